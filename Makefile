@@ -1,0 +1,172 @@
+# make            build/.../gpipe, linked as ./gpipe
+# make demo       sets up, builds, runs pipelines/edges.yaml on a real photo
+# make check      sets up, builds, runs all tests      make check T="parse expr"
+# make deps       installs what is missing (Debian, Ubuntu)
+# make install PREFIX=/usr/local
+#
+# CUDA=0          CPU back end only (also when there is no nvcc)
+# SAN=address,undefined | thread     a sanitized build
+# LUA=luajit      LuaJIT in place of Lua 5.4
+# STATIC=1        needs only libc at run time: to carry to another machine
+
+PREFIX ?= /usr/local
+CC     ?= cc
+CXX    ?= c++
+NVCC   ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))
+CUDA   ?= $(if $(NVCC),1,0)
+LUA    ?= lua5.4
+STATIC ?= 0
+SAN    ?=
+CFLAGS ?= -O2 -g
+ARCHS  ?= 75 80 86 89 90 100
+T      ?=
+
+# == nothing to set below this line ==========================================
+
+comma := ,
+B     ?= build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)-cuda$(CUDA)-$(LUA)$(if $(filter 1,$(STATIC)),-static)
+PKGS  := yaml-0.1 $(LUA) libpng
+WARN  := -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wwrite-strings
+CWARN := -Wstrict-prototypes -Wmissing-prototypes
+INC   := -Iengine -Istages/format -Ilua -Ikernels -I$B
+ALL   := $(WARN) -ffunction-sections -fdata-sections -MMD -MP $(INC) \
+         -D_GNU_SOURCE -DGP_CUDA=$(CUDA) $(shell pkg-config --cflags $(PKGS) 2>/dev/null) \
+         -pthread -ffp-contract=off
+COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null)
+ALL_C := -std=c11 $(ALL) $(CWARN) $(CFLAGS)
+ALL_X := -std=c++17 $(ALL) $(CFLAGS) -fno-exceptions -fno-rtti
+
+ifeq ($(STATIC),1)
+static = $(shell pkg-config --static --libs $1 | sed -E 's/-l(yaml|lua5.4|luajit-5.1|png16|z|check_pic|check|subunit)\b/-l:lib\1.a/g')
+LIBS  := $(call static,$(PKGS)) -static-libgcc
+CHECK  = $(call static,check)
+else
+LIBS  := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+CHECK  = $(shell pkg-config --libs check)
+endif
+LIBS  += -pthread -ldl -lm -lrt -Wl,--gc-sections
+ifneq ($(SAN),)
+ALL_C += -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+ALL_X += -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+LIBS  += -fsanitize=$(SAN)
+endif
+
+KINDS   := $(sort $(wildcard stages/*.c))
+KERNELS := $(sort $(wildcard kernels/*.cu))
+LUAMODS := $(sort $(wildcard lua/*.lua))
+ENGINE  := $(filter-out engine/main.c engine/cli%.c $(if $(filter 0,$(CUDA)),engine/cuda%.c),$(wildcard engine/*.c))
+CLI     := engine/main.c $(wildcard engine/cli*.c)
+LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/format/*.c) $(wildcard lua/*.c)
+OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $B/embed.o $B/kinds.o
+EMBED   := kernels/cpu.h $(wildcard kernels/half.h) $(LUAMODS)
+ifeq ($(CUDA),1)
+CUROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+ALL_C   += -isystem $(CUROOT)/include
+LIBS    += -L$(CUROOT)/lib64 -lcudart_static
+FATBIN  := $(KERNELS:%.cu=$B/%.fatbin)
+endif
+SUITES  := $(if $(T),$(T:%=tests/test_%.c),$(sort $(wildcard tests/test_*.c)))
+GPUTEST := $(sort $(wildcard tests/gpu/test_*.c))
+
+all: $B/gpipe
+	@ln -sf $B/gpipe gpipe
+
+$B/gpipe: $(CLI:%.c=$B/%.o) $B/libgpipe.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$B/libgpipe.a: $(OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+
+$B/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_C) -c -o $@ $<
+
+$B/%.o: $B/%.c
+	$(CC) $(ALL_C) -c -o $@ $<
+
+# A kernel's one source, twice: by the C++ compiler for the CPU back end, and
+# by nvcc, for each architecture and as PTX for newer ones.
+$B/%.cpu.o: %.cu kernels/cpu.h
+	@mkdir -p $(@D)
+	$(CXX) $(ALL_X) -O3 -x c++ -include kernels/cpu.h -DGP_FILE=$(*F) -c -o $@ $<
+
+$B/%.fatbin: %.cu
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 -O3 -fmad=false -lineinfo -Ikernels --threads 2 -MD -MF $@.d \
+	  $(foreach a,$(ARCHS),-gencode=arch=compute_$a,code=sm_$a) \
+	  -gencode=arch=compute_$(lastword $(ARCHS)),code=compute_$(lastword $(ARCHS)) -fatbin -o $@ $<
+
+# The list of kinds is the list of files in stages/; kernels likewise.
+$B/kinds.c: FORCE
+	@mkdir -p $(@D)
+	@{ echo '/* Made by the Makefile from the files in stages/. */'; \
+	   echo '#include "gpipe.h"'; \
+	   for k in $(basename $(notdir $(KINDS))); do echo "extern const gp_kind gp_kind_$$k;"; done; \
+	   echo 'bool gp_register_builtin(gp_registry *r, gp_errs *errs)'; echo '{'; \
+	   echo '    (void)r, (void)errs;'; echo '    return true'; \
+	   for k in $(basename $(notdir $(KINDS))); do echo "        && gp_register(r, &gp_kind_$$k, errs)"; done; \
+	   echo '        ;'; echo '}'; } > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$B/embed.c: FORCE
+	@mkdir -p $(@D)
+	@{ echo '/* Made by the Makefile: files that travel in the binary. */'; echo '#include "embed.h"'; \
+	   i=0; for f in $(EMBED) $(FATBIN); do i=$$((i+1)); \
+	     printf '__asm__(".section .rodata\\n.balign 64\\ngp_e%d:\\n.incbin \\"%s\\"\\ngp_e%d_end:\\n.byte 0\\n.previous\\n");\nextern const unsigned char gp_e%d[], gp_e%d_end[];\n' $$i $$f $$i $$i $$i; done; \
+	   for k in $(basename $(notdir $(KERNELS))); do echo "extern const gp_cpu_entry gp_cpu_entries_$$k[];"; done; \
+	   echo 'const gp_blob gp_blobs[] = {'; \
+	   i=0; for f in $(EMBED) $(FATBIN:$B/%=%); do i=$$((i+1)); echo "    { \"$$f\", gp_e$$i, gp_e$${i}_end },"; done; \
+	   echo '    { 0 } };'; \
+	   echo 'const gp_cpu_entry *const gp_cpu_tables[] = {'; \
+	   for k in $(basename $(notdir $(KERNELS))); do echo "    gp_cpu_entries_$$k,"; done; \
+	   echo '    0 };'; } > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$B/embed.o: $(EMBED) $(FATBIN)
+$B/engine/version.o: CFLAGS += -DGP_COMMIT='"$(COMMIT)"'
+
+# One program with all suites, so that check prints one total.
+$B/tests/suites$(subst $() ,-,$(T)).c: FORCE
+	@mkdir -p $(@D)
+	@{ echo '#include <check.h>'; \
+	   for s in $(SUITES:tests/test_%.c=%); do echo "Suite *suite_$$s(void);"; done; \
+	   echo 'typedef Suite *(*suite)(void);'; echo 'extern const suite suites[];'; echo 'const suite suites[] = {'; \
+	   for s in $(SUITES:tests/test_%.c=%); do echo "    suite_$$s,"; done; echo '    0 };'; } > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$B/tests/run$(subst $() ,-,$(T)): $B/tests/run.o $B/tests/suites$(subst $() ,-,$(T)).o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
+
+$B/tests/gpu/run: $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
+
+check: deps
+	@$(MAKE) --no-print-directory check-built
+check-built: all $B/tests/run$(subst $() ,-,$(T)) $(if $(T),,$B/tests/gpu/run)
+	GPIPE=$(abspath $B/gpipe) $B/tests/run$(subst $() ,-,$(T))
+	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
+	$(if $(T),,$B/tests/gpu/run)
+
+demo: deps
+	@$(MAKE) --no-print-directory all
+	./gpipe run pipelines/edges.yaml
+	@echo "demo: the pictures are in pipelines/out/edges/"
+
+gpu-tests: all $B/tests/gpu/run
+
+NEED := pkg-config libyaml-dev liblua5.4-dev libluajit-5.1-dev libpng-dev check g++
+deps:
+	@missing=; for p in $(NEED); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
+	if [ -n "$$missing" ]; then \
+	  command -v apt-get >/dev/null || { echo "please install:$$missing"; exit 1; }; \
+	  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	  echo "installing:$$missing"; \
+	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq $$missing >/dev/null; fi
+
+install: all
+	install -D -m755 $B/gpipe $(DESTDIR)$(PREFIX)/bin/gpipe
+
+clean:
+	rm -rf build gpipe
+
+-include $(shell find $B -name '*.d' 2>/dev/null)
+.PHONY: all check check-built demo deps gpu-tests install clean FORCE
+.SECONDARY:

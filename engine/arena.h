@@ -1,0 +1,43 @@
+/* arena.h - memory that is freed all at once.
+ *
+ * One arena holds everything a compilation makes. Memory is zeroed and aligned
+ * to 16 bytes. When the system has no more, control goes to `*oom` (which
+ * gp_compile sets), so that callers need not test for NULL. One thread. */
+#ifndef GP_ARENA_H
+#define GP_ARENA_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+struct gp_arena_block;
+
+typedef struct gp_arena {
+    struct gp_arena_block *head;
+    jmp_buf *oom;              /* where to go without memory; NULL: abort() */
+    size_t total;              /* bytes taken from the system so far */
+} gp_arena;
+
+void *gp_alloc(gp_arena *a, size_t bytes);
+char *gp_strndup(gp_arena *a, const char *s, size_t n);
+char *gp_strdup(gp_arena *a, const char *s);
+char *gp_format(gp_arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void gp_arena_free(gp_arena *a);       /* the blocks, not the struct */
+
+/* Array of n zeroed T. */
+#define GP_NEW(a, T, n) ((T *)gp_alloc((a), sizeof(T) * (size_t)(n)))
+
+/* Room for one more element at the end of the growing array `v` of `n`
+ * elements and capacity `cap`; amortised, old copies stay in the arena. */
+#define GP_PUSH(a, v, n, cap)                                              \
+    ((n) == (cap)                                                          \
+         ? ((cap) = (cap) ? 2 * (cap) : 8,                                 \
+            (v) = gp_regrow((a), (v), sizeof *(v) * (size_t)(n),           \
+                            sizeof *(v) * (size_t)(cap)),                  \
+            &(v)[(n)++])                                                   \
+         : &(v)[(n)++])
+
+void *gp_regrow(gp_arena *a, const void *old, size_t old_bytes, size_t bytes);
+
+#endif

@@ -1,0 +1,95 @@
+/* backend.h - what the executor needs from a device. Two exist: cpu.c, cuda.c.
+ *
+ * The executor and the passes do all thinking; a back end owns memory and
+ * replays what the plan decided. Arguments are checked before; a back end may
+ * trust them.
+ *
+ * Work reaches a device through a recorder (gp_rec). The executor describes a
+ * launch as a body: a function that calls the recorder. The same body is
+ * either built once into an exec and launched many times (launch: graph), or
+ * run directly on a stream (launch: stream, partial frames). */
+#ifndef GP_BACKEND_H
+#define GP_BACKEND_H
+
+#include "ir.h"
+
+/* The recorder. Each back end embeds it as the first member of its own. */
+typedef struct gp_rec_ops gp_rec_ops;
+struct gp_rec {
+    const gp_rec_ops *ops;
+    gp_dev *dev;
+    gp_errs *errs;
+};
+
+enum { GP_REC_ITEMS = 4096 };      /* the most items in one body */
+
+struct gp_rec_ops {
+    /* What follows is item `id` (0, 1, 2, ... in order) and may start once the
+     * items `dep` are done. An item without deps may start at once. A back end
+     * that runs things in the order recorded may ignore this. */
+    bool (*item)(gp_rec *r, int id, const int *dep, int ndeps);
+    bool (*launch)(gp_rec *r, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
+                   size_t shared, void *const *args, int nargs);
+    bool (*copy)(gp_rec *r, void *dst, const void *src, size_t bytes);   /* any two places */
+    bool (*fill)(gp_rec *r, void *dst, int byte, size_t bytes);
+    /* The current item goes on once order `o` has passed turn `turn` ... */
+    bool (*order_wait)(gp_rec *r, int o, int slot);
+    /* ... and lets it pass the next. See gp_backend.orders. */
+    bool (*order_pass)(gp_rec *r, int o, int slot);
+    /* Waits until all that was recorded is done (direct bodies, --isolate). */
+    bool (*wait)(gp_rec *r);
+    const gp_kernel *(*kernel)(gp_rec *r, const char *name);    /* built in */
+    void *(*stream)(gp_rec *r);
+};
+
+typedef bool (*gp_body)(gp_rec *r, void *arg);
+
+typedef struct gp_exec gp_exec;            /* a body, ready to be launched */
+
+typedef struct gp_backend {
+    const char *name;
+
+    /* Opens device `index`. Slow; touches the driver. */
+    gp_dev *(*open)(int index, gp_errs *errs);
+    void (*close)(gp_dev *dev);
+
+    /* Zeroed memory, aligned to 256 bytes, of the device or of the host
+     * (pinned for this device). */
+    void *(*alloc)(gp_dev *dev, bool device, size_t bytes, gp_errs *errs);
+    void (*free)(gp_dev *dev, bool device, void *mem, size_t bytes);
+
+    /* Makes `streams` streams, and `orders` orders of `slots` slots each. An
+     * order serialises one carrying stage over the launches of a segment: the
+     * launch of frames [f, f+m) waits for slot (f-1) mod slots and passes slot
+     * (f+m-1) mod slots. Launches are submitted in frame order, one thread. */
+    bool (*prepare)(gp_dev *dev, int streams, int orders, int slots, gp_errs *errs);
+
+    /* Body -> exec. */
+    gp_exec *(*build)(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
+    void (*discard)(gp_dev *dev, gp_exec *x);
+
+    /* Queue on a stream, in order with what is there; return at once. */
+    bool (*launch)(gp_dev *dev, int stream, gp_exec *x, gp_errs *errs);
+    bool (*direct)(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *errs);
+
+    /* Is everything queued on the stream done? 1 yes, 0 no, -1 failed (with an
+     * error). query returns at once; wait blocks as `sync` says. Any thread. */
+    int (*query)(gp_dev *dev, int stream, gp_errs *errs);
+    int (*wait)(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs);
+
+    /* The user's kernels; see gp_kernel_compile. */
+    const gp_kernel *(*compile)(gp_dev *dev, const gp_source *src, gp_errs *errs);
+} gp_backend;
+
+struct gp_dev {                    /* each back end embeds it first */
+    const gp_backend *backend;
+};
+
+extern const gp_backend gp_backend_cpu;
+#if GP_CUDA
+extern const gp_backend gp_backend_cuda;
+/* Fills machine->ndevices, device[], why. Touches the driver. */
+void gp_cuda_machine(gp_machine *m);
+#endif
+
+#endif

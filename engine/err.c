@@ -1,0 +1,147 @@
+/* err.c - see err.h. */
+#include <stdarg.h>
+#include <string.h>
+#include "err.h"
+
+bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
+              int c_line, const char *fmt, ...)
+{
+    if (code != GP_E_WARN)
+        errs->failed++;
+    if (errs->n == GP_ERRS_MAX) {
+        errs->dropped++;
+        return false;
+    }
+    gp_err *e = &errs->e[errs->n++];
+    e->code = code, e->at = at, e->c_file = c_file, e->c_line = c_line;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+void gp_errs_add(gp_errs *to, const gp_errs *from)
+{
+    for (int i = 0; i < from->n; i++) {
+        const gp_err *e = &from->e[i];
+        gp_fail_(to, e->code, e->at, e->c_file, e->c_line, "%s", e->msg);
+    }
+    to->dropped += from->dropped;
+}
+
+int gp_errs_exit(const gp_errs *errs)
+{
+    static const int status[] = {
+#define X(name, exit, text) [GP_E_##name] = exit,
+        GP_CODES(X)
+#undef X
+    };
+    for (int i = 0; i < errs->n; i++)
+        if (errs->e[i].code != GP_E_WARN)
+            return status[errs->e[i].code];
+    return 0;
+}
+
+/* Line number `line` of text, without its newline. */
+static const char *find_line(const char *text, size_t len, int line, int *n)
+{
+    const char *end = text + len;
+    for (int i = 1; text < end; i++) {
+        const char *nl = memchr(text, '\n', (size_t)(end - text));
+        const char *stop = nl ? nl : end;
+        if (i == line) {
+            *n = (int)(stop - text);
+            return text;
+        }
+        text = stop + 1;
+    }
+    return NULL;
+}
+
+enum { SHOWN = 160 };   /* bytes of a source line that are worth showing */
+
+void gp_err_print(FILE *to, const gp_err *e, const char *file,
+                  const char *text, size_t len, bool color)
+{
+    const char *word = e->code == GP_E_WARN ? "warning" : "error";
+    const char *on = !color ? "" : e->code == GP_E_WARN ? "\033[35m" : "\033[31m";
+    const char *bold = color ? "\033[1m" : "", *off = color ? "\033[0m" : "";
+
+    fputs(bold, to);
+    if (e->at.file) {
+        fputs(e->at.file, to);
+        if (e->at.line)
+            fprintf(to, ":%d", e->at.line);
+        if (e->at.line && e->at.col)
+            fprintf(to, ":%d", e->at.col);
+    } else {
+        fputs("gpipe", to);
+    }
+    fprintf(to, ": %s%s%s%s: %s%s\n", on, word, off, bold, off, e->msg);
+    if (e->code == GP_E_BUG)
+        fprintf(to, "      noticed at %s:%d; please report it\n", e->c_file,
+                e->c_line);
+
+    int n;
+    const char *s;
+    if (!text || !e->at.line || !e->at.col || !e->at.file || !file
+        || strcmp(e->at.file, file)
+        || !(s = find_line(text, len, e->at.line, &n)) || n > SHOWN)
+        return;
+    fprintf(to, "%5d | %.*s\n      | ", e->at.line, n, s);
+    for (int i = 0; i < e->at.col - 1 && i < n; i++)
+        if (((unsigned char)s[i] & 0xc0) != 0x80)    /* once a character */
+            fputc(s[i] == '\t' ? '\t' : ' ', to);
+    fprintf(to, "%s^", on);
+    for (int i = 1; i < e->at.len && e->at.col - 1 + i < n; i++)
+        if (((unsigned char)s[e->at.col - 1 + i] & 0xc0) != 0x80)
+            fputc('~', to);
+    fprintf(to, "%s\n", off);
+}
+
+/* Optimal string alignment distance (Damerau-Levenshtein without repeated
+ * edits of one substring); words of more than 31 bytes are never near. */
+static int distance(const char *a, const char *b)
+{
+    enum { N = 32 };
+    size_t la = strlen(a), lb = strlen(b);
+    int d[N][N];
+    if (la >= N || lb >= N)
+        return 1 << 20;
+    for (size_t i = 0; i <= la; i++)
+        for (size_t j = 0; j <= lb; j++) {
+            if (!i || !j) {
+                d[i][j] = (int)(i + j);
+                continue;
+            }
+            int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            if (d[i - 1][j] + 1 < best)
+                best = d[i - 1][j] + 1;
+            if (d[i][j - 1] + 1 < best)
+                best = d[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]
+                && d[i - 2][j - 2] + 1 < best)
+                best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
+        }
+    return d[la][lb];
+}
+
+void gp_near_try(gp_near *near, const char *candidate)
+{
+    if (!candidate || !near->word)
+        return;
+    int n = distance(near->word, candidate);
+    if (n < near->distance)
+        near->distance = n, near->best = candidate;
+}
+
+const char *gp_near_text(gp_near *near)
+{
+    near->text[0] = 0;
+    if (near->best && near->distance <= 1 + (int)strlen(near->word) / 4)
+        snprintf(near->text, sizeof near->text, "; did you mean '%s'?",
+                 near->best);
+    return near->text;
+}
