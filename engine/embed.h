@@ -17,6 +17,8 @@ struct gp_cpu_block;
 typedef struct gp_cpu_entry {
     const char *name;
     void (*threads)(struct gp_cpu_block *block, void *const *args);
+    int nargs;
+    const unsigned short *arg_bytes;       /* sizeof each parameter */
 } gp_cpu_entry;
 
 extern const gp_cpu_entry *const gp_cpu_tables[];   /* ends with NULL */
