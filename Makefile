@@ -58,7 +58,7 @@ ENGINE  := $(filter-out engine/main.c engine/cli%.c $(if $(filter 0,$(CUDA)),eng
 CLI     := engine/main.c $(wildcard engine/cli*.c)
 LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/format/*.c) $(wildcard lua/*.c)
 OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $B/embed.o $B/kinds.o
-EMBED   := kernels/cpu.h $(wildcard kernels/half.h) $(LUAMODS)
+EMBED   := engine/embed.h engine/fiber.h kernels/cpu.h kernels/kernel.h $(LUAMODS)
 ifeq ($(CUDA),1)
 CUROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 ALL_C   += -isystem $(CUROOT)/include

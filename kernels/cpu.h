@@ -1,0 +1,402 @@
+/* cpu.h - CUDA C++ on a CPU: what the language has beyond C++17, so that a
+ * kernel's one source also compiles for the CPU back end. It is included before
+ * the source, by `-include` (built-ins) or as text (a user's .cu).
+ *
+ * One OS thread runs a grid block after block, and the threads of a block one
+ * after another on a fiber (engine/fiber.c). At __syncthreads() the fiber is
+ * left where it is and another goes on with the next thread, so kernels without
+ * barriers never switch. As one OS thread has one block at a time, shared memory
+ * is thread-local. All names below that hold the state of a block are static and
+ * their address is never taken: the compiler then keeps them in registers.
+ *
+ * The invariant: whatever is here gives the bits that a GPU gives, wherever CUDA
+ * promises IEEE rounding. What cannot be right here (warps) does not compile. */
+#ifndef GP_CPU_H
+#define GP_CPU_H
+
+#include <assert.h>
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include "embed.h"
+#include "fiber.h"
+
+#define GP_CPU 1
+
+#if defined(__clang__)
+#define GP_CONSTINIT __attribute__((require_constant_initialization))
+#elif defined(__GNUC__) && __GNUC__ >= 10
+#define GP_CONSTINIT __constinit
+#else
+#define GP_CONSTINIT
+#endif
+
+#define __global__ inline __attribute__((always_inline))
+#define __device__
+#define __host__
+#define __constant__
+#define __shared__ GP_CONSTINIT thread_local
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __align__(n) __attribute__((aligned(n)))
+#define __launch_bounds__(...)
+#define __grid_constant__
+#ifndef __restrict__
+#define __restrict__ __restrict
+#endif
+
+/* ---- vector types ---------------------------------------------------- */
+
+#define GP_VECTORS(T, name, a4)                                                     \
+    struct name##1 { T x; };                                                        \
+    struct alignas(2 * sizeof(T)) name##2 { T x, y; };                              \
+    struct name##3 { T x, y, z; };                                                  \
+    struct alignas(a4) name##4 { T x, y, z, w; };                                   \
+    static inline name##1 make_##name##1(T x) { return { x }; }                     \
+    static inline name##2 make_##name##2(T x, T y) { return { x, y }; }             \
+    static inline name##3 make_##name##3(T x, T y, T z) { return { x, y, z }; }     \
+    static inline name##4 make_##name##4(T x, T y, T z, T w) { return { x, y, z, w }; }
+GP_VECTORS(signed char, char, 4)
+GP_VECTORS(unsigned char, uchar, 4)
+GP_VECTORS(short, short, 8)
+GP_VECTORS(unsigned short, ushort, 8)
+GP_VECTORS(int, int, 16)
+GP_VECTORS(unsigned, uint, 16)
+GP_VECTORS(long, long, 16)
+GP_VECTORS(unsigned long, ulong, 16)
+GP_VECTORS(long long, longlong, 16)
+GP_VECTORS(unsigned long long, ulonglong, 16)
+GP_VECTORS(float, float, 16)
+GP_VECTORS(double, double, 16)
+#undef GP_VECTORS
+
+struct dim3 {
+    unsigned x, y, z;
+    constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+    constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+};
+
+/* ---- the block and its threads --------------------------------------- */
+
+static thread_local uint3 threadIdx, blockIdx;
+static thread_local uint3 blockDim, gridDim;
+static thread_local struct gp_cpu_block *gp_block;
+static thread_local bool gp_waited;        /* since the trampoline last looked */
+static thread_local int gp_votes;
+static constexpr int warpSize = 32;
+
+static inline void __syncthreads()
+{
+    struct gp_cpu_block *b = gp_block;
+    uint3 me = threadIdx;
+    gp_cpu_dim next = { me.x + 1, me.y, me.z };
+    if (next.x == blockDim.x) {
+        next.x = 0;
+        if (++next.y == blockDim.y)
+            next.y = 0, next.z++;
+    }
+    if (!gp_waited)
+        b->next = next;
+    b->wait(b);
+    threadIdx = me;
+    gp_waited = true;
+}
+
+/* Threads of the block for which p is not 0. */
+static inline int __syncthreads_count(int p)
+{
+    gp_votes += p != 0;
+    __syncthreads();
+    int n = gp_votes;
+    __syncthreads();
+    gp_votes -= p != 0;
+    return n;
+}
+
+static inline int __syncthreads_or(int p) { return __syncthreads_count(p) > 0; }
+static inline int __syncthreads_and(int p) { return __syncthreads_count(!p) == 0; }
+
+static inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+static inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+/* The trampoline: runs the threads of a block from block->next on. A thread that
+ * waits at a barrier lets another fiber call it again for the rest; when the
+ * barrier lets it go, all threads have been started and it has no more to do. */
+template <auto K> struct gp_trampoline;
+template <class... A, void (*K)(A...)> struct gp_trampoline<K> {
+    template <size_t... I> struct index {};
+    template <size_t N, size_t... I> struct indices : indices<N - 1, N - 1, I...> {};
+    template <size_t... I> struct indices<0, I...> { typedef index<I...> type; };
+
+    static inline __attribute__((always_inline)) void run(struct gp_cpu_block *b, A... a)
+    {
+        uint3 dim = { b->dim.x, b->dim.y, b->dim.z };
+        uint3 t = { b->next.x, b->next.y, b->next.z };
+        blockIdx = { b->index.x, b->index.y, b->index.z };
+        gridDim = { b->grid.x, b->grid.y, b->grid.z };
+        blockDim = dim;
+        gp_block = b;
+        gp_waited = false;
+        for (; t.z < dim.z; t.z++, t.y = 0)
+            for (; t.y < dim.y; t.y++, t.x = 0)
+                for (; t.x < dim.x; t.x++) {
+                    threadIdx = t;
+                    K(a...);
+                    if (gp_waited)
+                        return;
+                }
+    }
+
+    template <size_t... I>
+    static inline __attribute__((always_inline)) void unpack(struct gp_cpu_block *b,
+                                                             void *const *args, index<I...>)
+    {
+        (void)args;
+        run(b, *(A *)args[I]...);
+    }
+
+    static void threads(struct gp_cpu_block *b, void *const *args)
+    {
+        unpack(b, args, typename indices<sizeof...(A)>::type());
+    }
+
+    static constexpr unsigned short bytes[] = { sizeof(A)..., 0 };
+
+    static constexpr gp_cpu_entry entry(const char *name)
+    {
+        return { name, threads, (int)sizeof...(A), bytes };
+    }
+};
+
+/* The table of a file's kernels, for the registry of built-ins. */
+#define GP_K(name) gp_trampoline<name>::entry(#name),
+#define GP_TABLE_(file) gp_cpu_entries_##file
+#define GP_TABLE(file) GP_TABLE_(file)
+#define GP_KERNELS(...)                                              \
+    extern "C" {                                                     \
+    extern const gp_cpu_entry GP_TABLE(GP_FILE)[];                   \
+    const gp_cpu_entry GP_TABLE(GP_FILE)[] = { __VA_ARGS__ {} }; \
+    }
+
+/* Dynamic shared memory as an array of T, inside a kernel. */
+#define GP_SHARED(T, name) T *name = (T *)gp_block->shared
+
+/* ---- what needs a GPU ------------------------------------------------ */
+
+/* Deleted, so that the error is at the line that calls it (see engine/cc.c). */
+#define GP_NEEDS_GPU(name) template <class... A> int name(A...) = delete;
+GP_NEEDS_GPU(__shfl_sync) GP_NEEDS_GPU(__shfl_up_sync) GP_NEEDS_GPU(__shfl_down_sync)
+GP_NEEDS_GPU(__shfl_xor_sync) GP_NEEDS_GPU(__shfl) GP_NEEDS_GPU(__shfl_up)
+GP_NEEDS_GPU(__shfl_down) GP_NEEDS_GPU(__shfl_xor) GP_NEEDS_GPU(__ballot_sync)
+GP_NEEDS_GPU(__ballot) GP_NEEDS_GPU(__any_sync) GP_NEEDS_GPU(__all_sync)
+GP_NEEDS_GPU(__any) GP_NEEDS_GPU(__all) GP_NEEDS_GPU(__uni_sync) GP_NEEDS_GPU(__activemask)
+GP_NEEDS_GPU(__match_any_sync) GP_NEEDS_GPU(__match_all_sync) GP_NEEDS_GPU(__syncwarp)
+GP_NEEDS_GPU(__reduce_add_sync) GP_NEEDS_GPU(__reduce_min_sync) GP_NEEDS_GPU(__reduce_max_sync)
+GP_NEEDS_GPU(__reduce_and_sync) GP_NEEDS_GPU(__reduce_or_sync) GP_NEEDS_GPU(__reduce_xor_sync)
+#undef GP_NEEDS_GPU
+
+/* ---- atomics ---------------------------------------------------------- */
+
+/* Each returns the old value. */
+#define GP_ATOMIC(T, name, value)                                                         \
+    static inline T name(T *p, T v)                                                       \
+    {                                                                                     \
+        T old, now;                                                                       \
+        __atomic_load(p, &old, __ATOMIC_RELAXED);                                         \
+        do                                                                                \
+            now = (value);                                                                \
+        while (!__atomic_compare_exchange(p, &old, &now, true, __ATOMIC_RELAXED,          \
+                                          __ATOMIC_RELAXED));                             \
+        return old;                                                                       \
+    }
+#define GP_ATOMIC_INT(T)                                                                  \
+    static inline T atomicAdd(T *p, T v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); } \
+    static inline T atomicSub(T *p, T v) { return __atomic_fetch_sub(p, v, __ATOMIC_RELAXED); } \
+    static inline T atomicAnd(T *p, T v) { return __atomic_fetch_and(p, v, __ATOMIC_RELAXED); } \
+    static inline T atomicOr(T *p, T v) { return __atomic_fetch_or(p, v, __ATOMIC_RELAXED); }   \
+    static inline T atomicXor(T *p, T v) { return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED); } \
+    static inline T atomicExch(T *p, T v) { return __atomic_exchange_n(p, v, __ATOMIC_RELAXED); } \
+    static inline T atomicCAS(T *p, T want, T v)                                          \
+    {                                                                                     \
+        __atomic_compare_exchange_n(p, &want, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED); \
+        return want;                                                                      \
+    }                                                                                     \
+    GP_ATOMIC(T, atomicMin, v < old ? v : old)                                            \
+    GP_ATOMIC(T, atomicMax, v > old ? v : old)
+GP_ATOMIC_INT(int)
+GP_ATOMIC_INT(unsigned)
+GP_ATOMIC_INT(long long)
+GP_ATOMIC_INT(unsigned long long)
+GP_ATOMIC(unsigned, atomicInc, old >= v ? 0 : old + 1)
+GP_ATOMIC(unsigned, atomicDec, old == 0 || old > v ? v : old - 1)
+GP_ATOMIC(float, atomicAdd, old + v)
+GP_ATOMIC(double, atomicAdd, old + v)
+GP_ATOMIC(float, atomicExch, ((void)old, v))
+#undef GP_ATOMIC_INT
+#undef GP_ATOMIC
+
+/* ---- numbers ----------------------------------------------------------- */
+
+template <class To, class From> static inline To gp_bits(From v)
+{
+    static_assert(sizeof(To) == sizeof(From), "gp_bits: sizes differ");
+    To to;
+    memcpy(&to, &v, sizeof to);
+    return to;
+}
+
+static inline int __float_as_int(float x) { return gp_bits<int>(x); }
+static inline unsigned __float_as_uint(float x) { return gp_bits<unsigned>(x); }
+static inline float __int_as_float(int x) { return gp_bits<float>(x); }
+static inline float __uint_as_float(unsigned x) { return gp_bits<float>(x); }
+static inline long long __double_as_longlong(double x) { return gp_bits<long long>(x); }
+static inline double __longlong_as_double(long long x) { return gp_bits<double>(x); }
+
+/* As CUDA: the other operand of a NaN, and -0 is less than +0. */
+#define GP_FMINMAX(T, min_, max_)                                                         \
+    static inline T min_(T a, T b)                                                        \
+    {                                                                                     \
+        return a < b || b != b || (a == b && __builtin_signbit(a)) ? a : b;               \
+    }                                                                                     \
+    static inline T max_(T a, T b)                                                        \
+    {                                                                                     \
+        return a > b || b != b || (a == b && __builtin_signbit(b)) ? a : b;               \
+    }
+GP_FMINMAX(float, gp_fminf, gp_fmaxf)
+GP_FMINMAX(double, gp_fmin, gp_fmax)
+#undef GP_FMINMAX
+#define fminf gp_fminf
+#define fmaxf gp_fmaxf
+#define fmin gp_fmin
+#define fmax gp_fmax
+
+#define GP_MINMAX(T, A, B)                                                                \
+    static inline T min(A a, B b) { return (T)b < (T)a ? (T)b : (T)a; }                   \
+    static inline T max(A a, B b) { return (T)b > (T)a ? (T)b : (T)a; }
+#define GP_MINMAX_INT(S, U) GP_MINMAX(S, S, S) GP_MINMAX(U, U, U) GP_MINMAX(U, S, U) GP_MINMAX(U, U, S)
+GP_MINMAX_INT(int, unsigned)
+GP_MINMAX_INT(long, unsigned long)
+GP_MINMAX_INT(long long, unsigned long long)
+#undef GP_MINMAX_INT
+#undef GP_MINMAX
+static inline float min(float a, float b) { return gp_fminf(a, b); }
+static inline float max(float a, float b) { return gp_fmaxf(a, b); }
+static inline double min(double a, double b) { return gp_fmin(a, b); }
+static inline double max(double a, double b) { return gp_fmax(a, b); }
+static inline double min(float a, double b) { return gp_fmin(a, b); }
+static inline double max(float a, double b) { return gp_fmax(a, b); }
+static inline double min(double a, float b) { return gp_fmin(a, b); }
+static inline double max(double a, float b) { return gp_fmax(a, b); }
+
+static inline float rsqrtf(float x) { return 1 / sqrtf(x); }
+static inline double rsqrt(double x) { return 1 / sqrt(x); }
+static inline float rcbrtf(float x) { return 1 / cbrtf(x); }
+static inline float __saturatef(float x) { return x > 0 ? x < 1 ? x : 1 : 0; }
+static inline float __fadd_rn(float a, float b) { return a + b; }
+static inline float __fsub_rn(float a, float b) { return a - b; }
+static inline float __fmul_rn(float a, float b) { return a * b; }
+static inline float __fdiv_rn(float a, float b) { return a / b; }
+static inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
+static inline float __frcp_rn(float x) { return 1 / x; }
+static inline float __fsqrt_rn(float x) { return sqrtf(x); }
+static inline double __dadd_rn(double a, double b) { return a + b; }
+static inline double __dsub_rn(double a, double b) { return a - b; }
+static inline double __dmul_rn(double a, double b) { return a * b; }
+static inline double __ddiv_rn(double a, double b) { return a / b; }
+static inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
+static inline double __dsqrt_rn(double x) { return sqrt(x); }
+
+/* Fast approximations on a GPU; as good as their slow kin here. Macros, because
+ * glibc has functions of these names. */
+#define __expf expf
+#define __exp10f exp10f
+#define __logf logf
+#define __log2f log2f
+#define __log10f log10f
+#define __powf powf
+#define __sinf sinf
+#define __cosf cosf
+#define __tanf tanf
+#define __sincosf sincosf
+static inline float __fdividef(float a, float b) { return a / b; }
+static inline float sinpif(float x) { return (float)sin(M_PI * (double)x); }
+static inline float cospif(float x) { return (float)cos(M_PI * (double)x); }
+static inline void sincospif(float x, float *s, float *c) { *s = sinpif(x), *c = cospif(x); }
+
+/* Float to integer: saturates, NaN gives 0. */
+template <class To, class From> static inline To gp_to_int(From x, To lo, To hi)
+{
+    return x != x ? 0 : x <= (From)lo ? lo : x >= (From)hi ? hi : (To)x;
+}
+#define GP_TO_INT(From, from, To, to, lo, hi, rn, rz, rd, ru)                             \
+    static inline To __##from##2##to##_rn(From x) { return gp_to_int<To>(rn(x), lo, hi); } \
+    static inline To __##from##2##to##_rz(From x) { return gp_to_int<To>(rz(x), lo, hi); } \
+    static inline To __##from##2##to##_rd(From x) { return gp_to_int<To>(rd(x), lo, hi); } \
+    static inline To __##from##2##to##_ru(From x) { return gp_to_int<To>(ru(x), lo, hi); }
+#define GP_TO_INTS(From, from, rn, rz, rd, ru)                                            \
+    GP_TO_INT(From, from, int, int, INT_MIN, INT_MAX, rn, rz, rd, ru)                     \
+    GP_TO_INT(From, from, unsigned, uint, 0, UINT_MAX, rn, rz, rd, ru)                    \
+    GP_TO_INT(From, from, long long, ll, LLONG_MIN, LLONG_MAX, rn, rz, rd, ru)            \
+    GP_TO_INT(From, from, unsigned long long, ull, 0, ULLONG_MAX, rn, rz, rd, ru)
+GP_TO_INTS(float, float, rintf, truncf, floorf, ceilf)
+GP_TO_INTS(double, double, rint, trunc, floor, ceil)
+#undef GP_TO_INTS
+#undef GP_TO_INT
+static inline float __int2float_rn(int x) { return (float)x; }
+static inline float __uint2float_rn(unsigned x) { return (float)x; }
+static inline float __ll2float_rn(long long x) { return (float)x; }
+static inline float __ull2float_rn(unsigned long long x) { return (float)x; }
+static inline float __double2float_rn(double x) { return (float)x; }
+
+static inline int __mul24(int a, int b) { return (int)((unsigned)(a << 8 >> 8) * (unsigned)(b << 8 >> 8)); }
+static inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffff) * (b & 0xffffff); }
+static inline int __mulhi(int a, int b) { return (int)((long long)a * b >> 32); }
+static inline unsigned __umulhi(unsigned a, unsigned b)
+{
+    return (unsigned)((unsigned long long)a * b >> 32);
+}
+__extension__ typedef unsigned __int128 gp_u128;
+__extension__ typedef __int128 gp_i128;
+static inline long long __mul64hi(long long a, long long b) { return (long long)((gp_i128)a * b >> 64); }
+static inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
+{
+    return (unsigned long long)((gp_u128)a * b >> 64);
+}
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
+static inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
+static inline int __ffs(int x) { return __builtin_ffs(x); }
+static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+static inline unsigned long long __brevll(unsigned long long x)
+{
+    x = (x >> 1 & 0x5555555555555555u) | (x & 0x5555555555555555u) << 1;
+    x = (x >> 2 & 0x3333333333333333u) | (x & 0x3333333333333333u) << 2;
+    x = (x >> 4 & 0x0f0f0f0f0f0f0f0fu) | (x & 0x0f0f0f0f0f0f0f0fu) << 4;
+    return __builtin_bswap64(x);
+}
+static inline unsigned __brev(unsigned x) { return (unsigned)(__brevll(x) >> 32); }
+static inline unsigned __sad(int a, int b, unsigned c)
+{
+    return (unsigned)(a > b ? (long long)a - b : (long long)b - a) + c;
+}
+static inline unsigned __usad(unsigned a, unsigned b, unsigned c) { return (a > b ? a - b : b - a) + c; }
+static inline unsigned __funnelshift_l(unsigned lo, unsigned hi, unsigned n)
+{
+    return (unsigned)((((unsigned long long)hi << 32 | lo) << (n & 31)) >> 32);
+}
+static inline unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned n)
+{
+    return (unsigned)(((unsigned long long)hi << 32 | lo) >> (n & 31));
+}
+
+template <class T> static inline T __ldg(const T *p) { return *p; }
+template <class T> static inline T __ldcg(const T *p) { return *p; }
+template <class T> static inline T __ldcs(const T *p) { return *p; }
+template <class T> static inline void __stcs(T *p, T v) { *p = v; }
+
+#endif

@@ -1,0 +1,90 @@
+/* kernel.h - what every kernel may use, beyond CUDA C++ itself. Built-ins include
+ * it; it stands before a user's source. The same text is read by nvcc, by NVRTC
+ * (which has no system headers) and, after cpu.h, by a C++ compiler.
+ *
+ * A file of built-in kernels ends with GP_KERNELS(GP_K(name) GP_K(name) ...). All
+ * else in it is static: on the CPU the files are linked together. */
+#ifndef GP_KERNEL_H
+#define GP_KERNEL_H
+
+#ifndef GP_CPU
+#define GP_K(name)
+#define GP_KERNELS(...)
+/* Dynamic shared memory as an array of T, inside a kernel; 16-byte aligned. */
+#define GP_SHARED(T, name)                                     \
+    extern __shared__ __align__(16) unsigned char gp_shared[]; \
+    T *name = (T *)gp_shared
+#endif
+
+#ifdef __CUDACC_RTC__
+typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned uint32_t;
+typedef long int64_t;
+typedef unsigned long uint64_t;
+typedef unsigned long uintptr_t;
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
+#ifndef M_PI
+#define M_PI 3.14159265358979323846
+#endif
+#endif
+
+/* What a `frame` argument points to; the same as in engine/stage.h. */
+struct gp_frame_info {
+    unsigned long long index;
+    unsigned valid;            /* rows of the first input */
+    unsigned reserved;
+    long long time_ns;         /* since 1970 */
+};
+
+struct alignas(8) gp_c64 { float re, im; };
+
+/* f16 as it is stored. gp_to_half rounds to nearest even; every NaN becomes
+ * 0x7fff, and 0x7fffffff the other way, on all devices. */
+struct gp_half { unsigned short bits; };
+
+static __device__ __forceinline__ gp_half gp_to_half(float x)
+{
+    unsigned u = __float_as_uint(x), a = u & 0x7fffffff;
+    if (a > 0x7f800000)
+        return { 0x7fff };
+#ifdef GP_CPU
+    unsigned h;
+    if (a >= 0x47800000)           /* 65536 and up */
+        h = 0x7c00;
+    else if (a < 0x38800000)       /* below 2^-14: the sum rounds to 2^-24 */
+        h = __float_as_uint(__uint_as_float(a) + 0.5f) - 0x3f000000;
+    else
+        h = (a - 0x38000000 + 0xfff + (a >> 13 & 1)) >> 13;
+    return { (unsigned short)((u >> 16 & 0x8000) | h) };
+#else
+    gp_half h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(x));
+    return h;
+#endif
+}
+
+static __device__ __forceinline__ float gp_from_half(gp_half h)
+{
+    unsigned a = h.bits & 0x7fffu;
+    if (a > 0x7c00)
+        return __uint_as_float(0x7fffffff);
+#ifdef GP_CPU
+    float x = a == 0x7c00 ? INFINITY : __uint_as_float(a << 13) * 0x1p112f;
+    return h.bits & 0x8000 ? -x : x;
+#else
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h.bits));
+    return x;
+#endif
+}
+
+#endif
