@@ -241,6 +241,9 @@ typedef enum gp_status {
     GP_FAILED,      /* an error was added to call->errs */
     GP_END,         /* of a source: there is no such frame, nor a later one */
     GP_STOPPED,     /* of a source: gp_wait_* said that the run is stopping */
+    GP_AGAIN,       /* of a stage with one worker, never of the first frame of
+                       a run: this frame and those after it are not done yet;
+                       what is before them moves on, then run() is called anew */
 } gp_status;
 
 /* One frame in run(). A source sets time_ns (CLOCK_REALTIME at arrival; the
