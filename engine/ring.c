@@ -1,0 +1,206 @@
+/* ring.c - counters, waiting, and when a party may take a frame.
+ *
+ * Invariant: a slot is written by the producer while produced <= frame and read
+ * by consumer c while consumed[c] <= frame < produced. Counters only rise. A
+ * counter is stored, then the other side's sleepers are read; a sleeper first
+ * counts itself, then reads the counters: all sequentially consistent, so that
+ * no wake is lost. */
+#include "run.h"
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+void gp_point_init(gp_point *p)
+{
+    atomic_init(&p->sleepers, 0);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->wake, NULL);
+}
+
+void gp_point_fini(gp_point *p)
+{
+    pthread_mutex_destroy(&p->lock);
+    pthread_cond_destroy(&p->wake);
+}
+
+void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int spins)
+{
+    for (int i = 0; i < spins; i++) {
+        if (ready(arg))
+            return;
+        relax();
+    }
+    pthread_mutex_lock(&p->lock);
+    atomic_fetch_add(&p->sleepers, 1);
+    while (!ready(arg))
+        pthread_cond_wait(&p->wake, &p->lock);
+    atomic_fetch_sub(&p->sleepers, 1);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void gp_point_wake(gp_point *p)
+{
+    if (!atomic_load(&p->sleepers))
+        return;
+    pthread_mutex_lock(&p->lock);
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- looking --------------------------------------------------------- */
+
+/* Names the inputs that ended at `next`, and one that goes on. */
+static void ends_differ(gp_partyrt *p, uint64_t next, const gp_link *goes_on)
+{
+    const gp_graph *g = p->run->graph;
+    const gp_link *ended = NULL;
+    for (int i = 0; i < p->nin; i++)
+        if (atomic_load(&p->in[i].ring->end) == next)
+            ended = &p->in[i];
+    if (!ended)
+        return;
+    const gp_buffer *a = ended->ring->buffer, *b = goes_on->ring->buffer;
+    gp_errs e = { .n = 0 };
+    int stage = p->stage ? (int)(p->stage - g->stage) : b->use[0].stage;
+    for (int i = 0; p->segment && i < b->nuse; i++)
+        stage = b->use[i].stage;
+    gp_fail(&e, GP_E_RUN, g->stage[stage].at,
+            "the inputs of '%s' end at different counts: '%s' has %llu frames, '%s' goes on",
+            p->name, a->name, (unsigned long long)next, b->name);
+    gp_run_fail(p->run, &e);
+}
+
+gp_look gp_party_look(gp_partyrt *p, uint64_t next, int max, int *n)
+{
+    gp_run *run = p->run;
+    int level = atomic_load(&run->level);
+    if (level >= 2 || (level >= 1 && p->source))
+        return GP_LOOK_OVER;
+
+    uint64_t avail = (uint64_t)max;
+    int over = 0;
+    const gp_link *goes_on = NULL, *unknown = NULL;
+    for (int i = 0; i < p->nin; i++) {
+        gp_ringrt *r = p->in[i].ring;
+        uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
+        if (end <= next) {
+            over++;
+            continue;
+        }
+        if (!r->buffer->endless) {
+            if (at > next)
+                goes_on = &p->in[i];
+            else
+                unknown = &p->in[i];
+        }
+        if (at - next < avail)
+            avail = at - next;
+    }
+    if (over) {        /* the level rises before a stopped source ends: look again */
+        bool stopping = atomic_load(&run->level) > 0;
+        if (goes_on && !stopping)
+            ends_differ(p, next, goes_on);
+        return unknown && !goes_on && !stopping ? GP_LOOK_WAIT : GP_LOOK_OVER;
+    }
+
+    int wanted = 0;
+    for (int o = 0; o < p->nout; o++) {
+        gp_ringrt *r = p->out[o];
+        for (int c = 0; c < r->ring->nconsumers; c++) {
+            if (atomic_load(&r->consumed[c].closed))
+                continue;
+            wanted++;
+            uint64_t room = atomic_load(&r->consumed[c].at) + (uint64_t)r->ring->depth - next;
+            if (room < avail)
+                avail = room;
+        }
+    }
+    if (p->nout && !wanted)
+        return GP_LOOK_OVER;
+    *n = (int)avail;
+    return avail ? GP_LOOK_GO : GP_LOOK_WAIT;
+}
+
+/* ---- moving ---------------------------------------------------------- */
+
+static void wake_producer(gp_ringrt *r, gp_run *run)
+{
+    if (r->ring->producer >= 0)
+        gp_point_wake(&run->party[r->ring->producer].point);
+}
+
+static void wake_consumers(gp_ringrt *r, gp_run *run)
+{
+    for (int c = 0; c < r->ring->nconsumers; c++)
+        gp_point_wake(&run->party[r->ring->consumer[c]].point);
+}
+
+/* The frame has left the pipeline by sink `p`. */
+static void account(gp_partyrt *p, uint64_t first, int n)
+{
+    gp_run *run = p->run;
+    const gp_stage *st = p->stage;
+    for (int l = 0; l < run->nledgers; l++) {
+        int s = run->ledger[l].source;
+        if (!(st->sources[s / 32] >> s % 32 & 1))
+            continue;
+        for (int i = 0; i < n; i++)
+            gp_ledger_seen(&run->ledger[l], first + (uint64_t)i,
+                           gp_party_meta(p, first + (uint64_t)i).hole);
+    }
+}
+
+void gp_party_publish(gp_partyrt *p, uint64_t first, int n)
+{
+    gp_run *run = p->run;
+    if (p->source)
+        atomic_fetch_add(&run->ledger[run->ledger_of[p->stage - run->graph->stage]].in,
+                         (uint64_t)n);
+    if (!p->nout)
+        account(p, first, n);
+    for (int o = 0; o < p->nout; o++) {
+        atomic_store(&p->out[o]->produced.at, first + (uint64_t)n);
+        wake_consumers(p->out[o], run);
+    }
+    for (int i = 0; i < p->nin; i++) {
+        gp_ringrt *r = p->in[i].ring;
+        atomic_store(&r->consumed[p->in[i].consumer].at, first + (uint64_t)n);
+        wake_producer(r, run);
+    }
+    atomic_fetch_add(&p->progress, (unsigned long long)n);
+}
+
+void gp_party_end(gp_partyrt *p, uint64_t end)
+{
+    for (int o = 0; o < p->nout; o++) {
+        atomic_store(&p->out[o]->end, end);
+        wake_consumers(p->out[o], p->run);
+    }
+    for (int i = 0; i < p->nin; i++) {
+        gp_ringrt *r = p->in[i].ring;
+        atomic_store(&r->consumed[p->in[i].consumer].closed, true);
+        wake_producer(r, p->run);
+    }
+    atomic_fetch_add(&p->progress, 1ULL);
+}
+
+gp_meta gp_party_meta(const gp_partyrt *p, uint64_t f)
+{
+    gp_meta m = { .hole = GP_WHOLE };
+    for (int i = 0; i < p->nin; i++) {
+        const gp_meta *in = gp_meta_of(p->in[i].ring, f);
+        if (!i)
+            m.time_ns = in->time_ns;
+        if (!m.name)
+            m.name = in->name;
+        if (in->hole > m.hole)
+            m.hole = in->hole;
+    }
+    return m;
+}

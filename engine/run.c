@@ -1,0 +1,535 @@
+/* run.c - runs a plan.
+ *
+ * A plan's parties (host stages and segments) each have threads of their own;
+ * between them are rings. A ring has one producer, and one cursor for each
+ * consumer. A party may take frame i when each of its input rings holds frame i
+ * and each of its output rings has a free slot for it (ring.c): that is all the
+ * scheduling and all the back-pressure there is. Host stages are worked by one or
+ * more workers who publish in order (host.c). Segments have a launcher, which
+ * queues runs of frames on streams, and a reaper, which waits for them in order
+ * (segment.c).
+ *
+ *   ends      A source that ends sets the end of its rings; whoever reaches the
+ *             end of an input passes it on. A party that takes no more closes
+ *             its cursors; a producer whose consumers are all closed ends.
+ *   holes     A dropped or failed frame is published like any other, marked in
+ *             its meta; everybody passes it on.
+ *   stopping  Level 1: sources end at once, the rest drains. Level 2: nobody
+ *             takes another frame. An error is level 1, and the failing party
+ *             ends at the failed frame, so that all before it comes out.
+ *   account   Every frame of every source is counted once by its ledger.
+ *
+ * Everything is allocated, opened, built and loaded before frame 0. This file
+ * makes the tables and the threads, and takes them down. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "nvtx.h"
+#include "run.h"
+
+/* ---- errors and levels ----------------------------------------------- */
+
+void gp_run_level(gp_run *run, int level)
+{
+    int was = atomic_load(&run->level);
+    while (was < level && !atomic_compare_exchange_weak(&run->level, &was, level))
+        ;
+    for (int i = 0; i < run->plan->nparties; i++)
+        gp_point_wake(&run->party[i].point);
+}
+
+void gp_run_fail(gp_run *run, const gp_errs *errs)
+{
+    pthread_mutex_lock(&run->lock);
+    bool first = !atomic_load(&run->failed);
+    if (!errs->failed || first)            /* the first error wins; warnings stay */
+        gp_errs_add(&run->errs, errs);
+    if (errs->failed)
+        atomic_store(&run->failed, true);
+    pthread_mutex_unlock(&run->lock);
+    if (errs->failed)
+        gp_run_level(run, 1);
+}
+
+/* ---- memory ---------------------------------------------------------- */
+
+static void *plain_alloc(size_t bytes, gp_errs *errs)
+{
+    void *p = NULL;
+    size_t n = (bytes + 255) & ~(size_t)255;
+    if (posix_memalign(&p, 4096, n ? n : 256)) {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory: %.1f MiB",
+                (double)bytes / 1048576);
+        return NULL;
+    }
+    memset(p, 0, n);           /* touched now, not at the first frames */
+    return p;
+}
+
+/* Memory that the device has a say in comes from its back end. */
+static bool backend_owns(const gp_run *run, gp_place place, bool pinned)
+{
+    return run->dev && (place.device || pinned);
+}
+
+static void *take_memory(gp_run *run, gp_place place, bool pinned, size_t bytes, gp_errs *errs)
+{
+    return backend_owns(run, place, pinned)
+        ? run->dev->backend->alloc(run->dev, place.device, bytes, errs)
+        : plain_alloc(bytes, errs);
+}
+
+static void give_memory(gp_run *run, gp_place place, bool pinned, void *mem, size_t bytes)
+{
+    if (mem && backend_owns(run, place, pinned))
+        run->dev->backend->free(run->dev, place.device, mem, bytes);
+    else
+        free(mem);
+}
+
+typedef struct gp_upload { void *dst; const void *src; size_t bytes; } gp_upload;
+
+static bool record_upload(gp_rec *r, void *arg)
+{
+    gp_upload *u = arg;
+    return r->ops->item(r, 0, NULL, 0) && r->ops->copy(r, u->dst, u->src, u->bytes);
+}
+
+/* What a constant or a table holds, in host memory. */
+static bool load_extra(gp_run *run, const gp_extra *x, void *host, gp_errs *errs)
+{
+    const gp_graph *g = run->graph;
+    if (x->use == GP_EXTRA_CONST)
+        return gp_const_load(&g->buffer[x->buffer], host, errs);
+    const gp_stage *st = &g->stage[x->stage];
+    gp_type in[GP_MAXPORT] = { { 0 } };
+    for (int i = 0; i < st->nin; i++)
+        if (st->in[i] >= 0)
+            in[i] = g->buffer[st->in[i]].type;
+    return st->kind->table(st->opts, in, host)
+        || gp_fail(errs, GP_E_RESOURCE, st->at, "stage '%s': out of memory", st->name);
+}
+
+static bool fill_extra(gp_run *run, int i, gp_errs *errs)
+{
+    const gp_extra *x = &run->plan->extra[i];
+    if (x->use != GP_EXTRA_CONST && x->use != GP_EXTRA_TABLE)
+        return true;
+    if (!x->place.device || run->plan->unified)
+        return load_extra(run, x, run->extra[i], errs);
+    const gp_backend *be = run->dev->backend;
+    void *host = be->alloc(run->dev, false, x->bytes, errs);
+    gp_upload u = { run->extra[i], host, x->bytes };
+    bool ok = host && load_extra(run, x, host, errs)
+        && be->direct(run->dev, 0, record_upload, &u, errs)
+        && be->wait(run->dev, 0, GP_SYNC_BLOCK, errs) == 1;
+    if (host)
+        be->free(run->dev, false, host, x->bytes);
+    return ok;
+}
+
+static bool take_all_memory(gp_run *run, gp_errs *errs)
+{
+    const gp_plan *plan = run->plan;
+    for (int i = 0; i < plan->npools; i++) {
+        const gp_pool *p = &plan->pool[i];
+        if (!(run->pool[i] = take_memory(run, p->place, p->pinned,
+                                         p->stride * (size_t)p->depth, errs)))
+            return false;
+    }
+    for (int i = 0; i < plan->nextras; i++) {
+        const gp_extra *x = &plan->extra[i];
+        if (!(run->extra[i] = take_memory(run, x->place, false, x->bytes, errs))
+            || !fill_extra(run, i, errs))
+            return false;
+    }
+    return true;
+}
+
+/* ---- tables ---------------------------------------------------------- */
+
+static gp_cursor *cursors(int n)
+{
+    void *p = NULL;
+    if (posix_memalign(&p, 64, sizeof(gp_cursor) * (size_t)(n ? n : 1)))
+        return NULL;
+    return memset(p, 0, sizeof(gp_cursor) * (size_t)(n ? n : 1));
+}
+
+static bool make_rings(gp_run *run)
+{
+    const gp_plan *plan = run->plan;
+    for (int i = 0; i < plan->nrings; i++) {
+        gp_ringrt *r = &run->ring[i];
+        const gp_ring *ring = r->ring = &plan->ring[i];
+        r->buffer = ring->buffer >= 0 ? &run->graph->buffer[ring->buffer] : NULL;
+        r->base = (char *)run->pool[ring->pool] + ring->offset;
+        r->stride = plan->pool[ring->pool].stride;
+        r->meta = GP_NEW(&run->arena, gp_meta, ring->depth);
+        atomic_init(&r->end, GP_UNKNOWN);
+        if (!(r->consumed = cursors(ring->nconsumers)))
+            return false;
+    }
+    return true;
+}
+
+static const char *segment_name(gp_run *run, const gp_segment *s)
+{
+    const char *first = NULL, *last = NULL;
+    for (int i = 0; i < s->ntasks; i++) {
+        int st = run->plan->task[s->task[i]].stage;
+        if (st >= 0) {
+            last = run->graph->stage[st].name;
+            if (!first)
+                first = last;
+        }
+    }
+    return first == last ? first : gp_format(&run->arena, "%s..%s", first, last);
+}
+
+static void make_party(gp_run *run, int index)
+{
+    const gp_plan *plan = run->plan;
+    gp_partyrt *p = &run->party[index];
+    const gp_party *party = &plan->party[index];
+
+    p->run = run, p->index = index;
+    gp_point_init(&p->point);
+    if (party->segment >= 0) {
+        p->segment = &plan->segment[party->segment];
+        p->name = segment_name(run, p->segment);
+    } else {
+        p->stage = &run->graph->stage[party->stage];
+        p->name = p->stage->name;
+    }
+    for (int i = 0; i < plan->nrings; i++)
+        if (plan->ring[i].segment < 0) {
+            p->nout += plan->ring[i].producer == index;
+            for (int c = 0; c < plan->ring[i].nconsumers; c++)
+                p->nin += plan->ring[i].consumer[c] == index;
+        }
+    p->in = GP_NEW(&run->arena, gp_link, p->nin);
+    p->out = GP_NEW(&run->arena, gp_ringrt *, p->nout);
+    p->nin = p->nout = 0;
+    for (int i = 0; i < plan->nrings; i++) {
+        if (plan->ring[i].segment >= 0)
+            continue;
+        if (plan->ring[i].producer == index)
+            p->out[p->nout++] = &run->ring[i];
+        for (int c = 0; c < plan->ring[i].nconsumers; c++)
+            if (plan->ring[i].consumer[c] == index)
+                p->in[p->nin++] = (gp_link){ &run->ring[i], c };
+    }
+    p->source = !p->nin;
+}
+
+static bool make_ledgers(gp_run *run)
+{
+    const gp_graph *g = run->graph;
+    for (int i = 0; i < run->plan->nparties; i++) {
+        const gp_partyrt *p = &run->party[i];
+        if (!p->source)
+            continue;
+        int stage = (int)(p->stage - g->stage);
+        run->ledger_of[stage] = run->nledgers;
+        if (!gp_ledger_init(&run->ledger[run->nledgers++], run->plan, stage))
+            return false;
+    }
+    return true;
+}
+
+/* ---- stages ---------------------------------------------------------- */
+
+static bool open_stages(gp_run *run, bool device, gp_errs *errs)
+{
+    const gp_graph *g = run->graph;
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_stage *s = &g->stage[i];
+        if (s->device != device || !s->kind->open)
+            continue;
+        gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT] = { { 0 } };
+        for (int k = 0; k < s->nin; k++)
+            if (s->in[k] >= 0)
+                in[k] = g->buffer[s->in[k]].type;
+        for (int k = 0; k < s->nout; k++)
+            out[k] = g->buffer[s->out[k]].type;
+        gp_type *types = GP_NEW(&run->arena, gp_type, s->nin + s->nout + 1);
+        memcpy(types, in, sizeof *types * (size_t)s->nin);
+        memcpy(types + s->nin, out, sizeof *types * (size_t)s->nout);
+        gp_open o = { .opts = s->opts, .name = s->name, .at = s->at, .nin = s->nin,
+                      .nout = s->nout, .in = types, .out = types + s->nin,
+                      .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
+                      .scope = &g->scope, .dev = device ? run->dev : NULL, .errs = errs };
+        run->opened[i] = true;
+        if (!s->kind->open(&o, &run->state[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool make_parties(gp_run *run, gp_errs *errs)
+{
+    const gp_plan *plan = run->plan;
+    int streams = 0, orders = 0;
+    for (int i = 0; i < plan->nparties; i++) {
+        gp_partyrt *p = &run->party[i];
+        if (p->stage ? !gp_host_init(p, errs) : !gp_segment_init(p, streams, orders, errs))
+            return false;
+        if (p->segment) {
+            streams += p->segment->streams;
+            for (int t = 0; t < p->segment->ntasks; t++)
+                orders += plan->task[p->segment->task[t]].state >= 0;
+        }
+    }
+    return true;
+}
+
+/* ---- threads --------------------------------------------------------- */
+
+static void *thread_main(void *arg)
+{
+    gp_threadrt *t = arg;
+    char name[16];
+    snprintf(name, sizeof name, "%.15s", t->party->name);
+    pthread_setname_np(pthread_self(), name);
+    if (t->party->stage)
+        gp_host_thread(t);
+    else if (t->worker == 0)
+        gp_segment_launcher(t);
+    else
+        gp_segment_reaper(t);
+    gp_thread_doing(t, GP_DOING_GONE, atomic_load(&t->frame));
+    if (atomic_fetch_sub(&t->run->live, 1) == 1)
+        eventfd_write(t->run->done_fd, 1);
+    return NULL;
+}
+
+/* Starts all threads. When one cannot be started the others are told to stop. */
+static void start(gp_run *run)
+{
+    int n = 0;
+    for (int i = 0; i < run->plan->nparties; i++) {
+        gp_partyrt *p = &run->party[i];
+        for (int w = 0; w < (p->stage ? p->stage->workers : 2); w++, n++) {
+            gp_threadrt *t = &run->thread[n];
+            t->run = run, t->party = p, t->worker = w;
+        }
+    }
+    atomic_store(&run->live, n);
+    for (int i = 0; i < n; i++) {
+        int e = pthread_create(&run->thread[i].id, NULL, thread_main, &run->thread[i]);
+        if (!e) {
+            run->nthreads++;
+            continue;
+        }
+        gp_errs errs = { .n = 0 };
+        gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "cannot start thread %d of %d: %s", i + 1, n,
+                strerror(e));
+        gp_run_fail(run, &errs);
+        gp_run_level(run, 2);
+        if (atomic_fetch_sub(&run->live, n - i) == n - i)
+            eventfd_write(run->done_fd, 1);
+        return;
+    }
+}
+
+static int count_threads(const gp_plan *plan)
+{
+    int n = 0;
+    for (int i = 0; i < plan->nparties; i++)
+        n += plan->party[i].stage >= 0 ? plan->graph->stage[plan->party[i].stage].workers : 2;
+    return n;
+}
+
+/* ---- a run, up and down ---------------------------------------------- */
+
+static gp_run *create(gp_pipeline *p, const gp_run_options *o)
+{
+    gp_run *run = calloc(1, sizeof *run);
+    if (!run)
+        return NULL;
+    const gp_plan *plan = p->plan;
+    gp_arena *a = &run->arena;
+    run->pipeline = p, run->plan = plan, run->graph = plan->graph, run->options = *o;
+    run->done_fd = eventfd(0, EFD_CLOEXEC);
+    pthread_mutex_init(&run->lock, NULL);
+    run->pool = GP_NEW(a, void *, plan->npools + 1);
+    run->extra = GP_NEW(a, void *, plan->nextras + 1);
+    run->ledger = GP_NEW(a, gp_ledger, run->graph->nstages);
+    run->ledger_of = GP_NEW(a, int, run->graph->nstages);
+    run->state = GP_NEW(a, void *, run->graph->nstages);
+    run->opened = GP_NEW(a, bool, run->graph->nstages);
+    int threads = count_threads(plan);
+    size_t rings = sizeof *run->ring * (size_t)(plan->nrings + 1),
+           parties = sizeof *run->party * (size_t)plan->nparties,
+           thread = sizeof *run->thread * (size_t)threads;
+    void *mem[3] = { NULL, NULL, NULL };
+    size_t size[3] = { rings, parties, thread };
+    for (int i = 0; i < 3; i++) {
+        if (posix_memalign(&mem[i], 64, size[i])) {
+            free(mem[0]), free(mem[1]);
+            gp_arena_free(a);
+            free(run);
+            return NULL;
+        }
+        memset(mem[i], 0, size[i]);
+    }
+    run->ring = mem[0], run->party = mem[1], run->thread = mem[2];
+    run->spins = p->machine.cpus > 2 ? 1000 : 50;
+    return run;
+}
+
+static bool set_up(gp_run *run, gp_errs *errs)
+{
+    const gp_plan *plan = run->plan;
+    if (plan->nsegments) {
+        const gp_backend *be = &gp_backend_cpu;
+#if GP_CUDA
+        if (!plan->unified)
+            be = &gp_backend_cuda;
+#endif
+        int streams = 0, orders = 0, slots = 1;
+        for (int i = 0; i < plan->nsegments; i++) {
+            const gp_segment *s = &plan->segment[i];
+            streams += s->streams;
+            slots = s->depth > slots ? s->depth : slots;
+            for (int t = 0; t < s->ntasks; t++)
+                orders += plan->task[s->task[t]].state >= 0;
+        }
+        if (!(run->dev = be->open(run->graph->device, errs))
+            || !be->prepare(run->dev, streams, orders, slots, errs))
+            return false;
+    }
+    run->nvtx = nvtxDomainCreateA("gpipe");
+    if (!take_all_memory(run, errs) || !make_rings(run))
+        return false;
+    for (int i = 0; i < plan->nparties; i++)
+        make_party(run, i);
+    return make_ledgers(run) && open_stages(run, true, errs) && open_stages(run, false, errs)
+        && make_parties(run, errs);
+}
+
+void gp_run_destroy(gp_run *run)
+{
+    if (!run)
+        return;
+    const gp_plan *plan = run->plan;
+    for (int i = 0; i < plan->nparties; i++) {
+        gp_partyrt *p = &run->party[i];
+        if (!p->run)
+            continue;
+        if (p->stage)
+            gp_host_fini(p);
+        else
+            gp_segment_fini(p);
+        gp_point_fini(&p->point);
+    }
+    for (int i = 0; i < plan->nrings; i++)
+        free(run->ring[i].consumed);
+    for (int i = 0; i < run->nledgers; i++)
+        gp_ledger_fini(&run->ledger[i]);
+    for (int i = 0; i < plan->npools; i++)
+        give_memory(run, plan->pool[i].place, plan->pool[i].pinned, run->pool[i],
+                    plan->pool[i].stride * (size_t)plan->pool[i].depth);
+    for (int i = 0; i < plan->nextras; i++)
+        give_memory(run, plan->extra[i].place, false, run->extra[i], plan->extra[i].bytes);
+    if (run->dev)
+        run->dev->backend->close(run->dev);
+    if (run->nvtx)
+        nvtxDomainDestroy(run->nvtx);
+    close(run->done_fd);
+    pthread_mutex_destroy(&run->lock);
+    free(run->ring), free(run->party), free(run->thread);
+    gp_arena_free(&run->arena);
+    free(run);
+}
+
+/* A run that nobody stopped lost no frame, unless it was made by a source that
+ * never ends for consumers that had enough. */
+static void check_account(const gp_run *run, gp_errs *errs)
+{
+    for (int i = 0; i < run->nledgers; i++) {
+        gp_ledger *l = &run->ledger[i];
+        const gp_stage *s = &run->graph->stage[l->source];
+        uint64_t in = l->in, seen = l->out + l->dropped + l->failed;
+        if (seen > in || (seen < in && !s->endless))
+            gp_fail(errs, GP_E_BUG, s->at,
+                    "source '%s': %llu frames went in, but %llu are accounted for", s->name,
+                    (unsigned long long)in, (unsigned long long)seen);
+    }
+}
+
+static void close_stages(gp_run *run)
+{
+    for (int i = run->graph->nstages - 1; i >= 0; i--)
+        if (run->opened[i] && run->graph->stage[i].kind->close)
+            run->graph->stage[i].kind->close(run->state[i]);
+}
+
+gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
+{
+    gp_run *run = create(p, o);
+    if (!run) {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        return GP_ERROR;
+    }
+    bool back = true;
+    if (set_up(run, errs)) {
+        atomic_store(&p->run, run);
+        start(run);
+        back = gp_watch(run);
+        for (int i = 0; back && i < run->nthreads; i++)
+            pthread_join(run->thread[i].id, NULL);
+    } else {
+        if (!errs->failed)
+            gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        atomic_store(&run->failed, true);
+        atomic_store(&p->run, run);
+    }
+    pthread_mutex_lock(&run->lock);
+    gp_errs_add(errs, &run->errs);
+    pthread_mutex_unlock(&run->lock);
+    if (!back)
+        return GP_STUCK;
+    close_stages(run);
+    if (!errs->failed && !atomic_load(&run->level))
+        check_account(run, errs);
+    int level = atomic_load(&p->cancel);
+    return errs->failed ? GP_ERROR
+        : level >= 2                 ? GP_NOT_DRAINED
+        : level == 1                 ? GP_DRAINED
+                                     : GP_DONE;
+}
+
+/* ---- numbers --------------------------------------------------------- */
+
+int gp_accounts(const gp_pipeline *p, gp_account *out, int max)
+{
+    const gp_run *run = atomic_load(&((gp_pipeline *)p)->run);
+    int n = run ? run->nledgers : 0;
+    for (int i = 0; i < n && i < max; i++) {
+        gp_ledger *l = &run->ledger[i];
+        gp_account a = { .source = run->graph->stage[l->source].name };
+        a.out = atomic_load(&l->out), a.dropped = atomic_load(&l->dropped);
+        a.failed = atomic_load(&l->failed);
+        a.in = atomic_load(&l->in);        /* last: it is the largest */
+        a.cancelled = a.in - a.out - a.dropped - a.failed;
+        out[i] = a;
+    }
+    return n < max ? n : max;
+}
+
+int gp_stages_status(const gp_pipeline *p, gp_stage_status *out, int max)
+{
+    const gp_run *run = atomic_load(&((gp_pipeline *)p)->run);
+    int n = 0;
+    for (int i = 0; run && i < run->plan->nparties && n < max; i++) {
+        const gp_partyrt *q = &run->party[i];
+        if (q->run)
+            out[n++] = (gp_stage_status){ q->name, atomic_load(&((gp_partyrt *)q)->frames),
+                                          atomic_load(&((gp_partyrt *)q)->bytes) };
+    }
+    return n;
+}

@@ -1,0 +1,196 @@
+/* run.h - a running pipeline: rings with counters, parties with threads.
+ * Only for run.c and the files it is made of (ring.c, host.c, segment.c,
+ * watch.c, ledger.c). The essay stands at the top of run.c. */
+#ifndef GP_RUN_H
+#define GP_RUN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "backend.h"
+#include "pipeline.h"
+
+#define GP_UNKNOWN UINT64_MAX          /* an end that is not known yet */
+
+/* ---- waiting (ring.c) ------------------------------------------------ */
+
+/* Where the threads of one party sleep. Whoever changes something they may
+ * wait for wakes the point; that costs one load while nobody sleeps. */
+typedef struct gp_point {
+    _Alignas(64) atomic_int sleepers;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+} gp_point;
+
+void gp_point_init(gp_point *p);
+void gp_point_fini(gp_point *p);
+/* Spins `spins` times, then sleeps, until ready(arg). */
+void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int spins);
+void gp_point_wake(gp_point *p);
+
+/* ---- rings ----------------------------------------------------------- */
+
+typedef enum gp_hole { GP_WHOLE, GP_HOLE_DROPPED, GP_HOLE_FAILED } gp_hole;
+
+/* What travels with a frame of one buffer, beside its data. Written by the
+ * producer before it publishes, read-only after. */
+typedef struct gp_meta {
+    int64_t rows;              /* valid rows */
+    int64_t time_ns;
+    const char *name;
+    gp_hole hole;
+    bool touched;              /* the producer has written this slot before */
+} gp_meta;
+
+/* A counter on a cache line of its own. */
+typedef struct gp_cursor {
+    _Alignas(64) _Atomic uint64_t at;
+    atomic_bool closed;        /* of a consumer: it takes no more */
+} gp_cursor;
+
+typedef struct gp_ringrt {
+    gp_cursor produced;
+    _Atomic uint64_t end;      /* frames in all; set after the last publish */
+    gp_cursor *consumed;       /* per consumer of the plan's ring */
+    gp_meta *meta;             /* per slot */
+    char *base;                /* of slot 0 */
+    size_t stride;
+    const gp_ring *ring;
+    const gp_buffer *buffer;   /* NULL: frame infos */
+} gp_ringrt;
+
+static inline void *gp_slot(const gp_ringrt *r, uint64_t frame)
+{
+    return r->base + frame % (uint64_t)r->ring->depth * r->stride;
+}
+
+static inline gp_meta *gp_meta_of(const gp_ringrt *r, uint64_t frame)
+{
+    return &r->meta[frame % (uint64_t)r->ring->depth];
+}
+
+/* ---- parties --------------------------------------------------------- */
+
+typedef enum gp_doing { GP_DOING_NOTHING, GP_DOING_WAIT, GP_DOING_WORK, GP_DOING_IDLE, GP_DOING_GONE } gp_doing;
+
+/* One thread, as the watchdog sees it. */
+typedef struct gp_threadrt {
+    pthread_t id;
+    gp_run *run;
+    struct gp_partyrt *party;
+    int worker;                /* of a host stage; of a segment 0 is the launcher,
+                                  1 the reaper */
+    _Alignas(64) atomic_int doing;
+    _Atomic uint64_t frame;
+    _Atomic int64_t since_ns;  /* CLOCK_MONOTONIC */
+    gp_errs errs;              /* this thread's own */
+} gp_threadrt;
+
+typedef struct gp_link {       /* a party's end of a ring */
+    gp_ringrt *ring;
+    int consumer;              /* index into ring->consumed */
+} gp_link;
+
+typedef struct gp_partyrt {
+    gp_run *run;
+    int index;
+    const gp_stage *stage;     /* of a host stage, else NULL */
+    const gp_segment *segment; /* of a segment, else NULL */
+    const char *name;
+    gp_link *in; int nin;      /* rings with counters, each once */
+    gp_ringrt **out; int nout;
+    bool source;
+    gp_point point;
+    _Atomic uint64_t next;     /* the first frame nobody has taken */
+    atomic_ullong progress;    /* frames done, holes too */
+    atomic_ullong frames, bytes;       /* of status: holes not counted */
+    struct gp_hostrt *host;
+    struct gp_segmentrt *seg;
+} gp_partyrt;
+
+typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER } gp_look;
+
+/* Can party `p` take frame `next`? GO: yes, and *n of at most `max` more in a
+ * row. OVER: there will never be such a frame. Reports sources that end at
+ * different counts, once. Any thread. */
+gp_look gp_party_look(gp_partyrt *p, uint64_t next, int max, int *n);
+
+/* Frames [first, first + n) of the outputs are there / of the inputs are no
+ * longer needed. In frame order. */
+void gp_party_publish(gp_partyrt *p, uint64_t first, int n);
+/* No frame from `end` on will come; the party takes no more. */
+void gp_party_end(gp_partyrt *p, uint64_t end);
+
+/* What frame `f` is, from the inputs' metas: rows do not belong here. */
+gp_meta gp_party_meta(const gp_partyrt *p, uint64_t f);
+
+/* ---- the account (ledger.c) ------------------------------------------ */
+
+/* Of one source: which of its frames all sinks have seen, and how. A window
+ * over the frames in flight; no allocation, no lock. */
+typedef struct gp_ledger {
+    int source;                /* stage */
+    int sinks;                 /* that it reaches */
+    uint64_t mask;             /* window - 1 */
+    struct gp_entry { atomic_int seen; atomic_int hole; } *entry;
+    _Atomic uint64_t in, out, dropped, failed;
+} gp_ledger;
+
+bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source);
+void gp_ledger_fini(gp_ledger *l);
+/* Sink `sink` has consumed frame f, which was whole or a hole. */
+void gp_ledger_seen(gp_ledger *l, uint64_t f, gp_hole hole);
+
+/* ---- the run --------------------------------------------------------- */
+
+struct gp_run {
+    gp_pipeline *pipeline;
+    const gp_plan *plan;
+    const gp_graph *graph;
+    gp_run_options options;
+    gp_arena arena;
+    gp_dev *dev;               /* NULL: no device tasks */
+    void **pool, **extra;      /* memory of plan->pool, plan->extra */
+    gp_ringrt *ring;
+    gp_partyrt *party;
+    gp_threadrt *thread; int nthreads;
+    gp_ledger *ledger; int nledgers;
+    int *ledger_of;            /* per stage: its ledger, or -1 */
+    void **state;              /* per stage, made by open() */
+    bool *opened;
+    int spins;
+    atomic_int level;          /* as gp_cancel: 1 sources stop, 2 nothing new */
+    atomic_bool failed;        /* an error was reported */
+    atomic_int live;           /* threads that have not returned */
+    int done_fd;               /* eventfd: live is 0 */
+    pthread_mutex_t lock;      /* of errs */
+    gp_errs errs;
+    void *nvtx;                /* the NVTX domain */
+};
+
+/* Adds errors to the run's and stops the sources. Warnings only are kept. */
+void gp_run_fail(gp_run *run, const gp_errs *errs);
+/* Raises the level and wakes everybody. */
+void gp_run_level(gp_run *run, int level);
+int64_t gp_now_ns(void);                       /* CLOCK_MONOTONIC */
+void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame);
+
+/* const.c: reads a constant's .npy into `dst`, gp_bytes(&b->type) long. */
+bool gp_const_load(const gp_buffer *b, void *dst, gp_errs *errs);
+
+/* host.c */
+bool gp_host_init(gp_partyrt *p, gp_errs *errs);
+void gp_host_fini(gp_partyrt *p);
+void *gp_host_thread(void *thread);            /* gp_threadrt */
+
+/* segment.c */
+/* Its streams and orders are stream0 and order0 upward of the device's. */
+bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs);
+void gp_segment_fini(gp_partyrt *p);
+void *gp_segment_launcher(void *thread);
+void *gp_segment_reaper(void *thread);
+
+/* watch.c: until all threads returned; deals with gp_cancel and stalls. False
+ * when some thread does not come back. */
+bool gp_watch(gp_run *run);
+
+#endif

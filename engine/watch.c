@@ -1,0 +1,165 @@
+/* watch.c - what the thread that called gp_pipeline_run does meanwhile: passes
+ * on gp_cancel, notices that nothing moves, and gives up on threads that do not
+ * come back. Also the waits of sources, which gp_cancel ends. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "run.h"
+
+enum {
+    TICK_MS = 50,
+    GRACE_MS = 2000,           /* for threads to come back once nothing new starts */
+};
+
+int64_t gp_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame)
+{
+    atomic_store_explicit(&t->frame, frame, memory_order_relaxed);
+    atomic_store_explicit(&t->doing, (int)doing, memory_order_relaxed);
+}
+
+/* ---- waits of sources ------------------------------------------------ */
+
+/* Until `fd` (or -1) can be read, or t_ns (or -1) is reached. */
+static bool source_wait(gp_call *c, int fd, int64_t t_ns)
+{
+    gp_threadrt *t = c->ctx;
+    struct pollfd p[2] = { { t->run->pipeline->stop_fd, POLLIN, 0 }, { fd, POLLIN, 0 } };
+    int was = atomic_load(&t->doing);
+    bool go = false;
+
+    atomic_store(&t->doing, GP_DOING_IDLE);
+    while (!atomic_load(&t->run->level)) {
+        struct timespec left, *timeout = NULL;
+        if (t_ns >= 0) {
+            int64_t ns = t_ns - gp_now_ns();
+            if (ns <= 0) {
+                go = true;
+                break;
+            }
+            left = (struct timespec){ ns / 1000000000, ns % 1000000000 };
+            timeout = &left;
+        }
+        if (fd >= 0 && t_ns < 0) {         /* a failed run has no eventfd to say so */
+            left = (struct timespec){ 0, TICK_MS * 1000000L };
+            timeout = &left;
+        }
+        if (ppoll(p, fd >= 0 ? 2 : 1, timeout, NULL) < 0 && errno != EINTR)
+            break;
+        if (fd >= 0 && p[1].revents) {
+            go = true;
+            break;
+        }
+    }
+    atomic_store(&t->doing, was);
+    return go;
+}
+
+bool gp_wait_fd(gp_call *c, int fd)
+{
+    return source_wait(c, fd, -1);
+}
+
+bool gp_wait_until(gp_call *c, int64_t t_ns)
+{
+    return source_wait(c, -1, t_ns);
+}
+
+/* ---- stalls ---------------------------------------------------------- */
+
+static uint64_t progress(const gp_run *run)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < run->plan->nparties; i++)
+        sum += atomic_load(&run->party[i].progress);
+    return sum;
+}
+
+/* A source waits for its input, and nobody works. */
+static bool idle(const gp_run *run)
+{
+    bool waits = false;
+    for (int i = 0; i < run->nthreads; i++) {
+        int d = atomic_load(&run->thread[i].doing);
+        if (d == GP_DOING_WORK)
+            return false;
+        waits |= d == GP_DOING_IDLE;
+    }
+    return waits;
+}
+
+/* Who waits for whom, in words. */
+static void stalled(gp_run *run, int64_t ns)
+{
+    gp_errs e = { .n = 0 };
+    gp_loc at = { 0 };
+    char text[480] = "";
+    size_t n = 0;
+
+    for (int i = 0; i < run->nthreads; i++) {
+        gp_threadrt *t = &run->thread[i];
+        gp_partyrt *p = t->party;
+        int doing = atomic_load(&t->doing);
+        unsigned long long f = atomic_load(&t->frame);
+        if (doing != GP_DOING_WORK || n + 120 > sizeof text)
+            continue;
+        if (p->stage && !at.file)
+            at = p->stage->at;
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s '%s' is busy with frame %llu",
+                              n ? "; " : "", p->stage ? "stage" : "segment", p->name, f);
+    }
+    for (int i = 0; i < run->plan->nparties && n + 120 < sizeof text; i++) {
+        gp_partyrt *p = &run->party[i];
+        uint64_t next = atomic_load(&p->next);
+        for (int k = 0; k < p->nin && n + 120 < sizeof text; k++)
+            if (atomic_load(&p->in[k].ring->produced.at) <= next
+                && atomic_load(&p->in[k].ring->end) == GP_UNKNOWN)
+                n += (size_t)snprintf(text + n, sizeof text - n,
+                                      "%s'%.40s' waits for frame %llu of '%.40s'", n ? "; " : "",
+                                      p->name, (unsigned long long)next,
+                                      p->in[k].ring->buffer->name);
+    }
+    gp_fail(&e, GP_E_STALL, at, "nothing moved for %.3g s: %s", (double)ns / 1e9,
+            n ? text : "no stage is at work");
+    gp_run_fail(run, &e);
+    gp_run_level(run, 2);
+}
+
+/* ---- the watch ------------------------------------------------------- */
+
+bool gp_watch(gp_run *run)
+{
+    int64_t stall = run->graph->stall_ns, moved = gp_now_ns(), stopped = 0;
+    uint64_t last = progress(run);
+    struct pollfd p[2] = { { run->done_fd, POLLIN, 0 }, { run->pipeline->stop_fd, POLLIN, 0 } };
+
+    for (;;) {
+        int level = atomic_load(&run->level), asked = atomic_load(&run->pipeline->cancel);
+        if (asked > level)
+            gp_run_level(run, level = asked);
+        if (!atomic_load(&run->live))
+            return true;
+        /* stop_fd stays readable: look at it only until it has been heard */
+        if (poll(p, level ? 1 : 2, TICK_MS) < 0 && errno != EINTR)
+            return false;
+
+        int64_t now = gp_now_ns();
+        uint64_t at = progress(run);
+        if (at != last || idle(run))
+            last = at, moved = now;
+        if (level >= 2 && !stopped)
+            stopped = now;
+        if (stopped && now - stopped > GRACE_MS * 1000000LL)
+            return !atomic_load(&run->live);
+        if (stall && !stopped && now - moved > stall)
+            stalled(run, now - moved);
+    }
+}
