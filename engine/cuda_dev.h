@@ -1,0 +1,86 @@
+/* cuda_dev.h - what the files of the CUDA back end share: the open device and
+ * how its errors are reported. The essay stands at the top of cuda.c. */
+#ifndef GP_CUDA_DEV_H
+#define GP_CUDA_DEV_H
+
+#include <cuda_runtime_api.h>
+#include <stdatomic.h>
+#include "backend.h"
+
+enum { GP_CUDA_BUCKETS = 64 };
+
+struct gp_kernel {
+    gp_kernel *next;
+    const char *name;              /* the library's */
+    cudaKernel_t fn;
+    int threads;                   /* the most in one block, for its registers */
+    size_t shared;                 /* the most dynamic shared memory, bytes */
+};
+
+struct gp_exec {
+    gp_exec *next;
+    cudaGraphExec_t graph;
+};
+
+typedef struct gp_cuda_span {      /* memory that alloc gave */
+    const char *at;
+    size_t bytes;
+    bool device;
+} gp_cuda_span;
+
+typedef struct gp_cuda_dev {
+    gp_dev base;
+    int index, cc;
+    size_t shared_max;             /* per block, static and dynamic, bytes */
+    atomic_bool dead;              /* a fault was reported */
+    cudaStream_t service;          /* set-up work: clearing, capture, upload */
+    cudaStream_t *stream;
+    cudaEvent_t *done;             /* per stream: after the last launch */
+    int nstreams;
+    cudaEvent_t *order;            /* [order][slot] */
+    int norders, nslots;
+    struct gp_cuda_library *libs;
+    gp_kernel *builtin[GP_CUDA_BUCKETS];   /* by hash of the name */
+    gp_kernel *compiled;           /* the user's */
+    gp_exec *execs;
+    gp_cuda_span *span;            /* by address */
+    int nspans, span_cap;
+} gp_cuda_dev;
+
+static inline gp_cuda_dev *gp_cuda(gp_dev *dev)
+{
+    return (gp_cuda_dev *)dev;
+}
+
+/* ---- errors (cuda.c) ------------------------------------------------- */
+
+/* Is the device still of use? If so, it is made this thread's current one,
+ * which costs a compare when it is already. */
+bool gp_cuda_alive(gp_cuda_dev *d);
+/* Reports "WHAT: NAME: DESCRIPTION"; a fault the first time only, nothing after
+ * it. Returns false. */
+bool gp_cuda_failed(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The same unless `e` is no error; then true. */
+bool gp_cuda_ok(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *what);
+/* Zeroed host memory for n things, to be freed; NULL after an error. */
+void *gp_cuda_table(size_t n, size_t size, gp_errs *errs);
+
+/* Where `p` points: 1 this device, 0 host, -1 memory that alloc did not give. */
+int gp_cuda_side(const gp_cuda_dev *d, const void *p);
+
+/* ---- kernels (cuda_kernel.c) ----------------------------------------- */
+
+bool gp_cuda_load_builtin(gp_cuda_dev *d, gp_errs *errs);
+void gp_cuda_unload(gp_cuda_dev *d);           /* every kernel; dead or alive */
+const gp_kernel *gp_cuda_find(const gp_cuda_dev *d, const char *name);     /* NULL: none */
+const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *errs);
+
+/* ---- graphs (cuda_rec.c) --------------------------------------------- */
+
+gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
+void gp_cuda_discard(gp_dev *dev, gp_exec *x);
+/* Runs the body on the stream, without the event. */
+bool gp_cuda_run(gp_cuda_dev *d, cudaStream_t stream, gp_body body, void *arg, gp_errs *errs);
+
+#endif
