@@ -260,7 +260,8 @@ static void hand_over(gp_partyrt *p)
 }
 
 /* Runs frames [first, first + n); returns how many may be handed in as done,
- * in order; *failed when the next one failed for good. *end: the source ends. */
+ * in order; *failed when the next one failed for good. *end: the source ends.
+ * Neither, and fewer than n: the others are not done yet. */
 static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
 {
     gp_partyrt *p = t->party;
@@ -295,6 +296,8 @@ static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
         gp_nvtx_pop(run->nvtx);
         for (int i = 0; i < k; i++, done++) {
             gp_status s = fr[i].status;
+            if (ok && s == GP_AGAIN)
+                return done;
             if (!ok || s == GP_END || s == GP_STOPPED
                 || (s == GP_FAILED && run->graph->on_error == GP_ON_ERROR_STOP)) {
                 *failed = !ok || s == GP_FAILED;
@@ -366,6 +369,8 @@ void *gp_host_thread(void *thread)
             h->pending[(first + (uint64_t)done) % h->window].handed = GP_HANDED_FAILED;
         if (end)
             h->ended = true, h->end = first + (uint64_t)done;
+        else if (!failed && done < n)      /* GP_AGAIN: give the others back */
+            atomic_store(&p->next, first + (uint64_t)done);
         hand_over(p);
         pthread_mutex_unlock(&h->lock);
         if (failed || end)
