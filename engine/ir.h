@@ -224,8 +224,12 @@ typedef struct gp_plan {
 
 /* parse.c */
 gp_spec *gp_parse(gp_arena *, const char *text, size_t len, const char *file, gp_errs *);
-/* set.c: one `--set PATH=VALUE`; changes the tree. */
+/* set.c: one `--set PATH=VALUE`; changes the tree. The nodes it makes are at
+ * line 0 of a file whose name is `assignment` itself, the same pointer. */
 bool gp_spec_set(gp_arena *, gp_spec *, const char *assignment, const gp_registry *, gp_errs *);
+/* set.c: the name of each item of a list of stages: as given, else its kind, with
+ * a number when that is taken (blur, blur2). Two given names may be equal. */
+void gp_stage_names(gp_arena *, const gp_node *stages, const char **names);
 /* resolve.c: NULL after errors, or when probe->nwant > 0 (look, run again). */
 gp_graph *gp_resolve(gp_arena *, const gp_spec *, const gp_registry *, const gp_env *,
                      const gp_machine *, gp_probe *, gp_errs *);

@@ -27,6 +27,10 @@ struct gp_node {
 /* The value of `key` in a map; NULL when absent or `map` is no map. */
 const gp_node *gp_node_get(const gp_node *map, const char *key);
 
+/* The place of `len` bytes at `offset` of a scalar's text, for errors about a
+ * part of it; the whole scalar's where escapes or lines were joined. */
+gp_loc gp_node_part(const gp_node *n, size_t offset, size_t len);
+
 /* ---- expressions (expr.c) -------------------------------------------- */
 
 /* An exact integer, or a double. */
