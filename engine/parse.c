@@ -34,7 +34,7 @@ struct parser {
     gp_errs *errs;
     bool ascii;
     size_t chars, bytes;               /* the same position, counted both ways */
-    size_t line_start, line;           /* of some position at or before it */
+    size_t seen, line, line_start;     /* lines before `seen`, and where its line starts */
     gp_names names;                    /* of anchors */
     struct anchor *anchor;
     int nanchors, anchor_cap;
@@ -66,10 +66,11 @@ static gp_loc place(struct parser *p, size_t from, size_t to)
     if (p->fixed)
         return *p->fixed;
     if (from < p->line_start)
-        p->line_start = p->line = 0;
+        p->seen = p->line = p->line_start = 0;
     const char *nl;
-    while ((nl = memchr(p->text + p->line_start, '\n', from - p->line_start)))
-        p->line_start = (size_t)(nl - p->text) + 1, p->line++;
+    for (; p->seen < from; p->seen = nl ? p->line_start : from)
+        if ((nl = memchr(p->text + p->seen, '\n', from - p->seen)))
+            p->line_start = (size_t)(nl - p->text) + 1, p->line++;
     if (to > from && (nl = memchr(p->text + from, '\n', to - from)))
         to = (size_t)(nl - p->text);
     return (gp_loc){ p->file, (int)p->line + 1, (int)(from - p->line_start) + 1,
@@ -165,9 +166,11 @@ static bool fail_yaml(struct parser *p)
         return gp_fail(errs, GP_E_SPEC, place(p, from, from + 1), "this quote is never closed");
     if (strstr(context, "flow")) {
         bool glued = before && !strchr(" \t\n[]{},:\"'", before);
+        bool dollar = before == '$';
         if (c && strchr("[{", c) && glued)
-            return gp_fail(errs, GP_E_SPEC, loc, "'%s%c' inside [ ] or { } ends the value before "
-                           "it; put quotes around the whole value", before == '$' ? "$" : "", c);
+            return gp_fail(errs, GP_E_SPEC, dollar ? place(p, at - 1, at + 1) : loc,
+                           "'%s%c' inside [ ] or { } ends the value before it; "
+                           "put quotes around the whole value", dollar ? "$" : "", c);
         if (strstr(context, "flow node"))
             return gp_fail(errs, GP_E_SPEC, loc, "expected a value here");
         gp_loc open = place(p, from, from + 1);

@@ -1,0 +1,281 @@
+/* test_parse.c - YAML to nodes: places, aliases, limits, what is refused. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "ir.h"
+
+Suite *suite_parse(void);
+
+static gp_arena arena;
+static gp_errs errs;
+
+static void setup(void)
+{
+    arena = (gp_arena){ 0 };
+    errs = (gp_errs){ 0 };
+}
+
+static void teardown(void)
+{
+    gp_arena_free(&arena);
+}
+
+static gp_spec *parse(const char *text)
+{
+    return gp_parse(&arena, text, strlen(text), "dir/p.yaml", &errs);
+}
+
+static void ck_at(const gp_node *n, int line, int col, int len)
+{
+    ck_assert_ptr_nonnull(n);
+    ck_assert_str_eq(n->at.file, "dir/p.yaml");
+    ck_assert_int_eq(n->at.line, line);
+    ck_assert_int_eq(n->at.col, col);
+    ck_assert_int_eq(n->at.len, len);
+}
+
+START_TEST(places)
+{
+    gp_spec *s = parse("pipeline: edges\n"
+                       "vars: {dir: 'ph\xc3\xb6tos', gain: 1.5, off: no}\n"
+                       "\n"
+                       "stages:\n"
+                       "  - {use: read, path: \"${dir}/*.png\"}\r\n"
+                       "  - name: b\n"
+                       "    use: gray\n");
+    ck_assert_int_eq(errs.n, 0);
+    ck_assert_str_eq(s->dir, "dir");
+    ck_at(s->root, 1, 1, 1);
+    ck_at(s->root->key[1], 2, 1, 4);
+    const gp_node *vars = gp_node_get(s->root, "vars");
+    ck_assert_int_eq(vars->kind, GP_MAP);
+    ck_assert_int_eq(vars->n, 3);
+    ck_at(gp_node_get(vars, "dir"), 2, 13, 9);           /* bytes, quotes counted */
+    ck_at(gp_node_get(vars, "gain"), 2, 30, 3);
+    ck_assert_str_eq(gp_node_get(vars, "off")->text, "no");
+    ck_assert(gp_node_get(vars, "dir")->quoted && !gp_node_get(vars, "gain")->quoted);
+    const gp_node *stages = gp_node_get(s->root, "stages");
+    ck_assert_int_eq(stages->n, 2);
+    ck_at(gp_node_get(stages->item[0], "path"), 5, 23, 14);
+    ck_at(gp_node_get(stages->item[1], "use"), 7, 10, 4);
+    ck_assert_ptr_null(gp_node_get(stages, "use"));
+    ck_assert_ptr_null(gp_node_get(vars, "nothing"));
+}
+END_TEST
+
+START_TEST(aliases)
+{
+    gp_spec *s = parse("a: &a {x: 1, y: 2}\n"
+                       "b: &b {y: 3, z: 4}\n"
+                       "c: {<<: [*a, *b], x: 9}\n"
+                       "d: {x: 8, <<: *b}\n"
+                       "e: [*a, *a]\n");
+    ck_assert_int_eq(errs.n, 0);
+    const gp_node *c = gp_node_get(s->root, "c"), *d = gp_node_get(s->root, "d");
+    ck_assert_int_eq(c->n, 3);
+    ck_assert_str_eq(gp_node_get(c, "x")->text, "9");
+    ck_assert_str_eq(gp_node_get(c, "y")->text, "2");
+    ck_assert_str_eq(gp_node_get(c, "z")->text, "4");
+    ck_assert_int_eq(d->n, 3);
+    const gp_node *e = gp_node_get(s->root, "e");
+    ck_assert_ptr_eq(e->item[0], gp_node_get(s->root, "a"));
+    ck_assert_ptr_eq(e->item[0], e->item[1]);
+}
+END_TEST
+
+/* Text, where the first error is, and how it starts. */
+static const struct { const char *text; int line, col; const char *msg; } bad[] = {
+    { "", 0, 0, "the file is empty" },
+    { "# nothing\n", 0, 0, "the file is empty" },
+    { "---\n", 0, 0, "the file is empty" },
+    { "- a\n- b\n", 1, 1, "the file is a list; a pipeline is a map" },
+    { "\nhello\n", 2, 1, "the file is a single value" },
+    { "a: 1\nb: 2\na: 3\n", 3, 1, "key 'a' is in line 1 and in line 3" },
+    { "a: {x: 1, \"x\": 2}\n", 1, 11, "key 'x' is in line 1 and in line 1" },
+    { "a: {<<: 1}\n", 1, 9, "'<<' takes a map or a list of maps" },
+    { "b: &b 1\na: {<<: [*b]}\n", 1, 4, "'<<' takes a map or a list of maps" },
+    { "a: {<<: [[b]]}\n", 1, 10, "'<<' takes a map or a list of maps" },
+    { "a: &x {}\nb: {<<: *x, <<: *x}\n", 2, 13, "'<<' appears twice" },
+    { "a: &x [*x]\n", 1, 8, "'*x' is inside the '&x' it stands for" },
+    { "a: *png\n", 1, 4, "'*png' stands for something marked '&png', and there is none" },
+    { "{[a]: 1}\n", 1, 2, "a key must be a word, not a list" },
+    { "? {a: b}\n: 1\n", 1, 3, "a key must be a word, not a map" },
+    { "?\n: 1\n", 1, 2, "a key must be a word, not empty" },
+    { "a: !!int 3\n", 1, 4, "the tag 'tag:yaml.org,2002:int' has no meaning here" },
+    { "a: \"x\\0y\"\n", 1, 4, "a text cannot hold the character" },
+    { "a: 1\n---\nb: 2\n", 2, 1, "a second document starts here" },
+    { "a:\n\tb: 1\n", 2, 1, "a tab cannot indent YAML; use spaces" },
+    { "a:\n  b: 1\n\tc: 2\n", 3, 1, "a tab cannot indent YAML; use spaces" },
+    { "a: b\xff\n", 1, 5, "byte 0xff is not UTF-8 text" },
+    { "a: \xc0\xaf\n", 1, 4, "byte 0xc0 is not UTF-8 text" },
+    { "a: \xed\xa0\x80\n", 1, 4, "byte 0xed is not UTF-8 text" },
+    { "a: \x01\n", 1, 4, "byte 0x01 is not UTF-8 text" },
+    { "\xff\xfe" "a", 0, 0, "the file is UTF-16" },
+    /* what breaks YAML and needs quotes */
+    { "a: *.png\n", 1, 4, "'*' at the start of a value has a meaning of its own" },
+    { "a: {path: *.png}\n", 1, 11, "'*' at the start of a value" },
+    { "a: {path: %n.png}\n", 1, 11, "'%' cannot start a value in YAML; put quotes" },
+    { "a: @x\n", 1, 4, "'@' cannot start a value in YAML; put quotes" },
+    { "\xc3\xa4: {path: ${dir}/x}\n", 1, 12, "'${' inside [ ] or { } ends the value before it" },
+    { "a: [${x}, 2]\n", 1, 5, "'${' inside [ ] or { }" },
+    { "a: [in.shape[1], 2]\n", 1, 13, "'[' inside [ ] or { }" },
+    { "a: [min(a, b), 2]\n", 1, 5, "'min(a' is cut at the comma; put quotes around the whole: "
+                                    "\"min(a, b)\"" },
+    { "a: {g: max(1, min(2, 3))}\n", 1, 8, "'max(1' is cut at the comma; put quotes around the "
+                                          "whole: \"max(1, min(2, 3))\"" },
+    { "a: [(x]\n", 1, 5, "'(x' has a '(' that is not closed" },
+    { "a: [1, 2\n", 1, 4, "this '[' is never closed" },
+    { "a: [1, 2\nb: 3\n", 2, 2, "expected ',' or ']'; close the '['" },
+    { "a: {x: 1\n", 1, 4, "this '{' is never closed" },
+    { "a: {x: 1]\n", 1, 9, "expected ',' or '}'; close the '{'" },
+    { "a: \"x\n", 1, 4, "this quote is never closed" },
+    { "a: \"\\d\"\n", 1, 5, "no such escape" },
+    { "a: b: c\n", 1, 5, "a ':' does not fit here" },
+    { "a: 1\n  b: 2\n", 2, 4, "a ':' does not fit here" },
+    { "a: 1\nb\nc: 2\n", 3, 1, "expected 'key: value'" },
+    { "a:\n  - 1\n  b: 2\n", 3, 3, "expected '- ' here" },
+    { "a: \"x\"/y\n", 1, 7, "expected a key here" },
+    { "a: - b\n", 1, 4, "a list item '- ' does not fit here" },
+};
+
+START_TEST(refused)
+{
+    ck_assert_ptr_null(parse(bad[_i].text));
+    ck_assert_int_ge(errs.n, 1);
+    const gp_err *e = &errs.e[0];
+    ck_assert_msg(!strncmp(e->msg, bad[_i].msg, strlen(bad[_i].msg))
+                  && e->at.line == bad[_i].line && e->at.col == bad[_i].col,
+                  "%s--> %d:%d: %s\nwant %d:%d: %s", bad[_i].text, e->at.line, e->at.col, e->msg,
+                  bad[_i].line, bad[_i].col, bad[_i].msg);
+    ck_assert_int_eq(e->code, GP_E_SPEC);
+}
+END_TEST
+
+START_TEST(commas_in_parens_are_all_reported)
+{
+    ck_assert_ptr_null(parse("a: [min(a, b), max(c, d)]\na: 1\n"));
+    ck_assert_int_eq(errs.n, 3);
+}
+END_TEST
+
+START_TEST(deep)
+{
+    enum { N = 10000 };
+    char *text = malloc(N + 4);
+    memset(text, '[', N + 3);
+    memcpy(text, "a: ", 3);
+    text[N + 3] = 0;
+    ck_assert_ptr_null(parse(text));
+    ck_assert_str_eq(errs.e[0].msg, "nested more than 64 deep");
+    free(text);
+}
+END_TEST
+
+START_TEST(bomb)
+{
+    char text[2000] = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+    for (int i = 1; i < 20; i++) {
+        char *end = text + strlen(text);
+        int n = sprintf(end, "a%d: &a%d [", i, i);
+        for (int j = 0; j < 10; j++)
+            n += sprintf(end + n, "*a%d%s", i - 1, j < 9 ? ", " : "]\n");
+    }
+    ck_assert_ptr_null(parse(text));
+    ck_assert_str_eq(errs.e[0].msg, "more than 10000000 values, counting each use of an alias");
+}
+END_TEST
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Many stages on lines of their own, or all on one line with wide characters. */
+START_TEST(many)
+{
+    enum { N = 100000 };
+    char *text = malloc(64 * N), *s = text;
+    s += sprintf(s, _i ? "\"\xc3\xa4\": 1\nstages: [" : "stages:\n");
+    for (int i = 0; i < N; i++)
+        s += sprintf(s, _i ? "{use: gain, name: \xc3\xa4%d}, " : "  - {use: gain, name: g%d}\n", i);
+    sprintf(s, _i ? "]\n" : "\n");
+    double start = now();
+    gp_spec *spec = parse(text);
+    double took = now() - start;
+    ck_assert_ptr_nonnull(spec);
+    const gp_node *stages = gp_node_get(spec->root, "stages");
+    ck_assert_int_eq(stages->n, N);
+    if (_i)
+        ck_assert_int_eq(stages->item[1]->at.col, 10 + 24);
+    const char **names = GP_NEW(&arena, const char *, N);
+    gp_stage_names(&arena, stages, names);
+    ck_assert_msg(took < 5, "%d stages took %g s", N, took);
+    free(text);
+}
+END_TEST
+
+START_TEST(many_keys)
+{
+    enum { N = 50000 };
+    char *text = malloc(32 * N), *s = text;
+    for (int i = 0; i < N; i++)
+        s += sprintf(s, "k%d: %d\n", i, i);
+    sprintf(s, "k777: again\n");
+    double start = now();
+    ck_assert_ptr_null(parse(text));
+    ck_assert(now() - start < 5);
+    ck_assert_str_eq(errs.e[0].msg, "key 'k777' is in line 778 and in line 50001; remove one");
+    free(text);
+}
+END_TEST
+
+START_TEST(byte_order_mark)
+{
+    gp_spec *s = parse("\xef\xbb\xbf" "a: 1\n");
+    ck_assert_ptr_nonnull(s);
+    ck_at(gp_node_get(s->root, "a"), 1, 4, 1);
+}
+END_TEST
+
+static void ck_names(const char *text, const char *const *want, int n)
+{
+    gp_spec *s = parse(text);
+    ck_assert_ptr_nonnull(s);
+    const char *names[8];
+    gp_stage_names(&arena, gp_node_get(s->root, "stages"), names);
+    for (int i = 0; i < n; i++)
+        ck_assert_str_eq(names[i], want[i]);
+}
+
+START_TEST(stage_names)
+{
+    ck_names("stages: [{use: blur}, {use: gray}, {use: blur}, {use: blur, name: x}, {use: blur}]",
+             (const char *[]){ "blur", "gray", "blur2", "x", "blur3" }, 5);
+    ck_names("stages: [{use: blur}, {use: blur}, {use: a, name: blur}, {use: b, name: blur3}]",
+             (const char *[]){ "blur2", "blur4", "blur", "blur3" }, 4);
+    ck_names("stages: [7, {use: []}, {name: }]", (const char *[]){ "stage", "stage2", "stage3" }, 3);
+}
+END_TEST
+
+Suite *suite_parse(void)
+{
+    Suite *s = suite_create("parse");
+    TCase *t = tcase_create("parse");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, places);
+    tcase_add_test(t, aliases);
+    tcase_add_loop_test(t, refused, 0, (int)(sizeof bad / sizeof *bad));
+    tcase_add_test(t, commas_in_parens_are_all_reported);
+    tcase_add_test(t, deep);
+    tcase_add_test(t, bomb);
+    tcase_add_loop_test(t, many, 0, 2);
+    tcase_add_test(t, many_keys);
+    tcase_add_test(t, byte_order_mark);
+    tcase_add_test(t, stage_names);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,179 @@
+/* test_set.c - `--set PATH=VALUE`. */
+#include <check.h>
+#include <string.h>
+#include "gpipe.h"
+
+Suite *suite_set(void);
+
+static gp_arena arena;
+static gp_errs errs;
+static gp_registry *registry;
+
+static bool shape(gp_shape *s)
+{
+    (void)s;
+    return true;
+}
+
+static bool run(gp_call *c, gp_frame *f, int n)
+{
+    (void)c, (void)f, (void)n;
+    return true;
+}
+
+static const gp_port ports[] = { { "x", GP_ACCEPT_ANY, false, "frames" }, { 0 } };
+static const gp_kind sink = { GP_KIND("sink"), .help = "takes frames", .in = ports,
+                              .shape = shape, .run = run };
+
+static void setup(void)
+{
+    arena = (gp_arena){ 0 };
+    errs = (gp_errs){ 0 };
+    registry = gp_registry_create();
+    ck_assert(gp_register(registry, &sink, &errs));
+}
+
+static void teardown(void)
+{
+    gp_registry_destroy(registry);
+    gp_arena_free(&arena);
+}
+
+static gp_spec *spec(void)
+{
+    static const char yaml[] =
+        "streams: 2\n"
+        "vars: {dir: photos, out: null}\n"
+        "buffers:\n"
+        "  photo: &b {dtype: u8, depth: 4}\n"
+        "  soft: *b\n"
+        "stages:\n"
+        "  - {use: read, out: photo, path: x}\n"
+        "  - {use: fir, taps: &taps [1, 2, 3]}\n"
+        "  - {use: fir, taps: *taps}\n"
+        "  - {use: split, out: {a: left, b: right}}\n"
+        "  - {name: clean, use: lua, params: {floor: 8}}\n"
+        "  - {use: join, out: [one, two]}\n"
+        "  - {use: sink}\n";
+    gp_spec *s = gp_parse(&arena, yaml, sizeof yaml - 1, "p.yaml", &errs);
+    ck_assert_ptr_nonnull(s);
+    return s;
+}
+
+/* The node at a path of map keys and indices, like the path of --set but with
+ * stages by number. */
+static const gp_node *at(const gp_node *n, const char *path)
+{
+    char word[64];
+    while (n && *path) {
+        size_t len = strcspn(path, ".");
+        memcpy(word, path, len);
+        word[len] = 0;
+        path += len + (path[len] == '.');
+        n = n->kind == GP_LIST ? n->item[*word - '0'] : gp_node_get(n, word);
+    }
+    return n;
+}
+
+static const struct { const char *set, *path, *want; } good[] = {
+    { "streams=4", "streams", "4" },
+    { "depth=auto", "depth", "auto" },
+    { "stall_timeout=1.5s", "stall_timeout", "1.5s" },
+    { "vars.dir=*.png", "vars.dir", "*.png" },
+    { "vars.out=a=b: c #d", "vars.out", "a=b: c #d" },
+    { "vars.out=\"a b\"", "vars.out", "a b" },
+    { "vars.out=", "vars.out", "" },
+    { "buffers.photo.depth=6", "buffers.photo.depth", "6" },
+    { "buffers.photo.shape=[3, 4]", "buffers.photo.shape.1", "4" },
+    { "buffers.fir.depth=6", "buffers.fir.depth", "6" },
+    { "buffers.fir2.depth=6", "buffers.fir2.depth", "6" },
+    { "buffers.left.depth=6", "buffers.left.depth", "6" },
+    { "buffers.two.depth=6", "buffers.two.depth", "6" },
+    { "buffers.clean.depth=6", "buffers.clean.depth", "6" },
+    { "stages.clean.workers=4", "stages.4.workers", "4" },
+    { "stages.clean.params.floor=9", "stages.4.params.floor", "9" },
+    { "stages.clean.params.new=9", "stages.4.params.new", "9" },
+    { "stages.read.params.new=9", "stages.0.params.new", "9" },
+    { "stages.fir.taps.0=7", "stages.1.taps.0", "7" },
+    { "stages.fir2.taps={a: b}", "stages.2.taps.a", "b" },
+};
+
+START_TEST(sets)
+{
+    gp_spec *s = spec();
+    ck_assert_msg(gp_spec_set(&arena, s, good[_i].set, registry, &errs), "%s: %s", good[_i].set,
+                  errs.e[0].msg);
+    const gp_node *n = at(s->root, good[_i].path);
+    ck_assert_msg(n && n->kind == GP_SCALAR && !strcmp(n->text, good[_i].want), "%s gave '%s'",
+                  good[_i].set, n ? n->text : "nothing");
+    ck_assert_ptr_eq(n->at.file, good[_i].set);
+    ck_assert_int_eq(n->at.line, 0);
+    ck_assert_str_eq(at(s->root, "stages.0.use")->text, "read");
+}
+END_TEST
+
+START_TEST(aliases_stay)
+{
+    gp_spec *s = spec();
+    ck_assert(gp_spec_set(&arena, s, "stages.fir.taps.1=7", registry, &errs));
+    ck_assert(gp_spec_set(&arena, s, "buffers.photo.depth=9", registry, &errs));
+    ck_assert_str_eq(at(s->root, "stages.1.taps.1")->text, "7");
+    ck_assert_str_eq(at(s->root, "stages.2.taps.1")->text, "2");
+    ck_assert_str_eq(at(s->root, "buffers.photo.depth")->text, "9");
+    ck_assert_str_eq(at(s->root, "buffers.soft.depth")->text, "4");
+}
+END_TEST
+
+START_TEST(empty_text_is_not_null)
+{
+    gp_spec *s = spec();
+    ck_assert(gp_spec_set(&arena, s, "vars.out=", registry, &errs));
+    ck_assert(at(s->root, "vars.out")->quoted);
+}
+END_TEST
+
+static const struct { const char *set, *msg; } bad[] = {
+    { "streams", "write PATH=VALUE, like streams=4" },
+    { "=4", "write PATH=VALUE" },
+    { "vars..x=4", "the path has an empty part" },
+    { "vars.=4", "the path has an empty part" },
+    { "stream=4", "no key 'stream'; did you mean 'streams'?" },
+    { "bufers.x.depth=4", "no key 'bufers'; did you mean 'buffers'?" },
+    { "streams.x=4", "'streams' is a single value and has no 'x'" },
+    { "vars=4", "the path is too short; write vars.NAME=VALUE" },
+    { "buffers.photo=4", "the path is too short; write buffers.NAME.KEY=VALUE" },
+    { "stages.clean=4", "the path is too short; write stages.NAME.OPTION=VALUE" },
+    { "vars.dri=4", "no variable under 'vars' is named 'dri'; did you mean 'dir'?" },
+    { "buffers.phot.depth=4", "no buffer 'phot'; did you mean 'photo'?" },
+    { "buffers.split.depth=4", "no buffer 'split'" },
+    { "buffers.sink.depth=4", "no buffer 'sink'" },
+    { "stages.clena.workers=4", "no stage 'clena'; did you mean 'clean'?" },
+    { "stages.fir.taps.3=4", "'taps' is a list of 3, counted from 0; it has no '3'" },
+    { "stages.fir.taps.x=4", "'taps' is a list of 3, counted from 0; it has no 'x'" },
+    { "stages.read.path.x=4", "'path' is a single value and has no 'x'" },
+    { "streams=[1, 2", "this '[' is never closed" },
+    { "streams={a: 1, a: 2}", "key 'a' is in line" },
+};
+
+START_TEST(refused)
+{
+    ck_assert_msg(!gp_spec_set(&arena, spec(), bad[_i].set, registry, &errs), "%s", bad[_i].set);
+    ck_assert_int_eq(errs.n, 1);
+    ck_assert_msg(!strncmp(errs.e[0].msg, bad[_i].msg, strlen(bad[_i].msg)), "got %s\nwant %s",
+                  errs.e[0].msg, bad[_i].msg);
+    ck_assert_ptr_eq(errs.e[0].at.file, bad[_i].set);
+}
+END_TEST
+
+Suite *suite_set(void)
+{
+    Suite *s = suite_create("set");
+    TCase *t = tcase_create("set");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_loop_test(t, sets, 0, (int)(sizeof good / sizeof *good));
+    tcase_add_test(t, aliases_stay);
+    tcase_add_test(t, empty_text_is_not_null);
+    tcase_add_loop_test(t, refused, 0, (int)(sizeof bad / sizeof *bad));
+    suite_add_tcase(s, t);
+    return s;
+}
