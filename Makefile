@@ -124,18 +124,24 @@ $B/embed.c: FORCE
 $B/embed.o: $(EMBED) $(FATBIN)
 $B/engine/version.o: CFLAGS += -DGP_COMMIT='"$(COMMIT)"'
 
-# One program with all suites, so that check prints one total.
+# One program with all suites, so that check prints one total; another with
+# those that need a GPU.
+define list_suites
+@mkdir -p $(@D)
+@{ echo '#include <check.h>'; \
+   for s in $1; do echo "Suite *suite_$$s(void);"; done; \
+   echo 'typedef Suite *(*suite)(void);'; echo 'extern const suite suites[];'; echo 'const suite suites[] = {'; \
+   for s in $1; do echo "    suite_$$s,"; done; echo '    0 };'; } > $@.new
+@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+endef
 $B/tests/suites$(subst $() ,-,$(T)).c: FORCE
-	@mkdir -p $(@D)
-	@{ echo '#include <check.h>'; \
-	   for s in $(SUITES:tests/test_%.c=%); do echo "Suite *suite_$$s(void);"; done; \
-	   echo 'typedef Suite *(*suite)(void);'; echo 'extern const suite suites[];'; echo 'const suite suites[] = {'; \
-	   for s in $(SUITES:tests/test_%.c=%); do echo "    suite_$$s,"; done; echo '    0 };'; } > $@.new
-	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	$(call list_suites,$(SUITES:tests/test_%.c=%))
+$B/tests/gpu/suites.c: FORCE
+	$(call list_suites,$(GPUTEST:tests/gpu/test_%.c=%))
 $B/tests/run$(subst $() ,-,$(T)): $B/tests/run.o $B/tests/suites$(subst $() ,-,$(T)).o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
-$B/tests/gpu/run: $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a
+$B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
 check: deps

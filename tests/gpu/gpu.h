@@ -1,0 +1,16 @@
+/* gpu.h - for tests/gpu: CUDA does not survive fork, so these suites run in one
+ * process, after the driver was started. A suite_X() may return NULL where there
+ * is nothing to test without a GPU. */
+#ifndef GPU_H
+#define GPU_H
+
+#include <check.h>
+#include <stdbool.h>
+
+extern bool have_gpu;
+
+/* `run --fault`: makes a GPU fault and checks what is said of it, in a process
+ * of its own. The exit code. */
+int fault_main(void);
+
+#endif
