@@ -1,0 +1,149 @@
+/* reduce.cu - sums and extremes over the middle axis of (outer, rows, inner), in
+ * two steps whose order depends on these numbers alone.
+ *
+ *   reduce_fold_OP_T   rows -> partials: in chunks of lanes * steps rows, lane l
+ *                      of a chunk takes its rows l, l + lanes, ... in order
+ *   reduce_tree_OP_T   partials -> one: threads take partials t, t + threads, ...
+ *                      in order, then halves are added to halves
+ *
+ * Floats are summed in f64 and integers modulo 2^64, min and max keep the type
+ * and, as in NumPy, a NaN. */
+#include "map.h"
+
+template <class T> struct accumulator { typedef double type; };
+template <> struct accumulator<uint64_t> { typedef uint64_t type; };
+#define SIGNED(T) template <> struct accumulator<T> { typedef int64_t type; };
+SIGNED(uint8_t) SIGNED(int8_t) SIGNED(uint16_t) SIGNED(int16_t)
+SIGNED(uint32_t) SIGNED(int32_t) SIGNED(int64_t)
+
+struct sum {
+    template <class T> static __device__ __forceinline__ T join(T a, T b)
+    {
+        if constexpr (real<T>::integer)
+            return T(uint64_t(a) + uint64_t(b));
+        else
+            return a + b;
+    }
+};
+
+static __device__ __forceinline__ float order(gp_half x) { return gp_from_half(x); }
+template <class T> static __device__ __forceinline__ T order(T x) { return x; }
+
+struct least {
+    template <class T> static __device__ __forceinline__ T join(T a, T b)
+    {
+        return order(b) < order(a) || order(b) != order(b) ? b : a;
+    }
+};
+
+struct most {
+    template <class T> static __device__ __forceinline__ T join(T a, T b)
+    {
+        return order(b) > order(a) || order(b) != order(b) ? b : a;
+    }
+};
+
+/* dst (outer, chunks * lanes, inner). Lanes without a row in the last chunk give
+ * 0 (`spare`), or for extremes the last row once more. */
+template <class Op, class A, class T>
+static __device__ __forceinline__ void fold(A *dst, const T *src, size_t outer, size_t rows,
+                                            size_t inner, size_t lanes, size_t steps, bool spare)
+{
+    size_t chunks = (rows + lanes * steps - 1) / (lanes * steps), wide = lanes * inner;
+    size_t n = outer * chunks * wide;
+
+    for (size_t i = first_x(); i < n; i += step_x()) {
+        size_t q = i % wide, chunk = i / wide % chunks, o = i / wide / chunks;
+        size_t row = chunk * lanes * steps + q / inner;
+        size_t end = row + lanes * steps < rows ? row + lanes * steps : rows;
+        A a = A();
+        if (row < rows || spare) {
+            if (row >= rows)
+                row = rows - 1;
+            const T *x = src + (o * rows + row) * inner + q % inner;
+            a = convert<A>(*x);
+            for (row += lanes; row < end; row += lanes) {
+                x += wide;
+                a = Op::join(a, convert<A>(*x));
+            }
+        }
+        dst[i] = a;
+    }
+}
+
+/* dst (outer, inner) from src (outer, n, inner); blockDim.y results a block, by
+ * blockDim.x threads each: a power of two, at most n. */
+template <class Op, class A, class F>
+static __device__ __forceinline__ void tree(const A *src, size_t outer, size_t n, size_t inner,
+                                            F store)
+{
+    __shared__ A part[256];
+    size_t result = blockIdx.x * (size_t)blockDim.y + threadIdx.y;
+    size_t i = result < outer * inner ? result : 0;
+    const A *x = src + (i / inner * n + threadIdx.x) * inner + i % inner;
+    A *mine = part + threadIdx.y * blockDim.x + threadIdx.x;
+
+    A a = *x;
+    for (size_t k = threadIdx.x + blockDim.x; k < n; k += blockDim.x) {
+        x += blockDim.x * inner;
+        a = Op::join(a, *x);
+    }
+    *mine = a;
+    for (unsigned half = blockDim.x / 2; half; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half)
+            *mine = Op::join(mine[0], mine[half]);
+    }
+    if (threadIdx.x == 0 && result < outer * inner)
+        store(result, *mine);
+}
+
+#define FOLD(op, Op, A, name, T)                                                    \
+    extern "C" __global__ void reduce_fold_##op##_##name(                           \
+        A *dst, size_t dst_stride, const T *src, size_t src_stride, size_t outer,   \
+        size_t rows, size_t inner, size_t lanes, size_t steps)                      \
+    {                                                                               \
+        fold<Op>(dst + blockIdx.z * dst_stride, src + blockIdx.z * src_stride,      \
+                 outer, rows, inner, lanes, steps, #op[0] == 'm');                  \
+    }
+
+/* `count` divides the sum (mean). */
+#define TREE(op, Op, A, name, T, expr)                                              \
+    extern "C" __global__ void reduce_tree_##op##_##name(                           \
+        T *dst, size_t dst_stride, const A *src, size_t src_stride, size_t outer,   \
+        size_t n, size_t inner, double count)                                       \
+    {                                                                               \
+        dst += blockIdx.z * dst_stride;                                             \
+        tree<Op>(src + blockIdx.z * src_stride, outer, n, inner,                    \
+                 [dst, count](size_t i, A a) { (void)count, dst[i] = expr; });      \
+    }
+
+#define DEFINE(name, T)                                                             \
+    FOLD(sum, sum, accumulator<T>::type, name, T)                                   \
+    FOLD(min, least, T, name, T)                                                    \
+    FOLD(max, most, T, name, T)                                                     \
+    TREE(min, least, T, name, T, a)                                                 \
+    TREE(max, most, T, name, T, a)
+GP_REALS(DEFINE)
+
+/* Sums end as floats of some type or as 64-bit integers, named by the result;
+ * means by what was summed as well. */
+TREE(sum, sum, double, f16, gp_half, convert<gp_half>(a))
+TREE(sum, sum, double, f32, float, (float)a)
+TREE(sum, sum, double, f64, double, a)
+TREE(sum, sum, int64_t, i64, int64_t, a)
+TREE(sum, sum, uint64_t, u64, uint64_t, a)
+TREE(mean, sum, double, f16, gp_half, convert<gp_half>(a / count))
+TREE(mean, sum, double, f32, float, (float)(a / count))
+TREE(mean, sum, double, f64, double, a / count)
+TREE(mean, sum, int64_t, i64, float, (float)((double)a / count))
+TREE(mean, sum, uint64_t, u64, float, (float)((double)a / count))
+
+#define ENTRY(name, T)                                                              \
+    GP_K(reduce_fold_sum_##name) GP_K(reduce_fold_min_##name) GP_K(reduce_fold_max_##name) \
+    GP_K(reduce_tree_min_##name) GP_K(reduce_tree_max_##name)
+GP_KERNELS(GP_REALS(ENTRY)
+    GP_K(reduce_tree_sum_f16) GP_K(reduce_tree_sum_f32) GP_K(reduce_tree_sum_f64)
+    GP_K(reduce_tree_sum_i64) GP_K(reduce_tree_sum_u64)
+    GP_K(reduce_tree_mean_f16) GP_K(reduce_tree_mean_f32) GP_K(reduce_tree_mean_f64)
+    GP_K(reduce_tree_mean_i64) GP_K(reduce_tree_mean_u64))

@@ -1,0 +1,82 @@
+/* blur.c - Gaussian blur, as two passes of a one-dimensional filter: down the
+ * columns into scratch, then along the rows. */
+#include <math.h>
+#include "device.h"
+
+struct opts {
+    double sigma;
+    int64_t radius;
+    int edge;                              /* as in kernels/blur.cu */
+};
+
+static int64_t radius(const struct opts *o)
+{
+    return o->radius >= 0 ? o->radius : (int64_t)ceil(3 * o->sigma);
+}
+
+static bool shape(gp_shape *s)
+{
+    if (!gp_shape_image(s, true))
+        return false;
+    s->out[0] = s->in[0];
+    s->batched = true;
+    s->scratch = gp_bytes(&s->in[0]);
+    s->table = sizeof(float) * (size_t)(radius(s->opts) + 1);
+    return true;
+}
+
+/* The middle and one side of exp(-k^2 / (2 sigma^2)), with sum 1 over both. */
+static bool table(const void *opts, const gp_type *in, void *host)
+{
+    const struct opts *o = opts;
+    float *w = host;
+    double sum = 1;
+    (void)in;
+    for (int64_t k = 1; k <= radius(o); k++)
+        sum += 2 * exp(-0.5 * (double)(k * k) / (o->sigma * o->sigma));
+    for (int64_t k = 0; k <= radius(o); k++)
+        w[k] = (float)(exp(-0.5 * (double)(k * k) / (o->sigma * o->sigma)) / sum);
+    return true;
+}
+
+static bool record(gp_dcall *c)
+{
+    const struct opts *o = c->opts;
+    const gp_view *x = c->in, *y = c->out;
+    size_t xs = gp_stride(x), ys = gp_stride(y), ts = c->scratch_stride / sizeof(float);
+    int rows = (int)x->type.dim[0], cols = (int)x->type.dim[1];
+    int channels = x->type.ndim == 3 ? (int)x->type.dim[2] : 1;
+    int r = (int)radius(o), edge = o->edge;
+    int64_t width = (int64_t)cols * channels;
+
+    return gp_launch_image(c, "blur_y_f32", rows, width,
+                           GP_ARGS(&c->scratch, &ts, (void *)&x->data, &xs, &rows, &cols,
+                                   &channels, &c->table, &r, &edge))
+        && gp_launch_image(c, "blur_x_f32", rows, width,
+                           GP_ARGS((void *)&y->data, &ys, &c->scratch, &ts, &rows, &cols,
+                                   &channels, &c->table, &r, &edge));
+}
+
+static const gp_port in[] = {
+    { "in", GP_ACCEPT(GP_F32), .help = "an image (H, W) or (H, W, C)" }, { 0 }
+};
+static const gp_port out[] = {
+    { "out", GP_ACCEPT(GP_F32), .help = "the image, each channel blurred" }, { 0 }
+};
+
+static const gp_opt options[] = {
+    { GP_FLOAT(struct opts, sigma), .required = true, .min = 0.01, .max = 1000, .unit = "px",
+      .help = "standard deviation" },
+    { GP_INT(struct opts, radius), .def = "-1", .min = -1, .max = 10000, .unit = "px",
+      .help = "how far the filter reaches; -1: 3 sigma, rounded up" },
+    { GP_ENUM(struct opts, edge), .def = "reflect", .choices = "reflect|nearest|zero",
+      .help = "beyond the border: mirrored (cba|abc), the border pixel, or 0" },
+    { 0 }
+};
+
+const gp_kind gp_kind_blur = {
+    GP_KIND("blur"),
+    .help = "Gaussian blur",
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
+    .shape = shape, .record = record, .table = table,
+};

@@ -1,0 +1,53 @@
+/* device.c - see device.h. */
+#include <limits.h>
+#include <stdio.h>
+#include "device.h"
+
+enum { BLOCK = 256, BLOCKS = 1 << 14 };
+
+size_t gp_stride(const gp_view *v)
+{
+    return v->stride / gp_dtype_size(v->type.dtype);
+}
+
+/* Blocks of `size` threads for n threads. */
+static unsigned blocks(int64_t n, int64_t size)
+{
+    int64_t b = (n + size - 1) / size;
+    return (unsigned)(b < 1 ? 1 : b > BLOCKS ? BLOCKS : b);
+}
+
+bool gp_launch_map(gp_dcall *c, const char *kernel, int64_t threads,
+                   void *const *args, int nargs)
+{
+    gp_dim3 grid = { blocks(threads, BLOCK), 1, (unsigned)c->n };
+    return gp_launch(c, kernel, grid, (gp_dim3){ BLOCK, 1, 1 }, 0, args, nargs);
+}
+
+bool gp_launch_image(gp_dcall *c, const char *kernel, int64_t rows, int64_t cols,
+                     void *const *args, int nargs)
+{
+    gp_dim3 grid = { blocks(cols, 64), blocks(rows, 4), (unsigned)c->n };
+    return gp_launch(c, kernel, grid, (gp_dim3){ 64, 4, 1 }, 0, args, nargs);
+}
+
+bool gp_launch_typed(gp_dcall *c, const char *kind, gp_dtype t, int64_t n,
+                     void *const *args, int nargs)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s_%s", kind, gp_dtype_name(t));
+    return gp_launch_map(c, name, (n + 3) / 4, args, nargs);
+}
+
+bool gp_shape_image(gp_shape *s, bool channels)
+{
+    const gp_type *t = &s->in[0];
+    char text[128];
+    if (t->ndim != 2 && !(channels && t->ndim == 3))
+        return gp_shape_fail(s, NULL, "needs an image (H, W)%s, not %s",
+                             channels ? " or (H, W, C)" : "", gp_type_text(t, text));
+    if (t->dim[0] > INT_MAX || gp_count(t) / t->dim[0] > INT_MAX)
+        return gp_shape_fail(s, NULL, "an image has at most %d rows, and values in a row, not %s",
+                             INT_MAX, gp_type_text(t, text));
+    return true;
+}

@@ -1,0 +1,31 @@
+/* device.h - what record() of the device stages shares: grids, strides, names of
+ * kernels, and what is said of frames that do not fit.
+ *
+ * Every built-in kernel walks its frame in steps of its grid, and blockIdx.z is
+ * the frame in the launch; so a grid only says how many threads share the work,
+ * never what they compute. */
+#ifndef GP_DEVICE_H
+#define GP_DEVICE_H
+
+#include "stage.h"
+
+/* The elements (of the view's dtype) from one frame to the next in a launch. */
+size_t gp_stride(const gp_view *v);
+
+/* Queues built-in kernel `kernel` for all frames of the call. gp_launch_map: for
+ * work of `threads` threads along x. gp_launch_image: for cols x rows along x and
+ * y. `args` as for gp_launch. */
+bool gp_launch_map(gp_dcall *c, const char *kernel, int64_t threads,
+                   void *const *args, int nargs);
+bool gp_launch_image(gp_dcall *c, const char *kernel, int64_t rows, int64_t cols,
+                     void *const *args, int nargs);
+
+/* gp_launch_map of kernel KIND_DTYPE, for maps of n elements, four a thread. */
+bool gp_launch_typed(gp_dcall *c, const char *kind, gp_dtype t, int64_t n,
+                     void *const *args, int nargs);
+
+/* The input is an image of at most 2^31 - 1 values a row and rows: (H, W), or
+ * also (H, W, C) when `channels`. False with an error that names both shapes. */
+bool gp_shape_image(gp_shape *s, bool channels);
+
+#endif

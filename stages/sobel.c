@@ -1,0 +1,38 @@
+/* sobel.c - how much, and where to, an image changes. */
+#include "device.h"
+
+struct opts { int output; };               /* as in kernels/sobel.cu */
+
+static bool shape(gp_shape *s)
+{
+    s->out[0] = s->in[0];
+    s->batched = true;
+    return gp_shape_image(s, false);
+}
+
+static bool record(gp_dcall *c)
+{
+    const struct opts *o = c->opts;
+    const gp_view *x = c->in, *y = c->out;
+    size_t xs = gp_stride(x), ys = gp_stride(y);
+    int rows = (int)x->type.dim[0], cols = (int)x->type.dim[1], output = o->output;
+    return gp_launch_image(c, "sobel_f32", rows, cols,
+                           GP_ARGS((void *)&y->data, &ys, (void *)&x->data, &xs, &rows, &cols,
+                                   &output));
+}
+
+static const gp_port in[] = { { "in", GP_ACCEPT(GP_F32), .help = "an image (H, W)" }, { 0 } };
+static const gp_port out[] = { { "out", GP_ACCEPT(GP_F32), .help = "an image (H, W)" }, { 0 } };
+
+static const gp_opt options[] = {
+    { GP_ENUM(struct opts, output), .def = "magnitude", .choices = "magnitude|x|y",
+      .help = "sqrt(x^2 + y^2), or the change along a row (x) or down a column (y)" },
+    { 0 }
+};
+
+const gp_kind gp_kind_sobel = {
+    GP_KIND("sobel"),
+    .help = "edges: the 3 x 3 Sobel operator, mirrored beyond the border",
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
+    .shape = shape, .record = record,
+};
