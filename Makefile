@@ -28,7 +28,7 @@ B     ?= build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)-cuda$(CUDA)-$(LUA)$
 PKGS  := yaml-0.1 $(LUA) libpng
 WARN  := -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wwrite-strings
 CWARN := -Wstrict-prototypes -Wmissing-prototypes
-INC   := -Iengine -Istages/format -Ilua -Ikernels -I$B
+INC   := -Iengine -Istages/format -Ilua -Ikernels -Itests/lib -I$B
 ALL   := $(WARN) -ffunction-sections -fdata-sections -MMD -MP $(INC) \
          -D_GNU_SOURCE -DGP_CUDA=$(CUDA) $(shell pkg-config --cflags $(PKGS) 2>/dev/null) \
          -pthread -ffp-contract=off
@@ -158,7 +158,7 @@ demo: deps
 
 gpu-tests: all $B/tests/gpu/run
 
-NEED := pkg-config libyaml-dev liblua5.4-dev libluajit-5.1-dev libpng-dev check g++
+NEED := pkg-config libyaml-dev liblua5.4-dev libluajit-5.1-dev libpng-dev check g++ python3
 deps:
 	@missing=; for p in $(NEED); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
 	if [ -n "$$missing" ]; then \

@@ -1,0 +1,120 @@
+/* cut.c - how a .npy or raw file is cut into frames, see cut.h. */
+#include <string.h>
+#include "cut.h"
+#include "npy.h"
+
+static bool start(gp_cut *c, const gp_type *frame, char err[GP_WHY])
+{
+    *c = (gp_cut){ .frame_rows = frame->dim[0] };
+    if (!gp_count(frame))
+        return gp_why(err, "cannot be cut into frames without elements");
+    c->row_bytes = (int64_t)gp_bytes(frame) / frame->dim[0];
+    return true;
+}
+
+bool gp_cut_raw(gp_cut *c, int64_t size, const gp_type *frame, const gp_cut_how *how,
+                char err[GP_WHY])
+{
+    if (!start(c, frame, err))
+        return false;
+    if (size < how->offset)
+        return gp_why(err, "has %lld bytes, fewer than the offset of %lld", (long long)size,
+                      (long long)how->offset);
+    c->data = how->offset;
+    c->skip = how->skip;
+    int64_t bytes = size - how->offset, whole = how->skip + c->row_bytes * c->frame_rows;
+    int64_t tail = bytes % whole, rest = 0;
+    c->rows = bytes / whole * c->frame_rows;
+    if (tail > how->skip) {
+        c->rows += (tail - how->skip) / c->row_bytes;
+        rest = (tail - how->skip) % c->row_bytes;
+    } else {
+        rest = tail;
+    }
+    if (rest && !how->ignore_tail)
+        return gp_why(err, "has %lld bytes after its last whole row of %lld bytes: "
+                           "'tail: ignore' leaves them out",
+                      (long long)rest, (long long)c->row_bytes);
+    return true;
+}
+
+static bool same_dims(const int64_t *a, const int64_t *b, int n)
+{
+    return !memcmp(a, b, sizeof *a * (size_t)n);
+}
+
+bool gp_cut_npy(gp_cut *c, const void *head, size_t n, int64_t size, const gp_type *frame,
+                const gp_cut_how *how, char err[GP_WHY])
+{
+    gp_type t;
+    size_t data;
+    bool fortran;
+    char have[128];
+    if (!gp_npy_parse(head, n, &t, &data, &fortran, err))
+        return false;
+    if (fortran && t.ndim > 1)
+        return gp_why(err, "is in column-major (Fortran) order: save numpy.ascontiguousarray of it");
+    int extra = t.ndim - frame->ndim;
+    if (t.dtype != frame->dtype)
+        return gp_why(err, "holds %s, not %s", gp_dtype_name(t.dtype),
+                      gp_dtype_name(frame->dtype));
+    if (extra == 0 ? !same_dims(t.dim + 1, frame->dim + 1, frame->ndim - 1)
+                   : extra != 1 || !same_dims(t.dim + 1, frame->dim, frame->ndim))
+        return gp_why(err, "holds %s, which cannot be cut into the frames that are expected",
+                      gp_type_text(&t, have));
+    if (!start(c, frame, err))
+        return false;
+    c->data = (int64_t)data;
+    c->rows = t.dim[0] * (extra ? frame->dim[0] : 1);
+    int64_t bytes = (int64_t)gp_bytes(&t), found = size - c->data;
+    if (found < bytes)
+        return gp_why(err, "is cut off: its header says %lld bytes of data, %lld are there",
+                      (long long)bytes, (long long)found);
+    if (found > bytes && !how->ignore_tail)
+        return gp_why(err, "has %lld bytes after the array: 'tail: ignore' leaves them out",
+                      (long long)(found - bytes));
+    return true;
+}
+
+bool gp_cut_infer(gp_type *frame, const gp_type *array, bool whole, char err[GP_WHY])
+{
+    char have[128];
+    if (!frame->dtype)
+        frame->dtype = array->dtype;
+    if (frame->ndim)
+        return true;
+    if (!whole && array->ndim == 1)
+        return gp_why(err, "holds %s: how many elements make a frame? declare the shape of the "
+                           "output under 'buffers:'",
+                      gp_type_text(array, have));
+    frame->ndim = array->ndim - !whole;
+    memcpy(frame->dim, array->dim + !whole, sizeof frame->dim[0] * (size_t)frame->ndim);
+    return gp_count(frame) > 0
+        || gp_why(err, "holds %s: its frames would have no elements", gp_type_text(array, have));
+}
+
+bool gp_cut_frame(const gp_cut *c, int64_t i, int64_t *at, int64_t *rows)
+{
+    int64_t first = i * c->frame_rows, left = c->rows - first;
+    if (left <= 0)
+        return false;
+    *rows = left < c->frame_rows ? left : c->frame_rows;
+    *at = c->data + i * (c->skip + c->frame_rows * c->row_bytes) + c->skip;
+    return true;
+}
+
+void gp_swap(void *data, const gp_type *t)
+{
+    size_t n = (size_t)gp_count(t), size = gp_dtype_size(t->dtype);
+    if (t->dtype == GP_C64)
+        n *= 2, size = 4;
+    if (size == 2)
+        for (uint16_t *p = data, *end = p + n; p < end; p++)
+            *p = __builtin_bswap16(*p);
+    if (size == 4)
+        for (uint32_t *p = data, *end = p + n; p < end; p++)
+            *p = __builtin_bswap32(*p);
+    if (size == 8)
+        for (uint64_t *p = data, *end = p + n; p < end; p++)
+            *p = __builtin_bswap64(*p);
+}

@@ -1,0 +1,42 @@
+/* cut.h - how a .npy or raw file is cut along axis 0 into frames.
+ *
+ * A file is rows in a row, after a header; a frame is dim[0] of them, the last
+ * one of a file maybe fewer. A file that has one axis more than the frame is
+ * cut in the same places. Pure; errors are as in files.h. */
+#ifndef GP_CUT_H
+#define GP_CUT_H
+
+#include "files.h"
+
+typedef struct gp_cut {
+    int64_t data;          /* offset of the first row; with skip: of what is skipped */
+    int64_t skip;          /* bytes before each frame */
+    int64_t rows;          /* in the whole file */
+    int64_t frame_rows;
+    int64_t row_bytes;
+} gp_cut;
+
+/* What raw data need to be told. `ignore_tail`: bytes after the last whole row
+ * (of a .npy: after its data) are no error. */
+typedef struct gp_cut_how { int64_t offset, skip; bool ignore_tail; } gp_cut_how;
+
+/* Frames of type `frame` in a raw file of `size` bytes. */
+bool gp_cut_raw(gp_cut *c, int64_t size, const gp_type *frame, const gp_cut_how *how,
+                char err[GP_WHY]);
+
+/* Frames of type `frame` in a .npy file that begins with `head`. */
+bool gp_cut_npy(gp_cut *c, const void *head, size_t n, int64_t size, const gp_type *frame,
+                const gp_cut_how *how, char err[GP_WHY]);
+
+/* Fills in what is not declared of a .npy file's frame. `whole`: one file is one
+ * frame; else each index of axis 0 is one. `array` is the file's type. */
+bool gp_cut_infer(gp_type *frame, const gp_type *array, bool whole, char err[GP_WHY]);
+
+/* Where frame `i` of the file is: its offset and how many rows it has. False
+ * past the last. */
+bool gp_cut_frame(const gp_cut *c, int64_t i, int64_t *at, int64_t *rows);
+
+/* Turns big-endian elements into little-endian ones, in place. */
+void gp_swap(void *data, const gp_type *t);
+
+#endif

@@ -1,0 +1,267 @@
+/* files.c - names of files, and reading and writing them whole, see files.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "files.h"
+
+gp_format gp_format_of(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && !strcasecmp(dot, ".npy") ? GP_NPY : dot && !strcasecmp(dot, ".png") ? GP_PNG
+                                                                                      : GP_RAW;
+}
+
+bool gp_why(char err[GP_WHY], const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(err, GP_WHY, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+static bool no_memory(char err[GP_WHY])
+{
+    return gp_why(err, "does not fit in memory");
+}
+
+/* ---- names ----------------------------------------------------------- */
+
+bool gp_path_is_glob(const char *path)
+{
+    return strpbrk(path, "*?[");
+}
+
+/* The length of the %d or %05d at `p`, or 0. */
+static size_t number_at(const char *p, int *width)
+{
+    size_t n = 1;
+    *width = 0;
+    if (*p != '%')
+        return 0;
+    for (; p[n] >= '0' && p[n] <= '9' && *width < 20; n++)
+        *width = 10 * *width + (p[n] - '0');
+    return p[n] == 'd' && *width <= 20 ? n + 1 : 0;
+}
+
+bool gp_path_digits(const char *path, gp_digits *d)
+{
+    for (const char *p = path; (p = strchr(p, '%')); p++)
+        if ((d->len = number_at(p, &d->width))) {
+            d->at = (size_t)(p - path);
+            return true;
+        }
+    return false;
+}
+
+int64_t gp_path_number(const char *path, const gp_digits *d, const char *name)
+{
+    const char *tail = path + d->at + d->len;
+    size_t all = strlen(name), ntail = strlen(tail);
+    if (all <= d->at + ntail || strncmp(name, path, d->at) || strcmp(name + all - ntail, tail))
+        return -1;
+    size_t digits = all - ntail - d->at;
+    const char *p = name + d->at;
+    int64_t v = 0;
+    if (digits < (size_t)d->width || digits > 18 || (digits > (size_t)d->width && digits > 1 && *p == '0'))
+        return -1;
+    for (size_t i = 0; i < digits; i++) {
+        if (p[i] < '0' || p[i] > '9')
+            return -1;
+        v = 10 * v + (p[i] - '0');
+    }
+    return v;
+}
+
+bool gp_path_has_name(const char *path)
+{
+    return strstr(path, "%n");
+}
+
+bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t index, const char *name)
+{
+    size_t n = 0;
+    for (const char *p = pattern; *p && n < PATH_MAX;) {
+        int width;
+        size_t spec = number_at(p, &width);
+        if (spec) {
+            n += (size_t)snprintf(out + n, PATH_MAX - n, "%0*llu", width,
+                                  (unsigned long long)index);
+            p += spec;
+        } else if (p[0] == '%' && p[1] == 'n') {
+            n += (size_t)snprintf(out + n, PATH_MAX - n, "%s", name);
+            p += 2;
+        } else {
+            out[n++] = *p++;
+        }
+    }
+    if (n >= PATH_MAX)
+        return false;
+    out[n] = 0;
+    return true;
+}
+
+const char *gp_path_stem(const char *path, size_t *len)
+{
+    const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path;
+    const char *dot = strrchr(stem, '.');
+    *len = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
+    return stem;
+}
+
+/* ---- reading --------------------------------------------------------- */
+
+int64_t gp_read_at(int fd, void *buf, size_t n, int64_t at)
+{
+    size_t got = 0;
+    while (got < n) {
+        ssize_t k = pread(fd, (char *)buf + got, n - got, (off_t)at + (off_t)got);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return -1;
+        if (!k)
+            break;
+        got += (size_t)k;
+    }
+    return (int64_t)got;
+}
+
+bool gp_room_need(gp_room *r, size_t cap)
+{
+    if (cap <= r->cap)
+        return true;
+    size_t grown = cap < 2 * r->cap ? 2 * r->cap : cap;
+    void *data = realloc(r->data, grown);
+    if (!data)
+        return false;
+    r->data = data;
+    r->cap = grown;
+    return true;
+}
+
+bool gp_read_file(int fd, size_t max, gp_room *r, char err[GP_WHY])
+{
+    struct stat st;
+    if (fstat(fd, &st))
+        return gp_why(err, "cannot be read: %s", strerror(errno));
+    size_t n = (uintmax_t)st.st_size < max ? (size_t)st.st_size : max;
+    if (!gp_room_need(r, n))
+        return no_memory(err);
+    int64_t got = gp_read_at(fd, r->data, n, 0);
+    if (got < 0)
+        return gp_why(err, "cannot be read: %s", strerror(errno));
+    r->n = (size_t)got;
+    return true;
+}
+
+/* ---- writing --------------------------------------------------------- */
+
+/* Makes the folders that `path` lies in. */
+static bool make_folders(const char *path)
+{
+    char dir[PATH_MAX];
+    snprintf(dir, sizeof dir, "%s", path);
+    for (char *p = strchr(dir + 1, '/'); p; p = strchr(p + 1, '/')) {
+        *p = 0;
+        if (mkdir(dir, 0777) && errno != EEXIST)
+            return false;
+        *p = '/';
+    }
+    return true;
+}
+
+/* Opens a new file beside `path`, under a name nobody has. */
+static int open_temporary(gp_outfile *f)
+{
+    const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
+    int fd = -1;
+    for (int try = 0; fd < 0 && try < 1000; try++) {
+        char suffix[48];
+        snprintf(suffix, sizeof suffix, try ? ".tmp-%ld-%d" : ".tmp-%ld", (long)getpid(), try);
+        int keep = NAME_MAX - 1 - (int)strlen(suffix);
+        int n = snprintf(f->tmp, sizeof f->tmp, "%.*s.%.*s%s", (int)(name - f->path), f->path,
+                         keep, name, suffix);
+        if (n >= (int)sizeof f->tmp) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        fd = open(f->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST)
+            return -1;
+    }
+    return fd;
+}
+
+bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
+{
+    struct stat st;
+    if ((size_t)snprintf(f->path, sizeof f->path, "%s", path) >= sizeof f->path)
+        return gp_why(err, "cannot be written: %s", strerror(ENAMETOOLONG));
+    bool there = !stat(path, &st);
+    if (there && S_ISDIR(st.st_mode))
+        return gp_why(err, "cannot be written: it is a folder");
+    f->in_place = there && !S_ISREG(st.st_mode);
+    if (f->in_place) {
+        f->fd = open(path, O_WRONLY | O_CLOEXEC);
+    } else {
+        f->fd = open_temporary(f);
+        if (f->fd < 0 && errno == ENOENT && make_folders(path))
+            f->fd = open_temporary(f);
+    }
+    f->open = f->fd >= 0;
+    return f->open || gp_why(err, "cannot be written: %s", strerror(errno));
+}
+
+bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY])
+{
+    int bad = close(f->fd) ? errno : 0;
+    f->open = false;
+    if (!bad && !f->in_place && rename(f->tmp, f->path))
+        bad = errno;
+    if (!bad)
+        return true;
+    if (!f->in_place)
+        unlink(f->tmp);
+    return gp_why(err, "cannot be written: %s", strerror(bad));
+}
+
+void gp_outfile_drop(gp_outfile *f)
+{
+    if (!f->open)
+        return;
+    f->open = false;
+    close(f->fd);
+    if (!f->in_place)
+        unlink(f->tmp);
+}
+
+bool gp_write_all(int fd, struct iovec *v, int n, char err[GP_WHY])
+{
+    while (n) {
+        if (!v->iov_len) {
+            v++, n--;
+            continue;
+        }
+        ssize_t k = writev(fd, v, n < IOV_MAX ? n : IOV_MAX);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return gp_why(err, "cannot be written: %s", strerror(errno));
+        for (size_t left = (size_t)k; left;) {
+            size_t part = left < v->iov_len ? left : v->iov_len;
+            v->iov_base = (char *)v->iov_base + part;
+            v->iov_len -= part;
+            left -= part;
+            if (!v->iov_len)
+                v++, n--;
+        }
+    }
+    return true;
+}

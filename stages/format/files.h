@@ -1,0 +1,80 @@
+/* files.h - names of files, and reading and writing them whole.
+ *
+ * Names come in three forms: a plain one, a glob (*, ?, [) and a numbered one
+ * (%05d; for writers also %n). Functions that return bool put a text into `err`
+ * that goes on after the file's name: "'x.npy' cannot be read: ...". */
+#ifndef GP_FILES_H
+#define GP_FILES_H
+
+#include <limits.h>
+#include <stdarg.h>
+#include "stage.h"
+
+enum { GP_WHY = 160 };                 /* bytes of every `err` here */
+
+typedef enum gp_format { GP_AUTO, GP_RAW, GP_NPY, GP_PNG } gp_format;
+#define GP_FORMATS "auto|raw|npy|png"
+
+/* Raw where the name's extension says nothing else. */
+gp_format gp_format_of(const char *path);
+
+bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- names ----------------------------------------------------------- */
+
+bool gp_path_is_glob(const char *path);
+
+/* The first %d or %05d of a path: where it stands, how long it is, and how many
+ * digits it asks for. False without one. */
+typedef struct gp_digits { size_t at, len; int width; } gp_digits;
+bool gp_path_digits(const char *path, gp_digits *d);
+/* Is `name` the path with a number in that place? Then the number, else -1. */
+int64_t gp_path_number(const char *path, const gp_digits *d, const char *name);
+
+bool gp_path_has_name(const char *path);               /* has a %n */
+/* The path of frame `index` whose source is called `name`. False when it is
+ * longer than PATH_MAX. */
+bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t index,
+                    const char *name);
+
+/* The file's name without folder and extension: where it begins in `path`, and
+ * its length. */
+const char *gp_path_stem(const char *path, size_t *len);
+
+/* ---- reading --------------------------------------------------------- */
+
+/* Reads `n` bytes at `at`. Returns how many there were, -1 with errno. */
+int64_t gp_read_at(int fd, void *buf, size_t n, int64_t at);
+
+/* Memory that grows and is kept from frame to frame. */
+typedef struct gp_room {
+    unsigned char *data;
+    size_t n, cap;                     /* n bytes are used */
+} gp_room;
+bool gp_room_need(gp_room *r, size_t cap);             /* false: no memory */
+
+/* Puts the whole file, or its first `max` bytes, into `r`. */
+bool gp_read_file(int fd, size_t max, gp_room *r, char err[GP_WHY]);
+
+/* ---- writing --------------------------------------------------------- */
+
+/* A file that appears under its name only when it is whole: until then it is
+ * called .NAME.tmp-PID. What is there and no regular file (/dev/null, a FIFO) is
+ * written in place. Zeroed before first use; 1 thread. */
+typedef struct gp_outfile {
+    int fd;                            /* valid while `open` */
+    bool open, in_place;
+    char path[PATH_MAX], tmp[PATH_MAX];
+} gp_outfile;
+
+/* Makes missing folders, too. */
+bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY]);
+bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY]);
+void gp_outfile_drop(gp_outfile *f);                   /* does nothing when not open */
+
+struct iovec;
+/* Writes all of it, at the end; changes `v`. */
+bool gp_write_all(int fd, struct iovec *v, int n, char err[GP_WHY]);
+
+#endif

@@ -1,0 +1,27 @@
+/* pace.c - sources that make frames at a rate, see pace.h. Dates come from the
+ * frame's number, so that being late once moves no later frame. */
+#include <time.h>
+#include "pace.h"
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+gp_status gp_pace_wait(gp_pace *p, gp_call *c, double rate, uint64_t index, bool first)
+{
+    if (rate <= 0)
+        return GP_OK;
+    int64_t now = now_ns();
+    if (!p->started)
+        p->started = true, p->t0 = now;
+    double after = (double)index * 1e9 / rate;
+    int64_t due = after < 9e18 - (double)p->t0 ? p->t0 + (int64_t)after : INT64_MAX;
+    if (due <= now)
+        return GP_OK;
+    if (!first)
+        return GP_AGAIN;
+    return gp_wait_until(c, due) ? GP_OK : GP_STOPPED;
+}

@@ -1,0 +1,350 @@
+/* exec_cases.c - what must hold of any run: the same bytes for any settings,
+ * holes, partial frames, ends, stopping, the account. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "exec_cases.h"
+#include "pipe.h"
+
+static const char *on;         /* the device under test */
+static int every;
+
+static float wave(int64_t i)
+{
+    return (float)((i * 7919) % 1000) / 16.0f - 30.0f;
+}
+
+static void fail_on_errors(const pipe_result *r, const char *what)
+{
+    ck_assert_msg(!r->errs.failed, "%s: %s", what, r->errs.n ? r->errs.e[0].msg : "?");
+}
+
+/* Holes from a script, a partial frame at the end, a fork and a join on the
+ * device, a stage with carried state, several Lua workers, a user's kernel. */
+static const char *const EVERYTHING =
+    "pipeline: everything\n"
+    "depth: 3\n"
+    "buffers:\n"
+    "  x: {dtype: f32, shape: [6, 40]}\n"
+    "stages:\n"
+    "  - {use: read, path: in.npy, out: x}\n"
+    "  - {name: dropper, use: lua, script: drop.lua, in: x, out: kept, workers: 1}\n"
+    "  - {use: fir, in: kept, out: smooth, taps: [0.5, 0.25, 0.125, 0.0625, 0.03125]}\n"
+    "  - {use: scale, in: x, out: scaled, a: 3, b: 0.5}\n"
+    "  - name: join\n"
+    "    use: kernel\n"
+    "    source: join.cu\n"
+    "    entry: join\n"
+    "    in: {a: smooth, b: scaled}\n"
+    "    out: joined\n"
+    "    args: [a, b, joined, {i32: a.size}, frame]\n"
+    "    grid: [\"ceil(a.size / 256)\"]\n"
+    "  - {name: after, use: lua, script: after.lua, in: joined, out: done, workers: 1}\n"
+    "  - {use: write, in: done, path: out.npy}\n"
+    "  - {use: write, in: scaled, path: side.npy}\n";
+
+static void everything_files(const char *dir)
+{
+    pipe_npy(dir, "in.npy", 6 * 41 + 4, 40, wave);
+    pipe_text(dir, "drop.lua",
+              "stateless = true\n"
+              "function process(frame, x, y)\n"
+              "  if frame.index % 7 == 3 then return 'drop' end\n"
+              "  y:copy(x)\n"
+              "end\n");
+    pipe_text(dir, "after.lua",
+              "stateless = true\n"
+              "function process(frame, x, y)\n"
+              "  for i = 1, #x do y[i] = x[i] + frame.index + math.random(0, 9) end\n"
+              "end\n");
+    pipe_text(dir, "join.cu",
+              "extern \"C\" __global__ void join(const float *a, const float *b, float *out, int n,\n"
+              "                                const gp_frame_info *f)\n"
+              "{\n"
+              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+              "    if (i < n)\n"
+              "        out[i] = a[i] + b[i] * (float)(f->index + f->valid);\n"
+              "}\n");
+}
+
+START_TEST(test_same_bytes)
+{
+    static const char *const streams[] = { "streams=1", "streams=2", "streams=3", "streams=8" };
+    static const char *const depths[] = { "depth=1", "depth=2", "depth=3", "depth=7" };
+    static const char *const batches[] = { "batch=1", "batch=4", "batch=auto" };
+    static const char *const workers[][2] = {
+        { "stages.dropper.workers=1", "stages.after.workers=1" },
+        { "stages.dropper.workers=4", "stages.after.workers=4" } };
+    static const char *const launches[] = { "launch=graph", "launch=stream" };
+    static const char *const syncs[] = { "sync=auto", "sync=spin", "sync=yield", "sync=block" };
+    const char *dir = pipe_dir();
+    char *first = NULL, *first_side = NULL;
+    size_t n0 = 0, s0 = 0;
+    int run = 0, done = 0;
+
+    everything_files(dir);
+    for (int a = 0; a < 4; a++)
+    for (int b = 0; b < 4; b++)
+    for (int c = 0; c < 3; c++)
+    for (int d = 0; d < 2; d++)
+    for (int e = 0; e < 2; e++)
+    for (int f = 0; f < 4; f++)
+    for (int poison = 0; poison < 2; poison++) {
+        if (run++ % every)
+            continue;
+        const char *sets[] = { streams[a], depths[b], batches[c], workers[d][0], workers[d][1],
+                               launches[e], syncs[f], NULL };
+        char what[200];
+        snprintf(what, sizeof what, "%s %s %s %s %s %s%s", streams[a], depths[b], batches[c],
+                 workers[d][0], launches[e], syncs[f], poison ? " poison" : "");
+        pipe_result r = pipe_run(dir, EVERYTHING, on, sets, (gp_run_options){ .poison = poison });
+        fail_on_errors(&r, what);
+        ck_assert_int_eq(r.outcome, GP_DONE);
+        ck_assert_uint_eq(r.account[0].in, 42);
+        ck_assert_uint_eq(r.account[0].dropped, 6);
+        ck_assert_uint_eq(r.account[0].out, 36);
+        size_t n, s;
+        char *out = pipe_read(dir, "out.npy", &n), *side = pipe_read(dir, "side.npy", &s);
+        ck_assert_ptr_nonnull(out);
+        ck_assert_ptr_nonnull(side);
+        if (!first) {
+            first = out, n0 = n, first_side = side, s0 = s;
+            /* 35 whole frames and the last, of 4 rows; the other writer sees all */
+            ck_assert_uint_eq(n, 128 + (35 * 6 + 4) * 40 * 4);
+            ck_assert_uint_eq(s, 128 + (41 * 6 + 4) * 40 * 4);
+        } else {
+            ck_assert_msg(n == n0 && !memcmp(out, first, n), "%s: out.npy differs", what);
+            ck_assert_msg(s == s0 && !memcmp(side, first_side, s), "%s: side.npy differs", what);
+            free(out), free(side);
+        }
+        done++;
+    }
+    ck_assert_int_gt(done, 20);
+    free(first), free(first_side);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+START_TEST(test_isolate)
+{
+    const char *dir = pipe_dir();
+    size_t n1, n2;
+    everything_files(dir);
+    pipe_result r = pipe_run(dir, EVERYTHING, on, NULL, (gp_run_options){ 0 });
+    fail_on_errors(&r, "plain");
+    char *a = pipe_read(dir, "out.npy", &n1);
+    r = pipe_run(dir, EVERYTHING, on, NULL, (gp_run_options){ .isolate = true });
+    fail_on_errors(&r, "isolate");
+    char *b = pipe_read(dir, "out.npy", &n2);
+    ck_assert(n1 == n2 && !memcmp(a, b, n1));
+    free(a), free(b);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* fir over a stream cut anyhow is fir over the whole, with and without holes. */
+START_TEST(test_carried)
+{
+    static const char yaml[] =
+        "depth: 5\n"
+        "buffers: {x: {dtype: f32, shape: [8]}}\n"
+        "stages:\n"
+        "  - {use: read, path: in.npy, out: x}\n"
+        "  - {use: lua, script: drop.lua, out: y}\n"
+        "  - {use: fir, taps: [1, 2, 4], on_hole: reset}\n"
+        "  - {use: write, path: out.npy}\n";
+    const char *dir = pipe_dir();
+    enum { N = 8 * 30 };
+    pipe_npy(dir, "in.npy", N, 0, wave);
+    pipe_text(dir, "drop.lua",
+              "function process(f, x, y) if f.index == 9 then return 'drop' end y:copy(x) end\n");
+    for (int splice = 0; splice < 2; splice++) {
+        const char *sets[] = { splice ? "stages.fir.on_hole=splice" : "stages.fir.on_hole=reset", NULL };
+        pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
+        fail_on_errors(&r, "fir");
+        size_t n;
+        char *out = pipe_read(dir, "out.npy", &n);
+        ck_assert_uint_eq(n, 128 + (N - 8) * 4);
+        float h1 = 0, h2 = 0;
+        for (int64_t i = 0, k = 0; i < N; i++) {
+            if (i / 8 == 9) {
+                if (!splice)
+                    h1 = h2 = 0;
+                continue;
+            }
+            float want = 1 * wave(i) + 2 * h1;
+            want = want + 4 * h2;
+            float got;
+            memcpy(&got, out + 128 + 4 * k++, 4);
+            ck_assert_msg(got == want, "splice %d, sample %lld: %g, not %g", splice, (long long)i,
+                          (double)got, (double)want);
+            h2 = h1, h1 = wave(i);
+        }
+        free(out);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* Finite inputs of different length are an error that names both; an endless
+ * one ends with its consumer. */
+START_TEST(test_ends)
+{
+    static const char yaml[] =
+        "vars: {n: 5, m: 7}\n"
+        "buffers: {a: {dtype: f32, shape: [4]}, b: {dtype: f32, shape: [4]}}\n"
+        "stages:\n"
+        "  - {name: one, use: generate, frames: n, out: a}\n"
+        "  - {name: two, use: generate, in: [], frames: m, out: b}\n"
+        "  - {use: lua, script: add.lua, in: {a: a, b: b}, out: c}\n"
+        "  - {use: discard}\n";
+    static const char endless[] =
+        "buffers: {a: {dtype: f32, shape: [4]}, b: {dtype: f32, shape: [4]}}\n"
+        "stages:\n"
+        "  - {name: one, use: generate, frames: 50, out: a}\n"
+        "  - {name: two, use: generate, in: [], out: b}\n"
+        "  - {use: lua, script: add.lua, in: {a: a, b: b}, out: c}\n"
+        "  - {use: discard}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "add.lua", "function process(f, x, y) y:add(x.a, x.b) end\n");
+    for (int i = 0; i < 3; i++) {
+        const char *sets[] = { i == 1 ? "vars.m=5" : i == 2 ? "vars.m=2" : "vars.m=7", NULL };
+        pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
+        if (i == 1) {
+            fail_on_errors(&r, "equal");
+            ck_assert_uint_eq(r.account[0].out, 5);
+            ck_assert_uint_eq(r.account[1].out, 5);
+        } else {
+            ck_assert_int_eq(r.outcome, GP_ERROR);
+            ck_assert_msg(strstr(r.errs.e[0].msg, "'a'") && strstr(r.errs.e[0].msg, "'b'"), "%s",
+                          r.errs.e[0].msg);
+        }
+    }
+    pipe_result r = pipe_run(dir, endless, on, NULL, (gp_run_options){ 0 });
+    fail_on_errors(&r, "endless");
+    for (int i = 0; i < 2; i++)
+        ck_assert_uint_eq(r.account[i].out, 50);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+static void cancel_soon(gp_pipeline *p, void *arg)
+{
+    struct timespec t = { 0, 30000000 };
+    nanosleep(&t, NULL);
+    gp_cancel(p, *(int *)arg);
+}
+
+START_TEST(test_cancel)
+{
+    static const char yaml[] =
+        "buffers: {a: {dtype: f32, shape: [64]}}\n"
+        "stages:\n"
+        "  - {use: generate, out: a}\n"
+        "  - {use: scale, a: 2}\n"
+        "  - {use: lua, script: copy.lua, workers: 3}\n"
+        "  - {use: write, path: out.npy}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "copy.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
+    for (int level = 1; level <= 2; level++) {
+        pipe_result r = pipe_run_with(dir, yaml, on, NULL, (gp_run_options){ 0 }, cancel_soon, &level);
+        fail_on_errors(&r, "cancel");
+        ck_assert_int_eq(r.outcome, level == 1 ? GP_DRAINED : GP_NOT_DRAINED);
+        const gp_account *a = &r.account[0];
+        ck_assert_uint_eq(a->in, a->out + a->dropped + a->failed + a->cancelled);
+        size_t n;
+        char *out = pipe_read(dir, "out.npy", &n);
+        if (level == 1) {          /* drained: the file is whole */
+            ck_assert_uint_eq(a->cancelled, 0);
+            ck_assert_uint_gt(a->out, 0);
+            ck_assert_uint_eq(n, 128 + a->out * 64 * 4);
+            pipe_file(dir, "out.npy", "old", 3);
+        } else {                   /* not drained: the old one is untouched */
+            ck_assert_uint_eq(n, 3);
+        }
+        free(out);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* An error at frame 1,000 of several workers: that frame is named, all before
+ * it came out, nothing after it. */
+START_TEST(test_error)
+{
+    static const char yaml[] =
+        "depth: 8\n"
+        "buffers: {a: {dtype: u64, shape: [16]}}\n"
+        "stages:\n"
+        "  - {use: generate, frames: 5000, out: a}\n"
+        "  - {name: bad, use: lua, script: bad.lua, workers: 4}\n"
+        "  - {use: write, path: \"out/%05d.raw\", format: raw}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "bad.lua",
+              "stateless = true\n"
+              "function process(f, x, y)\n"
+              "  if f.index >= 1000 then error('too far') end\n"
+              "  y:copy(x)\n"
+              "end\n");
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_int_eq(r.errs.failed, 1);
+    ck_assert_msg(strstr(r.errs.e[0].msg, "frame 1000") && strstr(r.errs.e[0].msg, "too far"),
+                  "%s", r.errs.e[0].msg);
+    ck_assert_uint_eq(r.account[0].out, 1000);
+    ck_assert_uint_eq(r.account[0].failed, 1);
+    size_t n;
+    char *last = pipe_read(dir, "out/00999.raw", &n);
+    ck_assert_ptr_nonnull(last);
+    ck_assert_ptr_null(pipe_read(dir, "out/01000.raw", &n));
+    free(last);
+
+    const char *drop[] = { "on_error=drop", NULL };
+    r = pipe_run(dir, yaml, on, drop, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    ck_assert_uint_eq(r.account[0].out, 1000);
+    ck_assert_uint_eq(r.account[0].failed, 4000);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+START_TEST(test_stall)
+{
+    static const char yaml[] =
+        "stall_timeout: 300ms\n"
+        "buffers: {a: {dtype: f32, shape: [16]}}\n"
+        "stages:\n"
+        "  - {use: generate, out: a}\n"
+        "  - {name: sleeper, use: lua, script: sleep.lua}\n"
+        "  - {use: discard}\n";
+    static const char idle[] =
+        "stall_timeout: 100ms\n"
+        "buffers: {a: {dtype: f32, shape: [16]}}\n"
+        "stages:\n"
+        "  - {use: generate, out: a, rate: 3, frames: 3}\n"
+        "  - {use: discard}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "sleep.lua",
+              "function process(f, x, y) while f.index == 4 do end y:copy(x) end\n");
+    pipe_result r = pipe_run(dir, idle, on, NULL, (gp_run_options){ 0 });
+    fail_on_errors(&r, "a paced source is idle, not stalled");
+    r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(gp_errs_exit(&r.errs), 5);
+    ck_assert_msg(strstr(r.errs.e[0].msg, "'sleeper' is busy with frame 4"), "%s", r.errs.e[0].msg);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+void exec_cases(TCase *tc, const char *device, int thin)
+{
+    on = device, every = thin;
+    tcase_set_timeout(tc, 900);
+    tcase_add_test(tc, test_same_bytes);
+    tcase_add_test(tc, test_isolate);
+    tcase_add_test(tc, test_carried);
+    tcase_add_test(tc, test_ends);
+    tcase_add_test(tc, test_cancel);
+    tcase_add_test(tc, test_error);
+    tcase_add_test(tc, test_stall);
+}

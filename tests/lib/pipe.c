@@ -1,0 +1,137 @@
+/* pipe.c - see pipe.h. */
+#include <check.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "npy.h"
+#include "pipe.h"
+
+const char *pipe_dir(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    char *dir = malloc(300);
+    snprintf(dir, 300, "%s/gpipe-test-XXXXXX", tmp ? tmp : "/tmp");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    return dir;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    return remove(path);
+}
+
+void pipe_dir_remove(const char *dir)
+{
+    nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    free((void *)dir);
+}
+
+void pipe_file(const char *dir, const char *name, const void *data, size_t bytes)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "wb");
+    ck_assert_msg(f != NULL, "cannot write %s", path);
+    ck_assert_uint_eq(fwrite(data, 1, bytes, f), bytes);
+    fclose(f);
+}
+
+void pipe_text(const char *dir, const char *name, const char *text)
+{
+    pipe_file(dir, name, text, strlen(text));
+}
+
+char *pipe_read(const char *dir, const char *name, size_t *bytes)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    fseek(f, 0, SEEK_END);
+    *bytes = (size_t)ftell(f);
+    rewind(f);
+    char *data = malloc(*bytes + 1);
+    ck_assert_uint_eq(fread(data, 1, *bytes, f), *bytes);
+    data[*bytes] = 0;
+    fclose(f);
+    return data;
+}
+
+void pipe_npy(const char *dir, const char *name, int64_t rows, int64_t cols, float (*value)(int64_t))
+{
+    gp_type t = { .dtype = GP_F32, .ndim = cols ? 2 : 1, .dim = { rows, cols } };
+    size_t n = (size_t)gp_count(&t);
+    char *data = malloc(GP_NPY_HEADER_MAX + 4 * n);
+    size_t head = gp_npy_header(&t, data, GP_NPY_HEADER_MAX);
+    for (size_t i = 0; i < n; i++) {
+        float v = value((int64_t)i);
+        memcpy(data + head + 4 * i, &v, 4);
+    }
+    pipe_file(dir, name, data, head + 4 * n);
+    free(data);
+}
+
+static const char *environment(const void *arg, const char *name)
+{
+    (void)arg;
+    return getenv(name);
+}
+
+typedef struct during { void (*f)(gp_pipeline *, void *); gp_pipeline *p; void *arg; } during;
+
+static void *run_during(void *arg)
+{
+    during *d = arg;
+    d->f(d->p, d->arg);
+    return NULL;
+}
+
+pipe_result pipe_run_with(const char *dir, const char *yaml, const char *device,
+                          const char *const *sets, gp_run_options options,
+                          void (*f)(gp_pipeline *p, void *arg), void *arg)
+{
+    pipe_result r = { .outcome = GP_ERROR };
+    char file[600], dev[64];
+    const char *set[32];
+    gp_registry *reg = gp_registry_create();
+    gp_config c = { .registry = reg, .env = { environment, NULL } };
+
+    ck_assert(gp_register_builtin(reg, &r.errs));
+    gp_machine_read(&c.machine, !strncmp(device, "cuda", 4));
+    snprintf(file, sizeof file, "%s/test.yaml", dir);
+    snprintf(dev, sizeof dev, "device=%s", device);
+    set[c.nset++] = dev;
+    while (sets && *sets && c.nset < 32)
+        set[c.nset++] = *sets++;
+    c.set = set;
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &c, &r.errs);
+    r.compiled = p != NULL;
+    if (p) {
+        pthread_t t;
+        during d = { f, p, arg };
+        if (f)
+            pthread_create(&t, NULL, run_during, &d);
+        r.outcome = gp_pipeline_run(p, &options, &r.errs);
+        if (f)
+            pthread_join(t, NULL);
+        r.naccounts = gp_accounts(p, r.account, 8);
+        for (int i = 0; i < r.naccounts; i++)
+            r.account[i].source = NULL;    /* lives in the pipeline, as places do */
+        if (r.outcome != GP_STUCK)
+            gp_pipeline_destroy(p);
+    }
+    for (int i = 0; i < r.errs.n; i++)
+        r.errs.e[i].at.file = NULL;
+    gp_registry_destroy(reg);
+    return r;
+}
+
+pipe_result pipe_run(const char *dir, const char *yaml, const char *device,
+                     const char *const *sets, gp_run_options options)
+{
+    return pipe_run_with(dir, yaml, device, sets, options, NULL, NULL);
+}

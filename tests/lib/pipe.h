@@ -1,0 +1,34 @@
+/* pipe.h - runs whole pipelines in the test's process. */
+#ifndef TEST_PIPE_H
+#define TEST_PIPE_H
+
+#include "gpipe.h"
+
+typedef struct pipe_result {
+    gp_outcome outcome;        /* GP_ERROR when it did not compile */
+    bool compiled;
+    gp_errs errs;
+    gp_account account[8]; int naccounts;
+} pipe_result;
+
+/* A new folder for a test's files, and its removal. */
+const char *pipe_dir(void);
+void pipe_dir_remove(const char *dir);
+/* Writes a file into it. */
+void pipe_file(const char *dir, const char *name, const void *data, size_t bytes);
+void pipe_text(const char *dir, const char *name, const char *text);
+/* Reads one: malloc'd, a NUL behind; NULL if it is not there. */
+char *pipe_read(const char *dir, const char *name, size_t *bytes);
+/* A float .npy of shape [rows, cols], or [rows] with cols 0; element i is value(i). */
+void pipe_npy(const char *dir, const char *name, int64_t rows, int64_t cols, float (*value)(int64_t));
+
+/* Compiles `yaml`, as if it were dir/test.yaml, and runs it. `sets` ends with
+ * NULL, or is NULL. `device`: "cpu", "cuda". */
+pipe_result pipe_run(const char *dir, const char *yaml, const char *device,
+                     const char *const *sets, gp_run_options options);
+/* The same, with `during` called on another thread once the run has started. */
+pipe_result pipe_run_with(const char *dir, const char *yaml, const char *device,
+                          const char *const *sets, gp_run_options options,
+                          void (*during)(gp_pipeline *p, void *arg), void *arg);
+
+#endif
