@@ -1,0 +1,113 @@
+/* compat.h - one C API for Lua 5.4 and LuaJIT (the API of Lua 5.1).
+ *
+ * Integers: Lua 5.4 has 64-bit integers; u64 uses their bits, as Lua itself does
+ * (the largest u64 reads as -1, math.ult compares). LuaJIT has doubles only: a
+ * 64-bit integer beyond 2^53 that is no exact double is an error that says so. */
+#ifndef GP_LUA_COMPAT_H
+#define GP_LUA_COMPAT_H
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Raises an error with the place of the Lua code that called (view.c). */
+_Noreturn void gp_lua_fail(lua_State *L, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#if LUA_VERSION_NUM >= 503
+
+/* Keeps the value below the userdata on top of the stack alive with it. */
+static inline void gp_lua_anchor(lua_State *L, int owner)
+{
+    lua_pushvalue(L, owner);
+    lua_setiuservalue(L, -2, 1);
+}
+
+static inline void gp_lua_pushint(lua_State *L, int64_t v)
+{
+    lua_pushinteger(L, v);
+}
+
+static inline void gp_lua_pushuint(lua_State *L, uint64_t v)
+{
+    lua_pushinteger(L, (lua_Integer)v);
+}
+
+/* The number at `idx` as an exact integer; false: it is none. */
+static inline bool gp_lua_toint(lua_State *L, int idx, int64_t *out)
+{
+    int ok = lua_type(L, idx) == LUA_TNUMBER;
+    if (ok)
+        *out = lua_tointegerx(L, idx, &ok);
+    return ok;
+}
+
+#else
+
+#define lua_pushglobaltable(L) lua_pushvalue((L), LUA_GLOBALSINDEX)
+#define lua_newuserdatauv(L, bytes, n) lua_newuserdata((L), (bytes))
+
+static inline void gp_lua_anchor(lua_State *L, int owner)
+{
+    lua_pushvalue(L, owner);
+    lua_createtable(L, 1, 0);
+    lua_insert(L, -2);
+    lua_rawseti(L, -2, 1);
+    lua_setfenv(L, -2);
+}
+
+static inline void gp_lua_pushexact(lua_State *L, double d, bool exact)
+{
+    if (!exact)
+        gp_lua_fail(L, "an integer near %.17g is no exact number in LuaJIT: copy() to f64 first, "
+                    "or build gpipe with Lua 5.4", d);
+    lua_pushnumber(L, d);
+}
+
+static inline void gp_lua_pushint(lua_State *L, int64_t v)
+{
+    double d = (double)v;
+    gp_lua_pushexact(L, d, d < 0x1p63 && (int64_t)d == v);
+}
+
+static inline void gp_lua_pushuint(lua_State *L, uint64_t v)
+{
+    double d = (double)v;
+    gp_lua_pushexact(L, d, d < 0x1p64 && (uint64_t)d == v);
+}
+
+static inline bool gp_lua_toint(lua_State *L, int idx, int64_t *out)
+{
+    double v = lua_type(L, idx) == LUA_TNUMBER ? lua_tonumber(L, idx) : NAN;
+    if (!(v >= -0x1p63 && v < 0x1p63) || v != floor(v))
+        return false;
+    *out = (int64_t)v;
+    return true;
+}
+
+/* Pushes the value at `idx` as text, as print() shows it. */
+static inline const char *luaL_tolstring(lua_State *L, int idx, size_t *len)
+{
+    lua_pushvalue(L, idx);
+    if (luaL_callmeta(L, -1, "__tostring")) {
+        lua_remove(L, -2);
+    } else if (lua_isnumber(L, -1) || lua_isstring(L, -1)) {
+        lua_tostring(L, -1);
+    } else {
+        if (lua_isboolean(L, -1))
+            lua_pushstring(L, lua_toboolean(L, -1) ? "true" : "false");
+        else if (lua_isnil(L, -1))
+            lua_pushliteral(L, "nil");
+        else
+            lua_pushfstring(L, "%s: %p", luaL_typename(L, -1), lua_topointer(L, -1));
+        lua_remove(L, -2);
+    }
+    return lua_tolstring(L, -1, len);
+}
+
+#endif
+#endif

@@ -1,0 +1,42 @@
+/* state.h - a Lua state for one worker of a stage.
+ *
+ * A state has the standard libraries, with these changes: print() and io.write()
+ * go to stderr, because data alone goes to stdout; os.exit() is an error; require
+ * finds the modules of lua/ that travel in the binary, then those beside the
+ * script; math.random starts the same way in each run. One thread at a time. */
+#ifndef GP_LUA_STATE_H
+#define GP_LUA_STATE_H
+
+#include "view.h"
+
+typedef struct gp_lua {
+    lua_State *L;
+    gp_lua_guard guard;
+    const char *script;        /* its path, borrowed */
+    char chunk[256];           /* "=clean.lua": how Lua knows the script */
+    uint64_t seed;
+    int handler, randomseed;   /* references */
+    int line;                  /* of the last error, in the script; 0: elsewhere */
+    char error[560];           /* what, and the traceback */
+} gp_lua;
+
+/* Checks the syntax of a script's text, runs nothing. On an error, false, with
+ * `error` and `line` set. */
+bool gp_lua_syntax(gp_lua *w, const char *script, const char *text, size_t len);
+
+/* Makes the state and runs the script. `seed` is what this stage's random
+ * numbers start from. False: see `error`; close it all the same. */
+bool gp_lua_open(gp_lua *w, const char *script, uint64_t seed);
+void gp_lua_close(gp_lua *w);              /* accepts a zeroed one */
+
+/* Calls the function below `nargs` arguments on the stack. After an error,
+ * false, nothing is left on the stack, `error` and `line` are set. */
+bool gp_lua_call(gp_lua *w, int nargs, int nresults);
+/* math.random starts anew from the stage's seed and n. */
+bool gp_lua_reseed(gp_lua *w, uint64_t n);
+
+/* Pushes an option's value as Lua has it: text in quotes is a string; other text
+ * is an integer, a float, true, false, or a string; lists and maps are tables. */
+void gp_lua_push_node(lua_State *L, const gp_node *n);
+
+#endif

@@ -1,0 +1,423 @@
+/* view.c - a view's elements, shape and slices; see view.h. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "half.h"
+#include "view.h"
+
+static const char META[] = "gpipe.view";
+enum { BUDGET = 1 << 16 };
+
+/* ---- checks ---------------------------------------------------------- */
+
+void gp_lua_fail(lua_State *L, const char *fmt, ...)
+{
+    char msg[400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(msg, sizeof msg, fmt, ap);
+    va_end(ap);
+    luaL_where(L, 1);
+    lua_pushstring(L, msg);
+    lua_concat(L, 2);
+    lua_error(L);
+    __builtin_unreachable();
+}
+
+static void look_for_cancel(lua_State *L, gp_lua_guard *g)
+{
+    g->budget = BUDGET;
+    if (g->call && gp_cancelled(g->call))
+        gp_lua_fail(L, "cancelled");
+}
+
+void gp_lua_view_alive(lua_State *L, gp_lua_view *v)
+{
+    if (v->born && v->born != v->guard->now)
+        gp_lua_fail(L, "'%s' is used after its frame: a view is good for one call, keep a copy "
+                   "in a gpipe.array", v->name);
+    if (--v->guard->budget <= 0)
+        look_for_cancel(L, v->guard);
+}
+
+gp_lua_view *gp_lua_view_arg(lua_State *L, int arg)
+{
+    gp_lua_view *v = lua_touserdata(L, arg);
+    bool same = v && lua_getmetatable(L, arg);
+    if (same) {
+        same = lua_rawequal(L, -1, lua_upvalueindex(1));
+        lua_pop(L, 1);
+    }
+    if (!same)
+        gp_lua_fail(L, "expected a view, not a %s%s", luaL_typename(L, arg),
+                   arg == 1 ? "; a method is called with a colon, 'v:sum()'" : "");
+    gp_lua_view_alive(L, v);
+    return v;
+}
+
+static void want_writable(lua_State *L, gp_lua_view *v)
+{
+    if (!v->writable)
+        gp_lua_fail(L, "'%s' is an input, inputs are read-only: write to an output", v->name);
+    v->root->wrote = true;
+}
+
+gp_lua_view *gp_lua_view_out(lua_State *L, int arg)
+{
+    gp_lua_view *v = gp_lua_view_arg(L, arg);
+    want_writable(L, v);
+    return v;
+}
+
+int64_t gp_lua_arg_int(lua_State *L, int arg, int64_t def, int64_t lo, int64_t hi, const char *what)
+{
+    int64_t i = def;
+    if (!lua_isnoneornil(L, arg) && !gp_lua_toint(L, arg, &i))
+        gp_lua_fail(L, "%s is to be a whole number, not %s", what, luaL_tolstring(L, arg, NULL));
+    if (i < lo || i > hi)
+        gp_lua_fail(L, "%s %" PRId64 " is outside %" PRId64 "..%" PRId64, what, i, lo, hi);
+    return i;
+}
+
+/* ---- elements -------------------------------------------------------- */
+
+int gp_lua_push_element(lua_State *L, const gp_lua_view *v, int64_t i)
+{
+    const void *p = v->data;
+    switch (v->type.dtype) {
+    case GP_U8:  gp_lua_pushint(L, ((const uint8_t *)p)[i]); break;
+    case GP_I8:  gp_lua_pushint(L, ((const int8_t *)p)[i]); break;
+    case GP_U16: gp_lua_pushint(L, ((const uint16_t *)p)[i]); break;
+    case GP_I16: gp_lua_pushint(L, ((const int16_t *)p)[i]); break;
+    case GP_U32: gp_lua_pushint(L, ((const uint32_t *)p)[i]); break;
+    case GP_I32: gp_lua_pushint(L, ((const int32_t *)p)[i]); break;
+    case GP_U64: gp_lua_pushuint(L, ((const uint64_t *)p)[i]); break;
+    case GP_I64: gp_lua_pushint(L, ((const int64_t *)p)[i]); break;
+    case GP_F16: lua_pushnumber(L, gp_half_to_float(((const uint16_t *)p)[i])); break;
+    case GP_F32: lua_pushnumber(L, ((const float *)p)[i]); break;
+    case GP_F64: lua_pushnumber(L, ((const double *)p)[i]); break;
+    case GP_C64:
+        lua_pushnumber(L, ((const gp_c64 *)p)[i].re);
+        lua_pushnumber(L, ((const gp_c64 *)p)[i].im);
+        return 2;
+    case GP_NO_DTYPE: case GP_NDTYPES: lua_pushnil(L);
+    }
+    return 1;
+}
+
+static double want_number(lua_State *L, const gp_lua_view *v, int idx)
+{
+    if (lua_type(L, idx) != LUA_TNUMBER)
+        gp_lua_fail(L, "'%s' holds %s: it takes a number, not a %s", v->name,
+                   gp_dtype_name(v->type.dtype), luaL_typename(L, idx));
+    return lua_tonumber(L, idx);
+}
+
+static int64_t want_int(lua_State *L, const gp_lua_view *v, int idx, int64_t lo, int64_t hi)
+{
+    int64_t i;
+    want_number(L, v, idx);
+    if (!gp_lua_toint(L, idx, &i))
+        gp_lua_fail(L, "%s is no whole number that fits '%s', which holds %s: round it first "
+                   "(gpipe.round)", luaL_tolstring(L, idx, NULL), v->name,
+                   gp_dtype_name(v->type.dtype));
+    if (i < lo || i > hi)
+        gp_lua_fail(L, "%" PRId64 " does not fit '%s', which holds %s (%" PRId64 "..%" PRId64
+                    "): clamp it first (gpipe.clamp)", i, v->name, gp_dtype_name(v->type.dtype),
+                    lo, hi);
+    return i;
+}
+
+static uint64_t want_u64(lua_State *L, const gp_lua_view *v, int idx)
+{
+    double d = want_number(L, v, idx);
+    if (d >= 0x1p63 && d < 0x1p64)
+        return (uint64_t)d;
+    /* in Lua 5.4 a negative integer is the bits of a large u64 */
+    int64_t lo = LUA_VERSION_NUM >= 503 ? INT64_MIN : 0;
+    return (uint64_t)want_int(L, v, idx, lo, INT64_MAX);
+}
+
+void gp_lua_set_element(lua_State *L, gp_lua_view *v, int64_t i, int idx)
+{
+    void *p = v->data;
+    switch (v->type.dtype) {
+    case GP_U8:  ((uint8_t *)p)[i] = (uint8_t)want_int(L, v, idx, 0, UINT8_MAX); break;
+    case GP_I8:  ((int8_t *)p)[i] = (int8_t)want_int(L, v, idx, INT8_MIN, INT8_MAX); break;
+    case GP_U16: ((uint16_t *)p)[i] = (uint16_t)want_int(L, v, idx, 0, UINT16_MAX); break;
+    case GP_I16: ((int16_t *)p)[i] = (int16_t)want_int(L, v, idx, INT16_MIN, INT16_MAX); break;
+    case GP_U32: ((uint32_t *)p)[i] = (uint32_t)want_int(L, v, idx, 0, UINT32_MAX); break;
+    case GP_I32: ((int32_t *)p)[i] = (int32_t)want_int(L, v, idx, INT32_MIN, INT32_MAX); break;
+    case GP_U64: ((uint64_t *)p)[i] = want_u64(L, v, idx); break;
+    case GP_I64: ((int64_t *)p)[i] = want_int(L, v, idx, INT64_MIN, INT64_MAX); break;
+    case GP_F16: ((uint16_t *)p)[i] = gp_half_from_double(want_number(L, v, idx)); break;
+    case GP_F32: ((float *)p)[i] = (float)want_number(L, v, idx); break;
+    case GP_F64: ((double *)p)[i] = want_number(L, v, idx); break;
+    case GP_C64: {
+        double re = want_number(L, v, idx), im = want_number(L, v, idx + 1);
+        ((gp_c64 *)p)[i] = (gp_c64){ (float)re, (float)im };
+        break;
+    }
+    case GP_NO_DTYPE: case GP_NDTYPES: break;
+    }
+}
+
+/* The key at `idx` as a flat index from 0. */
+static int64_t flat(lua_State *L, gp_lua_view *v, int idx)
+{
+    int64_t i;
+    gp_lua_view_alive(L, v);
+    if (!gp_lua_toint(L, idx, &i) || i < 1 || i > v->count)
+        gp_lua_fail(L, "index %s is outside 1..%" PRId64 " of '%s'",
+                    luaL_tolstring(L, idx, NULL), v->count, v->name);
+    if (v->type.dtype == GP_C64)
+        gp_lua_fail(L, "'%s' is c64, an element is two numbers: use at(), set() or parts()",
+                   v->name);
+    return i - 1;
+}
+
+/* Arguments 2 .. as one index for each axis. */
+static int64_t at_index(lua_State *L, gp_lua_view *v)
+{
+    int64_t at = 0;
+    for (int d = 0; d < v->type.ndim; d++) {
+        int64_t i;
+        if (!gp_lua_toint(L, 2 + d, &i) || i < 1 || i > v->type.dim[d])
+            gp_lua_fail(L, "index %s is outside 1..%" PRId64 " of axis %d of '%s'",
+                        luaL_tolstring(L, 2 + d, NULL), v->type.dim[d], d + 1, v->name);
+        at = at * v->type.dim[d] + i - 1;
+    }
+    return at;
+}
+
+static void want_args(lua_State *L, const gp_lua_view *v, int values)
+{
+    int given = lua_gettop(L) - 1 - values;
+    if (given != v->type.ndim)
+        gp_lua_fail(L, "'%s' has %d axes, but %d indices are given", v->name, v->type.ndim,
+                   given < 0 ? 0 : given);
+}
+
+static int view_at(lua_State *L)
+{
+    gp_lua_view *v = gp_lua_view_arg(L, 1);
+    want_args(L, v, 0);
+    return gp_lua_push_element(L, v, at_index(L, v));
+}
+
+static int view_set(lua_State *L)
+{
+    gp_lua_view *v = gp_lua_view_out(L, 1);
+    want_args(L, v, v->type.dtype == GP_C64 ? 2 : 1);
+    gp_lua_set_element(L, v, at_index(L, v), 2 + v->type.ndim);
+    return 0;
+}
+
+/* ---- fields ---------------------------------------------------------- */
+
+static int push_field(lua_State *L, const gp_lua_view *v, const char *key)
+{
+    if (!strcmp(key, "shape")) {
+        lua_createtable(L, v->type.ndim, 0);
+        for (int d = 0; d < v->type.ndim; d++) {
+            gp_lua_pushint(L, v->type.dim[d]);
+            lua_rawseti(L, -2, d + 1);
+        }
+    } else if (!strcmp(key, "dtype")) {
+        lua_pushstring(L, gp_dtype_name(v->type.dtype));
+    } else if (!strcmp(key, "name")) {
+        lua_pushstring(L, v->name);
+    } else if (!strcmp(key, "valid")) {
+        gp_lua_pushint(L, v->type.dim[0]);
+    } else if (!strcmp(key, "rows")) {
+        gp_lua_pushint(L, v->rows);
+    } else {
+        gp_lua_fail(L, "a view has no field or method '%s'", key);
+    }
+    return 1;
+}
+
+/* Only reached through the metatable, which scripts do not get at: the first
+ * argument is a view. Upvalue 2: the methods. */
+static int view_index(lua_State *L)
+{
+    gp_lua_view *v = lua_touserdata(L, 1);
+    if (lua_type(L, 2) != LUA_TSTRING)
+        return gp_lua_push_element(L, v, flat(L, v, 2));
+    lua_pushvalue(L, 2);
+    lua_rawget(L, lua_upvalueindex(2));
+    if (!lua_isnil(L, -1))
+        return 1;
+    gp_lua_view_alive(L, v);
+    return push_field(L, v, lua_tostring(L, 2));
+}
+
+static int view_newindex(lua_State *L)
+{
+    gp_lua_view *v = lua_touserdata(L, 1);
+    if (lua_type(L, 2) != LUA_TSTRING) {
+        int64_t i = flat(L, v, 2);
+        want_writable(L, v);
+        gp_lua_set_element(L, v, i, 3);
+        return 0;
+    }
+    gp_lua_view_alive(L, v);
+    if (strcmp(lua_tostring(L, 2), "valid") || v->root != v)
+        gp_lua_fail(L, "'%s' of a view cannot be set", lua_tostring(L, 2));
+    want_writable(L, v);
+    gp_lua_view_resize(v, gp_lua_arg_int(L, 3, -1, 0, v->rows, "the number of valid rows"));
+    return 0;
+}
+
+static int view_len(lua_State *L)
+{
+    gp_lua_view *v = lua_touserdata(L, 1);
+    gp_lua_view_alive(L, v);
+    gp_lua_pushint(L, v->count);
+    return 1;
+}
+
+static int view_tostring(lua_State *L)
+{
+    gp_lua_view *v = lua_touserdata(L, 1);
+    char text[128];
+    lua_pushfstring(L, "%s '%s' %s", v->writable ? "output" : "input", v->name,
+                    gp_type_text(&v->type, text));
+    return 1;
+}
+
+/* ---- making views ---------------------------------------------------- */
+
+static gp_lua_view *push_bytes(lua_State *L, gp_lua_guard *guard, size_t extra)
+{
+    gp_lua_view *v = lua_newuserdatauv(L, sizeof *v + extra, 1);
+    memset(v, 0, sizeof *v + extra);
+    v->guard = guard, v->root = v;
+    luaL_getmetatable(L, META);
+    lua_setmetatable(L, -2);
+    return v;
+}
+
+gp_lua_view *gp_lua_view_push(lua_State *L, gp_lua_guard *guard, const char *name, bool writable)
+{
+    gp_lua_view *v = push_bytes(L, guard, 0);
+    v->name = name, v->writable = writable;
+    v->born = UINT64_MAX;                  /* not before it is pointed at a slot */
+    return v;
+}
+
+void gp_lua_view_point(gp_lua_view *v, const gp_view *slot)
+{
+    v->data = slot->data, v->type = slot->type, v->rows = slot->rows;
+    v->count = gp_count(&slot->type);
+    v->born = v->guard->now;
+    v->wrote = v->sized = false, v->printed = 0;
+}
+
+void gp_lua_view_resize(gp_lua_view *v, int64_t n)
+{
+    v->type.dim[0] = n;
+    v->count = gp_count(&v->type);
+    v->sized = true;
+}
+
+/* v:slice(first [, last]): rows first .. last of axis 0, no copy. last may be
+ * first - 1: no rows. */
+static int view_slice(lua_State *L)
+{
+    gp_lua_view *v = gp_lua_view_arg(L, 1);
+    int64_t rows = v->type.dim[0];
+    int64_t first = gp_lua_arg_int(L, 2, 0, 1, rows + 1, "the first row");
+    int64_t last = gp_lua_arg_int(L, 3, rows, first - 1, rows, "the last row");
+    gp_lua_view *s = push_bytes(L, v->guard, 0);
+    gp_lua_anchor(L, 1);
+    size_t row = rows ? gp_bytes(&v->type) / (size_t)rows : 0;
+    s->data = v->data + row * (size_t)(first - 1);
+    s->type = v->type, s->name = v->name, s->born = v->born, s->writable = v->writable;
+    s->root = v->root;
+    s->type.dim[0] = s->rows = last - first + 1;
+    s->count = gp_count(&s->type);
+    return 1;
+}
+
+/* v:parts(): c64 [...] seen as f32 [..., 2], no copy. */
+static int view_parts(lua_State *L)
+{
+    gp_lua_view *v = gp_lua_view_arg(L, 1);
+    if (v->type.dtype != GP_C64 || v->type.ndim == GP_MAXDIM)
+        gp_lua_fail(L, "'%s' is %s: parts() is for c64", v->name, gp_dtype_name(v->type.dtype));
+    gp_lua_view *s = push_bytes(L, v->guard, 0);
+    gp_lua_anchor(L, 1);
+    s->data = v->data, s->name = v->name, s->born = v->born, s->writable = v->writable;
+    s->root = v->root, s->rows = v->rows;
+    s->type = v->type, s->type.dtype = GP_F32, s->type.dim[s->type.ndim++] = 2;
+    s->count = gp_count(&s->type);
+    return 1;
+}
+
+/* gpipe.array(dtype, n, ...): zeroed memory of the script's own, as a view that
+ * may be kept from frame to frame. */
+static int new_array(lua_State *L)
+{
+    gp_type t = { .dtype = gp_dtype_parse(luaL_checkstring(L, 1)), .ndim = lua_gettop(L) - 1 };
+    size_t bytes = gp_dtype_size(t.dtype);
+    if (!t.dtype)
+        gp_lua_fail(L, "there is no dtype '%s': u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64",
+                          lua_tostring(L, 1));
+    if (t.ndim < 1 || t.ndim > GP_MAXDIM)
+        gp_lua_fail(L, "an array has 1 to %d axes: gpipe.array(\"f32\", 480, 640)", GP_MAXDIM);
+    for (int d = 0; d < t.ndim; d++) {
+        t.dim[d] = gp_lua_arg_int(L, 2 + d, 0, 1, INT32_MAX, "a size");
+        if (__builtin_mul_overflow(bytes, (size_t)t.dim[d], &bytes) || bytes > (size_t)1 << 40)
+            gp_lua_fail(L, "the array is larger than any memory");
+    }
+    gp_lua_view *v = push_bytes(L, lua_touserdata(L, lua_upvalueindex(1)), bytes + 64);
+    uintptr_t data = (uintptr_t)(v + 1);
+    v->data = (unsigned char *)(v + 1) + (-data & 63);
+    v->type = t, v->rows = t.dim[0], v->count = gp_count(&t);
+    v->name = "array", v->writable = true;
+    return 1;
+}
+
+static int open_core(lua_State *L)
+{
+    lua_createtable(L, 0, 1);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushcclosure(L, new_array, 1);
+    lua_setfield(L, -2, "array");
+    return 1;
+}
+
+void gp_lua_views_open(lua_State *L, gp_lua_guard *guard)
+{
+    static const luaL_Reg methods[] = {
+        { "at", view_at }, { "set", view_set }, { "slice", view_slice }, { "parts", view_parts },
+        {0}
+    };
+    luaL_newmetatable(L, META);
+    lua_createtable(L, 0, 40);
+    const luaL_Reg *const sets[] = { methods, gp_lua_ops, gp_lua_bytes };
+    for (int i = 0; i < 3; i++) {
+        lua_pushvalue(L, -2);
+        luaL_setfuncs(L, sets[i], 1);
+    }
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_pushcclosure(L, view_index, 2);
+    lua_setfield(L, -3, "__index");
+    lua_pop(L, 1);
+    static const luaL_Reg events[] = {
+        { "__newindex", view_newindex }, { "__len", view_len }, { "__tostring", view_tostring }, {0}
+    };
+    luaL_setfuncs(L, events, 0);
+    lua_pushboolean(L, false);             /* getmetatable(v) is false */
+    lua_setfield(L, -2, "__metatable");
+    lua_pop(L, 1);
+
+    lua_getglobal(L, "package");
+    lua_getfield(L, -1, "preload");
+    lua_pushlightuserdata(L, guard);
+    lua_pushcclosure(L, open_core, 1);
+    lua_setfield(L, -2, "gpipe.core");
+    lua_pop(L, 2);
+}

@@ -1,0 +1,63 @@
+/* view.h - frames as Lua sees them: bounds-checked views of slots, no copy.
+ *
+ * A view is a userdata with the methods of view.c (elements, shape, slices),
+ * ops.c (bulk operations) and bytes.c (text and packed records). Its invariant:
+ * nothing outside data[0 .. count) is ever touched, and nothing at all once the
+ * call it was made for is over. One thread: the worker that owns the state. */
+#ifndef GP_LUA_VIEW_H
+#define GP_LUA_VIEW_H
+
+#include "compat.h"
+#include "stage.h"
+
+/* What all views of one worker share. `now` changes when a call begins and
+ * when it ends; a view is alive while its `born` equals it. */
+typedef struct gp_lua_guard {
+    uint64_t now;
+    int budget;                /* accesses until the next look at gp_cancelled */
+    const gp_call *call;       /* the call that runs, or NULL */
+} gp_lua_guard;
+
+typedef struct gp_lua_view gp_lua_view;
+struct gp_lua_view {
+    unsigned char *data;
+    int64_t count;             /* elements, by type */
+    gp_type type;              /* dim[0]: valid rows */
+    int64_t rows;              /* dim[0] at most */
+    const char *name;          /* of the port; "array" */
+    gp_lua_guard *guard;
+    uint64_t born;             /* 0: memory of its own, always alive */
+    bool writable;
+    bool wrote;                /* something was written */
+    bool sized;                /* the script said how many rows it made */
+    int64_t printed;           /* bytes, by print */
+    gp_lua_view *root;         /* of a slice: the whole view; else itself */
+};
+
+/* Sets the metatable up, once per state; `gpipe.core` becomes a module. */
+void gp_lua_views_open(lua_State *L, gp_lua_guard *guard);
+/* Pushes a view of nothing; point it at a slot for each call. `name` is
+ * borrowed for as long as the state lives. */
+gp_lua_view *gp_lua_view_push(lua_State *L, gp_lua_guard *guard, const char *name,
+                              bool writable);
+void gp_lua_view_point(gp_lua_view *v, const gp_view *slot);
+/* Says that the slot holds n rows; n is within 0 .. rows. */
+void gp_lua_view_resize(gp_lua_view *v, int64_t n);
+
+/* For methods: argument `arg` as a living view, or a Lua error. The second is
+ * for writing: the view must be an output or an array. */
+gp_lua_view *gp_lua_view_arg(lua_State *L, int arg);
+gp_lua_view *gp_lua_view_out(lua_State *L, int arg);
+/* Raises an error when the view's call is over, or the run is cancelled. */
+void gp_lua_view_alive(lua_State *L, gp_lua_view *v);
+/* Argument `arg` as a whole number within lo .. hi, `def` when absent. */
+int64_t gp_lua_arg_int(lua_State *L, int arg, int64_t def, int64_t lo, int64_t hi, const char *what);
+
+/* Element i (from 0): pushes it (c64: two numbers), returns how many; stores
+ * the value at `idx` (c64: and idx + 1), an error when it does not fit. */
+int gp_lua_push_element(lua_State *L, const gp_lua_view *v, int64_t i);
+void gp_lua_set_element(lua_State *L, gp_lua_view *v, int64_t i, int idx);
+
+extern const luaL_Reg gp_lua_ops[], gp_lua_bytes[];   /* ops.c, bytes.c */
+
+#endif
