@@ -1,9 +1,69 @@
-/* cli.h - what the files of the command share: main.c and cli_*.c. */
+/* cli.h - what the files of the command share: main.c and cli_*.c.
+ *
+ * Only the command prints, reads the environment, catches signals and exits.
+ * Its own words go to stderr; stdout is for data. */
 #ifndef GP_CLI_H
 #define GP_CLI_H
 
 #include "gpipe.h"
 
 extern const char gp_commit[];         /* version.c; "" when not known */
+
+/* The bits say which verbs an option is for. */
+typedef enum gp_verb {
+    GP_VERB_RUN = 1, GP_VERB_CHECK = 2, GP_VERB_PLAN = 4, GP_VERB_STAGES = 8, GP_VERB_HELP = 16,
+} gp_verb;
+
+typedef enum gp_progress {
+    GP_PROGRESS_AUTO, GP_PROGRESS_BAR, GP_PROGRESS_PLAIN, GP_PROGRESS_JSON, GP_PROGRESS_NONE,
+} gp_progress;
+
+typedef enum gp_form { GP_FORM_PLAN, GP_FORM_GRAPH, GP_FORM_SPEC } gp_form;
+
+typedef struct gp_args {
+    gp_verb verb;
+    const char **operand; int noperands;   /* files, a stage, a verb */
+    const char **set; int nset;            /* "path=value"; --device is one of them */
+    const char *device;                    /* that one, or NULL */
+    bool poison, isolate, quiet, verbose, dot, json, markdown, help;
+    int progress;                          /* gp_progress */
+    int form;                              /* gp_form */
+} gp_args;
+
+/* cli_args.c: what follows the verb. The strings are argv's or the arena's. */
+bool gp_args_parse(gp_arena *a, int argc, char **argv, gp_verb verb, gp_args *out, gp_errs *errs);
+/* The options of one verb, for its --help. */
+void gp_args_help(FILE *to, gp_verb verb);
+
+/* cli_load.c: a pipeline's text, and what became of it. */
+typedef struct gp_loaded {
+    const char *file;                      /* as in messages */
+    char *text;
+    size_t len;
+    gp_pipeline *pipeline;                 /* NULL after errors */
+} gp_loaded;
+
+/* Reads ("-" is stdin) and compiles a file; false after errors. */
+bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_registry *registry,
+             gp_errs *errs);
+void gp_unload(gp_loaded *l);
+/* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
+void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
+
+/* cli_run.c, cli_plan.c, cli_stages.c: the verbs. The exit code. Errors that
+ * are still in `errs` are printed by the caller. */
+int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+
+/* cli_progress.c: a thread that shows how the run goes, and the line at the end. */
+typedef struct gp_meter gp_meter;
+gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how);   /* NULL: none */
+void gp_meter_stop(gp_meter *m);                                   /* accepts NULL */
+void gp_print_summary(const gp_pipeline *p, double seconds, bool verbose);
+
+/* A JSON string, with its quotes; "null" for NULL. */
+void gp_json_text(FILE *to, const char *s);
 
 #endif

@@ -135,7 +135,8 @@ static bool apply(struct expr *x, const char *at, struct val a, struct val b, st
     }
     if (!a.exact || !b.exact) {
         double u = as_double(a), v = as_double(b);
-        *out = (struct val){ .f = op == '+' ? u + v : op == '-' ? u - v : op == '*' ? u * v : u / v };
+        out->exact = false;
+        out->f = op == '+' ? u + v : op == '-' ? u - v : op == '*' ? u * v : u / v;
         return isfinite(out->f) || FAIL(x, at, 1, "the result is not a finite number");
     }
     if (!exact_op(op, a, b, out))

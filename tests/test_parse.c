@@ -256,7 +256,8 @@ START_TEST(stage_names)
              (const char *[]){ "blur", "gray", "blur2", "x", "blur3" }, 5);
     ck_names("stages: [{use: blur}, {use: blur}, {use: a, name: blur}, {use: b, name: blur3}]",
              (const char *[]){ "blur2", "blur4", "blur", "blur3" }, 4);
-    ck_names("stages: [7, {use: []}, {name: }]", (const char *[]){ "stage", "stage2", "stage3" }, 3);
+    ck_names("stages: [7, {use: []}, {name: }]",
+             (const char *[]){ "stage", "stage2", "stage3" }, 3);
 }
 END_TEST
 

@@ -1,0 +1,160 @@
+/* cli_args.c - the options of the command, one row each. */
+#include <string.h>
+#include "cli.h"
+
+enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN, ALL = COMPILES | GP_VERB_STAGES
+       | GP_VERB_HELP };
+
+typedef enum option_type { FLAG, CHOICE, SET, DEVICE } option_type;
+
+static const struct option {
+    const char *name;
+    char letter;
+    const char *value;                 /* for the help; NULL: takes none */
+    unsigned verbs;
+    option_type type;
+    size_t off;                        /* in gp_args, of a FLAG or CHOICE */
+    const char *choices;
+    const char *help;
+} options[] = {
+#define F(f) FLAG, GP_OFF(gp_args, f, bool), NULL
+#define C(f, choices) CHOICE, GP_OFF(gp_args, f, int), choices
+    { "set", 0, "PATH=VALUE", COMPILES, SET, 0, NULL,
+      "change a value, like streams=4, vars.dir=x, stages.clean.workers=2" },
+    { "device", 0, "DEVICE", COMPILES, DEVICE, 0, NULL,
+      "auto, cpu, cuda or cuda:N; the same as --set device=..." },
+    { "poison", 0, NULL, GP_VERB_RUN, F(poison), "fill every slot with a pattern before each use" },
+    { "isolate", 0, NULL, GP_VERB_RUN, F(isolate),
+      "one frame at a time, a wait after every stage: finds the stage that faults" },
+    { "progress", 0, "HOW", GP_VERB_RUN, C(progress, "auto|bar|plain|json|none"),
+      "auto (a bar on a terminal), bar, plain, json or none, on stderr" },
+    { "form", 0, "FORM", GP_VERB_PLAN, C(form, "plan|graph|spec"),
+      "spec (what the file says), graph (what it means) or plan (what is done)" },
+    { "dot", 0, NULL, GP_VERB_PLAN, F(dot), "as a graph for dot (Graphviz)" },
+    { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES, F(json), "as JSON" },
+    { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as a table in Markdown" },
+    { "quiet", 'q', NULL, COMPILES, F(quiet), "errors only" },
+    { "verbose", 'v', NULL, GP_VERB_RUN, F(verbose), "the device, and what each stage did" },
+    { "help", 'h', NULL, ALL, F(help), "this text" },
+};
+enum { NOPTIONS = sizeof options / sizeof *options };
+
+void gp_args_help(FILE *to, gp_verb verb)
+{
+    fprintf(to, "options:\n");
+    for (const struct option *o = options; o < options + NOPTIONS; o++) {
+        char text[64];
+        if (!(o->verbs & verb))
+            continue;
+        snprintf(text, sizeof text, "%s%s%s", o->name, o->value ? " " : "",
+                 o->value ? o->value : "");
+        fprintf(to, "  %c%c --%-16s  %s\n", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
+                text, o->help);
+    }
+}
+
+static bool usage(gp_errs *errs, const char *what, const char *name, const char *more)
+{
+    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "%s '%s'%s", what, name, more);
+}
+
+/* The index of `word` in "a|b|c", -1 when it is not there. */
+static int choice(const char *choices, const char *word)
+{
+    size_t len = strlen(word);
+    for (int i = 0;; i++) {
+        size_t n = strcspn(choices, "|");
+        if (n == len && !strncmp(choices, word, n))
+            return i;
+        if (!choices[n])
+            return -1;
+        choices += n + 1;
+    }
+}
+
+/* The option that `word` names: --name, --name=value, -x. */
+static const struct option *find(const char *word, gp_verb verb, gp_errs *errs)
+{
+    char name[64] = "";
+    size_t len = strcspn(word + 2, "=");
+    if (word[1] == '-' && len + 3 < sizeof name)
+        memcpy(name, word, len + 2);
+    gp_near near = GP_NEAR(name);
+    for (const struct option *o = options; o < options + NOPTIONS; o++) {
+        char full[32];
+        snprintf(full, sizeof full, "--%s", o->name);
+        bool is_it = word[1] == '-' ? !strcmp(full, name)
+            : o->letter && word[1] == o->letter && !word[2];
+        if (is_it && o->verbs & verb)
+            return o;
+        if (is_it) {
+            usage(errs, "this verb has no option", word, "; its --help shows which it has");
+            return NULL;
+        }
+        if (o->verbs & verb) {
+            gp_near_try(&near, full);
+            if (near.best == full)     /* `full` is gone after this round */
+                near.best = o->name;
+        }
+    }
+    char did[160] = "";
+    if (*gp_near_text(&near))
+        snprintf(did, sizeof did, "; did you mean '--%s'?", near.best);
+    usage(errs, "no option", word, did);
+    return NULL;
+}
+
+static bool apply(gp_arena *a, const struct option *o, const char *value, gp_args *out,
+                  int *set_cap, gp_errs *errs)
+{
+    char *field = (char *)out + o->off;
+    switch (o->type) {
+    case FLAG:
+        *(bool *)field = true;
+        return true;
+    case CHOICE: {
+        int i = choice(o->choices, value);
+        *(int *)field = i;
+        return i >= 0 || usage(errs, "the option makes no sense with", value,
+                               gp_format(a, "; --%s is one of %s", o->name, o->choices));
+    }
+    case DEVICE:
+        out->device = value = gp_format(a, "device=%s", value);
+        break;
+    case SET:
+        break;
+    }
+    *GP_PUSH(a, out->set, out->nset, *set_cap) = value;
+    return true;
+}
+
+bool gp_args_parse(gp_arena *a, int argc, char **argv, gp_verb verb, gp_args *out, gp_errs *errs)
+{
+    bool only_operands = false;
+    int operand_cap = 0, set_cap = 0;
+    *out = (gp_args){ .verb = verb };
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i];
+        if (only_operands || word[0] != '-' || !word[1]) {
+            *GP_PUSH(a, out->operand, out->noperands, operand_cap) = word;
+            continue;
+        }
+        if (!strcmp(word, "--")) {
+            only_operands = true;
+            continue;
+        }
+        const struct option *o = find(word, verb, errs);
+        if (!o)
+            return false;
+        const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;
+        const char *value = equals ? equals + 1 : o->value && i + 1 < argc ? argv[++i] : NULL;
+        if (o->value && !value)
+            return usage(errs, "a value is missing after", word,
+                         gp_format(a, "; write --%s %s", o->name, o->value));
+        if (!o->value && equals)
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--%s' takes no value", o->name);
+        if (!apply(a, o, value, out, &set_cap, errs))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,143 @@
+/* cli_load.c - a file's text, its compilation, and the errors of both. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli.h"
+
+/* ---- errors ---------------------------------------------------------- */
+
+static bool want_color(void)
+{
+    const char *no = getenv("NO_COLOR");
+    return isatty(STDERR_FILENO) && !(no && *no);
+}
+
+void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
+{
+    bool color = want_color();
+    for (int i = 0; i < errs->n; i++) {
+        gp_err e = errs->e[i];
+        char name[300];
+        if (e.code == GP_E_WARN && args->quiet)
+            continue;
+        for (int k = 0; k < args->nset; k++)           /* see gp_spec_set */
+            if (e.at.file == args->set[k]) {
+                if (args->set[k] == args->device)
+                    snprintf(name, sizeof name, "--device %s", strchr(args->device, '=') + 1);
+                else
+                    snprintf(name, sizeof name, "--set %s", args->set[k]);
+                e.at = (gp_loc){ .file = name };
+            }
+        gp_err_print(stderr, &e, l ? l->file : NULL, l ? l->text : NULL, l ? l->len : 0, color);
+    }
+    if (errs->dropped)
+        fprintf(stderr, "gpipe: and %d more\n", errs->dropped);
+}
+
+/* ---- text ------------------------------------------------------------ */
+
+static bool read_text(gp_loaded *l, const char *file, gp_errs *errs)
+{
+    bool is_stdin = !strcmp(file, "-");
+    gp_loc at = { .file = l->file };
+    FILE *f = is_stdin ? stdin : fopen(file, "re");
+    if (!f)
+        return errno == ENOENT ? gp_fail(errs, GP_E_USAGE, at, "there is no such file")
+            : gp_fail(errs, GP_E_USAGE, at, "cannot open the file: %s", strerror(errno));
+    size_t cap = 0, got;
+    errno = 0;
+    do {
+        if (cap - l->len < 4096) {
+            char *more = realloc(l->text, cap = cap ? 2 * cap : 65536);
+            if (!more) {
+                errno = ENOMEM;
+                break;
+            }
+            l->text = more;
+        }
+        got = fread(l->text + l->len, 1, cap - l->len, f);
+        l->len += got;
+    } while (got);
+    int error = errno;
+    if (!is_stdin)
+        fclose(f);
+    if (error == EISDIR)
+        return gp_fail(errs, GP_E_USAGE, at, "this is a folder; name a file in it");
+    return !error || gp_fail(errs, GP_E_USAGE, at, "cannot read the file: %s", strerror(error));
+}
+
+/* ---- machine --------------------------------------------------------- */
+
+static const char *from_env(const void *arg, const char *name)
+{
+    (void)arg;
+    return getenv(name);
+}
+
+/* The driver takes a while to start, so devices are looked for only when the
+ * pipeline may use one: `device` says cuda, or leaves it open and there is a
+ * kind that has code for a device. Errors are of no interest yet. */
+static bool may_use_cuda(const gp_loaded *l, const gp_args *args, const gp_registry *registry)
+{
+    gp_arena arena = { 0 };
+    gp_errs errs = { 0 };
+    bool found = false;
+    gp_spec *spec = gp_parse(&arena, l->text, l->len, l->file, &errs);
+    const gp_node *device = spec ? gp_node_get(spec->root, "device") : NULL;
+    const gp_node *stages = spec ? gp_node_get(spec->root, "stages") : NULL;
+    const char *says = device ? device->text : "auto";
+    for (int i = 0; i < args->nset; i++)
+        if (!strncmp(args->set[i], "device=", 7))
+            says = args->set[i] + 7;
+    for (int i = 0; stages && stages->kind == GP_LIST && i < stages->n && !found; i++) {
+        const gp_node *use = gp_node_get(stages->item[i], "use");
+        const gp_kind *kind = use ? gp_kind_find(registry, use->text) : NULL;
+        found = kind && kind->record;
+    }
+    found = !strncmp(says, "cuda", 4) || (strcmp(says, "cpu") && found);
+    gp_arena_free(&arena);
+    return found;
+}
+
+static bool asks_for_cuda(const gp_args *args)
+{
+    return args->device && !strncmp(args->device, "device=cuda", 11);
+}
+
+static void set_machine(gp_machine *m, const gp_loaded *l, const gp_args *args,
+                        const gp_registry *registry)
+{
+    if (args->verb == GP_VERB_CHECK) {
+        gp_machine_fixed(m, 1);
+        return;
+    }
+    gp_machine_read(m, may_use_cuda(l, args, registry));
+    if (args->verb == GP_VERB_PLAN && asks_for_cuda(args) && !m->ndevices) {
+        if (!args->quiet)
+            fprintf(stderr, "gpipe: no GPU here (%s); this is the plan for an H200\n", m->why);
+        gp_machine_fixed(m, 1);
+    }
+}
+
+/* ---- both ------------------------------------------------------------ */
+
+bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_registry *registry,
+             gp_errs *errs)
+{
+    *l = (gp_loaded){ .file = strcmp(file, "-") ? file : "stdin" };
+    if (!read_text(l, file, errs))
+        return false;
+    gp_config config = { .registry = registry, .env = { from_env, NULL }, .set = args->set,
+                         .nset = args->nset, .lenient = args->verb == GP_VERB_CHECK };
+    set_machine(&config.machine, l, args, registry);
+    l->pipeline = gp_compile(l->text, l->len, l->file, &config, errs);
+    return l->pipeline != NULL;
+}
+
+void gp_unload(gp_loaded *l)
+{
+    gp_pipeline_destroy(l->pipeline);
+    free(l->text);
+    *l = (gp_loaded){ 0 };
+}

@@ -1,0 +1,44 @@
+/* cli_plan.c - gpipe check, gpipe plan. */
+#include "cli.h"
+
+int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+{
+    int status = 0;
+    for (int i = 0; i < args->noperands; i++) {
+        gp_loaded l;
+        *errs = (gp_errs){ 0 };
+        if (gp_load(&l, args->operand[i], args, registry, errs)) {
+            if (!args->quiet)
+                printf("%s: ok\n", l.file);
+        } else if (!status) {
+            status = gp_errs_exit(errs);
+        }
+        fflush(stdout);
+        gp_print_errs(args, &l, errs);
+        gp_unload(&l);
+    }
+    *errs = (gp_errs){ 0 };
+    return status;
+}
+
+int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+{
+    gp_dump how = args->json ? GP_DUMP_JSON : args->dot ? GP_DUMP_DOT : GP_DUMP_TEXT;
+    gp_loaded l;
+    if (args->json && args->dot) {
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--json' and '--dot' exclude each other");
+        return 2;
+    }
+    bool ok = gp_load(&l, args->operand[0], args, registry, errs);
+    gp_print_errs(args, &l, errs);
+    int status = ok ? 0 : gp_errs_exit(errs);
+    *errs = (gp_errs){ 0 };
+    if (ok && args->form == GP_FORM_SPEC)
+        gp_dump_spec(stdout, gp_pipeline_spec(l.pipeline), how);
+    else if (ok && args->form == GP_FORM_GRAPH)
+        gp_dump_graph(stdout, gp_pipeline_graph(l.pipeline), how);
+    else if (ok)
+        gp_dump_plan(stdout, gp_pipeline_plan(l.pipeline), how);
+    gp_unload(&l);
+    return status;
+}

@@ -1,0 +1,150 @@
+/* main.c - the command: gpipe VERB.
+ *
+ * The only code that sets the environment and chooses the exit code. */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli.h"
+
+typedef struct verb {
+    gp_verb verb;
+    const char *name, *operand, *help, *more;
+    int min, max;                      /* operands */
+    int (*run)(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+} verb;
+
+static int cmd_help(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+
+static const verb verbs[] = {
+    { GP_VERB_RUN, "run", "FILE", "run a pipeline",
+      "FILE - is the standard input. Ctrl-C stops the sources and lets the rest come out;\n"
+      "a second one stops at once.\n", 1, 1, gp_cmd_run },
+    { GP_VERB_CHECK, "check", "FILE...", "validate pipelines; runs no script and no kernel",
+      "Supposes a machine with a GPU. An input file that is missing is only a warning where\n"
+      "its buffer is declared.\n", 1, INT_MAX, gp_cmd_check },
+    { GP_VERB_PLAN, "plan", "FILE", "show what a pipeline becomes: tasks, copies, memory", "",
+      1, 1, gp_cmd_plan },
+    { GP_VERB_STAGES, "stages", "[NAME]", "list the kinds of stages, or what one can do", "",
+      0, 1, gp_cmd_stages },
+    { GP_VERB_HELP, "help", "[VERB]", "this text, or that of a verb", "", 0, 1, cmd_help },
+};
+enum { NVERBS = sizeof verbs / sizeof *verbs };
+
+static const verb *find_verb(const char *name, gp_errs *errs)
+{
+    gp_near near = GP_NEAR(name);
+    for (const verb *v = verbs; v < verbs + NVERBS; v++) {
+        if (!strcmp(v->name, name))
+            return v;
+        gp_near_try(&near, v->name);
+    }
+    gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no verb '%s'%s; 'gpipe help' lists them", name,
+            gp_near_text(&near));
+    return NULL;
+}
+
+static void print_help(FILE *to)
+{
+    fprintf(to, "usage: gpipe VERB ...\n\n");
+    for (const verb *v = verbs; v < verbs + NVERBS; v++)
+        fprintf(to, "  %-6s %-8s  %s\n", v->name, v->operand, v->help);
+    fprintf(to, "\n  gpipe VERB --help shows the options of a verb\n"
+            "  gpipe --version   shows the version and the back ends\n\n"
+            "exit: 0 ok, 1 failed at run time, 2 usage, 3 invalid pipeline, 4 not enough\n"
+            "resources, 5 stalled, 6 verification mismatch, 130/143 interrupted\n");
+}
+
+static void print_verb_help(FILE *to, const verb *v)
+{
+    fprintf(to, "usage: gpipe %s [OPTION]... %s\n\n%s\n%s%s\n", v->name, v->operand, v->help,
+            *v->more ? "\n" : "", v->more);
+    gp_args_help(to, v->verb);
+}
+
+static int cmd_help(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+{
+    (void)registry;
+    const verb *v = args->noperands ? find_verb(args->operand[0], errs) : NULL;
+    if (v)
+        print_verb_help(stdout, v);
+    else if (!args->noperands)
+        print_help(stdout);
+    return gp_errs_exit(errs);
+}
+
+static void print_version(void)
+{
+    printf("gpipe %s%s%s%s\nback ends: cpu%s\n", GP_VERSION, *gp_commit ? " (commit " : "",
+           gp_commit, *gp_commit ? ")" : "", GP_CUDA ? ", cuda" : "");
+}
+
+static bool count_operands(const verb *v, const gp_args *args, gp_errs *errs)
+{
+    if (args->noperands < v->min)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no file given; write gpipe %s %s",
+                       v->name, v->operand);
+    if (args->noperands > v->max)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' is one too many; write gpipe %s %s",
+                       args->operand[v->max], v->name, v->operand);
+    return true;
+}
+
+static int run_verb(const verb *v, const gp_args *args, gp_errs *errs)
+{
+    gp_registry *registry = gp_registry_create();
+    int status = 1;
+    if (!registry)
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    else if (gp_register_builtin(registry, errs))
+        status = v->run(args, registry, errs);
+    gp_registry_destroy(registry);
+    return status;
+}
+
+/* What could not be written to stdout is an error, but a reader that has gone
+ * away (gpipe plan | head) is not. */
+static int close_stdout(int status, gp_errs *errs)
+{
+    errno = 0;
+    if ((!fflush(stdout) && !ferror(stdout)) || errno == EPIPE)
+        return status;
+    gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write to stdout: %s", strerror(errno));
+    return status ? status : 1;
+}
+
+int main(int argc, char **argv)
+{
+    static gp_errs errs;
+    gp_arena arena = { 0 };
+    gp_args args = { 0 };
+    int status = 0;
+
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);    /* streams that do not wait for others */
+    signal(SIGPIPE, SIG_IGN);                          /* writers report EPIPE */
+    if (argc < 2) {
+        print_help(stderr);
+        return 2;
+    }
+    const char *word = argv[1];
+    if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
+        print_version();
+    } else if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+        print_help(stdout);
+    } else {
+        const verb *v = find_verb(word, &errs);
+        if (v && gp_args_parse(&arena, argc - 2, argv + 2, v->verb, &args, &errs)) {
+            if (args.help)
+                print_verb_help(stdout, v);
+            else if (count_operands(v, &args, &errs))
+                status = run_verb(v, &args, &errs);
+        }
+    }
+    status = close_stdout(status, &errs);
+    gp_print_errs(&args, NULL, &errs);
+    if (!status)
+        status = gp_errs_exit(&errs);
+    gp_arena_free(&arena);
+    return status;
+}
