@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "files.h"
 
-gp_format gp_format_of(const char *path)
+gp_filetype gp_filetype_of(const char *path)
 {
     const char *dot = strrchr(path, '.');
     return dot && !strcasecmp(dot, ".npy") ? GP_NPY : dot && !strcasecmp(dot, ".png") ? GP_PNG

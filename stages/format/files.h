@@ -12,11 +12,11 @@
 
 enum { GP_WHY = 160 };                 /* bytes of every `err` here */
 
-typedef enum gp_format { GP_AUTO, GP_RAW, GP_NPY, GP_PNG } gp_format;
+typedef enum gp_filetype { GP_AUTO, GP_RAW, GP_NPY, GP_PNG } gp_filetype;
 #define GP_FORMATS "auto|raw|npy|png"
 
 /* Raw where the name's extension says nothing else. */
-gp_format gp_format_of(const char *path);
+gp_filetype gp_filetype_of(const char *path);
 
 bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
     __attribute__((format(printf, 2, 3)));

@@ -1,0 +1,25 @@
+/* discard.c - a sink that looks at nothing: to time what comes before it. The
+ * engine counts its frames. */
+#include "stage.h"
+
+static bool shape(gp_shape *s)
+{
+    (void)s;
+    return true;
+}
+
+static bool run(gp_call *c, gp_frame *f, int n)
+{
+    (void)c, (void)f, (void)n;
+    return true;
+}
+
+static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "anything" }, { 0 } };
+
+const gp_kind gp_kind_discard = {
+    GP_KIND("discard"),
+    .help = "take frames and drop them",
+    .in = in,
+    .max_run = 64,
+    .shape = shape, .run = run,
+};

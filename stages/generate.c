@@ -1,0 +1,170 @@
+/* generate.c - frames made of numbers, for tests and for timing.
+ *
+ * What is in a frame depends only on the seed, the frame's number and the
+ * element's: never on depth, speed or the order of slots. */
+#include <math.h>
+#include <stdlib.h>
+#include "half.h"
+#include "pace.h"
+
+enum { MAX_RUN = 32, RUN_BYTES = 1 << 20 };
+enum { RAMP, SINE, NOISE, CONSTANT };
+enum { EACH, ONCE };
+
+struct opts {
+    int pattern, fill;
+    int64_t frames, seed;
+    double rate, value, amplitude, period;
+};
+
+static bool shape(gp_shape *s)
+{
+    const struct opts *o = s->opts;
+    if (!s->out[0].dtype || !s->out[0].ndim)
+        return gp_shape_fail(s, NULL, "what is to be generated is not said: declare dtype and shape "
+                                      "of the output under 'buffers:'");
+    s->endless = !o->frames;
+    s->keeps_slots = o->fill == ONCE;
+    return true;
+}
+
+/* ---- numbers --------------------------------------------------------- */
+
+/* The i-th output of SplitMix64 (Steele, Lea, Flood 2014), without the ones
+ * before it. */
+static uint64_t mix(uint64_t seed, uint64_t i)
+{
+    uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+/* In [-1, 1), 53 bits. */
+static double uniform(uint64_t seed, uint64_t i)
+{
+    return (double)(mix(seed, i) >> 11) * 0x1p-52 - 1;
+}
+
+static double sine(const struct opts *o, uint64_t i, double turn)
+{
+    double phase = fmod((double)i, o->period) / o->period + turn;
+    return o->value + o->amplitude * sin(2 * M_PI * phase);
+}
+
+static double noise(const struct opts *o, uint64_t i)
+{
+    return o->value + o->amplitude * uniform((uint64_t)o->seed, i);
+}
+
+/* To the nearest integer that the type has. */
+static int64_t clamp(double v, double lo, double hi)
+{
+    return v != v ? 0 : v <= lo ? (int64_t)lo : v >= hi ? (int64_t)hi : llrint(v);
+}
+
+static uint64_t clamp_u64(double v)
+{
+    return !(v > 0) ? 0 : v >= 0x1p64 ? UINT64_MAX : (uint64_t)rint(v);
+}
+
+/* Elements [i, i + n) of the endless row of numbers. FROM turns a double into
+ * an element; WRAP is how the ramp counts: modulo what the type can hold, for
+ * floats modulo the first integer that it cannot count past. */
+#define FILL(ctype, FROM, RAND, WRAP)                                                \
+    for (ctype *p = data, *end = p + n; p < end; p++, i++)                           \
+        *p = o->pattern == RAMP    ? (ctype)(WRAP)                                   \
+           : o->pattern == SINE    ? (ctype)FROM(sine(o, i, 0))                      \
+           : o->pattern == NOISE   ? (ctype)(RAND)                                   \
+                                   : (ctype)FROM(o->value)
+
+#define FROM_I(v)   clamp((v), lo, hi)
+#define FROM_F(v)   (v)
+#define INTEGER(ctype, MIN, MAX) do {                                                \
+        double lo = (double)(MIN), hi = (double)(MAX);                               \
+        FILL(ctype, FROM_I, mix((uint64_t)o->seed, i) >> 32, i);                     \
+    } while (0)
+
+static void fill(const struct opts *o, gp_dtype t, void *data, size_t n, uint64_t i)
+{
+    switch (t) {
+    case GP_U8:  INTEGER(uint8_t, 0, UINT8_MAX); break;
+    case GP_I8:  INTEGER(int8_t, INT8_MIN, INT8_MAX); break;
+    case GP_U16: INTEGER(uint16_t, 0, UINT16_MAX); break;
+    case GP_I16: INTEGER(int16_t, INT16_MIN, INT16_MAX); break;
+    case GP_U32: INTEGER(uint32_t, 0, UINT32_MAX); break;
+    case GP_I32: INTEGER(int32_t, INT32_MIN, INT32_MAX); break;
+    case GP_U64: FILL(uint64_t, clamp_u64, mix((uint64_t)o->seed, i), i); break;
+    case GP_I64: FILL(int64_t, llrint, mix((uint64_t)o->seed, i), i); break;
+    case GP_F16: FILL(uint16_t, gp_half_from_double, gp_half_from_double(noise(o, i)),
+                      gp_half_from_double((double)(i % (1 << 11)))); break;
+    case GP_F32: FILL(float, FROM_F, noise(o, i), i % (1 << 24)); break;
+    case GP_F64: FILL(double, FROM_F, noise(o, i), i % (UINT64_C(1) << 53)); break;
+    case GP_C64:
+        for (gp_c64 *p = data, *end = p + n; p < end; p++, i++)
+            *p = o->pattern == RAMP  ? (gp_c64){ (float)(i % (1 << 24)), 0 }
+               : o->pattern == SINE  ? (gp_c64){ (float)sine(o, i, 0.25), (float)sine(o, i, 0) }
+               : o->pattern == NOISE ? (gp_c64){ (float)noise(o, 2 * i), (float)noise(o, 2 * i + 1) }
+                                     : (gp_c64){ (float)o->value, 0 };
+        break;
+    case GP_NO_DTYPE: case GP_NDTYPES: break;
+    }
+}
+
+/* ---- running --------------------------------------------------------- */
+
+static bool open_pace(const gp_open *g, void **state)
+{
+    *state = calloc(1, sizeof(gp_pace));
+    return *state || gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
+}
+
+static bool run(gp_call *c, gp_frame *f, int n)
+{
+    const struct opts *o = c->opts;
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++) {
+        gp_view *v = &f[i].out[0];
+        f[i].status = o->frames && f[i].index >= (uint64_t)o->frames ? GP_END
+                    : bytes >= RUN_BYTES ? GP_AGAIN
+                    : gp_pace_wait(c->state, c, o->rate, f[i].index, i == 0);
+        if (f[i].status != GP_OK)
+            break;
+        if (o->fill == ONCE && !v->fresh)
+            continue;
+        size_t count = (size_t)gp_count(&v->type);
+        fill(o, v->type.dtype, v->data, count, o->fill == ONCE ? 0 : f[i].index * count);
+        bytes += gp_bytes(&v->type);
+    }
+    return true;
+}
+
+static const gp_port out[] = { { "out", .help = "frames, as declared under 'buffers:'" }, { 0 } };
+
+static const gp_opt options[] = {
+    { GP_ENUM(struct opts, pattern), .def = "ramp", .choices = "ramp|sine|noise|constant",
+      .help = "ramp counts elements over all frames; sine (c64: cosine and sine) goes on over all "
+              "frames; noise is even, for integers over their whole range" },
+    { GP_FLOAT(struct opts, value), .help = "of constant; the middle of sine and of noise in floats" },
+    { GP_FLOAT(struct opts, amplitude), .def = "1", .help = "of sine, and of noise in floats" },
+    { GP_FLOAT(struct opts, period), .def = "64", .min = 1e-6, .max = 1e15, .unit = "elements",
+      .help = "of sine" },
+    { GP_INT(struct opts, seed), .help = "of noise" },
+    { GP_INT(struct opts, frames), .min = 0, .max = 1e18, .unit = "frames",
+      .help = "how many; 0: endless" },
+    { GP_FLOAT(struct opts, rate), .min = 0, .max = 1e9, .unit = "Hz",
+      .help = "frames a second; 0: as fast as they are taken" },
+    { GP_ENUM(struct opts, fill), .def = "each", .choices = "each|once",
+      .help = "once: all frames are the first one, written once to each slot, so that making them "
+              "costs nothing" },
+    { 0 }
+};
+
+const gp_kind gp_kind_generate = {
+    GP_KIND("generate"),
+    .help = "make frames of numbers: a ramp, a sine, noise or a constant",
+    .out = out,
+    .opts = options, .opts_size = sizeof(struct opts),
+    .max_run = MAX_RUN,
+    .shape = shape, .open = open_pace, .close = free, .run = run,
+};

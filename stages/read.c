@@ -1,0 +1,467 @@
+/* read.c - frames from files, a FIFO or standard input.
+ *
+ * What the files are is settled in shape(); run() finds them again and checks
+ * that they are what they were. Raw and .npy data are read straight into the
+ * slot. A file that fails costs one frame: the next frame is from the next file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cut.h"
+#include "npy.h"
+#include "pace.h"
+#include "png_file.h"
+
+enum { MAX_RUN = 32, RUN_BYTES = 1 << 20, HEAD = 12 + (1 << 16) };
+enum { LITTLE, BIG };
+enum { TAIL_ERROR, TAIL_IGNORE };
+
+struct opts {
+    const char *path;
+    int format, endian, tail;
+    int64_t offset, skip, frames;
+    bool loop;
+    double rate;
+    /* found by shape() */
+    gp_loc at;
+    gp_filetype as;
+    bool live;                 /* a stream: `file` is no regular file */
+    bool same_rows;            /* the frame's shape is that of the first file */
+    const char *const *file;
+    int nfiles;
+};
+
+static gp_cut_how how(const struct opts *o)
+{
+    return (gp_cut_how){ o->offset, o->skip, o->tail == TAIL_IGNORE };
+}
+
+/* ---- which files ----------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The files of a numbered path, in the order of their numbers. */
+static bool list_numbered(gp_shape *s, struct opts *o, const gp_digits *d)
+{
+    size_t len = strlen(o->path);
+    char *glob = gp_shape_alloc(s, len + 1);
+    memcpy(glob, o->path, d->at);
+    glob[d->at] = '*';
+    strcpy(glob + d->at + 1, o->path + d->at + d->len);
+    const gp_files *all = gp_probe_glob(s, glob);
+    if (!all)
+        return false;
+
+    struct { int64_t number; const char *path; } *v;
+    v = gp_shape_alloc(s, sizeof *v * (size_t)(all->n + 1));
+    const char **file = gp_shape_alloc(s, sizeof *file * (size_t)(all->n + 1));
+    for (int i = 0; i < all->n; i++) {
+        v[o->nfiles].number = gp_path_number(o->path, d, all->path[i]);
+        v[o->nfiles].path = all->path[i];
+        o->nfiles += v[o->nfiles].number >= 0;
+    }
+    qsort(v, (size_t)o->nfiles, sizeof *v, by_number);
+    for (int i = 0; i < o->nfiles; i++)
+        file[i] = v[i].path;
+    o->file = file;
+    return true;
+}
+
+/* Fills in file, nfiles, live. *many: a glob or numbered. False: ask again, or
+ * an error was added. */
+static bool list_files(gp_shape *s, struct opts *o, const gp_file **first, bool *many)
+{
+    gp_digits d;
+    o->nfiles = 0;
+    *first = NULL;
+    *many = false;
+    if (!strcmp(o->path, "stdin")) {
+        o->live = true;
+        return true;
+    }
+    bool glob = gp_path_is_glob(o->path), numbered = gp_path_digits(o->path, &d);
+    if (glob || numbered) {
+        const gp_file *plain = gp_probe_file(s, o->path);
+        if (!plain)
+            return false;
+        *many = plain->error != 0;     /* a file may be called 'a[1].npy' */
+    }
+    if (!*many) {
+        const char **file = gp_shape_alloc(s, sizeof *file);
+        file[0] = o->path;
+        o->file = file, o->nfiles = 1;
+    } else if (glob && numbered) {
+        return gp_shape_fail(s, "path", "'%s' has both a glob and a number: use one of them",
+                             o->path);
+    } else if (numbered) {
+        if (!list_numbered(s, o, &d))
+            return false;
+    } else {
+        const gp_files *all = gp_probe_glob(s, o->path);
+        if (!all)
+            return false;
+        o->file = all->path, o->nfiles = all->n;
+    }
+    if (!o->nfiles)
+        return gp_shape_missing(s, "path", "no file matches '%s'", o->path);
+    *first = gp_probe_file(s, o->file[0]);
+    if (!*first)
+        return false;
+    if ((*first)->error)
+        return gp_shape_missing(s, "path", "cannot read '%s': %s", o->file[0],
+                                strerror((*first)->error));
+    if ((*first)->kind == GP_FILE_DIR)
+        return gp_shape_fail(s, "path", "'%s' is a folder: say which of its files, as in '%s/*.npy'",
+                             o->file[0], o->file[0]);
+    o->live = (*first)->kind == GP_FILE_STREAM;
+    return true;
+}
+
+/* ---- what is in them ------------------------------------------------- */
+
+static bool raw_only(gp_shape *s, const struct opts *o)
+{
+    const char *opt = o->offset ? "offset" : o->skip ? "skip" : o->endian != LITTLE ? "endian" : NULL;
+    if (o->as != GP_RAW && opt)
+        return gp_shape_fail(s, opt, "'%s' is only for raw data, not for '%s'", opt, o->path);
+    if (o->as == GP_PNG && o->tail != TAIL_ERROR)
+        return gp_shape_fail(s, "tail", "'tail' is only for raw and .npy data, not for '%s'", o->path);
+    return true;
+}
+
+static bool declared(gp_shape *s, const char *path)
+{
+    const gp_type *t = &s->out[0];
+    return (t->dtype && t->ndim)
+        || gp_shape_fail(s, "path", "raw data do not say what they are: declare dtype and shape of "
+                                    "the output of '%s' under 'buffers:'", path);
+}
+
+/* The type of a frame, from the head of the first file and the declaration. */
+static bool look_inside(gp_shape *s, struct opts *o, const gp_file *f, bool many)
+{
+    gp_type *t = &s->out[0], found;
+    gp_cut cut;
+    gp_cut_how as = how(o);
+    char why[GP_WHY], have[128];
+    bool ok = true, fortran;
+    size_t data;
+
+    o->same_rows = o->as == GP_NPY && many && !t->ndim;
+    if (o->as == GP_RAW) {
+        if (!declared(s, f->path))
+            return false;
+        ok = gp_cut_raw(&cut, f->size, t, &as, why);
+    } else if (o->as == GP_NPY) {
+        ok = gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why)
+          && gp_cut_infer(t, &found, many, why)
+          && gp_cut_npy(&cut, f->head, f->nhead, f->size, t, &as, why);
+    } else {
+        ok = gp_png_head(f->head, f->nhead, &found, why);
+        if (ok && ((t->dtype && t->dtype != found.dtype)
+                   || (t->ndim && (t->ndim != found.ndim
+                                   || memcmp(t->dim, found.dim, sizeof t->dim[0] * (size_t)t->ndim)))))
+            ok = gp_why(why, "holds %s, which is not what is declared", gp_type_text(&found, have));
+        if (ok)
+            *t = found;
+    }
+    return ok || gp_shape_fail(s, "path", "'%s' %s", f->path, why);
+}
+
+static bool shape(gp_shape *s)
+{
+    struct opts *o = (struct opts *)s->opts;   /* its last fields are shape()'s */
+    const gp_file *first;
+    bool many;
+
+    o->at = gp_shape_loc(s, "path");
+    o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(o->path);
+    s->endless = o->loop && !o->frames;
+    if (!list_files(s, o, &first, &many) || !raw_only(s, o))
+        return false;
+    if (o->live) {
+        if (o->as != GP_RAW)
+            return gp_shape_fail(s, "path", "'%s' is a stream, and only raw data can be read from "
+                                            "one: set 'format: raw'", o->path);
+        if (o->loop)
+            return gp_shape_fail(s, "loop", "'%s' is a stream and cannot be read twice", o->path);
+        return declared(s, o->path);
+    }
+    return !first || first->error || look_inside(s, o, first, many);
+}
+
+/* ---- running --------------------------------------------------------- */
+
+struct reader {
+    const struct opts *o;
+    char **stem;               /* per file; live: one */
+    int fd, file;              /* fd -1: `file` is not open */
+    gp_cut cut;
+    int64_t next;              /* frame of the file */
+    bool any;                  /* this pass over the files made a frame */
+    bool over;                 /* a stream has ended */
+    gp_room room;              /* a header, a PNG, or what is skipped */
+    gp_pace pace;
+};
+
+static void close_reader(void *state)
+{
+    struct reader *r = state;
+    if (!r)
+        return;
+    if (r->fd > STDIN_FILENO)
+        close(r->fd);
+    for (int i = 0; r->stem && r->stem[i]; i++)
+        free(r->stem[i]);
+    free(r->stem);
+    free(r->room.data);
+    free(r);
+}
+
+static bool open_reader(const gp_open *g, void **state)
+{
+    const struct opts *o = g->opts;
+    struct reader *r = calloc(1, sizeof *r);
+    int n = o->nfiles ? o->nfiles : 1;
+    *state = r;
+    if (r)
+        r->o = o, r->fd = -1, r->stem = calloc((size_t)n + 1, sizeof *r->stem);
+    bool ok = r && r->stem && gp_room_need(&r->room, HEAD);
+    for (int i = 0; ok && i < n; i++) {
+        size_t len;
+        const char *stem = gp_path_stem(o->nfiles ? o->file[i] : o->path, &len);
+        ok = (r->stem[i] = strndup(stem, len));
+    }
+    return ok || gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
+}
+
+static void close_file(struct reader *r)
+{
+    if (r->fd > STDIN_FILENO)
+        close(r->fd);
+    r->fd = -1;
+    r->next = 0;
+    r->file++;
+}
+
+static const char *path_of(const struct reader *r)
+{
+    return r->o->nfiles ? r->o->file[r->file] : r->o->path;
+}
+
+/* The frame cannot be made; its file is done with. */
+static gp_status fail(struct reader *r, gp_call *c, const gp_frame *f, const char *why)
+{
+    gp_fail(c->errs, GP_E_RUN, r->o->at, "frame %llu: '%s' %s", (unsigned long long)f->index,
+            path_of(r), why);
+    close_file(r);
+    return GP_FAILED;
+}
+
+/* Opens a file, and finds out how it is cut. */
+static bool open_file(struct reader *r, const gp_type *frame, char why[GP_WHY])
+{
+    const struct opts *o = r->o;
+    gp_cut_how as = how(o);
+    struct stat st;
+    r->fd = open(path_of(r), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (r->fd < 0 || fstat(r->fd, &st))
+        return gp_why(why, "cannot be read: %s", strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return gp_why(why, "is no regular file");
+    posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    if (o->as == GP_PNG)
+        return gp_read_file(r->fd, SIZE_MAX, &r->room, why);
+    if (o->as == GP_RAW)
+        return gp_cut_raw(&r->cut, st.st_size, frame, &as, why);
+    if (!gp_read_file(r->fd, HEAD, &r->room, why)
+        || !gp_cut_npy(&r->cut, r->room.data, r->room.n, st.st_size, frame, &as, why))
+        return false;
+    if (o->same_rows && r->cut.rows != frame->dim[0])
+        return gp_why(why, "has %lld rows, the first file has %lld: declare the shape of the output "
+                           "to cut files of different length",
+                      (long long)r->cut.rows, (long long)frame->dim[0]);
+    return true;
+}
+
+static bool decode(struct reader *r, gp_view *v, char why[GP_WHY])
+{
+    gp_type found;
+    char have[128], want[128];
+    if (!gp_png_head(r->room.data, r->room.n, &found, why))
+        return false;
+    if (!gp_type_same(&found, &v->type))
+        return gp_why(why, "holds %s, the first file %s", gp_type_text(&found, have),
+                      gp_type_text(&v->type, want));
+    return gp_png_decode(r->room.data, r->room.n, &v->type, v->data, why);
+}
+
+static gp_status from_files(struct reader *r, gp_call *c, gp_frame *f)
+{
+    const struct opts *o = r->o;
+    gp_view *v = &f->out[0];
+    char why[GP_WHY];
+    int64_t at, rows;
+
+    for (;; close_file(r)) {
+        if (r->fd < 0 && r->file == o->nfiles) {
+            if (!o->loop)
+                return GP_END;
+            r->file = 0;
+            if (!r->any) {
+                gp_why(why, "has no frames that could be repeated");
+                return fail(r, c, f, why);
+            }
+            r->any = false;
+        }
+        if (r->fd < 0 && !open_file(r, &v->type, why))
+            return fail(r, c, f, why);
+        f->name = r->stem[r->file];
+        if (o->as == GP_PNG) {
+            if (!decode(r, v, why))
+                return fail(r, c, f, why);
+            close_file(r);
+            break;
+        }
+        if (!gp_cut_frame(&r->cut, r->next, &at, &rows))
+            continue;
+        int64_t want = rows * r->cut.row_bytes, got = gp_read_at(r->fd, v->data, (size_t)want, at);
+        if (got != want) {
+            if (got < 0)
+                gp_why(why, "cannot be read: %s", strerror(errno));
+            else
+                gp_why(why, "became shorter: %lld bytes expected at offset %lld, %lld found",
+                       (long long)want, (long long)at, (long long)got);
+            return fail(r, c, f, why);
+        }
+        v->type.dim[0] = rows;
+        r->next++;
+        break;
+    }
+    r->any = true;
+    return GP_OK;
+}
+
+/* Reads `n` bytes of a stream, or up to its end; into the room when `to` is
+ * NULL. GP_OK with *got set; GP_STOPPED; GP_FAILED with errno. */
+static gp_status from_stream(struct reader *r, gp_call *c, char *to, int64_t n, int64_t *got)
+{
+    for (*got = 0; *got < n;) {
+        if (!gp_wait_fd(c, r->fd))
+            return GP_STOPPED;
+        size_t left = (size_t)(n - *got);
+        ssize_t k = to ? read(r->fd, to + *got, left)
+                       : read(r->fd, r->room.data, left < r->room.cap ? left : r->room.cap);
+        if (k < 0 && errno != EINTR && errno != EAGAIN)
+            return GP_FAILED;
+        if (!k)
+            break;
+        *got += k > 0 ? k : 0;
+    }
+    return GP_OK;
+}
+
+static gp_status live(struct reader *r, gp_call *c, gp_frame *f, bool first)
+{
+    const struct opts *o = r->o;
+    gp_view *v = &f->out[0];
+    int64_t row = (int64_t)gp_bytes(&v->type) / v->type.dim[0], skip = o->skip, skipped, got = 0;
+    char why[GP_WHY];
+
+    if (r->over)
+        return GP_END;
+    if (r->fd < 0) {
+        r->fd = o->nfiles ? open(o->file[0], O_RDONLY | O_CLOEXEC | O_NONBLOCK) : STDIN_FILENO;
+        skip += o->offset;
+#ifdef F_SETPIPE_SZ
+        fcntl(r->fd, F_SETPIPE_SZ, 1 << 20);       /* fewer, larger reads; may fail */
+#endif
+    }
+    if (!first && poll(&(struct pollfd){ .fd = r->fd, .events = POLLIN }, 1, 0) == 0)
+        return GP_AGAIN;
+    gp_status s = from_stream(r, c, NULL, skip, &skipped);
+    if (s == GP_OK && skipped == skip)
+        s = from_stream(r, c, v->data, row * v->type.dim[0], &got);
+    if (s == GP_STOPPED)
+        return s;
+    r->over = s == GP_FAILED || got < row * v->type.dim[0];
+    if (s == GP_FAILED) {
+        gp_why(why, "cannot be read: %s", strerror(errno));
+        return fail(r, c, f, why);
+    }
+    int64_t rest = got ? got % row : skipped;
+    if (r->over && rest && o->tail == TAIL_ERROR) {
+        gp_why(why, "ends within a frame, %lld bytes after its last whole row of %lld bytes: "
+                    "'tail: ignore' leaves them out", (long long)rest, (long long)row);
+        return fail(r, c, f, why);
+    }
+    v->type.dim[0] = got / row;
+    f->name = r->stem[0];
+    return got / row ? GP_OK : GP_END;
+}
+
+static bool run(gp_call *c, gp_frame *f, int n)
+{
+    struct reader *r = c->state;
+    const struct opts *o = c->opts;
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++) {
+        gp_status s = GP_OK;
+        if (o->frames && f[i].index >= (uint64_t)o->frames)
+            s = GP_END;
+        else if (i && (bytes >= RUN_BYTES || o->as == GP_PNG))
+            s = GP_AGAIN;
+        else
+            s = gp_pace_wait(&r->pace, c, o->rate, f[i].index, i == 0);
+        if (s == GP_OK)
+            s = o->live ? live(r, c, &f[i], i == 0) : from_files(r, c, &f[i]);
+        if (s == GP_OK && o->endian == BIG)
+            gp_swap(f[i].out[0].data, &f[i].out[0].type);
+        f[i].status = s;
+        if (s != GP_OK && s != GP_FAILED)
+            break;
+        bytes += gp_bytes(&f[i].out[0].type);
+    }
+    return true;
+}
+
+static const gp_port out[] = { { "out", .help = "frames, of the type that the files have" }, { 0 } };
+
+static const gp_opt options[] = {
+    { GP_PATH(struct opts, path), .required = true,
+      .help = "a file, a glob ('*.png'), a number ('img_%05d.png'), a FIFO, or stdin" },
+    { GP_ENUM(struct opts, format), .def = "auto", .choices = GP_FORMATS,
+      .help = "auto: by the file's extension, raw without one" },
+    { GP_INT(struct opts, offset), .min = 0, .max = 1e15, .unit = "bytes",
+      .help = "raw: where the data begin in each file" },
+    { GP_INT(struct opts, skip), .min = 0, .max = 1e15, .unit = "bytes",
+      .help = "raw: what stands before each frame and is no data" },
+    { GP_ENUM(struct opts, endian), .def = "little", .choices = "little|big",
+      .help = "raw: the order of bytes in an element" },
+    { GP_ENUM(struct opts, tail), .def = "error", .choices = "error|ignore",
+      .help = "raw, npy: what bytes after the last whole row are" },
+    { GP_INT(struct opts, frames), .min = 0, .max = 1e18, .unit = "frames",
+      .help = "stop after so many; 0: all" },
+    { GP_BOOL(struct opts, loop), .help = "begin again after the last file" },
+    { GP_FLOAT(struct opts, rate), .min = 0, .max = 1e9, .unit = "Hz",
+      .help = "frames a second; 0: as fast as they can be read" },
+    { 0 }
+};
+
+const gp_kind gp_kind_read = {
+    GP_KIND("read"),
+    .help = "read frames from .npy, raw or PNG files, a FIFO or standard input; an undeclared .npy "
+            "of 2 or more axes is cut at each index of axis 0 (in a glob: is one frame), a 1-D one "
+            "needs the shape declared under 'buffers:'",
+    .out = out,
+    .opts = options, .opts_size = sizeof(struct opts),
+    .max_run = MAX_RUN,
+    .shape = shape, .open = open_reader, .close = close_reader, .run = run,
+};

@@ -1,0 +1,307 @@
+/* write.c - frames to files or standard output.
+ *
+ * A path with %05d or %n is one file a frame, and any number of workers may
+ * write; otherwise frames are joined along axis 0 in one file, which gets its
+ * name in finish(). No name ever stands for a file that is not whole. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "npy.h"
+#include "png_file.h"
+
+enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };
+
+struct opts {
+    const char *path;
+    int format;
+    bool stack;
+    int64_t compression;
+    /* found by shape() */
+    gp_loc at;
+    gp_filetype as;
+    bool numbered;             /* has a number: no two frames have one name */
+    bool named;                /* has a %n */
+    bool single;               /* one file a frame */
+    bool to_stdout;
+};
+
+static bool shape(gp_shape *s)
+{
+    struct opts *o = (struct opts *)s->opts;   /* its last fields are shape()'s */
+    const gp_type *t = &s->in[0];
+    gp_digits d;
+    if (s->partial)
+        return true;
+
+    o->at = gp_shape_loc(s, "path");
+    o->to_stdout = !strcmp(o->path, "stdout");
+    o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(o->path);
+    o->numbered = gp_path_digits(o->path, &d);
+    o->named = gp_path_has_name(o->path);
+    o->single = o->numbered || o->named || o->as == GP_PNG;
+    s->serial = !o->numbered && !o->named;
+
+    const char *why = o->as == GP_PNG ? gp_png_why_not(t) : NULL;
+    char have[128];
+    if (why)
+        return gp_shape_fail(s, "path", "'%s' cannot hold %s: %s", o->path, gp_type_text(t, have), why);
+    if (o->to_stdout && o->as != GP_RAW)
+        return gp_shape_fail(s, "format", "only raw data can be written to stdout");
+    if (o->stack && (o->single || o->as != GP_NPY))
+        return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy file, and '%s' is none",
+                             o->path);
+    if (o->stack && t->ndim == GP_MAXDIM)
+        return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
+    return true;
+}
+
+/* ---- names that were used -------------------------------------------- */
+
+/* Of frames whose file has no number. Open addressing by the name's text. */
+struct seen {
+    pthread_mutex_t lock;
+    struct used { const char *name; uint64_t frame; } *slot;
+    size_t n, cap;             /* cap: 0 or a power of two */
+};
+
+/* Where `name` is or would be (FNV-1a). */
+static struct used *find(struct used *slot, size_t cap, const char *name)
+{
+    uint64_t h = 0xcbf29ce484222325;
+    for (const char *p = name; *p; p++)
+        h = (h ^ (unsigned char)*p) * 0x100000001b3;
+    while (slot[h & (cap - 1)].name && strcmp(slot[h & (cap - 1)].name, name))
+        h++;
+    return &slot[h & (cap - 1)];
+}
+
+/* Notes that `frame` uses `name`. 1; 0 when it is taken, by *other; -1 without
+ * memory. */
+static int use_name(struct seen *s, const char *name, uint64_t frame, uint64_t *other)
+{
+    int result = -1;
+    pthread_mutex_lock(&s->lock);
+    if (2 * s->n >= s->cap) {
+        size_t cap = s->cap ? 2 * s->cap : 256;
+        struct used *slot = calloc(cap, sizeof *slot);
+        if (!slot)
+            goto out;
+        for (size_t i = 0; i < s->cap; i++)
+            if (s->slot[i].name)
+                *find(slot, cap, s->slot[i].name) = s->slot[i];
+        free(s->slot);
+        s->slot = slot, s->cap = cap;
+    }
+    struct used *u = find(s->slot, s->cap, name);
+    result = !u->name;
+    if (u->name)
+        *other = u->frame;
+    else
+        *u = (struct used){ name, frame }, s->n++;
+out:
+    pthread_mutex_unlock(&s->lock);
+    return result;
+}
+
+/* ---- state ----------------------------------------------------------- */
+
+struct desk {                  /* one worker's */
+    gp_outfile file;
+    gp_room png;
+};
+
+struct writer {
+    const struct opts *o;
+    struct seen seen;
+    int workers;
+    struct desk *desk;
+    gp_type joined;            /* what the joined file holds so far */
+};
+
+static void close_writer(void *state)
+{
+    struct writer *w = state;
+    if (!w)
+        return;
+    for (int i = 0; w->desk && i < w->workers; i++) {
+        gp_outfile_drop(&w->desk[i].file);
+        free(w->desk[i].png.data);
+    }
+    pthread_mutex_destroy(&w->seen.lock);
+    free(w->seen.slot);
+    free(w->desk);
+    free(w);
+}
+
+/* Writes the header of the joined file as it now is. */
+static bool put_header(struct writer *w, bool again, char why[GP_WHY])
+{
+    char head[GP_NPY_HEADER_MAX];
+    size_t n = gp_npy_header(&w->joined, head, sizeof head);
+    int fd = w->desk[0].file.fd;
+    struct iovec v = { head, n };
+    if (again && lseek(fd, 0, SEEK_SET) < 0)
+        return gp_why(why, "cannot be written: %s", strerror(errno));
+    return gp_write_all(fd, &v, 1, why);
+}
+
+static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY])
+{
+    const struct opts *o = w->o;
+    w->joined = *frame;
+    if (o->stack) {
+        w->joined.ndim++;
+        memcpy(w->joined.dim + 1, frame->dim, sizeof frame->dim[0] * (size_t)frame->ndim);
+    }
+    w->joined.dim[0] = 0;
+    if (!gp_outfile_open(&w->desk[0].file, o->path, why))
+        return false;
+    if (o->as == GP_NPY && w->desk[0].file.in_place)
+        return gp_why(why, "is no regular file, which a joined .npy needs: set 'format: raw'");
+    return o->as != GP_NPY || put_header(w, false, why);
+}
+
+static bool open_writer(const gp_open *g, void **state)
+{
+    const struct opts *o = g->opts;
+    struct writer *w = calloc(1, sizeof *w);
+    char why[GP_WHY];
+    *state = w;
+    if (w) {
+        w->o = o, w->workers = g->workers;
+        pthread_mutex_init(&w->seen.lock, NULL);
+        w->desk = calloc((size_t)g->workers, sizeof *w->desk);
+    }
+    if (!w || !w->desk)
+        return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
+    return o->single || o->to_stdout || open_joined(w, &g->in[0], why)
+        || gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
+}
+
+/* ---- one file a frame ------------------------------------------------ */
+
+static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX], char why[GP_WHY])
+{
+    const struct opts *o = w->o;
+    unsigned long long a = f->index;
+    uint64_t other = 0;
+    if (o->named && (!f->name || strchr(f->name, '/')))
+        return f->name ? gp_why(why, "cannot take the name '%s'", f->name)
+                       : gp_why(why, "has a %%n, but this frame's source gives no names: use %%05d");
+    if (!gp_path_expand(path, o->path, f->index, f->name))
+        return gp_why(why, "makes too long a name");
+    if (o->numbered)
+        return true;
+    int fresh = use_name(&w->seen, o->named ? f->name : "", f->index, &other);
+    if (fresh)
+        return fresh > 0 || gp_why(why, "does not fit in memory");
+    unsigned long long b = other;
+    return gp_why(why, "is the name of both frame %llu and frame %llu: put %%05d into the path",
+                  a < b ? a : b, a < b ? b : a);
+}
+
+static bool put_file(struct writer *w, struct desk *d, const gp_frame *f, const char *path,
+                     char why[GP_WHY])
+{
+    const gp_view *in = &f->in[0];
+    char head[GP_NPY_HEADER_MAX];
+    struct iovec v[2] = { { head, 0 }, { in->data, gp_bytes(&in->type) } };
+
+    if (w->o->as == GP_NPY)
+        v[0].iov_len = gp_npy_header(&in->type, head, sizeof head);
+    if (w->o->as == GP_PNG) {
+        if (!gp_png_encode(in->data, &in->type, (int)w->o->compression, &d->png, why))
+            return false;
+        v[1] = (struct iovec){ d->png.data, d->png.n };
+    }
+    bool ok = gp_outfile_open(&d->file, path, why) && gp_write_all(d->file.fd, v, 2, why)
+           && gp_outfile_commit(&d->file, why);
+    gp_outfile_drop(&d->file);
+    return ok;
+}
+
+static void write_single(struct writer *w, gp_call *c, gp_frame *f)
+{
+    char why[GP_WHY], path[PATH_MAX];
+    strcpy(path, w->o->path);
+    if (name_file(w, f, path, why) && put_file(w, &w->desk[c->worker], f, path, why))
+        return;
+    gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s", (unsigned long long)f->index,
+            path, why);
+    f->status = GP_FAILED;
+}
+
+/* ---- joined ---------------------------------------------------------- */
+
+/* A file with a gap in it is of no use: its errors end the run. */
+static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
+{
+    const struct opts *o = w->o;
+    struct iovec v[MAX_RUN];
+    char why[GP_WHY];
+    size_t bytes = 0;
+    int k = 0;
+    for (; k < n && bytes < RUN_BYTES; k++) {
+        const gp_view *in = &f[k].in[0];
+        if (o->stack && in->type.dim[0] != in->rows)
+            return gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' cannot stack a frame of %lld "
+                           "rows on frames of %lld: set 'stack: false'",
+                           (unsigned long long)f[k].index, o->path, (long long)in->type.dim[0],
+                           (long long)in->rows);
+        v[k] = (struct iovec){ in->data, gp_bytes(&in->type) };
+        bytes += v[k].iov_len;
+        w->joined.dim[0] += o->stack ? 1 : in->type.dim[0];
+    }
+    if (k < n)
+        f[k].status = GP_AGAIN;
+    return gp_write_all(o->to_stdout ? STDOUT_FILENO : w->desk[0].file.fd, v, k, why)
+        || gp_fail(c->errs, GP_E_RUN, o->at, "frames %llu to %llu: '%s' %s",
+                   (unsigned long long)f[0].index, (unsigned long long)f[k - 1].index, o->path, why);
+}
+
+static bool run(gp_call *c, gp_frame *f, int n)
+{
+    struct writer *w = c->state;
+    if (!w->o->single)
+        return write_joined(w, c, f, n);
+    write_single(w, c, &f[0]);
+    if (n > 1)
+        f[1].status = GP_AGAIN;
+    return true;
+}
+
+static bool finish(gp_call *c)
+{
+    struct writer *w = c->state;
+    const struct opts *o = w->o;
+    char why[GP_WHY];
+    return o->single || o->to_stdout
+        || ((o->as != GP_NPY || put_header(w, true, why)) && gp_outfile_commit(&w->desk[0].file, why))
+        || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
+}
+
+static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames; PNG: u8 or u16" }, { 0 } };
+
+static const gp_opt options[] = {
+    { GP_PATH(struct opts, path), .required = true,
+      .help = "one file a frame with %05d (its number) or %n (its source file's name), else one "
+              "file for all; or stdout" },
+    { GP_ENUM(struct opts, format), .def = "auto", .choices = GP_FORMATS,
+      .help = "auto: by the file's extension, raw without one" },
+    { GP_BOOL(struct opts, stack), .help = "one .npy for all: join frames along a new axis 0" },
+    { GP_INT(struct opts, compression), .def = "3", .min = 0, .max = 9,
+      .help = "png: 0 is fast, 9 is small" },
+    { 0 }
+};
+
+const gp_kind gp_kind_write = {
+    GP_KIND("write"),
+    .help = "write frames to .npy, raw or PNG files or to standard output",
+    .in = in,
+    .opts = options, .opts_size = sizeof(struct opts),
+    .max_run = MAX_RUN,
+    .shape = shape, .open = open_writer, .close = close_writer, .run = run, .finish = finish,
+};
