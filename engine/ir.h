@@ -51,9 +51,15 @@ typedef struct gp_env {
 /* Files by name. Passes look things up; what is missing is noted in `want`,
  * and the caller looks (probe.c) and runs resolve again. */
 typedef struct gp_want { const char *path; bool glob; } gp_want;
-typedef struct gp_probed { const char *path; bool glob; gp_file file; gp_files files; } gp_probed;
+typedef struct gp_probed {
+    const char *path;
+    bool glob, looked;         /* looked: file or files is filled in */
+    gp_file file;
+    gp_files files;
+} gp_probed;
 typedef struct gp_probe {
     gp_arena *arena;
+    bool lenient;              /* gp_config.lenient */
     gp_probed **slot;          /* a hash table, open addressing by path */
     int nslots, n;
     gp_want *want;
@@ -81,6 +87,7 @@ typedef struct gp_buffer {
     const char *name;
     gp_loc at;                 /* where it is declared, or its producer */
     gp_type type;
+    gp_type said;              /* as declared, see gp_shape.out */
     int depth;
     bool depth_said;           /* in the file, for this buffer */
     gp_loc depth_at;
@@ -233,6 +240,9 @@ void gp_stage_names(gp_arena *, const gp_node *stages, const char **names);
 /* resolve.c: NULL after errors, or when probe->nwant > 0 (look, run again). */
 gp_graph *gp_resolve(gp_arena *, const gp_spec *, const gp_registry *, const gp_env *,
                      const gp_machine *, gp_probe *, gp_errs *);
+/* probe.c: looks at all that is wanted; then nwant is 0. The only part of a
+ * compilation that touches files. */
+void gp_probe_look(gp_probe *);
 /* lower.c */
 gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);
 /* schedule.c: fills in depths, pools, offsets, streams, batch; a new plan. */

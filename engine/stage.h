@@ -160,7 +160,8 @@ typedef struct gp_shape gp_shape;
 struct gp_shape {
     const void *opts;
     int nin, nout;
-    const gp_type *in;             /* complete */
+    const gp_type *in;             /* complete; dtype 0 where an optional port is
+                                      not connected */
     gp_type *out;                  /* in: what the YAML declares of each output
                                       (dtype 0, ndim 0: not said); out: the
                                       type, complete. The engine checks that a
@@ -193,6 +194,11 @@ struct gp_shape {
 bool gp_shape_fail(gp_shape *s, const char *opt, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 bool gp_shape_fail_at(gp_shape *s, gp_loc at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* For a file that is not there. Under `check`, and when all outputs are declared
+ * in full, it is a warning: returns true, and shape() goes on, leaving `out` as
+ * it is. Else the same as gp_shape_fail. */
+bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The place of option `opt`, for later messages. */
 gp_loc gp_shape_loc(gp_shape *s, const char *opt);
@@ -300,6 +306,11 @@ typedef struct gp_dcall {
     gp_rec *rec;
     gp_errs *errs;
 } gp_dcall;
+
+/* Evaluates an expression over vars and the views of this call, whose ports have
+ * the names that shape() saw; for grids and arguments. Allocates nothing. */
+bool gp_dcall_eval(const gp_dcall *c, const char *const *in_name, int nin,
+                   const char *const *out_name, int nout, const gp_node *n, gp_num *out);
 
 typedef struct gp_dim3 { unsigned x, y, z; } gp_dim3;
 
