@@ -58,8 +58,8 @@ bool gp_cuda_failed(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *fm
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
     return gp_fail(errs, e == cudaErrorMemoryAllocation ? GP_E_RESOURCE : GP_E_RUN,
-                   (gp_loc){0}, "%s%s: %s: %s", fault ? "the GPU stopped while " : "", what,
-                   cudaGetErrorName(e), cudaGetErrorString(e));
+                   (gp_loc){0}, "%s%s: %s: %s", fault ? "the GPU stopped, noticed when " : "",
+                   what, cudaGetErrorName(e), cudaGetErrorString(e));
 }
 
 bool gp_cuda_ok(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *what)
@@ -268,7 +268,7 @@ static bool cuda_prepare(gp_dev *dev, int streams, int orders, int slots, gp_err
 
 static bool mark(gp_cuda_dev *d, int stream, gp_errs *errs)
 {
-    return gp_cuda_ok(d, cudaEventRecord(d->done[stream], d->stream[stream]), errs, "launching");
+    return gp_cuda_ok(d, cudaEventRecord(d->done[stream], d->stream[stream]), errs, "launching work");
 }
 
 static bool cuda_launch(gp_dev *dev, int stream, gp_exec *x, gp_errs *errs)
