@@ -255,8 +255,8 @@ static bool finish(gp_call *c)
 {
     const struct state *s = c->state;
     return !s->o->file || s->row == s->cut.rows
-        || gp_fail(c->errs, GP_E_MISMATCH, s->o->at, "all frames together have %lld rows, but '%s' has "
-                   "%lld", (long long)s->row, s->o->file, (long long)s->cut.rows);
+        || gp_fail(c->errs, GP_E_MISMATCH, s->o->at, "all frames together have %lld rows, but "
+                   "'%s' has %lld", (long long)s->row, s->o->file, (long long)s->cut.rows);
 }
 
 static const gp_port in[] = {

@@ -21,8 +21,8 @@ static bool shape(gp_shape *s)
 {
     const struct opts *o = s->opts;
     if (!s->out[0].dtype || !s->out[0].ndim)
-        return gp_shape_fail(s, NULL, "what is to be generated is not said: declare dtype and shape "
-                                      "of the output under 'buffers:'");
+        return gp_shape_fail(s, NULL, "what is to be generated is not said: declare dtype and "
+                                      "shape of the output under 'buffers:'");
     s->endless = !o->frames;
     s->keeps_slots = o->fill == ONCE;
     return true;
@@ -58,14 +58,14 @@ static double noise(const struct opts *o, uint64_t i)
 }
 
 /* To the nearest integer that the type has. */
-static int64_t clamp(double v, double lo, double hi)
+static int64_t clamp_i64(double v)
 {
-    return v != v ? 0 : v <= lo ? (int64_t)lo : v >= hi ? (int64_t)hi : llrint(v);
+    return v >= 0x1p63 ? INT64_MAX : v <= -0x1p63 ? INT64_MIN : llrint(v);
 }
 
 static uint64_t clamp_u64(double v)
 {
-    return !(v > 0) ? 0 : v >= 0x1p64 ? UINT64_MAX : (uint64_t)rint(v);
+    return v >= 0x1p64 ? UINT64_MAX : v <= 0 ? 0 : (uint64_t)rint(v);
 }
 
 /* Elements [i, i + n) of the endless row of numbers. FROM turns a double into
@@ -78,7 +78,7 @@ static uint64_t clamp_u64(double v)
            : o->pattern == NOISE   ? (ctype)(RAND)                                   \
                                    : (ctype)FROM(o->value)
 
-#define FROM_I(v)   clamp((v), lo, hi)
+#define FROM_I(v)   fmin(fmax(rint(v), lo), hi)
 #define FROM_F(v)   (v)
 #define INTEGER(ctype, MIN, MAX) do {                                                \
         double lo = (double)(MIN), hi = (double)(MAX);                               \
@@ -95,7 +95,7 @@ static void fill(const struct opts *o, gp_dtype t, void *data, size_t n, uint64_
     case GP_U32: INTEGER(uint32_t, 0, UINT32_MAX); break;
     case GP_I32: INTEGER(int32_t, INT32_MIN, INT32_MAX); break;
     case GP_U64: FILL(uint64_t, clamp_u64, mix((uint64_t)o->seed, i), i); break;
-    case GP_I64: FILL(int64_t, llrint, mix((uint64_t)o->seed, i), i); break;
+    case GP_I64: FILL(int64_t, clamp_i64, mix((uint64_t)o->seed, i), i); break;
     case GP_F16: FILL(uint16_t, gp_half_from_double, gp_half_from_double(noise(o, i)),
                       gp_half_from_double((double)(i % (1 << 11)))); break;
     case GP_F32: FILL(float, FROM_F, noise(o, i), i % (1 << 24)); break;
@@ -104,7 +104,8 @@ static void fill(const struct opts *o, gp_dtype t, void *data, size_t n, uint64_
         for (gp_c64 *p = data, *end = p + n; p < end; p++, i++)
             *p = o->pattern == RAMP  ? (gp_c64){ (float)(i % (1 << 24)), 0 }
                : o->pattern == SINE  ? (gp_c64){ (float)sine(o, i, 0.25), (float)sine(o, i, 0) }
-               : o->pattern == NOISE ? (gp_c64){ (float)noise(o, 2 * i), (float)noise(o, 2 * i + 1) }
+               : o->pattern == NOISE ? (gp_c64){ (float)noise(o, 2 * i),
+                                                 (float)noise(o, 2 * i + 1) }
                                      : (gp_c64){ (float)o->value, 0 };
         break;
     case GP_NO_DTYPE: case GP_NDTYPES: break;
@@ -143,9 +144,10 @@ static const gp_port out[] = { { "out", .help = "frames, as declared under 'buff
 
 static const gp_opt options[] = {
     { GP_ENUM(struct opts, pattern), .def = "ramp", .choices = "ramp|sine|noise|constant",
-      .help = "ramp counts elements over all frames; sine (c64: cosine and sine) goes on over all "
-              "frames; noise is even, for integers over their whole range" },
-    { GP_FLOAT(struct opts, value), .help = "of constant; the middle of sine and of noise in floats" },
+      .help = "ramp counts elements over all frames; sine (c64: cosine and sine) goes on over "
+              "all frames; noise is even, for integers over their whole range" },
+    { GP_FLOAT(struct opts, value),
+      .help = "of constant; the middle of sine, and of noise in floats" },
     { GP_FLOAT(struct opts, amplitude), .def = "1", .help = "of sine, and of noise in floats" },
     { GP_FLOAT(struct opts, period), .def = "64", .min = 1e-6, .max = 1e15, .unit = "elements",
       .help = "of sine" },

@@ -41,44 +41,10 @@ static gp_cut_how how(const struct opts *o)
 
 /* ---- which files ----------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-/* The files of a numbered path, in the order of their numbers. */
-static bool list_numbered(gp_shape *s, struct opts *o, const gp_digits *d)
-{
-    size_t len = strlen(o->path);
-    char *glob = gp_shape_alloc(s, len + 1);
-    memcpy(glob, o->path, d->at);
-    glob[d->at] = '*';
-    strcpy(glob + d->at + 1, o->path + d->at + d->len);
-    const gp_files *all = gp_probe_glob(s, glob);
-    if (!all)
-        return false;
-
-    struct { int64_t number; const char *path; } *v;
-    v = gp_shape_alloc(s, sizeof *v * (size_t)(all->n + 1));
-    const char **file = gp_shape_alloc(s, sizeof *file * (size_t)(all->n + 1));
-    for (int i = 0; i < all->n; i++) {
-        v[o->nfiles].number = gp_path_number(o->path, d, all->path[i]);
-        v[o->nfiles].path = all->path[i];
-        o->nfiles += v[o->nfiles].number >= 0;
-    }
-    qsort(v, (size_t)o->nfiles, sizeof *v, by_number);
-    for (int i = 0; i < o->nfiles; i++)
-        file[i] = v[i].path;
-    o->file = file;
-    return true;
-}
-
 /* Fills in file, nfiles, live. *many: a glob or numbered. False: ask again, or
  * an error was added. */
 static bool list_files(gp_shape *s, struct opts *o, const gp_file **first, bool *many)
 {
-    gp_digits d;
     o->nfiles = 0;
     *first = NULL;
     *many = false;
@@ -86,7 +52,7 @@ static bool list_files(gp_shape *s, struct opts *o, const gp_file **first, bool 
         o->live = true;
         return true;
     }
-    bool glob = gp_path_is_glob(o->path), numbered = gp_path_digits(o->path, &d);
+    bool glob = gp_path_is_glob(o->path), numbered = gp_path_has_number(o->path);
     if (glob || numbered) {
         const gp_file *plain = gp_probe_file(s, o->path);
         if (!plain)
@@ -97,12 +63,6 @@ static bool list_files(gp_shape *s, struct opts *o, const gp_file **first, bool 
         const char **file = gp_shape_alloc(s, sizeof *file);
         file[0] = o->path;
         o->file = file, o->nfiles = 1;
-    } else if (glob && numbered) {
-        return gp_shape_fail(s, "path", "'%s' has both a glob and a number: use one of them",
-                             o->path);
-    } else if (numbered) {
-        if (!list_numbered(s, o, &d))
-            return false;
     } else {
         const gp_files *all = gp_probe_glob(s, o->path);
         if (!all)
@@ -110,7 +70,8 @@ static bool list_files(gp_shape *s, struct opts *o, const gp_file **first, bool 
         o->file = all->path, o->nfiles = all->n;
     }
     if (!o->nfiles)
-        return gp_shape_missing(s, "path", "no file matches '%s'", o->path);
+        return gp_shape_missing(s, "path", "no file matches '%s'%s", o->path, glob && numbered
+                                ? ": beside a number, *, ? and [ mean themselves" : "");
     *first = gp_probe_file(s, o->file[0]);
     if (!*first)
         return false;
@@ -118,8 +79,8 @@ static bool list_files(gp_shape *s, struct opts *o, const gp_file **first, bool 
         return gp_shape_missing(s, "path", "cannot read '%s': %s", o->file[0],
                                 strerror((*first)->error));
     if ((*first)->kind == GP_FILE_DIR)
-        return gp_shape_fail(s, "path", "'%s' is a folder: say which of its files, as in '%s/*.npy'",
-                             o->file[0], o->file[0]);
+        return gp_shape_fail(s, "path", "'%s' is a folder: say which of its files, as in "
+                                        "'%s/*.npy'", o->file[0], o->file[0]);
     o->live = (*first)->kind == GP_FILE_STREAM;
     return true;
 }
@@ -128,11 +89,15 @@ static bool list_files(gp_shape *s, struct opts *o, const gp_file **first, bool 
 
 static bool raw_only(gp_shape *s, const struct opts *o)
 {
-    const char *opt = o->offset ? "offset" : o->skip ? "skip" : o->endian != LITTLE ? "endian" : NULL;
+    const char *opt = o->offset           ? "offset"
+                    : o->skip             ? "skip"
+                    : o->endian != LITTLE ? "endian"
+                                          : NULL;
     if (o->as != GP_RAW && opt)
         return gp_shape_fail(s, opt, "'%s' is only for raw data, not for '%s'", opt, o->path);
     if (o->as == GP_PNG && o->tail != TAIL_ERROR)
-        return gp_shape_fail(s, "tail", "'tail' is only for raw and .npy data, not for '%s'", o->path);
+        return gp_shape_fail(s, "tail", "'tail' is only for raw and .npy data, not for '%s'",
+                             o->path);
     return true;
 }
 
@@ -140,14 +105,14 @@ static bool declared(gp_shape *s, const char *path)
 {
     const gp_type *t = &s->out[0];
     return (t->dtype && t->ndim)
-        || gp_shape_fail(s, "path", "raw data do not say what they are: declare dtype and shape of "
-                                    "the output of '%s' under 'buffers:'", path);
+        || gp_shape_fail(s, "path", "raw data do not say what they are: declare dtype and shape "
+                                    "of what is read from '%s' under 'buffers:'", path);
 }
 
 /* The type of a frame, from the head of the first file and the declaration. */
 static bool look_inside(gp_shape *s, struct opts *o, const gp_file *f, bool many)
 {
-    gp_type *t = &s->out[0], found;
+    gp_type *t = &s->out[0], found = { 0 };
     gp_cut cut;
     gp_cut_how as = how(o);
     char why[GP_WHY], have[128];
@@ -165,9 +130,10 @@ static bool look_inside(gp_shape *s, struct opts *o, const gp_file *f, bool many
           && gp_cut_npy(&cut, f->head, f->nhead, f->size, t, &as, why);
     } else {
         ok = gp_png_head(f->head, f->nhead, &found, why);
-        if (ok && ((t->dtype && t->dtype != found.dtype)
-                   || (t->ndim && (t->ndim != found.ndim
-                                   || memcmp(t->dim, found.dim, sizeof t->dim[0] * (size_t)t->ndim)))))
+        gp_type said = { .dtype = t->dtype ? t->dtype : found.dtype,
+                         .ndim = t->ndim ? t->ndim : found.ndim };
+        memcpy(said.dim, t->ndim ? t->dim : found.dim, sizeof said.dim);
+        if (ok && !gp_type_same(&said, &found))
             ok = gp_why(why, "holds %s, which is not what is declared", gp_type_text(&found, have));
         if (ok)
             *t = found;
@@ -285,9 +251,9 @@ static bool open_file(struct reader *r, const gp_type *frame, char why[GP_WHY])
         || !gp_cut_npy(&r->cut, r->room.data, r->room.n, st.st_size, frame, &as, why))
         return false;
     if (o->same_rows && r->cut.rows != frame->dim[0])
-        return gp_why(why, "has %lld rows, the first file has %lld: declare the shape of the output "
-                           "to cut files of different length",
-                      (long long)r->cut.rows, (long long)frame->dim[0]);
+        return gp_why(why, "has %lld rows, the first file %lld: declare the output's shape to "
+                           "cut files of different length", (long long)r->cut.rows,
+                      (long long)frame->dim[0]);
     return true;
 }
 
@@ -432,7 +398,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
     return true;
 }
 
-static const gp_port out[] = { { "out", .help = "frames, of the type that the files have" }, { 0 } };
+static const gp_port out[] = { { "out", .help = "frames, as the files have them" }, { 0 } };
 
 static const gp_opt options[] = {
     { GP_PATH(struct opts, path), .required = true,
@@ -457,9 +423,9 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_read = {
     GP_KIND("read"),
-    .help = "read frames from .npy, raw or PNG files, a FIFO or standard input; an undeclared .npy "
-            "of 2 or more axes is cut at each index of axis 0 (in a glob: is one frame), a 1-D one "
-            "needs the shape declared under 'buffers:'",
+    .help = "read frames from .npy, raw or PNG files, a FIFO or standard input; an undeclared "
+            ".npy of 2 or more axes is cut at each index of axis 0 (in a glob: is one frame), a "
+            "1-D one needs the shape declared under 'buffers:'",
     .out = out,
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,

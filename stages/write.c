@@ -32,14 +32,13 @@ static bool shape(gp_shape *s)
 {
     struct opts *o = (struct opts *)s->opts;   /* its last fields are shape()'s */
     const gp_type *t = &s->in[0];
-    gp_digits d;
     if (s->partial)
         return true;
 
     o->at = gp_shape_loc(s, "path");
     o->to_stdout = !strcmp(o->path, "stdout");
     o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(o->path);
-    o->numbered = gp_path_digits(o->path, &d);
+    o->numbered = gp_path_has_number(o->path);
     o->named = gp_path_has_name(o->path);
     o->single = o->numbered || o->named || o->as == GP_PNG;
     s->serial = !o->numbered && !o->named;
@@ -47,7 +46,8 @@ static bool shape(gp_shape *s)
     const char *why = o->as == GP_PNG ? gp_png_why_not(t) : NULL;
     char have[128];
     if (why)
-        return gp_shape_fail(s, "path", "'%s' cannot hold %s: %s", o->path, gp_type_text(t, have), why);
+        return gp_shape_fail(s, "path", "'%s' cannot hold %s: %s", o->path,
+                             gp_type_text(t, have), why);
     if (o->to_stdout && o->as != GP_RAW)
         return gp_shape_fail(s, "format", "only raw data can be written to stdout");
     if (o->stack && (o->single || o->as != GP_NPY))
@@ -183,14 +183,15 @@ static bool open_writer(const gp_open *g, void **state)
 
 /* ---- one file a frame ------------------------------------------------ */
 
-static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX], char why[GP_WHY])
+static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX],
+                      char why[GP_WHY])
 {
     const struct opts *o = w->o;
     unsigned long long a = f->index;
     uint64_t other = 0;
     if (o->named && (!f->name || strchr(f->name, '/')))
         return f->name ? gp_why(why, "cannot take the name '%s'", f->name)
-                       : gp_why(why, "has a %%n, but this frame's source gives no names: use %%05d");
+                       : gp_why(why, "has a %%n, but the frame's source gives no names: use %%05d");
     if (!gp_path_expand(path, o->path, f->index, f->name))
         return gp_why(why, "makes too long a name");
     if (o->numbered)
@@ -247,8 +248,8 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
     for (; k < n && bytes < RUN_BYTES; k++) {
         const gp_view *in = &f[k].in[0];
         if (o->stack && in->type.dim[0] != in->rows)
-            return gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' cannot stack a frame of %lld "
-                           "rows on frames of %lld: set 'stack: false'",
+            return gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' cannot stack a frame of "
+                           "%lld rows on frames of %lld: set 'stack: false'",
                            (unsigned long long)f[k].index, o->path, (long long)in->type.dim[0],
                            (long long)in->rows);
         v[k] = (struct iovec){ in->data, gp_bytes(&in->type) };
@@ -259,7 +260,8 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
         f[k].status = GP_AGAIN;
     return gp_write_all(o->to_stdout ? STDOUT_FILENO : w->desk[0].file.fd, v, k, why)
         || gp_fail(c->errs, GP_E_RUN, o->at, "frames %llu to %llu: '%s' %s",
-                   (unsigned long long)f[0].index, (unsigned long long)f[k - 1].index, o->path, why);
+                   (unsigned long long)f[0].index, (unsigned long long)f[k - 1].index, o->path,
+                   why);
 }
 
 static bool run(gp_call *c, gp_frame *f, int n)
@@ -279,7 +281,8 @@ static bool finish(gp_call *c)
     const struct opts *o = w->o;
     char why[GP_WHY];
     return o->single || o->to_stdout
-        || ((o->as != GP_NPY || put_header(w, true, why)) && gp_outfile_commit(&w->desk[0].file, why))
+        || ((o->as != GP_NPY || put_header(w, true, why))
+            && gp_outfile_commit(&w->desk[0].file, why))
         || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
 }
 

@@ -53,7 +53,8 @@ bool gp_cut_npy(gp_cut *c, const void *head, size_t n, int64_t size, const gp_ty
     if (!gp_npy_parse(head, n, &t, &data, &fortran, err))
         return false;
     if (fortran && t.ndim > 1)
-        return gp_why(err, "is in column-major (Fortran) order: save numpy.ascontiguousarray of it");
+        return gp_why(err, "is in column-major (Fortran) order: save its "
+                           "numpy.ascontiguousarray");
     int extra = t.ndim - frame->ndim;
     if (t.dtype != frame->dtype)
         return gp_why(err, "holds %s, not %s", gp_dtype_name(t.dtype),

@@ -50,33 +50,13 @@ static size_t number_at(const char *p, int *width)
     return p[n] == 'd' && *width <= 20 ? n + 1 : 0;
 }
 
-bool gp_path_digits(const char *path, gp_digits *d)
+bool gp_path_has_number(const char *path)
 {
+    int width;
     for (const char *p = path; (p = strchr(p, '%')); p++)
-        if ((d->len = number_at(p, &d->width))) {
-            d->at = (size_t)(p - path);
+        if (number_at(p, &width))
             return true;
-        }
     return false;
-}
-
-int64_t gp_path_number(const char *path, const gp_digits *d, const char *name)
-{
-    const char *tail = path + d->at + d->len;
-    size_t all = strlen(name), ntail = strlen(tail);
-    if (all <= d->at + ntail || strncmp(name, path, d->at) || strcmp(name + all - ntail, tail))
-        return -1;
-    size_t digits = all - ntail - d->at;
-    const char *p = name + d->at;
-    int64_t v = 0;
-    if (digits < (size_t)d->width || digits > 18 || (digits > (size_t)d->width && digits > 1 && *p == '0'))
-        return -1;
-    for (size_t i = 0; i < digits; i++) {
-        if (p[i] < '0' || p[i] > '9')
-            return -1;
-        v = 10 * v + (p[i] - '0');
-    }
-    return v;
 }
 
 bool gp_path_has_name(const char *path)

@@ -25,13 +25,7 @@ bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
 
 bool gp_path_is_glob(const char *path);
 
-/* The first %d or %05d of a path: where it stands, how long it is, and how many
- * digits it asks for. False without one. */
-typedef struct gp_digits { size_t at, len; int width; } gp_digits;
-bool gp_path_digits(const char *path, gp_digits *d);
-/* Is `name` the path with a number in that place? Then the number, else -1. */
-int64_t gp_path_number(const char *path, const gp_digits *d, const char *name);
-
+bool gp_path_has_number(const char *path);             /* has a %d or %05d */
 bool gp_path_has_name(const char *path);               /* has a %n */
 /* The path of frame `index` whose source is called `name`. False when it is
  * longer than PATH_MAX. */
