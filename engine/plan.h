@@ -1,0 +1,49 @@
+/* plan.h - what the passes over plans and their dump share. */
+#ifndef GP_PLAN_H
+#define GP_PLAN_H
+
+#include "ir.h"
+
+/* Sizes are added and multiplied without wrapping round: what does not fit is
+ * SIZE_MAX, which no budget allows. */
+static inline size_t gp_size_add(size_t a, size_t b)
+{
+    size_t r;
+    return __builtin_add_overflow(a, b, &r) ? SIZE_MAX : r;
+}
+
+static inline size_t gp_size_mul(size_t a, size_t b)
+{
+    size_t r;
+    return __builtin_mul_overflow(a, b, &r) ? SIZE_MAX : r;
+}
+
+/* Up to the next multiple of 256, the alignment of every slot. */
+static inline size_t gp_size_round(size_t bytes)
+{
+    return bytes > SIZE_MAX - 255 ? SIZE_MAX & ~(size_t)255 : (bytes + 255) & ~(size_t)255;
+}
+
+/* schedule.c: how many launches of a segment differ in their slots: one for
+ * each range of 1, 2, 4, ... `batch` frames, aligned to its own size, that does
+ * not wrap `depth`, over all `period` slots. */
+int64_t gp_segment_execs(const gp_segment *s);
+
+/* The bytes of one slot that a copy task moves. */
+static inline size_t gp_copy_bytes(const gp_plan *p, const gp_task *t)
+{
+    return p->pool[t->from_pool].stride;
+}
+
+/* dump.c: "768 B", "2.3 MiB" in a caller's buffer; returns it. */
+char *gp_size_text(size_t bytes, char buf[24]);
+/* "host", or "cuda:0"; on a unified plan "cpu" for the device. */
+char *gp_place_text(const gp_plan *p, gp_place place, char buf[24]);
+
+/* dump_graph.c, dump_plan.c: what dump.c's functions hand on to. */
+typedef struct gp_json gp_json;
+void gp_dump_header(FILE *f, const gp_graph *g);
+void gp_dump_graph_json(gp_json *j, const gp_graph *g);
+void gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p);
+
+#endif
