@@ -1,0 +1,48 @@
+/* harness.h - one device stage alone on a back end: arrays in, arrays out.
+ *
+ * A trial compiles the stage as a pipeline would (options, shape, scratch, table)
+ * and calls its record() for frames in memory of its own, which is filled with a
+ * pattern before each use. Functions that cannot fail in a right program use
+ * ck_assert. */
+#ifndef HARNESS_H
+#define HARNESS_H
+
+#include "backend.h"
+
+typedef struct array {
+    gp_type type;
+    void *data;                /* malloc'd, row-major */
+} array;
+
+array array_new(gp_dtype dtype, int ndim, const int64_t *dim);      /* zeroed */
+array array_load(const char *path);                /* a .npy */
+void array_free(array *a);
+/* Rows [first, first + n) as an array of their own. */
+array array_rows(const array *a, int64_t first, int64_t n);
+
+/* "" when `a` is `b` (any NaN is equal to any), else what differs, in a static
+ * text. `tolerance` is of the largest finite magnitude in b; 0: the same bits. */
+const char *array_differs(const array *a, const array *b, double tolerance);
+
+typedef struct trial trial;
+
+/* A device to run trials on, one at a time. */
+gp_dev *trial_device(const gp_backend *b);
+
+/* A stage of kind `kind` with options as in a YAML flow map without the braces
+ * ("a: 2, b: 1"), for `nin` inputs like `in`, at most `n` frames a launch. NULL
+ * with errors when such a pipeline makes no sense. */
+trial *trial_open(gp_dev *dev, const char *kind, const char *options,
+                  const array *in, int nin, int n, gp_errs *errs);
+bool trial_batched(const trial *t);
+/* One launch of n frames: frame i reads in[i * nin ...] and its output is put into
+ * out[i], to be freed. The first input of each may have fewer rows than the
+ * type, then n is 1. State goes on from launch to launch. */
+void trial_run(trial *t, const array *in, int n, array *out);
+void trial_close(trial *t);
+
+/* All three, for one frame. */
+array trial_once(gp_dev *dev, const char *kind, const char *options,
+                 const array *in, int nin);
+
+#endif

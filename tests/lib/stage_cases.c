@@ -1,0 +1,499 @@
+/* stage_cases.c - the device stages against NumPy and SciPy (tests/ref), against
+ * plain C, and against themselves: batches, partial frames, blocks of a signal. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "harness.h"
+#include "stage_cases.h"
+
+static const gp_backend *backend;
+static gp_dev *dev;
+
+static void open_device(void) { dev = trial_device(backend); }
+static void close_device(void) { backend->close(dev); }
+
+#define SAME(a, b, tolerance, ...)                                     \
+    do {                                                               \
+        const char *differs_ = array_differs(&(a), &(b), (tolerance)); \
+        if (*differs_) {                                               \
+            char what_[200];                                           \
+            snprintf(what_, sizeof what_, __VA_ARGS__);                \
+            ck_abort_msg("%s: %s", what_, differs_);                   \
+        }                                                              \
+    } while (0)
+
+/* ---- the cases --------------------------------------------------------- */
+
+typedef struct stage_case {
+    char kind[20], options[1200];
+    array in[2];
+    int nin;
+    array want;                /* type.dtype 0: there is no reference */
+    double tolerance;
+    char name[60];
+} stage_case;
+
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+/* Integers are any bits, floats between -100 and 100. */
+static array random_array(gp_dtype t, int ndim, const int64_t *dim)
+{
+    array a = array_new(t, ndim, dim);
+    uint32_t seed = 12345;
+    size_t bytes = gp_bytes(&a.type);
+    if (t == GP_F32 || t == GP_C64) {
+        for (size_t i = 0; i < bytes / 4; i++)
+            ((float *)a.data)[i] = (float)next_random(&seed) * (200.0f / (1 << 24)) - 100;
+    } else if (t == GP_F64) {
+        for (size_t i = 0; i < bytes / 8; i++)
+            ((double *)a.data)[i] = (double)next_random(&seed) * (200.0 / (1 << 24)) - 100;
+    } else {
+        for (size_t i = 0; i < bytes; i++)
+            ((unsigned char *)a.data)[i] = (unsigned char)next_random(&seed);
+    }
+    return a;
+}
+
+/* Larger frames, of which several threads, blocks and passes take part. */
+static const struct { const char *kind, *options; gp_dtype dtype; int ndim; int64_t dim[4]; } big[] = {
+    { "cast", "dtype: u8", GP_F32, 2, { 301, 333 } },
+    { "cast", "dtype: f16", GP_F64, 1, { 70001 } },
+    { "cast", "dtype: i16", GP_F16, 1, { 65536 } },
+    { "scale", "a: 1.7, b: 3", GP_C64, 2, { 127, 129 } },
+    { "gray", "", GP_U8, 3, { 201, 133, 3 } },
+    { "gray", "", GP_U16, 3, { 201, 133, 4 } },
+    { "blur", "sigma: 3", GP_F32, 2, { 150, 201 } },
+    { "blur", "sigma: 30, edge: zero", GP_F32, 3, { 33, 65, 4 } },
+    { "sobel", "", GP_F32, 2, { 150, 301 } },
+    { "threshold", "level: 3", GP_I8, 2, { 100, 333 } },
+    { "fir", "taps: [0.1, 0.2, 0.3, 0.4, 0.5, -0.1, -0.2]", GP_F32, 2, { 5001, 2 } },
+    { "fir", "taps: [0.1, 0.2, 0.3, 0.4]", GP_C64, 1, { 3000 } },
+    { "reduce", "op: sum", GP_F32, 2, { 411, 777 } },
+    { "reduce", "op: mean, axes: 0", GP_F32, 2, { 3000, 37 } },
+    { "reduce", "op: mean, axes: [0, 1]", GP_U8, 3, { 400, 601, 3 } },
+    { "reduce", "op: max, axes: 1", GP_I16, 2, { 300, 1100 } },
+    { "reduce", "op: min", GP_F64, 1, { 262145 } },
+    { "reduce", "op: sum, axes: [0, 2]", GP_F32, 4, { 130, 3, 140, 5 } },
+    { "reduce", "op: sum, axes: [0, 2]", GP_U64, 3, { 500, 70, 1 } },
+};
+
+static char *trim(char *s)
+{
+    while (*s == ' ')
+        s++;
+    size_t n = strlen(s);
+    while (n && (s[n - 1] == ' ' || s[n - 1] == '\n'))
+        s[--n] = 0;
+    return s;
+}
+
+static array reference(const char *name)
+{
+    char path[200];
+    snprintf(path, sizeof path, "tests/ref/%s.npy", name);
+    return array_load(path);
+}
+
+static void release(stage_case *c)
+{
+    for (int i = 0; i < c->nin; i++)
+        array_free(&c->in[i]);
+    array_free(&c->want);
+}
+
+/* A line of tests/ref/cases.txt. */
+static stage_case parse_case(char *line)
+{
+    stage_case c = { .nin = 0 };
+    char *field[5], *save = NULL;
+    for (int k = 0; k < 5; k++) {
+        field[k] = strtok_r(k ? NULL : line, "|", &save);
+        ck_assert_msg(field[k] != NULL, "cases.txt: %s", line);
+        field[k] = trim(field[k]);
+    }
+    snprintf(c.kind, sizeof c.kind, "%s", field[0]);
+    snprintf(c.options, sizeof c.options, "%s", strcmp(field[1], "{}") ? field[1] : "");
+    for (char *in = strtok_r(field[2], ",", &save); in; in = strtok_r(NULL, ",", &save))
+        c.in[c.nin++] = reference(trim(in));
+    c.want = reference(field[3]);
+    c.tolerance = atof(field[4]);
+    snprintf(c.name, sizeof c.name, "%s, %s", field[3], field[2]);
+    return c;
+}
+
+/* All of cases.txt, then `big`. */
+static void each_case(void (*f)(const stage_case *))
+{
+    char line[2000];
+    int lines = 0;
+    FILE *list = fopen("tests/ref/cases.txt", "r");
+
+    ck_assert_msg(list != NULL, "cannot open tests/ref/cases.txt");
+    while (fgets(line, sizeof line, list)) {
+        if (*line == '#')
+            continue;
+        stage_case c = parse_case(line);
+        f(&c);
+        release(&c);
+        lines++;
+    }
+    fclose(list);
+    ck_assert_int_gt(lines, 100);
+    for (size_t i = 0; i < sizeof big / sizeof *big; i++) {
+        stage_case c = { .nin = 1 };
+        snprintf(c.kind, sizeof c.kind, "%s", big[i].kind);
+        snprintf(c.options, sizeof c.options, "%s", big[i].options);
+        snprintf(c.name, sizeof c.name, "big %s", big[i].kind);
+        c.in[0] = random_array(big[i].dtype, big[i].ndim, big[i].dim);
+        f(&c);
+        release(&c);
+    }
+}
+
+static trial *open_case(const stage_case *c, const array *in, int n)
+{
+    gp_errs errs = { 0 };
+    trial *t = trial_open(dev, c->kind, c->options, in, c->nin, n, &errs);
+    ck_assert_msg(t != NULL, "%s: %s: %s", c->name, c->options, errs.n ? errs.e[0].msg : "?");
+    return t;
+}
+
+/* ---- against references -------------------------------------------------- */
+
+static void as_reference(const stage_case *c)
+{
+    if (!c->want.type.dtype)
+        return;
+    array got = trial_once(dev, c->kind, c->options, c->in, c->nin);
+    SAME(got, c->want, c->tolerance, "%s: %s: %.80s", c->name, c->kind, c->options);
+    array_free(&got);
+}
+
+START_TEST(test_references)
+{
+    each_case(as_reference);
+}
+END_TEST
+
+/* ---- batches and partial frames ------------------------------------------ */
+
+/* The rows of `a` in another order. */
+static array rotated(const array *a, int64_t by)
+{
+    int64_t n = a->type.dim[0];
+    array tail = array_rows(a, by % n, n - by % n), head = array_rows(a, 0, by % n);
+    array r = array_rows(a, 0, n);
+    memcpy(r.data, tail.data, gp_bytes(&tail.type));
+    memcpy((char *)r.data + gp_bytes(&tail.type), head.data, gp_bytes(&head.type));
+    array_free(&tail);
+    array_free(&head);
+    return r;
+}
+
+static void as_singles(const stage_case *c)
+{
+    enum { N = 3 };
+    trial *t = open_case(c, c->in, N);
+    array in[N * 2], out[N], alone;
+
+    for (int j = 0; trial_batched(t) && j < N; j++)
+        for (int i = 0; i < c->nin; i++)
+            in[j * c->nin + i] = rotated(&c->in[i], j);
+    if (trial_batched(t)) {
+        trial_run(t, in, N, out);
+        for (int j = 0; j < N; j++) {
+            trial_run(t, &in[j * c->nin], 1, &alone);
+            SAME(out[j], alone, 0, "%s: %.80s: frame %d of a batch", c->name, c->options, j);
+            array_free(&alone);
+            array_free(&out[j]);
+        }
+        for (int i = 0; i < N * c->nin; i++)
+            array_free(&in[i]);
+    }
+    trial_close(t);
+}
+
+START_TEST(test_batches)
+{
+    each_case(as_singles);
+}
+END_TEST
+
+static void as_rows(const stage_case *c)
+{
+    int64_t n = c->in[0].type.dim[0], rows[] = { 1, n / 2, n - 1 };
+    for (int k = 0; k < 3; k++) {
+        if (rows[k] < 1 || rows[k] >= n)
+            continue;
+        array in[2] = { array_rows(&c->in[0], n - rows[k], rows[k]), c->in[1] }, got;
+        array alone = trial_once(dev, c->kind, c->options, in, c->nin);
+        trial *t = open_case(c, c->in, 1);
+        trial_run(t, in, 1, &got);
+        SAME(got, alone, 0, "%s: %.80s: a partial frame of %lld rows", c->name, c->options,
+             (long long)rows[k]);
+        trial_close(t);
+        array_free(&got);
+        array_free(&alone);
+        array_free(&in[0]);
+    }
+}
+
+START_TEST(test_partial)
+{
+    each_case(as_rows);
+}
+END_TEST
+
+/* ---- cast: every pair ----------------------------------------------------- */
+
+/* long double holds every value of every type (its 64-bit or longer fraction is
+ * checked); half() below is the value of bits h. */
+static long double half(unsigned h)
+{
+    int e = h >> 10 & 31, m = h & 1023;
+    long double x = e == 31 ? m ? (long double)NAN : (long double)INFINITY
+                  : e ? ldexpl(1024 + m, e - 25) : ldexpl(m, -24);
+    return h >> 15 ? -x : x;
+}
+
+static bool is_float(gp_dtype t) { return t == GP_F16 || t == GP_F32 || t == GP_F64; }
+
+static long double value(const array *a, int64_t i)
+{
+    switch (a->type.dtype) {
+#define X(NAME, name, ctype, bytes) case GP_##NAME: return ((ctype *)a->data)[i];
+    X(U8, u8, uint8_t, 1) X(I8, i8, int8_t, 1) X(U16, u16, uint16_t, 2)
+    X(I16, i16, int16_t, 2) X(U32, u32, uint32_t, 4) X(I32, i32, int32_t, 4)
+    X(U64, u64, uint64_t, 8) X(I64, i64, int64_t, 8) X(F32, f32, float, 4) X(F64, f64, double, 8)
+#undef X
+    default: return half(((uint16_t *)a->data)[i]);
+    }
+}
+
+/* The nearest half by search: between two neighbours, the even one on a tie. */
+static unsigned nearest_half(long double x)
+{
+    unsigned sign = signbit(x) ? 0x8000 : 0, lo = 0, hi = 0x7c00;
+    x = fabsl(x);
+    if (isnan(x))
+        return 0x7fff;
+    while (hi - lo > 1) {
+        unsigned mid = (lo + hi) / 2;
+        if (half(mid) <= x)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    long double up = hi == 0x7c00 ? 65536 : half(hi), a = x - half(lo), b = up - x;
+    return sign | (a < b || (a == b && !(lo & 1)) ? lo : hi);
+}
+
+static void store(array *a, int64_t i, long double x)
+{
+    int bits = 8 * (int)gp_dtype_size(a->type.dtype);
+    switch (a->type.dtype) {
+    case GP_F16: ((uint16_t *)a->data)[i] = (uint16_t)nearest_half(x); return;
+    case GP_F32: ((float *)a->data)[i] = (float)x; return;
+    case GP_F64: ((double *)a->data)[i] = (double)x; return;
+#define X(NAME, ctype, lo, hi)                                                              \
+    case GP_##NAME:                                                                         \
+        ((ctype *)a->data)[i] = isnan(x) ? 0 : x <= (lo) ? (ctype)(lo) : x >= (hi) ? (ctype)(hi) \
+                              : (ctype)rintl(x);                                            \
+        return;
+    X(U8, uint8_t, 0, 255) X(U16, uint16_t, 0, 65535) X(U32, uint32_t, 0, UINT32_MAX)
+    X(U64, uint64_t, 0, UINT64_MAX) X(I8, int8_t, -128, 127) X(I16, int16_t, -32768, 32767)
+    X(I32, int32_t, INT32_MIN, INT32_MAX) X(I64, int64_t, INT64_MIN, INT64_MAX)
+#undef X
+    default: ck_abort_msg("%d bits", bits);
+    }
+}
+
+START_TEST(test_cast_all)
+{
+    static const long double special[] = {
+        0, 0.5L, 1, 1.5L, 2.5L, 126.5L, 127.5L, 254.5L, 255.5L, 32766.5L, 65503.9L, 65519.9L, 65520,
+        65534.5L, 65535.5L, 131072, 16777217, 2147483646.5L, 2147483648.0L, 4294967295.5L,
+        0x1p53L + 1, 0x1p63L - 1, 0x1p63L, 0x1p64L - 1, 0x1p64L, 1e30L, 1e300L, 0x1p-14L, 0x1p-24L,
+        0x1p-25L, 0x1.0000000001p-25L, 0x1.002p-1L, 0x1.0020000001p-1L, 0x1.001ffffffffffp-1L,
+        0x1.006p0L, 0x1.0060000000001p0L, INFINITY, NAN };
+    enum { SPECIAL = sizeof special / sizeof *special, N = 2 * SPECIAL + 201 };
+    const int64_t dim[] = { N };
+
+    ck_assert_int_ge(__LDBL_MANT_DIG__, 64);
+    for (int from = 1; from < GP_NDTYPES; from++)
+        for (int to = 1; to < GP_NDTYPES; to++) {
+            if (from == GP_C64 || to == GP_C64)
+                continue;
+            array in = random_array((gp_dtype)from, 1, dim), want = array_new((gp_dtype)to, 1, dim);
+            char options[40];
+            for (int i = 0; i < 2 * SPECIAL; i++)
+                store(&in, i, i < SPECIAL ? special[i] : -special[i - SPECIAL]);
+            for (int i = 0; i < N; i++)
+                store(&want, i, value(&in, i));
+            snprintf(options, sizeof options, "dtype: %s", gp_dtype_name((gp_dtype)to));
+            array got = trial_once(dev, "cast", options, &in, 1);
+            SAME(got, want, 0, "%s to %s", gp_dtype_name((gp_dtype)from), gp_dtype_name((gp_dtype)to));
+            array_free(&in);
+            array_free(&want);
+            array_free(&got);
+        }
+}
+END_TEST
+
+/* ---- reduce: large, against plain sums ------------------------------------ */
+
+START_TEST(test_reduce_large)
+{
+    static const int64_t sizes[] = { 1, 2, 63, 64, 65, 1023, 1025, 4097, 70001, 600011 };
+    static const gp_dtype types[] = { GP_U8, GP_I32, GP_F32 };
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int k = 0; k < 3; k++) {
+            array in = random_array(types[k], 1, &sizes[s]), got;
+            long double sum = 0, min = INFINITY, max = -INFINITY;
+            for (int64_t i = 0; i < sizes[s]; i++) {
+                long double v = value(&in, i);
+                sum += v, min = v < min ? v : min, max = v > max ? v : max;
+            }
+            static const char *const ops[] = { "op: sum", "op: min", "op: max", "op: mean" };
+            const long double want[] = { sum, min, max, sum / sizes[s] };
+            for (int o = 0; o < 4; o++) {
+                got = trial_once(dev, "reduce", ops[o], &in, 1);
+                long double v = value(&got, 0);
+                /* one rounding to f32, and what f64 loses before it */
+                long double slack = is_float(got.type.dtype) && o % 3 == 0
+                                  ? fabsl(want[o]) * 0x1p-23L + 1e-9L * (o ? 1 : sizes[s]) : 0;
+                ck_assert_msg(fabsl(v - want[o]) <= slack, "%s of %lld %s: %.9Lg, not %.9Lg", ops[o],
+                              (long long)sizes[s], gp_dtype_name(types[k]), v, want[o]);
+                array_free(&got);
+            }
+            array_free(&in);
+        }
+}
+END_TEST
+
+/* ---- fir: a signal in blocks ------------------------------------------------ */
+
+START_TEST(test_fir_blocks)
+{
+    static const struct { gp_dtype dtype; int ndim; int64_t dim[2]; } shapes[] = {
+        { GP_F32, 1, { 211 } }, { GP_F32, 2, { 157, 3 } }, { GP_C64, 1, { 130 } } };
+    static const int taps[] = { 1, 2, 5, 40 };
+    static const int64_t blocks[] = { 1, 2, 3, 7, 32, 100 };
+
+    for (int s = 0; s < 3; s++)
+        for (int k = 0; k < 4; k++)
+            for (int b = 0; b < 7; b++) {
+                array x = random_array(shapes[s].dtype, shapes[s].ndim, shapes[s].dim);
+                char options[1000] = "taps: [0.3";
+                uint32_t seed = 99;
+                for (int i = 1; i < taps[k]; i++)
+                    snprintf(options + strlen(options), 20, ", %.6f", next_random(&seed) * 1e-7 - 0.8);
+                strcat(options, "]");
+                array whole = trial_once(dev, "fir", options, &x, 1);
+                int64_t n = x.type.dim[0], most = b < 6 ? blocks[b] : 50;
+                array first = array_rows(&x, 0, most);
+                gp_errs errs = { 0 };
+                trial *t = trial_open(dev, "fir", options, &first, 1, 1, &errs);
+                ck_assert_msg(t != NULL, "%s", errs.e[0].msg);
+                /* the last time, blocks of any length up to `most` */
+                for (int64_t at = 0, m; at < n; at += m) {
+                    m = b < 6 ? most : 1 + next_random(&seed) % most;
+                    m = m < n - at ? m : n - at;
+                    array part = array_rows(&x, at, m), want = array_rows(&whole, at, m), got;
+                    trial_run(t, &part, 1, &got);
+                    SAME(got, want, 0, "%d taps, rows %lld to %lld", taps[k], (long long)at,
+                         (long long)(at + m));
+                    array_free(&part);
+                    array_free(&want);
+                    array_free(&got);
+                }
+                trial_close(t);
+                array_free(&first);
+                array_free(&whole);
+                array_free(&x);
+            }
+}
+END_TEST
+
+/* ---- what makes no sense ------------------------------------------------------ */
+
+START_TEST(test_errors)
+{
+    static const struct {
+        const char *kind, *options;
+        gp_dtype dtype;
+        int ndim;
+        int64_t dim[3];
+        const char *says;
+    } bad[] = {
+        { "cast", "dtype: f32", GP_C64, 1, { 5 }, "c64 cannot become 'f32'" },
+        { "cast", "dtype: c64", GP_F32, 2, { 5, 3 }, "a last axis of 2" },
+        { "cast", "dtype: c64", GP_F32, 1, { 2 }, "of two axes or more" },
+        { "cast", "", GP_F32, 1, { 2 }, "dtype" },
+        { "scale", "a: 2", GP_U8, 1, { 5 }, "cast" },
+        { "gray", "", GP_U8, 2, { 5, 3 }, "needs a color image (H, W, 3) or (H, W, 4), not u8 [5, 3]" },
+        { "gray", "", GP_U8, 3, { 5, 3, 2 }, "not u8 [5, 3, 2]" },
+        { "gray", "weights: [1, 2]", GP_U8, 3, { 5, 3, 3 }, "give 3" },
+        { "blur", "sigma: 1", GP_F32, 1, { 5 }, "(H, W) or (H, W, C), not f32 [5]" },
+        { "blur", "sigma: 0", GP_F32, 2, { 5, 5 }, "sigma" },
+        { "sobel", "", GP_F32, 3, { 5, 5, 3 }, "needs an image (H, W), not f32 [5, 5, 3]" },
+        { "threshold", "level: 300", GP_U8, 1, { 5 }, "'level' is 300, which 'u8' does not hold" },
+        { "threshold", "level: 3, above: 0.5", GP_I16, 1, { 5 }, "'above' is 0.5" },
+        { "threshold", "level: 3, below: -1", GP_U64, 1, { 5 }, "'below' is -1" },
+        { "fir", "", GP_F32, 1, { 5 }, "no taps" },
+        { "reduce", "op: sum, axes: [0, 0]", GP_F32, 2, { 5, 3 }, "'axes' must be different axes" },
+        { "reduce", "op: sum, axes: 2", GP_F32, 2, { 5, 3 }, "0 to 1" },
+        { "reduce", "op: median", GP_F32, 2, { 5, 3 }, "median" },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        gp_errs errs = { 0 };
+        array in = array_new(bad[i].dtype, bad[i].ndim, bad[i].dim);
+        ck_assert_ptr_null(trial_open(dev, bad[i].kind, bad[i].options, &in, 1, 1, &errs));
+        ck_assert_msg(errs.n == 1 && strstr(errs.e[0].msg, bad[i].says), "%s: %s: %d errors: %s",
+                      bad[i].kind, bad[i].options, errs.n, errs.e[0].msg);
+        array_free(&in);
+    }
+}
+END_TEST
+
+/* ---- two back ends -------------------------------------------------------------- */
+
+static gp_dev *other;
+
+static void agrees(const stage_case *c)
+{
+    array a = trial_once(dev, c->kind, c->options, c->in, c->nin);
+    array b = trial_once(other, c->kind, c->options, c->in, c->nin);
+    SAME(a, b, 0, "%s: %.80s: %s and %s", c->name, c->options, dev->backend->name,
+         other->backend->name);
+    array_free(&a);
+    array_free(&b);
+}
+
+void stage_cases_agree(const gp_backend *a, const gp_backend *b)
+{
+    dev = trial_device(a), other = trial_device(b);
+    each_case(agrees);
+    a->close(dev);
+    b->close(other);
+}
+
+TCase *stage_cases(const gp_backend *b)
+{
+    TCase *c = tcase_create(b->name);
+    backend = b;
+    tcase_set_timeout(c, 300);
+    tcase_add_checked_fixture(c, open_device, close_device);
+    tcase_add_test(c, test_references);
+    tcase_add_test(c, test_batches);
+    tcase_add_test(c, test_partial);
+    tcase_add_test(c, test_cast_all);
+    tcase_add_test(c, test_reduce_large);
+    tcase_add_test(c, test_fir_blocks);
+    tcase_add_test(c, test_errors);
+    return c;
+}

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Makes the arrays and cases.txt beside it, with NumPy and SciPy:
+
+    pip install numpy scipy && python3 tests/ref/make_refs.py
+
+A line of cases.txt: kind | options | inputs | expected | tolerance. The tolerance
+is of the largest expected magnitude; 0 asks for the same bits."""
+import os
+
+import numpy as np
+from scipy import ndimage, signal
+
+here = os.path.dirname(os.path.abspath(__file__))
+rng = np.random.default_rng(20240229)
+cases, count = [], {}
+
+
+def save(name, a):
+    np.save(os.path.join(here, name + ".npy"), np.ascontiguousarray(a))
+    return a
+
+
+def case(kind, options, inputs, expected, tolerance=0.0):
+    i = count[kind] = count.get(kind, -1) + 1
+    name = f"{kind}_{i:02}"
+    save(name, expected)
+    cases.append(f"{kind} | {options} | {inputs} | {name} | {tolerance:g}")
+
+
+def integers(dtype, shape):
+    info = np.iinfo(dtype)
+    return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+
+
+f32, f64, c64 = np.float32, np.float64, np.complex64
+photo = save("photo_u8", integers(np.uint8, (7, 9, 3)))
+deep = save("photo_u16", integers(np.uint16, (5, 11, 4)))
+light = save("photo_f32", rng.random((6, 5, 3), f32))
+plane = save("plane_f32", rng.normal(100, 50, (13, 17)).astype(f32))
+thin = save("thin_f32", rng.normal(0, 1, (5, 1)).astype(f32))
+odd = save("odd_f16", np.array([0, -0.0, 1, -2.5, 65504, -65504, 6e-8, 6.1e-5, np.inf, -np.inf, np.nan,
+                                0.333, 1024.5], np.float16))
+special = np.array([0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 254.5, 255.5, 1e10, -1e10, np.nan, np.inf, -np.inf,
+                    127.5, 32767.5, 2147483648.0, 1e-45], f64)
+save("special_f32", special.astype(f32))
+save("special_f64", special)
+cube = save("cube_f32", rng.normal(1, 3, (4, 7, 5, 3)).astype(f32))
+nan_plane = plane.copy()
+nan_plane[3, 4] = np.nan
+save("nan_f32", nan_plane)
+wide = {d: save("wide_" + d, integers(np.dtype(d), (9, 35))) for d in ("u1", "i2", "u4", "i8", "u8")}
+halves = save("halves_f16", rng.normal(0, 3, (6, 33)).astype(np.float16))
+doubles = save("doubles_f64", rng.normal(0, 3, (5, 40)))
+sig = save("signal_f32", rng.normal(0, 1, 203).astype(f32))
+three = save("signal3_f32", rng.normal(0, 1, (50, 3)).astype(f32))
+iq = save("iq_c64", (rng.normal(0, 1, (40, 2)) + 1j * rng.normal(0, 1, (40, 2))).astype(c64))
+pairs = save("pairs_i16", integers(np.int16, (11, 2)))
+taps = save("taps_f64", rng.normal(0, 1, 9))
+
+# -- cast ---------------------------------------------------------------------
+
+
+def to_int(a, dtype):
+    info = np.iinfo(dtype)
+    return np.array([0 if v != v else info.max if v >= info.max else info.min if v <= info.min else int(np.rint(v))
+                     for v in a.astype(f64)], dtype)
+
+
+for d in ("u8", "i8", "u16", "i16", "i32", "u32"):
+    dtype = np.dtype({"u": "uint", "i": "int"}[d[0]] + d[1:])
+    case("cast", f"dtype: {d}", "special_f32", to_int(special.astype(f32), dtype))
+    case("cast", f"dtype: {d}", "special_f64", to_int(special, dtype))
+with np.errstate(over="ignore"):
+    case("cast", "dtype: f16", "special_f64", special.astype(np.float16))
+    case("cast", "dtype: f16", "plane_f32", plane.astype(np.float16))
+case("cast", "dtype: f32", "photo_u8", photo.astype(f32))
+case("cast", "dtype: f32", "wide_u8", wide["u8"].astype(f32))
+case("cast", "dtype: f64", "odd_f16", odd.astype(f64))
+case("cast", "dtype: c64", "pairs_i16", (pairs[:, 0] + 1j * pairs[:, 1]).astype(c64))
+case("cast", "dtype: c64", "iq_c64", iq)
+
+# -- scale, threshold, gray ----------------------------------------------------
+
+a, b = f32(0.1), f32(-7.3)
+case("scale", "a: 0.1, b: -7.3", "plane_f32", plane * a + b)
+case("scale", "{}", "plane_f32", plane)
+case("scale", "a: 0.1, b: -7.3", "doubles_f64", doubles * 0.1 + -7.3)
+with np.errstate(over="ignore", invalid="ignore"):
+    case("scale", "a: 0.1, b: -7.3", "odd_f16", (odd.astype(f32) * a + b).astype(np.float16))
+re, im = iq.real * a + b, iq.imag * a
+case("scale", "a: 0.1, b: -7.3", "iq_c64", np.stack([re, im], -1).astype(f32).view(c64)[..., 0])
+
+case("threshold", "level: 100", "plane_f32", np.where(plane > 100, f32(1), f32(0)))
+case("threshold", "level: 127.5, above: 255", "photo_u8", np.where(photo > 127.5, 255, 0).astype(np.uint8))
+case("threshold", "level: -0.5, below: -7, above: 9", "wide_i2", np.where(wide["i2"] > -0.5, 9, -7).astype(np.int16))
+case("threshold", "level: 4611686018427387904, above: 2", "wide_i8",
+     np.where(wide["i8"] > 4611686018427387904, 2, 0))
+case("threshold", "level: 0.3, below: -1", "special_f64", np.where(special > 0.3, 1.0, -1.0))
+case("threshold", "level: 0.3, below: 0.1", "odd_f16",
+     np.where(odd.astype(f32) > np.float16(0.3).astype(f32), np.float16(1), np.float16(0.1)))
+
+
+def gray(x, w=(0.299, 0.587, 0.114)):
+    w = np.array(w, f32)
+    x = x.astype(f32)
+    return w[0] * x[..., 0] + w[1] * x[..., 1] + w[2] * x[..., 2]
+
+
+case("gray", "{}", "photo_u8", gray(photo))
+case("gray", "{}", "photo_u16", gray(deep))
+case("gray", "weights: [0.2126, 0.7152, 0.0722]", "photo_f32", gray(light, (0.2126, 0.7152, 0.0722)))
+
+# -- blur, sobel ----------------------------------------------------------------
+
+modes = {"reflect": "reflect", "nearest": "nearest", "zero": "constant"}
+for edge, mode in modes.items():
+    for sigma, radius in ((1.5, 5), (0.4, 2), (7, 21)):
+        case("blur", f"sigma: {sigma}, edge: {edge}", "plane_f32",
+             ndimage.gaussian_filter(plane.astype(f64), sigma, radius=radius, mode=mode).astype(f32), 1e-6)
+case("blur", "sigma: 2, radius: 3", "photo_f32",
+     ndimage.gaussian_filter(light.astype(f64), (2, 2, 0), radius=(3, 3, 0)).astype(f32), 1e-6)
+case("blur", "sigma: 2, radius: 0", "plane_f32", plane)
+case("blur", "sigma: 3", "thin_f32", ndimage.gaussian_filter(thin.astype(f64), 3, radius=9).astype(f32), 1e-6)
+
+for name, x in (("plane_f32", plane), ("thin_f32", thin)):
+    gx = ndimage.sobel(x.astype(f64), axis=-1)
+    gy = ndimage.sobel(x.astype(f64), axis=0)
+    case("sobel", "output: x", name, gx.astype(f32), 1e-6)
+    case("sobel", "output: y", name, gy.astype(f32), 1e-6)
+    case("sobel", "{}", name, np.hypot(gx, gy).astype(f32), 1e-6)
+
+# -- fir ------------------------------------------------------------------------
+
+
+def text(t):
+    return "[" + ", ".join(repr(float(v)) for v in t) + "]"
+
+
+def fir(x, t):
+    t = t.astype(f32).astype(f64)
+    wider = np.complex128 if np.iscomplexobj(x) else f64
+    return signal.lfilter(t, [1.0], x.astype(wider), axis=0).astype(x.dtype)
+
+
+low = signal.firwin(31, 0.2)
+case("fir", f"taps: {text(low)}", "signal_f32", fir(sig, low), 1e-6)
+case("fir", f"taps: {text(low)}", "signal3_f32", fir(three, low), 1e-6)
+case("fir", f"taps: {text(low[:5])}", "iq_c64", fir(iq, low[:5]), 1e-6)
+case("fir", "taps: 0.5", "signal_f32", sig * f32(0.5))
+case("fir", "{}", "signal3_f32, taps_f64", fir(three, taps), 1e-6)
+case("fir", f"taps: {text(np.ones(60))}", "signal3_f32", fir(three, np.ones(60)), 1e-6)
+
+# -- reduce ---------------------------------------------------------------------
+
+functions = {"sum": np.sum, "mean": np.mean, "min": np.min, "max": np.max}
+for op, f in functions.items():
+    for axes in (None, (0,), (-1,), (1, 2), (0, 2), (0, 1, 3), (1, 3)):
+        option = f"op: {op}" + (f", axes: {list(axes)}" if axes else "")
+        r = f(cube.astype(f64), axis=axes).astype(f32)
+        case("reduce", option, "cube_f32", np.atleast_1d(r), 1e-7 if op in ("sum", "mean") else 0)
+    case("reduce", f"op: {op}, axes: 1, keep: true", "cube_f32",
+         f(cube.astype(f64), axis=1, keepdims=True).astype(f32), 1e-7 if op in ("sum", "mean") else 0)
+    for d, x in wide.items():
+        for axis in (None, 1, 0):
+            if op == "mean" and d in ("i8", "u8"):
+                continue                       # such sums wrap
+            if op == "sum":
+                r = x.astype(np.uint64 if d == "u8" else np.int64).sum(axis=axis)
+            else:
+                r = f(x, axis=axis)
+            r = np.atleast_1d(np.asarray(r))
+            case("reduce", f"op: {op}" + (f", axes: {axis}" if axis is not None else ""), "wide_" + d,
+                 r.astype(f32) if op == "mean" else r, 1e-6 if op == "mean" else 0)
+    case("reduce", f"op: {op}", "nan_f32", np.atleast_1d(f(nan_plane)))
+    case("reduce", f"op: {op}, axes: [1]", "halves_f16",
+         f(halves.astype(f64), axis=1).astype(np.float16), 1e-3 if op in ("sum", "mean") else 0)
+    case("reduce", f"op: {op}, axes: [0]", "doubles_f64", f(doubles, axis=0), 1e-15 if op in ("sum", "mean") else 0)
+
+with open(os.path.join(here, "cases.txt"), "w") as out:
+    out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
+    out.write("\n".join(cases) + "\n")
