@@ -71,6 +71,7 @@ static gp_loc place(struct parser *p, size_t from, size_t to)
     for (; p->seen < from; p->seen = nl ? p->line_start : from)
         if ((nl = memchr(p->text + p->seen, '\n', from - p->seen)))
             p->line_start = (size_t)(nl - p->text) + 1, p->line++;
+    to = to < p->len ? to : p->len;
     if (to > from && (nl = memchr(p->text + from, '\n', to - from)))
         to = (size_t)(nl - p->text);
     return (gp_loc){ p->file, (int)p->line + 1, (int)(from - p->line_start) + 1,
