@@ -38,21 +38,17 @@ static bool source_wait(gp_call *c, int fd, int64_t t_ns)
 
     atomic_store(&t->doing, GP_DOING_IDLE);
     while (!atomic_load(&t->run->level)) {
-        struct timespec left, *timeout = NULL;
+        int64_t ns = TICK_MS * 1000000LL;  /* a failed run does not write to stop_fd */
         if (t_ns >= 0) {
-            int64_t ns = t_ns - gp_now_ns();
-            if (ns <= 0) {
+            int64_t left = t_ns - gp_now_ns();
+            if (left <= 0) {
                 go = true;
                 break;
             }
-            left = (struct timespec){ ns / 1000000000, ns % 1000000000 };
-            timeout = &left;
+            ns = left < ns ? left : ns;
         }
-        if (fd >= 0 && t_ns < 0) {         /* a failed run has no eventfd to say so */
-            left = (struct timespec){ 0, TICK_MS * 1000000L };
-            timeout = &left;
-        }
-        if (ppoll(p, fd >= 0 ? 2 : 1, timeout, NULL) < 0 && errno != EINTR)
+        struct timespec timeout = { ns / 1000000000, ns % 1000000000 };
+        if (ppoll(p, fd >= 0 ? 2 : 1, &timeout, NULL) < 0 && errno != EINTR)
             break;
         if (fd >= 0 && p[1].revents) {
             go = true;

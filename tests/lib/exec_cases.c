@@ -326,7 +326,7 @@ START_TEST(test_stall)
         "  - {use: discard}\n";
     const char *dir = pipe_dir();
     pipe_text(dir, "sleep.lua",
-              "function process(f, x, y) while f.index == 4 do end y:copy(x) end\n");
+              "function process(f, x, y) while f.index == 4 do y[1] = x[1] end y:copy(x) end\n");
     pipe_result r = pipe_run(dir, idle, on, NULL, (gp_run_options){ 0 });
     fail_on_errors(&r, "a paced source is idle, not stalled");
     r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
