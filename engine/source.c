@@ -233,8 +233,8 @@ static void put_check(FILE *out, const gp_source *src, bool cpu)
     if (cpu)
         fprintf(out, "extern \"C\" decltype(%s) %s;\nextern \"C\" {\n"
                      "extern __attribute__((visibility(\"default\"))) const gp_cpu_entry gp_entry;\n"
-                     "const gp_cpu_entry gp_entry = GP_K(%s) }\n",
-                entry, entry, entry);
+                     "const gp_cpu_entry gp_entry = gp_trampoline<%s>::entry(\"%s\"); }\n",
+                entry, entry, entry, entry);
 }
 
 /* ---- includes -------------------------------------------------------- */
@@ -421,13 +421,13 @@ static void type_error(const gp_unit *u, int k, gp_errs *errs)
 }
 
 /* Something is wrong with the entry as a whole. */
-static void entry_error(const gp_unit *u, gp_errs *errs)
+static void entry_error(const gp_unit *u, const report *r, gp_errs *errs)
 {
     const char *from, *to;
     char names[200] = "";
     if (entry_params(u, &from, &to)) {
-        gp_fail(errs, GP_E_SPEC, place(u, from, 1), "'%s' cannot be called; an entry reads: "
-                "extern \"C\" __global__ void %s(...)", u->src->entry, u->src->entry);
+        gp_fail(errs, GP_E_SPEC, place(u, from, 1), "'%s' is no extern \"C\" __global__ "
+                "function: %.*s", u->src->entry, r->ntext, r->text);
         return;
     }
     for (const char *p = u->code; (p = find_word(u->code, p, "__global__"));) {
@@ -463,7 +463,8 @@ void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs)
 {
     enum { SHOWN = 5 };
     int told = 0, more = 0, before = errs->failed;
-    bool entry = false, count = strstr(log, MARK " count") != NULL;
+    report entry = { 0 };              /* of our own lines after the source */
+    bool count = strstr(log, MARK " count") != NULL;
     int include = 0;                   /* the user's line that includes what follows */
     for (const char *p = log; *p; p += strspn(p, "\n")) {
         size_t len = strcspn(p, "\n");
@@ -476,7 +477,7 @@ void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs)
             include = atoi(from + 6 + strlen(u->src->path));
         if (!read_report(line, len, &r))
             continue;
-        if (told + entry == SHOWN) {
+        if (told == SHOWN) {
             more++;
             continue;
         }
@@ -484,8 +485,8 @@ void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs)
             mark = memmem(r.text, (size_t)r.ntext, MARK " ", sizeof MARK);
             if (mark && isdigit((unsigned char)mark[sizeof MARK]) && !count)
                 type_error(u, atoi(mark + sizeof MARK), errs), told++;
-            else
-                entry |= !mark;
+            else if (!mark && !entry.file)
+                entry = r;
             continue;
         }
         gp_loc at = { .file = u->src->path };
@@ -502,8 +503,8 @@ void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs)
     }
     if (!told && count)
         count_error(u, errs);
-    else if (!told && entry)
-        entry_error(u, errs);
+    else if (!told && entry.file)
+        entry_error(u, &entry, errs);
     if (more)
         gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = u->src->path },
                 "the compiler found %d more error%s", more, more == 1 ? "" : "s");

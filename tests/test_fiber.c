@@ -1,0 +1,267 @@
+/* test_fiber.c - grids on the CPU: barriers, early returns, shared memory. Each
+ * kernel is compared with plain C. */
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/cu.h"
+
+Suite *suite_fiber(void);
+
+static gp_cpu_entry sum, early, place, flip, votes, leave, deep;
+static gp_cpu_runner *runner;
+
+/* Compiled once, before the tests fork. */
+static void compile_all(void)
+{
+    cu_open();
+    sum = cu_compile("sum", CU_PARAMS("const int *", "int *", "int *", "int"),
+        "extern \"C\" __global__ void sum(const int *in, int *out, int *total, int n)\n"
+        "{\n"
+        "    __shared__ int s[256];\n"
+        "    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;\n"
+        "    s[t] = i < n ? in[i] : 0;\n"
+        "    __syncthreads();\n"
+        "    for (int k = 128; k; k /= 2) {\n"
+        "        if (t < k) s[t] += s[t + k];\n"
+        "        __syncthreads();\n"
+        "    }\n"
+        "    if (t == 0) { out[blockIdx.x] = s[0]; atomicAdd(total, s[0]); }\n"
+        "}\n", 0);
+    /* Threads beyond n return before the barrier; the rest see their neighbour. */
+    early = cu_compile("early", CU_PARAMS("const int *", "int *", "int"),
+        "extern \"C\" __global__ void early(const int *in, int *out, int n)\n"
+        "{\n"
+        "    __shared__ int s[64];\n"
+        "    int t = threadIdx.x, i = blockIdx.x * 64 + t;\n"
+        "    if (t % 3 == 1 || i >= n) return;\n"
+        "    s[t] = in[i];\n"
+        "    __syncthreads();\n"
+        "    int j = t % 3 == 0 && t >= 1 ? t - 1 : t;\n"
+        "    out[i] = s[j];\n"
+        "}\n", 0);
+    place = cu_compile("place", CU_PARAMS("int *"),
+        "extern \"C\" __global__ void __launch_bounds__(24) place(int *out)\n"
+        "{\n"
+        "    __shared__ int first;\n"
+        "    int t = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;\n"
+        "    int b = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;\n"
+        "    int size = blockDim.x * blockDim.y * blockDim.z;\n"
+        "    if (t == size - 1) first = b * size;\n"
+        "    __syncthreads();\n"
+        "    int x = threadIdx.x, y = threadIdx.y, z = threadIdx.z;\n"
+        "    __syncthreads();\n"
+        "    out[first + t] = x + 10 * y + 100 * z + 1000 * b + (threadIdx.x != x);\n"
+        "}\n", 0);
+    flip = cu_compile("flip", CU_PARAMS("const unsigned char *", "unsigned char *"),
+        "extern \"C\" __global__ void flip(const unsigned char *in, unsigned char *out)\n"
+        "{\n"
+        "    extern __shared__ __align__(16) unsigned char turn[];\n"
+        "    int t = threadIdx.x, n = blockDim.x, at = blockIdx.x * n;\n"
+        "    turn[t] = in[at + t];\n"
+        "    __syncthreads();\n"
+        "    out[at + t] = turn[n - 1 - t];\n"
+        "}\n", 1024);
+    votes = cu_compile("votes", CU_PARAMS("int *"),
+        "extern \"C\" __global__ void votes(int *out)\n"
+        "{\n"
+        "    int t = threadIdx.x, r = 0;\n"
+        "    for (int k = 1; k < 5; k++) {\n"
+        "        r += k * __syncthreads_count(t % k == 0);\n"
+        "        r += 1000 * __syncthreads_or(t == k);\n"
+        "        r += 10000 * __syncthreads_and(t < 29 + k);\n"
+        "    }\n"
+        "    out[t] = r;\n"
+        "}\n", 0);
+    /* Thread t waits t times, then goes. */
+    leave = cu_compile("leave", CU_PARAMS("int *"),
+        "extern \"C\" __global__ void leave(int *out)\n"
+        "{\n"
+        "    __shared__ int turn;\n"
+        "    int t = threadIdx.x;\n"
+        "    if (t == 0) turn = 0;\n"
+        "    for (int k = 0; k < t; k++) {\n"
+        "        __syncthreads();\n"
+        "        if (t == blockDim.x - 1) turn++;\n"
+        "        __syncthreads();\n"
+        "    }\n"
+        "    out[t] = turn;\n"
+        "}\n", 0);
+    deep = cu_compile("deep", CU_PARAMS("long long *"),
+        "extern \"C\" __global__ void deep(long long *out)\n"
+        "{\n"
+        "    volatile int mine[16 * 1024];\n"
+        "    for (int i = 0; i < 16 * 1024; i++) mine[i] = i * (int)threadIdx.x;\n"
+        "    __syncthreads();\n"
+        "    long long s = 0;\n"
+        "    for (int i = 0; i < 16 * 1024; i++) s += mine[i];\n"
+        "    out[threadIdx.x] = s;\n"
+        "}\n", 0);
+}
+
+static void setup(void)
+{
+    runner = gp_cpu_runner_create();
+    ck_assert_ptr_nonnull(runner);
+}
+
+static void teardown(void)
+{
+    gp_cpu_runner_destroy(runner);
+}
+
+enum { BLOCKS = 1200 };
+
+static void check_sum(gp_cpu_runner *r, int blocks)
+{
+    int n = blocks * 256 - 77, *in = malloc((size_t)n * sizeof *in), out[BLOCKS];
+    int total = 0, want = 0;
+    int *po = out, *pt = &total;
+    unsigned seed = 1;
+    for (int i = 0; i < n; i++)
+        in[i] = (int)((seed = seed * 1664525 + 1013904223) >> 20);
+    ck_assert(gp_cpu_grid(r, &sum, (gp_dim3){ (unsigned)blocks, 1, 1 }, (gp_dim3){ 256, 1, 1 }, 0,
+                          (void *const[]){ &in, &po, &pt, &n }));
+    for (int b = 0; b < blocks; b++) {
+        int s = 0;
+        for (int i = b * 256; i < n && i < (b + 1) * 256; i++)
+            s += in[i];
+        ck_assert_int_eq(out[b], s);
+        want += s;
+    }
+    ck_assert_int_eq(total, want);
+    free(in);
+}
+
+START_TEST(block_sums)
+{
+    check_sum(runner, BLOCKS);
+}
+END_TEST
+
+START_TEST(early_returns)
+{
+    int in[640], out[640], n = 600, *pi = in, *po = out;
+    for (int i = 0; i < 640; i++)
+        in[i] = i * i, out[i] = -1;
+    ck_assert(gp_cpu_grid(runner, &early, (gp_dim3){ 10, 1, 1 }, (gp_dim3){ 64, 1, 1 }, 0,
+                          (void *const[]){ &pi, &po, &n }));
+    for (int i = 0; i < 640; i++) {
+        int t = i % 64, j = t % 3 == 0 && t >= 1 ? i - 1 : i;
+        ck_assert_int_eq(out[i], t % 3 == 1 || i >= n ? -1 : j * j);
+    }
+}
+END_TEST
+
+START_TEST(three_axes)
+{
+    int out[12 * 24], *po = out;
+    ck_assert(gp_cpu_grid(runner, &place, (gp_dim3){ 3, 2, 2 }, (gp_dim3){ 4, 3, 2 }, 0,
+                          (void *const[]){ &po }));
+    for (int i = 0; i < 12 * 24; i++) {
+        int t = i % 24;
+        ck_assert_int_eq(out[i], t % 4 + 10 * (t / 4 % 3) + 100 * (t / 12) + 1000 * (i / 24));
+    }
+}
+END_TEST
+
+START_TEST(dynamic_shared)
+{
+    static const unsigned size[] = { 1, 7, 256, 1024 };
+    unsigned char in[4096], out[4096], *pi = in, *po = out;
+    for (int i = 0; i < 4096; i++)
+        in[i] = (unsigned char)(i * 31);
+    for (size_t k = 0; k < sizeof size / sizeof *size; k++) {
+        unsigned n = size[k];
+        ck_assert(gp_cpu_grid(runner, &flip, (gp_dim3){ 4, 1, 1 }, (gp_dim3){ n, 1, 1 }, n,
+                              (void *const[]){ &pi, &po }));
+        for (unsigned i = 0; i < 4 * n; i++)
+            ck_assert_int_eq(out[i], in[i / n * n + n - 1 - i % n]);
+    }
+}
+END_TEST
+
+START_TEST(counting_barriers)
+{
+    int out[32], *po = out, want = 0;
+    ck_assert(gp_cpu_grid(runner, &votes, (gp_dim3){ 1, 1, 1 }, (gp_dim3){ 32, 1, 1 }, 0,
+                          (void *const[]){ &po }));
+    for (int k = 1; k < 5; k++)
+        want += k * (31 / k + 1) + 1000 + 10000 * (31 < 29 + k);
+    for (int t = 0; t < 32; t++)
+        ck_assert_int_eq(out[t], want);
+}
+END_TEST
+
+START_TEST(leaving_between_barriers)
+{
+    int out[100], *po = out;
+    ck_assert(gp_cpu_grid(runner, &leave, (gp_dim3){ 5, 1, 1 }, (gp_dim3){ 100, 1, 1 }, 0,
+                          (void *const[]){ &po }));
+    for (int t = 0; t < 100; t++)
+        ck_assert_int_eq(out[t], t);
+}
+END_TEST
+
+START_TEST(large_frames)
+{
+    long long out[40], *po = out;
+    ck_assert(gp_cpu_grid(runner, &deep, (gp_dim3){ 2, 1, 1 }, (gp_dim3){ 40, 1, 1 }, 0,
+                          (void *const[]){ &po }));
+    for (int t = 0; t < 40; t++)
+        ck_assert_int_eq(out[t], 8192LL * 16383 * t);
+}
+END_TEST
+
+/* One runner, kernels with few and many fibers in turn. */
+START_TEST(one_runner_many_kernels)
+{
+    for (int i = 0; i < 3; i++) {
+        early_returns_fn(0);
+        three_axes_fn(0);
+        dynamic_shared_fn(0);
+        leaving_between_barriers_fn(0);
+    }
+}
+END_TEST
+
+static void *thread(void *arg)
+{
+    gp_cpu_runner *r = gp_cpu_runner_create();
+    (void)arg;
+    for (int i = 0; i < 3; i++)
+        check_sum(r, 50);
+    gp_cpu_runner_destroy(r);
+    return NULL;
+}
+
+/* Shared memory and the state of a block are each thread's own. */
+START_TEST(runners_in_threads)
+{
+    pthread_t t[4];
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&t[i], NULL, thread, NULL), 0);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_join(t[i], NULL), 0);
+}
+END_TEST
+
+Suite *suite_fiber(void)
+{
+    Suite *s = suite_create("fiber");
+    TCase *tc = tcase_create("grids");
+    tcase_add_unchecked_fixture(tc, compile_all, cu_close);
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, block_sums);
+    tcase_add_test(tc, early_returns);
+    tcase_add_test(tc, three_axes);
+    tcase_add_test(tc, dynamic_shared);
+    tcase_add_test(tc, counting_barriers);
+    tcase_add_test(tc, leaving_between_barriers);
+    tcase_add_test(tc, large_frames);
+    tcase_add_test(tc, one_runner_many_kernels);
+    tcase_add_test(tc, runners_in_threads);
+    suite_add_tcase(s, tc);
+    return s;
+}
