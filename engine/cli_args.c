@@ -20,12 +20,12 @@ static const struct option {
 #define F(f) FLAG, GP_OFF(gp_args, f, bool), NULL
 #define C(f, choices) CHOICE, GP_OFF(gp_args, f, int), choices
     { "set", 0, "PATH=VALUE", COMPILES, SET, 0, NULL,
-      "change a value, like streams=4, vars.dir=x, stages.clean.workers=2" },
+      "change a value: streams=4, vars.dir=x, stages.blur.sigma=2" },
     { "device", 0, "DEVICE", COMPILES, DEVICE, 0, NULL,
       "auto, cpu, cuda or cuda:N; the same as --set device=..." },
     { "poison", 0, NULL, GP_VERB_RUN, F(poison), "fill every slot with a pattern before each use" },
     { "isolate", 0, NULL, GP_VERB_RUN, F(isolate),
-      "one frame at a time, a wait after every stage: finds the stage that faults" },
+      "one frame at a time: finds the stage that faults" },
     { "progress", 0, "HOW", GP_VERB_RUN, C(progress, "auto|bar|plain|json|none"),
       "auto (a bar on a terminal), bar, plain, json or none, on stderr" },
     { "form", 0, "FORM", GP_VERB_PLAN, C(form, "plan|graph|spec"),

@@ -13,22 +13,30 @@ static bool want_color(void)
     return isatty(STDERR_FILENO) && !(no && *no);
 }
 
+/* The --set that an error is at (see gp_spec_set), NULL: it is elsewhere. */
+static const char *find_set(const gp_args *args, const char *file)
+{
+    for (int i = 0; file && i < args->nset; i++)
+        if (file == args->set[i])
+            return file;
+    return NULL;
+}
+
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
 {
     bool color = want_color();
     for (int i = 0; i < errs->n; i++) {
         gp_err e = errs->e[i];
+        const char *set = find_set(args, e.at.file);
         char name[300];
         if (e.code == GP_E_WARN && args->quiet)
             continue;
-        for (int k = 0; k < args->nset; k++)           /* see gp_spec_set */
-            if (e.at.file == args->set[k]) {
-                if (args->set[k] == args->device)
-                    snprintf(name, sizeof name, "--device %s", strchr(args->device, '=') + 1);
-                else
-                    snprintf(name, sizeof name, "--set %s", args->set[k]);
-                e.at = (gp_loc){ .file = name };
-            }
+        if (set) {
+            bool device = set == args->device;
+            snprintf(name, sizeof name, "--%s %s", device ? "device" : "set",
+                     device ? strchr(set, '=') + 1 : set);
+            e.at = (gp_loc){ .file = name };
+        }
         gp_err_print(stderr, &e, l ? l->file : NULL, l ? l->text : NULL, l ? l->len : 0, color);
     }
     if (errs->dropped)
@@ -132,6 +140,9 @@ bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_regis
                          .nset = args->nset, .lenient = args->verb == GP_VERB_CHECK };
     set_machine(&config.machine, l, args, registry);
     l->pipeline = gp_compile(l->text, l->len, l->file, &config, errs);
+    for (int i = 0; i < errs->n; i++)          /* what --set says is of the command line */
+        if (errs->e[i].code == GP_E_SPEC && find_set(args, errs->e[i].at.file))
+            errs->e[i].code = GP_E_USAGE;
     return l->pipeline != NULL;
 }
 

@@ -41,7 +41,8 @@ static uint64_t frames_out(const gp_pipeline *p)
     return n;
 }
 
-static void print_json(const gp_pipeline *p, double s)
+/* Frames that are in flight count as cancelled in an account until they are out. */
+static void print_json(const gp_pipeline *p, double s, bool ended)
 {
     gp_account a[SOURCES];
     gp_stage_status st[STAGES];
@@ -51,8 +52,8 @@ static void print_json(const gp_pipeline *p, double s)
         fprintf(stderr, "%s{\"name\": ", i ? ", " : "");
         gp_json_text(stderr, a[i].source);
         fprintf(stderr, ", \"in\": %" PRIu64 ", \"out\": %" PRIu64 ", \"dropped\": %" PRIu64
-                ", \"failed\": %" PRIu64 ", \"cancelled\": %" PRIu64 "}", a[i].in, a[i].out,
-                a[i].dropped, a[i].failed, a[i].cancelled);
+                ", \"failed\": %" PRIu64 ", \"%s\": %" PRIu64 "}", a[i].in, a[i].out,
+                a[i].dropped, a[i].failed, ended ? "cancelled" : "in_flight", a[i].cancelled);
     }
     fprintf(stderr, "], \"stages\": [");
     for (int i = 0; i < m && i < STAGES; i++) {
@@ -68,7 +69,7 @@ static void print_line(gp_meter *m)
 {
     double s = since(&m->start);
     if (m->how == GP_PROGRESS_JSON) {
-        print_json(m->pipeline, s);
+        print_json(m->pipeline, s, false);
         return;
     }
     uint64_t frames = frames_out(m->pipeline);
@@ -134,7 +135,7 @@ void gp_meter_stop(gp_meter *m)
     if (m->how == GP_PROGRESS_BAR)
         fprintf(stderr, "\r\033[K");
     else if (m->how == GP_PROGRESS_JSON)
-        print_json(m->pipeline, since(&m->start));
+        print_json(m->pipeline, since(&m->start), true);
     pthread_cond_destroy(&m->wake);
     pthread_mutex_destroy(&m->lock);
     free(m);

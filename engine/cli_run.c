@@ -12,8 +12,16 @@
 static struct {
     gp_pipeline *pipeline;             /* set before the handler is */
     atomic_int level, signal;
+    _Atomic double last;               /* time of the last signal */
     bool quiet;
 } running;
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 static void say(const char *line)
 {
@@ -21,8 +29,14 @@ static void say(const char *line)
     (void)ignored;
 }
 
+/* Two signals at the same moment are one: timeout(1) sends its signal to the
+ * command and to its group. */
 static void on_signal(int signal)
 {
+    const double moment = 0.05;
+    double now = seconds();
+    if (now - atomic_exchange(&running.last, now) < moment)
+        return;
     int level = atomic_fetch_add(&running.level, 1) + 1;
     atomic_store(&running.signal, signal);
     if (level > 2)
@@ -53,21 +67,16 @@ static void ignore_signals(void)
 static void print_device(const gp_args *args, const gp_pipeline *p)
 {
     const gp_graph *g = gp_pipeline_graph(p);
-    bool automatic = g->device_why && !strncmp(g->device_why, "auto", 4);
+    bool automatic = !strncmp(g->device_why, "auto", 4);
     if (args->quiet || !gp_pipeline_plan(p)->nsegments || !(automatic || args->verbose))
         return;
     char name[32] = "cpu";
     if (g->device >= 0)
         snprintf(name, sizeof name, "cuda:%d", g->device);
-    fprintf(stderr, "gpipe: device: %s%s%s%s\n", name, g->device_why ? " (" : "",
-            g->device_why ? g->device_why : "", g->device_why ? ")" : "");
-}
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    if (automatic)
+        fprintf(stderr, "gpipe: device: %s (%s)\n", name, g->device_why);
+    else
+        fprintf(stderr, "gpipe: device: %s\n", g->device_why);
 }
 
 static int exit_code(gp_outcome outcome, const gp_errs *errs)

@@ -55,16 +55,29 @@ static void print_ports(const char *side, const gp_port *p, bool inputs)
     }
 }
 
+/* ", 1 to 10", ", at least 0"; limits that nobody reaches are left out. */
+static void print_range(const gp_opt *o)
+{
+    const double far = 1e15;
+    double scale = o->type == GP_OPT_TIME ? 1e-9 : 1;
+    const char *unit = o->type == GP_OPT_TIME ? "s" : "";
+    if (o->min >= o->max)
+        return;
+    if (o->min > -far && o->max < far)
+        printf(", %.15g%s to %.15g%s", o->min * scale, unit, o->max * scale, unit);
+    else if (o->min > -far)
+        printf(", at least %.15g%s", o->min * scale, unit);
+    else if (o->max < far)
+        printf(", at most %.15g%s", o->max * scale, unit);
+}
+
 static void print_option(const gp_opt *o)
 {
     printf("  %-12s  %s\n  %-12s    %s", o->name, o->help, "",
            o->type == GP_OPT_ENUM ? o->choices : opt_types[o->type]);
     if (o->unit)
         printf(" [%s]", o->unit);
-    if (o->min < o->max && o->type == GP_OPT_TIME)
-        printf(", %gs to %gs", o->min / 1e9, o->max / 1e9);
-    else if (o->min < o->max)
-        printf(", %.15g to %.15g", o->min, o->max);
+    print_range(o);
     if (o->required)
         printf(", required");
     else if (o->def && *o->def)
@@ -197,8 +210,9 @@ int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *err
         gp_near near = GP_NEAR(name);
         for (int i = 0; (k = gp_kind_at(registry, i)); i++)
             gp_near_try(&near, k->name);
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no stage '%s'%s; 'gpipe stages' lists them",
-                name, gp_near_text(&near));
+        const char *did = gp_near_text(&near);
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no stage '%s'%s", name,
+                *did ? did : "; 'gpipe stages' lists them");
         return 2;
     }
     if (args->json) {

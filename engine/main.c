@@ -40,8 +40,9 @@ static const verb *find_verb(const char *name, gp_errs *errs)
             return v;
         gp_near_try(&near, v->name);
     }
-    gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no verb '%s'%s; 'gpipe help' lists them", name,
-            gp_near_text(&near));
+    const char *did = gp_near_text(&near);
+    gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no verb '%s'%s", name,
+            *did ? did : "; 'gpipe help' lists them");
     return NULL;
 }
 
