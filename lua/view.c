@@ -40,6 +40,17 @@ void gp_lua_view_alive(lua_State *L, gp_lua_view *v)
         look_for_cancel(L, v->guard);
 }
 
+/* "nil", "a string": what stands at `idx`. */
+static const char *kind_of(lua_State *L, int idx)
+{
+    if (lua_isnoneornil(L, idx))
+        return "nil";
+    lua_pushstring(L, "a ");
+    lua_pushstring(L, luaL_typename(L, idx));
+    lua_concat(L, 2);
+    return lua_tostring(L, -1);
+}
+
 gp_lua_view *gp_lua_view_arg(lua_State *L, int arg)
 {
     gp_lua_view *v = lua_touserdata(L, arg);
@@ -49,7 +60,7 @@ gp_lua_view *gp_lua_view_arg(lua_State *L, int arg)
         lua_pop(L, 1);
     }
     if (!same)
-        gp_lua_fail(L, "expected a view, not a %s%s", luaL_typename(L, arg),
+        gp_lua_fail(L, "expected a view, not %s%s", kind_of(L, arg),
                    arg == 1 ? "; a method is called with a colon, 'v:sum()'" : "");
     gp_lua_view_alive(L, v);
     return v;
@@ -108,8 +119,8 @@ int gp_lua_push_element(lua_State *L, const gp_lua_view *v, int64_t i)
 static double want_number(lua_State *L, const gp_lua_view *v, int idx)
 {
     if (lua_type(L, idx) != LUA_TNUMBER)
-        gp_lua_fail(L, "'%s' holds %s: it takes a number, not a %s", v->name,
-                   gp_dtype_name(v->type.dtype), luaL_typename(L, idx));
+        gp_lua_fail(L, "'%s' holds %s: it takes a number, not %s", v->name,
+                    gp_dtype_name(v->type.dtype), kind_of(L, idx));
     return lua_tonumber(L, idx);
 }
 
@@ -119,8 +130,8 @@ static int64_t want_int(lua_State *L, const gp_lua_view *v, int idx, int64_t lo,
     want_number(L, v, idx);
     if (!gp_lua_toint(L, idx, &i))
         gp_lua_fail(L, "%s is no whole number that fits '%s', which holds %s: round it first "
-                   "(gpipe.round)", luaL_tolstring(L, idx, NULL), v->name,
-                   gp_dtype_name(v->type.dtype));
+                    "(gpipe.round)", luaL_tolstring(L, idx, NULL), v->name,
+                    gp_dtype_name(v->type.dtype));
     if (i < lo || i > hi)
         gp_lua_fail(L, "%" PRId64 " does not fit '%s', which holds %s (%" PRId64 "..%" PRId64
                     "): clamp it first (gpipe.clamp)", i, v->name, gp_dtype_name(v->type.dtype),
@@ -131,7 +142,8 @@ static int64_t want_int(lua_State *L, const gp_lua_view *v, int idx, int64_t lo,
 static uint64_t want_u64(lua_State *L, const gp_lua_view *v, int idx)
 {
     double d = want_number(L, v, idx);
-    if (d >= 0x1p63 && d < 0x1p64)
+    int64_t i;
+    if (d >= 0x1p63 && d < 0x1p64 && !gp_lua_toint(L, idx, &i))
         return (uint64_t)d;
     /* in Lua 5.4 a negative integer is the bits of a large u64 */
     int64_t lo = LUA_VERSION_NUM >= 503 ? INT64_MIN : 0;

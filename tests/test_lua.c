@@ -1,0 +1,705 @@
+/* test_lua.c - the Lua stage: compiled as a pipeline would, then driven by hand,
+ * frame by frame, on memory of the test's own. */
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "gpipe.h"
+#include "pipe.h"
+#include "run.h"
+
+Suite *suite_lua(void);
+
+/* ---- a stage by hand ------------------------------------------------- */
+
+enum { PORTS = 2, CREW = 4 };
+
+typedef struct rig {
+    const char *dir;
+    gp_arena arena;
+    gp_registry *registry;
+    const gp_graph *graph;
+    const gp_stage *stage;
+    gp_errs errs;
+    void *state;
+    gp_type in_type[PORTS], out_type[PORTS];
+    gp_run run;
+    gp_threadrt thread;            /* what gp_cancelled looks at */
+} rig;
+
+static bool as_declared(gp_shape *s)
+{
+    (void)s;
+    return true;
+}
+
+static bool nothing(gp_call *c, gp_frame *f, int n)
+{
+    (void)c, (void)f, (void)n;
+    return true;
+}
+
+static const gp_port any[] = { { "*", GP_ACCEPT_ANY, true, "anything" }, { 0 } };
+static const gp_kind give = { GP_KIND("give"), .help = "frames as declared", .out = any,
+                              .shape = as_declared, .run = nothing };
+static const gp_kind take = { GP_KIND("take"), .help = "takes anything", .in = any,
+                              .shape = as_declared, .run = nothing };
+
+static const char *env(const void *arg, const char *name)
+{
+    (void)arg;
+    return strcmp(name, "LUA_TEST") ? NULL : "a word";
+}
+
+/* Text -> graph; the stage under test is named 'it'. */
+static bool rig_resolve(rig *r, const char *yaml)
+{
+    char file[400];
+    gp_machine machine;
+    gp_env e = { env, NULL };
+    gp_probe probe = { .arena = &r->arena };
+    snprintf(file, sizeof file, "%s/test.yaml", r->dir);
+    r->registry = gp_registry_create();
+    ck_assert(gp_register_builtin(r->registry, &r->errs) && gp_register(r->registry, &give, &r->errs)
+              && gp_register(r->registry, &take, &r->errs));
+    gp_machine_fixed(&machine, 0);
+    gp_spec *spec = gp_parse(&r->arena, yaml, strlen(yaml), gp_strdup(&r->arena, file), &r->errs);
+    for (int i = 0; spec && i < 4 && !r->graph && !r->errs.failed; i++) {
+        r->graph = gp_resolve(&r->arena, spec, r->registry, &e, &machine, &probe, &r->errs);
+        gp_probe_look(&probe);
+    }
+    for (int i = 0; r->graph && i < r->graph->nstages; i++)
+        if (!strcmp(r->graph->stage[i].name, "it"))
+            r->stage = &r->graph->stage[i];
+    return r->stage != NULL;
+}
+
+static bool rig_open_state(rig *r)
+{
+    const gp_stage *st = r->stage;
+    gp_open o = { .opts = st->opts, .name = st->name, .at = st->at, .nin = st->nin,
+                  .nout = st->nout, .in = r->in_type, .out = r->out_type, .in_name = st->in_name,
+                  .out_name = st->out_name, .workers = st->workers, .errs = &r->errs };
+    for (int i = 0; i < st->nin; i++)
+        r->in_type[i] = r->graph->buffer[st->in[i]].type;
+    for (int i = 0; i < st->nout; i++)
+        r->out_type[i] = r->graph->buffer[st->out[i]].type;
+    r->thread.run = &r->run;
+    return st->kind->open(&o, &r->state);
+}
+
+/* `in` and `out` are declarations as in YAML, "{dtype: u8, shape: [4]}", NULL for
+ * none, two with "x2: " or "y2: " on a line of its own; `more` are further
+ * options; `script` is text, or the name of a file of tests/lua. */
+static rig *rig_make(const char *in, const char *out, const char *more, const char *script)
+{
+    rig *r = calloc(1, sizeof *r);
+    r->dir = pipe_dir();
+    char cwd[400];
+    const char *yaml = "vars: {gain: 2.5}\nbuffers:\n", *where = "it.lua";
+    if (strchr(script, ' '))
+        pipe_text(r->dir, where, script);
+    else
+        where = gp_format(&r->arena, "%s/tests/lua/%s", getcwd(cwd, sizeof cwd), script);
+    bool two = in && strstr(in, "x2:"), pair = out && strstr(out, "y2:");
+    if (in)
+        yaml = gp_format(&r->arena, "%s  x: %s\n", yaml, in);
+    if (out)
+        yaml = gp_format(&r->arena, "%s  y: %s\n", yaml, *out ? out : "{}");
+    yaml = gp_format(&r->arena, "%sstages:\n", yaml);
+    if (in)
+        yaml = gp_format(&r->arena, "%s  - {use: give, out: [x%s]}\n", yaml, two ? ", x2" : "");
+    yaml = gp_format(&r->arena, "%s  - {name: it, use: lua, script: '%s'", yaml, where);
+    if (in)
+        yaml = gp_format(&r->arena, "%s, in: {x: x%s}", yaml, two ? ", x2: x2" : "");
+    if (out)
+        yaml = gp_format(&r->arena, "%s, out: {y: y%s}", yaml, pair ? ", y2: y2" : "");
+    else
+        yaml = gp_format(&r->arena, "%s, out: []", yaml);
+    yaml = gp_format(&r->arena, "%s%s%s}\n", yaml, *more ? ", " : "", more);
+    if (out)
+        yaml = gp_format(&r->arena, "%s  - {use: take, in: [y%s]}\n", yaml, pair ? ", y2" : "");
+    rig_resolve(r, yaml);
+    return r;
+}
+
+static void rig_free(rig *r)
+{
+    if (r->stage)
+        r->stage->kind->close(r->state);
+    gp_registry_destroy(r->registry);
+    gp_arena_free(&r->arena);
+    pipe_dir_remove(r->dir);
+    free(r);
+}
+
+static const char *first_error(const gp_errs *errs)
+{
+    return errs->n ? errs->e[0].msg : "no error";
+}
+
+static rig *rig_opened(const char *in, const char *out, const char *more, const char *script)
+{
+    rig *r = rig_make(in, out, more, script);
+    ck_assert_msg(r->stage != NULL, "%s", first_error(&r->errs));
+    ck_assert_msg(rig_open_state(r), "%s", first_error(&r->errs));
+    return r;
+}
+
+/* ---- one frame ------------------------------------------------------- */
+
+typedef struct frame {
+    gp_frame f;
+    gp_view in[PORTS], out[PORTS];
+} frame;
+
+/* Memory of exactly a frame's size, so that the sanitizer sees a byte too many;
+ * input element i is i + 1, c64: (i + 1, -(i + 1)); i - 20 or i for ops.lua. */
+static void fill(gp_view *v, double first)
+{
+    size_t n = (size_t)gp_count(&v->type);
+    static const int halves[] = { 0, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800,
+                                  0x4880, 0x4900, 0x4980, 0x4a00 };
+    for (size_t i = 0; i < n; i++) {
+        double x = (double)i + first;
+        void *p = v->data;
+        switch (v->type.dtype) {
+#define X(NAME, name, ctype, bytes) case GP_##NAME: ((ctype *)p)[i] = (ctype)x; break;
+        X(U8, u8, uint8_t, 1) X(I8, i8, int8_t, 1) X(U16, u16, uint16_t, 2)
+        X(I16, i16, int16_t, 2) X(U32, u32, uint32_t, 4) X(I32, i32, int32_t, 4)
+        X(U64, u64, uint64_t, 8) X(I64, i64, int64_t, 8) X(F32, f32, float, 4)
+        X(F64, f64, double, 8)
+#undef X
+        case GP_F16: ((uint16_t *)p)[i] = (uint16_t)halves[(i + 1) % 13]; break;
+        case GP_C64: ((gp_c64 *)p)[i] = (gp_c64){ (float)x, (float)-x }; break;
+        default: ck_abort();
+        }
+    }
+}
+
+static frame *frame_new(rig *r, uint64_t index, int64_t valid)
+{
+    frame *f = calloc(1, sizeof *f);
+    f->f = (gp_frame){ .index = index, .time_ns = 1500000000, .name = "photo", .in = f->in,
+                       .out = f->out };
+    for (int i = 0; i < r->stage->nin; i++) {
+        gp_view *v = &f->in[i];
+        v->type = r->in_type[i], v->rows = v->type.dim[0];
+        v->data = malloc(gp_bytes(&v->type));
+        fill(v, 1);
+        if (valid >= 0)
+            v->type.dim[0] = valid;
+    }
+    gp_type out[PORTS], in[PORTS] = { f->in[0].type, f->in[1].type };
+    memcpy(out, r->out_type, sizeof out);
+    if (valid >= 0 && r->stage->nout)
+        ck_assert(gp_partial_shape(r->graph, r->stage, in, out, &r->errs));
+    for (int i = 0; i < r->stage->nout; i++) {
+        gp_view *v = &f->out[i];
+        v->type = out[i], v->rows = r->out_type[i].dim[0];
+        v->data = malloc(gp_bytes(&r->out_type[i]));
+        memset(v->data, 0xa5, gp_bytes(&r->out_type[i]));
+    }
+    return f;
+}
+
+static void frame_free(frame *f)
+{
+    for (int i = 0; i < PORTS; i++) {
+        free(f->in[i].data);
+        free(f->out[i].data);
+    }
+    free(f);
+}
+
+static gp_status do_frame(rig *r, int worker, frame *f, gp_errs *errs)
+{
+    gp_call c = { .opts = r->stage->opts, .state = r->state, .worker = worker,
+                  .name = r->stage->name, .at = r->stage->at, .errs = errs, .ctx = &r->thread };
+    ck_assert(r->stage->kind->run(&c, &f->f, 1));
+    return f->f.status;
+}
+
+/* Runs frames 0 .. n - 1, or until one is not whole; its status. */
+static gp_status do_frames(rig *r, uint64_t first, int n)
+{
+    gp_status s = GP_OK;
+    for (int i = 0; i < n && s == GP_OK; i++) {
+        frame *f = frame_new(r, first + (uint64_t)i, -1);
+        s = do_frame(r, 0, f, &r->errs);
+        frame_free(f);
+    }
+    return s;
+}
+
+/* ---- views and bulk operations, in Lua -------------------------------- */
+
+START_TEST(elements)
+{
+    gp_dtype t = (gp_dtype)_i;
+    char decl[80];
+    snprintf(decl, sizeof decl, "{dtype: %s, shape: [4, 3]}", gp_dtype_name(t));
+    rig *r = rig_opened(decl, "", "", "elements.lua");
+    ck_assert_msg(do_frames(r, 0, 3) == GP_OK, "%s: %s", gp_dtype_name(t), first_error(&r->errs));
+    rig_free(r);
+}
+END_TEST
+
+START_TEST(ops)
+{
+    gp_dtype t = (gp_dtype)_i;
+    for (int to = GP_U8; to < GP_C64; to++) {
+        char decl[80], more[80];
+        bool sign = t != GP_U8 && t != GP_U16 && t != GP_U32 && t != GP_U64;
+        snprintf(decl, sizeof decl, "{dtype: %s, shape: [143]}", gp_dtype_name(t));
+        snprintf(more, sizeof more, "params: {to: %s}", gp_dtype_name((gp_dtype)to));
+        rig *r = rig_opened(decl, NULL, more, "ops.lua");
+        frame *f = frame_new(r, 0, -1);
+        if (t != GP_F16)
+            fill(&f->in[0], sign ? -20 : 0);
+        gp_status s = do_frame(r, 0, f, &r->errs);
+        ck_assert_msg(s == GP_OK, "%s to %s: %s", gp_dtype_name(t), gp_dtype_name((gp_dtype)to),
+                      first_error(&r->errs));
+        frame_free(f);
+        rig_free(r);
+    }
+}
+END_TEST
+
+START_TEST(bytes)
+{
+    rig *r = rig_opened("{dtype: u8, shape: [8]}", "{dtype: u8, shape: [100]}", "", "bytes.lua");
+    ck_assert_msg(do_frames(r, 0, 2) == GP_OK, "%s", first_error(&r->errs));
+    rig_free(r);
+}
+END_TEST
+
+/* ---- what fails, and how --------------------------------------------- */
+
+#define X16 "{dtype: u8, shape: [16]}"
+
+static const struct bad {
+    const char *in, *out, *more, *script;
+    uint64_t first;
+    int frames;                    /* 0: open() fails; -1: it does not compile */
+    const char *error;             /* this is in the message ... */
+    int line;                      /* ... at this line of the script, 0: none */
+} bads[] = {
+    { X16, "", "", "function process(f, x, y)\n  y[1] = x[17]\nend", 1000, 1,
+      "stage 'it', frame 1000: index 17 is outside 1..16 of 'x'\n  it.lua:2: in function <it.lua:1>", 2 },
+    { X16, "", "", "local function inner(y)\n  local q\n  return q.x\nend\n"
+      "function outer(y) inner(y) return 1 end\nfunction process(f, x, y)\n  outer(y)\nend", 7, 1,
+      "\n  it.lua:3: in function 'inner'\n  it.lua:5: in function 'outer'\n  it.lua:7: in function", 3 },
+    { X16, "", "", "function process(f, x, y)\n\n  error('my own')\nend", 0, 1, "frame 0: my own\n", 3 },
+    { X16, "", "", "function process(f, x, y) error({}) end", 0, 1, "frame 0: table: 0x", 1 },
+    { X16, "", "", "function process(f, x, y) error(setmetatable({}, {__tostring = function() "
+      "return 'told' end})) end", 0, 1, "frame 0: told", 1 },
+    { X16, "", "", "function process(f, x, y) error() end", 0, 1, "frame 0: nil", 1 },
+    { X16, "", "", "function process(f, x, y) x[1] = 1 end", 0, 1, "'x' is an input, inputs are read-only", 1 },
+    { X16, "", "", "function process(f, x, y) y[1] = 256 end", 0, 1, "256 does not fit 'y', which holds u8 (0..255)", 1 },
+    { X16, "", "", "function process(f, x, y) y.valid = 17 end", 0, 1, "rows 17 is outside 0..16", 1 },
+    { X16, "", "", "function process(f, x, y) f.valid = -1 end", 0, 1, "rows -1 is outside 0..16", 1 },
+    { X16, "", "", "function process(f, x, y) f.time = 1 end", 0, 1, "only a source tells the time", 1 },
+    { X16, "", "", "function process(f, x, y) f.index = 1 end", 0, 1, "'index' of this frame cannot be set", 1 },
+    { X16, "", "", "function process(f, x, y) return f.idx end", 0, 1, "a frame has no 'idx': index, valid", 1 },
+    { X16, "", "", "function process(f, x, y) return 'dorp' end", 0, 1, "process returned 'dorp': it returns nothing, or \"drop\"", 0 },
+    { X16, "", "", "function process(f, x, y) return false end", 0, 1, "process returned a boolean", 0 },
+    { X16, "", "", "function process(f, x, y) return y end", 0, 1, "process returned a userdata", 0 },
+    { NULL, X16, "", "function produce(f, y) return 'more' end", 0, 1, "produce returned 'more': it returns nothing, \"drop\", or false to end", 0 },
+    { X16, "", "", "function process(f, x, y) for i = 1, 17 do y[i] = 0 end end", 0, 1, "index 17 is outside 1..16 of 'y'", 1 },
+    { X16, "", "", "function process(f, x, y) y:print('123456789012345') y:print('') end", 0, 1,
+      "the text does not fit 'y', which has 16 bytes: give that buffer a larger shape", 1 },
+    /* kept beyond the call */
+    { X16, "", "", "function process(f, x, y)\n  old = old or x\n  y[1] = old[1] end", 0, 2,
+      "frame 1: 'x' is used after its frame", 3 },
+    { X16, "", "", "function process(f, x, y)\n  old = old or x:slice(2)\n  y[1] = old:sum() end", 0, 40,
+      "frame 1: 'x' is used after its frame", 3 },
+    { X16, "", "", "function process(f, x, y)\n  if f.index == 0 then old = y end\n"
+      "  if f.index == 30 then old[1] = 1 end end", 0, 40, "frame 30: 'y' is used after", 3 },
+    { X16, "", "", "function process(f, x, y) if old then return #old end old = y end", 5, 2, "used after its frame", 1 },
+    /* open */
+    { X16, "", "", "function prozess(f, x, y) end", 0, 0, "the script has no function 'process(frame, x, y)'", 0 },
+    { X16, NULL, "", "function produce(f, y) end", 0, 0, "the script has no function 'process(frame, x)'", 0 },
+    { NULL, X16, "", "function process(f, y) end", 0, 0, "the script has no function 'produce(frame, y)'", 0 },
+    { X16, "", "", "process = 'go'\nlocal a", 0, 0, "'process' is a string: it is to be a function", 0 },
+    { X16, "", "", "local a = 1\nerror('at the top')\n", 0, 0, "stage 'it': at the top\n  it.lua:2: in the main chunk", 2 },
+    { X16, "", "", "function init(stage)\n  return stage.params.a.b\nend\nfunction process() end", 0, 0,
+      "stage 'it': attempt to index", 2 },
+    { X16, "", "", "require 'no.such'\nfunction process() end", 0, 0, "module 'no.such' not found", 1 },
+    { X16, "", "workers: 2", "stateless = true\nstateless = nil\nfunction process(f, x, y) end", 0, 0,
+      "'stateless' is not true once the script has run", 0 },
+    /* compile */
+    { X16, "", "", "function process(f, x, y)\n  y[1] == x[1]\nend", 0, -1, "stage 'it': ", 2 },
+    { X16, "", "", "function process(f, x, y)\n", 0, -1, "'end' expected", 2 },
+    { X16, "", "workers: 2", "function process(f, x, y) end", 0, -1, "say 'stateless = true' in", 0 },
+    { X16, "", "workers: 2", "-- stateless = true\nlocal stateless = true\nstateless = truely\n", 0, -1, "say 'stateless = true' in", 0 },
+    { X16, "", "params: [1]", "function process(f, x, y) end", 0, -1, "'params' is to be a map", 0 },
+    { X16, "", "params: {a: \"${no}\"}", "function process(f, x, y) end", 0, -1, "no", 0 },
+    { NULL, "{dtype: u8}", "", "function produce(f, y) end", 0, -1, "declare its dtype and shape under 'buffers'", 0 },
+    { X16, "", "", "gone.lua", 0, -1, "cannot read '", 0 },
+    { X16, "", "", "\x1bLua is binary", 0, -1, "compiled Lua", 0 },
+};
+
+START_TEST(bad)
+{
+    const struct bad *b = &bads[_i];
+    rig *r = rig_make(b->in, b->out, b->more, b->script);
+    bool compiled = r->stage != NULL, opened = false;
+    if (compiled && b->frames >= 0)
+        opened = rig_open_state(r);
+    gp_status s = opened ? do_frames(r, b->first, b->frames) : GP_OK;
+    const char *got = first_error(&r->errs);
+    ck_assert_msg(strstr(got, b->error) != NULL, "'%s'\ngives '%s'\nnot   '%s'", b->script, got, b->error);
+    ck_assert_msg(compiled == (b->frames >= 0) && opened == (b->frames > 0), "%s: %s", b->script, got);
+    ck_assert_int_eq(s, b->frames > 0 ? GP_FAILED : GP_OK);
+    const gp_loc *at = &r->errs.e[0].at;
+    if (b->line || b->frames >= 0) {
+        ck_assert_msg(at->line == b->line, "%s: at line %d, not %d", got, at->line, b->line);
+        ck_assert_msg(at->file && strstr(at->file, "/it.lua"), "%s: in %s", got, at->file);
+    }
+    rig_free(r);
+}
+END_TEST
+
+/* A frame that failed leaves the stage able to go on. */
+START_TEST(after_failure)
+{
+    rig *r = rig_opened(X16, "", "", "function process(f, x, y) if f.index == 1 then y() end y:copy(x) end");
+    for (uint64_t i = 0; i < 3; i++) {
+        frame *f = frame_new(r, i, -1);
+        ck_assert_int_eq(do_frame(r, 0, f, &r->errs), i == 1 ? GP_FAILED : GP_OK);
+        ck_assert_int_eq(((unsigned char *)f->out[0].data)[15], i == 1 ? 0xa5 : 16);
+        frame_free(f);
+    }
+    rig_free(r);
+}
+END_TEST
+
+/* ---- frames ---------------------------------------------------------- */
+
+#define SHORT "function process(f, x, y) "
+
+static const struct good {
+    const char *in, *out, *more, *script;
+    int64_t valid;                 /* rows of the input, -1: all */
+    gp_status status;
+    int64_t rows;                  /* of the output */
+    const char *text;              /* what it begins with, or NULL */
+} goods[] = {
+    { X16, "", "", SHORT "y:copy(x) end", -1, GP_OK, 16, "\1\2\3\4\5" },
+    { X16, "", "", SHORT "y:copy(x) end", 5, GP_OK, 5, "\1\2\3\4\5\xa5" },
+    { X16, "{dtype: u8, shape: [4]}", "", SHORT "assert(#x == 5) y:fill(#y) end", 5, GP_OK, 4, "\4\4\4\4" },
+    { X16, "{dtype: u8, shape: [4]}", "", SHORT "end", -1, GP_OK, 0, NULL },
+    { X16, "{dtype: u8, shape: [4]}", "", SHORT "f.valid = 3 assert(f.valid == 3 and #y == 3) end", -1, GP_OK, 3, NULL },
+    { X16, "{dtype: u8, shape: [4]}", "", SHORT "y.valid = 2 assert(f.valid == 16) end", -1, GP_OK, 2, NULL },
+    { X16, "{dtype: u8, shape: [4, 2]}", "", SHORT "end", -1, GP_OK, 4, NULL },
+    { X16, "{dtype: f32, shape: [4]}", "", SHORT "end", -1, GP_OK, 4, NULL },
+    { X16, "", "", SHORT "return 'drop' end", -1, GP_DROP, 0, NULL },
+    { X16, "{dtype: u8, shape: [99]}", "", SHORT "y:print('a', 1, true) y:print() y:print(nil) assert(#y == 14) end", -1,
+      GP_OK, 13 + 1, "a\t1\ttrue\n\nnil\n\xa5" },
+    { X16, "{dtype: u8, shape: [99]}", "", "local gpipe = require 'gpipe' " SHORT
+      "y:print(gpipe.json{t = f.time, i = f.index, n = f.name}) end", -1, GP_OK, 28, "{\"i\":0,\"n\":\"photo\",\"t\":1.5}\n" },
+    { NULL, X16, "", "function produce(f, y) y:fill(7) return true end", -1, GP_OK, 16, "\7\7" },
+    { NULL, X16, "", "function produce(f, y) y:fill(f.valid) f.valid = 3 end", -1, GP_OK, 3, "\x10\x10\x10\x10" },
+    { NULL, X16, "", "function produce(f, y) return false end", -1, GP_END, 0, NULL },
+    { NULL, X16, "", "function produce(f, y) f.time = 2.25 assert(f.time == 2.25) return 'drop' end", -1, GP_DROP, 0, NULL },
+    { X16, NULL, "", "function process(f, x, y) assert(y == nil and x:sum() == 136) end", -1, GP_OK, 0, NULL },
+    { X16 "\n  x2: {dtype: f32, shape: [2]}", X16 "\n  y2: {dtype: f64, shape: [3]}", "",
+      SHORT "y.y:copy(x.x) y.y2:fill(x.x2[2]) assert(y.y2[3] == 2) f.valid = 2 y.y.valid = 16 end", -1, GP_OK, 16, "\1\2" },
+    /* the table that init gets */
+    { X16, "", "params: {i: 8, f: 1.5, e: 1e3, s: '8', b: true, w: off, neg: -3, list: [1, a], map: {k: v}, "
+      "one: \"${env:LUA_TEST}\", num: \"${gain}\", sum: \"${gain}x\"}",
+      "function init(stage) local p = stage.params "
+      "assert(p.i == 8 and p.f == 1.5 and p.e == 1000 and p.s == '8' and p.b == true and p.w == 'off') "
+      "assert(p.neg == -3 and p.list[1] == 1 and p.list[2] == 'a' and p.map.k == 'v') "
+      "assert(p.one == 'a word' and p.num == 2.5 and p.sum == '2.5x') "
+      "assert(not math.type or math.type(p.i) == 'integer' and math.type(p.e) == 'float') "
+      "assert(stage.name == 'it' and stage.worker == 1 and stage.workers == 1) "
+      "assert(stage.inputs.x.dtype == 'u8' and stage.inputs.x.shape[1] == 16 and stage.outputs.y.dtype == 'u8') end "
+      SHORT "y:fill(9) end", -1, GP_OK, 16, "\t\t" },
+    { X16, "", "", "function init(stage) assert(next(stage.params) == nil) end " SHORT "y:fill(1) end", -1, GP_OK, 16, "\1" },
+    /* libraries; undeclared globals may be an error */
+    { X16, "", "", "#!/usr/bin/lua\nsetmetatable(_G, {__index = function(_, k) error('undeclared ' .. k, 2) end}) "
+      SHORT "io.write('') y:fill(3) end", -1, GP_OK, 16, "\3" },
+};
+
+START_TEST(good)
+{
+    const struct good *g = &goods[_i];
+    rig *r = rig_opened(g->in, g->out, g->more, g->script);
+    frame *f = frame_new(r, 0, g->valid);
+    gp_status s = do_frame(r, 0, f, &r->errs);
+    ck_assert_msg(s == g->status, "'%s' gives status %d: %s", g->script, s, first_error(&r->errs));
+    if (s == GP_OK && g->out)
+        ck_assert_msg(f->out[0].type.dim[0] == g->rows, "'%s' makes %lld rows", g->script,
+                      (long long)f->out[0].type.dim[0]);
+    if (g->text)
+        ck_assert_msg(!memcmp(f->out[0].data, g->text, strlen(g->text)), "'%s' makes '%.20s'",
+                      g->script, (const char *)f->out[0].data);
+    frame_free(f);
+    rig_free(r);
+}
+END_TEST
+
+/* ---- sources, finish, several workers --------------------------------- */
+
+START_TEST(source_ends)
+{
+    rig *r = rig_opened(NULL, X16, "", "local n = 0\nfunction produce(f, y)\n  if n == 3 then return false end\n"
+                        "  n = n + 1\n  f.time = 100 + n\n  y:fill(n)\nend");
+    for (uint64_t i = 0; i < 4; i++) {
+        frame *f = frame_new(r, i, -1);
+        ck_assert_int_eq(do_frame(r, 0, f, &r->errs), i == 3 ? GP_END : GP_OK);
+        if (i < 3) {
+            ck_assert_int_eq(f->f.time_ns, (101 + (int64_t)i) * 1000000000);
+            ck_assert_int_eq(*(unsigned char *)f->out[0].data, (int)i + 1);
+        }
+        frame_free(f);
+    }
+    rig_free(r);
+}
+END_TEST
+
+static bool call_finish(rig *r)
+{
+    gp_call c = { .opts = r->stage->opts, .state = r->state, .name = r->stage->name,
+                  .at = r->stage->at, .errs = &r->errs, .ctx = &r->thread };
+    return r->stage->kind->finish(&c);
+}
+
+/* finish() is called in every worker's state, and may fail. */
+START_TEST(finish)
+{
+    rig *r = rig_opened(X16, "", "workers: 3, params: {dir: '${env:LUA_TEST}'}",
+                        "stateless = true\nlocal seen = 0\nfunction process(f, x, y) seen = seen + 1 kept = x end\n"
+                        "function finish(stage)\n  if stage.worker == 3 then error(stage.params.dir .. seen) end\n"
+                        "  assert(seen == stage.worker - 1 and not pcall(function() return kept[1] end))\nend");
+    for (int w = 0; w < 3; w++)
+        for (int i = 0; i < w; i++) {
+            frame *f = frame_new(r, (uint64_t)i, -1);
+            ck_assert_int_eq(do_frame(r, w, f, &r->errs), GP_OK);
+            frame_free(f);
+        }
+    ck_assert(!call_finish(r));
+    ck_assert_msg(strstr(first_error(&r->errs), "stage 'it', finish: a word2") != NULL, "%s",
+                  first_error(&r->errs));
+    ck_assert_int_eq(r->errs.e[0].at.line, 5);
+    rig_free(r);
+    r = rig_opened(X16, "", "", "function process(f, x, y) end");
+    ck_assert(call_finish(r));
+    rig_free(r);
+}
+END_TEST
+
+enum { FRAMES = 96 };
+typedef struct crew { rig *r; int worker, workers; gp_errs errs; double *out; } crew;
+
+static void *crew_work(void *arg)
+{
+    crew *c = arg;
+    for (int i = c->worker; i < FRAMES; i += c->workers) {
+        frame *f = frame_new(c->r, (uint64_t)i, -1);
+        if (do_frame(c->r, c->worker, f, &c->errs) == GP_OK)
+            memcpy(c->out + 4 * i, f->out[0].data, 4 * sizeof(double));
+        frame_free(f);
+    }
+    return NULL;
+}
+
+/* Frames of a stage without state, among so many threads. */
+static void crew_run(const char *script, int workers, double *out)
+{
+    char more[40];
+    pthread_t id[CREW];
+    crew c[CREW];
+    snprintf(more, sizeof more, "workers: %d", workers);
+    rig *r = rig_opened("{dtype: f64, shape: [4]}", "", more, script);
+    for (int w = 0; w < workers; w++) {
+        c[w] = (crew){ .r = r, .worker = w, .workers = workers, .out = out };
+        pthread_create(&id[w], NULL, crew_work, &c[w]);
+    }
+    for (int w = 0; w < workers; w++) {
+        pthread_join(id[w], NULL);
+        ck_assert_msg(!c[w].errs.n, "%s", first_error(&c[w].errs));
+    }
+    rig_free(r);
+}
+
+START_TEST(workers)
+{
+    static const char script[] = "stateless = true\nlocal gpipe = require 'gpipe'\n"
+        "function process(f, x, y)\n  y[1] = math.random()\n  y[2] = math.random(1000)\n"
+        "  y[3] = f.index + x:sum()\n  y[4] = math.random() * #gpipe.json { y[1] }\nend";
+    static double one[4 * FRAMES], many[4 * FRAMES];
+    crew_run(script, 1, one);
+    for (int n = 2; n <= CREW; n++) {
+        memset(many, 0, sizeof many);
+        crew_run(script, n, many);
+        ck_assert_msg(!memcmp(one, many, sizeof one), "%d workers make something else", n);
+    }
+    ck_assert(one[0] != one[4] && one[2] == 10 && one[6] == 11);
+}
+END_TEST
+
+/* Random numbers are the same in each run, and differ between stages. */
+START_TEST(seeds)
+{
+    double got[2] = { 0 };
+    for (int i = 0; i < 2; i++) {
+        rig *r = rig_opened("{dtype: f64, shape: [2]}", "", "", "local a = math.random()\nfunction process(f, x, y) y:fill(a) end");
+        frame *f = frame_new(r, 0, -1);
+        ck_assert_int_eq(do_frame(r, 0, f, &r->errs), GP_OK);
+        got[i] = *(double *)f->out[0].data;
+        frame_free(f);
+        rig_free(r);
+    }
+    ck_assert(got[0] == got[1] && got[0] > 0 && got[0] < 1);
+}
+END_TEST
+
+/* ---- a script that does not return ------------------------------------ */
+
+static void *cancel_soon(void *arg)
+{
+    rig *r = arg;
+    nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+    atomic_store(&r->run.level, 2);
+    return NULL;
+}
+
+START_TEST(cancelled)
+{
+    static const char *const loops[] = {
+        "function process(f, x, y) while true do y[1] = x[1] end end",
+        "function process(f, x, y) while true do x:sum() end end",
+        "function process(f, x, y) while x.valid do end end",
+    };
+    pthread_t id;
+    rig *r = rig_opened(X16, "", "", loops[_i]);
+    frame *f = frame_new(r, 3, -1);
+    pthread_create(&id, NULL, cancel_soon, r);
+    ck_assert_int_eq(do_frame(r, 0, f, &r->errs), GP_FAILED);
+    pthread_join(id, NULL);
+    ck_assert_msg(strstr(first_error(&r->errs), "frame 3: cancelled") != NULL, "%s", first_error(&r->errs));
+    frame_free(f);
+    rig_free(r);
+}
+END_TEST
+
+/* ---- modules, and where text goes -------------------------------------- */
+
+START_TEST(modules)
+{
+    rig *r = rig_make(X16, "", "", "local side = require 'side'\nfunction process(f, x, y) y:fill(side.value) end");
+    ck_assert_msg(r->stage != NULL, "%s", first_error(&r->errs));
+    pipe_text(r->dir, "side.lua", "return { value = 42 }");
+    ck_assert_msg(rig_open_state(r), "%s", first_error(&r->errs));
+    frame *f = frame_new(r, 0, -1);
+    ck_assert_int_eq(do_frame(r, 0, f, &r->errs), GP_OK);
+    ck_assert_int_eq(((unsigned char *)f->out[0].data)[15], 42);
+    frame_free(f);
+    rig_free(r);
+}
+END_TEST
+
+/* print and io.write never reach stdout, where data goes. */
+START_TEST(printing)
+{
+    char path[400], text[200] = "";
+    rig *r = rig_make(X16, "", "", "function process(f, x, y) print('a', 1, nil) io.write('b') end");
+    ck_assert_msg(rig_open_state(r), "%s", first_error(&r->errs));
+    fflush(stdout);
+    fflush(stderr);
+    int out = dup(1), err = dup(2);
+    snprintf(path, sizeof path, "%s/out", r->dir);
+    FILE *o = fopen(path, "w+");
+    snprintf(path, sizeof path, "%s/err", r->dir);
+    FILE *e = fopen(path, "w+");
+    dup2(fileno(o), 1);
+    dup2(fileno(e), 2);
+    gp_status s = do_frames(r, 0, 1);
+    fflush(stdout);
+    fflush(stderr);
+    dup2(out, 1);
+    dup2(err, 2);
+    close(out);
+    close(err);
+    struct stat st;
+    ck_assert_int_eq(s, GP_OK);
+    ck_assert(!fstat(fileno(o), &st) && st.st_size == 0);
+    rewind(e);
+    ck_assert_uint_eq(fread(text, 1, sizeof text - 1, e), 9);
+    ck_assert_str_eq(text, "a\t1\tnil\nb");
+    fclose(o);
+    fclose(e);
+    rig_free(r);
+}
+END_TEST
+
+/* ---- speed ------------------------------------------------------------- */
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A bulk copy runs at the speed of memcpy; arithmetic not far behind. */
+START_TEST(speed)
+{
+    static const struct { const char *op; double least; } bulk[] = {
+        { "y:copy(x)", 0.3 }, { "y:fill(1)", 0.3 }, { "y:add(x, x)", 0.1 }, { "y:scale(x, 2, 1)", 0.1 },
+        { "x:sum()", 0.1 }, { "x:max()", 0.1 }, { "x:find('>', 1e30)", 0.1 },
+    };
+    char script[200];
+    size_t size = 4 << 22;
+    snprintf(script, sizeof script, "function process(f, x, y) %s end", bulk[_i].op);
+    rig *r = rig_opened("{dtype: f32, shape: [4194304]}", "", "", script);
+    frame *f = frame_new(r, 0, -1);
+    double best = 1e9, plain = 1e9;
+    for (int i = 0; i < 7; i++) {
+        double t0 = seconds();
+        memcpy(f->out[0].data, f->in[0].data, size);
+        double t1 = seconds();
+        ck_assert_int_eq(do_frame(r, 0, f, &r->errs), GP_OK);
+        double t2 = seconds();
+        plain = t1 - t0 < plain ? t1 - t0 : plain;
+        best = t2 - t1 < best ? t2 - t1 : best;
+    }
+    if (getenv("GPIPE_BENCH"))
+        printf("%-20s %.1f GB/s, memcpy %.1f\n", bulk[_i].op, (double)size / best / 1e9,
+               (double)size / plain / 1e9);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__OPTIMIZE__)
+    ck_assert_msg(plain / best > bulk[_i].least, "%s: %.2f of memcpy", bulk[_i].op, plain / best);
+#endif
+    frame_free(f);
+    rig_free(r);
+}
+END_TEST
+
+Suite *suite_lua(void)
+{
+    Suite *s = suite_create("lua");
+    TCase *tc = tcase_create("lua");
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, elements, GP_U8, GP_NDTYPES);
+    tcase_add_loop_test(tc, ops, GP_U8, GP_C64);
+    tcase_add_test(tc, bytes);
+    tcase_add_loop_test(tc, bad, 0, (int)(sizeof bads / sizeof *bads));
+    tcase_add_loop_test(tc, good, 0, (int)(sizeof goods / sizeof *goods));
+    tcase_add_test(tc, after_failure);
+    tcase_add_test(tc, source_ends);
+    tcase_add_test(tc, finish);
+    tcase_add_test(tc, workers);
+    tcase_add_test(tc, seeds);
+    tcase_add_loop_test(tc, cancelled, 0, 3);
+    tcase_add_test(tc, modules);
+    tcase_add_test(tc, printing);
+    tcase_add_loop_test(tc, speed, 0, 7);
+    suite_add_tcase(s, tc);
+    return s;
+}
