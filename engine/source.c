@@ -501,10 +501,10 @@ void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs)
                     r.ntext, r.text);
         }
     }
-    if (!told && count)
-        count_error(u, errs);
-    else if (!told && entry.file)
+    if (!told && entry.file)
         entry_error(u, &entry, errs);
+    else if (!told && count)
+        count_error(u, errs);
     if (more)
         gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = u->src->path },
                 "the compiler found %d more error%s", more, more == 1 ? "" : "s");

@@ -7,13 +7,13 @@
 #include <unistd.h>
 #include "cu.h"
 
-static char folder[200], path[8][400];
+static char folder[200], path[64][400];
 static int next_path;
 
 void cu_open(void)
 {
     const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/gpipe-test-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    snprintf(folder, sizeof folder, "%s/gpipe-cu-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     setenv("XDG_CACHE_HOME", cu_path("cache"), 1);
     unsetenv("CXX");
@@ -32,7 +32,8 @@ void cu_close(void)
 
 const char *cu_path(const char *name)
 {
-    char *p = path[next_path++ % 8];
+    ck_assert_int_lt(next_path, 64);
+    char *p = path[next_path++];
     snprintf(p, sizeof path[0], "%s/%s", folder, name);
     return p;
 }

@@ -1,0 +1,310 @@
+/* test_cc.c - users' kernels through the C++ compiler and NVRTC: what compiles,
+ * what the errors say and where, what is compiled only once. */
+#include <check.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/cu.h"
+
+Suite *suite_cc(void);
+
+#define K "extern \"C\" __global__ void k"
+
+typedef struct attempt { bool ok; gp_errs errs; } attempt;
+
+static gp_source source(const char *entry, const char *const *params)
+{
+    gp_source src = { .path = cu_path("k.cu"), .entry = entry, .param = params,
+                      .at = { "test.yaml", 3, 5, 1 } };
+    while (params[src.nparam])
+        src.nparam++;
+    return src;
+}
+
+static attempt compile_source(const gp_source *src, bool cuda)
+{
+    attempt a = { 0 };
+    gp_cpu_entry k;
+    void *dl, *image;
+    size_t bytes;
+    if (cuda) {
+        a.ok = gp_nvrtc_compile(src, 90, &image, &bytes, &a.errs);
+        if (a.ok)
+            free(image);
+    } else {
+        a.ok = gp_cc_compile(src, &k, &dl, &a.errs);
+        if (a.ok)
+            dlclose(dl);
+    }
+    return a;
+}
+
+static attempt try(const char *text, const char *const *params, bool cuda)
+{
+    cu_write("k.cu", text);
+    gp_source src = source("k", params);
+    return compile_source(&src, cuda);
+}
+
+static bool have_nvrtc(void)
+{
+    static int have = -1;
+    if (have < 0) {
+        attempt a = try(K "() {}\n", CU_PARAMS(NULL), true);
+        have = a.ok;
+        if (!have)
+            fprintf(stderr, "SKIPPED: tests of NVRTC: %s\n", a.errs.e[0].msg);
+    }
+    return have == 1;
+}
+
+/* ---- what compiles ----------------------------------------------------- */
+
+static const struct { const char *text, *params[8]; } good[] = {
+    { K "(const float *in, float *out, int n) { out[threadIdx.x] = in[0] + n; }\n",
+      { "const float *", "float *", "int" } },
+    /* names for the same layout */
+    { K "(const float *__restrict__ in, float *const out, const int n) { out[n] = in[n]; }\n",
+      { "const float *", "float *", "int" } },
+    { K "(const float2 *in, gp_c64 *out, long n) { out[n].re = in[n].y; }\n",
+      { "const gp_c64 *", "gp_c64 *", "long long" } },
+    { "typedef float real;\n#define IN const real *\n" K "(IN in, real *out) { *out = *in; }\n",
+      { "const float *", "float *" } },
+    { K "(const gp_half *in, size_t s, gp_half *out, size_t t, const gp_frame_info *f)\n"
+      "{ out[t] = gp_to_half(gp_from_half(in[s]) * f->valid); }\n",
+      { "const gp_half *", "size_t", "gp_half *", "size_t", "const gp_frame_info *" } },
+    { "#include <stdint.h>\n#include <math.h>\n__constant__ float w[2] = { 1, 2 };\n"
+      "__device__ int32_t last;\n"
+      "static __device__ __forceinline__ float f(float x) { return fmaf(x, w[1], sinf(x)); }\n"
+      K "(uint8_t *out) { last = 1; out[0] = (uint8_t)max(min(f(out[0]), 255.f), 0.f); }\n",
+      { "unsigned char *" } },
+    { "extern __shared__ float s[];\n" K "(float *out)\n{\n"
+      "    extern __shared__ __align__(16) unsigned char bytes[];\n"
+      "    s[threadIdx.x] = 1; __syncthreads(); out[0] = bytes[3] + __popc(7) + rsqrtf(4);\n}\n",
+      { "float *" } },
+    { K "(int *a, unsigned *b, unsigned long long *c, float *d)\n{\n"
+      "    atomicAdd(a, 1); atomicMax(a, 2); atomicCAS(b, 1u, 2u); atomicInc(b, 7);\n"
+      "    atomicAdd(c, 1ull); atomicAdd(d, 1.f); atomicExch(d, 2.f);\n"
+      "    float4 v = make_float4(1, 2, 3, 4); dim3 g(2, 3); d[0] = v.w + g.z;\n}\n",
+      { "int *", "unsigned *", "unsigned long long *", "float *" } },
+    /* a comment, a string and another kernel that look like the entry */
+    { "// __global__ void k(int)\n/* k(double) */ __device__ const char *t = \"k(\";\n"
+      "extern \"C\" __global__ void kk(int a) {}\n" K "(float a) {}\n",
+      { "float" } },
+};
+
+START_TEST(compiles)
+{
+    bool cuda = _i >= (int)(sizeof good / sizeof *good);
+    size_t i = (size_t)_i % (sizeof good / sizeof *good);
+    if (cuda && !have_nvrtc())
+        return;
+    attempt a = try(good[i].text, good[i].params, cuda);
+    cu_print(&a.errs);
+    ck_assert(a.ok);
+}
+END_TEST
+
+/* ---- what does not ------------------------------------------------------- */
+
+enum { CPU = 1, CUDA = 2, BOTH = 3 };
+
+static const struct { int on; const char *text, *params[8]; int line; const char *msg; } bad[] = {
+    { CPU, "\n\n" K "(float a)\n{\n    float b = undeclared;\n}\n", { "float" }, 5,
+      "'undeclared' was not declared" },
+    { CUDA, "\n\n" K "(float a)\n{\n    float b = undeclared;\n}\n", { "float" }, 5,
+      "identifier \"undeclared\" is undefined" },
+    { BOTH, "\n" K "(const float *in, float *out,\n    int n)\n{}\n",
+      { "const float *", "float *", "float" }, 3,
+      "argument 3 of 'k' is 'float' in args, but 'int n' here; args asks for "
+      "k(const float *, float *, float)" },
+    { BOTH, "\n" K "(const float *in, float *out) {}\n", { "const float *", "float *", "int" }, 2,
+      "'k' does not take the 3 values that args gives; that would be "
+      "k(const float *, float *, int)" },
+    { BOTH, K "(int a, int b) {}\n", { "int" }, 1, "does not take the 1 value that args" },
+    { BOTH, K "(float *in, float *out) {}\n", { "const float *", "float *" }, 1,
+      "argument 1 of 'k' is 'const float *' in args, but 'float *in' here" },
+    { BOTH, K "(unsigned char *p) {}\n", { "signed char *" }, 1, "argument 1 of 'k'" },
+    { BOTH, "extern \"C\" __global__ void other() {}\n", { NULL }, 3,
+      "no kernel 'k' in '" },
+    { BOTH, "__global__ void k(float a) {}\n", { "float" }, 1, "extern \"C\" __global__ " },
+    { CPU, K "(int *out)\n{\n    int v = *out;\n    *out = __shfl_down_sync(~0u, v, 1);\n}\n",
+      { "int *" }, 4, "warp intrinsics need a GPU: '__shfl_down_sync'" },
+    { CPU, K "(int *out)\n{\n    __syncwarp();\n}\n", { "int *" }, 3,
+      "warp intrinsics need a GPU: '__syncwarp'" },
+    { CPU, "#include \"none.h\"\n" K "() {}\n", { NULL }, 1, "none.h" },
+    { CUDA, "#include \"none.h\"\n" K "() {}\n", { NULL }, 1, "none.h" },
+    { BOTH, "#error no good\n" K "() {}\n", { NULL }, 1, "no good" },
+};
+
+START_TEST(errors)
+{
+    size_t i = (size_t)_i / 2;
+    bool cuda = _i % 2;
+    if (!(bad[i].on & (cuda ? CUDA : CPU)) || (cuda && !have_nvrtc()))
+        return;
+    attempt a = try(bad[i].text, bad[i].params, cuda);
+    ck_assert(!a.ok);
+    ck_assert_int_ge(a.errs.failed, 1);
+    const gp_err *e = &a.errs.e[0];
+    ck_assert_msg(strstr(e->msg, bad[i].msg) != NULL, "case %zu: '%s' is not in '%s'", i,
+                  bad[i].msg, e->msg);
+    if (!(cuda && strstr(e->msg, "C++ name")))
+        ck_assert_msg(e->at.line == bad[i].line, "case %zu: line %d: %s", i, e->at.line, e->msg);
+    for (int k = 0; k < a.errs.n; k++)
+        ck_assert_ptr_null(strstr(a.errs.e[k].msg, "gpipe-check"));
+}
+END_TEST
+
+START_TEST(error_in_an_include)
+{
+    cu_write("bad.h", "\n\nint x = nothing;\n");
+    attempt a = try("\n#include \"bad.h\"\n" K "() {}\n", CU_PARAMS(NULL), false);
+    ck_assert(!a.ok);
+    ck_assert_int_eq(a.errs.e[0].at.line, 2);
+    ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "bad.h', line 3: "));
+}
+END_TEST
+
+START_TEST(many_errors_are_counted)
+{
+    attempt a = try(K "()\n{\na;\nb;\nc;\nd;\ne;\nf;\ng;\n}\n", CU_PARAMS(NULL), false);
+    ck_assert_int_eq(a.errs.n, 6);
+    ck_assert_int_eq(a.errs.e[4].at.line, 7);
+    ck_assert_str_eq(a.errs.e[5].msg, "the compiler found 2 more errors");
+}
+END_TEST
+
+START_TEST(no_source)
+{
+    gp_source src = source("k", CU_PARAMS(NULL));
+    src.path = cu_path("missing.cu");
+    attempt a = compile_source(&src, false);
+    ck_assert(!a.ok);
+    ck_assert_int_eq(a.errs.e[0].at.line, 3);
+    ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "missing.cu': No such file"));
+}
+END_TEST
+
+START_TEST(no_compiler)
+{
+    setenv("PATH", cu_path("empty"), 1);
+    attempt a = try(K "() {}\n", CU_PARAMS(NULL), false);
+    ck_assert(!a.ok);
+    ck_assert_str_eq(a.errs.e[0].at.file, "test.yaml");
+    ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "no C++ compiler"));
+    setenv("CXX", "no-such-compiler -O3", 1);
+    a = try(K "() {}\n", CU_PARAMS(NULL), false);
+    ck_assert(!a.ok);
+    ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "no compiler 'no-such-compiler -O3'"));
+}
+END_TEST
+
+/* ---- the cache ------------------------------------------------------------- */
+
+/* A compiler that writes a line to a file each time it runs. */
+static void counting_compiler(void)
+{
+    char text[1000];
+    snprintf(text, sizeof text, "#!/bin/sh\necho run >>'%s'\nexec c++ \"$@\"\n",
+             cu_path("runs"));
+    cu_write("cxx", text);
+    ck_assert_int_eq(chmod(cu_path("cxx"), 0755), 0);
+    setenv("CXX", cu_path("cxx"), 1);
+    unlink(cu_path("runs"));
+}
+
+static int runs(void)
+{
+    struct stat st;
+    return stat(cu_path("runs"), &st) ? 0 : (int)(st.st_size / 4);
+}
+
+#define COMPILES(src, n)                                   \
+    do {                                                   \
+        attempt a_ = compile_source((src), false);         \
+        cu_print(&a_.errs);                                \
+        ck_assert(a_.ok);                                  \
+        ck_assert_int_eq(runs(), (n));                     \
+    } while (0)
+
+START_TEST(compiles_once)
+{
+    counting_compiler();
+    cu_write("sub.h", "#include \"subsub.h\"\n");
+    cu_write("subsub.h", "enum { WIDTH = 3 };\n");
+    const char *text = "#include \"sub.h\"\nextern __shared__ int s[];\n"
+                       K "(int *out) { out[0] = WIDTH + R; s[0] = 0; }\n";
+    const char *one[] = { "R=1" }, *two[] = { "R=2" };
+    cu_write("k.cu", text);
+    gp_source src = source("k", CU_PARAMS("int *"));
+    src.define = one, src.ndefine = 1;
+    COMPILES(&src, 1);
+    COMPILES(&src, 1);
+    src.define = two;                      /* a define, shared memory, options ... */
+    COMPILES(&src, 2);
+    src.shared = 100;
+    COMPILES(&src, 3);
+    cu_write("subsub.h", "enum { WIDTH = 4 };\n");     /* ... an include's include */
+    COMPILES(&src, 4);
+    COMPILES(&src, 4);
+    char cxx[500];
+    snprintf(cxx, sizeof cxx, "%s -O1", cu_path("cxx"));
+    setenv("CXX", cxx, 1);
+    COMPILES(&src, 5);
+    cu_write("subsub.h", "enum { WIDTH = 3 };\n");
+    src.shared = 0, src.define = one;
+    setenv("CXX", cu_path("cxx"), 1);
+    COMPILES(&src, 5);                     /* as the first time */
+}
+END_TEST
+
+START_TEST(damaged_entries_are_made_anew)
+{
+    counting_compiler();
+    cu_write("k.cu", K "(int *damaged) { *damaged = 1; }\n");
+    setenv("XDG_CACHE_HOME", cu_path("fresh"), 1);
+    gp_source src = source("k", CU_PARAMS("int *"));
+    COMPILES(&src, 1);
+    char command[1000];
+    snprintf(command, sizeof command, "for f in '%s'/gpipe/*.so; do "
+             "printf x | dd of=\"$f\" bs=1 seek=4000 conv=notrunc 2>/dev/null; done",
+             cu_path("fresh"));
+    ck_assert_int_eq(system(command), 0);
+    COMPILES(&src, 2);
+    COMPILES(&src, 2);
+}
+END_TEST
+
+START_TEST(works_without_a_cache)
+{
+    counting_compiler();
+    cu_write("file", "");
+    setenv("XDG_CACHE_HOME", cu_path("file"), 1);      /* no folder can be made in it */
+    cu_write("k.cu", K "(int *a) { *a = 1; }\n");
+    gp_source src = source("k", CU_PARAMS("int *"));
+    COMPILES(&src, 1);
+    COMPILES(&src, 2);
+}
+END_TEST
+
+Suite *suite_cc(void)
+{
+    Suite *s = suite_create("cc");
+    TCase *tc = tcase_create("sources");
+    tcase_add_unchecked_fixture(tc, cu_open, cu_close);
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, compiles, 0, 2 * (int)(sizeof good / sizeof *good));
+    tcase_add_loop_test(tc, errors, 0, 2 * (int)(sizeof bad / sizeof *bad));
+    tcase_add_test(tc, error_in_an_include);
+    tcase_add_test(tc, many_errors_are_counted);
+    tcase_add_test(tc, no_source);
+    tcase_add_test(tc, no_compiler);
+    tcase_add_test(tc, compiles_once);
+    tcase_add_test(tc, damaged_entries_are_made_anew);
+    tcase_add_test(tc, works_without_a_cache);
+    suite_add_tcase(s, tc);
+    return s;
+}
