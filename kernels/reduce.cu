@@ -77,7 +77,7 @@ template <class Op, class A, class F>
 static __device__ __forceinline__ void tree(const A *src, size_t outer, size_t n, size_t inner,
                                             F store)
 {
-    __shared__ A part[256];
+    GP_SHARED(A, part);                    /* one a thread */
     size_t result = blockIdx.x * (size_t)blockDim.y + threadIdx.y;
     size_t i = result < outer * inner ? result : 0;
     const A *x = src + (i / inner * n + threadIdx.x) * inner + i % inner;

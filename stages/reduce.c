@@ -151,7 +151,8 @@ static bool tree(gp_dcall *c, struct work *w, const struct group *g, const char 
 
     snprintf(name, sizeof name, "reduce_tree_%s_%s", op, gp_dtype_name(name_of));
     if (!gp_launch(c, name, (gp_dim3){ (unsigned)blocks, 1, (unsigned)c->n },
-                   (gp_dim3){ threads, BLOCK / threads, 1 }, 0,
+                   (gp_dim3){ threads, BLOCK / threads, 1 },
+                   BLOCK * gp_dtype_size(w->dtype),
                    GP_ARGS(&dst, &stride, (void *)&w->data, &w->stride, &outer, &rows, &inner,
                            &count)))
         return false;
