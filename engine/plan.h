@@ -40,10 +40,4 @@ char *gp_size_text(size_t bytes, char buf[24]);
 /* "host", or "cuda:0"; on a unified plan "cpu" for the device. */
 char *gp_place_text(const gp_plan *p, gp_place place, char buf[24]);
 
-/* dump_graph.c, dump_plan.c: what dump.c's functions hand on to. */
-typedef struct gp_json gp_json;
-void gp_dump_header(FILE *f, const gp_graph *g);
-void gp_dump_graph_json(gp_json *j, const gp_graph *g);
-void gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p);
-
 #endif

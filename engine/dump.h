@@ -1,0 +1,37 @@
+/* dump.h - what the dumps of the three forms share. */
+#ifndef GP_DUMP_H
+#define GP_DUMP_H
+
+#include "plan.h"
+
+/* Writes JSON: the outer two levels over lines, what is deeper on one line.
+ * `key` is NULL inside arrays. Strings need not be UTF-8: what is not becomes
+ * U+FFFD. A NULL string is null. */
+typedef struct gp_json {
+    FILE *f;
+    int level;
+    bool some;                 /* the open object or array has something in it */
+} gp_json;
+
+void gp_json_open(gp_json *j, const char *key, char bracket);     /* '{' or '[' */
+void gp_json_close(gp_json *j, char bracket);                     /* '}' or ']' */
+void gp_json_str(gp_json *j, const char *key, const char *s);
+void gp_json_strn(gp_json *j, const char *key, const char *s, size_t n);
+void gp_json_int(gp_json *j, const char *key, int64_t i);
+void gp_json_size(gp_json *j, const char *key, size_t n);
+void gp_json_bool(gp_json *j, const char *key, bool b);
+void gp_json_ints(gp_json *j, const char *key, const int *v, int n);
+
+/* dump_graph.c: the head of a text, the stages of a text (a plan says where they
+ * run, NULL without), the members of a JSON object, a whole DOT file. */
+void gp_dump_head(FILE *f, const gp_graph *g);
+void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p);
+void gp_dump_graph_members(gp_json *j, const gp_graph *g);
+void gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p);
+/* The widest buffer name and stage name, for columns. */
+int gp_dump_width(const gp_graph *g);
+
+/* dump.c: a string of DOT. */
+void gp_dot_text(FILE *f, const char *s);
+
+#endif
