@@ -358,7 +358,7 @@ bool gp_opt_default(gp_reader *r, const gp_opt *o, void *field)
 }
 
 bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_loc at,
-                     void *opts)
+                     bool misspelt, void *opts)
 {
     bool ok = true;
     for (const gp_opt *o = kind->opts; o && o->name; o++) {
@@ -366,6 +366,8 @@ bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_l
         void *field = (char *)opts + o->off;
         if (n)
             ok &= gp_opt_read(r, o, n, field);
+        else if (o->required && misspelt)
+            ok = false;
         else if (o->required)
             ok = gp_fail(r->errs, GP_E_SPEC, at, "stage '%s' needs the option '%s': %s", r->stage,
                          o->name, o->help);

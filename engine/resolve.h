@@ -75,9 +75,10 @@ gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n);
 size_t gp_opt_size(gp_opt_type t);             /* bytes of the field; 0: no such type */
 bool gp_opt_read(gp_reader *r, const gp_opt *o, const gp_node *n, void *field);
 bool gp_opt_default(gp_reader *r, const gp_opt *o, void *field);
-/* All options of a stage. `map` may have other keys too. */
+/* All options of a stage. `map` may have other keys too. When one is `misspelt`
+ * it may stand for what is missing, and that is no error of its own. */
 bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_loc at,
-                     void *opts);
+                     bool misspelt, void *opts);
 
 /* `text` relative to the YAML's folder, as of a GP_OPT_PATH. */
 const char *gp_path_from(gp_arena *a, const char *dir, const char *text);
@@ -113,7 +114,7 @@ typedef struct gp_rstage {
     const gp_node *node;
     bool outs_broken;          /* not all its outputs are what was meant */
     bool broken;               /* not to be shaped: unknown kind, no input, bad options */
-    bool on_said;
+    bool misspelt;             /* has keys that it should not have */
     int sort;                  /* its index in the graph */
 } gp_rstage;
 

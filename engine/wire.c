@@ -221,7 +221,7 @@ static void find_kind(gp_resolving *r, gp_rstage *st)
     AT(r, use->at, "no stage kind '%s'%s", name, *hint ? hint : "; 'gpipe stages' lists them");
 }
 
-static void check_keys(gp_resolving *r, const gp_rstage *st)
+static void check_keys(gp_resolving *r, gp_rstage *st)
 {
     for (int i = 0; i < st->node->n; i++) {
         const char *key = st->node->key[i]->text;
@@ -235,8 +235,8 @@ static void check_keys(gp_resolving *r, const gp_rstage *st)
             continue;
         for (int k = 0; stage_keys[k]; k++)
             gp_near_try(&near, stage_keys[k]);
-        AT(r, st->node->key[i]->at, "stage '%s' has no option '%s'%s", st->s.name, key,
-           gp_near_text(&near));
+        st->misspelt = !AT(r, st->node->key[i]->at, "stage '%s' has no option '%s'%s", st->s.name,
+                           key, gp_near_text(&near));
     }
 }
 
@@ -578,6 +578,7 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
     follow_likes(r);
     for (int i = 0; i < r->nstages; i++)
         wire_in(r, &r->stage[i]), assume_read(r, &r->stage[i]);
-    for (int i = 0; r->errs->failed == failed && i < r->nbuffers; i++)
+    int used = r->errs->failed == failed ? r->nbuffers : 0;
+    for (int i = 0; i < used; i++)
         check_used(r, &r->buffer[i]);
 }

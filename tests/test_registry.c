@@ -1,0 +1,135 @@
+/* test_registry.c - what gp_register lets in. */
+#include <check.h>
+#include <string.h>
+#include "gpipe.h"
+
+Suite *suite_registry(void);
+
+struct opts { int64_t n; double f; const char *s; int e; };
+
+static bool shape(gp_shape *s)
+{
+    (void)s;
+    return true;
+}
+
+static bool run(gp_call *c, gp_frame *frames, int n)
+{
+    (void)c, (void)frames, (void)n;
+    return true;
+}
+
+static bool record(gp_dcall *c)
+{
+    (void)c;
+    return true;
+}
+
+#define PORTS(...) (const gp_port[]){ __VA_ARGS__, {0} }
+#define OPTS(...) .opts = (const gp_opt[]){ __VA_ARGS__, {0} }, .opts_size = sizeof(struct opts)
+#define KIND(n, ...) { GP_KIND(n), .help = "for tests", .shape = shape, .run = run, __VA_ARGS__ }
+#define N GP_INT(struct opts, n), .help = "a number"
+#define E GP_ENUM(struct opts, e), .help = "a word"
+
+static const gp_port any[] = { { .name = "in", .accept = GP_ACCEPT_ANY }, {0} };
+
+static const gp_kind good[] = {
+    KIND("plain", .in = any),
+    KIND("zebra", .out = any),
+    KIND("a_2", .in = PORTS({ .name = "x", .accept = GP_ACCEPT_ANY }, { .name = "*", .accept = GP_ACCEPT_ANY })),
+    KIND("ranged", .in = any, OPTS({ N, .def = "3", .min = 1, .max = 3 })),
+    KIND("worded", .in = any, OPTS({ E, .choices = "x|y", .def = "y" })),
+};
+
+static const struct { gp_kind kind; const char *msg; } bad[] = {
+    { { .abi = GP_ABI + 1, .size = sizeof(gp_kind), .name = "x" },
+      "a stage kind was built for another gpipe" },
+    { { .abi = GP_ABI, .size = 8, .name = "x" }, "a stage kind was built for another gpipe" },
+    { KIND(NULL, 0), "a kind is named ''" },
+    { KIND("two words", 0), "a kind is named 'two words'" },
+    { { GP_KIND("x"), .shape = shape, .run = run }, "kind 'x' has no help" },
+    { { GP_KIND("x"), .help = "h", .run = run }, "kind 'x' has no shape()" },
+    { { GP_KIND("x"), .help = "h", .shape = shape, .in = any },
+      "kind 'x' has neither run() nor record()" },
+    { { GP_KIND("x"), .help = "h", .shape = shape, .record = record },
+      "kind 'x' is a source and has no run()" },
+    { KIND("x", .in = PORTS({ .name = "a", .accept = GP_ACCEPT_ANY }, { .name = "a", .accept = GP_ACCEPT_ANY })),
+      "kind 'x' has two input ports 'a'" },
+    { KIND("x", .in = PORTS({ .name = "*", .accept = GP_ACCEPT_ANY }, { .name = "a", .accept = GP_ACCEPT_ANY })),
+      "kind 'x': '*' is no name for input port 0" },
+    { KIND("x", .in = PORTS({ .name = "a", .accept = 0 })), "kind 'x': the input 'a' accepts no type" },
+    { KIND("x", OPTS({ N }, { N })), "kind 'x' has two options 'n'" },
+    { KIND("x", .opts = (const gp_opt[]){ { N }, {0} }, .opts_size = 4),
+      "kind 'x': option 'n' lies outside of opts_size" },
+    { KIND("x", OPTS({ .name = "workers", .type = GP_OPT_INT, .help = "h" })),
+      "kind 'x': 'workers' is no name for an option" },
+    { KIND("x", OPTS({ .name = "q", .help = "h" })), "kind 'x': option 'q' has no type" },
+    { KIND("x", OPTS({ GP_INT(struct opts, n) })), "kind 'x': option 'n' has no help" },
+    { KIND("x", OPTS({ E })), "kind 'x': option 'e': an enum, and only an enum, has choices" },
+    { KIND("x", OPTS({ N, .def = "1", .required = true })),
+      "kind 'x': option 'n' may have no default" },
+    { KIND("x", OPTS({ N, .def = "many" })),
+      "kind 'x': the default of option 'n': no variable 'many'" },
+    { KIND("x", OPTS({ N, .def = "9", .min = 1, .max = 3 })),
+      "kind 'x': the default of option 'n': 'n' must be 1 to 3, not 9" },
+    { KIND("x", OPTS({ E, .choices = "x|y", .def = "z" })),
+      "kind 'x': the default of option 'e': 'e' is one of x, y, not 'z'" },
+};
+
+START_TEST(refuses)
+{
+    gp_registry *r = gp_registry_create();
+    gp_errs errs = {0};
+    ck_assert(!gp_register(r, &bad[_i].kind, &errs));
+    ck_assert_int_eq(errs.n, 1);
+    ck_assert_msg(!strncmp(errs.e[0].msg, bad[_i].msg, strlen(bad[_i].msg)), "%s\nnot %s",
+                  errs.e[0].msg, bad[_i].msg);
+    ck_assert_ptr_null(gp_kind_at(r, 0));
+    gp_registry_destroy(r);
+}
+END_TEST
+
+START_TEST(finds)
+{
+    enum { COUNT = sizeof good / sizeof *good };
+    static const char *const sorted[] = { "a_2", "plain", "ranged", "worded", "zebra" };
+    gp_registry *r = gp_registry_create();
+    gp_errs errs = {0};
+    for (int i = 0; i < COUNT; i++)
+        ck_assert_msg(gp_register(r, &good[i], &errs), "%s", errs.e[0].msg);
+    for (int i = 0; i < COUNT; i++) {
+        ck_assert_ptr_eq(gp_kind_find(r, good[i].name), &good[i]);
+        ck_assert_str_eq(gp_kind_at(r, i)->name, sorted[i]);
+    }
+    ck_assert_ptr_null(gp_kind_at(r, COUNT));
+    ck_assert_ptr_null(gp_kind_at(r, -1));
+    ck_assert_ptr_null(gp_kind_find(r, "plai"));
+    ck_assert_ptr_null(gp_kind_find(r, "zz"));
+    ck_assert(!gp_register(r, &good[0], &errs));
+    ck_assert_str_eq(errs.e[0].msg, "there is a kind 'plain' already");
+    gp_registry_destroy(r);
+}
+END_TEST
+
+START_TEST(builtin_are_sound)
+{
+    gp_registry *r = gp_registry_create();
+    gp_errs errs = {0};
+    ck_assert_msg(gp_register_builtin(r, &errs), "%s", errs.e[0].msg);
+    ck_assert_int_eq(errs.n, 0);
+    ck_assert_ptr_nonnull(gp_kind_find(r, "read"));
+    gp_registry_destroy(r);
+    gp_registry_destroy(NULL);
+}
+END_TEST
+
+Suite *suite_registry(void)
+{
+    Suite *s = suite_create("registry");
+    TCase *t = tcase_create("kinds");
+    tcase_add_loop_test(t, refuses, 0, (int)(sizeof bad / sizeof *bad));
+    tcase_add_test(t, finds);
+    tcase_add_test(t, builtin_are_sound);
+    suite_add_tcase(s, t);
+    return s;
+}
