@@ -63,7 +63,4 @@ gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how);   /* NULL: none
 void gp_meter_stop(gp_meter *m);                                   /* accepts NULL */
 void gp_print_summary(const gp_pipeline *p, double seconds, bool verbose);
 
-/* A JSON string, with its quotes; "null" for NULL. */
-void gp_json_text(FILE *to, const char *s);
-
 #endif

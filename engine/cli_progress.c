@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "cli.h"
+#include "dump.h"
 
 enum { SOURCES = 64, STAGES = 512 };
 
@@ -47,22 +48,32 @@ static void print_json(const gp_pipeline *p, double s, bool ended)
     gp_account a[SOURCES];
     gp_stage_status st[STAGES];
     int n = gp_accounts(p, a, SOURCES), m = gp_stages_status(p, st, STAGES);
-    fprintf(stderr, "{\"seconds\": %.3f, \"sources\": [", s);
+    gp_json j = { .f = stderr, .level = 3 };           /* all on one line */
+    gp_json_open(&j, NULL, '{');
+    gp_json_num(&j, "seconds", s);
+    gp_json_open(&j, "sources", '[');
     for (int i = 0; i < n && i < SOURCES; i++) {
-        fprintf(stderr, "%s{\"name\": ", i ? ", " : "");
-        gp_json_text(stderr, a[i].source);
-        fprintf(stderr, ", \"in\": %" PRIu64 ", \"out\": %" PRIu64 ", \"dropped\": %" PRIu64
-                ", \"failed\": %" PRIu64 ", \"%s\": %" PRIu64 "}", a[i].in, a[i].out,
-                a[i].dropped, a[i].failed, ended ? "cancelled" : "in_flight", a[i].cancelled);
+        gp_json_open(&j, NULL, '{');
+        gp_json_str(&j, "name", a[i].source);
+        gp_json_size(&j, "in", a[i].in);
+        gp_json_size(&j, "out", a[i].out);
+        gp_json_size(&j, "dropped", a[i].dropped);
+        gp_json_size(&j, "failed", a[i].failed);
+        gp_json_size(&j, ended ? "cancelled" : "in_flight", a[i].cancelled);
+        gp_json_close(&j, '}');
     }
-    fprintf(stderr, "], \"stages\": [");
+    gp_json_close(&j, ']');
+    gp_json_open(&j, "stages", '[');
     for (int i = 0; i < m && i < STAGES; i++) {
-        fprintf(stderr, "%s{\"name\": ", i ? ", " : "");
-        gp_json_text(stderr, st[i].name);
-        fprintf(stderr, ", \"frames\": %" PRIu64 ", \"bytes\": %" PRIu64 "}", st[i].frames,
-                st[i].bytes);
+        gp_json_open(&j, NULL, '{');
+        gp_json_str(&j, "name", st[i].name);
+        gp_json_size(&j, "frames", st[i].frames);
+        gp_json_size(&j, "bytes", st[i].bytes);
+        gp_json_close(&j, '}');
     }
-    fprintf(stderr, "]}\n");
+    gp_json_close(&j, ']');
+    gp_json_close(&j, '}');
+    fputc('\n', stderr);
 }
 
 static void print_line(gp_meter *m)

@@ -2,6 +2,7 @@
  * JSON and Markdown. */
 #include <string.h>
 #include "cli.h"
+#include "dump.h"
 
 static const char *const opt_types[] = {
     [GP_OPT_INT] = "integer", [GP_OPT_FLOAT] = "number", [GP_OPT_BOOL] = "bool",
@@ -119,85 +120,74 @@ static void print_markdown(const gp_registry *registry)
 
 /* ---- JSON ------------------------------------------------------------ */
 
-void gp_json_text(FILE *to, const char *s)
+static void json_ports(gp_json *j, const char *side, const gp_port *p, bool inputs)
 {
-    if (!s) {
-        fputs("null", to);
-        return;
-    }
-    fputc('"', to);
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            fprintf(to, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(to, "\\u%04x", c);
-        else
-            fputc(c, to);
-    }
-    fputc('"', to);
-}
-
-/* , "name": "text" */
-static void member(const char *name, const char *text)
-{
-    printf(", \"%s\": ", name);
-    gp_json_text(stdout, text);
-}
-
-static void json_ports(const char *side, const gp_port *p, bool inputs)
-{
-    printf(",\n   \"%s\": [", side);
-    for (const char *sep = ""; p && p->name; p++, sep = ", ") {
-        printf("%s{\"name\": ", sep);
-        gp_json_text(stdout, p->name);
-        member("help", p->help);
-        printf(", \"optional\": %s", p->optional ? "true" : "false");
+    gp_json_open(j, side, '[');
+    for (; p && p->name; p++) {
+        gp_json_open(j, NULL, '{');
+        gp_json_str(j, "name", p->name);
+        gp_json_str(j, "help", p->help);
+        gp_json_bool(j, "optional", p->optional);
         if (inputs) {
-            printf(", \"types\": [");
-            const char *comma = "";
+            gp_json_open(j, "types", '[');
             for (int t = 1; t < GP_NDTYPES; t++)
-                if (p->accept & GP_ACCEPT(t)) {
-                    printf("%s\"%s\"", comma, gp_dtype_name((gp_dtype)t));
-                    comma = ", ";
-                }
-            printf("]");
+                if (p->accept & GP_ACCEPT(t))
+                    gp_json_str(j, NULL, gp_dtype_name((gp_dtype)t));
+            gp_json_close(j, ']');
         }
-        printf("}");
+        gp_json_close(j, '}');
     }
-    printf("]");
+    gp_json_close(j, ']');
 }
 
-static void json_option(const gp_opt *o)
+static void json_option(gp_json *j, const gp_opt *o)
 {
-    printf("{\"name\": ");
-    gp_json_text(stdout, o->name);
-    member("type", opt_types[o->type]);
-    member("default", o->def);
-    member("choices", o->choices);
-    member("unit", o->unit);
-    member("help", o->help);
-    printf(", \"required\": %s", o->required ? "true" : "false");
-    if (o->min < o->max)
-        printf(", \"min\": %.17g, \"max\": %.17g", o->min, o->max);
-    printf("}");
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "name", o->name);
+    gp_json_str(j, "type", opt_types[o->type]);
+    gp_json_str(j, "default", o->def);
+    gp_json_str(j, "choices", o->choices);
+    gp_json_str(j, "unit", o->unit);
+    gp_json_str(j, "help", o->help);
+    gp_json_bool(j, "required", o->required);
+    if (o->min < o->max) {
+        gp_json_num(j, "min", o->min);
+        gp_json_num(j, "max", o->max);
+    }
+    gp_json_close(j, '}');
 }
 
-static void json_kind(const gp_kind *k)
+static void json_kind(gp_json *j, const gp_kind *k)
 {
-    printf("  {\"name\": ");
-    gp_json_text(stdout, k->name);
-    member("help", k->help);
-    printf(", \"on\": [%s%s%s]", k->record ? "\"device\"" : "", k->record && k->run ? ", " : "",
-           k->run ? "\"host\"" : "");
-    json_ports("in", k->in, true);
-    json_ports("out", k->out, false);
-    printf(",\n   \"options\": [");
-    for (const gp_opt *o = k->opts; o && o->name; o++) {
-        printf("%s\n    ", o == k->opts ? "" : ",");
-        json_option(o);
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "name", k->name);
+    gp_json_str(j, "help", k->help);
+    gp_json_open(j, "on", '[');
+    if (k->record)
+        gp_json_str(j, NULL, "device");
+    if (k->run)
+        gp_json_str(j, NULL, "host");
+    gp_json_close(j, ']');
+    json_ports(j, "in", k->in, true);
+    json_ports(j, "out", k->out, false);
+    gp_json_open(j, "options", '[');
+    for (const gp_opt *o = k->opts; o && o->name; o++)
+        json_option(j, o);
+    gp_json_close(j, ']');
+    gp_json_close(j, '}');
+}
+
+static void print_json(const gp_registry *registry, const gp_kind *only)
+{
+    gp_json j = { .f = stdout };
+    const gp_kind *k;
+    gp_json_open(&j, NULL, '[');
+    for (int i = 0; (k = only ? only : gp_kind_at(registry, i)); i++) {
+        json_kind(&j, k);
+        if (only)
+            break;
     }
-    printf("]}");
+    gp_json_close(&j, ']');
 }
 
 /* ---- the verb -------------------------------------------------------- */
@@ -216,14 +206,7 @@ int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *err
         return 2;
     }
     if (args->json) {
-        printf("[\n");
-        for (int i = 0; (k = only ? only : gp_kind_at(registry, i)); i++) {
-            printf("%s", i ? ",\n" : "");
-            json_kind(k);
-            if (only)
-                break;
-        }
-        printf("\n]\n");
+        print_json(registry, only);
     } else if (only) {
         print_kind(only);
     } else if (args->markdown) {

@@ -124,6 +124,12 @@ void gp_json_int(gp_json *j, const char *key, int64_t i)
     fprintf(j->f, "%lld", (long long)i);
 }
 
+void gp_json_num(gp_json *j, const char *key, double v)
+{
+    begin(j, key);
+    fprintf(j->f, "%.15g", v);
+}
+
 void gp_json_size(gp_json *j, const char *key, size_t n)
 {
     begin(j, key);
