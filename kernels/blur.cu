@@ -1,11 +1,13 @@
-/* blur.cu - a symmetric filter along one axis of an image: blur_x_f32 along the
- * rows, blur_y_f32 down the columns. weight[0] is the middle, weight[k] stands on
- * both sides at distance k; summed from the middle outwards. */
+/* blur.cu - a filter of 2 radius + 1 weights along one axis of an image:
+ * blur_x_f32 along the rows, blur_y_f32 down the columns. A thread does four
+ * neighbours along that axis. */
 #include "kernel.h"
+#include "slide.h"
 
 enum { REFLECT, NEAREST, ZERO };           /* as in stages/blur.c */
+enum { R = 4 };
 
-/* Pixel i of 0 .. n - 1 where i is outside; -1: it is 0. */
+/* Place i of 0 .. n - 1 where i is outside; -1: there is 0. */
 static __device__ __forceinline__ int outside(int i, int n, int edge)
 {
     if (edge == ZERO)
@@ -18,48 +20,55 @@ static __device__ __forceinline__ int outside(int i, int n, int edge)
     return i < n ? i : 2 * n - 1 - i;
 }
 
-/* The value at place i of n that are `step` elements apart, src the first. */
-static __device__ __forceinline__ float at(const float *src, int i, int n, size_t step, int edge)
+/* Places i .. i + R - 1 of a line of n values that are `step` apart. */
+static __device__ __forceinline__ void filter(float *dst, const float *src, int i, int n,
+                                              size_t step, const float *weight, int radius,
+                                              int edge)
 {
-    if (i < 0 || i >= n)
-        i = outside(i, n, edge);
-    return i < 0 ? 0 : src[i * step];
-}
-
-static __device__ __forceinline__ float filter(const float *src, int i, int n, size_t step,
-                                               const float *weight, int radius, int edge)
-{
-    float sum = weight[0] * src[i * step];
-    if (i >= radius && i + radius < n) {
-        const float *a = src + i * step, *b = a;
-        for (int k = 1; k <= radius; k++) {
-            a -= step, b += step;
-            sum += weight[k] * (*a + *b);
-        }
+    float y[R];
+    if (i >= radius && i + R - 1 + radius < n) {
+        const float *x = src + (size_t)(i - radius) * step;
+        slide(y, weight, 2 * radius + 1, [&x, step] {
+            float v = *x;
+            x += step;
+            return v;
+        });
     } else {
-        for (int k = 1; k <= radius; k++)
-            sum += weight[k] * (at(src, i - k, n, step, edge) + at(src, i + k, n, step, edge));
+        int at = i - radius;
+        slide(y, weight, 2 * radius + 1, [&at, src, n, step, edge] {
+            int k = at < 0 || at >= n ? outside(at, n, edge) : at;
+            at++;
+            return k < 0 ? 0.0f : src[k * step];
+        });
     }
-    return sum;
+    for (int j = 0; j < R; j++)
+        if (i + j < n)
+            dst[(i + j) * step] = y[j];
 }
 
-/* An image of `rows` rows of `cols` pixels of `channels` values; x runs over the
- * values of a row, y over rows. */
-#define BLUR(name, i, n, step, origin)                                              \
-    extern "C" __global__ void name(float *dst, size_t dst_stride, const float *src, \
-                                    size_t src_stride, int rows, int cols, int channels, \
-                                    const float *weight, int radius, int edge)      \
-    {                                                                               \
-        int width = cols * channels;                                                \
-        dst += blockIdx.z * dst_stride, src += blockIdx.z * src_stride;             \
-        for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < rows; y += gridDim.y * blockDim.y) \
-            for (int x = blockIdx.x * blockDim.x + threadIdx.x; x < width;          \
-                 x += gridDim.x * blockDim.x)                                       \
-                dst[(size_t)y * width + x] =                                        \
-                    filter(src + (origin), i, n, step, weight, radius, edge);       \
-    }
+/* An image of `rows` rows of `cols` pixels of `channels` values. */
+extern "C" __global__ void blur_x_f32(float *dst, size_t dst_stride, const float *src,
+                                      size_t src_stride, int rows, int cols, int channels,
+                                      const float *weight, int radius, int edge)
+{
+    int width = cols * channels, groups = (cols + R - 1) / R * channels;
+    dst += blockIdx.z * dst_stride, src += blockIdx.z * src_stride;
+    for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < rows; y += gridDim.y * blockDim.y)
+        for (int g = blockIdx.x * blockDim.x + threadIdx.x; g < groups; g += gridDim.x * blockDim.x) {
+            size_t line = (size_t)y * width + g % channels;
+            filter(dst + line, src + line, g / channels * R, cols, channels, weight, radius, edge);
+        }
+}
 
-BLUR(blur_x_f32, x / channels, cols, (size_t)channels, (size_t)y * width + x % channels)
-BLUR(blur_y_f32, y, rows, (size_t)width, x)
+extern "C" __global__ void blur_y_f32(float *dst, size_t dst_stride, const float *src,
+                                      size_t src_stride, int rows, int cols, int channels,
+                                      const float *weight, int radius, int edge)
+{
+    int width = cols * channels, groups = (rows + R - 1) / R;
+    dst += blockIdx.z * dst_stride, src += blockIdx.z * src_stride;
+    for (int g = blockIdx.y * blockDim.y + threadIdx.y; g < groups; g += gridDim.y * blockDim.y)
+        for (int x = blockIdx.x * blockDim.x + threadIdx.x; x < width; x += gridDim.x * blockDim.x)
+            filter(dst + x, src + x, g * R, rows, width, weight, radius, edge);
+}
 
 GP_KERNELS(GP_K(blur_x_f32) GP_K(blur_y_f32))

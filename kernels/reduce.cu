@@ -43,6 +43,23 @@ struct most {
     }
 };
 
+/* a, then x[step], x[2 step], ... x[n step] in order; eight loads at a time are on
+ * their way. */
+template <class Op, class A, class T>
+static __device__ __forceinline__ A join_all(A a, const T *x, size_t n, size_t step)
+{
+    for (; n >= 8; n -= 8, x += 8 * step) {
+        T v[8];
+        for (int k = 0; k < 8; k++)
+            v[k] = x[(k + 1) * step];
+        for (int k = 0; k < 8; k++)
+            a = Op::join(a, convert<A>(v[k]));
+    }
+    for (; n; n--)
+        a = Op::join(a, convert<A>(*(x += step)));
+    return a;
+}
+
 /* dst (outer, chunks * lanes, inner). Lanes without a row in the last chunk give
  * 0 (`spare`), or for extremes the last row once more. */
 template <class Op, class A, class T>
@@ -61,11 +78,7 @@ static __device__ __forceinline__ void fold(A *dst, const T *src, size_t outer, 
             if (row >= rows)
                 row = rows - 1;
             const T *x = src + (o * rows + row) * inner + q % inner;
-            a = convert<A>(*x);
-            for (row += lanes; row < end; row += lanes) {
-                x += wide;
-                a = Op::join(a, convert<A>(*x));
-            }
+            a = join_all<Op>(convert<A>(*x), x, row < end ? (end - row - 1) / lanes : 0, wide);
         }
         dst[i] = a;
     }
@@ -83,12 +96,7 @@ static __device__ __forceinline__ void tree(const A *src, size_t outer, size_t n
     const A *x = src + (i / inner * n + threadIdx.x) * inner + i % inner;
     A *mine = part + threadIdx.y * blockDim.x + threadIdx.x;
 
-    A a = *x;
-    for (size_t k = threadIdx.x + blockDim.x; k < n; k += blockDim.x) {
-        x += blockDim.x * inner;
-        a = Op::join(a, *x);
-    }
-    *mine = a;
+    *mine = join_all<Op>(*x, x, (n - threadIdx.x - 1) / blockDim.x, blockDim.x * inner);
     for (unsigned half = blockDim.x / 2; half; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half)

@@ -21,21 +21,22 @@ static bool shape(gp_shape *s)
     s->out[0] = s->in[0];
     s->batched = true;
     s->scratch = gp_bytes(&s->in[0]);
-    s->table = sizeof(float) * (size_t)(radius(s->opts) + 1);
+    s->table = sizeof(float) * (size_t)(2 * radius(s->opts) + 1);
     return true;
 }
 
-/* The middle and one side of exp(-k^2 / (2 sigma^2)), with sum 1 over both. */
+/* exp(-k^2 / (2 sigma^2)), with sum 1. */
 static bool table(const void *opts, const gp_type *in, void *host)
 {
     const struct opts *o = opts;
+    int64_t r = radius(o);
     float *w = host;
-    double sum = 1;
+    double sum = 0;
     (void)in;
-    for (int64_t k = 1; k <= radius(o); k++)
-        sum += 2 * exp(-0.5 * (double)(k * k) / (o->sigma * o->sigma));
-    for (int64_t k = 0; k <= radius(o); k++)
-        w[k] = (float)(exp(-0.5 * (double)(k * k) / (o->sigma * o->sigma)) / sum);
+    for (int64_t k = -r; k <= r; k++)
+        sum += exp(-0.5 * (double)(k * k) / (o->sigma * o->sigma));
+    for (int64_t k = -r; k <= r; k++)
+        w[k + r] = (float)(exp(-0.5 * (double)(k * k) / (o->sigma * o->sigma)) / sum);
     return true;
 }
 
@@ -47,12 +48,11 @@ static bool record(gp_dcall *c)
     int rows = (int)x->type.dim[0], cols = (int)x->type.dim[1];
     int channels = x->type.ndim == 3 ? (int)x->type.dim[2] : 1;
     int r = (int)radius(o), edge = o->edge;
-    int64_t width = (int64_t)cols * channels;
 
-    return gp_launch_image(c, "blur_y_f32", rows, width,
+    return gp_launch_image(c, "blur_y_f32", (rows + 3) / 4, (int64_t)cols * channels,
                            GP_ARGS(&c->scratch, &ts, (void *)&x->data, &xs, &rows, &cols,
                                    &channels, &c->table, &r, &edge))
-        && gp_launch_image(c, "blur_x_f32", rows, width,
+        && gp_launch_image(c, "blur_x_f32", rows, (int64_t)(cols + 3) / 4 * channels,
                            GP_ARGS((void *)&y->data, &ys, &c->scratch, &ts, &rows, &cols,
                                    &channels, &c->table, &r, &edge));
 }

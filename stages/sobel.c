@@ -16,7 +16,7 @@ static bool record(gp_dcall *c)
     const gp_view *x = c->in, *y = c->out;
     size_t xs = gp_stride(x), ys = gp_stride(y);
     int rows = (int)x->type.dim[0], cols = (int)x->type.dim[1], output = o->output;
-    return gp_launch_image(c, "sobel_f32", rows, cols,
+    return gp_launch_image(c, "sobel_f32", (rows + 3) / 4, cols,
                            GP_ARGS((void *)&y->data, &ys, (void *)&x->data, &xs, &rows, &cols,
                                    &output));
 }

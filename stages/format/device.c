@@ -1,9 +1,8 @@
 /* device.c - see device.h. */
-#include <limits.h>
 #include <stdio.h>
 #include "device.h"
 
-enum { BLOCK = 256, BLOCKS = 1 << 14 };
+enum { BLOCK = 256, BLOCKS = 1 << 14, SIDE = 1 << 30 };
 
 size_t gp_stride(const gp_view *v)
 {
@@ -46,8 +45,8 @@ bool gp_shape_image(gp_shape *s, bool channels)
     if (t->ndim != 2 && !(channels && t->ndim == 3))
         return gp_shape_fail(s, NULL, "needs an image (H, W)%s, not %s",
                              channels ? " or (H, W, C)" : "", gp_type_text(t, text));
-    if (t->dim[0] > INT_MAX || gp_count(t) / t->dim[0] > INT_MAX)
+    if (t->dim[0] > SIDE || gp_count(t) / t->dim[0] > SIDE)
         return gp_shape_fail(s, NULL, "an image has at most %d rows, and values in a row, not %s",
-                             INT_MAX, gp_type_text(t, text));
+                             SIDE, gp_type_text(t, text));
     return true;
 }

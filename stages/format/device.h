@@ -24,7 +24,7 @@ bool gp_launch_image(gp_dcall *c, const char *kernel, int64_t rows, int64_t cols
 bool gp_launch_typed(gp_dcall *c, const char *kind, gp_dtype t, int64_t n,
                      void *const *args, int nargs);
 
-/* The input is an image of at most 2^31 - 1 values a row and rows: (H, W), or
+/* The input is an image of at most 2^30 rows and values in a row: (H, W), or
  * also (H, W, C) when `channels`. False with an error that names both shapes. */
 bool gp_shape_image(gp_shape *s, bool channels);
 
