@@ -114,6 +114,8 @@ static void each_var(const gp_scope *s, gp_near *near)
 
 /* ---- the device ------------------------------------------------------ */
 
+/* graph.device is -1 for the CPU back end. Its memory is the host's, whatever
+ * machine.unified says of this machine: lower asks graph.device. */
 static void read_device(gp_resolving *r, const gp_node *n, const gp_machine *m)
 {
     gp_graph *g = r->graph;

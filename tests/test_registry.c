@@ -28,15 +28,16 @@ static bool record(gp_dcall *c)
 #define PORTS(...) (const gp_port[]){ __VA_ARGS__, {0} }
 #define OPTS(...) .opts = (const gp_opt[]){ __VA_ARGS__, {0} }, .opts_size = sizeof(struct opts)
 #define KIND(n, ...) { GP_KIND(n), .help = "for tests", .shape = shape, .run = run, __VA_ARGS__ }
+#define P(n, a) { .name = n, .accept = a }
 #define N GP_INT(struct opts, n), .help = "a number"
 #define E GP_ENUM(struct opts, e), .help = "a word"
 
-static const gp_port any[] = { { .name = "in", .accept = GP_ACCEPT_ANY }, {0} };
+static const gp_port any[] = { P("in", GP_ACCEPT_ANY), {0} };
 
 static const gp_kind good[] = {
     KIND("plain", .in = any),
     KIND("zebra", .out = any),
-    KIND("a_2", .in = PORTS({ .name = "x", .accept = GP_ACCEPT_ANY }, { .name = "*", .accept = GP_ACCEPT_ANY })),
+    KIND("a_2", .in = PORTS(P("x", GP_ACCEPT_ANY), P("*", GP_ACCEPT_ANY))),
     KIND("ranged", .in = any, OPTS({ N, .def = "3", .min = 1, .max = 3 })),
     KIND("worded", .in = any, OPTS({ E, .choices = "x|y", .def = "y" })),
 };
@@ -53,11 +54,11 @@ static const struct { gp_kind kind; const char *msg; } bad[] = {
       "kind 'x' has neither run() nor record()" },
     { { GP_KIND("x"), .help = "h", .shape = shape, .record = record },
       "kind 'x' is a source and has no run()" },
-    { KIND("x", .in = PORTS({ .name = "a", .accept = GP_ACCEPT_ANY }, { .name = "a", .accept = GP_ACCEPT_ANY })),
+    { KIND("x", .in = PORTS(P("a", GP_ACCEPT_ANY), P("a", GP_ACCEPT_ANY))),
       "kind 'x' has two input ports 'a'" },
-    { KIND("x", .in = PORTS({ .name = "*", .accept = GP_ACCEPT_ANY }, { .name = "a", .accept = GP_ACCEPT_ANY })),
+    { KIND("x", .in = PORTS(P("*", GP_ACCEPT_ANY), P("a", GP_ACCEPT_ANY))),
       "kind 'x': '*' is no name for input port 0" },
-    { KIND("x", .in = PORTS({ .name = "a", .accept = 0 })), "kind 'x': the input 'a' accepts no type" },
+    { KIND("x", .in = PORTS(P("a", 0))), "kind 'x': the input 'a' accepts no type" },
     { KIND("x", OPTS({ N }, { N })), "kind 'x' has two options 'n'" },
     { KIND("x", .opts = (const gp_opt[]){ { N }, {0} }, .opts_size = 4),
       "kind 'x': option 'n' lies outside of opts_size" },

@@ -2,16 +2,13 @@
  * refused. Kinds of its own here; tests/bad/resolve_*.yaml has the real ones. */
 #include <check.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "gpipe.h"
 #include "npy.h"
-#include "resolve.h"
 
 Suite *suite_resolve(void);
 
@@ -67,7 +64,8 @@ static bool shape_free(gp_shape *s)
         if (s->nin && !s->out[i].dtype)
             s->out[i].dtype = s->in[0].dtype;
         if (s->nin && !s->out[i].ndim)
-            s->out[i].ndim = s->in[0].ndim, memcpy(s->out[i].dim, s->in[0].dim, sizeof s->in[0].dim);
+            s->out[i].ndim = s->in[0].ndim,
+            memcpy(s->out[i].dim, s->in[0].dim, sizeof s->in[0].dim);
     }
     return true;
 }
@@ -329,9 +327,10 @@ END_TEST
 
 START_TEST(uses_and_sources)
 {
-    const gp_graph *g = must("stages: [{use: src, out: a}, {use: src, out: b}, {use: host, in: a},\n"
-                             "{use: add, in: [host, b]}, {use: add, name: twice, in: [add, add]},\n"
-                             "{use: sink}, {use: sink, in: host}]");
+    const gp_graph *g = must(
+        "stages: [{use: src, out: a}, {use: src, out: b}, {use: host, in: a},\n"
+        "{use: add, in: [host, b]}, {use: add, name: twice, in: [add, add]},\n"
+        "{use: sink}, {use: sink, in: host}]");
     const gp_buffer *host = buffer(g, "host"), *add = buffer(g, "add");
     ck_assert_int_eq(host->nuse, 2);
     ck_assert_ptr_eq(&g->stage[host->use[0].stage], stage(g, "add"));
@@ -361,12 +360,14 @@ static const struct { const char *yaml, *buffer, *type; } typed[] = {
     /* like, declared or inferred, forwards or backwards, in chains */
     { "buffers: {a: {like: b, dtype: f64}, b: {dtype: u16, shape: [8]}}\n"
       "stages: [{use: src, out: b}, {use: free, out: a}, {use: sink}]", "a", "f64 [8]" },
-    { "buffers: {a: {like: src, dtype: f64}}\nstages: [{use: src}, {use: free, out: a}, {use: sink}]",
-      "a", "f64 [4, 6]" },
-    { "buffers: {c: {like: b}, b: {like: a}, a: {dtype: i8, shape: 9}}\nstages: [{use: src, out: a}, "
-      "{use: free, out: b}, {use: free, out: c}, {use: sink}]", "c", "i8 [9]" },
-    { "buffers: {x: {like: h}}\nstages: [{use: src, out: x}, {use: sink}, {use: host, in: y, out: h}, "
-      "{use: sink, in: h}, {use: src, out: y}]", "x", "u8 [4, 6]" },
+    { "buffers: {a: {like: src, dtype: f64}}\n"
+      "stages: [{use: src}, {use: free, out: a}, {use: sink}]", "a", "f64 [4, 6]" },
+    { "buffers: {c: {like: b}, b: {like: a}, a: {dtype: i8, shape: 9}}\n"
+      "stages: [{use: src, out: a}, {use: free, out: b}, {use: free, out: c}, {use: sink}]",
+      "c", "i8 [9]" },
+    { "buffers: {x: {like: h}}\n"
+      "stages: [{use: src, out: x}, {use: sink}, {use: host, in: y, out: h}, {use: sink, in: h}, "
+      "{use: src, out: y}]", "x", "u8 [4, 6]" },
 };
 
 START_TEST(types)
@@ -472,8 +473,9 @@ START_TEST(settings)
     ck_assert_str_eq(g->device_why, "auto: no NVIDIA driver");
 
     g = must("{pipeline: x y, device: cpu, depth: 2 * k, streams: 4, batch: 1, launch: stream, "
-             "sync: spin,\non_error: drop, stall_timeout: 0, vars: {k: 4}, buffers: {h: {depth: 5}},\n"
-             "stages: [{use: src}, {use: both, on: host, out: h, workers: 3, zero: true}, "
+             "sync: spin,\non_error: drop, stall_timeout: 0, vars: {k: 4}, \n"
+             "buffers: {h: {depth: 5}}, stages: [{use: src}, "
+             "{use: both, on: host, out: h, workers: 3, zero: true}, "
              "{use: carry, on_hole: splice}, {use: both}, {use: sink}]}");
     ck_assert_str_eq(g->name, "x y");
     ck_assert(g->streams == 4 && g->batch == 1 && g->launch == GP_LAUNCH_STREAM
@@ -582,7 +584,8 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
       { "2:23 buffer 'src' is like itself, by way of others" } },
     { CHAIN "buffers: {src: {like: host}}\n",
       { "1:16 the type of what stage 'src' makes depends on itself, by way of 'like'" } },
-    { CHAIN "buffers: {src: {like: host, dtype: u8, shape: 3}}\n", { "2:23 'like' has no effect" } },
+    { CHAIN "buffers: {src: {like: host, dtype: u8, shape: 3}}\n",
+      { "2:23 'like' has no effect" } },
     { CHAIN "buffers: {hots: {depth: 2}}\n",
       { "2:11 buffer 'hots' is declared, but no stage makes or reads it; did you mean 'host'?" } },
     { CHAIN "buffers: {host: {dtype: f32}}\n",
@@ -642,7 +645,8 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
     { "stages: [{use: src}, {use: both, wait: 5s}, {use: sink}]\n",
       { "1:40 option 'wait' of stage 'both' must be 0 to 1 s, not 5 s" } },
     { "stages: [{use: src}, {use: both, ints: [1, 99]}, {use: sink}]\n", { NULL } },
-    { "stages: [{use: src}, {use: both, ints: [1, x]}, {use: sink}]\n", { "1:44 no variable 'x'" } },
+    { "stages: [{use: src}, {use: both, ints: [1, x]}, {use: sink}]\n",
+      { "1:44 no variable 'x'" } },
     { "stages: [{use: src}, {use: both, dtype: f23}, {use: sink}]\n",
       { "1:41 option 'dtype' of stage 'both' is a type: " } },
     { "stages: [{use: src}, {use: both, n: 13}, {use: sink}]\n",
@@ -838,59 +842,6 @@ static void put_file(const char *name, const void *data, size_t n)
     fclose(f);
 }
 
-static const gp_probed *looked(const char *path, bool glob)
-{
-    ck_assert_ptr_null(gp_probe_get(&probe, path, glob));
-    ck_assert_ptr_null(gp_probe_get(&probe, path, glob));
-    ck_assert_int_eq(probe.nwant, 1);
-    gp_probe_look(&probe);
-    ck_assert_int_eq(probe.nwant, 0);
-    return gp_probe_get(&probe, path, glob);
-}
-
-START_TEST(probe_sees_files)
-{
-    put_file("five", "12345", 5);
-    ck_assert_int_eq(mkfifo(in_folder("pipe"), 0600), 0);
-    const gp_file *f = &looked(in_folder("five"), false)->file;
-    ck_assert(!f->error && f->kind == GP_FILE_REGULAR && f->size == 5 && f->nhead == 5);
-    ck_assert_str_eq(f->head, "12345");
-    ck_assert_int_eq(looked(in_folder("none"), false)->file.error, ENOENT);
-    ck_assert_int_eq(looked(folder, false)->file.kind, GP_FILE_DIR);
-    ck_assert_int_eq(looked(in_folder("pipe"), false)->file.kind, GP_FILE_STREAM);
-    ck_assert_int_eq(looked("stdin", false)->file.kind, GP_FILE_STREAM);
-    ck_assert_int_eq(looked("/dev/null", false)->file.kind, GP_FILE_STREAM);
-
-    char *large = calloc(1, GP_PROBE_HEAD + 10);
-    put_file("large", large, GP_PROBE_HEAD + 10);
-    free(large);
-    f = &looked(in_folder("large"), false)->file;
-    ck_assert(f->size == GP_PROBE_HEAD + 10 && f->nhead == GP_PROBE_HEAD);
-}
-END_TEST
-
-START_TEST(probe_lists_files)
-{
-    static const char *const names[] = { "b.png", "a.png", "B.png", "x_9.raw", "x_10.raw",
-        "x_11.raw", "x_13.raw", "x_011.raw", "y003.raw", "y004.raw", "y0005.raw", "y1000.raw",
-        "[1]_0.raw", "1_1.raw", "n0", "n1" };
-    static const struct { const char *pattern, *list; } cases[] = {
-        { "*.png", "B.png a.png b.png " }, { "*.gif", "" }, { "[ab].png", "a.png b.png " },
-        { "x_%d.raw", "x_9.raw x_10.raw x_11.raw " }, { "x_%03d.raw", "x_011.raw " },
-        { "y%03d.raw", "y003.raw y004.raw " }, { "[1]_%d.raw", "[1]_0.raw " }, { "n%d", "n0 n1 " },
-        { "z%d", "" } };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        put_file(names[i], "", 0);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const gp_files *f = &looked(in_folder(cases[i].pattern), true)->files;
-        char got[500] = "";
-        for (int k = 0; k < f->n; k++)
-            strcat(strcat(got, strrchr(f->path[k], '/') + 1), " ");
-        ck_assert_msg(!strcmp(got, cases[i].list), "%s: %s", cases[i].pattern, got);
-    }
-}
-END_TEST
-
 START_TEST(stages_wait_for_files)
 {
     put_file("six", "123456", 6);
@@ -1052,8 +1003,6 @@ Suite *suite_resolve(void)
     suite_add_tcase(s, t);
     t = tcase_create("files");
     tcase_add_checked_fixture(t, enter_folder, leave_folder);
-    tcase_add_test(t, probe_sees_files);
-    tcase_add_test(t, probe_lists_files);
     tcase_add_test(t, stages_wait_for_files);
     tcase_add_test(t, missing_input_may_be_declared);
     tcase_add_test(t, constants);

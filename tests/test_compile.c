@@ -1,0 +1,129 @@
+/* test_compile.c - text to plan and back to nothing, by the public functions only. */
+#include <check.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pipeline.h"
+
+Suite *suite_compile(void);
+
+static gp_registry *registry;
+static gp_errs errs;
+
+static void up(void)
+{
+    memset(&errs, 0, sizeof errs);
+    registry = gp_registry_create();
+    ck_assert(gp_register_builtin(registry, &errs));
+}
+
+static void down(void)
+{
+    gp_registry_destroy(registry);
+}
+
+/* The text is freed before anything is looked at: gp_compile copies it. */
+static gp_pipeline *compile(const char *yaml, const char *set, bool lenient)
+{
+    gp_config config = { .registry = registry, .set = &set, .nset = set != NULL,
+                         .lenient = lenient };
+    gp_machine_fixed(&config.machine, 0);
+    memset(&errs, 0, sizeof errs);
+    char *text = strdup(yaml);
+    gp_pipeline *p = gp_compile(text, strlen(text), "p.yaml", &config, &errs);
+    free(text);
+    return p;
+}
+
+static const char good[] =
+    "vars: {k: 2}\nbuffers: {generate: {dtype: f32, shape: [4, 4]}}\n"
+    "stages: [{use: generate, frames: 3}, {use: scale, a: k}, {use: discard}]\n";
+
+START_TEST(makes_all_forms)
+{
+    gp_pipeline *p = compile(good, NULL, false);
+    ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
+    ck_assert_int_eq(errs.n, 0);
+    ck_assert_ptr_nonnull(gp_pipeline_spec(p));
+    ck_assert_int_eq(gp_pipeline_graph(p)->nstages, 3);
+    ck_assert_str_eq(gp_pipeline_graph(p)->stage[1].name, "scale");
+    ck_assert_ptr_eq(gp_pipeline_plan(p)->graph, gp_pipeline_graph(p));
+    ck_assert_int_gt(gp_pipeline_plan(p)->ntasks, 0);
+    gp_pipeline_destroy(p);
+    gp_pipeline_destroy(NULL);
+}
+END_TEST
+
+START_TEST(sets_before_it_resolves)
+{
+    gp_pipeline *p = compile(good, "buffers.scale.depth=5", false);
+    ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
+    ck_assert_int_eq(gp_pipeline_graph(p)->buffer[1].depth, 5);
+    gp_pipeline_destroy(p);
+    static const char set[] = "stages.scale.a=nix";
+    ck_assert_ptr_null(compile(good, set, false));
+    ck_assert_ptr_eq(errs.e[0].at.file, set);
+}
+END_TEST
+
+static const struct { const char *yaml; gp_code code; int line; const char *msg; } bad[] = {
+    { "stages: [{use: nix}]\n", GP_E_SPEC, 1, "no stage kind 'nix'" },
+    { "stages: {\n", GP_E_SPEC, 0, "" },
+    { "device: cuda\nstages: [{use: read, path: none}]\n", GP_E_RESOURCE, 1, "there is no device" },
+    { "", GP_E_SPEC, 0, "" },
+};
+
+START_TEST(reports_and_lets_go)
+{
+    ck_assert_ptr_null(compile(bad[_i].yaml, NULL, false));
+    ck_assert_int_gt(errs.failed, 0);
+    ck_assert_int_eq((int)errs.e[0].code, (int)bad[_i].code);
+    ck_assert_str_eq(errs.e[0].at.file, "p.yaml");
+    ck_assert_msg(!strncmp(errs.e[0].msg, bad[_i].msg, strlen(bad[_i].msg)), "%s", errs.e[0].msg);
+    if (bad[_i].line)
+        ck_assert_int_eq(errs.e[0].at.line, bad[_i].line);
+}
+END_TEST
+
+START_TEST(missing_input_is_a_warning_of_check)
+{
+    static const char yaml[] = "buffers: {read: {dtype: u8, shape: [4, 4]}}\n"
+        "stages: [{use: read, path: no-such-folder/*.png}, {use: discard}]\n";
+    ck_assert_ptr_null(compile(yaml, NULL, false));
+    gp_pipeline *p = compile(yaml, NULL, true);
+    ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
+    ck_assert_int_eq(errs.n, 1);
+    ck_assert_int_eq((int)errs.e[0].code, GP_E_WARN);
+    gp_pipeline_destroy(p);
+}
+END_TEST
+
+START_TEST(cancel_only_rises)
+{
+    gp_pipeline *p = compile(good, NULL, false);
+    ck_assert_ptr_nonnull(p);
+    struct pollfd f = { p->stop_fd, POLLIN, 0 };
+    ck_assert_int_eq(poll(&f, 1, 0), 0);
+    static const struct { int ask, level; } steps[] = { { 0, 0 }, { 1, 1 }, { 2, 2 }, { 1, 2 } };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        gp_cancel(p, steps[i].ask);
+        ck_assert_int_eq(atomic_load(&p->cancel), steps[i].level);
+        ck_assert_int_eq(poll(&f, 1, 0), steps[i].level > 0);
+    }
+    gp_pipeline_destroy(p);
+}
+END_TEST
+
+Suite *suite_compile(void)
+{
+    Suite *s = suite_create("compile");
+    TCase *t = tcase_create("pipelines");
+    tcase_add_checked_fixture(t, up, down);
+    tcase_add_test(t, makes_all_forms);
+    tcase_add_test(t, sets_before_it_resolves);
+    tcase_add_loop_test(t, reports_and_lets_go, 0, (int)(sizeof bad / sizeof *bad));
+    tcase_add_test(t, missing_input_is_a_warning_of_check);
+    tcase_add_test(t, cancel_only_rises);
+    suite_add_tcase(s, t);
+    return s;
+}

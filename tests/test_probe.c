@@ -1,0 +1,125 @@
+/* test_probe.c - looking at files, and lists of them. */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "resolve.h"
+
+Suite *suite_probe(void);
+
+static gp_arena arena;
+static gp_probe probe;
+static char folder[200];
+
+static void enter_folder(void)
+{
+    probe = (gp_probe){ .arena = &arena };
+    const char *tmp = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/gpipe-XXXXXX", tmp ? tmp : "/tmp");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void leave_folder(void)
+{
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+    gp_arena_free(&arena);
+}
+
+static const char *in_folder(const char *name)
+{
+    return gp_format(&arena, "%s/%s", folder, name);
+}
+
+static void put_file(const char *name, const void *data, size_t n)
+{
+    FILE *f = fopen(in_folder(name), "we");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(data, 1, n, f), n);
+    fclose(f);
+}
+
+static const gp_probed *looked(const char *path, bool glob)
+{
+    ck_assert_ptr_null(gp_probe_get(&probe, path, glob));
+    ck_assert_ptr_null(gp_probe_get(&probe, path, glob));
+    ck_assert_int_eq(probe.nwant, 1);
+    gp_probe_look(&probe);
+    ck_assert_int_eq(probe.nwant, 0);
+    return gp_probe_get(&probe, path, glob);
+}
+
+START_TEST(probe_sees_files)
+{
+    put_file("five", "12345", 5);
+    ck_assert_int_eq(mkfifo(in_folder("pipe"), 0600), 0);
+    const gp_file *f = &looked(in_folder("five"), false)->file;
+    ck_assert(!f->error && f->kind == GP_FILE_REGULAR && f->size == 5 && f->nhead == 5);
+    ck_assert_str_eq(f->head, "12345");
+    ck_assert_int_eq(looked(in_folder("none"), false)->file.error, ENOENT);
+    ck_assert_int_eq(looked(folder, false)->file.kind, GP_FILE_DIR);
+    ck_assert_int_eq(looked(in_folder("pipe"), false)->file.kind, GP_FILE_STREAM);
+    ck_assert_int_eq(looked("stdin", false)->file.kind, GP_FILE_STREAM);
+    ck_assert_int_eq(looked("/dev/null", false)->file.kind, GP_FILE_STREAM);
+
+    char *large = calloc(1, GP_PROBE_HEAD + 10);
+    put_file("large", large, GP_PROBE_HEAD + 10);
+    free(large);
+    f = &looked(in_folder("large"), false)->file;
+    ck_assert(f->size == GP_PROBE_HEAD + 10 && f->nhead == GP_PROBE_HEAD);
+}
+END_TEST
+
+START_TEST(probe_lists_files)
+{
+    static const char *const names[] = { "b.png", "a.png", "B.png", "x_9.raw", "x_10.raw",
+        "x_11.raw", "x_13.raw", "x_011.raw", "y003.raw", "y004.raw", "y0005.raw", "y1000.raw",
+        "[1]_0.raw", "1_1.raw", "n0", "n1" };
+    static const struct { const char *pattern, *list; } cases[] = {
+        { "*.png", "B.png a.png b.png " }, { "*.gif", "" }, { "[ab].png", "a.png b.png " },
+        { "x_%d.raw", "x_9.raw x_10.raw x_11.raw " }, { "x_%03d.raw", "x_011.raw " },
+        { "y%03d.raw", "y003.raw y004.raw " }, { "[1]_%d.raw", "[1]_0.raw " }, { "n%d", "n0 n1 " },
+        { "z%d", "" } };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        put_file(names[i], "", 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const gp_files *f = &looked(in_folder(cases[i].pattern), true)->files;
+        char got[500] = "";
+        for (int k = 0; k < f->n; k++)
+            strcat(strcat(got, strrchr(f->path[k], '/') + 1), " ");
+        ck_assert_msg(!strcmp(got, cases[i].list), "%s: %s", cases[i].pattern, got);
+    }
+}
+END_TEST
+
+START_TEST(one_table_for_many)
+{
+    enum { MANY = 3000 };
+    for (int i = 0; i < MANY; i++)
+        ck_assert_ptr_null(gp_probe_get(&probe, in_folder(gp_format(&arena, "%d", i)), i % 2));
+    ck_assert_int_eq(probe.nwant, MANY);
+    gp_probe_look(&probe);
+    for (int i = 0; i < MANY; i++) {
+        const gp_probed *p = gp_probe_get(&probe, in_folder(gp_format(&arena, "%d", i)), i % 2);
+        ck_assert_ptr_nonnull(p);
+        ck_assert_int_eq(i % 2 ? p->files.n : p->file.error, i % 2 ? 0 : ENOENT);
+    }
+    ck_assert_int_eq(probe.nwant, 0);
+}
+END_TEST
+
+Suite *suite_probe(void)
+{
+    Suite *s = suite_create("probe");
+    TCase *t = tcase_create("files");
+    tcase_add_checked_fixture(t, enter_folder, leave_folder);
+    tcase_add_test(t, probe_sees_files);
+    tcase_add_test(t, probe_lists_files);
+    tcase_add_test(t, one_table_for_many);
+    suite_add_tcase(s, t);
+    return s;
+}
