@@ -167,7 +167,7 @@ bool gp_cache_find(const gp_key *key, const char *ext, char path[PATH_MAX], void
     if (!name_of(key, ext, path) || !(file = gp_slurp(path, &n)))
         return false;
     trailer t, want;
-    bool ok = n > sizeof t;
+    bool ok = n >= sizeof t;
     if (ok) {
         n -= sizeof t;
         memcpy(&t, file + n, sizeof t);

@@ -37,8 +37,9 @@ typedef unsigned long uintptr_t;
 #endif
 #endif
 
-/* What a `frame` argument points to; the same as in engine/stage.h. */
-struct gp_frame_info {
+/* What a `frame` argument points to; as in engine/stage.h, 256 bytes apart: in a
+ * batched kernel frame[blockIdx.z]. */
+struct alignas(256) gp_frame_info {
     unsigned long long index;
     unsigned valid;            /* rows of the first input */
     unsigned reserved;

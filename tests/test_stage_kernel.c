@@ -1,0 +1,241 @@
+/* test_stage_kernel.c - the kind `kernel`: users' kernels in whole pipelines on
+ * the CPU, and what is said of options that make no sense. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/pipe.h"
+
+Suite *suite_stage_kernel(void);
+
+static const char *dir;
+
+static float ramp(int64_t i)
+{
+    return (float)(i * 7 % 101) - 20;
+}
+
+enum { ROWS = 45, COLS = 6, FRAME = 8 };       /* five whole frames and one of 5 rows */
+
+static void setup(void)
+{
+    dir = pipe_dir();
+    setenv("XDG_CACHE_HOME", dir, 1);
+    pipe_npy(dir, "x.npy", ROWS, COLS, ramp);
+    pipe_text(dir, "scale.cu",
+        "extern \"C\" __global__ void scale(const float *in, float *out, int h, int w, float a)\n"
+        "{\n"
+        "    int x = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    int y = blockIdx.y * blockDim.y + threadIdx.y;\n"
+        "    if (x < w && y < h) out[y * w + x] = in[y * w + x] * a + h;\n"
+        "}\n");
+    pipe_text(dir, "flip.cu",
+        "#include \"how.h\"\n"
+        "extern \"C\" __global__ void mirror(const float *in, float *out)\n"
+        "{\n"
+        "    extern __shared__ float row[];\n"
+        "    int x = threadIdx.x, w = blockDim.x, at = blockIdx.x * w;\n"
+        "    row[x] = in[at + x];\n"
+        "    __syncthreads();\n"
+        "    out[at + x] = HOW(row[w - 1 - x]) + ADD;\n"
+        "}\n");
+    pipe_text(dir, "how.h", "#define HOW(x) (2 * (x))\n");
+    pipe_text(dir, "many.cu",
+        "extern \"C\" __global__ void many(const float *in, size_t si, float *out, size_t so,\n"
+        "                                int n, const gp_frame_info *f)\n"
+        "{\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    in += blockIdx.z * si, out += blockIdx.z * so, f += blockIdx.z;\n"
+        "    if (i < n) out[i] = in[i] + 1000 * (int)f->index + f->valid;\n"
+        "}\n");
+    pipe_text(dir, "split.cu",
+        "extern \"C\" __global__ void split(const float *a, unsigned char *lo, float *rows,\n"
+        "                                 unsigned n, const gp_frame_info *f)\n"
+        "{\n"
+        "    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    if (i < n) lo[i] = (unsigned char)(a[i] + 20);\n"
+        "    if (i == 0) rows[0] = f->valid;\n"
+        "}\n");
+    pipe_text(dir, "broken.cu",
+        "extern \"C\" __global__ void broken(const float *in, float *out)\n{\n    out[0] = ina[0];\n}\n");
+}
+
+static void teardown(void)
+{
+    pipe_dir_remove(dir);
+}
+
+/* A pipeline that reads x.npy in frames, runs `stage` and joins its output. */
+static pipe_result run_stage(const char *stage, const char *const *sets)
+{
+    char yaml[2000];
+    snprintf(yaml, sizeof yaml,
+             "pipeline: t\n"
+             "vars: {gain: 1.5}\n"
+             "buffers: {x: {dtype: f32, shape: [8, 6], depth: 6}}\n"
+             "stages:\n"
+             "  - {use: read, path: x.npy, out: x}\n"
+             "  - %s\n"
+             "  - {use: write, path: out.raw, in: y}\n", stage);
+    return pipe_run(dir, yaml, "cpu", sets, (gp_run_options){ .poison = true });
+}
+
+static float scaled(int64_t i)
+{
+    return ramp(i) * 1.5f + (float)(i / COLS < 40 ? FRAME : ROWS % FRAME);
+}
+
+static float mirrored(int64_t i)
+{
+    return 2 * ramp(i / COLS * COLS + COLS - 1 - i % COLS) + 3;
+}
+
+static float numbered(int64_t i)
+{
+    int64_t f = i / COLS / FRAME;
+    return ramp(i) + (float)(1000 * f + (f < 5 ? FRAME : ROWS % FRAME));
+}
+
+static const struct { const char *stage; float (*want)(int64_t); } good[] = {
+    /* the default grid, and all kinds of arguments */
+    { "{use: kernel, source: scale.cu, out: y, args: [in, out, {i32: 'in.shape[0]'}, "
+      "{i32: 'in.shape[1]'}, {f32: gain}]}", scaled },
+    { "{use: kernel, source: scale.cu, args: [x, y, {i32: 'x.shape[0]'}, "
+      "{i32: 6}, {f32: '3 * gain / 3'}], in: {x: x}, out: {y: y}, block: [4, 2], "
+      "grid: ['ceil(x.shape[1] / 4)', 'ceil(x.shape[0] / 2)']}", scaled },
+    /* another entry, an include, shared memory, a macro */
+    { "{use: kernel, source: flip.cu, entry: mirror, out: y, args: [in, out], block: 6, "
+      "grid: 'in.shape[0]', shared: '4 * in.shape[1]', define: {ADD: 3}}", mirrored },
+    { "{use: kernel, source: many.cu, out: y, batched: true, grid: 'ceil(in.size / 256)', "
+      "args: [in, out, {i32: in.size}, frame]}", numbered },
+};
+
+START_TEST(computes)
+{
+    static const char *const sets[][3] = { { "batch=1" }, { "batch=2", "launch=stream" } };
+    for (int k = 0; k < 2; k++) {
+        pipe_result r = run_stage(good[_i].stage, sets[k]);
+        for (int i = 0; i < r.errs.n; i++)
+            fprintf(stderr, "case %d: %d: %s\n", _i, r.errs.e[i].at.line, r.errs.e[i].msg);
+        ck_assert_int_eq(r.outcome, GP_DONE);
+        size_t n;
+        char *out = pipe_read(dir, "out.raw", &n);
+        ck_assert_ptr_nonnull(out);
+        ck_assert_uint_eq(n, ROWS * COLS * sizeof(float));
+        for (int i = 0; i < ROWS * COLS; i++) {
+            float v;
+            memcpy(&v, out + sizeof v * (size_t)i, sizeof v);
+            ck_assert_float_eq(v, good[_i].want(i));
+        }
+        free(out);
+    }
+}
+END_TEST
+
+/* Two outputs, declared types, one of them without rows in common with the input. */
+START_TEST(two_outputs)
+{
+    pipe_result r = pipe_run(dir,
+        "pipeline: t\n"
+        "buffers:\n"
+        "  x: {dtype: f32, shape: [8, 6]}\n"
+        "  lo: {dtype: u8}\n"
+        "  rows: {shape: [1]}\n"
+        "stages:\n"
+        "  - {use: read, path: x.npy, out: x}\n"
+        "  - {use: kernel, source: split.cu, out: [lo, rows], "
+        "args: [in, lo, rows, {u32: in.size}, frame], grid: 1}\n"
+        "  - {use: write, path: lo.raw, in: lo}\n"
+        "  - {use: write, path: rows.raw, in: rows}\n", "cpu", NULL, (gp_run_options){0});
+    for (int i = 0; i < r.errs.n; i++)
+        fprintf(stderr, "%d: %s\n", r.errs.e[i].at.line, r.errs.e[i].msg);
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    size_t n;
+    char *lo = pipe_read(dir, "lo.raw", &n);
+    ck_assert_uint_eq(n, ROWS * COLS);
+    for (int i = 0; i < ROWS * COLS; i++)
+        ck_assert_int_eq((unsigned char)lo[i], (int)ramp(i) + 20);
+    free(lo);
+    float *rows = (float *)(void *)pipe_read(dir, "rows.raw", &n);
+    ck_assert_uint_eq(n, 6 * sizeof(float));
+    for (int i = 0; i < 6; i++)
+        ck_assert_float_eq(rows[i], i < 5 ? FRAME : ROWS % FRAME);
+    free(rows);
+}
+END_TEST
+
+#define SCALE "{use: kernel, source: scale.cu, out: y, "
+#define ARGS "args: [in, out, {i32: 1}, {i32: 1}, {f32: 1}]"
+
+static const struct { const char *stage, *msg; } bad[] = {
+    { "{use: kernel, out: y, args: [in, out]}", "source" },
+    { "{use: kernel, source: scale.cu, out: y}", "args" },
+    { "{use: kernel, source: none.cu, out: y, args: [in, out]}", "none.cu': No such file" },
+    { "{use: kernel, source: '.', out: y, args: [in, out]}", "is no file" },
+    { "{use: kernel, source: how.h, out: y, args: [in, out]}", "'how.h' is no name of a kernel" },
+    { SCALE "args: in}", "'args' is a list" },
+    { SCALE "args: [in, otu]}", "'otu' is no input or output of this stage; did you mean 'out'?" },
+    { SCALE "args: [in, [out]]}", "an argument is a port" },
+    { SCALE "args: [in]}", "output 'out' is not among the arguments" },
+    { SCALE "args: [in, out, {int: 3}]}", "no type 'int'" },
+    { SCALE "args: [in, out, {f16: 3}]}", "a value cannot be f16; pass f32" },
+    { SCALE "args: [in, out, {i32: 3, f32: 3}]}", "one type and its value" },
+    { SCALE "args: [in, out, {u8: 256}]}", "'256' is 256, which no u8 can be" },
+    { SCALE "args: [in, out, {i32: gain}]}", "'gain' is 1.5, which no i32 can be" },
+    { SCALE "args: [in, out, {i32: 'in.shape[2]'}]}", "'in' has no axis 2" },
+    { SCALE ARGS ", block: [1, 1, 1, 1]}", "1 to 3 axes" },
+    { SCALE ARGS ", block: [64, 32]}", "a block of 2048 threads" },
+    { SCALE ARGS ", block: [1, 1, 128]}", "at most 64 threads along z" },
+    { SCALE ARGS ", grid: [1, 1, 1, 1]}", "a grid has 1 to 3 axes" },
+    { SCALE ARGS ", grid: [1, 70000]}", "70000 blocks along y" },
+    { SCALE ARGS ", grid: 0}", "0 blocks along x" },
+    { SCALE "batched: true, " ARGS ", grid: [1, 1, 1]}", "1 to 2 axes: [x, y]; z is the frame" },
+    { SCALE ARGS ", shared: 1MiB}", "bytes of shared memory" },
+    { SCALE ARGS ", define: {a-b: 3}}", "'a-b' is no name" },
+    { SCALE ARGS ", define: [A]}", "'define' is a map" },
+};
+
+START_TEST(refuses)
+{
+    pipe_result r = run_stage(bad[_i].stage, NULL);
+    ck_assert_msg(!r.compiled, "case %d compiles", _i);
+    ck_assert_int_ge(r.errs.failed, 1);
+    ck_assert_msg(strstr(r.errs.e[0].msg, bad[_i].msg) != NULL, "case %d: '%s' is not in '%s'",
+                  _i, bad[_i].msg, r.errs.e[0].msg);
+    ck_assert_int_eq(r.errs.e[0].at.line, 6);
+}
+END_TEST
+
+/* Found when the stage opens, at a line of the .cu file. */
+static const struct { const char *stage; int line; const char *msg; } broken[] = {
+    { SCALE "args: [in, out, {i32: 1}, {f32: 1}, {f32: 1}]}", 1,
+      "argument 4 of 'scale' is 'float' in args, but 'int w' here" },
+    { SCALE "args: [in, out]}", 1, "'scale' does not take the 2 values that args gives" },
+    { SCALE "entry: scael, " ARGS "}", 6, "no kernel 'scael'" },
+    { "{use: kernel, source: broken.cu, out: y, args: [in, out]}", 3, "'ina' was not declared" },
+};
+
+START_TEST(does_not_compile)
+{
+    pipe_result r = run_stage(broken[_i].stage, NULL);
+    ck_assert(r.compiled);
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_int_ge(r.errs.failed, 1);
+    ck_assert_msg(strstr(r.errs.e[0].msg, broken[_i].msg) != NULL, "case %d: '%s' is not in '%s'",
+                  _i, broken[_i].msg, r.errs.e[0].msg);
+    ck_assert_int_eq(r.errs.e[0].at.line, broken[_i].line);
+}
+END_TEST
+
+Suite *suite_stage_kernel(void)
+{
+    Suite *s = suite_create("stage_kernel");
+    TCase *tc = tcase_create("pipelines");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, computes, 0, sizeof good / sizeof *good);
+    tcase_add_test(tc, two_outputs);
+    tcase_add_loop_test(tc, refuses, 0, sizeof bad / sizeof *bad);
+    tcase_add_loop_test(tc, does_not_compile, 0, sizeof broken / sizeof *broken);
+    suite_add_tcase(s, tc);
+    return s;
+}
