@@ -11,7 +11,8 @@ import numpy as np
 H, W = 5, 7
 GRAY, RGB, PALETTE, GRAY_ALPHA, RGBA = 0, 2, 3, 4, 6
 CHANNELS = {GRAY: 1, RGB: 3, PALETTE: 1, GRAY_ALPHA: 2, RGBA: 4}
-ADAM7 = [(0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1)]
+ADAM7 = [(0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2),
+         (1, 0, 2, 1)]
 
 
 def chunk(name, data):
@@ -69,15 +70,18 @@ def main():
             if color in (GRAY, RGB) and bits >= 8:
                 key = s[2, 3]
                 alpha = np.where((s == key).all(axis=2), 0, (1 << bits) - 1)
-                save(f"{name}{bits}_trns", png(s, bits, color, trns=struct.pack(f">{len(key)}H", *key)),
+                trns = struct.pack(f">{len(key)}H", *key)
+                save(f"{name}{bits}_trns", png(s, bits, color, trns=trns),
                      np.concatenate([s, alpha[:, :, None]], axis=2).astype(frame.dtype))
     for bits in 1, 2, 4, 8:
         s = rng.integers(0, min(1 << bits, 20), (H, W, 1))
         palette = rng.integers(0, 256, (min(1 << bits, 20), 3))
-        save(f"palette{bits}", png(s, bits, PALETTE, palette=palette), palette[s[:, :, 0]].astype("u1"))
+        save(f"palette{bits}", png(s, bits, PALETTE, palette=palette),
+             palette[s[:, :, 0]].astype("u1"))
         alpha = rng.integers(0, 256, len(palette))
         alpha[-1] = 255                       # tRNS may be shorter than the palette
-        save(f"palette{bits}_trns", png(s, bits, PALETTE, palette=palette, trns=bytes(alpha[:-1].tolist())),
+        trns = bytes(alpha[:-1].tolist())
+        save(f"palette{bits}_trns", png(s, bits, PALETTE, palette=palette, trns=trns),
              np.concatenate([palette, alpha[:, None]], axis=1)[s[:, :, 0]].astype("u1"))
 
 

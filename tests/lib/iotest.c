@@ -1,0 +1,111 @@
+/* iotest.c - see iotest.h. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include "iotest.h"
+
+/* ---- running --------------------------------------------------------- */
+
+const char *io_dir;
+
+void io_set_up(void)
+{
+    io_dir = pipe_dir();
+}
+
+void io_tear_down(void)
+{
+    pipe_dir_remove(io_dir);
+}
+
+char *io_path(const char *name, char buf[600])
+{
+    snprintf(buf, 600, "%s/%s", io_dir, name);
+    return buf;
+}
+
+pipe_result io_go(const char *yaml)
+{
+    return pipe_run(io_dir, yaml, "cpu", NULL, (gp_run_options){ .poison = true });
+}
+
+const char *io_error(const pipe_result *r)
+{
+    return r->errs.n ? r->errs.e[0].msg : "no error";
+}
+
+uint64_t io_runs(const char *yaml)
+{
+    pipe_result r = io_go(yaml);
+    ck_assert_msg(r.outcome == GP_DONE && !r.errs.failed, "%s\n%s", io_error(&r), yaml);
+    ck_assert_uint_eq(r.account[0].in, r.account[0].out);
+    return r.account[0].out;
+}
+
+void io_fails(const char *yaml, int code, const char *text)
+{
+    pipe_result r = io_go(yaml);
+    ck_assert_msg(r.outcome == GP_ERROR, "it did not fail:\n%s", yaml);
+    ck_assert_msg(strstr(io_error(&r), text) != NULL, "'%s' is not in '%s'", text, io_error(&r));
+    ck_assert_int_eq(gp_errs_exit(&r.errs), code);
+}
+
+/* ---- files ----------------------------------------------------------- */
+
+void io_count_npy(const char *name, gp_type type, int first)
+{
+    char buf[8192];
+    size_t head = gp_npy_header(&type, buf, sizeof buf), n = gp_bytes(&type);
+    ck_assert_uint_lt(head + n, sizeof buf);
+    for (size_t i = 0; i < n; i++)
+        buf[head + i] = (char)((size_t)first + i);
+    pipe_file(io_dir, name, buf, head + n);
+}
+
+void io_count_raw(const char *name, size_t n)
+{
+    unsigned char buf[8192];
+    for (size_t i = 0; i < n; i++)
+        buf[i] = (unsigned char)i;
+    pipe_file(io_dir, name, buf, n);
+}
+
+void io_holds(const char *name, const void *bytes, size_t n)
+{
+    size_t have = 0;
+    char *data = pipe_read(io_dir, name, &have);
+    ck_assert_msg(data != NULL, "no file '%s'", name);
+    ck_assert_msg(have == n && !memcmp(data, bytes, n), "'%s' (%zu bytes) is not as expected",
+                  name, have);
+    free(data);
+}
+
+void io_counts(const char *name, gp_type type, int first)
+{
+    size_t n = 0, data;
+    gp_type have;
+    bool fortran;
+    char err[160] = "", a[128], b[128];
+    char *file = pipe_read(io_dir, name, &n);
+    ck_assert_msg(file != NULL, "no file '%s'", name);
+    ck_assert_msg(gp_npy_parse(file, n, &have, &data, &fortran, err), "%s %s", name, err);
+    ck_assert_str_eq(gp_type_text(&have, a), gp_type_text(&type, b));
+    ck_assert_uint_eq(n, data + gp_bytes(&type));
+    for (size_t i = 0; data + i < n; i++)
+        ck_assert_msg((unsigned char)file[data + i] == (unsigned char)((size_t)first + i),
+                      "'%s' differs at byte %zu of its data", name, i);
+    free(file);
+}
+
+int io_files(const char *sub)
+{
+    char path[600];
+    int n = 0;
+    DIR *d = opendir(io_path(sub, path));
+    for (struct dirent *e; d && (e = readdir(d));)
+        n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+    if (d)
+        closedir(d);
+    return n;
+}
+

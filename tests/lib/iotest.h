@@ -1,0 +1,38 @@
+/* iotest.h - what tests of files share: a folder for each test, pipelines that
+ * must run or must fail, files of bytes that count up. */
+#ifndef IOTEST_H
+#define IOTEST_H
+
+#include <check.h>
+#include "npy.h"
+#include "pipe.h"
+
+/* A checked fixture makes the folder of the test that runs, and removes it. */
+extern const char *io_dir;
+void io_set_up(void);
+void io_tear_down(void);
+char *io_path(const char *name, char buf[600]);
+/* How many files a folder in it has; 0 when it is not there. */
+int io_files(const char *sub);
+
+/* printf into an array; the array. */
+#define TEXT(buf, ...) (snprintf(buf, sizeof buf, __VA_ARGS__), buf)
+
+pipe_result io_go(const char *yaml);
+const char *io_error(const pipe_result *r);            /* the first one's text */
+/* Runs `yaml`; it must come to a good end. Returns how many frames did. */
+uint64_t io_runs(const char *yaml);
+/* Runs `yaml`; it must fail with this exit code and a message that has `text`. */
+void io_fails(const char *yaml, int code, const char *text);
+
+#define U8(...) ((gp_type){ GP_U8, sizeof((int64_t[]){ __VA_ARGS__ }) / 8, { __VA_ARGS__ } })
+
+/* A .npy of `type` whose bytes are first, first + 1, ...; such a raw file from 0. */
+void io_count_npy(const char *name, gp_type type, int first);
+void io_count_raw(const char *name, size_t n);
+/* The .npy `name` must be one that io_count_npy would have made. */
+void io_counts(const char *name, gp_type type, int first);
+/* The file `name` must hold these bytes and no more. */
+void io_holds(const char *name, const void *bytes, size_t n);
+
+#endif

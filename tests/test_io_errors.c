@@ -1,0 +1,216 @@
+/* test_io_errors.c - files that are not what they should be, places where nothing
+ * can be written, data that differ: what is said of each, and the exit code. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "iotest.h"
+
+Suite *suite_io_errors(void);
+
+/* A pipeline that reads `path`; one whose source makes frames declared so. */
+#define IN(path) "stages:\n  - {use: read, path: " path "}\n"
+#define AS(decl, source) \
+    "buffers: {x: {" decl "}}\nstages:\n  - {use: " source ", out: x}\n"
+
+/* ---- what is refused before it runs ---------------------------------- */
+
+static const struct { const char *yaml, *text; } refused[] = {
+    { IN("nothing.npy"), "cannot read '" },
+    { IN("'nothing*.npy'"), "no file matches '" },
+    { IN("'no%03d.npy'"), "no file matches '" },
+    { IN("'*_%03d.npy'"), "mean themselves" },
+    { IN("."), "is a folder" },
+    { IN("a.raw"), "declare dtype and shape" },
+    { AS("dtype: u8", "read, path: a.raw"),
+      "declare dtype and shape" },
+    { IN("stdin"), "declare dtype and shape" },
+    { "stages:\n  - {use: read, path: stdin, format: npy}\n", "only raw data can be read" },
+    { "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
+      "  - {use: read, path: stdin, loop: true, out: x}\n", "cannot be read twice" },
+    { IN("one.npy"), "how many elements make a frame" },
+    { "stages:\n  - {use: read, path: two.npy, skip: 3}\n", "'skip' is only for raw" },
+    { "stages:\n  - {use: read, path: two.npy, endian: big}\n", "'endian' is only for raw" },
+    { "stages:\n  - {use: read, path: a.png, tail: ignore}\n", "'tail' is only for raw and .npy" },
+    { IN("fortran.npy"), "column-major" },
+    { IN("big.npy"), "big-endian" },
+    { IN("short.npy"), "its header says 40 bytes of data, 39 are there" },
+    { IN("long.npy"), "has 1 bytes after the array" },
+    { IN("text.npy"), "is no .npy file" },
+    { IN("text.png"), "is no PNG file" },
+    { IN("flat.npy"), "no elements" },
+    { AS("dtype: f32", "read, path: two.npy"), "not f32" },
+    { AS("shape: [3]", "read, path: two.npy"), "cannot be cut" },
+    { AS("dtype: u16", "read, path: a.png"), "not what is declared" },
+    { AS("dtype: u8, shape: [2, 3]", "read, path: a.raw"),
+      "has 1 bytes after its last whole row of 3 bytes: 'tail: ignore'" },
+    { "buffers: {x: {dtype: u8, shape: [2, 3]}}\nstages:\n"
+      "  - {use: read, path: a.raw, offset: 11, out: x}\n", "fewer than the offset of 11" },
+    { "stages:\n  - {use: generate}\n", "declare dtype and shape" },
+    { AS("dtype: f32, shape: [2, 3]", "generate, frames: 1")
+      "  - {use: write, path: x.png}\n",
+      "cannot hold f32 [2, 3]: PNG holds u8 or u16: put a 'cast'" },
+    { AS("dtype: u8, shape: [2, 3, 5]", "generate, frames: 1")
+      "  - {use: write, path: x.png}\n", "PNG holds frames of shape" },
+    { IN("two.npy") "  - {use: write, path: stdout, format: npy}\n",
+      "only raw data can be written to stdout" },
+    { IN("two.npy") "  - {use: write, path: a.raw, stack: true}\n", "'stack'" },
+    { IN("two.npy") "  - {use: write, path: '%d.npy', stack: true}\n",
+      "'stack'" },
+    { IN("two.npy") "  - {use: compare}\n", "one thing to compare with" },
+    { IN("two.npy") "  - {use: compare, file: no.npy}\n", "cannot read" },
+    { IN("two.npy") "  - {use: compare, file: a.png}\n", "neither a .npy" },
+    { IN("two.npy") "  - {use: compare, file: flat.npy}\n", "cannot be cut" },
+};
+
+START_TEST(refuses)
+{
+    size_t n, png_n;
+    io_count_raw("a.raw", 10);
+    io_count_npy("one.npy", U8(40), 0);
+    io_count_npy("two.npy", U8(4, 10), 0);
+    io_count_npy("flat.npy", U8(4, 0), 0);
+    char *two = pipe_read(io_dir, "two.npy", &n), *at;
+    pipe_file(io_dir, "short.npy", two, n - 1);
+    two = realloc(two, n + 1);
+    two[n] = 0;
+    pipe_file(io_dir, "long.npy", two, n + 1);
+    memcpy(strstr(two + 10, "False,"), "True, ", 6);
+    pipe_file(io_dir, "fortran.npy", two, n);
+    at = strstr(two + 10, "|u1");
+    memcpy(at, ">u2", 3);
+    pipe_file(io_dir, "big.npy", two, n);
+    free(two);
+    char *png = pipe_read("tests/data/png", "gray8.png", &png_n);
+    pipe_file(io_dir, "a.png", png, png_n);
+    free(png);
+    pipe_text(io_dir, "text.npy", "this is text");
+    pipe_text(io_dir, "text.png", "this is text");
+    char y[600];
+    bool sink = strstr(refused[_i].yaml, "use: write") || strstr(refused[_i].yaml, "use: compare");
+    io_fails(TEXT(y, "%s%s", refused[_i].yaml, sink ? "" : "  - {use: discard}\n"), 3,
+             refused[_i].text);
+}
+END_TEST
+
+/* ---- what goes wrong while it runs ----------------------------------- */
+
+static const struct { const char *yaml, *text; int code; } broken[] = {
+    /* An odd one among many files. */
+    { IN("'rows*.npy'") "  - {use: discard}\n",
+      "rows2.npy' has 3 rows, the first file 2", 1 },
+    { IN("'cols*.npy'") "  - {use: discard}\n",
+      "frame 1: '", 1 },
+    { IN("'type*.npy'") "  - {use: discard}\n",
+      "type2.npy' holds f32, not u8", 1 },
+    { IN("'pic*.png'") "  - {use: discard}\n",
+      "pic2.png' holds u16 [5, 7], the first file u8 [5, 7]", 1 },
+    { "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
+      "  - {use: read, path: 'none*.raw', loop: true, frames: 3, out: x}\n  - {use: discard}\n",
+      "no frames that could be repeated", 1 },
+    /* Two frames with one name. */
+    { IN("two.npy") "  - {use: write, path: out/%n.npy}\n",
+      "is the name of both frame 0 and frame 1: put %05d into the path", 1 },
+    { IN("'rgb*.npy'") "  - {use: write, path: out/x.png, workers: 1}\n",
+      "is the name of both frame 0 and frame 1", 1 },
+    { AS("dtype: u8, shape: [4]", "generate, frames: 2")
+      "  - {use: write, path: 'out/%n.npy'}\n", "gives no names: use %05d", 1 },
+    /* No place to write. */
+    { IN("two.npy") "  - {use: write, path: two.npy/out.npy}\n",
+      "Not a directory", 1 },
+    { IN("two.npy") "  - {use: write, path: two.npy/%d.npy}\n",
+      "frame 0: '", 1 },
+    { IN("two.npy") "  - {use: write, path: /proc/gpipe/out.raw}\n",
+      "cannot be written", 1 },
+    { IN("two.npy") "  - {use: write, path: /dev/full}\n",
+      "'/dev/full' cannot be written: No space left on device", 1 },
+    { IN("two.npy") "  - {use: write, path: /dev/full, format: npy}\n",
+      "no regular file", 1 },
+    { IN("two.npy") "  - {use: write, path: .}\n", "it is a folder", 1 },
+    { AS("shape: [3, 10]", "read, path: two.npy")
+      "  - {use: write, path: out.npy, stack: true}\n", "frame 1: '", 1 },
+    /* Comparing. */
+    { IN("two.npy") "  - {use: compare, file: less.npy}\n",
+      "frame 3 ends at row 40, but '", 6 },
+    { IN("two.npy") "  - {use: compare, file: more.npy}\n",
+      "together have 40 rows, but '", 6 },
+    { IN("two.npy") "  - {use: compare, file: other.npy}\n",
+      "frame 2 at [3] is 23 where 99 is expected; 2 of its 10 elements differ", 6 },
+    { "stages:\n  - {use: read, path: two.npy, out: a}\n"
+      "  - {name: b, use: read, path: other.npy, out: b}\n"
+      "  - {use: compare, in: [a, b], abs: 75}\n", "frame 2 at [3] is 23 where 99", 6 },
+};
+
+START_TEST(breaks)
+{
+    size_t n;
+    char name[32];
+    io_count_npy("rows1.npy", U8(2, 3), 0), io_count_npy("rows2.npy", U8(3, 3), 0);
+    io_count_npy("cols1.npy", U8(2, 3), 0), io_count_npy("cols2.npy", U8(2, 4), 0);
+    io_count_npy("type1.npy", U8(2, 3), 0);
+    io_count_npy("type2.npy", (gp_type){ GP_F32, 2, { 2, 3 } }, 0);
+    io_count_npy("rgb1.npy", U8(2, 3, 3), 0), io_count_npy("rgb2.npy", U8(2, 3, 3), 0);
+    io_count_npy("two.npy", U8(4, 10), 0);
+    io_count_npy("less.npy", U8(3, 10), 0), io_count_npy("more.npy", U8(5, 10), 0);
+    pipe_file(io_dir, "none1.raw", "", 0), pipe_file(io_dir, "none2.raw", "", 0);
+    for (int i = 1; i <= 2; i++) {
+        char *png = pipe_read("tests/data/png", i == 1 ? "gray8.png" : "gray16.png", &n);
+        pipe_file(io_dir, TEXT(name, "pic%d.png", i), png, n);
+        free(png);
+    }
+    char *other = pipe_read(io_dir, "two.npy", &n);
+    other[n - 40 + 23] = 99, other[n - 40 + 25] = 99;
+    pipe_file(io_dir, "other.npy", other, n);
+    free(other);
+    io_fails(broken[_i].yaml, broken[_i].code, broken[_i].text);
+    /* Nothing half-written, under no name. */
+    bool folder = !access(io_path("out", (char[600]){ 0 }), F_OK);
+    ck_assert_int_le(io_files("out"), 1);
+    ck_assert_int_eq(io_files("."), 16 + folder);
+}
+END_TEST
+
+START_TEST(tolerances)
+{
+    static const struct { const char *options; bool same; } cases[] = {
+        { "", false }, { ", abs: 0.0625", true }, { ", abs: 0.06", false },
+        { ", rel: 0.0625", true }, { ", rel: 0.06", false },
+        { ", abs: 0.03125, rel: 0.03125", true },
+        { ", abs: 0.0625, nan: differ", false },
+    };
+    float a[4] = { 1.0625f, NAN, INFINITY, -0.0f }, b[4] = { 1, -NAN, INFINITY, 0 };
+    pipe_file(io_dir, "a.raw", a, sizeof a);
+    pipe_file(io_dir, "b.raw", b, sizeof b);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char y[500];
+        TEXT(y, "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n"
+             "  - {use: read, path: a.raw, out: x}\n  - {use: compare, file: b.raw%s}\n",
+             cases[i].options);
+        if (cases[i].same)
+            io_runs(y);
+        else
+            io_fails(y, 6, "is expected; ");
+    }
+    /* 64-bit integers, further apart than a double can tell. */
+    int64_t p = INT64_MAX, q = INT64_MAX - 1;
+    pipe_file(io_dir, "p.raw", &p, 8);
+    pipe_file(io_dir, "q.raw", &q, 8);
+    io_fails(AS("dtype: i64, shape: [1]", "read, path: p.raw")
+          "  - {use: compare, file: q.raw}\n", 6,
+             "is 9223372036854775807 where 9223372036854775806");
+}
+END_TEST
+
+Suite *suite_io_errors(void)
+{
+    Suite *s = suite_create("io_errors");
+    TCase *tc = tcase_create("errors");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
+#define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
+    LOOP(refuses, refused);
+    LOOP(breaks, broken);
+    tcase_add_test(tc, tolerances);
+    suite_add_tcase(s, tc);
+    return s;
+}

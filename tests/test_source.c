@@ -1,0 +1,272 @@
+/* test_source.c - frames that are not from files: FIFOs, standard input, generated
+ * ones; and rates. */
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "iotest.h"
+
+Suite *suite_source(void);
+
+/* ---- streams --------------------------------------------------------- */
+
+typedef struct feed { char path[600]; const char *data; size_t n, piece; int pause_ms; } feed;
+
+static void *feeding(void *arg)
+{
+    const feed *f = arg;
+    int fd = open(f->path, O_WRONLY);
+    for (size_t i = 0; i < f->n; i += f->piece) {
+        size_t k = f->n - i < f->piece ? f->n - i : f->piece;
+        ck_assert_int_eq(write(fd, f->data + i, k), (ssize_t)k);
+        nanosleep(&(struct timespec){ .tv_nsec = f->pause_ms * 1000000L }, NULL);
+    }
+    close(fd);
+    return NULL;
+}
+
+static const struct {
+    size_t n, piece;
+    const char *options, *text;
+    size_t from, kept;
+} streams[] = {
+    { 1200, 1200, "", NULL, 0, 1200 },
+    { 1200, 7, "", NULL, 0, 1200 },
+    { 1206, 50, "", NULL, 0, 1206 },
+    { 1207, 50, "", "ends within a frame, 1 bytes after", 0, 0 },
+    { 1207, 50, ", tail: ignore", NULL, 0, 1206 },
+    { 1210, 50, ", offset: 10", NULL, 10, 1200 },
+    { 31, 31, ", skip: 1", NULL, 1, 30 },
+    { 32, 31, ", skip: 1", "ends within a frame, 1 bytes", 0, 0 },
+    { 33, 31, ", skip: 2", "ends within a frame, 1 bytes", 0, 0 },
+    { 0, 1, "", NULL, 0, 0 },
+};
+
+/* Through a FIFO, slowly; frames of 5 x 6 bytes. */
+START_TEST(streams_from_fifo)
+{
+    char data[2000], y[600];
+    pthread_t t;
+    feed f = { .data = data, .n = streams[_i].n, .piece = streams[_i].piece, .pause_ms = 1 };
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (char)(i * 7);
+    ck_assert_int_eq(mkfifo(io_path("pipe", f.path), 0600), 0);
+    pthread_create(&t, NULL, feeding, &f);
+    TEXT(y, "buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
+         "  - {use: read, path: pipe, out: a%s}\n  - {use: write, path: out.raw}\n",
+         streams[_i].options);
+    if (streams[_i].text)
+        io_fails(y, 1, streams[_i].text);
+    else
+        io_runs(y);
+    pthread_join(t, NULL);
+    if (!streams[_i].text)
+        io_holds("out.raw", data + streams[_i].from, streams[_i].kept);
+}
+END_TEST
+
+static void cancel_soon(gp_pipeline *p, void *arg)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = 100 * 1000000 }, NULL);
+    gp_cancel(p, *(int *)arg);
+}
+
+/* Nobody ever opens the other end: a drain ends the run at once. */
+START_TEST(fifo_without_writer)
+{
+    char path[600];
+    int level = 1;
+    ck_assert_int_eq(mkfifo(io_path("pipe", path), 0600), 0);
+    pipe_result r = pipe_run_with(io_dir, "buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
+                                  "  - {use: read, path: pipe, out: a}\n  - {use: discard}\n",
+                                  "cpu", NULL, (gp_run_options){ 0 }, cancel_soon, &level);
+    ck_assert_int_eq(r.outcome, GP_DRAINED);
+    ck_assert_uint_eq(r.account[0].in, 0);
+}
+END_TEST
+
+/* Nobody reads the other end: an error, not a wait. */
+START_TEST(fifo_without_reader)
+{
+    char path[600];
+    ck_assert_int_eq(mkfifo(io_path("pipe", path), 0600), 0);
+    io_fails("buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
+          "  - {use: generate, frames: 1, out: a}\n  - {use: write, path: pipe}\n", 1,
+          "nobody reads it");
+}
+END_TEST
+
+/* As it arrives: a frame is out before the next one comes. */
+START_TEST(stdin_to_stdout)
+{
+    int in[2], out[2], in_was = dup(0), out_was = dup(1);
+    char got[6], y[400];
+    fflush(stdout);
+    ck_assert(!pipe(in) && !pipe(out));
+    dup2(in[0], 0), dup2(out[1], 1);
+    ck_assert_int_eq(write(in[1], "abcdef", 6), 6);
+    close(in[1]);
+    uint64_t n = io_runs(TEXT(y, "buffers: {a: {dtype: u8, shape: [4]}}\nstages:\n"
+                           "  - {use: read, path: stdin, out: a}\n"
+                           "  - {use: write, path: stdout}\n"));
+    dup2(in_was, 0), dup2(out_was, 1);
+    ck_assert_int_eq(read(out[0], got, 6), 6);
+    ck_assert_mem_eq(got, "abcdef", 6);
+    ck_assert_uint_eq(n, 2);
+    close(in[0]), close(out[0]), close(out[1]), close(in_was), close(out_was);
+}
+END_TEST
+
+/* ---- generate -------------------------------------------------------- */
+
+/* What is generated does not depend on depth or on how it is written. */
+START_TEST(generates_the_same)
+{
+    static const char *const patterns[] = { "ramp", "sine", "noise", "constant" };
+    static const char *const types[] = { "u8", "i8", "u16", "i16", "u32", "i32",
+                                         "u64", "i64", "f16", "f32", "f64", "c64" };
+    char y[1000];
+    for (size_t p = 0; p < 4; p++)
+        for (size_t t = 0; t < 12; t++) {
+            const char *options = "value: 3, amplitude: 50, period: 10, frames: 20, seed: 7";
+            io_runs(TEXT(y, "buffers: {a: {dtype: %s, shape: [3, 5], depth: 1}}\nstages:\n"
+                      "  - {use: generate, pattern: %s, %s, out: a}\n"
+                      "  - {use: write, path: a.npy}\n", types[t], patterns[p], options));
+            ck_assert_uint_eq(
+                io_runs(TEXT(y, "buffers: {a: {dtype: %s, shape: [3, 5], depth: 7}}\nstages:\n"
+                          "  - {use: generate, pattern: %s, %s, out: a}\n"
+                          "  - {use: compare, file: a.npy}\n", types[t], patterns[p], options)),
+                20);
+        }
+}
+END_TEST
+
+static const struct { const char *dtype, *options; double v[6]; } generated[] = {
+    { "u8", "frames: 3", { 0, 1, 2, 3, 4, 5 } },
+    { "i16", "frames: 3", { 0, 1, 2, 3, 4, 5 } },
+    { "f32", "frames: 3", { 0, 1, 2, 3, 4, 5 } },
+    { "f16", "frames: 3", { 0, 1, 2, 3, 4, 5 } },
+    { "u8", "frames: 3, pattern: constant, value: 300", { 255, 255, 255, 255, 255, 255 } },
+    { "i8", "frames: 3, pattern: constant, value: -2.5", { -2, -2, -2, -2, -2, -2 } },
+    { "u64", "frames: 3, pattern: constant, value: -1", { 0, 0, 0, 0, 0, 0 } },
+    { "i32", "frames: 3, pattern: sine, amplitude: 100, period: 4", { 0, 100, 0, -100, 0, 100 } },
+    { "u8", "frames: 3, pattern: sine, amplitude: 200, period: 4, value: 100",
+      { 100, 255, 100, 0, 100, 255 } },
+    { "f64", "frames: 3, pattern: constant, value: 0.1", { .1, .1, .1, .1, .1, .1 } },
+    { "u16", "frames: 3, fill: once", { 0, 1, 0, 1, 0, 1 } },
+};
+
+START_TEST(generates)
+{
+    char y[1000];
+    size_t n = 0;
+    gp_dtype t = gp_dtype_parse(generated[_i].dtype);
+    io_runs(TEXT(y, "buffers: {a: {dtype: %s, shape: [2], depth: 2}}\nstages:\n"
+              "  - {use: generate, %s, out: a}\n  - {use: write, path: out.raw}\n",
+              generated[_i].dtype, generated[_i].options));
+    char *data = pipe_read(io_dir, "out.raw", &n);
+    ck_assert_uint_eq(n, 6 * gp_dtype_size(t));
+    for (int i = 0; i < 6; i++) {
+        double v = 0;
+        switch (t) {
+#define X(NAME, name, ctype, bytes) case GP_##NAME: v = AS_##NAME(((ctype *)data)[i]); break;
+#define AS_U8
+#define AS_I8
+#define AS_U16
+#define AS_I16
+#define AS_U32
+#define AS_I32
+#define AS_U64 (double)
+#define AS_I64 (double)
+#define AS_F16(h) ((h) ? ldexp(1024 + ((h) & 1023), ((h) >> 10) - 25) : 0)
+#define AS_F32
+#define AS_F64
+#define AS_C64(c) (c).re
+        GP_DTYPES(X)
+        case GP_NO_DTYPE: case GP_NDTYPES: break;
+        }
+        ck_assert_msg(v == generated[_i].v[i], "element %d is %g, not %g", i, v,
+                      generated[_i].v[i]);
+    }
+    free(data);
+}
+END_TEST
+
+/* Noise: every bit of an integer is set about half of the time, a float fills its
+ * range, another seed is another noise. */
+START_TEST(noise_is_even)
+{
+    char y[600];
+    size_t n = 0;
+    int ones[16] = { 0 };
+    for (int seed = 0; seed < 2; seed++)
+        io_runs(TEXT(y, "buffers: {a: {dtype: u16, shape: [1000]}}\nstages:\n"
+                  "  - {use: generate, pattern: noise, frames: 10, seed: %d, out: a}\n"
+                  "  - {use: write, path: n%d.raw}\n", seed, seed));
+    char *a = pipe_read(io_dir, "n0.raw", &n), *b = pipe_read(io_dir, "n1.raw", &n);
+    ck_assert_int_ne(memcmp(a, b, n), 0);
+    for (size_t i = 0; i < n / 2; i++)
+        for (int bit = 0; bit < 16; bit++)
+            ones[bit] += ((uint16_t *)a)[i] >> bit & 1;
+    for (int bit = 0; bit < 16; bit++)
+        ck_assert_msg(ones[bit] > 4700 && ones[bit] < 5300, "bit %d: %d", bit, ones[bit]);
+    free(a), free(b);
+    io_runs("buffers: {a: {dtype: f32, shape: [10000]}}\nstages:\n"
+         "  - {use: generate, pattern: noise, frames: 1, amplitude: 2, value: 5, out: a}\n"
+         "  - {use: write, path: f.raw}\n");
+    float *f = (float *)pipe_read(io_dir, "f.raw", &n), lo = f[0], hi = f[0];
+    for (int i = 0; i < 10000; i++)
+        lo = f[i] < lo ? f[i] : lo, hi = f[i] > hi ? f[i] : hi;
+    ck_assert(lo >= 3 && lo < 3.01 && hi <= 7 && hi > 6.99);
+    free(f);
+}
+END_TEST
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* 50 frames at 200 Hz: the last is due after 245 ms, never earlier. */
+START_TEST(keeps_the_rate)
+{
+    static const char *const sources[] = { "generate, frames: 50", "read, path: in.raw, frames: 50",
+                                           "read, path: in.raw, loop: true, frames: 50" };
+    char y[600];
+    io_count_raw("in.raw", 100);
+    for (int i = 0; i < 3; i++) {
+        double start = seconds();
+        uint64_t n = io_runs(TEXT(y, "buffers: {a: {dtype: u8, shape: [2], depth: 8}}\nstages:\n"
+                                  "  - {use: %s, rate: 200, out: a}\n  - {use: discard}\n",
+                                  sources[i]));
+        ck_assert_uint_eq(n, 50);
+        double took = seconds() - start;
+        ck_assert_msg(took > 0.245 && took < 2, "it took %g s", took);
+    }
+}
+END_TEST
+
+Suite *suite_source(void)
+{
+    Suite *s = suite_create("source");
+    TCase *tc = tcase_create("sources");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
+#define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
+    LOOP(streams_from_fifo, streams);
+    LOOP(generates, generated);
+    tcase_add_test(tc, fifo_without_writer);
+    tcase_add_test(tc, fifo_without_reader);
+    tcase_add_test(tc, stdin_to_stdout);
+    tcase_add_test(tc, generates_the_same);
+    tcase_add_test(tc, noise_is_even);
+    tcase_add_test(tc, keeps_the_rate);
+    suite_add_tcase(s, tc);
+    return s;
+}
