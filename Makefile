@@ -122,7 +122,7 @@ $B/embed.c: FORCE
 	   echo '    0 };'; } > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $B/embed.o: $(EMBED) $(FATBIN)
-$B/engine/version.o: CFLAGS += -DGP_COMMIT='"$(COMMIT)"'
+$B/engine/version.o: ALL_C += -DGP_COMMIT='"$(COMMIT)"'
 
 # One program with all suites, so that check prints one total; another with
 # those that need a GPU.

@@ -16,7 +16,7 @@
 /* Where the threads of one party sleep. Whoever changes something they may
  * wait for wakes the point; that costs one load while nobody sleeps. */
 typedef struct gp_point {
-    _Alignas(64) atomic_int sleepers;
+    atomic_int sleepers;
     pthread_mutex_t lock;
     pthread_cond_t wake;
 } gp_point;

@@ -2,8 +2,8 @@
  *
  * The launcher takes the longest ready run of frames that is an aligned power
  * of two of slots, and queues it on an idle stream: as an exec built before
- * frame 0 (launch: graph), or directly (launch: stream, partial frames, holes).
- * Each launch is a ticket; the reaper waits for the tickets in frame order and
+ * frame 0 (launch: graph), or directly (launch: stream; odd frames: partial
+ * ones, and those with a hole in some input). Each launch is a ticket; the reaper waits for the tickets in frame order and
  * publishes. Neither holds a lock while it calls the device.
  *
  * Invariant: frames [reaped, next) are in flight, at most `depth` of them, so
@@ -41,11 +41,13 @@ typedef struct gp_segmentrt {
     atomic_bool *busy;         /* per stream */
     gp_point done;             /* the reaper sleeps here */
     gp_type *type;             /* per buffer: of the frame being launched */
+    gp_hole *hole;             /* per buffer: likewise */
     int *dep;                  /* room for a body */
 } gp_segmentrt;
 
-/* What a body records: frames [first, first + n). */
-typedef struct gp_order { gp_partyrt *p; uint64_t first; int n; bool partial; } gp_order;
+/* What a body records: frames [first, first + n). `odd`: one frame that is
+ * partial or has a hole in some input, see odd_frame. */
+typedef struct gp_order { gp_partyrt *p; uint64_t first; int n; bool odd; } gp_order;
 
 /* ---- the body -------------------------------------------------------- */
 
@@ -89,7 +91,7 @@ static bool record_copy(gp_rec *r, gp_partyrt *p, const gp_task *t, uint64_t fir
 
 /* n frames of one stage, from `first`. */
 static bool record_stage(gp_rec *r, gp_partyrt *p, const gp_part *part, uint64_t first, int n,
-                         bool partial)
+                         bool odd)
 {
     gp_run *run = p->run;
     const gp_graph *g = run->graph;
@@ -112,7 +114,7 @@ static bool record_stage(gp_rec *r, gp_partyrt *p, const gp_part *part, uint64_t
     }
     for (int o = 0; o < st->nout; o++) {
         out[o] = view_of(p, t->out[o], st->out[o], first);
-        int fill = st->zero || partial ? 0 : run->options.poison ? 0xa5 : -1;
+        int fill = st->zero || odd ? 0 : run->options.poison ? 0xa5 : -1;
         for (int j = 0; fill >= 0 && j < n; j++)
             if (!gp_fill(&c, (char *)out[o].data + (size_t)j * out[o].stride, fill,
                          gp_bytes(&g->buffer[st->out[o]].type)))
@@ -139,59 +141,56 @@ static bool record_stage(gp_rec *r, gp_partyrt *p, const gp_part *part, uint64_t
                    st->name, (unsigned long long)first);
 }
 
+/* The worst hole among a stage's inputs: it has no such frame then. */
+static gp_hole hole_of(const gp_segmentrt *s, const gp_stage *st)
+{
+    gp_hole hole = GP_WHOLE;
+    for (int i = 0; i < st->nin; i++)
+        if (st->in[i] >= 0 && s->hole[st->in[i]] > hole)
+            hole = s->hole[st->in[i]];
+    return hole;
+}
+
+/* One item: n frames from f. A carrying stage waits for the frame before, lets
+ * the one after go on, and forgets what it carries at a hole, unless it splices. */
+static bool record_item(gp_rec *r, gp_partyrt *p, const gp_part *part, uint64_t f, int n,
+                        bool first, bool last, bool odd)
+{
+    const gp_stage *st = part->stage;
+    uint64_t slots = (uint64_t)p->segment->depth;
+    int state = part->task->state;
+
+    if (!st)
+        return record_copy(r, p, part->task, f, n);
+    if (part->order >= 0 && first
+        && !r->ops->order_wait(r, part->order, (int)((f + slots - 1) % slots)))
+        return false;
+    if (odd && hole_of(p->seg, st)) {
+        if (part->order >= 0 && st->on_hole == GP_ON_HOLE_RESET
+            && !r->ops->fill(r, p->run->extra[state], 0, p->run->plan->extra[state].bytes))
+            return false;
+    } else if (!record_stage(r, p, part, f, n, odd)) {
+        return false;
+    }
+    return part->order < 0 || !last || r->ops->order_pass(r, part->order, (int)(f % slots));
+}
+
 static bool record(gp_rec *r, void *arg)
 {
     gp_order *o = arg;
-    gp_partyrt *p = o->p;
-    gp_segmentrt *s = p->seg;
-    int id = 0, slots = p->segment->depth;
+    gp_segmentrt *s = o->p->seg;
+    int id = 0;
 
     for (int i = 0; i < s->nparts; i++) {
         gp_part *part = &s->part[i];
         bool whole = !part->stage || part->stage->batched;
         part->item = id;
         part->items = whole ? 1 : o->n;
-        for (int j = 0; j < part->items; j++, id++) {
-            uint64_t f = o->first + (uint64_t)j;
-            if (!open_item(r, s, part, id, j))
+        for (int j = 0; j < part->items; j++, id++)
+            if (!open_item(r, s, part, id, j)
+                || !record_item(r, o->p, part, o->first + (uint64_t)j, whole ? o->n : 1, j == 0,
+                                j == part->items - 1, o->odd))
                 return false;
-            if (!part->stage) {
-                if (!record_copy(r, p, part->task, f, o->n))
-                    return false;
-                continue;
-            }
-            if (part->order >= 0 && j == 0
-                && !r->ops->order_wait(r, part->order,
-                                       (int)((f + (uint64_t)slots - 1) % (uint64_t)slots)))
-                return false;
-            if (!record_stage(r, p, part, f, whole ? o->n : 1, o->partial))
-                return false;
-            if (part->order >= 0 && j == o->n - 1
-                && !r->ops->order_pass(r, part->order, (int)(f % (uint64_t)slots)))
-                return false;
-        }
-    }
-    return true;
-}
-
-/* Carrying stages let a hole pass, and forget unless they splice. */
-static bool record_hole(gp_rec *r, void *arg)
-{
-    gp_order *o = arg;
-    gp_segmentrt *s = o->p->seg;
-    uint64_t slots = (uint64_t)o->p->segment->depth;
-    for (int i = 0, id = 0; i < s->nparts; i++) {
-        gp_part *part = &s->part[i];
-        if (part->order < 0)
-            continue;
-        int state = part->task->state;
-        if (!r->ops->item(r, id++, NULL, 0)
-            || !r->ops->order_wait(r, part->order, (int)((o->first + slots - 1) % slots))
-            || (part->stage->on_hole == GP_ON_HOLE_RESET && state >= 0
-                && !r->ops->fill(r, o->p->run->extra[state], 0,
-                                 o->p->run->plan->extra[state].bytes))
-            || !r->ops->order_pass(r, part->order, (int)(o->first % slots)))
-            return false;
     }
     return true;
 }
@@ -212,10 +211,13 @@ static bool record_reset(gp_rec *r, void *arg)
 
 /* ---- setting up ------------------------------------------------------ */
 
-static void full_types(gp_partyrt *p)
+/* Every buffer is whole and has all its rows. */
+static void even_frame(gp_partyrt *p)
 {
-    for (int b = 0; b < p->run->graph->nbuffers; b++)
+    for (int b = 0; b < p->run->graph->nbuffers; b++) {
         p->seg->type[b] = p->run->graph->buffer[b].type;
+        p->seg->hole[b] = GP_WHOLE;
+    }
 }
 
 /* Runs everything once, so that kernels are loaded and libraries have what
@@ -244,7 +246,8 @@ bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs)
     gp_point_init(&s->done);
     s->stream0 = stream0, s->order0 = order0;
     s->type = GP_NEW(a, gp_type, run->graph->nbuffers);
-    full_types(p);
+    s->hole = GP_NEW(a, gp_hole, run->graph->nbuffers);
+    even_frame(p);
     s->part = GP_NEW(a, gp_part, seg->ntasks);
     s->part_of = GP_NEW(a, int, plan->ntasks);
     s->nparts = seg->ntasks;
@@ -329,62 +332,89 @@ static int aligned(const gp_partyrt *p, uint64_t f, int n)
     return m;
 }
 
-static bool is_partial(const gp_partyrt *p, uint64_t f)
+static bool is_odd(const gp_partyrt *p, uint64_t f)
 {
     for (int i = 0; i < p->nin; i++) {
         const gp_ringrt *r = p->in[i].ring;
-        if (gp_meta_of(r, f)->rows != r->buffer->type.dim[0])
+        const gp_meta *m = gp_meta_of(r, f);
+        if (m->hole || m->rows != r->buffer->type.dim[0])
             return true;
     }
     return false;
 }
 
-/* Cuts [f, f + n) before the first frame that is unlike the others. */
+/* Cuts [f, f + n) before the first odd frame, or after it when f is odd. */
 static int alike(const gp_partyrt *p, uint64_t f, int n)
 {
     for (int i = 0; i < n; i++)
-        if (gp_party_meta(p, f + (uint64_t)i).hole || is_partial(p, f + (uint64_t)i))
+        if (is_odd(p, f + (uint64_t)i))
             return i ? i : 1;
     return n;
 }
 
-/* Every shape of the segment for one frame with fewer rows. */
-static bool partial_types(gp_partyrt *p, uint64_t f, gp_errs *errs)
+/* The shapes and holes of the segment's buffers for one odd frame. */
+static bool odd_frame(gp_partyrt *p, uint64_t f, gp_errs *errs)
 {
     gp_segmentrt *s = p->seg;
-    full_types(p);
     for (int i = 0; i < p->nin; i++) {
         const gp_ringrt *r = p->in[i].ring;
         s->type[r->ring->buffer].dim[0] = gp_meta_of(r, f)->rows;
+        s->hole[r->ring->buffer] = gp_meta_of(r, f)->hole;
     }
     for (int i = 0; i < s->nparts; i++) {
         const gp_stage *st = s->part[i].stage;
-        gp_type in[GP_MAXPORT], out[GP_MAXPORT];
+        gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT];
+        gp_hole hole = st ? hole_of(s, st) : GP_WHOLE;
         if (!st)
             continue;
         for (int k = 0; k < st->nin; k++)
             if (st->in[k] >= 0)
                 in[k] = s->type[st->in[k]];
-        if (!gp_partial_shape(p->run->graph, st, in, out, errs))
+        if (!hole && !gp_partial_shape(p->run->graph, st, in, out, errs))
             return false;
-        for (int k = 0; k < st->nout; k++)
-            s->type[st->out[k]] = out[k];
+        for (int k = 0; k < st->nout; k++) {
+            if (!hole)
+                s->type[st->out[k]] = out[k];
+            s->hole[st->out[k]] = hole;
+        }
     }
     return true;
 }
 
-static void sign(gp_partyrt *p, uint64_t f, gp_meta m)
+/* Writes the metas of frame f's outputs, and its info. */
+static void sign(gp_partyrt *p, uint64_t f)
 {
+    const gp_segmentrt *s = p->seg;
+    gp_meta m = gp_party_meta(p, f);
     for (int o = 0; o < p->nout; o++) {
         gp_ringrt *r = p->out[o];
-        m.rows = m.hole ? r->buffer->type.dim[0] : p->seg->type[r->ring->buffer].dim[0];
+        m.rows = s->type[r->ring->buffer].dim[0];
+        m.hole = s->hole[r->ring->buffer];
         *gp_meta_of(r, f) = m;
     }
     if (p->segment->info_host >= 0) {
         gp_frame_info *info = gp_slot(&p->run->ring[p->segment->info_host], f);
-        int64_t rows = p->nin ? p->seg->type[p->in[0].ring->ring->buffer].dim[0] : 0;
+        int64_t rows = p->nin ? s->type[p->in[0].ring->ring->buffer].dim[0] : 0;
         *info = (gp_frame_info){ .index = f, .valid = (uint32_t)rows, .time_ns = m.time_ns };
     }
+}
+
+/* Does an odd frame give the device nothing to do? */
+static bool all_holes(const gp_partyrt *p)
+{
+    const gp_segmentrt *s = p->seg;
+    for (int i = 0; i < s->nparts; i++)
+        if (s->part[i].stage && (s->part[i].order >= 0 || !hole_of(s, s->part[i].stage)))
+            return false;
+    return true;
+}
+
+static void poison_outputs(gp_partyrt *p, uint64_t f, int n)
+{
+    for (int i = 0; i < p->nout; i++)
+        for (int j = 0; j < n && !p->out[i]->ring->place.device; j++)
+            memset(gp_slot(p->out[i], f + (uint64_t)j), 0xa5,
+                   gp_bytes(&p->out[i]->buffer->type));
 }
 
 /* Queues n frames from f; adds the ticket. */
@@ -394,26 +424,24 @@ static bool launch(gp_threadrt *t, uint64_t f, int n)
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     const gp_backend *be = run->dev->backend;
-    gp_meta m = gp_party_meta(p, f);
-    bool hole = m.hole, partial = !hole && is_partial(p, f), ok = true;
-    int stream = hole && !s->carrying ? -1 : idle_stream(p);
-    gp_order o = { p, f, n, partial };
+    gp_order o = { p, f, n, is_odd(p, f) };
+    int stream = idle_stream(p);
+    bool ok;
 
-    if (partial && !partial_types(p, f, &t->errs))
+    if (o.odd && !odd_frame(p, f, &t->errs))
         return false;
+    if (o.odd && all_holes(p))
+        stream = -1;
     for (int i = 0; i < n; i++)
-        sign(p, f + (uint64_t)i, gp_party_meta(p, f + (uint64_t)i));
+        sign(p, f + (uint64_t)i);
     if (run->options.poison && !run->plan->unified)
-        for (int i = 0; i < p->nout; i++)
-            for (int j = 0; j < n && !p->out[i]->ring->place.device; j++)
-                memset(gp_slot(p->out[i], f + (uint64_t)j), 0xa5,
-                       gp_bytes(&p->out[i]->buffer->type));
+        poison_outputs(p, f, n);
     if (stream >= 0)
         atomic_store(&s->busy[stream], true);
     gp_nvtx_push(run->nvtx, p->name, f);
-    if (hole) {
-        ok = stream < 0 || be->direct(run->dev, s->stream0 + stream, record_hole, &o, &t->errs);
-    } else if (partial || !s->exec) {
+    if (stream < 0) {
+        ok = true;
+    } else if (o.odd || !s->exec) {
         ok = be->direct(run->dev, s->stream0 + stream, record, &o, &t->errs);
     } else {
         int k = 0, slot = (int)(f % (uint64_t)p->segment->period), d = p->segment->depth;
@@ -423,8 +451,8 @@ static bool launch(gp_threadrt *t, uint64_t f, int n)
                         s->exec[k][slot / d * (d / n) + slot % d / n], &t->errs);
     }
     gp_nvtx_pop(run->nvtx);
-    if (partial)
-        full_types(p);
+    if (o.odd)
+        even_frame(p);
     if (!ok)
         return false;
     uint64_t k = atomic_load(&s->issued);
@@ -489,6 +517,25 @@ static bool has_ticket(void *arg)
     return atomic_load(&s->issued) > atomic_load(&s->redeemed) || atomic_load(&s->over);
 }
 
+/* For the status: frames that are no holes, and what was made of them. */
+static void count(gp_partyrt *p, uint64_t first, int n)
+{
+    unsigned long long whole = 0, bytes = 0;
+    for (int i = 0; i < n; i++) {
+        bool some = false;
+        for (int o = 0; o < p->nout; o++) {
+            const gp_type *t = &p->out[o]->buffer->type;
+            const gp_meta *m = gp_meta_of(p->out[o], first + (uint64_t)i);
+            if (!m->hole)
+                bytes += gp_bytes(t) / (size_t)t->dim[0] * (size_t)m->rows;
+            some |= !m->hole;
+        }
+        whole += some;
+    }
+    atomic_fetch_add_explicit(&p->frames, whole, memory_order_relaxed);
+    atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
+}
+
 void *gp_segment_reaper(void *thread)
 {
     gp_threadrt *t = thread;
@@ -511,10 +558,7 @@ void *gp_segment_reaper(void *thread)
             fault(t);
             break;
         }
-        int whole = 0;
-        for (int i = 0; i < tk.n; i++)
-            whole += !gp_party_meta(p, tk.first + (uint64_t)i).hole;
-        atomic_fetch_add_explicit(&p->frames, (unsigned long long)whole, memory_order_relaxed);
+        count(p, tk.first, tk.n);
         gp_party_publish(p, tk.first, tk.n);
         atomic_store(&s->reaped, tk.first + (uint64_t)tk.n);
         atomic_store(&s->redeemed, k + 1);

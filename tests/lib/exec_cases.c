@@ -38,7 +38,7 @@ static const char *const EVERYTHING =
     "    entry: join\n"
     "    in: {a: smooth, b: scaled}\n"
     "    out: joined\n"
-    "    args: [a, b, joined, {i32: a.size}, frame]\n"
+    "    args: [a, b, out, {i32: a.size}, frame]\n"
     "    grid: [\"ceil(a.size / 256)\"]\n"
     "  - {name: after, use: lua, script: after.lua, in: joined, out: done, workers: 1}\n"
     "  - {use: write, in: done, path: out.npy}\n"

@@ -1,0 +1,20 @@
+/* test_exec.c - the executor on the CUDA back end: the cases of exec_cases.c.
+ * GPIPE_THIN=n runs every n-th combination of the determinism test. */
+#include <check.h>
+#include <stdlib.h>
+#include "exec_cases.h"
+#include "gpu.h"
+
+Suite *suite_exec(void);
+
+Suite *suite_exec(void)
+{
+    if (!have_gpu)
+        return NULL;
+    const char *thin = getenv("GPIPE_THIN");
+    Suite *s = suite_create("exec on cuda");
+    TCase *tc = tcase_create("cuda");
+    exec_cases(tc, "cuda", thin ? atoi(thin) : 1);
+    suite_add_tcase(s, tc);
+    return s;
+}
