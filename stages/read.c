@@ -398,7 +398,11 @@ static bool run(gp_call *c, gp_frame *f, int n)
     return true;
 }
 
-static const gp_port out[] = { { "out", .help = "frames, as the files have them" }, { 0 } };
+static const gp_port out[] = {
+    { "out", .help = "declared under 'buffers:', else: a PNG or a .npy of a list is one frame; a "
+                     "single .npy is cut at each index of axis 0 (a 1-D one has to be declared)" },
+    { 0 }
+};
 
 static const gp_opt options[] = {
     { GP_PATH(struct opts, path), .required = true,
@@ -423,9 +427,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_read = {
     GP_KIND("read"),
-    .help = "read frames from .npy, raw or PNG files, a FIFO or standard input; an undeclared "
-            ".npy of 2 or more axes is cut at each index of axis 0 (in a glob: is one frame), a "
-            "1-D one needs the shape declared under 'buffers:'",
+    .help = "read frames from .npy, raw or PNG files, a FIFO or standard input",
     .out = out,
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,
