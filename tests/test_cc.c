@@ -26,14 +26,18 @@ static gp_source source(const char *entry, const char *const *params)
 static attempt compile_source(const gp_source *src, bool cuda)
 {
     attempt a = { 0 };
-    gp_cpu_entry k;
-    void *dl, *image;
-    size_t bytes;
     if (cuda) {
+#if GP_CUDA
+        void *image;
+        size_t bytes;
         a.ok = gp_nvrtc_compile(src, 90, &image, &bytes, &a.errs);
-        if (a.ok)
-            free(image);
+        free(image);
+#else
+        gp_fail(&a.errs, GP_E_RESOURCE, src->at, "this is a build without CUDA");
+#endif
     } else {
+        gp_cpu_entry k;
+        void *dl;
         a.ok = gp_cc_compile(src, &k, &dl, &a.errs);
         if (a.ok)
             dlclose(dl);
