@@ -161,49 +161,54 @@ void gp_dot_text(FILE *f, const char *s)
 
 /* ---- the spec -------------------------------------------------------- */
 
-static bool plain(const gp_node *n)
+/* A scalar as YAML; in a flow list more needs quotes. */
+static void scalar(FILE *f, const gp_node *n, const char *special)
 {
-    if (n->quoted || !n->len)
-        return false;
+    bool plain = !n->quoted && n->len && !strpbrk(n->text, special);
     for (size_t i = 0; i < n->len; i++)
-        if (iscntrl((unsigned char)n->text[i]))
-            return false;
-    return true;
-}
-
-static void scalar(FILE *f, const gp_node *n)
-{
-    if (plain(n))
+        plain &= !iscntrl((unsigned char)n->text[i]);
+    if (plain)
         fwrite(n->text, 1, n->len, f);
     else
         quote(f, n->text, n->len);
 }
 
-/* As block YAML. What begins a list's item stands behind its dash. */
-static void spec_text(FILE *f, const gp_node *n, int indent, bool behind_dash)
+/* A scalar, something empty, or a list of scalars. */
+static bool one_line(const gp_node *n)
 {
-    if (n->kind == GP_SCALAR || !n->n) {
+    for (int i = 0; n->kind != GP_SCALAR && i < n->n; i++)
+        if (n->kind == GP_MAP || n->item[i]->kind != GP_SCALAR)
+            return false;
+    return true;
+}
+
+/* As YAML, from column `indent`, where the cursor already is if `behind` a dash. */
+static void spec_text(FILE *f, const gp_node *n, int indent, bool behind)
+{
+    if (one_line(n)) {
         if (n->kind == GP_SCALAR)
-            scalar(f, n);
+            scalar(f, n, "");
         else
-            fputs(n->kind == GP_MAP ? "{}" : "[]", f);
-        fputc('\n', f);
+            fputc(n->kind == GP_MAP ? '{' : '[', f);
+        for (int i = 0; n->kind == GP_LIST && i < n->n; i++) {
+            fputs(i ? ", " : "", f);
+            scalar(f, n->item[i], ",[]{}#:\"'");
+        }
+        fputs(n->kind == GP_SCALAR ? "\n" : n->kind == GP_MAP ? "}\n" : "]\n", f);
         return;
     }
     for (int i = 0; i < n->n; i++) {
         const gp_node *item = n->item[i];
-        if (i || !behind_dash)
+        bool below = n->kind == GP_MAP && !one_line(item);
+        if (i || !behind)
             fprintf(f, "%*s", indent, "");
-        if (n->kind == GP_LIST) {
+        if (n->kind == GP_MAP) {
+            scalar(f, n->key[i], "");
+            fputs(below ? ":\n" : ": ", f);
+        } else {
             fputs("- ", f);
-            spec_text(f, item, indent + 2, true);
-            continue;
         }
-        scalar(f, n->key[i]);
-        fputc(':', f);
-        bool below = item->kind != GP_SCALAR && item->n;
-        fputc(below ? '\n' : ' ', f);
-        spec_text(f, item, indent + 2, false);
+        spec_text(f, item, indent + 2, !below);
     }
 }
 

@@ -13,20 +13,26 @@ static const char *ring_name(const gp_plan *p, int ring)
 
 /* ---- text ------------------------------------------------------------ */
 
-/* Where a buffer's slots are: the rings of one buffer are neighbours, and come
- * in the order of buffers. */
-static int buffer_text(FILE *f, const gp_plan *p, int buffer, int ring, int width)
+/* "depth 6 (3 in the file)" in a caller's buffer; returns it. */
+static char *depth_text(const gp_buffer *b, int depth, char buf[48])
 {
+    int n = snprintf(buf, 48, "depth %d", depth);
+    if (depth != b->depth)
+        snprintf(buf + n, 48 - (size_t)n, b->depth_said ? " (%d in the file)" : " (default %d)",
+                 b->depth);
+    return buf;
+}
+
+/* Where a buffer's slots are: the rings of one buffer are neighbours, and come
+ * in the order of buffers. Returns the first ring of the next. */
+static int buffer_text(FILE *f, const gp_plan *p, int ring, int width, int depths)
+{
+    int buffer = p->ring[ring].buffer;
     const gp_buffer *b = &p->graph->buffer[buffer];
     char size[24], depth[48], place[24];
-    const char *sep = "";
-    if (p->ring[ring].depth == b->depth)
-        snprintf(depth, sizeof depth, "depth %d", b->depth);
-    else
-        snprintf(depth, sizeof depth, "depth %d (%s %d)", p->ring[ring].depth,
-                 b->depth_said ? "the file:" : "default", b->depth);
-    fprintf(f, "  %-*s  %9s  %-22s  ", width, b->name, gp_size_text(gp_bytes(&b->type), size),
-            depth);
+    const char *sep = "  ";
+    fprintf(f, "  %-*s  %9s  %-*s", width, b->name, gp_size_text(gp_bytes(&b->type), size), depths,
+            depth_text(b, p->ring[ring].depth, depth));
     for (; ring < p->nrings && p->ring[ring].buffer == buffer; ring++, sep = ", ") {
         const gp_ring *r = &p->ring[ring];
         if (r->segment < 0)
@@ -39,19 +45,24 @@ static int buffer_text(FILE *f, const gp_plan *p, int buffer, int ring, int widt
     return ring;
 }
 
-static void buffers_text(FILE *f, const gp_plan *p)
+static void buffers_text(FILE *f, const gp_plan *p, int width)
 {
-    int width = gp_dump_width(p->graph);
-    char size[24], place[24];
+    char size[24], place[24], depth[48];
+    int depths = 8;
+    for (int r = 0; r < p->nrings && p->ring[r].buffer >= 0; r++) {
+        int n = (int)strlen(depth_text(&p->graph->buffer[p->ring[r].buffer], p->ring[r].depth,
+                                       depth));
+        depths = n > depths ? n : depths;
+    }
     fputs("\nbuffers\n", f);
-    for (int b = 0, r = 0; b < p->graph->nbuffers; b++)
-        if (r < p->nrings && p->ring[r].buffer == b)
-            r = buffer_text(f, p, b, r, width);
+    for (int r = 0; r < p->nrings && p->ring[r].buffer >= 0;)
+        r = buffer_text(f, p, r, width, depths);
     for (int i = 0; i < p->nextras; i++) {
         const gp_extra *e = &p->extra[i];
         if (e->use == GP_EXTRA_CONST)
-            fprintf(f, "  %-*s  %9s  %-22s  %s\n", width, p->graph->buffer[e->buffer].name,
-                    gp_size_text(e->bytes, size), "constant", gp_place_text(p, e->place, place));
+            fprintf(f, "  %-*s  %9s  %-*s  %s\n", width, p->graph->buffer[e->buffer].name,
+                    gp_size_text(e->bytes, size), depths, "constant",
+                    gp_place_text(p, e->place, place));
     }
 }
 
@@ -93,11 +104,10 @@ static const char *plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
-static void segment_text(FILE *f, const gp_plan *p, int k)
+static void segment_text(FILE *f, const gp_plan *p, int k, int width)
 {
     const gp_segment *s = &p->segment[k];
     char place[24];
-    int width = gp_dump_width(p->graph);
     int64_t execs = gp_segment_execs(s);
     fprintf(f, "\nsegment %d on %s: %d frame%s in flight, %d stream%s, at most %d frame%s a launch",
             k, gp_place_text(p, s->place, place), s->depth, plural(s->depth), s->streams,
@@ -112,11 +122,12 @@ static void segment_text(FILE *f, const gp_plan *p, int k)
 static void plan_text(FILE *f, const gp_plan *p)
 {
     char a[24], b[24], place[24];
+    int width = gp_dump_width(p->graph);
     gp_dump_head(f, p->graph);
     gp_dump_stages(f, p->graph, p);
-    buffers_text(f, p);
+    buffers_text(f, p, width);
     for (int k = 0; k < p->nsegments; k++)
-        segment_text(f, p, k);
+        segment_text(f, p, k, width);
     fprintf(f, "\nmemory\n  host     %9s", gp_size_text(p->host_bytes, a));
     if (p->pinned_bytes)
         fprintf(f, ", of it pinned %s", gp_size_text(p->pinned_bytes, b));

@@ -17,6 +17,7 @@ typedef struct verifying {
     int *party;                /* of each stage */
     int *segment_party;        /* of each segment */
     int *writer;               /* of each ring: its task; -1: the launcher */
+    int *consumer;             /* of each ring: the party looked at, if it is one */
 } verifying;
 
 #define BUG(v, at, ...) gp_fail((v)->errs, GP_E_BUG, (at), __VA_ARGS__)
@@ -195,14 +196,6 @@ static bool waits_for(const gp_task *t, int task)
     return false;
 }
 
-static bool consumes(const gp_ring *r, int party)
-{
-    for (int i = 0; i < r->nconsumers; i++)
-        if (r->consumer[i] == party)
-            return true;
-    return false;
-}
-
 /* What task `i` reads of `ring` is there: made in the same launch by a task it
  * waits for, or announced by the ring's counters. */
 static bool check_read(const verifying *v, int i, int ring)
@@ -213,7 +206,7 @@ static bool check_read(const verifying *v, int i, int ring)
     int party = t->segment < 0 ? v->party[t->stage] : v->segment_party[t->segment];
     if (r->producer == party && t->segment >= 0
             ? v->writer[ring] < 0 || waits_for(t, v->writer[ring])
-            : r->segment < 0 && consumes(r, party))
+            : r->segment < 0 && v->consumer[ring] == party)
         return true;
     return BUG(v, ring_at(v, ring), "task %d does not wait for buffer '%s'", i,
                ring_name(v, ring));
@@ -254,35 +247,62 @@ static bool check_copy(const verifying *v, int i, const int *rings_in)
     return ok || BUG(v, nowhere(v), "copy %d is between pools that differ", i);
 }
 
-static bool check_wiring(const verifying *v)
+static bool check_task(const verifying *v, int i, const int *rings_in)
 {
     const gp_plan *p = v->p;
-    int *rings_in = GP_NEW(v->a, int, p->npools);
-    for (int i = 0; i < p->nrings; i++)
+    const gp_task *t = &p->task[i];
+    for (int j = 0; j < t->nin; j++)
+        if (t->in[j] >= 0 && !check_read(v, i, t->in[j]))
+            return false;
+    if (t->stage < 0)
+        return check_copy(v, i, rings_in);
+    const gp_stage *s = &v->g->stage[t->stage];
+    if (t->nin != s->nin || t->nout != s->nout)
+        return BUG(v, s->at, "stage '%s' has a task with other ports", s->name);
+    for (int j = 0; j < s->nin; j++)
+        if (!check_port(v, t, s->in[j], t->in[j], t->konst[j]))
+            return false;
+    for (int j = 0; j < s->nout; j++)
+        if (!check_port(v, t, s->out[j], t->out[j], -1))
+            return false;
+    if (!s->device || !s->frame_info)
+        return true;
+    int info = p->segment[t->segment].info_dev;
+    return info < 0 ? BUG(v, s->at, "stage '%s' has no frame infos", s->name)
+                    : check_read(v, i, info);
+}
+
+/* Party by party, with a mark at the rings that the party consumes. */
+static bool check_wiring(verifying *v)
+{
+    const gp_plan *p = v->p;
+    int *rings_in = GP_NEW(v->a, int, p->npools), *from = GP_NEW(v->a, int, p->nparties + 1);
+    for (int i = 0; i < p->nrings; i++) {
         rings_in[p->ring[i].pool]++;
-    for (int i = 0; i < p->ntasks; i++) {
-        const gp_task *t = &p->task[i];
-        for (int j = 0; j < t->nin; j++)
-            if (t->in[j] >= 0 && !check_read(v, i, t->in[j]))
-                return false;
-        if (t->stage < 0) {
-            if (!check_copy(v, i, rings_in))
-                return false;
-            continue;
+        for (int c = 0; c < p->ring[i].nconsumers; c++)
+            from[p->ring[i].consumer[c] + 1]++;
+    }
+    for (int i = 0; i < p->nparties; i++)
+        from[i + 1] += from[i];
+    int *consumed = GP_NEW(v->a, int, from[p->nparties]), *end = GP_NEW(v->a, int, p->nparties);
+    for (int i = 0; i < p->nparties; i++)
+        end[i] = from[i];
+    for (int i = 0; i < p->nrings; i++)
+        for (int c = 0; c < p->ring[i].nconsumers; c++)
+            consumed[end[p->ring[i].consumer[c]]++] = i;
+    for (int i = 0; i < p->nparties; i++) {
+        gp_party q = p->party[i];
+        int n = q.stage >= 0 ? 1 : p->segment[q.segment].ntasks;
+        const int *task = q.stage >= 0 ? &p->host_task[q.stage] : p->segment[q.segment].task;
+        for (int c = from[i]; c < end[i]; c++) {
+            if (v->consumer[consumed[c]] == i)
+                return BUG(v, ring_at(v, consumed[c]), "buffer '%s' has a consumer twice",
+                           ring_name(v, consumed[c]));
+            v->consumer[consumed[c]] = i;
         }
-        const gp_stage *s = &v->g->stage[t->stage];
-        if (t->nin != s->nin || t->nout != s->nout)
-            return BUG(v, s->at, "stage '%s' has a task with other ports", s->name);
-        for (int j = 0; j < s->nin; j++)
-            if (!check_port(v, t, s->in[j], t->in[j], t->konst[j]))
+        for (int k = 0; k < n; k++)
+            if (!check_task(v, task[k], rings_in))
                 return false;
-        for (int j = 0; j < s->nout; j++)
-            if (!check_port(v, t, s->out[j], t->out[j], -1))
-                return false;
-        if (s->device && s->frame_info
-            && (p->segment[t->segment].info_dev < 0
-                || !check_read(v, i, p->segment[t->segment].info_dev)))
-            return BUG(v, s->at, "stage '%s' has no frame infos", s->name);
     }
     return true;
 }
@@ -484,8 +504,9 @@ static bool verify(verifying *v, const gp_machine *m)
         v->party[i] = -1;
     for (int i = 0; i < p->nsegments; i++)
         v->segment_party[i] = -1;
+    v->consumer = GP_NEW(v->a, int, p->nrings);
     for (int i = 0; i < p->nrings; i++)
-        v->writer[i] = -1;
+        v->writer[i] = v->consumer[i] = -1;
     return check_indices(v) && check_tasks(v) && check_convex(v) && check_writers(v)
         && check_wiring(v) && check_depths(v) && check_memory(v) && check_progress(v)
         && check_budgets(v, m);

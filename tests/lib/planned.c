@@ -1,0 +1,153 @@
+/* planned.c - see planned.h. */
+#include <check.h>
+#include <string.h>
+#include "planned.h"
+
+typedef struct src_opts { int64_t size; } src_opts;
+typedef struct dev_opts { bool info; int64_t scratch, state, table; } dev_opts;
+
+static bool src_shape(gp_shape *s)
+{
+    s->out[0] = (gp_type){ .dtype = GP_U8, .ndim = 1,
+                           .dim = { ((const src_opts *)s->opts)->size } };
+    return true;
+}
+
+static bool like_first(gp_shape *s)
+{
+    for (int i = 0; i < s->nout; i++)
+        s->out[i] = s->in[0];
+    return true;
+}
+
+static bool dev_shape(gp_shape *s)
+{
+    const dev_opts *o = s->opts;
+    s->frame_info = o->info;
+    s->scratch = (size_t)o->scratch;
+    s->state = (size_t)o->state;
+    s->table = (size_t)o->table;
+    return like_first(s);
+}
+
+static bool run(gp_call *c, gp_frame *frames, int n)
+{
+    (void)c, (void)frames, (void)n;
+    return true;
+}
+
+static bool record(gp_dcall *c)
+{
+    (void)c;
+    return true;
+}
+
+static bool table(const void *opts, const gp_type *in, void *host)
+{
+    (void)opts, (void)in, (void)host;
+    return true;
+}
+
+static const gp_port any[] = { { "*", GP_ACCEPT_ANY, .help = "anything" }, { 0 } };
+static const gp_port one[] = { { "out", GP_ACCEPT_ANY, .help = "as it came" }, { 0 } };
+static const gp_port pair[] = { { "left", GP_ACCEPT_ANY, .help = "one" },
+                                { "right", GP_ACCEPT_ANY, .help = "two" }, { 0 } };
+static const gp_opt src_options[] = {
+    { GP_INT(src_opts, size), .def = "1000", .help = "bytes of a frame" }, { 0 }
+};
+static const gp_opt dev_options[] = {
+    { GP_BOOL(dev_opts, info), .def = "false", .help = "reads frame infos" },
+    { GP_INT(dev_opts, scratch), .def = "0", .help = "bytes per frame" },
+    { GP_INT(dev_opts, state), .def = "0", .help = "bytes" },
+    { GP_INT(dev_opts, table), .def = "0", .help = "bytes" },
+    { 0 }
+};
+
+static const gp_kind kinds[] = {
+    { GP_KIND("src"), .help = "a source", .out = one, .opts = src_options,
+      .opts_size = sizeof(src_opts), .shape = src_shape, .run = run },
+    { GP_KIND("host"), .help = "on the host", .in = any, .out = one, .shape = like_first,
+      .run = run },
+    { GP_KIND("dev"), .help = "on the device", .in = any, .out = one, .opts = dev_options,
+      .opts_size = sizeof(dev_opts), .shape = dev_shape, .record = record, .table = table },
+    { GP_KIND("two"), .help = "two outputs", .in = any, .out = pair, .shape = like_first,
+      .record = record },
+    { GP_KIND("sink"), .help = "a sink", .in = any, .shape = like_first, .run = run },
+};
+
+static const char *no_environment(const void *arg, const char *name)
+{
+    (void)arg, (void)name;
+    return NULL;
+}
+
+planned plan_on(const char *yaml, const char *file, const gp_machine *machine)
+{
+    planned p = { .registry = gp_registry_create(), .machine = *machine };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        ck_assert_msg(gp_register(p.registry, &kinds[i], &p.errs), "%s", p.errs.e[0].msg);
+    gp_config c = { .registry = p.registry, .machine = *machine, .env = { no_environment, NULL } };
+    p.pipeline = gp_compile(yaml, strlen(yaml), file, &c, &p.errs);
+    if (p.pipeline) {
+        p.graph = gp_pipeline_graph(p.pipeline);
+        p.plan = (gp_plan *)gp_pipeline_plan(p.pipeline);
+    }
+    return p;
+}
+
+planned plan_yaml(const char *yaml, const char *file, bool cuda)
+{
+    gp_machine m;
+    gp_machine_fixed(&m, cuda);
+    return plan_on(yaml, file, &m);
+}
+
+planned plan_ok(const char *yaml, bool cuda)
+{
+    planned p = plan_yaml(yaml, "test.yaml", cuda);
+    ck_assert_msg(p.pipeline != NULL, "%s\n%s", p.errs.n ? p.errs.e[0].msg : "?", yaml);
+    return p;
+}
+
+void plan_free(planned *p)
+{
+    gp_pipeline_destroy(p->pipeline);
+    gp_registry_destroy(p->registry);
+}
+
+int plan_stage(const planned *p, const char *name)
+{
+    for (int i = 0; i < p->graph->nstages; i++)
+        if (!strcmp(p->graph->stage[i].name, name))
+            return i;
+    ck_abort_msg("no stage '%s'", name);
+    return -1;
+}
+
+int plan_buffer(const planned *p, const char *name)
+{
+    for (int i = 0; i < p->graph->nbuffers; i++)
+        if (!strcmp(p->graph->buffer[i].name, name))
+            return i;
+    ck_abort_msg("no buffer '%s'", name);
+    return -1;
+}
+
+int plan_segment(const planned *p, const char *stage)
+{
+    int s = plan_stage(p, stage);
+    for (int i = 0; i < p->plan->ntasks; i++)
+        if (p->plan->task[i].stage == s)
+            return p->plan->task[i].segment;
+    ck_abort_msg("stage '%s' has no task", stage);
+    return -1;
+}
+
+int plan_ring(const planned *p, const char *buffer, bool device)
+{
+    int b = plan_buffer(p, buffer);
+    for (int i = 0; i < p->plan->nrings; i++)
+        if (p->plan->ring[i].buffer == b && p->plan->ring[i].place.device == device)
+            return i;
+    return -1;
+}

@@ -1,0 +1,38 @@
+/* planned.h - compiles pipelines of stage kinds that do nothing, for tests of
+ * the passes over plans.
+ *
+ *   src    a host source of u8 [size]               options: size
+ *   host   a host stage, any number of inputs; its output is like the first
+ *   dev    the same on the device; options: info, scratch, state, table
+ *   two    a device stage with two outputs
+ *   sink   a host stage without outputs                                    */
+#ifndef TEST_PLANNED_H
+#define TEST_PLANNED_H
+
+#include "gpipe.h"
+
+typedef struct planned {
+    gp_registry *registry;
+    gp_pipeline *pipeline;     /* NULL after errors */
+    const gp_graph *graph;
+    gp_plan *plan;             /* may be changed by the test */
+    gp_machine machine;
+    gp_errs errs;
+} planned;
+
+/* For a machine with one CUDA device, or with none; `file` is its name in
+ * messages. plan_ok fails the test on errors. */
+planned plan_yaml(const char *yaml, const char *file, bool cuda);
+planned plan_ok(const char *yaml, bool cuda);
+/* The same for a machine of one's own. */
+planned plan_on(const char *yaml, const char *file, const gp_machine *machine);
+void plan_free(planned *p);
+
+int plan_stage(const planned *p, const char *name);
+int plan_buffer(const planned *p, const char *name);
+/* Which segment a stage is in, -1: on the host. */
+int plan_segment(const planned *p, const char *stage);
+/* The first ring of a buffer on a side, -1: none. */
+int plan_ring(const planned *p, const char *buffer, bool device);
+
+#endif

@@ -1,0 +1,313 @@
+/* test_dump.c - golden plans, and dumps that are what they say they are.
+ *
+ * tests/golden/NAME.yaml is planned for a fixed machine with a CUDA device and
+ * for one without; the texts must be NAME.cuda.txt and NAME.cpu.txt. With
+ * UPDATE_GOLDEN=1 these files are written instead. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "planned.h"
+
+static const char *const golden[] = {
+    "chain", "reentry", "fan-out", "twins", "const", "rounding", "raise", "work",
+};
+
+enum { GOLDEN = sizeof golden / sizeof *golden };
+
+static char *file_text(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    char *text = calloc(1, 1 << 16);
+    ck_assert_uint_lt(fread(text, 1, (1 << 16) - 1, f), (1 << 16) - 1);
+    fclose(f);
+    return text;
+}
+
+static planned plan_golden(const char *name, bool cuda)
+{
+    char path[200];
+    snprintf(path, sizeof path, "tests/golden/%s.yaml", name);
+    char *yaml = file_text(path);
+    ck_assert_msg(yaml != NULL, "no %s", path);
+    planned p = plan_yaml(yaml, path, cuda);
+    ck_assert_msg(p.pipeline != NULL, "%s: %s", path, p.errs.e[0].msg);
+    free(yaml);
+    return p;
+}
+
+enum { SPEC, GRAPH, PLAN };
+
+static char *dumped(const planned *p, int form, gp_dump how)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    if (form == SPEC)
+        gp_dump_spec(f, gp_pipeline_spec(p->pipeline), how);
+    else if (form == GRAPH)
+        gp_dump_graph(f, p->graph, how);
+    else
+        gp_dump_plan(f, p->plan, how);
+    fclose(f);
+    return text;
+}
+
+START_TEST(test_golden)
+{
+    for (int cuda = 0; cuda < 2; cuda++) {
+        char path[200];
+        planned p = plan_golden(golden[_i], cuda);
+        char *got = dumped(&p, PLAN, GP_DUMP_TEXT);
+        snprintf(path, sizeof path, "tests/golden/%s.%s.txt", golden[_i], cuda ? "cuda" : "cpu");
+        if (getenv("UPDATE_GOLDEN")) {
+            FILE *f = fopen(path, "wb");
+            ck_assert_msg(f != NULL, "cannot write %s", path);
+            fputs(got, f);
+            fclose(f);
+        }
+        char *want = file_text(path);
+        ck_assert_msg(want && !strcmp(want, got), "%s differs from this (UPDATE_GOLDEN=1 writes "
+                      "it anew):\n%s", path, got);
+        free(want);
+        free(got);
+        plan_free(&p);
+    }
+}
+END_TEST
+
+START_TEST(test_lines_are_short)
+{
+    planned p = plan_golden(golden[_i], true);
+    for (int form = GRAPH; form <= PLAN; form++) {
+        char *text = dumped(&p, form, GP_DUMP_TEXT);
+        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+            ck_assert_msg(strlen(line) <= 100, "too long: %s", line);
+            ck_assert_msg(line[strlen(line) - 1] != ' ', "ends with a blank: '%s'", line);
+        }
+        free(text);
+    }
+    plan_free(&p);
+}
+END_TEST
+
+/* ---- JSON and DOT ---------------------------------------------------- */
+
+/* Past one JSON value and the blanks around it; NULL if it is none. */
+static const char *json_value(const char *s);
+
+static const char *blanks(const char *s)
+{
+    return s ? s + strspn(s, " \n") : NULL;
+}
+
+static const char *json_string(const char *s)
+{
+    if (*s++ != '"')
+        return NULL;
+    for (; *s != '"'; s++) {
+        if ((unsigned char)*s < 0x20)
+            return NULL;
+        if (*s != '\\')
+            continue;
+        s++;
+        if (*s == 'u' && strspn(s + 1, "0123456789abcdef") >= 4)
+            s += 4;
+        else if (!*s || !strchr("\"\\n", *s))
+            return NULL;
+    }
+    return s + 1;
+}
+
+static const char *json_list(const char *s, char end, bool keys)
+{
+    s = blanks(s + 1);
+    if (*s == end)
+        return s + 1;
+    for (;;) {
+        if (keys) {
+            s = blanks(json_string(s));
+            if (!s || *s++ != ':')
+                return NULL;
+        }
+        s = json_value(s);
+        if (!s || (*s != ',' && *s != end))
+            return NULL;
+        if (*s++ == end)
+            return s;
+        s = blanks(s);
+    }
+}
+
+static const char *json_value(const char *s)
+{
+    static const char *const words[] = { "null", "true", "false" };
+    s = blanks(s);
+    if (*s == '{')
+        return blanks(json_list(s, '}', true));
+    if (*s == '[')
+        return blanks(json_list(s, ']', false));
+    if (*s == '"')
+        return blanks(json_string(s));
+    for (int i = 0; i < 3; i++)
+        if (!strncmp(s, words[i], strlen(words[i])))
+            return blanks(s + strlen(words[i]));
+    size_t n = strspn(s + (*s == '-'), "0123456789");
+    return n ? blanks(s + (*s == '-') + n) : NULL;
+}
+
+static void assert_json(const char *text)
+{
+    const char *end = json_value(text);
+    ck_assert_msg(end && !*end, "no JSON:\n%s", text);
+}
+
+START_TEST(test_json)
+{
+    for (int form = SPEC; form <= PLAN; form++)
+        for (int cuda = 0; cuda < 2; cuda++) {
+            planned p = plan_golden(golden[_i], cuda);
+            char *text = dumped(&p, form, GP_DUMP_JSON), *again = dumped(&p, form, GP_DUMP_JSON);
+            assert_json(text);
+            ck_assert_str_eq(text, again);
+            free(text);
+            free(again);
+            plan_free(&p);
+        }
+}
+END_TEST
+
+START_TEST(test_json_checker)      /* the checker itself can fail */
+{
+    static const char *const bad[] = { "{", "{\"a\" 1}", "[1,]", "\"a", "{\"a\": 1,}", "\"\n\"",
+                                       "[1 2]", "nul", "\"\\u12\"", "" };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const char *end = json_value(bad[i]);
+        ck_assert_msg(!end || *end, "taken for JSON: %s", bad[i]);
+    }
+}
+END_TEST
+
+START_TEST(test_dot)
+{
+    for (int form = SPEC; form <= PLAN; form++) {
+        planned p = plan_golden(golden[_i], true);
+        char *text = dumped(&p, form, GP_DUMP_DOT);
+        int open = 0, quotes = 0;
+        ck_assert(!strncmp(text, "digraph ", 8));
+        for (const char *s = text; *s; s++) {
+            quotes += *s == '"';
+            open += *s == '{' && quotes % 2 == 0;
+            open -= *s == '}' && quotes % 2 == 0;
+            s += *s == '\\' && s[1];
+        }
+        ck_assert_int_eq(open, 0);
+        ck_assert_int_eq(quotes % 2, 0);
+        free(text);
+        plan_free(&p);
+    }
+}
+END_TEST
+
+START_TEST(test_dot_of_a_plan)
+{
+    planned p = plan_golden("reentry", true);
+    char *text = dumped(&p, PLAN, GP_DUMP_DOT);
+    static const char *const has[] = {
+        "subgraph cluster_0", "subgraph cluster_1", "s0 -> s1 [label=\"photo\\nu8 [1000] x 3\" style=bold]",
+        "s1 -> s3 [label=\"gray\\nu8 [1000] x 3\"]",
+    };
+    for (size_t i = 0; i < sizeof has / sizeof *has; i++)
+        ck_assert_msg(strstr(text, has[i]) != NULL, "no %s in\n%s", has[i], text);
+    free(text);
+    plan_free(&p);
+}
+END_TEST
+
+/* ---- odd texts ------------------------------------------------------- */
+
+START_TEST(test_odd_strings)
+{
+    static const struct { const char *text, *json; } cases[] = {
+        { "plain", "\"plain\"" }, { "a\"b\\c", "\"a\\\"b\\\\c\"" }, { "tab\tend", "\"tab\\u0009end\"" },
+        { "line\nbreak", "\"line\\nbreak\"" }, { "Gr\xc3\xbc\xc3\x9f" "e", "\"Gr\xc3\xbc\xc3\x9f" "e\"" },
+        { "bad \xff end", "\"bad \\ufffd end\"" }, { "cut \xe2\x82", "\"cut \\ufffd\\ufffd\"" },
+        { "long \xc0\xaf", "\"long \\ufffd\\ufffd\"" }, { "half \xed\xa0\x80", "\"half \\ufffd\\ufffd\\ufffd\"" },
+        { "\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\"" }, { "\x7f", "\"\\u007f\"" }, { "", "\"\"" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gp_node n = { .kind = GP_SCALAR, .text = cases[i].text, .len = strlen(cases[i].text) };
+        gp_node key = { .kind = GP_SCALAR, .text = "k", .len = 1 };
+        gp_node *keys[] = { &key }, *items[] = { &n };
+        gp_node map = { .kind = GP_MAP, .text = "", .n = 1, .key = keys, .item = items };
+        gp_spec spec = { .root = &map, .file = "x", .dir = "." };
+        char *text = NULL, want[200];
+        size_t size;
+        FILE *f = open_memstream(&text, &size);
+        gp_dump_spec(f, &spec, GP_DUMP_JSON);
+        fclose(f);
+        snprintf(want, sizeof want, "{\n  \"k\": %s\n}\n", cases[i].json);
+        ck_assert_str_eq(text, want);
+        free(text);
+    }
+}
+END_TEST
+
+START_TEST(test_spec_text)
+{
+    static const char yaml[] =
+        "pipeline: t\n"
+        "buffers: {}\n"
+        "vars:\n"
+        "  list: [1, 'a, b', c]\n"
+        "  text: \"two\\nlines\"\n"
+        "stages:\n"
+        "  - {use: src, name: a}\n"
+        "  - use: dev\n"
+        "    in: {x: a}\n"
+        "  - {use: sink}\n";
+    gp_arena a = { 0 };
+    gp_errs errs = { .n = 0 };
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    gp_spec *spec = gp_parse(&a, yaml, strlen(yaml), "test.yaml", &errs);
+    ck_assert_ptr_nonnull(spec);
+    gp_dump_spec(f, spec, GP_DUMP_TEXT);
+    fclose(f);
+    ck_assert_str_eq(text,
+        "pipeline: t\n"
+        "buffers: {}\n"
+        "vars:\n"
+        "  list: [1, \"a, b\", c]\n"
+        "  text: \"two\\nlines\"\n"
+        "stages:\n"
+        "  - use: src\n"
+        "    name: a\n"
+        "  - use: dev\n"
+        "    in:\n"
+        "      x: a\n"
+        "  - use: sink\n");
+    free(text);
+    gp_arena_free(&a);
+}
+END_TEST
+
+Suite *suite_dump(void);
+
+Suite *suite_dump(void)
+{
+    Suite *s = suite_create("dump");
+    TCase *tc = tcase_create("dump");
+    tcase_add_loop_test(tc, test_golden, 0, GOLDEN);
+    tcase_add_loop_test(tc, test_lines_are_short, 0, GOLDEN);
+    tcase_add_loop_test(tc, test_json, 0, GOLDEN);
+    tcase_add_loop_test(tc, test_dot, 0, GOLDEN);
+    tcase_add_test(tc, test_json_checker);
+    tcase_add_test(tc, test_dot_of_a_plan);
+    tcase_add_test(tc, test_odd_strings);
+    tcase_add_test(tc, test_spec_text);
+    suite_add_tcase(s, tc);
+    return s;
+}

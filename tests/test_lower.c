@@ -1,0 +1,452 @@
+/* test_lower.c - which stages become a segment, which rings, copies and tasks
+ * there are. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "planned.h"
+
+#define SRC(name) "  - {use: src, name: " name "}\n"
+#define HOST(name, in) "  - {use: host, name: " name ", in: " in "}\n"
+#define DEV(name, in) "  - {use: dev, name: " name ", in: " in "}\n"
+#define SINK(in) "  - {use: sink, in: " in "}\n"
+
+/* ---- segments -------------------------------------------------------- */
+
+static const struct { const char *what, *stages, *segments; } shapes[] = {
+    { "a chain is one segment", SRC("s") DEV("a", "s") DEV("b", "a") DEV("c", "b") SINK("c"),
+      "a b c" },
+    { "a host stage between cuts it", SRC("s") DEV("a", "s") HOST("h", "a") DEV("b", "h") SINK("b"),
+      "a | b" },
+    { "a path through the host and back makes two segments",
+      SRC("s") DEV("gray", "s") HOST("lua", "gray") DEV("join", "[gray, lua]") SINK("join"),
+      "gray | join" },
+    { "so does a longer one, past other device stages",
+      SRC("s") DEV("a", "s") DEV("b", "a") HOST("h", "b") DEV("c", "h") DEV("d", "[c, a]")
+      SINK("d"), "a b | c d" },
+    { "branches that read one host buffer are one segment",
+      SRC("s") DEV("a", "s") DEV("b", "s") SINK("a") SINK("b"), "a b" },
+    { "pipelines that touch nothing in common are two",
+      SRC("s") DEV("a", "s") SINK("a") SRC("t") DEV("b", "t") SINK("b"), "a | b" },
+    { "a join makes one of them",
+      SRC("s") DEV("a", "s") SRC("t") DEV("b", "t") DEV("c", "[a, b]") SINK("c"), "a b c" },
+    { "a stage that only later stages need joins them",
+      SRC("s") DEV("early", "s") HOST("h", "s") DEV("late", "[early, h]") SINK("late"),
+      "early late" },
+    { "but not when the host needs it too",
+      SRC("s") DEV("early", "s") HOST("h", "early") DEV("late", "[early, h]") SINK("late")
+      SINK("early"), "early | late" },
+    { "and with it what only it needs",
+      SRC("s") DEV("a", "s") DEV("b", "a") HOST("h", "s") HOST("g", "h") DEV("c", "[b, g]")
+      SINK("c"), "a b c" },
+    { "it joins the earliest of its readers",
+      SRC("s") DEV("a", "s") HOST("h", "s") DEV("b", "[a, h]") HOST("k", "b") DEV("c", "[a, k]")
+      SINK("c"), "a b | c" },
+    { "three times there and back",
+      SRC("s") DEV("a", "s") HOST("h", "a") DEV("b", "h") HOST("k", "b") DEV("c", "[k, a]")
+      SINK("c"), "a | b | c" },
+    { "no device stage, no segment", SRC("s") HOST("h", "s") SINK("h"), "" },
+};
+
+/* "a b | c": the stages of each segment, in the order of segments. */
+static void segments_text(const planned *p, char *text, size_t size)
+{
+    text[0] = 0;
+    for (int k = 0; k < p->plan->nsegments; k++) {
+        const gp_segment *s = &p->plan->segment[k];
+        if (k)
+            strncat(text, " |", size - strlen(text) - 1);
+        for (int i = 0; i < s->ntasks; i++) {
+            int stage = p->plan->task[s->task[i]].stage;
+            if (stage < 0)
+                continue;
+            if (text[0])
+                strncat(text, " ", size - strlen(text) - 1);
+            strncat(text, p->graph->stage[stage].name, size - strlen(text) - 1);
+        }
+    }
+}
+
+START_TEST(test_segments)
+{
+    for (int cuda = 0; cuda < 2; cuda++) {
+        char yaml[2000], got[500];
+        snprintf(yaml, sizeof yaml, "pipeline: t\nstages:\n%s", shapes[_i].stages);
+        planned p = plan_ok(yaml, cuda);
+        segments_text(&p, got, sizeof got);
+        ck_assert_msg(!strcmp(got, shapes[_i].segments), "%s: %s, not %s", shapes[_i].what, got,
+                      shapes[_i].segments);
+        plan_free(&p);
+    }
+}
+END_TEST
+
+/* ---- rings ----------------------------------------------------------- */
+
+static int count_tasks(const planned *p, gp_op op)
+{
+    int n = 0;
+    for (int i = 0; i < p->plan->ntasks; i++)
+        n += p->plan->task[i].op == op;
+    return n;
+}
+
+static int count_rings(const planned *p, const char *buffer)
+{
+    int b = plan_buffer(p, buffer), n = 0;
+    for (int i = 0; i < p->plan->nrings; i++)
+        n += p->plan->ring[i].buffer == b;
+    return n;
+}
+
+static const char REENTRY[] =
+    "pipeline: t\nstages:\n"
+    SRC("s") DEV("gray", "s") HOST("lua", "gray") DEV("join", "[gray, lua]") SINK("join");
+
+START_TEST(test_link_on_device)
+{
+    planned p = plan_ok(REENTRY, true);
+    const gp_plan *q = p.plan;
+    int d = plan_ring(&p, "gray", true), h = plan_ring(&p, "gray", false);
+    const gp_ring *dev = &q->ring[d], *host = &q->ring[h];
+    ck_assert_int_eq(count_rings(&p, "gray"), 2);
+    ck_assert_int_eq(dev->segment, -1);                /* it has counters */
+    ck_assert_int_eq(dev->nconsumers, 1);
+    ck_assert_int_eq(q->party[dev->producer].segment, plan_segment(&p, "gray"));
+    ck_assert_int_eq(q->party[dev->consumer[0]].segment, plan_segment(&p, "join"));
+    ck_assert_int_eq(q->party[host->producer].segment, plan_segment(&p, "gray"));
+    ck_assert_int_eq(host->nconsumers, 1);
+    ck_assert_int_eq(q->party[host->consumer[0]].stage, plan_stage(&p, "lua"));
+    ck_assert_int_eq(count_tasks(&p, GP_OP_COPY_IN), 2);           /* s, lua: not gray */
+    ck_assert_int_eq(count_tasks(&p, GP_OP_COPY_OUT), 2);          /* gray, join */
+    const gp_segment *second = &q->segment[plan_segment(&p, "join")];
+    ck_assert_int_eq(second->nin, 2);
+    plan_free(&p);
+
+    p = plan_ok(REENTRY, false);
+    int r = plan_ring(&p, "gray", false);
+    ck_assert_int_eq(count_rings(&p, "gray"), 1);
+    ck_assert_int_eq(p.plan->ring[r].nconsumers, 2);
+    ck_assert_int_eq(count_tasks(&p, GP_OP_COPY_IN) + count_tasks(&p, GP_OP_COPY_OUT), 0);
+    plan_free(&p);
+}
+END_TEST
+
+START_TEST(test_fan_out_is_copied_once)
+{
+    planned p = plan_ok("pipeline: t\nstages:\n"
+                        SRC("s") DEV("a", "s") DEV("b", "s") SINK("a") SINK("b"), true);
+    ck_assert_int_eq(count_tasks(&p, GP_OP_COPY_IN), 1);
+    ck_assert_int_eq(count_rings(&p, "s"), 2);
+    ck_assert_int_eq(p.plan->ring[plan_ring(&p, "s", false)].nconsumers, 1);
+    plan_free(&p);
+    /* and once for each segment that reads it */
+    p = plan_ok("pipeline: t\nstages:\n"
+                SRC("s") DEV("a", "s") HOST("h", "a") DEV("b", "[s, h]") SINK("b"), true);
+    ck_assert_int_eq(count_rings(&p, "s"), 3);
+    ck_assert_int_eq(p.plan->ring[plan_ring(&p, "s", false)].nconsumers, 2);
+    plan_free(&p);
+}
+END_TEST
+
+START_TEST(test_inner_ring)
+{
+    for (int cuda = 0; cuda < 2; cuda++) {
+        planned p = plan_ok("pipeline: t\nstages:\n"
+                            SRC("s") DEV("a", "s") DEV("b", "a") SINK("b"), cuda);
+        const gp_ring *r = &p.plan->ring[plan_ring(&p, "a", true)];
+        ck_assert_int_eq(count_rings(&p, "a"), 1);
+        ck_assert_int_eq(r->segment, 0);
+        ck_assert_int_eq(r->nconsumers, 0);
+        ck_assert_int_eq(count_rings(&p, "s"), 1 + cuda);
+        ck_assert_int_eq(p.plan->unified, !cuda);
+        plan_free(&p);
+    }
+}
+END_TEST
+
+START_TEST(test_same_buffer_twice)
+{
+    for (int cuda = 0; cuda < 2; cuda++) {
+        planned p = plan_ok("pipeline: t\nstages:\n" SRC("s")
+                            "  - {use: dev, name: d, in: {a: s, b: s}}\n"
+                            "  - {use: sink, in: {a: d, b: d}}\n", cuda);
+        ck_assert_int_eq(p.plan->ring[plan_ring(&p, "s", false)].nconsumers, 1);
+        for (int i = 0; i < p.plan->ntasks; i++)
+            if (p.plan->task[i].op == GP_OP_STAGE) {
+                ck_assert_int_eq(p.plan->task[i].in[0], p.plan->task[i].in[1]);
+                ck_assert_int_eq(p.plan->task[i].ndeps, cuda);
+            }
+        plan_free(&p);
+    }
+}
+END_TEST
+
+/* ---- tasks and extras ------------------------------------------------ */
+
+START_TEST(test_true_dependencies)
+{
+    planned p = plan_ok("pipeline: t\nstages:\n"
+                        SRC("s") DEV("a", "s") DEV("b", "s") DEV("c", "[a, b]") SINK("c"), true);
+    static const struct { const char *stage; int deps; } want[] = {
+        { "a", 1 }, { "b", 1 }, { "c", 2 },
+    };
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+        for (int t = 0; t < p.plan->ntasks; t++)
+            if (p.plan->task[t].stage == plan_stage(&p, want[i].stage))
+                ck_assert_msg(p.plan->task[t].ndeps == want[i].deps, "%s has %d deps",
+                              want[i].stage, p.plan->task[t].ndeps);
+    plan_free(&p);
+}
+END_TEST
+
+START_TEST(test_frame_info)
+{
+    for (int cuda = 0; cuda < 2; cuda++) {
+        planned p = plan_ok("pipeline: t\nstages:\n" SRC("s")
+                            "  - {use: dev, name: a, in: s, info: true}\n"
+                            DEV("b", "a") SINK("b") SRC("t") DEV("c", "t") SINK("c"), cuda);
+        const gp_segment *with = &p.plan->segment[plan_segment(&p, "a")];
+        const gp_segment *without = &p.plan->segment[plan_segment(&p, "c")];
+        ck_assert_int_eq(without->info_host, -1);
+        ck_assert_int_eq(without->info_dev, -1);
+        ck_assert_int_ge(with->info_host, 0);
+        ck_assert((with->info_host == with->info_dev) == !cuda);
+        ck_assert_uint_eq(p.plan->ring[with->info_host].bytes, 256);
+        ck_assert_uint_eq(p.plan->pool[p.plan->ring[with->info_dev].pool].stride, 256);
+        plan_free(&p);
+    }
+}
+END_TEST
+
+START_TEST(test_extras)
+{
+    planned p = plan_ok("pipeline: t\ndepth: 4\nstages:\n" SRC("s")
+                        "  - {use: dev, name: a, in: s, scratch: 300, state: 10, table: 257}\n"
+                        SINK("a"), true);
+    const gp_task *t = NULL;
+    for (int i = 0; i < p.plan->ntasks; i++)
+        if (p.plan->task[i].op == GP_OP_STAGE)
+            t = &p.plan->task[i];
+    ck_assert_ptr_nonnull(t);
+    ck_assert_int_eq(p.plan->nextras, 3);
+    ck_assert_uint_eq(p.plan->extra[t->scratch].stride, 512);
+    ck_assert_uint_eq(p.plan->extra[t->scratch].bytes, 4 * 512);
+    ck_assert_uint_eq(p.plan->extra[t->state].bytes, 256);
+    ck_assert_uint_eq(p.plan->extra[t->table].bytes, 512);
+    for (int i = 0; i < 3; i++)
+        ck_assert(p.plan->extra[i].place.device);
+    plan_free(&p);
+}
+END_TEST
+
+START_TEST(test_constants)
+{
+    static const struct { const char *readers; int cuda, cpu; } cases[] = {
+        { DEV("a", "[s, dark]") SINK("a"), 1, 1 },
+        { HOST("a", "[s, dark]") SINK("a"), 1, 1 },
+        { DEV("a", "[s, dark]") HOST("h", "[a, dark]") SINK("h"), 2, 1 },
+        { DEV("a", "[s, dark]") HOST("h", "a") DEV("b", "[h, dark]") SINK("b"), 1, 1 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int cuda = 0; cuda < 2; cuda++) {
+            char yaml[1000];
+            snprintf(yaml, sizeof yaml, "pipeline: t\nbuffers:\n  dark: {const: dark.npy}\nstages:\n%s%s",
+                     SRC("s"), cases[i].readers);
+            planned p = plan_yaml(yaml, "tests/golden/test.yaml", cuda);
+            ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
+            ck_assert_int_eq(p.plan->nextras, cuda ? cases[i].cuda : cases[i].cpu);
+            for (int t = 0; t < p.plan->ntasks; t++)
+                if (p.plan->task[t].stage == plan_stage(&p, "a")) {
+                    ck_assert_int_eq(p.plan->task[t].in[1], -1);
+                    ck_assert_int_ge(p.plan->task[t].konst[1], 0);
+                }
+            plan_free(&p);
+        }
+}
+END_TEST
+
+/* ---- any graph ------------------------------------------------------- */
+
+static unsigned random_next(unsigned *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 10;
+}
+
+enum { STAGES = 14 };
+
+/* A random pipeline: each stage reads one to three buffers made before it;
+ * what none reads, and some of the others, go to a sink. */
+static void random_yaml(unsigned seed, char *yaml, size_t size)
+{
+    bool read[STAGES] = { false };
+    FILE *f = fmemopen(yaml, size, "w");
+    fprintf(f, "pipeline: t\ndepth: %u\n", random_next(&seed) % 5 + 1);
+    fprintf(f, "batch: %u\nbuffers:\n", random_next(&seed) % 4 + 1);
+    for (int i = 0; i < STAGES; i++)
+        if (i == 0 || random_next(&seed) % 8 == 0)
+            fprintf(f, "  v%d: {depth: %u}\n", i, random_next(&seed) % 9 + 1);
+    fprintf(f, "stages:\n");
+    for (int i = 0; i < STAGES; i++) {
+        if (i == 0 || (i < 3 && random_next(&seed) % 3 == 0)) {
+            fprintf(f, "  - {use: src, name: v%d, size: %u}\n", i, random_next(&seed) % 3000 + 1);
+            continue;
+        }
+        fprintf(f, "  - {use: %s, name: v%d, in: {", random_next(&seed) % 3 ? "dev" : "host", i);
+        for (unsigned k = random_next(&seed) % 3 + 1; k > 0; k--) {
+            unsigned in = random_next(&seed) % (unsigned)i;
+            fprintf(f, "p%u: v%u%s", k, in, k > 1 ? ", " : "}}\n");
+            read[in] = true;
+        }
+    }
+    for (int i = 0; i < STAGES; i++)
+        if (!read[i] || random_next(&seed) % 3 == 0)
+            fprintf(f, "  - {use: sink, in: v%d}\n", i);
+    fclose(f);
+}
+
+/* By brute force: no path leaves a segment and comes back. */
+static void assert_convex(const planned *p)
+{
+    const gp_graph *g = p->graph;
+    enum { MAX = 2 * STAGES + 2 };
+    static bool reach[MAX][MAX];
+    int segment[MAX];
+    memset(reach, 0, sizeof reach);
+    for (int v = 0; v < g->nstages; v++)
+        segment[v] = plan_segment(p, g->stage[v].name);
+    for (int b = 0; b < g->nbuffers; b++)
+        for (int u = 0; u < g->buffer[b].nuse; u++)
+            reach[g->buffer[b].producer.stage][g->buffer[b].use[u].stage] = true;
+    for (int k = 0; k < g->nstages; k++)
+        for (int i = 0; i < g->nstages; i++)
+            for (int j = 0; j < g->nstages; j++)
+                reach[i][j] |= reach[i][k] && reach[k][j];
+    for (int i = 0; i < g->nstages; i++)
+        for (int j = 0; j < g->nstages; j++)
+            for (int k = 0; k < g->nstages; k++)
+                if (segment[i] >= 0 && segment[i] == segment[j] && segment[k] != segment[i])
+                    ck_assert_msg(!(reach[i][k] && reach[k][j]), "%s -> %s -> %s",
+                                  g->stage[i].name, g->stage[k].name, g->stage[j].name);
+}
+
+START_TEST(test_random_graphs)
+{
+    int planned_well = 0;
+    for (unsigned seed = 1; seed <= 600; seed++)
+        for (int cuda = 0; cuda < 2; cuda++) {
+            char yaml[8000];
+            random_yaml(seed * 2654435761u, yaml, sizeof yaml);
+            planned p = plan_yaml(yaml, "test.yaml", cuda);
+            for (int i = 0; i < p.errs.n; i++)         /* an inner depth may be refused */
+                ck_assert_msg(p.errs.e[i].code == GP_E_WARN || strstr(p.errs.e[i].msg, "never leaves"),
+                              "seed %u: %s\n%s", seed, p.errs.e[i].msg, yaml);
+            if (p.pipeline) {
+                assert_convex(&p);
+                planned_well++;
+            }
+            plan_free(&p);
+        }
+    ck_assert_int_gt(planned_well, 600);
+}
+END_TEST
+
+/* ---- many stages ----------------------------------------------------- */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+typedef char *(*writer)(int n);
+
+/* dev, host, dev, host, ...: n / 2 segments. */
+static char *zigzag(int n)
+{
+    char *yaml = malloc((size_t)n * 60 + 200), *at = yaml;
+    at += sprintf(at, "pipeline: t\nstages:\n  - {use: src, name: s0}\n");
+    for (int i = 1; i < n; i++)
+        at += sprintf(at, "  - {use: %s, name: s%d, in: {a: s%d, b: s0}}\n",
+                      i % 2 ? "dev" : "host", i, i - 1);
+    sprintf(at, "  - {use: sink, in: s%d}\n", n - 1);
+    return yaml;
+}
+
+/* One source, n device stages that read it, n sinks: one segment. */
+static char *comb(int n)
+{
+    char *yaml = malloc((size_t)n * 100 + 200), *at = yaml;
+    at += sprintf(at, "pipeline: t\nstages:\n  - {use: src, name: s}\n");
+    for (int i = 0; i < n / 2; i++)
+        at += sprintf(at, "  - {use: dev, name: d%d, in: s}\n  - {use: sink, name: w%d, in: d%d}\n",
+                      i, i, i);
+    return yaml;
+}
+
+static double passes(const planned *p)
+{
+    gp_arena a = { 0 };
+    gp_errs errs = { .n = 0 };
+    double t = now();
+    gp_plan *plan = gp_lower(&a, p->graph, &p->machine, &errs);
+    plan = plan ? gp_schedule(&a, plan, &p->machine, &errs) : NULL;
+    ck_assert_msg(plan && gp_verify(plan, &p->machine, &errs), "%s", errs.e[0].msg);
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    gp_dump_plan(f, plan, GP_DUMP_TEXT);
+    gp_dump_plan(f, plan, GP_DUMP_JSON);
+    gp_dump_plan(f, plan, GP_DUMP_DOT);
+    fclose(f);
+    t = now() - t;
+    free(text);
+    gp_arena_free(&a);
+    return t;
+}
+
+START_TEST(test_linear)
+{
+    static const struct { writer write; int small; } cases[] = { { zigzag, 2500 }, { comb, 1000 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double t[2] = { 1e9, 1e9 };
+        for (int big = 0; big < 2; big++) {
+            char *yaml = cases[i].write(cases[i].small * (big ? 4 : 1));
+            planned p = plan_yaml(yaml, "test.yaml", true);
+            ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
+            for (int again = 0; again < 5; again++) {
+                double s = passes(&p);
+                t[big] = s < t[big] ? s : t[big];
+            }
+            plan_free(&p);
+            free(yaml);
+        }
+        ck_assert_msg(t[1] < 10 * t[0] + 0.01, "4 times the stages took %g times as long (%g s)",
+                      t[1] / t[0], t[1]);
+    }
+}
+END_TEST
+
+Suite *suite_lower(void);
+
+Suite *suite_lower(void)
+{
+    Suite *s = suite_create("lower");
+    TCase *tc = tcase_create("lower");
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, test_segments, 0, (int)(sizeof shapes / sizeof *shapes));
+    tcase_add_test(tc, test_link_on_device);
+    tcase_add_test(tc, test_fan_out_is_copied_once);
+    tcase_add_test(tc, test_inner_ring);
+    tcase_add_test(tc, test_same_buffer_twice);
+    tcase_add_test(tc, test_true_dependencies);
+    tcase_add_test(tc, test_frame_info);
+    tcase_add_test(tc, test_extras);
+    tcase_add_test(tc, test_constants);
+    tcase_add_test(tc, test_random_graphs);
+    tcase_add_test(tc, test_linear);
+    suite_add_tcase(s, tc);
+    return s;
+}

@@ -1,0 +1,286 @@
+/* test_schedule.c - depths, launches, pools, totals. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "planned.h"
+#include "plan.h"
+
+/* ---- depths ---------------------------------------------------------- */
+
+/* src in -> dev mid -> dev out -> host last -> sink, and what is said of each. */
+static const struct {
+    const char *what, *top, *buffers;
+    int in, mid, out, last;    /* depths that come out */
+    int d, period, execs;
+} depths[] = {
+    { "the default is 3", "", "", 3, 3, 3, 3, 3, 3, 3 },
+    { "one depth for all", "depth: 5\n", "", 5, 5, 5, 5, 5, 5, 5 },
+    { "the least stays, the others are rounded up", "depth: 3\n", "  out: {depth: 4}\n",
+      3, 3, 6, 3, 3, 6, 6 },
+    { "multiples stay", "depth: 2\n", "  in: {depth: 8}\n", 8, 2, 2, 2, 2, 8, 8 },
+    { "the inner depth follows", "depth: 7\n", "  in: {depth: 2}\n", 2, 2, 8, 7, 2, 8, 8 },
+    { "an inner depth may say what is so", "depth: 4\n", "  mid: {depth: 4}\n",
+      4, 4, 4, 4, 4, 4, 4 },
+    { "a host buffer is as it says", "depth: 2\n", "  last: {depth: 9}\n", 2, 2, 2, 9, 2, 2, 2 },
+    { "depth 1", "depth: 1\n", "  in: {depth: 3}\n", 4, 1, 1, 1, 1, 4, 4 },
+    { "the most", "depth: 65536\n", "  in: {depth: 40000}\n  out: {depth: 65536}\n",
+      40000, 40000, 80000, 65536, 40000, 80000, 80000 },
+};
+
+static const char CHAIN[] =
+    "stages:\n"
+    "  - {use: src, name: in}\n"
+    "  - {use: dev, name: mid}\n"
+    "  - {use: dev, name: out}\n"
+    "  - {use: host, name: last}\n"
+    "  - {use: sink}\n";
+
+START_TEST(test_depths)
+{
+    for (int cuda = 0; cuda < 2; cuda++) {
+        char yaml[1000];
+        snprintf(yaml, sizeof yaml, "pipeline: t\nbatch: 1\n%s%s%s%s", depths[_i].top,
+                 depths[_i].buffers[0] ? "buffers:\n" : "", depths[_i].buffers, CHAIN);
+        planned p = plan_ok(yaml, cuda);
+        static const char *const name[] = { "in", "mid", "out", "last" };
+        int want[] = { depths[_i].in, depths[_i].mid, depths[_i].out, depths[_i].last };
+        for (int b = 0; b < 4; b++)
+            for (int r = 0; r < p.plan->nrings; r++)
+                if (p.plan->ring[r].buffer == plan_buffer(&p, name[b]))
+                    ck_assert_msg(p.plan->ring[r].depth == want[b], "%s: '%s' has depth %d, not %d",
+                                  depths[_i].what, name[b], p.plan->ring[r].depth, want[b]);
+        const gp_segment *s = &p.plan->segment[0];
+        ck_assert_int_eq(s->depth, depths[_i].d);
+        ck_assert_int_eq(s->period, depths[_i].period);
+        ck_assert_int_eq(gp_segment_execs(s), depths[_i].execs);
+        plan_free(&p);
+    }
+}
+END_TEST
+
+START_TEST(test_inner_depth_is_refused)
+{
+    static const char *const said[] = { "2", "4", "6" };
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        char yaml[500];
+        snprintf(yaml, sizeof yaml, "pipeline: t\nbuffers:\n  mid: {depth: %s}\n%s", said[i], CHAIN);
+        planned p = plan_yaml(yaml, "test.yaml", i % 2);
+        ck_assert_ptr_null(p.pipeline);
+        ck_assert_int_eq(p.errs.failed, 1);
+        ck_assert_int_eq(p.errs.e[0].code, GP_E_SPEC);
+        ck_assert_int_eq(p.errs.e[0].at.line, 3);
+        ck_assert_int_eq(p.errs.e[0].at.col, 16);
+        ck_assert_msg(strstr(p.errs.e[0].msg, "'mid'") && strstr(p.errs.e[0].msg, said[i]),
+                      "%s", p.errs.e[0].msg);
+        plan_free(&p);
+    }
+}
+END_TEST
+
+/* Segments that share a ring have one D between them, others have their own. */
+START_TEST(test_components)
+{
+    planned p = plan_ok(
+        "pipeline: t\ndepth: 5\nbuffers:\n  a: {depth: 2}\n  c: {depth: 3}\n"
+        "stages:\n"
+        "  - {use: src, name: a}\n"
+        "  - {use: dev, name: b}\n"
+        "  - {use: host, name: h}\n"
+        "  - {use: dev, name: g, in: [h, b]}\n"
+        "  - {use: sink, in: g}\n"
+        "  - {use: src, name: c}\n"
+        "  - {use: dev, name: e}\n"
+        "  - {use: sink, in: e}\n", true);
+    static const struct { const char *name; int depth; } want[] = {
+        { "a", 2 }, { "b", 8 }, { "h", 8 }, { "g", 8 }, { "c", 3 }, { "e", 6 },
+    };
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+        ck_assert_int_eq(p.plan->ring[plan_ring(&p, want[i].name, false)].depth, want[i].depth);
+    ck_assert_int_eq(p.plan->segment[plan_segment(&p, "b")].depth, 2);
+    ck_assert_int_eq(p.plan->segment[plan_segment(&p, "g")].depth, 8);
+    plan_free(&p);
+}
+END_TEST
+
+/* ---- launches -------------------------------------------------------- */
+
+static const struct { int depth; const char *streams, *batch; int size, nstreams, nbatch, execs; }
+launches[] = {
+    { 3, "auto", "auto", 1000, 3, 1, 3 },
+    { 6, "auto", "auto", 1000, 6, 2, 6 + 3 },
+    { 24, "auto", "auto", 1000, 8, 8, 24 + 12 + 6 + 3 },
+    { 20, "auto", "auto", 1000, 8, 4, 20 + 10 + 5 },         /* floor(20 / 3) = 6 */
+    { 24, "auto", "auto", 131072, 8, 4, 24 + 12 + 6 },       /* 4 frames copy 1 MiB */
+    { 24, "auto", "auto", 131073, 8, 2, 24 + 12 },           /* a little more */
+    { 24, "auto", "auto", 3000000, 8, 1, 24 },
+    { 24, "auto", "16", 3000000, 8, 16, 24 + 12 + 6 + 3 + 1 },
+    { 7, "12", "64", 1000, 7, 4, 7 + 3 + 1 },
+    { 7, "2", "3", 1000, 2, 2, 7 + 3 },
+    { 1, "auto", "auto", 1000, 1, 1, 1 },
+    { 4, "1", "1", 1000, 1, 1, 4 },
+};
+
+START_TEST(test_launches)
+{
+    char yaml[500];
+    snprintf(yaml, sizeof yaml, "pipeline: t\ndepth: %d\nstreams: %s\nbatch: %s\nstages:\n"
+             "  - {use: src, size: %d}\n  - {use: dev}\n  - {use: sink}\n", launches[_i].depth,
+             launches[_i].streams, launches[_i].batch, launches[_i].size);
+    planned p = plan_ok(yaml, true);
+    const gp_segment *s = &p.plan->segment[0];
+    ck_assert_int_eq(s->streams, launches[_i].nstreams);
+    ck_assert_int_eq(s->batch, launches[_i].nbatch);
+    ck_assert_int_eq(gp_segment_execs(s), launches[_i].execs);
+    ck_assert_int_le(gp_segment_execs(s), 2 * s->period);
+    plan_free(&p);
+}
+END_TEST
+
+/* A launch holds at most 4096 items: long segments take fewer frames at once,
+ * and too long ones are refused. */
+START_TEST(test_long_segments)
+{
+    static const struct { int stages, batch; } cases[] = { { 1000, 4 }, { 4094, 1 }, { 4095, 0 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *yaml = malloc((size_t)cases[i].stages * 30 + 200), *at = yaml;
+        at += sprintf(at, "pipeline: t\ndepth: 64\nbatch: 64\nstages:\n  - {use: src}\n");
+        for (int k = 0; k < cases[i].stages; k++)
+            at += sprintf(at, "  - {use: dev, name: d%d}\n", k);
+        sprintf(at, "  - {use: sink}\n");
+        planned p = plan_yaml(yaml, "test.yaml", true);
+        if (cases[i].batch) {
+            ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
+            ck_assert_int_eq(p.plan->segment[0].batch, cases[i].batch);
+        } else {
+            ck_assert_ptr_null(p.pipeline);
+            ck_assert_int_eq(p.errs.e[0].code, GP_E_SPEC);
+            ck_assert_int_eq(p.errs.e[0].at.line, 6);
+        }
+        plan_free(&p);
+        free(yaml);
+    }
+}
+END_TEST
+
+/* ---- pools ----------------------------------------------------------- */
+
+static int copies(const planned *p, gp_op op)
+{
+    int n = 0;
+    for (int i = 0; i < p->plan->ntasks; i++)
+        n += p->plan->task[i].op == op;
+    return n;
+}
+
+START_TEST(test_copied_alike)
+{
+    planned p = plan_ok(
+        "pipeline: t\nbuffers:\n  c: {depth: 6}\nstages:\n"
+        "  - {use: src, name: a, size: 100}\n"
+        "  - {use: src, name: b, size: 1000}\n"
+        "  - {use: src, name: c}\n"
+        "  - {use: dev, name: x, in: [a, b, c]}\n"
+        "  - {use: dev, name: y, in: x}\n"
+        "  - {use: two, name: z, in: x, out: [l, r]}\n"
+        "  - {use: sink, in: [y, l, r]}\n", true);
+    const gp_plan *q = p.plan;
+    ck_assert_int_eq(copies(&p, GP_OP_COPY_IN), 2);            /* a and b, c */
+    ck_assert_int_eq(copies(&p, GP_OP_COPY_OUT), 1);           /* y, l, r */
+    for (int side = 0; side < 2; side++) {
+        const gp_ring *a = &q->ring[plan_ring(&p, "a", side)];
+        const gp_ring *b = &q->ring[plan_ring(&p, "b", side)];
+        ck_assert_int_eq(a->pool, b->pool);
+        ck_assert_uint_eq(a->offset, 0);
+        ck_assert_uint_eq(b->offset, 256);
+        ck_assert_uint_eq(q->pool[a->pool].stride, 256 + 1024);
+        ck_assert(q->pool[a->pool].pinned == !side);
+        ck_assert_int_ne(a->pool, q->ring[plan_ring(&p, "c", side)].pool);
+    }
+    for (int i = 0; i < q->ntasks; i++)
+        if (q->task[i].op == GP_OP_COPY_OUT)
+            ck_assert_int_eq(q->task[i].ndeps, 2);             /* y, and z once */
+    ck_assert_uint_eq(q->copy_in_bytes, 256 + 1024 + 1024);
+    ck_assert_uint_eq(q->copy_out_bytes, 3 * 256);
+    ck_assert_uint_eq(q->pinned_bytes, q->host_bytes);
+    plan_free(&p);
+}
+END_TEST
+
+/* What other segments copy too lies elsewhere. */
+START_TEST(test_copied_unlike)
+{
+    planned p = plan_ok(
+        "pipeline: t\nstages:\n"
+        "  - {use: src, name: both}\n"
+        "  - {use: src, name: first}\n"
+        "  - {use: src, name: both2}\n"
+        "  - {use: dev, name: x, in: [both, first, both2]}\n"
+        "  - {use: host, name: h, in: x}\n"
+        "  - {use: dev, name: y, in: [both, both2, h]}\n"
+        "  - {use: sink, in: y}\n", true);
+    const gp_plan *q = p.plan;
+    int both = q->ring[plan_ring(&p, "both", false)].pool;
+    ck_assert_int_eq(both, q->ring[plan_ring(&p, "both2", false)].pool);
+    ck_assert_int_ne(both, q->ring[plan_ring(&p, "first", false)].pool);
+    ck_assert_int_eq(copies(&p, GP_OP_COPY_IN), 4);
+    int used[2] = { 0, 0 };
+    for (int i = 0; i < q->ntasks; i++)
+        if (q->task[i].op == GP_OP_COPY_IN && q->task[i].from_pool == both)
+            used[q->task[i].segment]++;
+    ck_assert_int_eq(used[0], 1);
+    ck_assert_int_eq(used[1], 1);
+    plan_free(&p);
+}
+END_TEST
+
+START_TEST(test_unified_totals)
+{
+    planned p = plan_ok("pipeline: t\nstages:\n  - {use: src}\n"
+                        "  - {use: dev, scratch: 100}\n  - {use: sink}\n", false);
+    ck_assert_uint_eq(p.plan->host_bytes, 3 * (1024 + 1024 + 256));
+    ck_assert_uint_eq(p.plan->pinned_bytes, 0);
+    ck_assert_uint_eq(p.plan->device_bytes, 0);
+    ck_assert_uint_eq(p.plan->copy_in_bytes + p.plan->copy_out_bytes, 0);
+    plan_free(&p);
+}
+END_TEST
+
+START_TEST(test_sizes_do_not_wrap)
+{
+    ck_assert_uint_eq(gp_size_add(SIZE_MAX, 1), SIZE_MAX);
+    ck_assert_uint_eq(gp_size_add(1, 2), 3);
+    ck_assert_uint_eq(gp_size_mul((size_t)1 << 40, (size_t)1 << 30), SIZE_MAX);
+    ck_assert_uint_eq(gp_size_mul(3, 4), 12);
+    ck_assert_uint_eq(gp_size_round(0), 0);
+    ck_assert_uint_eq(gp_size_round(1), 256);
+    ck_assert_uint_eq(gp_size_round(256), 256);
+    ck_assert_uint_ge(gp_size_round(SIZE_MAX), SIZE_MAX - 255);
+    char text[24];
+    ck_assert_str_eq(gp_size_text(0, text), "0 B");
+    ck_assert_str_eq(gp_size_text(1023, text), "1023 B");
+    ck_assert_str_eq(gp_size_text(1024, text), "1.0 KiB");
+    ck_assert_str_eq(gp_size_text(((size_t)1 << 20) - 1, text), "1.0 MiB");
+    ck_assert_str_eq(gp_size_text((size_t)3 << 39, text), "1.5 TiB");
+    ck_assert_str_eq(gp_size_text(SIZE_MAX, text), "16.0 EiB");
+}
+END_TEST
+
+Suite *suite_schedule(void);
+
+Suite *suite_schedule(void)
+{
+    Suite *s = suite_create("schedule");
+    TCase *tc = tcase_create("schedule");
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, test_depths, 0, (int)(sizeof depths / sizeof *depths));
+    tcase_add_test(tc, test_inner_depth_is_refused);
+    tcase_add_test(tc, test_components);
+    tcase_add_loop_test(tc, test_launches, 0, (int)(sizeof launches / sizeof *launches));
+    tcase_add_test(tc, test_long_segments);
+    tcase_add_test(tc, test_copied_alike);
+    tcase_add_test(tc, test_copied_unlike);
+    tcase_add_test(tc, test_unified_totals);
+    tcase_add_test(tc, test_sizes_do_not_wrap);
+    suite_add_tcase(s, tc);
+    return s;
+}

@@ -1,0 +1,253 @@
+/* test_verify.c - a plan that is broken in any one way is noticed, and a plan
+ * that does not fit the machine is refused with numbers and a place. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "planned.h"
+
+/* ---- broken plans ---------------------------------------------------- */
+
+static const char SOUND[] =
+    "pipeline: t\n"
+    "depth: 6\n"
+    "batch: 2\n"
+    "buffers:\n"
+    "  dark: {const: dark.npy}\n"
+    "  wide: {depth: 12}\n"
+    "stages:\n"
+    "  - {use: src, name: a}\n"
+    "  - {use: src, name: b, size: 300}\n"
+    "  - {use: src, name: wide}\n"
+    "  - {use: dev, name: x, in: [a, b, wide, dark], info: true, scratch: 10, state: 10, table: 3}\n"
+    "  - {use: host, name: h, in: [x, dark]}\n"
+    "  - {use: dev, name: y, in: [h, x]}\n"
+    "  - {use: dev, name: z, in: y}\n"
+    "  - {use: sink, name: end, in: [z, h]}\n";
+
+static gp_task *task_of(planned *p, const char *stage)
+{
+    for (int i = 0; i < p->plan->ntasks; i++)
+        if (p->plan->task[i].stage == plan_stage(p, stage))
+            return &p->plan->task[i];
+    return NULL;
+}
+
+static gp_task *first_copy(planned *p, gp_op op)
+{
+    for (int i = 0; i < p->plan->ntasks; i++)
+        if (p->plan->task[i].op == op)
+            return &p->plan->task[i];
+    return NULL;
+}
+
+static gp_ring *ring_of(planned *p, const char *buffer, bool device)
+{
+    return &p->plan->ring[plan_ring(p, buffer, device)];
+}
+
+#define BREAK(name, change) static void name(planned *p) { change; }
+BREAK(ring_without_pool, ring_of(p, "a", true)->pool = -1)
+BREAK(ring_of_no_party, ring_of(p, "a", true)->producer = p->plan->nparties)
+BREAK(consumer_out_of_range, ring_of(p, "a", false)->consumer[0] = 99)
+BREAK(wrong_producer, ring_of(p, "a", false)->producer = 1)
+BREAK(lost_consumer, ring_of(p, "a", false)->nconsumers = 0)
+BREAK(link_lost_consumer, ring_of(p, "x", true)->nconsumers = 0)
+BREAK(lost_counters, ring_of(p, "x", true)->segment = 0)
+BREAK(dep_later, task_of(p, "y")->dep[0] = (int)(task_of(p, "z") - p->plan->task))
+BREAK(dep_elsewhere, task_of(p, "z")->dep[0] = (int)(task_of(p, "x") - p->plan->task))
+BREAK(dep_lost, task_of(p, "z")->ndeps = 0)
+BREAK(copy_dep_lost, task_of(p, "y")->ndeps = 0)
+BREAK(copy_out_early, first_copy(p, GP_OP_COPY_OUT)->ndeps = 0)
+BREAK(info_lost, p->plan->segment[0].info_dev = -1)
+BREAK(stage_twice, task_of(p, "z")->stage = plan_stage(p, "y"))
+BREAK(stage_on_host, task_of(p, "z")->op = GP_OP_HOST)
+BREAK(no_host_task, p->plan->host_task[plan_stage(p, "h")] = -1)
+BREAK(task_not_listed, p->plan->segment[1].ntasks--)
+BREAK(task_listed_twice, p->plan->segment[1].task[1] = p->plan->segment[1].task[0])
+BREAK(task_of_other_segment, task_of(p, "z")->segment = 0)
+BREAK(other_ring, task_of(p, "z")->in[0] = plan_ring(p, "x", true))
+BREAK(ring_on_other_side, task_of(p, "h")->in[0] = plan_ring(p, "x", true))
+BREAK(const_lost, task_of(p, "x")->konst[3] = -1)
+BREAK(const_on_other_side, task_of(p, "x")->konst[3] = task_of(p, "h")->konst[1])
+BREAK(two_writers, task_of(p, "y")->out[0] = task_of(p, "z")->out[0])
+BREAK(depth_of_ring, ring_of(p, "a", true)->depth = 5)
+BREAK(depth_of_pool, p->plan->pool[ring_of(p, "a", true)->pool].depth = 12)
+BREAK(inner_too_shallow, ring_of(p, "y", true)->depth = p->plan->pool[ring_of(p, "y", true)->pool].depth = 3)
+BREAK(no_power_of_two, ring_of(p, "y", true)->depth = p->plan->pool[ring_of(p, "y", true)->pool].depth = 18)
+BREAK(period_too_short, p->plan->segment[0].period = 6)
+BREAK(depth_zero, p->plan->segment[0].depth = 0)
+BREAK(batch_of_three, p->plan->segment[0].batch = 3)
+BREAK(batch_too_large, p->plan->segment[0].batch = 8)
+BREAK(too_many_streams, p->plan->segment[0].streams = 7)
+BREAK(overlap, ring_of(p, "b", false)->offset = 0)
+BREAK(overlap_by_size, ring_of(p, "a", false)->bytes += 256)
+BREAK(beyond_the_slot, p->plan->pool[ring_of(p, "y", true)->pool].stride -= 256)
+BREAK(unaligned, ring_of(p, "b", true)->offset += 8)
+BREAK(too_small, ring_of(p, "b", true)->bytes = 256)
+BREAK(layouts_differ, ring_of(p, "b", true)->offset += 256;
+      p->plan->pool[ring_of(p, "b", true)->pool].stride += 256)
+BREAK(not_pinned, p->plan->pool[ring_of(p, "a", false)->pool].pinned = false)
+BREAK(half_a_copy, first_copy(p, GP_OP_COPY_IN)->nin--)
+BREAK(copy_backwards, first_copy(p, GP_OP_COPY_IN)->op = GP_OP_COPY_OUT)
+BREAK(little_scratch, p->plan->extra[task_of(p, "x")->scratch].bytes -= 256)
+BREAK(parties_swapped, gp_party q = p->plan->party[0]; p->plan->party[0] = p->plan->party[5];
+      p->plan->party[5] = q)
+BREAK(party_of_both, p->plan->party[0].segment = 0)
+
+static const struct { const char *what; void (*change)(planned *p); } broken[] = {
+#define X(f) { #f, f },
+    X(ring_without_pool) X(ring_of_no_party) X(consumer_out_of_range) X(wrong_producer)
+    X(lost_consumer) X(link_lost_consumer) X(lost_counters) X(dep_later) X(dep_elsewhere)
+    X(dep_lost) X(copy_dep_lost) X(copy_out_early) X(info_lost) X(stage_twice) X(stage_on_host)
+    X(no_host_task) X(task_not_listed) X(task_listed_twice) X(task_of_other_segment)
+    X(other_ring) X(ring_on_other_side) X(const_lost) X(const_on_other_side) X(two_writers)
+    X(depth_of_ring) X(depth_of_pool) X(inner_too_shallow) X(no_power_of_two)
+    X(period_too_short) X(depth_zero) X(batch_of_three) X(batch_too_large)
+    X(too_many_streams) X(overlap) X(overlap_by_size) X(beyond_the_slot) X(unaligned)
+    X(too_small) X(layouts_differ) X(not_pinned) X(half_a_copy) X(copy_backwards)
+    X(little_scratch) X(parties_swapped) X(party_of_both)
+#undef X
+};
+
+START_TEST(test_broken)
+{
+    planned p = plan_yaml(SOUND, "tests/golden/test.yaml", true);
+    ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
+    ck_assert(gp_verify(p.plan, &p.machine, &p.errs));
+    broken[_i].change(&p);
+    ck_assert_msg(!gp_verify(p.plan, &p.machine, &p.errs), "%s is not noticed", broken[_i].what);
+    ck_assert_int_eq(p.errs.n, 1);
+    ck_assert_msg(p.errs.e[0].code == GP_E_BUG, "%s: %s", broken[_i].what, p.errs.e[0].msg);
+    plan_free(&p);
+}
+END_TEST
+
+/* A segment that a path leaves and comes back to: 'late' put into the first. */
+START_TEST(test_not_convex)
+{
+    planned p = plan_ok("pipeline: t\nstages:\n"
+                        "  - {use: src, name: s}\n"
+                        "  - {use: dev, name: early}\n"
+                        "  - {use: host, name: h}\n"
+                        "  - {use: dev, name: late}\n"
+                        "  - {use: sink}\n", false);
+    gp_plan *q = p.plan;
+    int late = (int)(task_of(&p, "late") - q->task);
+    int tasks[] = { q->segment[0].task[0], late };
+    ck_assert_int_eq(q->nsegments, 2);
+    q->task[late].segment = 0;
+    q->segment[0].task = tasks;
+    q->segment[0].ntasks = 2;
+    q->nsegments = 1;
+    int n = 0;                             /* the second segment's party goes */
+    for (int i = 0; i < q->nparties; i++)
+        if (q->party[i].segment != 1)
+            q->party[n++] = q->party[i];
+    q->nparties = n;
+    for (int i = 0; i < q->nrings; i++)
+        for (int c = -1; c < q->ring[i].nconsumers; c++) {
+            int *party = c < 0 ? &q->ring[i].producer : &q->ring[i].consumer[c];
+            *party = *party == 3 ? 1 : *party > 3 ? *party - 1 : *party;
+        }
+    ck_assert(!gp_verify(q, &p.machine, &p.errs));
+    ck_assert_int_eq(p.errs.e[0].code, GP_E_BUG);
+    ck_assert_msg(strstr(p.errs.e[0].msg, "leads back") != NULL, "%s", p.errs.e[0].msg);
+    plan_free(&p);
+}
+END_TEST
+
+/* ---- the budget ------------------------------------------------------ */
+
+static const char BIG[] =
+    "pipeline: t\n"
+    "depth: 4\n"
+    "buffers:\n"
+    "  large: {depth: 8}\n"
+    "stages:\n"
+    "  - {use: src, name: large, size: 1073741824}\n"
+    "  - {use: dev, name: small}\n"
+    "  - {use: sink}\n";
+
+static const struct {
+    const char *what, *yaml;
+    size_t memory, pin, device;            /* GiB */
+    int code, line;
+    const char *says[4];
+} budgets[] = {
+    { "all fits", BIG, 64, 64, 64, GP_E_OK, 0, { NULL } },
+    { "device memory", BIG, 64, 64, 11, GP_E_RESOURCE, 4,
+      { "12.0 GiB of memory on cuda:0", "11.0 GiB", "'large'", "8 slots of 1.0 GiB" } },
+    { "pinned memory", BIG, 64, 8, 64, GP_E_RESOURCE, 4,
+      { "12.0 GiB of pinned host memory", "8.0 GiB", "'large'" } },
+    { "host memory", BIG, 10, 64, 64, GP_E_RESOURCE, 4,
+      { "12.0 GiB of host memory", "10.0 GiB", "lower its depth" } },
+    { "scratch",
+      "pipeline: t\nstages:\n  - {use: src}\n  - {use: dev, scratch: 2147483648}\n  - {use: sink}\n",
+      64, 64, 4, GP_E_RESOURCE, 4, { "6.0 GiB", "stage 'dev'", "work area" } },
+    { "a size that does not fit size_t",
+      "pipeline: t\ndepth: 65536\nstages:\n  - {use: src, size: 1099511627776}\n"
+      "  - {use: dev, scratch: 1099511627776}\n  - {use: dev, name: e, scratch: 9223372036854775807}\n"
+      "  - {use: sink}\n",
+      64, 64, 64, GP_E_RESOURCE, 0, { "EiB" } },
+};
+
+START_TEST(test_budget)
+{
+    gp_machine m;
+    gp_machine_fixed(&m, 1);
+    m.memory = budgets[_i].memory << 30;
+    m.pin_limit = budgets[_i].pin << 30;
+    m.device[0].memory = budgets[_i].device << 30;
+    planned p = plan_on(budgets[_i].yaml, "test.yaml", &m);
+    if (budgets[_i].code == GP_E_OK) {
+        ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
+    } else {
+        ck_assert_ptr_null(p.pipeline);
+        ck_assert_int_eq(p.errs.e[0].code, budgets[_i].code);
+        ck_assert_int_eq(gp_errs_exit(&p.errs), 4);
+        if (budgets[_i].line)
+            ck_assert_int_eq(p.errs.e[0].at.line, budgets[_i].line);
+        for (int i = 0; i < 4 && budgets[_i].says[i]; i++) {
+            bool said = false;
+            for (int e = 0; e < p.errs.n; e++)
+                said |= strstr(p.errs.e[e].msg, budgets[_i].says[i]) != NULL;
+            ck_assert_msg(said, "%s: no '%s' in '%s'", budgets[_i].what, budgets[_i].says[i],
+                          p.errs.e[0].msg);
+        }
+    }
+    plan_free(&p);
+}
+END_TEST
+
+START_TEST(test_unified_budget)    /* on the CPU back end all memory is the host's */
+{
+    gp_machine m;
+    gp_machine_fixed(&m, 0);
+    m.memory = (size_t)11 << 30;
+    m.pin_limit = 0;
+    planned p = plan_on(BIG, "test.yaml", &m);
+    ck_assert_ptr_null(p.pipeline);
+    ck_assert_int_eq(p.errs.n, 1);
+    ck_assert_msg(strstr(p.errs.e[0].msg, "12.0 GiB of host memory") != NULL, "%s",
+                  p.errs.e[0].msg);
+    plan_free(&p);
+    m.memory = (size_t)12 << 30;
+    p = plan_on(BIG, "test.yaml", &m);
+    ck_assert_ptr_nonnull(p.pipeline);
+    plan_free(&p);
+}
+END_TEST
+
+Suite *suite_verify(void);
+
+Suite *suite_verify(void)
+{
+    Suite *s = suite_create("verify");
+    TCase *tc = tcase_create("verify");
+    tcase_add_loop_test(tc, test_broken, 0, (int)(sizeof broken / sizeof *broken));
+    tcase_add_test(tc, test_not_convex);
+    tcase_add_loop_test(tc, test_budget, 0, (int)(sizeof budgets / sizeof *budgets));
+    tcase_add_test(tc, test_unified_budget);
+    suite_add_tcase(s, tc);
+    return s;
+}
