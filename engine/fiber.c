@@ -71,7 +71,7 @@ void gp_fiber_start(void);
 
 #if defined(__x86_64__)
 enum { SAVED = 7, SAVED_ARG = 3, SAVED_CALL = 2, SAVED_PC = 6 };   /* words */
-__asm__(".pushsection .text\n"
+__asm__(".pushsection .text\n.balign 16\n"
         ".globl gp_fiber_swap\n.hidden gp_fiber_swap\n.type gp_fiber_swap, @function\n"
         "gp_fiber_swap:\n"
         "    push %rbp\n    push %rbx\n    push %r12\n    push %r13\n    push %r14\n    push %r15\n"
@@ -89,7 +89,7 @@ __asm__(".pushsection .text\n"
         ".popsection\n");
 #elif defined(__aarch64__)
 enum { SAVED = 20, SAVED_ARG = 0, SAVED_CALL = 1, SAVED_PC = 11 };
-__asm__(".pushsection .text\n"
+__asm__(".pushsection .text\n.balign 16\n"
         ".globl gp_fiber_swap\n.hidden gp_fiber_swap\n.type gp_fiber_swap, %function\n"
         "gp_fiber_swap:\n"
         "    sub sp, sp, #160\n"

@@ -52,16 +52,15 @@ static attempt try(const char *text, const char *const *params, bool cuda)
     return compile_source(&src, cuda);
 }
 
-static bool have_nvrtc(void)
+static bool have_nvrtc;
+
+static void setup(void)
 {
-    static int have = -1;
-    if (have < 0) {
-        attempt a = try(K "() {}\n", CU_PARAMS(NULL), true);
-        have = a.ok;
-        if (!have)
-            fprintf(stderr, "SKIPPED: tests of NVRTC: %s\n", a.errs.e[0].msg);
-    }
-    return have == 1;
+    cu_open();
+    attempt a = try(K "() {}\n", CU_PARAMS(NULL), true);
+    have_nvrtc = a.ok;
+    if (!have_nvrtc)
+        fprintf(stderr, "SKIPPED: tests of NVRTC: %s\n", a.errs.e[0].msg);
 }
 
 /* ---- what compiles ----------------------------------------------------- */
@@ -103,7 +102,7 @@ START_TEST(compiles)
 {
     bool cuda = _i >= (int)(sizeof good / sizeof *good);
     size_t i = (size_t)_i % (sizeof good / sizeof *good);
-    if (cuda && !have_nvrtc())
+    if (cuda && !have_nvrtc)
         return;
     attempt a = try(good[i].text, good[i].params, cuda);
     cu_print(&a.errs);
@@ -147,7 +146,7 @@ START_TEST(errors)
 {
     size_t i = (size_t)_i / 2;
     bool cuda = _i % 2;
-    if (!(bad[i].on & (cuda ? CUDA : CPU)) || (cuda && !have_nvrtc()))
+    if (!(bad[i].on & (cuda ? CUDA : CPU)) || (cuda && !have_nvrtc))
         return;
     attempt a = try(bad[i].text, bad[i].params, cuda);
     ck_assert(!a.ok);
@@ -298,7 +297,7 @@ Suite *suite_cc(void)
 {
     Suite *s = suite_create("cc");
     TCase *tc = tcase_create("sources");
-    tcase_add_unchecked_fixture(tc, cu_open, cu_close);
+    tcase_add_unchecked_fixture(tc, setup, cu_close);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, compiles, 0, 2 * (int)(sizeof good / sizeof *good));
     tcase_add_loop_test(tc, errors, 0, 2 * (int)(sizeof bad / sizeof *bad));

@@ -1,6 +1,7 @@
 /* test_fiber.c - grids on the CPU: barriers, early returns, shared memory. Each
  * kernel is compared with plain C. */
 #include <check.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 
 Suite *suite_fiber(void);
 
-static gp_cpu_entry sum, early, place, flip, votes, leave, deep;
+static gp_cpu_entry sum, early, place, flip, votes, leave, deep, to_half, from_half;
 static gp_cpu_runner *runner;
 
 /* Compiled once, before the tests fork. */
@@ -96,6 +97,18 @@ static void compile_all(void)
         "    long long s = 0;\n"
         "    for (int i = 0; i < 16 * 1024; i++) s += mine[i];\n"
         "    out[threadIdx.x] = s;\n"
+        "}\n", 0);
+    to_half = cu_compile("to_half", CU_PARAMS("const float *", "gp_half *"),
+        "extern \"C\" __global__ void to_half(const float *in, gp_half *out)\n"
+        "{\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    out[i] = gp_to_half(in[i]);\n"
+        "}\n", 0);
+    from_half = cu_compile("from_half", CU_PARAMS("const gp_half *", "float *"),
+        "extern \"C\" __global__ void from_half(const gp_half *in, float *out)\n"
+        "{\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    out[i] = gp_from_half(in[i]);\n"
         "}\n", 0);
 }
 
@@ -225,6 +238,42 @@ START_TEST(one_runner_many_kernels)
 }
 END_TEST
 
+/* Every f16 there and back; between two neighbours the nearer one, then the even. */
+START_TEST(halves)
+{
+    enum { N = 0x10000, INF = 0x7c00 };
+    static unsigned short h[N], back[N];
+    static float f[N], x[N];
+    unsigned short *ph = h, *pb = back;
+    float *pf = f, *px = x;
+    const gp_dim3 grid = { N / 256, 1, 1 }, block = { 256, 1, 1 };
+    for (int i = 0; i < N; i++)
+        h[i] = (unsigned short)i;
+    ck_assert(gp_cpu_grid(runner, &from_half, grid, block, 0, (void *const[]){ &ph, &pf }));
+    for (int i = 0; i < N; i++) {
+        int a = i & 0x7fff, e = a >> 10, m = a & 1023;
+        float want = ldexpf((float)(e ? 1024 + m : m), (e ? e : 1) - 25);
+        if (a > INF)
+            ck_assert(isnan(f[i]));
+        else
+            ck_assert_float_eq(f[i], (i >> 15 ? -1.f : 1.f) * (a == INF ? INFINITY : want));
+    }
+    for (int way = -1; way <= 1; way++) {
+        for (int i = 0; i < N; i++) {
+            int a = i & 0x7fff;
+            float up = a + 1 == INF ? copysignf(65536, f[i]) : f[(i + 1) % N];
+            float middle = (f[i] + up) / 2;
+            x[i] = a >= INF ? f[i] : way ? nextafterf(middle, way < 0 ? f[i] : up) : middle;
+        }
+        ck_assert(gp_cpu_grid(runner, &to_half, grid, block, 0, (void *const[]){ &px, &pb }));
+        for (int i = 0; i < N; i++) {
+            int a = i & 0x7fff, want = a >= INF || way < 0 ? i : way > 0 ? i + 1 : i + (i & 1);
+            ck_assert_int_eq(back[i], a > INF ? 0x7fff : want);
+        }
+    }
+}
+END_TEST
+
 static void *thread(void *arg)
 {
     gp_cpu_runner *r = gp_cpu_runner_create();
@@ -261,6 +310,7 @@ Suite *suite_fiber(void)
     tcase_add_test(tc, leaving_between_barriers);
     tcase_add_test(tc, large_frames);
     tcase_add_test(tc, one_runner_many_kernels);
+    tcase_add_test(tc, halves);
     tcase_add_test(tc, runners_in_threads);
     suite_add_tcase(s, tc);
     return s;
