@@ -10,6 +10,14 @@
  * and, as in NumPy, a NaN. */
 #include "map.h"
 
+/* Before a loop that is not to be unrolled: its body has loads enough to overlap,
+ * and there are many of these kernels. */
+#ifdef __CUDACC__
+#define ROLLED _Pragma("unroll 1")
+#else
+#define ROLLED
+#endif
+
 template <class T> struct accumulator { typedef double type; };
 template <> struct accumulator<uint64_t> { typedef uint64_t type; };
 #define SIGNED(T) template <> struct accumulator<T> { typedef int64_t type; };
@@ -48,14 +56,14 @@ struct most {
 template <class Op, class A, class T>
 static __device__ __forceinline__ A join_all(A a, const T *x, size_t n, size_t step)
 {
-    for (; n >= 8; n -= 8, x += 8 * step) {
+    ROLLED for (; n >= 8; n -= 8, x += 8 * step) {
         T v[8];
         for (int k = 0; k < 8; k++)
             v[k] = x[(k + 1) * step];
         for (int k = 0; k < 8; k++)
             a = Op::join(a, convert<A>(v[k]));
     }
-    for (; n; n--)
+    ROLLED for (; n; n--)
         a = Op::join(a, convert<A>(*(x += step)));
     return a;
 }
@@ -69,7 +77,7 @@ static __device__ __forceinline__ void fold(A *dst, const T *src, size_t outer, 
     size_t chunks = (rows + lanes * steps - 1) / (lanes * steps), wide = lanes * inner;
     size_t n = outer * chunks * wide;
 
-    for (size_t i = first_x(); i < n; i += step_x()) {
+    ROLLED for (size_t i = first_x(); i < n; i += step_x()) {
         size_t q = i % wide, chunk = i / wide % chunks, o = i / wide / chunks;
         size_t row = chunk * lanes * steps + q / inner;
         size_t end = row + lanes * steps < rows ? row + lanes * steps : rows;
