@@ -203,7 +203,8 @@ static const char check[] =
     "struct __half;\n"
     "template <class T> struct gp_plain { typedef T type; };\n"
     "template <class T> struct gp_plain<T *> { typedef typename gp_plain<T>::type *type; };\n"
-    "template <class T> struct gp_plain<const T> { typedef const typename gp_plain<T>::type type; };\n"
+    "template <class T> struct gp_plain<const T>"
+    " { typedef const typename gp_plain<T>::type type; };\n"
     "template <> struct gp_plain<long> { typedef long long type; };\n"
     "template <> struct gp_plain<unsigned long> { typedef unsigned long long type; };\n"
     "template <> struct gp_plain<float2> { typedef gp_c64 type; };\n"
@@ -232,7 +233,8 @@ static void put_check(FILE *out, const gp_source *src, bool cpu)
                 entry, i, src->param[i], i);
     if (cpu)
         fprintf(out, "extern \"C\" decltype(%s) %s;\nextern \"C\" {\n"
-                     "extern __attribute__((visibility(\"default\"))) const gp_cpu_entry gp_entry;\n"
+                     "extern __attribute__((visibility(\"default\")))"
+                     " const gp_cpu_entry gp_entry;\n"
                      "const gp_cpu_entry gp_entry = gp_trampoline<%s>::entry(\"%s\"); }\n",
                 entry, entry, entry, entry);
 }

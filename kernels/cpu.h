@@ -277,7 +277,8 @@ GP_FMINMAX(double, gp_fmin, gp_fmax)
 #define GP_MINMAX(T, A, B)                                                                \
     static inline T min(A a, B b) { return (T)b < (T)a ? (T)b : (T)a; }                   \
     static inline T max(A a, B b) { return (T)b > (T)a ? (T)b : (T)a; }
-#define GP_MINMAX_INT(S, U) GP_MINMAX(S, S, S) GP_MINMAX(U, U, U) GP_MINMAX(U, S, U) GP_MINMAX(U, U, S)
+#define GP_MINMAX_INT(S, U)                                                               \
+    GP_MINMAX(S, S, S) GP_MINMAX(U, U, U) GP_MINMAX(U, S, U) GP_MINMAX(U, U, S)
 GP_MINMAX_INT(int, unsigned)
 GP_MINMAX_INT(long, unsigned long)
 GP_MINMAX_INT(long long, unsigned long long)
@@ -352,8 +353,12 @@ static inline float __ll2float_rn(long long x) { return (float)x; }
 static inline float __ull2float_rn(unsigned long long x) { return (float)x; }
 static inline float __double2float_rn(double x) { return (float)x; }
 
-static inline int __mul24(int a, int b) { return (int)((unsigned)(a << 8 >> 8) * (unsigned)(b << 8 >> 8)); }
 static inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffff) * (b & 0xffffff); }
+static inline int __mul24(int a, int b)
+{
+    int x = (int)((unsigned)a << 8) >> 8, y = (int)((unsigned)b << 8) >> 8;
+    return (int)((unsigned)x * (unsigned)y);
+}
 static inline int __mulhi(int a, int b) { return (int)((long long)a * b >> 32); }
 static inline unsigned __umulhi(unsigned a, unsigned b)
 {
@@ -361,7 +366,10 @@ static inline unsigned __umulhi(unsigned a, unsigned b)
 }
 __extension__ typedef unsigned __int128 gp_u128;
 __extension__ typedef __int128 gp_i128;
-static inline long long __mul64hi(long long a, long long b) { return (long long)((gp_i128)a * b >> 64); }
+static inline long long __mul64hi(long long a, long long b)
+{
+    return (long long)((gp_i128)a * b >> 64);
+}
 static inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
 {
     return (unsigned long long)((gp_u128)a * b >> 64);
@@ -384,7 +392,10 @@ static inline unsigned __sad(int a, int b, unsigned c)
 {
     return (unsigned)(a > b ? (long long)a - b : (long long)b - a) + c;
 }
-static inline unsigned __usad(unsigned a, unsigned b, unsigned c) { return (a > b ? a - b : b - a) + c; }
+static inline unsigned __usad(unsigned a, unsigned b, unsigned c)
+{
+    return (a > b ? a - b : b - a) + c;
+}
 static inline unsigned __funnelshift_l(unsigned lo, unsigned hi, unsigned n)
 {
     return (unsigned)((((unsigned long long)hi << 32 | lo) << (n & 31)) >> 32);

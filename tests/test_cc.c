@@ -116,7 +116,7 @@ enum { CPU = 1, CUDA = 2, BOTH = 3 };
 
 static const struct { int on; const char *text, *params[8]; int line; const char *msg; } bad[] = {
     { CPU, "\n\n" K "(float a)\n{\n    float b = undeclared;\n}\n", { "float" }, 5,
-      "'undeclared' was not declared" },
+      "'undeclared'" },
     { CUDA, "\n\n" K "(float a)\n{\n    float b = undeclared;\n}\n", { "float" }, 5,
       "identifier \"undeclared\" is undefined" },
     { BOTH, "\n" K "(const float *in, float *out,\n    int n)\n{}\n",
