@@ -112,8 +112,10 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_print_errs(args, &l, errs);
     if (!args->quiet)
         gp_print_summary(l.pipeline, took, args->verbose);
-    if (outcome == GP_NOT_DRAINED)
+    if (outcome == GP_NOT_DRAINED || outcome == GP_STUCK)
         fprintf(stderr, "gpipe: not drained: frames that had been taken in were cancelled\n");
+    if (outcome == GP_STUCK)
+        fprintf(stderr, "gpipe: a thread did not come back; it is abandoned\n");
     status = exit_code(outcome, errs);
     *errs = (gp_errs){ 0 };
     if (outcome == GP_STUCK)
