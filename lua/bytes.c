@@ -79,7 +79,9 @@ static int view_values(lua_State *L)
     gp_lua_view *v = gp_lua_view_arg(L, 1);
     int64_t first = gp_lua_arg_int(L, 3, 1, 1, v->count + 1, "the first element");
     int64_t last = gp_lua_arg_int(L, 4, v->count, first - 1, v->count, "the last element");
-    if (v->type.dtype == GP_C64 || last - first >= INT32_MAX)
+    if (last - first >= INT32_MAX)
+        gp_lua_fail(L, "a table holds no more than %d elements", INT32_MAX);
+    if (v->type.dtype == GP_C64)
         gp_lua_fail(L, "'%s' is c64, an element is two numbers: use parts()", v->name);
     lua_settop(L, 2);
     if (lua_isnil(L, 2)) {

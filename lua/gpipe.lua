@@ -1,13 +1,29 @@
 -- gpipe.lua - small helpers for scripts: local gpipe = require "gpipe"
 --
---   gpipe.array("f32", n, ...)  memory of the script's own: a view that may be kept
---                               from frame to frame, zeroed
+--   gpipe.array("f32", n, ...)  zeroed memory of the script's own: a view that may be
+--                               kept from frame to frame
 --   gpipe.round(x)              to the nearest integer, halves to even
 --   gpipe.clamp(x, lo, hi)      x within lo .. hi
 --   gpipe.json(value)           a value as one line of JSON: keys in order, NaN as null;
 --                               a table with t[1] is a list, any other an object
---   gpipe.ring(n)               the last n numbers: r:push(x), r[k] (1 the newest),
+--   gpipe.ring(n)               the last n numbers: r:push(x), r[k] (r[1] the newest),
 --                               r:mean(), r.count
+--
+-- A script is called with a frame (index, from 0; valid; time, in seconds since 1970;
+-- name, of the source's file) and views of its inputs and outputs. Setting frame.valid
+-- says how many rows were made. Of a view v, an input x, an output y:
+--
+--   v[i]  #v  v:at(i, j, ...)  v:set(i, j, ..., value)  v:values([t [, first [, last]]])
+--   v.shape  v.dtype  v.name  v.valid (may be set)  v.rows
+--   v:slice(first, last)  v:parts()                      no copy: rows; c64 as f32
+--   y:copy(x [, from, to, at])  y:fill(value)            copy converts dtypes, as cast does
+--   y:add(x, a)  y:sub  y:mul  y:div                     a: a number or a view
+--   y:scale(x, a, b)                                     x * a + b
+--   v:sum()  v:mean()  v:min()  v:max()  v:minmax()  v:argmin()  v:argmax()
+--   v:find(">", level [, start])                         < <= > >= == ~=; an index or nil
+--   v:string([first, last])  y:write(s [, at])           u8
+--   v:unpack(format [, at])  y:pack(format, at, ...)     u8, as string.pack
+--   y:print(...)                                         u8: appends a line of text
 
 local core = require "gpipe.core"
 

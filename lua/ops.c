@@ -84,7 +84,7 @@ static void want_same(lua_State *L, const gp_lua_view *y, const gp_lua_view *x)
 {
     if (x->type.dtype != y->type.dtype)
         gp_lua_fail(L, "'%s' is %s, '%s' is %s: copy() converts", x->name,
-                   gp_dtype_name(x->type.dtype), y->name, gp_dtype_name(y->type.dtype));
+                    gp_dtype_name(x->type.dtype), y->name, gp_dtype_name(y->type.dtype));
     if (x->count != y->count)
         gp_lua_fail(L, "'%s' has %" PRId64 " elements, '%s' has %" PRId64
                     ": take slices of one size",

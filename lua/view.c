@@ -35,7 +35,7 @@ void gp_lua_view_alive(lua_State *L, gp_lua_view *v)
 {
     if (v->born && v->born != v->guard->now)
         gp_lua_fail(L, "'%s' is used after its frame: a view is good for one call, keep a copy "
-                   "in a gpipe.array", v->name);
+                    "in a gpipe.array", v->name);
     if (--v->guard->budget <= 0)
         look_for_cancel(L, v->guard);
 }
@@ -61,7 +61,7 @@ gp_lua_view *gp_lua_view_arg(lua_State *L, int arg)
     }
     if (!same)
         gp_lua_fail(L, "expected a view, not %s%s", kind_of(L, arg),
-                   arg == 1 ? "; a method is called with a colon, 'v:sum()'" : "");
+                    arg == 1 ? "; a method is called with a colon, 'v:sum()'" : "");
     gp_lua_view_alive(L, v);
     return v;
 }
@@ -184,7 +184,7 @@ static int64_t flat(lua_State *L, gp_lua_view *v, int idx)
                     luaL_tolstring(L, idx, NULL), v->count, v->name);
     if (v->type.dtype == GP_C64)
         gp_lua_fail(L, "'%s' is c64, an element is two numbers: use at(), set() or parts()",
-                   v->name);
+                    v->name);
     return i - 1;
 }
 
@@ -207,7 +207,7 @@ static void want_args(lua_State *L, const gp_lua_view *v, int values)
     int given = lua_gettop(L) - 1 - values;
     if (given != v->type.ndim)
         gp_lua_fail(L, "'%s' has %d axes, but %d indices are given", v->name, v->type.ndim,
-                   given < 0 ? 0 : given);
+                    given < 0 ? 0 : given);
 }
 
 static int view_at(lua_State *L)
@@ -375,7 +375,7 @@ static int new_array(lua_State *L)
     size_t bytes = gp_dtype_size(t.dtype);
     if (!t.dtype)
         gp_lua_fail(L, "there is no dtype '%s': u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64",
-                          lua_tostring(L, 1));
+                    lua_tostring(L, 1));
     if (t.ndim < 1 || t.ndim > GP_MAXDIM)
         gp_lua_fail(L, "an array has 1 to %d axes: gpipe.array(\"f32\", 480, 640)", GP_MAXDIM);
     for (int d = 0; d < t.ndim; d++) {

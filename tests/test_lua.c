@@ -63,7 +63,8 @@ static bool rig_resolve(rig *r, const char *yaml)
     gp_probe probe = { .arena = &r->arena };
     snprintf(file, sizeof file, "%s/test.yaml", r->dir);
     r->registry = gp_registry_create();
-    ck_assert(gp_register_builtin(r->registry, &r->errs) && gp_register(r->registry, &give, &r->errs)
+    ck_assert(gp_register_builtin(r->registry, &r->errs) && gp_register(r->registry, &give,
+        &r->errs)
               && gp_register(r->registry, &take, &r->errs));
     gp_machine_fixed(&machine, 0);
     gp_spec *spec = gp_parse(&r->arena, yaml, strlen(yaml), gp_strdup(&r->arena, file), &r->errs);
@@ -280,6 +281,7 @@ END_TEST
 /* ---- what fails, and how --------------------------------------------- */
 
 #define X16 "{dtype: u8, shape: [16]}"
+#define P(body) "function process(f, x, y) " body " end"
 
 static const struct bad {
     const char *in, *out, *more, *script;
@@ -289,56 +291,73 @@ static const struct bad {
     int line;                      /* ... at this line of the script, 0: none */
 } bads[] = {
     { X16, "", "", "function process(f, x, y)\n  y[1] = x[17]\nend", 1000, 1,
-      "stage 'it', frame 1000: index 17 is outside 1..16 of 'x'\n  it.lua:2: in function <it.lua:1>", 2 },
+      "stage 'it', frame 1000: index 17 is outside 1..16 of 'x'\n  it.lua:2: in function "
+          "<it.lua:1>", 2 },
     { X16, "", "", "local function inner(y)\n  local q\n  return q.x\nend\n"
       "function outer(y) inner(y) return 1 end\nfunction process(f, x, y)\n  outer(y)\nend", 7, 1,
-      "\n  it.lua:3: in function 'inner'\n  it.lua:5: in function 'outer'\n  it.lua:7: in function", 3 },
-    { X16, "", "", "function process(f, x, y)\n\n  error('my own')\nend", 0, 1, "frame 0: my own\n", 3 },
-    { X16, "", "", "function process(f, x, y) error({}) end", 0, 1, "frame 0: table: 0x", 1 },
+      "\n  it.lua:3: in function 'inner'\n  it.lua:5: in function 'outer'\n  it.lua:7: in "
+          "function", 3 },
+    { X16, "", "", "function process(f, x, y)\n\n  error('my own')\nend", 0, 1,
+      "frame 0: my own\n", 3 },
+    { X16, "", "", P("error({})"), 0, 1, "frame 0: table: 0x", 1 },
     { X16, "", "", "function process(f, x, y) error(setmetatable({}, {__tostring = function() "
       "return 'told' end})) end", 0, 1, "frame 0: told", 1 },
-    { X16, "", "", "function process(f, x, y) error() end", 0, 1, "frame 0: nil", 1 },
-    { X16, "", "", "function process(f, x, y) x[1] = 1 end", 0, 1, "'x' is an input, inputs are read-only", 1 },
-    { X16, "", "", "function process(f, x, y) y[1] = 256 end", 0, 1, "256 does not fit 'y', which holds u8 (0..255)", 1 },
-    { X16, "", "", "function process(f, x, y) y.valid = 17 end", 0, 1, "rows 17 is outside 0..16", 1 },
-    { X16, "", "", "function process(f, x, y) f.valid = -1 end", 0, 1, "rows -1 is outside 0..16", 1 },
-    { X16, "", "", "function process(f, x, y) f.time = 1 end", 0, 1, "only a source tells the time", 1 },
-    { X16, "", "", "function process(f, x, y) f.index = 1 end", 0, 1, "'index' of this frame cannot be set", 1 },
-    { X16, "", "", "function process(f, x, y) return f.idx end", 0, 1, "a frame has no 'idx': index, valid", 1 },
-    { X16, "", "", "function process(f, x, y) return 'dorp' end", 0, 1, "process returned 'dorp': it returns nothing, or \"drop\"", 0 },
-    { X16, "", "", "function process(f, x, y) return false end", 0, 1, "process returned a boolean", 0 },
-    { X16, "", "", "function process(f, x, y) return y end", 0, 1, "process returned a userdata", 0 },
-    { NULL, X16, "", "function produce(f, y) return 'more' end", 0, 1, "produce returned 'more': it returns nothing, \"drop\", or false to end", 0 },
-    { X16, "", "", "function process(f, x, y) for i = 1, 17 do y[i] = 0 end end", 0, 1, "index 17 is outside 1..16 of 'y'", 1 },
-    { X16, "", "", "function process(f, x, y) y:print('123456789012345') y:print('') end", 0, 1,
+    { X16, "", "", P("error()"), 0, 1, "frame 0: nil", 1 },
+    { X16, "", "", P("x[1] = 1"), 0, 1, "'x' is an input, inputs are read-only", 1 },
+    { X16, "", "", P("y[1] = 256"), 0, 1, "256 does not fit 'y', which holds u8 (0..255)", 1 },
+    { X16, "", "", P("y.valid = 17"), 0, 1, "rows 17 is outside 0..16", 1 },
+    { X16, "", "", P("f.valid = -1"), 0, 1, "rows -1 is outside 0..16", 1 },
+    { X16, "", "", P("f.time = 1"), 0, 1, "only a source tells the time", 1 },
+    { X16, "", "", P("f.index = 1"), 0, 1, "'index' of this frame cannot be set", 1 },
+    { X16, "", "", P("return f.idx"), 0, 1, "a frame has no 'idx': index, valid", 1 },
+    { X16, "", "", P("return 'dorp'"), 0, 1, "process returned 'dorp': it returns nothing, or "
+      "\"drop\"", 0 },
+    { X16, "", "", P("return false"), 0, 1, "process returned a boolean", 0 },
+    { X16, "", "", P("return y"), 0, 1, "process returned a userdata", 0 },
+    { NULL, X16, "", "function produce(f, y) return 'more' end", 0, 1,
+      "produce returned 'more': it returns nothing, \"drop\", or false to end", 0 },
+    { X16, "", "", P("for i = 1, 17 do y[i] = 0 end"), 0, 1,
+      "index 17 is outside 1..16 of 'y'", 1 },
+    { X16, "", "", P("y:print('123456789012345') y:print('')"), 0, 1,
       "the text does not fit 'y', which has 16 bytes: give that buffer a larger shape", 1 },
     /* kept beyond the call */
     { X16, "", "", "function process(f, x, y)\n  old = old or x\n  y[1] = old[1] end", 0, 2,
       "frame 1: 'x' is used after its frame", 3 },
-    { X16, "", "", "function process(f, x, y)\n  old = old or x:slice(2)\n  y[1] = old:sum() end", 0, 40,
-      "frame 1: 'x' is used after its frame", 3 },
+    { X16, "", "", "function process(f, x, y)\n  old = old or x:slice(2)\n  y[1] = old:sum() end",
+      0, 40, "frame 1: 'x' is used after its frame", 3 },
     { X16, "", "", "function process(f, x, y)\n  if f.index == 0 then old = y end\n"
       "  if f.index == 30 then old[1] = 1 end end", 0, 40, "frame 30: 'y' is used after", 3 },
-    { X16, "", "", "function process(f, x, y) if old then return #old end old = y end", 5, 2, "used after its frame", 1 },
+    { X16, "", "", P("if old then return #old end old = y"), 5, 2, "used after its frame", 1 },
     /* open */
-    { X16, "", "", "function prozess(f, x, y) end", 0, 0, "the script has no function 'process(frame, x, y)'", 0 },
-    { X16, NULL, "", "function produce(f, y) end", 0, 0, "the script has no function 'process(frame, x)'", 0 },
-    { NULL, X16, "", "function process(f, y) end", 0, 0, "the script has no function 'produce(frame, y)'", 0 },
-    { X16, "", "", "process = 'go'\nlocal a", 0, 0, "'process' is a string: it is to be a function", 0 },
-    { X16, "", "", "local a = 1\nerror('at the top')\n", 0, 0, "stage 'it': at the top\n  it.lua:2: in the main chunk", 2 },
-    { X16, "", "", "function init(stage)\n  return stage.params.a.b\nend\nfunction process() end", 0, 0,
-      "stage 'it': attempt to index", 2 },
-    { X16, "", "", "require 'no.such'\nfunction process() end", 0, 0, "module 'no.such' not found", 1 },
-    { X16, "", "workers: 2", "stateless = true\nstateless = nil\nfunction process(f, x, y) end", 0, 0,
+    { X16, "", "", "function prozess(f, x, y) end", 0, 0,
+      "the script has no function 'process(frame, x, y)'", 0 },
+    { X16, NULL, "", "function produce(f, y) end", 0, 0,
+      "the script has no function 'process(frame, x)'", 0 },
+    { NULL, X16, "", "function process(f, y) end", 0, 0,
+      "the script has no function 'produce(frame, y)'", 0 },
+    { X16, "", "", "process = 'go'\nlocal a", 0, 0, "'process' is a string: it is to be a "
+      "function", 0 },
+    { X16, "", "", "local a = 1\nerror('at the top')\n", 0, 0,
+      "stage 'it': at the top\n  it.lua:2: in the main chunk", 2 },
+    { X16, "", "", "function init(stage)\n  return stage.params.a.b\nend\nfunction process() end",
+      0, 0, "stage 'it': attempt to index", 2 },
+    { X16, "", "", "require 'no.such'\nfunction process() end", 0, 0,
+      "module 'no.such' not found", 1 },
+    { X16, "", "workers: 2", "stateless = true\nstateless = nil\nfunction process(f, x, y) end", 0,
+      0,
       "'stateless' is not true once the script has run", 0 },
     /* compile */
     { X16, "", "", "function process(f, x, y)\n  y[1] == x[1]\nend", 0, -1, "stage 'it': ", 2 },
     { X16, "", "", "function process(f, x, y)\n", 0, -1, "'end' expected", 2 },
-    { X16, "", "workers: 2", "function process(f, x, y) end", 0, -1, "say 'stateless = true' in", 0 },
-    { X16, "", "workers: 2", "-- stateless = true\nlocal stateless = true\nstateless = truely\n", 0, -1, "say 'stateless = true' in", 0 },
-    { X16, "", "params: [1]", "function process(f, x, y) end", 0, -1, "'params' is to be a map", 0 },
+    { X16, "", "workers: 2", "function process(f, x, y) end", 0, -1, "say 'stateless = true' in",
+      0 },
+    { X16, "", "workers: 2", "-- stateless = true\nlocal stateless = true\nstateless = truely\n",
+      0, -1, "say 'stateless = true' in", 0 },
+    { X16, "", "params: [1]", "function process(f, x, y) end", 0, -1, "'params' is to be a map",
+      0 },
     { X16, "", "params: {a: \"${no}\"}", "function process(f, x, y) end", 0, -1, "no", 0 },
-    { NULL, "{dtype: u8}", "", "function produce(f, y) end", 0, -1, "declare its dtype and shape under 'buffers'", 0 },
+    { NULL, "{dtype: u8}", "", "function produce(f, y) end", 0, -1,
+      "declare its dtype and shape under 'buffers'", 0 },
     { X16, "", "", "gone.lua", 0, -1, "cannot read '", 0 },
     { X16, "", "", "\x1bLua is binary", 0, -1, "compiled Lua", 0 },
 };
@@ -352,8 +371,10 @@ START_TEST(bad)
         opened = rig_open_state(r);
     gp_status s = opened ? do_frames(r, b->first, b->frames) : GP_OK;
     const char *got = first_error(&r->errs);
-    ck_assert_msg(strstr(got, b->error) != NULL, "'%s'\ngives '%s'\nnot   '%s'", b->script, got, b->error);
-    ck_assert_msg(compiled == (b->frames >= 0) && opened == (b->frames > 0), "%s: %s", b->script, got);
+    ck_assert_msg(strstr(got, b->error) != NULL, "'%s'\ngives '%s'\nnot   '%s'", b->script, got,
+        b->error);
+    ck_assert_msg(compiled == (b->frames >= 0) && opened == (b->frames > 0), "%s: %s", b->script,
+        got);
     ck_assert_int_eq(s, b->frames > 0 ? GP_FAILED : GP_OK);
     const gp_loc *at = &r->errs.e[0].at;
     if (b->line || b->frames >= 0) {
@@ -367,7 +388,7 @@ END_TEST
 /* A frame that failed leaves the stage able to go on. */
 START_TEST(after_failure)
 {
-    rig *r = rig_opened(X16, "", "", "function process(f, x, y) if f.index == 1 then y() end y:copy(x) end");
+    rig *r = rig_opened(X16, "", "", P("if f.index == 1 then y() end y:copy(x)"));
     for (uint64_t i = 0; i < 3; i++) {
         frame *f = frame_new(r, i, -1);
         ck_assert_int_eq(do_frame(r, 0, f, &r->errs), i == 1 ? GP_FAILED : GP_OK);
@@ -380,8 +401,6 @@ END_TEST
 
 /* ---- frames ---------------------------------------------------------- */
 
-#define SHORT "function process(f, x, y) "
-
 static const struct good {
     const char *in, *out, *more, *script;
     int64_t valid;                 /* rows of the input, -1: all */
@@ -389,41 +408,54 @@ static const struct good {
     int64_t rows;                  /* of the output */
     const char *text;              /* what it begins with, or NULL */
 } goods[] = {
-    { X16, "", "", SHORT "y:copy(x) end", -1, GP_OK, 16, "\1\2\3\4\5" },
-    { X16, "", "", SHORT "y:copy(x) end", 5, GP_OK, 5, "\1\2\3\4\5\xa5" },
-    { X16, "{dtype: u8, shape: [4]}", "", SHORT "assert(#x == 5) y:fill(#y) end", 5, GP_OK, 4, "\4\4\4\4" },
-    { X16, "{dtype: u8, shape: [4]}", "", SHORT "end", -1, GP_OK, 0, NULL },
-    { X16, "{dtype: u8, shape: [4]}", "", SHORT "f.valid = 3 assert(f.valid == 3 and #y == 3) end", -1, GP_OK, 3, NULL },
-    { X16, "{dtype: u8, shape: [4]}", "", SHORT "y.valid = 2 assert(f.valid == 16) end", -1, GP_OK, 2, NULL },
-    { X16, "{dtype: u8, shape: [4, 2]}", "", SHORT "end", -1, GP_OK, 4, NULL },
-    { X16, "{dtype: f32, shape: [4]}", "", SHORT "end", -1, GP_OK, 4, NULL },
-    { X16, "", "", SHORT "return 'drop' end", -1, GP_DROP, 0, NULL },
-    { X16, "{dtype: u8, shape: [99]}", "", SHORT "y:print('a', 1, true) y:print() y:print(nil) assert(#y == 14) end", -1,
+    { X16, "", "", P("y:copy(x)"), -1, GP_OK, 16, "\1\2\3\4\5" },
+    { X16, "", "", P("y:copy(x)"), 5, GP_OK, 5, "\1\2\3\4\5\xa5" },
+    { X16, "{dtype: u8, shape: [4]}", "", P("assert(#x == 5) y:fill(#y)"), 5, GP_OK, 4,
+      "\4\4\4\4" },
+    { X16, "{dtype: u8, shape: [4]}", "", P(""), -1, GP_OK, 0, NULL },
+    { X16, "{dtype: u8, shape: [4]}", "", P("f.valid = 3 assert(f.valid == 3 and #y == 3)"), -1,
+      GP_OK, 3, NULL },
+    { X16, "{dtype: u8, shape: [4]}", "", P("y.valid = 2 assert(f.valid == 16)"), -1, GP_OK, 2,
+      NULL },
+    { X16, "{dtype: u8, shape: [4, 2]}", "", P(""), -1, GP_OK, 4, NULL },
+    { X16, "{dtype: f32, shape: [4]}", "", P(""), -1, GP_OK, 4, NULL },
+    { X16, "", "", P("return 'drop'"), -1, GP_DROP, 0, NULL },
+    { X16, "{dtype: u8, shape: [99]}", "", P("y:print('a', 1, true) y:print() y:print(nil) "
+      "assert(#y == 14)"), -1,
       GP_OK, 13 + 1, "a\t1\ttrue\n\nnil\n\xa5" },
-    { X16, "{dtype: u8, shape: [99]}", "", "local gpipe = require 'gpipe' " SHORT
-      "y:print(gpipe.json{t = f.time, i = f.index, n = f.name}) end", -1, GP_OK, 28, "{\"i\":0,\"n\":\"photo\",\"t\":1.5}\n" },
+    { X16, "{dtype: u8, shape: [99]}", "", "local gpipe = require 'gpipe' "
+      P("y:print(gpipe.json{t = f.time, i = f.index, n = f.name})"), -1, GP_OK, 28,
+          "{\"i\":0,\"n\":\"photo\",\"t\":1.5}\n" },
     { NULL, X16, "", "function produce(f, y) y:fill(7) return true end", -1, GP_OK, 16, "\7\7" },
-    { NULL, X16, "", "function produce(f, y) y:fill(f.valid) f.valid = 3 end", -1, GP_OK, 3, "\x10\x10\x10\x10" },
+    { NULL, X16, "", "function produce(f, y) y:fill(f.valid) f.valid = 3 end", -1, GP_OK, 3,
+      "\x10\x10\x10\x10" },
     { NULL, X16, "", "function produce(f, y) return false end", -1, GP_END, 0, NULL },
-    { NULL, X16, "", "function produce(f, y) f.time = 2.25 assert(f.time == 2.25) return 'drop' end", -1, GP_DROP, 0, NULL },
-    { X16, NULL, "", "function process(f, x, y) assert(y == nil and x:sum() == 136) end", -1, GP_OK, 0, NULL },
+    { NULL, X16, "", "function produce(f, y) f.time = 2.25 assert(f.time == 2.25) return 'drop' "
+      "end", -1, GP_DROP, 0, NULL },
+    { X16, NULL, "", P("assert(y == nil and x:sum() == 136)"), -1, GP_OK, 0, NULL },
     { X16 "\n  x2: {dtype: f32, shape: [2]}", X16 "\n  y2: {dtype: f64, shape: [3]}", "",
-      SHORT "y.y:copy(x.x) y.y2:fill(x.x2[2]) assert(y.y2[3] == 2) f.valid = 2 y.y.valid = 16 end", -1, GP_OK, 16, "\1\2" },
+      P("y.y:copy(x.x) y.y2:fill(x.x2[2]) assert(y.y2[3] == 2) f.valid = 2 y.y.valid = 16"), -1,
+          GP_OK, 16, "\1\2" },
     /* the table that init gets */
-    { X16, "", "params: {i: 8, f: 1.5, e: 1e3, s: '8', b: true, w: off, neg: -3, list: [1, a], map: {k: v}, "
+    { X16, "", "params: {i: 8, f: 1.5, e: 1e3, s: '8', b: true, w: off, neg: -3, list: [1, a], "
+      "map: {k: v}, "
       "one: \"${env:LUA_TEST}\", num: \"${gain}\", sum: \"${gain}x\"}",
       "function init(stage) local p = stage.params "
-      "assert(p.i == 8 and p.f == 1.5 and p.e == 1000 and p.s == '8' and p.b == true and p.w == 'off') "
+      "assert(p.i == 8 and p.f == 1.5 and p.e == 1000 and p.s == '8' and p.b == true and p.w == "
+          "'off') "
       "assert(p.neg == -3 and p.list[1] == 1 and p.list[2] == 'a' and p.map.k == 'v') "
       "assert(p.one == 'a word' and p.num == 2.5 and p.sum == '2.5x') "
       "assert(not math.type or math.type(p.i) == 'integer' and math.type(p.e) == 'float') "
       "assert(stage.name == 'it' and stage.worker == 1 and stage.workers == 1) "
-      "assert(stage.inputs.x.dtype == 'u8' and stage.inputs.x.shape[1] == 16 and stage.outputs.y.dtype == 'u8') end "
-      SHORT "y:fill(9) end", -1, GP_OK, 16, "\t\t" },
-    { X16, "", "", "function init(stage) assert(next(stage.params) == nil) end " SHORT "y:fill(1) end", -1, GP_OK, 16, "\1" },
+      "assert(stage.inputs.x.dtype == 'u8' and stage.inputs.x.shape[1] == 16 and "
+          "stage.outputs.y.dtype == 'u8') end "
+      P("y:fill(9)"), -1, GP_OK, 16, "\t\t" },
+    { X16, "", "", "function init(stage) assert(next(stage.params) == nil) end " P("y:fill(1)"),
+      -1, GP_OK, 16, "\1" },
     /* libraries; undeclared globals may be an error */
-    { X16, "", "", "#!/usr/bin/lua\nsetmetatable(_G, {__index = function(_, k) error('undeclared ' .. k, 2) end}) "
-      SHORT "io.write('') y:fill(3) end", -1, GP_OK, 16, "\3" },
+    { X16, "", "", "#!/usr/bin/lua\nsetmetatable(_G, {__index = function(_, k) "
+      "error('undeclared ' .. k, 2) end}) "
+      P("io.write('') y:fill(3)"), -1, GP_OK, 16, "\3" },
 };
 
 START_TEST(good)
@@ -448,7 +480,8 @@ END_TEST
 
 START_TEST(source_ends)
 {
-    rig *r = rig_opened(NULL, X16, "", "local n = 0\nfunction produce(f, y)\n  if n == 3 then return false end\n"
+    rig *r = rig_opened(NULL, X16, "", "local n = 0\nfunction produce(f, y)\n  if n == 3 then "
+        "return false end\n"
                         "  n = n + 1\n  f.time = 100 + n\n  y:fill(n)\nend");
     for (uint64_t i = 0; i < 4; i++) {
         frame *f = frame_new(r, i, -1);
@@ -474,9 +507,12 @@ static bool call_finish(rig *r)
 START_TEST(finish)
 {
     rig *r = rig_opened(X16, "", "workers: 3, params: {dir: '${env:LUA_TEST}'}",
-                        "stateless = true\nlocal seen = 0\nfunction process(f, x, y) seen = seen + 1 kept = x end\n"
-                        "function finish(stage)\n  if stage.worker == 3 then error(stage.params.dir .. seen) end\n"
-                        "  assert(seen == stage.worker - 1 and not pcall(function() return kept[1] end))\nend");
+                        "stateless = true\nlocal seen = 0\nfunction process(f, x, y) seen = "
+                            "seen + 1 kept = x end\n"
+                        "function finish(stage)\n  if stage.worker == 3 then "
+                            "error(stage.params.dir .. seen) end\n"
+                        "  assert(seen == stage.worker - 1 and not pcall(function() return "
+                            "kept[1] end))\nend");
     for (int w = 0; w < 3; w++)
         for (int i = 0; i < w; i++) {
             frame *f = frame_new(r, (uint64_t)i, -1);
@@ -549,7 +585,8 @@ START_TEST(seeds)
 {
     double got[2] = { 0 };
     for (int i = 0; i < 2; i++) {
-        rig *r = rig_opened("{dtype: f64, shape: [2]}", "", "", "local a = math.random()\nfunction process(f, x, y) y:fill(a) end");
+        rig *r = rig_opened("{dtype: f64, shape: [2]}", "", "",
+            "local a = math.random()\nfunction process(f, x, y) y:fill(a) end");
         frame *f = frame_new(r, 0, -1);
         ck_assert_int_eq(do_frame(r, 0, f, &r->errs), GP_OK);
         got[i] = *(double *)f->out[0].data;
@@ -557,6 +594,46 @@ START_TEST(seeds)
         rig_free(r);
     }
     ck_assert(got[0] == got[1] && got[0] > 0 && got[0] < 1);
+}
+END_TEST
+
+/* The same through the executor: text of a source, a filter and a writer. */
+START_TEST(pipeline)
+{
+    static const char yaml[] =
+        "buffers: {n: {dtype: f64, shape: [8]}, text: {dtype: u8, shape: [400]}}\n"
+        "stages:\n"
+        "  - {use: lua, script: source.lua, out: n}\n"
+        "  - {name: it, use: lua, script: it.lua, out: text}\n"
+        "  - {use: write, path: out.txt, format: raw}\n";
+    char *first = NULL;
+    for (int n = 1; n <= CREW; n++) {
+        char set[60];
+        size_t len;
+        const char *dir = pipe_dir(), *sets[] = { set, NULL };
+        snprintf(set, sizeof set, "stages.it.workers=%d", n);
+        pipe_text(dir, "source.lua", "function produce(f, y)\n  if f.index == 50 then return "
+            "false end\n"
+                  "  if f.index % 7 == 3 then return 'drop' end\n  y:fill(f.index)\n"
+                  "  if f.index % 7 == 4 then f.valid = 2 end\nend");
+        pipe_text(dir, "it.lua", "stateless = true\nfunction process(f, x, y)\n"
+                  "  if f.index % 5 > 0 then y:print(f.index, #x, x:sum(), math.random(1000)) "
+                      "end\nend");
+        pipe_result p = pipe_run(dir, yaml, "cpu", sets, (gp_run_options){ .poison = true });
+        ck_assert_msg(p.outcome == GP_DONE, "%s", first_error(&p.errs));
+        ck_assert_uint_eq(p.account[0].in, 50);
+        ck_assert_uint_eq(p.account[0].dropped, 7);
+        char *text = pipe_read(dir, "out.txt", &len);
+        ck_assert_ptr_nonnull(text);
+        ck_assert(!strncmp(text, "1\t8\t8", 5) && strstr(text, "\n4\t2\t8"));
+        ck_assert_msg(!first || !strcmp(first, text), "%d workers write something else", n);
+        if (first)
+            free(text);
+        else
+            first = text;
+        pipe_dir_remove(dir);
+    }
+    free(first);
 }
 END_TEST
 
@@ -573,9 +650,9 @@ static void *cancel_soon(void *arg)
 START_TEST(cancelled)
 {
     static const char *const loops[] = {
-        "function process(f, x, y) while true do y[1] = x[1] end end",
-        "function process(f, x, y) while true do x:sum() end end",
-        "function process(f, x, y) while x.valid do end end",
+        P("while true do y[1] = x[1] end"),
+        P("while true do x:sum() end"),
+        P("while x.valid do end"),
     };
     pthread_t id;
     rig *r = rig_opened(X16, "", "", loops[_i]);
@@ -583,7 +660,8 @@ START_TEST(cancelled)
     pthread_create(&id, NULL, cancel_soon, r);
     ck_assert_int_eq(do_frame(r, 0, f, &r->errs), GP_FAILED);
     pthread_join(id, NULL);
-    ck_assert_msg(strstr(first_error(&r->errs), "frame 3: cancelled") != NULL, "%s", first_error(&r->errs));
+    ck_assert_msg(strstr(first_error(&r->errs), "frame 3: cancelled") != NULL, "%s",
+        first_error(&r->errs));
     frame_free(f);
     rig_free(r);
 }
@@ -593,7 +671,8 @@ END_TEST
 
 START_TEST(modules)
 {
-    rig *r = rig_make(X16, "", "", "local side = require 'side'\nfunction process(f, x, y) y:fill(side.value) end");
+    rig *r = rig_make(X16, "", "", "local side = require 'side'\nfunction process(f, x, y) "
+        "y:fill(side.value) end");
     ck_assert_msg(r->stage != NULL, "%s", first_error(&r->errs));
     pipe_text(r->dir, "side.lua", "return { value = 42 }");
     ck_assert_msg(rig_open_state(r), "%s", first_error(&r->errs));
@@ -609,7 +688,7 @@ END_TEST
 START_TEST(printing)
 {
     char path[400], text[200] = "";
-    rig *r = rig_make(X16, "", "", "function process(f, x, y) print('a', 1, nil) io.write('b') end");
+    rig *r = rig_make(X16, "", "", P("print('a', 1, nil) io.write('b')"));
     ck_assert_msg(rig_open_state(r), "%s", first_error(&r->errs));
     fflush(stdout);
     fflush(stderr);
@@ -652,12 +731,13 @@ static double seconds(void)
 START_TEST(speed)
 {
     static const struct { const char *op; double least; } bulk[] = {
-        { "y:copy(x)", 0.3 }, { "y:fill(1)", 0.3 }, { "y:add(x, x)", 0.1 }, { "y:scale(x, 2, 1)", 0.1 },
+        { "y:copy(x)", 0.3 }, { "y:fill(1)", 0.3 }, { "y:add(x, x)", 0.1 }, { "y:scale(x, 2, 1)",
+          0.1 },
         { "x:sum()", 0.1 }, { "x:max()", 0.1 }, { "x:find('>', 1e30)", 0.1 },
     };
     char script[200];
     size_t size = 4 << 22;
-    snprintf(script, sizeof script, "function process(f, x, y) %s end", bulk[_i].op);
+    snprintf(script, sizeof script, P("%s"), bulk[_i].op);
     rig *r = rig_opened("{dtype: f32, shape: [4194304]}", "", "", script);
     frame *f = frame_new(r, 0, -1);
     double best = 1e9, plain = 1e9;
@@ -696,6 +776,7 @@ Suite *suite_lua(void)
     tcase_add_test(tc, finish);
     tcase_add_test(tc, workers);
     tcase_add_test(tc, seeds);
+    tcase_add_test(tc, pipeline);
     tcase_add_loop_test(tc, cancelled, 0, 3);
     tcase_add_test(tc, modules);
     tcase_add_test(tc, printing);

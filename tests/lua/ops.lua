@@ -1,7 +1,6 @@
 -- ops.lua - bulk operations against plain loops. x[i] is i - 20, or i when x has
 -- no sign; params.to is the dtype that copies go to.
 
-stateless = true
 local gpipe = require "gpipe"
 local ranges = {
   u8 = { 0, 255 }, i8 = { -128, 127 }, u16 = { 0, 65535 }, i16 = { -32768, 32767 },
@@ -150,7 +149,8 @@ end
 local function wide()
   if not math.type then return end
   local w, u, f = gpipe.array("i64", 4), gpipe.array("u64", 4), gpipe.array("f32", 4)
-  w[1], w[2], w[3], w[4] = math.tointeger(2 ^ 60) + math.tointeger(2 ^ 36) + 1, math.maxinteger, -5, 12345678901234567
+  w[1] = math.tointeger(2 ^ 60 + 2 ^ 36) + 1
+  w[2], w[3], w[4] = math.maxinteger, -5, 12345678901234567
   f:copy(w)
   assert(f[1] == 2.0 ^ 60 + 2.0 ^ 37, "an i64 is rounded once")
   u:copy(w)
