@@ -79,7 +79,8 @@ static void task_text(FILE *f, const gp_plan *p, int task, int width)
     const gp_task *t = &p->task[task];
     char size[24];
     bool copy = t->stage < 0;
-    fprintf(f, "  %4d  %-*s  ", task, width, copy ? op_name[t->op] : p->graph->stage[t->stage].name);
+    fprintf(f, "  %4d  %-*s  ", task, width,
+            copy ? op_name[t->op] : p->graph->stage[t->stage].name);
     for (int i = 0; i < t->nin; i++) {
         int konst = copy ? -1 : t->konst[i];
         fprintf(f, "%s%s", i ? ", " : "",

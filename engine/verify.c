@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include "plan.h"
 
+/* Lists of rings: that of party i is v[from[i]] ... v[from[i + 1] - 1]. */
+typedef struct lists { int *from, *v; } lists;
+
 typedef struct verifying {
     gp_arena *a;
     const gp_plan *p;
@@ -17,7 +20,8 @@ typedef struct verifying {
     int *party;                /* of each stage */
     int *segment_party;        /* of each segment */
     int *writer;               /* of each ring: its task; -1: the launcher */
-    int *consumer;             /* of each ring: the party looked at, if it is one */
+    lists made, read;          /* rings with counters, by party */
+    int *consumer, *reader;    /* of each ring: the last party that was seen to be one */
 } verifying;
 
 #define BUG(v, at, ...) gp_fail((v)->errs, GP_E_BUG, (at), __VA_ARGS__)
@@ -157,6 +161,67 @@ static bool check_convex(const verifying *v)
     return true;
 }
 
+/* ---- progress -------------------------------------------------------- */
+
+/* Rings with counters by the party that makes them, or by those that read them. */
+static lists list_rings(const verifying *v, bool makers)
+{
+    const gp_plan *p = v->p;
+    lists l = { .from = GP_NEW(v->a, int, p->nparties + 2) };
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < p->nrings; i++) {
+            const gp_ring *r = &p->ring[i];
+            const int *party = makers ? &r->producer : r->consumer;
+            for (int c = 0; r->segment < 0 && c < (makers ? 1 : r->nconsumers); c++)
+                if (pass == 0)
+                    l.from[party[c] + 2]++;
+                else
+                    l.v[l.from[party[c] + 1]++] = i;
+        }
+        for (int i = 0; pass == 0 && i < p->nparties; i++)
+            l.from[i + 2] += l.from[i + 1];
+        if (pass == 0)
+            l.v = GP_NEW(v->a, int, l.from[p->nparties + 1]);
+    }
+    return l;
+}
+
+/* The ring that keeps a party from its next frame, or -1. */
+static int blocked_by(const verifying *v, int party, const int *done)
+{
+    for (int i = v->read.from[party]; i < v->read.from[party + 1]; i++)
+        if (done[v->p->ring[v->read.v[i]].producer] <= done[party])
+            return v->read.v[i];
+    for (int i = v->made.from[party]; i < v->made.from[party + 1]; i++) {
+        const gp_ring *r = &v->p->ring[v->made.v[i]];
+        for (int c = 0; c < r->nconsumers; c++)
+            if (done[party] - done[r->consumer[c]] >= r->depth)
+                return v->made.v[i];
+    }
+    return -1;
+}
+
+/* Plays frames through the parties as the executor does: a party takes a frame
+ * when all it reads have one and all it makes have room. That is a marked graph:
+ * once every party has moved, the marking is what it was, so they can move for
+ * ever. A launch may take several frames, but never needs more than one. */
+static bool check_progress(verifying *v)
+{
+    enum { FRAMES = 2 };
+    const gp_plan *p = v->p;
+    int *done = GP_NEW(v->a, int, p->nparties);
+    v->made = list_rings(v, true);
+    v->read = list_rings(v, false);
+    for (int f = 0; f < FRAMES; f++)
+        for (int i = 0; i < p->nparties; i++, done[i - 1]++) {
+            int r = blocked_by(v, i, done);
+            if (r >= 0)
+                return BUG(v, ring_at(v, r), "the pipeline would stand still at buffer '%s', "
+                           "which has depth %d", ring_name(v, r), p->ring[r].depth);
+        }
+    return true;
+}
+
 /* ---- rings ----------------------------------------------------------- */
 
 /* One writer each: a task of the producing party, or for frame infos the
@@ -204,6 +269,7 @@ static bool check_read(const verifying *v, int i, int ring)
     const gp_task *t = &p->task[i];
     const gp_ring *r = &p->ring[ring];
     int party = t->segment < 0 ? v->party[t->stage] : v->segment_party[t->segment];
+    v->reader[ring] = party;
     if (r->producer == party && t->segment >= 0
             ? v->writer[ring] < 0 || waits_for(t, v->writer[ring])
             : r->segment < 0 && v->consumer[ring] == party)
@@ -272,37 +338,31 @@ static bool check_task(const verifying *v, int i, const int *rings_in)
                     : check_read(v, i, info);
 }
 
-/* Party by party, with a mark at the rings that the party consumes. */
-static bool check_wiring(verifying *v)
+/* Party by party, with a mark at the rings that the party consumes: it reads
+ * these, and no others. */
+static bool check_wiring(const verifying *v)
 {
     const gp_plan *p = v->p;
-    int *rings_in = GP_NEW(v->a, int, p->npools), *from = GP_NEW(v->a, int, p->nparties + 1);
-    for (int i = 0; i < p->nrings; i++) {
-        rings_in[p->ring[i].pool]++;
-        for (int c = 0; c < p->ring[i].nconsumers; c++)
-            from[p->ring[i].consumer[c] + 1]++;
-    }
-    for (int i = 0; i < p->nparties; i++)
-        from[i + 1] += from[i];
-    int *consumed = GP_NEW(v->a, int, from[p->nparties]), *end = GP_NEW(v->a, int, p->nparties);
-    for (int i = 0; i < p->nparties; i++)
-        end[i] = from[i];
+    int *rings_in = GP_NEW(v->a, int, p->npools);
     for (int i = 0; i < p->nrings; i++)
-        for (int c = 0; c < p->ring[i].nconsumers; c++)
-            consumed[end[p->ring[i].consumer[c]]++] = i;
+        rings_in[p->ring[i].pool]++;
     for (int i = 0; i < p->nparties; i++) {
         gp_party q = p->party[i];
         int n = q.stage >= 0 ? 1 : p->segment[q.segment].ntasks;
         const int *task = q.stage >= 0 ? &p->host_task[q.stage] : p->segment[q.segment].task;
-        for (int c = from[i]; c < end[i]; c++) {
-            if (v->consumer[consumed[c]] == i)
-                return BUG(v, ring_at(v, consumed[c]), "buffer '%s' has a consumer twice",
-                           ring_name(v, consumed[c]));
-            v->consumer[consumed[c]] = i;
+        const int *from = &v->read.v[v->read.from[i]], *to = &v->read.v[v->read.from[i + 1]];
+        for (const int *r = from; r < to; r++) {
+            if (v->consumer[*r] == i)
+                return BUG(v, ring_at(v, *r), "buffer '%s' has a consumer twice", ring_name(v, *r));
+            v->consumer[*r] = i;
         }
         for (int k = 0; k < n; k++)
             if (!check_task(v, task[k], rings_in))
                 return false;
+        for (const int *r = from; r < to; r++)
+            if (v->reader[*r] != i)
+                return BUG(v, ring_at(v, *r), "buffer '%s' has a consumer that does not read it",
+                           ring_name(v, *r));
     }
     return true;
 }
@@ -322,6 +382,22 @@ static bool check_depth(const verifying *v, int ring, const gp_segment *s)
                d, s->depth);
 }
 
+/* The rings that a segment says it touches are those that it does. */
+static bool check_list(const verifying *v, int segment, const int *ring, int n, const lists *l,
+                       int party)
+{
+    const int *touched = &l->v[l->from[party]];
+    bool ok = n == l->from[party + 1] - l->from[party];
+    for (int i = 0; ok && i < n; i++)
+        ok = ring[i] == touched[i];
+    if (!ok)
+        return BUG(v, nowhere(v), "segment %d does not list the rings it touches", segment);
+    for (int i = 0; i < n; i++)
+        if (!check_depth(v, ring[i], &v->p->segment[segment]))
+            return false;
+    return true;
+}
+
 static bool check_depths(const verifying *v)
 {
     const gp_plan *p = v->p;
@@ -331,9 +407,10 @@ static bool check_depths(const verifying *v)
             || s->batch < 1 || s->batch > s->depth || (s->batch & (s->batch - 1)))
             return BUG(v, nowhere(v), "segment %d has depth %d, period %d, %d streams, batch %d",
                        k, s->depth, s->period, s->streams, s->batch);
-        for (int i = 0; i < s->nin + s->nout; i++)
-            if (!check_depth(v, i < s->nin ? s->in[i] : s->out[i - s->nin], s))
-                return false;
+        int q = v->segment_party[k];
+        if (!check_list(v, k, s->in, s->nin, &v->read, q)
+            || !check_list(v, k, s->out, s->nout, &v->made, q))
+            return false;
     }
     for (int i = 0; i < p->nrings; i++) {
         const gp_ring *r = &p->ring[i];
@@ -365,7 +442,8 @@ static bool check_memory(const verifying *v)
         const gp_ring *r = sorted[i], *next = i + 1 < p->nrings ? sorted[i + 1] : NULL;
         const gp_pool *q = &p->pool[r->pool];
         size_t end = next && next->pool == r->pool ? next->offset : q->stride;
-        size_t need = r->buffer < 0 ? sizeof(gp_frame_info) : gp_bytes(&v->g->buffer[r->buffer].type);
+        size_t need = r->buffer < 0 ? sizeof(gp_frame_info)
+                                    : gp_bytes(&v->g->buffer[r->buffer].type);
         if (r->bytes < need || gp_size_add(r->offset, r->bytes) > end || r->offset % 256
             || q->stride % 256 || q->place.device != r->place.device
             || q->place.index != r->place.index)
@@ -380,51 +458,6 @@ static bool check_memory(const verifying *v)
                        v->g->stage[t->stage].name);
     }
     return true;
-}
-
-/* ---- progress -------------------------------------------------------- */
-
-/* The party's first ring that keeps it from taking frame `done[party]`, or -1. */
-static int blocked_by(const gp_plan *p, int party, const int *done)
-{
-    gp_party q = p->party[party];
-    const gp_task *host = q.stage < 0 ? NULL : &p->task[p->host_task[q.stage]];
-    const gp_segment *s = host ? NULL : &p->segment[q.segment];
-    const int *in = host ? host->in : s->in, *out = host ? host->out : s->out;
-    int nin = host ? host->nin : s->nin, nout = host ? host->nout : s->nout;
-    for (int i = 0; i < nin; i++)
-        if (in[i] >= 0 && done[p->ring[in[i]].producer] <= done[party])
-            return in[i];
-    for (int i = 0; i < nout; i++) {
-        const gp_ring *r = out[i] < 0 ? NULL : &p->ring[out[i]];
-        for (int c = 0; r && c < r->nconsumers; c++)
-            if (done[party] - done[r->consumer[c]] >= r->depth)
-                return out[i];
-    }
-    return -1;
-}
-
-/* Plays frames through the parties. Each party takes a frame when its inputs
- * have one and its outputs have room: a marked graph. When all parties can move
- * once, the marking is what it was, so they can move for ever; two frames are
- * played to be sure. A launch may take several frames, but needs only one. */
-static bool check_progress(const verifying *v)
-{
-    const gp_plan *p = v->p;
-    enum { FRAMES = 2 };
-    int *done = GP_NEW(v->a, int, p->nparties), stuck = -1;
-    for (int f = 0; f < FRAMES && stuck < 0; f++)
-        for (int i = 0; i < p->nparties && stuck < 0; i++) {
-            stuck = blocked_by(p, i, done);
-            done[i]++;
-        }
-    if (stuck < 0)
-        return true;
-    int b = p->ring[stuck].buffer;
-    const gp_buffer *buf = b < 0 ? NULL : &v->g->buffer[b];
-    return gp_fail(v->errs, GP_E_SPEC, buf && buf->depth_said ? buf->depth_at : ring_at(v, stuck),
-                   "the pipeline would stand still at buffer '%s'; give it a larger depth than %d",
-                   ring_name(v, stuck), p->ring[stuck].depth);
 }
 
 /* ---- the budget ------------------------------------------------------ */
@@ -505,10 +538,11 @@ static bool verify(verifying *v, const gp_machine *m)
     for (int i = 0; i < p->nsegments; i++)
         v->segment_party[i] = -1;
     v->consumer = GP_NEW(v->a, int, p->nrings);
+    v->reader = GP_NEW(v->a, int, p->nrings);
     for (int i = 0; i < p->nrings; i++)
-        v->writer[i] = v->consumer[i] = -1;
-    return check_indices(v) && check_tasks(v) && check_convex(v) && check_writers(v)
-        && check_wiring(v) && check_depths(v) && check_memory(v) && check_progress(v)
+        v->writer[i] = v->consumer[i] = v->reader[i] = -1;
+    return check_indices(v) && check_tasks(v) && check_convex(v) && check_progress(v)
+        && check_writers(v) && check_wiring(v) && check_depths(v) && check_memory(v)
         && check_budgets(v, m);
 }
 

@@ -215,7 +215,8 @@ START_TEST(test_dot_of_a_plan)
     planned p = plan_golden("reentry", true);
     char *text = dumped(&p, PLAN, GP_DUMP_DOT);
     static const char *const has[] = {
-        "subgraph cluster_0", "subgraph cluster_1", "s0 -> s1 [label=\"photo\\nu8 [1000] x 3\" style=bold]",
+        "subgraph cluster_0", "subgraph cluster_1",
+        "s0 -> s1 [label=\"photo\\nu8 [1000] x 3\" style=bold]",
         "s1 -> s3 [label=\"gray\\nu8 [1000] x 3\"]",
     };
     for (size_t i = 0; i < sizeof has / sizeof *has; i++)
@@ -230,11 +231,18 @@ END_TEST
 START_TEST(test_odd_strings)
 {
     static const struct { const char *text, *json; } cases[] = {
-        { "plain", "\"plain\"" }, { "a\"b\\c", "\"a\\\"b\\\\c\"" }, { "tab\tend", "\"tab\\u0009end\"" },
-        { "line\nbreak", "\"line\\nbreak\"" }, { "Gr\xc3\xbc\xc3\x9f" "e", "\"Gr\xc3\xbc\xc3\x9f" "e\"" },
-        { "bad \xff end", "\"bad \\ufffd end\"" }, { "cut \xe2\x82", "\"cut \\ufffd\\ufffd\"" },
-        { "long \xc0\xaf", "\"long \\ufffd\\ufffd\"" }, { "half \xed\xa0\x80", "\"half \\ufffd\\ufffd\\ufffd\"" },
-        { "\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\"" }, { "\x7f", "\"\\u007f\"" }, { "", "\"\"" },
+        { "plain", "\"plain\"" },
+        { "", "\"\"" },
+        { "a\"b\\c", "\"a\\\"b\\\\c\"" },
+        { "tab\tend", "\"tab\\u0009end\"" },
+        { "line\nbreak", "\"line\\nbreak\"" },
+        { "\x7f", "\"\\u007f\"" },
+        { "Gr\xc3\xbc\xc3\x9f" "e", "\"Gr\xc3\xbc\xc3\x9f" "e\"" },
+        { "\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\"" },
+        { "bad \xff end", "\"bad \\ufffd end\"" },
+        { "cut \xe2\x82", "\"cut \\ufffd\\ufffd\"" },
+        { "long \xc0\xaf", "\"long \\ufffd\\ufffd\"" },
+        { "half \xed\xa0\x80", "\"half \\ufffd\\ufffd\\ufffd\"" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gp_node n = { .kind = GP_SCALAR, .text = cases[i].text, .len = strlen(cases[i].text) };

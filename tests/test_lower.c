@@ -251,8 +251,8 @@ START_TEST(test_constants)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int cuda = 0; cuda < 2; cuda++) {
             char yaml[1000];
-            snprintf(yaml, sizeof yaml, "pipeline: t\nbuffers:\n  dark: {const: dark.npy}\nstages:\n%s%s",
-                     SRC("s"), cases[i].readers);
+            snprintf(yaml, sizeof yaml, "pipeline: t\nbuffers:\n  dark: {const: dark.npy}\n"
+                     "stages:\n" SRC("s") "%s", cases[i].readers);
             planned p = plan_yaml(yaml, "tests/golden/test.yaml", cuda);
             ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
             ck_assert_int_eq(p.plan->nextras, cuda ? cases[i].cuda : cases[i].cpu);
@@ -340,8 +340,8 @@ START_TEST(test_random_graphs)
             random_yaml(seed * 2654435761u, yaml, sizeof yaml);
             planned p = plan_yaml(yaml, "test.yaml", cuda);
             for (int i = 0; i < p.errs.n; i++)         /* an inner depth may be refused */
-                ck_assert_msg(p.errs.e[i].code == GP_E_WARN || strstr(p.errs.e[i].msg, "never leaves"),
-                              "seed %u: %s\n%s", seed, p.errs.e[i].msg, yaml);
+                ck_assert_msg(p.errs.e[i].code == GP_E_WARN
+                              || strstr(p.errs.e[i].msg, "never leaves"), "seed %u: %s\n%s", seed, p.errs.e[i].msg, yaml);
             if (p.pipeline) {
                 assert_convex(&p);
                 planned_well++;

@@ -63,7 +63,8 @@ START_TEST(test_inner_depth_is_refused)
     static const char *const said[] = { "2", "4", "6" };
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         char yaml[500];
-        snprintf(yaml, sizeof yaml, "pipeline: t\nbuffers:\n  mid: {depth: %s}\n%s", said[i], CHAIN);
+        snprintf(yaml, sizeof yaml, "pipeline: t\nbuffers:\n  mid: {depth: %s}\n%s", said[i],
+                 CHAIN);
         planned p = plan_yaml(yaml, "test.yaml", i % 2);
         ck_assert_ptr_null(p.pipeline);
         ck_assert_int_eq(p.errs.failed, 1);

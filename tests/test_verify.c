@@ -18,7 +18,8 @@ static const char SOUND[] =
     "  - {use: src, name: a}\n"
     "  - {use: src, name: b, size: 300}\n"
     "  - {use: src, name: wide}\n"
-    "  - {use: dev, name: x, in: [a, b, wide, dark], info: true, scratch: 10, state: 10, table: 3}\n"
+    "  - {use: dev, name: x, in: [a, b, wide, dark], info: true, scratch: 10, state: 10,"
+    "     table: 3}\n"
     "  - {use: host, name: h, in: [x, dark]}\n"
     "  - {use: dev, name: y, in: [h, x]}\n"
     "  - {use: dev, name: z, in: y}\n"
@@ -43,6 +44,12 @@ static gp_task *first_copy(planned *p, gp_op op)
 static gp_ring *ring_of(planned *p, const char *buffer, bool device)
 {
     return &p->plan->ring[plan_ring(p, buffer, device)];
+}
+
+static void set_depth(planned *p, const char *buffer, int depth)
+{
+    gp_ring *r = ring_of(p, buffer, true);
+    r->depth = p->plan->pool[r->pool].depth = depth;
 }
 
 #define BREAK(name, change) static void name(planned *p) { change; }
@@ -72,8 +79,8 @@ BREAK(const_on_other_side, task_of(p, "x")->konst[3] = task_of(p, "h")->konst[1]
 BREAK(two_writers, task_of(p, "y")->out[0] = task_of(p, "z")->out[0])
 BREAK(depth_of_ring, ring_of(p, "a", true)->depth = 5)
 BREAK(depth_of_pool, p->plan->pool[ring_of(p, "a", true)->pool].depth = 12)
-BREAK(inner_too_shallow, ring_of(p, "y", true)->depth = p->plan->pool[ring_of(p, "y", true)->pool].depth = 3)
-BREAK(no_power_of_two, ring_of(p, "y", true)->depth = p->plan->pool[ring_of(p, "y", true)->pool].depth = 18)
+BREAK(inner_too_shallow, set_depth(p, "y", 3))
+BREAK(no_power_of_two, set_depth(p, "y", 18))
 BREAK(period_too_short, p->plan->segment[0].period = 6)
 BREAK(depth_zero, p->plan->segment[0].depth = 0)
 BREAK(batch_of_three, p->plan->segment[0].batch = 3)
@@ -87,6 +94,18 @@ BREAK(too_small, ring_of(p, "b", true)->bytes = 256)
 BREAK(layouts_differ, ring_of(p, "b", true)->offset += 256;
       p->plan->pool[ring_of(p, "b", true)->pool].stride += 256)
 BREAK(not_pinned, p->plan->pool[ring_of(p, "a", false)->pool].pinned = false)
+BREAK(alike_but_overlapping, ring_of(p, "b", false)->offset = ring_of(p, "b", true)->offset = 0)
+BREAK(alike_but_unaligned, ring_of(p, "b", false)->offset += 8; ring_of(p, "b", true)->offset += 8)
+BREAK(alike_but_too_small, ring_of(p, "b", false)->bytes = ring_of(p, "b", true)->bytes = 256)
+BREAK(segment_forgets_a_ring, p->plan->segment[1].nout--)
+BREAK(no_slots, ring_of(p, "h", false)->depth = 0)
+BREAK(waits_for_itself, ring_of(p, "z", false)->consumer[0] = 0)
+BREAK(consumer_that_does_not_read, ring_of(p, "a", false)->consumer[0] = p->plan->nparties - 1)
+BREAK(one_that_does_not_read, static int both[2]; both[0] = ring_of(p, "a", false)->consumer[0];
+      both[1] = p->plan->nparties - 1; ring_of(p, "a", false)->consumer = both;
+      ring_of(p, "a", false)->nconsumers = 2)
+BREAK(consumer_twice, static int both[2]; both[0] = both[1] = ring_of(p, "a", false)->consumer[0];
+      ring_of(p, "a", false)->consumer = both; ring_of(p, "a", false)->nconsumers = 2)
 BREAK(half_a_copy, first_copy(p, GP_OP_COPY_IN)->nin--)
 BREAK(copy_backwards, first_copy(p, GP_OP_COPY_IN)->op = GP_OP_COPY_OUT)
 BREAK(little_scratch, p->plan->extra[task_of(p, "x")->scratch].bytes -= 256)
@@ -104,7 +123,10 @@ static const struct { const char *what; void (*change)(planned *p); } broken[] =
     X(depth_of_ring) X(depth_of_pool) X(inner_too_shallow) X(no_power_of_two)
     X(period_too_short) X(depth_zero) X(batch_of_three) X(batch_too_large)
     X(too_many_streams) X(overlap) X(overlap_by_size) X(beyond_the_slot) X(unaligned)
-    X(too_small) X(layouts_differ) X(not_pinned) X(half_a_copy) X(copy_backwards)
+    X(too_small) X(layouts_differ) X(not_pinned)
+    X(alike_but_overlapping) X(alike_but_unaligned) X(alike_but_too_small) X(no_slots) X(segment_forgets_a_ring)
+    X(waits_for_itself) X(consumer_that_does_not_read) X(one_that_does_not_read) X(consumer_twice)
+    X(half_a_copy) X(copy_backwards)
     X(little_scratch) X(parties_swapped) X(party_of_both)
 #undef X
 };
@@ -182,11 +204,13 @@ static const struct {
     { "host memory", BIG, 10, 64, 64, GP_E_RESOURCE, 4,
       { "12.0 GiB of host memory", "10.0 GiB", "lower its depth" } },
     { "scratch",
-      "pipeline: t\nstages:\n  - {use: src}\n  - {use: dev, scratch: 2147483648}\n  - {use: sink}\n",
+      "pipeline: t\nstages:\n  - {use: src}\n  - {use: dev, scratch: 2147483648}\n"
+      "  - {use: sink}\n",
       64, 64, 4, GP_E_RESOURCE, 4, { "6.0 GiB", "stage 'dev'", "work area" } },
     { "a size that does not fit size_t",
       "pipeline: t\ndepth: 65536\nstages:\n  - {use: src, size: 1099511627776}\n"
-      "  - {use: dev, scratch: 1099511627776}\n  - {use: dev, name: e, scratch: 9223372036854775807}\n"
+      "  - {use: dev, scratch: 1099511627776}\n"
+      "  - {use: dev, name: e, scratch: 9223372036854775807}\n"
       "  - {use: sink}\n",
       64, 64, 64, GP_E_RESOURCE, 0, { "EiB" } },
 };
