@@ -341,7 +341,8 @@ START_TEST(test_random_graphs)
             planned p = plan_yaml(yaml, "test.yaml", cuda);
             for (int i = 0; i < p.errs.n; i++)         /* an inner depth may be refused */
                 ck_assert_msg(p.errs.e[i].code == GP_E_WARN
-                              || strstr(p.errs.e[i].msg, "never leaves"), "seed %u: %s\n%s", seed, p.errs.e[i].msg, yaml);
+                              || strstr(p.errs.e[i].msg, "never leaves"), "seed %u: %s\n%s",
+                              seed, p.errs.e[i].msg, yaml);
             if (p.pipeline) {
                 assert_convex(&p);
                 planned_well++;

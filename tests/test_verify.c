@@ -124,8 +124,10 @@ static const struct { const char *what; void (*change)(planned *p); } broken[] =
     X(period_too_short) X(depth_zero) X(batch_of_three) X(batch_too_large)
     X(too_many_streams) X(overlap) X(overlap_by_size) X(beyond_the_slot) X(unaligned)
     X(too_small) X(layouts_differ) X(not_pinned)
-    X(alike_but_overlapping) X(alike_but_unaligned) X(alike_but_too_small) X(no_slots) X(segment_forgets_a_ring)
-    X(waits_for_itself) X(consumer_that_does_not_read) X(one_that_does_not_read) X(consumer_twice)
+    X(alike_but_overlapping) X(alike_but_unaligned) X(alike_but_too_small)
+    X(no_slots) X(segment_forgets_a_ring)
+    X(waits_for_itself) X(consumer_that_does_not_read) X(one_that_does_not_read)
+    X(consumer_twice)
     X(half_a_copy) X(copy_backwards)
     X(little_scratch) X(parties_swapped) X(party_of_both)
 #undef X
