@@ -158,7 +158,7 @@ void gp_print_summary(const gp_pipeline *p, double s, bool verbose)
     int n = gp_accounts(p, a, SOURCES);
     for (int i = 0; i < n && i < SOURCES; i++)
         fprintf(stderr, "gpipe: %s%s%" PRIu64 " frames in, %" PRIu64 " out, %" PRIu64
-                " dropped, %" PRIu64 " failed, %" PRIu64 " cancelled in %.2f s (%.0f frames/s)\n",
+                " dropped, %" PRIu64 " failed, %" PRIu64 " cancelled in %.3f s (%.0f frames/s)\n",
                 n > 1 ? a[i].source : "", n > 1 ? ": " : "", a[i].in, a[i].out, a[i].dropped,
                 a[i].failed, a[i].cancelled, s, s > 0 ? (double)a[i].out / s : 0);
     if (!verbose)

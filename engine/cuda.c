@@ -24,7 +24,10 @@
 #include <time.h>
 #include "cuda_dev.h"
 
-enum { POLL_NS = 50000 };          /* sync: auto polls for so long, then sleeps */
+enum {
+    TIGHT_POLLS = 16,          /* sync: auto polls so often before it yields */
+    POLL_NS = 1000000,         /* ... and for so long before it sleeps */
+};
 
 /* ---- errors ---------------------------------------------------------- */
 
@@ -112,8 +115,8 @@ static void cuda_close(gp_dev *dev)
     for (int i = 0; live && i < d->nstreams; i++) {
         if (d->stream[i])
             cudaStreamDestroy(d->stream[i]);
-        if (d->done[i])
-            cudaEventDestroy(d->done[i]);
+        if (d->wake[i])
+            cudaEventDestroy(d->wake[i]);
     }
     for (int i = 0; live && i < d->norders * d->nslots; i++)
         if (d->order[i])
@@ -124,7 +127,7 @@ static void cuda_close(gp_dev *dev)
         release(d->span[i].device, (void *)d->span[i].at);
     gp_cuda_unload(d);
     free(d->stream);
-    free(d->done);
+    free(d->wake);
     free(d->order);
     free(d->span);
     free(d);
@@ -246,7 +249,7 @@ static bool cuda_prepare(gp_dev *dev, int streams, int orders, int slots, gp_err
     gp_cuda_dev *d = gp_cuda(dev);
     if (!gp_cuda_alive(d)
         || !(d->stream = gp_cuda_table((size_t)streams, sizeof *d->stream, errs))
-        || !(d->done = gp_cuda_table((size_t)streams, sizeof *d->done, errs))
+        || !(d->wake = gp_cuda_table((size_t)streams, sizeof *d->wake, errs))
         || !(d->order = gp_cuda_table((size_t)orders * (size_t)slots, sizeof *d->order, errs)))
         return false;
     d->nstreams = streams;
@@ -256,7 +259,7 @@ static bool cuda_prepare(gp_dev *dev, int streams, int orders, int slots, gp_err
     for (int i = 0; e == cudaSuccess && i < streams; i++) {
         e = cudaStreamCreateWithFlags(&d->stream[i], cudaStreamNonBlocking);
         if (e == cudaSuccess)
-            e = cudaEventCreateWithFlags(&d->done[i],
+            e = cudaEventCreateWithFlags(&d->wake[i],
                                          cudaEventDisableTiming | cudaEventBlockingSync);
     }
     for (int i = 0; e == cudaSuccess && i < orders * slots; i++)
@@ -266,25 +269,17 @@ static bool cuda_prepare(gp_dev *dev, int streams, int orders, int slots, gp_err
 
 /* ---- running --------------------------------------------------------- */
 
-static bool mark(gp_cuda_dev *d, int stream, gp_errs *errs)
-{
-    return gp_cuda_ok(d, cudaEventRecord(d->done[stream], d->stream[stream]), errs, "launching work");
-}
-
 static bool cuda_launch(gp_dev *dev, int stream, gp_exec *x, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
     return gp_cuda_alive(d)
-        && gp_cuda_ok(d, cudaGraphLaunch(x->graph, d->stream[stream]), errs, "launching a graph")
-        && mark(d, stream, errs);
+        && gp_cuda_ok(d, cudaGraphLaunch(x->graph, d->stream[stream]), errs, "launching a graph");
 }
 
 static bool cuda_direct(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
-    return gp_cuda_alive(d)
-        && gp_cuda_run(d, d->stream[stream], body, arg, errs)
-        && mark(d, stream, errs);
+    return gp_cuda_alive(d) && gp_cuda_run(d, d->stream[stream], body, arg, errs);
 }
 
 static int finished(gp_cuda_dev *d, cudaError_t e, gp_errs *errs)
@@ -295,7 +290,7 @@ static int finished(gp_cuda_dev *d, cudaError_t e, gp_errs *errs)
 static int cuda_query(gp_dev *dev, int stream, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
-    return gp_cuda_alive(d) ? finished(d, cudaEventQuery(d->done[stream]), errs) : -1;
+    return gp_cuda_alive(d) ? finished(d, cudaStreamQuery(d->stream[stream]), errs) : -1;
 }
 
 static int64_t now_ns(void)
@@ -305,20 +300,37 @@ static int64_t now_ns(void)
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* auto: a launch of small frames ends within the time that going to sleep and
- * being woken costs, so it is worth a look first. */
+/* Sleeps until the stream is empty. The event that wakes us is recorded only
+ * now, behind the work that is waited for: an event that wakes a thread costs an
+ * interrupt, which those who poll need not pay. */
+static int sleep_until_done(gp_cuda_dev *d, int stream, gp_errs *errs)
+{
+    return gp_cuda_alive(d)
+            && gp_cuda_ok(d, cudaEventRecord(d->wake[stream], d->stream[stream]), errs, "running")
+        ? finished(d, cudaEventSynchronize(d->wake[stream]), errs)
+        : -1;
+}
+
+/* auto: being woken costs tens of microseconds, which a busy pipeline has not;
+ * so it polls, soon yielding, and sleeps once nothing came for POLL_NS. */
 static int cuda_wait(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
-    int64_t poll_until = sync == GP_SYNC_AUTO ? now_ns() + POLL_NS : 0;
-    for (;;) {
+    int64_t start = 0;
+    if (sync == GP_SYNC_BLOCK)
+        return sleep_until_done(d, stream, errs);
+    for (int i = 0;; i++) {
         int r = cuda_query(dev, stream, errs);
         if (r)
             return r;
-        if (sync == GP_SYNC_BLOCK || (sync == GP_SYNC_AUTO && now_ns() > poll_until))
-            return finished(d, cudaEventSynchronize(d->done[stream]), errs);
-        if (sync == GP_SYNC_YIELD)
+        if (sync == GP_SYNC_YIELD || (sync == GP_SYNC_AUTO && i > TIGHT_POLLS))
             sched_yield();
+        if (sync != GP_SYNC_AUTO || i <= TIGHT_POLLS)
+            continue;
+        if (!start)
+            start = now_ns();
+        else if (now_ns() - start > POLL_NS)
+            return sleep_until_done(d, stream, errs);
     }
 }
 

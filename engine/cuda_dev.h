@@ -35,7 +35,7 @@ typedef struct gp_cuda_dev {
     atomic_bool dead;              /* a fault was reported */
     cudaStream_t service;          /* set-up work: clearing, capture, upload */
     cudaStream_t *stream;
-    cudaEvent_t *done;             /* per stream: after the last launch */
+    cudaEvent_t *wake;             /* per stream: wakes who sleeps until it is empty */
     int nstreams;
     cudaEvent_t *order;            /* [order][slot] */
     int norders, nslots;

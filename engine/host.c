@@ -224,7 +224,7 @@ static int take(gp_threadrt *t, uint64_t *first)
         if (a.look == GP_LOOK_OVER)
             return 0;
         gp_thread_doing(t, GP_DOING_WAIT, *first);
-        gp_point_wait(&p->point, may_go, &a, p->run->spins);
+        gp_point_wait(&p->point, may_go, &a, p->run->spin_ns);
     }
 }
 

@@ -5,6 +5,7 @@
  * counter is stored, then the other side's sleepers are read; a sleeper first
  * counts itself, then reads the counters: all sequentially consistent, so that
  * no wake is lost. */
+#include <sched.h>
 #include "run.h"
 
 static void relax(void)
@@ -29,12 +30,23 @@ void gp_point_fini(gp_point *p)
     pthread_cond_destroy(&p->wake);
 }
 
-void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int spins)
+void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns)
 {
-    for (int i = 0; i < spins; i++) {
+    enum { TIGHT = 200 };
+    int64_t until = 0;
+    for (int i = 0; spin_ns; i++) {
         if (ready(arg))
             return;
-        relax();
+        if (i < TIGHT) {
+            relax();
+            continue;
+        }
+        int64_t now = gp_now_ns();
+        if (!until)
+            until = now + spin_ns;
+        if (now > until)
+            break;
+        sched_yield();
     }
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->sleepers, 1);

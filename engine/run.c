@@ -343,6 +343,16 @@ static int count_threads(const gp_plan *plan)
     return n;
 }
 
+/* Waking a sleeping thread costs tens of microseconds, a wait in a busy
+ * pipeline is shorter: with a core for each thread they look for a while. */
+static int64_t spin_ns(const gp_pipeline *p, int threads)
+{
+    gp_sync sync = p->graph->sync;
+    if (sync == GP_SYNC_BLOCK)
+        return 0;
+    return p->machine.cpus > threads ? 1000000 : 5000;
+}
+
 /* ---- a run, up and down ---------------------------------------------- */
 
 static gp_run *create(gp_pipeline *p, const gp_run_options *o)
@@ -377,7 +387,7 @@ static gp_run *create(gp_pipeline *p, const gp_run_options *o)
         memset(mem[i], 0, size[i]);
     }
     run->ring = mem[0], run->party = mem[1], run->thread = mem[2];
-    run->spins = p->machine.cpus > 2 ? 1000 : 50;
+    run->spin_ns = spin_ns(p, threads);
     return run;
 }
 

@@ -23,8 +23,9 @@ typedef struct gp_point {
 
 void gp_point_init(gp_point *p);
 void gp_point_fini(gp_point *p);
-/* Spins `spins` times, then sleeps, until ready(arg). */
-void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int spins);
+/* Until ready(arg): spins a little, yields for spin_ns, then sleeps; with
+ * spin_ns 0 it sleeps at once. */
+void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns);
 void gp_point_wake(gp_point *p);
 
 /* ---- rings ----------------------------------------------------------- */
@@ -157,7 +158,7 @@ struct gp_run {
     int *ledger_of;            /* per stage: its ledger, or -1 */
     void **state;              /* per stage, made by open() */
     bool *opened;
-    int spins;
+    int64_t spin_ns;           /* how long threads look before they sleep */
     atomic_int level;          /* as gp_cancel: 1 sources stop, 2 nothing new */
     atomic_bool failed;        /* an error was reported */
     atomic_int live;           /* threads that have not returned */

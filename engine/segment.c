@@ -487,14 +487,13 @@ void *gp_segment_launcher(void *thread)
     gp_threadrt *t = thread;
     gp_partyrt *p = t->party;
     gp_segmentrt *s = p->seg;
-    int spins = p->run->spins;
 
     for (;;) {
         gp_asking a = { .p = p };
         uint64_t f = atomic_load(&p->next);
         if (!may_launch(&a)) {
             gp_thread_doing(t, GP_DOING_WAIT, f);
-            gp_point_wait(&p->point, may_launch, &a, spins);
+            gp_point_wait(&p->point, may_launch, &a, p->run->spin_ns);
         }
         if (a.look == GP_LOOK_OVER)
             break;
@@ -548,7 +547,7 @@ void *gp_segment_reaper(void *thread)
         uint64_t k = atomic_load(&s->redeemed);
         if (!has_ticket(s)) {
             gp_thread_doing(t, GP_DOING_WAIT, atomic_load(&s->reaped));
-            gp_point_wait(&s->done, has_ticket, s, run->spins);
+            gp_point_wait(&s->done, has_ticket, s, run->spin_ns);
         }
         if (atomic_load(&s->issued) == k)
             break;
