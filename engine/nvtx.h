@@ -1,5 +1,5 @@
-/* nvtx.h - NVTX ranges of a domain `gpipe`. Without a tool attached each call
- * tests one pointer. */
+/* nvtx.h - NVTX ranges of a domain `gpipe`, and the names of threads. Without a
+ * tool attached each call tests one pointer. */
 #ifndef GP_NVTX_H
 #define GP_NVTX_H
 
@@ -7,6 +7,8 @@
 
 #if defined(__has_include) && __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static inline void gp_nvtx_push(nvtxDomainHandle_t domain, const char *stage, uint64_t frame)
 {
@@ -22,6 +24,11 @@ static inline void gp_nvtx_push(nvtxDomainHandle_t domain, const char *stage, ui
     nvtxDomainRangePushEx(domain, &a);
 }
 
+static inline void gp_nvtx_thread(const char *name)
+{
+    nvtxNameOsThreadA((uint32_t)syscall(SYS_gettid), name);
+}
+
 static inline void gp_nvtx_pop(nvtxDomainHandle_t domain)
 {
     if (domain)
@@ -32,6 +39,7 @@ typedef void *nvtxDomainHandle_t;
 static inline nvtxDomainHandle_t nvtxDomainCreateA(const char *name) { (void)name; return 0; }
 static inline void nvtxDomainDestroy(nvtxDomainHandle_t d) { (void)d; }
 static inline void gp_nvtx_push(nvtxDomainHandle_t d, const char *s, uint64_t f) { (void)d, (void)s, (void)f; }
+static inline void gp_nvtx_thread(const char *name) { (void)name; }
 static inline void gp_nvtx_pop(nvtxDomainHandle_t d) { (void)d; }
 #endif
 

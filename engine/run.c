@@ -294,6 +294,7 @@ static void *thread_main(void *arg)
     char name[16];
     snprintf(name, sizeof name, "%.15s", t->party->name);
     pthread_setname_np(pthread_self(), name);
+    gp_nvtx_thread(t->party->name);
     if (t->party->stage)
         gp_host_thread(t);
     else if (t->worker == 0)

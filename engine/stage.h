@@ -281,7 +281,8 @@ bool gp_wait_until(gp_call *c, int64_t t_ns);
 /* True once the run is being cancelled: long loops should then return. */
 bool gp_cancelled(const gp_call *c);
 
-/* What a kernel's `frame` argument points to, one per frame of the launch. */
+/* What a kernel's `frame` argument points to, one per frame of the launch, 256
+ * bytes apart (kernels see a struct of that size). */
 typedef struct gp_frame_info {
     uint64_t index;
     uint32_t valid;        /* rows of the first input (first output without) */
@@ -300,7 +301,7 @@ typedef struct gp_dcall {
     const void *table;             /* shape.table bytes */
     void *scratch;                 /* of the first frame; */
     size_t scratch_stride;         /* bytes to the next frame's */
-    const gp_frame_info *frame;
+    const gp_frame_info *frame;    /* of the first frame; 256 bytes to the next */
     const gp_scope *scope;         /* vars; ports are the views above */
     const char *name;
     gp_rec *rec;
