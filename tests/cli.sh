@@ -68,6 +68,10 @@ for f in pipelines/*.yaml; do
 done
 n=$(ls "$tmp/edges" | wc -l)
 [ "$n" -eq 24 ] && ok || bad "edges made $n files, not 24"
+[ "$(wc -l <"$tmp/contrast/range.txt")" -eq 6 ] && ok || bad 'contrast did not print 6 lines'
+cmp -s "$tmp/blocks/ecg.npy" examples/data/ecg.npy && ok || bad 'blocks did not join to the same file'
+expect 'selftest finds a fault' 6 'is expected' "$GPIPE" run pipelines/selftest.yaml \
+    --set vars.out="$tmp/faulty" --set stages.there.a=7
 file=$(ls "$tmp/edges" | head -1)
 [ "$(head -c 4 "$tmp/edges/$file" | od -An -tx1 | tr -d ' ')" = 89504e47 ] && ok || bad 'edges made no PNG'
 expect 'heartbeat' 0 'out' "$GPIPE" run examples/heartbeat/heartbeat.yaml --set vars.out="$tmp/beats.jsonl"
@@ -75,13 +79,23 @@ if python3 tests/compare_beats.py "$tmp/beats.jsonl" tests/ref/beats.npy >"$tmp/
 expect 'own kernel' 0 'out' "$GPIPE" run examples/own-kernel/own-kernel.yaml --set vars.out="$tmp/own"
 [ "$(ls "$tmp/own" | wc -l)" -eq 4 ] && ok || bad 'own-kernel made no pictures'
 
-# every YAML block of README.md, in a folder with what they read
+# every YAML block of README.md, in a folder with what they read; other code is called
+# as its first line says
 mkdir "$tmp/readme"
-cp examples/data/* examples/own-kernel/sharpen.cu "$tmp/readme/"
-awk -v dir="$tmp/readme" '/^```yaml/ {n++; on=1; next} /^```/ {on=0} on {print > (dir "/block" n ".yaml")}' README.md
+cp examples/data/* examples/heartbeat/bandpass.npy "$tmp/readme/"
+awk -v dir="$tmp/readme/" '
+    /^```yaml/ {file = dir "block" ++n ".yaml"; next}
+    /^```(lua|cuda)/ {named = 1; next}
+    /^```/ {file = ""}
+    named {file = dir $2; named = 0}
+    file {print > file}' README.md
 for f in "$tmp"/readme/block*.yaml; do
     [ -f "$f" ] && expect "README block $(basename "$f")" 0 'out' "$GPIPE" run "$f"
 done
+
+sed -n '/^<!-- gpipe stages --markdown -->$/,/^<!-- end -->$/p' README.md | sed '1d;$d' >"$tmp/table"
+"$GPIPE" stages --markdown | diff - "$tmp/table" >"$tmp/stderr" && [ -s "$tmp/table" ] \
+    && ok || bad "README.md: its table of stages is not what 'gpipe stages --markdown' prints"
 
 # == pipes, disks, signals =====================================================
 cat >"$tmp/endless.yaml" <<'Y'
@@ -131,7 +145,8 @@ if [ -w /dev/full ]; then
     "$GPIPE" run "$tmp/endless.yaml" >/dev/full 2>"$tmp/stderr"; rc=$?
     [ $rc -eq 1 ] && grep -qi 'space' "$tmp/stderr" && ok || bad "a full disk: exit $rc"
 fi
-head -c 12345 /dev/urandom | tee "$tmp/in.raw" | "$GPIPE" run "$tmp/cat.yaml" 2>/dev/null | cmp -s - "$tmp/in.raw" && ok || bad 'stdin to stdout'
+head -c 12345 /dev/urandom >"$tmp/in.raw"
+cat "$tmp/in.raw" | "$GPIPE" run "$tmp/cat.yaml" 2>/dev/null | cmp -s - "$tmp/in.raw" && ok || bad 'stdin to stdout'
 
 # signal NAME SIGNALS... : one after the other, 0.3 s apart; prints the exit code
 signalled() {
