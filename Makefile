@@ -5,15 +5,16 @@
 # make install PREFIX=/usr/local
 #
 # CUDA=0          CPU back end only (also when there is no nvcc)
-# SAN=address,undefined | thread     a sanitized build
+# SAN=address,undefined | thread     a sanitized build, without CUDA unless CUDA=1
 # LUA=luajit      LuaJIT in place of Lua 5.4
 # STATIC=1        needs only libc at run time: to carry to another machine
+# V=1             shows the commands
 
 PREFIX ?= /usr/local
 CC     ?= cc
 CXX    ?= c++
 NVCC   ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))
-CUDA   ?= $(if $(NVCC),1,0)
+CUDA   ?= $(if $(SAN),0,$(if $(NVCC),1,0))
 LUA    ?= lua5.4
 STATIC ?= 0
 SAN    ?=
@@ -24,7 +25,12 @@ T      ?=
 # == nothing to set below this line ==========================================
 
 comma := ,
+NVCC  := $(NVCC)
+CUDA  := $(CUDA)
 B     ?= build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)-cuda$(CUDA)-$(LUA)$(if $(filter 1,$(STATIC)),-static)
+B     := $B
+say    = $(if $V,,@echo '  $1	$@';)
+again  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 PKGS  := yaml-0.1 $(LUA) libpng
 WARN  := -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wwrite-strings
 CWARN := -Wstrict-prototypes -Wmissing-prototypes
@@ -72,28 +78,29 @@ all: $B/gpipe
 	@ln -sf $B/gpipe gpipe
 
 $B/gpipe: $(CLI:%.c=$B/%.o) $B/libgpipe.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $B/libgpipe.a: $(OBJ)
 	@rm -f $@
-	ar rcs $@ $^
+	$(call say,ar)ar rcs $@ $^
 
 $B/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_C) -c -o $@ $<
+	$(call say,cc)$(CC) $(ALL_C) -c -o $@ $<
 
 $B/%.o: $B/%.c
-	$(CC) $(ALL_C) -c -o $@ $<
+	$(call say,cc)$(CC) $(ALL_C) -c -o $@ $<
 
 # A kernel's one source, twice: by the C++ compiler for the CPU back end, and
 # by nvcc, for each architecture and as PTX for newer ones.
 $B/%.cpu.o: %.cu kernels/cpu.h
 	@mkdir -p $(@D)
-	$(CXX) $(ALL_X) -O3 -x c++ -include kernels/cpu.h -DGP_FILE=$(*F) -c -o $@ $<
+	$(call say,c++)$(CXX) $(ALL_X) -O3 -x c++ -include kernels/cpu.h -DGP_FILE=$(*F) -c -o $@ $<
 
 $B/%.fatbin: %.cu
 	@mkdir -p $(@D)
-	$(NVCC) -std=c++17 -O3 -fmad=false -lineinfo -Ikernels --threads 2 -MD -MF $@.d \
+	$(call say,nvcc)$(NVCC) -std=c++17 -O3 -fmad=false -Ikernels --compress-mode=size \
+	  --threads 2 -MD -MF $@.d \
 	  $(foreach a,$(ARCHS),-gencode=arch=compute_$a,code=sm_$a) \
 	  -gencode=arch=compute_$(lastword $(ARCHS)),code=compute_$(lastword $(ARCHS)) -fatbin -o $@ $<
 
@@ -139,26 +146,27 @@ $B/tests/suites$(subst $() ,-,$(T)).c: FORCE
 $B/tests/gpu/suites.c: FORCE
 	$(call list_suites,$(GPUTEST:tests/gpu/test_%.c=%))
 $B/tests/run$(subst $() ,-,$(T)): $B/tests/run.o $B/tests/suites$(subst $() ,-,$(T)).o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
+	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
 $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
+	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
 check: deps
-	@$(MAKE) --no-print-directory check-built
+	+@$(again) check-built
 check-built: all $B/tests/run$(subst $() ,-,$(T)) $(if $(T),,$B/tests/gpu/run)
 	GPIPE=$(abspath $B/gpipe) $B/tests/run$(subst $() ,-,$(T))
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
 	$(if $(T),,$B/tests/gpu/run)
 
 demo: deps
-	@$(MAKE) --no-print-directory all
+	+@$(again) all
 	./gpipe run pipelines/edges.yaml
 	@echo "demo: the pictures are in pipelines/out/edges/"
 
 gpu-tests: all $B/tests/gpu/run
 
-NEED := pkg-config libyaml-dev liblua5.4-dev libluajit-5.1-dev libpng-dev check g++ python3
+NEED := pkg-config libyaml-dev $(if $(filter luajit,$(LUA)),libluajit-5.1-dev,liblua5.4-dev) libpng-dev \
+        check g++ python3
 deps:
 	@missing=; for p in $(NEED); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
 	if [ -n "$$missing" ]; then \
