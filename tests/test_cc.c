@@ -87,6 +87,11 @@ static const struct { const char *text, *params[8]; } good[] = {
       "    extern __shared__ __align__(16) unsigned char bytes[];\n"
       "    s[threadIdx.x] = 1; __syncthreads(); out[0] = bytes[3] + __popc(7) + rsqrtf(4);\n}\n",
       { "float *" } },
+    /* shared memory of types with constructors */
+    { K "(float *out)\n{\n    __shared__ float2 a[32];\n    __shared__ gp_half h[2][8];\n"
+      "    __shared__ struct { float4 q; gp_c64 c; } s;\n    a[1].x = s.q.w = 1;\n"
+      "    h[0][1] = gp_to_half(s.c.re = 2);\n    __syncthreads();\n"
+      "    out[0] = a[1].x + gp_from_half(h[0][1]);\n}\n", { "float *" } },
     { K "(int *a, unsigned *b, unsigned long long *c, float *d)\n{\n"
       "    atomicAdd(a, 1); atomicMax(a, 2); atomicCAS(b, 1u, 2u); atomicInc(b, 7);\n"
       "    atomicAdd(c, 1ull); atomicAdd(d, 1.f); atomicExch(d, 2.f);\n"
@@ -194,6 +199,7 @@ END_TEST
 START_TEST(no_compiler)
 {
     setenv("PATH", cu_path("empty"), 1);
+    unsetenv("CXX");
     attempt a = try(K "() {}\n", CU_PARAMS(NULL), false);
     ck_assert(!a.ok);
     ck_assert_str_eq(a.errs.e[0].at.file, "test.yaml");
@@ -211,8 +217,9 @@ END_TEST
 static void counting_compiler(void)
 {
     char text[1000];
-    snprintf(text, sizeof text, "#!/bin/sh\necho run >>'%s'\nexec c++ \"$@\"\n",
-             cu_path("runs"));
+    const char *cxx = getenv("CXX");
+    snprintf(text, sizeof text, "#!/bin/sh\necho run >>'%s'\nexec %s \"$@\"\n",
+             cu_path("runs"), cxx ? cxx : "c++");
     cu_write("cxx", text);
     ck_assert_int_eq(chmod(cu_path("cxx"), 0755), 0);
     setenv("CXX", cu_path("cxx"), 1);

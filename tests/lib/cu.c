@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "cu.h"
 
-static char folder[200], path[64][400];
+static char folder[200], path[64][400], *cache_before;
 static int next_path;
 
 void cu_open(void)
@@ -15,8 +15,8 @@ void cu_open(void)
     const char *tmp = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/gpipe-cu-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(folder));
+    cache_before = getenv("XDG_CACHE_HOME") ? strdup(getenv("XDG_CACHE_HOME")) : NULL;
     setenv("XDG_CACHE_HOME", cu_path("cache"), 1);
-    unsetenv("CXX");
 }
 
 static int remove_one(const char *name, const struct stat *st, int type, struct FTW *w)
@@ -28,6 +28,12 @@ static int remove_one(const char *name, const struct stat *st, int type, struct 
 void cu_close(void)
 {
     nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (cache_before)
+        setenv("XDG_CACHE_HOME", cache_before, 1);
+    else
+        unsetenv("XDG_CACHE_HOME");
+    free(cache_before);
+    cache_before = NULL;
 }
 
 const char *cu_path(const char *name)

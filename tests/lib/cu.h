@@ -4,8 +4,8 @@
 
 #include "cpu_kernel.h"
 
-/* Makes a folder for sources, with a cache of compiled kernels inside; sets
- * XDG_CACHE_HOME and TMPDIR. cu_close() removes it. */
+/* Makes a folder for sources, with a cache of compiled kernels inside, where
+ * XDG_CACHE_HOME points until cu_close() removes it. */
 void cu_open(void);
 void cu_close(void);
 /* "FOLDER/name"; lives until cu_close(). */
