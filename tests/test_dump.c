@@ -27,7 +27,7 @@ static char *file_text(const char *path)
 
 static planned plan_golden(const char *name, bool cuda)
 {
-    char path[200];
+    static char path[200];     /* places point to it */
     snprintf(path, sizeof path, "tests/golden/%s.yaml", name);
     char *yaml = file_text(path);
     ck_assert_msg(yaml != NULL, "no %s", path);

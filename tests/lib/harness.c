@@ -313,7 +313,7 @@ static bool launch(gp_rec *r, void *arg)
 void trial_run(trial *t, const array *in, int n, array *out)
 {
     int nin = inputs(t);
-    gp_type types[GP_MAXPORT];
+    gp_type types[GP_MAXPORT] = { { 0 } }; /* zero where no input is wired */
 
     ck_assert(n == 1 || (t->stage->batched && n <= t->n));
     for (int j = 0; j < n; j++)
