@@ -2,10 +2,12 @@
  *
  * The only code that sets the environment and chooses the exit code. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "cli.h"
 
 typedef struct verb {
@@ -115,6 +117,16 @@ static int close_stdout(int status, gp_errs *errs)
     return status ? status : 1;
 }
 
+/* Where stdin, stdout or stderr is closed, its number must not become that of a
+ * file. What is put there fails as the closed one did: it is open the wrong way. */
+static void hold_standard_files(void)
+{
+    static const int flags[] = { O_WRONLY, O_RDONLY, O_RDONLY };
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags[fd]) != fd)
+            _exit(1);
+}
+
 int main(int argc, char **argv)
 {
     static gp_errs errs;
@@ -122,6 +134,7 @@ int main(int argc, char **argv)
     gp_args args = { 0 };
     int status = 0;
 
+    hold_standard_files();
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);    /* streams that do not wait for others */
     signal(SIGPIPE, SIG_IGN);                          /* writers report EPIPE */
     if (argc < 2) {

@@ -129,6 +129,7 @@ typedef struct gp_resolving {
     gp_graph *graph;
     int depth;                 /* default of buffers */
     gp_names buffer_index;
+    gp_names written;          /* paths -> stages, see gp_shape_writes */
     gp_rbuf *buffer; int nbuffers, buffers_cap;
     gp_rstage *stage; int nstages;         /* as in the file */
     int *order;                /* stages in topological order */

@@ -87,6 +87,33 @@ const gp_files *gp_probe_glob(gp_shape *s, const char *pattern)
     return p ? &p->files : NULL;
 }
 
+/* `path` without what means nothing in it: "//" and "/./". */
+static const char *plain_path(gp_arena *a, const char *path)
+{
+    char *out = gp_strdup(a, path), *o = out;
+    for (const char *p = path; *p; p++) {
+        while (*p == '/' && (p[1] == '/' || (p[1] == '.' && p[2] == '/')))
+            p += p[1] == '/' ? 1 : 2;
+        *o++ = *p;
+    }
+    *o = '\0';
+    return strncmp(out, "./", 2) ? out : out + 2;
+}
+
+bool gp_shape_writes(gp_shape *s, const char *opt, const char *path)
+{
+    struct gp_shape_ctx *c = ctx_of(s);
+    if (!c->r || !strncmp(path, "/dev/", 5))
+        return true;
+    int mine = (int)(c->rs - c->r->stage);
+    int *writer = gp_names_at(&c->r->written, plain_path(c->r->arena, path));
+    if (*writer < 0)
+        *writer = mine;
+    return *writer == mine
+        || gp_shape_fail(s, opt, "'%s' is written by stage '%s' too: give each a path of its own",
+                         path, c->r->stage[*writer].s.name);
+}
+
 bool gp_shape_eval(gp_shape *s, const gp_node *n, gp_num *out)
 {
     const struct gp_shape_ctx *c = ctx_of(s);

@@ -210,6 +210,11 @@ gp_loc gp_shape_loc(gp_shape *s, const char *opt);
 const gp_file *gp_probe_file(gp_shape *s, const char *path);
 const gp_files *gp_probe_glob(gp_shape *s, const char *pattern);
 
+/* Says that this stage writes the files that `path` names, with %05d as it stands.
+ * Two stages that say so of one path are an error at option `opt`, which names
+ * both; then false. What is under /dev is everybody's. */
+bool gp_shape_writes(gp_shape *s, const char *opt, const char *path);
+
 /* Evaluates an expression over vars and this stage's ports (in and out as far
  * as they are known). Adds an error and returns false when it makes no sense. */
 bool gp_shape_eval(gp_shape *s, const gp_node *n, gp_num *out);

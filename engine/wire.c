@@ -563,7 +563,7 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
 {
     int failed = r->errs->failed;
     gp_names names = { .arena = r->arena };
-    r->buffer_index.arena = r->arena;
+    r->buffer_index.arena = r->written.arena = r->arena;
     read_buffers(r, buffers);
     const char **name = GP_NEW(r->arena, const char *, stages->n);
     r->nstages = stages->n;

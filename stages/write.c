@@ -55,7 +55,7 @@ static bool shape(gp_shape *s)
                              o->path);
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
-    return true;
+    return gp_shape_writes(s, "path", o->path);
 }
 
 /* ---- names that were used -------------------------------------------- */
@@ -302,7 +302,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_write = {
     GP_KIND("write"),
-    .help = "write frames to .npy, raw or PNG files or to standard output",
+    .help = "frames to .npy, raw or PNG files or to standard output",
     .in = in,
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,
