@@ -155,18 +155,19 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Of the paths that match, those numbered on from the lowest without a gap. */
-static int keep_run(gp_arena *a, const char **path, int n, size_t prefix, size_t suffix, int width)
+/* Of the paths that match, those that have a number, from the lowest on. */
+static int keep_numbered(gp_arena *a, const char **path, int n, size_t prefix, size_t suffix,
+                         int width)
 {
     struct numbered *v = GP_NEW(a, struct numbered, n);
-    int count = 0, run = 0;
+    int count = 0;
     for (int i = 0; i < n; i++)
         if ((v[count].number = number_in(path[i], prefix, suffix, width)) >= 0)
             v[count++].path = path[i];
     qsort(v, (size_t)count, sizeof *v, by_number);
-    while (run < count && v[run].number == v[0].number + run)
-        path[run] = v[run].path, run++;
-    return run;
+    for (int i = 0; i < count; i++)
+        path[i] = v[i].path;
+    return count;
 }
 
 struct list { const char **path; int n; };
@@ -206,7 +207,7 @@ static void look_at_glob(gp_arena *a, gp_files *files, const char *pattern)
     if (l.n > 1)
         qsort(l.path, (size_t)l.n, sizeof *l.path, by_bytes);
     if (numbered)
-        l.n = keep_run(a, l.path, l.n, (size_t)(from - pattern), strlen(to), width);
+        l.n = keep_numbered(a, l.path, l.n, (size_t)(from - pattern), strlen(to), width);
     *files = (gp_files){ l.n, l.path };
 }
 

@@ -278,7 +278,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_compare = {
     GP_KIND("compare"),
-    .help = "fail the run (exit code 6) where frames differ from another buffer or a file",
+    .help = "exit code 6 where frames differ from another buffer or a file",
     .in = in,
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = 16,

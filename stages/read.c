@@ -406,7 +406,8 @@ static const gp_port out[] = {
 
 static const gp_opt options[] = {
     { GP_PATH(struct opts, path), .required = true,
-      .help = "a file, a glob ('*.png'), a number ('img_%05d.png'), a FIFO, or stdin" },
+      .help = "a file; a glob ('*.png'), in byte order; a number ('img_%05d.png'), all that are there, "
+              "from the lowest on; a FIFO, or stdin" },
     { GP_ENUM(struct opts, format), .def = "auto", .choices = GP_FORMATS,
       .help = "auto: by the file's extension, raw without one" },
     { GP_INT(struct opts, offset), .min = 0, .max = 1e15, .unit = "bytes",
@@ -427,7 +428,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_read = {
     GP_KIND("read"),
-    .help = "read frames from .npy, raw or PNG files, a FIFO or standard input",
+    .help = "frames from .npy, raw or PNG files, a FIFO or standard input",
     .out = out,
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,

@@ -174,12 +174,13 @@ START_TEST(numbered)
     for (int i = 0; i < 12; i++)
         io_count_npy(TEXT(y, "x%02d.npy", i + 3), U8(2, 2), 4 * i);
     io_count_npy("xx.npy", U8(1), 0);
-    io_count_npy("x100.npy", U8(1), 0);      /* not in the run of numbers */
+    io_count_npy("x003.npy", U8(1), 0);      /* no %02d would write it so */
+    io_count_npy("x100.npy", U8(2, 2), 48);  /* after a gap */
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: x%02d.npy}\n"
-                           "  - {use: write, path: all.npy}\n"), 12);
-    io_counts("all.npy", U8(24, 2), 0);
+                           "  - {use: write, path: all.npy}\n"), 13);
+    io_counts("all.npy", U8(26, 2), 0);
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: x%02d.npy}\n"
-                           "  - {use: write, path: 'out/%n/%d.raw'}\n"), 12);
+                           "  - {use: write, path: 'out/%n/%d.raw'}\n"), 13);
     io_holds("out/x14/11.raw", "\x2c\x2d\x2e\x2f", 4);
 }
 END_TEST

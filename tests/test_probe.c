@@ -81,8 +81,8 @@ START_TEST(probe_lists_files)
         "[1]_0.raw", "1_1.raw", "n0", "n1" };
     static const struct { const char *pattern, *list; } cases[] = {
         { "*.png", "B.png a.png b.png " }, { "*.gif", "" }, { "[ab].png", "a.png b.png " },
-        { "x_%d.raw", "x_9.raw x_10.raw x_11.raw " }, { "x_%03d.raw", "x_011.raw " },
-        { "y%03d.raw", "y003.raw y004.raw " }, { "[1]_%d.raw", "[1]_0.raw " }, { "n%d", "n0 n1 " },
+        { "x_%d.raw", "x_9.raw x_10.raw x_11.raw x_13.raw " }, { "x_%03d.raw", "x_011.raw " },
+        { "y%03d.raw", "y003.raw y004.raw y1000.raw " }, { "[1]_%d.raw", "[1]_0.raw " }, { "n%d", "n0 n1 " },
         { "z%d", "" } };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         put_file(names[i], "", 0);
