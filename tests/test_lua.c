@@ -1,5 +1,5 @@
-/* test_lua.c - the Lua stage: compiled as a pipeline would, then driven by hand,
- * frame by frame, on memory of the test's own. */
+/* test_lua.c - the Lua stage: what scripts can do, and what is said of those that
+ * cannot go on. */
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -7,234 +7,10 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "gpipe.h"
+#include "luarig.h"
 #include "pipe.h"
-#include "run.h"
 
 Suite *suite_lua(void);
-
-/* ---- a stage by hand ------------------------------------------------- */
-
-enum { PORTS = 2, CREW = 4 };
-
-typedef struct rig {
-    const char *dir;
-    gp_arena arena;
-    gp_registry *registry;
-    const gp_graph *graph;
-    const gp_stage *stage;
-    gp_errs errs;
-    void *state;
-    gp_type in_type[PORTS], out_type[PORTS];
-    gp_run run;
-    gp_threadrt thread;            /* what gp_cancelled looks at */
-} rig;
-
-static bool as_declared(gp_shape *s)
-{
-    (void)s;
-    return true;
-}
-
-static bool nothing(gp_call *c, gp_frame *f, int n)
-{
-    (void)c, (void)f, (void)n;
-    return true;
-}
-
-static const gp_port any[] = { { "*", GP_ACCEPT_ANY, true, "anything" }, { 0 } };
-static const gp_kind give = { GP_KIND("give"), .help = "frames as declared", .out = any,
-                              .shape = as_declared, .run = nothing };
-static const gp_kind take = { GP_KIND("take"), .help = "takes anything", .in = any,
-                              .shape = as_declared, .run = nothing };
-
-static const char *env(const void *arg, const char *name)
-{
-    (void)arg;
-    return strcmp(name, "LUA_TEST") ? NULL : "a word";
-}
-
-/* Text -> graph; the stage under test is named 'it'. */
-static bool rig_resolve(rig *r, const char *yaml)
-{
-    char file[400];
-    gp_machine machine;
-    gp_env e = { env, NULL };
-    gp_probe probe = { .arena = &r->arena };
-    snprintf(file, sizeof file, "%s/test.yaml", r->dir);
-    r->registry = gp_registry_create();
-    ck_assert(gp_register_builtin(r->registry, &r->errs) && gp_register(r->registry, &give,
-        &r->errs)
-              && gp_register(r->registry, &take, &r->errs));
-    gp_machine_fixed(&machine, 0);
-    gp_spec *spec = gp_parse(&r->arena, yaml, strlen(yaml), gp_strdup(&r->arena, file), &r->errs);
-    for (int i = 0; spec && i < 4 && !r->graph && !r->errs.failed; i++) {
-        r->graph = gp_resolve(&r->arena, spec, r->registry, &e, &machine, &probe, &r->errs);
-        gp_probe_look(&probe);
-    }
-    for (int i = 0; r->graph && i < r->graph->nstages; i++)
-        if (!strcmp(r->graph->stage[i].name, "it"))
-            r->stage = &r->graph->stage[i];
-    return r->stage != NULL;
-}
-
-static bool rig_open_state(rig *r)
-{
-    const gp_stage *st = r->stage;
-    gp_open o = { .opts = st->opts, .name = st->name, .at = st->at, .nin = st->nin,
-                  .nout = st->nout, .in = r->in_type, .out = r->out_type, .in_name = st->in_name,
-                  .out_name = st->out_name, .workers = st->workers, .errs = &r->errs };
-    for (int i = 0; i < st->nin; i++)
-        r->in_type[i] = r->graph->buffer[st->in[i]].type;
-    for (int i = 0; i < st->nout; i++)
-        r->out_type[i] = r->graph->buffer[st->out[i]].type;
-    r->thread.run = &r->run;
-    return st->kind->open(&o, &r->state);
-}
-
-/* `in` and `out` are declarations as in YAML, "{dtype: u8, shape: [4]}", NULL for
- * none, two with "x2: " or "y2: " on a line of its own; `more` are further
- * options; `script` is text, or the name of a file of tests/lua. */
-static rig *rig_make(const char *in, const char *out, const char *more, const char *script)
-{
-    rig *r = calloc(1, sizeof *r);
-    r->dir = pipe_dir();
-    char cwd[400];
-    const char *yaml = "vars: {gain: 2.5}\nbuffers:\n", *where = "it.lua";
-    if (strchr(script, ' '))
-        pipe_text(r->dir, where, script);
-    else
-        where = gp_format(&r->arena, "%s/tests/lua/%s", getcwd(cwd, sizeof cwd), script);
-    bool two = in && strstr(in, "x2:"), pair = out && strstr(out, "y2:");
-    if (in)
-        yaml = gp_format(&r->arena, "%s  x: %s\n", yaml, in);
-    if (out)
-        yaml = gp_format(&r->arena, "%s  y: %s\n", yaml, *out ? out : "{}");
-    yaml = gp_format(&r->arena, "%sstages:\n", yaml);
-    if (in)
-        yaml = gp_format(&r->arena, "%s  - {use: give, out: [x%s]}\n", yaml, two ? ", x2" : "");
-    yaml = gp_format(&r->arena, "%s  - {name: it, use: lua, script: '%s'", yaml, where);
-    if (in)
-        yaml = gp_format(&r->arena, "%s, in: {x: x%s}", yaml, two ? ", x2: x2" : "");
-    if (out)
-        yaml = gp_format(&r->arena, "%s, out: {y: y%s}", yaml, pair ? ", y2: y2" : "");
-    else
-        yaml = gp_format(&r->arena, "%s, out: []", yaml);
-    yaml = gp_format(&r->arena, "%s%s%s}\n", yaml, *more ? ", " : "", more);
-    if (out)
-        yaml = gp_format(&r->arena, "%s  - {use: take, in: [y%s]}\n", yaml, pair ? ", y2" : "");
-    rig_resolve(r, yaml);
-    return r;
-}
-
-static void rig_free(rig *r)
-{
-    if (r->stage)
-        r->stage->kind->close(r->state);
-    gp_registry_destroy(r->registry);
-    gp_arena_free(&r->arena);
-    pipe_dir_remove(r->dir);
-    free(r);
-}
-
-static const char *first_error(const gp_errs *errs)
-{
-    return errs->n ? errs->e[0].msg : "no error";
-}
-
-static rig *rig_opened(const char *in, const char *out, const char *more, const char *script)
-{
-    rig *r = rig_make(in, out, more, script);
-    ck_assert_msg(r->stage != NULL, "%s", first_error(&r->errs));
-    ck_assert_msg(rig_open_state(r), "%s", first_error(&r->errs));
-    return r;
-}
-
-/* ---- one frame ------------------------------------------------------- */
-
-typedef struct frame {
-    gp_frame f;
-    gp_view in[PORTS], out[PORTS];
-} frame;
-
-/* Memory of exactly a frame's size, so that the sanitizer sees a byte too many;
- * input element i is i + 1, c64: (i + 1, -(i + 1)); i - 20 or i for ops.lua. */
-static void fill(gp_view *v, double first)
-{
-    size_t n = (size_t)gp_count(&v->type);
-    static const int halves[] = { 0, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800,
-                                  0x4880, 0x4900, 0x4980, 0x4a00 };
-    for (size_t i = 0; i < n; i++) {
-        double x = (double)i + first;
-        void *p = v->data;
-        switch (v->type.dtype) {
-#define X(NAME, name, ctype, bytes) case GP_##NAME: ((ctype *)p)[i] = (ctype)x; break;
-        X(U8, u8, uint8_t, 1) X(I8, i8, int8_t, 1) X(U16, u16, uint16_t, 2)
-        X(I16, i16, int16_t, 2) X(U32, u32, uint32_t, 4) X(I32, i32, int32_t, 4)
-        X(U64, u64, uint64_t, 8) X(I64, i64, int64_t, 8) X(F32, f32, float, 4)
-        X(F64, f64, double, 8)
-#undef X
-        case GP_F16: ((uint16_t *)p)[i] = (uint16_t)halves[(i + 1) % 13]; break;
-        case GP_C64: ((gp_c64 *)p)[i] = (gp_c64){ (float)x, (float)-x }; break;
-        default: ck_abort();
-        }
-    }
-}
-
-static frame *frame_new(rig *r, uint64_t index, int64_t valid)
-{
-    frame *f = calloc(1, sizeof *f);
-    f->f = (gp_frame){ .index = index, .time_ns = 1500000000, .name = "photo", .in = f->in,
-                       .out = f->out };
-    for (int i = 0; i < r->stage->nin; i++) {
-        gp_view *v = &f->in[i];
-        v->type = r->in_type[i], v->rows = v->type.dim[0];
-        v->data = malloc(gp_bytes(&v->type));
-        fill(v, 1);
-        if (valid >= 0)
-            v->type.dim[0] = valid;
-    }
-    gp_type out[PORTS], in[PORTS] = { f->in[0].type, f->in[1].type };
-    memcpy(out, r->out_type, sizeof out);
-    if (valid >= 0 && r->stage->nout)
-        ck_assert(gp_partial_shape(r->graph, r->stage, in, out, &r->errs));
-    for (int i = 0; i < r->stage->nout; i++) {
-        gp_view *v = &f->out[i];
-        v->type = out[i], v->rows = r->out_type[i].dim[0];
-        v->data = malloc(gp_bytes(&r->out_type[i]));
-        memset(v->data, 0xa5, gp_bytes(&r->out_type[i]));
-    }
-    return f;
-}
-
-static void frame_free(frame *f)
-{
-    for (int i = 0; i < PORTS; i++) {
-        free(f->in[i].data);
-        free(f->out[i].data);
-    }
-    free(f);
-}
-
-static gp_status do_frame(rig *r, int worker, frame *f, gp_errs *errs)
-{
-    gp_call c = { .opts = r->stage->opts, .state = r->state, .worker = worker,
-                  .name = r->stage->name, .at = r->stage->at, .errs = errs, .ctx = &r->thread };
-    ck_assert(r->stage->kind->run(&c, &f->f, 1));
-    return f->f.status;
-}
-
-/* Runs frames 0 .. n - 1, or until one is not whole; its status. */
-static gp_status do_frames(rig *r, uint64_t first, int n)
-{
-    gp_status s = GP_OK;
-    for (int i = 0; i < n && s == GP_OK; i++) {
-        frame *f = frame_new(r, first + (uint64_t)i, -1);
-        s = do_frame(r, 0, f, &r->errs);
-        frame_free(f);
-    }
-    return s;
-}
 
 /* ---- views and bulk operations, in Lua -------------------------------- */
 
@@ -244,7 +20,7 @@ START_TEST(elements)
     char decl[80];
     snprintf(decl, sizeof decl, "{dtype: %s, shape: [4, 3]}", gp_dtype_name(t));
     rig *r = rig_opened(decl, "", "", "elements.lua");
-    ck_assert_msg(do_frames(r, 0, 3) == GP_OK, "%s: %s", gp_dtype_name(t), first_error(&r->errs));
+    ck_assert_msg(rig_run_all(r, 0, 3) == GP_OK, "%s: %s", gp_dtype_name(t), rig_error(&r->errs));
     rig_free(r);
 }
 END_TEST
@@ -258,13 +34,13 @@ START_TEST(ops)
         snprintf(decl, sizeof decl, "{dtype: %s, shape: [143]}", gp_dtype_name(t));
         snprintf(more, sizeof more, "params: {to: %s}", gp_dtype_name((gp_dtype)to));
         rig *r = rig_opened(decl, NULL, more, "ops.lua");
-        frame *f = frame_new(r, 0, -1);
+        frame *f = rig_frame(r, 0, -1);
         if (t != GP_F16)
-            fill(&f->in[0], sign ? -20 : 0);
-        gp_status s = do_frame(r, 0, f, &r->errs);
+            rig_fill(&f->in[0], sign ? -20 : 0);
+        gp_status s = rig_run(r, 0, f, &r->errs);
         ck_assert_msg(s == GP_OK, "%s to %s: %s", gp_dtype_name(t), gp_dtype_name((gp_dtype)to),
-                      first_error(&r->errs));
-        frame_free(f);
+                      rig_error(&r->errs));
+        rig_frame_free(f);
         rig_free(r);
     }
 }
@@ -273,7 +49,7 @@ END_TEST
 START_TEST(bytes)
 {
     rig *r = rig_opened("{dtype: u8, shape: [8]}", "{dtype: u8, shape: [100]}", "", "bytes.lua");
-    ck_assert_msg(do_frames(r, 0, 2) == GP_OK, "%s", first_error(&r->errs));
+    ck_assert_msg(rig_run_all(r, 0, 2) == GP_OK, "%s", rig_error(&r->errs));
     rig_free(r);
 }
 END_TEST
@@ -369,8 +145,8 @@ START_TEST(bad)
     bool compiled = r->stage != NULL, opened = false;
     if (compiled && b->frames >= 0)
         opened = rig_open_state(r);
-    gp_status s = opened ? do_frames(r, b->first, b->frames) : GP_OK;
-    const char *got = first_error(&r->errs);
+    gp_status s = opened ? rig_run_all(r, b->first, b->frames) : GP_OK;
+    const char *got = rig_error(&r->errs);
     ck_assert_msg(strstr(got, b->error) != NULL, "'%s'\ngives '%s'\nnot   '%s'", b->script, got,
         b->error);
     ck_assert_msg(compiled == (b->frames >= 0) && opened == (b->frames > 0), "%s: %s", b->script,
@@ -390,10 +166,10 @@ START_TEST(after_failure)
 {
     rig *r = rig_opened(X16, "", "", P("if f.index == 1 then y() end y:copy(x)"));
     for (uint64_t i = 0; i < 3; i++) {
-        frame *f = frame_new(r, i, -1);
-        ck_assert_int_eq(do_frame(r, 0, f, &r->errs), i == 1 ? GP_FAILED : GP_OK);
+        frame *f = rig_frame(r, i, -1);
+        ck_assert_int_eq(rig_run(r, 0, f, &r->errs), i == 1 ? GP_FAILED : GP_OK);
         ck_assert_int_eq(((unsigned char *)f->out[0].data)[15], i == 1 ? 0xa5 : 16);
-        frame_free(f);
+        rig_frame_free(f);
     }
     rig_free(r);
 }
@@ -462,16 +238,16 @@ START_TEST(good)
 {
     const struct good *g = &goods[_i];
     rig *r = rig_opened(g->in, g->out, g->more, g->script);
-    frame *f = frame_new(r, 0, g->valid);
-    gp_status s = do_frame(r, 0, f, &r->errs);
-    ck_assert_msg(s == g->status, "'%s' gives status %d: %s", g->script, s, first_error(&r->errs));
+    frame *f = rig_frame(r, 0, g->valid);
+    gp_status s = rig_run(r, 0, f, &r->errs);
+    ck_assert_msg(s == g->status, "'%s' gives status %d: %s", g->script, s, rig_error(&r->errs));
     if (s == GP_OK && g->out)
         ck_assert_msg(f->out[0].type.dim[0] == g->rows, "'%s' makes %lld rows", g->script,
                       (long long)f->out[0].type.dim[0]);
     if (g->text)
         ck_assert_msg(!memcmp(f->out[0].data, g->text, strlen(g->text)), "'%s' makes '%.20s'",
                       g->script, (const char *)f->out[0].data);
-    frame_free(f);
+    rig_frame_free(f);
     rig_free(r);
 }
 END_TEST
@@ -484,13 +260,13 @@ START_TEST(source_ends)
         "return false end\n"
                         "  n = n + 1\n  f.time = 100 + n\n  y:fill(n)\nend");
     for (uint64_t i = 0; i < 4; i++) {
-        frame *f = frame_new(r, i, -1);
-        ck_assert_int_eq(do_frame(r, 0, f, &r->errs), i == 3 ? GP_END : GP_OK);
+        frame *f = rig_frame(r, i, -1);
+        ck_assert_int_eq(rig_run(r, 0, f, &r->errs), i == 3 ? GP_END : GP_OK);
         if (i < 3) {
             ck_assert_int_eq(f->f.time_ns, (101 + (int64_t)i) * 1000000000);
             ck_assert_int_eq(*(unsigned char *)f->out[0].data, (int)i + 1);
         }
-        frame_free(f);
+        rig_frame_free(f);
     }
     rig_free(r);
 }
@@ -515,13 +291,13 @@ START_TEST(finish)
                             "kept[1] end))\nend");
     for (int w = 0; w < 3; w++)
         for (int i = 0; i < w; i++) {
-            frame *f = frame_new(r, (uint64_t)i, -1);
-            ck_assert_int_eq(do_frame(r, w, f, &r->errs), GP_OK);
-            frame_free(f);
+            frame *f = rig_frame(r, (uint64_t)i, -1);
+            ck_assert_int_eq(rig_run(r, w, f, &r->errs), GP_OK);
+            rig_frame_free(f);
         }
     ck_assert(!call_finish(r));
-    ck_assert_msg(strstr(first_error(&r->errs), "stage 'it', finish: a word2") != NULL, "%s",
-                  first_error(&r->errs));
+    ck_assert_msg(strstr(rig_error(&r->errs), "stage 'it', finish: a word2") != NULL, "%s",
+                  rig_error(&r->errs));
     ck_assert_int_eq(r->errs.e[0].at.line, 5);
     rig_free(r);
     r = rig_opened(X16, "", "", "function process(f, x, y) end");
@@ -537,10 +313,10 @@ static void *crew_work(void *arg)
 {
     crew *c = arg;
     for (int i = c->worker; i < FRAMES; i += c->workers) {
-        frame *f = frame_new(c->r, (uint64_t)i, -1);
-        if (do_frame(c->r, c->worker, f, &c->errs) == GP_OK)
+        frame *f = rig_frame(c->r, (uint64_t)i, -1);
+        if (rig_run(c->r, c->worker, f, &c->errs) == GP_OK)
             memcpy(c->out + 4 * i, f->out[0].data, 4 * sizeof(double));
-        frame_free(f);
+        rig_frame_free(f);
     }
     return NULL;
 }
@@ -559,7 +335,7 @@ static void crew_run(const char *script, int workers, double *out)
     }
     for (int w = 0; w < workers; w++) {
         pthread_join(id[w], NULL);
-        ck_assert_msg(!c[w].errs.n, "%s", first_error(&c[w].errs));
+        ck_assert_msg(!c[w].errs.n, "%s", rig_error(&c[w].errs));
     }
     rig_free(r);
 }
@@ -587,10 +363,10 @@ START_TEST(seeds)
     for (int i = 0; i < 2; i++) {
         rig *r = rig_opened("{dtype: f64, shape: [2]}", "", "",
             "local a = math.random()\nfunction process(f, x, y) y:fill(a) end");
-        frame *f = frame_new(r, 0, -1);
-        ck_assert_int_eq(do_frame(r, 0, f, &r->errs), GP_OK);
+        frame *f = rig_frame(r, 0, -1);
+        ck_assert_int_eq(rig_run(r, 0, f, &r->errs), GP_OK);
         got[i] = *(double *)f->out[0].data;
-        frame_free(f);
+        rig_frame_free(f);
         rig_free(r);
     }
     ck_assert(got[0] == got[1] && got[0] > 0 && got[0] < 1);
@@ -620,7 +396,7 @@ START_TEST(pipeline)
                   "  if f.index % 5 > 0 then y:print(f.index, #x, x:sum(), math.random(1000)) "
                       "end\nend");
         pipe_result p = pipe_run(dir, yaml, "cpu", sets, (gp_run_options){ .poison = true });
-        ck_assert_msg(p.outcome == GP_DONE, "%s", first_error(&p.errs));
+        ck_assert_msg(p.outcome == GP_DONE, "%s", rig_error(&p.errs));
         ck_assert_uint_eq(p.account[0].in, 50);
         ck_assert_uint_eq(p.account[0].dropped, 7);
         char *text = pipe_read(dir, "out.txt", &len);
@@ -656,13 +432,13 @@ START_TEST(cancelled)
     };
     pthread_t id;
     rig *r = rig_opened(X16, "", "", loops[_i]);
-    frame *f = frame_new(r, 3, -1);
+    frame *f = rig_frame(r, 3, -1);
     pthread_create(&id, NULL, cancel_soon, r);
-    ck_assert_int_eq(do_frame(r, 0, f, &r->errs), GP_FAILED);
+    ck_assert_int_eq(rig_run(r, 0, f, &r->errs), GP_FAILED);
     pthread_join(id, NULL);
-    ck_assert_msg(strstr(first_error(&r->errs), "frame 3: cancelled") != NULL, "%s",
-        first_error(&r->errs));
-    frame_free(f);
+    ck_assert_msg(strstr(rig_error(&r->errs), "frame 3: cancelled") != NULL, "%s",
+        rig_error(&r->errs));
+    rig_frame_free(f);
     rig_free(r);
 }
 END_TEST
@@ -673,13 +449,13 @@ START_TEST(modules)
 {
     rig *r = rig_make(X16, "", "", "local side = require 'side'\nfunction process(f, x, y) "
         "y:fill(side.value) end");
-    ck_assert_msg(r->stage != NULL, "%s", first_error(&r->errs));
+    ck_assert_msg(r->stage != NULL, "%s", rig_error(&r->errs));
     pipe_text(r->dir, "side.lua", "return { value = 42 }");
-    ck_assert_msg(rig_open_state(r), "%s", first_error(&r->errs));
-    frame *f = frame_new(r, 0, -1);
-    ck_assert_int_eq(do_frame(r, 0, f, &r->errs), GP_OK);
+    ck_assert_msg(rig_open_state(r), "%s", rig_error(&r->errs));
+    frame *f = rig_frame(r, 0, -1);
+    ck_assert_int_eq(rig_run(r, 0, f, &r->errs), GP_OK);
     ck_assert_int_eq(((unsigned char *)f->out[0].data)[15], 42);
-    frame_free(f);
+    rig_frame_free(f);
     rig_free(r);
 }
 END_TEST
@@ -689,7 +465,7 @@ START_TEST(printing)
 {
     char path[400], text[200] = "";
     rig *r = rig_make(X16, "", "", P("print('a', 1, nil) io.write('b')"));
-    ck_assert_msg(rig_open_state(r), "%s", first_error(&r->errs));
+    ck_assert_msg(rig_open_state(r), "%s", rig_error(&r->errs));
     fflush(stdout);
     fflush(stderr);
     int out = dup(1), err = dup(2);
@@ -699,7 +475,7 @@ START_TEST(printing)
     FILE *e = fopen(path, "w+");
     dup2(fileno(o), 1);
     dup2(fileno(e), 2);
-    gp_status s = do_frames(r, 0, 1);
+    gp_status s = rig_run_all(r, 0, 1);
     fflush(stdout);
     fflush(stderr);
     dup2(out, 1);
@@ -739,13 +515,13 @@ START_TEST(speed)
     size_t size = 4 << 22;
     snprintf(script, sizeof script, P("%s"), bulk[_i].op);
     rig *r = rig_opened("{dtype: f32, shape: [4194304]}", "", "", script);
-    frame *f = frame_new(r, 0, -1);
+    frame *f = rig_frame(r, 0, -1);
     double best = 1e9, plain = 1e9;
     for (int i = 0; i < 7; i++) {
         double t0 = seconds();
         memcpy(f->out[0].data, f->in[0].data, size);
         double t1 = seconds();
-        ck_assert_int_eq(do_frame(r, 0, f, &r->errs), GP_OK);
+        ck_assert_int_eq(rig_run(r, 0, f, &r->errs), GP_OK);
         double t2 = seconds();
         plain = t1 - t0 < plain ? t1 - t0 : plain;
         best = t2 - t1 < best ? t2 - t1 : best;
@@ -756,7 +532,7 @@ START_TEST(speed)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__OPTIMIZE__)
     ck_assert_msg(plain / best > bulk[_i].least, "%s: %.2f of memcpy", bulk[_i].op, plain / best);
 #endif
-    frame_free(f);
+    rig_frame_free(f);
     rig_free(r);
 }
 END_TEST

@@ -1,0 +1,301 @@
+/* test_resolve_errors.c - every way to be refused by resolve. Kinds of its own here;
+ * tests/bad/resolve_*.yaml has the real ones. */
+#include <check.h>
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+#include "world.h"
+
+Suite *suite_resolve_errors(void);
+
+/* Each is all that must be said: "LINE:COL MESSAGE", messages may be cut. */
+#define CHAIN "stages: [{use: src}, {use: host}, {use: sink}]\n"
+static const struct { const char *yaml, *err[4]; } bad[] = {
+    /* the top */
+    { "device: cpu\n", { "0:0 the pipeline has no stages" } },
+    { "stages: []\n", { "1:9 the pipeline has no stages" } },
+    { "stages: {use: src}\n", { "1:9 'stages' is a list" } },
+    { CHAIN "strems: 2\n", { "2:1 a pipeline has no key 'strems'; did you mean 'streams'?" } },
+    { CHAIN "depth: 0\n", { "2:8 'depth' must be 1 to 65536, not 0" } },
+    { CHAIN "depth: -1\n", { "2:8 'depth' must be 1 to 65536, not -1" } },
+    { CHAIN "depth: 1000000000\n", { "2:8 'depth' must be 1 to 65536, not 1000000000" } },
+    { CHAIN "depth: 1.5\n", { "2:8 'depth' is a whole number, not 1.5" } },
+    { CHAIN "depth: auto\n", { "2:8 no variable 'auto'" } },
+    { CHAIN "depth: [1]\n", { "2:8 'depth' is a number, not a list" } },
+    { CHAIN "streams: 0\n", { "2:10 'streams' must be 1 to 1024, not 0" } },
+    { CHAIN "batch: 0\n", { "2:8 'batch' must be 1 to 65536, not 0" } },
+    { CHAIN "launch: grahp\n",
+      { "2:9 'launch' is one of graph, stream, not 'grahp'; did you mean 'graph'?" } },
+    { CHAIN "sync: [x]\n", { "2:7 'sync' is a text, not a list" } },
+    { CHAIN "on_error: explode\n", { "2:11 'on_error' is one of stop, drop, not 'explode'" } },
+    { CHAIN "stall_timeout: 30\n", { "2:16 '30' has no unit" } },
+    { CHAIN "stall_timeout: -1s\n", { "2:16 'stall_timeout' is a time from now" } },
+    { CHAIN "vars: 3\n", { "2:7 'vars' is a map" } },
+    { CHAIN "vars: {a: [1]}\n", { "2:11 'a' is a list; a variable has a single value" } },
+    { CHAIN "vars: {a b: 1}\n", { "2:8 'a b' is no name for a variable" } },
+    { CHAIN "vars: {out: null, x: 'a'}\ndepth: out\n",
+      { "3:8 'out' has no value; give one with --set vars.out=..." } },
+    { CHAIN "vars: {x: a}\ndepth: 2 * x\n", { "3:8 'x' is 'a', which is no number" } },
+    { CHAIN "vars: {x: y, y: x}\ndepth: x\n", { "3:8 'x' is 'y', which is no number" } },
+    { CHAIN "vars: {gain: 2}\ndepth: gian\n",
+      { "3:8 no variable 'gian' that is a number; did you mean 'gain'?" } },
+    { CHAIN "vars: {d: 2}\ndepth: ${d}\n", { "3:8 '${' is for text" } },
+    { "vars: {out: }\nstages: [{use: src}, {use: both, s: '${out}'}, {use: sink}]\n",
+      { "2:38 'out' has no value; give one with --set vars.out=..." } },
+    /* buffers */
+    { CHAIN "buffers: [src]\n", { "2:10 'buffers' is a map" } },
+    { CHAIN "buffers: {src: f32}\n", { "2:16 buffer 'src' is a map" } },
+    { CHAIN "buffers: {a b: {}}\n", { "2:11 'a b' is no name for a buffer" } },
+    { CHAIN "buffers: {src: {dtpye: f32}}\n",
+      { "2:17 a buffer has no key 'dtpye'; did you mean 'dtype'?" } },
+    { CHAIN "buffers: {src: {dtype: float}}\n", { "2:24 'dtype' is a type: u8 i8" } },
+    { CHAIN "buffers: {src: {shape: []}}\n", { "2:24 a shape has 1 to 8 axes, not 0" } },
+    { CHAIN "buffers: {src: {shape: [1,1,1,1,1,1,1,1,1]}}\n",
+      { "2:24 a shape has 1 to 8 axes, not 9" } },
+    { CHAIN "buffers: {src: {shape: [3, 0]}}\n", { "2:28 'shape' must be 1 to 1099511627776" } },
+    { CHAIN "buffers: {src: {shape: [1000000, 1000000, 2]}}\n",
+      { "2:24 a frame of this shape is larger than 1 TiB" } },
+    { CHAIN "buffers: {src: {depth: 0}}\n", { "2:24 'depth' must be 1 to 65536, not 0" } },
+    { CHAIN "buffers: {src: {like: hots}}\n", { "2:23 no buffer 'hots'; did you mean 'host'?" } },
+    { CHAIN "buffers: {src: {like: src}}\n", { "2:23 buffer 'src' is like itself" } },
+    { CHAIN "buffers: {src: {like: host}, host: {like: src}}\n",
+      { "2:23 buffer 'src' is like itself, by way of others" } },
+    { CHAIN "buffers: {src: {like: host}}\n",
+      { "1:16 the type of what stage 'src' makes depends on itself, by way of 'like'" } },
+    { CHAIN "buffers: {src: {like: host, dtype: u8, shape: 3}}\n",
+      { "2:23 'like' has no effect" } },
+    { CHAIN "buffers: {hots: {depth: 2}}\n",
+      { "2:11 buffer 'hots' is declared, but no stage makes or reads it; did you mean 'host'?" } },
+    { CHAIN "buffers: {host: {dtype: f32}}\n",
+      { "2:25 buffer 'host' is declared as f32, but stage 'host' makes u8 [4, 6]" } },
+    { CHAIN "buffers: {host: {shape: [4, 7]}}\n",
+      { "2:25 buffer 'host' is declared as u8 [4, 7], but stage 'host' makes u8 [4, 6]" } },
+    { CHAIN "buffers: {k: {const: none.npy}}\n",
+      { "2:11 no stage reads the constant 'k'",
+        "2:22 constant 'k': 'none.npy' cannot be read: No such file" } },
+    { "buffers: {k: {const: none.npy, dtype: u8}}\n"
+      "stages: [{use: src}, {use: add, in: [src, k]}, {use: sink}]\n",
+      { "1:22 constant 'k': 'none.npy' cannot be read: No such file or directory",
+        "1:32 'dtype' has no effect: buffer 'k' is constant" } },
+    { "buffers: {k: {const: .}}\nstages: [{use: src}, {use: add, in: [src, k]}, {use: sink}]\n",
+      { "1:22 constant 'k': '.' is not a regular file" } },
+    { "buffers: {k: {const: Makefile}}\n"
+      "stages: [{use: src}, {use: add, in: [src, k]}, {use: sink}]\n",
+      { "1:22 constant 'k': 'Makefile' " } },
+    /* stages */
+    { "stages: [src]\n", { "1:10 a stage is a map; write {use: src}" } },
+    { "stages: [{name: a}]\n", { "1:17 stage 'a' does not say its kind" } },
+    { "stages: [{use: srcc}, {use: host}, {use: sink}]\n",
+      { "1:16 no stage kind 'srcc'; did you mean 'src'?" } },
+    { "stages: [{use: src}, {use: xxxxxxxx}]\n",
+      { "1:28 no stage kind 'xxxxxxxx'; 'gpipe stages' lists them" } },
+    { "stages: [{use: src, name: a b}, {use: sink}]\n", { "1:27 'a b' is no name for a stage",
+      "1:27 'a b' is no name for a buffer" } },
+    { "stages: [{use: src, name: a},\n{use: host, name: a, out: b}, {use: sink}]\n",
+      { "2:19 two stages are named 'a'; the first is in line 1" } },
+    { "stages: [{use: src}, {use: both, gian: 2}, {use: sink}]\n",
+      { "1:34 stage 'both' has no option 'gian'" } },
+    { "stages: [{use: src}, {use: both, wrod: red}, {use: sink}]\n",
+      { "1:34 stage 'both' has no option 'wrod'; did you mean 'word'?" } },
+    { "stages: [{use: src}, {use: host, worker: 2}, {use: sink}]\n",
+      { "1:34 stage 'host' has no option 'worker'; did you mean 'workers'?" } },
+    { "stages: [{use: open}, {use: sink}]\n",
+      { "1:16 stage 'open' needs the option 'file': a value" } },
+    { "stages: [{use: open, file: ''}, {use: sink}]\n",
+      { "1:28 option 'file' of stage 'open' is empty" } },
+    { "stages: [{use: open, file: none}, {use: sink}]\n",
+      { "1:28 stage 'open': cannot read 'none'" } },
+    { "stages: [{use: src}, {use: both, n: x}, {use: sink}]\n", { "1:37 no variable 'x'" } },
+    { "stages: [{use: src}, {use: both, n: 65}, {use: sink}]\n",
+      { "1:37 option 'n' of stage 'both' must be 0 to 64 px, not 65" } },
+    { "stages: [{use: src}, {use: both, n: 1.0}, {use: sink}]\n",
+      { "1:37 option 'n' of stage 'both' is a whole number, not 1" } },
+    { "stages: [{use: src}, {use: both, n: {}}, {use: sink}]\n",
+      { "1:37 option 'n' of stage 'both' is a number, not a map" } },
+    { "stages: [{use: src}, {use: both, b: yes}, {use: sink}]\n",
+      { "1:37 option 'b' of stage 'both' is true or false, not 'yes'" } },
+    { "stages: [{use: src}, {use: both, word: bleu}, {use: sink}]\n",
+      { "1:40 option 'word' of stage 'both' is one of red, green, blue, not 'bleu'; did you mean "
+        "'blue'?" } },
+    { "stages: [{use: src}, {use: both, s: [1]}, {use: sink}]\n",
+      { "1:37 option 's' of stage 'both' is a text, not a list" } },
+    { "stages: [{use: src}, {use: both, wait: 5}, {use: sink}]\n", { "1:40 '5' has no unit" } },
+    { "stages: [{use: src}, {use: both, wait: 5s}, {use: sink}]\n",
+      { "1:40 option 'wait' of stage 'both' must be 0 to 1 s, not 5 s" } },
+    { "stages: [{use: src}, {use: both, ints: [1, 99]}, {use: sink}]\n", { NULL } },
+    { "stages: [{use: src}, {use: both, ints: [1, x]}, {use: sink}]\n",
+      { "1:44 no variable 'x'" } },
+    { "stages: [{use: src}, {use: both, dtype: f23}, {use: sink}]\n",
+      { "1:41 option 'dtype' of stage 'both' is a type: " } },
+    { "stages: [{use: src}, {use: both, n: 13}, {use: sink}]\n",
+      { "1:37 stage 'both': 13 brings bad luck" } },
+    { "stages: [{use: src}, {use: both, node: 'in.shape[2]'}, {use: sink}]\n",
+      { "1:41 'in' has no axis 2" } },
+    { "stages: [{use: src}, {use: both, node: 'im.size'}, {use: sink}]\n",
+      { "1:41 no port 'im'" } },
+    { "stages: [{use: src}, {use: both, n: 65, f: x, b: 1}, {use: host}, {use: sink}]\n",
+      { "1:37 option 'n'", "1:44 no variable 'x'", "1:50 option 'b'" } },
+    { "stages: [{use: src}, {use: both, on: gpu}, {use: sink}]\n",
+      { "1:38 option 'on' of stage 'both' is one of host, device, not 'gpu'" } },
+    { "stages: [{use: src}, {use: host, on: host}, {use: sink}]\n",
+      { "1:38 'on' has no effect: stage 'host' runs on the host only" } },
+    { "stages: [{use: src}, {use: dev, on: device}, {use: sink}]\n",
+      { "1:37 'on' has no effect: stage 'dev' runs on the device only" } },
+    { "stages: [{use: src}, {use: both, workers: 2}, {use: sink}]\n",
+      { "1:43 'workers' has no effect: stage 'both' runs on the device; write on: host" } },
+    { "stages: [{use: src}, {use: host, workers: 0}, {use: sink}]\n",
+      { "1:43 option 'workers' of stage 'host' must be 1 to 1024, not 0" } },
+    { "stages: [{use: src, workers: 2}, {use: sink}]\n",
+      { "1:30 stage 'src' has one worker: it is a source" } },
+    { "stages: [{use: src}, {use: every, workers: 2}, {use: sink}]\n",
+      { "1:44 stage 'every' has one worker: it takes frames in order" } },
+    { "stages: [{use: src}, {use: host, on_hole: reset}, {use: sink}]\n",
+      { "1:43 'on_hole' has no effect: stage 'host' carries nothing" } },
+    { "stages: [{use: src}, {use: sink, zero: true}]\n", { "1:40 'zero' has no effect" } },
+    { "stages: [{use: src}, {use: host, zero: 1}, {use: sink}]\n",
+      { "1:40 option 'zero' of stage 'host' is true or false, not '1'" } },
+    { "stages: [{use: src}, {use: mute}, {use: sink}]\n",
+      { "1:28 shape() of kind 'mute' failed and does not say why" } },
+    { "stages: [{use: src}, {use: empty}, {use: sink}]\n",
+      { "1:28 stage 'empty' makes empty frames: 'empty' is u8 [0]" } },
+    /* wiring */
+    { "stages: [{use: host}, {use: sink}]\n",
+      { "1:16 stage 'host' needs an input, and no stage is before it; write in: BUFFER" } },
+    { "stages: [{use: src}, {use: sink}, {use: sink}]\n",
+      { "1:41 stage 'sink2' has no input: 'sink' before it has no output; write in: BUFFER" } },
+    { "stages: [{use: src}, {use: sink}, {use: free}, {use: sink}]\n",
+      { "1:41 stage 'free' has no input: 'sink' before it has no output; write in: BUFFER, or in: "
+        "[] for a source" } },
+    { "stages: [{use: src}, {use: split}, {use: sink}]\n",
+      { "1:42 which of the 2 outputs of 'split' does stage 'sink' read?" } },
+    { "stages: [{use: src}, {use: host, in: scr}, {use: sink}]\n",
+      { "1:38 no stage makes a buffer 'scr'; did you mean 'src'?" } },
+    { "buffers: {x: {dtype: u8}}\nstages: [{use: src}, {use: add, in: [src, x]}, {use: sink}]\n",
+      { "2:43 buffer 'x' is declared, but no stage makes it" } },
+    { "stages: [{use: src, in: x}, {use: sink}]\n",
+      { "1:25 stage 'src' has no input: 'src' is a source" } },
+    { "stages: [{use: src}, {use: sink, out: x}]\n", { "1:39 stage 'sink' has no output" } },
+    { "stages: [{use: src}, {use: host, in: [src, src]}, {use: sink}]\n",
+      { "1:44 stage 'host' has 1 input, and 2 are given" } },
+    { "stages: [{use: src}, {use: host, in: [[src]]}, {use: sink}]\n",
+      { "1:39 the name of a buffer is expected here" } },
+    { "stages: [{use: src}, {use: masked, in: {imgae: src}}, {use: sink}]\n",
+      { "1:48 stage 'masked' has no input 'imgae'; did you mean 'image'?" } },
+    { "stages: [{use: src}, {use: add}, {use: sink}]\n",
+      { "1:28 input 'b' of stage 'add' is not connected; write in: {b: BUFFER}" } },
+    { "stages: [{use: src}, {use: free, in: [src, src]}, {use: sink}]\n",
+      { "1:44 stage 'free' has two inputs named 'src'" } },
+    { "stages: [{use: src}, {use: split, out: [a]}, {use: sink, in: a}]\n",
+      { "1:40 output 'high' of stage 'split' needs a buffer" } },
+    { "stages: [{use: src}, {use: host, out: a}, {use: host, out: a}, {use: sink}]\n",
+      { "1:60 buffer 'a' has two producers: stages 'host' and 'host2'" } },
+    { "stages: [{use: src}, {use: host}]\n",
+      { "1:28 no stage reads 'host', which stage 'host' makes; read it with in: host, or add" } },
+    { "stages: [{use: src}, {use: free}]\n",
+      { "1:28 no stage reads 'free', which stage 'free' makes; write out: [] if it is the end" } },
+    { "stages: [{use: src}, {use: src}, {use: sink}]\n",
+      { "1:16 no stage reads 'src', which stage 'src' makes, and 'src2' after it is a source" } },
+    { "buffers: {k: {const: x}}\nstages: [{use: src}, {use: host, out: k}, {use: sink}]\n",
+      { "1:22 constant 'k'", "2:39 buffer 'k' is constant; stage 'host' cannot write it" } },
+    { "stages: [{use: host, in: c, out: b}, {use: host, in: b, out: c}, {use: sink}]\n",
+      { "1:16 a cycle: host2 -> host -> host2" } },
+    { "stages: [{use: src}, {use: add, in: [src, add], out: add}, {use: sink}]\n",
+      { "1:28 a cycle: add -> add" } },
+    /* types */
+    { "buffers: {src: {dtype: i16}}\nstages: [{use: src}, {use: both}, {use: host}, {use: sink}]\n",
+      { "2:28 stage 'both' takes u8, f32 at 'in', but 'src' is i16; put {use: cast, dtype: TYPE} "
+        "before it" } },
+    { "stages: [{use: src}, {use: float, in: src}, {use: sink}]\n",
+      { "1:39 stage 'float' takes f32 at 'in', but 'src' is u8; put {use: cast, dtype: f32}" } },
+    { "buffers: {src: {dtype: c64}}\nstages: [{use: src}, {use: float}, {use: sink}]\n",
+      { "2:28 stage 'float' takes f32 at 'in', but 'src' is c64" } },
+    { "stages: [{use: src}, {use: every}, {use: add, in: [src, every]}, {use: sink}]\n",
+      { "1:42 stage 'add' joins buffers of different rates: 'src' has a frame for 1 of the source, "
+        "'every' for 3" } },
+    { "stages: [{use: free}, {use: sink}]\n",
+      { "1:16 the dtype of buffer 'free' cannot be inferred; declare it under 'buffers'" } },
+    { "buffers: {free: {dtype: u8}}\nstages: [{use: free}, {use: sink}]\n",
+      { "1:11 the shape of buffer 'free' cannot be inferred" } },
+    /* one error has no others in its wake */
+    { "stages: [{use: src}, {use: both, n: 99}, {use: float}, {use: every}, {use: add, in: [src, "
+      "every]}, {use: sink}]\n", { "1:37 option 'n'" } },
+    { "stages: [{use: scr}, {use: both}, {use: add, in: [both, scr]}]\n",
+      { "1:16 no stage kind 'scr'; did you mean 'src'?" } },
+    { "stages: [{use: src}, {use: both, in: nix}, {use: host}, {use: free}]\n",
+      { "1:38 no stage makes a buffer 'nix'" } },
+    { "buffers: {both: {dtype: u8, shape: [4, 6]}}\n"
+      "stages: [{use: src}, {use: both, n: 99}, {use: float}, {use: sink}]\n",
+      { "2:37 option 'n'", "2:48 stage 'float' takes f32 at 'in', but 'both' is u8" } },
+};
+
+START_TEST(refuses)
+{
+    const gp_graph *g = world_resolve(bad[_i].yaml);
+    char got[4000] = "";
+    int n = 0;
+    for (int i = 0; i < world.errs.n; i++)
+        n += snprintf(got + n, sizeof got - (size_t)n, "%d:%d %s\n", world.errs.e[i].at.line,
+                      world.errs.e[i].at.col, world.errs.e[i].msg);
+    const char *s = got;
+    bool same = true;
+    for (int i = 0; same && i < 4 && bad[_i].err[i]; i++) {
+        same = !strncmp(s, bad[_i].err[i], strlen(bad[_i].err[i]));
+        s = strchr(s, '\n') ? strchr(s, '\n') + 1 : s;
+    }
+    ck_assert_msg(same && !*s, "%sgave\n%snot %s ...", bad[_i].yaml, got, bad[_i].err[0]);
+    ck_assert((g == NULL) == (bad[_i].err[0] != NULL));
+}
+END_TEST
+
+/* The first lines of a file of tests/bad are "# error: FILE:LINE:COL: error: MSG",
+ * all the errors it has. */
+static void check_bad_file(const gp_registry *kinds_of_gpipe, const char *path)
+{
+    static char text[1 << 16];
+    FILE *f = fopen(path, "re");
+    ck_assert_ptr_nonnull(f);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    world.registry = (gp_registry *)kinds_of_gpipe;
+    ck_assert_ptr_null(world_resolve_file(text, strrchr(path, '/') + 1));
+    const char *line = text;
+    int n = 0;
+    for (; !strncmp(line, "# error: ", 9); line = strchr(line, '\n') + 1, n++) {
+        char got[1000] = "none";
+        size_t len = strcspn(line, "\n") - 9;
+        if (n < world.errs.n)
+            snprintf(got, sizeof got, "%s:%d:%d: error: %s", world.errs.e[n].at.file,
+                     world.errs.e[n].at.line, world.errs.e[n].at.col, world.errs.e[n].msg);
+        ck_assert_msg(!strncmp(got, line + 9, len), "%s: got\n%s\nnot\n%.*s", path, got, (int)len,
+                      line + 9);
+    }
+    ck_assert_int_gt(n, 0);
+    ck_assert_msg(world.errs.n == n, "%s: %d errors more: %s", path, world.errs.n - n,
+                  world.errs.e[n].msg);
+}
+
+START_TEST(bad_files)
+{
+    gp_registry *mine = world.registry, *real = gp_registry_create();
+    glob_t g;
+    ck_assert(gp_register_builtin(real, &world.errs));
+    ck_assert_int_eq(glob("tests/bad/resolve_*.yaml", 0, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++)
+        check_bad_file(real, g.gl_pathv[i]);
+    globfree(&g);
+    gp_registry_destroy(real);
+    world.registry = mine;
+}
+END_TEST
+
+Suite *suite_resolve_errors(void)
+{
+    Suite *s = suite_create("resolve_errors");
+    TCase *t = tcase_create("errors");
+    tcase_add_checked_fixture(t, world_up, world_down);
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, refuses, 0, (int)(sizeof bad / sizeof *bad));
+    tcase_add_test(t, bad_files);
+    suite_add_tcase(s, t);
+    return s;
+}
