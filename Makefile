@@ -71,6 +71,7 @@ ALL_C   += -isystem $(CUROOT)/include
 LIBS    += -L$(CUROOT)/lib64 -lcudart_static
 FATBIN  := $(KERNELS:%.cu=$B/%.fatbin)
 endif
+S       := $(if $(T),-$(subst $() ,-,$(T)))
 SUITES  := $(if $(T),$(T:%=tests/test_%.c),$(sort $(wildcard tests/test_*.c)))
 GPUTEST := $(sort $(wildcard tests/gpu/test_*.c))
 
@@ -141,11 +142,11 @@ define list_suites
    for s in $1; do echo "    suite_$$s,"; done; echo '    0 };'; } > $@.new
 @cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 endef
-$B/tests/suites$(subst $() ,-,$(T)).c: FORCE
+$B/tests/suites$S.c: FORCE
 	$(call list_suites,$(SUITES:tests/test_%.c=%))
 $B/tests/gpu/suites.c: FORCE
 	$(call list_suites,$(GPUTEST:tests/gpu/test_%.c=%))
-$B/tests/run$(subst $() ,-,$(T)): $B/tests/run.o $B/tests/suites$(subst $() ,-,$(T)).o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a
+$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
 $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a
@@ -153,8 +154,8 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 
 check: deps
 	+@$(again) check-built
-check-built: all $B/tests/run$(subst $() ,-,$(T)) $(if $(T),,$B/tests/gpu/run)
-	GPIPE=$(abspath $B/gpipe) $B/tests/run$(subst $() ,-,$(T))
+check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run)
+	GPIPE=$(abspath $B/gpipe) $B/tests/run$S
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
 	$(if $(T),,$B/tests/gpu/run)
 
