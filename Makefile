@@ -131,6 +131,10 @@ $B/embed.c: FORCE
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $B/embed.o: $(EMBED) $(FATBIN)
 $B/engine/version.o: ALL_C += -DGP_COMMIT='"$(COMMIT)"'
+$B/engine/version.o: $B/commit
+$B/commit: FORCE
+	@mkdir -p $(@D)
+	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' > $@
 
 # One program with all suites, so that check prints one total; another with
 # those that need a GPU.
