@@ -23,6 +23,10 @@ static const char *without_place(const char *msg, const char *source, int line)
     return strncmp(msg, place, (size_t)n) ? msg : msg + n;
 }
 
+/* Levels that a traceback shows. Lua walks to each from the innermost, so that
+ * all of an overflown stack would take hours. */
+enum { LEVELS = 20 };
+
 /* The message handler: message and traceback into w->error, the innermost line
  * of the script into w->line. C functions and other modules' lines are only in
  * the traceback. */
@@ -32,11 +36,11 @@ static int on_error(lua_State *L)
     const char *msg = luaL_tolstring(L, 1, NULL);
     lua_Debug ar;
     w->line = 0;
-    for (int level = 0; !w->line && lua_getstack(L, level, &ar); level++)
+    for (int level = 0; level < LEVELS && !w->line && lua_getstack(L, level, &ar); level++)
         if (lua_getinfo(L, "Sl", &ar) && !strcmp(ar.source, w->chunk) && ar.currentline > 0)
             w->line = ar.currentline;
     snprintf(w->error, sizeof w->error, "%s", without_place(msg, w->chunk + 1, w->line));
-    for (int level = 0; lua_getstack(L, level, &ar); level++) {
+    for (int level = 0; level < LEVELS && lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sln", &ar);
         if (ar.currentline <= 0)
             continue;

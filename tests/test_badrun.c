@@ -1,0 +1,265 @@
+/* test_badrun.c - bad input and bad ends that take a whole run: scripts and
+ * kernels that are wrong, full disks, closed files, signals at any moment. */
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "command.h"
+#include "iotest.h"
+
+Suite *suite_badrun(void);
+
+static command_result go(const char *const *args)
+{
+    command_result r = command_run(io_dir, args, 60, 0);
+    ck_assert_msg(!r.late, "it hangs; stderr:\n%s", r.err);
+    return r;
+}
+
+static void says(const char *const *args, int code, const char *text)
+{
+    command_result r = go(args);
+    ck_assert_msg(r.code == code && strstr(r.err, text), "exit %d, not %d, or no '%s' in:\n%s",
+                  r.code, code, text, r.err);
+    command_free(&r);
+}
+
+#define RUN(...) ((const char *const[]){ "run", "--progress", "none", __VA_ARGS__, NULL })
+
+/* ---- scripts --------------------------------------------------------- */
+
+static const struct { const char *script, *text; int code; } scripts[] = {
+    { "function process(f, x, y", "s.lua:2: stage 's': ')' expected", 3 },
+    { "function process(f, x, y) y:copy(x)\n if f.index == 1000 then error('boom') end end",
+      "s.lua:3:1: error: stage 's', frame 1000: boom", 1 },
+    { "function process(f, x, y) y[17] = 1 end", "s.lua:2:1: error: stage 's', frame 0: index 17",
+      1 },
+    { "function process(f, x, y) x[1] = 1 end", "'in' is an input", 1 },
+    { "local k\nfunction process(f, x, y) y:copy(x) if k then k[1] = 2 end k = y end",
+      "'out' is used after its frame", 1 },
+    { "function process(f, x, y) process(f, x, y) y[1] = 1 end", "stack overflow", 1 },
+    { "function process(f, x, y) os.exit(0) end", "os.exit() would end the whole run", 1 },
+    { "function process(f, x, y) error() end", "frame 0: nil", 1 },
+    { "function process(f, x, y) y:copy(x) while f.index == 100 do end end",
+      "stage 's' is busy with frame 100", 5 },
+    { "", "no function 'process(frame, x, y)'", 1 },
+};
+
+START_TEST(script)
+{
+    char path[600], text[400];
+    pipe_text(io_dir, "s.lua", TEXT(text, "stateless = true\n%s", scripts[_i].script));
+    pipe_text(io_dir, "p.yaml", "stall_timeout: 2s\nbuffers: {a: {dtype: f32, shape: [16]}}\n"
+              "stages:\n  - {use: generate, frames: 3000, out: a}\n"
+              "  - {name: s, use: lua, script: s.lua, workers: 4}\n  - {use: discard}\n");
+    says(RUN(io_path("p.yaml", path)), scripts[_i].code, scripts[_i].text);
+}
+END_TEST
+
+/* ---- kernels --------------------------------------------------------- */
+
+static const struct { const char *source, *text; int code; } kernels[] = {
+    { "(const float *x, float *y) { y[0] = ; }", "k.cu:1:", 3 },
+    { "(const float *x, float *y, int n) { y[0] = 1; }", "'go' does not take the 2 values", 3 },
+    { "(const float *x, int *y) { y[0] = 1; }", "argument 2 of 'go' is 'float *' in args", 3 },
+    { "0(const float *x, float *y) { y[0] = 1; }", "no kernel 'go' in", 3 },
+};
+
+static void put_kernel(const char *source)
+{
+    char text[300];
+    pipe_text(io_dir, "k.cu", TEXT(text, "extern \"C\" __global__ void go%s\n", source));
+    pipe_text(io_dir, "p.yaml", "buffers: {a: {dtype: f32, shape: [16]}}\nstages:\n"
+              "  - {use: generate, frames: 3, out: a}\n"
+              "  - {use: kernel, source: k.cu, entry: go, args: [in, out]}\n  - {use: discard}\n");
+}
+
+START_TEST(kernel)
+{
+    char path[600];
+    put_kernel(kernels[_i].source);
+    says(RUN("--device", "cpu", io_path("p.yaml", path)), kernels[_i].code, kernels[_i].text);
+}
+END_TEST
+
+START_TEST(no_compiler)
+{
+    char path[600];
+    put_kernel("(const float *x, float *y) { y[0] = 77; }");
+    setenv("PATH", io_dir, 1);
+    setenv("XDG_CACHE_HOME", io_dir, 1);
+    unsetenv("CXX");
+    says(RUN("--device", "cpu", io_path("p.yaml", path)), 4, "no C++ compiler to compile");
+}
+END_TEST
+
+/* ---- files ----------------------------------------------------------- */
+
+START_TEST(names_with_spaces)
+{
+    char path[600], in[600];
+    mkdir(io_path("sp ace", path), 0777), mkdir(io_path("sp ace/\xc3\xbc", path), 0777);
+    io_count_npy("sp ace/\xc3\xbc/in \xc3\xa9.npy", U8(6, 4), 0);
+    pipe_text(io_dir, "sp ace/\xc3\xbc/a pipe.yaml", "stages:\n"
+              "  - {use: read, path: \"in \xc3\xa9.npy\"}\n"
+              "  - {use: write, path: \"o u t/\xc3\xa9 %d.npy\"}\n");
+    says(RUN(io_path("sp ace/\xc3\xbc/a pipe.yaml", in)), 0, "6 frames in, 6 out");
+    io_counts("sp ace/\xc3\xbc/o u t/\xc3\xa9 5.npy", U8(4), 20);
+}
+END_TEST
+
+/* A disk with no room left, in a file system of 64 KiB. */
+START_TEST(full_disk)
+{
+    static const char *const paths[] = { "tiny/out.raw", "tiny/out.npy", "tiny/%d.npy" };
+    char path[600], yaml[300];
+    mkdir(io_path("tiny", path), 0777);
+    if (mount("none", path, "tmpfs", 0, "size=64k")) {
+        fprintf(stderr, "badrun: SKIPPED full_disk: a tmpfs cannot be mounted here\n");
+        return;
+    }
+    int rest = 0, code[3] = { 0 };
+    bool said[3] = { 0 };
+    for (int i = 0; i < 3; i++) {
+        pipe_text(io_dir, "p.yaml", TEXT(yaml, "buffers: {a: {dtype: u8, shape: [5000]}}\nstages:\n"
+                  "  - {use: generate, frames: 100, out: a}\n"
+                  "  - {use: write, path: \"%s\"}\n", paths[i]));
+        char file[600];
+        command_result r = command_run(io_dir, RUN(io_path("p.yaml", file)), 60, 0);
+        code[i] = r.code, said[i] = strstr(r.err, "p.yaml:4:24: error: ")
+                                 && strstr(r.err, "No space left on device");
+        command_free(&r);
+        if (i < 2)
+            rest += io_files("tiny");
+    }
+    ck_assert_int_eq(umount(path), 0);
+    ck_assert_int_eq(rest, 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg(code[i] == 1 && said[i], "%s: exit %d", paths[i], code[i]);
+}
+END_TEST
+
+START_TEST(read_only_folder)
+{
+    char path[600], file[600];
+    mkdir(io_path("ro", path), 0777);
+    bool root = !mount("none", path, "tmpfs", MS_RDONLY, "size=64k");
+    pipe_text(io_dir, "p.yaml", "buffers: {a: {dtype: u8, shape: [5]}}\nstages:\n"
+              "  - {use: generate, frames: 3, out: a}\n  - {use: write, path: ro/x/out.npy}\n");
+    if (!root)
+        chmod(path, 0500);
+    command_result r = command_run(io_dir, RUN(io_path("p.yaml", file)), 60, 0);
+    if (root)
+        umount(path);
+    ck_assert_msg(r.code == 1 && strstr(r.err, "ro/x/out.npy' cannot be written: "), "exit %d: %s",
+                  r.code, r.err);
+    ck_assert_msg(strstr(r.err, root ? "Read-only file system" : "Permission denied"), "%s", r.err);
+    command_free(&r);
+}
+END_TEST
+
+/* ---- signals at any moment ------------------------------------------- */
+
+static const char *const pipelines[] = {
+    "  - {use: generate, out: a}\n  - {use: write, path: out.npy}\n",
+    "  - {use: generate, out: a, rate: 3000}\n  - {use: scale, a: 2}\n"
+    "  - {use: write, path: out.npy}\n",
+    "  - {use: generate, out: a}\n  - {use: lua, script: s.lua, workers: 2}\n"
+    "  - {use: fir, taps: [1, 2, 1]}\n  - {use: write, path: out.npy}\n",
+};
+
+/* in = out + dropped + failed + cancelled, as printed. */
+static void account_adds_up(const char *err)
+{
+    unsigned long long in, out, dropped, failed, cancelled;
+    const char *at = strstr(err, " in, ");
+    ck_assert_msg(at != NULL, "no account in:\n%s", err);
+    while (at > err && at[-1] != '\n')
+        at--;
+    at = strpbrk(at, "0123456789");
+    ck_assert_msg(at && sscanf(at, "%llu %*[a-z] in, %llu out, %llu dropped, %llu failed, "
+                               "%llu cancelled", &in, &out, &dropped, &failed, &cancelled) == 5,
+                  "%s", err);
+    ck_assert_msg(in == out + dropped + failed + cancelled, "%s", err);
+}
+
+/* One run that gets `signals` SIGINTs, each after a time of its own. */
+static void interrupted(const char *yaml, int signals, unsigned *seed)
+{
+    char file[600], err[600];
+    const char *gpipe = getenv("GPIPE");
+    ck_assert_ptr_nonnull(gpipe);
+    io_path("p.yaml", file), io_path("err", err);
+    unlink(io_path("out.npy", (char[600]){ 0 }));
+    pipe_text(io_dir, "p.yaml", yaml);
+    pid_t pid = fork();
+    if (!pid) {
+        if (!freopen(err, "w", stderr) || !freopen("/dev/null", "r", stdin))
+            _exit(99);
+        execl(gpipe, gpipe, "run", "--progress", "none", "--device", "cpu", file, (char *)NULL);
+        _exit(98);
+    }
+    for (int i = 0; i < signals; i++) {
+        long ms = (i ? 51 : 5) + rand_r(seed) % 100;
+        nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
+        kill(pid, SIGINT);
+    }
+    int status = 0, tries = 0;
+    while (waitpid(pid, &status, WNOHANG) == 0 && tries++ < 2000)
+        nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+    if (tries > 2000) {
+        kill(pid, SIGKILL);
+        waitpid(pid, &status, 0);
+    }
+    size_t n = 0;
+    char *said = pipe_read(io_dir, "err", &n), *out = pipe_read(io_dir, "out.npy", &n);
+    ck_assert_msg(tries <= 2000, "%d signals: it hangs:\n%s", signals, said);
+    bool early = WIFSIGNALED(status) && WTERMSIG(status) == SIGINT;   /* before it listens */
+    ck_assert_msg(early || (WIFEXITED(status) && WEXITSTATUS(status) == 130),
+                  "%d signals: status %x:\n%s", signals, (unsigned)status, said);
+    if (!early && signals < 3)         /* the third ends it there and then */
+        account_adds_up(said);
+    if (out) {
+        gp_type t;
+        size_t data;
+        bool fortran;
+        char why[160];
+        ck_assert_msg(gp_npy_parse(out, n, &t, &data, &fortran, why), "torn: %s", why);
+        ck_assert_uint_eq(n, data + gp_bytes(&t));
+    }
+    free(said), free(out);
+}
+
+START_TEST(signals)
+{
+    unsigned seed = 1 + (unsigned)_i;
+    char yaml[500];
+    pipe_text(io_dir, "s.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
+    TEXT(yaml, "buffers: {a: {dtype: f32, shape: [1000]}}\nstages:\n%s", pipelines[_i]);
+    for (int k = 0; k < 10; k++)
+        interrupted(yaml, 1 + k % 3, &seed);
+}
+END_TEST
+
+Suite *suite_badrun(void)
+{
+    Suite *s = suite_create("badrun");
+    TCase *tc = tcase_create("runs");
+    tcase_set_timeout(tc, 200);
+    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
+#define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
+    LOOP(script, scripts);
+    LOOP(kernel, kernels);
+    tcase_add_test(tc, no_compiler);
+    tcase_add_test(tc, names_with_spaces);
+    tcase_add_test(tc, full_disk);
+    tcase_add_test(tc, read_only_folder);
+    LOOP(signals, pipelines);
+    suite_add_tcase(s, tc);
+    return s;
+}
