@@ -100,15 +100,17 @@ static void look_at_file(gp_arena *a, gp_file *f, const char *path)
 
 /* ---- lists of files -------------------------------------------------- */
 
+enum { DIGITS = 18 };          /* of the largest number */
+
 /* The %d or %05d in a pattern: [*from, *to), `width` digits at least. */
 static bool find_number(const char *pattern, const char **from, const char **to, int *width)
 {
     for (const char *s = pattern; (s = strchr(s, '%')); s++) {
         const char *d = s + 1;
-        *width = 1;
-        if (d[0] == '0' && d[1] >= '1' && d[1] <= '9')
-            *width = d[1] - '0', d += 2;
-        if (*d == 'd')
+        for (*width = 0; *d >= '0' && *d <= '9' && *width < DIGITS; d++)
+            *width = 10 * *width + (*d - '0');
+        *width = *width ? *width : 1;
+        if (*d == 'd' && *width <= DIGITS)
             return *from = s, *to = d + 1, true;
     }
     return false;
@@ -136,7 +138,7 @@ static long long number_in(const char *path, size_t prefix, size_t suffix, int w
 {
     size_t len = strlen(path), digits = len - prefix - suffix;
     const char *s = path + prefix;
-    if (len < prefix + suffix + (size_t)width || digits > 18
+    if (len < prefix + suffix + (size_t)width || digits > DIGITS
         || strspn(s, "0123456789") < digits || (digits > (size_t)width && *s == '0'))
         return -1;
     return strtoll(s, NULL, 10);

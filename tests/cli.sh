@@ -45,6 +45,7 @@ for v in run check plan stages; do expect "help of $v" 0 '' "$GPIPE" $v --help; 
 expect 'version'         0 '' "$GPIPE" --version
 grep -q gpipe "$tmp/stdout" && ok || bad 'version says nothing'
 expect 'stages'          0 '' "$GPIPE" stages
+awk 'length(substr($0, 31)) > 70 {exit 1}' "$tmp/stdout" && ok || bad 'stages: a line of help is too long'
 expect 'one stage'       0 '' "$GPIPE" stages blur
 grep -q sigma "$tmp/stdout" && ok || bad 'stages blur does not show sigma'
 expect 'unknown stage'   2 "did you mean 'blur'" "$GPIPE" stages blr
@@ -147,6 +148,15 @@ if [ -w /dev/full ]; then
 fi
 head -c 12345 /dev/urandom >"$tmp/in.raw"
 cat "$tmp/in.raw" | "$GPIPE" run "$tmp/cat.yaml" 2>/dev/null | cmp -s - "$tmp/in.raw" && ok || bad 'stdin to stdout'
+
+# what is closed stays closed: no file of the run takes its number
+sed "s|path: stdin|path: in.raw|" "$tmp/cat.yaml" >"$tmp/file.yaml"
+expect 'stdout closed'   1 "'stdout' cannot be written: Bad file" sh -c '"$0" run "$1" >&-' "$GPIPE" "$tmp/file.yaml"
+expect 'stdin closed'    1 "'stdin' cannot be read: Bad file" sh -c '"$0" run "$1" <&-' "$GPIPE" "$tmp/cat.yaml"
+expect 'stderr closed'   0 '' sh -c '"$0" run "$1" 2>&-' "$GPIPE" "$tmp/file.yaml"
+cmp -s "$tmp/stdout" "$tmp/in.raw" && ok || bad 'stderr closed: other bytes'
+expect 'stdin: a folder' 1 "'stdin' cannot be read: Is a dir" sh -c '"$0" run "$1" </' "$GPIPE" "$tmp/cat.yaml"
+expect 'plan: no stdout' 1 'cannot write to stdout' sh -c '"$0" plan "$1" >&-' "$GPIPE" "$tmp/cat.yaml"
 
 # signal NAME SIGNALS... : one after the other, 0.3 s apart; prints the exit code
 signalled() {
