@@ -161,7 +161,7 @@ check: deps
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run)
 	GPIPE=$(abspath $B/gpipe) $B/tests/run$S
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
-	$(if $(T),,$B/tests/gpu/run)
+	$(if $(T),,GPIPE=$(abspath $B/gpipe) $B/tests/gpu/run)
 
 demo: deps
 	+@$(again) all

@@ -381,8 +381,8 @@ static bool cpu_prepare(gp_dev *d, int streams, int orders, int slots, gp_errs *
     c->stream = calloc((size_t)streams, sizeof *c->stream);
     if (!c->turn || !c->stream)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    for (int i = 0; i < streams; i++, c->nstreams++) {
-        gp_stream *s = &c->stream[i];
+    for (int i = 0; i < streams; i++) {
+        gp_stream *s = &c->stream[c->nstreams++];
         s->dev = c;
         s->runner = gp_cpu_runner_create();
         s->argv = calloc(ARGS, sizeof *s->argv);

@@ -8,9 +8,11 @@ bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
 {
     if (code != GP_E_WARN)
         errs->failed++;
-    if (errs->n == GP_ERRS_MAX) {
+    if (errs->n == GP_ERRS_MAX) {          /* an error is worth more than a warning */
         errs->dropped++;
-        return false;
+        if (code == GP_E_WARN || errs->e[GP_ERRS_MAX - 1].code != GP_E_WARN)
+            return false;
+        errs->n--;
     }
     gp_err *e = &errs->e[errs->n++];
     e->code = code, e->at = at, e->c_file = c_file, e->c_line = c_line;
@@ -28,6 +30,10 @@ void gp_errs_add(gp_errs *to, const gp_errs *from)
         gp_fail_(to, e->code, e->at, e->c_file, e->c_line, "%s", e->msg);
     }
     to->dropped += from->dropped;
+    int stored = 0;
+    for (int i = 0; i < from->n; i++)
+        stored += from->e[i].code != GP_E_WARN;
+    to->failed += from->failed - stored;
 }
 
 int gp_errs_exit(const gp_errs *errs)
@@ -40,7 +46,7 @@ int gp_errs_exit(const gp_errs *errs)
     for (int i = 0; i < errs->n; i++)
         if (errs->e[i].code != GP_E_WARN)
             return status[errs->e[i].code];
-    return 0;
+    return errs->failed ? status[GP_E_RUN] : 0;
 }
 
 /* Line number `line` of text, without its newline. */

@@ -15,6 +15,7 @@ typedef enum gp_handed { GP_TAKEN, GP_HANDED_IN, GP_HANDED_FAILED } gp_handed;
 
 typedef struct gp_pending {
     gp_handed handed;
+    gp_hole hole;              /* that this stage, or one before it, made */
     gp_threadrt *by;           /* whose errors it has */
 } gp_pending;
 
@@ -25,11 +26,11 @@ typedef struct gp_desk {       /* one worker's frames and views */
 
 typedef struct gp_hostrt {
     pthread_mutex_t lock;      /* of what follows, and of party.next */
-    uint64_t head;             /* the next frame to publish */
+    _Atomic uint64_t head;     /* the next frame to publish; written with the lock */
     gp_pending *pending;       /* frames [head, next), by frame mod window */
     uint64_t window;
     int live;                  /* workers that have not left */
-    bool ended;                /* a source said so, or a frame failed: head is the end */
+    atomic_bool ended;         /* a source said so, or a frame failed: head is the end */
     uint64_t end;
     int max_run;
     gp_desk *desk;             /* per worker */
@@ -145,19 +146,22 @@ static bool lay_out(gp_partyrt *p, gp_frame *fr, uint64_t f, gp_errs *errs)
         size_t all = gp_bytes(&r->buffer->type);
         if (run->options.poison && !st->keeps_slots)
             memset(v->data, 0xa5, all);
-        if (st->zero)
+        if (st->zero && (v->fresh || !st->keeps_slots))
             memset(v->data, 0, all);
     }
     return true;
+}
+
+static gp_hole hole_by(gp_status s)
+{
+    return s == GP_DROP ? GP_HOLE_DROPPED : s == GP_FAILED ? GP_HOLE_FAILED : GP_WHOLE;
 }
 
 /* Writes the outputs' metas; clears the rows beyond the valid ones. */
 static void sign(gp_partyrt *p, gp_frame *fr)
 {
     const gp_stage *st = p->stage;
-    gp_hole hole = fr->status == GP_DROP     ? GP_HOLE_DROPPED
-                   : fr->status == GP_FAILED ? GP_HOLE_FAILED
-                                             : GP_WHOLE;
+    gp_hole hole = hole_by(fr->status);
     if (p->source && !fr->time_ns) {
         struct timespec t;
         clock_gettime(CLOCK_REALTIME, &t);
@@ -192,10 +196,20 @@ static void pass_hole(gp_partyrt *p, uint64_t f, gp_meta m)
 
 typedef struct gp_asking { gp_partyrt *p; gp_look look; int n; } gp_asking;
 
+/* As gp_party_look, for what the workers of one stage share. */
+static gp_look look(gp_partyrt *p, uint64_t next, int *n)
+{
+    gp_hostrt *h = p->host;
+    uint64_t room = h->window - (next - atomic_load(&h->head));
+    if (atomic_load(&h->ended))
+        return GP_LOOK_OVER;
+    return gp_party_look(p, next, room < (uint64_t)h->max_run ? (int)room : h->max_run, n);
+}
+
 static bool may_go(void *arg)
 {
     gp_asking *a = arg;
-    a->look = gp_party_look(a->p, atomic_load(&a->p->next), a->p->host->max_run, &a->n);
+    a->look = look(a->p, atomic_load(&a->p->next), &a->n);
     return a->look != GP_LOOK_WAIT;
 }
 
@@ -207,36 +221,51 @@ static int take(gp_threadrt *t, uint64_t *first)
     for (;;) {
         gp_asking a = { .p = p };
         pthread_mutex_lock(&h->lock);
-        if (h->ended) {
-            pthread_mutex_unlock(&h->lock);
-            return 0;
-        }
         *first = atomic_load(&p->next);
-        a.look = gp_party_look(p, *first, h->max_run, &a.n);
+        a.look = look(p, *first, &a.n);
         if (a.look == GP_LOOK_GO) {
             for (int i = 0; i < a.n; i++)
-                h->pending[(*first + (uint64_t)i) % h->window] = (gp_pending){ GP_TAKEN, t };
+                h->pending[(*first + (uint64_t)i) % h->window] =
+                    (gp_pending){ GP_TAKEN, GP_WHOLE, t };
             atomic_store(&p->next, *first + (uint64_t)a.n);
         }
         pthread_mutex_unlock(&h->lock);
         if (a.look == GP_LOOK_GO)
             return a.n;
-        if (a.look == GP_LOOK_OVER)
+        if (a.look == GP_LOOK_DIFFER)
+            gp_party_ends_differ(p, *first);
+        if (a.look != GP_LOOK_WAIT)
             return 0;
         gp_thread_doing(t, GP_DOING_WAIT, *first);
         gp_point_wait(&p->point, may_go, &a, p->run->spin_ns);
     }
 }
 
-/* Counts a frame that failed in a stage that stops the run: no sink sees it. */
-static void count_failed(gp_partyrt *p)
+/* Does source `l` feed this stage? */
+static bool feeds(const gp_ledger *l, const gp_stage *st)
 {
-    for (int l = 0; l < p->run->nledgers; l++) {
-        int s = p->run->ledger[l].source;
-        if (p->stage->sources[s / 32] >> s % 32 & 1)
-            atomic_fetch_add(&p->run->ledger[l].failed, 1);
-        if (p->source && s == (int)(p->stage - p->run->graph->stage))
-            atomic_fetch_add(&p->run->ledger[l].in, 1);
+    return st->sources[l->source / 32] >> l->source % 32 & 1;
+}
+
+/* Frames [first, first + n) have left the pipeline by this sink. */
+static void account(gp_partyrt *p, uint64_t first, int n)
+{
+    for (int l = 0; l < p->run->nledgers; l++)
+        for (int i = 0; i < n && feeds(&p->run->ledger[l], p->stage); i++)
+            gp_ledger_seen(&p->run->ledger[l], first + (uint64_t)i,
+                           p->host->pending[(first + (uint64_t)i) % p->host->window].hole);
+}
+
+/* Counts a frame that failed in a stage that stops the run. */
+static void count_failed(gp_partyrt *p, uint64_t f)
+{
+    for (int i = 0; i < p->run->nledgers; i++) {
+        gp_ledger *l = &p->run->ledger[i];
+        if (!feeds(l, p->stage))
+            continue;
+        if (p->source)
+            atomic_fetch_add(&l->in, 1);
+        gp_ledger_fail(l, f);
     }
 }
 
@@ -244,19 +273,84 @@ static void count_failed(gp_partyrt *p)
 static void hand_over(gp_partyrt *p)
 {
     gp_hostrt *h = p->host;
-    uint64_t first = h->head, next = atomic_load(&p->next);
+    uint64_t first = atomic_load(&h->head), head = first, next = atomic_load(&p->next);
+    gp_pending *last;
     if (next > h->end)
         next = h->end;
-    while (h->head < next && h->pending[h->head % h->window].handed == GP_HANDED_IN)
-        h->head++;
-    if (h->head > first)
-        gp_party_publish(p, first, (int)(h->head - first));
-    if (h->head < next && h->pending[h->head % h->window].handed == GP_HANDED_FAILED) {
-        h->ended = true;
-        h->end = h->head;
-        gp_run_fail(p->run, &h->pending[h->head % h->window].by->errs);
-        count_failed(p);
+    while (head < next && h->pending[head % h->window].handed == GP_HANDED_IN)
+        head++;
+    if (head > first) {
+        if (!p->nout)
+            account(p, first, (int)(head - first));
+        gp_party_publish(p, first, (int)(head - first));
+        atomic_store(&h->head, head);
     }
+    last = &h->pending[head % h->window];
+    if (head < next && last->handed == GP_HANDED_FAILED) {
+        h->end = head;
+        atomic_store(&h->ended, true);
+        gp_run_fail(p->run, &last->by->errs);
+        count_failed(p, head);
+    }
+    if (p->stage->workers > 1)
+        gp_point_wake(&p->point);
+}
+
+/* Is the failure of a frame the failure of the run? What does not match what was
+ * expected always is. If not, the errors become warnings. */
+static bool is_fatal(gp_threadrt *t)
+{
+    bool fatal = t->run->graph->on_error == GP_ON_ERROR_STOP;
+    for (int i = 0; i < t->errs.n; i++)
+        fatal |= t->errs.e[i].code == GP_E_MISMATCH;
+    if (fatal)
+        return true;
+    for (int i = 0; i < t->errs.n; i++)
+        t->errs.e[i].code = GP_E_WARN;
+    t->errs.failed = 0;
+    gp_run_fail(t->run, &t->errs);
+    t->errs = (gp_errs){ .n = 0 };
+    return false;
+}
+
+static void count_done(gp_partyrt *p, const gp_frame *fr)
+{
+    const gp_stage *st = p->stage;
+    const gp_view *v = st->nout ? fr->out : fr->in;
+    size_t bytes = 0;
+    for (int j = 0; j < (st->nout ? st->nout : st->nin); j++)
+        bytes += v[j].data ? gp_bytes(&v[j].type) : 0;
+    atomic_fetch_add_explicit(&p->frames, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
+}
+
+/* The first frame of [first, first + n) has a hole in an input, or cannot be
+ * laid out; or there is a piece of k frames to run. Returns k; 0 when the first
+ * frame was dealt with, -1 when it failed for good. */
+static int lay_out_piece(gp_threadrt *t, uint64_t first, int n)
+{
+    gp_partyrt *p = t->party;
+    gp_frame *fr = p->host->desk[t->worker].frame;
+    int k = 0;
+    while (k < n) {
+        gp_meta m = gp_party_meta(p, first + (uint64_t)k);
+        bool ok = m.hole || lay_out(p, &fr[k], first + (uint64_t)k, &t->errs);
+        if (k && !ok)
+            t->errs = (gp_errs){ .n = 0 };
+        if (k && (m.hole || !ok))
+            return k;          /* its turn comes after this piece */
+        if (!ok && is_fatal(t))
+            return -1;
+        if (!ok)
+            m.hole = GP_HOLE_FAILED;
+        if (m.hole) {
+            pass_hole(p, first, m);
+            p->host->pending[first % p->host->window].hole = m.hole;
+            return 0;
+        }
+        k++;
+    }
+    return k;
 }
 
 /* Runs frames [first, first + n); returns how many may be handed in as done,
@@ -273,20 +367,12 @@ static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
                      .errs = &t->errs, .ctx = t };
 
     for (int done = 0; done < n;) {
-        int k = 0;             /* a piece without holes */
-        gp_meta m = { .hole = GP_WHOLE };
-        while (done + k < n) {
-            m = gp_party_meta(p, first + (uint64_t)(done + k));
-            if (m.hole)
-                break;
-            if (!lay_out(p, &fr[k], first + (uint64_t)(done + k), &t->errs)) {
-                *failed = true;
-                return done;
-            }
-            k++;
+        int k = lay_out_piece(t, first + (uint64_t)done, n - done);
+        if (k < 0) {
+            *failed = true;
+            return done;
         }
         if (!k) {
-            pass_hole(p, first + (uint64_t)done, m);
             done++;
             continue;
         }
@@ -298,28 +384,18 @@ static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
             gp_status s = fr[i].status;
             if (ok && s == GP_AGAIN)
                 return done;
-            if (!ok || s == GP_END || s == GP_STOPPED
-                || (s == GP_FAILED && run->graph->on_error == GP_ON_ERROR_STOP)) {
-                *failed = !ok || s == GP_FAILED;
-                *end = !*failed;
+            if (!ok || (s == GP_FAILED && is_fatal(t))) {
+                *failed = true;
                 return done;
             }
-            if (s == GP_FAILED) {
-                for (int e = 0; e < t->errs.n; e++)
-                    t->errs.e[e].code = GP_E_WARN;
-                t->errs.failed = 0;
-                gp_run_fail(run, &t->errs);
-                t->errs = (gp_errs){ .n = 0 };
+            if (s == GP_END || s == GP_STOPPED) {
+                *end = true;
+                return done;
             }
             sign(p, &fr[i]);
-            if (s == GP_OK) {
-                size_t bytes = 0;
-                const gp_view *v = st->nout ? fr[i].out : fr[i].in;
-                for (int j = 0; j < (st->nout ? st->nout : st->nin); j++)
-                    bytes += v[j].data ? gp_bytes(&v[j].type) : 0;
-                atomic_fetch_add_explicit(&p->frames, 1, memory_order_relaxed);
-                atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
-            }
+            p->host->pending[fr[i].index % p->host->window].hole = hole_by(s);
+            if (s == GP_OK)
+                count_done(p, &fr[i]);
         }
     }
     return n;
@@ -333,22 +409,26 @@ static void leave(gp_threadrt *t)
     gp_hostrt *h = p->host;
     pthread_mutex_lock(&h->lock);
     bool last = --h->live == 0;
-    h->ended = true;
+    atomic_store(&h->ended, true);
     pthread_mutex_unlock(&h->lock);
     gp_point_wake(&p->point);
     if (!last)
         return;
     const gp_kind *k = p->stage->kind;
+    uint64_t head = atomic_load(&h->head);
     bool clean = !atomic_load(&run->failed) && atomic_load(&run->level) < 2;
     if (clean && k->finish) {
         gp_call call = { .opts = p->stage->opts, .name = p->stage->name, .at = p->stage->at,
                          .state = run->state[p->stage - run->graph->stage],
                          .errs = &t->errs, .ctx = t };
-        gp_thread_doing(t, GP_DOING_WORK, h->head);
+        gp_thread_doing(t, GP_DOING_WORK, head);
         if (!k->finish(&call))
             gp_run_fail(run, &t->errs);
     }
-    gp_party_end(p, h->head);
+    if (!atomic_load(&run->level))         /* its sources ended, or it had enough */
+        for (int l = 0; l < run->nledgers; l++)
+            gp_ledger_end(&run->ledger[l], (int)(p->stage - run->graph->stage), head);
+    gp_party_end(p, head);
 }
 
 void *gp_host_thread(void *thread)
@@ -367,9 +447,11 @@ void *gp_host_thread(void *thread)
             h->pending[(first + (uint64_t)i) % h->window].handed = GP_HANDED_IN;
         if (failed)
             h->pending[(first + (uint64_t)done) % h->window].handed = GP_HANDED_FAILED;
-        if (end)
-            h->ended = true, h->end = first + (uint64_t)done;
-        else if (!failed && done < n)      /* GP_AGAIN: give the others back */
+        if (end) {
+            h->end = first + (uint64_t)done;
+            atomic_store(&h->ended, true);
+        }
+        if (!end && !failed && done < n)   /* GP_AGAIN: give the others back */
             atomic_store(&p->next, first + (uint64_t)done);
         hand_over(p);
         pthread_mutex_unlock(&h->lock);

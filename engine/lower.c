@@ -194,7 +194,7 @@ static int add_ring(lowering *w, int buffer, gp_place place, int producer, int s
 {
     gp_plan *p = w->p;
     const gp_buffer *b = buffer < 0 ? NULL : &w->g->buffer[buffer];
-    size_t bytes = gp_size_round(b ? gp_bytes(&b->type) : sizeof(gp_frame_info));
+    size_t bytes = b ? gp_size_round(gp_bytes(&b->type)) : GP_INFOS * GP_INFO_BYTES;
     *GP_PUSH(w->a, p->ring, p->nrings, w->ring_cap) = (gp_ring){
         .buffer = buffer, .place = place, .depth = b ? b->depth : 1,
         .bytes = bytes ? bytes : 256, .pool = -1, .producer = producer, .segment = segment,
@@ -388,22 +388,25 @@ static void order_tasks(lowering *w)
 }
 
 /* Rings for frame infos where a stage of the segment asks for them. */
-static void place_infos(lowering *w, int party)
+static bool place_infos(lowering *w, int party, gp_errs *errs)
 {
     gp_plan *p = w->p;
     party_info *info = &w->info[party];
     int k = p->party[party].segment;
-    bool asked = false;
+    int asked = 0;
     if (k < 0)
-        return;
+        return true;
     p->segment[k] = (gp_segment){
         .place = on_device, .in = info->in.v, .nin = info->in.n,
         .out = info->out.v, .nout = info->out.n, .info_host = -1, .info_dev = -1,
     };
     for (int v = info->first; v >= 0; v = w->next[v])
-        asked |= w->g->stage[v].frame_info;
+        if (w->g->stage[v].frame_info && ++asked > GP_INFOS)
+            return gp_fail(errs, GP_E_SPEC, w->g->stage[v].at,
+                           "stage '%s' is one too many: at most %d kernels of one segment may "
+                           "have an argument 'frame'", w->g->stage[v].name, GP_INFOS);
     if (!asked)
-        return;
+        return true;
     int host = add_ring(w, -1, on_host, party, k), dev = host;
     if (!p->unified) {
         dev = add_ring(w, -1, on_device, party, k);
@@ -411,6 +414,7 @@ static void place_infos(lowering *w, int party)
     }
     p->segment[k].info_host = host;
     p->segment[k].info_dev = dev;
+    return true;
 }
 
 gp_plan *gp_lower(gp_arena *a, const gp_graph *g, const gp_machine *m, gp_errs *errs)
@@ -441,7 +445,8 @@ gp_plan *gp_lower(gp_arena *a, const gp_graph *g, const gp_machine *m, gp_errs *
         else
             place_buffer(&w, b);
     for (int i = 0; i < p->nparties; i++)
-        place_infos(&w, i);
+        if (!place_infos(&w, i, errs))
+            return NULL;
     order_tasks(&w);
     return p;
 }

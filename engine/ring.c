@@ -67,15 +67,18 @@ void gp_point_wake(gp_point *p)
 
 /* ---- looking --------------------------------------------------------- */
 
-/* Names the inputs that ended at `next`, and one that goes on. */
-static void ends_differ(gp_partyrt *p, uint64_t next, const gp_link *goes_on)
+void gp_party_ends_differ(gp_partyrt *p, uint64_t next)
 {
     const gp_graph *g = p->run->graph;
-    const gp_link *ended = NULL;
-    for (int i = 0; i < p->nin; i++)
-        if (atomic_load(&p->in[i].ring->end) == next)
+    const gp_link *ended = NULL, *goes_on = NULL;
+    for (int i = 0; i < p->nin; i++) {
+        gp_ringrt *r = p->in[i].ring;
+        if (atomic_load(&r->end) <= next)
             ended = &p->in[i];
-    if (!ended)
+        else if (!r->buffer->endless)
+            goes_on = &p->in[i];
+    }
+    if (!ended || !goes_on)
         return;
     const gp_buffer *a = ended->ring->buffer, *b = goes_on->ring->buffer;
     gp_errs e = { .n = 0 };
@@ -97,7 +100,7 @@ gp_look gp_party_look(gp_partyrt *p, uint64_t next, int max, int *n)
 
     uint64_t avail = (uint64_t)max;
     int over = 0;
-    const gp_link *goes_on = NULL, *unknown = NULL;
+    bool goes_on = false, unknown = false;     /* finite inputs that have not ended */
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
@@ -106,19 +109,17 @@ gp_look gp_party_look(gp_partyrt *p, uint64_t next, int max, int *n)
             continue;
         }
         if (!r->buffer->endless) {
-            if (at > next)
-                goes_on = &p->in[i];
-            else
-                unknown = &p->in[i];
+            goes_on |= at > next;
+            unknown |= at <= next;
         }
         if (at - next < avail)
             avail = at - next;
     }
     if (over) {        /* the level rises before a stopped source ends: look again */
         bool stopping = atomic_load(&run->level) > 0;
-        if (goes_on && !stopping)
-            ends_differ(p, next, goes_on);
-        return unknown && !goes_on && !stopping ? GP_LOOK_WAIT : GP_LOOK_OVER;
+        return stopping || !(goes_on || unknown) ? GP_LOOK_OVER
+            : goes_on                            ? GP_LOOK_DIFFER
+                                                 : GP_LOOK_WAIT;
     }
 
     int wanted = 0;
@@ -153,29 +154,12 @@ static void wake_consumers(gp_ringrt *r, gp_run *run)
         gp_point_wake(&run->party[r->ring->consumer[c]].point);
 }
 
-/* The frame has left the pipeline by sink `p`. */
-static void account(gp_partyrt *p, uint64_t first, int n)
-{
-    gp_run *run = p->run;
-    const gp_stage *st = p->stage;
-    for (int l = 0; l < run->nledgers; l++) {
-        int s = run->ledger[l].source;
-        if (!(st->sources[s / 32] >> s % 32 & 1))
-            continue;
-        for (int i = 0; i < n; i++)
-            gp_ledger_seen(&run->ledger[l], first + (uint64_t)i,
-                           gp_party_meta(p, first + (uint64_t)i).hole);
-    }
-}
-
 void gp_party_publish(gp_partyrt *p, uint64_t first, int n)
 {
     gp_run *run = p->run;
     if (p->source)
         atomic_fetch_add(&run->ledger[run->ledger_of[p->stage - run->graph->stage]].in,
                          (uint64_t)n);
-    if (!p->nout)
-        account(p, first, n);
     for (int o = 0; o < p->nout; o++) {
         atomic_store(&p->out[o]->produced.at, first + (uint64_t)n);
         wake_consumers(p->out[o], run);

@@ -22,6 +22,7 @@
  * Everything is allocated, opened, built and loaded before frame 0. This file
  * makes the tables and the threads, and takes them down. */
 #include <errno.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -249,6 +250,8 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
         const gp_stage *s = &g->stage[i];
         if (s->device != device || !s->kind->open)
             continue;
+        if (atomic_load(&run->pipeline->cancel))
+            return false;
         gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT] = { { 0 } };
         for (int k = 0; k < s->nin; k++)
             if (s->in[k] >= 0)
@@ -356,45 +359,36 @@ static int64_t spin_ns(const gp_pipeline *p, int threads)
 
 /* ---- a run, up and down ---------------------------------------------- */
 
-static gp_run *create(gp_pipeline *p, const gp_run_options *o)
+static void *aligned_zeros(size_t bytes)
 {
-    gp_run *run = calloc(1, sizeof *run);
-    if (!run)
-        return NULL;
-    const gp_plan *plan = p->plan;
+    void *p = NULL;
+    return posix_memalign(&p, 64, bytes) ? NULL : memset(p, 0, bytes);
+}
+
+/* The tables. Without memory goes to run->arena.oom, or returns false. */
+static bool make_tables(gp_run *run)
+{
+    const gp_plan *plan = run->plan;
     gp_arena *a = &run->arena;
-    run->pipeline = p, run->plan = plan, run->graph = plan->graph, run->options = *o;
-    run->done_fd = eventfd(0, EFD_CLOEXEC);
-    pthread_mutex_init(&run->lock, NULL);
+    int threads = count_threads(plan);
     run->pool = GP_NEW(a, void *, plan->npools + 1);
     run->extra = GP_NEW(a, void *, plan->nextras + 1);
     run->ledger = GP_NEW(a, gp_ledger, run->graph->nstages);
     run->ledger_of = GP_NEW(a, int, run->graph->nstages);
     run->state = GP_NEW(a, void *, run->graph->nstages);
     run->opened = GP_NEW(a, bool, run->graph->nstages);
-    int threads = count_threads(plan);
-    size_t rings = sizeof *run->ring * (size_t)(plan->nrings + 1),
-           parties = sizeof *run->party * (size_t)plan->nparties,
-           thread = sizeof *run->thread * (size_t)threads;
-    void *mem[3] = { NULL, NULL, NULL };
-    size_t size[3] = { rings, parties, thread };
-    for (int i = 0; i < 3; i++) {
-        if (posix_memalign(&mem[i], 64, size[i])) {
-            free(mem[0]), free(mem[1]);
-            gp_arena_free(a);
-            free(run);
-            return NULL;
-        }
-        memset(mem[i], 0, size[i]);
-    }
-    run->ring = mem[0], run->party = mem[1], run->thread = mem[2];
-    run->spin_ns = spin_ns(p, threads);
-    return run;
+    run->ring = aligned_zeros(sizeof *run->ring * (size_t)(plan->nrings + 1));
+    run->party = aligned_zeros(sizeof *run->party * (size_t)(plan->nparties + 1));
+    run->thread = aligned_zeros(sizeof *run->thread * (size_t)(threads + 1));
+    run->spin_ns = spin_ns(run->pipeline, threads);
+    return run->ring && run->party && run->thread;
 }
 
 static bool set_up(gp_run *run, gp_errs *errs)
 {
     const gp_plan *plan = run->plan;
+    if (!make_tables(run))
+        return false;
     if (plan->nsegments) {
         const gp_backend *be = &gp_backend_cpu;
 #if GP_CUDA
@@ -427,7 +421,7 @@ void gp_run_destroy(gp_run *run)
     if (!run)
         return;
     const gp_plan *plan = run->plan;
-    for (int i = 0; i < plan->nparties; i++) {
+    for (int i = 0; run->party && i < plan->nparties; i++) {
         gp_partyrt *p = &run->party[i];
         if (!p->run)
             continue;
@@ -437,14 +431,14 @@ void gp_run_destroy(gp_run *run)
             gp_segment_fini(p);
         gp_point_fini(&p->point);
     }
-    for (int i = 0; i < plan->nrings; i++)
+    for (int i = 0; run->ring && i < plan->nrings; i++)
         free(run->ring[i].consumed);
     for (int i = 0; i < run->nledgers; i++)
         gp_ledger_fini(&run->ledger[i]);
-    for (int i = 0; i < plan->npools; i++)
+    for (int i = 0; run->pool && i < plan->npools; i++)
         give_memory(run, plan->pool[i].place, plan->pool[i].pinned, run->pool[i],
                     plan->pool[i].stride * (size_t)plan->pool[i].depth);
-    for (int i = 0; i < plan->nextras; i++)
+    for (int i = 0; run->extra && i < plan->nextras; i++)
         give_memory(run, plan->extra[i].place, false, run->extra[i], plan->extra[i].bytes);
     if (run->dev)
         run->dev->backend->close(run->dev);
@@ -474,35 +468,38 @@ static void check_account(const gp_run *run, gp_errs *errs)
 
 static void close_stages(gp_run *run)
 {
-    for (int i = run->graph->nstages - 1; i >= 0; i--)
+    for (int i = run->graph->nstages - 1; run->opened && i >= 0; i--)
         if (run->opened[i] && run->graph->stage[i].kind->close)
             run->graph->stage[i].kind->close(run->state[i]);
 }
 
 gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
 {
-    gp_run *run = create(p, o);
+    gp_run *run = calloc(1, sizeof *run);
+    jmp_buf oom;
     if (!run) {
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
         return GP_ERROR;
     }
-    bool back = true;
-    if (set_up(run, errs)) {
-        atomic_store(&p->run, run);
+    run->pipeline = p, run->plan = p->plan, run->graph = p->plan->graph, run->options = *o;
+    run->done_fd = eventfd(0, EFD_CLOEXEC);
+    pthread_mutex_init(&run->lock, NULL);
+    run->arena.oom = &oom;
+    bool ready = !setjmp(oom) && set_up(run, errs), back = true;
+    run->arena.oom = NULL;
+    if (!ready && !errs->failed && !atomic_load(&p->cancel))
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    atomic_store(&p->run, run);
+    if (ready) {
         start(run);
         back = gp_watch(run);
         for (int i = 0; back && i < run->nthreads; i++)
             pthread_join(run->thread[i].id, NULL);
-    } else {
-        if (!errs->failed)
-            gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-        atomic_store(&run->failed, true);
-        atomic_store(&p->run, run);
     }
     pthread_mutex_lock(&run->lock);
     gp_errs_add(errs, &run->errs);
     pthread_mutex_unlock(&run->lock);
-    if (!back)
+    if (!back || run->stuck)
         return GP_STUCK;
     close_stages(run);
     if (!errs->failed && !atomic_load(&run->level))
@@ -536,7 +533,7 @@ int gp_stages_status(const gp_pipeline *p, gp_stage_status *out, int max)
 {
     const gp_run *run = atomic_load(&((gp_pipeline *)p)->run);
     int n = 0;
-    for (int i = 0; run && i < run->plan->nparties && n < max; i++) {
+    for (int i = 0; run && run->party && i < run->plan->nparties && n < max; i++) {
         const gp_partyrt *q = &run->party[i];
         if (q->run)
             out[n++] = (gp_stage_status){ q->name, atomic_load(&((gp_partyrt *)q)->frames),

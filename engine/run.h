@@ -108,12 +108,14 @@ typedef struct gp_partyrt {
     struct gp_segmentrt *seg;
 } gp_partyrt;
 
-typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER } gp_look;
+typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER } gp_look;
 
-/* Can party `p` take frame `next`? GO: yes, and *n of at most `max` more in a
- * row. OVER: there will never be such a frame. Reports sources that end at
- * different counts, once. Any thread. */
+/* Can party `p` take frame `next`? GO: yes, *n of at most `max` in a row. OVER:
+ * there will never be such a frame. DIFFER: nor then, because finite inputs end
+ * at different counts, for gp_party_ends_differ to report. Any thread. */
 gp_look gp_party_look(gp_partyrt *p, uint64_t next, int max, int *n);
+/* Names the inputs. Not to be called with a point's lock. */
+void gp_party_ends_differ(gp_partyrt *p, uint64_t next);
 
 /* Frames [first, first + n) of the outputs are there / of the inputs are no
  * longer needed. In frame order. */
@@ -127,19 +129,24 @@ gp_meta gp_party_meta(const gp_partyrt *p, uint64_t f);
 /* ---- the account (ledger.c) ------------------------------------------ */
 
 /* Of one source: which of its frames all sinks have seen, and how. A window
- * over the frames in flight; no allocation, no lock. */
+ * over the frames in flight; no allocation per frame. Any thread. */
 typedef struct gp_ledger {
     int source;                /* stage */
-    int sinks;                 /* that it reaches */
+    pthread_mutex_t lock;
+    int *sink; uint64_t *end; int nsinks;  /* stages that it reaches; where they ended */
     uint64_t mask;             /* window - 1 */
-    struct gp_entry { atomic_int seen; atomic_int hole; } *entry;
+    struct gp_entry { int seen; gp_hole hole; bool failed; } *entry;
     _Atomic uint64_t in, out, dropped, failed;
 } gp_ledger;
 
 bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source);
 void gp_ledger_fini(gp_ledger *l);
-/* Sink `sink` has consumed frame f, which was whole or a hole. */
+/* A sink has consumed frame f, which was whole or a hole. */
 void gp_ledger_seen(gp_ledger *l, uint64_t f, gp_hole hole);
+/* Sink `stage` will see no frame from `end` on (ignored for other stages). */
+void gp_ledger_end(gp_ledger *l, int stage, uint64_t end);
+/* Frame f failed in a stage that stops the run: counted once. */
+void gp_ledger_fail(gp_ledger *l, uint64_t f);
 
 /* ---- the run --------------------------------------------------------- */
 
@@ -161,6 +168,7 @@ struct gp_run {
     int64_t spin_ns;           /* how long threads look before they sleep */
     atomic_int level;          /* as gp_cancel: 1 sources stop, 2 nothing new */
     atomic_bool failed;        /* an error was reported */
+    bool stuck;                /* the device does not come back (set-up only) */
     atomic_int live;           /* threads that have not returned */
     int done_fd;               /* eventfd: live is 0 */
     pthread_mutex_t lock;      /* of errs */

@@ -9,6 +9,7 @@
  * Invariant: frames [reaped, next) are in flight, at most `depth` of them, so
  * that slots inside the segment are free when they are written again. */
 #include <string.h>
+#include <time.h>
 #include "nvtx.h"
 #include "run.h"
 
@@ -23,6 +24,7 @@ typedef struct gp_part {
     const gp_task *task;
     const gp_stage *stage;     /* NULL: a copy */
     int order;                 /* of a carrying stage, else -1 */
+    int info;                  /* which of a frame's infos is this stage's */
     int item, items;           /* while a body runs: its items */
 } gp_part;
 
@@ -78,6 +80,11 @@ static bool open_item(gp_rec *r, gp_segmentrt *s, gp_part *part, int id, int j)
     return r->ops->item(r, id, s->dep, n);
 }
 
+static gp_frame_info *info_of(const gp_partyrt *p, int ring, const gp_part *part, uint64_t f)
+{
+    return (void *)((char *)gp_slot(&p->run->ring[ring], f) + part->info * GP_INFO_BYTES);
+}
+
 static bool record_copy(gp_rec *r, gp_partyrt *p, const gp_task *t, uint64_t first, int n)
 {
     const gp_plan *plan = p->run->plan;
@@ -87,6 +94,15 @@ static bool record_copy(gp_rec *r, gp_partyrt *p, const gp_task *t, uint64_t fir
     return r->ops->copy(r, dst + first % (uint64_t)to->depth * to->stride,
                         src + first % (uint64_t)from->depth * from->stride,
                         to->stride * (size_t)n);
+}
+
+/* Has a stage no rows to work on? Then it has no rows to give either. */
+static bool is_empty(const gp_segmentrt *s, const gp_part *part)
+{
+    for (int i = 0; i < part->stage->nin; i++)
+        if (part->task->in[i] >= 0 && !s->type[part->stage->in[i]].dim[0])
+            return true;
+    return false;
 }
 
 /* n frames of one stage, from `first`. */
@@ -130,9 +146,16 @@ static bool record_stage(gp_rec *r, gp_partyrt *p, const gp_part *part, uint64_t
                   + first % (uint64_t)seg->depth * c.scratch_stride;
     }
     if (seg->info_dev >= 0)
-        c.frame = gp_slot(&run->ring[seg->info_dev], first);
-    if (!st->kind->record(&c))
+        c.frame = info_of(p, seg->info_dev, part, first);
+    if (odd && is_empty(p->seg, part))
+        return true;
+    int before = r->errs->n;
+    if (!st->kind->record(&c)) {
+        for (int i = before; i < r->errs->n; i++)
+            if (!r->errs->e[i].at.file)
+                r->errs->e[i].at = st->at;
         return false;
+    }
     if (!run->options.isolate)
         return true;
     if (r->ops->wait(r))
@@ -183,7 +206,7 @@ static bool record(gp_rec *r, void *arg)
 
     for (int i = 0; i < s->nparts; i++) {
         gp_part *part = &s->part[i];
-        bool whole = !part->stage || part->stage->batched;
+        bool whole = !part->stage || (part->stage->batched && part->order < 0);
         part->item = id;
         part->items = whole ? 1 : o->n;
         for (int j = 0; j < part->items; j++, id++)
@@ -220,17 +243,59 @@ static void even_frame(gp_partyrt *p)
     }
 }
 
+/* Says which frames a lost device took with it. */
+static void say_lost(const gp_partyrt *p, uint64_t from, uint64_t to, gp_errs *errs)
+{
+    gp_loc at = { 0 };
+    for (int i = 0; i < p->seg->nparts && !at.file; i++)
+        if (p->seg->part[i].stage)
+            at = p->seg->part[i].stage->at;
+    if (!p->run->options.isolate)
+        gp_fail(errs, GP_E_RUN, at,
+                "the device failed in segment '%s'; frames %llu to %llu are not finished; "
+                "to learn which stage it was: gpipe run --isolate %s",
+                p->name, (unsigned long long)from, (unsigned long long)to, p->run->graph->file);
+}
+
+/* Waits for what was queued before frame 0, as long as the user has patience:
+ * nobody watches yet. */
+static bool finish_early(gp_partyrt *p, gp_errs *errs)
+{
+    gp_run *run = p->run;
+    const gp_backend *be = run->dev->backend;
+    int64_t start = gp_now_ns(), stall = run->graph->stall_ns;
+    for (;;) {
+        int done = be->query(run->dev, p->seg->stream0, errs);
+        if (done)
+            return done == 1;
+        bool stalled = stall && gp_now_ns() - start > stall;
+        if (stalled)
+            gp_fail(errs, GP_E_STALL, p->seg->part[0].stage ? p->seg->part[0].stage->at : (gp_loc){ 0 },
+                    "segment '%s' does not finish its first frame", p->name);
+        if (stalled || atomic_load(&run->pipeline->cancel) >= 2) {
+            run->stuck = true;
+            return false;
+        }
+        struct timespec nap = { 0, 20000 };
+        nanosleep(&nap, NULL);
+    }
+}
+
 /* Runs everything once, so that kernels are loaded and libraries have what
  * they need, and forgets what that left in the carried state. */
 static bool warm_up(gp_partyrt *p, gp_errs *errs)
 {
-    gp_dev *dev = p->run->dev;
+    const gp_backend *be = p->run->dev->backend;
     gp_order once = { p, 0, 1, false };
-    int s0 = p->seg->stream0;
-    return dev->backend->direct(dev, s0, record, &once, errs)
-        && dev->backend->wait(dev, s0, GP_SYNC_BLOCK, errs) == 1
-        && dev->backend->direct(dev, s0, record_reset, p, errs)
-        && dev->backend->wait(dev, s0, GP_SYNC_BLOCK, errs) == 1;
+    bool queued = be->direct(p->run->dev, p->seg->stream0, record, &once, errs);
+    if (!queued && be->query(p->run->dev, p->seg->stream0, errs) >= 0)
+        return false;              /* the stage said why */
+    if (queued && finish_early(p, errs)
+        && be->direct(p->run->dev, p->seg->stream0, record_reset, p, errs) && finish_early(p, errs))
+        return true;
+    if (!p->run->stuck)
+        say_lost(p, 0, 0, errs);
+    return false;
 }
 
 bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs)
@@ -241,7 +306,7 @@ bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs)
     gp_arena *a = &run->arena;
     gp_segmentrt *s = p->seg = GP_NEW(a, gp_segmentrt, 1);
     const gp_backend *be = run->dev->backend;
-    int deps = 1;
+    int deps = 1, infos = 0;
 
     gp_point_init(&s->done);
     s->stream0 = stream0, s->order0 = order0;
@@ -255,6 +320,7 @@ bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs)
         gp_part *part = &s->part[i];
         part->task = &plan->task[seg->task[i]];
         part->stage = part->task->stage >= 0 ? &run->graph->stage[part->task->stage] : NULL;
+        part->info = part->stage && part->stage->frame_info ? infos++ : 0;
         part->order = part->stage && part->stage->state ? s->order0 + s->carrying++ : -1;
         s->part_of[seg->task[i]] = i;
         deps += part->task->ndeps;
@@ -320,7 +386,7 @@ static bool may_launch(void *arg)
     if (a->look == GP_LOOK_GO)
         return idle_stream(p) >= 0
             && !(p->run->options.isolate && room < p->segment->depth);
-    return a->look == GP_LOOK_OVER;
+    return a->look != GP_LOOK_WAIT;
 }
 
 /* The longest aligned power of two of frames from f, at most n. */
@@ -364,16 +430,19 @@ static bool odd_frame(gp_partyrt *p, uint64_t f, gp_errs *errs)
     for (int i = 0; i < s->nparts; i++) {
         const gp_stage *st = s->part[i].stage;
         gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT];
-        gp_hole hole = st ? hole_of(s, st) : GP_WHOLE;
         if (!st)
             continue;
+        gp_hole hole = hole_of(s, st);
+        bool empty = is_empty(s, &s->part[i]);
         for (int k = 0; k < st->nin; k++)
             if (st->in[k] >= 0)
                 in[k] = s->type[st->in[k]];
-        if (!hole && !gp_partial_shape(p->run->graph, st, in, out, errs))
+        if (!hole && !empty && !gp_partial_shape(p->run->graph, st, in, out, errs))
             return false;
         for (int k = 0; k < st->nout; k++) {
-            if (!hole)
+            if (empty)
+                s->type[st->out[k]].dim[0] = 0;
+            else if (!hole)
                 s->type[st->out[k]] = out[k];
             s->hole[st->out[k]] = hole;
         }
@@ -392,10 +461,16 @@ static void sign(gp_partyrt *p, uint64_t f)
         m.hole = s->hole[r->ring->buffer];
         *gp_meta_of(r, f) = m;
     }
-    if (p->segment->info_host >= 0) {
-        gp_frame_info *info = gp_slot(&p->run->ring[p->segment->info_host], f);
-        int64_t rows = p->nin ? s->type[p->in[0].ring->ring->buffer].dim[0] : 0;
-        *info = (gp_frame_info){ .index = f, .valid = (uint32_t)rows, .time_ns = m.time_ns };
+    for (int i = 0; p->segment->info_host >= 0 && i < s->nparts; i++) {
+        const gp_part *part = &s->part[i];
+        if (!part->stage || !part->stage->frame_info)
+            continue;
+        int64_t rows = 0;
+        for (int k = part->stage->nin - 1; k >= 0; k--)
+            if (part->task->in[k] >= 0)
+                rows = s->type[part->stage->in[k]].dim[0];
+        *info_of(p, p->segment->info_host, part, f) =
+            (gp_frame_info){ .index = f, .valid = (uint32_t)rows, .time_ns = m.time_ns };
     }
 }
 
@@ -417,8 +492,11 @@ static void poison_outputs(gp_partyrt *p, uint64_t f, int n)
                    gp_bytes(&p->out[i]->buffer->type));
 }
 
-/* Queues n frames from f; adds the ticket. */
-static bool launch(gp_threadrt *t, uint64_t f, int n)
+typedef enum gp_launched { LAUNCHED, NOT_LAUNCHED, DEVICE_LOST } gp_launched;
+
+/* Queues n frames from f; adds the ticket. NOT_LAUNCHED: the frame cannot be
+ * computed (a shape or an argument of a partial frame), the device is well. */
+static gp_launched launch(gp_threadrt *t, uint64_t f, int n)
 {
     gp_partyrt *p = t->party;
     gp_run *run = p->run;
@@ -429,7 +507,7 @@ static bool launch(gp_threadrt *t, uint64_t f, int n)
     bool ok;
 
     if (o.odd && !odd_frame(p, f, &t->errs))
-        return false;
+        return NOT_LAUNCHED;
     if (o.odd && all_holes(p))
         stream = -1;
     for (int i = 0; i < n; i++)
@@ -443,6 +521,8 @@ static bool launch(gp_threadrt *t, uint64_t f, int n)
         ok = true;
     } else if (o.odd || !s->exec) {
         ok = be->direct(run->dev, s->stream0 + stream, record, &o, &t->errs);
+        if (!ok && be->wait(run->dev, s->stream0 + stream, GP_SYNC_BLOCK, &t->errs) == 1)
+            return NOT_LAUNCHED;
     } else {
         int k = 0, slot = (int)(f % (uint64_t)p->segment->period), d = p->segment->depth;
         while (1 << k < n)
@@ -454,32 +534,41 @@ static bool launch(gp_threadrt *t, uint64_t f, int n)
     if (o.odd)
         even_frame(p);
     if (!ok)
-        return false;
+        return DEVICE_LOST;
     uint64_t k = atomic_load(&s->issued);
     s->ticket[k % s->ntickets] = (gp_ticket){ f, n, stream };
     atomic_store(&s->issued, k + 1);
     atomic_store(&p->next, f + (uint64_t)n);
     gp_point_wake(&s->done);
-    return true;
+    return LAUNCHED;
 }
 
-/* The device is lost, or a launch could not be made: says which frames are. */
-static void fault(gp_threadrt *t)
+/* Frame f fails, and with it the run; what is before it comes out. */
+static void fail_frame(gp_threadrt *t, uint64_t f)
 {
     gp_partyrt *p = t->party;
-    uint64_t from = atomic_load(&p->seg->reaped), to = atomic_load(&p->next);
-    gp_loc at = { 0 };
-    for (int i = 0; i < p->seg->nparts && !at.file; i++)
-        if (p->seg->part[i].stage)
-            at = p->seg->part[i].stage->at;
-    if (!p->run->options.isolate)
-        gp_fail(&t->errs, GP_E_RUN, at,
-                "the device failed in segment '%s'; frames %llu to %llu are not finished; "
-                "to learn which stage it was: gpipe run --isolate %s",
-                p->name, (unsigned long long)from,
-                (unsigned long long)(to > from ? to - 1 : from), p->run->graph->file);
     gp_run_fail(p->run, &t->errs);
-    gp_run_level(p->run, 2);
+    for (int l = 0; l < p->run->nledgers; l++) {
+        int source = p->run->ledger[l].source;
+        bool feeds = false;
+        for (int i = 0; i < p->seg->nparts; i++) {
+            const gp_stage *st = p->seg->part[i].stage;
+            feeds |= st && (st->sources[source / 32] >> source % 32 & 1);
+        }
+        if (feeds)
+            gp_ledger_fail(&p->run->ledger[l], f);
+    }
+}
+
+/* The device is lost. It tells only one of its threads why, and that one
+ * reports; frames up to `to` are not finished. */
+static void fault(gp_threadrt *t, uint64_t to)
+{
+    if (t->errs.failed) {
+        say_lost(t->party, atomic_load(&t->party->seg->reaped), to, &t->errs);
+        gp_run_fail(t->run, &t->errs);
+    }
+    gp_run_level(t->run, 2);
 }
 
 void *gp_segment_launcher(void *thread)
@@ -495,13 +584,18 @@ void *gp_segment_launcher(void *thread)
             gp_thread_doing(t, GP_DOING_WAIT, f);
             gp_point_wait(&p->point, may_launch, &a, p->run->spin_ns);
         }
-        if (a.look == GP_LOOK_OVER)
+        if (a.look == GP_LOOK_DIFFER)
+            gp_party_ends_differ(p, f);
+        if (a.look != GP_LOOK_GO)
             break;
         gp_thread_doing(t, GP_DOING_WORK, f);
-        if (!launch(t, f, aligned(p, f, alike(p, f, a.n)))) {
-            fault(t);
+        gp_launched r = launch(t, f, aligned(p, f, alike(p, f, a.n)));
+        if (r == NOT_LAUNCHED)
+            fail_frame(t, f);
+        else if (r == DEVICE_LOST)
+            fault(t, f + (uint64_t)a.n - 1);
+        if (r != LAUNCHED)
             break;
-        }
     }
     atomic_store(&s->over, true);
     gp_point_wake(&s->done);
@@ -554,7 +648,7 @@ void *gp_segment_reaper(void *thread)
         gp_ticket tk = s->ticket[k % s->ntickets];
         gp_thread_doing(t, GP_DOING_WORK, tk.first);
         if (tk.stream >= 0 && be->wait(run->dev, s->stream0 + tk.stream, run->graph->sync, &t->errs) != 1) {
-            fault(t);
+            fault(t, atomic_load(&p->next) - 1);
             break;
         }
         count(p, tk.first, tk.n);

@@ -286,14 +286,17 @@ bool gp_wait_until(gp_call *c, int64_t t_ns);
 /* True once the run is being cancelled: long loops should then return. */
 bool gp_cancelled(const gp_call *c);
 
-/* What a kernel's `frame` argument points to, one per frame of the launch, 256
- * bytes apart (kernels see a struct of that size). */
+/* What a kernel's `frame` argument points to, one per frame of the launch. A
+ * frame's infos, one for each stage of the segment that asks (GP_INFOS at most),
+ * are GP_INFO_BYTES apart; those of the next frame GP_INFOS * GP_INFO_BYTES. */
 typedef struct gp_frame_info {
     uint64_t index;
-    uint32_t valid;        /* rows of the first input (first output without) */
+    uint32_t valid;        /* rows of the stage's first input */
     uint32_t reserved;
     int64_t time_ns;
 } gp_frame_info;
+
+enum { GP_INFOS = 8, GP_INFO_BYTES = 32 };
 
 /* For record(): n consecutive frames; n > 1 only when shape() set `batched`
  * (and the stage carries no state). Pointers are to device memory. */

@@ -442,7 +442,7 @@ static bool check_memory(const verifying *v)
         const gp_ring *r = sorted[i], *next = i + 1 < p->nrings ? sorted[i + 1] : NULL;
         const gp_pool *q = &p->pool[r->pool];
         size_t end = next && next->pool == r->pool ? next->offset : q->stride;
-        size_t need = r->buffer < 0 ? sizeof(gp_frame_info)
+        size_t need = r->buffer < 0 ? GP_INFOS * GP_INFO_BYTES
                                     : gp_bytes(&v->g->buffer[r->buffer].type);
         if (r->bytes < need || gp_size_add(r->offset, r->bytes) > end || r->offset % 256
             || q->stride % 256 || q->place.device != r->place.device

@@ -38,12 +38,13 @@ typedef unsigned long uintptr_t;
 #endif
 
 /* What a `frame` argument points to; as in engine/stage.h, 256 bytes apart: in a
- * batched kernel frame[blockIdx.z]. */
-struct alignas(256) gp_frame_info {
+ * batched kernel frame[blockIdx.z] is this frame's. */
+struct alignas(32) gp_frame_info {
     unsigned long long index;
     unsigned valid;            /* rows of the first input */
     unsigned reserved;
     long long time_ns;         /* since 1970 */
+    char unused[232];
 };
 
 struct alignas(8) gp_c64 { float re, im; };

@@ -336,8 +336,211 @@ START_TEST(test_stall)
 }
 END_TEST
 
+/* A finite input that ends late is found to differ while others sleep. */
+START_TEST(test_ends_late)
+{
+    static const char yaml[] =
+        "buffers: {a: {dtype: f32, shape: [4]}, b: {dtype: f32, shape: [4]}}\n"
+        "stages:\n"
+        "  - {name: one, use: generate, frames: 3, rate: 40, out: a}\n"
+        "  - {name: two, use: generate, in: [], frames: 9, out: b}\n"
+        "  - {use: lua, script: add.lua, in: {a: a, b: b}, out: c}\n"
+        "  - {use: discard}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "add.lua", "function process(f, x, y) y:add(x.a, x.b) end\n");
+    for (int i = 0; i < 5; i++) {
+        pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+        ck_assert_int_eq(r.outcome, GP_ERROR);
+        ck_assert_msg(strstr(r.errs.e[0].msg, "'a' has 3 frames") != NULL, "%s", r.errs.e[0].msg);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* An error is told though warnings filled the table before it. */
+START_TEST(test_error_after_warnings)
+{
+    static const char yaml[] =
+        "on_error: drop\n"
+        "buffers: {a: {dtype: f32, shape: [4]}}\n"
+        "stages:\n"
+        "  - {use: generate, frames: 200, out: a}\n"
+        "  - {use: lua, script: bad.lua}\n"
+        "  - {use: discard}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "bad.lua",
+              "function process(f, x, y) error('each') end\n"
+              "function finish(s) error('at the end') end\n");
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
+    ck_assert(strstr(r.errs.e[r.errs.n - 1].msg, "at the end") != NULL);
+    ck_assert_uint_eq(r.account[0].failed, 200);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* One branch ends early: its shallow ring no longer bounds the others, and the
+ * frames it did not see count for those that did. */
+START_TEST(test_early_end)
+{
+    static const char yaml[] =
+        "buffers:\n"
+        "  a: {dtype: f32, shape: [64], depth: 16}\n"
+        "  few: {dtype: f32, shape: [64], depth: 1}\n"
+        "  many: {dtype: f32, shape: [64], depth: 16}\n"
+        "  f: {dtype: f32, shape: [64]}\n"
+        "  m: {dtype: f32, shape: [64]}\n"
+        "stages:\n"
+        "  - {name: endless, use: generate, pattern: ramp, out: a}\n"
+        "  - {name: fork, use: lua, script: fork.lua, workers: 6, in: a, out: {few: few, many: many}}\n"
+        "  - {name: five, use: generate, in: [], pattern: ramp, frames: 5, out: f}\n"
+        "  - {name: want, use: generate, in: [], pattern: ramp, frames: 3000, out: m}\n"
+        "  - {name: c1, use: compare, in: {in: few, with: f}}\n"
+        "  - {name: c2, use: compare, in: {in: many, with: m}}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "fork.lua",
+              "stateless = true\n"
+              "function process(f, x, y) y.few:copy(x) y.many:copy(x) end\n");
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    fail_on_errors(&r, "early end");
+    ck_assert_uint_eq(r.account[0].out, 3000);
+    ck_assert_uint_eq(r.account[1].out, 5);
+    ck_assert_uint_eq(r.account[2].out, 3000);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* A stage with several workers fails while the others wait for input: the run
+ * ends at once, not when the watchdog says so. */
+START_TEST(test_fails_while_waiting)
+{
+    static const char yaml[] =
+        "stall_timeout: 20s\n"
+        "depth: 8\n"
+        "buffers: {a: {dtype: f32, shape: [4]}}\n"
+        "stages:\n"
+        "  - {use: generate, frames: 100, out: a}\n"
+        "  - {name: pass, use: lua, script: slow.lua}\n"
+        "  - {name: bad, use: lua, script: bad.lua, workers: 4}\n"
+        "  - {use: discard}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "slow.lua", "function process(f, x, y) y:copy(x) end\n");
+    pipe_text(dir, "bad.lua",
+              "stateless = true\n"
+              "function process(f, x, y)\n"
+              "  if f.index == 5 then local t = os.clock() + 0.2 while os.clock() < t do end error('five') end\n"
+              "  y:copy(x)\n"
+              "end\n");
+    time_t start = time(NULL);
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_int_lt(time(NULL) - start, 10);
+    ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
+    ck_assert_uint_eq(r.account[0].out, 5);
+    ck_assert_uint_eq(r.account[0].failed, 1);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* A frame without rows goes through device stages as one without rows. */
+START_TEST(test_no_rows)
+{
+    static const char yaml[] =
+        "buffers: {a: {dtype: f32, shape: [16, 8]}}\n"
+        "stages:\n"
+        "  - {use: generate, frames: 6, out: a}\n"
+        "  - {use: lua, script: cut.lua}\n"
+        "  - {use: STAGE}\n"
+        "  - {use: write, path: out.raw, format: raw}\n";
+    static const char *const stage[] = { "fir, taps: [1, 2]", "blur, sigma: 1", "sobel",
+                                         "reduce, op: sum", "scale", "cast, dtype: u8" };
+    const char *dir = pipe_dir();
+    pipe_text(dir, "cut.lua",
+              "function process(f, x, y) y:copy(x) if f.index % 2 == 1 then f.valid = 0 end end\n");
+    for (size_t i = 0; i < sizeof stage / sizeof *stage; i++) {
+        char text[1000];
+        const char *at = strstr(yaml, "STAGE");
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - yaml), yaml, stage[i], at + 5);
+        pipe_result r = pipe_run(dir, text, on, NULL, (gp_run_options){ 0 });
+        fail_on_errors(&r, stage[i]);
+        ck_assert_uint_eq(r.account[0].out, 6);
+        size_t n;
+        free(pipe_read(dir, "out.raw", &n));
+        ck_assert_uint_eq(n, i == 3 ? 3 * 4 : i == 5 ? 3 * 16 * 8 : 3 * 16 * 8 * 4);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* Each frame is counted once, whichever branches and sinks fail or drop it. */
+START_TEST(test_account)
+{
+    static const char yaml[] =
+        "buffers: {a: {dtype: f32, shape: [4]}}\n"
+        "stages:\n"
+        "  - {use: generate, frames: 20, out: a}\n"
+        "  - {name: s1, use: lua, script: one.lua, in: a, out: []}\n"
+        "  - {name: s2, use: lua, script: two.lua, in: a, out: []}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "one.lua", "function process(f, x) if f.index % 4 == 1 then return 'drop' end end\n");
+    pipe_text(dir, "two.lua", "function process(f, x) if f.index % 5 == 2 then error('no') end end\n");
+    const char *drop[] = { "on_error=drop", NULL };
+    pipe_result r = pipe_run(dir, yaml, on, drop, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    ck_assert_uint_eq(r.account[0].in, 20);
+    ck_assert_uint_eq(r.account[0].failed, 4);         /* 2 7 12 17 */
+    ck_assert_uint_eq(r.account[0].dropped, 4);        /* 1 5 9 13, and 17 failed */
+    ck_assert_uint_eq(r.account[0].out, 12);
+    pipe_text(dir, "one.lua", "function process(f, x) error('both') end\n");
+    pipe_text(dir, "two.lua", "function process(f, x) error('both') end\n");
+    r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    const gp_account *a = &r.account[0];
+    ck_assert_uint_eq(a->failed, 1);
+    ck_assert_uint_eq(a->in, a->out + a->failed + a->cancelled);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* `frame` tells a kernel the rows of its own first input, wherever it is cut. */
+START_TEST(test_valid)
+{
+    static const char yaml[] =
+        "buffers: {a: {dtype: f32, shape: [8, 6]}, s: {dtype: f32}}\n"
+        "stages:\n"
+        "  - {use: generate, frames: 3, out: a}\n"
+        "  - {use: reduce, op: sum, axes: [0], out: s}\n"
+        "  - {use: kernel, source: v.cu, entry: v, args: [in, out, frame]}\n"
+        "  - {use: write, path: out.raw, format: raw}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "v.cu",
+              "extern \"C\" __global__ void v(const float *in, float *out, const gp_frame_info *f)\n"
+              "{ int i = threadIdx.x; if (blockIdx.x == 0 && i < 6) out[i] = (float)f->valid; }\n");
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    fail_on_errors(&r, "valid");
+    size_t n;
+    char *out = pipe_read(dir, "out.raw", &n);
+    ck_assert_uint_eq(n, 3 * 6 * 4);
+    for (size_t i = 0; i < n; i += 4) {
+        float v;
+        memcpy(&v, out + i, 4);
+        ck_assert(v == 6);
+    }
+    free(out);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 void exec_cases(TCase *tc, const char *device, int thin)
 {
+    tcase_add_test(tc, test_ends_late);
+    tcase_add_test(tc, test_error_after_warnings);
+    tcase_add_test(tc, test_early_end);
+    tcase_add_test(tc, test_fails_while_waiting);
+    tcase_add_test(tc, test_no_rows);
+    tcase_add_test(tc, test_account);
+    tcase_add_test(tc, test_valid);
     on = device, every = thin;
     tcase_set_timeout(tc, 900);
     tcase_add_test(tc, test_same_bytes);
