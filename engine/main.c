@@ -136,7 +136,8 @@ int main(int argc, char **argv)
 
     hold_standard_files();
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);    /* streams that do not wait for others */
-    signal(SIGPIPE, SIG_IGN);                          /* writers report EPIPE */
+    signal(SIGPIPE, SIG_IGN);                          /* writers report EPIPE, EFBIG */
+    signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
         print_help(stderr);
         return 2;

@@ -149,6 +149,15 @@ fi
 head -c 12345 /dev/urandom >"$tmp/in.raw"
 cat "$tmp/in.raw" | "$GPIPE" run "$tmp/cat.yaml" 2>/dev/null | cmp -s - "$tmp/in.raw" && ok || bad 'stdin to stdout'
 
+cat >"$tmp/big.yaml" <<'Y'
+buffers: {a: {dtype: u8, shape: [100000]}}
+stages:
+  - {use: generate, frames: 10, out: a}
+  - {use: write, path: big/out.npy}
+Y
+expect 'file size limit' 1 "big.yaml:4:24: error: .*File too large" bash -c 'ulimit -f 100; "$0" run "$1"' "$GPIPE" "$tmp/big.yaml"
+[ -z "$(ls -A "$tmp/big")" ] && ok || bad 'file size limit: something is left'
+
 # what is closed stays closed: no file of the run takes its number
 sed "s|path: stdin|path: in.raw|" "$tmp/cat.yaml" >"$tmp/file.yaml"
 expect 'stdout closed'   1 "'stdout' cannot be written: Bad file" sh -c '"$0" run "$1" >&-' "$GPIPE" "$tmp/file.yaml"
