@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 : "${GPIPE:=$PWD/gpipe}"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+export XDG_CACHE_HOME="$tmp/cache"
 passed=0 failed=0
 
 ok() { passed=$((passed + 1)); }

@@ -1,17 +1,22 @@
-/* run.c - runs all suites of tests/test_*.c; check prints the total. */
+/* run.c - runs all suites of tests/test_*.c; check prints the total. Compiled kernels
+ * are cached in a folder that goes away. */
 #include <check.h>
 #include <stdlib.h>
+#include "pipe.h"
 
 typedef Suite *(*suite)(void);
 extern const suite suites[];
 
 int main(void)
 {
+    const char *cache = pipe_dir();
+    setenv("XDG_CACHE_HOME", cache, 1);
     SRunner *r = srunner_create(NULL);
     for (const suite *s = suites; *s; s++)
         srunner_add_suite(r, (*s)());
     srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);
+    pipe_dir_remove(cache);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

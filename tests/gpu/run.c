@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "gpipe.h"
 #include "gpu.h"
+#include "pipe.h"
 
 typedef Suite *(*suite)(void);
 extern const suite suites[];
@@ -26,6 +27,8 @@ int main(int argc, char **argv)
                m.device[i].cc / 10, m.device[i].cc % 10, m.device[i].sms,
                (double)m.device[i].memory / (1 << 30));
     fflush(stdout);
+    const char *cache = pipe_dir();
+    setenv("XDG_CACHE_HOME", cache, 1);
     SRunner *r = srunner_create(NULL);
     srunner_set_fork_status(r, CK_NOFORK);
     for (const suite *s = suites; *s; s++) {
@@ -36,6 +39,7 @@ int main(int argc, char **argv)
     srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);
+    pipe_dir_remove(cache);
     if (!have_gpu)
         printf("**** SKIPPED: no usable GPU: %s ****\n"
                "**** the CUDA back end was not tested ****\n", m.why);

@@ -13,7 +13,8 @@ const char *pipe_dir(void)
     const char *tmp = getenv("TMPDIR");
     char *dir = malloc(300);
     snprintf(dir, 300, "%s/gpipe-test-XXXXXX", tmp ? tmp : "/tmp");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    if (!mkdtemp(dir))
+        ck_abort_msg("no folder %s", dir);
     return dir;
 }
 
