@@ -131,6 +131,17 @@ static bool fill_extra(gp_run *run, int i, gp_errs *errs)
     return ok;
 }
 
+/* Gives an error without a place that of a buffer in the pool. */
+static bool no_room(const gp_run *run, int pool, gp_errs *errs)
+{
+    for (int i = 0; errs->n && i < run->plan->nrings; i++) {
+        const gp_ring *r = &run->plan->ring[i];
+        if (r->pool == pool && r->buffer >= 0 && !errs->e[errs->n - 1].at.file)
+            errs->e[errs->n - 1].at = run->graph->buffer[r->buffer].at;
+    }
+    return false;
+}
+
 static bool take_all_memory(gp_run *run, gp_errs *errs)
 {
     const gp_plan *plan = run->plan;
@@ -138,7 +149,7 @@ static bool take_all_memory(gp_run *run, gp_errs *errs)
         const gp_pool *p = &plan->pool[i];
         if (!(run->pool[i] = take_memory(run, p->place, p->pinned,
                                          p->stride * (size_t)p->depth, errs)))
-            return false;
+            return no_room(run, i, errs);
     }
     for (int i = 0; i < plan->nextras; i++) {
         const gp_extra *x = &plan->extra[i];
@@ -188,6 +199,17 @@ static const char *segment_name(gp_run *run, const gp_segment *s)
         }
     }
     return first == last ? first : gp_format(&run->arena, "%s..%s", first, last);
+}
+
+gp_loc gp_party_at(const gp_partyrt *p)
+{
+    const gp_plan *plan = p->run->plan;
+    for (int i = 0; p->segment && i < p->segment->ntasks; i++) {
+        int st = plan->task[p->segment->task[i]].stage;
+        if (st >= 0)
+            return plan->graph->stage[st].at;
+    }
+    return p->stage ? p->stage->at : (gp_loc){ 0 };
 }
 
 static void make_party(gp_run *run, int index)

@@ -123,6 +123,9 @@ void gp_party_publish(gp_partyrt *p, uint64_t first, int n);
 /* No frame from `end` on will come; the party takes no more. */
 void gp_party_end(gp_partyrt *p, uint64_t end);
 
+/* A place in the file: the stage, or the segment's first. */
+gp_loc gp_party_at(const gp_partyrt *p);
+
 /* What frame `f` is, from the inputs' metas: rows do not belong here. */
 gp_meta gp_party_meta(const gp_partyrt *p, uint64_t f);
 

@@ -246,12 +246,8 @@ static void even_frame(gp_partyrt *p)
 /* Says which frames a lost device took with it. */
 static void say_lost(const gp_partyrt *p, uint64_t from, uint64_t to, gp_errs *errs)
 {
-    gp_loc at = { 0 };
-    for (int i = 0; i < p->seg->nparts && !at.file; i++)
-        if (p->seg->part[i].stage)
-            at = p->seg->part[i].stage->at;
     if (!p->run->options.isolate)
-        gp_fail(errs, GP_E_RUN, at,
+        gp_fail(errs, GP_E_RUN, gp_party_at(p),
                 "the device failed in segment '%s'; frames %llu to %llu are not finished; "
                 "to learn which stage it was: gpipe run --isolate %s",
                 p->name, (unsigned long long)from, (unsigned long long)to, p->run->graph->file);
@@ -268,10 +264,12 @@ static bool finish_early(gp_partyrt *p, gp_errs *errs)
         int done = be->query(run->dev, p->seg->stream0, errs);
         if (done)
             return done == 1;
-        bool stalled = stall && gp_now_ns() - start > stall;
+        int64_t waited = gp_now_ns() - start;
+        bool stalled = stall && waited > stall;
         if (stalled)
-            gp_fail(errs, GP_E_STALL, p->seg->part[0].stage ? p->seg->part[0].stage->at : (gp_loc){ 0 },
-                    "segment '%s' does not finish its first frame", p->name);
+            gp_fail(errs, GP_E_STALL, gp_party_at(p),
+                    "nothing moved for %.3g s: segment '%s' is busy with its first frame",
+                    (double)waited / 1e9, p->name);
         if (stalled || atomic_load(&run->pipeline->cancel) >= 2) {
             run->stuck = true;
             return false;

@@ -117,8 +117,8 @@ static void stalled(gp_run *run, int64_t ns)
         unsigned long long f = atomic_load(&t->frame);
         if (doing != GP_DOING_WORK || n + 120 > sizeof text)
             continue;
-        if (p->stage && !at.file)
-            at = p->stage->at;
+        if (!at.file)
+            at = gp_party_at(p);
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%s '%s' is busy with frame %llu",
                               n ? "; " : "", p->stage ? "stage" : "segment", p->name, f);
     }

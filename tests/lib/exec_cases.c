@@ -229,10 +229,15 @@ START_TEST(test_ends)
 }
 END_TEST
 
+/* Once frames come out. */
 static void cancel_soon(gp_pipeline *p, void *arg)
 {
-    struct timespec t = { 0, 30000000 };
-    nanosleep(&t, NULL);
+    struct timespec t = { 0, 10000000 };
+    gp_account a = { 0 };
+    for (int i = 0; i < 6000 && !a.out; i++) {
+        nanosleep(&t, NULL);
+        gp_accounts(p, &a, 1);
+    }
     gp_cancel(p, *(int *)arg);
 }
 
