@@ -9,8 +9,8 @@
 
 extern bool have_gpu;
 
-/* `run --fault`: makes a GPU fault and checks what is said of it, in a process
- * of its own. The exit code. */
-int fault_main(void);
+/* `run --fault SOURCE`: makes a GPU fault with the kernel `bad` of a file and checks
+ * what is said of it, in a process of its own. The exit code. */
+int fault_main(const char *source);
 
 #endif

@@ -25,7 +25,7 @@ static const gp_backend *const backends[] = {
 };
 
 /* add: element by element. slow: 2.0 in *x after many dependent steps.
- * carry: counts what went through it, slowly. bad: writes to where nothing is. */
+ * carry: counts what went through it, slowly. */
 static const char source[] =
     "extern \"C\" __global__ void add(const float *a, const float *b, float *out, int n)\n"
     "{\n"
@@ -49,10 +49,6 @@ static const char source[] =
     "    *x = v;\n"
     "    *state = seen + 1;\n"
     "    *out = seen;\n"
-    "}\n"
-    "extern \"C\" __global__ void bad(float *x, int n)\n"
-    "{\n"
-    "    x[n] = 1.0f;\n"
     "}\n";
 
 enum { N = 3000, STREAMS = 4 };
@@ -569,65 +565,6 @@ START_TEST(launches_are_checked)
 }
 END_TEST
 
-/* ---- faults ---------------------------------------------------------- */
-
-static bool bad_body(gp_rec *r, void *arg)
-{
-    float *x = NULL;
-    int n = 4;
-    return r->ops->item(r, 0, NULL, 0) && call(r, arg, 1, 1, GP_ARGS(&x, &n));
-}
-
-#define EXPECT(x) do { if (!(x)) { \
-    fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #x, said()); return 1; } } while (0)
-
-static int fault(void)
-{
-    EXPECT(dev = b->open(0, &errs));
-    EXPECT(b->prepare(dev, 2, 0, 0, &errs));
-    const gp_kernel *bad = compile("bad", (const char *[]){ "float *", "int" }, 2);
-    EXPECT(bad);
-    void *mem = b->alloc(dev, true, 4096, &errs), *host = b->alloc(dev, false, 4096, &errs);
-    gp_exec *x = b->build(dev, bad_body, (void *)bad, &errs);
-    EXPECT(x && mem && host && errs.n == 0);
-    b->launch(dev, 0, x, &errs);   /* false when the fault is faster than the return */
-    EXPECT(b->wait(dev, 0, GP_SYNC_AUTO, &errs) == -1);
-    EXPECT(errs.n == 1 && errs.e[0].code == GP_E_RUN);
-    EXPECT(strstr(said(), "cudaErrorIllegalAddress"));
-    puts(said());
-    EXPECT(b->wait(dev, 0, GP_SYNC_BLOCK, &errs) == -1 && b->query(dev, 1, &errs) == -1);
-    EXPECT(!b->launch(dev, 1, x, &errs) && !b->direct(dev, 1, bad_body, (void *)bad, &errs));
-    EXPECT(!b->alloc(dev, true, 4096, &errs) && !b->build(dev, bad_body, (void *)bad, &errs));
-    b->discard(dev, x);
-    b->free(dev, true, mem, 4096);
-    b->free(dev, false, host, 4096);
-    b->close(dev);
-    EXPECT(errs.n == 1);           /* said once */
-    return 0;
-}
-
-int fault_main(void)
-{
-    alarm(60);
-    b = backends[sizeof backends / sizeof *backends - 1];
-    int r = make_dir() ? fault() : 1;
-    remove_dir();
-    return r;
-}
-
-START_TEST(a_fault_is_reported_once)
-{
-    if (_i != 1)
-        return;
-    pid_t pid;
-    int status = -1;
-    const char *argv[] = { "run", "--fault", NULL };
-    ck_assert_int_eq(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, (char **)argv, environ), 0);
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", (unsigned)status);
-}
-END_TEST
-
 static void set_up(void)
 {
     ck_assert(make_dir());
@@ -651,7 +588,6 @@ Suite *suite_backend(void)
     tcase_add_loop_test(t, waiting, 0, n);
     tcase_add_loop_test(t, built_in_kernels_are_there, 0, n);
     tcase_add_loop_test(t, launches_are_checked, 0, n);
-    tcase_add_loop_test(t, a_fault_is_reported_once, 0, n);
     suite_add_tcase(s, t);
     return s;
 }
