@@ -1,0 +1,62 @@
+/* segment.h - a segment at run time: for segment.c, which launches it and waits,
+ * and body.c, which says what a launch does. */
+#ifndef GP_SEGMENT_H
+#define GP_SEGMENT_H
+
+#include "run.h"
+
+typedef struct gp_ticket {
+    uint64_t first;
+    int n;
+    int stream;                /* -1: nothing was queued */
+} gp_ticket;
+
+/* What a stage of the segment needs to be recorded. */
+typedef struct gp_part {
+    const gp_task *task;
+    const gp_stage *stage;     /* NULL: a copy */
+    int order;                 /* of a carrying stage, else -1 */
+    int info;                  /* which of a frame's infos is this stage's */
+    int item, items;           /* while a body runs: its items */
+} gp_part;
+
+typedef struct gp_segmentrt {
+    gp_part *part; int nparts; /* in task order */
+    int *part_of;              /* per task of the plan */
+    int carrying;              /* parts that carry state */
+    int stream0, order0;       /* of this segment among the device's */
+    gp_exec ***exec;           /* [log2 frames][slot / frames] */
+    int sizes;
+    gp_ticket *ticket;         /* a ring of ntickets */
+    uint64_t ntickets;
+    _Atomic uint64_t issued, redeemed;     /* tickets */
+    _Atomic uint64_t reaped;   /* frames */
+    atomic_bool over;          /* the launcher issues no more */
+    atomic_bool *busy;         /* per stream */
+    gp_point done;             /* the reaper sleeps here */
+    gp_type *type;             /* per buffer: of the frame being launched */
+    gp_hole *hole;             /* per buffer: likewise */
+    int *dep;                  /* room for a body */
+} gp_segmentrt;
+
+/* What a body records: frames [first, first + n). `odd`: one frame that is
+ * partial or has a hole in some input, see gp_odd_frame. */
+typedef struct gp_batch { gp_partyrt *p; uint64_t first; int n; bool odd; } gp_batch;
+
+/* The body of a launch, for gp_backend: `arg` is a gp_batch. */
+bool gp_segment_record(gp_rec *r, void *arg);
+/* The body that makes carried state zero: `arg` is the gp_partyrt. */
+bool gp_segment_reset(gp_rec *r, void *arg);
+
+/* Is frame f unlike the others: partial, or with a hole in some input? */
+bool gp_frame_is_odd(const gp_partyrt *p, uint64_t f);
+/* Sets the types and holes of the segment's buffers: for an odd frame, false
+ * when a shape cannot be computed; and back for all others. Launcher only. */
+bool gp_odd_frame(gp_partyrt *p, uint64_t f, gp_errs *errs);
+void gp_even_frame(gp_partyrt *p);
+/* Does the odd frame give the device nothing to do? */
+bool gp_nothing_to_do(const gp_partyrt *p);
+/* Writes the metas of frame f's outputs, and its infos. */
+void gp_segment_sign(gp_partyrt *p, uint64_t f);
+
+#endif
