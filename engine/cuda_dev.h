@@ -31,6 +31,7 @@ typedef struct gp_cuda_span {      /* memory that alloc gave */
 typedef struct gp_cuda_dev {
     gp_dev base;
     int index, cc;
+    int node;                      /* host memory next to the GPU; -1: not known */
     size_t shared_max;             /* per block, static and dynamic, bytes */
     atomic_bool dead;              /* a fault was reported */
     cudaStream_t service;          /* set-up work: clearing, capture, upload */
