@@ -190,5 +190,8 @@ mkfifo "$tmp/fifo"
 sed "s|path: stdin|path: fifo|" "$tmp/cat.yaml" >"$tmp/fifo.yaml"
 rc=$(signalled "$tmp/fifo.yaml" INT); [ "$rc" = 130 ] && ok || bad "Ctrl-C at a FIFO without a writer: $rc"
 
+# == random pipelines ===========================================================
+if python3 tests/fuzz.py "$GPIPE" >"$tmp/stderr" 2>&1; then ok; else bad 'random pipelines'; fi
+
 echo "cli: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]
