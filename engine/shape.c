@@ -54,6 +54,13 @@ bool gp_shape_fail_at(gp_shape *s, gp_loc at, const char *fmt, ...)
     return false;
 }
 
+bool gp_shape_without(gp_shape *s, const char *opt, const char *what)
+{
+    const struct gp_shape_ctx *c = ctx_of(s);
+    return !c->rs || !gp_node_get(c->rs->node, opt)
+        || gp_shape_fail(s, opt, "'%s' has no effect on %s", opt, what);
+}
+
 bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
 {
     const struct gp_shape_ctx *c = ctx_of(s);

@@ -23,6 +23,17 @@ static bool shape(gp_shape *s)
     if (!s->out[0].dtype || !s->out[0].ndim)
         return gp_shape_fail(s, NULL, "what is to be generated is not said: declare dtype and "
                                       "shape of the output under 'buffers:'");
+    static const char *const what[] = { "a ramp", "a sine", "noise", "a constant" };
+    static const struct { const char *opt; unsigned on; } effect[] = {
+        { "value", 1 << SINE | 1 << NOISE | 1 << CONSTANT },
+        { "amplitude", 1 << SINE | 1 << NOISE },
+        { "period", 1 << SINE },
+        { "seed", 1 << NOISE },
+    };
+    for (size_t i = 0; i < sizeof effect / sizeof *effect; i++)
+        if (!(effect[i].on >> o->pattern & 1)
+            && !gp_shape_without(s, effect[i].opt, what[o->pattern]))
+            return false;
     s->endless = !o->frames;
     s->keeps_slots = o->fill == ONCE;
     return true;

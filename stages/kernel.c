@@ -308,10 +308,9 @@ static bool read_source(gp_shape *s, struct opts *o)
     const gp_file *f = gp_probe_file(s, o->source);
     if (!f)
         return false;
-    if (f->error && !gp_shape_missing(s, "source", "cannot read '%s': %s", o->source,
-                                      strerror(f->error)))
-        return false;
-    if (!f->error && f->kind != GP_FILE_REGULAR)
+    if (f->error)
+        return gp_shape_fail(s, "source", "cannot read '%s': %s", o->source, strerror(f->error));
+    if (f->kind != GP_FILE_REGULAR)
         return gp_shape_fail(s, "source", "'%s' is no file", o->source);
     o->name = o->entry;
     if (!o->name || !*o->name) {

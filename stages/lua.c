@@ -101,8 +101,10 @@ static bool read_script(gp_shape *s, struct opts *o)
                              "its own", o->script);
     gp_lua w = { 0 };
     bool ok = gp_lua_syntax(&w, o->script, f->head, f->nhead);
-    if (!ok)
-        gp_shape_fail_at(s, (gp_loc){ .file = o->script, .line = w.line, .col = 1 }, "%s", w.error);
+    if (!ok && w.line)
+        gp_shape_fail(s, "script", "%s:%d: %s", o->script, w.line, w.error);
+    else if (!ok)
+        gp_shape_fail(s, "script", "'%s': %s", o->script, w.error);
     gp_lua_close(&w);
     return ok;
 }

@@ -173,6 +173,7 @@ struct reader {
     int64_t next;              /* frame of the file */
     bool any;                  /* this pass over the files made a frame */
     bool over;                 /* a stream has ended */
+    bool barren;               /* a whole pass made no frame: the next would not either */
     gp_room room;              /* a header, a PNG, or what is skipped */
     gp_pace pace;
 };
@@ -282,6 +283,7 @@ static gp_status from_files(struct reader *r, gp_call *c, gp_frame *f)
                 return GP_END;
             r->file = 0;
             if (!r->any) {
+                r->barren = true;
                 gp_why(why, "has no frames that could be repeated");
                 return fail(r, c, f, why);
             }
@@ -391,11 +393,13 @@ static bool run(gp_call *c, gp_frame *f, int n)
         if (s == GP_OK && o->endian == BIG)
             gp_swap(f[i].out[0].data, &f[i].out[0].type);
         f[i].status = s;
-        if (s != GP_OK && s != GP_FAILED)
+        if (s == GP_FAILED && i + 1 < n)
+            f[i + 1].status = GP_AGAIN;
+        if (s != GP_OK)
             break;
         bytes += gp_bytes(&f[i].out[0].type);
     }
-    return true;
+    return !r->barren;
 }
 
 static const gp_port out[] = {

@@ -53,6 +53,8 @@ static bool shape(gp_shape *s)
     if (o->stack && (o->single || o->as != GP_NPY))
         return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy file, and '%s' is none",
                              o->path);
+    if (o->as != GP_PNG && !gp_shape_without(s, "compression", "what is no PNG"))
+        return false;
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
     return gp_shape_writes(s, "path", o->path);

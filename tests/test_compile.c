@@ -98,6 +98,23 @@ START_TEST(missing_input_is_a_warning_of_check)
 }
 END_TEST
 
+/* Code is no input: a pipeline without it is not valid. */
+START_TEST(missing_code_is_an_error_of_check)
+{
+    static const char *const stages[] = { "lua, script: none.lua",
+                                          "kernel, source: none.cu, args: [in, out]" };
+    for (int i = 0; i < 2; i++) {
+        char yaml[300];
+        snprintf(yaml, sizeof yaml, "buffers: {a: {dtype: u8, shape: [4]}, b: {like: a}}\nstages:\n"
+                 "  - {use: generate, out: a}\n  - {use: %s, out: b}\n  - {use: discard}\n",
+                 stages[i]);
+        ck_assert_ptr_null(compile(yaml, NULL, true));
+        ck_assert_ptr_nonnull(strstr(errs.e[0].msg, "cannot read 'none."));
+        ck_assert_int_eq(errs.e[0].at.line, 4);
+    }
+}
+END_TEST
+
 START_TEST(cancel_only_rises)
 {
     gp_pipeline *p = compile(good, NULL, false);
@@ -123,6 +140,7 @@ Suite *suite_compile(void)
     tcase_add_test(t, sets_before_it_resolves);
     tcase_add_loop_test(t, reports_and_lets_go, 0, (int)(sizeof bad / sizeof *bad));
     tcase_add_test(t, missing_input_is_a_warning_of_check);
+    tcase_add_test(t, missing_code_is_an_error_of_check);
     tcase_add_test(t, cancel_only_rises);
     suite_add_tcase(s, t);
     return s;

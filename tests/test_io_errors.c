@@ -47,6 +47,11 @@ static const struct { const char *yaml, *text; } refused[] = {
     { "buffers: {x: {dtype: u8, shape: [2, 3]}}\nstages:\n"
       "  - {use: read, path: a.raw, offset: 11, out: x}\n", "fewer than the offset of 11" },
     { "stages:\n  - {use: generate}\n", "declare dtype and shape" },
+    { AS("dtype: f32, shape: [2]", "generate, seed: 3"), "'seed' has no effect on a ramp" },
+    { AS("dtype: f32, shape: [2]", "generate, pattern: constant, period: 64"),
+      "'period' has no effect on a constant" },
+    { IN("two.npy") "  - {use: write, path: x.npy, compression: 3}\n",
+      "'compression' has no effect on what is no PNG" },
     { AS("dtype: f32, shape: [2, 3]", "generate, frames: 1")
       "  - {use: write, path: x.png}\n",
       "cannot hold f32 [2, 3]: PNG holds u8 or u16: put a 'cast'" },
@@ -107,6 +112,9 @@ static const struct { const char *yaml, *text; int code; } broken[] = {
       "pic2.png' holds u16 [5, 7], the first file u8 [5, 7]", 1 },
     { "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
       "  - {use: read, path: 'none*.raw', loop: true, frames: 3, out: x}\n  - {use: discard}\n",
+      "no frames that could be repeated", 1 },
+    { "on_error: drop\nbuffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
+      "  - {use: read, path: 'none*.raw', loop: true, out: x}\n  - {use: discard}\n",
       "no frames that could be repeated", 1 },
     /* Two frames with one name. */
     { IN("two.npy") "  - {use: write, path: out/%n.npy}\n",

@@ -123,8 +123,8 @@ static const struct bad {
       0,
       "'stateless' is not true once the script has run", 0 },
     /* compile */
-    { X16, "", "", "function process(f, x, y)\n  y[1] == x[1]\nend", 0, -1, "stage 'it': ", 2 },
-    { X16, "", "", "function process(f, x, y)\n", 0, -1, "'end' expected", 2 },
+    { X16, "", "", "function process(f, x, y)\n  y[1] == x[1]\nend", 0, -1, ".lua:2: ", 0 },
+    { X16, "", "", "function process(f, x, y)\n", 0, -1, ".lua:2: 'end' expected", 0 },
     { X16, "", "workers: 2", "function process(f, x, y) end", 0, -1, "say 'stateless = true' in",
       0 },
     { X16, "", "workers: 2", "-- stateless = true\nlocal stateless = true\nstateless = truely\n",
