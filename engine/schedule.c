@@ -358,7 +358,7 @@ static bool set_launches(scheduling *w, gp_errs *errs)
                 v = p->task[s->task[i]].stage;
             ok = gp_fail(errs, GP_E_SPEC, w->g->stage[v].at,
                          "stage '%s' begins a segment of %d tasks, a launch takes at most %d; put "
-                         "a host stage between ('on: host')", w->g->stage[v].name, s->ntasks,
+                         "a host stage between, such as 'lua'", w->g->stage[v].name, s->ntasks,
                          (int)GP_REC_ITEMS);
         }
     }

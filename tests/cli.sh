@@ -59,6 +59,12 @@ for form in spec graph plan; do
 done
 expect 'plan --dot'      0 '' "$GPIPE" plan --dot pipelines/edges.yaml
 expect 'plan for cuda'   0 '' "$GPIPE" plan --device cuda pipelines/edges.yaml
+{
+    printf 'buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: g}\n'
+    yes '  - {use: threshold, level: 2}' | head -5000
+    echo '  - {use: discard}'
+} >"$tmp/long.yaml"
+expect 'a long segment'  3 "long.yaml:4:11: error: .*put a host stage between, such as 'lua'" "$GPIPE" check "$tmp/long.yaml"
 if ! "$GPIPE" run --device cuda -q pipelines/edges.yaml --set vars.out="$tmp/gpu" --set vars.frames=1 >/dev/null 2>"$tmp/stderr"; then
     expect 'no GPU'      4 'cuda' "$GPIPE" run --device cuda pipelines/edges.yaml
 fi
