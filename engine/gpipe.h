@@ -6,6 +6,7 @@
 #ifndef GPIPE_H
 #define GPIPE_H
 
+#include "hist.h"
 #include "ir.h"
 
 #define GP_VERSION "0.1.0"
@@ -55,6 +56,11 @@ const gp_plan *gp_pipeline_plan(const gp_pipeline *p);
 typedef struct gp_run_options {
     bool poison;           /* fill every slot with a pattern before each use */
     bool isolate;          /* one frame in flight, a wait after every stage */
+    bool timed;            /* measure latencies and busy times */
+    /* To time the rest alone; what comes out then means nothing. */
+    bool no_copies, no_kernels;        /* segments leave these out */
+    const char *const *cached; int ncached;    /* stages that run for the first
+                              frames of their slots, which then are used again */
 } gp_run_options;
 
 /* Frames of one source. in == out + dropped + failed + cancelled. */
@@ -68,6 +74,8 @@ typedef struct gp_stage_status {
     const char *name;
     uint64_t frames;       /* done, holes not counted */
     uint64_t bytes;        /* of its outputs (of a sink: its inputs) */
+    uint64_t busy_ns;      /* of all workers; host stages of a timed run */
+    int workers;           /* 0: a segment */
 } gp_stage_status;
 
 typedef enum gp_outcome {
@@ -90,5 +98,9 @@ void gp_cancel(gp_pipeline *p, int level);
 /* Any thread, during and after the run. */
 int gp_accounts(const gp_pipeline *p, gp_account *out, int max);      /* one per source */
 int gp_stages_status(const gp_pipeline *p, gp_stage_status *out, int max);
+/* From when a source published a frame until the last sink was done with it, of
+ * all frames so far that came out. For a timed run; `source` counts as the
+ * accounts do. */
+void gp_latency(const gp_pipeline *p, int source, gp_hist *out);
 
 #endif

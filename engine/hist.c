@@ -1,0 +1,43 @@
+/* hist.c - a histogram of durations whose buckets grow with them: 16 for each
+ * power of two, so that their relative width stays below 1/16. */
+#include "hist.h"
+
+enum { SUB = 16, SUB_BITS = 4 };
+
+/* Below SUB a bucket is 1 ns wide; above, the top SUB_BITS + 1 bits choose it. */
+static int bucket_of(uint64_t ns)
+{
+    if (ns < SUB)
+        return (int)ns;
+    int shift = 63 - __builtin_clzll(ns) - SUB_BITS;
+    int b = (shift + 1) * SUB + (int)(ns >> shift) - SUB;
+    return b < GP_HIST_BUCKETS ? b : GP_HIST_BUCKETS - 1;
+}
+
+/* The largest duration in bucket b. */
+static int64_t top_of(int b)
+{
+    int shift = b / SUB - 1;
+    return shift < 0 ? b : (((int64_t)(b % SUB + SUB) + 1) << shift) - 1;
+}
+
+void gp_hist_add(gp_hist *h, int64_t ns)
+{
+    if (ns < 0)
+        ns = 0;
+    h->n++;
+    h->bucket[bucket_of((uint64_t)ns)]++;
+    if (ns > h->max)
+        h->max = ns;
+}
+
+int64_t gp_hist_at(const gp_hist *h, double q)
+{
+    uint64_t seen = 0, want = (uint64_t)(q * (double)h->n);
+    if (want >= h->n)
+        return h->max;
+    for (int b = 0; b < GP_HIST_BUCKETS; b++)
+        if ((seen += h->bucket[b]) > want)
+            return top_of(b) < h->max ? top_of(b) : h->max;
+    return h->max;
+}

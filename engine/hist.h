@@ -1,0 +1,21 @@
+/* hist.h - a histogram of durations. */
+#ifndef GP_HIST_H
+#define GP_HIST_H
+
+#include <stdint.h>
+
+/* Buckets are 1/16 of a power of two wide: an answer is at most 6 % off. */
+enum { GP_HIST_BUCKETS = 16 * 45 };
+
+typedef struct gp_hist {
+    uint64_t n;
+    int64_t max;               /* ns */
+    uint64_t bucket[GP_HIST_BUCKETS];
+} gp_hist;
+
+/* Negative durations count as 0, more than 4 days as that. */
+void gp_hist_add(gp_hist *h, int64_t ns);
+/* The duration (ns) that a part q (0 to 1) of all are not above; 0: none yet. */
+int64_t gp_hist_at(const gp_hist *h, double q);
+
+#endif
