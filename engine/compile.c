@@ -10,42 +10,20 @@
 #include <unistd.h>
 #include "pipeline.h"
 
-/* Resolve asks for files, the probe looks, until nothing is wanted. Each stage
- * may want a file only when it knows what is before it. */
-static bool resolve(gp_pipeline *p, const gp_config *config, gp_errs *errs)
-{
-    gp_probe *probe = GP_NEW(&p->arena, gp_probe, 1);
-    gp_errs *round = GP_NEW(&p->arena, gp_errs, 1);
-    const gp_node *stages = gp_node_get(p->spec->root, "stages");
-    int left = 8 + 4 * (stages ? stages->n : 0);
-    probe->arena = &p->arena, probe->lenient = config->lenient;
-    for (;;) {
-        round->n = round->dropped = round->failed = 0;
-        p->graph = gp_resolve(&p->arena, p->spec, config->registry, &config->env, &p->machine,
-                              probe, round);
-        if (!probe->nwant || !left--)
-            break;
-        gp_probe_look(probe);
-    }
-    gp_errs_add(errs, round);
-    if (probe->nwant && !round->failed)
-        gp_fail(errs, GP_E_BUG, (gp_loc){ .file = p->spec->file },
-                "the stages never have enough of looking at files; the last one is '%s'",
-                probe->want[0].path);
-    return p->graph && !round->failed;
-}
-
 static bool passes(gp_pipeline *p, const char *text, size_t len, const char *file,
                    const gp_config *config, gp_errs *errs)
 {
     gp_arena *a = &p->arena;
+    gp_probe *probe = GP_NEW(a, gp_probe, 1);
     gp_plan *plan;
     bool ok = true;
+    *probe = (gp_probe){ .arena = a, .look = gp_probe_look, .lenient = config->lenient };
     if (!(p->spec = gp_parse(a, text, len, file, errs)))
         return false;
     for (int i = 0; i < config->nset; i++)
         ok &= gp_spec_set(a, p->spec, config->set[i], config->registry, errs);
-    return ok && resolve(p, config, errs)
+    return ok && (p->graph = gp_resolve(a, p->spec, config->registry, &config->env, &p->machine,
+                                        probe, errs))
         && (plan = gp_lower(a, p->graph, &p->machine, errs))
         && (p->plan = gp_schedule(a, plan, &p->machine, errs))
         && gp_verify(p->plan, &p->machine, errs);

@@ -20,15 +20,12 @@ static bool complete(const gp_type *t)
 static bool read_constant(gp_resolving *r, gp_rbuf *b)
 {
     gp_loc at = gp_node_get(b->node, "const")->at;
-    const gp_probed *p = gp_probe_get(r->probe, b->b.path, false);
-    const gp_file *f = p ? &p->file : NULL;
+    const gp_file *f = &gp_probe_get(r->probe, b->b.path, false)->file;
     const char *path = b->b.path;
     gp_type *t = &b->b.type;
     size_t offset;
     bool fortran;
     char why[160];
-    if (!p)
-        return false;
     if (f->error || f->kind != GP_FILE_REGULAR)
         return AT(r, at, "constant '%s': '%s' %s%s", b->b.name, path,
                   f->error ? "cannot be read: " : "is not a regular file",
@@ -171,8 +168,8 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
 {
     gp_shape s = { .in = in, .out = out };
     int rate;
-    bool wanted, ok = true;
-    if (!check_inputs(r, st, &rate) || !gp_shape_call(r, st, &s, &wanted))
+    bool ok = true;
+    if (!check_inputs(r, st, &rate) || !gp_shape_call(r, st, &s))
         return false;
     if (!st->s.nin)
         st->s.endless = s.endless;

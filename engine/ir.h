@@ -48,22 +48,20 @@ typedef struct gp_env {
     const void *arg;
 } gp_env;
 
-/* Files by name. Passes look things up; what is missing is noted in `want`,
- * and the caller looks (probe.c) and runs resolve again. */
-typedef struct gp_want { const char *path; bool glob; } gp_want;
+/* Files by name. Each is looked at once, when a pass first asks for it, by `look`
+ * and by nothing else. */
 typedef struct gp_probed {
     const char *path;
-    bool glob, looked;         /* looked: file or files is filled in */
+    bool glob;                 /* `files` is filled in, else `file` */
     gp_file file;
     gp_files files;
 } gp_probed;
 typedef struct gp_probe {
     gp_arena *arena;
+    void (*look)(gp_arena *, gp_probed *);     /* gp_probe_look, but for tests */
     bool lenient;              /* gp_config.lenient */
     gp_probed **slot;          /* a hash table, open addressing by path */
     int nslots, n;
-    gp_want *want;
-    int nwant, want_cap;
 } gp_probe;
 
 /* ---- 1. spec (parse.c, set.c) ---------------------------------------- */
@@ -237,12 +235,12 @@ bool gp_spec_set(gp_arena *, gp_spec *, const char *assignment, const gp_registr
 /* set.c: the name of each item of a list of stages: as given, else its kind, with
  * a number when that is taken (blur, blur2). Two given names may be equal. */
 void gp_stage_names(gp_arena *, const gp_node *stages, const char **names);
-/* resolve.c: NULL after errors, or when probe->nwant > 0 (look, run again). */
+/* resolve.c: NULL after errors. */
 gp_graph *gp_resolve(gp_arena *, const gp_spec *, const gp_registry *, const gp_env *,
                      const gp_machine *, gp_probe *, gp_errs *);
-/* probe.c: looks at all that is wanted; then nwant is 0. The only part of a
- * compilation that touches files. */
-void gp_probe_look(gp_probe *);
+/* probe.c: looks at what the path or pattern of `x` names; fills in the rest. The
+ * only part of a compilation that touches files. */
+void gp_probe_look(gp_arena *, gp_probed *x);
 /* lower.c */
 gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);
 /* schedule.c: fills in depths, pools, offsets, streams, batch; a new plan. */

@@ -51,9 +51,9 @@ const gp_probed *gp_probe_get(gp_probe *p, const char *path, bool glob)
         (*slot)->path = gp_strdup(p->arena, path);
         (*slot)->glob = glob;
         p->n++;
-        *GP_PUSH(p->arena, p->want, p->nwant, p->want_cap) = (gp_want){ (*slot)->path, glob };
+        p->look(p->arena, *slot);
     }
-    return (*slot)->looked ? *slot : NULL;
+    return *slot;
 }
 
 /* ---- one file -------------------------------------------------------- */
@@ -213,15 +213,10 @@ static void look_at_glob(gp_arena *a, gp_files *files, const char *pattern)
     *files = (gp_files){ l.n, l.path };
 }
 
-void gp_probe_look(gp_probe *p)
+void gp_probe_look(gp_arena *a, gp_probed *x)
 {
-    for (int i = 0; i < p->nwant; i++) {
-        gp_probed *x = *place(p, p->want[i].path, p->want[i].glob);
-        if (x->glob)
-            look_at_glob(p->arena, &x->files, x->path);
-        else
-            look_at_file(p->arena, &x->file, x->path);
-        x->looked = true;
-    }
-    p->nwant = 0;
+    if (x->glob)
+        look_at_glob(a, &x->files, x->path);
+    else
+        look_at_file(a, &x->file, x->path);
 }

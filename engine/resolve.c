@@ -373,7 +373,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         gp_infer(r);
     }
     sort_errors(errs, before, spec->file);
-    if (errs->failed > failed || probe->nwant > 0)
+    if (errs->failed > failed)
         return NULL;
     build(r);
     return r->graph;

@@ -143,10 +143,9 @@ void gp_said_like(gp_rbuf *b, const gp_type *t);
 void gp_order(gp_resolving *r);
 /* infer.c: types, rates and what shape() says, for stages in order. */
 void gp_infer(gp_resolving *r);
-/* shape.c: calls shape(). False after errors, or with *wanted when a file has
- * to be looked at first. */
-bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s, bool *wanted);
-/* probe.c: what is known of a path; NULL: it has been noted in p->want. */
+/* shape.c: calls shape(). False after errors. */
+bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s);
+/* probe.c: what is known of a path. */
 const gp_probed *gp_probe_get(gp_probe *p, const char *path, bool glob);
 
 #endif

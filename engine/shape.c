@@ -13,7 +13,6 @@ struct gp_shape_ctx {
     const gp_stage *stage;
     const gp_vars *vars;
     gp_errs *errs;
-    bool wanted;               /* a file has to be looked at first */
 };
 
 static struct gp_shape_ctx *ctx_of(const gp_shape *s)
@@ -76,10 +75,11 @@ bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
 
 static const gp_probed *look(gp_shape *s, const char *path, bool glob)
 {
-    struct gp_shape_ctx *c = ctx_of(s);
-    const gp_probed *p = c->r ? gp_probe_get(c->r->probe, path, glob) : NULL;
-    c->wanted |= !p;
-    return p;
+    const struct gp_shape_ctx *c = ctx_of(s);
+    if (c->r)
+        return gp_probe_get(c->r->probe, path, glob);
+    gp_fail(c->errs, GP_E_BUG, c->stage->at, "shape() looked at a file at run time");
+    return NULL;
 }
 
 const gp_file *gp_probe_file(gp_shape *s, const char *path)
@@ -165,19 +165,17 @@ static bool call(gp_shape *s, struct gp_shape_ctx *c)
     s->workers = st->workers;
     s->ctx = c;
     bool ok = st->kind->shape(s);
-    if (!ok && !c->wanted && c->errs->failed == failed)
+    if (!ok && c->errs->failed == failed)
         gp_fail(c->errs, GP_E_BUG, st->at, "shape() of kind '%s' failed and does not say why",
                 st->kind->name);
-    return ok && !c->wanted && c->errs->failed == failed;
+    return ok && c->errs->failed == failed;
 }
 
-bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s, bool *wanted)
+bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s)
 {
     struct gp_shape_ctx c = { .r = r, .rs = st, .stage = &st->s, .vars = &r->vars,
                               .errs = r->errs };
-    bool ok = call(s, &c);
-    *wanted = c.wanted;
-    return ok;
+    return call(s, &c);
 }
 
 /* An output whose declared rows are those of the first input has as many rows

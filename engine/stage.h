@@ -206,10 +206,8 @@ gp_loc gp_shape_loc(gp_shape *s, const char *opt);
  * `what`. */
 bool gp_shape_without(gp_shape *s, const char *opt, const char *what);
 
-/* Looks at a file, or lists the files a glob matches. NULL means "ask again":
- * return false at once, without an error; the engine looks, and calls shape()
- * anew. Where files must not be looked at (`check` of missing input), `error`
- * is ENOENT. `path` is as an option of type GP_OPT_PATH gives it. */
+/* What is known of a file, or the list of files a glob matches. `path` is as an
+ * option of type GP_OPT_PATH gives it. NULL, with an error, in a partial call. */
 const gp_file *gp_probe_file(gp_shape *s, const char *path);
 const gp_files *gp_probe_glob(gp_shape *s, const char *pattern);
 

@@ -306,8 +306,6 @@ static bool read_define(gp_shape *s, struct opts *o)
 static bool read_source(gp_shape *s, struct opts *o)
 {
     const gp_file *f = gp_probe_file(s, o->source);
-    if (!f)
-        return false;
     if (f->error)
         return gp_shape_fail(s, "source", "cannot read '%s': %s", o->source, strerror(f->error));
     if (f->kind != GP_FILE_REGULAR)

@@ -54,10 +54,7 @@ static bool list_files(gp_shape *s, struct opts *o, const gp_file **first, bool 
     }
     bool glob = gp_path_is_glob(o->path), numbered = gp_path_has_number(o->path);
     if (glob || numbered) {
-        const gp_file *plain = gp_probe_file(s, o->path);
-        if (!plain)
-            return false;
-        *many = plain->error != 0;     /* a file may be called 'a[1].npy' */
+        *many = gp_probe_file(s, o->path)->error != 0;     /* a file may be called 'a[1].npy' */
     }
     if (!*many) {
         const char **file = gp_shape_alloc(s, sizeof *file);
@@ -65,16 +62,12 @@ static bool list_files(gp_shape *s, struct opts *o, const gp_file **first, bool 
         o->file = file, o->nfiles = 1;
     } else {
         const gp_files *all = gp_probe_glob(s, o->path);
-        if (!all)
-            return false;
         o->file = all->path, o->nfiles = all->n;
     }
     if (!o->nfiles)
         return gp_shape_missing(s, "path", "no file matches '%s'%s", o->path, glob && numbered
                                 ? ": beside a number, *, ? and [ mean themselves" : "");
     *first = gp_probe_file(s, o->file[0]);
-    if (!*first)
-        return false;
     if ((*first)->error)
         return gp_shape_missing(s, "path", "cannot read '%s': %s", o->file[0],
                                 strerror((*first)->error));

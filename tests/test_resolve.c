@@ -316,13 +316,13 @@ static void put_file(const char *name, const void *data, size_t n)
     fclose(f);
 }
 
-START_TEST(stages_wait_for_files)
+START_TEST(types_come_from_files)
 {
     put_file("six", "123456", 6);
     char text[400];
     snprintf(text, sizeof text, "stages: [{use: open, file: six}, {use: float}, {use: sink}]");
     ck_assert_ptr_null(world_resolve_file(text, in_folder("p.yaml")));
-    ck_assert_int_eq(world.rounds, 1);
+    ck_assert_int_eq(world.looks, 1);
     ck_assert_int_eq(world.errs.n, 1);
     ck_assert_msg(strstr(world.errs.e[0].msg, "takes f32 at 'in', but 'open' is u8") != NULL, "%s",
                   world.errs.e[0].msg);
@@ -330,6 +330,7 @@ START_TEST(stages_wait_for_files)
     const gp_graph *g = world_resolve_file(text, in_folder("p.yaml"));
     ck_assert_ptr_nonnull(g);
     ck_assert_int_eq(world_buffer(g, "host")->type.dim[0], 6);
+    ck_assert_int_eq(world.looks, 1);
 }
 END_TEST
 
@@ -370,12 +371,12 @@ START_TEST(constants)
     ck_assert_uint_eq(world_stage(g, "add")->sources[0], 1u);
 
     put_file("k.npy", file, all - 1);
-    world.probe = (gp_probe){ .arena = &world.arena };
+    world.probe = (gp_probe){ .arena = &world.arena, .look = gp_probe_look };
     ck_assert_ptr_null(world_resolve_file(yaml, in_folder("p.yaml")));
     ck_assert_ptr_nonnull(strstr(world.errs.e[0].msg, "is shorter than its header says"));
 
     put_file("k.npy", file, all);
-    world.probe = (gp_probe){ .arena = &world.arena };
+    world.probe = (gp_probe){ .arena = &world.arena, .look = gp_probe_look };
     ck_assert_ptr_null(world_resolve_file("buffers: {k: {const: k.npy}}\n"
                                     "stages: [{use: host, in: k}, {use: sink}]",
                                     in_folder("p.yaml")));
@@ -475,7 +476,7 @@ Suite *suite_resolve(void)
     suite_add_tcase(s, t);
     t = tcase_create("files");
     tcase_add_checked_fixture(t, enter_folder, leave_folder);
-    tcase_add_test(t, stages_wait_for_files);
+    tcase_add_test(t, types_come_from_files);
     tcase_add_test(t, missing_input_may_be_declared);
     tcase_add_test(t, constants);
     suite_add_tcase(s, t);

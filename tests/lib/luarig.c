@@ -36,7 +36,7 @@ static bool rig_resolve(rig *r, const char *yaml)
     char file[400];
     gp_machine machine;
     gp_env e = { env, NULL };
-    gp_probe probe = { .arena = &r->arena };
+    gp_probe probe = { .arena = &r->arena, .look = gp_probe_look };
     snprintf(file, sizeof file, "%s/test.yaml", r->dir);
     r->registry = gp_registry_create();
     ck_assert(gp_register_builtin(r->registry, &r->errs) && gp_register(r->registry, &give,
@@ -44,10 +44,8 @@ static bool rig_resolve(rig *r, const char *yaml)
               && gp_register(r->registry, &take, &r->errs));
     gp_machine_fixed(&machine, 0);
     gp_spec *spec = gp_parse(&r->arena, yaml, strlen(yaml), gp_strdup(&r->arena, file), &r->errs);
-    for (int i = 0; spec && i < 4 && !r->graph && !r->errs.failed; i++) {
+    if (spec)
         r->graph = gp_resolve(&r->arena, spec, r->registry, &e, &machine, &probe, &r->errs);
-        gp_probe_look(&probe);
-    }
     for (int i = 0; r->graph && i < r->graph->nstages; i++)
         if (!strcmp(r->graph->stage[i].name, "it"))
             r->stage = &r->graph->stage[i];

@@ -24,7 +24,7 @@ extern struct world {
     gp_machine machine;        /* no device, unless the test changes it */
     gp_probe probe;
     gp_errs errs;              /* of the last text */
-    int rounds;                /* the probe looked for it so often */
+    int looks;                 /* at files and lists of files */
 } world;
 
 void world_up(void);
