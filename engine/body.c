@@ -131,23 +131,27 @@ static gp_hole hole_of(const gp_segmentrt *s, const gp_stage *st)
 
 /* One item: n frames from f. A carrying stage waits for the frame before, lets
  * the one after go on, and forgets what it carries at a hole, unless it splices. */
-static bool record_item(gp_rec *r, gp_partyrt *p, const gp_part *part, uint64_t f, int n,
-                        bool first, bool last, bool odd)
+static bool record_item(gp_rec *r, const gp_batch *o, const gp_part *part, uint64_t f, int n,
+                        bool first, bool last)
 {
+    gp_partyrt *p = o->p;
+    const gp_run *run = p->run;
     const gp_stage *st = part->stage;
     uint64_t slots = (uint64_t)p->segment->depth;
     int state = part->task->state;
 
     if (!st)
-        return record_copy(r, p, part->task, f, n);
+        return run->options.no_copies || record_copy(r, p, part->task, f, n);
+    if (run->options.no_kernels || (o->again && run->cached[st - run->graph->stage]))
+        return true;
     if (part->order >= 0 && first
         && !r->ops->order_wait(r, part->order, (int)((f + slots - 1) % slots)))
         return false;
-    if (odd && hole_of(p->seg, st)) {
+    if (o->odd && hole_of(p->seg, st)) {
         if (part->order >= 0 && st->on_hole == GP_ON_HOLE_RESET
-            && !r->ops->fill(r, p->run->extra[state], 0, p->run->plan->extra[state].bytes))
+            && !r->ops->fill(r, run->extra[state], 0, run->plan->extra[state].bytes))
             return false;
-    } else if (!record_stage(r, p, part, f, n, odd)) {
+    } else if (!record_stage(r, p, part, f, n, o->odd)) {
         return false;
     }
     return part->order < 0 || !last || r->ops->order_pass(r, part->order, (int)(f % slots));
@@ -166,8 +170,8 @@ bool gp_segment_record(gp_rec *r, void *arg)
         part->items = whole ? 1 : o->n;
         for (int j = 0; j < part->items; j++, id++)
             if (!open_item(r, s, part, id, j)
-                || !record_item(r, o->p, part, o->first + (uint64_t)j, whole ? o->n : 1, j == 0,
-                                j == part->items - 1, o->odd))
+                || !record_item(r, o, part, o->first + (uint64_t)j, whole ? o->n : 1, j == 0,
+                                j == part->items - 1))
                 return false;
     }
     return true;

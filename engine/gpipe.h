@@ -98,9 +98,9 @@ void gp_cancel(gp_pipeline *p, int level);
 /* Any thread, during and after the run. */
 int gp_accounts(const gp_pipeline *p, gp_account *out, int max);      /* one per source */
 int gp_stages_status(const gp_pipeline *p, gp_stage_status *out, int max);
-/* From when a source published a frame until the last sink was done with it, of
- * all frames so far that came out. For a timed run; `source` counts as the
- * accounts do. */
-void gp_latency(const gp_pipeline *p, int source, gp_hist *out);
+/* Of the frames that came out so far, whole: from when its source published a frame
+ * (a join: the older one) until a sink was done with it; once for each sink. Of a
+ * timed run. */
+void gp_latency(const gp_pipeline *p, gp_hist *out);
 
 #endif

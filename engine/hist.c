@@ -31,6 +31,15 @@ void gp_hist_add(gp_hist *h, int64_t ns)
         h->max = ns;
 }
 
+void gp_hist_merge(gp_hist *to, const gp_hist *from)
+{
+    to->n += from->n;
+    if (from->max > to->max)
+        to->max = from->max;
+    for (int b = 0; b < GP_HIST_BUCKETS; b++)
+        to->bucket[b] += from->bucket[b];
+}
+
 int64_t gp_hist_at(const gp_hist *h, double q)
 {
     uint64_t seen = 0, want = (uint64_t)(q * (double)h->n);

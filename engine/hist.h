@@ -15,6 +15,7 @@ typedef struct gp_hist {
 
 /* Negative durations count as 0, more than 4 days as that. */
 void gp_hist_add(gp_hist *h, int64_t ns);
+void gp_hist_merge(gp_hist *to, const gp_hist *from);
 /* The duration (ns) that a part q (0 to 1) of all are not above; 0: none yet. */
 int64_t gp_hist_at(const gp_hist *h, double q);
 

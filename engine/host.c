@@ -15,19 +15,20 @@ typedef enum gp_handed { GP_TAKEN, GP_HANDED_IN, GP_HANDED_FAILED } gp_handed;
 
 typedef struct gp_pending {
     gp_handed handed;
-    gp_hole hole;              /* that this stage, or one before it, made */
     gp_threadrt *by;           /* whose errors it has */
 } gp_pending;
 
 typedef struct gp_desk {       /* one worker's frames and views */
     gp_frame *frame;
     gp_view *view;             /* per frame: inputs, then outputs */
+    int64_t *born_ns;          /* per frame */
 } gp_desk;
 
 typedef struct gp_hostrt {
     pthread_mutex_t lock;      /* of what follows, and of party.next */
     _Atomic uint64_t head;     /* the next frame to publish; written with the lock */
     gp_pending *pending;       /* frames [head, next), by frame mod window */
+    gp_hole *hole;             /* likewise: made here or before */
     uint64_t window;
     int live;                  /* workers that have not left */
     atomic_bool ended;         /* a source said so, or a frame failed: head is the end */
@@ -36,6 +37,8 @@ typedef struct gp_hostrt {
     gp_desk *desk;             /* per worker */
     int *in_link, *out_link;   /* per port: index into party.in / out, or -1 */
     void **konst;              /* per input port: a constant's memory */
+    uint64_t cached;           /* from this frame on the slots are as they are */
+    gp_hist *latency;          /* of a sink in a timed run, else NULL; with the lock */
 } gp_hostrt;
 
 /* ---- setting up ------------------------------------------------------ */
@@ -61,6 +64,9 @@ bool gp_host_init(gp_partyrt *p, gp_errs *errs)
     h->live = st->workers;
     h->max_run = st->workers == 1 && st->kind->max_run > 1 ? st->kind->max_run : 1;
     h->window = UINT64_MAX;
+    h->cached = UINT64_MAX;
+    if (run->options.timed && !st->nout)
+        h->latency = GP_NEW(&run->arena, gp_hist, 1);
     h->in_link = GP_NEW(&run->arena, int, st->nin + 1);
     h->out_link = GP_NEW(&run->arena, int, st->nout + 1);
     h->konst = GP_NEW(&run->arena, void *, st->nin + 1);
@@ -76,14 +82,21 @@ bool gp_host_init(gp_partyrt *p, gp_errs *errs)
         if ((uint64_t)run->plan->ring[t->out[o]].depth < h->window)
             h->window = (uint64_t)run->plan->ring[t->out[o]].depth;
     }
+    for (int o = 0; run->cached[st - run->graph->stage] && o < st->nout; o++) {
+        uint64_t depth = (uint64_t)run->plan->ring[t->out[o]].depth;
+        if (!o || depth > h->cached)
+            h->cached = depth;
+    }
     if ((uint64_t)h->max_run > h->window)
         h->max_run = (int)h->window;
     h->pending = GP_NEW(&run->arena, gp_pending, h->window);
+    h->hole = GP_NEW(&run->arena, gp_hole, h->window);
     h->desk = GP_NEW(&run->arena, gp_desk, st->workers);
     for (int w = 0; w < st->workers; w++) {
         gp_desk *d = &h->desk[w];
         int ports = st->nin + st->nout;
         d->frame = GP_NEW(&run->arena, gp_frame, h->max_run);
+        d->born_ns = GP_NEW(&run->arena, int64_t, h->max_run);
         d->view = GP_NEW(&run->arena, gp_view, h->max_run * ports + 1);
         for (int i = 0; i < h->max_run; i++) {
             d->frame[i].in = d->view + i * ports;
@@ -101,18 +114,17 @@ void gp_host_fini(gp_partyrt *p)
 
 /* ---- one frame ------------------------------------------------------- */
 
-/* Points the views at frame f's slots. False when the output shapes of a
- * partial frame cannot be computed. */
-static bool lay_out(gp_partyrt *p, gp_frame *fr, uint64_t f, gp_errs *errs)
+/* Points the views at frame f's slots; `m` is what is known of it. False when the
+ * output shapes of a partial frame cannot be computed. */
+static bool lay_out(gp_partyrt *p, gp_frame *fr, uint64_t f, const gp_meta *m, gp_errs *errs)
 {
     const gp_run *run = p->run;
     const gp_graph *g = run->graph;
     const gp_stage *st = p->stage;
     const gp_hostrt *h = p->host;
-    gp_meta m = gp_party_meta(p, f);
-    bool partial = false;
+    bool partial = false, keep = st->keeps_slots || f >= h->cached;
 
-    fr->index = f, fr->time_ns = m.time_ns, fr->name = m.name, fr->status = GP_OK;
+    fr->index = f, fr->time_ns = m->time_ns, fr->name = m->name, fr->status = GP_OK;
     for (int i = 0; i < st->nin; i++) {
         gp_view *v = &fr->in[i];
         if (st->in[i] < 0)
@@ -143,11 +155,10 @@ static bool lay_out(gp_partyrt *p, gp_frame *fr, uint64_t f, gp_errs *errs)
         v->rows = r->buffer->type.dim[0];
         v->data = gp_slot(r, f);
         v->fresh = !gp_meta_of(r, f)->touched;
-        size_t all = gp_bytes(&r->buffer->type);
-        if (run->options.poison && !st->keeps_slots)
-            memset(v->data, 0xa5, all);
-        if (st->zero && (v->fresh || !st->keeps_slots))
-            memset(v->data, 0, all);
+        if (run->options.poison && !keep)
+            memset(v->data, 0xa5, gp_bytes(&r->buffer->type));
+        if (st->zero && (v->fresh || !keep))
+            memset(v->data, 0, gp_bytes(&r->buffer->type));
     }
     return true;
 }
@@ -157,16 +168,18 @@ static gp_hole hole_by(gp_status s)
     return s == GP_DROP ? GP_HOLE_DROPPED : s == GP_FAILED ? GP_HOLE_FAILED : GP_WHOLE;
 }
 
+static int64_t wall_clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
 /* Writes the outputs' metas; clears the rows beyond the valid ones. */
-static void sign(gp_partyrt *p, gp_frame *fr)
+static void sign(gp_partyrt *p, const gp_frame *fr, int64_t born_ns)
 {
     const gp_stage *st = p->stage;
     gp_hole hole = hole_by(fr->status);
-    if (p->source && !fr->time_ns) {
-        struct timespec t;
-        clock_gettime(CLOCK_REALTIME, &t);
-        fr->time_ns = t.tv_sec * 1000000000LL + t.tv_nsec;
-    }
     for (int o = 0; o < st->nout; o++) {
         gp_ringrt *r = p->out[p->host->out_link[o]];
         gp_view *v = &fr->out[o];
@@ -177,7 +190,8 @@ static void sign(gp_partyrt *p, gp_frame *fr)
         }
         *gp_meta_of(r, fr->index) = (gp_meta){ .rows = hole ? v->rows : rows,
                                               .time_ns = fr->time_ns, .name = fr->name,
-                                              .hole = hole, .touched = true };
+                                              .hole = hole, .touched = true,
+                                              .born_ns = born_ns };
     }
 }
 
@@ -225,8 +239,7 @@ static int take(gp_threadrt *t, uint64_t *first)
         a.look = look(p, *first, &a.n);
         if (a.look == GP_LOOK_GO) {
             for (int i = 0; i < a.n; i++)
-                h->pending[(*first + (uint64_t)i) % h->window] =
-                    (gp_pending){ GP_TAKEN, GP_WHOLE, t };
+                h->pending[(*first + (uint64_t)i) % h->window] = (gp_pending){ GP_TAKEN, t };
             atomic_store(&p->next, *first + (uint64_t)a.n);
         }
         pthread_mutex_unlock(&h->lock);
@@ -250,10 +263,29 @@ static bool feeds(const gp_ledger *l, const gp_stage *st)
 /* Frames [first, first + n) have left the pipeline by this sink. */
 static void account(gp_partyrt *p, uint64_t first, int n)
 {
-    for (int l = 0; l < p->run->nledgers; l++)
-        for (int i = 0; i < n && feeds(&p->run->ledger[l], p->stage); i++)
-            gp_ledger_seen(&p->run->ledger[l], first + (uint64_t)i,
-                           p->host->pending[(first + (uint64_t)i) % p->host->window].hole);
+    gp_hostrt *h = p->host;
+    int64_t now = h->latency ? gp_now_ns() : 0;
+    while (n) {
+        uint64_t at = first % h->window;   /* up to where the window begins again */
+        int k = (uint64_t)n < h->window - at ? n : (int)(h->window - at);
+        for (int l = 0; l < p->run->nledgers; l++)
+            gp_ledger_seen(&p->run->ledger[l], (int)(p->stage - p->run->graph->stage), first, k,
+                           h->hole + at);
+        for (int i = 0; h->latency && i < k; i++)
+            if (!h->hole[at + (uint64_t)i])
+                gp_hist_add(h->latency, now - gp_party_meta(p, first + (uint64_t)i).born_ns);
+        first += (uint64_t)k, n -= k;
+    }
+}
+
+void gp_host_latency(gp_partyrt *p, gp_hist *to)
+{
+    gp_hostrt *h = p->host;
+    if (!h || !h->latency)
+        return;
+    pthread_mutex_lock(&h->lock);
+    gp_hist_merge(to, h->latency);
+    pthread_mutex_unlock(&h->lock);
 }
 
 /* Counts a frame that failed in a stage that stops the run. */
@@ -313,15 +345,13 @@ static bool is_fatal(gp_threadrt *t)
     return false;
 }
 
-static void count_done(gp_partyrt *p, const gp_frame *fr)
+static size_t bytes_done(const gp_stage *st, const gp_frame *fr)
 {
-    const gp_stage *st = p->stage;
     const gp_view *v = st->nout ? fr->out : fr->in;
     size_t bytes = 0;
     for (int j = 0; j < (st->nout ? st->nout : st->nin); j++)
         bytes += v[j].data ? gp_bytes(&v[j].type) : 0;
-    atomic_fetch_add_explicit(&p->frames, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
+    return bytes;
 }
 
 /* The first frame of [first, first + n) has a hole in an input, or cannot be
@@ -330,11 +360,13 @@ static void count_done(gp_partyrt *p, const gp_frame *fr)
 static int lay_out_piece(gp_threadrt *t, uint64_t first, int n)
 {
     gp_partyrt *p = t->party;
-    gp_frame *fr = p->host->desk[t->worker].frame;
+    gp_desk *desk = &p->host->desk[t->worker];
     int k = 0;
     while (k < n) {
-        gp_meta m = gp_party_meta(p, first + (uint64_t)k);
-        bool ok = m.hole || lay_out(p, &fr[k], first + (uint64_t)k, &t->errs);
+        uint64_t f = first + (uint64_t)k;
+        gp_meta m = gp_party_meta(p, f);
+        bool ok = m.hole || lay_out(p, &desk->frame[k], f, &m, &t->errs);
+        desk->born_ns[k] = m.born_ns;
         if (k && !ok)
             t->errs = (gp_errs){ .n = 0 };
         if (k && (m.hole || !ok))
@@ -345,7 +377,7 @@ static int lay_out_piece(gp_threadrt *t, uint64_t first, int n)
             m.hole = GP_HOLE_FAILED;
         if (m.hole) {
             pass_hole(p, first, m);
-            p->host->pending[first % p->host->window].hole = m.hole;
+            p->host->hole[first % p->host->window] = m.hole;
             return 0;
         }
         k++;
@@ -353,10 +385,9 @@ static int lay_out_piece(gp_threadrt *t, uint64_t first, int n)
     return k;
 }
 
-/* Runs frames [first, first + n); returns how many may be handed in as done,
- * in order; *failed when the next one failed for good. *end: the source ends.
- * Neither, and fewer than n: the others are not done yet. */
-static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
+/* Has the kind run k frames that are laid out. False: the next frame failed for
+ * good. */
+static bool run_piece(gp_threadrt *t, int k)
 {
     gp_partyrt *p = t->party;
     gp_run *run = p->run;
@@ -365,40 +396,59 @@ static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
     gp_call call = { .opts = st->opts, .state = run->state[st - run->graph->stage],
                      .worker = t->worker, .name = st->name, .at = st->at,
                      .errs = &t->errs, .ctx = t };
+    if (fr->index >= p->host->cached)
+        return true;
+    gp_thread_doing(t, GP_DOING_WORK, fr->index);
+    gp_nvtx_push(run->nvtx, st->name, fr->index);
+    int64_t start = run->options.timed ? gp_now_ns() : 0;
+    bool ok = st->kind->run(&call, fr, k);
+    if (run->options.timed)
+        atomic_fetch_add_explicit(&p->busy_ns, (unsigned long long)(gp_now_ns() - start),
+                                  memory_order_relaxed);
+    gp_nvtx_pop(run->nvtx);
+    return ok;
+}
 
-    for (int done = 0; done < n;) {
-        int k = lay_out_piece(t, first + (uint64_t)done, n - done);
-        if (k < 0) {
-            *failed = true;
-            return done;
-        }
-        if (!k) {
-            done++;
+/* Runs frames [first, first + n); returns how many may be handed in as done,
+ * in order; *failed when the next one failed for good. *end: the source ends.
+ * Neither, and fewer than n: the others are not done yet. */
+static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
+{
+    gp_partyrt *p = t->party;
+    gp_hostrt *h = p->host;
+    gp_desk *desk = &h->desk[t->worker];
+    size_t frames = 0, bytes = 0;
+    int done = 0;
+
+    while (done < n && !*failed && !*end) {
+        int k = lay_out_piece(t, first + (uint64_t)done, n - done), i = 0;
+        if (k <= 0) {
+            *failed = k < 0;
+            done += !k;
             continue;
         }
-        gp_thread_doing(t, GP_DOING_WORK, fr->index);
-        gp_nvtx_push(run->nvtx, st->name, fr->index);
-        bool ok = st->kind->run(&call, fr, k);
-        gp_nvtx_pop(run->nvtx);
-        for (int i = 0; i < k; i++, done++) {
-            gp_status s = fr[i].status;
-            if (ok && s == GP_AGAIN)
-                return done;
-            if (!ok || (s == GP_FAILED && is_fatal(t))) {
-                *failed = true;
-                return done;
-            }
-            if (s == GP_END || s == GP_STOPPED) {
-                *end = true;
-                return done;
-            }
-            sign(p, &fr[i]);
-            p->host->pending[fr[i].index % p->host->window].hole = hole_by(s);
-            if (s == GP_OK)
-                count_done(p, &fr[i]);
+        bool ok = run_piece(t, k);
+        int64_t now = p->source ? wall_clock_ns() : 0;
+        int64_t born = p->source && p->run->options.timed ? gp_now_ns() : 0;
+        for (; i < k; i++, done++) {
+            gp_frame *fr = &desk->frame[i];
+            *failed = !ok || (fr->status == GP_FAILED && is_fatal(t));
+            *end = !*failed && (fr->status == GP_END || fr->status == GP_STOPPED);
+            if (*failed || *end || fr->status == GP_AGAIN)
+                break;
+            if (p->source && !fr->time_ns)
+                fr->time_ns = now;
+            sign(p, fr, p->source ? born : desk->born_ns[i]);
+            h->hole[fr->index % h->window] = hole_by(fr->status);
+            if (fr->status == GP_OK)
+                frames++, bytes += bytes_done(p->stage, fr);
         }
+        if (i < k)
+            break;
     }
-    return n;
+    atomic_fetch_add_explicit(&p->frames, frames, memory_order_relaxed);
+    atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
+    return done;
 }
 
 /* The last worker to leave ends the stage. */
@@ -421,14 +471,11 @@ static void leave(gp_threadrt *t)
         gp_call call = { .opts = p->stage->opts, .name = p->stage->name, .at = p->stage->at,
                          .state = run->state[p->stage - run->graph->stage],
                          .errs = &t->errs, .ctx = t };
-        gp_thread_doing(t, GP_DOING_WORK, head);
+        gp_thread_doing(t, GP_DOING_FINISH, head);
         if (!k->finish(&call))
             gp_run_fail(run, &t->errs);
     }
-    if (!atomic_load(&run->level))         /* its sources ended, or it had enough */
-        for (int l = 0; l < run->nledgers; l++)
-            gp_ledger_end(&run->ledger[l], (int)(p->stage - run->graph->stage), head);
-    gp_party_end(p, head);
+    gp_party_end(p, head, p->nin > 1 || h->end != GP_UNKNOWN);
 }
 
 void *gp_host_thread(void *thread)

@@ -6,6 +6,7 @@
  * counts itself, then reads the counters: all sequentially consistent, so that
  * no wake is lost. */
 #include <sched.h>
+#include <string.h>
 #include "run.h"
 
 static void relax(void)
@@ -67,27 +68,33 @@ void gp_point_wake(gp_point *p)
 
 /* ---- looking --------------------------------------------------------- */
 
+/* Of a segment: its stage that reads buffer b, at the file's place. */
+static gp_loc reader_at(const gp_partyrt *p, const gp_buffer *b)
+{
+    const gp_plan *plan = p->run->plan;
+    for (int i = 0; p->segment && i < p->segment->ntasks; i++)
+        for (int u = 0; u < b->nuse; u++)
+            if (plan->task[p->segment->task[i]].stage == b->use[u].stage)
+                return plan->graph->stage[b->use[u].stage].at;
+    return gp_party_at(p);
+}
+
 void gp_party_ends_differ(gp_partyrt *p, uint64_t next)
 {
-    const gp_graph *g = p->run->graph;
-    const gp_link *ended = NULL, *goes_on = NULL;
+    const gp_buffer *ended = NULL, *goes_on = NULL;
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         if (atomic_load(&r->end) <= next)
-            ended = &p->in[i];
-        else if (!r->buffer->endless)
-            goes_on = &p->in[i];
+            ended = r->buffer;
+        else if (!r->buffer->endless && atomic_load(&r->produced.at) > next)
+            goes_on = r->buffer;
     }
     if (!ended || !goes_on)
         return;
-    const gp_buffer *a = ended->ring->buffer, *b = goes_on->ring->buffer;
     gp_errs e = { .n = 0 };
-    int stage = p->stage ? (int)(p->stage - g->stage) : b->use[0].stage;
-    for (int i = 0; p->segment && i < b->nuse; i++)
-        stage = b->use[i].stage;
-    gp_fail(&e, GP_E_RUN, g->stage[stage].at,
+    gp_fail(&e, GP_E_RUN, reader_at(p, goes_on),
             "the inputs of '%s' end at different counts: '%s' has %llu frames, '%s' goes on",
-            p->name, a->name, (unsigned long long)next, b->name);
+            p->name, ended->name, (unsigned long long)next, goes_on->name);
     gp_run_fail(p->run, &e);
 }
 
@@ -172,16 +179,43 @@ void gp_party_publish(gp_partyrt *p, uint64_t first, int n)
     atomic_fetch_add(&p->progress, (unsigned long long)n);
 }
 
-void gp_party_end(gp_partyrt *p, uint64_t end)
+/* Tells the ledgers that no sink behind `p` sees frames from `end` on. */
+static void end_sinks(gp_partyrt *p, uint64_t end)
 {
+    gp_run *run = p->run;
+    int n = 0;
+    pthread_mutex_lock(&run->lock);
+    memset(run->visited, 0, sizeof *run->visited * (size_t)run->plan->nparties);
+    run->visited[p->index] = true;
+    run->todo[n++] = p->index;
+    while (n) {
+        p = &run->party[run->todo[--n]];
+        for (int l = 0; l < run->nledgers && p->stage && !p->nout; l++)
+            gp_ledger_end(&run->ledger[l], (int)(p->stage - run->graph->stage), end);
+        for (int o = 0; o < p->nout; o++)
+            for (int c = 0; c < p->out[o]->ring->nconsumers; c++) {
+                int to = p->out[o]->ring->consumer[c];
+                if (!run->visited[to])
+                    run->todo[n++] = to;
+                run->visited[to] = true;
+            }
+    }
+    pthread_mutex_unlock(&run->lock);
+}
+
+void gp_party_end(gp_partyrt *p, uint64_t end, bool early)
+{
+    gp_run *run = p->run;
+    if (early && !atomic_load(&run->level))
+        end_sinks(p, end);
     for (int o = 0; o < p->nout; o++) {
         atomic_store(&p->out[o]->end, end);
-        wake_consumers(p->out[o], p->run);
+        wake_consumers(p->out[o], run);
     }
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         atomic_store(&r->consumed[p->in[i].consumer].closed, true);
-        wake_producer(r, p->run);
+        wake_producer(r, run);
     }
     atomic_fetch_add(&p->progress, 1ULL);
 }
@@ -193,6 +227,8 @@ gp_meta gp_party_meta(const gp_partyrt *p, uint64_t f)
         const gp_meta *in = gp_meta_of(p->in[i].ring, f);
         if (!i)
             m.time_ns = in->time_ns;
+        if (!i || in->born_ns < m.born_ns)
+            m.born_ns = in->born_ns;
         if (!m.name)
             m.name = in->name;
         if (in->hole > m.hole)

@@ -21,7 +21,6 @@
  *
  * Everything is allocated, opened, built and loaded before frame 0. This file
  * makes the tables and the threads, and takes them down. */
-#include <errno.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +36,7 @@ void gp_run_level(gp_run *run, int level)
     int was = atomic_load(&run->level);
     while (was < level && !atomic_compare_exchange_weak(&run->level, &was, level))
         ;
-    for (int i = 0; i < run->plan->nparties; i++)
+    for (int i = 0; atomic_load(&run->is_up) && run->party && i < run->plan->nparties; i++)
         gp_point_wake(&run->party[i].point);
 }
 
@@ -272,7 +271,7 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
         const gp_stage *s = &g->stage[i];
         if (s->device != device || !s->kind->open)
             continue;
-        if (atomic_load(&run->pipeline->cancel))
+        if (atomic_load(&run->level))
             return false;
         gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT] = { { 0 } };
         for (int k = 0; k < s->nin; k++)
@@ -288,7 +287,11 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
                       .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
                       .scope = &g->scope, .dev = device ? run->dev : NULL, .errs = errs };
         run->opened[i] = true;
-        if (!s->kind->open(&o, &run->state[i]))
+        atomic_store(&run->opening, s);
+        bool ok = s->kind->open(&o, &run->state[i]);
+        atomic_store(&run->opening, NULL);
+        atomic_fetch_add(&run->steps, 1);
+        if (!ok)
             return false;
     }
     return true;
@@ -399,6 +402,12 @@ static bool make_tables(gp_run *run)
     run->ledger_of = GP_NEW(a, int, run->graph->nstages);
     run->state = GP_NEW(a, void *, run->graph->nstages);
     run->opened = GP_NEW(a, bool, run->graph->nstages);
+    run->cached = GP_NEW(a, bool, run->graph->nstages);
+    run->visited = GP_NEW(a, bool, plan->nparties);
+    run->todo = GP_NEW(a, int, plan->nparties);
+    for (int i = 0; i < run->graph->nstages; i++)
+        for (int c = 0; c < run->options.ncached; c++)
+            run->cached[i] |= !strcmp(run->graph->stage[i].name, run->options.cached[c]);
     run->ring = aligned_zeros(sizeof *run->ring * (size_t)(plan->nrings + 1));
     run->party = aligned_zeros(sizeof *run->party * (size_t)(plan->nparties + 1));
     run->thread = aligned_zeros(sizeof *run->thread * (size_t)(threads + 1));
@@ -495,10 +504,45 @@ static void close_stages(gp_run *run)
             run->graph->stage[i].kind->close(run->state[i]);
 }
 
+/* What stages do when they are opened may take any time: on a thread of its own. */
+static void *set_up_main(void *arg)
+{
+    gp_run *run = arg;
+    gp_errs *errs = &run->set_up_errs;
+    jmp_buf oom;
+    run->arena.oom = &oom;
+    if (!setjmp(oom))
+        run->ready = set_up(run, errs);
+    run->arena.oom = NULL;
+    if (!run->ready && !errs->failed && !atomic_load(&run->level))
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    atomic_store(&run->is_up, true);
+    eventfd_write(run->done_fd, 1);
+    return NULL;
+}
+
+/* False: it does not come back. */
+static bool set_up_watched(gp_run *run)
+{
+    pthread_t thread;
+    eventfd_t up;
+    int e = pthread_create(&thread, NULL, set_up_main, run);
+    if (e) {
+        gp_fail(&run->set_up_errs, GP_E_RESOURCE, (gp_loc){ 0 }, "cannot start a thread: %s",
+                strerror(e));
+    } else {
+        if (!gp_watch_set_up(run))
+            return false;
+        pthread_join(thread, NULL);
+        eventfd_read(run->done_fd, &up);
+    }
+    gp_run_fail(run, &run->set_up_errs);
+    return true;
+}
+
 gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
 {
     gp_run *run = calloc(1, sizeof *run);
-    jmp_buf oom;
     if (!run) {
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
         return GP_ERROR;
@@ -506,13 +550,10 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
     run->pipeline = p, run->plan = p->plan, run->graph = p->plan->graph, run->options = *o;
     run->done_fd = eventfd(0, EFD_CLOEXEC);
     pthread_mutex_init(&run->lock, NULL);
-    run->arena.oom = &oom;
-    bool ready = !setjmp(oom) && set_up(run, errs), back = true;
-    run->arena.oom = NULL;
-    if (!ready && !errs->failed && !atomic_load(&p->cancel))
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    atomic_store(&p->run, run);
-    if (ready) {
+    bool back = set_up_watched(run);
+    if (back)
+        atomic_store(&p->run, run);
+    if (back && run->ready && !run->set_up_errs.failed) {
         start(run);
         back = gp_watch(run);
         for (int i = 0; back && i < run->nthreads; i++)
@@ -521,7 +562,7 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
     pthread_mutex_lock(&run->lock);
     gp_errs_add(errs, &run->errs);
     pthread_mutex_unlock(&run->lock);
-    if (!back || run->stuck)
+    if (!back)
         return GP_STUCK;
     close_stages(run);
     if (!errs->failed && !atomic_load(&run->level))
@@ -559,7 +600,18 @@ int gp_stages_status(const gp_pipeline *p, gp_stage_status *out, int max)
         const gp_partyrt *q = &run->party[i];
         if (q->run)
             out[n++] = (gp_stage_status){ q->name, atomic_load(&((gp_partyrt *)q)->frames),
-                                          atomic_load(&((gp_partyrt *)q)->bytes) };
+                                          atomic_load(&((gp_partyrt *)q)->bytes),
+                                          atomic_load(&((gp_partyrt *)q)->busy_ns),
+                                          q->stage ? q->stage->workers : 0 };
     }
     return n;
+}
+
+void gp_latency(const gp_pipeline *p, gp_hist *out)
+{
+    const gp_run *run = atomic_load(&((gp_pipeline *)p)->run);
+    *out = (gp_hist){ .n = 0 };
+    for (int i = 0; run && run->party && i < run->plan->nparties; i++)
+        if (run->party[i].stage)
+            gp_host_latency(&run->party[i], out);
 }

@@ -40,6 +40,7 @@ typedef struct gp_meta {
     const char *name;
     gp_hole hole;
     bool touched;              /* the producer has written this slot before */
+    int64_t born_ns;           /* in a timed run: when it was made, CLOCK_MONOTONIC */
 } gp_meta;
 
 /* A counter on a cache line of its own. */
@@ -71,7 +72,8 @@ static inline gp_meta *gp_meta_of(const gp_ringrt *r, uint64_t frame)
 
 /* ---- parties --------------------------------------------------------- */
 
-typedef enum gp_doing { GP_DOING_NOTHING, GP_DOING_WAIT, GP_DOING_WORK, GP_DOING_IDLE, GP_DOING_GONE } gp_doing;
+typedef enum gp_doing { GP_DOING_NOTHING, GP_DOING_WAIT, GP_DOING_WORK, GP_DOING_FINISH,
+               GP_DOING_IDLE, GP_DOING_GONE } gp_doing;
 
 /* One thread, as the watchdog sees it. */
 typedef struct gp_threadrt {
@@ -104,6 +106,7 @@ typedef struct gp_partyrt {
     _Atomic uint64_t next;     /* the first frame nobody has taken */
     atomic_ullong progress;    /* frames done, holes too */
     atomic_ullong frames, bytes;       /* of status: holes not counted */
+    atomic_ullong busy_ns;     /* of all workers, in a timed run */
     struct gp_hostrt *host;
     struct gp_segmentrt *seg;
 } gp_partyrt;
@@ -120,8 +123,9 @@ void gp_party_ends_differ(gp_partyrt *p, uint64_t next);
 /* Frames [first, first + n) of the outputs are there / of the inputs are no
  * longer needed. In frame order. */
 void gp_party_publish(gp_partyrt *p, uint64_t first, int n);
-/* No frame from `end` on will come; the party takes no more. */
-void gp_party_end(gp_partyrt *p, uint64_t end);
+/* No frame from `end` on will come; the party takes no more. `early`: it ended by
+ * itself, or at the end of one input of several. */
+void gp_party_end(gp_partyrt *p, uint64_t end, bool early);
 
 /* A place in the file: the stage, or the segment's first. */
 gp_loc gp_party_at(const gp_partyrt *p);
@@ -131,24 +135,28 @@ gp_meta gp_party_meta(const gp_partyrt *p, uint64_t f);
 
 /* ---- the account (ledger.c) ------------------------------------------ */
 
-/* Of one source: which of its frames all sinks have seen, and how. A window
- * over the frames in flight; no allocation per frame. Any thread. */
+typedef struct gp_sink { int stage; uint64_t next, end; } gp_sink;
+
+/* A frame that is not whole; hole GP_WHOLE: a free place. `counted`: as failed. */
+typedef struct gp_mark { uint64_t frame; gp_hole hole; bool counted; } gp_mark;
+
+/* Of one source: what became of its frames. Any thread; no allocation per frame. */
 typedef struct gp_ledger {
     int source;                /* stage */
-    pthread_mutex_t lock;
-    int *sink; uint64_t *end; int nsinks;  /* stages that it reaches; where they ended */
-    uint64_t mask;             /* window - 1 */
-    struct gp_entry { int seen; gp_hole hole; bool failed; } *entry;
+    pthread_mutex_t lock;      /* of sink and mark */
+    gp_sink *sink; int nsinks; /* stages that it reaches */
+    gp_mark *mark; uint64_t mask, nmarks;      /* a hash table; mask is its size - 1 */
     _Atomic uint64_t in, out, dropped, failed;
 } gp_ledger;
 
 bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source);
 void gp_ledger_fini(gp_ledger *l);
-/* A sink has consumed frame f, which was whole or a hole. */
-void gp_ledger_seen(gp_ledger *l, uint64_t f, gp_hole hole);
-/* Sink `stage` will see no frame from `end` on (ignored for other stages). */
+/* Sink `stage` has consumed frames [first, first + n), which were whole or holes.
+ * Other stages are ignored, here and below. */
+void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n, const gp_hole *hole);
+/* Sink `stage` will see no frame from `end` on, and the run goes on without it. */
 void gp_ledger_end(gp_ledger *l, int stage, uint64_t end);
-/* Frame f failed in a stage that stops the run: counted once. */
+/* Frame f failed in a stage that stops the run: counted once, if at all. */
 void gp_ledger_fail(gp_ledger *l, uint64_t f);
 
 /* ---- the run --------------------------------------------------------- */
@@ -171,10 +179,18 @@ struct gp_run {
     int64_t spin_ns;           /* how long threads look before they sleep */
     atomic_int level;          /* as gp_cancel: 1 sources stop, 2 nothing new */
     atomic_bool failed;        /* an error was reported */
-    bool stuck;                /* the device does not come back (set-up only) */
+    bool *visited; int *todo;  /* per party, with lock: for gp_party_end */
+    bool *cached;              /* per stage: see gp_run_options */
+    /* While it is set up: what is being done, and how often that changed. */
+    _Atomic(const gp_stage *) opening;
+    _Atomic(const gp_partyrt *) warming;
+    atomic_int steps;
+    atomic_bool is_up;         /* set-up has returned, and what follows is there */
+    bool ready;
+    gp_errs set_up_errs;
     atomic_int live;           /* threads that have not returned */
-    int done_fd;               /* eventfd: live is 0 */
-    pthread_mutex_t lock;      /* of errs */
+    int done_fd;               /* eventfd: live is 0, or is_up */
+    pthread_mutex_t lock;      /* of errs, visited, todo */
     gp_errs errs;
     void *nvtx;                /* the NVTX domain */
 };
@@ -191,6 +207,8 @@ bool gp_const_load(const gp_buffer *b, void *dst, gp_errs *errs);
 
 /* host.c */
 bool gp_host_init(gp_partyrt *p, gp_errs *errs);
+/* Adds a sink's latencies. */
+void gp_host_latency(gp_partyrt *p, gp_hist *to);
 void gp_host_fini(gp_partyrt *p);
 void *gp_host_thread(void *thread);            /* gp_threadrt */
 
@@ -201,8 +219,9 @@ void gp_segment_fini(gp_partyrt *p);
 void *gp_segment_launcher(void *thread);
 void *gp_segment_reaper(void *thread);
 
-/* watch.c: until all threads returned; deals with gp_cancel and stalls. False
- * when some thread does not come back. */
+/* watch.c: until all threads returned, or set-up has; deals with gp_cancel and
+ * stalls. False when some thread does not come back. */
 bool gp_watch(gp_run *run);
+bool gp_watch_set_up(gp_run *run);
 
 #endif

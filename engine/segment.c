@@ -26,48 +26,26 @@ static void say_lost(const gp_partyrt *p, uint64_t from, uint64_t to, gp_errs *e
                 p->name, (unsigned long long)from, (unsigned long long)to, p->run->graph->file);
 }
 
-/* Waits for what was queued before frame 0, as long as the user has patience:
- * nobody watches yet. */
-static bool finish_early(gp_partyrt *p, gp_errs *errs)
-{
-    gp_run *run = p->run;
-    const gp_backend *be = run->dev->backend;
-    int64_t start = gp_now_ns(), stall = run->graph->stall_ns;
-    for (;;) {
-        int done = be->query(run->dev, p->seg->stream0, errs);
-        if (done)
-            return done == 1;
-        int64_t waited = gp_now_ns() - start;
-        bool stalled = stall && waited > stall;
-        if (stalled)
-            gp_fail(errs, GP_E_STALL, gp_party_at(p),
-                    "nothing moved for %.3g s: segment '%s' is busy with its first frame",
-                    (double)waited / 1e9, p->name);
-        if (stalled || atomic_load(&run->pipeline->cancel) >= 2) {
-            run->stuck = true;
-            return false;
-        }
-        struct timespec nap = { 0, 20000 };
-        nanosleep(&nap, NULL);
-    }
-}
-
 /* Runs everything once, so that kernels are loaded and libraries have what
  * they need, and forgets what that left in the carried state. */
 static bool warm_up(gp_partyrt *p, gp_errs *errs)
 {
-    const gp_backend *be = p->run->dev->backend;
-    gp_batch once = { p, 0, 1, false };
-    bool queued = be->direct(p->run->dev, p->seg->stream0, gp_segment_record, &once, errs);
-    if (!queued && be->query(p->run->dev, p->seg->stream0, errs) >= 0)
+    gp_run *run = p->run;
+    const gp_backend *be = run->dev->backend;
+    gp_batch once = { .p = p, .n = 1 };
+    int stream = p->seg->stream0;
+    atomic_store(&run->warming, p);
+    bool queued = be->direct(run->dev, stream, gp_segment_record, &once, errs);
+    if (!queued && be->query(run->dev, stream, errs) >= 0)
         return false;              /* the stage said why */
-    if (queued && finish_early(p, errs)
-        && be->direct(p->run->dev, p->seg->stream0, gp_segment_reset, p, errs)
-        && finish_early(p, errs))
-        return true;
-    if (!p->run->stuck)
+    bool ok = queued && be->wait(run->dev, stream, GP_SYNC_BLOCK, errs) == 1
+        && be->direct(run->dev, stream, gp_segment_reset, p, errs)
+        && be->wait(run->dev, stream, GP_SYNC_BLOCK, errs) == 1;
+    atomic_store(&run->warming, NULL);
+    atomic_fetch_add(&run->steps, 1);
+    if (!ok)
         say_lost(p, 0, 0, errs);
-    return false;
+    return ok;
 }
 
 bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs)
@@ -114,7 +92,7 @@ bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs)
         s->exec[k] = GP_NEW(a, gp_exec *, seg->period / n + 1);
         for (int turn = 0; turn < seg->period / seg->depth; turn++)
             for (int i = 0; i < per_turn; i++) {
-                gp_batch o = { p, (uint64_t)(turn * seg->depth + i * n), n, false };
+                gp_batch o = { p, (uint64_t)(turn * seg->depth + i * n), n, false, true };
                 gp_exec **x = &s->exec[k][turn * per_turn + i];
                 if (!(*x = be->build(run->dev, gp_segment_record, &o, errs)))
                     return false;
@@ -126,8 +104,11 @@ bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs)
 void gp_segment_fini(gp_partyrt *p)
 {
     gp_segmentrt *s = p->seg;
+    gp_errs ignored = { .n = 0 };
     if (!s)
         return;
+    for (int i = 0; i < p->segment->streams; i++)      /* it may still read and write */
+        p->run->dev->backend->wait(p->run->dev, s->stream0 + i, GP_SYNC_BLOCK, &ignored);
     for (int k = 0; k < s->sizes && s->exec; k++)
         for (int i = 0; s->exec[k] && i < p->segment->period / (1 << k) + 1; i++)
             if (s->exec[k][i])
@@ -197,7 +178,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n)
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     const gp_backend *be = run->dev->backend;
-    gp_batch o = { p, f, n, gp_frame_is_odd(p, f) };
+    gp_batch o = { p, f, n, gp_frame_is_odd(p, f), f >= (uint64_t)p->segment->period };
     int stream = idle_stream(p);
     bool ok;
 
@@ -214,7 +195,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n)
     gp_nvtx_push(run->nvtx, p->name, f);
     if (stream < 0) {
         ok = true;
-    } else if (o.odd || !s->exec) {
+    } else if (o.odd || !s->exec || (run->options.ncached && !o.again)) {
         ok = be->direct(run->dev, s->stream0 + stream, gp_segment_record, &o, &t->errs);
         if (!ok && be->wait(run->dev, s->stream0 + stream, GP_SYNC_BLOCK, &t->errs) == 1)
             return NOT_LAUNCHED;
@@ -332,6 +313,7 @@ void *gp_segment_reaper(void *thread)
     gp_run *run = p->run;
     const gp_backend *be = run->dev->backend;
 
+    bool lost = false;
     for (;;) {
         uint64_t k = atomic_load(&s->redeemed);
         if (!has_ticket(s)) {
@@ -342,19 +324,21 @@ void *gp_segment_reaper(void *thread)
             break;
         gp_ticket tk = s->ticket[k % s->ntickets];
         gp_thread_doing(t, GP_DOING_WORK, tk.first);
-        if (tk.stream >= 0
-            && be->wait(run->dev, s->stream0 + tk.stream, run->graph->sync, &t->errs) != 1) {
+        bool done = tk.stream < 0
+            || be->wait(run->dev, s->stream0 + tk.stream, run->graph->sync, &t->errs) == 1;
+        if (!done && !lost)
             fault(t, atomic_load(&p->next) - 1);
-            break;
+        lost |= !done;         /* then it only waits for what is in flight */
+        if (!lost) {
+            count(p, tk.first, tk.n);
+            gp_party_publish(p, tk.first, tk.n);
+            atomic_store(&s->reaped, tk.first + (uint64_t)tk.n);
         }
-        count(p, tk.first, tk.n);
-        gp_party_publish(p, tk.first, tk.n);
-        atomic_store(&s->reaped, tk.first + (uint64_t)tk.n);
         atomic_store(&s->redeemed, k + 1);
         if (tk.stream >= 0)
             atomic_store(&s->busy[tk.stream], false);
         gp_point_wake(&p->point);
     }
-    gp_party_end(p, atomic_load(&s->reaped));
+    gp_party_end(p, atomic_load(&s->reaped), p->nin > 1);
     return NULL;
 }

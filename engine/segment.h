@@ -40,8 +40,14 @@ typedef struct gp_segmentrt {
 } gp_segmentrt;
 
 /* What a body records: frames [first, first + n). `odd`: one frame that is
- * partial or has a hole in some input, see gp_odd_frame. */
-typedef struct gp_batch { gp_partyrt *p; uint64_t first; int n; bool odd; } gp_batch;
+ * partial or has a hole in some input, see gp_odd_frame. `again`: their slots have
+ * been used before, so that cached stages need not run. */
+typedef struct gp_batch {
+    gp_partyrt *p;
+    uint64_t first;
+    int n;
+    bool odd, again;
+} gp_batch;
 
 /* The body of a launch, for gp_backend: `arg` is a gp_batch. */
 bool gp_segment_record(gp_rec *r, void *arg);

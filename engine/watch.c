@@ -95,7 +95,7 @@ static bool idle(const gp_run *run)
     bool waits = false;
     for (int i = 0; i < run->nthreads; i++) {
         int d = atomic_load(&run->thread[i].doing);
-        if (d == GP_DOING_WORK)
+        if (d == GP_DOING_WORK || d == GP_DOING_FINISH)
             return false;
         waits |= d == GP_DOING_IDLE;
     }
@@ -115,12 +115,14 @@ static void stalled(gp_run *run, int64_t ns)
         gp_partyrt *p = t->party;
         int doing = atomic_load(&t->doing);
         unsigned long long f = atomic_load(&t->frame);
-        if (doing != GP_DOING_WORK || n + 120 > sizeof text)
+        if ((doing != GP_DOING_WORK && doing != GP_DOING_FINISH) || n + 120 > sizeof text)
             continue;
         if (!at.file)
             at = gp_party_at(p);
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s '%s' is busy with frame %llu",
-                              n ? "; " : "", p->stage ? "stage" : "segment", p->name, f);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s '%s' is busy ", n ? "; " : "",
+                              p->stage ? "stage" : "segment", p->name);
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              doing == GP_DOING_WORK ? "with frame %llu" : "in its finish", f);
     }
     for (int i = 0; i < run->plan->nparties && n + 120 < sizeof text; i++) {
         gp_partyrt *p = &run->party[i];
@@ -139,33 +141,86 @@ static void stalled(gp_run *run, int64_t ns)
     gp_run_level(run, 2);
 }
 
+/* Before frame 0, when there are no parties to look at. */
+static void stalled_early(gp_run *run, int64_t ns)
+{
+    const gp_stage *st = atomic_load(&run->opening);
+    const gp_partyrt *p = atomic_load(&run->warming);
+    gp_errs e = { .n = 0 };
+    if (!p && !st)
+        return;                /* just now it went on */
+    gp_fail(&e, GP_E_STALL, p ? gp_party_at(p) : st->at, "nothing moved for %.3g s: %s '%s' %s",
+            (double)ns / 1e9, p ? "segment" : "stage", p ? p->name : st->name,
+            p ? "is busy with its first frame" : "does not come back from its start");
+    gp_run_fail(run, &e);
+    gp_run_level(run, 2);
+}
+
 /* ---- the watch ------------------------------------------------------- */
 
-bool gp_watch(gp_run *run)
+typedef struct gp_watcher {
+    bool (*back)(gp_run *run);             /* the threads have returned */
+    uint64_t (*progress)(const gp_run *run);   /* rises when something moves */
+    bool (*idle)(const gp_run *run);       /* nothing need move */
+    void (*stalled)(gp_run *run, int64_t ns);
+} gp_watcher;
+
+static bool watch(gp_run *run, const gp_watcher *w)
 {
     int64_t stall = run->graph->stall_ns, moved = gp_now_ns(), stopped = 0;
-    uint64_t last = progress(run);
+    uint64_t last = w->progress(run);
     struct pollfd p[2] = { { run->done_fd, POLLIN, 0 }, { run->pipeline->stop_fd, POLLIN, 0 } };
 
     for (;;) {
         int level = atomic_load(&run->level), asked = atomic_load(&run->pipeline->cancel);
         if (asked > level)
             gp_run_level(run, level = asked);
-        if (!atomic_load(&run->live))
+        if (w->back(run))
             return true;
         /* stop_fd stays readable: look at it only until it has been heard */
         if (poll(p, level ? 1 : 2, TICK_MS) < 0 && errno != EINTR)
             return false;
 
         int64_t now = gp_now_ns();
-        uint64_t at = progress(run);
-        if (at != last || idle(run))
+        uint64_t at = w->progress(run);
+        if (at != last || w->idle(run))
             last = at, moved = now;
         if (level >= 2 && !stopped)
             stopped = now;
         if (stopped && now - stopped > GRACE_MS * 1000000LL)
-            return !atomic_load(&run->live);
+            return w->back(run);
         if (stall && !stopped && now - moved > stall)
-            stalled(run, now - moved);
+            w->stalled(run, now - moved);
     }
+}
+
+static bool all_left(gp_run *run)
+{
+    return !atomic_load(&run->live);
+}
+
+bool gp_watch(gp_run *run)
+{
+    return watch(run, &(gp_watcher){ all_left, progress, idle, stalled });
+}
+
+static bool is_up(gp_run *run)
+{
+    return atomic_load(&run->is_up);
+}
+
+static uint64_t steps(const gp_run *run)
+{
+    return (uint64_t)atomic_load(&run->steps);
+}
+
+/* Memory of any size may be taken for as long as that lasts. */
+static bool takes_memory(const gp_run *run)
+{
+    return !atomic_load(&run->opening) && !atomic_load(&run->warming);
+}
+
+bool gp_watch_set_up(gp_run *run)
+{
+    return watch(run, &(gp_watcher){ is_up, steps, takes_memory, stalled_early });
 }

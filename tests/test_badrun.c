@@ -47,6 +47,11 @@ static const struct { const char *script, *text; int code; } scripts[] = {
     { "function process(f, x, y) error() end", "frame 0: nil", 1 },
     { "function process(f, x, y) y:copy(x) while f.index == 100 do end end",
       "stage 's' is busy with frame 100", 5 },
+    { "while true do end", "stage 's' does not come back from its start", 5 },
+    { "function process(f, x, y) end function init() while true do end end",
+      "stage 's' does not come back from its start", 5 },
+    { "function process(f, x, y) end function finish() while true do end end",
+      "stage 's' is busy in its finish", 5 },
     { "", "no function 'process(frame, x, y)'", 1 },
 };
 

@@ -416,6 +416,117 @@ START_TEST(test_early_end)
 }
 END_TEST
 
+#define NAP "local t = os.clock() while os.clock() - t < 0.05 do end "
+
+/* E feeds two branches: one ends after 4 frames, before a stage in its middle has
+ * worked off its own, the other after many. */
+static const char *const TWO_BRANCHES =
+    "vars: {many: 20000}\n"
+    "depth: 4\n"
+    "on_error: drop\n"
+    "buffers: {e: {dtype: u8, shape: [4]}, x: {dtype: u8, shape: [4]}, y: {dtype: u8, shape: [4]}}\n"
+    "stages:\n"
+    "  - {name: E, use: generate, out: e}\n"
+    "  - {name: X, use: lua, script: four.lua, in: [], out: x}\n"
+    "  - {name: Y, use: generate, frames: many, out: y}\n"
+    "  - {name: early, use: lua, script: early.lua, in: e, out: l}\n"
+    "  - {name: J, use: lua, script: join.lua, in: {a: l, b: x}, out: j}\n"
+    "  - {name: late, use: lua, script: late.lua, in: j, out: s}\n"
+    "  - {name: s1, use: discard, in: s}\n"
+    "  - {name: J2, use: lua, script: join.lua, in: {a: e, b: y}, out: j2}\n"
+    "  - {name: s2, use: discard, in: j2}\n";
+
+static pipe_result two_branches(const char *early, const char *late, const char *const *sets)
+{
+    const char *dir = pipe_dir();
+    pipe_text(dir, "join.lua", "function process(f, x, y) y:copy(x.a) end\n");
+    pipe_text(dir, "four.lua", "function produce(f, y) if f.index < 4 then y:fill(1) return end " NAP
+              "return false end\n");
+    pipe_text(dir, "early.lua", early);
+    pipe_text(dir, "late.lua", late);
+    pipe_result r = pipe_run(dir, TWO_BRANCHES, on, sets, (gp_run_options){ 0 });
+    pipe_dir_remove(dir);
+    return r;
+}
+
+/* A sink that lags in a branch that has ended neither holds up the other branch
+ * nor spoils its account. */
+START_TEST(test_lagging_branch)
+{
+    static const char copy[] = "function process(f, x, y) y:copy(x) end\n";
+    for (int drops = 0; drops < 2; drops++) {
+        pipe_result r = two_branches(copy, drops
+            ? "function process(f, x, y) " NAP "return 'drop' end\n"
+            : "function process(f, x, y) " NAP "y:copy(x) end\n", NULL);
+        fail_on_errors(&r, "lagging");
+        const gp_account *e = &r.account[0];
+        ck_assert_uint_eq(e->out, drops ? 19996 : 20000);
+        ck_assert_uint_eq(e->dropped, drops ? 4 : 0);
+        ck_assert_uint_le(e->cancelled, 64);
+        ck_assert_uint_eq(e->in, e->out + e->dropped + e->cancelled);
+        ck_assert_uint_eq(r.account[1].out + r.account[1].dropped, 4);
+        ck_assert_uint_eq(r.account[2].out, 20000);
+    }
+}
+END_TEST
+
+/* A frame that came out is not failed afterwards, by a stage in a branch that no
+ * longer counts. */
+START_TEST(test_fails_after_the_end)
+{
+    const char *sets[] = { "on_error=stop", "vars.many=3000", "stages.early.workers=3", NULL };
+    pipe_result r = two_branches(
+        "stateless = true\n"
+        "function process(f, x, y) y:copy(x) if f.index == 6 then " NAP NAP "error('late') end end\n",
+        "function process(f, x, y) y:copy(x) end\n", sets);
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    for (int i = 0; i < 3; i++) {
+        const gp_account *a = &r.account[i];
+        ck_assert_uint_ge(a->out, 4);
+        ck_assert_uint_le(a->failed, 1);
+        ck_assert_uint_le(a->cancelled, 64);
+        ck_assert_uint_eq(a->in, a->out + a->failed + a->cancelled);
+    }
+}
+END_TEST
+
+/* Of several inputs the one that goes on is named, at the stage that reads it. */
+START_TEST(test_ends_of_three)
+{
+    static const char yaml[] =
+        "buffers: {a: {dtype: u8, shape: [4], depth: 2}, b: {dtype: u8, shape: [4]},\n"
+        "          c: {dtype: u8, shape: [4]}}\n"
+        "stages:\n"
+        "  - {name: A, use: generate, frames: 5, out: a}\n"
+        "  - {name: B, use: generate, frames: 10, out: b}\n"
+        "  - {name: C, use: lua, script: five.lua, in: [], out: c}\n"
+        "  - {name: J, use: lua, script: join.lua, in: {a: a, b: b, c: c}, out: j}\n"
+        "  - {use: discard}\n";
+    static const char segment[] =
+        "buffers: {a: {dtype: u8, shape: [4]}, b: {dtype: u8, shape: [4]}}\n"
+        "stages:\n"
+        "  - {name: A, use: generate, frames: 5, out: a}\n"
+        "  - {name: B, use: generate, frames: 10, out: b}\n"
+        "  - {name: D, use: discard, in: b}\n"
+        "  - {name: K, use: kernel, source: k.cu, args: [x, y, out], in: {x: a, y: b}, out: {out: o}}\n"
+        "  - {use: discard, in: o}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "five.lua", "function produce(f, y) if f.index == 5 then " NAP
+              "return false end y:fill(1) end\n");
+    pipe_text(dir, "join.lua", "function process(f, x, y) y:copy(x.a) end\n");
+    pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const unsigned char *x,\n"
+              "    const unsigned char *y, unsigned char *o) { o[threadIdx.x % 4] = x[0] + y[0]; }\n");
+    for (int i = 0; i < 2; i++) {
+        pipe_result r = pipe_run(dir, i ? segment : yaml, on, NULL, (gp_run_options){ 0 });
+        ck_assert_int_eq(r.outcome, GP_ERROR);
+        ck_assert_msg(strstr(r.errs.e[0].msg, "'a' has 5 frames, 'b' goes on") != NULL, "%s",
+                      r.errs.e[0].msg);
+        ck_assert_int_eq(r.errs.e[0].at.line, i ? 6 : 7);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 /* A stage with several workers fails while the others wait for input: the run
  * ends at once, not when the watchdog says so. */
 START_TEST(test_fails_while_waiting)
@@ -542,6 +653,9 @@ void exec_cases(TCase *tc, const char *device, int thin)
     tcase_add_test(tc, test_ends_late);
     tcase_add_test(tc, test_error_after_warnings);
     tcase_add_test(tc, test_early_end);
+    tcase_add_test(tc, test_lagging_branch);
+    tcase_add_test(tc, test_fails_after_the_end);
+    tcase_add_test(tc, test_ends_of_three);
     tcase_add_test(tc, test_fails_while_waiting);
     tcase_add_test(tc, test_no_rows);
     tcase_add_test(tc, test_account);
