@@ -1,6 +1,7 @@
 # make            build/.../gpipe, linked as ./gpipe
 # make demo       sets up, builds, runs pipelines/edges.yaml on a real photo
 # make check      sets up, builds, runs all tests      make check T="parse expr"
+# make bench      gpipe beside what else moves frames     make bench BENCH="--only host --rounds 5"
 # make deps       installs what is missing (Debian, Ubuntu)
 # make install PREFIX=/usr/local
 #
@@ -170,6 +171,24 @@ demo: deps
 
 gpu-tests: all $B/tests/gpu/run
 
+# What gpipe is measured beside, as far as it can be built here.
+BENCH   ?=
+PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone) $(shell pkg-config --exists tbb && echo tbb)
+bench: deps
+	+@$(again) bench-programs
+	python3 tests/bench/bench.py --gpipe $B/gpipe $(BENCH)
+bench-programs: all $(PEERS:%=$B/bench/%)
+$B/bench/host: $B/tests/bench/host.o $B/libgpipe.a
+	@mkdir -p $(@D)
+	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+$B/bench/tbb: tests/bench/tbb.cpp
+	@mkdir -p $(@D)
+	$(call say,c++)$(CXX) -std=c++17 $(WARN) $(CFLAGS) -o $@ $< $(shell pkg-config --cflags --libs tbb)
+$B/bench/%: tests/bench/%.cu tests/bench/hand.h tests/bench/axpy.cu
+	@mkdir -p $(@D)
+	$(call say,nvcc)$(NVCC) -std=c++17 -O3 -arch=all-major \
+	  -Xcompiler -Wall,-Wextra,-static-libstdc++,-static-libgcc -o $@ $<
+
 NEED := pkg-config libyaml-dev $(if $(filter luajit,$(LUA)),libluajit-5.1-dev,liblua5.4-dev) libpng-dev \
         check g++ python3
 deps:
@@ -180,6 +199,9 @@ deps:
 	  echo "installing:$$missing"; \
 	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq $$missing >/dev/null; fi
 
+deps-bench: NEED += libtbb-dev gstreamer1.0-tools gstreamer1.0-plugins-base
+deps-bench: deps
+
 install: all
 	install -D -m755 $B/gpipe $(DESTDIR)$(PREFIX)/bin/gpipe
 
@@ -187,5 +209,5 @@ clean:
 	rm -rf build gpipe
 
 -include $(shell find $B -name '*.d' 2>/dev/null)
-.PHONY: all check check-built demo deps gpu-tests install clean FORCE
+.PHONY: all bench bench-programs check check-built demo deps deps-bench gpu-tests install clean FORCE
 .SECONDARY:

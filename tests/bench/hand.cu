@@ -1,112 +1,26 @@
-// hand.cu - what the speed figures are measured beside: the same pipeline (copy
-// in, kernel, copy out) as one would write it by hand, for one size and depth.
+// hand.cu - the pipeline of balanced.yaml as one would write it by hand in CUDA.
 //
-//   hand [BYTES...]      else 4096, 262144, 16777216
+//   hand iters BYTES               `iters N`: with N steps the kernel takes as long as
+//                                  a copy (1 where a launch alone takes longer)
+//   hand rate BYTES DEPTH ITERS    `hand streams US`, `hand graph US`: a frame at a time,
+//                                  a stream for each slot, three calls or one graph
+//   hand batch BYTES FLIGHT ITERS  `hand batch-M US` for several M: M frames in a copy,
+//                                  one kernel over them, a graph for each range of
+//                                  slots, FLIGHT frames in flight
+//   hand expect BYTES ITERS FRAMES what comes out, to the standard output
 //
-// Prints, for each size, `iters BYTES N`: with so many steps the kernel takes as
-// long as a copy (1 where a launch takes longer than a copy anyway), and then
-// `hand KIND BYTES DEPTH us_per_frame` for
-//   streams   a stream for each slot, three calls a frame
-//   graph     a stream and a CUDA graph for each slot, one call a frame
-// A slot is used again when its stream is done. All memory is pinned, nothing is
-// allocated while frames flow, and the results are checked.
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
-#include <cuda_runtime.h>
-#include "axpy.cu"
+// US is microseconds per frame. A slot is used again when its stream is done.
+#include <cstring>
+#include "hand.h"
 
-#define CHECK(x) check((x), #x, __LINE__)
-
-static void check(cudaError_t e, const char *what, int line)
+// Seconds for `launches` launches, until the last is there.
+static double run(const job &j, bool graph, int launches)
 {
-    if (e != cudaSuccess) {
-        fprintf(stderr, "hand.cu:%d: %s: %s\n", line, what, cudaGetErrorString(e));
-        exit(1);
-    }
-}
-
-static double seconds()
-{
-    using namespace std::chrono;
-    return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
-
-struct slot {
-    cudaStream_t stream;
-    cudaGraphExec_t graph;
-    float *host_in, *in, *out, *host_out;
-};
-
-struct job {
-    size_t bytes;
-    int n, iters, blocks;          // as vars n, iters, blocks of balanced.yaml
-    std::vector<slot> slots;
-};
-
-static void launch_kernel(const job &j, const slot &s)
-{
-    axpy<<<j.blocks, 256, 0, s.stream>>>(s.in, 0, s.out, 0, j.n, j.iters);
-}
-
-static void queue(const job &j, const slot &s)
-{
-    CHECK(cudaMemcpyAsync(s.in, s.host_in, j.bytes, cudaMemcpyHostToDevice, s.stream));
-    launch_kernel(j, s);
-    CHECK(cudaMemcpyAsync(s.host_out, s.out, j.bytes, cudaMemcpyDeviceToHost, s.stream));
-}
-
-static slot make_slot(const job &j)
-{
-    slot s;
-    cudaGraph_t graph;
-    CHECK(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking));
-    CHECK(cudaMallocHost(&s.host_in, j.bytes));
-    CHECK(cudaMallocHost(&s.host_out, j.bytes));
-    CHECK(cudaMalloc(&s.in, j.bytes));
-    CHECK(cudaMalloc(&s.out, j.bytes));
-    for (int i = 0; i < j.n; i++)
-        s.host_in[i] = (float)i, s.host_out[i] = -1;
-    CHECK(cudaStreamBeginCapture(s.stream, cudaStreamCaptureModeThreadLocal));
-    queue(j, s);
-    CHECK(cudaStreamEndCapture(s.stream, &graph));
-    CHECK(cudaGraphInstantiate(&s.graph, graph, 0));
-    CHECK(cudaGraphUpload(s.graph, s.stream));
-    CHECK(cudaGraphDestroy(graph));
-    CHECK(cudaStreamSynchronize(s.stream));
-    return s;
-}
-
-static void drop_slot(slot &s)
-{
-    CHECK(cudaGraphExecDestroy(s.graph));
-    CHECK(cudaStreamDestroy(s.stream));
-    CHECK(cudaFreeHost(s.host_in));
-    CHECK(cudaFreeHost(s.host_out));
-    CHECK(cudaFree(s.in));
-    CHECK(cudaFree(s.out));
-}
-
-static job make_job(size_t bytes, int iters, int depth)
-{
-    job j = { bytes, (int)(bytes / sizeof(float)), iters, 0, {} };
-    j.blocks = std::min((j.n + 255) / 256, 1056);
-    for (int i = 0; i < depth; i++)
-        j.slots.push_back(make_slot(j));
-    return j;
-}
-
-// Seconds for `frames` frames, until the last is there.
-static double run(const job &j, bool graph, int frames)
-{
-    int depth = (int)j.slots.size();
+    int nslots = (int)j.slots.size();
     double start = seconds();
-    for (int f = 0; f < frames; f++) {
-        const slot &s = j.slots[f % depth];
-        if (f >= depth)
+    for (int i = 0; i < launches; i++) {
+        const slot &s = j.slots[i % nslots];
+        if (i >= nslots)
             CHECK(cudaStreamSynchronize(s.stream));
         if (graph)
             CHECK(cudaGraphLaunch(s.graph, s.stream));
@@ -118,47 +32,32 @@ static double run(const job &j, bool graph, int frames)
     return seconds() - start;
 }
 
-static void verify(const job &j)
+// Microseconds per frame, warmed up and checked.
+static double rate(const job &j, bool graph, int launches)
 {
-    for (const slot &s : j.slots)
-        for (int i = 0; i < j.n; i += j.n / 16) {
-            float v = (float)i;
-            for (int k = 0; k < j.iters; k++)
-                v = fmaf(v, 1.000001f, 0.5f);
-            if (s.host_out[i] != v) {
-                fprintf(stderr, "hand.cu: element %d is %g, not %g\n", i, s.host_out[i], v);
-                exit(1);
-            }
-        }
+    run(j, graph, launches / 10 + (int)j.slots.size());
+    double took = run(j, graph, launches);
+    verify(j);
+    return 1e6 * took / launches / j.many;
 }
 
-// Seconds for one of what `queue_one` puts on the stream, of many in a row.
-template <class F> static double each(cudaStream_t stream, F queue_one)
+static int launches_of(size_t bytes)
 {
-    double best = 1e9;
-    for (int round = 0; round < 4; round++) {
-        const int count = 40;
-        double start = seconds();
-        for (int i = 0; i < count; i++)
-            queue_one();
-        CHECK(cudaStreamSynchronize(stream));
-        best = std::min(best, (seconds() - start) / count);
-    }
-    return best;
+    return bytes >= 1 << 22 ? 2000 : bytes >= 1 << 16 ? 40000 : 200000;
 }
 
-// With how many steps the kernel takes as long as a copy. Its time grows with
-// them in a straight line once arithmetic outweighs memory.
-static int calibrate(size_t bytes)
+// The kernel's time grows with the steps in a straight line once arithmetic
+// outweighs memory.
+static void iters(size_t bytes)
 {
-    job j = make_job(bytes, 1, 1);
+    job j = make_job(bytes, 1, 1, 1);
     slot &s = j.slots[0];
-    double in = each(s.stream, [&] {
-        CHECK(cudaMemcpyAsync(s.in, s.host_in, j.bytes, cudaMemcpyHostToDevice, s.stream));
+    double in = each(s.stream, 40, [&] {
+        CHECK(cudaMemcpyAsync(s.in, s.host_in, bytes, cudaMemcpyHostToDevice, s.stream));
     });
-    auto kernel = [&](int iters) {
-        j.iters = iters;
-        return each(s.stream, [&] { launch_kernel(j, s); });
+    auto kernel = [&](int steps) {
+        j.iters = steps;
+        return each(s.stream, 40, [&] { launch_kernel(j, s); });
     };
     int low = 1, high = 2;
     if (kernel(low) < in) {
@@ -169,38 +68,56 @@ static int calibrate(size_t bytes)
             (kernel(middle) < in ? low : high) = middle;
         }
     }
-    drop_slot(s);
-    return low;
+    drop_job(j);
+    printf("iters %d\n", low);
 }
 
-static void measure(size_t bytes)
+static void rates(size_t bytes, int depth, int steps)
 {
-    int frames = bytes >= 1 << 22 ? 1000 : bytes >= 1 << 16 ? 20000 : 100000;
-    int iters = bytes >= 1 << 20 ? calibrate(bytes) : 1;
-    printf("iters %zu %d\n", bytes, iters);
-    for (int depth : { 1, 3, 4, 6 }) {
-        job j = make_job(bytes, iters, depth);
-        for (bool graph : { false, true }) {
-            run(j, graph, frames / 10 + depth);
-            double t = run(j, graph, frames);
-            verify(j);
-            printf("hand %s %zu %d %.3f\n", graph ? "graph" : "streams", bytes, depth,
-                   1e6 * t / frames);
-            fflush(stdout);
-        }
-        for (slot &s : j.slots)
-            drop_slot(s);
+    job j = make_job(bytes, steps, depth, 1);
+    printf("hand streams %.4f\n", rate(j, false, launches_of(bytes)));
+    printf("hand graph %.4f\n", rate(j, true, launches_of(bytes)));
+    drop_job(j);
+}
+
+static void batches(size_t bytes, int flight, int steps)
+{
+    for (int many = 4; many <= flight / 2; many *= 2) {
+        job j = make_job(bytes, steps, flight / many, many);
+        printf("hand batch-%d %.4f\n", many, rate(j, true, 40000));
+        drop_job(j);
     }
+}
+
+static void expect(size_t bytes, int steps, int frames)
+{
+    std::vector<float> frame(bytes / sizeof(float));
+    for (size_t i = 0; i < frame.size(); i++)
+        frame[i] = expected((int)i, steps);
+    for (int i = 0; i < frames; i++)
+        fwrite(frame.data(), 1, bytes, stdout);
 }
 
 int main(int argc, char **argv)
 {
-    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-    CHECK(cudaSetDeviceFlags(cudaDeviceScheduleSpin));
-    for (int i = 1; i < argc; i++)
-        measure(strtoull(argv[i], nullptr, 10));
-    if (argc == 1)
-        for (size_t bytes : { 4096, 262144, 16777216 })
-            measure(bytes);
+    const char *what = argc > 2 ? argv[1] : "";
+    size_t bytes = argc > 2 ? strtoull(argv[2], nullptr, 10) : 0;
+    int a = argc > 3 ? atoi(argv[3]) : 0, b = argc > 4 ? atoi(argv[4]) : 0;
+    if (!strcmp(what, "expect") && argc == 5) {
+        expect(bytes, a, b);
+        return 0;
+    }
+    start_device();
+    if (!strcmp(what, "iters") && argc == 3)
+        iters(bytes);
+    else if (!strcmp(what, "rate") && argc == 5)
+        rates(bytes, a, b);
+    else if (!strcmp(what, "batch") && argc == 5)
+        batches(bytes, a, b);
+    else {
+        fprintf(stderr, "usage: hand iters BYTES | rate BYTES DEPTH ITERS | "
+                        "batch BYTES FLIGHT ITERS | expect BYTES ITERS FRAMES\n");
+        return 2;
+    }
     return 0;
 }

@@ -1,0 +1,77 @@
+"""rows_host.py - three trivial stages on the host, 4 KiB frames, two cores: gpipe, oneTBB,
+GStreamer. Each in the best of several settings. What lets only one stage work at a time is
+shown too: on frames that cost nothing to touch it saves the hand-over, and it does not overlap.
+"""
+import os
+import shutil
+
+from tools import HERE, Row, Skip, best, words
+
+CORES = 2
+FEW, MANY = 50000, 1050000
+
+
+def difference(seconds):
+    """Microseconds per frame of `seconds(frames)`, without what starting up takes."""
+    short = seconds(FEW)
+    return 1e6 * (seconds(MANY) - short) / (MANY - FEW)
+
+
+def gpipe(b):
+    def seconds(depth, frames):
+        sets = ["depth=%d" % depth, "vars.frames=%d" % frames]
+        done, took = b.host(os.path.join(HERE, "host.yaml"), sets, cores=CORES)["host"]
+        assert done == frames
+        return took
+    return b.once("host", lambda: min(difference(lambda n: seconds(depth, n))
+                                      for depth in (256, 1024)))
+
+
+def tbb(b):
+    def run():
+        out, _, _ = b.run([b.program("tbb", "no oneTBB"), MANY, CORES], CORES)
+        return {name[4:]: us for name, (us,) in words(out).items()}
+    return b.once("tbb", run)
+
+
+def with_tbb(b):
+    times = tbb(b)
+    return (gpipe(b),) + best({n: us for n, us in times.items() if not n.endswith("tokens-1")})
+
+
+def with_tbb_serial(b):
+    times = tbb(b)
+    return (gpipe(b),) + best({n: us for n, us in times.items() if n.endswith("tokens-1")})
+
+
+def gstreamer(b, queues):
+    """The best of several kinds of queues; "" for none."""
+    launch = shutil.which("gst-launch-1.0")
+    if not launch:
+        raise Skip("no GStreamer")
+
+    def seconds(queue, frames):
+        line = ["fakesrc num-buffers=%d sizetype=fixed sizemax=4096 filltype=nothing" % frames,
+                queue, "identity silent=true", queue,
+                "fakesink silent=true enable-last-sample=false"]
+        return b.wall([launch, "-q"] + " ! ".join(e for e in line if e).split(), CORES)
+    return best({q or "no queue": difference(lambda n: seconds(q, n)) for q in queues})
+
+
+def with_gstreamer(b):
+    peer = gstreamer(b, ["queue", "queue silent=true"])
+    return (gpipe(b),) + peer
+
+
+def with_gstreamer_serial(b):
+    peer = gstreamer(b, [""])
+    return (gpipe(b),) + peer
+
+
+ROWS = [
+    Row("host-tbb", "host only, 3 trivial stages, 4 KiB, 2 cores: oneTBB", "rate", 2, with_tbb),
+    Row("host-tbb-serial", "the same: oneTBB, a frame at a time", "rate", None, with_tbb_serial),
+    Row("host-gst", "the same: GStreamer", "rate", 8, with_gstreamer),
+    Row("host-gst-serial", "the same: GStreamer, one thread", "rate", None,
+        with_gstreamer_serial),
+]
