@@ -18,7 +18,7 @@ static int view_string(lua_State *L)
     gp_lua_view *v = want_u8(L, gp_lua_view_arg(L, 1), "string()");
     int64_t first = gp_lua_arg_int(L, 2, 1, 1, v->count + 1, "the first byte");
     int64_t last = gp_lua_arg_int(L, 3, v->count, first - 1, v->count, "the last byte");
-    lua_pushlstring(L, (const char *)v->data + first - 1, (size_t)(last - first + 1));
+    lua_pushlstring(L, (const char *)v->u8 + first - 1, (size_t)(last - first + 1));
     return 1;
 }
 
@@ -37,7 +37,7 @@ static int view_write(lua_State *L)
     const char *s = luaL_checklstring(L, 2, &len);
     int64_t at = gp_lua_arg_int(L, 3, 1, 1, y->count + 1, "the place to write at") - 1;
     want_room(L, y, at, (int64_t)len);
-    memcpy(y->data + at, s, len);
+    memcpy(y->u8 + at, s, len);
     gp_lua_pushint(L, at + (int64_t)len + 1);
     return 1;
 }
@@ -47,7 +47,7 @@ static void append(lua_State *L, gp_lua_view *y, const char *s, size_t len)
     if ((int64_t)len > y->rows - y->printed)
         gp_lua_fail(L, "the text does not fit '%s', which has %" PRId64 " bytes: give that "
                     "buffer a larger shape in the pipeline", y->name, y->rows);
-    memcpy(y->data + y->printed, s, len);
+    memcpy(y->u8 + y->printed, s, len);
     y->printed += (int64_t)len;
 }
 
@@ -57,7 +57,7 @@ static int view_print(lua_State *L)
 {
     gp_lua_view *y = want_u8(L, gp_lua_view_out(L, 1), "print()");
     int n = lua_gettop(L);
-    if (y->type.ndim != 1 || y->root != y || !y->born)
+    if (y->type.ndim != 1 || y->root != y || y->now == &y->born)
         gp_lua_fail(L, "print() needs a whole output with one axis");
     for (int i = 2; i <= n; i++) {
         size_t len;
@@ -205,7 +205,7 @@ static int view_pack(lua_State *L)
     for (int arg = 4; (f = next_field(L, &fmt, &big)).kind; at += f.size) {
         uint64_t bits = f.kind == F_PAD ? 0 : field_bits(L, arg++, f);
         want_room(L, y, at, f.size);
-        store(y->data + at, f, bits);
+        store(y->u8 + at, f, bits);
     }
     gp_lua_pushint(L, at + 1);
     return 1;
@@ -225,7 +225,7 @@ static int view_unpack(lua_State *L)
         if (f.kind == F_PAD)
             continue;
         luaL_checkstack(L, 2, "too many values");
-        push_field(L, v->data + at, f);
+        push_field(L, v->u8 + at, f);
         n++;
     }
     gp_lua_pushint(L, at + 1);

@@ -140,8 +140,8 @@ static int op_copy(lua_State *L)
                     " from there on", n, x->name, y->name, y->count - at + 1);
     gp_dtype yt = y->type.dtype, xt = x->type.dtype;
     size_t ys = gp_dtype_size(yt), xs = gp_dtype_size(xt);
-    unsigned char *dst = y->data + (size_t)(at - 1) * ys;
-    const unsigned char *src = x->data + (size_t)(from - 1) * xs;
+    unsigned char *dst = y->u8 + (size_t)(at - 1) * ys;
+    const unsigned char *src = x->u8 + (size_t)(from - 1) * xs;
     if (n <= 0)
         return 0;
     if (yt == xt)
@@ -164,7 +164,7 @@ static int op_fill(lua_State *L)
     for (size_t done = size; done < bytes; ) {     /* doubling, within the cache */
         size_t n = done < 16384 ? done : 16384;
         n = n < bytes - done ? n : bytes - done;
-        memcpy(y->data + done, y->data, n);
+        memcpy(y->u8 + done, y->data, n);
         done += n;
     }
     return 0;

@@ -23,9 +23,24 @@ static const char *without_place(const char *msg, const char *source, int line)
     return strncmp(msg, place, (size_t)n) ? msg : msg + n;
 }
 
+/* Where the message handler stands: at the bottom of the stack, for good. */
+enum { HANDLER = 1 };
+
 /* Levels that a traceback shows. Lua walks to each from the innermost, so that
  * all of an overflown stack would take hours. */
 enum { LEVELS = 20 };
+
+/* What an error says that was raised with the value at index 1: nobody can look up
+ * the address of a table. */
+static const char *message(lua_State *L)
+{
+    int t = lua_type(L, 1);
+    bool plain = t == LUA_TNIL || t == LUA_TBOOLEAN || t == LUA_TNUMBER || t == LUA_TSTRING;
+    if (plain || luaL_getmetafield(L, 1, "__tostring"))
+        return luaL_tolstring(L, 1, NULL);
+    return lua_pushfstring(L, "a %s was given to error(): give it text, or a table with __tostring",
+                           lua_typename(L, t));
+}
 
 /* The message handler: message and traceback into w->error, the innermost line
  * of the script into w->line. C functions and other modules' lines are only in
@@ -33,7 +48,7 @@ enum { LEVELS = 20 };
 static int on_error(lua_State *L)
 {
     gp_lua *w = lua_touserdata(L, lua_upvalueindex(1));
-    const char *msg = luaL_tolstring(L, 1, NULL);
+    const char *msg = message(L);
     lua_Debug ar;
     w->line = 0;
     for (int level = 0; level < LEVELS && !w->line && lua_getstack(L, level, &ar); level++)
@@ -66,22 +81,18 @@ static bool plain_error(gp_lua *w)
         msg = end + strspn(end, ": ");
     }
     snprintf(w->error, sizeof w->error, "%s", msg ? msg : "out of memory");
-    lua_settop(w->L, 0);
+    lua_settop(w->L, HANDLER);
     return false;
 }
 
 bool gp_lua_call(gp_lua *w, int nargs, int nresults)
 {
-    int base = lua_gettop(w->L) - nargs;
     w->error[0] = '\0';
-    lua_rawgeti(w->L, LUA_REGISTRYINDEX, w->handler);
-    lua_insert(w->L, base);
-    int rc = lua_pcall(w->L, nargs, nresults, base);
-    lua_remove(w->L, base);
+    int rc = lua_pcall(w->L, nargs, nresults, HANDLER);
     if (rc && !w->error[0])
         plain_error(w);
     if (rc)
-        lua_settop(w->L, 0);
+        lua_settop(w->L, HANDLER);
     return !rc;
 }
 
@@ -155,16 +166,13 @@ static void set_member(lua_State *L, const char *table, const char *key, lua_CFu
     lua_pop(L, 1);
 }
 
-/* Runs protected; argument: the gp_lua. */
+/* Runs protected; argument: the gp_lua. Returns the message handler. */
 static int set_up(lua_State *L)
 {
     gp_lua *w = lua_touserdata(L, 1);
     luaL_openlibs(L);
-    lua_pushlightuserdata(L, w);
-    lua_pushcclosure(L, on_error, 1);
-    w->handler = luaL_ref(L, LUA_REGISTRYINDEX);
-    gp_lua_views_open(L, &w->guard);
     add_modules(L, w->script);
+    gp_lua_views_open(L, &w->guard);
     lua_pushcfunction(L, print_stderr);
     lua_setglobal(L, "print");
     set_member(L, "os", "exit", no_exit);
@@ -173,10 +181,12 @@ static int set_up(lua_State *L)
     lua_getglobal(L, "math");
     lua_getfield(L, -1, "randomseed");
     w->randomseed = luaL_ref(L, LUA_REGISTRYINDEX);
-    return 0;
+    lua_pushlightuserdata(L, w);
+    lua_pushcclosure(L, on_error, 1);
+    return 1;
 }
 
-bool gp_lua_reseed(gp_lua *w, uint64_t n)
+void gp_lua_reseed(gp_lua *w, uint64_t n)
 {
     uint64_t seed = w->seed + n;
     lua_rawgeti(w->L, LUA_REGISTRYINDEX, w->randomseed);
@@ -185,7 +195,7 @@ bool gp_lua_reseed(gp_lua *w, uint64_t n)
 #else
     lua_pushnumber(w->L, (double)(seed & ((UINT64_C(1) << 52) - 1)));
 #endif
-    return gp_lua_call(w, 1, 0);
+    lua_call(w->L, 1, 0);                  /* a number is no error */
 }
 
 /* ---- open, close ------------------------------------------------------ */
@@ -256,7 +266,7 @@ bool gp_lua_open(gp_lua *w, const char *script, uint64_t seed)
     w->seed = seed;
     lua_pushcfunction(w->L, set_up);
     lua_pushlightuserdata(w->L, w);
-    if (lua_pcall(w->L, 1, 0, 0))
+    if (lua_pcall(w->L, 1, 1, 0))
         return plain_error(w);
     size_t len;
     char *text = slurp(script, &len);
@@ -266,7 +276,10 @@ bool gp_lua_open(gp_lua *w, const char *script, uint64_t seed)
     }
     bool ok = load(w, text, len);
     free(text);
-    return ok && gp_lua_reseed(w, 0) && gp_lua_call(w, 0, 0);
+    if (!ok)
+        return false;
+    gp_lua_reseed(w, 0);
+    return gp_lua_call(w, 0, 0);
 }
 
 void gp_lua_close(gp_lua *w)

@@ -15,7 +15,7 @@ typedef struct gp_lua {
     const char *script;        /* its path, borrowed */
     char chunk[256];           /* "=clean.lua": how Lua knows the script */
     uint64_t seed;
-    int handler, randomseed;   /* references */
+    int randomseed;            /* a reference */
     int line;                  /* of the last error, in the script; 0: elsewhere */
     char error[560];           /* what, and the traceback */
 } gp_lua;
@@ -29,11 +29,11 @@ bool gp_lua_syntax(gp_lua *w, const char *script, const char *text, size_t len);
 bool gp_lua_open(gp_lua *w, const char *script, uint64_t seed);
 void gp_lua_close(gp_lua *w);              /* accepts a zeroed one */
 
-/* Calls the function below `nargs` arguments on the stack. After an error,
- * false, nothing is left on the stack, `error` and `line` are set. */
+/* Calls the function below `nargs` arguments on top of the stack. After an error,
+ * false, nothing is left there, `error` and `line` are set. */
 bool gp_lua_call(gp_lua *w, int nargs, int nresults);
 /* math.random starts anew from the stage's seed and n. */
-bool gp_lua_reseed(gp_lua *w, uint64_t n);
+void gp_lua_reseed(gp_lua *w, uint64_t n);
 
 /* Pushes an option's value as Lua has it: text in quotes is a string; other text
  * is an integer, a float, true, false, or a string; lists and maps are tables. */

@@ -5,7 +5,8 @@
 #include "half.h"
 #include "view.h"
 
-static const char META[] = "gpipe.view";
+/* In the registry: the dtypes' metatables, by dtype. metatable[1] is this too. */
+static char METAS;
 enum { BUDGET = 1 << 16 };
 
 /* ---- checks ---------------------------------------------------------- */
@@ -33,7 +34,7 @@ static void look_for_cancel(lua_State *L, gp_lua_guard *g)
 
 void gp_lua_view_alive(lua_State *L, gp_lua_view *v)
 {
-    if (v->born && v->born != v->guard->now)
+    if (v->born != *v->now)
         gp_lua_fail(L, "'%s' is used after its frame: a view is good for one call, keep a copy "
                     "in a gpipe.array", v->name);
     if (--v->guard->budget <= 0)
@@ -56,8 +57,9 @@ gp_lua_view *gp_lua_view_arg(lua_State *L, int arg)
     gp_lua_view *v = lua_touserdata(L, arg);
     bool same = v && lua_getmetatable(L, arg);
     if (same) {
-        same = lua_rawequal(L, -1, lua_upvalueindex(1));
-        lua_pop(L, 1);
+        lua_rawgeti(L, -1, 1);
+        same = lua_touserdata(L, -1) == &METAS;
+        lua_pop(L, 2);
     }
     if (!same)
         gp_lua_fail(L, "expected a view, not %s%s", kind_of(L, arg),
@@ -71,6 +73,7 @@ static void want_writable(lua_State *L, gp_lua_view *v)
     if (!v->writable)
         gp_lua_fail(L, "'%s' is an input, inputs are read-only: write to an output", v->name);
     v->root->wrote = true;
+    v->put = v->get;
 }
 
 gp_lua_view *gp_lua_view_out(lua_State *L, int arg)
@@ -250,14 +253,14 @@ static int push_field(lua_State *L, const gp_lua_view *v, const char *key)
 }
 
 /* Only reached through the metatable, which scripts do not get at: the first
- * argument is a view. Upvalue 2: the methods. */
+ * argument is a view. Upvalue 1: the methods. */
 static int view_index(lua_State *L)
 {
     gp_lua_view *v = lua_touserdata(L, 1);
     if (lua_type(L, 2) != LUA_TSTRING)
         return gp_lua_push_element(L, v, flat(L, v, 2));
     lua_pushvalue(L, 2);
-    lua_rawget(L, lua_upvalueindex(2));
+    lua_rawget(L, lua_upvalueindex(1));
     if (!lua_isnil(L, -1))
         return 1;
     gp_lua_view_alive(L, v);
@@ -300,37 +303,60 @@ static int view_tostring(lua_State *L)
 
 /* ---- making views ---------------------------------------------------- */
 
-static gp_lua_view *push_bytes(lua_State *L, gp_lua_guard *guard, size_t extra)
+/* How many elements the type has now. */
+static void count(gp_lua_view *v)
+{
+    v->count = gp_count(&v->type);
+    v->get = v->count <= INT32_MAX ? (int)v->count : 0;
+    v->put = v->writable && (v->root->wrote || !gp_lua_is_text(&v->root->type)) ? v->get : 0;
+}
+
+static gp_lua_view *push_bytes(lua_State *L, gp_lua_guard *guard, gp_dtype dtype, size_t extra)
 {
     gp_lua_view *v = lua_newuserdatauv(L, sizeof *v + extra, 1);
     memset(v, 0, sizeof *v + extra);
-    v->guard = guard, v->root = v;
-    luaL_getmetatable(L, META);
+    v->guard = guard, v->now = &guard->now, v->budget = &guard->budget, v->root = v;
+    lua_pushlightuserdata(L, &METAS);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_rawgeti(L, -1, dtype);
+    lua_remove(L, -2);
     lua_setmetatable(L, -2);
     return v;
 }
 
-gp_lua_view *gp_lua_view_push(lua_State *L, gp_lua_guard *guard, const char *name, bool writable)
+gp_lua_view *gp_lua_view_push(lua_State *L, gp_lua_guard *guard, gp_dtype dtype, const char *name,
+                              bool writable)
 {
-    gp_lua_view *v = push_bytes(L, guard, 0);
+    gp_lua_view *v = push_bytes(L, guard, dtype, 0);
     v->name = name, v->writable = writable;
-    v->born = UINT64_MAX;                  /* not before it is pointed at a slot */
+    v->born = guard->now - 1;              /* not before it is pointed at a slot */
     return v;
 }
 
 void gp_lua_view_point(gp_lua_view *v, const gp_view *slot)
 {
     v->data = slot->data, v->type = slot->type, v->rows = slot->rows;
-    v->count = gp_count(&slot->type);
     v->born = v->guard->now;
     v->wrote = v->sized = false, v->printed = 0;
+    count(v);
 }
 
 void gp_lua_view_resize(gp_lua_view *v, int64_t n)
 {
     v->type.dim[0] = n;
-    v->count = gp_count(&v->type);
     v->sized = true;
+    count(v);
+}
+
+/* Pushes what shows the same memory as the view at index 1, and is like it. */
+static gp_lua_view *push_part(lua_State *L, gp_lua_view *v, gp_dtype dtype)
+{
+    gp_lua_view *s = push_bytes(L, v->guard, dtype, 0);
+    gp_lua_anchor(L, 1);
+    s->data = v->data, s->name = v->name, s->writable = v->writable, s->root = v->root;
+    s->now = v->now, s->born = v->born, s->rows = v->rows;
+    s->type = v->type, s->type.dtype = dtype;
+    return s;
 }
 
 /* v:slice(first [, last]): rows first .. last of axis 0, no copy. last may be
@@ -341,14 +367,11 @@ static int view_slice(lua_State *L)
     int64_t rows = v->type.dim[0];
     int64_t first = gp_lua_arg_int(L, 2, 0, 1, rows + 1, "the first row");
     int64_t last = gp_lua_arg_int(L, 3, rows, first - 1, rows, "the last row");
-    gp_lua_view *s = push_bytes(L, v->guard, 0);
-    gp_lua_anchor(L, 1);
+    gp_lua_view *s = push_part(L, v, v->type.dtype);
     size_t row = rows ? gp_bytes(&v->type) / (size_t)rows : 0;
-    s->data = v->data + row * (size_t)(first - 1);
-    s->type = v->type, s->name = v->name, s->born = v->born, s->writable = v->writable;
-    s->root = v->root;
+    s->data = v->u8 + row * (size_t)(first - 1);
     s->type.dim[0] = s->rows = last - first + 1;
-    s->count = gp_count(&s->type);
+    count(s);
     return 1;
 }
 
@@ -358,12 +381,9 @@ static int view_parts(lua_State *L)
     gp_lua_view *v = gp_lua_view_arg(L, 1);
     if (v->type.dtype != GP_C64 || v->type.ndim == GP_MAXDIM)
         gp_lua_fail(L, "'%s' is %s: parts() is for c64", v->name, gp_dtype_name(v->type.dtype));
-    gp_lua_view *s = push_bytes(L, v->guard, 0);
-    gp_lua_anchor(L, 1);
-    s->data = v->data, s->name = v->name, s->born = v->born, s->writable = v->writable;
-    s->root = v->root, s->rows = v->rows;
-    s->type = v->type, s->type.dtype = GP_F32, s->type.dim[s->type.ndim++] = 2;
-    s->count = gp_count(&s->type);
+    gp_lua_view *s = push_part(L, v, GP_F32);
+    s->type.dim[s->type.ndim++] = 2;
+    count(s);
     return 1;
 }
 
@@ -383,11 +403,12 @@ static int new_array(lua_State *L)
         if (__builtin_mul_overflow(bytes, (size_t)t.dim[d], &bytes) || bytes > (size_t)1 << 40)
             gp_lua_fail(L, "the array is larger than any memory");
     }
-    gp_lua_view *v = push_bytes(L, lua_touserdata(L, lua_upvalueindex(1)), bytes + 64);
+    gp_lua_view *v = push_bytes(L, lua_touserdata(L, lua_upvalueindex(1)), t.dtype, bytes + 64);
     uintptr_t data = (uintptr_t)(v + 1);
     v->data = (unsigned char *)(v + 1) + (-data & 63);
-    v->type = t, v->rows = t.dim[0], v->count = gp_count(&t);
+    v->type = t, v->rows = t.dim[0], v->now = &v->born;
     v->name = "array", v->writable = true;
+    count(v);
     return 1;
 }
 
@@ -400,31 +421,72 @@ static int open_core(lua_State *L)
     return 1;
 }
 
+/* The metatable of one dtype's views, on top of the stack; below it: the methods. */
+static void push_metatable(lua_State *L)
+{
+    static const luaL_Reg events[] = {
+        { "__newindex", view_newindex }, { "__len", view_len }, { "__tostring", view_tostring }, {0}
+    };
+    lua_createtable(L, 1, 5);
+    luaL_setfuncs(L, events, 0);
+    lua_pushvalue(L, -2);
+    lua_pushcclosure(L, view_index, 1);
+    lua_setfield(L, -2, "__index");
+    lua_pushlightuserdata(L, &METAS);
+    lua_rawseti(L, -2, 1);
+    lua_pushboolean(L, false);             /* getmetatable(v) is false */
+    lua_setfield(L, -2, "__metatable");
+}
+
+#if LUA_VERSION_NUM < 503
+
+#define TEXT(...) TEXT_OF(__VA_ARGS__)
+#define TEXT_OF(...) #__VA_ARGS__
+
+/* gpipe.elements.lua puts functions that can be compiled into the metatable on top of the
+ * stack, for dtypes that LuaJIT knows. Below it: the methods. */
+static void compile(lua_State *L, gp_dtype t)
+{
+    if (t == GP_U64 || t == GP_I64 || t == GP_F16 || t == GP_C64)
+        return;
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "gpipe.elements");
+    lua_call(L, 1, 1);
+    lua_pushstring(L, gp_dtype_name(t));
+    lua_pushvalue(L, -3);
+    lua_pushvalue(L, -5);
+    lua_pushliteral(L, TEXT(GP_LUA_PART(GP_LUA_AS_IS)));
+    lua_call(L, 4, 0);
+}
+
+#else
+
+static void compile(lua_State *L, gp_dtype t)
+{
+    (void)L, (void)t;
+}
+
+#endif
+
 void gp_lua_views_open(lua_State *L, gp_lua_guard *guard)
 {
     static const luaL_Reg methods[] = {
         { "at", view_at }, { "set", view_set }, { "slice", view_slice }, { "parts", view_parts },
         {0}
     };
-    luaL_newmetatable(L, META);
+    lua_pushlightuserdata(L, &METAS);
+    lua_createtable(L, GP_NDTYPES, 0);
     lua_createtable(L, 0, 40);
-    const luaL_Reg *const sets[] = { methods, gp_lua_ops, gp_lua_bytes };
-    for (int i = 0; i < 3; i++) {
-        lua_pushvalue(L, -2);
-        luaL_setfuncs(L, sets[i], 1);
+    luaL_setfuncs(L, methods, 0);
+    luaL_setfuncs(L, gp_lua_ops, 0);
+    luaL_setfuncs(L, gp_lua_bytes, 0);
+    for (int t = GP_U8; t < GP_NDTYPES; t++) {
+        push_metatable(L);
+        compile(L, (gp_dtype)t);
+        lua_rawseti(L, -3, t);
     }
-    lua_pushvalue(L, -2);
-    lua_pushvalue(L, -2);
-    lua_pushcclosure(L, view_index, 2);
-    lua_setfield(L, -3, "__index");
     lua_pop(L, 1);
-    static const luaL_Reg events[] = {
-        { "__newindex", view_newindex }, { "__len", view_len }, { "__tostring", view_tostring }, {0}
-    };
-    luaL_setfuncs(L, events, 0);
-    lua_pushboolean(L, false);             /* getmetatable(v) is false */
-    lua_setfield(L, -2, "__metatable");
-    lua_pop(L, 1);
+    lua_rawset(L, LUA_REGISTRYINDEX);
 
     lua_getglobal(L, "package");
     lua_getfield(L, -1, "preload");

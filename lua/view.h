@@ -3,7 +3,11 @@
  * A view is a userdata with the methods of view.c (elements, shape, slices),
  * ops.c (bulk operations) and bytes.c (text and packed records). Its invariant:
  * nothing outside data[0 .. count) is ever touched, and nothing at all once the
- * call it was made for is over. One thread: the worker that owns the state. */
+ * call it was made for is over. One thread: the worker that owns the state.
+ *
+ * Under LuaJIT loops over elements are compiled: gpipe.elements.lua reads and writes
+ * what can be told to be right from the part of a view that it knows, and leaves
+ * all else, each error among it, to the functions of view.c. */
 #ifndef GP_LUA_VIEW_H
 #define GP_LUA_VIEW_H
 
@@ -13,33 +17,60 @@
 /* What all views of one worker share. `now` changes when a call begins and
  * when it ends; a view is alive while its `born` equals it. */
 typedef struct gp_lua_guard {
-    uint64_t now;
+    unsigned now;
     int budget;                /* accesses until the next look at gp_cancelled */
     const gp_call *call;       /* the call that runs, or NULL */
 } gp_lua_guard;
 
+/* The part of a view that gpipe.elements.lua knows, in C and as the text it gets. get
+ * and put: how many elements may be read, and written, without a further look; 0
+ * leaves it to view.c. */
+#define GP_LUA_PART(X)                                                        \
+    X(union {                                                                 \
+        void *data;                                                           \
+        unsigned char *u8;                                                    \
+        signed char *i8;                                                      \
+        unsigned short *u16;                                                  \
+        short *i16;                                                           \
+        unsigned *u32;                                                        \
+        int *i32;                                                             \
+        float *f32;                                                           \
+        double *f64;                                                          \
+    };                                                                        \
+    const unsigned *now;                                                      \
+    int *budget;                                                              \
+    unsigned born;                                                            \
+    int get, put;)
+
+#define GP_LUA_AS_IS(...) __VA_ARGS__
+
 typedef struct gp_lua_view gp_lua_view;
 struct gp_lua_view {
-    unsigned char *data;
+    GP_LUA_PART(GP_LUA_AS_IS)  /* *now: the guard's, or of an array its own `born` */
     int64_t count;             /* elements, by type */
     gp_type type;              /* dim[0]: valid rows */
     int64_t rows;              /* dim[0] at most */
     const char *name;          /* of the port; "array" */
     gp_lua_guard *guard;
-    uint64_t born;             /* 0: memory of its own, always alive */
     bool writable;
-    bool wrote;                /* something was written */
+    bool wrote;                /* something was written; told of text only */
     bool sized;                /* the script said how many rows it made */
     int64_t printed;           /* bytes, by print */
     gp_lua_view *root;         /* of a slice: the whole view; else itself */
 };
 
-/* Sets the metatable up, once per state; `gpipe.core` becomes a module. */
+/* May this hold text? Then it has no rows unless something is written. */
+static inline bool gp_lua_is_text(const gp_type *t)
+{
+    return t->dtype == GP_U8 && t->ndim == 1;
+}
+
+/* Sets the metatables up, once per state; `gpipe.core` becomes a module. */
 void gp_lua_views_open(lua_State *L, gp_lua_guard *guard);
-/* Pushes a view of nothing; point it at a slot for each call. `name` is
- * borrowed for as long as the state lives. */
-gp_lua_view *gp_lua_view_push(lua_State *L, gp_lua_guard *guard, const char *name,
-                              bool writable);
+/* Pushes a view of nothing; point it at a slot of that dtype for each call. `name`
+ * is borrowed for as long as the state lives. */
+gp_lua_view *gp_lua_view_push(lua_State *L, gp_lua_guard *guard, gp_dtype dtype,
+                              const char *name, bool writable);
 void gp_lua_view_point(gp_lua_view *v, const gp_view *slot);
 /* Says that the slot holds n rows; n is within 0 .. rows. */
 void gp_lua_view_resize(gp_lua_view *v, int64_t n);

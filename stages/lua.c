@@ -14,10 +14,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "stage.h"
 #include "state.h"
 
-enum { TURNS = 31 };
+enum { TURNS = 31, MAX_RUN = 16, RUN_NS = 50000 };
 
 struct opts {
     const char *script;
@@ -249,13 +250,13 @@ static int push_frame(lua_State *L, struct worker *w)
 }
 
 /* One view, or a table of them by port name; kept by the reference returned. */
-static int push_views(lua_State *L, struct worker *w, const char *const *name, int n,
-                      bool writable, gp_lua_view **view)
+static int push_views(lua_State *L, struct worker *w, const char *const *name,
+                      const gp_type *type, int n, bool writable, gp_lua_view **view)
 {
     if (n > 1)
         lua_createtable(L, 0, n);
     for (int i = 0; i < n; i++) {
-        view[i] = gp_lua_view_push(L, &w->lua.guard, name[i], writable);
+        view[i] = gp_lua_view_push(L, &w->lua.guard, type[i].dtype, name[i], writable);
         if (n > 1)
             lua_setfield(L, -2, name[i]);
     }
@@ -321,8 +322,8 @@ static int make_arguments(lua_State *L)
                     "leave 'workers' out");
     w->frame_ref = push_frame(L, w);
     for (int t = 0; t < TURNS; t++) {
-        w->x[t] = push_views(L, w, o->in_name, w->nin, false, &w->in[t * w->nin]);
-        w->y[t] = push_views(L, w, o->out_name, w->nout, true, &w->out[t * w->nout]);
+        w->x[t] = push_views(L, w, o->in_name, o->in, w->nin, false, &w->in[t * w->nin]);
+        w->y[t] = push_views(L, w, o->out_name, o->out, w->nout, true, &w->out[t * w->nout]);
     }
     lua_createtable(L, 0, 6);
     if (opts->values)
@@ -419,12 +420,13 @@ static bool read_status(struct worker *w, gp_status *status)
         *status = lua_toboolean(L, -1) ? GP_OK : GP_END;
     else
         ok = lua_isnil(L, -1);
-    if (!ok)
+    if (!ok) {
         snprintf(w->lua.error, sizeof w->lua.error, "%s returned %s%.40s%s: it returns nothing, %s",
                  w->entry, s ? "'" : "a ", s ? s : luaL_typename(L, -1), s ? "'" : "",
                  source ? "\"drop\", or false to end" : "or \"drop\"");
-    w->lua.line = 0;
-    lua_settop(L, 0);
+        w->lua.line = 0;
+    }
+    lua_pop(L, 1);
     return ok;
 }
 
@@ -432,7 +434,7 @@ static bool read_status(struct worker *w, gp_status *status)
  * them, but none of text that was not written. */
 static int64_t rows_made(const gp_lua_view *y)
 {
-    bool silent = !y->sized && !y->wrote && y->type.dtype == GP_U8 && y->type.ndim == 1;
+    bool silent = !y->sized && !y->wrote && gp_lua_is_text(&y->type);
     return silent ? 0 : y->type.dim[0];
 }
 
@@ -453,17 +455,15 @@ static void do_frame(gp_call *c, struct worker *w, gp_frame *f)
         gp_lua_view_point(y[i], &f->out[i]);
     w->valid = w->nin ? f->in[0].type.dim[0] : f->out[0].type.dim[0];
 
-    bool ok = !opts->stateless || gp_lua_reseed(lua, f->index);
-    if (ok) {
-        int nargs = 1 + (w->nin > 0) + (w->nout > 0);
-        lua_rawgeti(L, LUA_REGISTRYINDEX, w->function);
-        lua_rawgeti(L, LUA_REGISTRYINDEX, w->frame_ref);
-        if (w->nin)
-            lua_rawgeti(L, LUA_REGISTRYINDEX, w->x[w->turn]);
-        if (w->nout)
-            lua_rawgeti(L, LUA_REGISTRYINDEX, w->y[w->turn]);
-        ok = gp_lua_call(lua, nargs, 1) && read_status(w, &f->status);
-    }
+    if (opts->stateless)
+        gp_lua_reseed(lua, f->index);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, w->function);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, w->frame_ref);
+    if (w->nin)
+        lua_rawgeti(L, LUA_REGISTRYINDEX, w->x[w->turn]);
+    if (w->nout)
+        lua_rawgeti(L, LUA_REGISTRYINDEX, w->y[w->turn]);
+    bool ok = gp_lua_call(lua, 1 + (w->nin > 0) + (w->nout > 0), 1) && read_status(w, &f->status);
     for (int i = 0; i < w->nout; i++)
         f->out[i].type.dim[0] = rows_made(y[i]);
     if (!ok) {
@@ -477,11 +477,27 @@ static void do_frame(gp_call *c, struct worker *w, gp_frame *f)
     lua->guard.call = NULL;
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* A run is handed over as a whole, so that it ends where the next frame would keep
+ * those before it waiting: a source may wait for its data, a filter may be slow. */
 static bool run(gp_call *c, gp_frame *frames, int n)
 {
     struct state *s = c->state;
-    for (int i = 0; i < n; i++)
-        do_frame(c, &s->w[c->worker], &frames[i]);
+    struct worker *w = &s->w[c->worker];
+    int64_t start = n > 1 ? now_ns() : 0;
+    for (int i = 0; i < n; i++) {
+        if (i && (!w->nin || frames[i - 1].status == GP_FAILED || now_ns() - start > RUN_NS)) {
+            frames[i].status = GP_AGAIN;
+            break;
+        }
+        do_frame(c, w, &frames[i]);
+    }
     return true;
 }
 
@@ -514,5 +530,6 @@ const gp_kind gp_kind_lua = {
     GP_KIND("lua"),
     .help = "a Lua script as source, filter or sink",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
+    .max_run = MAX_RUN,
     .shape = shape, .open = open_stage, .close = close_stage, .run = run, .finish = finish,
 };

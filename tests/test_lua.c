@@ -75,7 +75,7 @@ static const struct bad {
           "function", 3 },
     { X16, "", "", "function process(f, x, y)\n\n  error('my own')\nend", 0, 1,
       "frame 0: my own\n", 3 },
-    { X16, "", "", P("error({})"), 0, 1, "frame 0: table: 0x", 1 },
+    { X16, "", "", P("error({})"), 0, 1, "frame 0: a table was given to error(): give it text", 1 },
     { X16, "", "", "function process(f, x, y) error(setmetatable({}, {__tostring = function() "
       "return 'told' end})) end", 0, 1, "frame 0: told", 1 },
     { X16, "", "", P("error()"), 0, 1, "frame 0: nil", 1 },
