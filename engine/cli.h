@@ -12,6 +12,7 @@ extern const char gp_commit[];         /* version.c; "" when not known */
 /* The bits say which verbs an option is for. */
 typedef enum gp_verb {
     GP_VERB_RUN = 1, GP_VERB_CHECK = 2, GP_VERB_PLAN = 4, GP_VERB_STAGES = 8, GP_VERB_HELP = 16,
+    GP_VERB_BENCH = 32,
 } gp_verb;
 
 typedef enum gp_progress {
@@ -19,6 +20,8 @@ typedef enum gp_progress {
 } gp_progress;
 
 typedef enum gp_form { GP_FORM_PLAN, GP_FORM_GRAPH, GP_FORM_SPEC } gp_form;
+
+typedef struct gp_words { const char **word; int n, cap; } gp_words;
 
 typedef struct gp_args {
     gp_verb verb;
@@ -28,6 +31,11 @@ typedef struct gp_args {
     bool poison, isolate, quiet, verbose, dot, json, markdown, help;
     int progress;                          /* gp_progress */
     int form;                              /* gp_form */
+    /* of bench */
+    gp_words sweep, cached;                /* "path=values", names of stages */
+    bool serial, csv;
+    int64_t window_ns, max_time_ns;        /* 0: not said */
+    int rounds;
 } gp_args;
 
 /* cli_args.c: what follows the verb. The strings are argv's or the arena's. */
@@ -50,11 +58,18 @@ void gp_unload(gp_loaded *l);
 /* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
 
-/* cli_run.c, cli_plan.c, cli_stages.c: the verbs. The exit code. Errors that
+/* cli_signal.c: Ctrl-C and SIGTERM. */
+void gp_signals_catch(bool quiet);         /* quiet: says nothing */
+void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
+int gp_signal_taken(void);                 /* the last one's number; 0: none */
+double gp_seconds(void);                   /* CLOCK_MONOTONIC */
+
+/* cli_run.c, cli_plan.c, cli_stages.c, cli_bench.c: the verbs. The exit code. Errors that
  * are still in `errs` are printed by the caller. */
 int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 
 /* cli_progress.c: a thread that shows how the run goes, and the line at the end. */

@@ -1,11 +1,12 @@
 /* cli_args.c - the options of the command, one row each. */
+#include <stdlib.h>
 #include <string.h>
 #include "cli.h"
 
-enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN, ALL = COMPILES | GP_VERB_STAGES
-       | GP_VERB_HELP };
+enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH,
+       ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP };
 
-typedef enum option_type { FLAG, CHOICE, SET, DEVICE } option_type;
+typedef enum option_type { FLAG, CHOICE, SET, DEVICE, WORDS, TIME, COUNT } option_type;
 
 static const struct option {
     const char *name;
@@ -13,12 +14,15 @@ static const struct option {
     const char *value;                 /* for the help; NULL: takes none */
     unsigned verbs;
     option_type type;
-    size_t off;                        /* in gp_args, of a FLAG or CHOICE */
+    size_t off;                        /* in gp_args; not of SET and DEVICE */
     const char *choices;
     const char *help;
 } options[] = {
 #define F(f) FLAG, GP_OFF(gp_args, f, bool), NULL
 #define C(f, choices) CHOICE, GP_OFF(gp_args, f, int), choices
+#define W(f) WORDS, GP_OFF(gp_args, f, gp_words), NULL
+#define T(f) TIME, GP_OFF(gp_args, f, int64_t), NULL
+#define N(f) COUNT, GP_OFF(gp_args, f, int), NULL
     { "set", 0, "PATH=VALUE", COMPILES, SET, 0, NULL,
       "change a value: streams=4, vars.dir=x, stages.blur.sigma=2" },
     { "device", 0, "DEVICE", COMPILES, DEVICE, 0, NULL,
@@ -26,12 +30,23 @@ static const struct option {
     { "poison", 0, NULL, GP_VERB_RUN, F(poison), "fill every slot with a pattern before each use" },
     { "isolate", 0, NULL, GP_VERB_RUN, F(isolate),
       "one frame at a time: finds the stage that faults" },
-    { "progress", 0, "HOW", GP_VERB_RUN, C(progress, "auto|bar|plain|json|none"),
+    { "sweep", 0, "PATH=LIST", GP_VERB_BENCH, W(sweep),
+      "a row for each value: depth=1..8, batch=1,4,auto; may be given again" },
+    { "serial", 0, NULL, GP_VERB_BENCH, F(serial), "a row with one frame in flight: depth 1" },
+    { "cached", 0, "STAGE", GP_VERB_BENCH, W(cached),
+      "a row in which that stage costs nothing: its outputs are used again" },
+    { "window", 0, "TIME", GP_VERB_BENCH, T(window_ns), "how long to count frames; default 500ms" },
+    { "max-time", 0, "TIME", GP_VERB_BENCH, T(max_time_ns),
+      "when to give up that windows agree; default 10s" },
+    { "rounds", 0, "N", GP_VERB_BENCH, N(rounds),
+      "measure all rows so often, in turns; default 3, for one file 1" },
+    { "csv", 0, NULL, GP_VERB_BENCH, F(csv), "as CSV" },
+    { "progress", 0, "HOW", GP_VERB_RUN | GP_VERB_BENCH, C(progress, "auto|bar|plain|json|none"),
       "auto (a bar on a terminal), bar, plain, json or none, on stderr" },
     { "form", 0, "FORM", GP_VERB_PLAN, C(form, "plan|graph|spec"),
       "spec (what the file says), graph (what it means) or plan (what is done)" },
     { "dot", 0, NULL, GP_VERB_PLAN, F(dot), "as a graph for dot (Graphviz)" },
-    { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES, F(json), "as JSON" },
+    { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH, F(json), "as JSON" },
     { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as a table in Markdown" },
     { "quiet", 'q', NULL, COMPILES, F(quiet), "errors only" },
     { "verbose", 'v', NULL, GP_VERB_RUN, F(verbose), "the device, and what each stage did" },
@@ -104,6 +119,29 @@ static const struct option *find(const char *word, gp_verb verb, gp_errs *errs)
     return NULL;
 }
 
+/* "500ms", "2s", as in a pipeline. */
+static bool read_time(const struct option *o, const char *value, int64_t *ns, gp_errs *errs)
+{
+    const int64_t least = 1000000, most = 3600000000000;
+    gp_node n = { .text = value, .len = strlen(value) };
+    if (!gp_eval_time(&n, NULL, ns, errs)) {
+        errs->e[errs->n - 1].code = GP_E_USAGE;
+        return false;
+    }
+    return (*ns >= least && *ns <= most)
+        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s %s: must be 1ms to 1h", o->name, value);
+}
+
+static bool read_count(const struct option *o, const char *value, int *n, gp_errs *errs)
+{
+    char *end;
+    long v = strtol(value, &end, 10);
+    *n = (int)v;
+    return (*value && !*end && v >= 1 && v <= 1000)
+        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s %s: must be a number from 1 to 1000",
+                   o->name, value);
+}
+
 static bool apply(gp_arena *a, const struct option *o, const char *value, gp_args *out,
                   int *set_cap, gp_errs *errs)
 {
@@ -118,6 +156,15 @@ static bool apply(gp_arena *a, const struct option *o, const char *value, gp_arg
         return i >= 0 || usage(errs, "the option makes no sense with", value,
                                gp_format(a, "; --%s is one of %s", o->name, o->choices));
     }
+    case WORDS: {
+        gp_words *w = (gp_words *)field;
+        *GP_PUSH(a, w->word, w->n, w->cap) = value;
+        return true;
+    }
+    case TIME:
+        return read_time(o, value, (int64_t *)field, errs);
+    case COUNT:
+        return read_count(o, value, (int *)field, errs);
     case DEVICE:
         out->device = value = gp_format(a, "device=%s", value);
         break;

@@ -40,13 +40,25 @@ void gp_hist_merge(gp_hist *to, const gp_hist *from)
         to->bucket[b] += from->bucket[b];
 }
 
+void gp_hist_subtract(gp_hist *from, const gp_hist *what)
+{
+    int highest = 0;
+    from->n -= what->n;
+    for (int b = 0; b < GP_HIST_BUCKETS; b++)
+        if (from->bucket[b] -= what->bucket[b])
+            highest = b;
+    if (!from->n)
+        from->max = 0;
+    else if (top_of(highest) < from->max)
+        from->max = top_of(highest);
+}
+
 int64_t gp_hist_at(const gp_hist *h, double q)
 {
-    uint64_t seen = 0, want = (uint64_t)(q * (double)h->n);
-    if (want >= h->n)
-        return h->max;
+    double want = q * (double)h->n;
+    uint64_t seen = 0;
     for (int b = 0; b < GP_HIST_BUCKETS; b++)
-        if ((seen += h->bucket[b]) > want)
-            return top_of(b) < h->max ? top_of(b) : h->max;
+        if ((seen += h->bucket[b]) && (double)seen >= want)
+            return top_of(b) < h->max && b < GP_HIST_BUCKETS - 1 ? top_of(b) : h->max;
     return h->max;
 }

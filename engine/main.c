@@ -28,6 +28,18 @@ static const verb verbs[] = {
       "its buffer is declared.\n", 1, INT_MAX, gp_cmd_check },
     { GP_VERB_PLAN, "plan", "FILE", "show what a pipeline becomes: tasks, copies, memory", "",
       1, 1, gp_cmd_plan },
+    { GP_VERB_BENCH, "bench", "FILE...", "measure pipelines: rate, latency, what holds them back",
+      "One run is watched, after a warm-up, until three windows in a row agree within 5 %.\n"
+      "Sources are made to go on by themselves (frames: 0, loop: true). Where that cannot\n"
+      "be (a stage writes, a source in Lua ends, 'compare' looks at a file) whole runs are\n"
+      "repeated, and count from their first frame in to their last frame out.\n"
+      "What 'write' makes goes to a temporary folder next to where it belongs, or to\n"
+      "/dev/null for stdout; what scripts write themselves is not held back.\n"
+      "frames/s and GB/s are those of the sources' frames; latency is from source to sink.\n"
+      "The bound is the most that any of these takes for a frame: a host stage (by its\n"
+      "busy time, through its workers), all copies without the kernels, all kernels\n"
+      "without the copies. Several files are measured in turns and compared with the first.\n",
+      1, INT_MAX, gp_cmd_bench },
     { GP_VERB_STAGES, "stages", "[NAME]", "list the kinds of stages, or what one can do", "",
       0, 1, gp_cmd_stages },
     { GP_VERB_HELP, "help", "[VERB]", "this text, or that of a verb", "", 0, 1, cmd_help },

@@ -42,7 +42,7 @@ expect 'missing file'    2 'no-such.yaml' "$GPIPE" run no-such.yaml
 expect 'a directory'     2 'folder' "$GPIPE" run tests
 expect 'unknown option'  2 "did you mean '--poison'" "$GPIPE" run --poisn pipelines/edges.yaml
 expect 'help'            0 '' "$GPIPE" --help
-for v in run check plan stages; do expect "help of $v" 0 '' "$GPIPE" $v --help; done
+for v in run check plan bench stages; do expect "help of $v" 0 '' "$GPIPE" $v --help; done
 expect 'version'         0 '' "$GPIPE" --version
 grep -q gpipe "$tmp/stdout" && ok || bad 'version says nothing'
 expect 'stages'          0 '' "$GPIPE" stages
@@ -59,12 +59,15 @@ for form in spec graph plan; do
 done
 expect 'plan --dot'      0 '' "$GPIPE" plan --dot pipelines/edges.yaml
 expect 'plan for cuda'   0 '' "$GPIPE" plan --device cuda pipelines/edges.yaml
-{
-    printf 'buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: g}\n'
-    yes '  - {use: threshold, level: 2}' | head -5000
+long() {
+    printf 'buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: g, frames: 2}\n'
+    yes '  - {use: threshold, level: 2}' | head "-$1"
     echo '  - {use: discard}'
-} >"$tmp/long.yaml"
-expect 'a long segment'  3 "long.yaml:4:11: error: .*put a host stage between, such as 'lua'" "$GPIPE" check "$tmp/long.yaml"
+}
+long 5000 >"$tmp/long.yaml"
+expect 'a long segment'  0 '2 frames in, 2 out' "$GPIPE" run --device cpu "$tmp/long.yaml"
+long 70000 >"$tmp/long.yaml"
+expect 'one too long'    3 "long.yaml:4:11: error: .*put a host stage between, such as 'lua'" "$GPIPE" check "$tmp/long.yaml"
 if ! "$GPIPE" run --device cuda -q pipelines/edges.yaml --set vars.out="$tmp/gpu" --set vars.frames=1 >/dev/null 2>"$tmp/stderr"; then
     expect 'no GPU'      4 'cuda' "$GPIPE" run --device cuda pipelines/edges.yaml
 fi
@@ -195,6 +198,86 @@ expect 'a stuck script' 5 "'forever' is busy with frame 3" "$GPIPE" run "$tmp/st
 mkfifo "$tmp/fifo"
 sed "s|path: stdin|path: fifo|" "$tmp/cat.yaml" >"$tmp/fifo.yaml"
 rc=$(signalled "$tmp/fifo.yaml" INT); [ "$rc" = 130 ] && ok || bad "Ctrl-C at a FIFO without a writer: $rc"
+
+# == bench ======================================================================
+# the figures are not looked at, only what is said of them
+cat >"$tmp/bench.yaml" <<'Y'
+buffers: {a: {dtype: f32, shape: [4096]}}
+stages:
+  - {use: generate, frames: 10, out: a}
+  - {use: scale, a: 2}
+  - {use: discard}
+Y
+cat >"$tmp/files.yaml" <<'Y'
+buffers: {a: {dtype: u8, shape: [4096]}}
+stages:
+  - {use: generate, frames: 2000, out: a}
+  - {use: write, path: made/there.npy}
+Y
+sed 's/4096/8192/' "$tmp/bench.yaml" >"$tmp/bench2.yaml"
+quick=(bench --window 20ms --max-time 200ms -q)
+
+# json_has NAME 'condition on d, the parsed stdout'
+json_has() {
+    if python3 -c 'import json, sys
+d = json.load(open(sys.argv[1])); rows = d["rows"]
+assert eval(sys.argv[2]), sys.argv[2]' "$tmp/stdout" "$2" 2>"$tmp/stderr"; then ok; else bad "$1"; fi
+}
+
+expect 'bench: a table'     0 '' "$GPIPE" "${quick[@]}" --device cpu "$tmp/bench.yaml"
+grep -qE '^bound: .* by' "$tmp/stdout" && grep -q 'has no copies' "$tmp/stdout" \
+    && grep -qE '^cpu .*' "$tmp/stdout" && grep -qE '^gpipe .* 20[0-9-]+T' "$tmp/stdout" && ok || bad 'bench: its table'
+expect 'bench: JSON'        0 '' "$GPIPE" "${quick[@]}" --json --sweep depth=3,5..6 --sweep batch=1,auto --serial --cached scale "$tmp/bench.yaml"
+json_has 'bench: rows'      '[r["settings"] for r in rows][:3] == ["depth=3 batch=1", "depth=3 batch=auto", "depth=5 batch=1"]'
+json_has 'bench: all rows'  'len(rows) == 8 and [r["settings"] for r in rows][6:] == ["serial", "cached scale"]'
+json_has 'bench: figures'   'all(r["frames_per_s"] > 10 and 0 < r["latency_p50_us"] <= r["latency_p90_us"] <= r["latency_p95_us"] <= r["latency_p99_us"] <= r["latency_max_us"] for r in rows)'
+json_has 'bench: GB/s'      'all(abs(r["gb_per_s"] / r["frames_per_s"] / 16384e-9 - 1) < 1e-6 for r in rows)'
+json_has 'bench: stable'    'all(r["windows"] == 3 and r["spread_percent"] <= 5.01 for r in rows if r["state"] == "stable")'
+json_has 'bench: the best'  '[r["best"] for r in rows].count(True) == 1 and max(rows[:7], key=lambda r: r["frames_per_s"])["best"]'
+json_has 'bench: the bound' 'all((r["bound_by"] is None) != r["best"] for r in rows)'
+json_has 'bench: where'     'all(k in d for k in ("cpu", "gpu", "driver", "toolkit", "gpipe", "date")) and d["window_s"] == 0.02'
+expect 'bench: two files'   0 '' "$GPIPE" "${quick[@]}" --rounds 2 --json "$tmp/bench.yaml" "$tmp/bench2.yaml"
+json_has 'bench: a ratio'   'rows[0]["ratio"] is None and rows[1]["ratio_min"] <= rows[1]["ratio_max"] and len(rows[1]["rounds_frames_per_s"]) == 2'
+json_has 'bench: pairs'     'abs(rows[1]["ratio_max"] - max(a / b for a, b in zip(*(r["rounds_frames_per_s"] for r in rows[::-1])))) < 1e-9'
+expect 'bench: CSV'         0 '' "$GPIPE" "${quick[@]}" --csv --sweep 'stages.scale.a=1,2' "$tmp/bench.yaml"
+python3 -c 'import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+assert [r["settings"] for r in rows] == ["stages.scale.a=1", "stages.scale.a=2"]
+assert all(float(r["frames_per_s"]) > 10 and r["date"] and None not in r for r in rows)' "$tmp/stdout" 2>"$tmp/stderr" \
+    && ok || bad 'bench: its CSV'
+
+# whole runs: nothing is written where the pipeline says, nothing is left
+expect 'bench: whole runs'  0 '' "$GPIPE" "${quick[@]}" --json "$tmp/files.yaml"
+json_has 'bench: whole'     'rows[0]["whole_runs"]'
+mkdir "$tmp/made"; echo mine >"$tmp/made/there.npy"
+expect 'bench: keeps files' 0 '' "$GPIPE" "${quick[@]}" "$tmp/files.yaml"
+[ "$(cat "$tmp/made/there.npy")" = mine ] && [ "$(ls -A "$tmp/made")" = there.npy ] \
+    && ! ls -A "$tmp" | grep -q gpipe-bench && ok || bad 'bench changed or left files'
+expect 'bench: endless'     2 "'write' would fill the disk" "$GPIPE" "${quick[@]}" --set stages.generate.frames=0 "$tmp/files.yaml"
+expect 'bench: to stdout'   0 '' "$GPIPE" "${quick[@]}" --json "$tmp/endless.yaml"
+json_has 'bench: stdout'    'len(rows) == 1'
+
+# what cannot be measured
+expect 'bench: stdin'       2 "'stdin' can be read once" "$GPIPE" "${quick[@]}" "$tmp/cat.yaml"
+expect 'bench: a mismatch'  6 'is expected' "$GPIPE" "${quick[@]}" --set stages.there.a=7 pipelines/selftest.yaml
+[ -s "$tmp/stdout" ] && bad 'bench: figures of a wrong run' || ok
+expect 'bench: a stall'     5 'is busy with frame 3' "$GPIPE" "${quick[@]}" "$tmp/stuck.yaml"
+[ -s "$tmp/stdout" ] && bad 'bench: figures of a stalled run' || ok
+expect 'bench: unknown key' 2 "^--set stremas=1: error: no key 'stremas'; did you mean 'streams'" "$GPIPE" bench --sweep stremas=1..3 "$tmp/bench.yaml"
+expect 'bench: bad value'   2 '^--set depth=x: error' "$GPIPE" bench --sweep depth=2,x "$tmp/bench.yaml"
+expect 'bench: bad range'   2 'a range goes up' "$GPIPE" bench --sweep depth=3..1 "$tmp/bench.yaml"
+expect 'bench: no value'    2 'a value is missing' "$GPIPE" bench --sweep depth=1, "$tmp/bench.yaml"
+expect 'bench: too many'    2 'more than 1000 rows' "$GPIPE" bench --sweep depth=1..40 --sweep streams=1..40 "$tmp/bench.yaml"
+expect 'bench: cached'      2 "did you mean 'scale'" "$GPIPE" bench --cached scael "$tmp/bench.yaml"
+expect 'bench: a unit'      2 'has no unit' "$GPIPE" bench --window 2 "$tmp/bench.yaml"
+expect 'bench: rounds'      2 '1 to 1000' "$GPIPE" bench --rounds 0 "$tmp/bench.yaml"
+expect 'bench: -'           2 'stdin can be read once' "$GPIPE" bench -
+for s in INT TERM; do
+    "$GPIPE" bench --sweep depth=1..8 "$tmp/bench.yaml" >"$tmp/stdout" 2>"$tmp/stderr" &
+    pid=$!
+    sleep 1; kill -$s $pid; wait $pid; rc=$?
+    [ $rc = $([ $s = INT ] && echo 130 || echo 143) ] && [ ! -s "$tmp/stdout" ] && ok || bad "bench: SIG$s: $rc"
+done
 
 # == random pipelines ===========================================================
 if python3 tests/fuzz.py "$GPIPE" >"$tmp/stderr" 2>&1; then ok; else bad 'random pipelines'; fi
