@@ -8,47 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "host.h"
 #include "nvtx.h"
-#include "run.h"
 
-typedef enum gp_handed { GP_TAKEN, GP_HANDED_IN, GP_HANDED_FAILED } gp_handed;
-
-typedef struct gp_pending {
-    gp_handed handed;
-    gp_threadrt *by;           /* whose errors it has */
-} gp_pending;
-
-typedef struct gp_desk {       /* one worker's frames and views */
-    gp_frame *frame;
-    gp_view *view;             /* per frame: inputs, then outputs */
-    int64_t *born_ns;          /* per frame */
-} gp_desk;
-
-typedef struct gp_hostrt {
-    pthread_mutex_t lock;      /* of what follows, and of party.next */
-    _Atomic uint64_t head;     /* the next frame to publish; written with the lock */
-    gp_pending *pending;       /* frames [head, next), by frame mod window */
-    gp_hole *hole;             /* likewise: made here or before */
-    uint64_t window;
-    int live;                  /* workers that have not left */
-    atomic_bool ended;         /* a source said so, or a frame failed: head is the end */
-    uint64_t end;
-    int max_run;
-    gp_desk *desk;             /* per worker */
-    int *in_link, *out_link;   /* per port: index into party.in / out, or -1 */
-    void **konst;              /* per input port: a constant's memory */
-    uint64_t cached;           /* from this frame on the slots are as they are */
-    gp_hist *latency;          /* of a sink in a timed run, else NULL; with the lock */
-} gp_hostrt;
+enum { TAKEN, HANDED_IN, HANDED_FAILED };      /* gp_hostrt.handed */
 
 /* ---- setting up ------------------------------------------------------ */
 
-static int link_of(const gp_partyrt *p, int ring, bool out)
+static gp_portrt port_of(const gp_run *run, int ring, int buffer, void *konst)
 {
-    for (int i = 0; i < (out ? p->nout : p->nin); i++)
-        if ((out ? p->out[i] : p->in[i].ring) == &p->run->ring[ring])
-            return i;
-    return -1;
+    gp_portrt port = { .konst = konst };
+    if (ring >= 0)
+        port.ring = &run->ring[ring];
+    if (buffer >= 0) {
+        port.type = &run->graph->buffer[buffer].type;
+        port.bytes = gp_bytes(port.type);
+        port.row_bytes = port.bytes / (size_t)port.type->dim[0];
+    }
+    return port;
 }
 
 bool gp_host_init(gp_partyrt *p, gp_errs *errs)
@@ -56,53 +33,37 @@ bool gp_host_init(gp_partyrt *p, gp_errs *errs)
     gp_run *run = p->run;
     const gp_stage *st = p->stage;
     const gp_task *t = &run->plan->task[run->plan->host_task[st - run->graph->stage]];
-    gp_hostrt *h = p->host = GP_NEW(&run->arena, gp_hostrt, 1);
+    gp_arena *a = &run->arena;
+    gp_hostrt *h = p->host = GP_NEW(a, gp_hostrt, 1);
 
     (void)errs;
     pthread_mutex_init(&h->lock, NULL);
-    h->end = GP_UNKNOWN;
+    h->end = h->window = h->cached = GP_UNKNOWN;
     h->live = st->workers;
-    h->max_run = st->workers == 1 && st->kind->max_run > 1 ? st->kind->max_run : 1;
-    h->window = UINT64_MAX;
-    h->cached = UINT64_MAX;
     if (run->options.timed && !st->nout)
-        h->latency = GP_NEW(&run->arena, gp_hist, 1);
-    h->in_link = GP_NEW(&run->arena, int, st->nin + 1);
-    h->out_link = GP_NEW(&run->arena, int, st->nout + 1);
-    h->konst = GP_NEW(&run->arena, void *, st->nin + 1);
-    for (int i = 0; i < st->nin; i++) {
-        h->in_link[i] = t->in[i] >= 0 ? link_of(p, t->in[i], false) : -1;
-        if (t->konst && t->konst[i] >= 0)
-            h->konst[i] = run->extra[t->konst[i]];
-        if (t->in[i] >= 0 && (uint64_t)run->plan->ring[t->in[i]].depth < h->window)
-            h->window = (uint64_t)run->plan->ring[t->in[i]].depth;
-    }
+        h->latency = GP_NEW(a, gp_hist, 1);
+    h->port = GP_NEW(a, gp_portrt, st->nin + st->nout);
+    for (int i = 0; i < st->nin; i++)
+        h->port[i] = port_of(run, t->in[i], st->in[i],
+                             t->konst && t->konst[i] >= 0 ? run->extra[t->konst[i]] : NULL);
     for (int o = 0; o < st->nout; o++) {
-        h->out_link[o] = link_of(p, t->out[o], true);
-        if ((uint64_t)run->plan->ring[t->out[o]].depth < h->window)
-            h->window = (uint64_t)run->plan->ring[t->out[o]].depth;
-    }
-    for (int o = 0; run->cached[st - run->graph->stage] && o < st->nout; o++) {
+        h->port[st->nin + o] = port_of(run, t->out[o], st->out[o], NULL);
         uint64_t depth = (uint64_t)run->plan->ring[t->out[o]].depth;
-        if (!o || depth > h->cached)
+        if (run->cached[st - run->graph->stage] && (!o || depth > h->cached))
             h->cached = depth;
     }
+    for (int i = 0; i < st->nin + st->nout; i++)
+        if (h->port[i].ring && (uint64_t)h->port[i].ring->ring->depth < h->window)
+            h->window = (uint64_t)h->port[i].ring->ring->depth;
+    h->max_run = st->workers == 1 && st->kind->max_run > 1 ? st->kind->max_run : 1;
     if ((uint64_t)h->max_run > h->window)
         h->max_run = (int)h->window;
-    h->pending = GP_NEW(&run->arena, gp_pending, h->window);
-    h->hole = GP_NEW(&run->arena, gp_hole, h->window);
-    h->desk = GP_NEW(&run->arena, gp_desk, st->workers);
-    for (int w = 0; w < st->workers; w++) {
-        gp_desk *d = &h->desk[w];
-        int ports = st->nin + st->nout;
-        d->frame = GP_NEW(&run->arena, gp_frame, h->max_run);
-        d->born_ns = GP_NEW(&run->arena, int64_t, h->max_run);
-        d->view = GP_NEW(&run->arena, gp_view, h->max_run * ports + 1);
-        for (int i = 0; i < h->max_run; i++) {
-            d->frame[i].in = d->view + i * ports;
-            d->frame[i].out = d->frame[i].in + st->nin;
-        }
-    }
+    h->handed = GP_NEW(a, unsigned char, h->window);
+    h->hole = GP_NEW(a, unsigned char, h->window);
+    h->by = GP_NEW(a, gp_threadrt *, h->window);
+    h->desk = GP_NEW(a, gp_desk, st->workers);
+    for (int w = 0; w < st->workers; w++)
+        gp_desk_init(p, &h->desk[w], h->max_run);
     return true;
 }
 
@@ -110,100 +71,6 @@ void gp_host_fini(gp_partyrt *p)
 {
     if (p->host)
         pthread_mutex_destroy(&p->host->lock);
-}
-
-/* ---- one frame ------------------------------------------------------- */
-
-/* Points the views at frame f's slots; `m` is what is known of it. False when the
- * output shapes of a partial frame cannot be computed. */
-static bool lay_out(gp_partyrt *p, gp_frame *fr, uint64_t f, const gp_meta *m, gp_errs *errs)
-{
-    const gp_run *run = p->run;
-    const gp_graph *g = run->graph;
-    const gp_stage *st = p->stage;
-    const gp_hostrt *h = p->host;
-    bool partial = false, keep = st->keeps_slots || f >= h->cached;
-
-    fr->index = f, fr->time_ns = m->time_ns, fr->name = m->name, fr->status = GP_OK;
-    for (int i = 0; i < st->nin; i++) {
-        gp_view *v = &fr->in[i];
-        if (st->in[i] < 0)
-            continue;
-        const gp_buffer *b = &g->buffer[st->in[i]];
-        v->type = b->type, v->rows = b->type.dim[0], v->data = h->konst[i];
-        if (h->in_link[i] >= 0) {
-            gp_ringrt *r = p->in[h->in_link[i]].ring;
-            v->data = gp_slot(r, f);
-            v->type.dim[0] = gp_meta_of(r, f)->rows;
-            partial |= v->type.dim[0] != v->rows;
-        }
-    }
-    if (partial && st->nout) {
-        gp_type in[GP_MAXPORT], out[GP_MAXPORT];
-        for (int i = 0; i < st->nin; i++)
-            in[i] = fr->in[i].type;
-        if (!gp_partial_shape(g, st, in, out, errs))
-            return false;
-        for (int o = 0; o < st->nout; o++)
-            fr->out[o].type = out[o];
-    }
-    for (int o = 0; o < st->nout; o++) {
-        gp_view *v = &fr->out[o];
-        gp_ringrt *r = p->out[h->out_link[o]];
-        if (!partial)
-            v->type = r->buffer->type;
-        v->rows = r->buffer->type.dim[0];
-        v->data = gp_slot(r, f);
-        v->fresh = !gp_meta_of(r, f)->touched;
-        if (run->options.poison && !keep)
-            memset(v->data, 0xa5, gp_bytes(&r->buffer->type));
-        if (st->zero && (v->fresh || !keep))
-            memset(v->data, 0, gp_bytes(&r->buffer->type));
-    }
-    return true;
-}
-
-static gp_hole hole_by(gp_status s)
-{
-    return s == GP_DROP ? GP_HOLE_DROPPED : s == GP_FAILED ? GP_HOLE_FAILED : GP_WHOLE;
-}
-
-static int64_t wall_clock_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
-/* Writes the outputs' metas; clears the rows beyond the valid ones. */
-static void sign(gp_partyrt *p, const gp_frame *fr, int64_t born_ns)
-{
-    const gp_stage *st = p->stage;
-    gp_hole hole = hole_by(fr->status);
-    for (int o = 0; o < st->nout; o++) {
-        gp_ringrt *r = p->out[p->host->out_link[o]];
-        gp_view *v = &fr->out[o];
-        int64_t rows = v->type.dim[0] < v->rows ? v->type.dim[0] : v->rows;
-        if (hole == GP_WHOLE && rows < v->rows) {
-            size_t row = gp_bytes(&r->buffer->type) / (size_t)v->rows;
-            memset((char *)v->data + row * (size_t)rows, 0, row * (size_t)(v->rows - rows));
-        }
-        *gp_meta_of(r, fr->index) = (gp_meta){ .rows = hole ? v->rows : rows,
-                                              .time_ns = fr->time_ns, .name = fr->name,
-                                              .hole = hole, .touched = true,
-                                              .born_ns = born_ns };
-    }
-}
-
-/* A frame that has a hole in an input: so have the outputs. */
-static void pass_hole(gp_partyrt *p, uint64_t f, gp_meta m)
-{
-    for (int o = 0; o < p->nout; o++) {
-        gp_meta *to = gp_meta_of(p->out[o], f);
-        m.touched = to->touched;
-        m.rows = p->out[o]->buffer->type.dim[0];
-        *to = m;
-    }
 }
 
 /* ---- a worker -------------------------------------------------------- */
@@ -227,6 +94,16 @@ static bool may_go(void *arg)
     return a->look != GP_LOOK_WAIT;
 }
 
+/* Sets what a table with a byte for each frame of the window has for frames
+ * [first, first + n). */
+static void set_bytes(const gp_hostrt *h, unsigned char *table, uint64_t first, int n, int to)
+{
+    uint64_t at = first % h->window, left = h->window - at;
+    size_t before_end = (uint64_t)n < left ? (size_t)n : left;
+    memset(table + at, to, before_end);
+    memset(table, to, (size_t)n - before_end);
+}
+
 /* Takes frames: *first, and how many; 0 when there will be none. */
 static int take(gp_threadrt *t, uint64_t *first)
 {
@@ -238,8 +115,7 @@ static int take(gp_threadrt *t, uint64_t *first)
         *first = atomic_load(&p->next);
         a.look = look(p, *first, &a.n);
         if (a.look == GP_LOOK_GO) {
-            for (int i = 0; i < a.n; i++)
-                h->pending[(*first + (uint64_t)i) % h->window] = (gp_pending){ GP_TAKEN, t };
+            set_bytes(h, h->handed, *first, a.n, TAKEN);
             atomic_store(&p->next, *first + (uint64_t)a.n);
         }
         pthread_mutex_unlock(&h->lock);
@@ -305,24 +181,25 @@ static void count_failed(gp_partyrt *p, uint64_t f)
 static void hand_over(gp_partyrt *p)
 {
     gp_hostrt *h = p->host;
-    uint64_t first = atomic_load(&h->head), head = first, next = atomic_load(&p->next);
-    gp_pending *last;
+    uint64_t first = atomic_load(&h->head), next = atomic_load(&p->next), at = first % h->window;
+    int n = 0;
     if (next > h->end)
         next = h->end;
-    while (head < next && h->pending[head % h->window].handed == GP_HANDED_IN)
-        head++;
-    if (head > first) {
-        if (!p->nout)
-            account(p, first, (int)(head - first));
-        gp_party_publish(p, first, (int)(head - first));
-        atomic_store(&h->head, head);
+    while (first + (uint64_t)n < next && h->handed[at] == HANDED_IN) {
+        n++;
+        at = at + 1 < h->window ? at + 1 : 0;
     }
-    last = &h->pending[head % h->window];
-    if (head < next && last->handed == GP_HANDED_FAILED) {
-        h->end = head;
+    if (n) {
+        if (!p->nout)
+            account(p, first, n);
+        gp_party_publish(p, first, n);
+        atomic_store(&h->head, first + (uint64_t)n);
+    }
+    if (first + (uint64_t)n < next && h->handed[at] == HANDED_FAILED) {
+        h->end = first + (uint64_t)n;
         atomic_store(&h->ended, true);
-        gp_run_fail(p->run, &last->by->errs);
-        count_failed(p, head);
+        gp_run_fail(p->run, &h->by[at]->errs);
+        count_failed(p, h->end);
     }
     if (p->stage->workers > 1)
         gp_point_wake(&p->point);
@@ -343,46 +220,6 @@ static bool is_fatal(gp_threadrt *t)
     gp_run_fail(t->run, &t->errs);
     t->errs = (gp_errs){ .n = 0 };
     return false;
-}
-
-static size_t bytes_done(const gp_stage *st, const gp_frame *fr)
-{
-    const gp_view *v = st->nout ? fr->out : fr->in;
-    size_t bytes = 0;
-    for (int j = 0; j < (st->nout ? st->nout : st->nin); j++)
-        bytes += v[j].data ? gp_bytes(&v[j].type) : 0;
-    return bytes;
-}
-
-/* The first frame of [first, first + n) has a hole in an input, or cannot be
- * laid out; or there is a piece of k frames to run. Returns k; 0 when the first
- * frame was dealt with, -1 when it failed for good. */
-static int lay_out_piece(gp_threadrt *t, uint64_t first, int n)
-{
-    gp_partyrt *p = t->party;
-    gp_desk *desk = &p->host->desk[t->worker];
-    int k = 0;
-    while (k < n) {
-        uint64_t f = first + (uint64_t)k;
-        gp_meta m = gp_party_meta(p, f);
-        bool ok = m.hole || lay_out(p, &desk->frame[k], f, &m, &t->errs);
-        desk->born_ns[k] = m.born_ns;
-        if (k && !ok)
-            t->errs = (gp_errs){ .n = 0 };
-        if (k && (m.hole || !ok))
-            return k;          /* its turn comes after this piece */
-        if (!ok && is_fatal(t))
-            return -1;
-        if (!ok)
-            m.hole = GP_HOLE_FAILED;
-        if (m.hole) {
-            pass_hole(p, first, m);
-            p->host->hole[first % p->host->window] = m.hole;
-            return 0;
-        }
-        k++;
-    }
-    return k;
 }
 
 /* Has the kind run k frames that are laid out. False: the next frame failed for
@@ -409,45 +246,89 @@ static bool run_piece(gp_threadrt *t, int k)
     return ok;
 }
 
+/* What became of k frames that were run: how many in a row are done; *whole of these
+ * are no holes. *failed: the one after them failed for good. *end: there is none. */
+static int sort_out(gp_threadrt *t, bool ok, int k, int *whole, bool *failed, bool *end)
+{
+    gp_hostrt *h = t->party->host;
+    const gp_frame *fr = h->desk[t->worker].frame;
+    int plain = 0;
+    while (ok && plain < k && fr[plain].status == GP_OK)
+        plain++;
+    set_bytes(h, h->hole, fr->index, plain, GP_WHOLE);
+    *whole = plain;
+    for (int i = plain; i < k; i++) {
+        gp_status s = fr[i].status;
+        *failed = !ok || (s == GP_FAILED && is_fatal(t));
+        *end = !*failed && (s == GP_END || s == GP_STOPPED);
+        if (*failed || *end || s == GP_AGAIN)
+            return i;
+        h->hole[fr[i].index % h->window] = (unsigned char)gp_hole_by(s);
+        *whole += s == GP_OK;
+    }
+    return k;
+}
+
+/* A source's frames get their times when they are made. */
+static void date(const gp_run *run, gp_desk *d, int n)
+{
+    struct timespec now = { 0 };
+    int64_t born = run->options.timed ? gp_now_ns() : 0;
+    for (int i = 0; i < n; i++) {
+        d->born_ns[i] = born;
+        if (d->frame[i].time_ns)
+            continue;
+        if (!now.tv_sec)
+            clock_gettime(CLOCK_REALTIME, &now);
+        d->frame[i].time_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
+    }
+}
+
+/* A frame that cannot be run: it has a hole in an input, or else an error was
+ * added. False: it failed for good. */
+static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
+{
+    gp_partyrt *p = t->party;
+    if (!hole && is_fatal(t))
+        return false;
+    if (!hole)
+        hole = GP_HOLE_FAILED;
+    gp_desk_pass_hole(p, f, hole);
+    p->host->hole[f % p->host->window] = (unsigned char)hole;
+    return true;
+}
+
 /* Runs frames [first, first + n); returns how many may be handed in as done,
  * in order; *failed when the next one failed for good. *end: the source ends.
  * Neither, and fewer than n: the others are not done yet. */
 static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
 {
     gp_partyrt *p = t->party;
-    gp_hostrt *h = p->host;
-    gp_desk *desk = &h->desk[t->worker];
-    size_t frames = 0, bytes = 0;
+    gp_desk *d = &p->host->desk[t->worker];
     int done = 0;
 
-    while (done < n && !*failed && !*end) {
-        int k = lay_out_piece(t, first + (uint64_t)done, n - done), i = 0;
-        if (k <= 0) {
-            *failed = k < 0;
-            done += !k;
+    while (done < n) {
+        uint64_t f = first + (uint64_t)done;
+        gp_hole hole;
+        int k = gp_desk_lay_out(p, d, f, n - done, &hole, &t->errs);
+        if (!k) {
+            *failed = !skip(t, f, hole);
+            if (*failed)
+                break;
+            done++;
             continue;
         }
         bool ok = run_piece(t, k);
-        int64_t now = p->source ? wall_clock_ns() : 0;
-        int64_t born = p->source && p->run->options.timed ? gp_now_ns() : 0;
-        for (; i < k; i++, done++) {
-            gp_frame *fr = &desk->frame[i];
-            *failed = !ok || (fr->status == GP_FAILED && is_fatal(t));
-            *end = !*failed && (fr->status == GP_END || fr->status == GP_STOPPED);
-            if (*failed || *end || fr->status == GP_AGAIN)
-                break;
-            if (p->source && !fr->time_ns)
-                fr->time_ns = now;
-            sign(p, fr, p->source ? born : desk->born_ns[i]);
-            h->hole[fr->index % h->window] = hole_by(fr->status);
-            if (fr->status == GP_OK)
-                frames++, bytes += bytes_done(p->stage, fr);
-        }
-        if (i < k)
+        int whole, good = sort_out(t, ok, k, &whole, failed, end);
+        if (p->source)
+            date(p->run, d, good);
+        size_t bytes = gp_desk_sign(p, d, good);
+        atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&p->frames, (unsigned)whole, memory_order_relaxed);
+        done += good;
+        if (good < k)
             break;
     }
-    atomic_fetch_add_explicit(&p->frames, frames, memory_order_relaxed);
-    atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
     return done;
 }
 
@@ -490,10 +371,11 @@ void *gp_host_thread(void *thread)
         bool failed = false, end = false;
         int done = work(t, first, n, &failed, &end);
         pthread_mutex_lock(&h->lock);
-        for (int i = 0; i < done; i++)
-            h->pending[(first + (uint64_t)i) % h->window].handed = GP_HANDED_IN;
-        if (failed)
-            h->pending[(first + (uint64_t)done) % h->window].handed = GP_HANDED_FAILED;
+        set_bytes(h, h->handed, first, done, HANDED_IN);
+        if (failed) {
+            set_bytes(h, h->handed, first + (uint64_t)done, 1, HANDED_FAILED);
+            h->by[(first + (uint64_t)done) % h->window] = t;
+        }
         if (end) {
             h->end = first + (uint64_t)done;
             atomic_store(&h->ended, true);

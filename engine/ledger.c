@@ -100,6 +100,8 @@ static bool is_settled(const gp_ledger *l, uint64_t f)
 static void settle(gp_ledger *l, uint64_t from, uint64_t to)
 {
     uint64_t out = 0, dropped = 0, failed = 0;
+    if (l->nsinks == 1 && !l->nmarks)
+        out = to - from, from = to;
     for (uint64_t f = from; f < to; f++) {
         if (l->nsinks > 1 && !is_settled(l, f))
             continue;
@@ -130,7 +132,8 @@ static gp_sink *find_sink(const gp_ledger *l, int stage)
     return NULL;
 }
 
-void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n, const gp_hole *hole)
+void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n,
+                    const unsigned char *hole)
 {
     gp_sink *s = find_sink(l, stage);
     if (!s)
@@ -138,7 +141,7 @@ void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n, const gp_hol
     pthread_mutex_lock(&l->lock);
     for (int i = 0; i < n; i++)
         if (hole[i])
-            set_mark(l, first + (uint64_t)i, hole[i], false);
+            set_mark(l, first + (uint64_t)i, (gp_hole)hole[i], false);
     s->next = first + (uint64_t)n;
     settle(l, first, s->next);
     pthread_mutex_unlock(&l->lock);

@@ -151,9 +151,9 @@ typedef struct gp_ledger {
 
 bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source);
 void gp_ledger_fini(gp_ledger *l);
-/* Sink `stage` has consumed frames [first, first + n), which were whole or holes.
+/* Sink `stage` has consumed frames [first, first + n), whole or holes (gp_hole).
  * Other stages are ignored, here and below. */
-void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n, const gp_hole *hole);
+void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n, const unsigned char *hole);
 /* Sink `stage` will see no frame from `end` on, and the run goes on without it. */
 void gp_ledger_end(gp_ledger *l, int stage, uint64_t end);
 /* Frame f failed in a stage that stops the run: counted once, if at all. */

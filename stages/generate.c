@@ -7,7 +7,7 @@
 #include "half.h"
 #include "pace.h"
 
-enum { MAX_RUN = 32, RUN_BYTES = 1 << 20 };
+enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };
 enum { RAMP, SINE, NOISE, CONSTANT };
 enum { EACH, ONCE };
 
@@ -138,8 +138,9 @@ static bool run(gp_call *c, gp_frame *f, int n)
     for (int i = 0; i < n; i++) {
         gp_view *v = &f[i].out[0];
         f[i].status = o->frames && f[i].index >= (uint64_t)o->frames ? GP_END
-                    : bytes >= RUN_BYTES ? GP_AGAIN
-                    : gp_pace_wait(c->state, c, o->rate, f[i].index, i == 0);
+                    : bytes >= RUN_BYTES                             ? GP_AGAIN
+                    : o->rate > 0 ? gp_pace_wait(c->state, c, o->rate, f[i].index, i == 0)
+                                  : GP_OK;
         if (f[i].status != GP_OK)
             break;
         if (o->fill == ONCE && !v->fresh)
