@@ -7,7 +7,7 @@
 //   hand batch BYTES FLIGHT ITERS  `hand batch-M US` for several M: M frames in a copy,
 //                                  one kernel over them, a graph for each range of
 //                                  slots, FLIGHT frames in flight
-//   hand expect BYTES ITERS FRAMES what comes out, to the standard output
+//   hand expect BYTES ITERS        the frame that comes out, to the standard output
 //
 // US is microseconds per frame. A slot is used again when its stream is done.
 #include <cstring>
@@ -89,13 +89,12 @@ static void batches(size_t bytes, int flight, int steps)
     }
 }
 
-static void expect(size_t bytes, int steps, int frames)
+static void expect(size_t bytes, int steps)
 {
     std::vector<float> frame(bytes / sizeof(float));
     for (size_t i = 0; i < frame.size(); i++)
         frame[i] = expected((int)i, steps);
-    for (int i = 0; i < frames; i++)
-        fwrite(frame.data(), 1, bytes, stdout);
+    fwrite(frame.data(), 1, bytes, stdout);
 }
 
 int main(int argc, char **argv)
@@ -103,8 +102,8 @@ int main(int argc, char **argv)
     const char *what = argc > 2 ? argv[1] : "";
     size_t bytes = argc > 2 ? strtoull(argv[2], nullptr, 10) : 0;
     int a = argc > 3 ? atoi(argv[3]) : 0, b = argc > 4 ? atoi(argv[4]) : 0;
-    if (!strcmp(what, "expect") && argc == 5) {
-        expect(bytes, a, b);
+    if (!strcmp(what, "expect") && argc == 4) {
+        expect(bytes, a);
         return 0;
     }
     start_device();
@@ -116,7 +115,7 @@ int main(int argc, char **argv)
         batches(bytes, a, b);
     else {
         fprintf(stderr, "usage: hand iters BYTES | rate BYTES DEPTH ITERS | "
-                        "batch BYTES FLIGHT ITERS | expect BYTES ITERS FRAMES\n");
+                        "batch BYTES FLIGHT ITERS | expect BYTES ITERS\n");
         return 2;
     }
     return 0;

@@ -28,7 +28,6 @@ class Row:
         time    how many times the peer's time: gpipe / peer, at most
         above   how much more than the peer: gpipe - peer, at most
         value   gpipe, at most
-        part    which part of the bound: gpipe, at least
 
     limit None: only shown."""
 
@@ -38,11 +37,10 @@ class Row:
 
     def compare(self, gpipe, peer):
         return {"rate": lambda: peer / gpipe, "time": lambda: gpipe / peer,
-                "above": lambda: gpipe - peer, "value": lambda: gpipe,
-                "part": lambda: gpipe}[self.kind]()
+                "above": lambda: gpipe - peer, "value": lambda: gpipe}[self.kind]()
 
     def at_least(self):
-        return self.kind in ("rate", "part")
+        return self.kind == "rate"
 
     def reached(self, value):
         near = 0.98
