@@ -334,7 +334,7 @@ static bool port(struct expr *x, const char *name, size_t len, struct val *out)
     if (k >= 0 && sc && sc->port && sc->port(sc, word, -1, &n))
         return FAIL(x, name, all, "'%s' has no axis %d; axes count from 0", word, k);
     gp_near near = GP_NEAR(word);
-    if (sc && sc->each)
+    if (sc && sc->each && x->errs->n < GP_ERRS_MAX)
         sc->each(sc, &near);
     return FAIL(x, name, all, sc && sc->port ? "no port '%.*s' of this stage with a known shape%s"
                 : "'%.*s' is no port: shapes are not known here%s", (int)len, name,
@@ -359,7 +359,7 @@ static bool name(struct expr *x, struct val *out)
     if (sc && sc->var && sc->var(sc, word, &n))
         return from_num(n, out);
     gp_near near = GP_NEAR(word);
-    if (sc && sc->each)
+    if (sc && sc->each && x->errs->n < GP_ERRS_MAX)
         sc->each(sc, &near);
     return FAIL(x, from, len, "no variable '%.*s' that is a number%s", (int)len, from,
                 gp_near_text(&near));

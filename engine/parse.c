@@ -271,13 +271,13 @@ static gp_node *parse_list(struct parser *p, int depth, bool flow)
 struct map {
     gp_node *node;
     int cap;
-    gp_names names;                    /* of the keys, once they are many */
+    gp_names *names;                   /* of the keys, once they are many */
 };
 
 static int map_find(const struct map *m, const char *key)
 {
-    if (m->names.n)
-        return gp_names_find(&m->names, key);
+    if (m->names)
+        return gp_names_find(m->names, key);
     for (int i = 0; i < m->node->n; i++)
         if (!strcmp(m->node->key[i]->text, key))
             return i;
@@ -297,9 +297,12 @@ static void map_add(struct parser *p, struct map *m, gp_node *key, gp_node *item
     n->key[n->n] = key, n->item[n->n++] = item;
     if (n->n < FEW)
         return;
-    m->names.arena = p->arena;
-    for (int i = n->n == FEW ? 0 : n->n - 1; i < n->n; i++)
-        *gp_names_at(&m->names, n->key[i]->text) = i;
+    if (!m->names) {
+        n->index = m->names = GP_NEW(p->arena, gp_names, 1);
+        m->names->arena = p->arena;
+    }
+    for (int i = m->names->n; i < n->n; i++)
+        *gp_names_at(m->names, n->key[i]->text) = i;
 }
 
 /* `<<: *a`, `<<: [*a, *b]`: own keys win, then earlier maps. */
@@ -502,9 +505,12 @@ gp_node *gp_parse_value(gp_arena *a, const char *text, gp_loc at, gp_errs *errs)
 
 const gp_node *gp_node_get(const gp_node *map, const char *key)
 {
-    if (map && map->kind == GP_MAP)
-        for (int i = 0; i < map->n; i++)
-            if (!strcmp(map->key[i]->text, key))
-                return map->item[i];
-    return NULL;
+    int i = 0;
+    if (!map || map->kind != GP_MAP)
+        return NULL;
+    if (map->index)
+        return (i = gp_names_find(map->index, key)) < 0 ? NULL : map->item[i];
+    while (i < map->n && strcmp(map->key[i]->text, key))
+        i++;
+    return i < map->n ? map->item[i] : NULL;
 }

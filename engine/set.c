@@ -90,6 +90,7 @@ static gp_node *put(struct set *s, gp_node *n, int w)
             i++;
         if (i == n->n) {
             n->key[n->n++] = new_node(s, GP_SCALAR, word);
+            n->index = NULL;
         }
         return put_item(s, n, i, w + 1);
     }

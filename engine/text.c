@@ -68,7 +68,8 @@ static bool look_up(struct text *t, const char *name, const char *name_end, cons
         return expand(t, def, end, at);
     if (!v) {
         gp_near near = GP_NEAR(word);
-        for (int i = 0; t->vars && t->vars->kind == GP_MAP && i < t->vars->n; i++)
+        bool search = t->errs->n < GP_ERRS_MAX && t->vars && t->vars->kind == GP_MAP;
+        for (int i = 0; search && i < t->vars->n; i++)
             gp_near_try(&near, t->vars->key[i]->text);
         return gp_fail(t->errs, GP_E_SPEC, at, "no variable '%s' under 'vars'%s", word,
                        gp_near_text(&near));
