@@ -1,5 +1,6 @@
 /* err.c - see err.h. */
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include "err.h"
 
@@ -67,6 +68,40 @@ static const char *find_line(const char *text, size_t len, int line, int *n)
 
 enum { SHOWN = 160 };   /* bytes of a source line that are worth showing */
 
+/* Is the byte one inside a UTF-8 character? */
+static bool inside(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* The line number `line`, of which a long one shows what is around column `at` (from
+ * 0), and below it a caret at `at` that is `len` bytes wide. */
+static void print_line(FILE *to, const char *s, int n, int line, int at, int len, const char *on,
+                       const char *off)
+{
+    int from = 0, end = n;
+    if (n > SHOWN) {
+        from = at > SHOWN / 2 ? at - SHOWN / 2 : 0;
+        from = from > n - SHOWN ? n - SHOWN : from;
+        end = from + SHOWN;
+        while (from < at && inside(s[from]))
+            from++;
+        while (end < n && inside(s[end]))
+            end--;
+    }
+    const char *before = from ? "..." : "";
+    fprintf(to, "%5d | %s%.*s%s\n      | %*s", line, before, end - from, s + from,
+            end < n ? "..." : "", (int)strlen(before), "");
+    for (int i = from; i < at && i < end; i++)
+        if (!inside(s[i]))                           /* once a character */
+            fputc(s[i] == '\t' ? '\t' : ' ', to);
+    fprintf(to, "%s^", on);
+    for (int i = at + 1; i < at + len && i < end; i++)
+        if (!inside(s[i]))
+            fputc('~', to);
+    fprintf(to, "%s\n", off);
+}
+
 void gp_err_print(FILE *to, const gp_err *e, const char *file,
                   const char *text, size_t len, bool color)
 {
@@ -92,18 +127,9 @@ void gp_err_print(FILE *to, const gp_err *e, const char *file,
     int n;
     const char *s;
     if (!text || !e->at.line || !e->at.col || !e->at.file || !file
-        || strcmp(e->at.file, file)
-        || !(s = find_line(text, len, e->at.line, &n)) || n > SHOWN)
+        || strcmp(e->at.file, file) || !(s = find_line(text, len, e->at.line, &n)))
         return;
-    fprintf(to, "%5d | %.*s\n      | ", e->at.line, n, s);
-    for (int i = 0; i < e->at.col - 1 && i < n; i++)
-        if (((unsigned char)s[i] & 0xc0) != 0x80)    /* once a character */
-            fputc(s[i] == '\t' ? '\t' : ' ', to);
-    fprintf(to, "%s^", on);
-    for (int i = 1; i < e->at.len && e->at.col - 1 + i < n; i++)
-        if (((unsigned char)s[e->at.col - 1 + i] & 0xc0) != 0x80)
-            fputc('~', to);
-    fprintf(to, "%s\n", off);
+    print_line(to, s, n, e->at.line, e->at.col - 1, e->at.len, on, off);
 }
 
 /* Optimal string alignment distance (Damerau-Levenshtein without repeated
@@ -134,9 +160,18 @@ static int distance(const char *a, const char *b)
     return d[la][lb];
 }
 
+/* How many edits away a word may be and still be meant. */
+static int reach(const char *word)
+{
+    return 1 + (int)strlen(word) / 4;
+}
+
 void gp_near_try(gp_near *near, const char *candidate)
 {
     if (!candidate || !near->word)
+        return;
+    int longer = abs((int)strlen(candidate) - (int)strlen(near->word));
+    if (longer > reach(near->word))        /* takes as many edits */
         return;
     int n = distance(near->word, candidate);
     if (n < near->distance)
@@ -146,7 +181,7 @@ void gp_near_try(gp_near *near, const char *candidate)
 const char *gp_near_text(gp_near *near)
 {
     near->text[0] = 0;
-    if (near->best && near->distance <= 1 + (int)strlen(near->word) / 4)
+    if (near->best && near->distance <= reach(near->word))
         snprintf(near->text, sizeof near->text, "; did you mean '%s'?",
                  near->best);
     return near->text;
