@@ -277,33 +277,53 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
 
 /* ---- the result ------------------------------------------------------ */
 
-/* Which sources reach each stage. A stage with one producer shares its set. */
+/* Sets of sources. Stages share them, and joins of the same two are one. */
+typedef struct sets {
+    gp_arena *a;
+    size_t words;
+    unsigned **v; int n, cap;
+    gp_names joined;           /* "1+4" -> what is in set 1 or in set 4 */
+} sets;
+
+static int new_set(sets *s)
+{
+    *GP_PUSH(s->a, s->v, s->n, s->cap) = GP_NEW(s->a, unsigned, s->words);
+    return s->n - 1;
+}
+
+static int join(sets *s, int x, int y)
+{
+    char key[32];
+    snprintf(key, sizeof key, "%d+%d", x < y ? x : y, x < y ? y : x);
+    int z = gp_names_find(&s->joined, key);
+    if (z >= 0)
+        return z;
+    *gp_names_at(&s->joined, gp_strdup(s->a, key)) = z = new_set(s);
+    for (size_t w = 0; w < s->words; w++)
+        s->v[z][w] = s->v[x][w] | s->v[y][w];
+    return z;
+}
+
+/* Which sources reach each stage. */
 static void find_sources(gp_resolving *r)
 {
     gp_graph *g = r->graph;
-    size_t words = ((size_t)g->nstages + 31) / 32;
+    sets s = { .a = r->arena, .words = ((size_t)g->nstages + 31) / 32,
+               .joined = { .arena = r->arena } };
+    int *set = GP_NEW(r->arena, int, g->nstages);
     for (int i = 0; i < g->nstages; i++) {
         gp_stage *st = &g->stage[i];
-        bool own = false;
+        set[i] = -1;
         for (int p = 0; p < st->nin; p++) {
             int from = st->in[p] < 0 ? -1 : g->buffer[st->in[p]].producer.stage;
-            unsigned *set = from < 0 ? NULL : g->stage[from].sources;
-            if (!set || set == st->sources)
-                continue;
-            if (st->sources && !own) {
-                unsigned *both = GP_NEW(r->arena, unsigned, words);
-                memcpy(both, st->sources, words * sizeof *both);
-                st->sources = both, own = true;
-            }
-            for (size_t w = 0; own && w < words; w++)
-                st->sources[w] |= set[w];
-            if (!own)
-                st->sources = set;
+            if (from >= 0 && set[from] != set[i])
+                set[i] = set[i] < 0 ? set[from] : join(&s, set[i], set[from]);
         }
-        if (!st->sources) {
-            st->sources = GP_NEW(r->arena, unsigned, words);
-            st->sources[i / 32] |= 1u << i % 32;
+        if (set[i] < 0) {
+            set[i] = new_set(&s);
+            s.v[set[i]][i / 32] |= 1u << i % 32;
         }
+        st->sources = s.v[set[i]];
     }
 }
 
