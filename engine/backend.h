@@ -21,7 +21,7 @@ struct gp_rec {
     gp_errs *errs;
 };
 
-enum { GP_REC_ITEMS = 4096 };      /* the most items in one body */
+enum { GP_REC_ITEMS = 1 << 16 };   /* the most items in one body */
 
 struct gp_rec_ops {
     /* What follows is item `id` (0, 1, 2, ... in order) and may start once the

@@ -15,7 +15,7 @@
 #include "backend.h"
 #include "plan.h"
 
-enum { COPY_PER_LAUNCH = 1 << 20, STREAMS = 8 };
+enum { COPY_PER_LAUNCH = 1 << 20, ITEMS_PER_LAUNCH = 4096, STREAMS = 8 };
 
 typedef struct scheduling {
     gp_arena *a;
@@ -349,8 +349,8 @@ static bool set_launches(scheduling *w, gp_errs *errs)
             batch = (int64_t)(COPY_PER_LAUNCH / copied);
         if (batch > s->depth)
             batch = s->depth;
-        if (batch > GP_REC_ITEMS / s->ntasks)
-            batch = GP_REC_ITEMS / s->ntasks;
+        if (batch > ITEMS_PER_LAUNCH / s->ntasks)      /* a larger graph gains nothing */
+            batch = ITEMS_PER_LAUNCH / s->ntasks;
         s->batch = power_below((int)batch);
         if (s->ntasks > GP_REC_ITEMS) {
             int v = -1;

@@ -1,0 +1,279 @@
+/* test_linear.c - compiling takes time and memory in proportion to the number of
+ * stages: each form of file once small and once four times as long. */
+#include <check.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "pipe.h"
+#include "pipeline.h"
+
+Suite *suite_linear(void);
+
+/* ---- texts ----------------------------------------------------------- */
+
+struct text { char *s; size_t len, cap; };
+
+__attribute__((format(printf, 2, 3)))
+static void add(struct text *t, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (t->cap - t->len < 400)
+        t->s = realloc(t->s, t->cap = 2 * t->cap + 4000);
+    t->len += (size_t)vsnprintf(t->s + t->len, t->cap - t->len, fmt, ap);
+    va_end(ap);
+}
+
+#define SIGNAL "{dtype: f32, shape: [8, 8]}"
+
+static void begin(struct text *t)
+{
+    add(t, "buffers: {s: " SIGNAL "}\nstages:\n  - {name: s, use: generate}\n");
+}
+
+static void end(struct text *t)
+{
+    add(t, "  - {use: discard}\n");
+}
+
+static void device_chain(struct text *t, int n)
+{
+    static const char *const kinds[] = { "scale, a: 2", "threshold, level: 1", "blur, sigma: 1" };
+    begin(t);
+    for (int i = 0; i < n; i++)
+        add(t, "  - {use: %s}\n", kinds[i % 3]);
+    end(t);
+}
+
+static void carrying_chain(struct text *t, int n)
+{
+    add(t, "buffers: {s: {dtype: f32, shape: [64]}}\nstages:\n  - {name: s, use: generate}\n");
+    for (int i = 0; i < n; i++)
+        add(t, "  - {use: fir, taps: [1, 2]}\n");
+    end(t);
+}
+
+/* One script under many names: ./, or .// for a 1 among the bits of k. */
+static void script(struct text *t, int k)
+{
+    add(t, "  - {use: lua, script: ");
+    for (int bit = 0; bit < 12; bit++)
+        add(t, k >> bit & 1 ? ".//" : "./");
+    add(t, "s.lua}\n");
+}
+
+static void scripts(struct text *t, int n)
+{
+    begin(t);
+    for (int i = 0; i < n; i++)
+        script(t, i);
+    end(t);
+}
+
+/* A segment between every two scripts. */
+static void in_turns(struct text *t, int n)
+{
+    begin(t);
+    for (int i = 0; i < n / 2; i++) {
+        script(t, 0);
+        add(t, "  - {use: scale, a: 2}\n");
+    }
+    end(t);
+}
+
+static void readers(struct text *t, int n)
+{
+    begin(t);
+    for (int i = 0; i < n; i++)
+        add(t, "  - {use: discard, in: s}\n");
+}
+
+static void writers(struct text *t, int n)
+{
+    begin(t);
+    for (int i = 0; i < n; i++)
+        add(t, "  - {use: write, in: s, path: %d.raw}\n", i);
+}
+
+static void device_readers(struct text *t, int n)
+{
+    begin(t);
+    for (int i = 0; i < n / 2; i++)
+        add(t, "  - {name: r%d, use: reduce, op: max, in: s}\n  - {use: discard}\n", i);
+}
+
+static void joins(struct text *t, int n)
+{
+    add(t, "buffers: {s: " SIGNAL ", t: " SIGNAL "}\nstages:\n"
+        "  - {name: s, use: generate}\n  - {name: t, use: generate}\n");
+    for (int i = 0; i < n; i++)
+        add(t, "  - {use: compare, in: [s, t]}\n");
+}
+
+static void pipelines(struct text *t, int n)
+{
+    add(t, "buffers:\n");
+    for (int i = 0; i < n / 3; i++)
+        add(t, "  s%d: " SIGNAL "\n", i);
+    add(t, "stages:\n");
+    for (int i = 0; i < n / 3; i++)
+        add(t, "  - {name: s%d, use: generate}\n  - {name: m%d, use: scale, a: 2}\n"
+            "  - {use: discard}\n", i, i);
+}
+
+/* What depends on what comes before it in the file. */
+static void backwards(struct text *t, int n)
+{
+    add(t, "buffers:\n");
+    for (int i = n; i > 0; i--)
+        add(t, "  b%d: {like: b%d}\n", i, i - 1);
+    add(t, "  b0: " SIGNAL "\nstages:\n  - {use: discard, in: b%d}\n", n);
+    for (int i = n; i > 0; i--)
+        add(t, "  - {use: scale, a: 2, in: b%d, out: b%d}\n", i - 1, i);
+    add(t, "  - {use: generate, out: b0}\n");
+}
+
+static void list_vars(struct text *t, int n)
+{
+    add(t, "vars:\n");
+    for (int i = 0; i < n; i++)
+        add(t, "  v%d: %d\n", i, i);
+}
+
+static void vars(struct text *t, int n)
+{
+    list_vars(t, n);
+    begin(t);
+    for (int i = 0; i < n; i++)
+        add(t, "  - {use: scale, a: v%d + 1, in: s}\n  - {use: discard}\n"
+            "  - {use: write, path: \"${v%d}.raw\", in: s}\n", i, i);
+}
+
+static void anchors(struct text *t, int n)
+{
+    begin(t);
+    for (int i = 0; i < n / 2; i++)
+        add(t, "  - &a%d {use: scale, a: 2}\n  - {<<: *a%d, b: 1}\n", i, i);
+    end(t);
+}
+
+static void wrong_vars(struct text *t, int n)
+{
+    list_vars(t, n);
+    begin(t);
+    for (int i = 0; i < n; i++)
+        add(t, "  - {use: scale, a: w%d}\n  - {use: write, path: \"${w%d}.raw\"}\n", i, i);
+    end(t);
+}
+
+static void wrong_buffers(struct text *t, int n)
+{
+    begin(t);
+    for (int i = 0; i < n; i++)
+        add(t, "  - {name: b%d, use: scale, in: c%d}\n", i, i);
+    end(t);
+}
+
+static const struct {
+    const char *name;
+    void (*make)(struct text *t, int n);
+    int n;                     /* stages of the small one */
+    bool wrong;
+} forms[] = {
+    { "a chain of device stages", device_chain, 1000, false },
+    { "a chain that carries state", carrying_chain, 1000, false },
+    { "a chain of scripts", scripts, 300, false },
+    { "scripts and device stages in turns", in_turns, 300, false },
+    { "many readers", readers, 1000, false },
+    { "many files", writers, 1000, false },
+    { "many readers on the device", device_readers, 1000, false },
+    { "joins", joins, 1000, false },
+    { "many pipelines", pipelines, 1000, false },
+    { "a file from its end to its beginning", backwards, 600, false },
+    { "vars", vars, 400, false },
+    { "anchors", anchors, 1000, false },
+    { "variables that are not there", wrong_vars, 500, true },
+    { "buffers that are not there", wrong_buffers, 1000, true },
+};
+
+/* ---- measuring -------------------------------------------------------- */
+
+static gp_registry *registry;
+static const char *dir;
+
+static void up(void)
+{
+    gp_errs errs = { 0 };
+    registry = gp_registry_create();
+    ck_assert(gp_register_builtin(registry, &errs));
+    dir = pipe_dir();
+    pipe_text(dir, "s.lua", "function process(frame, x, y) end\n");
+}
+
+static void down(void)
+{
+    gp_registry_destroy(registry);
+    pipe_dir_remove(dir);
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The time of one compilation; its memory in *bytes, of one without errors. */
+static double measure(int form, int n, double *bytes)
+{
+    static gp_errs errs;
+    struct text t = { 0 };
+    char file[300];
+    gp_config config = { .registry = registry, .lenient = true };
+    gp_machine_fixed(&config.machine, 1);
+    errs = (gp_errs){ 0 };
+    snprintf(file, sizeof file, "%s/p.yaml", dir);
+    forms[form].make(&t, n);
+    double from = cpu_seconds();
+    gp_pipeline *p = gp_compile(t.s, t.len, file, &config, &errs);
+    double took = cpu_seconds() - from;
+    free(t.s);
+    if (forms[form].wrong)
+        ck_assert_ptr_null(p);
+    else
+        ck_assert_msg(p != NULL, "%s: line %d: %s", forms[form].name, errs.e[0].at.line,
+                      errs.e[0].msg);
+    *bytes = p ? (double)p->arena.total : 0;
+    gp_pipeline_destroy(p);
+    return took;
+}
+
+/* What is linear takes 4 times as long for 4 times the stages, what is quadratic 16
+ * times. The best of a few is compared, and of more while the machine is busy. */
+START_TEST(takes_time_in_proportion)
+{
+    enum { TIMES = 4, MORE = 8, LEAST = 3, MOST = 20 };
+    double small = 1e9, large = 1e9, small_bytes, large_bytes;
+    for (int i = 0; i < MOST && (i < LEAST || large > MORE * small); i++) {
+        double s = measure(_i, forms[_i].n, &small_bytes);
+        double l = measure(_i, TIMES * forms[_i].n, &large_bytes);
+        small = s < small ? s : small, large = l < large ? l : large;
+    }
+    ck_assert_msg(large <= MORE * small, "%s: %d stages take %.2f ms, %d take %.2f ms",
+                  forms[_i].name, forms[_i].n, 1e3 * small, TIMES * forms[_i].n, 1e3 * large);
+    ck_assert_msg(large_bytes <= MORE * small_bytes, "%s: %d stages take %.0f bytes, %d take %.0f",
+                  forms[_i].name, forms[_i].n, small_bytes, TIMES * forms[_i].n, large_bytes);
+}
+END_TEST
+
+Suite *suite_linear(void)
+{
+    Suite *s = suite_create("linear");
+    TCase *t = tcase_create("compile");
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, up, down);
+    tcase_add_loop_test(t, takes_time_in_proportion, 0, (int)(sizeof forms / sizeof *forms));
+    suite_add_tcase(s, t);
+    return s;
+}
