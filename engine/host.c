@@ -393,6 +393,12 @@ void *gp_host_thread(void *thread)
 
 /* ---- what stages may ask for ----------------------------------------- */
 
+void gp_working_on(gp_call *c, uint64_t index)
+{
+    gp_threadrt *t = c->ctx;
+    atomic_store_explicit(&t->frame, index, memory_order_relaxed);
+}
+
 bool gp_cancelled(const gp_call *c)
 {
     const gp_threadrt *t = c->ctx;

@@ -284,6 +284,8 @@ typedef struct gp_call {
  * here it counts as idle, not as stalled. */
 bool gp_wait_fd(gp_call *c, int fd);
 bool gp_wait_until(gp_call *c, int64_t t_ns);
+/* Of a run of several frames, `index` is now being worked on; for the watchdog. */
+void gp_working_on(gp_call *c, uint64_t index);
 /* True once the run is being cancelled: long loops should then return. */
 bool gp_cancelled(const gp_call *c);
 

@@ -496,6 +496,7 @@ static bool run(gp_call *c, gp_frame *frames, int n)
             frames[i].status = GP_AGAIN;
             break;
         }
+        gp_working_on(c, frames[i].index);
         do_frame(c, w, &frames[i]);
     }
     return true;
