@@ -193,9 +193,10 @@ static bool wait_until(const runner *r, double then)
     return true;
 }
 
-/* Until a frame comes out, at most until then. */
-static bool wait_edge(const runner *r, double then)
+/* Until a frame comes out, at most for so long. */
+static bool wait_edge(const runner *r, double seconds)
 {
+    double then = gp_seconds() + seconds;
     const gp_pipeline *p = r->l.pipeline;
     counts c = read_counts(p);
     for (uint64_t was = c.frames; c.frames == was; c = read_counts(p))
@@ -249,20 +250,21 @@ static int finish(gp_bench *b, runner *r)
 
 /* ---- watching ---------------------------------------------------------- */
 
-/* Windows of one run that does not end. */
+/* Windows of one run that does not end. The first frame may take its time: before it
+ * the run is set up. */
 static int watch_one(gp_bench *b, runner *r, series *w)
 {
     const gp_pipeline *p = r->l.pipeline;
-    double stop = gp_seconds() + b->max_time_s;
     sample s;
     if (!start(b, r))
         return gp_errs_exit(&r->errs);
-    if (wait_edge(r, stop) && wait_until(r, gp_seconds() + b->window_s) && wait_edge(r, stop)) {
+    if (wait_edge(r, INFINITY) && wait_until(r, gp_seconds() + b->window_s)
+        && wait_edge(r, b->max_time_s)) {
         read_all(p, &s);
         begin(w, &s);
-        stop = s.at.s + b->max_time_s;
+        double stop = s.at.s + b->max_time_s;
         while (s.at.s < stop && !agree(w) && wait_until(r, s.at.s + b->window_s)
-               && wait_edge(r, stop + b->window_s)) {
+               && wait_edge(r, b->max_time_s)) {
             read_all(p, &s);
             add_window(w, &s);
         }
