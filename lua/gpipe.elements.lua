@@ -14,16 +14,15 @@ local ffi = require "ffi"
 local template = [[
 local ffi, index, newindex, len, methods = ...
 local cast, floor, type = ffi.cast, math.floor, type
-local part = ffi.typeof("struct gp_lua_part *")
-local lo, hi = LO, HI
+local part, unsigned = ffi.typeof("struct gp_lua_part *"), ffi.typeof("uint64_t")
 
 local function get(self, i)
   if type(i) == "number" then
     local v = cast(part, self)
-    if i > 1 and i <= v.get and floor(i) == i and v.born == v.now[0] then
+    if cast(unsigned, i) - 2 < v.more_reads and floor(i) == i and v.born == v.now[0] then
       return v.DTYPE[i - 1]
     end
-    if i == 1 and v.get > 0 and v.born == v.now[0] and v.budget[0] > 1 then
+    if i == 1 and v.reads > 0 and v.born == v.now[0] and v.budget[0] > 1 then
       v.budget[0] = v.budget[0] - 1
       return v.DTYPE[0]
     end
@@ -37,11 +36,11 @@ end
 local function put(self, i, e)
   if type(i) == "number" and type(e) == "number" and FITS then
     local v = cast(part, self)
-    if i > 1 and i <= v.put and floor(i) == i and v.born == v.now[0] then
+    if cast(unsigned, i) - 2 < v.more_writes and floor(i) == i and v.born == v.now[0] then
       v.DTYPE[i - 1] = e
       return
     end
-    if i == 1 and v.put > 0 and v.born == v.now[0] and v.budget[0] > 1 then
+    if i == 1 and v.writes > 0 and v.born == v.now[0] and v.budget[0] > 1 then
       v.budget[0] = v.budget[0] - 1
       v.DTYPE[0] = e
       return
@@ -52,9 +51,9 @@ end
 
 local function count(self)
   local v = cast(part, self)
-  if v.get > 0 and v.born == v.now[0] and v.budget[0] > 1 then
+  if v.reads > 0 and v.born == v.now[0] and v.budget[0] > 1 then
     v.budget[0] = v.budget[0] - 1
-    return v.get
+    return v.reads
   end
   return len(self)
 end
@@ -62,9 +61,12 @@ end
 return get, put, count
 ]]
 
-local ranges = {
-  u8 = { 0, 255 }, i8 = { -128, 127 }, u16 = { 0, 65535 }, i16 = { -32768, 32767 },
-  u32 = { 0, 4294967295 }, i32 = { -2147483648, 2147483647 },
+-- Is the number e an element? To an unsigned number all that is negative is large.
+local fits = {
+  u8 = "cast(unsigned, e) <= 255", u16 = "cast(unsigned, e) <= 65535",
+  u32 = "cast(unsigned, e) <= 4294967295",
+  i8 = "e >= -128 and e <= 127", i16 = "e >= -32768 and e <= 32767",
+  i32 = "e >= -2147483648 and e <= 2147483647",
 }
 
 -- A text of its own for each dtype, so that each is compiled for itself.
@@ -72,10 +74,8 @@ return function(dtype, meta, methods, part)
   if not pcall(ffi.typeof, "struct gp_lua_part") then
     ffi.cdef("struct gp_lua_part { " .. part .. " };")
   end
-  local range = ranges[dtype]
   local text = template:gsub("%u+", {
-    DTYPE = dtype, LO = range and range[1] or "nil", HI = range and range[2] or "nil",
-    FITS = range and "e >= lo and e <= hi and floor(e) == e" or "true",
+    DTYPE = dtype, FITS = fits[dtype] and fits[dtype] .. " and floor(e) == e" or "true",
   })
   meta.__index, meta.__newindex, meta.__len = assert(loadstring(text, "=elements"))(
     ffi, meta.__index, meta.__newindex, meta.__len, methods)

@@ -73,7 +73,7 @@ static void want_writable(lua_State *L, gp_lua_view *v)
     if (!v->writable)
         gp_lua_fail(L, "'%s' is an input, inputs are read-only: write to an output", v->name);
     v->root->wrote = true;
-    v->put = v->get;
+    v->writes = v->reads, v->more_writes = v->more_reads;
 }
 
 gp_lua_view *gp_lua_view_out(lua_State *L, int arg)
@@ -307,8 +307,11 @@ static int view_tostring(lua_State *L)
 static void count(gp_lua_view *v)
 {
     v->count = gp_count(&v->type);
-    v->get = v->count <= INT32_MAX ? (int)v->count : 0;
-    v->put = v->writable && (v->root->wrote || !gp_lua_is_text(&v->root->type)) ? v->get : 0;
+    v->reads = v->count <= INT32_MAX ? (int)v->count : 0;
+    v->more_reads = v->reads ? (unsigned)v->reads - 1 : 0;
+    bool silent = !v->root->wrote && gp_lua_is_text(&v->root->type);
+    v->writes = v->writable && !silent ? v->reads : 0;
+    v->more_writes = v->writes ? v->more_reads : 0;
 }
 
 static gp_lua_view *push_bytes(lua_State *L, gp_lua_guard *guard, gp_dtype dtype, size_t extra)

@@ -22,9 +22,9 @@ typedef struct gp_lua_guard {
     const gp_call *call;       /* the call that runs, or NULL */
 } gp_lua_guard;
 
-/* The part of a view that gpipe.elements.lua knows, in C and as the text it gets. get
- * and put: how many elements may be read, and written, without a further look; 0
- * leaves it to view.c. */
+/* The part of a view that gpipe.elements.lua knows, in C and as the text it gets. How
+ * many elements may be read, and written, without a further look, and how many of
+ * them come after the first; 0 leaves it to view.c. */
 #define GP_LUA_PART(X)                                                        \
     X(union {                                                                 \
         void *data;                                                           \
@@ -40,7 +40,8 @@ typedef struct gp_lua_guard {
     const unsigned *now;                                                      \
     int *budget;                                                              \
     unsigned born;                                                            \
-    int get, put;)
+    int reads, writes;                                                        \
+    unsigned long long more_reads, more_writes;)
 
 #define GP_LUA_AS_IS(...) __VA_ARGS__
 

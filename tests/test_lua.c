@@ -57,6 +57,7 @@ END_TEST
 /* ---- what fails, and how --------------------------------------------- */
 
 #define X16 "{dtype: u8, shape: [16]}"
+#define HOT "{dtype: f32, shape: [1024]}"
 #define P(body) "function process(f, x, y) " body " end"
 
 static const struct bad {
@@ -104,6 +105,29 @@ static const struct bad {
     { X16, "", "", "function process(f, x, y)\n  if f.index == 0 then old = y end\n"
       "  if f.index == 30 then old[1] = 1 end end", 0, 40, "frame 30: 'y' is used after", 3 },
     { X16, "", "", P("if old then return #old end old = y"), 5, 2, "used after its frame", 1 },
+    /* in loops that LuaJIT has compiled by then */
+    { HOT, "", "", "function process(f, x, y)\n  for i = 1, #x + f.index do\n    y[i] = x[i]\n"
+      "  end\nend", 0, 2, "frame 1: index 1025 is outside 1..1024 of 'x'\n  it.lua:3: in", 3 },
+    { HOT, "", "", P("for i = #x, 1 - f.index, -1 do y[i] = x[i] end"), 0, 2,
+      "frame 1: index 0 is outside 1..1024 of 'x'", 1 },
+    { HOT, "", "", P("for i = 1, #x do y[i + f.index / 2] = x[i] end"), 0, 2,
+      "frame 1: index 1.5 is outside 1..1024 of 'y'", 1 },
+    { HOT, "", "", P("for i = 1, #x do (i < 1000 and y or x)[i] = 1 end"), 0, 1,
+      "'x' is an input, inputs are read-only", 1 },
+    { HOT, "", "", P("local v = old or x old = x for i = 1, #y do y[i] = v[i] end"), 0, 2,
+      "frame 1: 'x' is used after its frame", 1 },
+    { HOT, "", "", P("local v = old or y old = y:slice(1) for i = 2, #y do v[i] = x[i] end"), 0, 2,
+      "frame 1: 'y' is used after its frame", 1 },
+    { HOT, "", "", P("for i = 1, #x do y[i] = i < 999 and x[i] or {} end"), 0, 1,
+      "'y' holds f32: it takes a number, not a table", 1 },
+    { HOT, "{dtype: u8, shape: [1024]}", "", P("for i = 1, #x do y[i] = i - 744 * f.index end"), 1,
+      1, "-743 does not fit 'y', which holds u8 (0..255)", 1 },
+    { HOT, "{dtype: u8, shape: [1024]}", "", P("for i = 1, #x do y[i] = i / 4 end"), 0, 1,
+      "0.25 is no whole number that fits 'y', which holds u8", 1 },
+    { HOT, "{dtype: u8, shape: [1024]}", "", P("for i = 1, #x do y[i] = i % 255 end "
+      "for i = 1, #x do y[i] = i end"), 0, 1, "256 does not fit 'y', which holds u8", 1 },
+    { HOT, "{dtype: i16, shape: [1024]}", "", P("for i = 1, #x do y[i] = -33 * i end"), 0, 1,
+      "-32769 does not fit 'y', which holds i16", 1 },
     /* open */
     { X16, "", "", "function prozess(f, x, y) end", 0, 0,
       "the script has no function 'process(frame, x, y)'", 0 },
@@ -171,6 +195,39 @@ START_TEST(after_failure)
         ck_assert_int_eq(((unsigned char *)f->out[0].data)[15], i == 1 ? 0xa5 : 16);
         rig_frame_free(f);
     }
+    rig_free(r);
+}
+END_TEST
+
+/* A run of frames ends before one that would keep others waiting, and after a failure. */
+START_TEST(runs)
+{
+    static const struct { const char *in, *script; int done; gp_status last; } cases[] = {
+        { X16, P("y:fill(f.index)"), 6, GP_OK },
+        { X16, P("if f.index == 2 then error('no') end y:fill(f.index)"), 3, GP_FAILED },
+        { X16, P("if f.index == 2 then return 'drop' end y:fill(f.index)"), 6, GP_OK },
+        { X16, P("local t = os.clock() while f.index == 3 and os.clock() < t + 0.001 do end "
+                 "y:fill(f.index)"), 4, GP_OK },
+        { NULL, "function produce(f, y) y:fill(f.index) end", 1, GP_OK },
+        { NULL, "function produce(f, y) return false end", 1, GP_END },
+    };
+    rig *r = rig_opened(cases[_i].in, cases[_i].in ? "" : X16, "", cases[_i].script);
+    int done = 0;
+    for (int attempt = 0; attempt < 100 && done != cases[_i].done; attempt++) {
+        frame *f[6];                       /* a busy machine makes runs shorter */
+        gp_frame run[6];
+        for (int i = 0; i < 6; i++)
+            f[i] = rig_frame(r, (uint64_t)i, -1), run[i] = f[i]->f;
+        rig_run_frames(r, 0, run, 6, &r->errs);
+        for (done = 0; done < 6 && run[done].status != GP_AGAIN; done++)
+            if (run[done].status == GP_OK)
+                ck_assert_int_eq(((unsigned char *)f[done]->out[0].data)[15], done);
+        ck_assert_int_ge(done, 1);
+        ck_assert_int_eq(run[done - 1].status, done == cases[_i].done ? cases[_i].last : GP_OK);
+        for (int i = 0; i < 6; i++)
+            rig_frame_free(f[i]);
+    }
+    ck_assert_msg(done == cases[_i].done, "'%s' does %d", cases[_i].script, done);
     rig_free(r);
 }
 END_TEST
@@ -429,6 +486,9 @@ START_TEST(cancelled)
         P("while true do y[1] = x[1] end"),
         P("while true do x:sum() end"),
         P("while x.valid do end"),
+        P("while true do for i = 1, #x do y[i] = x[i] end end"),
+        P("local s = 0 while true do for i = 1, 16 do s = s + x[i] end end"),
+        P("while #y do end"),
     };
     pthread_t id;
     rig *r = rig_opened(X16, "", "", loops[_i]);
@@ -548,12 +608,13 @@ Suite *suite_lua(void)
     tcase_add_loop_test(tc, bad, 0, (int)(sizeof bads / sizeof *bads));
     tcase_add_loop_test(tc, good, 0, (int)(sizeof goods / sizeof *goods));
     tcase_add_test(tc, after_failure);
+    tcase_add_loop_test(tc, runs, 0, 6);
     tcase_add_test(tc, source_ends);
     tcase_add_test(tc, finish);
     tcase_add_test(tc, workers);
     tcase_add_test(tc, seeds);
     tcase_add_test(tc, pipeline);
-    tcase_add_loop_test(tc, cancelled, 0, 3);
+    tcase_add_loop_test(tc, cancelled, 0, 6);
     tcase_add_test(tc, modules);
     tcase_add_test(tc, printing);
     tcase_add_loop_test(tc, speed, 0, 7);

@@ -180,11 +180,16 @@ void rig_frame_free(frame *f)
     free(f);
 }
 
-gp_status rig_run(rig *r, int worker, frame *f, gp_errs *errs)
+void rig_run_frames(rig *r, int worker, gp_frame *f, int n, gp_errs *errs)
 {
     gp_call c = { .opts = r->stage->opts, .state = r->state, .worker = worker,
                   .name = r->stage->name, .at = r->stage->at, .errs = errs, .ctx = &r->thread };
-    ck_assert(r->stage->kind->run(&c, &f->f, 1));
+    ck_assert(r->stage->kind->run(&c, f, n));
+}
+
+gp_status rig_run(rig *r, int worker, frame *f, gp_errs *errs)
+{
+    rig_run_frames(r, worker, &f->f, 1, errs);
     return f->f.status;
 }
 

@@ -43,6 +43,7 @@ void rig_frame_free(frame *f);
 /* Sets element i to first + i. */
 void rig_fill(gp_view *v, double first);
 
+void rig_run_frames(rig *r, int worker, gp_frame *f, int n, gp_errs *errs);
 gp_status rig_run(rig *r, int worker, frame *f, gp_errs *errs);
 /* Runs frames first .. first + n - 1, or until one is not whole; its status. */
 gp_status rig_run_all(rig *r, uint64_t first, int n);
