@@ -16,12 +16,13 @@ import re
 import shutil
 import subprocess
 import sys
+from statistics import median
 
 import rows_command
 import rows_device
 import rows_host
 import rows_lua
-from tools import HERE, Bench, Skip, median
+from tools import HERE, Bench, Skip
 
 ROWS = rows_device.ROWS + rows_host.ROWS + rows_lua.ROWS + rows_command.ROWS
 

@@ -4,8 +4,9 @@ import signal
 import subprocess
 import sys
 import time
+from statistics import median
 
-from tools import Row, median
+from tools import Row
 
 SOURCE = """buffers: {x: {dtype: f32, shape: [256]}}
 stages:
@@ -48,7 +49,7 @@ def whole(b):
 
 # -- idle --
 
-WARM, LOOK = 3, 4
+WARM, LOOK = 3, 3     # seconds
 
 IDLE = {
     "rate": SOURCE % (0, 0.5),
@@ -65,28 +66,31 @@ def cpu_ns(pid):
     return total
 
 
-def idle_part(b, source, sync):
-    """Percent of one core that a pipeline uses whose source waits; with a segment, on the GPU
-    where there is one."""
-    path = b.write("idle.yaml", "device: auto\n" + IDLE[source]
+def start(b, source, sync):
+    """A pipeline whose source waits; with a segment, on the GPU where there is one."""
+    path = b.write("idle-%s.yaml" % source, "device: auto\n" + IDLE[source]
                    + "  - {use: scale, a: 2}\n  - {use: discard}\n")
-    command = [b.gpipe, "run", "-q", "--set", "sync=" + sync, path]
-    p = subprocess.Popen(command, stdin=subprocess.PIPE)
-    try:
-        time.sleep(WARM)
-        used, start = cpu_ns(p.pid), time.perf_counter()
-        time.sleep(LOOK)
-        part = 1e-7 * (cpu_ns(p.pid) - used) / (time.perf_counter() - start)
-    finally:
-        p.send_signal(signal.SIGINT)
-        p.stdin.close()
-        if p.wait(timeout=20) not in (0, 130):
-            sys.exit("%s: exit %d" % (" ".join(command), p.returncode))
-    return part
+    return subprocess.Popen([b.gpipe, "run", "-q", "--set", "sync=" + sync, path],
+                            stdin=subprocess.PIPE)
 
 
 def idle(b, sync):
-    return max(idle_part(b, source, sync) for source in IDLE), None, None
+    """Percent of one core, of the busier one of two kinds of waiting."""
+    waiting = [start(b, source, sync) for source in IDLE]
+    try:
+        time.sleep(WARM)
+        used, begin = [cpu_ns(p.pid) for p in waiting], time.perf_counter()
+        time.sleep(LOOK)
+        took = time.perf_counter() - begin
+        part = max(1e-7 * (cpu_ns(p.pid) - u) / took for p, u in zip(waiting, used))
+    finally:
+        for p in waiting:
+            p.send_signal(signal.SIGINT)
+            p.stdin.close()
+        codes = [p.wait(timeout=20) for p in waiting]
+    if any(code not in (0, 130) for code in codes):
+        sys.exit("gpipe run, sync: %s: exit %s" % (sync, codes))
+    return part, None, None
 
 
 ROWS = [

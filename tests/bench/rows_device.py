@@ -15,7 +15,7 @@ from tools import HERE, KIB, MIB, Row, Skip, best, words
 BIG, MIDDLE, SMALL = 16 * MIB, 256 * KIB, 4 * KIB
 BALANCED = os.path.join(HERE, "balanced.yaml")
 
-# bytes, depth -> frames of the short and of the long run
+# bytes -> frames of the short and of the long run
 FRAMES = {BIG: (300, 5300), MIDDLE: (5000, 155000), SMALL: (20000, 320000)}
 MANY = (200000, 8200000)           # small frames in batches
 
@@ -73,6 +73,8 @@ def gpipe(b, size, depth, batch=1, more=()):
     b.has_gpu()
     more = list(more)
     few, many = MANY if depth > 64 else FRAMES[size]
+    if depth == 1:
+        many = few + (many - few) // 3
     key = (size, depth, batch, tuple(more))
     b.ever(("verify",) + key, lambda: verify(b, size, depth, batch, more))
     return b.once(key, lambda: b.gpipe_us(BALANCED, settings(b, size, depth, batch) + more,

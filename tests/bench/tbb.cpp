@@ -11,10 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/parallel_pipeline.h>
-
-namespace tbb = oneapi::tbb;
+#include <tbb/global_control.h>
+#include <tbb/parallel_pipeline.h>
 
 enum { FRAME = 4096 };
 
