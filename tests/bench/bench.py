@@ -18,6 +18,7 @@ import subprocess
 import sys
 from statistics import median
 
+sys.dont_write_bytecode = True         # nothing is left beside the sources
 import rows_command
 import rows_device
 import rows_host
