@@ -246,7 +246,7 @@ static int op_scale(lua_State *L) { return arith(L, SCALE); }
 
 /* ---- reductions ------------------------------------------------------ */
 
-enum { LANES = 16 };
+enum { LANES = 16, BLOCK = 128 };
 
 /* Float sums: lane k adds elements k, k + 16, ... in double; then the lanes. */
 static double sum_lanes(const double *lane)
@@ -335,6 +335,19 @@ static int op_mean(lua_State *L)
     return n;
 }
 
+/* Sets i to the place of e, which is there. Blocks are looked at as a whole, without a
+ * branch for each element; so they are in SEEK. */
+#define WALK_TO(D, e)                                                         \
+    for (i = first; i + BLOCK <= n; i += BLOCK) {                             \
+        int hit = 0;                                                          \
+        for (int64_t k = i; k < i + BLOCK; k++)                               \
+            hit |= GET_##D(v[k]) == (e);                                      \
+        if (hit)                                                              \
+            break;                                                            \
+    }                                                                         \
+    while (GET_##D(v[i]) != (e))                                              \
+        i++
+
 /* The places of the smallest and the largest element, the first of equals;
  * NaN is passed over, -1 when there is nothing else. Lanes find the values,
  * then a second look finds their first places. */
@@ -367,11 +380,9 @@ static int op_mean(lua_State *L)
             a = lo[k] < a ? lo[k] : a;                                        \
             b = hi[k] > b ? hi[k] : b;                                        \
         }                                                                     \
-        for (i = first; GET_##D(v[i]) != a; i++)                              \
-            ;                                                                 \
+        WALK_TO(D, a);                                                        \
         *at_lo = i;                                                           \
-        for (i = first; GET_##D(v[i]) != b; i++)                              \
-            ;                                                                 \
+        WALK_TO(D, b);                                                        \
         *at_hi = i;                                                           \
     }
 #define VALUE_U8 uint8_t
@@ -444,9 +455,8 @@ static int op_argmax(lua_State *L)
 
 /* ---- find ------------------------------------------------------------ */
 
-enum { LT, LE, GT, GE, EQ, NE, BLOCK = 128 };
+enum { LT, LE, GT, GE, EQ, NE };
 
-/* Blocks are looked at as a whole, without a branch for each element. */
 #define SEEK(D, W, cmp)                                                       \
     for (; i < n; i += BLOCK) {                                               \
         int64_t end = n - i < BLOCK ? n : i + BLOCK;                          \
