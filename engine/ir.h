@@ -235,6 +235,10 @@ bool gp_spec_set(gp_arena *, gp_spec *, const char *assignment, const gp_registr
 /* set.c: the name of each item of a list of stages: as given, else its kind, with
  * a number when that is taken (blur, blur2). Two given names may be equal. */
 void gp_stage_names(gp_arena *, const gp_node *stages, const char **names);
+/* set.c: the name of the i-th buffer that stage `name` makes when it says no `out`;
+ * NULL past the last. `*port`: its port, NULL for one that is named by its buffer. */
+const char *gp_default_out(gp_arena *, const gp_kind *kind, const char *name, int i,
+                           const gp_port **port);
 /* resolve.c: NULL after errors. */
 gp_graph *gp_resolve(gp_arena *, const gp_spec *, const gp_registry *, const gp_env *,
                      const gp_machine *, gp_probe *, gp_errs *);

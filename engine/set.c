@@ -38,6 +38,22 @@ void gp_stage_names(gp_arena *a, const gp_node *stages, const char **names)
     }
 }
 
+/* One for each port that must be there, named like the stage, and like the port
+ * too where there are several; one for a stage that may have any. */
+const char *gp_default_out(gp_arena *a, const gp_kind *kind, const char *name, int i,
+                           const gp_port **port)
+{
+    const gp_port *p = kind ? kind->out : NULL;
+    int required = 0;
+    *port = NULL;
+    if (!kind || (p && p->name && !strcmp(p->name, "*")))
+        return i ? NULL : name;
+    for (; p && p->name && strcmp(p->name, "*"); p++)
+        if (!p->optional && required++ == i)
+            *port = p;
+    return !*port ? NULL : required == 1 ? name : gp_format(a, "%s_%s", name, (*port)->name);
+}
+
 /* ---- the path -------------------------------------------------------- */
 
 struct set {
@@ -155,13 +171,14 @@ static bool known_buffer(struct set *s, const gp_node *buffers, const gp_node *s
                 return true;
             continue;
         }
-        const char *use = text_of(stages->item[i], "use");
+        const char *use = text_of(stages->item[i], "use"), *name;
         const gp_kind *kind = use && registry ? gp_kind_find(registry, use) : NULL;
-        if (kind && (!kind->out || !kind->out[0].name))
-            continue;
-        if (!strcmp(names[i], word))
-            return true;
-        gp_near_try(&near, names[i]);
+        const gp_port *port;
+        for (int k = 0; (name = gp_default_out(s->arena, kind, names[i], k, &port)); k++) {
+            if (!strcmp(name, word))
+                return true;
+            gp_near_try(&near, name);
+        }
     }
     return no_such(s, "buffer", word, &near);
 }

@@ -356,22 +356,13 @@ static int match(gp_resolving *r, const gp_rstage *st, const struct side *s, con
 
 /* ---- outputs --------------------------------------------------------- */
 
-/* Without `out`: one buffer for each port that must be there, named like the
- * stage, and like the port too where there are several. */
+/* Without `out`. */
 static void default_out(gp_resolving *r, const gp_rstage *st, struct side *s)
 {
-    const gp_port *ports = st->s.kind ? st->s.kind->out : NULL;
-    bool star;
-    int n = count_ports(ports, &star), required = 0;
-    for (int p = 0; p < n; p++)
-        required += !ports[p].optional;
-    if (!n && (star || !st->s.kind))
-        s->c[s->n++] = (struct conn){ NULL, st->s.name, st->s.at };
-    for (int p = 0; p < n; p++)
-        if (!ports[p].optional)
-            s->c[s->n++] = (struct conn){
-                ports[p].name, required == 1 ? st->s.name
-                    : gp_format(r->arena, "%s_%s", st->s.name, ports[p].name), st->s.at };
+    const gp_port *port;
+    const char *name;
+    while ((name = gp_default_out(r->arena, st->s.kind, st->s.name, s->n, &port)))
+        s->c[s->n++] = (struct conn){ port ? port->name : NULL, name, st->s.at };
 }
 
 static bool produce(gp_resolving *r, gp_rstage *st, int port, const struct conn *c)

@@ -22,6 +22,10 @@ static bool run(gp_call *c, gp_frame *f, int n)
 }
 
 static const gp_port ports[] = { { "x", GP_ACCEPT_ANY, false, "frames" }, { 0 } };
+static const gp_port halves[] = { { "low", 0, false, "frames" }, { "high", 0, false, "frames" },
+                                  { "rest", 0, true, "frames" }, { 0 } };
+static const gp_kind halve = { GP_KIND("halve"), .help = "makes two of one", .in = ports,
+                               .out = halves, .shape = shape, .run = run };
 static const gp_kind sink = { GP_KIND("sink"), .help = "takes frames", .in = ports,
                               .shape = shape, .run = run };
 
@@ -30,7 +34,7 @@ static void setup(void)
     arena = (gp_arena){ 0 };
     errs = (gp_errs){ 0 };
     registry = gp_registry_create();
-    ck_assert(gp_register(registry, &sink, &errs));
+    ck_assert(gp_register(registry, &sink, &errs) && gp_register(registry, &halve, &errs));
 }
 
 static void teardown(void)
@@ -54,7 +58,8 @@ static gp_spec *spec(void)
         "  - {use: split, out: {a: left, b: right}}\n"
         "  - {name: clean, use: lua, params: {floor: 8}}\n"
         "  - {use: join, out: [one, two]}\n"
-        "  - {use: sink}\n";
+        "  - {use: sink}\n"
+        "  - {use: halve}\n";
     gp_spec *s = gp_parse(&arena, yaml, sizeof yaml - 1, "p.yaml", &errs);
     ck_assert_ptr_nonnull(s);
     return s;
@@ -90,6 +95,8 @@ static const struct { const char *set, *path, *want; } good[] = {
     { "buffers.left.depth=6", "buffers.left.depth", "6" },
     { "buffers.two.depth=6", "buffers.two.depth", "6" },
     { "buffers.clean.depth=6", "buffers.clean.depth", "6" },
+    { "buffers.halve_low.depth=6", "buffers.halve_low.depth", "6" },
+    { "buffers.halve_high.depth=6", "buffers.halve_high.depth", "6" },
     { "stages.clean.workers=4", "stages.4.workers", "4" },
     { "stages.clean.params.floor=9", "stages.4.params.floor", "9" },
     { "stages.clean.params.new=9", "stages.4.params.new", "9" },
@@ -147,6 +154,9 @@ static const struct { const char *set, *msg; } bad[] = {
     { "buffers.phot.depth=4", "no buffer 'phot'; did you mean 'photo'?" },
     { "buffers.split.depth=4", "no buffer 'split'" },
     { "buffers.sink.depth=4", "no buffer 'sink'" },
+    { "buffers.halve.depth=4", "no buffer 'halve'" },
+    { "buffers.halve_rest.depth=4", "no buffer 'halve_rest'" },
+    { "buffers.halve_hihg.depth=4", "no buffer 'halve_hihg'; did you mean 'halve_high'?" },
     { "stages.clena.workers=4", "no stage 'clena'; did you mean 'clean'?" },
     { "stages.fir.taps.3=4", "'taps' is a list of 3, counted from 0; it has no '3'" },
     { "stages.fir.taps.x=4", "'taps' is a list of 3, counted from 0; it has no 'x'" },
