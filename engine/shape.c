@@ -20,11 +20,15 @@ static struct gp_shape_ctx *ctx_of(const gp_shape *s)
     return s->ctx;
 }
 
+const gp_node *gp_shape_node(gp_shape *s, const char *opt)
+{
+    return ctx_of(s)->rs ? gp_node_get(ctx_of(s)->rs->node, opt) : NULL;
+}
+
 gp_loc gp_shape_loc(gp_shape *s, const char *opt)
 {
-    const struct gp_shape_ctx *c = ctx_of(s);
-    const gp_node *n = c->rs && opt ? gp_node_get(c->rs->node, opt) : NULL;
-    return n ? n->at : c->stage->at;
+    const gp_node *n = opt ? gp_shape_node(s, opt) : NULL;
+    return n ? n->at : ctx_of(s)->stage->at;
 }
 
 static bool report(gp_shape *s, gp_code code, gp_loc at, const char *fmt, va_list ap)
@@ -55,8 +59,7 @@ bool gp_shape_fail_at(gp_shape *s, gp_loc at, const char *fmt, ...)
 
 bool gp_shape_without(gp_shape *s, const char *opt, const char *what)
 {
-    const struct gp_shape_ctx *c = ctx_of(s);
-    return !c->rs || !gp_node_get(c->rs->node, opt)
+    return !gp_shape_node(s, opt)
         || gp_shape_fail(s, opt, "'%s' has no effect on %s", opt, what);
 }
 
@@ -94,26 +97,41 @@ const gp_files *gp_probe_glob(gp_shape *s, const char *pattern)
     return p ? &p->files : NULL;
 }
 
-/* `path` without what means nothing in it: "//" and "/./". */
+/* `path` without what means nothing in it: "//", "." and "a/..". A folder that is a
+ * symbolic link is taken for one that is not. */
 static const char *plain_path(gp_arena *a, const char *path)
 {
-    char *out = gp_strdup(a, path), *o = out;
-    for (const char *p = path; *p; p++) {
-        while (*p == '/' && (p[1] == '/' || (p[1] == '.' && p[2] == '/')))
-            p += p[1] == '/' ? 1 : 2;
-        *o++ = *p;
+    char *out = gp_alloc(a, strlen(path) + 1), *base = out + (*path == '/'), *end = base;
+    size_t n;
+    memcpy(out, path, (size_t)(base - out));
+    for (const char *p = path + strspn(path, "/"); *p; p += n, p += strspn(p, "/")) {
+        n = strcspn(p, "/");
+        char *last = end > base ? memrchr(base, '/', (size_t)(end - base)) : NULL;
+        last = last ? last + 1 : base;             /* the component before this one */
+        bool up = n == 2 && !strncmp(p, "..", 2);
+        if ((n == 1 && *p == '.') || (up && end == base && base > out))
+            continue;
+        if (up && end > base && strncmp(last, "..", (size_t)(end - last))) {
+            end = last > base ? last - 1 : base;
+            continue;
+        }
+        if (end > base)
+            *end++ = '/';
+        memcpy(end, p, n);
+        end += n;
     }
-    *o = '\0';
-    return strncmp(out, "./", 2) ? out : out + 2;
+    *end = '\0';
+    return out;
 }
 
 bool gp_shape_writes(gp_shape *s, const char *opt, const char *path)
 {
-    struct gp_shape_ctx *c = ctx_of(s);
-    if (!c->r || !strncmp(path, "/dev/", 5))
+    const struct gp_shape_ctx *c = ctx_of(s);
+    const char *plain = c->r ? plain_path(c->r->arena, path) : "/dev/";
+    if (!strncmp(plain, "/dev/", 5))
         return true;
     int mine = (int)(c->rs - c->r->stage);
-    int *writer = gp_names_at(&c->r->written, plain_path(c->r->arena, path));
+    int *writer = gp_names_at(&c->r->written, plain);
     if (*writer < 0)
         *writer = mine;
     return *writer == mine

@@ -202,6 +202,8 @@ bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The place of option `opt`, for later messages. */
 gp_loc gp_shape_loc(gp_shape *s, const char *opt);
+/* Option `opt` as the file spells it; NULL: it does not, or in a partial call. */
+const gp_node *gp_shape_node(gp_shape *s, const char *opt);
 /* False, with an error, if the file spells option `opt`, which has no effect on
  * `what`. */
 bool gp_shape_without(gp_shape *s, const char *opt, const char *what);

@@ -3,6 +3,7 @@
  * A path with %05d or %n is one file a frame, and any number of workers may
  * write; otherwise frames are joined along axis 0 in one file, which gets its
  * name in finish(). No name ever stands for a file that is not whole. */
+#include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,12 +29,30 @@ struct opts {
     bool to_stdout;
 };
 
+/* Is all that begins with a % in the path, as the file spells it, known? */
+static bool check_path(gp_shape *s)
+{
+    const gp_node *n = gp_shape_node(s, "path");
+    size_t known;
+    for (const char *p = n->text; (p = strchr(p, '%')); p += known)
+        if (!(known = gp_path_conversion(p))) {
+            size_t len = 1 + strspn(p + 1, "0123456789");
+            len += isalpha((unsigned char)p[len]) != 0;
+            return gp_shape_fail_at(s, gp_node_part(n, (size_t)(p - n->text), len),
+                                    "'%.*s' stands for nothing; %%05d is the frame's number, %%n "
+                                    "the name of its source file, %%%% a '%%'", (int)len, p);
+        }
+    return true;
+}
+
 static bool shape(gp_shape *s)
 {
     struct opts *o = (struct opts *)s->opts;   /* its last fields are shape()'s */
     const gp_type *t = &s->in[0];
     if (s->partial)
         return true;
+    if (!check_path(s))
+        return false;
 
     o->at = gp_shape_loc(s, "path");
     o->to_stdout = !strcmp(o->path, "stdout");
@@ -153,13 +172,16 @@ static bool put_header(struct writer *w, bool again, char why[GP_WHY])
 static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY])
 {
     const struct opts *o = w->o;
+    char path[PATH_MAX];
     w->joined = *frame;
     if (o->stack) {
         w->joined.ndim++;
         memcpy(w->joined.dim + 1, frame->dim, sizeof frame->dim[0] * (size_t)frame->ndim);
     }
     w->joined.dim[0] = 0;
-    if (!gp_outfile_open(&w->desk[0].file, o->path, why))
+    if (!gp_path_expand(path, o->path, 0, ""))
+        return gp_why(why, "makes too long a name");
+    if (!gp_outfile_open(&w->desk[0].file, path, why))
         return false;
     if (o->as == GP_NPY && w->desk[0].file.in_place)
         return gp_why(why, "is no regular file, which a joined .npy needs: set 'format: raw'");

@@ -115,6 +115,34 @@ START_TEST(missing_code_is_an_error_of_check)
 }
 END_TEST
 
+/* `same`: the two name one file. */
+static const struct { const char *a, *b; bool same; } paths[] = {
+    { "a", "./a", true }, { "a", "b/../a", true }, { "a", "b/c/../../a", true },
+    { "a", ".//./a", true }, { "../a", "b/../../a", true }, { "../../a", ".././../a", true },
+    { "/x/a", "/x/b/../a", true }, { "/a", "/../a", true }, { "/a", "/b/../../a", true },
+    { "o/%05d.raw", "o//%05d.raw", true }, { "...", "b/../...", true },
+    { "a", "../a", false }, { "a", "b/a", false }, { "a", "/a", false }, { "../a", "../../a", false },
+    { "a", "..a", false }, { "b/..a", "a", false }, { "ab/../a", "b/a", false },
+    { "/dev/null", "/dev/null", false }, { "/dev/null", "/tmp/../dev/./null", false },
+};
+
+START_TEST(one_file_has_one_writer)
+{
+    char yaml[400];
+    snprintf(yaml, sizeof yaml, "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n"
+             "  - {use: generate, frames: 1, out: g}\n  - {use: write, format: raw, path: %s}\n"
+             "  - {use: write, format: raw, path: %s, in: g}\n", paths[_i].a, paths[_i].b);
+    gp_pipeline *p = compile(yaml, NULL, false);
+    ck_assert_msg((p == NULL) == paths[_i].same, "%s, %s: %s", paths[_i].a, paths[_i].b,
+                  errs.e[0].msg);
+    if (!p) {
+        ck_assert_int_eq(errs.e[0].at.line, 5);
+        ck_assert_ptr_nonnull(strstr(errs.e[0].msg, "is written by stage 'write' too"));
+    }
+    gp_pipeline_destroy(p);
+}
+END_TEST
+
 START_TEST(cancel_only_rises)
 {
     gp_pipeline *p = compile(good, NULL, false);
@@ -141,6 +169,7 @@ Suite *suite_compile(void)
     tcase_add_loop_test(t, reports_and_lets_go, 0, (int)(sizeof bad / sizeof *bad));
     tcase_add_test(t, missing_input_is_a_warning_of_check);
     tcase_add_test(t, missing_code_is_an_error_of_check);
+    tcase_add_loop_test(t, one_file_has_one_writer, 0, (int)(sizeof paths / sizeof *paths));
     tcase_add_test(t, cancel_only_rises);
     suite_add_tcase(s, t);
     return s;

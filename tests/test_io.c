@@ -185,6 +185,22 @@ START_TEST(numbered)
 }
 END_TEST
 
+/* %% is a % and begins nothing. */
+START_TEST(percent_signs)
+{
+    io_count_npy("in.npy", U8(4, 2), 0);
+    ck_assert_uint_eq(io_runs("buffers: {a: {shape: [2, 2]}}\nstages:\n"
+                              "  - {use: read, path: in.npy, out: a}\n"
+                              "  - {use: write, path: 50%%d.raw}\n"
+                              "  - {use: write, path: o/%d%%%%n.raw, in: a}\n"
+                              "  - {use: write, path: o/%n%d%%, in: a}\n"), 2);
+    io_holds("50%d.raw", "\0\1\2\3\4\5\6\7", 8);
+    io_holds("o/1%%n.raw", "\4\5\6\7", 4);
+    io_holds("o/in0%", "\0\1\2\3", 4);
+    ck_assert_int_eq(io_files("o"), 4);
+}
+END_TEST
+
 /* ---- whole or nothing ------------------------------------------------ */
 
 static void cut_in_half(gp_pipeline *p, void *arg)
@@ -267,6 +283,7 @@ Suite *suite_io(void)
     tcase_add_test(tc, stacks);
     tcase_add_test(tc, globs_in_order);
     tcase_add_test(tc, numbered);
+    tcase_add_test(tc, percent_signs);
     tcase_add_test(tc, shrinks);
     tcase_add_test(tc, replaces);
     tcase_add_test(tc, cancelled);

@@ -50,18 +50,33 @@ static size_t number_at(const char *p, int *width)
     return p[n] == 'd' && *width <= 20 ? n + 1 : 0;
 }
 
-bool gp_path_has_number(const char *path)
+size_t gp_path_conversion(const char *p)
 {
     int width;
-    for (const char *p = path; (p = strchr(p, '%')); p++)
-        if (number_at(p, &width))
+    size_t n = number_at(p, &width);
+    return n ? n : *p == '%' && (p[1] == 'n' || p[1] == '%') ? 2 : 0;
+}
+
+/* Is there a conversion that ends with `c`? */
+static bool has(const char *path, char c)
+{
+    for (const char *p = path; (p = strchr(p, '%')); p++) {
+        size_t n = gp_path_conversion(p);
+        if (n && p[n - 1] == c)
             return true;
+        p += n ? n - 1 : 0;
+    }
     return false;
+}
+
+bool gp_path_has_number(const char *path)
+{
+    return has(path, 'd');
 }
 
 bool gp_path_has_name(const char *path)
 {
-    return strstr(path, "%n");
+    return has(path, 'n');
 }
 
 bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t index, const char *name)
@@ -78,6 +93,7 @@ bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t index, con
             n += (size_t)snprintf(out + n, PATH_MAX - n, "%s", name);
             p += 2;
         } else {
+            p += p[0] == '%' && p[1] == '%';
             out[n++] = *p++;
         }
     }

@@ -25,10 +25,12 @@ bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
 
 bool gp_path_is_glob(const char *path);
 
+/* The length of the %d, %05d, %n or %% at `p`, or 0. */
+size_t gp_path_conversion(const char *p);
 bool gp_path_has_number(const char *path);             /* has a %d or %05d */
 bool gp_path_has_name(const char *path);               /* has a %n */
-/* The path of frame `index` whose source is called `name`. False when it is
- * longer than PATH_MAX. */
+/* The path of frame `index` whose source is called `name`; %% becomes %. False when
+ * it is longer than PATH_MAX. */
 bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t index,
                     const char *name);
 
