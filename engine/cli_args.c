@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli.h"
+#include "resolve.h"
 
 enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH,
        ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP };
@@ -73,20 +74,6 @@ static bool usage(gp_errs *errs, const char *what, const char *name, const char 
     return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "%s '%s'%s", what, name, more);
 }
 
-/* The index of `word` in "a|b|c", -1 when it is not there. */
-static int choice(const char *choices, const char *word)
-{
-    size_t len = strlen(word);
-    for (int i = 0;; i++) {
-        size_t n = strcspn(choices, "|");
-        if (n == len && !strncmp(choices, word, n))
-            return i;
-        if (!choices[n])
-            return -1;
-        choices += n + 1;
-    }
-}
-
 /* The option that `word` names: --name, --name=value, -x. */
 static const struct option *find(const char *word, gp_verb verb, gp_errs *errs)
 {
@@ -119,15 +106,31 @@ static const struct option *find(const char *word, gp_verb verb, gp_errs *errs)
     return NULL;
 }
 
+/* What a reader of pipelines says is wrong is so of the command line. */
+static bool as_usage(gp_errs *errs)
+{
+    errs->e[errs->n - 1].code = GP_E_USAGE;
+    return false;
+}
+
+/* One of "a|b|c", as in a pipeline. */
+static bool read_choice(gp_arena *a, const struct option *o, const char *value, int *index,
+                        gp_errs *errs)
+{
+    static const gp_vars none;
+    gp_reader r = { .arena = a, .errs = errs, .vars = &none,
+                    .key = gp_format(a, "--%s", o->name) };
+    gp_node n = { .text = value, .len = strlen(value) };
+    return (*index = gp_read_word(&r, &n, o->choices)) >= 0 || as_usage(errs);
+}
+
 /* "500ms", "2s", as in a pipeline. */
 static bool read_time(const struct option *o, const char *value, int64_t *ns, gp_errs *errs)
 {
     const int64_t least = 1000000, most = 3600000000000;
     gp_node n = { .text = value, .len = strlen(value) };
-    if (!gp_eval_time(&n, NULL, ns, errs)) {
-        errs->e[errs->n - 1].code = GP_E_USAGE;
-        return false;
-    }
+    if (!gp_eval_time(&n, NULL, ns, errs))
+        return as_usage(errs);
     return (*ns >= least && *ns <= most)
         || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s %s: must be 1ms to 1h", o->name, value);
 }
@@ -150,12 +153,8 @@ static bool apply(gp_arena *a, const struct option *o, const char *value, gp_arg
     case FLAG:
         *(bool *)field = true;
         return true;
-    case CHOICE: {
-        int i = choice(o->choices, value);
-        *(int *)field = i;
-        return i >= 0 || usage(errs, "the option makes no sense with", value,
-                               gp_format(a, "; --%s is one of %s", o->name, o->choices));
-    }
+    case CHOICE:
+        return read_choice(a, o, value, (int *)field, errs);
     case WORDS: {
         gp_words *w = (gp_words *)field;
         *GP_PUSH(a, w->word, w->n, w->cap) = value;
@@ -175,11 +174,26 @@ static bool apply(gp_arena *a, const struct option *o, const char *value, gp_arg
     return true;
 }
 
-bool gp_args_parse(gp_arena *a, int argc, char **argv, gp_verb verb, gp_args *out, gp_errs *errs)
+/* What is printed has one form. */
+static bool one_form(const gp_args *args, gp_errs *errs)
+{
+    const struct { bool asked; const char *name; } forms[] = {
+        { args->json, "--json" }, { args->csv, "--csv" }, { args->dot, "--dot" },
+        { args->markdown, "--markdown" } };
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (forms[i].asked && first)
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' and '%s' exclude each other",
+                           first, forms[i].name);
+        else if (forms[i].asked)
+            first = forms[i].name;
+    return true;
+}
+
+static bool parse(gp_arena *a, int argc, char **argv, gp_verb verb, gp_args *out, gp_errs *errs)
 {
     bool only_operands = false;
     int operand_cap = 0, set_cap = 0;
-    *out = (gp_args){ .verb = verb };
     for (int i = 0; i < argc; i++) {
         const char *word = argv[i];
         if (only_operands || word[0] != '-' || !word[1]) {
@@ -203,5 +217,17 @@ bool gp_args_parse(gp_arena *a, int argc, char **argv, gp_verb verb, gp_args *ou
         if (!apply(a, o, value, out, &set_cap, errs))
             return false;
     }
-    return true;
+    return one_form(out, errs);
+}
+
+bool gp_args_parse(gp_arena *a, int argc, char **argv, gp_verb verb, gp_args *out, gp_errs *errs)
+{
+    jmp_buf oom;
+    *out = (gp_args){ .verb = verb };
+    if (setjmp(oom))
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    a->oom = &oom;
+    bool ok = parse(a, argc, argv, verb, out, errs);
+    a->oom = NULL;
+    return ok;
 }

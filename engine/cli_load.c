@@ -85,16 +85,12 @@ static const char *from_env(const void *arg, const char *name)
 
 /* The driver takes a while to start, so devices are looked for only when the
  * pipeline may use one: `device` says cuda, or leaves it open and there is a
- * kind that has code for a device. Errors are of no interest yet. */
-static bool may_use_cuda(const gp_loaded *l, const gp_args *args, const gp_registry *registry)
+ * kind that has code for a device. */
+static bool may_use_cuda(const gp_node *root, const gp_args *args, const gp_registry *registry)
 {
-    gp_arena arena = { 0 };
-    gp_errs errs = { 0 };
-    bool found = false;
-    gp_spec *spec = gp_parse(&arena, l->text, l->len, l->file, &errs);
-    const gp_node *device = spec ? gp_node_get(spec->root, "device") : NULL;
-    const gp_node *stages = spec ? gp_node_get(spec->root, "stages") : NULL;
+    const gp_node *device = gp_node_get(root, "device"), *stages = gp_node_get(root, "stages");
     const char *says = device ? device->text : "auto";
+    bool found = false;
     for (int i = 0; i < args->nset; i++)
         if (!strncmp(args->set[i], "device=", 7))
             says = args->set[i] + 7;
@@ -103,9 +99,17 @@ static bool may_use_cuda(const gp_loaded *l, const gp_args *args, const gp_regis
         const gp_kind *kind = use ? gp_kind_find(registry, use->text) : NULL;
         found = kind && kind->record;
     }
-    found = !strncmp(says, "cuda", 4) || (strcmp(says, "cpu") && found);
-    gp_arena_free(&arena);
-    return found;
+    return !strncmp(says, "cuda", 4) || (strcmp(says, "cpu") && found);
+}
+
+/* The text is parsed for this, once more than for the pipeline; what is wrong with
+ * it is of no interest yet. */
+static bool wants_cuda(gp_arena *a, const gp_loaded *l, const gp_args *args,
+                       const gp_registry *registry)
+{
+    gp_errs *errs = GP_NEW(a, gp_errs, 1);
+    const gp_spec *spec = gp_parse(a, l->text, l->len, l->file, errs);
+    return spec && may_use_cuda(spec->root, args, registry);
 }
 
 static bool asks_for_cuda(const gp_args *args)
@@ -113,19 +117,28 @@ static bool asks_for_cuda(const gp_args *args)
     return args->device && !strncmp(args->device, "device=cuda", 11);
 }
 
-static void set_machine(gp_machine *m, const gp_loaded *l, const gp_args *args,
-                        const gp_registry *registry)
+static bool set_machine(gp_machine *m, const gp_loaded *l, const gp_args *args,
+                        const gp_registry *registry, gp_errs *errs)
 {
+    gp_arena arena = { 0 };
+    jmp_buf oom;
     if (args->verb == GP_VERB_CHECK) {
         gp_machine_fixed(m, 1);
-        return;
+        return true;
     }
-    gp_machine_read(m, may_use_cuda(l, args, registry));
+    if (setjmp(oom)) {
+        gp_arena_free(&arena);
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = l->file }, "out of memory");
+    }
+    arena.oom = &oom;
+    gp_machine_read(m, wants_cuda(&arena, l, args, registry));
+    gp_arena_free(&arena);
     if (args->verb == GP_VERB_PLAN && asks_for_cuda(args) && !m->ndevices) {
         if (!args->quiet)
             fprintf(stderr, "gpipe: no GPU here (%s); this is the plan for an H200\n", m->why);
         gp_machine_fixed(m, 1);
     }
+    return true;
 }
 
 /* ---- both ------------------------------------------------------------ */
@@ -138,7 +151,8 @@ bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_regis
         return false;
     gp_config config = { .registry = registry, .env = { from_env, NULL }, .set = args->set,
                          .nset = args->nset, .lenient = args->verb == GP_VERB_CHECK };
-    set_machine(&config.machine, l, args, registry);
+    if (!set_machine(&config.machine, l, args, registry, errs))
+        return false;
     l->pipeline = gp_compile(l->text, l->len, l->file, &config, errs);
     for (int i = 0; i < errs->n; i++)          /* what --set says is of the command line */
         if (errs->e[i].code == GP_E_SPEC && find_set(args, errs->e[i].at.file))

@@ -25,10 +25,6 @@ int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     gp_dump how = args->json ? GP_DUMP_JSON : args->dot ? GP_DUMP_DOT : GP_DUMP_TEXT;
     gp_loaded l;
-    if (args->json && args->dot) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--json' and '--dot' exclude each other");
-        return 2;
-    }
     bool ok = gp_load(&l, args->operand[0], args, registry, errs);
     gp_print_errs(args, &l, errs);
     int status = ok ? 0 : gp_errs_exit(errs);

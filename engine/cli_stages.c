@@ -205,6 +205,11 @@ int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *err
                 *did ? did : "; 'gpipe stages' lists them");
         return 2;
     }
+    if (only && args->markdown) {
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--markdown' is a table of all stages; leave out "
+                "'%s'", name);
+        return 2;
+    }
     if (args->json) {
         print_json(registry, only);
     } else if (only) {

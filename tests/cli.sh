@@ -57,6 +57,11 @@ for form in spec graph plan; do
     "$GPIPE" plan --form $form --json pipelines/edges.yaml 2>/dev/null | python3 -m json.tool >/dev/null 2>&1 \
         && ok || bad "plan --form $form --json is not JSON"
 done
+expect 'a wrong form'    2 "'--form' is one of plan, graph, spec, not 'grahp'; did you mean 'graph'" \
+    "$GPIPE" plan --form grahp pipelines/edges.yaml
+expect 'two forms'       2 "'--json' and '--dot' exclude each other" "$GPIPE" plan --dot --json pipelines/edges.yaml
+expect 'two of stages'   2 "'--json' and '--markdown' exclude" "$GPIPE" stages --markdown --json
+expect 'a table of one'  2 "leave out 'blur'" "$GPIPE" stages --markdown blur
 expect 'plan --dot'      0 '' "$GPIPE" plan --dot pipelines/edges.yaml
 expect 'plan for cuda'   0 '' "$GPIPE" plan --device cuda pipelines/edges.yaml
 long() {
@@ -66,6 +71,20 @@ long() {
 }
 long 5000 >"$tmp/long.yaml"
 expect 'a long segment'  0 '2 frames in, 2 out' "$GPIPE" run --device cpu "$tmp/long.yaml"
+starved() { (ulimit -c 0 -v "$1"; shift; exec "$@") >/dev/null 2>&1; }
+if starved 200000 "$GPIPE" plan "$tmp/long.yaml"; then         # a sanitizer takes more
+    rc=0
+    for kib in $(seq 4000 1000 24000); do
+        starved "$kib" "$GPIPE" plan "$tmp/long.yaml"; got=$?
+        case $got in 0|4|127) ;; *) rc=$got ;; esac             # 127: not even its libraries fit
+    done
+    [ $rc -eq 0 ] && ok || bad "plan with little memory: exit $rc"
+fi
+if "$GPIPE" --version | grep -q cuda; then
+    long 0 >"$tmp/host.yaml"
+    "$GPIPE" plan --json "$tmp/host.yaml" 2>/dev/null | grep -q 'no GPU was looked for' \
+        && ok || bad 'a GPU is looked for that cannot be used'
+fi
 long 70000 >"$tmp/long.yaml"
 expect 'one too long'    3 "long.yaml:4:11: error: .*put a host stage between, such as 'lua'" "$GPIPE" check "$tmp/long.yaml"
 if ! "$GPIPE" run --device cuda -q pipelines/edges.yaml --set vars.out="$tmp/gpu" --set vars.frames=1 >/dev/null 2>"$tmp/stderr"; then

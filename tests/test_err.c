@@ -1,0 +1,84 @@
+/* test_err.c - how an error is shown: the line, and what is below it. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "err.h"
+
+Suite *suite_err(void);
+
+/* What is printed of an error at `col` of the first line, without the first line. */
+static char *shown(const char *text, int col, int len)
+{
+    static char out[2000];
+    memset(out, 0, sizeof out);
+    gp_err e = { .code = GP_E_SPEC, .at = { "f", 1, col, len }, .msg = "wrong" };
+    FILE *f = fmemopen(out, sizeof out - 1, "w");
+    ck_assert_ptr_nonnull(f);
+    gp_err_print(f, &e, "f", text, strlen(text), false);
+    fclose(f);
+    char *line = strchr(out, '\n');
+    ck_assert_ptr_nonnull(line);
+    return line + 1;
+}
+
+START_TEST(a_short_line)
+{
+    ck_assert_str_eq(shown("one: two\nthree\n", 6, 3), "    1 | one: two\n      |      ^~~\n");
+    ck_assert_str_eq(shown("\tx: y", 2, 1), "    1 | \tx: y\n      | \t^\n");
+    ck_assert_str_eq(shown("\xc3\xa4\xc3\xb6: y", 7, 9),
+                     "    1 | \xc3\xa4\xc3\xb6: y\n      |     ^\n");
+}
+END_TEST
+
+/* A long line of x and of characters of two bytes, `at` in it. */
+static const struct { const char *fill; int at; } longs[] = {
+    { "x", 0 }, { "x", 40 }, { "x", 80 }, { "x", 81 }, { "x", 250 }, { "x", 498 }, { "x", 499 },
+    { "\xc3\xa4", 0 }, { "\xc3\xa4", 41 }, { "\xc3\xa4", 100 }, { "\xc3\xa4", 249 },
+};
+
+START_TEST(a_long_line)
+{
+    size_t width = strlen(longs[_i].fill);
+    char text[1200] = "", *got;
+    for (int i = 0; i < 500; i++)
+        strcat(text, i == longs[_i].at ? "@" : longs[_i].fill);
+    got = shown(text, longs[_i].at * (int)width + 1, 1);
+    char *caret = strchr(got, '^'), *second = strchr(got, '\n') + 1;
+    ck_assert_ptr_nonnull(caret);
+    ck_assert_int_lt((int)(second - got), 190);
+    ck_assert_int_gt((int)(second - got), 160 / 2);
+    int column = 0;                    /* of the '@', in characters */
+    for (const char *s = got; *s != '@'; s++) {
+        ck_assert_int_ne(*s, '\n');
+        column += ((unsigned char)*s & 0xc0) != 0x80;
+    }
+    ck_assert_int_eq((int)(caret - second), column);
+    ck_assert_int_eq(!strncmp(got, "    1 | ...", 11), longs[_i].at * (int)width > 80);
+    ck_assert_int_eq(!strncmp(second - 4, "...\n", 4), longs[_i].at < 500 - 100);
+}
+END_TEST
+
+static const struct { const char *word, *candidate; bool near; } words[] = {
+    { "blurr", "blur", true }, { "blru", "blur", true }, { "x", "y", true }, { "x", "yz", false },
+    { "threshhold", "threshold", true }, { "scale", "blur", false }, { "a", "abcdef", false },
+    { "something", "somewhere", false },
+};
+
+START_TEST(near_words)
+{
+    gp_near near = GP_NEAR(words[_i].word);
+    gp_near_try(&near, words[_i].candidate);
+    ck_assert_int_eq(*gp_near_text(&near) != 0, words[_i].near);
+}
+END_TEST
+
+Suite *suite_err(void)
+{
+    Suite *s = suite_create("err");
+    TCase *t = tcase_create("print");
+    tcase_add_test(t, a_short_line);
+    tcase_add_loop_test(t, a_long_line, 0, (int)(sizeof longs / sizeof *longs));
+    tcase_add_loop_test(t, near_words, 0, (int)(sizeof words / sizeof *words));
+    suite_add_tcase(s, t);
+    return s;
+}
