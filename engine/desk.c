@@ -23,30 +23,51 @@ void gp_desk_init(gp_partyrt *p, gp_desk *d, int max)
     }
 }
 
+/* ---- walking --------------------------------------------------------- */
+
+typedef struct walk {          /* over the slots of a ring, from that of a frame */
+    char *data, *first_data;
+    gp_meta *meta, *first_meta;
+    size_t stride;
+    int left, depth;           /* slots up to where the ring begins again */
+} walk;
+
+static inline walk walk_from(const gp_ringrt *r, uint64_t frame)
+{
+    int depth = r->ring->depth, at = (int)(frame % (uint64_t)depth);
+    return (walk){ r->base + (size_t)at * r->stride, r->base, r->meta + at, r->meta, r->stride,
+                   depth - at, depth };
+}
+
+static inline void step(walk *w)
+{
+    w->data += w->stride, w->meta++;
+    if (!--w->left)
+        w->data = w->first_data, w->meta = w->first_meta, w->left = w->depth;
+}
+
 /* ---- laying out ------------------------------------------------------ */
 
-static void read_none(gp_desk *d, uint64_t first, int n)
+static void read_none(gp_frame *fr, uint64_t first, int n)
 {
     for (int j = 0; j < n; j++) {
-        gp_frame *fr = &d->frame[j];
-        fr->index = first + (uint64_t)j, fr->status = GP_OK;
-        fr->time_ns = 0, fr->name = NULL;
+        fr[j].index = first + (uint64_t)j, fr[j].status = GP_OK;
+        fr[j].time_ns = 0, fr[j].name = NULL;
     }
 }
 
 /* Which frames, from the first input's metas: up to the first that has a hole. */
 static int read_first(const gp_ringrt *r, gp_desk *d, uint64_t first, int n)
 {
-    uint64_t depth = (uint64_t)r->ring->depth, s = first % depth;
-    for (int j = 0; j < n; j++) {
-        const gp_meta *m = &r->meta[s];
-        gp_frame *fr = &d->frame[j];
-        if (m->hole)
+    gp_frame *fr = d->frame;
+    int64_t *born_ns = d->born_ns;
+    walk w = walk_from(r, first);
+    for (int j = 0; j < n; j++, step(&w)) {
+        if (w.meta->hole)
             return j;
-        fr->index = first + (uint64_t)j, fr->status = GP_OK;
-        fr->time_ns = m->time_ns, fr->name = m->name;
-        d->born_ns[j] = m->born_ns;
-        s = s + 1 < depth ? s + 1 : 0;
+        fr[j].index = first + (uint64_t)j, fr[j].status = GP_OK;
+        fr[j].time_ns = w.meta->time_ns, fr[j].name = w.meta->name;
+        born_ns[j] = w.meta->born_ns;
     }
     return n;
 }
@@ -54,16 +75,14 @@ static int read_first(const gp_ringrt *r, gp_desk *d, uint64_t first, int n)
 /* What another input's metas say. */
 static int read_more(const gp_ringrt *r, gp_desk *d, uint64_t first, int n)
 {
-    uint64_t depth = (uint64_t)r->ring->depth, s = first % depth;
-    for (int j = 0; j < n; j++) {
-        const gp_meta *m = &r->meta[s];
-        if (m->hole)
+    walk w = walk_from(r, first);
+    for (int j = 0; j < n; j++, step(&w)) {
+        if (w.meta->hole)
             return j;
         if (!d->frame[j].name)
-            d->frame[j].name = m->name;
-        if (m->born_ns < d->born_ns[j])
-            d->born_ns[j] = m->born_ns;
-        s = s + 1 < depth ? s + 1 : 0;
+            d->frame[j].name = w.meta->name;
+        if (w.meta->born_ns < d->born_ns[j])
+            d->born_ns[j] = w.meta->born_ns;
     }
     return n;
 }
@@ -84,18 +103,20 @@ static void whole_types(const gp_partyrt *p, gp_desk *d, int j)
 
 static void lay_out_inputs(gp_partyrt *p, gp_desk *d, uint64_t first, int n)
 {
+    int ports = p->stage->nin + p->stage->nout;
     for (int i = 0; i < p->stage->nin; i++) {
         const gp_ringrt *r = p->host->port[i].ring;
         if (!r)
             continue;
-        uint64_t depth = (uint64_t)r->ring->depth, s = first % depth;
-        for (int j = 0; j < n; j++) {
-            gp_view *v = &d->frame[j].in[i];
-            v->data = r->base + s * r->stride;
-            v->type.dim[0] = r->meta[s].rows;
-            if (v->type.dim[0] != v->rows)
-                d->partial[j] = true;
-            s = s + 1 < depth ? s + 1 : 0;
+        gp_view *v = d->view + i;
+        bool *partial = d->partial;
+        walk w = walk_from(r, first);
+        for (int j = 0; j < n; j++, v += ports, step(&w)) {
+            int64_t rows = w.meta->rows;
+            v->data = w.data;
+            v->type.dim[0] = rows;
+            if (rows != v->rows)
+                partial[j] = true;
         }
     }
 }
@@ -105,19 +126,18 @@ static void lay_out_outputs(gp_partyrt *p, gp_desk *d, uint64_t first, int n)
     const gp_stage *st = p->stage;
     bool keep = st->keeps_slots || first >= p->host->cached;
     bool poison = p->run->options.poison && !keep;
+    int ports = st->nin + st->nout;
     for (int o = 0; o < st->nout; o++) {
         const gp_portrt *port = &p->host->port[st->nin + o];
-        const gp_ringrt *r = port->ring;
-        uint64_t depth = (uint64_t)r->ring->depth, s = first % depth;
-        for (int j = 0; j < n; j++) {
-            gp_view *v = &d->frame[j].out[o];
-            v->data = r->base + s * r->stride;
+        gp_view *v = d->view + st->nin + o;
+        walk w = walk_from(port->ring, first);
+        for (int j = 0; j < n; j++, v += ports, step(&w)) {
+            v->data = w.data;
             v->type.dim[0] = v->rows;
-            v->fresh = !r->meta[s].touched;
-            s = s + 1 < depth ? s + 1 : 0;
+            v->fresh = !w.meta->touched;
         }
         for (int j = 0; (poison || st->zero) && j < n; j++) {
-            gp_view *v = &d->frame[j].out[o];
+            v -= ports;
             if (poison)
                 memset(v->data, 0xa5, port->bytes);
             if (st->zero && (v->fresh || !keep))
@@ -146,7 +166,7 @@ int gp_desk_lay_out(gp_partyrt *p, gp_desk *d, uint64_t first, int n, gp_hole *h
                     gp_errs *errs)
 {
     if (!p->nin)
-        read_none(d, first, n);
+        read_none(d->frame, first, n);
     for (int i = 0; i < p->nin; i++)
         n = i ? read_more(p->in[i].ring, d, first, n) : read_first(p->in[i].ring, d, first, n);
     *hole = n ? GP_WHOLE : gp_party_meta(p, first).hole;
@@ -169,22 +189,24 @@ int gp_desk_lay_out(gp_partyrt *p, gp_desk *d, uint64_t first, int n, gp_hole *h
 static size_t sign_output(gp_partyrt *p, gp_desk *d, int o, int n)
 {
     const gp_portrt *port = &p->host->port[p->stage->nin + o];
-    gp_ringrt *r = port->ring;
-    uint64_t depth = (uint64_t)r->ring->depth, s = d->frame[0].index % depth;
-    size_t bytes = 0;
-    for (int j = 0; j < n; j++) {
+    int ports = p->stage->nin + p->stage->nout;
+    size_t all = port->bytes, row = port->row_bytes, bytes = 0;
+    const gp_view *v = d->view + p->stage->nin + o;
+    walk w = walk_from(port->ring, d->frame[0].index);
+    for (int j = 0; j < n; j++, v += ports, step(&w)) {
         const gp_frame *fr = &d->frame[j];
-        const gp_view *v = &fr->out[o];
         gp_hole hole = gp_hole_by(fr->status);
-        int64_t rows = hole || v->type.dim[0] > v->rows ? v->rows : v->type.dim[0];
-        size_t used = port->row_bytes * (size_t)rows;
-        if (rows < v->rows)
-            memset((char *)v->data + used, 0, port->bytes - used);
-        if (!hole)
+        int64_t rows = v->type.dim[0];
+        if (hole || rows >= v->rows) {
+            rows = v->rows;
+            bytes += hole ? 0 : all;
+        } else {
+            size_t used = row * (size_t)rows;
+            memset((char *)v->data + used, 0, all - used);
             bytes += used;
-        r->meta[s] = (gp_meta){ .rows = rows, .time_ns = fr->time_ns, .name = fr->name,
-                                .hole = hole, .touched = true, .born_ns = d->born_ns[j] };
-        s = s + 1 < depth ? s + 1 : 0;
+        }
+        *w.meta = (gp_meta){ .rows = rows, .time_ns = fr->time_ns, .name = fr->name,
+                             .hole = hole, .touched = true, .born_ns = d->born_ns[j] };
     }
     return bytes;
 }
@@ -195,10 +217,12 @@ size_t gp_desk_sign(gp_partyrt *p, gp_desk *d, int n)
     size_t bytes = 0;
     for (int o = 0; o < st->nout; o++)
         bytes += sign_output(p, d, o, n);
-    for (int i = 0; !st->nout && i < st->nin; i++)
-        for (int j = 0; j < n && p->host->port[i].type; j++)
-            if (d->frame[j].status == GP_OK)
-                bytes += p->host->port[i].row_bytes * (size_t)d->frame[j].in[i].type.dim[0];
+    for (int i = 0; !st->nout && i < st->nin; i++) {
+        size_t row = p->host->port[i].row_bytes;
+        const gp_view *v = d->view + i;
+        for (int j = 0; j < n && row; j++, v += st->nin)
+            bytes += d->frame[j].status == GP_OK ? row * (size_t)v->type.dim[0] : 0;
+    }
     return bytes;
 }
 

@@ -134,19 +134,21 @@ static bool open_pace(const gp_open *g, void **state)
 static bool run(gp_call *c, gp_frame *f, int n)
 {
     const struct opts *o = c->opts;
+    uint64_t frames = o->frames ? (uint64_t)o->frames : UINT64_MAX;
+    bool paced = o->rate > 0, once = o->fill == ONCE;
     size_t bytes = 0;
     for (int i = 0; i < n; i++) {
         gp_view *v = &f[i].out[0];
-        f[i].status = o->frames && f[i].index >= (uint64_t)o->frames ? GP_END
-                    : bytes >= RUN_BYTES                             ? GP_AGAIN
-                    : o->rate > 0 ? gp_pace_wait(c->state, c, o->rate, f[i].index, i == 0)
-                                  : GP_OK;
+        f[i].status = f[i].index >= frames ? GP_END
+                    : bytes >= RUN_BYTES   ? GP_AGAIN
+                    : paced ? gp_pace_wait(c->state, c, o->rate, f[i].index, i == 0)
+                            : GP_OK;
         if (f[i].status != GP_OK)
             break;
-        if (o->fill == ONCE && !v->fresh)
+        if (once && !v->fresh)
             continue;
         size_t count = (size_t)gp_count(&v->type);
-        fill(o, v->type.dtype, v->data, count, o->fill == ONCE ? 0 : f[i].index * count);
+        fill(o, v->type.dtype, v->data, count, once ? 0 : f[i].index * count);
         bytes += gp_bytes(&v->type);
     }
     return true;
