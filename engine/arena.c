@@ -1,4 +1,5 @@
 /* arena.c - see arena.h. A list of blocks; the newest is filled. */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,13 @@ oom:
     if (a->oom)
         longjmp(*a->oom, 1);
     abort();
+}
+
+void *gp_alloc_lines(gp_arena *a, size_t bytes)
+{
+    enum { LINE = 64 };
+    char *p = gp_alloc(a, ((bytes + LINE - 1) & ~(size_t)(LINE - 1)) + LINE - 16);
+    return p + (-(uintptr_t)p & (LINE - 1));
 }
 
 char *gp_strndup(gp_arena *a, const char *s, size_t n)

@@ -19,6 +19,7 @@ typedef struct gp_arena {
 } gp_arena;
 
 void *gp_alloc(gp_arena *a, size_t bytes);
+void *gp_alloc_lines(gp_arena *a, size_t bytes);   /* aligned to 64 bytes */
 char *gp_strndup(gp_arena *a, const char *s, size_t n);
 char *gp_strdup(gp_arena *a, const char *s);
 char *gp_format(gp_arena *a, const char *fmt, ...)
@@ -27,6 +28,9 @@ void gp_arena_free(gp_arena *a);       /* the blocks, not the struct */
 
 /* Array of n zeroed T. */
 #define GP_NEW(a, T, n) ((T *)gp_alloc((a), sizeof(T) * (size_t)(n)))
+
+/* The same on cache lines of its own, for what several threads write. */
+#define GP_NEW_LINES(a, T, n) ((T *)gp_alloc_lines((a), sizeof(T) * (size_t)(n)))
 
 /* Room for one more element at the end of the growing array `v` of `n`
  * elements and capacity `cap`; amortised, old copies stay in the arena. */

@@ -253,6 +253,11 @@ void gp_segment_sign(gp_partyrt *p, uint64_t f)
         m.hole = s->hole[r->ring->buffer];
         *gp_meta_of(r, f) = m;
     }
+}
+
+void gp_segment_inform(gp_partyrt *p, uint64_t f)
+{
+    const gp_segmentrt *s = p->seg;
     for (int i = 0; p->segment->info_host >= 0 && i < s->nparts; i++) {
         const gp_part *part = &s->part[i];
         if (!part->stage || !part->stage->frame_info)
@@ -262,7 +267,8 @@ void gp_segment_sign(gp_partyrt *p, uint64_t f)
             if (part->task->in[k] >= 0)
                 rows = s->type[part->stage->in[k]].dim[0];
         *info_of(p, p->segment->info_host, part, f) =
-            (gp_frame_info){ .index = f, .valid = (uint32_t)rows, .time_ns = m.time_ns };
+            (gp_frame_info){ .index = f, .valid = (uint32_t)rows,
+                             .time_ns = gp_party_meta(p, f).time_ns };
     }
 }
 

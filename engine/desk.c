@@ -12,10 +12,10 @@ void gp_desk_init(gp_partyrt *p, gp_desk *d, int max)
     const gp_stage *st = p->stage;
     gp_arena *a = &p->run->arena;
     int ports = st->nin + st->nout;
-    d->frame = GP_NEW(a, gp_frame, max);
-    d->view = GP_NEW(a, gp_view, max * ports + 1);
-    d->born_ns = GP_NEW(a, int64_t, max);
-    d->partial = GP_NEW(a, bool, max);
+    d->frame = GP_NEW_LINES(a, gp_frame, max);
+    d->view = GP_NEW_LINES(a, gp_view, max * ports + 1);
+    d->born_ns = GP_NEW_LINES(a, int64_t, max);
+    d->partial = GP_NEW_LINES(a, bool, max);
     for (int j = 0; j < max; j++) {
         d->frame[j].in = d->view + j * ports;
         d->frame[j].out = d->frame[j].in + st->nin;

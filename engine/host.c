@@ -34,7 +34,7 @@ bool gp_host_init(gp_partyrt *p, gp_errs *errs)
     const gp_stage *st = p->stage;
     const gp_task *t = &run->plan->task[run->plan->host_task[st - run->graph->stage]];
     gp_arena *a = &run->arena;
-    gp_hostrt *h = p->host = GP_NEW(a, gp_hostrt, 1);
+    gp_hostrt *h = p->host = GP_NEW_LINES(a, gp_hostrt, 1);
 
     (void)errs;
     pthread_mutex_init(&h->lock, NULL);

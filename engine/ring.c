@@ -44,7 +44,7 @@ void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int64_t spi
         }
         int64_t now = gp_now_ns();
         if (!until)
-            until = now + spin_ns;
+            until = spin_ns < INT64_MAX - now ? now + spin_ns : INT64_MAX;
         if (now > until)
             break;
         sched_yield();

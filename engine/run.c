@@ -161,15 +161,7 @@ static bool take_all_memory(gp_run *run, gp_errs *errs)
 
 /* ---- tables ---------------------------------------------------------- */
 
-static gp_cursor *cursors(int n)
-{
-    void *p = NULL;
-    if (posix_memalign(&p, 64, sizeof(gp_cursor) * (size_t)(n ? n : 1)))
-        return NULL;
-    return memset(p, 0, sizeof(gp_cursor) * (size_t)(n ? n : 1));
-}
-
-static bool make_rings(gp_run *run)
+static void make_rings(gp_run *run)
 {
     const gp_plan *plan = run->plan;
     for (int i = 0; i < plan->nrings; i++) {
@@ -180,10 +172,8 @@ static bool make_rings(gp_run *run)
         r->stride = plan->pool[ring->pool].stride;
         r->meta = GP_NEW(&run->arena, gp_meta, ring->depth);
         atomic_init(&r->end, GP_UNKNOWN);
-        if (!(r->consumed = cursors(ring->nconsumers)))
-            return false;
+        r->consumed = GP_NEW_LINES(&run->arena, gp_cursor, ring->nconsumers);
     }
-    return true;
 }
 
 static const char *segment_name(gp_run *run, const gp_segment *s)
@@ -377,21 +367,15 @@ static int count_threads(const gp_plan *plan)
 static int64_t spin_ns(const gp_pipeline *p, int threads)
 {
     gp_sync sync = p->graph->sync;
-    if (sync == GP_SYNC_BLOCK)
-        return 0;
+    if (sync != GP_SYNC_AUTO)
+        return sync == GP_SYNC_BLOCK ? 0 : INT64_MAX;
     return p->machine.cpus > threads ? 1000000 : 5000;
 }
 
 /* ---- a run, up and down ---------------------------------------------- */
 
-static void *aligned_zeros(size_t bytes)
-{
-    void *p = NULL;
-    return posix_memalign(&p, 64, bytes) ? NULL : memset(p, 0, bytes);
-}
-
-/* The tables. Without memory goes to run->arena.oom, or returns false. */
-static bool make_tables(gp_run *run)
+/* The tables. Without memory goes to run->arena.oom. */
+static void make_tables(gp_run *run)
 {
     const gp_plan *plan = run->plan;
     gp_arena *a = &run->arena;
@@ -408,18 +392,16 @@ static bool make_tables(gp_run *run)
     for (int i = 0; i < run->graph->nstages; i++)
         for (int c = 0; c < run->options.ncached; c++)
             run->cached[i] |= !strcmp(run->graph->stage[i].name, run->options.cached[c]);
-    run->ring = aligned_zeros(sizeof *run->ring * (size_t)(plan->nrings + 1));
-    run->party = aligned_zeros(sizeof *run->party * (size_t)(plan->nparties + 1));
-    run->thread = aligned_zeros(sizeof *run->thread * (size_t)(threads + 1));
+    run->ring = GP_NEW_LINES(a, gp_ringrt, plan->nrings);
+    run->party = GP_NEW_LINES(a, gp_partyrt, plan->nparties);
+    run->thread = GP_NEW_LINES(a, gp_threadrt, threads);
     run->spin_ns = spin_ns(run->pipeline, threads);
-    return run->ring && run->party && run->thread;
 }
 
 static bool set_up(gp_run *run, gp_errs *errs)
 {
     const gp_plan *plan = run->plan;
-    if (!make_tables(run))
-        return false;
+    make_tables(run);
     if (plan->nsegments) {
         const gp_backend *be = &gp_backend_cpu;
 #if GP_CUDA
@@ -439,8 +421,9 @@ static bool set_up(gp_run *run, gp_errs *errs)
             return false;
     }
     run->nvtx = nvtxDomainCreateA("gpipe");
-    if (!take_all_memory(run, errs) || !make_rings(run))
+    if (!take_all_memory(run, errs))
         return false;
+    make_rings(run);
     for (int i = 0; i < plan->nparties; i++)
         make_party(run, i);
     return make_ledgers(run) && open_stages(run, true, errs) && open_stages(run, false, errs)
@@ -462,8 +445,6 @@ void gp_run_destroy(gp_run *run)
             gp_segment_fini(p);
         gp_point_fini(&p->point);
     }
-    for (int i = 0; run->ring && i < plan->nrings; i++)
-        free(run->ring[i].consumed);
     for (int i = 0; i < run->nledgers; i++)
         gp_ledger_fini(&run->ledger[i]);
     for (int i = 0; run->pool && i < plan->npools; i++)
@@ -477,7 +458,6 @@ void gp_run_destroy(gp_run *run)
         nvtxDomainDestroy(run->nvtx);
     close(run->done_fd);
     pthread_mutex_destroy(&run->lock);
-    free(run->ring), free(run->party), free(run->thread);
     gp_arena_free(&run->arena);
     free(run);
 }

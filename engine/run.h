@@ -16,15 +16,15 @@
 /* Where the threads of one party sleep. Whoever changes something they may
  * wait for wakes the point; that costs one load while nobody sleeps. */
 typedef struct gp_point {
-    atomic_int sleepers;
-    pthread_mutex_t lock;
+    _Alignas(64) atomic_int sleepers;      /* read by others all the time */
+    _Alignas(64) pthread_mutex_t lock;
     pthread_cond_t wake;
 } gp_point;
 
 void gp_point_init(gp_point *p);
 void gp_point_fini(gp_point *p);
-/* Until ready(arg): spins a little, yields for spin_ns, then sleeps; with
- * spin_ns 0 it sleeps at once. */
+/* Until ready(arg): spins a little, yields for spin_ns (INT64_MAX: for ever), then
+ * sleeps; with spin_ns 0 it sleeps at once. */
 void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns);
 void gp_point_wake(gp_point *p);
 
@@ -102,13 +102,13 @@ typedef struct gp_partyrt {
     gp_link *in; int nin;      /* rings with counters, each once */
     gp_ringrt **out; int nout;
     bool source;
-    gp_point point;
-    _Atomic uint64_t next;     /* the first frame nobody has taken */
-    atomic_ullong progress;    /* frames done, holes too */
-    atomic_ullong frames, bytes;       /* of status: holes not counted */
-    atomic_ullong busy_ns;     /* of all workers, in a timed run */
     struct gp_hostrt *host;
     struct gp_segmentrt *seg;
+    gp_point point;
+    _Alignas(64) _Atomic uint64_t next;    /* the first frame nobody has taken */
+    _Alignas(64) atomic_ullong progress;   /* frames done, holes too */
+    atomic_ullong frames, bytes;       /* of status: holes not counted */
+    atomic_ullong busy_ns;     /* of all workers, in a timed run */
 } gp_partyrt;
 
 typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER } gp_look;

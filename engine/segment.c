@@ -54,11 +54,13 @@ bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs)
     const gp_plan *plan = run->plan;
     const gp_segment *seg = p->segment;
     gp_arena *a = &run->arena;
-    gp_segmentrt *s = p->seg = GP_NEW(a, gp_segmentrt, 1);
+    gp_segmentrt *s = p->seg = GP_NEW_LINES(a, gp_segmentrt, 1);
     const gp_backend *be = run->dev->backend;
     int deps = 1, infos = 0;
 
     gp_point_init(&s->done);
+    for (int o = 0; o < p->nout; o++)
+        s->bytes += gp_bytes(&p->out[o]->buffer->type);
     s->stream0 = stream0, s->order0 = order0;
     s->type = GP_NEW(a, gp_type, run->graph->nbuffers);
     s->hole = GP_NEW(a, gp_hole, run->graph->nbuffers);
@@ -187,7 +189,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n)
     if (o.odd && gp_nothing_to_do(p))
         stream = -1;
     for (int i = 0; i < n; i++)
-        gp_segment_sign(p, f + (uint64_t)i);
+        gp_segment_inform(p, f + (uint64_t)i);
     if (run->options.poison && !run->plan->unified)
         poison_outputs(p, f, n);
     if (stream >= 0)
@@ -207,12 +209,14 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n)
                         s->exec[k][slot / d * (d / n) + slot % d / n], &t->errs);
     }
     gp_nvtx_pop(run->nvtx);
-    if (o.odd)
-        gp_even_frame(p);
     if (!ok)
         return DEVICE_LOST;
+    for (int i = 0; i < n; i++)        /* while the device works */
+        gp_segment_sign(p, f + (uint64_t)i);
+    if (o.odd)
+        gp_even_frame(p);
     uint64_t k = atomic_load(&s->issued);
-    s->ticket[k % s->ntickets] = (gp_ticket){ f, n, stream };
+    s->ticket[k % s->ntickets] = (gp_ticket){ f, n, stream, o.odd };
     atomic_store(&s->issued, k + 1);
     atomic_store(&p->next, f + (uint64_t)n);
     gp_point_wake(&s->done);
@@ -286,20 +290,20 @@ static bool has_ticket(void *arg)
     return atomic_load(&s->issued) > atomic_load(&s->redeemed) || atomic_load(&s->over);
 }
 
-/* For the status: frames that are no holes, and what was made of them. */
-static void count(gp_partyrt *p, uint64_t first, int n)
+/* For the status: an odd frame may be a hole in some outputs, or have few rows. */
+static void count(gp_partyrt *p, const gp_ticket *tk)
 {
-    unsigned long long whole = 0, bytes = 0;
-    for (int i = 0; i < n; i++) {
-        bool some = false;
+    unsigned long long whole = (unsigned)tk->n, bytes = p->seg->bytes * (unsigned)tk->n;
+    if (tk->odd) {
+        whole = bytes = 0;
         for (int o = 0; o < p->nout; o++) {
             const gp_type *t = &p->out[o]->buffer->type;
-            const gp_meta *m = gp_meta_of(p->out[o], first + (uint64_t)i);
-            if (!m->hole)
+            const gp_meta *m = gp_meta_of(p->out[o], tk->first);
+            if (!m->hole) {
                 bytes += gp_bytes(t) / (size_t)t->dim[0] * (size_t)m->rows;
-            some |= !m->hole;
+                whole = 1;
+            }
         }
-        whole += some;
     }
     atomic_fetch_add_explicit(&p->frames, whole, memory_order_relaxed);
     atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
@@ -329,14 +333,14 @@ void *gp_segment_reaper(void *thread)
         if (!done && !lost)
             fault(t, atomic_load(&p->next) - 1);
         lost |= !done;         /* then it only waits for what is in flight */
-        if (!lost) {
-            count(p, tk.first, tk.n);
-            gp_party_publish(p, tk.first, tk.n);
-            atomic_store(&s->reaped, tk.first + (uint64_t)tk.n);
-        }
         atomic_store(&s->redeemed, k + 1);
         if (tk.stream >= 0)
             atomic_store(&s->busy[tk.stream], false);
+        if (!lost) {
+            count(p, &tk);
+            atomic_store(&s->reaped, tk.first + (uint64_t)tk.n);
+            gp_party_publish(p, tk.first, tk.n);
+        }
         gp_point_wake(&p->point);
     }
     gp_party_end(p, atomic_load(&s->reaped), p->nin > 1);

@@ -9,6 +9,7 @@ typedef struct gp_ticket {
     uint64_t first;
     int n;
     int stream;                /* -1: nothing was queued */
+    bool odd;
 } gp_ticket;
 
 /* What a stage of the segment needs to be recorded. */
@@ -29,14 +30,16 @@ typedef struct gp_segmentrt {
     int sizes;
     gp_ticket *ticket;         /* a ring of ntickets */
     uint64_t ntickets;
-    _Atomic uint64_t issued, redeemed;     /* tickets */
-    _Atomic uint64_t reaped;   /* frames */
-    atomic_bool over;          /* the launcher issues no more */
     atomic_bool *busy;         /* per stream */
-    gp_point done;             /* the reaper sleeps here */
     gp_type *type;             /* per buffer: of the frame being launched */
     gp_hole *hole;             /* per buffer: likewise */
     int *dep;                  /* room for a body */
+    size_t bytes;              /* of a whole frame's outputs */
+    gp_point done;             /* the reaper sleeps here */
+    _Alignas(64) _Atomic uint64_t issued;  /* tickets */
+    atomic_bool over;          /* the launcher issues no more */
+    _Alignas(64) _Atomic uint64_t redeemed;    /* tickets */
+    _Atomic uint64_t reaped;   /* frames */
 } gp_segmentrt;
 
 /* What a body records: frames [first, first + n). `odd`: one frame that is
@@ -62,7 +65,8 @@ bool gp_odd_frame(gp_partyrt *p, uint64_t f, gp_errs *errs);
 void gp_even_frame(gp_partyrt *p);
 /* Does the odd frame give the device nothing to do? */
 bool gp_nothing_to_do(const gp_partyrt *p);
-/* Writes the metas of frame f's outputs, and its infos. */
+/* Writes frame f's infos, which its kernels read; and the metas of its outputs. */
+void gp_segment_inform(gp_partyrt *p, uint64_t f);
 void gp_segment_sign(gp_partyrt *p, uint64_t f);
 
 #endif
