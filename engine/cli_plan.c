@@ -1,6 +1,18 @@
 /* cli_plan.c - gpipe check, gpipe plan. */
 #include "cli.h"
 
+/* For the GPU that is here; without one, for the one that the plan supposes. */
+static void lint(const gp_loaded *l, gp_errs *errs)
+{
+    const gp_plan *plan = gp_pipeline_plan(l->pipeline);
+    gp_machine m = { 0 };
+    if (plan->nsegments && plan->graph->device >= 0)
+        gp_machine_read(&m, true);
+    if (!m.ndevices)
+        gp_machine_fixed(&m, 1);
+    gp_lint(plan, gp_pipeline_spec(l->pipeline), &m, l->text, l->len, errs);
+}
+
 int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     int status = 0;
@@ -8,6 +20,7 @@ int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs
         gp_loaded l;
         *errs = (gp_errs){ 0 };
         if (gp_load(&l, args->operand[i], args, registry, errs)) {
+            lint(&l, errs);
             if (!args->quiet)
                 printf("%s: ok\n", l.file);
         } else if (!status) {

@@ -10,7 +10,9 @@ enum { MIN_CC = 75 };
 static bool look(gp_device_info *info, int index)
 {
     struct cudaDeviceProp p;
-    if (cudaGetDeviceProperties(&p, index) != cudaSuccess)
+    if (cudaGetDeviceProperties(&p, index) != cudaSuccess
+        || cudaDeviceGetAttribute(&info->f64, cudaDevAttrSingleToDoublePrecisionPerfRatio, index)
+               != cudaSuccess)
         return false;
     snprintf(info->name, sizeof info->name, "%.95s", p.name);
     info->cc = 10 * p.major + p.minor;

@@ -50,8 +50,7 @@ int gp_errs_exit(const gp_errs *errs)
     return errs->failed ? status[GP_E_RUN] : 0;
 }
 
-/* Line number `line` of text, without its newline. */
-static const char *find_line(const char *text, size_t len, int line, int *n)
+const char *gp_text_line(const char *text, size_t len, int line, int *n)
 {
     const char *end = text + len;
     for (int i = 1; text < end; i++) {
@@ -127,7 +126,7 @@ void gp_err_print(FILE *to, const gp_err *e, const char *file,
     int n;
     const char *s;
     if (!text || !e->at.line || !e->at.col || !e->at.file || !file
-        || strcmp(e->at.file, file) || !(s = find_line(text, len, e->at.line, &n)))
+        || strcmp(e->at.file, file) || !(s = gp_text_line(text, len, e->at.line, &n)))
         return;
     print_line(to, s, n, e->at.line, e->at.col - 1, e->at.len, on, off);
 }

@@ -75,6 +75,9 @@ int gp_errs_exit(const gp_errs *errs);
 void gp_err_print(FILE *to, const gp_err *e, const char *file,
                   const char *text, size_t len, bool color);
 
+/* Line number `line` of a text, `*n` bytes without the newline; NULL: there is none. */
+const char *gp_text_line(const char *text, size_t len, int line, int *n);
+
 /* "; did you mean 'X'?" with the candidate nearest to `word`, or "" when none
  * is near. Call gp_near_try for each candidate, then gp_near_text once. */
 typedef struct gp_near {

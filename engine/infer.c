@@ -174,6 +174,7 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
     if (!st->s.nin)
         st->s.endless = s.endless;
     st->s.batched = s.batched, st->s.keeps_slots = s.keeps_slots;
+    st->s.serial = s.serial || !st->s.nin, st->s.known = s.known;
     st->s.frame_info = s.frame_info;
     st->s.scratch = s.scratch, st->s.state = s.state, st->s.table = s.table;
     if (!check_stage(r, st, &s))

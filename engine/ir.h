@@ -29,6 +29,7 @@ typedef struct gp_device_info {
     char name[96];
     int cc;                    /* compute capability, 90 is 9.0 */
     int sms;
+    int f64;                   /* its f32 rate over its f64 rate: 2, 32, 64 */
     size_t memory;             /* bytes that may be used */
 } gp_device_info;
 
@@ -100,6 +101,7 @@ typedef struct gp_stage {
     const gp_kind *kind;
     const char *name;
     gp_loc at;                 /* of the stage's name, or its kind */
+    const gp_node *node;       /* of the file: its keys, each with its place */
     void *opts;
     int *in, *out;             /* buffers, in port order; -1: optional, absent */
     const char **in_name, **out_name;
@@ -108,8 +110,9 @@ typedef struct gp_stage {
     int workers;               /* host; 1 for sources and stages with state */
     bool zero;                 /* zero: true */
     gp_on_hole on_hole;
-    bool endless, batched, keeps_slots, frame_info;
+    bool serial, endless, batched, keeps_slots, frame_info;
     size_t scratch, state, table;
+    gp_known known;
     unsigned *sources;         /* bit set over stages: which sources reach it;
                                   NULL until resolved */
 } gp_stage;
@@ -251,6 +254,12 @@ gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);
 gp_plan *gp_schedule(gp_arena *, const gp_plan *, const gp_machine *, gp_errs *);
 /* verify.c: the invariants (GP_E_BUG) and the budget (GP_E_RESOURCE). */
 bool gp_verify(const gp_plan *, const gp_machine *, gp_errs *);
+
+/* lint.c: warnings of what a sound plan should not do if it is to be fast, for a
+ * machine that has the plan's device. In a line of `text`, the file, the comment
+ * "# nolint: NAME" keeps that lint silent. */
+void gp_lint(const gp_plan *, const gp_spec *, const gp_machine *, const char *text, size_t len,
+             gp_errs *);
 
 /* dump.c: any form, on a stdio stream. */
 typedef enum gp_dump { GP_DUMP_TEXT, GP_DUMP_DOT, GP_DUMP_JSON } gp_dump;

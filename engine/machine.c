@@ -101,7 +101,7 @@ void gp_machine_fixed(gp_machine *m, int ndevices)
     };
     for (int i = 0; i < m->ndevices; i++)
         m->device[i] = (gp_device_info){
-            .name = "NVIDIA H200", .cc = 90, .sms = 132, .memory = (size_t)141000000000,
+            .name = "NVIDIA H200", .cc = 90, .sms = 132, .f64 = 2, .memory = (size_t)141000000000,
         };
     m->unified = m->ndevices == 0;
     if (m->unified)

@@ -25,7 +25,9 @@ static const verb verbs[] = {
       "a second one stops at once.\n", 1, 1, gp_cmd_run },
     { GP_VERB_CHECK, "check", "FILE...", "validate pipelines; runs no script and no kernel",
       "Supposes a machine with a GPU. An input file that is missing is only a warning where\n"
-      "its buffer is declared.\n", 1, INT_MAX, gp_cmd_check },
+      "its buffer is declared. What will be slow is a warning that ends in (lint: NAME), for\n"
+      "the GPU of this machine or, without one, an H200; '# nolint: NAME' in its line silences\n"
+      "it.\n", 1, INT_MAX, gp_cmd_check },
     { GP_VERB_PLAN, "plan", "FILE", "show what a pipeline becomes: tasks, copies, memory", "",
       1, 1, gp_cmd_plan },
     { GP_VERB_BENCH, "bench", "FILE...", "measure pipelines: rate, latency, what holds them back",

@@ -344,6 +344,7 @@ static void build(gp_resolving *r)
     for (int i = 0; i < r->nstages; i++) {
         gp_stage *st = &g->stage[i];
         *st = r->stage[r->order[i]].s;
+        st->node = r->stage[r->order[i]].node;
         for (int p = 0; p < st->nin; p++)
             if (st->in[p] >= 0) {
                 gp_buffer *b = &g->buffer[st->in[p]];

@@ -323,35 +323,43 @@ int64_t gp_segment_execs(const gp_segment *s)
     return n * (s->period / s->depth);
 }
 
+size_t gp_segment_copied(const gp_plan *p, const gp_segment *s, gp_op way)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < s->ntasks; i++)
+        if (p->task[s->task[i]].op == way)
+            bytes = gp_size_add(bytes, gp_copy_bytes(p, &p->task[s->task[i]]));
+    return bytes;
+}
+
+int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
+{
+    int64_t batch = asked ? asked : s->depth / 3;
+    size_t copied = gp_size_add(gp_segment_copied(p, s, GP_OP_COPY_IN),
+                                gp_segment_copied(p, s, GP_OP_COPY_OUT));
+    if (!asked && copied && (size_t)batch > COPY_PER_LAUNCH / copied)
+        batch = (int64_t)(COPY_PER_LAUNCH / copied);
+    if (batch > s->depth)
+        batch = s->depth;
+    if (batch > ITEMS_PER_LAUNCH / s->ntasks)          /* a larger graph gains nothing */
+        batch = ITEMS_PER_LAUNCH / s->ntasks;
+    return power_below((int)batch);
+}
+
 static bool set_launches(scheduling *w, gp_errs *errs)
 {
     gp_plan *p = w->p;
     bool ok = true;
     for (int k = 0; k < p->nsegments; k++) {
         gp_segment *s = &p->segment[k];
-        size_t in = 0, out = 0;
-        for (int i = 0; i < s->ntasks; i++) {
-            const gp_task *t = &p->task[s->task[i]];
-            if (t->op == GP_OP_COPY_IN)
-                in = gp_size_add(in, gp_copy_bytes(p, t));
-            if (t->op == GP_OP_COPY_OUT)
-                out = gp_size_add(out, gp_copy_bytes(p, t));
-        }
+        size_t in = gp_segment_copied(p, s, GP_OP_COPY_IN);
+        size_t out = gp_segment_copied(p, s, GP_OP_COPY_OUT);
         p->copy_in_bytes = gp_size_add(p->copy_in_bytes, in);
         p->copy_out_bytes = gp_size_add(p->copy_out_bytes, out);
 
         int streams = w->g->streams ? w->g->streams : STREAMS;
         s->streams = streams < s->depth ? streams : s->depth;
-
-        int64_t batch = w->g->batch ? w->g->batch : s->depth / 3;
-        size_t copied = gp_size_add(in, out);
-        if (!w->g->batch && copied && (size_t)batch > COPY_PER_LAUNCH / copied)
-            batch = (int64_t)(COPY_PER_LAUNCH / copied);
-        if (batch > s->depth)
-            batch = s->depth;
-        if (batch > ITEMS_PER_LAUNCH / s->ntasks)      /* a larger graph gains nothing */
-            batch = ITEMS_PER_LAUNCH / s->ntasks;
-        s->batch = power_below((int)batch);
+        s->batch = gp_segment_batch(p, s, w->g->batch);
         if (s->ntasks > GP_REC_ITEMS) {
             int v = -1;
             for (int i = 0; v < 0; i++)

@@ -156,6 +156,13 @@ typedef struct gp_files {
     const char *const *path;       /* in byte order */
 } gp_files;
 
+/* What a kind can say of its speed before anything runs, for lint.c. */
+typedef struct gp_known {
+    int64_t blocks, threads;   /* in the grid of a frame as the file gives it, in a block */
+    bool f64;                  /* computes in f64, so that its speed may depend on that */
+    double hertz;              /* of a source that keeps a pace: frames a second */
+} gp_known;
+
 typedef struct gp_shape gp_shape;
 struct gp_shape {
     const void *opts;
@@ -184,6 +191,7 @@ struct gp_shape {
                               first and after a hole (on_hole: reset) */
     size_t table;          /* device bytes that are constant: filled by table() */
     int rate;              /* frames of the inputs for one output frame; 0 is 1 */
+    gp_known known;
 
     void *ctx;             /* the engine's */
 };

@@ -178,6 +178,12 @@ static bool read_args(gp_shape *s, struct opts *o)
             ok = gp_shape_fail_at(s, n->at, "output '%s' is not among the arguments, so nothing "
                                   "would write it", s->out_name[p]);
     }
+    for (int i = 0; i < o->nargs; i++) {
+        const struct arg *a = &o->arg[i];
+        s->known.f64 |= a->what == INPUT ? s->in[a->port].dtype == GP_F64
+                      : a->what == OUTPUT ? s->out[a->port].dtype == GP_F64
+                      : a->what == VALUE && a->dtype == GP_F64;
+    }
     return ok;
 }
 
@@ -239,6 +245,8 @@ static bool check_grid(gp_shape *s, const struct opts *o)
         return true;
     }
     int n = grid_axes(g), most = o->batched ? 2 : 3;
+    s->known.threads = (int64_t)o->dim.x * o->dim.y * o->dim.z;
+    s->known.blocks = 1;
     if (g->kind == GP_MAP || n < 1 || n > most)
         return gp_shape_fail_at(s, g->at, "a grid has 1 to %d axes: [x, y%s%s", most,
                                 most == 3 ? ", z]" : "]", most == 3 ? "" : "; z is the frame");
@@ -251,6 +259,8 @@ static bool check_grid(gp_shape *s, const struct opts *o)
             ok = gp_shape_fail_at(s, e->at, "a grid of %.17g blocks along %c; it is to be a whole "
                                   "number from 1 to %d", v.f, "xyz"[i],
                                   i ? MAX_GRID_YZ : INT32_MAX);
+        else
+            s->known.blocks *= v.i;        /* at most INT32_MAX * MAX_GRID_YZ^2 < 2^63 */
     }
     return ok;
 }

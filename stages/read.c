@@ -143,6 +143,7 @@ static bool shape(gp_shape *s)
     o->at = gp_shape_loc(s, "path");
     o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(o->path);
     s->endless = o->loop && !o->frames;
+    s->known.hertz = o->rate;
     if (!list_files(s, o, &first, &many) || !raw_only(s, o))
         return false;
     if (o->live) {
