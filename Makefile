@@ -66,9 +66,9 @@ CLI     := engine/main.c $(wildcard engine/cli*.c)
 LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/format/*.c) $(wildcard lua/*.c)
 OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $B/embed.o $B/kinds.o
 EMBED   := engine/embed.h engine/fiber.h kernels/cpu.h kernels/kernel.h $(LUAMODS)
-ifeq ($(CUDA),1)
 CUROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
-ALL_C   += -isystem $(CUROOT)/include
+ALL_C   += $(CUROOT:%=-isystem %/include)
+ifeq ($(CUDA),1)
 LIBS    += -L$(CUROOT)/lib64 -lcudart_static
 FATBIN  := $(KERNELS:%.cu=$B/%.fatbin)
 endif

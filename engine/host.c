@@ -236,13 +236,13 @@ static bool run_piece(gp_threadrt *t, int k)
     if (fr->index >= p->host->cached)
         return true;
     gp_thread_doing(t, GP_DOING_WORK, fr->index);
-    gp_nvtx_push(run->nvtx, st->name, fr->index);
+    gp_nvtx_push(p, fr->index);
     int64_t start = run->options.timed ? gp_now_ns() : 0;
     bool ok = st->kind->run(&call, fr, k);
     if (run->options.timed)
         atomic_fetch_add_explicit(&p->busy_ns, (unsigned long long)(gp_now_ns() - start),
                                   memory_order_relaxed);
-    gp_nvtx_pop(run->nvtx);
+    gp_nvtx_pop(p);
     return ok;
 }
 

@@ -1,46 +1,34 @@
-/* nvtx.h - NVTX ranges of a domain `gpipe`, and the names of threads. Without a
- * tool attached each call tests one pointer. */
+/* nvtx.h - what tools that listen to NVTX are told: in the domain `gpipe` a range for
+ * each call of a host stage and each launch of a segment, named like it, with the
+ * number of its first frame as payload; a category for each kind of stage; the names
+ * of threads. Without such a tool a range costs the test of one pointer. */
 #ifndef GP_NVTX_H
 #define GP_NVTX_H
 
-#include <stdint.h>
+#include "run.h"
 
-#if defined(__has_include) && __has_include(<nvtx3/nvToolsExt.h>)
-#include <nvtx3/nvToolsExt.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+typedef struct gp_nvtx gp_nvtx;
 
-static inline void gp_nvtx_push(nvtxDomainHandle_t domain, const char *stage, uint64_t frame)
+/* Sets run->nvtx, when a tool is attached: names the categories, registers the
+ * parties' names. Without memory goes to run->arena.oom. */
+void gp_nvtx_open(gp_run *run);
+void gp_nvtx_close(gp_run *run);
+
+/* Of the calling thread. */
+void gp_nvtx_name_thread(const gp_threadrt *t);
+void gp_nvtx_push_(const gp_partyrt *p, uint64_t frame);
+void gp_nvtx_pop_(const gp_partyrt *p);
+
+static inline void gp_nvtx_push(const gp_partyrt *p, uint64_t frame)
 {
-    if (!domain)
-        return;
-    nvtxEventAttributes_t a = { 0 };
-    a.version = NVTX_VERSION;
-    a.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-    a.messageType = NVTX_MESSAGE_TYPE_ASCII;
-    a.message.ascii = stage;
-    a.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
-    a.payload.ullValue = frame;
-    nvtxDomainRangePushEx(domain, &a);
+    if (p->run->nvtx)
+        gp_nvtx_push_(p, frame);
 }
 
-static inline void gp_nvtx_thread(const char *name)
+static inline void gp_nvtx_pop(const gp_partyrt *p)
 {
-    nvtxNameOsThreadA((uint32_t)syscall(SYS_gettid), name);
+    if (p->run->nvtx)
+        gp_nvtx_pop_(p);
 }
-
-static inline void gp_nvtx_pop(nvtxDomainHandle_t domain)
-{
-    if (domain)
-        nvtxDomainRangePop(domain);
-}
-#else
-typedef void *nvtxDomainHandle_t;
-static inline nvtxDomainHandle_t nvtxDomainCreateA(const char *name) { (void)name; return 0; }
-static inline void nvtxDomainDestroy(nvtxDomainHandle_t d) { (void)d; }
-static inline void gp_nvtx_push(nvtxDomainHandle_t d, const char *s, uint64_t f) { (void)d, (void)s, (void)f; }
-static inline void gp_nvtx_thread(const char *name) { (void)name; }
-static inline void gp_nvtx_pop(nvtxDomainHandle_t d) { (void)d; }
-#endif
 
 #endif

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "nvtx.h"
 #include "run.h"
@@ -312,7 +313,8 @@ static void *thread_main(void *arg)
     char name[16];
     snprintf(name, sizeof name, "%.15s", t->party->name);
     pthread_setname_np(pthread_self(), name);
-    gp_nvtx_thread(t->party->name);
+    atomic_store(&t->tid, (int)syscall(SYS_gettid));
+    gp_nvtx_name_thread(t);
     if (t->party->stage)
         gp_host_thread(t);
     else if (t->worker == 0)
@@ -420,12 +422,12 @@ static bool set_up(gp_run *run, gp_errs *errs)
             || !be->prepare(run->dev, streams, orders, slots, errs))
             return false;
     }
-    run->nvtx = nvtxDomainCreateA("gpipe");
     if (!take_all_memory(run, errs))
         return false;
     make_rings(run);
     for (int i = 0; i < plan->nparties; i++)
         make_party(run, i);
+    gp_nvtx_open(run);
     return make_ledgers(run) && open_stages(run, true, errs) && open_stages(run, false, errs)
         && make_parties(run, errs);
 }
@@ -454,8 +456,7 @@ void gp_run_destroy(gp_run *run)
         give_memory(run, plan->extra[i].place, false, run->extra[i], plan->extra[i].bytes);
     if (run->dev)
         run->dev->backend->close(run->dev);
-    if (run->nvtx)
-        nvtxDomainDestroy(run->nvtx);
+    gp_nvtx_close(run);
     close(run->done_fd);
     pthread_mutex_destroy(&run->lock);
     gp_arena_free(&run->arena);

@@ -84,7 +84,7 @@ typedef struct gp_threadrt {
                                   1 the reaper */
     _Alignas(64) atomic_int doing;
     _Atomic uint64_t frame;
-    _Atomic int64_t since_ns;  /* CLOCK_MONOTONIC */
+    atomic_int tid;            /* of the kernel */
     gp_errs errs;              /* this thread's own */
 } gp_threadrt;
 
@@ -192,7 +192,7 @@ struct gp_run {
     int done_fd;               /* eventfd: live is 0, or is_up */
     pthread_mutex_t lock;      /* of errs, visited, todo */
     gp_errs errs;
-    void *nvtx;                /* the NVTX domain */
+    struct gp_nvtx *nvtx;      /* NULL: no tool is attached (nvtx.h) */
 };
 
 /* Adds errors to the run's and stops the sources. Warnings only are kept. */

@@ -194,7 +194,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n)
         poison_outputs(p, f, n);
     if (stream >= 0)
         atomic_store(&s->busy[stream], true);
-    gp_nvtx_push(run->nvtx, p->name, f);
+    gp_nvtx_push(p, f);
     if (stream < 0) {
         ok = true;
     } else if (o.odd || !s->exec || (run->options.ncached && !o.again)) {
@@ -208,7 +208,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n)
         ok = be->launch(run->dev, s->stream0 + stream,
                         s->exec[k][slot / d * (d / n) + slot % d / n], &t->errs);
     }
-    gp_nvtx_pop(run->nvtx);
+    gp_nvtx_pop(p);
     if (!ok)
         return DEVICE_LOST;
     for (int i = 0; i < n; i++)        /* while the device works */
