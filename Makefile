@@ -151,8 +151,13 @@ $B/tests/suites$S.c: FORCE
 	$(call list_suites,$(SUITES:tests/test_%.c=%))
 $B/tests/gpu/suites.c: FORCE
 	$(call list_suites,$(GPUTEST:tests/gpu/test_%.c=%))
-$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a
+$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
+
+# A tool for test_nvtx, which finds it beside itself.
+$B/tests/nvtx_inject.so: tests/nvtx_inject.c
+	@mkdir -p $(@D)
+	$(call say,cc)$(CC) -std=c11 $(ALL) $(CUROOT:%=-isystem %/include) $(CWARN) $(CFLAGS) -fPIC -shared -o $@ $<
 
 $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
