@@ -91,9 +91,31 @@ if ! "$GPIPE" run --device cuda -q pipelines/edges.yaml --set vars.out="$tmp/gpu
     expect 'no GPU'      4 'cuda' "$GPIPE" run --device cuda pipelines/edges.yaml
 fi
 
+cat >"$tmp/lint.yaml" <<'Y'
+batch: 1          # nolint: batch
+streams: 8
+depth: 6
+buffers: {a: {dtype: f32, shape: [64]}}
+stages:
+  - {use: generate, out: a, frames: 2}
+  - {use: scale, a: 2}
+  - {use: discard}
+Y
+expect 'check: a lint'   0 'lint.yaml:2:10: warning: 8 streams, .* \(lint: streams\)$' "$GPIPE" check "$tmp/lint.yaml"
+grep -q batch "$tmp/stderr" && bad 'check: nolint' || ok
+for v in 'check -q' 'plan' 'run --device cpu'; do
+    "$GPIPE" $v "$tmp/lint.yaml" 2>&1 | grep -q 'lint:' && bad "$v speaks of lints" || ok
+done
+
 # == what the project shows ====================================================
+# valid, and nothing to warn of
+expect_clean() {
+    expect "check $1" 0 '' "$GPIPE" check "$1"
+    grep -q warning "$tmp/stderr" && bad "check $1: a warning" || ok
+}
+for f in examples/*/*.yaml; do expect_clean "$f"; done
 for f in pipelines/*.yaml; do
-    expect "check $f" 0 '' "$GPIPE" check "$f"
+    expect_clean "$f"
     expect "run $f" 0 'out' "$GPIPE" run "$f" --set vars.out="$tmp/$(basename "$f" .yaml)"
 done
 n=$(ls "$tmp/edges" | wc -l)
@@ -120,7 +142,9 @@ awk -v dir="$tmp/readme/" '
     named {file = dir $2; named = 0}
     file {print > file}' README.md
 for f in "$tmp"/readme/block*.yaml; do
-    [ -f "$f" ] && expect "README block $(basename "$f")" 0 'out' "$GPIPE" run "$f"
+    [ -f "$f" ] || continue
+    expect_clean "$f"
+    expect "README block $(basename "$f")" 0 'out' "$GPIPE" run "$f"
 done
 
 sed -n '/^<!-- gpipe stages --markdown -->$/,/^<!-- end -->$/p' README.md | sed '1d;$d' >"$tmp/table"

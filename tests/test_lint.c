@@ -1,0 +1,271 @@
+/* test_lint.c - each lint on the smallest file that has its mistake: the whole text
+ * and the place; and on files beside it, which have nothing to be said of. */
+#include <check.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pipe.h"
+#include "planned.h"
+
+Suite *suite_lint(void);
+
+#define FRAMES(shape, more) \
+    "buffers: {g: {dtype: f32, shape: " shape more "}}\n" \
+    "stages:\n" \
+    "  - {use: generate, out: g}\n"
+#define LARGE FRAMES("[1024, 1024]", "")
+#define SMALL FRAMES("[1024]", "")
+#define SCALE "  - {use: scale, a: 2}\n"
+#define END "  - {use: discard}\n"
+#define LUA(more) "  - {use: lua, script: free.lua" more "}\n"
+#define KERNEL(args, more) "  - {use: kernel, source: k.cu, args: " args more "}\n"
+#define TWO(a, b) \
+    "buffers: {x: {dtype: f32, shape: [9]}, y: {like: x}}\n" \
+    "stages:\n" \
+    "  - {use: generate, out: x" a "}\n" \
+    "  - {use: generate, out: y" b "}\n"
+
+#define JOIN "  - {use: compare, in: [x, y]}\n"
+#define AT(l, c, n) .line = (l), .col = (c), .len = (n)
+#define SILENT .says = NULL
+
+/* `memory`: GiB that may be pinned, `sms`, `f64`: of the machine, where not 0. No
+ * `says`: no warning. */
+static const struct {
+    const char *what, *yaml, *says;
+    int line, col, len;
+    int memory, sms, f64;
+} cases[] = {
+    { "depth 1 for all, said once", "depth: 1\n" LARGE SCALE END,
+      "buffer 'g' has depth 1, so stages 'generate' and 'scale' take turns; depth: 3 lets them "
+      "work at once (lint: depth)", AT(1, 8, 1) },
+    { "depth 1 of one buffer", FRAMES("[1024, 1024]", ", depth: 1") SCALE END,
+      "buffer 'g' has depth 1, so stages 'generate' and 'scale' take turns; depth: 3 lets them "
+      "work at once (lint: depth)", AT(1, 55, 1) },
+    { "depth 1 behind the device",
+      "buffers: {g: {dtype: f32, shape: [1024, 1024]}, scale: {depth: 1}}\nstages:\n"
+      "  - {use: generate, out: g}\n" SCALE END,
+      "buffer 'scale' has depth 1, so stages 'scale' and 'discard' take turns; depth: 3 lets them "
+      "work at once (lint: depth)", AT(1, 64, 1) },
+    { "depth 1 on the host", "depth: 1\n" LARGE END,
+      "buffer 'g' has depth 1, so stages 'generate' and 'discard' take turns; depth: 3 lets them "
+      "work at once (lint: depth)", AT(1, 8, 1) },
+    { "depth 2", "depth: 2\n" LARGE SCALE END, SILENT },
+
+    { "streams beyond the depth", "streams: 4\n" LARGE SCALE END,
+      "4 streams, but depth 3: no more than 3 launches can be in flight; give as many as the "
+      "depth, or streams: auto (lint: streams)", AT(1, 10, 1) },
+    { "as many streams as slots", "streams: 3\n" LARGE SCALE END, SILENT },
+    { "auto", "streams: auto\n" LARGE SCALE END, SILENT },
+    { "one segment is deep enough",
+      "streams: 6\nbuffers: {g: {dtype: f32, shape: [4]}, x: {like: g, depth: 6}, y: {depth: 6}}\n"
+      "stages:\n  - {use: generate, out: g}\n" SCALE END "  - {use: generate, out: x}\n"
+      "  - {use: scale, out: y}\n" END, SILENT },
+
+    { "one worker between two and four",
+      LARGE "  - {name: a, use: lua, script: free.lua, workers: 2}\n"
+      "  - {name: b, use: lua, script: free.lua}\n"
+      "  - {name: c, use: lua, script: free.lua, workers: 4}\n" END,
+      "stage 'b' has one worker, 'a' before it 2 and 'c' behind it 4; try as many, or write "
+      "workers: 1 if one is enough (lint: workers)", AT(5, 12, 1) },
+    { "a writer behind", LARGE LUA(", workers: 2") LUA("")
+      "  - {use: write, path: '%n', format: raw, workers: 2}\n",
+      "stage 'lua2' has one worker, 'lua' before it 2 and 'write' behind it 2; try as many, or "
+      "write workers: 1 if one is enough (lint: workers)", AT(5, 11, 3) },
+    { "one worker is what is wanted", LARGE LUA(", workers: 2") LUA(", workers: 1")
+      LUA(", workers: 4") END, SILENT },
+    { "a script that keeps something", LARGE LUA(", workers: 2")
+      "  - {use: lua, script: keeps.lua}\n" LUA(", workers: 4") END, SILENT },
+    { "a source before", LARGE LUA("") LUA(", workers: 4") END, SILENT },
+    { "one worker behind", LARGE LUA(", workers: 4") LUA("") LUA("") END, SILENT },
+    { "one of two behind", LARGE LUA(", workers: 4") "  - {use: lua, script: free.lua, out: y}\n"
+      "  - {use: lua, script: free.lua, workers: 2}\n" END "  - {use: discard, in: y}\n",
+      SILENT },
+    { "the device behind", LARGE LUA(", workers: 4") LUA("") SCALE END, SILENT },
+
+    { "more to pin than this machine has", "depth: 200\n" LARGE SCALE END,
+      "the pipeline needs 1.6 GiB of pinned host memory; there are 1.0 GiB. The largest is buffer "
+      "'g' (f32 [1024, 1024], 200 slots of 4.0 MiB): lower its depth or its shape; 'gpipe run' "
+      "would refuse it on this machine (lint: memory)", AT(2, 11, 1), .memory = 1 },
+    { "enough to pin", "depth: 200\n" LARGE SCALE END, SILENT, .memory = 2 },
+    { "nothing to pin", "device: cpu\ndepth: 200\n" LARGE SCALE END, SILENT, .memory = 1 },
+
+    { "one block", LARGE KERNEL("[in, out]", ", grid: 1") END,
+      "stage 'kernel' makes 1048576 elements with 1 block of 256 threads; with 3 frames in flight "
+      "that is 3 of the 132 multiprocessors of NVIDIA H200; use more blocks, with less to do for "
+      "each thread (lint: grid)", AT(4, 56, 1) },
+    { "as many blocks as half the device", "depth: 3\n" LARGE
+      KERNEL("[in, out]", ", block: [8, 8], grid: [11, 2]") END,
+      "stage 'kernel' makes 1048576 elements with 22 blocks of 64 threads; with 3 frames in flight "
+      "that is 66 of the 132 multiprocessors of NVIDIA H200; use more blocks, with less to do for "
+      "each thread (lint: grid)", AT(5, 71, 1) },
+    { "one block more", LARGE KERNEL("[in, out]", ", grid: 23") END, SILENT },
+    { "more frames in flight", "depth: 4\n" LARGE KERNEL("[in, out]", ", grid: 22") END, SILENT },
+    { "a smaller device", LARGE KERNEL("[in, out]", ", grid: 22") END, SILENT, .sms = 40 },
+    { "64 elements a thread", FRAMES("[128, 128]", "") KERNEL("[in, out]", ", grid: 1") END,
+      "stage 'kernel' makes 16384 elements with 1 block of 256 threads; with 3 frames in flight "
+      "that is 3 of the 132 multiprocessors of NVIDIA H200; use more blocks, with less to do for "
+      "each thread (lint: grid)", AT(4, 56, 1) },
+    { "fewer", FRAMES("[128, 127]", "") KERNEL("[in, out]", ", grid: 1") END, SILENT },
+    { "one result of many elements",
+      "buffers: {g: {dtype: f32, shape: [1024, 1024]}, y: {dtype: f32, shape: [1]}}\nstages:\n"
+      "  - {use: generate, out: g}\n" KERNEL("[in, out]", ", grid: 1, out: y") END, SILENT },
+    { "no grid", LARGE KERNEL("[in, out]", "") END, SILENT },
+    { "on the CPU", "device: cpu\n" LARGE KERNEL("[in, out]", ", grid: 1") END, SILENT },
+
+    { "small frames one by one", "batch: 1\ndepth: 6\n" SMALL SCALE END,
+      "each frame is a launch of its own, to copy 8.0 KiB; up to 2 frames that are ready could "
+      "share one; leave 'batch' out: no frame waits for others (lint: batch)", AT(1, 8, 1) },
+    { "two by two", "batch: 2\ndepth: 6\n" SMALL SCALE END, SILENT },
+    { "too few slots for two", "batch: 1\ndepth: 5\n" SMALL SCALE END, SILENT },
+    { "larger frames", "batch: 1\ndepth: 6\n" FRAMES("[8193]", "") SCALE END, SILENT },
+    { "small frames on the CPU", "device: cpu\nbatch: 1\ndepth: 6\n" SMALL SCALE END, SILENT },
+
+    { "f64 from a port", "buffers: {g: {dtype: f64, shape: [99]}}\nstages:\n"
+      "  - {use: generate, out: g}\n" KERNEL("[in, out]", "") END,
+      "stage 'kernel' computes in f64, for which NVIDIA H200 is 64 times slower than for f32; use "
+      "f32 where it is precise enough (lint: f64)", AT(4, 11, 6), .f64 = 64 },
+    { "f64 from a number", SMALL KERNEL("[in, out, {f64: 0.5}]", "") END,
+      "stage 'kernel' computes in f64, for which NVIDIA H200 is 32 times slower than for f32; use "
+      "f32 where it is precise enough (lint: f64)", AT(4, 11, 6), .f64 = 32 },
+    { "f32", SMALL KERNEL("[in, out, {f32: 0.5}]", "") END, SILENT, .f64 = 64 },
+    { "a device with f64 units", SMALL KERNEL("[in, out, {f64: 0.5}]", "") END, SILENT },
+    { "a stage that moves more than it computes", SMALL "  - {use: cast, dtype: f64}\n" END,
+      .f64 = 64 },
+    { "f64 on the CPU", "device: cpu\n" SMALL KERNEL("[in, out, {f64: 0.5}]", "") END, SILENT,
+      .f64 = 64 },
+
+    { "two paces in one join", TWO(", rate: 99.5", ", rate: 25") JOIN,
+      "source 'generate' makes 99.5 frames a second, but stage 'compare' joins them with those of "
+      "'generate2', which makes 25; so they wait for each other: give both one rate (lint: rate)",
+      AT(3, 35, 4) },
+    { "joined further on", TWO(", rate: 10", ", rate: 20") SCALE
+      "  - {use: compare, in: [x, scale]}\n",
+      "source 'generate2' makes 20 frames a second, but stage 'compare' joins them with those of "
+      "'generate', which makes 10; so they wait for each other: give both one rate (lint: rate)",
+      AT(4, 35, 2) },
+    { "one pace", TWO(", rate: 10", ", rate: 10") JOIN, SILENT },
+    { "one of them takes any", TWO(", rate: 10", "") JOIN, SILENT },
+    { "not joined", TWO(", rate: 10", ", rate: 20") END "  - {use: discard, in: x}\n", SILENT },
+
+    { "silenced", "depth: 1   # nolint: depth\n" LARGE SCALE END, SILENT },
+    { "one of several", "depth: 1   # one frame at a time # nolint: batch, depth: as measured\n"
+      LARGE SCALE END, SILENT },
+    { "another is silenced", "depth: 1   # nolint: batch, depths, dep\n" LARGE SCALE END,
+      "buffer 'g' has depth 1, so stages 'generate' and 'scale' take turns; depth: 3 lets them "
+      "work at once (lint: depth)", AT(1, 8, 1) },
+    { "silenced elsewhere", "# nolint: depth\ndepth: 1\n" LARGE SCALE END,
+      "buffer 'g' has depth 1, so stages 'generate' and 'scale' take turns; depth: 3 lets them "
+      "work at once (lint: depth)", AT(2, 8, 1) },
+};
+
+static gp_registry *registry;
+static const char *dir;
+static gp_errs errs;
+
+static void up(void)
+{
+    memset(&errs, 0, sizeof errs);
+    registry = gp_registry_create();
+    ck_assert(gp_register_builtin(registry, &errs));
+    dir = pipe_dir();
+    pipe_text(dir, "free.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
+    pipe_text(dir, "keeps.lua", "function process(f, x, y) y:copy(x) end\n");
+    pipe_text(dir, "k.cu", "");
+}
+
+static void down(void)
+{
+    pipe_dir_remove(dir);
+    gp_registry_destroy(registry);
+}
+
+static gp_pipeline *compile(const char *yaml, const char *set)
+{
+    static char file[600];
+    gp_config config = { .registry = registry, .set = &set, .nset = set != NULL };
+    snprintf(file, sizeof file, "%s/test.yaml", dir);
+    gp_machine_fixed(&config.machine, 1);
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, &errs);
+    ck_assert_msg(p != NULL, "%s\n%s", errs.e[0].msg, yaml);
+    ck_assert_int_eq(errs.n, 0);
+    return p;
+}
+
+static void lint(const gp_pipeline *p, const char *yaml, const gp_machine *m)
+{
+    gp_lint(gp_pipeline_plan(p), gp_pipeline_spec(p), m, yaml, strlen(yaml), &errs);
+}
+
+START_TEST(says_what_and_where)
+{
+    gp_machine m;
+    gp_machine_fixed(&m, 1);
+    if (cases[_i].memory)
+        m.pin_limit = (size_t)cases[_i].memory << 30;
+    if (cases[_i].sms)
+        m.device[0].sms = cases[_i].sms;
+    if (cases[_i].f64)
+        m.device[0].f64 = cases[_i].f64;
+    gp_pipeline *p = compile(cases[_i].yaml, NULL);
+    lint(p, cases[_i].yaml, &m);
+    if (!cases[_i].says) {
+        ck_assert_msg(errs.n == 0, "%s: %s", cases[_i].what, errs.e[0].msg);
+    } else {
+        ck_assert_msg(errs.n == 1, "%s: %d warnings: %s", cases[_i].what, errs.n, errs.e[0].msg);
+        const gp_err *e = &errs.e[0];
+        ck_assert_str_eq(e->msg, cases[_i].says);
+        ck_assert_int_eq((int)e->code, GP_E_WARN);
+        ck_assert_str_eq(e->at.file, gp_pipeline_graph(p)->file);
+        ck_assert_msg(e->at.line == cases[_i].line && e->at.col == cases[_i].col
+                      && e->at.len == cases[_i].len, "%s: at %d:%d, %d long", cases[_i].what,
+                      e->at.line, e->at.col, e->at.len);
+    }
+    ck_assert_int_eq(gp_errs_exit(&errs), 0);
+    gp_pipeline_destroy(p);
+}
+END_TEST
+
+/* A place on the command line has no line, and no comment in the file is at it. */
+START_TEST(says_it_of_the_command_line)
+{
+    static const char yaml[] = "depth: 3   # nolint: depth\n" LARGE SCALE END, set[] = "depth=1";
+    gp_machine m;
+    gp_machine_fixed(&m, 1);
+    gp_pipeline *p = compile(yaml, set);
+    lint(p, yaml, &m);
+    ck_assert_int_eq(errs.n, 1);
+    ck_assert_ptr_eq(errs.e[0].at.file, set);
+    gp_pipeline_destroy(p);
+}
+END_TEST
+
+START_TEST(says_nothing_of_golden_files)
+{
+    glob_t files;
+    ck_assert_int_eq(glob("tests/golden/*.yaml", 0, NULL, &files), 0);
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        size_t len;
+        char *text = pipe_read(".", files.gl_pathv[i], &len);
+        planned p = plan_yaml(text, files.gl_pathv[i], true);
+        ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
+        gp_lint(p.plan, gp_pipeline_spec(p.pipeline), &p.machine, text, len, &p.errs);
+        ck_assert_msg(p.errs.n == 0, "%s: %s", files.gl_pathv[i], p.errs.e[0].msg);
+        plan_free(&p);
+        free(text);
+    }
+    globfree(&files);
+}
+END_TEST
+
+Suite *suite_lint(void)
+{
+    Suite *s = suite_create("lint");
+    TCase *tc = tcase_create("lint");
+    tcase_add_checked_fixture(tc, up, down);
+    tcase_add_loop_test(tc, says_what_and_where, 0, (int)(sizeof cases / sizeof *cases));
+    tcase_add_test(tc, says_it_of_the_command_line);
+    tcase_add_test(tc, says_nothing_of_golden_files);
+    suite_add_tcase(s, tc);
+    return s;
+}
