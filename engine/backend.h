@@ -45,6 +45,7 @@ struct gp_rec_ops {
 typedef bool (*gp_body)(gp_rec *r, void *arg);
 
 typedef struct gp_exec gp_exec;            /* a body, ready to be launched */
+typedef struct gp_resident gp_resident;    /* bodies that stay on the device */
 
 typedef struct gp_backend {
     const char *name;
@@ -76,6 +77,20 @@ typedef struct gp_backend {
      * error). query returns at once; wait blocks as `sync` says. Any thread. */
     int (*query)(gp_dev *dev, int stream, gp_errs *errs);
     int (*wait)(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs);
+
+    /* launch: persistent; NULL where an exec is as good. settle: slot[i] is the
+     * body's argument for slot i; at most `depth` frames are in flight; 1 / shares of
+     * the device. stay starts it, once all segments are set up; leave ends it, again
+     * does nothing; unsettle frees it, once all have left. issue hands over a slot and
+     * numbers it from 0; finished: is number k done? 1 yes, 0 no, -1 failed; with errs
+     * NULL it only looks at memory. One thread issues, one asks. */
+    gp_resident *(*settle)(gp_dev *dev, gp_body body, void *const *slot, int slots, int depth,
+                           int shares, gp_errs *errs);
+    bool (*stay)(gp_resident *x, gp_errs *errs);
+    uint64_t (*issue)(gp_resident *x, int slot);
+    int (*finished)(gp_resident *x, uint64_t k, gp_errs *errs);
+    void (*leave)(gp_resident *x);
+    void (*unsettle)(gp_resident *x);
 
     /* The user's kernels; see gp_kernel_compile. */
     const gp_kernel *(*compile)(gp_dev *dev, const gp_source *src, gp_errs *errs);

@@ -27,7 +27,7 @@
 #include "cuda_dev.h"
 
 enum {
-    TIGHT_POLLS = 16,          /* sync: auto polls so often before it yields */
+    TIGHT_POLLS = 100,         /* sync: auto polls so often before it yields */
     POLL_NS = 1000000,         /* ... and for so long before it sleeps */
 };
 
@@ -364,5 +364,7 @@ const gp_backend gp_backend_cuda = {
     .build = gp_cuda_build, .discard = gp_cuda_discard,
     .launch = cuda_launch, .direct = cuda_direct,
     .query = cuda_query, .wait = cuda_wait,
+    .settle = gp_cuda_settle, .stay = gp_cuda_stay, .issue = gp_cuda_issue,
+    .finished = gp_cuda_finished, .leave = gp_cuda_leave, .unsettle = gp_cuda_unsettle,
     .compile = gp_cuda_compile,
 };

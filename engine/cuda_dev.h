@@ -15,6 +15,8 @@ struct gp_kernel {
     cudaKernel_t fn;
     int threads;                   /* the most in one block, for its registers */
     size_t shared;                 /* the most dynamic shared memory, bytes */
+    const char *file;              /* of a built-in one: "kernels/NAME.fatbin" */
+    gp_source source;              /* of a user's; else its path is NULL */
 };
 
 struct gp_exec {
@@ -83,5 +85,21 @@ gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
 void gp_cuda_discard(gp_dev *dev, gp_exec *x);
 /* Runs the body on the stream, without the event. */
 bool gp_cuda_run(gp_cuda_dev *d, cudaStream_t stream, gp_body body, void *arg, gp_errs *errs);
+
+/* Compiles `text` (cuda_nvrtc.c), which may include the headers of kernels/ and
+ * what `source` includes; for what holds kernels that each compiled by itself. A
+ * cubin in malloc'd memory. */
+bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int nsource, int cc,
+                           void **image, size_t *bytes, gp_errs *errs);
+
+/* ---- resident kernels (cuda_resident.c) ------------------------------ */
+
+gp_resident *gp_cuda_settle(gp_dev *dev, gp_body body, void *const *slot, int slots, int depth,
+                            int shares, gp_errs *errs);
+bool gp_cuda_stay(gp_resident *x, gp_errs *errs);
+uint64_t gp_cuda_issue(gp_resident *x, int slot);
+int gp_cuda_finished(gp_resident *x, uint64_t k, gp_errs *errs);
+void gp_cuda_leave(gp_resident *x);
+void gp_cuda_unsettle(gp_resident *x);
 
 #endif

@@ -83,6 +83,7 @@ static bool load_file(gp_cuda_dev *d, const gp_blob *b, gp_errs *errs)
     for (unsigned i = 0; fine && i < n; i++) {
         gp_kernel *k = kernel_create(d, fn[i], errs);
         if ((fine = k)) {
+            k->file = b->name;
             gp_kernel **at = &d->builtin[bucket(k->name)];
             k->next = *at;
             *at = k;
@@ -122,6 +123,7 @@ const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *err
     gp_kernel *k = kernel_create(d, fn, errs);
     if (!k)
         return NULL;
+    k->source = *src;
     k->next = d->compiled;
     d->compiled = k;
     if (src->shared > k->shared) {

@@ -2,7 +2,7 @@
 #include <string.h>
 #include "dump.h"
 
-static const char *const launch_name[] = { "graph", "stream" };
+static const char *const launch_name[] = { "graph", "stream", "persistent" };
 static const char *const sync_name[] = { "auto", "spin", "yield", "block" };
 static const char *const on_error_name[] = { "stop", "drop" };
 static const char *const on_hole_name[] = { "reset", "splice" };

@@ -75,7 +75,9 @@ typedef struct gp_spec {
 
 /* ---- 2. graph (resolve.c and what it calls) -------------------------- */
 
-typedef enum gp_launch_mode { GP_LAUNCH_GRAPH, GP_LAUNCH_STREAM } gp_launch_mode;
+typedef enum gp_launch_mode {
+    GP_LAUNCH_GRAPH, GP_LAUNCH_STREAM, GP_LAUNCH_PERSISTENT
+} gp_launch_mode;
 typedef enum gp_sync { GP_SYNC_AUTO, GP_SYNC_SPIN, GP_SYNC_YIELD, GP_SYNC_BLOCK } gp_sync;
 typedef enum gp_on_error { GP_ON_ERROR_STOP, GP_ON_ERROR_DROP } gp_on_error;
 typedef enum gp_on_hole { GP_ON_HOLE_RESET, GP_ON_HOLE_SPLICE } gp_on_hole;

@@ -212,7 +212,7 @@ static void read_top(gp_resolving *r, const gp_machine *machine)
     r->depth = whole(r, "depth", false, GP_DEPTH_MAX, 3);
     g->streams = whole(r, "streams", true, 1024, 0);
     g->batch = whole(r, "batch", true, GP_DEPTH_MAX, 0);
-    g->launch = (gp_launch_mode)word(r, "launch", "graph|stream");
+    g->launch = (gp_launch_mode)word(r, "launch", "graph|stream|persistent");
     g->sync = (gp_sync)word(r, "sync", "auto|spin|yield|block");
     g->on_error = (gp_on_error)word(r, "on_error", "stop|drop");
     g->stall_ns = 30000000000;

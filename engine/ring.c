@@ -33,12 +33,13 @@ void gp_point_fini(gp_point *p)
 
 void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns)
 {
-    enum { TIGHT = 200 };
+    enum { SHORT = 200, LONG = 2000, IDLE_CORES_NS = 100000 };
+    int tight = spin_ns < IDLE_CORES_NS ? SHORT : LONG;    /* pauses: a few or 50 us */
     int64_t until = 0;
     for (int i = 0; spin_ns; i++) {
         if (ready(arg))
             return;
-        if (i < TIGHT) {
+        if (i < tight) {
             relax();
             continue;
         }

@@ -437,6 +437,8 @@ void gp_run_destroy(gp_run *run)
     if (!run)
         return;
     const gp_plan *plan = run->plan;
+    for (int i = 0; run->party && i < plan->nparties; i++)
+        gp_segment_leave(&run->party[i]);
     for (int i = 0; run->party && i < plan->nparties; i++) {
         gp_partyrt *p = &run->party[i];
         if (!p->run)

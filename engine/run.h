@@ -215,6 +215,8 @@ void *gp_host_thread(void *thread);            /* gp_threadrt */
 /* segment.c */
 /* Its streams and orders are stream0 and order0 upward of the device's. */
 bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs);
+/* Nothing of it stays on the device; for all segments, before the first is freed. */
+void gp_segment_leave(gp_partyrt *p);
 void gp_segment_fini(gp_partyrt *p);
 void *gp_segment_launcher(void *thread);
 void *gp_segment_reaper(void *thread);

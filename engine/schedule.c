@@ -346,6 +346,14 @@ int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
     return power_below((int)batch);
 }
 
+/* A resident kernel has no order between frames. */
+static bool may_persist(const gp_graph *g, const gp_stage *st, gp_errs *errs)
+{
+    return g->launch != GP_LAUNCH_PERSISTENT || !st->state
+        || gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' carries state from frame to frame, which "
+                   "'launch: persistent' cannot: set 'launch: graph'", st->name);
+}
+
 static bool set_launches(scheduling *w, gp_errs *errs)
 {
     gp_plan *p = w->p;
@@ -354,6 +362,9 @@ static bool set_launches(scheduling *w, gp_errs *errs)
         gp_segment *s = &p->segment[k];
         size_t in = gp_segment_copied(p, s, GP_OP_COPY_IN);
         size_t out = gp_segment_copied(p, s, GP_OP_COPY_OUT);
+        for (int i = 0; i < s->ntasks; i++)
+            if (p->task[s->task[i]].stage >= 0)
+                ok &= may_persist(w->g, &w->g->stage[p->task[s->task[i]].stage], errs);
         p->copy_in_bytes = gp_size_add(p->copy_in_bytes, in);
         p->copy_out_bytes = gp_size_add(p->copy_out_bytes, out);
 

@@ -9,6 +9,7 @@
  *
  * Invariant: frames [reaped, next) are in flight, at most `depth` of them, so
  * that slots inside the segment are free when they are written again. */
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 #include "nvtx.h"
@@ -48,6 +49,26 @@ static bool warm_up(gp_partyrt *p, gp_errs *errs)
     return ok;
 }
 
+/* Makes what stays on the device, of the body of every slot. */
+static bool settle(gp_partyrt *p, gp_errs *errs)
+{
+    gp_run *run = p->run;
+    gp_segmentrt *s = p->seg;
+    int slots = p->segment->period, before = errs->n;
+    gp_batch *slot = GP_NEW(&run->arena, gp_batch, slots);
+    void **arg = GP_NEW(&run->arena, void *, slots);
+    for (int i = 0; i < slots; i++) {
+        slot[i] = (gp_batch){ p, (uint64_t)i, 1, false, true };
+        arg[i] = &slot[i];
+    }
+    s->resident = run->dev->backend->settle(run->dev, gp_segment_record, arg, slots,
+                                            p->segment->depth, run->plan->nsegments, errs);
+    for (int i = before; i < errs->n; i++)
+        if (!errs->e[i].at.file)
+            errs->e[i].at = gp_party_at(p);
+    return s->resident;
+}
+
 bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs)
 {
     gp_run *run = p->run;
@@ -83,8 +104,10 @@ bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs)
     s->ticket = GP_NEW(a, gp_ticket, s->ntickets);
     if (!plan->unified && !warm_up(p, errs))
         return false;
-    if (run->graph->launch != GP_LAUNCH_GRAPH || run->options.isolate)
+    if (run->graph->launch == GP_LAUNCH_STREAM || run->options.isolate)
         return true;
+    if (run->graph->launch == GP_LAUNCH_PERSISTENT && be->settle)
+        return settle(p, errs);
 
     while (1 << s->sizes <= seg->batch)
         s->sizes++;
@@ -115,7 +138,15 @@ void gp_segment_fini(gp_partyrt *p)
         for (int i = 0; s->exec[k] && i < p->segment->period / (1 << k) + 1; i++)
             if (s->exec[k][i])
                 p->run->dev->backend->discard(p->run->dev, s->exec[k][i]);
+    if (s->resident)
+        p->run->dev->backend->unsettle(s->resident);
     gp_point_fini(&s->done);
+}
+
+void gp_segment_leave(gp_partyrt *p)
+{
+    if (p->seg && p->seg->resident)
+        p->run->dev->backend->leave(p->seg->resident);
 }
 
 /* ---- the launcher ---------------------------------------------------- */
@@ -186,8 +217,11 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n)
 
     if (o.odd && !gp_odd_frame(p, f, &t->errs))
         return NOT_LAUNCHED;
-    if (o.odd && gp_nothing_to_do(p))
-        stream = -1;
+    bool resident = s->resident && !o.odd && (!run->options.ncached || o.again);
+    if (resident)
+        stream = GP_RESIDENT;
+    else if (o.odd && gp_nothing_to_do(p))
+        stream = GP_NO_STREAM;
     for (int i = 0; i < n; i++)
         gp_segment_inform(p, f + (uint64_t)i);
     if (run->options.poison && !run->plan->unified)
@@ -195,7 +229,10 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n)
     if (stream >= 0)
         atomic_store(&s->busy[stream], true);
     gp_nvtx_push(p, f);
+    uint64_t number = 0;
     if (stream < 0) {
+        for (int i = 0; resident && i < n; i++)
+            number = be->issue(s->resident, (int)((f + (uint64_t)i) % (uint64_t)p->segment->period));
         ok = true;
     } else if (o.odd || !s->exec || (run->options.ncached && !o.again)) {
         ok = be->direct(run->dev, s->stream0 + stream, gp_segment_record, &o, &t->errs);
@@ -216,7 +253,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n)
     if (o.odd)
         gp_even_frame(p);
     uint64_t k = atomic_load(&s->issued);
-    s->ticket[k % s->ntickets] = (gp_ticket){ f, n, stream, o.odd };
+    s->ticket[k % s->ntickets] = (gp_ticket){ f, n, stream, o.odd, number };
     atomic_store(&s->issued, k + 1);
     atomic_store(&p->next, f + (uint64_t)n);
     gp_point_wake(&s->done);
@@ -256,8 +293,11 @@ void *gp_segment_launcher(void *thread)
     gp_threadrt *t = thread;
     gp_partyrt *p = t->party;
     gp_segmentrt *s = p->seg;
+    bool lost = s->resident && !p->run->dev->backend->stay(s->resident, &t->errs);
 
-    for (;;) {
+    if (lost)
+        fault(t, 0);
+    while (!lost) {
         gp_asking a = { .p = p };
         uint64_t f = atomic_load(&p->next);
         if (!may_launch(&a)) {
@@ -309,6 +349,40 @@ static void count(gp_partyrt *p, const gp_ticket *tk)
     atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
 }
 
+/* Until frame `number` of the resident kernel is done: as gp_backend.wait. It looks
+ * at memory that the device writes, and asks the driver now and then. */
+static int await_resident(const gp_partyrt *p, uint64_t number, gp_errs *errs)
+{
+    enum { LOOKS = 1000, SLEEP_NS = 20000 };
+    const gp_backend *be = p->run->dev->backend;
+    gp_sync sync = p->run->graph->sync;
+    int64_t start = 0;
+    for (;;) {
+        for (int i = 0; i < (sync == GP_SYNC_BLOCK ? 1 : LOOKS); i++)
+            if (be->finished(p->seg->resident, number, NULL))
+                return 1;
+        int r = be->finished(p->seg->resident, number, errs);
+        if (r)
+            return r;
+        int64_t now = gp_now_ns();
+        if (!start)
+            start = now;
+        if (sync == GP_SYNC_YIELD)
+            sched_yield();
+        else if (sync == GP_SYNC_BLOCK || (sync == GP_SYNC_AUTO && now - start > p->run->spin_ns))
+            nanosleep(&(struct timespec){ .tv_nsec = SLEEP_NS }, NULL);
+    }
+}
+
+/* They are done in any order. */
+static int await_residents(const gp_partyrt *p, const gp_ticket *tk, gp_errs *errs)
+{
+    int r = 1;
+    for (int i = tk->n - 1; r == 1 && i >= 0; i--)
+        r = await_resident(p, tk->number - (uint64_t)i, errs);
+    return r;
+}
+
 void *gp_segment_reaper(void *thread)
 {
     gp_threadrt *t = thread;
@@ -328,8 +402,10 @@ void *gp_segment_reaper(void *thread)
             break;
         gp_ticket tk = s->ticket[k % s->ntickets];
         gp_thread_doing(t, GP_DOING_WORK, tk.first);
-        bool done = tk.stream < 0
-            || be->wait(run->dev, s->stream0 + tk.stream, run->graph->sync, &t->errs) == 1;
+        bool done = tk.stream == GP_NO_STREAM
+            || (tk.stream == GP_RESIDENT
+                    ? await_residents(p, &tk, &t->errs)
+                    : be->wait(run->dev, s->stream0 + tk.stream, run->graph->sync, &t->errs)) == 1;
         if (!done && !lost)
             fault(t, atomic_load(&p->next) - 1);
         lost |= !done;         /* then it only waits for what is in flight */
@@ -343,6 +419,7 @@ void *gp_segment_reaper(void *thread)
         }
         gp_point_wake(&p->point);
     }
+    gp_segment_leave(p);
     gp_party_end(p, atomic_load(&s->reaped), p->nin > 1);
     return NULL;
 }

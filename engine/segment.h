@@ -8,9 +8,12 @@
 typedef struct gp_ticket {
     uint64_t first;
     int n;
-    int stream;                /* -1: nothing was queued */
+    int stream;                /* or one of these: */
     bool odd;
+    uint64_t number;           /* GP_RESIDENT: of the last frame, see gp_backend.issue */
 } gp_ticket;
+
+enum { GP_NO_STREAM = -1, GP_RESIDENT = -2 };  /* nothing was queued; issued */
 
 /* What a stage of the segment needs to be recorded. */
 typedef struct gp_part {
@@ -28,6 +31,7 @@ typedef struct gp_segmentrt {
     int stream0, order0;       /* of this segment among the device's */
     gp_exec ***exec;           /* [log2 frames][slot / frames] */
     int sizes;
+    gp_resident *resident;     /* launch: persistent, on a device that has it */
     gp_ticket *ticket;         /* a ring of ntickets */
     uint64_t ntickets;
     atomic_bool *busy;         /* per stream */

@@ -126,6 +126,71 @@ START_TEST(test_same_bytes)
 }
 END_TEST
 
+/* The same without carried state, so that it can also be persistent. */
+START_TEST(test_same_bytes_persistent)
+{
+    static const char *const yaml[] = {
+        "depth: 4\n"
+        "buffers: {x: {dtype: f32, shape: [6, 40]}}\n"
+        "stages:\n"
+        "  - {use: read, path: in.npy, out: x}\n"
+        "  - {name: dropper, use: lua, script: drop.lua, in: x, out: kept}\n"
+        "  - {use: threshold, in: kept, out: sharp, level: 3}\n"
+        "  - {use: scale, in: x, out: scaled, a: 3, b: 0.5}\n"
+        "  - {name: join, use: kernel, source: join.cu, entry: join, in: {a: sharp, b: scaled},\n"
+        "     out: joined, args: [a, b, out, {i32: a.size}, frame], grid: [\"ceil(a.size / 256)\"]}\n"
+        "  - {use: reduce, op: sum, axes: [1], out: sums}\n"
+        "  - {use: write, in: joined, path: out.npy}\n"
+        "  - {use: write, in: sums, path: side.npy}\n"
+        "  - {use: write, in: scaled, path: scaled.npy}\n",
+        "depth: 6\n"
+        "buffers: {x: {dtype: u8, shape: [37, 64, 3]}}\n"
+        "stages:\n"
+        "  - {use: generate, pattern: noise, frames: 33, out: x}\n"
+        "  - {use: gray}\n"
+        "  - {use: blur, sigma: 1.5, out: soft}\n"
+        "  - {use: lua, script: copy.lua, out: again}\n"
+        "  - {use: sobel}\n"
+        "  - {use: write, path: out.npy}\n"
+        "  - {use: write, in: soft, path: side.npy}\n",
+    };
+    static const char *const launches[] = { "launch=graph", "launch=stream", "launch=persistent" };
+    static const char *const depths[] = { "depth=1", "depth=4", "depth=7", "depth=40" };
+    static const char *const batches[] = { "batch=1", "batch=auto", "batch=4" };
+    const char *dir = pipe_dir();
+    everything_files(dir);
+    pipe_text(dir, "copy.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
+    for (int y = 0; y < 2; y++) {
+        char *first[2] = { NULL, NULL };
+        size_t n0[2];
+        for (int run = 0; run < 3 * 4 * 3 * 2; run++) {
+            if (run % 3 != 2 && run % (every > 4 ? 4 : every))
+                continue;
+            const char *sets[] = { launches[run % 3], depths[run / 3 % 4], batches[run / 12 % 3],
+                                   NULL };
+            pipe_result r = pipe_run(dir, yaml[y], on, sets,
+                                     (gp_run_options){ .poison = run / 36 });
+            fail_on_errors(&r, sets[0]);
+            ck_assert_int_eq(r.outcome, GP_DONE);
+            for (int k = 0; k < 2; k++) {
+                size_t n;
+                char *out = pipe_read(dir, k ? "side.npy" : "out.npy", &n);
+                ck_assert_ptr_nonnull(out);
+                if (!first[k]) {
+                    first[k] = out, n0[k] = n;
+                    continue;
+                }
+                ck_assert_msg(n == n0[k] && !memcmp(out, first[k], n), "%s %s %s: differs",
+                              sets[0], sets[1], sets[2]);
+                free(out);
+            }
+        }
+        free(first[0]), free(first[1]);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 START_TEST(test_isolate)
 {
     const char *dir = pipe_dir();
@@ -663,6 +728,7 @@ void exec_cases(TCase *tc, const char *device, int thin)
     on = device, every = thin;
     tcase_set_timeout(tc, 900);
     tcase_add_test(tc, test_same_bytes);
+    tcase_add_test(tc, test_same_bytes_persistent);
     tcase_add_test(tc, test_isolate);
     tcase_add_test(tc, test_carried);
     tcase_add_test(tc, test_ends);
