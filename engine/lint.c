@@ -34,7 +34,7 @@ static bool silenced(const linting *l, gp_loc at)
 {
     static const char mark[] = "# nolint:";
     int n;
-    const char *s = at.file == l->g->file ? gp_text_line(l->text, l->len, at.line, &n) : NULL;
+    const char *s = gp_text_line(l->text, l->len, at.line, &n);     /* --set: there is none */
     const char *p = s ? memmem(s, (size_t)n, mark, sizeof mark - 1) : NULL;
     const char *end = p ? s + n : NULL;
     size_t word = 0, len = strlen(l->lint->name);
@@ -95,7 +95,7 @@ static void lint_depth(linting *l)
 {
     for (int i = 0; i < l->p->nrings; i++) {
         const gp_ring *r = &l->p->ring[i];
-        if (r->segment >= 0 || r->depth > 1 || !r->nconsumers)
+        if (r->segment >= 0 || r->depth > 1)
             continue;
         const gp_buffer *b = &l->g->buffer[r->buffer];
         gp_loc at = b->depth_said ? b->depth_at : key_at(l->root, "depth", b->at);
@@ -116,10 +116,9 @@ static void lint_streams(linting *l)
              l->g->streams, most, most, most == 1 ? "" : "es");
 }
 
-/* Is the stage at the other end of a buffer one of the host with several workers? */
-static bool is_wide(const linting *l, int stage)
+static const gp_stage *fewer(const gp_stage *a, const gp_stage *b)
 {
-    return stage >= 0 && !l->g->stage[stage].device && l->g->stage[stage].workers > 1;
+    return a && a->workers <= b->workers ? a : b;
 }
 
 /* Only between stages that were all given more; `workers: 1` says that it is meant. */
@@ -127,21 +126,20 @@ static void lint_workers(linting *l)
 {
     for (int i = 0; i < l->g->nstages; i++) {
         const gp_stage *st = &l->g->stage[i];
-        bool between = !st->device && !st->serial && st->nin && st->nout
-                    && !gp_node_get(st->node, "workers");
-        int before = -1, behind = -1;
-        for (int p = 0; p < st->nin && between; p++) {
-            const gp_buffer *b = st->in[p] < 0 ? NULL : &l->g->buffer[st->in[p]];
-            if (b && !b->path)
-                between = is_wide(l, before = b->producer.stage);
+        const gp_stage *before = NULL, *behind = NULL;     /* those with the fewest workers */
+        if (st->device || st->serial || gp_node_get(st->node, "workers"))
+            continue;
+        for (int p = 0; p < st->nin; p++) {
+            int v = st->in[p] < 0 ? -1 : l->g->buffer[st->in[p]].producer.stage;
+            if (v >= 0)                                    /* no constant */
+                before = fewer(before, &l->g->stage[v]);
         }
-        for (int p = 0; p < st->nout && between; p++)
-            for (int u = 0; u < l->g->buffer[st->out[p]].nuse && between; u++)
-                between = is_wide(l, behind = l->g->buffer[st->out[p]].use[u].stage);
-        if (between && before >= 0 && behind >= 0)
+        for (int p = 0; p < st->nout; p++)
+            for (int u = 0; st->out[p] >= 0 && u < l->g->buffer[st->out[p]].nuse; u++)
+                behind = fewer(behind, &l->g->stage[l->g->buffer[st->out[p]].use[u].stage]);
+        if (before && before->workers > 1 && behind && behind->workers > 1)
             warn(l, st->at, "stage '%s' has one worker, '%s' before it %d and '%s' behind it %d",
-                 st->name, l->g->stage[before].name, l->g->stage[before].workers,
-                 l->g->stage[behind].name, l->g->stage[behind].workers);
+                 st->name, before->name, before->workers, behind->name, behind->workers);
     }
 }
 
@@ -184,7 +182,7 @@ static void lint_grid(linting *l)
 static void lint_batch(linting *l)
 {
     const gp_node *n = gp_node_get(l->root, "batch");
-    for (int k = 0; k < l->p->nsegments && l->g->batch == 1 && l->g->device >= 0; k++) {
+    for (int k = 0; k < l->p->nsegments && l->g->batch == 1; k++) {
         const gp_segment *s = &l->p->segment[k];
         size_t bytes = gp_size_add(gp_segment_copied(l->p, s, GP_OP_COPY_IN),
                                    gp_segment_copied(l->p, s, GP_OP_COPY_OUT));

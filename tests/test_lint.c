@@ -42,6 +42,9 @@ static const struct {
     { "depth 1 of one buffer", FRAMES("[1024, 1024]", ", depth: 1") SCALE END,
       "buffer 'g' has depth 1, so stages 'generate' and 'scale' take turns; depth: 3 lets them "
       "work at once (lint: depth)", AT(1, 55, 1) },
+    { "and not of what is inside", FRAMES("[1024, 1024]", ", depth: 1") SCALE SCALE END,
+      "buffer 'g' has depth 1, so stages 'generate' and 'scale' take turns; depth: 3 lets them "
+      "work at once (lint: depth)", AT(1, 55, 1) },
     { "depth 1 behind the device",
       "buffers: {g: {dtype: f32, shape: [1024, 1024]}, scale: {depth: 1}}\nstages:\n"
       "  - {use: generate, out: g}\n" SCALE END,
@@ -81,6 +84,9 @@ static const struct {
     { "one of two behind", LARGE LUA(", workers: 4") "  - {use: lua, script: free.lua, out: y}\n"
       "  - {use: lua, script: free.lua, workers: 2}\n" END "  - {use: discard, in: y}\n",
       SILENT },
+    { "the other of two behind", LARGE LUA(", workers: 4")
+      "  - {use: lua, script: free.lua, out: y}\n" END
+      "  - {use: write, in: y, path: '%n', format: raw, workers: 2}\n", SILENT },
     { "the device behind", LARGE LUA(", workers: 4") LUA("") SCALE END, SILENT },
 
     { "more to pin than this machine has", "depth: 200\n" LARGE SCALE END,
@@ -147,6 +153,9 @@ static const struct {
     { "one pace", TWO(", rate: 10", ", rate: 10") JOIN, SILENT },
     { "one of them takes any", TWO(", rate: 10", "") JOIN, SILENT },
     { "not joined", TWO(", rate: 10", ", rate: 20") END "  - {use: discard, in: x}\n", SILENT },
+
+    { "joined each with itself", TWO(", rate: 10", ", rate: 20") "  - {use: compare, in: [x, x]}\n"
+      "  - {name: other, use: compare, in: [y, y]}\n", SILENT },
 
     { "silenced", "depth: 1   # nolint: depth\n" LARGE SCALE END, SILENT },
     { "one of several", "depth: 1   # one frame at a time # nolint: batch, depth: as measured\n"
