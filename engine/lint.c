@@ -178,11 +178,13 @@ static void lint_grid(linting *l)
     }
 }
 
-/* A launch takes longer than to copy 64 KiB. */
+/* A launch takes longer than to copy 64 KiB; a kernel that stays is not launched. */
 static void lint_batch(linting *l)
 {
     const gp_node *n = gp_node_get(l->root, "batch");
-    for (int k = 0; k < l->p->nsegments && l->g->batch == 1; k++) {
+    if (l->g->batch != 1 || l->g->launch == GP_LAUNCH_PERSISTENT)
+        return;
+    for (int k = 0; k < l->p->nsegments; k++) {
         const gp_segment *s = &l->p->segment[k];
         size_t bytes = gp_size_add(gp_segment_copied(l->p, s, GP_OP_COPY_IN),
                                    gp_segment_copied(l->p, s, GP_OP_COPY_OUT));

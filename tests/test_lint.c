@@ -125,6 +125,7 @@ static const struct {
     { "two by two", "batch: 2\ndepth: 6\n" SMALL SCALE END, SILENT },
     { "too few slots for two", "batch: 1\ndepth: 5\n" SMALL SCALE END, SILENT },
     { "larger frames", "batch: 1\ndepth: 6\n" FRAMES("[8193]", "") SCALE END, SILENT },
+    { "no launches", "launch: persistent\nbatch: 1\ndepth: 6\n" SMALL SCALE END, SILENT },
     { "small frames on the CPU", "device: cpu\nbatch: 1\ndepth: 6\n" SMALL SCALE END, SILENT },
 
     { "f64 from a port", "buffers: {g: {dtype: f64, shape: [99]}}\nstages:\n"
