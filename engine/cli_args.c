@@ -47,6 +47,8 @@ static const struct option {
     { "form", 0, "FORM", GP_VERB_PLAN, C(form, "plan|graph|spec"),
       "spec (what the file says), graph (what it means) or plan (what is done)" },
     { "dot", 0, NULL, GP_VERB_PLAN, F(dot), "as a graph for dot (Graphviz)" },
+    { "svg", 0, NULL, GP_VERB_PLAN, F(svg), "as a drawing (SVG); of the plan or the graph" },
+    { "mermaid", 0, NULL, GP_VERB_PLAN, F(mermaid), "as a flowchart for Mermaid; likewise" },
     { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH, F(json), "as JSON" },
     { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as a table in Markdown" },
     { "quiet", 'q', NULL, COMPILES, F(quiet), "errors only" },
@@ -179,7 +181,7 @@ static bool one_form(const gp_args *args, gp_errs *errs)
 {
     const struct { bool asked; const char *name; } forms[] = {
         { args->json, "--json" }, { args->csv, "--csv" }, { args->dot, "--dot" },
-        { args->markdown, "--markdown" } };
+        { args->svg, "--svg" }, { args->mermaid, "--mermaid" }, { args->markdown, "--markdown" } };
     const char *first = NULL;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (forms[i].asked && first)
@@ -187,6 +189,9 @@ static bool one_form(const gp_args *args, gp_errs *errs)
                            first, forms[i].name);
         else if (forms[i].asked)
             first = forms[i].name;
+    if (args->form == GP_FORM_SPEC && (args->svg || args->mermaid))
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' draws no spec; try --form graph",
+                       first);
     return true;
 }
 

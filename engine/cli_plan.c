@@ -1,5 +1,6 @@
 /* cli_plan.c - gpipe check, gpipe plan. */
 #include "cli.h"
+#include "dump.h"
 
 /* For the GPU that is here; without one, for the one that the plan supposes. */
 static void lint(const gp_loaded *l, gp_errs *errs)
@@ -42,12 +43,18 @@ int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_print_errs(args, &l, errs);
     int status = ok ? 0 : gp_errs_exit(errs);
     *errs = (gp_errs){ 0 };
-    if (ok && args->form == GP_FORM_SPEC)
+    const gp_graph *graph = ok ? gp_pipeline_graph(l.pipeline) : NULL;
+    const gp_plan *plan = ok && args->form == GP_FORM_PLAN ? gp_pipeline_plan(l.pipeline) : NULL;
+    if (ok && args->svg)
+        gp_dump_svg(stdout, graph, plan, errs);
+    else if (ok && args->mermaid)
+        gp_dump_mermaid(stdout, graph, plan, errs);
+    else if (ok && args->form == GP_FORM_SPEC)
         gp_dump_spec(stdout, gp_pipeline_spec(l.pipeline), how);
     else if (ok && args->form == GP_FORM_GRAPH)
-        gp_dump_graph(stdout, gp_pipeline_graph(l.pipeline), how);
+        gp_dump_graph(stdout, graph, how);
     else if (ok)
-        gp_dump_plan(stdout, gp_pipeline_plan(l.pipeline), how);
+        gp_dump_plan(stdout, plan, how);
     gp_unload(&l);
     return status;
 }

@@ -30,12 +30,13 @@ char *gp_place_text(const gp_plan *p, gp_place place, char buf[24])
 
 /* ---- JSON ------------------------------------------------------------ */
 
-/* How many bytes the UTF-8 character at `s` has, of `n`; 0: it is none. */
-static size_t utf8_length(const unsigned char *s, size_t n)
+size_t gp_utf8(const char *text, size_t n, unsigned *code)
 {
+    const unsigned char *s = (const unsigned char *)text;
     static const struct { unsigned char mask, lead; unsigned least; } form[] = {
         { 0x80, 0x00, 0 }, { 0xe0, 0xc0, 0x80 }, { 0xf0, 0xe0, 0x800 }, { 0xf8, 0xf0, 0x10000 },
     };
+    *code = 0xfffd;
     for (size_t k = 0; k < 4; k++) {
         if ((s[0] & form[k].mask) != form[k].lead)
             continue;
@@ -45,23 +46,26 @@ static size_t utf8_length(const unsigned char *s, size_t n)
                 return 0;
             c = c << 6 | (s[i] & 0x3f);
         }
-        return c < form[k].least || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : k + 1;
+        if (c < form[k].least || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+            return 0;
+        *code = c;
+        return k + 1;
     }
     return 0;
 }
 
-static void quote(FILE *f, const char *text, size_t n)
+static void quote(FILE *f, const char *s, size_t n)
 {
-    const unsigned char *s = (const unsigned char *)text;
     fputc('"', f);
     for (size_t i = 0, len; i < n; i += len ? len : 1) {
-        len = utf8_length(s + i, n - i);
-        if (s[i] == '"' || s[i] == '\\')
-            fprintf(f, "\\%c", s[i]);
-        else if (s[i] == '\n')
+        unsigned c;
+        len = gp_utf8(s + i, n - i, &c);
+        if (c == '"' || c == '\\')
+            fprintf(f, "\\%c", c);
+        else if (c == '\n')
             fputs("\\n", f);
-        else if (s[i] < 0x20 || s[i] == 0x7f)
-            fprintf(f, "\\u%04x", s[i]);
+        else if (c < 0x20 || c == 0x7f)
+            fprintf(f, "\\u%04x", c);
         else if (!len)
             fputs("\\ufffd", f);
         else

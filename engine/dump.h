@@ -32,6 +32,14 @@ void gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p);
 /* The widest buffer name and stage name, for columns. */
 int gp_dump_width(const gp_graph *g);
 
+/* dump_svg.c, dump_mermaid.c: a picture of the plan `p`; with NULL, of the graph. false:
+ * out of memory; what was written until then is no whole picture. */
+bool gp_dump_svg(FILE *f, const gp_graph *g, const gp_plan *p, gp_errs *errs);
+bool gp_dump_mermaid(FILE *f, const gp_graph *g, const gp_plan *p, gp_errs *errs);
+
+/* dump.c: how many bytes the UTF-8 character at `s` has, of `n` there are; 0: it is
+ * none. `*code` is set, then to U+FFFD. */
+size_t gp_utf8(const char *s, size_t n, unsigned *code);
 /* dump.c: a string of DOT. */
 void gp_dot_text(FILE *f, const char *s);
 
