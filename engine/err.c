@@ -4,16 +4,33 @@
 #include <string.h>
 #include "err.h"
 
+static bool is_error(gp_code code)
+{
+    return code != GP_E_WARN && code != GP_E_NOTE;
+}
+
+/* Makes room by taking out the last warning, if there is one. */
+static bool drop_warning(gp_errs *errs)
+{
+    int i = errs->n - 1;
+    while (i >= 0 && errs->e[i].code != GP_E_WARN)
+        i--;
+    if (i < 0)
+        return false;
+    errs->n--;
+    memmove(&errs->e[i], &errs->e[i + 1], sizeof *errs->e * (size_t)(errs->n - i));
+    return true;
+}
+
 bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
               int c_line, const char *fmt, ...)
 {
-    if (code != GP_E_WARN)
+    if (is_error(code))
         errs->failed++;
     if (errs->n == GP_ERRS_MAX) {          /* an error is worth more than a warning */
         errs->dropped++;
-        if (code == GP_E_WARN || errs->e[GP_ERRS_MAX - 1].code != GP_E_WARN)
+        if (code == GP_E_WARN || !drop_warning(errs))
             return false;
-        errs->n--;
     }
     gp_err *e = &errs->e[errs->n++];
     e->code = code, e->at = at, e->c_file = c_file, e->c_line = c_line;
@@ -33,7 +50,7 @@ void gp_errs_add(gp_errs *to, const gp_errs *from)
     to->dropped += from->dropped;
     int stored = 0;
     for (int i = 0; i < from->n; i++)
-        stored += from->e[i].code != GP_E_WARN;
+        stored += is_error(from->e[i].code);
     to->failed += from->failed - stored;
 }
 
@@ -45,7 +62,7 @@ int gp_errs_exit(const gp_errs *errs)
 #undef X
     };
     for (int i = 0; i < errs->n; i++)
-        if (errs->e[i].code != GP_E_WARN)
+        if (is_error(errs->e[i].code))
             return status[errs->e[i].code];
     return errs->failed ? status[GP_E_RUN] : 0;
 }
@@ -108,6 +125,10 @@ void gp_err_print(FILE *to, const gp_err *e, const char *file,
     const char *on = !color ? "" : e->code == GP_E_WARN ? "\033[35m" : "\033[31m";
     const char *bold = color ? "\033[1m" : "", *off = color ? "\033[0m" : "";
 
+    if (e->code == GP_E_NOTE) {
+        fprintf(to, "      %s\n", e->msg);
+        return;
+    }
     fputs(bold, to);
     if (e->at.file) {
         fputs(e->at.file, to);

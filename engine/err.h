@@ -15,6 +15,7 @@
 #define GP_CODES(X)                                               \
     X(OK,       0, "ok")                                          \
     X(WARN,     0, "a warning: the run goes on")                  \
+    X(NOTE,     0, "a line more of the error before it")          \
     X(RUN,      1, "failed at run time")                          \
     X(USAGE,    2, "the command line makes no sense")             \
     X(SPEC,     3, "the pipeline makes no sense")                 \
@@ -54,7 +55,8 @@ typedef struct gp_errs {
     int failed;            /* those that are not warnings, dropped ones too */
 } gp_errs;
 
-/* Adds an error; with GP_E_WARN a warning. Always returns false:
+/* Adds an error; with GP_E_WARN a warning, with GP_E_NOTE a line to the last one, which
+ * has a text and no place. A full table gives up warnings for others. Always returns false:
  * `return gp_fail(errs, GP_E_SPEC, at, "no stage '%s'", s);` */
 #define gp_fail(errs, code, at, ...) \
     gp_fail_((errs), (code), (at), __FILE__, __LINE__, __VA_ARGS__)
@@ -66,8 +68,8 @@ bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
 /* Adds all of `from` to `to`. */
 void gp_errs_add(gp_errs *to, const gp_errs *from);
 
-/* The exit code of the command: that of the first error that is not a
- * warning, 0 without one. */
+/* The exit code of the command: that of the first error that is no warning, 0
+ * without one. */
 int gp_errs_exit(const gp_errs *errs);
 
 /* Writes "FILE:LINE:COL: error: MSG", and, where `text` (the whole of the file

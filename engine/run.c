@@ -333,7 +333,8 @@ static void start(gp_run *run)
     int n = 0;
     for (int i = 0; i < run->plan->nparties; i++) {
         gp_partyrt *p = &run->party[i];
-        for (int w = 0; w < (p->stage ? p->stage->workers : 2); w++, n++) {
+        p->thread = &run->thread[n], p->nthreads = p->stage ? p->stage->workers : 2;
+        for (int w = 0; w < p->nthreads; w++, n++) {
             gp_threadrt *t = &run->thread[n];
             t->run = run, t->party = p, t->worker = w;
         }
@@ -493,6 +494,7 @@ static void *set_up_main(void *arg)
     gp_run *run = arg;
     gp_errs *errs = &run->set_up_errs;
     jmp_buf oom;
+    atomic_store(&run->set_up_tid, (int)syscall(SYS_gettid));
     run->arena.oom = &oom;
     if (!setjmp(oom))
         run->ready = set_up(run, errs);

@@ -75,7 +75,7 @@ static inline gp_meta *gp_meta_of(const gp_ringrt *r, uint64_t frame)
 typedef enum gp_doing { GP_DOING_NOTHING, GP_DOING_WAIT, GP_DOING_WORK, GP_DOING_FINISH,
                GP_DOING_IDLE, GP_DOING_GONE } gp_doing;
 
-/* One thread, as the watchdog sees it. */
+/* One thread, and how the watchdog sees it. */
 typedef struct gp_threadrt {
     pthread_t id;
     gp_run *run;
@@ -86,6 +86,8 @@ typedef struct gp_threadrt {
     _Atomic uint64_t frame;
     atomic_int tid;            /* of the kernel */
     gp_errs errs;              /* this thread's own */
+    struct { int doing; uint64_t frame; int64_t since; } seen; /* the watchdog's own;
+                                  since: CLOCK_MONOTONIC, 0: not yet */
 } gp_threadrt;
 
 typedef struct gp_link {       /* a party's end of a ring */
@@ -104,11 +106,13 @@ typedef struct gp_partyrt {
     bool source;
     struct gp_hostrt *host;
     struct gp_segmentrt *seg;
+    gp_threadrt *thread; int nthreads;
     gp_point point;
     _Alignas(64) _Atomic uint64_t next;    /* the first frame nobody has taken */
     _Alignas(64) atomic_ullong progress;   /* frames done, holes too */
     atomic_ullong frames, bytes;       /* of status: holes not counted */
     atomic_ullong busy_ns;     /* of all workers, in a timed run */
+    struct { uint64_t done; int64_t since; } seen; /* the watchdog's own */
 } gp_partyrt;
 
 typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER } gp_look;
@@ -185,6 +189,7 @@ struct gp_run {
     _Atomic(const gp_stage *) opening;
     _Atomic(const gp_partyrt *) warming;
     atomic_int steps;
+    atomic_int set_up_tid;
     atomic_bool is_up;         /* set-up has returned, and what follows is there */
     bool ready;
     gp_errs set_up_errs;
@@ -225,5 +230,18 @@ void *gp_segment_reaper(void *thread);
  * stalls. False when some thread does not come back. */
 bool gp_watch(gp_run *run);
 bool gp_watch_set_up(gp_run *run);
+
+/* stall.c: for the watchdog, while the threads run. At each tick: since when does
+ * each thread do what it does? */
+void gp_stall_note(gp_run *run, int64_t now);
+/* Nothing has moved for ns. Adds the error and its lines. */
+void gp_stall_report(gp_run *run, int64_t ns, gp_errs *errs);
+/* The same before frame 0. False: just now it went on. */
+bool gp_stall_report_early(gp_run *run, int64_t ns, gp_errs *errs);
+
+/* doing.c: ", writing to standard output, a full pipe: ...", what thread `tid` of this
+ * process is at; "" where the kernel does not tell. Returns `out`. */
+enum { GP_DOING_TEXT = 240 };
+const char *gp_thread_is(int tid, char out[GP_DOING_TEXT]);
 
 #endif

@@ -81,9 +81,10 @@ bool gp_wait_until(gp_call *c, int64_t t_ns)
 
 /* ---- stalls ---------------------------------------------------------- */
 
-static uint64_t progress(const gp_run *run)
+static uint64_t progress(gp_run *run, int64_t now)
 {
     uint64_t sum = 0;
+    gp_stall_note(run, now);
     for (int i = 0; i < run->plan->nparties; i++)
         sum += atomic_load(&run->party[i].progress);
     return sum;
@@ -102,65 +103,32 @@ static bool idle(const gp_run *run)
     return waits;
 }
 
-/* Who waits for whom, in words. */
+static void stop_stalled(gp_run *run, const gp_errs *errs)
+{
+    gp_run_fail(run, errs);
+    gp_run_level(run, 2);
+}
+
 static void stalled(gp_run *run, int64_t ns)
 {
     gp_errs e = { .n = 0 };
-    gp_loc at = { 0 };
-    char text[480] = "";
-    size_t n = 0;
-
-    for (int i = 0; i < run->nthreads; i++) {
-        gp_threadrt *t = &run->thread[i];
-        gp_partyrt *p = t->party;
-        int doing = atomic_load(&t->doing);
-        unsigned long long f = atomic_load(&t->frame);
-        if ((doing != GP_DOING_WORK && doing != GP_DOING_FINISH) || n + 120 > sizeof text)
-            continue;
-        if (!at.file)
-            at = gp_party_at(p);
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s '%s' is busy ", n ? "; " : "",
-                              p->stage ? "stage" : "segment", p->name);
-        n += (size_t)snprintf(text + n, sizeof text - n,
-                              doing == GP_DOING_WORK ? "with frame %llu" : "in its finish", f);
-    }
-    for (int i = 0; i < run->plan->nparties && n + 120 < sizeof text; i++) {
-        gp_partyrt *p = &run->party[i];
-        uint64_t next = atomic_load(&p->next);
-        for (int k = 0; k < p->nin && n + 120 < sizeof text; k++)
-            if (atomic_load(&p->in[k].ring->produced.at) <= next
-                && atomic_load(&p->in[k].ring->end) == GP_UNKNOWN)
-                n += (size_t)snprintf(text + n, sizeof text - n,
-                                      "%s'%.40s' waits for frame %llu of '%.40s'", n ? "; " : "",
-                                      p->name, (unsigned long long)next,
-                                      p->in[k].ring->buffer->name);
-    }
-    gp_fail(&e, GP_E_STALL, at, "nothing moved for %.3g s: %s", (double)ns / 1e9,
-            n ? text : "no stage is at work");
-    gp_run_fail(run, &e);
-    gp_run_level(run, 2);
+    gp_stall_report(run, ns, &e);
+    stop_stalled(run, &e);
 }
 
 /* Before frame 0, when there are no parties to look at. */
 static void stalled_early(gp_run *run, int64_t ns)
 {
-    const gp_stage *st = atomic_load(&run->opening);
-    const gp_partyrt *p = atomic_load(&run->warming);
     gp_errs e = { .n = 0 };
-    if (!p && !st)
-        return;                /* just now it went on */
-    gp_fail(&e, GP_E_STALL, p ? gp_party_at(p) : st->at, "nothing moved for %.3g s: %s '%s' %s",
-            (double)ns / 1e9, p ? "segment" : "stage", p ? p->name : st->name,
-            p ? "is busy with its first frame" : "does not come back from its start");
-    gp_run_fail(run, &e);
-    gp_run_level(run, 2);
+    if (gp_stall_report_early(run, ns, &e))
+        stop_stalled(run, &e);
 }
 
 /* ---- the watch ------------------------------------------------------- */
 
 typedef struct gp_watcher {
     bool (*back)(gp_run *run);             /* the threads have returned */
-    uint64_t (*progress)(const gp_run *run);   /* rises when something moves */
+    uint64_t (*progress)(gp_run *run, int64_t now);    /* rises when something moves */
     bool (*idle)(const gp_run *run);       /* nothing need move */
     void (*stalled)(gp_run *run, int64_t ns);
 } gp_watcher;
@@ -168,7 +136,7 @@ typedef struct gp_watcher {
 static bool watch(gp_run *run, const gp_watcher *w)
 {
     int64_t stall = run->graph->stall_ns, moved = gp_now_ns(), stopped = 0;
-    uint64_t last = w->progress(run);
+    uint64_t last = w->progress(run, moved);
     struct pollfd p[2] = { { run->done_fd, POLLIN, 0 }, { run->pipeline->stop_fd, POLLIN, 0 } };
 
     for (;;) {
@@ -182,7 +150,7 @@ static bool watch(gp_run *run, const gp_watcher *w)
             return false;
 
         int64_t now = gp_now_ns();
-        uint64_t at = w->progress(run);
+        uint64_t at = w->progress(run, now);
         if (at != last || w->idle(run))
             last = at, moved = now;
         if (level >= 2 && !stopped)
@@ -209,8 +177,9 @@ static bool is_up(gp_run *run)
     return atomic_load(&run->is_up);
 }
 
-static uint64_t steps(const gp_run *run)
+static uint64_t steps(gp_run *run, int64_t now)
 {
+    (void)now;
     return (uint64_t)atomic_load(&run->steps);
 }
 
