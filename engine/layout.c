@@ -48,7 +48,7 @@ static gp_table joins_at(const gp_plane *l, int end)
 static void rank_boxes(gp_plane *l)
 {
     gp_arena *a = l->arena;
-    int n = l->n, done = 0, *wait = GP_NEW(a, int, n), *order = GP_NEW(a, int, n);
+    int n = l->n, done = 0, inner = 0, ends = 0, *wait = GP_NEW(a, int, n), *order = GP_NEW(a, int, n);
     bool *floats = GP_NEW(a, bool, n);
     gp_table out = links_from(l);
     l->rank = GP_NEW(a, int, n);
@@ -56,6 +56,7 @@ static void rank_boxes(gp_plane *l)
         wait[l->link[i].to]++;
     for (int i = 0; i < n; i++) {
         floats[i] = true;
+        ends |= l->box[i].rank == GP_RANK_LAST;
         if (!wait[i])
             order[done++] = i;
     }
@@ -68,7 +69,9 @@ static void rank_boxes(gp_plane *l)
             if (!--wait[to])
                 order[done++] = to;
         }
-        l->nranks = l->rank[b] >= l->nranks ? l->rank[b] + 1 : l->nranks;
+        int least = l->rank[b] + (l->box[b].rank == GP_RANK_LAST ? 0 : 1);
+        inner = least > inner ? least : inner;     /* those at the end have a rank alone */
+        l->nranks = inner + ends;
     }
     /* What nothing else hangs on goes down to where it is needed. */
     for (int k = done; k--;) {

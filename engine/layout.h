@@ -9,8 +9,9 @@
 typedef enum gp_rank { GP_RANK_ANY, GP_RANK_FIRST, GP_RANK_LAST } gp_rank;
 
 typedef struct gp_box {
-    double w, h;
-    gp_rank rank;              /* FIRST: nothing links to it; LAST: nor from it */
+    double w, h;               /* whole numbers, w an even one */
+    gp_rank rank;              /* FIRST: nothing links to it; LAST: nor from it, and only
+                                  such are in the last rank */
     bool fixed;                /* its links say where they meet it */
     double aim;                /* FIRST: those that have one (not 0) are in its order */
     double x, y;               /* set: its top left corner */

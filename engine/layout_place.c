@@ -294,10 +294,8 @@ double gp_place_items(gp_plane *l)
         for (int r = 1; r < l->nranks; r++)
             settle(l, &d, r, 0, k < ORDERING);
     }
-    for (int i = 0; i < l->nitems; i++) {
-        gp_item *it = &l->item[i];
-        it->x = floor(it->x - it->w / 2 + 0.5) + it->w / 2;
-    }
+    for (int i = 0; i < l->nitems; i++)
+        l->item[i].x = floor(l->item[i].x + 0.5);
     straighten(l);
     double w = close_gaps(l);
     for (int i = 0; i < l->n; i++)

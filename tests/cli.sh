@@ -63,6 +63,34 @@ expect 'two forms'       2 "'--json' and '--dot' exclude each other" "$GPIPE" pl
 expect 'two of stages'   2 "'--json' and '--markdown' exclude" "$GPIPE" stages --markdown --json
 expect 'a table of one'  2 "leave out 'blur'" "$GPIPE" stages --markdown blur
 expect 'plan --dot'      0 '' "$GPIPE" plan --dot pipelines/edges.yaml
+expect 'plan --mermaid'  0 '' "$GPIPE" plan --mermaid pipelines/edges.yaml
+expect 'svg and mermaid' 2 "'--svg' and '--mermaid' exclude" "$GPIPE" plan --svg --mermaid pipelines/edges.yaml
+expect 'a drawn spec'    2 "'--svg' draws no spec" "$GPIPE" plan --form spec --svg pipelines/edges.yaml
+expect 'no room to draw' 1 'cannot write to stdout' sh -c '"$0" plan --svg "$1" >/dev/full' "$GPIPE" pipelines/edges.yaml
+cat > "$tmp/fan.yaml" <<'END'
+pipeline: "<fan> & \"früh\""
+depth: 12
+buffers: {noise: {dtype: f32, shape: [480, 640]}}
+stages:
+  - {use: generate, frames: 20, out: noise}
+  - {name: a, use: scale, a: 2, in: noise}
+  - {name: b, use: scale, a: 3, in: noise}
+  - {name: c, use: blur, sigma: 2, in: noise}
+  - {name: d, use: sobel, in: c}
+  - {name: all, use: reduce, op: max, in: d}
+  - {name: one, use: compare, in: [a, b]}
+  - {name: two, use: compare, in: [b, noise]}
+  - {name: three, use: compare, in: [d, c]}
+  - {use: write, in: all, path: out/all.npy, workers: 1}
+  - {name: many, use: write, in: d, path: out/%05d.npy, workers: 3}
+END
+{ cat "$tmp/fan.yaml"; for i in $(seq 30); do echo "  - {use: scale, in: $([ $i = 1 ] && echo a || echo s$((i - 1))), out: s$i}"; done
+  echo '  - {name: end, use: compare, in: [s30, a]}'; } > "$tmp/far.yaml"
+python3 tests/picture.py "$GPIPE" pipelines/*.yaml examples/*/*.yaml "$tmp/fan.yaml" "$tmp/far.yaml" \
+    >"$tmp/stderr" 2>&1 && ok || bad 'plan --svg'
+"$GPIPE" plan -q --device cuda --svg pipelines/edges.yaml >"$tmp/edges.svg" 2>"$tmp/stderr"
+! grep -q 'NVIDIA H200' "$tmp/edges.svg" || cmp -s "$tmp/edges.svg" examples/edges-plan.svg \
+    && ok || bad 'examples/edges-plan.svg: gpipe plan -q --device cuda --svg pipelines/edges.yaml draws another'
 expect 'plan for cuda'   0 '' "$GPIPE" plan --device cuda pipelines/edges.yaml
 long() {
     printf 'buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: g, frames: 2}\n'

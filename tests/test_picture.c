@@ -1,0 +1,209 @@
+/* test_picture.c - the drawing and the flowchart of golden plans show everything once;
+ * a name is only ever text. What a drawing looks like is in picture.py. */
+#include <check.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dump.h"
+#include "planned.h"
+
+Suite *suite_picture(void);
+
+static const char *const golden[] = { "chain", "reentry", "fan-out", "twins", "const", "rounding",
+                                      "raise", "work" };
+enum { GOLDEN = sizeof golden / sizeof *golden };
+
+static planned plan_golden(const char *name, bool cuda)
+{
+    static char path[200], yaml[1 << 14];
+    snprintf(path, sizeof path, "tests/golden/%s.yaml", name);
+    FILE *f = fopen(path, "rb");
+    ck_assert_msg(f != NULL, "no %s", path);
+    yaml[fread(yaml, 1, sizeof yaml - 1, f)] = 0;
+    fclose(f);
+    planned p = plan_yaml(yaml, path, cuda);
+    ck_assert_msg(p.pipeline != NULL, "%s: %s", path, p.errs.e[0].msg);
+    return p;
+}
+
+typedef bool drawer(FILE *, const gp_graph *, const gp_plan *, gp_errs *);
+
+static char *drawn(const planned *p, drawer *draw, bool plan)
+{
+    char *text = NULL;
+    size_t size;
+    gp_errs errs = { 0 };
+    FILE *f = open_memstream(&text, &size);
+    ck_assert(draw(f, p->graph, plan ? p->plan : NULL, &errs));
+    fclose(f);
+    return text;
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (; (text = strstr(text, what)); text += strlen(what))
+        n++;
+    return n;
+}
+
+static int copies(const gp_plan *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->ntasks; i++)
+        n += p->task[i].stage < 0;
+    return n;
+}
+
+START_TEST(test_svg)
+{
+    for (int cuda = 0; cuda < 2; cuda++) {
+        planned p = plan_golden(golden[_i], cuda);
+        for (int plan = 0; plan < 2; plan++) {
+            char *text = drawn(&p, gp_dump_svg, plan), *again = drawn(&p, gp_dump_svg, plan);
+            char name[200];
+            ck_assert_str_eq(text, again);
+            ck_assert(!strncmp(text, "<svg ", 5));
+            ck_assert_str_eq(strstr(text, "</svg>"), "</svg>\n");
+            ck_assert_int_eq(count(text, "<g "), count(text, "</g>"));
+            ck_assert_int_eq(count(text, "data-segment="), plan ? p.plan->nsegments : 0);
+            ck_assert_int_eq(count(text, "data-copy="), plan ? copies(p.plan) : 0);
+            ck_assert_int_eq(count(text, "data-stage="), p.graph->nstages);
+            for (int i = 0; i < p.graph->nstages; i++) {
+                snprintf(name, sizeof name, "data-stage=\"%s\"", p.graph->stage[i].name);
+                ck_assert_int_eq(count(text, name), 1);
+            }
+            for (int i = 0; i < p.graph->nbuffers; i++) {
+                snprintf(name, sizeof name, "data-buffer=\"%s\"", p.graph->buffer[i].name);
+                ck_assert_int_eq(count(text, name), 1);
+            }
+            free(text);
+            free(again);
+        }
+        plan_free(&p);
+    }
+}
+END_TEST
+
+/* "n12" or "g3" at `s`; its end, or NULL. */
+static const char *id(const char *s, char letter)
+{
+    return *s == letter && isdigit((unsigned char)s[1]) ? s + 1 + strspn(s + 1, "0123456789")
+                                                         : NULL;
+}
+
+/* A label in quotes and brackets: text, <br/>, and codes like #34; */
+static const char *quoted(const char *s)
+{
+    s = strchr(s, '"');
+    for (s = s ? s + 1 : NULL; s && *s != '"';)
+        if (!strncmp(s, "<br/>", 5))
+            s += 5;
+        else if (*s == '#' && isdigit((unsigned char)s[1]))
+            s += 2 + strspn(s + 1, "0123456789");
+        else if (*s == ';' || (*s && !strchr("<>&#`*;{}|", *s)))
+            s++;
+        else
+            return NULL;
+    return s;
+}
+
+/* The lines that a flowchart consists of; how many nodes and edges it has. */
+static void check_flowchart(char *text, int *nodes, int *edges)
+{
+    static const char *const edge[] = { " --- ", " --> ", " -.-> " };
+    int deep = 0;
+    *nodes = *edges = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        const char *s = line + strspn(line, " "), *end = id(s, 'n');
+        size_t e = 0;
+        while (end && e < 3 && strncmp(end, edge[e], strlen(edge[e])))
+            e++;
+        if (end && e < 3) {
+            end = id(end + strlen(edge[e]), 'n');
+            ck_assert_msg(end && !*end, "an edge? %s", line);
+            ++*edges;
+        } else if (end) {
+            ck_assert_msg(strchr("[({", *end) && (end = quoted(end)) && strstr(end, ":::"),
+                          "a node? %s", line);
+            ++*nodes;
+        } else if (!strncmp(s, "subgraph ", 9)) {
+            ck_assert_msg(id(s + 9, 'g') && (end = quoted(s)) && !strcmp(end, "\"]"),
+                          "a frame? %s", line);
+            deep++;
+        } else if (!strcmp(s, "end")) {
+            deep--;
+        } else {
+            ck_assert_msg(!strcmp(s, "---") || !strncmp(s, "title: \"", 8)
+                          || !strcmp(s, "flowchart TB") || !strncmp(s, "classDef ", 9),
+                          "what is this? %s", line);
+        }
+        ck_assert(deep == 0 || deep == 1);
+    }
+    ck_assert_int_eq(deep, 0);
+}
+
+START_TEST(test_mermaid)
+{
+    for (int cuda = 0; cuda < 2; cuda++) {
+        planned p = plan_golden(golden[_i], cuda);
+        for (int plan = 0; plan < 2; plan++) {
+            char *text = drawn(&p, gp_dump_mermaid, plan);
+            int nodes, edges, want = p.graph->nstages + p.graph->nbuffers;
+            check_flowchart(text, &nodes, &edges);
+            ck_assert_int_eq(nodes, want + (plan ? copies(p.plan) : 0));
+            ck_assert_int_ge(edges, nodes - 1 - p.graph->nstages);
+            free(text);
+        }
+        plan_free(&p);
+    }
+}
+END_TEST
+
+START_TEST(test_names)
+{
+    static const struct { const char *yaml, *svg, *title; } name[] = {
+        { "'<b>&\"x\"'", ">&#60;b&#62;&#38;&#34;x&#34;</text>", "title: \"<b>&\\\"x\\\"\"\n" },
+        { "Größe 日本", ">Größe 日本</text>", "title: \"Größe 日本\"\n" },
+        { "\"a\\x01b\\uFFFEc\"", ">a\xef\xbf\xbd" "b\xef\xbf\xbd" "c</text>",
+          "title: \"a\\u0001b\xef\xbf\xbe" "c\"\n" },
+        { "a very long name of a pipeline that is cut where it does not fit any more, or is it",
+          "…</text>", "or is it\"\n" },
+    };
+    char yaml[400];
+    snprintf(yaml, sizeof yaml, "pipeline: %s\nstages:\n  - {use: src}\n  - {use: dev}\n"
+             "  - {use: sink}\n", name[_i].yaml);
+    planned p = plan_ok(yaml, true);
+    char *svg = drawn(&p, gp_dump_svg, true), *chart = drawn(&p, gp_dump_mermaid, true);
+    ck_assert_msg(strstr(svg, name[_i].svg) != NULL, "%s", svg);
+    ck_assert_msg(strstr(chart, name[_i].title) != NULL, "%s", chart);
+    free(svg);
+    free(chart);
+    plan_free(&p);
+}
+END_TEST
+
+START_TEST(test_utf8)
+{
+    static const struct { const char *s; size_t n, length; unsigned code; } c[] = {
+        { "a", 1, 1, 'a' }, { "é", 2, 2, 0xe9 }, { "日", 3, 3, 0x65e5 }, { "𝄞", 4, 4, 0x1d11e },
+        { "é", 1, 0, 0xfffd }, { "\xff", 1, 0, 0xfffd }, { "\xc0\x80", 2, 0, 0xfffd },
+        { "\xed\xa0\x80", 3, 0, 0xfffd },
+    };
+    unsigned code;
+    ck_assert_uint_eq(gp_utf8(c[_i].s, c[_i].n, &code), c[_i].length);
+    ck_assert_uint_eq(code, c[_i].code);
+}
+END_TEST
+
+Suite *suite_picture(void)
+{
+    Suite *s = suite_create("picture");
+    TCase *t = tcase_create("picture");
+    tcase_add_loop_test(t, test_svg, 0, GOLDEN);
+    tcase_add_loop_test(t, test_mermaid, 0, GOLDEN);
+    tcase_add_loop_test(t, test_names, 0, 4);
+    tcase_add_loop_test(t, test_utf8, 0, 8);
+    suite_add_tcase(s, t);
+    return s;
+}
