@@ -7,7 +7,7 @@
  * each slot, copies are pointed, constants have a folded corner.
  *
  * Shapes are styled by class alone, so that a page the drawing is put into can
- * change any of it. Without a style for the dark and on paper it is light. */
+ * change any of it. On paper it is light. */
 #include <math.h>
 #include <string.h>
 #include "dump.h"
