@@ -163,20 +163,29 @@ static void node_size(const gp_pic_node *n, double *w, double *h)
     *w = even(*w);
 }
 
+static void polygon(FILE *f, const double *xy, int points)
+{
+    fputs("<polygon points=\"", f);
+    for (int i = 0; i < points; i++)
+        fprintf(f, "%s%.0f,%.0f", i ? " " : "", xy[2 * i], xy[2 * i + 1]);
+    fputs("\"/>", f);
+}
+
 static void shape(FILE *f, gp_pic_kind kind, double x, double y, double w, double h)
 {
-    double point = fmin(12, h / 2), fold = fmin(10, h / 3);
-    if (kind == GP_PIC_COPY)
-        fprintf(f, "<polygon points=\"%.0f,%.0f %.0f,%.0f %.0f,%.0f %.0f,%.0f %.0f,%.0f %.0f,%.0f\"/>", x, y + h / 2,
-                x + point, y, x + w - point, y, x + w, y + h / 2, x + w - point, y + h, x + point,
-                y + h);
-    else if (kind == GP_PIC_CONST)
-        fprintf(f, "<polygon points=\"%.0f,%.0f %.0f,%.0f %.0f,%.0f %.0f,%.0f %.0f,%.0f\"/>"
-                "<path d=\"M%.0f %.0fv%.0fh%.0f\"/>", x, y, x + w - fold, y, x + w, y + fold, x + w, y + h,
-                x, y + h, x + w - fold, y, fold, fold);
-    else
-        fprintf(f, "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"%.0f\"/>", x, y, w, h,
-                kind == GP_PIC_HOST ? 2 : kind == GP_PIC_DEVICE ? fmin(14, h / 2) : 6);
+    double point = fmin(12, h / 2), fold = fmin(10, floor(h / 3)), right = x + w, below = y + h;
+    const double copy[] = { x, y + h / 2, x + point, y, right - point, y, right, y + h / 2,
+                            right - point, below, x + point, below };
+    const double folded[] = { x, y, right - fold, y, right, y + fold, right, below, x, below };
+    if (kind == GP_PIC_COPY) {
+        polygon(f, copy, 6);
+    } else if (kind == GP_PIC_CONST) {
+        polygon(f, folded, 5);
+        fprintf(f, "<path d=\"M%.0f %.0fv%.0fh%.0f\"/>", right - fold, y, fold, fold);
+    } else {
+        fprintf(f, "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"%d\"/>",
+                x, y, w, h, kind == GP_PIC_HOST ? 2 : kind == GP_PIC_BUFFER ? 6 : h < 28 ? 7 : 14);
+    }
     fputc('\n', f);
 }
 

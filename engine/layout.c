@@ -48,7 +48,8 @@ static gp_table joins_at(const gp_plane *l, int end)
 static void rank_boxes(gp_plane *l)
 {
     gp_arena *a = l->arena;
-    int n = l->n, done = 0, inner = 0, ends = 0, *wait = GP_NEW(a, int, n), *order = GP_NEW(a, int, n);
+    int n = l->n, done = 0, inner = 0, ends = 0;
+    int *wait = GP_NEW(a, int, n), *order = GP_NEW(a, int, n);
     bool *floats = GP_NEW(a, bool, n);
     gp_table out = links_from(l);
     l->rank = GP_NEW(a, int, n);
@@ -184,9 +185,9 @@ static void route(gp_plane *l, gp_link *k)
     const gp_join *last = &l->join[l->last_join[k - l->link]], *way[FAR + 1];
     int n = 0;
     way[n++] = last;
-    for (int i = last->end[0]; l->item[i].box < 0 && l->joins[0].start[i] < l->joins[0].start[i + 1];
-         i = way[n - 1]->end[0])
-        way[n++] = &l->join[l->joins[0].list[l->joins[0].start[i]]];
+    const int *up = l->joins[0].start;
+    for (int i = last->end[0]; l->item[i].box < 0 && up[i] < up[i + 1]; i = way[n - 1]->end[0])
+        way[n++] = &l->join[l->joins[0].list[up[i]]];
     k->bend = GP_NEW(l->arena, gp_bend, n + 1);
     k->nbends = 0;
     for (; n; n--) {
