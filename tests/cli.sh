@@ -265,6 +265,16 @@ rc=$(signalled "$tmp/loop.yaml" INT INT); [ "$rc" = 130 ] && ok || bad "Ctrl-C t
 grep -qi 'not drained' "$tmp/stderr" && ok || bad 'Ctrl-C twice: does not say "not drained"'
 rc=$(signalled "$tmp/stuck.yaml" INT INT INT); [ "$rc" = 130 ] && ok || bad "Ctrl-C thrice, stuck: $rc"
 rc=$(signalled "$tmp/cat.yaml" INT); [ "$rc" = 130 ] || [ "$rc" = 0 ] && ok || bad "Ctrl-C at stdin: $rc"
+cat >"$tmp/full.yaml" <<'Y'
+stall_timeout: 500ms
+buffers: {a: {dtype: u8, shape: [65536]}}
+stages:
+  - {use: generate, out: a}
+  - {use: write, path: stdout, format: raw}
+Y
+{ "$GPIPE" run "$tmp/full.yaml" 2>"$tmp/stderr"; echo $? >"$tmp/rc"; } | sleep 4
+[ "$(cat "$tmp/rc")" -eq 5 ] && grep -qE "^.*full.yaml:5:11: error: .*'write' is busy with frame [0-9]+, writing to standard output, a full pipe" "$tmp/stderr" \
+    && grep -qE "^      stage 'generate' has waited [0-9.]+ s to put frame" "$tmp/stderr" && ok || bad 'a pipe that nobody reads'
 expect 'a stuck script' 5 "'forever' is busy with frame 3" "$GPIPE" run "$tmp/stuck.yaml"
 mkfifo "$tmp/fifo"
 sed "s|path: stdin|path: fifo|" "$tmp/cat.yaml" >"$tmp/fifo.yaml"

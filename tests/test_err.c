@@ -1,4 +1,5 @@
-/* test_err.c - how an error is shown: the line, and what is below it. */
+/* test_err.c - how an error is shown: the line, and what is below it; what stays of too
+ * many. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,12 +73,61 @@ START_TEST(near_words)
 }
 END_TEST
 
+/* Adds n of a code; the text is that code's number. */
+static void add(gp_errs *errs, gp_code code, int n)
+{
+    for (int i = 0; i < n; i++)
+        gp_fail(errs, code, (gp_loc){ 0 }, "%d", (int)code);
+}
+
+/* What stays of a table that is too small: by its code, how many in a row. */
+START_TEST(full)
+{
+    gp_errs e = { .n = 0 };
+    add(&e, GP_E_WARN, GP_ERRS_MAX + 1);
+    add(&e, GP_E_STALL, 1);
+    add(&e, GP_E_NOTE, 2);
+    ck_assert_int_eq(e.n, GP_ERRS_MAX);
+    ck_assert_int_eq(e.dropped, 4);
+    ck_assert_int_eq(e.failed, 1);
+    ck_assert_int_eq(gp_errs_exit(&e), 5);
+    for (int i = 0; i < e.n; i++)
+        ck_assert_int_eq((int)e.e[i].code, i < GP_ERRS_MAX - 3    ? GP_E_WARN
+                                           : i == GP_ERRS_MAX - 3 ? GP_E_STALL
+                                                                  : GP_E_NOTE);
+    add(&e, GP_E_NOTE, GP_ERRS_MAX);   /* no room but that of warnings */
+    ck_assert_int_eq((int)e.e[0].code, GP_E_STALL);
+    ck_assert_int_eq(atoi(e.e[0].msg), GP_E_STALL);
+    ck_assert_int_eq((int)e.e[GP_ERRS_MAX - 1].code, GP_E_NOTE);
+
+    gp_errs all = { .n = 0 };
+    gp_errs_add(&all, &e);
+    ck_assert_int_eq(all.failed, 1);
+    ck_assert_int_eq(gp_errs_exit(&all), 5);
+}
+END_TEST
+
+START_TEST(a_note)
+{
+    gp_err e = { .code = GP_E_NOTE, .at = { "f", 1, 1, 1 }, .msg = "who waits" };
+    char *text;
+    size_t n;
+    FILE *f = open_memstream(&text, &n);
+    gp_err_print(f, &e, "f", "line", 4, true);
+    fclose(f);
+    ck_assert_str_eq(text, "      who waits\n");
+    free(text);
+}
+END_TEST
+
 Suite *suite_err(void)
 {
     Suite *s = suite_create("err");
     TCase *t = tcase_create("print");
     tcase_add_test(t, a_short_line);
     tcase_add_loop_test(t, a_long_line, 0, (int)(sizeof longs / sizeof *longs));
+    tcase_add_test(t, full);
+    tcase_add_test(t, a_note);
     tcase_add_loop_test(t, near_words, 0, (int)(sizeof words / sizeof *words));
     suite_add_tcase(s, t);
     return s;
