@@ -212,13 +212,13 @@ bool gp_frame_is_odd(const gp_partyrt *p, uint64_t f)
     return false;
 }
 
-bool gp_odd_frame(gp_partyrt *p, uint64_t f, gp_errs *errs)
+bool gp_odd_frame(gp_partyrt *p, uint64_t f, bool failed, gp_errs *errs)
 {
     gp_segmentrt *s = p->seg;
     for (int i = 0; i < p->nin; i++) {
         const gp_ringrt *r = p->in[i].ring;
         s->type[r->ring->buffer].dim[0] = gp_meta_of(r, f)->rows;
-        s->hole[r->ring->buffer] = gp_meta_of(r, f)->hole;
+        s->hole[r->ring->buffer] = failed ? GP_HOLE_FAILED : gp_meta_of(r, f)->hole;
     }
     for (int i = 0; i < s->nparts; i++) {
         const gp_stage *st = s->part[i].stage;

@@ -28,7 +28,7 @@ static gp_portrt port_of(const gp_run *run, int ring, int buffer, void *konst)
     return port;
 }
 
-bool gp_host_init(gp_partyrt *p, gp_errs *errs)
+void gp_host_init(gp_partyrt *p)
 {
     gp_run *run = p->run;
     const gp_stage *st = p->stage;
@@ -36,7 +36,6 @@ bool gp_host_init(gp_partyrt *p, gp_errs *errs)
     gp_arena *a = &run->arena;
     gp_hostrt *h = p->host = GP_NEW_LINES(a, gp_hostrt, 1);
 
-    (void)errs;
     pthread_mutex_init(&h->lock, NULL);
     h->end = h->window = h->cached = GP_UNKNOWN;
     h->live = st->workers;
@@ -64,7 +63,6 @@ bool gp_host_init(gp_partyrt *p, gp_errs *errs)
     h->desk = GP_NEW(a, gp_desk, st->workers);
     for (int w = 0; w < st->workers; w++)
         gp_desk_init(p, &h->desk[w], h->max_run);
-    return true;
 }
 
 void gp_host_fini(gp_partyrt *p)
@@ -130,12 +128,6 @@ static int take(gp_threadrt *t, uint64_t *first)
     }
 }
 
-/* Does source `l` feed this stage? */
-static bool feeds(const gp_ledger *l, const gp_stage *st)
-{
-    return st->sources[l->source / 32] >> l->source % 32 & 1;
-}
-
 /* Frames [first, first + n) have left the pipeline by this sink. */
 static void account(gp_partyrt *p, uint64_t first, int n)
 {
@@ -164,19 +156,6 @@ void gp_host_latency(gp_partyrt *p, gp_hist *to)
     pthread_mutex_unlock(&h->lock);
 }
 
-/* Counts a frame that failed in a stage that stops the run. */
-static void count_failed(gp_partyrt *p, uint64_t f)
-{
-    for (int i = 0; i < p->run->nledgers; i++) {
-        gp_ledger *l = &p->run->ledger[i];
-        if (!feeds(l, p->stage))
-            continue;
-        if (p->source)
-            atomic_fetch_add(&l->in, 1);
-        gp_ledger_fail(l, f);
-    }
-}
-
 /* Publishes what is next; call with the lock. */
 static void hand_over(gp_partyrt *p)
 {
@@ -199,27 +178,10 @@ static void hand_over(gp_partyrt *p)
         h->end = first + (uint64_t)n;
         atomic_store(&h->ended, true);
         gp_run_fail(p->run, &h->by[at]->errs);
-        count_failed(p, h->end);
+        gp_party_failed(p, h->end);
     }
     if (p->stage->workers > 1)
         gp_point_wake(&p->point);
-}
-
-/* Is the failure of a frame the failure of the run? What does not match what was
- * expected always is. If not, the errors become warnings. */
-static bool is_fatal(gp_threadrt *t)
-{
-    bool fatal = t->run->graph->on_error == GP_ON_ERROR_STOP;
-    for (int i = 0; i < t->errs.n; i++)
-        fatal |= t->errs.e[i].code == GP_E_MISMATCH;
-    if (fatal)
-        return true;
-    for (int i = 0; i < t->errs.n; i++)
-        t->errs.e[i].code = GP_E_WARN;
-    t->errs.failed = 0;
-    gp_run_fail(t->run, &t->errs);
-    t->errs = (gp_errs){ .n = 0 };
-    return false;
 }
 
 /* Has the kind run k frames that are laid out. False: the next frame failed for
@@ -259,7 +221,7 @@ static int sort_out(gp_threadrt *t, bool ok, int k, int *whole, bool *failed, bo
     *whole = plain;
     for (int i = plain; i < k; i++) {
         gp_status s = fr[i].status;
-        *failed = !ok || (s == GP_FAILED && is_fatal(t));
+        *failed = !ok || (s == GP_FAILED && gp_frame_is_fatal(t));
         *end = !*failed && (s == GP_END || s == GP_STOPPED);
         if (*failed || *end || s == GP_AGAIN)
             return i;
@@ -289,7 +251,7 @@ static void date(const gp_run *run, gp_desk *d, int n)
 static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
 {
     gp_partyrt *p = t->party;
-    if (!hole && is_fatal(t))
+    if (!hole && gp_frame_is_fatal(t))
         return false;
     if (!hole)
         hole = GP_HOLE_FAILED;

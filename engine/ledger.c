@@ -12,11 +12,6 @@
 #include <stdlib.h>
 #include "run.h"
 
-static bool comes_from(const gp_stage *st, int source)
-{
-    return st->sources[source / 32] >> source % 32 & 1;
-}
-
 bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source)
 {
     const gp_graph *g = plan->graph;
@@ -27,11 +22,11 @@ bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source)
     if (!l->sink)
         return false;
     for (int i = 0; i < g->nstages; i++)
-        if (!g->stage[i].nout && comes_from(&g->stage[i], source))
+        if (!g->stage[i].nout && gp_comes_from(&g->stage[i], source))
             l->sink[l->nsinks++] = (gp_sink){ .stage = i, .end = GP_UNKNOWN };
     for (int i = 0; i < plan->nrings; i++) {
         const gp_ring *r = &plan->ring[i];
-        if (r->buffer >= 0 && comes_from(&g->stage[g->buffer[r->buffer].producer.stage], source))
+        if (r->buffer >= 0 && gp_comes_from(&g->stage[g->buffer[r->buffer].producer.stage], source))
             window += (uint64_t)r->depth;
     }
     while (n < 2 * window * (uint64_t)(l->nsinks + 1))
@@ -165,7 +160,7 @@ void gp_ledger_end(gp_ledger *l, int stage, uint64_t end)
     pthread_mutex_unlock(&l->lock);
 }
 
-void gp_ledger_fail(gp_ledger *l, uint64_t f)
+static void fail(gp_ledger *l, uint64_t f)
 {
     pthread_mutex_lock(&l->lock);
     const gp_mark *m = &l->mark[place_of(l, f)];
@@ -174,4 +169,21 @@ void gp_ledger_fail(gp_ledger *l, uint64_t f)
         set_mark(l, f, GP_HOLE_FAILED, true);
     }
     pthread_mutex_unlock(&l->lock);
+}
+
+void gp_party_failed(gp_partyrt *p, uint64_t f)
+{
+    const gp_run *run = p->run;
+    for (int i = 0; i < run->nledgers; i++) {
+        gp_ledger *l = &run->ledger[i];
+        bool feeds = p->stage && gp_comes_from(p->stage, l->source);
+        for (int k = 0; p->segment && k < p->segment->ntasks; k++) {
+            int st = run->plan->task[p->segment->task[k]].stage;
+            feeds |= st >= 0 && gp_comes_from(&run->graph->stage[st], l->source);
+        }
+        if (feeds && p->source)        /* it was not published */
+            atomic_fetch_add(&l->in, 1);
+        if (feeds)
+            fail(l, f);
+    }
 }

@@ -54,6 +54,21 @@ void gp_run_fail(gp_run *run, const gp_errs *errs)
         gp_run_level(run, 1);
 }
 
+bool gp_frame_is_fatal(gp_threadrt *t)
+{
+    bool fatal = t->run->graph->on_error == GP_ON_ERROR_STOP;
+    for (int i = 0; i < t->errs.n; i++)
+        fatal |= t->errs.e[i].code == GP_E_MISMATCH;
+    if (fatal)
+        return true;
+    for (int i = 0; i < t->errs.n; i++)
+        t->errs.e[i].code = GP_E_WARN;
+    t->errs.failed = 0;
+    gp_run_fail(t->run, &t->errs);
+    t->errs = (gp_errs){ .n = 0 };
+    return false;
+}
+
 /* ---- memory ---------------------------------------------------------- */
 
 static void *plain_alloc(size_t bytes, gp_errs *errs)
@@ -294,7 +309,9 @@ static bool make_parties(gp_run *run, gp_errs *errs)
     int streams = 0, orders = 0;
     for (int i = 0; i < plan->nparties; i++) {
         gp_partyrt *p = &run->party[i];
-        if (p->stage ? !gp_host_init(p, errs) : !gp_segment_init(p, streams, orders, errs))
+        if (p->stage)
+            gp_host_init(p);
+        else if (!gp_segment_init(p, streams, orders, errs))
             return false;
         if (p->segment) {
             streams += p->segment->streams;
@@ -520,6 +537,8 @@ static bool set_up_watched(gp_run *run)
             return false;
         pthread_join(thread, NULL);
         eventfd_read(run->done_fd, &up);
+        if (!run->ready && atomic_load(&run->pipeline->cancel))
+            run->set_up_errs = (gp_errs){ .n = 0 };    /* it was broken off */
     }
     gp_run_fail(run, &run->set_up_errs);
     return true;

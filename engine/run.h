@@ -153,6 +153,12 @@ typedef struct gp_ledger {
     _Atomic uint64_t in, out, dropped, failed;
 } gp_ledger;
 
+/* Does source stage `source` feed this stage? */
+static inline bool gp_comes_from(const gp_stage *st, int source)
+{
+    return st->sources[source / 32] >> source % 32 & 1;
+}
+
 bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source);
 void gp_ledger_fini(gp_ledger *l);
 /* Sink `stage` has consumed frames [first, first + n), whole or holes (gp_hole).
@@ -160,8 +166,8 @@ void gp_ledger_fini(gp_ledger *l);
 void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n, const unsigned char *hole);
 /* Sink `stage` will see no frame from `end` on, and the run goes on without it. */
 void gp_ledger_end(gp_ledger *l, int stage, uint64_t end);
-/* Frame f failed in a stage that stops the run: counted once, if at all. */
-void gp_ledger_fail(gp_ledger *l, uint64_t f);
+/* Frame f failed in party p, which stops the run: counted once, if at all. */
+void gp_party_failed(gp_partyrt *p, uint64_t f);
 
 /* ---- the run --------------------------------------------------------- */
 
@@ -202,6 +208,9 @@ struct gp_run {
 
 /* Adds errors to the run's and stops the sources. Warnings only are kept. */
 void gp_run_fail(gp_run *run, const gp_errs *errs);
+/* Is the failure of a frame, in t->errs, the failure of the run? What does not match
+ * what was expected always is. If not, the errors become warnings of the run. */
+bool gp_frame_is_fatal(gp_threadrt *t);
 /* Raises the level and wakes everybody. */
 void gp_run_level(gp_run *run, int level);
 int64_t gp_now_ns(void);                       /* CLOCK_MONOTONIC */
@@ -211,7 +220,7 @@ void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame);
 bool gp_const_load(const gp_buffer *b, void *dst, gp_errs *errs);
 
 /* host.c */
-bool gp_host_init(gp_partyrt *p, gp_errs *errs);
+void gp_host_init(gp_partyrt *p);
 /* Adds a sink's latencies. */
 void gp_host_latency(gp_partyrt *p, gp_hist *to);
 void gp_host_fini(gp_partyrt *p);

@@ -204,18 +204,19 @@ static void poison_outputs(gp_partyrt *p, uint64_t f, int n)
 typedef enum gp_launched { LAUNCHED, NOT_LAUNCHED, DEVICE_LOST } gp_launched;
 
 /* Queues n frames from f; adds the ticket. NOT_LAUNCHED: the frame cannot be
- * computed (a shape or an argument of a partial frame), the device is well. */
-static gp_launched launch(gp_threadrt *t, uint64_t f, int n)
+ * computed (a shape or an argument of a partial frame), the device is well.
+ * `failed`: that was so, and the frame goes on as a hole. */
+static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
 {
     gp_partyrt *p = t->party;
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     const gp_backend *be = run->dev->backend;
-    gp_batch o = { p, f, n, gp_frame_is_odd(p, f), f >= (uint64_t)p->segment->period };
+    gp_batch o = { p, f, n, failed || gp_frame_is_odd(p, f), f >= (uint64_t)p->segment->period };
     int stream = idle_stream(p);
     bool ok;
 
-    if (o.odd && !gp_odd_frame(p, f, &t->errs))
+    if (o.odd && !gp_odd_frame(p, f, failed, &t->errs))
         return NOT_LAUNCHED;
     bool resident = s->resident && !o.odd && (!run->options.ncached || o.again);
     if (resident)
@@ -236,8 +237,11 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n)
         ok = true;
     } else if (o.odd || !s->exec || (run->options.ncached && !o.again)) {
         ok = be->direct(run->dev, s->stream0 + stream, gp_segment_record, &o, &t->errs);
-        if (!ok && be->wait(run->dev, s->stream0 + stream, GP_SYNC_BLOCK, &t->errs) == 1)
+        if (!ok && be->wait(run->dev, s->stream0 + stream, GP_SYNC_BLOCK, &t->errs) == 1) {
+            gp_nvtx_pop(p);
+            atomic_store(&s->busy[stream], false);
             return NOT_LAUNCHED;
+        }
     } else {
         int k = 0, slot = (int)(f % (uint64_t)p->segment->period), d = p->segment->depth;
         while (1 << k < n)
@@ -263,18 +267,8 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n)
 /* Frame f fails, and with it the run; what is before it comes out. */
 static void fail_frame(gp_threadrt *t, uint64_t f)
 {
-    gp_partyrt *p = t->party;
-    gp_run_fail(p->run, &t->errs);
-    for (int l = 0; l < p->run->nledgers; l++) {
-        int source = p->run->ledger[l].source;
-        bool feeds = false;
-        for (int i = 0; i < p->seg->nparts; i++) {
-            const gp_stage *st = p->seg->part[i].stage;
-            feeds |= st && (st->sources[source / 32] >> source % 32 & 1);
-        }
-        if (feeds)
-            gp_ledger_fail(&p->run->ledger[l], f);
-    }
+    gp_run_fail(t->run, &t->errs);
+    gp_party_failed(t->party, f);
 }
 
 /* The device is lost. It tells only one of its threads why, and that one
@@ -309,7 +303,12 @@ void *gp_segment_launcher(void *thread)
         if (a.look != GP_LOOK_GO)
             break;
         gp_thread_doing(t, GP_DOING_WORK, f);
-        gp_launched r = launch(t, f, aligned(p, f, alike(p, f, a.n)));
+        int n = aligned(p, f, alike(p, f, a.n));
+        gp_launched r = launch(t, f, n, false);
+        if (r == NOT_LAUNCHED && n == 1 && !gp_frame_is_fatal(t)) {
+            gp_even_frame(p);
+            r = launch(t, f, 1, true);
+        }
         if (r == NOT_LAUNCHED)
             fail_frame(t, f);
         else if (r == DEVICE_LOST)

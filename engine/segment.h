@@ -64,8 +64,9 @@ bool gp_segment_reset(gp_rec *r, void *arg);
 /* Is frame f unlike the others: partial, or with a hole in some input? */
 bool gp_frame_is_odd(const gp_partyrt *p, uint64_t f);
 /* Sets the types and holes of the segment's buffers: for an odd frame, false
- * when a shape cannot be computed; and back for all others. Launcher only. */
-bool gp_odd_frame(gp_partyrt *p, uint64_t f, gp_errs *errs);
+ * when a shape cannot be computed (`failed`: it was not, each input is a hole); and
+ * back for all others. Launcher only. */
+bool gp_odd_frame(gp_partyrt *p, uint64_t f, bool failed, gp_errs *errs);
 void gp_even_frame(gp_partyrt *p);
 /* Does the odd frame give the device nothing to do? */
 bool gp_nothing_to_do(const gp_partyrt *p);

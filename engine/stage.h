@@ -262,7 +262,8 @@ typedef enum gp_status {
     GP_DROP,        /* this frame becomes a hole */
     GP_FAILED,      /* an error was added to call->errs */
     GP_END,         /* of a source: there is no such frame, nor a later one */
-    GP_STOPPED,     /* of a source: gp_wait_* said that the run is stopping */
+    GP_STOPPED,     /* of a source: gp_wait_* said that the run is stopping; of any
+                       stage: gp_cancelled() did, and the frame is not done */
     GP_AGAIN,       /* of a stage with one worker, never of the first frame of
                        a run: this frame and those after it are not done yet;
                        what is before them moves on, then run() is called anew */

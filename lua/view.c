@@ -28,8 +28,10 @@ void gp_lua_fail(lua_State *L, const char *fmt, ...)
 static void look_for_cancel(lua_State *L, gp_lua_guard *g)
 {
     g->budget = BUDGET;
-    if (g->call && gp_cancelled(g->call))
+    if (g->call && gp_cancelled(g->call)) {
+        g->cancelled = true;
         gp_lua_fail(L, "cancelled");
+    }
 }
 
 void gp_lua_view_alive(lua_State *L, gp_lua_view *v)

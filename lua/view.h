@@ -20,6 +20,7 @@ typedef struct gp_lua_guard {
     unsigned now;
     int budget;                /* accesses until the next look at gp_cancelled */
     const gp_call *call;       /* the call that runs, or NULL */
+    bool cancelled;            /* it was broken off because the run is cancelled */
 } gp_lua_guard;
 
 /* The part of a view that gpipe.elements.lua knows, in C and as the text it gets. How

@@ -466,7 +466,9 @@ static void do_frame(gp_call *c, struct worker *w, gp_frame *f)
     bool ok = gp_lua_call(lua, 1 + (w->nin > 0) + (w->nout > 0), 1) && read_status(w, &f->status);
     for (int i = 0; i < w->nout; i++)
         f->out[i].type.dim[0] = rows_made(y[i]);
-    if (!ok) {
+    if (!ok && lua->guard.cancelled) {
+        f->status = GP_STOPPED;
+    } else if (!ok) {
         char where[40];
         snprintf(where, sizeof where, ", frame %" PRIu64, f->index);
         f->status = GP_FAILED;

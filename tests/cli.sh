@@ -263,6 +263,9 @@ grep -qE ' in, .* out' "$tmp/stderr" && ok || bad 'one Ctrl-C: no account'
 rc=$(signalled "$tmp/slow.yaml" TERM); [ "$rc" = 143 ] && ok || bad "SIGTERM: $rc"
 rc=$(signalled "$tmp/loop.yaml" INT INT); [ "$rc" = 130 ] && ok || bad "Ctrl-C twice with a loop: $rc"
 grep -qi 'not drained' "$tmp/stderr" && ok || bad 'Ctrl-C twice: does not say "not drained"'
+printf 'function process(f, x, y) while true do y[1] = x[1] end end\n' >"$tmp/loop.lua"
+rc=$(signalled "$tmp/loop.yaml" INT INT); [ "$rc" = 130 ] && ok || bad "Ctrl-C twice with a loop over views: $rc"
+grep -q 'error' "$tmp/stderr" && bad 'Ctrl-C twice: a loop over views is an error' || ok
 rc=$(signalled "$tmp/stuck.yaml" INT INT INT); [ "$rc" = 130 ] && ok || bad "Ctrl-C thrice, stuck: $rc"
 rc=$(signalled "$tmp/cat.yaml" INT); [ "$rc" = 130 ] || [ "$rc" = 0 ] && ok || bad "Ctrl-C at stdin: $rc"
 cat >"$tmp/full.yaml" <<'Y'

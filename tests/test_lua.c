@@ -494,10 +494,9 @@ START_TEST(cancelled)
     rig *r = rig_opened(X16, "", "", loops[_i]);
     frame *f = rig_frame(r, 3, -1);
     pthread_create(&id, NULL, cancel_soon, r);
-    ck_assert_int_eq(rig_run(r, 0, f, &r->errs), GP_FAILED);
+    ck_assert_int_eq(rig_run(r, 0, f, &r->errs), GP_STOPPED);
     pthread_join(id, NULL);
-    ck_assert_msg(strstr(rig_error(&r->errs), "frame 3: cancelled") != NULL, "%s",
-        rig_error(&r->errs));
+    ck_assert_int_eq(r->errs.n, 0);
     rig_frame_free(f);
     rig_free(r);
 }

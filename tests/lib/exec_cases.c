@@ -684,6 +684,43 @@ START_TEST(test_account)
 }
 END_TEST
 
+/* A frame that a device stage cannot compute is a hole with `on_error: drop`; the
+ * stage behind it that carries state starts anew. */
+START_TEST(test_drop_in_segment)
+{
+    static const char yaml[] =
+        "on_error: drop\n"
+        "buffers: {a: {dtype: f32, shape: [4, 8]}, b: {dtype: f32, shape: [4, 8]}}\n"
+        "stages:\n"
+        "  - {use: generate, pattern: constant, value: 1, frames: 20, out: a}\n"
+        "  - {use: lua, script: part.lua, in: a, out: b}\n"
+        "  - {name: k, use: kernel, source: k.cu, args: [in, out, {i32: in.size}], block: 32,\n"
+        "     grid: '4 / (in.shape[0] - 3)', in: b, out: c}\n"
+        "  - {use: fir, taps: [1, 1]}\n"
+        "  - {use: write, path: out.npy}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "part.lua", "function process(f, x, y) y:copy(x) if f.index == 7 then f.valid = 3 end end\n");
+    pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const float *x, float *y, int n)\n"
+              "{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = x[i]; }\n");
+    for (int i = 0; i < 2; i++) {
+        const char *sets[] = { i ? "launch=stream" : "launch=graph", NULL };
+        pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
+        fail_on_errors(&r, "drop");
+        ck_assert_uint_eq(r.account[0].in, 20);
+        ck_assert_uint_eq(r.account[0].out, 19);
+        ck_assert_uint_eq(r.account[0].failed, 1);
+        ck_assert_msg(r.errs.n == 1 && strstr(r.errs.e[0].msg, "division by zero"), "%s",
+                      r.errs.n ? r.errs.e[0].msg : "no warning");
+        size_t n;
+        float *out = (float *)(pipe_read(dir, "out.npy", &n) + 128);
+        ck_assert_uint_eq(n, 128 + 19 * 32 * 4);
+        ck_assert(out[6 * 32] == 2 && out[7 * 32] == 1);   /* frame 8 has no history */
+        free((char *)out - 128);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 /* `frame` tells a kernel the rows of its own first input, wherever it is cut. */
 START_TEST(test_valid)
 {
@@ -725,6 +762,7 @@ void exec_cases(TCase *tc, const char *device, int thin)
     tcase_add_test(tc, test_no_rows);
     tcase_add_test(tc, test_account);
     tcase_add_test(tc, test_valid);
+    tcase_add_test(tc, test_drop_in_segment);
     on = device, every = thin;
     tcase_set_timeout(tc, 900);
     tcase_add_test(tc, test_same_bytes);
