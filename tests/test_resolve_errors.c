@@ -25,7 +25,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
     { CHAIN "streams: 0\n", { "2:10 'streams' must be 1 to 1024, not 0" } },
     { CHAIN "batch: 0\n", { "2:8 'batch' must be 1 to 65536, not 0" } },
     { CHAIN "launch: grahp\n",
-      { "2:9 'launch' is one of graph, stream, not 'grahp'; did you mean 'graph'?" } },
+      { "2:9 'launch' is one of graph, stream, persistent, not 'grahp'; did you mean 'graph'?" } },
     { CHAIN "sync: [x]\n", { "2:7 'sync' is a text, not a list" } },
     { CHAIN "on_error: explode\n", { "2:11 'on_error' is one of stop, drop, not 'explode'" } },
     { CHAIN "stall_timeout: 30\n", { "2:16 '30' has no unit" } },
