@@ -207,6 +207,14 @@ static int place_ring(scheduling *w, int i, int pool, bool pinned)
     return pool;
 }
 
+/* Slots in steps of whole pages would all use the same few sets of a CPU's caches. */
+static void spread(scheduling *w, int pool)
+{
+    gp_pool *q = &w->p->pool[pool];
+    if (!q->place.device && q->stride % 4096 == 0)
+        q->stride = gp_size_add(q->stride, 256);
+}
+
 /* Host rings of one class share a pool; what is not copied has its own. The
  * device's side of a copy gets its pool with the copy. */
 static void place_rings(scheduling *w, const int *class, int *pool)
@@ -220,7 +228,7 @@ static void place_rings(scheduling *w, const int *class, int *pool)
         if (class[i] >= 0)
             pool[class[i]] = place_ring(w, i, pool[class[i]], true);
         else if (!across[i])
-            place_ring(w, i, -1, false);
+            spread(w, place_ring(w, i, -1, false));
 }
 
 /* The copy task of all rings in host pool `host`, so far without rings. */
