@@ -9,6 +9,7 @@
 #if defined(__has_include) && __has_include(<nvtx3/nvToolsExt.h>)
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -19,8 +20,8 @@ static int log_fd = -1;
 static atomic_int domains, strings;
 
 #define LOG(fmt, ...) dprintf(log_fd, "%ld " fmt "\n", (long)syscall(SYS_gettid), __VA_ARGS__)
-#define HANDLE(type, n) ((type)((char *)0 + (n)))
-#define NUMBER(handle) ((int)((char *)(handle) - (char *)0))
+#define HANDLE(type, n) ((type)(intptr_t)(n))
+#define NUMBER(handle) ((int)(intptr_t)(handle))
 
 static nvtxDomainHandle_t domain_create(const char *name)
 {
