@@ -232,25 +232,45 @@ static void make_party(gp_run *run, int index)
         p->stage = &run->graph->stage[party->stage];
         p->name = p->stage->name;
     }
-    for (int i = 0; i < plan->nrings; i++)
-        if (plan->ring[i].segment < 0) {
-            p->nout += plan->ring[i].producer == index;
-            for (int c = 0; c < plan->ring[i].nconsumers; c++)
-                p->nin += plan->ring[i].consumer[c] == index;
-        }
-    p->in = GP_NEW(&run->arena, gp_link, p->nin);
-    p->out = GP_NEW(&run->arena, gp_ringrt *, p->nout);
-    p->nin = p->nout = 0;
+}
+
+/* Counts the ends of rings that parties have, or with `fill` notes them. */
+static void link_rings(gp_run *run, bool fill)
+{
+    const gp_plan *plan = run->plan;
     for (int i = 0; i < plan->nrings; i++) {
-        if (plan->ring[i].segment >= 0)
+        const gp_ring *r = &plan->ring[i];
+        if (r->segment >= 0)
             continue;
-        if (plan->ring[i].producer == index)
-            p->out[p->nout++] = &run->ring[i];
-        for (int c = 0; c < plan->ring[i].nconsumers; c++)
-            if (plan->ring[i].consumer[c] == index)
-                p->in[p->nin++] = (gp_link){ &run->ring[i], c };
+        if (r->producer >= 0) {
+            gp_partyrt *p = &run->party[r->producer];
+            if (fill)
+                p->out[p->nout] = &run->ring[i];
+            p->nout++;
+        }
+        for (int c = 0; c < r->nconsumers; c++) {
+            gp_partyrt *p = &run->party[r->consumer[c]];
+            if (fill)
+                p->in[p->nin] = (gp_link){ &run->ring[i], c };
+            p->nin++;
+        }
     }
-    p->source = !p->nin;
+}
+
+static void make_parties(gp_run *run)
+{
+    int n = run->plan->nparties;
+    for (int i = 0; i < n; i++)
+        make_party(run, i);
+    link_rings(run, false);
+    for (int i = 0; i < n; i++) {
+        gp_partyrt *p = &run->party[i];
+        p->in = GP_NEW(&run->arena, gp_link, p->nin);
+        p->out = GP_NEW(&run->arena, gp_ringrt *, p->nout);
+        p->source = !p->nin;
+        p->nin = p->nout = 0;
+    }
+    link_rings(run, true);
 }
 
 static bool make_ledgers(gp_run *run)
@@ -303,7 +323,7 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
     return true;
 }
 
-static bool make_parties(gp_run *run, gp_errs *errs)
+static bool init_parties(gp_run *run, gp_errs *errs)
 {
     const gp_plan *plan = run->plan;
     int streams = 0, orders = 0;
@@ -443,11 +463,10 @@ static bool set_up(gp_run *run, gp_errs *errs)
     if (!take_all_memory(run, errs))
         return false;
     make_rings(run);
-    for (int i = 0; i < plan->nparties; i++)
-        make_party(run, i);
+    make_parties(run);
     gp_nvtx_open(run);
     return make_ledgers(run) && open_stages(run, true, errs) && open_stages(run, false, errs)
-        && make_parties(run, errs);
+        && init_parties(run, errs);
 }
 
 void gp_run_destroy(gp_run *run)
