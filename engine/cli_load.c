@@ -72,7 +72,8 @@ static bool read_text(gp_loaded *l, const char *file, gp_errs *errs)
         fclose(f);
     if (error == EISDIR)
         return gp_fail(errs, GP_E_USAGE, at, "this is a folder; name a file in it");
-    return !error || gp_fail(errs, GP_E_USAGE, at, "cannot read the file: %s", strerror(error));
+    return !error || gp_fail(errs, error == ENOMEM ? GP_E_RESOURCE : GP_E_USAGE, at,
+                             "cannot read the file: %s", strerror(error));
 }
 
 /* ---- machine --------------------------------------------------------- */
