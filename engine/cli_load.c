@@ -52,7 +52,8 @@ static bool read_text(gp_loaded *l, const char *file, gp_errs *errs)
     FILE *f = is_stdin ? stdin : fopen(file, "re");
     if (!f)
         return errno == ENOENT ? gp_fail(errs, GP_E_USAGE, at, "there is no such file")
-            : gp_fail(errs, GP_E_USAGE, at, "cannot open the file: %s", strerror(errno));
+            : gp_fail(errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_USAGE, at,
+                      "cannot open the file: %s", strerror(errno));
     size_t cap = 0, got;
     errno = 0;
     do {
