@@ -244,6 +244,6 @@ Suite *suite_stall(void)
     tcase_add_test(tc, many);
     suite_add_tcase(s, tc);
     if (!calls_are_seen())
-        fprintf(stderr, "SKIPPED: what threads of a stalled run are at: this kernel does not say\n");
+        fprintf(stderr, "SKIPPED: what threads of a stalled run do: this kernel does not say\n");
     return s;
 }
