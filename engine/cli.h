@@ -12,7 +12,7 @@ extern const char gp_commit[];         /* version.c; "" when not known */
 /* The bits say which verbs an option is for. */
 typedef enum gp_verb {
     GP_VERB_RUN = 1, GP_VERB_CHECK = 2, GP_VERB_PLAN = 4, GP_VERB_STAGES = 8, GP_VERB_HELP = 16,
-    GP_VERB_BENCH = 32,
+    GP_VERB_BENCH = 32, GP_VERB_TOP = 64,
 } gp_verb;
 
 typedef enum gp_progress {
@@ -31,6 +31,7 @@ typedef struct gp_args {
     bool poison, isolate, quiet, verbose, dot, svg, mermaid, json, markdown, help;
     int progress;                          /* gp_progress */
     int form;                              /* gp_form */
+    const char *metrics;                   /* "[ADDR:]PORT", or NULL */
     /* of bench */
     gp_words sweep, cached;                /* "path=values", names of stages */
     bool serial, csv;
@@ -62,19 +63,28 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
 void gp_signals_catch(bool quiet);         /* quiet: says nothing */
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
 int gp_signal_taken(void);                 /* the last one's number; 0: none */
+void gp_signals_lines(bool drawn);         /* lines at the cursor: what is said replaces them */
+/* A file to remove when a signal ends the process at once. Borrowed; NULL: none. */
+void gp_signals_remove(const char *path);
 double gp_seconds(void);                   /* CLOCK_MONOTONIC */
 
-/* cli_run.c, cli_plan.c, cli_stages.c, cli_bench.c: the verbs. The exit code. Errors that
+/* cli_run.c, cli_plan.c, cli_stages.c, cli_bench.c, cli_top.c: the verbs. The exit code. Errors that
  * are still in `errs` are printed by the caller. */
 int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 
-/* cli_progress.c: a thread that shows how the run goes, and the line at the end. */
+/* cli_load.c: whether what goes to `fd` is for eyes that want colors. */
+bool gp_want_color(int fd);
+
+/* cli_progress.c: a thread that shows how the run goes, here and to whoever is
+ * connected to `socket` (NULL: nobody), and the line at the end. */
+struct gp_socket;
 typedef struct gp_meter gp_meter;
-gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how);   /* NULL: none */
+gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how, struct gp_socket *socket);
 void gp_meter_stop(gp_meter *m);                                   /* accepts NULL */
 void gp_print_summary(const gp_pipeline *p, double seconds, bool verbose);
 

@@ -5,9 +5,9 @@
 #include "resolve.h"
 
 enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH,
-       ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP };
+       ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP | GP_VERB_TOP };
 
-typedef enum option_type { FLAG, CHOICE, SET, DEVICE, WORDS, TIME, COUNT } option_type;
+typedef enum option_type { FLAG, CHOICE, TEXT, SET, DEVICE, WORDS, TIME, COUNT } option_type;
 
 static const struct option {
     const char *name;
@@ -43,13 +43,14 @@ static const struct option {
       "measure all rows so often, in turns; default 3, for one file 1" },
     { "csv", 0, NULL, GP_VERB_BENCH, F(csv), "as CSV" },
     { "progress", 0, "HOW", GP_VERB_RUN | GP_VERB_BENCH, C(progress, "auto|bar|plain|json|none"),
-      "auto (a bar on a terminal), bar, plain, json or none, on stderr" },
+      "auto (bar, on a terminal), bar (a line a stage), plain, json or none, on stderr" },
     { "form", 0, "FORM", GP_VERB_PLAN, C(form, "plan|graph|spec"),
       "spec (what the file says), graph (what it means) or plan (what is done)" },
     { "dot", 0, NULL, GP_VERB_PLAN, F(dot), "as a graph for dot (Graphviz)" },
     { "svg", 0, NULL, GP_VERB_PLAN, F(svg), "as a drawing (SVG); of the plan or the graph" },
     { "mermaid", 0, NULL, GP_VERB_PLAN, F(mermaid), "as a flowchart for Mermaid; likewise" },
-    { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH, F(json), "as JSON" },
+    { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH | GP_VERB_TOP, F(json),
+      "as JSON" },
     { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as a table in Markdown" },
     { "quiet", 'q', NULL, COMPILES, F(quiet), "errors only" },
     { "verbose", 'v', NULL, GP_VERB_RUN, F(verbose), "the device, and what each stage did" },
@@ -66,7 +67,7 @@ void gp_args_help(FILE *to, gp_verb verb)
             continue;
         snprintf(text, sizeof text, "%s%s%s", o->name, o->value ? " " : "",
                  o->value ? o->value : "");
-        fprintf(to, "  %c%c --%-16s  %s\n", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
+        fprintf(to, "  %c%c --%-19s  %s\n", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
                 text, o->help);
     }
 }
@@ -157,6 +158,9 @@ static bool apply(gp_arena *a, const struct option *o, const char *value, gp_arg
         return true;
     case CHOICE:
         return read_choice(a, o, value, (int *)field, errs);
+    case TEXT:
+        *(const char **)field = value;
+        return true;
     case WORDS: {
         gp_words *w = (gp_words *)field;
         *GP_PUSH(a, w->word, w->n, w->cap) = value;

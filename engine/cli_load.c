@@ -7,10 +7,10 @@
 
 /* ---- errors ---------------------------------------------------------- */
 
-static bool want_color(void)
+bool gp_want_color(int fd)
 {
     const char *no = getenv("NO_COLOR");
-    return isatty(STDERR_FILENO) && !(no && *no);
+    return isatty(fd) && !(no && *no);
 }
 
 /* The --set that an error is at (see gp_spec_set), NULL: it is elsewhere. */
@@ -24,7 +24,7 @@ static const char *find_set(const gp_args *args, const char *file)
 
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
 {
-    bool color = want_color();
+    bool color = gp_want_color(STDERR_FILENO);
     for (int i = 0; i < errs->n; i++) {
         gp_err e = errs->e[i];
         const char *set = find_set(args, e.at.file);

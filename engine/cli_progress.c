@@ -1,133 +1,192 @@
 /* cli_progress.c - how a run goes, while it goes and at its end.
  *
  * A thread of its own looks at the counters of the run, which are atomic, and
- * prints; it holds nothing that the run waits for. */
+ * prints; it holds nothing that the run waits for. While nobody looks it sleeps. */
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
-#include "cli.h"
-#include "dump.h"
+#include "cli_live.h"
 
-enum { SOURCES = 64, STAGES = 512 };
+enum { SOURCES = GP_GLANCE_SOURCES, STAGES = GP_GLANCE_STAGES,
+       LOOK_MS = 50, DRAW_MS = 200, SAY_MS = 1000 };
 
 struct gp_meter {
     const gp_pipeline *pipeline;
     gp_progress how;
+    gp_socket *socket;
     pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool stop;
-    struct timespec start;
-    double last_s;                     /* of the last line, and its frames */
-    uint64_t last_frames;
+    int stop_fd;
+    double start;
+    gp_glance view;
 };
 
-static double since(const struct timespec *start)
+/* ---- what else is said on stderr meanwhile --------------------------- */
+
+/* A script's print must not land in the lines: they make room, and are drawn anew
+ * below it. The stream stays for good, as a script may have kept it. */
+static struct {
+    pthread_mutex_t lock;
+    gp_screen screen;
+    FILE *real, *around;
+} lines = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static ssize_t write_around(void *cookie, const char *text, size_t n)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)(t.tv_sec - start->tv_sec) + 1e-9 * (double)(t.tv_nsec - start->tv_nsec);
+    (void)cookie;
+    pthread_mutex_lock(&lines.lock);
+    gp_screen_clear(&lines.screen);
+    ssize_t done = write(STDERR_FILENO, text, n);
+    pthread_mutex_unlock(&lines.lock);
+    return done < 0 ? 0 : done;
 }
 
-/* Frames that are out, of all sources together. */
-static uint64_t frames_out(const gp_pipeline *p)
+static void lines_begin(void)
 {
-    gp_account a[SOURCES];
-    uint64_t n = 0;
-    int sources = gp_accounts(p, a, SOURCES);
-    for (int i = 0; i < sources && i < SOURCES; i++)
-        n += a[i].out;
-    return n;
-}
-
-/* Frames that are in flight count as cancelled in an account until they are out. */
-static void print_json(const gp_pipeline *p, double s, bool ended)
-{
-    gp_account a[SOURCES];
-    gp_stage_status st[STAGES];
-    int n = gp_accounts(p, a, SOURCES), m = gp_stages_status(p, st, STAGES);
-    gp_json j = { .f = stderr, .level = 3 };           /* all on one line */
-    gp_json_open(&j, NULL, '{');
-    gp_json_num(&j, "seconds", s);
-    gp_json_open(&j, "sources", '[');
-    for (int i = 0; i < n && i < SOURCES; i++) {
-        gp_json_open(&j, NULL, '{');
-        gp_json_str(&j, "name", a[i].source);
-        gp_json_size(&j, "in", a[i].in);
-        gp_json_size(&j, "out", a[i].out);
-        gp_json_size(&j, "dropped", a[i].dropped);
-        gp_json_size(&j, "failed", a[i].failed);
-        gp_json_size(&j, ended ? "cancelled" : "in_flight", a[i].cancelled);
-        gp_json_close(&j, '}');
+    lines.screen = gp_screen_on(STDERR_FILENO);
+    if (!lines.around) {
+        cookie_io_functions_t io = { .write = write_around };
+        lines.real = stderr, lines.around = fopencookie(NULL, "w", io);
+        if (lines.around)
+            setvbuf(lines.around, NULL, _IOLBF, BUFSIZ);
     }
-    gp_json_close(&j, ']');
-    gp_json_open(&j, "stages", '[');
-    for (int i = 0; i < m && i < STAGES; i++) {
-        gp_json_open(&j, NULL, '{');
-        gp_json_str(&j, "name", st[i].name);
-        gp_json_size(&j, "frames", st[i].frames);
-        gp_json_size(&j, "bytes", st[i].bytes);
-        gp_json_close(&j, '}');
-    }
-    gp_json_close(&j, ']');
-    gp_json_close(&j, '}');
-    fputc('\n', stderr);
+    if (lines.around && lines.screen.in_place)
+        stderr = lines.around;
+    gp_signals_lines(lines.screen.in_place);
 }
 
-static void print_line(gp_meter *m)
+static void lines_draw(const gp_glance *v)
 {
-    double s = since(&m->start);
-    if (m->how == GP_PROGRESS_JSON) {
-        print_json(m->pipeline, s, false);
+    pthread_mutex_lock(&lines.lock);
+    gp_screen_draw(&lines.screen, v);
+    pthread_mutex_unlock(&lines.lock);
+}
+
+static void lines_end(void)
+{
+    if (stderr == lines.around) {
+        fflush(stderr);
+        stderr = lines.real;
+    }
+    gp_signals_lines(false);
+    pthread_mutex_lock(&lines.lock);
+    gp_screen_clear(&lines.screen);
+    pthread_mutex_unlock(&lines.lock);
+}
+
+/* ---- the thread ------------------------------------------------------ */
+
+static void look(gp_meter *m)
+{
+    gp_glance_look(&m->view, m->pipeline, gp_seconds() - m->start);
+}
+
+/* The glance as JSON, for free(). NULL: out of memory. */
+static char *json_of(const gp_glance *v, size_t *n)
+{
+    char *text = NULL;
+    FILE *f = open_memstream(&text, n);
+    if (!f)
+        return NULL;
+    gp_glance_json(v, f);
+    if (!fclose(f))
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Once a second, and at the end. */
+static void say(gp_meter *m)
+{
+    const gp_glance *v = &m->view;
+    bool sends = m->socket && gp_socket_clients(m->socket);
+    if (m->how == GP_PROGRESS_PLAIN && !v->ended)
+        fprintf(stderr, "gpipe: %" PRIu64 " frames, %.0f frames/s, %.0f s\n", v->out, v->frames_s,
+                v->seconds);
+    if (m->how != GP_PROGRESS_JSON && !sends)
         return;
-    }
-    uint64_t frames = frames_out(m->pipeline);
-    double rate = s > m->last_s ? (double)(frames - m->last_frames) / (s - m->last_s) : 0;
-    bool bar = m->how == GP_PROGRESS_BAR;
-    fprintf(stderr, "%sgpipe: %" PRIu64 " frames, %.0f frames/s, %.*f s%s", bar ? "\r" : "",
-            frames, rate, bar ? 1 : 0, s, bar ? "\033[K" : "\n");
-    fflush(stderr);
-    m->last_s = s, m->last_frames = frames;
+    size_t n = 0;
+    char *text = json_of(v, &n);
+    if (text && m->how == GP_PROGRESS_JSON)
+        fwrite(text, 1, n, stderr);
+    if (text && sends)
+        gp_socket_send(m->socket, text, n);
+    free(text);
+}
+
+static void let_in(gp_meter *m)
+{
+    size_t n = 0;
+    look(m);
+    char *text = json_of(&m->view, &n);
+    if (text)
+        gp_socket_accept(m->socket, text, n);
+    free(text);
 }
 
 static void *meter_thread(void *arg)
 {
     gp_meter *m = arg;
-    long period = m->how == GP_PROGRESS_BAR ? 200000000 : 1000000000;    /* ns */
-    struct timespec next = m->start;
-    pthread_mutex_lock(&m->lock);
+    struct pollfd p[2] = { { m->stop_fd, POLLIN, 0 }, { -1, POLLIN, 0 } };
+    double draw = DRAW_MS, next_say = SAY_MS, next = LOOK_MS;      /* ms from the start */
+    if (m->socket)
+        p[1].fd = gp_socket_fd(m->socket);
     for (;;) {
-        next.tv_nsec += period % 1000000000, next.tv_sec += period / 1000000000;
-        if (next.tv_nsec >= 1000000000)
-            next.tv_nsec -= 1000000000, next.tv_sec++;
-        while (!m->stop && !pthread_cond_timedwait(&m->wake, &m->lock, &next))
-            ;
-        if (m->stop)
-            break;
-        print_line(m);
+        bool watched = m->how != GP_PROGRESS_NONE || gp_socket_clients(m->socket);
+        double now = 1e3 * (gp_seconds() - m->start);
+        int wait = !watched ? -1 : now < next ? (int)(next - now) + 1 : 0;
+        if (poll(p, 2, wait) < 0)
+            continue;
+        if (p[0].revents)
+            return NULL;
+        if (p[1].revents)
+            let_in(m);
+        now = 1e3 * (gp_seconds() - m->start);
+        if (now < next)
+            continue;
+        look(m);
+        next = now + LOOK_MS;
+        if (m->how == GP_PROGRESS_BAR && now >= draw) {
+            lines_draw(&m->view);
+            draw = now + DRAW_MS;
+        }
+        if (now >= next_say) {
+            say(m);
+            next_say += SAY_MS * (1 + (double)(long)((now - next_say) / SAY_MS));
+        }
     }
-    pthread_mutex_unlock(&m->lock);
-    return NULL;
 }
 
-gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how)
+/* ---- start and stop -------------------------------------------------- */
+
+static gp_progress decide(gp_progress how)
 {
-    if (how == GP_PROGRESS_AUTO)
-        how = isatty(STDERR_FILENO) ? GP_PROGRESS_BAR : GP_PROGRESS_NONE;
-    gp_meter *m = how == GP_PROGRESS_NONE ? NULL : calloc(1, sizeof *m);
+    const char *term = getenv("TERM");
+    if (how != GP_PROGRESS_AUTO)
+        return how;
+    return !isatty(STDERR_FILENO)             ? GP_PROGRESS_NONE
+        : !term || !strcmp(term, "dumb") ? GP_PROGRESS_PLAIN
+                                         : GP_PROGRESS_BAR;
+}
+
+gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how, gp_socket *socket)
+{
+    how = decide(how);
+    gp_meter *m = how == GP_PROGRESS_NONE && !socket ? NULL : calloc(1, sizeof *m);
     if (!m)
         return NULL;
-    m->pipeline = p, m->how = how;
-    clock_gettime(CLOCK_MONOTONIC, &m->start);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_mutex_init(&m->lock, NULL);
-    pthread_cond_init(&m->wake, &attr);
-    pthread_condattr_destroy(&attr);
-    if (pthread_create(&m->thread, NULL, meter_thread, m)) {
+    m->pipeline = p, m->how = how, m->socket = socket, m->start = gp_seconds();
+    m->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (how == GP_PROGRESS_BAR)
+        lines_begin();
+    if (m->stop_fd < 0 || pthread_create(&m->thread, NULL, meter_thread, m)) {
+        if (m->stop_fd >= 0)
+            close(m->stop_fd);
+        if (how == GP_PROGRESS_BAR)
+            lines_end();
         free(m);
         return NULL;
     }
@@ -138,17 +197,14 @@ void gp_meter_stop(gp_meter *m)
 {
     if (!m)
         return;
-    pthread_mutex_lock(&m->lock);
-    m->stop = true;
-    pthread_cond_signal(&m->wake);
-    pthread_mutex_unlock(&m->lock);
+    eventfd_write(m->stop_fd, 1);
     pthread_join(m->thread, NULL);
+    close(m->stop_fd);
+    look(m);
+    m->view.ended = true;
     if (m->how == GP_PROGRESS_BAR)
-        fprintf(stderr, "\r\033[K");
-    else if (m->how == GP_PROGRESS_JSON)
-        print_json(m->pipeline, since(&m->start), true);
-    pthread_cond_destroy(&m->wake);
-    pthread_mutex_destroy(&m->lock);
+        lines_end();
+    say(m);
     free(m);
 }
 

@@ -1,7 +1,7 @@
 /* cli_run.c - gpipe run: progress, the report. */
 #include <string.h>
 #include <unistd.h>
-#include "cli.h"
+#include "cli_live.h"
 
 /* "gpipe: device: cpu (auto: no NVIDIA driver)", where it was chosen for the
  * user or the user wants to know. */
@@ -44,13 +44,15 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     print_device(args, l.pipeline);
     gp_signals_for(l.pipeline);
     gp_signals_catch(args->quiet);
+    gp_socket *socket = gp_socket_open();
     gp_meter *meter = gp_meter_start(l.pipeline, args->quiet ? GP_PROGRESS_NONE
-                                     : (gp_progress)args->progress);
+                                     : (gp_progress)args->progress, socket);
     double start = gp_seconds();
     gp_run_options options = { .poison = args->poison, .isolate = args->isolate };
     gp_outcome outcome = gp_pipeline_run(l.pipeline, &options, errs);
     double took = gp_seconds() - start;
     gp_meter_stop(meter);
+    gp_socket_close(socket);
     gp_print_errs(args, &l, errs);
     if (!args->quiet)
         gp_print_summary(l.pipeline, took, args->verbose);

@@ -15,6 +15,8 @@ static struct {
     atomic_int level, signal;
     _Atomic double last;               /* time of the last signal */
     bool quiet;
+    atomic_bool lines;
+    _Atomic(const char *) file;
 } running;
 
 double gp_seconds(void)
@@ -26,8 +28,26 @@ double gp_seconds(void)
 
 static void say(const char *line)
 {
-    ssize_t ignored = running.quiet ? 0 : write(STDERR_FILENO, line, strlen(line));
+    ssize_t ignored = 0;
+    if (!running.quiet && atomic_load(&running.lines))
+        ignored += write(STDERR_FILENO, "\r\033[J", 4);
+    if (!running.quiet)
+        ignored += write(STDERR_FILENO, line, strlen(line));
     (void)ignored;
+}
+
+static void remove_file(void)
+{
+    const char *file = atomic_load(&running.file);
+    if (file)
+        unlink(file);
+}
+
+/* One that nobody catches: SA_RESETHAND has put the default back. */
+static void on_end(int signal)
+{
+    remove_file();
+    raise(signal);
 }
 
 /* Two signals at the same moment are one: timeout(1) sends its signal to the
@@ -41,8 +61,10 @@ static void on_signal(int signal)
     int level = atomic_fetch_add(&running.level, 1) + 1;
     gp_pipeline *p = atomic_load(&running.pipeline);
     atomic_store(&running.signal, signal);
-    if (level > 2)
+    if (level > 2) {
+        remove_file();
         _exit(128 + signal);
+    }
     if (!p)
         return;
     gp_cancel(p, level);
@@ -57,6 +79,22 @@ void gp_signals_catch(bool quiet)
     sigemptyset(&a.sa_mask);
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);
+}
+
+void gp_signals_lines(bool drawn)
+{
+    atomic_store(&running.lines, drawn);
+}
+
+void gp_signals_remove(const char *path)
+{
+    static const int ends[] = { SIGHUP, SIGQUIT };
+    struct sigaction was, a = { .sa_handler = on_end, .sa_flags = (int)SA_RESETHAND };
+    sigemptyset(&a.sa_mask);
+    atomic_store(&running.file, path);
+    for (int i = 0; path && i < 2; i++)        /* nohup has SIGHUP ignored */
+        if (!sigaction(ends[i], NULL, &was) && was.sa_handler == SIG_DFL)
+            sigaction(ends[i], &a, NULL);
 }
 
 void gp_signals_for(gp_pipeline *p)

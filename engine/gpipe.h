@@ -78,6 +78,14 @@ typedef struct gp_stage_status {
     int workers;           /* 0: a segment */
 } gp_stage_status;
 
+/* A buffer as one of its readers has it. Buffers inside a segment are not counted. */
+typedef struct gp_buffer_status {
+    const char *name;
+    const char *from, *to; /* who fills it, who reads it: names as in gp_stage_status */
+    int depth;
+    int held;              /* frames that `to` is not done with, 0 to depth */
+} gp_buffer_status;
+
 typedef enum gp_outcome {
     GP_DONE,               /* every source ended */
     GP_DRAINED,            /* gp_cancel(1): all that was taken in came out */
@@ -95,9 +103,10 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
  * and during the run. */
 void gp_cancel(gp_pipeline *p, int level);
 
-/* Any thread, during and after the run. */
+/* Any thread, during and after the run; they take no lock that a frame waits for. */
 int gp_accounts(const gp_pipeline *p, gp_account *out, int max);      /* one per source */
 int gp_stages_status(const gp_pipeline *p, gp_stage_status *out, int max);
+int gp_buffers_status(const gp_pipeline *p, gp_buffer_status *out, int max);  /* per reader */
 /* Of the frames that came out so far, whole: from when its source published a frame
  * (a join: the older one) until a sink was done with it; once for each sink. Of a
  * timed run. */

@@ -34,7 +34,7 @@ static bool shape(gp_shape *s)
         if (!(effect[i].on >> o->pattern & 1)
             && !gp_shape_without(s, effect[i].opt, what[o->pattern]))
             return false;
-    s->known.hertz = o->rate;
+    s->known.hertz = o->rate, s->known.frames = o->frames;
     s->endless = !o->frames;
     s->keeps_slots = o->fill == ONCE;
     return true;

@@ -131,7 +131,15 @@ static bool look_inside(gp_shape *s, struct opts *o, const gp_file *f, bool many
         if (ok)
             *t = found;
     }
-    return ok || gp_shape_fail(s, "path", "'%s' %s", f->path, why);
+    if (!ok)
+        return gp_shape_fail(s, "path", "'%s' %s", f->path, why);
+    /* how many there are, where that shows in the first file */
+    int64_t each = o->as == GP_PNG || o->same_rows ? 1
+        : o->nfiles == 1 ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows
+                         : 0;
+    int64_t all = each * o->nfiles;
+    s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;
+    return true;
 }
 
 static bool shape(gp_shape *s)

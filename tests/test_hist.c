@@ -89,6 +89,23 @@ START_TEST(extremes)
 }
 END_TEST
 
+START_TEST(counts_below_powers_of_two)
+{
+    static const int64_t ns[] = { 0, 15, 16, 1023, 1024, 1025, 1 << 20, (1 << 20) - 1 };
+    gp_hist h = { .n = 0 };
+    int64_t sum = 0;
+    for (size_t i = 0; i < sizeof ns / sizeof *ns; i++)
+        gp_hist_add(&h, ns[i]), sum += ns[i];
+    ck_assert_int_eq(h.sum, sum);
+    for (int k = 4; k <= 48; k++) {
+        uint64_t want = 0;
+        for (size_t i = 0; i < sizeof ns / sizeof *ns; i++)
+            want += ns[i] < (int64_t)1 << k;
+        ck_assert_uint_eq(gp_hist_below(&h, (int64_t)1 << k), want);
+    }
+}
+END_TEST
+
 START_TEST(merges_and_subtracts)
 {
     gp_hist before = { 0 }, after = { 0 }, both = { 0 };
@@ -121,6 +138,7 @@ Suite *suite_hist(void)
     tcase_add_test(tc, small_counts);
     tcase_add_test(tc, edges);
     tcase_add_test(tc, extremes);
+    tcase_add_test(tc, counts_below_powers_of_two);
     tcase_add_test(tc, merges_and_subtracts);
     suite_add_tcase(s, tc);
     return s;
