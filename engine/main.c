@@ -42,6 +42,10 @@ static const verb verbs[] = {
       "busy time, through its workers), all copies without the kernels, all kernels\n"
       "without the copies. Several files are measured in turns and compared with the first.\n",
       1, INT_MAX, gp_cmd_bench },
+    { GP_VERB_TOP, "top", "PID|SOCKET", "watch a pipeline that runs elsewhere",
+      "Draws what that 'gpipe run' shows of itself, each second, until it ends or Ctrl-C. Its\n"
+      "socket is $XDG_RUNTIME_DIR/gpipe/PID.sock, or /tmp/gpipe-UID/PID.sock, for its owner\n"
+      "alone. With --json: what comes out of it, as of --progress json.\n", 1, 1, gp_cmd_top },
     { GP_VERB_STAGES, "stages", "[NAME]", "list the kinds of stages, or what one can do", "",
       0, 1, gp_cmd_stages },
     { GP_VERB_HELP, "help", "[VERB]", "this text, or that of a verb", "", 0, 1, cmd_help },
@@ -66,7 +70,7 @@ static void print_help(FILE *to)
 {
     fprintf(to, "usage: gpipe VERB ...\n\n");
     for (const verb *v = verbs; v < verbs + NVERBS; v++)
-        fprintf(to, "  %-6s %-8s  %s\n", v->name, v->operand, v->help);
+        fprintf(to, "  %-6s %-10s  %s\n", v->name, v->operand, v->help);
     fprintf(to, "\n  gpipe VERB --help shows the options of a verb\n"
             "  gpipe --version   shows the version and the back ends\n\n"
             "exit: 0 ok, 1 failed at run time, 2 usage, 3 invalid pipeline, 4 not enough\n"
@@ -100,8 +104,8 @@ static void print_version(void)
 static bool count_operands(const verb *v, const gp_args *args, gp_errs *errs)
 {
     if (args->noperands < v->min)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no file given; write gpipe %s %s",
-                       v->name, v->operand);
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no %s given; write gpipe %s %s",
+                       v->verb == GP_VERB_TOP ? "pipeline" : "file", v->name, v->operand);
     if (args->noperands > v->max)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' is one too many; write gpipe %s %s",
                        args->operand[v->max], v->name, v->operand);
