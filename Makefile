@@ -168,6 +168,7 @@ check: deps
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run)
 	GPIPE=$(abspath $B/gpipe) $B/tests/run$S
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
+	$(if $(T),,python3 tests/live.py $B/gpipe)
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) $B/tests/gpu/run)
 
 demo: deps
@@ -196,7 +197,7 @@ $B/bench/%: tests/bench/%.cu tests/bench/hand.h tests/bench/axpy.cu
 	  -Xcompiler -Wall,-Wextra,-static-libstdc++,-static-libgcc -o $@ $<
 
 NEED := pkg-config libyaml-dev $(if $(filter luajit,$(LUA)),libluajit-5.1-dev,liblua5.4-dev) libpng-dev \
-        check g++ python3
+        libmicrohttpd-dev check g++ python3
 deps:
 	@missing=; for p in $(NEED); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
 	if [ -n "$$missing" ]; then \

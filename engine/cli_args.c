@@ -21,6 +21,7 @@ static const struct option {
 } options[] = {
 #define F(f) FLAG, GP_OFF(gp_args, f, bool), NULL
 #define C(f, choices) CHOICE, GP_OFF(gp_args, f, int), choices
+#define X(f) TEXT, GP_OFF(gp_args, f, const char *), NULL
 #define W(f) WORDS, GP_OFF(gp_args, f, gp_words), NULL
 #define T(f) TIME, GP_OFF(gp_args, f, int64_t), NULL
 #define N(f) COUNT, GP_OFF(gp_args, f, int), NULL
@@ -44,6 +45,8 @@ static const struct option {
     { "csv", 0, NULL, GP_VERB_BENCH, F(csv), "as CSV" },
     { "progress", 0, "HOW", GP_VERB_RUN | GP_VERB_BENCH, C(progress, "auto|bar|plain|json|none"),
       "auto (bar, on a terminal), bar (a line a stage), plain, json or none, on stderr" },
+    { "metrics", 0, "[ADDR:]PORT", GP_VERB_RUN, X(metrics),
+      "serve http://127.0.0.1:PORT/metrics to Prometheus while it runs; port 0: a free one" },
     { "form", 0, "FORM", GP_VERB_PLAN, C(form, "plan|graph|spec"),
       "spec (what the file says), graph (what it means) or plan (what is done)" },
     { "dot", 0, NULL, GP_VERB_PLAN, F(dot), "as a graph for dot (Graphviz)" },

@@ -41,6 +41,13 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         gp_unload(&l);
         return status;
     }
+    gp_metrics *metrics = NULL;
+    if (args->metrics)
+        metrics = gp_metrics_start(args->metrics, l.pipeline, args->quiet, errs);
+    if (args->metrics && !metrics) {
+        gp_unload(&l);
+        return gp_errs_exit(errs);
+    }
     print_device(args, l.pipeline);
     gp_signals_for(l.pipeline);
     gp_signals_catch(args->quiet);
@@ -48,11 +55,13 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_meter *meter = gp_meter_start(l.pipeline, args->quiet ? GP_PROGRESS_NONE
                                      : (gp_progress)args->progress, socket);
     double start = gp_seconds();
-    gp_run_options options = { .poison = args->poison, .isolate = args->isolate };
+    gp_run_options options = { .poison = args->poison, .isolate = args->isolate,
+                               .timed = metrics };
     gp_outcome outcome = gp_pipeline_run(l.pipeline, &options, errs);
     double took = gp_seconds() - start;
     gp_meter_stop(meter);
     gp_socket_close(socket);
+    gp_metrics_stop(metrics);
     gp_print_errs(args, &l, errs);
     if (!args->quiet)
         gp_print_summary(l.pipeline, took, args->verbose);

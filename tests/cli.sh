@@ -42,7 +42,7 @@ expect 'missing file'    2 'no-such.yaml' "$GPIPE" run no-such.yaml
 expect 'a directory'     2 'folder' "$GPIPE" run tests
 expect 'unknown option'  2 "did you mean '--poison'" "$GPIPE" run --poisn pipelines/edges.yaml
 expect 'help'            0 '' "$GPIPE" --help
-for v in run check plan bench stages; do expect "help of $v" 0 '' "$GPIPE" $v --help; done
+for v in run check plan bench top stages; do expect "help of $v" 0 '' "$GPIPE" $v --help; done
 expect 'version'         0 '' "$GPIPE" --version
 grep -q gpipe "$tmp/stdout" && ok || bad 'version says nothing'
 expect 'stages'          0 '' "$GPIPE" stages

@@ -1,0 +1,401 @@
+#!/usr/bin/env python3
+"""live.py GPIPE - what a run shows while it goes: live lines on a terminal, JSON, gpipe top,
+metrics. Prints a total; exit 1 after a failure."""
+import fcntl, json, os, pty, re, select, signal, socket, struct, subprocess, sys, tempfile
+import termios, threading, time, urllib.error, urllib.request
+
+gpipe = os.path.abspath(sys.argv[1])
+tmp = tempfile.TemporaryDirectory()
+os.chmod(tmp.name, 0o700)
+env = dict(os.environ, XDG_RUNTIME_DIR=tmp.name, TERM="xterm")
+env.pop("NO_COLOR", None)
+passed, failed = 0, []
+
+
+def check(name, ok, what=""):
+    global passed
+    if ok:
+        passed += 1
+    else:
+        failed.append(name)
+        print(f"FAILED: {name}: {what!r:.2000}")
+
+
+def path(name):
+    return os.path.join(tmp.name, name)
+
+
+def put(name, text):
+    with open(path(name), "w") as f:
+        f.write(text)
+    return path(name)
+
+
+def sock(pid):
+    return path(f"gpipe/{pid}.sock")
+
+
+# 'clean' takes 10 ms a frame and sleeps meanwhile; frame 40 says something
+put("clean.lua", """local function nap() io.popen("sleep 0.01"):close() end
+function process(f, x, y) nap() if f.index == 40 then print("a word") end y:copy(x) end""")
+slow = put("slow.yaml", """depth: 4
+buffers: {a: {dtype: f32, shape: [1024]}}
+stages:
+  - {use: generate, out: a, frames: 150}
+  - {name: twice, use: scale, a: 2}
+  - {name: clean, use: lua, script: clean.lua}
+  - {use: discard}
+""")
+endless = put("endless.yaml", open(slow).read().replace("frames: 150", "frames: 0, rate: 200"))
+fifo = put("fifo.yaml", """depth: 4
+buffers: {a: {dtype: u8, shape: [64]}}
+stages:
+  - {use: read, path: fifo, format: raw, out: a}
+  - {name: odd, use: lua, script: odd.lua}
+  - {use: discard}
+""")
+put("odd.lua", 'function process(f, x, y) if f.index % 2 == 1 then return "drop" end y:copy(x) end')
+
+
+# == a terminal =================================================================
+class Screen:
+    """As much of a terminal as gpipe uses; what it does not know is an error."""
+
+    def __init__(self, rows, cols):
+        self.rows, self.cols, self.r, self.c = rows, cols, 0, 0
+        self.line = [""] * rows
+        self.colors = self.wrapped = 0
+        self.unknown, self.tail = [], ""
+
+    def down(self):
+        self.r += 1
+        if self.r == self.rows:
+            self.line, self.r = self.line[1:] + [""], self.rows - 1
+
+    def feed(self, text):
+        text, self.tail = self.tail + text, ""
+        for m in re.finditer(r"\x1b\[(\d*(?:;\d+)*)([A-Za-z])|\x1b[^A-Za-z]*$|(.)", text, re.S):
+            number, verb, c = m.groups()
+            if verb == "K":
+                self.line[self.r] = self.line[self.r][:self.c]
+            elif verb == "J":
+                self.line[self.r] = self.line[self.r][:self.c]
+                self.line[self.r + 1:] = [""] * (self.rows - self.r - 1)
+            elif verb == "A":
+                if int(number or 1) > self.r:
+                    self.unknown.append("up beyond the top")
+                self.r = max(0, self.r - int(number or 1))
+            elif verb == "m":
+                self.colors += 1
+            elif verb:
+                self.unknown.append(m.group())
+            elif c is None:
+                self.tail = m.group()
+            elif c == "\r":
+                self.c = 0
+            elif c == "\n":
+                self.down()
+            else:
+                if self.c >= self.cols:
+                    self.wrapped += 1
+                    self.c = 0
+                    self.down()
+                old = self.line[self.r].ljust(self.c)
+                self.line[self.r] = old[:self.c] + c + old[self.c + 1:]
+                self.c += 1
+
+    def resize(self, rows, cols):
+        """As a terminal that does not wrap lines anew: it cuts them, and drops rows above."""
+        while len(self.line) > rows:
+            if self.r < rows and not self.line[-1]:
+                self.line.pop()
+            else:
+                self.line.pop(0)
+                self.r -= 1
+        self.r = max(self.r, 0)
+        self.line = [s[:cols] for s in self.line] + [""] * (rows - len(self.line))
+        self.rows, self.cols = rows, cols
+
+    def shown(self):
+        return [s.rstrip() for s in self.line if s.strip()]
+
+
+def on_terminal(args, rows=24, cols=100, steps=(), seconds=60, **more):
+    """Runs gpipe on a terminal; steps: (time, function(pid, fd, screen)). Every screen that
+    stood still for a moment, the last screen, and the exit code."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(gpipe, [gpipe, *args], dict(env, **more))
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+    screen, start, steps, seen = Screen(rows, cols), time.time(), list(steps), []
+    while time.time() < start + seconds:
+        if steps and time.time() - start > steps[0][0]:
+            steps.pop(0)[1](pid, fd, screen)
+        if not select.select([fd], [], [], 0.03)[0]:
+            seen.append(screen.shown())
+            continue
+        try:
+            data = os.read(fd, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        screen.feed(data.decode())
+    else:
+        os.kill(pid, signal.SIGKILL)
+    os.close(fd)
+    return seen, screen, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def resize(rows, cols):
+    def do(pid, fd, screen):
+        fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+        screen.resize(rows, cols)
+    return do
+
+
+def is_clean(name, screen, lines):
+    """Each thing once, nothing left of old lines, no line wrapped."""
+    check(f"{name}: what it writes", not screen.unknown and not screen.wrapped,
+          (screen.unknown, screen.wrapped))
+    dirty = [s for s in lines if sum(l.lstrip("> ").startswith("generate ") for l in s) > 1
+             or sum(l.startswith("gpipe: ") and " frames/s" in l for l in s) > 1]
+    check(f"{name}: nothing twice", not dirty, dirty[:1])
+
+
+run = ["run", "--device", "cpu"]
+seen, screen, rc = on_terminal([*run, slow])
+full = [s for s in seen if any("left" in l for l in s)]
+check("lines: exit", rc == 0, rc)
+check("lines: drawn", len(full) > 4, seen[-1:])
+is_clean("lines", screen, seen[:-1])
+last = full[-1] if full else []
+for want in (r"^  generate +[\d.]+( k)? frames/s +[\d.]+ [kMG]?B/s$",
+             r"^  twice .*B/s  a \[[# ]{4}\] \d+ %$",
+             r"^> clean .*B/s  twice \[[# ]{4}\] \d+ %$",
+             r"^  discard .*B/s  clean \[[# ]{4}\] \d+ %$",
+             r"^gpipe: \d+ of 150 frames, [\d.]+ frames/s, [\d.]+ s, [\d.]+ s left, > 'clean' holds"):
+    check(f"lines: {want}", any(re.search(want, l) for l in last), last)
+check("lines: a script's print stays whole", "a word" in last, last)
+check("lines: gone at the end", not any("left" in l or "[" in l for l in screen.shown())
+      and any("150 frames in, 150 out" in l for l in screen.shown()), screen.shown())
+check("lines: color", screen.colors > 0)
+
+sizes = [(0.5, resize(24, 40)), (0.8, resize(4, 60)), (1.1, resize(24, 100)), (1.4, resize(2, 10))]
+seen, screen, rc = on_terminal([*run, slow], steps=sizes)
+check("resize: exit", rc == 0, rc)
+check("resize: few rows", any(any("stages more" in l for l in s) for s in seen))
+dirty = [s for s in seen if sum("frames, " in l for l in s) > 1]
+check("resize: nothing twice", not dirty, dirty[:1])
+
+seen, screen, rc = on_terminal([*run, slow], NO_COLOR="1")
+check("NO_COLOR", screen.colors == 0 and any(any(l.startswith("> clean") for l in s) for s in seen))
+seen, screen, rc = on_terminal([*run, endless],
+                               steps=[(0.7, lambda pid, fd, s: os.write(fd, b"\x03"))])
+check("Ctrl-C: exit", rc == 130, rc)
+check("Ctrl-C: its words stay", [l[:16] for l in screen.shown()][-2:]
+      == ["gpipe: stopping;", screen.shown()[-1][:16]], screen.shown())
+is_clean("Ctrl-C", screen, seen[:-1])
+check("endless: no time left", not any("left" in l for s in seen for l in s))
+
+# == no terminal, JSON ==========================================================
+p = subprocess.run([gpipe, *run, slow], env=env, capture_output=True, text=True)
+said = [l for l in p.stderr.splitlines() if not l.startswith("gpipe: device:")]
+check("no terminal: silent", said[0] == "a word" and len(said) == 2, said)
+p = subprocess.run([gpipe, *run, "-v", "--progress", "json", slow], env=env, capture_output=True,
+                   text=True)
+objects = [json.loads(l) for l in p.stderr.splitlines() if l.startswith("{")]
+
+
+def valid(o):
+    number = (int, float)
+    def has(x, **types):
+        return all(isinstance(x.get(k), t) and x[k] is not None for k, t in types.items())
+    return (has(o, seconds=number, ended=bool, out=int, frames_per_s=number, sources=list,
+                stages=list, buffers=list) and "bound_by" in o
+            and all(has(s, name=str, out=int, dropped=int, failed=int, **{"in": int},
+                        **{"cancelled" if o["ended"] else "in_flight": int})
+                    for s in o["sources"])
+            and all(has(s, name=str, frames=int, bytes=int, frames_per_s=number,
+                        bytes_per_s=number) for s in o["stages"])
+            and all(has(b, name=str, to=str, depth=int, held=int, fill=number, **{"from": str})
+                    and 0 <= b["held"] <= b["depth"] and 0 <= b["fill"] <= 1
+                    for b in o["buffers"]))
+
+
+check("JSON: objects", len(objects) >= 2 and all(map(valid, objects)), objects)
+check("JSON: one a second", all(0.7 < b["seconds"] - a["seconds"] < 1.6 for a, b
+                                in zip(objects[:-2], objects[1:-1])), [o["seconds"] for o in objects])
+check("JSON: the end", objects[-1]["ended"] and objects[-1]["sources"][0]["out"] == 150
+      and objects[-1]["frames"] == 150 and not any(o["ended"] for o in objects[:-1]), objects[-1])
+check("JSON: the bound", objects[0]["bound_by"] == "clean", objects[0])
+data = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../examples/data")
+for what, more, frames in (("ecg.npy", "out: x", 154), ("ecg.npy", "out: x, frames: 2", 2),
+                           ("raccoon.png", "loop: true, frames: 3", 3), ("raccoon.png", "rate: 0", 1)):
+    read = put("read.yaml", ("buffers: {x: {dtype: f32, shape: [705]}}\n" if "x" in more else "")
+               + f"stages:\n  - {{use: read, path: {data}/{what}, {more}}}\n  - {{use: discard}}\n")
+    p = subprocess.run([gpipe, "run", "--progress", "json", read], env=env, capture_output=True,
+                       text=True)
+    check(f"JSON: how many frames, {more}", f'"out": {frames}, "frames": {frames},' in p.stderr,
+          p.stderr)
+
+
+# == top ========================================================================
+def start(*args):
+    p = subprocess.Popen([gpipe, *run, *args], env=env, stderr=subprocess.PIPE, text=True)
+    for _ in range(200):
+        if os.path.exists(sock(p.pid)):
+            break
+        time.sleep(0.05)
+    return p
+
+
+def stop(p, sig=signal.SIGINT):
+    p.send_signal(sig)
+    return p.communicate(timeout=30)[1], p.returncode
+
+
+p = start(endless)
+mode = os.stat(sock(p.pid)).st_mode & 0o777, os.stat(path("gpipe")).st_mode & 0o777
+check("top: for its owner alone", mode == (0o600, 0o700), mode)
+idle = [socket.socket(socket.AF_UNIX) for _ in range(3)]       # these never read
+for s in idle:
+    s.connect(sock(p.pid))
+seen, screen, rc = on_terminal(["top", str(p.pid)], steps=[
+    (2.6, lambda pid, fd, s: os.kill(pid, signal.SIGINT))])
+check("top: lines", any(any(l.startswith("> clean ") for l in s) for s in seen), seen[-1:])
+check("top: exit", rc == 130, rc)
+is_clean("top", screen, seen)
+t = subprocess.Popen([gpipe, "top", "--json", sock(p.pid)], env=env, text=True,
+                     stdout=subprocess.PIPE)
+first = json.loads(t.stdout.readline())
+check("top: JSON", valid(first) and not first["ended"] and first["out"] > 0, first)
+t2 = subprocess.Popen([gpipe, "top", sock(p.pid)], env=env, text=True, stdout=subprocess.PIPE)
+time.sleep(0.3)
+err, rc = stop(p)
+check("top: the run", rc == 130 and " 0 cancelled" in err, err)
+check("top: the socket goes", not os.path.exists(sock(p.pid)))
+rest, _ = t.communicate(timeout=10)
+check("top: the last object", json.loads(rest.splitlines()[-1])["ended"] and t.returncode == 0)
+rest, _ = t2.communicate(timeout=10)
+check("top: not a terminal", "\x1b" not in rest and "> clean" in rest and t2.returncode == 0, rest)
+p = subprocess.run([gpipe, "top", str(p.pid)], env=env, capture_output=True, text=True)
+check("top: gone", p.returncode == 2 and "no pipeline of yours" in p.stderr, p.stderr)
+p = subprocess.run([gpipe, "top", slow], env=env, capture_output=True, text=True)
+check("top: no socket", p.returncode == 2 and "cannot connect" in p.stderr, p.stderr)
+for sig in (signal.SIGHUP, signal.SIGTERM):
+    p = start(endless)
+    stop(p, sig)
+    check(f"top: removed at {sig.name}", not os.path.exists(sock(p.pid)), p.returncode)
+os.chmod(path("gpipe"), 0o755)
+p = subprocess.Popen([gpipe, *run, endless], env=env, stderr=subprocess.PIPE, text=True)
+time.sleep(0.7)
+check("top: no socket where others may look", not os.path.exists(sock(p.pid)))
+stop(p)
+os.chmod(path("gpipe"), 0o700)
+
+
+# == metrics ====================================================================
+def scrape(at):
+    with urllib.request.urlopen(at, timeout=10) as r:
+        check("metrics: type", r.headers["Content-Type"].startswith("text/plain; version=0.0.4"))
+        return r.read().decode()
+
+
+def read(text):
+    """Samples by name and labels. Says what breaks the rules of the text format."""
+    wrong, types, helps, samples, order = [], {}, set(), {}, []
+    if not text.endswith("\n"):
+        wrong.append("no end of line")
+    for l in text.splitlines():
+        m = re.fullmatch(r"# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)", l)
+        if m and m[1] == "HELP":
+            wrong += [f"HELP twice: {l}"] * (m[2] in helps)
+            helps.add(m[2])
+            continue
+        if m:
+            wrong += [f"TYPE twice or late: {l}"] * (m[2] in types or m[2] in order)
+            wrong += [f"TYPE: {l}"] * (m[3] not in ("counter", "gauge", "histogram"))
+            types[m[2]] = m[3]
+            continue
+        m = re.fullmatch(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-zA-Z_]\w*="(?:[^"\\]|\\[\\n"])*",?)*)'
+                         r'\})? (-?[0-9.e+-]+|\+Inf|NaN)', l)
+        if not m:
+            wrong.append(f"a line: {l}")
+            continue
+        name = m[1]
+        family = re.sub("_(bucket|sum|count)$", "", name)
+        family = family if types.get(family) == "histogram" else name
+        wrong += [f"no TYPE or HELP: {l}"] * (family not in types or family not in helps)
+        wrong += [f"a family in pieces: {l}"] * (family in order[:-1])
+        wrong += [f"a counter's name: {l}"] * (types.get(family) == "counter"
+                                               and not name.endswith("_total"))
+        if family not in order:
+            order.append(family)
+        labels = tuple(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', m[2] or ""))
+        wrong += [f"twice: {l}"] * ((name, labels) in samples)
+        samples[name, labels] = float(m[3])
+    for h in (n for n, t in types.items() if t == "histogram"):
+        rows = [(float(k[1][-1][1]), v) for k, v in samples.items() if k[0] == h + "_bucket"]
+        ok = rows == sorted(rows) and [v for _, v in rows] == sorted(v for _, v in rows)
+        ok = ok and rows[-1][0] == float("inf") and rows[-1][1] == samples[h + "_count", ()]
+        wrong += [f"buckets of {h}: {rows}"] * (not ok)
+    return wrong, samples
+
+
+def get(samples, name, **labels):
+    return samples.get((name, tuple(labels.items())))
+
+
+os.mkfifo(path("fifo"))
+p = subprocess.Popen([gpipe, *run, "--metrics", "0", fifo], env=env, stderr=subprocess.PIPE, text=True)
+at = re.search(r"http://127\.0\.0\.1:\d+/metrics", p.stderr.readline())[0]
+with open(path("fifo"), "wb") as f:
+    f.write(bytes(64 * 99))
+    f.flush()
+    for _ in range(100):
+        wrong, s = read(scrape(at))
+        if (get(s, "gpipe_frames_out_total", source="read") or 0) \
+                + (get(s, "gpipe_frames_dropped_total", source="read") or 0) == 99:
+            break
+        time.sleep(0.05)
+    check("metrics: by the rules", not wrong, wrong)
+    counts = [get(s, f"gpipe_frames_{k}_total", source="read")
+              for k in ("in", "out", "dropped", "failed")]
+    check("metrics: counts", counts == [99, 50, 49, 0], counts)
+    check("metrics: a stage", get(s, "gpipe_stage_frames_total", stage="odd") == 50
+          and get(s, "gpipe_stage_bytes_total", stage="odd") == 50 * 64
+          and 0 < get(s, "gpipe_stage_busy_seconds_total", stage="odd") < 30, s)
+    labels = dict(buffer="odd", **{"from": "odd"}, to="discard")
+    check("metrics: a buffer", get(s, "gpipe_buffer_frames", **labels) == 0
+          and get(s, "gpipe_buffer_slots", **labels) == 4, s)
+    check("metrics: latency", get(s, "gpipe_latency_seconds_count") == 50
+          and 0 < get(s, "gpipe_latency_seconds_sum"), s)
+    check("metrics: build", any(k[0] == "gpipe_build_info" and v == 1 for k, v in s.items()))
+    before = s
+    time.sleep(0.2)
+    s = read(scrape(at))[1]
+    fell = [k for k, v in s.items() if re.search("_total$|_bucket$|_count$", k[0])
+            and v < before[k]]
+    check("metrics: counters never fall", not fell, fell)
+    try:
+        urllib.request.urlopen(at.replace("/metrics", "/other"), timeout=10)
+        check("metrics: another path", False)
+    except urllib.error.HTTPError as e:
+        check("metrics: another path", e.code == 404)
+    taken = subprocess.run([gpipe, *run, "--metrics", at.split(":")[2].split("/")[0], slow],
+                           env=env, capture_output=True, text=True)
+    check("metrics: a port in use", taken.returncode == 4 and "choose another port" in taken.stderr,
+          taken.stderr)
+    held = socket.create_connection(("127.0.0.1", int(at.split(":")[2].split("/")[0])))
+    held.send(b"GET /metrics HTTP/1.1\r\n")        # and never the rest
+err = p.communicate(timeout=30)[1]
+held.close()
+check("metrics: the account", p.returncode == 0 and "99 frames in, 50 out, 49 dropped" in err, err)
+for bad in ("x", "99999", ":80", "127.0.0.1:"):
+    p = subprocess.run([gpipe, *run, "--metrics", bad, slow], env=env, capture_output=True, text=True)
+    check(f"metrics: '{bad}'", p.returncode == 2 and "is no port" in p.stderr, p.stderr)
+check("nothing stays", os.listdir(path("gpipe")) == [], os.listdir(path("gpipe")))
+
+print(f"live: {passed} passed, {len(failed)} failed")
+sys.exit(bool(failed))
