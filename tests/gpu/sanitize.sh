@@ -16,12 +16,12 @@ cd "$(dirname "$0")/../.."
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# tool NAME THIN 'SUITE,SUITE' OPTION... : a run for each suite. GPIPE_UNTIMED: no
-# test asks how long things take, which means nothing under a tool.
+# tool NAME THIN 'SUITE,SUITE' OPTION... : a run for each suite. GPIPE_SANITIZED: no
+# test asks how long things take, or needs two kernels at a time.
 tool() {
     local name=$1 thin=$2 suites=$3 found=0 failed=0 checks=0 start=$SECONDS rc suite n; shift 3
     while IFS= read -r suite; do
-        timeout -k 5 "$LIMIT" env CK_RUN_SUITE="$suite" GPIPE_THIN="$thin" GPIPE_UNTIMED=1 \
+        timeout -k 5 "$LIMIT" env CK_RUN_SUITE="$suite" GPIPE_THIN="$thin" GPIPE_SANITIZED=1 \
             "$SANITIZER" --tool "$name" --error-exitcode 9 --target-processes application-only \
             "$@" "$RUN" >"$log" 2>&1
         rc=$?

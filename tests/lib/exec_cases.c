@@ -153,6 +153,15 @@ START_TEST(test_same_bytes_persistent)
         "  - {use: sobel}\n"
         "  - {use: write, path: out.npy}\n"
         "  - {use: write, in: soft, path: side.npy}\n",
+        "depth: 6\n"
+        "buffers: {x: {dtype: u8, shape: [37, 64, 3]}}\n"
+        "stages:\n"
+        "  - {use: generate, pattern: noise, frames: 33, out: x}\n"
+        "  - {use: gray}\n"
+        "  - {use: blur, sigma: 1.5, out: soft}\n"
+        "  - {use: sobel}\n"
+        "  - {use: write, path: out.npy}\n"
+        "  - {use: write, in: soft, path: side.npy}\n",
     };
     static const char *const launches[] = { "launch=graph", "launch=stream", "launch=persistent" };
     static const char *const depths[] = { "depth=1", "depth=4", "depth=7", "depth=40" };
@@ -160,7 +169,8 @@ START_TEST(test_same_bytes_persistent)
     const char *dir = pipe_dir();
     everything_files(dir);
     pipe_text(dir, "copy.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
-    for (int y = 0; y < 2; y++) {
+    /* A sanitizer runs one kernel at a time: one segment, and no partial frames. */
+    for (int y = getenv("GPIPE_SANITIZED") ? 2 : 0; y < 3; y++) {
         char *first[2] = { NULL, NULL };
         size_t n0[2];
         for (int run = 0; run < 3 * 4 * 3 * 2; run++) {
