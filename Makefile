@@ -65,7 +65,7 @@ ENGINE  := $(filter-out engine/main.c engine/cli%.c $(if $(filter 0,$(CUDA)),eng
 CLI     := engine/main.c $(wildcard engine/cli*.c)
 LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/format/*.c) $(wildcard lua/*.c)
 OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $B/embed.o $B/kinds.o
-EMBED   := engine/embed.h engine/fiber.h kernels/cpu.h kernels/kernel.h $(LUAMODS)
+EMBED   := engine/embed.h engine/fiber.h kernels/cpu.h kernels/kernel.h $(LUAMODS) $(wildcard engine/page*)
 CUROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 ALL_C   += $(CUROOT:%=-isystem %/include)
 ifeq ($(CUDA),1)
@@ -160,15 +160,20 @@ $B/tests/nvtx_inject.so: tests/nvtx_inject.c
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=c11 $(ALL) $(CUROOT:%=-isystem %/include) $(CWARN) $(CFLAGS) -fPIC -shared -o $@ $<
 
+# Makes a page of what tests/page.py made up.
+$B/tests/page: $B/tests/page.o $B/engine/cli_page.o $B/libgpipe.a
+	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+
 $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
 check: deps
 	+@$(again) check-built
-check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run)
+check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page)
 	GPIPE=$(abspath $B/gpipe) $B/tests/run$S
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
 	$(if $(T),,python3 tests/live.py $B/gpipe)
+	$(if $(T),,python3 tests/page.py $B/tests/page $B/gpipe)
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) $B/tests/gpu/run)
 
 demo: deps

@@ -1,6 +1,6 @@
 /* embed.h - files that travel inside the binary: device code of the built-in
- * kernels, the header that lets kernels run on a CPU, Lua modules. The tables
- * are made by the Makefile. */
+ * kernels, the header that lets kernels run on a CPU, Lua modules, the page of a
+ * report. The tables are made by the Makefile. */
 #ifndef GP_EMBED_H
 #define GP_EMBED_H
 
