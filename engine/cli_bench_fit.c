@@ -12,18 +12,10 @@
 #include <sys/stat.h>
 #include "cli_bench.h"
 
-static const gp_opt *find_opt(const gp_stage *s, const char *name, gp_opt_type type)
-{
-    for (const gp_opt *o = s->kind->opts; o && o->name; o++)
-        if (o->type == type && !strcmp(o->name, name))
-            return o;
-    return NULL;
-}
-
 /* The value of a path option; NULL: the kind has none of that name, or it is empty. */
 static const char *path_of(const gp_stage *s, const char *name)
 {
-    const gp_opt *o = find_opt(s, name, GP_OPT_PATH);
+    const gp_opt *o = gp_kind_opt(s->kind, name, GP_OPT_PATH);
     return o ? *(const char *const *)((const char *)s->opts + o->off) : NULL;
 }
 
@@ -85,9 +77,9 @@ static gp_args go_on(gp_bench *b, const gp_row *r, const gp_args *args, const gp
         const gp_stage *s = &g->stage[i];
         if (s->nin || s->endless)
             continue;
-        if (find_opt(s, "loop", GP_OPT_BOOL))
+        if (gp_kind_opt(s->kind, "loop", GP_OPT_BOOL))
             more = gp_bench_set(b, &more, gp_format(&b->arena, "stages.%s.loop=true", s->name));
-        if (find_opt(s, "frames", GP_OPT_INT))
+        if (gp_kind_opt(s->kind, "frames", GP_OPT_INT))
             more = gp_bench_set(b, &more, gp_format(&b->arena, "stages.%s.frames=0", s->name));
     }
     *ok = gp_load(&l, r->file, &more, b->registry, &ignored)

@@ -5,92 +5,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 #include "cli_bench.h"
 #include "dump.h"
-#if GP_CUDA
-#include <cuda_runtime_api.h>
-#endif
-
-/* ---- where it was measured -------------------------------------------- */
-
-typedef struct place {
-    char cpu[128], gpu[128], driver[64], toolkit[64], gpipe[64], date[32];     /* "": none */
-    int cpus;
-} place;
-
-/* What stands behind `key` in a file of lines; false when it is not there. */
-static bool find_line(const char *path, const char *key, char *to, size_t size)
-{
-    char line[512];
-    bool found = false;
-    FILE *f = fopen(path, "re");
-    while (f && !found && fgets(line, sizeof line, f)) {
-        const char *at = strstr(line, key);
-        if (!at)
-            continue;
-        at += strlen(key);
-        at += strspn(at, "\t :");
-        snprintf(to, size, "%.*s", (int)strcspn(at, "\n"), at);
-        found = true;
-    }
-    if (f)
-        fclose(f);
-    return found;
-}
-
-/* "580.65.06" in "NVIDIA UNIX x86_64 Kernel Module  580.65.06  Release Build ...". */
-static void keep_version(char *text)
-{
-    for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
-        size_t n = strspn(word, "0123456789.");
-        if (!word[n] && strchr(word, '.')) {
-            memmove(text, word, n + 1);
-            return;
-        }
-    }
-    *text = '\0';
-}
-
-static void look_at_gpu(place *p, int device)
-{
-    char line[256];
-    gp_machine m;
-    gp_machine_read(&m, true);
-    if (device < m.ndevices)
-        snprintf(p->gpu, sizeof p->gpu, "%s", m.device[device].name);
-    if (find_line("/proc/driver/nvidia/version", "NVRM version", line, sizeof line)) {
-        keep_version(line);
-        snprintf(p->driver, sizeof p->driver, "%.30s", line);
-    }
-#if GP_CUDA
-    int cuda = 0;
-    if (!*p->driver && cudaDriverGetVersion(&cuda) == cudaSuccess)
-        snprintf(p->driver, sizeof p->driver, "for CUDA %d.%d", cuda / 1000, cuda % 1000 / 10);
-#endif
-}
-
-static void look_around(const gp_bench *b, place *p)
-{
-    time_t now = time(NULL);
-    struct tm t;
-    gp_machine m;
-    *p = (place){ .gpu = "" };
-    if (!find_line("/proc/cpuinfo", "model name", p->cpu, sizeof p->cpu))
-        snprintf(p->cpu, sizeof p->cpu, "unknown");
-    gp_machine_read(&m, false);
-    p->cpus = m.cpus;
-    for (int i = 0; i < b->nrows && !*p->gpu; i++)
-        if (b->row[i].figures->device >= 0)
-            look_at_gpu(p, b->row[i].figures->device);
-#if GP_CUDA
-    snprintf(p->toolkit, sizeof p->toolkit, "CUDA %d.%d", CUDART_VERSION / 1000,
-             CUDART_VERSION % 1000 / 10);
-#endif
-    snprintf(p->gpipe, sizeof p->gpipe, "%s%s%.20s%s", GP_VERSION, *gp_commit ? " (commit " : "",
-             gp_commit, *gp_commit ? ")" : "");
-    strftime(p->date, sizeof p->date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &t));
-}
 
 /* ---- columns ---------------------------------------------------------- */
 
@@ -158,6 +74,14 @@ static value get(const gp_bench *b, const gp_row *r, column_id c)
     return v;
 }
 
+/* "0.1.0 (commit 1a2b3c4)" */
+static const char *version(const gp_environment *e, char buf[96])
+{
+    snprintf(buf, 96, "%s%s%s%s", GP_VERSION, *e->commit ? " (commit " : "", e->commit,
+             *e->commit ? ")" : "");
+    return buf;
+}
+
 /* ---- text ------------------------------------------------------------- */
 
 static const char *cell(const gp_bench *b, const gp_row *r, column_id c, char buf[64])
@@ -215,17 +139,19 @@ static void print_bound(const gp_bench *b, const gp_row *r)
     }
 }
 
-static void print_text(const gp_bench *b, const place *p)
+static void print_text(const gp_bench *b, const gp_environment *e)
 {
+    char gpipe[96];
     if (b->nfiles == 1)
         printf("%s\n", b->row[0].file);
     print_columns(b);
     for (int i = 0; i < b->nrows; i++)
         print_bound(b, &b->row[i]);
-    printf("\ncpu %s (%d)", p->cpu, p->cpus);
-    if (*p->gpu)
-        printf(", gpu %s, driver %s", p->gpu, *p->driver ? p->driver : "unknown");
-    printf("%s%s\ngpipe %s, %s\n", *p->toolkit ? ", toolkit " : "", p->toolkit, p->gpipe, p->date);
+    printf("\ncpu %s (%d)", e->cpu, e->cores);
+    if (*e->gpu)
+        printf(", gpu %s, driver %s", e->gpu, *e->driver ? e->driver : "unknown");
+    printf("%s%s\ngpipe %s, %s\n", *e->toolkit ? ", toolkit " : "", e->toolkit,
+           version(e, gpipe), e->date);
 }
 
 /* ---- CSV -------------------------------------------------------------- */
@@ -244,9 +170,11 @@ static void print_csv_text(const char *s)
         putchar('"');
 }
 
-static void print_csv(const gp_bench *b, const place *p)
+static void print_csv(const gp_bench *b, const gp_environment *e)
 {
-    const char *const text[] = { p->cpu, p->gpu, p->driver, p->toolkit, p->gpipe, p->date };
+    char gpipe[96];
+    const char *const text[] = { e->cpu, e->gpu, e->driver, e->toolkit, version(e, gpipe),
+                                 e->date };
     for (int c = 0; c < NCOLUMNS; c++)
         printf("%s,", columns[c].name);
     printf("cpu,gpu,driver,toolkit,gpipe,date,cpus\n");
@@ -263,7 +191,7 @@ static void print_csv(const gp_bench *b, const place *p)
             print_csv_text(text[k]);
             putchar(',');
         }
-        printf("%d\n", p->cpus);
+        printf("%d\n", e->cores);
     }
 }
 
@@ -306,17 +234,18 @@ static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
     gp_json_close(j, '}');
 }
 
-static void print_json(const gp_bench *b, const place *p)
+static void print_json(const gp_bench *b, const gp_environment *e)
 {
+    char gpipe[96];
     gp_json j = { .f = stdout };
     gp_json_open(&j, NULL, '{');
-    gp_json_str(&j, "cpu", p->cpu);
-    gp_json_int(&j, "cpus", p->cpus);
-    gp_json_str(&j, "gpu", *p->gpu ? p->gpu : NULL);
-    gp_json_str(&j, "driver", *p->driver ? p->driver : NULL);
-    gp_json_str(&j, "toolkit", *p->toolkit ? p->toolkit : NULL);
-    gp_json_str(&j, "gpipe", p->gpipe);
-    gp_json_str(&j, "date", p->date);
+    gp_json_str(&j, "cpu", e->cpu);
+    gp_json_int(&j, "cpus", e->cores);
+    gp_json_str(&j, "gpu", *e->gpu ? e->gpu : NULL);
+    gp_json_str(&j, "driver", *e->driver ? e->driver : NULL);
+    gp_json_str(&j, "toolkit", *e->toolkit ? e->toolkit : NULL);
+    gp_json_str(&j, "gpipe", version(e, gpipe));
+    gp_json_str(&j, "date", e->date);
     json_number(&j, "window_s", b->window_s);
     json_number(&j, "max_time_s", b->max_time_s);
     gp_json_int(&j, "rounds", b->rounds);
@@ -330,12 +259,15 @@ static void print_json(const gp_bench *b, const place *p)
 
 void gp_bench_print(const gp_bench *b)
 {
-    place p;
-    look_around(b, &p);
+    gp_environment e;
+    int device = -1;
+    for (int i = 0; i < b->nrows && device < 0; i++)
+        device = b->row[i].figures->device;
+    gp_environment_read(&e, device);
     if (b->args->json)
-        print_json(b, &p);
+        print_json(b, &e);
     else if (b->args->csv)
-        print_csv(b, &p);
+        print_csv(b, &e);
     else
-        print_text(b, &p);
+        print_text(b, &e);
 }

@@ -41,6 +41,9 @@ typedef struct gp_screen {
     bool drawn;                /* lines are there, from the cursor on */
 } gp_screen;
 
+/* "1.23 GB", "45.6 k": three digits and a unit of thousands; returns buf. */
+const char *gp_amount_text(double x, const char *unit, char buf[32]);
+
 gp_screen gp_screen_on(int fd);
 bool gp_screen_draw(gp_screen *s, const gp_glance *v);   /* false: it cannot be written */
 void gp_screen_clear(gp_screen *s);        /* removes the lines */

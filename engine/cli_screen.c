@@ -13,8 +13,7 @@
 
 enum { LINE = 400, NAME = 24, FILL = 8 };
 
-/* "1.23 GB", "45.6 k": three digits and a unit of thousands. */
-static const char *amount(double x, const char *unit, char buf[32])
+const char *gp_amount_text(double x, const char *unit, char buf[32])
 {
     static const char *const thousands[] = { "", "k", "M", "G", "T", "P" };
     int k = 0;
@@ -55,7 +54,7 @@ static void stage_line(char *line, const gp_glance *v, int i, int width)
     const char *name = v->stage[i].is.name;
     *line = 0;
     add(line, "%c %-*.*s %8s frames/s %9s/s", i == v->bound ? '>' : ' ', width, NAME, name,
-        amount(v->stage[i].frames_s, "", a), amount(v->stage[i].bytes_s, "B", b));
+        gp_amount_text(v->stage[i].frames_s, "", a), gp_amount_text(v->stage[i].bytes_s, "B", b));
     for (int k = 0; k < v->nbuffers; k++) {
         if (strcmp(v->buffer[k].is.to, name))
             continue;
@@ -73,7 +72,7 @@ static void total_line(char *line, const gp_glance *v)
     add(line, "gpipe: %" PRIu64, v->out);
     if (v->frames)
         add(line, " of %" PRIu64, v->frames);
-    add(line, " frames, %s frames/s", amount(v->frames_s, "", a));
+    add(line, " frames, %s frames/s", gp_amount_text(v->frames_s, "", a));
     add(line, ", %s", duration(v->seconds, a));
     if (v->left_s >= 0 && !v->ended)
         add(line, ", %s left", duration(v->left_s, a));

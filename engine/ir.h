@@ -22,6 +22,8 @@ typedef struct gp_registry gp_registry;
 const gp_kind *gp_kind_find(const gp_registry *r, const char *name);
 /* The i-th kind by name, NULL past the last. */
 const gp_kind *gp_kind_at(const gp_registry *r, int i);
+/* Its option of that name and type; NULL: it has none. */
+const gp_opt *gp_kind_opt(const gp_kind *k, const char *name, gp_opt_type type);
 
 /* ---- what the passes know of the world (filled by the caller) --------- */
 
@@ -128,6 +130,7 @@ typedef struct gp_graph {
     int device;                /* -1: the CPU back end; else a CUDA device */
     const char *device_why;    /* "auto: NVIDIA H200", "auto: no NVIDIA driver" */
     gp_loc device_at;
+    int depth;                 /* of buffers that say none */
     int streams;               /* 0: auto */
     int batch;                 /* 0: auto */
     gp_launch_mode launch;

@@ -49,6 +49,14 @@ const gp_kind *gp_kind_find(const gp_registry *r, const char *name)
     return k && !strcmp(k->name, name) ? k : NULL;
 }
 
+const gp_opt *gp_kind_opt(const gp_kind *k, const char *name, gp_opt_type type)
+{
+    for (const gp_opt *o = k->opts; o && o->name; o++)
+        if (o->type == type && !strcmp(o->name, name))
+            return o;
+    return NULL;
+}
+
 /* ---- checks ---------------------------------------------------------- */
 
 #define BAD(...) gp_fail(errs, GP_E_BUG, (gp_loc){0}, __VA_ARGS__)

@@ -69,6 +69,8 @@ typedef struct gp_verdict {
 
 typedef struct gp_report {
     int64_t wall_ns;           /* of the frames: without set-up */
+    int64_t cpu_ns;            /* of all threads meanwhile, those that look while they
+                                  wait too; 0: not known */
     int cpus;
     gp_party_report *party; int nparties;
     gp_engine_report engine[GP_ENGINES];
@@ -89,5 +91,26 @@ double gp_report_overlap(const gp_report *r);
 
 /* verdict.c: from the numbers alone. */
 void gp_verdict_find(gp_report *r, const gp_graph *g, const gp_plan *plan);
+
+/* ---- as JSON (report_json.c) ------------------------------------------ */
+
+/* Where it ran; "": there is none. */
+typedef struct gp_environment {
+    char cpu[128], gpu[128], driver[64], toolkit[64], commit[64], date[32];  /* date: UTC */
+    int cores;
+} gp_environment;
+
+/* What a report cannot know of itself. */
+typedef struct gp_report_about {
+    gp_outcome outcome;
+    gp_environment environment;
+    const gp_account *account; int naccounts;
+} gp_report_about;
+
+/* One object, as tests/report.schema.json says. `p` is what was run. */
+void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_about *about,
+                    FILE *f);
+const char *gp_bound_name(gp_bound b);     /* "copy in" */
+const char *gp_engine_name(gp_engine e);   /* "copy in" */
 
 #endif

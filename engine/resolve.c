@@ -209,7 +209,7 @@ static void read_top(gp_resolving *r, const gp_machine *machine)
     g->file = r->spec->file, g->dir = r->spec->dir;
     n = top(r, "pipeline");
     g->name = n ? gp_read_text(&r->read, n) : name_of(r->arena, g->file);
-    r->depth = whole(r, "depth", false, GP_DEPTH_MAX, 3);
+    r->depth = g->depth = whole(r, "depth", false, GP_DEPTH_MAX, 3);
     g->streams = whole(r, "streams", true, 1024, 0);
     g->batch = whole(r, "batch", true, GP_DEPTH_MAX, 0);
     g->launch = (gp_launch_mode)word(r, "launch", "graph|stream|persistent");
