@@ -1,15 +1,27 @@
 #!/usr/bin/env python3
 """live.py GPIPE - what a run shows while it goes: live lines on a terminal, JSON, gpipe top,
 metrics. Prints a total; exit 1 after a failure."""
-import fcntl, json, os, pty, re, select, signal, socket, struct, subprocess, sys, tempfile
-import termios, threading, time, urllib.error, urllib.request
+import atexit, fcntl, json, os, pty, re, select, signal, socket, struct, subprocess, sys, tempfile
+import termios, time, urllib.error, urllib.request
 
 gpipe = os.path.abspath(sys.argv[1])
 tmp = tempfile.TemporaryDirectory()
 os.chmod(tmp.name, 0o700)
 env = dict(os.environ, XDG_RUNTIME_DIR=tmp.name, TERM="xterm")
 env.pop("NO_COLOR", None)
-passed, failed = 0, []
+passed, failed, children = 0, [], []
+# what gpipe inherits is the same under nohup, or behind a shell's &
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for sig in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    signal.signal(sig, signal.SIG_DFL)
+
+
+@atexit.register
+def end_children():
+    for p in children:
+        if p.poll() is None:
+            p.kill()
+            p.wait()
 
 
 def check(name, ok, what=""):
@@ -241,18 +253,38 @@ for what, more, frames in (("ecg.npy", "out: x", 154), ("ecg.npy", "out: x, fram
 
 
 # == top ========================================================================
-def start(*args):
-    p = subprocess.Popen([gpipe, *run, *args], env=env, stderr=subprocess.PIPE, text=True)
-    for _ in range(200):
-        if os.path.exists(sock(p.pid)):
-            break
-        time.sleep(0.05)
+def spawn(*args, **more):
+    """gpipe, which ends with this test whatever happens."""
+    children.append(subprocess.Popen([gpipe, *args], **{"env": env, "text": True, **more}))
+    return children[-1]
+
+
+def connected(pid, where=sock):
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex(where(pid)) == 0
+
+
+def until(true, seconds=30):
+    end = time.time() + seconds
+    while not true() and time.time() < end:
+        time.sleep(0.02)
+    return true()
+
+
+def start(*args, where=sock, **more):
+    p = spawn(*run, *args, stderr=subprocess.PIPE, **more)
+    check("top: a socket", until(lambda: connected(p.pid, where)), args)
     return p
 
 
 def stop(p, sig=signal.SIGINT):
     p.send_signal(sig)
-    return p.communicate(timeout=30)[1], p.returncode
+    try:
+        return p.communicate(timeout=30)[1], p.returncode
+    except subprocess.TimeoutExpired:
+        check(f"it ends at {sig.name}", False, p.args)
+        p.kill()
+        return p.communicate()[1], p.returncode
 
 
 p = start(endless)
@@ -266,11 +298,10 @@ seen, screen, rc = on_terminal(["top", str(p.pid)], steps=[
 check("top: lines", any(any(l.startswith("> clean ") for l in s) for s in seen), seen[-1:])
 check("top: exit", rc == 130, rc)
 is_clean("top", screen, seen)
-t = subprocess.Popen([gpipe, "top", "--json", sock(p.pid)], env=env, text=True,
-                     stdout=subprocess.PIPE)
+t = spawn("top", "--json", sock(p.pid), stdout=subprocess.PIPE)
 first = json.loads(t.stdout.readline())
 check("top: JSON", valid(first) and not first["ended"] and first["out"] > 0, first)
-t2 = subprocess.Popen([gpipe, "top", sock(p.pid)], env=env, text=True, stdout=subprocess.PIPE)
+t2 = spawn("top", sock(p.pid), stdout=subprocess.PIPE)
 time.sleep(0.3)
 err, rc = stop(p)
 check("top: the run", rc == 130 and " 0 cancelled" in err, err)
@@ -287,8 +318,15 @@ for sig in (signal.SIGHUP, signal.SIGTERM):
     p = start(endless)
     stop(p, sig)
     check(f"top: removed at {sig.name}", not os.path.exists(sock(p.pid)), p.returncode)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)           # as nohup does
+p = start(endless)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+p.send_signal(signal.SIGHUP)
+time.sleep(0.3)
+check("nohup: the run stays", p.poll() is None and connected(p.pid), p.returncode)
+check("nohup: SIGINT ends it", stop(p)[1] == 130, p.returncode)
 os.chmod(path("gpipe"), 0o755)
-p = subprocess.Popen([gpipe, *run, endless], env=env, stderr=subprocess.PIPE, text=True)
+p = spawn(*run, endless, stderr=subprocess.PIPE)
 time.sleep(0.7)
 check("top: no socket where others may look", not os.path.exists(sock(p.pid)))
 stop(p)
@@ -348,7 +386,7 @@ def get(samples, name, **labels):
 
 
 os.mkfifo(path("fifo"))
-p = subprocess.Popen([gpipe, *run, "--metrics", "0", fifo], env=env, stderr=subprocess.PIPE, text=True)
+p = spawn(*run, "--metrics", "0", fifo, stderr=subprocess.PIPE)
 at = re.search(r"http://127\.0\.0\.1:\d+/metrics", p.stderr.readline())[0]
 with open(path("fifo"), "wb") as f:
     f.write(bytes(64 * 99))
