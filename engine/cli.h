@@ -64,7 +64,8 @@ void gp_signals_catch(bool quiet);         /* quiet: says nothing */
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
 int gp_signal_taken(void);                 /* the last one's number; 0: none */
 void gp_signals_lines(bool drawn);         /* lines at the cursor: what is said replaces them */
-/* A file to remove when a signal ends the process at once. Borrowed; NULL: none. */
+/* A file (a path of less than 128 bytes) to remove when a signal ends the process at once;
+ * NULL: none. */
 void gp_signals_remove(const char *path);
 double gp_seconds(void);                   /* CLOCK_MONOTONIC */
 

@@ -25,7 +25,8 @@ static uint64_t count_frames(const gp_graph *g)
     return n;
 }
 
-/* The stage whose inputs are full while its outputs are empty. */
+/* The stage whose inputs are full while its outputs are empty. A status has its
+ * names from where the others have theirs: the same pointers. */
 static int find_bound(const gp_glance *v)
 {
     int best = -1;
@@ -34,9 +35,9 @@ static int find_bound(const gp_glance *v)
         double in = 1, out = 0;
         for (int b = 0; b < v->nbuffers; b++) {
             double fill = v->buffer[b].fill;
-            if (!strcmp(v->buffer[b].is.to, v->stage[i].is.name) && fill < in)
+            if (v->buffer[b].is.to == v->stage[i].is.name && fill < in)
                 in = fill;
-            if (!strcmp(v->buffer[b].is.from, v->stage[i].is.name) && fill > out)
+            if (v->buffer[b].is.from == v->stage[i].is.name && fill > out)
                 out = fill;
         }
         if (in - out > most)
@@ -145,16 +146,30 @@ void gp_glance_json(const gp_glance *v, FILE *f)
     fputc('\n', f);
 }
 
-/* JSON is YAML, so the parser of pipelines reads it. Absent: "" and 0. */
+/* JSON is YAML, so the parser of pipelines reads it. Absent: "" and 0. It may be
+ * anybody's: what cannot be drawn is not `good`. */
+typedef struct reading { bool good; } reading;
+
 static const char *text_of(const gp_node *map, const char *key)
 {
     const gp_node *n = gp_node_get(map, key);
     return n && n->kind == GP_SCALAR ? n->text : "";
 }
 
-static double number_of(const gp_node *map, const char *key)
+/* Of what goes to a terminal: no spaces, nothing that moves the cursor. */
+static const char *name_of(reading *r, const gp_node *map, const char *key)
 {
-    return strtod(text_of(map, key), NULL);
+    const char *name = text_of(map, key);
+    for (const char *c = name; *c; c++)
+        r->good &= *c > ' ' && *c < 0x7f;
+    return name;
+}
+
+static double number_of(reading *r, const gp_node *map, const char *key, double most)
+{
+    double x = strtod(text_of(map, key), NULL);
+    r->good &= x >= 0 && x <= most;
+    return x;
 }
 
 static uint64_t count_of(const gp_node *map, const char *key)
@@ -172,34 +187,37 @@ static const gp_node *list_of(const gp_node *map, const char *key, int most, int
 
 bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
 {
+    const double years = 1e9, most = 1e18;
+    reading r = { .good = true };
     gp_errs *errs = GP_NEW(a, gp_errs, 1);
     const gp_node *list, *root = gp_parse_value(a, json, (gp_loc){ .file = "socket" }, errs);
     *v = (gp_glance){ .bound = -1, .left_s = -1 };
     if (!root || !gp_node_get(root, "seconds") || !gp_node_get(root, "stages"))
         return false;
-    v->seconds = number_of(root, "seconds"), v->frames_s = number_of(root, "frames_per_s");
+    v->seconds = number_of(&r, root, "seconds", years);
+    v->frames_s = number_of(&r, root, "frames_per_s", most);
     v->ended = !strcmp(text_of(root, "ended"), "true");
     v->out = count_of(root, "out"), v->frames = count_of(root, "frames");
     if (gp_node_get(root, "left_s"))
-        v->left_s = number_of(root, "left_s");
+        v->left_s = number_of(&r, root, "left_s", most);
     list = list_of(root, "stages", GP_GLANCE_STAGES, &v->nstages);
     for (int i = 0; i < v->nstages; i++) {
         const gp_node *n = list->item[i];
-        v->stage[i].is = (gp_stage_status){ .name = text_of(n, "name"),
+        v->stage[i].is = (gp_stage_status){ .name = name_of(&r, n, "name"),
                                             .frames = count_of(n, "frames"),
                                             .bytes = count_of(n, "bytes") };
-        v->stage[i].frames_s = number_of(n, "frames_per_s");
-        v->stage[i].bytes_s = number_of(n, "bytes_per_s");
+        v->stage[i].frames_s = number_of(&r, n, "frames_per_s", most);
+        v->stage[i].bytes_s = number_of(&r, n, "bytes_per_s", most);
         if (!strcmp(text_of(root, "bound_by"), v->stage[i].is.name))
             v->bound = i;
     }
     list = list_of(root, "buffers", GP_GLANCE_BUFFERS, &v->nbuffers);
     for (int i = 0; i < v->nbuffers; i++) {
         const gp_node *n = list->item[i];
-        v->buffer[i].is = (gp_buffer_status){ text_of(n, "name"), text_of(n, "from"),
-                                              text_of(n, "to"), (int)count_of(n, "depth"),
-                                              (int)count_of(n, "held") };
-        v->buffer[i].fill = number_of(n, "fill");
+        v->buffer[i].is = (gp_buffer_status){
+            name_of(&r, n, "name"), name_of(&r, n, "from"), name_of(&r, n, "to"),
+            (int)number_of(&r, n, "depth", 1 << 20), (int)number_of(&r, n, "held", 1 << 20) };
+        v->buffer[i].fill = number_of(&r, n, "fill", 1);
     }
-    return true;
+    return r.good;
 }

@@ -7,7 +7,8 @@
 
 #include "cli.h"
 
-enum { GP_GLANCE_SOURCES = 64, GP_GLANCE_STAGES = 512, GP_GLANCE_BUFFERS = 1024 };
+/* More than threads can be had for: a host stage has at least one. */
+enum { GP_GLANCE_SOURCES = 1024, GP_GLANCE_STAGES = 4096, GP_GLANCE_BUFFERS = 8192 };
 
 /* Rates and fills are means over the last two seconds or so. */
 typedef struct gp_glance {
@@ -28,7 +29,8 @@ typedef struct gp_glance {
 void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds);
 /* One object on one line. */
 void gp_glance_json(const gp_glance *v, FILE *f);
-/* What gp_glance_json wrote; names lie in `a`. False: it is something else. */
+/* What gp_glance_json wrote; names lie in `a`. False: it is something else. All that is
+ * read can be drawn: names are names, numbers are in their range. */
 bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json);
 
 /* cli_screen.c: lines that are drawn over and over at one place. The cursor waits at
@@ -45,19 +47,24 @@ typedef struct gp_screen {
 const char *gp_amount_text(double x, const char *unit, char buf[32]);
 
 gp_screen gp_screen_on(int fd);
-bool gp_screen_draw(gp_screen *s, const gp_glance *v);   /* false: it cannot be written */
+/* Nothing while others have the terminal. False: it cannot be written. */
+bool gp_screen_draw(gp_screen *s, const gp_glance *v);
 void gp_screen_clear(gp_screen *s);        /* removes the lines */
 
 /* cli_socket.c: where gpipe top connects. NULL: there is no place for one, which is no
  * error. Only one thread uses it. */
 typedef struct gp_socket gp_socket;
 gp_socket *gp_socket_open(void);
-void gp_socket_close(gp_socket *s);        /* accepts NULL; removes the file */
+void gp_socket_close(gp_socket *s);        /* settles; removes the file; accepts NULL */
 int gp_socket_fd(const gp_socket *s);      /* readable: somebody wants in */
-/* Lets one in, who is sent `text` at once. */
-void gp_socket_accept(gp_socket *s, const char *text, size_t len);
+/* Lets one in, who is sent `text` at once. False: it cannot, and is still asked to. */
+bool gp_socket_accept(gp_socket *s, const char *text, size_t len);
 /* To everybody, without waiting: who has read too little misses it. */
 void gp_socket_send(gp_socket *s, const char *text, size_t len);
+/* Sends what did not fit yet, as far as it does now. True: all. Accepts NULL. */
+bool gp_socket_flush(gp_socket *s);
+/* The same, and gives clients that read a moment (0.1 s) for it: when a run has ended. */
+void gp_socket_settle(gp_socket *s);
 int gp_socket_clients(const gp_socket *s);
 /* The other end, of `name`: a process or a path. -1 after an error. */
 int gp_socket_connect(const char *name, gp_errs *errs);

@@ -223,18 +223,34 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 /* "9100", "0.0.0.0:9100", "[::1]:9100" */
 static bool split(const char *at, char host[64], const char **port, gp_errs *errs)
 {
-    const char *colon = strrchr(at, ':');
+    const char *colon = strrchr(at, ':'), *address = at;
     size_t n = colon ? (size_t)(colon - at) : 0;
     *port = colon ? colon + 1 : at;
     if (n > 1 && *at == '[' && at[n - 1] == ']')
-        at++, n -= 2;
+        address++, n -= 2;
     char *end;
     long number = strtol(*port, &end, 10);
     if (**port < '0' || **port > '9' || *end || number > 65535 || (colon && !n) || n > 63)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s' is no port; write "
                        "--metrics 9100, or 0.0.0.0:9100 for all of the network", at);
-    snprintf(host, 64, "%.*s", colon ? (int)n : 9, colon ? at : "127.0.0.1");
+    snprintf(host, 64, "%.*s", colon ? (int)n : 9, colon ? address : "127.0.0.1");
     return true;
+}
+
+/* Never blocks in accept(); -1: errno says why. */
+static int listen_on(const struct addrinfo *a)
+{
+    const int one = 1;
+    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, 16))
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
 }
 
 /* A socket that listens; -1 after an error. */
@@ -242,7 +258,6 @@ static int listen_at(const char *at, gp_errs *errs)
 {
     char host[64];
     const char *port;
-    const int one = 1;
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *a = NULL;
     if (!split(at, host, &port, errs))
         return -1;
@@ -252,16 +267,12 @@ static int listen_at(const char *at, gp_errs *errs)
                 "machine", at, gai_strerror(e));
         return -1;
     }
-    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (fd < 0 || bind(fd, a->ai_addr, a->ai_addrlen) || listen(fd, 16)) {
+    int fd = -1;
+    for (const struct addrinfo *i = a; i && fd < 0; i = i->ai_next)    /* 'localhost' has two */
+        fd = listen_on(i);
+    if (fd < 0)
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--metrics '%s': %s; choose another port or "
                 "address, or port 0 for a free one", at, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        fd = -1;
-    }
     freeaddrinfo(a);
     return fd;
 }

@@ -117,13 +117,14 @@ static void say(gp_meter *m)
     free(text);
 }
 
-static void let_in(gp_meter *m)
+/* Without a descriptor for it the knocking would not end: it has to wait. */
+static void let_in(gp_meter *m, struct pollfd *stop)
 {
     size_t n = 0;
     look(m);
     char *text = json_of(&m->view, &n);
-    if (text)
-        gp_socket_accept(m->socket, text, n);
+    if (!text || !gp_socket_accept(m->socket, text, n))
+        poll(stop, 1, DRAW_MS);
     free(text);
 }
 
@@ -143,11 +144,12 @@ static void *meter_thread(void *arg)
         if (p[0].revents)
             return NULL;
         if (p[1].revents)
-            let_in(m);
+            let_in(m, p);
         now = 1e3 * (gp_seconds() - m->start);
         if (now < next)
             continue;
         look(m);
+        gp_socket_flush(m->socket);
         next = now + LOOK_MS;
         if (m->how == GP_PROGRESS_BAR && now >= draw) {
             lines_draw(&m->view);
@@ -162,19 +164,34 @@ static void *meter_thread(void *arg)
 
 /* ---- start and stop -------------------------------------------------- */
 
-static gp_progress decide(gp_progress how)
+/* Does a stage write its data to stdout? */
+static bool writes_stdout(const gp_graph *g)
+{
+    for (int i = 0; i < g->nstages; i++)
+        for (const gp_opt *o = g->stage[i].kind->opts; o && o->name; o++)
+            if (o->type == GP_OPT_PATH && !g->stage[i].nout) {
+                const char *path = *(const char *const *)((const char *)g->stage[i].opts + o->off);
+                if (path && !strcmp(path, "stdout"))
+                    return true;
+            }
+    return false;
+}
+
+/* What is drawn would be in the middle of data on the same terminal. */
+static gp_progress decide(gp_progress how, const gp_pipeline *p)
 {
     const char *term = getenv("TERM");
     if (how != GP_PROGRESS_AUTO)
         return how;
-    return !isatty(STDERR_FILENO)             ? GP_PROGRESS_NONE
-        : !term || !strcmp(term, "dumb") ? GP_PROGRESS_PLAIN
-                                         : GP_PROGRESS_BAR;
+    if (!isatty(STDERR_FILENO)
+        || (isatty(STDOUT_FILENO) && writes_stdout(gp_pipeline_graph(p))))
+        return GP_PROGRESS_NONE;
+    return !term || !*term || !strcmp(term, "dumb") ? GP_PROGRESS_PLAIN : GP_PROGRESS_BAR;
 }
 
 gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how, gp_socket *socket)
 {
-    how = decide(how);
+    how = decide(how, p);
     gp_meter *m = how == GP_PROGRESS_NONE && !socket ? NULL : calloc(1, sizeof *m);
     if (!m)
         return NULL;
@@ -204,6 +221,7 @@ void gp_meter_stop(gp_meter *m)
     m->view.ended = true;
     if (m->how == GP_PROGRESS_BAR)
         lines_end();
+    gp_socket_settle(m->socket);
     say(m);
     free(m);
 }

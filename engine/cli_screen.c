@@ -1,7 +1,7 @@
 /* cli_screen.c - a glance as lines: one a stage and a total, on a terminal in place.
  *
  * No line is as wide as the terminal and they are fewer than its rows, so that they
- * stay where they were put. */
+ * stay where they were put. All of it is ASCII, as names are. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "cli_live.h"
-#include "dump.h"
 
 enum { LINE = 400, NAME = 24, FILL = 8 };
 
@@ -80,22 +79,12 @@ static void total_line(char *line, const gp_glance *v)
         add(line, ", > '%s' holds back the rest", v->stage[v->bound].is.name);
 }
 
-/* How many bytes of a line fit into so many columns. */
-static int fitting(const char *line, int columns)
-{
-    size_t n = strlen(line), at = 0, len;
-    unsigned c;
-    for (; at < n && columns > 0; at += len ? len : 1, columns--)
-        len = gp_utf8(line + at, n - at, &c);
-    return (int)at;
-}
-
 typedef struct gp_paper { FILE *f; const gp_screen *screen; int columns; } gp_paper;
 
 static void put(const gp_paper *p, const char *line, bool marked, bool last)
 {
     bool color = marked && p->screen->color;
-    fprintf(p->f, "%s%.*s%s%s", color ? "\033[1;33m" : "", fitting(line, p->columns - 1), line,
+    fprintf(p->f, "%s%.*s%s%s", color ? "\033[1;33m" : "", p->columns - 1, line,
             color ? "\033[0m" : "", p->screen->in_place ? "\033[K" : "");
     if (!last || !p->screen->in_place)
         fputs(p->screen->in_place ? "\r\n" : "\n", p->f);
@@ -134,6 +123,13 @@ static bool write_all(int fd, const char *text, size_t n)
     return !n;
 }
 
+/* False: in the background, where the lines would be drawn over what others do. */
+static bool has_terminal(int fd)
+{
+    pid_t owner = tcgetpgrp(fd);
+    return owner < 0 || owner == getpgrp();
+}
+
 gp_screen gp_screen_on(int fd)
 {
     return (gp_screen){ .fd = fd, .in_place = isatty(fd), .color = gp_want_color(fd) };
@@ -141,6 +137,10 @@ gp_screen gp_screen_on(int fd)
 
 bool gp_screen_draw(gp_screen *s, const gp_glance *v)
 {
+    if (s->in_place && !has_terminal(s->fd)) {
+        s->drawn = false;
+        return true;
+    }
     struct winsize w = { .ws_row = 0 };
     char *text = NULL;
     size_t n = 0;

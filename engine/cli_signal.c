@@ -16,6 +16,7 @@ static struct {
     _Atomic double last;               /* time of the last signal */
     bool quiet;
     atomic_bool lines;
+    char name[128];                    /* what `file` may point to */
     _Atomic(const char *) file;
 } running;
 
@@ -91,7 +92,9 @@ void gp_signals_remove(const char *path)
     static const int ends[] = { SIGHUP, SIGQUIT };
     struct sigaction was, a = { .sa_handler = on_end, .sa_flags = (int)SA_RESETHAND };
     sigemptyset(&a.sa_mask);
-    atomic_store(&running.file, path);
+    atomic_store(&running.file, NULL);
+    if (path && snprintf(running.name, sizeof running.name, "%s", path) < (int)sizeof running.name)
+        atomic_store(&running.file, running.name);
     for (int i = 0; path && i < 2; i++)        /* nohup has SIGHUP ignored */
         if (!sigaction(ends[i], NULL, &was) && was.sa_handler == SIG_DFL)
             sigaction(ends[i], &a, NULL);

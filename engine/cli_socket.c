@@ -1,8 +1,9 @@
 /* cli_socket.c - the Unix socket of a run, for gpipe top: one JSON object a second.
  *
  * It lies in a folder that only its owner can enter. A client that does not read
- * misses objects; one whose last object was cut short is let go. */
+ * misses objects, but never a part of one. */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,12 +12,19 @@
 #include <unistd.h>
 #include "cli_live.h"
 
-enum { CLIENTS = 16 };
+enum { CLIENTS = 16, LAST_MS = 100 };
+
+typedef struct client {
+    int fd;
+    char *rest;                /* of the last object: what did not fit yet; or NULL */
+    size_t at, len;            /* where in it to go on; how long it is */
+} client;
 
 struct gp_socket {
     int fd;
     struct sockaddr_un at;
-    int client[CLIENTS], nclients;
+    client client[CLIENTS];
+    int nclients;
 };
 
 /* ---- the place ------------------------------------------------------- */
@@ -28,7 +36,9 @@ static const char *folder(int i, char buf[80])
     *buf = 0;
     if (i)
         snprintf(buf, 80, "/tmp/gpipe-%ld", (long)geteuid());
-    else if (runtime && *runtime == '/' && strlen(runtime) < 70)
+    else if (!runtime || !*runtime)
+        snprintf(buf, 80, "/run/user/%ld/gpipe", (long)geteuid());
+    else if (*runtime == '/' && strlen(runtime) < 70)
         snprintf(buf, 80, "%s/gpipe", runtime);
     return buf;
 }
@@ -48,15 +58,21 @@ static bool address(struct sockaddr_un *at, const char *dir, long pid)
     return n < (int)sizeof at->sun_path;
 }
 
-/* What lies there already is of a process that had our number: gone. */
+/* What lies there already is of a process that had our number: gone. The file is
+ * born with the mode of the socket, and no signal leaves it behind. */
 static bool bind_in(gp_socket *s, const char *dir)
 {
     if (!*dir || (mkdir(dir, 0700) && errno != EEXIST) || !is_private(dir)
         || !address(&s->at, dir, (long)getpid()))
         return false;
+    gp_signals_remove(s->at.sun_path);
     unlink(s->at.sun_path);
-    return !bind(s->fd, (struct sockaddr *)&s->at, sizeof s->at)
-        && !chmod(s->at.sun_path, 0600) && !listen(s->fd, CLIENTS);
+    if (!fchmod(s->fd, 0600) && !bind(s->fd, (struct sockaddr *)&s->at, sizeof s->at)
+        && !listen(s->fd, CLIENTS))
+        return true;
+    unlink(s->at.sun_path);
+    gp_signals_remove(NULL);
+    return false;
 }
 
 /* ---- the run's end --------------------------------------------------- */
@@ -67,27 +83,13 @@ gp_socket *gp_socket_open(void)
     char dir[80];
     for (int i = 0; s && i < 2; i++) {
         s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (s->fd >= 0 && bind_in(s, folder(i, dir))) {
-            gp_signals_remove(s->at.sun_path);
+        if (s->fd >= 0 && bind_in(s, folder(i, dir)))
             return s;
-        }
         if (s->fd >= 0)
             close(s->fd);
     }
     free(s);
     return NULL;
-}
-
-void gp_socket_close(gp_socket *s)
-{
-    if (!s)
-        return;
-    gp_signals_remove(NULL);
-    unlink(s->at.sun_path);
-    for (int i = 0; i < s->nclients; i++)
-        close(s->client[i]);
-    close(s->fd);
-    free(s);
 }
 
 int gp_socket_fd(const gp_socket *s)
@@ -100,34 +102,97 @@ int gp_socket_clients(const gp_socket *s)
     return s ? s->nclients : 0;
 }
 
-/* False: the client has gone, or would get the next object in the middle of this. */
-static bool send_one(int fd, const char *text, size_t len)
+static void let_go(client *c)
 {
-    ssize_t n = send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-    return n == (ssize_t)len || (n < 0 && (errno == EAGAIN || errno == EINTR));
+    close(c->fd);
+    free(c->rest);
+    *c = (client){ .fd = -1 };
 }
 
-void gp_socket_accept(gp_socket *s, const char *text, size_t len)
+/* How much of a text it took; < 0: the client has gone. */
+static ssize_t push(int fd, const char *text, size_t len)
 {
-    int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
-        return;
-    if (s->nclients < CLIENTS && send_one(fd, text, len))
-        s->client[s->nclients++] = fd;
+    ssize_t n = send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : n;
+}
+
+/* False: the client has gone. */
+static bool push_rest(client *c)
+{
+    ssize_t n = c->rest ? push(c->fd, c->rest + c->at, c->len - c->at) : 0;
+    if (n > 0 && (c->at += (size_t)n) == c->len) {
+        free(c->rest);
+        c->rest = NULL;
+    }
+    return n >= 0;
+}
+
+/* Nothing, if the last object is not yet out. False: the client has gone. */
+static bool send_one(client *c, const char *text, size_t len)
+{
+    ssize_t n = push_rest(c) ? 0 : -1;
+    if (n < 0 || c->rest || (n = push(c->fd, text, len)) <= 0 || n == (ssize_t)len)
+        return n >= 0;
+    c->at = 0, c->len = len - (size_t)n;
+    if ((c->rest = malloc(c->len)))
+        memcpy(c->rest, text + n, c->len);
+    return c->rest;
+}
+
+bool gp_socket_accept(gp_socket *s, const char *text, size_t len)
+{
+    client c = { .fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) };
+    if (c.fd < 0)
+        return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+    if (s->nclients < CLIENTS && send_one(&c, text, len))
+        s->client[s->nclients++] = c;
     else
-        close(fd);
+        let_go(&c);
+    return true;
+}
+
+/* Without those that have gone. */
+static void keep(gp_socket *s, int i, bool there)
+{
+    if (there)
+        return;
+    let_go(&s->client[i]);
+    s->client[i] = s->client[--s->nclients];
 }
 
 void gp_socket_send(gp_socket *s, const char *text, size_t len)
 {
-    for (int i = 0; i < s->nclients;) {
-        if (send_one(s->client[i], text, len)) {
-            i++;
-            continue;
-        }
-        close(s->client[i]);
-        s->client[i] = s->client[--s->nclients];
+    for (int i = s->nclients; i--;)
+        keep(s, i, send_one(&s->client[i], text, len));
+}
+
+bool gp_socket_flush(gp_socket *s)
+{
+    bool all = true;
+    for (int i = s ? s->nclients : 0; i--;) {
+        keep(s, i, push_rest(&s->client[i]));
+        all &= i >= s->nclients || !s->client[i].rest;
     }
+    return all;
+}
+
+void gp_socket_settle(gp_socket *s)
+{
+    for (int ms = 0; ms < LAST_MS && !gp_socket_flush(s); ms++)
+        poll(NULL, 0, 1);
+}
+
+void gp_socket_close(gp_socket *s)
+{
+    if (!s)
+        return;
+    gp_socket_settle(s);
+    unlink(s->at.sun_path);
+    gp_signals_remove(NULL);
+    while (s->nclients)
+        let_go(&s->client[--s->nclients]);
+    close(s->fd);
+    free(s);
 }
 
 /* ---- the other end --------------------------------------------------- */
@@ -151,7 +216,7 @@ int gp_socket_connect(const char *name, gp_errs *errs)
     int fd = -1;
     if (*name && !*end) {
         for (int i = 0; i < 2 && fd < 0; i++)
-            if (*folder(i, dir) && address(&at, dir, pid))
+            if (is_private(folder(i, dir)) && address(&at, dir, pid))
                 fd = connect_to(&at);
         if (fd < 0)
             gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no pipeline of yours runs as process '%s'; "

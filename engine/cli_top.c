@@ -1,5 +1,4 @@
 /* cli_top.c - gpipe top: the live lines of a pipeline that runs elsewhere. */
-#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -7,11 +6,13 @@
 #include <unistd.h>
 #include "cli_live.h"
 
-static atomic_int taken;               /* the signal that ends it */
+static atomic_bool drawn;              /* lines that a signal has to remove */
 
 static void on_signal(int signal)
 {
-    atomic_store(&taken, signal);
+    ssize_t ignored = atomic_load(&drawn) ? write(STDOUT_FILENO, "\r\033[J", 4) : 0;
+    (void)ignored;
+    _exit(128 + signal);
 }
 
 /* One object. False: nobody reads what is written, or an error. */
@@ -32,6 +33,7 @@ static bool show(const gp_args *args, gp_screen *screen, gp_glance *v, const cha
         gp_screen_clear(screen);
         screen->in_place = false;
     }
+    atomic_store(&drawn, screen->in_place && !args->json);
     ok = ok && (args->json ? printf("%s", line) > 0 && !fflush(stdout) : gp_screen_draw(screen, v));
     gp_arena_free(&a);
     return ok;
@@ -40,7 +42,7 @@ static bool show(const gp_args *args, gp_screen *screen, gp_glance *v, const cha
 int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     (void)registry;
-    struct sigaction action = { .sa_handler = on_signal };     /* ends a read */
+    struct sigaction action = { .sa_handler = on_signal };
     char *line = NULL;
     size_t cap = 0;
     bool ok = true;
@@ -58,11 +60,11 @@ int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_screen screen = gp_screen_on(STDOUT_FILENO);
     while (ok && !v->ended && getline(&line, &cap, f) > 0)
         ok = show(args, &screen, v, line, errs);
-    if (ok && !v->ended && !taken)
+    if (ok && !v->ended)
         gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "the pipeline has gone without a word");
     gp_screen_clear(&screen);
     free(line);
     free(v);
     fclose(f);
-    return taken ? 128 + taken : gp_errs_exit(errs);
+    return gp_errs_exit(errs);
 }
