@@ -21,7 +21,8 @@ struct gp_rec {
     gp_errs *errs;
 };
 
-enum { GP_REC_ITEMS = 1 << 16 };   /* the most items in one body */
+/* The most items in one body, and of stamps beside them. */
+enum { GP_REC_ITEMS = 1 << 16, GP_REC_STAMPS = 4 };
 
 struct gp_rec_ops {
     /* What follows is item `id` (0, 1, 2, ... in order) and may start once the
@@ -36,6 +37,9 @@ struct gp_rec_ops {
     bool (*order_wait)(gp_rec *r, int o, int slot);
     /* ... and lets it pass the next. See gp_backend.orders. */
     bool (*order_pass)(gp_rec *r, int o, int slot);
+    /* Stamp i is the time at which what the current item depends on was done; on a
+     * back end that runs things in the order recorded, all that is before it. */
+    bool (*stamp)(gp_rec *r, int i);
     /* Waits until all that was recorded is done (direct bodies, --isolate). */
     bool (*wait)(gp_rec *r);
     const gp_kernel *(*kernel)(gp_rec *r, const char *name);    /* built in */
@@ -64,6 +68,14 @@ typedef struct gp_backend {
      * launch of frames [f, f+m) waits for slot (f-1) mod slots and passes slot
      * (f+m-1) mod slots. Launches are submitted in frame order, one thread. */
     bool (*prepare)(gp_dev *dev, int streams, int orders, int slots, gp_errs *errs);
+
+    /* Makes room for n stamps in all; before a body has them. */
+    bool (*stamps)(gp_dev *dev, int n, gp_errs *errs);
+    /* Stamp i of a launch that is done: ns of CLOCK_MONOTONIC. Any thread. */
+    int64_t (*stamped)(gp_dev *dev, int i);
+    /* Bytes a second between pinned memory and the device, in and out at the same
+     * time; NULL: nothing is copied. Slow. */
+    bool (*rates)(gp_dev *dev, double *in, double *out, gp_errs *errs);
 
     /* Body -> exec. */
     gp_exec *(*build)(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);

@@ -163,6 +163,8 @@ bool gp_segment_record(gp_rec *r, void *arg)
     gp_segmentrt *s = o->p->seg;
     int id = 0;
 
+    if (!gp_stamps_begin(r, o, &id))
+        return false;
     for (int i = 0; i < s->nparts; i++) {
         gp_part *part = &s->part[i];
         bool whole = !part->stage || (part->stage->batched && part->order < 0);
@@ -173,6 +175,8 @@ bool gp_segment_record(gp_rec *r, void *arg)
                 || !record_item(r, o, part, o->first + (uint64_t)j, whole ? o->n : 1, j == 0,
                                 j == part->items - 1))
                 return false;
+        if (!gp_stamps_after(r, o, part, &id))
+            return false;
     }
     return true;
 }

@@ -32,6 +32,8 @@ typedef struct gp_args {
     int progress;                          /* gp_progress */
     int form;                              /* gp_form */
     const char *metrics;                   /* "[ADDR:]PORT", or NULL */
+    const char *report, *trace;            /* files, or NULL */
+    int64_t trace_ns;                      /* 0: not said */
     /* of bench */
     gp_words sweep, cached;                /* "path=values", names of stages */
     bool serial, csv;
@@ -92,6 +94,6 @@ struct gp_socket;
 typedef struct gp_meter gp_meter;
 gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how, struct gp_socket *socket);
 void gp_meter_stop(gp_meter *m);                                   /* accepts NULL */
-void gp_print_summary(const gp_pipeline *p, double seconds, bool verbose);
+void gp_print_summary(const gp_pipeline *p, double seconds);
 
 #endif

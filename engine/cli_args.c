@@ -47,6 +47,12 @@ static const struct option {
       "auto (bar, on a terminal), bar (a line a stage), plain, json or none, on stderr" },
     { "metrics", 0, "[ADDR:]PORT", GP_VERB_RUN, X(metrics),
       "serve http://127.0.0.1:PORT/metrics to Prometheus while it runs; port 0: a free one" },
+    { "report", 0, "FILE", GP_VERB_RUN, X(report),
+      "what each stage and engine did, and what held the run back: .json or .html" },
+    { "trace", 0, "FILE.json", GP_VERB_RUN, X(trace),
+      "when each thing was done, for ui.perfetto.dev" },
+    { "trace-last", 0, "TIME", GP_VERB_RUN, T(trace_ns),
+      "how much of the end of the run a trace keeps; default 30s" },
     { "form", 0, "FORM", GP_VERB_PLAN, C(form, "plan|graph|spec"),
       "spec (what the file says), graph (what it means) or plan (what is done)" },
     { "dot", 0, NULL, GP_VERB_PLAN, F(dot), "as a graph for dot (Graphviz)" },
@@ -56,7 +62,7 @@ static const struct option {
       "as JSON" },
     { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as a table in Markdown" },
     { "quiet", 'q', NULL, COMPILES, F(quiet), "errors only" },
-    { "verbose", 'v', NULL, GP_VERB_RUN, F(verbose), "the device, and what each stage did" },
+    { "verbose", 'v', NULL, GP_VERB_RUN, F(verbose), "the device; and, as on a terminal, what each stage did and what held it back" },
     { "help", 'h', NULL, ALL, F(help), "this text" },
 };
 enum { NOPTIONS = sizeof options / sizeof *options };

@@ -11,8 +11,7 @@
 #include <unistd.h>
 #include "cli_live.h"
 
-enum { SOURCES = GP_GLANCE_SOURCES, STAGES = GP_GLANCE_STAGES,
-       LOOK_MS = 50, DRAW_MS = 200, SAY_MS = 1000 };
+enum { SOURCES = GP_GLANCE_SOURCES, LOOK_MS = 50, DRAW_MS = 200, SAY_MS = 1000 };
 
 struct gp_meter {
     const gp_pipeline *pipeline;
@@ -226,7 +225,7 @@ void gp_meter_stop(gp_meter *m)
     free(m);
 }
 
-void gp_print_summary(const gp_pipeline *p, double s, bool verbose)
+void gp_print_summary(const gp_pipeline *p, double s)
 {
     gp_account a[SOURCES];
     int n = gp_accounts(p, a, SOURCES);
@@ -235,12 +234,4 @@ void gp_print_summary(const gp_pipeline *p, double s, bool verbose)
                 " dropped, %" PRIu64 " failed, %" PRIu64 " cancelled in %.3f s (%.0f frames/s)\n",
                 n > 1 ? a[i].source : "", n > 1 ? ": " : "", a[i].in, a[i].out, a[i].dropped,
                 a[i].failed, a[i].cancelled, s, s > 0 ? (double)a[i].out / s : 0);
-    if (!verbose)
-        return;
-    gp_stage_status st[STAGES];
-    int m = gp_stages_status(p, st, STAGES);
-    for (int i = 0; i < m && i < STAGES; i++)
-        fprintf(stderr, "gpipe:   %-16s %10" PRIu64 " frames  %9.1f MB  %8.1f MB/s\n", st[i].name,
-                st[i].frames, (double)st[i].bytes / 1e6,
-                s > 0 ? (double)st[i].bytes / 1e6 / s : 0);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli_live.h"
+#include "cli_report.h"
 
 /* "gpipe: device: cpu (auto: no NVIDIA driver)", where it was chosen for the
  * user or the user wants to know. */
@@ -41,10 +42,18 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         gp_unload(&l);
         return status;
     }
+    gp_run_options options = { .poison = args->poison, .isolate = args->isolate };
+    gp_report_files files;
+    if (!gp_report_open(&files, args, &options, errs)) {
+        gp_report_drop(&files);
+        gp_unload(&l);
+        return gp_errs_exit(errs);
+    }
     gp_metrics *metrics = NULL;
     if (args->metrics)
         metrics = gp_metrics_start(args->metrics, l.pipeline, args->quiet, errs);
     if (args->metrics && !metrics) {
+        gp_report_drop(&files);
         gp_unload(&l);
         return gp_errs_exit(errs);
     }
@@ -55,16 +64,16 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_meter *meter = gp_meter_start(l.pipeline, args->quiet ? GP_PROGRESS_NONE
                                      : (gp_progress)args->progress, socket);
     double start = gp_seconds();
-    gp_run_options options = { .poison = args->poison, .isolate = args->isolate,
-                               .timed = metrics };
+    options.timed |= metrics != NULL;
     gp_outcome outcome = gp_pipeline_run(l.pipeline, &options, errs);
     double took = gp_seconds() - start;
     gp_meter_stop(meter);
     gp_socket_close(socket);
     gp_metrics_stop(metrics);
+    gp_report_close(&files, l.pipeline, outcome, errs);
     gp_print_errs(args, &l, errs);
     if (!args->quiet)
-        gp_print_summary(l.pipeline, took, args->verbose);
+        gp_print_summary(l.pipeline, took);
     if (outcome == GP_NOT_DRAINED || outcome == GP_STUCK)
         fprintf(stderr, "gpipe: not drained: frames that had been taken in were cancelled\n");
     if (outcome == GP_STUCK)

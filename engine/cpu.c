@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "backend.h"
 #include "cpu_kernel.h"
 
@@ -19,7 +20,7 @@ struct gp_kernel {
     struct gp_kernel *next;
 };
 
-typedef enum gp_opcode { OP_KERNEL, OP_COPY, OP_FILL, OP_WAIT, OP_PASS } gp_opcode;
+typedef enum gp_opcode { OP_KERNEL, OP_COPY, OP_FILL, OP_WAIT, OP_PASS, OP_STAMP } gp_opcode;
 
 typedef struct gp_cpuop {
     gp_opcode code;
@@ -32,7 +33,7 @@ typedef struct gp_cpuop {
     const void *src;
     size_t n;
     int byte;
-    int slot;                  /* of OP_WAIT, OP_PASS: index into dev->turn */
+    int slot;                  /* of OP_WAIT, OP_PASS: index into dev->turn; of OP_STAMP */
     uint64_t turn;             /* ... and which turn, set at launch */
 } gp_cpuop;
 
@@ -64,6 +65,7 @@ struct gp_cpudev {
     gp_dev dev;
     gp_stream *stream; int nstreams;
     gp_turn *turn; int nturns, slots;
+    int64_t *stamp;            /* written by streams; who waited for the stream may read */
     pthread_mutex_t turn_lock;
     pthread_cond_t turn_wake;
     gp_kernel **table; unsigned mask;      /* built in, by hash of name */
@@ -156,7 +158,7 @@ static void cpu_close(gp_dev *d)
     }
     pthread_mutex_destroy(&c->turn_lock);
     pthread_cond_destroy(&c->turn_wake);
-    free(c->stream), free(c->turn), free(c->table), free(c);
+    free(c->stream), free(c->turn), free(c->stamp), free(c->table), free(c);
 }
 
 /* ---- memory ---------------------------------------------------------- */
@@ -274,6 +276,14 @@ static bool rec_order_pass(gp_rec *r, int o, int slot)
     return rec_turn(r, OP_PASS, o, slot);
 }
 
+static bool rec_stamp(gp_rec *r, int i)
+{
+    gp_cpuop *op = add(r, OP_STAMP);
+    if (op)
+        op->slot = i;
+    return op;
+}
+
 static bool rec_wait(gp_rec *r)
 {
     (void)r;                   /* a kernel on the CPU has no faults to find */
@@ -297,11 +307,18 @@ static void *rec_stream(gp_rec *r)
 
 static const gp_rec_ops rec_ops = {
     .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill,
-    .order_wait = rec_order_wait, .order_pass = rec_order_pass, .wait = rec_wait,
+    .order_wait = rec_order_wait, .order_pass = rec_order_pass, .stamp = rec_stamp, .wait = rec_wait,
     .kernel = rec_kernel, .stream = rec_stream,
 };
 
 /* ---- streams --------------------------------------------------------- */
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
 
 static void await_turn(gp_cpudev *c, const gp_cpuop *op)
 {
@@ -344,6 +361,9 @@ static bool run_op(gp_stream *s, const gp_list *l, const gp_cpuop *op)
         return true;
     case OP_PASS:
         pass_turn(s->dev, op);
+        return true;
+    case OP_STAMP:
+        s->dev->stamp[op->slot] = now_ns();
         return true;
     }
     return false;
@@ -398,6 +418,21 @@ static bool cpu_prepare(gp_dev *d, int streams, int orders, int slots, gp_errs *
         pthread_setname_np(s->thread, "stream");
     }
     return true;
+}
+
+static bool cpu_stamps(gp_dev *d, int n, gp_errs *errs)
+{
+    gp_cpudev *c = (gp_cpudev *)d;
+    int64_t *stamp = realloc(c->stamp, sizeof *stamp * (size_t)n);
+    if (!stamp)
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    c->stamp = stamp;
+    return true;
+}
+
+static int64_t cpu_stamped(gp_dev *d, int i)
+{
+    return ((gp_cpudev *)d)->stamp[i];
 }
 
 /* Called by the launchers in frame order; orders are of one segment each. */
@@ -512,7 +547,7 @@ static const gp_kernel *cpu_compile(gp_dev *d, const gp_source *src, gp_errs *er
 const gp_backend gp_backend_cpu = {
     .name = "cpu",
     .open = cpu_open, .close = cpu_close, .alloc = cpu_alloc, .free = cpu_free,
-    .prepare = cpu_prepare, .build = cpu_build, .discard = cpu_discard,
+    .prepare = cpu_prepare, .stamps = cpu_stamps, .stamped = cpu_stamped, .build = cpu_build, .discard = cpu_discard,
     .launch = cpu_launch, .direct = cpu_direct, .query = cpu_query, .wait = cpu_wait,
     .compile = cpu_compile,
 };

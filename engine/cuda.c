@@ -123,6 +123,8 @@ static void cuda_close(gp_dev *dev)
     for (int i = 0; live && i < d->norders * d->nslots; i++)
         if (d->order[i])
             cudaEventDestroy(d->order[i]);
+    if (live)
+        gp_cuda_unstamp(d);
     if (live && d->service)
         cudaStreamDestroy(d->service);
     for (int i = 0; live && i < d->nspans; i++)
@@ -131,6 +133,8 @@ static void cuda_close(gp_dev *dev)
     free(d->stream);
     free(d->wake);
     free(d->order);
+    free(d->stamp);
+    pthread_mutex_destroy(&d->stamp_lock);
     free(d->span);
     free(d);
 }
@@ -143,6 +147,7 @@ static gp_dev *cuda_open(int index, gp_errs *errs)
     d->base.backend = &gp_backend_cuda;
     d->index = index;
     atomic_init(&d->dead, false);
+    pthread_mutex_init(&d->stamp_lock, NULL);
     int major = 0, minor = 0, shared = 0;
     cudaError_t e = cudaSetDevice(index);
     if (e == cudaSuccess)
@@ -361,6 +366,7 @@ const gp_backend gp_backend_cuda = {
     .open = cuda_open, .close = cuda_close,
     .alloc = cuda_alloc, .free = cuda_free,
     .prepare = cuda_prepare,
+    .stamps = gp_cuda_stamps, .stamped = gp_cuda_stamped, .rates = gp_cuda_rates,
     .build = gp_cuda_build, .discard = gp_cuda_discard,
     .launch = cuda_launch, .direct = cuda_direct,
     .query = cuda_query, .wait = cuda_wait,

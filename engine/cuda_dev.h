@@ -4,6 +4,7 @@
 #define GP_CUDA_DEV_H
 
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include "backend.h"
 
@@ -42,6 +43,10 @@ typedef struct gp_cuda_dev {
     int nstreams;
     cudaEvent_t *order;            /* [order][slot] */
     int norders, nslots;
+    cudaEvent_t *stamp; int nstamps;
+    cudaEvent_t base_event, base_try;      /* cuda_stamp.c */
+    int64_t base_ns;               /* CLOCK_MONOTONIC when base_event was reached */
+    pthread_mutex_t stamp_lock;    /* of these three */
     struct gp_cuda_library *libs;
     gp_kernel *builtin[GP_CUDA_BUCKETS];   /* by hash of the name */
     gp_kernel *compiled;           /* the user's */
@@ -91,6 +96,13 @@ bool gp_cuda_run(gp_cuda_dev *d, cudaStream_t stream, gp_body body, void *arg, g
  * cubin in malloc'd memory. */
 bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int nsource, int cc,
                            void **image, size_t *bytes, gp_errs *errs);
+
+/* ---- stamps, rates (cuda_stamp.c): see gp_backend --------------------- */
+
+bool gp_cuda_stamps(gp_dev *dev, int n, gp_errs *errs);
+int64_t gp_cuda_stamped(gp_dev *dev, int i);
+bool gp_cuda_rates(gp_dev *dev, double *in, double *out, gp_errs *errs);
+void gp_cuda_unstamp(gp_cuda_dev *d);          /* destroys the events */
 
 /* ---- resident kernels (cuda_resident.c) ------------------------------ */
 

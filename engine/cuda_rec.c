@@ -147,6 +147,15 @@ static bool rec_order_pass(gp_rec *rec, int o, int slot)
               rec->errs, "letting the next frame go on");
 }
 
+static bool rec_stamp(gp_rec *rec, int i)
+{
+    gp_cuda_dev *d = gp_cuda(rec->dev);
+    struct recorder *r = rec_of(rec);
+    return gp_cuda_ok(d, cudaEventRecordWithFlags(d->stamp[i], r->stream,
+                                     r->first ? cudaEventRecordExternal : cudaEventRecordDefault),
+              rec->errs, "taking a stamp");
+}
+
 static bool rec_wait(gp_rec *rec)
 {
     return gp_cuda_ok(gp_cuda(rec->dev), cudaStreamSynchronize(rec_of(rec)->stream), rec->errs,
@@ -165,7 +174,7 @@ static void *rec_stream(gp_rec *rec)
 
 static const gp_rec_ops rec_ops = {
     .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill,
-    .order_wait = rec_order_wait, .order_pass = rec_order_pass, .wait = rec_wait,
+    .order_wait = rec_order_wait, .order_pass = rec_order_pass, .stamp = rec_stamp, .wait = rec_wait,
     .kernel = rec_kernel, .stream = rec_stream,
 };
 
@@ -194,7 +203,7 @@ gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs)
     cudaGraph_t graph = NULL;
     struct recorder r = {
         .rec = { &rec_ops, dev, errs }, .stream = d->service,
-        .first = gp_cuda_table(GP_REC_ITEMS + 1, sizeof *r.first, errs),
+        .first = gp_cuda_table(GP_REC_ITEMS + GP_REC_STAMPS + 1, sizeof *r.first, errs),
     };
     gp_exec *x = gp_cuda_table(1, sizeof *x, errs);
     bool fine = r.first && x && capture(&r, body, arg, &graph)

@@ -56,7 +56,10 @@ const gp_plan *gp_pipeline_plan(const gp_pipeline *p);
 typedef struct gp_run_options {
     bool poison;           /* fill every slot with a pattern before each use */
     bool isolate;          /* one frame in flight, a wait after every stage */
-    bool timed;            /* measure latencies and busy times */
+    bool timed;            /* measure latencies, busy times and waits */
+    bool stamped;          /* timed, and the device says when it did what */
+    int64_t trace_ns;      /* timed, and what was done in the last so many ns of the run
+                              is kept, see gp_trace_json; 0: nothing */
     /* To time the rest alone; what comes out then means nothing. */
     bool no_copies, no_kernels;        /* segments leave these out */
     const char *const *cached; int ncached;    /* stages that run for the first
@@ -85,6 +88,10 @@ typedef struct gp_buffer_status {
     int depth;
     int held;              /* frames that `to` is not done with, 0 to depth */
 } gp_buffer_status;
+
+/* The parts of a device that work at the same time. */
+typedef enum gp_engine { GP_ENGINE_COPY_IN, GP_ENGINE_COMPUTE, GP_ENGINE_COPY_OUT,
+                         GP_ENGINES } gp_engine;
 
 typedef enum gp_outcome {
     GP_DONE,               /* every source ended */

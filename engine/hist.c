@@ -26,14 +26,14 @@ static int64_t top_of(int b)
 #define PUT(place, v) __atomic_store_n(&(place), (v), __ATOMIC_RELAXED)
 #define GET(place)    __atomic_load_n(&(place), __ATOMIC_RELAXED)
 
-void gp_hist_add(gp_hist *h, int64_t ns)
+void gp_hist_add(gp_hist *h, int64_t ns, uint64_t n)
 {
     if (ns < 0)
         ns = 0;
     uint64_t *bucket = &h->bucket[bucket_of((uint64_t)ns)];
-    PUT(h->n, h->n + 1);
-    PUT(h->sum, h->sum + ns);
-    PUT(*bucket, *bucket + 1);
+    PUT(h->n, h->n + n);
+    PUT(h->sum, h->sum + ns * (int64_t)n);
+    PUT(*bucket, *bucket + n);
     if (ns > h->max)
         PUT(h->max, ns);
 }

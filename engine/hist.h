@@ -13,8 +13,8 @@ typedef struct gp_hist {
     uint64_t bucket[GP_HIST_BUCKETS];
 } gp_hist;
 
-/* Negative durations count as 0. Those of more than 3 days are all alike. */
-void gp_hist_add(gp_hist *h, int64_t ns);
+/* n times `ns`. Negative durations count as 0. Those of more than 3 days are all alike. */
+void gp_hist_add(gp_hist *h, int64_t ns, uint64_t n);
 /* `from` may be added to meanwhile. */
 void gp_hist_merge(gp_hist *to, const gp_hist *from);
 /* Takes away what was added up to an earlier moment: `what` is a copy from then. The

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include "host.h"
+#include "measure.h"
 #include "nvtx.h"
 
 enum { TAKEN, HANDED_IN, HANDED_FAILED };      /* gp_hostrt.handed */
@@ -124,7 +125,9 @@ static int take(gp_threadrt *t, uint64_t *first)
         if (a.look != GP_LOOK_WAIT)
             return 0;
         gp_thread_doing(t, GP_DOING_WAIT, *first);
+        gp_pause pause = gp_pause_begin(t, *first);
         gp_point_wait(&p->point, may_go, &a, p->run->spin_ns);
+        gp_pause_end(t, pause, *first);
     }
 }
 
@@ -141,7 +144,7 @@ static void account(gp_partyrt *p, uint64_t first, int n)
                            h->hole + at);
         for (int i = 0; h->latency && i < k; i++)
             if (!h->hole[at + (uint64_t)i])
-                gp_hist_add(h->latency, now - gp_party_meta(p, first + (uint64_t)i).born_ns);
+                gp_hist_add(h->latency, now - gp_party_meta(p, first + (uint64_t)i).born_ns, 1);
         first += (uint64_t)k, n -= k;
     }
 }
@@ -181,9 +184,9 @@ static void hand_over(gp_partyrt *p)
         gp_point_wake(&p->point);
 }
 
-/* Has the kind run k frames that are laid out. False: the next frame failed for
- * good. */
-static bool run_piece(gp_threadrt *t, int k)
+/* Has the kind run k frames that are laid out; *span, in a timed run: from when to when.
+ * False: the next frame failed for good. */
+static bool run_piece(gp_threadrt *t, int k, gp_span *span)
 {
     gp_partyrt *p = t->party;
     gp_run *run = p->run;
@@ -196,11 +199,9 @@ static bool run_piece(gp_threadrt *t, int k)
         return true;
     gp_thread_doing(t, GP_DOING_WORK, fr->index);
     gp_nvtx_push(p, fr->index);
-    int64_t start = run->options.timed ? gp_now_ns() : 0;
+    span->start = gp_measure_now(run);
     bool ok = st->kind->run(&call, fr, k);
-    if (run->options.timed)
-        atomic_fetch_add_explicit(&p->busy_ns, (unsigned long long)(gp_now_ns() - start),
-                                  memory_order_relaxed);
+    span->end = gp_measure_now(run);
     gp_nvtx_pop(p);
     return ok;
 }
@@ -277,8 +278,10 @@ static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
             done++;
             continue;
         }
-        bool ok = run_piece(t, k);
+        gp_span span = { 0 };
+        bool ok = run_piece(t, k, &span);
         int whole, good = sort_out(t, ok, k, &whole, failed, end);
+        gp_measure_work(t, span, f, good);
         if (p->source)
             date(p->run, d, good);
         size_t bytes = gp_desk_sign(p, d, good);

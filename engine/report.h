@@ -27,10 +27,7 @@ typedef struct gp_party_report {
                                   start to the end on the device */
 } gp_party_report;
 
-typedef enum gp_engine { GP_ENGINE_COPY_IN, GP_ENGINE_COMPUTE, GP_ENGINE_COPY_OUT,
-                         GP_ENGINES } gp_engine;
-
-/* A part of the device that works by itself. */
+/* A gp_engine. */
 typedef struct gp_engine_report {
     bool used;
     bool measured;             /* by the device; else estimated from bytes and limit */
@@ -91,6 +88,10 @@ double gp_report_overlap(const gp_report *r);
 
 /* verdict.c: from the numbers alone. */
 void gp_verdict_find(gp_report *r, const gp_graph *g, const gp_plan *plan);
+
+/* Of a traced run (gp_run_options.trace_ns): Chrome trace events, the newest `most`
+ * slices, 0: all that was kept. False with an error. */
+bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs);
 
 /* ---- as JSON (report_json.c) ------------------------------------------ */
 

@@ -7,7 +7,7 @@
  * no wake is lost. */
 #include <sched.h>
 #include <string.h>
-#include "run.h"
+#include "measure.h"
 
 static void relax(void)
 {
@@ -165,6 +165,7 @@ static void wake_consumers(gp_ringrt *r, gp_run *run)
 void gp_party_publish(gp_partyrt *p, uint64_t first, int n)
 {
     gp_run *run = p->run;
+    gp_measure_move(p, first, n);
     if (p->source)
         atomic_fetch_add(&run->ledger[run->ledger_of[p->stage - run->graph->stage]].in,
                          (uint64_t)n);

@@ -26,9 +26,11 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "nvtx.h"
 #include "run.h"
+#include "trace.h"
 
 /* ---- errors and levels ----------------------------------------------- */
 
@@ -326,12 +328,12 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
 static bool init_parties(gp_run *run, gp_errs *errs)
 {
     const gp_plan *plan = run->plan;
-    int streams = 0, orders = 0;
+    int streams = 0, orders = 0, stamps = 0;
     for (int i = 0; i < plan->nparties; i++) {
         gp_partyrt *p = &run->party[i];
         if (p->stage)
             gp_host_init(p);
-        else if (!gp_segment_init(p, streams, orders, errs))
+        else if (!gp_segment_init(p, streams, orders, &stamps, errs))
             return false;
         if (p->segment) {
             streams += p->segment->streams;
@@ -364,6 +366,13 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
+static int64_t process_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
 /* Starts all threads. When one cannot be started the others are told to stop. */
 static void start(gp_run *run)
 {
@@ -374,9 +383,13 @@ static void start(gp_run *run)
         for (int w = 0; w < p->nthreads; w++, n++) {
             gp_threadrt *t = &run->thread[n];
             t->run = run, t->party = p, t->worker = w;
+            if (p->track && (p->stage || w == 0))
+                t->track = p->track[w];
         }
     }
     atomic_store(&run->live, n);
+    run->start_ns = gp_now_ns();
+    run->cpu_ns = -process_ns();
     for (int i = 0; i < n; i++) {
         int e = pthread_create(&run->thread[i].id, NULL, thread_main, &run->thread[i]);
         if (!e) {
@@ -435,6 +448,8 @@ static void make_tables(gp_run *run)
     run->ring = GP_NEW_LINES(a, gp_ringrt, plan->nrings);
     run->party = GP_NEW_LINES(a, gp_partyrt, plan->nparties);
     run->thread = GP_NEW_LINES(a, gp_threadrt, threads);
+    for (int i = 0; run->options.timed && i < threads; i++)
+        run->thread[i].time = GP_NEW(a, gp_hist, 1);
     run->spin_ns = spin_ns(run->pipeline, threads);
 }
 
@@ -465,8 +480,11 @@ static bool set_up(gp_run *run, gp_errs *errs)
     make_rings(run);
     make_parties(run);
     gp_nvtx_open(run);
-    return make_ledgers(run) && open_stages(run, true, errs) && open_stages(run, false, errs)
-        && init_parties(run, errs);
+    if (!make_ledgers(run) || !open_stages(run, true, errs) || !open_stages(run, false, errs)
+        || !init_parties(run, errs))
+        return false;
+    gp_trace_open(run);
+    return true;
 }
 
 void gp_run_destroy(gp_run *run)
@@ -498,6 +516,7 @@ void gp_run_destroy(gp_run *run)
     gp_nvtx_close(run);
     close(run->done_fd);
     pthread_mutex_destroy(&run->lock);
+    pthread_mutex_destroy(&run->engine_lock);
     gp_arena_free(&run->arena);
     free(run);
 }
@@ -573,6 +592,7 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
     run->pipeline = p, run->plan = p->plan, run->graph = p->plan->graph, run->options = *o;
     run->done_fd = eventfd(0, EFD_CLOEXEC);
     pthread_mutex_init(&run->lock, NULL);
+    pthread_mutex_init(&run->engine_lock, NULL);
     bool back = set_up_watched(run);
     if (back)
         atomic_store(&p->run, run);
@@ -581,6 +601,8 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
         back = gp_watch(run);
         for (int i = 0; back && i < run->nthreads; i++)
             pthread_join(run->thread[i].id, NULL);
+        run->end_ns = gp_now_ns();
+        run->cpu_ns += process_ns();
     }
     pthread_mutex_lock(&run->lock);
     gp_errs_add(errs, &run->errs);

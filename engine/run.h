@@ -47,12 +47,15 @@ typedef struct gp_meta {
 typedef struct gp_cursor {
     _Alignas(64) _Atomic uint64_t at;
     atomic_bool closed;        /* of a consumer: it takes no more */
+    atomic_llong got;          /* likewise, timed: the sum of the times at which frames were
+                                  given back, since the start */
 } gp_cursor;
 
 typedef struct gp_ringrt {
     gp_cursor produced;
     _Atomic uint64_t end;      /* frames in all; set after the last publish */
     gp_cursor *consumed;       /* per consumer of the plan's ring */
+    atomic_llong put;          /* timed: the sum of the times at which frames were published */
     gp_meta *meta;             /* per slot */
     char *base;                /* of slot 0 */
     size_t stride;
@@ -72,6 +75,9 @@ static inline gp_meta *gp_meta_of(const gp_ringrt *r, uint64_t frame)
 
 /* ---- parties --------------------------------------------------------- */
 
+/* What keeps a party from taking a frame. */
+typedef enum gp_lack { GP_LACK_INPUT, GP_LACK_OUTPUT, GP_LACK_STREAM, GP_LACKS } gp_lack;
+
 typedef enum gp_doing { GP_DOING_NOTHING, GP_DOING_WAIT, GP_DOING_WORK, GP_DOING_FINISH,
                GP_DOING_IDLE, GP_DOING_GONE } gp_doing;
 
@@ -86,6 +92,8 @@ typedef struct gp_threadrt {
     _Atomic uint64_t frame;
     atomic_int tid;            /* of the kernel */
     gp_errs errs;              /* this thread's own */
+    gp_hist *time;             /* of a host stage in a timed run: of one frame */
+    struct gp_track *track;    /* of a traced run, else NULL */
     struct { int doing; uint64_t frame; int64_t since; } seen; /* the watchdog's own;
                                   since: CLOCK_MONOTONIC, 0: not yet */
 } gp_threadrt;
@@ -111,7 +119,10 @@ typedef struct gp_partyrt {
     _Alignas(64) _Atomic uint64_t next;    /* the first frame nobody has taken */
     _Alignas(64) atomic_ullong progress;   /* frames done, holes too */
     atomic_ullong frames, bytes;       /* of status: holes not counted */
-    atomic_ullong busy_ns;     /* of all workers, in a timed run */
+    /* Of a timed run, see measure.h; sums over all workers. */
+    atomic_ullong busy_ns, idle_ns, wait_ns[GP_LACKS], launches;
+    struct gp_track **track, *moves;   /* traced: per worker (a segment: its launcher);
+                                  when its frames moved on */
     struct { uint64_t done; int64_t since; } seen; /* the watchdog's own */
 } gp_partyrt;
 
@@ -171,6 +182,10 @@ void gp_party_failed(gp_partyrt *p, uint64_t f);
 
 /* ---- the run --------------------------------------------------------- */
 
+/* A part of the device that works by itself: until when it is known to have been
+ * busy, and how long in all. */
+typedef struct gp_engine_time { int64_t until, busy_ns; uint64_t bytes; bool used; } gp_engine_time;
+
 struct gp_run {
     gp_pipeline *pipeline;
     const gp_plan *plan;
@@ -187,6 +202,10 @@ struct gp_run {
     void **state;              /* per stage, made by open() */
     bool *opened;
     int64_t spin_ns;           /* how long threads look before they sleep */
+    int64_t start_ns, end_ns;  /* CLOCK_MONOTONIC: threads started, threads are gone */
+    int64_t cpu_ns;            /* what the process computed in between */
+    struct gp_trace *trace;    /* NULL: nothing is traced (trace.h) */
+    gp_engine_time engine[GP_ENGINES]; pthread_mutex_t engine_lock;    /* stamp.c */
     atomic_int level;          /* as gp_cancel: 1 sources stop, 2 nothing new */
     atomic_bool failed;        /* an error was reported */
     bool *visited; int *todo;  /* per party, with lock: for gp_party_end */
@@ -227,8 +246,9 @@ void gp_host_fini(gp_partyrt *p);
 void *gp_host_thread(void *thread);            /* gp_threadrt */
 
 /* segment.c */
-/* Its streams and orders are stream0 and order0 upward of the device's. */
-bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs);
+/* Its streams, orders and stamps are stream0, order0 and *stamps upward of the device's;
+ * adds its stamps to *stamps. */
+bool gp_segment_init(gp_partyrt *p, int stream0, int order0, int *stamps, gp_errs *errs);
 /* Nothing of it stays on the device; for all segments, before the first is freed. */
 void gp_segment_leave(gp_partyrt *p);
 void gp_segment_fini(gp_partyrt *p);

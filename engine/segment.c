@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <string.h>
 #include <time.h>
+#include "measure.h"
 #include "nvtx.h"
 #include "segment.h"
 
@@ -33,7 +34,7 @@ static bool warm_up(gp_partyrt *p, gp_errs *errs)
 {
     gp_run *run = p->run;
     const gp_backend *be = run->dev->backend;
-    gp_batch once = { .p = p, .n = 1 };
+    gp_batch once = { .p = p, .n = 1, .bare = true };
     int stream = p->seg->stream0;
     atomic_store(&run->warming, p);
     bool queued = be->direct(run->dev, stream, gp_segment_record, &once, errs);
@@ -58,7 +59,7 @@ static bool settle(gp_partyrt *p, gp_errs *errs)
     gp_batch *slot = GP_NEW(&run->arena, gp_batch, slots);
     void **arg = GP_NEW(&run->arena, void *, slots);
     for (int i = 0; i < slots; i++) {
-        slot[i] = (gp_batch){ p, (uint64_t)i, 1, false, true };
+        slot[i] = (gp_batch){ p, (uint64_t)i, 1, false, true, true };
         arg[i] = &slot[i];
     }
     s->resident = run->dev->backend->settle(run->dev, gp_segment_record, arg, slots,
@@ -69,7 +70,7 @@ static bool settle(gp_partyrt *p, gp_errs *errs)
     return s->resident;
 }
 
-bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs)
+bool gp_segment_init(gp_partyrt *p, int stream0, int order0, int *stamps, gp_errs *errs)
 {
     gp_run *run = p->run;
     const gp_plan *plan = run->plan;
@@ -98,7 +99,14 @@ bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs)
         s->part_of[seg->task[i]] = i;
         deps += part->task->ndeps;
     }
-    s->dep = GP_NEW(a, int, (size_t)deps * (size_t)seg->batch + 1);
+    s->dep = GP_NEW(a, int, ((size_t)deps + (size_t)seg->ntasks) * (size_t)seg->batch + 1);
+    s->stamp0 = *stamps;
+    int stamped = gp_stamps_init(p);
+    *stamps += stamped;
+    if (stamped && !be->stamps(run->dev, *stamps, errs))
+        return false;
+    if (run->options.timed)
+        s->time = GP_NEW(a, gp_hist, 1);
     s->busy = GP_NEW(a, atomic_bool, seg->streams);
     s->ntickets = (uint64_t)seg->depth + 1;
     s->ticket = GP_NEW(a, gp_ticket, s->ntickets);
@@ -117,7 +125,7 @@ bool gp_segment_init(gp_partyrt *p, int stream0, int order0, gp_errs *errs)
         s->exec[k] = GP_NEW(a, gp_exec *, seg->period / n + 1);
         for (int turn = 0; turn < seg->period / seg->depth; turn++)
             for (int i = 0; i < per_turn; i++) {
-                gp_batch o = { p, (uint64_t)(turn * seg->depth + i * n), n, false, true };
+                gp_batch o = { p, (uint64_t)(turn * seg->depth + i * n), n, false, true, false };
                 gp_exec **x = &s->exec[k][turn * per_turn + i];
                 if (!(*x = be->build(run->dev, gp_segment_record, &o, errs)))
                     return false;
@@ -212,7 +220,8 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     const gp_backend *be = run->dev->backend;
-    gp_batch o = { p, f, n, failed || gp_frame_is_odd(p, f), f >= (uint64_t)p->segment->period };
+    gp_batch o = { p, f, n, failed || gp_frame_is_odd(p, f), f >= (uint64_t)p->segment->period,
+                   false };
     int stream = idle_stream(p);
     bool ok;
 
@@ -230,6 +239,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     if (stream >= 0)
         atomic_store(&s->busy[stream], true);
     gp_nvtx_push(p, f);
+    int64_t start = gp_measure_now(run);
     uint64_t number = 0;
     if (stream < 0) {
         for (int i = 0; resident && i < n; i++)
@@ -250,6 +260,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
                         s->exec[k][slot / d * (d / n) + slot % d / n], &t->errs);
     }
     gp_nvtx_pop(p);
+    gp_measure_launch(t, start, f, n);
     if (!ok)
         return DEVICE_LOST;
     for (int i = 0; i < n; i++)        /* while the device works */
@@ -257,7 +268,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     if (o.odd)
         gp_even_frame(p);
     uint64_t k = atomic_load(&s->issued);
-    s->ticket[k % s->ntickets] = (gp_ticket){ f, n, stream, o.odd, number };
+    s->ticket[k % s->ntickets] = (gp_ticket){ f, n, stream, o.odd, number, start };
     atomic_store(&s->issued, k + 1);
     atomic_store(&p->next, f + (uint64_t)n);
     gp_point_wake(&s->done);
@@ -296,7 +307,9 @@ void *gp_segment_launcher(void *thread)
         uint64_t f = atomic_load(&p->next);
         if (!may_launch(&a)) {
             gp_thread_doing(t, GP_DOING_WAIT, f);
+            gp_pause pause = gp_pause_begin(t, f);
             gp_point_wait(&p->point, may_launch, &a, p->run->spin_ns);
+            gp_pause_end(t, pause, f);
         }
         if (a.look == GP_LOOK_DIFFER)
             gp_party_ends_differ(p, f);
@@ -408,6 +421,8 @@ void *gp_segment_reaper(void *thread)
         if (!done && !lost)
             fault(t, atomic_load(&p->next) - 1);
         lost |= !done;         /* then it only waits for what is in flight */
+        if (!lost)
+            gp_stamps_read(p, &tk);
         atomic_store(&s->redeemed, k + 1);
         if (tk.stream >= 0)
             atomic_store(&s->busy[tk.stream], false);

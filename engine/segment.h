@@ -4,6 +4,7 @@
 #define GP_SEGMENT_H
 
 #include "run.h"
+#include "trace.h"
 
 typedef struct gp_ticket {
     uint64_t first;
@@ -11,6 +12,7 @@ typedef struct gp_ticket {
     int stream;                /* or one of these: */
     bool odd;
     uint64_t number;           /* GP_RESIDENT: of the last frame, see gp_backend.issue */
+    int64_t queued_ns;         /* timed: when */
 } gp_ticket;
 
 enum { GP_NO_STREAM = -1, GP_RESIDENT = -2 };  /* nothing was queued; issued */
@@ -22,6 +24,9 @@ typedef struct gp_part {
     int order;                 /* of a carrying stage, else -1 */
     int info;                  /* which of a frame's infos is this stage's */
     int item, items;           /* while a body runs: its items */
+    gp_engine engine;          /* who does it */
+    int stamp;                 /* stamped: the stamp after it; 0: there is none */
+    bool leaf;                 /* stamped: no later part of its engine waits for it */
 } gp_part;
 
 typedef struct gp_segmentrt {
@@ -39,6 +44,10 @@ typedef struct gp_segmentrt {
     gp_hole *hole;             /* per buffer: likewise */
     int *dep;                  /* room for a body */
     size_t bytes;              /* of a whole frame's outputs */
+    size_t copy_bytes[GP_ENGINES];     /* per frame */
+    int stamp0, nstamps;       /* of the device's stamps; per launch, 0: none */
+    gp_hist *time;             /* timed: of one frame, on the device; the reaper's */
+    gp_track *copy_track[GP_ENGINES], **stream_track;      /* traced; the reaper's */
     gp_point done;             /* the reaper sleeps here */
     _Alignas(64) _Atomic uint64_t issued;  /* tickets */
     atomic_bool over;          /* the launcher issues no more */
@@ -54,7 +63,17 @@ typedef struct gp_batch {
     uint64_t first;
     int n;
     bool odd, again;
+    bool bare;                 /* no stamps */
 } gp_batch;
+
+/* stamp.c: how many stamps the launches in flight need, after the parts are made. */
+int gp_stamps_init(gp_partyrt *p);
+/* Record the first stamp of a body, and that after a part, if it has one; *id is the
+ * next item's. */
+bool gp_stamps_begin(gp_rec *r, const gp_batch *o, int *id);
+bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_part *part, int *id);
+/* Of a launch that is done: notes what the engines did. The reaper's. */
+void gp_stamps_read(gp_partyrt *p, const gp_ticket *tk);
 
 /* The body of a launch, for gp_backend: `arg` is a gp_batch. */
 bool gp_segment_record(gp_rec *r, void *arg);

@@ -25,6 +25,12 @@ int gp_accounts(const gp_pipeline *p, gp_account *out, int max)
     return n < max ? n : max;
 }
 
+static uint64_t busy_of(gp_partyrt *q)
+{
+    uint64_t idle = atomic_load(&q->idle_ns), busy = atomic_load(&q->busy_ns);
+    return q->stage && busy > idle ? busy - idle : 0;
+}
+
 int gp_stages_status(const gp_pipeline *p, gp_stage_status *out, int max)
 {
     const gp_run *run = run_of(p);
@@ -32,7 +38,7 @@ int gp_stages_status(const gp_pipeline *p, gp_stage_status *out, int max)
     for (int i = 0; i < n && i < max; i++) {
         gp_partyrt *q = &run->party[i];
         out[i] = (gp_stage_status){ q->name, atomic_load(&q->frames), atomic_load(&q->bytes),
-                                    atomic_load(&q->busy_ns), q->stage ? q->stage->workers : 0 };
+                                    busy_of(q), q->stage ? q->stage->workers : 0 };
     }
     return n < max ? n : max;
 }

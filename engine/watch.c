@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "run.h"
+#include "measure.h"
 
 enum {
     TICK_MS = 50,
@@ -45,6 +45,7 @@ static bool source_wait(gp_call *c, int fd, int64_t t_ns)
     struct pollfd p[2] = { { t->run->pipeline->stop_fd, POLLIN, 0 }, { fd, POLLIN, 0 } };
     int was = atomic_load(&t->doing);
     bool go = false;
+    int64_t since = gp_measure_now(t->run);
 
     atomic_store(&t->doing, GP_DOING_IDLE);
     while (!atomic_load(&t->run->level) && wanted(t->party)) {
@@ -66,6 +67,7 @@ static bool source_wait(gp_call *c, int fd, int64_t t_ns)
         }
     }
     atomic_store(&t->doing, was);
+    gp_measure_idle(t, since);
     return go;
 }
 

@@ -36,7 +36,7 @@ START_TEST(quantiles)
     static int64_t v[N];
     gp_hist h = { 0 };
     for (int i = 0; i < N; i++)
-        gp_hist_add(&h, v[i] = number((uint64_t)i));
+        gp_hist_add(&h, v[i] = number((uint64_t)i), 1);
     qsort(v, N, sizeof *v, by_size);
     ck_assert_uint_eq(h.n, N);
     ck_assert_int_eq(h.max, v[N - 1]);
@@ -53,10 +53,10 @@ START_TEST(small_counts)
 {
     gp_hist h = { 0 };
     ck_assert_int_eq(gp_hist_at(&h, 0.5), 0);
-    gp_hist_add(&h, 7);
+    gp_hist_add(&h, 7, 1);
     for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
         ck_assert_int_eq(gp_hist_at(&h, parts[p]), 7);
-    gp_hist_add(&h, 9);
+    gp_hist_add(&h, 9, 1);
     ck_assert_int_eq(gp_hist_at(&h, 0.5), 7);
     ck_assert_int_eq(gp_hist_at(&h, 0.51), 9);
 }
@@ -69,8 +69,8 @@ START_TEST(edges)
         for (int64_t d = -1; d <= 1; d++) {
             gp_hist h = { 0 };
             int64_t ns = (INT64_C(1) << shift) + d;
-            gp_hist_add(&h, ns);
-            gp_hist_add(&h, INT64_C(1) << 50);     /* so that the largest is no help */
+            gp_hist_add(&h, ns, 1);
+            gp_hist_add(&h, INT64_C(1) << 50, 1);     /* so that the largest is no help */
             near(gp_hist_at(&h, 0.5), ns);
         }
 }
@@ -79,12 +79,12 @@ END_TEST
 START_TEST(extremes)
 {
     gp_hist h = { 0 };
-    gp_hist_add(&h, -5);
+    gp_hist_add(&h, -5, 1);
     ck_assert_int_eq(gp_hist_at(&h, 1), 0);
-    gp_hist_add(&h, INT64_MAX);
+    gp_hist_add(&h, INT64_MAX, 1);
     ck_assert_int_eq(gp_hist_at(&h, 0.5), 0);
     ck_assert_int_eq(gp_hist_at(&h, 1), INT64_MAX);
-    gp_hist_add(&h, INT64_C(1) << 48);
+    gp_hist_add(&h, INT64_C(1) << 48, 1);
     ck_assert_int_eq(gp_hist_at(&h, 0.9), INT64_MAX);
 }
 END_TEST
@@ -95,7 +95,7 @@ START_TEST(counts_below_powers_of_two)
     gp_hist h = { .n = 0 };
     int64_t sum = 0;
     for (size_t i = 0; i < sizeof ns / sizeof *ns; i++)
-        gp_hist_add(&h, ns[i]), sum += ns[i];
+        gp_hist_add(&h, ns[i], 1), sum += ns[i];
     ck_assert_int_eq(h.sum, sum);
     for (int k = 4; k <= 48; k++) {
         uint64_t want = 0;
@@ -110,8 +110,8 @@ START_TEST(merges_and_subtracts)
 {
     gp_hist before = { 0 }, after = { 0 }, both = { 0 };
     for (int i = 0; i < N; i++) {
-        gp_hist_add(&before, 1000000000 + number((uint64_t)i) % 1000);
-        gp_hist_add(&after, number((uint64_t)(N + i)) % 100000);
+        gp_hist_add(&before, 1000000000 + number((uint64_t)i) % 1000, 1);
+        gp_hist_add(&after, number((uint64_t)(N + i)) % 100000, 1);
     }
     gp_hist_merge(&both, &before);
     gp_hist_merge(&both, &after);

@@ -322,7 +322,7 @@ static void set_party(gp_party_report *p, const times *t)
     p->wait_in_ns = percent(t->in), p->wait_out_ns = percent(t->out);
     p->wait_stream_ns = percent(t->stream), p->launches = (uint64_t)t->launches;
     for (int i = 0; i < t->launches && t->ms; i++)
-        gp_hist_add(&p->time, t->ms * INT64_C(1000000));
+        gp_hist_add(&p->time, t->ms * INT64_C(1000000), 1);
 }
 
 static gp_report *make_report(int c, const gp_plan *plan)

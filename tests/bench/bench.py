@@ -23,9 +23,11 @@ import rows_command
 import rows_device
 import rows_host
 import rows_lua
+import rows_overhead
 from tools import HERE, Bench, Skip
 
-ROWS = rows_device.ROWS + rows_host.ROWS + rows_lua.ROWS + rows_command.ROWS
+ROWS = rows_device.ROWS + rows_host.ROWS + rows_lua.ROWS + rows_command.ROWS + \
+    rows_overhead.ROWS
 
 
 def first_line(command):

@@ -120,9 +120,9 @@ class Bench:
 
     # -- gpipe --
 
-    def gpipe_seconds(self, file, sets, frames):
+    def gpipe_seconds(self, file, sets, frames, options=()):
         """What the summary says a run took; all frames have to come out."""
-        command = [self.gpipe, "run", "--progress", "none"]
+        command = [self.gpipe, "run"] + (list(options) or ["--progress", "none"])
         for s in sets:
             command += ["--set", s]
         _, err, _ = self.run(command + [file])
@@ -131,10 +131,11 @@ class Bench:
             sys.exit("%s\nnot %d frames:\n%s" % (" ".join(command), frames, err))
         return float(done[-1][2])
 
-    def gpipe_us(self, file, sets, few, many):
+    def gpipe_us(self, file, sets, few, many, options=()):
         """Microseconds per frame: the difference of two runs, so that starting up does not
         count."""
-        times = [self.gpipe_seconds(file, sets + ["vars.frames=%d" % n], n) for n in (few, many)]
+        times = [self.gpipe_seconds(file, sets + ["vars.frames=%d" % n], n, options)
+                 for n in (few, many)]
         return 1e6 * (times[1] - times[0]) / (many - few)
 
     def host(self, file, sets=(), timed=False, cores=None):

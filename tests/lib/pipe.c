@@ -91,9 +91,10 @@ static void *run_during(void *arg)
     return NULL;
 }
 
-pipe_result pipe_run_with(const char *dir, const char *yaml, const char *device,
-                          const char *const *sets, gp_run_options options,
-                          void (*f)(gp_pipeline *p, void *arg), void *arg)
+static pipe_result run(const char *dir, const char *yaml, const char *device,
+                       const char *const *sets, gp_run_options options,
+                       void (*f)(gp_pipeline *p, void *arg),
+                       void (*after)(gp_pipeline *p, void *arg), void *arg)
 {
     pipe_result r = { .outcome = GP_ERROR };
     char file[600], dev[64];
@@ -119,6 +120,8 @@ pipe_result pipe_run_with(const char *dir, const char *yaml, const char *device,
         r.outcome = gp_pipeline_run(p, &options, &r.errs);
         if (f)
             pthread_join(t, NULL);
+        if (after && r.outcome != GP_STUCK)
+            after(p, arg);
         r.naccounts = gp_accounts(p, r.account, 8);
         for (int i = 0; i < r.naccounts; i++)
             r.account[i].source = NULL;    /* lives in the pipeline, as places do */
@@ -131,8 +134,22 @@ pipe_result pipe_run_with(const char *dir, const char *yaml, const char *device,
     return r;
 }
 
+pipe_result pipe_run_with(const char *dir, const char *yaml, const char *device,
+                          const char *const *sets, gp_run_options options,
+                          void (*f)(gp_pipeline *p, void *arg), void *arg)
+{
+    return run(dir, yaml, device, sets, options, f, NULL, arg);
+}
+
+pipe_result pipe_run_then(const char *dir, const char *yaml, const char *device,
+                          const char *const *sets, gp_run_options options,
+                          void (*after)(gp_pipeline *p, void *arg), void *arg)
+{
+    return run(dir, yaml, device, sets, options, NULL, after, arg);
+}
+
 pipe_result pipe_run(const char *dir, const char *yaml, const char *device,
                      const char *const *sets, gp_run_options options)
 {
-    return pipe_run_with(dir, yaml, device, sets, options, NULL, NULL);
+    return run(dir, yaml, device, sets, options, NULL, NULL, NULL);
 }

@@ -30,5 +30,9 @@ pipe_result pipe_run(const char *dir, const char *yaml, const char *device,
 pipe_result pipe_run_with(const char *dir, const char *yaml, const char *device,
                           const char *const *sets, gp_run_options options,
                           void (*during)(gp_pipeline *p, void *arg), void *arg);
+/* The same, with `after` called when it is over, unless it got stuck. */
+pipe_result pipe_run_then(const char *dir, const char *yaml, const char *device,
+                          const char *const *sets, gp_run_options options,
+                          void (*after)(gp_pipeline *p, void *arg), void *arg);
 
 #endif

@@ -1,0 +1,232 @@
+/* report_cases.c - the numbers of a report and the events of a trace, against what the
+ * pipeline was built to do. */
+#include <stdlib.h>
+#include <string.h>
+#include "pipe.h"
+#include "report.h"
+#include "report_cases.h"
+
+static const char *on;         /* the device under test */
+
+enum { FRAMES = 40, ELEMENTS = 4096, SHORTEST_NS = 100000 };
+
+/* A source at 400 Hz, a script that works for a millisecond or so, a device segment. */
+static const char yaml[] =
+    "depth: 4\n"
+    "buffers: {x: {dtype: f32, shape: [4096]}}\n"
+    "stages:\n"
+    "  - {use: generate, frames: 40, rate: 400, out: x}\n"
+    "  - {name: work, use: lua, script: work.lua}\n"
+    "  - {use: scale, a: 2}\n"
+    "  - {use: scale, b: 2}\n"
+    "  - {use: discard}\n";
+
+static const char work[] =
+    "function process(f, x, y)\n"
+    "    local sum = 0\n"
+    "    y:copy(x)\n"
+    "    for i = 1, 300000 do sum = sum + i % 7 end\n"
+    "end\n";
+
+typedef struct seen {
+    gp_arena arena;
+    gp_report *report;
+    char *trace;
+    bool made;
+} seen;
+
+static void look(gp_pipeline *p, void *arg)
+{
+    seen *s = arg;
+    gp_errs errs = { .n = 0 };
+    size_t n;
+    s->report = gp_report_make(&s->arena, p, &errs);
+    FILE *f = open_memstream(&s->trace, &n);
+    s->made = gp_trace_json(p, 0, f, &errs);
+    fclose(f);
+}
+
+static seen run(gp_run_options options)
+{
+    seen s = { .report = NULL };
+    const char *dir = pipe_dir();
+    pipe_text(dir, "work.lua", work);
+    pipe_result r = pipe_run_then(dir, yaml, on, NULL, options, look, &s);
+    ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "?");
+    ck_assert_ptr_nonnull(s.report);
+    pipe_dir_remove(dir);
+    return s;
+}
+
+static void done(seen *s)
+{
+    free(s->trace);
+    gp_arena_free(&s->arena);
+}
+
+static double part(int64_t ns, const gp_report *r)
+{
+    return (double)ns / (double)r->wall_ns;
+}
+
+START_TEST(test_numbers)
+{
+    seen s = run((gp_run_options){ .timed = true, .stamped = true });
+    const gp_report *r = s.report;
+    ck_assert(!s.made);                /* nothing was traced */
+    ck_assert_int_eq(r->nparties, 4);
+    ck_assert(r->wall_ns > (FRAMES - 1) * 2500000LL);
+    for (int i = 0; i < r->nparties; i++) {
+        const gp_party_report *p = &r->party[i];
+        int64_t sum = p->busy_ns + p->wait_in_ns + p->wait_out_ns + p->wait_stream_ns;
+        ck_assert_uint_eq(p->frames, FRAMES);
+        ck_assert_uint_eq(p->time.n, FRAMES);
+        /* all of a thread's time is one of these, but for its own bookkeeping */
+        ck_assert_msg(part(sum, r) < 1.01 && part(sum, r) > 0.7, "%s: %.3f", p->name, part(sum, r));
+    }
+    const gp_party_report *source = &r->party[0], *script = &r->party[1], *segment = &r->party[2];
+    ck_assert(part(source->idle_ns, r) > 0.3 && source->idle_ns <= source->busy_ns);
+    ck_assert(script->busy_ns >= FRAMES * SHORTEST_NS && script->busy_ns + script->wait_in_ns > r->wall_ns / 2);
+    ck_assert(gp_hist_at(&script->time, 0.5) >= SHORTEST_NS);
+    ck_assert(script->stage >= 0 && script->segment < 0 && segment->segment == 0);
+    ck_assert(segment->launches > 0 && segment->launches <= FRAMES);
+    ck_assert(part(segment->wait_in_ns, r) > 0.3);
+    for (int i = 0; i < r->nbuffers; i++)
+        ck_assert_msg(r->buffer[i].held >= 0 && r->buffer[i].held <= r->buffer[i].depth, "%s: %.2f",
+                      r->buffer[i].name, r->buffer[i].held);
+    /* a frame is held by the script while it works */
+    ck_assert(r->buffer[0].held > 0.9 * part(script->busy_ns, r));
+    ck_assert_uint_eq(r->latency.n, FRAMES);
+    ck_assert(r->overlap >= 0 && r->overlap <= 1);
+
+    const gp_engine_report *e = r->engine;
+    ck_assert(e[GP_ENGINE_COMPUTE].used && e[GP_ENGINE_COMPUTE].measured);
+    ck_assert(e[GP_ENGINE_COMPUTE].busy_ns > 0 && part(e[GP_ENGINE_COMPUTE].busy_ns, r) <= 1);
+    bool copies = strcmp(on, "cpu");
+    for (int i = 0; i < GP_ENGINES; i += GP_ENGINE_COPY_OUT - GP_ENGINE_COPY_IN) {
+        ck_assert_uint_eq(e[i].bytes, copies ? FRAMES * ELEMENTS * 4 : 0);
+        ck_assert(e[i].used == copies && (e[i].limit > 1e9) == copies);
+        ck_assert((e[i].busy_ns > 0) == copies && part(e[i].busy_ns, r) <= 1);
+    }
+    done(&s);
+}
+END_TEST
+
+/* Without stamps copies are estimated, and say so. */
+START_TEST(test_estimated)
+{
+    seen s = run((gp_run_options){ .timed = true });
+    bool copies = strcmp(on, "cpu");
+    for (int i = 0; i < GP_ENGINES; i++)
+        ck_assert(!s.report->engine[i].measured);
+    ck_assert(s.report->engine[GP_ENGINE_COPY_IN].used == copies);
+    ck_assert((s.report->engine[GP_ENGINE_COPY_IN].busy_ns > 0) == copies);
+    ck_assert_uint_eq(s.report->party[2].time.n, FRAMES);
+    done(&s);
+}
+END_TEST
+
+/* The number behind "key": in a line of the trace. */
+static double member(const char *line, const char *key)
+{
+    char text[40];
+    snprintf(text, sizeof text, "\"%s\": ", key);
+    const char *at = strstr(line, text);
+    const char *end = strchr(line, '\n');
+    ck_assert_msg(at && (!end || at < end), "no %s in: %.150s", key, line);
+    return atof(at + strlen(text));
+}
+
+static bool has(const char *line, const char *text)
+{
+    const char *at = strstr(line, text), *end = strchr(line, '\n');
+    return at && (!end || at < end);
+}
+
+START_TEST(test_trace)
+{
+    seen s = run((gp_run_options){ .timed = true, .stamped = true, .trace_ns = 60000000000 });
+    int made[FRAMES] = { 0 }, worked[FRAMES] = { 0 }, computed[FRAMES] = { 0 }, moved[2] = { 0 };
+    int starts = 0, ends = 0, held = 0;
+    double launched[FRAMES], wall = (double)s.report->wall_ns * 1e-3;
+    ck_assert(s.made);
+    for (const char *line = s.trace; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        starts += has(line, "\"ph\": \"s\"");
+        ends += has(line, "\"ph\": \"f\"");
+        if (has(line, "\"ph\": \"C\"")) {
+            double n = member(line, "held");
+            ck_assert(n >= 0 && n <= 4);
+            held += n > 0;
+        }
+        if (!has(line, "\"ph\": \"X\""))
+            continue;
+        double ts = member(line, "ts"), end = ts + member(line, "dur");
+        ck_assert_msg(ts >= 0 && end <= wall + 500, "%.150s", line);
+        int first = (int)member(line, "frame"), n = (int)member(line, "frames");
+        for (int f = first; f < first + n && !has(line, "\"cat\": \"wait\""); f++) {
+            ck_assert_int_lt(f, FRAMES);
+            made[f] += has(line, "\"name\": \"generate\"");
+            worked[f] += has(line, "\"name\": \"work\"");
+            moved[0] += has(line, "\"cat\": \"copy in\"");
+            moved[1] += has(line, "\"cat\": \"copy out\"");
+            if (has(line, "\"cat\": \"launch\""))
+                launched[f] = ts;
+        }
+    }
+    /* device tracks come after their launcher's */
+    for (const char *line = strstr(s.trace, "\"cat\": \"compute\""); line;
+         line = strstr(line + 1, "\"cat\": \"compute\"")) {
+        while (line[-1] != '\n')
+            line--;
+        int first = (int)member(line, "frame"), n = (int)member(line, "frames");
+        for (int f = first; f < first + n; f++) {
+            computed[f]++;
+            /* the device's clock is the host's, to a tenth of a millisecond */
+            ck_assert_msg(member(line, "ts") > launched[f] - 100, "%.1f, launched at %.1f",
+                          member(line, "ts"), launched[f]);
+        }
+        line = strchr(line, '\n') - 1;
+    }
+    bool cpu = !strcmp(on, "cpu");     /* where each stage of the segment has a slice */
+    for (int f = 0; f < FRAMES; f++) {
+        ck_assert_int_eq(made[f], 1);
+        ck_assert_int_eq(worked[f], 1);
+        ck_assert_int_eq(computed[f], cpu ? 2 : 1);
+    }
+    ck_assert_int_eq(moved[0], cpu ? 0 : FRAMES);
+    ck_assert_int_eq(moved[1], cpu ? 0 : FRAMES);
+    ck_assert_int_eq(starts, ends);
+    ck_assert_int_gt(starts, FRAMES / 8);
+    ck_assert_int_gt(held, FRAMES);
+    done(&s);
+}
+END_TEST
+
+/* Only the end of a run is kept. */
+START_TEST(test_trace_last)
+{
+    seen s = run((gp_run_options){ .timed = true, .trace_ns = 20000000 });
+    double from = (double)s.report->wall_ns * 1e-3 - 20000;
+    int n = 0;
+    ck_assert(s.made);
+    for (const char *line = s.trace; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (!has(line, "\"ph\": \"X\""))
+            continue;
+        n++;
+        ck_assert_msg(member(line, "ts") + member(line, "dur") > from - 1, "%.150s", line);
+    }
+    ck_assert(n > 10 && n < FRAMES * 6);
+    done(&s);
+}
+END_TEST
+
+void report_cases(TCase *tc, const char *device)
+{
+    on = device;
+    tcase_add_test(tc, test_numbers);
+    tcase_add_test(tc, test_estimated);
+    tcase_add_test(tc, test_trace);
+    tcase_add_test(tc, test_trace_last);
+}

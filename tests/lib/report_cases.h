@@ -1,0 +1,10 @@
+/* report_cases.h - tests of what a run says of itself, on either back end. */
+#ifndef TEST_REPORT_CASES_H
+#define TEST_REPORT_CASES_H
+
+#include <check.h>
+
+/* Adds them, for `device` ("cpu" or "cuda"). */
+void report_cases(TCase *tc, const char *device);
+
+#endif
