@@ -40,6 +40,8 @@ struct gp_rec_ops {
     /* Stamp i is the time at which what the current item depends on was done; on a
      * back end that runs things in the order recorded, all that is before it. */
     bool (*stamp)(gp_rec *r, int i);
+    /* The items that follow have this label. NULL where the back end has no watch. */
+    void (*label)(gp_rec *r, int label);
     /* Waits until all that was recorded is done (direct bodies, --isolate). */
     bool (*wait)(gp_rec *r);
     const gp_kernel *(*kernel)(gp_rec *r, const char *name);    /* built in */
@@ -47,6 +49,15 @@ struct gp_rec_ops {
 };
 
 typedef bool (*gp_body)(gp_rec *r, void *arg);
+
+/* A kernel, a copy or a fill that a device did, of a launch with this tag and an item
+ * with this label. */
+typedef struct gp_activity {
+    const char *name;          /* the kernel's; stays */
+    int64_t start, end;        /* CLOCK_MONOTONIC, ns */
+    uint64_t tag;
+    int label;
+} gp_activity;
 
 typedef struct gp_exec gp_exec;            /* a body, ready to be launched */
 typedef struct gp_resident gp_resident;    /* bodies that stay on the device */
@@ -73,6 +84,14 @@ typedef struct gp_backend {
     bool (*stamps)(gp_dev *dev, int n, gp_errs *errs);
     /* Stamp i of a launch that is done: ns of CLOCK_MONOTONIC. Any thread. */
     int64_t (*stamped)(gp_dev *dev, int i);
+    /* NULL where stamps tell everything. watch: `note` is told of each activity, by any
+     * thread, one at a time; before the first body is built. unwatch: it was told of all
+     * that is done, and of no more. tag: what this thread launches from now on has this
+     * tag; 0: none, of which `note` is not told. */
+    bool (*watch)(gp_dev *dev, void (*note)(void *arg, const gp_activity *a), void *arg,
+                  gp_errs *errs);
+    void (*unwatch)(gp_dev *dev);
+    void (*tag)(gp_dev *dev, uint64_t tag);
     /* Bytes a second between pinned memory and the device, in and out at the same
      * time; NULL: nothing is copied. Slow. */
     bool (*rates)(gp_dev *dev, double *in, double *out, gp_errs *errs);

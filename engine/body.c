@@ -170,6 +170,8 @@ bool gp_segment_record(gp_rec *r, void *arg)
         bool whole = !part->stage || (part->stage->batched && part->order < 0);
         part->item = id;
         part->items = whole ? 1 : o->n;
+        if (o->p->run->watched && !o->bare)
+            r->ops->label(r, i);
         for (int j = 0; j < part->items; j++, id++)
             if (!open_item(r, s, part, id, j)
                 || !record_item(r, o, part, o->first + (uint64_t)j, whole ? o->n : 1, j == 0,

@@ -34,6 +34,7 @@ typedef struct gp_args {
     const char *metrics;                   /* "[ADDR:]PORT", or NULL */
     const char *report, *trace;            /* files, or NULL */
     int64_t trace_ns;                      /* 0: not said */
+    int trace_gpu;                         /* 0 cheap, 1 full */
     /* of bench */
     gp_words sweep, cached;                /* "path=values", names of stages */
     bool serial, csv;

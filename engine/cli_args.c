@@ -51,6 +51,8 @@ static const struct option {
       "what each stage and engine did, and what held the run back: .json or .html" },
     { "trace", 0, "FILE.json", GP_VERB_RUN, X(trace),
       "when each thing was done, for ui.perfetto.dev" },
+    { "trace-gpu", 0, "HOW", GP_VERB_RUN, C(trace_gpu, "cheap|full"),
+      "cheap (default: copies and kernels as wholes) or full (each, by CUPTI; slower)" },
     { "trace-last", 0, "TIME", GP_VERB_RUN, T(trace_ns),
       "how much of the end of the run a trace keeps; default 30s" },
     { "form", 0, "FORM", GP_VERB_PLAN, C(form, "plan|graph|spec"),

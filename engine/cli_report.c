@@ -33,12 +33,14 @@ bool gp_report_open(gp_report_files *f, const gp_args *args, gp_run_options *o, 
     if (args->report && !f->html && !has_end(args->report, ".json"))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
                        "--report %s: the name must end in .json or .html", args->report);
-    if (args->trace_ns && !args->trace && !f->html)
+    if ((args->trace_ns || args->trace_gpu) && !args->trace && !f->html)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
-                       "'--trace-last' is for --trace and for a --report in .html");
+                       "'--trace-%s' is for --trace and for a --report in .html",
+                       args->trace_ns ? "last" : "gpu");
     f->account = args->verbose
         || (!args->quiet && isatty(STDERR_FILENO) && args->progress <= GP_PROGRESS_BAR);
     o->timed |= f->account || args->report || args->trace;
+    o->trace_full = args->trace_gpu;
     o->stamped = args->report || args->trace;
     o->trace_ns = !args->trace && !f->html ? 0 : args->trace_ns ? args->trace_ns : keep;
     return open_file(&f->report, args->report, errs) && open_file(&f->trace, args->trace, errs);

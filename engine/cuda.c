@@ -367,6 +367,7 @@ const gp_backend gp_backend_cuda = {
     .alloc = cuda_alloc, .free = cuda_free,
     .prepare = cuda_prepare,
     .stamps = gp_cuda_stamps, .stamped = gp_cuda_stamped, .rates = gp_cuda_rates,
+    .watch = gp_cuda_watch, .unwatch = gp_cuda_unwatch, .tag = gp_cuda_tag,
     .build = gp_cuda_build, .discard = gp_cuda_discard,
     .launch = cuda_launch, .direct = cuda_direct,
     .query = cuda_query, .wait = cuda_wait,

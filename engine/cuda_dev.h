@@ -104,6 +104,14 @@ int64_t gp_cuda_stamped(gp_dev *dev, int i);
 bool gp_cuda_rates(gp_dev *dev, double *in, double *out, gp_errs *errs);
 void gp_cuda_unstamp(gp_cuda_dev *d);          /* destroys the events */
 
+/* ---- traces in full (cuda_cupti.c): see gp_backend -------------------- */
+
+bool gp_cuda_watch(gp_dev *dev, void (*note)(void *arg, const gp_activity *a), void *arg,
+                   gp_errs *errs);
+void gp_cuda_unwatch(gp_dev *dev);
+void gp_cuda_tag(gp_dev *dev, uint64_t tag);
+void gp_cuda_label(int label, bool in_graph);
+
 /* ---- resident kernels (cuda_resident.c) ------------------------------ */
 
 gp_resident *gp_cuda_settle(gp_dev *dev, gp_body body, void *const *slot, int slots, int depth,

@@ -156,6 +156,11 @@ static bool rec_stamp(gp_rec *rec, int i)
               rec->errs, "taking a stamp");
 }
 
+static void rec_label(gp_rec *rec, int label)
+{
+    gp_cuda_label(label, rec_of(rec)->first);
+}
+
 static bool rec_wait(gp_rec *rec)
 {
     return gp_cuda_ok(gp_cuda(rec->dev), cudaStreamSynchronize(rec_of(rec)->stream), rec->errs,
@@ -174,7 +179,7 @@ static void *rec_stream(gp_rec *rec)
 
 static const gp_rec_ops rec_ops = {
     .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill,
-    .order_wait = rec_order_wait, .order_pass = rec_order_pass, .stamp = rec_stamp, .wait = rec_wait,
+    .order_wait = rec_order_wait, .order_pass = rec_order_pass, .stamp = rec_stamp, .label = rec_label, .wait = rec_wait,
     .kernel = rec_kernel, .stream = rec_stream,
 };
 

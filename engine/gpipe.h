@@ -60,6 +60,7 @@ typedef struct gp_run_options {
     bool stamped;          /* timed, and the device says when it did what */
     int64_t trace_ns;      /* timed, and what was done in the last so many ns of the run
                               is kept, see gp_trace_json; 0: nothing */
+    bool trace_full;       /* each kernel and copy by itself, which costs */
     /* To time the rest alone; what comes out then means nothing. */
     bool no_copies, no_kernels;        /* segments leave these out */
     const char *const *cached; int ncached;    /* stages that run for the first

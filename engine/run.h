@@ -205,6 +205,7 @@ struct gp_run {
     int64_t start_ns, end_ns;  /* CLOCK_MONOTONIC: threads started, threads are gone */
     int64_t cpu_ns;            /* what the process computed in between */
     struct gp_trace *trace;    /* NULL: nothing is traced (trace.h) */
+    bool watched;              /* ... in full, by the device */
     gp_engine_time engine[GP_ENGINES]; pthread_mutex_t engine_lock;    /* stamp.c */
     atomic_int level;          /* as gp_cancel: 1 sources stop, 2 nothing new */
     atomic_bool failed;        /* an error was reported */

@@ -240,6 +240,8 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
         atomic_store(&s->busy[stream], true);
     gp_nvtx_push(p, f);
     int64_t start = gp_measure_now(run);
+    if (run->watched)
+        be->tag(run->dev, gp_trace_tag(p, f, n));
     uint64_t number = 0;
     if (stream < 0) {
         for (int i = 0; resident && i < n; i++)
@@ -260,6 +262,8 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
                         s->exec[k][slot / d * (d / n) + slot % d / n], &t->errs);
     }
     gp_nvtx_pop(p);
+    if (run->watched)
+        be->tag(run->dev, 0);
     gp_measure_launch(t, start, f, n);
     if (!ok)
         return DEVICE_LOST;

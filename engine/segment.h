@@ -47,7 +47,8 @@ typedef struct gp_segmentrt {
     size_t copy_bytes[GP_ENGINES];     /* per frame */
     int stamp0, nstamps;       /* of the device's stamps; per launch, 0: none */
     gp_hist *time;             /* timed: of one frame, on the device; the reaper's */
-    gp_track *copy_track[GP_ENGINES], **stream_track;      /* traced; the reaper's */
+    gp_track *copy_track[GP_ENGINES], **stream_track;      /* traced; the reaper's, or */
+    gp_track *kernel_track;    /* the device's, when it is watched */
     gp_point done;             /* the reaper sleeps here */
     _Alignas(64) _Atomic uint64_t issued;  /* tickets */
     atomic_bool over;          /* the launcher issues no more */

@@ -118,7 +118,7 @@ static void read_stamps(gp_partyrt *p, const gp_ticket *tk)
         gp_engine e = part->engine;
         int64_t at = dev->backend->stamped(dev, stamp_of(p, tk->first, part->stamp));
         int64_t start = worked(run, e, before, at);
-        gp_trace_slice(!run->trace ? NULL : s->copy_track[e] ? s->copy_track[e]
+        gp_trace_slice(!run->trace || run->watched ? NULL : s->copy_track[e] ? s->copy_track[e]
                        : s->stream_track[tk->stream], whats[e],
                        names[e] ? names[e] : run->plan->unified ? part->stage->name : p->name,
                        start, at, tk->first, tk->n);

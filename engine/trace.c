@@ -13,7 +13,34 @@ void gp_trace_slice(gp_track *t, gp_trace_what what, const char *name, int64_t s
     if (!t)
         return;
     uint64_t k = atomic_load_explicit(&t->n, memory_order_relaxed);
-    t->event[k & t->mask] = (gp_event){ start, end, name, first, n, what };
+    t->event[k & t->mask] = (gp_event){ start, end, name, NULL, first, n, what };
+    atomic_store_explicit(&t->n, k + 1, memory_order_release);
+}
+
+/* The launch's first frame, from 1 on; its party; the logarithm of its number of frames. */
+enum { PARTY_BITS = 16, SIZE_BITS = 8 };
+
+uint64_t gp_trace_tag(const gp_partyrt *p, uint64_t first, int n)
+{
+    return (first + 1) << (PARTY_BITS + SIZE_BITS) | ((uint64_t)p->index & 0xffff) << SIZE_BITS
+        | (uint64_t)__builtin_ctz((unsigned)n);
+}
+
+void gp_trace_activity(void *arg, const gp_activity *a)
+{
+    static const char *const copies[] = { "copy in", NULL, "copy out" };
+    gp_run *run = arg;
+    int party = a->tag >> SIZE_BITS & 0xffff;
+    gp_segmentrt *s = party < run->plan->nparties ? run->party[party].seg : NULL;
+    if (!run->trace || !s || a->label >= s->nparts)
+        return;
+    const gp_part *part = &s->part[a->label];
+    gp_track *t = part->stage ? s->kernel_track : s->copy_track[part->engine];
+    uint64_t k = atomic_load_explicit(&t->n, memory_order_relaxed);
+    t->event[k & t->mask] = (gp_event){
+        a->start, a->end, part->stage ? part->stage->name : copies[part->engine],
+        part->stage ? a->name : NULL, (a->tag >> (PARTY_BITS + SIZE_BITS)) - 1,
+        1 << (a->tag & 0xff), GP_TRACE_COPY_IN + (int)part->engine };
     atomic_store_explicit(&t->n, k + 1, memory_order_release);
 }
 
@@ -56,6 +83,12 @@ static void add_party(gp_run *run, gp_partyrt *p, int *n, uint64_t events)
             if (events)
                 s->copy_track[e] = t;
         }
+    if (s && run->watched) {
+        gp_track *t = add(run, n, events, p, true,
+                          events ? gp_format(a, "kernels of %s", p->name) : NULL);
+        if (events)
+            s->kernel_track = t, t->overlap = true;
+    }
     int streams = s ? p->segment->streams : 0;
     if (events && s)
         s->stream_track = GP_NEW(a, gp_track *, streams);

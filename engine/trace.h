@@ -5,6 +5,7 @@
 #ifndef GP_TRACE_H
 #define GP_TRACE_H
 
+#include "backend.h"
 #include "run.h"
 
 typedef enum gp_trace_what {
@@ -15,7 +16,7 @@ typedef enum gp_trace_what {
 
 typedef struct gp_event {
     int64_t start, end;        /* CLOCK_MONOTONIC, ns */
-    const char *name;
+    const char *name, *kernel; /* kernel: NULL, or what the device calls it */
     uint64_t first;            /* frames [first, first + n) */
     int n, what;               /* gp_trace_what */
 } gp_event;
@@ -23,6 +24,7 @@ typedef struct gp_event {
 typedef struct gp_track {
     const char *name;
     bool device;               /* shown with the device, not with the host's threads */
+    bool overlap;              /* its slices may */
     const gp_partyrt *party;
     gp_event *event;
     uint64_t mask;             /* their number - 1 */
@@ -34,6 +36,11 @@ typedef struct gp_trace { gp_track *track; int ntracks; } gp_trace;
 /* Makes the tracks of all parties, which have been initialised. Without memory goes to
  * run->arena.oom. */
 void gp_trace_open(gp_run *run);
+
+/* A watched run (gp_backend.watch): the tag of a launch, and what the device tells; `run`
+ * is the gp_run. */
+uint64_t gp_trace_tag(const gp_partyrt *p, uint64_t first, int n);
+void gp_trace_activity(void *run, const gp_activity *a);
 
 void gp_trace_slice(gp_track *t, gp_trace_what what, const char *name, int64_t start, int64_t end,
                     uint64_t first, int n);

@@ -23,7 +23,7 @@ typedef struct kept {
     size_t n;
 } kept;
 
-enum { HOST = 1, DEVICE = 2 };
+enum { HOST = 1, DEVICE = 2, LANES = 16 };
 
 static uint64_t oldest(const gp_track *t)
 {
@@ -121,6 +121,29 @@ static void slice(gp_json *j, const kept *x, const gp_event *e, bool device, int
     gp_json_open(j, "args", '{');
     gp_json_int(j, "frame", (int64_t)e->first);
     gp_json_int(j, "frames", e->n);
+    if (e->kernel)
+        gp_json_str(j, "kernel", e->kernel);
+    gp_json_close(j, '}');
+    gp_json_close(j, '}');
+}
+
+/* Slices that overlap go to tracks beside each other: which, of LANES, is free for e? */
+static int lane_of(int64_t until[LANES], const gp_event *e)
+{
+    int lane = 0;
+    while (lane < LANES - 1 && until[lane] > e->start)
+        lane++;
+    until[lane] = e->end;
+    return lane;
+}
+
+static void name_track(gp_json *j, int pid, int tid, const char *name)
+{
+    name_it(j, pid, tid, "thread_name", name);
+    head(j, "M", pid, tid);
+    gp_json_str(j, "name", "thread_sort_index");
+    gp_json_open(j, "args", '{');
+    gp_json_int(j, "sort_index", tid);
     gp_json_close(j, '}');
     gp_json_close(j, '}');
 }
@@ -140,21 +163,18 @@ static bool add_tracks(gp_json *j, kept *x)
         const gp_track *track = &t->track[i];
         if (!track->name)
             continue;
-        int tid = i + 1, pid = track->device ? DEVICE : HOST;
-        name_it(j, pid, tid, "thread_name", track->name);
-        head(j, "M", pid, tid);
-        gp_json_str(j, "name", "thread_sort_index");
-        gp_json_open(j, "args", '{');
-        gp_json_int(j, "sort_index", tid);
-        gp_json_close(j, '}');
-        gp_json_close(j, '}');
+        int tid = (i + 1) * LANES, pid = track->device ? DEVICE : HOST, lanes = 0;
+        int64_t until[LANES] = { 0 };
         for (uint64_t k = oldest(track); k < atomic_load(&track->n); k++) {
             const gp_event *e = event_at(track, k);
+            int lane = track->overlap ? lane_of(until, e) : 0;
             if (e->end < x->from)
                 continue;
-            slice(j, x, e, track->device, tid);
+            while (lanes <= lane)
+                name_track(j, pid, tid + lanes++, track->name);
+            slice(j, x, e, track->device, tid + lane);
             if (carries(e))
-                all[x->n++] = (placed){ e, track->device ? -tid : tid };
+                all[x->n++] = (placed){ e, track->device ? -tid - lane : tid };
         }
     }
     qsort(all, x->n, sizeof *all, by_start);
