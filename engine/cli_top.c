@@ -58,7 +58,8 @@ int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     gp_screen screen = gp_screen_on(STDOUT_FILENO);
-    while (ok && !v->ended && getline(&line, &cap, f) > 0)
+    ssize_t n;
+    while (ok && !v->ended && (n = getline(&line, &cap, f)) > 0 && line[n - 1] == '\n')
         ok = show(args, &screen, v, line, errs);
     if (ok && !v->ended)
         gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "the pipeline has gone without a word");

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """live.py GPIPE - what a run shows while it goes: live lines on a terminal, JSON, gpipe top,
 metrics. Prints a total; exit 1 after a failure."""
-import atexit, fcntl, json, os, pty, re, select, signal, socket, struct, subprocess, sys, tempfile
+import atexit, fcntl, json, os, pty, re, resource, select, signal, socket, struct, subprocess, sys, tempfile
 import termios, time, urllib.error, urllib.request
 
 gpipe = os.path.abspath(sys.argv[1])
@@ -50,6 +50,7 @@ def sock(pid):
 # 'clean' takes 10 ms a frame and sleeps meanwhile; frame 40 says something
 put("clean.lua", """local function nap() io.popen("sleep 0.01"):close() end
 function process(f, x, y) nap() if f.index == 40 then print("a word") end y:copy(x) end""")
+put("quiet.lua", open(path("clean.lua")).read().replace('print("a word")', ""))
 slow = put("slow.yaml", """depth: 4
 buffers: {a: {dtype: f32, shape: [1024]}}
 stages:
@@ -66,7 +67,62 @@ stages:
   - {name: odd, use: lua, script: odd.lua}
   - {use: discard}
 """)
+calm = put("calm.yaml", """buffers: {a: {dtype: u8, shape: [8]}}
+stages:
+  - {use: generate, out: a, frames: 0, rate: 20}
+  - {use: discard}
+""")
+words = put("words.yaml", """buffers: {a: {dtype: u8, shape: [64]}}
+stages:
+  - {use: generate, out: a, frames: 30, rate: 40}
+  - {name: words, use: lua, script: words.lua}
+  - {use: write, path: stdout, format: raw}
+""")
+put("words.lua", 'function process(f, x, y) y:print("frame " .. f.index) end')
+# a source with very many readers: what is said of it does not fit into a socket at once
+READERS = 600
+many = put("many.yaml", "buffers: {a: {dtype: u8, shape: [8]}}\nstages:\n"
+           "  - {use: generate, out: a, frames: 0, rate: 50}\n"
+           + "".join(f"  - {{name: a_reader_with_a_long_name_{i}, use: discard, in: a}}\n"
+                     for i in range(READERS)))
 put("odd.lua", 'function process(f, x, y) if f.index % 2 == 1 then return "drop" end y:copy(x) end')
+
+
+run = ["run", "--device", "cpu"]
+
+
+def spawn(*args, **more):
+    """gpipe, which ends with this test whatever happens."""
+    children.append(subprocess.Popen([gpipe, *args], **{"env": env, "text": True, **more}))
+    return children[-1]
+
+
+def connected(pid, where=sock):
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex(where(pid)) == 0
+
+
+def until(true, seconds=30):
+    end = time.time() + seconds
+    while not true() and time.time() < end:
+        time.sleep(0.02)
+    return true()
+
+
+def start(*args, where=sock, **more):
+    p = spawn(*run, *args, stderr=subprocess.PIPE, **more)
+    check("top: a socket", until(lambda: connected(p.pid, where)), args)
+    return p
+
+
+def stop(p, sig=signal.SIGINT):
+    p.send_signal(sig)
+    try:
+        return p.communicate(timeout=30)[1], p.returncode
+    except subprocess.TimeoutExpired:
+        check(f"it ends at {sig.name}", False, p.args)
+        p.kill()
+        return p.communicate()[1], p.returncode
 
 
 # == a terminal =================================================================
@@ -132,12 +188,12 @@ class Screen:
         return [s.rstrip() for s in self.line if s.strip()]
 
 
-def on_terminal(args, rows=24, cols=100, steps=(), seconds=60, **more):
+def on_terminal(args, rows=24, cols=100, steps=(), seconds=60, program=gpipe, **more):
     """Runs gpipe on a terminal; steps: (time, function(pid, fd, screen)). Every screen that
     stood still for a moment, the last screen, and the exit code."""
     pid, fd = pty.fork()
     if pid == 0:
-        os.execve(gpipe, [gpipe, *args], dict(env, **more))
+        os.execve(program, [program, *args], dict(env, **more))
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
     screen, start, steps, seen = Screen(rows, cols), time.time(), list(steps), []
     while time.time() < start + seconds:
@@ -175,7 +231,6 @@ def is_clean(name, screen, lines):
     check(f"{name}: nothing twice", not dirty, dirty[:1])
 
 
-run = ["run", "--device", "cpu"]
 seen, screen, rc = on_terminal([*run, slow])
 full = [s for s in seen if any("left" in l for l in s)]
 check("lines: exit", rc == 0, rc)
@@ -200,6 +255,27 @@ check("resize: few rows", any(any("stages more" in l for l in s) for s in seen))
 dirty = [s for s in seen if sum("frames, " in l for l in s) > 1]
 check("resize: nothing twice", not dirty, dirty[:1])
 
+for rows, cols in ((1, 1), (2, 3), (3, 12), (5, 30)):
+    seen, screen, rc = on_terminal([*run, "--set", "stages.clean.script=quiet.lua", slow], rows, cols,
+                                   steps=[(1.2, lambda pid, fd, s: os.kill(pid, signal.SIGKILL))])
+    is_clean(f"{rows} x {cols}", screen, seen)
+    check(f"{rows} x {cols}: drawn", any(seen) == (cols > 1) and all(len(l) < cols for s in seen for l in s), seen)
+for name in os.listdir(path("gpipe")):                 # of those that were killed
+    os.remove(path("gpipe/" + name))
+seen, screen, rc = on_terminal([*run, slow], NO_COLOR="")
+check("an empty NO_COLOR", screen.colors > 0)
+for term in ("dumb", ""):
+    seen, screen, rc = on_terminal([*run, slow], cols=200, TERM=term)
+    check(f"TERM={term}", rc == 0 and not screen.colors and not screen.unknown
+          and any(re.match(r"gpipe: \d+ frames, \d+ frames/s, 1 s", l) for l in screen.shown())
+          and not any("[" in l for l in screen.shown()), screen.shown())
+seen, screen, rc = on_terminal([*run, words])
+check("data on the same terminal", rc == 0 and screen.shown()[-2:-1] == ["frame 29"]
+      and not any("[" in l or " left" in l for s in seen for l in s), screen.shown())
+seen, screen, rc = on_terminal(["-c", f"set -m; {gpipe} run --device cpu {slow} & wait; echo over"],
+                               program="/bin/sh")
+check("in the background", screen.shown()[-1:] == ["over"] and any("150 out" in l for l in
+      screen.shown()) and not any(" left" in l for s in seen for l in s), screen.shown())
 seen, screen, rc = on_terminal([*run, slow], NO_COLOR="1")
 check("NO_COLOR", screen.colors == 0 and any(any(l.startswith("> clean") for l in s) for s in seen))
 seen, screen, rc = on_terminal([*run, endless],
@@ -252,41 +328,12 @@ for what, more, frames in (("ecg.npy", "out: x", 154), ("ecg.npy", "out: x, fram
           p.stderr)
 
 
+p = spawn(*run, "--progress", "json", slow, stderr=subprocess.PIPE)
+p.stderr.readline()
+p.stderr.close()
+check("JSON: its reader goes", p.wait(timeout=30) == 0, p.returncode)
+
 # == top ========================================================================
-def spawn(*args, **more):
-    """gpipe, which ends with this test whatever happens."""
-    children.append(subprocess.Popen([gpipe, *args], **{"env": env, "text": True, **more}))
-    return children[-1]
-
-
-def connected(pid, where=sock):
-    with socket.socket(socket.AF_UNIX) as s:
-        return s.connect_ex(where(pid)) == 0
-
-
-def until(true, seconds=30):
-    end = time.time() + seconds
-    while not true() and time.time() < end:
-        time.sleep(0.02)
-    return true()
-
-
-def start(*args, where=sock, **more):
-    p = spawn(*run, *args, stderr=subprocess.PIPE, **more)
-    check("top: a socket", until(lambda: connected(p.pid, where)), args)
-    return p
-
-
-def stop(p, sig=signal.SIGINT):
-    p.send_signal(sig)
-    try:
-        return p.communicate(timeout=30)[1], p.returncode
-    except subprocess.TimeoutExpired:
-        check(f"it ends at {sig.name}", False, p.args)
-        p.kill()
-        return p.communicate()[1], p.returncode
-
-
 p = start(endless)
 mode = os.stat(sock(p.pid)).st_mode & 0o777, os.stat(path("gpipe")).st_mode & 0o777
 check("top: for its owner alone", mode == (0o600, 0o700), mode)
@@ -325,6 +372,149 @@ p.send_signal(signal.SIGHUP)
 time.sleep(0.3)
 check("nohup: the run stays", p.poll() is None and connected(p.pid), p.returncode)
 check("nohup: SIGINT ends it", stop(p)[1] == 130, p.returncode)
+# a folder that others could change is none; then it is the other one
+tmp_sock = lambda pid: f"/tmp/gpipe-{os.geteuid()}/{pid}.sock"
+here = {k: v for k, v in env.items() if k != "XDG_RUNTIME_DIR"}
+os.rename(path("gpipe"), path("elsewhere"))
+os.symlink("elsewhere", path("gpipe"))
+p = start(endless, where=tmp_sock)
+check("top: not through a link", os.listdir(path("elsewhere")) == [])
+seen, screen, rc = on_terminal(["top", str(p.pid)], steps=[
+    (1.6, lambda pid, fd, s: os.kill(pid, signal.SIGTERM))])
+check("top: the other folder", rc == 143 and any(seen), (rc, seen[-1:]))
+stop(p)
+os.remove(path("gpipe"))
+os.rename(path("elsewhere"), path("gpipe"))
+if os.geteuid() == 0:
+    os.chown(path("gpipe"), 65534, -1)
+    p = start(endless, where=tmp_sock)
+    check("top: not in another's folder", os.listdir(path("gpipe")) == [])
+    stop(p)
+    os.chown(path("gpipe"), 0, -1)
+p = start(endless, env=here, where=lambda pid: tmp_sock(pid) if os.path.exists(tmp_sock(pid))
+          else f"/run/user/{os.geteuid()}/gpipe/{pid}.sock")
+check("top: no XDG_RUNTIME_DIR", stop(p)[1] == 130)
+
+
+def leave_socket():
+    """Of a process that had this number, and was killed."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(sock(os.getpid()))
+
+
+one, two = start(endless, preexec_fn=leave_socket), start(endless)
+check("top: a number used again", connected(one.pid))
+check("top: two runs", connected(two.pid) and stop(one)[1] == 130 and connected(two.pid)
+      and stop(two)[1] == 130)
+with socket.socket(socket.AF_UNIX) as s:
+    s.bind(sock(999999999))
+p = subprocess.run([gpipe, "top", "999999999"], env=env, capture_output=True, text=True)
+check("top: nobody there", p.returncode == 2 and "no pipeline of yours" in p.stderr, p.stderr)
+os.remove(sock(999999999))
+
+
+# what it reads may be anybody's
+def served(reply, *args, after=None):
+    """gpipe top at a socket that says `reply`, for ever if it is to be ended by `after`."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(path("any"))
+        s.listen()
+        t = spawn("top", *args, path("any"), stdout=subprocess.PIPE if not after
+                  else subprocess.DEVNULL, stderr=subprocess.PIPE)
+        s.settimeout(30)
+        c = s.accept()[0]
+        c.settimeout(1)
+        try:
+            end = time.time() + (10 if after else 0)
+            c.sendall(reply)
+            while t.poll() is None and time.time() < end:
+                c.sendall(reply)
+                if after and time.time() > end - 9.5:
+                    t.send_signal(after)
+                    after = None
+        except OSError:
+            pass
+        c.close()
+        os.remove(path("any"))
+        try:
+            out, err = t.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            t.kill()
+            out, err = t.communicate()
+        return out, err, t.returncode
+
+
+plain = {"seconds": 1, "ended": False, "out": 1, "frames_per_s": 1, "bound_by": None, "sources": [],
+         "stages": [{"name": "a", "frames": 1, "bytes": 1, "frames_per_s": 1, "bytes_per_s": 1}],
+         "buffers": [{"name": "b", "from": "a", "to": "a", "depth": 4, "held": 1, "fill": 0.5}]}
+for name, change in (("a name", {"stages": [dict(plain["stages"][0], name="\x1b[2Ja")]}),
+                     ("a wide name", {"stages": [dict(plain["stages"][0], name="日本")]}),
+                     ("a buffer", {"buffers": [dict(plain["buffers"][0], name="\x1b]0;x\x07")]}),
+                     ("a fill", {"buffers": [dict(plain["buffers"][0], fill=1e30)]}),
+                     ("a depth", {"buffers": [dict(plain["buffers"][0], depth=-2147483648)]}),
+                     ("a rate", {"stages": [dict(plain["stages"][0], bytes_per_s=float("nan"))]}),
+                     ("a time", {"seconds": 1e300}), ("a count", {"frames_per_s": -1})):
+    out, err, rc = served((json.dumps(dict(plain, **change)) + "\n").encode())
+    check(f"top: {name}", rc == 2 and "is not the socket of" in err and "\x1b" not in out + err,
+          (rc, out, err))
+for name, reply in (("no JSON", b"HTTP/1.1 400 Bad Request\r\n"), ("a list", b"[1]\n"),
+                    ("deep", b"[" * 50000 + b"\n"), ("bytes", b"\xff\x00\x1b[2J\n")):
+    out, err, rc = served(reply)
+    check(f"top: {name}", rc == 2 and "is not the socket of" in err and "\x1b" not in out + err,
+          (rc, out, err))
+out, err, rc = served((json.dumps(plain) + "\n").encode(), "--json")
+check("top: cut off", rc == 1 and "gone without a word" in err, (rc, err))
+out, err, rc = served((json.dumps(plain) + "\n").encode(), after=signal.SIGINT)
+check("top: a signal while it draws", rc == 130, (rc, err))
+
+# very many stages
+p = start(many)
+late = socket.socket(socket.AF_UNIX)
+late.connect(sock(p.pid))
+objects = open(path("objects"), "w+")
+t = spawn("top", "--json", sock(p.pid), stdout=objects)
+until(lambda: "\n" in open(path("objects")).read())
+first = json.loads(open(path("objects")).readline())
+check("many: all stages", valid(first) and len(first["stages"]) == READERS + 1
+      and len(first["buffers"]) == READERS, (len(first["stages"]), len(first["buffers"])))
+seen, screen, rc = on_terminal(["top", str(p.pid)], rows=10, cols=60, steps=[
+    (3.5, lambda pid, fd, s: os.kill(pid, signal.SIGINT))])
+is_clean("many", screen, seen)
+check("many: shown", any(any(f"and {READERS + 1 - 7} stages more" in l for l in s) for s in seen), seen[-1:])
+time.sleep(2)
+late.settimeout(30)
+reader = late.makefile()
+check("many: who reads late gets whole objects",
+      all(valid(json.loads(reader.readline())) for _ in range(3)))
+err, rc = stop(p)
+check("many: ends", rc == 130, err)
+check("many: top gets the last", t.wait(timeout=10) == 0
+      and json.loads(list(open(path("objects")))[-1])["ended"], t.returncode)
+late.close()
+objects.close()
+
+# no descriptor for another client: it waits, and the run does not spin
+p = start(calm)
+time.sleep(0.3)
+was = resource.prlimit(p.pid, resource.RLIMIT_NOFILE)
+resource.prlimit(p.pid, resource.RLIMIT_NOFILE, (3, was[1]))
+more = socket.socket(socket.AF_UNIX)
+more.connect(sock(p.pid))
+
+
+def ticks(pid):
+    return sum(map(int, open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[11:13]))
+
+
+before = ticks(p.pid)
+time.sleep(1)
+spent = (ticks(p.pid) - before) / os.sysconf("SC_CLK_TCK")
+check("no descriptors: no spinning", spent < 0.5, spent)
+resource.prlimit(p.pid, resource.RLIMIT_NOFILE, was)
+more.settimeout(30)
+check("no descriptors: later", more.makefile().readline().startswith("{"))
+more.close()
+stop(p)
 os.chmod(path("gpipe"), 0o755)
 p = spawn(*run, endless, stderr=subprocess.PIPE)
 time.sleep(0.7)
@@ -425,14 +615,35 @@ with open(path("fifo"), "wb") as f:
                            env=env, capture_output=True, text=True)
     check("metrics: a port in use", taken.returncode == 4 and "choose another port" in taken.stderr,
           taken.stderr)
+    port = int(at.split(":")[2].split("/")[0])
+    greedy = socket.create_connection(("127.0.0.1", port))         # asks, and never reads
+    greedy.setblocking(False)
+    try:
+        for _ in range(2000):
+            greedy.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    except OSError:
+        pass
+    check("metrics: beside one that never reads", not read(scrape(at))[0])
+    for method, want in (("HEAD", 200), ("POST", 405)):
+        try:
+            request = urllib.request.Request(at, method=method, data=b"x" if want == 405 else None)
+            code = urllib.request.urlopen(request, timeout=10).status
+        except urllib.error.HTTPError as e:
+            code = e.code
+        check(f"metrics: {method}", code == want, code)
     held = socket.create_connection(("127.0.0.1", int(at.split(":")[2].split("/")[0])))
     held.send(b"GET /metrics HTTP/1.1\r\n")        # and never the rest
 err = p.communicate(timeout=30)[1]
 held.close()
+greedy.close()
 check("metrics: the account", p.returncode == 0 and "99 frames in, 50 out, 49 dropped" in err, err)
 for bad in ("x", "99999", ":80", "127.0.0.1:"):
     p = subprocess.run([gpipe, *run, "--metrics", bad, slow], env=env, capture_output=True, text=True)
     check(f"metrics: '{bad}'", p.returncode == 2 and "is no port" in p.stderr, p.stderr)
+p = spawn(*run, "--metrics", "localhost:0", endless, stderr=subprocess.PIPE)
+at = re.search(r"http://\S+", p.stderr.readline())[0]
+check("metrics: localhost", not read(scrape(at))[0])
+stop(p)
 check("nothing stays", os.listdir(path("gpipe")) == [], os.listdir(path("gpipe")))
 
 print(f"live: {passed} passed, {len(failed)} failed")
