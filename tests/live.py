@@ -74,7 +74,7 @@ stages:
 """)
 words = put("words.yaml", """buffers: {a: {dtype: u8, shape: [64]}}
 stages:
-  - {use: generate, out: a, frames: 30, rate: 40}
+  - {use: generate, out: a, frames: 14, rate: 10}
   - {name: words, use: lua, script: words.lua}
   - {use: write, path: stdout, format: raw}
 """)
@@ -270,7 +270,7 @@ for term in ("dumb", ""):
           and any(re.match(r"gpipe: \d+ frames, \d+ frames/s, 1 s", l) for l in screen.shown())
           and not any("[" in l for l in screen.shown()), screen.shown())
 seen, screen, rc = on_terminal([*run, words])
-check("data on the same terminal", rc == 0 and screen.shown()[-2:-1] == ["frame 29"]
+check("data on the same terminal", rc == 0 and screen.shown()[-2:-1] == ["frame 13"]
       and not any("[" in l or " left" in l for s in seen for l in s), screen.shown())
 seen, screen, rc = on_terminal(["-c", f"set -m; {gpipe} run --device cpu {slow} & wait; echo over"],
                                program="/bin/sh")
@@ -464,7 +464,8 @@ for name, reply in (("no JSON", b"HTTP/1.1 400 Bad Request\r\n"), ("a list", b"[
           (rc, out, err))
 out, err, rc = served((json.dumps(plain) + "\n").encode(), "--json")
 check("top: cut off", rc == 1 and "gone without a word" in err, (rc, err))
-out, err, rc = served((json.dumps(plain) + "\n").encode(), after=signal.SIGINT)
+big = dict(plain, stages=2000 * plain["stages"])
+out, err, rc = served((json.dumps(big) + "\n").encode(), after=signal.SIGINT)
 check("top: a signal while it draws", rc == 130, (rc, err))
 
 # very many stages
