@@ -193,7 +193,10 @@ def on_terminal(args, rows=24, cols=100, steps=(), seconds=60, program=gpipe, **
     stood still for a moment, the last screen, and the exit code."""
     pid, fd = pty.fork()
     if pid == 0:
-        os.execve(program, [program, *args], dict(env, **more))
+        try:
+            os.execve(program, [program, *args], dict(env, **more))
+        finally:
+            os._exit(127)
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
     screen, start, steps, seen = Screen(rows, cols), time.time(), list(steps), []
     while time.time() < start + seconds:
@@ -424,14 +427,17 @@ def served(reply, *args, after=None):
         s.settimeout(30)
         c = s.accept()[0]
         c.settimeout(1)
+        signaled = False
         try:
             end = time.time() + (10 if after else 0)
             c.sendall(reply)
-            while t.poll() is None and time.time() < end:
+            while after and t.poll() is None and time.time() < end:
                 c.sendall(reply)
-                if after and time.time() > end - 9.5:
+                if not signaled and time.time() > end - 9.5:
                     t.send_signal(after)
-                    after = None
+                    signaled = True
+            if after:
+                t.kill()                               # nothing once it has ended
         except OSError:
             pass
         c.close()
