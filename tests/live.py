@@ -234,7 +234,8 @@ def is_clean(name, screen, lines):
     check(f"{name}: nothing twice", not dirty, dirty[:1])
 
 
-seen, screen, rc = on_terminal([*run, slow])
+WIDE = 240                             # so that the account at the end is not wrapped
+seen, screen, rc = on_terminal([*run, slow], cols=WIDE)
 full = [s for s in seen if any("left" in l for l in s)]
 check("lines: exit", rc == 0, rc)
 check("lines: drawn", len(full) > 4, seen[-1:])
@@ -281,11 +282,11 @@ check("in the background", screen.shown()[-1:] == ["over"] and any("150 out" in 
       screen.shown()) and not any(" left" in l for s in seen for l in s), screen.shown())
 seen, screen, rc = on_terminal([*run, slow], NO_COLOR="1")
 check("NO_COLOR", screen.colors == 0 and any(any(l.startswith("> clean") for l in s) for s in seen))
-seen, screen, rc = on_terminal([*run, endless],
+seen, screen, rc = on_terminal([*run, endless], cols=WIDE,
                                steps=[(0.7, lambda pid, fd, s: os.write(fd, b"\x03"))])
 check("Ctrl-C: exit", rc == 130, rc)
-check("Ctrl-C: its words stay", [l[:16] for l in screen.shown()][-2:]
-      == ["gpipe: stopping;", screen.shown()[-1][:16]], screen.shown())
+check("Ctrl-C: its words stay", any(l.startswith("gpipe: stopping;") for l in screen.shown())
+      and " frames in, " in screen.shown()[-1], screen.shown())
 is_clean("Ctrl-C", screen, seen[:-1])
 check("endless: no time left", not any("left" in l for s in seen for l in s))
 
