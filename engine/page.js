@@ -58,18 +58,20 @@ const duration = us => !known(us) ? NONE : us === 0 ? "0" : Math.abs(us) < 1
 const color = name => `var(--${name})`;
 const swatch = name => el("i", { class: "swatch", style: { background: color(name) } });
 
+const share = part => `${100 * Math.min(1, Math.max(0, part))}%`;    /* in CSS */
+
 /* Parts of a whole, as [color, part, label]; parts are 0 to 1. */
 function strip(parts, thin) {
     const said = parts.filter(p => p[2]).map(([, part, label]) => `${label} ${percent(part)}`);
     return el("div", { class: thin ? "strip thin" : "strip", role: "img",
                        "aria-label": said.join(", "), title: said.join(", ") },
               ...parts.map(([name, part]) => el("i", { style: {
-                  width: `${100 * Math.min(1, Math.max(0, part || 0))}%`, background: color(name) } })));
+                  width: share(part || 0), background: color(name) } })));
 }
 
 /* A table of columns [head, cell(row), class]; a head that is an array has a color before
- * its name. The first column names the row. */
-function table(rows, columns, is_bound) {
+ * its name. The first column names the row; `mark(row)` is a row's class. */
+function table(rows, columns, mark = () => null) {
     const head = ([h, , kind]) => el("th", { scope: "col", class: kind },
                                      ...(Array.isArray(h) ? [swatch(h[0]), h[1]] : [h]));
     const cell = row => ([, of, kind], i) => {
@@ -80,8 +82,7 @@ function table(rows, columns, is_bound) {
     return el("div", { class: "wide" }, el("table", null,
         el("thead", null, el("tr", null, ...columns.map(head))),
         el("tbody", null, ...rows.map(row =>
-            el("tr", { class: is_bound && is_bound(row) ? "bound" : null },
-               ...columns.map(cell(row)))))));
+            el("tr", { class: mark(row) }, ...columns.map(cell(row)))))));
 }
 
 function pairs(rows) {
@@ -106,8 +107,8 @@ const engines = list("engines"), buffers = list("buffers"), latency = report.lat
 const wall_s = report.wall_s || 0;
 const sum = (rows, key) => rows.reduce((total, row) => total + (row[key] || 0), 0);
 const of_wall = (s, workers) => wall_s ? s / (wall_s * (workers || 1)) : 0;
-const is_bound = row => row.name === verdict.name && verdict.bound !== "depth";
-const is_bound_buffer = row => row.name === verdict.name && verdict.bound === "depth";
+const bound = row => row.name === verdict.name && verdict.bound !== "depth" ? "bound" : null;
+const bound_buffer = row => row.name === verdict.name && verdict.bound === "depth" ? "bound" : null;
 
 /* As a word of a shell's command line. */
 const quoted = s => /^[\w@%+=:,./-]+$/.test(s) ? s : `'${String(s).replace(/'/g, "'\\''")}'`;
@@ -115,15 +116,16 @@ const quoted = s => /^[\w@%+=:,./-]+$/.test(s) ? s : `'${String(s).replace(/'/g,
 function write_head() {
     const file = pipeline.file || "", name = pipeline.name || file;
     document.title = `${name} · gpipe`;
-    by_id("what").append([name, pipeline.device, (report.date || "").replace("T", " ").replace("Z", " UTC")]
-                         .filter(Boolean).join("  ·  "));
+    const date = (report.date || "").replace("T", " ").replace("Z", " UTC");
+    by_id("what").append([name, pipeline.device, date].filter(Boolean).join("  ·  "));
     by_id("verdict").append((verdict.text || "no verdict").replace(/(\d) %/g, "$1\u00a0%"));
     if (verdict.edit)
         by_id("edit").append(el("code", null, "gpipe run --set "
             + `${quoted(`${verdict.edit.path}=${verdict.edit.value}`)} ${quoted(file)}`));
     else
         by_id("edit").remove();
-    const lost = ["dropped", "failed", "cancelled"].map(k => [k, sum(sources, k)]).filter(l => l[1]);
+    const lost = ["dropped", "failed", "cancelled"].map(k => [k, sum(sources, k)])
+        .filter(([, n]) => n);
     const figures = [
         ["run", report.outcome || NONE, report.outcome !== "done"],
         ["frames a second", rate(report.frames_per_s)],
@@ -144,7 +146,8 @@ function write_stages() {
     fill("stages", ...stages.length ? [table(stages, [
         ["stage", s => s.name, "name"],
         ["use", s => s.use || "", "text"],
-        ["workers", s => s.most_workers > 1 ? `${s.workers} of ${s.most_workers}` : s.workers, "num"],
+        ["workers", s => s.most_workers > 1 ? `${s.workers} of ${s.most_workers}` : s.workers,
+         "num"],
         ["frames", s => count(s.frames), "num"],
         ["of its workers' time", s => strip([
             ["stage", own(s), "busy"], ["idle", part("idle_s")(s), "idle"],
@@ -157,7 +160,7 @@ function write_stages() {
         ["a frame, p50", s => duration(s.frame_p50_us), "num"],
         ["p99", s => duration(s.frame_p99_us), "num"],
         ["rate", s => bytes_rate(wall_s ? s.bytes / wall_s : null), "num"],
-    ], is_bound)] : []);
+    ], bound)] : []);
 }
 
 function write_segments() {
@@ -181,7 +184,7 @@ function write_segments() {
         [["idle", "for a stream"], s => percent(part("wait_stream_s")(s)), "num"],
         ["a frame, p50", s => duration(s.frame_p50_us), "num"],
         ["p99", s => duration(s.frame_p99_us), "num"],
-    ], is_bound)] : []);
+    ], bound)] : []);
 }
 
 function write_engines() {
@@ -190,15 +193,15 @@ function write_engines() {
     fill("engines", ...engines.length ? [table(engines, [
         ["engine", e => e.name, "name"],
         ["busy; below: rate, as a part of the limit", e => el("div", null,
-            strip([[kind(e), e.busy, "busy"]]),
-            of_limit(e) === null ? null : strip([[kind(e), of_limit(e), "of the limit"]], true)), "bar"],
+            strip([[kind(e), e.busy, "busy"]]), of_limit(e) === null ? null
+                : strip([[kind(e), of_limit(e), "of the limit"]], true)), "bar"],
         ["busy", e => percent(e.busy), "num"],
         ["GB/s", e => e.bytes ? rate(e.gb_s) : NONE, "num"],
         ["limit", e => rate(e.limit_gb_s), "num"],
         ["of it", e => percent(of_limit(e)), "num"],
         ["in all", e => e.bytes ? bytes(e.bytes) : NONE, "num"],
         ["", e => e.measured ? "measured" : "estimated", "soft"],
-    ], is_bound)] : []);
+    ], bound)] : []);
 }
 
 function write_latency() {
@@ -206,8 +209,8 @@ function write_latency() {
                   ["all", "max"]].filter(r => known(latency[r[1]]));
     fill("latency", ...rows.length && latency.max > 0 ? [table(rows, [
         ["frames", r => r[0], "name"],
-        ["within, source to sink", r => strip([["stage", latency[r[1]] / latency.max, "of the most"]]),
-         "bar"],
+        ["within, source to sink",
+         r => strip([["stage", latency[r[1]] / latency.max, "of the most"]]), "bar"],
         ["", r => r[1], "soft"],
         ["", r => duration(latency[r[1]]), "num"],
     ])] : []);
@@ -218,8 +221,8 @@ function cells(b) {
     const n = Math.min(b.depth, 16), full = b.held / b.depth * n;
     const label = `${digits(b.held)} of ${b.depth} held`;
     return el("div", { class: "cells", role: "img", "aria-label": label, title: label },
-              ...Array.from({ length: n }, (_, i) => el("i", null, el("b", { style: {
-                  width: `${100 * Math.min(1, Math.max(0, full - i))}%` } }))));
+              ...Array.from({ length: n }, (_, i) =>
+                  el("i", null, el("b", { style: { width: share(full - i) } }))));
 }
 
 function write_buffers() {
@@ -232,7 +235,7 @@ function write_buffers() {
         ["in the mean", b => digits(b.held), "num"],
         ["of", b => b.depth, "num"],
         ["full", b => percent(b.held / b.depth), "num"],
-    ], is_bound_buffer)] : []);
+    ], bound_buffer)] : []);
 }
 
 function write_rest() {
@@ -266,8 +269,8 @@ function write_plan() {
         return;
     }
     for (const g of root.querySelectorAll("[data-stage], [data-buffer]"))
-        if (is_bound({ name: g.dataset.stage }) || is_bound_buffer({ name: g.dataset.buffer }))
-            g.classList.add("is-bound");
+        if (bound({ name: g.dataset.stage }) || bound_buffer({ name: g.dataset.buffer }))
+            g.classList.add("bound");
 }
 
 write_head();

@@ -11,7 +11,8 @@ function show(tl, t0, t1) {
     const span = Math.min(END, Math.max(NARROWEST, t1 - t0));
     tl.t0 = Math.min(Math.max(0, (t0 + t1 - span) / 2), END - span);
     tl.t1 = tl.t0 + span;
-    by_id("span").textContent = `${duration(tl.t0)} to ${duration(tl.t1)}, ${duration(span)} of ${duration(END)}`;
+    by_id("span").textContent =
+        `${duration(tl.t0)} to ${duration(tl.t1)}, ${duration(span)} of ${duration(END)}`;
     redraw(tl);
 }
 
@@ -66,7 +67,8 @@ function time_of_chosen({ work }) {
 function list_chosen(tl) {
     const MOST = 50, { work, slice, first, last } = tl.chosen;
     const [t0, t1] = time_of_chosen(tl.chosen);
-    const name = first < 0 ? slice.name : first === last ? `Frame ${first}` : `Frames ${first} to ${last}`;
+    const name = first < 0 ? slice.name
+        : first === last ? `Frame ${first}` : `Frames ${first} to ${last}`;
     const when = s => el("div", { class: "when" }, el("i", { style: {
         left: `${100 * (s.ts - t0) / (t1 - t0 || 1)}%`, width: `${100 * s.dur / (t1 - t0 || 1)}%`,
         background: color(s.kind.replace(" ", "-")) } }));
@@ -79,8 +81,9 @@ function list_chosen(tl) {
             ["after", s => duration(s.ts - t0), "num"],
             ["takes", s => duration(s.dur), "num"],
             ["", when, "bar"],
-        ], s => s === slice),
-        work.length > MOST ? el("p", { class: "soft small" }, `and ${work.length - MOST} more`) : "");
+        ], s => s === slice ? "here" : null),
+        work.length > MOST
+            ? el("p", { class: "soft small" }, `and ${work.length - MOST} more`) : "");
 }
 
 /* Frames `first` to `last`, with a slice of theirs; or a slice without a frame. */
@@ -140,7 +143,8 @@ function step(tl, along, across) {
         const track = data.tracks[data.tracks.indexOf(from.track) + across];
         const lane = track ? track.lanes[0] : [from];
         const i = first_where(lane, s => s.ts >= from.ts);
-        to = !lane[i] || (i && from.ts - lane[i - 1].ts < lane[i].ts - from.ts) ? lane[i - 1] : lane[i];
+        const before = i && (!lane[i] || from.ts - lane[i - 1].ts < lane[i].ts - from.ts);
+        to = lane[before ? i - 1 : i];
     }
     if (to) {
         choose_slice(tl, to);
@@ -164,12 +168,14 @@ function hover(tl, e) {
     } else if (!tip.hidden) {
         const c = found.row.counter, i = first_where(c.points, p => p.ts > found.t) - 1;
         tip.replaceChildren(
-            el("div", null, el("b", null, c.name), `  holds ${i < 0 ? 0 : c.points[i].v} of ${c.most}`),
+            el("div", null, el("b", null, c.name),
+               `  holds ${i < 0 ? 0 : c.points[i].v} of ${c.most}`),
             el("div", null, `at ${duration(found.t)}`));
     }
     const w = tip.offsetWidth, h = tip.offsetHeight;
+    const above = e.clientY + 18 + h > window.innerHeight;
     tip.style.left = `${Math.min(e.clientX + 14, window.innerWidth - w - 8)}px`;
-    tip.style.top = `${e.clientY + 18 + h > window.innerHeight ? e.clientY - h - 10 : e.clientY + 18}px`;
+    tip.style.top = `${above ? e.clientY - h - 10 : e.clientY + 18}px`;
     redraw(tl);
 }
 
@@ -225,7 +231,8 @@ function listen_wheel(tl) {
     window.addEventListener("scroll", () => { scrolled = performance.now(); }, { passive: true });
     tl.canvas.addEventListener("wheel", e => {
         const all = tl.t1 - tl.t0 >= END * 0.9999;
-        const sideways = e.shiftKey ? e.deltaY || e.deltaX : Math.abs(e.deltaX) > Math.abs(e.deltaY) ? e.deltaX : 0;
+        const sideways = e.shiftKey ? e.deltaY || e.deltaX
+            : Math.abs(e.deltaX) > Math.abs(e.deltaY) ? e.deltaX : 0;
         if (performance.now() - scrolled < 300 || (all && (sideways || e.deltaY > 0)))
             return;
         e.preventDefault();
@@ -242,7 +249,8 @@ function listen_wheel(tl) {
 function listen_keys(tl) {
     const does = {
         "+": () => zoom(tl, 1.5), "=": () => zoom(tl, 1.5), "-": () => zoom(tl, 1 / 1.5),
-        "0": () => show(tl, 0, END), Home: () => show(tl, 0, tl.t1 - tl.t0), End: () => show(tl, END + tl.t0 - tl.t1, END),
+        "0": () => show(tl, 0, END), Home: () => show(tl, 0, tl.t1 - tl.t0),
+        End: () => show(tl, END + tl.t0 - tl.t1, END),
         ArrowLeft: e => e.shiftKey ? step(tl, -1, 0) : pan(tl, -0.15),
         ArrowRight: e => e.shiftKey ? step(tl, 1, 0) : pan(tl, 0.15),
         ArrowUp: () => step(tl, 0, -1), ArrowDown: () => step(tl, 0, 1),
@@ -307,7 +315,6 @@ function start(tl) {
     listen_tools(tl);
     listen_print(tl);
     tl.scroll.addEventListener("scroll", () => redraw(tl), { passive: true });
-    window.addEventListener("resize", () => resize(tl));
     new ResizeObserver(() => resize(tl)).observe(tl.scroll);
 }
 

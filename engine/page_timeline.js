@@ -169,8 +169,9 @@ function draw_covered(tl, y, h) {
 function draw_lane(tl, track, lane) {
     const WIDE = 6, scale = (tl.width - tl.label) / (tl.t1 - tl.t0);
     const { y, h } = place(tl, lane[0]);
+    const first = first_where(lane, s => s.end > tl.t0);
     let narrow = false;
-    for (let i = first_where(lane, s => s.end > tl.t0); i < lane.length && lane[i].ts < tl.t1; i++) {
+    for (let i = first; i < lane.length && lane[i].ts < tl.t1; i++) {
         const s = lane[i], x = to_x(tl, s.ts);
         if (s.dur * scale >= WIDE) {
             draw_slice(tl, s, place(tl, s), false);
@@ -250,9 +251,10 @@ function draw_chosen(tl, seen) {
 
 function outline(tl, s, style, thick) {
     const at = place(tl, s), x = Math.max(at.x, tl.label);
+    const w = Math.max(2, Math.min(at.x + at.w, tl.width) - x);
     tl.pen.strokeStyle = style;
     tl.pen.lineWidth = thick;
-    tl.pen.strokeRect(x - 0.5, at.y - 0.5, Math.max(2, Math.min(at.x + at.w, tl.width) - x), at.h + 1);
+    tl.pen.strokeRect(x - 0.5, at.y - 0.5, w, at.h + 1);
 }
 
 function draw_labels(tl, row) {
@@ -282,6 +284,19 @@ function draw_labels(tl, row) {
     }
 }
 
+/* A line at the mouse, with the time there. */
+function draw_pointer(tl) {
+    const { pen, colors, width, height } = tl, x = Math.round(tl.pointer);
+    pen.font = SMALL;
+    const said = duration(to_t(tl, x)), w = pen.measureText(said).width + 8;
+    const left = Math.min(x, width - w);
+    pen.fillStyle = colors.accent;
+    pen.fillRect(x, 0, 1, height);
+    pen.fillRect(left, 0, w, RULER - 6);
+    pen.fillStyle = colors.on;
+    pen.fillText(said, left + 4, 13);
+}
+
 function draw(tl) {
     const { pen, width, height, ratio } = tl;
     const top = tl.paper ? 0 : tl.scroll.scrollTop;
@@ -308,10 +323,8 @@ function draw(tl) {
     for (const row of tl.rows.filter(seen))
         draw_labels(tl, row);
     pen.restore();
-    if (tl.pointer !== null) {
-        pen.fillStyle = tl.colors.accent;
-        pen.fillRect(Math.round(tl.pointer), 0, 1, height);
-    }
+    if (tl.pointer !== null)
+        draw_pointer(tl);
 }
 
 /* Soon, and once however often it is asked for. */

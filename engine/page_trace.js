@@ -19,12 +19,16 @@ function put_in_lane(track, slice) {
 /* Tracks in their order, groups before them; counters come last. */
 function read_trace(events) {
     const groups = new Map(), tracks = new Map(), counters = new Map();
-    const group_of = pid => groups.get(pid)
-        || groups.set(pid, { title: `process ${pid}`, pid }).get(pid);
-    const track_of = (pid, tid) => tracks.get(`${pid} ${tid}`) || tracks.set(`${pid} ${tid}`,
-        { name: `thread ${tid}`, order: tid, group: group_of(pid), lanes: [] }).get(`${pid} ${tid}`);
-    const counter_of = name => counters.get(name) || counters.set(name, {
-        name: name.replace(/^buffer /, ""), points: [] }).get(name);
+    const kept = (map, key, make) => {
+        if (!map.has(key))
+            map.set(key, make());
+        return map.get(key);
+    };
+    const group_of = pid => kept(groups, pid, () => ({ title: `process ${pid}`, pid }));
+    const track_of = (pid, tid) => kept(tracks, `${pid} ${tid}`, () => (
+        { name: `thread ${tid}`, order: tid, group: group_of(pid), lanes: [] }));
+    const counter_of = name => kept(counters, name, () => (
+        { name: name.replace(/^buffer /, ""), points: [] }));
     const slices = [];
     for (const e of events) {
         const args = e.args || {};
@@ -41,7 +45,8 @@ function read_trace(events) {
                           last: known(args.frame) ? args.frame + (args.frames || 1) - 1 : -1,
                           track: track_of(e.pid, e.tid) });
         else if (e.ph === "C")
-            counter_of(String(e.name)).points.push({ ts: e.ts, v: Object.values(args).find(known) || 0 });
+            counter_of(String(e.name)).points
+                .push({ ts: e.ts, v: Object.values(args).find(known) || 0 });
     }
     slices.sort((a, b) => a.ts - b.ts || b.dur - a.dur);
     slices.forEach(s => put_in_lane(s.track, s));

@@ -1,12 +1,17 @@
 """browser.py - a headless Chromium that is spoken to through a pipe, in the DevTools protocol
 (chromedevtools.github.io/devtools-protocol). Needs nothing but Python."""
-import base64, fcntl, json, os, select, shutil, signal, tempfile, time
+import base64, fcntl, json, os, select, shutil, signal, subprocess, tempfile, time
 
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
 
 
 def find():
-    return next(filter(None, map(shutil.which, NAMES)), None)
+    """The program; None where there is none that starts."""
+    for program in filter(None, map(shutil.which, NAMES)):
+        said = subprocess.run([program, "--version"], capture_output=True, text=True)
+        if said.returncode == 0 and "Chrom" in said.stdout:
+            return program
+    return None
 
 
 class Browser:

@@ -54,7 +54,8 @@ def simulate(stages, frames, depth=4):
         n = 0
         for t, by in steps:
             n += by
-            held.append((f"buffer {s.name if s.cat == 'stage' else 'edges'}", t, max(0, min(n, depth))))
+            held.append(("buffer " + (s.name if s.cat == "stage" else "edges"), t,
+                         max(0, min(n, depth))))
     return slices, held
 
 
@@ -66,21 +67,21 @@ def trace(stages, frames, depth=4):
     for pid, track, *_ in slices:
         if (pid, track) not in tids:
             tid = tids[pid, track] = len(tids) + 1
-            events += [{"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": track}},
-                       {"ph": "M", "pid": pid, "tid": tid, "name": "thread_sort_index",
-                        "args": {"sort_index": tid}}]
+            events += [dict(ph="M", pid=pid, tid=tid, name="thread_name", args={"name": track}),
+                       dict(ph="M", pid=pid, tid=tid, name="thread_sort_index",
+                            args={"sort_index": tid})]
     for pid, track, ts, dur, name, cat, frame in slices:
         tid = tids[pid, track]
-        events.append({"ph": "X", "pid": pid, "tid": tid, "ts": round(1e6 + ts, 3), "dur": round(dur, 3),
-                       "name": name, "cat": cat, "args": {"frame": frame, "frames": 1}})
+        events.append(dict(ph="X", pid=pid, tid=tid, ts=round(1e6 + ts, 3), dur=round(dur, 3),
+                           name=name, cat=cat, args={"frame": frame, "frames": 1}))
     for name, ts, n in held:
-        events.append({"ph": "C", "pid": 1, "name": name, "ts": round(1e6 + ts, 3), "args": {"held": n}})
+        events.append(dict(ph="C", pid=1, name=name, ts=round(1e6 + ts, 3), args={"held": n}))
     for i in range(min(frames, 3)):
-        events.append({"ph": "s", "pid": 1, "tid": 1, "ts": 1e6, "id": i, "name": "frame", "cat": "frame"})
+        events.append(dict(ph="s", pid=1, tid=1, ts=1e6, id=i, name="frame", cat="frame"))
     return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {}}
 
 
-def report(events, stages, depth=4, gpu=True):
+def report(events, stages, depth=4):
     """What a run with such a trace would report."""
     by = collections.defaultdict(float)
     xs = [e for e in events["traceEvents"] if e["ph"] == "X"]
@@ -89,7 +90,8 @@ def report(events, stages, depth=4, gpu=True):
     for e in xs:
         by[e["name"], e["cat"]] += e["dur"] / 1e6
     waits = collections.defaultdict(float)
-    names = {e["tid"]: e["args"]["name"] for e in events["traceEvents"] if e["name"] == "thread_name"}
+    names = {e["tid"]: e["args"]["name"] for e in events["traceEvents"]
+             if e["name"] == "thread_name"}
     for e in xs:
         if e["cat"] == "wait":
             waits[names[e["tid"]], e["name"]] += e["dur"] / 1e6
@@ -106,39 +108,40 @@ def report(events, stages, depth=4, gpu=True):
                      "wait_in_s": sum(waits[t, "wait for input"] for t in tracks),
                      "wait_out_s": sum(waits[t, "wait for output"] for t in tracks),
                      "frame_p50_us": s.us, "frame_p99_us": s.us * 1.19})
-    engines = [{"name": n, "busy": sum(v for (_, c), v in by.items() if c == n) / wall,
-                "busy_s": sum(v for (_, c), v in by.items() if c == n),
-                "bytes": 0 if n == "compute" else frames * (2359296 if n == "copy in" else 786432),
-                "gb_s": 0 if n == "compute" else frames * 2.359296e6 / 1e9 / wall,
-                "limit_gb_s": None if n == "compute" else 52.1, "measured": n != "copy out"}
-               for n in ("copy in", "compute", "copy out")]
+    sizes = {"copy in": 2359296, "compute": 0, "copy out": 786432}
+    engines = []
+    for name, size in sizes.items():
+        busy = sum(v for (_, cat), v in by.items() if cat == name)
+        engines.append({"name": name, "busy": busy / wall, "busy_s": busy, "bytes": frames * size,
+                        "gb_s": frames * size / 1e9 / wall, "limit_gb_s": 52.1 if size else None,
+                        "measured": name != "copy out"})
     worst = max(host, key=lambda s: s["busy"])
     return {
         "gpipe": "0.1.0", "commit": "442ca58", "date": "2026-11-21T09:00:00Z", "outcome": "done",
         "wall_s": wall, "frames_per_s": frames / wall,
         "pipeline": {"name": "edges", "file": "pipelines/edges.yaml",
-                     "device": "cuda:0" if gpu else "cpu", "streams": 3, "depth": depth, "batch": 1,
+                     "device": "cuda:0", "streams": 3, "depth": depth, "batch": 1,
                      "launch": "graph", "sync": "auto", "on_error": "stop"},
         "environment": {"cpu": "AMD EPYC 9654 96-Core Processor", "cores": 16,
-                        "gpu": "NVIDIA H200" if gpu else None, "driver": "580.1" if gpu else None,
-                        "toolkit": "13.0" if gpu else None},
+                        "gpu": "NVIDIA H200", "driver": "580.1", "toolkit": "13.0"},
         "sources": [{"name": "read", "in": frames, "out": frames - 1, "dropped": 1, "failed": 0,
                      "cancelled": 0}],
         "stages": host,
-        "segments": [{"name": "gray..blur", "stages": ["gray", "blur"], "streams": 3, "depth": depth,
-                      "batch": 1, "frames": frames, "bytes": frames * 786432, "launches": frames,
+        "segments": [{"name": "gray..blur", "stages": ["gray", "blur"], "streams": 3,
+                      "depth": depth, "batch": 1, "frames": frames, "bytes": frames * 786432,
+                      "launches": frames,
                       "launching_s": by["launch", "launch"], "wait_in_s": wall * 0.93,
                       "wait_out_s": wall * 0.02, "wait_stream_s": wall * 0.01,
                       "frame_p50_us": 441.3, "frame_p99_us": 522.9}],
-        "engines": engines if gpu else [],
-        "buffers": [{"name": n, "from": f, "to": t, "depth": depth, "held": h, "dtype": d, "shape": s}
-                    for n, f, t, h, d, s in (
+        "engines": engines,
+        "buffers": [{"name": n, "from": f, "to": t, "depth": depth, "held": h, "dtype": d,
+                     "shape": s} for n, f, t, h, d, s in (
                         ("read", "read", stages[1].name, 3.87, "u8", [768, 1024, 3]),
                         (stages[1].name, stages[1].name, "gray..blur", 0.31, "u8", [768, 1024, 3]),
                         ("edges", "gray..blur", "write", 1.42, "u8", [768, 1024]))],
         "latency_us": {"p50": 8123.4, "p90": 8801, "p95": 9123, "p99": 10240.7, "max": 12800},
         "overlap": 0.934,
         "verdict": {"bound": "stage", "name": worst["name"],
-                    "text": f"bound by stage '{worst['name']}' (host, {round(100 * worst['busy'])} % "
-                            "busy, GPU idle 66 %): try workers: 4",
+                    "text": f"bound by stage '{worst['name']}' (host, "
+                            f"{round(100 * worst['busy'])} % busy, GPU idle 66 %): try workers: 4",
                     "edit": {"path": f"stages.{worst['name']}.workers", "value": "4"}}}
