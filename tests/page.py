@@ -3,6 +3,8 @@
 moved, typed at, in light, dark and on paper. MAKER makes pages of made-up runs (tests/page.c).
 SHOTS: a folder for pictures to look at. Prints a total; exit 1 after a failure."""
 import os, re, subprocess, sys, time
+
+sys.dont_write_bytecode = True         # nothing is left beside the sources
 from page_kit import like, start
 
 kit = start()
