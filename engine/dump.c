@@ -3,6 +3,7 @@
  * Dumps are for people and for golden files: the same form is the same bytes,
  * wherever it is written. */
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 #include "dump.h"
 
@@ -131,7 +132,10 @@ void gp_json_int(gp_json *j, const char *key, int64_t i)
 void gp_json_num(gp_json *j, const char *key, double v)
 {
     begin(j, key);
-    fprintf(j->f, "%.15g", v);
+    if (isfinite(v))
+        fprintf(j->f, "%.15g", v);
+    else
+        fputs("null", j->f);
 }
 
 void gp_json_size(gp_json *j, const char *key, size_t n)
