@@ -24,7 +24,7 @@
     X(cuptiGetTimestamp) X(cuptiActivityPushExternalCorrelationId)                             \
     X(cuptiActivityPopExternalCorrelationId) X(cuptiGetResultString)
 
-enum { CALLS_KEPT = 1 << 16, WAITING = 1 << 14, BUFFER = 1 << 20 };
+enum { SETS = 1 << 15, WAYS = 8, WAITING = 1 << 14, BUFFER = 1 << 20 };
 #define TAG CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0
 #define LABEL CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM1
 
@@ -50,7 +50,7 @@ static struct {
     void (*note)(void *arg, const gp_activity *a);
     void *arg;
     node *nodes; size_t mask, nnodes;  /* a hash table */
-    call *calls;                       /* by id mod CALLS_KEPT: the newest */
+    call *calls;                       /* SETS of WAYS: the newest that have a tag */
     done *waiting; int nwaiting;       /* whose call was not seen yet */
 } cupti = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -85,12 +85,20 @@ static void put_node(uint64_t id, int label)
     *n = (node){ id, label };
 }
 
-static call *call_of(uint32_t id)
+/* Polling alone makes a million calls a second, so few ids are of interest. NULL: it is
+ * not known; with `make`, in place of the oldest of its set. */
+static call *find_call(uint32_t id, bool make)
 {
-    call *c = &cupti.calls[id % CALLS_KEPT];
-    if (c->id != id)
-        *c = (call){ id, 0, -1 };
-    return c;
+    call *set = &cupti.calls[(id * UINT32_C(0x9e3779b1) >> 17) * WAYS], *old = set;
+    for (call *c = set; c < set + WAYS; c++) {
+        if (c->id == id)
+            return c;
+        if ((int32_t)(c->id - old->id) < 0)    /* ids wrap */
+            old = c;
+    }
+    if (make)
+        *old = (call){ id, 0, -1 };
+    return make ? old : NULL;
 }
 
 static void CUPTIAPI graph_changed(void *arg, CUpti_CallbackDomain domain, CUpti_CallbackId id,
@@ -125,8 +133,8 @@ static int64_t now_ns(void)
 /* Fills in the rest of what was done and tells of it; false: its call is not known yet. */
 static bool tell(done *d)
 {
-    call *c = call_of(d->call);
-    if (!c->tag)
+    const call *c = find_call(d->call, false);
+    if (!c || !c->tag)
         return false;
     d->is.tag = c->tag;
     d->is.label = d->node ? find_node(d->node)->id ? find_node(d->node)->label : -1 : c->label;
@@ -176,9 +184,9 @@ static void read_buffer(uint8_t *buffer, size_t bytes)
         if (r->kind != CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION)
             continue;
         if (x->externalKind == TAG)
-            call_of(x->correlationId)->tag = x->externalId;
+            find_call(x->correlationId, true)->tag = x->externalId;
         else if (x->externalKind == LABEL)
-            call_of(x->correlationId)->label = (int)x->externalId;
+            find_call(x->correlationId, true)->label = (int)x->externalId;
     }
     int left = 0;
     for (int i = 0; i < cupti.nwaiting; i++)
@@ -266,7 +274,7 @@ bool gp_cuda_watch(gp_dev *dev, void (*note)(void *arg, const gp_activity *a), v
     if (fine && (fine = load(errs))) {
         cupti.note = note, cupti.arg = arg;
         cupti.nodes = gp_cuda_table(NODES, sizeof *cupti.nodes, errs);
-        cupti.calls = gp_cuda_table(CALLS_KEPT, sizeof *cupti.calls, errs);
+        cupti.calls = gp_cuda_table(SETS * WAYS, sizeof *cupti.calls, errs);
         cupti.waiting = gp_cuda_table(WAITING, sizeof *cupti.waiting, errs);
         cupti.mask = NODES - 1, cupti.nnodes = 0, cupti.nwaiting = 0;
         fine = cupti.nodes && cupti.calls && cupti.waiting;

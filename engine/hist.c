@@ -28,11 +28,13 @@ static int64_t top_of(int b)
 
 void gp_hist_add(gp_hist *h, int64_t ns, uint64_t n)
 {
+    const int64_t most = INT64_C(1) << 48;     /* so that the sum is one for long */
     if (ns < 0)
         ns = 0;
+    int64_t counted = ns < most ? ns : most;
     uint64_t *bucket = &h->bucket[bucket_of((uint64_t)ns)];
     PUT(h->n, h->n + n);
-    PUT(h->sum, h->sum + ns * (int64_t)n);
+    PUT(h->sum, h->sum + counted * (int64_t)n);
     PUT(*bucket, *bucket + n);
     if (ns > h->max)
         PUT(h->max, ns);
