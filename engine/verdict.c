@@ -15,6 +15,7 @@
  *
  * Pure. What is to be changed is in verdict_edit.c; what `--set` would refuse is never
  * an edit. */
+#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <string.h>
@@ -175,7 +176,7 @@ static bool too_short(gp_judging *j)
             j->frames = j->r->party[i].frames;
     if (j->frames >= FEW && j->r->wall_ns >= SHORT_NS)
         return false;
-    say(j, "too short to tell what bounds it: %llu frame%s in %.3g ms", (unsigned long long)j->frames,
+    say(j, "too short to tell what bounds it: %" PRIu64 " frame%s in %.3g ms", j->frames,
         plural((int64_t)j->frames), 1e-6 * (double)j->r->wall_ns);
     return true;
 }

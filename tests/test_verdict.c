@@ -30,7 +30,8 @@ static const struct {
     const char *of;            /* party, or buffer */
     const char *text, *path, *value;               /* text: a part of it */
 } cases[] = {
-#define G "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n  - {use: generate, out: g, frames: 9}\n"
+#define SOURCE "  - {use: generate, out: g, frames: 9}\n"
+#define G "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n" SOURCE
 #define FREE "  - {name: clean, use: lua, script: free.lua}\n"
 #define END "  - {use: discard}\n"
 #define HOST G FREE END
@@ -68,12 +69,12 @@ static const struct {
       .bound = GP_BOUND_STAGE, .of = "clean", .text = ": try workers: 3",
       .path = "stages.clean.workers", .value = "3" },
     { "with GPU", G FREE "  - {use: scale, a: 2}\n" END, .cuda = true,
-      .party = { { "clean", .busy = 97 } }, .engine = { { 20, 9 }, { 39 }, { 20, 9 } },
+      .party = { { "clean", .busy = 97 } }, .engine = { { 20, 9 }, { 39, 0 }, { 20, 9 } },
       .bound = GP_BOUND_STAGE, .of = "clean",
       .text = "bound by stage 'clean' (host, 97 % busy, GPU idle 61 %): try workers: 3",
       .path = "stages.clean.workers", .value = "3" },
-    [NOT_MEASURED] = { "with GPU, not measured", G FREE "  - {use: scale, a: 2}\n" END, .cuda = true,
-      .guessed = true, .party = { { "clean", .busy = 97 } }, .engine = { { 20, 9 } },
+    [NOT_MEASURED] = { "with GPU, not measured", G FREE "  - {use: scale, a: 2}\n" END,
+      .cuda = true, .guessed = true, .party = { { "clean", .busy = 97 } }, .engine = { { 20, 9 } },
       .bound = GP_BOUND_STAGE, .of = "clean", .text = "97 % busy, GPU idle ~80 %)",
       .path = "stages.clean.workers", .value = "3" },
     { "as many as there is room for", "depth: 8\n" HOST, .party = { { "clean", .busy = 97 } },
@@ -96,7 +97,8 @@ static const struct {
       "can have a frame, and are 97 % busy: try depth: 6", .path = "depth", .value = "6" },
     { "a script with state", G "  - {name: keeps, use: lua, script: keeps.lua}\n" END,
       .party = { { "keeps", .busy = 97 } }, .bound = GP_BOUND_STAGE, .of = "keeps",
-      .text = "if it keeps nothing from frame to frame, say stateless = true in 'keeps.lua'", NONE },
+      .text = "if it keeps nothing from frame to frame, say stateless = true in 'keeps.lua'",
+      NONE },
     { "a script that is a source", "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
       "  - {use: lua, script: free.lua, out: g}\n" END, .party = { { "lua", .busy = 97 } },
       .bound = GP_BOUND_STAGE, .of = "lua", .text = "a source has one worker", NONE },
@@ -155,30 +157,31 @@ static const struct {
 
     /* engines */
 #define GPU(top) top "buffers: {g: {dtype: f32, shape: [1024, 1024]}}\nstages:\n" \
-      "  - {use: generate, out: g, frames: 9}\n  - {use: scale, a: 2}\n  - {use: cast, dtype: u8}\n" END
+      SOURCE "  - {use: scale, a: 2}\n  - {use: cast, dtype: u8}\n" END
     { "copy in", GPU(""), .cuda = true, .party = { { "scale..cast", .out = 90 } },
-      .engine = { { 97, 48 }, { 30 }, { 25, 12 } }, .bound = GP_BOUND_COPY_IN, .of = "scale..cast",
+      .engine = { { 97, 48 }, { 30, 0 }, { 25, 12 } }, .bound = GP_BOUND_COPY_IN,
+      .of = "scale..cast",
       .text = "bound by the copy in of 'scale..cast' (97 % busy, 48 of 50 GB/s), most of it buffer "
       "'g', f32 [1024, 1024]: send it in a smaller type, and cast it on the device", NONE },
     { "copy in of bytes", "buffers: {g: {dtype: u8, shape: [4096, 1024]}}\nstages:\n"
       "  - {use: generate, out: g, frames: 9}\n  - {use: cast, dtype: f32}\n" END, .cuda = true,
-      .engine = { { 97, 48 }, { 30 }, { 25, 12 } }, .bound = GP_BOUND_COPY_IN, .of = "cast",
+      .engine = { { 97, 48 }, { 30, 0 }, { 25, 12 } }, .bound = GP_BOUND_COPY_IN, .of = "cast",
       .text = "u8 [4096, 1024]: send less of it", NONE },
     { "copy out", GPU(""), .cuda = true, .guessed = true,
-      .engine = { { 30, 12 }, { 0 }, { 97, 48 } }, .bound = GP_BOUND_COPY_OUT,
+      .engine = { { 30, 12 }, { 0, 0 }, { 97, 48 } }, .bound = GP_BOUND_COPY_OUT,
       .of = "scale..cast", .text = "bound by the copy out of 'scale..cast' (~97 % busy, 48 of 50 "
       "GB/s), most of it buffer 'cast', u8 [1024, 1024]: reduce it before it is copied", NONE },
     { "copies that are small", "batch: 1\ndepth: 8\n" SCALE, .cuda = true,
-      .engine = { { 97, 2 }, { 30 }, { 25, 2 } }, .bound = GP_BOUND_COPY_IN, .of = "scale",
+      .engine = { { 97, 2 }, { 30, 0 }, { 25, 2 } }, .bound = GP_BOUND_COPY_IN, .of = "scale",
       .text = "2 of 50 GB/s): try batch: auto", .path = "batch", .value = "auto" },
-    { "kernels", GPU(""), .cuda = true, .engine = { { 50, 25 }, { 97 }, { 25, 12 } },
+    { "kernels", GPU(""), .cuda = true, .engine = { { 50, 25 }, { 97, 0 }, { 25, 12 } },
       .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
       .text = "bound by the kernels of 'scale..cast' (compute 97 % busy): a trace shows", NONE },
     { "kernels of one stream", GPU("streams: 1\n"), .cuda = true,
-      .engine = { { 5, 2 }, { 90 }, { 5, 2 } }, .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
+      .engine = { { 5, 2 }, { 90, 0 }, { 5, 2 } }, .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
       .text = "(compute 90 % busy): try streams: 2", .path = "streams", .value = "2" },
     { "kernels, not measured", GPU(""), .cuda = true, .guessed = true,
-      .party = { { "scale..cast", .out = 80 } }, .engine = { { 50, 25 }, { 0 }, { 25, 12 } },
+      .party = { { "scale..cast", .out = 80 } }, .engine = { { 50, 25 }, { 0, 0 }, { 25, 12 } },
       .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
       .text = "as far as can be told when the GPU is not measured", NONE },
 
@@ -186,7 +189,7 @@ static const struct {
 #define SMALL(top) top "buffers: {g: {dtype: f32, shape: [64]}}\nstages:\n" \
       "  - {use: generate, out: g, frames: 9}\n  - {use: scale, a: 2}\n" END
 #define LAUNCHER .party = { { "scale", .busy = 93, .launches = LONG } }, .cuda = true, \
-      .engine = { { 10, 1 }, { 20 }, { 10, 1 } }, .bound = GP_BOUND_LAUNCH, .of = "scale"
+      .engine = { { 10, 1 }, { 20, 0 }, { 10, 1 } }, .bound = GP_BOUND_LAUNCH, .of = "scale"
     { "launches", SMALL("launch: stream\n"), LAUNCHER,
       .text = "bound by launching 'scale' (93 % busy, 930 us for a launch of 1 frame, GPU idle "
       "80 %): try launch: graph", .path = "launch", .value = "graph" },
@@ -202,12 +205,12 @@ static const struct {
 
     /* streams */
     { "streams", GPU("streams: 1\n"), .cuda = true,
-      .party = { { "scale..cast", .stream = 90 } }, .engine = { { 36, 18 }, { 33 }, { 30, 12 } },
+      .party = { { "scale..cast", .stream = 90 } }, .engine = { { 36, 18 }, { 33, 0 }, { 30, 12 } },
       .bound = GP_BOUND_STREAMS, .of = "scale..cast",
       .text = "bound by the 1 stream of 'scale..cast', which waits for one 90 % of the time, GPU "
       "idle 64 %: try streams: 3", .path = "streams", .value = "3" },
     { "no more than the depth", GPU("streams: 2\n"), .cuda = true,
-      .party = { { "scale..cast", .stream = 50 } }, .engine = { { 40, 18 }, { 33 }, { 30, 12 } },
+      .party = { { "scale..cast", .stream = 50 } }, .engine = { { 40, 18 }, { 33, 0 }, { 30, 12 } },
       .bound = GP_BOUND_STREAMS, .of = "scale..cast", .text = ": try streams: 3",
       .path = "streams", .value = "3" },
 
@@ -221,7 +224,7 @@ static const struct {
       "frames 48 %: try depth: 3", .path = "depth", .value = "3" },
     { "of one buffer",
       "buffers: {g: {dtype: f32, shape: [4]}, x-1: {depth: 2}}\nstages:\n"
-      "  - {use: generate, out: g, frames: 9}\n  - {name: a, use: lua, script: free.lua, out: x-1}\n"
+      SOURCE "  - {name: a, use: lua, script: free.lua, out: x-1}\n"
       "  - {name: b, use: lua, script: free.lua}\n" END,
       .party = { { "a", .busy = 70, .out = 30 }, { "b", .busy = 70, .in = 28 } },
       .buffer = { { "x-1", "b", 1.5 } }, .bound = GP_BOUND_DEPTH, .of = "x-1",
@@ -230,7 +233,7 @@ static const struct {
       .party = { { "generate", .busy = 10, .out = 80 }, { "scale..cast", .out = 70, .in = 12 },
                  { "discard", .busy = 1, .in = 95 } },
       .buffer = { { "g", "scale..cast", 0.9 }, { "cast", "discard", 0.01 } },
-      .engine = { { 30, 14 }, { 30 }, { 20, 9 } }, .bound = GP_BOUND_DEPTH, .of = "g",
+      .engine = { { 30, 14 }, { 30, 0 }, { 20, 9 } }, .bound = GP_BOUND_DEPTH, .of = "g",
       .text = "'scale..cast' waits for room 70 % of the time, 'discard' for frames 95 %: try "
       "depth: 3", .path = "depth", .value = "3" },
     { "around a segment, said twice",
@@ -244,8 +247,8 @@ static const struct {
       .party = { { "generate", .busy = 5, .out = 90 }, { "clean", .busy = 60, .in = 38 },
                  { "join", .busy = 2, .in = 97 } },
       .buffer = { { "g", "join", 3 }, { "clean", "join", 0 } }, .bound = GP_BOUND_DEPTH, .of = "g",
-      .text = "bound by the depth of buffer 'g' (3): it is full while 'join' waits for 'clean': try "
-      "buffers.g.depth: 6", .path = "buffers.g.depth", .value = "6" },
+      .text = "bound by the depth of buffer 'g' (3): it is full while 'join' waits for 'clean': "
+      "try buffers.g.depth: 6", .path = "buffers.g.depth", .value = "6" },
 
     /* nothing */
     { "nothing stands out", HOST, .party = { { "clean", .busy = 60 }, { "generate", .busy = 50 } },
@@ -463,8 +466,8 @@ static const char *look_up(const gp_node *n, const char *path)
 
 START_TEST(says_it_as_json)
 {
-    static const char yaml[] = "pipeline: \"a \\\"b\\\" \\u00e4\\n\"\nlaunch: stream\non_error: drop\n"
-        "depth: 4\nbatch: 2\n" G FREE "  - {use: scale, a: 2}\n" END;
+    static const char yaml[] = "pipeline: \"a \\\"b\\\" \\u00e4\\n\"\nlaunch: stream\n"
+        "on_error: drop\ndepth: 4\nbatch: 2\n" G FREE "  - {use: scale, a: 2}\n" END;
     static const struct { const char *path, *is; } want[] = {
         { "gpipe", GP_VERSION }, { "commit", "null" }, { "date", "2026-01-02T03:04:05Z" },
         { "outcome", "drained" }, { "wall_s", "1" }, { "frames_per_s", "12" },
@@ -503,8 +506,8 @@ START_TEST(says_it_as_json)
     const gp_node *root = gp_parse_value(&arena, text, (gp_loc){ .file = "report" }, errs);
     ck_assert_msg(root != NULL, "%s\n%s", errs->e[0].msg, text);
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
-        ck_assert_msg(!strcmp(look_up(root, want[i].path), want[i].is), "%s is %s\n%s", want[i].path,
-                      look_up(root, want[i].path), text);
+        ck_assert_msg(!strcmp(look_up(root, want[i].path), want[i].is), "%s is %s\n%s",
+                      want[i].path, look_up(root, want[i].path), text);
     free(text);
     gp_pipeline_destroy(p);
 }

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""verdict.py - pipelines that are bound by one thing each: does gpipe run --report name it, and
+does the edit it names make the run faster? GPIPE is the binary. Prints a total; exit 1 after a
+failure. What needs a GPU is skipped, and says so, where there is none."""
+import json, os, statistics, subprocess, sys, tempfile, threading, time
+import jsonschema
+
+gpipe = os.path.abspath(os.environ["GPIPE"])
+here = os.path.dirname(os.path.abspath(__file__))
+tmp = tempfile.TemporaryDirectory()
+env = dict(os.environ, XDG_RUNTIME_DIR=tmp.name, NO_COLOR="1")
+with open(os.path.join(here, "report.schema.json")) as f:
+    schema = jsonschema.Draft202012Validator(json.load(f))
+passed, failed, only = 0, [], sys.argv[1:]
+CORES = len(os.sched_getaffinity(0))
+ROUNDS, TRIES = 3, 3               # of each pair; of all, if others kept the machine busy
+
+
+def check(name, ok, what=""):
+    global passed
+    if ok:
+        passed += 1
+    else:
+        failed.append(name)
+        print(f"FAILED: {name}: {what!s:.2000}", flush=True)
+
+
+def path(name):
+    return os.path.join(tmp.name, name)
+
+
+def put(name, text):
+    with open(path(name), "w") as f:
+        f.write(text)
+    return path(name)
+
+
+def run(file, *args, feed=None):
+    """Runs a pipeline; its report. `feed`: a function that is given its stdin."""
+    out = path("report.json")
+    if os.path.exists(out):
+        os.remove(out)
+    p = subprocess.Popen([gpipe, "run", "-q", "--report", out, *args, file], env=env,
+                         stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=not feed)
+    if feed:
+        threading.Thread(target=feed, args=(p.stdin,), daemon=True).start()
+    err = p.stderr.read()
+    if p.wait(timeout=120):
+        raise RuntimeError(f"{file} {args}: exit {p.returncode}: {err}")
+    with open(out) as f:
+        report = json.load(f)
+    wrong = [e.message for e in schema.iter_errors(report)]
+    check(f"{os.path.basename(file)}: as the schema says", not wrong, wrong)
+    return report
+
+
+def gain(file, args, edited, other=None):
+    """How many times faster it is with the edit: medians of runs that take turns."""
+    base, better = [], []
+    for _ in range(ROUNDS):
+        base.append(run(file, *args)["wall_s"])
+        better.append(run(other or file, *args, *edited)["wall_s"])
+    return statistics.median(base) / statistics.median(better)
+
+
+def case(name, yaml, bound, of=None, says="", edit=None, faster=None, other=None, args=(),
+         feed=None):
+    """The verdict on `yaml` is `bound`, of the stage, segment or buffer `of`. Its edit is of
+    `edit` (a path; None: there is none); with it, or as the file `other`, the run is `faster`
+    times as fast at least."""
+    if only and name not in only:
+        return
+    file = put(name.replace(" ", "_") + ".yaml", yaml)
+    for attempt in range(TRIES):
+        v = run(file, *args, feed=feed)["verdict"]
+        path_of = v["edit"] and v["edit"]["path"]
+        right = (v["bound"] == bound and (of is None or of in (v["name"], v["buffer"]))
+                 and says in v["text"] and path_of == edit)
+        ratio = None
+        if right and faster:
+            set_ = ["--set", f"{v['edit']['path']}={v['edit']['value']}"] if edit else []
+            ratio = gain(file, args, set_, other)
+        if right and (not faster or ratio >= faster):
+            break
+    print(f"{name}: {v['text']}" + (f": {ratio:.2f} times as fast" if ratio else ""), flush=True)
+    check(f"{name}: the verdict", right, v)
+    if faster and right:
+        check(f"{name}: faster", ratio >= faster, f"{ratio} < {faster}")
+
+
+# == what the stages do ==========================================================
+# nap() waits without using a core; burn() uses one
+put("nap.lua", """stateless = true
+local s
+function init(stage) s = "sleep " .. stage.params.s end
+function process(f, x, y) io.popen(s):close() if y then y:copy(x) end end""")
+put("burn.lua", """stateless = true
+function process(f, x, y)
+    local a = 0
+    for i = 1, 300000 do a = a + i % 7 end
+    y:copy(x)
+end""")
+put("join.lua", "function process(f, x) end")
+SMALL = "buffers: {g: {dtype: f32, shape: [64]}}\n"
+G = "  - {use: generate, out: g, frames: %d}\n"
+NAP = "  - {name: %s, use: lua, script: nap.lua, params: {s: %g}}\n"
+END = "  - {use: discard}\n"
+
+# == one core and less ===========================================================
+case("too short", SMALL + "stages:\n" + G % 5 + END, "unknown", says="too short")
+case("a stage that waits", SMALL + "stages:\n" + G % 40 + NAP % ("clean", 0.01) + END,
+     "stage", "clean", edit="stages.clean.workers", faster=1.4)
+case("a stage that computes", SMALL + "stages:\n" + G % 60
+     + "  - {name: clean, use: lua, script: burn.lua}\n" + END,
+     "stage", "clean", edit="stages.clean.workers", faster=1.2)
+case("rate", SMALL + "stages:\n  - {use: generate, out: g, frames: 100, rate: 200}\n" + END,
+     "rate", "generate", edit="stages.generate.rate", faster=5)
+
+
+def drip(pipe):
+    for _ in range(40):
+        time.sleep(0.01)
+        pipe.write(bytes(256))
+        pipe.flush()
+    pipe.close()
+
+
+case("a slow pipe", SMALL + "stages:\n  - {use: read, path: stdin, format: raw, out: g}\n" + END,
+     "rate", "read", "waits for its input", feed=drip)
+
+# == files =======================================================================
+PICTURE = "buffers: {p: {dtype: u8, shape: [512, 512, 3]}}\nstages:\n"
+make = put("make.yaml", PICTURE + "  - {use: generate, pattern: sine, value: 128, amplitude: 99, "
+           "period: 1000, out: p, frames: 1}\n  - {use: write, in: p, path: 'p%05d.png'}\n"
+           "  - {use: write, in: p, path: 'p%05d.npy'}\n")
+subprocess.run([gpipe, "run", "-q", make], env=env, check=True)
+READ = "stages:\n  - {use: read, path: p00000.%s, loop: true, frames: 60}\n" + END
+case("a reader of pictures", READ % "png", "stage", "read", "store its frames as .npy", faster=2,
+     other=put("npy.yaml", READ.replace("p00000.%s", "'p0000?.npy'")))
+WRITE = (PICTURE + "  - {use: generate, pattern: sine, value: 128, amplitude: 99, period: 1000, "
+         "fill: once, out: p, frames: 40}\n"
+         "  - {use: write, path: 'out/%%05d.png', compression: 9, workers: %d}\n")
+case("a writer of pictures", WRITE % 1, "stage", "write", edit="stages.write.workers", faster=1.2)
+case("writers on all cores", "depth: %d\n" % (4 * CORES) + WRITE % (2 * CORES), "cores", "write",
+     edit="stages.write.compression", faster=1.2)
+
+# == depth =======================================================================
+case("depth", "depth: 1\n" + SMALL + "stages:\n" + G % 40 + NAP % ("a", 0.01) + NAP % ("b", 0.01)
+     + END, "depth", edit="depth", faster=1.3)
+case("depth of one buffer", "buffers: {g: {dtype: f32, shape: [64]}, a: {depth: 1}}\nstages:\n"
+     + G % 40 + NAP % ("a", 0.01) + NAP % ("b", 0.01) + END, "depth", "a", edit="buffers.a.depth",
+     faster=1.3)
+case("workers without room", SMALL + "stages:\n" + G % 60 + NAP % ("clean", 0.02).replace(
+     "params", "workers: 8, params") + END, "depth", edit="depth", faster=1.3)
+case("fan-in", "buffers: {g: {dtype: f32, shape: [64], depth: 2}}\nstages:\n" + G % 40
+     + NAP % ("a", 0.01) + NAP % ("b", 0.01) + NAP % ("c", 0.01)
+     + "  - {name: join, use: lua, script: join.lua, in: [g, c]}\n", "depth", "g",
+     says="while 'join' waits for 'c'", edit="buffers.g.depth", faster=1.3)
+
+# == kernels on the CPU ==========================================================
+LARGE = "buffers: {g: {dtype: f32, shape: [%d, %d]}}\nstages:\n" \
+        "  - {use: generate, out: g, frames: %d, fill: once}\n"
+BLUR = "  - {use: blur, sigma: 3}\n"
+cpu = ("--device", "cpu")
+case("streams", "streams: 1\n" + LARGE % (256, 256, 60) + BLUR + END, "streams", "blur",
+     edit="streams", faster=1.2, args=cpu)
+case("kernels on all cores", "streams: %d\ndepth: %d\n" % (2 * CORES, 2 * CORES)
+     + LARGE % (256, 256, 60 + 10 * CORES) + BLUR + END, "cores", "blur", "kernels run on the CPU",
+     args=cpu)
+
+# == a GPU =======================================================================
+gpu = ("--device", "cuda")
+has_gpu = subprocess.run([gpipe, "run", "-q", *gpu, put("probe.yaml", LARGE % (16, 16, 4) + BLUR
+                          + END)], env=env, capture_output=True).returncode == 0
+
+
+def on_gpu(name, *rest, **more):
+    if not has_gpu:
+        print(f"SKIPPED, no GPU: {name}")
+        return
+    case(name, *rest, args=gpu, **more)
+
+
+on_gpu("copy in", LARGE % (2048, 2048, 1000) + "  - {use: reduce, op: mean}\n" + END, "copy in",
+       "reduce")
+on_gpu("copy out", "buffers: {g: {dtype: u8, shape: [2048, 2048]}}\nstages:\n"
+       "  - {use: generate, out: g, frames: 1000, fill: once}\n  - {use: cast, dtype: f64}\n" + END,
+       "copy out", "cast")
+on_gpu("compute", LARGE % (1024, 1024, 1000) + BLUR * 8 + END, "compute")
+on_gpu("compute in one stream", "streams: 1\n" + LARGE % (64, 64, 3000) + BLUR * 8 + END, "compute",
+       edit="streams", faster=1.2)
+on_gpu("streams of a GPU", "streams: 1\ndepth: 6\n" + LARGE % (2048, 2048, 600)
+       + "  - {use: scale, a: 2}\n" + END, "streams", "scale", edit="streams", faster=1.3)
+on_gpu("depth of a GPU", "depth: 1\n" + LARGE % (2048, 2048, 600) + "  - {use: scale, a: 2}\n"
+       + END, "depth", edit="depth", faster=1.3)
+on_gpu("launches", "launch: stream\nbatch: 1\ndepth: 8\n" + LARGE % (8, 8, 30000)
+       + "  - {use: scale, a: 2}\n" * 8 + END, "launch", edit="launch", faster=1.2)
+on_gpu("a stage, with a GPU", LARGE % (256, 256, 60)
+       + "  - {name: clean, use: lua, script: burn.lua}\n" + BLUR + END, "stage", "clean",
+       "GPU idle", edit="stages.clean.workers", faster=1.2)
+
+print(f"verdict: {passed} passed, {len(failed)} failed")
+sys.exit(bool(failed))
