@@ -21,6 +21,8 @@ static void add(atomic_ullong *to, int64_t ns)
 /* What it lacks for frame `next`, which it cannot take. */
 static gp_lack lack_of(const gp_partyrt *p, uint64_t next)
 {
+    if (p->segment && next - atomic_load(&p->seg->reaped) >= (uint64_t)p->segment->depth)
+        return GP_LACK_OUTPUT;         /* first: what is in flight holds its inputs too */
     for (int i = 0; i < p->nin; i++)
         if (atomic_load(&p->in[i].ring->produced.at) <= next)
             return GP_LACK_INPUT;
@@ -31,9 +33,7 @@ static gp_lack lack_of(const gp_partyrt *p, uint64_t next)
                 && atomic_load(&r->consumed[c].at) + (uint64_t)r->ring->depth <= next)
                 return GP_LACK_OUTPUT;
     }
-    bool full = p->segment
-        && next - atomic_load(&p->seg->reaped) >= (uint64_t)p->segment->depth;
-    return p->segment && !full ? GP_LACK_STREAM : GP_LACK_OUTPUT;
+    return p->segment ? GP_LACK_STREAM : GP_LACK_OUTPUT;
 }
 
 gp_pause gp_pause_begin(gp_threadrt *t, uint64_t frame)

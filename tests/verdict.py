@@ -101,7 +101,7 @@ def case(name, yaml, bound, of=None, says="", edit=None, faster=None, other=None
             ratio = gain(file, args, set_, other)
         if right and (not faster or ratio >= faster):
             break
-    print(f"{name}: {v['text']}" + (f": {ratio:.2f} times as fast" if ratio else ""), flush=True)
+    print(f"{name}: {v['text']}" + (f"; {ratio:.2f} times as fast" if ratio else ""), flush=True)
     check(f"{name}: the verdict", right, v)
     if faster and right:
         check(f"{name}: faster", ratio >= faster, f"{ratio} < {faster}")
@@ -116,7 +116,7 @@ function process(f, x, y) io.popen(s):close() if y then y:copy(x) end end""")
 put("burn.lua", """stateless = true
 function process(f, x, y)
     local a = 0
-    for i = 1, 300000 do a = a + i % 7 end
+    for i = 1, 1000000 do a = a + i % 7 end
     y:copy(x)
 end""")
 put("join.lua", "function process(f, x) end")
@@ -156,8 +156,7 @@ subprocess.run([gpipe, "run", "-q", make], env=env, check=True)
 READ = "stages:\n  - {use: read, path: p00000.%s, loop: true, frames: 60}\n" + END
 case("a reader of pictures", READ % "png", "stage", "read", "store its frames as .npy", faster=2,
      other=put("npy.yaml", READ.replace("p00000.%s", "'p0000?.npy'")))
-WRITE = (PICTURE + "  - {use: generate, pattern: sine, value: 128, amplitude: 99, period: 1000, "
-         "fill: once, out: p, frames: 40}\n"
+WRITE = (PICTURE + "  - {use: read, path: p00000.npy, loop: true, frames: 60, out: p}\n"
          "  - {use: write, path: 'out/%%05d.png', compression: 9, workers: %d}\n")
 case("a writer of pictures", WRITE % 1, "stage", "write", edit="stages.write.workers", faster=1.2)
 case("writers on all cores", "depth: %d\n" % (4 * CORES) + WRITE % (2 * CORES), "cores", "write",
@@ -183,8 +182,8 @@ BLUR = "  - {use: blur, sigma: 3}\n"
 cpu = ("--device", "cpu")
 case("streams", "streams: 1\n" + LARGE % (256, 256, 60) + BLUR + END, "streams", "blur",
      edit="streams", faster=1.2, args=cpu)
-case("kernels on all cores", "streams: %d\ndepth: %d\n" % (2 * CORES, 2 * CORES)
-     + LARGE % (256, 256, 60 + 10 * CORES) + BLUR + END, "cores", "blur", "kernels run on the CPU",
+case("kernels on all cores", "streams: %d\ndepth: %d\n" % (2 * CORES, 8 * CORES)
+     + LARGE % (512, 512, 60 * CORES) + BLUR + END, "cores", "blur", "kernels run on the CPU",
      args=cpu)
 
 # == a GPU =======================================================================
