@@ -1,11 +1,13 @@
 """bench.py - gpipe and what else moves frames, in turns, in one table.
 
     bench.py [--only ROW]... [--rounds N] [--json]      exit 1 where a figure is not reached
+                                                        or a program failed
 
 gpipe is GPIPE of the environment, or ./gpipe; the programs it is measured beside are in
 the folder `bench` next to it, or HAND, LONE, ALONE, TBB, HOST of the environment. A round
 measures every row once: gpipe, then the peer. What is judged is the median over the
-rounds of what one round's pair says; a ratio is reached at 0.98 of what is needed.
+rounds of what one round's pair says; a ratio is reached at 0.98 of what is needed. A row
+that fails says why in its place; after Ctrl-C there is what was measured until then.
 """
 import argparse
 import datetime
@@ -16,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import traceback
 from statistics import median
 
 sys.dont_write_bytecode = True         # nothing is left beside the sources
@@ -24,7 +27,7 @@ import rows_device
 import rows_host
 import rows_lua
 import rows_overhead
-from tools import HERE, Bench, Skip
+from tools import HERE, Bench, Failure, Skip
 
 ROWS = rows_device.ROWS + rows_host.ROWS + rows_lua.ROWS + rows_command.ROWS + \
     rows_overhead.ROWS
@@ -57,17 +60,25 @@ def where(b):
 
 class Result:
     def __init__(self, row):
-        self.row, self.skipped, self.name = row, None, None
+        self.row, self.name = row, None
+        self.skipped = self.failed = None  # why
         self.pairs = []                    # of each round: gpipe, peer
 
     def measure(self, b):
-        if self.skipped:
+        if self.skipped or self.failed:
             return
         try:
             gpipe, peer, self.name = self.row.measure(b)
             self.pairs.append((gpipe, peer))
         except Skip as skip:
             self.skipped = str(skip)
+        except Exception as wrong:         # a program's answer may be anything
+            self.failed = str(wrong).split("\n")[0] or type(wrong).__name__
+            trace = [] if isinstance(wrong, Failure) else traceback.format_exc().split("\n")
+            print("\n".join(["bench: %s: %s" % (self.row.name, wrong)] + trace), file=sys.stderr)
+
+    def measured(self):
+        return self.pairs and not self.skipped and not self.failed
 
     def values(self):
         return [self.row.compare(*pair) for pair in self.pairs]
@@ -75,6 +86,10 @@ class Result:
     def verdict(self):
         if self.skipped:
             return "skipped: " + self.skipped
+        if self.failed:
+            return "FAILED: " + self.failed
+        if not self.pairs:
+            return "not measured"
         if self.row.limit is None:
             return ""
         return "reached" if self.row.reached(median(self.values())) else "NOT REACHED"
@@ -83,7 +98,7 @@ class Result:
         row = self.row
         d = {"row": row.name, "what": row.what, "unit": row.unit, "compared": row.kind,
              "needed": row.limit, "result": self.verdict()}
-        if not self.skipped:
+        if self.measured():
             d.update(gpipe=[g for g, _ in self.pairs], peer=[p for _, p in self.pairs],
                      peer_is=self.name, values=self.values(), value=median(self.values()))
         return d
@@ -100,7 +115,7 @@ def columns(r):
         needed = "%s %g" % (">=" if row.at_least() else "<=", row.limit)
         if row.kind in ("value", "above"):
             needed += " " + row.unit
-    if not r.skipped:
+    if r.measured():
         values = r.values()
         gpipe = ("%s %s" % (number(median([g for g, _ in r.pairs])), row.unit)).strip()
         if r.pairs[0][1] is not None:
@@ -119,6 +134,21 @@ def print_table(title, results):
     width = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     for line in lines:
         print("  ".join(cell.ljust(w) for cell, w in zip(line, width)).rstrip())
+
+
+def measure_all(b, results, rounds):
+    shown = sys.stderr.isatty()
+    try:
+        for n in range(rounds):
+            b.round = {}
+            for r in results:
+                if shown:
+                    print("\r\033[Kround %d of %d: %s" % (n + 1, rounds, r.row.name),
+                          end="", file=sys.stderr, flush=True)
+                r.measure(b)
+    finally:
+        if shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def main():
@@ -140,16 +170,12 @@ def main():
         p.error("no command '%s'; set GPIPE" % args.gpipe if args.rounds > 0 else "no rounds")
     results = [Result(r) for r in rows]
     b = Bench(args.gpipe, args.verbose)
+    interrupted = False
     try:
-        for n in range(args.rounds):
-            b.round = {}
-            for r in results:
-                if sys.stderr.isatty():
-                    print("\r\033[Kround %d of %d: %s" % (n + 1, args.rounds, r.row.name),
-                          end="", file=sys.stderr, flush=True)
-                r.measure(b)
-        if sys.stderr.isatty():
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        try:
+            measure_all(b, results, args.rounds)
+        except KeyboardInterrupt:
+            interrupted = True
         title = where(b)
     finally:
         b.close()
@@ -158,7 +184,9 @@ def main():
                          indent=1))
     else:
         print_table(title, results)
-    return 1 if any(r.verdict() == "NOT REACHED" for r in results) else 0
+    if interrupted:
+        return 130
+    return 1 if any(r.failed or r.verdict() == "NOT REACHED" for r in results) else 0
 
 
 if __name__ == "__main__":

@@ -2,11 +2,10 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from statistics import median
 
-from tools import Row
+from tools import Failure, Row
 
 SOURCE = """buffers: {x: {dtype: f32, shape: [256]}}
 stages:
@@ -89,7 +88,7 @@ def idle(b, sync):
             p.stdin.close()
         codes = [p.wait(timeout=20) for p in waiting]
     if any(code not in (0, 130) for code in codes):
-        sys.exit("gpipe run, sync: %s: exit %s" % (sync, codes))
+        raise Failure("gpipe run, sync: %s: exit %s" % (sync, codes))
     return part, None, None
 
 

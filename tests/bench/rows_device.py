@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-from tools import HERE, KIB, MIB, Row, Skip, best, words
+from tools import HERE, KIB, MIB, Failure, Row, Skip, best, words
 
 BIG, MIDDLE, SMALL = 16 * MIB, 256 * KIB, 4 * KIB
 BALANCED = os.path.join(HERE, "balanced.yaml")
@@ -139,14 +139,14 @@ def files(b):
         took = b.gpipe_seconds(os.path.join(HERE, "files.yaml"),
                                sets + ["vars.frames=%d" % frames], frames)
         if os.path.getsize(out) != frames * BIG:
-            sys.exit("files.yaml wrote %d bytes" % os.path.getsize(out))
+            raise Failure("files.yaml wrote %d bytes" % os.path.getsize(out))
         return took
 
     def check():
         seconds(few)
         with open(out, "rb") as f:
             if any(f.read(BIG) != expected(b, BIG) for _ in range(few)):
-                sys.exit("files.yaml wrote wrong values")
+                raise Failure("files.yaml wrote wrong values")
 
     b.ever("in.raw", make)
     b.ever("files", check)

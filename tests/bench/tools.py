@@ -1,7 +1,7 @@
 """tools.py - what the rows of the table measure with: programs that are run, and what they say.
 
 A measurement that cannot be made here raises Skip, which says why. A program that fails, and a
-run whose account is wrong, ends everything: there is no table of wrong results.
+run whose account is wrong, raises Failure: its row has no figures, only what was wrong.
 """
 import os
 import re
@@ -17,6 +17,10 @@ KIB, MIB = 1024, 1024 * 1024
 
 class Skip(Exception):
     pass
+
+
+class Failure(Exception):
+    """Its text: in a line what was wrong; then what the program said."""
 
 
 class Row:
@@ -74,13 +78,13 @@ class Bench:
         return self.round[key]
 
     def ever(self, key, find):
-        """In all rounds. A Skip is remembered too."""
+        """In all rounds. A Skip or Failure is remembered too."""
         if key not in self.whole:
             try:
                 self.whole[key] = find()
-            except Skip as skip:
-                self.whole[key] = skip
-        if isinstance(self.whole[key], Skip):
+            except (Skip, Failure) as why:
+                self.whole[key] = why
+        if isinstance(self.whole[key], (Skip, Failure)):
             raise self.whole[key]
         return self.whole[key]
 
@@ -105,11 +109,17 @@ class Bench:
         if cores:
             some = set(sorted(os.sched_getaffinity(0))[:cores])
             limit = lambda: os.sched_setaffinity(0, some)
-        r = subprocess.run(command, timeout=timeout, stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           universal_newlines=True, preexec_fn=limit)
+        name = os.path.basename(command[0])
+        try:
+            r = subprocess.run(command, timeout=timeout, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               universal_newlines=True, preexec_fn=limit)
+        except subprocess.TimeoutExpired:
+            raise Failure("'%s' took more than %d s\n%s" % (name, timeout, " ".join(command)))
         if r.returncode not in ok:
-            sys.exit("%s\nexit %d:\n%s%s" % (" ".join(command), r.returncode, r.stdout, r.stderr))
+            said = (r.stderr.strip() or r.stdout.strip()).split("\n")[-1]
+            raise Failure("'%s' ended with %d: %s\n%s\n%s%s"
+                          % (name, r.returncode, said, " ".join(command), r.stdout, r.stderr))
         return r.stdout, r.stderr, r.returncode
 
     def wall(self, command, cores=None):
@@ -128,7 +138,7 @@ class Bench:
         _, err, _ = self.run(command + [file])
         done = re.findall(r"(\d+) frames in, (\d+) out, .* in ([\d.]+) s \(", err)
         if not done or int(done[-1][1]) != frames:
-            sys.exit("%s\nnot %d frames:\n%s" % (" ".join(command), frames, err))
+            raise Failure("not %d frames came out\n%s\n%s" % (frames, " ".join(command), err))
         return float(done[-1][2])
 
     def gpipe_us(self, file, sets, few, many, options=()):
