@@ -167,13 +167,15 @@ $B/tests/page: $B/tests/page.o $B/engine/cli_page.o $B/libgpipe.a
 $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
+check: NEED += python3-jsonschema $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check: deps
 	+@$(again) check-built
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page)
 	GPIPE=$(abspath $B/gpipe) $B/tests/run$S
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
-	$(if $(T),,python3 tests/live.py $B/gpipe)
-	$(if $(T),,python3 tests/page.py $B/tests/page $B/gpipe)
+	$(if $(T),,$(PYTHON) tests/live.py $B/gpipe)
+	$(if $(T),,$(PYTHON) tests/page.py $B/tests/page $B/gpipe)
+	$(if $(T)$(SAN),,GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py)
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) $B/tests/gpu/run)
 
 demo: deps
@@ -201,6 +203,8 @@ $B/bench/%: tests/bench/%.cu tests/bench/hand.h tests/bench/axpy.cu
 	$(call say,nvcc)$(NVCC) -std=c++17 -O3 -arch=all-major \
 	  -Xcompiler -Wall,-Wextra,-static-libstdc++,-static-libgcc -o $@ $<
 
+# The one that Debian's packages are for.
+PYTHON := $(or $(wildcard /usr/bin/python3),python3)
 NEED := pkg-config libyaml-dev $(if $(filter luajit,$(LUA)),libluajit-5.1-dev,liblua5.4-dev) libpng-dev \
         libmicrohttpd-dev check g++ python3
 deps:

@@ -141,11 +141,12 @@ void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcom
     if (r) {
         gp_verdict_find(r, gp_pipeline_graph(p), gp_pipeline_plan(p));
         write_file(&f->report, &w, f->html ? write_page : write_report);
-        write_file(&f->trace, &w, write_trace);
+        if (f->account)
+            gp_print_account(stderr, r, gp_pipeline_plan(p));
     }
-    if (r && f->account)
-        gp_print_account(stderr, r, gp_pipeline_plan(p));
-    if (f->report.open || f->trace.open || r)
+    if (r || outcome == GP_STUCK)      /* a trace shows how a run got stuck */
+        write_file(&f->trace, &w, write_trace);
+    if (r || f->report.open || f->trace.open)
         gp_errs_add(errs, &own);
     gp_report_drop(f);
     gp_arena_free(&arena);

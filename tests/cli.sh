@@ -363,6 +363,21 @@ for s in INT TERM; do
     [ $rc = $([ $s = INT ] && echo 130 || echo 143) ] && [ ! -s "$tmp/stdout" ] && ok || bad "bench: SIG$s: $rc"
 done
 
+# == reports and traces =========================================================
+edges=pipelines/edges.yaml
+run="$GPIPE run -q --device cpu"
+expect 'report: a name'     2 'must end in .json or .html' $run --report x.txt $edges
+expect 'report: no folder'  2 '^/proc/no/x.json: error: cannot be written' $run --report /proc/no/x.json $edges
+expect 'trace: a folder'    2 'it is a folder' $run --trace "$tmp" $edges
+expect 'trace: of nothing'  2 'is for --trace' $run --trace-last 3s $edges
+expect 'trace: how'         2 "one of cheap, full" $run --trace "$tmp/t.json" --trace-gpu deep $edges
+[ -w /dev/full ] && expect 'trace: full disk' 1 '^/dev/full: error: cannot be written: No space' $run --trace /dev/full $edges
+expect 'account' 0 "gpipe: overlap [0-9]+ %, latency p50" "$GPIPE" run -v --device cpu $edges
+timeout --preserve-status -s INT 1 $run --report "$tmp/r.json" --trace "$tmp/t.json" "$tmp/slow.yaml" >/dev/null 2>"$tmp/stderr"; rc=$?
+[ $rc -eq 130 ] && grep -q '"outcome": "drained"' "$tmp/r.json" && tail -1 "$tmp/t.json" | grep -q '^}' && ok || bad "report: stopped: exit $rc"
+expect 'report: failed' 1 'there is nothing to report' $run --report "$tmp/none.json" --set stages.write.path=/proc/no/x "$tmp/slow.yaml"
+[ ! -e "$tmp/none.json" ] && [ -z "$(find "$tmp" -name '.*.tmp-*')" ] && ok || bad 'report: left behind'
+
 # == random pipelines ===========================================================
 if python3 tests/fuzz.py "$GPIPE" >"$tmp/stderr" 2>&1; then ok; else bad 'random pipelines'; fi
 
