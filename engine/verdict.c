@@ -24,7 +24,7 @@
 enum { FEW = 10, SHORT_NS = 5000000 };
 
 static const double PACED = 0.1;       /* a source that waits so much of the run is paced */
-static const double FULL = 0.9;        /* of all cores: nothing is left for more threads */
+static const double FULL = 0.85;       /* of all cores: little is left for more threads */
 static const double BUSY = 0.85;       /* hardly ever without work */
 static const double HELD_UP = 0.25;    /* for want of a stream: that is no accident */
 static const double TURNS = 0.1;       /* both sides of a buffer wait so much: they take turns */
@@ -79,11 +79,11 @@ static int able(const gp_judging *j, int party)
     return room < workers ? room : workers > 0 ? workers : 1;
 }
 
-/* Launches of a segment that are on the device, in the mean. */
+/* Launches of a segment that are on the device, in the mean: a frame has its part of
+ * its launch's time. */
 static double in_flight(const gp_judging *j, const gp_party_report *p)
 {
-    double each = p->time.n ? (double)p->time.sum / (double)p->time.n : 0;
-    return each * (double)p->launches / (double)j->r->wall_ns;
+    return gp_part(j, p->time.sum);
 }
 
 /* The cores that a party keeps busy: of the CPU back end, its streams do too. */

@@ -9,8 +9,15 @@ gpipe = os.path.abspath(os.environ["GPIPE"])
 here = os.path.dirname(os.path.abspath(__file__))
 tmp = tempfile.TemporaryDirectory()
 env = dict(os.environ, XDG_RUNTIME_DIR=tmp.name, NO_COLOR="1")
-with open(os.path.join(here, "report.schema.json")) as f:
-    schema = jsonschema.Draft202012Validator(json.load(f))
+
+
+
+def schema_of(name):
+    with open(os.path.join(here, name)) as f:
+        return jsonschema.Draft202012Validator(json.load(f))
+
+
+schema, trace_schema = schema_of("report.schema.json"), schema_of("trace.schema.json")
 passed, failed, only = 0, [], sys.argv[1:]
 CORES = len(os.sched_getaffinity(0))
 ROUNDS, TRIES = 3, 3               # of each pair; of all, if others kept the machine busy
@@ -101,7 +108,8 @@ def case(name, yaml, bound, of=None, says="", edit=None, faster=None, other=None
             ratio = gain(file, args, set_, other)
         if right and (not faster or ratio >= faster):
             break
-    print(f"{name}: {v['text']}" + (f"; {ratio:.2f} times as fast" if ratio else ""), flush=True)
+    print(f"{name}: {v['text']}" + (f"; {ratio:.2f} times as fast" if ratio else "")
+          + (f" (attempt {attempt + 1})" if attempt else ""), flush=True)
     check(f"{name}: the verdict", right, v)
     if faster and right:
         check(f"{name}: faster", ratio >= faster, f"{ratio} < {faster}")
@@ -124,6 +132,21 @@ SMALL = "buffers: {g: {dtype: f32, shape: [64]}}\n"
 G = "  - {use: generate, out: g, frames: %d}\n"
 NAP = "  - {name: %s, use: lua, script: nap.lua, params: {s: %g}}\n"
 END = "  - {use: discard}\n"
+
+# == the formats =================================================================
+def trace(name, yaml, *args):
+    out = path("trace.json")
+    run(put(name + ".yaml", yaml), "--trace", out, *args)
+    with open(out) as f:
+        t = json.load(f)
+    wrong = [(list(e.path)[:2], e.message[:300]) for e in trace_schema.iter_errors(t)][:5]
+    check(f"{name}: as the schema says", not wrong, wrong)
+    kinds = {e["ph"] for e in t["traceEvents"]}
+    check(f"{name}: all kinds of events", kinds >= set("MXstfC"), kinds)
+
+
+trace("trace", SMALL + "stages:\n" + G % 20 + "  - {use: scale, a: 2}\n" + NAP % ("clean", 0.002)
+      + END, "--device", "cpu")
 
 # == one core and less ===========================================================
 case("too short", SMALL + "stages:\n" + G % 5 + END, "unknown", says="too short")
