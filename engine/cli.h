@@ -35,6 +35,7 @@ typedef struct gp_args {
     const char *report, *trace;            /* files, or NULL */
     int64_t trace_ns;                      /* 0: not said */
     int trace_gpu;                         /* 0 cheap, 1 full */
+    const char *with;                      /* a report's file, or NULL */
     /* of bench */
     gp_words sweep, cached;                /* "path=values", names of stages */
     bool serial, csv;
@@ -58,6 +59,8 @@ typedef struct gp_loaded {
 /* Reads ("-" is stdin) and compiles a file; false after errors. */
 bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_registry *registry,
              gp_errs *errs);
+/* The file's text alone; gp_unload frees it. */
+bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs);
 void gp_unload(gp_loaded *l);
 /* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);

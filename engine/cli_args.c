@@ -60,6 +60,8 @@ static const struct option {
     { "dot", 0, NULL, GP_VERB_PLAN, F(dot), "as a graph for dot (Graphviz)" },
     { "svg", 0, NULL, GP_VERB_PLAN, F(svg), "as a drawing (SVG); of the plan or the graph" },
     { "mermaid", 0, NULL, GP_VERB_PLAN, F(mermaid), "as a flowchart for Mermaid; likewise" },
+    { "with", 0, "REPORT", GP_VERB_PLAN, X(with),
+      "color the drawing by what a run took: a file of 'gpipe run --report FILE.json'" },
     { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH | GP_VERB_TOP, F(json),
       "as JSON" },
     { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as a table in Markdown" },
@@ -207,6 +209,9 @@ static bool one_form(const gp_args *args, gp_errs *errs)
     if (args->form == GP_FORM_SPEC && (args->svg || args->mermaid))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' draws no spec; try --form graph",
                        first);
+    if (args->with && (args->form == GP_FORM_SPEC || !(args->svg || args->mermaid || args->dot)))
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--with' colors the drawing of a plan or "
+                       "graph; add --svg, --dot or --mermaid");
     return true;
 }
 

@@ -45,9 +45,10 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
 
 /* ---- text ------------------------------------------------------------ */
 
-static bool read_text(gp_loaded *l, const char *file, gp_errs *errs)
+bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs)
 {
     bool is_stdin = !strcmp(file, "-");
+    *l = (gp_loaded){ .file = is_stdin ? "stdin" : file };
     gp_loc at = { .file = l->file };
     FILE *f = is_stdin ? stdin : fopen(file, "re");
     if (!f)
@@ -148,8 +149,7 @@ static bool set_machine(gp_machine *m, const gp_loaded *l, const gp_args *args,
 bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_registry *registry,
              gp_errs *errs)
 {
-    *l = (gp_loaded){ .file = strcmp(file, "-") ? file : "stdin" };
-    if (!read_text(l, file, errs))
+    if (!gp_load_text(l, file, errs))
         return false;
     gp_config config = { .registry = registry, .env = { from_env, NULL }, .set = args->set,
                          .nset = args->nset, .lenient = args->verb == GP_VERB_CHECK };

@@ -35,6 +35,39 @@ int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs
     return status;
 }
 
+/* What a run of it took; memory in `a`. NULL after errors. */
+static const gp_measured *read_report(const char *file, const gp_plan *plan, gp_loaded *text,
+                                      gp_arena *a, gp_errs *errs)
+{
+    jmp_buf oom;
+    if (setjmp(oom)) {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        return NULL;
+    }
+    a->oom = &oom;
+    return gp_load_text(text, file, errs)
+        ? gp_measured_read(a, plan, text->text, text->len, text->file, errs) : NULL;
+}
+
+/* A drawing: of the graph, its measures too are of the plan. */
+static bool draw(const gp_args *args, const gp_plan *plan, gp_errs *errs)
+{
+    gp_arena a = { 0 };
+    gp_loaded text = { 0 };
+    const gp_measured *m = args->with ? read_report(args->with, plan, &text, &a, errs) : NULL;
+    const gp_plan *drawn = args->form == GP_FORM_PLAN ? plan : NULL;
+    bool ok = m || !args->with;
+    if (ok && args->svg)
+        ok = gp_dump_svg(stdout, plan->graph, drawn, m, errs);
+    else if (ok && args->mermaid)
+        ok = gp_dump_mermaid(stdout, plan->graph, drawn, m, errs);
+    else if (ok)
+        gp_dump_dot(stdout, plan->graph, drawn, m);
+    gp_arena_free(&a);
+    gp_unload(&text);
+    return ok;
+}
+
 int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     gp_dump how = args->json ? GP_DUMP_JSON : args->dot ? GP_DUMP_DOT : GP_DUMP_TEXT;
@@ -43,18 +76,16 @@ int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_print_errs(args, &l, errs);
     int status = ok ? 0 : gp_errs_exit(errs);
     *errs = (gp_errs){ 0 };
-    const gp_graph *graph = ok ? gp_pipeline_graph(l.pipeline) : NULL;
-    const gp_plan *plan = ok && args->form == GP_FORM_PLAN ? gp_pipeline_plan(l.pipeline) : NULL;
-    if (ok && args->svg)
-        gp_dump_svg(stdout, graph, plan, errs);
-    else if (ok && args->mermaid)
-        gp_dump_mermaid(stdout, graph, plan, errs);
-    else if (ok && args->form == GP_FORM_SPEC)
+    if (ok && args->form == GP_FORM_SPEC)
         gp_dump_spec(stdout, gp_pipeline_spec(l.pipeline), how);
+    else if (ok && (args->svg || args->mermaid || args->dot))
+        status = draw(args, gp_pipeline_plan(l.pipeline), errs) ? 0 : gp_errs_exit(errs);
     else if (ok && args->form == GP_FORM_GRAPH)
-        gp_dump_graph(stdout, graph, how);
+        gp_dump_graph(stdout, gp_pipeline_graph(l.pipeline), how);
     else if (ok)
-        gp_dump_plan(stdout, plan, how);
+        gp_dump_plan(stdout, gp_pipeline_plan(l.pipeline), how);
+    gp_print_errs(args, &l, errs);
+    *errs = (gp_errs){ 0 };
     gp_unload(&l);
     return status;
 }

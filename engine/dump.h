@@ -2,7 +2,7 @@
 #ifndef GP_DUMP_H
 #define GP_DUMP_H
 
-#include "plan.h"
+#include "measured.h"
 
 /* Writes JSON: the outer two levels over lines, what is deeper on one line.
  * `key` is NULL inside arrays. Strings need not be UTF-8: what is not becomes
@@ -28,14 +28,17 @@ void gp_json_ints(gp_json *j, const char *key, const int *v, int n);
 void gp_dump_head(FILE *f, const gp_graph *g);
 void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p);
 void gp_dump_graph_members(gp_json *j, const gp_graph *g);
-void gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p);
+void gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m);
 /* The widest buffer name and stage name, for columns. */
 int gp_dump_width(const gp_graph *g);
 
-/* dump_svg.c, dump_mermaid.c: a picture of the plan `p`; with NULL, of the graph. false:
+/* dump_svg.c, dump_mermaid.c: a picture of the plan `p`; with NULL, of the graph. Colored
+ * by what was measured, unless `m` is NULL (gp_dump_dot too). false:
  * out of memory; what was written until then is no whole picture. */
-bool gp_dump_svg(FILE *f, const gp_graph *g, const gp_plan *p, gp_errs *errs);
-bool gp_dump_mermaid(FILE *f, const gp_graph *g, const gp_plan *p, gp_errs *errs);
+bool gp_dump_svg(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m,
+                 gp_errs *errs);
+bool gp_dump_mermaid(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m,
+                     gp_errs *errs);
 
 /* dump.c: how many bytes the UTF-8 character at `s` has, of `n` there are; 0: it is
  * none. `*code` is set, then to U+FFFD. */

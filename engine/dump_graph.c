@@ -195,22 +195,36 @@ void gp_dump_graph_members(gp_json *j, const gp_graph *g)
 
 /* ---- DOT ------------------------------------------------------------- */
 
-static void dot_stage(FILE *f, const gp_graph *g, int i, const char *indent)
+/* The color of what was so busy. */
+static void dot_heat(FILE *f, const gp_measured *m, double busy)
+{
+    fprintf(f, " fillcolor=\"%s\" color=\"" GP_HEAT_BORDER "\"%s", gp_heat_color[gp_heat(busy)],
+            gp_is_busiest(m, busy) ? " penwidth=4" : "");
+}
+
+static void dot_stage(FILE *f, const gp_graph *g, const gp_measured *m, int i, const char *indent)
 {
     const gp_stage *s = &g->stage[i];
-    char label[256];
+    const gp_time time = m ? m->stage[i] : (gp_time){ -1, -1 };
+    bool hot = time.busy >= 0;
+    char label[256], note[64];
     int n = snprintf(label, sizeof label, "%.100s", s->name);
     if (strcmp(s->name, s->kind->name))
         n += snprintf(label + n, sizeof label - (size_t)n, "\n%.60s", s->kind->name);
     if (s->workers > 1 && !s->device)
-        snprintf(label + n, sizeof label - (size_t)n, " x %d", s->workers);
+        n += snprintf(label + n, sizeof label - (size_t)n, " x %d", s->workers);
+    if (*gp_time_text(m, time, note))
+        snprintf(label + n, sizeof label - (size_t)n, "\n%s", note);
     fprintf(f, "%ss%d [label=", indent, i);
     gp_dot_text(f, label);
-    fputs(s->device ? " style=rounded];\n" : "];\n", f);
+    if (hot)
+        dot_heat(f, m, time.busy);
+    fputs(hot ? " style=filled];\n" : s->device ? " style=rounded];\n" : "];\n", f);
 }
 
 /* A buffer is an edge to each reader; bold where it is copied on the way. */
-static void dot_buffer(FILE *f, const gp_graph *g, const gp_plan *p, int i, int depth)
+static void dot_buffer(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m, int i,
+                       int depth)
 {
     const gp_buffer *b = &g->buffer[i];
     int from = b->producer.stage;
@@ -221,7 +235,9 @@ static void dot_buffer(FILE *f, const gp_graph *g, const gp_plan *p, int i, int 
         gp_dot_text(f, label);
         fputs("];\n", f);
     } else {
-        snprintf(label + n, sizeof label - (size_t)n, " x %d", depth);
+        n += snprintf(label + n, sizeof label - (size_t)n, " x %d", depth);
+        if (m && m->held[i] >= 0)
+            snprintf(label + n, sizeof label - (size_t)n, "\n%.1f in use", m->held[i]);
     }
     for (int u = 0; u < b->nuse; u++) {
         int to = b->use[u].stage;
@@ -236,29 +252,42 @@ static void dot_buffer(FILE *f, const gp_graph *g, const gp_plan *p, int i, int 
     }
 }
 
-void gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p)
+void gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m)
 {
-    char device[24];
+    char device[24], time[64];
     fputs("digraph ", f);
     gp_dot_text(f, g->name);
     fputs(" {\n  rankdir=LR;\n  node [shape=box];\n", f);
+    if (m && *m->verdict) {
+        fputs("  labelloc=t;\n  label=", f);
+        gp_dot_text(f, m->verdict);
+        fputs(";\n", f);
+    }
     for (int i = 0; i < g->nstages; i++)
         if (!p || !g->stage[i].device)
-            dot_stage(f, g, i, "  ");
+            dot_stage(f, g, m, i, "  ");
     for (int k = 0; p && k < p->nsegments; k++) {
         const gp_segment *s = &p->segment[k];
         fprintf(f, "  subgraph cluster_%d {\n    label=\"segment %d on %s\\n%d in flight, %d "
-                "streams\";\n", k, k, device_text(g, device), s->depth, s->streams);
+                "streams", k, k, device_text(g, device), s->depth, s->streams);
+        if (m && *gp_time_text(m, m->segment[k], time))
+            fprintf(f, "\\n%s", time);
+        fputs("\";\n", f);
+        if (m && m->segment[k].busy >= 0) {
+            fputs("    style=filled;\n    graph [", f);
+            dot_heat(f, m, m->segment[k].busy);
+            fputs("];\n", f);
+        }
         for (int i = 0; i < s->ntasks; i++)
             if (p->task[s->task[i]].stage >= 0)
-                dot_stage(f, g, p->task[s->task[i]].stage, "    ");
+                dot_stage(f, g, m, p->task[s->task[i]].stage, "    ");
         fputs("  }\n", f);
     }
     for (int i = 0, r = 0; i < g->nbuffers; i++) {
         while (p && r < p->nrings && p->ring[r].buffer >= 0 && p->ring[r].buffer < i)
             r++;
         bool ring = p && r < p->nrings && p->ring[r].buffer == i;
-        dot_buffer(f, g, p, i, ring ? p->ring[r].depth : g->buffer[i].depth);
+        dot_buffer(f, g, p, m, i, ring ? p->ring[r].depth : g->buffer[i].depth);
     }
     fputs("}\n", f);
 }
@@ -269,7 +298,7 @@ void gp_dump_graph(FILE *f, const gp_graph *g, gp_dump how)
     if (how == GP_DUMP_TEXT) {
         graph_text(f, g);
     } else if (how == GP_DUMP_DOT) {
-        gp_dump_dot(f, g, NULL);
+        gp_dump_dot(f, g, NULL, NULL);
     } else {
         gp_json_open(&j, NULL, '{');
         gp_dump_graph_members(&j, g);

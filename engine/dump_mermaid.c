@@ -41,7 +41,32 @@ static void node(FILE *f, const gp_pic_node *n, int i, const char *indent)
     label(f, n->what);
     fputs(*n->what && *n->size ? "<br/>" : "", f);
     label(f, n->size);
-    fprintf(f, "\"%s:::%s\n", kinds[n->kind].close, kinds[n->kind].class);
+    fputs(*n->note ? "<br/>" : "", f);
+    label(f, n->note);
+    fprintf(f, "\"%s:::", kinds[n->kind].close);
+    if (n->busy >= 0)
+        fprintf(f, "heat%d\n", gp_heat(n->busy));
+    else
+        fprintf(f, "%s\n", kinds[n->kind].class);
+}
+
+/* Colors by what was measured. */
+static void heat(FILE *f, const gp_picture *pic)
+{
+    const char *most = ",stroke-width:4px";
+    for (int i = 0; i < GP_HEAT; i++)
+        fprintf(f, "  classDef heat%d fill:%s,stroke:" GP_HEAT_BORDER ",color:#1c2530\n", i,
+                gp_heat_color[i]);
+    for (int k = 0; pic->plan && k < pic->plan->nsegments; k++) {
+        double busy = gp_picture_frame_busy(pic, k);
+        if (busy >= 0)
+            fprintf(f, "  style g%d fill:%s,stroke:" GP_HEAT_BORDER ",color:#1c2530%s\n", k,
+                    gp_heat_color[gp_heat(busy)],
+                    gp_is_busiest(pic->measured, busy) ? most : "");
+    }
+    for (int i = 0; i < pic->nnodes; i++)
+        if (gp_is_busiest(pic->measured, pic->node[i].busy))
+            fprintf(f, "  style n%d stroke:" GP_HEAT_BORDER "%s\n", i, most);
 }
 
 static void flowchart(FILE *f, gp_arena *a, const gp_picture *pic)
@@ -53,15 +78,20 @@ static void flowchart(FILE *f, gp_arena *a, const gp_picture *pic)
         next[i] = first[frame];
         first[frame] = i + 1;
     }
+    bool judged = pic->measured && *pic->measured->verdict;
     fputs("---\ntitle: ", f);
-    gp_dot_text(f, pic->graph->name);
+    gp_dot_text(f, judged ? gp_format(a, "%s: %s", pic->graph->name, pic->measured->verdict)
+                    : pic->graph->name);
     fputs("\n---\nflowchart TB\n", f);
     for (int k = 0; k <= frames; k++) {
         if (k) {
             fprintf(f, "  subgraph g%d[\"", k - 1);
+            const char *note = gp_picture_frame_note(a, pic, k - 1);
             label(f, gp_picture_frame(a, pic->plan, k - 1));
             fputs("<br/>", f);
             label(f, gp_picture_flight(a, pic->plan, k - 1));
+            fputs(*note ? "<br/>" : "", f);
+            label(f, note);
             fputs("\"]\n", f);
         }
         for (int i = first[k]; i; i = next[i - 1])
@@ -76,9 +106,12 @@ static void flowchart(FILE *f, gp_arena *a, const gp_picture *pic)
     }
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         fprintf(f, "  classDef %s %s\n", kinds[k].class, kinds[k].style);
+    if (pic->measured)
+        heat(f, pic);
 }
 
-bool gp_dump_mermaid(FILE *f, const gp_graph *g, const gp_plan *p, gp_errs *errs)
+bool gp_dump_mermaid(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m,
+                     gp_errs *errs)
 {
-    return gp_picture_draw(f, g, p, flowchart, errs);
+    return gp_picture_draw(f, g, p, m, flowchart, errs);
 }

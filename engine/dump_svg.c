@@ -2,24 +2,16 @@
  *
  * Each segment is laid out by itself, as a box with a point on its border for each
  * line that goes in or out; then all is laid out with the segments as boxes. So
- * frames hold just what is theirs. What a node is shows in its shape as well as in
- * its color: host stages are square, device stages round, buffers have a cell for
- * each slot, copies are pointed, constants have a folded corner.
- *
- * Shapes are styled by class alone, so that a page the drawing is put into can
- * change any of it. On paper it is light. */
+ * frames hold just what is theirs. How the pieces look is in svg.c. */
 #include <math.h>
 #include <string.h>
 #include "dump.h"
 #include "layout.h"
-#include "picture.h"
+#include "svg.h"
 
 enum {
     MARGIN = 24, PAD = 18,             /* around all; in a frame, beside and below */
-    TITLE = 18, NAME = 13, SMALL = 11, /* sizes of text */
-    LINE = 16, FRAME_HEAD = 40,
-    CELLS = 8, CELL = 7,               /* at most so many are drawn, so wide */
-    MOST = 320,                        /* a wider text is cut short */
+    TITLE = 18, LINE = 16, FRAME_HEAD = 40,
 };
 
 /* What a link shows: an edge, or a piece of one, which may end at points on the borders
@@ -34,6 +26,7 @@ typedef struct sheet {
     wire *wire; int wires_cap;         /* of a link */
     double w, h;                       /* what the layout takes */
     double x, y;                       /* where it is drawn: in the frame, then in all */
+    double head;                       /* of a frame: what its words take */
     int in_all;                        /* of a frame: its box in the whole, -1: empty */
     bool enters, leaves;
     int entry, entry_of;               /* the newest point where lines come in; whose + 1 */
@@ -49,181 +42,9 @@ typedef struct drawing {
     int *exit;                         /* where its lines leave its frame; -1: not yet */
 } drawing;
 
-static const char *const kind_class[] = { "host", "device", "buffer", "const", "copy" };
 static const char *const kind_word[] = {
     "host stage", "device stage", "buffer", "constant", "copy",
 };
-
-/* ---- text ------------------------------------------------------------ */
-
-/* About how wide one character is, in a wide font: part of the size. */
-static double wide(unsigned c)
-{
-    if (c >= 0x300 && c < 0x370)
-        return 0;
-    if (c >= 0x1100)
-        return 1.05;
-    if (c < 0x80 && strchr("ijl.,:;'|!I", (int)c))
-        return 0.34;
-    if (c < 0x80 && strchr("ft()[]{}-\"/\\r ", (int)c))
-        return 0.41;
-    if (c < 0x80 && strchr("mwMWO%@&QDGN", (int)c))
-        return 0.9;
-    return c >= 'A' && c <= 'Z' ? 0.7 : c >= 'a' && c <= 'z' ? 0.61 : 0.65;
-}
-
-/* How wide a text is; `*fits`: how many bytes of it are not wider than `most`. */
-static double measure(const char *s, double size, double most, size_t *fits)
-{
-    double x = 0;
-    size_t n = strlen(s);
-    *fits = 0;
-    for (size_t i = 0, len; i < n; i += len) {
-        unsigned c;
-        len = gp_utf8(s + i, n - i, &c);
-        len += !len;
-        x += size * wide(c);
-        if (x <= most)
-            *fits = i + len;
-    }
-    return x;
-}
-
-static double width(const char *s, double size)
-{
-    size_t fits;
-    return fmin(measure(s, size, MOST, &fits), MOST);
-}
-
-/* Escaped; what XML does not allow is U+FFFD. */
-static void xml(FILE *f, const char *s, size_t n)
-{
-    for (size_t i = 0, len; i < n; i += len + !len) {
-        unsigned c;
-        len = gp_utf8(s + i, n - i, &c);
-        if (c == '<' || c == '>' || c == '&' || c == '"')
-            fprintf(f, "&#%u;", c);
-        else if (!len || (c < 0x20 && !strchr("\t\n", (int)c)) || c == 0xfffe || c == 0xffff)
-            fputs("\xef\xbf\xbd", f);
-        else
-            fwrite(s + i, 1, len, f);
-    }
-}
-
-static void xml_name(FILE *f, const char *s)
-{
-    xml(f, s, strlen(s));
-}
-
-/* One line of text. `anchor`: "", " m" in the middle, " e" before `x`. */
-static void text(FILE *f, const char *class, double x, double y, const char *s, double size)
-{
-    size_t fits, n = strlen(s);
-    bool whole = measure(s, size, MOST, &fits) <= MOST;
-    if (!whole)
-        measure(s, size, MOST - size, &fits);
-    fprintf(f, "<text class=\"%s\" x=\"%.0f\" y=\"%.0f\">", class, x, y);
-    xml(f, s, whole ? n : fits);
-    fputs(whole ? "</text>\n" : "…</text>\n", f);
-}
-
-/* ---- shapes ---------------------------------------------------------- */
-
-static double even(double x)
-{
-    return 2 * ceil(x / 2);
-}
-
-static int cells(const gp_pic_node *n)
-{
-    return n->depth < CELLS ? n->depth : CELLS;
-}
-
-static void node_size(const gp_pic_node *n, double *w, double *h)
-{
-    double name = width(n->name, NAME * 1.12), what = width(n->what, SMALL);
-    double size = width(n->size, SMALL);
-    switch (n->kind) {
-    case GP_PIC_BUFFER:
-        *w = fmax(name + 20 + cells(n) * (CELL + 2), *n->what ? what + 22 + size : size) + 36;
-        *h = 42;
-        break;
-    case GP_PIC_CONST:
-        *w = fmax(name, what + 14 + size) + 28;
-        *h = 42;
-        break;
-    case GP_PIC_COPY:
-        *w = name + 8 + size + 40;
-        *h = 28;
-        break;
-    default:
-        *w = fmax(fmax(name, what) + 32, 104);
-        *h = *n->what ? 42 : 34;
-    }
-    *w = even(*w);
-}
-
-static void polygon(FILE *f, const double *xy, int points)
-{
-    fputs("<polygon points=\"", f);
-    for (int i = 0; i < points; i++)
-        fprintf(f, "%s%.0f,%.0f", i ? " " : "", xy[2 * i], xy[2 * i + 1]);
-    fputs("\"/>", f);
-}
-
-static void shape(FILE *f, gp_pic_kind kind, double x, double y, double w, double h)
-{
-    double point = fmin(12, h / 2), fold = fmin(10, floor(h / 3)), right = x + w, below = y + h;
-    const double copy[] = { x, y + h / 2, x + point, y, right - point, y, right, y + h / 2,
-                            right - point, below, x + point, below };
-    const double folded[] = { x, y, right - fold, y, right, y + fold, right, below, x, below };
-    if (kind == GP_PIC_COPY) {
-        polygon(f, copy, 6);
-    } else if (kind == GP_PIC_CONST) {
-        polygon(f, folded, 5);
-        fprintf(f, "<path d=\"M%.0f %.0fv%.0fh%.0f\"/>", right - fold, y, fold, fold);
-    } else {
-        fprintf(f, "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"%d\"/>",
-                x, y, w, h, kind == GP_PIC_HOST ? 2 : kind == GP_PIC_BUFFER ? 6 : h < 28 ? 7 : 14);
-    }
-    fputc('\n', f);
-}
-
-static void slots(FILE *f, const gp_pic_node *n, double right, double y)
-{
-    int shown = cells(n);
-    fprintf(f, "<path class=\"slots\" d=\"");
-    for (int i = 0; i < shown; i++)
-        fprintf(f, "M%.0f %.0fh%dv9h-%dz", right - (shown - i) * (CELL + 2) + 2, y, CELL, CELL);
-    fputs("\"/>\n", f);
-}
-
-static void draw_node(FILE *f, const gp_pic_node *n, double x, double y, double w, double h)
-{
-    bool stage = n->kind <= GP_PIC_DEVICE;
-    fprintf(f, "<g class=\"%s\" data-%s=\"", kind_class[n->kind],
-            stage ? "stage" : n->kind == GP_PIC_COPY ? "copy" : "buffer");
-    xml_name(f, n->name);
-    fputs("\"><title>", f);
-    xml_name(f, n->more);
-    fputs("</title>\n", f);
-    shape(f, n->kind, x, y, w, h);
-    if (n->kind == GP_PIC_COPY) {
-        text(f, "name", x + 18, y + 19, n->name, NAME * 1.12);
-        text(f, "small end", x + w - 18, y + 19, n->size, SMALL);
-    } else if (stage) {
-        text(f, "name mid", x + w / 2, y + (*n->what ? 18 : 22), n->name, NAME * 1.12);
-        if (*n->what)
-            text(f, "small mid", x + w / 2, y + 33, n->what, SMALL);
-    } else {
-        text(f, "name", x + 14, y + 18, n->name, NAME * 1.12);
-        text(f, "small", x + 14, y + 33, n->what, SMALL);
-        text(f, "small end", x + w - 14, y + 33, n->size, SMALL);
-        if (n->kind == GP_PIC_BUFFER)
-            slots(f, n, x + w - 14, y + 9);
-    }
-    fputs("</g>\n", f);
-}
 
 /* ---- sheets ---------------------------------------------------------- */
 
@@ -248,7 +69,7 @@ static void add_link(drawing *d, sheet *s, int from, int to, wire w)
     const gp_pic_node *origin = &d->pic.node[d->pic.edge[w.edge].from];
     *GP_PUSH(d->arena, s->wire, n, s->wires_cap) = w;
     *GP_PUSH(d->arena, s->link, s->nlinks, s->links_cap) = (gp_link){
-        .from = from, .to = to, .label = even(width(origin->name, SMALL) + 8),
+        .from = from, .to = to, .label = gp_svg_even(gp_svg_width(origin->name, GP_SVG_SMALL) + 8),
         .side = origin->kind == GP_PIC_CONST,
         .arrow = kind != GP_PIC_BUFFER && kind != GP_PIC_CONST };
 }
@@ -258,7 +79,7 @@ static void add_node(drawing *d, int node)
     const gp_pic_node *n = &d->pic.node[node];
     sheet *s = sheet_of(d, node);
     gp_box box = { 0 };
-    node_size(n, &box.w, &box.h);
+    gp_svg_size(n, &box.w, &box.h);
     d->box[node] = add_box(d, s, box, node);
     d->exit[node] = -1;
     if (s != &d->all && s->in_all < 0)
@@ -306,12 +127,16 @@ static void lay_out_frame(drawing *d, int segment)
     sheet *s = &d->frame[segment];
     gp_box *box = &d->all.box[s->in_all];
     lay_out(d, s);
-    double head = fmax(width(gp_picture_frame(d->arena, d->pic.plan, segment), NAME * 1.12),
-                       width(gp_picture_flight(d->arena, d->pic.plan, segment), SMALL));
-    box->w = even(fmax(s->w, head) + 2 * PAD);
-    box->h = FRAME_HEAD + s->h + (s->enters ? 0 : PAD) + (s->leaves ? 0 : PAD);
+    const gp_plan *p = d->pic.plan;
+    const char *note = gp_picture_frame_note(d->arena, &d->pic, segment);
+    double head = fmax(gp_svg_width(gp_picture_frame(d->arena, p, segment), GP_SVG_NAME),
+                       gp_svg_width(gp_picture_flight(d->arena, p, segment), GP_SVG_SMALL));
+    head = fmax(head, gp_svg_width(note, GP_SVG_SMALL));
+    s->head = FRAME_HEAD + (*note ? GP_SVG_NOTE : 0);
+    box->w = gp_svg_even(fmax(s->w, head) + 2 * PAD);
+    box->h = s->head + s->h + (s->enters ? 0 : PAD) + (s->leaves ? 0 : PAD);
     s->x = floor((box->w - s->w) / 2);
-    s->y = FRAME_HEAD + (s->enters ? 0 : PAD);
+    s->y = s->head + (s->enters ? 0 : PAD);
 }
 
 static void lay_out_all(drawing *d)
@@ -369,7 +194,8 @@ static void draw_link(drawing *d, const sheet *s, int i)
     const gp_pic_node *from = &d->pic.node[d->pic.edge[s->wire[i].edge].from];
     const char *class = from->kind == GP_PIC_CONST ? "line once" : "line";
     if (k->cut)
-        text(d->f, "small mid", s->x + k->bend[0].x, s->y + k->bend[0].y0 - 3, from->name, SMALL);
+        gp_svg_text(d->f, "small mid", s->x + k->bend[0].x, s->y + k->bend[0].y0 - 3, from->name,
+                    GP_SVG_SMALL);
     fprintf(d->f, "<path class=\"%s\" d=\"M%.0f %.0f", class, s->x + k->bend[0].x,
             s->y + k->bend[0].y0);
     for (int b = 0; b < k->nbends; b++) {
@@ -393,8 +219,8 @@ static void draw_sheet(drawing *d, const sheet *s)
         draw_link(d, s, i);
     for (int i = 0; i < s->nboxes; i++)
         if (s->node[i] >= 0)
-            draw_node(d->f, &d->pic.node[s->node[i]], s->x + s->box[i].x, s->y + s->box[i].y,
-                      s->box[i].w, s->box[i].h);
+            gp_svg_node(d->f, &d->pic.node[s->node[i]], d->pic.measured, s->x + s->box[i].x,
+                      s->y + s->box[i].y, s->box[i].w, s->box[i].h);
 }
 
 static void draw_frame(drawing *d, int segment)
@@ -402,16 +228,21 @@ static void draw_frame(drawing *d, int segment)
     sheet *s = &d->frame[segment];
     const gp_box *b = &d->all.box[s->in_all];
     double x = d->all.x + b->x, y = d->all.y + b->y, round = 10;
-    fprintf(d->f, "<g class=\"segment\" data-segment=\"%d\">\n"
+    char heat[24];
+    const char *note = gp_picture_frame_note(d->arena, &d->pic, segment);
+    gp_svg_heat(d->pic.measured, gp_picture_frame_busy(&d->pic, segment), heat);
+    fprintf(d->f, "<g class=\"segment%s\" data-segment=\"%d\">\n"
             "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"%.0f\"/>\n"
             "<path class=\"head\" d=\"M%.0f %.0fv-%.0fa%.0f %.0f 0 0 1 %.0f -%.0fh%.0f"
-            "a%.0f %.0f 0 0 1 %.0f %.0fv%.0fz\"/>\n", segment, x, y, b->w, b->h, round,
-            x, y + FRAME_HEAD, FRAME_HEAD - round, round, round, round, round,
-            b->w - 2 * round, round, round, round, round, FRAME_HEAD - round);
-    text(d->f, "name", x + PAD - 4, y + 18, gp_picture_frame(d->arena, d->pic.plan, segment),
-         NAME * 1.12);
-    text(d->f, "small", x + PAD - 4, y + 32, gp_picture_flight(d->arena, d->pic.plan, segment),
-         SMALL);
+            "a%.0f %.0f 0 0 1 %.0f %.0fv%.0fz\"/>\n", heat, segment, x, y, b->w, b->h, round,
+            x, y + s->head, s->head - round, round, round, round, round,
+            b->w - 2 * round, round, round, round, round, s->head - round);
+    gp_svg_text(d->f, "name", x + PAD - 4, y + 18,
+                gp_picture_frame(d->arena, d->pic.plan, segment), GP_SVG_NAME);
+    gp_svg_text(d->f, "small", x + PAD - 4, y + 32,
+                gp_picture_flight(d->arena, d->pic.plan, segment), GP_SVG_SMALL);
+    if (*note)
+        gp_svg_text(d->f, "small", x + PAD - 4, y + 47, note, GP_SVG_SMALL);
     fputs("</g>\n", d->f);
     s->x += x;
     s->y += y;
@@ -429,57 +260,42 @@ static double draw_legend(const drawing *d, double x, double y)
         if (!there[k])
             continue;
         if (y > 0) {
-            fprintf(d->f, "<g class=\"%s\">", kind_class[k]);
-            shape(d->f, (gp_pic_kind)k, x, y, 24, 14);
-            text(d->f, "small", x + 30, y + 11, kind_word[k], SMALL);
+            fprintf(d->f, "<g class=\"%s\">", gp_svg_class[k]);
+            gp_svg_shape(d->f, (gp_pic_kind)k, x, y, 24, 14);
+            gp_svg_text(d->f, "small", x + 30, y + 11, kind_word[k], GP_SVG_SMALL);
             fputs("</g>\n", d->f);
         }
-        x += 30 + ceil(width(kind_word[k], SMALL)) + 14;
+        x += 30 + ceil(gp_svg_width(kind_word[k], GP_SVG_SMALL)) + 14;
     }
-    return x - left - 14;
+    return (d->pic.measured ? gp_svg_scale(d->f, x, y) : x - 14) - left;
 }
-
-static const char style[] =
-    ".paper{fill:#fff}"
-    "text{font-family:system-ui,sans-serif;fill:#1c2530}"
-    ".title{font-size:18px;font-weight:600}.name{font-size:13px;font-weight:600}"
-    ".small{font-size:11px;fill:#56616e}.mid{text-anchor:middle}.end{text-anchor:end}"
-    ".line{fill:none;stroke:#7c8794;stroke-width:1.5}.once{stroke-dasharray:4 3}"
-    ".arrow{fill:#7c8794}"
-    ".segment rect{fill:#f3faf5;stroke:#9ccbb0}.head{fill:#dcf0e3}"
-    ".host>rect{fill:#e9eef6;stroke:#4c6488;stroke-width:1.5}"
-    ".device>rect{fill:#d3edda;stroke:#2a8050;stroke-width:1.5}"
-    ".buffer>rect{fill:#fff9e8;stroke:#c99a2e}.slots{fill:#e0b34a}"
-    ".copy>polygon{fill:#eee8fb;stroke:#7b5cc4;stroke-width:1.5}"
-    ".const>polygon{fill:#f4f4f2;stroke:#85857d}.const>path{fill:none;stroke:#85857d}"
-    "@media screen and (prefers-color-scheme:dark){"
-    ".paper{fill:#10151c}text{fill:#e4e9ef}.small{fill:#a0abb8}"
-    ".line{stroke:#7d8a99}.arrow{fill:#7d8a99}"
-    ".segment rect{fill:#111f18;stroke:#2f6346}.head{fill:#18352a}"
-    ".host>rect{fill:#1d2838;stroke:#7f9cc4}.device>rect{fill:#194430;stroke:#4fb37d}"
-    ".buffer>rect{fill:#272110;stroke:#a8842f}.slots{fill:#d3a53e}"
-    ".copy>polygon{fill:#2a2144;stroke:#9f84e4}"
-    ".const>polygon{fill:#1f2328;stroke:#8d949c}.const>path{stroke:#8d949c}}";
 
 static void draw(drawing *d)
 {
-    const char *head[8];
-    int lines = 0;
-    double w = fmax(d->all.w, fmax(width(d->pic.graph->name, TITLE * 1.12),
+    const char *head[16], *said = d->pic.measured ? d->pic.measured->verdict : "";
+    int lines = 0, most = (int)(sizeof head / sizeof *head), first_said;
+    double w = fmax(d->all.w, fmax(gp_svg_width(d->pic.graph->name, GP_SVG_TITLE),
                                    draw_legend(d, 0, 0)));
     while ((head[lines] = gp_picture_head(d->arena, &d->pic, lines)))
-        w = fmax(w, width(head[lines++], SMALL));
+        w = fmax(w, gp_svg_width(head[lines++], GP_SVG_SMALL));
+    first_said = lines;
+    if (*said)
+        w = fmax(w, GP_SVG_MOST);
+    while (*said && lines < most)
+        head[lines++] = gp_svg_wrap(d->arena, &said, GP_SVG_SAID, w);
     double top = MARGIN + TITLE + 6 + lines * LINE + 12, bottom = top + d->all.h + MARGIN;
-    w = even(w) + 2 * MARGIN;
+    w = gp_svg_even(w) + 2 * MARGIN;
     double h = bottom + 14 + MARGIN;
     fprintf(d->f, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"gpipe\" role=\"img\" "
             "width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n<title>", w, h, w, h);
-    xml_name(d->f, d->pic.graph->name);
-    fprintf(d->f, "</title>\n<style>%s</style>\n"
-            "<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n", style, w, h);
-    text(d->f, "title", MARGIN, MARGIN + 14, d->pic.graph->name, TITLE * 1.12);
+    gp_svg_name(d->f, d->pic.graph->name);
+    fputs("</title>\n<style>", d->f);
+    gp_svg_style(d->f, d->pic.measured);
+    fprintf(d->f, "</style>\n<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n", w, h);
+    gp_svg_text(d->f, "title", MARGIN, MARGIN + 14, d->pic.graph->name, GP_SVG_TITLE);
     for (int i = 0; i < lines; i++)
-        text(d->f, "small", MARGIN, MARGIN + TITLE + 16 + i * LINE, head[i], SMALL);
+        gp_svg_text(d->f, i < first_said ? "small" : "small said", MARGIN,
+                    MARGIN + TITLE + 16 + i * LINE, head[i], i < first_said ? GP_SVG_SMALL : 0);
     d->all.x = floor((w - d->all.w) / 2);
     d->all.y = top;
     for (int i = 0; i < d->nframes; i++)
@@ -497,7 +313,8 @@ static void drawing_of(FILE *f, gp_arena *a, const gp_picture *pic)
     draw(&d);
 }
 
-bool gp_dump_svg(FILE *f, const gp_graph *g, const gp_plan *p, gp_errs *errs)
+bool gp_dump_svg(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m,
+                 gp_errs *errs)
 {
-    return gp_picture_draw(f, g, p, drawing_of, errs);
+    return gp_picture_draw(f, g, p, m, drawing_of, errs);
 }

@@ -2,7 +2,7 @@
  * the frame of the segment that makes it; a copy in the frame of its segment, between
  * the buffer and those that read it on the other side; a constant in the frame of its
  * readers if that is one. Segments are convex, so frames can be drawn as boxes in a
- * graph without cycles. */
+ * graph without cycles. What was measured is a note at whatever it was measured of. */
 #include <string.h>
 #include "picture.h"
 
@@ -19,6 +19,7 @@ typedef struct build {
 static int new_node(build *b, gp_pic_node n)
 {
     int readers = b->pic.nnodes;
+    n.note = n.note ? n.note : "";
     *GP_PUSH(b->arena, b->reader, readers, b->readers_cap) = 0;
     *GP_PUSH(b->arena, b->pic.node, b->pic.nnodes, b->pic.nodes_cap) = n;
     return b->pic.nnodes - 1;
@@ -39,11 +40,14 @@ static int stage_node(build *b, int stage)
     const gp_stage *s = &b->pic.graph->stage[stage];
     bool named = strcmp(s->name, s->kind->name) != 0, many = s->workers > 1 && !s->device;
     const char *what = named ? s->kind->name : "";
+    char note[64];
     if (many)
         what = gp_format(b->arena, "%s%s%d workers", what, named ? ", " : "", s->workers);
+    gp_time time = b->pic.measured ? b->pic.measured->stage[stage] : (gp_time){ -1, -1 };
     return new_node(b, (gp_pic_node){
         .kind = s->device ? GP_PIC_DEVICE : GP_PIC_HOST, .segment = b->segment[stage],
-        .name = s->name, .what = what, .size = "",
+        .name = s->name, .what = what, .size = "", .busy = time.busy,
+        .note = gp_strdup(b->arena, gp_time_text(b->pic.measured, time, note)),
         .more = gp_format(b->arena, "stage %s: %s", s->name, s->kind->help) });
 }
 
@@ -74,6 +78,7 @@ static void buffer_node(build *b, int buffer)
     gp_size_text(gp_bytes(&f->type), size);
     gp_pic_node n = {
         .kind = konst ? GP_PIC_CONST : GP_PIC_BUFFER, .segment = -1, .depth = f->depth,
+        .busy = -1, .full = -1,
         .name = f->name, .what = gp_strdup(b->arena, gp_type_text(&f->type, type)) };
     if (b->pic.plan && b->first_ring[buffer] >= 0)
         n.depth = b->pic.plan->ring[b->first_ring[buffer]].depth;
@@ -93,6 +98,11 @@ static void buffer_node(build *b, int buffer)
         n.more = gp_format(b->arena, "buffer %s: %s, depth %d, %s a frame%s", n.name, n.what,
                            n.depth, size, places(b, buffer));
     }
+    double held = b->pic.measured && !konst ? b->pic.measured->held[buffer] : -1;
+    if (held >= 0) {
+        n.full = held < n.depth ? held / n.depth : 1;
+        n.note = gp_format(b->arena, "%.1f of %d in use", held, n.depth);
+    }
     b->buffer_node[buffer] = new_node(b, n);
 }
 
@@ -107,11 +117,14 @@ static void inputs(build *b, int node, const int *ring, int n)
 
 static void copy_task(build *b, const gp_task *t)
 {
-    char size[24];
+    char size[24], note[64];
     const char *way = t->op == GP_OP_COPY_IN ? "copy in" : "copy out";
+    const gp_measured *m = b->pic.measured;
+    gp_time time = { !m ? -1 : t->op == GP_OP_COPY_IN ? m->copy_in : m->copy_out, -1 };
     gp_size_text(gp_copy_bytes(b->pic.plan, t), size);
     int node = new_node(b, (gp_pic_node){
         .kind = GP_PIC_COPY, .segment = t->segment, .name = way, .what = "",
+        .busy = time.busy, .note = gp_strdup(b->arena, gp_time_text(m, time, note)),
         .size = gp_strdup(b->arena, size),
         .more = gp_format(b->arena, "%s: %s a frame", way, size) });
     inputs(b, node, t->in, t->nin);
@@ -155,9 +168,10 @@ static void group_edges(build *b)
     b->pic.edge = to;
 }
 
-static gp_picture picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p)
+static gp_picture picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p,
+                             const gp_measured *m)
 {
-    build b = { .arena = a, .pic = { .graph = g, .plan = p } };
+    build b = { .arena = a, .pic = { .graph = g, .plan = p, .measured = m } };
     b.segment = GP_NEW(a, int, g->nstages);
     b.first_ring = GP_NEW(a, int, g->nbuffers);
     b.buffer_node = GP_NEW(a, int, g->nbuffers);
@@ -189,27 +203,40 @@ static gp_picture picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p)
 }
 
 static bool drawn(gp_arena *a, FILE *f, const gp_graph *g, const gp_plan *p,
+                  const gp_measured *m,
                   void (*draw)(FILE *, gp_arena *, const gp_picture *))
 {
     jmp_buf oom;
     if (setjmp(oom))
         return false;
     a->oom = &oom;
-    gp_picture pic = picture_of(a, g, p);
+    gp_picture pic = picture_of(a, g, p, m);
     draw(f, a, &pic);
     return true;
 }
 
-bool gp_picture_draw(FILE *f, const gp_graph *g, const gp_plan *p,
+bool gp_picture_draw(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m,
                      void (*draw)(FILE *f, gp_arena *a, const gp_picture *pic), gp_errs *errs)
 {
     gp_arena a = { 0 };
-    bool ok = drawn(&a, f, g, p, draw);
+    bool ok = drawn(&a, f, g, p, m, draw);
     gp_arena_free(&a);
     return ok || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
 }
 
 /* ---- words ----------------------------------------------------------- */
+
+double gp_picture_frame_busy(const gp_picture *pic, int segment)
+{
+    return pic->measured ? pic->measured->segment[segment].busy : -1;
+}
+
+const char *gp_picture_frame_note(gp_arena *a, const gp_picture *pic, int segment)
+{
+    const gp_measured *m = pic->measured;
+    char note[64];
+    return m ? gp_strdup(a, gp_time_text(m, m->segment[segment], note)) : "";
+}
 
 const char *gp_picture_frame(gp_arena *a, const gp_plan *p, int segment)
 {
