@@ -66,13 +66,31 @@ static bool no_memory(gp_errs *errs)
     return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
 }
 
+/* The plan as a picture, colored by the report. */
+static bool draw_plan(const gp_writing *w, const char *report, size_t bytes, FILE *f)
+{
+    const gp_plan *plan = gp_pipeline_plan(w->pipeline);
+    gp_arena a = { 0 };
+    jmp_buf oom;
+    bool ok;
+    a.oom = &oom;
+    if (setjmp(oom)) {
+        ok = no_memory(w->errs);
+    } else {
+        const gp_measured *m = gp_measured_read(&a, plan, report, bytes, "the report", w->errs);
+        ok = m && gp_dump_svg(f, plan->graph, plan, m, w->errs);
+    }
+    gp_arena_free(&a);
+    return ok;
+}
+
 static bool write_page(const gp_writing *w, FILE *to)
 {
     char *text[3] = { NULL };
-    size_t n;
+    size_t n[3];
     bool ok = true;
     for (int i = 0; ok && i < 3; i++) {
-        FILE *f = open_memstream(&text[i], &n);
+        FILE *f = open_memstream(&text[i], &n[i]);
         if (!f) {
             ok = no_memory(w->errs);
             break;
@@ -82,8 +100,7 @@ static bool write_page(const gp_writing *w, FILE *to)
         else if (i == 1)
             ok = gp_trace_json(w->pipeline, PAGE_SLICES, f, w->errs);
         else
-            ok = gp_dump_svg(f, gp_pipeline_graph(w->pipeline), gp_pipeline_plan(w->pipeline),
-                             w->errs);
+            ok = draw_plan(w, text[0], n[0], f);
         if (fclose(f) && ok)
             ok = no_memory(w->errs);
     }
