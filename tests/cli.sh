@@ -66,6 +66,14 @@ expect 'plan --dot'      0 '' "$GPIPE" plan --dot pipelines/edges.yaml
 expect 'plan --mermaid'  0 '' "$GPIPE" plan --mermaid pipelines/edges.yaml
 expect 'svg and mermaid' 2 "'--svg' and '--mermaid' exclude" "$GPIPE" plan --svg --mermaid pipelines/edges.yaml
 expect 'a drawn spec'    2 "'--svg' draws no spec" "$GPIPE" plan --form spec --svg pipelines/edges.yaml
+echo '{"stages": [{"name": "x"}], "verdict": {}}' >"$tmp/report.json"
+expect 'a foreign report' 2 "report.json: error: a report of another pipeline: there is no stage 'x'; make it anew" \
+    "$GPIPE" plan -q --svg --with "$tmp/report.json" pipelines/edges.yaml
+expect 'no report'       2 "edges.yaml: error: this is no report; give a file that 'gpipe run --report" \
+    "$GPIPE" plan -q --dot --with pipelines/edges.yaml pipelines/edges.yaml
+expect 'no report there' 2 'none.json: error: there is no such file' "$GPIPE" plan -q --mermaid --with none.json pipelines/edges.yaml
+expect 'with no drawing' 2 'add --svg, --dot or --mermaid' "$GPIPE" plan --with r.json pipelines/edges.yaml
+expect 'with a spec'     2 'add --svg, --dot or --mermaid' "$GPIPE" plan --dot --form spec --with r.json pipelines/edges.yaml
 expect 'no room to draw' 1 'cannot write to stdout' sh -c '"$0" plan --svg "$1" >/dev/full' "$GPIPE" pipelines/edges.yaml
 cat > "$tmp/fan.yaml" <<'END'
 pipeline: "<fan> & \"früh\""

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """picture.py GPIPE FILE... - drawings that gpipe plan makes of pipelines are well-formed, whole
-(beside the plan as JSON), the same each time, and nothing lies over something else or outside.
+(beside the plan as JSON), the same each time, and nothing lies over something else or outside;
+also colored by a report, which is made up here.
 Prints what is wrong; the exit code says whether anything is."""
 import json
 import re
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ET
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -57,8 +59,8 @@ def check(text, what, form):
     assert root.find(SVG + "title").text == what["pipeline"], "the title"
     page = tuple(map(float, root.get("viewBox").split()))
     groups = root.findall(SVG + "g")
-    boxes = [(g, shape_of(g)) for g in groups if g.get("class") not in ("legend", "segment")]
-    frames = [shape_of(g) for g in groups if g.get("class") == "segment"]
+    boxes = [(g, shape_of(g)) for g in groups if g.get("class").split()[0] not in ("legend", "segment")]
+    frames = [shape_of(g) for g in groups if g.get("class").split()[0] == "segment"]
     legend = [e for g in groups if g.get("class") == "legend" for e in g.iter()
               if e.tag in (SVG + "rect", SVG + "polygon")]
 
@@ -93,6 +95,29 @@ def check(text, what, form):
                 assert not over, f"a line {through} goes through {over}"
 
 
+def report(what):
+    """Of a run in which the i-th stage was busy to i % 10 tenths."""
+    names = [s["name"] for s in what["stages"]]
+    devices = [s["name"] for s in what["stages"] if s["on"] == "device"]
+    return {"stages": [{"name": n, "busy": i % 10 / 10, "frame_p50_us": 7.0 ** (i % 9)}
+                       for i, n in enumerate(names) if n not in devices],
+            "segments": [{"name": "all", "stages": devices, "frame_p50_us": 80}] if devices else [],
+            "engines": [{"name": n, "busy": 0.5} for n in ("copy in", "compute", "copy out")],
+            "buffers": [{"name": b["name"], "depth": b["depth"], "held": b["depth"] / 3}
+                        for b in what["buffers"] if b["from"]],
+            "verdict": {"text": "bound by stage 'x' (host, 97 % busy, GPU idle 61 %): " * 3}}
+
+
+def check_colors(text, what):
+    groups = {g.get("data-stage"): g.get("class").split() for g in ET.fromstring(text).findall(SVG + "g")}
+    for i, s in enumerate(what["stages"]):
+        heat = [c for c in groups[s["name"]] if re.match(r"heat\d", c)]
+        want = [] if s["on"] == "device" else [f"heat{i % 10 // 2}"]
+        assert heat == want, f"'{s['name']}' is {heat}, not {want}"
+    said = [e.text for e in ET.fromstring(text).iter(SVG + "text") if "said" in e.get("class")]
+    assert " ".join(said).split() == report(what)["verdict"]["text"].split(), said
+
+
 def main():
     gpipe, files = sys.argv[1], sys.argv[2:]
     failed = 0
@@ -103,7 +128,14 @@ def main():
                 try:
                     text = plan(gpipe, "--svg", *args)
                     assert text == plan(gpipe, "--svg", *args), "two drawings differ"
-                    check(text, json.loads(plan(gpipe, "--json", *args)), form)
+                    what = json.loads(plan(gpipe, "--json", *args))
+                    check(text, what, form)
+                    with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+                        json.dump(report(what), f)
+                        f.flush()
+                        text = plan(gpipe, "--svg", "--with", f.name, *args)
+                    check(text, what, form)
+                    check_colors(text, what)
                 except (AssertionError, ET.ParseError, subprocess.CalledProcessError) as e:
                     print(f"{file}, {device}, {form}: {e}")
                     failed += 1

@@ -1,5 +1,6 @@
 /* test_picture.c - the drawing and the flowchart of golden plans show everything once;
- * a name is only ever text. What a drawing looks like is in picture.py. */
+ * a name is only ever text; what was measured is shown where it belongs. What a drawing
+ * looks like is in picture.py. */
 #include <check.h>
 #include <ctype.h>
 #include <stdlib.h>
@@ -26,17 +27,22 @@ static planned plan_golden(const char *name, bool cuda)
     return p;
 }
 
-typedef bool drawer(FILE *, const gp_graph *, const gp_plan *, gp_errs *);
+typedef bool drawer(FILE *, const gp_graph *, const gp_plan *, const gp_measured *, gp_errs *);
 
-static char *drawn(const planned *p, drawer *draw, bool plan)
+static char *drawn_with(const planned *p, drawer *draw, bool plan, const gp_measured *m)
 {
     char *text = NULL;
     size_t size;
     gp_errs errs = { 0 };
     FILE *f = open_memstream(&text, &size);
-    ck_assert(draw(f, p->graph, plan ? p->plan : NULL, &errs));
+    ck_assert(draw(f, p->graph, plan ? p->plan : NULL, m, &errs));
     fclose(f);
     return text;
+}
+
+static char *drawn(const planned *p, drawer *draw, bool plan)
+{
+    return drawn_with(p, draw, plan, NULL);
 }
 
 static int count(const char *text, const char *what)
@@ -135,7 +141,8 @@ static void check_flowchart(char *text, int *nodes, int *edges)
             deep--;
         } else {
             ck_assert_msg(!strcmp(s, "---") || !strncmp(s, "title: \"", 8)
-                          || !strcmp(s, "flowchart TB") || !strncmp(s, "classDef ", 9),
+                          || !strcmp(s, "flowchart TB") || !strncmp(s, "classDef ", 9)
+                          || !strncmp(s, "style ", 6),
                           "what is this? %s", line);
         }
         ck_assert(deep == 0 || deep == 1);
@@ -183,6 +190,137 @@ START_TEST(test_names)
 }
 END_TEST
 
+/* ---- what was measured ------------------------------------------------ */
+
+static const char chain[] = "depth: 4\nstages:\n  - {use: src, out: a}\n  - {use: dev, out: b}\n"
+                            "  - {use: sink}\n";
+#define SRC  "{\"name\": \"src\", \"busy\": 0.31, \"frame_p50_us\": 812.4}"
+#define SINK "{\"name\": \"sink\", \"busy\": 0.97, \"frame_p50_us\": 12400}"
+#define SEGMENT "\"segments\": [{\"name\": \"dev\", \"stages\": [\"dev\"], \"frame_p50_us\": 2.25e6}]"
+#define REST SEGMENT ", \"engines\": [{\"name\": \"copy in\", \"busy\": 0.12}, " \
+    "{\"name\": \"compute\", \"busy\": 0.55}, {\"name\": \"copy out\", \"busy\": null}], " \
+    "\"buffers\": [{\"name\": \"a\", \"depth\": 4, \"held\": 2.7}], " \
+    "\"verdict\": {\"text\": \"bound by 'sink' <x>: try more\"}"
+static const char report[] = "{\"stages\": [" SRC ", " SINK "], " REST "}\n";
+
+static const gp_measured *measured(gp_arena *a, const planned *p, const char *json, gp_errs *errs)
+{
+    return gp_measured_read(a, p->plan, json, strlen(json), "r.json", errs);
+}
+
+START_TEST(test_measured)
+{
+    planned p = plan_ok(chain, true);
+    gp_arena a = { 0 };
+    gp_errs errs = { 0 };
+    const gp_measured *m = measured(&a, &p, report, &errs);
+    ck_assert_msg(m != NULL, "%s", errs.e[0].msg);
+    ck_assert_double_eq(m->stage[plan_stage(&p, "src")].busy, 0.31);
+    ck_assert_double_eq(m->stage[plan_stage(&p, "sink")].p50_us, 12400);
+    ck_assert_double_lt(m->stage[plan_stage(&p, "dev")].busy, 0);
+    ck_assert_double_eq(m->segment[0].busy, 0.55);
+    ck_assert_double_eq(m->held[plan_buffer(&p, "a")], 2.7);
+    ck_assert_double_lt(m->held[plan_buffer(&p, "b")], 0);
+    ck_assert_double_lt(m->copy_out, 0);
+    ck_assert_double_eq(m->most, 0.97);
+    static const struct { drawer *draw; bool plan; const char *has[12]; } want[] = {
+        { gp_dump_svg, true, { "class=\"host heat heat1\" data-stage=\"src\"",
+            "class=\"host heat heat4 most\" data-stage=\"sink\"", "class=\"device\" data-stage=\"dev\"",
+            "class=\"segment heat heat2\"", "class=\"copy heat heat0\" data-copy=\"copy in\"",
+            "class=\"copy\" data-copy=\"copy out\"", ">31 % busy, 812 us a frame</text>",
+            ">97 % busy, 12 ms a frame, the busiest</text>", ">55 % busy, 2.2 s a frame</text>",
+            ">2.7 of 4 in use</text>", "class=\"slots free\"",
+            ">bound by 'sink' &#60;x&#62;: try more</text>" } },
+        { gp_dump_svg, false, { "class=\"host heat heat4 most\"", ">2.7 of 4 in use</text>" } },
+        { gp_dump_mermaid, true, { "31 #37; busy, 812 us a frame\"]:::heat1", ":::heat4",
+            "style g0 fill:", "stroke-width:4px", "2.7 of 4 in use",
+            "title: \"test: bound by 'sink' <x>: try more\"" } },
+        { gp_dump_mermaid, false, { ":::heat4", "2.7 of 4 in use" } } };
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        char *text = drawn_with(&p, want[i].draw, want[i].plan, m);
+        for (int k = 0; k < 12 && want[i].has[k]; k++)
+            ck_assert_msg(strstr(text, want[i].has[k]) != NULL, "%s is not in %s", want[i].has[k],
+                          text);
+        int nodes, edges;
+        if (want[i].draw == gp_dump_mermaid)
+            check_flowchart(text, &nodes, &edges);
+        free(text);
+    }
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    gp_dump_dot(f, p.graph, p.plan, m);
+    fclose(f);
+    ck_assert(strstr(text, "31 % busy, 812 us a frame\" fillcolor=\"#fbdcb8\""));
+    ck_assert_int_eq(count(text, "penwidth=4"), 1);
+    ck_assert(strstr(text, "\\n55 % busy, 2.2 s a frame\";"));
+    ck_assert(strstr(text, "2.7 in use"));
+    ck_assert(strstr(text, "label=\"bound by 'sink' <x>: try more\";"));
+    free(text);
+    gp_arena_free(&a);
+    plan_free(&p);
+}
+END_TEST
+
+static const struct { const char *json, *says; } bad[] = {
+    { "", "this is no report" },
+    { "[1, 2]", "this is no report" },
+    { "{\"stages\": 1, \"verdict\": {}}", "this is no report" },
+    { "{\"stages\": [], \"seconds\": 1}", "this is no report" },
+    { "{\"stages\": [{}], \"verdict\": {}}", "this is no report" },
+    { "{\"stages\": [1], \"verdict\": {}}", "this is no report" },
+    { "{\"stages\": [", "this is no report" },
+    { "{\"stages\": [" SRC "], " REST "}", "another pipeline: it has no stage 'sink'" },
+    { "{\"stages\": [" SRC ", " SINK ", {\"name\": \"more\"}], " REST "}",
+      "another pipeline: there is no stage 'more'" },
+    { "{\"stages\": [" SRC ", " SINK "], \"segments\": [{\"stages\": [\"x\"]}], \"verdict\": {}}",
+      "another pipeline: there is no stage 'x'" },
+    { "{\"stages\": [" SRC ", " SINK "], \"buffers\": [{\"name\": \"c\"}], \"verdict\": {}}",
+      "another pipeline: there is no buffer 'c'" },
+};
+
+START_TEST(test_no_report)
+{
+    planned p = plan_ok(chain, true);
+    gp_arena a = { 0 };
+    gp_errs errs = { 0 };
+    ck_assert(!measured(&a, &p, bad[_i].json, &errs));
+    ck_assert_int_eq(errs.n, 1);
+    ck_assert_int_eq(errs.e[0].code, GP_E_USAGE);
+    ck_assert_str_eq(errs.e[0].at.file, "r.json");
+    ck_assert_msg(strstr(errs.e[0].msg, bad[_i].says) != NULL, "%s", errs.e[0].msg);
+    gp_arena_free(&a);
+    plan_free(&p);
+}
+END_TEST
+
+/* Values that no run has are not known; nothing at all is a report too. */
+START_TEST(test_odd_values)
+{
+    static const struct { const char *busy; double want; } value[] = {
+        { "1.01", 1 }, { "-1", -1 }, { "nan", -1 }, { "1e400", -1 }, { "\"x\"", -1 }, { "{}", -1 },
+        { "null", -1 }, { "0", 0 },
+    };
+    planned p = plan_ok(chain, true);
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
+        gp_arena a = { 0 };
+        gp_errs errs = { 0 };
+        char json[400];
+        snprintf(json, sizeof json, "{\"stages\": [" SRC ", {\"name\": \"sink\", \"busy\": %s}], "
+                 "\"verdict\": null}", value[i].busy);
+        const gp_measured *m = measured(&a, &p, json, &errs);
+        ck_assert_msg(m != NULL, "%s", errs.e[0].msg);
+        ck_assert_double_eq(m->stage[plan_stage(&p, "sink")].busy, value[i].want);
+        ck_assert_double_lt(m->segment[0].p50_us, 0);
+        char *text = drawn_with(&p, gp_dump_svg, true, m);
+        ck_assert_int_eq(count(text, "class=\"segment\""), 1);
+        free(text);
+        gp_arena_free(&a);
+    }
+    plan_free(&p);
+}
+END_TEST
+
 START_TEST(test_utf8)
 {
     static const struct { const char *s; size_t n, length; unsigned code; } c[] = {
@@ -204,6 +342,9 @@ Suite *suite_picture(void)
     tcase_add_loop_test(t, test_mermaid, 0, GOLDEN);
     tcase_add_loop_test(t, test_names, 0, 4);
     tcase_add_loop_test(t, test_utf8, 0, 8);
+    tcase_add_test(t, test_measured);
+    tcase_add_loop_test(t, test_no_report, 0, (int)(sizeof bad / sizeof *bad));
+    tcase_add_test(t, test_odd_values);
     suite_add_tcase(s, t);
     return s;
 }
