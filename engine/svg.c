@@ -168,8 +168,9 @@ static void all_slots(FILE *f, const gp_pic_node *n, double right, double y)
 
 const char *gp_svg_heat(const gp_measured *m, double busy, char buf[24])
 {
-    snprintf(buf, 24, busy < 0 ? "" : " heat heat%d%s", gp_heat(busy),
-             gp_is_busiest(m, busy) ? " most" : "");
+    *buf = 0;
+    if (busy >= 0)
+        snprintf(buf, 24, " heat heat%d%s", gp_heat(busy), gp_is_busiest(m, busy) ? " most" : "");
     return buf;
 }
 
