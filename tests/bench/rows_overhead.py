@@ -29,7 +29,7 @@ def on_host(b, options):
 
 
 def options_of(b, what):
-    """The options of a run; a trace and a report go where they cost no disk."""
+    """The options of a run; a trace goes where the rest of the bench is."""
     if what == "metrics":
         _, err, code = b.run([b.gpipe, "run", "-q", "--metrics", "0", b.write(
             "one.yaml", "buffers: {x: {dtype: u8, shape: [1]}}\nstages:\n"
@@ -37,8 +37,9 @@ def options_of(b, what):
         if code:
             raise Skip("no libmicrohttpd")
         return ("--metrics", "0")
-    return {"trace": ("--trace", b.path("trace.json")), "report": ("--report", b.path("r.json")),
-            "account": ("-v",), "progress": ("--progress", "json")}[what]
+    trace = ("--trace", b.path("trace.json"))
+    return {"trace": trace, "full": trace + ("--trace-gpu", "full"), "account": ("-v",),
+            "progress": ("--progress", "json")}[what]
 
 
 def device(b, size, depth, batch, what):
@@ -57,7 +58,7 @@ def device_row(size, depth, batch, what, limit):
 
 
 ROWS = [device_row(size, depth, batch, what, 1.02 if size == BIG and what == "trace" else None)
-        for what in ("trace", "account", "progress", "metrics")
+        for what in ("trace", "full", "account", "progress", "metrics")
         for size, depth, batch in ((BIG, 4, 1), (MIDDLE, 4, 1), (SMALL, 4, 1),
                                    (SMALL, 256, "auto"))]
 ROWS += [Row("%s-host" % what, "host only, two stages, 4 KiB, %s: without" % what, "time", None,
