@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,14 +125,21 @@ static int run_verb(const verb *v, const gp_args *args, gp_errs *errs)
     return status;
 }
 
+static bool is_read(int fd)
+{
+    struct pollfd p = { fd, POLLOUT, 0 };
+    return poll(&p, 1, 0) < 1 || !(p.revents & POLLERR);
+}
+
 /* What could not be written to stdout is an error, but a reader that has gone
- * away (gpipe plan | head) is not. */
+ * away (gpipe plan | head) is not. Of an earlier flush only the flag is left. */
 static int close_stdout(int status, gp_errs *errs)
 {
     errno = 0;
-    if ((!fflush(stdout) && !ferror(stdout)) || errno == EPIPE)
+    if ((!fflush(stdout) && !ferror(stdout)) || errno == EPIPE || !is_read(STDOUT_FILENO))
         return status;
-    gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write to stdout: %s", strerror(errno));
+    gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write to stdout: %s",
+            strerror(errno ? errno : EIO));
     return status ? status : 1;
 }
 
