@@ -1,14 +1,17 @@
 /* cli_signal.c - Ctrl-C and SIGTERM: the first lets a run come to its end, the
- * second stops it, the third gives up.
+ * second stops it, the third gives up. A fault, such as that of a kernel that
+ * writes beyond its output, ends the process as ever, but says where it was.
  *
- * The handler only raises the level of gp_cancel and writes a line; both are
+ * A handler only raises the level of gp_cancel and writes a line; both are
  * safe in a handler. A pipeline that is to be destroyed is let go first. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 #include "cli.h"
+#include "cpu_kernel.h"
 
 static struct {
     _Atomic(gp_pipeline *) pipeline;
@@ -51,6 +54,45 @@ static void on_end(int signal)
     raise(signal);
 }
 
+static const struct { int signal; const char *text; } faults[] = {
+    { SIGSEGV, "a segmentation fault" }, { SIGBUS, "a bus error" },
+    { SIGFPE, "a division of integers by zero" }, { SIGILL, "an illegal instruction" },
+};
+enum { NFAULTS = sizeof faults / sizeof *faults };
+
+static void put(const char *text)
+{
+    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+    (void)ignored;
+}
+
+/* SA_RESETHAND has put the default back, which ends the process. */
+static void on_fault(int signal)
+{
+    const char *kernel = gp_cpu_running();
+    char thread[17] = "";
+    prctl(PR_GET_NAME, thread);
+    put(atomic_load(&running.lines) ? "\r\033[Jgpipe: error: " : "gpipe: error: ");
+    for (int i = 0; i < NFAULTS; i++)
+        if (faults[i].signal == signal)
+            put(faults[i].text);
+    put(kernel ? " in kernel '" : " in the thread of '");
+    put(kernel ? kernel : thread);
+    put(kernel ? "': look at its indices and the arguments that it is given\n" : "'\n");
+    remove_file();
+    raise(signal);
+}
+
+/* Where no sanitizer does it better. */
+static void catch_faults(void)
+{
+    struct sigaction was, a = { .sa_handler = on_fault, .sa_flags = (int)SA_RESETHAND };
+    sigemptyset(&a.sa_mask);
+    for (int i = 0; i < NFAULTS; i++)
+        if (!sigaction(faults[i].signal, NULL, &was) && was.sa_handler == SIG_DFL)
+            sigaction(faults[i].signal, &a, NULL);
+}
+
 /* Two signals at the same moment are one: timeout(1) sends its signal to the
  * command and to its group. */
 static void on_signal(int signal)
@@ -80,6 +122,7 @@ void gp_signals_catch(bool quiet)
     sigemptyset(&a.sa_mask);
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);
+    catch_faults();
 }
 
 void gp_signals_lines(bool drawn)

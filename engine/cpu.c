@@ -339,6 +339,14 @@ static void pass_turn(gp_cpudev *c, const gp_cpuop *op)
     pthread_mutex_unlock(&c->turn_lock);
 }
 
+/* The kernel that this thread is in: for who tells of its fault. */
+static _Thread_local const char *volatile running;
+
+const char *gp_cpu_running(void)
+{
+    return running;
+}
+
 static bool run_op(gp_stream *s, const gp_list *l, const gp_cpuop *op)
 {
     switch (op->code) {
@@ -348,7 +356,10 @@ static bool run_op(gp_stream *s, const gp_list *l, const gp_cpuop *op)
             s->argv[i] = l->bytes + at;
             at += (op->kernel->arg_bytes[i] + 15u) & ~(size_t)15;
         }
-        return gp_cpu_grid(s->runner, op->kernel, op->grid, op->block, op->shared, s->argv);
+        running = op->kernel->name;
+        bool ok = gp_cpu_grid(s->runner, op->kernel, op->grid, op->block, op->shared, s->argv);
+        running = NULL;
+        return ok;
     }
     case OP_COPY:
         memcpy(op->dst, op->src, op->n);

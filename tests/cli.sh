@@ -256,6 +256,22 @@ cmp -s "$tmp/stdout" "$tmp/in.raw" && ok || bad 'stderr closed: other bytes'
 expect 'stdin: a folder' 1 "'stdin' cannot be read: Is a dir" sh -c '"$0" run "$1" </' "$GPIPE" "$tmp/cat.yaml"
 expect 'plan: no stdout' 1 'cannot write to stdout' sh -c '"$0" plan "$1" >&-' "$GPIPE" "$tmp/cat.yaml"
 
+# a fault ends the run as ever; where it was is said, by a sanitizer if there is one
+cat >"$tmp/far.cu" <<'C'
+extern "C" __global__ void far(const float *in, float *out) { out[(long)in[0] + 100000000000] = 1; }
+C
+cat >"$tmp/far.yaml" <<'Y'
+device: cpu
+buffers: {a: {dtype: f32, shape: [4]}}
+stages:
+  - {use: generate, frames: 1, out: a}
+  - {use: kernel, source: far.cu, args: [in, out]}
+  - {use: discard}
+Y
+(ulimit -c 0; exec "$GPIPE" run "$tmp/far.yaml") >"$tmp/stdout" 2>"$tmp/stderr"; rc=$?
+[ $rc -eq 139 ] && grep -q "^gpipe: error: a segmentation fault in kernel 'far'" "$tmp/stderr" \
+    || { [ $rc -ne 0 ] && grep -q Sanitizer "$tmp/stderr"; } && ok || bad "a fault in a kernel: exit $rc"
+
 # signal NAME SIGNALS... : one after the other, 0.3 s apart; prints the exit code
 signalled() {
     local file=$1; shift
