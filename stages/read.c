@@ -150,6 +150,9 @@ static bool shape(gp_shape *s)
 
     o->at = gp_shape_loc(s, "path");
     o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(o->path);
+    if (!o->format && gp_foreign_extension(o->path))
+        return gp_shape_fail(s, "path", "gpipe reads no %s files; make it .npy or .png, or set "
+                             "'format: raw' to read its bytes", gp_foreign_extension(o->path));
     s->endless = o->loop && !o->frames;
     s->known.hertz = o->rate;
     if (!list_files(s, o, &first, &many) || !raw_only(s, o))
@@ -415,7 +418,7 @@ static const gp_opt options[] = {
       .help = "a file; a glob ('*.png'), in byte order; a number ('img_%05d.png'), all that are there, "
               "from the lowest on; a FIFO, or stdin" },
     { GP_ENUM(struct opts, format), .def = "auto", .choices = GP_FORMATS,
-      .help = "auto: by the file's extension, raw without one" },
+      .help = "auto: .npy and .png by the file's extension, all else is raw" },
     { GP_INT(struct opts, offset), .min = 0, .max = 1e15, .unit = "bytes",
       .help = "raw: where the data begin in each file" },
     { GP_INT(struct opts, skip), .min = 0, .max = 1e15, .unit = "bytes",

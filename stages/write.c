@@ -57,6 +57,9 @@ static bool shape(gp_shape *s)
     o->at = gp_shape_loc(s, "path");
     o->to_stdout = !strcmp(o->path, "stdout");
     o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(o->path);
+    if (!o->format && gp_foreign_extension(o->path))
+        return gp_shape_fail(s, "path", "gpipe writes no %s files; name it .npy or .png, or set "
+                             "'format: raw' for its bytes alone", gp_foreign_extension(o->path));
     o->numbered = gp_path_has_number(o->path);
     o->named = gp_path_has_name(o->path);
     o->single = o->numbered || o->named || o->as == GP_PNG;
@@ -317,7 +320,7 @@ static const gp_opt options[] = {
       .help = "one file a frame with %05d (its number) or %n (its source file's name), else one "
               "file for all; or stdout" },
     { GP_ENUM(struct opts, format), .def = "auto", .choices = GP_FORMATS,
-      .help = "auto: by the file's extension, raw without one" },
+      .help = "auto: .npy and .png by the file's extension, all else is raw" },
     { GP_BOOL(struct opts, stack), .help = "one .npy for all: join frames along a new axis 0" },
     { GP_INT(struct opts, compression), .def = "3", .min = 0, .max = 9,
       .help = "png: 0 is fast, 9 is small" },

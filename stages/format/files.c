@@ -17,6 +17,18 @@ gp_filetype gp_filetype_of(const char *path)
                                                                                       : GP_RAW;
 }
 
+const char *gp_foreign_extension(const char *path)
+{
+    static const char *const foreign[] = { ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff",
+                                           ".webp", ".npz", ".mat", ".h5", ".hdf5", ".wav",
+                                           ".flac", ".mp3", ".ogg", ".mp4", ".avi", ".mkv" };
+    const char *dot = strrchr(path, '.');
+    for (size_t i = 0; dot && i < sizeof foreign / sizeof *foreign; i++)
+        if (!strcasecmp(dot, foreign[i]))
+            return foreign[i];
+    return NULL;
+}
+
 bool gp_why(char err[GP_WHY], const char *fmt, ...)
 {
     va_list ap;

@@ -18,6 +18,9 @@ typedef enum gp_filetype { GP_AUTO, GP_RAW, GP_NPY, GP_PNG } gp_filetype;
 /* Raw where the name's extension says nothing else. */
 gp_filetype gp_filetype_of(const char *path);
 
+/* The extension, as ".jpg", where it is that of files gpipe does not know; else NULL. */
+const char *gp_foreign_extension(const char *path);
+
 bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
     __attribute__((format(printf, 2, 3)));
 
