@@ -202,11 +202,25 @@ bool gp_is_stage_key(const char *s)
     return false;
 }
 
+/* Without a kind the other keys cannot be looked at: one of them may be a wrong `use`. */
+static void lacks_kind(gp_resolving *r, const gp_rstage *st)
+{
+    for (int i = 0; i < st->node->n; i++) {
+        gp_near near = GP_NEAR(st->node->key[i]->text);
+        gp_near_try(&near, "use");
+        if (*gp_near_text(&near)) {
+            AT(r, st->node->key[i]->at, "a stage has no key '%s'%s", near.word, near.text);
+            return;
+        }
+    }
+    AT(r, st->s.at, "stage '%s' does not say its kind; add use: KIND", st->s.name);
+}
+
 static void find_kind(gp_resolving *r, gp_rstage *st)
 {
     const gp_node *use = gp_node_get(st->node, "use");
     if (!use) {
-        AT(r, st->s.at, "stage '%s' does not say its kind; add use: KIND", st->s.name);
+        lacks_kind(r, st);
         return;
     }
     r->read.stage = NULL, r->read.key = "use";

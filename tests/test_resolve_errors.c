@@ -85,6 +85,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
     /* stages */
     { "stages: [src]\n", { "1:10 a stage is a map; write {use: src}" } },
     { "stages: [{name: a}]\n", { "1:17 stage 'a' does not say its kind" } },
+    { "stages: [{us: gray, sigma: 1}]\n", { "1:11 a stage has no key 'us'; did you mean 'use'?" } },
     { "stages: [{use: srcc}, {use: host}, {use: sink}]\n",
       { "1:16 no stage kind 'srcc'; did you mean 'src'?" } },
     { "stages: [{use: src}, {use: xxxxxxxx}]\n",
