@@ -42,6 +42,15 @@ static const char *message(lua_State *L)
                            lua_typename(L, t));
 }
 
+/* Not all the places where require() has looked. */
+static void shorten(gp_lua *w)
+{
+    char *places = strstr(w->error, ":\n\tno field package.preload");
+    if (places)
+        snprintf(places, sizeof w->error - (size_t)(places - w->error),
+                 "; a module is a file beside the script, in package.path, or 'gpipe'");
+}
+
 /* The message handler: message and traceback into w->error, the innermost line
  * of the script into w->line. C functions and other modules' lines are only in
  * the traceback. */
@@ -55,6 +64,7 @@ static int on_error(lua_State *L)
         if (lua_getinfo(L, "Sl", &ar) && !strcmp(ar.source, w->chunk) && ar.currentline > 0)
             w->line = ar.currentline;
     snprintf(w->error, sizeof w->error, "%s", without_place(msg, w->chunk + 1, w->line));
+    shorten(w);
     for (int level = 0; level < LEVELS && lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sln", &ar);
         if (ar.currentline <= 0)

@@ -142,7 +142,7 @@ static const struct bad {
     { X16, "", "", "function init(stage)\n  return stage.params.a.b\nend\nfunction process() end",
       0, 0, "stage 'it': attempt to index", 2 },
     { X16, "", "", "require 'no.such'\nfunction process() end", 0, 0,
-      "module 'no.such' not found", 1 },
+      "module 'no.such' not found; a module is a file beside the script", 1 },
     { X16, "", "workers: 2", "stateless = true\nstateless = nil\nfunction process(f, x, y) end", 0,
       0,
       "'stateless' is not true once the script has run", 0 },
