@@ -116,8 +116,8 @@ static bool read_port(gp_shape *s, struct opts *o, const gp_node *n)
             gp_near_try(&near, s->in_name[i]);
         for (int i = 0; i < s->nout; i++)
             gp_near_try(&near, s->out_name[i]);
-        return gp_shape_fail_at(s, n->at, "'%s' is no input or output of this stage%s; a number "
-                                "is written {i32: %s}", n->text, gp_near_text(&near), n->text);
+        return gp_shape_fail_at(s, n->at, "'%s' is no input or output of this stage%s (a number "
+                                "is written {i32: %s})", n->text, gp_near_text(&near), n->text);
     }
     if (in < s->nin && out < s->nout)
         return gp_shape_fail_at(s, n->at, "'%s' is the name of an input and of an output; give "
