@@ -268,7 +268,7 @@ stages:
   - {use: kernel, source: far.cu, args: [in, out]}
   - {use: discard}
 Y
-(ulimit -c 0; exec "$GPIPE" run "$tmp/far.yaml") >"$tmp/stdout" 2>"$tmp/stderr"; rc=$?
+{ (ulimit -c 0; exec "$GPIPE" run "$tmp/far.yaml") >"$tmp/stdout" 2>"$tmp/stderr"; rc=$?; } 2>/dev/null
 [ $rc -eq 139 ] && grep -q "^gpipe: error: a segmentation fault in kernel 'far'" "$tmp/stderr" \
     || { [ $rc -ne 0 ] && grep -q Sanitizer "$tmp/stderr"; } && ok || bad "a fault in a kernel: exit $rc"
 
