@@ -132,7 +132,7 @@ $B/embed.c: FORCE
 	   echo '    0 };'; } > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $B/embed.o: $(EMBED) $(FATBIN)
-$B/engine/version.o: ALL_C += -DGP_COMMIT='"$(COMMIT)"'
+$B/engine/version.o: ALL_C += -DGP_COMMIT='"$(COMMIT)"' -DGP_LUA='"$(LUA)"'
 $B/engine/version.o: $B/commit
 $B/commit: FORCE
 	@mkdir -p $(@D)

@@ -8,6 +8,7 @@
 #include "report.h"
 
 extern const char gp_commit[];         /* version.c; "" when not known */
+extern const char gp_lua[];            /* version.c: "lua5.4" or "luajit" */
 
 /* The bits say which verbs an option is for. */
 typedef enum gp_verb {

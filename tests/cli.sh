@@ -44,7 +44,7 @@ expect 'unknown option'  2 "did you mean '--poison'" "$GPIPE" run --poisn pipeli
 expect 'help'            0 '' "$GPIPE" --help
 for v in run check plan bench top stages; do expect "help of $v" 0 '' "$GPIPE" $v --help; done
 expect 'version'         0 '' "$GPIPE" --version
-grep -q gpipe "$tmp/stdout" && ok || bad 'version says nothing'
+grep -q gpipe "$tmp/stdout" && grep -qE '^scripts: lua(5|jit)' "$tmp/stdout" && ok || bad 'version says nothing'
 expect 'stages'          0 '' "$GPIPE" stages
 awk 'length(substr($0, 31)) > 70 {exit 1}' "$tmp/stdout" && ok || bad 'stages: a line of help is too long'
 expect 'one stage'       0 '' "$GPIPE" stages blur
