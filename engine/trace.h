@@ -11,7 +11,7 @@
 typedef enum gp_trace_what {
     GP_TRACE_STAGE, GP_TRACE_WAIT, GP_TRACE_LAUNCH,
     GP_TRACE_COPY_IN, GP_TRACE_COMPUTE, GP_TRACE_COPY_OUT,
-    GP_TRACE_MOVE,             /* no slice: frames of a party moved on at `start` */
+    GP_TRACE_MOVE,             /* no slice: frames of a party moved on at `start`; n 0: it ended */
 } gp_trace_what;
 
 typedef struct gp_event {

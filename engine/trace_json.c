@@ -7,7 +7,8 @@
  *           launches of n frames of each n-th
  *   C       frames held in a buffer, for each of its readers
  *
- * All tracks begin at one time: where the newest of their oldest events is. */
+ * All tracks begin at one time: where the newest of their oldest events is. They are
+ * copied first: of a run that is stuck, some thread may go on. */
 #include <stdlib.h>
 #include <string.h>
 #include "dump.h"
@@ -15,25 +16,45 @@
 #include "report.h"
 #include "trace.h"
 
+/* A slice that frames go through. */
+typedef struct placed {
+    const gp_event *event;
+    int tid;                   /* < 0: of the device */
+    uint64_t frame;            /* the one that arrows follow */
+} placed;
+
 typedef struct kept {
     const gp_run *run;
     int64_t from;              /* what ended before is left out */
-    const gp_event **event;    /* slices that frames go through, by start */
-    int *tid;                  /* of event[i] */
-    size_t n;
+    struct { gp_event *event; size_t n; bool lost; } *track;       /* as run->trace->track */
+    size_t events;             /* of all tracks */
+    placed *slice; size_t n;
 } kept;
 
 enum { HOST = 1, DEVICE = 2, LANES = 16 };
 
-static uint64_t oldest(const gp_track *t)
+/* Events that may be overwritten meanwhile are none. */
+static bool copy_tracks(kept *x)
 {
-    uint64_t n = atomic_load_explicit(&t->n, memory_order_acquire);
-    return n > t->mask ? n - t->mask - 1 : 0;
-}
-
-static const gp_event *event_at(const gp_track *t, uint64_t k)
-{
-    return &t->event[k & t->mask];
+    const gp_trace *t = x->run->trace;
+    if (!(x->track = calloc((size_t)t->ntracks + 1, sizeof *x->track)))
+        return false;
+    for (int i = 0; i < t->ntracks; i++) {
+        const gp_track *from = &t->track[i];
+        uint64_t n = atomic_load_explicit(&from->n, memory_order_acquire);
+        uint64_t first = n > from->mask ? n - from->mask : 0;
+        gp_event *to = malloc((n - first + 1) * sizeof *to);
+        if (!(x->track[i].event = to))
+            return false;
+        for (uint64_t k = first; k < n; k++)
+            to[k - first] = from->event[k & from->mask];
+        uint64_t now = atomic_load(&from->n), whole = now > from->mask ? now - from->mask : 0;
+        uint64_t gone = whole < first ? 0 : whole < n ? whole - first : n - first;
+        memmove(to, to + gone, (n - first - gone) * sizeof *to);
+        x->track[i].n = n - first - gone, x->track[i].lost = first + gone > 0;
+        x->events += x->track[i].n;
+    }
+    return true;
 }
 
 static bool carries(const gp_event *e)
@@ -47,8 +68,6 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-typedef struct placed { const gp_event *event; int tid; } placed;
-
 static int by_start(const void *a, const void *b)
 {
     const placed *x = a, *y = b;
@@ -56,30 +75,33 @@ static int by_start(const void *a, const void *b)
     return by ? by : (x->event->end > y->event->end) - (x->event->end < y->event->end);
 }
 
-/* From when on: the last `keep` ns, what every track still has, and `most` slices. */
-static bool find_start(const gp_trace *t, int64_t end, int64_t keep, size_t most, int64_t *from)
+static int by_frame(const void *a, const void *b)
 {
-    size_t n = 0, k = 0;
-    *from = end - keep;
-    for (int i = 0; i < t->ntracks; i++) {
-        const gp_track *track = &t->track[i];
-        uint64_t first = oldest(track);
-        n += atomic_load(&track->n) - first;
-        if (first && event_at(track, first)->start > *from)
-            *from = event_at(track, first)->start;
-    }
-    if (!most || n <= most)
+    const placed *x = a, *y = b;
+    int by = (x->frame > y->frame) - (x->frame < y->frame);
+    return by ? by : by_start(a, b);
+}
+
+/* From when on: the last `keep` ns, what every track still has, and `most` slices. */
+static bool find_start(kept *x, int64_t end, int64_t keep, size_t most)
+{
+    size_t k = 0;
+    x->from = end - keep;
+    for (int i = 0; i < x->run->trace->ntracks; i++)
+        if (x->track[i].lost && x->track[i].n && x->track[i].event->start > x->from)
+            x->from = x->track[i].event->start;
+    if (!most || x->events <= most)
         return true;
-    int64_t *time = malloc(n * sizeof *time);
+    int64_t *time = malloc(x->events * sizeof *time);
     if (!time)
         return false;
-    for (int i = 0; i < t->ntracks; i++)
-        for (uint64_t e = oldest(&t->track[i]); e < atomic_load(&t->track[i].n); e++)
-            if (event_at(&t->track[i], e)->what != GP_TRACE_MOVE)
-                time[k++] = event_at(&t->track[i], e)->end;
+    for (int i = 0; i < x->run->trace->ntracks; i++)
+        for (size_t e = 0; e < x->track[i].n; e++)
+            if (x->track[i].event[e].what != GP_TRACE_MOVE)
+                time[k++] = x->track[i].event[e].end;
     qsort(time, k, sizeof *time, by_time);
-    if (k > most && time[k - most] > *from)
-        *from = time[k - most];
+    if (k > most && time[k - most] > x->from)
+        x->from = time[k - most];
     free(time);
     return true;
 }
@@ -151,11 +173,7 @@ static void name_track(gp_json *j, int pid, int tid, const char *name)
 static bool add_tracks(gp_json *j, kept *x)
 {
     const gp_trace *t = x->run->trace;
-    size_t n = 0;
-    for (int i = 0; i < t->ntracks; i++)
-        n += atomic_load(&t->track[i].n) - oldest(&t->track[i]);
-    placed *all = malloc((n + 1) * sizeof *all);
-    if (!all)
+    if (!(x->slice = malloc((x->events + 1) * sizeof *x->slice)))
         return false;
     name_it(j, HOST, 0, "process_name", "host");
     name_it(j, DEVICE, 0, "process_name", "device");
@@ -165,8 +183,8 @@ static bool add_tracks(gp_json *j, kept *x)
             continue;
         int tid = (i + 1) * LANES, pid = track->device ? DEVICE : HOST, lanes = 0;
         int64_t until[LANES] = { 0 };
-        for (uint64_t k = oldest(track); k < atomic_load(&track->n); k++) {
-            const gp_event *e = event_at(track, k);
+        for (size_t k = 0; k < x->track[i].n; k++) {
+            const gp_event *e = &x->track[i].event[k];
             int lane = track->overlap ? lane_of(until, e) : 0;
             if (e->end < x->from)
                 continue;
@@ -174,79 +192,68 @@ static bool add_tracks(gp_json *j, kept *x)
                 name_track(j, pid, tid + lanes++, track->name);
             slice(j, x, e, track->device, tid + lane);
             if (carries(e))
-                all[x->n++] = (placed){ e, track->device ? -tid - lane : tid };
+                x->slice[x->n++] = (placed){ e, track->device ? -tid - lane : tid, 0 };
         }
     }
-    qsort(all, x->n, sizeof *all, by_start);
-    x->event = malloc((x->n + 1) * sizeof *x->event);
-    x->tid = malloc((x->n + 1) * sizeof *x->tid);
-    for (size_t i = 0; x->event && x->tid && i < x->n; i++)
-        x->event[i] = all[i].event, x->tid[i] = all[i].tid;
-    free(all);
-    return x->event && x->tid;
-}
-
-/* The first frame of the event that is a multiple of `step`; *n such frames. */
-static uint64_t followed(const gp_event *e, uint64_t step, uint64_t *n)
-{
-    uint64_t first = (e->first + step - 1) / step * step, end = e->first + (uint64_t)e->n;
-    *n = first < end ? (end - first + step - 1) / step : 0;
-    return first;
-}
-
-static bool add_arrows(gp_json *j, const kept *x)
-{
-    uint64_t step = 1, low = UINT64_MAX, high = 0, n;
-    for (size_t i = 0; i < x->n; i++) {
-        while (step < (uint64_t)x->event[i]->n)
-            step *= 2;
-        low = x->event[i]->first < low ? x->event[i]->first : low;
-        high = x->event[i]->first > high ? x->event[i]->first : high;
-    }
-    if (!x->n)
-        return true;
-    low = low / step * step;
-    struct { int in, seen; } *count = calloc((high - low) / step + 2, sizeof *count);
-    if (!count)
-        return false;
-    for (size_t i = 0; i < x->n; i++) {
-        uint64_t f = followed(x->event[i], step, &n);
-        for (uint64_t k = 0; k < n; k++)
-            count[(f - low) / step + k].in++;
-    }
-    for (size_t i = 0; i < x->n; i++) {
-        const gp_event *e = x->event[i];
-        uint64_t f = followed(e, step, &n);
-        for (uint64_t k = 0; k < n; k++) {
-            int in = count[(f - low) / step + k].in, seen = ++count[(f - low) / step + k].seen;
-            if (in < 2)
-                continue;
-            head(j, seen == 1 ? "s" : seen == in ? "f" : "t", x->tid[i] < 0 ? DEVICE : HOST,
-                 abs(x->tid[i]));
-            gp_json_num(j, "ts", us(x, e->start));
-            gp_json_int(j, "id", (int64_t)(f + k * step));
-            gp_json_str(j, "name", "frame");
-            gp_json_str(j, "cat", "frame");
-            if (seen == in)
-                gp_json_str(j, "bp", "e");
-            gp_json_close(j, '}');
-        }
-    }
-    free(count);
     return true;
+}
+
+/* Keeps the slices that have a followed frame: with launches of n frames, no more than one. */
+static void follow(kept *x)
+{
+    uint64_t step = 1;
+    size_t n = 0;
+    for (size_t i = 0; i < x->n; i++)
+        while (step < (uint64_t)x->slice[i].event->n)
+            step *= 2;
+    for (size_t i = 0; i < x->n; i++) {
+        const gp_event *e = x->slice[i].event;
+        uint64_t frame = (e->first + step - 1) / step * step;
+        if (frame < e->first + (uint64_t)e->n)
+            x->slice[n++] = (placed){ e, x->slice[i].tid, frame };
+    }
+    x->n = n;
+    qsort(x->slice, n, sizeof *x->slice, by_frame);
+}
+
+static void arrow(gp_json *j, const kept *x, const placed *s, const char *ph)
+{
+    head(j, ph, s->tid < 0 ? DEVICE : HOST, abs(s->tid));
+    gp_json_num(j, "ts", us(x, s->event->start));
+    gp_json_int(j, "id", (int64_t)s->frame);
+    gp_json_str(j, "name", "frame");
+    gp_json_str(j, "cat", "frame");
+    if (*ph == 'f')
+        gp_json_str(j, "bp", "e");
+    gp_json_close(j, '}');
+}
+
+static void add_arrows(gp_json *j, kept *x)
+{
+    follow(x);
+    for (size_t i = 0; i < x->n; i++) {
+        const placed *s = &x->slice[i];
+        bool first = !i || s[-1].frame != s->frame, last = i + 1 == x->n || s[1].frame != s->frame;
+        if (!first || !last)
+            arrow(j, x, s, first ? "s" : last ? "f" : "t");
+    }
 }
 
 /* What reader `l` held, from when its frames and their producer's moved on. */
 static void add_counter(gp_json *j, const kept *x, const gp_partyrt *to, const gp_link *l,
                         const char *name)
 {
-    const gp_track *put = x->run->party[l->ring->ring->producer].moves, *got = to->moves;
-    uint64_t a = oldest(put), b = oldest(got), an = atomic_load(&put->n), bn = atomic_load(&got->n);
-    uint64_t made = a < an ? event_at(put, a)->first : 0, used = b < bn ? event_at(got, b)->first : 0;
-    while (a < an || b < bn) {
-        bool put_next = b >= bn || (a < an && event_at(put, a)->start <= event_at(got, b)->start);
-        const gp_event *e = put_next ? event_at(put, a++) : event_at(got, b++);
-        *(put_next ? &made : &used) = e->first + (uint64_t)e->n;
+    const gp_track *all = x->run->trace->track;
+    size_t p = (size_t)(x->run->party[l->ring->ring->producer].moves - all);
+    size_t g = (size_t)(to->moves - all);
+    const gp_event *put = x->track[p].event, *put_end = put + x->track[p].n;
+    const gp_event *got = x->track[g].event, *got_end = got + x->track[g].n;
+    uint64_t made = put < put_end ? put->first : 0, used = got < got_end ? got->first : 0;
+    for (bool over = false; !over && (put < put_end || got < got_end);) {
+        bool put_next = got == got_end || (put < put_end && put->start <= got->start);
+        const gp_event *e = put_next ? put++ : got++;
+        over = !put_next && !e->n;
+        *(put_next ? &made : &used) = over ? made : e->first + (uint64_t)e->n;
         if (e->start < x->from)
             continue;
         head(j, "C", HOST, 0);
@@ -282,13 +289,14 @@ bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs)
                        "there is nothing to show: no frame was begun");
     int64_t end = run->end_ns ? run->end_ns : gp_now_ns();
     gp_json j = { .f = f };
-    bool ok = find_start(run->trace, end, run->options.trace_ns, most, &x.from);
+    bool ok = copy_tracks(&x) && find_start(&x, end, run->options.trace_ns, most);
     if (ok) {
         gp_json_open(&j, NULL, '{');
         gp_json_open(&j, "traceEvents", '[');
-        ok = add_tracks(&j, &x) && add_arrows(&j, &x);
-        if (ok)
+        if ((ok = add_tracks(&j, &x))) {
+            add_arrows(&j, &x);
             add_counters(&j, &x);
+        }
         gp_json_close(&j, ']');
         gp_json_str(&j, "displayTimeUnit", "ms");
         gp_json_open(&j, "otherData", '{');
@@ -300,6 +308,8 @@ bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs)
         gp_json_close(&j, '}');
         gp_json_close(&j, '}');
     }
-    free(x.event), free(x.tid);
+    for (int i = 0; x.track && i < run->trace->ntracks; i++)
+        free(x.track[i].event);
+    free(x.track), free(x.slice);
     return ok || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
 }
