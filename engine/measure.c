@@ -3,7 +3,8 @@
  * Each counter has one thread that writes it, or is atomic; nobody waits here. The
  * mean fill of a buffer needs no samples: frames were there from when they were
  * published until they were given back, so the sum of these times over the run's is
- * the mean (Little's law). */
+ * the mean (Little's law). The sums of both moments wrap after some hours; their
+ * difference, which is at most depth times the run, does not. */
 #include "measure.h"
 #include "segment.h"
 #include "trace.h"
@@ -88,11 +89,36 @@ void gp_measure_move(gp_partyrt *p, uint64_t first, int n)
     const gp_run *run = p->run;
     if (!run->options.timed)
         return;
-    int64_t now = gp_now_ns(), sum = n * (now - run->start_ns);
+    int64_t now = gp_now_ns();
+    uint64_t sum = (uint64_t)n * (uint64_t)(now - run->start_ns);
     for (int o = 0; o < p->nout; o++)
         atomic_fetch_add_explicit(&p->out[o]->put, sum, memory_order_relaxed);
     for (int i = 0; i < p->nin; i++)
         atomic_fetch_add_explicit(&p->in[i].ring->consumed[p->in[i].consumer].got, sum,
                                   memory_order_relaxed);
     gp_trace_slice(p->moves, GP_TRACE_MOVE, p->name, now, now, first, n);
+}
+
+int64_t gp_measure_held(const gp_run *run, const gp_link *l, int64_t now)
+{
+    const gp_ringrt *r = l->ring;
+    const gp_cursor *c = &r->consumed[l->consumer];
+    if (atomic_load(&c->closed))
+        return atomic_load(&c->held_ns);
+    uint64_t left = atomic_load(&r->produced.at) - atomic_load(&c->at);
+    uint64_t sum = atomic_load(&c->got) - atomic_load(&r->put)
+                 + left * (uint64_t)(now - run->start_ns);
+    int64_t most = r->ring->depth * (now - run->start_ns), held = (int64_t)sum;
+    return held < 0 ? 0 : held < most ? held : most;
+}
+
+void gp_measure_end(gp_partyrt *p, uint64_t end)
+{
+    if (!p->run->options.timed)
+        return;
+    int64_t now = gp_now_ns();
+    for (int i = 0; i < p->nin; i++)
+        atomic_store(&p->in[i].ring->consumed[p->in[i].consumer].held_ns,
+                     gp_measure_held(p->run, &p->in[i], now));
+    gp_trace_slice(p->moves, GP_TRACE_MOVE, p->name, now, now, end, 0);
 }

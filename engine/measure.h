@@ -25,5 +25,10 @@ void gp_measure_idle(gp_threadrt *t, int64_t since);
 void gp_measure_launch(gp_threadrt *t, int64_t since, uint64_t first, int n);
 /* Frames [first, first + n) of party p move on: outputs published, inputs given back. */
 void gp_measure_move(gp_partyrt *p, uint64_t first, int n);
+/* Party p takes no frame from `end` on, nor anything else. */
+void gp_measure_end(gp_partyrt *p, uint64_t end);
+/* For how long reader `l` had frames up to `now`, each for itself; up to its end, if that
+ * was before. */
+int64_t gp_measure_held(const gp_run *run, const gp_link *l, int64_t now);
 
 #endif

@@ -1,5 +1,5 @@
 /* report.c - the numbers of a run that is over, see report.h. */
-#include <string.h>
+#include "measure.h"
 #include "pipeline.h"
 #include "report.h"
 #include "segment.h"
@@ -25,18 +25,6 @@ static void add_party(gp_party_report *r, const gp_run *run, gp_partyrt *p)
         gp_hist_merge(&r->time, p->seg->time);
 }
 
-/* The mean number of frames that reader `l` had not given back. */
-static double mean_held(const gp_run *run, const gp_link *l, int64_t wall)
-{
-    const gp_ringrt *r = l->ring;
-    const gp_cursor *c = &r->consumed[l->consumer];
-    uint64_t left = atomic_load(&r->produced.at) - atomic_load(&c->at);
-    double sum = (double)atomic_load(&c->got) - (double)atomic_load(&r->put)
-               + (double)left * (double)(run->end_ns - run->start_ns);
-    double held = wall > 0 ? sum / (double)wall : 0;
-    return held < 0 ? 0 : held > r->ring->depth ? r->ring->depth : held;
-}
-
 static void add_buffers(gp_report *r, gp_arena *a, const gp_run *run)
 {
     int n = 0;
@@ -49,34 +37,40 @@ static void add_buffers(gp_report *r, gp_arena *a, const gp_run *run)
             r->buffer[r->nbuffers++] = (gp_buffer_report){
                 .name = l->ring->buffer->name, .buffer = l->ring->ring->buffer,
                 .from = l->ring->ring->producer, .to = i, .depth = l->ring->ring->depth,
-                .held = mean_held(run, l, r->wall_ns) };
+                .held = r->wall_ns > 0
+                    ? (double)gp_measure_held(run, l, run->end_ns) / (double)r->wall_ns : 0 };
         }
 }
 
-/* Without stamps the copies' share is estimated from what they moved. */
-static bool add_engines(gp_report *r, gp_run *run, gp_errs *errs)
+/* How fast it copies is asked of a device that has nothing to do, and is well. */
+static void read_limits(const gp_run *run, double limit[GP_ENGINES])
 {
-    bool stamped = false, copies = false;
-    double limit[GP_ENGINES] = { 0 };
-    for (int i = 0; i < r->nparties; i++)
-        stamped |= run->party[i].segment && run->party[i].seg->nstamps;
+    gp_errs ignored = { .n = 0 };
+    bool copies = false;
     for (int e = 0; e < GP_ENGINES; e++)
         copies |= run->engine[e].bytes > 0;
-    if (copies && run->dev->backend->rates
-        && !run->dev->backend->rates(run->dev, &limit[GP_ENGINE_COPY_IN], &limit[GP_ENGINE_COPY_OUT],
-                                     errs))
-        return false;
+    if (copies && !atomic_load(&run->live) && run->dev->backend->rates)
+        run->dev->backend->rates(run->dev, &limit[GP_ENGINE_COPY_IN], &limit[GP_ENGINE_COPY_OUT],
+                                 &ignored);
+}
+
+/* Without stamps the copies' share is estimated from what they moved. */
+static void add_engines(gp_report *r, gp_run *run)
+{
+    double limit[GP_ENGINES] = { 0 };
+    read_limits(run, limit);
+    pthread_mutex_lock(&run->engine_lock);
     for (int e = 0; e < GP_ENGINES; e++) {
         const gp_engine_time *t = &run->engine[e];
         gp_engine_report *to = &r->engine[e];
-        *to = (gp_engine_report){ t->used || t->bytes, stamped && t->used, t->busy_ns, t->bytes,
-                                  limit[e] };
+        *to = (gp_engine_report){ t->used || t->bytes, t->used && !t->guessed, t->busy_ns,
+                                  t->bytes, limit[e] };
         if (!to->measured && to->limit > 0)
             to->busy_ns = (int64_t)((double)t->bytes / to->limit * 1e9);
         if (to->busy_ns > r->wall_ns)
             to->busy_ns = r->wall_ns;
     }
-    return true;
+    pthread_mutex_unlock(&run->engine_lock);
 }
 
 double gp_report_overlap(const gp_report *r)
@@ -117,10 +111,9 @@ gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
             add_party(&r->party[i], run, &run->party[i]);
         add_buffers(r, a, run);
         gp_latency(p, &r->latency);
-        if (add_engines(r, run, errs)) {
-            r->overlap = gp_report_overlap(r);
-            report = r;
-        }
+        add_engines(r, run);
+        r->overlap = gp_report_overlap(r);
+        report = r;
     } else {
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     }

@@ -210,6 +210,7 @@ void gp_party_end(gp_partyrt *p, uint64_t end, bool early)
     gp_run *run = p->run;
     if (early && !atomic_load(&run->level))
         end_sinks(p, end);
+    gp_measure_end(p, end);
     for (int o = 0; o < p->nout; o++) {
         atomic_store(&p->out[o]->end, end);
         wake_consumers(p->out[o], run);

@@ -474,8 +474,8 @@ static bool set_up(gp_run *run, gp_errs *errs)
         if (!(run->dev = be->open(run->graph->device, errs))
             || !be->prepare(run->dev, streams, orders, slots, errs))
             return false;
-        run->watched = run->options.trace_full && run->options.trace_ns && be->watch;
-        if (run->watched && !be->watch(run->dev, gp_trace_activity, run, errs))
+        if (run->options.trace_full && run->options.trace_ns && be->watch
+            && !(run->watched = be->watch(run->dev, gp_trace_activity, run, errs)))
             return false;
     }
     if (!take_all_memory(run, errs))
@@ -606,9 +606,9 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
             pthread_join(run->thread[i].id, NULL);
         run->end_ns = gp_now_ns();
         run->cpu_ns += process_ns();
-        if (back && run->watched)
-            run->dev->backend->unwatch(run->dev);
     }
+    if (back && run->watched)
+        run->dev->backend->unwatch(run->dev);
     pthread_mutex_lock(&run->lock);
     gp_errs_add(errs, &run->errs);
     pthread_mutex_unlock(&run->lock);

@@ -47,15 +47,16 @@ typedef struct gp_meta {
 typedef struct gp_cursor {
     _Alignas(64) _Atomic uint64_t at;
     atomic_bool closed;        /* of a consumer: it takes no more */
-    atomic_llong got;          /* likewise, timed: the sum of the times at which frames were
-                                  given back, since the start */
+    atomic_ullong got;         /* likewise, timed: the sum of the times at which frames were
+                                  given back, since the start; sums wrap, see measure.c */
+    atomic_llong held_ns;      /* likewise: of a closed one, gp_measure_held then */
 } gp_cursor;
 
 typedef struct gp_ringrt {
     gp_cursor produced;
     _Atomic uint64_t end;      /* frames in all; set after the last publish */
     gp_cursor *consumed;       /* per consumer of the plan's ring */
-    atomic_llong put;          /* timed: the sum of the times at which frames were published */
+    atomic_ullong put;         /* timed: the sum of the times at which frames were published */
     gp_meta *meta;             /* per slot */
     char *base;                /* of slot 0 */
     size_t stride;
@@ -182,9 +183,16 @@ void gp_party_failed(gp_partyrt *p, uint64_t f);
 
 /* ---- the run --------------------------------------------------------- */
 
-/* A part of the device that works by itself: until when it is known to have been
- * busy, and how long in all. */
-typedef struct gp_engine_time { int64_t until, busy_ns; uint64_t bytes; bool used; } gp_engine_time;
+/* A part of the device that works by itself: how long it was busy in all, and the last
+ * times at which it is not known to have been, in order; the last one has no end. */
+enum { GP_GAPS = 256 };
+typedef struct gp_gap { int64_t from, to; } gp_gap;
+typedef struct gp_engine_time {
+    gp_gap gap[GP_GAPS]; int ngaps;
+    int64_t busy_ns;
+    uint64_t bytes;
+    bool used, guessed;        /* guessed: not all launches were stamped */
+} gp_engine_time;
 
 struct gp_run {
     gp_pipeline *pipeline;

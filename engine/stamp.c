@@ -4,6 +4,7 @@
  * A stamp is taken when all work of its kind (copies in, stages, copies out) in the
  * launch is done; nothing waits for it, so it moves no work. On the CPU back end, which
  * runs a launch in the order recorded, each stage has one. */
+#include <string.h>
 #include "segment.h"
 #include "trace.h"
 
@@ -87,17 +88,46 @@ bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_part *part, int *id)
 
 /* ---- reading --------------------------------------------------------- */
 
+static void add_gap(gp_engine_time *t, int64_t from, int64_t to)
+{
+    if (from >= to)
+        return;
+    if (t->ngaps == GP_GAPS)           /* the oldest stays one */
+        memmove(t->gap, t->gap + 1, sizeof *t->gap * (size_t)--t->ngaps);
+    t->gap[t->ngaps++] = (gp_gap){ from, to };
+}
+
+/* Launches of several segments are read in the order they end: one that was long fills
+ * gaps between those that began after it. */
+static void fill_gaps(gp_engine_time *t, int64_t start, int64_t end)
+{
+    gp_gap late[GP_GAPS];
+    int n = 0;
+    while (t->ngaps && t->gap[t->ngaps - 1].to > start)
+        late[n++] = t->gap[--t->ngaps];
+    while (n--) {
+        int64_t from = late[n].from > start ? late[n].from : start;
+        int64_t to = late[n].to < end ? late[n].to : end;
+        if (from >= to) {
+            add_gap(t, late[n].from, late[n].to);
+            continue;
+        }
+        t->busy_ns += to - from;
+        add_gap(t, late[n].from, from);
+        add_gap(t, to, late[n].to);
+    }
+}
+
 /* Engine e worked from start to end for a launch. A copy engine takes one copy after
  * the other: it has begun when the one before was done. */
 static int64_t worked(gp_run *run, gp_engine e, int64_t start, int64_t end)
 {
     gp_engine_time *t = &run->engine[e];
     pthread_mutex_lock(&run->engine_lock);
-    int64_t from = start > t->until ? start : t->until;
-    if (end > from)
-        t->busy_ns += end - from;
-    if (end > t->until)
-        t->until = end;
+    if (!t->used)
+        add_gap(t, 0, INT64_MAX);
+    int64_t until = t->gap[t->ngaps - 1].from, from = start > until ? start : until;
+    fill_gaps(t, start, end);
     t->used = true;
     pthread_mutex_unlock(&run->engine_lock);
     return e == GP_ENGINE_COMPUTE || from > end ? start : from;
@@ -133,11 +163,14 @@ void gp_stamps_read(gp_partyrt *p, const gp_ticket *tk)
     gp_segmentrt *s = p->seg;
     if (!run->options.timed || tk->stream == GP_NO_STREAM)
         return;
+    bool stamps = s->nstamps && tk->stream >= 0;
     pthread_mutex_lock(&run->engine_lock);
-    for (int e = 0; e < GP_ENGINES; e++)
+    for (int e = 0; e < GP_ENGINES; e++) {
         run->engine[e].bytes += s->copy_bytes[e] * (uint64_t)tk->n;
+        run->engine[e].guessed |= !stamps;
+    }
     pthread_mutex_unlock(&run->engine_lock);
-    if (s->nstamps && tk->stream >= 0) {
+    if (stamps) {
         read_stamps(p, tk);
         return;
     }

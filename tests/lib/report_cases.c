@@ -46,16 +46,21 @@ static void look(gp_pipeline *p, void *arg)
     fclose(f);
 }
 
-static seen run(gp_run_options options)
+static seen run_text(const char *text, const char *script, gp_run_options options)
 {
     seen s = { .report = NULL };
     const char *dir = pipe_dir();
-    pipe_text(dir, "work.lua", work);
-    pipe_result r = pipe_run_then(dir, yaml, on, NULL, options, look, &s);
+    pipe_text(dir, "work.lua", script);
+    pipe_result r = pipe_run_then(dir, text, on, NULL, options, look, &s);
     ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "?");
     ck_assert_ptr_nonnull(s.report);
     pipe_dir_remove(dir);
     return s;
+}
+
+static seen run(gp_run_options options)
+{
+    return run_text(yaml, work, options);
 }
 
 static void done(seen *s)
@@ -203,7 +208,7 @@ START_TEST(test_trace)
 }
 END_TEST
 
-/* Only the end of a run is kept. */
+/* Only the end_a run is kept. */
 START_TEST(test_trace_last)
 {
     seen s = run((gp_run_options){ .timed = true, .trace_ns = 20000000 });
@@ -222,6 +227,91 @@ START_TEST(test_trace_last)
 }
 END_TEST
 
+static int by_start(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Two segments at once, one of them with long launches: an engine is busy while one of
+ * them has it. */
+START_TEST(test_segments)
+{
+    seen s = run_text(
+        "buffers:\n"
+        "  x: {dtype: f32, shape: [16]}\n"
+        "  y: {dtype: f32, shape: [1000000]}\n"
+        "stages:\n"
+        "  - {name: few, use: generate, frames: 200, rate: 1000, out: x}\n"
+        "  - {name: a, use: scale, in: x}\n"
+        "  - {name: end_a, use: discard}\n"
+        "  - {name: many, use: generate, fill: once, frames: 40, in: [], out: y}\n"
+        "  - {name: b, use: fir, taps: [1, 2, 3, 4, 5, 6, 7, 8], in: y}\n"
+        "  - {name: end_b, use: discard}\n", "",
+        (gp_run_options){ .timed = true, .stamped = true, .trace_ns = 60000000000 });
+    double slice[300][2], busy = 0, end = 0;
+    int n = 0;
+    for (const char *line = s.trace; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (!has(line, "\"cat\": \"compute\""))
+            continue;
+        ck_assert_int_lt(n, 300);
+        slice[n][0] = member(line, "ts"), slice[n][1] = slice[n][0] + member(line, "dur");
+        n++;
+    }
+    qsort(slice, (size_t)n, sizeof *slice, by_start);
+    for (int i = 0; i < n; i++) {
+        double from = slice[i][0] > end ? slice[i][0] : end;
+        busy += slice[i][1] > from ? slice[i][1] - from : 0;
+        end = slice[i][1] > end ? slice[i][1] : end;
+    }
+    double said = 1e-3 * (double)s.report->engine[GP_ENGINE_COMPUTE].busy_ns;
+    ck_assert_msg(said > 0.99 * busy && said < 1.01 * busy, "%.1f us, but %.1f", said, busy);
+    done(&s);
+}
+END_TEST
+
+/* One of two readers ends long before the other: what comes then is not held for it. */
+START_TEST(test_early_end)
+{
+    static const char join[] = "function process(f, x, y) y:copy(x.a) end\n";
+    seen s = run_text(
+        "depth: 4\n"
+        "buffers:\n"
+        "  a: {dtype: f32, shape: [16]}\n"
+        "  b: {dtype: f32, shape: [16]}\n"
+        "  c: {dtype: f32, shape: [16]}\n"
+        "  x: {dtype: f32, shape: [16]}\n"
+        "  y: {dtype: f32, shape: [16]}\n"
+        "stages:\n"
+        "  - {name: endless, use: generate, rate: 500, out: a}\n"
+        "  - {name: few, use: generate, rate: 500, frames: 5, in: [], out: b}\n"
+        "  - {name: many, use: generate, rate: 500, frames: 100, in: [], out: c}\n"
+        "  - {name: short, use: lua, script: work.lua, in: {a: a, b: b}, out: x}\n"
+        "  - {name: long, use: lua, script: work.lua, in: {a: a, b: c}, out: y}\n"
+        "  - {name: end_x, use: discard, in: x}\n"
+        "  - {name: end_y, use: discard, in: y}\n", join,
+        (gp_run_options){ .timed = true, .trace_ns = 60000000000 });
+    const gp_report *r = s.report;
+    int found = 0, held = 0;
+    for (int i = 0; i < r->nbuffers; i++)
+        if (!strcmp(r->buffer[i].name, "a") && !strcmp(r->party[r->buffer[i].to].name, "short")) {
+            ck_assert_msg(r->buffer[i].held < 1, "%.2f", r->buffer[i].held);
+            found++;
+        }
+    ck_assert_int_eq(found, 1);
+    for (const char *line = s.trace; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (has(line, "\"ph\": \"C\"")) {
+            ck_assert_msg(member(line, "held") <= 4, "%.150s", line);
+            held++;
+        }
+    }
+    ck_assert_int_gt(held, 100);
+    done(&s);
+}
+END_TEST
+
 void report_cases(TCase *tc, const char *device)
 {
     on = device;
@@ -229,4 +319,6 @@ void report_cases(TCase *tc, const char *device)
     tcase_add_test(tc, test_estimated);
     tcase_add_test(tc, test_trace);
     tcase_add_test(tc, test_trace_last);
+    tcase_add_test(tc, test_segments);
+    tcase_add_test(tc, test_early_end);
 }
