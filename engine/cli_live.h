@@ -63,7 +63,7 @@ bool gp_socket_accept(gp_socket *s, const char *text, size_t len);
 void gp_socket_send(gp_socket *s, const char *text, size_t len);
 /* Sends what did not fit yet, as far as it does now. True: all. Accepts NULL. */
 bool gp_socket_flush(gp_socket *s);
-/* The same, and gives clients that read a moment (0.1 s) for it: when a run has ended. */
+/* The same, and gives clients that read a moment (0.3 s) for it: when a run has ended. */
 void gp_socket_settle(gp_socket *s);
 int gp_socket_clients(const gp_socket *s);
 /* The other end, of `name`: a process or a path. -1 after an error. */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "cli_live.h"
 
-enum { CLIENTS = 16, LAST_MS = 100 };
+enum { CLIENTS = 16, LAST_MS = 300 };
 
 typedef struct client {
     int fd;
