@@ -7,7 +7,7 @@ static void lint(const gp_loaded *l, gp_errs *errs)
 {
     const gp_plan *plan = gp_pipeline_plan(l->pipeline);
     gp_machine m = { 0 };
-    if (plan->nsegments && plan->graph->device >= 0)
+    if (gp_lint_of_machine(plan))
         gp_machine_read(&m, true);
     if (!m.ndevices)
         gp_machine_fixed(&m, 1);

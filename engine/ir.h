@@ -265,6 +265,9 @@ bool gp_verify(const gp_plan *, const gp_machine *, gp_errs *);
  * "# nolint: NAME" keeps that lint silent. */
 void gp_lint(const gp_plan *, const gp_spec *, const gp_machine *, const char *text, size_t len,
              gp_errs *);
+/* Does any lint depend on what device and how much memory there is? To ask takes a
+ * quarter of a second. */
+bool gp_lint_of_machine(const gp_plan *);
 
 /* dump.c: any form, on a stdio stream. */
 typedef enum gp_dump { GP_DUMP_TEXT, GP_DUMP_DOT, GP_DUMP_JSON } gp_dump;

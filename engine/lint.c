@@ -240,6 +240,15 @@ static const lint lints[] = {
     { "rate", lint_rate, "so they wait for each other: give both one rate" },
 };
 
+bool gp_lint_of_machine(const gp_plan *p)
+{
+    const size_t any = 1 << 30;        /* bytes that every machine with a device has */
+    bool found = p->host_bytes > any || p->pinned_bytes > any || p->device_bytes > any;
+    for (int i = 0; i < p->graph->nstages && !found; i++)
+        found = p->graph->stage[i].known.blocks || p->graph->stage[i].known.f64;
+    return p->nsegments && p->graph->device >= 0 && found;
+}
+
 void gp_lint(const gp_plan *p, const gp_spec *spec, const gp_machine *m, const char *text,
              size_t len, gp_errs *errs)
 {

@@ -9,11 +9,6 @@
 #include "segment.h"
 #include "trace.h"
 
-int64_t gp_measure_now(const gp_run *run)
-{
-    return run->options.timed ? gp_now_ns() : 0;
-}
-
 static void add(atomic_ullong *to, int64_t ns)
 {
     atomic_fetch_add_explicit(to, (unsigned long long)ns, memory_order_relaxed);
@@ -84,11 +79,9 @@ void gp_measure_launch(gp_threadrt *t, int64_t since, uint64_t first, int n)
     gp_trace_slice(t->track, GP_TRACE_LAUNCH, t->party->name, since, now, first, n);
 }
 
-void gp_measure_move(gp_partyrt *p, uint64_t first, int n)
+void gp_measure_move_(gp_partyrt *p, uint64_t first, int n)
 {
     const gp_run *run = p->run;
-    if (!run->options.timed)
-        return;
     int64_t now = gp_now_ns();
     uint64_t sum = (uint64_t)n * (uint64_t)(now - run->start_ns);
     for (int o = 0; o < p->nout; o++)

@@ -13,7 +13,10 @@ gp_pause gp_pause_begin(gp_threadrt *t, uint64_t frame);
 void gp_pause_end(gp_threadrt *t, gp_pause p, uint64_t frame);
 
 /* The time, in a timed run; else 0. */
-int64_t gp_measure_now(const gp_run *run);
+static inline int64_t gp_measure_now(const gp_run *run)
+{
+    return run->options.timed ? gp_now_ns() : 0;
+}
 
 typedef struct gp_span { int64_t start, end; } gp_span;
 
@@ -24,7 +27,12 @@ void gp_measure_idle(gp_threadrt *t, int64_t since);
 /* A launch of frames [first, first + n) was queued; calling the device took since `since`. */
 void gp_measure_launch(gp_threadrt *t, int64_t since, uint64_t first, int n);
 /* Frames [first, first + n) of party p move on: outputs published, inputs given back. */
-void gp_measure_move(gp_partyrt *p, uint64_t first, int n);
+void gp_measure_move_(gp_partyrt *p, uint64_t first, int n);
+static inline void gp_measure_move(gp_partyrt *p, uint64_t first, int n)
+{
+    if (p->run->options.timed)
+        gp_measure_move_(p, first, n);
+}
 /* Party p takes no frame from `end` on, nor anything else. */
 void gp_measure_end(gp_partyrt *p, uint64_t end);
 /* For how long reader `l` had frames up to `now`, each for itself; up to its end, if that
