@@ -8,7 +8,8 @@
  * its label as a second external id.
  *
  * CUPTI knows one client in a process and passes it no argument: hence the one static
- * variable of this library. The lock is of everything in it. */
+ * variable of this library. The lock is of everything in it; with it nothing of CUPTI is
+ * called but to go through a buffer, as CUPTI may hold locks of its own when it calls us. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,16 +109,16 @@ static void CUPTIAPI graph_changed(void *arg, CUpti_CallbackDomain domain, CUpti
     if (domain != CUPTI_CB_DOMAIN_RESOURCE)
         return;
     const CUpti_GraphData *g = ((const CUpti_ResourceData *)data)->resourceDescriptor;
+    bool cloned = id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
     uint64_t self = 0, from = 0;
+    if (cupti.cuptiGetGraphNodeId(g->node, &self) != CUPTI_SUCCESS
+        || (cloned && cupti.cuptiGetGraphNodeId(g->originalNode, &from) != CUPTI_SUCCESS))
+        return;
     pthread_mutex_lock(&cupti.lock);
-    if (cupti.on && cupti.cuptiGetGraphNodeId(g->node, &self) == CUPTI_SUCCESS) {
-        if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED && label_now >= 0)
-            put_node(self, label_now);
-        else if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED
-                 && cupti.cuptiGetGraphNodeId(g->originalNode, &from) == CUPTI_SUCCESS
-                 && find_node(from)->id)
-            put_node(self, find_node(from)->label);
-    }
+    if (cupti.on && cloned && find_node(from)->id)
+        put_node(self, find_node(from)->label);
+    else if (cupti.on && !cloned && label_now >= 0)
+        put_node(self, label_now);
     pthread_mutex_unlock(&cupti.lock);
 }
 
@@ -172,13 +173,10 @@ static bool read_record(const CUpti_Activity *r, int64_t shift, done *d)
     return true;
 }
 
-static void read_buffer(uint8_t *buffer, size_t bytes)
+static void read_buffer(uint8_t *buffer, size_t bytes, int64_t shift)
 {
-    uint64_t theirs = 0;
     CUpti_Activity *r = NULL;
     done d;
-    cupti.cuptiGetTimestamp(&theirs);
-    int64_t shift = now_ns() - (int64_t)theirs;
     while (cupti.cuptiActivityGetNextRecord(buffer, bytes, &r) == CUPTI_SUCCESS) {
         const CUpti_ActivityExternalCorrelation *x = (const void *)r;
         if (r->kind != CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION)
@@ -210,14 +208,23 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
                                  size_t valid)
 {
     (void)context, (void)stream, (void)bytes;
+    uint64_t theirs = 0;
+    cupti.cuptiGetTimestamp(&theirs);
+    int64_t shift = now_ns() - (int64_t)theirs;
     pthread_mutex_lock(&cupti.lock);
     if (cupti.on && valid)
-        read_buffer(buffer, valid);
+        read_buffer(buffer, valid, shift);
     pthread_mutex_unlock(&cupti.lock);
     free(buffer);
 }
 
 /* ---- on and off ------------------------------------------------------ */
+
+static void free_tables(void)
+{
+    free(cupti.nodes), free(cupti.calls), free(cupti.waiting);
+    cupti.nodes = NULL, cupti.calls = NULL, cupti.waiting = NULL;
+}
 
 static bool load(gp_errs *errs)
 {
@@ -277,8 +284,9 @@ bool gp_cuda_watch(gp_dev *dev, void (*note)(void *arg, const gp_activity *a), v
         cupti.calls = gp_cuda_table(SETS * WAYS, sizeof *cupti.calls, errs);
         cupti.waiting = gp_cuda_table(WAITING, sizeof *cupti.waiting, errs);
         cupti.mask = NODES - 1, cupti.nnodes = 0, cupti.nwaiting = 0;
-        fine = cupti.nodes && cupti.calls && cupti.waiting;
-        cupti.on = true;
+        fine = cupti.on = cupti.nodes && cupti.calls && cupti.waiting;
+        if (!fine)
+            free_tables();
     }
     pthread_mutex_unlock(&cupti.lock);
     if (fine && !start(errs)) {
@@ -298,8 +306,7 @@ void gp_cuda_unwatch(gp_dev *dev)
         cupti.cuptiActivityDisable(kinds[i]);
     cupti.cuptiUnsubscribe(cupti.subscriber);
     pthread_mutex_lock(&cupti.lock);
-    free(cupti.nodes), free(cupti.calls), free(cupti.waiting);
-    cupti.nodes = NULL, cupti.calls = NULL, cupti.waiting = NULL;
+    free_tables();
     cupti.on = false;
     pthread_mutex_unlock(&cupti.lock);
 }
