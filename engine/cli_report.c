@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "cli_page.h"
 #include "cli_report.h"
@@ -26,6 +27,22 @@ static bool has_end(const char *path, const char *end)
     return n >= k && !strcmp(path + n - k, end);
 }
 
+/* Of one name, or a regular file that has both. */
+static bool is_same(const char *a, const char *b)
+{
+    struct stat x, y;
+    return !strcmp(a, b)
+        || (!stat(a, &x) && !stat(b, &y) && S_ISREG(x.st_mode) && x.st_dev == y.st_dev
+            && x.st_ino == y.st_ino);
+}
+
+static bool keeps(const gp_args *args, const char *option, const char *path, gp_errs *errs)
+{
+    return !path || !is_same(path, args->operand[0])
+        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
+                   "--%s %s: this is the pipeline itself; give another name", option, path);
+}
+
 bool gp_report_open(gp_report_files *f, const gp_args *args, gp_run_options *o, gp_errs *errs)
 {
     const int64_t keep = 30000000000;
@@ -37,6 +54,11 @@ bool gp_report_open(gp_report_files *f, const gp_args *args, gp_run_options *o, 
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
                        "'--trace-%s' is for --trace and for a --report in .html",
                        args->trace_ns ? "last" : "gpu");
+    if (args->report && args->trace && is_same(args->report, args->trace))
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
+                       "--report %s: '--trace' is the same file; give each its own", args->report);
+    if (!keeps(args, "report", args->report, errs) || !keeps(args, "trace", args->trace, errs))
+        return false;
     f->account = args->verbose
         || (!args->quiet && isatty(STDERR_FILENO) && args->progress <= GP_PROGRESS_BAR);
     o->timed |= f->account || args->report || args->trace;

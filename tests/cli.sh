@@ -393,6 +393,10 @@ run="$GPIPE run -q --device cpu"
 expect 'report: a name'     2 'must end in .json or .html' $run --report x.txt $edges
 expect 'report: no folder'  2 '^/proc/no/x.json: error: cannot be written' $run --report /proc/no/x.json $edges
 expect 'trace: a folder'    2 'it is a folder' $run --trace "$tmp" $edges
+expect 'trace: as report'   2 "'--trace' is the same file" $run --report "$tmp/r.json" --trace "$tmp/r.json" $edges
+cp "$tmp/slow.yaml" "$tmp/itself.json"
+expect 'report: of itself'  2 'this is the pipeline itself' $run --report "$tmp/itself.json" "$tmp/itself.json"
+cmp -s "$tmp/slow.yaml" "$tmp/itself.json" && ok || bad 'report: the pipeline is gone'
 expect 'trace: of nothing'  2 'is for --trace' $run --trace-last 3s $edges
 expect 'trace: how'         2 "one of cheap, full" $run --trace "$tmp/t.json" --trace-gpu deep $edges
 [ -w /dev/full ] && expect 'trace: full disk' 1 '^/dev/full: error: cannot be written: No space' $run --trace /dev/full $edges
