@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "backend.h"
+#include "clock.h"
 #include "cpu_kernel.h"
 
 struct gp_kernel {
@@ -313,13 +313,6 @@ static const gp_rec_ops rec_ops = {
 
 /* ---- streams --------------------------------------------------------- */
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
 static void await_turn(gp_cpudev *c, const gp_cpuop *op)
 {
     gp_turn *t = &c->turn[op->slot];
@@ -374,7 +367,7 @@ static bool run_op(gp_stream *s, const gp_list *l, const gp_cpuop *op)
         pass_turn(s->dev, op);
         return true;
     case OP_STAMP:
-        s->dev->stamp[op->slot] = now_ns();
+        s->dev->stamp[op->slot] = gp_now_ns();
         return true;
     }
     return false;

@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+#include "clock.h"
 #include "cuda_dev.h"
 
 enum {
@@ -320,13 +320,6 @@ static int cuda_query(gp_dev *dev, int stream, gp_errs *errs)
     return gp_cuda_alive(d) ? finished(d, cudaStreamQuery(d->stream[stream]), errs) : -1;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
 /* Sleeps until the stream is empty. The event that wakes us is recorded only
  * now, behind the work that is waited for: an event that wakes a thread costs an
  * interrupt, which those who poll need not pay. */
@@ -355,8 +348,8 @@ static int cuda_wait(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs)
         if (sync != GP_SYNC_AUTO || i <= TIGHT_POLLS)
             continue;
         if (!start)
-            start = now_ns();
-        else if (now_ns() - start > POLL_NS)
+            start = gp_now_ns();
+        else if (gp_now_ns() - start > POLL_NS)
             return sleep_until_done(d, stream, errs);
     }
 }

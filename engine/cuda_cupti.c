@@ -13,7 +13,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include "clock.h"
 #include "cuda_dev.h"
 
 #if __has_include(<cupti.h>)
@@ -124,13 +124,6 @@ static void CUPTIAPI graph_changed(void *arg, CUpti_CallbackDomain domain, CUpti
 
 /* ---- records --------------------------------------------------------- */
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
 /* Fills in the rest of what was done and tells of it; false: its call is not known yet. */
 static bool tell(done *d)
 {
@@ -210,7 +203,7 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
     (void)context, (void)stream, (void)bytes;
     uint64_t theirs = 0;
     cupti.cuptiGetTimestamp(&theirs);
-    int64_t shift = now_ns() - (int64_t)theirs;
+    int64_t shift = gp_now_ns() - (int64_t)theirs;
     pthread_mutex_lock(&cupti.lock);
     if (cupti.on && valid)
         read_buffer(buffer, valid, shift);

@@ -7,17 +7,10 @@
  * its distance from the newest base. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include "clock.h"
 #include "cuda_dev.h"
 
 static const int64_t BASE_NS = 2000000000;
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
 
 /* Records the base now: on a stream with nothing in it, so the host's clock, read
  * before and after, is off by half a round trip at most. */
@@ -27,11 +20,11 @@ static cudaError_t set_base(gp_cuda_dev *d)
     int64_t best = INT64_MAX;
     cudaError_t e = cudaSuccess;
     for (int i = 0; e == cudaSuccess && i < TRIES; i++) {
-        int64_t before = now_ns();
+        int64_t before = gp_now_ns();
         e = cudaEventRecord(d->base_try, d->service);
         if (e == cudaSuccess)
             e = cudaEventSynchronize(d->base_try);
-        int64_t after = now_ns();
+        int64_t after = gp_now_ns();
         if (e != cudaSuccess || after - before >= best)
             continue;
         cudaEvent_t swap = d->base_event;
@@ -68,7 +61,7 @@ int64_t gp_cuda_stamped(gp_dev *dev, int i)
     if (!gp_cuda_alive(d))
         return 0;
     pthread_mutex_lock(&d->stamp_lock);
-    if (now_ns() - d->base_ns > BASE_NS)
+    if (gp_now_ns() - d->base_ns > BASE_NS)
         set_base(d);
     cudaEventElapsedTime(&ms, d->base_event, d->stamp[i]);
     int64_t at = d->base_ns + (int64_t)((double)ms * 1e6);

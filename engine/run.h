@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "backend.h"
+#include "clock.h"
 #include "pipeline.h"
 
 #define GP_UNKNOWN UINT64_MAX          /* an end that is not known yet */
@@ -241,7 +242,6 @@ void gp_run_fail(gp_run *run, const gp_errs *errs);
 bool gp_frame_is_fatal(gp_threadrt *t);
 /* Raises the level and wakes everybody. */
 void gp_run_level(gp_run *run, int level);
-int64_t gp_now_ns(void);                       /* CLOCK_MONOTONIC */
 void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame);
 
 /* const.c: reads a constant's .npy into `dst`, gp_bytes(&b->type) long. */

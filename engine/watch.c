@@ -13,13 +13,6 @@ enum {
     GRACE_MS = 2000,           /* for threads to come back once nothing new starts */
 };
 
-int64_t gp_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
 void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame)
 {
     atomic_store_explicit(&t->frame, frame, memory_order_relaxed);

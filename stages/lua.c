@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include "clock.h"
 #include "stage.h"
 #include "state.h"
 
@@ -479,22 +479,15 @@ static void do_frame(gp_call *c, struct worker *w, gp_frame *f)
     lua->guard.call = NULL;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
 /* A run is handed over as a whole, so that it ends where the next frame would keep
  * those before it waiting: a source may wait for its data, a filter may be slow. */
 static bool run(gp_call *c, gp_frame *frames, int n)
 {
     struct state *s = c->state;
     struct worker *w = &s->w[c->worker];
-    int64_t start = n > 1 ? now_ns() : 0;
+    int64_t start = n > 1 ? gp_now_ns() : 0;
     for (int i = 0; i < n; i++) {
-        if (i && (!w->nin || frames[i - 1].status == GP_FAILED || now_ns() - start > RUN_NS)) {
+        if (i && (!w->nin || frames[i - 1].status == GP_FAILED || gp_now_ns() - start > RUN_NS)) {
             frames[i].status = GP_AGAIN;
             break;
         }

@@ -1,20 +1,13 @@
 /* pace.c - sources that make frames at a rate, see pace.h. Dates come from the
  * frame's number, so that being late once moves no later frame. */
-#include <time.h>
+#include "clock.h"
 #include "pace.h"
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
 
 gp_status gp_pace_wait(gp_pace *p, gp_call *c, double rate, uint64_t index, bool first)
 {
     if (rate <= 0)
         return GP_OK;
-    int64_t now = now_ns();
+    int64_t now = gp_now_ns();
     if (!p->started)
         p->started = true, p->t0 = now;
     double after = (double)index * 1e9 / rate;
