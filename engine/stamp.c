@@ -5,6 +5,7 @@
  * launch is done; nothing waits for it, so it moves no work. On the CPU back end, which
  * runs a launch in the order recorded, each stage has one. */
 #include <string.h>
+#include "report.h"
 #include "segment.h"
 #include "trace.h"
 
@@ -135,7 +136,6 @@ static int64_t worked(gp_run *run, gp_engine e, int64_t start, int64_t end)
 
 static void read_stamps(gp_partyrt *p, const gp_ticket *tk)
 {
-    static const char *const names[] = { "copy in", NULL, "copy out" };
     static const gp_trace_what whats[] = { GP_TRACE_COPY_IN, GP_TRACE_COMPUTE, GP_TRACE_COPY_OUT };
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
@@ -150,7 +150,8 @@ static void read_stamps(gp_partyrt *p, const gp_ticket *tk)
         int64_t start = worked(run, e, before, at);
         gp_trace_slice(!run->trace || run->watched ? NULL : s->copy_track[e] ? s->copy_track[e]
                        : s->stream_track[tk->stream], whats[e],
-                       names[e] ? names[e] : run->plan->unified ? part->stage->name : p->name,
+                       !part->stage ? gp_engine_name(e)
+                       : run->plan->unified ? part->stage->name : p->name,
                        start, at, tk->first, tk->n);
         before = at;
     }

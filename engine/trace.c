@@ -2,19 +2,24 @@
  *
  * All memory is taken before frame 0, and is the same for a short run and a run of
  * weeks: TRACE_BYTES for all tracks together. */
+#include "report.h"
 #include "segment.h"
 #include "trace.h"
 
 enum { TRACE_BYTES = 64 << 20, EVENTS_MOST = 1 << 16, EVENTS_LEAST = 1 << 8 };
 
+static void put(gp_track *t, gp_event e)
+{
+    uint64_t k = atomic_load_explicit(&t->n, memory_order_relaxed);
+    t->event[k & t->mask] = e;
+    atomic_store_explicit(&t->n, k + 1, memory_order_release);
+}
+
 void gp_trace_slice(gp_track *t, gp_trace_what what, const char *name, int64_t start, int64_t end,
                     uint64_t first, int n)
 {
-    if (!t)
-        return;
-    uint64_t k = atomic_load_explicit(&t->n, memory_order_relaxed);
-    t->event[k & t->mask] = (gp_event){ start, end, name, NULL, first, n, what };
-    atomic_store_explicit(&t->n, k + 1, memory_order_release);
+    if (t)
+        put(t, (gp_event){ start, end, name, NULL, first, n, what });
 }
 
 /* The launch's first frame, from 1 on; its party; the logarithm of its number of frames. */
@@ -28,7 +33,6 @@ uint64_t gp_trace_tag(const gp_partyrt *p, uint64_t first, int n)
 
 void gp_trace_activity(void *arg, const gp_activity *a)
 {
-    static const char *const copies[] = { "copy in", NULL, "copy out" };
     gp_run *run = arg;
     int party = a->tag >> SIZE_BITS & 0xffff;
     gp_segmentrt *s = party < run->plan->nparties ? run->party[party].seg : NULL;
@@ -36,12 +40,10 @@ void gp_trace_activity(void *arg, const gp_activity *a)
         return;
     const gp_part *part = &s->part[a->label];
     gp_track *t = part->stage ? s->kernel_track : s->copy_track[part->engine];
-    uint64_t k = atomic_load_explicit(&t->n, memory_order_relaxed);
-    t->event[k & t->mask] = (gp_event){
-        a->start, a->end, part->stage ? part->stage->name : copies[part->engine],
+    put(t, (gp_event){
+        a->start, a->end, part->stage ? part->stage->name : gp_engine_name(part->engine),
         part->stage ? a->name : NULL, (a->tag >> (PARTY_BITS + SIZE_BITS)) - 1,
-        1 << (a->tag & 0xff), GP_TRACE_COPY_IN + (int)part->engine };
-    atomic_store_explicit(&t->n, k + 1, memory_order_release);
+        1 << (a->tag & 0xff), GP_TRACE_COPY_IN + (int)part->engine });
 }
 
 /* The next track of the trace; NULL: it is only counted. */
@@ -75,11 +77,10 @@ static void add_party(gp_run *run, gp_partyrt *p, int *n, uint64_t events)
     if (events)
         p->track = track, p->moves = moves;
     gp_segmentrt *s = p->seg;
-    static const char *const copies[] = { "copy in", NULL, "copy out" };
     for (int e = 0; s && e < GP_ENGINES; e++)
-        if (copies[e] && s->copy_bytes[e]) {
+        if (s->copy_bytes[e]) {
             gp_track *t = add(run, n, events, p, true,
-                              events ? gp_format(a, "%s of %s", copies[e], p->name) : NULL);
+                              events ? gp_format(a, "%s of %s", gp_engine_name((gp_engine)e), p->name) : NULL);
             if (events)
                 s->copy_track[e] = t;
         }
