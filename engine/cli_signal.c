@@ -8,9 +8,9 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 #include "cli.h"
+#include "clock.h"
 #include "cpu_kernel.h"
 
 static struct {
@@ -25,9 +25,7 @@ static struct {
 
 double gp_seconds(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return 1e-9 * (double)gp_now_ns();
 }
 
 static void say(const char *line)

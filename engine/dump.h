@@ -23,6 +23,9 @@ void gp_json_size(gp_json *j, const char *key, size_t n);
 void gp_json_bool(gp_json *j, const char *key, bool b);
 void gp_json_ints(gp_json *j, const char *key, const int *v, int n);
 
+/* dump_graph.c: as the file says it; by gp_launch_mode, by gp_sync. */
+extern const char *const gp_launch_name[], *const gp_sync_name[];
+
 /* dump_graph.c: the head of a text, the stages of a text (a plan says where they
  * run, NULL without), the members of a JSON object, a whole DOT file. */
 void gp_dump_head(FILE *f, const gp_graph *g);

@@ -2,8 +2,8 @@
 #include <string.h>
 #include "dump.h"
 
-static const char *const launch_name[] = { "graph", "stream", "persistent" };
-static const char *const sync_name[] = { "auto", "spin", "yield", "block" };
+const char *const gp_launch_name[] = { "graph", "stream", "persistent" };
+const char *const gp_sync_name[] = { "auto", "spin", "yield", "block" };
 static const char *const on_error_name[] = { "stop", "drop" };
 static const char *const on_hole_name[] = { "reset", "splice" };
 
@@ -32,8 +32,8 @@ void gp_dump_head(FILE *f, const gp_graph *g)
     fprintf(f, "  device   %s", device_text(g, device));
     if (g->device_why)
         fprintf(f, " (%s)", g->device_why);
-    fprintf(f, "\n  launch   %s, streams %s, batch %s, sync %s\n", launch_name[g->launch],
-            or_auto(g->streams, streams), or_auto(g->batch, batch), sync_name[g->sync]);
+    fprintf(f, "\n  launch   %s, streams %s, batch %s, sync %s\n", gp_launch_name[g->launch],
+            or_auto(g->streams, streams), or_auto(g->batch, batch), gp_sync_name[g->sync]);
     fprintf(f, "  errors   on_error %s, stall_timeout ", on_error_name[g->on_error]);
     if (g->stall_ns)
         fprintf(f, "%gs\n", (double)g->stall_ns / 1e9);
@@ -179,8 +179,8 @@ void gp_dump_graph_members(gp_json *j, const gp_graph *g)
     gp_json_str(j, "device_why", g->device_why);
     gp_json_int(j, "streams", g->streams);
     gp_json_int(j, "batch", g->batch);
-    gp_json_str(j, "launch", launch_name[g->launch]);
-    gp_json_str(j, "sync", sync_name[g->sync]);
+    gp_json_str(j, "launch", gp_launch_name[g->launch]);
+    gp_json_str(j, "sync", gp_sync_name[g->sync]);
     gp_json_str(j, "on_error", on_error_name[g->on_error]);
     gp_json_int(j, "stall_timeout_ns", g->stall_ns);
     gp_json_open(j, "stages", '[');

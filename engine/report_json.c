@@ -10,14 +10,6 @@ static const char *const outcomes[] = {
     [GP_DONE] = "done", [GP_DRAINED] = "drained", [GP_NOT_DRAINED] = "not drained",
     [GP_ERROR] = "error", [GP_STUCK] = "stuck",
 };
-static const char *const launches[] = {
-    [GP_LAUNCH_GRAPH] = "graph", [GP_LAUNCH_STREAM] = "stream",
-    [GP_LAUNCH_PERSISTENT] = "persistent",
-};
-static const char *const syncs[] = {
-    [GP_SYNC_AUTO] = "auto", [GP_SYNC_SPIN] = "spin", [GP_SYNC_YIELD] = "yield",
-    [GP_SYNC_BLOCK] = "block",
-};
 
 const char *gp_bound_name(gp_bound b)
 {
@@ -83,8 +75,8 @@ static void pipeline(gp_json *j, const gp_graph *g)
     gp_json_int(j, "depth", g->depth);
     knob(j, "streams", g->streams);
     knob(j, "batch", g->batch);
-    gp_json_str(j, "launch", launches[g->launch]);
-    gp_json_str(j, "sync", syncs[g->sync]);
+    gp_json_str(j, "launch", gp_launch_name[g->launch]);
+    gp_json_str(j, "sync", gp_sync_name[g->sync]);
     gp_json_str(j, "on_error", g->on_error == GP_ON_ERROR_DROP ? "drop" : "stop");
     gp_json_close(j, '}');
 }

@@ -80,7 +80,8 @@ bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_part *part, int *id)
     int n = 0;
     if (!part->stamp || o->bare)
         return true;
-    for (const gp_part *b = s->part; b <= part; b++)
+    /* in the order recorded no deps are needed, and there are as many stamps as stages */
+    for (const gp_part *b = o->p->run->plan->unified ? part : s->part; b <= part; b++)
         for (int i = 0; b->engine == part->engine && b->leaf && i < b->items; i++)
             s->dep[n++] = b->item + i;
     return r->ops->item(r, (*id)++, s->dep, n)
