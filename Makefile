@@ -35,7 +35,7 @@ again  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell
 PKGS  := yaml-0.1 $(LUA) libpng
 WARN  := -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wwrite-strings
 CWARN := -Wstrict-prototypes -Wmissing-prototypes
-INC   := -Iengine -Istages/format -Ilua -Ikernels -Itests/lib -I$B
+INC   := -Iengine/include -Iengine -Istages/format -Ilua -Ikernels -Itests/lib -I$B
 ALL   := $(WARN) -ffunction-sections -fdata-sections -MMD -MP $(INC) \
          -D_GNU_SOURCE -DGP_CUDA=$(CUDA) $(shell pkg-config --cflags $(PKGS) 2>/dev/null) \
          -pthread -ffp-contract=off
@@ -61,11 +61,11 @@ endif
 KINDS   := $(sort $(wildcard stages/*.c))
 KERNELS := $(sort $(wildcard kernels/*.cu))
 LUAMODS := $(sort $(wildcard lua/*.lua))
-ENGINE  := $(filter-out engine/main.c engine/cli%.c $(if $(filter 0,$(CUDA)),engine/cuda%.c),$(wildcard engine/*.c))
-CLI     := engine/main.c $(wildcard engine/cli*.c)
+CLI     := $(wildcard engine/cli/*.c)
+ENGINE  := $(filter-out $(CLI) $(if $(filter 0,$(CUDA)),engine/cuda/%.c),$(wildcard engine/*/*.c))
 LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/format/*.c) $(wildcard lua/*.c)
 OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $B/embed.o $B/kinds.o
-EMBED   := engine/embed.h engine/fiber.h kernels/cpu.h kernels/kernel.h $(LUAMODS) $(wildcard engine/page*)
+EMBED   := engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page*))
 CUROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 ALL_C   += $(CUROOT:%=-isystem %/include)
 ifeq ($(CUDA),1)
@@ -111,7 +111,7 @@ $B/%.fatbin: %.cu
 $B/kinds.c: FORCE
 	@mkdir -p $(@D)
 	@{ echo '/* Made by the Makefile from the files in stages/. */'; \
-	   echo '#include "gpipe.h"'; \
+	   echo '#include "gpipe/gpipe.h"'; \
 	   for k in $(basename $(notdir $(KINDS))); do echo "extern const gp_kind gp_kind_$$k;"; done; \
 	   echo 'bool gp_register_builtin(gp_registry *r, gp_errs *errs)'; echo '{'; \
 	   echo '    (void)r, (void)errs;'; echo '    return true'; \
@@ -120,7 +120,7 @@ $B/kinds.c: FORCE
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $B/embed.c: FORCE
 	@mkdir -p $(@D)
-	@{ echo '/* Made by the Makefile: files that travel in the binary. */'; echo '#include "embed.h"'; \
+	@{ echo '/* Made by the Makefile: files that travel in the binary. */'; echo '#include "base/embed.h"'; \
 	   i=0; for f in $(EMBED) $(FATBIN); do i=$$((i+1)); \
 	     printf '__asm__(".section .rodata\\n.balign 64\\ngp_e%d:\\n.incbin \\"%s\\"\\ngp_e%d_end:\\n.byte 0\\n.previous\\n");\nextern const unsigned char gp_e%d[], gp_e%d_end[];\n' $$i $$f $$i $$i $$i; done; \
 	   for k in $(basename $(notdir $(KERNELS))); do echo "extern const gp_cpu_entry gp_cpu_entries_$$k[];"; done; \
@@ -132,8 +132,8 @@ $B/embed.c: FORCE
 	   echo '    0 };'; } > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $B/embed.o: $(EMBED) $(FATBIN)
-$B/engine/version.o: ALL_C += -DGP_COMMIT='"$(COMMIT)"' -DGP_LUA='"$(LUA)"'
-$B/engine/version.o: $B/commit
+$B/engine/cli/version.o: ALL_C += -DGP_COMMIT='"$(COMMIT)"' -DGP_LUA='"$(LUA)"'
+$B/engine/cli/version.o: $B/commit
 $B/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' > $@
@@ -161,7 +161,7 @@ $B/tests/nvtx_inject.so: tests/nvtx_inject.c
 	$(call say,cc)$(CC) -std=c11 $(ALL) $(CUROOT:%=-isystem %/include) $(CWARN) $(CFLAGS) -fPIC -shared -o $@ $<
 
 # Makes a page of what tests/page.py made up.
-$B/tests/page: $B/tests/page.o $B/engine/cli_page.o $B/libgpipe.a
+$B/tests/page: $B/tests/page.o $B/engine/cli/page.o $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a

@@ -3,7 +3,7 @@
  * the source, by `-include` (built-ins) or as text (a user's .cu).
  *
  * One OS thread runs a grid block after block, and the threads of a block one
- * after another on a fiber (engine/fiber.c). At __syncthreads() the fiber is
+ * after another on a fiber (engine/cpu/fiber.c). At __syncthreads() the fiber is
  * left where it is and another goes on with the next thread, so kernels without
  * barriers never switch. As one OS thread has one block at a time, shared memory
  * is thread-local. All names below that hold the state of a block are static and
@@ -21,8 +21,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include "embed.h"
-#include "fiber.h"
+#include "base/embed.h"
+#include "cpu/fiber.h"
 
 #define GP_CPU 1
 
@@ -187,7 +187,7 @@ template <class... A, void (*K)(A...)> struct gp_trampoline<K> {
 
 /* ---- what needs a GPU ------------------------------------------------ */
 
-/* Deleted, so that the error is at the line that calls it (see engine/cc.c). */
+/* Deleted, so that the error is at the line that calls it (see engine/cpu/cc.c). */
 #define GP_NEEDS_GPU(name) template <class... A> int name(A...) = delete;
 GP_NEEDS_GPU(__shfl_sync) GP_NEEDS_GPU(__shfl_up_sync) GP_NEEDS_GPU(__shfl_down_sync)
 GP_NEEDS_GPU(__shfl_xor_sync) GP_NEEDS_GPU(__shfl) GP_NEEDS_GPU(__shfl_up)

@@ -1,5 +1,5 @@
 /* resident.h - a kernel that stays on the GPU and works off frames without launches
- * (launch: persistent). engine/cuda_resident.c puts it before the text of a segment's
+ * (launch: persistent). engine/cuda/resident.c puts it before the text of a segment's
  * kernels, which become device functions, and compiles all that with NVRTC.
  *
  * Blocks form teams; a frame is worked off by one team, block for block of each
@@ -16,7 +16,7 @@ typedef unsigned long long gp_u64;
 
 enum { GP_OP_COPY_IN, GP_OP_COPY, GP_OP_FILL, GP_OP_KERNEL };
 
-/* As in engine/cuda_resident.c. */
+/* As in engine/cuda/resident.c. */
 struct gp_op {
     int code, kernel;
     char *dst;

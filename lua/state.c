@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "embed.h"
+#include "base/embed.h"
 #include "state.h"
 
 /* ---- errors ---------------------------------------------------------- */

@@ -12,7 +12,7 @@
 #define GP_LUA_VIEW_H
 
 #include "compat.h"
-#include "stage.h"
+#include "gpipe/stage.h"
 
 /* What all views of one worker share. `now` changes when a call begins and
  * when it ends; a view is alive while its `born` equals it. */

@@ -1,6 +1,6 @@
 /* discard.c - a sink that looks at nothing: to time what comes before it. The
  * engine counts its frames. */
-#include "stage.h"
+#include "gpipe/stage.h"
 
 static bool shape(gp_shape *s)
 {

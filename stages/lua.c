@@ -14,8 +14,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "clock.h"
-#include "stage.h"
+#include "base/clock.h"
+#include "gpipe/stage.h"
 #include "state.h"
 
 enum { TURNS = 31, MAX_RUN = 16, RUN_NS = 50000 };

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cut.h"
-#include "npy.h"
+#include "base/npy.h"
 #include "pace.h"
 #include "png_file.h"
 

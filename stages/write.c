@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "npy.h"
+#include "base/npy.h"
 #include "png_file.h"
 
 enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "cache.h"
+#include "device/cache.h"
 #include "lib/cu.h"
 
 Suite *suite_cache(void);

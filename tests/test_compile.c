@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pipeline.h"
+#include "run/pipeline.h"
 
 Suite *suite_compile(void);
 

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include "err.h"
+#include "gpipe/err.h"
 
 Suite *suite_err(void);
 

@@ -1,7 +1,7 @@
 /* test_expr.c - expressions, times and text with ${}. */
 #include <check.h>
 #include <string.h>
-#include "ir.h"
+#include "compile/ir.h"
 
 Suite *suite_expr(void);
 

@@ -1,7 +1,7 @@
 /* test_hist.c - histograms of durations, against sorted lists. */
 #include <check.h>
 #include <stdlib.h>
-#include "hist.h"
+#include "gpipe/hist.h"
 
 Suite *suite_hist(void);
 

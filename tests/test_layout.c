@@ -3,7 +3,7 @@
 #include <check.h>
 #include <math.h>
 #include <string.h>
-#include "layout.h"
+#include "draw/layout.h"
 
 Suite *suite_layout(void);
 

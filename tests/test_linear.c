@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 #include "pipe.h"
-#include "pipeline.h"
+#include "run/pipeline.h"
 
 Suite *suite_linear(void);
 

@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
-#include "gpipe.h"
+#include "gpipe/gpipe.h"
 
 Suite *suite_machine(void);
 

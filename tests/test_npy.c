@@ -2,7 +2,7 @@
  * written. */
 #include <check.h>
 #include <string.h>
-#include "npy.h"
+#include "base/npy.h"
 
 Suite *suite_npy(void);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "ir.h"
+#include "compile/ir.h"
 
 Suite *suite_parse(void);
 

@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include "dump.h"
+#include "draw/dump.h"
 #include "planned.h"
 
 Suite *suite_picture(void);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "resolve.h"
+#include "compile/resolve.h"
 
 Suite *suite_probe(void);
 

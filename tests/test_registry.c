@@ -1,7 +1,7 @@
 /* test_registry.c - what gp_register lets in. */
 #include <check.h>
 #include <string.h>
-#include "gpipe.h"
+#include "gpipe/gpipe.h"
 
 Suite *suite_registry(void);
 

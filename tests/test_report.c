@@ -1,5 +1,5 @@
 /* test_report.c - reports and traces of runs on the CPU back end. */
-#include "measure.h"
+#include "run/measure.h"
 #include "report_cases.h"
 
 Suite *suite_report(void);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "npy.h"
+#include "base/npy.h"
 #include "world.h"
 
 Suite *suite_resolve(void);

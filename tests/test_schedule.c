@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "planned.h"
-#include "plan.h"
+#include "compile/plan.h"
 
 /* ---- depths ---------------------------------------------------------- */
 

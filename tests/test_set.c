@@ -1,7 +1,7 @@
 /* test_set.c - `--set PATH=VALUE`. */
 #include <check.h>
 #include <string.h>
-#include "gpipe.h"
+#include "gpipe/gpipe.h"
 
 Suite *suite_set(void);
 

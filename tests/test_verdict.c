@@ -3,9 +3,9 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include "parse.h"
+#include "compile/parse.h"
 #include "pipe.h"
-#include "report.h"
+#include "report/report.h"
 
 Suite *suite_verdict(void);
 

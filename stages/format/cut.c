@@ -1,7 +1,7 @@
 /* cut.c - how a .npy or raw file is cut into frames, see cut.h. */
 #include <string.h>
 #include "cut.h"
-#include "npy.h"
+#include "base/npy.h"
 
 static bool start(gp_cut *c, const gp_type *frame, char err[GP_WHY])
 {

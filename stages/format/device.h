@@ -7,7 +7,7 @@
 #ifndef GP_DEVICE_H
 #define GP_DEVICE_H
 
-#include "stage.h"
+#include "gpipe/stage.h"
 
 /* The elements (of the view's dtype) from one frame to the next in a launch. */
 size_t gp_stride(const gp_view *v);

@@ -8,7 +8,7 @@
 
 #include <limits.h>
 #include <stdarg.h>
-#include "stage.h"
+#include "gpipe/stage.h"
 
 enum { GP_WHY = 160 };                 /* bytes of every `err` here */
 

@@ -1,6 +1,6 @@
 /* pace.c - sources that make frames at a rate, see pace.h. Dates come from the
  * frame's number, so that being late once moves no later frame. */
-#include "clock.h"
+#include "base/clock.h"
 #include "pace.h"
 
 gp_status gp_pace_wait(gp_pace *p, gp_call *c, double rate, uint64_t index, bool first)

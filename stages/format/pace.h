@@ -2,7 +2,7 @@
 #ifndef GP_PACE_H
 #define GP_PACE_H
 
-#include "stage.h"
+#include "gpipe/stage.h"
 
 /* Frame i is due at t0 + i / rate; t0 is when the first one was asked for.
  * Zeroed before first use. */

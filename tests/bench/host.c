@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "gpipe.h"
+#include "gpipe/gpipe.h"
 
 static bool same(gp_shape *s)
 {

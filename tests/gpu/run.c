@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "gpipe.h"
+#include "gpipe/gpipe.h"
 #include "gpu.h"
 #include "pipe.h"
 

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "backend.h"
-#include "embed.h"
+#include "device/backend.h"
+#include "base/embed.h"
 #include "gpu.h"
 
 extern char **environ;

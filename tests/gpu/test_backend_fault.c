@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "backend.h"
+#include "device/backend.h"
 #include "gpu.h"
 #include "pipe.h"
 

@@ -2,7 +2,7 @@
 #ifndef TEST_CU_H
 #define TEST_CU_H
 
-#include "cpu_kernel.h"
+#include "cpu/kernel.h"
 
 /* Makes a folder for sources, with a cache of compiled kernels inside, where
  * XDG_CACHE_HOME points until cu_close() removes it. */

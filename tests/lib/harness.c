@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "gpipe.h"
+#include "gpipe/gpipe.h"
 #include "harness.h"
-#include "npy.h"
+#include "base/npy.h"
 
 /* ---- arrays ---------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #ifndef HARNESS_H
 #define HARNESS_H
 
-#include "backend.h"
+#include "device/backend.h"
 
 typedef struct array {
     gp_type type;

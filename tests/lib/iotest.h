@@ -4,7 +4,7 @@
 #define IOTEST_H
 
 #include <check.h>
-#include "npy.h"
+#include "base/npy.h"
 #include "pipe.h"
 
 /* A checked fixture makes the folder of the test that runs, and removes it. */

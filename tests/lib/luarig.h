@@ -3,8 +3,8 @@
 #ifndef TEST_LUARIG_H
 #define TEST_LUARIG_H
 
-#include "gpipe.h"
-#include "run.h"
+#include "gpipe/gpipe.h"
+#include "run/run.h"
 
 enum { PORTS = 2, CREW = 4 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "npy.h"
+#include "base/npy.h"
 #include "pipe.h"
 
 const char *pipe_dir(void)

@@ -2,7 +2,7 @@
 #ifndef TEST_PIPE_H
 #define TEST_PIPE_H
 
-#include "gpipe.h"
+#include "gpipe/gpipe.h"
 
 typedef struct pipe_result {
     gp_outcome outcome;        /* GP_ERROR when it did not compile */

@@ -9,7 +9,7 @@
 #ifndef TEST_PLANNED_H
 #define TEST_PLANNED_H
 
-#include "gpipe.h"
+#include "gpipe/gpipe.h"
 
 typedef struct planned {
     gp_registry *registry;

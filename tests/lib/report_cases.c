@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pipe.h"
-#include "report.h"
+#include "report/report.h"
 #include "report_cases.h"
 
 static const char *on;         /* the device under test */

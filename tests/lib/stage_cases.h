@@ -3,7 +3,7 @@
 #define STAGE_CASES_H
 
 #include <check.h>
-#include "backend.h"
+#include "device/backend.h"
 
 /* All of them, on one back end (one call per program). */
 TCase *stage_cases(const gp_backend *b);

@@ -3,7 +3,7 @@
 #ifndef TEST_WORLD_H
 #define TEST_WORLD_H
 
-#include "gpipe.h"
+#include "gpipe/gpipe.h"
 
 /* The options of most kinds. */
 struct opts {

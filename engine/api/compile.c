@@ -1,0 +1,118 @@
+/* compile.c - text -> plan: the list of passes, and the pipeline that holds what
+ * they make.
+ *
+ * All memory of a compilation is in the pipeline's arena. Running out of it
+ * is an error, never a crash. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "run/pipeline.h"
+
+static bool passes(gp_pipeline *p, const char *text, size_t len, const char *file,
+                   const gp_config *config, gp_errs *errs)
+{
+    gp_arena *a = &p->arena;
+    gp_probe *probe = GP_NEW(a, gp_probe, 1);
+    gp_plan *plan;
+    bool ok = true;
+    *probe = (gp_probe){ .arena = a, .look = gp_probe_look, .lenient = config->lenient };
+    if (!(p->spec = gp_parse(a, text, len, file, errs)))
+        return false;
+    for (int i = 0; i < config->nset; i++)
+        ok &= gp_spec_set(a, p->spec, config->set[i], config->registry, errs);
+    return ok && (p->graph = gp_resolve(a, p->spec, config->registry, &config->env, &p->machine,
+                                        probe, errs))
+        && (plan = gp_lower(a, p->graph, &p->machine, errs))
+        && (p->plan = gp_schedule(a, plan, &p->machine, errs))
+        && gp_verify(p->plan, &p->machine, errs);
+}
+
+/* The arena goes, the errors stay: a place whose file's name is not the caller's
+ * moves into the message. */
+static void free_places(gp_errs *errs, int from, const char *file, const gp_config *config)
+{
+    for (int i = from; i < errs->n; i++) {
+        gp_err *e = &errs->e[i];
+        bool lasting = !e->at.file || e->at.file == file;
+        for (int k = 0; k < config->nset; k++)
+            lasting |= e->at.file == config->set[k];
+        if (lasting)
+            continue;
+        char msg[sizeof e->msg + 300];
+        snprintf(msg, sizeof msg, "%.200s:%d: %s", e->at.file, e->at.line, e->msg);
+        snprintf(e->msg, sizeof e->msg, "%.*s", (int)sizeof e->msg - 1, msg);
+        e->at = (gp_loc){ .file = file };
+    }
+}
+
+static bool guarded_passes(gp_pipeline *p, const char *text, size_t len, const char *file,
+                           const gp_config *config, gp_errs *errs)
+{
+    jmp_buf oom;
+    if (setjmp(oom))
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = file }, "out of memory");
+    p->arena.oom = &oom;
+    bool ok = passes(p, text, len, file, config, errs);
+    p->arena.oom = NULL;
+    return ok;
+}
+
+gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
+                        const gp_config *config, gp_errs *errs)
+{
+    gp_loc nowhere = { .file = file };
+    int before = errs->n;
+    gp_pipeline *p = calloc(1, sizeof *p);
+    if (!p) {
+        gp_fail(errs, GP_E_RESOURCE, nowhere, "out of memory");
+        return NULL;
+    }
+    p->registry = config->registry;
+    p->machine = config->machine;
+    p->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (p->stop_fd < 0)
+        gp_fail(errs, GP_E_RESOURCE, nowhere, "no eventfd: %s", strerror(errno));
+    else if (guarded_passes(p, text, len, file, config, errs))
+        return p;
+    free_places(errs, before, file, config);
+    gp_pipeline_destroy(p);
+    return NULL;
+}
+
+void gp_pipeline_destroy(gp_pipeline *p)
+{
+    if (!p)
+        return;
+    gp_run_destroy(atomic_load(&p->run));
+    if (p->stop_fd >= 0)
+        close(p->stop_fd);
+    gp_arena_free(&p->arena);
+    free(p);
+}
+
+const gp_spec *gp_pipeline_spec(const gp_pipeline *p)
+{
+    return p->spec;
+}
+
+const gp_graph *gp_pipeline_graph(const gp_pipeline *p)
+{
+    return p->graph;
+}
+
+const gp_plan *gp_pipeline_plan(const gp_pipeline *p)
+{
+    return p->plan;
+}
+
+void gp_cancel(gp_pipeline *p, int level)
+{
+    int now = atomic_load(&p->cancel), kept = errno;
+    uint64_t one = 1;
+    while (now < level && !atomic_compare_exchange_weak(&p->cancel, &now, level))
+        ;
+    if (level > 0 && write(p->stop_fd, &one, sizeof one) < 0)
+        errno = kept;                  /* it is readable already: the counter is full */
+}

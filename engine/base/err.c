@@ -1,0 +1,208 @@
+/* err.c - see err.h. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "gpipe/err.h"
+
+static bool is_error(gp_code code)
+{
+    return code != GP_E_WARN && code != GP_E_NOTE;
+}
+
+/* Makes room by taking out the last warning, if there is one. */
+static bool drop_warning(gp_errs *errs)
+{
+    int i = errs->n - 1;
+    while (i >= 0 && errs->e[i].code != GP_E_WARN)
+        i--;
+    if (i < 0)
+        return false;
+    errs->n--;
+    memmove(&errs->e[i], &errs->e[i + 1], sizeof *errs->e * (size_t)(errs->n - i));
+    return true;
+}
+
+bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
+              int c_line, const char *fmt, ...)
+{
+    if (is_error(code))
+        errs->failed++;
+    if (errs->n == GP_ERRS_MAX) {          /* an error is worth more than a warning */
+        errs->dropped++;
+        if (code == GP_E_WARN || !drop_warning(errs))
+            return false;
+    }
+    gp_err *e = &errs->e[errs->n++];
+    e->code = code, e->at = at, e->c_file = c_file, e->c_line = c_line;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+void gp_errs_add(gp_errs *to, const gp_errs *from)
+{
+    for (int i = 0; i < from->n; i++) {
+        const gp_err *e = &from->e[i];
+        gp_fail_(to, e->code, e->at, e->c_file, e->c_line, "%s", e->msg);
+    }
+    to->dropped += from->dropped;
+    int stored = 0;
+    for (int i = 0; i < from->n; i++)
+        stored += is_error(from->e[i].code);
+    to->failed += from->failed - stored;
+}
+
+int gp_errs_exit(const gp_errs *errs)
+{
+    static const int status[] = {
+#define X(name, exit, text) [GP_E_##name] = exit,
+        GP_CODES(X)
+#undef X
+    };
+    for (int i = 0; i < errs->n; i++)
+        if (is_error(errs->e[i].code))
+            return status[errs->e[i].code];
+    return errs->failed ? status[GP_E_RUN] : 0;
+}
+
+const char *gp_text_line(const char *text, size_t len, int line, int *n)
+{
+    const char *end = text + len;
+    for (int i = 1; text < end; i++) {
+        const char *nl = memchr(text, '\n', (size_t)(end - text));
+        const char *stop = nl ? nl : end;
+        if (i == line) {
+            *n = (int)(stop - text);
+            return text;
+        }
+        text = stop + 1;
+    }
+    return NULL;
+}
+
+enum { SHOWN = 160 };   /* bytes of a source line that are worth showing */
+
+/* Is the byte one inside a UTF-8 character? */
+static bool inside(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* The line number `line`, of which a long one shows what is around column `at` (from
+ * 0), and below it a caret at `at` that is `len` bytes wide. */
+static void print_line(FILE *to, const char *s, int n, int line, int at, int len, const char *on,
+                       const char *off)
+{
+    int from = 0, end = n;
+    if (n > SHOWN) {
+        from = at > SHOWN / 2 ? at - SHOWN / 2 : 0;
+        from = from > n - SHOWN ? n - SHOWN : from;
+        end = from + SHOWN;
+        while (from < at && inside(s[from]))
+            from++;
+        while (end < n && inside(s[end]))
+            end--;
+    }
+    const char *before = from ? "..." : "";
+    fprintf(to, "%5d | %s%.*s%s\n      | %*s", line, before, end - from, s + from,
+            end < n ? "..." : "", (int)strlen(before), "");
+    for (int i = from; i < at && i < end; i++)
+        if (!inside(s[i]))                           /* once a character */
+            fputc(s[i] == '\t' ? '\t' : ' ', to);
+    fprintf(to, "%s^", on);
+    for (int i = at + 1; i < at + len && i < end; i++)
+        if (!inside(s[i]))
+            fputc('~', to);
+    fprintf(to, "%s\n", off);
+}
+
+void gp_err_print(FILE *to, const gp_err *e, const char *file,
+                  const char *text, size_t len, bool color)
+{
+    const char *word = e->code == GP_E_WARN ? "warning" : "error";
+    const char *on = !color ? "" : e->code == GP_E_WARN ? "\033[35m" : "\033[31m";
+    const char *bold = color ? "\033[1m" : "", *off = color ? "\033[0m" : "";
+
+    if (e->code == GP_E_NOTE) {
+        fprintf(to, "      %s\n", e->msg);
+        return;
+    }
+    fputs(bold, to);
+    if (e->at.file) {
+        fputs(e->at.file, to);
+        if (e->at.line)
+            fprintf(to, ":%d", e->at.line);
+        if (e->at.line && e->at.col)
+            fprintf(to, ":%d", e->at.col);
+    } else {
+        fputs("gpipe", to);
+    }
+    fprintf(to, ": %s%s%s%s: %s%s\n", on, word, off, bold, off, e->msg);
+    if (e->code == GP_E_BUG)
+        fprintf(to, "      noticed at %s:%d; please report it\n", e->c_file,
+                e->c_line);
+
+    int n;
+    const char *s;
+    if (!text || !e->at.line || !e->at.col || !e->at.file || !file
+        || strcmp(e->at.file, file) || !(s = gp_text_line(text, len, e->at.line, &n)))
+        return;
+    print_line(to, s, n, e->at.line, e->at.col - 1, e->at.len, on, off);
+}
+
+/* Optimal string alignment distance (Damerau-Levenshtein without repeated
+ * edits of one substring); words of more than 31 bytes are never near. */
+static int distance(const char *a, const char *b)
+{
+    enum { N = 32 };
+    size_t la = strlen(a), lb = strlen(b);
+    int d[N][N];
+    if (la >= N || lb >= N)
+        return 1 << 20;
+    for (size_t i = 0; i <= la; i++)
+        for (size_t j = 0; j <= lb; j++) {
+            if (!i || !j) {
+                d[i][j] = (int)(i + j);
+                continue;
+            }
+            int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            if (d[i - 1][j] + 1 < best)
+                best = d[i - 1][j] + 1;
+            if (d[i][j - 1] + 1 < best)
+                best = d[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]
+                && d[i - 2][j - 2] + 1 < best)
+                best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
+        }
+    return d[la][lb];
+}
+
+/* How many edits away a word may be and still be meant. */
+static int reach(const char *word)
+{
+    return 1 + (int)strlen(word) / 4;
+}
+
+void gp_near_try(gp_near *near, const char *candidate)
+{
+    if (!candidate || !near->word)
+        return;
+    int longer = abs((int)strlen(candidate) - (int)strlen(near->word));
+    if (longer > reach(near->word))        /* takes as many edits */
+        return;
+    int n = distance(near->word, candidate);
+    if (n < near->distance)
+        near->distance = n, near->best = candidate;
+}
+
+const char *gp_near_text(gp_near *near)
+{
+    near->text[0] = 0;
+    if (near->best && near->distance <= reach(near->word))
+        snprintf(near->text, sizeof near->text, "; did you mean '%s'?",
+                 near->best);
+    return near->text;
+}

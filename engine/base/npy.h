@@ -1,0 +1,26 @@
+/* npy.h - the header of NumPy's .npy files: versions 1, 2 and 3 are read,
+ * version 1 is written. The format: numpy/lib/format.py, NEP 1.
+ *
+ * Any thread; nothing is allocated. */
+#ifndef GP_NPY_H
+#define GP_NPY_H
+
+#include "gpipe/stage.h"
+
+enum { GP_NPY_HEADER_MAX = 512 };  /* room for any header gp_npy_header makes */
+
+/* Reads the header at `head`, of which `n` bytes are there. Sets the type as it
+ * stands in the file (a 0-d array has shape [1]; axes may be 0), where the data
+ * start, and whether they are column-major (then `type` has the axes in the
+ * file's order, and data that are no vector are not laid out as gpipe has
+ * them). gp_bytes of the type does not overflow. False with a text in `err` that
+ * goes on after the file's name: "'x.npy' is big-endian, ...". */
+bool gp_npy_parse(const char *head, size_t n, gp_type *type, size_t *data_offset,
+                  bool *fortran, char err[160]);
+
+/* Writes a header for a row-major array. Its length, a multiple of 64, does not
+ * depend on dim[0], so that it can be written again in place when the number of
+ * rows is known. Returns the length, or 0 when `cap` is too small. */
+size_t gp_npy_header(const gp_type *type, char *buf, size_t cap);
+
+#endif

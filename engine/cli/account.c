@@ -1,0 +1,91 @@
+/* cli_account.c - what a run was, after it: where the time went, and the verdict.
+ *
+ * Parts are of the time that frames moved; ~ stands before what was not measured but
+ * follows from bytes and what copies reach alone. */
+#include <string.h>
+#include "cli/live.h"
+
+enum { NAME = 24 };
+
+/* "850 ns", "12.3 us", "1.24 ms": three digits. */
+static const char *span(int64_t ns, char buf[32])
+{
+    static const char *const unit[] = { "ns", "us", "ms", "s" };
+    double x = (double)ns;
+    int u = 0;
+    for (; x >= 999.5 && u < 3; u++)
+        x /= 1000;
+    snprintf(buf, 32, "%.*f %s", !u || x >= 99.95 ? 0 : x >= 9.995 ? 1 : 2, x, unit[u]);
+    return buf;
+}
+
+static const char *percent(int64_t ns, double of, char buf[16])
+{
+    double part = of > 0 ? 100 * (double)ns / of : 0;
+    snprintf(buf, 16, "%.0f %%", part > 100 ? 100 : part);
+    return buf;
+}
+
+static void print_party(FILE *to, const gp_report *r, const gp_party_report *p,
+                        const gp_plan *plan, int width)
+{
+    char frames[32], who[32], busy[16], in[16], out[16], p50[32] = "-", p99[32] = "-";
+    int n = p->workers > 0 ? p->workers : 1;
+    double time = (double)r->wall_ns * n;
+    if (p->segment >= 0)
+        snprintf(who, sizeof who, "%d stream%s", plan->segment[p->segment].streams,
+                 plan->segment[p->segment].streams == 1 ? "" : "s");
+    else if (p->most_workers > p->workers)
+        snprintf(who, sizeof who, "%d of %d", p->workers, p->most_workers);
+    else
+        snprintf(who, sizeof who, "%d", p->workers);
+    if (p->time.n) {
+        span(gp_hist_at(&p->time, 0.5), p50);
+        span(gp_hist_at(&p->time, 0.99), p99);
+    }
+    fprintf(to, "  %-*.*s  %8s  %10s  %6s  %8s  %7s  %8s  %8s\n", width, width, p->name,
+            gp_amount_text((double)p->frames, "", frames), who,
+            percent(p->busy_ns - p->idle_ns, time, busy), percent(p->wait_in_ns, time, in),
+            percent(p->wait_out_ns + p->wait_stream_ns, time, out), p50, p99);
+}
+
+/* "  copy in   ~39 %, 21.2 GB/s of 52.1 GB/s" */
+static void print_engine(FILE *to, const gp_report *r, gp_engine e, int width)
+{
+    const gp_engine_report *x = &r->engine[e];
+    char busy[16], rate[32], limit[32];
+    double per_s = 1e9 * (double)x->bytes / (double)r->wall_ns;
+    fprintf(to, "  %-*s  ", width, gp_engine_name(e));
+    if (x->measured || x->busy_ns)
+        fprintf(to, "%s%s busy", x->measured ? "" : "~",
+                percent(x->busy_ns, (double)r->wall_ns, busy));
+    else
+        fprintf(to, "not measured");
+    if (e != GP_ENGINE_COMPUTE)
+        fprintf(to, ", %s/s", gp_amount_text(per_s, "B", rate));
+    if (x->limit > 0)
+        fprintf(to, " of %s/s", gp_amount_text(x->limit, "B", limit));
+    fputc('\n', to);
+}
+
+void gp_print_account(FILE *to, const gp_report *r, const gp_plan *plan)
+{
+    char p50[32], p99[32];
+    int width = 8;
+    for (int i = 0; i < r->nparties; i++) {
+        int n = (int)strlen(r->party[i].name);
+        width = n > width ? n < NAME ? n : NAME : width;
+    }
+    fprintf(to, "  %-*s  %8s  %10s  %6s  %8s  %7s  %8s  %8s\n", width, "", "frames", "workers",
+            "busy", "no input", "no room", "p50", "p99");
+    for (int i = 0; i < r->nparties; i++)
+        print_party(to, r, &r->party[i], plan, width);
+    for (int e = 0; e < GP_ENGINES; e++)
+        if (r->engine[e].used)
+            print_engine(to, r, (gp_engine)e, width);
+    fprintf(to, "gpipe: overlap %.0f %%", 100 * r->overlap);
+    if (r->latency.n)
+        fprintf(to, ", latency p50 %s, p99 %s", span(gp_hist_at(&r->latency, 0.5), p50),
+                span(gp_hist_at(&r->latency, 0.99), p99));
+    fprintf(to, "\ngpipe: %s\n", r->verdict.text);
+}

@@ -1,0 +1,258 @@
+/* cli_args.c - the options of the command, one row each. */
+#include <stdlib.h>
+#include <string.h>
+#include "cli/cli.h"
+#include "compile/resolve.h"
+
+enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH,
+       ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP | GP_VERB_TOP };
+
+typedef enum option_type { FLAG, CHOICE, TEXT, SET, DEVICE, WORDS, TIME, COUNT } option_type;
+
+static const struct option {
+    const char *name;
+    char letter;
+    const char *value;                 /* for the help; NULL: takes none */
+    unsigned verbs;
+    option_type type;
+    size_t off;                        /* in gp_args; not of SET and DEVICE */
+    const char *choices;
+    const char *help;
+} options[] = {
+#define F(f) FLAG, GP_OFF(gp_args, f, bool), NULL
+#define C(f, choices) CHOICE, GP_OFF(gp_args, f, int), choices
+#define X(f) TEXT, GP_OFF(gp_args, f, const char *), NULL
+#define W(f) WORDS, GP_OFF(gp_args, f, gp_words), NULL
+#define T(f) TIME, GP_OFF(gp_args, f, int64_t), NULL
+#define N(f) COUNT, GP_OFF(gp_args, f, int), NULL
+    { "set", 0, "PATH=VALUE", COMPILES, SET, 0, NULL,
+      "change a value: streams=4, vars.dir=x, stages.blur.sigma=2" },
+    { "device", 0, "DEVICE", COMPILES, DEVICE, 0, NULL,
+      "auto, cpu, cuda or cuda:N; the same as --set device=..." },
+    { "poison", 0, NULL, GP_VERB_RUN, F(poison), "fill every slot with a pattern before each use" },
+    { "isolate", 0, NULL, GP_VERB_RUN, F(isolate),
+      "one frame at a time: finds the stage that faults" },
+    { "sweep", 0, "PATH=LIST", GP_VERB_BENCH, W(sweep),
+      "a row for each value: depth=1..8, batch=1,4,auto; may be given again" },
+    { "serial", 0, NULL, GP_VERB_BENCH, F(serial), "a row with one frame in flight: depth 1" },
+    { "cached", 0, "STAGE", GP_VERB_BENCH, W(cached),
+      "a row in which that stage costs nothing: its outputs are used again" },
+    { "window", 0, "TIME", GP_VERB_BENCH, T(window_ns), "how long to count frames; default 500ms" },
+    { "max-time", 0, "TIME", GP_VERB_BENCH, T(max_time_ns),
+      "when to give up that windows agree; default 10s" },
+    { "rounds", 0, "N", GP_VERB_BENCH, N(rounds),
+      "measure all rows so often, in turns; default 3, for one file 1" },
+    { "csv", 0, NULL, GP_VERB_BENCH, F(csv), "as CSV" },
+    { "progress", 0, "HOW", GP_VERB_RUN | GP_VERB_BENCH, C(progress, "auto|bar|plain|json|none"),
+      "auto (bar, on a terminal), bar (a line a stage), plain or json (a line a second) or none, on stderr" },
+    { "metrics", 0, "[ADDR:]PORT", GP_VERB_RUN, X(metrics),
+      "serve http://127.0.0.1:PORT/metrics to Prometheus while it runs; port 0: a free one" },
+    { "report", 0, "FILE", GP_VERB_RUN, X(report),
+      "what each stage and engine did, and what held the run back: .json or .html" },
+    { "trace", 0, "FILE.json", GP_VERB_RUN, X(trace),
+      "when each thing was done, for ui.perfetto.dev" },
+    { "trace-gpu", 0, "HOW", GP_VERB_RUN, C(trace_gpu, "cheap|full"),
+      "cheap (default: copies and kernels as wholes) or full (each, by CUPTI; slower)" },
+    { "trace-last", 0, "TIME", GP_VERB_RUN, T(trace_ns),
+      "how much of the end of the run a trace keeps; default 30s" },
+    { "form", 0, "FORM", GP_VERB_PLAN, C(form, "plan|graph|spec"),
+      "spec (what the file says), graph (what it means) or plan (what is done)" },
+    { "dot", 0, NULL, GP_VERB_PLAN, F(dot), "as a graph for dot (Graphviz)" },
+    { "svg", 0, NULL, GP_VERB_PLAN, F(svg), "as a drawing (SVG); of the plan or the graph" },
+    { "mermaid", 0, NULL, GP_VERB_PLAN, F(mermaid), "as a flowchart for Mermaid; likewise" },
+    { "with", 0, "REPORT", GP_VERB_PLAN, X(with),
+      "color the drawing by what a run took: a file of 'gpipe run --report FILE.json'" },
+    { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH | GP_VERB_TOP, F(json),
+      "as JSON" },
+    { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as a table in Markdown" },
+    { "quiet", 'q', NULL, COMPILES, F(quiet), "errors only" },
+    { "verbose", 'v', NULL, GP_VERB_RUN, F(verbose), "the device; and, as on a terminal, what each stage did and what held it back" },
+    { "help", 'h', NULL, ALL, F(help), "this text" },
+};
+enum { NOPTIONS = sizeof options / sizeof *options };
+
+void gp_args_help(FILE *to, gp_verb verb)
+{
+    fprintf(to, "options:\n");
+    for (const struct option *o = options; o < options + NOPTIONS; o++) {
+        char text[64];
+        if (!(o->verbs & verb))
+            continue;
+        snprintf(text, sizeof text, "%s%s%s", o->name, o->value ? " " : "",
+                 o->value ? o->value : "");
+        fprintf(to, "  %c%c --%-19s  %s\n", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
+                text, o->help);
+    }
+}
+
+static bool usage(gp_errs *errs, const char *what, const char *name, const char *more)
+{
+    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "%s '%s'%s", what, name, more);
+}
+
+/* The option that `word` names: --name, --name=value, -x. */
+static const struct option *find(const char *word, gp_verb verb, gp_errs *errs)
+{
+    char name[64] = "";
+    size_t len = strcspn(word + 2, "=");
+    if (word[1] == '-' && len + 3 < sizeof name)
+        memcpy(name, word, len + 2);
+    gp_near near = GP_NEAR(name);
+    for (const struct option *o = options; o < options + NOPTIONS; o++) {
+        char full[32];
+        snprintf(full, sizeof full, "--%s", o->name);
+        bool is_it = word[1] == '-' ? !strcmp(full, name)
+            : o->letter && word[1] == o->letter && !word[2];
+        if (is_it && o->verbs & verb)
+            return o;
+        if (is_it) {
+            usage(errs, "this verb has no option", word, "; its --help shows which it has");
+            return NULL;
+        }
+        if (o->verbs & verb) {
+            gp_near_try(&near, full);
+            if (near.best == full)     /* `full` is gone after this round */
+                near.best = o->name;
+        }
+    }
+    char did[160] = "";
+    if (*gp_near_text(&near))
+        snprintf(did, sizeof did, "; did you mean '--%s'?", near.best);
+    usage(errs, "no option", word, did);
+    return NULL;
+}
+
+/* What a reader of pipelines says is wrong is so of the command line. */
+static bool as_usage(gp_errs *errs)
+{
+    errs->e[errs->n - 1].code = GP_E_USAGE;
+    return false;
+}
+
+/* One of "a|b|c", as in a pipeline. */
+static bool read_choice(gp_arena *a, const struct option *o, const char *value, int *index,
+                        gp_errs *errs)
+{
+    static const gp_vars none;
+    gp_reader r = { .arena = a, .errs = errs, .vars = &none,
+                    .key = gp_format(a, "--%s", o->name) };
+    gp_node n = { .text = value, .len = strlen(value) };
+    return (*index = gp_read_word(&r, &n, o->choices)) >= 0 || as_usage(errs);
+}
+
+/* "500ms", "2s", as in a pipeline. */
+static bool read_time(const struct option *o, const char *value, int64_t *ns, gp_errs *errs)
+{
+    const int64_t least = 1000000, most = 3600000000000;
+    gp_node n = { .text = value, .len = strlen(value) };
+    if (!gp_eval_time(&n, NULL, ns, errs))
+        return as_usage(errs);
+    return (*ns >= least && *ns <= most)
+        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s %s: must be 1ms to 1h", o->name, value);
+}
+
+static bool read_count(const struct option *o, const char *value, int *n, gp_errs *errs)
+{
+    char *end;
+    long v = strtol(value, &end, 10);
+    *n = (int)v;
+    return (*value && !*end && v >= 1 && v <= 1000)
+        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s %s: must be a number from 1 to 1000",
+                   o->name, value);
+}
+
+static bool apply(gp_arena *a, const struct option *o, const char *value, gp_args *out,
+                  int *set_cap, gp_errs *errs)
+{
+    char *field = (char *)out + o->off;
+    switch (o->type) {
+    case FLAG:
+        *(bool *)field = true;
+        return true;
+    case CHOICE:
+        return read_choice(a, o, value, (int *)field, errs);
+    case TEXT:
+        *(const char **)field = value;
+        return true;
+    case WORDS: {
+        gp_words *w = (gp_words *)field;
+        *GP_PUSH(a, w->word, w->n, w->cap) = value;
+        return true;
+    }
+    case TIME:
+        return read_time(o, value, (int64_t *)field, errs);
+    case COUNT:
+        return read_count(o, value, (int *)field, errs);
+    case DEVICE:
+        out->device = value = gp_format(a, "device=%s", value);
+        break;
+    case SET:
+        break;
+    }
+    *GP_PUSH(a, out->set, out->nset, *set_cap) = value;
+    return true;
+}
+
+/* What is printed has one form. */
+static bool one_form(const gp_args *args, gp_errs *errs)
+{
+    const struct { bool asked; const char *name; } forms[] = {
+        { args->json, "--json" }, { args->csv, "--csv" }, { args->dot, "--dot" },
+        { args->svg, "--svg" }, { args->mermaid, "--mermaid" }, { args->markdown, "--markdown" } };
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (forms[i].asked && first)
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' and '%s' exclude each other",
+                           first, forms[i].name);
+        else if (forms[i].asked)
+            first = forms[i].name;
+    if (args->form == GP_FORM_SPEC && (args->svg || args->mermaid))
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' draws no spec; try --form graph",
+                       first);
+    if (args->with && (args->form == GP_FORM_SPEC || !(args->svg || args->mermaid || args->dot)))
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--with' colors the drawing of a plan or "
+                       "graph; add --svg, --dot or --mermaid");
+    return true;
+}
+
+static bool parse(gp_arena *a, int argc, char **argv, gp_verb verb, gp_args *out, gp_errs *errs)
+{
+    bool only_operands = false;
+    int operand_cap = 0, set_cap = 0;
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i];
+        if (only_operands || word[0] != '-' || !word[1]) {
+            *GP_PUSH(a, out->operand, out->noperands, operand_cap) = word;
+            continue;
+        }
+        if (!strcmp(word, "--")) {
+            only_operands = true;
+            continue;
+        }
+        const struct option *o = find(word, verb, errs);
+        if (!o)
+            return false;
+        const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;
+        const char *value = equals ? equals + 1 : o->value && i + 1 < argc ? argv[++i] : NULL;
+        if (o->value && !value)
+            return usage(errs, "a value is missing after", word,
+                         gp_format(a, "; write --%s %s", o->name, o->value));
+        if (!o->value && equals)
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--%s' takes no value", o->name);
+        if (!apply(a, o, value, out, &set_cap, errs))
+            return false;
+    }
+    return one_form(out, errs);
+}
+
+bool gp_args_parse(gp_arena *a, int argc, char **argv, gp_verb verb, gp_args *out, gp_errs *errs)
+{
+    jmp_buf oom;
+    *out = (gp_args){ .verb = verb };
+    if (setjmp(oom))
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    a->oom = &oom;
+    bool ok = parse(a, argc, argv, verb, out, errs);
+    a->oom = NULL;
+    return ok;
+}

@@ -1,0 +1,207 @@
+/* cli_bench.c - gpipe bench: every row in turns, round by round; then what bounds
+ * the best; then all of it is printed, or nothing. */
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/bench.h"
+
+static const double NEAR = 1.05;       /* see add_part() */
+
+/* ---- rounds ---------------------------------------------------------- */
+
+static int measure_rows(gp_bench *b)
+{
+    for (int round = 0; round < b->rounds; round++)
+        for (int i = 0; i < b->nrows; i++) {
+            gp_row *r = &b->row[i];
+            gp_run_options o = { .timed = true, .cached = &r->cached,
+                                 .ncached = r->cached != NULL };
+            int status = gp_bench_measure(b, r, &o, NULL, &r->round[round]);
+            if (status)
+                return status;
+        }
+    return 0;
+}
+
+static int by_rate(const void *a, const void *b)
+{
+    const gp_figures *const *x = a, *const *y = b;
+    return ((*x)->frames_per_s > (*y)->frames_per_s) - ((*x)->frames_per_s < (*y)->frames_per_s);
+}
+
+static void choose_figures(gp_bench *b)
+{
+    const gp_figures **order = GP_NEW(&b->arena, const gp_figures *, b->rounds);
+    for (int i = 0; i < b->nrows; i++) {
+        for (int k = 0; k < b->rounds; k++)
+            order[k] = &b->row[i].round[k];
+        qsort(order, (size_t)b->rounds, sizeof *order, by_rate);
+        b->row[i].figures = order[b->rounds / 2];
+    }
+}
+
+static void compare(gp_bench *b)
+{
+    for (gp_row *r = b->row; r < b->row + b->nrows; r++) {
+        if (!r->base)
+            continue;
+        r->ratio = r->figures->frames_per_s / r->base->figures->frames_per_s;
+        r->ratio_min = INFINITY, r->ratio_max = 0;
+        for (int k = 0; k < b->rounds; k++) {
+            double pair = r->round[k].frames_per_s / r->base->round[k].frames_per_s;
+            r->ratio_min = fmin(r->ratio_min, pair), r->ratio_max = fmax(r->ratio_max, pair);
+        }
+    }
+}
+
+/* The fastest of rows [from, to) that does all its work; NULL: there is none. */
+static gp_row *fastest(gp_bench *b, int from, int to)
+{
+    gp_row *best = NULL;
+    for (gp_row *r = b->row + from; r < b->row + to; r++)
+        if (!r->cached && (!best || r->figures->frames_per_s > best->figures->frames_per_s))
+            best = r;
+    return best;
+}
+
+/* ---- what bounds a row ------------------------------------------------ */
+
+static gp_resource *add(gp_row *r, const char *name, const char *how, double us)
+{
+    gp_resource *one = &r->resource[r->nresources];
+    *one = (gp_resource){ name, how, us };
+    if (us > r->resource[r->bound].us)
+        r->bound = r->nresources;
+    r->nresources++;
+    return one;
+}
+
+/* Runs the segments with a part of their work, and host stages that cost nothing
+ * where that can be. Sinks still cost what they cost, so a time near theirs says
+ * nothing of the segments, and does not count as the bound. */
+static int add_part(gp_bench *b, gp_row *r, const char *name, const char *how,
+                    gp_run_options options)
+{
+    const gp_figures *f = r->figures;
+    const char **cached = GP_NEW(&b->arena, const char *, f->nbusy);
+    char why[GP_BENCH_WHY] = "";
+    gp_figures alone = { 0 };
+    double host = 0;
+    for (int i = 0; i < f->nbusy; i++) {
+        if (f->busy[i].workers && !(f->busy[i].source && f->whole))
+            cached[options.ncached++] = f->busy[i].name;
+        host = fmax(host, f->busy[i].us);
+    }
+    options.cached = cached;
+    int status = gp_bench_measure(b, r, &options, why, &alone), bound = r->bound;
+    if (gp_signal_taken() || b->stuck)
+        return status;
+    if (status) {
+        add(r, name, gp_format(&b->arena, "could not be timed alone: %s", why), NAN);
+        return 0;
+    }
+    gp_resource *one = add(r, name, how, 1e6 / alone.frames_per_s);
+    if (host && one->us < host * NEAR) {
+        one->how = gp_format(&b->arena, "at most; %s", how);
+        r->bound = bound;
+    }
+    return 0;
+}
+
+static int find_bound(gp_bench *b, gp_row *r)
+{
+    const gp_figures *f = r->figures;
+    r->resource = GP_NEW(&b->arena, gp_resource, f->nbusy + 2);
+    r->bound = 0;
+    for (int i = 0; i < f->nbusy; i++)
+        if (f->busy[i].workers)
+            add(r, f->busy[i].name, gp_format(&b->arena, "host, %d worker%s", f->busy[i].workers,
+                                              f->busy[i].workers > 1 ? "s" : ""), f->busy[i].us);
+    int status = 0;
+    if (f->nsegments && !f->unified)
+        status = add_part(b, r, "copies", "both directions at once, without the kernels",
+                          (gp_run_options){ .no_kernels = true });
+    if (f->nsegments && !status)
+        status = add_part(b, r, "kernels", f->unified ? "on the CPU, which has no copies"
+                          : "without the copies", (gp_run_options){ .no_copies = true });
+    return status;
+}
+
+/* ---- the verb --------------------------------------------------------- */
+
+/* What a pipeline writes to stdout would stand in the table. */
+static int silence_stdout(void)
+{
+    fflush(stdout);
+    int kept = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), null = open("/dev/null", O_WRONLY);
+    if (kept >= 0 && null >= 0)
+        dup2(null, STDOUT_FILENO);
+    if (null > STDERR_FILENO)
+        close(null);
+    return kept;
+}
+
+static void restore_stdout(int kept)
+{
+    if (kept < 0)
+        return;
+    dup2(kept, STDOUT_FILENO);
+    close(kept);
+}
+
+static int bench(gp_bench *b)
+{
+    int status = 0, each = b->nrows / b->nfiles;
+    for (int i = 0; i < b->nrows && !status; i++)
+        status = gp_bench_check(b, &b->row[i]);
+    if (status || (status = measure_rows(b)))
+        return status;
+    choose_figures(b);
+    compare(b);
+    gp_row *best = b->nrows > 1 ? fastest(b, 0, b->nrows) : NULL;
+    if (best)
+        best->best = true;
+    for (int i = 0; i < b->nfiles && !status; i++)
+        status = find_bound(b, fastest(b, i * each, (i + 1) * each));
+    return status;
+}
+
+static bool check_args(const gp_args *args, gp_errs *errs)
+{
+    if (args->json && args->csv)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--json' and '--csv' exclude each other");
+    for (int i = 0; i < args->noperands; i++)
+        if (!strcmp(args->operand[i], "-"))
+            return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "bench reads a pipeline several times, "
+                           "and stdin can be read once; name a file in place of '-'");
+    return true;
+}
+
+int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+{
+    gp_bench b = { .args = args, .registry = registry, .nfiles = args->noperands };
+    b.window_s = args->window_ns ? 1e-9 * (double)args->window_ns : 0.5;
+    b.max_time_s = args->max_time_ns ? 1e-9 * (double)args->max_time_ns : 10;
+    b.rounds = args->rounds ? args->rounds : b.nfiles > 1 ? 3 : 1;
+    if (!check_args(args, errs))
+        return 2;
+    gp_signals_catch(args->quiet);
+    int status = 1;
+    if (gp_bench_rows(&b, errs)) {
+        int kept = silence_stdout();
+        status = bench(&b);
+        restore_stdout(kept);
+        if (!status && gp_signal_taken())
+            status = 128 + gp_signal_taken();
+    } else {
+        status = gp_errs_exit(errs);
+    }
+    if (!status)
+        gp_bench_print(&b);
+    if (b.stuck)
+        _exit(status);                 /* a thread still uses the pipeline */
+    gp_arena_free(&b.arena);
+    return status;
+}

@@ -1,0 +1,92 @@
+/* cli_bench.h - what the files of gpipe bench share.
+ *
+ * A table has rows; a row is a file with settings. Every row is measured once a
+ * round (cli_bench_run.c) and printed once (cli_bench_print.c). */
+#ifndef GP_CLI_BENCH_H
+#define GP_CLI_BENCH_H
+
+#include "cli/cli.h"
+
+enum {
+    GP_BENCH_AGREE = 3,                /* so many windows in a row have to agree, */
+    GP_BENCH_STAGES = 256,             /* host stages and segments that are looked at */
+    GP_BENCH_WHY = 200,                /* bytes of a reason */
+};
+
+/* What one measurement saw. Times are per frame of the source that made most. */
+typedef struct gp_figures {
+    double frames_per_s;               /* median of the windows that count */
+    double bytes_per_frame;            /* of all sources */
+    double spread;                     /* of those windows: largest / smallest - 1 */
+    int windows;                       /* how many count: 3 that agree, or all */
+    double window_s;                   /* their mean length */
+    bool stable, whole;                /* whole: each window was a whole run */
+    gp_hist latency;                   /* in those windows */
+    struct gp_busy {
+        const char *name;
+        int workers;                   /* 0: a segment, whose time is not known */
+        bool source;
+        double us;                     /* per frame, shared by the workers */
+    } *busy; int nbusy;
+    int nsegments;
+    bool unified;                      /* the CPU back end: there are no copies */
+    int device;                        /* the GPU that was used, -1: none */
+} gp_figures;
+
+/* Something that every frame needs. */
+typedef struct gp_resource {
+    const char *name, *how;            /* how: in words */
+    double us;                         /* per frame; NAN: could not be measured */
+} gp_resource;
+
+typedef struct gp_row {
+    const char *file, *label;
+    gp_args args;                      /* the command's, with the row's --set */
+    const char *cached;                /* a stage, or NULL */
+    gp_figures *round;                 /* one a round */
+    const gp_figures *figures;         /* the round in the middle */
+    bool best;                         /* of all rows that are no ceiling */
+    const struct gp_row *base;         /* the first file's; NULL: nothing to compare with */
+    double ratio, ratio_min, ratio_max;            /* to it: of the medians; round by round */
+    gp_resource *resource; int nresources, bound;  /* the largest; none: not looked for */
+} gp_row;
+
+typedef struct gp_bench {
+    gp_arena arena;
+    const gp_args *args;
+    const gp_registry *registry;
+    double window_s, max_time_s;
+    int rounds, nfiles;
+    gp_row *row; int nrows;
+    bool stuck;                        /* a thread still uses a pipeline: _exit */
+} gp_bench;
+
+/* cli_bench_rows.c: the rows that the options ask for. */
+bool gp_bench_rows(gp_bench *b, gp_errs *errs);
+
+/* cli_bench_fit.c: what has to be changed in a pipeline so that it can be measured.
+ * Folders that it makes are removed by gp_bench_unfit. */
+typedef struct gp_fit {
+    gp_args args;
+    bool whole;                        /* whole runs, not windows of one */
+    char **folder; int nfolders, cap;
+} gp_fit;
+
+/* `l` is row r as it stands. False after errors, those of the place included. */
+bool gp_bench_fit(gp_bench *b, const gp_row *r, const gp_loaded *l, gp_fit *out, gp_errs *errs);
+void gp_bench_unfit(gp_fit *f);
+/* The settings for one frame in flight, on top of `args`. */
+gp_args gp_bench_serial(gp_bench *b, const gp_args *args, const gp_loaded *l);
+gp_args gp_bench_set(gp_bench *b, const gp_args *args, const char *assignment);
+
+/* cli_bench_run.c: compiles a row and says what is wrong with it. The exit code. */
+int gp_bench_check(gp_bench *b, const gp_row *r);
+/* Measures a row once, with some of the run's options. Prints its errors, unless
+ * `why` (GP_BENCH_WHY) is there to take the first. The exit code. */
+int gp_bench_measure(gp_bench *b, const gp_row *r, const gp_run_options *options, char *why,
+                     gp_figures *out);
+
+/* cli_bench_print.c: all rows, on stdout. */
+void gp_bench_print(const gp_bench *b);
+
+#endif

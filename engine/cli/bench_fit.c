@@ -1,0 +1,203 @@
+/* cli_bench_fit.c - gpipe bench: what has to be changed in a pipeline so that it
+ * can be measured.
+ *
+ * A source that ends is told to go on, where its kind can do that and nothing
+ * depends on where it ends. Nothing that bench runs is written where the file
+ * says: outputs go to a new folder on the same disk, which is removed. */
+#include <errno.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "cli/bench.h"
+
+/* The value of a path option; NULL: the kind has none of that name, or it is empty. */
+static const char *path_of(const gp_stage *s, const char *name)
+{
+    const gp_opt *o = gp_kind_opt(s->kind, name, GP_OPT_PATH);
+    return o ? *(const char *const *)((const char *)s->opts + o->off) : NULL;
+}
+
+static bool is_kind(const gp_stage *s, const char *name)
+{
+    return !strcmp(s->kind->name, name);
+}
+
+static bool writes(const gp_stage *s)
+{
+    return is_kind(s, "write");
+}
+
+static bool to_null(const char *path)
+{
+    return !strcmp(path, "stdout") || !strncmp(path, "/dev/", 5);
+}
+
+/* ---- sources --------------------------------------------------------- */
+
+/* May frames come for ever, as far as this sink is concerned? */
+static bool takes_all(const gp_stage *s)
+{
+    return is_kind(s, "discard") || (is_kind(s, "compare") && !path_of(s, "file"))
+        || (writes(s) && to_null(path_of(s, "path")));
+}
+
+static bool all_endless(const gp_graph *g)
+{
+    for (int i = 0; i < g->nstages; i++)
+        if (!g->stage[i].nin && !g->stage[i].endless)
+            return false;
+    return true;
+}
+
+/* Can the sources go on without a change to what is compared? Two sources that
+ * agree for a while need not agree for ever. */
+static bool may_go_on(const gp_graph *g)
+{
+    int sources = 0, compares = 0;
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_stage *s = &g->stage[i];
+        if (!s->nout && !takes_all(s))
+            return false;
+        sources += !s->nin;
+        compares += is_kind(s, "compare");
+    }
+    return sources == 1 || !compares;
+}
+
+/* `args` with sources that go on; *ok says whether they do. */
+static gp_args go_on(gp_bench *b, const gp_row *r, const gp_args *args, const gp_graph *g,
+                     bool *ok)
+{
+    gp_args more = *args;
+    gp_loaded l;
+    gp_errs ignored = { 0 };
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_stage *s = &g->stage[i];
+        if (s->nin || s->endless)
+            continue;
+        if (gp_kind_opt(s->kind, "loop", GP_OPT_BOOL))
+            more = gp_bench_set(b, &more, gp_format(&b->arena, "stages.%s.loop=true", s->name));
+        if (gp_kind_opt(s->kind, "frames", GP_OPT_INT))
+            more = gp_bench_set(b, &more, gp_format(&b->arena, "stages.%s.frames=0", s->name));
+    }
+    *ok = gp_load(&l, r->file, &more, b->registry, &ignored)
+       && all_endless(gp_pipeline_graph(l.pipeline));
+    gp_unload(&l);
+    return *ok ? more : *args;
+}
+
+/* What cannot be measured at all. */
+static bool check(const gp_row *r, const gp_graph *g, bool whole, gp_errs *errs)
+{
+    gp_near near = GP_NEAR(r->cached);
+    bool found = !r->cached;
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_stage *s = &g->stage[i];
+        const char *path = path_of(s, "path");
+        if (!s->nin && path && !strcmp(path, "stdin"))
+            return gp_fail(errs, GP_E_USAGE, s->at, "'stdin' can be read once, and a measurement "
+                           "takes several runs; name a file in 'path'");
+        if (writes(s) && !to_null(path) && s->in[0] >= 0 && g->buffer[s->in[0]].endless)
+            return gp_fail(errs, GP_E_USAGE, s->at, "'%s' would fill the disk, since its source "
+                           "never ends; end it, as in --set stages.NAME.frames=1000", s->name);
+        if (!s->nout)
+            continue;
+        gp_near_try(&near, s->name);
+        if (r->cached && !strcmp(s->name, r->cached)) {
+            found = true;
+            if (whole && !s->nin)
+                return gp_fail(errs, GP_E_USAGE, s->at, "a cached source never ends, and this "
+                               "pipeline is measured by whole runs; cache another stage than "
+                               "'%s'", s->name);
+        }
+    }
+    return found || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--cached: no stage with an output "
+                            "is named '%s'%s", r->cached, gp_near_text(&near));
+}
+
+/* ---- outputs --------------------------------------------------------- */
+
+/* The part of `path` that is there already, in a new string; *rest is what follows. */
+static char *existing(const char *path, const char **rest)
+{
+    size_t n = strcspn(path, "%");
+    struct stat st;
+    char *head = strdup(path);
+    for (; head; n--) {
+        while (n && path[n - 1] != '/')
+            n--;
+        head[n] = '\0';
+        if (!n || (!stat(head, &st) && S_ISDIR(st.st_mode)))
+            break;
+    }
+    *rest = path + n;
+    return head;
+}
+
+/* A new folder next to where `path` is; its name, with the rest of the path, is for
+ * --set. NULL after an error. */
+static const char *elsewhere(gp_bench *b, gp_fit *f, const gp_stage *s, const char *path,
+                             gp_errs *errs)
+{
+    const char *rest;
+    char *head = existing(path, &rest), real[PATH_MAX] = "";
+    char *folder = NULL;
+    if (head && realpath(*head ? head : ".", real))
+        folder = mkdtemp(gp_format(&b->arena, "%s/.gpipe-bench-XXXXXX", real));
+    free(head);
+    if (!folder) {
+        gp_fail(errs, GP_E_RUN, s->at, "no temporary folder can be made next to '%s', in '%s': %s",
+                path, real, strerror(errno));
+        return NULL;
+    }
+    *GP_PUSH(&b->arena, f->folder, f->nfolders, f->cap) = folder;
+    char *text = GP_NEW(&b->arena, char, 2 * (strlen(folder) + strlen(rest)) + 2), *to = text;
+    const char *part[] = { folder, "/", rest };
+    for (int k = 0; k < 3; k++)
+        for (const char *p = part[k]; *p; p++) {
+            if (*p == '$')
+                *to++ = '$';
+            *to++ = *p;
+        }
+    return text;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    return remove(path);
+}
+
+void gp_bench_unfit(gp_fit *f)
+{
+    for (int i = 0; i < f->nfolders; i++)
+        nftw(f->folder[i], remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    f->nfolders = 0;
+}
+
+/* ---- both ------------------------------------------------------------ */
+
+bool gp_bench_fit(gp_bench *b, const gp_row *r, const gp_loaded *l, gp_fit *out, gp_errs *errs)
+{
+    const gp_graph *g = gp_pipeline_graph(l->pipeline);
+    bool endless = all_endless(g);
+    *out = (gp_fit){ .args = r->args };
+    if (!endless && may_go_on(g))
+        out->args = go_on(b, r, &r->args, g, &endless);
+    out->whole = !endless;
+    if (!check(r, g, out->whole, errs))
+        return false;
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_stage *s = &g->stage[i];
+        const char *path = writes(s) ? path_of(s, "path") : NULL, *to;
+        if (!path || to_null(path))
+            continue;
+        if (!(to = elsewhere(b, out, s, path, errs)))
+            return false;
+        out->args = gp_bench_set(b, &out->args,
+                                 gp_format(&b->arena, "stages.%s.path=%s", s->name, to));
+    }
+    return true;
+}

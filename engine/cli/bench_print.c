@@ -1,0 +1,273 @@
+/* cli_bench_print.c - gpipe bench: the table, as text, CSV or JSON.
+ *
+ * The columns are in one list, so that all three say the same. What is printed
+ * of a figure is in its name: its unit. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include "cli/bench.h"
+#include "draw/dump.h"
+
+/* ---- columns ---------------------------------------------------------- */
+
+typedef enum column_id {
+    FILENAME, SETTINGS, RATE, BYTES, P50, P90, P95, P99, MAX, WINDOWS, WINDOW, SPREAD, STATE,
+    RATIO, RATIO_MIN, RATIO_MAX, BOUND, OF_BOUND, BOUND_BY, BEST, NCOLUMNS
+} column_id;
+
+static const struct { const char *title, *name; int digits; } columns[NCOLUMNS] = {
+    [FILENAME]  = { "file", "file", 0 },
+    [SETTINGS]  = { "settings", "settings", 0 },
+    [RATE]      = { "frames/s", "frames_per_s", 1 },
+    [BYTES]     = { "GB/s", "gb_per_s", 3 },
+    [P50]       = { "p50 us", "latency_p50_us", 1 },
+    [P90]       = { "p90 us", "latency_p90_us", 1 },
+    [P95]       = { "p95 us", "latency_p95_us", 1 },
+    [P99]       = { "p99 us", "latency_p99_us", 1 },
+    [MAX]       = { "max us", "latency_max_us", 1 },
+    [WINDOWS]   = { "windows", "windows", 0 },
+    [WINDOW]    = { "each s", "window_mean_s", 3 },
+    [SPREAD]    = { "spread %", "spread_percent", 1 },
+    [STATE]     = { "", "state", 0 },
+    [RATIO]     = { "ratio", "ratio", 3 },
+    [RATIO_MIN] = { "from", "ratio_min", 3 },
+    [RATIO_MAX] = { "to", "ratio_max", 3 },
+    [BOUND]     = { "bound us", "bound_us_per_frame", 3 },
+    [OF_BOUND]  = { "of bound", "achieved_per_bound", 3 },
+    [BOUND_BY]  = { "by", "bound_by", 0 },
+    [BEST]      = { "", "best", 0 },
+};
+
+/* A text, or else a number; neither: the row has no such value. */
+typedef struct value { const char *text; double number; } value;
+
+static value get(const gp_bench *b, const gp_row *r, column_id c)
+{
+    static const double part[] = {
+        [P50] = 0.5, [P90] = 0.9, [P95] = 0.95, [P99] = 0.99, [MAX] = 1,
+    };
+    const gp_figures *f = r->figures;
+    const gp_resource *bound = r->nresources ? &r->resource[r->bound] : NULL;
+    value v = { .number = NAN };
+    switch (c) {
+    case FILENAME:  v.text = r->file; break;
+    case SETTINGS:  v.text = r->label; break;
+    case RATE:      v.number = f->frames_per_s; break;
+    case BYTES:     v.number = f->frames_per_s * f->bytes_per_frame / 1e9; break;
+    case P50: case P90: case P95: case P99: case MAX:
+        if (f->latency.n)
+            v.number = 1e-3 * (double)gp_hist_at(&f->latency, part[c]);
+        break;
+    case WINDOWS:   v.number = f->windows; break;
+    case WINDOW:    v.number = f->window_s; break;
+    case SPREAD:    v.number = 100 * f->spread; break;
+    case STATE:     v.text = f->stable ? "stable" : "unstable"; break;
+    case RATIO:     v.number = r->base ? r->ratio : NAN; break;
+    case RATIO_MIN: v.number = r->base ? r->ratio_min : NAN; break;
+    case RATIO_MAX: v.number = r->base ? r->ratio_max : NAN; break;
+    case BOUND:     v.number = bound ? bound->us : NAN; break;
+    case OF_BOUND:  v.number = bound ? bound->us * f->frames_per_s / 1e6 : NAN; break;
+    case BOUND_BY:  v.text = bound ? bound->name : NULL; break;
+    case BEST:      v.text = r->best ? "best" : b->nrows > 1 ? "" : NULL; break;
+    case NCOLUMNS:  break;
+    }
+    return v;
+}
+
+/* "0.1.0 (commit 1a2b3c4)" */
+static const char *version(const gp_environment *e, char buf[96])
+{
+    snprintf(buf, 96, "%s%s%s%s", GP_VERSION, *e->commit ? " (commit " : "", e->commit,
+             *e->commit ? ")" : "");
+    return buf;
+}
+
+/* ---- text ------------------------------------------------------------- */
+
+static const char *cell(const gp_bench *b, const gp_row *r, column_id c, char buf[64])
+{
+    value v = get(b, r, c);
+    if (v.text)
+        return v.text;
+    *buf = '\0';
+    if (isfinite(v.number))
+        snprintf(buf, 64, "%.*f", columns[c].digits, v.number);
+    return buf;
+}
+
+static void print_columns(const gp_bench *b)
+{
+    int width[NCOLUMNS];
+    char buf[64];
+    bool is_text[NCOLUMNS];
+    for (int c = 0; c < NCOLUMNS; c++) {
+        bool some = c != FILENAME || b->nfiles > 1;
+        width[c] = 0, is_text[c] = false;
+        for (int i = 0; some && i < b->nrows; i++) {
+            int n = (int)strlen(cell(b, &b->row[i], (column_id)c, buf));
+            width[c] = n > width[c] ? n : width[c];
+            is_text[c] |= get(b, &b->row[i], (column_id)c).text != NULL;
+        }
+        if (width[c] && width[c] < (int)strlen(columns[c].title))
+            width[c] = (int)strlen(columns[c].title);
+    }
+    for (int i = -1; i < b->nrows; i++) {
+        for (int c = 0, some = 0; c < NCOLUMNS; c++) {
+            const char *text = i < 0 ? columns[c].title : cell(b, &b->row[i], (column_id)c, buf);
+            if (width[c])
+                printf("%s%*s", some++ ? "  " : "", is_text[c] ? -width[c] : width[c], text);
+        }
+        printf("\n");
+    }
+}
+
+static void print_bound(const gp_bench *b, const gp_row *r)
+{
+    const gp_resource *bound = &r->resource[r->bound];
+    bool named = b->nrows > 1;
+    if (!r->nresources)
+        return;
+    printf("\nbound%s%s%s%s: %.3f us per frame, by '%s'; %.3f of it is reached\n",
+           named ? " of " : "", b->nfiles > 1 ? r->file : "", b->nfiles > 1 ? ", " : "",
+           named ? r->label : "", bound->us, bound->name, get(b, r, OF_BOUND).number);
+    for (int i = 0; i < r->nresources; i++) {
+        const gp_resource *one = &r->resource[i];
+        if (isnan(one->us))
+            printf("  %-16s %13s     %s\n", one->name, "-", one->how);
+        else
+            printf("  %-16s %10.3f us     %s\n", one->name, one->us, one->how);
+    }
+}
+
+static void print_text(const gp_bench *b, const gp_environment *e)
+{
+    char gpipe[96];
+    if (b->nfiles == 1)
+        printf("%s\n", b->row[0].file);
+    print_columns(b);
+    for (int i = 0; i < b->nrows; i++)
+        print_bound(b, &b->row[i]);
+    printf("\ncpu %s (%d)", e->cpu, e->cores);
+    if (*e->gpu)
+        printf(", gpu %s, driver %s", e->gpu, *e->driver ? e->driver : "unknown");
+    printf("%s%s\ngpipe %s, %s\n", *e->toolkit ? ", toolkit " : "", e->toolkit,
+           version(e, gpipe), e->date);
+}
+
+/* ---- CSV -------------------------------------------------------------- */
+
+static void print_csv_text(const char *s)
+{
+    bool quote = strpbrk(s, ",\"\r\n") != NULL;
+    if (quote)
+        putchar('"');
+    for (; *s; s++) {
+        if (*s == '"')
+            putchar('"');
+        putchar(*s);
+    }
+    if (quote)
+        putchar('"');
+}
+
+static void print_csv(const gp_bench *b, const gp_environment *e)
+{
+    char gpipe[96];
+    const char *const text[] = { e->cpu, e->gpu, e->driver, e->toolkit, version(e, gpipe),
+                                 e->date };
+    for (int c = 0; c < NCOLUMNS; c++)
+        printf("%s,", columns[c].name);
+    printf("cpu,gpu,driver,toolkit,gpipe,date,cpus\n");
+    for (int i = 0; i < b->nrows; i++) {
+        for (int c = 0; c < NCOLUMNS; c++) {
+            value v = get(b, &b->row[i], (column_id)c);
+            if (v.text)
+                print_csv_text(v.text);
+            else if (isfinite(v.number))
+                printf("%.9g", v.number);
+            putchar(',');
+        }
+        for (size_t k = 0; k < sizeof text / sizeof *text; k++) {
+            print_csv_text(text[k]);
+            putchar(',');
+        }
+        printf("%d\n", e->cores);
+    }
+}
+
+/* ---- JSON ------------------------------------------------------------- */
+
+static void json_number(gp_json *j, const char *key, double v)
+{
+    if (isfinite(v))
+        gp_json_num(j, key, v);
+    else
+        gp_json_str(j, key, NULL);
+}
+
+static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
+{
+    gp_json_open(j, NULL, '{');
+    for (int c = 0; c < NCOLUMNS; c++) {
+        value v = get(b, r, (column_id)c);
+        if (c == BEST)
+            gp_json_bool(j, columns[c].name, r->best);
+        else if (v.text || c == BOUND_BY)
+            gp_json_str(j, columns[c].name, v.text);
+        else
+            json_number(j, columns[c].name, v.number);
+    }
+    gp_json_bool(j, "whole_runs", r->figures->whole);
+    gp_json_open(j, "rounds_frames_per_s", '[');
+    for (int k = 0; k < b->rounds; k++)
+        json_number(j, NULL, r->round[k].frames_per_s);
+    gp_json_close(j, ']');
+    gp_json_open(j, "resources", '[');
+    for (int k = 0; k < r->nresources; k++) {
+        gp_json_open(j, NULL, '{');
+        gp_json_str(j, "name", r->resource[k].name);
+        json_number(j, "us_per_frame", r->resource[k].us);
+        gp_json_str(j, "how", r->resource[k].how);
+        gp_json_close(j, '}');
+    }
+    gp_json_close(j, ']');
+    gp_json_close(j, '}');
+}
+
+static void print_json(const gp_bench *b, const gp_environment *e)
+{
+    char gpipe[96];
+    gp_json j = { .f = stdout };
+    gp_json_open(&j, NULL, '{');
+    gp_json_str(&j, "cpu", e->cpu);
+    gp_json_int(&j, "cpus", e->cores);
+    gp_json_str(&j, "gpu", *e->gpu ? e->gpu : NULL);
+    gp_json_str(&j, "driver", *e->driver ? e->driver : NULL);
+    gp_json_str(&j, "toolkit", *e->toolkit ? e->toolkit : NULL);
+    gp_json_str(&j, "gpipe", version(e, gpipe));
+    gp_json_str(&j, "date", e->date);
+    json_number(&j, "window_s", b->window_s);
+    json_number(&j, "max_time_s", b->max_time_s);
+    gp_json_int(&j, "rounds", b->rounds);
+    gp_json_open(&j, "rows", '[');
+    for (int i = 0; i < b->nrows; i++)
+        print_json_row(&j, b, &b->row[i]);
+    gp_json_close(&j, ']');
+    gp_json_close(&j, '}');
+    putchar('\n');
+}
+
+void gp_bench_print(const gp_bench *b)
+{
+    gp_environment e;
+    int device = -1;
+    for (int i = 0; i < b->nrows && device < 0; i++)
+        device = b->row[i].figures->device;
+    gp_environment_read(&e, device);
+    if (b->args->json)
+        print_json(b, &e);
+    else if (b->args->csv)
+        print_csv(b, &e);
+    else
+        print_text(b, &e);
+}

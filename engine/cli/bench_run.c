@@ -1,0 +1,399 @@
+/* cli_bench_run.c - gpipe bench: one measurement.
+ *
+ * The pipeline runs in a thread of its own and is watched from outside: its
+ * counters are read at the edges of windows, which lie where a frame came out.
+ * Nothing is reported of a run that ended badly or whose account is wrong. */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "cli/bench.h"
+
+enum { SOURCES = 64 };
+
+static const double AGREE = 1.05;      /* largest / smallest of windows that agree */
+static const double LOOK = 0.0005;     /* how often counters are read for an edge, in s */
+static const double SHORT = 0.0003;    /* a run that is over sooner cannot be measured, in s */
+static const double ENOUGH = 0.05;     /* runs that take less together are no window, in s */
+
+/* ---- what is read from outside ---------------------------------------- */
+
+typedef struct counts {
+    double s;                          /* seconds */
+    uint64_t in, frames;               /* of the source that made most: in, out */
+} counts;
+
+/* All that was counted up to a moment. */
+typedef struct sample {
+    counts at;
+    double bytes_per_frame;            /* of all sources together */
+    int n;                             /* stages */
+    uint64_t busy_ns[GP_BENCH_STAGES];
+    gp_hist latency;
+} sample;
+
+static counts read_counts(const gp_pipeline *p)
+{
+    gp_account a[SOURCES];
+    int n = gp_accounts(p, a, SOURCES);
+    counts c = { .s = gp_seconds() };
+    for (int i = 0; i < n; i++) {
+        c.in = a[i].in > c.in ? a[i].in : c.in;
+        c.frames = a[i].out > c.frames ? a[i].out : c.frames;
+    }
+    return c;
+}
+
+static void read_all(const gp_pipeline *p, sample *to)
+{
+    gp_account a[SOURCES];
+    gp_stage_status st[GP_BENCH_STAGES];
+    int n = gp_accounts(p, a, SOURCES);
+    memset(&to->latency, 0, sizeof to->latency);
+    gp_latency(p, &to->latency);
+    to->n = gp_stages_status(p, st, GP_BENCH_STAGES);
+    to->bytes_per_frame = 0;
+    for (int i = 0; i < to->n; i++) {
+        to->busy_ns[i] = st[i].busy_ns;
+        for (int k = 0; k < n; k++)
+            if (st[i].frames && !strcmp(st[i].name, a[k].source))
+                to->bytes_per_frame += (double)st[i].bytes / (double)st[i].frames;
+    }
+    to->at = read_counts(p);
+}
+
+/* `to` += `s`, of another run that took `seconds`. */
+static void add_run(sample *to, const sample *s, double seconds)
+{
+    to->at.s += seconds, to->at.frames += s->at.frames;
+    to->bytes_per_frame = s->bytes_per_frame, to->n = s->n;
+    for (int i = 0; i < s->n; i++)
+        to->busy_ns[i] += s->busy_ns[i];
+    gp_hist_merge(&to->latency, &s->latency);
+}
+
+/* ---- windows ---------------------------------------------------------- */
+
+/* Windows lie between samples that follow each other. */
+typedef struct series {
+    gp_arena *arena;
+    sample first, last[GP_BENCH_AGREE + 1];    /* the newest is last[0] */
+    double *rate;                      /* frames/s of each window */
+    int n, cap;
+} series;
+
+static void begin(series *w, const sample *s)
+{
+    w->first = w->last[0] = *s;
+}
+
+static double spread(const double *rate, int n)
+{
+    double low = rate[0], high = rate[0];
+    for (int i = 1; i < n; i++)
+        low = fmin(low, rate[i]), high = fmax(high, rate[i]);
+    return high / low;
+}
+
+static bool agree(const series *w)
+{
+    return w->n >= GP_BENCH_AGREE
+        && spread(w->rate + w->n - GP_BENCH_AGREE, GP_BENCH_AGREE) <= AGREE;
+}
+
+static void add_window(series *w, const sample *s)
+{
+    double took = s->at.s - w->last[0].at.s;
+    if (s->at.frames == w->last[0].at.frames || took <= 0)
+        return;
+    memmove(w->last + 1, w->last, sizeof *w->last * GP_BENCH_AGREE);
+    w->last[0] = *s;
+    *GP_PUSH(w->arena, w->rate, w->n, w->cap) =
+        (double)(s->at.frames - w->last[1].at.frames) / took;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void sum_up(const series *w, gp_figures *f)
+{
+    const sample *to = &w->last[0];
+    f->stable = agree(w);
+    f->windows = f->stable ? GP_BENCH_AGREE : w->n;
+    const sample *from = f->stable ? &w->last[GP_BENCH_AGREE] : &w->first;
+    double *rate = GP_NEW(w->arena, double, f->windows);
+    memcpy(rate, w->rate + w->n - f->windows, sizeof *rate * (size_t)f->windows);
+    qsort(rate, (size_t)f->windows, sizeof *rate, by_size);
+    int middle = f->windows / 2;
+    f->frames_per_s = f->windows % 2 ? rate[middle] : (rate[middle - 1] + rate[middle]) / 2;
+    f->spread = spread(rate, f->windows) - 1;
+    f->window_s = (to->at.s - from->at.s) / f->windows;
+    f->bytes_per_frame = to->bytes_per_frame;
+    f->latency = to->latency;
+    gp_hist_subtract(&f->latency, &from->latency);
+    for (int i = 0; i < f->nbusy; i++)
+        if (f->busy[i].workers)
+            f->busy[i].us = (double)(to->busy_ns[i] - from->busy_ns[i])
+                / (double)(to->at.frames - from->at.frames) / f->busy[i].workers / 1000;
+}
+
+/* ---- the thread -------------------------------------------------------- */
+
+typedef struct runner {
+    gp_loaded l;
+    gp_run_options options;
+    gp_errs errs;
+    gp_outcome outcome;
+    gp_meter *meter;
+    pthread_t thread;
+    atomic_bool over;
+} runner;
+
+static void *run_thread(void *arg)
+{
+    runner *r = arg;
+    r->outcome = gp_pipeline_run(r->l.pipeline, &r->options, &r->errs);
+    atomic_store(&r->over, true);
+    return NULL;
+}
+
+static bool start(gp_bench *b, runner *r)
+{
+    bool quiet = b->args->quiet;
+    gp_signals_for(r->l.pipeline);
+    r->meter = gp_meter_start(r->l.pipeline, quiet ? GP_PROGRESS_NONE
+                              : (gp_progress)b->args->progress, NULL);
+    int e = pthread_create(&r->thread, NULL, run_thread, r);
+    if (e)
+        gp_meter_stop(r->meter);
+    return !e || gp_fail(&r->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "cannot start a thread: %s",
+                         strerror(e));
+}
+
+static void nap(double s)
+{
+    struct timespec t = { (time_t)s, (long)(1e9 * (s - floor(s))) };
+    nanosleep(&t, NULL);
+}
+
+/* Until then, or until there is nothing more to wait for. */
+static bool wait_until(const runner *r, double then)
+{
+    for (double left; (left = then - gp_seconds()) > 0;) {
+        if (atomic_load(&r->over) || gp_signal_taken())
+            return false;
+        nap(left < 0.02 ? left : 0.02);
+    }
+    return true;
+}
+
+/* Until a frame comes out, at most for so long. */
+static bool wait_edge(const runner *r, double seconds)
+{
+    double then = gp_seconds() + seconds;
+    const gp_pipeline *p = r->l.pipeline;
+    counts c = read_counts(p);
+    for (uint64_t was = c.frames; c.frames == was; c = read_counts(p))
+        if (c.s > then || !wait_until(r, c.s + LOOK))
+            return false;
+    return true;
+}
+
+/* Frames that went in came out, and nothing else. */
+static bool check_account(runner *r)
+{
+    gp_account a[SOURCES];
+    int n = gp_accounts(r->l.pipeline, a, SOURCES);
+    for (int i = 0; i < n; i++) {
+        uint64_t seen = a[i].out + a[i].dropped + a[i].failed;
+        if (a[i].failed || seen > a[i].in || (n == 1 && seen != a[i].in))
+            return gp_fail(&r->errs, GP_E_RUN, (gp_loc){ .file = r->l.file }, "source '%s': %llu "
+                           "frames in, %llu out, %llu dropped, %llu failed: not what can be "
+                           "measured", a[i].source, (unsigned long long)a[i].in,
+                           (unsigned long long)a[i].out, (unsigned long long)a[i].dropped,
+                           (unsigned long long)a[i].failed);
+    }
+    return true;
+}
+
+static int too_few(runner *r, double seconds, const char *more)
+{
+    gp_fail(&r->errs, GP_E_RUN, (gp_loc){ .file = r->l.file }, "%llu frames in %.3g s are too few "
+            "to be measured; %s", (unsigned long long)read_counts(r->l.pipeline).frames, seconds,
+            more);
+    return gp_errs_exit(&r->errs);
+}
+
+/* Waits for the end of the run, and looks how it ended. The exit code. */
+static int finish(gp_bench *b, runner *r)
+{
+    pthread_join(r->thread, NULL);
+    gp_meter_stop(r->meter);
+    b->stuck = r->outcome == GP_STUCK;
+    if (!b->stuck)
+        gp_signals_for(NULL);
+    int status = gp_errs_exit(&r->errs), signal = gp_signal_taken();
+    if (!status && signal)
+        return 128 + signal;
+    if (!status && r->outcome != GP_DONE && r->outcome != GP_DRAINED)
+        status = 1;
+    if (!status && !check_account(r))
+        status = 1;
+    return status;
+}
+
+/* ---- watching ---------------------------------------------------------- */
+
+/* Windows of one run that does not end. The first frame may take its time: before it
+ * the run is set up. */
+static int watch_one(gp_bench *b, runner *r, series *w)
+{
+    const gp_pipeline *p = r->l.pipeline;
+    sample s;
+    if (!start(b, r))
+        return gp_errs_exit(&r->errs);
+    if (wait_edge(r, INFINITY) && wait_until(r, gp_seconds() + b->window_s)
+        && wait_edge(r, b->max_time_s)) {
+        read_all(p, &s);
+        begin(w, &s);
+        double stop = s.at.s + b->max_time_s;
+        while (s.at.s < stop && !agree(w) && wait_until(r, s.at.s + b->window_s)
+               && wait_edge(r, b->max_time_s)) {
+            read_all(p, &s);
+            add_window(w, &s);
+        }
+    }
+    gp_cancel(r->l.pipeline, 1);
+    int status = finish(b, r);
+    return status || w->n ? status
+        : too_few(r, b->max_time_s, "give it time with --max-time");
+}
+
+/* One run from its first frame in to its last out: *took seconds. */
+static int watch_whole(gp_bench *b, runner *r, sample *s, double *took)
+{
+    double first = 0, last = 0;
+    counts c = { 0 };
+    if (!start(b, r))
+        return gp_errs_exit(&r->errs);
+    for (bool over = false; !over;) {
+        uint64_t out = c.frames;
+        over = atomic_load(&r->over);
+        c = read_counts(r->l.pipeline);
+        if (c.in && !first)
+            first = c.s;
+        if (c.frames != out)
+            last = c.s;
+        nap(fmin(first ? (c.s - first) / 200 : 0, LOOK));      /* to 0.5 % */
+    }
+    int status = finish(b, r);
+    if (status)
+        return status;
+    read_all(r->l.pipeline, s);
+    *took = last - first;
+    return *took >= SHORT ? 0 : too_few(r, *took, "give a run more of them");
+}
+
+/* ---- a measurement ----------------------------------------------------- */
+
+/* What the plan says. */
+static void describe(gp_bench *b, const gp_pipeline *p, gp_figures *f)
+{
+    const gp_plan *plan = gp_pipeline_plan(p);
+    gp_stage_status st[GP_BENCH_STAGES];
+    gp_account a[SOURCES];
+    int n = gp_stages_status(p, st, GP_BENCH_STAGES), sources = gp_accounts(p, a, SOURCES);
+    f->nsegments = plan->nsegments;
+    f->unified = plan->unified;
+    f->device = plan->nsegments ? plan->graph->device : -1;
+    f->busy = GP_NEW(&b->arena, struct gp_busy, n);
+    f->nbusy = n;
+    for (int i = 0; i < n; i++) {
+        f->busy[i] = (struct gp_busy){ .name = gp_strdup(&b->arena, st[i].name),
+                                       .workers = st[i].workers };
+        for (int k = 0; k < sources; k++)
+            f->busy[i].source |= st[i].workers && !strcmp(st[i].name, a[k].source);
+    }
+}
+
+/* A run, or several. The pipeline of the last one is left in `r`. */
+static int measure(gp_bench *b, const gp_row *row, const gp_fit *fit, runner *r, gp_figures *f)
+{
+    series w = { .arena = &b->arena };
+    sample one, sum = { .n = 0 };
+    double took = 0, stop = gp_seconds() + b->max_time_s;
+    begin(&w, &sum);
+    for (int runs = 0;; runs++) {
+        r->errs = (gp_errs){ 0 };
+        atomic_store(&r->over, false);
+        if (!gp_load(&r->l, row->file, &fit->args, b->registry, &r->errs))
+            return gp_errs_exit(&r->errs);
+        int status = fit->whole ? watch_whole(b, r, &one, &took) : watch_one(b, r, &w);
+        if (status)
+            return status;
+        if (!fit->whole)
+            break;
+        bool late = gp_seconds() > stop;
+        if (runs || late) {            /* the first is the warm-up, when there is time */
+            add_run(&sum, &one, took);
+            if (sum.at.s - w.last[0].at.s >= ENOUGH || (late && !w.n))
+                add_window(&w, &sum);
+        }
+        if (late || agree(&w))
+            break;
+        gp_unload(&r->l);
+    }
+    f->whole = fit->whole;
+    describe(b, r->l.pipeline, f);
+    sum_up(&w, f);
+    return 0;
+}
+
+/* The row as it stands says how it has to be changed. */
+static int fit(gp_bench *b, const gp_row *row, gp_loaded *l, gp_fit *out, gp_errs *errs)
+{
+    *out = (gp_fit){ 0 };
+    if (!gp_load(l, row->file, &row->args, b->registry, errs)
+        || !gp_bench_fit(b, row, l, out, errs))
+        return gp_errs_exit(errs);
+    return 0;
+}
+
+int gp_bench_check(gp_bench *b, const gp_row *row)
+{
+    gp_loaded l;
+    gp_fit f;
+    gp_errs errs = { 0 };
+    int status = fit(b, row, &l, &f, &errs);
+    if (status || row == b->row || strcmp(row->file, row[-1].file))    /* warnings: once a file */
+        gp_print_errs(&row->args, &l, &errs);
+    gp_bench_unfit(&f);
+    gp_unload(&l);
+    return status;
+}
+
+int gp_bench_measure(gp_bench *b, const gp_row *row, const gp_run_options *options, char *why,
+                     gp_figures *out)
+{
+    runner r = { .options = *options };
+    gp_fit f;
+    int status = fit(b, row, &r.l, &f, &r.errs);
+    if (!status) {
+        gp_unload(&r.l);
+        status = measure(b, row, &f, &r, out);
+    }
+    if (why && status && r.errs.n)
+        snprintf(why, GP_BENCH_WHY, "%.*s", GP_BENCH_WHY - 1, r.errs.e[0].msg);
+    else if (status)
+        gp_print_errs(&f.args, &r.l, &r.errs);
+    gp_bench_unfit(&f);
+    if (!b->stuck)
+        gp_unload(&r.l);
+    return status;
+}

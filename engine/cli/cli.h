@@ -1,0 +1,104 @@
+/* cli.h - what the files of the command share: main.c and cli_*.c.
+ *
+ * Only the command prints, reads the environment, catches signals and exits.
+ * Its own words go to stderr; stdout is for data. */
+#ifndef GP_CLI_H
+#define GP_CLI_H
+
+#include "report/report.h"
+
+extern const char gp_commit[];         /* version.c; "" when not known */
+extern const char gp_lua[];            /* version.c: "lua5.4" or "luajit" */
+
+/* The bits say which verbs an option is for. */
+typedef enum gp_verb {
+    GP_VERB_RUN = 1, GP_VERB_CHECK = 2, GP_VERB_PLAN = 4, GP_VERB_STAGES = 8, GP_VERB_HELP = 16,
+    GP_VERB_BENCH = 32, GP_VERB_TOP = 64,
+} gp_verb;
+
+typedef enum gp_progress {
+    GP_PROGRESS_AUTO, GP_PROGRESS_BAR, GP_PROGRESS_PLAIN, GP_PROGRESS_JSON, GP_PROGRESS_NONE,
+} gp_progress;
+
+typedef enum gp_form { GP_FORM_PLAN, GP_FORM_GRAPH, GP_FORM_SPEC } gp_form;
+
+typedef struct gp_words { const char **word; int n, cap; } gp_words;
+
+typedef struct gp_args {
+    gp_verb verb;
+    const char **operand; int noperands;   /* files, a stage, a verb */
+    const char **set; int nset;            /* "path=value"; --device is one of them */
+    const char *device;                    /* that one, or NULL */
+    bool poison, isolate, quiet, verbose, dot, svg, mermaid, json, markdown, help;
+    int progress;                          /* gp_progress */
+    int form;                              /* gp_form */
+    const char *metrics;                   /* "[ADDR:]PORT", or NULL */
+    const char *report, *trace;            /* files, or NULL */
+    int64_t trace_ns;                      /* 0: not said */
+    int trace_gpu;                         /* 0 cheap, 1 full */
+    const char *with;                      /* a report's file, or NULL */
+    /* of bench */
+    gp_words sweep, cached;                /* "path=values", names of stages */
+    bool serial, csv;
+    int64_t window_ns, max_time_ns;        /* 0: not said */
+    int rounds;
+} gp_args;
+
+/* cli_args.c: what follows the verb. The strings are argv's or the arena's. */
+bool gp_args_parse(gp_arena *a, int argc, char **argv, gp_verb verb, gp_args *out, gp_errs *errs);
+/* The options of one verb, for its --help. */
+void gp_args_help(FILE *to, gp_verb verb);
+
+/* cli_load.c: a pipeline's text, and what became of it. */
+typedef struct gp_loaded {
+    const char *file;                      /* as in messages */
+    char *text;
+    size_t len;
+    gp_pipeline *pipeline;                 /* NULL after errors */
+} gp_loaded;
+
+/* Reads ("-" is stdin) and compiles a file; false after errors. */
+bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_registry *registry,
+             gp_errs *errs);
+/* The file's text alone; gp_unload frees it. */
+bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs);
+void gp_unload(gp_loaded *l);
+/* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
+void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
+
+/* cli_signal.c: Ctrl-C, SIGTERM, faults. */
+void gp_signals_catch(bool quiet);         /* quiet: says nothing */
+void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
+int gp_signal_taken(void);                 /* the last one's number; 0: none */
+void gp_signals_lines(bool drawn);         /* lines at the cursor: what is said replaces them */
+/* A file (a path of less than 128 bytes) to remove when a signal ends the process at once;
+ * NULL: none. */
+void gp_signals_remove(const char *path);
+double gp_seconds(void);                   /* CLOCK_MONOTONIC */
+
+/* cli_run.c, cli_plan.c, cli_stages.c, cli_bench.c, cli_top.c: the verbs. The exit code. Errors that
+ * are still in `errs` are printed by the caller. */
+int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+
+/* cli_environment.c: where this runs; `device`: a CUDA device that was used, or -1. */
+void gp_environment_read(gp_environment *e, int device);
+/* cli_account.c: after a run, a line for each stage, segment and engine, and the verdict. */
+void gp_print_account(FILE *to, const gp_report *r, const gp_plan *plan);
+
+/* cli_load.c: whether what goes to `fd` is for eyes that want colors. */
+bool gp_want_color(int fd);
+
+/* cli_progress.c: a thread that shows how the run goes, here and to whoever is
+ * connected to `socket` (NULL: nobody), and the line at the end. */
+struct gp_socket;
+typedef struct gp_meter gp_meter;
+gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how, struct gp_socket *socket);
+void gp_meter_stop(gp_meter *m);                                   /* accepts NULL */
+void gp_print_summary(const gp_pipeline *p, double seconds);
+
+#endif

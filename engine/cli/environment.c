@@ -1,0 +1,78 @@
+/* cli_environment.c - where something was measured, for whoever reads it later. */
+#include <string.h>
+#include <time.h>
+#include "cli/cli.h"
+#if GP_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
+/* What stands behind `key` in a file of lines; false when it is not there. */
+static bool find_line(const char *path, const char *key, char *to, size_t size)
+{
+    char line[512];
+    bool found = false;
+    FILE *f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof line, f)) {
+        const char *at = strstr(line, key);
+        if (!at)
+            continue;
+        at += strlen(key);
+        at += strspn(at, "\t :");
+        snprintf(to, size, "%.*s", (int)strcspn(at, "\n"), at);
+        found = true;
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* "580.65.06" in "NVIDIA UNIX x86_64 Kernel Module  580.65.06  Release Build ...". */
+static void keep_version(char *text)
+{
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
+        size_t n = strspn(word, "0123456789.");
+        if (!word[n] && strchr(word, '.')) {
+            memmove(text, word, n + 1);
+            return;
+        }
+    }
+    *text = '\0';
+}
+
+static void look_at_gpu(gp_environment *e, int device)
+{
+    char line[256];
+    gp_machine m;
+    gp_machine_read(&m, true);
+    if (device < m.ndevices)
+        snprintf(e->gpu, sizeof e->gpu, "%s", m.device[device].name);
+    if (find_line("/proc/driver/nvidia/version", "NVRM version", line, sizeof line)) {
+        keep_version(line);
+        snprintf(e->driver, sizeof e->driver, "%.30s", line);
+    }
+#if GP_CUDA
+    int cuda = 0;
+    if (!*e->driver && cudaDriverGetVersion(&cuda) == cudaSuccess)
+        snprintf(e->driver, sizeof e->driver, "for CUDA %d.%d", cuda / 1000, cuda % 1000 / 10);
+#endif
+}
+
+void gp_environment_read(gp_environment *e, int device)
+{
+    time_t now = time(NULL);
+    struct tm t;
+    gp_machine m;
+    *e = (gp_environment){ .gpu = "" };
+    if (!find_line("/proc/cpuinfo", "model name", e->cpu, sizeof e->cpu))
+        snprintf(e->cpu, sizeof e->cpu, "unknown");
+    gp_machine_read(&m, false);
+    e->cores = m.cpus;
+    if (device >= 0)
+        look_at_gpu(e, device);
+#if GP_CUDA
+    snprintf(e->toolkit, sizeof e->toolkit, "CUDA %d.%d", CUDART_VERSION / 1000,
+             CUDART_VERSION % 1000 / 10);
+#endif
+    snprintf(e->commit, sizeof e->commit, "%.20s", gp_commit);
+    strftime(e->date, sizeof e->date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &t));
+}

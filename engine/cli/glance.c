@@ -1,0 +1,223 @@
+/* cli_glance.c - how a run stands: taken from its counters, written as JSON, read again. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/live.h"
+#include "draw/dump.h"
+#include "compile/parse.h"
+
+enum { MEAN_S = 2 };
+
+/* ---- looking --------------------------------------------------------- */
+
+/* Frames of all sources that make a known number; 0: one does not. */
+static uint64_t count_frames(const gp_graph *g)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_stage *s = &g->stage[i];
+        if (s->nin)
+            continue;
+        if (s->known.frames <= 0)
+            return 0;
+        n += (uint64_t)s->known.frames;
+    }
+    return n;
+}
+
+/* The stage whose inputs are full while its outputs are empty. A status has its
+ * names from where the others have theirs: the same pointers. */
+static int find_bound(const gp_glance *v)
+{
+    int best = -1;
+    double most = 0.5;
+    for (int i = 0; i < v->nstages; i++) {
+        double in = 1, out = 0;
+        for (int b = 0; b < v->nbuffers; b++) {
+            double fill = v->buffer[b].fill;
+            if (v->buffer[b].is.to == v->stage[i].is.name && fill < in)
+                in = fill;
+            if (v->buffer[b].is.from == v->stage[i].is.name && fill > out)
+                out = fill;
+        }
+        if (in - out > most)
+            most = in - out, best = i;
+    }
+    return best;
+}
+
+void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
+{
+    gp_stage_status st[GP_GLANCE_STAGES];
+    gp_buffer_status b[GP_GLANCE_BUFFERS];
+    double dt = seconds - v->looked, age = seconds - v->began;
+    double part = age > MEAN_S ? dt / MEAN_S : age > 0 ? dt / age : 1;     /* of what is new */
+    part = part < 1 ? part : 1;
+
+    v->seconds = v->looked = seconds;
+    v->nsources = gp_accounts(p, v->source, GP_GLANCE_SOURCES);
+    v->nstages = gp_stages_status(p, st, GP_GLANCE_STAGES);
+    v->nbuffers = gp_buffers_status(p, b, GP_GLANCE_BUFFERS);
+    v->bound = -1, v->left_s = -1;
+    if (!v->nstages) {                     /* not before frame 0 */
+        v->began = seconds;
+        return;
+    }
+    if (dt <= 0)
+        return;
+    uint64_t out = 0, done = 0;
+    for (int i = 0; i < v->nsources; i++) {
+        const gp_account *a = &v->source[i];
+        out += a->out, done += a->out + a->dropped + a->failed;
+    }
+    v->frames_s += ((double)(out - v->out) / dt - v->frames_s) * part;
+    v->out = out, v->frames = count_frames(gp_pipeline_graph(p));
+    for (int i = 0; i < v->nstages; i++) {
+        const gp_stage_status *was = &v->stage[i].is;
+        double frames_s = (double)(st[i].frames - was->frames) / dt;
+        double bytes_s = (double)(st[i].bytes - was->bytes) / dt;
+        v->stage[i].frames_s += (frames_s - v->stage[i].frames_s) * part;
+        v->stage[i].bytes_s += (bytes_s - v->stage[i].bytes_s) * part;
+        v->stage[i].is = st[i];
+    }
+    for (int i = 0; i < v->nbuffers; i++) {
+        double fill = (double)b[i].held / b[i].depth;
+        v->buffer[i].fill += (fill - v->buffer[i].fill) * part;
+        v->buffer[i].is = b[i];
+    }
+    v->bound = find_bound(v);
+    if (v->frames && done && done <= v->frames && seconds > v->began)
+        v->left_s = (double)(v->frames - done) * (seconds - v->began) / (double)done;
+}
+
+/* ---- JSON ------------------------------------------------------------ */
+
+void gp_glance_json(const gp_glance *v, FILE *f)
+{
+    gp_json j = { .f = f, .level = 3 };                /* all on one line */
+    gp_json_open(&j, NULL, '{');
+    gp_json_num(&j, "seconds", v->seconds);
+    gp_json_bool(&j, "ended", v->ended);
+    gp_json_size(&j, "out", v->out);
+    if (v->frames)
+        gp_json_size(&j, "frames", v->frames);
+    if (v->left_s >= 0)
+        gp_json_num(&j, "left_s", v->left_s);
+    gp_json_num(&j, "frames_per_s", v->frames_s);
+    gp_json_str(&j, "bound_by", v->bound >= 0 ? v->stage[v->bound].is.name : NULL);
+    gp_json_open(&j, "sources", '[');
+    for (int i = 0; i < v->nsources; i++) {
+        const gp_account *a = &v->source[i];
+        gp_json_open(&j, NULL, '{');
+        gp_json_str(&j, "name", a->source);
+        gp_json_size(&j, "in", a->in);
+        gp_json_size(&j, "out", a->out);
+        gp_json_size(&j, "dropped", a->dropped);
+        gp_json_size(&j, "failed", a->failed);
+        gp_json_size(&j, v->ended ? "cancelled" : "in_flight", a->cancelled);
+        gp_json_close(&j, '}');
+    }
+    gp_json_close(&j, ']');
+    gp_json_open(&j, "stages", '[');
+    for (int i = 0; i < v->nstages; i++) {
+        gp_json_open(&j, NULL, '{');
+        gp_json_str(&j, "name", v->stage[i].is.name);
+        gp_json_size(&j, "frames", v->stage[i].is.frames);
+        gp_json_size(&j, "bytes", v->stage[i].is.bytes);
+        gp_json_num(&j, "frames_per_s", v->stage[i].frames_s);
+        gp_json_num(&j, "bytes_per_s", v->stage[i].bytes_s);
+        gp_json_close(&j, '}');
+    }
+    gp_json_close(&j, ']');
+    gp_json_open(&j, "buffers", '[');
+    for (int i = 0; i < v->nbuffers; i++) {
+        const gp_buffer_status *b = &v->buffer[i].is;
+        gp_json_open(&j, NULL, '{');
+        gp_json_str(&j, "name", b->name);
+        gp_json_str(&j, "from", b->from);
+        gp_json_str(&j, "to", b->to);
+        gp_json_int(&j, "depth", b->depth);
+        gp_json_int(&j, "held", b->held);
+        gp_json_num(&j, "fill", v->buffer[i].fill);
+        gp_json_close(&j, '}');
+    }
+    gp_json_close(&j, ']');
+    gp_json_close(&j, '}');
+    fputc('\n', f);
+}
+
+/* JSON is YAML, so the parser of pipelines reads it. Absent: "" and 0. It may be
+ * anybody's: what cannot be drawn is not `good`. */
+typedef struct reading { bool good; } reading;
+
+static const char *text_of(const gp_node *map, const char *key)
+{
+    const gp_node *n = gp_node_get(map, key);
+    return n && n->kind == GP_SCALAR ? n->text : "";
+}
+
+/* Of what goes to a terminal: no spaces, nothing that moves the cursor. */
+static const char *name_of(reading *r, const gp_node *map, const char *key)
+{
+    const char *name = text_of(map, key);
+    for (const char *c = name; *c; c++)
+        r->good &= *c > ' ' && *c < 0x7f;
+    return name;
+}
+
+static double number_of(reading *r, const gp_node *map, const char *key, double most)
+{
+    double x = strtod(text_of(map, key), NULL);
+    r->good &= x >= 0 && x <= most;
+    return x;
+}
+
+static uint64_t count_of(const gp_node *map, const char *key)
+{
+    return strtoull(text_of(map, key), NULL, 10);
+}
+
+/* The list `key`, and of its items those that there is room for. */
+static const gp_node *list_of(const gp_node *map, const char *key, int most, int *n)
+{
+    const gp_node *list = gp_node_get(map, key);
+    *n = !list || list->kind != GP_LIST ? 0 : list->n < most ? list->n : most;
+    return list;
+}
+
+bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
+{
+    const double years = 1e9, most = 1e18;
+    reading r = { .good = true };
+    gp_errs *errs = GP_NEW(a, gp_errs, 1);
+    const gp_node *list, *root = gp_parse_value(a, json, (gp_loc){ .file = "socket" }, errs);
+    *v = (gp_glance){ .bound = -1, .left_s = -1 };
+    if (!root || !gp_node_get(root, "seconds") || !gp_node_get(root, "stages"))
+        return false;
+    v->seconds = number_of(&r, root, "seconds", years);
+    v->frames_s = number_of(&r, root, "frames_per_s", most);
+    v->ended = !strcmp(text_of(root, "ended"), "true");
+    v->out = count_of(root, "out"), v->frames = count_of(root, "frames");
+    if (gp_node_get(root, "left_s"))
+        v->left_s = number_of(&r, root, "left_s", most);
+    list = list_of(root, "stages", GP_GLANCE_STAGES, &v->nstages);
+    for (int i = 0; i < v->nstages; i++) {
+        const gp_node *n = list->item[i];
+        v->stage[i].is = (gp_stage_status){ .name = name_of(&r, n, "name"),
+                                            .frames = count_of(n, "frames"),
+                                            .bytes = count_of(n, "bytes") };
+        v->stage[i].frames_s = number_of(&r, n, "frames_per_s", most);
+        v->stage[i].bytes_s = number_of(&r, n, "bytes_per_s", most);
+        if (!strcmp(text_of(root, "bound_by"), v->stage[i].is.name))
+            v->bound = i;
+    }
+    list = list_of(root, "buffers", GP_GLANCE_BUFFERS, &v->nbuffers);
+    for (int i = 0; i < v->nbuffers; i++) {
+        const gp_node *n = list->item[i];
+        v->buffer[i].is = (gp_buffer_status){
+            name_of(&r, n, "name"), name_of(&r, n, "from"), name_of(&r, n, "to"),
+            (int)number_of(&r, n, "depth", 1 << 20), (int)number_of(&r, n, "held", 1 << 20) };
+        v->buffer[i].fill = number_of(&r, n, "fill", 1);
+    }
+    return r.good;
+}

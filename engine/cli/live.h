@@ -1,0 +1,77 @@
+/* cli_live.h - what shows a run while it goes shares: progress, top, metrics.
+ *
+ * A glance is made by looking at a pipeline or by reading the JSON of one: whoever
+ * draws it cannot tell which. Nothing here is waited for by what moves frames. */
+#ifndef GP_CLI_LIVE_H
+#define GP_CLI_LIVE_H
+
+#include "cli/cli.h"
+
+/* More than threads can be had for: a host stage has at least one. */
+enum { GP_GLANCE_SOURCES = 1024, GP_GLANCE_STAGES = 4096, GP_GLANCE_BUFFERS = 8192 };
+
+/* Rates and fills are means over the last two seconds or so. */
+typedef struct gp_glance {
+    double seconds;            /* since the start */
+    bool ended;
+    uint64_t out, frames;      /* of all sources: frames out, and in the end (0: not known) */
+    double left_s;             /* until the last is out; < 0: not known */
+    double frames_s;           /* frames out a second */
+    int bound;                 /* the stage that holds back the rest; -1: none does */
+    double began, looked;      /* gp_glance_look's own */
+    int nsources, nstages, nbuffers;
+    gp_account source[GP_GLANCE_SOURCES];
+    struct { gp_stage_status is; double frames_s, bytes_s; } stage[GP_GLANCE_STAGES];
+    struct { gp_buffer_status is; double fill; } buffer[GP_GLANCE_BUFFERS];   /* fill: 0 to 1 */
+} gp_glance;
+
+/* cli_glance.c. Looks again, `seconds` after the start; at first *v is zero. */
+void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds);
+/* One object on one line. */
+void gp_glance_json(const gp_glance *v, FILE *f);
+/* What gp_glance_json wrote; names lie in `a`. False: it is something else. All that is
+ * read can be drawn: names are names, numbers are in their range. */
+bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json);
+
+/* cli_screen.c: lines that are drawn over and over at one place. The cursor waits at
+ * their beginning: what others write there, or a window of another size, moves them
+ * and leaves nothing behind. */
+typedef struct gp_screen {
+    int fd;
+    bool in_place;             /* a terminal; else block after block */
+    bool color;
+    bool drawn;                /* lines are there, from the cursor on */
+} gp_screen;
+
+/* "1.23 GB", "45.6 k": three digits and a unit of thousands; returns buf. */
+const char *gp_amount_text(double x, const char *unit, char buf[32]);
+
+gp_screen gp_screen_on(int fd);
+/* Nothing while others have the terminal. False: it cannot be written. */
+bool gp_screen_draw(gp_screen *s, const gp_glance *v);
+void gp_screen_clear(gp_screen *s);        /* removes the lines */
+
+/* cli_socket.c: where gpipe top connects. NULL: there is no place for one, which is no
+ * error. Only one thread uses it. */
+typedef struct gp_socket gp_socket;
+gp_socket *gp_socket_open(void);
+void gp_socket_close(gp_socket *s);        /* settles; removes the file; accepts NULL */
+int gp_socket_fd(const gp_socket *s);      /* readable: somebody wants in */
+/* Lets one in, who is sent `text` at once. False: it cannot, and is still asked to. */
+bool gp_socket_accept(gp_socket *s, const char *text, size_t len);
+/* To everybody, without waiting: who has read too little misses it. */
+void gp_socket_send(gp_socket *s, const char *text, size_t len);
+/* Sends what did not fit yet, as far as it does now. True: all. Accepts NULL. */
+bool gp_socket_flush(gp_socket *s);
+/* The same, and gives clients that read a moment (0.3 s) for it: when a run has ended. */
+void gp_socket_settle(gp_socket *s);
+int gp_socket_clients(const gp_socket *s);
+/* The other end, of `name`: a process or a path. -1 after an error. */
+int gp_socket_connect(const char *name, gp_errs *errs);
+
+/* cli_metrics.c: a server with a thread of its own. NULL after an error. */
+typedef struct gp_metrics gp_metrics;
+gp_metrics *gp_metrics_start(const char *at, const gp_pipeline *p, bool quiet, gp_errs *errs);
+void gp_metrics_stop(gp_metrics *m);       /* accepts NULL */
+
+#endif

@@ -1,0 +1,170 @@
+/* cli_load.c - a file's text, its compilation, and the errors of both. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/cli.h"
+
+/* ---- errors ---------------------------------------------------------- */
+
+bool gp_want_color(int fd)
+{
+    const char *no = getenv("NO_COLOR");
+    return isatty(fd) && !(no && *no);
+}
+
+/* The --set that an error is at (see gp_spec_set), NULL: it is elsewhere. */
+static const char *find_set(const gp_args *args, const char *file)
+{
+    for (int i = 0; file && i < args->nset; i++)
+        if (file == args->set[i])
+            return file;
+    return NULL;
+}
+
+void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
+{
+    bool color = gp_want_color(STDERR_FILENO);
+    for (int i = 0; i < errs->n; i++) {
+        gp_err e = errs->e[i];
+        const char *set = find_set(args, e.at.file);
+        char name[300];
+        if (e.code == GP_E_WARN && args->quiet)
+            continue;
+        if (set) {
+            bool device = set == args->device;
+            snprintf(name, sizeof name, "--%s %s", device ? "device" : "set",
+                     device ? strchr(set, '=') + 1 : set);
+            e.at = (gp_loc){ .file = name };
+        }
+        gp_err_print(stderr, &e, l ? l->file : NULL, l ? l->text : NULL, l ? l->len : 0, color);
+    }
+    if (errs->dropped)
+        fprintf(stderr, "gpipe: and %d more\n", errs->dropped);
+}
+
+/* ---- text ------------------------------------------------------------ */
+
+bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs)
+{
+    bool is_stdin = !strcmp(file, "-");
+    *l = (gp_loaded){ .file = is_stdin ? "stdin" : file };
+    gp_loc at = { .file = l->file };
+    FILE *f = is_stdin ? stdin : fopen(file, "re");
+    if (!f)
+        return errno == ENOENT ? gp_fail(errs, GP_E_USAGE, at, "there is no such file")
+            : gp_fail(errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_USAGE, at,
+                      "cannot open the file: %s", strerror(errno));
+    size_t cap = 0, got;
+    errno = 0;
+    do {
+        if (cap - l->len < 4096) {
+            char *more = realloc(l->text, cap = cap ? 2 * cap : 65536);
+            if (!more) {
+                errno = ENOMEM;
+                break;
+            }
+            l->text = more;
+        }
+        got = fread(l->text + l->len, 1, cap - l->len, f);
+        l->len += got;
+    } while (got);
+    int error = errno;
+    if (!is_stdin)
+        fclose(f);
+    if (error == EISDIR)
+        return gp_fail(errs, GP_E_USAGE, at, "this is a folder; name a file in it");
+    return !error || gp_fail(errs, error == ENOMEM ? GP_E_RESOURCE : GP_E_USAGE, at,
+                             "cannot read the file: %s", strerror(error));
+}
+
+/* ---- machine --------------------------------------------------------- */
+
+static const char *from_env(const void *arg, const char *name)
+{
+    (void)arg;
+    return getenv(name);
+}
+
+/* The driver takes a while to start, so devices are looked for only when the
+ * pipeline may use one: `device` says cuda, or leaves it open and there is a
+ * kind that has code for a device. */
+static bool may_use_cuda(const gp_node *root, const gp_args *args, const gp_registry *registry)
+{
+    const gp_node *device = gp_node_get(root, "device"), *stages = gp_node_get(root, "stages");
+    const char *says = device ? device->text : "auto";
+    bool found = false;
+    for (int i = 0; i < args->nset; i++)
+        if (!strncmp(args->set[i], "device=", 7))
+            says = args->set[i] + 7;
+    for (int i = 0; stages && stages->kind == GP_LIST && i < stages->n && !found; i++) {
+        const gp_node *use = gp_node_get(stages->item[i], "use");
+        const gp_kind *kind = use ? gp_kind_find(registry, use->text) : NULL;
+        found = kind && kind->record;
+    }
+    return !strncmp(says, "cuda", 4) || (strcmp(says, "cpu") && found);
+}
+
+/* The text is parsed for this, once more than for the pipeline; what is wrong with
+ * it is of no interest yet. */
+static bool wants_cuda(gp_arena *a, const gp_loaded *l, const gp_args *args,
+                       const gp_registry *registry)
+{
+    gp_errs *errs = GP_NEW(a, gp_errs, 1);
+    const gp_spec *spec = gp_parse(a, l->text, l->len, l->file, errs);
+    return spec && may_use_cuda(spec->root, args, registry);
+}
+
+static bool asks_for_cuda(const gp_args *args)
+{
+    return args->device && !strncmp(args->device, "device=cuda", 11);
+}
+
+static bool set_machine(gp_machine *m, const gp_loaded *l, const gp_args *args,
+                        const gp_registry *registry, gp_errs *errs)
+{
+    gp_arena arena = { 0 };
+    jmp_buf oom;
+    if (args->verb == GP_VERB_CHECK) {
+        gp_machine_fixed(m, 1);
+        return true;
+    }
+    if (setjmp(oom)) {
+        gp_arena_free(&arena);
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = l->file }, "out of memory");
+    }
+    arena.oom = &oom;
+    gp_machine_read(m, wants_cuda(&arena, l, args, registry));
+    gp_arena_free(&arena);
+    if (args->verb == GP_VERB_PLAN && asks_for_cuda(args) && !m->ndevices) {
+        if (!args->quiet)
+            fprintf(stderr, "gpipe: no GPU here (%s); this is the plan for an H200\n", m->why);
+        gp_machine_fixed(m, 1);
+    }
+    return true;
+}
+
+/* ---- both ------------------------------------------------------------ */
+
+bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_registry *registry,
+             gp_errs *errs)
+{
+    if (!gp_load_text(l, file, errs))
+        return false;
+    gp_config config = { .registry = registry, .env = { from_env, NULL }, .set = args->set,
+                         .nset = args->nset, .lenient = args->verb == GP_VERB_CHECK };
+    if (!set_machine(&config.machine, l, args, registry, errs))
+        return false;
+    l->pipeline = gp_compile(l->text, l->len, l->file, &config, errs);
+    for (int i = 0; i < errs->n; i++)          /* what --set says is of the command line */
+        if (errs->e[i].code == GP_E_SPEC && find_set(args, errs->e[i].at.file))
+            errs->e[i].code = GP_E_USAGE;
+    return l->pipeline != NULL;
+}
+
+void gp_unload(gp_loaded *l)
+{
+    gp_pipeline_destroy(l->pipeline);
+    free(l->text);
+    *l = (gp_loaded){ 0 };
+}

@@ -1,0 +1,192 @@
+/* main.c - the command: gpipe VERB.
+ *
+ * The only code that sets the environment and chooses the exit code. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/cli.h"
+
+typedef struct verb {
+    gp_verb verb;
+    const char *name, *operand, *help, *more;
+    int min, max;                      /* operands */
+    int (*run)(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+} verb;
+
+static int cmd_help(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+
+static const verb verbs[] = {
+    { GP_VERB_RUN, "run", "FILE", "run a pipeline",
+      "FILE - is the standard input. Ctrl-C stops the sources and lets the rest come out;\n"
+      "a second one stops at once.\n", 1, 1, gp_cmd_run },
+    { GP_VERB_CHECK, "check", "FILE...", "validate pipelines; runs no script and no kernel",
+      "Supposes a machine with a GPU. An input file that is missing is only a warning where\n"
+      "its buffer is declared. What will be slow is a warning that ends in (lint: NAME), for\n"
+      "the GPU of this machine or, without one, an H200; '# nolint: NAME' in its line silences\n"
+      "it.\n", 1, INT_MAX, gp_cmd_check },
+    { GP_VERB_PLAN, "plan", "FILE", "show what a pipeline becomes: tasks, copies, memory", "",
+      1, 1, gp_cmd_plan },
+    { GP_VERB_BENCH, "bench", "FILE...", "measure pipelines: rate, latency, what holds them back",
+      "One run is watched, after a warm-up, until three windows in a row agree within 5 %.\n"
+      "Sources are made to go on by themselves (frames: 0, loop: true). Where that cannot\n"
+      "be (a stage writes, a source in Lua ends, 'compare' looks at a file) whole runs are\n"
+      "repeated, and count from their first frame in to their last frame out.\n"
+      "What 'write' makes goes to a temporary folder next to where it belongs, or to\n"
+      "/dev/null for stdout; what scripts write themselves is not held back.\n"
+      "frames/s and GB/s are those of the sources' frames; latency is from source to sink.\n"
+      "The bound is the most that any of these takes for a frame: a host stage (by its\n"
+      "busy time, through its workers), all copies without the kernels, all kernels\n"
+      "without the copies. Several files are measured in turns and compared with the first.\n",
+      1, INT_MAX, gp_cmd_bench },
+    { GP_VERB_TOP, "top", "PID|SOCKET", "watch a pipeline that runs elsewhere",
+      "Draws what that 'gpipe run' shows of itself, each second, until it ends or Ctrl-C. Its\n"
+      "socket is $XDG_RUNTIME_DIR/gpipe/PID.sock, or /tmp/gpipe-UID/PID.sock, for its owner\n"
+      "alone. With --json: what comes out of it, as of --progress json.\n", 1, 1, gp_cmd_top },
+    { GP_VERB_STAGES, "stages", "[NAME]", "list the kinds of stages, or what one can do", "",
+      0, 1, gp_cmd_stages },
+    { GP_VERB_HELP, "help", "[VERB]", "this text, or that of a verb", "", 0, 1, cmd_help },
+};
+enum { NVERBS = sizeof verbs / sizeof *verbs };
+
+static const verb *find_verb(const char *name, gp_errs *errs)
+{
+    gp_near near = GP_NEAR(name);
+    for (const verb *v = verbs; v < verbs + NVERBS; v++) {
+        if (!strcmp(v->name, name))
+            return v;
+        gp_near_try(&near, v->name);
+    }
+    const char *did = gp_near_text(&near);
+    gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no verb '%s'%s", name,
+            *did ? did : "; 'gpipe help' lists them");
+    return NULL;
+}
+
+static void print_help(FILE *to)
+{
+    fprintf(to, "usage: gpipe VERB ...\n\n");
+    for (const verb *v = verbs; v < verbs + NVERBS; v++)
+        fprintf(to, "  %-6s %-10s  %s\n", v->name, v->operand, v->help);
+    fprintf(to, "\n  gpipe VERB --help shows the options of a verb\n"
+            "  gpipe --version   shows the version and the back ends\n\n"
+            "exit: 0 ok, 1 failed at run time, 2 usage, 3 invalid pipeline, 4 not enough\n"
+            "resources, 5 stalled, 6 verification mismatch, 130/143 interrupted\n");
+}
+
+static void print_verb_help(FILE *to, const verb *v)
+{
+    fprintf(to, "usage: gpipe %s [OPTION]... %s\n\n%s\n%s%s\n", v->name, v->operand, v->help,
+            *v->more ? "\n" : "", v->more);
+    gp_args_help(to, v->verb);
+}
+
+static int cmd_help(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+{
+    (void)registry;
+    const verb *v = args->noperands ? find_verb(args->operand[0], errs) : NULL;
+    if (v)
+        print_verb_help(stdout, v);
+    else if (!args->noperands)
+        print_help(stdout);
+    return gp_errs_exit(errs);
+}
+
+static void print_version(void)
+{
+    printf("gpipe %s%s%s%s\nback ends: cpu%s\nscripts: %s\n", GP_VERSION,
+           *gp_commit ? " (commit " : "", gp_commit, *gp_commit ? ")" : "",
+           GP_CUDA ? ", cuda" : "", gp_lua);
+}
+
+static bool count_operands(const verb *v, const gp_args *args, gp_errs *errs)
+{
+    if (args->noperands < v->min)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no %s given; write gpipe %s %s",
+                       v->verb == GP_VERB_TOP ? "pipeline" : "file", v->name, v->operand);
+    if (args->noperands > v->max)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' is one too many; write gpipe %s %s",
+                       args->operand[v->max], v->name, v->operand);
+    return true;
+}
+
+static int run_verb(const verb *v, const gp_args *args, gp_errs *errs)
+{
+    gp_registry *registry = gp_registry_create();
+    int status = 1;
+    if (!registry)
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    else if (gp_register_builtin(registry, errs))
+        status = v->run(args, registry, errs);
+    gp_registry_destroy(registry);
+    return status;
+}
+
+static bool is_read(int fd)
+{
+    struct pollfd p = { fd, POLLOUT, 0 };
+    return poll(&p, 1, 0) < 1 || !(p.revents & POLLERR);
+}
+
+/* What could not be written to stdout is an error, but a reader that has gone
+ * away (gpipe plan | head) is not. Of an earlier flush only the flag is left. */
+static int close_stdout(int status, gp_errs *errs)
+{
+    errno = 0;
+    if ((!fflush(stdout) && !ferror(stdout)) || errno == EPIPE || !is_read(STDOUT_FILENO))
+        return status;
+    gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write to stdout: %s",
+            strerror(errno ? errno : EIO));
+    return status ? status : 1;
+}
+
+/* Where stdin, stdout or stderr is closed, its number must not become that of a
+ * file. What is put there fails as the closed one did: it is open the wrong way. */
+static void hold_standard_files(void)
+{
+    static const int flags[] = { O_WRONLY, O_RDONLY, O_RDONLY };
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags[fd]) != fd)
+            _exit(1);
+}
+
+int main(int argc, char **argv)
+{
+    static gp_errs errs;
+    gp_arena arena = { 0 };
+    gp_args args = { 0 };
+    int status = 0;
+
+    hold_standard_files();
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);    /* streams that do not wait for others */
+    signal(SIGPIPE, SIG_IGN);                          /* writers report EPIPE, EFBIG */
+    signal(SIGXFSZ, SIG_IGN);
+    if (argc < 2) {
+        print_help(stderr);
+        return 2;
+    }
+    const char *word = argv[1];
+    if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
+        print_version();
+    } else if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+        print_help(stdout);
+    } else {
+        const verb *v = find_verb(word, &errs);
+        if (v && gp_args_parse(&arena, argc - 2, argv + 2, v->verb, &args, &errs)) {
+            if (args.help)
+                print_verb_help(stdout, v);
+            else if (count_operands(v, &args, &errs))
+                status = run_verb(v, &args, &errs);
+        }
+    }
+    status = close_stdout(status, &errs);
+    gp_print_errs(&args, NULL, &errs);
+    if (!status)
+        status = gp_errs_exit(&errs);
+    gp_arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,323 @@
+/* cli_metrics.c - --metrics: what Prometheus scrapes, in its text format 0.0.4
+ * (prometheus.io/docs/instrumenting/exposition_formats).
+ *
+ * libmicrohttpd is opened when it is asked for: nothing else needs it. It answers on
+ * a thread of its own, from counters that nobody waits for. */
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "cli/live.h"
+#include "draw/dump.h"
+
+enum { LEAST = 13, MOST = 34 };        /* of latencies: 2^13 ns (8 us) to 2^34 ns (17 s) */
+
+struct gp_metrics {
+    const gp_pipeline *pipeline;
+    struct MHD_Daemon *daemon;
+    double start;
+    gp_hist latency;                   /* the server's thread's own, as is what follows */
+    double waited[GP_GLANCE_STAGES];     /* s, as last told: it never falls */
+};
+
+/* ---- the library ----------------------------------------------------- */
+
+#define FUNCTIONS(F) F(start_daemon) F(stop_daemon) F(create_response_from_buffer) \
+    F(add_response_header) F(queue_response) F(destroy_response)
+#define DECLARE(f) __typeof__(MHD_##f) *f;
+static struct { FUNCTIONS(DECLARE) } mhd;
+
+static bool load(gp_errs *errs)
+{
+    void *dl = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE), *f;
+    bool all = dl != NULL;
+#define FIND(name) \
+    f = dl ? dlsym(dl, "MHD_" #name) : NULL; \
+    memcpy(&mhd.name, &f, sizeof f); \
+    all = all && f;
+    FUNCTIONS(FIND)
+    return all || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--metrics needs libmicrohttpd, "
+                          "which is not here; install libmicrohttpd12 (Debian, Ubuntu)");
+}
+
+/* ---- the text -------------------------------------------------------- */
+
+static void family(FILE *f, const char *name, const char *type, const char *help)
+{
+    fprintf(f, "# HELP gpipe_%s %s\n# TYPE gpipe_%s %s\n", name, help, name, type);
+}
+
+/* A label's value: UTF-8, with \ " and ends of lines escaped. */
+static void value_of_label(FILE *f, const char *s)
+{
+    unsigned c;
+    fputc('"', f);
+    for (size_t n = strlen(s), len; n; n -= len, s += len) {
+        bool good = (len = gp_utf8(s, n, &c)) > 0;
+        len = good ? len : 1;
+        if (c == '"' || c == '\\')
+            fprintf(f, "\\%c", c);
+        else if (c == '\n')
+            fputs("\\n", f);
+        else
+            fwrite(good ? s : "?", 1, len, f);
+    }
+    fputc('"', f);
+}
+
+/* NAME{label="value"} */
+static void sample(FILE *f, const char *name, const char *label, const char *value, double v)
+{
+    fprintf(f, "gpipe_%s{%s=", name, label);
+    value_of_label(f, value);
+    fprintf(f, "} %.17g\n", v);
+}
+
+static void write_sources(FILE *f, const gp_pipeline *p)
+{
+    static const struct { const char *name, *help; size_t off; } of[] = {
+        { "frames_in_total", "Frames that a source made.", offsetof(gp_account, in) },
+        { "frames_out_total", "Frames that came out of every sink.", offsetof(gp_account, out) },
+        { "frames_dropped_total", "Frames that a stage dropped.", offsetof(gp_account, dropped) },
+        { "frames_failed_total", "Frames that a stage failed on.", offsetof(gp_account, failed) },
+    };
+    gp_account a[GP_GLANCE_SOURCES];
+    int n = gp_accounts(p, a, GP_GLANCE_SOURCES);
+    for (size_t k = 0; n && k < sizeof of / sizeof *of; k++) {
+        family(f, of[k].name, "counter", of[k].help);
+        for (int i = 0; i < n; i++)
+            sample(f, of[k].name, "source", a[i].source,
+                   (double)*(const uint64_t *)((const char *)&a[i] + of[k].off));
+    }
+}
+
+/* What a host stage's workers did not spend in it. A call that is under way shows when
+ * it ends; until then the sum stands still rather than fall. */
+static double waited(gp_metrics *m, int i, const gp_stage_status *s)
+{
+    double w = s->workers * (gp_seconds() - m->start) - 1e-9 * (double)s->busy_ns;
+    return m->waited[i] = w > m->waited[i] ? w : m->waited[i];
+}
+
+static void write_stages(FILE *f, gp_metrics *m)
+{
+    gp_stage_status s[GP_GLANCE_STAGES];
+    int n = gp_stages_status(m->pipeline, s, GP_GLANCE_STAGES), host = 0;
+    if (!n)
+        return;
+    family(f, "stage_frames_total", "counter", "Frames that a stage or segment is done with.");
+    for (int i = 0; i < n; i++, host += s[i - 1].workers > 0)
+        sample(f, "stage_frames_total", "stage", s[i].name, (double)s[i].frames);
+    family(f, "stage_bytes_total", "counter", "Bytes of a stage's outputs; of a sink: its inputs.");
+    for (int i = 0; i < n; i++)
+        sample(f, "stage_bytes_total", "stage", s[i].name, (double)s[i].bytes);
+    if (!host)
+        return;
+    family(f, "stage_workers", "gauge", "Threads of a host stage.");
+    for (int i = 0; i < n; i++)
+        if (s[i].workers)
+            sample(f, "stage_workers", "stage", s[i].name, s[i].workers);
+    family(f, "stage_busy_seconds_total", "counter", "Time in a host stage, of all its workers.");
+    for (int i = 0; i < n; i++)
+        if (s[i].workers)
+            sample(f, "stage_busy_seconds_total", "stage", s[i].name, 1e-9 * (double)s[i].busy_ns);
+    family(f, "stage_waiting_seconds_total", "counter",
+           "Time of a host stage's workers not in it: for frames, slots or one another.");
+    for (int i = 0; i < n; i++)
+        if (s[i].workers)
+            sample(f, "stage_waiting_seconds_total", "stage", s[i].name, waited(m, i, &s[i]));
+}
+
+static void buffer_sample(FILE *f, const char *name, const gp_buffer_status *b, int v)
+{
+    const char *const label[] = { "buffer", "from", "to" }, *const value[] = { b->name, b->from,
+                                                                              b->to };
+    fprintf(f, "gpipe_%s", name);
+    for (int i = 0; i < 3; i++) {
+        fprintf(f, "%c%s=", i ? ',' : '{', label[i]);
+        value_of_label(f, value[i]);
+    }
+    fprintf(f, "} %d\n", v);
+}
+
+static void write_buffers(FILE *f, const gp_pipeline *p)
+{
+    gp_buffer_status b[GP_GLANCE_BUFFERS];
+    int n = gp_buffers_status(p, b, GP_GLANCE_BUFFERS);
+    if (!n)
+        return;
+    family(f, "buffer_frames", "gauge", "Frames in a buffer that a reader is not done with.");
+    for (int i = 0; i < n; i++)
+        buffer_sample(f, "buffer_frames", &b[i], b[i].held);
+    family(f, "buffer_slots", "gauge", "Frames that fit into a buffer: its depth.");
+    for (int i = 0; i < n; i++)
+        buffer_sample(f, "buffer_slots", &b[i], b[i].depth);
+}
+
+static void write_latency(FILE *f, gp_metrics *m)
+{
+    gp_hist *h = &m->latency;
+    gp_latency(m->pipeline, h);
+    family(f, "latency_seconds", "histogram", "From a frame's source to the end of a sink.");
+    for (int k = LEAST; k <= MOST; k++)
+        fprintf(f, "gpipe_latency_seconds_bucket{le=\"%.11g\"} %llu\n",
+                (double)((int64_t)1 << k) / 1e9,
+                (unsigned long long)gp_hist_below(h, (int64_t)1 << k));
+    fprintf(f, "gpipe_latency_seconds_bucket{le=\"+Inf\"} %llu\ngpipe_latency_seconds_sum %.17g\n"
+            "gpipe_latency_seconds_count %llu\n", (unsigned long long)h->n, 1e-9 * (double)h->sum,
+            (unsigned long long)h->n);
+}
+
+static void write_all(FILE *f, gp_metrics *m)
+{
+    family(f, "build_info", "gauge", "The program.");
+    fprintf(f, "gpipe_build_info{version=\"%s\",commit=\"%s\",cuda=\"%d\"} 1\n", GP_VERSION,
+            gp_commit, GP_CUDA);
+    family(f, "run_seconds_total", "counter", "Time since the start of the run.");
+    fprintf(f, "gpipe_run_seconds_total %.17g\n", gp_seconds() - m->start);
+    write_sources(f, m->pipeline);
+    write_stages(f, m);
+    write_buffers(f, m->pipeline);
+    write_latency(f, m);
+}
+
+/* ---- the server ------------------------------------------------------ */
+
+static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *url,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_size, void **request)
+{
+    (void)version, (void)upload, (void)request;
+    bool found = !strcmp(url, "/metrics");
+    bool reads = !strcmp(method, "GET") || !strcmp(method, "HEAD");
+    unsigned status = !reads ? MHD_HTTP_METHOD_NOT_ALLOWED : found ? MHD_HTTP_OK
+                                                                   : MHD_HTTP_NOT_FOUND;
+    char *text = NULL;
+    size_t n = 0;
+    *upload_size = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (!f)
+        return MHD_NO;
+    if (status == MHD_HTTP_OK)
+        write_all(f, arg);
+    else
+        fprintf(f, "GET /metrics\n");
+    bool ok = !fclose(f);
+    struct MHD_Response *r = !ok ? NULL
+        : mhd.create_response_from_buffer(n, text, MHD_RESPMEM_MUST_FREE);
+    if (!r) {
+        free(text);
+        return MHD_NO;
+    }
+    mhd.add_response_header(r, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    enum MHD_Result queued = mhd.queue_response(c, status, r);
+    mhd.destroy_response(r);
+    return queued;
+}
+
+/* "9100", "0.0.0.0:9100", "[::1]:9100" */
+static bool split(const char *at, char host[64], const char **port, gp_errs *errs)
+{
+    const char *colon = strrchr(at, ':'), *address = at;
+    size_t n = colon ? (size_t)(colon - at) : 0;
+    *port = colon ? colon + 1 : at;
+    if (n > 1 && *at == '[' && at[n - 1] == ']')
+        address++, n -= 2;
+    char *end;
+    long number = strtol(*port, &end, 10);
+    if (**port < '0' || **port > '9' || *end || number > 65535 || (colon && !n) || n > 63)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s' is no port; write "
+                       "--metrics 9100, or 0.0.0.0:9100 for all of the network", at);
+    snprintf(host, 64, "%.*s", colon ? (int)n : 9, colon ? address : "127.0.0.1");
+    return true;
+}
+
+/* Never blocks in accept(); -1: errno says why. */
+static int listen_on(const struct addrinfo *a)
+{
+    const int one = 1;
+    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, 16))
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+/* A socket that listens; -1 after an error. */
+static int listen_at(const char *at, gp_errs *errs)
+{
+    char host[64];
+    const char *port;
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *a = NULL;
+    if (!split(at, host, &port, errs))
+        return -1;
+    int e = getaddrinfo(host, port, &hints, &a);
+    if (e) {
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s': %s; give an address of this "
+                "machine", at, gai_strerror(e));
+        return -1;
+    }
+    int fd = -1;
+    for (const struct addrinfo *i = a; i && fd < 0; i = i->ai_next)    /* 'localhost' has two */
+        fd = listen_on(i);
+    if (fd < 0)
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--metrics '%s': %s; choose another port or "
+                "address, or port 0 for a free one", at, strerror(errno));
+    freeaddrinfo(a);
+    return fd;
+}
+
+static void say_where(int fd)
+{
+    struct sockaddr_storage at = { 0 };
+    socklen_t n = sizeof at;
+    char host[64] = "", port[16] = "";
+    getsockname(fd, (struct sockaddr *)&at, &n);
+    getnameinfo((struct sockaddr *)&at, n, host, sizeof host, port, sizeof port,
+                NI_NUMERICHOST | NI_NUMERICSERV);
+    bool six = at.ss_family == AF_INET6;
+    fprintf(stderr, "gpipe: metrics: http://%s%s%s:%s/metrics\n", six ? "[" : "", host,
+            six ? "]" : "", port);
+}
+
+gp_metrics *gp_metrics_start(const char *at, const gp_pipeline *p, bool quiet, gp_errs *errs)
+{
+    int fd = load(errs) ? listen_at(at, errs) : -1;
+    if (fd < 0)
+        return NULL;
+    gp_metrics *m = calloc(1, sizeof *m);
+    if (m) {
+        m->pipeline = p, m->start = gp_seconds();
+        m->daemon = mhd.start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL
+                                     | MHD_USE_ITC, 0, NULL, NULL, answer, m,
+                                     MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, 16u,
+                                     MHD_OPTION_CONNECTION_TIMEOUT, 10u, MHD_OPTION_END);
+    }
+    if (!m || !m->daemon) {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--metrics '%s': cannot start the server", at);
+        close(fd);
+        free(m);
+        return NULL;
+    }
+    if (!quiet)
+        say_where(fd);
+    return m;
+}
+
+void gp_metrics_stop(gp_metrics *m)
+{
+    if (!m)
+        return;
+    mhd.stop_daemon(m->daemon);
+    free(m);
+}

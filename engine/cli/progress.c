@@ -1,0 +1,237 @@
+/* cli_progress.c - how a run goes, while it goes and at its end.
+ *
+ * A thread of its own looks at the counters of the run, which are atomic, and
+ * prints; it holds nothing that the run waits for. While nobody looks it sleeps. */
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "cli/live.h"
+
+enum { SOURCES = GP_GLANCE_SOURCES, LOOK_MS = 50, DRAW_MS = 200, SAY_MS = 1000 };
+
+struct gp_meter {
+    const gp_pipeline *pipeline;
+    gp_progress how;
+    gp_socket *socket;
+    pthread_t thread;
+    int stop_fd;
+    double start;
+    gp_glance view;
+};
+
+/* ---- what else is said on stderr meanwhile --------------------------- */
+
+/* A script's print must not land in the lines: they make room, and are drawn anew
+ * below it. The stream stays for good, as a script may have kept it. */
+static struct {
+    pthread_mutex_t lock;
+    gp_screen screen;
+    FILE *real, *around;
+} lines = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static ssize_t write_around(void *cookie, const char *text, size_t n)
+{
+    (void)cookie;
+    pthread_mutex_lock(&lines.lock);
+    gp_screen_clear(&lines.screen);
+    ssize_t done = write(STDERR_FILENO, text, n);
+    pthread_mutex_unlock(&lines.lock);
+    return done < 0 ? 0 : done;
+}
+
+static void lines_begin(void)
+{
+    lines.screen = gp_screen_on(STDERR_FILENO);
+    if (!lines.around) {
+        cookie_io_functions_t io = { .write = write_around };
+        lines.real = stderr, lines.around = fopencookie(NULL, "w", io);
+        if (lines.around)
+            setvbuf(lines.around, NULL, _IOLBF, BUFSIZ);
+    }
+    if (lines.around && lines.screen.in_place)
+        stderr = lines.around;
+    gp_signals_lines(lines.screen.in_place);
+}
+
+static void lines_draw(const gp_glance *v)
+{
+    pthread_mutex_lock(&lines.lock);
+    gp_screen_draw(&lines.screen, v);
+    pthread_mutex_unlock(&lines.lock);
+}
+
+static void lines_end(void)
+{
+    if (stderr == lines.around) {
+        fflush(stderr);
+        stderr = lines.real;
+    }
+    gp_signals_lines(false);
+    pthread_mutex_lock(&lines.lock);
+    gp_screen_clear(&lines.screen);
+    pthread_mutex_unlock(&lines.lock);
+}
+
+/* ---- the thread ------------------------------------------------------ */
+
+static void look(gp_meter *m)
+{
+    gp_glance_look(&m->view, m->pipeline, gp_seconds() - m->start);
+}
+
+/* The glance as JSON, for free(). NULL: out of memory. */
+static char *json_of(const gp_glance *v, size_t *n)
+{
+    char *text = NULL;
+    FILE *f = open_memstream(&text, n);
+    if (!f)
+        return NULL;
+    gp_glance_json(v, f);
+    if (!fclose(f))
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Once a second, and at the end. */
+static void say(gp_meter *m)
+{
+    const gp_glance *v = &m->view;
+    bool sends = m->socket && gp_socket_clients(m->socket);
+    if (m->how == GP_PROGRESS_PLAIN && !v->ended)
+        fprintf(stderr, "gpipe: %" PRIu64 " frames, %.0f frames/s, %.0f s\n", v->out, v->frames_s,
+                v->seconds);
+    if (m->how != GP_PROGRESS_JSON && !sends)
+        return;
+    size_t n = 0;
+    char *text = json_of(v, &n);
+    if (text && m->how == GP_PROGRESS_JSON)
+        fwrite(text, 1, n, stderr);
+    if (text && sends)
+        gp_socket_send(m->socket, text, n);
+    free(text);
+}
+
+/* Without a descriptor for it the knocking would not end: it has to wait. */
+static void let_in(gp_meter *m, struct pollfd *stop)
+{
+    size_t n = 0;
+    look(m);
+    char *text = json_of(&m->view, &n);
+    if (!text || !gp_socket_accept(m->socket, text, n))
+        poll(stop, 1, DRAW_MS);
+    free(text);
+}
+
+static void *meter_thread(void *arg)
+{
+    gp_meter *m = arg;
+    struct pollfd p[2] = { { m->stop_fd, POLLIN, 0 }, { -1, POLLIN, 0 } };
+    double draw = DRAW_MS, next_say = SAY_MS, next = LOOK_MS;      /* ms from the start */
+    if (m->socket)
+        p[1].fd = gp_socket_fd(m->socket);
+    for (;;) {
+        bool watched = m->how != GP_PROGRESS_NONE || gp_socket_clients(m->socket);
+        double now = 1e3 * (gp_seconds() - m->start);
+        int wait = !watched ? -1 : now < next ? (int)(next - now) + 1 : 0;
+        if (poll(p, 2, wait) < 0)
+            continue;
+        if (p[0].revents)
+            return NULL;
+        if (p[1].revents)
+            let_in(m, p);
+        now = 1e3 * (gp_seconds() - m->start);
+        if (now < next)
+            continue;
+        look(m);
+        gp_socket_flush(m->socket);
+        next = now + LOOK_MS;
+        if (m->how == GP_PROGRESS_BAR && now >= draw) {
+            lines_draw(&m->view);
+            draw = now + DRAW_MS;
+        }
+        if (now >= next_say) {
+            say(m);
+            next_say += SAY_MS * (1 + (double)(long)((now - next_say) / SAY_MS));
+        }
+    }
+}
+
+/* ---- start and stop -------------------------------------------------- */
+
+/* Does a stage write its data to stdout? */
+static bool writes_stdout(const gp_graph *g)
+{
+    for (int i = 0; i < g->nstages; i++)
+        for (const gp_opt *o = g->stage[i].kind->opts; o && o->name; o++)
+            if (o->type == GP_OPT_PATH && !g->stage[i].nout) {
+                const char *path = *(const char *const *)((const char *)g->stage[i].opts + o->off);
+                if (path && !strcmp(path, "stdout"))
+                    return true;
+            }
+    return false;
+}
+
+/* What is drawn would be in the middle of data on the same terminal. */
+static gp_progress decide(gp_progress how, const gp_pipeline *p)
+{
+    const char *term = getenv("TERM");
+    if (how != GP_PROGRESS_AUTO)
+        return how;
+    if (!isatty(STDERR_FILENO)
+        || (isatty(STDOUT_FILENO) && writes_stdout(gp_pipeline_graph(p))))
+        return GP_PROGRESS_NONE;
+    return !term || !*term || !strcmp(term, "dumb") ? GP_PROGRESS_PLAIN : GP_PROGRESS_BAR;
+}
+
+gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how, gp_socket *socket)
+{
+    how = decide(how, p);
+    gp_meter *m = how == GP_PROGRESS_NONE && !socket ? NULL : calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->pipeline = p, m->how = how, m->socket = socket, m->start = gp_seconds();
+    m->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (how == GP_PROGRESS_BAR)
+        lines_begin();
+    if (m->stop_fd < 0 || pthread_create(&m->thread, NULL, meter_thread, m)) {
+        if (m->stop_fd >= 0)
+            close(m->stop_fd);
+        if (how == GP_PROGRESS_BAR)
+            lines_end();
+        free(m);
+        return NULL;
+    }
+    return m;
+}
+
+void gp_meter_stop(gp_meter *m)
+{
+    if (!m)
+        return;
+    eventfd_write(m->stop_fd, 1);
+    pthread_join(m->thread, NULL);
+    close(m->stop_fd);
+    look(m);
+    m->view.ended = true;
+    if (m->how == GP_PROGRESS_BAR)
+        lines_end();
+    gp_socket_settle(m->socket);
+    say(m);
+    free(m);
+}
+
+void gp_print_summary(const gp_pipeline *p, double s)
+{
+    gp_account a[SOURCES];
+    int n = gp_accounts(p, a, SOURCES);
+    for (int i = 0; i < n && i < SOURCES; i++)
+        fprintf(stderr, "gpipe: %s%s%" PRIu64 " frames in, %" PRIu64 " out, %" PRIu64
+                " dropped, %" PRIu64 " failed, %" PRIu64 " cancelled in %.3f s (%.0f frames/s)\n",
+                n > 1 ? a[i].source : "", n > 1 ? ": " : "", a[i].in, a[i].out, a[i].dropped,
+                a[i].failed, a[i].cancelled, s, s > 0 ? (double)a[i].out / s : 0);
+}

@@ -1,0 +1,192 @@
+/* cli_report.c - what is left of a run beside its data: the files of --report and
+ * --trace, and the account on a terminal.
+ *
+ * The files are opened before frame 0, so that a place that cannot be written is known
+ * then, and get their names when they are whole. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cli/page.h"
+#include "cli/report.h"
+#include "draw/dump.h"
+
+enum { PAGE_SLICES = 20000 };          /* the most on a page */
+
+static bool open_file(gp_outfile *f, const char *path, gp_errs *errs)
+{
+    char why[GP_WHY];
+    return !path || gp_outfile_open(f, path, why)
+        || gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
+}
+
+static bool has_end(const char *path, const char *end)
+{
+    size_t n = strlen(path), k = strlen(end);
+    return n >= k && !strcmp(path + n - k, end);
+}
+
+/* Of one name, or a regular file that has both. */
+static bool is_same(const char *a, const char *b)
+{
+    struct stat x, y;
+    return !strcmp(a, b)
+        || (!stat(a, &x) && !stat(b, &y) && S_ISREG(x.st_mode) && x.st_dev == y.st_dev
+            && x.st_ino == y.st_ino);
+}
+
+static bool keeps(const gp_args *args, const char *option, const char *path, gp_errs *errs)
+{
+    return !path || !is_same(path, args->operand[0])
+        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
+                   "--%s %s: this is the pipeline itself; give another name", option, path);
+}
+
+bool gp_report_open(gp_report_files *f, const gp_args *args, gp_run_options *o, gp_errs *errs)
+{
+    const int64_t keep = 30000000000;
+    *f = (gp_report_files){ .html = args->report && has_end(args->report, ".html") };
+    if (args->report && !f->html && !has_end(args->report, ".json"))
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
+                       "--report %s: the name must end in .json or .html", args->report);
+    if ((args->trace_ns || args->trace_gpu) && !args->trace && !f->html)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
+                       "'--trace-%s' is for --trace and for a --report in .html",
+                       args->trace_ns ? "last" : "gpu");
+    if (args->report && args->trace && is_same(args->report, args->trace))
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
+                       "--report %s: '--trace' is the same file; give each its own", args->report);
+    if (!keeps(args, "report", args->report, errs) || !keeps(args, "trace", args->trace, errs))
+        return false;
+    f->account = args->verbose
+        || (!args->quiet && isatty(STDERR_FILENO) && args->progress <= GP_PROGRESS_BAR);
+    o->timed |= f->account || args->report || args->trace;
+    o->trace_full = args->trace_gpu;
+    o->stamped = args->report || args->trace;
+    o->trace_ns = !args->trace && !f->html ? 0 : args->trace_ns ? args->trace_ns : keep;
+    return open_file(&f->report, args->report, errs) && open_file(&f->trace, args->trace, errs);
+}
+
+void gp_report_drop(gp_report_files *f)
+{
+    gp_outfile_drop(&f->report);
+    gp_outfile_drop(&f->trace);
+}
+
+/* ---- writing --------------------------------------------------------- */
+
+typedef struct gp_writing {
+    const gp_pipeline *pipeline;
+    const gp_report *report;
+    const gp_report_about *about;
+    gp_errs *errs;
+} gp_writing;
+
+static bool no_memory(gp_errs *errs)
+{
+    return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+}
+
+/* The plan as a picture, colored by the report. */
+static bool draw_plan(const gp_writing *w, const char *report, size_t bytes, FILE *f)
+{
+    const gp_plan *plan = gp_pipeline_plan(w->pipeline);
+    gp_arena a = { 0 };
+    jmp_buf oom;
+    bool ok;
+    a.oom = &oom;
+    if (setjmp(oom)) {
+        ok = no_memory(w->errs);
+    } else {
+        const gp_measured *m = gp_measured_read(&a, plan, report, bytes, "the report", w->errs);
+        ok = m && gp_dump_svg(f, plan->graph, plan, m, w->errs);
+    }
+    gp_arena_free(&a);
+    return ok;
+}
+
+static bool write_page(const gp_writing *w, FILE *to)
+{
+    char *text[3] = { NULL };
+    size_t n[3];
+    bool ok = true;
+    for (int i = 0; ok && i < 3; i++) {
+        FILE *f = open_memstream(&text[i], &n[i]);
+        if (!f) {
+            ok = no_memory(w->errs);
+            break;
+        }
+        if (i == 0)
+            gp_report_json(w->report, w->pipeline, w->about, f);
+        else if (i == 1)
+            ok = gp_trace_json(w->pipeline, PAGE_SLICES, f, w->errs);
+        else
+            ok = draw_plan(w, text[0], n[0], f);
+        if (fclose(f) && ok)
+            ok = no_memory(w->errs);
+    }
+    if (ok)
+        gp_page_write(to, text[0], text[1], text[2]);
+    for (int i = 0; i < 3; i++)
+        free(text[i]);
+    return ok;
+}
+
+static bool write_report(const gp_writing *w, FILE *to)
+{
+    gp_report_json(w->report, w->pipeline, w->about, to);
+    return true;
+}
+
+static bool write_trace(const gp_writing *w, FILE *to)
+{
+    return gp_trace_json(w->pipeline, 0, to, w->errs);
+}
+
+static void write_file(gp_outfile *f, const gp_writing *w,
+                       bool (*write)(const gp_writing *w, FILE *to))
+{
+    char why[GP_WHY];
+    if (!f->open)
+        return;
+    int fd = dup(f->fd);
+    FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
+    bool ok = to && write(w, to), bad = to && ferror(to);
+    if (!to || (fclose(to) | bad)) {
+        if (ok || !to)
+            gp_fail(w->errs, GP_E_RUN, (gp_loc){ .file = f->path }, "cannot be written: %s",
+                    strerror(errno));
+        ok = false;
+    }
+    if (!ok)
+        gp_outfile_drop(f);
+    else if (!gp_outfile_commit(f, why))
+        gp_fail(w->errs, GP_E_RUN, (gp_loc){ .file = f->path }, "%s", why);
+}
+
+void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, gp_errs *errs)
+{
+    if (!f->report.open && !f->trace.open && !f->account)
+        return;
+    gp_arena arena = { 0 };
+    gp_errs own = { .n = 0 };
+    gp_report *r = gp_report_make(&arena, p, &own);
+    gp_account account[64];
+    gp_report_about about = { .outcome = outcome, .account = account,
+                              .naccounts = gp_accounts(p, account, 64) };
+    gp_environment_read(&about.environment, gp_pipeline_graph(p)->device);
+    gp_writing w = { p, r, &about, &own };
+    if (r) {
+        gp_verdict_find(r, gp_pipeline_graph(p), gp_pipeline_plan(p));
+        write_file(&f->report, &w, f->html ? write_page : write_report);
+        if (f->account)
+            gp_print_account(stderr, r, gp_pipeline_plan(p));
+    }
+    if (r || outcome == GP_STUCK)      /* a trace shows how a run got stuck */
+        write_file(&f->trace, &w, write_trace);
+    if (r || f->report.open || f->trace.open)
+        gp_errs_add(errs, &own);
+    gp_report_drop(f);
+    gp_arena_free(&arena);
+}

@@ -1,0 +1,88 @@
+/* cli_run.c - gpipe run: progress, the report. */
+#include <string.h>
+#include <unistd.h>
+#include "cli/live.h"
+#include "cli/report.h"
+
+/* "gpipe: device: cpu (auto: no NVIDIA driver)", where it was chosen for the
+ * user or the user wants to know. */
+static void print_device(const gp_args *args, const gp_pipeline *p)
+{
+    const gp_graph *g = gp_pipeline_graph(p);
+    bool automatic = !strncmp(g->device_why, "auto", 4);
+    if (args->quiet || !gp_pipeline_plan(p)->nsegments || !(automatic || args->verbose))
+        return;
+    char name[32] = "cpu";
+    if (g->device >= 0)
+        snprintf(name, sizeof name, "cuda:%d", g->device);
+    if (automatic)
+        fprintf(stderr, "gpipe: device: %s (%s)\n", name, g->device_why);
+    else
+        fprintf(stderr, "gpipe: device: %s\n", g->device_why);
+}
+
+static int exit_code(gp_outcome outcome, const gp_errs *errs)
+{
+    int status = gp_errs_exit(errs), signal = gp_signal_taken();
+    if (status)
+        return status;
+    if (outcome == GP_DONE)
+        return 0;
+    return signal ? 128 + signal : 1;
+}
+
+int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+{
+    gp_loaded l;
+    bool ok = gp_load(&l, args->operand[0], args, registry, errs);
+    gp_print_errs(args, &l, errs);
+    int status = gp_errs_exit(errs);
+    *errs = (gp_errs){ 0 };
+    if (!ok) {
+        gp_unload(&l);
+        return status;
+    }
+    gp_run_options options = { .poison = args->poison, .isolate = args->isolate };
+    gp_report_files files;
+    if (!gp_report_open(&files, args, &options, errs)) {
+        gp_report_drop(&files);
+        gp_unload(&l);
+        return gp_errs_exit(errs);
+    }
+    gp_metrics *metrics = NULL;
+    if (args->metrics)
+        metrics = gp_metrics_start(args->metrics, l.pipeline, args->quiet, errs);
+    if (args->metrics && !metrics) {
+        gp_report_drop(&files);
+        gp_unload(&l);
+        return gp_errs_exit(errs);
+    }
+    print_device(args, l.pipeline);
+    gp_signals_for(l.pipeline);
+    gp_signals_catch(args->quiet);
+    gp_socket *socket = gp_socket_open();
+    gp_meter *meter = gp_meter_start(l.pipeline, args->quiet ? GP_PROGRESS_NONE
+                                     : (gp_progress)args->progress, socket);
+    double start = gp_seconds();
+    options.timed |= metrics != NULL;
+    gp_outcome outcome = gp_pipeline_run(l.pipeline, &options, errs);
+    double took = gp_seconds() - start;
+    gp_meter_stop(meter);
+    gp_socket_close(socket);
+    gp_metrics_stop(metrics);
+    gp_report_close(&files, l.pipeline, outcome, errs);
+    gp_print_errs(args, &l, errs);
+    if (!args->quiet)
+        gp_print_summary(l.pipeline, took);
+    if (outcome == GP_NOT_DRAINED || outcome == GP_STUCK)
+        fprintf(stderr, "gpipe: not drained: frames that had been taken in were cancelled\n");
+    if (outcome == GP_STUCK)
+        fprintf(stderr, "gpipe: a thread did not come back; it is abandoned\n");
+    status = exit_code(outcome, errs);
+    *errs = (gp_errs){ 0 };
+    if (outcome == GP_STUCK)
+        _exit(status);                 /* a thread still uses the pipeline */
+    gp_signals_for(NULL);
+    gp_unload(&l);
+    return status;
+}

@@ -1,0 +1,155 @@
+/* cli_signal.c - Ctrl-C and SIGTERM: the first lets a run come to its end, the
+ * second stops it, the third gives up. A fault, such as that of a kernel that
+ * writes beyond its output, ends the process as ever, but says where it was.
+ *
+ * A handler only raises the level of gp_cancel and writes a line; both are
+ * safe in a handler. A pipeline that is to be destroyed is let go first. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include "cli/cli.h"
+#include "base/clock.h"
+#include "cpu/kernel.h"
+
+static struct {
+    _Atomic(gp_pipeline *) pipeline;
+    atomic_int level, signal;
+    _Atomic double last;               /* time of the last signal */
+    bool quiet;
+    atomic_bool lines;
+    char name[128];                    /* what `file` may point to */
+    _Atomic(const char *) file;
+} running;
+
+double gp_seconds(void)
+{
+    return 1e-9 * (double)gp_now_ns();
+}
+
+static void say(const char *line)
+{
+    ssize_t ignored = 0;
+    if (!running.quiet && atomic_load(&running.lines))
+        ignored += write(STDERR_FILENO, "\r\033[J", 4);
+    if (!running.quiet)
+        ignored += write(STDERR_FILENO, line, strlen(line));
+    (void)ignored;
+}
+
+static void remove_file(void)
+{
+    const char *file = atomic_load(&running.file);
+    if (file)
+        unlink(file);
+}
+
+/* One that nobody catches: SA_RESETHAND has put the default back. */
+static void on_end(int signal)
+{
+    remove_file();
+    raise(signal);
+}
+
+static const struct { int signal; const char *text; } faults[] = {
+    { SIGSEGV, "a segmentation fault" }, { SIGBUS, "a bus error" },
+    { SIGFPE, "a division of integers by zero" }, { SIGILL, "an illegal instruction" },
+};
+enum { NFAULTS = sizeof faults / sizeof *faults };
+
+static void put(const char *text)
+{
+    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+    (void)ignored;
+}
+
+/* SA_RESETHAND has put the default back, which ends the process. */
+static void on_fault(int signal)
+{
+    const char *kernel = gp_cpu_running();
+    char thread[17] = "";
+    prctl(PR_GET_NAME, thread);
+    put(atomic_load(&running.lines) ? "\r\033[Jgpipe: error: " : "gpipe: error: ");
+    for (int i = 0; i < NFAULTS; i++)
+        if (faults[i].signal == signal)
+            put(faults[i].text);
+    put(kernel ? " in kernel '" : " in the thread of '");
+    put(kernel ? kernel : thread);
+    put(kernel ? "': look at its indices and the arguments that it is given\n" : "'\n");
+    remove_file();
+    raise(signal);
+}
+
+/* Where no sanitizer does it better. */
+static void catch_faults(void)
+{
+    struct sigaction was, a = { .sa_handler = on_fault, .sa_flags = (int)SA_RESETHAND };
+    sigemptyset(&a.sa_mask);
+    for (int i = 0; i < NFAULTS; i++)
+        if (!sigaction(faults[i].signal, NULL, &was) && was.sa_handler == SIG_DFL)
+            sigaction(faults[i].signal, &a, NULL);
+}
+
+/* Two signals at the same moment are one: timeout(1) sends its signal to the
+ * command and to its group. */
+static void on_signal(int signal)
+{
+    const double moment = 0.05;
+    double now = gp_seconds();
+    if (now - atomic_exchange(&running.last, now) < moment)
+        return;
+    int level = atomic_fetch_add(&running.level, 1) + 1;
+    gp_pipeline *p = atomic_load(&running.pipeline);
+    atomic_store(&running.signal, signal);
+    if (level > 2) {
+        remove_file();
+        _exit(128 + signal);
+    }
+    if (!p)
+        return;
+    gp_cancel(p, level);
+    say(level == 1 ? "\ngpipe: stopping; what was taken in comes out (once more: stop at once)\n"
+        : "\ngpipe: stopping at once (once more: give up)\n");
+}
+
+void gp_signals_catch(bool quiet)
+{
+    struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+    running.quiet = quiet;
+    sigemptyset(&a.sa_mask);
+    sigaction(SIGINT, &a, NULL);
+    sigaction(SIGTERM, &a, NULL);
+    catch_faults();
+}
+
+void gp_signals_lines(bool drawn)
+{
+    atomic_store(&running.lines, drawn);
+}
+
+void gp_signals_remove(const char *path)
+{
+    static const int ends[] = { SIGHUP, SIGQUIT };
+    struct sigaction was, a = { .sa_handler = on_end, .sa_flags = (int)SA_RESETHAND };
+    sigemptyset(&a.sa_mask);
+    atomic_store(&running.file, NULL);
+    if (path && snprintf(running.name, sizeof running.name, "%s", path) < (int)sizeof running.name)
+        atomic_store(&running.file, running.name);
+    for (int i = 0; path && i < 2; i++)        /* nohup has SIGHUP ignored */
+        if (!sigaction(ends[i], NULL, &was) && was.sa_handler == SIG_DFL)
+            sigaction(ends[i], &a, NULL);
+}
+
+void gp_signals_for(gp_pipeline *p)
+{
+    atomic_store(&running.pipeline, p);
+    int level = atomic_load(&running.level);
+    if (p && level)
+        gp_cancel(p, level);
+}
+
+int gp_signal_taken(void)
+{
+    return atomic_load(&running.signal);
+}

@@ -1,0 +1,236 @@
+/* cli_socket.c - the Unix socket of a run, for gpipe top: one JSON object a second.
+ *
+ * It lies in a folder that only its owner can enter. A client that does not read
+ * misses objects, but never a part of one. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "cli/live.h"
+
+enum { CLIENTS = 16, LAST_MS = 300 };
+
+typedef struct client {
+    int fd;
+    char *rest;                /* of the last object: what did not fit yet; or NULL */
+    size_t at, len;            /* where in it to go on; how long it is */
+} client;
+
+struct gp_socket {
+    int fd;
+    struct sockaddr_un at;
+    client client[CLIENTS];
+    int nclients;
+};
+
+/* ---- the place ------------------------------------------------------- */
+
+/* The i-th folder to look at; "" is one that there is not. */
+static const char *folder(int i, char buf[80])
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    *buf = 0;
+    if (i)
+        snprintf(buf, 80, "/tmp/gpipe-%ld", (long)geteuid());
+    else if (!runtime || !*runtime)
+        snprintf(buf, 80, "/run/user/%ld/gpipe", (long)geteuid());
+    else if (*runtime == '/' && strlen(runtime) < 70)
+        snprintf(buf, 80, "%s/gpipe", runtime);
+    return buf;
+}
+
+/* A folder of ours that nobody else can enter. */
+static bool is_private(const char *path)
+{
+    struct stat st;
+    return !lstat(path, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid()
+        && !(st.st_mode & 077);
+}
+
+static bool address(struct sockaddr_un *at, const char *dir, long pid)
+{
+    *at = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    int n = snprintf(at->sun_path, sizeof at->sun_path, "%s/%ld.sock", dir, pid);
+    return n < (int)sizeof at->sun_path;
+}
+
+/* What lies there already is of a process that had our number: gone. The file is
+ * born with the mode of the socket, and no signal leaves it behind. */
+static bool bind_in(gp_socket *s, const char *dir)
+{
+    if (!*dir || (mkdir(dir, 0700) && errno != EEXIST) || !is_private(dir)
+        || !address(&s->at, dir, (long)getpid()))
+        return false;
+    gp_signals_remove(s->at.sun_path);
+    unlink(s->at.sun_path);
+    if (!fchmod(s->fd, 0600) && !bind(s->fd, (struct sockaddr *)&s->at, sizeof s->at)
+        && !listen(s->fd, CLIENTS))
+        return true;
+    unlink(s->at.sun_path);
+    gp_signals_remove(NULL);
+    return false;
+}
+
+/* ---- the run's end --------------------------------------------------- */
+
+gp_socket *gp_socket_open(void)
+{
+    gp_socket *s = calloc(1, sizeof *s);
+    char dir[80];
+    for (int i = 0; s && i < 2; i++) {
+        s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (s->fd >= 0 && bind_in(s, folder(i, dir)))
+            return s;
+        if (s->fd >= 0)
+            close(s->fd);
+    }
+    free(s);
+    return NULL;
+}
+
+int gp_socket_fd(const gp_socket *s)
+{
+    return s->fd;
+}
+
+int gp_socket_clients(const gp_socket *s)
+{
+    return s ? s->nclients : 0;
+}
+
+static void let_go(client *c)
+{
+    close(c->fd);
+    free(c->rest);
+    *c = (client){ .fd = -1 };
+}
+
+/* How much of a text it took; < 0: the client has gone. */
+static ssize_t push(int fd, const char *text, size_t len)
+{
+    ssize_t n = send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : n;
+}
+
+/* False: the client has gone. */
+static bool push_rest(client *c)
+{
+    ssize_t n = c->rest ? push(c->fd, c->rest + c->at, c->len - c->at) : 0;
+    if (n > 0 && (c->at += (size_t)n) == c->len) {
+        free(c->rest);
+        c->rest = NULL;
+    }
+    return n >= 0;
+}
+
+/* Nothing, if the last object is not yet out. False: the client has gone. */
+static bool send_one(client *c, const char *text, size_t len)
+{
+    ssize_t n = push_rest(c) ? 0 : -1;
+    if (n < 0 || c->rest || (n = push(c->fd, text, len)) <= 0 || n == (ssize_t)len)
+        return n >= 0;
+    c->at = 0, c->len = len - (size_t)n;
+    if ((c->rest = malloc(c->len)))
+        memcpy(c->rest, text + n, c->len);
+    return c->rest;
+}
+
+bool gp_socket_accept(gp_socket *s, const char *text, size_t len)
+{
+    client c = { .fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) };
+    if (c.fd < 0)
+        return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+    if (s->nclients < CLIENTS && send_one(&c, text, len))
+        s->client[s->nclients++] = c;
+    else
+        let_go(&c);
+    return true;
+}
+
+/* Without those that have gone. */
+static void keep(gp_socket *s, int i, bool there)
+{
+    if (there)
+        return;
+    let_go(&s->client[i]);
+    s->client[i] = s->client[--s->nclients];
+}
+
+void gp_socket_send(gp_socket *s, const char *text, size_t len)
+{
+    for (int i = s->nclients; i--;)
+        keep(s, i, send_one(&s->client[i], text, len));
+}
+
+bool gp_socket_flush(gp_socket *s)
+{
+    bool all = true;
+    for (int i = s ? s->nclients : 0; i--;) {
+        keep(s, i, push_rest(&s->client[i]));
+        all &= i >= s->nclients || !s->client[i].rest;
+    }
+    return all;
+}
+
+void gp_socket_settle(gp_socket *s)
+{
+    for (int ms = 0; ms < LAST_MS && !gp_socket_flush(s); ms++)
+        poll(NULL, 0, 1);
+}
+
+void gp_socket_close(gp_socket *s)
+{
+    if (!s)
+        return;
+    gp_socket_settle(s);
+    unlink(s->at.sun_path);
+    gp_signals_remove(NULL);
+    while (s->nclients)
+        let_go(&s->client[--s->nclients]);
+    close(s->fd);
+    free(s);
+}
+
+/* ---- the other end --------------------------------------------------- */
+
+static int connect_to(const struct sockaddr_un *at)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)at, sizeof *at)) {
+        int error = errno;
+        close(fd);
+        fd = -1, errno = error;
+    }
+    return fd;
+}
+
+int gp_socket_connect(const char *name, gp_errs *errs)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    char dir[80], *end;
+    long pid = strtol(name, &end, 10);
+    int fd = -1;
+    if (*name && !*end) {
+        for (int i = 0; i < 2 && fd < 0; i++)
+            if (is_private(folder(i, dir)) && address(&at, dir, pid))
+                fd = connect_to(&at);
+        if (fd < 0)
+            gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no pipeline of yours runs as process '%s'; "
+                    "give the process of a 'gpipe run', or its socket", name);
+        return fd;
+    }
+    if (strlen(name) >= sizeof at.sun_path) {
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' is too long for a socket's path; go to its "
+                "folder and give its name", name);
+        return -1;
+    }
+    strcpy(at.sun_path, name);
+    if ((fd = connect_to(&at)) < 0)
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "cannot connect to '%s': %s; give the socket or "
+                "the process of a 'gpipe run'", name, strerror(errno));
+    return fd;
+}

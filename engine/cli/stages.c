@@ -1,0 +1,223 @@
+/* cli_stages.c - gpipe stages: what the descriptors of the kinds say, as text,
+ * JSON and Markdown. */
+#include <string.h>
+#include "cli/cli.h"
+#include "draw/dump.h"
+
+static const char *const opt_types[] = {
+    [GP_OPT_INT] = "integer", [GP_OPT_FLOAT] = "number", [GP_OPT_BOOL] = "bool",
+    [GP_OPT_TEXT] = "text", [GP_OPT_PATH] = "path", [GP_OPT_ENUM] = "word",
+    [GP_OPT_DTYPE] = "dtype", [GP_OPT_TIME] = "time", [GP_OPT_INTS] = "integers",
+    [GP_OPT_FLOATS] = "numbers", [GP_OPT_NODE] = "yaml",
+};
+
+static const char *runs_on(const gp_kind *k)
+{
+    return !k->record ? "host" : k->run ? "device or host" : "device";
+}
+
+static const char *port_name(const gp_port *p)
+{
+    return strcmp(p->name, "*") ? p->name : "...";
+}
+
+/* ---- text ------------------------------------------------------------ */
+
+static void print_accept(FILE *to, unsigned accept)
+{
+    const char *sep = "";
+    if ((accept & GP_ACCEPT_ANY) == GP_ACCEPT_ANY || !accept) {
+        fprintf(to, "any type");
+        return;
+    }
+    if (accept == GP_ACCEPT_REAL) {
+        fprintf(to, "any type but c64");
+        return;
+    }
+    for (int t = 1; t < GP_NDTYPES; t++)
+        if (accept & GP_ACCEPT(t)) {
+            fprintf(to, "%s%s", sep, gp_dtype_name((gp_dtype)t));
+            sep = " ";
+        }
+}
+
+static void print_ports(const char *side, const gp_port *p, bool inputs)
+{
+    if (p && p->name)
+        printf("\n%s:\n", side);
+    for (; p && p->name; p++) {
+        printf("  %-12s  %s%s", port_name(p), p->help ? p->help : "",
+               p->optional ? " (optional)" : "");
+        if (inputs) {
+            printf("%s", p->help ? ": " : "");
+            print_accept(stdout, p->accept);
+        }
+        printf("\n");
+    }
+}
+
+/* ", 1 to 10", ", at least 0"; limits that nobody reaches are left out. */
+static void print_range(const gp_opt *o)
+{
+    const double far = 1e15;
+    double scale = o->type == GP_OPT_TIME ? 1e-9 : 1;
+    const char *unit = o->type == GP_OPT_TIME ? "s" : "";
+    if (o->min >= o->max)
+        return;
+    if (o->min > -far && o->max < far)
+        printf(", %.15g%s to %.15g%s", o->min * scale, unit, o->max * scale, unit);
+    else if (o->min > -far)
+        printf(", at least %.15g%s", o->min * scale, unit);
+    else if (o->max < far)
+        printf(", at most %.15g%s", o->max * scale, unit);
+}
+
+static void print_option(const gp_opt *o)
+{
+    printf("  %-12s  %s\n  %-12s    %s", o->name, o->help, "",
+           o->type == GP_OPT_ENUM ? o->choices : opt_types[o->type]);
+    if (o->unit)
+        printf(" [%s]", o->unit);
+    print_range(o);
+    if (o->required)
+        printf(", required");
+    else if (o->def && *o->def)
+        printf(", default %s", o->def);
+    printf("\n");
+}
+
+static void print_kind(const gp_kind *k)
+{
+    printf("%s - %s\nruns on: %s\n", k->name, k->help, runs_on(k));
+    print_ports("in", k->in, true);
+    print_ports("out", k->out, false);
+    if (k->opts && k->opts->name)
+        printf("\noptions:\n");
+    for (const gp_opt *o = k->opts; o && o->name; o++)
+        print_option(o);
+}
+
+static void print_list(const gp_registry *registry)
+{
+    const gp_kind *k;
+    for (int i = 0; (k = gp_kind_at(registry, i)); i++)
+        printf("%-12s  %-14s  %s\n", k->name, runs_on(k), k->help);
+}
+
+/* ---- Markdown -------------------------------------------------------- */
+
+static void print_markdown(const gp_registry *registry)
+{
+    const gp_kind *k;
+    printf("| stage | runs on | what it does | options |\n|---|---|---|---|\n");
+    for (int i = 0; (k = gp_kind_at(registry, i)); i++) {
+        printf("| `%s` | %s | %s |", k->name, runs_on(k), k->help);
+        for (const gp_opt *o = k->opts; o && o->name; o++)
+            printf("%s `%s`%s", o == k->opts ? "" : ",", o->name, o->required ? " (required)" : "");
+        printf(" |\n");
+    }
+}
+
+/* ---- JSON ------------------------------------------------------------ */
+
+static void json_ports(gp_json *j, const char *side, const gp_port *p, bool inputs)
+{
+    gp_json_open(j, side, '[');
+    for (; p && p->name; p++) {
+        gp_json_open(j, NULL, '{');
+        gp_json_str(j, "name", p->name);
+        gp_json_str(j, "help", p->help);
+        gp_json_bool(j, "optional", p->optional);
+        if (inputs) {
+            gp_json_open(j, "types", '[');
+            for (int t = 1; t < GP_NDTYPES; t++)
+                if (p->accept & GP_ACCEPT(t))
+                    gp_json_str(j, NULL, gp_dtype_name((gp_dtype)t));
+            gp_json_close(j, ']');
+        }
+        gp_json_close(j, '}');
+    }
+    gp_json_close(j, ']');
+}
+
+static void json_option(gp_json *j, const gp_opt *o)
+{
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "name", o->name);
+    gp_json_str(j, "type", opt_types[o->type]);
+    gp_json_str(j, "default", o->def);
+    gp_json_str(j, "choices", o->choices);
+    gp_json_str(j, "unit", o->unit);
+    gp_json_str(j, "help", o->help);
+    gp_json_bool(j, "required", o->required);
+    if (o->min < o->max) {
+        gp_json_num(j, "min", o->min);
+        gp_json_num(j, "max", o->max);
+    }
+    gp_json_close(j, '}');
+}
+
+static void json_kind(gp_json *j, const gp_kind *k)
+{
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "name", k->name);
+    gp_json_str(j, "help", k->help);
+    gp_json_open(j, "on", '[');
+    if (k->record)
+        gp_json_str(j, NULL, "device");
+    if (k->run)
+        gp_json_str(j, NULL, "host");
+    gp_json_close(j, ']');
+    json_ports(j, "in", k->in, true);
+    json_ports(j, "out", k->out, false);
+    gp_json_open(j, "options", '[');
+    for (const gp_opt *o = k->opts; o && o->name; o++)
+        json_option(j, o);
+    gp_json_close(j, ']');
+    gp_json_close(j, '}');
+}
+
+static void print_json(const gp_registry *registry, const gp_kind *only)
+{
+    gp_json j = { .f = stdout };
+    const gp_kind *k;
+    gp_json_open(&j, NULL, '[');
+    for (int i = 0; (k = only ? only : gp_kind_at(registry, i)); i++) {
+        json_kind(&j, k);
+        if (only)
+            break;
+    }
+    gp_json_close(&j, ']');
+}
+
+/* ---- the verb -------------------------------------------------------- */
+
+int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+{
+    const char *name = args->noperands ? args->operand[0] : NULL;
+    const gp_kind *k, *only = name ? gp_kind_find(registry, name) : NULL;
+    if (name && !only) {
+        gp_near near = GP_NEAR(name);
+        for (int i = 0; (k = gp_kind_at(registry, i)); i++)
+            gp_near_try(&near, k->name);
+        const char *did = gp_near_text(&near);
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no stage '%s'%s", name,
+                *did ? did : "; 'gpipe stages' lists them");
+        return 2;
+    }
+    if (only && args->markdown) {
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--markdown' is a table of all stages; leave out "
+                "'%s'", name);
+        return 2;
+    }
+    if (args->json) {
+        print_json(registry, only);
+    } else if (only) {
+        print_kind(only);
+    } else if (args->markdown) {
+        print_markdown(registry);
+    } else {
+        print_list(registry);
+    }
+    return 0;
+}

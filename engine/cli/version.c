@@ -1,0 +1,12 @@
+/* version.c - the commit and the Lua that this was built from; the Makefile passes them
+ * to this file only, so that a commit makes nothing else anew. */
+#include "cli/cli.h"
+
+#ifndef GP_COMMIT
+#define GP_COMMIT ""
+#endif
+#ifndef GP_LUA
+#define GP_LUA "lua"
+#endif
+
+const char gp_commit[] = GP_COMMIT, gp_lua[] = GP_LUA;

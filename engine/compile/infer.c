@@ -1,0 +1,233 @@
+/* infer.c - what every buffer holds: constants from their files, the others
+ * from shape() of the stage that makes them, in topological order.
+ *
+ * A stage is asked only when all its inputs are known. When it cannot be asked,
+ * a complete declaration stands for the answer, so that what follows is still
+ * checked; else what follows is left out. */
+#include <string.h>
+#include "base/npy.h"
+#include "compile/resolve.h"
+
+#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
+
+static bool complete(const gp_type *t)
+{
+    return t->dtype && t->ndim;
+}
+
+/* ---- constants ------------------------------------------------------- */
+
+static bool read_constant(gp_resolving *r, gp_rbuf *b)
+{
+    gp_loc at = gp_node_get(b->node, "const")->at;
+    const gp_file *f = &gp_probe_get(r->probe, b->b.path, false)->file;
+    const char *path = b->b.path;
+    gp_type *t = &b->b.type;
+    size_t offset;
+    bool fortran;
+    char why[160];
+    if (f->error || f->kind != GP_FILE_REGULAR)
+        return AT(r, at, "constant '%s': '%s' %s%s", b->b.name, path,
+                  f->error ? "cannot be read: " : "is not a regular file",
+                  f->error ? strerror(f->error) : "");
+    if (!gp_npy_parse(f->head, f->nhead, t, &offset, &fortran, why))
+        return AT(r, at, "constant '%s': '%s' %s", b->b.name, path, why);
+    if (fortran && t->ndim > 1)
+        return AT(r, at, "constant '%s': '%s' is column-major; save it with np.ascontiguousarray",
+                  b->b.name, path);
+    if (gp_count(t) < 1)
+        return AT(r, at, "constant '%s': '%s' is empty", b->b.name, path);
+    size_t bytes = gp_bytes(t);
+    if (bytes > (size_t)GP_BYTES_MAX)
+        return AT(r, at, "constant '%s': '%s' is larger than 1 TiB", b->b.name, path);
+    if (f->size < 0 || (size_t)f->size < offset + bytes)
+        return AT(r, at, "constant '%s': '%s' is shorter than its header says", b->b.name, path);
+    return true;
+}
+
+/* ---- inputs ---------------------------------------------------------- */
+
+static const gp_port *port_of(const gp_port *ports, int p)
+{
+    for (int i = 0; i <= p; i++)
+        if (i == p || !strcmp(ports[i].name, "*"))
+            return &ports[i];
+    return NULL;
+}
+
+static bool check_type(gp_resolving *r, const gp_rstage *st, int p, const gp_rbuf *b)
+{
+    unsigned accept = port_of(st->s.kind->in, p)->accept;
+    const gp_type *t = &b->b.type;
+    if (accept & GP_ACCEPT(t->dtype))
+        return true;
+    char list[120] = "", cast[80] = "";
+    const char *only = "TYPE";
+    for (int d = 1, n = 0; d < GP_NDTYPES; d++) {
+        size_t len = strlen(list);
+        if (!(accept & GP_ACCEPT(d)))
+            continue;
+        only = n++ ? "TYPE" : gp_dtype_name((gp_dtype)d);
+        snprintf(list + len, sizeof list - len, "%s%s", n > 1 ? ", " : "",
+                 gp_dtype_name((gp_dtype)d));
+    }
+    if (t->dtype != GP_C64)
+        snprintf(cast, sizeof cast, "; put {use: cast, dtype: %s} before it", only);
+    const gp_node *in = gp_node_get(st->node, "in");
+    return AT(r, in ? in->at : st->s.at, "stage '%s' takes %s at '%s', but '%s' is %s%s",
+              st->s.name, (accept & GP_ACCEPT_ANY) == GP_ACCEPT_REAL ? "any type but c64" : list,
+              st->s.in_name[p], b->b.name, gp_dtype_name(t->dtype), cast);
+}
+
+/* What the inputs say of rate, end and type. False after errors. */
+static bool check_inputs(gp_resolving *r, gp_rstage *st, int *rate)
+{
+    const gp_rbuf *first = NULL;
+    bool ok = true;
+    st->s.endless = true;
+    for (int p = 0; p < st->s.nin; p++) {
+        const gp_rbuf *b = st->s.in[p] < 0 ? NULL : &r->buffer[st->s.in[p]];
+        if (!b)
+            continue;
+        ok &= check_type(r, st, p, b);
+        if (b->konst)
+            continue;
+        st->s.endless &= b->b.endless;
+        if (!first)
+            first = b;
+        else if (b->b.rate != first->b.rate)
+            ok = AT(r, st->s.at, "stage '%s' joins buffers of different rates: '%s' has a frame "
+                    "for %d of the source, '%s' for %d", st->s.name, first->b.name, first->b.rate,
+                    b->b.name, b->b.rate);
+    }
+    *rate = first ? first->b.rate : 1;
+    if (st->s.nin > 0 && !first)
+        ok = AT(r, st->s.at, "stage '%s' reads nothing but constants, so it has no frames; it "
+                "needs an input that has", st->s.name);
+    return ok;
+}
+
+/* ---- what shape() said ----------------------------------------------- */
+
+static gp_loc key_at(const gp_node *map, const char *key, gp_loc otherwise)
+{
+    const gp_node *n = gp_node_get(map, key);
+    return n ? n->at : otherwise;
+}
+
+static bool check_output(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b, const gp_type *t)
+{
+    const gp_type *said = &b->b.said;
+    const char *name = b->b.name;
+    char text[128];
+    int64_t bytes = (int64_t)gp_dtype_size(t->dtype);
+    gp_type declared = *said;
+    if (!t->dtype || t->ndim < 1)
+        return AT(r, b->b.at, "the %s of buffer '%s' cannot be inferred; declare it under "
+                  "'buffers': %s: {dtype: f32, shape: [480, 640]}", t->dtype ? "shape" : "dtype",
+                  name, name);
+    for (int k = 0; k < t->ndim; k++)
+        if (t->dim[k] < 1 || __builtin_mul_overflow(bytes, t->dim[k], &bytes)
+            || bytes > GP_BYTES_MAX)
+            return AT(r, st->s.at, t->dim[k] < 1 ? "stage '%s' makes empty frames: '%s' is %s"
+                      : "stage '%s' makes frames of more than 1 TiB: '%s' is %s", st->s.name, name,
+                      gp_type_text(t, text));
+    if (said->dtype && said->dtype != t->dtype)
+        return AT(r, key_at(b->node, "dtype", b->b.at), "buffer '%s' is declared as %s, but stage "
+                  "'%s' makes %s", name, gp_dtype_name(said->dtype), st->s.name,
+                  gp_type_text(t, text));
+    declared.dtype = t->dtype;
+    if (said->ndim && !gp_type_same(&declared, t))
+        return AT(r, key_at(b->node, "shape", b->b.at), "buffer '%s' is declared as %s, but stage "
+                  "'%s' makes %s", name, gp_type_text(&declared, (char[128]){0}), st->s.name,
+                  gp_type_text(t, text));
+    return true;
+}
+
+/* Keys that turn out to make no sense, now that the stage is known. */
+static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
+{
+    const gp_node *on_hole = gp_node_get(st->node, "on_hole");
+    const char *name = st->s.name;
+    bool ok = true, source = !st->s.nin;
+    if (st->s.workers > 1 && (source || s->serial))
+        ok = AT(r, key_at(st->node, "workers", st->s.at), "stage '%s' has one worker: %s", name,
+                source ? "it is a source" : "it takes frames in order");
+    if (on_hole && !s->state)
+        ok = AT(r, on_hole->at, "'on_hole' has no effect: stage '%s' carries nothing from frame "
+                "to frame", name);
+    if (s->rate < 0)
+        ok = gp_fail(r->errs, GP_E_BUG, st->s.at, "kind '%s' has a rate of %d", st->s.kind->name,
+                     s->rate);
+    if (st->s.device && source)
+        ok = AT(r, st->s.at, "stage '%s' is a source, and a source runs on the host", name);
+    return ok;
+}
+
+static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
+{
+    gp_shape s = { .in = in, .out = out };
+    int rate;
+    bool ok = true;
+    if (!check_inputs(r, st, &rate) || !gp_shape_call(r, st, &s))
+        return false;
+    if (!st->s.nin)
+        st->s.endless = s.endless;
+    st->s.batched = s.batched, st->s.keeps_slots = s.keeps_slots;
+    st->s.serial = s.serial || !st->s.nin, st->s.known = s.known;
+    st->s.frame_info = s.frame_info;
+    st->s.scratch = s.scratch, st->s.state = s.state, st->s.table = s.table;
+    if (!check_stage(r, st, &s))
+        return false;
+    for (int p = 0; p < st->s.nout; p++) {
+        gp_rbuf *b = st->s.out[p] < 0 ? NULL : &r->buffer[st->s.out[p]];
+        if (!b)
+            continue;
+        b->b.rate = rate * (s.rate ? s.rate : 1);
+        b->b.endless = st->s.endless;
+        if (!b->broken && check_output(r, st, b, &out[p]))
+            b->b.type = out[p], b->known = true;
+        else
+            ok = false, b->broken = true;
+    }
+    return ok;
+}
+
+static void infer_stage(gp_resolving *r, gp_rstage *st)
+{
+    gp_type in[GP_MAXPORT] = {0}, out[GP_MAXPORT] = {0};
+    bool ready = !st->broken && !st->outs_broken;
+    for (int p = 0; p < st->s.nin; p++) {
+        const gp_rbuf *b = st->s.in[p] < 0 ? NULL : &r->buffer[st->s.in[p]];
+        ready &= !b || b->known;
+        if (b)
+            in[p] = b->b.type;
+    }
+    for (int p = 0; p < st->s.nout; p++) {
+        gp_rbuf *b = st->s.out[p] < 0 ? NULL : &r->buffer[st->s.out[p]];
+        if (!b)
+            continue;
+        if (b->like >= 0) {
+            b->broken |= !r->buffer[b->like].known;
+            gp_said_like(b, &r->buffer[b->like].b.type);
+        }
+        ready &= !b->broken;
+        out[p] = b->b.said;
+    }
+    if (ready && ask(r, st, in, out))
+        return;
+    for (int p = 0; p < st->s.nout; p++) {
+        gp_rbuf *b = st->s.out[p] < 0 ? NULL : &r->buffer[st->s.out[p]];
+        if (b && !b->known && !b->broken && complete(&b->b.said))
+            b->b.type = b->b.said, b->known = true;
+    }
+}
+
+void gp_infer(gp_resolving *r)
+{
+    for (int i = 0; i < r->nbuffers; i++)
+        if (r->buffer[i].konst && !r->buffer[i].broken)
+            r->buffer[i].known = read_constant(r, &r->buffer[i]);
+    for (int i = 0; i < r->nstages; i++)
+        infer_stage(r, &r->stage[r->order[i]]);
+}

@@ -1,0 +1,283 @@
+/* ir.h - the three forms of a pipeline, and the passes between them.
+ *
+ *   text --parse--> spec --resolve--> graph --lower--> plan --schedule--> plan
+ *
+ *   spec   what the file says    a tree of nodes, each with its place
+ *   graph  what it means         kinds, options, types; indices, no names
+ *   plan   what to do            rings, segments, tasks, memory
+ *
+ * A pass reads one form and writes the next; it never changes its input.
+ * No pass touches a device, a file, a thread, a clock or the environment: what
+ * they need of these is in gp_machine, gp_env and gp_probe, so that a plan made
+ * anywhere is the same everywhere. All memory is in one arena. Cross-references
+ * are indices into the arrays below; -1 is "none". */
+#ifndef GP_IR_H
+#define GP_IR_H
+
+#include "base/arena.h"
+#include "gpipe/node.h"
+#include "gpipe/stage.h"
+
+typedef struct gp_registry gp_registry;
+const gp_kind *gp_kind_find(const gp_registry *r, const char *name);
+/* The i-th kind by name, NULL past the last. */
+const gp_kind *gp_kind_at(const gp_registry *r, int i);
+/* Its option of that name and type; NULL: it has none. */
+const gp_opt *gp_kind_opt(const gp_kind *k, const char *name, gp_opt_type type);
+
+/* ---- what the passes know of the world (filled by the caller) --------- */
+
+typedef struct gp_device_info {
+    char name[96];
+    int cc;                    /* compute capability, 90 is 9.0 */
+    int sms;
+    int f64;                   /* its f32 rate over its f64 rate: 2, 32, 64 */
+    size_t memory;             /* bytes that may be used */
+} gp_device_info;
+
+typedef struct gp_machine {
+    int cpus;
+    size_t memory;             /* bytes of host memory that may be used */
+    size_t pin_limit;          /* bytes that may be pinned */
+    bool unified;              /* the device is the CPU back end: host and device
+                                  memory are the same, nothing is copied */
+    int ndevices;              /* usable CUDA devices */
+    gp_device_info device[16];
+    char why[200];             /* why ndevices is 0: "no NVIDIA driver", ... */
+} gp_machine;
+
+typedef struct gp_env {
+    gp_getenv get;
+    const void *arg;
+} gp_env;
+
+/* Files by name. Each is looked at once, when a pass first asks for it, by `look`
+ * and by nothing else. */
+typedef struct gp_probed {
+    const char *path;
+    bool glob;                 /* `files` is filled in, else `file` */
+    gp_file file;
+    gp_files files;
+} gp_probed;
+typedef struct gp_probe {
+    gp_arena *arena;
+    void (*look)(gp_arena *, gp_probed *);     /* gp_probe_look, but for tests */
+    bool lenient;              /* gp_config.lenient */
+    gp_probed **slot;          /* a hash table, open addressing by path */
+    int nslots, n;
+} gp_probe;
+
+/* ---- 1. spec (parse.c, set.c) ---------------------------------------- */
+
+typedef struct gp_spec {
+    gp_node *root;             /* always a map */
+    const char *file;          /* as given, for messages */
+    const char *dir;           /* its folder: relative paths start here */
+} gp_spec;
+
+/* ---- 2. graph (resolve.c and what it calls) -------------------------- */
+
+typedef enum gp_launch_mode {
+    GP_LAUNCH_GRAPH, GP_LAUNCH_STREAM, GP_LAUNCH_PERSISTENT
+} gp_launch_mode;
+typedef enum gp_sync { GP_SYNC_AUTO, GP_SYNC_SPIN, GP_SYNC_YIELD, GP_SYNC_BLOCK } gp_sync;
+typedef enum gp_on_error { GP_ON_ERROR_STOP, GP_ON_ERROR_DROP } gp_on_error;
+typedef enum gp_on_hole { GP_ON_HOLE_RESET, GP_ON_HOLE_SPLICE } gp_on_hole;
+
+typedef struct gp_use { int stage, port; } gp_use;
+
+typedef struct gp_buffer {
+    const char *name;
+    gp_loc at;                 /* where it is declared, or its producer */
+    gp_type type;
+    gp_type said;              /* as declared, see gp_shape.out */
+    int depth;
+    bool depth_said;           /* in the file, for this buffer */
+    gp_loc depth_at;
+    gp_use producer;           /* stage -1: a constant */
+    gp_use *use; int nuse;     /* consumers, in stage order */
+    const char *path;          /* of a constant: the .npy to load */
+    bool endless;              /* every source it comes from is endless */
+    int rate;                  /* source frames per frame */
+} gp_buffer;
+
+typedef struct gp_stage {
+    const gp_kind *kind;
+    const char *name;
+    gp_loc at;                 /* of the stage's name, or its kind */
+    const gp_node *node;       /* of the file: its keys, each with its place */
+    void *opts;
+    int *in, *out;             /* buffers, in port order; -1: optional, absent */
+    const char **in_name, **out_name;
+    int nin, nout;
+    bool device;               /* record() runs, not run() */
+    int workers;               /* host; 1 for sources and stages with state */
+    bool zero;                 /* zero: true */
+    gp_on_hole on_hole;
+    bool serial, endless, batched, keeps_slots, frame_info;
+    size_t scratch, state, table;
+    gp_known known;
+    unsigned *sources;         /* bit set over stages: which sources reach it;
+                                  NULL until resolved */
+} gp_stage;
+
+typedef struct gp_graph {
+    const char *name;
+    const char *file, *dir;
+    gp_buffer *buffer;  int nbuffers;
+    gp_stage *stage;    int nstages;     /* in topological order */
+    gp_scope scope;                      /* the vars, for expressions */
+    int device;                /* -1: the CPU back end; else a CUDA device */
+    const char *device_why;    /* "auto: NVIDIA H200", "auto: no NVIDIA driver" */
+    gp_loc device_at;
+    int depth;                 /* of buffers that say none */
+    int streams;               /* 0: auto */
+    int batch;                 /* 0: auto */
+    gp_launch_mode launch;
+    gp_sync sync;
+    gp_on_error on_error;
+    int64_t stall_ns;          /* 0: never */
+} gp_graph;
+
+/* ---- 3. plan (lower.c, then schedule.c) ------------------------------ */
+
+/* Host memory, or the memory of device `index`. */
+typedef struct gp_place { bool device; int index; } gp_place;
+
+/* Parties move frames on: each has its own threads. A party is a host stage
+ * (party.stage >= 0) or a segment (party.segment >= 0). */
+typedef struct gp_party { int stage, segment; } gp_party;
+
+/* The slots of one buffer in one place. A buffer that crosses between host and
+ * device has a ring on each side; on a unified machine it has one. A ring with
+ * counters (segment == -1) has one producing party and its consumers; the slots
+ * of a ring that lives inside a segment are free when the segment's launch is
+ * done. */
+typedef struct gp_ring {
+    int buffer;                /* -1: frame infos of a segment */
+    gp_place place;
+    int depth;
+    size_t bytes;              /* of one frame, rounded up to 256 */
+    int pool;                  /* schedule */
+    size_t offset;             /* schedule: in a slot of the pool */
+    int producer;              /* party */
+    int *consumer; int nconsumers;   /* parties, each once */
+    int segment;               /* the segment it is inside of, or -1 */
+} gp_ring;
+
+/* Slots of several rings side by side: slot i of ring r starts at
+ * i * stride + r.offset. Rings that are copied alike share a pool, so that the
+ * slots of consecutive frames are one piece of memory. */
+typedef struct gp_pool {
+    gp_place place;
+    bool pinned;
+    int depth;
+    size_t stride;             /* bytes of one slot, a multiple of 256 */
+} gp_pool;
+
+/* Memory beside rings: constants, tables, carried state, scratch. */
+typedef enum gp_extra_use { GP_EXTRA_CONST, GP_EXTRA_TABLE, GP_EXTRA_STATE, GP_EXTRA_SCRATCH } gp_extra_use;
+typedef struct gp_extra {
+    gp_extra_use use;
+    gp_place place;
+    int buffer;                /* of a constant */
+    int stage;                 /* of the others */
+    size_t bytes;              /* all of it */
+    size_t stride;             /* of scratch: bytes for one of the slots */
+} gp_extra;
+
+typedef enum gp_op { GP_OP_HOST, GP_OP_COPY_IN, GP_OP_STAGE, GP_OP_COPY_OUT } gp_op;
+
+/* One thing the plan does per frame. A copy moves all the rings of one pool to
+ * the same-layout pool on the other side (from_pool, to_pool: schedule). */
+typedef struct gp_task {
+    gp_op op;
+    int stage;                 /* of GP_OP_HOST and GP_OP_STAGE; else -1 */
+    int segment;               /* -1 for GP_OP_HOST */
+    int *in, *out;             /* rings (for stages in port order; -1 where the
+                                  port is a constant or absent) */
+    int nin, nout;
+    int *dep; int ndeps;       /* earlier tasks of the same segment */
+    int from_pool, to_pool;    /* of copies */
+    int state, table, scratch; /* extras, or -1 */
+    int *konst;                /* of stages: per input port, an extra or -1 */
+} gp_task;
+
+typedef struct gp_segment {
+    gp_place place;
+    int *task; int ntasks;     /* in an order that respects deps */
+    int *in, *out;             /* rings with counters that it reads and writes */
+    int nin, nout;
+    int depth;                 /* d: frames in flight at most; every ring it
+                                  touches has depth d * 2^k */
+    int period;                /* of slot addresses: the largest such depth */
+    int streams;
+    int batch;                 /* the most frames in one launch, 1 .. depth */
+    int info_host, info_dev;   /* rings of frame infos (gp_frame_info), inside
+                                  the segment; the same on a unified machine;
+                                  -1 when no stage of it sets frame_info. The
+                                  launcher fills info_host; a copy task moves it */
+} gp_segment;
+
+typedef struct gp_plan {
+    const gp_graph *graph;
+    bool unified;
+    gp_ring *ring;       int nrings;
+    gp_pool *pool;       int npools;
+    gp_extra *extra;     int nextras;
+    gp_task *task;       int ntasks;
+    gp_segment *segment; int nsegments;
+    gp_party *party;     int nparties;    /* in topological order */
+    int *host_task;            /* per stage: its GP_OP_HOST task, or -1 */
+    size_t host_bytes, pinned_bytes, device_bytes;
+    size_t copy_in_bytes, copy_out_bytes; /* over PCIe per frame */
+} gp_plan;
+
+/* ---- passes ---------------------------------------------------------- */
+
+/* parse.c */
+gp_spec *gp_parse(gp_arena *, const char *text, size_t len, const char *file, gp_errs *);
+/* set.c: one `--set PATH=VALUE`; changes the tree. The nodes it makes are at
+ * line 0 of a file whose name is `assignment` itself, the same pointer. */
+bool gp_spec_set(gp_arena *, gp_spec *, const char *assignment, const gp_registry *, gp_errs *);
+/* set.c: the name of each item of a list of stages: as given, else its kind, with
+ * a number when that is taken (blur, blur2). Two given names may be equal. */
+void gp_stage_names(gp_arena *, const gp_node *stages, const char **names);
+/* set.c: the name of the i-th buffer that stage `name` makes when it says no `out`;
+ * NULL past the last. `*port`: its port, NULL for one that is named by its buffer. */
+const char *gp_default_out(gp_arena *, const gp_kind *kind, const char *name, int i,
+                           const gp_port **port);
+/* resolve.c: NULL after errors. */
+gp_graph *gp_resolve(gp_arena *, const gp_spec *, const gp_registry *, const gp_env *,
+                     const gp_machine *, gp_probe *, gp_errs *);
+/* probe.c: looks at what the path or pattern of `x` names; fills in the rest. The
+ * only part of a compilation that touches files. */
+void gp_probe_look(gp_arena *, gp_probed *x);
+/* lower.c */
+gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);
+/* schedule.c: fills in depths, pools, offsets, streams, batch; a new plan. */
+gp_plan *gp_schedule(gp_arena *, const gp_plan *, const gp_machine *, gp_errs *);
+/* verify.c: the invariants (GP_E_BUG) and the budget (GP_E_RESOURCE). */
+bool gp_verify(const gp_plan *, const gp_machine *, gp_errs *);
+
+/* lint.c: warnings of what a sound plan should not do if it is to be fast, for a
+ * machine that has the plan's device. In a line of `text`, the file, the comment
+ * "# nolint: NAME" keeps that lint silent. */
+void gp_lint(const gp_plan *, const gp_spec *, const gp_machine *, const char *text, size_t len,
+             gp_errs *);
+/* Does any lint depend on what device and how much memory there is? To ask takes a
+ * quarter of a second. */
+bool gp_lint_of_machine(const gp_plan *);
+
+/* dump.c: any form, on a stdio stream. */
+typedef enum gp_dump { GP_DUMP_TEXT, GP_DUMP_DOT, GP_DUMP_JSON } gp_dump;
+void gp_dump_spec(FILE *, const gp_spec *, gp_dump);
+void gp_dump_graph(FILE *, const gp_graph *, gp_dump);
+void gp_dump_plan(FILE *, const gp_plan *, gp_dump);
+
+/* Calls shape() of `st` for a frame whose inputs have the types `in` (fewer
+ * rows than the buffers'); sets `out`. No allocation; for the executor. */
+bool gp_partial_shape(const gp_graph *, const gp_stage *st, const gp_type *in,
+                      gp_type *out, gp_errs *);
+
+#endif

@@ -1,0 +1,261 @@
+/* lint.c - plans that are right and will be slow: the field's usual mistakes, as
+ * warnings with a place and an edit to try.
+ *
+ * One table: a name, a test, what to do. Only what is certain without a run is
+ * said; what depends on time is for `gpipe bench`. A pure pass like the others, but
+ * only `gpipe check` runs it. Invariant: it changes nothing and fails nothing. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include "compile/plan.h"
+
+typedef struct linting {
+    const gp_plan *p;
+    const gp_graph *g;
+    const gp_node *root;
+    const gp_machine *m;
+    const char *text; size_t len;
+    gp_errs *errs;
+    const struct lint *lint;   /* the one at work, and where its warnings start */
+    int first;
+} linting;
+
+typedef struct lint {
+    const char *name;
+    void (*test)(linting *);
+    const char *edit;
+} lint;
+
+/* ---- reports --------------------------------------------------------- */
+
+/* Does the line of the place say "# nolint:" and, after that, this lint's name? */
+static bool silenced(const linting *l, gp_loc at)
+{
+    static const char mark[] = "# nolint:";
+    int n;
+    const char *s = gp_text_line(l->text, l->len, at.line, &n);     /* --set: there is none */
+    const char *p = s ? memmem(s, (size_t)n, mark, sizeof mark - 1) : NULL;
+    const char *end = p ? s + n : NULL;
+    size_t word = 0, len = strlen(l->lint->name);
+    for (p = p ? p + sizeof mark - 1 : end; p < end; p += word ? word : 1) {
+        for (word = 0; p + word < end && isalnum((unsigned char)p[word]); )
+            word++;
+        if (word == len && !memcmp(p, l->lint->name, len))
+            return true;
+    }
+    return false;
+}
+
+/* One warning of a lint at a place is enough. */
+static void warn(linting *l, gp_loc at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void warn(linting *l, gp_loc at, const char *fmt, ...)
+{
+    char what[420];
+    va_list ap;
+    for (int i = l->first; i < l->errs->n; i++) {
+        gp_loc was = l->errs->e[i].at;
+        if (was.file == at.file && was.line == at.line && was.col == at.col)
+            return;
+    }
+    if (silenced(l, at))
+        return;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    gp_fail(l->errs, GP_E_WARN, at, "%s; %s (lint: %s)", what, l->lint->edit, l->lint->name);
+}
+
+/* The place of a key of `map`, or `otherwise`. */
+static gp_loc key_at(const gp_node *map, const char *key, gp_loc otherwise)
+{
+    const gp_node *n = gp_node_get(map, key);
+    return n ? n->at : otherwise;
+}
+
+static const char *party_name(const linting *l, int party)
+{
+    gp_party q = l->p->party[party];
+    const gp_segment *s = q.segment < 0 ? NULL : &l->p->segment[q.segment];
+    int v = q.stage;
+    for (int i = 0; v < 0 && i < s->ntasks; i++)
+        v = l->p->task[s->task[i]].stage;
+    return l->g->stage[v].name;
+}
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* ---- the lints ------------------------------------------------------- */
+
+static void lint_depth(linting *l)
+{
+    for (int i = 0; i < l->p->nrings; i++) {
+        const gp_ring *r = &l->p->ring[i];
+        if (r->segment >= 0 || r->depth > 1)
+            continue;
+        const gp_buffer *b = &l->g->buffer[r->buffer];
+        gp_loc at = b->depth_said ? b->depth_at : key_at(l->root, "depth", b->at);
+        warn(l, at, "buffer '%s' has depth 1, so stages '%s' and '%s' take turns", b->name,
+             party_name(l, r->producer), party_name(l, r->consumer[0]));
+    }
+}
+
+static void lint_streams(linting *l)
+{
+    const gp_node *n = gp_node_get(l->root, "streams");
+    int most = 0;
+    for (int k = 0; k < l->p->nsegments; k++)
+        if (l->p->segment[k].depth > most)
+            most = l->p->segment[k].depth;
+    if (most && l->g->streams > most)
+        warn(l, n->at, "%d streams, but depth %d: no more than %d launch%s can be in flight",
+             l->g->streams, most, most, most == 1 ? "" : "es");
+}
+
+static const gp_stage *fewer(const gp_stage *a, const gp_stage *b)
+{
+    return a && a->workers <= b->workers ? a : b;
+}
+
+/* Only between stages that were all given more; `workers: 1` says that it is meant. */
+static void lint_workers(linting *l)
+{
+    for (int i = 0; i < l->g->nstages; i++) {
+        const gp_stage *st = &l->g->stage[i];
+        const gp_stage *before = NULL, *behind = NULL;     /* those with the fewest workers */
+        if (st->device || st->serial || gp_node_get(st->node, "workers"))
+            continue;
+        for (int p = 0; p < st->nin; p++) {
+            int v = st->in[p] < 0 ? -1 : l->g->buffer[st->in[p]].producer.stage;
+            if (v >= 0)                                    /* no constant */
+                before = fewer(before, &l->g->stage[v]);
+        }
+        for (int p = 0; p < st->nout; p++)
+            for (int u = 0; st->out[p] >= 0 && u < l->g->buffer[st->out[p]].nuse; u++)
+                behind = fewer(behind, &l->g->stage[l->g->buffer[st->out[p]].use[u].stage]);
+        if (before && before->workers > 1 && behind && behind->workers > 1)
+            warn(l, st->at, "stage '%s' has one worker, '%s' before it %d and '%s' behind it %d",
+                 st->name, before->name, before->workers, behind->name, behind->workers);
+    }
+}
+
+/* The plan may have been made for another machine than this one. */
+static void lint_memory(linting *l)
+{
+    gp_errs found = { 0 };
+    gp_verify(l->p, l->m, &found);
+    for (int i = 0; i < found.n; i++)
+        warn(l, found.e[i].at, "%s", found.e[i].msg);
+}
+
+/* Few blocks though each thread writes many elements, and no more than half of the
+ * device busy with all frames that can be in flight. */
+static void lint_grid(linting *l)
+{
+    enum { MANY = 64 };
+    for (int i = 0; i < l->p->ntasks && l->g->device >= 0; i++) {
+        const gp_task *t = &l->p->task[i];
+        const gp_stage *st = t->op == GP_OP_STAGE ? &l->g->stage[t->stage] : NULL;
+        if (!st || !st->known.blocks)
+            continue;
+        const gp_device_info *d = &l->m->device[l->g->device];
+        int64_t blocks = st->known.blocks, depth = l->p->segment[t->segment].depth, elements = 0;
+        for (int p = 0; p < st->nout; p++) {
+            int64_t n = st->out[p] < 0 ? 0 : gp_count(&l->g->buffer[st->out[p]].type);
+            elements = n > elements ? n : elements;
+        }
+        if (blocks > d->sms || 2 * blocks * depth > d->sms
+            || elements / MANY < blocks * st->known.threads)
+            continue;
+        warn(l, key_at(st->node, "grid", st->at), "stage '%s' makes %" PRId64 " elements with %"
+             PRId64 " block%s of %" PRId64 " threads; with %" PRId64 " frame%s in flight that is %"
+             PRId64 " of the %d multiprocessors of %s", st->name, elements, blocks, plural(blocks),
+             st->known.threads, depth, plural(depth), blocks * depth, d->sms, d->name);
+    }
+}
+
+/* A launch takes longer than to copy 64 KiB; a kernel that stays is not launched. */
+static void lint_batch(linting *l)
+{
+    const gp_node *n = gp_node_get(l->root, "batch");
+    if (l->g->batch != 1 || l->g->launch == GP_LAUNCH_PERSISTENT)
+        return;
+    for (int k = 0; k < l->p->nsegments; k++) {
+        const gp_segment *s = &l->p->segment[k];
+        size_t bytes = gp_size_add(gp_segment_copied(l->p, s, GP_OP_COPY_IN),
+                                   gp_segment_copied(l->p, s, GP_OP_COPY_OUT));
+        int batch = gp_segment_batch(l->p, s, 0);
+        char size[24];
+        if (bytes && bytes <= 64 << 10 && batch > 1)
+            warn(l, n->at, "each frame is a launch of its own, to copy %s; up to %d frames that "
+                 "are ready could share one", gp_size_text(bytes, size), batch);
+    }
+}
+
+static void lint_f64(linting *l)
+{
+    enum { FEW = 8 };
+    for (int i = 0; i < l->g->nstages && l->g->device >= 0; i++) {
+        const gp_stage *st = &l->g->stage[i];
+        const gp_device_info *d = &l->m->device[l->g->device];
+        if (st->device && st->known.f64 && d->f64 >= FEW)
+            warn(l, st->at, "stage '%s' computes in f64, for which %s is %d times slower than for "
+                 "f32", st->name, d->name, d->f64);
+    }
+}
+
+/* A join takes as many frames of one source as of the other. */
+static void lint_rate(linting *l)
+{
+    for (int i = 0; i < l->g->nstages; i++) {
+        const gp_stage *st = &l->g->stage[i], *slow = NULL, *fast = NULL;
+        for (int v = 0; v < i && st->nin > 1; v++) {
+            const gp_stage *from = &l->g->stage[v];
+            if (!(st->sources[v / 32] >> v % 32 & 1) || from->known.hertz <= 0)
+                continue;
+            slow = slow && slow->known.hertz <= from->known.hertz ? slow : from;
+            fast = fast && fast->known.hertz >= from->known.hertz ? fast : from;
+        }
+        if (slow && slow->known.hertz < fast->known.hertz)
+            warn(l, key_at(fast->node, "rate", fast->at), "source '%s' makes %g frames a second, "
+                 "but stage '%s' joins them with those of '%s', which makes %g", fast->name,
+                 fast->known.hertz, st->name, slow->name, slow->known.hertz);
+    }
+}
+
+/* ---- the table ------------------------------------------------------- */
+
+static const lint lints[] = {
+    { "depth", lint_depth, "depth: 3 lets them work at once" },
+    { "streams", lint_streams, "give as many as the depth, or streams: auto" },
+    { "workers", lint_workers, "try as many, or write workers: 1 if one is enough" },
+    { "memory", lint_memory, "'gpipe run' would refuse it on this machine" },
+    { "grid", lint_grid, "use more blocks, with less to do for each thread" },
+    { "batch", lint_batch, "leave 'batch' out: no frame waits for others" },
+    { "f64", lint_f64, "use f32 where it is precise enough" },
+    { "rate", lint_rate, "so they wait for each other: give both one rate" },
+};
+
+bool gp_lint_of_machine(const gp_plan *p)
+{
+    const size_t any = 1 << 30;        /* bytes that every machine with a device has */
+    bool found = p->host_bytes > any || p->pinned_bytes > any || p->device_bytes > any;
+    for (int i = 0; i < p->graph->nstages && !found; i++)
+        found = p->graph->stage[i].known.blocks || p->graph->stage[i].known.f64;
+    return p->nsegments && p->graph->device >= 0 && found;
+}
+
+void gp_lint(const gp_plan *p, const gp_spec *spec, const gp_machine *m, const char *text,
+             size_t len, gp_errs *errs)
+{
+    linting l = { .p = p, .g = p->graph, .root = spec->root, .m = m, .text = text, .len = len,
+                  .errs = errs };
+    for (size_t i = 0; i < sizeof lints / sizeof *lints; i++) {
+        l.lint = &lints[i], l.first = errs->n;
+        lints[i].test(&l);
+    }
+}

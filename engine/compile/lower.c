@@ -1,0 +1,452 @@
+/* lower.c - graph -> plan: which stages form segments, which rings a buffer
+ * needs, which copies and tasks there are, and who waits for whom.
+ *
+ * A segment must be convex: no path may leave it and come back through a host
+ * stage, or it would wait for itself. Every stage gets a level, and
+ *
+ *     levels never fall along an edge, and rise from host to device.
+ *
+ * So a path from a device stage through a host stage back to the device ends
+ * on a higher level than it began, and device stages of *one* level may be
+ * joined freely. verify.c proves it again from the finished plan.
+ *
+ * Everything here is linear in stages, ports and uses. */
+#include "compile/plan.h"
+
+/* A set of copies, or of rings, that grows. */
+typedef struct list { int *v, n, cap; } list;
+
+typedef struct party_info {
+    list copy_in, copy_out;    /* pairs of rings: from, to */
+    list in, out;              /* rings with counters */
+    int first;                 /* its first stage; lowering.next leads on */
+    int ring;                  /* its ring of buffer `seen`, while rings are made */
+    int seen;
+} party_info;
+
+typedef struct lowering {
+    gp_arena *a;
+    const gp_graph *g;
+    gp_plan *p;
+    int *level;                /* of each stage */
+    int *group;                /* of each stage: a stage that stands for its party */
+    int *next;                 /* the next stage of the same group, -1: the last */
+    int *party;                /* of each stage */
+    gp_task *task;             /* of each stage, until tasks are put in order */
+    party_info *info;          /* of each party */
+    int ring_cap, extra_cap;
+} lowering;
+
+static const gp_place on_host = { false, 0 }, on_device = { true, 0 };
+
+static void push(gp_arena *a, list *l, int x)
+{
+    *GP_PUSH(a, l->v, l->n, l->cap) = x;
+}
+
+/* An array of n ints, all -1. */
+static int *none(gp_arena *a, int n)
+{
+    int *v = GP_NEW(a, int, n);
+    for (int i = 0; i < n; i++)
+        v[i] = -1;
+    return v;
+}
+
+/* ---- segments -------------------------------------------------------- */
+
+static void assign_levels(lowering *w)
+{
+    const gp_graph *g = w->g;
+    for (int v = 0; v < g->nstages; v++) {
+        const gp_stage *s = &g->stage[v];
+        for (int i = 0; i < s->nin; i++) {
+            int from = s->in[i] < 0 ? -1 : g->buffer[s->in[i]].producer.stage;
+            if (from < 0)
+                continue;
+            int l = w->level[from] + (s->device && !g->stage[from].device);
+            if (l > w->level[v])
+                w->level[v] = l;
+        }
+    }
+    /* A device stage that only device stages read joins the first of them. */
+    for (int v = g->nstages - 1; v >= 0; v--) {
+        const gp_stage *s = &g->stage[v];
+        int lowest = -1;
+        bool raise = s->device;
+        for (int o = 0; o < s->nout && raise; o++) {
+            const gp_buffer *b = s->out[o] < 0 ? NULL : &g->buffer[s->out[o]];
+            for (int u = 0; b && u < b->nuse && raise; u++) {
+                int to = b->use[u].stage;
+                raise = g->stage[to].device;
+                if (lowest < 0 || w->level[to] < lowest)
+                    lowest = w->level[to];
+            }
+        }
+        if (raise && lowest > w->level[v])
+            w->level[v] = lowest;
+    }
+}
+
+static int find(int *up, int v)
+{
+    while (up[v] != v)
+        v = up[v] = up[up[v]];
+    return v;
+}
+
+/* A stage that makes one frame for each frame it reads, not one for many. */
+static bool steady(const gp_graph *g, const gp_stage *s)
+{
+    int rate = 0;
+    for (int i = 0; i < s->nin + s->nout; i++) {
+        int b = i < s->nin ? s->in[i] : s->out[i - s->nin];
+        if (b < 0 || g->buffer[b].producer.stage < 0)
+            continue;
+        if (rate && g->buffer[b].rate != rate)
+            return false;
+        rate = g->buffer[b].rate;
+    }
+    return true;
+}
+
+/* Joins the steady device stages of one level that touch one buffer. The
+ * smaller stage stands for the larger. */
+static void join_stages(lowering *w)
+{
+    const gp_graph *g = w->g;
+    int *first = GP_NEW(w->a, int, g->nstages + 1);     /* by level, of this buffer */
+    int *seen = none(w->a, g->nstages + 1);
+    for (int v = 0; v < g->nstages; v++)
+        w->group[v] = v;
+    for (int b = 0; b < g->nbuffers; b++) {
+        const gp_buffer *buf = &g->buffer[b];
+        if (buf->producer.stage < 0)
+            continue;
+        for (int u = -1; u < buf->nuse; u++) {
+            int v = u < 0 ? buf->producer.stage : buf->use[u].stage, l = w->level[v];
+            if (!g->stage[v].device || !steady(g, &g->stage[v]))
+                continue;
+            if (seen[l] != b) {
+                seen[l] = b;
+                first[l] = v;
+                continue;
+            }
+            int x = find(w->group, first[l]), y = find(w->group, v);
+            w->group[x < y ? y : x] = x < y ? x : y;
+        }
+    }
+    int *last = GP_NEW(w->a, int, g->nstages);
+    for (int v = 0; v < g->nstages; v++) {
+        int top = w->group[v] = find(w->group, v);
+        if (top != v)
+            w->next[last[top]] = v;
+        last[top] = v;
+    }
+}
+
+/* Parties in topological order; segments are numbered in it. */
+static bool order_parties(lowering *w, gp_errs *errs)
+{
+    const gp_graph *g = w->g;
+    gp_plan *p = w->p;
+    int *waits = GP_NEW(w->a, int, g->nstages), *queue = GP_NEW(w->a, int, g->nstages);
+    int n = 0, total = 0, nseg = 0;
+    for (int b = 0; b < g->nbuffers; b++)
+        for (int u = 0; g->buffer[b].producer.stage >= 0 && u < g->buffer[b].nuse; u++) {
+            int from = w->group[g->buffer[b].producer.stage];
+            int to = w->group[g->buffer[b].use[u].stage];
+            waits[to] += from != to;
+        }
+    for (int v = 0; v < g->nstages; v++)
+        if (w->group[v] == v) {
+            total++;
+            if (!waits[v])
+                queue[n++] = v;
+        }
+    p->party = GP_NEW(w->a, gp_party, total);
+    for (int done = 0; done < n; done++) {
+        int head = queue[done];
+        bool device = g->stage[head].device;
+        p->party[p->nparties] = (gp_party){ device ? -1 : head, device ? nseg++ : -1 };
+        for (int v = head; v >= 0; v = w->next[v]) {
+            w->party[v] = p->nparties;
+            for (int o = 0; o < g->stage[v].nout; o++) {
+                int out = g->stage[v].out[o];
+                const gp_buffer *b = out < 0 ? NULL : &g->buffer[out];
+                for (int u = 0; b && u < b->nuse; u++) {
+                    int to = w->group[b->use[u].stage];
+                    if (to != head && --waits[to] == 0)
+                        queue[n++] = to;
+                }
+            }
+        }
+        p->nparties++;
+    }
+    p->nsegments = nseg;
+    return n == total
+        || gp_fail(errs, GP_E_BUG, g->stage[0].at, "the stages wait for each other in a circle");
+}
+
+/* ---- rings and extras ------------------------------------------------ */
+
+static int add_ring(lowering *w, int buffer, gp_place place, int producer, int segment)
+{
+    gp_plan *p = w->p;
+    const gp_buffer *b = buffer < 0 ? NULL : &w->g->buffer[buffer];
+    size_t bytes = b ? gp_size_round(gp_bytes(&b->type)) : GP_INFOS * GP_INFO_BYTES;
+    *GP_PUSH(w->a, p->ring, p->nrings, w->ring_cap) = (gp_ring){
+        .buffer = buffer, .place = place, .depth = b ? b->depth : 1,
+        .bytes = bytes ? bytes : 256, .pool = -1, .producer = producer, .segment = segment,
+    };
+    return p->nrings - 1;
+}
+
+static int add_extra(lowering *w, gp_extra_use use, gp_place place, int buffer, int stage,
+                     size_t bytes)
+{
+    gp_plan *p = w->p;
+    bytes = gp_size_round(bytes);
+    *GP_PUSH(w->a, p->extra, p->nextras, w->extra_cap) = (gp_extra){
+        .use = use, .place = place, .buffer = buffer, .stage = stage, .bytes = bytes,
+        .stride = use == GP_EXTRA_SCRATCH ? bytes : 0,
+    };
+    return p->nextras - 1;
+}
+
+/* A constant lives on each side that reads it; once where the sides are one. */
+static void place_const(lowering *w, int b)
+{
+    const gp_buffer *buf = &w->g->buffer[b];
+    int extra[2] = { -1, -1 };
+    bool host = false;
+    for (int u = 0; u < buf->nuse; u++)
+        host |= !w->g->stage[buf->use[u].stage].device;
+    for (int u = 0; u < buf->nuse; u++) {
+        int v = buf->use[u].stage;
+        bool device = w->g->stage[v].device && !(w->p->unified && host);
+        if (extra[device] < 0)
+            extra[device] = add_extra(w, GP_EXTRA_CONST, device ? on_device : on_host, b, -1,
+                                      gp_bytes(&buf->type));
+        w->task[v].konst[buf->use[u].port] = extra[device];
+    }
+}
+
+static void add_copy(lowering *w, list *copies, int from, int to)
+{
+    push(w->a, copies, from);
+    push(w->a, copies, to);
+}
+
+/* The rings of one buffer: where it is made, and on the other side a ring for
+ * each segment that reads it, or one for all host stages that do. */
+static void place_buffer(lowering *w, int b)
+{
+    const gp_graph *g = w->g;
+    gp_plan *p = w->p;
+    const gp_buffer *buf = &g->buffer[b];
+    int from = w->party[buf->producer.stage], home_segment = p->party[from].segment;
+    bool made_on_host = home_segment < 0, to_host = false, to_segment = false;
+    for (int u = 0; u < buf->nuse; u++) {
+        int to = w->party[buf->use[u].stage];
+        to_host |= p->party[to].segment < 0;
+        to_segment |= p->party[to].segment >= 0 && to != from;
+    }
+    bool shared = made_on_host || to_segment || (p->unified && to_host);
+    gp_place place = made_on_host || (p->unified && to_host) ? on_host : on_device;
+    int home = add_ring(w, b, place, from, shared ? -1 : home_segment), back = home;
+    if (shared && !made_on_host)
+        push(w->a, &w->info[from].out, home);
+    if (!made_on_host && to_host && !p->unified) {
+        back = add_ring(w, b, on_host, from, -1);
+        push(w->a, &w->info[from].out, back);
+        add_copy(w, &w->info[from].copy_out, home, back);
+    }
+    w->task[buf->producer.stage].out[buf->producer.port] = home;
+
+    list readers[2] = {0};                 /* of home, of back */
+    for (int u = 0; u < buf->nuse; u++) {
+        gp_use use = buf->use[u];
+        int to = w->party[use.stage], segment = p->party[to].segment;
+        party_info *info = &w->info[to];
+        if (info->seen != b) {             /* the first stage of its party */
+            info->seen = b;
+            info->ring = segment < 0 ? back : home;
+            if (to != from)
+                push(w->a, &readers[info->ring != home], to);
+            if (to != from && segment >= 0) {
+                push(w->a, &info->in, home);
+                if (made_on_host && !p->unified) {
+                    info->ring = add_ring(w, b, on_device, to, segment);
+                    add_copy(w, &info->copy_in, home, info->ring);
+                }
+            }
+        }
+        w->task[use.stage].in[use.port] = info->ring;
+    }
+    for (int i = 0; i < 2; i++)
+        if (readers[i].n) {
+            gp_ring *r = &p->ring[i ? back : home];
+            r->consumer = readers[i].v;
+            r->nconsumers = readers[i].n;
+        }
+}
+
+/* ---- tasks ----------------------------------------------------------- */
+
+/* One task per stage, with room for its rings, and its memory beside rings. */
+static void make_stage_tasks(lowering *w)
+{
+    for (int v = 0; v < w->g->nstages; v++) {
+        const gp_stage *s = &w->g->stage[v];
+        w->task[v] = (gp_task){
+            .op = s->device ? GP_OP_STAGE : GP_OP_HOST, .stage = v, .segment = -1,
+            .in = none(w->a, s->nin), .nin = s->nin, .out = none(w->a, s->nout), .nout = s->nout,
+            .from_pool = -1, .to_pool = -1, .state = -1, .table = -1, .scratch = -1,
+            .konst = none(w->a, s->nin),
+        };
+        if (!s->device)
+            continue;
+        if (s->table)
+            w->task[v].table = add_extra(w, GP_EXTRA_TABLE, on_device, -1, v, s->table);
+        if (s->state)
+            w->task[v].state = add_extra(w, GP_EXTRA_STATE, on_device, -1, v, s->state);
+        if (s->scratch)
+            w->task[v].scratch = add_extra(w, GP_EXTRA_SCRATCH, on_device, -1, v, s->scratch);
+    }
+}
+
+/* Task `t` waits for the task of its own segment that writes `ring`. */
+static void depend(lowering *w, gp_task *t, const int *writer, int ring, int *cap)
+{
+    int on = ring < 0 ? -1 : writer[ring];
+    if (on < 0 || w->p->task[on].segment != t->segment)
+        return;
+    for (int i = 0; i < t->ndeps; i++)
+        if (t->dep[i] == on)
+            return;
+    *GP_PUSH(w->a, t->dep, t->ndeps, *cap) = on;
+}
+
+static void emit_copies(lowering *w, gp_segment *s, int segment, gp_op op, const list *pairs,
+                        int *writer)
+{
+    gp_plan *p = w->p;
+    for (int i = 0; i < pairs->n; i += 2) {
+        gp_task *t = &p->task[p->ntasks];
+        *t = (gp_task){
+            .op = op, .stage = -1, .segment = segment, .in = &pairs->v[i], .nin = 1,
+            .out = &pairs->v[i + 1], .nout = 1, .from_pool = -1, .to_pool = -1,
+            .state = -1, .table = -1, .scratch = -1,
+        };
+        int cap = 0;
+        if (op == GP_OP_COPY_OUT)
+            depend(w, t, writer, t->in[0], &cap);
+        writer[t->out[0]] = p->ntasks;
+        s->task[s->ntasks++] = p->ntasks++;
+    }
+}
+
+/* Tasks in the order of parties; in a segment copies in, stages, copies out. */
+static void order_tasks(lowering *w)
+{
+    const gp_graph *g = w->g;
+    gp_plan *p = w->p;
+    int ncopies = 0;
+    for (int i = 0; i < p->nparties; i++)
+        ncopies += (w->info[i].copy_in.n + w->info[i].copy_out.n) / 2;
+    p->task = GP_NEW(w->a, gp_task, g->nstages + ncopies);
+    int *order = GP_NEW(w->a, int, g->nstages + ncopies);
+    int *writer = none(w->a, p->nrings);
+    for (int i = 0; i < p->nparties; i++) {
+        int v = p->party[i].stage, k = p->party[i].segment;
+        party_info *info = &w->info[i];
+        if (k < 0) {
+            p->host_task[v] = p->ntasks;
+            p->task[p->ntasks++] = w->task[v];
+            continue;
+        }
+        gp_segment *s = &p->segment[k];
+        s->task = order + p->ntasks;
+        emit_copies(w, s, k, GP_OP_COPY_IN, &info->copy_in, writer);
+        for (v = info->first; v >= 0; v = w->next[v]) {
+            gp_task *t = &p->task[p->ntasks];
+            *t = w->task[v];
+            t->segment = k;
+            int cap = 0;
+            for (int j = 0; j < t->nin; j++)
+                depend(w, t, writer, t->in[j], &cap);
+            if (g->stage[v].frame_info)
+                depend(w, t, writer, s->info_dev, &cap);
+            for (int j = 0; j < t->nout; j++)
+                if (t->out[j] >= 0)
+                    writer[t->out[j]] = p->ntasks;
+            s->task[s->ntasks++] = p->ntasks++;
+        }
+        emit_copies(w, s, k, GP_OP_COPY_OUT, &info->copy_out, writer);
+    }
+}
+
+/* Rings for frame infos where a stage of the segment asks for them. */
+static bool place_infos(lowering *w, int party, gp_errs *errs)
+{
+    gp_plan *p = w->p;
+    party_info *info = &w->info[party];
+    int k = p->party[party].segment;
+    int asked = 0;
+    if (k < 0)
+        return true;
+    p->segment[k] = (gp_segment){
+        .place = on_device, .in = info->in.v, .nin = info->in.n,
+        .out = info->out.v, .nout = info->out.n, .info_host = -1, .info_dev = -1,
+    };
+    for (int v = info->first; v >= 0; v = w->next[v])
+        if (w->g->stage[v].frame_info && ++asked > GP_INFOS)
+            return gp_fail(errs, GP_E_SPEC, w->g->stage[v].at,
+                           "stage '%s' is one too many: at most %d kernels of one segment may "
+                           "have an argument 'frame'", w->g->stage[v].name, GP_INFOS);
+    if (!asked)
+        return true;
+    int host = add_ring(w, -1, on_host, party, k), dev = host;
+    if (!p->unified) {
+        dev = add_ring(w, -1, on_device, party, k);
+        add_copy(w, &info->copy_in, host, dev);
+    }
+    p->segment[k].info_host = host;
+    p->segment[k].info_dev = dev;
+    return true;
+}
+
+gp_plan *gp_lower(gp_arena *a, const gp_graph *g, const gp_machine *m, gp_errs *errs)
+{
+    (void)m;
+    gp_plan *p = GP_NEW(a, gp_plan, 1);
+    *p = (gp_plan){ .graph = g, .unified = g->device < 0, .host_task = none(a, g->nstages) };
+    lowering w = {
+        .a = a, .g = g, .p = p,
+        .level = GP_NEW(a, int, g->nstages), .group = GP_NEW(a, int, g->nstages),
+        .next = none(a, g->nstages), .party = GP_NEW(a, int, g->nstages),
+        .task = GP_NEW(a, gp_task, g->nstages),
+    };
+    assign_levels(&w);
+    join_stages(&w);
+    if (!order_parties(&w, errs))
+        return NULL;
+    p->segment = GP_NEW(a, gp_segment, p->nsegments);
+    w.info = GP_NEW(a, party_info, p->nparties);
+    for (int i = 0; i < p->nparties; i++)
+        w.info[i].seen = -1;
+    for (int v = g->nstages - 1; v >= 0; v--)
+        w.info[w.party[v]].first = v;
+    make_stage_tasks(&w);
+    for (int b = 0; b < g->nbuffers; b++)
+        if (g->buffer[b].producer.stage < 0)
+            place_const(&w, b);
+        else
+            place_buffer(&w, b);
+    for (int i = 0; i < p->nparties; i++)
+        if (!place_infos(&w, i, errs))
+            return NULL;
+    order_tasks(&w);
+    return p;
+}

@@ -1,0 +1,378 @@
+/* options.c - one value of the YAML becomes one value in C, as its type asks.
+ *
+ * Numbers and times are expressions over vars; all else is text in which ${}
+ * is replaced. YAML's own guesses (off, 010, null) play no part. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include "compile/resolve.h"
+
+/* ---- the scope of expressions ---------------------------------------- */
+
+static const gp_var *find_var(const gp_vars *vars, const char *name)
+{
+    int i = gp_names_find(&vars->index, name);
+    return i < 0 ? NULL : &vars->v[i];
+}
+
+static bool lookup_var(const gp_scope *s, const char *name, gp_num *out)
+{
+    gp_lookup *l = (gp_lookup *)s->arg;
+    const gp_var *v = find_var(l->vars, name);
+    if (v && v->number)
+        *out = v->num;
+    else if (v)
+        l->bad = v;
+    return v && v->number;
+}
+
+bool gp_type_part(const gp_type *t, int k, gp_num *out)
+{
+    if (!t->ndim || k >= t->ndim)
+        return false;
+    int64_t i = k < 0 ? gp_count(t) : t->dim[k];
+    *out = (gp_num){ true, i, (double)i };
+    return true;
+}
+
+static bool lookup_port(const gp_scope *s, const char *port, int k, gp_num *out)
+{
+    const gp_lookup *l = s->arg;
+    for (int i = 0; i < l->nin; i++)
+        if (!strcmp(l->in_name[i], port))
+            return gp_type_part(&l->in[i], k, out);
+    for (int i = 0; i < l->nout; i++)
+        if (!strcmp(l->out_name[i], port))
+            return gp_type_part(&l->out[i], k, out);
+    return false;
+}
+
+static void lookup_each(const gp_scope *s, gp_near *near)
+{
+    const gp_lookup *l = s->arg;
+    for (int i = 0; i < l->vars->n; i++)
+        if (l->vars->v[i].number)
+            gp_near_try(near, l->vars->v[i].name);
+    for (int i = 0; i < l->nin; i++)
+        gp_near_try(near, l->in_name[i]);
+    for (int i = 0; i < l->nout; i++)
+        gp_near_try(near, l->out_name[i]);
+}
+
+static gp_scope lookup_scope(gp_lookup *l)
+{
+    return (gp_scope){ lookup_var, l->nin + l->nout ? lookup_port : NULL, lookup_each, l };
+}
+
+/* After an evaluation that failed: if a var was the reason, says so in place of
+ * the errors from `n` on. */
+static bool explain(const gp_lookup *l, const gp_node *node, gp_errs *errs, int n, int failed)
+{
+    const gp_var *v = l->bad;
+    if (!v || n == GP_ERRS_MAX)
+        return false;
+    errs->n = n, errs->failed = failed;
+    if (v->unset)
+        return gp_fail(errs, GP_E_SPEC, node->at,
+                       "'%s' has no value; give one with --set vars.%s=...", v->name, v->name);
+    return gp_fail(errs, GP_E_SPEC, node->at, "'%s' is '%.80s', which is no number", v->name,
+                   v->node->text);
+}
+
+bool gp_eval_with(gp_lookup *l, const gp_node *node, gp_num *out, gp_errs *errs)
+{
+    gp_scope scope = lookup_scope(l);
+    int n = errs->n, failed = errs->failed;
+    return gp_eval(node, &scope, out, errs) || explain(l, node, errs, n, failed);
+}
+
+/* ---- readers --------------------------------------------------------- */
+
+/* "option 'gain' of stage 'luma'", or "'depth'". */
+static const char *what(const gp_reader *r, char buf[200])
+{
+    if (r->stage)
+        snprintf(buf, 200, "option '%.60s' of stage '%.60s'", r->key, r->stage);
+    else
+        snprintf(buf, 200, "'%.60s'", r->key);
+    return buf;
+}
+
+#define WRONG(r, n, fmt, ...)                                                \
+    gp_fail((r)->errs, GP_E_SPEC, (n)->at, "%s " fmt, what((r), (char[200]){0}), __VA_ARGS__)
+
+static const char *kind_word(const gp_node *n)
+{
+    return n->kind == GP_LIST ? "list" : n->kind == GP_MAP ? "map" : "single value";
+}
+
+bool gp_read_num(gp_reader *r, const gp_node *n, gp_num *out)
+{
+    gp_lookup l = { .vars = r->vars };
+    if (n->kind != GP_SCALAR)
+        return WRONG(r, n, "is a number, not a %s", kind_word(n));
+    return gp_eval_with(&l, n, out, r->errs);
+}
+
+static bool whole(gp_reader *r, const gp_node *n, gp_num *v)
+{
+    if (v->is_int)
+        return true;
+    return WRONG(r, n, "is a whole number, not %g", v->f);
+}
+
+bool gp_read_int(gp_reader *r, const gp_node *n, int64_t min, int64_t max, int64_t *out)
+{
+    gp_num v;
+    if (!gp_read_num(r, n, &v) || !whole(r, n, &v))
+        return false;
+    if (v.i < min || v.i > max)
+        return WRONG(r, n, "must be %" PRId64 " to %" PRId64 ", not %" PRId64, min, max, v.i);
+    *out = v.i;
+    return true;
+}
+
+bool gp_read_time(gp_reader *r, const gp_node *n, int64_t *ns)
+{
+    gp_lookup l = { .vars = r->vars };
+    gp_scope scope = lookup_scope(&l);
+    int before = r->errs->n, failed = r->errs->failed;
+    if (n->kind != GP_SCALAR)
+        return WRONG(r, n, "is a time, like 30s, not a %s", kind_word(n));
+    return gp_eval_time(n, &scope, ns, r->errs) || explain(&l, n, r->errs, before, failed);
+}
+
+const char *gp_read_text(gp_reader *r, const gp_node *n)
+{
+    const char *text;
+    if (n->kind != GP_SCALAR) {
+        WRONG(r, n, "is a text, not a %s", kind_word(n));
+        return NULL;
+    }
+    bool ok = gp_interpolate(r->arena, n, r->vars->map, r->env ? r->env->get : NULL,
+                             r->env ? r->env->arg : NULL, &text, r->errs);
+    return ok ? text : NULL;
+}
+
+const char *gp_path_from(gp_arena *a, const char *dir, const char *text)
+{
+    if (!*text || *text == '/' || !strcmp(text, "stdin") || !strcmp(text, "stdout")
+        || !*dir || !strcmp(dir, "."))
+        return text;
+    return gp_format(a, "%s%s%s", dir, dir[strlen(dir) - 1] == '/' ? "" : "/", text);
+}
+
+const char *gp_read_path(gp_reader *r, const gp_node *n)
+{
+    const char *text = gp_read_text(r, n);
+    return text ? gp_path_from(r->arena, r->dir, text) : NULL;
+}
+
+/* The i-th word of "a|b|c" in a buffer; NULL past the last. */
+static const char *choice(const char *choices, int i, char buf[64])
+{
+    for (; i > 0 && choices; i--)
+        choices = (choices = strchr(choices, '|')) ? choices + 1 : NULL;
+    if (!choices)
+        return NULL;
+    snprintf(buf, 64, "%.*s", (int)strcspn(choices, "|"), choices);
+    return buf;
+}
+
+int gp_read_word(gp_reader *r, const gp_node *n, const char *choices)
+{
+    const char *s = gp_read_text(r, n), *c;
+    char word[64], nearest[64] = "", list[400] = "";
+    if (!s)
+        return -1;
+    gp_near near = GP_NEAR(s);
+    for (int i = 0; (c = choice(choices, i, word)); i++) {
+        size_t len = strlen(list);
+        if (!strcmp(c, s))
+            return i;
+        gp_near_try(&near, c);
+        if (near.best == word)         /* keep it: `word` is written again */
+            near.best = strcpy(nearest, word);
+        snprintf(list + len, sizeof list - len, "%s%s", i ? ", " : "", c);
+    }
+    WRONG(r, n, "is one of %s, not '%.80s'%s", list, s, gp_near_text(&near));
+    return -1;
+}
+
+bool gp_read_bool(gp_reader *r, const gp_node *n, bool *out)
+{
+    const char *s = gp_read_text(r, n);
+    if (s && strcmp(s, "true") && strcmp(s, "false"))
+        return WRONG(r, n, "is true or false, not '%.80s'", s);
+    *out = s && !strcmp(s, "true");
+    return s != NULL;
+}
+
+gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n)
+{
+    const char *s = gp_read_text(r, n);
+    if (!s)
+        return GP_NO_DTYPE;
+    gp_dtype t = gp_dtype_parse(s);
+    if (t)
+        return t;
+    gp_near near = GP_NEAR(s);
+    for (int i = 1; i < GP_NDTYPES; i++)
+        gp_near_try(&near, gp_dtype_name((gp_dtype)i));
+    WRONG(r, n, "is a type: u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64, not '%.80s'%s", s,
+          gp_near_text(&near));
+    return GP_NO_DTYPE;
+}
+
+/* ---- options --------------------------------------------------------- */
+
+size_t gp_opt_size(gp_opt_type t)
+{
+    switch (t) {
+    case GP_OPT_INT:
+    case GP_OPT_TIME:
+        return sizeof(int64_t);
+    case GP_OPT_FLOAT:
+        return sizeof(double);
+    case GP_OPT_BOOL:
+        return sizeof(bool);
+    case GP_OPT_ENUM:
+        return sizeof(int);
+    case GP_OPT_DTYPE:
+        return sizeof(gp_dtype);
+    case GP_OPT_INTS:
+        return sizeof(gp_ints);
+    case GP_OPT_FLOATS:
+        return sizeof(gp_floats);
+    case GP_OPT_TEXT:
+    case GP_OPT_PATH:
+    case GP_OPT_NODE:
+        return sizeof(void *);
+    }
+    return 0;
+}
+
+/* One number of an option, whole or not, in its range. */
+static bool number(gp_reader *r, const gp_opt *o, const gp_node *n, bool is_whole, gp_num *v)
+{
+    if (!gp_read_num(r, n, v) || (is_whole && !whole(r, n, v)))
+        return false;
+    if (o->min == o->max || (v->f >= o->min && v->f <= o->max))
+        return true;
+    return WRONG(r, n, "must be %.10g to %.10g%s%s, not %.10g", o->min, o->max,
+                 o->unit ? " " : "", o->unit ? o->unit : "", v->f);
+}
+
+static bool numbers(gp_reader *r, const gp_opt *o, const gp_node *n, void *field)
+{
+    bool ok = true, ints = o->type == GP_OPT_INTS;
+    int count = n->kind == GP_LIST ? n->n : 1;
+    int64_t *i = ints ? GP_NEW(r->arena, int64_t, count) : NULL;
+    double *f = ints ? NULL : GP_NEW(r->arena, double, count);
+    for (int k = 0; k < count; k++) {
+        gp_num v;
+        if (!number(r, o, n->kind == GP_LIST ? n->item[k] : n, ints, &v))
+            ok = false;
+        else if (ints)
+            i[k] = v.i;
+        else
+            f[k] = v.f;
+    }
+    if (ints)
+        *(gp_ints *)field = (gp_ints){ count, i };
+    else
+        *(gp_floats *)field = (gp_floats){ count, f };
+    return ok;
+}
+
+static bool text_option(gp_reader *r, const gp_opt *o, const gp_node *n, const char **field)
+{
+    *field = o->type == GP_OPT_PATH ? gp_read_path(r, n) : gp_read_text(r, n);
+    if (*field && !**field && o->required)
+        return WRONG(r, n, "%s", "is empty");
+    return *field != NULL;
+}
+
+bool gp_opt_read(gp_reader *r, const gp_opt *o, const gp_node *n, void *field)
+{
+    gp_num v;
+    r->key = o->name;
+    switch (o->type) {
+    case GP_OPT_INT:
+        if (!number(r, o, n, true, &v))
+            return false;
+        *(int64_t *)field = v.i;
+        return true;
+    case GP_OPT_FLOAT:
+        if (!number(r, o, n, false, &v))
+            return false;
+        *(double *)field = v.f;
+        return true;
+    case GP_OPT_BOOL:
+        return gp_read_bool(r, n, field);
+    case GP_OPT_TEXT:
+    case GP_OPT_PATH:
+        return text_option(r, o, n, field);
+    case GP_OPT_ENUM:
+        return (*(int *)field = gp_read_word(r, n, o->choices)) >= 0;
+    case GP_OPT_DTYPE:
+        return (*(gp_dtype *)field = gp_read_dtype(r, n)) != GP_NO_DTYPE;
+    case GP_OPT_TIME:
+        if (!gp_read_time(r, n, field))
+            return false;
+        v.f = (double)*(int64_t *)field;
+        if (o->min != o->max && (v.f < o->min || v.f > o->max))
+            return WRONG(r, n, "must be %g to %g s, not %g s", o->min / 1e9, o->max / 1e9,
+                         v.f / 1e9);
+        return true;
+    case GP_OPT_INTS:
+    case GP_OPT_FLOATS:
+        return numbers(r, o, n, field);
+    case GP_OPT_NODE:
+        *(const gp_node **)field = n;
+        return true;
+    }
+    return false;
+}
+
+/* The node that `def` would be: a scalar, or a list of them in [ ]. */
+static gp_node *scalar(gp_arena *a, const char *s, size_t len)
+{
+    gp_node *n = GP_NEW(a, gp_node, 1);
+    n->text = gp_strndup(a, s, len), n->len = len;
+    return n;
+}
+
+bool gp_opt_default(gp_reader *r, const gp_opt *o, void *field)
+{
+    if (*o->def != '[')
+        return gp_opt_read(r, o, scalar(r->arena, o->def, strlen(o->def)), field);
+    gp_node list = { .kind = GP_LIST, .text = "" };
+    int cap = 0;
+    for (const char *s = o->def + 1; *s && *s != ']';) {
+        size_t len = strcspn(s, ",]");
+        *GP_PUSH(r->arena, list.item, list.n, cap) = scalar(r->arena, s, len);
+        s += len + (s[len] == ',');
+    }
+    return gp_opt_read(r, o, &list, field);
+}
+
+bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_loc at,
+                     bool misspelt, void *opts)
+{
+    bool ok = true;
+    for (const gp_opt *o = kind->opts; o && o->name; o++) {
+        const gp_node *n = gp_node_get(map, o->name);
+        void *field = (char *)opts + o->off;
+        if (n)
+            ok &= gp_opt_read(r, o, n, field);
+        else if (o->required && misspelt)
+            ok = false;
+        else if (o->required)
+            ok = gp_fail(r->errs, GP_E_SPEC, at, "stage '%s' needs the option '%s': %s", r->stage,
+                         o->name, o->help);
+        else if (o->def)
+            ok &= gp_opt_default(r, o, field);
+    }
+    return ok;
+}

@@ -1,0 +1,76 @@
+/* order.c - stages in topological order, as near to the file's as can be.
+ *
+ * A depth-first search in file order: a stage comes after the producers of what
+ * it reads, and after those of the buffers that its outputs are `like`. */
+#include <string.h>
+#include "compile/resolve.h"
+
+/* The stage that the k-th edge of `st` leads back to; -1: none; -2: no such edge.
+ * `like`: the edge is no input. */
+static int edge(const gp_resolving *r, const gp_rstage *st, int k, bool *like)
+{
+    int b;
+    *like = k >= st->s.nin;
+    if (k < st->s.nin) {
+        b = st->s.in[k];
+    } else if (k < st->s.nin + st->s.nout) {
+        b = st->s.out[k - st->s.nin];
+        b = b < 0 ? -1 : r->buffer[b].like;
+    } else {
+        return -2;
+    }
+    return b < 0 ? -1 : r->buffer[b].b.producer.stage;
+}
+
+struct step { int stage, edge; bool like; };
+
+/* The stages path[from..n) wait for each other. */
+static void report(gp_resolving *r, const struct step *path, int from, int n)
+{
+    char names[300] = "";
+    const gp_rstage *first = &r->stage[path[from].stage];
+    bool like = false;
+    for (int i = n - 1; i >= from; i--) {
+        size_t len = strlen(names);
+        like |= path[i].like;
+        snprintf(names + len, sizeof names - len, "%.40s -> ",
+                 n - from > 8 && i == from + 1 ? "..." : r->stage[path[i].stage].s.name);
+        if (n - from > 8 && n - i == 6)
+            i = from + 2;
+    }
+    if (like)
+        gp_fail(r->errs, GP_E_SPEC, first->s.at, "the type of what stage '%s' makes depends on "
+                "itself, by way of 'like'; declare dtype and shape", first->s.name);
+    else
+        gp_fail(r->errs, GP_E_SPEC, first->s.at, "a cycle: %s%s; a stage cannot read what is made "
+                "from its own output", names, r->stage[path[n - 1].stage].s.name);
+}
+
+void gp_order(gp_resolving *r)
+{
+    enum { NEW = -2, DONE = -1 };              /* else: its index in `path` */
+    int n = 0, done = 0, *state = GP_NEW(r->arena, int, r->nstages);
+    struct step *path = GP_NEW(r->arena, struct step, r->nstages);
+    r->order = GP_NEW(r->arena, int, r->nstages);
+    for (int i = 0; i < r->nstages; i++)
+        state[i] = NEW;
+    for (int i = 0; i < r->nstages; i++) {
+        if (state[i] != NEW)
+            continue;
+        state[i] = 0, path[0] = (struct step){ .stage = i }, n = 1;
+        while (n > 0) {
+            struct step *top = &path[n - 1];
+            int to = edge(r, &r->stage[top->stage], top->edge++, &top->like);
+            if (to == -2) {
+                r->stage[top->stage].sort = done;
+                r->order[done++] = top->stage;
+                state[top->stage] = DONE;
+                n--;
+            } else if (to >= 0 && state[to] == NEW) {
+                state[to] = n, path[n++] = (struct step){ .stage = to };
+            } else if (to >= 0 && state[to] != DONE) {
+                report(r, path, state[to], n);
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/* plan.h - what the passes over plans and their dump share. */
+#ifndef GP_PLAN_H
+#define GP_PLAN_H
+
+#include "compile/ir.h"
+
+/* Sizes are added and multiplied without wrapping round: what does not fit is
+ * SIZE_MAX, which no budget allows. */
+static inline size_t gp_size_add(size_t a, size_t b)
+{
+    size_t r;
+    return __builtin_add_overflow(a, b, &r) ? SIZE_MAX : r;
+}
+
+static inline size_t gp_size_mul(size_t a, size_t b)
+{
+    size_t r;
+    return __builtin_mul_overflow(a, b, &r) ? SIZE_MAX : r;
+}
+
+/* Up to the next multiple of 256, the alignment of every slot. */
+static inline size_t gp_size_round(size_t bytes)
+{
+    return bytes > SIZE_MAX - 255 ? SIZE_MAX & ~(size_t)255 : (bytes + 255) & ~(size_t)255;
+}
+
+/* schedule.c: how many launches of a segment differ in their slots: one for
+ * each range of 1, 2, 4, ... `batch` frames, aligned to its own size, that does
+ * not wrap `depth`, over all `period` slots. */
+int64_t gp_segment_execs(const gp_segment *s);
+
+/* schedule.c: the bytes a frame that a segment copies one way, and the frames that
+ * one launch takes at most if the file asks for `asked` (0: auto). */
+size_t gp_segment_copied(const gp_plan *p, const gp_segment *s, gp_op way);
+int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked);
+
+/* The bytes of one slot that a copy task moves. */
+static inline size_t gp_copy_bytes(const gp_plan *p, const gp_task *t)
+{
+    return p->pool[t->from_pool].stride;
+}
+
+/* dump.c: "768 B", "2.3 MiB" in a caller's buffer; returns it. */
+char *gp_size_text(size_t bytes, char buf[24]);
+/* "host", or "cuda:0"; on a unified plan "cpu" for the device. */
+char *gp_place_text(const gp_plan *p, gp_place place, char buf[24]);
+
+#endif

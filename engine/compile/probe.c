@@ -1,0 +1,222 @@
+/* probe.c - what files there are: the table that the passes read, and the looking
+ * that fills it.
+ *
+ * Nothing is opened but regular files, so that no pipe loses a byte and nobody
+ * waits for a FIFO's other end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "compile/resolve.h"
+
+/* ---- the table ------------------------------------------------------- */
+
+static size_t hash(const char *s, bool glob)
+{
+    size_t h = 5381 + glob;
+    for (; *s; s++)
+        h = h * 33 ^ (unsigned char)*s;
+    return h;
+}
+
+static gp_probed **place(gp_probe *p, const char *path, bool glob)
+{
+    for (size_t i = hash(path, glob);; i++) {
+        gp_probed **slot = &p->slot[i & ((size_t)p->nslots - 1)];
+        if (!*slot || ((*slot)->glob == glob && !strcmp((*slot)->path, path)))
+            return slot;
+    }
+}
+
+static void grow(gp_probe *p)
+{
+    gp_probe old = *p;
+    p->nslots = old.nslots ? 2 * old.nslots : 64;
+    p->slot = GP_NEW(p->arena, gp_probed *, p->nslots);
+    for (int i = 0; i < old.nslots; i++)
+        if (old.slot[i])
+            *place(p, old.slot[i]->path, old.slot[i]->glob) = old.slot[i];
+}
+
+const gp_probed *gp_probe_get(gp_probe *p, const char *path, bool glob)
+{
+    if (2 * p->n >= p->nslots)
+        grow(p);
+    gp_probed **slot = place(p, path, glob);
+    if (!*slot) {
+        *slot = GP_NEW(p->arena, gp_probed, 1);
+        (*slot)->path = gp_strdup(p->arena, path);
+        (*slot)->glob = glob;
+        p->n++;
+        p->look(p->arena, *slot);
+    }
+    return *slot;
+}
+
+/* ---- one file -------------------------------------------------------- */
+
+static void read_head(gp_arena *a, gp_file *f)
+{
+    size_t want = f->size < GP_PROBE_HEAD ? (size_t)f->size : GP_PROBE_HEAD;
+    char *head = gp_alloc(a, want + 1);
+    int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        f->error = errno;
+        return;
+    }
+    while (f->nhead < want) {
+        ssize_t n = read(fd, head + f->nhead, want - f->nhead);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            f->error = errno;
+        if (n <= 0)
+            break;
+        f->nhead += (size_t)n;
+    }
+    close(fd);
+    f->head = head;
+}
+
+static void look_at_file(gp_arena *a, gp_file *f, const char *path)
+{
+    struct stat st;
+    f->path = path;
+    f->head = "";
+    if (!strcmp(path, "stdin") || !strcmp(path, "stdout"))
+        f->kind = GP_FILE_STREAM;
+    else if (stat(path, &st))
+        f->error = errno;
+    else if (S_ISDIR(st.st_mode))
+        f->kind = GP_FILE_DIR;
+    else if (!S_ISREG(st.st_mode))
+        f->kind = GP_FILE_STREAM;
+    else
+        f->kind = GP_FILE_REGULAR, f->size = st.st_size, read_head(a, f);
+}
+
+/* ---- lists of files -------------------------------------------------- */
+
+enum { DIGITS = 18 };          /* of the largest number */
+
+/* The %d or %05d in a pattern: [*from, *to), `width` digits at least. */
+static bool find_number(const char *pattern, const char **from, const char **to, int *width)
+{
+    for (const char *s = pattern; (s = strchr(s, '%')); s++) {
+        const char *d = s + 1;
+        for (*width = 0; *d >= '0' && *d <= '9' && *width < DIGITS; d++)
+            *width = 10 * *width + (*d - '0');
+        *width = *width ? *width : 1;
+        if (*d == 'd' && *width <= DIGITS)
+            return *from = s, *to = d + 1, true;
+    }
+    return false;
+}
+
+/* The pattern that matches any text where the number stands, and nothing else
+ * that is special. */
+static char *any_number(gp_arena *a, const char *pattern, const char *from, const char *to)
+{
+    char *out = gp_alloc(a, 2 * strlen(pattern) + 2), *o = out;
+    for (const char *s = pattern; *s; s++) {
+        if (s == from) {
+            *o++ = '*', s = to - 1;
+            continue;
+        }
+        if (strchr("*?[\\", *s))
+            *o++ = '\\';
+        *o++ = *s;
+    }
+    return out;
+}
+
+/* The number in `path`, -1 when it is not one as %0Nd would write it. */
+static long long number_in(const char *path, size_t prefix, size_t suffix, int width)
+{
+    size_t len = strlen(path), digits = len - prefix - suffix;
+    const char *s = path + prefix;
+    if (len < prefix + suffix + (size_t)width || digits > DIGITS
+        || strspn(s, "0123456789") < digits || (digits > (size_t)width && *s == '0'))
+        return -1;
+    return strtoll(s, NULL, 10);
+}
+
+struct numbered { long long number; const char *path; };
+
+static int by_number(const void *a, const void *b)
+{
+    const struct numbered *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Of the paths that match, those that have a number, from the lowest on. */
+static int keep_numbered(gp_arena *a, const char **path, int n, size_t prefix, size_t suffix,
+                         int width)
+{
+    struct numbered *v = GP_NEW(a, struct numbered, n);
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        if ((v[count].number = number_in(path[i], prefix, suffix, width)) >= 0)
+            v[count++].path = path[i];
+    qsort(v, (size_t)count, sizeof *v, by_number);
+    for (int i = 0; i < count; i++)
+        path[i] = v[i].path;
+    return count;
+}
+
+struct list { const char **path; int n; };
+
+static void copy_list(gp_arena *a, const glob_t *g, struct list *l)
+{
+    l->path = GP_NEW(a, const char *, g->gl_pathc);
+    for (; l->n < (int)g->gl_pathc; l->n++)
+        l->path[l->n] = gp_strdup(a, g->gl_pathv[l->n]);
+}
+
+/* The arena may run out of memory meanwhile: glob's is let go of first. */
+static void list_matches(gp_arena *a, const char *pattern, struct list *l)
+{
+    jmp_buf here, *there = a->oom;
+    glob_t g = {0};
+    if (setjmp(here)) {
+        globfree(&g);
+        a->oom = there;
+        longjmp(*there, 1);
+    }
+    if (there)
+        a->oom = &here;
+    if (!glob(pattern, GLOB_NOSORT, NULL, &g))
+        copy_list(a, &g, l);
+    a->oom = there;
+    globfree(&g);
+}
+
+static void look_at_glob(gp_arena *a, gp_files *files, const char *pattern)
+{
+    const char *from = NULL, *to = NULL;
+    int width = 0;
+    struct list l = {0};
+    bool numbered = find_number(pattern, &from, &to, &width);
+    list_matches(a, numbered ? any_number(a, pattern, from, to) : pattern, &l);
+    if (l.n > 1)
+        qsort(l.path, (size_t)l.n, sizeof *l.path, by_bytes);
+    if (numbered)
+        l.n = keep_numbered(a, l.path, l.n, (size_t)(from - pattern), strlen(to), width);
+    *files = (gp_files){ l.n, l.path };
+}
+
+void gp_probe_look(gp_arena *a, gp_probed *x)
+{
+    if (x->glob)
+        look_at_glob(a, &x->files, x->path);
+    else
+        look_at_file(a, &x->file, x->path);
+}

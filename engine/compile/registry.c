@@ -1,0 +1,177 @@
+/* registry.c - the table of stage kinds, sorted by name.
+ *
+ * Everything that resolve relies on is checked here once, when a kind is
+ * added: a kind in the table has a sound descriptor. */
+#include <stdlib.h>
+#include <string.h>
+#include "gpipe/gpipe.h"
+#include "compile/resolve.h"
+
+struct gp_registry {
+    const gp_kind **kind;
+    int n, cap;
+};
+
+gp_registry *gp_registry_create(void)
+{
+    return calloc(1, sizeof(gp_registry));
+}
+
+void gp_registry_destroy(gp_registry *r)
+{
+    if (r)
+        free(r->kind);
+    free(r);
+}
+
+/* The place of `name`: of the kind if it is there, else where it belongs. */
+static int place(const gp_registry *r, const char *name)
+{
+    int lo = 0, hi = r->n;
+    while (lo < hi) {
+        int mid = (lo + hi) / 2;
+        if (strcmp(r->kind[mid]->name, name) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+const gp_kind *gp_kind_at(const gp_registry *r, int i)
+{
+    return i >= 0 && i < r->n ? r->kind[i] : NULL;
+}
+
+const gp_kind *gp_kind_find(const gp_registry *r, const char *name)
+{
+    const gp_kind *k = gp_kind_at(r, place(r, name));
+    return k && !strcmp(k->name, name) ? k : NULL;
+}
+
+const gp_opt *gp_kind_opt(const gp_kind *k, const char *name, gp_opt_type type)
+{
+    for (const gp_opt *o = k->opts; o && o->name; o++)
+        if (o->type == type && !strcmp(o->name, name))
+            return o;
+    return NULL;
+}
+
+/* ---- checks ---------------------------------------------------------- */
+
+#define BAD(...) gp_fail(errs, GP_E_BUG, (gp_loc){0}, __VA_ARGS__)
+
+static bool ports_sound(const gp_kind *k, const gp_port *p, const char *side, gp_errs *errs)
+{
+    for (int i = 0; p && p[i].name; i++) {
+        if (i == GP_MAXPORT)
+            return BAD("kind '%s' has more than %d %s ports", k->name, GP_MAXPORT, side);
+        if (!strcmp(p[i].name, "*") ? p[i + 1].name != NULL : !gp_is_name(p[i].name))
+            return BAD("kind '%s': '%s' is no name for %s port %d", k->name, p[i].name, side, i);
+        if (p == k->in && !(p[i].accept & GP_ACCEPT_ANY))
+            return BAD("kind '%s': the input '%s' accepts no type", k->name, p[i].name);
+        for (int j = 0; j < i; j++)
+            if (!strcmp(p[i].name, p[j].name))
+                return BAD("kind '%s' has two %s ports '%s'", k->name, side, p[i].name);
+    }
+    return true;
+}
+
+static bool option_sound(const gp_kind *k, int i, gp_reader *r, void *opts, gp_errs *errs)
+{
+    const gp_opt *o = &k->opts[i];
+    size_t size = gp_opt_size(o->type);
+    if (!gp_is_name(o->name) || gp_is_stage_key(o->name))
+        return BAD("kind '%s': '%s' is no name for an option", k->name, o->name);
+    for (int j = 0; j < i; j++)
+        if (!strcmp(k->opts[j].name, o->name))
+            return BAD("kind '%s' has two options '%s'", k->name, o->name);
+    if (!size)
+        return BAD("kind '%s': option '%s' has no type", k->name, o->name);
+    if (o->off + size > k->opts_size)
+        return BAD("kind '%s': option '%s' lies outside of opts_size", k->name, o->name);
+    if (!o->help)
+        return BAD("kind '%s': option '%s' has no help", k->name, o->name);
+    if ((o->type == GP_OPT_ENUM) != (o->choices != NULL))
+        return BAD("kind '%s': option '%s': an enum, and only an enum, has choices", k->name,
+                   o->name);
+    if (o->def && (o->required || o->type == GP_OPT_NODE))
+        return BAD("kind '%s': option '%s' may have no default", k->name, o->name);
+    gp_errs *report = r->errs;
+    gp_errs why;
+    why.n = why.dropped = why.failed = 0;
+    r->errs = &why;
+    bool ok = !o->def || gp_opt_default(r, o, (char *)opts + o->off);
+    r->errs = report;
+    return ok || BAD("kind '%s': the default of option '%s': %s", k->name, o->name, why.e[0].msg);
+}
+
+static bool each_option_sound(const gp_kind *k, gp_arena *a, gp_errs *errs)
+{
+    gp_reader *r = GP_NEW(a, gp_reader, 1);
+    void *opts = gp_alloc(a, k->opts_size);
+    r->arena = a, r->errs = errs, r->dir = "", r->vars = GP_NEW(a, gp_vars, 1);
+    for (int i = 0; k->opts && k->opts[i].name; i++)
+        if (!option_sound(k, i, r, opts, errs))
+            return false;
+    return true;
+}
+
+static bool options_sound(const gp_kind *k, gp_errs *errs)
+{
+    gp_arena a = {0};
+    jmp_buf oom;
+    if (setjmp(oom)) {
+        gp_arena_free(&a);
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
+    }
+    a.oom = &oom;
+    bool ok = each_option_sound(k, &a, errs);
+    gp_arena_free(&a);
+    return ok;
+}
+
+static bool sound(const gp_kind *k, gp_errs *errs)
+{
+    if (!k->name || !gp_is_name(k->name))
+        return BAD("a kind is named '%s'", k->name ? k->name : "");
+    if (!k->help)
+        return BAD("kind '%s' has no help", k->name);
+    if (!k->shape)
+        return BAD("kind '%s' has no shape()", k->name);
+    if (!k->run && !k->record)
+        return BAD("kind '%s' has neither run() nor record()", k->name);
+    if (!k->run && (!k->in || !k->in[0].name))
+        return BAD("kind '%s' is a source and has no run()", k->name);
+    if (k->table && !k->record)
+        return BAD("kind '%s' has table() and no record()", k->name);
+    if (k->max_run < 0)
+        return BAD("kind '%s': max_run is %d", k->name, k->max_run);
+    return ports_sound(k, k->in, "input", errs) && ports_sound(k, k->out, "output", errs)
+        && options_sound(k, errs);
+}
+
+bool gp_register(gp_registry *r, const gp_kind *k, gp_errs *errs)
+{
+    if (k->abi != GP_ABI || k->size != sizeof *k)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){0},
+                       "a stage kind was built for another gpipe (abi %u, size %zu; this one has "
+                       "%d, %zu); build it again with this gpipe's stage.h",
+                       k->abi, k->size, GP_ABI, sizeof *k);
+    if (!sound(k, errs))
+        return false;
+    if (gp_kind_find(r, k->name))
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){0}, "there is a kind '%s' already", k->name);
+    if (r->n == r->cap) {
+        int cap = r->cap ? 2 * r->cap : 64;
+        const gp_kind **v = realloc(r->kind, sizeof *v * (size_t)cap);
+        if (!v)
+            return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
+        r->kind = v, r->cap = cap;
+    }
+    int at = place(r, k->name);
+    memmove(&r->kind[at + 1], &r->kind[at], sizeof *r->kind * (size_t)(r->n - at));
+    r->kind[at] = k;
+    r->n++;
+    return true;
+}

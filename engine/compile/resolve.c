@@ -1,0 +1,401 @@
+/* resolve.c - spec -> graph: vars, the keys at the top, and the order in which
+ * the parts of resolve.h do their work. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+#include "compile/resolve.h"
+
+#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
+
+/* ---- names ----------------------------------------------------------- */
+
+bool gp_is_label(const char *s)
+{
+    bool ok = isalpha((unsigned char)*s) || *s == '_';
+    for (; *s; s++)
+        ok &= isalnum((unsigned char)*s) || *s == '_' || *s == '-';
+    return ok;
+}
+
+bool gp_is_name(const char *s)
+{
+    return gp_is_label(s) && !strchr(s, '-');
+}
+
+bool gp_is_null(const gp_node *n)
+{
+    return n->kind == GP_SCALAR && !n->quoted
+        && (!n->len || !strcmp(n->text, "null") || !strcmp(n->text, "~"));
+}
+
+/* ---- vars ------------------------------------------------------------ */
+
+/* The values are worked out once, each after those it is made from. */
+struct vars_now { gp_vars *vars; gp_errs *scratch; int depth; };
+
+static void work_out(struct vars_now *now, gp_var *v);
+
+static bool var_now(const gp_scope *s, const char *name, gp_num *out)
+{
+    struct vars_now *now = (struct vars_now *)s->arg;
+    int i = gp_names_find(&now->vars->index, name);
+    gp_var *v = i < 0 ? NULL : &now->vars->v[i];
+    if (!v || v->state == GP_VAR_BUSY)
+        return false;
+    if (v->state == GP_VAR_NEW)
+        work_out(now, v);
+    *out = v->num;
+    return v->number;
+}
+
+static void work_out(struct vars_now *now, gp_var *v)
+{
+    enum { DEEPEST = 64 };
+    gp_scope scope = { .var = var_now, .arg = now };
+    if (now->depth == DEEPEST)
+        return;
+    now->depth++;
+    v->state = GP_VAR_BUSY;
+    v->number = !v->unset && gp_eval(v->node, &scope, &v->num, now->scratch);
+    now->scratch->n = 0;
+    v->state = GP_VAR_DONE;
+    now->depth--;
+}
+
+static void read_vars(gp_resolving *r, const gp_node *map)
+{
+    gp_vars *vars = &r->vars;
+    vars->index.arena = r->arena;
+    if (map && map->kind != GP_MAP && !gp_is_null(map)) {
+        AT(r, map->at, "'vars' is a map, like {gain: 1.5}");
+        return;
+    }
+    if (!map || map->kind != GP_MAP)
+        return;
+    vars->map = map;
+    vars->v = GP_NEW(r->arena, gp_var, map->n);
+    for (int i = 0; i < map->n; i++) {
+        const gp_node *key = map->key[i], *value = map->item[i];
+        if (!gp_is_name(key->text))
+            AT(r, key->at, "'%.60s' is no name for a variable; use letters, digits and _",
+               key->text);
+        else if (value->kind != GP_SCALAR)
+            AT(r, value->at, "'%s' is a %s; a variable has a single value", key->text,
+               value->kind == GP_LIST ? "list" : "map");
+        else
+            *gp_names_at(&vars->index, key->text) = vars->n,
+            vars->v[vars->n++] = (gp_var){ .name = key->text, .node = value,
+                                           .unset = gp_is_null(value) };
+    }
+    struct vars_now now = { .vars = vars, .scratch = GP_NEW(r->arena, gp_errs, 1) };
+    for (int i = 0; i < vars->n; i++)
+        if (vars->v[i].state == GP_VAR_NEW)
+            work_out(&now, &vars->v[i]);
+}
+
+/* For graph.scope: reads what has been worked out, writes nothing. */
+static bool var_later(const gp_scope *s, const char *name, gp_num *out)
+{
+    const gp_vars *vars = s->arg;
+    int i = gp_names_find(&vars->index, name);
+    if (i < 0 || !vars->v[i].number)
+        return false;
+    *out = vars->v[i].num;
+    return true;
+}
+
+static void each_var(const gp_scope *s, gp_near *near)
+{
+    const gp_vars *vars = s->arg;
+    for (int i = 0; i < vars->n; i++)
+        if (vars->v[i].number)
+            gp_near_try(near, vars->v[i].name);
+}
+
+/* ---- the device ------------------------------------------------------ */
+
+/* graph.device is -1 for the CPU back end. Its memory is the host's, whatever
+ * machine.unified says of this machine: lower asks graph.device. */
+static void read_device(gp_resolving *r, const gp_node *n, const gp_machine *m)
+{
+    gp_graph *g = r->graph;
+    const char *s = n ? gp_read_text(&r->read, n) : "auto";
+    const char *why = *m->why ? m->why : "no CUDA device";
+    int64_t i = 0;
+    g->device = -1;
+    g->device_why = "cpu";
+    if (n)
+        g->device_at = n->at;
+    if (!s || !strcmp(s, "cpu"))
+        return;
+    bool automatic = !strcmp(s, "auto");
+    if (automatic && !m->ndevices) {
+        g->device_why = gp_format(r->arena, "auto: %s", why);
+        return;
+    }
+    if (!automatic && strncmp(s, "cuda", 4)) {
+        AT(r, n->at, "'device' is auto, cpu, cuda or cuda:N, not '%.60s'", s);
+        return;
+    }
+    if (!automatic && s[4]) {
+        size_t digits = s[4] == ':' ? strspn(s + 5, "0123456789") : 0;
+        if (!digits || digits > 6 || s[5 + digits]) {
+            AT(r, n->at, "'device' is auto, cpu, cuda or cuda:N, not '%.60s'", s);
+            return;
+        }
+        for (const char *d = s + 5; *d; d++)
+            i = 10 * i + (*d - '0');
+    }
+    if (!m->ndevices)
+        gp_fail(r->errs, GP_E_RESOURCE, n->at, "there is no device '%s': %s; write device: auto "
+                "or cpu", s, why);
+    else if (i >= m->ndevices)
+        gp_fail(r->errs, GP_E_RESOURCE, n->at, "there is no device '%s'; this machine has %d, "
+                "numbered from 0", s, m->ndevices);
+    else
+        g->device = (int)i,
+        g->device_why = gp_format(r->arena, "%s: %s", s, m->device[i].name);
+}
+
+/* ---- the keys at the top --------------------------------------------- */
+
+static const char *const top_keys[] = { "pipeline", "device", "depth", "streams", "batch",
+                                        "launch", "sync", "on_error", "stall_timeout", "vars",
+                                        "buffers", "stages", NULL };
+
+static const gp_node *top(gp_resolving *r, const char *key)
+{
+    r->read.stage = NULL, r->read.key = key;
+    return gp_node_get(r->spec->root, key);
+}
+
+static int whole(gp_resolving *r, const char *key, bool may_be_auto, int max, int otherwise)
+{
+    const gp_node *n = top(r, key);
+    int64_t v = otherwise;
+    if (n && !(may_be_auto && n->kind == GP_SCALAR && !strcmp(n->text, "auto")))
+        gp_read_int(&r->read, n, 1, max, &v);
+    return (int)v;
+}
+
+static int word(gp_resolving *r, const char *key, const char *choices)
+{
+    const gp_node *n = top(r, key);
+    int i = n ? gp_read_word(&r->read, n, choices) : 0;
+    return i < 0 ? 0 : i;
+}
+
+/* The file's name without folder and extension. */
+static const char *name_of(gp_arena *a, const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    const char *name = slash ? slash + 1 : file, *dot = strrchr(name, '.');
+    return gp_strndup(a, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
+}
+
+static void read_top(gp_resolving *r, const gp_machine *machine)
+{
+    const gp_node *root = r->spec->root, *n;
+    gp_graph *g = r->graph;
+    for (int i = 0; i < root->n; i++) {
+        gp_near near = GP_NEAR(root->key[i]->text);
+        int k = 0;
+        for (; top_keys[k] && strcmp(top_keys[k], root->key[i]->text); k++)
+            gp_near_try(&near, top_keys[k]);
+        if (!top_keys[k])
+            AT(r, root->key[i]->at, "a pipeline has no key '%s'%s", root->key[i]->text,
+               gp_near_text(&near));
+    }
+    g->file = r->spec->file, g->dir = r->spec->dir;
+    n = top(r, "pipeline");
+    g->name = n ? gp_read_text(&r->read, n) : name_of(r->arena, g->file);
+    r->depth = g->depth = whole(r, "depth", false, GP_DEPTH_MAX, 3);
+    g->streams = whole(r, "streams", true, 1024, 0);
+    g->batch = whole(r, "batch", true, GP_DEPTH_MAX, 0);
+    g->launch = (gp_launch_mode)word(r, "launch", "graph|stream|persistent");
+    g->sync = (gp_sync)word(r, "sync", "auto|spin|yield|block");
+    g->on_error = (gp_on_error)word(r, "on_error", "stop|drop");
+    g->stall_ns = 30000000000;
+    if ((n = top(r, "stall_timeout")) && gp_read_time(&r->read, n, &g->stall_ns)
+        && g->stall_ns < 0)
+        AT(r, n->at, "'stall_timeout' is a time from now, or 0 for never");
+    n = top(r, "device");
+    read_device(r, n, machine);
+}
+
+/* ---- stages: their own keys and options ------------------------------ */
+
+static void no_effect(gp_resolving *r, const gp_node *n, const gp_rstage *st, const char *why)
+{
+    AT(r, n->at, "'%s' has no effect: stage '%s' %s", r->read.key, st->s.name, why);
+}
+
+static const gp_node *stage_key(gp_resolving *r, const gp_rstage *st, const char *key)
+{
+    r->read.stage = st->s.name, r->read.key = key;
+    return gp_node_get(st->node, key);
+}
+
+static void read_stage(gp_resolving *r, gp_rstage *st)
+{
+    const gp_kind *k = st->s.kind;
+    const gp_node *n;
+    int64_t workers;
+    int i;
+    if (!k) {
+        st->broken = true;
+        return;
+    }
+    st->s.device = k->record != NULL;
+    if ((n = stage_key(r, st, "on"))) {
+        if (!k->run || !k->record)
+            no_effect(r, n, st, k->run ? "runs on the host only" : "runs on the device only");
+        else if ((i = gp_read_word(&r->read, n, "host|device")) >= 0)
+            st->s.device = i == 1;
+    } else if (k->run && !st->s.nin) {
+        st->s.device = false;          /* a source that could be more */
+    }
+    if ((n = stage_key(r, st, "workers"))) {
+        if (st->s.device)
+            no_effect(r, n, st, k->run ? "runs on the device; write on: host"
+                                       : "runs on the device");
+        else if (gp_read_int(&r->read, n, 1, 1024, &workers))
+            st->s.workers = (int)workers;
+    }
+    if ((n = stage_key(r, st, "zero"))) {
+        gp_read_bool(&r->read, n, &st->s.zero);
+        if (!st->s.nout && !st->outs_broken)
+            no_effect(r, n, st, "has no output");
+    }
+    if ((n = stage_key(r, st, "on_hole")) && (i = gp_read_word(&r->read, n, "reset|splice")) >= 0)
+        st->s.on_hole = (gp_on_hole)i;
+    st->s.opts = gp_alloc(r->arena, k->opts_size ? k->opts_size : 1);
+    r->read.stage = st->s.name;
+    if (!gp_options_read(&r->read, k, st->node, st->s.at, st->misspelt, st->s.opts))
+        st->broken = true;
+}
+
+/* ---- the result ------------------------------------------------------ */
+
+/* Sets of sources. Stages share them, and joins of the same two are one. */
+typedef struct sets {
+    gp_arena *a;
+    size_t words;
+    unsigned **v; int n, cap;
+    gp_names joined;           /* "1+4" -> what is in set 1 or in set 4 */
+} sets;
+
+static int new_set(sets *s)
+{
+    *GP_PUSH(s->a, s->v, s->n, s->cap) = GP_NEW(s->a, unsigned, s->words);
+    return s->n - 1;
+}
+
+static int join(sets *s, int x, int y)
+{
+    char key[32];
+    snprintf(key, sizeof key, "%d+%d", x < y ? x : y, x < y ? y : x);
+    int z = gp_names_find(&s->joined, key);
+    if (z >= 0)
+        return z;
+    *gp_names_at(&s->joined, gp_strdup(s->a, key)) = z = new_set(s);
+    for (size_t w = 0; w < s->words; w++)
+        s->v[z][w] = s->v[x][w] | s->v[y][w];
+    return z;
+}
+
+/* Which sources reach each stage. */
+static void find_sources(gp_resolving *r)
+{
+    gp_graph *g = r->graph;
+    sets s = { .a = r->arena, .words = ((size_t)g->nstages + 31) / 32,
+               .joined = { .arena = r->arena } };
+    int *set = GP_NEW(r->arena, int, g->nstages);
+    for (int i = 0; i < g->nstages; i++) {
+        gp_stage *st = &g->stage[i];
+        set[i] = -1;
+        for (int p = 0; p < st->nin; p++) {
+            int from = st->in[p] < 0 ? -1 : g->buffer[st->in[p]].producer.stage;
+            if (from >= 0 && set[from] != set[i])
+                set[i] = set[i] < 0 ? set[from] : join(&s, set[i], set[from]);
+        }
+        if (set[i] < 0) {
+            set[i] = new_set(&s);
+            s.v[set[i]][i / 32] |= 1u << i % 32;
+        }
+        st->sources = s.v[set[i]];
+    }
+}
+
+/* Stages get their place in topological order; indices follow. */
+static void build(gp_resolving *r)
+{
+    gp_graph *g = r->graph;
+    g->nstages = r->nstages, g->nbuffers = r->nbuffers;
+    g->stage = GP_NEW(r->arena, gp_stage, r->nstages);
+    g->buffer = GP_NEW(r->arena, gp_buffer, r->nbuffers);
+    for (int i = 0; i < r->nbuffers; i++) {
+        gp_buffer *b = &g->buffer[i];
+        *b = r->buffer[i].b;
+        if (b->producer.stage >= 0)
+            b->producer.stage = r->stage[b->producer.stage].sort;
+        b->use = GP_NEW(r->arena, gp_use, r->buffer[i].readers);
+    }
+    for (int i = 0; i < r->nstages; i++) {
+        gp_stage *st = &g->stage[i];
+        *st = r->stage[r->order[i]].s;
+        st->node = r->stage[r->order[i]].node;
+        for (int p = 0; p < st->nin; p++)
+            if (st->in[p] >= 0) {
+                gp_buffer *b = &g->buffer[st->in[p]];
+                b->use[b->nuse++] = (gp_use){ i, p };
+            }
+    }
+    find_sources(r);
+}
+
+/* The errors from `from` on in the order of the file, as a reader meets them. */
+static void sort_errors(gp_errs *errs, int from, const char *file)
+{
+    for (int i = from + 1; i < errs->n; i++)
+        for (int k = i; k > from; k--) {
+            gp_err *a = &errs->e[k - 1], *b = &errs->e[k], keep = *b;
+            if (a->at.file != file || b->at.file != file || a->at.line < b->at.line
+                || (a->at.line == b->at.line && a->at.col <= b->at.col))
+                break;
+            *b = *a, *a = keep;
+        }
+}
+
+gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *registry,
+                     const gp_env *env, const gp_machine *machine, gp_probe *probe,
+                     gp_errs *errs)
+{
+    int failed = errs->failed, before = errs->n;
+    gp_resolving *r = GP_NEW(a, gp_resolving, 1);
+    r->arena = a, r->errs = errs, r->spec = spec, r->registry = registry, r->probe = probe;
+    r->read = (gp_reader){ .arena = a, .errs = errs, .vars = &r->vars, .env = env,
+                           .dir = spec->dir };
+    r->graph = GP_NEW(a, gp_graph, 1);
+    r->graph->scope = (gp_scope){ .var = var_later, .each = each_var, .arg = &r->vars };
+    read_vars(r, gp_node_get(spec->root, "vars"));
+    read_top(r, machine);
+    const gp_node *stages = gp_node_get(spec->root, "stages");
+    if (!stages || (stages->kind == GP_LIST ? !stages->n : gp_is_null(stages))) {
+        AT(r, stages ? stages->at : ((gp_loc){ .file = spec->file }),
+           "the pipeline has no stages; write stages: [{use: KIND}, ...]");
+    } else if (stages->kind != GP_LIST) {
+        AT(r, stages->at, "'stages' is a list, like [{use: read}, {use: gray}]");
+    } else {
+        gp_wire(r, gp_node_get(spec->root, "buffers"), stages);
+        for (int i = 0; i < r->nstages; i++)
+            read_stage(r, &r->stage[i]);
+        gp_order(r);
+        gp_infer(r);
+    }
+    sort_errors(errs, before, spec->file);
+    if (errs->failed > failed)
+        return NULL;
+    build(r);
+    return r->graph;
+}

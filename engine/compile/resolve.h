@@ -1,0 +1,151 @@
+/* resolve.h - what the parts of the resolve pass share: names, readers of
+ * values, and the graph while it is being made.
+ *
+ *   resolve.c  the pass: vars, top-level keys, the result
+ *   wire.c     who makes and who reads each buffer
+ *   order.c    stages in topological order
+ *   infer.c    types: calls shape() in order
+ *   shape.c    what shape() may call back, at compile time and at run time
+ *   options.c  one value of the YAML -> one value in C
+ *
+ * Every part reports all errors it finds and goes on; what depends on
+ * something that failed is marked `broken` or left not `known`, and then
+ * causes no errors of its own. */
+#ifndef GP_RESOLVE_H
+#define GP_RESOLVE_H
+
+#include "compile/ir.h"
+#include "base/names.h"
+
+/* ---- names ----------------------------------------------------------- */
+
+enum { GP_DEPTH_MAX = 65536 };
+#define GP_BYTES_MAX ((int64_t)1 << 40)        /* of one frame */
+
+/* Letters, digits and _, not beginning with a digit; names of stages and
+ * buffers may have - as well. */
+bool gp_is_name(const char *s);
+bool gp_is_label(const char *s);
+/* `name`, `use`, `in`, ...: keys that all stages have. */
+bool gp_is_stage_key(const char *s);
+/* A scalar that says nothing: empty, null or ~. */
+bool gp_is_null(const gp_node *n);
+
+/* ---- vars ------------------------------------------------------------ */
+
+typedef struct gp_var {
+    const char *name;
+    const gp_node *node;
+    bool unset;                /* null: must be set */
+    bool number;               /* its text is an expression, worth `num` */
+    enum { GP_VAR_NEW, GP_VAR_BUSY, GP_VAR_DONE } state;
+    gp_num num;
+} gp_var;
+
+typedef struct gp_vars {
+    gp_names index;
+    gp_var *v;
+    int n;
+    const gp_node *map;        /* NULL without vars */
+} gp_vars;
+
+/* ---- readers --------------------------------------------------------- */
+
+typedef struct gp_reader {
+    gp_arena *arena;
+    gp_errs *errs;
+    const gp_vars *vars;
+    const gp_env *env;
+    const char *dir;           /* relative paths start here */
+    const char *key, *stage;   /* what is being read, for messages; stage NULL:
+                                  a key that is of no stage */
+} gp_reader;
+
+/* Each adds an error and returns false (NULL, -1) when the node does not hold
+ * such a value. */
+bool gp_read_num(gp_reader *r, const gp_node *n, gp_num *out);
+bool gp_read_int(gp_reader *r, const gp_node *n, int64_t min, int64_t max, int64_t *out);
+bool gp_read_bool(gp_reader *r, const gp_node *n, bool *out);
+bool gp_read_time(gp_reader *r, const gp_node *n, int64_t *ns);
+const char *gp_read_text(gp_reader *r, const gp_node *n);
+const char *gp_read_path(gp_reader *r, const gp_node *n);
+int gp_read_word(gp_reader *r, const gp_node *n, const char *choices);   /* "a|b|c" */
+gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n);
+
+size_t gp_opt_size(gp_opt_type t);             /* bytes of the field; 0: no such type */
+bool gp_opt_read(gp_reader *r, const gp_opt *o, const gp_node *n, void *field);
+bool gp_opt_default(gp_reader *r, const gp_opt *o, void *field);
+/* All options of a stage. `map` may have other keys too. When one is `misspelt`
+ * it may stand for what is missing, and that is no error of its own. */
+bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_loc at,
+                     bool misspelt, void *opts);
+
+/* `text` relative to the YAML's folder, as of a GP_OPT_PATH. */
+const char *gp_path_from(gp_arena *a, const char *dir, const char *text);
+
+/* The scope of an expression: vars, and ports where there are any. `bad` is
+ * the last var that was asked for and is no number. */
+typedef struct gp_lookup {
+    const gp_vars *vars;
+    const gp_var *bad;
+    int nin, nout;
+    const char *const *in_name, *const *out_name;
+    const gp_type *in, *out;
+} gp_lookup;
+
+/* gp_eval over vars and ports, with the errors about vars that fit. */
+bool gp_eval_with(gp_lookup *l, const gp_node *n, gp_num *out, gp_errs *errs);
+/* shape[k] of a type, or its size in elements for k == -1. */
+bool gp_type_part(const gp_type *t, int k, gp_num *out);
+
+/* ---- the graph in the making ----------------------------------------- */
+
+typedef struct gp_rbuf {
+    gp_buffer b;
+    const gp_node *node;       /* its declaration, or NULL */
+    int like;                  /* the buffer that says what b.said does not, or -1 */
+    bool konst, known;         /* known: b.type is complete */
+    bool broken;               /* its declaration makes no sense */
+    int readers;
+} gp_rbuf;
+
+typedef struct gp_rstage {
+    gp_stage s;
+    const gp_node *node;
+    bool outs_broken;          /* not all its outputs are what was meant */
+    bool broken;               /* not to be shaped: unknown kind, no input, bad options */
+    bool misspelt;             /* has keys that it should not have */
+    int sort;                  /* its index in the graph */
+} gp_rstage;
+
+typedef struct gp_resolving {
+    gp_arena *arena;
+    gp_errs *errs;
+    const gp_spec *spec;
+    const gp_registry *registry;
+    gp_probe *probe;
+    gp_reader read;
+    gp_vars vars;
+    gp_graph *graph;
+    int depth;                 /* default of buffers */
+    gp_names buffer_index;
+    gp_names written;          /* paths -> stages, see gp_shape_writes */
+    gp_rbuf *buffer; int nbuffers, buffers_cap;
+    gp_rstage *stage; int nstages;         /* as in the file */
+    int *order;                /* stages in topological order */
+} gp_resolving;
+
+/* wire.c: fills buffer[] and stage[] from `buffers:` and `stages:`. */
+void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages);
+/* What is not said of b is said of the buffer it is like. */
+void gp_said_like(gp_rbuf *b, const gp_type *t);
+/* order.c: fills order[]; cycles are errors. */
+void gp_order(gp_resolving *r);
+/* infer.c: types, rates and what shape() says, for stages in order. */
+void gp_infer(gp_resolving *r);
+/* shape.c: calls shape(). False after errors. */
+bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s);
+/* probe.c: what is known of a path. */
+const gp_probed *gp_probe_get(gp_probe *p, const char *path, bool glob);
+
+#endif

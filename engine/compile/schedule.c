@@ -1,0 +1,437 @@
+/* schedule.c - plan -> plan: how deep each ring is, which copies are one, where
+ * slots lie in memory, and how much of a segment is in flight.
+ *
+ * Depths. Segments that share a ring with counters are a component. Let D be
+ * the smallest depth in the file among the buffers of its rings with counters:
+ * every other such depth is rounded up to D * 2^k. So the smallest depth d that
+ * a segment touches divides all others it touches, the slots of a frame repeat
+ * after `period` frames, the largest of them, and a segment has at most
+ * 2 * period ranges of slots, each an exec. What never leaves a segment has
+ * depth d: no more than d frames of a segment are in flight.
+ *
+ * Copies. Rings with the same depth that the same segments copy the same way
+ * share a pool on each side with one layout: the slots of a range of frames,
+ * of all these rings, are one piece of memory and one copy. */
+#include "device/backend.h"
+#include "compile/plan.h"
+
+enum { COPY_PER_LAUNCH = 1 << 20, ITEMS_PER_LAUNCH = 4096, STREAMS = 8 };
+
+typedef struct scheduling {
+    gp_arena *a;
+    const gp_graph *g;
+    gp_plan *p;
+    int *root;                 /* of each segment: its component */
+    int *base;                 /* of each component: D */
+    int pool_cap;
+} scheduling;
+
+static void *dup(gp_arena *a, const void *v, size_t bytes)
+{
+    return gp_regrow(a, v, bytes, bytes);
+}
+
+#define DUP(a, v, n) dup((a), (v), sizeof *(v) * (size_t)(n))
+
+/* ---- depths ---------------------------------------------------------- */
+
+static int find(int *up, int v)
+{
+    while (up[v] != v)
+        v = up[v] = up[up[v]];
+    return v;
+}
+
+/* The i-th party of a ring, its producer first; -1 past the last. */
+static int ring_party(const gp_ring *r, int i)
+{
+    return i == 0 ? r->producer : i <= r->nconsumers ? r->consumer[i - 1] : -1;
+}
+
+/* A segment that a ring with counters touches, or -1. */
+static int ring_segment(const gp_plan *p, const gp_ring *r)
+{
+    for (int i = 0, q; (q = ring_party(r, i)) >= 0; i++)
+        if (p->party[q].segment >= 0)
+            return p->party[q].segment;
+    return -1;
+}
+
+static void find_components(scheduling *w)
+{
+    gp_plan *p = w->p;
+    for (int k = 0; k < p->nsegments; k++)
+        w->root[k] = k;
+    for (int i = 0; i < p->nrings; i++) {
+        const gp_ring *r = &p->ring[i];
+        int k = ring_segment(p, r);
+        for (int j = 0, q; r->segment < 0 && (q = ring_party(r, j)) >= 0; j++)
+            if (p->party[q].segment >= 0)
+                w->root[find(w->root, p->party[q].segment)] = find(w->root, k);
+    }
+    for (int k = 0; k < p->nsegments; k++)
+        w->root[k] = find(w->root, k);
+}
+
+static void lower_to(int *least, int depth)
+{
+    if (*least == 0 || depth < *least)
+        *least = depth;
+}
+
+static void set_depths(scheduling *w)
+{
+    gp_plan *p = w->p;
+    for (int i = 0; i < p->nrings; i++) {
+        int k = ring_segment(p, &p->ring[i]);
+        if (p->ring[i].segment < 0 && k >= 0)
+            lower_to(&w->base[w->root[k]], p->ring[i].depth);
+    }
+    for (int i = 0; i < p->nrings; i++) {
+        gp_ring *r = &p->ring[i];
+        int k = ring_segment(p, r);
+        if (r->segment >= 0 || k < 0)
+            continue;
+        int depth = w->base[w->root[k]];
+        while (depth < r->depth)
+            depth *= 2;
+        r->depth = depth;
+    }
+    for (int k = 0; k < p->nsegments; k++) {
+        gp_segment *s = &p->segment[k];
+        for (int i = 0; i < s->nin + s->nout; i++) {
+            int depth = p->ring[i < s->nin ? s->in[i] : s->out[i - s->nin]].depth;
+            lower_to(&s->depth, depth);
+            s->period = s->period < depth ? depth : s->period;
+        }
+    }
+}
+
+/* The ring on the host and the ring on the device of a copy. */
+static int host_side(const gp_task *t)
+{
+    return t->op == GP_OP_COPY_IN ? t->in[0] : t->out[0];
+}
+
+static int device_side(const gp_task *t)
+{
+    return t->op == GP_OP_COPY_IN ? t->out[0] : t->in[0];
+}
+
+static bool is_copy(const gp_task *t)
+{
+    return t->op == GP_OP_COPY_IN || t->op == GP_OP_COPY_OUT;
+}
+
+/* Rings inside segments: as deep as the ring they are copied from or to, or
+ * as their segment; a file that says otherwise is told so. */
+static bool set_inner_depths(scheduling *w, gp_errs *errs)
+{
+    gp_plan *p = w->p;
+    int *other = GP_NEW(w->a, int, p->nrings);         /* end of a copy, plus 1 */
+    bool ok = true;
+    for (int i = 0; i < p->ntasks; i++)
+        if (is_copy(&p->task[i]))
+            other[device_side(&p->task[i])] = host_side(&p->task[i]) + 1;
+    for (int i = 0; i < p->nrings; i++) {
+        gp_ring *r = &p->ring[i];
+        const gp_buffer *b = r->buffer < 0 ? NULL : &w->g->buffer[r->buffer];
+        if (r->segment < 0)
+            continue;
+        if (b && other[i]) {
+            r->depth = p->ring[other[i] - 1].depth;
+            continue;
+        }
+        r->depth = p->segment[r->segment].depth;
+        if (b && b->depth_said && b->depth != r->depth)
+            ok = gp_fail(errs, GP_E_SPEC, b->depth_at,
+                         "buffer '%s' cannot have depth %d: it never leaves the device, and %d "
+                         "frames are in flight there, the least depth of the buffers around; "
+                         "leave its depth out", b->name, b->depth, r->depth);
+    }
+    return ok;
+}
+
+/* ---- copies ---------------------------------------------------------- */
+
+/* The class of each host ring that is copied, -1 for other rings: equal where
+ * direction, depth and the set of copying segments are equal. Frame infos stay
+ * by themselves: batched kernels rely on 256 bytes from one to the next. Starts
+ * with one class per direction and depth; each segment splits every class in
+ * those it copies and those it does not. Returns how many there may be. */
+static int classify(scheduling *w, int *class)
+{
+    gp_plan *p = w->p;
+    enum { FIRST = 96 };                   /* depth D * 2^k, k < 32, three kinds */
+    int n = FIRST, max = FIRST + p->ntasks;
+    int *split = GP_NEW(w->a, int, max), *by = GP_NEW(w->a, int, max);
+    for (int i = 0; i < max; i++)
+        by[i] = -1;
+    for (int i = 0; i < p->nrings; i++)
+        class[i] = -1;
+    for (int i = 0; i < p->ntasks; i++) {  /* the tasks of a segment are neighbours */
+        const gp_task *t = &p->task[i];
+        if (!is_copy(t))
+            continue;
+        int h = host_side(t), c = class[h], k = t->segment;
+        if (c < 0) {
+            c = p->ring[h].buffer < 0 ? 2 : t->op == GP_OP_COPY_OUT;
+            for (int d = w->base[w->root[k]]; d < p->ring[h].depth; d *= 2)
+                c += 3;
+        }
+        if (by[c] != k) {
+            by[c] = k;
+            split[c] = n++;
+        }
+        class[h] = split[c];
+    }
+    return n;
+}
+
+static int add_pool(scheduling *w, gp_pool pool)
+{
+    *GP_PUSH(w->a, w->p->pool, w->p->npools, w->pool_cap) = pool;
+    return w->p->npools - 1;
+}
+
+/* Puts ring `i` at the end of the slots of `pool`; -1: of a new one. */
+static int place_ring(scheduling *w, int i, int pool, bool pinned)
+{
+    gp_ring *r = &w->p->ring[i];
+    if (pool < 0)
+        pool = add_pool(w, (gp_pool){ .place = r->place, .pinned = pinned, .depth = r->depth });
+    gp_pool *q = &w->p->pool[pool];
+    r->pool = pool;
+    r->offset = q->stride;
+    q->stride = gp_size_add(q->stride, r->bytes);
+    return pool;
+}
+
+/* Slots in steps of whole pages would all use the same few sets of a CPU's caches. */
+static void spread(scheduling *w, int pool)
+{
+    gp_pool *q = &w->p->pool[pool];
+    if (!q->place.device && q->stride % 4096 == 0)
+        q->stride = gp_size_add(q->stride, 256);
+}
+
+/* Host rings of one class share a pool; what is not copied has its own. The
+ * device's side of a copy gets its pool with the copy. */
+static void place_rings(scheduling *w, const int *class, int *pool)
+{
+    gp_plan *p = w->p;
+    bool *across = GP_NEW(w->a, bool, p->nrings);
+    for (int i = 0; i < p->ntasks; i++)
+        if (is_copy(&p->task[i]))
+            across[device_side(&p->task[i])] = true;
+    for (int i = 0; i < p->nrings; i++)
+        if (class[i] >= 0)
+            pool[class[i]] = place_ring(w, i, pool[class[i]], true);
+        else if (!across[i])
+            spread(w, place_ring(w, i, -1, false));
+}
+
+/* The copy task of all rings in host pool `host`, so far without rings. */
+static gp_task merged_copy(scheduling *w, const gp_task *t, int host)
+{
+    gp_pool pool = w->p->pool[host];
+    pool.place = w->p->ring[device_side(t)].place;
+    pool.pinned = false;
+    int device = add_pool(w, pool);
+    gp_task n = *t;
+    n.in = n.out = NULL;
+    n.nin = n.nout = 0;
+    n.from_pool = t->op == GP_OP_COPY_IN ? host : device;
+    n.to_pool = t->op == GP_OP_COPY_IN ? device : host;
+    return n;
+}
+
+/* One copy task for all copies of a segment between the same two pools. Tasks
+ * get new numbers; a merged copy waits for all that its parts waited for. */
+static void merge_copies(scheduling *w)
+{
+    gp_plan *p = w->p;
+    const gp_task *old = p->task;
+    int nold = p->ntasks, *class = GP_NEW(w->a, int, p->nrings), nclasses = classify(w, class);
+    struct { int segment, task; } *of = gp_alloc(w->a, sizeof *of * (size_t)nclasses);
+    int *pool = GP_NEW(w->a, int, nclasses);
+    for (int c = 0; c < nclasses; c++)
+        pool[c] = of[c].segment = -1;
+    place_rings(w, class, pool);
+
+    struct { int in, out, dep; } *cap = gp_alloc(w->a, sizeof *cap * (size_t)nold);
+    int *now = GP_NEW(w->a, int, nold), *order = GP_NEW(w->a, int, nold);
+    p->task = GP_NEW(w->a, gp_task, nold);
+    p->ntasks = 0;
+    for (int i = 0, last = -1; i < nold; i++) {
+        const gp_task *t = &old[i];
+        int c = is_copy(t) ? class[host_side(t)] : -1;
+        if (c >= 0 && of[c].segment == t->segment) {
+            now[i] = of[c].task;
+        } else {
+            now[i] = p->ntasks++;
+            p->task[now[i]] = c < 0 ? *t : merged_copy(w, t, pool[c]);
+            p->task[now[i]].dep = NULL;
+            p->task[now[i]].ndeps = 0;
+            if (c >= 0) {
+                of[c].segment = t->segment;
+                of[c].task = now[i];
+            }
+            if (t->op == GP_OP_HOST) {
+                p->host_task[t->stage] = now[i];
+            } else {
+                gp_segment *s = &p->segment[t->segment];
+                if (t->segment != last) {
+                    last = t->segment;
+                    s->task = order + now[i];
+                    s->ntasks = 0;
+                }
+                s->task[s->ntasks++] = now[i];
+            }
+        }
+        gp_task *n = &p->task[now[i]];
+        if (c >= 0) {
+            gp_ring *d = &p->ring[device_side(t)];
+            d->pool = t->op == GP_OP_COPY_IN ? n->to_pool : n->from_pool;
+            d->offset = p->ring[host_side(t)].offset;
+            *GP_PUSH(w->a, n->in, n->nin, cap[now[i]].in) = t->in[0];
+            *GP_PUSH(w->a, n->out, n->nout, cap[now[i]].out) = t->out[0];
+        }
+        for (int j = 0; j < t->ndeps; j++)
+            *GP_PUSH(w->a, n->dep, n->ndeps, cap[now[i]].dep) = now[t->dep[j]];
+    }
+    int *seen = GP_NEW(w->a, int, nold);   /* each dep once */
+    for (int i = 0; i < p->ntasks; i++) {
+        gp_task *t = &p->task[i];
+        int n = 0;
+        for (int j = 0; j < t->ndeps; j++)
+            if (seen[t->dep[j]] != i + 1) {
+                seen[t->dep[j]] = i + 1;
+                t->dep[n++] = t->dep[j];
+            }
+        t->ndeps = n;
+    }
+}
+
+/* ---- streams, launches, totals --------------------------------------- */
+
+static int power_below(int n)
+{
+    int m = 1;
+    while (m <= n / 2)
+        m *= 2;
+    return m;
+}
+
+int64_t gp_segment_execs(const gp_segment *s)
+{
+    int64_t n = 0;
+    for (int m = 1; m <= s->batch; m *= 2)
+        n += s->depth / m;
+    return n * (s->period / s->depth);
+}
+
+size_t gp_segment_copied(const gp_plan *p, const gp_segment *s, gp_op way)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < s->ntasks; i++)
+        if (p->task[s->task[i]].op == way)
+            bytes = gp_size_add(bytes, gp_copy_bytes(p, &p->task[s->task[i]]));
+    return bytes;
+}
+
+int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
+{
+    int64_t batch = asked ? asked : s->depth / 3;
+    size_t copied = gp_size_add(gp_segment_copied(p, s, GP_OP_COPY_IN),
+                                gp_segment_copied(p, s, GP_OP_COPY_OUT));
+    if (!asked && copied && (size_t)batch > COPY_PER_LAUNCH / copied)
+        batch = (int64_t)(COPY_PER_LAUNCH / copied);
+    if (batch > s->depth)
+        batch = s->depth;
+    if (batch > ITEMS_PER_LAUNCH / s->ntasks)          /* a larger graph gains nothing */
+        batch = ITEMS_PER_LAUNCH / s->ntasks;
+    return power_below((int)batch);
+}
+
+/* A resident kernel has no order between frames. */
+static bool may_persist(const gp_graph *g, const gp_stage *st, gp_errs *errs)
+{
+    return g->launch != GP_LAUNCH_PERSISTENT || !st->state
+        || gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' carries state from frame to frame, which "
+                   "'launch: persistent' cannot: set 'launch: graph'", st->name);
+}
+
+static bool set_launches(scheduling *w, gp_errs *errs)
+{
+    gp_plan *p = w->p;
+    bool ok = true;
+    for (int k = 0; k < p->nsegments; k++) {
+        gp_segment *s = &p->segment[k];
+        size_t in = gp_segment_copied(p, s, GP_OP_COPY_IN);
+        size_t out = gp_segment_copied(p, s, GP_OP_COPY_OUT);
+        for (int i = 0; i < s->ntasks; i++)
+            if (p->task[s->task[i]].stage >= 0)
+                ok &= may_persist(w->g, &w->g->stage[p->task[s->task[i]].stage], errs);
+        p->copy_in_bytes = gp_size_add(p->copy_in_bytes, in);
+        p->copy_out_bytes = gp_size_add(p->copy_out_bytes, out);
+
+        int streams = w->g->streams ? w->g->streams : STREAMS;
+        s->streams = streams < s->depth ? streams : s->depth;
+        s->batch = gp_segment_batch(p, s, w->g->batch);
+        if (s->ntasks > GP_REC_ITEMS) {
+            int v = -1;
+            for (int i = 0; v < 0; i++)
+                v = p->task[s->task[i]].stage;
+            ok = gp_fail(errs, GP_E_SPEC, w->g->stage[v].at,
+                         "stage '%s' begins a segment of %d tasks, a launch takes at most %d; put "
+                         "a host stage between, such as 'lua'", w->g->stage[v].name, s->ntasks,
+                         (int)GP_REC_ITEMS);
+        }
+    }
+    return ok;
+}
+
+static void count(gp_plan *p, gp_place place, bool pinned, size_t bytes)
+{
+    size_t *total = place.device && !p->unified ? &p->device_bytes : &p->host_bytes;
+    *total = gp_size_add(*total, bytes);
+    if (pinned)
+        p->pinned_bytes = gp_size_add(p->pinned_bytes, bytes);
+}
+
+static void set_totals(gp_plan *p)
+{
+    for (int i = 0; i < p->ntasks; i++)
+        if (p->task[i].scratch >= 0) {
+            gp_extra *e = &p->extra[p->task[i].scratch];
+            e->bytes = gp_size_mul(e->stride, (size_t)p->segment[p->task[i].segment].depth);
+        }
+    for (int i = 0; i < p->nextras; i++)
+        count(p, p->extra[i].place, false, p->extra[i].bytes);
+    for (int i = 0; i < p->npools; i++) {
+        const gp_pool *q = &p->pool[i];
+        count(p, q->place, q->pinned, gp_size_mul(q->stride, (size_t)q->depth));
+    }
+}
+
+gp_plan *gp_schedule(gp_arena *a, const gp_plan *from, const gp_machine *m, gp_errs *errs)
+{
+    (void)m;
+    gp_plan *p = DUP(a, from, 1);
+    p->ring = DUP(a, from->ring, from->nrings);
+    p->extra = DUP(a, from->extra, from->nextras);
+    p->segment = DUP(a, from->segment, from->nsegments);
+    p->host_task = DUP(a, from->host_task, from->graph->nstages);
+    scheduling w = {
+        .a = a, .g = from->graph, .p = p,
+        .root = GP_NEW(a, int, from->nsegments), .base = GP_NEW(a, int, from->nsegments),
+    };
+    find_components(&w);
+    set_depths(&w);
+    bool ok = set_inner_depths(&w, errs);
+    merge_copies(&w);
+    ok &= set_launches(&w, errs);
+    set_totals(p);
+    return ok ? p : NULL;
+}

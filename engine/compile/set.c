@@ -1,0 +1,273 @@
+/* set.c - `--set PATH=VALUE`, and the names of stages that it needs.
+ *
+ * Changes the tree before resolve reads it. Nodes may be shared through
+ * aliases, so the way from the root to the change is copied first: a change
+ * shows at its path and nowhere else. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/names.h"
+#include "compile/parse.h"
+
+/* ---- stage names ----------------------------------------------------- */
+
+static const char *text_of(const gp_node *stage, const char *key)
+{
+    const gp_node *n = gp_node_get(stage, key);
+    return n && n->kind == GP_SCALAR && n->len ? n->text : NULL;
+}
+
+void gp_stage_names(gp_arena *a, const gp_node *stages, const char **names)
+{
+    gp_names taken = { .arena = a }, count = { .arena = a };
+    int n = stages && stages->kind == GP_LIST ? stages->n : 0;
+    for (int i = 0; i < n; i++)
+        if ((names[i] = text_of(stages->item[i], "name")))
+            *gp_names_at(&taken, names[i]) = i;
+    for (int i = 0; i < n; i++) {
+        if (names[i])
+            continue;
+        const char *kind = text_of(stages->item[i], "use"), *name = kind = kind ? kind : "stage";
+        int *k = gp_names_at(&count, kind);
+        *k = *k < 0 ? 1 : *k + 1;
+        if (*k > 1)
+            name = gp_format(a, "%s%d", kind, *k);
+        while (gp_names_find(&taken, name) >= 0)
+            name = gp_format(a, "%s%d", kind, ++*k);
+        *gp_names_at(&taken, names[i] = name) = i;
+    }
+}
+
+/* One for each port that must be there, named like the stage, and like the port
+ * too where there are several; one for a stage that may have any. */
+const char *gp_default_out(gp_arena *a, const gp_kind *kind, const char *name, int i,
+                           const gp_port **port)
+{
+    const gp_port *p = kind ? kind->out : NULL;
+    int required = 0;
+    *port = NULL;
+    if (!kind || (p && p->name && !strcmp(p->name, "*")))
+        return i ? NULL : name;
+    for (; p && p->name && strcmp(p->name, "*"); p++)
+        if (!p->optional && required++ == i)
+            *port = p;
+    return !*port ? NULL : required == 1 ? name : gp_format(a, "%s_%s", name, (*port)->name);
+}
+
+/* ---- the path -------------------------------------------------------- */
+
+struct set {
+    gp_arena *arena;
+    gp_loc at;                         /* `file` is the assignment */
+    gp_errs *errs;
+    char **word; int nwords;           /* of the path */
+    gp_node *value;
+};
+
+static gp_node *new_node(struct set *s, gp_node_kind kind, const char *text)
+{
+    gp_node *n = GP_NEW(s->arena, gp_node, 1);
+    n->kind = kind, n->at = s->at, n->text = text, n->len = strlen(text);
+    return n;
+}
+
+/* A copy of one node (children shared), with room for one more child. */
+static gp_node *copy(struct set *s, const gp_node *from)
+{
+    gp_node *n = GP_NEW(s->arena, gp_node, 1);
+    size_t old = sizeof *n->item * (size_t)from->n;
+    *n = *from;
+    n->item = gp_regrow(s->arena, from->item, old, old + sizeof *n->item);
+    if (from->kind == GP_MAP)
+        n->key = gp_regrow(s->arena, from->key, old, old + sizeof *n->key);
+    return n;
+}
+
+static gp_node *put(struct set *s, gp_node *n, int w);
+
+/* item[i] of the copy `n` becomes what the words from w on make of it. */
+static gp_node *put_item(struct set *s, gp_node *n, int i, int w)
+{
+    return (n->item[i] = put(s, n->item[i], w)) ? n : NULL;
+}
+
+/* The node that takes the place of `n` (NULL: there is none yet) when the path
+ * from word w on is set to the value. NULL after an error. */
+static gp_node *put(struct set *s, gp_node *n, int w)
+{
+    if (w == s->nwords)
+        return s->value;
+    const char *word = s->word[w];
+    bool blank = n && n->kind == GP_SCALAR && !n->len && !n->quoted;
+    n = copy(s, n && !blank ? n : new_node(s, GP_MAP, ""));
+    if (n->kind == GP_MAP) {
+        int i = 0;
+        while (i < n->n && strcmp(n->key[i]->text, word))
+            i++;
+        if (i == n->n) {
+            n->key[n->n++] = new_node(s, GP_SCALAR, word);
+            n->index = NULL;
+        }
+        return put_item(s, n, i, w + 1);
+    }
+    if (n->kind == GP_SCALAR) {
+        gp_fail(s->errs, GP_E_USAGE, s->at, "'%s' is a single value and has no '%s'",
+                s->word[w - 1], word);
+        return NULL;
+    }
+    char *end;
+    unsigned long i = strtoul(word, &end, 10);
+    if (*end || end == word || i >= (unsigned long)n->n) {
+        gp_fail(s->errs, GP_E_USAGE, s->at, "'%s' is a list of %d, counted from 0; "
+                "it has no '%s'", s->word[w - 1], n->n, word);
+        return NULL;
+    }
+    return put_item(s, n, (int)i, w + 1);
+}
+
+static bool no_such(struct set *s, const char *what, const char *word, gp_near *near)
+{
+    return gp_fail(s->errs, GP_E_USAGE, s->at, "no %s '%s'%s", what, word, gp_near_text(near));
+}
+
+static bool known_var(struct set *s, const gp_node *vars)
+{
+    gp_near near = GP_NEAR(s->word[1]);
+    for (int i = 0; vars && vars->kind == GP_MAP && i < vars->n; i++) {
+        if (!strcmp(vars->key[i]->text, s->word[1]))
+            return true;
+        gp_near_try(&near, vars->key[i]->text);
+    }
+    return no_such(s, "variable under 'vars' is named", s->word[1], &near);
+}
+
+/* Is `word` one of the names that `out` gives (a text, a list, a map by port)? */
+static bool names_output(const gp_node *out, const char *word, gp_near *near)
+{
+    if (out->kind == GP_SCALAR) {
+        gp_near_try(near, out->text);
+        return !strcmp(out->text, word);
+    }
+    for (int i = 0; i < out->n; i++)
+        if (out->item[i]->kind == GP_SCALAR && names_output(out->item[i], word, near))
+            return true;
+    return false;
+}
+
+static bool known_buffer(struct set *s, const gp_node *buffers, const gp_node *stages,
+                         const char **names, const gp_registry *registry)
+{
+    const char *word = s->word[1];
+    gp_near near = GP_NEAR(word);
+    for (int i = 0; buffers && buffers->kind == GP_MAP && i < buffers->n; i++) {
+        if (!strcmp(buffers->key[i]->text, word))
+            return true;
+        gp_near_try(&near, buffers->key[i]->text);
+    }
+    for (int i = 0; names && i < stages->n; i++) {
+        const gp_node *out = gp_node_get(stages->item[i], "out");
+        if (out) {
+            if (names_output(out, word, &near))
+                return true;
+            continue;
+        }
+        const char *use = text_of(stages->item[i], "use"), *name;
+        const gp_kind *kind = use && registry ? gp_kind_find(registry, use) : NULL;
+        const gp_port *port;
+        for (int k = 0; (name = gp_default_out(s->arena, kind, names[i], k, &port)); k++) {
+            if (!strcmp(name, word))
+                return true;
+            gp_near_try(&near, name);
+        }
+    }
+    return no_such(s, "buffer", word, &near);
+}
+
+/* stages.NAME.KEY... becomes stages.INDEX.KEY... */
+static bool known_stage(struct set *s, const gp_node *stages, const char **names)
+{
+    gp_near near = GP_NEAR(s->word[1]);
+    for (int i = 0; names && i < stages->n; i++) {
+        if (!strcmp(names[i], s->word[1])) {
+            s->word[1] = gp_format(s->arena, "%d", i);
+            return true;
+        }
+        gp_near_try(&near, names[i]);
+    }
+    return no_such(s, "stage", s->word[1], &near);
+}
+
+/* ---- the assignment -------------------------------------------------- */
+
+/* Does the path name something? */
+static bool check_path(struct set *s, const gp_spec *spec, const gp_registry *registry)
+{
+    static const char *const scalars[] = { "pipeline", "device", "depth", "streams", "batch",
+                                           "launch", "sync", "on_error", "stall_timeout" };
+    static const struct { const char *name; int words; const char *form; } maps[] = {
+        { "vars", 2, "vars.NAME" }, { "buffers", 3, "buffers.NAME.KEY" },
+        { "stages", 3, "stages.NAME.OPTION" } };
+    const char *top = s->word[0];
+    gp_near near = GP_NEAR(top);
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
+        if (!strcmp(scalars[i], top))
+            return s->nwords == 1 || gp_fail(s->errs, GP_E_USAGE, s->at,
+                                             "'%s' is a single value and has no '%s'", top,
+                                             s->word[1]);
+        gp_near_try(&near, scalars[i]);
+    }
+    int m = 0;
+    for (; m < 3 && strcmp(maps[m].name, top); m++)
+        gp_near_try(&near, maps[m].name);
+    if (m == 3)
+        return no_such(s, "key", top, &near);
+    if (s->nwords < maps[m].words)
+        return gp_fail(s->errs, GP_E_USAGE, s->at, "the path is too short; write %s=VALUE",
+                       maps[m].form);
+    if (m == 0)
+        return known_var(s, gp_node_get(spec->root, "vars"));
+    const gp_node *stages = gp_node_get(spec->root, "stages");
+    const char **names = NULL;
+    if (stages && stages->kind == GP_LIST) {
+        names = GP_NEW(s->arena, const char *, stages->n);
+        gp_stage_names(s->arena, stages, names);
+    }
+    return m == 1 ? known_buffer(s, gp_node_get(spec->root, "buffers"), stages, names, registry)
+        : known_stage(s, stages, names);
+}
+
+/* Text that does not start a list, a map or a quote is taken as it stands, so
+ * that `--set vars.glob=*.png` needs no quotes in quotes. */
+static gp_node *parse_value(struct set *s, const char *value)
+{
+    value += strspn(value, " ");
+    if (*value && strchr("[{\"'", *value))
+        return gp_parse_value(s->arena, value, s->at, s->errs);
+    gp_node *n = new_node(s, GP_SCALAR, value);
+    n->quoted = !*value;               /* an empty text, not null */
+    return n;
+}
+
+bool gp_spec_set(gp_arena *a, gp_spec *spec, const char *assignment,
+                 const gp_registry *registry, gp_errs *errs)
+{
+    struct set s = { .arena = a, .at = { .file = assignment }, .errs = errs };
+    const char *equals = strchr(assignment, '=');
+    if (!equals || equals == assignment)
+        return gp_fail(errs, GP_E_USAGE, s.at, "write PATH=VALUE, like streams=4");
+    int cap = 0;
+    for (const char *from = assignment, *dot; from <= equals; from = dot + 1) {
+        dot = memchr(from, '.', (size_t)(equals - from));
+        if (!dot)
+            dot = equals;
+        if (dot == from)
+            return gp_fail(errs, GP_E_USAGE, s.at, "the path has an empty part");
+        *GP_PUSH(a, s.word, s.nwords, cap) = gp_strndup(a, from, (size_t)(dot - from));
+    }
+    if (!(s.value = parse_value(&s, equals + 1)) || !check_path(&s, spec, registry))
+        return false;
+    gp_node *root = put(&s, spec->root, 0);
+    if (root)
+        spec->root = root;
+    return root != NULL;
+}

@@ -1,0 +1,267 @@
+/* shape.c - calling shape() of a kind, and what it may call back.
+ *
+ * At compile time a call belongs to a gp_resolving. At run time (partial
+ * frames) there is none: nothing is allocated or looked at then, and several
+ * threads may call at once. */
+#include <stdarg.h>
+#include <string.h>
+#include "compile/resolve.h"
+
+struct gp_shape_ctx {
+    gp_resolving *r;           /* NULL at run time */
+    const gp_rstage *rs;       /* likewise */
+    const gp_stage *stage;
+    const gp_vars *vars;
+    gp_errs *errs;
+};
+
+static struct gp_shape_ctx *ctx_of(const gp_shape *s)
+{
+    return s->ctx;
+}
+
+const gp_node *gp_shape_node(gp_shape *s, const char *opt)
+{
+    return ctx_of(s)->rs ? gp_node_get(ctx_of(s)->rs->node, opt) : NULL;
+}
+
+gp_loc gp_shape_loc(gp_shape *s, const char *opt)
+{
+    const gp_node *n = opt ? gp_shape_node(s, opt) : NULL;
+    return n ? n->at : ctx_of(s)->stage->at;
+}
+
+static bool report(gp_shape *s, gp_code code, gp_loc at, const char *fmt, va_list ap)
+{
+    char text[500];
+    vsnprintf(text, sizeof text, fmt, ap);
+    gp_fail(ctx_of(s)->errs, code, at, "stage '%s': %s", ctx_of(s)->stage->name, text);
+    return code == GP_E_WARN;
+}
+
+bool gp_shape_fail(gp_shape *s, const char *opt, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    report(s, s->partial ? GP_E_RUN : GP_E_SPEC, gp_shape_loc(s, opt), fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+bool gp_shape_fail_at(gp_shape *s, gp_loc at, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    report(s, s->partial ? GP_E_RUN : GP_E_SPEC, at, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+bool gp_shape_without(gp_shape *s, const char *opt, const char *what)
+{
+    return !gp_shape_node(s, opt)
+        || gp_shape_fail(s, opt, "'%s' has no effect on %s", opt, what);
+}
+
+bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
+{
+    const struct gp_shape_ctx *c = ctx_of(s);
+    bool lenient = c->r && c->r->probe->lenient;
+    for (int i = 0; i < s->nout; i++)
+        lenient &= s->out[i].dtype && s->out[i].ndim;
+    va_list ap;
+    va_start(ap, fmt);
+    bool go_on = report(s, lenient ? GP_E_WARN : GP_E_SPEC, gp_shape_loc(s, opt), fmt, ap);
+    va_end(ap);
+    return go_on;
+}
+
+static const gp_probed *look(gp_shape *s, const char *path, bool glob)
+{
+    const struct gp_shape_ctx *c = ctx_of(s);
+    if (c->r)
+        return gp_probe_get(c->r->probe, path, glob);
+    gp_fail(c->errs, GP_E_BUG, c->stage->at, "shape() looked at a file at run time");
+    return NULL;
+}
+
+const gp_file *gp_probe_file(gp_shape *s, const char *path)
+{
+    const gp_probed *p = look(s, path, false);
+    return p ? &p->file : NULL;
+}
+
+const gp_files *gp_probe_glob(gp_shape *s, const char *pattern)
+{
+    const gp_probed *p = look(s, pattern, true);
+    return p ? &p->files : NULL;
+}
+
+/* `path` without what means nothing in it: "//", "." and "a/..". A folder that is a
+ * symbolic link is taken for one that is not. */
+static const char *plain_path(gp_arena *a, const char *path)
+{
+    char *out = gp_alloc(a, strlen(path) + 1), *base = out + (*path == '/'), *end = base;
+    size_t n;
+    memcpy(out, path, (size_t)(base - out));
+    for (const char *p = path + strspn(path, "/"); *p; p += n, p += strspn(p, "/")) {
+        n = strcspn(p, "/");
+        char *last = end > base ? memrchr(base, '/', (size_t)(end - base)) : NULL;
+        last = last ? last + 1 : base;             /* the component before this one */
+        bool up = n == 2 && !strncmp(p, "..", 2);
+        if ((n == 1 && *p == '.') || (up && end == base && base > out))
+            continue;
+        if (up && end > base && strncmp(last, "..", (size_t)(end - last))) {
+            end = last > base ? last - 1 : base;
+            continue;
+        }
+        if (end > base)
+            *end++ = '/';
+        memcpy(end, p, n);
+        end += n;
+    }
+    *end = '\0';
+    return out;
+}
+
+bool gp_shape_writes(gp_shape *s, const char *opt, const char *path)
+{
+    const struct gp_shape_ctx *c = ctx_of(s);
+    const char *plain = c->r ? plain_path(c->r->arena, path) : "/dev/";
+    if (!strncmp(plain, "/dev/", 5))
+        return true;
+    int mine = (int)(c->rs - c->r->stage);
+    int *writer = gp_names_at(&c->r->written, plain);
+    if (*writer < 0)
+        *writer = mine;
+    return *writer == mine
+        || gp_shape_fail(s, opt, "'%s' is written by stage '%s' too: give each a path of its own",
+                         path, c->r->stage[*writer].s.name);
+}
+
+bool gp_shape_eval(gp_shape *s, const gp_node *n, gp_num *out)
+{
+    const struct gp_shape_ctx *c = ctx_of(s);
+    gp_lookup l = { .vars = c->vars, .nin = s->nin, .nout = s->nout, .in_name = s->in_name,
+                    .out_name = s->out_name, .in = s->in, .out = s->out };
+    return gp_eval_with(&l, n, out, c->errs);
+}
+
+const char *gp_shape_text(gp_shape *s, const gp_node *n)
+{
+    const struct gp_shape_ctx *c = ctx_of(s);
+    const char *text = NULL;
+    if (!c->r) {
+        gp_fail(c->errs, GP_E_BUG, n->at, "shape() read a text at run time");
+        return NULL;
+    }
+    const gp_env *env = c->r->read.env;
+    return gp_interpolate(c->r->arena, n, c->vars->map, env ? env->get : NULL,
+                          env ? env->arg : NULL, &text, c->errs) ? text : NULL;
+}
+
+const char *gp_shape_path(gp_shape *s, const gp_node *n)
+{
+    const char *text = gp_shape_text(s, n);
+    return text ? gp_path_from(ctx_of(s)->r->arena, ctx_of(s)->r->read.dir, text) : NULL;
+}
+
+void *gp_shape_alloc(gp_shape *s, size_t bytes)
+{
+    return ctx_of(s)->r ? gp_alloc(ctx_of(s)->r->arena, bytes) : NULL;
+}
+
+/* ---- the calls ------------------------------------------------------- */
+
+static bool call(gp_shape *s, struct gp_shape_ctx *c)
+{
+    const gp_stage *st = c->stage;
+    int failed = c->errs->failed;
+    s->opts = st->opts;
+    s->nin = st->nin, s->nout = st->nout;
+    s->in_name = st->in_name, s->out_name = st->out_name;
+    s->workers = st->workers;
+    s->ctx = c;
+    bool ok = st->kind->shape(s);
+    if (!ok && c->errs->failed == failed)
+        gp_fail(c->errs, GP_E_BUG, st->at, "shape() of kind '%s' failed and does not say why",
+                st->kind->name);
+    return ok && c->errs->failed == failed;
+}
+
+bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s)
+{
+    struct gp_shape_ctx c = { .r = r, .rs = st, .stage = &st->s, .vars = &r->vars,
+                              .errs = r->errs };
+    return call(s, &c);
+}
+
+/* An output whose declared rows are those of the first input has as many rows
+ * as that input in a partial frame too. */
+bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, gp_type *out,
+                      gp_errs *errs)
+{
+    static const gp_vars none;
+    struct gp_shape_ctx c = { .stage = st, .vars = g->scope.arg ? g->scope.arg : &none,
+                              .errs = errs };
+    gp_shape s = { .in = in, .out = out, .partial = true };
+    int first = 0;
+    while (first < st->nin && (st->in[first] < 0 || g->buffer[st->in[first]].producer.stage < 0))
+        first++;
+    for (int i = 0; i < st->nout; i++) {
+        out[i] = st->out[i] < 0 ? (gp_type){0} : g->buffer[st->out[i]].said;
+        if (out[i].ndim && first < st->nin
+            && out[i].dim[0] == g->buffer[st->in[first]].type.dim[0])
+            out[i].dim[0] = in[first].dim[0];
+    }
+    if (!call(&s, &c))
+        return false;
+    for (int i = 0; i < st->nout; i++) {
+        if (st->out[i] < 0)
+            continue;
+        const gp_type *full = &g->buffer[st->out[i]].type;
+        bool fits = out[i].dtype == full->dtype && out[i].ndim == full->ndim;
+        for (int k = 0; fits && k < full->ndim; k++)
+            fits = out[i].dim[k] >= 0 && out[i].dim[k] <= full->dim[k];
+        char a[128], b[128];
+        if (!fits)
+            return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' makes %s of a partial frame, which "
+                           "does not fit in %s", st->name, gp_type_text(&out[i], a),
+                           gp_type_text(full, b));
+    }
+    return true;
+}
+
+/* ---- expressions in record() ----------------------------------------- */
+
+struct dcall_scope {
+    const gp_dcall *c;
+    const char *const *in_name, *const *out_name;
+    int nin, nout;
+};
+
+static bool dcall_var(const gp_scope *s, const char *name, gp_num *out)
+{
+    const gp_scope *vars = ((const struct dcall_scope *)s->arg)->c->scope;
+    return vars && vars->var && vars->var(vars, name, out);
+}
+
+static bool dcall_port(const gp_scope *s, const char *port, int k, gp_num *out)
+{
+    const struct dcall_scope *d = s->arg;
+    for (int i = 0; i < d->nin; i++)
+        if (!strcmp(d->in_name[i], port))
+            return gp_type_part(&d->c->in[i].type, k, out);
+    for (int i = 0; i < d->nout; i++)
+        if (!strcmp(d->out_name[i], port))
+            return gp_type_part(&d->c->out[i].type, k, out);
+    return false;
+}
+
+bool gp_dcall_eval(const gp_dcall *c, const char *const *in_name, int nin,
+                   const char *const *out_name, int nout, const gp_node *n, gp_num *out)
+{
+    struct dcall_scope d = { c, in_name, out_name, nin, nout };
+    gp_scope scope = { dcall_var, dcall_port, NULL, &d };
+    return gp_eval(n, &scope, out, c->errs);
+}

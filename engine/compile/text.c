@@ -1,0 +1,150 @@
+/* text.c - ${} in texts: the vars and the environment, see node.h.
+ *
+ * A var's value may hold ${} again. Depth, length and the number of values
+ * looked up are bounded, so that no pipeline takes long to be refused. */
+#include <string.h>
+#include "gpipe/node.h"
+
+enum { DEEPEST = 16, LONGEST = 1 << 20, MOST = 10000 };
+
+struct text {
+    gp_arena *arena;
+    const gp_node *node, *vars;        /* the node that errors point at */
+    gp_getenv env;
+    const void *env_arg;
+    gp_errs *errs;
+    char *out;
+    int n, cap;
+    int depth, looked_up;
+};
+
+static bool put(struct text *t, const char *s, size_t n)
+{
+    if (n > (size_t)(LONGEST - t->n))
+        return gp_fail(t->errs, GP_E_SPEC, t->node->at, "the text is longer than %d bytes",
+                       LONGEST);
+    for (size_t i = 0; i < n; i++)
+        *GP_PUSH(t->arena, t->out, t->n, t->cap) = s[i];
+    return true;
+}
+
+/* The '}' that ends the ${ before s, over nested ones; NULL: none. */
+static const char *closing(const char *s, const char *end)
+{
+    for (int open = 1; s < end; s++) {
+        if (s[0] == '$' && s + 1 < end && (s[1] == '{' || s[1] == '$'))
+            open += *++s == '{';
+        else if (*s == '}' && !--open)
+            return s;
+    }
+    return NULL;
+}
+
+static bool is_null(const gp_node *v)
+{
+    return v->kind == GP_SCALAR && !v->quoted
+        && (!v->len || !strcmp(v->text, "null") || !strcmp(v->text, "~"));
+}
+
+static bool expand(struct text *t, const char *from, const char *end, gp_loc at);
+
+/* What stands in ${}: [name, name_end), and the default [def, end) if def. */
+static bool look_up(struct text *t, const char *name, const char *name_end, const char *def,
+                    const char *end, gp_loc at)
+{
+    const char *word = gp_strndup(t->arena, name, (size_t)(name_end - name));
+    if (++t->looked_up > MOST)
+        return gp_fail(t->errs, GP_E_SPEC, at, "more than %d values in one text", MOST);
+    if (!strncmp(word, "env:", 4)) {
+        const char *value = t->env ? t->env(t->env_arg, word + 4) : NULL;
+        if (value && (*value || !def))
+            return put(t, value, strlen(value));
+        return def ? expand(t, def, end, at)
+            : gp_fail(t->errs, GP_E_SPEC, at, "the environment has no '%s'; set it, or give a "
+                      "default: ${%s:-...}", word + 4, word);
+    }
+    const gp_node *v = gp_node_get(t->vars, word);
+    if (def && (!v || (v->kind == GP_SCALAR && (!v->len || is_null(v)))))
+        return expand(t, def, end, at);
+    if (!v) {
+        gp_near near = GP_NEAR(word);
+        bool search = t->errs->n < GP_ERRS_MAX && t->vars && t->vars->kind == GP_MAP;
+        for (int i = 0; search && i < t->vars->n; i++)
+            gp_near_try(&near, t->vars->key[i]->text);
+        return gp_fail(t->errs, GP_E_SPEC, at, "no variable '%s' under 'vars'%s", word,
+                       gp_near_text(&near));
+    }
+    if (is_null(v))
+        return gp_fail(t->errs, GP_E_SPEC, at, "'%s' has no value; give one with --set vars.%s=...",
+                       word, word);
+    if (v->kind != GP_SCALAR)
+        return gp_fail(t->errs, GP_E_SPEC, at, "'%s' is a %s; only a single value fits in a text",
+                       word, v->kind == GP_LIST ? "list" : "map");
+    return expand(t, v->text, v->text + v->len, at);
+}
+
+/* Appends [from, end) to t->out. `at`: where errors point, unless [from, end)
+ * is part of the node's own text. */
+static bool expand(struct text *t, const char *from, const char *end, gp_loc at)
+{
+    const char *own = t->node->text;
+    bool is_own = from >= own && from <= own + t->node->len;
+    if (t->depth == DEEPEST)
+        return gp_fail(t->errs, GP_E_SPEC, at, "this leads to itself, or more than %d deep",
+                       DEEPEST);
+    t->depth++;
+    for (const char *s = from; s < end;) {
+        const char *dollar = memchr(s, '$', (size_t)(end - s));
+        if (!put(t, s, (size_t)((dollar ? dollar : end) - s)))
+            return false;
+        if (!dollar)
+            break;
+        char c = dollar + 1 < end ? dollar[1] : 0;
+        s = dollar + (c == '$' ? 2 : 1);
+        if (c != '{') {
+            if (!put(t, "$", 1))
+                return false;
+            continue;
+        }
+        const char *name = ++s, *close = closing(name, end), *colon;
+        if (is_own)
+            at = gp_node_part(t->node, (size_t)(dollar - own),
+                              (size_t)((close ? close + 1 : end) - dollar));
+        if (!close)
+            return gp_fail(t->errs, GP_E_SPEC, at, "'${' has no '}'; write '$${' for the "
+                           "characters themselves");
+        size_t prefix = strncmp(name, "env:", 4) ? 0 : 4;
+        const char *def = NULL, *name_end = close;
+        if ((colon = memchr(name + prefix, ':', (size_t)(close - name) - prefix))) {
+            if (colon[1] != '-')
+                return gp_fail(t->errs, GP_E_SPEC, at, "'%.*s' makes no sense; a default is "
+                               "written ${name:-default}", (int)(close + 1 - dollar), dollar);
+            def = colon + 2, name_end = colon;
+        }
+        if (name_end == name + prefix)
+            return gp_fail(t->errs, GP_E_SPEC, at, "'${}' names nothing; write ${name}");
+        if (!look_up(t, name, name_end, def, close, at))
+            return false;
+        s = close + 1;
+    }
+    t->depth--;
+    return true;
+}
+
+bool gp_interpolate(gp_arena *a, const gp_node *n, const gp_node *vars, gp_getenv env,
+                    const void *env_arg, const char **out, gp_errs *errs)
+{
+    struct text t = { .arena = a, .node = n, .vars = vars, .env = env, .env_arg = env_arg,
+                      .errs = errs };
+    if (n->kind != GP_SCALAR)
+        return gp_fail(errs, GP_E_SPEC, n->at, "expected a text, not a %s",
+                       n->kind == GP_LIST ? "list" : "map");
+    *out = n->text;
+    if (!strchr(n->text, '$'))
+        return true;
+    if (!expand(&t, n->text, n->text + n->len, n->at))
+        return false;
+    *GP_PUSH(a, t.out, t.n, t.cap) = 0;
+    *out = t.out;
+    return true;
+}

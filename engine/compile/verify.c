@@ -1,0 +1,566 @@
+/* verify.c - proves of a plan what the executor and the back ends rely on, and
+ * that the machine can hold it.
+ *
+ * It trusts neither lower.c nor schedule.c: everything is worked out again from
+ * the plan and its graph. A broken invariant is a bug in gpipe (GP_E_BUG); too
+ * little memory is the user's to change (GP_E_RESOURCE).
+ *
+ * Each check may rely on those before it. All are linear, but for one sort. */
+#include <stdlib.h>
+#include "compile/plan.h"
+
+/* Lists of rings: that of party i is v[from[i]] ... v[from[i + 1] - 1]. */
+typedef struct lists { int *from, *v; } lists;
+
+typedef struct verifying {
+    gp_arena *a;
+    const gp_plan *p;
+    const gp_graph *g;
+    gp_errs *errs;
+    int *party;                /* of each stage */
+    int *segment_party;        /* of each segment */
+    int *writer;               /* of each ring: its task; -1: the launcher */
+    lists made, read;          /* rings with counters, by party */
+    int *consumer, *reader;    /* of each ring: the last party that was seen to be one */
+} verifying;
+
+#define BUG(v, at, ...) gp_fail((v)->errs, GP_E_BUG, (at), __VA_ARGS__)
+
+static gp_loc nowhere(const verifying *v)
+{
+    return (gp_loc){ .file = v->g->file };
+}
+
+static gp_loc ring_at(const verifying *v, int ring)
+{
+    int b = v->p->ring[ring].buffer;
+    return b < 0 ? nowhere(v) : v->g->buffer[b].at;
+}
+
+static const char *ring_name(const verifying *v, int ring)
+{
+    int b = v->p->ring[ring].buffer;
+    return b < 0 ? "(frame infos)" : v->g->buffer[b].name;
+}
+
+static bool within(const int *index, int n, int least, int limit)
+{
+    for (int i = 0; i < n; i++)
+        if (index[i] < least || index[i] >= limit)
+            return false;
+    return true;
+}
+
+/* ---- indices --------------------------------------------------------- */
+
+static bool check_indices(const verifying *v)
+{
+    const gp_plan *p = v->p;
+    for (int i = 0; i < p->nrings; i++) {
+        const gp_ring *r = &p->ring[i];
+        if (!within(&r->buffer, 1, -1, v->g->nbuffers) || !within(&r->pool, 1, 0, p->npools)
+            || !within(&r->producer, 1, 0, p->nparties)
+            || !within(&r->segment, 1, -1, p->nsegments)
+            || !within(r->consumer, r->nconsumers, 0, p->nparties))
+            return BUG(v, nowhere(v), "ring %d has an index out of range", i);
+    }
+    for (int i = 0; i < p->ntasks; i++) {
+        const gp_task *t = &p->task[i];
+        bool copy = t->op == GP_OP_COPY_IN || t->op == GP_OP_COPY_OUT;
+        if (!within(&t->stage, 1, copy ? -1 : 0, v->g->nstages)
+            || !within(&t->segment, 1, t->op == GP_OP_HOST ? -1 : 0, p->nsegments)
+            || !within(t->in, t->nin, copy ? 0 : -1, p->nrings)
+            || !within(t->out, t->nout, copy ? 0 : -1, p->nrings)
+            || !within(&t->from_pool, 1, copy ? 0 : -1, p->npools)
+            || !within(&t->to_pool, 1, copy ? 0 : -1, p->npools)
+            || !within(&t->state, 1, -1, p->nextras) || !within(&t->table, 1, -1, p->nextras)
+            || !within(&t->scratch, 1, -1, p->nextras) || !within(t->dep, t->ndeps, 0, i)
+            || (!copy && !within(t->konst, t->nin, -1, p->nextras)))
+            return BUG(v, nowhere(v), "task %d has an index out of range", i);
+    }
+    for (int i = 0; i < p->nsegments; i++) {
+        const gp_segment *s = &p->segment[i];
+        if (!within(s->task, s->ntasks, 0, p->ntasks) || !within(s->in, s->nin, 0, p->nrings)
+            || !within(s->out, s->nout, 0, p->nrings)
+            || !within(&s->info_host, 1, -1, p->nrings)
+            || !within(&s->info_dev, 1, -1, p->nrings))
+            return BUG(v, nowhere(v), "segment %d has an index out of range", i);
+    }
+    for (int i = 0; i < p->nparties; i++)
+        if (!within(&p->party[i].stage, 1, -1, v->g->nstages)
+            || !within(&p->party[i].segment, 1, -1, p->nsegments)
+            || (p->party[i].stage < 0) == (p->party[i].segment < 0))
+            return BUG(v, nowhere(v), "party %d is neither a stage nor a segment", i);
+    return within(v->p->host_task, v->g->nstages, -1, p->ntasks)
+        || BUG(v, nowhere(v), "a stage has a task out of range");
+}
+
+/* ---- tasks ----------------------------------------------------------- */
+
+/* Each stage has one task, on its side; each segment has its own tasks, and
+ * what a task waits for is there before it. */
+static bool check_tasks(verifying *v)
+{
+    const gp_plan *p = v->p;
+    const gp_graph *g = v->g;
+    int *times = GP_NEW(v->a, int, g->nstages), *listed = GP_NEW(v->a, int, p->ntasks);
+    for (int i = 0; i < p->nparties; i++) {
+        gp_party q = p->party[i];
+        if (q.stage >= 0)
+            v->party[q.stage] = i;
+        else
+            v->segment_party[q.segment] = i;
+    }
+    for (int k = 0; k < p->nsegments; k++)
+        for (int i = 0, last = -1; i < p->segment[k].ntasks; last = p->segment[k].task[i++]) {
+            int t = p->segment[k].task[i];
+            if (p->task[t].segment != k || t <= last || listed[t]++)
+                return BUG(v, nowhere(v), "segment %d lists task %d out of order", k, t);
+        }
+    for (int i = 0; i < p->ntasks; i++) {
+        const gp_task *t = &p->task[i];
+        for (int j = 0; j < t->ndeps; j++)
+            if (t->segment < 0 || p->task[t->dep[j]].segment != t->segment)
+                return BUG(v, nowhere(v), "task %d waits for one of another party", i);
+        if (listed[i] != (t->segment >= 0))
+            return BUG(v, nowhere(v), "task %d is in no segment", i);
+        if (t->stage < 0)
+            continue;
+        const gp_stage *s = &g->stage[t->stage];
+        if (times[t->stage]++ || s->device != (t->op == GP_OP_STAGE)
+            || s->device != (t->segment >= 0)
+            || p->host_task[t->stage] != (s->device ? -1 : i))
+            return BUG(v, s->at, "stage '%s' has a second task, or one on the wrong side",
+                       s->name);
+        if (s->device)
+            v->party[t->stage] = v->segment_party[t->segment];
+    }
+    for (int i = 0; i < g->nstages; i++)
+        if (times[i] != 1 || v->party[i] < 0)
+            return BUG(v, g->stage[i].at, "stage '%s' has no task", g->stage[i].name);
+    for (int k = 0; k < p->nsegments; k++)
+        if (v->segment_party[k] < 0 || !p->segment[k].nin || !p->segment[k].ntasks)
+            return BUG(v, nowhere(v), "segment %d is never run", k);
+    return true;
+}
+
+/* Parties are in topological order of the frames' ways. So no way leads out of a
+ * segment and back: segments are convex, and none waits for another that waits
+ * for it. */
+static bool check_convex(const verifying *v)
+{
+    for (int b = 0; b < v->g->nbuffers; b++) {
+        const gp_buffer *buf = &v->g->buffer[b];
+        for (int u = 0; buf->producer.stage >= 0 && u < buf->nuse; u++) {
+            int from = v->party[buf->producer.stage], to = v->party[buf->use[u].stage];
+            if (from > to || (from == to && v->p->party[from].segment < 0))
+                return BUG(v, buf->at, "buffer '%s' leads back to a party that made it",
+                           buf->name);
+        }
+    }
+    return true;
+}
+
+/* ---- progress -------------------------------------------------------- */
+
+/* Rings with counters by the party that makes them, or by those that read them. */
+static lists list_rings(const verifying *v, bool makers)
+{
+    const gp_plan *p = v->p;
+    lists l = { .from = GP_NEW(v->a, int, p->nparties + 2) };
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < p->nrings; i++) {
+            const gp_ring *r = &p->ring[i];
+            const int *party = makers ? &r->producer : r->consumer;
+            for (int c = 0; r->segment < 0 && c < (makers ? 1 : r->nconsumers); c++)
+                if (pass == 0)
+                    l.from[party[c] + 2]++;
+                else
+                    l.v[l.from[party[c] + 1]++] = i;
+        }
+        for (int i = 0; pass == 0 && i < p->nparties; i++)
+            l.from[i + 2] += l.from[i + 1];
+        if (pass == 0)
+            l.v = GP_NEW(v->a, int, l.from[p->nparties + 1]);
+    }
+    return l;
+}
+
+/* The ring that keeps a party from its next frame, or -1. */
+static int blocked_by(const verifying *v, int party, const int *done)
+{
+    for (int i = v->read.from[party]; i < v->read.from[party + 1]; i++)
+        if (done[v->p->ring[v->read.v[i]].producer] <= done[party])
+            return v->read.v[i];
+    for (int i = v->made.from[party]; i < v->made.from[party + 1]; i++) {
+        const gp_ring *r = &v->p->ring[v->made.v[i]];
+        for (int c = 0; c < r->nconsumers; c++)
+            if (done[party] - done[r->consumer[c]] >= r->depth)
+                return v->made.v[i];
+    }
+    return -1;
+}
+
+/* Plays frames through the parties as the executor does: a party takes a frame
+ * when all it reads have one and all it makes have room. That is a marked graph:
+ * once every party has moved, the marking is what it was, so they can move for
+ * ever. A launch may take several frames, but never needs more than one. */
+static bool check_progress(verifying *v)
+{
+    enum { FRAMES = 2 };
+    const gp_plan *p = v->p;
+    int *done = GP_NEW(v->a, int, p->nparties);
+    v->made = list_rings(v, true);
+    v->read = list_rings(v, false);
+    for (int f = 0; f < FRAMES; f++)
+        for (int i = 0; i < p->nparties; i++, done[i - 1]++) {
+            int r = blocked_by(v, i, done);
+            if (r >= 0)
+                return BUG(v, ring_at(v, r), "the pipeline would stand still at buffer '%s', "
+                           "which has depth %d", ring_name(v, r), p->ring[r].depth);
+        }
+    return true;
+}
+
+/* ---- rings ----------------------------------------------------------- */
+
+/* One writer each: a task of the producing party, or for frame infos the
+ * launcher. */
+static bool check_writers(verifying *v)
+{
+    const gp_plan *p = v->p;
+    int *writes = GP_NEW(v->a, int, p->nrings);
+    for (int k = 0; k < p->nsegments; k++)
+        if (p->segment[k].info_host >= 0)
+            writes[p->segment[k].info_host]++;
+    for (int i = 0; i < p->ntasks; i++) {
+        const gp_task *t = &p->task[i];
+        int party = t->segment < 0 ? v->party[t->stage] : v->segment_party[t->segment];
+        for (int j = 0; j < t->nout; j++) {
+            if (t->out[j] < 0)
+                continue;
+            if (p->ring[t->out[j]].producer != party)
+                return BUG(v, ring_at(v, t->out[j]), "buffer '%s' is written by another party "
+                           "than its producer", ring_name(v, t->out[j]));
+            writes[t->out[j]]++;
+            v->writer[t->out[j]] = i;
+        }
+    }
+    for (int i = 0; i < p->nrings; i++)
+        if (writes[i] != 1)
+            return BUG(v, ring_at(v, i), "buffer '%s' has a ring with %d writers",
+                       ring_name(v, i), writes[i]);
+    return true;
+}
+
+static bool waits_for(const gp_task *t, int task)
+{
+    for (int i = 0; i < t->ndeps; i++)
+        if (t->dep[i] == task)
+            return true;
+    return false;
+}
+
+/* What task `i` reads of `ring` is there: made in the same launch by a task it
+ * waits for, or announced by the ring's counters. */
+static bool check_read(const verifying *v, int i, int ring)
+{
+    const gp_plan *p = v->p;
+    const gp_task *t = &p->task[i];
+    const gp_ring *r = &p->ring[ring];
+    int party = t->segment < 0 ? v->party[t->stage] : v->segment_party[t->segment];
+    v->reader[ring] = party;
+    if (r->producer == party && t->segment >= 0
+            ? v->writer[ring] < 0 || waits_for(t, v->writer[ring])
+            : r->segment < 0 && v->consumer[ring] == party)
+        return true;
+    return BUG(v, ring_at(v, ring), "task %d does not wait for buffer '%s'", i,
+               ring_name(v, ring));
+}
+
+/* A stage's port is served by a ring or a constant of its buffer, on its side. */
+static bool check_port(const verifying *v, const gp_task *t, int buffer, int ring, int konst)
+{
+    const gp_plan *p = v->p;
+    const gp_stage *s = &v->g->stage[t->stage];
+    bool constant = buffer >= 0 && v->g->buffer[buffer].producer.stage < 0;
+    if ((ring >= 0) != (buffer >= 0 && !constant) || (konst >= 0) != constant
+        || (ring >= 0 && p->ring[ring].buffer != buffer)
+        || (konst >= 0 && p->extra[konst].buffer != buffer))
+        return BUG(v, s->at, "stage '%s' has another buffer at a port than was wired", s->name);
+    bool device = ring >= 0 ? p->ring[ring].place.device
+                : konst >= 0 ? p->extra[konst].place.device : s->device;
+    return device == s->device || p->unified
+        || BUG(v, s->at, "stage '%s' has a buffer on the other side", s->name);
+}
+
+/* A copy moves all of one pool to the other side, where it lies alike. */
+static bool check_copy(const verifying *v, int i, const int *rings_in)
+{
+    const gp_plan *p = v->p;
+    const gp_task *t = &p->task[i];
+    const gp_pool *from = &p->pool[t->from_pool], *to = &p->pool[t->to_pool];
+    const gp_pool *host = t->op == GP_OP_COPY_IN ? from : to;
+    bool ok = t->nin == t->nout && t->nin > 0 && t->nin == rings_in[t->from_pool]
+           && t->nin == rings_in[t->to_pool] && from->depth == to->depth
+           && from->stride == to->stride && from->place.device == (t->op == GP_OP_COPY_OUT)
+           && to->place.device == (t->op == GP_OP_COPY_IN) && host->pinned;
+    for (int j = 0; ok && j < t->nin; j++) {
+        const gp_ring *r = &p->ring[t->in[j]], *q = &p->ring[t->out[j]];
+        ok = r->pool == t->from_pool && q->pool == t->to_pool && r->offset == q->offset
+          && r->bytes == q->bytes && r->buffer == q->buffer;
+    }
+    return ok || BUG(v, nowhere(v), "copy %d is between pools that differ", i);
+}
+
+static bool check_task(const verifying *v, int i, const int *rings_in)
+{
+    const gp_plan *p = v->p;
+    const gp_task *t = &p->task[i];
+    for (int j = 0; j < t->nin; j++)
+        if (t->in[j] >= 0 && !check_read(v, i, t->in[j]))
+            return false;
+    if (t->stage < 0)
+        return check_copy(v, i, rings_in);
+    const gp_stage *s = &v->g->stage[t->stage];
+    if (t->nin != s->nin || t->nout != s->nout)
+        return BUG(v, s->at, "stage '%s' has a task with other ports", s->name);
+    for (int j = 0; j < s->nin; j++)
+        if (!check_port(v, t, s->in[j], t->in[j], t->konst[j]))
+            return false;
+    for (int j = 0; j < s->nout; j++)
+        if (!check_port(v, t, s->out[j], t->out[j], -1))
+            return false;
+    if (!s->device || !s->frame_info)
+        return true;
+    int info = p->segment[t->segment].info_dev;
+    return info < 0 ? BUG(v, s->at, "stage '%s' has no frame infos", s->name)
+                    : check_read(v, i, info);
+}
+
+/* Party by party, with a mark at the rings that the party consumes: it reads
+ * these, and no others. */
+static bool check_wiring(const verifying *v)
+{
+    const gp_plan *p = v->p;
+    int *rings_in = GP_NEW(v->a, int, p->npools);
+    for (int i = 0; i < p->nrings; i++)
+        rings_in[p->ring[i].pool]++;
+    for (int i = 0; i < p->nparties; i++) {
+        gp_party q = p->party[i];
+        int n = q.stage >= 0 ? 1 : p->segment[q.segment].ntasks;
+        const int *task = q.stage >= 0 ? &p->host_task[q.stage] : p->segment[q.segment].task;
+        const int *from = &v->read.v[v->read.from[i]], *to = &v->read.v[v->read.from[i + 1]];
+        for (const int *r = from; r < to; r++) {
+            if (v->consumer[*r] == i)
+                return BUG(v, ring_at(v, *r), "buffer '%s' has a consumer twice", ring_name(v, *r));
+            v->consumer[*r] = i;
+        }
+        for (int k = 0; k < n; k++)
+            if (!check_task(v, task[k], rings_in))
+                return false;
+        for (const int *r = from; r < to; r++)
+            if (v->reader[*r] != i)
+                return BUG(v, ring_at(v, *r), "buffer '%s' has a consumer that does not read it",
+                           ring_name(v, *r));
+    }
+    return true;
+}
+
+/* ---- depths and memory ----------------------------------------------- */
+
+/* No more than `depth` frames of a segment are in flight, so a slot inside it
+ * is not written while an earlier frame uses it, if there are that many; slots
+ * with counters are guarded by these. Ranges of slots repeat with `period`. */
+static bool check_depth(const verifying *v, int ring, const gp_segment *s)
+{
+    int d = v->p->ring[ring].depth, k = s->depth;
+    while (k < d && k <= s->period)
+        k *= 2;
+    return (k == d && d <= s->period)
+        || BUG(v, ring_at(v, ring), "buffer '%s' has depth %d, its segment %d", ring_name(v, ring),
+               d, s->depth);
+}
+
+/* The rings that a segment says it touches are those that it does. */
+static bool check_list(const verifying *v, int segment, const int *ring, int n, const lists *l,
+                       int party)
+{
+    const int *touched = &l->v[l->from[party]];
+    bool ok = n == l->from[party + 1] - l->from[party];
+    for (int i = 0; ok && i < n; i++)
+        ok = ring[i] == touched[i];
+    if (!ok)
+        return BUG(v, nowhere(v), "segment %d does not list the rings it touches", segment);
+    for (int i = 0; i < n; i++)
+        if (!check_depth(v, ring[i], &v->p->segment[segment]))
+            return false;
+    return true;
+}
+
+static bool check_depths(const verifying *v)
+{
+    const gp_plan *p = v->p;
+    for (int k = 0; k < p->nsegments; k++) {
+        const gp_segment *s = &p->segment[k];
+        if (s->depth < 1 || s->period < s->depth || s->streams < 1 || s->streams > s->depth
+            || s->batch < 1 || s->batch > s->depth || (s->batch & (s->batch - 1)))
+            return BUG(v, nowhere(v), "segment %d has depth %d, period %d, %d streams, batch %d",
+                       k, s->depth, s->period, s->streams, s->batch);
+        int q = v->segment_party[k];
+        if (!check_list(v, k, s->in, s->nin, &v->read, q)
+            || !check_list(v, k, s->out, s->nout, &v->made, q))
+            return false;
+    }
+    for (int i = 0; i < p->nrings; i++) {
+        const gp_ring *r = &p->ring[i];
+        if (r->depth < 1 || r->depth != p->pool[r->pool].depth)
+            return BUG(v, ring_at(v, i), "buffer '%s' has a ring of depth %d", ring_name(v, i),
+                       r->depth);
+        if (r->segment >= 0 && !check_depth(v, i, &p->segment[r->segment]))
+            return false;
+    }
+    return true;
+}
+
+static int by_offset(const void *x, const void *y)
+{
+    const gp_ring *a = *(const gp_ring *const *)x, *b = *(const gp_ring *const *)y;
+    return a->pool != b->pool ? (a->pool < b->pool ? -1 : 1)
+         : a->offset != b->offset ? (a->offset < b->offset ? -1 : 1) : 0;
+}
+
+static bool check_memory(const verifying *v)
+{
+    const gp_plan *p = v->p;
+    const gp_ring **sorted = GP_NEW(v->a, const gp_ring *, p->nrings);
+    for (int i = 0; i < p->nrings; i++)
+        sorted[i] = &p->ring[i];
+    if (p->nrings)
+        qsort(sorted, (size_t)p->nrings, sizeof *sorted, by_offset);
+    for (int i = 0; i < p->nrings; i++) {
+        const gp_ring *r = sorted[i], *next = i + 1 < p->nrings ? sorted[i + 1] : NULL;
+        const gp_pool *q = &p->pool[r->pool];
+        size_t end = next && next->pool == r->pool ? next->offset : q->stride;
+        size_t need = r->buffer < 0 ? GP_INFOS * GP_INFO_BYTES
+                                    : gp_bytes(&v->g->buffer[r->buffer].type);
+        if (r->bytes < need || gp_size_add(r->offset, r->bytes) > end || r->offset % 256
+            || q->stride % 256 || q->place.device != r->place.device
+            || q->place.index != r->place.index)
+            return BUG(v, ring_at(v, (int)(r - p->ring)), "the slots of buffer '%s' overlap others",
+                       ring_name(v, (int)(r - p->ring)));
+    }
+    for (int i = 0; i < p->ntasks; i++) {
+        const gp_task *t = &p->task[i];
+        const gp_extra *e = t->scratch < 0 ? NULL : &p->extra[t->scratch];
+        if (e && e->bytes < gp_size_mul(e->stride, (size_t)p->segment[t->segment].depth))
+            return BUG(v, v->g->stage[t->stage].at, "stage '%s' has too little scratch",
+                       v->g->stage[t->stage].name);
+    }
+    return true;
+}
+
+/* ---- the budget ------------------------------------------------------ */
+
+typedef struct largest { size_t bytes; const gp_ring *ring; const gp_extra *extra; } largest;
+
+/* The largest thing of a kind of memory: on the device, on the host, pinned. */
+static largest find_largest(const gp_plan *p, bool device, bool pinned)
+{
+    largest l = { 0, NULL, NULL };
+    for (int i = 0; i < p->nrings; i++) {
+        const gp_ring *r = &p->ring[i];
+        size_t bytes = gp_size_mul(r->bytes, (size_t)r->depth);
+        if (bytes > l.bytes && (p->unified || r->place.device == device)
+            && (!pinned || p->pool[r->pool].pinned))
+            l = (largest){ bytes, r, NULL };
+    }
+    for (int i = 0; i < p->nextras && !pinned; i++)
+        if (p->extra[i].bytes > l.bytes && (p->unified || p->extra[i].place.device == device))
+            l = (largest){ p->extra[i].bytes, NULL, &p->extra[i] };
+    return l;
+}
+
+static bool check_budget(const verifying *v, size_t need, size_t have, const char *where,
+                         largest l)
+{
+    if (need <= have)
+        return true;
+    const gp_graph *g = v->g;
+    char needs[24], has[24], size[24], slot[24], type[128];
+    int b = l.ring ? l.ring->buffer : l.extra ? l.extra->buffer : -1;
+    int s = l.extra && b < 0 ? l.extra->stage : -1;
+    gp_size_text(need, needs), gp_size_text(have, has), gp_size_text(l.bytes, size);
+    if (l.ring && b >= 0)
+        return gp_fail(v->errs, GP_E_RESOURCE,
+                       g->buffer[b].depth_said ? g->buffer[b].depth_at : g->buffer[b].at,
+                       "the pipeline needs %s of %s; there are %s. The largest is buffer '%s' "
+                       "(%s, %d slots of %s): lower its depth or its shape", needs, where, has,
+                       g->buffer[b].name, gp_type_text(&g->buffer[b].type, type), l.ring->depth,
+                       gp_size_text(l.ring->bytes, slot));
+    if (b >= 0)
+        return gp_fail(v->errs, GP_E_RESOURCE, g->buffer[b].at,
+                       "the pipeline needs %s of %s; there are %s. The largest is constant '%s' "
+                       "(%s): make it smaller", needs, where, has, g->buffer[b].name, size);
+    if (s >= 0)
+        return gp_fail(v->errs, GP_E_RESOURCE, g->stage[s].at,
+                       "the pipeline needs %s of %s; there are %s. The largest is the work area of "
+                       "stage '%s' (%s): lower the depth or the shape of its inputs", needs, where,
+                       has, g->stage[s].name, size);
+    return gp_fail(v->errs, GP_E_RESOURCE, nowhere(v),
+                   "the pipeline needs %s of %s; there are %s: lower 'depth'", needs, where, has);
+}
+
+static bool check_budgets(const verifying *v, const gp_machine *m)
+{
+    const gp_plan *p = v->p;
+    bool ok = check_budget(v, p->host_bytes, m->memory, "host memory",
+                           find_largest(p, false, false));
+    if (p->unified)
+        return ok;
+    char name[24], where[64];
+    snprintf(where, sizeof where, "memory on %s", gp_place_text(p, (gp_place){ true, 0 }, name));
+    ok &= check_budget(v, p->pinned_bytes, m->pin_limit, "pinned host memory",
+                       find_largest(p, false, true));
+    ok &= check_budget(v, p->device_bytes, m->device[v->g->device].memory, where,
+                       find_largest(p, true, false));
+    return ok;
+}
+
+static bool verify(verifying *v, const gp_machine *m)
+{
+    const gp_plan *p = v->p;
+    v->party = GP_NEW(v->a, int, v->g->nstages);
+    v->segment_party = GP_NEW(v->a, int, p->nsegments);
+    v->writer = GP_NEW(v->a, int, p->nrings);
+    for (int i = 0; i < v->g->nstages; i++)
+        v->party[i] = -1;
+    for (int i = 0; i < p->nsegments; i++)
+        v->segment_party[i] = -1;
+    v->consumer = GP_NEW(v->a, int, p->nrings);
+    v->reader = GP_NEW(v->a, int, p->nrings);
+    for (int i = 0; i < p->nrings; i++)
+        v->writer[i] = v->consumer[i] = v->reader[i] = -1;
+    return check_indices(v) && check_tasks(v) && check_convex(v) && check_progress(v)
+        && check_writers(v) && check_wiring(v) && check_depths(v) && check_memory(v)
+        && check_budgets(v, m);
+}
+
+/* Running out of memory for the checks ends them. */
+static bool guarded(verifying *v, const gp_machine *m)
+{
+    jmp_buf oom;
+    if (setjmp(oom))
+        return gp_fail(v->errs, GP_E_RESOURCE, nowhere(v), "out of memory");
+    v->a->oom = &oom;
+    return verify(v, m);
+}
+
+bool gp_verify(const gp_plan *p, const gp_machine *m, gp_errs *errs)
+{
+    gp_arena a = { 0 };
+    verifying v = { .a = &a, .p = p, .g = p->graph, .errs = errs };
+    bool ok = guarded(&v, m);
+    gp_arena_free(&a);
+    return ok;
+}

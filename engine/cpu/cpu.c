@@ -1,0 +1,557 @@
+/* cpu.c - the CPU back end: streams are threads, kernels are C++ functions.
+ *
+ * A body is recorded as a list of operations; a stream's thread runs lists in
+ * the order they were queued, one operation after the other, in the order they
+ * were recorded (which respects all dependencies). So items need no edges here;
+ * frames overlap because streams do. Invariant: an exec is queued at most once
+ * at a time, so that what a launch waits for can be kept in its operations. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include "device/backend.h"
+#include "base/clock.h"
+#include "cpu/kernel.h"
+
+struct gp_kernel {
+    gp_cpu_entry entry;
+    void *dl;                  /* of a user's kernel */
+    struct gp_kernel *next;
+};
+
+typedef enum gp_opcode { OP_KERNEL, OP_COPY, OP_FILL, OP_WAIT, OP_PASS, OP_STAMP } gp_opcode;
+
+typedef struct gp_cpuop {
+    gp_opcode code;
+    const gp_cpu_entry *kernel;
+    gp_dim3 grid, block;
+    size_t shared;
+    size_t args;               /* OP_KERNEL: where its arguments start in `bytes` */
+    int nargs;
+    void *dst;
+    const void *src;
+    size_t n;
+    int byte;
+    int slot;                  /* of OP_WAIT, OP_PASS: index into dev->turn; of OP_STAMP */
+    uint64_t turn;             /* ... and which turn, set at launch */
+} gp_cpuop;
+
+/* Recorded operations. Grows while it is recorded, then stays. */
+typedef struct gp_list {
+    gp_cpuop *op; int n, cap;
+    char *bytes; size_t used, room;        /* arguments, each aligned to 16 */
+} gp_list;
+
+struct gp_exec { gp_list list; };
+
+typedef struct gp_turn { _Atomic uint64_t done; uint64_t issued; } gp_turn;
+
+typedef struct gp_cpudev gp_cpudev;
+
+typedef struct gp_stream {
+    gp_cpudev *dev;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;       /* both ways */
+    const gp_list *queued;     /* NULL: idle */
+    gp_list direct;            /* of direct() */
+    gp_cpu_runner *runner;
+    void **argv; int nargv;
+    bool started, quit, failed;
+} gp_stream;
+
+struct gp_cpudev {
+    gp_dev dev;
+    gp_stream *stream; int nstreams;
+    gp_turn *turn; int nturns, slots;
+    int64_t *stamp;            /* written by streams; who waited for the stream may read */
+    pthread_mutex_t turn_lock;
+    pthread_cond_t turn_wake;
+    gp_kernel **table; unsigned mask;      /* built in, by hash of name */
+    gp_kernel *made;                       /* all kernels */
+};
+
+static unsigned hash(const char *s)
+{
+    unsigned h = 2166136261u;
+    while (*s)
+        h = (h ^ (unsigned char)*s++) * 16777619u;
+    return h;
+}
+
+/* ---- open, close ----------------------------------------------------- */
+
+static void cpu_close(gp_dev *d);
+
+static gp_kernel *add_kernel(gp_cpudev *c, gp_cpu_entry entry, void *dl)
+{
+    gp_kernel *k = calloc(1, sizeof *k);
+    if (k) {
+        k->entry = entry, k->dl = dl, k->next = c->made;
+        c->made = k;
+    }
+    return k;
+}
+
+static gp_dev *cpu_open(int index, gp_errs *errs)
+{
+    gp_cpudev *c = calloc(1, sizeof *c);
+    unsigned n = 64;
+    (void)index;
+    if (!c)
+        goto oom;
+    c->dev.backend = &gp_backend_cpu;
+    pthread_mutex_init(&c->turn_lock, NULL);
+    pthread_cond_init(&c->turn_wake, NULL);
+    for (int t = 0; gp_cpu_tables[t]; t++)
+        for (const gp_cpu_entry *e = gp_cpu_tables[t]; e->name; e++)
+            n += 2;
+    while (n & (n - 1))
+        n += n & -n;
+    c->mask = n - 1;
+    if (!(c->table = calloc(n, sizeof(gp_kernel *))))
+        goto oom;
+    for (int t = 0; gp_cpu_tables[t]; t++)
+        for (const gp_cpu_entry *e = gp_cpu_tables[t]; e->name; e++) {
+            unsigned i = hash(e->name);
+            while (c->table[i & c->mask])
+                i++;
+            if (!(c->table[i & c->mask] = add_kernel(c, *e, NULL)))
+                goto oom;
+        }
+    return &c->dev;
+oom:
+    gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    if (c)
+        cpu_close(&c->dev);
+    return NULL;
+}
+
+static void free_list(gp_list *l)
+{
+    free(l->op), free(l->bytes);
+}
+
+static void cpu_close(gp_dev *d)
+{
+    gp_cpudev *c = (gp_cpudev *)d;
+    for (int i = 0; i < c->nstreams; i++) {
+        gp_stream *s = &c->stream[i];
+        if (s->started) {
+            pthread_mutex_lock(&s->lock);
+            s->quit = true;
+            pthread_cond_broadcast(&s->wake);
+            pthread_mutex_unlock(&s->lock);
+            pthread_join(s->thread, NULL);
+            pthread_mutex_destroy(&s->lock);
+            pthread_cond_destroy(&s->wake);
+        }
+        gp_cpu_runner_destroy(s->runner);
+        free_list(&s->direct);
+        free(s->argv);
+    }
+    while (c->made) {                      /* user code stays mapped: see compile */
+        gp_kernel *next = c->made->next;
+        free(c->made);
+        c->made = next;
+    }
+    pthread_mutex_destroy(&c->turn_lock);
+    pthread_cond_destroy(&c->turn_wake);
+    free(c->stream), free(c->turn), free(c->stamp), free(c->table), free(c);
+}
+
+/* ---- memory ---------------------------------------------------------- */
+
+static void *cpu_alloc(gp_dev *d, bool device, size_t bytes, gp_errs *errs)
+{
+    void *p = NULL;
+    (void)d, (void)device;
+    if (posix_memalign(&p, 4096, bytes ? bytes : 256)) {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory: %.1f MiB",
+                (double)bytes / 1048576);
+        return NULL;
+    }
+    return memset(p, 0, bytes);
+}
+
+static void cpu_free(gp_dev *d, bool device, void *mem, size_t bytes)
+{
+    (void)d, (void)device, (void)bytes;
+    free(mem);
+}
+
+/* ---- recording ------------------------------------------------------- */
+
+typedef struct gp_cpurec {
+    gp_rec rec;
+    gp_list *list;
+} gp_cpurec;
+
+static bool no_memory(gp_rec *r)
+{
+    return gp_fail(r->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+}
+
+static gp_cpuop *add(gp_rec *r, gp_opcode code)
+{
+    gp_list *l = ((gp_cpurec *)r)->list;
+    if (l->n == l->cap) {
+        int cap = l->cap ? 2 * l->cap : 8;
+        gp_cpuop *op = realloc(l->op, sizeof *op * (size_t)cap);
+        if (!op) {
+            no_memory(r);
+            return NULL;
+        }
+        l->op = op, l->cap = cap;
+    }
+    l->op[l->n] = (gp_cpuop){ .code = code };
+    return &l->op[l->n++];
+}
+
+static bool rec_item(gp_rec *r, int id, const int *dep, int ndeps)
+{
+    (void)r, (void)id, (void)dep, (void)ndeps;
+    return true;
+}
+
+static bool rec_launch(gp_rec *r, const gp_kernel *k, gp_dim3 grid, gp_dim3 block, size_t shared,
+                       void *const *args, int nargs)
+{
+    gp_list *l = ((gp_cpurec *)r)->list;
+    if (nargs != k->entry.nargs)
+        return gp_fail(r->errs, GP_E_BUG, (gp_loc){ 0 }, "kernel '%s' takes %d arguments, not %d",
+                       k->entry.name, k->entry.nargs, nargs);
+    gp_cpuop *op = add(r, OP_KERNEL);
+    if (!op)
+        return false;
+    op->kernel = &k->entry, op->grid = grid, op->block = block, op->shared = shared;
+    op->args = l->used, op->nargs = nargs;
+    for (int i = 0; i < nargs; i++) {
+        size_t n = k->entry.arg_bytes[i], step = (n + 15) & ~(size_t)15;
+        if (l->used + step > l->room) {
+            size_t room = 2 * l->room + step + 256;
+            char *bytes = realloc(l->bytes, room);
+            if (!bytes)
+                return no_memory(r);
+            l->bytes = bytes, l->room = room;
+        }
+        memcpy(l->bytes + l->used, args[i], n);
+        l->used += step;
+    }
+    return true;
+}
+
+static bool rec_copy(gp_rec *r, void *dst, const void *src, size_t bytes)
+{
+    gp_cpuop *op = add(r, OP_COPY);
+    if (op)
+        op->dst = dst, op->src = src, op->n = bytes;
+    return op;
+}
+
+static bool rec_fill(gp_rec *r, void *dst, int byte, size_t bytes)
+{
+    gp_cpuop *op = add(r, OP_FILL);
+    if (op)
+        op->dst = dst, op->byte = byte, op->n = bytes;
+    return op;
+}
+
+static bool rec_turn(gp_rec *r, gp_opcode code, int o, int slot)
+{
+    gp_cpuop *op = add(r, code);
+    if (op)
+        op->slot = o * ((gp_cpudev *)r->dev)->slots + slot;
+    return op;
+}
+
+static bool rec_order_wait(gp_rec *r, int o, int slot)
+{
+    return rec_turn(r, OP_WAIT, o, slot);
+}
+
+static bool rec_order_pass(gp_rec *r, int o, int slot)
+{
+    return rec_turn(r, OP_PASS, o, slot);
+}
+
+static bool rec_stamp(gp_rec *r, int i)
+{
+    gp_cpuop *op = add(r, OP_STAMP);
+    if (op)
+        op->slot = i;
+    return op;
+}
+
+static bool rec_wait(gp_rec *r)
+{
+    (void)r;                   /* a kernel on the CPU has no faults to find */
+    return true;
+}
+
+static const gp_kernel *rec_kernel(gp_rec *r, const char *name)
+{
+    gp_cpudev *c = (gp_cpudev *)r->dev;
+    for (unsigned i = hash(name); c->table[i & c->mask]; i++)
+        if (!strcmp(c->table[i & c->mask]->entry.name, name))
+            return c->table[i & c->mask];
+    return NULL;
+}
+
+static void *rec_stream(gp_rec *r)
+{
+    (void)r;
+    return NULL;
+}
+
+static const gp_rec_ops rec_ops = {
+    .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill,
+    .order_wait = rec_order_wait, .order_pass = rec_order_pass, .stamp = rec_stamp, .wait = rec_wait,
+    .kernel = rec_kernel, .stream = rec_stream,
+};
+
+/* ---- streams --------------------------------------------------------- */
+
+static void await_turn(gp_cpudev *c, const gp_cpuop *op)
+{
+    gp_turn *t = &c->turn[op->slot];
+    if (atomic_load(&t->done) >= op->turn)
+        return;
+    pthread_mutex_lock(&c->turn_lock);
+    while (atomic_load(&t->done) < op->turn)
+        pthread_cond_wait(&c->turn_wake, &c->turn_lock);
+    pthread_mutex_unlock(&c->turn_lock);
+}
+
+static void pass_turn(gp_cpudev *c, const gp_cpuop *op)
+{
+    pthread_mutex_lock(&c->turn_lock);
+    atomic_store(&c->turn[op->slot].done, op->turn);
+    pthread_cond_broadcast(&c->turn_wake);
+    pthread_mutex_unlock(&c->turn_lock);
+}
+
+/* The kernel that this thread is in: for who tells of its fault. */
+static _Thread_local const char *volatile running;
+
+const char *gp_cpu_running(void)
+{
+    return running;
+}
+
+static bool run_op(gp_stream *s, const gp_list *l, const gp_cpuop *op)
+{
+    switch (op->code) {
+    case OP_KERNEL: {
+        size_t at = op->args;
+        for (int i = 0; i < op->nargs; i++) {
+            s->argv[i] = l->bytes + at;
+            at += (op->kernel->arg_bytes[i] + 15u) & ~(size_t)15;
+        }
+        running = op->kernel->name;
+        bool ok = gp_cpu_grid(s->runner, op->kernel, op->grid, op->block, op->shared, s->argv);
+        running = NULL;
+        return ok;
+    }
+    case OP_COPY:
+        memcpy(op->dst, op->src, op->n);
+        return true;
+    case OP_FILL:
+        memset(op->dst, op->byte, op->n);
+        return true;
+    case OP_WAIT:
+        await_turn(s->dev, op);
+        return true;
+    case OP_PASS:
+        pass_turn(s->dev, op);
+        return true;
+    case OP_STAMP:
+        s->dev->stamp[op->slot] = gp_now_ns();
+        return true;
+    }
+    return false;
+}
+
+static void *stream_main(void *arg)
+{
+    gp_stream *s = arg;
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        while (!s->queued && !s->quit)
+            pthread_cond_wait(&s->wake, &s->lock);
+        if (!s->queued)
+            break;
+        const gp_list *l = s->queued;
+        pthread_mutex_unlock(&s->lock);
+        bool ok = true;
+        for (int i = 0; i < l->n; i++)
+            ok = run_op(s, l, &l->op[i]) && ok;     /* a failed launch still passes its turn */
+        pthread_mutex_lock(&s->lock);
+        s->failed |= !ok;
+        s->queued = NULL;
+        pthread_cond_broadcast(&s->wake);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+static bool cpu_prepare(gp_dev *d, int streams, int orders, int slots, gp_errs *errs)
+{
+    enum { ARGS = 1024 };
+    gp_cpudev *c = (gp_cpudev *)d;
+    c->slots = slots, c->nturns = orders * slots;
+    c->turn = calloc((size_t)c->nturns + 1, sizeof *c->turn);
+    c->stream = calloc((size_t)streams, sizeof *c->stream);
+    if (!c->turn || !c->stream)
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    for (int i = 0; i < streams; i++) {
+        gp_stream *s = &c->stream[c->nstreams++];
+        s->dev = c;
+        s->runner = gp_cpu_runner_create();
+        s->argv = calloc(ARGS, sizeof *s->argv);
+        if (!s->runner || !s->argv)
+            return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        pthread_mutex_init(&s->lock, NULL);
+        pthread_cond_init(&s->wake, NULL);
+        int e = pthread_create(&s->thread, NULL, stream_main, s);
+        if (e)
+            return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "cannot start a thread: %s",
+                           strerror(e));
+        s->started = true;
+        pthread_setname_np(s->thread, "stream");
+    }
+    return true;
+}
+
+static bool cpu_stamps(gp_dev *d, int n, gp_errs *errs)
+{
+    gp_cpudev *c = (gp_cpudev *)d;
+    int64_t *stamp = realloc(c->stamp, sizeof *stamp * (size_t)n);
+    if (!stamp)
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    c->stamp = stamp;
+    return true;
+}
+
+static int64_t cpu_stamped(gp_dev *d, int i)
+{
+    return ((gp_cpudev *)d)->stamp[i];
+}
+
+/* Called by the launchers in frame order; orders are of one segment each. */
+static void queue(gp_cpudev *c, gp_stream *s, gp_list *l)
+{
+    for (int i = 0; i < l->n; i++) {
+        gp_cpuop *op = &l->op[i];
+        if (op->code == OP_WAIT)
+            op->turn = c->turn[op->slot].issued;
+        else if (op->code == OP_PASS)
+            op->turn = ++c->turn[op->slot].issued;
+    }
+    pthread_mutex_lock(&s->lock);
+    while (s->queued)
+        pthread_cond_wait(&s->wake, &s->lock);
+    s->queued = l;
+    pthread_cond_broadcast(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static int result(gp_stream *s, gp_errs *errs)
+{
+    if (!s->failed)
+        return 1;
+    gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory for the stacks of a kernel's threads");
+    return -1;
+}
+
+static int cpu_query(gp_dev *d, int stream, gp_errs *errs)
+{
+    gp_stream *s = &((gp_cpudev *)d)->stream[stream];
+    pthread_mutex_lock(&s->lock);
+    int done = s->queued ? 0 : result(s, errs);
+    pthread_mutex_unlock(&s->lock);
+    return done;
+}
+
+static int cpu_wait(gp_dev *d, int stream, gp_sync sync, gp_errs *errs)
+{
+    gp_stream *s = &((gp_cpudev *)d)->stream[stream];
+    (void)sync;                /* spinning would take a core from the kernel */
+    pthread_mutex_lock(&s->lock);
+    while (s->queued)
+        pthread_cond_wait(&s->wake, &s->lock);
+    int done = result(s, errs);
+    pthread_mutex_unlock(&s->lock);
+    return done;
+}
+
+/* ---- bodies ---------------------------------------------------------- */
+
+static bool record(gp_dev *d, gp_list *l, gp_body body, void *arg, gp_errs *errs)
+{
+    gp_cpurec r = { { &rec_ops, d, errs }, l };
+    l->n = 0, l->used = 0;
+    return body(&r.rec, arg);
+}
+
+static void cpu_discard(gp_dev *d, gp_exec *x)
+{
+    (void)d;
+    free_list(&x->list);
+    free(x);
+}
+
+static gp_exec *cpu_build(gp_dev *d, gp_body body, void *arg, gp_errs *errs)
+{
+    gp_exec *x = calloc(1, sizeof *x);
+    if (!x) {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        return NULL;
+    }
+    if (record(d, &x->list, body, arg, errs))
+        return x;
+    cpu_discard(d, x);
+    return NULL;
+}
+
+static bool cpu_launch(gp_dev *d, int stream, gp_exec *x, gp_errs *errs)
+{
+    gp_cpudev *c = (gp_cpudev *)d;
+    (void)errs;
+    queue(c, &c->stream[stream], &x->list);
+    return true;
+}
+
+static bool cpu_direct(gp_dev *d, int stream, gp_body body, void *arg, gp_errs *errs)
+{
+    gp_cpudev *c = (gp_cpudev *)d;
+    gp_stream *s = &c->stream[stream];
+    if (cpu_wait(d, stream, GP_SYNC_BLOCK, errs) != 1      /* its list is in use till then */
+        || !record(d, &s->direct, body, arg, errs))
+        return false;
+    queue(c, s, &s->direct);
+    return true;
+}
+
+/* A user's kernel stays loaded until the process ends: its thread-local memory
+ * may not be unmapped while other threads live. */
+static const gp_kernel *cpu_compile(gp_dev *d, const gp_source *src, gp_errs *errs)
+{
+    gp_cpu_entry entry;
+    void *dl;
+    if (!gp_cc_compile(src, &entry, &dl, errs))
+        return NULL;
+    gp_kernel *k = add_kernel((gp_cpudev *)d, entry, dl);
+    if (!k)
+        gp_fail(errs, GP_E_RESOURCE, src->at, "out of memory");
+    return k;
+}
+
+const gp_backend gp_backend_cpu = {
+    .name = "cpu",
+    .open = cpu_open, .close = cpu_close, .alloc = cpu_alloc, .free = cpu_free,
+    .prepare = cpu_prepare, .stamps = cpu_stamps, .stamped = cpu_stamped, .build = cpu_build, .discard = cpu_discard,
+    .launch = cpu_launch, .direct = cpu_direct, .query = cpu_query, .wait = cpu_wait,
+    .compile = cpu_compile,
+};

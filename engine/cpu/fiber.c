@@ -1,0 +1,295 @@
+/* fiber.c - runs grids of CPU kernels on one OS thread; see kernels/cpu.h.
+ *
+ * A block runs on fibers: pieces of stack that are switched by hand. The first
+ * fiber runs thread after thread. When a thread waits at a barrier, its fiber
+ * stays as it is and the next fiber goes on with the next thread. When all
+ * threads were started, the fibers that are left stand in a circle, in the order
+ * of their threads, and each barrier is one turn of it. A kernel without barriers
+ * runs on one fiber and never switches; a barrier costs one switch per thread.
+ *
+ * The invariant: between two blocks every fiber is parked in fiber_main(). */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "cpu/kernel.h"
+#include "cpu/fiber.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TSAN 1
+#endif
+#endif
+#ifdef ASAN
+#include <sanitizer/common_interface_defs.h>
+#endif
+#ifdef TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+/* Address space, not memory: pages are taken when they are touched. */
+enum { STACK = 256 * 1024, MAX_FIBERS = 1024, SHARED_ALIGN = 64 };
+
+struct fiber {
+    void *sp;                      /* while it does not run */
+    struct fiber *next, *prev;     /* the circle */
+    gp_cpu_runner *runner;
+    char *map;                     /* a guard page, then the stack */
+    const void *stack;             /* the two as ASan wants them */
+    size_t stack_bytes;
+    void *fake_stack, *tsan;
+};
+
+struct gp_cpu_runner {
+    struct gp_cpu_block block;     /* first: wait_here() gets its address */
+    const gp_cpu_entry *kernel;
+    void *const *args;
+    struct fiber host;             /* the thread that called gp_cpu_grid() */
+    struct fiber *now, *before;    /* what runs, what ran before the last switch */
+    struct fiber *fiber[MAX_FIBERS];
+    int nfibers, used;             /* made; taken by this block */
+    bool failed;                   /* no memory for a fiber */
+    size_t shared_bytes;
+};
+
+/* ---- the switch ------------------------------------------------------ */
+
+/* Saves what the ABI says a call preserves, with the stack pointer in *save, and
+ * goes on where `to` was saved. A new fiber starts in gp_fiber_start, which calls
+ * the function in its second saved register with the first as the argument. */
+void gp_fiber_swap(void **save, void *to);
+void gp_fiber_start(void);
+
+#if defined(__x86_64__)
+enum { SAVED = 7, SAVED_ARG = 3, SAVED_CALL = 2, SAVED_PC = 6 };   /* words */
+__asm__(".pushsection .text\n.balign 16\n"
+        ".globl gp_fiber_swap\n.hidden gp_fiber_swap\n.type gp_fiber_swap, @function\n"
+        "gp_fiber_swap:\n"
+        "    push %rbp\n    push %rbx\n    push %r12\n    push %r13\n    push %r14\n    push %r15\n"
+        "    mov %rsp, (%rdi)\n"
+        "    mov %rsi, %rsp\n"
+        "    pop %r15\n    pop %r14\n    pop %r13\n    pop %r12\n    pop %rbx\n    pop %rbp\n"
+        "    ret\n"
+        ".size gp_fiber_swap, . - gp_fiber_swap\n"
+        ".globl gp_fiber_start\n.hidden gp_fiber_start\n.type gp_fiber_start, @function\n"
+        "gp_fiber_start:\n"
+        "    .cfi_startproc\n    .cfi_undefined rip\n"
+        "    mov %r12, %rdi\n    call *%r13\n    ud2\n"
+        "    .cfi_endproc\n"
+        ".size gp_fiber_start, . - gp_fiber_start\n"
+        ".popsection\n");
+#elif defined(__aarch64__)
+enum { SAVED = 20, SAVED_ARG = 0, SAVED_CALL = 1, SAVED_PC = 11 };
+__asm__(".pushsection .text\n.balign 16\n"
+        ".globl gp_fiber_swap\n.hidden gp_fiber_swap\n.type gp_fiber_swap, %function\n"
+        "gp_fiber_swap:\n"
+        "    sub sp, sp, #160\n"
+        "    stp x19, x20, [sp]\n    stp x21, x22, [sp, #16]\n    stp x23, x24, [sp, #32]\n"
+        "    stp x25, x26, [sp, #48]\n    stp x27, x28, [sp, #64]\n    stp x29, x30, [sp, #80]\n"
+        "    stp d8, d9, [sp, #96]\n    stp d10, d11, [sp, #112]\n"
+        "    stp d12, d13, [sp, #128]\n    stp d14, d15, [sp, #144]\n"
+        "    mov x9, sp\n    str x9, [x0]\n"
+        "    mov sp, x1\n"
+        "    ldp x19, x20, [sp]\n    ldp x21, x22, [sp, #16]\n    ldp x23, x24, [sp, #32]\n"
+        "    ldp x25, x26, [sp, #48]\n    ldp x27, x28, [sp, #64]\n    ldp x29, x30, [sp, #80]\n"
+        "    ldp d8, d9, [sp, #96]\n    ldp d10, d11, [sp, #112]\n"
+        "    ldp d12, d13, [sp, #128]\n    ldp d14, d15, [sp, #144]\n"
+        "    add sp, sp, #160\n"
+        "    ret\n"
+        ".size gp_fiber_swap, . - gp_fiber_swap\n"
+        ".globl gp_fiber_start\n.hidden gp_fiber_start\n.type gp_fiber_start, %function\n"
+        "gp_fiber_start:\n"
+        "    .cfi_startproc\n    .cfi_undefined x30\n"
+        "    mov x0, x19\n    blr x20\n    brk #1\n"
+        "    .cfi_endproc\n"
+        ".size gp_fiber_start, . - gp_fiber_start\n"
+        ".popsection\n");
+#else
+#error "fiber.c has no switch for this processor: write gp_fiber_swap for it"
+#endif
+
+/* The other side of a switch: tells the sanitizers which stack this is. */
+static void arrived(gp_cpu_runner *r)
+{
+    (void)r;
+#ifdef ASAN
+    __sanitizer_finish_switch_fiber(r->now->fake_stack, &r->before->stack,
+                                    &r->before->stack_bytes);
+#endif
+}
+
+static void switch_to(gp_cpu_runner *r, struct fiber *to)
+{
+    struct fiber *from = r->now;
+    r->before = from;
+    r->now = to;
+#ifdef ASAN
+    __sanitizer_start_switch_fiber(&from->fake_stack, to->stack, to->stack_bytes);
+#endif
+#ifdef TSAN
+    __tsan_switch_to_fiber(to->tsan, 0);
+#endif
+    gp_fiber_swap(&from->sp, to->sp);
+    arrived(r);
+}
+
+/* ---- fibers ---------------------------------------------------------- */
+
+static void fiber_main(struct fiber *f)
+{
+    gp_cpu_runner *r = f->runner;
+    arrived(r);
+    for (;;) {
+        r->kernel->threads(&r->block, r->args);
+        r->block.next.z = r->block.dim.z;
+        struct fiber *to = f->next == f ? &r->host : f->next;
+        f->prev->next = f->next;
+        f->next->prev = f->prev;
+        switch_to(r, to);
+    }
+}
+
+static struct fiber *fiber_create(gp_cpu_runner *r)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    struct fiber *f = calloc(1, sizeof *f);
+    if (!f)
+        return NULL;
+    f->map = mmap(NULL, page + STACK, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (f->map == MAP_FAILED || mprotect(f->map, page, PROT_NONE)) {
+        if (f->map != MAP_FAILED)
+            munmap(f->map, page + STACK);
+        free(f);
+        return NULL;
+    }
+    f->runner = r;
+    f->stack = f->map + page;
+    f->stack_bytes = STACK;
+    /* Tops at different offsets, or all would share a few sets of the caches.
+     * After the last pop and ret, sp is aligned to 16. */
+    size_t shift = (size_t)(r->nfibers % 64) * 192;
+    void **sp = (void **)(void *)(f->map + page + STACK - shift) - 2 - SAVED;
+    void (*call)(struct fiber *) = fiber_main;
+    void (*start)(void) = gp_fiber_start;
+    sp[SAVED_ARG] = f;
+    memcpy(&sp[SAVED_CALL], &call, sizeof call);
+    memcpy(&sp[SAVED_PC], &start, sizeof start);
+    f->sp = sp;
+#ifdef TSAN
+    f->tsan = __tsan_create_fiber(0);
+#endif
+    return f;
+}
+
+static void fiber_destroy(struct fiber *f)
+{
+#ifdef TSAN
+    __tsan_destroy_fiber(f->tsan);
+#endif
+    munmap(f->map, (size_t)sysconf(_SC_PAGESIZE) + STACK);
+    free(f);
+}
+
+/* The next unused fiber of this block; NULL without memory. */
+static struct fiber *take(gp_cpu_runner *r)
+{
+    if (r->used == r->nfibers) {
+        struct fiber *f = r->nfibers < MAX_FIBERS ? fiber_create(r) : NULL;
+        if (!f)
+            return NULL;
+        r->fiber[r->nfibers++] = f;
+    }
+    return r->fiber[r->used++];
+}
+
+static void drop_fibers(gp_cpu_runner *r)
+{
+    while (r->nfibers)
+        fiber_destroy(r->fiber[--r->nfibers]);
+}
+
+/* gp_cpu_block.wait */
+static void wait_here(struct gp_cpu_block *b)
+{
+    gp_cpu_runner *r = (gp_cpu_runner *)b;
+    struct fiber *f = r->now, *to = f->next;
+    if (b->next.z < b->dim.z) {    /* f is the last of the circle */
+        struct fiber *n = take(r);
+        if (n) {
+            n->next = to, n->prev = f;
+            to->prev = f->next = n;
+            to = n;
+        } else {
+            r->failed = true;
+            to = &r->host;
+        }
+    }
+    if (to != f)
+        switch_to(r, to);
+}
+
+/* ---- runners --------------------------------------------------------- */
+
+gp_cpu_runner *gp_cpu_runner_create(void)
+{
+    gp_cpu_runner *r = calloc(1, sizeof *r);
+    if (r)
+        r->block.wait = wait_here;
+    return r;
+}
+
+void gp_cpu_runner_destroy(gp_cpu_runner *r)
+{
+    if (!r)
+        return;
+    drop_fibers(r);
+    free(r->block.shared);
+    free(r);
+}
+
+bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 block,
+                 size_t shared, void *const *args)
+{
+    if (shared > r->shared_bytes) {
+        size_t bytes = (shared + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
+        free(r->block.shared);
+        r->block.shared = aligned_alloc(SHARED_ALIGN, bytes);
+        r->shared_bytes = r->block.shared ? bytes : 0;
+        if (!r->block.shared)
+            return false;
+    }
+    r->kernel = k, r->args = args, r->now = &r->host;
+#ifdef TSAN
+    r->host.tsan = __tsan_get_current_fiber();
+#endif
+    struct gp_cpu_block *b = &r->block;
+    b->dim = (gp_cpu_dim){ block.x, block.y, block.z };
+    b->grid = (gp_cpu_dim){ grid.x, grid.y, grid.z };
+    for (b->index.z = 0; b->index.z < grid.z; b->index.z++)
+        for (b->index.y = 0; b->index.y < grid.y; b->index.y++)
+            for (b->index.x = 0; b->index.x < grid.x; b->index.x++) {
+                b->next = (gp_cpu_dim){ 0, 0, 0 };
+                r->used = 0;
+                struct fiber *f = take(r);
+                if (!f)
+                    return false;
+                f->next = f->prev = f;
+                switch_to(r, f);
+                if (r->failed) {           /* the fibers are not parked */
+                    drop_fibers(r);
+                    r->failed = false;
+                    return false;
+                }
+            }
+    return true;
+}

@@ -1,0 +1,33 @@
+/* cpu_kernel.h - CUDA kernels on a CPU: grids, and user sources (fiber.c, cc.c). */
+#ifndef GP_CPU_KERNEL_H
+#define GP_CPU_KERNEL_H
+
+#include "base/embed.h"
+#include "gpipe/stage.h"
+
+/* What one OS thread needs to run grids: fibers for kernels that wait at
+ * barriers, made at first need and kept; dynamic shared memory. Not thread-safe:
+ * one per thread. */
+typedef struct gp_cpu_runner gp_cpu_runner;
+gp_cpu_runner *gp_cpu_runner_create(void);                 /* NULL: no memory */
+void gp_cpu_runner_destroy(gp_cpu_runner *r);
+
+/* Runs the whole grid on the calling thread, block after block. `args` as for
+ * a CUDA launch. False only when there is no memory for fibers. */
+bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 block,
+                 size_t shared, void *const *args);
+
+/* cpu.c: the kernel that the calling thread is in; NULL: none. For a signal's handler. */
+const char *gp_cpu_running(void);
+
+/* Compiles a user's kernel with the system's C++ compiler ($CXX, c++, g++,
+ * clang++), or finds it in the disk cache; loads it. `*dl` is for dlclose.
+ * False after errors that name the user's file and line, or the stage when there
+ * is no compiler. */
+bool gp_cc_compile(const gp_source *src, gp_cpu_entry *k, void **dl, gp_errs *errs);
+
+/* The same for a CUDA device of compute capability `cc` (90 is 9.0), through
+ * NVRTC (dlopen): a cubin in malloc'd memory. */
+bool gp_nvrtc_compile(const gp_source *src, int cc, void **image, size_t *bytes, gp_errs *errs);
+
+#endif

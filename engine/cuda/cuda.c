@@ -1,0 +1,370 @@
+/* cuda.c - the CUDA back end: memory, streams, graphs, kernels.
+ *
+ * A body is built by capturing one stream into a CUDA graph. Edges are set by
+ * hand, item by item, so that a graph has exactly the edges the plan asked for;
+ * the same recorder without that step runs a body directly. Who waits asks the
+ * stream; an event is recorded only when a thread wants to sleep until then.
+ *
+ * Invariant: once everything is prepared and built, launch, direct, query and
+ * wait allocate nothing, create nothing, take no lock and wait for no more than
+ * the one stream they are about.
+ *
+ * Threads: query and wait are for any thread; launch and direct for one thread
+ * per stream; everything else is done by one thread while nothing is launched.
+ *
+ * After a fault of the device (a bad address in a kernel, say) CUDA answers
+ * every call with the same error. It is reported once; from then on every call
+ * fails at once and silently, and what the device holds is left to the end of
+ * the process. */
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "cuda/dev.h"
+
+enum {
+    TIGHT_POLLS = 100,         /* sync: auto polls so often before it yields */
+    POLL_NS = 1000000,         /* ... and for so long before it sleeps */
+};
+
+/* ---- errors ---------------------------------------------------------- */
+
+/* Errors after which the context is of no more use. */
+static bool sticky(cudaError_t e)
+{
+    switch (e) {
+    case cudaErrorIllegalAddress: case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace: case cudaErrorInvalidPc:
+    case cudaErrorIllegalInstruction: case cudaErrorHardwareStackError:
+    case cudaErrorAssert: case cudaErrorLaunchFailure: case cudaErrorLaunchTimeout:
+    case cudaErrorTensorMemoryLeak: case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable: case cudaErrorContained:
+    case cudaErrorContextIsDestroyed: case cudaErrorExternalDevice:
+    case cudaErrorMpsClientTerminated: case cudaErrorUnknown:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool gp_cuda_failed(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *fmt, ...)
+{
+    cudaGetLastError();            /* or a library would find it and take it for its own */
+    bool fault = sticky(e);
+    if (fault ? atomic_exchange(&d->dead, true) : atomic_load(&d->dead))
+        return false;
+    char what[300];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    return gp_fail(errs, e == cudaErrorMemoryAllocation ? GP_E_RESOURCE : GP_E_RUN,
+                   (gp_loc){0}, "%s%s: %s: %s", fault ? "the GPU stopped, noticed when " : "",
+                   what, cudaGetErrorName(e), cudaGetErrorString(e));
+}
+
+bool gp_cuda_ok(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *what)
+{
+    return e == cudaSuccess || gp_cuda_failed(d, e, errs, "%s", what);
+}
+
+bool gp_cuda_alive(gp_cuda_dev *d)
+{
+    static _Thread_local int current = -1;
+    if (atomic_load_explicit(&d->dead, memory_order_relaxed))
+        return false;
+    if (current != d->index && cudaSetDevice(d->index) == cudaSuccess)
+        current = d->index;
+    return true;
+}
+
+void *gp_cuda_table(size_t n, size_t size, gp_errs *errs)
+{
+    void *p = calloc(n ? n : 1, size);
+    if (!p)
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
+    return p;
+}
+
+/* ---- open, close ----------------------------------------------------- */
+
+static void release(bool device, void *mem)
+{
+    if (device)
+        cudaFree(mem);
+    else
+        cudaFreeHost(mem);
+}
+
+/* Accepts what open and prepare made only in part. On a device with a fault the
+ * calls fail, and that is that. */
+static void cuda_close(gp_dev *dev)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    if (!d)
+        return;
+    bool live = gp_cuda_alive(d);
+    for (gp_exec *x = d->execs, *next; x; x = next) {
+        next = x->next;
+        if (live)
+            cudaGraphExecDestroy(x->graph);
+        free(x);
+    }
+    for (int i = 0; live && i < d->nstreams; i++) {
+        if (d->stream[i])
+            cudaStreamDestroy(d->stream[i]);
+        if (d->wake[i])
+            cudaEventDestroy(d->wake[i]);
+    }
+    for (int i = 0; live && i < d->norders * d->nslots; i++)
+        if (d->order[i])
+            cudaEventDestroy(d->order[i]);
+    if (live)
+        gp_cuda_unstamp(d);
+    if (live && d->service)
+        cudaStreamDestroy(d->service);
+    for (int i = 0; live && i < d->nspans; i++)
+        release(d->span[i].device, (void *)d->span[i].at);
+    gp_cuda_unload(d);
+    free(d->stream);
+    free(d->wake);
+    free(d->order);
+    free(d->stamp);
+    pthread_mutex_destroy(&d->stamp_lock);
+    free(d->span);
+    free(d);
+}
+
+static gp_dev *cuda_open(int index, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda_table(1, sizeof *d, errs);
+    if (!d)
+        return NULL;
+    d->base.backend = &gp_backend_cuda;
+    d->index = index;
+    atomic_init(&d->dead, false);
+    pthread_mutex_init(&d->stamp_lock, NULL);
+    int major = 0, minor = 0, shared = 0;
+    cudaError_t e = cudaSetDevice(index);
+    if (e == cudaSuccess)
+        e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index);
+    if (e == cudaSuccess)
+        e = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, index);
+    if (e == cudaSuccess)
+        e = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, index);
+    if (e != cudaSuccess || cudaDeviceGetAttribute(&d->node, cudaDevAttrHostNumaId, index))
+        d->node = -1;
+    if (e == cudaSuccess)
+        e = cudaStreamCreateWithFlags(&d->service, cudaStreamNonBlocking);
+    d->cc = 10 * major + minor;
+    d->shared_max = (size_t)shared;
+    if (e != cudaSuccess)
+        gp_cuda_failed(d, e, errs, "opening GPU %d", index);
+    else if (gp_cuda_load_builtin(d, errs))
+        return &d->base;
+    cuda_close(&d->base);
+    return NULL;
+}
+
+/* ---- memory ---------------------------------------------------------- */
+
+/* The first span that starts beyond `p`. */
+static int span_after(const gp_cuda_dev *d, const void *p)
+{
+    int lo = 0, hi = d->nspans;
+    while (lo < hi) {
+        int mid = (lo + hi) / 2;
+        if (d->span[mid].at > (const char *)p)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return lo;
+}
+
+int gp_cuda_side(const gp_cuda_dev *d, const void *p)
+{
+    int i = span_after(d, p) - 1;
+    return i >= 0 && (size_t)((const char *)p - d->span[i].at) < d->span[i].bytes
+        ? d->span[i].device : -1;
+}
+
+static bool span_add(gp_cuda_dev *d, const void *at, size_t bytes, bool device, gp_errs *errs)
+{
+    if (d->nspans == d->span_cap) {
+        int cap = d->span_cap ? 2 * d->span_cap : 32;
+        gp_cuda_span *v = realloc(d->span, (size_t)cap * sizeof *v);
+        if (!v)
+            return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
+        d->span = v;
+        d->span_cap = cap;
+    }
+    int i = span_after(d, at);
+    memmove(d->span + i + 1, d->span + i, (size_t)(d->nspans++ - i) * sizeof *d->span);
+    d->span[i] = (gp_cuda_span){ .at = at, .bytes = bytes, .device = device };
+    return true;
+}
+
+/* Pinned memory, on the memory node next to the GPU if there is room: the
+ * thread prefers that node meanwhile. Systems without nodes are as good. */
+static cudaError_t alloc_host(const gp_cuda_dev *d, void **mem, size_t bytes)
+{
+    enum { PREFERRED = 1, WORDS = 16, WORD = 8 * sizeof(unsigned long), BITS = WORDS * WORD };
+    unsigned long node[WORDS] = { 0 }, old[WORDS] = { 0 };
+    int mode = 0;
+    bool placed = d->node >= 0 && d->node < BITS
+        && !syscall(SYS_get_mempolicy, &mode, old, (unsigned long)BITS, NULL, 0ul);
+    if (placed) {
+        node[d->node / WORD] |= 1ul << d->node % WORD;
+        placed = !syscall(SYS_set_mempolicy, PREFERRED, node, (unsigned long)BITS);
+    }
+    cudaError_t e = cudaHostAlloc(mem, bytes, cudaHostAllocPortable);
+    if (e == cudaSuccess)
+        memset(*mem, 0, bytes);
+    if (placed)
+        syscall(SYS_set_mempolicy, mode, old, (unsigned long)BITS);
+    return e;
+}
+
+static void *cuda_alloc(gp_dev *dev, bool device, size_t bytes, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    const double mib = 1 << 20;
+    void *mem = NULL;
+    if (!gp_cuda_alive(d))
+        return NULL;
+    cudaError_t e = device ? cudaMalloc(&mem, bytes) : alloc_host(d, &mem, bytes);
+    if (e == cudaErrorMemoryAllocation) {
+        size_t left = 0, all = 0;
+        cudaMemGetInfo(&left, &all);
+        gp_cuda_failed(d, e, errs, "no room for %.1f MiB of %s memory (of the GPU's %.1f MiB, "
+                       "%.1f are free): lower a depth", (double)bytes / mib,
+                       device ? "GPU" : "pinned host", (double)all / mib, (double)left / mib);
+        return NULL;
+    }
+    if (e == cudaSuccess && device)
+        e = cudaMemsetAsync(mem, 0, bytes, d->service);
+    if (e == cudaSuccess && device)
+        e = cudaStreamSynchronize(d->service);
+    if (e != cudaSuccess)
+        gp_cuda_failed(d, e, errs, "allocating %.1f MiB", (double)bytes / mib);
+    else if (span_add(d, mem, bytes, device, errs))
+        return mem;
+    if (mem)
+        release(device, mem);
+    return NULL;
+}
+
+static void cuda_free(gp_dev *dev, bool device, void *mem, size_t bytes)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    (void)bytes;
+    if (!mem || !gp_cuda_alive(d))
+        return;
+    int i = span_after(d, mem) - 1;
+    if (i >= 0 && d->span[i].at == mem)
+        memmove(d->span + i, d->span + i + 1, (size_t)(--d->nspans - i) * sizeof *d->span);
+    release(device, mem);
+}
+
+static bool cuda_prepare(gp_dev *dev, int streams, int orders, int slots, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    if (!gp_cuda_alive(d)
+        || !(d->stream = gp_cuda_table((size_t)streams, sizeof *d->stream, errs))
+        || !(d->wake = gp_cuda_table((size_t)streams, sizeof *d->wake, errs))
+        || !(d->order = gp_cuda_table((size_t)orders * (size_t)slots, sizeof *d->order, errs)))
+        return false;
+    d->nstreams = streams;
+    d->norders = orders;
+    d->nslots = slots;
+    cudaError_t e = cudaSuccess;
+    for (int i = 0; e == cudaSuccess && i < streams; i++) {
+        e = cudaStreamCreateWithFlags(&d->stream[i], cudaStreamNonBlocking);
+        if (e == cudaSuccess)
+            e = cudaEventCreateWithFlags(&d->wake[i],
+                                         cudaEventDisableTiming | cudaEventBlockingSync);
+    }
+    for (int i = 0; e == cudaSuccess && i < orders * slots; i++)
+        e = cudaEventCreateWithFlags(&d->order[i], cudaEventDisableTiming);
+    return gp_cuda_ok(d, e, errs, "making streams and events");
+}
+
+/* ---- running --------------------------------------------------------- */
+
+static bool cuda_launch(gp_dev *dev, int stream, gp_exec *x, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    return gp_cuda_alive(d)
+        && gp_cuda_ok(d, cudaGraphLaunch(x->graph, d->stream[stream]), errs, "launching a graph");
+}
+
+static bool cuda_direct(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    return gp_cuda_alive(d) && gp_cuda_run(d, d->stream[stream], body, arg, errs);
+}
+
+static int finished(gp_cuda_dev *d, cudaError_t e, gp_errs *errs)
+{
+    return e == cudaErrorNotReady ? 0 : gp_cuda_ok(d, e, errs, "running") ? 1 : -1;
+}
+
+static int cuda_query(gp_dev *dev, int stream, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    return gp_cuda_alive(d) ? finished(d, cudaStreamQuery(d->stream[stream]), errs) : -1;
+}
+
+/* Sleeps until the stream is empty. The event that wakes us is recorded only
+ * now, behind the work that is waited for: an event that wakes a thread costs an
+ * interrupt, which those who poll need not pay. */
+static int sleep_until_done(gp_cuda_dev *d, int stream, gp_errs *errs)
+{
+    return gp_cuda_alive(d)
+            && gp_cuda_ok(d, cudaEventRecord(d->wake[stream], d->stream[stream]), errs, "running")
+        ? finished(d, cudaEventSynchronize(d->wake[stream]), errs)
+        : -1;
+}
+
+/* auto: being woken costs tens of microseconds, which a busy pipeline has not;
+ * so it polls, soon yielding, and sleeps once nothing came for POLL_NS. */
+static int cuda_wait(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    int64_t start = 0;
+    if (sync == GP_SYNC_BLOCK)
+        return sleep_until_done(d, stream, errs);
+    for (int i = 0;; i++) {
+        int r = cuda_query(dev, stream, errs);
+        if (r)
+            return r;
+        if (sync == GP_SYNC_YIELD || (sync == GP_SYNC_AUTO && i > TIGHT_POLLS))
+            sched_yield();
+        if (sync != GP_SYNC_AUTO || i <= TIGHT_POLLS)
+            continue;
+        if (!start)
+            start = gp_now_ns();
+        else if (gp_now_ns() - start > POLL_NS)
+            return sleep_until_done(d, stream, errs);
+    }
+}
+
+const gp_backend gp_backend_cuda = {
+    .name = "cuda",
+    .open = cuda_open, .close = cuda_close,
+    .alloc = cuda_alloc, .free = cuda_free,
+    .prepare = cuda_prepare,
+    .stamps = gp_cuda_stamps, .stamped = gp_cuda_stamped, .rates = gp_cuda_rates,
+    .watch = gp_cuda_watch, .unwatch = gp_cuda_unwatch, .tag = gp_cuda_tag,
+    .build = gp_cuda_build, .discard = gp_cuda_discard,
+    .launch = cuda_launch, .direct = cuda_direct,
+    .query = cuda_query, .wait = cuda_wait,
+    .settle = gp_cuda_settle, .stay = gp_cuda_stay, .issue = gp_cuda_issue,
+    .finished = gp_cuda_finished, .leave = gp_cuda_leave, .unsettle = gp_cuda_unsettle,
+    .compile = gp_cuda_compile,
+};

@@ -1,0 +1,125 @@
+/* cuda_dev.h - what the files of the CUDA back end share: the open device and
+ * how its errors are reported. The essay stands at the top of cuda.c. */
+#ifndef GP_CUDA_DEV_H
+#define GP_CUDA_DEV_H
+
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include "device/backend.h"
+
+enum { GP_CUDA_BUCKETS = 64 };
+
+struct gp_kernel {
+    gp_kernel *next;
+    const char *name;              /* the library's */
+    cudaKernel_t fn;
+    int threads;                   /* the most in one block, for its registers */
+    size_t shared;                 /* the most dynamic shared memory, bytes */
+    const char *file;              /* of a built-in one: "kernels/NAME.fatbin" */
+    gp_source source;              /* of a user's; else its path is NULL */
+};
+
+struct gp_exec {
+    gp_exec *next;
+    cudaGraphExec_t graph;
+};
+
+typedef struct gp_cuda_span {      /* memory that alloc gave */
+    const char *at;
+    size_t bytes;
+    bool device;
+} gp_cuda_span;
+
+typedef struct gp_cuda_dev {
+    gp_dev base;
+    int index, cc;
+    int node;                      /* host memory next to the GPU; -1: not known */
+    size_t shared_max;             /* per block, static and dynamic, bytes */
+    atomic_bool dead;              /* a fault was reported */
+    cudaStream_t service;          /* set-up work: clearing, capture, upload */
+    cudaStream_t *stream;
+    cudaEvent_t *wake;             /* per stream: wakes who sleeps until it is empty */
+    int nstreams;
+    cudaEvent_t *order;            /* [order][slot] */
+    int norders, nslots;
+    cudaEvent_t *stamp; int nstamps;
+    cudaEvent_t base_event, base_try;      /* cuda_stamp.c */
+    int64_t base_ns;               /* CLOCK_MONOTONIC when base_event was reached */
+    pthread_mutex_t stamp_lock;    /* of these three */
+    struct gp_cuda_library *libs;
+    gp_kernel *builtin[GP_CUDA_BUCKETS];   /* by hash of the name */
+    gp_kernel *compiled;           /* the user's */
+    gp_exec *execs;
+    gp_cuda_span *span;            /* by address */
+    int nspans, span_cap;
+} gp_cuda_dev;
+
+static inline gp_cuda_dev *gp_cuda(gp_dev *dev)
+{
+    return (gp_cuda_dev *)dev;
+}
+
+/* ---- errors (cuda.c) ------------------------------------------------- */
+
+/* Is the device still of use? If so, it is made this thread's current one,
+ * which costs a compare when it is already. */
+bool gp_cuda_alive(gp_cuda_dev *d);
+/* Reports "WHAT: NAME: DESCRIPTION"; a fault the first time only, nothing after
+ * it. Returns false. */
+bool gp_cuda_failed(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The same unless `e` is no error; then true. */
+bool gp_cuda_ok(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *what);
+/* Zeroed host memory for n things, to be freed; NULL after an error. */
+void *gp_cuda_table(size_t n, size_t size, gp_errs *errs);
+
+/* Where `p` points: 1 this device, 0 host, -1 memory that alloc did not give. */
+int gp_cuda_side(const gp_cuda_dev *d, const void *p);
+
+/* ---- kernels (cuda_kernel.c) ----------------------------------------- */
+
+bool gp_cuda_load_builtin(gp_cuda_dev *d, gp_errs *errs);
+void gp_cuda_unload(gp_cuda_dev *d);           /* every kernel; dead or alive */
+const gp_kernel *gp_cuda_find(const gp_cuda_dev *d, const char *name);     /* NULL: none */
+const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *errs);
+
+/* ---- graphs (cuda_rec.c) --------------------------------------------- */
+
+gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
+void gp_cuda_discard(gp_dev *dev, gp_exec *x);
+/* Runs the body on the stream, without the event. */
+bool gp_cuda_run(gp_cuda_dev *d, cudaStream_t stream, gp_body body, void *arg, gp_errs *errs);
+
+/* Compiles `text` (cuda_nvrtc.c), which may include the headers of kernels/ and
+ * what `source` includes; for what holds kernels that each compiled by itself. A
+ * cubin in malloc'd memory. */
+bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int nsource, int cc,
+                           void **image, size_t *bytes, gp_errs *errs);
+
+/* ---- stamps, rates (cuda_stamp.c): see gp_backend --------------------- */
+
+bool gp_cuda_stamps(gp_dev *dev, int n, gp_errs *errs);
+int64_t gp_cuda_stamped(gp_dev *dev, int i);
+bool gp_cuda_rates(gp_dev *dev, double *in, double *out, gp_errs *errs);
+void gp_cuda_unstamp(gp_cuda_dev *d);          /* destroys the events */
+
+/* ---- traces in full (cuda_cupti.c): see gp_backend -------------------- */
+
+bool gp_cuda_watch(gp_dev *dev, void (*note)(void *arg, const gp_activity *a), void *arg,
+                   gp_errs *errs);
+void gp_cuda_unwatch(gp_dev *dev);
+void gp_cuda_tag(gp_dev *dev, uint64_t tag);
+void gp_cuda_label(int label, bool in_graph);
+
+/* ---- resident kernels (cuda_resident.c) ------------------------------ */
+
+gp_resident *gp_cuda_settle(gp_dev *dev, gp_body body, void *const *slot, int slots, int depth,
+                            int shares, gp_errs *errs);
+bool gp_cuda_stay(gp_resident *x, gp_errs *errs);
+uint64_t gp_cuda_issue(gp_resident *x, int slot);
+int gp_cuda_finished(gp_resident *x, uint64_t k, gp_errs *errs);
+void gp_cuda_leave(gp_resident *x);
+void gp_cuda_unsettle(gp_resident *x);
+
+#endif

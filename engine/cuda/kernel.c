@@ -1,0 +1,158 @@
+/* cuda_kernel.c - device code: the built-in kernels, and the user's.
+ *
+ * Kernels are loaded as soon as they are known, so that no first launch has to
+ * load anything (which may synchronise the device). They live until the device
+ * is closed. */
+#include <stdlib.h>
+#include <string.h>
+#include "cpu/kernel.h"
+#include "cuda/dev.h"
+
+struct gp_cuda_library {
+    struct gp_cuda_library *next;
+    cudaLibrary_t lib;
+};
+
+static unsigned bucket(const char *name)
+{
+    uint32_t h = 2166136261u;      /* FNV-1a */
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 16777619u;
+    return h % GP_CUDA_BUCKETS;
+}
+
+const gp_kernel *gp_cuda_find(const gp_cuda_dev *d, const char *name)
+{
+    const gp_kernel *k = d->builtin[bucket(name)];
+    while (k && strcmp(k->name, name))
+        k = k->next;
+    return k;
+}
+
+/* A kernel of a library, loaded: nothing is left for its first launch to do. It
+ * may ask for all the shared memory that a block can have. */
+static gp_kernel *kernel_create(gp_cuda_dev *d, cudaKernel_t fn, gp_errs *errs)
+{
+    struct cudaFuncAttributes a;
+    const char *name;
+    if (!gp_cuda_ok(d, cudaFuncGetName(&name, fn), errs, "looking at a kernel"))
+        return NULL;
+    cudaError_t e = cudaFuncGetAttributes(&a, fn);
+    size_t shared = 0;
+    if (e == cudaSuccess) {
+        shared = d->shared_max > a.sharedSizeBytes ? d->shared_max - a.sharedSizeBytes : 0;
+        e = cudaFuncSetAttribute(fn, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+    }
+    if (e != cudaSuccess) {
+        gp_cuda_failed(d, e, errs, "loading kernel '%s'", name);
+        return NULL;
+    }
+    gp_kernel *k = gp_cuda_table(1, sizeof *k, errs);
+    if (k)
+        *k = (gp_kernel){ .name = name, .fn = fn, .shared = shared,
+                          .threads = a.maxThreadsPerBlock };
+    return k;
+}
+
+/* Device code: a fat binary or a cubin. It is copied. */
+static struct gp_cuda_library *library_load(gp_cuda_dev *d, const void *image,
+                                            const char *name, gp_errs *errs)
+{
+    struct gp_cuda_library *l = gp_cuda_table(1, sizeof *l, errs);
+    if (!l)
+        return NULL;
+    cudaError_t e = cudaLibraryLoadData(&l->lib, image, NULL, NULL, 0, NULL, NULL, 0);
+    if (e != cudaSuccess) {
+        gp_cuda_failed(d, e, errs, "loading '%s'", name);
+        free(l);
+        return NULL;
+    }
+    l->next = d->libs;
+    d->libs = l;
+    return l;
+}
+
+static bool load_file(gp_cuda_dev *d, const gp_blob *b, gp_errs *errs)
+{
+    struct gp_cuda_library *l = library_load(d, b->data, b->name, errs);
+    unsigned n = 0;
+    if (!l || !gp_cuda_ok(d, cudaLibraryGetKernelCount(&n, l->lib), errs, b->name))
+        return false;
+    cudaKernel_t *fn = gp_cuda_table(n, sizeof *fn, errs);
+    bool fine = fn && gp_cuda_ok(d, cudaLibraryEnumerateKernels(fn, n, l->lib), errs, b->name);
+    for (unsigned i = 0; fine && i < n; i++) {
+        gp_kernel *k = kernel_create(d, fn[i], errs);
+        if ((fine = k)) {
+            k->file = b->name;
+            gp_kernel **at = &d->builtin[bucket(k->name)];
+            k->next = *at;
+            *at = k;
+        }
+    }
+    free(fn);
+    return fine;
+}
+
+bool gp_cuda_load_builtin(gp_cuda_dev *d, gp_errs *errs)
+{
+    for (const gp_blob *b = gp_blobs; b->name; b++) {
+        const char *end = strrchr(b->name, '.');
+        if (end && !strcmp(end, ".fatbin") && !load_file(d, b, errs))
+            return false;
+    }
+    return true;
+}
+
+const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    void *image = NULL;
+    size_t bytes;
+    if (!gp_cuda_alive(d) || !gp_nvrtc_compile(src, d->cc, &image, &bytes, errs))
+        return NULL;
+    struct gp_cuda_library *l = library_load(d, image, src->path, errs);
+    free(image);
+    if (!l)
+        return NULL;
+    cudaKernel_t fn;
+    cudaError_t e = cudaLibraryGetKernel(&fn, l->lib, src->entry);
+    if (e != cudaSuccess) {
+        gp_cuda_failed(d, e, errs, "kernel '%s' of '%s'", src->entry, src->path);
+        return NULL;
+    }
+    gp_kernel *k = kernel_create(d, fn, errs);
+    if (!k)
+        return NULL;
+    k->source = *src;
+    k->next = d->compiled;
+    d->compiled = k;
+    if (src->shared > k->shared) {
+        gp_fail(errs, GP_E_SPEC, src->at, "kernel '%s' asks for %zu bytes of dynamic shared "
+                "memory; on this GPU it can have %zu: lower 'shared'",
+                src->entry, src->shared, k->shared);
+        return NULL;
+    }
+    return k;
+}
+
+static void forget(gp_kernel *k)
+{
+    for (gp_kernel *next; k; k = next) {
+        next = k->next;
+        free(k);
+    }
+}
+
+void gp_cuda_unload(gp_cuda_dev *d)
+{
+    for (int i = 0; i < GP_CUDA_BUCKETS; i++)
+        forget(d->builtin[i]);
+    forget(d->compiled);
+    bool live = gp_cuda_alive(d);
+    for (struct gp_cuda_library *l = d->libs, *next; l; l = next) {
+        next = l->next;
+        if (live)
+            cudaLibraryUnload(l->lib);
+        free(l);
+    }
+}

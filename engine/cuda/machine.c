@@ -1,0 +1,67 @@
+/* cuda_machine.c - which GPUs there are. No context is made: it takes a few
+ * milliseconds and no device memory. */
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include "device/backend.h"
+
+/* The oldest GPUs that CUDA 13 compiles for: Turing, 7.5. */
+enum { MIN_CC = 75 };
+
+static bool look(gp_device_info *info, int index)
+{
+    struct cudaDeviceProp p;
+    if (cudaGetDeviceProperties(&p, index) != cudaSuccess
+        || cudaDeviceGetAttribute(&info->f64, cudaDevAttrSingleToDoublePrecisionPerfRatio, index)
+               != cudaSuccess)
+        return false;
+    snprintf(info->name, sizeof info->name, "%.95s", p.name);
+    info->cc = 10 * p.major + p.minor;
+    info->sms = p.multiProcessorCount;
+    /* What is free now can only be asked with a context. 1/20 is left for the
+     * context, the kernels and the graphs. */
+    info->memory = p.totalGlobalMem / 20 * 19;
+    return true;
+}
+
+/* Devices are CUDA's, by number. CUDA lists the fastest first, so the list ends
+ * at the first that cannot be used. */
+void gp_cuda_machine(gp_machine *m)
+{
+    const int major = CUDART_VERSION / 1000;
+    int driver = 0, n = 0;
+    m->ndevices = 0;
+    m->why[0] = '\0';
+    cudaError_t e = cudaDriverGetVersion(&driver);
+    if (e != cudaSuccess || driver == 0) {
+        snprintf(m->why, sizeof m->why, "no NVIDIA driver");
+        return;
+    }
+    if (driver < 1000 * major) {
+        snprintf(m->why, sizeof m->why, "the NVIDIA driver is too old: it is for CUDA %d.%d, and "
+                 "gpipe needs %d.0", driver / 1000, driver % 1000 / 10, major);
+        return;
+    }
+    e = cudaGetDeviceCount(&n);
+    if (e != cudaSuccess && e != cudaErrorNoDevice) {
+        snprintf(m->why, sizeof m->why, "no GPU can be used: %s", cudaGetErrorString(e));
+        return;
+    }
+    const int max = (int)(sizeof m->device / sizeof *m->device);
+    for (int i = 0; i < n && i < max; i++) {
+        gp_device_info *info = &m->device[i];
+        if (!look(info, i)) {
+            snprintf(m->why, sizeof m->why, "GPU %d cannot be used", i);
+            break;
+        }
+        if (info->cc < MIN_CC) {
+            snprintf(m->why, sizeof m->why, "'%s' is too old: it has compute capability %d.%d, "
+                     "and gpipe needs %d.%d", info->name, info->cc / 10, info->cc % 10,
+                     MIN_CC / 10, MIN_CC % 10);
+            break;
+        }
+        m->ndevices++;
+    }
+    if (n == 0)
+        snprintf(m->why, sizeof m->why, "no GPU");
+    cudaGetLastError();
+}

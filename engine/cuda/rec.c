@@ -1,0 +1,252 @@
+/* cuda_rec.c - the recorder: a body becomes a graph, or runs at once.
+ *
+ * One stream is captured. Before each item the set of nodes that the next node
+ * will depend on is replaced by the last nodes of the items it waits for, so a
+ * graph has the edges that the items name, and no others: that is the invariant.
+ * Without capture the same calls run at once, in order, and items mean nothing. */
+#include <stdlib.h>
+#include <string.h>
+#include "cuda/dev.h"
+
+struct nodes { cudaGraphNode_t *v; int n, cap; };
+
+struct recorder {
+    gp_rec rec;
+    cudaStream_t stream;
+    /* Of a graph; NULL: run in order. What comes after item i must wait for its
+     * last nodes, last.v[first[i]] to last.v[first[i + 1] - 1]. */
+    int *first;
+    int nitems;
+    struct nodes last;
+    struct nodes wait;             /* scratch: what one item waits for */
+};
+
+static const char capturing[] = "capturing a graph";
+
+static struct recorder *rec_of(gp_rec *r)
+{
+    return (struct recorder *)r;
+}
+
+static bool push(struct nodes *l, cudaGraphNode_t node, gp_errs *errs)
+{
+    if (l->n == l->cap) {
+        int cap = l->cap ? 2 * l->cap : 64;
+        cudaGraphNode_t *v = realloc(l->v, (size_t)cap * sizeof *v);
+        if (!v)
+            return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
+        l->v = v;
+        l->cap = cap;
+    }
+    l->v[l->n++] = node;
+    return true;
+}
+
+static bool has(const struct nodes *l, cudaGraphNode_t node)
+{
+    for (int i = 0; i < l->n; i++)
+        if (l->v[i] == node)
+            return true;
+    return false;
+}
+
+/* The newest item is over: notes its last nodes. Edge data (a library may leave
+ * some) are dropped: who waits for a node waits for all of it. */
+static bool item_over(struct recorder *r)
+{
+    gp_errs *errs = r->rec.errs;
+    enum cudaStreamCaptureStatus status;
+    const cudaGraphNode_t *node;
+    const cudaGraphEdgeData *edge;
+    size_t n;
+    if (!gp_cuda_ok(gp_cuda(r->rec.dev), cudaStreamGetCaptureInfo(r->stream, &status, NULL, NULL,
+                                                    &node, &edge, &n), errs, capturing))
+        return false;
+    if (status != cudaStreamCaptureStatusActive)
+        return gp_fail(errs, GP_E_RUN, (gp_loc){0}, "a stage does something that cannot be part "
+                       "of a graph: set 'launch: stream'");
+    for (size_t i = 0; i < n; i++)
+        if (!push(&r->last, node[i], errs))
+            return false;
+    r->first[r->nitems] = r->last.n;
+    return true;
+}
+
+static bool rec_item(gp_rec *rec, int id, const int *dep, int ndeps)
+{
+    struct recorder *r = rec_of(rec);
+    if (!r->first)
+        return true;
+    if (id > 0 && !item_over(r))
+        return false;
+    r->nitems = id + 1;
+    r->wait.n = 0;
+    for (int i = 0; i < ndeps; i++)
+        for (int k = r->first[dep[i]]; k < r->first[dep[i] + 1]; k++)
+            if (!has(&r->wait, r->last.v[k]) && !push(&r->wait, r->last.v[k], rec->errs))
+                return false;
+    return gp_cuda_ok(gp_cuda(rec->dev), cudaStreamUpdateCaptureDependencies(r->stream, r->wait.v,
+                          NULL, (size_t)r->wait.n, cudaStreamSetCaptureDependencies),
+                      rec->errs, capturing);
+}
+
+static bool rec_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
+                       size_t shared, void *const *args, int nargs)
+{
+    (void)nargs;
+    if ((uint64_t)block.x * block.y * block.z > (uint64_t)k->threads)
+        return gp_fail(rec->errs, GP_E_SPEC, (gp_loc){0}, "kernel '%s' can have %d threads in a "
+                       "block on this GPU, not %u x %u x %u: lower 'block'", k->name, k->threads,
+                       block.x, block.y, block.z);
+    if (shared > k->shared)
+        return gp_fail(rec->errs, GP_E_SPEC, (gp_loc){0}, "kernel '%s' can have %zu bytes of "
+                       "dynamic shared memory on this GPU, not %zu: lower 'shared'", k->name,
+                       k->shared, shared);
+    cudaError_t e = cudaLaunchKernel(k->fn, (dim3){ grid.x, grid.y, grid.z },
+                                     (dim3){ block.x, block.y, block.z }, (void **)args, shared,
+                                     rec_of(rec)->stream);
+    return e == cudaSuccess
+        || gp_cuda_failed(gp_cuda(rec->dev), e, rec->errs, "launching kernel '%s'", k->name);
+}
+
+static bool rec_copy(gp_rec *rec, void *dst, const void *src, size_t bytes)
+{
+    static const enum cudaMemcpyKind kinds[2][2] = {       /* [from device][to device] */
+        { cudaMemcpyHostToHost, cudaMemcpyHostToDevice },
+        { cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice },
+    };
+    gp_cuda_dev *d = gp_cuda(rec->dev);
+    int from = gp_cuda_side(d, src), to = gp_cuda_side(d, dst);
+    enum cudaMemcpyKind kind = from < 0 || to < 0 ? cudaMemcpyDefault : kinds[from][to];
+    return gp_cuda_ok(d, cudaMemcpyAsync(dst, src, bytes, kind, rec_of(rec)->stream), rec->errs,
+              "copying");
+}
+
+static bool rec_fill(gp_rec *rec, void *dst, int byte, size_t bytes)
+{
+    return gp_cuda_ok(gp_cuda(rec->dev), cudaMemsetAsync(dst, byte, bytes, rec_of(rec)->stream),
+                      rec->errs, "filling memory");
+}
+
+/* In a graph an order is a node of its own, outside of the capture's edges. */
+static bool rec_order_wait(gp_rec *rec, int o, int slot)
+{
+    gp_cuda_dev *d = gp_cuda(rec->dev);
+    struct recorder *r = rec_of(rec);
+    return gp_cuda_ok(d, cudaStreamWaitEvent(r->stream, d->order[o * d->nslots + slot],
+                                     r->first ? cudaEventWaitExternal : cudaEventWaitDefault),
+              rec->errs, "waiting for an earlier frame");
+}
+
+static bool rec_order_pass(gp_rec *rec, int o, int slot)
+{
+    gp_cuda_dev *d = gp_cuda(rec->dev);
+    struct recorder *r = rec_of(rec);
+    return gp_cuda_ok(d, cudaEventRecordWithFlags(d->order[o * d->nslots + slot], r->stream,
+                                     r->first ? cudaEventRecordExternal : cudaEventRecordDefault),
+              rec->errs, "letting the next frame go on");
+}
+
+static bool rec_stamp(gp_rec *rec, int i)
+{
+    gp_cuda_dev *d = gp_cuda(rec->dev);
+    struct recorder *r = rec_of(rec);
+    return gp_cuda_ok(d, cudaEventRecordWithFlags(d->stamp[i], r->stream,
+                                     r->first ? cudaEventRecordExternal : cudaEventRecordDefault),
+              rec->errs, "taking a stamp");
+}
+
+static void rec_label(gp_rec *rec, int label)
+{
+    gp_cuda_label(label, rec_of(rec)->first);
+}
+
+static bool rec_wait(gp_rec *rec)
+{
+    return gp_cuda_ok(gp_cuda(rec->dev), cudaStreamSynchronize(rec_of(rec)->stream), rec->errs,
+              "running a stage");
+}
+
+static const gp_kernel *rec_kernel(gp_rec *rec, const char *name)
+{
+    return gp_cuda_find(gp_cuda(rec->dev), name);
+}
+
+static void *rec_stream(gp_rec *rec)
+{
+    return rec_of(rec)->stream;
+}
+
+static const gp_rec_ops rec_ops = {
+    .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill,
+    .order_wait = rec_order_wait, .order_pass = rec_order_pass, .stamp = rec_stamp, .label = rec_label, .wait = rec_wait,
+    .kernel = rec_kernel, .stream = rec_stream,
+};
+
+/* ---- graphs ---------------------------------------------------------- */
+
+/* Last nodes that nothing waits for need not be joined at the end: CUDA does
+ * not ask for it of nodes that were replaced in the set of dependencies. */
+static bool capture(struct recorder *r, gp_body body, void *arg, cudaGraph_t *graph)
+{
+    gp_cuda_dev *d = gp_cuda(r->rec.dev);
+    if (!gp_cuda_ok(d, cudaStreamBeginCapture(r->stream, cudaStreamCaptureModeThreadLocal),
+                    r->rec.errs, capturing))
+        return false;
+    bool fine = body(&r->rec, arg);
+    cudaError_t e = cudaStreamEndCapture(r->stream, graph);
+    if (!fine)
+        cudaGetLastError();
+    return fine && gp_cuda_ok(d, e, r->rec.errs, capturing);
+}
+
+gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    if (!gp_cuda_alive(d))
+        return NULL;
+    cudaGraph_t graph = NULL;
+    struct recorder r = {
+        .rec = { &rec_ops, dev, errs }, .stream = d->service,
+        .first = gp_cuda_table(GP_REC_ITEMS + GP_REC_STAMPS + 1, sizeof *r.first, errs),
+    };
+    gp_exec *x = gp_cuda_table(1, sizeof *x, errs);
+    bool fine = r.first && x && capture(&r, body, arg, &graph)
+        && gp_cuda_ok(d, cudaGraphInstantiate(&x->graph, graph, 0), errs, "instantiating a graph")
+        && gp_cuda_ok(d, cudaGraphUpload(x->graph, r.stream), errs, "uploading a graph")
+        && gp_cuda_ok(d, cudaStreamSynchronize(r.stream), errs, "uploading a graph");
+    if (graph)
+        cudaGraphDestroy(graph);
+    free(r.first);
+    free(r.last.v);
+    free(r.wait.v);
+    if (fine) {
+        x->next = d->execs;
+        d->execs = x;
+        return x;
+    }
+    if (x && x->graph)
+        cudaGraphExecDestroy(x->graph);
+    free(x);
+    return NULL;
+}
+
+void gp_cuda_discard(gp_dev *dev, gp_exec *x)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    gp_exec **at = &d->execs;
+    while (*at && *at != x)
+        at = &(*at)->next;
+    if (!*at)
+        return;
+    *at = x->next;
+    if (gp_cuda_alive(d))
+        cudaGraphExecDestroy(x->graph);
+    free(x);
+}
+
+bool gp_cuda_run(gp_cuda_dev *d, cudaStream_t stream, gp_body body, void *arg, gp_errs *errs)
+{
+    struct recorder r = { .rec = { &rec_ops, &d->base, errs }, .stream = stream };
+    return body(&r.rec, arg);
+}

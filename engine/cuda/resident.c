@@ -1,0 +1,467 @@
+/* cuda_resident.c - launch: persistent. A segment's kernels are compiled into one
+ * (kernels/resident.h) that stays on the GPU and takes frames from a ring in pinned
+ * memory: issuing a frame is one store, and being done is another, by the GPU.
+ *
+ * What the body of each slot does is recorded once, into a table of operations in
+ * the GPU's memory. Invariant: between stay and leave nothing that synchronises the
+ * device may be called, by no segment; so all start when everything is set up, and all
+ * leave before anything is freed. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "cpu/kernel.h"
+#include "cuda/dev.h"
+#include "device/source.h"
+
+enum { COPY_IN, COPY, FILL, KERNEL };          /* gp_op.code, as in resident.h */
+enum { WORD_SLOT_BITS = 20, TURNS = 8 };       /* blocks of a grid that one block works off */
+
+typedef struct op {
+    int32_t code, kernel;
+    char *dst;
+    const char *src;
+    uint64_t bytes;
+    uint32_t grid[3], block[3];
+    uint32_t byte, args;
+} op;
+
+typedef struct stay {          /* gp_stay of resident.h */
+    const op *op;
+    const char *args;
+    int32_t ops, team, teams;
+    uint32_t cap;
+    const uint64_t *word;
+    const uint32_t *slot;
+    uint64_t *done;
+    uint64_t *known, *turn, *pass;
+} stay;
+
+struct gp_resident {
+    gp_cuda_dev *dev;
+    cudaStream_t stream;
+    cudaLibrary_t lib;
+    cudaKernel_t fn;
+    stay s;
+    int threads;
+    size_t shared;
+    bool runs;
+    /* The host's side of the ring, in one piece of pinned memory: each on lines of its own. */
+    char *host;
+    _Atomic uint64_t *word;
+    uint32_t *slot;
+    _Atomic uint64_t *done;
+    uint64_t issued;
+};
+
+/* ---- recording ------------------------------------------------------- */
+
+typedef struct recorder {
+    gp_rec rec;
+    op *op; int nops, op_cap;
+    char *args; size_t nargs, args_cap;
+    const gp_kernel **kernel; int nkernels, kernel_cap;
+    int threads;               /* of every block */
+    size_t shared, blocks;     /* the most of any kernel */
+} recorder;
+
+static bool refuse(gp_rec *r, const char *why)
+{
+    return gp_fail(r->errs, GP_E_SPEC, (gp_loc){ 0 },
+                   "'launch: persistent' cannot have %s: set 'launch: graph'", why);
+}
+
+/* Room for `more` elements behind n in the growing table *v of *cap. */
+static bool room(void **v, size_t n, size_t more, size_t *cap, size_t size, gp_errs *errs)
+{
+    if (n + more <= *cap)
+        return true;
+    size_t to = 2 * (n + more) + 64;
+    void *p = realloc(*v, to * size);
+    if (!p)
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    memset((char *)p + n * size, 0, (to - n) * size);
+    *v = p, *cap = to;
+    return true;
+}
+
+static op *push(recorder *r, int code)
+{
+    size_t cap = (size_t)r->op_cap;
+    void *v = r->op;
+    if (!room(&v, (size_t)r->nops, 1, &cap, sizeof *r->op, r->rec.errs))
+        return NULL;
+    r->op = v, r->op_cap = (int)cap;
+    op *o = &r->op[r->nops++];
+    *o = (op){ .code = code };
+    return o;
+}
+
+static int index_of(recorder *r, const gp_kernel *k)
+{
+    for (int i = 0; i < r->nkernels; i++)
+        if (r->kernel[i] == k)
+            return i;
+    size_t cap = (size_t)r->kernel_cap;
+    void *v = r->kernel;
+    if (!room(&v, (size_t)r->nkernels, 1, &cap, sizeof *r->kernel, r->rec.errs))
+        return -1;
+    r->kernel = v, r->kernel_cap = (int)cap;
+    r->kernel[r->nkernels] = k;
+    return r->nkernels++;
+}
+
+/* The arguments as a launch has them: each at its offset. */
+static bool pack(recorder *r, const gp_kernel *k, void *const *args, int nargs, uint32_t *at)
+{
+    size_t start = (r->nargs + 15) & ~(size_t)15;
+    for (int i = 0; i < nargs; i++) {
+        size_t offset, size;
+        void *v = r->args;
+        if (!gp_cuda_ok(gp_cuda(r->rec.dev),
+                        cudaFuncGetParamInfo((const void *)k->fn, (size_t)i, &offset, &size),
+                        r->rec.errs, "looking at a kernel's parameters")
+            || !room(&v, r->nargs, start + offset + size - r->nargs, &r->args_cap, 1, r->rec.errs))
+            return false;
+        r->args = v;
+        memcpy(r->args + start + offset, args[i], size);
+        r->nargs = start + offset + size;
+    }
+    *at = (uint32_t)start;
+    return r->nargs < UINT32_MAX || refuse(&r->rec, "that many arguments");
+}
+
+static bool rec_item(gp_rec *rec, int id, const int *dep, int ndeps)
+{
+    (void)rec, (void)id, (void)dep, (void)ndeps;
+    return true;               /* all is done in the order recorded */
+}
+
+static bool rec_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
+                       size_t shared, void *const *args, int nargs)
+{
+    recorder *r = (recorder *)rec;
+    uint64_t threads = (uint64_t)block.x * block.y * block.z;
+    uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
+    op *o = push(r, KERNEL);
+    if (!o || (o->kernel = index_of(r, k)) < 0 || !pack(r, k, args, nargs, &o->args))
+        return false;
+    if (threads > 1024 || (r->threads && threads != (uint64_t)r->threads)) {
+        char why[100];
+        snprintf(why, sizeof why, "kernels with blocks of %d and of %llu threads in one segment",
+                 r->threads, (unsigned long long)threads);
+        return refuse(rec, why);
+    }
+    memcpy(o->grid, &grid, sizeof o->grid);
+    memcpy(o->block, &block, sizeof o->block);
+    r->threads = (int)threads;
+    r->shared = shared > r->shared ? shared : r->shared;
+    r->blocks = blocks > r->blocks ? blocks : r->blocks;
+    return true;
+}
+
+static bool rec_copy(gp_rec *rec, void *dst, const void *src, size_t bytes)
+{
+    op *o = push((recorder *)rec, gp_cuda_side(gp_cuda(rec->dev), src) == 1 ? COPY : COPY_IN);
+    if (!o)
+        return false;
+    o->dst = dst, o->src = src, o->bytes = bytes;
+    return ((uintptr_t)dst | (uintptr_t)src | bytes) % 16 == 0
+        || refuse(rec, "a copy that is not of whole 16 bytes");
+}
+
+static bool rec_fill(gp_rec *rec, void *dst, int byte, size_t bytes)
+{
+    op *o = push((recorder *)rec, FILL);
+    if (o)
+        o->dst = dst, o->byte = (uint32_t)byte, o->bytes = bytes;
+    return o;
+}
+
+static bool rec_order(gp_rec *rec, int o, int slot)
+{
+    (void)o, (void)slot;
+    return refuse(rec, "state that is carried from frame to frame");
+}
+
+static bool rec_wait(gp_rec *rec)
+{
+    return refuse(rec, "a wait");
+}
+
+static const gp_kernel *rec_kernel(gp_rec *rec, const char *name)
+{
+    return gp_cuda_find(gp_cuda(rec->dev), name);
+}
+
+static void *rec_stream(gp_rec *rec)
+{
+    refuse(rec, "a library's calls");
+    return NULL;
+}
+
+static const gp_rec_ops rec_ops = {
+    .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill,
+    .order_wait = rec_order, .order_pass = rec_order, .wait = rec_wait,
+    .kernel = rec_kernel, .stream = rec_stream,
+};
+
+/* ---- the kernel's text ----------------------------------------------- */
+
+static const char *blob(const char *name)
+{
+    for (const gp_blob *b = gp_blobs; b->name; b++)
+        if (!strcmp(b->name, name))
+            return (const char *)b->data;
+    return NULL;
+}
+
+/* The n-th kernel of the table: its file or source has a namespace of its own, and
+ * a user's entry a name of its own, as C names are the same in any namespace. */
+static bool put_kernel(FILE *out, recorder *r, int n, gp_errs *errs)
+{
+    const gp_kernel *k = r->kernel[n];
+    const gp_source *src = &k->source;
+    if (k->file) {
+        for (int i = 0; i < n; i++)
+            if (r->kernel[i]->file && !strcmp(r->kernel[i]->file, k->file))
+                return true;
+        char name[200];
+        snprintf(name, sizeof name, "%.*s.cu", (int)strcspn(k->file, "."), k->file);
+        const char *text = blob(name);
+        if (!text)
+            return gp_fail(errs, GP_E_BUG, (gp_loc){ 0 }, "no text of '%s'", name);
+        fprintf(out, "#line 1 \"%s\"\nnamespace gp_b%d {\n%s\n}\n", name, n, text);
+        return true;
+    }
+    size_t bytes;
+    char *text = gp_slurp(src->path, &bytes);
+    if (!text)
+        return gp_fail(errs, GP_E_SPEC, src->at, "cannot read '%s'", src->path);
+    for (int i = 0; i < src->ndefine; i++) {
+        int name = (int)strcspn(src->define[i], "=");
+        const char *value = src->define[i] + name;
+        fprintf(out, "#define %.*s %s\n", name, src->define[i], *value ? value + 1 : "1");
+    }
+    fprintf(out, "#define %s gp_u%d\nnamespace gp_b%d {\n#line 1 \"%s\"\n%s\n}\n#undef %s\n",
+            src->entry, n, n, src->path, text, src->entry);
+    for (int i = 0; i < src->ndefine; i++)
+        fprintf(out, "#undef %.*s\n", (int)strcspn(src->define[i], "="), src->define[i]);
+    free(text);
+    return true;
+}
+
+static char *make_text(recorder *r, gp_errs *errs)
+{
+    char *text = NULL;
+    size_t len;
+    bool ok = true;
+    FILE *out = open_memstream(&text, &len);
+    if (!out) {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        return NULL;
+    }
+    fprintf(out, "#include \"resident.h\"\n#include \"map.h\"\n#include \"slide.h\"\n");
+    for (int n = 0; ok && n < r->nkernels; n++)
+        ok = put_kernel(out, r, n, errs);
+    fprintf(out, "static __device__ void gp_dispatch(int kernel, const char *args)\n{\n"
+                 "    switch (kernel) {\n");
+    for (int n = 0; n < r->nkernels; n++) {
+        const gp_kernel *k = r->kernel[n];
+        int first = n;         /* whose namespace has its file */
+        for (int i = n; k->file && i >= 0; i--)
+            if (r->kernel[i]->file && !strcmp(r->kernel[i]->file, k->file))
+                first = i;
+        if (!k->file)
+            fprintf(out, "    case %d: gp_call(gp_b%d::gp_u%d, args); break;\n", n, n, n);
+        else
+            fprintf(out, "    case %d: gp_call(gp_b%d::%s, args); break;\n", n, first, k->name);
+    }
+    fprintf(out, "    }\n}\n");
+    if (fclose(out) != 0)
+        ok = gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    if (!ok)
+        free(text), text = NULL;
+    return text;
+}
+
+static bool compile(gp_resident *x, recorder *r, gp_errs *errs)
+{
+    gp_cuda_dev *d = x->dev;
+    const gp_source **sources = gp_cuda_table((size_t)r->nkernels + 1, sizeof *sources, errs);
+    char *text = sources ? make_text(r, errs) : NULL;
+    void *image = NULL;
+    size_t bytes;
+    int n = 0;
+    for (int i = 0; sources && i < r->nkernels; i++)
+        if (!r->kernel[i]->file)
+            sources[n++] = &r->kernel[i]->source;
+    bool ok = text && gp_nvrtc_compile_text(text, sources, n, d->cc, &image, &bytes, errs)
+        && gp_cuda_ok(d, cudaLibraryLoadData(&x->lib, image, NULL, NULL, 0, NULL, NULL, 0), errs,
+                      "loading a resident kernel")
+        && gp_cuda_ok(d, cudaLibraryGetKernel(&x->fn, x->lib, "gp_resident"), errs,
+                      "loading a resident kernel")
+        && gp_cuda_ok(d, cudaFuncSetAttribute(x->fn, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                              (int)r->shared), errs,
+                      "asking for a resident kernel's shared memory");
+    free(text), free(image), free(sources);
+    return ok;
+}
+
+/* ---- set-up ---------------------------------------------------------- */
+
+/* How many blocks a frame gets, and how many frames are worked off at once: within
+ * three quarters of the part 1 / `shares` of the GPU, so that what is launched beside
+ * it finds room. */
+static bool make_teams(gp_resident *x, const recorder *r, int depth, int shares, gp_errs *errs)
+{
+    gp_cuda_dev *d = x->dev;
+    int per_sm = 0, sms = 0;
+    if (!gp_cuda_ok(d, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, x->fn, x->threads,
+                                                                     x->shared), errs,
+                    "looking at a resident kernel")
+        || !gp_cuda_ok(d, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->index),
+                       errs, "looking at the GPU"))
+        return false;
+    int most = (per_sm > 2 ? 2 : per_sm) * (sms * 3 / 4) / shares;
+    size_t team = (r->blocks + TURNS - 1) / TURNS;
+    if (most < 1)
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "'launch: persistent': no block of "
+                       "these kernels can stay on the GPU (%d threads, %zu bytes of shared "
+                       "memory, %d segments): set 'launch: graph'", x->threads, x->shared, shares);
+    x->s.team = team > (size_t)most ? most : team ? (int)team : 1;
+    x->s.teams = most / x->s.team < depth ? most / x->s.team : depth;
+    return true;
+}
+
+static void *on_device(gp_cuda_dev *d, const void *from, size_t bytes, gp_errs *errs)
+{
+    void *p = d->base.backend->alloc(&d->base, true, bytes ? bytes : 16, errs);
+    if (p && from
+        && !(gp_cuda_ok(d, cudaMemcpyAsync(p, from, bytes, cudaMemcpyHostToDevice, d->service),
+                        errs, "copying")
+             && gp_cuda_ok(d, cudaStreamSynchronize(d->service), errs, "copying"))) {
+        d->base.backend->free(&d->base, true, p, bytes);
+        p = NULL;
+    }
+    return p;
+}
+
+static bool make_memory(gp_resident *x, const recorder *r, int slots, int depth, gp_errs *errs)
+{
+    enum { LINE = 128 };
+    gp_cuda_dev *d = x->dev;
+    stay *s = &x->s;
+    size_t own = 2 * LINE + (size_t)s->teams * 32 * sizeof(uint64_t);
+    s->ops = r->nops / slots;
+    for (s->cap = 1; s->cap < (uint32_t)depth + 1; s->cap *= 2)
+        ;
+    size_t table = (s->cap * sizeof *x->slot + LINE - 1) / LINE * LINE;
+    char *mine = on_device(d, NULL, own, errs);
+    x->host = d->base.backend->alloc(&d->base, false, LINE + table + s->cap * sizeof *x->done, errs);
+    s->known = (uint64_t *)mine;
+    s->op = on_device(d, r->op, (size_t)r->nops * sizeof *r->op, errs);
+    s->args = on_device(d, r->args, r->nargs, errs);
+    if (!mine || !x->host || !s->op || !s->args)
+        return false;
+    s->turn = (uint64_t *)(mine + LINE);
+    s->pass = (uint64_t *)(mine + 2 * LINE);
+    x->word = (_Atomic uint64_t *)x->host;
+    x->slot = (uint32_t *)(x->host + LINE);
+    x->done = (_Atomic uint64_t *)(x->host + LINE + table);
+    s->word = (uint64_t *)x->host, s->slot = x->slot, s->done = (uint64_t *)(x->host + LINE + table);
+    return true;
+}
+
+gp_resident *gp_cuda_settle(gp_dev *dev, gp_body body, void *const *slot, int slots, int depth,
+                            int shares, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    recorder r = { .rec = { &rec_ops, dev, errs } };
+    gp_resident *x = gp_cuda_alive(d) ? gp_cuda_table(1, sizeof *x, errs) : NULL;
+    bool ok = x;
+    for (int i = 0; ok && i < slots; i++)
+        ok = body(&r.rec, slot[i]);
+    if (ok && slots >= 1 << WORD_SLOT_BITS)
+        ok = refuse(&r.rec, "that many slots");
+    if (ok) {
+        x->dev = d;
+        x->threads = r.threads ? r.threads : 256;
+        x->shared = r.shared;
+        ok = compile(x, &r, errs) && make_teams(x, &r, depth, shares, errs)
+            && make_memory(x, &r, slots, depth, errs)
+            && gp_cuda_ok(d, cudaStreamCreateWithFlags(&x->stream, cudaStreamNonBlocking), errs,
+                          "making a stream");
+    }
+    free(r.op), free(r.args), free(r.kernel);
+    if (!ok && x) {
+        if (x->dev)
+            gp_cuda_unsettle(x);
+        else
+            free(x);
+        x = NULL;
+    }
+    return x;
+}
+
+/* ---- running --------------------------------------------------------- */
+
+bool gp_cuda_stay(gp_resident *x, gp_errs *errs)
+{
+    void *args[] = { &x->s };
+    if (!gp_cuda_alive(x->dev))
+        return false;
+    x->runs = gp_cuda_ok(x->dev, cudaLaunchKernel(x->fn,
+                             (dim3){ (unsigned)(x->s.team * x->s.teams), 1, 1 },
+                             (dim3){ (unsigned)x->threads, 1, 1 }, args, x->shared, x->stream),
+                         errs, "launching a resident kernel");
+    return x->runs;
+}
+
+uint64_t gp_cuda_issue(gp_resident *x, int slot)
+{
+    uint64_t k = x->issued++;
+    x->slot[k & (x->s.cap - 1)] = (uint32_t)slot;
+    atomic_store_explicit(x->word, x->issued << WORD_SLOT_BITS | (uint64_t)slot,
+                          memory_order_release);
+    return k;
+}
+
+int gp_cuda_finished(gp_resident *x, uint64_t k, gp_errs *errs)
+{
+    if (atomic_load_explicit(&x->done[k & (x->s.cap - 1)], memory_order_acquire) == k + 1)
+        return 1;
+    if (!errs)
+        return 0;
+    if (!gp_cuda_alive(x->dev))
+        return -1;
+    cudaError_t e = cudaStreamQuery(x->stream);
+    if (e == cudaErrorNotReady)
+        return 0;
+    if (gp_cuda_ok(x->dev, e, errs, "running"))
+        gp_fail(errs, GP_E_BUG, (gp_loc){ 0 }, "a resident kernel has ended");
+    return -1;
+}
+
+void gp_cuda_leave(gp_resident *x)
+{
+    atomic_store(x->word, UINT64_MAX);
+    if (x->runs && gp_cuda_alive(x->dev))
+        cudaStreamSynchronize(x->stream);
+    x->runs = false;
+}
+
+void gp_cuda_unsettle(gp_resident *x)
+{
+    gp_dev *d = &x->dev->base;
+    d->backend->free(d, true, x->s.known, 0);
+    d->backend->free(d, true, (void *)x->s.op, 0);
+    d->backend->free(d, true, (void *)x->s.args, 0);
+    d->backend->free(d, false, x->host, 0);
+    if (gp_cuda_alive(x->dev)) {
+        if (x->lib)
+            cudaLibraryUnload(x->lib);
+        if (x->stream)
+            cudaStreamDestroy(x->stream);
+    }
+    free(x);
+}

@@ -1,0 +1,57 @@
+/* backend.c - what stage kinds see of a device: the checks that both back ends
+ * then need not make. */
+#include "device/backend.h"
+
+static bool grid_fits(gp_dcall *c, gp_dim3 grid, gp_dim3 block)
+{
+    if (grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
+        return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': a grid of %u x %u x %u "
+                       "blocks is too large, 2147483647 x 65535 x 65535 is the most: let each "
+                       "thread do more, or put the longest axis first", c->name, grid.x, grid.y,
+                       grid.z);
+    if (block.x == 0 || block.y == 0 || block.z == 0 || block.x > 1024 || block.y > 1024
+        || block.z > 64 || block.x * block.y * block.z > 1024)
+        return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': a block cannot have "
+                       "%u x %u x %u threads: 1 to 1024 in all, and at most 64 along z",
+                       c->name, block.x, block.y, block.z);
+    return true;
+}
+
+bool gp_launch_kernel(gp_dcall *c, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
+                      size_t shared, void *const *args, int nargs)
+{
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0)
+        return true;
+    return grid_fits(c, grid, block)
+        && c->rec->ops->launch(c->rec, k, grid, block, shared, args, nargs);
+}
+
+bool gp_launch(gp_dcall *c, const char *kernel, gp_dim3 grid, gp_dim3 block, size_t shared,
+               void *const *args, int nargs)
+{
+    const gp_kernel *k = c->rec->ops->kernel(c->rec, kernel);
+    if (!k)
+        return gp_fail(c->errs, GP_E_BUG, (gp_loc){0}, "stage '%s': no built-in kernel '%s'",
+                       c->name, kernel);
+    return gp_launch_kernel(c, k, grid, block, shared, args, nargs);
+}
+
+bool gp_copy(gp_dcall *c, void *dst, const void *src, size_t bytes)
+{
+    return bytes == 0 || c->rec->ops->copy(c->rec, dst, src, bytes);
+}
+
+bool gp_fill(gp_dcall *c, void *dst, int byte, size_t bytes)
+{
+    return bytes == 0 || c->rec->ops->fill(c->rec, dst, byte, bytes);
+}
+
+void *gp_rec_stream(gp_dcall *c)
+{
+    return c->rec->ops->stream(c->rec);
+}
+
+const gp_kernel *gp_kernel_compile(gp_dev *dev, const gp_source *src, gp_errs *errs)
+{
+    return dev->backend->compile(dev, src, errs);
+}

@@ -1,0 +1,141 @@
+/* backend.h - what the executor needs from a device. Two exist: cpu.c, cuda.c.
+ *
+ * The executor and the passes do all thinking; a back end owns memory and
+ * replays what the plan decided. Arguments are checked before; a back end may
+ * trust them.
+ *
+ * Work reaches a device through a recorder (gp_rec). The executor describes a
+ * launch as a body: a function that calls the recorder. The same body is
+ * either built once into an exec and launched many times (launch: graph), or
+ * run directly on a stream (launch: stream, partial frames). */
+#ifndef GP_BACKEND_H
+#define GP_BACKEND_H
+
+#include "compile/ir.h"
+
+/* The recorder. Each back end embeds it as the first member of its own. */
+typedef struct gp_rec_ops gp_rec_ops;
+struct gp_rec {
+    const gp_rec_ops *ops;
+    gp_dev *dev;
+    gp_errs *errs;
+};
+
+/* The most items in one body, and of stamps beside them. */
+enum { GP_REC_ITEMS = 1 << 16, GP_REC_STAMPS = 4 };
+
+struct gp_rec_ops {
+    /* What follows is item `id` (0, 1, 2, ... in order) and may start once the
+     * items `dep` are done. An item without deps may start at once. A back end
+     * that runs things in the order recorded may ignore this. */
+    bool (*item)(gp_rec *r, int id, const int *dep, int ndeps);
+    bool (*launch)(gp_rec *r, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
+                   size_t shared, void *const *args, int nargs);
+    bool (*copy)(gp_rec *r, void *dst, const void *src, size_t bytes);   /* any two places */
+    bool (*fill)(gp_rec *r, void *dst, int byte, size_t bytes);
+    /* The current item goes on once order `o` has passed turn `turn` ... */
+    bool (*order_wait)(gp_rec *r, int o, int slot);
+    /* ... and lets it pass the next. See gp_backend.orders. */
+    bool (*order_pass)(gp_rec *r, int o, int slot);
+    /* Stamp i is the time at which what the current item depends on was done; on a
+     * back end that runs things in the order recorded, all that is before it. */
+    bool (*stamp)(gp_rec *r, int i);
+    /* The items that follow have this label. NULL where the back end has no watch. */
+    void (*label)(gp_rec *r, int label);
+    /* Waits until all that was recorded is done (direct bodies, --isolate). */
+    bool (*wait)(gp_rec *r);
+    const gp_kernel *(*kernel)(gp_rec *r, const char *name);    /* built in */
+    void *(*stream)(gp_rec *r);
+};
+
+typedef bool (*gp_body)(gp_rec *r, void *arg);
+
+/* A kernel, a copy or a fill that a device did, of a launch with this tag and an item
+ * with this label. */
+typedef struct gp_activity {
+    const char *name;          /* the kernel's; stays */
+    int64_t start, end;        /* CLOCK_MONOTONIC, ns */
+    uint64_t tag;
+    int label;
+} gp_activity;
+
+typedef struct gp_exec gp_exec;            /* a body, ready to be launched */
+typedef struct gp_resident gp_resident;    /* bodies that stay on the device */
+
+typedef struct gp_backend {
+    const char *name;
+
+    /* Opens device `index`. Slow; touches the driver. */
+    gp_dev *(*open)(int index, gp_errs *errs);
+    void (*close)(gp_dev *dev);
+
+    /* Zeroed memory, aligned to 256 bytes, of the device or of the host
+     * (pinned for this device). */
+    void *(*alloc)(gp_dev *dev, bool device, size_t bytes, gp_errs *errs);
+    void (*free)(gp_dev *dev, bool device, void *mem, size_t bytes);
+
+    /* Makes `streams` streams, and `orders` orders of `slots` slots each. An
+     * order serialises one carrying stage over the launches of a segment: the
+     * launch of frames [f, f+m) waits for slot (f-1) mod slots and passes slot
+     * (f+m-1) mod slots. Launches are submitted in frame order, one thread. */
+    bool (*prepare)(gp_dev *dev, int streams, int orders, int slots, gp_errs *errs);
+
+    /* Makes room for n stamps in all; before a body has them. */
+    bool (*stamps)(gp_dev *dev, int n, gp_errs *errs);
+    /* Stamp i of a launch that is done: ns of CLOCK_MONOTONIC. Any thread. */
+    int64_t (*stamped)(gp_dev *dev, int i);
+    /* NULL where stamps tell everything. watch: `note` is told of each activity, by any
+     * thread, one at a time; before the first body is built. unwatch: it was told of all
+     * that is done, and of no more. tag: what this thread launches from now on has this
+     * tag; 0: none, of which `note` is not told. */
+    bool (*watch)(gp_dev *dev, void (*note)(void *arg, const gp_activity *a), void *arg,
+                  gp_errs *errs);
+    void (*unwatch)(gp_dev *dev);
+    void (*tag)(gp_dev *dev, uint64_t tag);
+    /* Bytes a second between pinned memory and the device, in and out at the same
+     * time; NULL: nothing is copied. Slow. */
+    bool (*rates)(gp_dev *dev, double *in, double *out, gp_errs *errs);
+
+    /* Body -> exec. */
+    gp_exec *(*build)(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
+    void (*discard)(gp_dev *dev, gp_exec *x);
+
+    /* Queue on a stream, in order with what is there; return at once. */
+    bool (*launch)(gp_dev *dev, int stream, gp_exec *x, gp_errs *errs);
+    bool (*direct)(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *errs);
+
+    /* Is everything queued on the stream done? 1 yes, 0 no, -1 failed (with an
+     * error). query returns at once; wait blocks as `sync` says. Any thread. */
+    int (*query)(gp_dev *dev, int stream, gp_errs *errs);
+    int (*wait)(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs);
+
+    /* launch: persistent; NULL where an exec is as good. settle: slot[i] is the
+     * body's argument for slot i; at most `depth` frames are in flight; 1 / shares of
+     * the device. stay starts it, once all segments are set up; leave ends it, again
+     * does nothing; unsettle frees it, once all have left. issue hands over a slot and
+     * numbers it from 0; finished: is number k done? 1 yes, 0 no, -1 failed; with errs
+     * NULL it only looks at memory. One thread issues, one asks. */
+    gp_resident *(*settle)(gp_dev *dev, gp_body body, void *const *slot, int slots, int depth,
+                           int shares, gp_errs *errs);
+    bool (*stay)(gp_resident *x, gp_errs *errs);
+    uint64_t (*issue)(gp_resident *x, int slot);
+    int (*finished)(gp_resident *x, uint64_t k, gp_errs *errs);
+    void (*leave)(gp_resident *x);
+    void (*unsettle)(gp_resident *x);
+
+    /* The user's kernels; see gp_kernel_compile. */
+    const gp_kernel *(*compile)(gp_dev *dev, const gp_source *src, gp_errs *errs);
+} gp_backend;
+
+struct gp_dev {                    /* each back end embeds it first */
+    const gp_backend *backend;
+};
+
+extern const gp_backend gp_backend_cpu;
+#if GP_CUDA
+extern const gp_backend gp_backend_cuda;
+/* Fills machine->ndevices, device[], why. Touches the driver. */
+void gp_cuda_machine(gp_machine *m);
+#endif
+
+#endif

@@ -1,0 +1,109 @@
+/* machine.c - what the passes need to know of the machine. */
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "device/backend.h"
+#include "gpipe/gpipe.h"
+
+static int cpus(void)
+{
+    cpu_set_t mine;                /* what taskset or a container leaves us */
+    if (sched_getaffinity(0, sizeof mine, &mine) == 0)
+        return CPU_COUNT(&mine);
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+/* The number at the start of a file; UINT64_MAX when there is none ("max"). */
+static uint64_t number_in(const char *path)
+{
+    uint64_t n = UINT64_MAX;
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return n;
+    if (fscanf(f, "%" SCNu64, &n) != 1)
+        n = UINT64_MAX;
+    fclose(f);
+    return n;
+}
+
+/* The memory limit of our cgroup (v2, its parents too; or v1), in bytes;
+ * UINT64_MAX without one. */
+static uint64_t cgroup_limit(void)
+{
+    char line[1024], path[1200];
+    uint64_t limit = number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    while (f && fgets(line, sizeof line, f)) {
+        char *group = line + 3, *cut;
+        if (strncmp(line, "0::", 3))
+            continue;
+        group[strcspn(group, "\n")] = '\0';
+        do {
+            snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", group);
+            uint64_t n = number_in(path);
+            limit = n < limit ? n : limit;
+            if ((cut = strrchr(group, '/')))
+                *cut = '\0';
+        } while (cut);
+    }
+    if (f)
+        fclose(f);
+    return limit < UINT64_C(1) << 60 ? limit : UINT64_MAX;     /* v1 says "none" with 2^63 */
+}
+
+/* What can still be had. A limit below the memory there is holds it down; a
+ * limit above it means a virtual machine that grows when memory is used, and
+ * then the limit is the better word. */
+static size_t memory(void)
+{
+    char line[256];
+    uint64_t total = 0, available = 0, limit = cgroup_limit();
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f && fgets(line, sizeof line, f)) {
+        sscanf(line, "MemTotal: %" SCNu64, &total);
+        sscanf(line, "MemAvailable: %" SCNu64, &available);
+    }
+    if (f)
+        fclose(f);
+    total *= 1024;                 /* it counts in KiB */
+    available *= 1024;
+    if (limit == UINT64_MAX)
+        return available;
+    return limit > total || limit < available ? limit : available;
+}
+
+void gp_machine_read(gp_machine *m, bool cuda)
+{
+    *m = (gp_machine){ .cpus = cpus(), .memory = memory() };
+    m->pin_limit = m->memory / 4 * 3;
+#if GP_CUDA
+    if (cuda)
+        gp_cuda_machine(m);
+    else
+        snprintf(m->why, sizeof m->why, "no GPU was looked for");
+#else
+    (void)cuda;
+    snprintf(m->why, sizeof m->why, "this gpipe was built without CUDA");
+#endif
+    m->unified = m->ndevices == 0;
+}
+
+void gp_machine_fixed(gp_machine *m, int ndevices)
+{
+    const int max = (int)(sizeof m->device / sizeof *m->device);
+    *m = (gp_machine){
+        .cpus = 8, .memory = (size_t)64 << 30, .pin_limit = (size_t)48 << 30,
+        .ndevices = ndevices < max ? ndevices : max,
+    };
+    for (int i = 0; i < m->ndevices; i++)
+        m->device[i] = (gp_device_info){
+            .name = "NVIDIA H200", .cc = 90, .sms = 132, .f64 = 2, .memory = (size_t)141000000000,
+        };
+    m->unified = m->ndevices == 0;
+    if (m->unified)
+        snprintf(m->why, sizeof m->why, "no NVIDIA driver");
+}

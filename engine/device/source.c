@@ -1,0 +1,516 @@
+/* source.c - see source.h.
+ *
+ * The check of the entry's type is C++, so that typedefs, macros and includes are
+ * understood; its failures are short marks ("gpipe-check 2") that are looked for
+ * in the compiler's output and told in the stage's words. The source is also
+ * scanned as text, but only to make messages better and to find declarations of
+ * dynamic shared memory: what the scan misses costs a column, not correctness. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/embed.h"
+#include "device/source.h"
+
+#define MARK "gpipe-check"
+
+/* ---- scanning -------------------------------------------------------- */
+
+/* A copy with comments, strings and characters blanked, and all newlines kept. */
+static char *blank(const char *text)
+{
+    char *copy = strdup(text), *p = copy;
+    while (p && *p) {
+        char *from = p;
+        if (p[0] == '/' && p[1] == '/') {
+            p += strcspn(p, "\n");
+        } else if (p[0] == '/' && p[1] == '*') {
+            char *end = strstr(p + 2, "*/");
+            p = end ? end + 2 : p + strlen(p);
+        } else if (*p == '"' || (*p == '\'' && (p == copy || !isalnum((unsigned char)p[-1])))) {
+            char quote = *p++;
+            while (*p && *p != quote && *p != '\n')
+                p += p[0] == '\\' && p[1] ? 2 : 1;
+            p += *p == quote;
+        } else {
+            p++;
+            continue;
+        }
+        for (; from < p; from++)
+            if (*from != '\n')
+                *from = ' ';
+    }
+    return copy;
+}
+
+static bool in_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The next `word` at or after `p`, as a whole word. */
+static const char *find_word(const char *text, const char *p, const char *word)
+{
+    size_t n = strlen(word);
+    for (; (p = strstr(p, word)); p += n)
+        if ((p == text || !in_word(p[-1])) && !in_word(p[n]))
+            return p;
+    return NULL;
+}
+
+/* The end of a bracket that opens at `p`; NULL when it does not close. */
+static const char *closing(const char *p)
+{
+    int deep = 0;
+    for (; *p; p++) {
+        deep += *p == '(' || *p == '[' || *p == '{';
+        deep -= *p == ')' || *p == ']' || *p == '}';
+        if (!deep)
+            return p;
+    }
+    return NULL;
+}
+
+static gp_loc place(const gp_unit *u, const char *p, size_t len)
+{
+    gp_loc at = { u->src->path, 1, 1, (int)len };
+    for (const char *q = u->code; q < p; q++)
+        at.col = *q == '\n' ? 1 : at.col + 1, at.line += *q == '\n';
+    return at;
+}
+
+/* The name of the kernel declared after `__global__` at `p`, NULL when there is
+ * none: the last word before a bracket that is no attribute. */
+static const char *kernel_name(const char *p, size_t *len)
+{
+    const char *name = NULL;
+    for (; *p && *p != ';' && *p != '{'; p++) {
+        if (in_word(*p)) {
+            name = p;
+            while (in_word(p[1]))
+                p++;
+            *len = (size_t)(p + 1 - name);
+        } else if (*p == '(') {
+            if (name && strncmp(name, "__", 2) != 0 && strncmp(name, "alignas", 7) != 0)
+                return name;
+            if (!(p = closing(p)))
+                break;
+        }
+    }
+    return NULL;
+}
+
+/* The parameters of the entry's declaration: from '(' to ')'. */
+static bool entry_params(const gp_unit *u, const char **from, const char **to)
+{
+    for (const char *p = u->code; (p = find_word(u->code, p, "__global__"));) {
+        size_t n;
+        const char *name = kernel_name(p += strlen("__global__"), &n);
+        if (name && strlen(u->src->entry) == n && strncmp(name, u->src->entry, n) == 0) {
+            *from = strchr(name, '(');
+            return (*to = closing(*from)) != NULL;
+        }
+    }
+    return false;
+}
+
+/* Parameter `k` of the entry as the user wrote it. */
+static bool entry_param(const gp_unit *u, int k, const char **text, size_t *len)
+{
+    const char *p, *end;
+    if (!entry_params(u, &p, &end))
+        return false;
+    for (p++;; k--) {
+        const char *stop = p;
+        int deep = 0;
+        for (; stop < end && (deep || *stop != ','); stop++)
+            deep += (*stop == '(' || *stop == '<') - (*stop == ')' || *stop == '>');
+        if (k == 0 || stop >= end) {
+            while (p < stop && isspace((unsigned char)*p))
+                p++;
+            while (stop > p && isspace((unsigned char)stop[-1]))
+                stop--;
+            *text = u->user + (p - u->code), *len = (size_t)(stop - p);
+            return k == 0 && stop > p;
+        }
+        p = stop + 1;
+    }
+}
+
+/* ---- the text -------------------------------------------------------- */
+
+/* gpipe's headers, in the order they include each other. */
+static const char *const headers[] = {
+    "engine/base/embed.h", "engine/cpu/fiber.h", "kernels/cpu.h", "kernels/kernel.h",
+};
+
+static void put_header(FILE *out, const char *name)
+{
+    const gp_blob *b = gp_blobs;
+    while (strcmp(b->name, name) != 0)
+        b++;
+    fputs("#line 1 \"gpipe.h\"\n", out);
+    for (const char *p = (const char *)b->data; *p;) {
+        size_t n = strcspn(p, "\n");
+        n += p[n] == '\n';
+        if (strncmp(p, "#include \"", 10) != 0)
+            fwrite(p, 1, n, out);
+        p += n;
+    }
+}
+
+static void put_line(FILE *out, const char *path)
+{
+    fputs("#line 1 \"", out);
+    for (const char *p = path; *p; p++) {
+        if (*p == '"' || *p == '\\')
+            fputc('\\', out);
+        fputc(*p, out);
+    }
+    fputs("\"\n", out);
+}
+
+/* On the CPU the arrays of dynamic shared memory, `extern __shared__ T name[]`,
+ * have to be defined; the size is known here. As labels of one piece of
+ * thread-local memory they need no type, and are one memory as on a GPU. */
+static void put_dynamic(FILE *out, const gp_unit *u)
+{
+    const char *code = u->code;
+    fputs("__asm__(\".pushsection .tbss,\\\"awT\\\",%nobits\\n.balign 128\\n\"\n", out);
+    for (const char *p = code; (p = find_word(code, p, "__shared__")); p++) {
+        const char *from = p, *end = p + strcspn(p, "[;{}");
+        while (from > code && !strchr(";{}", from[-1]))
+            from--;
+        const char *ext = find_word(code, from, "extern");
+        if (*end != '[' || end[1 + strspn(end + 1, " \t\n")] != ']' || !ext || ext > end)
+            continue;
+        while (end > from && !in_word(end[-1]))
+            end--;
+        const char *name = end;
+        while (name > from && in_word(name[-1]))
+            name--;
+        int n = (int)(end - name);
+        fprintf(out, "\".ifndef %.*s\\n.globl %.*s\\n.hidden %.*s\\n.type %.*s, %%object\\n"
+                     "%.*s:\\n.endif\\n\"\n", n, name, n, name, n, name, n, name, n, name);
+    }
+    fprintf(out, "\".zero %zu\\n.popsection\\n\");\n", u->src->shared ? u->src->shared : 16);
+}
+
+/* Same types, up to names for one layout: long and long long, float2 and gp_c64,
+ * __half and gp_half. */
+static const char check[] =
+    "struct __half;\n"
+    "template <class T> struct gp_plain { typedef T type; };\n"
+    "template <class T> struct gp_plain<T *> { typedef typename gp_plain<T>::type *type; };\n"
+    "template <class T> struct gp_plain<const T>"
+    " { typedef const typename gp_plain<T>::type type; };\n"
+    "template <> struct gp_plain<long> { typedef long long type; };\n"
+    "template <> struct gp_plain<unsigned long> { typedef unsigned long long type; };\n"
+    "template <> struct gp_plain<float2> { typedef gp_c64 type; };\n"
+    "template <> struct gp_plain<__half> { typedef gp_half type; };\n"
+    "template <class A, class B> struct gp_same { static const bool ok = false; };\n"
+    "template <class A> struct gp_same<A, A> { static const bool ok = true; };\n"
+    "template <int I, class W, class... A> struct gp_nth { static const bool ok = true; };\n"
+    "template <int I, class W, class H, class... A> struct gp_nth<I, W, H, A...>"
+    " : gp_nth<I - 1, W, A...> {};\n"
+    "template <class W, class H, class... A> struct gp_nth<0, W, H, A...>"
+    " : gp_same<typename gp_plain<W>::type, typename gp_plain<H>::type> {};\n"
+    "template <class F> struct gp_takes { static const int n = -1;"
+    " template <int I, class W> struct arg { static const bool ok = true; }; };\n"
+    "template <class... A> struct gp_takes<void(A...)> { static const int n = sizeof...(A);"
+    " template <int I, class W> struct arg : gp_nth<I, W, A...> {}; };\n";
+
+static void put_check(FILE *out, const gp_source *src, bool cpu)
+{
+    const char *entry = src->entry;
+    put_line(out, MARK);
+    fputs(check, out);
+    fprintf(out, "static_assert(gp_takes<decltype(%s)>::n == %d, \"" MARK " count\");\n", entry,
+            src->nparam);
+    for (int i = 0; i < src->nparam; i++)
+        fprintf(out, "static_assert(gp_takes<decltype(%s)>::arg<%d, %s>::ok, \"" MARK " %d\");\n",
+                entry, i, src->param[i], i);
+    if (cpu)
+        fprintf(out, "extern \"C\" decltype(%s) %s;\nextern \"C\" {\n"
+                     "extern __attribute__((visibility(\"default\")))"
+                     " const gp_cpu_entry gp_entry;\n"
+                     "const gp_cpu_entry gp_entry = gp_trampoline<%s>::entry(\"%s\"); }\n",
+                entry, entry, entry, entry);
+}
+
+/* ---- includes -------------------------------------------------------- */
+
+typedef struct seen { const char *path; const struct seen *up; } seen;
+
+/* Adds each file that `text`, of a file in `dir`, includes in quotes. */
+static void hash_includes(gp_unit *u, const char *text, const char *dir, const seen *up)
+{
+    for (const char *p = text; p; p = strchr(p, '\n')) {
+        p += strspn(p, " \t\n");
+        if (*p != '#')
+            continue;
+        p += 1 + strspn(p + 1, " \t");
+        if (strncmp(p, "include", 7) != 0)
+            continue;
+        p += 7 + strspn(p + 7, " \t");
+        size_t n = *p == '"' ? strcspn(p + 1, "\"\n") : 0, bytes;
+        char path[PATH_MAX];
+        if (!n)
+            continue;
+        const char *from = p[1] == '/' ? "" : dir;
+        snprintf(path, sizeof path, "%s%s%.*s", from, *from ? "/" : "", (int)n, p + 1);
+        char *file = gp_slurp(path, &bytes);
+        if (!file && dir != u->dir && *from) {
+            snprintf(path, sizeof path, "%s/%.*s", u->dir, (int)n, p + 1);
+            file = gp_slurp(path, &bytes);
+        }
+        bool round = false;
+        for (const seen *s = up; s; s = s->up)
+            round |= strcmp(s->path, path) == 0;
+        if (file && !round) {
+            gp_hash_text(&u->hash, path);
+            gp_hash_text(&u->hash, file);
+            const seen here = { path, up };
+            char *folder = strndup(path, (size_t)(strrchr(path, '/') - path));
+            if (folder)
+                hash_includes(u, file, folder, &here);
+            free(folder);
+        }
+        free(file);
+    }
+}
+
+bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
+{
+    *u = (gp_unit){ .src = src };
+    const char *slash = strrchr(src->path, '/');
+    size_t n;
+    if (!(u->user = gp_slurp(src->path, &n)))
+        return gp_fail(errs, GP_E_SPEC, src->at, "cannot read '%s': %s", src->path,
+                       strerror(errno));
+    if (strlen(u->user) != n)
+        return gp_fail(errs, GP_E_SPEC, src->at, "'%s' is no text", src->path);
+    u->dir = slash ? strndup(src->path, (size_t)(slash - src->path) + (slash == src->path))
+                   : strdup(".");
+    u->code = blank(u->user);
+    FILE *out = open_memstream(&u->text, &u->len);
+    if (!out || !u->dir || !u->code) {
+        if (out)
+            fclose(out);
+        return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
+    }
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        if (cpu || strcmp(headers[i], "kernels/kernel.h") == 0)
+            put_header(out, headers[i]);
+    put_line(out, src->path);
+    fputs(u->user, out);
+    fputs("\n", out);
+    put_line(out, MARK);
+    if (cpu)
+        put_dynamic(out, u);
+    put_check(out, src, cpu);
+    if (fclose(out) != 0)
+        return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
+    gp_hash_begin(&u->hash);
+    gp_hash_text(&u->hash, u->text);
+    hash_includes(u, u->user, u->dir, NULL);
+    return true;
+}
+
+void gp_unit_free(gp_unit *u)
+{
+    free(u->text);
+    free(u->user);
+    free(u->code);
+    free(u->dir);
+}
+
+/* ---- errors ---------------------------------------------------------- */
+
+/* One line "FILE:LINE:COL: error: TEXT" (gcc, clang) or "FILE(LINE): error: TEXT"
+ * (NVRTC). */
+typedef struct report {
+    const char *file, *text;
+    int nfile, ntext, line, col;
+} report;
+
+/* The number that ends at `end`, back to no earlier than `from`. */
+static const char *number_before(const char *from, const char *end, int *n)
+{
+    const char *p = end;
+    while (p > from && isdigit((unsigned char)p[-1]))
+        p--;
+    *n = p < end ? atoi(p) : 0;
+    return p;
+}
+
+static bool read_report(const char *line, size_t len, report *r)
+{
+    static const char error[] = "error: ";
+    const char *e = memmem(line, len, error, sizeof error - 1), *p;
+    if (!e)
+        return false;
+    *r = (report){ .text = e + sizeof error - 1 };
+    r->ntext = (int)(line + len - r->text);
+    if (e - line >= 6 && memcmp(e - 6, "fatal ", 6) == 0)
+        e -= 6;
+    else if (e - line >= 13 && memcmp(e - 13, "catastrophic ", 13) == 0)
+        e -= 13;
+    if (e - line < 4 || e[-1] != ' ' || e[-2] != ':')
+        return false;
+    e -= 2;
+    if (e[-1] == ')') {
+        p = number_before(line, e - 1, &r->line);
+    } else {
+        p = number_before(line, e, &r->line);
+        int before;
+        const char *q = p > line && p[-1] == ':' ? number_before(line, p - 1, &before) : p;
+        if (q < p && before)
+            p = q, r->col = r->line, r->line = before;
+    }
+    r->file = line, r->nfile = p > line ? (int)(p - 1 - line) : 0;
+    return r->line > 0;
+}
+
+static bool is(const char *s, int n, const char *word)
+{
+    return strlen(word) == (size_t)n && memcmp(s, word, (size_t)n) == 0;
+}
+
+/* "name(const float *, int)": what the entry has to be. */
+static const char *signature(const gp_source *src, char buf[400])
+{
+    size_t n = (size_t)snprintf(buf, 400, "%s(", src->entry);
+    for (int i = 0; i < src->nparam && n < 400; i++)
+        n += (size_t)snprintf(buf + n, 400 - n, "%s%s", i ? ", " : "", src->param[i]);
+    if (n < 399)
+        strcpy(buf + n, ")");
+    else
+        strcpy(buf + 396, "...");
+    return buf;
+}
+
+static void count_error(const gp_unit *u, gp_errs *errs)
+{
+    const char *p, *end;
+    char buf[400];
+    gp_loc at = { .file = u->src->path };
+    if (entry_params(u, &p, &end))
+        at = place(u, p, (size_t)(end + 1 - p));
+    gp_fail(errs, GP_E_SPEC, at, "'%s' does not take the %d value%s that args gives; "
+            "that would be %s", u->src->entry, u->src->nparam, u->src->nparam == 1 ? "" : "s",
+            signature(u->src, buf));
+}
+
+static void type_error(const gp_unit *u, int k, gp_errs *errs)
+{
+    const char *p;
+    size_t n;
+    char buf[400];
+    gp_loc at = { .file = u->src->path };
+    if (k < 0 || k >= u->src->nparam)
+        return;
+    if (entry_param(u, k, &p, &n)) {
+        at = place(u, u->code + (p - u->user), n);
+        gp_fail(errs, GP_E_SPEC, at, "argument %d of '%s' is '%s' in args, but '%.*s' here; "
+                "args asks for %s", k + 1, u->src->entry, u->src->param[k], (int)n, p,
+                signature(u->src, buf));
+    } else {
+        gp_fail(errs, GP_E_SPEC, at, "argument %d of '%s' is not '%s' as in args, which asks "
+                "for %s", k + 1, u->src->entry, u->src->param[k], signature(u->src, buf));
+    }
+}
+
+/* Something is wrong with the entry as a whole. */
+static void entry_error(const gp_unit *u, const report *r, gp_errs *errs)
+{
+    const char *from, *to;
+    char names[200] = "";
+    if (entry_params(u, &from, &to)) {
+        gp_fail(errs, GP_E_SPEC, place(u, from, 1), "'%s' is no extern \"C\" __global__ "
+                "function: %.*s", u->src->entry, r->ntext, r->text);
+        return;
+    }
+    for (const char *p = u->code; (p = find_word(u->code, p, "__global__"));) {
+        size_t n, used = strlen(names);
+        const char *name = kernel_name(p += strlen("__global__"), &n);
+        if (name && used + n + 5 < sizeof names)
+            snprintf(names + used, sizeof names - used, "%s'%.*s'", used ? ", " : "", (int)n,
+                     name);
+    }
+    gp_fail(errs, GP_E_SPEC, u->src->at, "no kernel '%s' in '%s'; %s%s", u->src->entry,
+            u->src->path, *names ? "set `entry` to one of its kernels: " : "it has none",
+            names);
+}
+
+/* A call that kernels/cpu.h deleted, because it needs a GPU. */
+static bool gpu_only(const report *r, gp_loc at, gp_errs *errs)
+{
+    const char *p = memmem(r->text, (size_t)r->ntext, "deleted function", 16);
+    const char *end = r->text + r->ntext;
+    while (p && p < end - 1 && !(p[0] == '_' && p[1] == '_'))
+        p++;
+    if (!p || p >= end - 1)
+        return false;
+    int n = 0;
+    while (p + n < end && in_word(p[n]))
+        n++;
+    gp_fail(errs, GP_E_SPEC, at, "warp intrinsics need a GPU: '%.*s'; use shared memory and "
+            "__syncthreads(), or run with `device: cuda`", n, p);
+    return true;
+}
+
+void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs)
+{
+    enum { SHOWN = 5 };
+    int told = 0, more = 0, before = errs->failed;
+    report entry = { 0 };              /* of our own lines after the source */
+    bool count = strstr(log, MARK " count") != NULL;
+    int include = 0;                   /* the user's line that includes what follows */
+    for (const char *p = log; *p; p += strspn(p, "\n")) {
+        size_t len = strcspn(p, "\n");
+        const char *line = p, *mark, *from;
+        report r;
+        p += len;
+        from = memmem(line, len, "from ", 5);
+        if (from && strncmp(from + 5, u->src->path, strlen(u->src->path)) == 0 &&
+            from[5 + strlen(u->src->path)] == ':')
+            include = atoi(from + 6 + strlen(u->src->path));
+        if (!read_report(line, len, &r))
+            continue;
+        if (told == SHOWN) {
+            more++;
+            continue;
+        }
+        if (is(r.file, r.nfile, MARK)) {
+            mark = memmem(r.text, (size_t)r.ntext, MARK " ", sizeof MARK);
+            if (mark && isdigit((unsigned char)mark[sizeof MARK]) && !count)
+                type_error(u, atoi(mark + sizeof MARK), errs), told++;
+            else if (!mark && !entry.file)
+                entry = r;
+            continue;
+        }
+        gp_loc at = { .file = u->src->path };
+        told++;
+        if (is(r.file, r.nfile, u->src->path)) {
+            at.line = r.line, at.col = r.col;
+            if (!gpu_only(&r, at, errs))
+                gp_fail(errs, GP_E_SPEC, at, "%.*s", r.ntext, r.text);
+        } else {
+            at.line = include;
+            gp_fail(errs, GP_E_SPEC, at, "in '%.*s', line %d: %.*s", r.nfile, r.file, r.line,
+                    r.ntext, r.text);
+        }
+    }
+    if (!told && entry.file)
+        entry_error(u, &entry, errs);
+    else if (!told && count)
+        count_error(u, errs);
+    if (more)
+        gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = u->src->path },
+                "the compiler found %d more error%s", more, more == 1 ? "" : "s");
+    if (errs->failed == before)
+        gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = u->src->path }, "does not compile: %.400s",
+                *log ? log : "the compiler does not say why");
+}

@@ -1,0 +1,28 @@
+/* source.h - a user's .cu on its way to a compiler, and the compiler's words on
+ * their way back (source.c). Used by cc.c and cuda_nvrtc.c. */
+#ifndef GP_SOURCE_H
+#define GP_SOURCE_H
+
+#include "device/cache.h"
+#include "gpipe/stage.h"
+
+/* What a compiler reads: gpipe's headers, the user's source under its own name
+ * and line numbers, then a check that the entry takes exactly what `args` of the
+ * stage pass. */
+typedef struct gp_unit {
+    const gp_source *src;
+    char *text; size_t len;    /* NUL-terminated */
+    char *user;                /* the source as read */
+    char *code;                /* the same bytes, comments and strings blanked */
+    char *dir;                 /* of the source: quoted includes start here */
+    gp_hash hash;              /* of `text` and of every quoted include */
+} gp_unit;
+
+/* False after errors. gp_unit_free() in any case. */
+bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs);
+void gp_unit_free(gp_unit *u);
+
+/* Turns what a compiler wrote into errors at the user's lines; always adds one. */
+void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs);
+
+#endif

@@ -1,0 +1,307 @@
+/* dump_graph.c - the graph as text, DOT or JSON; a plan's dump begins with it. */
+#include <string.h>
+#include "draw/dump.h"
+
+const char *const gp_launch_name[] = { "graph", "stream", "persistent" };
+const char *const gp_sync_name[] = { "auto", "spin", "yield", "block" };
+static const char *const on_error_name[] = { "stop", "drop" };
+static const char *const on_hole_name[] = { "reset", "splice" };
+
+static const char *device_text(const gp_graph *g, char buf[24])
+{
+    if (g->device < 0)
+        snprintf(buf, 24, "cpu");
+    else
+        snprintf(buf, 24, "cuda:%d", g->device);
+    return buf;
+}
+
+/* "auto" for 0. */
+static const char *or_auto(int n, char buf[16])
+{
+    snprintf(buf, 16, "%d", n);
+    return n ? buf : "auto";
+}
+
+/* ---- text ------------------------------------------------------------ */
+
+void gp_dump_head(FILE *f, const gp_graph *g)
+{
+    char device[24], streams[16], batch[16];
+    fprintf(f, "pipeline %s (%s)\n", g->name, g->file);
+    fprintf(f, "  device   %s", device_text(g, device));
+    if (g->device_why)
+        fprintf(f, " (%s)", g->device_why);
+    fprintf(f, "\n  launch   %s, streams %s, batch %s, sync %s\n", gp_launch_name[g->launch],
+            or_auto(g->streams, streams), or_auto(g->batch, batch), gp_sync_name[g->sync]);
+    fprintf(f, "  errors   on_error %s, stall_timeout ", on_error_name[g->on_error]);
+    if (g->stall_ns)
+        fprintf(f, "%gs\n", (double)g->stall_ns / 1e9);
+    else
+        fputs("none\n", f);
+}
+
+static int widest(int w, const char *s)
+{
+    int n = (int)strlen(s);
+    return n > w && n <= 24 ? n : w;
+}
+
+int gp_dump_width(const gp_graph *g)
+{
+    int w = 6;
+    for (int i = 0; i < g->nstages; i++)
+        w = widest(w, g->stage[i].name);
+    for (int i = 0; i < g->nbuffers; i++)
+        w = widest(w, g->buffer[i].name);
+    return w;
+}
+
+void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
+{
+    int names = gp_dump_width(g), kinds = 0, *segment = NULL;
+    gp_arena a = { 0 };
+    for (int i = 0; i < g->nstages; i++)
+        kinds = widest(kinds, g->stage[i].kind->name);
+    if (p) {
+        segment = GP_NEW(&a, int, g->nstages);
+        for (int i = 0; i < p->ntasks; i++)
+            if (p->task[i].stage >= 0)
+                segment[p->task[i].stage] = p->task[i].segment;
+    }
+    fputs("\nstages\n", f);
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_stage *s = &g->stage[i];
+        char side[40], type[128];
+        if (s->device && p)
+            snprintf(side, sizeof side, "segment %d", segment[i]);
+        else if (s->workers > 1)
+            snprintf(side, sizeof side, "host x %d", s->workers);
+        else
+            snprintf(side, sizeof side, s->device ? "device" : "host");
+        fprintf(f, "  %-*s  %-*s  %-10s ", names, s->name, kinds, s->kind->name, side);
+        for (int k = 0; k < s->nin; k++)
+            fprintf(f, "%s %s", k ? "," : "", s->in[k] < 0 ? "-" : g->buffer[s->in[k]].name);
+        if (s->nout)
+            fputs(" ->", f);
+        for (int k = 0; k < s->nout; k++)
+            if (s->out[k] >= 0)
+                fprintf(f, "%s %s %s", k ? "," : "", g->buffer[s->out[k]].name,
+                        gp_type_text(&g->buffer[s->out[k]].type, type));
+        fputc('\n', f);
+    }
+    gp_arena_free(&a);
+}
+
+static void graph_text(FILE *f, const gp_graph *g)
+{
+    int width = gp_dump_width(g);
+    gp_dump_head(f, g);
+    gp_dump_stages(f, g, NULL);
+    fputs("\nbuffers\n", f);
+    for (int i = 0; i < g->nbuffers; i++) {
+        const gp_buffer *b = &g->buffer[i];
+        char size[24];
+        fprintf(f, "  %-*s  %9s", width, b->name, gp_size_text(gp_bytes(&b->type), size));
+        if (b->producer.stage < 0)
+            fprintf(f, "  constant  %s ->", b->path ? b->path : "?");
+        else
+            fprintf(f, "  depth %-3d  %s ->", b->depth, g->stage[b->producer.stage].name);
+        for (int u = 0; u < b->nuse; u++)
+            fprintf(f, "%s %s", u ? "," : "", g->stage[b->use[u].stage].name);
+        if (b->rate > 1)
+            fprintf(f, ", one frame for %d", b->rate);
+        fputc('\n', f);
+    }
+}
+
+/* ---- JSON ------------------------------------------------------------ */
+
+static void names(gp_json *j, const char *key, const gp_graph *g, const int *v, int n)
+{
+    gp_json_open(j, key, '[');
+    for (int i = 0; i < n; i++)
+        gp_json_str(j, NULL, v[i] < 0 ? NULL : g->buffer[v[i]].name);
+    gp_json_close(j, ']');
+}
+
+static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s)
+{
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "name", s->name);
+    gp_json_str(j, "use", s->kind->name);
+    gp_json_str(j, "on", s->device ? "device" : "host");
+    gp_json_int(j, "line", s->at.line);
+    gp_json_int(j, "workers", s->workers);
+    names(j, "in", g, s->in, s->nin);
+    names(j, "out", g, s->out, s->nout);
+    gp_json_bool(j, "zero", s->zero);
+    gp_json_str(j, "on_hole", on_hole_name[s->on_hole]);
+    gp_json_bool(j, "endless", s->endless);
+    gp_json_bool(j, "batched", s->batched);
+    gp_json_bool(j, "frame_info", s->frame_info);
+    gp_json_size(j, "scratch", s->scratch);
+    gp_json_size(j, "state", s->state);
+    gp_json_size(j, "table", s->table);
+    gp_json_close(j, '}');
+}
+
+static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b)
+{
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "name", b->name);
+    gp_json_int(j, "line", b->at.line);
+    gp_json_str(j, "dtype", gp_dtype_name(b->type.dtype));
+    gp_json_open(j, "shape", '[');
+    for (int k = 0; k < b->type.ndim; k++)
+        gp_json_int(j, NULL, b->type.dim[k]);
+    gp_json_close(j, ']');
+    gp_json_size(j, "bytes", gp_bytes(&b->type));
+    gp_json_int(j, "depth", b->depth);
+    gp_json_bool(j, "depth_said", b->depth_said);
+    gp_json_str(j, "const", b->path);
+    gp_json_str(j, "from", b->producer.stage < 0 ? NULL : g->stage[b->producer.stage].name);
+    gp_json_open(j, "to", '[');
+    for (int u = 0; u < b->nuse; u++)
+        gp_json_str(j, NULL, g->stage[b->use[u].stage].name);
+    gp_json_close(j, ']');
+    gp_json_int(j, "rate", b->rate);
+    gp_json_bool(j, "endless", b->endless);
+    gp_json_close(j, '}');
+}
+
+void gp_dump_graph_members(gp_json *j, const gp_graph *g)
+{
+    char device[24];
+    gp_json_str(j, "pipeline", g->name);
+    gp_json_str(j, "file", g->file);
+    gp_json_str(j, "device", device_text(g, device));
+    gp_json_str(j, "device_why", g->device_why);
+    gp_json_int(j, "streams", g->streams);
+    gp_json_int(j, "batch", g->batch);
+    gp_json_str(j, "launch", gp_launch_name[g->launch]);
+    gp_json_str(j, "sync", gp_sync_name[g->sync]);
+    gp_json_str(j, "on_error", on_error_name[g->on_error]);
+    gp_json_int(j, "stall_timeout_ns", g->stall_ns);
+    gp_json_open(j, "stages", '[');
+    for (int i = 0; i < g->nstages; i++)
+        stage_json(j, g, &g->stage[i]);
+    gp_json_close(j, ']');
+    gp_json_open(j, "buffers", '[');
+    for (int i = 0; i < g->nbuffers; i++)
+        buffer_json(j, g, &g->buffer[i]);
+    gp_json_close(j, ']');
+}
+
+/* ---- DOT ------------------------------------------------------------- */
+
+/* The color of what was so busy. */
+static void dot_heat(FILE *f, const gp_measured *m, double busy)
+{
+    fprintf(f, " fillcolor=\"%s\" color=\"" GP_HEAT_BORDER "\"%s", gp_heat_color[gp_heat(busy)],
+            gp_is_busiest(m, busy) ? " penwidth=4" : "");
+}
+
+static void dot_stage(FILE *f, const gp_graph *g, const gp_measured *m, int i, const char *indent)
+{
+    const gp_stage *s = &g->stage[i];
+    const gp_time time = m ? m->stage[i] : (gp_time){ -1, -1 };
+    bool hot = time.busy >= 0;
+    char label[256], note[64];
+    int n = snprintf(label, sizeof label, "%.100s", s->name);
+    if (strcmp(s->name, s->kind->name))
+        n += snprintf(label + n, sizeof label - (size_t)n, "\n%.60s", s->kind->name);
+    if (s->workers > 1 && !s->device)
+        n += snprintf(label + n, sizeof label - (size_t)n, " x %d", s->workers);
+    if (*gp_time_text(m, time, note))
+        snprintf(label + n, sizeof label - (size_t)n, "\n%s", note);
+    fprintf(f, "%ss%d [label=", indent, i);
+    gp_dot_text(f, label);
+    if (hot)
+        dot_heat(f, m, time.busy);
+    fputs(hot ? " style=filled];\n" : s->device ? " style=rounded];\n" : "];\n", f);
+}
+
+/* A buffer is an edge to each reader; bold where it is copied on the way. */
+static void dot_buffer(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m, int i,
+                       int depth)
+{
+    const gp_buffer *b = &g->buffer[i];
+    int from = b->producer.stage;
+    char label[400], type[128];
+    int n = snprintf(label, sizeof label, "%.200s\n%s", b->name, gp_type_text(&b->type, type));
+    if (from < 0) {
+        fprintf(f, "  b%d [shape=note label=", i);
+        gp_dot_text(f, label);
+        fputs("];\n", f);
+    } else {
+        n += snprintf(label + n, sizeof label - (size_t)n, " x %d", depth);
+        if (m && m->held[i] >= 0)
+            snprintf(label + n, sizeof label - (size_t)n, "\n%.1f in use", m->held[i]);
+    }
+    for (int u = 0; u < b->nuse; u++) {
+        int to = b->use[u].stage;
+        if (from < 0) {
+            fprintf(f, "  b%d -> s%d [style=dashed];\n", i, to);
+            continue;
+        }
+        fprintf(f, "  s%d -> s%d [label=", from, to);
+        gp_dot_text(f, label);
+        bool copied = p && !p->unified && g->stage[from].device != g->stage[to].device;
+        fputs(copied ? " style=bold];\n" : "];\n", f);
+    }
+}
+
+void gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m)
+{
+    char device[24], time[64];
+    fputs("digraph ", f);
+    gp_dot_text(f, g->name);
+    fputs(" {\n  rankdir=LR;\n  node [shape=box];\n", f);
+    if (m && *m->verdict) {
+        fputs("  labelloc=t;\n  label=", f);
+        gp_dot_text(f, m->verdict);
+        fputs(";\n", f);
+    }
+    for (int i = 0; i < g->nstages; i++)
+        if (!p || !g->stage[i].device)
+            dot_stage(f, g, m, i, "  ");
+    for (int k = 0; p && k < p->nsegments; k++) {
+        const gp_segment *s = &p->segment[k];
+        fprintf(f, "  subgraph cluster_%d {\n    label=\"segment %d on %s\\n%d in flight, %d "
+                "streams", k, k, device_text(g, device), s->depth, s->streams);
+        if (m && *gp_time_text(m, m->segment[k], time))
+            fprintf(f, "\\n%s", time);
+        fputs("\";\n", f);
+        if (m && m->segment[k].busy >= 0) {
+            fputs("    style=filled;\n    graph [", f);
+            dot_heat(f, m, m->segment[k].busy);
+            fputs("];\n", f);
+        }
+        for (int i = 0; i < s->ntasks; i++)
+            if (p->task[s->task[i]].stage >= 0)
+                dot_stage(f, g, m, p->task[s->task[i]].stage, "    ");
+        fputs("  }\n", f);
+    }
+    for (int i = 0, r = 0; i < g->nbuffers; i++) {
+        while (p && r < p->nrings && p->ring[r].buffer >= 0 && p->ring[r].buffer < i)
+            r++;
+        bool ring = p && r < p->nrings && p->ring[r].buffer == i;
+        dot_buffer(f, g, p, m, i, ring ? p->ring[r].depth : g->buffer[i].depth);
+    }
+    fputs("}\n", f);
+}
+
+void gp_dump_graph(FILE *f, const gp_graph *g, gp_dump how)
+{
+    gp_json j = { .f = f };
+    if (how == GP_DUMP_TEXT) {
+        graph_text(f, g);
+    } else if (how == GP_DUMP_DOT) {
+        gp_dump_dot(f, g, NULL, NULL);
+    } else {
+        gp_json_open(&j, NULL, '{');
+        gp_dump_graph_members(&j, g);
+        gp_json_close(&j, '}');
+    }
+}

@@ -1,0 +1,117 @@
+/* dump_mermaid.c - a graph or plan as a flowchart for Mermaid.
+ *
+ * No text of the pipeline's can be taken for anything but text. */
+#include <ctype.h>
+#include <string.h>
+#include "draw/dump.h"
+#include "draw/picture.h"
+
+/* Around the label of each kind of node. */
+static const struct { const char *class, *open, *close, *style; } kinds[] = {
+    { "host", "[", "]", "fill:#e9eef6,stroke:#4c6488,color:#1c2530" },
+    { "device", "(", ")", "fill:#d3edda,stroke:#2a8050,color:#1c2530" },
+    { "buffer", "([", "])", "fill:#fff9e8,stroke:#c99a2e,color:#1c2530" },
+    { "const", "[/", "/]", "fill:#f4f4f2,stroke:#85857d,color:#1c2530" },
+    { "copy", "{{", "}}", "fill:#eee8fb,stroke:#7b5cc4,color:#1c2530" },
+};
+
+/* What Mermaid, Markdown or HTML could take for its own is a character code. */
+static void label(FILE *f, const char *s)
+{
+    size_t n = strlen(s);
+    for (size_t i = 0, len; i < n; i += len + !len) {
+        unsigned c;
+        len = gp_utf8(s + i, n - i, &c);
+        bool inside = i && isalnum((unsigned char)s[i - 1]) && isalnum((unsigned char)s[i + 1]);
+        if (c >= 0x80 && len)
+            fwrite(s + i, 1, len, f);
+        else if (isalnum((int)c) || (c && strchr(" ,:[]()", (int)c))
+                 || (inside && c && strchr("-_.", (int)c)))
+            fputc((int)c, f);
+        else
+            fprintf(f, "#%u;", c < 0x20 || c == 0x7f ? 0xfffd : c);
+    }
+}
+
+static void node(FILE *f, const gp_pic_node *n, int i, const char *indent)
+{
+    fprintf(f, "%sn%d%s\"", indent, i, kinds[n->kind].open);
+    label(f, n->name);
+    fputs(*n->what ? "<br/>" : n->kind == GP_PIC_COPY ? " " : "", f);
+    label(f, n->what);
+    fputs(*n->what && *n->size ? "<br/>" : "", f);
+    label(f, n->size);
+    fputs(*n->note ? "<br/>" : "", f);
+    label(f, n->note);
+    fprintf(f, "\"%s:::", kinds[n->kind].close);
+    if (n->busy >= 0)
+        fprintf(f, "heat%d\n", gp_heat(n->busy));
+    else
+        fprintf(f, "%s\n", kinds[n->kind].class);
+}
+
+/* Colors by what was measured. */
+static void heat(FILE *f, const gp_picture *pic)
+{
+    const char *most = ",stroke-width:4px";
+    for (int i = 0; i < GP_HEAT; i++)
+        fprintf(f, "  classDef heat%d fill:%s,stroke:" GP_HEAT_BORDER ",color:#1c2530\n", i,
+                gp_heat_color[i]);
+    for (int k = 0; pic->plan && k < pic->plan->nsegments; k++) {
+        double busy = gp_picture_frame_busy(pic, k);
+        if (busy >= 0)
+            fprintf(f, "  style g%d fill:%s,stroke:" GP_HEAT_BORDER ",color:#1c2530%s\n", k,
+                    gp_heat_color[gp_heat(busy)],
+                    gp_is_busiest(pic->measured, busy) ? most : "");
+    }
+    for (int i = 0; i < pic->nnodes; i++)
+        if (gp_is_busiest(pic->measured, pic->node[i].busy))
+            fprintf(f, "  style n%d stroke:" GP_HEAT_BORDER "%s\n", i, most);
+}
+
+static void flowchart(FILE *f, gp_arena *a, const gp_picture *pic)
+{
+    int frames = pic->plan ? pic->plan->nsegments : 0;
+    int *first = GP_NEW(a, int, frames + 1), *next = GP_NEW(a, int, pic->nnodes);
+    for (int i = pic->nnodes; i--;) {              /* from 1: 0 ends a list */
+        int frame = pic->node[i].segment + 1;
+        next[i] = first[frame];
+        first[frame] = i + 1;
+    }
+    bool judged = pic->measured && *pic->measured->verdict;
+    fputs("---\ntitle: ", f);
+    gp_dot_text(f, judged ? gp_format(a, "%s: %s", pic->graph->name, pic->measured->verdict)
+                    : pic->graph->name);
+    fputs("\n---\nflowchart TB\n", f);
+    for (int k = 0; k <= frames; k++) {
+        if (k) {
+            fprintf(f, "  subgraph g%d[\"", k - 1);
+            const char *note = gp_picture_frame_note(a, pic, k - 1);
+            label(f, gp_picture_frame(a, pic->plan, k - 1));
+            fputs("<br/>", f);
+            label(f, gp_picture_flight(a, pic->plan, k - 1));
+            fputs(*note ? "<br/>" : "", f);
+            label(f, note);
+            fputs("\"]\n", f);
+        }
+        for (int i = first[k]; i; i = next[i - 1])
+            node(f, &pic->node[i - 1], i - 1, k ? "    " : "  ");
+        fputs(k ? "  end\n" : "", f);
+    }
+    for (int i = 0; i < pic->nedges; i++) {
+        const gp_pic_edge *e = &pic->edge[i];
+        fprintf(f, "  n%d %s n%d\n", e->from,
+                pic->node[e->from].kind == GP_PIC_CONST ? "-.->"
+                : pic->node[e->to].kind == GP_PIC_BUFFER ? "---" : "-->", e->to);
+    }
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        fprintf(f, "  classDef %s %s\n", kinds[k].class, kinds[k].style);
+    if (pic->measured)
+        heat(f, pic);
+}
+
+bool gp_dump_mermaid(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m,
+                     gp_errs *errs)
+{
+    return gp_picture_draw(f, g, p, m, flowchart, errs);
+}

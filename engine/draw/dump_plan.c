@@ -1,0 +1,270 @@
+/* dump_plan.c - the plan as text, DOT or JSON. */
+#include <string.h>
+#include "draw/dump.h"
+
+static const char *const op_name[] = { "host", "copy in", "stage", "copy out" };
+static const char *const extra_name[] = { "const", "table", "state", "scratch" };
+
+static const char *ring_name(const gp_plan *p, int ring)
+{
+    return ring < 0 || p->ring[ring].buffer < 0 ? "(frame infos)"
+                                                : p->graph->buffer[p->ring[ring].buffer].name;
+}
+
+/* ---- text ------------------------------------------------------------ */
+
+/* "depth 6 (3 in the file)" in a caller's buffer; returns it. */
+static char *depth_text(const gp_buffer *b, int depth, char buf[48])
+{
+    int n = snprintf(buf, 48, "depth %d", depth);
+    if (depth != b->depth)
+        snprintf(buf + n, 48 - (size_t)n, b->depth_said ? " (%d in the file)" : " (default %d)",
+                 b->depth);
+    return buf;
+}
+
+/* Where a buffer's slots are: the rings of one buffer are neighbours, and come
+ * in the order of buffers. Returns the first ring of the next. */
+static int buffer_text(FILE *f, const gp_plan *p, int ring, int width, int depths)
+{
+    int buffer = p->ring[ring].buffer;
+    const gp_buffer *b = &p->graph->buffer[buffer];
+    char size[24], depth[48], place[24];
+    const char *sep = "  ";
+    fprintf(f, "  %-*s  %9s  %-*s", width, b->name, gp_size_text(gp_bytes(&b->type), size), depths,
+            depth_text(b, p->ring[ring].depth, depth));
+    for (; ring < p->nrings && p->ring[ring].buffer == buffer; ring++, sep = ", ") {
+        const gp_ring *r = &p->ring[ring];
+        if (r->segment < 0)
+            fprintf(f, "%s%s%s", sep, gp_place_text(p, r->place, place),
+                    p->pool[r->pool].pinned ? " (pinned)" : "");
+        else
+            fprintf(f, "%ssegment %d", sep, r->segment);
+    }
+    fputc('\n', f);
+    return ring;
+}
+
+static void buffers_text(FILE *f, const gp_plan *p, int width)
+{
+    char size[24], place[24], depth[48];
+    int depths = 8;
+    for (int r = 0; r < p->nrings && p->ring[r].buffer >= 0; r++) {
+        int n = (int)strlen(depth_text(&p->graph->buffer[p->ring[r].buffer], p->ring[r].depth,
+                                       depth));
+        depths = n > depths ? n : depths;
+    }
+    fputs("\nbuffers\n", f);
+    for (int r = 0; r < p->nrings && p->ring[r].buffer >= 0;)
+        r = buffer_text(f, p, r, width, depths);
+    for (int i = 0; i < p->nextras; i++) {
+        const gp_extra *e = &p->extra[i];
+        if (e->use == GP_EXTRA_CONST)
+            fprintf(f, "  %-*s  %9s  %-*s  %s\n", width, p->graph->buffer[e->buffer].name,
+                    gp_size_text(e->bytes, size), depths, "constant",
+                    gp_place_text(p, e->place, place));
+    }
+}
+
+static void extra_text(FILE *f, const gp_plan *p, int extra)
+{
+    char size[24];
+    if (extra >= 0)
+        fprintf(f, ", %s %s", gp_size_text(p->extra[extra].bytes, size),
+                extra_name[p->extra[extra].use]);
+}
+
+static void task_text(FILE *f, const gp_plan *p, int task, int width)
+{
+    const gp_task *t = &p->task[task];
+    char size[24];
+    bool copy = t->stage < 0;
+    fprintf(f, "  %4d  %-*s  ", task, width,
+            copy ? op_name[t->op] : p->graph->stage[t->stage].name);
+    for (int i = 0; i < t->nin; i++) {
+        int konst = copy ? -1 : t->konst[i];
+        fprintf(f, "%s%s", i ? ", " : "",
+                konst >= 0 ? p->graph->buffer[p->extra[konst].buffer].name
+                : t->in[i] >= 0 ? ring_name(p, t->in[i]) : "-");
+    }
+    for (int i = 0; i < t->nout && !copy; i++)
+        if (t->out[i] >= 0)
+            fprintf(f, "%s%s", i ? ", " : " -> ", ring_name(p, t->out[i]));
+    if (copy)
+        fprintf(f, ", %s", gp_size_text(gp_copy_bytes(p, t), size));
+    extra_text(f, p, t->state);
+    extra_text(f, p, t->table);
+    extra_text(f, p, t->scratch);
+    for (int i = 0; i < t->ndeps; i++)
+        fprintf(f, "%s %d", i ? "," : "; after", t->dep[i]);
+    fputc('\n', f);
+}
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void segment_text(FILE *f, const gp_plan *p, int k, int width)
+{
+    const gp_segment *s = &p->segment[k];
+    char place[24];
+    int64_t execs = gp_segment_execs(s);
+    fprintf(f, "\nsegment %d on %s: %d frame%s in flight, %d stream%s, at most %d frame%s a launch",
+            k, gp_place_text(p, s->place, place), s->depth, plural(s->depth), s->streams,
+            plural(s->streams), s->batch, plural(s->batch));
+    if (p->graph->launch == GP_LAUNCH_GRAPH)
+        fprintf(f, ", %lld exec%s", (long long)execs, plural(execs));
+    fputc('\n', f);
+    for (int i = 0; i < s->ntasks; i++)
+        task_text(f, p, s->task[i], width < 8 ? 8 : width);
+}
+
+static void plan_text(FILE *f, const gp_plan *p)
+{
+    char a[24], b[24], place[24];
+    int width = gp_dump_width(p->graph);
+    gp_dump_head(f, p->graph);
+    gp_dump_stages(f, p->graph, p);
+    buffers_text(f, p, width);
+    for (int k = 0; k < p->nsegments; k++)
+        segment_text(f, p, k, width);
+    fprintf(f, "\nmemory\n  host     %9s", gp_size_text(p->host_bytes, a));
+    if (p->pinned_bytes)
+        fprintf(f, ", of it pinned %s", gp_size_text(p->pinned_bytes, b));
+    fputc('\n', f);
+    if (p->unified)
+        return;
+    gp_place_text(p, (gp_place){ true, 0 }, place);
+    fprintf(f, "  %-7s  %9s\n", place, gp_size_text(p->device_bytes, a));
+    fprintf(f, "\nPCIe per frame\n  to %s %s, back %s\n", place, gp_size_text(p->copy_in_bytes, a),
+            gp_size_text(p->copy_out_bytes, b));
+}
+
+/* ---- JSON ------------------------------------------------------------ */
+
+static void place_json(gp_json *j, const gp_plan *p, gp_place place)
+{
+    char text[24];
+    gp_json_str(j, "place", gp_place_text(p, place, text));
+}
+
+static void ring_json(gp_json *j, const gp_plan *p, const gp_ring *r)
+{
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "buffer", r->buffer < 0 ? NULL : p->graph->buffer[r->buffer].name);
+    place_json(j, p, r->place);
+    gp_json_int(j, "depth", r->depth);
+    gp_json_size(j, "bytes", r->bytes);
+    gp_json_int(j, "pool", r->pool);
+    gp_json_size(j, "offset", r->offset);
+    gp_json_int(j, "producer", r->producer);
+    gp_json_ints(j, "consumers", r->consumer, r->nconsumers);
+    gp_json_int(j, "segment", r->segment);
+    gp_json_close(j, '}');
+}
+
+static void task_json(gp_json *j, const gp_plan *p, const gp_task *t)
+{
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "op", op_name[t->op]);
+    gp_json_str(j, "stage", t->stage < 0 ? NULL : p->graph->stage[t->stage].name);
+    gp_json_int(j, "segment", t->segment);
+    gp_json_ints(j, "in", t->in, t->nin);
+    gp_json_ints(j, "out", t->out, t->nout);
+    gp_json_ints(j, "after", t->dep, t->ndeps);
+    gp_json_int(j, "from_pool", t->from_pool);
+    gp_json_int(j, "to_pool", t->to_pool);
+    gp_json_int(j, "state", t->state);
+    gp_json_int(j, "table", t->table);
+    gp_json_int(j, "scratch", t->scratch);
+    gp_json_ints(j, "const", t->konst, t->stage < 0 ? 0 : t->nin);
+    gp_json_close(j, '}');
+}
+
+static void segment_json(gp_json *j, const gp_plan *p, const gp_segment *s)
+{
+    gp_json_open(j, NULL, '{');
+    place_json(j, p, s->place);
+    gp_json_ints(j, "tasks", s->task, s->ntasks);
+    gp_json_ints(j, "in", s->in, s->nin);
+    gp_json_ints(j, "out", s->out, s->nout);
+    gp_json_int(j, "depth", s->depth);
+    gp_json_int(j, "period", s->period);
+    gp_json_int(j, "streams", s->streams);
+    gp_json_int(j, "batch", s->batch);
+    gp_json_int(j, "execs", gp_segment_execs(s));
+    gp_json_int(j, "info_host", s->info_host);
+    gp_json_int(j, "info_dev", s->info_dev);
+    gp_json_close(j, '}');
+}
+
+static void pool_json(gp_json *j, const gp_plan *p, const gp_pool *q)
+{
+    gp_json_open(j, NULL, '{');
+    place_json(j, p, q->place);
+    gp_json_bool(j, "pinned", q->pinned);
+    gp_json_int(j, "depth", q->depth);
+    gp_json_size(j, "stride", q->stride);
+    gp_json_close(j, '}');
+}
+
+static void extra_json(gp_json *j, const gp_plan *p, const gp_extra *e)
+{
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "use", extra_name[e->use]);
+    place_json(j, p, e->place);
+    gp_json_str(j, "buffer", e->buffer < 0 ? NULL : p->graph->buffer[e->buffer].name);
+    gp_json_str(j, "stage", e->stage < 0 ? NULL : p->graph->stage[e->stage].name);
+    gp_json_size(j, "bytes", e->bytes);
+    gp_json_size(j, "stride", e->stride);
+    gp_json_close(j, '}');
+}
+
+static void party_json(gp_json *j, const gp_plan *p, const gp_party *q)
+{
+    gp_json_open(j, NULL, '{');
+    if (q->stage >= 0)
+        gp_json_str(j, "stage", p->graph->stage[q->stage].name);
+    else
+        gp_json_int(j, "segment", q->segment);
+    gp_json_close(j, '}');
+}
+
+static void plan_json(FILE *f, const gp_plan *p)
+{
+    gp_json *j = &(gp_json){ .f = f };
+    gp_json_open(j, NULL, '{');
+    gp_dump_graph_members(j, p->graph);
+    gp_json_bool(j, "unified", p->unified);
+#define EACH(name, v, n, each)                 \
+    gp_json_open(j, name, '[');                \
+    for (int i = 0; i < (n); i++)              \
+        each(j, p, &(v)[i]);                   \
+    gp_json_close(j, ']')
+    EACH("parties", p->party, p->nparties, party_json);
+    EACH("segments", p->segment, p->nsegments, segment_json);
+    EACH("tasks", p->task, p->ntasks, task_json);
+    EACH("rings", p->ring, p->nrings, ring_json);
+    EACH("pools", p->pool, p->npools, pool_json);
+    EACH("extras", p->extra, p->nextras, extra_json);
+#undef EACH
+    gp_json_open(j, "total", '{');
+    gp_json_size(j, "host_bytes", p->host_bytes);
+    gp_json_size(j, "pinned_bytes", p->pinned_bytes);
+    gp_json_size(j, "device_bytes", p->device_bytes);
+    gp_json_size(j, "copy_in_bytes", p->copy_in_bytes);
+    gp_json_size(j, "copy_out_bytes", p->copy_out_bytes);
+    gp_json_close(j, '}');
+    gp_json_close(j, '}');
+}
+
+void gp_dump_plan(FILE *f, const gp_plan *p, gp_dump how)
+{
+    if (how == GP_DUMP_TEXT)
+        plan_text(f, p);
+    else if (how == GP_DUMP_DOT)
+        gp_dump_dot(f, p->graph, p, NULL);
+    else
+        plan_json(f, p);
+}

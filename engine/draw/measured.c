@@ -1,0 +1,216 @@
+/* measured.c - a report read again. JSON is YAML: the parser of pipelines reads it.
+ *
+ * What it names must be in the pipeline, and the pipeline's host stages in it. */
+#include <stdlib.h>
+#include <string.h>
+#include "draw/measured.h"
+#include "base/names.h"
+#include "compile/parse.h"
+
+/* ---- words and colors ------------------------------------------------- */
+
+const char *const gp_heat_color[GP_HEAT] = { "#fdf3e7", "#fbdcb8", "#f6bd85", "#ee9c55",
+                                             "#e27d2f" };
+
+int gp_heat(double busy)
+{
+    return busy < 1 ? (int)(busy * GP_HEAT) : GP_HEAT - 1;
+}
+
+bool gp_is_busiest(const gp_measured *m, double busy)
+{
+    return m && busy >= 0 && busy >= m->most;
+}
+
+const char *gp_time_text(const gp_measured *m, gp_time t, char buf[64])
+{
+    bool us = t.p50_us < 999.5, ms = t.p50_us < 999.5e3;
+    double p50 = t.p50_us / (us ? 1 : ms ? 1e3 : 1e6);
+    int n = 0;
+    *buf = 0;
+    if (t.busy >= 0)
+        n += snprintf(buf, 64, "%.0f %% busy", 100 * t.busy);
+    if (t.p50_us >= 0)
+        n += snprintf(buf + n, 64 - (size_t)n, "%s%.*f %s a frame", n ? ", " : "",
+                      p50 < 9.95 ? 1 : 0, p50, us ? "us" : ms ? "ms" : "s");
+    if (gp_is_busiest(m, t.busy))
+        snprintf(buf + n, 64 - (size_t)n, ", the busiest");
+    return buf;
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+typedef struct reading {
+    gp_arena *arena;
+    const gp_plan *plan;
+    gp_loc at;
+    gp_errs *errs;
+    gp_names stages, buffers;
+    gp_time *stage, *segment;
+    double *held;
+} reading;
+
+static const char *text_of(const gp_node *map, const char *key)
+{
+    const gp_node *n = gp_node_get(map, key);
+    return n && n->kind == GP_SCALAR ? n->text : "";
+}
+
+static double number_of(const gp_node *map, const char *key)
+{
+    const char *text = text_of(map, key);
+    char *end;
+    double x = strtod(text, &end);
+    return *text && !*end && x >= 0 && x < 1e18 ? x : -1;
+}
+
+static double part_of(const gp_node *map, const char *key)
+{
+    double x = number_of(map, key);
+    return x < 1 ? x : 1;
+}
+
+static const gp_node *list_of(const gp_node *map, const char *key)
+{
+    const gp_node *n = gp_node_get(map, key);
+    return n && n->kind == GP_LIST ? n : NULL;
+}
+
+static bool no_report(reading *r)
+{
+    return gp_fail(r->errs, GP_E_USAGE, r->at, "this is no report; give a file that "
+                   "'gpipe run --report FILE.json' wrote");
+}
+
+static bool another(reading *r, const char *what, const char *name, const char *who_lacks)
+{
+    return gp_fail(r->errs, GP_E_USAGE, r->at, "a report of another pipeline: %s no %s '%.100s'; "
+                   "make it anew with 'gpipe run --report FILE.json %s'", who_lacks, what, name,
+                   r->plan->graph->file);
+}
+
+/* ---- parts ------------------------------------------------------------ */
+
+static bool read_stages(reading *r, const gp_node *list)
+{
+    const gp_graph *g = r->plan->graph;
+    bool *seen = GP_NEW(r->arena, bool, g->nstages);
+    for (int i = 0; i < list->n; i++) {
+        const char *name = text_of(list->item[i], "name");
+        int stage = gp_names_find(&r->stages, name);
+        if (!*name)
+            return no_report(r);
+        if (stage < 0)
+            return another(r, "stage", name, "there is");
+        seen[stage] = true;
+        r->stage[stage] = (gp_time){ part_of(list->item[i], "busy"),
+                                     number_of(list->item[i], "frame_p50_us") };
+    }
+    for (int i = 0; i < g->nstages; i++)
+        if (!seen[i] && !g->stage[i].device)
+            return another(r, "stage", g->stage[i].name, "it has");
+    return true;
+}
+
+static bool read_segments(reading *r, const gp_node *list, double compute)
+{
+    const gp_plan *p = r->plan;
+    int *segment = GP_NEW(r->arena, int, p->graph->nstages);
+    for (int i = 0; i < p->ntasks; i++)
+        if (p->task[i].stage >= 0)
+            segment[p->task[i].stage] = p->task[i].segment + 1;
+    for (int i = 0; list && i < list->n; i++) {
+        const gp_node *stages = list_of(list->item[i], "stages");
+        for (int k = 0; stages && k < stages->n; k++) {
+            const char *name = stages->item[k]->kind == GP_SCALAR ? stages->item[k]->text : "";
+            int stage = gp_names_find(&r->stages, name);
+            if (stage < 0)
+                return another(r, "stage", name, "there is");
+            if (segment[stage])
+                r->segment[segment[stage] - 1] = (gp_time){
+                    list->n == 1 ? compute : -1, number_of(list->item[i], "frame_p50_us") };
+        }
+    }
+    return true;
+}
+
+/* Of several readers the one that has it fullest. */
+static bool read_buffers(reading *r, const gp_node *list)
+{
+    for (int i = 0; list && i < list->n; i++) {
+        const char *name = text_of(list->item[i], "name");
+        int buffer = gp_names_find(&r->buffers, name);
+        double held = number_of(list->item[i], "held");
+        if (buffer < 0)
+            return another(r, "buffer", name, "there is");
+        if (held > r->held[buffer])
+            r->held[buffer] = held;
+    }
+    return true;
+}
+
+static double engine(const gp_node *list, const char *name)
+{
+    for (int i = 0; list && i < list->n; i++)
+        if (!strcmp(text_of(list->item[i], "name"), name))
+            return part_of(list->item[i], "busy");
+    return -1;
+}
+
+/* ---- all of it -------------------------------------------------------- */
+
+static void find_most(const reading *r, gp_measured *m)
+{
+    double most = m->copy_in > m->copy_out ? m->copy_in : m->copy_out;
+    for (int i = 0; i < r->plan->graph->nstages; i++)
+        most = r->stage[i].busy > most ? r->stage[i].busy : most;
+    for (int i = 0; i < r->plan->nsegments; i++)
+        most = r->segment[i].busy > most ? r->segment[i].busy : most;
+    m->most = most;
+}
+
+static void make_tables(reading *r)
+{
+    const gp_graph *g = r->plan->graph;
+    gp_arena *a = r->arena;
+    r->stages = r->buffers = (gp_names){ .arena = a };
+    r->stage = GP_NEW(a, gp_time, g->nstages);
+    r->segment = GP_NEW(a, gp_time, r->plan->nsegments);
+    r->held = GP_NEW(a, double, g->nbuffers);
+    for (int i = 0; i < g->nstages; i++) {
+        *gp_names_at(&r->stages, g->stage[i].name) = i;
+        r->stage[i] = (gp_time){ -1, -1 };
+    }
+    for (int i = 0; i < r->plan->nsegments; i++)
+        r->segment[i] = (gp_time){ -1, -1 };
+    for (int i = 0; i < g->nbuffers; i++) {
+        *gp_names_at(&r->buffers, g->buffer[i].name) = i;
+        r->held[i] = -1;
+    }
+}
+
+const gp_measured *gp_measured_read(gp_arena *a, const gp_plan *p, const char *json, size_t len,
+                                    const char *file, gp_errs *errs)
+{
+    reading r = { .arena = a, .plan = p, .at = { .file = file }, .errs = errs };
+    gp_errs *ignored = GP_NEW(a, gp_errs, 1);
+    const gp_node *root = memchr(json, 0, len) ? NULL
+        : gp_parse_value(a, gp_strndup(a, json, len), r.at, ignored);
+    const gp_node *stages = list_of(root, "stages"), *engines = list_of(root, "engines");
+    if (!stages || !gp_node_get(root, "verdict")) {
+        no_report(&r);
+        return NULL;
+    }
+    make_tables(&r);
+    if (!read_stages(&r, stages)
+        || !read_segments(&r, list_of(root, "segments"), engine(engines, "compute"))
+        || !read_buffers(&r, list_of(root, "buffers")))
+        return NULL;
+    gp_measured *m = GP_NEW(a, gp_measured, 1);
+    *m = (gp_measured){ .stage = r.stage, .segment = r.segment, .held = r.held,
+                        .copy_in = engine(engines, "copy in"),
+                        .copy_out = engine(engines, "copy out"),
+                        .verdict = text_of(gp_node_get(root, "verdict"), "text") };
+    find_most(&r, m);
+    return m;
+}

@@ -1,0 +1,277 @@
+/* picture.c - see picture.h. A buffer is drawn where it is made: on the host, or in
+ * the frame of the segment that makes it; a copy in the frame of its segment, between
+ * the buffer and those that read it on the other side; a constant in the frame of its
+ * readers if that is one. Segments are convex, so frames can be drawn as boxes in a
+ * graph without cycles. What was measured is a note at whatever it was measured of. */
+#include <string.h>
+#include "draw/picture.h"
+
+typedef struct build {
+    gp_arena *arena;
+    gp_picture pic;
+    int *segment;              /* of each stage, -1: none */
+    int *first_ring;           /* of each buffer: its rings are neighbours */
+    int *buffer_node;
+    int *ring_node;            /* whom one reads it from; -1: no one yet */
+    int *reader, readers_cap;  /* of each node: who reads it, as far as known, + 1 */
+} build;
+
+static int new_node(build *b, gp_pic_node n)
+{
+    int readers = b->pic.nnodes;
+    n.note = n.note ? n.note : "";
+    *GP_PUSH(b->arena, b->reader, readers, b->readers_cap) = 0;
+    *GP_PUSH(b->arena, b->pic.node, b->pic.nnodes, b->pic.nodes_cap) = n;
+    return b->pic.nnodes - 1;
+}
+
+static void new_edge(build *b, int from, int to)
+{
+    if (from < 0 || b->reader[from] == to + 1)
+        return;
+    b->reader[from] = to + 1;
+    *GP_PUSH(b->arena, b->pic.edge, b->pic.nedges, b->pic.edges_cap) = (gp_pic_edge){ from, to };
+}
+
+/* ---- nodes ----------------------------------------------------------- */
+
+static int stage_node(build *b, int stage)
+{
+    const gp_stage *s = &b->pic.graph->stage[stage];
+    bool named = strcmp(s->name, s->kind->name) != 0, many = s->workers > 1 && !s->device;
+    const char *what = named ? s->kind->name : "";
+    char note[64];
+    if (many)
+        what = gp_format(b->arena, "%s%s%d workers", what, named ? ", " : "", s->workers);
+    gp_time time = b->pic.measured ? b->pic.measured->stage[stage] : (gp_time){ -1, -1 };
+    return new_node(b, (gp_pic_node){
+        .kind = s->device ? GP_PIC_DEVICE : GP_PIC_HOST, .segment = b->segment[stage],
+        .name = s->name, .what = what, .size = "", .busy = time.busy,
+        .note = gp_strdup(b->arena, gp_time_text(b->pic.measured, time, note)),
+        .more = gp_format(b->arena, "stage %s: %s", s->name, s->kind->help) });
+}
+
+/* ", on host (pinned) and in segment 0" */
+static const char *places(const build *b, int buffer)
+{
+    const gp_plan *p = b->pic.plan;
+    const char *text = "", *sep = ", ";
+    char place[24];
+    for (int i = p ? b->first_ring[buffer] : -1; i >= 0 && i < p->nrings; i++, sep = " and ") {
+        const gp_ring *r = &p->ring[i];
+        if (r->buffer != buffer)
+            break;
+        if (r->segment >= 0)
+            text = gp_format(b->arena, "%s%sin segment %d", text, sep, r->segment);
+        else
+            text = gp_format(b->arena, "%s%son %s%s", text, sep, gp_place_text(p, r->place, place),
+                             p->pool[r->pool].pinned ? " (pinned)" : "");
+    }
+    return text;
+}
+
+static void buffer_node(build *b, int buffer)
+{
+    const gp_buffer *f = &b->pic.graph->buffer[buffer];
+    bool konst = f->producer.stage < 0;
+    char size[24], type[128];
+    gp_size_text(gp_bytes(&f->type), size);
+    gp_pic_node n = {
+        .kind = konst ? GP_PIC_CONST : GP_PIC_BUFFER, .segment = -1, .depth = f->depth,
+        .busy = -1, .full = -1,
+        .name = f->name, .what = gp_strdup(b->arena, gp_type_text(&f->type, type)) };
+    if (b->pic.plan && b->first_ring[buffer] >= 0)
+        n.depth = b->pic.plan->ring[b->first_ring[buffer]].depth;
+    for (int u = 0; konst && u < f->nuse; u++) {
+        int segment = b->segment[f->use[u].stage];
+        n.segment = u && n.segment != segment ? -1 : segment;
+        if (n.segment < 0)
+            break;
+    }
+    if (konst) {
+        n.size = gp_strdup(b->arena, size);
+        n.more = gp_format(b->arena, "constant %s: %s, %s, from %s", n.name, n.what, size,
+                           f->path ? f->path : "a test");
+    } else {
+        n.segment = b->segment[f->producer.stage];
+        n.size = gp_format(b->arena, "%d × %s", n.depth, size);
+        n.more = gp_format(b->arena, "buffer %s: %s, depth %d, %s a frame%s", n.name, n.what,
+                           n.depth, size, places(b, buffer));
+    }
+    double held = b->pic.measured && !konst ? b->pic.measured->held[buffer] : -1;
+    if (held >= 0) {
+        n.full = held < n.depth ? held / n.depth : 1;
+        n.note = gp_format(b->arena, "%.1f of %d in use", held, n.depth);
+    }
+    b->buffer_node[buffer] = new_node(b, n);
+}
+
+/* ---- edges ----------------------------------------------------------- */
+
+static void inputs(build *b, int node, const int *ring, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (ring[i] >= 0)
+            new_edge(b, b->ring_node[ring[i]], node);
+}
+
+static void copy_task(build *b, const gp_task *t)
+{
+    char size[24], note[64];
+    const char *way = t->op == GP_OP_COPY_IN ? "copy in" : "copy out";
+    const gp_measured *m = b->pic.measured;
+    gp_time time = { !m ? -1 : t->op == GP_OP_COPY_IN ? m->copy_in : m->copy_out, -1 };
+    gp_size_text(gp_copy_bytes(b->pic.plan, t), size);
+    int node = new_node(b, (gp_pic_node){
+        .kind = GP_PIC_COPY, .segment = t->segment, .name = way, .what = "",
+        .busy = time.busy, .note = gp_strdup(b->arena, gp_time_text(m, time, note)),
+        .size = gp_strdup(b->arena, size),
+        .more = gp_format(b->arena, "%s: %s a frame", way, size) });
+    inputs(b, node, t->in, t->nin);
+    for (int i = 0; i < t->nout; i++)
+        b->ring_node[t->out[i]] = node;
+}
+
+/* A stage and the buffers it makes. `t`: its task, NULL without a plan. */
+static void stage_and_outputs(build *b, int stage, const gp_task *t)
+{
+    const gp_stage *s = &b->pic.graph->stage[stage];
+    int node = stage_node(b, stage);
+    for (int i = 0; i < s->nin; i++)
+        if (s->in[i] >= 0 && (!t || b->pic.graph->buffer[s->in[i]].producer.stage < 0))
+            new_edge(b, b->buffer_node[s->in[i]], node);
+    if (t)
+        inputs(b, node, t->in, t->nin);
+    if (t && s->frame_info && t->segment >= 0 && b->pic.plan->segment[t->segment].info_dev >= 0)
+        new_edge(b, b->ring_node[b->pic.plan->segment[t->segment].info_dev], node);
+    for (int i = 0; i < s->nout; i++)
+        if (s->out[i] >= 0) {
+            buffer_node(b, s->out[i]);
+            new_edge(b, node, b->buffer_node[s->out[i]]);
+        }
+    for (int i = 0; t && i < t->nout; i++)
+        if (t->out[i] >= 0)
+            b->ring_node[t->out[i]] = b->buffer_node[b->pic.plan->ring[t->out[i]].buffer];
+}
+
+/* Edges from one node become neighbours; else they stay in order. */
+static void group_edges(build *b)
+{
+    int *start = GP_NEW(b->arena, int, b->pic.nnodes + 1);
+    gp_pic_edge *to = GP_NEW(b->arena, gp_pic_edge, b->pic.nedges);
+    for (int i = 0; i < b->pic.nedges; i++)
+        start[b->pic.edge[i].from + 1]++;
+    for (int i = 1; i <= b->pic.nnodes; i++)
+        start[i] += start[i - 1];
+    for (int i = 0; i < b->pic.nedges; i++)
+        to[start[b->pic.edge[i].from]++] = b->pic.edge[i];
+    b->pic.edge = to;
+}
+
+static gp_picture picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p,
+                             const gp_measured *m)
+{
+    build b = { .arena = a, .pic = { .graph = g, .plan = p, .measured = m } };
+    b.segment = GP_NEW(a, int, g->nstages);
+    b.first_ring = GP_NEW(a, int, g->nbuffers);
+    b.buffer_node = GP_NEW(a, int, g->nbuffers);
+    b.ring_node = GP_NEW(a, int, p ? p->nrings : 0);
+    for (int i = 0; i < g->nstages; i++)
+        b.segment[i] = -1;
+    for (int i = 0; i < g->nbuffers; i++)
+        b.first_ring[i] = -1;
+    for (int i = 0; p && i < p->ntasks; i++)
+        if (p->task[i].stage >= 0)
+            b.segment[p->task[i].stage] = p->task[i].segment;
+    for (int i = p ? p->nrings : 0; i--;) {
+        b.ring_node[i] = -1;
+        if (p->ring[i].buffer >= 0)
+            b.first_ring[p->ring[i].buffer] = i;
+    }
+    for (int i = 0; i < g->nbuffers; i++)
+        if (g->buffer[i].producer.stage < 0)
+            buffer_node(&b, i);
+    for (int i = 0; p && i < p->ntasks; i++)
+        if (p->task[i].stage < 0)
+            copy_task(&b, &p->task[i]);
+        else
+            stage_and_outputs(&b, p->task[i].stage, &p->task[i]);
+    for (int i = 0; !p && i < g->nstages; i++)
+        stage_and_outputs(&b, i, NULL);
+    group_edges(&b);
+    return b.pic;
+}
+
+static bool drawn(gp_arena *a, FILE *f, const gp_graph *g, const gp_plan *p,
+                  const gp_measured *m,
+                  void (*draw)(FILE *, gp_arena *, const gp_picture *))
+{
+    jmp_buf oom;
+    if (setjmp(oom))
+        return false;
+    a->oom = &oom;
+    gp_picture pic = picture_of(a, g, p, m);
+    draw(f, a, &pic);
+    return true;
+}
+
+bool gp_picture_draw(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m,
+                     void (*draw)(FILE *f, gp_arena *a, const gp_picture *pic), gp_errs *errs)
+{
+    gp_arena a = { 0 };
+    bool ok = drawn(&a, f, g, p, m, draw);
+    gp_arena_free(&a);
+    return ok || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+}
+
+/* ---- words ----------------------------------------------------------- */
+
+double gp_picture_frame_busy(const gp_picture *pic, int segment)
+{
+    return pic->measured ? pic->measured->segment[segment].busy : -1;
+}
+
+const char *gp_picture_frame_note(gp_arena *a, const gp_picture *pic, int segment)
+{
+    const gp_measured *m = pic->measured;
+    char note[64];
+    return m ? gp_strdup(a, gp_time_text(m, m->segment[segment], note)) : "";
+}
+
+const char *gp_picture_frame(gp_arena *a, const gp_plan *p, int segment)
+{
+    char place[24];
+    return gp_format(a, "segment %d on %s", segment,
+                     gp_place_text(p, p->segment[segment].place, place));
+}
+
+const char *gp_picture_flight(gp_arena *a, const gp_plan *p, int segment)
+{
+    const gp_segment *s = &p->segment[segment];
+    return gp_format(a, "%d in flight, %d stream%s, %s%d a launch", s->depth, s->streams,
+                     s->streams == 1 ? "" : "s", s->batch > 1 ? "up to " : "", s->batch);
+}
+
+const char *gp_picture_head(gp_arena *a, const gp_picture *pic, int i)
+{
+    const gp_graph *g = pic->graph;
+    const gp_plan *p = pic->plan;
+    char x[24], y[24], place[24];
+    const char *why = g->device_why ? g->device_why : "";
+    if (i == 0 && g->device < 0)
+        return gp_format(a, "device cpu%s%s%s", *why ? " (" : "", why, *why ? ")" : "");
+    if (i == 0)
+        return gp_format(a, "device cuda:%d%s%s%s", g->device, *why ? " (" : "", why,
+                         *why ? ")" : "");
+    if (i == 1 && p)
+        return gp_format(a, "host memory %s, pinned %s", gp_size_text(p->host_bytes, x),
+                         gp_size_text(p->pinned_bytes, y));
+    if (i == 2 && p && !p->unified) {
+        gp_place_text(p, (gp_place){ true, 0 }, place);
+        return gp_format(a, "%s memory %s", place, gp_size_text(p->device_bytes, x));
+    }
+    if (i == 3 && p && !p->unified)
+        return gp_format(a, "PCIe per frame %s in, %s out", gp_size_text(p->copy_in_bytes, x),
+                         gp_size_text(p->copy_out_bytes, y));
+    return NULL;
+}

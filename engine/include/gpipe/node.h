@@ -1,0 +1,80 @@
+/* node.h - what a YAML file says: a tree of scalars, lists and maps, each with
+ * its place, and the expressions that stand in it.
+ *
+ * Made by parse.c, changed by set.c, read by resolve.c and by the few stage
+ * kinds with structured options. Read-only after that. */
+#ifndef GP_NODE_H
+#define GP_NODE_H
+
+#include <stdint.h>
+#include "base/arena.h"
+#include "gpipe/err.h"
+
+typedef enum gp_node_kind { GP_SCALAR, GP_LIST, GP_MAP } gp_node_kind;
+
+typedef struct gp_node gp_node;
+struct gp_node {
+    gp_node_kind kind;
+    bool quoted;           /* a scalar in quotes, or a block scalar */
+    gp_loc at;
+    const char *text;      /* of a scalar, NUL-terminated; else "" */
+    size_t len;
+    int n;                 /* of a list or map: the number of items */
+    gp_node **key;         /* of a map: scalars, unique, merge keys resolved */
+    gp_node **item;
+    const struct gp_names *index;  /* of a map with many keys: where each is; or NULL */
+};
+
+/* The value of `key` in a map; NULL when absent or `map` is no map. */
+const gp_node *gp_node_get(const gp_node *map, const char *key);
+
+/* The place of `len` bytes at `offset` of a scalar's text, for errors about a
+ * part of it; the whole scalar's where escapes or lines were joined. */
+gp_loc gp_node_part(const gp_node *n, size_t offset, size_t len);
+
+/* ---- expressions (expr.c) -------------------------------------------- */
+
+/* An exact integer, or a double. */
+typedef struct gp_num {
+    bool is_int;
+    int64_t i;
+    double f;              /* set in both cases */
+} gp_num;
+
+/* Where names get their values. `var` finds a bare name; `port` finds
+ * PORT.shape[k] (k >= 0) and PORT.size (k == -1, elements of the frame). Each
+ * returns false, having added no error, when there is no such name; the
+ * caller then reports it with what `each` offers as candidates (may be NULL).
+ * Both may be NULL. */
+typedef struct gp_scope gp_scope;
+struct gp_scope {
+    bool (*var)(const gp_scope *s, const char *name, gp_num *out);
+    bool (*port)(const gp_scope *s, const char *port, int k, gp_num *out);
+    void (*each)(const gp_scope *s, gp_near *near);
+    const void *arg;
+};
+
+/* Grammar: + - * / % ( ), unary minus, ceil(a/b), floor(a/b), min(a, b, ...),
+ * max(a, b, ...), names, numbers with an optional unit: ns us ms s min h (a
+ * time, in ns when `time` is asked, see gp_eval_time), B KB MB GB KiB MiB GiB
+ * TiB (bytes), Hz kHz MHz GHz. Integers stay integers (64 bits, overflow is an
+ * error); / of integers with a remainder is an error that names ceil and floor.
+ * Inside ceil() and floor() a / is the exact quotient. Errors point at the
+ * column inside the scalar. */
+bool gp_eval(const gp_node *n, const gp_scope *scope, gp_num *out, gp_errs *errs);
+
+/* The same where a duration is expected: "30s", "1.5ms", "2 * 10ms". A bare
+ * number is an error that asks for a unit, except 0. Result in ns. */
+bool gp_eval_time(const gp_node *n, const gp_scope *scope, int64_t *ns, gp_errs *errs);
+
+/* ---- text ------------------------------------------------------------ */
+
+/* Replaces ${x}, ${x:-default}, ${env:NAME} and $$ in a scalar's text. `vars`
+ * is the map under `vars:` (values are scalars), `env` answers like getenv
+ * (`arg` is passed on). An unknown name is an error that points at it. */
+typedef const char *(*gp_getenv)(const void *arg, const char *name);
+bool gp_interpolate(gp_arena *a, const gp_node *n, const gp_node *vars,
+                    gp_getenv env, const void *env_arg, const char **out,
+                    gp_errs *errs);
+
+#endif

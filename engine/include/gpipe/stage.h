@@ -1,0 +1,412 @@
+/* stage.h - the contract between the engine and a stage kind.
+ *
+ * A stage kind is one file, stages/NAME.c, that defines one constant,
+ * `const gp_kind gp_kind_NAME`. The Makefile finds the file; nothing else
+ * needs editing. `gpipe stages`, the checks on YAML options and the README's
+ * table come from the same tables. Kinds outside the tree are added with
+ * gp_register (gpipe.h). */
+#ifndef GP_STAGE_H
+#define GP_STAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "gpipe/err.h"
+#include "gpipe/node.h"
+
+/* ---- data ------------------------------------------------------------ */
+
+/* YAML name, C type, bytes */
+#define GP_DTYPES(X)                                                     \
+    X(U8, u8, uint8_t, 1)   X(I8, i8, int8_t, 1)                         \
+    X(U16, u16, uint16_t, 2) X(I16, i16, int16_t, 2)                     \
+    X(U32, u32, uint32_t, 4) X(I32, i32, int32_t, 4)                     \
+    X(U64, u64, uint64_t, 8) X(I64, i64, int64_t, 8)                     \
+    X(F16, f16, uint16_t, 2) X(F32, f32, float, 4) X(F64, f64, double, 8) \
+    X(C64, c64, gp_c64, 8)
+
+typedef struct gp_c64 { float re, im; } gp_c64;
+
+typedef enum gp_dtype {
+    GP_NO_DTYPE,
+#define X(NAME, name, ctype, bytes) GP_##NAME,
+    GP_DTYPES(X)
+#undef X
+    GP_NDTYPES
+} gp_dtype;
+
+enum { GP_MAXDIM = 8, GP_MAXPORT = 16 };
+
+/* What a frame is: packed, row-major, dim[0] outermost (its "rows"). A frame
+ * has 1 to GP_MAXDIM axes. In a declaration dtype 0 and ndim 0 mean "not
+ * said". */
+typedef struct gp_type {
+    gp_dtype dtype;
+    int ndim;
+    int64_t dim[GP_MAXDIM];
+} gp_type;
+
+/* One frame of one buffer as a stage sees it. `type` is exact: in a partial
+ * frame dim[0] is the number of valid rows. A host stage may lower
+ * out.type.dim[0] when it makes fewer rows than `rows`, the slot's capacity.
+ * `data` is aligned to 256 bytes and owned by the engine; inputs are
+ * read-only. Its memory is the host's in run() and the device's in record().
+ * `stride`: bytes from this frame to the next frame's in the same launch (of
+ * record() with n > 1); a multiple of 256. */
+typedef struct gp_view {
+    void *data;
+    gp_type type;
+    int64_t rows;
+    size_t stride;
+    bool fresh;      /* output: this stage has never written this slot */
+} gp_view;
+
+size_t gp_dtype_size(gp_dtype t);              /* bytes of one element */
+const char *gp_dtype_name(gp_dtype t);
+gp_dtype gp_dtype_parse(const char *name);     /* GP_NO_DTYPE: no such type */
+int64_t gp_count(const gp_type *t);            /* elements */
+size_t gp_bytes(const gp_type *t);
+bool gp_type_same(const gp_type *a, const gp_type *b);
+/* "f32 [768, 1024, 3]" in a caller's buffer of 128 bytes; returns it. */
+char *gp_type_text(const gp_type *t, char buf[128]);
+
+/* ---- options --------------------------------------------------------- */
+
+/* The field that each option type fills. */
+typedef enum gp_opt_type {
+    GP_OPT_INT = 1,   /* int64_t: an expression over vars */
+    GP_OPT_FLOAT,     /* double:  an expression over vars */
+    GP_OPT_BOOL,      /* bool:    true or false */
+    GP_OPT_TEXT,      /* const char *: interpolated */
+    GP_OPT_PATH,      /* const char *: interpolated, then made relative to the
+                         YAML file's folder; "stdin" and "stdout" stay */
+    GP_OPT_ENUM,      /* int: index into `choices`, "a|b|c" */
+    GP_OPT_DTYPE,     /* gp_dtype */
+    GP_OPT_TIME,      /* int64_t: ns */
+    GP_OPT_INTS,      /* gp_ints: a list, or one value */
+    GP_OPT_FLOATS,    /* gp_floats: a list, or one value */
+    GP_OPT_NODE,      /* const gp_node *: as it stands, NULL when absent; the
+                         kind reads it in shape() */
+} gp_opt_type;
+
+typedef struct gp_ints { int n; int64_t *v; } gp_ints;
+typedef struct gp_floats { int n; double *v; } gp_floats;
+
+typedef struct gp_opt {
+    const char *name;      /* the key in YAML; also the field's name in C */
+    gp_opt_type type;
+    size_t off;            /* of the field, in the kind's options struct */
+    const char *def;       /* as it would stand in YAML; NULL: zero, empty */
+    bool required;
+    double min, max;       /* of numbers, each element, ns; min == max: none */
+    const char *choices;   /* of a GP_OPT_ENUM */
+    const char *unit;      /* "px", "Hz", "bytes", ... or NULL */
+    const char *help;      /* one line, no full stop */
+} gp_opt;
+
+/* offsetof() that does not compile if the field has another type. */
+#define GP_OFF(T, f, want) \
+    (offsetof(T, f) + 0 * sizeof((want *)0 == &((T *)0)->f))
+
+#define GP_INT(T, f)    .name = #f, .type = GP_OPT_INT,    .off = GP_OFF(T, f, int64_t)
+#define GP_FLOAT(T, f)  .name = #f, .type = GP_OPT_FLOAT,  .off = GP_OFF(T, f, double)
+#define GP_BOOL(T, f)   .name = #f, .type = GP_OPT_BOOL,   .off = GP_OFF(T, f, bool)
+#define GP_TEXT(T, f)   .name = #f, .type = GP_OPT_TEXT,   .off = GP_OFF(T, f, const char *)
+#define GP_PATH(T, f)   .name = #f, .type = GP_OPT_PATH,   .off = GP_OFF(T, f, const char *)
+#define GP_ENUM(T, f)   .name = #f, .type = GP_OPT_ENUM,   .off = GP_OFF(T, f, int)
+#define GP_DTYPE(T, f)  .name = #f, .type = GP_OPT_DTYPE,  .off = GP_OFF(T, f, gp_dtype)
+#define GP_TIME(T, f)   .name = #f, .type = GP_OPT_TIME,   .off = GP_OFF(T, f, int64_t)
+#define GP_INTS(T, f)   .name = #f, .type = GP_OPT_INTS,   .off = GP_OFF(T, f, gp_ints)
+#define GP_FLOATS(T, f) .name = #f, .type = GP_OPT_FLOATS, .off = GP_OFF(T, f, gp_floats)
+#define GP_NODE(T, f)   .name = #f, .type = GP_OPT_NODE,   .off = GP_OFF(T, f, const gp_node *)
+
+/* ---- ports ----------------------------------------------------------- */
+
+#define GP_ACCEPT(t) (1u << (t))
+enum {
+    GP_ACCEPT_ANY = 0x7ffffffe,
+    GP_ACCEPT_REAL = GP_ACCEPT_ANY & ~(1u << GP_C64),
+};
+
+/* A fixed port has a name. A kind with `name = "*"` as its last port takes any
+ * number there (0 or more, GP_MAXPORT in all), named by the YAML. */
+typedef struct gp_port {
+    const char *name;
+    unsigned accept;       /* inputs: a set of GP_ACCEPT(type) */
+    bool optional;
+    const char *help;
+} gp_port;
+
+/* ---- compile time: shape() ------------------------------------------- */
+
+/* What is known of a file, see gp_probe_file. */
+typedef struct gp_file {
+    const char *path;
+    int error;             /* errno of looking at it; 0 if it is there */
+    enum { GP_FILE_REGULAR, GP_FILE_DIR, GP_FILE_STREAM } kind;  /* stream: pipe, FIFO, tty */
+    int64_t size;          /* bytes, of a regular file */
+    const char *head;      /* its first bytes */
+    size_t nhead;          /* at most GP_PROBE_HEAD; NUL follows */
+} gp_file;
+
+enum { GP_PROBE_HEAD = 1 << 20 };
+
+typedef struct gp_files {
+    int n;
+    const char *const *path;       /* in byte order */
+} gp_files;
+
+/* What a kind can say of its speed before anything runs, for lint.c. */
+typedef struct gp_known {
+    int64_t blocks, threads;   /* in the grid of a frame as the file gives it, in a block */
+    bool f64;                  /* computes in f64, so that its speed may depend on that */
+    double hertz;              /* of a source that keeps a pace: frames a second */
+    int64_t frames;            /* of a source: how many it makes */
+} gp_known;
+
+typedef struct gp_shape gp_shape;
+struct gp_shape {
+    const void *opts;
+    int nin, nout;
+    const gp_type *in;             /* complete; dtype 0 where an optional port is
+                                      not connected */
+    gp_type *out;                  /* in: what the YAML declares of each output
+                                      (dtype 0, ndim 0: not said); out: the
+                                      type, complete. The engine checks that a
+                                      declaration was not contradicted */
+    const char *const *in_name;    /* port names, as wired */
+    const char *const *out_name;
+    int workers;                   /* as asked in the YAML; 1 when not said */
+    bool partial;                  /* called again, at run time, for a frame
+                                      with fewer rows: only `in`, `out` and
+                                      `opts` may be used then */
+
+    /* Results beside the output types; all start as zero. */
+    bool endless;          /* a source that never ends by itself */
+    bool serial;           /* one worker only (always so for sources) */
+    bool batched;          /* record() takes several frames at once */
+    bool keeps_slots;      /* relies on what it left in a slot (view.fresh) */
+    bool frame_info;       /* record() uses gp_dcall.frame */
+    size_t scratch;        /* device bytes per frame, undefined at start */
+    size_t state;          /* device bytes carried from frame to frame, zero at
+                              first and after a hole (on_hole: reset) */
+    size_t table;          /* device bytes that are constant: filled by table() */
+    int rate;              /* frames of the inputs for one output frame; 0 is 1 */
+    gp_known known;
+
+    void *ctx;             /* the engine's */
+};
+
+/* An error at option `opt` of this stage (NULL: the stage; an option that is
+ * not spelled in the file also points at the stage), or at a node inside an
+ * option. Returns false. */
+bool gp_shape_fail(gp_shape *s, const char *opt, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+bool gp_shape_fail_at(gp_shape *s, gp_loc at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* For a file that is not there. Under `check`, and when all outputs are declared
+ * in full, it is a warning: returns true, and shape() goes on, leaving `out` as
+ * it is. Else the same as gp_shape_fail. */
+bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The place of option `opt`, for later messages. */
+gp_loc gp_shape_loc(gp_shape *s, const char *opt);
+/* Option `opt` as the file spells it; NULL: it does not, or in a partial call. */
+const gp_node *gp_shape_node(gp_shape *s, const char *opt);
+/* False, with an error, if the file spells option `opt`, which has no effect on
+ * `what`. */
+bool gp_shape_without(gp_shape *s, const char *opt, const char *what);
+
+/* What is known of a file, or the list of files a glob matches. `path` is as an
+ * option of type GP_OPT_PATH gives it. NULL, with an error, in a partial call. */
+const gp_file *gp_probe_file(gp_shape *s, const char *path);
+const gp_files *gp_probe_glob(gp_shape *s, const char *pattern);
+
+/* Says that this stage writes the files that `path` names, with %05d as it stands.
+ * Two stages that say so of one path are an error at option `opt`, which names
+ * both; then false. What is under /dev is everybody's. */
+bool gp_shape_writes(gp_shape *s, const char *opt, const char *path);
+
+/* Evaluates an expression over vars and this stage's ports (in and out as far
+ * as they are known). Adds an error and returns false when it makes no sense. */
+bool gp_shape_eval(gp_shape *s, const gp_node *n, gp_num *out);
+/* ${} in a scalar node of an option. NULL after an error. */
+const char *gp_shape_text(gp_shape *s, const gp_node *n);
+/* The same, as a path relative to the YAML's folder. */
+const char *gp_shape_path(gp_shape *s, const gp_node *n);
+/* Memory that lives as long as the pipeline, zeroed. */
+void *gp_shape_alloc(gp_shape *s, size_t bytes);
+
+/* ---- run time -------------------------------------------------------- */
+
+typedef struct gp_dev gp_dev;          /* an open device, see backend.h */
+typedef struct gp_rec gp_rec;          /* a recorder, see backend.h */
+typedef struct gp_kernel gp_kernel;    /* a loaded kernel of one device */
+typedef struct gp_run gp_run;          /* a running pipeline, engine only */
+
+/* For open(). All pointers are borrowed for as long as the stage is open. */
+typedef struct gp_open {
+    const void *opts;
+    const char *name;              /* of the stage, for messages */
+    gp_loc at;
+    int nin, nout;
+    const gp_type *in, *out;
+    const char *const *in_name, *const *out_name;
+    int workers;
+    const gp_scope *scope;         /* vars, for gp_eval */
+    gp_dev *dev;                   /* of a device stage; else NULL */
+    gp_errs *errs;
+} gp_open;
+
+typedef enum gp_status {
+    GP_OK,
+    GP_DROP,        /* this frame becomes a hole */
+    GP_FAILED,      /* an error was added to call->errs */
+    GP_END,         /* of a source: there is no such frame, nor a later one */
+    GP_STOPPED,     /* of a source: gp_wait_* said that the run is stopping; of any
+                       stage: gp_cancelled() did, and the frame is not done */
+    GP_AGAIN,       /* of a stage with one worker, never of the first frame of
+                       a run: this frame and those after it are not done yet;
+                       what is before them moves on, then run() is called anew */
+} gp_status;
+
+/* One frame in run(). A source sets time_ns (CLOCK_REALTIME at arrival; the
+ * engine fills it in when it is left 0) and may set `name`. */
+typedef struct gp_frame {
+    uint64_t index;
+    int64_t time_ns;
+    const char *name;      /* source file's name without folder and extension,
+                              or NULL; lives until the source is closed */
+    gp_view *in, *out;     /* by port */
+    gp_status status;      /* GP_OK at first */
+} gp_frame;
+
+typedef struct gp_call {
+    const void *opts;
+    void *state;           /* made by open(), or NULL */
+    int worker;            /* 0 .. workers - 1 */
+    const char *name;      /* of the stage */
+    gp_loc at;
+    gp_errs *errs;         /* this worker's own; allocates nothing */
+    void *ctx;             /* the engine's */
+} gp_call;
+
+/* For sources: wait until `fd` can be read, or until CLOCK_MONOTONIC reaches
+ * t_ns. False: the run is stopping, return GP_STOPPED. While a source waits
+ * here it counts as idle, not as stalled. */
+bool gp_wait_fd(gp_call *c, int fd);
+bool gp_wait_until(gp_call *c, int64_t t_ns);
+/* Of a run of several frames, `index` is now being worked on; for the watchdog. */
+void gp_working_on(gp_call *c, uint64_t index);
+/* True once the run is being cancelled: long loops should then return. */
+bool gp_cancelled(const gp_call *c);
+
+/* What a kernel's `frame` argument points to, one per frame of the launch. A
+ * frame's infos, one for each stage of the segment that asks (GP_INFOS at most),
+ * are GP_INFO_BYTES apart; those of the next frame GP_INFOS * GP_INFO_BYTES. */
+typedef struct gp_frame_info {
+    uint64_t index;
+    uint32_t valid;        /* rows of the stage's first input */
+    uint32_t reserved;
+    int64_t time_ns;
+} gp_frame_info;
+
+enum { GP_INFOS = 8, GP_INFO_BYTES = 32 };
+
+/* For record(): n consecutive frames; n > 1 only when shape() set `batched`
+ * (and the stage carries no state). Pointers are to device memory. */
+typedef struct gp_dcall {
+    const void *opts;
+    void *state;                   /* made by open() */
+    int n;
+    const gp_view *in, *out;       /* of the first frame, see view.stride */
+    void *carried;                 /* shape.state bytes */
+    const void *table;             /* shape.table bytes */
+    void *scratch;                 /* of the first frame; */
+    size_t scratch_stride;         /* bytes to the next frame's */
+    const gp_frame_info *frame;    /* of the first frame; 256 bytes to the next */
+    const gp_scope *scope;         /* vars; ports are the views above */
+    const char *name;
+    gp_rec *rec;
+    gp_errs *errs;
+} gp_dcall;
+
+/* Evaluates an expression over vars and the views of this call, whose ports have
+ * the names that shape() saw; for grids and arguments. Allocates nothing. */
+bool gp_dcall_eval(const gp_dcall *c, const char *const *in_name, int nin,
+                   const char *const *out_name, int nout, const gp_node *n, gp_num *out);
+
+typedef struct gp_dim3 { unsigned x, y, z; } gp_dim3;
+
+/* Recorder calls. `args` are pointers to the arguments' values, in order; they
+ * are copied before the call returns. `shared`: bytes of dynamic shared memory.
+ * gp_launch finds a built-in kernel by its name. False after an error. */
+bool gp_launch(gp_dcall *c, const char *kernel, gp_dim3 grid, gp_dim3 block,
+               size_t shared, void *const *args, int nargs);
+bool gp_launch_kernel(gp_dcall *c, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
+                      size_t shared, void *const *args, int nargs);
+bool gp_copy(gp_dcall *c, void *dst, const void *src, size_t bytes);   /* device to device */
+bool gp_fill(gp_dcall *c, void *dst, int byte, size_t bytes);
+/* The CUstream_st to call a library on, NULL on the CPU back end. */
+void *gp_rec_stream(gp_dcall *c);
+
+#define GP_ARGS(...) ((void *const[]){ __VA_ARGS__ }), \
+    (int)(sizeof((void *const[]){ __VA_ARGS__ }) / sizeof(void *))
+
+/* A user's kernel, compiled for the device when the stage is opened. */
+typedef struct gp_source {
+    const char *path;              /* of the .cu file */
+    const char *entry;             /* extern "C" __global__ name */
+    const char *const *param;      /* C types of the parameters, in order: the
+                                      static check */
+    int nparam;
+    const char *const *define;     /* "NAME=VALUE" */
+    int ndefine;
+    size_t shared;                 /* dynamic shared memory it will ask for */
+    gp_loc at;                     /* for errors that name the stage */
+} gp_source;
+
+/* NULL after errors (the compiler's, with the user's file and line). The
+ * kernel belongs to the device. */
+const gp_kernel *gp_kernel_compile(gp_dev *dev, const gp_source *src, gp_errs *errs);
+
+/* ---- the descriptor -------------------------------------------------- */
+
+enum { GP_ABI = 1 };
+
+typedef struct gp_kind {
+    unsigned abi;              /* GP_ABI */
+    size_t size;               /* sizeof(gp_kind) */
+    const char *name;          /* as in `use: NAME` */
+    const char *help;          /* one line, no full stop */
+    const gp_port *in, *out;   /* each ends with {0}; NULL if none */
+    const gp_opt *opts;        /* ends with {0}; NULL if none */
+    size_t opts_size;
+    int max_run;               /* the most frames one run() takes; 0 is 1 */
+
+    /* Required. Output types and behaviour from input types; pure. */
+    bool (*shape)(gp_shape *s);
+
+    /* Optional. State shared by all workers, from before frame 0 until the
+     * end. open() may set *state and still fail; close() is then called. */
+    bool (*open)(const gp_open *o, void **state);
+    void (*close)(void *state);
+
+    /* Host: do n >= 1 consecutive frames; set the status of each. A single
+     * worker sees all frames in order. Returns false only after adding an
+     * error that is of no frame (then the run stops). */
+    bool (*run)(gp_call *c, gp_frame *frames, int n);
+    /* Optional: every frame was seen, nothing failed; called once, by worker
+     * 0, before close(). A writer gives its file its name here. */
+    bool (*finish)(gp_call *c);
+
+    /* Device: queue the work of n frames; see gp_dcall. Must not wait,
+     * allocate, or read what is in the buffers. */
+    bool (*record)(gp_dcall *c);
+    /* Fills `table` bytes of host memory, copied to the device before frame 0. */
+    bool (*table)(const void *opts, const gp_type *in, void *host);
+} gp_kind;
+
+#define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
+
+#endif

@@ -1,0 +1,122 @@
+/* report.c - the numbers of a run that is over, see report.h. */
+#include "run/measure.h"
+#include "run/pipeline.h"
+#include "report/report.h"
+#include "run/segment.h"
+
+static void add_party(gp_party_report *r, const gp_run *run, gp_partyrt *p)
+{
+    const gp_graph *g = run->graph;
+    *r = (gp_party_report){
+        .name = p->name, .stage = p->stage ? (int)(p->stage - g->stage) : -1,
+        .segment = p->segment ? (int)(p->segment - run->plan->segment) : -1,
+        .at = gp_party_at(p), .workers = p->stage ? p->stage->workers : 0,
+        .frames = atomic_load(&p->frames), .bytes = atomic_load(&p->bytes),
+        .launches = p->segment ? atomic_load(&p->launches) : 0,
+        .busy_ns = (int64_t)atomic_load(&p->busy_ns), .idle_ns = (int64_t)atomic_load(&p->idle_ns),
+        .wait_in_ns = (int64_t)atomic_load(&p->wait_ns[GP_LACK_INPUT]),
+        .wait_out_ns = (int64_t)atomic_load(&p->wait_ns[GP_LACK_OUTPUT]),
+        .wait_stream_ns = (int64_t)atomic_load(&p->wait_ns[GP_LACK_STREAM]),
+    };
+    r->most_workers = p->stage && !p->stage->serial && p->nin ? run->pipeline->machine.cpus : 1;
+    for (int t = 0; p->stage && t < p->nthreads; t++)
+        gp_hist_merge(&r->time, p->thread[t].time);
+    if (p->segment && p->seg->time)
+        gp_hist_merge(&r->time, p->seg->time);
+}
+
+static void add_buffers(gp_report *r, gp_arena *a, const gp_run *run)
+{
+    int n = 0;
+    for (int i = 0; i < r->nparties; i++)
+        n += run->party[i].nin;
+    r->buffer = GP_NEW(a, gp_buffer_report, n);
+    for (int i = 0; i < r->nparties; i++)
+        for (int k = 0; k < run->party[i].nin; k++) {
+            const gp_link *l = &run->party[i].in[k];
+            r->buffer[r->nbuffers++] = (gp_buffer_report){
+                .name = l->ring->buffer->name, .buffer = l->ring->ring->buffer,
+                .from = l->ring->ring->producer, .to = i, .depth = l->ring->ring->depth,
+                .held = r->wall_ns > 0
+                    ? (double)gp_measure_held(run, l, run->end_ns) / (double)r->wall_ns : 0 };
+        }
+}
+
+/* How fast it copies is asked of a device that has nothing to do, and is well. */
+static void read_limits(const gp_run *run, double limit[GP_ENGINES])
+{
+    gp_errs ignored = { .n = 0 };
+    bool copies = false;
+    for (int e = 0; e < GP_ENGINES; e++)
+        copies |= run->engine[e].bytes > 0;
+    if (copies && !atomic_load(&run->live) && run->dev->backend->rates)
+        run->dev->backend->rates(run->dev, &limit[GP_ENGINE_COPY_IN], &limit[GP_ENGINE_COPY_OUT],
+                                 &ignored);
+}
+
+/* Without stamps the copies' share is estimated from what they moved. */
+static void add_engines(gp_report *r, gp_run *run)
+{
+    double limit[GP_ENGINES] = { 0 };
+    read_limits(run, limit);
+    pthread_mutex_lock(&run->engine_lock);
+    for (int e = 0; e < GP_ENGINES; e++) {
+        const gp_engine_time *t = &run->engine[e];
+        gp_engine_report *to = &r->engine[e];
+        *to = (gp_engine_report){ t->used || t->bytes, t->used && !t->guessed, t->busy_ns,
+                                  t->bytes, limit[e] };
+        if (!to->measured && to->limit > 0)
+            to->busy_ns = (int64_t)((double)t->bytes / to->limit * 1e9);
+        if (to->busy_ns > r->wall_ns)
+            to->busy_ns = r->wall_ns;
+    }
+    pthread_mutex_unlock(&run->engine_lock);
+}
+
+double gp_report_overlap(const gp_report *r)
+{
+    double sum = 0, most = 0;
+    int busy = 0;
+    for (int i = 0; i < r->nparties + GP_ENGINES; i++) {
+        double b = 0;
+        if (i >= r->nparties)
+            b = (double)r->engine[i - r->nparties].busy_ns;
+        else if (r->party[i].stage >= 0)
+            b = (double)(r->party[i].busy_ns - r->party[i].idle_ns) / r->party[i].workers;
+        sum += b, busy += b > 0;
+        most = b > most ? b : most;
+    }
+    double part = busy > 1 && sum > most ? (sum - (double)r->wall_ns) / (sum - most) : 1;
+    return part < 0 ? 0 : part > 1 ? 1 : part;
+}
+
+gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
+{
+    gp_run *run = atomic_load(&((gp_pipeline *)p)->run);
+    if (!run || !run->ready || !run->end_ns || !run->options.timed) {
+        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "there is nothing to report: no frame was begun");
+        return NULL;
+    }
+    jmp_buf oom;
+    gp_report *volatile report = NULL;
+    a->oom = &oom;
+    if (!setjmp(oom)) {
+        gp_report *r = GP_NEW(a, gp_report, 1);
+        r->wall_ns = run->end_ns - run->start_ns;
+        r->cpu_ns = run->cpu_ns;
+        r->cpus = p->machine.cpus;
+        r->nparties = run->plan->nparties;
+        r->party = GP_NEW(a, gp_party_report, r->nparties);
+        for (int i = 0; i < r->nparties; i++)
+            add_party(&r->party[i], run, &run->party[i]);
+        add_buffers(r, a, run);
+        gp_latency(p, &r->latency);
+        add_engines(r, run);
+        r->overlap = gp_report_overlap(r);
+        report = r;
+    } else {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    }
+    a->oom = NULL;
+    return report;
+}

@@ -1,0 +1,117 @@
+/* report.h - what a run was, in numbers, and what held it back.
+ *
+ * Made after a timed run (gp_run_options.timed) by gp_report_make; the pipeline must
+ * live as long as the report. Times are ns. */
+#ifndef GP_REPORT_H
+#define GP_REPORT_H
+
+#include "gpipe/gpipe.h"
+
+/* A host stage or a segment. Times are sums over its workers (a segment: of its
+ * launcher), from the first frame that any source began to the end of the run. */
+typedef struct gp_party_report {
+    const char *name;          /* of the stage; of a segment "first..last" */
+    int stage, segment;        /* of the graph, of the plan; one of them is -1 */
+    gp_loc at;
+    int workers;
+    int most_workers;          /* as many as the stage may have here: 1, or the cores */
+    uint64_t frames, bytes;    /* as gp_stage_status */
+    uint64_t launches;         /* of a segment */
+    int64_t busy_ns;           /* in the kind's code; a segment: queueing launches */
+    int64_t idle_ns;           /* of busy time: a source waited for its rate, a pipe, ... */
+    int64_t wait_in_ns;        /* no input was there */
+    int64_t wait_out_ns;       /* no output slot was free; a segment: `depth` frames
+                                  were in flight */
+    int64_t wait_stream_ns;    /* a segment: all streams were busy */
+    gp_hist time;              /* of one frame: in the kind's code; a segment: from the
+                                  start to the end on the device */
+} gp_party_report;
+
+/* A gp_engine. */
+typedef struct gp_engine_report {
+    bool used;
+    bool measured;             /* by the device; else estimated from bytes and limit */
+    int64_t busy_ns;           /* while at least one launch had it */
+    uint64_t bytes;            /* of copies */
+    double limit;              /* bytes a second alone on this machine; 0: not known */
+} gp_engine_report;
+
+/* A buffer as one of its readers had it (gp_buffer_status). */
+typedef struct gp_buffer_report {
+    const char *name;
+    int buffer;                /* of the graph */
+    int from, to;              /* gp_report.party */
+    int depth;
+    double held;               /* frames, 0 to depth: the mean over the run */
+} gp_buffer_report;
+
+/* The one line: what bounds the run, and the edit to try first. */
+typedef enum gp_bound {
+    GP_BOUND_UNKNOWN,          /* too short to tell, or nothing stands out */
+    GP_BOUND_RATE,             /* a source's own pace, or what feeds it */
+    GP_BOUND_STAGE,            /* a host stage: `party` */
+    GP_BOUND_CORES,            /* all cores are busy */
+    GP_BOUND_COPY_IN, GP_BOUND_COMPUTE, GP_BOUND_COPY_OUT,
+    GP_BOUND_LAUNCH,           /* queueing launches: `party` */
+    GP_BOUND_STREAMS,          /* `party` */
+    GP_BOUND_DEPTH,            /* of `buffer`: too few frames in flight */
+} gp_bound;
+
+typedef struct gp_verdict {
+    gp_bound bound;
+    int party, buffer;         /* gp_report.party, gp_report.buffer; -1 */
+    char text[400];            /* "bound by stage 'clean' (host, 97 % busy, ...): try workers: 4" */
+    char path[128], value[64]; /* the edit as `--set PATH=VALUE`; "": there is none */
+} gp_verdict;
+
+typedef struct gp_report {
+    int64_t wall_ns;           /* of the frames: without set-up */
+    int64_t cpu_ns;            /* of all threads meanwhile, those that look while they
+                                  wait too; 0: not known */
+    int cpus;
+    gp_party_report *party; int nparties;
+    gp_engine_report engine[GP_ENGINES];
+    gp_buffer_report *buffer; int nbuffers;
+    gp_hist latency;           /* see gp_latency */
+    double overlap;            /* 0 to 1, see gp_report_overlap */
+    gp_verdict verdict;
+} gp_report;
+
+/* All but the verdict. Memory in `a`; NULL, with an error, without it, or when the run
+ * did not come to frames. */
+gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs);
+
+/* How much of what could be done at the same time was: with b the busy time of each
+ * host stage (per worker) and engine, (sum b - wall) / (sum b - max b): 0 when nothing
+ * overlapped, 1 when all was hidden behind the busiest. 1 where only one was busy. */
+double gp_report_overlap(const gp_report *r);
+
+/* verdict.c: from the numbers alone. */
+void gp_verdict_find(gp_report *r, const gp_graph *g, const gp_plan *plan);
+
+/* Of a traced run (gp_run_options.trace_ns): Chrome trace events, the newest `most`
+ * slices, 0: all that was kept. False with an error. */
+bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs);
+
+/* ---- as JSON (report_json.c) ------------------------------------------ */
+
+/* Where it ran; "": there is none. */
+typedef struct gp_environment {
+    char cpu[128], gpu[128], driver[64], toolkit[64], commit[64], date[32];  /* date: UTC */
+    int cores;
+} gp_environment;
+
+/* What a report cannot know of itself. */
+typedef struct gp_report_about {
+    gp_outcome outcome;
+    gp_environment environment;
+    const gp_account *account; int naccounts;
+} gp_report_about;
+
+/* One object, as tests/report.schema.json says. `p` is what was run. */
+void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_about *about,
+                    FILE *f);
+const char *gp_bound_name(gp_bound b);     /* "copy in" */
+const char *gp_engine_name(gp_engine e);   /* "copy in" */
+
+#endif

@@ -1,0 +1,276 @@
+/* report_json.c - a report as JSON: what tests/report.schema.json describes.
+ *
+ * Times end in _s or _us, parts of a whole are 0 to 1, what is not known is null. */
+#include <math.h>
+#include <string.h>
+#include "draw/dump.h"
+#include "report/report.h"
+
+static const char *const outcomes[] = {
+    [GP_DONE] = "done", [GP_DRAINED] = "drained", [GP_NOT_DRAINED] = "not drained",
+    [GP_ERROR] = "error", [GP_STUCK] = "stuck",
+};
+
+const char *gp_bound_name(gp_bound b)
+{
+    static const char *const name[] = {
+        [GP_BOUND_UNKNOWN] = "unknown", [GP_BOUND_RATE] = "rate", [GP_BOUND_STAGE] = "stage",
+        [GP_BOUND_CORES] = "cores", [GP_BOUND_COPY_IN] = "copy in",
+        [GP_BOUND_COMPUTE] = "compute", [GP_BOUND_COPY_OUT] = "copy out",
+        [GP_BOUND_LAUNCH] = "launch", [GP_BOUND_STREAMS] = "streams", [GP_BOUND_DEPTH] = "depth",
+    };
+    return name[b];
+}
+
+const char *gp_engine_name(gp_engine e)
+{
+    return gp_bound_name((gp_bound)(GP_BOUND_COPY_IN + (int)e));
+}
+
+/* ---- members ---------------------------------------------------------- */
+
+static void seconds(gp_json *j, const char *key, int64_t ns)
+{
+    gp_json_num(j, key, 1e-9 * (double)ns);
+}
+
+static void known(gp_json *j, const char *key, bool is_known, double v)
+{
+    if (is_known && isfinite(v))
+        gp_json_num(j, key, v);
+    else
+        gp_json_str(j, key, NULL);
+}
+
+static void at(gp_json *j, const char *key, const gp_hist *h, double q)
+{
+    known(j, key, h->n > 0, 1e-3 * (double)gp_hist_at(h, q));
+}
+
+static void text(gp_json *j, const char *key, const char *s)
+{
+    gp_json_str(j, key, *s ? s : NULL);
+}
+
+/* 0 is auto. */
+static void knob(gp_json *j, const char *key, int v)
+{
+    if (v)
+        gp_json_int(j, key, v);
+    else
+        gp_json_str(j, key, "auto");
+}
+
+/* ---- the parts -------------------------------------------------------- */
+
+static void pipeline(gp_json *j, const gp_graph *g)
+{
+    char device[32] = "cpu";
+    if (g->device >= 0)
+        snprintf(device, sizeof device, "cuda:%d", g->device);
+    gp_json_open(j, "pipeline", '{');
+    gp_json_str(j, "name", g->name);
+    gp_json_str(j, "file", g->file);
+    gp_json_str(j, "device", device);
+    gp_json_int(j, "depth", g->depth);
+    knob(j, "streams", g->streams);
+    knob(j, "batch", g->batch);
+    gp_json_str(j, "launch", gp_launch_name[g->launch]);
+    gp_json_str(j, "sync", gp_sync_name[g->sync]);
+    gp_json_str(j, "on_error", g->on_error == GP_ON_ERROR_DROP ? "drop" : "stop");
+    gp_json_close(j, '}');
+}
+
+static void environment(gp_json *j, const gp_environment *e)
+{
+    gp_json_open(j, "environment", '{');
+    text(j, "cpu", e->cpu);
+    gp_json_int(j, "cores", e->cores);
+    text(j, "gpu", e->gpu);
+    text(j, "driver", e->driver);
+    text(j, "toolkit", e->toolkit);
+    gp_json_close(j, '}');
+}
+
+static void source(gp_json *j, const gp_account *a)
+{
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "name", a->source);
+    gp_json_size(j, "in", a->in);
+    gp_json_size(j, "out", a->out);
+    gp_json_size(j, "dropped", a->dropped);
+    gp_json_size(j, "failed", a->failed);
+    gp_json_size(j, "cancelled", a->cancelled);
+    gp_json_close(j, '}');
+}
+
+static void waits(gp_json *j, const gp_party_report *p)
+{
+    seconds(j, "wait_in_s", p->wait_in_ns);
+    seconds(j, "wait_out_s", p->wait_out_ns);
+}
+
+static void each_frame(gp_json *j, const gp_party_report *p)
+{
+    at(j, "frame_p50_us", &p->time, 0.5);
+    at(j, "frame_p99_us", &p->time, 0.99);
+}
+
+static void stage(gp_json *j, const gp_report *r, const gp_party_report *p, const gp_graph *g)
+{
+    double time = (double)r->wall_ns * (p->workers > 0 ? p->workers : 1);
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "name", p->name);
+    gp_json_str(j, "use", g->stage[p->stage].kind->name);
+    gp_json_int(j, "workers", p->workers);
+    gp_json_int(j, "most_workers", p->most_workers);
+    gp_json_size(j, "frames", p->frames);
+    gp_json_size(j, "bytes", p->bytes);
+    known(j, "busy", true, (double)(p->busy_ns - p->idle_ns) / time);
+    seconds(j, "busy_s", p->busy_ns);
+    seconds(j, "idle_s", p->idle_ns);
+    waits(j, p);
+    each_frame(j, p);
+    gp_json_close(j, '}');
+}
+
+static void segment(gp_json *j, const gp_party_report *p, const gp_plan *plan)
+{
+    const gp_segment *s = &plan->segment[p->segment];
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "name", p->name);
+    gp_json_open(j, "stages", '[');
+    for (int i = 0; i < s->ntasks; i++)
+        if (plan->task[s->task[i]].stage >= 0)
+            gp_json_str(j, NULL, plan->graph->stage[plan->task[s->task[i]].stage].name);
+    gp_json_close(j, ']');
+    gp_json_int(j, "streams", s->streams);
+    gp_json_int(j, "depth", s->depth);
+    gp_json_int(j, "batch", s->batch);
+    gp_json_size(j, "frames", p->frames);
+    gp_json_size(j, "bytes", p->bytes);
+    gp_json_size(j, "launches", p->launches);
+    seconds(j, "launching_s", p->busy_ns);
+    waits(j, p);
+    seconds(j, "wait_stream_s", p->wait_stream_ns);
+    each_frame(j, p);
+    gp_json_close(j, '}');
+}
+
+static void engine(gp_json *j, const gp_report *r, gp_engine e)
+{
+    const gp_engine_report *x = &r->engine[e];
+    bool copies = e != GP_ENGINE_COMPUTE;
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "name", gp_engine_name(e));
+    known(j, "busy", x->measured || x->busy_ns, (double)x->busy_ns / (double)r->wall_ns);
+    known(j, "busy_s", x->measured || x->busy_ns, 1e-9 * (double)x->busy_ns);
+    gp_json_size(j, "bytes", x->bytes);
+    known(j, "gb_s", copies, (double)x->bytes / (double)r->wall_ns);
+    known(j, "limit_gb_s", x->limit > 0, 1e-9 * x->limit);
+    gp_json_bool(j, "measured", x->measured);
+    gp_json_close(j, '}');
+}
+
+static void buffer(gp_json *j, const gp_report *r, const gp_buffer_report *b, const gp_graph *g)
+{
+    const gp_type *t = &g->buffer[b->buffer].type;
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "name", b->name);
+    gp_json_str(j, "from", r->party[b->from].name);
+    gp_json_str(j, "to", r->party[b->to].name);
+    gp_json_int(j, "depth", b->depth);
+    gp_json_num(j, "held", b->held);
+    gp_json_str(j, "dtype", gp_dtype_name(t->dtype));
+    gp_json_open(j, "shape", '[');
+    for (int k = 0; k < t->ndim; k++)
+        gp_json_int(j, NULL, t->dim[k]);
+    gp_json_close(j, ']');
+    gp_json_close(j, '}');
+}
+
+static void latency(gp_json *j, const gp_hist *h)
+{
+    gp_json_open(j, "latency_us", '{');
+    at(j, "p50", h, 0.5);
+    at(j, "p90", h, 0.9);
+    at(j, "p95", h, 0.95);
+    at(j, "p99", h, 0.99);
+    at(j, "max", h, 1);
+    gp_json_close(j, '}');
+}
+
+static void verdict(gp_json *j, const gp_report *r)
+{
+    const gp_verdict *v = &r->verdict;
+    gp_json_open(j, "verdict", '{');
+    gp_json_str(j, "bound", gp_bound_name(v->bound));
+    gp_json_str(j, "name", v->party >= 0 ? r->party[v->party].name : NULL);
+    gp_json_str(j, "buffer", v->buffer >= 0 ? r->buffer[v->buffer].name : NULL);
+    gp_json_str(j, "text", v->text);
+    if (*v->path) {
+        gp_json_open(j, "edit", '{');
+        gp_json_str(j, "path", v->path);
+        gp_json_str(j, "value", v->value);
+        gp_json_close(j, '}');
+    } else {
+        gp_json_str(j, "edit", NULL);
+    }
+    gp_json_close(j, '}');
+}
+
+/* ---- all of it -------------------------------------------------------- */
+
+/* Frames that came out whole, of the source that made most. */
+static uint64_t frames_out(const gp_report_about *about)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < about->naccounts; i++)
+        n = about->account[i].out > n ? about->account[i].out : n;
+    return n;
+}
+
+void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_about *about,
+                    FILE *f)
+{
+    const gp_graph *g = gp_pipeline_graph(p);
+    const gp_plan *plan = gp_pipeline_plan(p);
+    gp_json j = { .f = f };
+    gp_json_open(&j, NULL, '{');
+    gp_json_str(&j, "gpipe", GP_VERSION);
+    text(&j, "commit", about->environment.commit);
+    gp_json_str(&j, "date", about->environment.date);
+    gp_json_str(&j, "outcome", outcomes[about->outcome]);
+    seconds(&j, "wall_s", r->wall_ns);
+    known(&j, "frames_per_s", r->wall_ns > 0,
+          1e9 * (double)frames_out(about) / (double)r->wall_ns);
+    pipeline(&j, g);
+    environment(&j, &about->environment);
+    gp_json_open(&j, "sources", '[');
+    for (int i = 0; i < about->naccounts; i++)
+        source(&j, &about->account[i]);
+    gp_json_close(&j, ']');
+    gp_json_open(&j, "stages", '[');
+    for (int i = 0; i < r->nparties; i++)
+        if (r->party[i].stage >= 0)
+            stage(&j, r, &r->party[i], g);
+    gp_json_close(&j, ']');
+    gp_json_open(&j, "segments", '[');
+    for (int i = 0; i < r->nparties; i++)
+        if (r->party[i].segment >= 0)
+            segment(&j, &r->party[i], plan);
+    gp_json_close(&j, ']');
+    gp_json_open(&j, "engines", '[');
+    for (int e = 0; e < GP_ENGINES; e++)
+        if (r->engine[e].used)
+            engine(&j, r, (gp_engine)e);
+    gp_json_close(&j, ']');
+    gp_json_open(&j, "buffers", '[');
+    for (int i = 0; i < r->nbuffers; i++)
+        buffer(&j, r, &r->buffer[i], g);
+    gp_json_close(&j, ']');
+    latency(&j, &r->latency);
+    gp_json_num(&j, "overlap", r->overlap);
+    verdict(&j, r);
+    gp_json_close(&j, '}');
+}

@@ -1,0 +1,315 @@
+/* trace_json.c - what a traced run kept, as Chrome trace events: for Perfetto
+ * (ui.perfetto.dev), chrome://tracing and the page of a report. Format: the "Trace
+ * Event Format" document of the Chromium project.
+ *
+ *   X       a slice: a track is a thread of process 1 (host) or 2 (device)
+ *   s t f   arrows that follow a frame from slice to slice; of every frame, or with
+ *           launches of n frames of each n-th
+ *   C       frames held in a buffer, for each of its readers
+ *
+ * All tracks begin at one time: where the newest of their oldest events is. They are
+ * copied first: of a run that is stuck, some thread may go on. */
+#include <stdlib.h>
+#include <string.h>
+#include "draw/dump.h"
+#include "run/pipeline.h"
+#include "report/report.h"
+#include "run/trace.h"
+
+/* A slice that frames go through. */
+typedef struct placed {
+    const gp_event *event;
+    int tid;                   /* < 0: of the device */
+    uint64_t frame;            /* the one that arrows follow */
+} placed;
+
+typedef struct kept {
+    const gp_run *run;
+    int64_t from;              /* what ended before is left out */
+    struct { gp_event *event; size_t n; bool lost; } *track;       /* as run->trace->track */
+    size_t events;             /* of all tracks */
+    placed *slice; size_t n;
+} kept;
+
+enum { HOST = 1, DEVICE = 2, LANES = 16 };
+
+/* Events that may be overwritten meanwhile are none. */
+static bool copy_tracks(kept *x)
+{
+    const gp_trace *t = x->run->trace;
+    if (!(x->track = calloc((size_t)t->ntracks + 1, sizeof *x->track)))
+        return false;
+    for (int i = 0; i < t->ntracks; i++) {
+        const gp_track *from = &t->track[i];
+        uint64_t n = atomic_load_explicit(&from->n, memory_order_acquire);
+        uint64_t first = n > from->mask ? n - from->mask : 0;
+        gp_event *to = malloc((n - first + 1) * sizeof *to);
+        if (!(x->track[i].event = to))
+            return false;
+        for (uint64_t k = first; k < n; k++)
+            to[k - first] = from->event[k & from->mask];
+        uint64_t now = atomic_load(&from->n), whole = now > from->mask ? now - from->mask : 0;
+        uint64_t gone = whole < first ? 0 : whole < n ? whole - first : n - first;
+        memmove(to, to + gone, (n - first - gone) * sizeof *to);
+        x->track[i].n = n - first - gone, x->track[i].lost = first + gone > 0;
+        x->events += x->track[i].n;
+    }
+    return true;
+}
+
+static bool carries(const gp_event *e)
+{
+    return e->what != GP_TRACE_WAIT && e->what != GP_TRACE_MOVE;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const placed *x = a, *y = b;
+    int by = (x->event->start > y->event->start) - (x->event->start < y->event->start);
+    return by ? by : (x->event->end > y->event->end) - (x->event->end < y->event->end);
+}
+
+static int by_frame(const void *a, const void *b)
+{
+    const placed *x = a, *y = b;
+    int by = (x->frame > y->frame) - (x->frame < y->frame);
+    return by ? by : by_start(a, b);
+}
+
+/* From when on: the last `keep` ns, what every track still has, and `most` slices. */
+static bool find_start(kept *x, int64_t end, int64_t keep, size_t most)
+{
+    size_t k = 0;
+    x->from = end - keep;
+    for (int i = 0; i < x->run->trace->ntracks; i++)
+        if (x->track[i].lost && x->track[i].n && x->track[i].event->start > x->from)
+            x->from = x->track[i].event->start;
+    if (!most || x->events <= most)
+        return true;
+    int64_t *time = malloc(x->events * sizeof *time);
+    if (!time)
+        return false;
+    for (int i = 0; i < x->run->trace->ntracks; i++)
+        for (size_t e = 0; e < x->track[i].n; e++)
+            if (x->track[i].event[e].what != GP_TRACE_MOVE)
+                time[k++] = x->track[i].event[e].end;
+    qsort(time, k, sizeof *time, by_time);
+    if (k > most && time[k - most] > x->from)
+        x->from = time[k - most];
+    free(time);
+    return true;
+}
+
+static double us(const kept *x, int64_t t)
+{
+    return (double)(t - x->run->start_ns) * 1e-3;
+}
+
+/* ---- members --------------------------------------------------------- */
+
+static void head(gp_json *j, const char *ph, int pid, int tid)
+{
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "ph", ph);
+    gp_json_int(j, "pid", pid);
+    if (tid)
+        gp_json_int(j, "tid", tid);
+}
+
+static void name_it(gp_json *j, int pid, int tid, const char *what, const char *name)
+{
+    head(j, "M", pid, tid);
+    gp_json_str(j, "name", what);
+    gp_json_open(j, "args", '{');
+    gp_json_str(j, "name", name);
+    gp_json_close(j, '}');
+    gp_json_close(j, '}');
+}
+
+static void slice(gp_json *j, const kept *x, const gp_event *e, bool device, int tid)
+{
+    static const char *const cats[] = { "stage", "wait", "launch", "copy in", "compute", "copy out" };
+    head(j, "X", device ? DEVICE : HOST, tid);
+    gp_json_num(j, "ts", us(x, e->start));
+    gp_json_num(j, "dur", (double)(e->end - e->start) * 1e-3);
+    gp_json_str(j, "name", e->name);
+    gp_json_str(j, "cat", cats[e->what]);
+    gp_json_open(j, "args", '{');
+    gp_json_int(j, "frame", (int64_t)e->first);
+    gp_json_int(j, "frames", e->n);
+    if (e->kernel)
+        gp_json_str(j, "kernel", e->kernel);
+    gp_json_close(j, '}');
+    gp_json_close(j, '}');
+}
+
+/* Slices that overlap go to tracks beside each other: which, of LANES, is free for e? */
+static int lane_of(int64_t until[LANES], const gp_event *e)
+{
+    int lane = 0;
+    while (lane < LANES - 1 && until[lane] > e->start)
+        lane++;
+    until[lane] = e->end;
+    return lane;
+}
+
+static void name_track(gp_json *j, int pid, int tid, const char *name)
+{
+    name_it(j, pid, tid, "thread_name", name);
+    head(j, "M", pid, tid);
+    gp_json_str(j, "name", "thread_sort_index");
+    gp_json_open(j, "args", '{');
+    gp_json_int(j, "sort_index", tid);
+    gp_json_close(j, '}');
+    gp_json_close(j, '}');
+}
+
+static bool add_tracks(gp_json *j, kept *x)
+{
+    const gp_trace *t = x->run->trace;
+    if (!(x->slice = malloc((x->events + 1) * sizeof *x->slice)))
+        return false;
+    name_it(j, HOST, 0, "process_name", "host");
+    name_it(j, DEVICE, 0, "process_name", "device");
+    for (int i = 0; i < t->ntracks; i++) {
+        const gp_track *track = &t->track[i];
+        if (!track->name)
+            continue;
+        int tid = (i + 1) * LANES, pid = track->device ? DEVICE : HOST, lanes = 0;
+        int64_t until[LANES] = { 0 };
+        for (size_t k = 0; k < x->track[i].n; k++) {
+            const gp_event *e = &x->track[i].event[k];
+            int lane = track->overlap ? lane_of(until, e) : 0;
+            if (e->end < x->from)
+                continue;
+            while (lanes <= lane)
+                name_track(j, pid, tid + lanes++, track->name);
+            slice(j, x, e, track->device, tid + lane);
+            if (carries(e))
+                x->slice[x->n++] = (placed){ e, track->device ? -tid - lane : tid, 0 };
+        }
+    }
+    return true;
+}
+
+/* Keeps the slices that have a followed frame: with launches of n frames, no more than one. */
+static void follow(kept *x)
+{
+    uint64_t step = 1;
+    size_t n = 0;
+    for (size_t i = 0; i < x->n; i++)
+        while (step < (uint64_t)x->slice[i].event->n)
+            step *= 2;
+    for (size_t i = 0; i < x->n; i++) {
+        const gp_event *e = x->slice[i].event;
+        uint64_t frame = (e->first + step - 1) / step * step;
+        if (frame < e->first + (uint64_t)e->n)
+            x->slice[n++] = (placed){ e, x->slice[i].tid, frame };
+    }
+    x->n = n;
+    qsort(x->slice, n, sizeof *x->slice, by_frame);
+}
+
+static void arrow(gp_json *j, const kept *x, const placed *s, const char *ph)
+{
+    head(j, ph, s->tid < 0 ? DEVICE : HOST, abs(s->tid));
+    gp_json_num(j, "ts", us(x, s->event->start));
+    gp_json_int(j, "id", (int64_t)s->frame);
+    gp_json_str(j, "name", "frame");
+    gp_json_str(j, "cat", "frame");
+    if (*ph == 'f')
+        gp_json_str(j, "bp", "e");
+    gp_json_close(j, '}');
+}
+
+static void add_arrows(gp_json *j, kept *x)
+{
+    follow(x);
+    for (size_t i = 0; i < x->n; i++) {
+        const placed *s = &x->slice[i];
+        bool first = !i || s[-1].frame != s->frame, last = i + 1 == x->n || s[1].frame != s->frame;
+        if (!first || !last)
+            arrow(j, x, s, first ? "s" : last ? "f" : "t");
+    }
+}
+
+/* What reader `l` held, from when its frames and their producer's moved on. */
+static void add_counter(gp_json *j, const kept *x, const gp_partyrt *to, const gp_link *l,
+                        const char *name)
+{
+    const gp_track *all = x->run->trace->track;
+    size_t p = (size_t)(x->run->party[l->ring->ring->producer].moves - all);
+    size_t g = (size_t)(to->moves - all);
+    const gp_event *put = x->track[p].event, *put_end = put + x->track[p].n;
+    const gp_event *got = x->track[g].event, *got_end = got + x->track[g].n;
+    uint64_t made = put < put_end ? put->first : 0, used = got < got_end ? got->first : 0;
+    for (bool over = false; !over && (put < put_end || got < got_end);) {
+        bool put_next = got == got_end || (put < put_end && put->start <= got->start);
+        const gp_event *e = put_next ? put++ : got++;
+        over = !put_next && !e->n;
+        *(put_next ? &made : &used) = over ? made : e->first + (uint64_t)e->n;
+        if (e->start < x->from)
+            continue;
+        head(j, "C", HOST, 0);
+        gp_json_str(j, "name", name);
+        gp_json_num(j, "ts", us(x, e->start));
+        gp_json_open(j, "args", '{');
+        gp_json_int(j, "held", made > used ? (int64_t)(made - used) : 0);
+        gp_json_close(j, '}');
+        gp_json_close(j, '}');
+    }
+}
+
+static void add_counters(gp_json *j, const kept *x)
+{
+    for (int i = 0; i < x->run->plan->nparties; i++) {
+        const gp_partyrt *to = &x->run->party[i];
+        for (int k = 0; k < to->nin; k++) {
+            const gp_ringrt *r = to->in[k].ring;
+            char name[200];
+            snprintf(name, sizeof name, r->ring->nconsumers > 1 ? "buffer %s for %s" : "buffer %s",
+                     r->buffer->name, to->name);
+            add_counter(j, x, to, &to->in[k], name);
+        }
+    }
+}
+
+bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs)
+{
+    const gp_run *run = atomic_load(&((gp_pipeline *)p)->run);
+    kept x = { .run = run };
+    if (!run || !run->ready || !run->trace)
+        return gp_fail(errs, GP_E_RUN, (gp_loc){ 0 },
+                       "there is nothing to show: no frame was begun");
+    int64_t end = run->end_ns ? run->end_ns : gp_now_ns();
+    gp_json j = { .f = f };
+    bool ok = copy_tracks(&x) && find_start(&x, end, run->options.trace_ns, most);
+    if (ok) {
+        gp_json_open(&j, NULL, '{');
+        gp_json_open(&j, "traceEvents", '[');
+        if ((ok = add_tracks(&j, &x))) {
+            add_arrows(&j, &x);
+            add_counters(&j, &x);
+        }
+        gp_json_close(&j, ']');
+        gp_json_str(&j, "displayTimeUnit", "ms");
+        gp_json_open(&j, "otherData", '{');
+        gp_json_str(&j, "pipeline", run->graph->name);
+        gp_json_str(&j, "gpipe", GP_VERSION);
+        int64_t from = x.from > run->start_ns ? x.from : run->start_ns;
+        gp_json_num(&j, "from_s", (double)(from - run->start_ns) * 1e-9);
+        gp_json_num(&j, "to_s", (double)(end - run->start_ns) * 1e-9);
+        gp_json_close(&j, '}');
+        gp_json_close(&j, '}');
+    }
+    for (int i = 0; x.track && i < run->trace->ntracks; i++)
+        free(x.track[i].event);
+    free(x.track), free(x.slice);
+    return ok || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+}

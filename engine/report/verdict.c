@@ -1,0 +1,504 @@
+/* verdict.c - what bounds a run, and the one edit to try first.
+ *
+ * Rules over the numbers of a report, each of which would be wrong if an earlier one
+ * held:
+ *
+ *   short     too few frames to tell
+ *   rate      a source waits for its pace, or for what feeds it, more than for room
+ *             behind it: all the others keep up
+ *   cores     all cores are busy: more threads gain nothing, whoever needs them
+ *   busiest   the host stage, launcher, set of streams or engine that is hardly ever
+ *             without work
+ *   streams   nobody is; a launcher waits for a stream
+ *   depth     nobody is; on one side of a buffer somebody waits for room, and on the
+ *             other for frames
+ *
+ * Pure. What is to be changed is in verdict_edit.c; what `--set` would refuse is never
+ * an edit. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+#include "report/verdict.h"
+
+enum { FEW = 10, SHORT_NS = 5000000 };
+
+static const double PACED = 0.1;       /* a source that waits so much of the run is paced */
+static const double FULL = 0.85;       /* of all cores: little is left for more threads */
+static const double BUSY = 0.85;       /* hardly ever without work */
+static const double HELD_UP = 0.25;    /* for want of a stream: that is no accident */
+static const double TURNS = 0.1;       /* both sides of a buffer wait so much: they take turns */
+static const double SLOW = 0.5;        /* of what copies reach alone: they are small */
+
+/* ---- words ------------------------------------------------------------ */
+
+void gp_verdict_say(gp_judging *j, const char *fmt, ...)
+{
+    char *text = j->r->verdict.text;
+    size_t n = strlen(text);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text + n, sizeof j->r->verdict.text - n, fmt, args);
+    va_end(args);
+}
+
+#define say gp_verdict_say
+
+static int percent(double part)
+{
+    return part > 1 ? 100 : part > 0 ? (int)(100 * part + 0.5) : 0;
+}
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* ---- how busy --------------------------------------------------------- */
+
+double gp_part(const gp_judging *j, int64_t ns)
+{
+    return (double)ns / (double)j->r->wall_ns;
+}
+
+int gp_room(const gp_judging *j, int party)
+{
+    int least = INT_MAX;
+    for (int i = 0; i < j->r->nbuffers; i++) {
+        const gp_buffer_report *b = &j->r->buffer[i];
+        if ((b->from == party || b->to == party) && b->depth < least)
+            least = b->depth;
+    }
+    return least;
+}
+
+/* The workers that can have a frame. */
+static int able(const gp_judging *j, int party)
+{
+    int room = gp_room(j, party), workers = j->r->party[party].workers;
+    return room < workers ? room : workers > 0 ? workers : 1;
+}
+
+/* Launches of a segment that are on the device, in the mean: a frame has its part of
+ * its launch's time. */
+static double in_flight(const gp_judging *j, const gp_party_report *p)
+{
+    return gp_part(j, p->time.sum);
+}
+
+/* The cores that a party keeps busy: of the CPU back end, its streams do too. */
+static double cores_of(const gp_judging *j, const gp_party_report *p)
+{
+    double host = gp_part(j, p->busy_ns - p->idle_ns);
+    return p->segment >= 0 && j->plan->unified ? host + in_flight(j, p) : host;
+}
+
+/* A stage that sleeps in its code is busy too, and threads that look for work use a
+ * core: the lesser of both is certain. */
+double gp_cores_used(const gp_judging *j)
+{
+    double used = 0, known = gp_part(j, j->r->cpu_ns);
+    for (int i = 0; i < j->r->nparties; i++)
+        used += cores_of(j, &j->r->party[i]);
+    return known > 0 && known < used ? known : used;
+}
+
+static void consider(gp_load *best, gp_bound bound, int party, double part)
+{
+    if (part > best->part)
+        *best = (gp_load){ bound, party, part };
+}
+
+static void consider_segment(const gp_judging *j, gp_load *best, int i)
+{
+    const gp_party_report *p = &j->r->party[i];
+    consider(best, GP_BOUND_LAUNCH, i, gp_part(j, p->busy_ns));
+    if (j->plan->unified)
+        consider(best, GP_BOUND_STREAMS, i,
+                 in_flight(j, p) / j->plan->segment[p->segment].streams);
+}
+
+/* The segment that was longest on the device. */
+static int main_segment(const gp_judging *j)
+{
+    int best = -1;
+    for (int i = 0; i < j->r->nparties; i++)
+        if (j->r->party[i].segment >= 0
+            && (best < 0 || j->r->party[i].time.sum > j->r->party[best].time.sum))
+            best = i;
+    return best;
+}
+
+gp_load gp_busiest(const gp_judging *j, int without)
+{
+    gp_load best = { GP_BOUND_UNKNOWN, -1, 0 };
+    for (int i = 0; i < j->r->nparties; i++) {
+        const gp_party_report *p = &j->r->party[i];
+        if (i != without && p->stage >= 0)
+            consider(&best, GP_BOUND_STAGE, i,
+                     gp_part(j, p->busy_ns - p->idle_ns) / able(j, i));
+        else if (i != without)
+            consider_segment(j, &best, i);
+    }
+    for (int e = 0; e < GP_ENGINES && !j->plan->unified; e++)
+        if (j->r->engine[e].used)
+            consider(&best, (gp_bound)(GP_BOUND_COPY_IN + e), main_segment(j),
+                     gp_part(j, j->r->engine[e].busy_ns));
+    return best;
+}
+
+/* ", GPU idle 61 %" where there is one. */
+static void say_gpu(gp_judging *j)
+{
+    double most = 0;
+    bool used = false, known = true;
+    for (int e = 0; e < GP_ENGINES && !j->plan->unified; e++) {
+        const gp_engine_report *x = &j->r->engine[e];
+        double part = gp_part(j, x->busy_ns);
+        used |= x->used, known &= !x->used || x->measured;
+        most = x->used && part > most ? part : most;
+    }
+    if (used)
+        say(j, ", GPU idle %s%d %%", known ? "" : "~", 100 - percent(most));
+}
+
+/* ---- the rules -------------------------------------------------------- */
+
+static void found(gp_judging *j, gp_bound bound, int party)
+{
+    j->r->verdict.bound = bound, j->r->verdict.party = party;
+}
+
+static bool too_short(gp_judging *j)
+{
+    for (int i = 0; i < j->r->nparties; i++)
+        if (j->r->party[i].frames > j->frames)
+            j->frames = j->r->party[i].frames;
+    if (j->frames >= FEW && j->r->wall_ns >= SHORT_NS)
+        return false;
+    say(j, "too short to tell what bounds it: %" PRIu64 " frame%s in %.3g ms", j->frames,
+        plural((int64_t)j->frames), 1e-6 * (double)j->r->wall_ns);
+    return true;
+}
+
+static bool is_paced(gp_judging *j)
+{
+    int best = -1;
+    for (int i = 0; i < j->r->nparties; i++) {
+        const gp_party_report *p = &j->r->party[i];
+        if (gp_part(j, p->idle_ns) >= PACED && p->idle_ns > p->wait_out_ns
+            && (best < 0 || p->idle_ns > j->r->party[best].idle_ns))
+            best = i;
+    }
+    if (best < 0)
+        return false;
+    const gp_party_report *p = &j->r->party[best];
+    double hertz = j->g->stage[p->stage].known.hertz;
+    found(j, GP_BOUND_RATE, best);
+    say(j, "bound by source '%.60s', which ", p->name);
+    if (hertz > 0)
+        say(j, "keeps a rate of %.6g Hz", hertz);
+    else
+        say(j, "waits for its input");
+    say(j, " (idle %d %%", percent(gp_part(j, p->idle_ns)));
+    say_gpu(j);
+    say(j, ")");
+    if (hertz > 0)
+        gp_try(j, "stages", p->name, "rate", 0);
+    else
+        say(j, ": what feeds it has to be faster");
+    return true;
+}
+
+static bool are_cores_busy(gp_judging *j)
+{
+    double used = gp_cores_used(j), sum = 0;
+    int most = -1;
+    if (j->r->cpus < 1 || used < FULL * j->r->cpus)
+        return false;
+    for (int i = 0; i < j->r->nparties; i++) {
+        sum += cores_of(j, &j->r->party[i]);
+        if (most < 0 || cores_of(j, &j->r->party[i]) > cores_of(j, &j->r->party[most]))
+            most = i;
+    }
+    const gp_party_report *p = &j->r->party[most];
+    found(j, GP_BOUND_CORES, most);
+    if (j->r->cpus == 1)
+        say(j, "bound by the one core, %d %% busy", percent(used));
+    else
+        say(j, "bound by the %d cores, %d %% busy", j->r->cpus, percent(used / j->r->cpus));
+    say(j, ", %d %% of it in %s '%.60s'", percent(cores_of(j, p) / sum),
+        p->stage >= 0 ? "stage" : "segment", p->name);
+    say_gpu(j);
+    if (p->stage >= 0)
+        gp_try_less(j, p);
+    else
+        say(j, ": its kernels run on the CPU here; a GPU would take them off the cores");
+    return true;
+}
+
+/* A stage has more workers than there can be frames in it. */
+static void blame_room(gp_judging *j, gp_load load)
+{
+    const gp_party_report *p = &j->r->party[load.party];
+    int room = gp_room(j, load.party);
+    found(j, GP_BOUND_DEPTH, load.party);
+    say(j, "bound by the depth around stage '%.60s' (%d): only %d of its %d workers can have a "
+        "frame, and %s %d %% busy", p->name, room, room, p->workers,
+        room == 1 ? "is" : "are", percent(load.part));
+    say_gpu(j);
+    gp_try_deeper(j, load.party, -1, 2);
+}
+
+static void blame_stage(gp_judging *j, gp_load load)
+{
+    const gp_party_report *p = &j->r->party[load.party];
+    if (p->workers > able(j, load.party)) {
+        blame_room(j, load);
+        return;
+    }
+    say(j, "bound by stage '%.60s' (host, ", p->name);
+    if (p->workers > 1)
+        say(j, "%d workers, ", p->workers);
+    say(j, "%d %% busy", percent(load.part));
+    say_gpu(j);
+    say(j, ")");
+    if (p->most_workers > p->workers)
+        gp_try_workers(j, load);
+    else
+        gp_try_less(j, p);
+}
+
+static void blame_launcher(gp_judging *j, gp_load load)
+{
+    const gp_party_report *p = &j->r->party[load.party];
+    double us = p->launches ? 1e-3 * (double)p->busy_ns / (double)p->launches : 0;
+    double each = p->launches ? (double)p->frames / (double)p->launches : 0;
+    say(j, "bound by launching '%.60s' (%d %% busy, %.3g us for a launch of %.3g frame%s", p->name,
+        percent(load.part), us, each, each == 1 ? "" : "s");
+    say_gpu(j);
+    say(j, ")");
+    if (j->g->launch == GP_LAUNCH_STREAM)
+        gp_try_word(j, NULL, NULL, "launch", "graph");
+    else if (!gp_try_batch(j, p))
+        say(j, ": put more into a frame");
+}
+
+static void blame_threads(gp_judging *j, gp_load load)
+{
+    const gp_party_report *p = &j->r->party[load.party];
+    const gp_segment *s = &j->plan->segment[p->segment];
+    say(j, "bound by the %d stream%s of '%.60s' (threads on the CPU, %d %% busy, %.1f of %d cores "
+        "idle)", s->streams, plural(s->streams), p->name, percent(load.part),
+        j->r->cpus - gp_cores_used(j), j->r->cpus);
+    if (s->streams < s->depth) {
+        gp_try_streams(j, s, s->streams + (int)(j->r->cpus - gp_cores_used(j)));
+    } else {
+        found(j, GP_BOUND_DEPTH, load.party);
+        say(j, ", and depth %d lets no more frames be in flight", s->depth);
+        gp_try_deeper(j, load.party, -1, 2);
+    }
+}
+
+/* The buffer that most bytes of a frame are copied of. */
+static const gp_buffer *largest_copied(const gp_judging *j, gp_op way)
+{
+    const gp_buffer *best = NULL;
+    for (int i = 0; i < j->plan->ntasks; i++) {
+        const gp_task *t = &j->plan->task[i];
+        for (int k = 0; t->op == way && k < t->nin; k++) {
+            int b = j->plan->ring[t->in[k]].buffer;
+            if (b >= 0 && (!best || gp_bytes(&j->g->buffer[b].type) > gp_bytes(&best->type)))
+                best = &j->g->buffer[b];
+        }
+    }
+    return best;
+}
+
+/* Half of what one alone reaches: copies are too small. */
+static bool is_slow(const gp_judging *j, const gp_engine_report *e)
+{
+    return e->limit > 0 && 1e9 * (double)e->bytes / (double)j->r->wall_ns < SLOW * e->limit;
+}
+
+static void blame_copies(gp_judging *j, gp_load load)
+{
+    const gp_engine_report *e = &j->r->engine[load.bound - GP_BOUND_COPY_IN];
+    const gp_party_report *p = &j->r->party[load.party];
+    bool in = load.bound == GP_BOUND_COPY_IN;
+    say(j, "bound by the %s of '%.60s' (%s%d %% busy, %.3g", gp_bound_name(load.bound), p->name,
+        e->measured ? "" : "~", percent(load.part), (double)e->bytes / (double)j->r->wall_ns);
+    if (e->limit > 0)
+        say(j, " of %.3g", e->limit / 1e9);
+    say(j, " GB/s)");
+    if (is_slow(j, e) && gp_try_batch(j, p))
+        return;
+    const gp_buffer *buffer = largest_copied(j, in ? GP_OP_COPY_IN : GP_OP_COPY_OUT);
+    char type[128];
+    if (!buffer)
+        return;
+    say(j, ", most of it buffer '%.60s', %s: ", buffer->name, gp_type_text(&buffer->type, type));
+    if (gp_dtype_size(buffer->type.dtype) > 1)
+        say(j, in ? "send it in a smaller type, and cast it on the device"
+                  : "cast it to a smaller type, or reduce it, before it is copied");
+    else
+        say(j, in ? "send less of it" : "reduce it before it is copied");
+}
+
+static void blame_kernels(gp_judging *j, gp_load load)
+{
+    const gp_engine_report *e = &j->r->engine[GP_ENGINE_COMPUTE];
+    const gp_party_report *p = &j->r->party[load.party];
+    const gp_segment *s = &j->plan->segment[p->segment];
+    say(j, "bound by the kernels of '%.60s'", p->name);
+    if (e->measured)
+        say(j, " (compute %d %% busy)", percent(load.part));
+    else
+        say(j, ", as far as can be told when the GPU is not measured: nothing else is busy");
+    if (s->streams == 1 && s->depth > 1)
+        gp_try_streams(j, s, 2);
+    else
+        say(j, ": a trace shows how long each of them takes");
+}
+
+static void blame(gp_judging *j, gp_load load)
+{
+    found(j, load.bound, load.party);
+    switch (load.bound) {
+    case GP_BOUND_STAGE:    blame_stage(j, load); break;
+    case GP_BOUND_LAUNCH:   blame_launcher(j, load); break;
+    case GP_BOUND_STREAMS:  blame_threads(j, load); break;
+    case GP_BOUND_COPY_IN:
+    case GP_BOUND_COPY_OUT: blame_copies(j, load); break;
+    default:                blame_kernels(j, load); break;
+    }
+}
+
+/* A short run is not busy all the time: it begins and ends. */
+static bool is_busiest(gp_judging *j)
+{
+    gp_load load = gp_busiest(j, -1);
+    double n = (double)j->frames;
+    if (load.part < BUSY * n / (n + j->r->nparties))
+        return false;
+    blame(j, load);
+    return true;
+}
+
+/* Enough frames are in flight to overlap all that a frame does, and still the
+ * launcher waits: what is not measured is busy. */
+static bool must_be_kernels(gp_judging *j)
+{
+    enum { OVERLAPPED = 3 };
+    const gp_engine_report *e = &j->r->engine[GP_ENGINE_COMPUTE];
+    int i = main_segment(j);
+    if (i < 0 || j->plan->unified || !e->used || e->measured)
+        return false;
+    const gp_party_report *p = &j->r->party[i];
+    if (j->plan->segment[p->segment].streams < OVERLAPPED
+        || gp_part(j, p->wait_out_ns + p->wait_stream_ns) < 2 * HELD_UP)
+        return false;
+    blame(j, (gp_load){ GP_BOUND_COMPUTE, i, 0 });
+    return true;
+}
+
+static bool are_streams_few(gp_judging *j)
+{
+    int best = -1;
+    for (int i = 0; i < j->r->nparties; i++) {
+        const gp_party_report *p = &j->r->party[i];
+        if (p->segment >= 0 && gp_part(j, p->wait_stream_ns) >= HELD_UP
+            && j->plan->segment[p->segment].streams < j->plan->segment[p->segment].depth
+            && (best < 0 || p->wait_stream_ns > j->r->party[best].wait_stream_ns))
+            best = i;
+    }
+    if (best < 0)
+        return false;
+    const gp_party_report *p = &j->r->party[best];
+    const gp_segment *s = &j->plan->segment[p->segment];
+    double most = gp_busiest(j, -1).part;
+    found(j, GP_BOUND_STREAMS, best);
+    say(j, "bound by the %d stream%s of '%.60s', which waits for one %d %% of the time", s->streams,
+        plural(s->streams), p->name, percent(gp_part(j, p->wait_stream_ns)));
+    say_gpu(j);
+    gp_try_streams(j, s, most > 0 ? (int)(s->streams / most + 0.999) : 0);
+    return true;
+}
+
+/* Of the time of one worker. */
+static double waits(const gp_judging *j, const gp_party_report *p, int64_t ns)
+{
+    return gp_part(j, ns) / (p->workers > 0 ? p->workers : 1);
+}
+
+/* How much a buffer makes those on its sides take turns. What a host stage waits
+ * for is where it has no room: the fuller buffer. A segment may wait for a frame of
+ * its own to be done, with nothing behind it. */
+static double turns(const gp_judging *j, const gp_buffer_report *b)
+{
+    const gp_party_report *from = &j->r->party[b->from], *to = &j->r->party[b->to];
+    double out = waits(j, from, from->wait_out_ns), in = waits(j, to, to->wait_in_ns);
+    double least = out < in ? out : in;
+    return least < TURNS ? 0 : from->segment >= 0 ? least : least * b->held / b->depth;
+}
+
+/* Another buffer for which the reader of `full` waits; NULL: there is none. */
+static const gp_buffer_report *starving(const gp_judging *j, const gp_buffer_report *full)
+{
+    for (int i = 0; i < j->r->nbuffers; i++) {
+        const gp_buffer_report *b = &j->r->buffer[i];
+        if (b != full && b->to == full->to && b->held / b->depth < full->held / full->depth / 2)
+            return b;
+    }
+    return NULL;
+}
+
+static bool is_shallow(gp_judging *j)
+{
+    int best = -1;
+    double most = 0;
+    for (int i = 0; i < j->r->nbuffers; i++)
+        if (turns(j, &j->r->buffer[i]) > most)
+            most = turns(j, &j->r->buffer[i]), best = i;
+    if (best < 0)
+        return false;
+    const gp_buffer_report *b = &j->r->buffer[best], *other = starving(j, b);
+    const gp_party_report *from = &j->r->party[b->from], *to = &j->r->party[b->to];
+    found(j, GP_BOUND_DEPTH, b->to);
+    j->r->verdict.buffer = best;
+    say(j, "bound by the depth of buffer '%.60s' (%d", b->name, b->depth);
+    say_gpu(j);
+    if (other) {
+        say(j, "): it is full while '%.60s' waits for '%.60s'", to->name, other->name);
+        gp_try_depth(j, best);
+        return true;
+    }
+    say(j, "): '%.60s' waits for room %d %% of the time, '%.60s' for frames %d %%", from->name,
+        percent(waits(j, from, from->wait_out_ns)), to->name,
+        percent(waits(j, to, to->wait_in_ns)));
+    gp_try_deeper(j, from->segment >= 0 ? b->from : to->segment >= 0 ? b->to : -1, best, 2);
+    return true;
+}
+
+static void give_up(gp_judging *j)
+{
+    gp_load load = gp_busiest(j, -1);
+    say(j, "nothing stands out as what bounds it");
+    if (load.party < 0)
+        return;
+    const gp_party_report *p = &j->r->party[load.party];
+    bool engine = load.bound >= GP_BOUND_COPY_IN && load.bound <= GP_BOUND_COPY_OUT;
+    say(j, ": the busiest is %s'%.60s', %d %%", engine ? gp_bound_name(load.bound)
+        : load.bound == GP_BOUND_LAUNCH ? "the launcher of "
+        : load.bound == GP_BOUND_STREAMS ? "the streams of " : "stage ",
+        p->name, percent(load.part));
+}
+
+void gp_verdict_find(gp_report *r, const gp_graph *g, const gp_plan *plan)
+{
+    gp_judging j = { .r = r, .g = g, .plan = plan };
+    r->verdict = (gp_verdict){ .party = -1, .buffer = -1 };
+    if (!too_short(&j) && !is_paced(&j) && !are_cores_busy(&j) && !is_busiest(&j)
+        && !must_be_kernels(&j) && !are_streams_few(&j) && !is_shallow(&j))
+        give_up(&j);
+}

@@ -1,0 +1,41 @@
+/* const.c - loads constants: .npy files that are read once, before frame 0. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/npy.h"
+#include "run/run.h"
+
+static bool load(FILE *f, const gp_buffer *b, void *dst, gp_errs *errs)
+{
+    enum { HEAD = 64 * 1024 };
+    gp_type type;
+    size_t offset, want = gp_bytes(&b->type);
+    bool fortran;
+    char why[160];
+    char *head = malloc(HEAD);
+    if (!head)
+        return gp_fail(errs, GP_E_RESOURCE, b->at, "out of memory");
+    bool ok = gp_npy_parse(head, fread(head, 1, HEAD, f), &type, &offset, &fortran, why);
+    free(head);
+    if (!ok)
+        return gp_fail(errs, GP_E_RUN, b->at, "constant '%s': %s: %s", b->name, b->path, why);
+    if (fortran || !gp_type_same(&type, &b->type))
+        return gp_fail(errs, GP_E_RUN, b->at, "constant '%s': %s changed since it was checked",
+                       b->name, b->path);
+    if (fseek(f, (long)offset, SEEK_SET) || fread(dst, 1, want, f) != want)
+        return gp_fail(errs, GP_E_RUN, b->at, "constant '%s': %s is shorter than its header says",
+                       b->name, b->path);
+    return true;
+}
+
+bool gp_const_load(const gp_buffer *b, void *dst, gp_errs *errs)
+{
+    FILE *f = fopen(b->path, "rbe");
+    if (!f)
+        return gp_fail(errs, GP_E_RUN, b->at, "constant '%s': cannot open %s: %s", b->name,
+                       b->path, strerror(errno));
+    bool ok = load(f, b, dst, errs);
+    fclose(f);
+    return ok;
+}

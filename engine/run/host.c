@@ -1,0 +1,368 @@
+/* host.c - the workers of a host stage.
+ *
+ * Workers take consecutive frames under the stage's lock, work without it, and
+ * hand in under it again; whoever hands in the frame that is next publishes it
+ * and all that wait behind it. So frames are published in order for any number
+ * of workers, and none waits for another. A failed frame is reported when it is
+ * next to be published: the error of the lowest frame wins. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "run/host.h"
+#include "run/measure.h"
+#include "run/nvtx.h"
+
+enum { TAKEN, HANDED_IN, HANDED_FAILED };      /* gp_hostrt.handed */
+
+/* ---- setting up ------------------------------------------------------ */
+
+static gp_portrt port_of(const gp_run *run, int ring, int buffer, void *konst)
+{
+    gp_portrt port = { .konst = konst };
+    if (ring >= 0)
+        port.ring = &run->ring[ring];
+    if (buffer >= 0) {
+        port.type = &run->graph->buffer[buffer].type;
+        port.bytes = gp_bytes(port.type);
+        port.row_bytes = port.bytes / (size_t)port.type->dim[0];
+    }
+    return port;
+}
+
+void gp_host_init(gp_partyrt *p)
+{
+    gp_run *run = p->run;
+    const gp_stage *st = p->stage;
+    const gp_task *t = &run->plan->task[run->plan->host_task[st - run->graph->stage]];
+    gp_arena *a = &run->arena;
+    gp_hostrt *h = p->host = GP_NEW_LINES(a, gp_hostrt, 1);
+
+    pthread_mutex_init(&h->lock, NULL);
+    h->end = h->window = h->cached = GP_UNKNOWN;
+    h->live = st->workers;
+    if (run->options.timed && !st->nout)
+        h->latency = GP_NEW(a, gp_hist, 1);
+    h->port = GP_NEW(a, gp_portrt, st->nin + st->nout);
+    for (int i = 0; i < st->nin; i++)
+        h->port[i] = port_of(run, t->in[i], st->in[i],
+                             t->konst && t->konst[i] >= 0 ? run->extra[t->konst[i]] : NULL);
+    for (int o = 0; o < st->nout; o++) {
+        h->port[st->nin + o] = port_of(run, t->out[o], st->out[o], NULL);
+        uint64_t depth = (uint64_t)run->plan->ring[t->out[o]].depth;
+        if (run->cached[st - run->graph->stage] && (!o || depth > h->cached))
+            h->cached = depth;
+    }
+    for (int i = 0; i < st->nin + st->nout; i++)
+        if (h->port[i].ring && (uint64_t)h->port[i].ring->ring->depth < h->window)
+            h->window = (uint64_t)h->port[i].ring->ring->depth;
+    h->max_run = st->workers == 1 && st->kind->max_run > 1 ? st->kind->max_run : 1;
+    if ((uint64_t)h->max_run > h->window)
+        h->max_run = (int)h->window;
+    h->handed = GP_NEW(a, unsigned char, h->window);
+    h->hole = GP_NEW(a, unsigned char, h->window);
+    h->by = GP_NEW(a, gp_threadrt *, h->window);
+    h->desk = GP_NEW(a, gp_desk, st->workers);
+    for (int w = 0; w < st->workers; w++)
+        gp_desk_init(p, &h->desk[w], h->max_run);
+}
+
+void gp_host_fini(gp_partyrt *p)
+{
+    if (p->host)
+        pthread_mutex_destroy(&p->host->lock);
+}
+
+/* ---- a worker -------------------------------------------------------- */
+
+typedef struct gp_asking { gp_partyrt *p; gp_look look; int n; } gp_asking;
+
+/* As gp_party_look, for what the workers of one stage share. */
+static gp_look look(gp_partyrt *p, uint64_t next, int *n)
+{
+    gp_hostrt *h = p->host;
+    uint64_t room = h->window - (next - atomic_load(&h->head));
+    if (atomic_load(&h->ended))
+        return GP_LOOK_OVER;
+    return gp_party_look(p, next, room < (uint64_t)h->max_run ? (int)room : h->max_run, n);
+}
+
+static bool may_go(void *arg)
+{
+    gp_asking *a = arg;
+    a->look = look(a->p, atomic_load(&a->p->next), &a->n);
+    return a->look != GP_LOOK_WAIT;
+}
+
+/* Sets what a table with a byte for each frame of the window has for frames
+ * [first, first + n). */
+static void set_bytes(const gp_hostrt *h, unsigned char *table, uint64_t first, int n, int to)
+{
+    uint64_t at = first % h->window, left = h->window - at;
+    size_t before_end = (uint64_t)n < left ? (size_t)n : left;
+    memset(table + at, to, before_end);
+    memset(table, to, (size_t)n - before_end);
+}
+
+/* Takes frames: *first, and how many; 0 when there will be none. */
+static int take(gp_threadrt *t, uint64_t *first)
+{
+    gp_partyrt *p = t->party;
+    gp_hostrt *h = p->host;
+    for (;;) {
+        gp_asking a = { .p = p };
+        pthread_mutex_lock(&h->lock);
+        *first = atomic_load(&p->next);
+        a.look = look(p, *first, &a.n);
+        if (a.look == GP_LOOK_GO) {
+            set_bytes(h, h->handed, *first, a.n, TAKEN);
+            atomic_store(&p->next, *first + (uint64_t)a.n);
+        }
+        pthread_mutex_unlock(&h->lock);
+        if (a.look == GP_LOOK_GO)
+            return a.n;
+        if (a.look == GP_LOOK_DIFFER)
+            gp_party_ends_differ(p, *first);
+        if (a.look != GP_LOOK_WAIT)
+            return 0;
+        gp_thread_doing(t, GP_DOING_WAIT, *first);
+        gp_pause pause = gp_pause_begin(t, *first);
+        gp_point_wait(&p->point, may_go, &a, p->run->spin_ns);
+        gp_pause_end(t, pause, *first);
+    }
+}
+
+/* Frames [first, first + n) have left the pipeline by this sink. */
+static void account(gp_partyrt *p, uint64_t first, int n)
+{
+    gp_hostrt *h = p->host;
+    int64_t now = h->latency ? gp_now_ns() : 0;
+    while (n) {
+        uint64_t at = first % h->window;   /* up to where the window begins again */
+        int k = (uint64_t)n < h->window - at ? n : (int)(h->window - at);
+        for (int l = 0; l < p->run->nledgers; l++)
+            gp_ledger_seen(&p->run->ledger[l], (int)(p->stage - p->run->graph->stage), first, k,
+                           h->hole + at);
+        for (int i = 0; h->latency && i < k; i++)
+            if (!h->hole[at + (uint64_t)i])
+                gp_hist_add(h->latency, now - gp_party_meta(p, first + (uint64_t)i).born_ns, 1);
+        first += (uint64_t)k, n -= k;
+    }
+}
+
+void gp_host_latency(gp_partyrt *p, gp_hist *to)
+{
+    gp_hostrt *h = p->host;
+    if (h && h->latency)
+        gp_hist_merge(to, h->latency);
+}
+
+/* Publishes what is next; call with the lock. */
+static void hand_over(gp_partyrt *p)
+{
+    gp_hostrt *h = p->host;
+    uint64_t first = atomic_load(&h->head), next = atomic_load(&p->next), at = first % h->window;
+    int n = 0;
+    if (next > h->end)
+        next = h->end;
+    while (first + (uint64_t)n < next && h->handed[at] == HANDED_IN) {
+        n++;
+        at = at + 1 < h->window ? at + 1 : 0;
+    }
+    if (n) {
+        if (!p->nout)
+            account(p, first, n);
+        gp_party_publish(p, first, n);
+        atomic_store(&h->head, first + (uint64_t)n);
+    }
+    if (first + (uint64_t)n < next && h->handed[at] == HANDED_FAILED) {
+        h->end = first + (uint64_t)n;
+        atomic_store(&h->ended, true);
+        gp_run_fail(p->run, &h->by[at]->errs);
+        gp_party_failed(p, h->end);
+    }
+    if (p->stage->workers > 1)
+        gp_point_wake(&p->point);
+}
+
+/* Has the kind run k frames that are laid out; *span, in a timed run: from when to when.
+ * False: the next frame failed for good. */
+static bool run_piece(gp_threadrt *t, int k, gp_span *span)
+{
+    gp_partyrt *p = t->party;
+    gp_run *run = p->run;
+    const gp_stage *st = p->stage;
+    gp_frame *fr = p->host->desk[t->worker].frame;
+    gp_call call = { .opts = st->opts, .state = run->state[st - run->graph->stage],
+                     .worker = t->worker, .name = st->name, .at = st->at,
+                     .errs = &t->errs, .ctx = t };
+    if (fr->index >= p->host->cached)
+        return true;
+    gp_thread_doing(t, GP_DOING_WORK, fr->index);
+    gp_nvtx_push(p, fr->index);
+    span->start = gp_measure_now(run);
+    bool ok = st->kind->run(&call, fr, k);
+    span->end = gp_measure_now(run);
+    gp_nvtx_pop(p);
+    return ok;
+}
+
+/* What became of k frames that were run: how many in a row are done; *whole of these
+ * are no holes. *failed: the one after them failed for good. *end: there is none. */
+static int sort_out(gp_threadrt *t, bool ok, int k, int *whole, bool *failed, bool *end)
+{
+    gp_hostrt *h = t->party->host;
+    const gp_frame *fr = h->desk[t->worker].frame;
+    int plain = 0;
+    while (ok && plain < k && fr[plain].status == GP_OK)
+        plain++;
+    set_bytes(h, h->hole, fr->index, plain, GP_WHOLE);
+    *whole = plain;
+    for (int i = plain; i < k; i++) {
+        gp_status s = fr[i].status;
+        *failed = !ok || (s == GP_FAILED && gp_frame_is_fatal(t));
+        *end = !*failed && (s == GP_END || s == GP_STOPPED);
+        if (*failed || *end || s == GP_AGAIN)
+            return i;
+        h->hole[fr[i].index % h->window] = (unsigned char)gp_hole_by(s);
+        *whole += s == GP_OK;
+    }
+    return k;
+}
+
+/* A source's frames get their times when they are made. */
+static void date(const gp_run *run, gp_desk *d, int n)
+{
+    struct timespec now = { 0 };
+    int64_t born = run->options.timed ? gp_now_ns() : 0;
+    for (int i = 0; i < n; i++) {
+        d->born_ns[i] = born;
+        if (d->frame[i].time_ns)
+            continue;
+        if (!now.tv_sec)
+            clock_gettime(CLOCK_REALTIME, &now);
+        d->frame[i].time_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
+    }
+}
+
+/* A frame that cannot be run: it has a hole in an input, or else an error was
+ * added. False: it failed for good. */
+static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
+{
+    gp_partyrt *p = t->party;
+    if (!hole && gp_frame_is_fatal(t))
+        return false;
+    if (!hole)
+        hole = GP_HOLE_FAILED;
+    gp_desk_pass_hole(p, f, hole);
+    p->host->hole[f % p->host->window] = (unsigned char)hole;
+    return true;
+}
+
+/* Runs frames [first, first + n); returns how many may be handed in as done,
+ * in order; *failed when the next one failed for good. *end: the source ends.
+ * Neither, and fewer than n: the others are not done yet. */
+static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
+{
+    gp_partyrt *p = t->party;
+    gp_desk *d = &p->host->desk[t->worker];
+    int done = 0;
+
+    while (done < n) {
+        uint64_t f = first + (uint64_t)done;
+        gp_hole hole;
+        int k = gp_desk_lay_out(p, d, f, n - done, &hole, &t->errs);
+        if (!k) {
+            *failed = !skip(t, f, hole);
+            if (*failed)
+                break;
+            done++;
+            continue;
+        }
+        gp_span span = { 0 };
+        bool ok = run_piece(t, k, &span);
+        int whole, good = sort_out(t, ok, k, &whole, failed, end);
+        gp_measure_work(t, span, f, good);
+        if (p->source)
+            date(p->run, d, good);
+        size_t bytes = gp_desk_sign(p, d, good);
+        atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&p->frames, (unsigned)whole, memory_order_relaxed);
+        done += good;
+        if (good < k)
+            break;
+    }
+    return done;
+}
+
+/* The last worker to leave ends the stage. */
+static void leave(gp_threadrt *t)
+{
+    gp_partyrt *p = t->party;
+    gp_run *run = p->run;
+    gp_hostrt *h = p->host;
+    pthread_mutex_lock(&h->lock);
+    bool last = --h->live == 0;
+    atomic_store(&h->ended, true);
+    pthread_mutex_unlock(&h->lock);
+    gp_point_wake(&p->point);
+    if (!last)
+        return;
+    const gp_kind *k = p->stage->kind;
+    uint64_t head = atomic_load(&h->head);
+    bool clean = !atomic_load(&run->failed) && atomic_load(&run->level) < 2;
+    if (clean && k->finish) {
+        gp_call call = { .opts = p->stage->opts, .name = p->stage->name, .at = p->stage->at,
+                         .state = run->state[p->stage - run->graph->stage],
+                         .errs = &t->errs, .ctx = t };
+        gp_thread_doing(t, GP_DOING_FINISH, head);
+        if (!k->finish(&call))
+            gp_run_fail(run, &t->errs);
+    }
+    gp_party_end(p, head, p->nin > 1 || h->end != GP_UNKNOWN);
+}
+
+void *gp_host_thread(void *thread)
+{
+    gp_threadrt *t = thread;
+    gp_partyrt *p = t->party;
+    gp_hostrt *h = p->host;
+    uint64_t first;
+    int n;
+
+    while ((n = take(t, &first))) {
+        bool failed = false, end = false;
+        int done = work(t, first, n, &failed, &end);
+        pthread_mutex_lock(&h->lock);
+        set_bytes(h, h->handed, first, done, HANDED_IN);
+        if (failed) {
+            set_bytes(h, h->handed, first + (uint64_t)done, 1, HANDED_FAILED);
+            h->by[(first + (uint64_t)done) % h->window] = t;
+        }
+        if (end) {
+            h->end = first + (uint64_t)done;
+            atomic_store(&h->ended, true);
+        }
+        if (!end && !failed && done < n)   /* GP_AGAIN: give the others back */
+            atomic_store(&p->next, first + (uint64_t)done);
+        hand_over(p);
+        pthread_mutex_unlock(&h->lock);
+        if (failed || end)
+            break;
+    }
+    leave(t);
+    return NULL;
+}
+
+/* ---- what stages may ask for ----------------------------------------- */
+
+void gp_working_on(gp_call *c, uint64_t index)
+{
+    gp_threadrt *t = c->ctx;
+    atomic_store_explicit(&t->frame, index, memory_order_relaxed);
+}
+
+bool gp_cancelled(const gp_call *c)
+{
+    const gp_threadrt *t = c->ctx;
+    return atomic_load(&t->run->level) >= 2;
+}

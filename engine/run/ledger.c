@@ -1,0 +1,189 @@
+/* ledger.c - what became of the frames of one source.
+ *
+ * Each sink that the source reaches sees the frames in order, up to its end. A
+ * frame is settled once every sink that ends behind it has seen it: then it is
+ * counted, once. What is neither settled nor failed when the run is over was
+ * cancelled. Ends only fall, and never below what the sink has seen, so a
+ * settled frame stays settled.
+ *
+ * Only frames that are not whole need an entry. Sinks that go on are apart by at
+ * most what all rings hold; one that ended early may lag behind, with as many
+ * frames before its end: so the table has room. */
+#include <stdlib.h>
+#include "run/run.h"
+
+bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source)
+{
+    const gp_graph *g = plan->graph;
+    uint64_t window = 64, n = 64;
+    l->source = source;
+    pthread_mutex_init(&l->lock, NULL);
+    l->sink = calloc((size_t)g->nstages, sizeof *l->sink);
+    if (!l->sink)
+        return false;
+    for (int i = 0; i < g->nstages; i++)
+        if (!g->stage[i].nout && gp_comes_from(&g->stage[i], source))
+            l->sink[l->nsinks++] = (gp_sink){ .stage = i, .end = GP_UNKNOWN };
+    for (int i = 0; i < plan->nrings; i++) {
+        const gp_ring *r = &plan->ring[i];
+        if (r->buffer >= 0 && gp_comes_from(&g->stage[g->buffer[r->buffer].producer.stage], source))
+            window += (uint64_t)r->depth;
+    }
+    while (n < 2 * window * (uint64_t)(l->nsinks + 1))
+        n *= 2;
+    l->mask = n - 1;
+    l->mark = calloc(n, sizeof *l->mark);
+    return l->mark;
+}
+
+void gp_ledger_fini(gp_ledger *l)
+{
+    free(l->mark), free(l->sink);
+    l->mark = NULL;
+    pthread_mutex_destroy(&l->lock);
+}
+
+/* ---- marks ----------------------------------------------------------- */
+
+/* Where frame f is, or the free place where it would be: open addressing. */
+static uint64_t place_of(const gp_ledger *l, uint64_t f)
+{
+    uint64_t i = f & l->mask;
+    while (l->mark[i].hole && l->mark[i].frame != f)
+        i = (i + 1) & l->mask;
+    return i;
+}
+
+static void set_mark(gp_ledger *l, uint64_t f, gp_hole hole, bool counted)
+{
+    gp_mark *m = &l->mark[place_of(l, f)];
+    l->nmarks += !m->hole;
+    m->frame = f;
+    m->counted |= counted;
+    if (hole > m->hole)
+        m->hole = hole;
+}
+
+/* Frees place i, and moves up those that would no longer be found. */
+static void clear_mark(gp_ledger *l, uint64_t i)
+{
+    l->nmarks--;
+    for (uint64_t j = (i + 1) & l->mask; l->mark[j].hole; j = (j + 1) & l->mask) {
+        uint64_t home = l->mark[j].frame & l->mask;
+        if (((j - home) & l->mask) >= ((j - i) & l->mask)) {
+            l->mark[i] = l->mark[j];
+            i = j;
+        }
+    }
+    l->mark[i] = (gp_mark){ 0 };
+}
+
+/* ---- settling -------------------------------------------------------- */
+
+static bool is_settled(const gp_ledger *l, uint64_t f)
+{
+    bool reached = false;
+    for (int i = 0; i < l->nsinks; i++) {
+        if (l->sink[i].end > f && l->sink[i].next <= f)
+            return false;
+        reached |= l->sink[i].end > f;
+    }
+    return reached;
+}
+
+/* Counts those of frames [from, to) that are settled; none was before. */
+static void settle(gp_ledger *l, uint64_t from, uint64_t to)
+{
+    uint64_t out = 0, dropped = 0, failed = 0;
+    if (l->nsinks == 1 && !l->nmarks)
+        out = to - from, from = to;
+    for (uint64_t f = from; f < to; f++) {
+        if (l->nsinks > 1 && !is_settled(l, f))
+            continue;
+        uint64_t i = l->nmarks ? place_of(l, f) : 0;
+        if (!l->nmarks || !l->mark[i].hole) {
+            out++;
+            continue;
+        }
+        if (!l->mark[i].counted) {
+            dropped += l->mark[i].hole == GP_HOLE_DROPPED;
+            failed += l->mark[i].hole == GP_HOLE_FAILED;
+        }
+        clear_mark(l, i);
+    }
+    if (out)
+        atomic_fetch_add(&l->out, out);
+    if (dropped)
+        atomic_fetch_add(&l->dropped, dropped);
+    if (failed)
+        atomic_fetch_add(&l->failed, failed);
+}
+
+static gp_sink *find_sink(const gp_ledger *l, int stage)
+{
+    for (int i = 0; i < l->nsinks; i++)
+        if (l->sink[i].stage == stage)
+            return &l->sink[i];
+    return NULL;
+}
+
+void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n,
+                    const unsigned char *hole)
+{
+    gp_sink *s = find_sink(l, stage);
+    if (!s)
+        return;
+    pthread_mutex_lock(&l->lock);
+    for (int i = 0; i < n; i++)
+        if (hole[i])
+            set_mark(l, first + (uint64_t)i, (gp_hole)hole[i], false);
+    s->next = first + (uint64_t)n;
+    settle(l, first, s->next);
+    pthread_mutex_unlock(&l->lock);
+}
+
+void gp_ledger_end(gp_ledger *l, int stage, uint64_t end)
+{
+    gp_sink *s = find_sink(l, stage);
+    if (!s)
+        return;
+    pthread_mutex_lock(&l->lock);
+    if (end < s->end) {
+        uint64_t from = end > s->next ? end : s->next, seen = from;
+        for (int i = 0; i < l->nsinks; i++)
+            if (l->sink[i].next > seen)
+                seen = l->sink[i].next;
+        uint64_t to = seen < s->end ? seen : s->end;
+        s->end = end;
+        settle(l, from, to);
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void fail(gp_ledger *l, uint64_t f)
+{
+    pthread_mutex_lock(&l->lock);
+    const gp_mark *m = &l->mark[place_of(l, f)];
+    if (!is_settled(l, f) && !(m->hole && m->counted)) {
+        atomic_fetch_add(&l->failed, 1);
+        set_mark(l, f, GP_HOLE_FAILED, true);
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+void gp_party_failed(gp_partyrt *p, uint64_t f)
+{
+    const gp_run *run = p->run;
+    for (int i = 0; i < run->nledgers; i++) {
+        gp_ledger *l = &run->ledger[i];
+        bool feeds = p->stage && gp_comes_from(p->stage, l->source);
+        for (int k = 0; p->segment && k < p->segment->ntasks; k++) {
+            int st = run->plan->task[p->segment->task[k]].stage;
+            feeds |= st >= 0 && gp_comes_from(&run->graph->stage[st], l->source);
+        }
+        if (feeds && p->source)        /* it was not published */
+            atomic_fetch_add(&l->in, 1);
+        if (feeds)
+            fail(l, f);
+    }
+}

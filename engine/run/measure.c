@@ -1,0 +1,117 @@
+/* measure.c - counters of a timed run, see measure.h.
+ *
+ * Each counter has one thread that writes it, or is atomic; nobody waits here. The
+ * mean fill of a buffer needs no samples: frames were there from when they were
+ * published until they were given back, so the sum of these times over the run's is
+ * the mean (Little's law). The sums of both moments wrap after some hours; their
+ * difference, which is at most depth times the run, does not. */
+#include "run/measure.h"
+#include "run/segment.h"
+#include "run/trace.h"
+
+static void add(atomic_ullong *to, int64_t ns)
+{
+    atomic_fetch_add_explicit(to, (unsigned long long)ns, memory_order_relaxed);
+}
+
+/* What it lacks for frame `next`, which it cannot take. */
+static gp_lack lack_of(const gp_partyrt *p, uint64_t next)
+{
+    if (p->segment && next - atomic_load(&p->seg->reaped) >= (uint64_t)p->segment->depth)
+        return GP_LACK_OUTPUT;         /* first: what is in flight holds its inputs too */
+    for (int i = 0; i < p->nin; i++)
+        if (atomic_load(&p->in[i].ring->produced.at) <= next)
+            return GP_LACK_INPUT;
+    for (int o = 0; o < p->nout; o++) {
+        const gp_ringrt *r = p->out[o];
+        for (int c = 0; c < r->ring->nconsumers; c++)
+            if (!atomic_load(&r->consumed[c].closed)
+                && atomic_load(&r->consumed[c].at) + (uint64_t)r->ring->depth <= next)
+                return GP_LACK_OUTPUT;
+    }
+    return p->segment ? GP_LACK_STREAM : GP_LACK_OUTPUT;
+}
+
+gp_pause gp_pause_begin(gp_threadrt *t, uint64_t frame)
+{
+    if (!t->run->options.timed)
+        return (gp_pause){ 0 };
+    return (gp_pause){ gp_now_ns(), lack_of(t->party, frame) };
+}
+
+void gp_pause_end(gp_threadrt *t, gp_pause p, uint64_t frame)
+{
+    static const char *const names[] = { "input", "output", "stream" };
+    if (!p.since)
+        return;
+    int64_t now = gp_now_ns();
+    add(&t->party->wait_ns[p.lack], now - p.since);
+    gp_trace_slice(t->track, GP_TRACE_WAIT, names[p.lack], p.since, now, frame, 1);
+}
+
+void gp_measure_work(gp_threadrt *t, gp_span span, uint64_t first, int n)
+{
+    if (!span.start)
+        return;
+    add(&t->party->busy_ns, span.end - span.start);
+    if (!n)
+        return;
+    gp_hist_add(t->time, (span.end - span.start) / n, (uint64_t)n);
+    gp_trace_slice(t->track, GP_TRACE_STAGE, t->party->name, span.start, span.end, first, n);
+}
+
+void gp_measure_idle(gp_threadrt *t, int64_t since)
+{
+    if (!since)
+        return;
+    int64_t now = gp_now_ns();
+    add(&t->party->idle_ns, now - since);
+    gp_trace_slice(t->track, GP_TRACE_WAIT, "source", since, now, atomic_load(&t->frame), 1);
+}
+
+void gp_measure_launch(gp_threadrt *t, int64_t since, uint64_t first, int n)
+{
+    if (!since)
+        return;
+    int64_t now = gp_now_ns();
+    add(&t->party->busy_ns, now - since);
+    add(&t->party->launches, 1);
+    gp_trace_slice(t->track, GP_TRACE_LAUNCH, t->party->name, since, now, first, n);
+}
+
+void gp_measure_move_(gp_partyrt *p, uint64_t first, int n)
+{
+    const gp_run *run = p->run;
+    int64_t now = gp_now_ns();
+    uint64_t sum = (uint64_t)n * (uint64_t)(now - run->start_ns);
+    for (int o = 0; o < p->nout; o++)
+        atomic_fetch_add_explicit(&p->out[o]->put, sum, memory_order_relaxed);
+    for (int i = 0; i < p->nin; i++)
+        atomic_fetch_add_explicit(&p->in[i].ring->consumed[p->in[i].consumer].got, sum,
+                                  memory_order_relaxed);
+    gp_trace_slice(p->moves, GP_TRACE_MOVE, p->name, now, now, first, n);
+}
+
+int64_t gp_measure_held(const gp_run *run, const gp_link *l, int64_t now)
+{
+    const gp_ringrt *r = l->ring;
+    const gp_cursor *c = &r->consumed[l->consumer];
+    if (atomic_load(&c->closed))
+        return atomic_load(&c->held_ns);
+    uint64_t left = atomic_load(&r->produced.at) - atomic_load(&c->at);
+    uint64_t sum = atomic_load(&c->got) - atomic_load(&r->put)
+                 + left * (uint64_t)(now - run->start_ns);
+    int64_t most = r->ring->depth * (now - run->start_ns), held = (int64_t)sum;
+    return held < 0 ? 0 : held < most ? held : most;
+}
+
+void gp_measure_end(gp_partyrt *p, uint64_t end)
+{
+    if (!p->run->options.timed)
+        return;
+    int64_t now = gp_now_ns();
+    for (int i = 0; i < p->nin; i++)
+        atomic_store(&p->in[i].ring->consumed[p->in[i].consumer].held_ns,
+                     gp_measure_held(p->run, &p->in[i], now));
+    gp_trace_slice(p->moves, GP_TRACE_MOVE, p->name, now, now, end, 0);
+}

@@ -1,0 +1,111 @@
+/* nvtx.c - see nvtx.h. NVTX is a header that loads the tool which NVTX_INJECTION64_PATH
+ * names; where the compiler does not find it, no tool is ever attached.
+ *
+ * Invariant: names are made once, by gp_nvtx_open; a range only refers to them. */
+#include "run/nvtx.h"
+
+#if defined(__has_include) && __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+
+typedef struct gp_label { uint32_t category; nvtxStringHandle_t name; } gp_label;
+
+struct gp_nvtx {
+    nvtxDomainHandle_t domain;
+    gp_label *label;           /* per party */
+};
+
+/* The kind of all the stages of a party, NULL when they differ. */
+static const gp_kind *kind_of(const gp_partyrt *p)
+{
+    const gp_plan *plan = p->run->plan;
+    const gp_kind *kind = p->stage ? p->stage->kind : NULL;
+    for (int i = 0; p->segment && i < p->segment->ntasks; i++) {
+        int st = plan->task[p->segment->task[i]].stage;
+        if (st < 0)
+            continue;
+        if (kind && kind != plan->graph->stage[st].kind)
+            return NULL;
+        kind = plan->graph->stage[st].kind;
+    }
+    return kind;
+}
+
+/* Categories are numbered from 1 in the order of their stages. The last one is for
+ * segments with stages of several kinds. */
+void gp_nvtx_open(gp_run *run)
+{
+    const gp_graph *g = run->graph;
+    nvtxDomainHandle_t domain = nvtxDomainCreateA("gpipe");
+    uint32_t n = 0;
+    if (!domain)
+        return;
+    run->nvtx = GP_NEW(&run->arena, gp_nvtx, 1);
+    run->nvtx->domain = domain;
+    run->nvtx->label = GP_NEW(&run->arena, gp_label, run->plan->nparties);
+    const gp_kind **kind = GP_NEW(&run->arena, const gp_kind *, g->nstages);
+    for (int i = 0; i < g->nstages; i++) {
+        uint32_t k = 0;
+        while (k < n && kind[k] != g->stage[i].kind)
+            k++;
+        if (k < n)
+            continue;
+        kind[n++] = g->stage[i].kind;
+        nvtxDomainNameCategoryA(domain, n, g->stage[i].kind->name);
+    }
+    nvtxDomainNameCategoryA(domain, n + 1, "segment");
+    for (int i = 0; i < run->plan->nparties; i++) {
+        const gp_kind *is = kind_of(&run->party[i]);
+        uint32_t k = 0;
+        while (k < n && kind[k] != is)
+            k++;
+        run->nvtx->label[i] =
+            (gp_label){ k + 1, nvtxDomainRegisterStringA(domain, run->party[i].name) };
+    }
+}
+
+void gp_nvtx_close(gp_run *run)
+{
+    if (run->nvtx)
+        nvtxDomainDestroy(run->nvtx->domain);
+}
+
+void gp_nvtx_name_thread(const gp_threadrt *t)
+{
+    const gp_partyrt *p = t->party;
+    char name[300];
+    if (!t->run->nvtx)
+        return;
+    if (p->segment)
+        snprintf(name, sizeof name, "%s %s", p->name, t->worker ? "reaper" : "launcher");
+    else if (p->stage->workers > 1)
+        snprintf(name, sizeof name, "%s worker %d", p->name, t->worker + 1);
+    else
+        snprintf(name, sizeof name, "%s", p->name);
+    nvtxNameOsThreadA((uint32_t)atomic_load(&t->tid), name);
+}
+
+void gp_nvtx_push_(const gp_partyrt *p, uint64_t frame)
+{
+    const gp_label *label = &p->run->nvtx->label[p->index];
+    nvtxEventAttributes_t a = { 0 };
+    a.version = NVTX_VERSION;
+    a.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    a.category = label->category;
+    a.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    a.message.registered = label->name;
+    a.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+    a.payload.ullValue = frame;
+    nvtxDomainRangePushEx(p->run->nvtx->domain, &a);
+}
+
+void gp_nvtx_pop_(const gp_partyrt *p)
+{
+    nvtxDomainRangePop(p->run->nvtx->domain);
+}
+#else
+void gp_nvtx_open(gp_run *run) { (void)run; }
+void gp_nvtx_close(gp_run *run) { (void)run; }
+void gp_nvtx_name_thread(const gp_threadrt *t) { (void)t; }
+void gp_nvtx_push_(const gp_partyrt *p, uint64_t frame) { (void)p, (void)frame; }
+void gp_nvtx_pop_(const gp_partyrt *p) { (void)p; }
+#endif

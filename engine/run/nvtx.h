@@ -1,0 +1,34 @@
+/* nvtx.h - what tools that listen to NVTX are told: in the domain `gpipe` a range for
+ * each call of a host stage and each launch of a segment, named like it, with the
+ * number of its first frame as payload; a category for each kind of stage; the names
+ * of threads. Without such a tool a range costs the test of one pointer. */
+#ifndef GP_NVTX_H
+#define GP_NVTX_H
+
+#include "run/run.h"
+
+typedef struct gp_nvtx gp_nvtx;
+
+/* Sets run->nvtx, when a tool is attached: names the categories, registers the
+ * parties' names. Without memory goes to run->arena.oom. */
+void gp_nvtx_open(gp_run *run);
+void gp_nvtx_close(gp_run *run);
+
+/* Of the calling thread. */
+void gp_nvtx_name_thread(const gp_threadrt *t);
+void gp_nvtx_push_(const gp_partyrt *p, uint64_t frame);
+void gp_nvtx_pop_(const gp_partyrt *p);
+
+static inline void gp_nvtx_push(const gp_partyrt *p, uint64_t frame)
+{
+    if (p->run->nvtx)
+        gp_nvtx_push_(p, frame);
+}
+
+static inline void gp_nvtx_pop(const gp_partyrt *p)
+{
+    if (p->run->nvtx)
+        gp_nvtx_pop_(p);
+}
+
+#endif

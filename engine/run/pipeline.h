@@ -1,0 +1,23 @@
+/* pipeline.h - what a gp_pipeline holds: made by compile.c, run by run.c. */
+#ifndef GP_PIPELINE_H
+#define GP_PIPELINE_H
+
+#include <stdatomic.h>
+#include "gpipe/gpipe.h"
+
+struct gp_pipeline {
+    gp_arena arena;            /* everything below, and gp_run's tables */
+    const gp_registry *registry;
+    gp_machine machine;
+    gp_spec *spec;
+    gp_graph *graph;
+    gp_plan *plan;
+    atomic_int cancel;         /* the highest level asked for */
+    int stop_fd;               /* eventfd: readable once cancel > 0 */
+    _Atomic(gp_run *) run;     /* NULL before gp_pipeline_run */
+};
+
+/* run.c: frees what a run left; accepts NULL. */
+void gp_run_destroy(gp_run *run);
+
+#endif

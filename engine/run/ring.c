@@ -1,0 +1,241 @@
+/* ring.c - counters, waiting, and when a party may take a frame.
+ *
+ * Invariant: a slot is written by the producer while produced <= frame and read
+ * by consumer c while consumed[c] <= frame < produced. Counters only rise. A
+ * counter is stored, then the other side's sleepers are read; a sleeper first
+ * counts itself, then reads the counters: all sequentially consistent, so that
+ * no wake is lost. */
+#include <sched.h>
+#include <string.h>
+#include "run/measure.h"
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+void gp_point_init(gp_point *p)
+{
+    atomic_init(&p->sleepers, 0);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->wake, NULL);
+}
+
+void gp_point_fini(gp_point *p)
+{
+    pthread_mutex_destroy(&p->lock);
+    pthread_cond_destroy(&p->wake);
+}
+
+void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns)
+{
+    enum { SHORT = 200, LONG = 2000, IDLE_CORES_NS = 100000 };
+    int tight = spin_ns < IDLE_CORES_NS ? SHORT : LONG;    /* pauses: a few or 50 us */
+    int64_t until = 0;
+    for (int i = 0; spin_ns; i++) {
+        if (ready(arg))
+            return;
+        if (i < tight) {
+            relax();
+            continue;
+        }
+        int64_t now = gp_now_ns();
+        if (!until)
+            until = spin_ns < INT64_MAX - now ? now + spin_ns : INT64_MAX;
+        if (now > until)
+            break;
+        sched_yield();
+    }
+    pthread_mutex_lock(&p->lock);
+    atomic_fetch_add(&p->sleepers, 1);
+    while (!ready(arg))
+        pthread_cond_wait(&p->wake, &p->lock);
+    atomic_fetch_sub(&p->sleepers, 1);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void gp_point_wake(gp_point *p)
+{
+    if (!atomic_load(&p->sleepers))
+        return;
+    pthread_mutex_lock(&p->lock);
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- looking --------------------------------------------------------- */
+
+/* Of a segment: its stage that reads buffer b, at the file's place. */
+static gp_loc reader_at(const gp_partyrt *p, const gp_buffer *b)
+{
+    const gp_plan *plan = p->run->plan;
+    for (int i = 0; p->segment && i < p->segment->ntasks; i++)
+        for (int u = 0; u < b->nuse; u++)
+            if (plan->task[p->segment->task[i]].stage == b->use[u].stage)
+                return plan->graph->stage[b->use[u].stage].at;
+    return gp_party_at(p);
+}
+
+void gp_party_ends_differ(gp_partyrt *p, uint64_t next)
+{
+    const gp_buffer *ended = NULL, *goes_on = NULL;
+    for (int i = 0; i < p->nin; i++) {
+        gp_ringrt *r = p->in[i].ring;
+        if (atomic_load(&r->end) <= next)
+            ended = r->buffer;
+        else if (!r->buffer->endless && atomic_load(&r->produced.at) > next)
+            goes_on = r->buffer;
+    }
+    if (!ended || !goes_on)
+        return;
+    gp_errs e = { .n = 0 };
+    gp_fail(&e, GP_E_RUN, reader_at(p, goes_on),
+            "the inputs of '%s' end at different counts: '%s' has %llu frames, '%s' goes on",
+            p->name, ended->name, (unsigned long long)next, goes_on->name);
+    gp_run_fail(p->run, &e);
+}
+
+gp_look gp_party_look(gp_partyrt *p, uint64_t next, int max, int *n)
+{
+    gp_run *run = p->run;
+    int level = atomic_load(&run->level);
+    if (level >= 2 || (level >= 1 && p->source))
+        return GP_LOOK_OVER;
+
+    uint64_t avail = (uint64_t)max;
+    int over = 0;
+    bool goes_on = false, unknown = false;     /* finite inputs that have not ended */
+    for (int i = 0; i < p->nin; i++) {
+        gp_ringrt *r = p->in[i].ring;
+        uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
+        if (end <= next) {
+            over++;
+            continue;
+        }
+        if (!r->buffer->endless) {
+            goes_on |= at > next;
+            unknown |= at <= next;
+        }
+        if (at - next < avail)
+            avail = at - next;
+    }
+    if (over) {        /* the level rises before a stopped source ends: look again */
+        bool stopping = atomic_load(&run->level) > 0;
+        return stopping || !(goes_on || unknown) ? GP_LOOK_OVER
+            : goes_on                            ? GP_LOOK_DIFFER
+                                                 : GP_LOOK_WAIT;
+    }
+
+    int wanted = 0;
+    for (int o = 0; o < p->nout; o++) {
+        gp_ringrt *r = p->out[o];
+        for (int c = 0; c < r->ring->nconsumers; c++) {
+            if (atomic_load(&r->consumed[c].closed))
+                continue;
+            wanted++;
+            uint64_t room = atomic_load(&r->consumed[c].at) + (uint64_t)r->ring->depth - next;
+            if (room < avail)
+                avail = room;
+        }
+    }
+    if (p->nout && !wanted)
+        return GP_LOOK_OVER;
+    *n = (int)avail;
+    return avail ? GP_LOOK_GO : GP_LOOK_WAIT;
+}
+
+/* ---- moving ---------------------------------------------------------- */
+
+static void wake_producer(gp_ringrt *r, gp_run *run)
+{
+    if (r->ring->producer >= 0)
+        gp_point_wake(&run->party[r->ring->producer].point);
+}
+
+static void wake_consumers(gp_ringrt *r, gp_run *run)
+{
+    for (int c = 0; c < r->ring->nconsumers; c++)
+        gp_point_wake(&run->party[r->ring->consumer[c]].point);
+}
+
+void gp_party_publish(gp_partyrt *p, uint64_t first, int n)
+{
+    gp_run *run = p->run;
+    gp_measure_move(p, first, n);
+    if (p->source)
+        atomic_fetch_add(&run->ledger[run->ledger_of[p->stage - run->graph->stage]].in,
+                         (uint64_t)n);
+    for (int o = 0; o < p->nout; o++) {
+        atomic_store(&p->out[o]->produced.at, first + (uint64_t)n);
+        wake_consumers(p->out[o], run);
+    }
+    for (int i = 0; i < p->nin; i++) {
+        gp_ringrt *r = p->in[i].ring;
+        atomic_store(&r->consumed[p->in[i].consumer].at, first + (uint64_t)n);
+        wake_producer(r, run);
+    }
+    atomic_fetch_add(&p->progress, (unsigned long long)n);
+}
+
+/* Tells the ledgers that no sink behind `p` sees frames from `end` on. */
+static void end_sinks(gp_partyrt *p, uint64_t end)
+{
+    gp_run *run = p->run;
+    int n = 0;
+    pthread_mutex_lock(&run->lock);
+    memset(run->visited, 0, sizeof *run->visited * (size_t)run->plan->nparties);
+    run->visited[p->index] = true;
+    run->todo[n++] = p->index;
+    while (n) {
+        p = &run->party[run->todo[--n]];
+        for (int l = 0; l < run->nledgers && p->stage && !p->nout; l++)
+            gp_ledger_end(&run->ledger[l], (int)(p->stage - run->graph->stage), end);
+        for (int o = 0; o < p->nout; o++)
+            for (int c = 0; c < p->out[o]->ring->nconsumers; c++) {
+                int to = p->out[o]->ring->consumer[c];
+                if (!run->visited[to])
+                    run->todo[n++] = to;
+                run->visited[to] = true;
+            }
+    }
+    pthread_mutex_unlock(&run->lock);
+}
+
+void gp_party_end(gp_partyrt *p, uint64_t end, bool early)
+{
+    gp_run *run = p->run;
+    if (early && !atomic_load(&run->level))
+        end_sinks(p, end);
+    gp_measure_end(p, end);
+    for (int o = 0; o < p->nout; o++) {
+        atomic_store(&p->out[o]->end, end);
+        wake_consumers(p->out[o], run);
+    }
+    for (int i = 0; i < p->nin; i++) {
+        gp_ringrt *r = p->in[i].ring;
+        atomic_store(&r->consumed[p->in[i].consumer].closed, true);
+        wake_producer(r, run);
+    }
+    atomic_fetch_add(&p->progress, 1ULL);
+}
+
+gp_meta gp_party_meta(const gp_partyrt *p, uint64_t f)
+{
+    gp_meta m = { .hole = GP_WHOLE };
+    for (int i = 0; i < p->nin; i++) {
+        const gp_meta *in = gp_meta_of(p->in[i].ring, f);
+        if (!i)
+            m.time_ns = in->time_ns;
+        if (!i || in->born_ns < m.born_ns)
+            m.born_ns = in->born_ns;
+        if (!m.name)
+            m.name = in->name;
+        if (in->hole > m.hole)
+            m.hole = in->hole;
+    }
+    return m;
+}

@@ -1,0 +1,285 @@
+/* run.h - a running pipeline: rings with counters, parties with threads.
+ * Only for run.c and the files it is made of (ring.c, host.c, segment.c,
+ * watch.c, ledger.c). The essay stands at the top of run.c. */
+#ifndef GP_RUN_H
+#define GP_RUN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "device/backend.h"
+#include "base/clock.h"
+#include "run/pipeline.h"
+
+#define GP_UNKNOWN UINT64_MAX          /* an end that is not known yet */
+
+/* ---- waiting (ring.c) ------------------------------------------------ */
+
+/* Where the threads of one party sleep. Whoever changes something they may
+ * wait for wakes the point; that costs one load while nobody sleeps. */
+typedef struct gp_point {
+    _Alignas(64) atomic_int sleepers;      /* read by others all the time */
+    _Alignas(64) pthread_mutex_t lock;
+    pthread_cond_t wake;
+} gp_point;
+
+void gp_point_init(gp_point *p);
+void gp_point_fini(gp_point *p);
+/* Until ready(arg): spins a little, yields for spin_ns (INT64_MAX: for ever), then
+ * sleeps; with spin_ns 0 it sleeps at once. */
+void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns);
+void gp_point_wake(gp_point *p);
+
+/* ---- rings ----------------------------------------------------------- */
+
+typedef enum gp_hole { GP_WHOLE, GP_HOLE_DROPPED, GP_HOLE_FAILED } gp_hole;
+
+/* What travels with a frame of one buffer, beside its data. Written by the
+ * producer before it publishes, read-only after. */
+typedef struct gp_meta {
+    int64_t rows;              /* valid rows */
+    int64_t time_ns;
+    const char *name;
+    gp_hole hole;
+    bool touched;              /* the producer has written this slot before */
+    int64_t born_ns;           /* in a timed run: when it was made, CLOCK_MONOTONIC */
+} gp_meta;
+
+/* A counter on a cache line of its own. */
+typedef struct gp_cursor {
+    _Alignas(64) _Atomic uint64_t at;
+    atomic_bool closed;        /* of a consumer: it takes no more */
+    atomic_ullong got;         /* likewise, timed: the sum of the times at which frames were
+                                  given back, since the start; sums wrap, see measure.c */
+    atomic_llong held_ns;      /* likewise: of a closed one, gp_measure_held then */
+} gp_cursor;
+
+typedef struct gp_ringrt {
+    gp_cursor produced;
+    _Atomic uint64_t end;      /* frames in all; set after the last publish */
+    gp_cursor *consumed;       /* per consumer of the plan's ring */
+    atomic_ullong put;         /* timed: the sum of the times at which frames were published */
+    gp_meta *meta;             /* per slot */
+    char *base;                /* of slot 0 */
+    size_t stride;
+    const gp_ring *ring;
+    const gp_buffer *buffer;   /* NULL: frame infos */
+} gp_ringrt;
+
+static inline void *gp_slot(const gp_ringrt *r, uint64_t frame)
+{
+    return r->base + frame % (uint64_t)r->ring->depth * r->stride;
+}
+
+static inline gp_meta *gp_meta_of(const gp_ringrt *r, uint64_t frame)
+{
+    return &r->meta[frame % (uint64_t)r->ring->depth];
+}
+
+/* ---- parties --------------------------------------------------------- */
+
+/* What keeps a party from taking a frame. */
+typedef enum gp_lack { GP_LACK_INPUT, GP_LACK_OUTPUT, GP_LACK_STREAM, GP_LACKS } gp_lack;
+
+typedef enum gp_doing { GP_DOING_NOTHING, GP_DOING_WAIT, GP_DOING_WORK, GP_DOING_FINISH,
+               GP_DOING_IDLE, GP_DOING_GONE } gp_doing;
+
+/* One thread, and how the watchdog sees it. */
+typedef struct gp_threadrt {
+    pthread_t id;
+    gp_run *run;
+    struct gp_partyrt *party;
+    int worker;                /* of a host stage; of a segment 0 is the launcher,
+                                  1 the reaper */
+    _Alignas(64) atomic_int doing;
+    _Atomic uint64_t frame;
+    atomic_int tid;            /* of the kernel */
+    gp_errs errs;              /* this thread's own */
+    gp_hist *time;             /* of a host stage in a timed run: of one frame */
+    struct gp_track *track;    /* of a traced run, else NULL */
+    struct { int doing; uint64_t frame; int64_t since; } seen; /* the watchdog's own;
+                                  since: CLOCK_MONOTONIC, 0: not yet */
+} gp_threadrt;
+
+typedef struct gp_link {       /* a party's end of a ring */
+    gp_ringrt *ring;
+    int consumer;              /* index into ring->consumed */
+} gp_link;
+
+typedef struct gp_partyrt {
+    gp_run *run;
+    int index;
+    const gp_stage *stage;     /* of a host stage, else NULL */
+    const gp_segment *segment; /* of a segment, else NULL */
+    const char *name;
+    gp_link *in; int nin;      /* rings with counters, each once */
+    gp_ringrt **out; int nout;
+    bool source;
+    struct gp_hostrt *host;
+    struct gp_segmentrt *seg;
+    gp_threadrt *thread; int nthreads;
+    gp_point point;
+    _Alignas(64) _Atomic uint64_t next;    /* the first frame nobody has taken */
+    _Alignas(64) atomic_ullong progress;   /* frames done, holes too */
+    atomic_ullong frames, bytes;       /* of status: holes not counted */
+    /* Of a timed run, see measure.h; sums over all workers. */
+    atomic_ullong busy_ns, idle_ns, wait_ns[GP_LACKS], launches;
+    struct gp_track **track, *moves;   /* traced: per worker (a segment: its launcher);
+                                  when its frames moved on */
+    struct { uint64_t done; int64_t since; } seen; /* the watchdog's own */
+} gp_partyrt;
+
+typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER } gp_look;
+
+/* Can party `p` take frame `next`? GO: yes, *n of at most `max` in a row. OVER:
+ * there will never be such a frame. DIFFER: nor then, because finite inputs end
+ * at different counts, for gp_party_ends_differ to report. Any thread. */
+gp_look gp_party_look(gp_partyrt *p, uint64_t next, int max, int *n);
+/* Names the inputs. Not to be called with a point's lock. */
+void gp_party_ends_differ(gp_partyrt *p, uint64_t next);
+
+/* Frames [first, first + n) of the outputs are there / of the inputs are no
+ * longer needed. In frame order. */
+void gp_party_publish(gp_partyrt *p, uint64_t first, int n);
+/* No frame from `end` on will come; the party takes no more. `early`: it ended by
+ * itself, or at the end of one input of several. */
+void gp_party_end(gp_partyrt *p, uint64_t end, bool early);
+
+/* A place in the file: the stage, or the segment's first. */
+gp_loc gp_party_at(const gp_partyrt *p);
+
+/* What frame `f` is, from the inputs' metas: rows do not belong here. */
+gp_meta gp_party_meta(const gp_partyrt *p, uint64_t f);
+
+/* ---- the account (ledger.c) ------------------------------------------ */
+
+typedef struct gp_sink { int stage; uint64_t next, end; } gp_sink;
+
+/* A frame that is not whole; hole GP_WHOLE: a free place. `counted`: as failed. */
+typedef struct gp_mark { uint64_t frame; gp_hole hole; bool counted; } gp_mark;
+
+/* Of one source: what became of its frames. Any thread; no allocation per frame. */
+typedef struct gp_ledger {
+    int source;                /* stage */
+    pthread_mutex_t lock;      /* of sink and mark */
+    gp_sink *sink; int nsinks; /* stages that it reaches */
+    gp_mark *mark; uint64_t mask, nmarks;      /* a hash table; mask is its size - 1 */
+    _Atomic uint64_t in, out, dropped, failed;
+} gp_ledger;
+
+/* Does source stage `source` feed this stage? */
+static inline bool gp_comes_from(const gp_stage *st, int source)
+{
+    return st->sources[source / 32] >> source % 32 & 1;
+}
+
+bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source);
+void gp_ledger_fini(gp_ledger *l);
+/* Sink `stage` has consumed frames [first, first + n), whole or holes (gp_hole).
+ * Other stages are ignored, here and below. */
+void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n, const unsigned char *hole);
+/* Sink `stage` will see no frame from `end` on, and the run goes on without it. */
+void gp_ledger_end(gp_ledger *l, int stage, uint64_t end);
+/* Frame f failed in party p, which stops the run: counted once, if at all. */
+void gp_party_failed(gp_partyrt *p, uint64_t f);
+
+/* ---- the run --------------------------------------------------------- */
+
+/* A part of the device that works by itself: how long it was busy in all, and the last
+ * times at which it is not known to have been, in order; the last one has no end. */
+enum { GP_GAPS = 256 };
+typedef struct gp_gap { int64_t from, to; } gp_gap;
+typedef struct gp_engine_time {
+    gp_gap gap[GP_GAPS]; int ngaps;
+    int64_t busy_ns;
+    uint64_t bytes;
+    bool used, guessed;        /* guessed: not all launches were stamped */
+} gp_engine_time;
+
+struct gp_run {
+    gp_pipeline *pipeline;
+    const gp_plan *plan;
+    const gp_graph *graph;
+    gp_run_options options;
+    gp_arena arena;
+    gp_dev *dev;               /* NULL: no device tasks */
+    void **pool, **extra;      /* memory of plan->pool, plan->extra */
+    gp_ringrt *ring;
+    gp_partyrt *party;
+    gp_threadrt *thread; int nthreads;
+    gp_ledger *ledger; int nledgers;
+    int *ledger_of;            /* per stage: its ledger, or -1 */
+    void **state;              /* per stage, made by open() */
+    bool *opened;
+    int64_t spin_ns;           /* how long threads look before they sleep */
+    int64_t start_ns, end_ns;  /* CLOCK_MONOTONIC: threads started, threads are gone */
+    int64_t cpu_ns;            /* what the process computed in between */
+    struct gp_trace *trace;    /* NULL: nothing is traced (trace.h) */
+    bool watched;              /* ... in full, by the device */
+    gp_engine_time engine[GP_ENGINES]; pthread_mutex_t engine_lock;    /* stamp.c */
+    atomic_int level;          /* as gp_cancel: 1 sources stop, 2 nothing new */
+    atomic_bool failed;        /* an error was reported */
+    bool *visited; int *todo;  /* per party, with lock: for gp_party_end */
+    bool *cached;              /* per stage: see gp_run_options */
+    /* While it is set up: what is being done, and how often that changed. */
+    _Atomic(const gp_stage *) opening;
+    _Atomic(const gp_partyrt *) warming;
+    atomic_int steps;
+    atomic_int set_up_tid;
+    atomic_bool is_up;         /* set-up has returned, and what follows is there */
+    bool ready;
+    gp_errs set_up_errs;
+    atomic_int live;           /* threads that have not returned */
+    int done_fd;               /* eventfd: live is 0, or is_up */
+    pthread_mutex_t lock;      /* of errs, visited, todo */
+    gp_errs errs;
+    struct gp_nvtx *nvtx;      /* NULL: no tool is attached (nvtx.h) */
+};
+
+/* Adds errors to the run's and stops the sources. Warnings only are kept. */
+void gp_run_fail(gp_run *run, const gp_errs *errs);
+/* Is the failure of a frame, in t->errs, the failure of the run? What does not match
+ * what was expected always is. If not, the errors become warnings of the run. */
+bool gp_frame_is_fatal(gp_threadrt *t);
+/* Raises the level and wakes everybody. */
+void gp_run_level(gp_run *run, int level);
+void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame);
+
+/* const.c: reads a constant's .npy into `dst`, gp_bytes(&b->type) long. */
+bool gp_const_load(const gp_buffer *b, void *dst, gp_errs *errs);
+
+/* host.c */
+void gp_host_init(gp_partyrt *p);
+/* Adds a sink's latencies. */
+void gp_host_latency(gp_partyrt *p, gp_hist *to);
+void gp_host_fini(gp_partyrt *p);
+void *gp_host_thread(void *thread);            /* gp_threadrt */
+
+/* segment.c */
+/* Its streams, orders and stamps are stream0, order0 and *stamps upward of the device's;
+ * adds its stamps to *stamps. */
+bool gp_segment_init(gp_partyrt *p, int stream0, int order0, int *stamps, gp_errs *errs);
+/* Nothing of it stays on the device; for all segments, before the first is freed. */
+void gp_segment_leave(gp_partyrt *p);
+void gp_segment_fini(gp_partyrt *p);
+void *gp_segment_launcher(void *thread);
+void *gp_segment_reaper(void *thread);
+
+/* watch.c: until all threads returned, or set-up has; deals with gp_cancel and
+ * stalls. False when some thread does not come back. */
+bool gp_watch(gp_run *run);
+bool gp_watch_set_up(gp_run *run);
+
+/* stall.c: for the watchdog, while the threads run. At each tick: since when does
+ * each thread do what it does? */
+void gp_stall_note(gp_run *run, int64_t now);
+/* Nothing has moved for ns. Adds the error and its lines. */
+void gp_stall_report(gp_run *run, int64_t ns, gp_errs *errs);
+/* The same before frame 0. False: just now it went on. */
+bool gp_stall_report_early(gp_run *run, int64_t ns, gp_errs *errs);
+
+/* doing.c: ", writing to standard output, a full pipe: ...", what thread `tid` of this
+ * process is at; "" where the kernel does not tell. Returns `out`. */
+enum { GP_DOING_TEXT = 240 };
+const char *gp_thread_is(int tid, char out[GP_DOING_TEXT]);
+
+#endif

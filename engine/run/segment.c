@@ -1,0 +1,443 @@
+/* segment.c - the launcher and the reaper of a segment.
+ *
+ * The launcher takes the longest ready run of frames that is an aligned power
+ * of two of slots, and queues it on an idle stream: as an exec built before
+ * frame 0 (launch: graph), or directly (launch: stream; odd frames: partial
+ * ones, and those with a hole in some input). What a launch does is in body.c.
+ * Each launch is a ticket; the reaper waits for the tickets in frame order and
+ * publishes. Neither holds a lock while it calls the device.
+ *
+ * Invariant: frames [reaped, next) are in flight, at most `depth` of them, so
+ * that slots inside the segment are free when they are written again. */
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+#include "run/measure.h"
+#include "run/nvtx.h"
+#include "run/segment.h"
+
+/* ---- setting up ------------------------------------------------------ */
+
+/* Says which frames a lost device took with it. */
+static void say_lost(const gp_partyrt *p, uint64_t from, uint64_t to, gp_errs *errs)
+{
+    if (!p->run->options.isolate)
+        gp_fail(errs, GP_E_RUN, gp_party_at(p),
+                "the device failed in segment '%s'; frames %llu to %llu are not finished; "
+                "to learn which stage it was: gpipe run --isolate %s",
+                p->name, (unsigned long long)from, (unsigned long long)to, p->run->graph->file);
+}
+
+/* Runs everything once, so that kernels are loaded and libraries have what
+ * they need, and forgets what that left in the carried state. */
+static bool warm_up(gp_partyrt *p, gp_errs *errs)
+{
+    gp_run *run = p->run;
+    const gp_backend *be = run->dev->backend;
+    gp_batch once = { .p = p, .n = 1, .bare = true };
+    int stream = p->seg->stream0;
+    atomic_store(&run->warming, p);
+    bool queued = be->direct(run->dev, stream, gp_segment_record, &once, errs);
+    if (!queued && be->query(run->dev, stream, errs) >= 0)
+        return false;              /* the stage said why */
+    bool ok = queued && be->wait(run->dev, stream, GP_SYNC_BLOCK, errs) == 1
+        && be->direct(run->dev, stream, gp_segment_reset, p, errs)
+        && be->wait(run->dev, stream, GP_SYNC_BLOCK, errs) == 1;
+    atomic_store(&run->warming, NULL);
+    atomic_fetch_add(&run->steps, 1);
+    if (!ok)
+        say_lost(p, 0, 0, errs);
+    return ok;
+}
+
+/* Makes what stays on the device, of the body of every slot. */
+static bool settle(gp_partyrt *p, gp_errs *errs)
+{
+    gp_run *run = p->run;
+    gp_segmentrt *s = p->seg;
+    int slots = p->segment->period, before = errs->n;
+    gp_batch *slot = GP_NEW(&run->arena, gp_batch, slots);
+    void **arg = GP_NEW(&run->arena, void *, slots);
+    for (int i = 0; i < slots; i++) {
+        slot[i] = (gp_batch){ p, (uint64_t)i, 1, false, true, true };
+        arg[i] = &slot[i];
+    }
+    s->resident = run->dev->backend->settle(run->dev, gp_segment_record, arg, slots,
+                                            p->segment->depth, run->plan->nsegments, errs);
+    for (int i = before; i < errs->n; i++)
+        if (!errs->e[i].at.file)
+            errs->e[i].at = gp_party_at(p);
+    return s->resident;
+}
+
+bool gp_segment_init(gp_partyrt *p, int stream0, int order0, int *stamps, gp_errs *errs)
+{
+    gp_run *run = p->run;
+    const gp_plan *plan = run->plan;
+    const gp_segment *seg = p->segment;
+    gp_arena *a = &run->arena;
+    gp_segmentrt *s = p->seg = GP_NEW_LINES(a, gp_segmentrt, 1);
+    const gp_backend *be = run->dev->backend;
+    int deps = 1, infos = 0;
+
+    gp_point_init(&s->done);
+    for (int o = 0; o < p->nout; o++)
+        s->bytes += gp_bytes(&p->out[o]->buffer->type);
+    s->stream0 = stream0, s->order0 = order0;
+    s->type = GP_NEW(a, gp_type, run->graph->nbuffers);
+    s->hole = GP_NEW(a, gp_hole, run->graph->nbuffers);
+    gp_even_frame(p);
+    s->part = GP_NEW(a, gp_part, seg->ntasks);
+    s->part_of = GP_NEW(a, int, plan->ntasks);
+    s->nparts = seg->ntasks;
+    for (int i = 0; i < seg->ntasks; i++) {
+        gp_part *part = &s->part[i];
+        part->task = &plan->task[seg->task[i]];
+        part->stage = part->task->stage >= 0 ? &run->graph->stage[part->task->stage] : NULL;
+        part->info = part->stage && part->stage->frame_info ? infos++ : 0;
+        part->order = part->stage && part->stage->state ? s->order0 + s->carrying++ : -1;
+        s->part_of[seg->task[i]] = i;
+        deps += part->task->ndeps;
+    }
+    s->dep = GP_NEW(a, int, ((size_t)deps + (size_t)seg->ntasks) * (size_t)seg->batch + 1);
+    s->stamp0 = *stamps;
+    int stamped = gp_stamps_init(p);
+    *stamps += stamped;
+    if (stamped && !be->stamps(run->dev, *stamps, errs))
+        return false;
+    if (run->options.timed)
+        s->time = GP_NEW(a, gp_hist, 1);
+    s->busy = GP_NEW(a, atomic_bool, seg->streams);
+    s->ntickets = (uint64_t)seg->depth + 1;
+    s->ticket = GP_NEW(a, gp_ticket, s->ntickets);
+    if (!plan->unified && !warm_up(p, errs))
+        return false;
+    if (run->graph->launch == GP_LAUNCH_STREAM || run->options.isolate)
+        return true;
+    if (run->graph->launch == GP_LAUNCH_PERSISTENT && be->settle)
+        return settle(p, errs);
+
+    while (1 << s->sizes <= seg->batch)
+        s->sizes++;
+    s->exec = GP_NEW(a, gp_exec **, s->sizes);
+    for (int k = 0; k < s->sizes; k++) {
+        int n = 1 << k, per_turn = seg->depth / n;
+        s->exec[k] = GP_NEW(a, gp_exec *, seg->period / n + 1);
+        for (int turn = 0; turn < seg->period / seg->depth; turn++)
+            for (int i = 0; i < per_turn; i++) {
+                gp_batch o = { p, (uint64_t)(turn * seg->depth + i * n), n, false, true, false };
+                gp_exec **x = &s->exec[k][turn * per_turn + i];
+                if (!(*x = be->build(run->dev, gp_segment_record, &o, errs)))
+                    return false;
+            }
+    }
+    return true;
+}
+
+void gp_segment_fini(gp_partyrt *p)
+{
+    gp_segmentrt *s = p->seg;
+    gp_errs ignored = { .n = 0 };
+    if (!s)
+        return;
+    for (int i = 0; i < p->segment->streams; i++)      /* it may still read and write */
+        p->run->dev->backend->wait(p->run->dev, s->stream0 + i, GP_SYNC_BLOCK, &ignored);
+    for (int k = 0; k < s->sizes && s->exec; k++)
+        for (int i = 0; s->exec[k] && i < p->segment->period / (1 << k) + 1; i++)
+            if (s->exec[k][i])
+                p->run->dev->backend->discard(p->run->dev, s->exec[k][i]);
+    if (s->resident)
+        p->run->dev->backend->unsettle(s->resident);
+    gp_point_fini(&s->done);
+}
+
+void gp_segment_leave(gp_partyrt *p)
+{
+    if (p->seg && p->seg->resident)
+        p->run->dev->backend->leave(p->seg->resident);
+}
+
+/* ---- the launcher ---------------------------------------------------- */
+
+static int idle_stream(const gp_partyrt *p)
+{
+    for (int i = 0; i < p->segment->streams; i++)
+        if (!atomic_load(&p->seg->busy[i]))
+            return i;
+    return -1;
+}
+
+typedef struct gp_asking { gp_partyrt *p; gp_look look; int n; } gp_asking;
+
+static bool may_launch(void *arg)
+{
+    gp_asking *a = arg;
+    gp_partyrt *p = a->p;
+    uint64_t next = atomic_load(&p->next);
+    int room = p->segment->depth - (int)(next - atomic_load(&p->seg->reaped));
+    int most = p->run->options.isolate ? 1 : p->segment->batch;
+    a->look = gp_party_look(p, next, room < most ? room : most, &a->n);
+    if (a->look == GP_LOOK_GO)
+        return idle_stream(p) >= 0
+            && !(p->run->options.isolate && room < p->segment->depth);
+    return a->look != GP_LOOK_WAIT;
+}
+
+/* The longest aligned power of two of frames from f, at most n. */
+static int aligned(const gp_partyrt *p, uint64_t f, int n)
+{
+    int slot = (int)(f % (uint64_t)p->segment->depth), m = 1;
+    while (2 * m <= n && slot % (2 * m) == 0 && slot + 2 * m <= p->segment->depth)
+        m *= 2;
+    return m;
+}
+
+/* Cuts [f, f + n) before the first odd frame, or after it when f is odd. */
+static int alike(const gp_partyrt *p, uint64_t f, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (gp_frame_is_odd(p, f + (uint64_t)i))
+            return i ? i : 1;
+    return n;
+}
+
+static void poison_outputs(gp_partyrt *p, uint64_t f, int n)
+{
+    for (int i = 0; i < p->nout; i++)
+        for (int j = 0; j < n && !p->out[i]->ring->place.device; j++)
+            memset(gp_slot(p->out[i], f + (uint64_t)j), 0xa5,
+                   gp_bytes(&p->out[i]->buffer->type));
+}
+
+typedef enum gp_launched { LAUNCHED, NOT_LAUNCHED, DEVICE_LOST } gp_launched;
+
+/* Queues n frames from f; adds the ticket. NOT_LAUNCHED: the frame cannot be
+ * computed (a shape or an argument of a partial frame), the device is well.
+ * `failed`: that was so, and the frame goes on as a hole. */
+static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
+{
+    gp_partyrt *p = t->party;
+    gp_run *run = p->run;
+    gp_segmentrt *s = p->seg;
+    const gp_backend *be = run->dev->backend;
+    gp_batch o = { p, f, n, failed || gp_frame_is_odd(p, f), f >= (uint64_t)p->segment->period,
+                   false };
+    int stream = idle_stream(p);
+    bool ok;
+
+    if (o.odd && !gp_odd_frame(p, f, failed, &t->errs))
+        return NOT_LAUNCHED;
+    bool resident = s->resident && !o.odd && (!run->options.ncached || o.again);
+    if (resident)
+        stream = GP_RESIDENT;
+    else if (o.odd && gp_nothing_to_do(p))
+        stream = GP_NO_STREAM;
+    for (int i = 0; i < n; i++)
+        gp_segment_inform(p, f + (uint64_t)i);
+    if (run->options.poison && !run->plan->unified)
+        poison_outputs(p, f, n);
+    if (stream >= 0)
+        atomic_store(&s->busy[stream], true);
+    gp_nvtx_push(p, f);
+    int64_t start = gp_measure_now(run);
+    if (run->watched)
+        be->tag(run->dev, gp_trace_tag(p, f, n));
+    uint64_t number = 0;
+    if (stream < 0) {
+        for (int i = 0; resident && i < n; i++)
+            number = be->issue(s->resident, (int)((f + (uint64_t)i) % (uint64_t)p->segment->period));
+        ok = true;
+    } else if (o.odd || !s->exec || (run->options.ncached && !o.again)) {
+        ok = be->direct(run->dev, s->stream0 + stream, gp_segment_record, &o, &t->errs);
+        if (!ok && be->wait(run->dev, s->stream0 + stream, GP_SYNC_BLOCK, &t->errs) == 1) {
+            gp_nvtx_pop(p);
+            atomic_store(&s->busy[stream], false);
+            return NOT_LAUNCHED;
+        }
+    } else {
+        int k = 0, slot = (int)(f % (uint64_t)p->segment->period), d = p->segment->depth;
+        while (1 << k < n)
+            k++;
+        ok = be->launch(run->dev, s->stream0 + stream,
+                        s->exec[k][slot / d * (d / n) + slot % d / n], &t->errs);
+    }
+    gp_nvtx_pop(p);
+    if (run->watched)
+        be->tag(run->dev, 0);
+    gp_measure_launch(t, start, f, n);
+    if (!ok)
+        return DEVICE_LOST;
+    for (int i = 0; i < n; i++)        /* while the device works */
+        gp_segment_sign(p, f + (uint64_t)i);
+    if (o.odd)
+        gp_even_frame(p);
+    uint64_t k = atomic_load(&s->issued);
+    s->ticket[k % s->ntickets] = (gp_ticket){ f, n, stream, o.odd, number, start };
+    atomic_store(&s->issued, k + 1);
+    atomic_store(&p->next, f + (uint64_t)n);
+    gp_point_wake(&s->done);
+    return LAUNCHED;
+}
+
+/* Frame f fails, and with it the run; what is before it comes out. */
+static void fail_frame(gp_threadrt *t, uint64_t f)
+{
+    gp_run_fail(t->run, &t->errs);
+    gp_party_failed(t->party, f);
+}
+
+/* The device is lost. It tells only one of its threads why, and that one
+ * reports; frames up to `to` are not finished. */
+static void fault(gp_threadrt *t, uint64_t to)
+{
+    if (t->errs.failed) {
+        say_lost(t->party, atomic_load(&t->party->seg->reaped), to, &t->errs);
+        gp_run_fail(t->run, &t->errs);
+    }
+    gp_run_level(t->run, 2);
+}
+
+void *gp_segment_launcher(void *thread)
+{
+    gp_threadrt *t = thread;
+    gp_partyrt *p = t->party;
+    gp_segmentrt *s = p->seg;
+    bool lost = s->resident && !p->run->dev->backend->stay(s->resident, &t->errs);
+
+    if (lost)
+        fault(t, 0);
+    while (!lost) {
+        gp_asking a = { .p = p };
+        uint64_t f = atomic_load(&p->next);
+        if (!may_launch(&a)) {
+            gp_thread_doing(t, GP_DOING_WAIT, f);
+            gp_pause pause = gp_pause_begin(t, f);
+            gp_point_wait(&p->point, may_launch, &a, p->run->spin_ns);
+            gp_pause_end(t, pause, f);
+        }
+        if (a.look == GP_LOOK_DIFFER)
+            gp_party_ends_differ(p, f);
+        if (a.look != GP_LOOK_GO)
+            break;
+        gp_thread_doing(t, GP_DOING_WORK, f);
+        int n = aligned(p, f, alike(p, f, a.n));
+        gp_launched r = launch(t, f, n, false);
+        if (r == NOT_LAUNCHED && n == 1 && !gp_frame_is_fatal(t)) {
+            gp_even_frame(p);
+            r = launch(t, f, 1, true);
+        }
+        if (r == NOT_LAUNCHED)
+            fail_frame(t, f);
+        else if (r == DEVICE_LOST)
+            fault(t, f + (uint64_t)a.n - 1);
+        if (r != LAUNCHED)
+            break;
+    }
+    atomic_store(&s->over, true);
+    gp_point_wake(&s->done);
+    return NULL;
+}
+
+/* ---- the reaper ------------------------------------------------------ */
+
+static bool has_ticket(void *arg)
+{
+    gp_segmentrt *s = arg;
+    return atomic_load(&s->issued) > atomic_load(&s->redeemed) || atomic_load(&s->over);
+}
+
+/* For the status: an odd frame may be a hole in some outputs, or have few rows. */
+static void count(gp_partyrt *p, const gp_ticket *tk)
+{
+    unsigned long long whole = (unsigned)tk->n, bytes = p->seg->bytes * (unsigned)tk->n;
+    if (tk->odd) {
+        whole = bytes = 0;
+        for (int o = 0; o < p->nout; o++) {
+            const gp_type *t = &p->out[o]->buffer->type;
+            const gp_meta *m = gp_meta_of(p->out[o], tk->first);
+            if (!m->hole) {
+                bytes += gp_bytes(t) / (size_t)t->dim[0] * (size_t)m->rows;
+                whole = 1;
+            }
+        }
+    }
+    atomic_fetch_add_explicit(&p->frames, whole, memory_order_relaxed);
+    atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
+}
+
+/* Until frame `number` of the resident kernel is done: as gp_backend.wait. It looks
+ * at memory that the device writes, and asks the driver now and then. */
+static int await_resident(const gp_partyrt *p, uint64_t number, gp_errs *errs)
+{
+    enum { LOOKS = 1000, SLEEP_NS = 20000 };
+    const gp_backend *be = p->run->dev->backend;
+    gp_sync sync = p->run->graph->sync;
+    int64_t start = 0;
+    for (;;) {
+        for (int i = 0; i < (sync == GP_SYNC_BLOCK ? 1 : LOOKS); i++)
+            if (be->finished(p->seg->resident, number, NULL))
+                return 1;
+        int r = be->finished(p->seg->resident, number, errs);
+        if (r)
+            return r;
+        int64_t now = gp_now_ns();
+        if (!start)
+            start = now;
+        if (sync == GP_SYNC_YIELD)
+            sched_yield();
+        else if (sync == GP_SYNC_BLOCK || (sync == GP_SYNC_AUTO && now - start > p->run->spin_ns))
+            nanosleep(&(struct timespec){ .tv_nsec = SLEEP_NS }, NULL);
+    }
+}
+
+/* They are done in any order. */
+static int await_residents(const gp_partyrt *p, const gp_ticket *tk, gp_errs *errs)
+{
+    int r = 1;
+    for (int i = tk->n - 1; r == 1 && i >= 0; i--)
+        r = await_resident(p, tk->number - (uint64_t)i, errs);
+    return r;
+}
+
+void *gp_segment_reaper(void *thread)
+{
+    gp_threadrt *t = thread;
+    gp_partyrt *p = t->party;
+    gp_segmentrt *s = p->seg;
+    gp_run *run = p->run;
+    const gp_backend *be = run->dev->backend;
+
+    bool lost = false;
+    for (;;) {
+        uint64_t k = atomic_load(&s->redeemed);
+        if (!has_ticket(s)) {
+            gp_thread_doing(t, GP_DOING_WAIT, atomic_load(&s->reaped));
+            gp_point_wait(&s->done, has_ticket, s, run->spin_ns);
+        }
+        if (atomic_load(&s->issued) == k)
+            break;
+        gp_ticket tk = s->ticket[k % s->ntickets];
+        gp_thread_doing(t, GP_DOING_WORK, tk.first);
+        bool done = tk.stream == GP_NO_STREAM
+            || (tk.stream == GP_RESIDENT
+                    ? await_residents(p, &tk, &t->errs)
+                    : be->wait(run->dev, s->stream0 + tk.stream, run->graph->sync, &t->errs)) == 1;
+        if (!done && !lost)
+            fault(t, atomic_load(&p->next) - 1);
+        lost |= !done;         /* then it only waits for what is in flight */
+        if (!lost)
+            gp_stamps_read(p, &tk);
+        atomic_store(&s->redeemed, k + 1);
+        if (tk.stream >= 0)
+            atomic_store(&s->busy[tk.stream], false);
+        if (!lost) {
+            count(p, &tk);
+            atomic_store(&s->reaped, tk.first + (uint64_t)tk.n);
+            gp_party_publish(p, tk.first, tk.n);
+        }
+        gp_point_wake(&p->point);
+    }
+    gp_segment_leave(p);
+    gp_party_end(p, atomic_load(&s->reaped), p->nin > 1);
+    return NULL;
+}

@@ -1,0 +1,185 @@
+/* stamp.c - when a device did what: stamps in the bodies of launches, read by the
+ * reaper before their slots are used again.
+ *
+ * A stamp is taken when all work of its kind (copies in, stages, copies out) in the
+ * launch is done; nothing waits for it, so it moves no work. On the CPU back end, which
+ * runs a launch in the order recorded, each stage has one. */
+#include <string.h>
+#include "report/report.h"
+#include "run/segment.h"
+#include "run/trace.h"
+
+static gp_engine engine_of(const gp_task *t)
+{
+    return t->op == GP_OP_COPY_IN ? GP_ENGINE_COPY_IN
+        : t->op == GP_OP_COPY_OUT ? GP_ENGINE_COPY_OUT : GP_ENGINE_COMPUTE;
+}
+
+static bool stamped(const gp_run *run)
+{
+    return run->options.stamped && !run->options.isolate && run->dev
+        && run->dev->backend->stamps;
+}
+
+/* Is there a later part for the same engine? */
+static bool is_last(const gp_segmentrt *s, int part)
+{
+    for (int i = part + 1; i < s->nparts; i++)
+        if (s->part[i].engine == s->part[part].engine)
+            return false;
+    return true;
+}
+
+/* Marks the parts that no later part of their engine waits for. */
+static void mark_leaves(gp_segmentrt *s)
+{
+    for (int i = 0; i < s->nparts; i++)
+        s->part[i].leaf = true;
+    for (int i = 0; i < s->nparts; i++)
+        for (int d = 0; d < s->part[i].task->ndeps; d++) {
+            gp_part *before = &s->part[s->part_of[s->part[i].task->dep[d]]];
+            if (before->engine == s->part[i].engine)
+                before->leaf = false;
+        }
+}
+
+int gp_stamps_init(gp_partyrt *p)
+{
+    const gp_run *run = p->run;
+    gp_segmentrt *s = p->seg;
+    for (int i = 0; i < s->nparts; i++) {
+        gp_part *part = &s->part[i];
+        part->engine = engine_of(part->task);
+        if (!part->stage)
+            s->copy_bytes[part->engine] += run->plan->pool[part->task->to_pool].stride;
+    }
+    if (!stamped(run))
+        return 0;
+    mark_leaves(s);
+    s->nstamps = 1;
+    for (int i = 0; i < s->nparts; i++)
+        if (run->plan->unified || is_last(s, i))
+            s->part[i].stamp = s->nstamps++;
+    return s->nstamps * p->segment->depth;
+}
+
+static int stamp_of(const gp_partyrt *p, uint64_t first, int k)
+{
+    return p->seg->stamp0 + (int)(first % (uint64_t)p->segment->depth) * p->seg->nstamps + k;
+}
+
+bool gp_stamps_begin(gp_rec *r, const gp_batch *o, int *id)
+{
+    return !o->p->seg->nstamps || o->bare
+        || (r->ops->item(r, (*id)++, NULL, 0) && r->ops->stamp(r, stamp_of(o->p, o->first, 0)));
+}
+
+bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_part *part, int *id)
+{
+    gp_segmentrt *s = o->p->seg;
+    int n = 0;
+    if (!part->stamp || o->bare)
+        return true;
+    /* in the order recorded no deps are needed, and there are as many stamps as stages */
+    for (const gp_part *b = o->p->run->plan->unified ? part : s->part; b <= part; b++)
+        for (int i = 0; b->engine == part->engine && b->leaf && i < b->items; i++)
+            s->dep[n++] = b->item + i;
+    return r->ops->item(r, (*id)++, s->dep, n)
+        && r->ops->stamp(r, stamp_of(o->p, o->first, part->stamp));
+}
+
+/* ---- reading --------------------------------------------------------- */
+
+static void add_gap(gp_engine_time *t, int64_t from, int64_t to)
+{
+    if (from >= to)
+        return;
+    if (t->ngaps == GP_GAPS)           /* the oldest stays one */
+        memmove(t->gap, t->gap + 1, sizeof *t->gap * (size_t)--t->ngaps);
+    t->gap[t->ngaps++] = (gp_gap){ from, to };
+}
+
+/* Launches of several segments are read in the order they end: one that was long fills
+ * gaps between those that began after it. */
+static void fill_gaps(gp_engine_time *t, int64_t start, int64_t end)
+{
+    gp_gap late[GP_GAPS];
+    int n = 0;
+    while (t->ngaps && t->gap[t->ngaps - 1].to > start)
+        late[n++] = t->gap[--t->ngaps];
+    while (n--) {
+        int64_t from = late[n].from > start ? late[n].from : start;
+        int64_t to = late[n].to < end ? late[n].to : end;
+        if (from >= to) {
+            add_gap(t, late[n].from, late[n].to);
+            continue;
+        }
+        t->busy_ns += to - from;
+        add_gap(t, late[n].from, from);
+        add_gap(t, to, late[n].to);
+    }
+}
+
+/* Engine e worked from start to end for a launch. A copy engine takes one copy after
+ * the other: it has begun when the one before was done. */
+static int64_t worked(gp_run *run, gp_engine e, int64_t start, int64_t end)
+{
+    gp_engine_time *t = &run->engine[e];
+    pthread_mutex_lock(&run->engine_lock);
+    if (!t->used)
+        add_gap(t, 0, INT64_MAX);
+    int64_t until = t->gap[t->ngaps - 1].from, from = start > until ? start : until;
+    fill_gaps(t, start, end);
+    t->used = true;
+    pthread_mutex_unlock(&run->engine_lock);
+    return e == GP_ENGINE_COMPUTE || from > end ? start : from;
+}
+
+static void read_stamps(gp_partyrt *p, const gp_ticket *tk)
+{
+    static const gp_trace_what whats[] = { GP_TRACE_COPY_IN, GP_TRACE_COMPUTE, GP_TRACE_COPY_OUT };
+    gp_run *run = p->run;
+    gp_segmentrt *s = p->seg;
+    gp_dev *dev = run->dev;
+    int64_t first = dev->backend->stamped(dev, stamp_of(p, tk->first, 0)), before = first;
+    for (int i = 0; i < s->nparts; i++) {
+        const gp_part *part = &s->part[i];
+        if (!part->stamp)
+            continue;
+        gp_engine e = part->engine;
+        int64_t at = dev->backend->stamped(dev, stamp_of(p, tk->first, part->stamp));
+        int64_t start = worked(run, e, before, at);
+        gp_trace_slice(!run->trace || run->watched ? NULL : s->copy_track[e] ? s->copy_track[e]
+                       : s->stream_track[tk->stream], whats[e],
+                       !part->stage ? gp_engine_name(e)
+                       : run->plan->unified ? part->stage->name : p->name,
+                       start, at, tk->first, tk->n);
+        before = at;
+    }
+    gp_hist_add(s->time, (before - first) / tk->n, (uint64_t)tk->n);
+}
+
+void gp_stamps_read(gp_partyrt *p, const gp_ticket *tk)
+{
+    gp_run *run = p->run;
+    gp_segmentrt *s = p->seg;
+    if (!run->options.timed || tk->stream == GP_NO_STREAM)
+        return;
+    bool stamps = s->nstamps && tk->stream >= 0;
+    pthread_mutex_lock(&run->engine_lock);
+    for (int e = 0; e < GP_ENGINES; e++) {
+        run->engine[e].bytes += s->copy_bytes[e] * (uint64_t)tk->n;
+        run->engine[e].guessed |= !stamps;
+    }
+    pthread_mutex_unlock(&run->engine_lock);
+    if (stamps) {
+        read_stamps(p, tk);
+        return;
+    }
+    int64_t now = gp_now_ns();         /* from when it was queued until it was seen to be done */
+    worked(run, GP_ENGINE_COMPUTE, tk->queued_ns, now);
+    gp_hist_add(s->time, (now - tk->queued_ns) / tk->n, (uint64_t)tk->n);
+    if (run->trace)
+        gp_trace_slice(s->stream_track[tk->stream >= 0 ? tk->stream : 0], GP_TRACE_COMPUTE, p->name,
+                       tk->queued_ns, now, tk->first, tk->n);
+}

@@ -1,0 +1,190 @@
+/* watch.c - what the thread that called gp_pipeline_run does meanwhile: passes
+ * on gp_cancel, notices that nothing moves, and gives up on threads that do not
+ * come back. Also the waits of sources, which gp_cancel ends. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "run/measure.h"
+
+enum {
+    TICK_MS = 50,
+    GRACE_MS = 2000,           /* for threads to come back once nothing new starts */
+};
+
+void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame)
+{
+    atomic_store_explicit(&t->frame, frame, memory_order_relaxed);
+    atomic_store_explicit(&t->doing, (int)doing, memory_order_relaxed);
+}
+
+/* ---- waits of sources ------------------------------------------------ */
+
+/* Does anybody still take what the source makes? */
+static bool wanted(const gp_partyrt *p)
+{
+    bool open = !p->nout;
+    for (int o = 0; o < p->nout; o++)
+        for (int c = 0; c < p->out[o]->ring->nconsumers; c++)
+            open |= !atomic_load(&p->out[o]->consumed[c].closed);
+    return open;
+}
+
+/* Until `fd` (or -1) can be read, or t_ns (or -1) is reached. */
+static bool source_wait(gp_call *c, int fd, int64_t t_ns)
+{
+    gp_threadrt *t = c->ctx;
+    struct pollfd p[2] = { { t->run->pipeline->stop_fd, POLLIN, 0 }, { fd, POLLIN, 0 } };
+    int was = atomic_load(&t->doing);
+    bool go = false;
+    int64_t since = gp_measure_now(t->run);
+
+    atomic_store(&t->doing, GP_DOING_IDLE);
+    while (!atomic_load(&t->run->level) && wanted(t->party)) {
+        int64_t ns = TICK_MS * 1000000LL;  /* a failed run does not write to stop_fd */
+        if (t_ns >= 0) {
+            int64_t left = t_ns - gp_now_ns();
+            if (left <= 0) {
+                go = true;
+                break;
+            }
+            ns = left < ns ? left : ns;
+        }
+        struct timespec timeout = { ns / 1000000000, ns % 1000000000 };
+        if (ppoll(p, fd >= 0 ? 2 : 1, &timeout, NULL) < 0 && errno != EINTR)
+            break;
+        if (fd >= 0 && p[1].revents) {
+            go = true;
+            break;
+        }
+    }
+    atomic_store(&t->doing, was);
+    gp_measure_idle(t, since);
+    return go;
+}
+
+bool gp_wait_fd(gp_call *c, int fd)
+{
+    return source_wait(c, fd, -1);
+}
+
+bool gp_wait_until(gp_call *c, int64_t t_ns)
+{
+    return source_wait(c, -1, t_ns);
+}
+
+/* ---- stalls ---------------------------------------------------------- */
+
+static uint64_t progress(gp_run *run, int64_t now)
+{
+    uint64_t sum = 0;
+    gp_stall_note(run, now);
+    for (int i = 0; i < run->plan->nparties; i++)
+        sum += atomic_load(&run->party[i].progress);
+    return sum;
+}
+
+/* A source waits for its input, and nobody works. */
+static bool idle(const gp_run *run)
+{
+    bool waits = false;
+    for (int i = 0; i < run->nthreads; i++) {
+        int d = atomic_load(&run->thread[i].doing);
+        if (d == GP_DOING_WORK || d == GP_DOING_FINISH)
+            return false;
+        waits |= d == GP_DOING_IDLE;
+    }
+    return waits;
+}
+
+static void stop_stalled(gp_run *run, const gp_errs *errs)
+{
+    gp_run_fail(run, errs);
+    gp_run_level(run, 2);
+}
+
+static void stalled(gp_run *run, int64_t ns)
+{
+    gp_errs e = { .n = 0 };
+    gp_stall_report(run, ns, &e);
+    stop_stalled(run, &e);
+}
+
+/* Before frame 0, when there are no parties to look at. */
+static void stalled_early(gp_run *run, int64_t ns)
+{
+    gp_errs e = { .n = 0 };
+    if (gp_stall_report_early(run, ns, &e))
+        stop_stalled(run, &e);
+}
+
+/* ---- the watch ------------------------------------------------------- */
+
+typedef struct gp_watcher {
+    bool (*back)(gp_run *run);             /* the threads have returned */
+    uint64_t (*progress)(gp_run *run, int64_t now);    /* rises when something moves */
+    bool (*idle)(const gp_run *run);       /* nothing need move */
+    void (*stalled)(gp_run *run, int64_t ns);
+} gp_watcher;
+
+static bool watch(gp_run *run, const gp_watcher *w)
+{
+    int64_t stall = run->graph->stall_ns, moved = gp_now_ns(), stopped = 0;
+    uint64_t last = w->progress(run, moved);
+    struct pollfd p[2] = { { run->done_fd, POLLIN, 0 }, { run->pipeline->stop_fd, POLLIN, 0 } };
+
+    for (;;) {
+        int level = atomic_load(&run->level), asked = atomic_load(&run->pipeline->cancel);
+        if (asked > level)
+            gp_run_level(run, level = asked);
+        if (w->back(run))
+            return true;
+        /* stop_fd stays readable: look at it only until it has been heard */
+        if (poll(p, level ? 1 : 2, TICK_MS) < 0 && errno != EINTR)
+            return false;
+
+        int64_t now = gp_now_ns();
+        uint64_t at = w->progress(run, now);
+        if (at != last || w->idle(run))
+            last = at, moved = now;
+        if (level >= 2 && !stopped)
+            stopped = now;
+        if (stopped && now - stopped > GRACE_MS * 1000000LL)
+            return w->back(run);
+        if (stall && !stopped && now - moved > stall)
+            w->stalled(run, now - moved);
+    }
+}
+
+static bool all_left(gp_run *run)
+{
+    return !atomic_load(&run->live);
+}
+
+bool gp_watch(gp_run *run)
+{
+    return watch(run, &(gp_watcher){ all_left, progress, idle, stalled });
+}
+
+static bool is_up(gp_run *run)
+{
+    return atomic_load(&run->is_up);
+}
+
+static uint64_t steps(gp_run *run, int64_t now)
+{
+    (void)now;
+    return (uint64_t)atomic_load(&run->steps);
+}
+
+/* Memory of any size may be taken for as long as that lasts. */
+static bool takes_memory(const gp_run *run)
+{
+    return !atomic_load(&run->opening) && !atomic_load(&run->warming);
+}
+
+bool gp_watch_set_up(gp_run *run)
+{
+    return watch(run, &(gp_watcher){ is_up, steps, takes_memory, stalled_early });
+}
