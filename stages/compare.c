@@ -151,7 +151,7 @@ struct state {
     int fd;                    /* of the file, or -1 */
     gp_cut cut;
     int64_t row;               /* of the file: the next one to be compared */
-    gp_room room;              /* its part that belongs to the frame */
+    gp_growbuf room;              /* its part that belongs to the frame */
 };
 
 static void close_state(void *state)
@@ -172,7 +172,7 @@ static bool open_file(struct state *s, const gp_type *frame, char why[GP_WHY])
     s->fd = open(s->o->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (s->fd < 0 || fstat(s->fd, &st))
         return gp_why(why, "cannot be read: %s", strerror(errno));
-    if (!gp_room_need(&s->room, bytes > HEAD ? bytes : HEAD))
+    if (!gp_growbuf_need(&s->room, bytes > HEAD ? bytes : HEAD))
         return gp_why(why, "does not fit in memory");
     return gp_read_file(s->fd, HEAD, &s->room, why)
         && cut_file(&s->cut, s->o->file, s->room.data, s->room.n, st.st_size, frame, why);

@@ -179,7 +179,7 @@ struct reader {
     bool any;                  /* this pass over the files made a frame */
     bool over;                 /* a stream has ended */
     bool barren;               /* a whole pass made no frame: the next would not either */
-    gp_room room;              /* a header, a PNG, or what is skipped */
+    gp_growbuf room;              /* a header, a PNG, or what is skipped */
     gp_pace pace;
 };
 
@@ -205,7 +205,7 @@ static bool open_reader(const gp_open *g, void **state)
     *state = r;
     if (r)
         r->o = o, r->fd = -1, r->stem = calloc((size_t)n + 1, sizeof *r->stem);
-    bool ok = r && r->stem && gp_room_need(&r->room, HEAD);
+    bool ok = r && r->stem && gp_growbuf_need(&r->room, HEAD);
     for (int i = 0; ok && i < n; i++) {
         size_t len;
         const char *stem = gp_path_stem(o->nfiles ? o->file[i] : o->path, &len);

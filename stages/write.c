@@ -134,7 +134,7 @@ out:
 
 struct desk {                  /* one worker's */
     gp_outfile file;
-    gp_room png;
+    gp_growbuf png;
 };
 
 struct writer {

@@ -12,7 +12,7 @@ Suite *suite_layout(void);
 typedef struct drawn {
     gp_arena arena;
     gp_box *box; int n;
-    gp_link *link; int m;
+    gp_edge *link; int m;
     double w, h;
 } drawn;
 
@@ -27,7 +27,7 @@ static drawn random_drawn(unsigned seed, int n, int reach, int links)
 {
     drawn d = { .n = n };
     d.box = GP_NEW(&d.arena, gp_box, n);
-    d.link = GP_NEW(&d.arena, gp_link, n * links);
+    d.link = GP_NEW(&d.arena, gp_edge, n * links);
     for (int i = 0; i < n; i++) {
         d.box[i].w = 40 + 2 * random_below(&seed, 80);
         d.box[i].h = 20 + random_below(&seed, 60);
@@ -38,7 +38,7 @@ static drawn random_drawn(unsigned seed, int n, int reach, int links)
             for (int j = first; j < d.m; j++)
                 again |= d.link[j].from == from;
             if (!again)
-                d.link[d.m++] = (gp_link){ .from = from, .to = i, .arrow = k & 1, .label = 40 };
+                d.link[d.m++] = (gp_edge){ .from = from, .to = i, .arrow = k & 1, .label = 40 };
         }
     }
     gp_layout(&d.arena, d.box, d.n, d.link, d.m, &d.w, &d.h);
@@ -67,7 +67,7 @@ static const char *wrong_box(const drawn *d, int i)
 
 /* Down all the way, from its box to its box, around the others; curves only where
  * no box is. */
-static const char *wrong_link(const drawn *d, const gp_link *k)
+static const char *wrong_link(const drawn *d, const gp_edge *k)
 {
     const gp_box *from = &d->box[k->from], *to = &d->box[k->to];
     const gp_bend *first = k->bend, *last = &k->bend[k->nbends - 1];
@@ -119,7 +119,7 @@ START_TEST(test_straight)
 {
     /* 0 - 1 - 2 - 3, and from 0 to 3 past them; 4 to 2 from the side; 5 alone */
     gp_box box[6];
-    gp_link link[] = { LINK(0, 1), LINK(1, 2), LINK(2, 3), LINK(0, 3), LINK(4, 2) };
+    gp_edge link[] = { LINK(0, 1), LINK(1, 2), LINK(2, 3), LINK(0, 3), LINK(4, 2) };
     for (int i = 0; i < 6; i++)
         box[i] = (gp_box){ .w = 100, .h = 20 };
     link[4].side = true;
@@ -141,7 +141,7 @@ START_TEST(test_ends)
         { .w = 2, .rank = GP_RANK_FIRST, .aim = 9 }, { .w = 2, .rank = GP_RANK_FIRST, .aim = 5 },
         { .w = 80, .h = 20 }, { .w = 80, .h = 20 }, { .w = 2, .rank = GP_RANK_LAST },
     };
-    gp_link link[] = { LINK(0, 2), LINK(2, 3), LINK(1, 3), LINK(2, 4) };
+    gp_edge link[] = { LINK(0, 2), LINK(2, 3), LINK(1, 3), LINK(2, 4) };
     gp_arena a = { 0 };
     double w, h;
     gp_layout(&a, box, 5, link, 4, &w, &h);

@@ -83,7 +83,7 @@ END_TEST
 
 /* ---- rings ----------------------------------------------------------- */
 
-static int count_tasks(const planned *p, gp_op op)
+static int count_tasks(const planned *p, gp_task_kind op)
 {
     int n = 0;
     for (int i = 0; i < p->plan->ntasks; i++)
@@ -112,13 +112,13 @@ START_TEST(test_link_on_device)
     ck_assert_int_eq(count_rings(&p, "gray"), 2);
     ck_assert_int_eq(dev->segment, -1);                /* it has counters */
     ck_assert_int_eq(dev->nconsumers, 1);
-    ck_assert_int_eq(q->party[dev->producer].segment, plan_segment(&p, "gray"));
-    ck_assert_int_eq(q->party[dev->consumer[0]].segment, plan_segment(&p, "join"));
-    ck_assert_int_eq(q->party[host->producer].segment, plan_segment(&p, "gray"));
+    ck_assert_int_eq(q->actor[dev->producer].segment, plan_segment(&p, "gray"));
+    ck_assert_int_eq(q->actor[dev->consumer[0]].segment, plan_segment(&p, "join"));
+    ck_assert_int_eq(q->actor[host->producer].segment, plan_segment(&p, "gray"));
     ck_assert_int_eq(host->nconsumers, 1);
-    ck_assert_int_eq(q->party[host->consumer[0]].stage, plan_stage(&p, "lua"));
-    ck_assert_int_eq(count_tasks(&p, GP_OP_COPY_IN), 2);           /* s, lua: not gray */
-    ck_assert_int_eq(count_tasks(&p, GP_OP_COPY_OUT), 2);          /* gray, join */
+    ck_assert_int_eq(q->actor[host->consumer[0]].stage, plan_stage(&p, "lua"));
+    ck_assert_int_eq(count_tasks(&p, GP_TASK_COPY_IN), 2);           /* s, lua: not gray */
+    ck_assert_int_eq(count_tasks(&p, GP_TASK_COPY_OUT), 2);          /* gray, join */
     const gp_segment *second = &q->segment[plan_segment(&p, "join")];
     ck_assert_int_eq(second->nin, 2);
     plan_free(&p);
@@ -127,7 +127,7 @@ START_TEST(test_link_on_device)
     int r = plan_ring(&p, "gray", false);
     ck_assert_int_eq(count_rings(&p, "gray"), 1);
     ck_assert_int_eq(p.plan->ring[r].nconsumers, 2);
-    ck_assert_int_eq(count_tasks(&p, GP_OP_COPY_IN) + count_tasks(&p, GP_OP_COPY_OUT), 0);
+    ck_assert_int_eq(count_tasks(&p, GP_TASK_COPY_IN) + count_tasks(&p, GP_TASK_COPY_OUT), 0);
     plan_free(&p);
 }
 END_TEST
@@ -136,7 +136,7 @@ START_TEST(test_fan_out_is_copied_once)
 {
     planned p = plan_ok("pipeline: t\nstages:\n"
                         SRC("s") DEV("a", "s") DEV("b", "s") SINK("a") SINK("b"), true);
-    ck_assert_int_eq(count_tasks(&p, GP_OP_COPY_IN), 1);
+    ck_assert_int_eq(count_tasks(&p, GP_TASK_COPY_IN), 1);
     ck_assert_int_eq(count_rings(&p, "s"), 2);
     ck_assert_int_eq(p.plan->ring[plan_ring(&p, "s", false)].nconsumers, 1);
     plan_free(&p);
@@ -173,7 +173,7 @@ START_TEST(test_same_buffer_twice)
                             "  - {use: sink, in: {a: d, b: d}}\n", cuda);
         ck_assert_int_eq(p.plan->ring[plan_ring(&p, "s", false)].nconsumers, 1);
         for (int i = 0; i < p.plan->ntasks; i++)
-            if (p.plan->task[i].op == GP_OP_STAGE) {
+            if (p.plan->task[i].op == GP_TASK_STAGE) {
                 ck_assert_int_eq(p.plan->task[i].in[0], p.plan->task[i].in[1]);
                 ck_assert_int_eq(p.plan->task[i].ndeps, cuda);
             }
@@ -226,7 +226,7 @@ START_TEST(test_extras)
                         SINK("a"), true);
     const gp_task *t = NULL;
     for (int i = 0; i < p.plan->ntasks; i++)
-        if (p.plan->task[i].op == GP_OP_STAGE)
+        if (p.plan->task[i].op == GP_TASK_STAGE)
             t = &p.plan->task[i];
     ck_assert_ptr_nonnull(t);
     ck_assert_int_eq(p.plan->nextras, 3);

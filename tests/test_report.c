@@ -12,9 +12,9 @@ START_TEST(test_held)
     gp_ringrt r = { .produced = { .at = 100 }, .consumed = &c, .ring = &ring,
                     .put = UINT64_MAX - 599 };
     gp_run run = { .start_ns = 50 };
-    ck_assert_int_eq(gp_measure_held(&run, &(gp_link){ &r, 0 }, 1050), 1000 + 2 * 1000);
+    ck_assert_int_eq(gp_measure_held(&run, &(gp_ring_end){ &r, 0 }, 1050), 1000 + 2 * 1000);
     c.at = 90;                         /* never more than the buffer */
-    ck_assert_int_eq(gp_measure_held(&run, &(gp_link){ &r, 0 }, 1050), 4 * 1000);
+    ck_assert_int_eq(gp_measure_held(&run, &(gp_ring_end){ &r, 0 }, 1050), 4 * 1000);
 }
 END_TEST
 

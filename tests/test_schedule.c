@@ -160,7 +160,7 @@ END_TEST
 
 /* ---- pools ----------------------------------------------------------- */
 
-static int copies(const planned *p, gp_op op)
+static int copies(const planned *p, gp_task_kind op)
 {
     int n = 0;
     for (int i = 0; i < p->plan->ntasks; i++)
@@ -180,8 +180,8 @@ START_TEST(test_copied_alike)
         "  - {use: two, name: z, in: x, out: [l, r]}\n"
         "  - {use: sink, in: [y, l, r]}\n", true);
     const gp_plan *q = p.plan;
-    ck_assert_int_eq(copies(&p, GP_OP_COPY_IN), 2);            /* a and b, c */
-    ck_assert_int_eq(copies(&p, GP_OP_COPY_OUT), 1);           /* y, l, r */
+    ck_assert_int_eq(copies(&p, GP_TASK_COPY_IN), 2);            /* a and b, c */
+    ck_assert_int_eq(copies(&p, GP_TASK_COPY_OUT), 1);           /* y, l, r */
     for (int side = 0; side < 2; side++) {
         const gp_ring *a = &q->ring[plan_ring(&p, "a", side)];
         const gp_ring *b = &q->ring[plan_ring(&p, "b", side)];
@@ -193,7 +193,7 @@ START_TEST(test_copied_alike)
         ck_assert_int_ne(a->pool, q->ring[plan_ring(&p, "c", side)].pool);
     }
     for (int i = 0; i < q->ntasks; i++)
-        if (q->task[i].op == GP_OP_COPY_OUT)
+        if (q->task[i].op == GP_TASK_COPY_OUT)
             ck_assert_int_eq(q->task[i].ndeps, 2);             /* y, and z once */
     ck_assert_uint_eq(q->copy_in_bytes, 256 + 1024 + 1024);
     ck_assert_uint_eq(q->copy_out_bytes, 3 * 256);
@@ -218,10 +218,10 @@ START_TEST(test_copied_unlike)
     int both = q->ring[plan_ring(&p, "both", false)].pool;
     ck_assert_int_eq(both, q->ring[plan_ring(&p, "both2", false)].pool);
     ck_assert_int_ne(both, q->ring[plan_ring(&p, "first", false)].pool);
-    ck_assert_int_eq(copies(&p, GP_OP_COPY_IN), 4);
+    ck_assert_int_eq(copies(&p, GP_TASK_COPY_IN), 4);
     int used[2] = { 0, 0 };
     for (int i = 0; i < q->ntasks; i++)
-        if (q->task[i].op == GP_OP_COPY_IN && q->task[i].from_pool == both)
+        if (q->task[i].op == GP_TASK_COPY_IN && q->task[i].from_pool == both)
             used[q->task[i].segment]++;
     ck_assert_int_eq(used[0], 1);
     ck_assert_int_eq(used[1], 1);

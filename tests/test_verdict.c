@@ -9,7 +9,7 @@
 
 Suite *suite_verdict(void);
 
-enum { PARTIES = 6, WALL = 1000000000, LONG = 1000, NOT_MEASURED = 7 };
+enum { ACTORS = 6, WALL = 1000000000, LONG = 1000, NOT_MEASURED = 7 };
 
 /* Percent of the run (of one worker); `ms`: of a launch. All others: 0. */
 typedef struct times {
@@ -19,7 +19,7 @@ typedef struct times {
 
 static const struct {
     const char *what, *yaml;
-    times party[PARTIES];
+    times actor[ACTORS];
     struct { const char *name, *to; double held; } buffer[2];
     struct { int busy, gb; } engine[GP_ENGINES];   /* gb: GB/s; the limit is 50 */
     int cpus;                  /* 0: 16 */
@@ -27,7 +27,7 @@ static const struct {
     bool cuda, guessed;        /* guessed: engines are not measured */
     int frames;                /* 0: LONG */
     gp_bound bound;
-    const char *of;            /* party, or buffer */
+    const char *of;            /* actor, or buffer */
     const char *text, *path, *value;               /* text: a part of it */
 } cases[] = {
 #define SOURCE "  - {use: generate, out: g, frames: 9}\n"
@@ -36,9 +36,9 @@ static const struct {
 #define END "  - {use: discard}\n"
 #define HOST G FREE END
 #define NONE .path = "", .value = ""
-    { "too few frames", HOST, .party = { { "clean", .busy = 97 } }, .frames = 9,
+    { "too few frames", HOST, .actor = { { "clean", .busy = 97 } }, .frames = 9,
       .text = "too short to tell what bounds it: 9 frames in 1e+03 ms", NONE },
-    { "enough frames", HOST, .party = { { "clean", .busy = 97 } }, .frames = 10,
+    { "enough frames", HOST, .actor = { { "clean", .busy = 97 } }, .frames = 10,
       .bound = GP_BOUND_STAGE, .of = "clean",
       .text = "bound by stage 'clean' (host, 97 % busy): try workers: 3",
       .path = "stages.clean.workers", .value = "3" },
@@ -47,110 +47,110 @@ static const struct {
     { "a source that keeps a rate",
       "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
       "  - {name: camera-1, use: generate, out: g, rate: 100}\n" FREE END,
-      .party = { { "camera-1", .busy = 99, .idle = 87 }, { "clean", .busy = 60, .in = 40 } },
+      .actor = { { "camera-1", .busy = 99, .idle = 87 }, { "clean", .busy = 60, .in = 40 } },
       .bound = GP_BOUND_RATE, .of = "camera-1",
       .text = "bound by source 'camera-1', which keeps a rate of 100 Hz (idle 87 %): try rate: 0",
       .path = "stages.camera-1.rate", .value = "0" },
     { "a rate that the rest does not reach",
       "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
       "  - {use: generate, out: g, rate: 100}\n" FREE END,
-      .party = { { "generate", .busy = 20, .idle = 10, .out = 80 }, { "clean", .busy = 98 } },
+      .actor = { { "generate", .busy = 20, .idle = 10, .out = 80 }, { "clean", .busy = 98 } },
       .bound = GP_BOUND_STAGE, .of = "clean", .text = "stage 'clean' (host, 98 % busy)",
       .path = "stages.clean.workers", .value = "3" },
     { "a pipe", "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n"
       "  - {use: read, path: stdin, format: raw, out: g}\n" END,
-      .party = { { "read", .busy = 99, .idle = 90 } }, .bound = GP_BOUND_RATE, .of = "read",
+      .actor = { { "read", .busy = 99, .idle = 90 } }, .bound = GP_BOUND_RATE, .of = "read",
       .text = "bound by source 'read', which waits for its input (idle 90 %): what feeds it has "
               "to be faster", NONE },
 
     /* host stages */
     { "as many as the next can take", HOST,
-      .party = { { "generate", .busy = 39 }, { "clean", .busy = 97 } },
+      .actor = { { "generate", .busy = 39 }, { "clean", .busy = 97 } },
       .bound = GP_BOUND_STAGE, .of = "clean", .text = ": try workers: 3",
       .path = "stages.clean.workers", .value = "3" },
     { "with GPU", G FREE "  - {use: scale, a: 2}\n" END, .cuda = true,
-      .party = { { "clean", .busy = 97 } }, .engine = { { 20, 9 }, { 39, 0 }, { 20, 9 } },
+      .actor = { { "clean", .busy = 97 } }, .engine = { { 20, 9 }, { 39, 0 }, { 20, 9 } },
       .bound = GP_BOUND_STAGE, .of = "clean",
       .text = "bound by stage 'clean' (host, 97 % busy, GPU idle 61 %): try workers: 3",
       .path = "stages.clean.workers", .value = "3" },
     [NOT_MEASURED] = { "with GPU, not measured", G FREE "  - {use: scale, a: 2}\n" END,
-      .cuda = true, .guessed = true, .party = { { "clean", .busy = 97 } }, .engine = { { 20, 9 } },
+      .cuda = true, .guessed = true, .actor = { { "clean", .busy = 97 } }, .engine = { { 20, 9 } },
       .bound = GP_BOUND_STAGE, .of = "clean", .text = "97 % busy, GPU idle ~80 %)",
       .path = "stages.clean.workers", .value = "3" },
-    { "as many as there is room for", "depth: 8\n" HOST, .party = { { "clean", .busy = 97 } },
+    { "as many as there is room for", "depth: 8\n" HOST, .actor = { { "clean", .busy = 97 } },
       .cpus = 16, .bound = GP_BOUND_STAGE, .of = "clean", .text = ": try workers: 8",
       .path = "stages.clean.workers", .value = "8" },
-    { "as many as cores are free", "depth: 32\n" HOST, .party = { { "clean", .busy = 97 } },
+    { "as many as cores are free", "depth: 32\n" HOST, .actor = { { "clean", .busy = 97 } },
       .cpus = 4, .bound = GP_BOUND_STAGE, .of = "clean", .text = ": try workers: 4",
       .path = "stages.clean.workers", .value = "4" },
-    { "no room for another", "depth: 1\n" HOST, .party = { { "clean", .busy = 97 } },
+    { "no room for another", "depth: 1\n" HOST, .actor = { { "clean", .busy = 97 } },
       .bound = GP_BOUND_STAGE, .of = "clean", .text = ": try depth: 3, and then workers: 3",
       .path = "depth", .value = "3" },
     { "of several workers", "depth: 9\n" G "  - {name: clean, use: lua, script: free.lua, "
-      "workers: 2}\n" END, .party = { { "clean", .busy = 190 }, { "generate", .busy = 40 } },
+      "workers: 2}\n" END, .actor = { { "clean", .busy = 190 }, { "generate", .busy = 40 } },
       .bound = GP_BOUND_STAGE, .of = "clean",
       .text = "bound by stage 'clean' (host, 2 workers, 95 % busy): try workers: 5",
       .path = "stages.clean.workers", .value = "5" },
     { "workers that have no frame", G "  - {name: clean, use: lua, script: free.lua, "
-      "workers: 8}\n" END, .party = { { "clean", .busy = 290 } }, .bound = GP_BOUND_DEPTH,
+      "workers: 8}\n" END, .actor = { { "clean", .busy = 290 } }, .bound = GP_BOUND_DEPTH,
       .of = "clean", .text = "bound by the depth around stage 'clean' (3): only 3 of its 8 workers "
       "can have a frame, and are 97 % busy: try depth: 6", .path = "depth", .value = "6" },
     { "a script with state", G "  - {name: keeps, use: lua, script: keeps.lua}\n" END,
-      .party = { { "keeps", .busy = 97 } }, .bound = GP_BOUND_STAGE, .of = "keeps",
+      .actor = { { "keeps", .busy = 97 } }, .bound = GP_BOUND_STAGE, .of = "keeps",
       .text = "if it keeps nothing from frame to frame, say stateless = true in 'keeps.lua'",
       NONE },
     { "a script that is a source", "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
-      "  - {use: lua, script: free.lua, out: g}\n" END, .party = { { "lua", .busy = 97 } },
+      "  - {use: lua, script: free.lua, out: g}\n" END, .actor = { { "lua", .busy = 97 } },
       .bound = GP_BOUND_STAGE, .of = "lua", .text = "a source has one worker", NONE },
-    { "a generator", HOST, .party = { { "generate", .busy = 97 } }, .bound = GP_BOUND_STAGE,
+    { "a generator", HOST, .actor = { { "generate", .busy = 97 } }, .bound = GP_BOUND_STAGE,
       .of = "generate", .text = ": fill: once", NONE },
     { "a reader of pictures", "stages:\n  - {use: read, path: a.png}\n" END,
-      .party = { { "read", .busy = 97 } }, .bound = GP_BOUND_STAGE, .of = "read",
+      .actor = { { "read", .busy = 97 } }, .bound = GP_BOUND_STAGE, .of = "read",
       .text = "bound by stage 'read' (host, 97 % busy): store its frames as .npy", NONE },
     { "a reader of numbers", "buffers: {r: {dtype: f32, shape: [4]}}\nstages:\n"
-      "  - {use: read, path: r.raw, out: r}\n" END, .party = { { "read", .busy = 97 } },
+      "  - {use: read, path: r.raw, out: r}\n" END, .actor = { { "read", .busy = 97 } },
       .bound = GP_BOUND_STAGE, .of = "read", .text = ": store a smaller type", NONE },
 #define PNG(more) "buffers: {g: {dtype: u8, shape: [4, 4]}}\nstages:\n" \
       "  - {use: generate, out: g, frames: 9}\n  - {name: out, use: write, path: '" more "}\n"
     { "a writer of pictures", PNG("%05d.png'"),
-      .party = { { "out", .busy = 97 }, { "generate", .busy = 50 } }, .bound = GP_BOUND_STAGE,
+      .actor = { { "out", .busy = 97 }, { "generate", .busy = 50 } }, .bound = GP_BOUND_STAGE,
       .of = "out", .text = "(host, 97 % busy): try workers: 2", .path = "stages.out.workers",
       .value = "2" },
-    { "with all cores", PNG("%05d.png', compression: 9"), .party = { { "out", .busy = 97 } },
+    { "with all cores", PNG("%05d.png', compression: 9"), .actor = { { "out", .busy = 97 } },
       .cpus = 1, .bound = GP_BOUND_CORES, .of = "out",
       .text = "bound by the one core, 97 % busy, 100 % of it in stage 'out': try compression: 1",
       .path = "stages.out.compression", .value = "1" },
-    { "that packs hardly", PNG("%05d.png', compression: 1"), .party = { { "out", .busy = 97 } },
+    { "that packs hardly", PNG("%05d.png', compression: 1"), .actor = { { "out", .busy = 97 } },
       .cpus = 1, .bound = GP_BOUND_CORES, .of = "out", .text = ": try compression: 0",
       .path = "stages.out.compression", .value = "0" },
     { "that does not pack", PNG("%05d', format: png, compression: 0"),
-      .party = { { "out", .busy = 97 } }, .cpus = 1, .bound = GP_BOUND_CORES, .of = "out",
+      .actor = { { "out", .busy = 97 } }, .cpus = 1, .bound = GP_BOUND_CORES, .of = "out",
       .text = ": write .npy", NONE },
-    { "a writer of one file", PNG("x.npy'"), .party = { { "out", .busy = 97 } },
+    { "a writer of one file", PNG("x.npy'"), .actor = { { "out", .busy = 97 } },
       .bound = GP_BOUND_STAGE, .of = "out", .text = ": write a smaller type", NONE },
 
     /* cores */
-    { "all cores", HOST, .party = { { "clean", .busy = 97 }, { "generate", .busy = 90 } },
+    { "all cores", HOST, .actor = { { "clean", .busy = 97 }, { "generate", .busy = 90 } },
       .cpus = 2, .bound = GP_BOUND_CORES, .of = "clean",
       .text = "bound by the 2 cores, 94 % busy, 52 % of it in stage 'clean': a kernel", NONE },
-    { "that sleep", HOST, .party = { { "clean", .busy = 97 }, { "generate", .busy = 90 } },
+    { "that sleep", HOST, .actor = { { "clean", .busy = 97 }, { "generate", .busy = 90 } },
       .cpus = 2, .cpu = 90, .bound = GP_BOUND_STAGE, .of = "clean", .text = ": try workers: 2",
       .path = "stages.clean.workers", .value = "2" },
-    { "that look for work", HOST, .party = { { "clean", .busy = 97 } }, .cpus = 2, .cpu = 199,
+    { "that look for work", HOST, .actor = { { "clean", .busy = 97 } }, .cpus = 2, .cpu = 199,
       .bound = GP_BOUND_STAGE, .of = "clean", .text = ": try workers: 2",
       .path = "stages.clean.workers", .value = "2" },
 #define SCALE G "  - {use: scale, a: 2}\n" END
     { "all cores, in kernels", SCALE, .cpus = 2,
-      .party = { { "generate", .busy = 30 }, { "scale", .launches = 170, .ms = 10 } },
+      .actor = { { "generate", .busy = 30 }, { "scale", .launches = 170, .ms = 10 } },
       .bound = GP_BOUND_CORES, .of = "scale", .text = "100 % busy, 85 % of it in segment 'scale': "
       "its kernels run on the CPU", NONE },
 
     /* the CPU back end */
-    { "one thread", "streams: 1\n" SCALE, .party = { { "scale", .launches = 97, .ms = 10 } },
+    { "one thread", "streams: 1\n" SCALE, .actor = { { "scale", .launches = 97, .ms = 10 } },
       .cpus = 4, .bound = GP_BOUND_STREAMS, .of = "scale", .text =
       "bound by the 1 stream of 'scale' (threads on the CPU, 97 % busy, 3.0 of 4 cores idle): try "
       "streams: 3", .path = "streams", .value = "3" },
-    { "as many as frames", SCALE, .party = { { "scale", .launches = 290, .ms = 10 } },
+    { "as many as frames", SCALE, .actor = { { "scale", .launches = 290, .ms = 10 } },
       .bound = GP_BOUND_DEPTH, .of = "scale",
       .text = "97 % busy, 13.1 of 16 cores idle), and depth 3 lets no more frames be in flight: "
       "try depth: 6", .path = "depth", .value = "6" },
@@ -158,7 +158,7 @@ static const struct {
     /* engines */
 #define GPU(top) top "buffers: {g: {dtype: f32, shape: [1024, 1024]}}\nstages:\n" \
       SOURCE "  - {use: scale, a: 2}\n  - {use: cast, dtype: u8}\n" END
-    { "copy in", GPU(""), .cuda = true, .party = { { "scale..cast", .out = 90 } },
+    { "copy in", GPU(""), .cuda = true, .actor = { { "scale..cast", .out = 90 } },
       .engine = { { 97, 48 }, { 30, 0 }, { 25, 12 } }, .bound = GP_BOUND_COPY_IN,
       .of = "scale..cast",
       .text = "bound by the copy in of 'scale..cast' (97 % busy, 48 of 50 GB/s), most of it buffer "
@@ -181,14 +181,14 @@ static const struct {
       .engine = { { 5, 2 }, { 90, 0 }, { 5, 2 } }, .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
       .text = "(compute 90 % busy): try streams: 2", .path = "streams", .value = "2" },
     { "kernels, not measured", GPU(""), .cuda = true, .guessed = true,
-      .party = { { "scale..cast", .out = 80 } }, .engine = { { 50, 25 }, { 0, 0 }, { 25, 12 } },
+      .actor = { { "scale..cast", .out = 80 } }, .engine = { { 50, 25 }, { 0, 0 }, { 25, 12 } },
       .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
       .text = "as far as can be told when the GPU is not measured", NONE },
 
     /* launches */
 #define SMALL(top) top "buffers: {g: {dtype: f32, shape: [64]}}\nstages:\n" \
       "  - {use: generate, out: g, frames: 9}\n  - {use: scale, a: 2}\n" END
-#define LAUNCHER .party = { { "scale", .busy = 93, .launches = LONG } }, .cuda = true, \
+#define LAUNCHER .actor = { { "scale", .busy = 93, .launches = LONG } }, .cuda = true, \
       .engine = { { 10, 1 }, { 20, 0 }, { 10, 1 } }, .bound = GP_BOUND_LAUNCH, .of = "scale"
     { "launches", SMALL("launch: stream\n"), LAUNCHER,
       .text = "bound by launching 'scale' (93 % busy, 930 us for a launch of 1 frame, GPU idle "
@@ -199,18 +199,18 @@ static const struct {
       .path = "depth", .value = "12" },
     { "more than auto", SMALL("depth: 12\nbatch: 4\n"), LAUNCHER, .text = ": put more into a frame",
       NONE },
-    { "as many as fit", GPU(""), .party = { { "scale..cast", .busy = 93, .launches = LONG } },
+    { "as many as fit", GPU(""), .actor = { { "scale..cast", .busy = 93, .launches = LONG } },
       .cuda = true, .engine = { { 10, 1 } }, .bound = GP_BOUND_LAUNCH, .of = "scale..cast",
       .text = ": put more into a frame", NONE },
 
     /* streams */
     { "streams", GPU("streams: 1\n"), .cuda = true,
-      .party = { { "scale..cast", .stream = 90 } }, .engine = { { 36, 18 }, { 33, 0 }, { 30, 12 } },
+      .actor = { { "scale..cast", .stream = 90 } }, .engine = { { 36, 18 }, { 33, 0 }, { 30, 12 } },
       .bound = GP_BOUND_STREAMS, .of = "scale..cast",
       .text = "bound by the 1 stream of 'scale..cast', which waits for one 90 % of the time, GPU "
       "idle 64 %: try streams: 3", .path = "streams", .value = "3" },
     { "no more than the depth", GPU("streams: 2\n"), .cuda = true,
-      .party = { { "scale..cast", .stream = 50 } }, .engine = { { 40, 18 }, { 33, 0 }, { 30, 12 } },
+      .actor = { { "scale..cast", .stream = 50 } }, .engine = { { 40, 18 }, { 33, 0 }, { 30, 12 } },
       .bound = GP_BOUND_STREAMS, .of = "scale..cast", .text = ": try streams: 3",
       .path = "streams", .value = "3" },
 
@@ -218,7 +218,7 @@ static const struct {
 #define CHAIN "  - {name: a, use: lua, script: free.lua}\n  - {name: b, use: lua, " \
       "script: free.lua}\n" END
     { "depth", "depth: 1\n" G CHAIN,
-      .party = { { "a", .busy = 50, .in = 5, .out = 45 }, { "b", .busy = 50, .in = 48 } },
+      .actor = { { "a", .busy = 50, .in = 5, .out = 45 }, { "b", .busy = 50, .in = 48 } },
       .buffer = { { "a", "b", 0.5 } }, .bound = GP_BOUND_DEPTH, .of = "a",
       .text = "bound by the depth of buffer 'a' (1): 'a' waits for room 45 % of the time, 'b' for "
       "frames 48 %: try depth: 3", .path = "depth", .value = "3" },
@@ -226,11 +226,11 @@ static const struct {
       "buffers: {g: {dtype: f32, shape: [4]}, x-1: {depth: 2}}\nstages:\n"
       SOURCE "  - {name: a, use: lua, script: free.lua, out: x-1}\n"
       "  - {name: b, use: lua, script: free.lua}\n" END,
-      .party = { { "a", .busy = 70, .out = 30 }, { "b", .busy = 70, .in = 28 } },
+      .actor = { { "a", .busy = 70, .out = 30 }, { "b", .busy = 70, .in = 28 } },
       .buffer = { { "x-1", "b", 1.5 } }, .bound = GP_BOUND_DEPTH, .of = "x-1",
       .text = ": try buffers.x-1.depth: 4", .path = "buffers.x-1.depth", .value = "4" },
     { "around a segment", GPU("depth: 1\n"), .cuda = true,
-      .party = { { "generate", .busy = 10, .out = 80 }, { "scale..cast", .out = 70, .in = 12 },
+      .actor = { { "generate", .busy = 10, .out = 80 }, { "scale..cast", .out = 70, .in = 12 },
                  { "discard", .busy = 1, .in = 95 } },
       .buffer = { { "g", "scale..cast", 0.9 }, { "cast", "discard", 0.01 } },
       .engine = { { 30, 14 }, { 30, 0 }, { 20, 9 } }, .bound = GP_BOUND_DEPTH, .of = "g",
@@ -239,25 +239,25 @@ static const struct {
     { "around a segment, said twice",
       "buffers: {g: {dtype: f32, shape: [1024], depth: 1}, scale: {depth: 1}}\nstages:\n"
       "  - {use: generate, out: g, frames: 9}\n  - {use: scale, a: 2}\n" END, .cuda = true,
-      .party = { { "generate", .busy = 10, .out = 80 }, { "scale", .out = 70, .in = 12 },
+      .actor = { { "generate", .busy = 10, .out = 80 }, { "scale", .out = 70, .in = 12 },
                  { "discard", .busy = 1, .in = 95 } },
       .buffer = { { "scale", "discard", 0.01 } }, .engine = { { 30, 14 } },
       .bound = GP_BOUND_DEPTH, .of = "g", .text = ": try depth 3 for all buffers around it", NONE },
     { "fan-in", G FREE "  - {name: join, use: compare, in: [g, clean]}\n",
-      .party = { { "generate", .busy = 5, .out = 90 }, { "clean", .busy = 60, .in = 38 },
+      .actor = { { "generate", .busy = 5, .out = 90 }, { "clean", .busy = 60, .in = 38 },
                  { "join", .busy = 2, .in = 97 } },
       .buffer = { { "g", "join", 3 }, { "clean", "join", 0 } }, .bound = GP_BOUND_DEPTH, .of = "g",
       .text = "bound by the depth of buffer 'g' (3): it is full while 'join' waits for 'clean': "
       "try buffers.g.depth: 6", .path = "buffers.g.depth", .value = "6" },
 
     /* nothing */
-    { "nothing stands out", HOST, .party = { { "clean", .busy = 60 }, { "generate", .busy = 50 } },
+    { "nothing stands out", HOST, .actor = { { "clean", .busy = 60 }, { "generate", .busy = 50 } },
       .text = "nothing stands out as what bounds it: the busiest is stage 'clean', 60 %", NONE },
-    { "just busy enough", HOST, .party = { { "clean", .busy = 85 } }, .bound = GP_BOUND_STAGE,
+    { "just busy enough", HOST, .actor = { { "clean", .busy = 85 } }, .bound = GP_BOUND_STAGE,
       .of = "clean", .text = "85 % busy", .path = "stages.clean.workers", .value = "3" },
-    { "not quite", HOST, .party = { { "clean", .busy = 84 } },
+    { "not quite", HOST, .actor = { { "clean", .busy = 84 } },
       .text = "the busiest is stage 'clean', 84 %", NONE },
-    { "all alike is no depth", "depth: 1\n" G CHAIN, .party = { { "a", .busy = 80, .out = 9 },
+    { "all alike is no depth", "depth: 1\n" G CHAIN, .actor = { { "a", .busy = 80, .out = 9 },
       { "b", .busy = 80, .in = 50 } }, .buffer = { { "a", "b", 0.5 } },
       .text = "nothing stands out", NONE },
 };
@@ -319,7 +319,7 @@ static const char *segment_name(const gp_plan *plan, const gp_segment *s)
     return first == last ? first : gp_format(&arena, "%s..%s", first, last);
 }
 
-static void set_party(gp_party_report *p, const times *t)
+static void set_actor(gp_actor_report *p, const times *t)
 {
     p->busy_ns = percent(t->busy), p->idle_ns = percent(t->idle);
     p->wait_in_ns = percent(t->in), p->wait_out_ns = percent(t->out);
@@ -336,11 +336,11 @@ static gp_report *make_report(int c, const gp_plan *plan)
     int set = 0;
     r->wall_ns = WALL, r->cpus = cases[c].cpus ? cases[c].cpus : 16;
     r->cpu_ns = percent(cases[c].cpu);
-    r->party = GP_NEW(&arena, gp_party_report, plan->nparties);
-    r->nparties = plan->nparties;
-    for (int i = 0; i < plan->nparties; i++) {
-        gp_party_report *p = &r->party[i];
-        *p = (gp_party_report){ .stage = plan->party[i].stage, .segment = plan->party[i].segment,
+    r->actor = GP_NEW(&arena, gp_actor_report, plan->nactors);
+    r->nactors = plan->nactors;
+    for (int i = 0; i < plan->nactors; i++) {
+        gp_actor_report *p = &r->actor[i];
+        *p = (gp_actor_report){ .stage = plan->actor[i].stage, .segment = plan->actor[i].segment,
                                 .workers = 1, .most_workers = 1, .frames = frames };
         if (p->stage >= 0) {
             const gp_stage *st = &g->stage[p->stage];
@@ -349,13 +349,13 @@ static gp_report *make_report(int c, const gp_plan *plan)
         } else {
             p->name = segment_name(plan, &plan->segment[p->segment]);
         }
-        for (int k = 0; k < PARTIES && cases[c].party[k].name; k++)
-            if (!strcmp(cases[c].party[k].name, p->name))
-                set_party(p, &cases[c].party[k]), set++;
+        for (int k = 0; k < ACTORS && cases[c].actor[k].name; k++)
+            if (!strcmp(cases[c].actor[k].name, p->name))
+                set_actor(p, &cases[c].actor[k]), set++;
     }
-    for (int k = 0; k < PARTIES && cases[c].party[k].name; k++)
+    for (int k = 0; k < ACTORS && cases[c].actor[k].name; k++)
         set--;
-    ck_assert_msg(!set, "%s: a party that is none", cases[c].what);
+    ck_assert_msg(!set, "%s: an actor that is none", cases[c].what);
     r->buffer = GP_NEW(&arena, gp_buffer_report, 64);
     for (int i = 0; i < plan->nrings; i++)
         for (int k = 0; plan->ring[i].segment < 0 && k < plan->ring[i].nconsumers; k++) {
@@ -365,7 +365,7 @@ static gp_report *make_report(int c, const gp_plan *plan)
                                      ring->consumer[k], ring->depth, 0 };
             for (int n = 0; n < 2 && cases[c].buffer[n].name; n++)
                 if (!strcmp(cases[c].buffer[n].name, b->name)
-                    && !strcmp(cases[c].buffer[n].to, r->party[b->to].name))
+                    && !strcmp(cases[c].buffer[n].to, r->actor[b->to].name))
                     b->held = cases[c].buffer[n].held;
         }
     for (int e = 0; e < GP_ENGINES; e++)
@@ -392,9 +392,9 @@ START_TEST(says_what_and_what_to_try)
     ck_assert_msg(!strcmp(v->path, cases[_i].path) && !strcmp(v->value, cases[_i].value),
                   "%s: %s=%s", what, v->path, v->value);
     if (!cases[_i].of)
-        ck_assert_msg(v->party < 0 && v->buffer < 0, "%s", what);
+        ck_assert_msg(v->actor < 0 && v->buffer < 0, "%s", what);
     else
-        ck_assert_msg((v->party >= 0 && !strcmp(r->party[v->party].name, cases[_i].of))
+        ck_assert_msg((v->actor >= 0 && !strcmp(r->actor[v->actor].name, cases[_i].of))
                       || (v->buffer >= 0 && !strcmp(r->buffer[v->buffer].name, cases[_i].of)),
                       "%s: not of %s", what, cases[_i].of);
     if (*v->path)
@@ -417,8 +417,8 @@ START_TEST(cuts_no_path)
              "  - {name: %s, use: lua, script: free.lua}\n" END, name);
     gp_pipeline *p = compile(yaml, NULL, false, &errs);
     gp_report *r = make_report(0, gp_pipeline_plan(p));
-    for (int i = 0; i < r->nparties; i++)
-        r->party[i].frames = LONG, r->party[i].busy_ns = !strcmp(r->party[i].name, name) ? WALL : 0;
+    for (int i = 0; i < r->nactors; i++)
+        r->actor[i].frames = LONG, r->actor[i].busy_ns = !strcmp(r->actor[i].name, name) ? WALL : 0;
     gp_verdict_find(r, gp_pipeline_graph(p), gp_pipeline_plan(p));
     ck_assert_int_eq(r->verdict.bound, GP_BOUND_STAGE);
     ck_assert_str_eq(r->verdict.path, "");
@@ -438,9 +438,9 @@ START_TEST(takes_any_numbers)
     for (int k = 0; k < 5 * 5 * 5; k++) {
         gp_report *r = make_report(1, gp_pipeline_plan(p));
         r->wall_ns = odd[k % 5];
-        for (int i = 0; i < r->nparties; i++) {
-            r->party[i].busy_ns = odd[k / 5 % 5], r->party[i].wait_in_ns = odd[k / 25];
-            r->party[i].workers = i;
+        for (int i = 0; i < r->nactors; i++) {
+            r->actor[i].busy_ns = odd[k / 5 % 5], r->actor[i].wait_in_ns = odd[k / 25];
+            r->actor[i].workers = i;
         }
         r->cpus = k % 2;
         gp_verdict_find(r, gp_pipeline_graph(p), gp_pipeline_plan(p));

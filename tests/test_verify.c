@@ -33,7 +33,7 @@ static gp_task *task_of(planned *p, const char *stage)
     return NULL;
 }
 
-static gp_task *first_copy(planned *p, gp_op op)
+static gp_task *first_copy(planned *p, gp_task_kind op)
 {
     for (int i = 0; i < p->plan->ntasks; i++)
         if (p->plan->task[i].op == op)
@@ -54,7 +54,7 @@ static void set_depth(planned *p, const char *buffer, int depth)
 
 #define BREAK(name, change) static void name(planned *p) { change; }
 BREAK(ring_without_pool, ring_of(p, "a", true)->pool = -1)
-BREAK(ring_of_no_party, ring_of(p, "a", true)->producer = p->plan->nparties)
+BREAK(ring_of_no_actor, ring_of(p, "a", true)->producer = p->plan->nactors)
 BREAK(consumer_out_of_range, ring_of(p, "a", false)->consumer[0] = 99)
 BREAK(wrong_producer, ring_of(p, "a", false)->producer = 1)
 BREAK(lost_consumer, ring_of(p, "a", false)->nconsumers = 0)
@@ -64,10 +64,10 @@ BREAK(dep_later, task_of(p, "y")->dep[0] = (int)(task_of(p, "z") - p->plan->task
 BREAK(dep_elsewhere, task_of(p, "z")->dep[0] = (int)(task_of(p, "x") - p->plan->task))
 BREAK(dep_lost, task_of(p, "z")->ndeps = 0)
 BREAK(copy_dep_lost, task_of(p, "y")->ndeps = 0)
-BREAK(copy_out_early, first_copy(p, GP_OP_COPY_OUT)->ndeps = 0)
+BREAK(copy_out_early, first_copy(p, GP_TASK_COPY_OUT)->ndeps = 0)
 BREAK(info_lost, p->plan->segment[0].info_dev = -1)
 BREAK(stage_twice, task_of(p, "z")->stage = plan_stage(p, "y"))
-BREAK(stage_on_host, task_of(p, "z")->op = GP_OP_HOST)
+BREAK(stage_on_host, task_of(p, "z")->op = GP_TASK_HOST)
 BREAK(no_host_task, p->plan->host_task[plan_stage(p, "h")] = -1)
 BREAK(task_not_listed, p->plan->segment[1].ntasks--)
 BREAK(task_listed_twice, p->plan->segment[1].task[1] = p->plan->segment[1].task[0])
@@ -100,22 +100,22 @@ BREAK(alike_but_too_small, ring_of(p, "b", false)->bytes = ring_of(p, "b", true)
 BREAK(segment_forgets_a_ring, p->plan->segment[1].nout--)
 BREAK(no_slots, ring_of(p, "h", false)->depth = 0)
 BREAK(waits_for_itself, ring_of(p, "z", false)->consumer[0] = 0)
-BREAK(consumer_that_does_not_read, ring_of(p, "a", false)->consumer[0] = p->plan->nparties - 1)
+BREAK(consumer_that_does_not_read, ring_of(p, "a", false)->consumer[0] = p->plan->nactors - 1)
 BREAK(one_that_does_not_read, static int both[2]; both[0] = ring_of(p, "a", false)->consumer[0];
-      both[1] = p->plan->nparties - 1; ring_of(p, "a", false)->consumer = both;
+      both[1] = p->plan->nactors - 1; ring_of(p, "a", false)->consumer = both;
       ring_of(p, "a", false)->nconsumers = 2)
 BREAK(consumer_twice, static int both[2]; both[0] = both[1] = ring_of(p, "a", false)->consumer[0];
       ring_of(p, "a", false)->consumer = both; ring_of(p, "a", false)->nconsumers = 2)
-BREAK(half_a_copy, first_copy(p, GP_OP_COPY_IN)->nin--)
-BREAK(copy_backwards, first_copy(p, GP_OP_COPY_IN)->op = GP_OP_COPY_OUT)
+BREAK(half_a_copy, first_copy(p, GP_TASK_COPY_IN)->nin--)
+BREAK(copy_backwards, first_copy(p, GP_TASK_COPY_IN)->op = GP_TASK_COPY_OUT)
 BREAK(little_scratch, p->plan->extra[task_of(p, "x")->scratch].bytes -= 256)
-BREAK(parties_swapped, gp_party q = p->plan->party[0]; p->plan->party[0] = p->plan->party[5];
-      p->plan->party[5] = q)
-BREAK(party_of_both, p->plan->party[0].segment = 0)
+BREAK(actors_swapped, gp_actor q = p->plan->actor[0]; p->plan->actor[0] = p->plan->actor[5];
+      p->plan->actor[5] = q)
+BREAK(actor_of_both, p->plan->actor[0].segment = 0)
 
 static const struct { const char *what; void (*change)(planned *p); } broken[] = {
 #define X(f) { #f, f },
-    X(ring_without_pool) X(ring_of_no_party) X(consumer_out_of_range) X(wrong_producer)
+    X(ring_without_pool) X(ring_of_no_actor) X(consumer_out_of_range) X(wrong_producer)
     X(lost_consumer) X(link_lost_consumer) X(lost_counters) X(dep_later) X(dep_elsewhere)
     X(dep_lost) X(copy_dep_lost) X(copy_out_early) X(info_lost) X(stage_twice) X(stage_on_host)
     X(no_host_task) X(task_not_listed) X(task_listed_twice) X(task_of_other_segment)
@@ -129,7 +129,7 @@ static const struct { const char *what; void (*change)(planned *p); } broken[] =
     X(waits_for_itself) X(consumer_that_does_not_read) X(one_that_does_not_read)
     X(consumer_twice)
     X(half_a_copy) X(copy_backwards)
-    X(little_scratch) X(parties_swapped) X(party_of_both)
+    X(little_scratch) X(actors_swapped) X(actor_of_both)
 #undef X
 };
 
@@ -163,15 +163,15 @@ START_TEST(test_not_convex)
     q->segment[0].task = tasks;
     q->segment[0].ntasks = 2;
     q->nsegments = 1;
-    int n = 0;                             /* the second segment's party goes */
-    for (int i = 0; i < q->nparties; i++)
-        if (q->party[i].segment != 1)
-            q->party[n++] = q->party[i];
-    q->nparties = n;
+    int n = 0;                             /* the second segment's actor goes */
+    for (int i = 0; i < q->nactors; i++)
+        if (q->actor[i].segment != 1)
+            q->actor[n++] = q->actor[i];
+    q->nactors = n;
     for (int i = 0; i < q->nrings; i++)
         for (int c = -1; c < q->ring[i].nconsumers; c++) {
-            int *party = c < 0 ? &q->ring[i].producer : &q->ring[i].consumer[c];
-            *party = *party == 3 ? 1 : *party > 3 ? *party - 1 : *party;
+            int *actor = c < 0 ? &q->ring[i].producer : &q->ring[i].consumer[c];
+            *actor = *actor == 3 ? 1 : *actor > 3 ? *actor - 1 : *actor;
         }
     ck_assert(!gp_verify(q, &p.machine, &p.errs));
     ck_assert_int_eq(p.errs.e[0].code, GP_E_BUG);

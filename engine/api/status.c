@@ -25,7 +25,7 @@ int gp_accounts(const gp_pipeline *p, gp_account *out, int max)
     return n < max ? n : max;
 }
 
-static uint64_t busy_of(gp_partyrt *q)
+static uint64_t busy_of(gp_actorrt *q)
 {
     uint64_t idle = atomic_load(&q->idle_ns), busy = atomic_load(&q->busy_ns);
     return q->stage && busy > idle ? busy - idle : 0;
@@ -34,9 +34,9 @@ static uint64_t busy_of(gp_partyrt *q)
 int gp_stages_status(const gp_pipeline *p, gp_stage_status *out, int max)
 {
     const gp_run *run = run_of(p);
-    int n = run ? run->plan->nparties : 0;
+    int n = run ? run->plan->nactors : 0;
     for (int i = 0; i < n && i < max; i++) {
-        gp_partyrt *q = &run->party[i];
+        gp_actorrt *q = &run->actor[i];
         out[i] = (gp_stage_status){ q->name, atomic_load(&q->frames), atomic_load(&q->bytes),
                                     busy_of(q), q->stage ? q->stage->workers : 0 };
     }
@@ -47,8 +47,8 @@ int gp_buffers_status(const gp_pipeline *p, gp_buffer_status *out, int max)
 {
     const gp_run *run = run_of(p);
     int n = 0;
-    for (int i = 0; run && i < run->plan->nparties; i++) {
-        const gp_partyrt *to = &run->party[i];
+    for (int i = 0; run && i < run->plan->nactors; i++) {
+        const gp_actorrt *to = &run->actor[i];
         for (int k = 0; k < to->nin && n < max; k++) {
             gp_ringrt *r = to->in[k].ring;
             gp_cursor *c = &r->consumed[to->in[k].consumer];
@@ -56,7 +56,7 @@ int gp_buffers_status(const gp_pipeline *p, gp_buffer_status *out, int max)
             uint64_t held = atomic_load(&r->produced.at) - done;
             int depth = r->ring->depth;
             out[n++] = (gp_buffer_status){
-                r->buffer->name, run->party[r->ring->producer].name, to->name, depth,
+                r->buffer->name, run->actor[r->ring->producer].name, to->name, depth,
                 atomic_load(&c->closed) ? 0 : held < (uint64_t)depth ? (int)held : depth };
         }
     }
@@ -67,7 +67,7 @@ void gp_latency(const gp_pipeline *p, gp_hist *out)
 {
     const gp_run *run = run_of(p);
     *out = (gp_hist){ .n = 0 };
-    for (int i = 0; run && i < run->plan->nparties; i++)
-        if (run->party[i].stage)
-            gp_host_latency(&run->party[i], out);
+    for (int i = 0; run && i < run->plan->nactors; i++)
+        if (run->actor[i].stage)
+            gp_host_latency(&run->actor[i], out);
 }

@@ -26,7 +26,7 @@ static const char *percent(int64_t ns, double of, char buf[16])
     return buf;
 }
 
-static void print_party(FILE *to, const gp_report *r, const gp_party_report *p,
+static void print_actor(FILE *to, const gp_report *r, const gp_actor_report *p,
                         const gp_plan *plan, int width)
 {
     char frames[32], who[32], busy[16], in[16], out[16], p50[32] = "-", p99[32] = "-";
@@ -72,14 +72,14 @@ void gp_print_account(FILE *to, const gp_report *r, const gp_plan *plan)
 {
     char p50[32], p99[32];
     int width = 8;
-    for (int i = 0; i < r->nparties; i++) {
-        int n = (int)strlen(r->party[i].name);
+    for (int i = 0; i < r->nactors; i++) {
+        int n = (int)strlen(r->actor[i].name);
         width = n > width ? n < NAME ? n : NAME : width;
     }
     fprintf(to, "  %-*s  %8s  %10s  %6s  %8s  %7s  %8s  %8s\n", width, "", "frames", "workers",
             "busy", "no input", "no room", "p50", "p99");
-    for (int i = 0; i < r->nparties; i++)
-        print_party(to, r, &r->party[i], plan, width);
+    for (int i = 0; i < r->nactors; i++)
+        print_actor(to, r, &r->actor[i], plan, width);
     for (int e = 0; e < GP_ENGINES; e++)
         if (r->engine[e].used)
             print_engine(to, r, (gp_engine)e, width);

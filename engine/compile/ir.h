@@ -144,13 +144,13 @@ typedef struct gp_graph {
 /* Host memory, or the memory of device `index`. */
 typedef struct gp_place { bool device; int index; } gp_place;
 
-/* Parties move frames on: each has its own threads. A party is a host stage
- * (party.stage >= 0) or a segment (party.segment >= 0). */
-typedef struct gp_party { int stage, segment; } gp_party;
+/* Actors move frames on: each has its own threads. An actor is a host stage
+ * (actor.stage >= 0) or a segment (actor.segment >= 0). */
+typedef struct gp_actor { int stage, segment; } gp_actor;
 
 /* The slots of one buffer in one place. A buffer that crosses between host and
  * device has a ring on each side; on a unified machine it has one. A ring with
- * counters (segment == -1) has one producing party and its consumers; the slots
+ * counters (segment == -1) has one producing actor and its consumers; the slots
  * of a ring that lives inside a segment are free when the segment's launch is
  * done. */
 typedef struct gp_ring {
@@ -160,8 +160,8 @@ typedef struct gp_ring {
     size_t bytes;              /* of one frame, rounded up to 256 */
     int pool;                  /* schedule */
     size_t offset;             /* schedule: in a slot of the pool */
-    int producer;              /* party */
-    int *consumer; int nconsumers;   /* parties, each once */
+    int producer;              /* actor */
+    int *consumer; int nconsumers;   /* actors, each once */
     int segment;               /* the segment it is inside of, or -1 */
 } gp_ring;
 
@@ -186,14 +186,14 @@ typedef struct gp_extra {
     size_t stride;             /* of scratch: bytes for one of the slots */
 } gp_extra;
 
-typedef enum gp_op { GP_OP_HOST, GP_OP_COPY_IN, GP_OP_STAGE, GP_OP_COPY_OUT } gp_op;
+typedef enum gp_task_kind { GP_TASK_HOST, GP_TASK_COPY_IN, GP_TASK_STAGE, GP_TASK_COPY_OUT } gp_task_kind;
 
 /* One thing the plan does per frame. A copy moves all the rings of one pool to
  * the same-layout pool on the other side (from_pool, to_pool: schedule). */
 typedef struct gp_task {
-    gp_op op;
-    int stage;                 /* of GP_OP_HOST and GP_OP_STAGE; else -1 */
-    int segment;               /* -1 for GP_OP_HOST */
+    gp_task_kind op;
+    int stage;                 /* of GP_TASK_HOST and GP_TASK_STAGE; else -1 */
+    int segment;               /* -1 for GP_TASK_HOST */
     int *in, *out;             /* rings (for stages in port order; -1 where the
                                   port is a constant or absent) */
     int nin, nout;
@@ -227,8 +227,8 @@ typedef struct gp_plan {
     gp_extra *extra;     int nextras;
     gp_task *task;       int ntasks;
     gp_segment *segment; int nsegments;
-    gp_party *party;     int nparties;    /* in topological order */
-    int *host_task;            /* per stage: its GP_OP_HOST task, or -1 */
+    gp_actor *actor;     int nactors;    /* in topological order */
+    int *host_task;            /* per stage: its GP_TASK_HOST task, or -1 */
     size_t host_bytes, pinned_bytes, device_bytes;
     size_t copy_in_bytes, copy_out_bytes; /* over PCIe per frame */
 } gp_plan;

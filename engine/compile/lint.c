@@ -74,9 +74,9 @@ static gp_loc key_at(const gp_node *map, const char *key, gp_loc otherwise)
     return n ? n->at : otherwise;
 }
 
-static const char *party_name(const linting *l, int party)
+static const char *actor_name(const linting *l, int actor)
 {
-    gp_party q = l->p->party[party];
+    gp_actor q = l->p->actor[actor];
     const gp_segment *s = q.segment < 0 ? NULL : &l->p->segment[q.segment];
     int v = q.stage;
     for (int i = 0; v < 0 && i < s->ntasks; i++)
@@ -100,7 +100,7 @@ static void lint_depth(linting *l)
         const gp_buffer *b = &l->g->buffer[r->buffer];
         gp_loc at = b->depth_said ? b->depth_at : key_at(l->root, "depth", b->at);
         warn(l, at, "buffer '%s' has depth 1, so stages '%s' and '%s' take turns", b->name,
-             party_name(l, r->producer), party_name(l, r->consumer[0]));
+             actor_name(l, r->producer), actor_name(l, r->consumer[0]));
     }
 }
 
@@ -159,7 +159,7 @@ static void lint_grid(linting *l)
     enum { MANY = 64 };
     for (int i = 0; i < l->p->ntasks && l->g->device >= 0; i++) {
         const gp_task *t = &l->p->task[i];
-        const gp_stage *st = t->op == GP_OP_STAGE ? &l->g->stage[t->stage] : NULL;
+        const gp_stage *st = t->op == GP_TASK_STAGE ? &l->g->stage[t->stage] : NULL;
         if (!st || !st->known.blocks)
             continue;
         const gp_device_info *d = &l->m->device[l->g->device];
@@ -186,8 +186,8 @@ static void lint_batch(linting *l)
         return;
     for (int k = 0; k < l->p->nsegments; k++) {
         const gp_segment *s = &l->p->segment[k];
-        size_t bytes = gp_size_add(gp_segment_copied(l->p, s, GP_OP_COPY_IN),
-                                   gp_segment_copied(l->p, s, GP_OP_COPY_OUT));
+        size_t bytes = gp_size_add(gp_segment_copied(l->p, s, GP_TASK_COPY_IN),
+                                   gp_segment_copied(l->p, s, GP_TASK_COPY_OUT));
         int batch = gp_segment_batch(l->p, s, 0);
         char size[24];
         if (bytes && bytes <= 64 << 10 && batch > 1)

@@ -16,24 +16,24 @@
 /* A set of copies, or of rings, that grows. */
 typedef struct list { int *v, n, cap; } list;
 
-typedef struct party_info {
+typedef struct actor_info {
     list copy_in, copy_out;    /* pairs of rings: from, to */
     list in, out;              /* rings with counters */
     int first;                 /* its first stage; lowering.next leads on */
     int ring;                  /* its ring of buffer `seen`, while rings are made */
     int seen;
-} party_info;
+} actor_info;
 
 typedef struct lowering {
     gp_arena *a;
     const gp_graph *g;
     gp_plan *p;
     int *level;                /* of each stage */
-    int *group;                /* of each stage: a stage that stands for its party */
+    int *group;                /* of each stage: a stage that stands for its actor */
     int *next;                 /* the next stage of the same group, -1: the last */
-    int *party;                /* of each stage */
+    int *actor;                /* of each stage */
     gp_task *task;             /* of each stage, until tasks are put in order */
-    party_info *info;          /* of each party */
+    actor_info *info;          /* of each actor */
     int ring_cap, extra_cap;
 } lowering;
 
@@ -145,8 +145,8 @@ static void join_stages(lowering *w)
     }
 }
 
-/* Parties in topological order; segments are numbered in it. */
-static bool order_parties(lowering *w, gp_errs *errs)
+/* Actors in topological order; segments are numbered in it. */
+static bool order_actors(lowering *w, gp_errs *errs)
 {
     const gp_graph *g = w->g;
     gp_plan *p = w->p;
@@ -164,13 +164,13 @@ static bool order_parties(lowering *w, gp_errs *errs)
             if (!waits[v])
                 queue[n++] = v;
         }
-    p->party = GP_NEW(w->a, gp_party, total);
+    p->actor = GP_NEW(w->a, gp_actor, total);
     for (int done = 0; done < n; done++) {
         int head = queue[done];
         bool device = g->stage[head].device;
-        p->party[p->nparties] = (gp_party){ device ? -1 : head, device ? nseg++ : -1 };
+        p->actor[p->nactors] = (gp_actor){ device ? -1 : head, device ? nseg++ : -1 };
         for (int v = head; v >= 0; v = w->next[v]) {
-            w->party[v] = p->nparties;
+            w->actor[v] = p->nactors;
             for (int o = 0; o < g->stage[v].nout; o++) {
                 int out = g->stage[v].out[o];
                 const gp_buffer *b = out < 0 ? NULL : &g->buffer[out];
@@ -181,7 +181,7 @@ static bool order_parties(lowering *w, gp_errs *errs)
                 }
             }
         }
-        p->nparties++;
+        p->nactors++;
     }
     p->nsegments = nseg;
     return n == total
@@ -245,12 +245,12 @@ static void place_buffer(lowering *w, int b)
     const gp_graph *g = w->g;
     gp_plan *p = w->p;
     const gp_buffer *buf = &g->buffer[b];
-    int from = w->party[buf->producer.stage], home_segment = p->party[from].segment;
+    int from = w->actor[buf->producer.stage], home_segment = p->actor[from].segment;
     bool made_on_host = home_segment < 0, to_host = false, to_segment = false;
     for (int u = 0; u < buf->nuse; u++) {
-        int to = w->party[buf->use[u].stage];
-        to_host |= p->party[to].segment < 0;
-        to_segment |= p->party[to].segment >= 0 && to != from;
+        int to = w->actor[buf->use[u].stage];
+        to_host |= p->actor[to].segment < 0;
+        to_segment |= p->actor[to].segment >= 0 && to != from;
     }
     bool shared = made_on_host || to_segment || (p->unified && to_host);
     gp_place place = made_on_host || (p->unified && to_host) ? on_host : on_device;
@@ -267,9 +267,9 @@ static void place_buffer(lowering *w, int b)
     list readers[2] = {0};                 /* of home, of back */
     for (int u = 0; u < buf->nuse; u++) {
         gp_use use = buf->use[u];
-        int to = w->party[use.stage], segment = p->party[to].segment;
-        party_info *info = &w->info[to];
-        if (info->seen != b) {             /* the first stage of its party */
+        int to = w->actor[use.stage], segment = p->actor[to].segment;
+        actor_info *info = &w->info[to];
+        if (info->seen != b) {             /* the first stage of its actor */
             info->seen = b;
             info->ring = segment < 0 ? back : home;
             if (to != from)
@@ -300,7 +300,7 @@ static void make_stage_tasks(lowering *w)
     for (int v = 0; v < w->g->nstages; v++) {
         const gp_stage *s = &w->g->stage[v];
         w->task[v] = (gp_task){
-            .op = s->device ? GP_OP_STAGE : GP_OP_HOST, .stage = v, .segment = -1,
+            .op = s->device ? GP_TASK_STAGE : GP_TASK_HOST, .stage = v, .segment = -1,
             .in = none(w->a, s->nin), .nin = s->nin, .out = none(w->a, s->nout), .nout = s->nout,
             .from_pool = -1, .to_pool = -1, .state = -1, .table = -1, .scratch = -1,
             .konst = none(w->a, s->nin),
@@ -328,7 +328,7 @@ static void depend(lowering *w, gp_task *t, const int *writer, int ring, int *ca
     *GP_PUSH(w->a, t->dep, t->ndeps, *cap) = on;
 }
 
-static void emit_copies(lowering *w, gp_segment *s, int segment, gp_op op, const list *pairs,
+static void emit_copies(lowering *w, gp_segment *s, int segment, gp_task_kind op, const list *pairs,
                         int *writer)
 {
     gp_plan *p = w->p;
@@ -340,27 +340,27 @@ static void emit_copies(lowering *w, gp_segment *s, int segment, gp_op op, const
             .state = -1, .table = -1, .scratch = -1,
         };
         int cap = 0;
-        if (op == GP_OP_COPY_OUT)
+        if (op == GP_TASK_COPY_OUT)
             depend(w, t, writer, t->in[0], &cap);
         writer[t->out[0]] = p->ntasks;
         s->task[s->ntasks++] = p->ntasks++;
     }
 }
 
-/* Tasks in the order of parties; in a segment copies in, stages, copies out. */
+/* Tasks in the order of actors; in a segment copies in, stages, copies out. */
 static void order_tasks(lowering *w)
 {
     const gp_graph *g = w->g;
     gp_plan *p = w->p;
     int ncopies = 0;
-    for (int i = 0; i < p->nparties; i++)
+    for (int i = 0; i < p->nactors; i++)
         ncopies += (w->info[i].copy_in.n + w->info[i].copy_out.n) / 2;
     p->task = GP_NEW(w->a, gp_task, g->nstages + ncopies);
     int *order = GP_NEW(w->a, int, g->nstages + ncopies);
     int *writer = none(w->a, p->nrings);
-    for (int i = 0; i < p->nparties; i++) {
-        int v = p->party[i].stage, k = p->party[i].segment;
-        party_info *info = &w->info[i];
+    for (int i = 0; i < p->nactors; i++) {
+        int v = p->actor[i].stage, k = p->actor[i].segment;
+        actor_info *info = &w->info[i];
         if (k < 0) {
             p->host_task[v] = p->ntasks;
             p->task[p->ntasks++] = w->task[v];
@@ -368,7 +368,7 @@ static void order_tasks(lowering *w)
         }
         gp_segment *s = &p->segment[k];
         s->task = order + p->ntasks;
-        emit_copies(w, s, k, GP_OP_COPY_IN, &info->copy_in, writer);
+        emit_copies(w, s, k, GP_TASK_COPY_IN, &info->copy_in, writer);
         for (v = info->first; v >= 0; v = w->next[v]) {
             gp_task *t = &p->task[p->ntasks];
             *t = w->task[v];
@@ -383,16 +383,16 @@ static void order_tasks(lowering *w)
                     writer[t->out[j]] = p->ntasks;
             s->task[s->ntasks++] = p->ntasks++;
         }
-        emit_copies(w, s, k, GP_OP_COPY_OUT, &info->copy_out, writer);
+        emit_copies(w, s, k, GP_TASK_COPY_OUT, &info->copy_out, writer);
     }
 }
 
 /* Rings for frame infos where a stage of the segment asks for them. */
-static bool place_infos(lowering *w, int party, gp_errs *errs)
+static bool place_infos(lowering *w, int actor, gp_errs *errs)
 {
     gp_plan *p = w->p;
-    party_info *info = &w->info[party];
-    int k = p->party[party].segment;
+    actor_info *info = &w->info[actor];
+    int k = p->actor[actor].segment;
     int asked = 0;
     if (k < 0)
         return true;
@@ -407,9 +407,9 @@ static bool place_infos(lowering *w, int party, gp_errs *errs)
                            "have an argument 'frame'", w->g->stage[v].name, GP_INFOS);
     if (!asked)
         return true;
-    int host = add_ring(w, -1, on_host, party, k), dev = host;
+    int host = add_ring(w, -1, on_host, actor, k), dev = host;
     if (!p->unified) {
-        dev = add_ring(w, -1, on_device, party, k);
+        dev = add_ring(w, -1, on_device, actor, k);
         add_copy(w, &info->copy_in, host, dev);
     }
     p->segment[k].info_host = host;
@@ -425,26 +425,26 @@ gp_plan *gp_lower(gp_arena *a, const gp_graph *g, const gp_machine *m, gp_errs *
     lowering w = {
         .a = a, .g = g, .p = p,
         .level = GP_NEW(a, int, g->nstages), .group = GP_NEW(a, int, g->nstages),
-        .next = none(a, g->nstages), .party = GP_NEW(a, int, g->nstages),
+        .next = none(a, g->nstages), .actor = GP_NEW(a, int, g->nstages),
         .task = GP_NEW(a, gp_task, g->nstages),
     };
     assign_levels(&w);
     join_stages(&w);
-    if (!order_parties(&w, errs))
+    if (!order_actors(&w, errs))
         return NULL;
     p->segment = GP_NEW(a, gp_segment, p->nsegments);
-    w.info = GP_NEW(a, party_info, p->nparties);
-    for (int i = 0; i < p->nparties; i++)
+    w.info = GP_NEW(a, actor_info, p->nactors);
+    for (int i = 0; i < p->nactors; i++)
         w.info[i].seen = -1;
     for (int v = g->nstages - 1; v >= 0; v--)
-        w.info[w.party[v]].first = v;
+        w.info[w.actor[v]].first = v;
     make_stage_tasks(&w);
     for (int b = 0; b < g->nbuffers; b++)
         if (g->buffer[b].producer.stage < 0)
             place_const(&w, b);
         else
             place_buffer(&w, b);
-    for (int i = 0; i < p->nparties; i++)
+    for (int i = 0; i < p->nactors; i++)
         if (!place_infos(&w, i, errs))
             return NULL;
     order_tasks(&w);

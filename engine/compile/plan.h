@@ -31,7 +31,7 @@ int64_t gp_segment_execs(const gp_segment *s);
 
 /* schedule.c: the bytes a frame that a segment copies one way, and the frames that
  * one launch takes at most if the file asks for `asked` (0: auto). */
-size_t gp_segment_copied(const gp_plan *p, const gp_segment *s, gp_op way);
+size_t gp_segment_copied(const gp_plan *p, const gp_segment *s, gp_task_kind way);
 int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked);
 
 /* The bytes of one slot that a copy task moves. */

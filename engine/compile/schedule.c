@@ -42,8 +42,8 @@ static int find(int *up, int v)
     return v;
 }
 
-/* The i-th party of a ring, its producer first; -1 past the last. */
-static int ring_party(const gp_ring *r, int i)
+/* The i-th actor of a ring, its producer first; -1 past the last. */
+static int ring_actor(const gp_ring *r, int i)
 {
     return i == 0 ? r->producer : i <= r->nconsumers ? r->consumer[i - 1] : -1;
 }
@@ -51,9 +51,9 @@ static int ring_party(const gp_ring *r, int i)
 /* A segment that a ring with counters touches, or -1. */
 static int ring_segment(const gp_plan *p, const gp_ring *r)
 {
-    for (int i = 0, q; (q = ring_party(r, i)) >= 0; i++)
-        if (p->party[q].segment >= 0)
-            return p->party[q].segment;
+    for (int i = 0, q; (q = ring_actor(r, i)) >= 0; i++)
+        if (p->actor[q].segment >= 0)
+            return p->actor[q].segment;
     return -1;
 }
 
@@ -65,9 +65,9 @@ static void find_components(scheduling *w)
     for (int i = 0; i < p->nrings; i++) {
         const gp_ring *r = &p->ring[i];
         int k = ring_segment(p, r);
-        for (int j = 0, q; r->segment < 0 && (q = ring_party(r, j)) >= 0; j++)
-            if (p->party[q].segment >= 0)
-                w->root[find(w->root, p->party[q].segment)] = find(w->root, k);
+        for (int j = 0, q; r->segment < 0 && (q = ring_actor(r, j)) >= 0; j++)
+            if (p->actor[q].segment >= 0)
+                w->root[find(w->root, p->actor[q].segment)] = find(w->root, k);
     }
     for (int k = 0; k < p->nsegments; k++)
         w->root[k] = find(w->root, k);
@@ -110,17 +110,17 @@ static void set_depths(scheduling *w)
 /* The ring on the host and the ring on the device of a copy. */
 static int host_side(const gp_task *t)
 {
-    return t->op == GP_OP_COPY_IN ? t->in[0] : t->out[0];
+    return t->op == GP_TASK_COPY_IN ? t->in[0] : t->out[0];
 }
 
 static int device_side(const gp_task *t)
 {
-    return t->op == GP_OP_COPY_IN ? t->out[0] : t->in[0];
+    return t->op == GP_TASK_COPY_IN ? t->out[0] : t->in[0];
 }
 
 static bool is_copy(const gp_task *t)
 {
-    return t->op == GP_OP_COPY_IN || t->op == GP_OP_COPY_OUT;
+    return t->op == GP_TASK_COPY_IN || t->op == GP_TASK_COPY_OUT;
 }
 
 /* Rings inside segments: as deep as the ring they are copied from or to, or
@@ -175,7 +175,7 @@ static int classify(scheduling *w, int *class)
             continue;
         int h = host_side(t), c = class[h], k = t->segment;
         if (c < 0) {
-            c = p->ring[h].buffer < 0 ? 2 : t->op == GP_OP_COPY_OUT;
+            c = p->ring[h].buffer < 0 ? 2 : t->op == GP_TASK_COPY_OUT;
             for (int d = w->base[w->root[k]]; d < p->ring[h].depth; d *= 2)
                 c += 3;
         }
@@ -241,8 +241,8 @@ static gp_task merged_copy(scheduling *w, const gp_task *t, int host)
     gp_task n = *t;
     n.in = n.out = NULL;
     n.nin = n.nout = 0;
-    n.from_pool = t->op == GP_OP_COPY_IN ? host : device;
-    n.to_pool = t->op == GP_OP_COPY_IN ? device : host;
+    n.from_pool = t->op == GP_TASK_COPY_IN ? host : device;
+    n.to_pool = t->op == GP_TASK_COPY_IN ? device : host;
     return n;
 }
 
@@ -277,7 +277,7 @@ static void merge_copies(scheduling *w)
                 of[c].segment = t->segment;
                 of[c].task = now[i];
             }
-            if (t->op == GP_OP_HOST) {
+            if (t->op == GP_TASK_HOST) {
                 p->host_task[t->stage] = now[i];
             } else {
                 gp_segment *s = &p->segment[t->segment];
@@ -292,7 +292,7 @@ static void merge_copies(scheduling *w)
         gp_task *n = &p->task[now[i]];
         if (c >= 0) {
             gp_ring *d = &p->ring[device_side(t)];
-            d->pool = t->op == GP_OP_COPY_IN ? n->to_pool : n->from_pool;
+            d->pool = t->op == GP_TASK_COPY_IN ? n->to_pool : n->from_pool;
             d->offset = p->ring[host_side(t)].offset;
             *GP_PUSH(w->a, n->in, n->nin, cap[now[i]].in) = t->in[0];
             *GP_PUSH(w->a, n->out, n->nout, cap[now[i]].out) = t->out[0];
@@ -331,7 +331,7 @@ int64_t gp_segment_execs(const gp_segment *s)
     return n * (s->period / s->depth);
 }
 
-size_t gp_segment_copied(const gp_plan *p, const gp_segment *s, gp_op way)
+size_t gp_segment_copied(const gp_plan *p, const gp_segment *s, gp_task_kind way)
 {
     size_t bytes = 0;
     for (int i = 0; i < s->ntasks; i++)
@@ -343,8 +343,8 @@ size_t gp_segment_copied(const gp_plan *p, const gp_segment *s, gp_op way)
 int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
 {
     int64_t batch = asked ? asked : s->depth / 3;
-    size_t copied = gp_size_add(gp_segment_copied(p, s, GP_OP_COPY_IN),
-                                gp_segment_copied(p, s, GP_OP_COPY_OUT));
+    size_t copied = gp_size_add(gp_segment_copied(p, s, GP_TASK_COPY_IN),
+                                gp_segment_copied(p, s, GP_TASK_COPY_OUT));
     if (!asked && copied && (size_t)batch > COPY_PER_LAUNCH / copied)
         batch = (int64_t)(COPY_PER_LAUNCH / copied);
     if (batch > s->depth)
@@ -368,8 +368,8 @@ static bool set_launches(scheduling *w, gp_errs *errs)
     bool ok = true;
     for (int k = 0; k < p->nsegments; k++) {
         gp_segment *s = &p->segment[k];
-        size_t in = gp_segment_copied(p, s, GP_OP_COPY_IN);
-        size_t out = gp_segment_copied(p, s, GP_OP_COPY_OUT);
+        size_t in = gp_segment_copied(p, s, GP_TASK_COPY_IN);
+        size_t out = gp_segment_copied(p, s, GP_TASK_COPY_OUT);
         for (int i = 0; i < s->ntasks; i++)
             if (p->task[s->task[i]].stage >= 0)
                 ok &= may_persist(w->g, &w->g->stage[p->task[s->task[i]].stage], errs);

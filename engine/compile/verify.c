@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include "compile/plan.h"
 
-/* Lists of rings: that of party i is v[from[i]] ... v[from[i + 1] - 1]. */
+/* Lists of rings: that of actor i is v[from[i]] ... v[from[i + 1] - 1]. */
 typedef struct lists { int *from, *v; } lists;
 
 typedef struct verifying {
@@ -17,11 +17,11 @@ typedef struct verifying {
     const gp_plan *p;
     const gp_graph *g;
     gp_errs *errs;
-    int *party;                /* of each stage */
-    int *segment_party;        /* of each segment */
+    int *actor;                /* of each stage */
+    int *segment_actor;        /* of each segment */
     int *writer;               /* of each ring: its task; -1: the launcher */
-    lists made, read;          /* rings with counters, by party */
-    int *consumer, *reader;    /* of each ring: the last party that was seen to be one */
+    lists made, read;          /* rings with counters, by actor */
+    int *consumer, *reader;    /* of each ring: the last actor that was seen to be one */
 } verifying;
 
 #define BUG(v, at, ...) gp_fail((v)->errs, GP_E_BUG, (at), __VA_ARGS__)
@@ -59,16 +59,16 @@ static bool check_indices(const verifying *v)
     for (int i = 0; i < p->nrings; i++) {
         const gp_ring *r = &p->ring[i];
         if (!within(&r->buffer, 1, -1, v->g->nbuffers) || !within(&r->pool, 1, 0, p->npools)
-            || !within(&r->producer, 1, 0, p->nparties)
+            || !within(&r->producer, 1, 0, p->nactors)
             || !within(&r->segment, 1, -1, p->nsegments)
-            || !within(r->consumer, r->nconsumers, 0, p->nparties))
+            || !within(r->consumer, r->nconsumers, 0, p->nactors))
             return BUG(v, nowhere(v), "ring %d has an index out of range", i);
     }
     for (int i = 0; i < p->ntasks; i++) {
         const gp_task *t = &p->task[i];
-        bool copy = t->op == GP_OP_COPY_IN || t->op == GP_OP_COPY_OUT;
+        bool copy = t->op == GP_TASK_COPY_IN || t->op == GP_TASK_COPY_OUT;
         if (!within(&t->stage, 1, copy ? -1 : 0, v->g->nstages)
-            || !within(&t->segment, 1, t->op == GP_OP_HOST ? -1 : 0, p->nsegments)
+            || !within(&t->segment, 1, t->op == GP_TASK_HOST ? -1 : 0, p->nsegments)
             || !within(t->in, t->nin, copy ? 0 : -1, p->nrings)
             || !within(t->out, t->nout, copy ? 0 : -1, p->nrings)
             || !within(&t->from_pool, 1, copy ? 0 : -1, p->npools)
@@ -86,11 +86,11 @@ static bool check_indices(const verifying *v)
             || !within(&s->info_dev, 1, -1, p->nrings))
             return BUG(v, nowhere(v), "segment %d has an index out of range", i);
     }
-    for (int i = 0; i < p->nparties; i++)
-        if (!within(&p->party[i].stage, 1, -1, v->g->nstages)
-            || !within(&p->party[i].segment, 1, -1, p->nsegments)
-            || (p->party[i].stage < 0) == (p->party[i].segment < 0))
-            return BUG(v, nowhere(v), "party %d is neither a stage nor a segment", i);
+    for (int i = 0; i < p->nactors; i++)
+        if (!within(&p->actor[i].stage, 1, -1, v->g->nstages)
+            || !within(&p->actor[i].segment, 1, -1, p->nsegments)
+            || (p->actor[i].stage < 0) == (p->actor[i].segment < 0))
+            return BUG(v, nowhere(v), "actor %d is neither a stage nor a segment", i);
     return within(v->p->host_task, v->g->nstages, -1, p->ntasks)
         || BUG(v, nowhere(v), "a stage has a task out of range");
 }
@@ -104,12 +104,12 @@ static bool check_tasks(verifying *v)
     const gp_plan *p = v->p;
     const gp_graph *g = v->g;
     int *times = GP_NEW(v->a, int, g->nstages), *listed = GP_NEW(v->a, int, p->ntasks);
-    for (int i = 0; i < p->nparties; i++) {
-        gp_party q = p->party[i];
+    for (int i = 0; i < p->nactors; i++) {
+        gp_actor q = p->actor[i];
         if (q.stage >= 0)
-            v->party[q.stage] = i;
+            v->actor[q.stage] = i;
         else
-            v->segment_party[q.segment] = i;
+            v->segment_actor[q.segment] = i;
     }
     for (int k = 0; k < p->nsegments; k++)
         for (int i = 0, last = -1; i < p->segment[k].ntasks; last = p->segment[k].task[i++]) {
@@ -121,30 +121,30 @@ static bool check_tasks(verifying *v)
         const gp_task *t = &p->task[i];
         for (int j = 0; j < t->ndeps; j++)
             if (t->segment < 0 || p->task[t->dep[j]].segment != t->segment)
-                return BUG(v, nowhere(v), "task %d waits for one of another party", i);
+                return BUG(v, nowhere(v), "task %d waits for one of another actor", i);
         if (listed[i] != (t->segment >= 0))
             return BUG(v, nowhere(v), "task %d is in no segment", i);
         if (t->stage < 0)
             continue;
         const gp_stage *s = &g->stage[t->stage];
-        if (times[t->stage]++ || s->device != (t->op == GP_OP_STAGE)
+        if (times[t->stage]++ || s->device != (t->op == GP_TASK_STAGE)
             || s->device != (t->segment >= 0)
             || p->host_task[t->stage] != (s->device ? -1 : i))
             return BUG(v, s->at, "stage '%s' has a second task, or one on the wrong side",
                        s->name);
         if (s->device)
-            v->party[t->stage] = v->segment_party[t->segment];
+            v->actor[t->stage] = v->segment_actor[t->segment];
     }
     for (int i = 0; i < g->nstages; i++)
-        if (times[i] != 1 || v->party[i] < 0)
+        if (times[i] != 1 || v->actor[i] < 0)
             return BUG(v, g->stage[i].at, "stage '%s' has no task", g->stage[i].name);
     for (int k = 0; k < p->nsegments; k++)
-        if (v->segment_party[k] < 0 || !p->segment[k].nin || !p->segment[k].ntasks)
+        if (v->segment_actor[k] < 0 || !p->segment[k].nin || !p->segment[k].ntasks)
             return BUG(v, nowhere(v), "segment %d is never run", k);
     return true;
 }
 
-/* Parties are in topological order of the frames' ways. So no way leads out of a
+/* Actors are in topological order of the frames' ways. So no way leads out of a
  * segment and back: segments are convex, and none waits for another that waits
  * for it. */
 static bool check_convex(const verifying *v)
@@ -152,9 +152,9 @@ static bool check_convex(const verifying *v)
     for (int b = 0; b < v->g->nbuffers; b++) {
         const gp_buffer *buf = &v->g->buffer[b];
         for (int u = 0; buf->producer.stage >= 0 && u < buf->nuse; u++) {
-            int from = v->party[buf->producer.stage], to = v->party[buf->use[u].stage];
-            if (from > to || (from == to && v->p->party[from].segment < 0))
-                return BUG(v, buf->at, "buffer '%s' leads back to a party that made it",
+            int from = v->actor[buf->producer.stage], to = v->actor[buf->use[u].stage];
+            if (from > to || (from == to && v->p->actor[from].segment < 0))
+                return BUG(v, buf->at, "buffer '%s' leads back to an actor that made it",
                            buf->name);
         }
     }
@@ -163,57 +163,57 @@ static bool check_convex(const verifying *v)
 
 /* ---- progress -------------------------------------------------------- */
 
-/* Rings with counters by the party that makes them, or by those that read them. */
+/* Rings with counters by the actor that makes them, or by those that read them. */
 static lists list_rings(const verifying *v, bool makers)
 {
     const gp_plan *p = v->p;
-    lists l = { .from = GP_NEW(v->a, int, p->nparties + 2) };
+    lists l = { .from = GP_NEW(v->a, int, p->nactors + 2) };
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < p->nrings; i++) {
             const gp_ring *r = &p->ring[i];
-            const int *party = makers ? &r->producer : r->consumer;
+            const int *actor = makers ? &r->producer : r->consumer;
             for (int c = 0; r->segment < 0 && c < (makers ? 1 : r->nconsumers); c++)
                 if (pass == 0)
-                    l.from[party[c] + 2]++;
+                    l.from[actor[c] + 2]++;
                 else
-                    l.v[l.from[party[c] + 1]++] = i;
+                    l.v[l.from[actor[c] + 1]++] = i;
         }
-        for (int i = 0; pass == 0 && i < p->nparties; i++)
+        for (int i = 0; pass == 0 && i < p->nactors; i++)
             l.from[i + 2] += l.from[i + 1];
         if (pass == 0)
-            l.v = GP_NEW(v->a, int, l.from[p->nparties + 1]);
+            l.v = GP_NEW(v->a, int, l.from[p->nactors + 1]);
     }
     return l;
 }
 
-/* The ring that keeps a party from its next frame, or -1. */
-static int blocked_by(const verifying *v, int party, const int *done)
+/* The ring that keeps an actor from its next frame, or -1. */
+static int blocked_by(const verifying *v, int actor, const int *done)
 {
-    for (int i = v->read.from[party]; i < v->read.from[party + 1]; i++)
-        if (done[v->p->ring[v->read.v[i]].producer] <= done[party])
+    for (int i = v->read.from[actor]; i < v->read.from[actor + 1]; i++)
+        if (done[v->p->ring[v->read.v[i]].producer] <= done[actor])
             return v->read.v[i];
-    for (int i = v->made.from[party]; i < v->made.from[party + 1]; i++) {
+    for (int i = v->made.from[actor]; i < v->made.from[actor + 1]; i++) {
         const gp_ring *r = &v->p->ring[v->made.v[i]];
         for (int c = 0; c < r->nconsumers; c++)
-            if (done[party] - done[r->consumer[c]] >= r->depth)
+            if (done[actor] - done[r->consumer[c]] >= r->depth)
                 return v->made.v[i];
     }
     return -1;
 }
 
-/* Plays frames through the parties as the executor does: a party takes a frame
+/* Plays frames through the actors as the executor does: an actor takes a frame
  * when all it reads have one and all it makes have room. That is a marked graph:
- * once every party has moved, the marking is what it was, so they can move for
+ * once every actor has moved, the marking is what it was, so they can move for
  * ever. A launch may take several frames, but never needs more than one. */
 static bool check_progress(verifying *v)
 {
     enum { FRAMES = 2 };
     const gp_plan *p = v->p;
-    int *done = GP_NEW(v->a, int, p->nparties);
+    int *done = GP_NEW(v->a, int, p->nactors);
     v->made = list_rings(v, true);
     v->read = list_rings(v, false);
     for (int f = 0; f < FRAMES; f++)
-        for (int i = 0; i < p->nparties; i++, done[i - 1]++) {
+        for (int i = 0; i < p->nactors; i++, done[i - 1]++) {
             int r = blocked_by(v, i, done);
             if (r >= 0)
                 return BUG(v, ring_at(v, r), "the pipeline would stand still at buffer '%s', "
@@ -224,7 +224,7 @@ static bool check_progress(verifying *v)
 
 /* ---- rings ----------------------------------------------------------- */
 
-/* One writer each: a task of the producing party, or for frame infos the
+/* One writer each: a task of the producing actor, or for frame infos the
  * launcher. */
 static bool check_writers(verifying *v)
 {
@@ -235,12 +235,12 @@ static bool check_writers(verifying *v)
             writes[p->segment[k].info_host]++;
     for (int i = 0; i < p->ntasks; i++) {
         const gp_task *t = &p->task[i];
-        int party = t->segment < 0 ? v->party[t->stage] : v->segment_party[t->segment];
+        int actor = t->segment < 0 ? v->actor[t->stage] : v->segment_actor[t->segment];
         for (int j = 0; j < t->nout; j++) {
             if (t->out[j] < 0)
                 continue;
-            if (p->ring[t->out[j]].producer != party)
-                return BUG(v, ring_at(v, t->out[j]), "buffer '%s' is written by another party "
+            if (p->ring[t->out[j]].producer != actor)
+                return BUG(v, ring_at(v, t->out[j]), "buffer '%s' is written by another actor "
                            "than its producer", ring_name(v, t->out[j]));
             writes[t->out[j]]++;
             v->writer[t->out[j]] = i;
@@ -268,11 +268,11 @@ static bool check_read(const verifying *v, int i, int ring)
     const gp_plan *p = v->p;
     const gp_task *t = &p->task[i];
     const gp_ring *r = &p->ring[ring];
-    int party = t->segment < 0 ? v->party[t->stage] : v->segment_party[t->segment];
-    v->reader[ring] = party;
-    if (r->producer == party && t->segment >= 0
+    int actor = t->segment < 0 ? v->actor[t->stage] : v->segment_actor[t->segment];
+    v->reader[ring] = actor;
+    if (r->producer == actor && t->segment >= 0
             ? v->writer[ring] < 0 || waits_for(t, v->writer[ring])
-            : r->segment < 0 && v->consumer[ring] == party)
+            : r->segment < 0 && v->consumer[ring] == actor)
         return true;
     return BUG(v, ring_at(v, ring), "task %d does not wait for buffer '%s'", i,
                ring_name(v, ring));
@@ -300,11 +300,11 @@ static bool check_copy(const verifying *v, int i, const int *rings_in)
     const gp_plan *p = v->p;
     const gp_task *t = &p->task[i];
     const gp_pool *from = &p->pool[t->from_pool], *to = &p->pool[t->to_pool];
-    const gp_pool *host = t->op == GP_OP_COPY_IN ? from : to;
+    const gp_pool *host = t->op == GP_TASK_COPY_IN ? from : to;
     bool ok = t->nin == t->nout && t->nin > 0 && t->nin == rings_in[t->from_pool]
            && t->nin == rings_in[t->to_pool] && from->depth == to->depth
-           && from->stride == to->stride && from->place.device == (t->op == GP_OP_COPY_OUT)
-           && to->place.device == (t->op == GP_OP_COPY_IN) && host->pinned;
+           && from->stride == to->stride && from->place.device == (t->op == GP_TASK_COPY_OUT)
+           && to->place.device == (t->op == GP_TASK_COPY_IN) && host->pinned;
     for (int j = 0; ok && j < t->nin; j++) {
         const gp_ring *r = &p->ring[t->in[j]], *q = &p->ring[t->out[j]];
         ok = r->pool == t->from_pool && q->pool == t->to_pool && r->offset == q->offset
@@ -338,7 +338,7 @@ static bool check_task(const verifying *v, int i, const int *rings_in)
                     : check_read(v, i, info);
 }
 
-/* Party by party, with a mark at the rings that the party consumes: it reads
+/* Actor by actor, with a mark at the rings that the actor consumes: it reads
  * these, and no others. */
 static bool check_wiring(const verifying *v)
 {
@@ -346,8 +346,8 @@ static bool check_wiring(const verifying *v)
     int *rings_in = GP_NEW(v->a, int, p->npools);
     for (int i = 0; i < p->nrings; i++)
         rings_in[p->ring[i].pool]++;
-    for (int i = 0; i < p->nparties; i++) {
-        gp_party q = p->party[i];
+    for (int i = 0; i < p->nactors; i++) {
+        gp_actor q = p->actor[i];
         int n = q.stage >= 0 ? 1 : p->segment[q.segment].ntasks;
         const int *task = q.stage >= 0 ? &p->host_task[q.stage] : p->segment[q.segment].task;
         const int *from = &v->read.v[v->read.from[i]], *to = &v->read.v[v->read.from[i + 1]];
@@ -384,10 +384,10 @@ static bool check_depth(const verifying *v, int ring, const gp_segment *s)
 
 /* The rings that a segment says it touches are those that it does. */
 static bool check_list(const verifying *v, int segment, const int *ring, int n, const lists *l,
-                       int party)
+                       int actor)
 {
-    const int *touched = &l->v[l->from[party]];
-    bool ok = n == l->from[party + 1] - l->from[party];
+    const int *touched = &l->v[l->from[actor]];
+    bool ok = n == l->from[actor + 1] - l->from[actor];
     for (int i = 0; ok && i < n; i++)
         ok = ring[i] == touched[i];
     if (!ok)
@@ -407,7 +407,7 @@ static bool check_depths(const verifying *v)
             || s->batch < 1 || s->batch > s->depth || (s->batch & (s->batch - 1)))
             return BUG(v, nowhere(v), "segment %d has depth %d, period %d, %d streams, batch %d",
                        k, s->depth, s->period, s->streams, s->batch);
-        int q = v->segment_party[k];
+        int q = v->segment_actor[k];
         if (!check_list(v, k, s->in, s->nin, &v->read, q)
             || !check_list(v, k, s->out, s->nout, &v->made, q))
             return false;
@@ -530,13 +530,13 @@ static bool check_budgets(const verifying *v, const gp_machine *m)
 static bool verify(verifying *v, const gp_machine *m)
 {
     const gp_plan *p = v->p;
-    v->party = GP_NEW(v->a, int, v->g->nstages);
-    v->segment_party = GP_NEW(v->a, int, p->nsegments);
+    v->actor = GP_NEW(v->a, int, v->g->nstages);
+    v->segment_actor = GP_NEW(v->a, int, p->nsegments);
     v->writer = GP_NEW(v->a, int, p->nrings);
     for (int i = 0; i < v->g->nstages; i++)
-        v->party[i] = -1;
+        v->actor[i] = -1;
     for (int i = 0; i < p->nsegments; i++)
-        v->segment_party[i] = -1;
+        v->segment_actor[i] = -1;
     v->consumer = GP_NEW(v->a, int, p->nrings);
     v->reader = GP_NEW(v->a, int, p->nrings);
     for (int i = 0; i < p->nrings; i++)

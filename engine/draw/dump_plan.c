@@ -221,7 +221,7 @@ static void extra_json(gp_json *j, const gp_plan *p, const gp_extra *e)
     gp_json_close(j, '}');
 }
 
-static void party_json(gp_json *j, const gp_plan *p, const gp_party *q)
+static void actor_json(gp_json *j, const gp_plan *p, const gp_actor *q)
 {
     gp_json_open(j, NULL, '{');
     if (q->stage >= 0)
@@ -242,7 +242,7 @@ static void plan_json(FILE *f, const gp_plan *p)
     for (int i = 0; i < (n); i++)              \
         each(j, p, &(v)[i]);                   \
     gp_json_close(j, ']')
-    EACH("parties", p->party, p->nparties, party_json);
+    EACH("actors", p->actor, p->nactors, actor_json);
     EACH("segments", p->segment, p->nsegments, segment_json);
     EACH("tasks", p->task, p->ntasks, task_json);
     EACH("rings", p->ring, p->nrings, ring_json);

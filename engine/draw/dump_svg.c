@@ -22,7 +22,7 @@ typedef struct wire { int edge, from_point, to_point; } wire;
 typedef struct sheet {
     gp_box *box; int nboxes, boxes_cap;
     int *node; int nodes_cap;          /* of a box: what it shows; -1: a frame, a point */
-    gp_link *link; int nlinks, links_cap;
+    gp_edge *link; int nlinks, links_cap;
     wire *wire; int wires_cap;         /* of a link */
     double w, h;                       /* what the layout takes */
     double x, y;                       /* where it is drawn: in the frame, then in all */
@@ -68,7 +68,7 @@ static void add_link(drawing *d, sheet *s, int from, int to, wire w)
     gp_pic_kind kind = target < 0 ? GP_PIC_BUFFER : d->pic.node[target].kind;
     const gp_pic_node *origin = &d->pic.node[d->pic.edge[w.edge].from];
     *GP_PUSH(d->arena, s->wire, n, s->wires_cap) = w;
-    *GP_PUSH(d->arena, s->link, s->nlinks, s->links_cap) = (gp_link){
+    *GP_PUSH(d->arena, s->link, s->nlinks, s->links_cap) = (gp_edge){
         .from = from, .to = to, .label = gp_svg_even(gp_svg_width(origin->name, GP_SVG_SMALL) + 8),
         .side = origin->kind == GP_PIC_CONST,
         .arrow = kind != GP_PIC_BUFFER && kind != GP_PIC_CONST };
@@ -144,7 +144,7 @@ static void lay_out_all(drawing *d)
     for (int i = 0; i < d->nframes; i++)
         lay_out_frame(d, i);
     for (int i = 0; i < d->all.nlinks; i++) {
-        gp_link *k = &d->all.link[i];
+        gp_edge *k = &d->all.link[i];
         const wire *w = &d->all.wire[i];
         const sheet *s = sheet_of(d, d->pic.edge[w->edge].from);
         const sheet *t = sheet_of(d, d->pic.edge[w->edge].to);
@@ -160,7 +160,7 @@ static void lay_out_all(drawing *d)
 static void aim_entries(drawing *d)
 {
     for (int i = 0; i < d->all.nlinks; i++) {
-        const gp_link *k = &d->all.link[i];
+        const gp_edge *k = &d->all.link[i];
         const wire *w = &d->all.wire[i];
         if (w->to_point >= 0)
             sheet_of(d, d->pic.edge[w->edge].to)->box[w->to_point].aim =
@@ -190,7 +190,7 @@ static void make_drawing(drawing *d)
 
 static void draw_link(drawing *d, const sheet *s, int i)
 {
-    const gp_link *k = &s->link[i];
+    const gp_edge *k = &s->link[i];
     const gp_pic_node *from = &d->pic.node[d->pic.edge[s->wire[i].edge].from];
     const char *class = from->kind == GP_PIC_CONST ? "line once" : "line";
     if (k->cut)

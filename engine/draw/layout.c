@@ -15,9 +15,9 @@ enum {
 /* ---- tables ---------------------------------------------------------- */
 
 /* Indices 0 .. n-1 by where[i], which is below `cells`; stable. */
-static gp_table tabulate(gp_arena *a, const int *where, int n, int cells)
+static gp_cells tabulate(gp_arena *a, const int *where, int n, int cells)
 {
-    gp_table t = { GP_NEW(a, int, cells + 2), GP_NEW(a, int, n) };
+    gp_cells t = { GP_NEW(a, int, cells + 2), GP_NEW(a, int, n) };
     for (int i = 0; i < n; i++)
         t.start[where[i] + 2]++;
     for (int i = 2; i < cells + 2; i++)
@@ -27,7 +27,7 @@ static gp_table tabulate(gp_arena *a, const int *where, int n, int cells)
     return t;
 }
 
-static gp_table links_from(const gp_plane *l)
+static gp_cells links_from(const gp_plane *l)
 {
     int *where = GP_NEW(l->arena, int, l->m);
     for (int i = 0; i < l->m; i++)
@@ -35,7 +35,7 @@ static gp_table links_from(const gp_plane *l)
     return tabulate(l->arena, where, l->m, l->n);
 }
 
-static gp_table joins_at(const gp_plane *l, int end)
+static gp_cells joins_at(const gp_plane *l, int end)
 {
     int *where = GP_NEW(l->arena, int, l->njoins);
     for (int i = 0; i < l->njoins; i++)
@@ -51,7 +51,7 @@ static void rank_boxes(gp_plane *l)
     int n = l->n, done = 0, inner = 0, ends = 0;
     int *wait = GP_NEW(a, int, n), *order = GP_NEW(a, int, n);
     bool *floats = GP_NEW(a, bool, n);
-    gp_table out = links_from(l);
+    gp_cells out = links_from(l);
     l->rank = GP_NEW(a, int, n);
     for (int i = 0; i < l->m; i++)
         wait[l->link[i].to]++;
@@ -109,7 +109,7 @@ static double middle(const gp_box *b, double at)
 
 /* The lines from one point of a box share their items, one in each rank. `trunk`: the
  * joins of the way so far, `*length` of them. */
-static void join_link(gp_plane *l, gp_link *k, int *trunk, int *length)
+static void join_link(gp_plane *l, gp_edge *k, int *trunk, int *length)
 {
     int rank = l->rank[k->from], span = l->rank[k->to] - rank, at = k->from;
     double from_at = middle(&l->box[k->from], k->from_at);
@@ -134,13 +134,13 @@ static void join_link(gp_plane *l, gp_link *k, int *trunk, int *length)
 static void make_items(gp_plane *l)
 {
     int *trunk = GP_NEW(l->arena, int, FAR), length = 0;
-    gp_table out = links_from(l);
+    gp_cells out = links_from(l);
     l->last_join = GP_NEW(l->arena, int, l->m);
     for (int i = 0; i < l->n; i++)
         new_item(l, i, l->rank[i], l->box[i].w);
-    const gp_link *before = NULL;
+    const gp_edge *before = NULL;
     for (int i = 0; i < l->m; i++) {
-        gp_link *k = &l->link[out.list[i]];
+        gp_edge *k = &l->link[out.list[i]];
         bool shared = before && before->from == k->from
             && (!l->box[k->from].fixed || fabs(before->from_at - k->from_at) < 0.5);
         length = shared ? length : 0;
@@ -180,7 +180,7 @@ static double stack_ranks(gp_plane *l)
     return y;
 }
 
-static void route(gp_plane *l, gp_link *k)
+static void route(gp_plane *l, gp_edge *k)
 {
     const gp_join *last = &l->join[l->last_join[k - l->link]], *way[FAR + 1];
     int n = 0;
@@ -206,7 +206,7 @@ static void route(gp_plane *l, gp_link *k)
     k->to_at = k->bend[k->nbends - 1].x - l->box[k->to].x;
 }
 
-void gp_layout(gp_arena *a, gp_box *box, int n, gp_link *link, int m, double *w, double *h)
+void gp_layout(gp_arena *a, gp_box *box, int n, gp_edge *link, int m, double *w, double *h)
 {
     gp_plane l = { .arena = a, .box = box, .n = n, .link = link, .m = m };
     *w = *h = 0;

@@ -20,7 +20,7 @@ typedef struct gp_box {
 /* A piece of a line: straight down at `x`. From one to the next it may curve. */
 typedef struct gp_bend { double x, y0, y1; } gp_bend;
 
-typedef struct gp_link {
+typedef struct gp_edge {
     int from, to;              /* boxes */
     double from_at, to_at;     /* where it meets them, from their left edge; set,
                                   unless the box is fixed */
@@ -30,12 +30,12 @@ typedef struct gp_link {
     bool cut;                  /* set: it is too long to follow; its bends are those
                                   from the label (its lower edge at bend[0].y0) on */
     gp_bend *bend; int nbends; /* set: two or more, from top to bottom */
-} gp_link;
+} gp_edge;
 
 /* Fills in what is set, in whole units. The links must have no cycle and not be
  * given twice. No two boxes overlap, no line meets a box but its own two; lines
  * from one point of a box share their way. Deterministic; time is near linear in
  * n + m, since what a link may take is bounded. */
-void gp_layout(gp_arena *a, gp_box *box, int n, gp_link *link, int m, double *w, double *h);
+void gp_layout(gp_arena *a, gp_box *box, int n, gp_edge *link, int m, double *w, double *h);
 
 #endif

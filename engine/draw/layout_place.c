@@ -102,7 +102,7 @@ static double wish(const gp_plane *l, const gp_join *j, int end)
  * links are fixed takes the wish nearest to the mean, so that one of them is straight. */
 static double mean_of(const gp_plane *l, int i, int side, double *weight)
 {
-    const gp_table *t = &l->joins[side];
+    const gp_cells *t = &l->joins[side];
     bool line = l->item[i].box < 0;
     double sum = 0, total = 0, mean, best = INFINITY;
     *weight = line ? 4 : l->box[i].fixed ? 0.01 : 1;
@@ -148,7 +148,7 @@ static void settle(gp_plane *l, desk *d, int rank, int side, bool reorder)
 /* The next item of the line that goes on below item `i`; -1: none. */
 static int next_of_line(const gp_plane *l, int i)
 {
-    const gp_table *t = &l->joins[1];
+    const gp_cells *t = &l->joins[1];
     for (int k = t->start[i]; k < t->start[i + 1]; k++)
         if (is_line(l, l->join[t->list[k]].end[1]))
             return l->join[t->list[k]].end[1];
@@ -244,7 +244,7 @@ static double close_gaps(gp_plane *l)
 /* Lines that come in at the top of a box: below where they come from, if they can. */
 static void spread(gp_plane *l, int box)
 {
-    const gp_table *t = &l->joins[0];
+    const gp_cells *t = &l->joins[0];
     const gp_item *it = &l->item[box];
     int n = t->start[box + 1] - t->start[box];
     if (l->box[box].fixed || n < 2)

@@ -118,9 +118,9 @@ static void inputs(build *b, int node, const int *ring, int n)
 static void copy_task(build *b, const gp_task *t)
 {
     char size[24], note[64];
-    const char *way = t->op == GP_OP_COPY_IN ? "copy in" : "copy out";
+    const char *way = t->op == GP_TASK_COPY_IN ? "copy in" : "copy out";
     const gp_measured *m = b->pic.measured;
-    gp_time time = { !m ? -1 : t->op == GP_OP_COPY_IN ? m->copy_in : m->copy_out, -1 };
+    gp_time time = { !m ? -1 : t->op == GP_TASK_COPY_IN ? m->copy_in : m->copy_out, -1 };
     gp_size_text(gp_copy_bytes(b->pic.plan, t), size);
     int node = new_node(b, (gp_pic_node){
         .kind = GP_PIC_COPY, .segment = t->segment, .name = way, .what = "",

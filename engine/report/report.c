@@ -4,13 +4,13 @@
 #include "report/report.h"
 #include "run/segment.h"
 
-static void add_party(gp_party_report *r, const gp_run *run, gp_partyrt *p)
+static void add_actor(gp_actor_report *r, const gp_run *run, gp_actorrt *p)
 {
     const gp_graph *g = run->graph;
-    *r = (gp_party_report){
+    *r = (gp_actor_report){
         .name = p->name, .stage = p->stage ? (int)(p->stage - g->stage) : -1,
         .segment = p->segment ? (int)(p->segment - run->plan->segment) : -1,
-        .at = gp_party_at(p), .workers = p->stage ? p->stage->workers : 0,
+        .at = gp_actor_at(p), .workers = p->stage ? p->stage->workers : 0,
         .frames = atomic_load(&p->frames), .bytes = atomic_load(&p->bytes),
         .launches = p->segment ? atomic_load(&p->launches) : 0,
         .busy_ns = (int64_t)atomic_load(&p->busy_ns), .idle_ns = (int64_t)atomic_load(&p->idle_ns),
@@ -28,12 +28,12 @@ static void add_party(gp_party_report *r, const gp_run *run, gp_partyrt *p)
 static void add_buffers(gp_report *r, gp_arena *a, const gp_run *run)
 {
     int n = 0;
-    for (int i = 0; i < r->nparties; i++)
-        n += run->party[i].nin;
+    for (int i = 0; i < r->nactors; i++)
+        n += run->actor[i].nin;
     r->buffer = GP_NEW(a, gp_buffer_report, n);
-    for (int i = 0; i < r->nparties; i++)
-        for (int k = 0; k < run->party[i].nin; k++) {
-            const gp_link *l = &run->party[i].in[k];
+    for (int i = 0; i < r->nactors; i++)
+        for (int k = 0; k < run->actor[i].nin; k++) {
+            const gp_ring_end *l = &run->actor[i].in[k];
             r->buffer[r->nbuffers++] = (gp_buffer_report){
                 .name = l->ring->buffer->name, .buffer = l->ring->ring->buffer,
                 .from = l->ring->ring->producer, .to = i, .depth = l->ring->ring->depth,
@@ -77,12 +77,12 @@ double gp_report_overlap(const gp_report *r)
 {
     double sum = 0, most = 0;
     int busy = 0;
-    for (int i = 0; i < r->nparties + GP_ENGINES; i++) {
+    for (int i = 0; i < r->nactors + GP_ENGINES; i++) {
         double b = 0;
-        if (i >= r->nparties)
-            b = (double)r->engine[i - r->nparties].busy_ns;
-        else if (r->party[i].stage >= 0)
-            b = (double)(r->party[i].busy_ns - r->party[i].idle_ns) / r->party[i].workers;
+        if (i >= r->nactors)
+            b = (double)r->engine[i - r->nactors].busy_ns;
+        else if (r->actor[i].stage >= 0)
+            b = (double)(r->actor[i].busy_ns - r->actor[i].idle_ns) / r->actor[i].workers;
         sum += b, busy += b > 0;
         most = b > most ? b : most;
     }
@@ -105,10 +105,10 @@ gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
         r->wall_ns = run->end_ns - run->start_ns;
         r->cpu_ns = run->cpu_ns;
         r->cpus = p->machine.cpus;
-        r->nparties = run->plan->nparties;
-        r->party = GP_NEW(a, gp_party_report, r->nparties);
-        for (int i = 0; i < r->nparties; i++)
-            add_party(&r->party[i], run, &run->party[i]);
+        r->nactors = run->plan->nactors;
+        r->actor = GP_NEW(a, gp_actor_report, r->nactors);
+        for (int i = 0; i < r->nactors; i++)
+            add_actor(&r->actor[i], run, &run->actor[i]);
         add_buffers(r, a, run);
         gp_latency(p, &r->latency);
         add_engines(r, run);

@@ -9,7 +9,7 @@
 
 /* A host stage or a segment. Times are sums over its workers (a segment: of its
  * launcher), from the first frame that any source began to the end of the run. */
-typedef struct gp_party_report {
+typedef struct gp_actor_report {
     const char *name;          /* of the stage; of a segment "first..last" */
     int stage, segment;        /* of the graph, of the plan; one of them is -1 */
     gp_loc at;
@@ -25,7 +25,7 @@ typedef struct gp_party_report {
     int64_t wait_stream_ns;    /* a segment: all streams were busy */
     gp_hist time;              /* of one frame: in the kind's code; a segment: from the
                                   start to the end on the device */
-} gp_party_report;
+} gp_actor_report;
 
 /* A gp_engine. */
 typedef struct gp_engine_report {
@@ -40,7 +40,7 @@ typedef struct gp_engine_report {
 typedef struct gp_buffer_report {
     const char *name;
     int buffer;                /* of the graph */
-    int from, to;              /* gp_report.party */
+    int from, to;              /* gp_report.actor */
     int depth;
     double held;               /* frames, 0 to depth: the mean over the run */
 } gp_buffer_report;
@@ -49,17 +49,17 @@ typedef struct gp_buffer_report {
 typedef enum gp_bound {
     GP_BOUND_UNKNOWN,          /* too short to tell, or nothing stands out */
     GP_BOUND_RATE,             /* a source's own pace, or what feeds it */
-    GP_BOUND_STAGE,            /* a host stage: `party` */
+    GP_BOUND_STAGE,            /* a host stage: `actor` */
     GP_BOUND_CORES,            /* all cores are busy */
     GP_BOUND_COPY_IN, GP_BOUND_COMPUTE, GP_BOUND_COPY_OUT,
-    GP_BOUND_LAUNCH,           /* queueing launches: `party` */
-    GP_BOUND_STREAMS,          /* `party` */
+    GP_BOUND_LAUNCH,           /* queueing launches: `actor` */
+    GP_BOUND_STREAMS,          /* `actor` */
     GP_BOUND_DEPTH,            /* of `buffer`: too few frames in flight */
 } gp_bound;
 
 typedef struct gp_verdict {
     gp_bound bound;
-    int party, buffer;         /* gp_report.party, gp_report.buffer; -1 */
+    int actor, buffer;         /* gp_report.actor, gp_report.buffer; -1 */
     char text[400];            /* "bound by stage 'clean' (host, 97 % busy, ...): try workers: 4" */
     char path[128], value[64]; /* the edit as `--set PATH=VALUE`; "": there is none */
 } gp_verdict;
@@ -69,7 +69,7 @@ typedef struct gp_report {
     int64_t cpu_ns;            /* of all threads meanwhile, those that look while they
                                   wait too; 0: not known */
     int cpus;
-    gp_party_report *party; int nparties;
+    gp_actor_report *actor; int nactors;
     gp_engine_report engine[GP_ENGINES];
     gp_buffer_report *buffer; int nbuffers;
     gp_hist latency;           /* see gp_latency */

@@ -104,19 +104,19 @@ static void source(gp_json *j, const gp_account *a)
     gp_json_close(j, '}');
 }
 
-static void waits(gp_json *j, const gp_party_report *p)
+static void waits(gp_json *j, const gp_actor_report *p)
 {
     seconds(j, "wait_in_s", p->wait_in_ns);
     seconds(j, "wait_out_s", p->wait_out_ns);
 }
 
-static void each_frame(gp_json *j, const gp_party_report *p)
+static void each_frame(gp_json *j, const gp_actor_report *p)
 {
     at(j, "frame_p50_us", &p->time, 0.5);
     at(j, "frame_p99_us", &p->time, 0.99);
 }
 
-static void stage(gp_json *j, const gp_report *r, const gp_party_report *p, const gp_graph *g)
+static void stage(gp_json *j, const gp_report *r, const gp_actor_report *p, const gp_graph *g)
 {
     double time = (double)r->wall_ns * (p->workers > 0 ? p->workers : 1);
     gp_json_open(j, NULL, '{');
@@ -134,7 +134,7 @@ static void stage(gp_json *j, const gp_report *r, const gp_party_report *p, cons
     gp_json_close(j, '}');
 }
 
-static void segment(gp_json *j, const gp_party_report *p, const gp_plan *plan)
+static void segment(gp_json *j, const gp_actor_report *p, const gp_plan *plan)
 {
     const gp_segment *s = &plan->segment[p->segment];
     gp_json_open(j, NULL, '{');
@@ -177,8 +177,8 @@ static void buffer(gp_json *j, const gp_report *r, const gp_buffer_report *b, co
     const gp_type *t = &g->buffer[b->buffer].type;
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "name", b->name);
-    gp_json_str(j, "from", r->party[b->from].name);
-    gp_json_str(j, "to", r->party[b->to].name);
+    gp_json_str(j, "from", r->actor[b->from].name);
+    gp_json_str(j, "to", r->actor[b->to].name);
     gp_json_int(j, "depth", b->depth);
     gp_json_num(j, "held", b->held);
     gp_json_str(j, "dtype", gp_dtype_name(t->dtype));
@@ -205,7 +205,7 @@ static void verdict(gp_json *j, const gp_report *r)
     const gp_verdict *v = &r->verdict;
     gp_json_open(j, "verdict", '{');
     gp_json_str(j, "bound", gp_bound_name(v->bound));
-    gp_json_str(j, "name", v->party >= 0 ? r->party[v->party].name : NULL);
+    gp_json_str(j, "name", v->actor >= 0 ? r->actor[v->actor].name : NULL);
     gp_json_str(j, "buffer", v->buffer >= 0 ? r->buffer[v->buffer].name : NULL);
     gp_json_str(j, "text", v->text);
     if (*v->path) {
@@ -251,14 +251,14 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
         source(&j, &about->account[i]);
     gp_json_close(&j, ']');
     gp_json_open(&j, "stages", '[');
-    for (int i = 0; i < r->nparties; i++)
-        if (r->party[i].stage >= 0)
-            stage(&j, r, &r->party[i], g);
+    for (int i = 0; i < r->nactors; i++)
+        if (r->actor[i].stage >= 0)
+            stage(&j, r, &r->actor[i], g);
     gp_json_close(&j, ']');
     gp_json_open(&j, "segments", '[');
-    for (int i = 0; i < r->nparties; i++)
-        if (r->party[i].segment >= 0)
-            segment(&j, &r->party[i], plan);
+    for (int i = 0; i < r->nactors; i++)
+        if (r->actor[i].segment >= 0)
+            segment(&j, &r->actor[i], plan);
     gp_json_close(&j, ']');
     gp_json_open(&j, "engines", '[');
     for (int e = 0; e < GP_ENGINES; e++)

@@ -240,11 +240,11 @@ static void add_arrows(gp_json *j, kept *x)
 }
 
 /* What reader `l` held, from when its frames and their producer's moved on. */
-static void add_counter(gp_json *j, const kept *x, const gp_partyrt *to, const gp_link *l,
+static void add_counter(gp_json *j, const kept *x, const gp_actorrt *to, const gp_ring_end *l,
                         const char *name)
 {
     const gp_track *all = x->run->trace->track;
-    size_t p = (size_t)(x->run->party[l->ring->ring->producer].moves - all);
+    size_t p = (size_t)(x->run->actor[l->ring->ring->producer].moves - all);
     size_t g = (size_t)(to->moves - all);
     const gp_event *put = x->track[p].event, *put_end = put + x->track[p].n;
     const gp_event *got = x->track[g].event, *got_end = got + x->track[g].n;
@@ -268,8 +268,8 @@ static void add_counter(gp_json *j, const kept *x, const gp_partyrt *to, const g
 
 static void add_counters(gp_json *j, const kept *x)
 {
-    for (int i = 0; i < x->run->plan->nparties; i++) {
-        const gp_partyrt *to = &x->run->party[i];
+    for (int i = 0; i < x->run->plan->nactors; i++) {
+        const gp_actorrt *to = &x->run->actor[i];
         for (int k = 0; k < to->nin; k++) {
             const gp_ringrt *r = to->in[k].ring;
             char name[200];

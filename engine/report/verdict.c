@@ -56,40 +56,40 @@ static const char *plural(int64_t n)
 
 /* ---- how busy --------------------------------------------------------- */
 
-double gp_part(const gp_judging *j, int64_t ns)
+double gp_part_of_run(const gp_judging *j, int64_t ns)
 {
     return (double)ns / (double)j->r->wall_ns;
 }
 
-int gp_room(const gp_judging *j, int party)
+int gp_least_depth(const gp_judging *j, int actor)
 {
     int least = INT_MAX;
     for (int i = 0; i < j->r->nbuffers; i++) {
         const gp_buffer_report *b = &j->r->buffer[i];
-        if ((b->from == party || b->to == party) && b->depth < least)
+        if ((b->from == actor || b->to == actor) && b->depth < least)
             least = b->depth;
     }
     return least;
 }
 
 /* The workers that can have a frame. */
-static int able(const gp_judging *j, int party)
+static int able(const gp_judging *j, int actor)
 {
-    int room = gp_room(j, party), workers = j->r->party[party].workers;
+    int room = gp_least_depth(j, actor), workers = j->r->actor[actor].workers;
     return room < workers ? room : workers > 0 ? workers : 1;
 }
 
 /* Launches of a segment that are on the device, in the mean: a frame has its part of
  * its launch's time. */
-static double in_flight(const gp_judging *j, const gp_party_report *p)
+static double in_flight(const gp_judging *j, const gp_actor_report *p)
 {
-    return gp_part(j, p->time.sum);
+    return gp_part_of_run(j, p->time.sum);
 }
 
-/* The cores that a party keeps busy: of the CPU back end, its streams do too. */
-static double cores_of(const gp_judging *j, const gp_party_report *p)
+/* The cores that an actor keeps busy: of the CPU back end, its streams do too. */
+static double cores_of(const gp_judging *j, const gp_actor_report *p)
 {
-    double host = gp_part(j, p->busy_ns - p->idle_ns);
+    double host = gp_part_of_run(j, p->busy_ns - p->idle_ns);
     return p->segment >= 0 && j->plan->unified ? host + in_flight(j, p) : host;
 }
 
@@ -97,22 +97,22 @@ static double cores_of(const gp_judging *j, const gp_party_report *p)
  * core: the lesser of both is certain. */
 double gp_cores_used(const gp_judging *j)
 {
-    double used = 0, known = gp_part(j, j->r->cpu_ns);
-    for (int i = 0; i < j->r->nparties; i++)
-        used += cores_of(j, &j->r->party[i]);
+    double used = 0, known = gp_part_of_run(j, j->r->cpu_ns);
+    for (int i = 0; i < j->r->nactors; i++)
+        used += cores_of(j, &j->r->actor[i]);
     return known > 0 && known < used ? known : used;
 }
 
-static void consider(gp_load *best, gp_bound bound, int party, double part)
+static void consider(gp_candidate *best, gp_bound bound, int actor, double part)
 {
     if (part > best->part)
-        *best = (gp_load){ bound, party, part };
+        *best = (gp_candidate){ bound, actor, part };
 }
 
-static void consider_segment(const gp_judging *j, gp_load *best, int i)
+static void consider_segment(const gp_judging *j, gp_candidate *best, int i)
 {
-    const gp_party_report *p = &j->r->party[i];
-    consider(best, GP_BOUND_LAUNCH, i, gp_part(j, p->busy_ns));
+    const gp_actor_report *p = &j->r->actor[i];
+    consider(best, GP_BOUND_LAUNCH, i, gp_part_of_run(j, p->busy_ns));
     if (j->plan->unified)
         consider(best, GP_BOUND_STREAMS, i,
                  in_flight(j, p) / j->plan->segment[p->segment].streams);
@@ -122,28 +122,28 @@ static void consider_segment(const gp_judging *j, gp_load *best, int i)
 static int main_segment(const gp_judging *j)
 {
     int best = -1;
-    for (int i = 0; i < j->r->nparties; i++)
-        if (j->r->party[i].segment >= 0
-            && (best < 0 || j->r->party[i].time.sum > j->r->party[best].time.sum))
+    for (int i = 0; i < j->r->nactors; i++)
+        if (j->r->actor[i].segment >= 0
+            && (best < 0 || j->r->actor[i].time.sum > j->r->actor[best].time.sum))
             best = i;
     return best;
 }
 
-gp_load gp_busiest(const gp_judging *j, int without)
+gp_candidate gp_busiest(const gp_judging *j, int without)
 {
-    gp_load best = { GP_BOUND_UNKNOWN, -1, 0 };
-    for (int i = 0; i < j->r->nparties; i++) {
-        const gp_party_report *p = &j->r->party[i];
+    gp_candidate best = { GP_BOUND_UNKNOWN, -1, 0 };
+    for (int i = 0; i < j->r->nactors; i++) {
+        const gp_actor_report *p = &j->r->actor[i];
         if (i != without && p->stage >= 0)
             consider(&best, GP_BOUND_STAGE, i,
-                     gp_part(j, p->busy_ns - p->idle_ns) / able(j, i));
+                     gp_part_of_run(j, p->busy_ns - p->idle_ns) / able(j, i));
         else if (i != without)
             consider_segment(j, &best, i);
     }
     for (int e = 0; e < GP_ENGINES && !j->plan->unified; e++)
         if (j->r->engine[e].used)
             consider(&best, (gp_bound)(GP_BOUND_COPY_IN + e), main_segment(j),
-                     gp_part(j, j->r->engine[e].busy_ns));
+                     gp_part_of_run(j, j->r->engine[e].busy_ns));
     return best;
 }
 
@@ -154,7 +154,7 @@ static void say_gpu(gp_judging *j)
     bool used = false, known = true;
     for (int e = 0; e < GP_ENGINES && !j->plan->unified; e++) {
         const gp_engine_report *x = &j->r->engine[e];
-        double part = gp_part(j, x->busy_ns);
+        double part = gp_part_of_run(j, x->busy_ns);
         used |= x->used, known &= !x->used || x->measured;
         most = x->used && part > most ? part : most;
     }
@@ -164,16 +164,16 @@ static void say_gpu(gp_judging *j)
 
 /* ---- the rules -------------------------------------------------------- */
 
-static void found(gp_judging *j, gp_bound bound, int party)
+static void found(gp_judging *j, gp_bound bound, int actor)
 {
-    j->r->verdict.bound = bound, j->r->verdict.party = party;
+    j->r->verdict.bound = bound, j->r->verdict.actor = actor;
 }
 
 static bool too_short(gp_judging *j)
 {
-    for (int i = 0; i < j->r->nparties; i++)
-        if (j->r->party[i].frames > j->frames)
-            j->frames = j->r->party[i].frames;
+    for (int i = 0; i < j->r->nactors; i++)
+        if (j->r->actor[i].frames > j->frames)
+            j->frames = j->r->actor[i].frames;
     if (j->frames >= FEW && j->r->wall_ns >= SHORT_NS)
         return false;
     say(j, "too short to tell what bounds it: %" PRIu64 " frame%s in %.3g ms", j->frames,
@@ -184,15 +184,15 @@ static bool too_short(gp_judging *j)
 static bool is_paced(gp_judging *j)
 {
     int best = -1;
-    for (int i = 0; i < j->r->nparties; i++) {
-        const gp_party_report *p = &j->r->party[i];
-        if (gp_part(j, p->idle_ns) >= PACED && p->idle_ns > p->wait_out_ns
-            && (best < 0 || p->idle_ns > j->r->party[best].idle_ns))
+    for (int i = 0; i < j->r->nactors; i++) {
+        const gp_actor_report *p = &j->r->actor[i];
+        if (gp_part_of_run(j, p->idle_ns) >= PACED && p->idle_ns > p->wait_out_ns
+            && (best < 0 || p->idle_ns > j->r->actor[best].idle_ns))
             best = i;
     }
     if (best < 0)
         return false;
-    const gp_party_report *p = &j->r->party[best];
+    const gp_actor_report *p = &j->r->actor[best];
     double hertz = j->g->stage[p->stage].known.hertz;
     found(j, GP_BOUND_RATE, best);
     say(j, "bound by source '%.60s', which ", p->name);
@@ -200,7 +200,7 @@ static bool is_paced(gp_judging *j)
         say(j, "keeps a rate of %.6g Hz", hertz);
     else
         say(j, "waits for its input");
-    say(j, " (idle %d %%", percent(gp_part(j, p->idle_ns)));
+    say(j, " (idle %d %%", percent(gp_part_of_run(j, p->idle_ns)));
     say_gpu(j);
     say(j, ")");
     if (hertz > 0)
@@ -216,12 +216,12 @@ static bool are_cores_busy(gp_judging *j)
     int most = -1;
     if (j->r->cpus < 1 || used < FULL * j->r->cpus)
         return false;
-    for (int i = 0; i < j->r->nparties; i++) {
-        sum += cores_of(j, &j->r->party[i]);
-        if (most < 0 || cores_of(j, &j->r->party[i]) > cores_of(j, &j->r->party[most]))
+    for (int i = 0; i < j->r->nactors; i++) {
+        sum += cores_of(j, &j->r->actor[i]);
+        if (most < 0 || cores_of(j, &j->r->actor[i]) > cores_of(j, &j->r->actor[most]))
             most = i;
     }
-    const gp_party_report *p = &j->r->party[most];
+    const gp_actor_report *p = &j->r->actor[most];
     found(j, GP_BOUND_CORES, most);
     if (j->r->cpus == 1)
         say(j, "bound by the one core, %d %% busy", percent(used));
@@ -238,22 +238,22 @@ static bool are_cores_busy(gp_judging *j)
 }
 
 /* A stage has more workers than there can be frames in it. */
-static void blame_room(gp_judging *j, gp_load load)
+static void blame_room(gp_judging *j, gp_candidate load)
 {
-    const gp_party_report *p = &j->r->party[load.party];
-    int room = gp_room(j, load.party);
-    found(j, GP_BOUND_DEPTH, load.party);
+    const gp_actor_report *p = &j->r->actor[load.actor];
+    int room = gp_least_depth(j, load.actor);
+    found(j, GP_BOUND_DEPTH, load.actor);
     say(j, "bound by the depth around stage '%.60s' (%d): only %d of its %d workers can have a "
         "frame, and %s %d %% busy", p->name, room, room, p->workers,
         room == 1 ? "is" : "are", percent(load.part));
     say_gpu(j);
-    gp_try_deeper(j, load.party, -1, 2);
+    gp_try_deeper(j, load.actor, -1, 2);
 }
 
-static void blame_stage(gp_judging *j, gp_load load)
+static void blame_stage(gp_judging *j, gp_candidate load)
 {
-    const gp_party_report *p = &j->r->party[load.party];
-    if (p->workers > able(j, load.party)) {
+    const gp_actor_report *p = &j->r->actor[load.actor];
+    if (p->workers > able(j, load.actor)) {
         blame_room(j, load);
         return;
     }
@@ -269,9 +269,9 @@ static void blame_stage(gp_judging *j, gp_load load)
         gp_try_less(j, p);
 }
 
-static void blame_launcher(gp_judging *j, gp_load load)
+static void blame_launcher(gp_judging *j, gp_candidate load)
 {
-    const gp_party_report *p = &j->r->party[load.party];
+    const gp_actor_report *p = &j->r->actor[load.actor];
     double us = p->launches ? 1e-3 * (double)p->busy_ns / (double)p->launches : 0;
     double each = p->launches ? (double)p->frames / (double)p->launches : 0;
     say(j, "bound by launching '%.60s' (%d %% busy, %.3g us for a launch of %.3g frame%s", p->name,
@@ -284,9 +284,9 @@ static void blame_launcher(gp_judging *j, gp_load load)
         say(j, ": put more into a frame");
 }
 
-static void blame_threads(gp_judging *j, gp_load load)
+static void blame_threads(gp_judging *j, gp_candidate load)
 {
-    const gp_party_report *p = &j->r->party[load.party];
+    const gp_actor_report *p = &j->r->actor[load.actor];
     const gp_segment *s = &j->plan->segment[p->segment];
     say(j, "bound by the %d stream%s of '%.60s' (threads on the CPU, %d %% busy, %.1f of %d cores "
         "idle)", s->streams, plural(s->streams), p->name, percent(load.part),
@@ -294,14 +294,14 @@ static void blame_threads(gp_judging *j, gp_load load)
     if (s->streams < s->depth) {
         gp_try_streams(j, s, s->streams + (int)(j->r->cpus - gp_cores_used(j)));
     } else {
-        found(j, GP_BOUND_DEPTH, load.party);
+        found(j, GP_BOUND_DEPTH, load.actor);
         say(j, ", and depth %d lets no more frames be in flight", s->depth);
-        gp_try_deeper(j, load.party, -1, 2);
+        gp_try_deeper(j, load.actor, -1, 2);
     }
 }
 
 /* The buffer that most bytes of a frame are copied of. */
-static const gp_buffer *largest_copied(const gp_judging *j, gp_op way)
+static const gp_buffer *largest_copied(const gp_judging *j, gp_task_kind way)
 {
     const gp_buffer *best = NULL;
     for (int i = 0; i < j->plan->ntasks; i++) {
@@ -321,10 +321,10 @@ static bool is_slow(const gp_judging *j, const gp_engine_report *e)
     return e->limit > 0 && 1e9 * (double)e->bytes / (double)j->r->wall_ns < SLOW * e->limit;
 }
 
-static void blame_copies(gp_judging *j, gp_load load)
+static void blame_copies(gp_judging *j, gp_candidate load)
 {
     const gp_engine_report *e = &j->r->engine[load.bound - GP_BOUND_COPY_IN];
-    const gp_party_report *p = &j->r->party[load.party];
+    const gp_actor_report *p = &j->r->actor[load.actor];
     bool in = load.bound == GP_BOUND_COPY_IN;
     say(j, "bound by the %s of '%.60s' (%s%d %% busy, %.3g", gp_bound_name(load.bound), p->name,
         e->measured ? "" : "~", percent(load.part), (double)e->bytes / (double)j->r->wall_ns);
@@ -333,7 +333,7 @@ static void blame_copies(gp_judging *j, gp_load load)
     say(j, " GB/s)");
     if (is_slow(j, e) && gp_try_batch(j, p))
         return;
-    const gp_buffer *buffer = largest_copied(j, in ? GP_OP_COPY_IN : GP_OP_COPY_OUT);
+    const gp_buffer *buffer = largest_copied(j, in ? GP_TASK_COPY_IN : GP_TASK_COPY_OUT);
     char type[128];
     if (!buffer)
         return;
@@ -345,10 +345,10 @@ static void blame_copies(gp_judging *j, gp_load load)
         say(j, in ? "send less of it" : "reduce it before it is copied");
 }
 
-static void blame_kernels(gp_judging *j, gp_load load)
+static void blame_kernels(gp_judging *j, gp_candidate load)
 {
     const gp_engine_report *e = &j->r->engine[GP_ENGINE_COMPUTE];
-    const gp_party_report *p = &j->r->party[load.party];
+    const gp_actor_report *p = &j->r->actor[load.actor];
     const gp_segment *s = &j->plan->segment[p->segment];
     say(j, "bound by the kernels of '%.60s'", p->name);
     if (e->measured)
@@ -361,9 +361,9 @@ static void blame_kernels(gp_judging *j, gp_load load)
         say(j, ": a trace shows how long each of them takes");
 }
 
-static void blame(gp_judging *j, gp_load load)
+static void blame(gp_judging *j, gp_candidate load)
 {
-    found(j, load.bound, load.party);
+    found(j, load.bound, load.actor);
     switch (load.bound) {
     case GP_BOUND_STAGE:    blame_stage(j, load); break;
     case GP_BOUND_LAUNCH:   blame_launcher(j, load); break;
@@ -377,9 +377,9 @@ static void blame(gp_judging *j, gp_load load)
 /* A short run is not busy all the time: it begins and ends. */
 static bool is_busiest(gp_judging *j)
 {
-    gp_load load = gp_busiest(j, -1);
+    gp_candidate load = gp_busiest(j, -1);
     double n = (double)j->frames;
-    if (load.part < BUSY * n / (n + j->r->nparties))
+    if (load.part < BUSY * n / (n + j->r->nactors))
         return false;
     blame(j, load);
     return true;
@@ -394,41 +394,41 @@ static bool must_be_kernels(gp_judging *j)
     int i = main_segment(j);
     if (i < 0 || j->plan->unified || !e->used || e->measured)
         return false;
-    const gp_party_report *p = &j->r->party[i];
+    const gp_actor_report *p = &j->r->actor[i];
     if (j->plan->segment[p->segment].streams < OVERLAPPED
-        || gp_part(j, p->wait_out_ns + p->wait_stream_ns) < 2 * HELD_UP)
+        || gp_part_of_run(j, p->wait_out_ns + p->wait_stream_ns) < 2 * HELD_UP)
         return false;
-    blame(j, (gp_load){ GP_BOUND_COMPUTE, i, 0 });
+    blame(j, (gp_candidate){ GP_BOUND_COMPUTE, i, 0 });
     return true;
 }
 
 static bool are_streams_few(gp_judging *j)
 {
     int best = -1;
-    for (int i = 0; i < j->r->nparties; i++) {
-        const gp_party_report *p = &j->r->party[i];
-        if (p->segment >= 0 && gp_part(j, p->wait_stream_ns) >= HELD_UP
+    for (int i = 0; i < j->r->nactors; i++) {
+        const gp_actor_report *p = &j->r->actor[i];
+        if (p->segment >= 0 && gp_part_of_run(j, p->wait_stream_ns) >= HELD_UP
             && j->plan->segment[p->segment].streams < j->plan->segment[p->segment].depth
-            && (best < 0 || p->wait_stream_ns > j->r->party[best].wait_stream_ns))
+            && (best < 0 || p->wait_stream_ns > j->r->actor[best].wait_stream_ns))
             best = i;
     }
     if (best < 0)
         return false;
-    const gp_party_report *p = &j->r->party[best];
+    const gp_actor_report *p = &j->r->actor[best];
     const gp_segment *s = &j->plan->segment[p->segment];
     double most = gp_busiest(j, -1).part;
     found(j, GP_BOUND_STREAMS, best);
     say(j, "bound by the %d stream%s of '%.60s', which waits for one %d %% of the time", s->streams,
-        plural(s->streams), p->name, percent(gp_part(j, p->wait_stream_ns)));
+        plural(s->streams), p->name, percent(gp_part_of_run(j, p->wait_stream_ns)));
     say_gpu(j);
     gp_try_streams(j, s, most > 0 ? (int)(s->streams / most + 0.999) : 0);
     return true;
 }
 
 /* Of the time of one worker. */
-static double waits(const gp_judging *j, const gp_party_report *p, int64_t ns)
+static double waits(const gp_judging *j, const gp_actor_report *p, int64_t ns)
 {
-    return gp_part(j, ns) / (p->workers > 0 ? p->workers : 1);
+    return gp_part_of_run(j, ns) / (p->workers > 0 ? p->workers : 1);
 }
 
 /* How much a buffer makes those on its sides take turns. What a host stage waits
@@ -436,7 +436,7 @@ static double waits(const gp_judging *j, const gp_party_report *p, int64_t ns)
  * its own to be done, with nothing behind it. */
 static double turns(const gp_judging *j, const gp_buffer_report *b)
 {
-    const gp_party_report *from = &j->r->party[b->from], *to = &j->r->party[b->to];
+    const gp_actor_report *from = &j->r->actor[b->from], *to = &j->r->actor[b->to];
     double out = waits(j, from, from->wait_out_ns), in = waits(j, to, to->wait_in_ns);
     double least = out < in ? out : in;
     return least < TURNS ? 0 : from->segment >= 0 ? least : least * b->held / b->depth;
@@ -463,7 +463,7 @@ static bool is_shallow(gp_judging *j)
     if (best < 0)
         return false;
     const gp_buffer_report *b = &j->r->buffer[best], *other = starving(j, b);
-    const gp_party_report *from = &j->r->party[b->from], *to = &j->r->party[b->to];
+    const gp_actor_report *from = &j->r->actor[b->from], *to = &j->r->actor[b->to];
     found(j, GP_BOUND_DEPTH, b->to);
     j->r->verdict.buffer = best;
     say(j, "bound by the depth of buffer '%.60s' (%d", b->name, b->depth);
@@ -482,11 +482,11 @@ static bool is_shallow(gp_judging *j)
 
 static void give_up(gp_judging *j)
 {
-    gp_load load = gp_busiest(j, -1);
+    gp_candidate load = gp_busiest(j, -1);
     say(j, "nothing stands out as what bounds it");
-    if (load.party < 0)
+    if (load.actor < 0)
         return;
-    const gp_party_report *p = &j->r->party[load.party];
+    const gp_actor_report *p = &j->r->actor[load.actor];
     bool engine = load.bound >= GP_BOUND_COPY_IN && load.bound <= GP_BOUND_COPY_OUT;
     say(j, ": the busiest is %s'%.60s', %d %%", engine ? gp_bound_name(load.bound)
         : load.bound == GP_BOUND_LAUNCH ? "the launcher of "
@@ -497,7 +497,7 @@ static void give_up(gp_judging *j)
 void gp_verdict_find(gp_report *r, const gp_graph *g, const gp_plan *plan)
 {
     gp_judging j = { .r = r, .g = g, .plan = plan };
-    r->verdict = (gp_verdict){ .party = -1, .buffer = -1 };
+    r->verdict = (gp_verdict){ .actor = -1, .buffer = -1 };
     if (!too_short(&j) && !is_paced(&j) && !are_cores_busy(&j) && !is_busiest(&j)
         && !must_be_kernels(&j) && !are_streams_few(&j) && !is_shallow(&j))
         give_up(&j);

@@ -49,21 +49,21 @@ void gp_try_depth(gp_judging *j, int buffer)
     gp_try(j, "buffers", b->name, "depth", deeper(b->depth, 2));
 }
 
-static bool is_around(const gp_judging *j, int i, int party, int buffer)
+static bool is_around(const gp_judging *j, int i, int actor, int buffer)
 {
     const gp_buffer_report *b = &j->r->buffer[i];
-    return party < 0 ? i == buffer : b->from == party || b->to == party;
+    return actor < 0 ? i == buffer : b->from == actor || b->to == actor;
 }
 
 /* What the file says counts: a plan may have made it more. A depth that several
  * buffers say for themselves takes more than one edit. */
-void gp_try_deeper(gp_judging *j, int party, int buffer, int times)
+void gp_try_deeper(gp_judging *j, int actor, int buffer, int times)
 {
     const gp_buffer *least = NULL;
     bool same = false;                 /* another one is as shallow, and one of them says so */
     for (int i = 0; i < j->r->nbuffers; i++) {
         const gp_buffer *b = &j->g->buffer[j->r->buffer[i].buffer];
-        if (!is_around(j, i, party, buffer) || b == least)
+        if (!is_around(j, i, actor, buffer) || b == least)
             continue;
         if (least && b->depth == least->depth)
             same |= b->depth_said || least->depth_said;
@@ -90,7 +90,7 @@ void gp_try_streams(gp_judging *j, const gp_segment *s, int want)
     gp_try(j, NULL, NULL, "streams", want < most ? want : most);
 }
 
-bool gp_try_batch(gp_judging *j, const gp_party_report *p)
+bool gp_try_batch(gp_judging *j, const gp_actor_report *p)
 {
     enum { TIMES = 4 };
     const gp_segment *s = &j->plan->segment[p->segment];
@@ -102,7 +102,7 @@ bool gp_try_batch(gp_judging *j, const gp_party_report *p)
     else if (half > s->batch)
         gp_try(j, NULL, NULL, "batch", half);
     else if (!j->g->batch && gp_segment_batch(j->plan, &deep, 0) > s->batch)
-        gp_try_deeper(j, (int)(p - j->r->party), -1, TIMES);
+        gp_try_deeper(j, (int)(p - j->r->actor), -1, TIMES);
     else
         return false;
     return true;
@@ -110,17 +110,17 @@ bool gp_try_batch(gp_judging *j, const gp_party_report *p)
 
 /* ---- host stages ------------------------------------------------------ */
 
-void gp_try_workers(gp_judging *j, gp_load load)
+void gp_try_workers(gp_judging *j, gp_candidate load)
 {
-    const gp_party_report *p = &j->r->party[load.party];
-    double next = gp_busiest(j, load.party).part, idle = j->r->cpus - gp_cores_used(j);
-    int more = idle > 1 ? (int)(idle + 0.5) : 1, room = gp_room(j, load.party);
+    const gp_actor_report *p = &j->r->actor[load.actor];
+    double next = gp_busiest(j, load.actor).part, idle = j->r->cpus - gp_cores_used(j);
+    int more = idle > 1 ? (int)(idle + 0.5) : 1, room = gp_least_depth(j, load.actor);
     int most = p->workers + more < p->most_workers ? p->workers + more : p->most_workers;
     double keeps_up = next > 0 ? p->workers * load.part / next : most;
     int want = keeps_up < most ? (int)(keeps_up + 0.999) : most;
     bool fits = room > p->workers;
     if (!fits) {
-        gp_try_deeper(j, load.party, -1, 2);
+        gp_try_deeper(j, load.actor, -1, 2);
         room = deeper(room, 2);
     }
     want = want <= p->workers ? p->workers + 1 : want < room ? want : room;
@@ -177,7 +177,7 @@ static void try_less_lua(gp_judging *j, const gp_stage *st)
         say(j, ": a kernel, or LuaJIT, would do it in less time");
 }
 
-void gp_try_less(gp_judging *j, const gp_party_report *p)
+void gp_try_less(gp_judging *j, const gp_actor_report *p)
 {
     const gp_stage *st = &j->g->stage[p->stage];
     if (is(st, "write"))

@@ -8,7 +8,7 @@
 
 /* ---- recording ------------------------------------------------------- */
 
-static gp_view view_of(const gp_partyrt *p, int ring, int buffer, uint64_t f)
+static gp_view view_of(const gp_actorrt *p, int ring, int buffer, uint64_t f)
 {
     const gp_ringrt *r = &p->run->ring[ring];
     return (gp_view){ .data = gp_slot(r, f), .type = p->seg->type[buffer],
@@ -17,11 +17,11 @@ static gp_view view_of(const gp_partyrt *p, int ring, int buffer, uint64_t f)
 
 /* Opens item r->id of `part` for frame j of the launch, behind the items its
  * task depends on and, for a carrying stage, behind its previous frame's. */
-static bool open_item(gp_rec *r, gp_segmentrt *s, gp_part *part, int id, int j)
+static bool open_item(gp_rec *r, gp_segmentrt *s, gp_taskrt *part, int id, int j)
 {
     int n = 0;
     for (int d = 0; d < part->task->ndeps; d++) {
-        const gp_part *before = &s->part[s->part_of[part->task->dep[d]]];
+        const gp_taskrt *before = &s->part[s->part_of[part->task->dep[d]]];
         if (before->items == 1)
             s->dep[n++] = before->item;
         else if (part->items > 1)
@@ -35,12 +35,12 @@ static bool open_item(gp_rec *r, gp_segmentrt *s, gp_part *part, int id, int j)
     return r->ops->item(r, id, s->dep, n);
 }
 
-static gp_frame_info *info_of(const gp_partyrt *p, int ring, const gp_part *part, uint64_t f)
+static gp_frame_info *info_of(const gp_actorrt *p, int ring, const gp_taskrt *part, uint64_t f)
 {
     return (void *)((char *)gp_slot(&p->run->ring[ring], f) + part->info * GP_INFO_BYTES);
 }
 
-static bool record_copy(gp_rec *r, gp_partyrt *p, const gp_task *t, uint64_t first, int n)
+static bool record_copy(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_t first, int n)
 {
     const gp_plan *plan = p->run->plan;
     const gp_pool *from = &plan->pool[t->from_pool], *to = &plan->pool[t->to_pool];
@@ -52,7 +52,7 @@ static bool record_copy(gp_rec *r, gp_partyrt *p, const gp_task *t, uint64_t fir
 }
 
 /* Has a stage no rows to work on? Then it has no rows to give either. */
-static bool is_empty(const gp_segmentrt *s, const gp_part *part)
+static bool is_empty(const gp_segmentrt *s, const gp_taskrt *part)
 {
     for (int i = 0; i < part->stage->nin; i++)
         if (part->task->in[i] >= 0 && !s->type[part->stage->in[i]].dim[0])
@@ -61,7 +61,7 @@ static bool is_empty(const gp_segmentrt *s, const gp_part *part)
 }
 
 /* n frames of one stage, from `first`. */
-static bool record_stage(gp_rec *r, gp_partyrt *p, const gp_part *part, uint64_t first, int n,
+static bool record_stage(gp_rec *r, gp_actorrt *p, const gp_taskrt *part, uint64_t first, int n,
                          bool odd)
 {
     gp_run *run = p->run;
@@ -131,10 +131,10 @@ static gp_hole hole_of(const gp_segmentrt *s, const gp_stage *st)
 
 /* One item: n frames from f. A carrying stage waits for the frame before, lets
  * the one after go on, and forgets what it carries at a hole, unless it splices. */
-static bool record_item(gp_rec *r, const gp_batch *o, const gp_part *part, uint64_t f, int n,
+static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64_t f, int n,
                         bool first, bool last)
 {
-    gp_partyrt *p = o->p;
+    gp_actorrt *p = o->p;
     const gp_run *run = p->run;
     const gp_stage *st = part->stage;
     uint64_t slots = (uint64_t)p->segment->depth;
@@ -166,7 +166,7 @@ bool gp_segment_record(gp_rec *r, void *arg)
     if (!gp_stamps_begin(r, o, &id))
         return false;
     for (int i = 0; i < s->nparts; i++) {
-        gp_part *part = &s->part[i];
+        gp_taskrt *part = &s->part[i];
         bool whole = !part->stage || (part->stage->batched && part->order < 0);
         part->item = id;
         part->items = whole ? 1 : o->n;
@@ -185,7 +185,7 @@ bool gp_segment_record(gp_rec *r, void *arg)
 
 bool gp_segment_reset(gp_rec *r, void *arg)
 {
-    gp_partyrt *p = arg;
+    gp_actorrt *p = arg;
     gp_segmentrt *s = p->seg;
     for (int i = 0, id = 0; i < s->nparts; i++) {
         int state = s->part[i].stage ? s->part[i].task->state : -1;
@@ -199,7 +199,7 @@ bool gp_segment_reset(gp_rec *r, void *arg)
 
 /* ---- odd frames ------------------------------------------------------ */
 
-void gp_even_frame(gp_partyrt *p)
+void gp_even_frame(gp_actorrt *p)
 {
     for (int b = 0; b < p->run->graph->nbuffers; b++) {
         p->seg->type[b] = p->run->graph->buffer[b].type;
@@ -207,7 +207,7 @@ void gp_even_frame(gp_partyrt *p)
     }
 }
 
-bool gp_frame_is_odd(const gp_partyrt *p, uint64_t f)
+bool gp_frame_is_odd(const gp_actorrt *p, uint64_t f)
 {
     for (int i = 0; i < p->nin; i++) {
         const gp_ringrt *r = p->in[i].ring;
@@ -218,7 +218,7 @@ bool gp_frame_is_odd(const gp_partyrt *p, uint64_t f)
     return false;
 }
 
-bool gp_odd_frame(gp_partyrt *p, uint64_t f, bool failed, gp_errs *errs)
+bool gp_odd_frame(gp_actorrt *p, uint64_t f, bool failed, gp_errs *errs)
 {
     gp_segmentrt *s = p->seg;
     for (int i = 0; i < p->nin; i++) {
@@ -249,10 +249,10 @@ bool gp_odd_frame(gp_partyrt *p, uint64_t f, bool failed, gp_errs *errs)
     return true;
 }
 
-void gp_segment_sign(gp_partyrt *p, uint64_t f)
+void gp_segment_sign(gp_actorrt *p, uint64_t f)
 {
     const gp_segmentrt *s = p->seg;
-    gp_meta m = gp_party_meta(p, f);
+    gp_meta m = gp_actor_meta(p, f);
     for (int o = 0; o < p->nout; o++) {
         gp_ringrt *r = p->out[o];
         m.rows = s->type[r->ring->buffer].dim[0];
@@ -261,11 +261,11 @@ void gp_segment_sign(gp_partyrt *p, uint64_t f)
     }
 }
 
-void gp_segment_inform(gp_partyrt *p, uint64_t f)
+void gp_segment_inform(gp_actorrt *p, uint64_t f)
 {
     const gp_segmentrt *s = p->seg;
     for (int i = 0; p->segment->info_host >= 0 && i < s->nparts; i++) {
-        const gp_part *part = &s->part[i];
+        const gp_taskrt *part = &s->part[i];
         if (!part->stage || !part->stage->frame_info)
             continue;
         int64_t rows = 0;
@@ -274,11 +274,11 @@ void gp_segment_inform(gp_partyrt *p, uint64_t f)
                 rows = s->type[part->stage->in[k]].dim[0];
         *info_of(p, p->segment->info_host, part, f) =
             (gp_frame_info){ .index = f, .valid = (uint32_t)rows,
-                             .time_ns = gp_party_meta(p, f).time_ns };
+                             .time_ns = gp_actor_meta(p, f).time_ns };
     }
 }
 
-bool gp_nothing_to_do(const gp_partyrt *p)
+bool gp_nothing_to_do(const gp_actorrt *p)
 {
     const gp_segmentrt *s = p->seg;
     for (int i = 0; i < s->nparts; i++)

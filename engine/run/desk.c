@@ -7,7 +7,7 @@
 #include <string.h>
 #include "run/host.h"
 
-void gp_desk_init(gp_partyrt *p, gp_desk *d, int max)
+void gp_desk_init(gp_actorrt *p, gp_desk *d, int max)
 {
     const gp_stage *st = p->stage;
     gp_arena *a = &p->run->arena;
@@ -88,7 +88,7 @@ static int read_more(const gp_ringrt *r, gp_desk *d, uint64_t first, int n)
 }
 
 /* Makes all types of frame j those of a whole frame. */
-static void whole_types(const gp_partyrt *p, gp_desk *d, int j)
+static void whole_types(const gp_actorrt *p, gp_desk *d, int j)
 {
     const gp_stage *st = p->stage;
     for (int i = 0; i < st->nin + st->nout; i++) {
@@ -101,7 +101,7 @@ static void whole_types(const gp_partyrt *p, gp_desk *d, int j)
     d->partial[j] = false;
 }
 
-static void lay_out_inputs(gp_partyrt *p, gp_desk *d, uint64_t first, int n)
+static void lay_out_inputs(gp_actorrt *p, gp_desk *d, uint64_t first, int n)
 {
     int ports = p->stage->nin + p->stage->nout;
     for (int i = 0; i < p->stage->nin; i++) {
@@ -121,7 +121,7 @@ static void lay_out_inputs(gp_partyrt *p, gp_desk *d, uint64_t first, int n)
     }
 }
 
-static void lay_out_outputs(gp_partyrt *p, gp_desk *d, uint64_t first, int n)
+static void lay_out_outputs(gp_actorrt *p, gp_desk *d, uint64_t first, int n)
 {
     const gp_stage *st = p->stage;
     bool keep = st->keeps_slots || first >= p->host->cached;
@@ -147,7 +147,7 @@ static void lay_out_outputs(gp_partyrt *p, gp_desk *d, uint64_t first, int n)
 }
 
 /* The types of a partial frame's outputs. */
-static bool partial_types(const gp_partyrt *p, gp_frame *fr, gp_errs *errs)
+static bool partial_types(const gp_actorrt *p, gp_frame *fr, gp_errs *errs)
 {
     const gp_stage *st = p->stage;
     gp_type in[GP_MAXPORT], out[GP_MAXPORT];
@@ -162,14 +162,14 @@ static bool partial_types(const gp_partyrt *p, gp_frame *fr, gp_errs *errs)
     return true;
 }
 
-int gp_desk_lay_out(gp_partyrt *p, gp_desk *d, uint64_t first, int n, gp_hole *hole,
+int gp_desk_lay_out(gp_actorrt *p, gp_desk *d, uint64_t first, int n, gp_hole *hole,
                     gp_errs *errs)
 {
     if (!p->nin)
         read_none(d->frame, first, n);
     for (int i = 0; i < p->nin; i++)
         n = i ? read_more(p->in[i].ring, d, first, n) : read_first(p->in[i].ring, d, first, n);
-    *hole = n ? GP_WHOLE : gp_party_meta(p, first).hole;
+    *hole = n ? GP_WHOLE : gp_actor_meta(p, first).hole;
     for (int j = 0; j < n; j++)
         if (d->partial[j])
             whole_types(p, d, j);
@@ -186,7 +186,7 @@ int gp_desk_lay_out(gp_partyrt *p, gp_desk *d, uint64_t first, int n, gp_hole *h
 
 /* ---- signing --------------------------------------------------------- */
 
-static size_t sign_output(gp_partyrt *p, gp_desk *d, int o, int n)
+static size_t sign_output(gp_actorrt *p, gp_desk *d, int o, int n)
 {
     const gp_portrt *port = &p->host->port[p->stage->nin + o];
     int ports = p->stage->nin + p->stage->nout;
@@ -211,7 +211,7 @@ static size_t sign_output(gp_partyrt *p, gp_desk *d, int o, int n)
     return bytes;
 }
 
-size_t gp_desk_sign(gp_partyrt *p, gp_desk *d, int n)
+size_t gp_desk_sign(gp_actorrt *p, gp_desk *d, int n)
 {
     const gp_stage *st = p->stage;
     size_t bytes = 0;
@@ -226,9 +226,9 @@ size_t gp_desk_sign(gp_partyrt *p, gp_desk *d, int n)
     return bytes;
 }
 
-void gp_desk_pass_hole(gp_partyrt *p, uint64_t f, gp_hole hole)
+void gp_desk_pass_hole(gp_actorrt *p, uint64_t f, gp_hole hole)
 {
-    gp_meta m = gp_party_meta(p, f);
+    gp_meta m = gp_actor_meta(p, f);
     m.hole = hole;
     for (int o = 0; o < p->nout; o++) {
         gp_meta *to = gp_meta_of(p->out[o], f);

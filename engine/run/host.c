@@ -29,7 +29,7 @@ static gp_portrt port_of(const gp_run *run, int ring, int buffer, void *konst)
     return port;
 }
 
-void gp_host_init(gp_partyrt *p)
+void gp_host_init(gp_actorrt *p)
 {
     gp_run *run = p->run;
     const gp_stage *st = p->stage;
@@ -66,7 +66,7 @@ void gp_host_init(gp_partyrt *p)
         gp_desk_init(p, &h->desk[w], h->max_run);
 }
 
-void gp_host_fini(gp_partyrt *p)
+void gp_host_fini(gp_actorrt *p)
 {
     if (p->host)
         pthread_mutex_destroy(&p->host->lock);
@@ -74,16 +74,16 @@ void gp_host_fini(gp_partyrt *p)
 
 /* ---- a worker -------------------------------------------------------- */
 
-typedef struct gp_asking { gp_partyrt *p; gp_look look; int n; } gp_asking;
+typedef struct gp_asking { gp_actorrt *p; gp_look look; int n; } gp_asking;
 
-/* As gp_party_look, for what the workers of one stage share. */
-static gp_look look(gp_partyrt *p, uint64_t next, int *n)
+/* As gp_actor_look, for what the workers of one stage share. */
+static gp_look look(gp_actorrt *p, uint64_t next, int *n)
 {
     gp_hostrt *h = p->host;
     uint64_t room = h->window - (next - atomic_load(&h->head));
     if (atomic_load(&h->ended))
         return GP_LOOK_OVER;
-    return gp_party_look(p, next, room < (uint64_t)h->max_run ? (int)room : h->max_run, n);
+    return gp_actor_look(p, next, room < (uint64_t)h->max_run ? (int)room : h->max_run, n);
 }
 
 static bool may_go(void *arg)
@@ -106,7 +106,7 @@ static void set_bytes(const gp_hostrt *h, unsigned char *table, uint64_t first, 
 /* Takes frames: *first, and how many; 0 when there will be none. */
 static int take(gp_threadrt *t, uint64_t *first)
 {
-    gp_partyrt *p = t->party;
+    gp_actorrt *p = t->actor;
     gp_hostrt *h = p->host;
     for (;;) {
         gp_asking a = { .p = p };
@@ -121,7 +121,7 @@ static int take(gp_threadrt *t, uint64_t *first)
         if (a.look == GP_LOOK_GO)
             return a.n;
         if (a.look == GP_LOOK_DIFFER)
-            gp_party_ends_differ(p, *first);
+            gp_actor_ends_differ(p, *first);
         if (a.look != GP_LOOK_WAIT)
             return 0;
         gp_thread_doing(t, GP_DOING_WAIT, *first);
@@ -132,7 +132,7 @@ static int take(gp_threadrt *t, uint64_t *first)
 }
 
 /* Frames [first, first + n) have left the pipeline by this sink. */
-static void account(gp_partyrt *p, uint64_t first, int n)
+static void account(gp_actorrt *p, uint64_t first, int n)
 {
     gp_hostrt *h = p->host;
     int64_t now = h->latency ? gp_now_ns() : 0;
@@ -144,12 +144,12 @@ static void account(gp_partyrt *p, uint64_t first, int n)
                            h->hole + at);
         for (int i = 0; h->latency && i < k; i++)
             if (!h->hole[at + (uint64_t)i])
-                gp_hist_add(h->latency, now - gp_party_meta(p, first + (uint64_t)i).born_ns, 1);
+                gp_hist_add(h->latency, now - gp_actor_meta(p, first + (uint64_t)i).born_ns, 1);
         first += (uint64_t)k, n -= k;
     }
 }
 
-void gp_host_latency(gp_partyrt *p, gp_hist *to)
+void gp_host_latency(gp_actorrt *p, gp_hist *to)
 {
     gp_hostrt *h = p->host;
     if (h && h->latency)
@@ -157,7 +157,7 @@ void gp_host_latency(gp_partyrt *p, gp_hist *to)
 }
 
 /* Publishes what is next; call with the lock. */
-static void hand_over(gp_partyrt *p)
+static void hand_over(gp_actorrt *p)
 {
     gp_hostrt *h = p->host;
     uint64_t first = atomic_load(&h->head), next = atomic_load(&p->next), at = first % h->window;
@@ -171,14 +171,14 @@ static void hand_over(gp_partyrt *p)
     if (n) {
         if (!p->nout)
             account(p, first, n);
-        gp_party_publish(p, first, n);
+        gp_actor_publish(p, first, n);
         atomic_store(&h->head, first + (uint64_t)n);
     }
     if (first + (uint64_t)n < next && h->handed[at] == HANDED_FAILED) {
         h->end = first + (uint64_t)n;
         atomic_store(&h->ended, true);
         gp_run_fail(p->run, &h->by[at]->errs);
-        gp_party_failed(p, h->end);
+        gp_actor_failed(p, h->end);
     }
     if (p->stage->workers > 1)
         gp_point_wake(&p->point);
@@ -186,9 +186,9 @@ static void hand_over(gp_partyrt *p)
 
 /* Has the kind run k frames that are laid out; *span, in a timed run: from when to when.
  * False: the next frame failed for good. */
-static bool run_piece(gp_threadrt *t, int k, gp_span *span)
+static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
 {
-    gp_partyrt *p = t->party;
+    gp_actorrt *p = t->actor;
     gp_run *run = p->run;
     const gp_stage *st = p->stage;
     gp_frame *fr = p->host->desk[t->worker].frame;
@@ -210,7 +210,7 @@ static bool run_piece(gp_threadrt *t, int k, gp_span *span)
  * are no holes. *failed: the one after them failed for good. *end: there is none. */
 static int sort_out(gp_threadrt *t, bool ok, int k, int *whole, bool *failed, bool *end)
 {
-    gp_hostrt *h = t->party->host;
+    gp_hostrt *h = t->actor->host;
     const gp_frame *fr = h->desk[t->worker].frame;
     int plain = 0;
     while (ok && plain < k && fr[plain].status == GP_OK)
@@ -248,7 +248,7 @@ static void date(const gp_run *run, gp_desk *d, int n)
  * added. False: it failed for good. */
 static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
 {
-    gp_partyrt *p = t->party;
+    gp_actorrt *p = t->actor;
     if (!hole && gp_frame_is_fatal(t))
         return false;
     if (!hole)
@@ -263,7 +263,7 @@ static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
  * Neither, and fewer than n: the others are not done yet. */
 static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
 {
-    gp_partyrt *p = t->party;
+    gp_actorrt *p = t->actor;
     gp_desk *d = &p->host->desk[t->worker];
     int done = 0;
 
@@ -278,7 +278,7 @@ static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
             done++;
             continue;
         }
-        gp_span span = { 0 };
+        gp_interval span = { 0 };
         bool ok = run_piece(t, k, &span);
         int whole, good = sort_out(t, ok, k, &whole, failed, end);
         gp_measure_work(t, span, f, good);
@@ -297,7 +297,7 @@ static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
 /* The last worker to leave ends the stage. */
 static void leave(gp_threadrt *t)
 {
-    gp_partyrt *p = t->party;
+    gp_actorrt *p = t->actor;
     gp_run *run = p->run;
     gp_hostrt *h = p->host;
     pthread_mutex_lock(&h->lock);
@@ -318,13 +318,13 @@ static void leave(gp_threadrt *t)
         if (!k->finish(&call))
             gp_run_fail(run, &t->errs);
     }
-    gp_party_end(p, head, p->nin > 1 || h->end != GP_UNKNOWN);
+    gp_actor_end(p, head, p->nin > 1 || h->end != GP_UNKNOWN);
 }
 
 void *gp_host_thread(void *thread)
 {
     gp_threadrt *t = thread;
-    gp_partyrt *p = t->party;
+    gp_actorrt *p = t->actor;
     gp_hostrt *h = p->host;
     uint64_t first;
     int n;

@@ -20,7 +20,7 @@ typedef struct gp_desk {       /* one worker's frames; index 0 is the first laid
 } gp_desk;
 
 typedef struct gp_hostrt {
-    pthread_mutex_t lock;      /* of what follows, and of party.next */
+    pthread_mutex_t lock;      /* of what follows, and of actor.next */
     _Atomic uint64_t head;     /* the next frame to publish; written with the lock */
     uint64_t window;           /* frames [head, next) are out; by frame mod window: */
     unsigned char *handed;     /* how they were handed in */
@@ -37,20 +37,20 @@ typedef struct gp_hostrt {
 } gp_hostrt;
 
 /* For runs of `max` frames. Without memory goes to run->arena.oom. */
-void gp_desk_init(gp_partyrt *p, gp_desk *d, int max);
+void gp_desk_init(gp_actorrt *p, gp_desk *d, int max);
 
 /* Lays out as many of the n frames from `first` as are alike: without a hole in any
  * input, with shapes that can be computed. 0: the first is not; *hole is its hole,
  * or GP_WHOLE with an error. */
-int gp_desk_lay_out(gp_partyrt *p, gp_desk *d, uint64_t first, int n, gp_hole *hole,
+int gp_desk_lay_out(gp_actorrt *p, gp_desk *d, uint64_t first, int n, gp_hole *hole,
                     gp_errs *errs);
 
 /* Writes the metas of the first n frames' outputs, by their status; clears the rows
  * beyond the valid ones. Returns the bytes of those that are whole. */
-size_t gp_desk_sign(gp_partyrt *p, gp_desk *d, int n);
+size_t gp_desk_sign(gp_actorrt *p, gp_desk *d, int n);
 
 /* Frame f is a hole in an input, so it is one in each output. */
-void gp_desk_pass_hole(gp_partyrt *p, uint64_t f, gp_hole hole);
+void gp_desk_pass_hole(gp_actorrt *p, uint64_t f, gp_hole hole);
 
 static inline gp_hole gp_hole_by(gp_status s)
 {

@@ -171,7 +171,7 @@ static void fail(gp_ledger *l, uint64_t f)
     pthread_mutex_unlock(&l->lock);
 }
 
-void gp_party_failed(gp_partyrt *p, uint64_t f)
+void gp_actor_failed(gp_actorrt *p, uint64_t f)
 {
     const gp_run *run = p->run;
     for (int i = 0; i < run->nledgers; i++) {

@@ -15,7 +15,7 @@ static void add(atomic_ullong *to, int64_t ns)
 }
 
 /* What it lacks for frame `next`, which it cannot take. */
-static gp_lack lack_of(const gp_partyrt *p, uint64_t next)
+static gp_lack lack_of(const gp_actorrt *p, uint64_t next)
 {
     if (p->segment && next - atomic_load(&p->seg->reaped) >= (uint64_t)p->segment->depth)
         return GP_LACK_OUTPUT;         /* first: what is in flight holds its inputs too */
@@ -36,7 +36,7 @@ gp_pause gp_pause_begin(gp_threadrt *t, uint64_t frame)
 {
     if (!t->run->options.timed)
         return (gp_pause){ 0 };
-    return (gp_pause){ gp_now_ns(), lack_of(t->party, frame) };
+    return (gp_pause){ gp_now_ns(), lack_of(t->actor, frame) };
 }
 
 void gp_pause_end(gp_threadrt *t, gp_pause p, uint64_t frame)
@@ -45,19 +45,19 @@ void gp_pause_end(gp_threadrt *t, gp_pause p, uint64_t frame)
     if (!p.since)
         return;
     int64_t now = gp_now_ns();
-    add(&t->party->wait_ns[p.lack], now - p.since);
+    add(&t->actor->wait_ns[p.lack], now - p.since);
     gp_trace_slice(t->track, GP_TRACE_WAIT, names[p.lack], p.since, now, frame, 1);
 }
 
-void gp_measure_work(gp_threadrt *t, gp_span span, uint64_t first, int n)
+void gp_measure_work(gp_threadrt *t, gp_interval span, uint64_t first, int n)
 {
     if (!span.start)
         return;
-    add(&t->party->busy_ns, span.end - span.start);
+    add(&t->actor->busy_ns, span.end - span.start);
     if (!n)
         return;
     gp_hist_add(t->time, (span.end - span.start) / n, (uint64_t)n);
-    gp_trace_slice(t->track, GP_TRACE_STAGE, t->party->name, span.start, span.end, first, n);
+    gp_trace_slice(t->track, GP_TRACE_STAGE, t->actor->name, span.start, span.end, first, n);
 }
 
 void gp_measure_idle(gp_threadrt *t, int64_t since)
@@ -65,7 +65,7 @@ void gp_measure_idle(gp_threadrt *t, int64_t since)
     if (!since)
         return;
     int64_t now = gp_now_ns();
-    add(&t->party->idle_ns, now - since);
+    add(&t->actor->idle_ns, now - since);
     gp_trace_slice(t->track, GP_TRACE_WAIT, "source", since, now, atomic_load(&t->frame), 1);
 }
 
@@ -74,12 +74,12 @@ void gp_measure_launch(gp_threadrt *t, int64_t since, uint64_t first, int n)
     if (!since)
         return;
     int64_t now = gp_now_ns();
-    add(&t->party->busy_ns, now - since);
-    add(&t->party->launches, 1);
-    gp_trace_slice(t->track, GP_TRACE_LAUNCH, t->party->name, since, now, first, n);
+    add(&t->actor->busy_ns, now - since);
+    add(&t->actor->launches, 1);
+    gp_trace_slice(t->track, GP_TRACE_LAUNCH, t->actor->name, since, now, first, n);
 }
 
-void gp_measure_move_(gp_partyrt *p, uint64_t first, int n)
+void gp_measure_move_(gp_actorrt *p, uint64_t first, int n)
 {
     const gp_run *run = p->run;
     int64_t now = gp_now_ns();
@@ -92,7 +92,7 @@ void gp_measure_move_(gp_partyrt *p, uint64_t first, int n)
     gp_trace_slice(p->moves, GP_TRACE_MOVE, p->name, now, now, first, n);
 }
 
-int64_t gp_measure_held(const gp_run *run, const gp_link *l, int64_t now)
+int64_t gp_measure_held(const gp_run *run, const gp_ring_end *l, int64_t now)
 {
     const gp_ringrt *r = l->ring;
     const gp_cursor *c = &r->consumed[l->consumer];
@@ -105,7 +105,7 @@ int64_t gp_measure_held(const gp_run *run, const gp_link *l, int64_t now)
     return held < 0 ? 0 : held < most ? held : most;
 }
 
-void gp_measure_end(gp_partyrt *p, uint64_t end)
+void gp_measure_end(gp_actorrt *p, uint64_t end)
 {
     if (!p->run->options.timed)
         return;

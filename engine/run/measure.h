@@ -1,4 +1,4 @@
-/* measure.h - what a timed run notes of its parties while it goes, for report.c, and
+/* measure.h - what a timed run notes of its actors while it goes, for report.c, and
  * of a traced one also when each thing was done (trace.h). Only for the executor.
  * Without gp_run_options.timed each call is a test of a flag. */
 #ifndef GP_MEASURE_H
@@ -6,7 +6,7 @@
 
 #include "run/run.h"
 
-/* A wait of a thread, from begin to end. What a party lacks is looked at when it
+/* A wait of a thread, from begin to end. What an actor lacks is looked at when it
  * begins. */
 typedef struct gp_pause { int64_t since; gp_lack lack; } gp_pause;
 gp_pause gp_pause_begin(gp_threadrt *t, uint64_t frame);
@@ -18,25 +18,25 @@ static inline int64_t gp_measure_now(const gp_run *run)
     return run->options.timed ? gp_now_ns() : 0;
 }
 
-typedef struct gp_span { int64_t start, end; } gp_span;
+typedef struct gp_interval { int64_t start, end; } gp_interval;
 
 /* Frames [first, first + n) were worked on by a host stage; n may be 0. */
-void gp_measure_work(gp_threadrt *t, gp_span span, uint64_t first, int n);
+void gp_measure_work(gp_threadrt *t, gp_interval span, uint64_t first, int n);
 /* Of that, a source waited from `since` on for what it reads, or for its time. */
 void gp_measure_idle(gp_threadrt *t, int64_t since);
 /* A launch of frames [first, first + n) was queued; calling the device took since `since`. */
 void gp_measure_launch(gp_threadrt *t, int64_t since, uint64_t first, int n);
-/* Frames [first, first + n) of party p move on: outputs published, inputs given back. */
-void gp_measure_move_(gp_partyrt *p, uint64_t first, int n);
-static inline void gp_measure_move(gp_partyrt *p, uint64_t first, int n)
+/* Frames [first, first + n) of actor p move on: outputs published, inputs given back. */
+void gp_measure_move_(gp_actorrt *p, uint64_t first, int n);
+static inline void gp_measure_move(gp_actorrt *p, uint64_t first, int n)
 {
     if (p->run->options.timed)
         gp_measure_move_(p, first, n);
 }
-/* Party p takes no frame from `end` on, nor anything else. */
-void gp_measure_end(gp_partyrt *p, uint64_t end);
+/* Actor p takes no frame from `end` on, nor anything else. */
+void gp_measure_end(gp_actorrt *p, uint64_t end);
 /* For how long reader `l` had frames up to `now`, each for itself; up to its end, if that
  * was before. */
-int64_t gp_measure_held(const gp_run *run, const gp_link *l, int64_t now);
+int64_t gp_measure_held(const gp_run *run, const gp_ring_end *l, int64_t now);
 
 #endif

@@ -11,11 +11,11 @@ typedef struct gp_label { uint32_t category; nvtxStringHandle_t name; } gp_label
 
 struct gp_nvtx {
     nvtxDomainHandle_t domain;
-    gp_label *label;           /* per party */
+    gp_label *label;           /* per actor */
 };
 
-/* The kind of all the stages of a party, NULL when they differ. */
-static const gp_kind *kind_of(const gp_partyrt *p)
+/* The kind of all the stages of an actor, NULL when they differ. */
+static const gp_kind *kind_of(const gp_actorrt *p)
 {
     const gp_plan *plan = p->run->plan;
     const gp_kind *kind = p->stage ? p->stage->kind : NULL;
@@ -41,7 +41,7 @@ void gp_nvtx_open(gp_run *run)
         return;
     run->nvtx = GP_NEW(&run->arena, gp_nvtx, 1);
     run->nvtx->domain = domain;
-    run->nvtx->label = GP_NEW(&run->arena, gp_label, run->plan->nparties);
+    run->nvtx->label = GP_NEW(&run->arena, gp_label, run->plan->nactors);
     const gp_kind **kind = GP_NEW(&run->arena, const gp_kind *, g->nstages);
     for (int i = 0; i < g->nstages; i++) {
         uint32_t k = 0;
@@ -53,13 +53,13 @@ void gp_nvtx_open(gp_run *run)
         nvtxDomainNameCategoryA(domain, n, g->stage[i].kind->name);
     }
     nvtxDomainNameCategoryA(domain, n + 1, "segment");
-    for (int i = 0; i < run->plan->nparties; i++) {
-        const gp_kind *is = kind_of(&run->party[i]);
+    for (int i = 0; i < run->plan->nactors; i++) {
+        const gp_kind *is = kind_of(&run->actor[i]);
         uint32_t k = 0;
         while (k < n && kind[k] != is)
             k++;
         run->nvtx->label[i] =
-            (gp_label){ k + 1, nvtxDomainRegisterStringA(domain, run->party[i].name) };
+            (gp_label){ k + 1, nvtxDomainRegisterStringA(domain, run->actor[i].name) };
     }
 }
 
@@ -71,7 +71,7 @@ void gp_nvtx_close(gp_run *run)
 
 void gp_nvtx_name_thread(const gp_threadrt *t)
 {
-    const gp_partyrt *p = t->party;
+    const gp_actorrt *p = t->actor;
     char name[300];
     if (!t->run->nvtx)
         return;
@@ -84,7 +84,7 @@ void gp_nvtx_name_thread(const gp_threadrt *t)
     nvtxNameOsThreadA((uint32_t)atomic_load(&t->tid), name);
 }
 
-void gp_nvtx_push_(const gp_partyrt *p, uint64_t frame)
+void gp_nvtx_push_(const gp_actorrt *p, uint64_t frame)
 {
     const gp_label *label = &p->run->nvtx->label[p->index];
     nvtxEventAttributes_t a = { 0 };
@@ -98,7 +98,7 @@ void gp_nvtx_push_(const gp_partyrt *p, uint64_t frame)
     nvtxDomainRangePushEx(p->run->nvtx->domain, &a);
 }
 
-void gp_nvtx_pop_(const gp_partyrt *p)
+void gp_nvtx_pop_(const gp_actorrt *p)
 {
     nvtxDomainRangePop(p->run->nvtx->domain);
 }
@@ -106,6 +106,6 @@ void gp_nvtx_pop_(const gp_partyrt *p)
 void gp_nvtx_open(gp_run *run) { (void)run; }
 void gp_nvtx_close(gp_run *run) { (void)run; }
 void gp_nvtx_name_thread(const gp_threadrt *t) { (void)t; }
-void gp_nvtx_push_(const gp_partyrt *p, uint64_t frame) { (void)p, (void)frame; }
-void gp_nvtx_pop_(const gp_partyrt *p) { (void)p; }
+void gp_nvtx_push_(const gp_actorrt *p, uint64_t frame) { (void)p, (void)frame; }
+void gp_nvtx_pop_(const gp_actorrt *p) { (void)p; }
 #endif

@@ -10,22 +10,22 @@
 typedef struct gp_nvtx gp_nvtx;
 
 /* Sets run->nvtx, when a tool is attached: names the categories, registers the
- * parties' names. Without memory goes to run->arena.oom. */
+ * actors' names. Without memory goes to run->arena.oom. */
 void gp_nvtx_open(gp_run *run);
 void gp_nvtx_close(gp_run *run);
 
 /* Of the calling thread. */
 void gp_nvtx_name_thread(const gp_threadrt *t);
-void gp_nvtx_push_(const gp_partyrt *p, uint64_t frame);
-void gp_nvtx_pop_(const gp_partyrt *p);
+void gp_nvtx_push_(const gp_actorrt *p, uint64_t frame);
+void gp_nvtx_pop_(const gp_actorrt *p);
 
-static inline void gp_nvtx_push(const gp_partyrt *p, uint64_t frame)
+static inline void gp_nvtx_push(const gp_actorrt *p, uint64_t frame)
 {
     if (p->run->nvtx)
         gp_nvtx_push_(p, frame);
 }
 
-static inline void gp_nvtx_pop(const gp_partyrt *p)
+static inline void gp_nvtx_pop(const gp_actorrt *p)
 {
     if (p->run->nvtx)
         gp_nvtx_pop_(p);

@@ -1,4 +1,4 @@
-/* ring.c - counters, waiting, and when a party may take a frame.
+/* ring.c - counters, waiting, and when an actor may take a frame.
  *
  * Invariant: a slot is written by the producer while produced <= frame and read
  * by consumer c while consumed[c] <= frame < produced. Counters only rise. A
@@ -70,17 +70,17 @@ void gp_point_wake(gp_point *p)
 /* ---- looking --------------------------------------------------------- */
 
 /* Of a segment: its stage that reads buffer b, at the file's place. */
-static gp_loc reader_at(const gp_partyrt *p, const gp_buffer *b)
+static gp_loc reader_at(const gp_actorrt *p, const gp_buffer *b)
 {
     const gp_plan *plan = p->run->plan;
     for (int i = 0; p->segment && i < p->segment->ntasks; i++)
         for (int u = 0; u < b->nuse; u++)
             if (plan->task[p->segment->task[i]].stage == b->use[u].stage)
                 return plan->graph->stage[b->use[u].stage].at;
-    return gp_party_at(p);
+    return gp_actor_at(p);
 }
 
-void gp_party_ends_differ(gp_partyrt *p, uint64_t next)
+void gp_actor_ends_differ(gp_actorrt *p, uint64_t next)
 {
     const gp_buffer *ended = NULL, *goes_on = NULL;
     for (int i = 0; i < p->nin; i++) {
@@ -99,7 +99,7 @@ void gp_party_ends_differ(gp_partyrt *p, uint64_t next)
     gp_run_fail(p->run, &e);
 }
 
-gp_look gp_party_look(gp_partyrt *p, uint64_t next, int max, int *n)
+gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
 {
     gp_run *run = p->run;
     int level = atomic_load(&run->level);
@@ -153,16 +153,16 @@ gp_look gp_party_look(gp_partyrt *p, uint64_t next, int max, int *n)
 static void wake_producer(gp_ringrt *r, gp_run *run)
 {
     if (r->ring->producer >= 0)
-        gp_point_wake(&run->party[r->ring->producer].point);
+        gp_point_wake(&run->actor[r->ring->producer].point);
 }
 
 static void wake_consumers(gp_ringrt *r, gp_run *run)
 {
     for (int c = 0; c < r->ring->nconsumers; c++)
-        gp_point_wake(&run->party[r->ring->consumer[c]].point);
+        gp_point_wake(&run->actor[r->ring->consumer[c]].point);
 }
 
-void gp_party_publish(gp_partyrt *p, uint64_t first, int n)
+void gp_actor_publish(gp_actorrt *p, uint64_t first, int n)
 {
     gp_run *run = p->run;
     gp_measure_move(p, first, n);
@@ -182,16 +182,16 @@ void gp_party_publish(gp_partyrt *p, uint64_t first, int n)
 }
 
 /* Tells the ledgers that no sink behind `p` sees frames from `end` on. */
-static void end_sinks(gp_partyrt *p, uint64_t end)
+static void end_sinks(gp_actorrt *p, uint64_t end)
 {
     gp_run *run = p->run;
     int n = 0;
     pthread_mutex_lock(&run->lock);
-    memset(run->visited, 0, sizeof *run->visited * (size_t)run->plan->nparties);
+    memset(run->visited, 0, sizeof *run->visited * (size_t)run->plan->nactors);
     run->visited[p->index] = true;
     run->todo[n++] = p->index;
     while (n) {
-        p = &run->party[run->todo[--n]];
+        p = &run->actor[run->todo[--n]];
         for (int l = 0; l < run->nledgers && p->stage && !p->nout; l++)
             gp_ledger_end(&run->ledger[l], (int)(p->stage - run->graph->stage), end);
         for (int o = 0; o < p->nout; o++)
@@ -205,7 +205,7 @@ static void end_sinks(gp_partyrt *p, uint64_t end)
     pthread_mutex_unlock(&run->lock);
 }
 
-void gp_party_end(gp_partyrt *p, uint64_t end, bool early)
+void gp_actor_end(gp_actorrt *p, uint64_t end, bool early)
 {
     gp_run *run = p->run;
     if (early && !atomic_load(&run->level))
@@ -223,7 +223,7 @@ void gp_party_end(gp_partyrt *p, uint64_t end, bool early)
     atomic_fetch_add(&p->progress, 1ULL);
 }
 
-gp_meta gp_party_meta(const gp_partyrt *p, uint64_t f)
+gp_meta gp_actor_meta(const gp_actorrt *p, uint64_t f)
 {
     gp_meta m = { .hole = GP_WHOLE };
     for (int i = 0; i < p->nin; i++) {

@@ -1,8 +1,8 @@
 /* run.c - runs a plan.
  *
- * A plan's parties (host stages and segments) each have threads of their own;
+ * A plan's actors (host stages and segments) each have threads of their own;
  * between them are rings. A ring has one producer, and one cursor for each
- * consumer. A party may take frame i when each of its input rings holds frame i
+ * consumer. An actor may take frame i when each of its input rings holds frame i
  * and each of its output rings has a free slot for it (ring.c): that is all the
  * scheduling and all the back-pressure there is. Host stages are worked by one or
  * more workers who publish in order (host.c). Segments have a launcher, which
@@ -10,12 +10,12 @@
  * (segment.c).
  *
  *   ends      A source that ends sets the end of its rings; whoever reaches the
- *             end of an input passes it on. A party that takes no more closes
+ *             end of an input passes it on. An actor that takes no more closes
  *             its cursors; a producer whose consumers are all closed ends.
  *   holes     A dropped or failed frame is published like any other, marked in
  *             its meta; everybody passes it on.
  *   stopping  Level 1: sources end at once, the rest drains. Level 2: nobody
- *             takes another frame. An error is level 1, and the failing party
+ *             takes another frame. An error is level 1, and the failing actor
  *             ends at the failed frame, so that all before it comes out.
  *   account   Every frame of every source is counted once by its ledger.
  *
@@ -39,8 +39,8 @@ void gp_run_level(gp_run *run, int level)
     int was = atomic_load(&run->level);
     while (was < level && !atomic_compare_exchange_weak(&run->level, &was, level))
         ;
-    for (int i = 0; atomic_load(&run->is_up) && run->party && i < run->plan->nparties; i++)
-        gp_point_wake(&run->party[i].point);
+    for (int i = 0; atomic_load(&run->is_up) && run->actor && i < run->plan->nactors; i++)
+        gp_point_wake(&run->actor[i].point);
 }
 
 void gp_run_fail(gp_run *run, const gp_errs *errs)
@@ -208,7 +208,7 @@ static const char *segment_name(gp_run *run, const gp_segment *s)
     return first == last ? first : gp_format(&run->arena, "%s..%s", first, last);
 }
 
-gp_loc gp_party_at(const gp_partyrt *p)
+gp_loc gp_actor_at(const gp_actorrt *p)
 {
     const gp_plan *plan = p->run->plan;
     for (int i = 0; p->segment && i < p->segment->ntasks; i++) {
@@ -219,24 +219,24 @@ gp_loc gp_party_at(const gp_partyrt *p)
     return p->stage ? p->stage->at : (gp_loc){ 0 };
 }
 
-static void make_party(gp_run *run, int index)
+static void make_actor(gp_run *run, int index)
 {
     const gp_plan *plan = run->plan;
-    gp_partyrt *p = &run->party[index];
-    const gp_party *party = &plan->party[index];
+    gp_actorrt *p = &run->actor[index];
+    const gp_actor *actor = &plan->actor[index];
 
     p->run = run, p->index = index;
     gp_point_init(&p->point);
-    if (party->segment >= 0) {
-        p->segment = &plan->segment[party->segment];
+    if (actor->segment >= 0) {
+        p->segment = &plan->segment[actor->segment];
         p->name = segment_name(run, p->segment);
     } else {
-        p->stage = &run->graph->stage[party->stage];
+        p->stage = &run->graph->stage[actor->stage];
         p->name = p->stage->name;
     }
 }
 
-/* Counts the ends of rings that parties have, or with `fill` notes them. */
+/* Counts the ends of rings that actors have, or with `fill` notes them. */
 static void link_rings(gp_run *run, bool fill)
 {
     const gp_plan *plan = run->plan;
@@ -245,29 +245,29 @@ static void link_rings(gp_run *run, bool fill)
         if (r->segment >= 0)
             continue;
         if (r->producer >= 0) {
-            gp_partyrt *p = &run->party[r->producer];
+            gp_actorrt *p = &run->actor[r->producer];
             if (fill)
                 p->out[p->nout] = &run->ring[i];
             p->nout++;
         }
         for (int c = 0; c < r->nconsumers; c++) {
-            gp_partyrt *p = &run->party[r->consumer[c]];
+            gp_actorrt *p = &run->actor[r->consumer[c]];
             if (fill)
-                p->in[p->nin] = (gp_link){ &run->ring[i], c };
+                p->in[p->nin] = (gp_ring_end){ &run->ring[i], c };
             p->nin++;
         }
     }
 }
 
-static void make_parties(gp_run *run)
+static void make_actors(gp_run *run)
 {
-    int n = run->plan->nparties;
+    int n = run->plan->nactors;
     for (int i = 0; i < n; i++)
-        make_party(run, i);
+        make_actor(run, i);
     link_rings(run, false);
     for (int i = 0; i < n; i++) {
-        gp_partyrt *p = &run->party[i];
-        p->in = GP_NEW(&run->arena, gp_link, p->nin);
+        gp_actorrt *p = &run->actor[i];
+        p->in = GP_NEW(&run->arena, gp_ring_end, p->nin);
         p->out = GP_NEW(&run->arena, gp_ringrt *, p->nout);
         p->source = !p->nin;
         p->nin = p->nout = 0;
@@ -278,8 +278,8 @@ static void make_parties(gp_run *run)
 static bool make_ledgers(gp_run *run)
 {
     const gp_graph *g = run->graph;
-    for (int i = 0; i < run->plan->nparties; i++) {
-        const gp_partyrt *p = &run->party[i];
+    for (int i = 0; i < run->plan->nactors; i++) {
+        const gp_actorrt *p = &run->actor[i];
         if (!p->source)
             continue;
         int stage = (int)(p->stage - g->stage);
@@ -325,12 +325,12 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
     return true;
 }
 
-static bool init_parties(gp_run *run, gp_errs *errs)
+static bool init_actors(gp_run *run, gp_errs *errs)
 {
     const gp_plan *plan = run->plan;
     int streams = 0, orders = 0, stamps = 0;
-    for (int i = 0; i < plan->nparties; i++) {
-        gp_partyrt *p = &run->party[i];
+    for (int i = 0; i < plan->nactors; i++) {
+        gp_actorrt *p = &run->actor[i];
         if (p->stage)
             gp_host_init(p);
         else if (!gp_segment_init(p, streams, orders, &stamps, errs))
@@ -350,11 +350,11 @@ static void *thread_main(void *arg)
 {
     gp_threadrt *t = arg;
     char name[16];
-    snprintf(name, sizeof name, "%.15s", t->party->name);
+    snprintf(name, sizeof name, "%.15s", t->actor->name);
     pthread_setname_np(pthread_self(), name);
     atomic_store(&t->tid, (int)syscall(SYS_gettid));
     gp_nvtx_name_thread(t);
-    if (t->party->stage)
+    if (t->actor->stage)
         gp_host_thread(t);
     else if (t->worker == 0)
         gp_segment_launcher(t);
@@ -377,12 +377,12 @@ static int64_t process_ns(void)
 static void start(gp_run *run)
 {
     int n = 0;
-    for (int i = 0; i < run->plan->nparties; i++) {
-        gp_partyrt *p = &run->party[i];
+    for (int i = 0; i < run->plan->nactors; i++) {
+        gp_actorrt *p = &run->actor[i];
         p->thread = &run->thread[n], p->nthreads = p->stage ? p->stage->workers : 2;
         for (int w = 0; w < p->nthreads; w++, n++) {
             gp_threadrt *t = &run->thread[n];
-            t->run = run, t->party = p, t->worker = w;
+            t->run = run, t->actor = p, t->worker = w;
             if (p->track && (p->stage || w == 0))
                 t->track = p->track[w];
         }
@@ -410,8 +410,8 @@ static void start(gp_run *run)
 static int count_threads(const gp_plan *plan)
 {
     int n = 0;
-    for (int i = 0; i < plan->nparties; i++)
-        n += plan->party[i].stage >= 0 ? plan->graph->stage[plan->party[i].stage].workers : 2;
+    for (int i = 0; i < plan->nactors; i++)
+        n += plan->actor[i].stage >= 0 ? plan->graph->stage[plan->actor[i].stage].workers : 2;
     return n;
 }
 
@@ -440,13 +440,13 @@ static void make_tables(gp_run *run)
     run->state = GP_NEW(a, void *, run->graph->nstages);
     run->opened = GP_NEW(a, bool, run->graph->nstages);
     run->cached = GP_NEW(a, bool, run->graph->nstages);
-    run->visited = GP_NEW(a, bool, plan->nparties);
-    run->todo = GP_NEW(a, int, plan->nparties);
+    run->visited = GP_NEW(a, bool, plan->nactors);
+    run->todo = GP_NEW(a, int, plan->nactors);
     for (int i = 0; i < run->graph->nstages; i++)
         for (int c = 0; c < run->options.ncached; c++)
             run->cached[i] |= !strcmp(run->graph->stage[i].name, run->options.cached[c]);
     run->ring = GP_NEW_LINES(a, gp_ringrt, plan->nrings);
-    run->party = GP_NEW_LINES(a, gp_partyrt, plan->nparties);
+    run->actor = GP_NEW_LINES(a, gp_actorrt, plan->nactors);
     run->thread = GP_NEW_LINES(a, gp_threadrt, threads);
     for (int i = 0; run->options.timed && i < threads; i++)
         run->thread[i].time = GP_NEW(a, gp_hist, 1);
@@ -481,10 +481,10 @@ static bool set_up(gp_run *run, gp_errs *errs)
     if (!take_all_memory(run, errs))
         return false;
     make_rings(run);
-    make_parties(run);
+    make_actors(run);
     gp_nvtx_open(run);
     if (!make_ledgers(run) || !open_stages(run, true, errs) || !open_stages(run, false, errs)
-        || !init_parties(run, errs))
+        || !init_actors(run, errs))
         return false;
     gp_trace_open(run);
     return true;
@@ -495,10 +495,10 @@ void gp_run_destroy(gp_run *run)
     if (!run)
         return;
     const gp_plan *plan = run->plan;
-    for (int i = 0; run->party && i < plan->nparties; i++)
-        gp_segment_leave(&run->party[i]);
-    for (int i = 0; run->party && i < plan->nparties; i++) {
-        gp_partyrt *p = &run->party[i];
+    for (int i = 0; run->actor && i < plan->nactors; i++)
+        gp_segment_leave(&run->actor[i]);
+    for (int i = 0; run->actor && i < plan->nactors; i++) {
+        gp_actorrt *p = &run->actor[i];
         if (!p->run)
             continue;
         if (p->stage)

@@ -1,4 +1,4 @@
-/* run.h - a running pipeline: rings with counters, parties with threads.
+/* run.h - a running pipeline: rings with counters, actors with threads.
  * Only for run.c and the files it is made of (ring.c, host.c, segment.c,
  * watch.c, ledger.c). The essay stands at the top of run.c. */
 #ifndef GP_RUN_H
@@ -14,7 +14,7 @@
 
 /* ---- waiting (ring.c) ------------------------------------------------ */
 
-/* Where the threads of one party sleep. Whoever changes something they may
+/* Where the threads of one actor sleep. Whoever changes something they may
  * wait for wakes the point; that costs one load while nobody sleeps. */
 typedef struct gp_point {
     _Alignas(64) atomic_int sleepers;      /* read by others all the time */
@@ -75,9 +75,9 @@ static inline gp_meta *gp_meta_of(const gp_ringrt *r, uint64_t frame)
     return &r->meta[frame % (uint64_t)r->ring->depth];
 }
 
-/* ---- parties --------------------------------------------------------- */
+/* ---- actors --------------------------------------------------------- */
 
-/* What keeps a party from taking a frame. */
+/* What keeps an actor from taking a frame. */
 typedef enum gp_lack { GP_LACK_INPUT, GP_LACK_OUTPUT, GP_LACK_STREAM, GP_LACKS } gp_lack;
 
 typedef enum gp_doing { GP_DOING_NOTHING, GP_DOING_WAIT, GP_DOING_WORK, GP_DOING_FINISH,
@@ -87,7 +87,7 @@ typedef enum gp_doing { GP_DOING_NOTHING, GP_DOING_WAIT, GP_DOING_WORK, GP_DOING
 typedef struct gp_threadrt {
     pthread_t id;
     gp_run *run;
-    struct gp_partyrt *party;
+    struct gp_actorrt *actor;
     int worker;                /* of a host stage; of a segment 0 is the launcher,
                                   1 the reaper */
     _Alignas(64) atomic_int doing;
@@ -100,18 +100,18 @@ typedef struct gp_threadrt {
                                   since: CLOCK_MONOTONIC, 0: not yet */
 } gp_threadrt;
 
-typedef struct gp_link {       /* a party's end of a ring */
+typedef struct gp_ring_end {       /* an actor's end of a ring */
     gp_ringrt *ring;
     int consumer;              /* index into ring->consumed */
-} gp_link;
+} gp_ring_end;
 
-typedef struct gp_partyrt {
+typedef struct gp_actorrt {
     gp_run *run;
     int index;
     const gp_stage *stage;     /* of a host stage, else NULL */
     const gp_segment *segment; /* of a segment, else NULL */
     const char *name;
-    gp_link *in; int nin;      /* rings with counters, each once */
+    gp_ring_end *in; int nin;      /* rings with counters, each once */
     gp_ringrt **out; int nout;
     bool source;
     struct gp_hostrt *host;
@@ -126,29 +126,29 @@ typedef struct gp_partyrt {
     struct gp_track **track, *moves;   /* traced: per worker (a segment: its launcher);
                                   when its frames moved on */
     struct { uint64_t done; int64_t since; } seen; /* the watchdog's own */
-} gp_partyrt;
+} gp_actorrt;
 
 typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER } gp_look;
 
-/* Can party `p` take frame `next`? GO: yes, *n of at most `max` in a row. OVER:
+/* Can actor `p` take frame `next`? GO: yes, *n of at most `max` in a row. OVER:
  * there will never be such a frame. DIFFER: nor then, because finite inputs end
- * at different counts, for gp_party_ends_differ to report. Any thread. */
-gp_look gp_party_look(gp_partyrt *p, uint64_t next, int max, int *n);
+ * at different counts, for gp_actor_ends_differ to report. Any thread. */
+gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n);
 /* Names the inputs. Not to be called with a point's lock. */
-void gp_party_ends_differ(gp_partyrt *p, uint64_t next);
+void gp_actor_ends_differ(gp_actorrt *p, uint64_t next);
 
 /* Frames [first, first + n) of the outputs are there / of the inputs are no
  * longer needed. In frame order. */
-void gp_party_publish(gp_partyrt *p, uint64_t first, int n);
-/* No frame from `end` on will come; the party takes no more. `early`: it ended by
+void gp_actor_publish(gp_actorrt *p, uint64_t first, int n);
+/* No frame from `end` on will come; the actor takes no more. `early`: it ended by
  * itself, or at the end of one input of several. */
-void gp_party_end(gp_partyrt *p, uint64_t end, bool early);
+void gp_actor_end(gp_actorrt *p, uint64_t end, bool early);
 
 /* A place in the file: the stage, or the segment's first. */
-gp_loc gp_party_at(const gp_partyrt *p);
+gp_loc gp_actor_at(const gp_actorrt *p);
 
 /* What frame `f` is, from the inputs' metas: rows do not belong here. */
-gp_meta gp_party_meta(const gp_partyrt *p, uint64_t f);
+gp_meta gp_actor_meta(const gp_actorrt *p, uint64_t f);
 
 /* ---- the account (ledger.c) ------------------------------------------ */
 
@@ -179,8 +179,8 @@ void gp_ledger_fini(gp_ledger *l);
 void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n, const unsigned char *hole);
 /* Sink `stage` will see no frame from `end` on, and the run goes on without it. */
 void gp_ledger_end(gp_ledger *l, int stage, uint64_t end);
-/* Frame f failed in party p, which stops the run: counted once, if at all. */
-void gp_party_failed(gp_partyrt *p, uint64_t f);
+/* Frame f failed in actor p, which stops the run: counted once, if at all. */
+void gp_actor_failed(gp_actorrt *p, uint64_t f);
 
 /* ---- the run --------------------------------------------------------- */
 
@@ -204,7 +204,7 @@ struct gp_run {
     gp_dev *dev;               /* NULL: no device tasks */
     void **pool, **extra;      /* memory of plan->pool, plan->extra */
     gp_ringrt *ring;
-    gp_partyrt *party;
+    gp_actorrt *actor;
     gp_threadrt *thread; int nthreads;
     gp_ledger *ledger; int nledgers;
     int *ledger_of;            /* per stage: its ledger, or -1 */
@@ -218,11 +218,11 @@ struct gp_run {
     gp_engine_time engine[GP_ENGINES]; pthread_mutex_t engine_lock;    /* stamp.c */
     atomic_int level;          /* as gp_cancel: 1 sources stop, 2 nothing new */
     atomic_bool failed;        /* an error was reported */
-    bool *visited; int *todo;  /* per party, with lock: for gp_party_end */
+    bool *visited; int *todo;  /* per actor, with lock: for gp_actor_end */
     bool *cached;              /* per stage: see gp_run_options */
     /* While it is set up: what is being done, and how often that changed. */
     _Atomic(const gp_stage *) opening;
-    _Atomic(const gp_partyrt *) warming;
+    _Atomic(const gp_actorrt *) warming;
     atomic_int steps;
     atomic_int set_up_tid;
     atomic_bool is_up;         /* set-up has returned, and what follows is there */
@@ -248,19 +248,19 @@ void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame);
 bool gp_const_load(const gp_buffer *b, void *dst, gp_errs *errs);
 
 /* host.c */
-void gp_host_init(gp_partyrt *p);
+void gp_host_init(gp_actorrt *p);
 /* Adds a sink's latencies. */
-void gp_host_latency(gp_partyrt *p, gp_hist *to);
-void gp_host_fini(gp_partyrt *p);
+void gp_host_latency(gp_actorrt *p, gp_hist *to);
+void gp_host_fini(gp_actorrt *p);
 void *gp_host_thread(void *thread);            /* gp_threadrt */
 
 /* segment.c */
 /* Its streams, orders and stamps are stream0, order0 and *stamps upward of the device's;
  * adds its stamps to *stamps. */
-bool gp_segment_init(gp_partyrt *p, int stream0, int order0, int *stamps, gp_errs *errs);
+bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_errs *errs);
 /* Nothing of it stays on the device; for all segments, before the first is freed. */
-void gp_segment_leave(gp_partyrt *p);
-void gp_segment_fini(gp_partyrt *p);
+void gp_segment_leave(gp_actorrt *p);
+void gp_segment_fini(gp_actorrt *p);
 void *gp_segment_launcher(void *thread);
 void *gp_segment_reaper(void *thread);
 

@@ -19,10 +19,10 @@
 /* ---- setting up ------------------------------------------------------ */
 
 /* Says which frames a lost device took with it. */
-static void say_lost(const gp_partyrt *p, uint64_t from, uint64_t to, gp_errs *errs)
+static void say_lost(const gp_actorrt *p, uint64_t from, uint64_t to, gp_errs *errs)
 {
     if (!p->run->options.isolate)
-        gp_fail(errs, GP_E_RUN, gp_party_at(p),
+        gp_fail(errs, GP_E_RUN, gp_actor_at(p),
                 "the device failed in segment '%s'; frames %llu to %llu are not finished; "
                 "to learn which stage it was: gpipe run --isolate %s",
                 p->name, (unsigned long long)from, (unsigned long long)to, p->run->graph->file);
@@ -30,7 +30,7 @@ static void say_lost(const gp_partyrt *p, uint64_t from, uint64_t to, gp_errs *e
 
 /* Runs everything once, so that kernels are loaded and libraries have what
  * they need, and forgets what that left in the carried state. */
-static bool warm_up(gp_partyrt *p, gp_errs *errs)
+static bool warm_up(gp_actorrt *p, gp_errs *errs)
 {
     gp_run *run = p->run;
     const gp_backend *be = run->dev->backend;
@@ -51,7 +51,7 @@ static bool warm_up(gp_partyrt *p, gp_errs *errs)
 }
 
 /* Makes what stays on the device, of the body of every slot. */
-static bool settle(gp_partyrt *p, gp_errs *errs)
+static bool settle(gp_actorrt *p, gp_errs *errs)
 {
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
@@ -66,11 +66,11 @@ static bool settle(gp_partyrt *p, gp_errs *errs)
                                             p->segment->depth, run->plan->nsegments, errs);
     for (int i = before; i < errs->n; i++)
         if (!errs->e[i].at.file)
-            errs->e[i].at = gp_party_at(p);
+            errs->e[i].at = gp_actor_at(p);
     return s->resident;
 }
 
-bool gp_segment_init(gp_partyrt *p, int stream0, int order0, int *stamps, gp_errs *errs)
+bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_errs *errs)
 {
     gp_run *run = p->run;
     const gp_plan *plan = run->plan;
@@ -87,11 +87,11 @@ bool gp_segment_init(gp_partyrt *p, int stream0, int order0, int *stamps, gp_err
     s->type = GP_NEW(a, gp_type, run->graph->nbuffers);
     s->hole = GP_NEW(a, gp_hole, run->graph->nbuffers);
     gp_even_frame(p);
-    s->part = GP_NEW(a, gp_part, seg->ntasks);
+    s->part = GP_NEW(a, gp_taskrt, seg->ntasks);
     s->part_of = GP_NEW(a, int, plan->ntasks);
     s->nparts = seg->ntasks;
     for (int i = 0; i < seg->ntasks; i++) {
-        gp_part *part = &s->part[i];
+        gp_taskrt *part = &s->part[i];
         part->task = &plan->task[seg->task[i]];
         part->stage = part->task->stage >= 0 ? &run->graph->stage[part->task->stage] : NULL;
         part->info = part->stage && part->stage->frame_info ? infos++ : 0;
@@ -134,7 +134,7 @@ bool gp_segment_init(gp_partyrt *p, int stream0, int order0, int *stamps, gp_err
     return true;
 }
 
-void gp_segment_fini(gp_partyrt *p)
+void gp_segment_fini(gp_actorrt *p)
 {
     gp_segmentrt *s = p->seg;
     gp_errs ignored = { .n = 0 };
@@ -151,7 +151,7 @@ void gp_segment_fini(gp_partyrt *p)
     gp_point_fini(&s->done);
 }
 
-void gp_segment_leave(gp_partyrt *p)
+void gp_segment_leave(gp_actorrt *p)
 {
     if (p->seg && p->seg->resident)
         p->run->dev->backend->leave(p->seg->resident);
@@ -159,7 +159,7 @@ void gp_segment_leave(gp_partyrt *p)
 
 /* ---- the launcher ---------------------------------------------------- */
 
-static int idle_stream(const gp_partyrt *p)
+static int idle_stream(const gp_actorrt *p)
 {
     for (int i = 0; i < p->segment->streams; i++)
         if (!atomic_load(&p->seg->busy[i]))
@@ -167,16 +167,16 @@ static int idle_stream(const gp_partyrt *p)
     return -1;
 }
 
-typedef struct gp_asking { gp_partyrt *p; gp_look look; int n; } gp_asking;
+typedef struct gp_asking { gp_actorrt *p; gp_look look; int n; } gp_asking;
 
 static bool may_launch(void *arg)
 {
     gp_asking *a = arg;
-    gp_partyrt *p = a->p;
+    gp_actorrt *p = a->p;
     uint64_t next = atomic_load(&p->next);
     int room = p->segment->depth - (int)(next - atomic_load(&p->seg->reaped));
     int most = p->run->options.isolate ? 1 : p->segment->batch;
-    a->look = gp_party_look(p, next, room < most ? room : most, &a->n);
+    a->look = gp_actor_look(p, next, room < most ? room : most, &a->n);
     if (a->look == GP_LOOK_GO)
         return idle_stream(p) >= 0
             && !(p->run->options.isolate && room < p->segment->depth);
@@ -184,7 +184,7 @@ static bool may_launch(void *arg)
 }
 
 /* The longest aligned power of two of frames from f, at most n. */
-static int aligned(const gp_partyrt *p, uint64_t f, int n)
+static int aligned(const gp_actorrt *p, uint64_t f, int n)
 {
     int slot = (int)(f % (uint64_t)p->segment->depth), m = 1;
     while (2 * m <= n && slot % (2 * m) == 0 && slot + 2 * m <= p->segment->depth)
@@ -193,7 +193,7 @@ static int aligned(const gp_partyrt *p, uint64_t f, int n)
 }
 
 /* Cuts [f, f + n) before the first odd frame, or after it when f is odd. */
-static int alike(const gp_partyrt *p, uint64_t f, int n)
+static int alike(const gp_actorrt *p, uint64_t f, int n)
 {
     for (int i = 0; i < n; i++)
         if (gp_frame_is_odd(p, f + (uint64_t)i))
@@ -201,7 +201,7 @@ static int alike(const gp_partyrt *p, uint64_t f, int n)
     return n;
 }
 
-static void poison_outputs(gp_partyrt *p, uint64_t f, int n)
+static void poison_outputs(gp_actorrt *p, uint64_t f, int n)
 {
     for (int i = 0; i < p->nout; i++)
         for (int j = 0; j < n && !p->out[i]->ring->place.device; j++)
@@ -216,7 +216,7 @@ typedef enum gp_launched { LAUNCHED, NOT_LAUNCHED, DEVICE_LOST } gp_launched;
  * `failed`: that was so, and the frame goes on as a hole. */
 static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
 {
-    gp_partyrt *p = t->party;
+    gp_actorrt *p = t->actor;
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     const gp_backend *be = run->dev->backend;
@@ -283,7 +283,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
 static void fail_frame(gp_threadrt *t, uint64_t f)
 {
     gp_run_fail(t->run, &t->errs);
-    gp_party_failed(t->party, f);
+    gp_actor_failed(t->actor, f);
 }
 
 /* The device is lost. It tells only one of its threads why, and that one
@@ -291,7 +291,7 @@ static void fail_frame(gp_threadrt *t, uint64_t f)
 static void fault(gp_threadrt *t, uint64_t to)
 {
     if (t->errs.failed) {
-        say_lost(t->party, atomic_load(&t->party->seg->reaped), to, &t->errs);
+        say_lost(t->actor, atomic_load(&t->actor->seg->reaped), to, &t->errs);
         gp_run_fail(t->run, &t->errs);
     }
     gp_run_level(t->run, 2);
@@ -300,7 +300,7 @@ static void fault(gp_threadrt *t, uint64_t to)
 void *gp_segment_launcher(void *thread)
 {
     gp_threadrt *t = thread;
-    gp_partyrt *p = t->party;
+    gp_actorrt *p = t->actor;
     gp_segmentrt *s = p->seg;
     bool lost = s->resident && !p->run->dev->backend->stay(s->resident, &t->errs);
 
@@ -316,7 +316,7 @@ void *gp_segment_launcher(void *thread)
             gp_pause_end(t, pause, f);
         }
         if (a.look == GP_LOOK_DIFFER)
-            gp_party_ends_differ(p, f);
+            gp_actor_ends_differ(p, f);
         if (a.look != GP_LOOK_GO)
             break;
         gp_thread_doing(t, GP_DOING_WORK, f);
@@ -347,7 +347,7 @@ static bool has_ticket(void *arg)
 }
 
 /* For the status: an odd frame may be a hole in some outputs, or have few rows. */
-static void count(gp_partyrt *p, const gp_ticket *tk)
+static void count(gp_actorrt *p, const gp_ticket *tk)
 {
     unsigned long long whole = (unsigned)tk->n, bytes = p->seg->bytes * (unsigned)tk->n;
     if (tk->odd) {
@@ -367,7 +367,7 @@ static void count(gp_partyrt *p, const gp_ticket *tk)
 
 /* Until frame `number` of the resident kernel is done: as gp_backend.wait. It looks
  * at memory that the device writes, and asks the driver now and then. */
-static int await_resident(const gp_partyrt *p, uint64_t number, gp_errs *errs)
+static int await_resident(const gp_actorrt *p, uint64_t number, gp_errs *errs)
 {
     enum { LOOKS = 1000, SLEEP_NS = 20000 };
     const gp_backend *be = p->run->dev->backend;
@@ -391,7 +391,7 @@ static int await_resident(const gp_partyrt *p, uint64_t number, gp_errs *errs)
 }
 
 /* They are done in any order. */
-static int await_residents(const gp_partyrt *p, const gp_ticket *tk, gp_errs *errs)
+static int await_residents(const gp_actorrt *p, const gp_ticket *tk, gp_errs *errs)
 {
     int r = 1;
     for (int i = tk->n - 1; r == 1 && i >= 0; i--)
@@ -402,7 +402,7 @@ static int await_residents(const gp_partyrt *p, const gp_ticket *tk, gp_errs *er
 void *gp_segment_reaper(void *thread)
 {
     gp_threadrt *t = thread;
-    gp_partyrt *p = t->party;
+    gp_actorrt *p = t->actor;
     gp_segmentrt *s = p->seg;
     gp_run *run = p->run;
     const gp_backend *be = run->dev->backend;
@@ -433,11 +433,11 @@ void *gp_segment_reaper(void *thread)
         if (!lost) {
             count(p, &tk);
             atomic_store(&s->reaped, tk.first + (uint64_t)tk.n);
-            gp_party_publish(p, tk.first, tk.n);
+            gp_actor_publish(p, tk.first, tk.n);
         }
         gp_point_wake(&p->point);
     }
     gp_segment_leave(p);
-    gp_party_end(p, atomic_load(&s->reaped), p->nin > 1);
+    gp_actor_end(p, atomic_load(&s->reaped), p->nin > 1);
     return NULL;
 }

@@ -18,7 +18,7 @@ typedef struct gp_ticket {
 enum { GP_NO_STREAM = -1, GP_RESIDENT = -2 };  /* nothing was queued; issued */
 
 /* What a stage of the segment needs to be recorded. */
-typedef struct gp_part {
+typedef struct gp_taskrt {
     const gp_task *task;
     const gp_stage *stage;     /* NULL: a copy */
     int order;                 /* of a carrying stage, else -1 */
@@ -27,10 +27,10 @@ typedef struct gp_part {
     gp_engine engine;          /* who does it */
     int stamp;                 /* stamped: the stamp after it; 0: there is none */
     bool leaf;                 /* stamped: no later part of its engine waits for it */
-} gp_part;
+} gp_taskrt;
 
 typedef struct gp_segmentrt {
-    gp_part *part; int nparts; /* in task order */
+    gp_taskrt *part; int nparts; /* in task order */
     int *part_of;              /* per task of the plan */
     int carrying;              /* parts that carry state */
     int stream0, order0;       /* of this segment among the device's */
@@ -60,7 +60,7 @@ typedef struct gp_segmentrt {
  * partial or has a hole in some input, see gp_odd_frame. `again`: their slots have
  * been used before, so that cached stages need not run. */
 typedef struct gp_batch {
-    gp_partyrt *p;
+    gp_actorrt *p;
     uint64_t first;
     int n;
     bool odd, again;
@@ -68,30 +68,30 @@ typedef struct gp_batch {
 } gp_batch;
 
 /* stamp.c: how many stamps the launches in flight need, after the parts are made. */
-int gp_stamps_init(gp_partyrt *p);
+int gp_stamps_init(gp_actorrt *p);
 /* Record the first stamp of a body, and that after a part, if it has one; *id is the
  * next item's. */
 bool gp_stamps_begin(gp_rec *r, const gp_batch *o, int *id);
-bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_part *part, int *id);
+bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_taskrt *part, int *id);
 /* Of a launch that is done: notes what the engines did. The reaper's. */
-void gp_stamps_read(gp_partyrt *p, const gp_ticket *tk);
+void gp_stamps_read(gp_actorrt *p, const gp_ticket *tk);
 
 /* The body of a launch, for gp_backend: `arg` is a gp_batch. */
 bool gp_segment_record(gp_rec *r, void *arg);
-/* The body that makes carried state zero: `arg` is the gp_partyrt. */
+/* The body that makes carried state zero: `arg` is the gp_actorrt. */
 bool gp_segment_reset(gp_rec *r, void *arg);
 
 /* Is frame f unlike the others: partial, or with a hole in some input? */
-bool gp_frame_is_odd(const gp_partyrt *p, uint64_t f);
+bool gp_frame_is_odd(const gp_actorrt *p, uint64_t f);
 /* Sets the types and holes of the segment's buffers: for an odd frame, false
  * when a shape cannot be computed (`failed`: it was not, each input is a hole); and
  * back for all others. Launcher only. */
-bool gp_odd_frame(gp_partyrt *p, uint64_t f, bool failed, gp_errs *errs);
-void gp_even_frame(gp_partyrt *p);
+bool gp_odd_frame(gp_actorrt *p, uint64_t f, bool failed, gp_errs *errs);
+void gp_even_frame(gp_actorrt *p);
 /* Does the odd frame give the device nothing to do? */
-bool gp_nothing_to_do(const gp_partyrt *p);
+bool gp_nothing_to_do(const gp_actorrt *p);
 /* Writes frame f's infos, which its kernels read; and the metas of its outputs. */
-void gp_segment_inform(gp_partyrt *p, uint64_t f);
-void gp_segment_sign(gp_partyrt *p, uint64_t f);
+void gp_segment_inform(gp_actorrt *p, uint64_t f);
+void gp_segment_sign(gp_actorrt *p, uint64_t f);
 
 #endif

@@ -1,5 +1,5 @@
-/* stall.c - the report of a run in which nothing moves: the party that holds up the
- * others is the error, and its lines say, from that party outward, who waits for
+/* stall.c - the report of a run in which nothing moves: the actor that holds up the
+ * others is the error, and its lines say, from that actor outward, who waits for
  * which frame or slot, since when; then what was done last.
  *
  * Threads store what they do (gp_thread_doing) and since when only the watchdog
@@ -12,8 +12,8 @@ enum { LINES = 16, RECENT = 5 };
 
 /* ---- since when ------------------------------------------------------ */
 
-/* How many frames a party has done. */
-static uint64_t done(const gp_partyrt *p)
+/* How many frames an actor has done. */
+static uint64_t done(const gp_actorrt *p)
 {
     return p->nout ? atomic_load(&p->out[0]->produced.at)
         : p->nin   ? atomic_load(&p->in[0].ring->consumed[p->in[0].consumer].at)
@@ -29,8 +29,8 @@ void gp_stall_note(gp_run *run, int64_t now)
         if (!t->seen.since || t->seen.doing != doing || t->seen.frame != frame)
             t->seen.doing = doing, t->seen.frame = frame, t->seen.since = now;
     }
-    for (int i = 0; i < run->plan->nparties; i++) {
-        gp_partyrt *p = &run->party[i];
+    for (int i = 0; i < run->plan->nactors; i++) {
+        gp_actorrt *p = &run->actor[i];
         uint64_t n = done(p);
         if (!p->seen.since || p->seen.done != n)
             p->seen.done = n, p->seen.since = now;
@@ -39,16 +39,16 @@ void gp_stall_note(gp_run *run, int64_t now)
 
 /* ---- states ---------------------------------------------------------- */
 
-typedef enum gp_party_state { BUSY, IDLE, WAITING, ENDED } gp_party_state;
+typedef enum gp_actor_state { BUSY, IDLE, WAITING, ENDED } gp_actor_state;
 
 static bool is_busy(const gp_threadrt *t)
 {
     return t->seen.doing == GP_DOING_WORK || t->seen.doing == GP_DOING_FINISH;
 }
 
-static gp_party_state state_of(const gp_partyrt *p)
+static gp_actor_state state_of(const gp_actorrt *p)
 {
-    gp_party_state s = ENDED;
+    gp_actor_state s = ENDED;
     for (int i = 0; i < p->nthreads; i++) {
         const gp_threadrt *t = &p->thread[i];
         if (is_busy(t))
@@ -62,7 +62,7 @@ static gp_party_state state_of(const gp_partyrt *p)
 }
 
 /* The busy thread with the lowest frame: the others cannot hand in before it. */
-static const gp_threadrt *holder(const gp_partyrt *p)
+static const gp_threadrt *holder(const gp_actorrt *p)
 {
     const gp_threadrt *h = NULL;
     for (int i = 0; i < p->nthreads; i++)
@@ -72,7 +72,7 @@ static const gp_threadrt *holder(const gp_partyrt *p)
 }
 
 /* Since when it has been in its state. */
-static int64_t since(const gp_partyrt *p, gp_party_state s)
+static int64_t since(const gp_actorrt *p, gp_actor_state s)
 {
     int64_t first = INT64_MAX, last = 0;
     for (int i = 0; i < p->nthreads; i++) {
@@ -87,14 +87,14 @@ static int64_t since(const gp_partyrt *p, gp_party_state s)
 
 /* ---- who waits for whom ---------------------------------------------- */
 
-static bool waits_for_frame(const gp_partyrt *p, const gp_ringrt *r)
+static bool waits_for_frame(const gp_actorrt *p, const gp_ringrt *r)
 {
     return atomic_load(&r->produced.at) <= atomic_load(&p->next)
         && atomic_load(&r->end) == GP_UNKNOWN;
 }
 
 /* For consumer c of its ring r to free a slot. */
-static bool waits_for_slot(const gp_partyrt *p, const gp_ringrt *r, int c)
+static bool waits_for_slot(const gp_actorrt *p, const gp_ringrt *r, int c)
 {
     return !atomic_load(&r->consumed[c].closed)
         && atomic_load(&p->next) >= atomic_load(&r->consumed[c].at) + (uint64_t)r->ring->depth;
@@ -111,14 +111,14 @@ typedef struct gp_report {
 
 #define LINE(r, p, ...)             \
     ((void)((r)->lines++ < LINES && \
-            gp_fail((r)->errs, GP_E_NOTE, gp_party_at(p), __VA_ARGS__)))
+            gp_fail((r)->errs, GP_E_NOTE, gp_actor_at(p), __VA_ARGS__)))
 #define WHO(p) (p)->stage ? "stage" : "segment", (p)->name
 
-typedef struct gp_span { char text[24]; } gp_span;
+typedef struct gp_ns_text { char text[24]; } gp_ns_text;
 
-static gp_span span(int64_t ns)
+static gp_ns_text span(int64_t ns)
 {
-    gp_span s;
+    gp_ns_text s;
     double t = (double)ns / 1e9;
     snprintf(s.text, sizeof s.text, t < 9.5 ? "%.2g s" : "%.0f s", t);
     return s;
@@ -130,10 +130,10 @@ static gp_span span(int64_t ns)
 /* `doing`: say what it is at. */
 static void busy_line(gp_report *r, const gp_threadrt *t, bool doing)
 {
-    const gp_partyrt *p = t->party;
+    const gp_actorrt *p = t->actor;
     uint64_t f = t->seen.frame, next = atomic_load(&p->next);
     char who[60] = "", at[GP_DOING_TEXT] = "";
-    gp_span s = span(r->now - t->seen.since);
+    gp_ns_text s = span(r->now - t->seen.since);
 
     if (p->segment && t->worker) {
         if (next > f + 1)
@@ -154,23 +154,23 @@ static void busy_line(gp_report *r, const gp_threadrt *t, bool doing)
 }
 
 /* Consumer c >= 0: p waits for it to free a slot of ring `ring`; else for a frame. */
-static void waiting_line(gp_report *r, const gp_partyrt *p, const gp_ringrt *ring, int c)
+static void waiting_line(gp_report *r, const gp_actorrt *p, const gp_ringrt *ring, int c)
 {
-    const gp_partyrt *party = r->run->party;
+    const gp_actorrt *actor = r->run->actor;
     uint64_t next = atomic_load(&p->next), depth = (uint64_t)ring->ring->depth;
-    gp_span s = span(r->now - since(p, WAITING));
+    gp_ns_text s = span(r->now - since(p, WAITING));
     if (c < 0)
         LINE(r, p, "%s '%s' has waited %s for frame %llu of '%s', which %s '%s' makes", WHO(p),
-             s.text, ULL(next), ring->buffer->name, WHO(&party[ring->ring->producer]));
+             s.text, ULL(next), ring->buffer->name, WHO(&actor[ring->ring->producer]));
     else
         LINE(r, p, "%s '%s' has waited %s to put frame %llu into '%s': its slot (%llu of %llu) has "
              "frame %llu, which %s '%s' needs", WHO(p), s.text, ULL(next), ring->buffer->name,
              ULL(next % depth + 1), ULL(depth), ULL(next - depth),
-             WHO(&party[ring->ring->consumer[c]]));
+             WHO(&actor[ring->ring->consumer[c]]));
 }
 
 /* Notes that p waits, if it does and has not been noted, and puts it on the list. */
-static void visit(gp_report *r, gp_partyrt *p, const gp_ringrt *ring, int c, int *end)
+static void visit(gp_report *r, gp_actorrt *p, const gp_ringrt *ring, int c, int *end)
 {
     if (r->run->visited[p->index] || state_of(p) != WAITING
         || !(c < 0 ? waits_for_frame(p, ring) : waits_for_slot(p, ring, c)))
@@ -180,8 +180,8 @@ static void visit(gp_report *r, gp_partyrt *p, const gp_ringrt *ring, int c, int
     r->run->todo[(*end)++] = p->index;
 }
 
-/* A busy party, and all that waits for it, the nearest first. */
-static void chain(gp_report *r, const gp_partyrt *from)
+/* A busy actor, and all that waits for it, the nearest first. */
+static void chain(gp_report *r, const gp_actorrt *from)
 {
     gp_run *run = r->run;
     int at = 0, end = 0;
@@ -193,22 +193,22 @@ static void chain(gp_report *r, const gp_partyrt *from)
     run->visited[from->index] = true;
     run->todo[end++] = from->index;
     while (at < end) {
-        const gp_partyrt *p = &run->party[run->todo[at++]];
+        const gp_actorrt *p = &run->actor[run->todo[at++]];
         for (int o = 0; o < p->nout; o++)
             for (int c = 0; c < p->out[o]->ring->nconsumers; c++)
-                visit(r, &run->party[p->out[o]->ring->consumer[c]], p->out[o], -1, &end);
+                visit(r, &run->actor[p->out[o]->ring->consumer[c]], p->out[o], -1, &end);
         for (int i = 0; i < p->nin; i++)
-            visit(r, &run->party[p->in[i].ring->ring->producer], p->in[i].ring, p->in[i].consumer,
+            visit(r, &run->actor[p->in[i].ring->ring->producer], p->in[i].ring, p->in[i].consumer,
                   &end);
     }
 }
 
-/* A party that waits for no busy one. */
-static void lone_line(gp_report *r, gp_partyrt *p)
+/* An actor that waits for no busy one. */
+static void lone_line(gp_report *r, gp_actorrt *p)
 {
-    gp_party_state s = state_of(p);
+    gp_actor_state s = state_of(p);
     int end = 0;
-    gp_span t = span(r->now - since(p, s));
+    gp_ns_text t = span(r->now - since(p, s));
     if (s == ENDED)
         LINE(r, p, "%s '%s' ended %s ago, after %llu frames", WHO(p), t.text, ULL(done(p)));
     if (s == IDLE)
@@ -223,13 +223,13 @@ static void lone_line(gp_report *r, gp_partyrt *p)
 /* "done last: frame 6 of 'read' 2.1 s ago, ..." */
 static void recent_line(gp_report *r)
 {
-    const gp_partyrt *shown[RECENT];
+    const gp_actorrt *shown[RECENT];
     char text[500] = "";
     int n = 0;
     for (size_t used = 0; n < RECENT && used + 80 < sizeof text; n++) {
-        const gp_partyrt *last = NULL;
-        for (int i = 0; i < r->run->plan->nparties; i++) {
-            const gp_partyrt *p = &r->run->party[i];
+        const gp_actorrt *last = NULL;
+        for (int i = 0; i < r->run->plan->nactors; i++) {
+            const gp_actorrt *p = &r->run->actor[i];
             bool is_shown = !p->seen.done;
             for (int k = 0; k < n; k++)
                 is_shown |= shown[k] == p;
@@ -249,19 +249,19 @@ static void recent_line(gp_report *r)
 
 /* ---- the report ------------------------------------------------------ */
 
-/* The party that has been busy for longest; of those, the first in the plan. */
-static const gp_partyrt *culprit(const gp_run *run)
+/* The actor that has been busy for longest; of those, the first in the plan. */
+static const gp_actorrt *culprit(const gp_run *run)
 {
     const gp_threadrt *worst = NULL;
-    for (int i = 0; i < run->plan->nparties; i++) {
-        const gp_threadrt *h = holder(&run->party[i]);
+    for (int i = 0; i < run->plan->nactors; i++) {
+        const gp_threadrt *h = holder(&run->actor[i]);
         if (h && (!worst || h->seen.since < worst->seen.since))
             worst = h;
     }
-    return worst ? worst->party : NULL;
+    return worst ? worst->actor : NULL;
 }
 
-static void headline(gp_report *r, const gp_partyrt *p, int64_t ns)
+static void headline(gp_report *r, const gp_actorrt *p, int64_t ns)
 {
     char what[40] = "in its finish", doing[GP_DOING_TEXT];
     const gp_threadrt *h = p ? holder(p) : NULL;
@@ -273,26 +273,26 @@ static void headline(gp_report *r, const gp_partyrt *p, int64_t ns)
     if (h->seen.doing == GP_DOING_WORK)
         snprintf(what, sizeof what, "with frame %llu", ULL(h->seen.frame));
     gp_thread_is(p->stage ? atomic_load(&h->tid) : 0, doing);
-    gp_fail(r->errs, GP_E_STALL, gp_party_at(p), "nothing moved for %s: %s '%s' is busy %s%s",
+    gp_fail(r->errs, GP_E_STALL, gp_actor_at(p), "nothing moved for %s: %s '%s' is busy %s%s",
             SPAN(ns), WHO(p), what, doing);
 }
 
 void gp_stall_report(gp_run *run, int64_t ns, gp_errs *errs)
 {
     gp_report r = { run, errs, gp_now_ns(), 0 };
-    const gp_partyrt *first = culprit(run);
+    const gp_actorrt *first = culprit(run);
 
     headline(&r, first, ns);
     pthread_mutex_lock(&run->lock);        /* of visited, todo */
-    memset(run->visited, 0, sizeof *run->visited * (size_t)run->plan->nparties);
+    memset(run->visited, 0, sizeof *run->visited * (size_t)run->plan->nactors);
     if (first)
         chain(&r, first);
-    for (int i = 0; i < run->plan->nparties; i++)
-        if (!run->visited[i] && state_of(&run->party[i]) == BUSY)
-            chain(&r, &run->party[i]);
-    for (int i = 0; i < run->plan->nparties; i++)
+    for (int i = 0; i < run->plan->nactors; i++)
+        if (!run->visited[i] && state_of(&run->actor[i]) == BUSY)
+            chain(&r, &run->actor[i]);
+    for (int i = 0; i < run->plan->nactors; i++)
         if (!run->visited[i])
-            lone_line(&r, &run->party[i]);
+            lone_line(&r, &run->actor[i]);
     pthread_mutex_unlock(&run->lock);
     if (r.lines > LINES)
         gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "and %d more", r.lines - LINES);
@@ -303,10 +303,10 @@ void gp_stall_report(gp_run *run, int64_t ns, gp_errs *errs)
 bool gp_stall_report_early(gp_run *run, int64_t ns, gp_errs *errs)
 {
     const gp_stage *st = atomic_load(&run->opening);
-    const gp_partyrt *p = atomic_load(&run->warming);
+    const gp_actorrt *p = atomic_load(&run->warming);
     char doing[GP_DOING_TEXT];
     if (p)
-        gp_fail(errs, GP_E_STALL, gp_party_at(p),
+        gp_fail(errs, GP_E_STALL, gp_actor_at(p),
                 "nothing moved for %s: segment '%s' is busy with its first frame", SPAN(ns),
                 p->name);
     else if (st)

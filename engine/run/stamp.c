@@ -11,8 +11,8 @@
 
 static gp_engine engine_of(const gp_task *t)
 {
-    return t->op == GP_OP_COPY_IN ? GP_ENGINE_COPY_IN
-        : t->op == GP_OP_COPY_OUT ? GP_ENGINE_COPY_OUT : GP_ENGINE_COMPUTE;
+    return t->op == GP_TASK_COPY_IN ? GP_ENGINE_COPY_IN
+        : t->op == GP_TASK_COPY_OUT ? GP_ENGINE_COPY_OUT : GP_ENGINE_COMPUTE;
 }
 
 static bool stamped(const gp_run *run)
@@ -37,18 +37,18 @@ static void mark_leaves(gp_segmentrt *s)
         s->part[i].leaf = true;
     for (int i = 0; i < s->nparts; i++)
         for (int d = 0; d < s->part[i].task->ndeps; d++) {
-            gp_part *before = &s->part[s->part_of[s->part[i].task->dep[d]]];
+            gp_taskrt *before = &s->part[s->part_of[s->part[i].task->dep[d]]];
             if (before->engine == s->part[i].engine)
                 before->leaf = false;
         }
 }
 
-int gp_stamps_init(gp_partyrt *p)
+int gp_stamps_init(gp_actorrt *p)
 {
     const gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     for (int i = 0; i < s->nparts; i++) {
-        gp_part *part = &s->part[i];
+        gp_taskrt *part = &s->part[i];
         part->engine = engine_of(part->task);
         if (!part->stage)
             s->copy_bytes[part->engine] += run->plan->pool[part->task->to_pool].stride;
@@ -63,7 +63,7 @@ int gp_stamps_init(gp_partyrt *p)
     return s->nstamps * p->segment->depth;
 }
 
-static int stamp_of(const gp_partyrt *p, uint64_t first, int k)
+static int stamp_of(const gp_actorrt *p, uint64_t first, int k)
 {
     return p->seg->stamp0 + (int)(first % (uint64_t)p->segment->depth) * p->seg->nstamps + k;
 }
@@ -74,14 +74,14 @@ bool gp_stamps_begin(gp_rec *r, const gp_batch *o, int *id)
         || (r->ops->item(r, (*id)++, NULL, 0) && r->ops->stamp(r, stamp_of(o->p, o->first, 0)));
 }
 
-bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_part *part, int *id)
+bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_taskrt *part, int *id)
 {
     gp_segmentrt *s = o->p->seg;
     int n = 0;
     if (!part->stamp || o->bare)
         return true;
     /* in the order recorded no deps are needed, and there are as many stamps as stages */
-    for (const gp_part *b = o->p->run->plan->unified ? part : s->part; b <= part; b++)
+    for (const gp_taskrt *b = o->p->run->plan->unified ? part : s->part; b <= part; b++)
         for (int i = 0; b->engine == part->engine && b->leaf && i < b->items; i++)
             s->dep[n++] = b->item + i;
     return r->ops->item(r, (*id)++, s->dep, n)
@@ -135,7 +135,7 @@ static int64_t worked(gp_run *run, gp_engine e, int64_t start, int64_t end)
     return e == GP_ENGINE_COMPUTE || from > end ? start : from;
 }
 
-static void read_stamps(gp_partyrt *p, const gp_ticket *tk)
+static void read_stamps(gp_actorrt *p, const gp_ticket *tk)
 {
     static const gp_trace_what whats[] = { GP_TRACE_COPY_IN, GP_TRACE_COMPUTE, GP_TRACE_COPY_OUT };
     gp_run *run = p->run;
@@ -143,7 +143,7 @@ static void read_stamps(gp_partyrt *p, const gp_ticket *tk)
     gp_dev *dev = run->dev;
     int64_t first = dev->backend->stamped(dev, stamp_of(p, tk->first, 0)), before = first;
     for (int i = 0; i < s->nparts; i++) {
-        const gp_part *part = &s->part[i];
+        const gp_taskrt *part = &s->part[i];
         if (!part->stamp)
             continue;
         gp_engine e = part->engine;
@@ -159,7 +159,7 @@ static void read_stamps(gp_partyrt *p, const gp_ticket *tk)
     gp_hist_add(s->time, (before - first) / tk->n, (uint64_t)tk->n);
 }
 
-void gp_stamps_read(gp_partyrt *p, const gp_ticket *tk)
+void gp_stamps_read(gp_actorrt *p, const gp_ticket *tk)
 {
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;

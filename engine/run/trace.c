@@ -22,46 +22,46 @@ void gp_trace_slice(gp_track *t, gp_trace_what what, const char *name, int64_t s
         put(t, (gp_event){ start, end, name, NULL, first, n, what });
 }
 
-/* The launch's first frame, from 1 on; its party; the logarithm of its number of frames. */
-enum { PARTY_BITS = 16, SIZE_BITS = 8 };
+/* The launch's first frame, from 1 on; its actor; the logarithm of its number of frames. */
+enum { ACTOR_BITS = 16, SIZE_BITS = 8 };
 
-uint64_t gp_trace_tag(const gp_partyrt *p, uint64_t first, int n)
+uint64_t gp_trace_tag(const gp_actorrt *p, uint64_t first, int n)
 {
-    return (first + 1) << (PARTY_BITS + SIZE_BITS) | ((uint64_t)p->index & 0xffff) << SIZE_BITS
+    return (first + 1) << (ACTOR_BITS + SIZE_BITS) | ((uint64_t)p->index & 0xffff) << SIZE_BITS
         | (uint64_t)__builtin_ctz((unsigned)n);
 }
 
 void gp_trace_activity(void *arg, const gp_activity *a)
 {
     gp_run *run = arg;
-    int party = a->tag >> SIZE_BITS & 0xffff;
-    gp_segmentrt *s = party < run->plan->nparties ? run->party[party].seg : NULL;
+    int actor = a->tag >> SIZE_BITS & 0xffff;
+    gp_segmentrt *s = actor < run->plan->nactors ? run->actor[actor].seg : NULL;
     if (!run->trace || !s || a->label >= s->nparts)
         return;
-    const gp_part *part = &s->part[a->label];
+    const gp_taskrt *part = &s->part[a->label];
     gp_track *t = part->stage ? s->kernel_track : s->copy_track[part->engine];
     put(t, (gp_event){
         a->start, a->end, part->stage ? part->stage->name : gp_engine_name(part->engine),
-        part->stage ? a->name : NULL, (a->tag >> (PARTY_BITS + SIZE_BITS)) - 1,
+        part->stage ? a->name : NULL, (a->tag >> (ACTOR_BITS + SIZE_BITS)) - 1,
         1 << (a->tag & 0xff), GP_TRACE_COPY_IN + (int)part->engine });
 }
 
 /* The next track of the trace; NULL: it is only counted. */
-static gp_track *add(gp_run *run, int *n, uint64_t events, const gp_partyrt *p, bool device,
+static gp_track *add(gp_run *run, int *n, uint64_t events, const gp_actorrt *p, bool device,
                      const char *name)
 {
     int i = (*n)++;
     if (!events)
         return NULL;
     gp_track *t = &run->trace->track[i];
-    t->name = name, t->party = p, t->device = device, t->mask = events - 1;
+    t->name = name, t->actor = p, t->device = device, t->mask = events - 1;
     t->event = GP_NEW(&run->arena, gp_event, events);
     return t;
 }
 
-/* Those of one party: a track for each worker or the launcher, one for its moves, one
+/* Those of one actor: a track for each worker or the launcher, one for its moves, one
  * for each stream and copy engine. With `events` 0 they are counted. */
-static void add_party(gp_run *run, gp_partyrt *p, int *n, uint64_t events)
+static void add_actor(gp_run *run, gp_actorrt *p, int *n, uint64_t events)
 {
     gp_arena *a = &run->arena;
     int workers = p->stage ? p->stage->workers : 1;
@@ -106,13 +106,13 @@ void gp_trace_open(gp_run *run)
     int n = 0;
     if (!run->options.trace_ns)
         return;
-    for (int i = 0; i < run->plan->nparties; i++)
-        add_party(run, &run->party[i], &n, 0);
+    for (int i = 0; i < run->plan->nactors; i++)
+        add_actor(run, &run->actor[i], &n, 0);
     uint64_t events = EVENTS_MOST;
     while (events > EVENTS_LEAST && events * (uint64_t)n * sizeof(gp_event) > TRACE_BYTES)
         events /= 2;
     run->trace = GP_NEW(&run->arena, gp_trace, 1);
     run->trace->track = GP_NEW(&run->arena, gp_track, n);
-    for (int i = 0; i < run->plan->nparties; i++)
-        add_party(run, &run->party[i], &run->trace->ntracks, events);
+    for (int i = 0; i < run->plan->nactors; i++)
+        add_actor(run, &run->actor[i], &run->trace->ntracks, events);
 }

@@ -11,7 +11,7 @@
 typedef enum gp_trace_what {
     GP_TRACE_STAGE, GP_TRACE_WAIT, GP_TRACE_LAUNCH,
     GP_TRACE_COPY_IN, GP_TRACE_COMPUTE, GP_TRACE_COPY_OUT,
-    GP_TRACE_MOVE,             /* no slice: frames of a party moved on at `start`; n 0: it ended */
+    GP_TRACE_MOVE,             /* no slice: frames of an actor moved on at `start`; n 0: it ended */
 } gp_trace_what;
 
 typedef struct gp_event {
@@ -25,7 +25,7 @@ typedef struct gp_track {
     const char *name;
     bool device;               /* shown with the device, not with the host's threads */
     bool overlap;              /* its slices may */
-    const gp_partyrt *party;
+    const gp_actorrt *actor;
     gp_event *event;
     uint64_t mask;             /* their number - 1 */
     _Atomic uint64_t n;        /* events ever added */
@@ -33,13 +33,13 @@ typedef struct gp_track {
 
 typedef struct gp_trace { gp_track *track; int ntracks; } gp_trace;
 
-/* Makes the tracks of all parties, which have been initialised. Without memory goes to
+/* Makes the tracks of all actors, which have been initialised. Without memory goes to
  * run->arena.oom. */
 void gp_trace_open(gp_run *run);
 
 /* A watched run (gp_backend.watch): the tag of a launch, and what the device tells; `run`
  * is the gp_run. */
-uint64_t gp_trace_tag(const gp_partyrt *p, uint64_t first, int n);
+uint64_t gp_trace_tag(const gp_actorrt *p, uint64_t first, int n);
 void gp_trace_activity(void *run, const gp_activity *a);
 
 void gp_trace_slice(gp_track *t, gp_trace_what what, const char *name, int64_t start, int64_t end,

@@ -22,7 +22,7 @@ void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame)
 /* ---- waits of sources ------------------------------------------------ */
 
 /* Does anybody still take what the source makes? */
-static bool wanted(const gp_partyrt *p)
+static bool wanted(const gp_actorrt *p)
 {
     bool open = !p->nout;
     for (int o = 0; o < p->nout; o++)
@@ -41,7 +41,7 @@ static bool source_wait(gp_call *c, int fd, int64_t t_ns)
     int64_t since = gp_measure_now(t->run);
 
     atomic_store(&t->doing, GP_DOING_IDLE);
-    while (!atomic_load(&t->run->level) && wanted(t->party)) {
+    while (!atomic_load(&t->run->level) && wanted(t->actor)) {
         int64_t ns = TICK_MS * 1000000LL;  /* a failed run does not write to stop_fd */
         if (t_ns >= 0) {
             int64_t left = t_ns - gp_now_ns();
@@ -80,8 +80,8 @@ static uint64_t progress(gp_run *run, int64_t now)
 {
     uint64_t sum = 0;
     gp_stall_note(run, now);
-    for (int i = 0; i < run->plan->nparties; i++)
-        sum += atomic_load(&run->party[i].progress);
+    for (int i = 0; i < run->plan->nactors; i++)
+        sum += atomic_load(&run->actor[i].progress);
     return sum;
 }
 
@@ -111,7 +111,7 @@ static void stalled(gp_run *run, int64_t ns)
     stop_stalled(run, &e);
 }
 
-/* Before frame 0, when there are no parties to look at. */
+/* Before frame 0, when there are no actors to look at. */
 static void stalled_early(gp_run *run, int64_t ns)
 {
     gp_errs e = { .n = 0 };

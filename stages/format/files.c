@@ -141,7 +141,7 @@ int64_t gp_read_at(int fd, void *buf, size_t n, int64_t at)
     return (int64_t)got;
 }
 
-bool gp_room_need(gp_room *r, size_t cap)
+bool gp_growbuf_need(gp_growbuf *r, size_t cap)
 {
     if (cap <= r->cap)
         return true;
@@ -154,13 +154,13 @@ bool gp_room_need(gp_room *r, size_t cap)
     return true;
 }
 
-bool gp_read_file(int fd, size_t max, gp_room *r, char err[GP_WHY])
+bool gp_read_file(int fd, size_t max, gp_growbuf *r, char err[GP_WHY])
 {
     struct stat st;
     if (fstat(fd, &st))
         return gp_why(err, "cannot be read: %s", strerror(errno));
     size_t n = (uintmax_t)st.st_size < max ? (size_t)st.st_size : max;
-    if (!gp_room_need(r, n))
+    if (!gp_growbuf_need(r, n))
         return no_memory(err);
     int64_t got = gp_read_at(fd, r->data, n, 0);
     if (got < 0)

@@ -47,14 +47,14 @@ const char *gp_path_stem(const char *path, size_t *len);
 int64_t gp_read_at(int fd, void *buf, size_t n, int64_t at);
 
 /* Memory that grows and is kept from frame to frame. */
-typedef struct gp_room {
+typedef struct gp_growbuf {
     unsigned char *data;
     size_t n, cap;                     /* n bytes are used */
-} gp_room;
-bool gp_room_need(gp_room *r, size_t cap);             /* false: no memory */
+} gp_growbuf;
+bool gp_growbuf_need(gp_growbuf *r, size_t cap);             /* false: no memory */
 
 /* Puts the whole file, or its first `max` bytes, into `r`. */
-bool gp_read_file(int fd, size_t max, gp_room *r, char err[GP_WHY]);
+bool gp_read_file(int fd, size_t max, gp_growbuf *r, char err[GP_WHY]);
 
 /* ---- writing --------------------------------------------------------- */
 

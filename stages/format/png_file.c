@@ -81,8 +81,8 @@ static void on_read(png_structp png, png_bytep to, size_t n)
 
 static void on_write(png_structp png, png_bytep from, size_t n)
 {
-    gp_room *r = png_get_io_ptr(png);
-    if (!gp_room_need(r, r->n + n))
+    gp_growbuf *r = png_get_io_ptr(png);
+    if (!gp_growbuf_need(r, r->n + n))
         png_error(png, "out of memory");
     memcpy(r->data + r->n, from, n);
     r->n += n;
@@ -143,7 +143,7 @@ const char *gp_png_why_not(const gp_type *t)
 }
 
 static bool encode(png_structp png, png_infop info, const unsigned char *frame,
-                   const gp_type *t, int level, gp_room *out)
+                   const gp_type *t, int level, gp_growbuf *out)
 {
     static const int color[5] = { 0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
                                   PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA };
@@ -165,7 +165,7 @@ static bool encode(png_structp png, png_infop info, const unsigned char *frame,
     return true;
 }
 
-bool gp_png_encode(const void *frame, const gp_type *type, int level, gp_room *out,
+bool gp_png_encode(const void *frame, const gp_type *type, int level, gp_growbuf *out,
                    char err[GP_WHY])
 {
     if (!gp_count(type))

@@ -21,7 +21,7 @@ bool gp_png_decode(const void *file, size_t n, const gp_type *type, void *frame,
 const char *gp_png_why_not(const gp_type *type);
 
 /* A frame -> a whole file in `out`. `level`: of zlib, 0 to 9. */
-bool gp_png_encode(const void *frame, const gp_type *type, int level, gp_room *out,
+bool gp_png_encode(const void *frame, const gp_type *type, int level, gp_growbuf *out,
                    char err[GP_WHY]);
 
 #endif

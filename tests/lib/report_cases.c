@@ -79,10 +79,10 @@ START_TEST(test_numbers)
     seen s = run((gp_run_options){ .timed = true, .stamped = true });
     const gp_report *r = s.report;
     ck_assert(!s.made);                /* nothing was traced */
-    ck_assert_int_eq(r->nparties, 4);
+    ck_assert_int_eq(r->nactors, 4);
     ck_assert(r->wall_ns > (FRAMES - 1) * 2500000LL);
-    for (int i = 0; i < r->nparties; i++) {
-        const gp_party_report *p = &r->party[i];
+    for (int i = 0; i < r->nactors; i++) {
+        const gp_actor_report *p = &r->actor[i];
         int64_t sum = p->busy_ns + p->wait_in_ns + p->wait_out_ns + p->wait_stream_ns;
         ck_assert_uint_eq(p->frames, FRAMES);
         ck_assert_uint_eq(p->time.n, FRAMES);
@@ -90,7 +90,7 @@ START_TEST(test_numbers)
            it is started, which takes long where others keep the machine busy */
         ck_assert_msg(part(sum, r) < 1.01 && part(sum, r) > 0.2, "%s: %.3f", p->name, part(sum, r));
     }
-    const gp_party_report *source = &r->party[0], *script = &r->party[1], *segment = &r->party[2];
+    const gp_actor_report *source = &r->actor[0], *script = &r->actor[1], *segment = &r->actor[2];
     ck_assert(source->idle_ns > 0 && source->idle_ns <= source->busy_ns);
     ck_assert(script->busy_ns >= FRAMES * SHORTEST_NS && script->wait_in_ns > 0);
     ck_assert(gp_hist_at(&script->time, 0.5) >= SHORTEST_NS);
@@ -127,7 +127,7 @@ START_TEST(test_estimated)
         ck_assert(!s.report->engine[i].measured);
     ck_assert(s.report->engine[GP_ENGINE_COPY_IN].used == copies);
     ck_assert((s.report->engine[GP_ENGINE_COPY_IN].busy_ns > 0) == copies);
-    ck_assert_uint_eq(s.report->party[2].time.n, FRAMES);
+    ck_assert_uint_eq(s.report->actor[2].time.n, FRAMES);
     done(&s);
 }
 END_TEST
@@ -298,7 +298,7 @@ START_TEST(test_early_end)
     int found = 0, held = 0;
     for (int i = 0; i < r->nbuffers; i++) {
         const gp_buffer_report *b = &r->buffer[i];
-        if (r->party[b->from].stage == ENDLESS && r->party[b->to].stage == SHORT) {
+        if (r->actor[b->from].stage == ENDLESS && r->actor[b->to].stage == SHORT) {
             ck_assert_msg(b->held < 1, "%.2f", b->held);
             found++;
         }
