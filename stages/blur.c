@@ -26,13 +26,12 @@ static bool shape(gp_shape *s)
 }
 
 /* exp(-k^2 / (2 sigma^2)), with sum 1. */
-static bool table(const void *opts, const gp_type *in, void *host)
+static bool table(const gp_table_call *t)
 {
-    const struct opts *o = opts;
+    const struct opts *o = t->opts;
     int64_t r = radius(o);
-    float *w = host;
+    float *w = t->data;
     double sum = 0;
-    (void)in;
     for (int64_t k = -r; k <= r; k++)
         sum += exp(-0.5 * (double)(k * k) / (o->sigma * o->sigma));
     for (int64_t k = -r; k <= r; k++)

@@ -32,11 +32,10 @@ static bool shape(gp_shape *s)
     return true;
 }
 
-static bool table(const void *opts, const gp_type *in, void *host)
+static bool table(const gp_table_call *t)
 {
-    const struct opts *o = opts;
-    float *taps = host;
-    (void)in;
+    const struct opts *o = t->opts;
+    float *taps = t->data;
     for (int i = 0; i < o->taps.n; i++)
         taps[i] = (float)o->taps.v[i];
     return true;

@@ -99,7 +99,8 @@ START_TEST(finds)
     for (int i = 0; i < COUNT; i++)
         ck_assert_msg(gp_register(r, &good[i], &errs), "%s", errs.e[0].msg);
     for (int i = 0; i < COUNT; i++) {
-        ck_assert_ptr_eq(gp_kind_find(r, good[i].name), &good[i]);
+        const gp_kind *k = gp_kind_find(r, good[i].name);
+        ck_assert(k && k != &good[i] && !memcmp(k, &good[i], sizeof *k));
         ck_assert_str_eq(gp_kind_at(r, i)->name, sorted[i]);
     }
     ck_assert_ptr_null(gp_kind_at(r, COUNT));
@@ -108,6 +109,33 @@ START_TEST(finds)
     ck_assert_ptr_null(gp_kind_find(r, "zz"));
     ck_assert(!gp_register(r, &good[0], &errs));
     ck_assert_str_eq(errs.e[0].msg, "there is a kind 'plain' already");
+    gp_registry_destroy(r);
+}
+END_TEST
+
+/* A kind that an older gpipe's header knew less of, and one that a newer one's knows
+ * more of, as gp_kind grows at its end. */
+START_TEST(other_sizes)
+{
+    struct longer { gp_kind kind; void *more; } longer = { KIND("longer", .in = any), NULL };
+    gp_kind shorter = KIND("shorter", .in = any);
+    gp_registry *r = gp_registry_create();
+    gp_errs errs = {0};
+
+    shorter.size = offsetof(gp_kind, advise);
+    shorter.advise = (void (*)(gp_advice *))(uintptr_t)1;      /* behind its end */
+    longer.kind.size = sizeof longer;
+    ck_assert_msg(gp_register(r, &shorter, &errs), "%s", errs.e[0].msg);
+    ck_assert_msg(gp_register(r, &longer.kind, &errs), "%s", errs.e[0].msg);
+    const gp_kind *k = gp_kind_find(r, "shorter");
+    ck_assert(k && k->size == sizeof *k && k->run == run && !k->advise);
+    ck_assert(gp_kind_find(r, "longer"));
+
+    longer.kind.name = "longest", longer.more = &longer;
+    ck_assert(!gp_register(r, &longer.kind, &errs));
+    ck_assert_msg(!strncmp(errs.e[0].msg, "stage kind 'longest' uses something that this gpipe "
+                           "does not have", 70), "%s", errs.e[0].msg);
+    ck_assert(!gp_kind_find(r, "longest"));
     gp_registry_destroy(r);
 }
 END_TEST
@@ -130,6 +158,7 @@ Suite *suite_registry(void)
     TCase *t = tcase_create("kinds");
     tcase_add_loop_test(t, refuses, 0, (int)(sizeof bad / sizeof *bad));
     tcase_add_test(t, finds);
+    tcase_add_test(t, other_sizes);
     tcase_add_test(t, builtin_are_sound);
     suite_add_tcase(s, t);
     return s;

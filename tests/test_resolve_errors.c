@@ -210,9 +210,6 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
       { "1:39 stage 'float' takes f32 at 'in', but 'src' is u8; put {use: cast, dtype: f32}" } },
     { "buffers: {src: {dtype: c64}}\nstages: [{use: src}, {use: float}, {use: sink}]\n",
       { "2:28 stage 'float' takes f32 at 'in', but 'src' is c64" } },
-    { "stages: [{use: src}, {use: every}, {use: add, in: [src, every]}, {use: sink}]\n",
-      { "1:42 stage 'add' joins buffers of different rates: 'src' has a frame for 1 of the source, "
-        "'every' for 3" } },
     { "stages: [{use: free}, {use: sink}]\n",
       { "1:16 the dtype of buffer 'free' cannot be inferred; declare it under 'buffers'" } },
     { "buffers: {free: {dtype: u8}}\nstages: [{use: free}, {use: sink}]\n",

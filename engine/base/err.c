@@ -33,7 +33,7 @@ bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
             return false;
     }
     gp_err *e = &errs->e[errs->n++];
-    e->code = code, e->at = at, e->c_file = c_file, e->c_line = c_line;
+    e->code = code, e->at = at.file ? at : errs->at, e->c_file = c_file, e->c_line = c_line;
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(e->msg, sizeof e->msg, fmt, ap);

@@ -79,11 +79,10 @@ static bool check_type(gp_resolving *r, const gp_rstage *st, int p, const gp_rbu
               st->s.in_name[p], b->b.name, gp_dtype_name(t->dtype), cast);
 }
 
-/* What the inputs say of rate, end and type. False after errors. */
-static bool check_inputs(gp_resolving *r, gp_rstage *st, int *rate)
+/* What the inputs say of end and type. False after errors. */
+static bool check_inputs(gp_resolving *r, gp_rstage *st)
 {
-    const gp_rbuf *first = NULL;
-    bool ok = true;
+    bool ok = true, frames = false;
     st->s.endless = true;
     for (int p = 0; p < st->s.nin; p++) {
         const gp_rbuf *b = st->s.in[p] < 0 ? NULL : &r->buffer[st->s.in[p]];
@@ -93,15 +92,9 @@ static bool check_inputs(gp_resolving *r, gp_rstage *st, int *rate)
         if (b->konst)
             continue;
         st->s.endless &= b->b.endless;
-        if (!first)
-            first = b;
-        else if (b->b.rate != first->b.rate)
-            ok = AT(r, st->s.at, "stage '%s' joins buffers of different rates: '%s' has a frame "
-                    "for %d of the source, '%s' for %d", st->s.name, first->b.name, first->b.rate,
-                    b->b.name, b->b.rate);
+        frames = true;
     }
-    *rate = first ? first->b.rate : 1;
-    if (st->s.nin > 0 && !first)
+    if (st->s.nin > 0 && !frames)
         ok = AT(r, st->s.at, "stage '%s' reads nothing but constants, so it has no frames; it "
                 "needs an input that has", st->s.name);
     return ok;
@@ -156,9 +149,6 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
     if (on_hole && !s->state)
         ok = AT(r, on_hole->at, "'on_hole' has no effect: stage '%s' carries nothing from frame "
                 "to frame", name);
-    if (s->rate < 0)
-        ok = gp_fail(r->errs, GP_E_BUG, st->s.at, "kind '%s' has a rate of %d", st->s.kind->name,
-                     s->rate);
     if (st->s.device && source)
         ok = AT(r, st->s.at, "stage '%s' is a source, and a source runs on the host", name);
     return ok;
@@ -167,15 +157,14 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
 static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
 {
     gp_shape s = { .in = in, .out = out };
-    int rate;
     bool ok = true;
-    if (!check_inputs(r, st, &rate) || !gp_shape_call(r, st, &s))
+    if (!check_inputs(r, st) || !gp_shape_call(r, st, &s))
         return false;
     if (!st->s.nin)
         st->s.endless = s.endless;
     st->s.batched = s.batched, st->s.keeps_slots = s.keeps_slots;
     st->s.serial = s.serial || !st->s.nin, st->s.known = s.known;
-    st->s.frame_info = s.frame_info;
+    st->s.frame_info = s.frame_info, st->s.once = s.once, st->s.any_length = s.any_length;
     st->s.scratch = s.scratch, st->s.state = s.state, st->s.table = s.table;
     if (!check_stage(r, st, &s))
         return false;
@@ -183,7 +172,6 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
         gp_rbuf *b = st->s.out[p] < 0 ? NULL : &r->buffer[st->s.out[p]];
         if (!b)
             continue;
-        b->b.rate = rate * (s.rate ? s.rate : 1);
         b->b.endless = st->s.endless;
         if (!b->broken && check_output(r, st, b, &out[p]))
             b->b.type = out[p], b->known = true;

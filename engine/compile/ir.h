@@ -98,7 +98,6 @@ typedef struct gp_buffer {
     gp_use *use; int nuse;     /* consumers, in stage order */
     const char *path;          /* of a constant: the .npy to load */
     bool endless;              /* every source it comes from is endless */
-    int rate;                  /* source frames per frame */
 } gp_buffer;
 
 typedef struct gp_stage {
@@ -114,7 +113,7 @@ typedef struct gp_stage {
     int workers;               /* host; 1 for sources and stages with state */
     bool zero;                 /* zero: true */
     gp_on_hole on_hole;
-    bool serial, endless, batched, keeps_slots, frame_info;
+    bool serial, endless, batched, keeps_slots, frame_info, once, any_length;
     size_t scratch, state, table;
     gp_known known;
     unsigned *sources;         /* bit set over stages: which sources reach it;

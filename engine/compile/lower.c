@@ -95,22 +95,7 @@ static int find(int *up, int v)
     return v;
 }
 
-/* A stage that makes one frame for each frame it reads, not one for many. */
-static bool steady(const gp_graph *g, const gp_stage *s)
-{
-    int rate = 0;
-    for (int i = 0; i < s->nin + s->nout; i++) {
-        int b = i < s->nin ? s->in[i] : s->out[i - s->nin];
-        if (b < 0 || g->buffer[b].producer.stage < 0)
-            continue;
-        if (rate && g->buffer[b].rate != rate)
-            return false;
-        rate = g->buffer[b].rate;
-    }
-    return true;
-}
-
-/* Joins the steady device stages of one level that touch one buffer. The
+/* Joins the device stages of one level that touch one buffer. The
  * smaller stage stands for the larger. */
 static void join_stages(lowering *w)
 {
@@ -125,7 +110,7 @@ static void join_stages(lowering *w)
             continue;
         for (int u = -1; u < buf->nuse; u++) {
             int v = u < 0 ? buf->producer.stage : buf->use[u].stage, l = w->level[v];
-            if (!g->stage[v].device || !steady(g, &g->stage[v]))
+            if (!g->stage[v].device)
                 continue;
             if (seen[l] != b) {
                 seen[l] = b;

@@ -8,7 +8,7 @@
 #include "compile/resolve.h"
 
 struct gp_registry {
-    const gp_kind **kind;
+    gp_kind **kind;            /* copies, so that each has the size of ours */
     int n, cap;
 };
 
@@ -19,6 +19,8 @@ gp_registry *gp_registry_create(void)
 
 void gp_registry_destroy(gp_registry *r)
 {
+    for (int i = 0; r && i < r->n; i++)
+        free(r->kind[i]);
     if (r)
         free(r->kind);
     free(r);
@@ -98,8 +100,7 @@ static bool option_sound(const gp_kind *k, int i, gp_reader *r, void *opts, gp_e
     if (o->def && (o->required || o->type == GP_OPT_NODE))
         return BAD("kind '%s': option '%s' may have no default", k->name, o->name);
     gp_errs *report = r->errs;
-    gp_errs why;
-    why.n = why.dropped = why.failed = 0;
+    gp_errs why = { .n = 0 };
     r->errs = &why;
     bool ok = !o->def || gp_opt_default(r, o, (char *)opts + o->off);
     r->errs = report;
@@ -151,20 +152,43 @@ static bool sound(const gp_kind *k, gp_errs *errs)
         && options_sound(k, errs);
 }
 
-bool gp_register(gp_registry *r, const gp_kind *k, gp_errs *errs)
+/* A descriptor of another size, as one of ours: fields that it does not have are zero,
+ * fields that we do not know must be. NULL after an error; the caller frees it. */
+static gp_kind *copy_of(const gp_kind *k, gp_errs *errs)
 {
-    if (k->abi != GP_ABI || k->size != sizeof *k)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){0},
-                       "a stage kind was built for another gpipe (abi %u, size %zu; this one has "
-                       "%d, %zu); build it again with this gpipe's stage.h",
-                       k->abi, k->size, GP_ABI, sizeof *k);
-    if (!sound(k, errs))
-        return false;
+    const unsigned char *bytes = (const unsigned char *)k;
+    size_t known = k->size < sizeof *k ? k->size : sizeof *k;
+    if (k->abi != GP_ABI || k->size < offsetof(gp_kind, shape) + sizeof k->shape) {
+        gp_fail(errs, GP_E_USAGE, (gp_loc){0},
+                "a stage kind was built for another gpipe (its ABI is %u, its size %zu; the ABI of "
+                "this gpipe is %d); build it again with this gpipe's stage.h",
+                k->abi, k->size, GP_ABI);
+        return NULL;
+    }
+    for (size_t i = known; i < k->size; i++)
+        if (bytes[i]) {
+            gp_fail(errs, GP_E_USAGE, (gp_loc){0},
+                    "stage kind '%s' uses something that this gpipe does not have (byte %zu of its "
+                    "descriptor); it needs a newer gpipe", k->name ? k->name : "", i);
+            return NULL;
+        }
+    gp_kind *copy = calloc(1, sizeof *copy);
+    if (!copy) {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
+        return NULL;
+    }
+    memcpy(copy, k, known);
+    copy->size = sizeof *copy;
+    return copy;
+}
+
+static bool insert(gp_registry *r, gp_kind *k, gp_errs *errs)
+{
     if (gp_kind_find(r, k->name))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){0}, "there is a kind '%s' already", k->name);
     if (r->n == r->cap) {
         int cap = r->cap ? 2 * r->cap : 64;
-        const gp_kind **v = realloc(r->kind, sizeof *v * (size_t)cap);
+        gp_kind **v = realloc(r->kind, sizeof *v * (size_t)cap);
         if (!v)
             return gp_fail(errs, GP_E_RESOURCE, (gp_loc){0}, "out of memory");
         r->kind = v, r->cap = cap;
@@ -174,4 +198,13 @@ bool gp_register(gp_registry *r, const gp_kind *k, gp_errs *errs)
     r->kind[at] = k;
     r->n++;
     return true;
+}
+
+bool gp_register(gp_registry *r, const gp_kind *kind, gp_errs *errs)
+{
+    gp_kind *k = copy_of(kind, errs);
+    if (k && sound(k, errs) && insert(r, k, errs))
+        return true;
+    free(k);
+    return false;
 }

@@ -177,7 +177,7 @@ static bool call(gp_shape *s, struct gp_shape_ctx *c)
 {
     const gp_stage *st = c->stage;
     int failed = c->errs->failed;
-    s->opts = st->opts;
+    s->opts = st->opts, s->user = st->kind->user;
     s->nin = st->nin, s->nout = st->nout;
     s->in_name = st->in_name, s->out_name = st->out_name;
     s->workers = st->workers;

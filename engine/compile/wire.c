@@ -20,8 +20,8 @@ static gp_rbuf *add_buffer(gp_resolving *r, const char *name, gp_loc at)
 {
     *gp_names_at(&r->buffer_index, name) = r->nbuffers;
     gp_rbuf *b = GP_PUSH(r->arena, r->buffer, r->nbuffers, r->buffers_cap);
-    *b = (gp_rbuf){ .b = { .name = name, .at = at, .depth = r->depth, .producer = { -1, -1 },
-                           .rate = 1 }, .like = -1 };
+    *b = (gp_rbuf){ .b = { .name = name, .at = at, .depth = r->depth, .producer = { -1, -1 } },
+                    .like = -1 };
     return b;
 }
 

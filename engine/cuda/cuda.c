@@ -364,7 +364,7 @@ const gp_backend gp_backend_cuda = {
     .build = gp_cuda_build, .discard = gp_cuda_discard,
     .launch = cuda_launch, .direct = cuda_direct,
     .query = cuda_query, .wait = cuda_wait,
-    .settle = gp_cuda_settle, .stay = gp_cuda_stay, .issue = gp_cuda_issue,
-    .finished = gp_cuda_finished, .leave = gp_cuda_leave, .unsettle = gp_cuda_unsettle,
+    .resident_create = gp_cuda_resident_create, .resident_start = gp_cuda_resident_start, .resident_submit = gp_cuda_resident_submit,
+    .resident_done = gp_cuda_resident_done, .resident_stop = gp_cuda_resident_stop, .resident_destroy = gp_cuda_resident_destroy,
     .compile = gp_cuda_compile,
 };

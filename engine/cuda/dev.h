@@ -114,12 +114,12 @@ void gp_cuda_label(int label, bool in_graph);
 
 /* ---- resident kernels (cuda_resident.c) ------------------------------ */
 
-gp_resident *gp_cuda_settle(gp_dev *dev, gp_body body, void *const *slot, int slots, int depth,
+gp_resident *gp_cuda_resident_create(gp_dev *dev, gp_body body, void *const *slot, int slots, int depth,
                             int shares, gp_errs *errs);
-bool gp_cuda_stay(gp_resident *x, gp_errs *errs);
-uint64_t gp_cuda_issue(gp_resident *x, int slot);
-int gp_cuda_finished(gp_resident *x, uint64_t k, gp_errs *errs);
-void gp_cuda_leave(gp_resident *x);
-void gp_cuda_unsettle(gp_resident *x);
+bool gp_cuda_resident_start(gp_resident *x, gp_errs *errs);
+uint64_t gp_cuda_resident_submit(gp_resident *x, int slot);
+int gp_cuda_resident_done(gp_resident *x, uint64_t k, gp_errs *errs);
+void gp_cuda_resident_stop(gp_resident *x);
+void gp_cuda_resident_destroy(gp_resident *x);
 
 #endif

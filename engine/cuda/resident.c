@@ -372,7 +372,7 @@ static bool make_memory(gp_resident *x, const recorder *r, int slots, int depth,
     return true;
 }
 
-gp_resident *gp_cuda_settle(gp_dev *dev, gp_body body, void *const *slot, int slots, int depth,
+gp_resident *gp_cuda_resident_create(gp_dev *dev, gp_body body, void *const *slot, int slots, int depth,
                             int shares, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
@@ -395,7 +395,7 @@ gp_resident *gp_cuda_settle(gp_dev *dev, gp_body body, void *const *slot, int sl
     free(r.op), free(r.args), free(r.kernel);
     if (!ok && x) {
         if (x->dev)
-            gp_cuda_unsettle(x);
+            gp_cuda_resident_destroy(x);
         else
             free(x);
         x = NULL;
@@ -405,7 +405,7 @@ gp_resident *gp_cuda_settle(gp_dev *dev, gp_body body, void *const *slot, int sl
 
 /* ---- running --------------------------------------------------------- */
 
-bool gp_cuda_stay(gp_resident *x, gp_errs *errs)
+bool gp_cuda_resident_start(gp_resident *x, gp_errs *errs)
 {
     void *args[] = { &x->s };
     if (!gp_cuda_alive(x->dev))
@@ -417,7 +417,7 @@ bool gp_cuda_stay(gp_resident *x, gp_errs *errs)
     return x->runs;
 }
 
-uint64_t gp_cuda_issue(gp_resident *x, int slot)
+uint64_t gp_cuda_resident_submit(gp_resident *x, int slot)
 {
     uint64_t k = x->issued++;
     x->slot[k & (x->s.cap - 1)] = (uint32_t)slot;
@@ -426,7 +426,7 @@ uint64_t gp_cuda_issue(gp_resident *x, int slot)
     return k;
 }
 
-int gp_cuda_finished(gp_resident *x, uint64_t k, gp_errs *errs)
+int gp_cuda_resident_done(gp_resident *x, uint64_t k, gp_errs *errs)
 {
     if (atomic_load_explicit(&x->done[k & (x->s.cap - 1)], memory_order_acquire) == k + 1)
         return 1;
@@ -442,7 +442,7 @@ int gp_cuda_finished(gp_resident *x, uint64_t k, gp_errs *errs)
     return -1;
 }
 
-void gp_cuda_leave(gp_resident *x)
+void gp_cuda_resident_stop(gp_resident *x)
 {
     atomic_store(x->word, UINT64_MAX);
     if (x->runs && gp_cuda_alive(x->dev))
@@ -450,7 +450,7 @@ void gp_cuda_leave(gp_resident *x)
     x->runs = false;
 }
 
-void gp_cuda_unsettle(gp_resident *x)
+void gp_cuda_resident_destroy(gp_resident *x)
 {
     gp_dev *d = &x->dev->base;
     d->backend->free(d, true, x->s.known, 0);

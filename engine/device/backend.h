@@ -109,19 +109,19 @@ typedef struct gp_backend {
     int (*query)(gp_dev *dev, int stream, gp_errs *errs);
     int (*wait)(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs);
 
-    /* launch: persistent; NULL where an exec is as good. settle: slot[i] is the
-     * body's argument for slot i; at most `depth` frames are in flight; 1 / shares of
-     * the device. stay starts it, once all segments are set up; leave ends it, again
-     * does nothing; unsettle frees it, once all have left. issue hands over a slot and
-     * numbers it from 0; finished: is number k done? 1 yes, 0 no, -1 failed; with errs
-     * NULL it only looks at memory. One thread issues, one asks. */
-    gp_resident *(*settle)(gp_dev *dev, gp_body body, void *const *slot, int slots, int depth,
-                           int shares, gp_errs *errs);
-    bool (*stay)(gp_resident *x, gp_errs *errs);
-    uint64_t (*issue)(gp_resident *x, int slot);
-    int (*finished)(gp_resident *x, uint64_t k, gp_errs *errs);
-    void (*leave)(gp_resident *x);
-    void (*unsettle)(gp_resident *x);
+    /* launch: persistent, kernels that stay on the device; NULL where an exec is as good.
+     * create: slot[i] is the body's argument for slot i; at most `depth` frames are in
+     * flight; it takes 1 / shares of the device. start: once all segments are set up;
+     * stop: again does nothing; destroy: once all have stopped. submit hands over a slot
+     * and numbers it from 0; done: is number k done? 1 yes, 0 no, -1 failed; with errs
+     * NULL it only looks at memory. One thread submits, one asks. */
+    gp_resident *(*resident_create)(gp_dev *dev, gp_body body, void *const *slot, int slots,
+                                    int depth, int shares, gp_errs *errs);
+    bool (*resident_start)(gp_resident *x, gp_errs *errs);
+    uint64_t (*resident_submit)(gp_resident *x, int slot);
+    int (*resident_done)(gp_resident *x, uint64_t k, gp_errs *errs);
+    void (*resident_stop)(gp_resident *x);
+    void (*resident_destroy)(gp_resident *x);
 
     /* The user's kernels; see gp_kernel_compile. */
     const gp_kernel *(*compile)(gp_dev *dev, const gp_source *src, gp_errs *errs);

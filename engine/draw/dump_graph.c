@@ -109,8 +109,6 @@ static void graph_text(FILE *f, const gp_graph *g)
             fprintf(f, "  depth %-3d  %s ->", b->depth, g->stage[b->producer.stage].name);
         for (int u = 0; u < b->nuse; u++)
             fprintf(f, "%s %s", u ? "," : "", g->stage[b->use[u].stage].name);
-        if (b->rate > 1)
-            fprintf(f, ", one frame for %d", b->rate);
         fputc('\n', f);
     }
 }
@@ -165,7 +163,6 @@ static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b)
     for (int u = 0; u < b->nuse; u++)
         gp_json_str(j, NULL, g->stage[b->use[u].stage].name);
     gp_json_close(j, ']');
-    gp_json_int(j, "rate", b->rate);
     gp_json_bool(j, "endless", b->endless);
     gp_json_close(j, '}');
 }

@@ -70,7 +70,7 @@ static bool record_stage(gp_rec *r, gp_actorrt *p, const gp_taskrt *part, uint64
     const gp_task *t = part->task;
     const gp_segment *seg = p->segment;
     gp_view in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT] = { { 0 } };
-    gp_dcall c = { .opts = st->opts, .state = run->state[st - g->stage], .n = n, .in = in,
+    gp_dcall c = { .opts = st->opts, .user = st->kind->user, .state = run->state[st - g->stage], .n = n, .in = in,
                    .out = out, .scope = &g->scope, .name = st->name, .rec = r,
                    .errs = r->errs };
 

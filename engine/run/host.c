@@ -192,7 +192,7 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     gp_run *run = p->run;
     const gp_stage *st = p->stage;
     gp_frame *fr = p->host->desk[t->worker].frame;
-    gp_call call = { .opts = st->opts, .state = run->state[st - run->graph->stage],
+    gp_call call = { .opts = st->opts, .user = st->kind->user, .state = run->state[st - run->graph->stage],
                      .worker = t->worker, .name = st->name, .at = st->at,
                      .errs = &t->errs, .ctx = t };
     if (fr->index >= p->host->cached)
@@ -311,7 +311,7 @@ static void leave(gp_threadrt *t)
     uint64_t head = atomic_load(&h->head);
     bool clean = !atomic_load(&run->failed) && atomic_load(&run->level) < 2;
     if (clean && k->finish) {
-        gp_call call = { .opts = p->stage->opts, .name = p->stage->name, .at = p->stage->at,
+        gp_call call = { .opts = p->stage->opts, .user = k->user, .name = p->stage->name, .at = p->stage->at,
                          .state = run->state[p->stage - run->graph->stage],
                          .errs = &t->errs, .ctx = t };
         gp_thread_doing(t, GP_DOING_FINISH, head);

@@ -126,7 +126,8 @@ static bool load_extra(gp_run *run, const gp_extra *x, void *host, gp_errs *errs
     for (int i = 0; i < st->nin; i++)
         if (st->in[i] >= 0)
             in[i] = g->buffer[st->in[i]].type;
-    return st->kind->table(st->opts, in, host)
+    return st->kind->table(&(gp_table_call){ .opts = st->opts, .user = st->kind->user, .nin = st->nin,
+                                             .in = in, .data = host, .bytes = x->bytes })
         || gp_fail(errs, GP_E_RESOURCE, st->at, "stage '%s': out of memory", st->name);
 }
 
@@ -310,7 +311,7 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
         gp_type *types = GP_NEW(&run->arena, gp_type, s->nin + s->nout + 1);
         memcpy(types, in, sizeof *types * (size_t)s->nin);
         memcpy(types + s->nin, out, sizeof *types * (size_t)s->nout);
-        gp_open o = { .opts = s->opts, .name = s->name, .at = s->at, .nin = s->nin,
+        gp_open o = { .opts = s->opts, .user = s->kind->user, .name = s->name, .at = s->at, .nin = s->nin,
                       .nout = s->nout, .in = types, .out = types + s->nin,
                       .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
                       .scope = &g->scope, .dev = device ? run->dev : NULL, .errs = errs };
@@ -496,7 +497,7 @@ void gp_run_destroy(gp_run *run)
         return;
     const gp_plan *plan = run->plan;
     for (int i = 0; run->actor && i < plan->nactors; i++)
-        gp_segment_leave(&run->actor[i]);
+        gp_segment_stop_resident(&run->actor[i]);
     for (int i = 0; run->actor && i < plan->nactors; i++) {
         gp_actorrt *p = &run->actor[i];
         if (!p->run)

@@ -259,7 +259,7 @@ void *gp_host_thread(void *thread);            /* gp_threadrt */
  * adds its stamps to *stamps. */
 bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_errs *errs);
 /* Nothing of it stays on the device; for all segments, before the first is freed. */
-void gp_segment_leave(gp_actorrt *p);
+void gp_segment_stop_resident(gp_actorrt *p);
 void gp_segment_fini(gp_actorrt *p);
 void *gp_segment_launcher(void *thread);
 void *gp_segment_reaper(void *thread);

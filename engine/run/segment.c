@@ -51,7 +51,7 @@ static bool warm_up(gp_actorrt *p, gp_errs *errs)
 }
 
 /* Makes what stays on the device, of the body of every slot. */
-static bool settle(gp_actorrt *p, gp_errs *errs)
+static bool make_resident(gp_actorrt *p, gp_errs *errs)
 {
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
@@ -62,7 +62,7 @@ static bool settle(gp_actorrt *p, gp_errs *errs)
         slot[i] = (gp_batch){ p, (uint64_t)i, 1, false, true, true };
         arg[i] = &slot[i];
     }
-    s->resident = run->dev->backend->settle(run->dev, gp_segment_record, arg, slots,
+    s->resident = run->dev->backend->resident_create(run->dev, gp_segment_record, arg, slots,
                                             p->segment->depth, run->plan->nsegments, errs);
     for (int i = before; i < errs->n; i++)
         if (!errs->e[i].at.file)
@@ -114,8 +114,8 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
         return false;
     if (run->graph->launch == GP_LAUNCH_STREAM || run->options.isolate)
         return true;
-    if (run->graph->launch == GP_LAUNCH_PERSISTENT && be->settle)
-        return settle(p, errs);
+    if (run->graph->launch == GP_LAUNCH_PERSISTENT && be->resident_create)
+        return make_resident(p, errs);
 
     while (1 << s->sizes <= seg->batch)
         s->sizes++;
@@ -147,14 +147,14 @@ void gp_segment_fini(gp_actorrt *p)
             if (s->exec[k][i])
                 p->run->dev->backend->discard(p->run->dev, s->exec[k][i]);
     if (s->resident)
-        p->run->dev->backend->unsettle(s->resident);
+        p->run->dev->backend->resident_destroy(s->resident);
     gp_point_fini(&s->done);
 }
 
-void gp_segment_leave(gp_actorrt *p)
+void gp_segment_stop_resident(gp_actorrt *p)
 {
     if (p->seg && p->seg->resident)
-        p->run->dev->backend->leave(p->seg->resident);
+        p->run->dev->backend->resident_stop(p->seg->resident);
 }
 
 /* ---- the launcher ---------------------------------------------------- */
@@ -245,7 +245,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     uint64_t number = 0;
     if (stream < 0) {
         for (int i = 0; resident && i < n; i++)
-            number = be->issue(s->resident, (int)((f + (uint64_t)i) % (uint64_t)p->segment->period));
+            number = be->resident_submit(s->resident, (int)((f + (uint64_t)i) % (uint64_t)p->segment->period));
         ok = true;
     } else if (o.odd || !s->exec || (run->options.ncached && !o.again)) {
         ok = be->direct(run->dev, s->stream0 + stream, gp_segment_record, &o, &t->errs);
@@ -302,7 +302,7 @@ void *gp_segment_launcher(void *thread)
     gp_threadrt *t = thread;
     gp_actorrt *p = t->actor;
     gp_segmentrt *s = p->seg;
-    bool lost = s->resident && !p->run->dev->backend->stay(s->resident, &t->errs);
+    bool lost = s->resident && !p->run->dev->backend->resident_start(s->resident, &t->errs);
 
     if (lost)
         fault(t, 0);
@@ -375,9 +375,9 @@ static int await_resident(const gp_actorrt *p, uint64_t number, gp_errs *errs)
     int64_t start = 0;
     for (;;) {
         for (int i = 0; i < (sync == GP_SYNC_BLOCK ? 1 : LOOKS); i++)
-            if (be->finished(p->seg->resident, number, NULL))
+            if (be->resident_done(p->seg->resident, number, NULL))
                 return 1;
-        int r = be->finished(p->seg->resident, number, errs);
+        int r = be->resident_done(p->seg->resident, number, errs);
         if (r)
             return r;
         int64_t now = gp_now_ns();
@@ -437,7 +437,7 @@ void *gp_segment_reaper(void *thread)
         }
         gp_point_wake(&p->point);
     }
-    gp_segment_leave(p);
+    gp_segment_stop_resident(p);
     gp_actor_end(p, atomic_load(&s->reaped), p->nin > 1);
     return NULL;
 }

@@ -11,7 +11,7 @@ typedef struct gp_ticket {
     int n;
     int stream;                /* or one of these: */
     bool odd;
-    uint64_t number;           /* GP_RESIDENT: of the last frame, see gp_backend.issue */
+    uint64_t number;           /* GP_RESIDENT: of the last frame, see gp_backend.resident_submit */
     int64_t queued_ns;         /* timed: when */
 } gp_ticket;
 

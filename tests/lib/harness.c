@@ -154,6 +154,7 @@ static char *pipeline_text(gp_arena *a, const char *kind, const char *options,
 
 struct trial {
     gp_arena arena;
+    gp_registry *registry;             /* whose kinds the graph has */
     const gp_graph *graph;
     const gp_stage *stage;
     const gp_backend *b;
@@ -225,8 +226,9 @@ trial *trial_open(gp_dev *dev, const char *kind, const char *options,
     char *text = pipeline_text(&t->arena, kind, options, in, nin);
     gp_spec *spec = gp_parse(&t->arena, text, strlen(text), "trial.yaml", errs);
     t->graph = spec ? gp_resolve(&t->arena, spec, registry, &env, &machine, &probe, errs) : NULL;
-    gp_registry_destroy(registry);
+    t->registry = registry;
     if (!t->graph) {
+        gp_registry_destroy(registry);
         gp_arena_free(&t->arena);
         free(t);
         return NULL;
@@ -248,7 +250,8 @@ trial *trial_open(gp_dev *dev, const char *kind, const char *options,
     t->table = memory(t, true, t->stage->table);
     t->host_table = memory(t, false, t->stage->table);
     if (t->table)
-        OK(t->stage->kind->table(t->stage->opts, t->type, t->host_table));
+        OK(t->stage->kind->table(&(gp_table_call){ .opts = t->stage->opts, .nin = nin, .in = t->type,
+                                           .data = t->host_table, .bytes = t->stage->table }));
     do_now(t, fill_table);
     return t;
 }
@@ -272,6 +275,7 @@ void trial_close(trial *t)
     release(t, true, t->table, t->stage->table);
     release(t, false, t->host_table, t->stage->table);
     gp_arena_free(&t->arena);
+    gp_registry_destroy(t->registry);
     free(t);
 }
 

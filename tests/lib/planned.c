@@ -42,9 +42,9 @@ static bool record(gp_dcall *c)
     return true;
 }
 
-static bool table(const void *opts, const gp_type *in, void *host)
+static bool table(const gp_table_call *t)
 {
-    (void)opts, (void)in, (void)host;
+    (void)t;
     return true;
 }
 

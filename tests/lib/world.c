@@ -66,7 +66,6 @@ static bool shape_opts(gp_shape *s)
 
 static bool shape_every(gp_shape *s)
 {
-    s->rate = 3;
     s->serial = true;
     return shape_same(s);
 }

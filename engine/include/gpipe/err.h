@@ -53,7 +53,16 @@ typedef struct gp_errs {
     int n;
     int dropped;           /* found after the table was full */
     int failed;            /* those that are not warnings, dropped ones too */
+    gp_loc at;             /* the current place: of errors that name none themselves */
 } gp_errs;
+
+/* Sets the current place; returns the one before, to be put back into errs->at. */
+static inline gp_loc gp_errs_place(gp_errs *errs, gp_loc at)
+{
+    gp_loc was = errs->at;
+    errs->at = at;
+    return was;
+}
 
 /* Adds an error; with GP_E_WARN a warning, with GP_E_NOTE a line to the last one, which
  * has a text and no place. A full table gives up warnings for others. Always returns false:

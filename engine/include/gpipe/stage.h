@@ -167,6 +167,7 @@ typedef struct gp_known {
 typedef struct gp_shape gp_shape;
 struct gp_shape {
     const void *opts;
+    void *user;                    /* the kind's */
     int nin, nout;
     const gp_type *in;             /* complete; dtype 0 where an optional port is
                                       not connected */
@@ -191,8 +192,9 @@ struct gp_shape {
     size_t state;          /* device bytes carried from frame to frame, zero at
                               first and after a hole (on_hole: reset) */
     size_t table;          /* device bytes that are constant: filled by table() */
-    int rate;              /* frames of the inputs for one output frame; 0 is 1 */
     gp_known known;
+    bool once;             /* a source whose input can be read once: a pipe */
+    bool any_length;       /* a sink that takes any number of frames and keeps none */
 
     void *ctx;             /* the engine's */
 };
@@ -247,6 +249,7 @@ typedef struct gp_run gp_run;          /* a running pipeline, engine only */
 /* For open(). All pointers are borrowed for as long as the stage is open. */
 typedef struct gp_open {
     const void *opts;
+    void *user;                    /* the kind's */
     const char *name;              /* of the stage, for messages */
     gp_loc at;
     int nin, nout;
@@ -283,6 +286,7 @@ typedef struct gp_frame {
 
 typedef struct gp_call {
     const void *opts;
+    void *user;            /* the kind's */
     void *state;           /* made by open(), or NULL */
     int worker;            /* 0 .. workers - 1 */
     const char *name;      /* of the stage */
@@ -317,6 +321,7 @@ enum { GP_INFOS = 8, GP_INFO_BYTES = 32 };
  * (and the stage carries no state). Pointers are to device memory. */
 typedef struct gp_dcall {
     const void *opts;
+    void *user;                    /* the kind's */
     void *state;                   /* made by open() */
     int n;
     const gp_view *in, *out;       /* of the first frame, see view.stride */
@@ -370,9 +375,39 @@ typedef struct gp_source {
  * kernel belongs to the device. */
 const gp_kernel *gp_kernel_compile(gp_dev *dev, const gp_source *src, gp_errs *errs);
 
+/* For table(): fills `bytes` bytes of host memory at `data`. */
+typedef struct gp_table_call {
+    const void *opts;
+    void *user;                    /* the kind's */
+    int nin;
+    const gp_type *in;
+    void *data;
+    size_t bytes;
+} gp_table_call;
+
+/* For advise(). What could be changed so that this stage, which holds back a run,
+ * takes less time: an edit of one of its options (`opt` and the `value` that it
+ * should have), or `text`, an advice in words. The first that is set counts. */
+typedef struct gp_advice {
+    const void *opts;
+    void *user;                    /* the kind's */
+    int nin, nout;
+    const gp_type *in, *out;
+    bool serial;                   /* it has one worker, because shape() said so */
+    const char *opt;               /* result: an option of the kind, or NULL */
+    char value[64];                /* result: as it would stand in YAML */
+    char text[200];                /* result: lower case, no full stop */
+} gp_advice;
+
 /* ---- the descriptor -------------------------------------------------- */
 
-enum { GP_ABI = 1 };
+/* What a kind that was built with this header may rely on. Structs that are passed
+ * one at a time, by pointer (gp_kind, gp_shape, gp_open, gp_call, gp_dcall,
+ * gp_table_call, gp_advice, gp_source), may grow at their end without a new number:
+ * gp_register fills up a shorter descriptor with zeros and refuses a longer one unless
+ * what it does not know is zero. Structs that stand in arrays or are passed by value
+ * (gp_opt, gp_port, gp_view, gp_type, gp_frame, gp_file, gp_loc, ...) stay as they are. */
+enum { GP_ABI = 2 };
 
 typedef struct gp_kind {
     unsigned abi;              /* GP_ABI */
@@ -383,6 +418,7 @@ typedef struct gp_kind {
     const gp_opt *opts;        /* ends with {0}; NULL if none */
     size_t opts_size;
     int max_run;               /* the most frames one run() takes; 0 is 1 */
+    void *user;                /* passed to every function below as `user` */
 
     /* Required. Output types and behaviour from input types; pure. */
     bool (*shape)(gp_shape *s);
@@ -403,8 +439,11 @@ typedef struct gp_kind {
     /* Device: queue the work of n frames; see gp_dcall. Must not wait,
      * allocate, or read what is in the buffers. */
     bool (*record)(gp_dcall *c);
-    /* Fills `table` bytes of host memory, copied to the device before frame 0. */
-    bool (*table)(const void *opts, const gp_type *in, void *host);
+    /* Makes what shape.table asked room for; copied to the device before frame 0. */
+    bool (*table)(const gp_table_call *t);
+
+    /* Optional: see gp_advice. Pure. */
+    void (*advise)(gp_advice *a);
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
