@@ -43,6 +43,7 @@ static bool shape(gp_shape *s)
         return true;
 
     s->serial = true;
+    s->any_length = with;
     o->at = gp_shape_loc(s, "file");
     if (with == (o->file != NULL))
         return gp_shape_fail(s, with ? "file" : NULL, "'compare' needs one thing to compare with: "

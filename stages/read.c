@@ -157,6 +157,7 @@ static bool shape(gp_shape *s)
     s->known.hertz = o->rate;
     if (!list_files(s, o, &first, &many) || !raw_only(s, o))
         return false;
+    s->once = o->live;
     if (o->live) {
         if (o->as != GP_RAW)
             return gp_shape_fail(s, "path", "'%s' is a stream, and only raw data can be read from "

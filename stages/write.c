@@ -56,6 +56,7 @@ static bool shape(gp_shape *s)
 
     o->at = gp_shape_loc(s, "path");
     o->to_stdout = !strcmp(o->path, "stdout");
+    s->any_length = o->to_stdout || !strncmp(o->path, "/dev/", 5);
     o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(o->path);
     if (!o->format && gp_foreign_extension(o->path))
         return gp_shape_fail(s, "path", "gpipe writes no %s files; name it .npy or .png, or set "

@@ -366,7 +366,7 @@ expect 'bench: to stdout'   0 '' "$GPIPE" "${quick[@]}" --json "$tmp/endless.yam
 json_has 'bench: stdout'    'len(rows) == 1'
 
 # what cannot be measured
-expect 'bench: stdin'       2 "'stdin' can be read once" "$GPIPE" "${quick[@]}" "$tmp/cat.yaml"
+expect 'bench: stdin'       2 "what 'read' reads can be read once" "$GPIPE" "${quick[@]}" "$tmp/cat.yaml"
 expect 'bench: a mismatch'  6 'is expected' "$GPIPE" "${quick[@]}" --set stages.there.a=7 pipelines/selftest.yaml
 [ -s "$tmp/stdout" ] && bad 'bench: figures of a wrong run' || ok
 expect 'bench: a stall'     5 'is busy with frame 3' "$GPIPE" "${quick[@]}" "$tmp/stuck.yaml"

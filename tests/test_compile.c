@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include "api/forms.h"
+#include "device/machine.h"
 #include "run/pipeline.h"
 
 Suite *suite_compile(void);
@@ -25,9 +27,10 @@ static void down(void)
 /* The text is freed before anything is looked at: gp_compile copies it. */
 static gp_pipeline *compile(const char *yaml, const char *set, bool lenient)
 {
-    gp_config config = { .registry = registry, .set = &set, .nset = set != NULL,
-                         .lenient = lenient };
-    gp_machine_fixed(&config.machine, 0);
+    gp_machine machine;
+    gp_config config = { .registry = registry, .machine = &machine, .set = &set,
+                         .nset = set != NULL, .lenient = lenient };
+    gp_machine_fixed(&machine, 0);
     memset(&errs, 0, sizeof errs);
     char *text = strdup(yaml);
     gp_pipeline *p = gp_compile(text, strlen(text), "p.yaml", &config, &errs);

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 #include "compile/ir.h"
+#include "compile/text.h"
 
 Suite *suite_expr(void);
 

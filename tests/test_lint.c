@@ -193,9 +193,10 @@ static void down(void)
 static gp_pipeline *compile(const char *yaml, const char *set)
 {
     static char file[600];
-    gp_config config = { .registry = registry, .set = &set, .nset = set != NULL };
+    gp_machine machine;
+    gp_config config = { .registry = registry, .machine = &machine, .set = &set, .nset = set != NULL };
     snprintf(file, sizeof file, "%s/test.yaml", dir);
-    gp_machine_fixed(&config.machine, 1);
+    gp_machine_fixed(&machine, 1);
     gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, &errs);
     ck_assert_msg(p != NULL, "%s\n%s", errs.e[0].msg, yaml);
     ck_assert_int_eq(errs.n, 0);

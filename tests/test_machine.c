@@ -3,7 +3,8 @@
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
-#include "gpipe/gpipe.h"
+#include "api/forms.h"
+#include "device/machine.h"
 
 Suite *suite_machine(void);
 

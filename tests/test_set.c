@@ -1,7 +1,8 @@
 /* test_set.c - `--set PATH=VALUE`. */
 #include <check.h>
 #include <string.h>
-#include "gpipe/gpipe.h"
+#include "api/forms.h"
+#include "device/machine.h"
 
 Suite *suite_set(void);
 

@@ -294,9 +294,10 @@ static void down(void)
 static gp_pipeline *compile(const char *yaml, const char *set, bool cuda, gp_errs *errs)
 {
     static char file[600];
-    gp_config config = { .registry = registry, .set = &set, .nset = set != NULL };
+    gp_machine machine;
+    gp_config config = { .registry = registry, .machine = &machine, .set = &set, .nset = set != NULL };
     snprintf(file, sizeof file, "%s/test.yaml", dir);
-    gp_machine_fixed(&config.machine, cuda);
+    gp_machine_fixed(&machine, cuda);
     gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, errs);
     ck_assert_msg(p != NULL, "%s\n%s\n%s", set ? set : "", errs->e[0].msg, yaml);
     return p;

@@ -8,7 +8,24 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "device/machine.h"
 #include "run/pipeline.h"
+
+/* The driver takes a while to start, so devices are looked for only when the pipeline
+ * may use one: `device` says so, or leaves it open and there is a kind that has code for
+ * a device. */
+static bool may_use_cuda(const gp_node *root, const gp_registry *registry)
+{
+    const gp_node *device = gp_node_get(root, "device"), *stages = gp_node_get(root, "stages");
+    const char *says = device ? device->text : "auto";
+    bool found = false;
+    for (int i = 0; stages && stages->kind == GP_LIST && i < stages->n && !found; i++) {
+        const gp_node *use = gp_node_get(stages->item[i], "use");
+        const gp_kind *kind = use ? gp_kind_find(registry, use->text) : NULL;
+        found = kind && kind->record;
+    }
+    return !strncmp(says, "cuda", 4) || (strcmp(says, "cpu") && found);
+}
 
 static bool passes(gp_pipeline *p, const char *text, size_t len, const char *file,
                    const gp_config *config, gp_errs *errs)
@@ -18,11 +35,18 @@ static bool passes(gp_pipeline *p, const char *text, size_t len, const char *fil
     gp_plan *plan;
     bool ok = true;
     *probe = (gp_probe){ .arena = a, .look = gp_probe_look, .lenient = config->lenient };
+    p->text = gp_strndup(a, text, len), p->len = len;
     if (!(p->spec = gp_parse(a, text, len, file, errs)))
         return false;
     for (int i = 0; i < config->nset; i++)
         ok &= gp_spec_set(a, p->spec, config->set[i], config->registry, errs);
-    return ok && (p->graph = gp_resolve(a, p->spec, config->registry, &config->env, &p->machine,
+    if (!ok)
+        return false;
+    if (config->machine)
+        p->machine = *config->machine;
+    else
+        gp_machine_read(&p->machine, may_use_cuda(p->spec->root, config->registry));
+    return (p->graph = gp_resolve(a, p->spec, config->registry, &config->env, &p->machine,
                                         probe, errs))
         && (plan = gp_lower(a, p->graph, &p->machine, errs))
         && (p->plan = gp_schedule(a, plan, &p->machine, errs))
@@ -70,7 +94,6 @@ gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
         return NULL;
     }
     p->registry = config->registry;
-    p->machine = config->machine;
     p->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (p->stop_fd < 0)
         gp_fail(errs, GP_E_RESOURCE, nowhere, "no eventfd: %s", strerror(errno));
@@ -90,21 +113,6 @@ void gp_pipeline_destroy(gp_pipeline *p)
         close(p->stop_fd);
     gp_arena_free(&p->arena);
     free(p);
-}
-
-const gp_spec *gp_pipeline_spec(const gp_pipeline *p)
-{
-    return p->spec;
-}
-
-const gp_graph *gp_pipeline_graph(const gp_pipeline *p)
-{
-    return p->graph;
-}
-
-const gp_plan *gp_pipeline_plan(const gp_pipeline *p)
-{
-    return p->plan;
 }
 
 void gp_cancel(gp_pipeline *p, int level)

@@ -22,7 +22,7 @@ int gp_accounts(const gp_pipeline *p, gp_account *out, int max)
         a.cancelled = a.in - a.out - a.dropped - a.failed;
         out[i] = a;
     }
-    return n < max ? n : max;
+    return n;
 }
 
 static uint64_t busy_of(gp_actorrt *q)
@@ -40,7 +40,7 @@ int gp_stages_status(const gp_pipeline *p, gp_stage_status *out, int max)
         out[i] = (gp_stage_status){ q->name, atomic_load(&q->frames), atomic_load(&q->bytes),
                                     busy_of(q), q->stage ? q->stage->workers : 0 };
     }
-    return n < max ? n : max;
+    return n;
 }
 
 int gp_buffers_status(const gp_pipeline *p, gp_buffer_status *out, int max)
@@ -49,13 +49,15 @@ int gp_buffers_status(const gp_pipeline *p, gp_buffer_status *out, int max)
     int n = 0;
     for (int i = 0; run && i < run->plan->nactors; i++) {
         const gp_actorrt *to = &run->actor[i];
-        for (int k = 0; k < to->nin && n < max; k++) {
+        for (int k = 0; k < to->nin; k++) {
+            if (n++ >= max)
+                continue;
             gp_ringrt *r = to->in[k].ring;
             gp_cursor *c = &r->consumed[to->in[k].consumer];
             uint64_t done = atomic_load(&c->at);       /* first: it follows the other */
             uint64_t held = atomic_load(&r->produced.at) - done;
             int depth = r->ring->depth;
-            out[n++] = (gp_buffer_status){
+            out[n - 1] = (gp_buffer_status){
                 r->buffer->name, run->actor[r->ring->producer].name, to->name, depth,
                 atomic_load(&c->closed) ? 0 : held < (uint64_t)depth ? (int)held : depth };
         }

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cli.h"
-#include "compile/resolve.h"
 
 enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH,
        ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP | GP_VERB_TOP };
@@ -122,22 +121,23 @@ static const struct option *find(const char *word, gp_verb verb, gp_errs *errs)
     return NULL;
 }
 
-/* What a reader of pipelines says is wrong is so of the command line. */
-static bool as_usage(gp_errs *errs)
-{
-    errs->e[errs->n - 1].code = GP_E_USAGE;
-    return false;
-}
-
-/* One of "a|b|c", as in a pipeline. */
+/* One of "a|b|c". */
 static bool read_choice(gp_arena *a, const struct option *o, const char *value, int *index,
                         gp_errs *errs)
 {
-    static const gp_vars none;
-    gp_reader r = { .arena = a, .errs = errs, .vars = &none,
-                    .key = gp_format(a, "--%s", o->name) };
-    gp_node n = { .text = value, .len = strlen(value) };
-    return (*index = gp_read_word(&r, &n, o->choices)) >= 0 || as_usage(errs);
+    gp_near near = GP_NEAR(value);
+    const char *p = o->choices, *all = "";
+    for (*index = 0; p; (*index)++) {
+        size_t n = strcspn(p, "|");
+        const char *word = gp_strndup(a, p, n);
+        if (!strcmp(word, value))
+            return true;
+        gp_near_try(&near, word);
+        all = gp_format(a, "%s%s%s", all, *all ? ", " : "", word);
+        p = p[n] ? p + n + 1 : NULL;
+    }
+    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s %s: must be one of %s%s", o->name, value,
+                   all, gp_near_text(&near));
 }
 
 /* "500ms", "2s", as in a pipeline. */
@@ -145,8 +145,10 @@ static bool read_time(const struct option *o, const char *value, int64_t *ns, gp
 {
     const int64_t least = 1000000, most = 3600000000000;
     gp_node n = { .text = value, .len = strlen(value) };
-    if (!gp_eval_time(&n, NULL, ns, errs))
-        return as_usage(errs);
+    if (!gp_eval_time(&n, NULL, ns, errs)) {
+        errs->e[errs->n - 1].code = GP_E_USAGE;
+        return false;
+    }
     return (*ns >= least && *ns <= most)
         || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s %s: must be 1ms to 1h", o->name, value);
 }

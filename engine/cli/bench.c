@@ -120,11 +120,11 @@ static int find_bound(gp_bench *b, gp_row *r)
             add(r, f->busy[i].name, gp_format(&b->arena, "host, %d worker%s", f->busy[i].workers,
                                               f->busy[i].workers > 1 ? "s" : ""), f->busy[i].us);
     int status = 0;
-    if (f->nsegments && !f->unified)
+    if (f->nsegments && f->copies)
         status = add_part(b, r, "copies", "both directions at once, without the kernels",
                           (gp_run_options){ .no_kernels = true });
     if (f->nsegments && !status)
-        status = add_part(b, r, "kernels", f->unified ? "on the CPU, which has no copies"
+        status = add_part(b, r, "kernels", !f->copies ? "on the CPU, which has no copies"
                           : "without the copies", (gp_run_options){ .no_copies = true });
     return status;
 }

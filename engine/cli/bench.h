@@ -6,10 +6,10 @@
 #define GP_CLI_BENCH_H
 
 #include "cli/cli.h"
+#include "cli/counters.h"
 
 enum {
     GP_BENCH_AGREE = 3,                /* so many windows in a row have to agree, */
-    GP_BENCH_STAGES = 256,             /* host stages and segments that are looked at */
     GP_BENCH_WHY = 200,                /* bytes of a reason */
 };
 
@@ -29,7 +29,7 @@ typedef struct gp_figures {
         double us;                     /* per frame, shared by the workers */
     } *busy; int nbusy;
     int nsegments;
-    bool unified;                      /* the CPU back end: there are no copies */
+    bool copies;                       /* between host and device */
     int device;                        /* the GPU that was used, -1: none */
 } gp_figures;
 

@@ -12,105 +12,88 @@
 #include <sys/stat.h>
 #include "cli/bench.h"
 
-/* The value of a path option; NULL: the kind has none of that name, or it is empty. */
-static const char *path_of(const gp_stage *s, const char *name)
-{
-    const gp_opt *o = gp_kind_opt(s->kind, name, GP_OPT_PATH);
-    return o ? *(const char *const *)((const char *)s->opts + o->off) : NULL;
-}
-
-static bool is_kind(const gp_stage *s, const char *name)
-{
-    return !strcmp(s->kind->name, name);
-}
-
-static bool writes(const gp_stage *s)
-{
-    return is_kind(s, "write");
-}
-
+/* Nothing that is written to these is kept. */
 static bool to_null(const char *path)
 {
     return !strcmp(path, "stdout") || !strncmp(path, "/dev/", 5);
 }
 
-/* ---- sources --------------------------------------------------------- */
-
-/* May frames come for ever, as far as this sink is concerned? */
-static bool takes_all(const gp_stage *s)
+/* Does this sink keep its frames in files? */
+static bool keeps(const gp_stage_info *s)
 {
-    return is_kind(s, "discard") || (is_kind(s, "compare") && !path_of(s, "file"))
-        || (writes(s) && to_null(path_of(s, "path")));
+    return s->writes && !to_null(s->writes);
 }
 
-static bool all_endless(const gp_graph *g)
+/* ---- sources --------------------------------------------------------- */
+
+static bool all_endless(const gp_pipeline *p)
 {
-    for (int i = 0; i < g->nstages; i++)
-        if (!g->stage[i].nin && !g->stage[i].endless)
+    gp_stage_info s;
+    for (int i = 0; gp_pipeline_stage(p, i, &s); i++)
+        if (!s.nin && !s.endless)
             return false;
     return true;
 }
 
-/* Can the sources go on without a change to what is compared? Two sources that
- * agree for a while need not agree for ever. */
-static bool may_go_on(const gp_graph *g)
+/* Can the sources go on, without a sink that sees another end than before? Two sources
+ * that agree for a while need not agree for ever, so that nothing may join several. */
+static bool may_go_on(const gp_pipeline *p)
 {
-    int sources = 0, compares = 0;
-    for (int i = 0; i < g->nstages; i++) {
-        const gp_stage *s = &g->stage[i];
-        if (!s->nout && !takes_all(s))
+    int sources = 0;
+    bool joined = false;
+    gp_stage_info s;
+    for (int i = 0; gp_pipeline_stage(p, i, &s); i++) {
+        if (!s.nout && !s.any_length)
             return false;
-        sources += !s->nin;
-        compares += is_kind(s, "compare");
+        sources += !s.nin;
+        joined |= !s.nout && s.nin > 1;
     }
-    return sources == 1 || !compares;
+    return sources == 1 || !joined;
 }
 
 /* `args` with sources that go on; *ok says whether they do. */
-static gp_args go_on(gp_bench *b, const gp_row *r, const gp_args *args, const gp_graph *g,
+static gp_args go_on(gp_bench *b, const gp_row *r, const gp_args *args, const gp_pipeline *p,
                      bool *ok)
 {
     gp_args more = *args;
     gp_loaded l;
     gp_errs ignored = { 0 };
-    for (int i = 0; i < g->nstages; i++) {
-        const gp_stage *s = &g->stage[i];
-        if (s->nin || s->endless)
+    gp_stage_info s;
+    for (int i = 0; gp_pipeline_stage(p, i, &s); i++) {
+        if (s.nin || s.endless)
             continue;
-        if (gp_kind_opt(s->kind, "loop", GP_OPT_BOOL))
-            more = gp_bench_set(b, &more, gp_format(&b->arena, "stages.%s.loop=true", s->name));
-        if (gp_kind_opt(s->kind, "frames", GP_OPT_INT))
-            more = gp_bench_set(b, &more, gp_format(&b->arena, "stages.%s.frames=0", s->name));
+        if (gp_kind_opt(s.kind, "loop", GP_OPT_BOOL))
+            more = gp_bench_set(b, &more, gp_format(&b->arena, "stages.%s.loop=true", s.name));
+        if (gp_kind_opt(s.kind, "frames", GP_OPT_INT))
+            more = gp_bench_set(b, &more, gp_format(&b->arena, "stages.%s.frames=0", s.name));
     }
-    *ok = gp_load(&l, r->file, &more, b->registry, &ignored)
-       && all_endless(gp_pipeline_graph(l.pipeline));
+    *ok = gp_load(&l, r->file, &more, b->registry, &ignored) && all_endless(l.pipeline);
     gp_unload(&l);
     return *ok ? more : *args;
 }
 
 /* What cannot be measured at all. */
-static bool check(const gp_row *r, const gp_graph *g, bool whole, gp_errs *errs)
+static bool check(const gp_row *r, const gp_pipeline *p, bool whole, gp_errs *errs)
 {
     gp_near near = GP_NEAR(r->cached);
     bool found = !r->cached;
-    for (int i = 0; i < g->nstages; i++) {
-        const gp_stage *s = &g->stage[i];
-        const char *path = path_of(s, "path");
-        if (!s->nin && path && !strcmp(path, "stdin"))
-            return gp_fail(errs, GP_E_USAGE, s->at, "'stdin' can be read once, and a measurement "
-                           "takes several runs; name a file in 'path'");
-        if (writes(s) && !to_null(path) && s->in[0] >= 0 && g->buffer[s->in[0]].endless)
-            return gp_fail(errs, GP_E_USAGE, s->at, "'%s' would fill the disk, since its source "
-                           "never ends; end it, as in --set stages.NAME.frames=1000", s->name);
-        if (!s->nout)
+    gp_stage_info s;
+    for (int i = 0; gp_pipeline_stage(p, i, &s); i++) {
+        if (s.once)
+            return gp_fail(errs, GP_E_USAGE, s.at, "what '%s' reads can be read once, and a "
+                           "measurement takes several runs; name a file", s.name);
+        if (keeps(&s) && s.endless)
+            return gp_fail(errs, GP_E_USAGE, s.at, "'%s' would fill the disk, since its source "
+                           "never ends; end it, as in --set stages.NAME.frames=1000", s.name);
+        if (!s.nout)
             continue;
-        gp_near_try(&near, s->name);
-        if (r->cached && !strcmp(s->name, r->cached)) {
+        gp_near_try(&near, s.name);
+        if (r->cached && !strcmp(s.name, r->cached)) {
             found = true;
-            if (whole && !s->nin)
-                return gp_fail(errs, GP_E_USAGE, s->at, "a cached source never ends, and this "
+            if (whole && !s.nin)
+                return gp_fail(errs, GP_E_USAGE, s.at, "a cached source never ends, and this "
                                "pipeline is measured by whole runs; cache another stage than "
-                               "'%s'", s->name);
+                               "'%s'", s.name);
         }
     }
     return found || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--cached: no stage with an output "
@@ -138,7 +121,7 @@ static char *existing(const char *path, const char **rest)
 
 /* A new folder next to where `path` is; its name, with the rest of the path, is for
  * --set. NULL after an error. */
-static const char *elsewhere(gp_bench *b, gp_fit *f, const gp_stage *s, const char *path,
+static const char *elsewhere(gp_bench *b, gp_fit *f, gp_loc at, const char *path,
                              gp_errs *errs)
 {
     const char *rest;
@@ -148,7 +131,7 @@ static const char *elsewhere(gp_bench *b, gp_fit *f, const gp_stage *s, const ch
         folder = mkdtemp(gp_format(&b->arena, "%s/.gpipe-bench-XXXXXX", real));
     free(head);
     if (!folder) {
-        gp_fail(errs, GP_E_RUN, s->at, "no temporary folder can be made next to '%s', in '%s': %s",
+        gp_fail(errs, GP_E_RUN, at, "no temporary folder can be made next to '%s', in '%s': %s",
                 path, real, strerror(errno));
         return NULL;
     }
@@ -181,23 +164,23 @@ void gp_bench_unfit(gp_fit *f)
 
 bool gp_bench_fit(gp_bench *b, const gp_row *r, const gp_loaded *l, gp_fit *out, gp_errs *errs)
 {
-    const gp_graph *g = gp_pipeline_graph(l->pipeline);
-    bool endless = all_endless(g);
+    const gp_pipeline *p = l->pipeline;
+    bool endless = all_endless(p);
+    gp_stage_info s;
     *out = (gp_fit){ .args = r->args };
-    if (!endless && may_go_on(g))
-        out->args = go_on(b, r, &r->args, g, &endless);
+    if (!endless && may_go_on(p))
+        out->args = go_on(b, r, &r->args, p, &endless);
     out->whole = !endless;
-    if (!check(r, g, out->whole, errs))
+    if (!check(r, p, out->whole, errs))
         return false;
-    for (int i = 0; i < g->nstages; i++) {
-        const gp_stage *s = &g->stage[i];
-        const char *path = writes(s) ? path_of(s, "path") : NULL, *to;
-        if (!path || to_null(path))
+    for (int i = 0; gp_pipeline_stage(p, i, &s); i++) {
+        if (!keeps(&s))
             continue;
-        if (!(to = elsewhere(b, out, s, path, errs)))
+        const char *to = elsewhere(b, out, s.at, s.writes, errs);
+        if (!to)
             return false;
-        out->args = gp_bench_set(b, &out->args,
-                                 gp_format(&b->arena, "stages.%s.path=%s", s->name, to));
+        out->args = gp_bench_set(b, &out->args, gp_format(&b->arena, "stages.%s.%s=%s", s.name,
+                                                          s.writes_opt, to));
     }
     return true;
 }

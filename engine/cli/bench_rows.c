@@ -87,15 +87,15 @@ gp_args gp_bench_set(gp_bench *b, const gp_args *args, const char *assignment)
 /* One frame in flight: buffers that say a depth have to be told one by one. */
 gp_args gp_bench_serial(gp_bench *b, const gp_args *args, const gp_loaded *l)
 {
-    const gp_graph *g = gp_pipeline_graph(l->pipeline);
+    gp_buffer_info buffer;
     static const char *const set[] = { "depth=1", "streams=1", "batch=1" };
     gp_args serial = *args;
     for (int i = 0; i < 3; i++)
         serial = gp_bench_set(b, &serial, set[i]);
-    for (int i = 0; i < g->nbuffers; i++)
-        if (g->buffer[i].depth_said)
+    for (int i = 0; gp_pipeline_buffer(l->pipeline, i, &buffer); i++)
+        if (buffer.depth_said)
             serial = gp_bench_set(b, &serial,
-                                  gp_format(&b->arena, "buffers.%s.depth=1", g->buffer[i].name));
+                                  gp_format(&b->arena, "buffers.%s.depth=1", buffer.name));
     return serial;
 }
 

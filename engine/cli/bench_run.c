@@ -12,12 +12,22 @@
 #include <time.h>
 #include "cli/bench.h"
 
-enum { SOURCES = 64 };
-
 static const double AGREE = 1.05;      /* largest / smallest of windows that agree */
 static const double LOOK = 0.0005;     /* how often counters are read for an edge, in s */
 static const double SHORT = 0.0003;    /* a run that is over sooner cannot be measured, in s */
 static const double ENOUGH = 0.05;     /* runs that take less together are no window, in s */
+
+typedef struct runner {
+    gp_arena *arena;                   /* the table's */
+    gp_counters now;                   /* of read_counts */
+    gp_loaded l;
+    gp_run_options options;
+    gp_errs errs;
+    gp_outcome outcome;
+    gp_meter *meter;
+    pthread_t thread;
+    atomic_bool over;
+} runner;
 
 /* ---- what is read from outside ---------------------------------------- */
 
@@ -31,47 +41,54 @@ typedef struct sample {
     counts at;
     double bytes_per_frame;            /* of all sources together */
     int n;                             /* stages */
-    uint64_t busy_ns[GP_BENCH_STAGES];
+    uint64_t *busy_ns;                 /* of each */
     gp_hist latency;
 } sample;
 
-static counts read_counts(const gp_pipeline *p)
+/* Of stage i; 0 before the first run. */
+static uint64_t busy_of(const sample *s, int i)
 {
-    gp_account a[SOURCES];
-    int n = gp_accounts(p, a, SOURCES);
+    return i < s->n ? s->busy_ns[i] : 0;
+}
+
+static counts read_counts(runner *r)
+{
     counts c = { .s = gp_seconds() };
-    for (int i = 0; i < n; i++) {
-        c.in = a[i].in > c.in ? a[i].in : c.in;
-        c.frames = a[i].out > c.frames ? a[i].out : c.frames;
+    gp_counters_read(&r->now, r->l.pipeline);
+    for (int i = 0; i < r->now.nsources; i++) {
+        const gp_account *a = &r->now.source[i];
+        c.in = a->in > c.in ? a->in : c.in;
+        c.frames = a->out > c.frames ? a->out : c.frames;
     }
     return c;
 }
 
-static void read_all(const gp_pipeline *p, sample *to)
+static void read_all(runner *r, sample *to)
 {
-    gp_account a[SOURCES];
-    gp_stage_status st[GP_BENCH_STAGES];
-    int n = gp_accounts(p, a, SOURCES);
     memset(&to->latency, 0, sizeof to->latency);
-    gp_latency(p, &to->latency);
-    to->n = gp_stages_status(p, st, GP_BENCH_STAGES);
+    gp_latency(r->l.pipeline, &to->latency);
+    to->at = read_counts(r);
+    to->n = r->now.nstages;
+    to->busy_ns = GP_NEW(r->arena, uint64_t, to->n);
     to->bytes_per_frame = 0;
     for (int i = 0; i < to->n; i++) {
-        to->busy_ns[i] = st[i].busy_ns;
-        for (int k = 0; k < n; k++)
-            if (st[i].frames && !strcmp(st[i].name, a[k].source))
-                to->bytes_per_frame += (double)st[i].bytes / (double)st[i].frames;
+        const gp_stage_status *st = &r->now.stage[i];
+        to->busy_ns[i] = st->busy_ns;
+        for (int k = 0; k < r->now.nsources; k++)
+            if (st->frames && !strcmp(st->name, r->now.source[k].source))
+                to->bytes_per_frame += (double)st->bytes / (double)st->frames;
     }
-    to->at = read_counts(p);
 }
 
 /* `to` += `s`, of another run that took `seconds`. */
-static void add_run(sample *to, const sample *s, double seconds)
+static void add_run(gp_arena *a, sample *to, const sample *s, double seconds)
 {
-    to->at.s += seconds, to->at.frames += s->at.frames;
-    to->bytes_per_frame = s->bytes_per_frame, to->n = s->n;
+    uint64_t *sum = GP_NEW(a, uint64_t, s->n);
     for (int i = 0; i < s->n; i++)
-        to->busy_ns[i] += s->busy_ns[i];
+        sum[i] = busy_of(to, i) + s->busy_ns[i];
+    to->at.s += seconds, to->at.frames += s->at.frames;
+    to->bytes_per_frame = s->bytes_per_frame;
+    to->n = s->n, to->busy_ns = sum;
     gp_hist_merge(&to->latency, &s->latency);
 }
 
@@ -139,21 +156,11 @@ static void sum_up(const series *w, gp_figures *f)
     gp_hist_subtract(&f->latency, &from->latency);
     for (int i = 0; i < f->nbusy; i++)
         if (f->busy[i].workers)
-            f->busy[i].us = (double)(to->busy_ns[i] - from->busy_ns[i])
+            f->busy[i].us = (double)(busy_of(to, i) - busy_of(from, i))
                 / (double)(to->at.frames - from->at.frames) / f->busy[i].workers / 1000;
 }
 
 /* ---- the thread -------------------------------------------------------- */
-
-typedef struct runner {
-    gp_loaded l;
-    gp_run_options options;
-    gp_errs errs;
-    gp_outcome outcome;
-    gp_meter *meter;
-    pthread_t thread;
-    atomic_bool over;
-} runner;
 
 static void *run_thread(void *arg)
 {
@@ -194,12 +201,11 @@ static bool wait_until(const runner *r, double then)
 }
 
 /* Until a frame comes out, at most for so long. */
-static bool wait_edge(const runner *r, double seconds)
+static bool wait_edge(runner *r, double seconds)
 {
     double then = gp_seconds() + seconds;
-    const gp_pipeline *p = r->l.pipeline;
-    counts c = read_counts(p);
-    for (uint64_t was = c.frames; c.frames == was; c = read_counts(p))
+    counts c = read_counts(r);
+    for (uint64_t was = c.frames; c.frames == was; c = read_counts(r))
         if (c.s > then || !wait_until(r, c.s + LOOK))
             return false;
     return true;
@@ -208,8 +214,9 @@ static bool wait_edge(const runner *r, double seconds)
 /* Frames that went in came out, and nothing else. */
 static bool check_account(runner *r)
 {
-    gp_account a[SOURCES];
-    int n = gp_accounts(r->l.pipeline, a, SOURCES);
+    gp_counters_read(&r->now, r->l.pipeline);
+    const gp_account *a = r->now.source;
+    int n = r->now.nsources;
     for (int i = 0; i < n; i++) {
         uint64_t seen = a[i].out + a[i].dropped + a[i].failed;
         if (a[i].failed || seen > a[i].in || (n == 1 && seen != a[i].in))
@@ -225,7 +232,7 @@ static bool check_account(runner *r)
 static int too_few(runner *r, double seconds, const char *more)
 {
     gp_fail(&r->errs, GP_E_RUN, (gp_loc){ .file = r->l.file }, "%llu frames in %.3g s are too few "
-            "to be measured; %s", (unsigned long long)read_counts(r->l.pipeline).frames, seconds,
+            "to be measured; %s", (unsigned long long)read_counts(r).frames, seconds,
             more);
     return gp_errs_exit(&r->errs);
 }
@@ -254,18 +261,17 @@ static int finish(gp_bench *b, runner *r)
  * the run is set up. */
 static int watch_one(gp_bench *b, runner *r, series *w)
 {
-    const gp_pipeline *p = r->l.pipeline;
     sample s;
     if (!start(b, r))
         return gp_errs_exit(&r->errs);
     if (wait_edge(r, INFINITY) && wait_until(r, gp_seconds() + b->window_s)
         && wait_edge(r, b->max_time_s)) {
-        read_all(p, &s);
+        read_all(r, &s);
         begin(w, &s);
         double stop = s.at.s + b->max_time_s;
         while (s.at.s < stop && !agree(w) && wait_until(r, s.at.s + b->window_s)
                && wait_edge(r, b->max_time_s)) {
-            read_all(p, &s);
+            read_all(r, &s);
             add_window(w, &s);
         }
     }
@@ -285,7 +291,7 @@ static int watch_whole(gp_bench *b, runner *r, sample *s, double *took)
     for (bool over = false; !over;) {
         uint64_t out = c.frames;
         over = atomic_load(&r->over);
-        c = read_counts(r->l.pipeline);
+        c = read_counts(r);
         if (c.in && !first)
             first = c.s;
         if (c.frames != out)
@@ -295,7 +301,7 @@ static int watch_whole(gp_bench *b, runner *r, sample *s, double *took)
     int status = finish(b, r);
     if (status)
         return status;
-    read_all(r->l.pipeline, s);
+    read_all(r, s);
     *took = last - first;
     return *took >= SHORT ? 0 : too_few(r, *took, "give a run more of them");
 }
@@ -303,15 +309,17 @@ static int watch_whole(gp_bench *b, runner *r, sample *s, double *took)
 /* ---- a measurement ----------------------------------------------------- */
 
 /* What the plan says. */
-static void describe(gp_bench *b, const gp_pipeline *p, gp_figures *f)
+static void describe(gp_bench *b, runner *r, gp_figures *f)
 {
-    const gp_plan *plan = gp_pipeline_plan(p);
-    gp_stage_status st[GP_BENCH_STAGES];
-    gp_account a[SOURCES];
-    int n = gp_stages_status(p, st, GP_BENCH_STAGES), sources = gp_accounts(p, a, SOURCES);
-    f->nsegments = plan->nsegments;
-    f->unified = plan->unified;
-    f->device = plan->nsegments ? plan->graph->device : -1;
+    gp_pipeline_info is;
+    gp_pipeline_about(r->l.pipeline, &is);
+    gp_counters_read(&r->now, r->l.pipeline);
+    const gp_stage_status *st = r->now.stage;
+    const gp_account *a = r->now.source;
+    int n = r->now.nstages, sources = r->now.nsources;
+    f->nsegments = is.nsegments;
+    f->copies = is.copies;
+    f->device = is.nsegments ? is.device : -1;
     f->busy = GP_NEW(&b->arena, struct gp_busy, n);
     f->nbusy = n;
     for (int i = 0; i < n; i++) {
@@ -341,7 +349,7 @@ static int measure(gp_bench *b, const gp_row *row, const gp_fit *fit, runner *r,
             break;
         bool late = gp_seconds() > stop;
         if (runs || late) {            /* the first is the warm-up, when there is time */
-            add_run(&sum, &one, took);
+            add_run(&b->arena, &sum, &one, took);
             if (sum.at.s - w.last[0].at.s >= ENOUGH || (late && !w.n))
                 add_window(&w, &sum);
         }
@@ -350,7 +358,7 @@ static int measure(gp_bench *b, const gp_row *row, const gp_fit *fit, runner *r,
         gp_unload(&r->l);
     }
     f->whole = fit->whole;
-    describe(b, r->l.pipeline, f);
+    describe(b, r, f);
     sum_up(&w, f);
     return 0;
 }
@@ -381,7 +389,7 @@ int gp_bench_check(gp_bench *b, const gp_row *row)
 int gp_bench_measure(gp_bench *b, const gp_row *row, const gp_run_options *options, char *why,
                      gp_figures *out)
 {
-    runner r = { .options = *options };
+    runner r = { .arena = &b->arena, .options = *options };
     gp_fit f;
     int status = fit(b, row, &r.l, &f, &r.errs);
     if (!status) {
@@ -393,6 +401,7 @@ int gp_bench_measure(gp_bench *b, const gp_row *row, const gp_run_options *optio
     else if (status)
         gp_print_errs(&f.args, &r.l, &r.errs);
     gp_bench_unfit(&f);
+    gp_counters_free(&r.now);
     if (!b->stuck)
         gp_unload(&r.l);
     return status;

@@ -2,9 +2,6 @@
 #include <string.h>
 #include <time.h>
 #include "cli/cli.h"
-#if GP_CUDA
-#include <cuda_runtime_api.h>
-#endif
 
 /* What stands behind `key` in a file of lines; false when it is not there. */
 static bool find_line(const char *path, const char *key, char *to, size_t size)
@@ -39,40 +36,42 @@ static void keep_version(char *text)
     *text = '\0';
 }
 
-static void look_at_gpu(gp_environment *e, int device)
+static void look_at_gpu(gp_environment *e, const gp_machine *m, int device)
 {
     char line[256];
-    gp_machine m;
-    gp_machine_read(&m, true);
-    if (device < m.ndevices)
-        snprintf(e->gpu, sizeof e->gpu, "%s", m.device[device].name);
+    const char *name = gp_machine_device(m, device);
+    gp_machine_info is;
+    gp_machine_about(m, &is);
+    if (name)
+        snprintf(e->gpu, sizeof e->gpu, "%s", name);
     if (find_line("/proc/driver/nvidia/version", "NVRM version", line, sizeof line)) {
         keep_version(line);
         snprintf(e->driver, sizeof e->driver, "%.30s", line);
     }
-#if GP_CUDA
-    int cuda = 0;
-    if (!*e->driver && cudaDriverGetVersion(&cuda) == cudaSuccess)
-        snprintf(e->driver, sizeof e->driver, "for CUDA %d.%d", cuda / 1000, cuda % 1000 / 10);
-#endif
+    if (!*e->driver && is.cuda_driver)
+        snprintf(e->driver, sizeof e->driver, "for CUDA %d.%d", is.cuda_driver / 1000,
+                 is.cuda_driver % 1000 / 10);
 }
 
 void gp_environment_read(gp_environment *e, int device)
 {
     time_t now = time(NULL);
     struct tm t;
-    gp_machine m;
+    gp_machine *m = gp_machine_create(device >= 0);
+    gp_machine_info is;
     *e = (gp_environment){ .gpu = "" };
     if (!find_line("/proc/cpuinfo", "model name", e->cpu, sizeof e->cpu))
         snprintf(e->cpu, sizeof e->cpu, "unknown");
-    gp_machine_read(&m, false);
-    e->cores = m.cpus;
-    if (device >= 0)
-        look_at_gpu(e, device);
-#if GP_CUDA
-    snprintf(e->toolkit, sizeof e->toolkit, "CUDA %d.%d", CUDART_VERSION / 1000,
-             CUDART_VERSION % 1000 / 10);
-#endif
+    if (m) {
+        gp_machine_about(m, &is);
+        e->cores = is.cpus;
+        if (is.cuda)
+            snprintf(e->toolkit, sizeof e->toolkit, "CUDA %d.%d", is.cuda / 1000,
+                     is.cuda % 1000 / 10);
+        if (device >= 0)
+            look_at_gpu(e, m, device);
+    }
+    gp_machine_destroy(m);
     snprintf(e->commit, sizeof e->commit, "%.20s", gp_commit);
     strftime(e->date, sizeof e->date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &t));
 }

@@ -11,18 +11,31 @@ enum { MEAN_S = 2 };
 /* ---- looking --------------------------------------------------------- */
 
 /* Frames of all sources that make a known number; 0: one does not. */
-static uint64_t count_frames(const gp_graph *g)
+static uint64_t count_frames(const gp_pipeline *p)
 {
     uint64_t n = 0;
-    for (int i = 0; i < g->nstages; i++) {
-        const gp_stage *s = &g->stage[i];
-        if (s->nin)
+    gp_stage_info s;
+    for (int i = 0; gp_pipeline_stage(p, i, &s); i++) {
+        if (s.nin)
             continue;
-        if (s->known.frames <= 0)
+        if (s.frames <= 0)
             return 0;
-        n += (uint64_t)s->known.frames;
+        n += (uint64_t)s.frames;
     }
     return n;
+}
+
+static bool make_room(gp_glance *v, int stages, int buffers)
+{
+    return gp_make_room(&v->stage, &v->stages_cap, stages, sizeof *v->stage)
+        && gp_make_room(&v->buffer, &v->buffers_cap, buffers, sizeof *v->buffer);
+}
+
+void gp_glance_free(gp_glance *v)
+{
+    gp_counters_free(&v->now);
+    free(v->stage), free(v->buffer);
+    *v = (gp_glance){ 0 };
 }
 
 /* The stage whose inputs are full while its outputs are empty. A status has its
@@ -48,16 +61,17 @@ static int find_bound(const gp_glance *v)
 
 void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
 {
-    gp_stage_status st[GP_GLANCE_STAGES];
-    gp_buffer_status b[GP_GLANCE_BUFFERS];
     double dt = seconds - v->looked, age = seconds - v->began;
     double part = age > MEAN_S ? dt / MEAN_S : age > 0 ? dt / age : 1;     /* of what is new */
     part = part < 1 ? part : 1;
 
     v->seconds = v->looked = seconds;
-    v->nsources = gp_accounts(p, v->source, GP_GLANCE_SOURCES);
-    v->nstages = gp_stages_status(p, st, GP_GLANCE_STAGES);
-    v->nbuffers = gp_buffers_status(p, b, GP_GLANCE_BUFFERS);
+    gp_counters_read(&v->now, p);
+    const gp_stage_status *st = v->now.stage;
+    const gp_buffer_status *b = v->now.buffer;
+    bool room = make_room(v, v->now.nstages, v->now.nbuffers);
+    v->source = v->now.source, v->nsources = v->now.nsources;
+    v->nstages = room ? v->now.nstages : 0, v->nbuffers = room ? v->now.nbuffers : 0;
     v->bound = -1, v->left_s = -1;
     if (!v->nstages) {                     /* not before frame 0 */
         v->began = seconds;
@@ -71,7 +85,7 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
         out += a->out, done += a->out + a->dropped + a->failed;
     }
     v->frames_s += ((double)(out - v->out) / dt - v->frames_s) * part;
-    v->out = out, v->frames = count_frames(gp_pipeline_graph(p));
+    v->out = out, v->frames = count_frames(p);
     for (int i = 0; i < v->nstages; i++) {
         const gp_stage_status *was = &v->stage[i].is;
         double frames_s = (double)(st[i].frames - was->frames) / dt;
@@ -177,11 +191,10 @@ static uint64_t count_of(const gp_node *map, const char *key)
     return strtoull(text_of(map, key), NULL, 10);
 }
 
-/* The list `key`, and of its items those that there is room for. */
-static const gp_node *list_of(const gp_node *map, const char *key, int most, int *n)
+static const gp_node *list_of(const gp_node *map, const char *key, int *n)
 {
     const gp_node *list = gp_node_get(map, key);
-    *n = !list || list->kind != GP_LIST ? 0 : list->n < most ? list->n : most;
+    *n = list && list->kind == GP_LIST ? list->n : 0;
     return list;
 }
 
@@ -190,19 +203,24 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
     const double years = 1e9, most = 1e18;
     reading r = { .good = true };
     gp_errs *errs = GP_NEW(a, gp_errs, 1);
-    const gp_node *list, *root = gp_parse_value(a, json, (gp_loc){ .file = "socket" }, errs);
-    *v = (gp_glance){ .bound = -1, .left_s = -1 };
+    const gp_node *root = gp_parse_value(a, json, (gp_loc){ .file = "socket" }, errs);
+    v->bound = -1, v->left_s = -1, v->nstages = v->nbuffers = 0;
     if (!root || !gp_node_get(root, "seconds") || !gp_node_get(root, "stages"))
         return false;
+    int nstages, nbuffers;
+    const gp_node *stages = list_of(root, "stages", &nstages);
+    const gp_node *buffers = list_of(root, "buffers", &nbuffers);
+    if (!make_room(v, nstages, nbuffers))
+        return false;
+    v->nstages = nstages, v->nbuffers = nbuffers;
     v->seconds = number_of(&r, root, "seconds", years);
     v->frames_s = number_of(&r, root, "frames_per_s", most);
     v->ended = !strcmp(text_of(root, "ended"), "true");
     v->out = count_of(root, "out"), v->frames = count_of(root, "frames");
     if (gp_node_get(root, "left_s"))
         v->left_s = number_of(&r, root, "left_s", most);
-    list = list_of(root, "stages", GP_GLANCE_STAGES, &v->nstages);
-    for (int i = 0; i < v->nstages; i++) {
-        const gp_node *n = list->item[i];
+    for (int i = 0; i < nstages; i++) {
+        const gp_node *n = stages->item[i];
         v->stage[i].is = (gp_stage_status){ .name = name_of(&r, n, "name"),
                                             .frames = count_of(n, "frames"),
                                             .bytes = count_of(n, "bytes") };
@@ -211,9 +229,8 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
         if (!strcmp(text_of(root, "bound_by"), v->stage[i].is.name))
             v->bound = i;
     }
-    list = list_of(root, "buffers", GP_GLANCE_BUFFERS, &v->nbuffers);
-    for (int i = 0; i < v->nbuffers; i++) {
-        const gp_node *n = list->item[i];
+    for (int i = 0; i < nbuffers; i++) {
+        const gp_node *n = buffers->item[i];
         v->buffer[i].is = (gp_buffer_status){
             name_of(&r, n, "name"), name_of(&r, n, "from"), name_of(&r, n, "to"),
             (int)number_of(&r, n, "depth", 1 << 20), (int)number_of(&r, n, "held", 1 << 20) };

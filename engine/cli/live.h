@@ -6,9 +6,7 @@
 #define GP_CLI_LIVE_H
 
 #include "cli/cli.h"
-
-/* More than threads can be had for: a host stage has at least one. */
-enum { GP_GLANCE_SOURCES = 1024, GP_GLANCE_STAGES = 4096, GP_GLANCE_BUFFERS = 8192 };
+#include "cli/counters.h"
 
 /* Rates and fills are means over the last two seconds or so. */
 typedef struct gp_glance {
@@ -19,18 +17,22 @@ typedef struct gp_glance {
     double frames_s;           /* frames out a second */
     int bound;                 /* the stage that holds back the rest; -1: none does */
     double began, looked;      /* gp_glance_look's own */
+    gp_counters now;           /* gp_glance_look's own */
     int nsources, nstages, nbuffers;
-    gp_account source[GP_GLANCE_SOURCES];
-    struct { gp_stage_status is; double frames_s, bytes_s; } stage[GP_GLANCE_STAGES];
-    struct { gp_buffer_status is; double fill; } buffer[GP_GLANCE_BUFFERS];   /* fill: 0 to 1 */
+    const gp_account *source;
+    struct gp_glance_stage { gp_stage_status is; double frames_s, bytes_s; } *stage;
+    struct gp_glance_buffer { gp_buffer_status is; double fill; } *buffer;     /* fill: 0 to 1 */
+    int stages_cap, buffers_cap;
 } gp_glance;
+
+void gp_glance_free(gp_glance *v);
 
 /* cli_glance.c. Looks again, `seconds` after the start; at first *v is zero. */
 void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds);
 /* One object on one line. */
 void gp_glance_json(const gp_glance *v, FILE *f);
-/* What gp_glance_json wrote; names lie in `a`. False: it is something else. All that is
- * read can be drawn: names are names, numbers are in their range. */
+/* What gp_glance_json wrote; names lie in `a`. False: it is something else, or there is no
+ * memory. All that is read can be drawn: names are names, numbers are in their range. */
 bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json);
 
 /* cli_screen.c: lines that are drawn over and over at one place. The cursor waits at

@@ -86,62 +86,32 @@ static const char *from_env(const void *arg, const char *name)
     return getenv(name);
 }
 
-/* The driver takes a while to start, so devices are looked for only when the
- * pipeline may use one: `device` says cuda, or leaves it open and there is a
- * kind that has code for a device. */
-static bool may_use_cuda(const gp_node *root, const gp_args *args, const gp_registry *registry)
-{
-    const gp_node *device = gp_node_get(root, "device"), *stages = gp_node_get(root, "stages");
-    const char *says = device ? device->text : "auto";
-    bool found = false;
-    for (int i = 0; i < args->nset; i++)
-        if (!strncmp(args->set[i], "device=", 7))
-            says = args->set[i] + 7;
-    for (int i = 0; stages && stages->kind == GP_LIST && i < stages->n && !found; i++) {
-        const gp_node *use = gp_node_get(stages->item[i], "use");
-        const gp_kind *kind = use ? gp_kind_find(registry, use->text) : NULL;
-        found = kind && kind->record;
-    }
-    return !strncmp(says, "cuda", 4) || (strcmp(says, "cpu") && found);
-}
-
-/* The text is parsed for this, once more than for the pipeline; what is wrong with
- * it is of no interest yet. */
-static bool wants_cuda(gp_arena *a, const gp_loaded *l, const gp_args *args,
-                       const gp_registry *registry)
-{
-    gp_errs *errs = GP_NEW(a, gp_errs, 1);
-    const gp_spec *spec = gp_parse(a, l->text, l->len, l->file, errs);
-    return spec && may_use_cuda(spec->root, args, registry);
-}
-
 static bool asks_for_cuda(const gp_args *args)
 {
     return args->device && !strncmp(args->device, "device=cuda", 11);
 }
 
-static bool set_machine(gp_machine *m, const gp_loaded *l, const gp_args *args,
-                        const gp_registry *registry, gp_errs *errs)
+/* The machine to compile for; NULL, without an error: the one that this is. */
+static gp_machine *choose_machine(const gp_args *args, bool *ok, gp_errs *errs)
 {
-    gp_arena arena = { 0 };
-    jmp_buf oom;
+    gp_machine *m = NULL;
+    gp_machine_info is;
     if (args->verb == GP_VERB_CHECK) {
-        gp_machine_fixed(m, 1);
-        return true;
+        m = gp_machine_create_fixed(1);
+    } else if (args->verb == GP_VERB_PLAN && asks_for_cuda(args)) {
+        if ((m = gp_machine_create(true)))
+            gp_machine_about(m, &is);
+        if (m && !is.ndevices) {
+            if (!args->quiet)
+                fprintf(stderr, "gpipe: no GPU here (%s); this is the plan for an H200\n", is.why);
+            gp_machine_destroy(m);
+            m = gp_machine_create_fixed(1);
+        }
+    } else {
+        return NULL;
     }
-    if (setjmp(oom)) {
-        gp_arena_free(&arena);
-        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = l->file }, "out of memory");
-    }
-    arena.oom = &oom;
-    gp_machine_read(m, wants_cuda(&arena, l, args, registry));
-    gp_arena_free(&arena);
-    if (args->verb == GP_VERB_PLAN && asks_for_cuda(args) && !m->ndevices) {
-        if (!args->quiet)
-            fprintf(stderr, "gpipe: no GPU here (%s); this is the plan for an H200\n", m->why);
-        gp_machine_fixed(m, 1);
-    }
-    return true;
+    *ok = m || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    return m;
 }
 
 /* ---- both ------------------------------------------------------------ */
@@ -153,9 +123,12 @@ bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_regis
         return false;
     gp_config config = { .registry = registry, .env = { from_env, NULL }, .set = args->set,
                          .nset = args->nset, .lenient = args->verb == GP_VERB_CHECK };
-    if (!set_machine(&config.machine, l, args, registry, errs))
-        return false;
-    l->pipeline = gp_compile(l->text, l->len, l->file, &config, errs);
+    bool ok = true;
+    gp_machine *machine = choose_machine(args, &ok, errs);
+    config.machine = machine;
+    if (ok)
+        l->pipeline = gp_compile(l->text, l->len, l->file, &config, errs);
+    gp_machine_destroy(machine);
     for (int i = 0; i < errs->n; i++)          /* what --set says is of the command line */
         if (errs->e[i].code == GP_E_SPEC && find_set(args, errs->e[i].at.file))
             errs->e[i].code = GP_E_USAGE;

@@ -22,7 +22,8 @@ struct gp_metrics {
     struct MHD_Daemon *daemon;
     double start;
     gp_hist latency;                   /* the server's thread's own, as is what follows */
-    double waited[GP_GLANCE_STAGES];     /* s, as last told: it never falls */
+    double *waited; int waited_cap;    /* s, as last told, of each stage: it never falls */
+    gp_counters now;
 };
 
 /* ---- the library ----------------------------------------------------- */
@@ -78,7 +79,7 @@ static void sample(FILE *f, const char *name, const char *label, const char *val
     fprintf(f, "} %.17g\n", v);
 }
 
-static void write_sources(FILE *f, const gp_pipeline *p)
+static void write_sources(FILE *f, const gp_account *a, int n)
 {
     static const struct { const char *name, *help; size_t off; } of[] = {
         { "frames_in_total", "Frames that a source made.", offsetof(gp_account, in) },
@@ -86,8 +87,6 @@ static void write_sources(FILE *f, const gp_pipeline *p)
         { "frames_dropped_total", "Frames that a stage dropped.", offsetof(gp_account, dropped) },
         { "frames_failed_total", "Frames that a stage failed on.", offsetof(gp_account, failed) },
     };
-    gp_account a[GP_GLANCE_SOURCES];
-    int n = gp_accounts(p, a, GP_GLANCE_SOURCES);
     for (size_t k = 0; n && k < sizeof of / sizeof *of; k++) {
         family(f, of[k].name, "counter", of[k].help);
         for (int i = 0; i < n; i++)
@@ -106,9 +105,9 @@ static double waited(gp_metrics *m, int i, const gp_stage_status *s)
 
 static void write_stages(FILE *f, gp_metrics *m)
 {
-    gp_stage_status s[GP_GLANCE_STAGES];
-    int n = gp_stages_status(m->pipeline, s, GP_GLANCE_STAGES), host = 0;
-    if (!n)
+    const gp_stage_status *s = m->now.stage;
+    int n = m->now.nstages, host = 0;
+    if (!n || !gp_make_room(&m->waited, &m->waited_cap, n, sizeof *m->waited))
         return;
     family(f, "stage_frames_total", "counter", "Frames that a stage or segment is done with.");
     for (int i = 0; i < n; i++, host += s[i - 1].workers > 0)
@@ -145,10 +144,8 @@ static void buffer_sample(FILE *f, const char *name, const gp_buffer_status *b, 
     fprintf(f, "} %d\n", v);
 }
 
-static void write_buffers(FILE *f, const gp_pipeline *p)
+static void write_buffers(FILE *f, const gp_buffer_status *b, int n)
 {
-    gp_buffer_status b[GP_GLANCE_BUFFERS];
-    int n = gp_buffers_status(p, b, GP_GLANCE_BUFFERS);
     if (!n)
         return;
     family(f, "buffer_frames", "gauge", "Frames in a buffer that a reader is not done with.");
@@ -180,9 +177,10 @@ static void write_all(FILE *f, gp_metrics *m)
             gp_commit, GP_CUDA);
     family(f, "run_seconds_total", "counter", "Time since the start of the run.");
     fprintf(f, "gpipe_run_seconds_total %.17g\n", gp_seconds() - m->start);
-    write_sources(f, m->pipeline);
+    gp_counters_read(&m->now, m->pipeline);
+    write_sources(f, m->now.source, m->now.nsources);
     write_stages(f, m);
-    write_buffers(f, m->pipeline);
+    write_buffers(f, m->now.buffer, m->now.nbuffers);
     write_latency(f, m);
 }
 
@@ -319,5 +317,7 @@ void gp_metrics_stop(gp_metrics *m)
     if (!m)
         return;
     mhd.stop_daemon(m->daemon);
+    gp_counters_free(&m->now);
+    free(m->waited);
     free(m);
 }

@@ -1,18 +1,7 @@
 /* cli_plan.c - gpipe check, gpipe plan. */
+#include "api/forms.h"
 #include "cli/cli.h"
 #include "draw/dump.h"
-
-/* For the GPU that is here; without one, for the one that the plan supposes. */
-static void lint(const gp_loaded *l, gp_errs *errs)
-{
-    const gp_plan *plan = gp_pipeline_plan(l->pipeline);
-    gp_machine m = { 0 };
-    if (gp_lint_of_machine(plan))
-        gp_machine_read(&m, true);
-    if (!m.ndevices)
-        gp_machine_fixed(&m, 1);
-    gp_lint(plan, gp_pipeline_spec(l->pipeline), &m, l->text, l->len, errs);
-}
 
 int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
@@ -21,7 +10,7 @@ int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs
         gp_loaded l;
         *errs = (gp_errs){ 0 };
         if (gp_load(&l, args->operand[i], args, registry, errs)) {
-            lint(&l, errs);
+            gp_pipeline_lint(l.pipeline, NULL, errs);
             if (!args->quiet)
                 printf("%s: ok\n", l.file);
         } else if (!status) {

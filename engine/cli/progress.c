@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "cli/live.h"
 
-enum { SOURCES = GP_GLANCE_SOURCES, LOOK_MS = 50, DRAW_MS = 200, SAY_MS = 1000 };
+enum { LOOK_MS = 50, DRAW_MS = 200, SAY_MS = 1000 };
 
 struct gp_meter {
     const gp_pipeline *pipeline;
@@ -163,16 +163,12 @@ static void *meter_thread(void *arg)
 
 /* ---- start and stop -------------------------------------------------- */
 
-/* Does a stage write its data to stdout? */
-static bool writes_stdout(const gp_graph *g)
+static bool writes_stdout(const gp_pipeline *p)
 {
-    for (int i = 0; i < g->nstages; i++)
-        for (const gp_opt *o = g->stage[i].kind->opts; o && o->name; o++)
-            if (o->type == GP_OPT_PATH && !g->stage[i].nout) {
-                const char *path = *(const char *const *)((const char *)g->stage[i].opts + o->off);
-                if (path && !strcmp(path, "stdout"))
-                    return true;
-            }
+    gp_stage_info s;
+    for (int i = 0; gp_pipeline_stage(p, i, &s); i++)
+        if (s.writes && !strcmp(s.writes, "stdout"))
+            return true;
     return false;
 }
 
@@ -183,7 +179,7 @@ static gp_progress decide(gp_progress how, const gp_pipeline *p)
     if (how != GP_PROGRESS_AUTO)
         return how;
     if (!isatty(STDERR_FILENO)
-        || (isatty(STDOUT_FILENO) && writes_stdout(gp_pipeline_graph(p))))
+        || (isatty(STDOUT_FILENO) && writes_stdout(p)))
         return GP_PROGRESS_NONE;
     return !term || !*term || !strcmp(term, "dumb") ? GP_PROGRESS_PLAIN : GP_PROGRESS_BAR;
 }
@@ -222,16 +218,20 @@ void gp_meter_stop(gp_meter *m)
         lines_end();
     gp_socket_settle(m->socket);
     say(m);
+    gp_glance_free(&m->view);
     free(m);
 }
 
 void gp_print_summary(const gp_pipeline *p, double s)
 {
-    gp_account a[SOURCES];
-    int n = gp_accounts(p, a, SOURCES);
-    for (int i = 0; i < n && i < SOURCES; i++)
+    gp_counters now = { 0 };
+    gp_counters_read(&now, p);
+    const gp_account *a = now.source;
+    int n = now.nsources;
+    for (int i = 0; i < n; i++)
         fprintf(stderr, "gpipe: %s%s%" PRIu64 " frames in, %" PRIu64 " out, %" PRIu64
                 " dropped, %" PRIu64 " failed, %" PRIu64 " cancelled in %.3f s (%.0f frames/s)\n",
                 n > 1 ? a[i].source : "", n > 1 ? ": " : "", a[i].in, a[i].out, a[i].dropped,
                 a[i].failed, a[i].cancelled, s, s > 0 ? (double)a[i].out / s : 0);
+    gp_counters_free(&now);
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "api/forms.h"
+#include "cli/counters.h"
 #include "cli/page.h"
 #include "cli/report.h"
 #include "draw/dump.h"
@@ -172,10 +174,13 @@ void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcom
     gp_arena arena = { 0 };
     gp_errs own = { .n = 0 };
     gp_report *r = gp_report_make(&arena, p, &own);
-    gp_account account[64];
-    gp_report_about about = { .outcome = outcome, .account = account,
-                              .naccounts = gp_accounts(p, account, 64) };
-    gp_environment_read(&about.environment, gp_pipeline_graph(p)->device);
+    gp_counters now = { 0 };
+    gp_counters_read(&now, p);
+    gp_report_about about = { .outcome = outcome, .account = now.source,
+                              .naccounts = now.nsources };
+    gp_pipeline_info is;
+    gp_pipeline_about(p, &is);
+    gp_environment_read(&about.environment, is.device);
     gp_writing w = { p, r, &about, &own };
     if (r) {
         gp_verdict_find(r, gp_pipeline_graph(p), gp_pipeline_plan(p));
@@ -188,5 +193,6 @@ void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcom
     if (r || f->report.open || f->trace.open)
         gp_errs_add(errs, &own);
     gp_report_drop(f);
+    gp_counters_free(&now);
     gp_arena_free(&arena);
 }

@@ -8,17 +8,18 @@
  * user or the user wants to know. */
 static void print_device(const gp_args *args, const gp_pipeline *p)
 {
-    const gp_graph *g = gp_pipeline_graph(p);
-    bool automatic = !strncmp(g->device_why, "auto", 4);
-    if (args->quiet || !gp_pipeline_plan(p)->nsegments || !(automatic || args->verbose))
+    gp_pipeline_info is;
+    gp_pipeline_about(p, &is);
+    bool automatic = !strncmp(is.device_why, "auto", 4);
+    if (args->quiet || !is.nsegments || !(automatic || args->verbose))
         return;
     char name[32] = "cpu";
-    if (g->device >= 0)
-        snprintf(name, sizeof name, "cuda:%d", g->device);
+    if (is.device >= 0)
+        snprintf(name, sizeof name, "cuda:%d", is.device);
     if (automatic)
-        fprintf(stderr, "gpipe: device: %s (%s)\n", name, g->device_why);
+        fprintf(stderr, "gpipe: device: %s (%s)\n", name, is.device_why);
     else
-        fprintf(stderr, "gpipe: device: %s\n", g->device_why);
+        fprintf(stderr, "gpipe: device: %s\n", is.device_why);
 }
 
 static int exit_code(gp_outcome outcome, const gp_errs *errs)

@@ -151,7 +151,7 @@ bool gp_screen_draw(gp_screen *s, const gp_glance *v)
     gp_paper p = { f, s, known ? w.ws_col : s->in_place ? 80 : LINE };
     if (s->in_place)
         fputc('\r', f);
-    int lines = put_all(&p, v, known ? w.ws_row : s->in_place ? 24 : GP_GLANCE_STAGES + 2);
+    int lines = put_all(&p, v, known ? w.ws_row : s->in_place ? 24 : v->nstages + 2);
     if (s->in_place)
         fputs("\033[J\r", f);
     if (s->in_place && lines > 1)

@@ -11,7 +11,6 @@
 #include <unistd.h>
 #include "cli/cli.h"
 #include "base/clock.h"
-#include "cpu/kernel.h"
 
 static struct {
     _Atomic(gp_pipeline *) pipeline;
@@ -67,7 +66,7 @@ static void put(const char *text)
 /* SA_RESETHAND has put the default back, which ends the process. */
 static void on_fault(int signal)
 {
-    const char *kernel = gp_cpu_running();
+    const char *kernel = gp_kernel_running();
     char thread[17] = "";
     prctl(PR_GET_NAME, thread);
     put(atomic_load(&running.lines) ? "\r\033[Jgpipe: error: " : "gpipe: error: ");

@@ -65,6 +65,7 @@ int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "the pipeline has gone without a word");
     gp_screen_clear(&screen);
     free(line);
+    gp_glance_free(v);
     free(v);
     fclose(f);
     return gp_errs_exit(errs);

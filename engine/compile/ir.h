@@ -15,15 +15,7 @@
 #define GP_IR_H
 
 #include "base/arena.h"
-#include "gpipe/node.h"
-#include "gpipe/stage.h"
-
-typedef struct gp_registry gp_registry;
-const gp_kind *gp_kind_find(const gp_registry *r, const char *name);
-/* The i-th kind by name, NULL past the last. */
-const gp_kind *gp_kind_at(const gp_registry *r, int i);
-/* Its option of that name and type; NULL: it has none. */
-const gp_opt *gp_kind_opt(const gp_kind *k, const char *name, gp_opt_type type);
+#include <gpipe/gpipe.h>
 
 /* ---- what the passes know of the world (filled by the caller) --------- */
 
@@ -35,7 +27,7 @@ typedef struct gp_device_info {
     size_t memory;             /* bytes that may be used */
 } gp_device_info;
 
-typedef struct gp_machine {
+struct gp_machine {
     int cpus;
     size_t memory;             /* bytes of host memory that may be used */
     size_t pin_limit;          /* bytes that may be pinned */
@@ -44,12 +36,8 @@ typedef struct gp_machine {
     int ndevices;              /* usable CUDA devices */
     gp_device_info device[16];
     char why[200];             /* why ndevices is 0: "no NVIDIA driver", ... */
-} gp_machine;
-
-typedef struct gp_env {
-    gp_getenv get;
-    const void *arg;
-} gp_env;
+    int cuda_driver;           /* as gp_machine_info */
+};
 
 /* Files by name. Each is looked at once, when a pass first asks for it, by `look`
  * and by nothing else. */
@@ -116,6 +104,7 @@ typedef struct gp_stage {
     bool serial, endless, batched, keeps_slots, frame_info, once, any_length;
     size_t scratch, state, table;
     gp_known known;
+    const char *writes, *writes_opt;     /* as gp_shape_writes was told */
     unsigned *sources;         /* bit set over stages: which sources reach it;
                                   NULL until resolved */
 } gp_stage;

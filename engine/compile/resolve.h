@@ -15,6 +15,7 @@
 #define GP_RESOLVE_H
 
 #include "compile/ir.h"
+#include "compile/text.h"
 #include "base/names.h"
 
 /* ---- names ----------------------------------------------------------- */

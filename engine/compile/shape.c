@@ -127,10 +127,13 @@ static const char *plain_path(gp_arena *a, const char *path)
 bool gp_shape_writes(gp_shape *s, const char *opt, const char *path)
 {
     const struct gp_shape_ctx *c = ctx_of(s);
-    const char *plain = c->r ? plain_path(c->r->arena, path) : "/dev/";
+    if (!c->r)
+        return true;
+    const char *plain = plain_path(c->r->arena, path);
+    int mine = (int)(c->rs - c->r->stage);
+    c->r->stage[mine].s.writes = path, c->r->stage[mine].s.writes_opt = opt;
     if (!strncmp(plain, "/dev/", 5))
         return true;
-    int mine = (int)(c->rs - c->r->stage);
     int *writer = gp_names_at(&c->r->written, plain);
     if (*writer < 0)
         *writer = mine;

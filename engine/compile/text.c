@@ -1,9 +1,9 @@
-/* text.c - ${} in texts: the vars and the environment, see node.h.
+/* text.c - ${} in texts: the vars and the environment, see text.h.
  *
  * A var's value may hold ${} again. Depth, length and the number of values
  * looked up are bounded, so that no pipeline takes long to be refused. */
 #include <string.h>
-#include "gpipe/node.h"
+#include "compile/text.h"
 
 enum { DEEPEST = 16, LONGEST = 1 << 20, MOST = 10000 };
 

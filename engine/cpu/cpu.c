@@ -335,7 +335,7 @@ static void pass_turn(gp_cpudev *c, const gp_cpuop *op)
 /* The kernel that this thread is in: for who tells of its fault. */
 static _Thread_local const char *volatile running;
 
-const char *gp_cpu_running(void)
+const char *gp_kernel_running(void)
 {
     return running;
 }

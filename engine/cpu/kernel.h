@@ -17,9 +17,6 @@ void gp_cpu_runner_destroy(gp_cpu_runner *r);
 bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 block,
                  size_t shared, void *const *args);
 
-/* cpu.c: the kernel that the calling thread is in; NULL: none. For a signal's handler. */
-const char *gp_cpu_running(void);
-
 /* Compiles a user's kernel with the system's C++ compiler ($CXX, c++, g++,
  * clang++), or finds it in the disk cache; loads it. `*dl` is for dlclose.
  * False after errors that name the user's file and line, or the stage when there

@@ -36,6 +36,7 @@ void gp_cuda_machine(gp_machine *m)
         snprintf(m->why, sizeof m->why, "no NVIDIA driver");
         return;
     }
+    m->cuda_driver = driver;
     if (driver < 1000 * major) {
         snprintf(m->why, sizeof m->why, "the NVIDIA driver is too old: it is for CUDA %d.%d, and "
                  "gpipe needs %d.0", driver / 1000, driver % 1000 / 10, major);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "device/backend.h"
-#include "gpipe/gpipe.h"
+#include "device/machine.h"
 
 static int cpus(void)
 {

@@ -5,7 +5,7 @@
 #ifndef GP_REPORT_H
 #define GP_REPORT_H
 
-#include "gpipe/gpipe.h"
+#include "compile/plan.h"
 
 /* A host stage or a segment. Times are sums over its workers (a segment: of its
  * launcher), from the first frame that any source began to the end of the run. */

@@ -3,6 +3,7 @@
  * Times end in _s or _us, parts of a whole are 0 to 1, what is not known is null. */
 #include <math.h>
 #include <string.h>
+#include "api/forms.h"
 #include "draw/dump.h"
 #include "report/report.h"
 

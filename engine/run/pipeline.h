@@ -3,12 +3,13 @@
 #define GP_PIPELINE_H
 
 #include <stdatomic.h>
-#include "gpipe/gpipe.h"
+#include "compile/ir.h"
 
 struct gp_pipeline {
     gp_arena arena;            /* everything below, and gp_run's tables */
     const gp_registry *registry;
     gp_machine machine;
+    const char *text; size_t len;      /* of the file */
     gp_spec *spec;
     gp_graph *graph;
     gp_plan *plan;

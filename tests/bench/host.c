@@ -195,7 +195,7 @@ int main(int argc, char **argv)
 {
     gp_errs errs = { 0 };
     size_t len = 0;
-    bool timed = argc > 1 && !strcmp(argv[1], "-t"), cuda = false;
+    bool timed = argc > 1 && !strcmp(argv[1], "-t");
     char **arg = argv + 1 + timed;
     const char *file = arg[0];
     char *text = file ? read_text(file, &len) : NULL;
@@ -207,9 +207,6 @@ int main(int argc, char **argv)
     gp_registry *registry = gp_registry_create();
     gp_config config = { .registry = registry, .env = { environment, NULL },
                          .set = (const char *const *)arg + 1, .nset = argc - 2 - timed };
-    for (int i = 0; i < config.nset; i++)
-        cuda |= !strncmp(config.set[i], "device=cuda", strlen("device=cuda"));
-    gp_machine_read(&config.machine, cuda);
     bool ok = gp_register_builtin(registry, &errs);
     for (size_t i = 0; ok && i < sizeof kinds / sizeof *kinds; i++)
         ok = gp_register(registry, &kinds[i], &errs);

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "gpipe/gpipe.h"
+#include "api/forms.h"
+#include "device/machine.h"
 #include "gpu.h"
 #include "pipe.h"
 

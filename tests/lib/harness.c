@@ -3,7 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "gpipe/gpipe.h"
+#include "api/forms.h"
+#include "device/machine.h"
 #include "harness.h"
 #include "base/npy.h"
 

@@ -3,7 +3,8 @@
 #ifndef TEST_LUARIG_H
 #define TEST_LUARIG_H
 
-#include "gpipe/gpipe.h"
+#include "api/forms.h"
+#include "device/machine.h"
 #include "run/run.h"
 
 enum { PORTS = 2, CREW = 4 };

@@ -100,10 +100,11 @@ static pipe_result run(const char *dir, const char *yaml, const char *device,
     char file[600], dev[64];
     const char *set[32];
     gp_registry *reg = gp_registry_create();
-    gp_config c = { .registry = reg, .env = { environment, NULL } };
+    gp_machine machine;
+    gp_config c = { .registry = reg, .machine = &machine, .env = { environment, NULL } };
 
     ck_assert(gp_register_builtin(reg, &r.errs));
-    gp_machine_read(&c.machine, !strncmp(device, "cuda", 4));
+    gp_machine_read(&machine, !strncmp(device, "cuda", 4));
     snprintf(file, sizeof file, "%s/test.yaml", dir);
     snprintf(dev, sizeof dev, "device=%s", device);
     set[c.nset++] = dev;

@@ -2,7 +2,8 @@
 #ifndef TEST_PIPE_H
 #define TEST_PIPE_H
 
-#include "gpipe/gpipe.h"
+#include "api/forms.h"
+#include "device/machine.h"
 
 typedef struct pipe_result {
     gp_outcome outcome;        /* GP_ERROR when it did not compile */

@@ -9,7 +9,8 @@
 #ifndef TEST_PLANNED_H
 #define TEST_PLANNED_H
 
-#include "gpipe/gpipe.h"
+#include "api/forms.h"
+#include "device/machine.h"
 
 typedef struct planned {
     gp_registry *registry;

@@ -3,7 +3,8 @@
 #ifndef TEST_WORLD_H
 #define TEST_WORLD_H
 
-#include "gpipe/gpipe.h"
+#include "api/forms.h"
+#include "device/machine.h"
 
 /* The options of most kinds. */
 struct opts {

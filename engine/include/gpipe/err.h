@@ -11,6 +11,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* name, exit code of the command, what it means */
 #define GP_CODES(X)                                               \
     X(OK,       0, "ok")                                          \
@@ -100,5 +105,10 @@ typedef struct gp_near {
 #define GP_NEAR(w) { .word = (w), .distance = 1 << 20 }
 void gp_near_try(gp_near *near, const char *candidate);
 const char *gp_near_text(gp_near *near);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
 
 #endif

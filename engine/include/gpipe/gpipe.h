@@ -1,55 +1,135 @@
-/* gpipe.h - the library: load, compile, run, cancel, account.
+/* gpipe.h - a pipeline, from outside: compile, run, cancel, account.
  *
- * It has no globals, installs no signal handlers, sets no environment, never
- * prints and never exits; main.c does these. A gp_pipeline is used by one
- * thread, except where a function says otherwise. */
+ * The library has no globals, installs no signal handlers, sets no environment, never
+ * prints and never exits. A gp_pipeline is used by one thread, except where a function
+ * says otherwise. An application runs with the library whose headers it was compiled
+ * with (the shared library's name has the version); a stage kind may be older or newer,
+ * see GP_ABI. */
 #ifndef GPIPE_H
 #define GPIPE_H
 
-#include "gpipe/hist.h"
-#include "compile/ir.h"
+#include <gpipe/err.h>
+#include <gpipe/hist.h>
+#include <gpipe/stage.h>
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define GP_VERSION "0.1.0"
 
 typedef struct gp_pipeline gp_pipeline;
+typedef struct gp_registry gp_registry;
+typedef struct gp_machine gp_machine;
 
 /* ---- kinds ----------------------------------------------------------- */
 
 gp_registry *gp_registry_create(void);             /* NULL: no memory */
-void gp_registry_destroy(gp_registry *r);
-/* Adds a kind (borrowed). False with an error: another ABI, a bad table, or a
- * name that is taken. */
+void gp_registry_destroy(gp_registry *r);          /* accepts NULL */
+/* Adds a kind: the descriptor is copied, what it points to is borrowed. False with an
+ * error: another ABI, a bad table, or a name that is taken. */
 bool gp_register(gp_registry *r, const gp_kind *kind, gp_errs *errs);
-/* All kinds of stages/ (made by the Makefile from its files). */
+/* Adds all kinds that gpipe itself has. */
 bool gp_register_builtin(gp_registry *r, gp_errs *errs);
+/* A kind by name, NULL: there is none; the i-th by name, NULL past the last. */
+const gp_kind *gp_kind_find(const gp_registry *r, const char *name);
+const gp_kind *gp_kind_at(const gp_registry *r, int i);
+/* Its option of that name and type; NULL: it has none. */
+const gp_opt *gp_kind_opt(const gp_kind *k, const char *name, gp_opt_type type);
+
+/* ---- machines -------------------------------------------------------- */
+
+/* This machine. `cuda`: look for its GPUs too, which starts the driver and takes a
+ * quarter of a second. NULL: no memory. */
+gp_machine *gp_machine_create(bool cuda);
+/* A machine that is the same everywhere, with `ndevices` GPUs like an H200, to make
+ * plans for. */
+gp_machine *gp_machine_create_fixed(int ndevices);
+void gp_machine_destroy(gp_machine *m);            /* accepts NULL */
+
+typedef struct gp_machine_info {
+    int cpus;                  /* cores that this process may use */
+    size_t memory;             /* bytes of host memory that may be used */
+    int ndevices;              /* CUDA devices that may be used */
+    const char *why;           /* why there are none: "no NVIDIA driver"; the machine's */
+    int cuda;                  /* the toolkit gpipe was built with: 13000 is 13.0; 0: none */
+    int cuda_driver;           /* what the driver is for, likewise; 0: not asked, or none */
+} gp_machine_info;
+void gp_machine_about(const gp_machine *m, gp_machine_info *out);
+/* The name of a device, the machine's; NULL: there is no such device. */
+const char *gp_machine_device(const gp_machine *m, int device);
 
 /* ---- compile --------------------------------------------------------- */
 
-/* This machine. `cuda`: look for devices too, which starts the driver. */
-void gp_machine_read(gp_machine *m, bool cuda);
-/* A machine that is the same everywhere, with `ndevices` H200-like devices. */
-void gp_machine_fixed(gp_machine *m, int ndevices);
+/* Answers like getenv; `arg` is passed on. */
+typedef const char *(*gp_getenv)(const void *arg, const char *name);
+typedef struct gp_env {
+    gp_getenv get;
+    const void *arg;
+} gp_env;
 
 typedef struct gp_config {
-    const gp_registry *registry;
-    gp_machine machine;
-    gp_env env;
+    const gp_registry *registry;       /* outlives the pipeline */
+    const gp_machine *machine;         /* to compile for, copied; NULL: this one, whose
+                                          GPUs are looked for if the pipeline may use them */
+    gp_env env;                        /* for ${env:NAME}; NULL: nothing is set */
     const char *const *set; int nset;  /* "path=value", in order */
-    bool lenient;          /* a missing input file is a warning where its
-                              buffer is declared (`check`) */
+    bool lenient;          /* a missing input file is a warning where its buffer is
+                              declared (`check`) */
 } gp_config;
 
-/* Text -> plan, all passes. Reads the files that options name (headers,
- * sizes); opens no device. NULL after errors. Warnings are left in `errs`.
- * `text` is copied. */
+/* Text -> plan, all passes. Reads the files that options name (headers, sizes); opens
+ * no device. NULL after errors. Warnings are left in `errs`. `text` is copied; `file`
+ * (its name, for messages) and the strings of `set` outlive the pipeline. */
 gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
                         const gp_config *config, gp_errs *errs);
 void gp_pipeline_destroy(gp_pipeline *p);          /* accepts NULL */
 
-/* The forms, for dumps. Borrowed. */
-const gp_spec *gp_pipeline_spec(const gp_pipeline *p);
-const gp_graph *gp_pipeline_graph(const gp_pipeline *p);
-const gp_plan *gp_pipeline_plan(const gp_pipeline *p);
+/* Warns of what is valid and will be slow. `machine` NULL: this one, or an H200 where
+ * it has no GPU. A comment "# nolint: NAME" in the line of a warning silences it. */
+void gp_pipeline_lint(const gp_pipeline *p, const gp_machine *machine, gp_errs *errs);
+
+/* ---- what a pipeline became ------------------------------------------ */
+
+/* All names and pointers are the pipeline's. */
+typedef struct gp_pipeline_info {
+    const char *name;
+    int nstages, nbuffers;
+    int nsegments;             /* of device stages: 0, nothing runs on a device */
+    int device;                /* a CUDA device, -1: the CPU back end */
+    const char *device_why;    /* "auto: NVIDIA H200", "auto: no NVIDIA driver" */
+    bool copies;               /* the device has memory of its own */
+} gp_pipeline_info;
+void gp_pipeline_about(const gp_pipeline *p, gp_pipeline_info *out);
+
+typedef struct gp_stage_info {
+    const char *name;
+    gp_loc at;
+    const gp_kind *kind;
+    const void *opts;          /* the kind's options struct, filled in */
+    int nin, nout;             /* a source has no input, a sink no output */
+    bool device;               /* runs on the device */
+    int workers;               /* of a host stage */
+    bool endless;              /* its frames never end by themselves */
+    int64_t frames;            /* of a source: how many it makes; 0: not known */
+    bool once, any_length;     /* as shape() said */
+    const char *writes, *writes_opt;   /* the files that a sink writes, as gp_shape_writes
+                                  was told, and the option that names them; else NULL */
+} gp_stage_info;
+/* In topological order. False: there is no stage i. */
+bool gp_pipeline_stage(const gp_pipeline *p, int i, gp_stage_info *out);
+
+typedef struct gp_buffer_info {
+    const char *name;
+    gp_loc at;
+    gp_type type;
+    int depth;
+    bool depth_said;           /* the file says so for this buffer, not for all */
+    bool constant;
+} gp_buffer_info;
+/* False: there is no buffer i. */
+bool gp_pipeline_buffer(const gp_pipeline *p, int i, gp_buffer_info *out);
 
 /* ---- run ------------------------------------------------------------- */
 
@@ -111,7 +191,8 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
  * and during the run. */
 void gp_cancel(gp_pipeline *p, int level);
 
-/* Any thread, during and after the run; they take no lock that a frame waits for. */
+/* Any thread, during and after the run; they take no lock that a frame waits for. Each
+ * returns how many there are, of which the first `max` are written. */
 int gp_accounts(const gp_pipeline *p, gp_account *out, int max);      /* one per source */
 int gp_stages_status(const gp_pipeline *p, gp_stage_status *out, int max);
 int gp_buffers_status(const gp_pipeline *p, gp_buffer_status *out, int max);  /* per reader */
@@ -119,5 +200,14 @@ int gp_buffers_status(const gp_pipeline *p, gp_buffer_status *out, int max);  /*
  * (a join: the older one) until a sink was done with it; once for each sink. Of a
  * timed run. */
 void gp_latency(const gp_pipeline *p, gp_hist *out);
+
+/* The kernel that the calling thread runs on the CPU back end; NULL: none. For a
+ * signal handler that wants to say where a fault was. */
+const char *gp_kernel_running(void);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
 
 #endif

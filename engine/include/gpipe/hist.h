@@ -4,6 +4,11 @@
 
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Buckets are 1/16 of a power of two wide: an answer is at most 6 % off. */
 enum { GP_HIST_BUCKETS = 16 * 45 };
 
@@ -24,5 +29,10 @@ void gp_hist_subtract(gp_hist *from, const gp_hist *what);
 int64_t gp_hist_at(const gp_hist *h, double q);
 /* How many are below `ns`: exact for a power of two from 16 up to 2^48. */
 uint64_t gp_hist_below(const gp_hist *h, int64_t ns);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
 
 #endif

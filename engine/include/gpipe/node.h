@@ -7,8 +7,14 @@
 #define GP_NODE_H
 
 #include <stdint.h>
-#include "base/arena.h"
-#include "gpipe/err.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <gpipe/err.h>
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef enum gp_node_kind { GP_SCALAR, GP_LIST, GP_MAP } gp_node_kind;
 
@@ -67,14 +73,9 @@ bool gp_eval(const gp_node *n, const gp_scope *scope, gp_num *out, gp_errs *errs
  * number is an error that asks for a unit, except 0. Result in ns. */
 bool gp_eval_time(const gp_node *n, const gp_scope *scope, int64_t *ns, gp_errs *errs);
 
-/* ---- text ------------------------------------------------------------ */
-
-/* Replaces ${x}, ${x:-default}, ${env:NAME} and $$ in a scalar's text. `vars`
- * is the map under `vars:` (values are scalars), `env` answers like getenv
- * (`arg` is passed on). An unknown name is an error that points at it. */
-typedef const char *(*gp_getenv)(const void *arg, const char *name);
-bool gp_interpolate(gp_arena *a, const gp_node *n, const gp_node *vars,
-                    gp_getenv env, const void *env_arg, const char **out,
-                    gp_errs *errs);
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
 
 #endif

@@ -11,8 +11,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "gpipe/err.h"
-#include "gpipe/node.h"
+#include <gpipe/err.h>
+#include <gpipe/node.h>
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* ---- data ------------------------------------------------------------ */
 
@@ -447,5 +452,10 @@ typedef struct gp_kind {
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
 
 #endif

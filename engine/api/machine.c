@@ -1,0 +1,41 @@
+/* machine.c - machines, as gpipe.h has them. */
+#include <stdlib.h>
+#include "device/machine.h"
+#if GP_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
+gp_machine *gp_machine_create(bool cuda)
+{
+    gp_machine *m = malloc(sizeof *m);
+    if (m)
+        gp_machine_read(m, cuda);
+    return m;
+}
+
+gp_machine *gp_machine_create_fixed(int ndevices)
+{
+    gp_machine *m = malloc(sizeof *m);
+    if (m)
+        gp_machine_fixed(m, ndevices);
+    return m;
+}
+
+void gp_machine_destroy(gp_machine *m)
+{
+    free(m);
+}
+
+void gp_machine_about(const gp_machine *m, gp_machine_info *out)
+{
+    *out = (gp_machine_info){ .cpus = m->cpus, .memory = m->memory, .ndevices = m->ndevices,
+                              .why = m->why, .cuda_driver = m->cuda_driver };
+#if GP_CUDA
+    out->cuda = CUDART_VERSION;
+#endif
+}
+
+const char *gp_machine_device(const gp_machine *m, int device)
+{
+    return device >= 0 && device < m->ndevices ? m->device[device].name : NULL;
+}

@@ -1,0 +1,12 @@
+/* machine.h - what the passes know of a machine, read or made up. */
+#ifndef GP_MACHINE_H
+#define GP_MACHINE_H
+
+#include "compile/ir.h"
+
+/* This machine. `cuda`: look for devices too, which starts the driver. */
+void gp_machine_read(gp_machine *m, bool cuda);
+/* A machine that is the same everywhere, with `ndevices` H200-like devices. */
+void gp_machine_fixed(gp_machine *m, int ndevices);
+
+#endif
