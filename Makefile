@@ -3,7 +3,7 @@
 # make check      sets up, builds, runs all tests      make check T="parse expr"
 # make bench      gpipe beside what else moves frames     make bench BENCH="--only host --rounds 5"
 # make deps       installs what is missing (Debian, Ubuntu)
-# make install PREFIX=/usr/local
+# make install PREFIX=/usr/local    the command; the library with its headers, for pkg-config
 #
 # CUDA=0          CPU back end only (also when there is no nvcc)
 # SAN=address,undefined | thread     a sanitized build, without CUDA unless CUDA=1
@@ -38,7 +38,7 @@ CWARN := -Wstrict-prototypes -Wmissing-prototypes
 INC   := -Iengine/include -Iengine -Istages/format -Ilua -Ikernels -Itests/lib -I$B
 ALL   := $(WARN) -ffunction-sections -fdata-sections -MMD -MP $(INC) \
          -D_GNU_SOURCE -DGP_CUDA=$(CUDA) $(shell pkg-config --cflags $(PKGS) 2>/dev/null) \
-         -pthread -ffp-contract=off
+         -pthread -ffp-contract=off -fPIC -fvisibility=hidden
 COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null)
 ALL_C := -std=c11 $(ALL) $(CWARN) $(CFLAGS)
 ALL_X := -std=c++17 $(ALL) $(CFLAGS) -fno-exceptions -fno-rtti
@@ -87,16 +87,37 @@ $B/libgpipe.a: $(OBJ)
 	@rm -f $@
 	$(call say,ar)ar rcs $@ $^
 
-$B/%.o: %.c
+# Other flags than last time: all is compiled again.
+$B/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(CXX) $(ALL_C) $(ALL_X)' | cmp -s - $@ || echo '$(CC) $(CXX) $(ALL_C) $(ALL_X)' > $@
+
+$B/%.o: %.c $B/flags
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) $(ALL_C) -c -o $@ $<
 
-$B/%.o: $B/%.c
+$B/%.o: $B/%.c $B/flags
 	$(call say,cc)$(CC) $(ALL_C) -c -o $@ $<
+
+# The library for others to link with: of its symbols only those of the public headers show.
+VERSION := $(shell sed -n 's/^.define GP_VERSION "\(.*\)"/\1/p' engine/include/gpipe/gpipe.h)
+SONAME  := libgpipe.so.$(basename $(VERSION))
+$B/libgpipe.so: $(OBJ)
+	$(call say,link)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL -o $@ $^ $(LIBS)
+
+$B/gpipe.pc: FORCE
+	@mkdir -p $(@D)
+	@{ echo 'prefix=$(PREFIX)'; echo 'libdir=$${prefix}/lib'; echo 'includedir=$${prefix}/include'; \
+	   echo 'luadir=$${prefix}/share/gpipe/lua'; echo; echo 'Name: gpipe'; \
+	   echo 'Description: declarative GPU pipelines'; echo 'Version: $(VERSION)'; \
+	   echo 'Requires.private: $(PKGS)'; echo 'Cflags: -I$${includedir}'; \
+	   echo 'Libs: -L$${libdir} -lgpipe'; \
+	   echo 'Libs.private: $(if $(filter 1,$(CUDA)),-L$(CUROOT)/lib64 -lcudart_static) -pthread -ldl -lm -lrt'; \
+	 } > $@
 
 # A kernel's one source, twice: by the C++ compiler for the CPU back end, and
 # by nvcc, for each architecture and as PTX for newer ones.
-$B/%.cpu.o: %.cu kernels/cpu.h
+$B/%.cpu.o: %.cu kernels/cpu.h $B/flags
 	@mkdir -p $(@D)
 	$(call say,c++)$(CXX) $(ALL_X) -O3 -x c++ -include kernels/cpu.h -DGP_FILE=$(*F) -c -o $@ $<
 
@@ -176,6 +197,8 @@ check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page)
 	$(if $(T),,$(PYTHON) tests/live.py $B/gpipe)
 	$(if $(T),,$(PYTHON) tests/page.py $B/tests/page $B/gpipe)
 	$(if $(T)$(SAN),,GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py)
+	$(if $(T)$(SAN),,$(PYTHON) tests/includes.py)
+	$(if $(T)$(SAN),,MAKE="$(MAKE) --no-print-directory" CC="$(CC)" tests/install.sh)
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) $B/tests/gpu/run)
 
 demo: deps
@@ -218,8 +241,17 @@ deps:
 deps-bench: NEED += libtbb-dev gstreamer1.0-tools gstreamer1.0-plugins-base
 deps-bench: deps
 
-install: all
-	install -D -m755 $B/gpipe $(DESTDIR)$(PREFIX)/bin/gpipe
+to := $(DESTDIR)$(PREFIX)
+install: all $B/libgpipe.so $B/gpipe.pc
+	install -d $(to)/bin $(to)/include/gpipe $(to)/lib/pkgconfig $(to)/share/gpipe/lua
+	install -m755 $B/gpipe $(to)/bin
+	install -m644 engine/include/gpipe/*.h $(to)/include/gpipe
+	install -m644 $B/libgpipe.a $(to)/lib
+	install -m755 $B/libgpipe.so $(to)/lib/libgpipe.so.$(VERSION)
+	ln -sf libgpipe.so.$(VERSION) $(to)/lib/$(SONAME)
+	ln -sf $(SONAME) $(to)/lib/libgpipe.so
+	install -m644 $B/gpipe.pc $(to)/lib/pkgconfig
+	install -m644 $(LUAMODS) $(to)/share/gpipe/lua
 
 clean:
 	rm -rf build gpipe

@@ -136,8 +136,8 @@ static bool read_choice(gp_arena *a, const struct option *o, const char *value, 
         all = gp_format(a, "%s%s%s", all, *all ? ", " : "", word);
         p = p[n] ? p + n + 1 : NULL;
     }
-    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--%s %s: must be one of %s%s", o->name, value,
-                   all, gp_near_text(&near));
+    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--%s' is one of %s, not '%s'%s", o->name, all,
+                   value, gp_near_text(&near));
 }
 
 /* "500ms", "2s", as in a pipeline. */

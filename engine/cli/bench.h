@@ -10,7 +10,7 @@
 
 enum {
     GP_BENCH_AGREE = 3,                /* so many windows in a row have to agree, */
-    GP_BENCH_WHY = 200,                /* bytes of a reason */
+    GP_BENCH_WHY = sizeof ((gp_err *)0)->msg,  /* bytes of a reason */
 };
 
 /* What one measurement saw. Times are per frame of the source that made most. */

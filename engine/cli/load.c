@@ -28,16 +28,18 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
     for (int i = 0; i < errs->n; i++) {
         gp_err e = errs->e[i];
         const char *set = find_set(args, e.at.file);
-        char name[300];
+        char *name = NULL;
         if (e.code == GP_E_WARN && args->quiet)
             continue;
         if (set) {
             bool device = set == args->device;
-            snprintf(name, sizeof name, "--%s %s", device ? "device" : "set",
-                     device ? strchr(set, '=') + 1 : set);
+            if (asprintf(&name, "--%s %s", device ? "device" : "set",
+                         device ? strchr(set, '=') + 1 : set) < 0)
+                name = NULL;
             e.at = (gp_loc){ .file = name };
         }
         gp_err_print(stderr, &e, l ? l->file : NULL, l ? l->text : NULL, l ? l->len : 0, color);
+        free(name);
     }
     if (errs->dropped)
         fprintf(stderr, "gpipe: and %d more\n", errs->dropped);

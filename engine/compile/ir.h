@@ -34,7 +34,7 @@ struct gp_machine {
     bool unified;              /* the device is the CPU back end: host and device
                                   memory are the same, nothing is copied */
     int ndevices;              /* usable CUDA devices */
-    gp_device_info device[16];
+    gp_device_info device[64];
     char why[200];             /* why ndevices is 0: "no NVIDIA driver", ... */
     int cuda_driver;           /* as gp_machine_info */
 };

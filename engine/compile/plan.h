@@ -4,6 +4,9 @@
 
 #include "compile/ir.h"
 
+/* The most items in what one launch records, and of stamps beside them. */
+enum { GP_REC_ITEMS = 1 << 16, GP_REC_STAMPS = 4 };
+
 /* Sizes are added and multiplied without wrapping round: what does not fit is
  * SIZE_MAX, which no budget allows. */
 static inline size_t gp_size_add(size_t a, size_t b)

@@ -12,7 +12,6 @@
  * Copies. Rings with the same depth that the same segments copy the same way
  * share a pool on each side with one layout: the slots of a range of frames,
  * of all these rings, are one piece of memory and one copy. */
-#include "device/backend.h"
 #include "compile/plan.h"
 
 enum { COPY_PER_LAUNCH = 1 << 20, ITEMS_PER_LAUNCH = 4096, STREAMS = 8 };

@@ -11,7 +11,7 @@
 #ifndef GP_BACKEND_H
 #define GP_BACKEND_H
 
-#include "compile/ir.h"
+#include "compile/plan.h"
 
 /* The recorder. Each back end embeds it as the first member of its own. */
 typedef struct gp_rec_ops gp_rec_ops;
@@ -20,9 +20,6 @@ struct gp_rec {
     gp_dev *dev;
     gp_errs *errs;
 };
-
-/* The most items in one body, and of stamps beside them. */
-enum { GP_REC_ITEMS = 1 << 16, GP_REC_STAMPS = 4 };
 
 struct gp_rec_ops {
     /* What follows is item `id` (0, 1, 2, ... in order) and may start once the

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Checks which folders include which, and that no stage kind is known by name outside its file.
+
+Includes run one way:  include <- base <- compile <- device <- cpu, cuda, run <- api <- report <- cli
+"""
+import glob, os, re, sys
+
+os.chdir(os.path.join(os.path.dirname(__file__), ".."))
+
+# A folder, and the folders whose headers its files may include beside its own. The public
+# headers (gpipe/) anybody may.
+MAY = {
+    "engine/include/gpipe": [],
+    "engine/base": [],
+    "engine/compile": ["base"],
+    "engine/device": ["base", "compile"],
+    "engine/cpu": ["base", "compile", "device"],
+    "engine/cuda": ["base", "compile", "device"],
+    "engine/run": ["base", "compile", "device"],
+    "engine/api": ["base", "compile", "device", "run"],
+    "engine/report": ["base", "compile", "device", "run", "api"],
+    "engine/draw": ["base", "compile"],
+    "engine/cli": ["base", "report", "draw"],
+    "stages": ["base", "stages/format", "lua"],
+    "stages/format": ["base"],
+    "lua": ["base"],
+    "kernels": ["base", "cpu"],
+}
+# The command draws plans, and for that alone looks at the forms.
+ALSO = {"engine/cli/plan.c": ["api"], "engine/cli/report.c": ["api"]}
+# Kernels for the CPU run with these; all other files of these folders are private.
+ONLY = {"kernels": {"base/embed.h", "cpu/fiber.h"}}
+
+wrong, seen = [], 0
+
+
+def room_of(name, path):
+    """The folder that a header which is included as `name` lies in, as MAY names it."""
+    if name.startswith("gpipe/"):
+        return "gpipe"
+    if os.path.exists("engine/" + name):
+        return name.split("/")[0]
+    for folder in ("stages/format", "lua", "kernels"):
+        if os.path.exists(f"{folder}/{name}"):
+            return folder
+    wrong.append(f"{path}: includes '{name}', which is nowhere")
+    return None
+
+
+for folder, may in MAY.items():
+    own = folder.removeprefix("engine/")
+    for path in sorted(glob.glob(folder + "/*.[ch]") + glob.glob(folder + "/*.cu")):
+        text = open(path).read()
+        for name in re.findall(r'^\s*#\s*include\s+(?:"|<(?=gpipe/))([^">]+)[">]', text, re.M):
+            seen += 1
+            room = room_of(name, path)
+            if room in (None, "gpipe", own):
+                continue
+            if folder == "engine/include/gpipe" or room not in may + ALSO.get(path, []):
+                wrong.append(f"{path}: may not include '{name}'")
+            elif name not in ONLY.get(folder, {name}):
+                wrong.append(f"{path}: may not include '{name}'")
+
+kinds = {os.path.basename(p)[:-2] for p in glob.glob("stages/*.c")}
+# Words that are something else than a kind where they stand.
+OTHER = {
+    "engine/cli/version.c": {"lua"},           # a line of --version
+    "engine/report/trace_json.c": {"kernel"},  # a key of its JSON
+}
+for path in sorted(glob.glob("engine/*/*.c")):
+    text = re.sub(r"/\*.*?\*/", "", open(path).read(), flags=re.S)
+    for word in re.findall(r'"([a-z_]+)"', text):
+        seen += 1
+        if word in kinds and word not in OTHER.get(path, ()):
+            wrong.append(f"{path}: knows the kind '{word}' by its name; let it ask the descriptor")
+
+for line in wrong:
+    print("FAILED:", line, file=sys.stderr)
+print(f"includes: {seen - len(wrong)} passed, {len(wrong)} failed")
+sys.exit(bool(wrong) or seen < 500)

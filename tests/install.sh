@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# make install, then what somebody does with it outside of the source tree: compile
+# examples/embed/app.c, a program with a stage kind of its own, against it. And what the
+# shared library shows: the symbols of the public headers and no others.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+passed=0 failed=0
+ok() { passed=$((passed + 1)); }
+bad() { failed=$((failed + 1)); echo "FAILED: $*" >&2; }
+check() { if "${@:2}" > "$tmp/log" 2>&1; then ok; else bad "$1"; cat "$tmp/log" >&2; fi; }
+
+to=$tmp/usr
+check 'make install' ${MAKE:-make} install PREFIX="$to"
+for f in bin/gpipe include/gpipe/gpipe.h include/gpipe/stage.h lib/libgpipe.a lib/libgpipe.so \
+         lib/pkgconfig/gpipe.pc share/gpipe/lua/gpipe.lua; do
+    [ -e "$to/$f" ] && ok || bad "$f was not installed"
+done
+cp examples/embed/app.c examples/data/raccoon.png "$tmp/"
+photo=$tmp/raccoon.png
+cd "$tmp" || exit 1
+export PKG_CONFIG_PATH=$to/lib/pkgconfig LD_LIBRARY_PATH=$to/lib
+
+# each header by itself
+for h in "$to"/include/gpipe/*.h; do
+    echo "#include <gpipe/$(basename "$h")>" > one.c
+    check "$(basename "$h") alone" ${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only one.c \
+        -I"$to/include"
+done
+
+# what the command says of the same pixels
+cat > edges.yaml <<'Y'
+stages:
+  - {use: read, path: raccoon.png}
+  - {use: gray}
+  - {use: sobel}
+  - {use: cast, dtype: u8}
+  - {use: write, path: stdout, format: raw}
+Y
+want="1 frame, $("$to/bin/gpipe" run -q edges.yaml | tr -d '\0' | wc -c) bytes are not 0"
+
+warn='-std=c11 -Wall -Wextra -Werror'
+check 'the shared library' ${CC:-cc} $warn app.c -o shared $(pkg-config --cflags --libs gpipe)
+check 'the static library' ${CC:-cc} $warn app.c -o static $(pkg-config --cflags gpipe) "$to/lib/libgpipe.a" \
+    $(pkg-config --static --libs gpipe | sed 's/-lgpipe//')
+for app in shared static; do
+    got=$(./$app "$photo" 2>&1)
+    [ "$got" = "$want" ] && ok || bad "$app: '$got', not '$want'"
+done
+got=$(./shared none.png 2>&1)
+[ $? = 3 ] && [[ $got == 'app.yaml:3:'*"none.png"* ]] && ok || bad "a photo that is not there: '$got'"
+ldd shared | grep -q libgpipe.so && ! ldd static | grep -q libgpipe.so && ok || bad 'what is linked'
+
+# of the functions that headers declare all are there, and nothing else is
+grep -hv '^static' "$to"/include/gpipe/*.h | sed -n 's/^[a-z].*[ *]\(gp_[a-z_0-9]*\)(.*/\1/p' | sort -u > declared
+nm -D --defined-only "$to/lib/libgpipe.so" | awk '{ print $3 }' | sort -u > shown
+[ -s declared ] && diff declared shown > differ && ok || { bad 'symbols (< declared, > shown)'; cat differ >&2; }
+
+echo "install: $passed passed, $failed failed"
+[ $failed = 0 ]
