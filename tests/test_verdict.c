@@ -185,6 +185,50 @@ static const struct {
       .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
       .text = "as far as can be told when the GPU is not measured", NONE },
 
+    /* a stage that never waits is the bound, however busy what it holds up looks */
+#define WRITES(top) top "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n" SOURCE \
+      "  - {use: scale, a: 2}\n  - {name: out, use: write, path: out.npy}\n"
+    { "a writer that never waits, kernels guessed", WRITES(""), .cuda = true, .guessed = true,
+      .actor = { { "generate", .busy = 2, .out = 97 }, { "scale", .busy = 2, .out = 90 },
+                 { "out", .busy = 82 } },
+      .buffer = { { "scale", "out", 2.9 } }, .engine = { { 5, 2 }, { 88, 0 }, { 5, 2 } },
+      .bound = GP_BOUND_STAGE, .of = "out", .text = "bound by stage 'out' (host, 82 % busy, hardly "
+      "ever waiting, GPU idle ~12 %): write a smaller type", NONE },
+    { "a writer that never waits, streams that overlap", WRITES(""), .cuda = true,
+      .actor = { { "scale", .busy = 2, .out = 60, .in = 30 }, { "out", .busy = 82 } },
+      .engine = { { 5, 2 }, { 90, 0 }, { 5, 2 } }, .bound = GP_BOUND_STAGE, .of = "out",
+      .text = "bound by stage 'out' (host, 82 % busy, hardly ever waiting, GPU idle 10 %)", NONE },
+    { "a writer that never waits, threads on the CPU", WRITES(""),
+      .actor = { { "scale", .busy = 2, .out = 90, .launches = 880, .ms = 3 },
+                 { "out", .busy = 82 } },
+      .bound = GP_BOUND_STAGE, .of = "out", .text = "bound by stage 'out' (host, 82 % busy", NONE },
+    { "a writer that waits now and then", WRITES(""), .cuda = true, .guessed = true,
+      .actor = { { "scale", .busy = 2, .out = 90 }, { "out", .busy = 78, .in = 8 } },
+      .buffer = { { "scale", "out", 2.5 } }, .engine = { { 5, 2 }, { 95, 0 }, { 5, 2 } },
+      .text = "nothing stands out as what bounds it: the busiest is stage 'out', 78 %", NONE },
+    { "several workers that never wait", PNG("%05d.png', workers: 2"),
+      .actor = { { "generate", .busy = 30, .out = 65 }, { "out", .busy = 150, .in = 6 } },
+      .bound = GP_BOUND_STAGE, .of = "out", .text = "(host, 2 workers, 75 % busy, hardly ever "
+      "waiting): try", .path = "stages.out.workers", .value = "3" },
+    { "a source that ended early", HOST, .actor = { { "generate", .busy = 40 },
+      { "clean", .busy = 70, .in = 12 } }, .text = "the busiest is stage 'clean', 70 %", NONE },
+    { "a source that keeps up with its pipe", "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n"
+      "  - {use: read, path: stdin, format: raw, out: g}\n" END,
+      .actor = { { "read", .busy = 80, .idle = 8 } }, .text = "nothing stands out", NONE },
+    { "a launcher that never waits", SCALE, .cuda = true,
+      .actor = { { "scale", .busy = 75, .in = 2, .launches = LONG } }, .engine = { { 10, 1 } },
+      .bound = GP_BOUND_LAUNCH, .of = "scale",
+      .text = "bound by launching 'scale' (75 % busy, hardly ever waiting, 750 us", .path = "depth",
+      .value = "12" },
+    { "kernels, guessed", GPU(""), .cuda = true, .guessed = true,
+      .actor = { { "scale..cast", .out = 80 } }, .engine = { { 50, 25 }, { 97, 0 }, { 25, 12 } },
+      .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
+      .text = "as far as can be told when the GPU is not measured", NONE },
+    { "kernels, guessed, with one who is slow behind them", GPU(""), .cuda = true, .guessed = true,
+      .actor = { { "scale..cast", .out = 80 }, { "discard", .busy = 84, .in = 9 } },
+      .buffer = { { "cast", "discard", 2 } }, .engine = { { 50, 25 }, { 97, 0 }, { 25, 12 } },
+      .text = "the busiest is stage 'discard', 84 %", NONE },
+
     /* launches */
 #define SMALL(top) top "buffers: {g: {dtype: f32, shape: [64]}}\nstages:\n" \
       "  - {use: generate, out: g, frames: 9}\n  - {use: scale, a: 2}\n" END
@@ -251,11 +295,17 @@ static const struct {
       "try buffers.g.depth: 6", .path = "buffers.g.depth", .value = "6" },
 
     /* nothing */
-    { "nothing stands out", HOST, .actor = { { "clean", .busy = 60 }, { "generate", .busy = 50 } },
+    { "nothing stands out", HOST, .actor = { { "clean", .busy = 60, .in = 38 },
+      { "generate", .busy = 50, .out = 48 } },
       .text = "nothing stands out as what bounds it: the busiest is stage 'clean', 60 %", NONE },
     { "just busy enough", HOST, .actor = { { "clean", .busy = 85 } }, .bound = GP_BOUND_STAGE,
       .of = "clean", .text = "85 % busy", .path = "stages.clean.workers", .value = "3" },
-    { "not quite", HOST, .actor = { { "clean", .busy = 84 } },
+    { "not quite", HOST, .actor = { { "clean", .busy = 84, .in = 15 } },
+      .text = "the busiest is stage 'clean', 84 %", NONE },
+    { "waits hardly enough", HOST, .actor = { { "clean", .busy = 84, .in = 3, .out = 2 } },
+      .bound = GP_BOUND_STAGE, .of = "clean", .text = "(host, 84 % busy, hardly ever waiting)",
+      .path = "stages.clean.workers", .value = "3" },
+    { "waits just enough", HOST, .actor = { { "clean", .busy = 84, .in = 3, .out = 3 } },
       .text = "the busiest is stage 'clean', 84 %", NONE },
     { "all alike is no depth", "depth: 1\n" G CHAIN, .actor = { { "a", .busy = 80, .out = 9 },
       { "b", .busy = 80, .in = 50 } }, .buffer = { { "a", "b", 0.5 } },

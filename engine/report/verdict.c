@@ -7,8 +7,11 @@
  *   rate      a source waits for its pace, or for what feeds it, more than for room
  *             behind it: all the others keep up
  *   cores     all cores are busy: more threads gain nothing, whoever needs them
- *   busiest   the host stage, launcher, set of streams or engine that is hardly ever
- *             without work
+ *   waitless  a host stage or launcher that hardly ever waits for anybody: all others
+ *             wait for it, however busy they look meanwhile
+ *   busiest   the host stage, launcher, set of streams or measured engine that is hardly
+ *             ever without work
+ *   kernels   the GPU was not measured, and a launcher waits with nothing else to blame
  *   streams   nobody is; a launcher waits for a stream
  *   depth     nobody is; on one side of a buffer somebody waits for room, and on the
  *             other for frames
@@ -26,6 +29,8 @@ enum { FEW = 10, SHORT_NS = 5000000 };
 static const double PACED = 0.1;       /* a source that waits so much of the run is paced */
 static const double FULL = 0.85;       /* of all cores: little is left for more threads */
 static const double BUSY = 0.85;       /* hardly ever without work */
+static const double SELDOM = 0.05;     /* who waits so little always has a frame and room */
+static const double MOSTLY = 0.5;      /* who works less than this may have ended early */
 static const double HELD_UP = 0.25;    /* for want of a stream: that is no accident */
 static const double TURNS = 0.1;       /* both sides of a buffer wait so much: they take turns */
 static const double SLOW = 0.5;        /* of what copies reach alone: they are small */
@@ -103,19 +108,30 @@ double gp_cores_used(const gp_judging *j)
     return known > 0 && known < used ? known : used;
 }
 
-static void consider(gp_candidate *best, gp_bound bound, int actor, double part)
+/* The part of the run that each worker who can have a frame waits: for others, or as a
+ * source for its time. The rest is its own: work, and handing over frames. */
+static double waiting(const gp_judging *j, int actor)
 {
-    if (part > best->part)
-        *best = (gp_candidate){ bound, actor, part };
+    const gp_actor_report *p = &j->r->actor[actor];
+    int n = able(j, actor), others = p->workers > n ? p->workers - n : 0;
+    return (gp_part_of_run(j, p->wait_in_ns) + gp_part_of_run(j, p->wait_out_ns)
+            + gp_part_of_run(j, p->wait_stream_ns) + gp_part_of_run(j, p->idle_ns) - others) / n;
 }
 
-static void consider_segment(const gp_judging *j, gp_candidate *best, int i)
+/* What an actor's own threads do. */
+static gp_candidate working(const gp_judging *j, int actor)
 {
-    const gp_actor_report *p = &j->r->actor[i];
-    consider(best, GP_BOUND_LAUNCH, i, gp_part_of_run(j, p->busy_ns));
-    if (j->plan->unified)
-        consider(best, GP_BOUND_STREAMS, i,
-                 in_flight(j, p) / j->plan->segment[p->segment].streams);
+    const gp_actor_report *p = &j->r->actor[actor];
+    if (p->segment >= 0)
+        return (gp_candidate){ GP_BOUND_LAUNCH, actor, gp_part_of_run(j, p->busy_ns) };
+    return (gp_candidate){ GP_BOUND_STAGE, actor,
+                           gp_part_of_run(j, p->busy_ns - p->idle_ns) / able(j, actor) };
+}
+
+static void consider(gp_candidate *best, gp_candidate other)
+{
+    if (other.part > best->part)
+        *best = other;
 }
 
 /* The segment that was longest on the device. */
@@ -129,21 +145,26 @@ static int main_segment(const gp_judging *j)
     return best;
 }
 
+/* Compute that was not measured is no candidate: what is known of it is how long launches
+ * took, with all that they waited for. */
 gp_candidate gp_busiest(const gp_judging *j, int without)
 {
     gp_candidate best = { GP_BOUND_UNKNOWN, -1, 0 };
     for (int i = 0; i < j->r->nactors; i++) {
         const gp_actor_report *p = &j->r->actor[i];
-        if (i != without && p->stage >= 0)
-            consider(&best, GP_BOUND_STAGE, i,
-                     gp_part_of_run(j, p->busy_ns - p->idle_ns) / able(j, i));
-        else if (i != without)
-            consider_segment(j, &best, i);
+        if (i == without)
+            continue;
+        consider(&best, working(j, i));
+        if (p->segment >= 0 && j->plan->unified)
+            consider(&best, (gp_candidate){ GP_BOUND_STREAMS, i, in_flight(j, p)
+                                            / j->plan->segment[p->segment].streams });
     }
-    for (int e = 0; e < GP_ENGINES && !j->plan->unified; e++)
-        if (j->r->engine[e].used)
-            consider(&best, (gp_bound)(GP_BOUND_COPY_IN + e), main_segment(j),
-                     gp_part_of_run(j, j->r->engine[e].busy_ns));
+    for (int e = 0; e < GP_ENGINES && !j->plan->unified; e++) {
+        const gp_engine_report *x = &j->r->engine[e];
+        if (x->used && (x->measured || e != GP_ENGINE_COMPUTE))
+            consider(&best, (gp_candidate){ (gp_bound)(GP_BOUND_COPY_IN + e), main_segment(j),
+                                            gp_part_of_run(j, x->busy_ns) });
+    }
     return best;
 }
 
@@ -250,6 +271,12 @@ static void blame_room(gp_judging *j, gp_candidate load)
     gp_try_deeper(j, load.actor, -1, 2);
 }
 
+/* For whom the share of the time that it works does not say why. */
+static const char *waitless(const gp_judging *j, gp_candidate load)
+{
+    return load.part < BUSY && waiting(j, load.actor) <= SELDOM ? ", hardly ever waiting" : "";
+}
+
 static void blame_stage(gp_judging *j, gp_candidate load)
 {
     const gp_actor_report *p = &j->r->actor[load.actor];
@@ -260,7 +287,7 @@ static void blame_stage(gp_judging *j, gp_candidate load)
     say(j, "bound by stage '%.60s' (host, ", p->name);
     if (p->workers > 1)
         say(j, "%d workers, ", p->workers);
-    say(j, "%d %% busy", percent(load.part));
+    say(j, "%d %% busy%s", percent(load.part), waitless(j, load));
     say_gpu(j);
     say(j, ")");
     if (p->most_workers > p->workers)
@@ -274,8 +301,8 @@ static void blame_launcher(gp_judging *j, gp_candidate load)
     const gp_actor_report *p = &j->r->actor[load.actor];
     double us = p->launches ? 1e-3 * (double)p->busy_ns / (double)p->launches : 0;
     double each = p->launches ? (double)p->frames / (double)p->launches : 0;
-    say(j, "bound by launching '%.60s' (%d %% busy, %.3g us for a launch of %.3g frame%s", p->name,
-        percent(load.part), us, each, each == 1 ? "" : "s");
+    say(j, "bound by launching '%.60s' (%d %% busy%s, %.3g us for a launch of %.3g frame%s",
+        p->name, percent(load.part), waitless(j, load), us, each, each == 1 ? "" : "s");
     say_gpu(j);
     say(j, ")");
     if (j->g->launch == GP_LAUNCH_STREAM)
@@ -374,6 +401,18 @@ static void blame(gp_judging *j, gp_candidate load)
     }
 }
 
+static bool never_waits(gp_judging *j)
+{
+    gp_candidate best = { GP_BOUND_UNKNOWN, -1, 0 };
+    for (int i = 0; i < j->r->nactors; i++)
+        if (waiting(j, i) <= SELDOM)
+            consider(&best, working(j, i));
+    if (best.part < MOSTLY)
+        return false;
+    blame(j, best);
+    return true;
+}
+
 /* A short run is not busy all the time: it begins and ends. */
 static bool is_busiest(gp_judging *j)
 {
@@ -385,8 +424,17 @@ static bool is_busiest(gp_judging *j)
     return true;
 }
 
-/* Enough frames are in flight to overlap all that a frame does, and still the
- * launcher waits: what is not measured is busy. */
+/* A buffer behind an actor is more full than empty: its reader holds it up. */
+static bool is_held_up(const gp_judging *j, int actor)
+{
+    for (int i = 0; i < j->r->nbuffers; i++)
+        if (j->r->buffer[i].from == actor && j->r->buffer[i].held > 0.5 * j->r->buffer[i].depth)
+            return true;
+    return false;
+}
+
+/* Enough frames are in flight to overlap all that a frame does, and still the launcher
+ * waits, and not for those behind it: what is not measured is busy. */
 static bool must_be_kernels(gp_judging *j)
 {
     enum { OVERLAPPED = 3 };
@@ -396,7 +444,7 @@ static bool must_be_kernels(gp_judging *j)
         return false;
     const gp_actor_report *p = &j->r->actor[i];
     if (j->plan->segment[p->segment].streams < OVERLAPPED
-        || gp_part_of_run(j, p->wait_out_ns + p->wait_stream_ns) < 2 * HELD_UP)
+        || gp_part_of_run(j, p->wait_out_ns + p->wait_stream_ns) < 2 * HELD_UP || is_held_up(j, i))
         return false;
     blame(j, (gp_candidate){ GP_BOUND_COMPUTE, i, 0 });
     return true;
@@ -498,7 +546,7 @@ void gp_verdict_find(gp_report *r, const gp_graph *g, const gp_plan *plan)
 {
     gp_judging j = { .r = r, .g = g, .plan = plan };
     r->verdict = (gp_verdict){ .actor = -1, .buffer = -1 };
-    if (!too_short(&j) && !is_paced(&j) && !are_cores_busy(&j) && !is_busiest(&j)
-        && !must_be_kernels(&j) && !are_streams_few(&j) && !is_shallow(&j))
+    if (!too_short(&j) && !is_paced(&j) && !are_cores_busy(&j) && !never_waits(&j)
+        && !is_busiest(&j) && !must_be_kernels(&j) && !are_streams_few(&j) && !is_shallow(&j))
         give_up(&j);
 }
