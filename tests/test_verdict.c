@@ -129,6 +129,24 @@ static const struct {
     { "a writer of one file", PNG("x.npy'"), .actor = { { "out", .busy = 97 } },
       .bound = GP_BOUND_STAGE, .of = "out", .text = ": write a smaller type", NONE },
 
+
+    /* kinds from elsewhere say for themselves what they could do less of */
+#define OWN(kind) G "  - {name: own, use: " kind ", effort: 9}\n", \
+      .actor = { { "own", .busy = 97 } }, .bound = GP_BOUND_STAGE, .of = "own"
+    { "an edit of a kind from elsewhere", OWN("own_edit"),
+      .text = "bound by stage 'own' (host, 97 % busy): try effort: 8", .path = "stages.own.effort",
+      .value = "8" },
+    { "advice of a kind from elsewhere", OWN("own_words"),
+      .text = "(host, 97 % busy): send less than f32 [1024], or pack it", NONE },
+    { "an edit that --set would refuse", OWN("own_wrong"),
+      .text = "(host, 97 % busy): it has one worker; divide it", NONE },
+    { "a kind that has no advice", OWN("own_mute"),
+      .text = "(host, 97 % busy): it has one worker; divide it", NONE },
+    { "a pace that no option sets", "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
+      "  - {use: own_clock, out: g}\n" END, .actor = { { "own_clock", .busy = 99, .idle = 87 } },
+      .bound = GP_BOUND_RATE, .of = "own_clock", .text = "bound by source 'own_clock', which keeps "
+      "a rate of 50 Hz (idle 87 %)", NONE },
+
     /* cores */
     { "all cores", HOST, .actor = { { "clean", .busy = 97 }, { "generate", .busy = 90 } },
       .cpus = 2, .bound = GP_BOUND_CORES, .of = "clean",
@@ -312,6 +330,74 @@ static const struct {
       .text = "nothing stands out", NONE },
 };
 
+/* ---- kinds from elsewhere ---------------------------------------------- */
+
+struct effort { int64_t effort; };
+
+static bool shape_serial(gp_shape *s)
+{
+    s->serial = true;
+    return true;
+}
+
+static bool shape_clock(gp_shape *s)
+{
+    s->known.hertz = 50, s->endless = true;
+    return true;
+}
+
+static bool run_none(gp_call *c, gp_frame *frames, int n)
+{
+    (void)c, (void)frames, (void)n;
+    return true;
+}
+
+static void advise_edit(gp_advice *a)
+{
+    const struct effort *o = a->opts;
+    ck_assert(a->nin == 1 && a->nout == 0 && a->serial);
+    a->opt = "effort";
+    snprintf(a->value, sizeof a->value, "%d", (int)o->effort - 1);
+    strcpy(a->text, "words that do not count beside an edit");
+}
+
+static void advise_words(gp_advice *a)
+{
+    char type[128];
+    snprintf(a->text, sizeof a->text, "send less than %s, %s", gp_type_text(&a->in[0], type),
+             (const char *)a->user);
+}
+
+static void advise_wrong(gp_advice *a)
+{
+    a->opt = "zeal";
+    strcpy(a->value, "1");
+}
+
+static void advise_nothing(gp_advice *a)
+{
+    (void)a;
+}
+
+static const gp_port own_in[] = { { "in", GP_ACCEPT_ANY, .help = "frames" }, { 0 } };
+static const gp_port own_out[] = { { "out", .help = "frames" }, { 0 } };
+static const gp_opt own_opts[] = {
+    { GP_INT(struct effort, effort), .min = 0, .max = 9, .help = "how hard it works" }, { 0 }
+};
+
+#define OWN_KIND(n, f) { GP_KIND(n), .help = "for tests", .in = own_in, .opts = own_opts, \
+      .opts_size = sizeof(struct effort), .shape = shape_serial, .run = run_none, .advise = f }
+static const gp_kind own_kinds[] = {
+    OWN_KIND("own_edit", advise_edit),
+    { GP_KIND("own_words"), .help = "for tests", .in = own_in, .opts = own_opts,
+      .opts_size = sizeof(struct effort), .shape = shape_serial, .run = run_none,
+      .advise = advise_words, .user = (void *)"or pack it" },
+    OWN_KIND("own_wrong", advise_wrong),
+    OWN_KIND("own_mute", advise_nothing),
+    { GP_KIND("own_clock"), .help = "for tests", .out = own_out, .shape = shape_clock,
+      .run = run_none },
+};
+
 /* ---- a report of a plan ----------------------------------------------- */
 
 static const char *dir;
@@ -326,6 +412,8 @@ static void up(void)
     ck_assert_ptr_nonnull(png);
     registry = gp_registry_create();
     ck_assert(gp_register_builtin(registry, &errs));
+    for (size_t i = 0; i < sizeof own_kinds / sizeof *own_kinds; i++)
+        ck_assert_msg(gp_register(registry, &own_kinds[i], &errs), "%s", errs.e[0].msg);
     dir = pipe_dir();
     pipe_text(dir, "free.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "keeps.lua", "function process(f, x, y) y:copy(x) end\n");

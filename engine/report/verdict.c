@@ -225,7 +225,7 @@ static bool is_paced(gp_judging *j)
     say_gpu(j);
     say(j, ")");
     if (hertz > 0)
-        gp_try(j, "stages", p->name, "rate", 0);
+        gp_try_unpaced(j, p);
     else
         say(j, ": what feeds it has to be faster");
     return true;
