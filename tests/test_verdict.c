@@ -508,6 +508,7 @@ static gp_report *make_report(int c, const gp_plan *plan)
         }
     for (int e = 0; e < GP_ENGINES; e++)
         r->engine[e] = (gp_engine_report){
+            .name = gp_bound_name((gp_bound)(GP_BOUND_COPY_IN + e)),
             .used = cases[c].cuda, .measured = !cases[c].guessed,
             .busy_ns = percent(cases[c].engine[e].busy),
             .bytes = (uint64_t)cases[c].engine[e].gb * 1000000000,

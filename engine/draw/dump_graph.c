@@ -2,8 +2,6 @@
 #include <string.h>
 #include "draw/dump.h"
 
-const char *const gp_launch_name[] = { "graph", "stream", "persistent" };
-const char *const gp_sync_name[] = { "auto", "spin", "yield", "block" };
 static const char *const on_error_name[] = { "stop", "drop" };
 static const char *const on_hole_name[] = { "reset", "splice" };
 

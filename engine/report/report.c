@@ -1,8 +1,9 @@
 /* report.c - the numbers of a run that is over, see report.h. */
 #include "run/measure.h"
 #include "run/pipeline.h"
-#include "report/report.h"
 #include "run/segment.h"
+#include "run/trace.h"
+#include "report/report.h"
 
 static void add_actor(gp_actor_report *r, const gp_run *run, gp_actorrt *p)
 {
@@ -63,7 +64,7 @@ static void add_engines(gp_report *r, gp_run *run)
     for (int e = 0; e < GP_ENGINES; e++) {
         const gp_engine_time *t = &run->engine[e];
         gp_engine_report *to = &r->engine[e];
-        *to = (gp_engine_report){ t->used || t->bytes, t->used && !t->guessed, t->busy_ns,
+        *to = (gp_engine_report){ gp_engine_name((gp_engine)e), t->used || t->bytes, t->used && !t->guessed, t->busy_ns,
                                   t->bytes, limit[e] };
         if (!to->measured && to->limit > 0)
             to->busy_ns = (int64_t)((double)t->bytes / to->limit * 1e9);

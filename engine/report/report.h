@@ -29,6 +29,7 @@ typedef struct gp_actor_report {
 
 /* A gp_engine. */
 typedef struct gp_engine_report {
+    const char *name;          /* "copy in" */
     bool used;
     bool measured;             /* by the device; else estimated from bytes and limit */
     int64_t busy_ns;           /* while at least one launch had it */
@@ -112,6 +113,5 @@ typedef struct gp_report_about {
 void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_about *about,
                     FILE *f);
 const char *gp_bound_name(gp_bound b);     /* "copy in" */
-const char *gp_engine_name(gp_engine e);   /* "copy in" */
 
 #endif

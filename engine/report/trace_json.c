@@ -11,7 +11,7 @@
  * copied first: of a run that is stuck, some thread may go on. */
 #include <stdlib.h>
 #include <string.h>
-#include "draw/dump.h"
+#include "base/json.h"
 #include "run/pipeline.h"
 #include "report/report.h"
 #include "run/trace.h"

@@ -5,7 +5,6 @@
  * launch is done; nothing waits for it, so it moves no work. On the CPU back end, which
  * runs a launch in the order recorded, each stage has one. */
 #include <string.h>
-#include "report/report.h"
 #include "run/segment.h"
 #include "run/trace.h"
 
