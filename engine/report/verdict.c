@@ -80,8 +80,8 @@ int gp_least_depth(const gp_judging *j, int actor)
 /* The workers that can have a frame. */
 static int able(const gp_judging *j, int actor)
 {
-    int room = gp_least_depth(j, actor), workers = j->r->actor[actor].workers;
-    return room < workers ? room : workers > 0 ? workers : 1;
+    int depth = gp_least_depth(j, actor), workers = j->r->actor[actor].workers;
+    return depth < workers ? depth : workers > 0 ? workers : 1;
 }
 
 /* Launches of a segment that are on the device, in the mean: a frame has its part of
@@ -259,50 +259,50 @@ static bool are_cores_busy(gp_judging *j)
 }
 
 /* A stage has more workers than there can be frames in it. */
-static void blame_room(gp_judging *j, gp_candidate load)
+static void blame_depth(gp_judging *j, gp_candidate c)
 {
-    const gp_actor_report *p = &j->r->actor[load.actor];
-    int room = gp_least_depth(j, load.actor);
-    found(j, GP_BOUND_DEPTH, load.actor);
+    const gp_actor_report *p = &j->r->actor[c.actor];
+    int depth = gp_least_depth(j, c.actor);
+    found(j, GP_BOUND_DEPTH, c.actor);
     say(j, "bound by the depth around stage '%.60s' (%d): only %d of its %d workers can have a "
-        "frame, and %s %d %% busy", p->name, room, room, p->workers,
-        room == 1 ? "is" : "are", percent(load.part));
+        "frame, and %s %d %% busy", p->name, depth, depth, p->workers,
+        depth == 1 ? "is" : "are", percent(c.part));
     say_gpu(j);
-    gp_try_deeper(j, load.actor, -1, 2);
+    gp_try_deeper(j, c.actor, -1, 2);
 }
 
 /* For whom the share of the time that it works does not say why. */
-static const char *waitless(const gp_judging *j, gp_candidate load)
+static const char *waitless(const gp_judging *j, gp_candidate c)
 {
-    return load.part < BUSY && waiting(j, load.actor) <= SELDOM ? ", hardly ever waiting" : "";
+    return c.part < BUSY && waiting(j, c.actor) <= SELDOM ? ", hardly ever waiting" : "";
 }
 
-static void blame_stage(gp_judging *j, gp_candidate load)
+static void blame_stage(gp_judging *j, gp_candidate c)
 {
-    const gp_actor_report *p = &j->r->actor[load.actor];
-    if (p->workers > able(j, load.actor)) {
-        blame_room(j, load);
+    const gp_actor_report *p = &j->r->actor[c.actor];
+    if (p->workers > able(j, c.actor)) {
+        blame_depth(j, c);
         return;
     }
     say(j, "bound by stage '%.60s' (host, ", p->name);
     if (p->workers > 1)
         say(j, "%d workers, ", p->workers);
-    say(j, "%d %% busy%s", percent(load.part), waitless(j, load));
+    say(j, "%d %% busy%s", percent(c.part), waitless(j, c));
     say_gpu(j);
     say(j, ")");
     if (p->most_workers > p->workers)
-        gp_try_workers(j, load);
+        gp_try_workers(j, c);
     else
         gp_try_less(j, p);
 }
 
-static void blame_launcher(gp_judging *j, gp_candidate load)
+static void blame_launcher(gp_judging *j, gp_candidate c)
 {
-    const gp_actor_report *p = &j->r->actor[load.actor];
+    const gp_actor_report *p = &j->r->actor[c.actor];
     double us = p->launches ? 1e-3 * (double)p->busy_ns / (double)p->launches : 0;
     double each = p->launches ? (double)p->frames / (double)p->launches : 0;
     say(j, "bound by launching '%.60s' (%d %% busy%s, %.3g us for a launch of %.3g frame%s",
-        p->name, percent(load.part), waitless(j, load), us, each, each == 1 ? "" : "s");
+        p->name, percent(c.part), waitless(j, c), us, each, each == 1 ? "" : "s");
     say_gpu(j);
     say(j, ")");
     if (j->g->launch == GP_LAUNCH_STREAM)
@@ -311,19 +311,19 @@ static void blame_launcher(gp_judging *j, gp_candidate load)
         say(j, ": put more into a frame");
 }
 
-static void blame_threads(gp_judging *j, gp_candidate load)
+static void blame_threads(gp_judging *j, gp_candidate c)
 {
-    const gp_actor_report *p = &j->r->actor[load.actor];
+    const gp_actor_report *p = &j->r->actor[c.actor];
     const gp_segment *s = &j->plan->segment[p->segment];
     say(j, "bound by the %d stream%s of '%.60s' (threads on the CPU, %d %% busy, %.1f of %d cores "
-        "idle)", s->streams, plural(s->streams), p->name, percent(load.part),
+        "idle)", s->streams, plural(s->streams), p->name, percent(c.part),
         j->r->cpus - gp_cores_used(j), j->r->cpus);
     if (s->streams < s->depth) {
         gp_try_streams(j, s, s->streams + (int)(j->r->cpus - gp_cores_used(j)));
     } else {
-        found(j, GP_BOUND_DEPTH, load.actor);
+        found(j, GP_BOUND_DEPTH, c.actor);
         say(j, ", and depth %d lets no more frames be in flight", s->depth);
-        gp_try_deeper(j, load.actor, -1, 2);
+        gp_try_deeper(j, c.actor, -1, 2);
     }
 }
 
@@ -348,13 +348,13 @@ static bool is_slow(const gp_judging *j, const gp_engine_report *e)
     return e->limit > 0 && 1e9 * (double)e->bytes / (double)j->r->wall_ns < SLOW * e->limit;
 }
 
-static void blame_copies(gp_judging *j, gp_candidate load)
+static void blame_copies(gp_judging *j, gp_candidate c)
 {
-    const gp_engine_report *e = &j->r->engine[load.bound - GP_BOUND_COPY_IN];
-    const gp_actor_report *p = &j->r->actor[load.actor];
-    bool in = load.bound == GP_BOUND_COPY_IN;
-    say(j, "bound by the %s of '%.60s' (%s%d %% busy, %.3g", gp_bound_name(load.bound), p->name,
-        e->measured ? "" : "~", percent(load.part), (double)e->bytes / (double)j->r->wall_ns);
+    const gp_engine_report *e = &j->r->engine[c.bound - GP_BOUND_COPY_IN];
+    const gp_actor_report *p = &j->r->actor[c.actor];
+    bool in = c.bound == GP_BOUND_COPY_IN;
+    say(j, "bound by the %s of '%.60s' (%s%d %% busy, %.3g", gp_bound_name(c.bound), p->name,
+        e->measured ? "" : "~", percent(c.part), (double)e->bytes / (double)j->r->wall_ns);
     if (e->limit > 0)
         say(j, " of %.3g", e->limit / 1e9);
     say(j, " GB/s)");
@@ -372,14 +372,14 @@ static void blame_copies(gp_judging *j, gp_candidate load)
         say(j, in ? "send less of it" : "reduce it before it is copied");
 }
 
-static void blame_kernels(gp_judging *j, gp_candidate load)
+static void blame_kernels(gp_judging *j, gp_candidate c)
 {
     const gp_engine_report *e = &j->r->engine[GP_ENGINE_COMPUTE];
-    const gp_actor_report *p = &j->r->actor[load.actor];
+    const gp_actor_report *p = &j->r->actor[c.actor];
     const gp_segment *s = &j->plan->segment[p->segment];
     say(j, "bound by the kernels of '%.60s'", p->name);
     if (e->measured)
-        say(j, " (compute %d %% busy)", percent(load.part));
+        say(j, " (compute %d %% busy)", percent(c.part));
     else
         say(j, ", as far as can be told when the GPU is not measured: nothing else is busy");
     if (s->streams == 1 && s->depth > 1)
@@ -388,16 +388,16 @@ static void blame_kernels(gp_judging *j, gp_candidate load)
         say(j, ": a trace shows how long each of them takes");
 }
 
-static void blame(gp_judging *j, gp_candidate load)
+static void blame(gp_judging *j, gp_candidate c)
 {
-    found(j, load.bound, load.actor);
-    switch (load.bound) {
-    case GP_BOUND_STAGE:    blame_stage(j, load); break;
-    case GP_BOUND_LAUNCH:   blame_launcher(j, load); break;
-    case GP_BOUND_STREAMS:  blame_threads(j, load); break;
+    found(j, c.bound, c.actor);
+    switch (c.bound) {
+    case GP_BOUND_STAGE:    blame_stage(j, c); break;
+    case GP_BOUND_LAUNCH:   blame_launcher(j, c); break;
+    case GP_BOUND_STREAMS:  blame_threads(j, c); break;
     case GP_BOUND_COPY_IN:
-    case GP_BOUND_COPY_OUT: blame_copies(j, load); break;
-    default:                blame_kernels(j, load); break;
+    case GP_BOUND_COPY_OUT: blame_copies(j, c); break;
+    default:                blame_kernels(j, c); break;
     }
 }
 
@@ -416,11 +416,11 @@ static bool never_waits(gp_judging *j)
 /* A short run is not busy all the time: it begins and ends. */
 static bool is_busiest(gp_judging *j)
 {
-    gp_candidate load = gp_busiest(j, -1);
+    gp_candidate c = gp_busiest(j, -1);
     double n = (double)j->frames;
-    if (load.part < BUSY * n / (n + j->r->nactors))
+    if (c.part < BUSY * n / (n + j->r->nactors))
         return false;
-    blame(j, load);
+    blame(j, c);
     return true;
 }
 
@@ -530,16 +530,16 @@ static bool is_shallow(gp_judging *j)
 
 static void give_up(gp_judging *j)
 {
-    gp_candidate load = gp_busiest(j, -1);
+    gp_candidate c = gp_busiest(j, -1);
     say(j, "nothing stands out as what bounds it");
-    if (load.actor < 0)
+    if (c.actor < 0)
         return;
-    const gp_actor_report *p = &j->r->actor[load.actor];
-    bool engine = load.bound >= GP_BOUND_COPY_IN && load.bound <= GP_BOUND_COPY_OUT;
-    say(j, ": the busiest is %s'%.60s', %d %%", engine ? gp_bound_name(load.bound)
-        : load.bound == GP_BOUND_LAUNCH ? "the launcher of "
-        : load.bound == GP_BOUND_STREAMS ? "the streams of " : "stage ",
-        p->name, percent(load.part));
+    const gp_actor_report *p = &j->r->actor[c.actor];
+    bool engine = c.bound >= GP_BOUND_COPY_IN && c.bound <= GP_BOUND_COPY_OUT;
+    say(j, ": the busiest is %s'%.60s', %d %%", engine ? gp_bound_name(c.bound)
+        : c.bound == GP_BOUND_LAUNCH ? "the launcher of "
+        : c.bound == GP_BOUND_STREAMS ? "the streams of " : "stage ",
+        p->name, percent(c.part));
 }
 
 void gp_verdict_find(gp_report *r, const gp_graph *g, const gp_plan *plan)

@@ -34,7 +34,7 @@ void gp_try(gp_judging *j, const char *group, const char *name, const char *key,
 void gp_try_word(gp_judging *j, const char *group, const char *name, const char *key,
                  const char *value);
 /* To what the next busiest would keep up with, and the free cores allow. */
-void gp_try_workers(gp_judging *j, gp_candidate load);
+void gp_try_workers(gp_judging *j, gp_candidate c);
 /* For a stage that cannot have more workers: what it could do less of; its kind knows
  * (gp_kind.advise). */
 void gp_try_less(gp_judging *j, const gp_actor_report *p);

@@ -109,20 +109,20 @@ bool gp_try_batch(gp_judging *j, const gp_actor_report *p)
 
 /* ---- host stages ------------------------------------------------------ */
 
-void gp_try_workers(gp_judging *j, gp_candidate load)
+void gp_try_workers(gp_judging *j, gp_candidate c)
 {
-    const gp_actor_report *p = &j->r->actor[load.actor];
-    double next = gp_busiest(j, load.actor).part, idle = j->r->cpus - gp_cores_used(j);
-    int more = idle > 1 ? (int)(idle + 0.5) : 1, room = gp_least_depth(j, load.actor);
+    const gp_actor_report *p = &j->r->actor[c.actor];
+    double next = gp_busiest(j, c.actor).part, idle = j->r->cpus - gp_cores_used(j);
+    int more = idle > 1 ? (int)(idle + 0.5) : 1, depth = gp_least_depth(j, c.actor);
     int most = p->workers + more < p->most_workers ? p->workers + more : p->most_workers;
-    double keeps_up = next > 0 ? p->workers * load.part / next : most;
+    double keeps_up = next > 0 ? p->workers * c.part / next : most;
     int want = keeps_up < most ? (int)(keeps_up + 0.999) : most;
-    bool fits = room > p->workers;
+    bool fits = depth > p->workers;
     if (!fits) {
-        gp_try_deeper(j, load.actor, -1, 2);
-        room = deeper(room, 2);
+        gp_try_deeper(j, c.actor, -1, 2);
+        depth = deeper(depth, 2);
     }
-    want = want <= p->workers ? p->workers + 1 : want < room ? want : room;
+    want = want <= p->workers ? p->workers + 1 : want < depth ? want : depth;
     if (fits)
         gp_try(j, "stages", p->name, "workers", want);
     else
