@@ -27,9 +27,8 @@ size_t gp_utf8(const char *text, size_t n, unsigned *code)
     return 0;
 }
 
-void gp_json_quote(FILE *f, const char *s, size_t n)
+void gp_json_escape(FILE *f, const char *s, size_t n)
 {
-    fputc('"', f);
     for (size_t i = 0, len; i < n; i += len ? len : 1) {
         unsigned c;
         len = gp_utf8(s + i, n - i, &c);
@@ -44,6 +43,12 @@ void gp_json_quote(FILE *f, const char *s, size_t n)
         else
             fwrite(s + i, 1, len, f);
     }
+}
+
+void gp_json_quote(FILE *f, const char *s, size_t n)
+{
+    fputc('"', f);
+    gp_json_escape(f, s, n);
     fputc('"', f);
 }
 

@@ -27,8 +27,9 @@ void gp_json_size(gp_json *j, const char *key, size_t n);
 void gp_json_bool(gp_json *j, const char *key, bool b);
 void gp_json_ints(gp_json *j, const char *key, const int *v, int n);
 
-/* A string alone, in quotes. */
+/* A string alone, in quotes; what stands between them. */
 void gp_json_quote(FILE *f, const char *s, size_t n);
+void gp_json_escape(FILE *f, const char *s, size_t n);
 
 /* How many bytes the UTF-8 character at `s` has, of `n` there are; 0: it is none.
  * `*code` is set, then to U+FFFD. */

@@ -272,17 +272,21 @@ static double draw_legend(const drawing *d, double x, double y)
 
 static void draw(drawing *d)
 {
-    const char *head[16], *said = d->pic.measured ? d->pic.measured->verdict : "";
-    int lines = 0, most = (int)(sizeof head / sizeof *head), first_said;
+    const char **head = NULL, *text, *said = d->pic.measured ? d->pic.measured->verdict : "";
+    int lines = 0, lines_cap = 0, first_said;
     double w = fmax(d->all.w, fmax(gp_svg_width(d->pic.graph->name, GP_SVG_TITLE),
                                    draw_legend(d, 0, 0)));
-    while ((head[lines] = gp_picture_head(d->arena, &d->pic, lines)))
-        w = fmax(w, gp_svg_width(head[lines++], GP_SVG_SMALL));
+    while ((text = gp_picture_head(d->arena, &d->pic, lines))) {
+        w = fmax(w, gp_svg_width(text, GP_SVG_SMALL));
+        *GP_PUSH(d->arena, head, lines, lines_cap) = text;
+    }
     first_said = lines;
     if (*said)
         w = fmax(w, GP_SVG_MOST);
-    while (*said && lines < most)
-        head[lines++] = gp_svg_wrap(d->arena, &said, GP_SVG_SAID, w);
+    while (*said) {
+        text = gp_svg_wrap(d->arena, &said, GP_SVG_SAID, w);
+        *GP_PUSH(d->arena, head, lines, lines_cap) = text;
+    }
     double top = MARGIN + TITLE + 6 + lines * LINE + 12, bottom = top + d->all.h + MARGIN;
     w = gp_svg_even(w) + 2 * MARGIN;
     double h = bottom + 14 + MARGIN;

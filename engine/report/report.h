@@ -61,7 +61,7 @@ typedef enum gp_bound {
 typedef struct gp_verdict {
     gp_bound bound;
     int actor, buffer;         /* gp_report.actor, gp_report.buffer; -1 */
-    char text[400];            /* "bound by stage 'clean' (host, 97 % busy, ...): try workers: 4" */
+    char text[700];            /* "bound by stage 'clean' (host, 97 % busy, ...): try workers: 4" */
     char path[128], value[64]; /* the edit as `--set PATH=VALUE`; "": there is none */
 } gp_verdict;
 
