@@ -24,7 +24,7 @@ static const struct {
     struct { int busy, gb; } engine[GP_ENGINES];   /* gb: GB/s; the limit is 50 */
     int cpus;                  /* 0: 16 */
     int cpu;                   /* percent of one core; 0: not known */
-    bool cuda, guessed;        /* guessed: engines are not measured */
+    bool cuda, estimated;      /* estimated: engines are not measured */
     int frames;                /* 0: LONG */
     gp_bound bound;
     const char *of;            /* actor, or buffer */
@@ -74,7 +74,7 @@ static const struct {
       .text = "bound by stage 'clean' (host, 97 % busy, GPU idle 61 %): try workers: 3",
       .path = "stages.clean.workers", .value = "3" },
     [NOT_MEASURED] = { "with GPU, not measured", G FREE "  - {use: scale, a: 2}\n" END,
-      .cuda = true, .guessed = true, .actor = { { "clean", .busy = 97 } }, .engine = { { 20, 9 } },
+      .cuda = true, .estimated = true, .actor = { { "clean", .busy = 97 } }, .engine = { { 20, 9 } },
       .bound = GP_BOUND_STAGE, .of = "clean", .text = "97 % busy, GPU idle ~80 %)",
       .path = "stages.clean.workers", .value = "3" },
     { "as many as there is room for", "depth: 8\n" HOST, .actor = { { "clean", .busy = 97 } },
@@ -185,7 +185,7 @@ static const struct {
       "  - {use: generate, out: g, frames: 9}\n  - {use: cast, dtype: f32}\n" END, .cuda = true,
       .engine = { { 97, 48 }, { 30, 0 }, { 25, 12 } }, .bound = GP_BOUND_COPY_IN, .of = "cast",
       .text = "u8 [4096, 1024]: send less of it", NONE },
-    { "copy out", GPU(""), .cuda = true, .guessed = true,
+    { "copy out", GPU(""), .cuda = true, .estimated = true,
       .engine = { { 30, 12 }, { 0, 0 }, { 97, 48 } }, .bound = GP_BOUND_COPY_OUT,
       .of = "scale..cast", .text = "bound by the copy out of 'scale..cast' (~97 % busy, 48 of 50 "
       "GB/s), most of it buffer 'cast', u8 [1024, 1024]: reduce it before it is copied", NONE },
@@ -198,7 +198,7 @@ static const struct {
     { "kernels of one stream", GPU("streams: 1\n"), .cuda = true,
       .engine = { { 5, 2 }, { 90, 0 }, { 5, 2 } }, .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
       .text = "(compute 90 % busy): try streams: 2", .path = "streams", .value = "2" },
-    { "kernels, not measured", GPU(""), .cuda = true, .guessed = true,
+    { "kernels, not measured", GPU(""), .cuda = true, .estimated = true,
       .actor = { { "scale..cast", .out = 80 } }, .engine = { { 50, 25 }, { 0, 0 }, { 25, 12 } },
       .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
       .text = "as far as can be told when the GPU is not measured", NONE },
@@ -206,7 +206,7 @@ static const struct {
     /* a stage that never waits is the bound, however busy what it holds up looks */
 #define WRITES(top) top "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n" SOURCE \
       "  - {use: scale, a: 2}\n  - {name: out, use: write, path: out.npy}\n"
-    { "a writer that never waits, kernels guessed", WRITES(""), .cuda = true, .guessed = true,
+    { "a writer that never waits, kernels estimated", WRITES(""), .cuda = true, .estimated = true,
       .actor = { { "generate", .busy = 2, .out = 97 }, { "scale", .busy = 2, .out = 90 },
                  { "out", .busy = 82 } },
       .buffer = { { "scale", "out", 2.9 } }, .engine = { { 5, 2 }, { 88, 0 }, { 5, 2 } },
@@ -220,7 +220,7 @@ static const struct {
       .actor = { { "scale", .busy = 2, .out = 90, .launches = 880, .ms = 3 },
                  { "out", .busy = 82 } },
       .bound = GP_BOUND_STAGE, .of = "out", .text = "bound by stage 'out' (host, 82 % busy", NONE },
-    { "a writer that waits now and then", WRITES(""), .cuda = true, .guessed = true,
+    { "a writer that waits now and then", WRITES(""), .cuda = true, .estimated = true,
       .actor = { { "scale", .busy = 2, .out = 90 }, { "out", .busy = 78, .in = 8 } },
       .buffer = { { "scale", "out", 2.5 } }, .engine = { { 5, 2 }, { 95, 0 }, { 5, 2 } },
       .text = "nothing stands out as what bounds it: the busiest is stage 'out', 78 %", NONE },
@@ -238,11 +238,11 @@ static const struct {
       .bound = GP_BOUND_LAUNCH, .of = "scale",
       .text = "bound by launching 'scale' (75 % busy, hardly ever waiting, 750 us", .path = "depth",
       .value = "12" },
-    { "kernels, guessed", GPU(""), .cuda = true, .guessed = true,
+    { "kernels, estimated", GPU(""), .cuda = true, .estimated = true,
       .actor = { { "scale..cast", .out = 80 } }, .engine = { { 50, 25 }, { 97, 0 }, { 25, 12 } },
       .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
       .text = "as far as can be told when the GPU is not measured", NONE },
-    { "kernels, guessed, with one who is slow behind them", GPU(""), .cuda = true, .guessed = true,
+    { "kernels, estimated, with one who is slow behind them", GPU(""), .cuda = true, .estimated = true,
       .actor = { { "scale..cast", .out = 80 }, { "discard", .busy = 84, .in = 9 } },
       .buffer = { { "cast", "discard", 2 } }, .engine = { { 50, 25 }, { 97, 0 }, { 25, 12 } },
       .text = "the busiest is stage 'discard', 84 %", NONE },
@@ -316,6 +316,8 @@ static const struct {
     { "nothing stands out", HOST, .actor = { { "clean", .busy = 60, .in = 38 },
       { "generate", .busy = 50, .out = 48 } },
       .text = "nothing stands out as what bounds it: the busiest is stage 'clean', 60 %", NONE },
+    { "nothing stands out, on a GPU", GPU(""), .cuda = true, .engine = { { 40, 20 }, { 60, 0 } },
+      .text = "the busiest is compute of 'scale..cast', 60 %", NONE },
     { "just busy enough", HOST, .actor = { { "clean", .busy = 85 } }, .bound = GP_BOUND_STAGE,
       .of = "clean", .text = "85 % busy", .path = "stages.clean.workers", .value = "3" },
     { "not quite", HOST, .actor = { { "clean", .busy = 84, .in = 15 } },
@@ -509,7 +511,7 @@ static gp_report *make_report(int c, const gp_plan *plan)
     for (int e = 0; e < GP_ENGINES; e++)
         r->engine[e] = (gp_engine_report){
             .name = gp_bound_name((gp_bound)(GP_BOUND_COPY_IN + e)),
-            .used = cases[c].cuda, .measured = !cases[c].guessed,
+            .used = cases[c].cuda, .measured = !cases[c].estimated,
             .busy_ns = percent(cases[c].engine[e].busy),
             .bytes = (uint64_t)cases[c].engine[e].gb * 1000000000,
             .limit = e == GP_ENGINE_COMPUTE ? 0 : 50e9 };

@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "draw/measured.h"
 
-/* dump_graph.c: the head of a text, the stages of a text (a plan says where they
- * run, NULL without), the members of a JSON object, a whole DOT file. */
+/* dump_graph.c: the head of a text, the stages of a text (with a plan, which may be NULL,
+ * also where they run), the members of a JSON object, a whole DOT file. */
 void gp_dump_head(FILE *f, const gp_graph *g);
 void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p);
 void gp_dump_graph_members(gp_json *j, const gp_graph *g);

@@ -216,7 +216,7 @@ static int by_left(const void *a, const void *b)
     return p->left < q->left ? -1 : p->left > q->left ? 1 : p->item - q->item;
 }
 
-/* Moves all to x >= 0, and what is not linked beside each other; how wide it is. */
+/* Moves all to x >= 0, and parts that no edge joins next to each other; returns the width. */
 static double close_gaps(gp_plane *l)
 {
     struct range *range = GP_NEW(l->arena, struct range, l->nitems);

@@ -43,7 +43,7 @@ static void add_buffers(gp_report *r, gp_arena *a, const gp_run *run)
         }
 }
 
-/* How fast it copies is asked of a device that has nothing to do, and is well. */
+/* The device is asked how fast it copies when it has nothing to do: all threads are back. */
 static void read_limits(const gp_run *run, double limit[GP_ENGINES])
 {
     gp_errs ignored = { .n = 0 };
@@ -55,7 +55,8 @@ static void read_limits(const gp_run *run, double limit[GP_ENGINES])
                                  &ignored);
 }
 
-/* Without stamps the copies' share is estimated from what they moved. */
+/* Without stamps the times are estimates: of copies the time that their bytes take at the
+ * limit, of compute the time from when launches were queued until they were seen to be done. */
 static void add_engines(gp_report *r, gp_run *run)
 {
     double limit[GP_ENGINES] = { 0 };
@@ -64,8 +65,10 @@ static void add_engines(gp_report *r, gp_run *run)
     for (int e = 0; e < GP_ENGINES; e++) {
         const gp_engine_time *t = &run->engine[e];
         gp_engine_report *to = &r->engine[e];
-        *to = (gp_engine_report){ gp_engine_name((gp_engine)e), t->used || t->bytes, t->used && !t->guessed, t->busy_ns,
-                                  t->bytes, limit[e] };
+        *to = (gp_engine_report){
+            .name = gp_engine_name((gp_engine)e), .used = t->used || t->bytes,
+            .measured = t->used && !t->estimated, .busy_ns = t->busy_ns, .bytes = t->bytes,
+            .limit = limit[e] };
         if (!to->measured && to->limit > 0)
             to->busy_ns = (int64_t)((double)t->bytes / to->limit * 1e9);
         if (to->busy_ns > r->wall_ns)

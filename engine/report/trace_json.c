@@ -7,8 +7,8 @@
  *           launches of n frames of each n-th
  *   C       frames held in a buffer, for each of its readers
  *
- * All tracks begin at one time: where the newest of their oldest events is. They are
- * copied first: of a run that is stuck, some thread may go on. */
+ * All tracks begin at the same time: from when on each of them has all its events. They
+ * are copied first, since in a run that is stuck some thread may still go on. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/json.h"
@@ -33,7 +33,7 @@ typedef struct kept {
 
 enum { HOST = 1, DEVICE = 2 };
 
-/* Events that may be overwritten meanwhile are none. */
+/* Events that may have been overwritten while they were copied are left out. */
 static bool copy_tracks(kept *x)
 {
     const gp_trace *t = x->run->trace;
@@ -219,7 +219,7 @@ static bool add_tracks(gp_json *j, kept *x)
     return true;
 }
 
-/* Keeps the slices that have a followed frame: with launches of n frames, no more than one. */
+/* Keeps the slices with a frame that arrows follow: each launch of n frames has one. */
 static void follow(kept *x)
 {
     uint64_t step = 1;
@@ -260,7 +260,7 @@ static void add_arrows(gp_json *j, kept *x)
     }
 }
 
-/* What reader `l` held, from when its frames and their producer's moved on. */
+/* How many frames reader `l` held, from when its frames and its producer's moved on. */
 static void add_counter(gp_json *j, const kept *x, const gp_actorrt *to, const gp_ring_end *l,
                         const char *name)
 {

@@ -91,15 +91,15 @@ static double in_flight(const gp_judging *j, const gp_actor_report *p)
     return gp_part_of_run(j, p->time.sum);
 }
 
-/* The cores that an actor keeps busy: of the CPU back end, its streams do too. */
+/* The cores that an actor keeps busy; on the CPU back end its streams are threads too. */
 static double cores_of(const gp_judging *j, const gp_actor_report *p)
 {
     double host = gp_part_of_run(j, p->busy_ns - p->idle_ns);
     return p->segment >= 0 && j->plan->unified ? host + in_flight(j, p) : host;
 }
 
-/* A stage that sleeps in its code is busy too, and threads that look for work use a
- * core: the lesser of both is certain. */
+/* A stage that sleeps in its code counts as busy, and a thread that polls while it waits
+ * uses a core: the lesser of the two sums is certain. */
 double gp_cores_used(const gp_judging *j)
 {
     double used = 0, known = gp_part_of_run(j, j->r->cpu_ns);
@@ -145,8 +145,8 @@ static int main_segment(const gp_judging *j)
     return best;
 }
 
-/* Compute that was not measured is no candidate: what is known of it is how long launches
- * took, with all that they waited for. */
+/* Compute that was not measured is no candidate: its estimate is how long launches took,
+ * with all that they waited for. */
 gp_candidate gp_busiest(const gp_judging *j, int without)
 {
     gp_candidate best = { GP_BOUND_UNKNOWN, -1, 0 };
@@ -168,7 +168,7 @@ gp_candidate gp_busiest(const gp_judging *j, int without)
     return best;
 }
 
-/* ", GPU idle 61 %" where there is one. */
+/* ", GPU idle 61 %" where there is a GPU; with ~ it is an estimate. */
 static void say_gpu(gp_judging *j)
 {
     double most = 0;
@@ -271,7 +271,7 @@ static void blame_depth(gp_judging *j, gp_candidate c)
     gp_try_deeper(j, c.actor, -1, 2);
 }
 
-/* For whom the share of the time that it works does not say why. */
+/* For those whose busy share alone does not show that they are the bound. */
 static const char *waitless(const gp_judging *j, gp_candidate c)
 {
     return c.part < BUSY && waiting(j, c.actor) <= SELDOM ? ", hardly ever waiting" : "";
@@ -342,7 +342,7 @@ static const gp_buffer *largest_copied(const gp_judging *j, gp_task_kind way)
     return best;
 }
 
-/* Half of what one alone reaches: copies are too small. */
+/* Less than half of what copies reach alone: they are too small. */
 static bool is_slow(const gp_judging *j, const gp_engine_report *e)
 {
     return e->limit > 0 && 1e9 * (double)e->bytes / (double)j->r->wall_ns < SLOW * e->limit;
@@ -479,9 +479,9 @@ static double waits(const gp_judging *j, const gp_actor_report *p, int64_t ns)
     return gp_part_of_run(j, ns) / (p->workers > 0 ? p->workers : 1);
 }
 
-/* How much a buffer makes those on its sides take turns. What a host stage waits
- * for is where it has no room: the fuller buffer. A segment may wait for a frame of
- * its own to be done, with nothing behind it. */
+/* How much a buffer makes those on its two sides take turns. A host stage that waits for
+ * room waits for the fullest of its buffers; a segment may wait until one of its own
+ * frames is done, while the buffer behind it is empty. */
 static double turns(const gp_judging *j, const gp_buffer_report *b)
 {
     const gp_actor_report *from = &j->r->actor[b->from], *to = &j->r->actor[b->to];
@@ -536,8 +536,8 @@ static void give_up(gp_judging *j)
         return;
     const gp_actor_report *p = &j->r->actor[c.actor];
     bool engine = c.bound >= GP_BOUND_COPY_IN && c.bound <= GP_BOUND_COPY_OUT;
-    say(j, ": the busiest is %s'%.60s', %d %%", engine ? gp_bound_name(c.bound)
-        : c.bound == GP_BOUND_LAUNCH ? "the launcher of "
+    say(j, ": the busiest is %s%s'%.60s', %d %%", engine ? gp_bound_name(c.bound) : "",
+        engine ? " of " : c.bound == GP_BOUND_LAUNCH ? "the launcher of "
         : c.bound == GP_BOUND_STREAMS ? "the streams of " : "stage ",
         p->name, percent(c.part));
 }

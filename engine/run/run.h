@@ -192,7 +192,7 @@ typedef struct gp_engine_time {
     gp_gap gap[GP_GAPS]; int ngaps;
     int64_t busy_ns;
     uint64_t bytes;
-    bool used, guessed;        /* guessed: not all launches were stamped */
+    bool used, estimated;      /* estimated: not all launches were stamped */
 } gp_engine_time;
 
 struct gp_run {
