@@ -14,7 +14,7 @@ enum { ACTORS = 6, WALL = 1000000000, LONG = 1000, NOT_MEASURED = 7 };
 /* Percent of the run (of one worker); `ms`: of a launch. All others: 0. */
 typedef struct times {
     const char *name;
-    int busy, idle, in, out, stream, launches, ms;
+    int busy, idle, in, out, stream, launches, ms, ended;      /* ended 0: with the run */
 } times;
 
 static const struct {
@@ -228,8 +228,12 @@ static const struct {
       .actor = { { "generate", .busy = 30, .out = 65 }, { "out", .busy = 150, .in = 6 } },
       .bound = GP_BOUND_STAGE, .of = "out", .text = "(host, 2 workers, 75 % busy, hardly ever "
       "waiting): try", .path = "stages.out.workers", .value = "3" },
-    { "a source that ended early", HOST, .actor = { { "generate", .busy = 40 },
-      { "clean", .busy = 70, .in = 12 } }, .text = "the busiest is stage 'clean', 70 %", NONE },
+    { "a source that ended early", HOST, .actor = { { "generate", .busy = 82, .ended = 84 },
+      { "clean", .busy = 84, .in = 12 } }, .text = "the busiest is stage 'clean', 84 %", NONE },
+    { "a source that ended with the last frame", HOST,
+      .actor = { { "generate", .busy = 82, .ended = 97 }, { "clean", .busy = 84, .in = 12 } },
+      .bound = GP_BOUND_STAGE, .of = "generate", .text = "(host, 82 % busy, hardly ever waiting)",
+      NONE },
     { "a source that keeps up with its pipe", "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n"
       "  - {use: read, path: stdin, format: raw, out: g}\n" END,
       .actor = { { "read", .busy = 80, .idle = 8 } }, .text = "nothing stands out", NONE },
@@ -464,6 +468,7 @@ static void set_actor(gp_actor_report *p, const times *t)
     p->busy_ns = percent(t->busy), p->idle_ns = percent(t->idle);
     p->wait_in_ns = percent(t->in), p->wait_out_ns = percent(t->out);
     p->wait_stream_ns = percent(t->stream), p->launches = (uint64_t)t->launches;
+    p->end_ns = t->ended ? percent(t->ended) : WALL;
     for (int i = 0; i < t->launches && t->ms; i++)
         gp_hist_add(&p->time, t->ms * INT64_C(1000000), 1);
 }
@@ -481,7 +486,8 @@ static gp_report *make_report(int c, const gp_plan *plan)
     for (int i = 0; i < plan->nactors; i++) {
         gp_actor_report *p = &r->actor[i];
         *p = (gp_actor_report){ .stage = plan->actor[i].stage, .segment = plan->actor[i].segment,
-                                .workers = 1, .most_workers = 1, .frames = frames };
+                                .workers = 1, .most_workers = 1, .frames = frames,
+                                .end_ns = WALL };
         if (p->stage >= 0) {
             const gp_stage *st = &g->stage[p->stage];
             p->name = st->name, p->workers = st->workers;
@@ -581,7 +587,7 @@ START_TEST(takes_any_numbers)
         r->wall_ns = odd[k % 5];
         for (int i = 0; i < r->nactors; i++) {
             r->actor[i].busy_ns = odd[k / 5 % 5], r->actor[i].wait_in_ns = odd[k / 25];
-            r->actor[i].workers = i;
+            r->actor[i].workers = i, r->actor[i].end_ns = odd[k / 5 % 5];
         }
         r->cpus = k % 2;
         gp_verdict_find(r, gp_pipeline_graph(p), gp_pipeline_plan(p));

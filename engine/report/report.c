@@ -8,12 +8,14 @@
 static void add_actor(gp_actor_report *r, const gp_run *run, gp_actorrt *p)
 {
     const gp_graph *g = run->graph;
+    int64_t end = atomic_load(&p->end_ns);
     *r = (gp_actor_report){
         .name = p->name, .stage = p->stage ? (int)(p->stage - g->stage) : -1,
         .segment = p->segment ? (int)(p->segment - run->plan->segment) : -1,
         .at = gp_actor_at(p), .workers = p->stage ? p->stage->workers : 0,
         .frames = atomic_load(&p->frames), .bytes = atomic_load(&p->bytes),
         .launches = p->segment ? atomic_load(&p->launches) : 0,
+        .end_ns = (end && end < run->end_ns ? end : run->end_ns) - run->start_ns,
         .busy_ns = (int64_t)atomic_load(&p->busy_ns), .idle_ns = (int64_t)atomic_load(&p->idle_ns),
         .wait_in_ns = (int64_t)atomic_load(&p->wait_ns[GP_LACK_INPUT]),
         .wait_out_ns = (int64_t)atomic_load(&p->wait_ns[GP_LACK_OUTPUT]),

@@ -17,6 +17,7 @@ typedef struct gp_actor_report {
     int most_workers;          /* as many as the stage may have here: 1, or the cores */
     uint64_t frames, bytes;    /* as gp_stage_status */
     uint64_t launches;         /* of a segment */
+    int64_t end_ns;            /* when it was done with its last frame; wall_ns if never */
     int64_t busy_ns;           /* in the kind's code; a segment: queueing launches */
     int64_t idle_ns;           /* of busy time: a source waited for its rate, a pipe, ... */
     int64_t wait_in_ns;        /* no input was there */

@@ -134,7 +134,9 @@ static void name_it(gp_json *j, int pid, int tid, const char *what, const char *
 
 static void slice(gp_json *j, const kept *x, const gp_event *e, bool device, int tid)
 {
-    static const char *const cats[] = { "stage", "wait", "launch", "copy in", "compute", "copy out" };
+    static const char *const cats[] = {
+        "stage", "wait", "launch", "copy in", "compute", "copy out",
+    };
     head(j, "X", device ? DEVICE : HOST, tid);
     gp_json_num(j, "ts", us(x, e->start));
     gp_json_num(j, "dur", (double)(e->end - e->start) * 1e-3);

@@ -7,8 +7,8 @@
  *   rate      a source waits for its pace, or for what feeds it, more than for room
  *             behind it: all the others keep up
  *   cores     all cores are busy: more threads gain nothing, whoever needs them
- *   waitless  a host stage or launcher that hardly ever waits for anybody: all others
- *             wait for it, however busy they look meanwhile
+ *   waitless  a host stage or launcher that goes on to the end and hardly ever waits for
+ *             anybody: all others wait for it, however busy they look meanwhile
  *   busiest   the host stage, launcher, set of streams or measured engine that is hardly
  *             ever without work
  *   kernels   the GPU was not measured, and a launcher waits with nothing else to blame
@@ -30,7 +30,8 @@ static const double PACED = 0.1;       /* a source that waits so much of the run
 static const double FULL = 0.85;       /* of all cores: little is left for more threads */
 static const double BUSY = 0.85;       /* hardly ever without work */
 static const double SELDOM = 0.05;     /* who waits so little always has a frame and room */
-static const double MOSTLY = 0.5;      /* who works less than this may have ended early */
+static const double MOSTLY = 0.5;      /* who works less is held up by what was not measured */
+static const double LATE = 0.9;        /* who ended before has no part in the rest of the run */
 static const double HELD_UP = 0.25;    /* for want of a stream: that is no accident */
 static const double TURNS = 0.1;       /* both sides of a buffer wait so much: they take turns */
 static const double SLOW = 0.5;        /* of what copies reach alone: they are small */
@@ -405,7 +406,7 @@ static bool never_waits(gp_judging *j)
 {
     gp_candidate best = { GP_BOUND_UNKNOWN, -1, 0 };
     for (int i = 0; i < j->r->nactors; i++)
-        if (waiting(j, i) <= SELDOM)
+        if (waiting(j, i) <= SELDOM && gp_part_of_run(j, j->r->actor[i].end_ns) >= LATE)
             consider(&best, working(j, i));
     if (best.part < MOSTLY)
         return false;

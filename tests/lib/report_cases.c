@@ -86,6 +86,8 @@ START_TEST(test_numbers)
         int64_t sum = p->busy_ns + p->wait_in_ns + p->wait_out_ns + p->wait_stream_ns;
         ck_assert_uint_eq(p->frames, FRAMES);
         ck_assert_uint_eq(p->time.n, FRAMES);
+        ck_assert_msg(part(p->end_ns, r) > 0.5 && part(p->end_ns, r) <= 1, "%s: ended at %.3f",
+                      p->name, part(p->end_ns, r));
         /* all of a thread's time is one of these, but for its own bookkeeping, and until
            it is started, which takes long where others keep the machine busy */
         ck_assert_msg(part(sum, r) < 1.01 && part(sum, r) > 0.2, "%s: %.3f", p->name, part(sum, r));
@@ -295,7 +297,10 @@ START_TEST(test_early_end)
         "  - {name: end_y, use: discard, in: y}\n", join,
         (gp_run_options){ .timed = true, .trace_ns = 60000000000 });
     const gp_report *r = s.report;
-    int found = 0, held = 0;
+    int found = 0, held = 0, ended = 0;
+    for (int i = 0; i < r->nactors; i++)
+        ended += !strcmp(r->actor[i].name, "few") && r->actor[i].end_ns < r->wall_ns / 2;
+    ck_assert_int_eq(ended, 1);
     for (int i = 0; i < r->nbuffers; i++) {
         const gp_buffer_report *b = &r->buffer[i];
         if (r->actor[b->from].stage == ENDLESS && r->actor[b->to].stage == SHORT) {
