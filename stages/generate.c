@@ -155,6 +155,13 @@ static bool run(gp_call *c, gp_frame *f, int n)
     return true;
 }
 
+static void advise(gp_advice *a)
+{
+    const struct opts *o = a->opts;
+    if (o->fill != ONCE)
+        strcpy(a->text, "fill: once makes frames that cost nothing, if all may be the same");
+}
+
 static const gp_port out[] = { { "out", .help = "frames, as declared under 'buffers:'" }, { 0 } };
 
 static const gp_opt options[] = {
@@ -184,4 +191,5 @@ const gp_kind gp_kind_generate = {
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,
     .shape = shape, .open = open_pace, .close = free, .run = run,
+    .advise = advise,
 };

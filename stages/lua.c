@@ -506,6 +506,20 @@ static bool finish(gp_call *c)
     return true;
 }
 
+static void advise(gp_advice *a)
+{
+    const struct opts *o = a->opts;
+    const char *slash = strrchr(o->script, '/');
+    if (!a->nin)
+        strcpy(a->text, "a source has one worker; leave to a stage behind it what need not be in it");
+    else if (a->serial)
+        snprintf(a->text, sizeof a->text, "if it keeps nothing from frame to frame, say stateless "
+                 "= true in '%.60s', and then workers: 2; else divide it into two stages, or use a "
+                 "kernel", slash ? slash + 1 : o->script);
+    else
+        strcpy(a->text, "a kernel, or LuaJIT, would do it in less time");
+}
+
 /* ---- the kind -------------------------------------------------------- */
 
 static const gp_port in[] = {
@@ -528,4 +542,5 @@ const gp_kind gp_kind_lua = {
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,
     .shape = shape, .open = open_stage, .close = close_stage, .run = run, .finish = finish,
+    .advise = advise,
 };

@@ -408,6 +408,13 @@ static bool run(gp_call *c, gp_frame *f, int n)
     return !r->barren;
 }
 
+static void advise(gp_advice *a)
+{
+    const struct opts *o = a->opts;
+    strcpy(a->text, o->as == GP_PNG ? "store its frames as .npy, which need no decoding"
+                                    : "store a smaller type, and cast it on the device");
+}
+
 static const gp_port out[] = {
     { "out", .help = "declared under 'buffers:', else: a PNG or a .npy of a list is one frame; a "
                      "single .npy is cut at each index of axis 0 (a 1-D one has to be declared)" },
@@ -443,4 +450,5 @@ const gp_kind gp_kind_read = {
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,
     .shape = shape, .open = open_reader, .close = close_reader, .run = run,
+    .advise = advise,
 };

@@ -314,6 +314,17 @@ static bool finish(gp_call *c)
         || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
 }
 
+static void advise(gp_advice *a)
+{
+    const struct opts *o = a->opts;
+    if (o->as != GP_PNG)
+        strcpy(a->text, "write a smaller type, or less of each frame");
+    else if (o->compression > 0)
+        a->opt = "compression", strcpy(a->value, o->compression > 1 ? "1" : "0");
+    else
+        strcpy(a->text, "write .npy, which needs no encoding");
+}
+
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames; PNG: u8 or u16" }, { 0 } };
 
 static const gp_opt options[] = {
@@ -335,4 +346,5 @@ const gp_kind gp_kind_write = {
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,
     .shape = shape, .open = open_writer, .close = close_writer, .run = run, .finish = finish,
+    .advise = advise,
 };

@@ -39,7 +39,7 @@ def test_figures(url, report):
               all(abs(x - y) < 0.01 for x, y in zip(parts, want)), (parts, want))
     check("figures: the bound stage is marked", texts("tr.bound th") == ["clean"])
     for section, words in (
-            ("engines", "copy in compute copy out measured estimated 52.1"),
+            ("engines", "copy in compute copy out measured estimate 52.1"),
             ("latency", "p50 p90 p95 p99 max 8.12 ms 10.2 ms 12.8 ms"),
             ("buffers", "3.87 u8 768 × 1024 × 3 gray..blur"),
             ("knobs", "streams depth batch launch graph stages.clean.workers buffers.read.depth"),

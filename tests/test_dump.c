@@ -210,6 +210,26 @@ START_TEST(test_dot)
 }
 END_TEST
 
+/* Names that differ at their ends alone are two. */
+START_TEST(test_dot_of_long_names)
+{
+    enum { LONG = 300 };
+    char name[LONG + 1], yaml[4 * LONG + 200], want[LONG + 20];
+    memset(name, 'n', LONG);
+    name[LONG] = 0;
+    snprintf(yaml, sizeof yaml, "stages:\n  - {name: %s1, use: src, out: %s2}\n"
+             "  - {name: %s3, use: sink}\n", name, name, name);
+    planned p = plan_ok(yaml, false);
+    char *text = dumped(&p, GRAPH, GP_DUMP_DOT);
+    for (int i = 1; i <= 3; i++) {
+        snprintf(want, sizeof want, "label=\"%s%d%s", name, i, i == 2 ? "\\n" : "");
+        ck_assert_msg(strstr(text, want) != NULL, "%s is not in %s", want, text);
+    }
+    free(text);
+    plan_free(&p);
+}
+END_TEST
+
 START_TEST(test_dot_of_a_plan)
 {
     planned p = plan_golden("reentry", true);
@@ -314,6 +334,7 @@ Suite *suite_dump(void)
     tcase_add_loop_test(tc, test_dot, 0, GOLDEN);
     tcase_add_test(tc, test_json_checker);
     tcase_add_test(tc, test_dot_of_a_plan);
+    tcase_add_test(tc, test_dot_of_long_names);
     tcase_add_test(tc, test_odd_strings);
     tcase_add_test(tc, test_spec_text);
     suite_add_tcase(s, tc);

@@ -7,12 +7,12 @@
 
 Suite *suite_layout(void);
 
-#define LINK(a, b) { .from = (a), .to = (b) }
+#define EDGE(a, b) { .from = (a), .to = (b) }
 
 typedef struct drawn {
     gp_arena arena;
     gp_box *box; int n;
-    gp_edge *link; int m;
+    gp_edge *edge; int m;
     double w, h;
 } drawn;
 
@@ -23,25 +23,25 @@ static unsigned random_below(unsigned *seed, unsigned n)
 }
 
 /* n boxes of all sizes, each linked to some of the `reach` boxes before it. */
-static drawn random_drawn(unsigned seed, int n, int reach, int links)
+static drawn random_drawn(unsigned seed, int n, int reach, int edges)
 {
     drawn d = { .n = n };
     d.box = GP_NEW(&d.arena, gp_box, n);
-    d.link = GP_NEW(&d.arena, gp_edge, n * links);
+    d.edge = GP_NEW(&d.arena, gp_edge, n * edges);
     for (int i = 0; i < n; i++) {
         d.box[i].w = 40 + 2 * random_below(&seed, 80);
         d.box[i].h = 20 + random_below(&seed, 60);
         int first = d.m;
-        for (int k = 0; k < links && i; k++) {
+        for (int k = 0; k < edges && i; k++) {
             int from = i - 1 - (int)random_below(&seed, (unsigned)(i < reach ? i : reach));
             bool again = random_below(&seed, 3) == 0;
             for (int j = first; j < d.m; j++)
-                again |= d.link[j].from == from;
+                again |= d.edge[j].from == from;
             if (!again)
-                d.link[d.m++] = (gp_edge){ .from = from, .to = i, .arrow = k & 1, .label = 40 };
+                d.edge[d.m++] = (gp_edge){ .from = from, .to = i, .arrow = k & 1, .label = 40 };
         }
     }
-    gp_layout(&d.arena, d.box, d.n, d.link, d.m, &d.w, &d.h);
+    gp_layout(&d.arena, d.box, d.n, d.edge, d.m, &d.w, &d.h);
     return d;
 }
 
@@ -67,7 +67,7 @@ static const char *wrong_box(const drawn *d, int i)
 
 /* Down all the way, from its box to its box, around the others; curves only where
  * no box is. */
-static const char *wrong_link(const drawn *d, const gp_edge *k)
+static const char *wrong_edge(const drawn *d, const gp_edge *k)
 {
     const gp_box *from = &d->box[k->from], *to = &d->box[k->to];
     const gp_bend *first = k->bend, *last = &k->bend[k->nbends - 1];
@@ -94,19 +94,19 @@ static const char *wrong_link(const drawn *d, const gp_edge *k)
 
 START_TEST(test_random)
 {
-    static const struct { int n, reach, links; } shape[] = {
+    static const struct { int n, reach, edges; } shape[] = {
         { 1, 1, 1 }, { 2, 1, 1 }, { 12, 3, 2 }, { 40, 40, 2 }, { 40, 4, 4 }, { 150, 8, 3 },
         { 150, 150, 1 }, { 200, 200, 3 },
     };
     for (unsigned seed = 0; seed < 20; seed++) {
-        drawn d = random_drawn(seed, shape[_i].n, shape[_i].reach, shape[_i].links);
-        drawn again = random_drawn(seed, shape[_i].n, shape[_i].reach, shape[_i].links);
+        drawn d = random_drawn(seed, shape[_i].n, shape[_i].reach, shape[_i].edges);
+        drawn again = random_drawn(seed, shape[_i].n, shape[_i].reach, shape[_i].edges);
         const char *wrong = NULL;
         for (int i = 0; i < d.n && !wrong; i++)
             wrong = wrong_box(&d, i);
         ck_assert_msg(!wrong, "seed %u: a box lies %s", seed, wrong);
         for (int i = 0; i < d.m && !wrong; i++)
-            wrong = d.link[i].nbends < 2 ? "is none" : wrong_link(&d, &d.link[i]);
+            wrong = d.edge[i].nbends < 2 ? "is none" : wrong_edge(&d, &d.edge[i]);
         ck_assert_msg(!wrong, "seed %u: a line %s", seed, wrong);
         ck_assert_mem_eq(d.box, again.box, sizeof *d.box * (size_t)d.n);
         gp_arena_free(&d.arena);
@@ -119,16 +119,16 @@ START_TEST(test_straight)
 {
     /* 0 - 1 - 2 - 3, and from 0 to 3 past them; 4 to 2 from the side; 5 alone */
     gp_box box[6];
-    gp_edge link[] = { LINK(0, 1), LINK(1, 2), LINK(2, 3), LINK(0, 3), LINK(4, 2) };
+    gp_edge edge[] = { EDGE(0, 1), EDGE(1, 2), EDGE(2, 3), EDGE(0, 3), EDGE(4, 2) };
     for (int i = 0; i < 6; i++)
         box[i] = (gp_box){ .w = 100, .h = 20 };
-    link[4].side = true;
+    edge[4].side = true;
     gp_arena a = { 0 };
     double w, h;
-    gp_layout(&a, box, 6, link, 5, &w, &h);
+    gp_layout(&a, box, 6, edge, 5, &w, &h);
     ck_assert(fabs(box[1].x - box[2].x) < 1e-9);
-    ck_assert_int_eq(link[3].nbends, 4);
-    ck_assert(fabs(link[3].bend[1].x - link[3].bend[2].x) < 1e-9);
+    ck_assert_int_eq(edge[3].nbends, 4);
+    ck_assert(fabs(edge[3].bend[1].x - edge[3].bend[2].x) < 1e-9);
     ck_assert(fabs(box[4].y - box[1].y) < 1e-9);       /* just above what it is for */
     ck_assert(w < 3 * 130 + 20);       /* nothing far off */
     gp_arena_free(&a);
@@ -141,10 +141,10 @@ START_TEST(test_ends)
         { .w = 2, .rank = GP_RANK_FIRST, .aim = 9 }, { .w = 2, .rank = GP_RANK_FIRST, .aim = 5 },
         { .w = 80, .h = 20 }, { .w = 80, .h = 20 }, { .w = 2, .rank = GP_RANK_LAST },
     };
-    gp_edge link[] = { LINK(0, 2), LINK(2, 3), LINK(1, 3), LINK(2, 4) };
+    gp_edge edge[] = { EDGE(0, 2), EDGE(2, 3), EDGE(1, 3), EDGE(2, 4) };
     gp_arena a = { 0 };
     double w, h;
-    gp_layout(&a, box, 5, link, 4, &w, &h);
+    gp_layout(&a, box, 5, edge, 4, &w, &h);
     ck_assert(box[0].y + box[1].y < 1e-9);
     ck_assert(fabs(box[4].y - h) < 1e-9);
     ck_assert(box[1].x < box[0].x);
@@ -162,7 +162,7 @@ START_TEST(test_linear)
         drawn d = random_drawn(1, n, n, 3);
         int cut = 0;
         for (int k = 0; k < d.m; k++)
-            cut += d.link[k].cut;
+            cut += d.edge[k].cut;
         drawn chain = random_drawn(1, n, 1, 1);
         total[i] = d.arena.total + chain.arena.total;
         gp_arena_free(&d.arena);

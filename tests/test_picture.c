@@ -262,6 +262,31 @@ START_TEST(test_measured)
 }
 END_TEST
 
+/* However long it is, all of a verdict is drawn. */
+START_TEST(test_long_verdict)
+{
+    enum { WORDS = 600 };
+    planned p = plan_ok(chain, true);
+    gp_arena a = { 0 };
+    gp_errs errs = { 0 };
+    char json[WORDS * 6 + 400], word[8];
+    int n = sprintf(json, "{\"stages\": [" SRC ", " SINK "], \"verdict\": {\"text\": \"");
+    for (int i = 0; i < WORDS; i++)
+        n += sprintf(json + n, "%sw%d", i ? " " : "", i);
+    sprintf(json + n, "\"}}");
+    const gp_measured *m = measured(&a, &p, json, &errs);
+    ck_assert_msg(m != NULL, "%s", errs.e[0].msg);
+    char *text = drawn_with(&p, gp_dump_svg, true, m);
+    for (int i = 0; i < WORDS; i++) {
+        sprintf(word, "w%d", i);
+        ck_assert_msg(strstr(text, word) != NULL, "no %s", word);
+    }
+    free(text);
+    gp_arena_free(&a);
+    plan_free(&p);
+}
+END_TEST
+
 static const struct { const char *json, *says; } bad[] = {
     { "", "this is no report" },
     { "[1, 2]", "this is no report" },
@@ -343,6 +368,7 @@ Suite *suite_picture(void)
     tcase_add_loop_test(t, test_names, 0, 4);
     tcase_add_loop_test(t, test_utf8, 0, 8);
     tcase_add_test(t, test_measured);
+    tcase_add_test(t, test_long_verdict);
     tcase_add_loop_test(t, test_no_report, 0, (int)(sizeof bad / sizeof *bad));
     tcase_add_test(t, test_odd_values);
     suite_add_tcase(s, t);

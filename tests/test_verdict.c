@@ -14,7 +14,7 @@ enum { ACTORS = 6, WALL = 1000000000, LONG = 1000, NOT_MEASURED = 7 };
 /* Percent of the run (of one worker); `ms`: of a launch. All others: 0. */
 typedef struct times {
     const char *name;
-    int busy, idle, in, out, stream, launches, ms;
+    int busy, idle, in, out, stream, launches, ms, ended;      /* ended 0: with the run */
 } times;
 
 static const struct {
@@ -24,7 +24,7 @@ static const struct {
     struct { int busy, gb; } engine[GP_ENGINES];   /* gb: GB/s; the limit is 50 */
     int cpus;                  /* 0: 16 */
     int cpu;                   /* percent of one core; 0: not known */
-    bool cuda, guessed;        /* guessed: engines are not measured */
+    bool cuda, estimated;      /* estimated: engines are not measured */
     int frames;                /* 0: LONG */
     gp_bound bound;
     const char *of;            /* actor, or buffer */
@@ -74,7 +74,7 @@ static const struct {
       .text = "bound by stage 'clean' (host, 97 % busy, GPU idle 61 %): try workers: 3",
       .path = "stages.clean.workers", .value = "3" },
     [NOT_MEASURED] = { "with GPU, not measured", G FREE "  - {use: scale, a: 2}\n" END,
-      .cuda = true, .guessed = true, .actor = { { "clean", .busy = 97 } }, .engine = { { 20, 9 } },
+      .cuda = true, .estimated = true, .actor = { { "clean", .busy = 97 } }, .engine = { { 20, 9 } },
       .bound = GP_BOUND_STAGE, .of = "clean", .text = "97 % busy, GPU idle ~80 %)",
       .path = "stages.clean.workers", .value = "3" },
     { "as many as there is room for", "depth: 8\n" HOST, .actor = { { "clean", .busy = 97 } },
@@ -129,6 +129,24 @@ static const struct {
     { "a writer of one file", PNG("x.npy'"), .actor = { { "out", .busy = 97 } },
       .bound = GP_BOUND_STAGE, .of = "out", .text = ": write a smaller type", NONE },
 
+
+    /* kinds from elsewhere say for themselves what they could do less of */
+#define OWN(kind) G "  - {name: own, use: " kind ", effort: 9}\n", \
+      .actor = { { "own", .busy = 97 } }, .bound = GP_BOUND_STAGE, .of = "own"
+    { "an edit of a kind from elsewhere", OWN("own_edit"),
+      .text = "bound by stage 'own' (host, 97 % busy): try effort: 8", .path = "stages.own.effort",
+      .value = "8" },
+    { "advice of a kind from elsewhere", OWN("own_words"),
+      .text = "(host, 97 % busy): send less than f32 [1024], or pack it", NONE },
+    { "an edit that --set would refuse", OWN("own_wrong"),
+      .text = "(host, 97 % busy): it has one worker; divide it", NONE },
+    { "a kind that has no advice", OWN("own_mute"),
+      .text = "(host, 97 % busy): it has one worker; divide it", NONE },
+    { "a pace that no option sets", "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
+      "  - {use: own_clock, out: g}\n" END, .actor = { { "own_clock", .busy = 99, .idle = 87 } },
+      .bound = GP_BOUND_RATE, .of = "own_clock", .text = "bound by source 'own_clock', which keeps "
+      "a rate of 50 Hz (idle 87 %)", NONE },
+
     /* cores */
     { "all cores", HOST, .actor = { { "clean", .busy = 97 }, { "generate", .busy = 90 } },
       .cpus = 2, .bound = GP_BOUND_CORES, .of = "clean",
@@ -167,7 +185,7 @@ static const struct {
       "  - {use: generate, out: g, frames: 9}\n  - {use: cast, dtype: f32}\n" END, .cuda = true,
       .engine = { { 97, 48 }, { 30, 0 }, { 25, 12 } }, .bound = GP_BOUND_COPY_IN, .of = "cast",
       .text = "u8 [4096, 1024]: send less of it", NONE },
-    { "copy out", GPU(""), .cuda = true, .guessed = true,
+    { "copy out", GPU(""), .cuda = true, .estimated = true,
       .engine = { { 30, 12 }, { 0, 0 }, { 97, 48 } }, .bound = GP_BOUND_COPY_OUT,
       .of = "scale..cast", .text = "bound by the copy out of 'scale..cast' (~97 % busy, 48 of 50 "
       "GB/s), most of it buffer 'cast', u8 [1024, 1024]: reduce it before it is copied", NONE },
@@ -180,10 +198,58 @@ static const struct {
     { "kernels of one stream", GPU("streams: 1\n"), .cuda = true,
       .engine = { { 5, 2 }, { 90, 0 }, { 5, 2 } }, .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
       .text = "(compute 90 % busy): try streams: 2", .path = "streams", .value = "2" },
-    { "kernels, not measured", GPU(""), .cuda = true, .guessed = true,
+    { "kernels, not measured", GPU(""), .cuda = true, .estimated = true,
       .actor = { { "scale..cast", .out = 80 } }, .engine = { { 50, 25 }, { 0, 0 }, { 25, 12 } },
       .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
       .text = "as far as can be told when the GPU is not measured", NONE },
+
+    /* a stage that never waits is the bound, however busy what it holds up looks */
+#define WRITES(top) top "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n" SOURCE \
+      "  - {use: scale, a: 2}\n  - {name: out, use: write, path: out.npy}\n"
+    { "a writer that never waits, kernels estimated", WRITES(""), .cuda = true, .estimated = true,
+      .actor = { { "generate", .busy = 2, .out = 97 }, { "scale", .busy = 2, .out = 90 },
+                 { "out", .busy = 82 } },
+      .buffer = { { "scale", "out", 2.9 } }, .engine = { { 5, 2 }, { 88, 0 }, { 5, 2 } },
+      .bound = GP_BOUND_STAGE, .of = "out", .text = "bound by stage 'out' (host, 82 % busy, hardly "
+      "ever waiting, GPU idle ~12 %): write a smaller type", NONE },
+    { "a writer that never waits, streams that overlap", WRITES(""), .cuda = true,
+      .actor = { { "scale", .busy = 2, .out = 60, .in = 30 }, { "out", .busy = 82 } },
+      .engine = { { 5, 2 }, { 90, 0 }, { 5, 2 } }, .bound = GP_BOUND_STAGE, .of = "out",
+      .text = "bound by stage 'out' (host, 82 % busy, hardly ever waiting, GPU idle 10 %)", NONE },
+    { "a writer that never waits, threads on the CPU", WRITES(""),
+      .actor = { { "scale", .busy = 2, .out = 90, .launches = 880, .ms = 3 },
+                 { "out", .busy = 82 } },
+      .bound = GP_BOUND_STAGE, .of = "out", .text = "bound by stage 'out' (host, 82 % busy", NONE },
+    { "a writer that waits now and then", WRITES(""), .cuda = true, .estimated = true,
+      .actor = { { "scale", .busy = 2, .out = 90 }, { "out", .busy = 78, .in = 8 } },
+      .buffer = { { "scale", "out", 2.5 } }, .engine = { { 5, 2 }, { 95, 0 }, { 5, 2 } },
+      .text = "nothing stands out as what bounds it: the busiest is stage 'out', 78 %", NONE },
+    { "several workers that never wait", PNG("%05d.png', workers: 2"),
+      .actor = { { "generate", .busy = 30, .out = 65 }, { "out", .busy = 150, .in = 6 } },
+      .bound = GP_BOUND_STAGE, .of = "out", .text = "(host, 2 workers, 75 % busy, hardly ever "
+      "waiting): try", .path = "stages.out.workers", .value = "3" },
+    { "a source that ended early", HOST, .actor = { { "generate", .busy = 82, .ended = 84 },
+      { "clean", .busy = 84, .in = 12 } }, .text = "the busiest is stage 'clean', 84 %", NONE },
+    { "a source that ended with the last frame", HOST,
+      .actor = { { "generate", .busy = 82, .ended = 97 }, { "clean", .busy = 84, .in = 12 } },
+      .bound = GP_BOUND_STAGE, .of = "generate", .text = "(host, 82 % busy, hardly ever waiting)",
+      NONE },
+    { "a source that keeps up with its pipe", "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n"
+      "  - {use: read, path: stdin, format: raw, out: g}\n" END,
+      .actor = { { "read", .busy = 80, .idle = 8 } }, .text = "nothing stands out", NONE },
+    { "a launcher that never waits", SCALE, .cuda = true,
+      .actor = { { "scale", .busy = 75, .in = 2, .launches = LONG } }, .engine = { { 10, 1 } },
+      .bound = GP_BOUND_LAUNCH, .of = "scale",
+      .text = "bound by launching 'scale' (75 % busy, hardly ever waiting, 750 us", .path = "depth",
+      .value = "12" },
+    { "kernels, estimated", GPU(""), .cuda = true, .estimated = true,
+      .actor = { { "scale..cast", .out = 80 } }, .engine = { { 50, 25 }, { 97, 0 }, { 25, 12 } },
+      .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
+      .text = "as far as can be told when the GPU is not measured", NONE },
+    { "kernels, estimated, with one who is slow behind them", GPU(""), .cuda = true, .estimated = true,
+      .actor = { { "scale..cast", .out = 80 }, { "discard", .busy = 84, .in = 9 } },
+      .buffer = { { "cast", "discard", 2 } }, .engine = { { 50, 25 }, { 97, 0 }, { 25, 12 } },
+      .text = "the busiest is stage 'discard', 84 %", NONE },
 
     /* launches */
 #define SMALL(top) top "buffers: {g: {dtype: f32, shape: [64]}}\nstages:\n" \
@@ -251,15 +317,91 @@ static const struct {
       "try buffers.g.depth: 6", .path = "buffers.g.depth", .value = "6" },
 
     /* nothing */
-    { "nothing stands out", HOST, .actor = { { "clean", .busy = 60 }, { "generate", .busy = 50 } },
+    { "nothing stands out", HOST, .actor = { { "clean", .busy = 60, .in = 38 },
+      { "generate", .busy = 50, .out = 48 } },
       .text = "nothing stands out as what bounds it: the busiest is stage 'clean', 60 %", NONE },
+    { "nothing stands out, on a GPU", GPU(""), .cuda = true, .engine = { { 40, 20 }, { 60, 0 } },
+      .text = "the busiest is compute of 'scale..cast', 60 %", NONE },
     { "just busy enough", HOST, .actor = { { "clean", .busy = 85 } }, .bound = GP_BOUND_STAGE,
       .of = "clean", .text = "85 % busy", .path = "stages.clean.workers", .value = "3" },
-    { "not quite", HOST, .actor = { { "clean", .busy = 84 } },
+    { "not quite", HOST, .actor = { { "clean", .busy = 84, .in = 15 } },
+      .text = "the busiest is stage 'clean', 84 %", NONE },
+    { "waits hardly enough", HOST, .actor = { { "clean", .busy = 84, .in = 3, .out = 2 } },
+      .bound = GP_BOUND_STAGE, .of = "clean", .text = "(host, 84 % busy, hardly ever waiting)",
+      .path = "stages.clean.workers", .value = "3" },
+    { "waits just enough", HOST, .actor = { { "clean", .busy = 84, .in = 3, .out = 3 } },
       .text = "the busiest is stage 'clean', 84 %", NONE },
     { "all alike is no depth", "depth: 1\n" G CHAIN, .actor = { { "a", .busy = 80, .out = 9 },
       { "b", .busy = 80, .in = 50 } }, .buffer = { { "a", "b", 0.5 } },
       .text = "nothing stands out", NONE },
+};
+
+/* ---- kinds from elsewhere ---------------------------------------------- */
+
+struct effort { int64_t effort; };
+
+static bool shape_serial(gp_shape *s)
+{
+    s->serial = true;
+    return true;
+}
+
+static bool shape_clock(gp_shape *s)
+{
+    s->known.hertz = 50, s->endless = true;
+    return true;
+}
+
+static bool run_none(gp_call *c, gp_frame *frames, int n)
+{
+    (void)c, (void)frames, (void)n;
+    return true;
+}
+
+static void advise_edit(gp_advice *a)
+{
+    const struct effort *o = a->opts;
+    ck_assert(a->nin == 1 && a->nout == 0 && a->serial);
+    a->opt = "effort";
+    snprintf(a->value, sizeof a->value, "%d", (int)o->effort - 1);
+    strcpy(a->text, "words that do not count beside an edit");
+}
+
+static void advise_words(gp_advice *a)
+{
+    char type[128];
+    snprintf(a->text, sizeof a->text, "send less than %s, %s", gp_type_text(&a->in[0], type),
+             (const char *)a->user);
+}
+
+static void advise_wrong(gp_advice *a)
+{
+    a->opt = "zeal";
+    strcpy(a->value, "1");
+}
+
+static void advise_nothing(gp_advice *a)
+{
+    (void)a;
+}
+
+static const gp_port own_in[] = { { "in", GP_ACCEPT_ANY, .help = "frames" }, { 0 } };
+static const gp_port own_out[] = { { "out", .help = "frames" }, { 0 } };
+static const gp_opt own_opts[] = {
+    { GP_INT(struct effort, effort), .min = 0, .max = 9, .help = "how hard it works" }, { 0 }
+};
+
+#define OWN_KIND(n, f) { GP_KIND(n), .help = "for tests", .in = own_in, .opts = own_opts, \
+      .opts_size = sizeof(struct effort), .shape = shape_serial, .run = run_none, .advise = f }
+static const gp_kind own_kinds[] = {
+    OWN_KIND("own_edit", advise_edit),
+    { GP_KIND("own_words"), .help = "for tests", .in = own_in, .opts = own_opts,
+      .opts_size = sizeof(struct effort), .shape = shape_serial, .run = run_none,
+      .advise = advise_words, .user = (void *)"or pack it" },
+    OWN_KIND("own_wrong", advise_wrong),
+    OWN_KIND("own_mute", advise_nothing),
+    { GP_KIND("own_clock"), .help = "for tests", .out = own_out, .shape = shape_clock,
+      .run = run_none },
 };
 
 /* ---- a report of a plan ----------------------------------------------- */
@@ -276,6 +418,8 @@ static void up(void)
     ck_assert_ptr_nonnull(png);
     registry = gp_registry_create();
     ck_assert(gp_register_builtin(registry, &errs));
+    for (size_t i = 0; i < sizeof own_kinds / sizeof *own_kinds; i++)
+        ck_assert_msg(gp_register(registry, &own_kinds[i], &errs), "%s", errs.e[0].msg);
     dir = pipe_dir();
     pipe_text(dir, "free.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "keeps.lua", "function process(f, x, y) y:copy(x) end\n");
@@ -325,6 +469,7 @@ static void set_actor(gp_actor_report *p, const times *t)
     p->busy_ns = percent(t->busy), p->idle_ns = percent(t->idle);
     p->wait_in_ns = percent(t->in), p->wait_out_ns = percent(t->out);
     p->wait_stream_ns = percent(t->stream), p->launches = (uint64_t)t->launches;
+    p->end_ns = t->ended ? percent(t->ended) : WALL;
     for (int i = 0; i < t->launches && t->ms; i++)
         gp_hist_add(&p->time, t->ms * INT64_C(1000000), 1);
 }
@@ -342,7 +487,8 @@ static gp_report *make_report(int c, const gp_plan *plan)
     for (int i = 0; i < plan->nactors; i++) {
         gp_actor_report *p = &r->actor[i];
         *p = (gp_actor_report){ .stage = plan->actor[i].stage, .segment = plan->actor[i].segment,
-                                .workers = 1, .most_workers = 1, .frames = frames };
+                                .workers = 1, .most_workers = 1, .frames = frames,
+                                .end_ns = WALL };
         if (p->stage >= 0) {
             const gp_stage *st = &g->stage[p->stage];
             p->name = st->name, p->workers = st->workers;
@@ -371,7 +517,8 @@ static gp_report *make_report(int c, const gp_plan *plan)
         }
     for (int e = 0; e < GP_ENGINES; e++)
         r->engine[e] = (gp_engine_report){
-            .used = cases[c].cuda, .measured = !cases[c].guessed,
+            .name = gp_bound_name((gp_bound)(GP_BOUND_COPY_IN + e)),
+            .used = cases[c].cuda, .measured = !cases[c].estimated,
             .busy_ns = percent(cases[c].engine[e].busy),
             .bytes = (uint64_t)cases[c].engine[e].gb * 1000000000,
             .limit = e == GP_ENGINE_COMPUTE ? 0 : 50e9 };
@@ -441,7 +588,7 @@ START_TEST(takes_any_numbers)
         r->wall_ns = odd[k % 5];
         for (int i = 0; i < r->nactors; i++) {
             r->actor[i].busy_ns = odd[k / 5 % 5], r->actor[i].wait_in_ns = odd[k / 25];
-            r->actor[i].workers = i;
+            r->actor[i].workers = i, r->actor[i].end_ns = odd[k / 5 % 5];
         }
         r->cpus = k % 2;
         gp_verdict_find(r, gp_pipeline_graph(p), gp_pipeline_plan(p));

@@ -55,7 +55,7 @@ static void print_engine(FILE *to, const gp_report *r, gp_engine e, int width)
     const gp_engine_report *x = &r->engine[e];
     char busy[16], rate[32], limit[32];
     double per_s = 1e9 * (double)x->bytes / (double)r->wall_ns;
-    fprintf(to, "  %-*s  ", width, gp_engine_name(e));
+    fprintf(to, "  %-*s  ", width, x->name);
     if (x->measured || x->busy_ns)
         fprintf(to, "%s%s busy", x->measured ? "" : "~",
                 percent(x->busy_ns, (double)r->wall_ns, busy));

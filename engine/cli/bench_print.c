@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 #include "cli/bench.h"
-#include "draw/dump.h"
+#include "base/json.h"
 
 /* ---- columns ---------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/live.h"
-#include "draw/dump.h"
+#include "base/json.h"
 #include "compile/parse.h"
 
 enum { MEAN_S = 2 };

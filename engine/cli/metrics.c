@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "cli/live.h"
-#include "draw/dump.h"
+#include "base/json.h"
 
 enum { LEAST = 13, MOST = 34 };        /* of latencies: 2^13 ns (8 us) to 2^34 ns (17 s) */
 

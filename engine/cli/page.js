@@ -132,8 +132,8 @@ function write_head() {
         ["frames out", count(sum(sources, "out"))],
         ...lost.map(([k, n]) => [k, count(n), k === "failed"]),
         ["time", duration(1e6 * wall_s)],
-        ["latency, half below", duration(latency.p50)],
-        ["99 % below", duration(latency.p99)],
+        ["median latency", duration(latency.p50)],
+        ["99 % within", duration(latency.p99)],
         ["overlap", percent(report.overlap)],
     ];
     by_id("figures").append(...figures.map(([name, value, bad]) =>
@@ -192,25 +192,25 @@ function write_engines() {
     const kind = e => e.name.replace(" ", "-");
     fill("engines", ...engines.length ? [table(engines, [
         ["engine", e => e.name, "name"],
-        ["busy; below: rate, as a part of the limit", e => el("div", null,
+        ["busy; below it: rate, as a part of the limit", e => el("div", null,
             strip([[kind(e), e.busy, "busy"]]), of_limit(e) === null ? null
                 : strip([[kind(e), of_limit(e), "of the limit"]], true)), "bar"],
         ["busy", e => percent(e.busy), "num"],
         ["GB/s", e => e.bytes ? rate(e.gb_s) : NONE, "num"],
         ["limit", e => rate(e.limit_gb_s), "num"],
-        ["of it", e => percent(of_limit(e)), "num"],
-        ["in all", e => e.bytes ? bytes(e.bytes) : NONE, "num"],
-        ["", e => e.measured ? "measured" : "estimated", "soft"],
+        ["of the limit", e => percent(of_limit(e)), "num"],
+        ["total", e => e.bytes ? bytes(e.bytes) : NONE, "num"],
+        ["", e => e.measured ? "measured" : "an estimate", "soft"],
     ], bound)] : []);
 }
 
 function write_latency() {
-    const rows = [["half of all", "p50"], ["90 %", "p90"], ["95 %", "p95"], ["99 %", "p99"],
+    const rows = [["half of them", "p50"], ["90 %", "p90"], ["95 %", "p95"], ["99 %", "p99"],
                   ["all", "max"]].filter(r => known(latency[r[1]]));
     fill("latency", ...rows.length && latency.max > 0 ? [table(rows, [
         ["frames", r => r[0], "name"],
         ["within, source to sink",
-         r => strip([["stage", latency[r[1]] / latency.max, "of the most"]]), "bar"],
+         r => strip([["stage", latency[r[1]] / latency.max, "of the longest"]]), "bar"],
         ["", r => r[1], "soft"],
         ["", r => duration(latency[r[1]]), "num"],
     ])] : []);
@@ -232,7 +232,7 @@ function write_buffers() {
         ["to", b => b.to, "text"],
         ["a slot", b => [b.dtype, (b.shape || []).join(" × ")].filter(Boolean).join("  "), "text"],
         ["held", cells, "bar"],
-        ["in the mean", b => digits(b.held), "num"],
+        ["mean", b => digits(b.held), "num"],
         ["of", b => b.depth, "num"],
         ["full", b => percent(b.held / b.depth), "num"],
     ], bound_buffer)] : []);

@@ -2,7 +2,7 @@
  * JSON and Markdown. */
 #include <string.h>
 #include "cli/cli.h"
-#include "draw/dump.h"
+#include "base/json.h"
 
 static const char *const opt_types[] = {
     [GP_OPT_INT] = "integer", [GP_OPT_FLOAT] = "number", [GP_OPT_BOOL] = "bool",

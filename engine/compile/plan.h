@@ -43,9 +43,11 @@ static inline size_t gp_copy_bytes(const gp_plan *p, const gp_task *t)
     return p->pool[t->from_pool].stride;
 }
 
-/* dump.c: "768 B", "2.3 MiB" in a caller's buffer; returns it. */
+/* plan.c: "768 B", "2.3 MiB" in a caller's buffer; returns it. */
 char *gp_size_text(size_t bytes, char buf[24]);
-/* "host", or "cuda:0"; on a unified plan "cpu" for the device. */
+/* plan.c: "host", or "cuda:0"; on a unified plan "cpu" for the device. */
 char *gp_place_text(const gp_plan *p, gp_place place, char buf[24]);
+/* plan.c: as the file says it; by gp_launch_mode, by gp_sync. */
+extern const char *const gp_launch_name[], *const gp_sync_name[];
 
 #endif

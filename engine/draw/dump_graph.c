@@ -2,8 +2,6 @@
 #include <string.h>
 #include "draw/dump.h"
 
-const char *const gp_launch_name[] = { "graph", "stream", "persistent" };
-const char *const gp_sync_name[] = { "auto", "spin", "yield", "block" };
 static const char *const on_error_name[] = { "stop", "drop" };
 static const char *const on_hole_name[] = { "reset", "splice" };
 
@@ -199,24 +197,46 @@ static void dot_heat(FILE *f, const gp_measured *m, double busy)
             gp_is_busiest(m, busy) ? " penwidth=4" : "");
 }
 
+/* A part of a text in quotes. */
+static void dot_part(FILE *f, const char *s)
+{
+    gp_json_escape(f, s, strlen(s));
+}
+
 static void dot_stage(FILE *f, const gp_graph *g, const gp_measured *m, int i, const char *indent)
 {
     const gp_stage *s = &g->stage[i];
     const gp_time time = m ? m->stage[i] : (gp_time){ -1, -1 };
     bool hot = time.busy >= 0;
-    char label[256], note[64];
-    int n = snprintf(label, sizeof label, "%.100s", s->name);
-    if (strcmp(s->name, s->kind->name))
-        n += snprintf(label + n, sizeof label - (size_t)n, "\n%.60s", s->kind->name);
+    char note[64];
+    fprintf(f, "%ss%d [label=\"", indent, i);
+    dot_part(f, s->name);
+    if (strcmp(s->name, s->kind->name)) {
+        fputs("\\n", f);
+        dot_part(f, s->kind->name);
+    }
     if (s->workers > 1 && !s->device)
-        n += snprintf(label + n, sizeof label - (size_t)n, " x %d", s->workers);
+        fprintf(f, " x %d", s->workers);
     if (*gp_time_text(m, time, note))
-        snprintf(label + n, sizeof label - (size_t)n, "\n%s", note);
-    fprintf(f, "%ss%d [label=", indent, i);
-    gp_dot_text(f, label);
+        fprintf(f, "\\n%s", note);
+    fputc('"', f);
     if (hot)
         dot_heat(f, m, time.busy);
     fputs(hot ? " style=filled];\n" : s->device ? " style=rounded];\n" : "];\n", f);
+}
+
+/* Its name and type; a constant, which has no depth, if that is 0. */
+static void dot_buffer_label(FILE *f, const gp_buffer *b, int depth, double held)
+{
+    char type[128];
+    fputs("[label=\"", f);
+    dot_part(f, b->name);
+    fprintf(f, "\\n%s", gp_type_text(&b->type, type));
+    if (depth)
+        fprintf(f, " x %d", depth);
+    if (depth && held >= 0)
+        fprintf(f, "\\n%.1f in use", held);
+    fputc('"', f);
 }
 
 /* A buffer is an edge to each reader; bold where it is copied on the way. */
@@ -225,16 +245,10 @@ static void dot_buffer(FILE *f, const gp_graph *g, const gp_plan *p, const gp_me
 {
     const gp_buffer *b = &g->buffer[i];
     int from = b->producer.stage;
-    char label[400], type[128];
-    int n = snprintf(label, sizeof label, "%.200s\n%s", b->name, gp_type_text(&b->type, type));
     if (from < 0) {
-        fprintf(f, "  b%d [shape=note label=", i);
-        gp_dot_text(f, label);
-        fputs("];\n", f);
-    } else {
-        n += snprintf(label + n, sizeof label - (size_t)n, " x %d", depth);
-        if (m && m->held[i] >= 0)
-            snprintf(label + n, sizeof label - (size_t)n, "\n%.1f in use", m->held[i]);
+        fprintf(f, "  b%d ", i);
+        dot_buffer_label(f, b, 0, -1);
+        fputs(" shape=note];\n", f);
     }
     for (int u = 0; u < b->nuse; u++) {
         int to = b->use[u].stage;
@@ -242,8 +256,8 @@ static void dot_buffer(FILE *f, const gp_graph *g, const gp_plan *p, const gp_me
             fprintf(f, "  b%d -> s%d [style=dashed];\n", i, to);
             continue;
         }
-        fprintf(f, "  s%d -> s%d [label=", from, to);
-        gp_dot_text(f, label);
+        fprintf(f, "  s%d -> s%d ", from, to);
+        dot_buffer_label(f, b, depth, m ? m->held[i] : -1);
         bool copied = p && !p->unified && g->stage[from].device != g->stage[to].device;
         fputs(copied ? " style=bold];\n" : "];\n", f);
     }

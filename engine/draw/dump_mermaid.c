@@ -58,7 +58,7 @@ static void heat(FILE *f, const gp_picture *pic)
         fprintf(f, "  classDef heat%d fill:%s,stroke:" GP_HEAT_BORDER ",color:#1c2530\n", i,
                 gp_heat_color[i]);
     for (int k = 0; pic->plan && k < pic->plan->nsegments; k++) {
-        double busy = gp_picture_frame_busy(pic, k);
+        double busy = gp_picture_segment_busy(pic, k);
         if (busy >= 0)
             fprintf(f, "  style g%d fill:%s,stroke:" GP_HEAT_BORDER ",color:#1c2530%s\n", k,
                     gp_heat_color[gp_heat(busy)],
@@ -71,23 +71,23 @@ static void heat(FILE *f, const gp_picture *pic)
 
 static void flowchart(FILE *f, gp_arena *a, const gp_picture *pic)
 {
-    int frames = pic->plan ? pic->plan->nsegments : 0;
-    int *first = GP_NEW(a, int, frames + 1), *next = GP_NEW(a, int, pic->nnodes);
+    int segments = pic->plan ? pic->plan->nsegments : 0;
+    int *first = GP_NEW(a, int, segments + 1), *next = GP_NEW(a, int, pic->nnodes);
     for (int i = pic->nnodes; i--;) {              /* from 1: 0 ends a list */
-        int frame = pic->node[i].segment + 1;
-        next[i] = first[frame];
-        first[frame] = i + 1;
+        int group = pic->node[i].segment + 1;     /* 0: of no segment */
+        next[i] = first[group];
+        first[group] = i + 1;
     }
     bool judged = pic->measured && *pic->measured->verdict;
     fputs("---\ntitle: ", f);
     gp_dot_text(f, judged ? gp_format(a, "%s: %s", pic->graph->name, pic->measured->verdict)
                     : pic->graph->name);
     fputs("\n---\nflowchart TB\n", f);
-    for (int k = 0; k <= frames; k++) {
+    for (int k = 0; k <= segments; k++) {
         if (k) {
             fprintf(f, "  subgraph g%d[\"", k - 1);
-            const char *note = gp_picture_frame_note(a, pic, k - 1);
-            label(f, gp_picture_frame(a, pic->plan, k - 1));
+            const char *note = gp_picture_segment_note(a, pic, k - 1);
+            label(f, gp_picture_segment(a, pic->plan, k - 1));
             fputs("<br/>", f);
             label(f, gp_picture_flight(a, pic->plan, k - 1));
             fputs(*note ? "<br/>" : "", f);

@@ -2,7 +2,7 @@
  *
  * Each segment is laid out by itself, as a box with a point on its border for each
  * line that goes in or out; then all is laid out with the segments as boxes. So
- * frames hold just what is theirs. How the pieces look is in svg.c. */
+ * a segment's box holds only what is in the segment. How the pieces look is in svg.c. */
 #include <math.h>
 #include <string.h>
 #include "draw/dump.h"
@@ -10,24 +10,24 @@
 #include "draw/svg.h"
 
 enum {
-    MARGIN = 24, PAD = 18,             /* around all; in a frame, beside and below */
-    TITLE = 18, LINE = 16, FRAME_HEAD = 40,
+    MARGIN = 24, PAD = 18,             /* around all; in a segment, beside and below */
+    TITLE = 18, LINE = 16, SEGMENT_HEAD = 40,
 };
 
-/* What a link shows: an edge, or a piece of one, which may end at points on the borders
- * of frames (boxes of their sheets; -1: not so). */
-typedef struct wire { int edge, from_point, to_point; } wire;
+/* An edge of the picture, or the piece of it that is on one sheet: it may end at points on
+ * the borders of segments (boxes of their sheets; -1: not so). */
+typedef struct piece { int edge, from_point, to_point; } piece;
 
-/* Boxes and links of the whole, or of what is in one frame. */
+/* Boxes and edges of the whole, or of what is in one segment. */
 typedef struct sheet {
     gp_box *box; int nboxes, boxes_cap;
-    int *node; int nodes_cap;          /* of a box: what it shows; -1: a frame, a point */
-    gp_edge *link; int nlinks, links_cap;
-    wire *wire; int wires_cap;         /* of a link */
+    int *node; int nodes_cap;          /* of a box: what it shows; -1: a segment, a point */
+    gp_edge *edge; int nedges, edges_cap;
+    piece *piece; int pieces_cap;      /* of an edge: what it shows */
     double w, h;                       /* what the layout takes */
-    double x, y;                       /* where it is drawn: in the frame, then in all */
-    double head;                       /* of a frame: what its words take */
-    int in_all;                        /* of a frame: its box in the whole, -1: empty */
+    double x, y;                       /* where it is drawn: in its segment, then in all */
+    double head;                       /* of a segment: what its words take */
+    int in_all;                        /* of a segment: its box in the whole, -1: empty */
     bool enters, leaves;
     int entry, entry_of;               /* the newest point where lines come in; whose + 1 */
 } sheet;
@@ -36,10 +36,10 @@ typedef struct drawing {
     gp_arena *arena;
     FILE *f;
     gp_picture pic;
-    sheet *frame, all;
-    int nframes;
+    sheet *segment, all;
+    int nsegments;
     int *box;                          /* of each node, in its sheet */
-    int *exit;                         /* where its lines leave its frame; -1: not yet */
+    int *exit;                         /* where its lines leave its segment; -1: not yet */
 } drawing;
 
 static const char *const kind_word[] = {
@@ -51,7 +51,7 @@ static const char *const kind_word[] = {
 static sheet *sheet_of(drawing *d, int node)
 {
     int segment = d->pic.node[node].segment;
-    return segment < 0 ? &d->all : &d->frame[segment];
+    return segment < 0 ? &d->all : &d->segment[segment];
 }
 
 static int add_box(drawing *d, sheet *s, gp_box box, int node)
@@ -62,13 +62,13 @@ static int add_box(drawing *d, sheet *s, gp_box box, int node)
     return s->nboxes - 1;
 }
 
-static void add_link(drawing *d, sheet *s, int from, int to, wire w)
+static void add_piece(drawing *d, sheet *s, int from, int to, piece part)
 {
-    int n = s->nlinks, target = s->node[to];
+    int n = s->nedges, target = s->node[to];
     gp_pic_kind kind = target < 0 ? GP_PIC_BUFFER : d->pic.node[target].kind;
-    const gp_pic_node *origin = &d->pic.node[d->pic.edge[w.edge].from];
-    *GP_PUSH(d->arena, s->wire, n, s->wires_cap) = w;
-    *GP_PUSH(d->arena, s->link, s->nlinks, s->links_cap) = (gp_edge){
+    const gp_pic_node *origin = &d->pic.node[d->pic.edge[part.edge].from];
+    *GP_PUSH(d->arena, s->piece, n, s->pieces_cap) = part;
+    *GP_PUSH(d->arena, s->edge, s->nedges, s->edges_cap) = (gp_edge){
         .from = from, .to = to, .label = gp_svg_even(gp_svg_width(origin->name, GP_SVG_SMALL) + 8),
         .side = origin->kind == GP_PIC_CONST,
         .arrow = kind != GP_PIC_BUFFER && kind != GP_PIC_CONST };
@@ -92,15 +92,15 @@ static void add_edge(drawing *d, int edge)
 {
     int from = d->pic.edge[edge].from, to = d->pic.edge[edge].to;
     sheet *s = sheet_of(d, from), *t = sheet_of(d, to);
-    wire inner = { edge, -1, -1 }, outer = inner;
+    piece inner = { edge, -1, -1 }, outer = inner;
     if (s == t) {
-        add_link(d, s, d->box[from], d->box[to], inner);
+        add_piece(d, s, d->box[from], d->box[to], inner);
         return;
     }
     if (s != &d->all && d->exit[from] < 0) {
         d->exit[from] = add_box(d, s, (gp_box){ .w = 2, .rank = GP_RANK_LAST }, -1);
         s->leaves = true;
-        add_link(d, s, d->box[from], d->exit[from], inner);
+        add_piece(d, s, d->box[from], d->exit[from], inner);
     }
     bool entered = t != &d->all && t->entry_of == from + 1;
     if (t != &d->all && !entered) {
@@ -109,30 +109,30 @@ static void add_edge(drawing *d, int edge)
         t->enters = true;
     }
     if (t != &d->all)
-        add_link(d, t, t->entry, d->box[to], inner);
+        add_piece(d, t, t->entry, d->box[to], inner);
     outer.from_point = d->exit[from];
     outer.to_point = t == &d->all ? -1 : t->entry;
     if (!entered)
-        add_link(d, &d->all, s == &d->all ? d->box[from] : s->in_all,
+        add_piece(d, &d->all, s == &d->all ? d->box[from] : s->in_all,
                  t == &d->all ? d->box[to] : t->in_all, outer);
 }
 
 static void lay_out(drawing *d, sheet *s)
 {
-    gp_layout(d->arena, s->box, s->nboxes, s->link, s->nlinks, &s->w, &s->h);
+    gp_layout(d->arena, s->box, s->nboxes, s->edge, s->nedges, &s->w, &s->h);
 }
 
-static void lay_out_frame(drawing *d, int segment)
+static void lay_out_segment(drawing *d, int segment)
 {
-    sheet *s = &d->frame[segment];
+    sheet *s = &d->segment[segment];
     gp_box *box = &d->all.box[s->in_all];
     lay_out(d, s);
     const gp_plan *p = d->pic.plan;
-    const char *note = gp_picture_frame_note(d->arena, &d->pic, segment);
-    double head = fmax(gp_svg_width(gp_picture_frame(d->arena, p, segment), GP_SVG_NAME),
+    const char *note = gp_picture_segment_note(d->arena, &d->pic, segment);
+    double head = fmax(gp_svg_width(gp_picture_segment(d->arena, p, segment), GP_SVG_NAME),
                        gp_svg_width(gp_picture_flight(d->arena, p, segment), GP_SVG_SMALL));
     head = fmax(head, gp_svg_width(note, GP_SVG_SMALL));
-    s->head = FRAME_HEAD + (*note ? GP_SVG_NOTE : 0);
+    s->head = SEGMENT_HEAD + (*note ? GP_SVG_NOTE : 0);
     box->w = gp_svg_even(fmax(s->w, head) + 2 * PAD);
     box->h = s->head + s->h + (s->enters ? 0 : PAD) + (s->leaves ? 0 : PAD);
     s->x = floor((box->w - s->w) / 2);
@@ -141,29 +141,29 @@ static void lay_out_frame(drawing *d, int segment)
 
 static void lay_out_all(drawing *d)
 {
-    for (int i = 0; i < d->nframes; i++)
-        lay_out_frame(d, i);
-    for (int i = 0; i < d->all.nlinks; i++) {
-        gp_edge *k = &d->all.link[i];
-        const wire *w = &d->all.wire[i];
-        const sheet *s = sheet_of(d, d->pic.edge[w->edge].from);
-        const sheet *t = sheet_of(d, d->pic.edge[w->edge].to);
-        if (w->from_point >= 0)
-            k->from_at = s->x + s->box[w->from_point].x + 1;
-        if (w->to_point >= 0)
-            k->to_at = t->x + t->box[w->to_point].x + 1;
+    for (int i = 0; i < d->nsegments; i++)
+        lay_out_segment(d, i);
+    for (int i = 0; i < d->all.nedges; i++) {
+        gp_edge *k = &d->all.edge[i];
+        const piece *part = &d->all.piece[i];
+        const sheet *s = sheet_of(d, d->pic.edge[part->edge].from);
+        const sheet *t = sheet_of(d, d->pic.edge[part->edge].to);
+        if (part->from_point >= 0)
+            k->from_at = s->x + s->box[part->from_point].x + 1;
+        if (part->to_point >= 0)
+            k->to_at = t->x + t->box[part->to_point].x + 1;
     }
     lay_out(d, &d->all);
 }
 
-/* Where lines come in to a frame follows from where they come from. */
+/* Where lines come in to a segment follows from where they come from. */
 static void aim_entries(drawing *d)
 {
-    for (int i = 0; i < d->all.nlinks; i++) {
-        const gp_edge *k = &d->all.link[i];
-        const wire *w = &d->all.wire[i];
-        if (w->to_point >= 0)
-            sheet_of(d, d->pic.edge[w->edge].to)->box[w->to_point].aim =
+    for (int i = 0; i < d->all.nedges; i++) {
+        const gp_edge *k = &d->all.edge[i];
+        const piece *part = &d->all.piece[i];
+        if (part->to_point >= 0)
+            sheet_of(d, d->pic.edge[part->edge].to)->box[part->to_point].aim =
                 1 + k->bend[k->nbends - 2].x;
     }
 }
@@ -171,12 +171,12 @@ static void aim_entries(drawing *d)
 static void make_drawing(drawing *d)
 {
     const gp_picture *pic = &d->pic;
-    d->nframes = pic->plan ? pic->plan->nsegments : 0;
-    d->frame = GP_NEW(d->arena, sheet, d->nframes);
+    d->nsegments = pic->plan ? pic->plan->nsegments : 0;
+    d->segment = GP_NEW(d->arena, sheet, d->nsegments);
     d->box = GP_NEW(d->arena, int, pic->nnodes);
     d->exit = GP_NEW(d->arena, int, pic->nnodes);
-    for (int i = 0; i < d->nframes; i++)
-        d->frame[i].in_all = -1;
+    for (int i = 0; i < d->nsegments; i++)
+        d->segment[i].in_all = -1;
     for (int i = 0; i < pic->nnodes; i++)
         add_node(d, i);
     for (int i = 0; i < pic->nedges; i++)
@@ -188,10 +188,10 @@ static void make_drawing(drawing *d)
 
 /* ---- drawing --------------------------------------------------------- */
 
-static void draw_link(drawing *d, const sheet *s, int i)
+static void draw_piece(drawing *d, const sheet *s, int i)
 {
-    const gp_edge *k = &s->link[i];
-    const gp_pic_node *from = &d->pic.node[d->pic.edge[s->wire[i].edge].from];
+    const gp_edge *k = &s->edge[i];
+    const gp_pic_node *from = &d->pic.node[d->pic.edge[s->piece[i].edge].from];
     const char *class = from->kind == GP_PIC_CONST ? "line once" : "line";
     if (k->cut)
         gp_svg_text(d->f, "small mid", s->x + k->bend[0].x, s->y + k->bend[0].y0 - 3, from->name,
@@ -215,22 +215,22 @@ static void draw_link(drawing *d, const sheet *s, int i)
 
 static void draw_sheet(drawing *d, const sheet *s)
 {
-    for (int i = 0; i < s->nlinks; i++)
-        draw_link(d, s, i);
+    for (int i = 0; i < s->nedges; i++)
+        draw_piece(d, s, i);
     for (int i = 0; i < s->nboxes; i++)
         if (s->node[i] >= 0)
             gp_svg_node(d->f, &d->pic.node[s->node[i]], d->pic.measured, s->x + s->box[i].x,
                       s->y + s->box[i].y, s->box[i].w, s->box[i].h);
 }
 
-static void draw_frame(drawing *d, int segment)
+static void draw_segment(drawing *d, int segment)
 {
-    sheet *s = &d->frame[segment];
+    sheet *s = &d->segment[segment];
     const gp_box *b = &d->all.box[s->in_all];
     double x = d->all.x + b->x, y = d->all.y + b->y, round = 10;
     char heat[24];
-    const char *note = gp_picture_frame_note(d->arena, &d->pic, segment);
-    gp_svg_heat(d->pic.measured, gp_picture_frame_busy(&d->pic, segment), heat);
+    const char *note = gp_picture_segment_note(d->arena, &d->pic, segment);
+    gp_svg_heat(d->pic.measured, gp_picture_segment_busy(&d->pic, segment), heat);
     fprintf(d->f, "<g class=\"segment%s\" data-segment=\"%d\">\n"
             "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"%.0f\"/>\n"
             "<path class=\"head\" d=\"M%.0f %.0fv-%.0fa%.0f %.0f 0 0 1 %.0f -%.0fh%.0f"
@@ -238,7 +238,7 @@ static void draw_frame(drawing *d, int segment)
             x, y + s->head, s->head - round, round, round, round, round,
             b->w - 2 * round, round, round, round, round, s->head - round);
     gp_svg_text(d->f, "name", x + PAD - 4, y + 18,
-                gp_picture_frame(d->arena, d->pic.plan, segment), GP_SVG_NAME);
+                gp_picture_segment(d->arena, d->pic.plan, segment), GP_SVG_NAME);
     gp_svg_text(d->f, "small", x + PAD - 4, y + 32,
                 gp_picture_flight(d->arena, d->pic.plan, segment), GP_SVG_SMALL);
     if (*note)
@@ -272,17 +272,21 @@ static double draw_legend(const drawing *d, double x, double y)
 
 static void draw(drawing *d)
 {
-    const char *head[16], *said = d->pic.measured ? d->pic.measured->verdict : "";
-    int lines = 0, most = (int)(sizeof head / sizeof *head), first_said;
+    const char **head = NULL, *text, *said = d->pic.measured ? d->pic.measured->verdict : "";
+    int lines = 0, lines_cap = 0, first_said;
     double w = fmax(d->all.w, fmax(gp_svg_width(d->pic.graph->name, GP_SVG_TITLE),
                                    draw_legend(d, 0, 0)));
-    while ((head[lines] = gp_picture_head(d->arena, &d->pic, lines)))
-        w = fmax(w, gp_svg_width(head[lines++], GP_SVG_SMALL));
+    while ((text = gp_picture_head(d->arena, &d->pic, lines))) {
+        w = fmax(w, gp_svg_width(text, GP_SVG_SMALL));
+        *GP_PUSH(d->arena, head, lines, lines_cap) = text;
+    }
     first_said = lines;
     if (*said)
         w = fmax(w, GP_SVG_MOST);
-    while (*said && lines < most)
-        head[lines++] = gp_svg_wrap(d->arena, &said, GP_SVG_SAID, w);
+    while (*said) {
+        text = gp_svg_wrap(d->arena, &said, GP_SVG_SAID, w);
+        *GP_PUSH(d->arena, head, lines, lines_cap) = text;
+    }
     double top = MARGIN + TITLE + 6 + lines * LINE + 12, bottom = top + d->all.h + MARGIN;
     w = gp_svg_even(w) + 2 * MARGIN;
     double h = bottom + 14 + MARGIN;
@@ -298,8 +302,8 @@ static void draw(drawing *d)
                     MARGIN + TITLE + 16 + i * LINE, head[i], i < first_said ? GP_SVG_SMALL : 0);
     d->all.x = floor((w - d->all.w) / 2);
     d->all.y = top;
-    for (int i = 0; i < d->nframes; i++)
-        draw_frame(d, i);
+    for (int i = 0; i < d->nsegments; i++)
+        draw_segment(d, i);
     draw_sheet(d, &d->all);
     fputs("<g class=\"legend\">\n", d->f);
     draw_legend(d, MARGIN, bottom);

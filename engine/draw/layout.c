@@ -12,35 +12,35 @@ enum {
     FAR = 24,                          /* ranks a line may span before it is cut */
 };
 
-/* ---- tables ---------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------- */
 
-/* Indices 0 .. n-1 by where[i], which is below `cells`; stable. */
-static gp_cells tabulate(gp_arena *a, const int *where, int n, int cells)
+/* Indices 0 .. n-1 by where[i], which is below `groups`; stable. */
+static gp_groups group_by(gp_arena *a, const int *where, int n, int groups)
 {
-    gp_cells t = { GP_NEW(a, int, cells + 2), GP_NEW(a, int, n) };
+    gp_groups t = { GP_NEW(a, int, groups + 2), GP_NEW(a, int, n) };
     for (int i = 0; i < n; i++)
         t.start[where[i] + 2]++;
-    for (int i = 2; i < cells + 2; i++)
+    for (int i = 2; i < groups + 2; i++)
         t.start[i] += t.start[i - 1];
     for (int i = 0; i < n; i++)
         t.list[t.start[where[i] + 1]++] = i;
     return t;
 }
 
-static gp_cells links_from(const gp_plane *l)
+static gp_groups edges_from(const gp_plane *l)
 {
     int *where = GP_NEW(l->arena, int, l->m);
     for (int i = 0; i < l->m; i++)
-        where[i] = l->link[i].from;
-    return tabulate(l->arena, where, l->m, l->n);
+        where[i] = l->edge[i].from;
+    return group_by(l->arena, where, l->m, l->n);
 }
 
-static gp_cells joins_at(const gp_plane *l, int end)
+static gp_groups joins_at(const gp_plane *l, int end)
 {
     int *where = GP_NEW(l->arena, int, l->njoins);
     for (int i = 0; i < l->njoins; i++)
         where[i] = l->join[i].end[end];
-    return tabulate(l->arena, where, l->njoins, l->nitems);
+    return group_by(l->arena, where, l->njoins, l->nitems);
 }
 
 /* ---- ranks ----------------------------------------------------------- */
@@ -51,10 +51,10 @@ static void rank_boxes(gp_plane *l)
     int n = l->n, done = 0, inner = 0, ends = 0;
     int *wait = GP_NEW(a, int, n), *order = GP_NEW(a, int, n);
     bool *floats = GP_NEW(a, bool, n);
-    gp_cells out = links_from(l);
+    gp_groups out = edges_from(l);
     l->rank = GP_NEW(a, int, n);
     for (int i = 0; i < l->m; i++)
-        wait[l->link[i].to]++;
+        wait[l->edge[i].to]++;
     for (int i = 0; i < n; i++) {
         floats[i] = true;
         ends |= l->box[i].rank == GP_RANK_LAST;
@@ -64,7 +64,7 @@ static void rank_boxes(gp_plane *l)
     for (int k = 0; k < done; k++) {
         int b = order[k], first = out.start[b], end = out.start[b + 1];
         for (int i = first; i < end; i++) {
-            int to = l->link[out.list[i]].to;
+            int to = l->edge[out.list[i]].to;
             l->rank[to] = l->rank[to] > l->rank[b] ? l->rank[to] : l->rank[b] + 1;
             floats[to] &= floats[b] && end == first + 1;
             if (!--wait[to])
@@ -78,7 +78,7 @@ static void rank_boxes(gp_plane *l)
     for (int k = done; k--;) {
         int b = order[k], down = l->nranks;
         for (int i = out.start[b]; i < out.start[b + 1]; i++) {
-            int below = l->rank[l->link[out.list[i]].to];
+            int below = l->rank[l->edge[out.list[i]].to];
             down = below < down ? below : down;
         }
         if (l->box[b].rank == GP_RANK_LAST)
@@ -109,7 +109,7 @@ static double middle(const gp_box *b, double at)
 
 /* The lines from one point of a box share their items, one in each rank. `trunk`: the
  * joins of the way so far, `*length` of them. */
-static void join_link(gp_plane *l, gp_edge *k, int *trunk, int *length)
+static void join_edge(gp_plane *l, gp_edge *k, int *trunk, int *length)
 {
     int rank = l->rank[k->from], span = l->rank[k->to] - rank, at = k->from;
     double from_at = middle(&l->box[k->from], k->from_at);
@@ -127,30 +127,30 @@ static void join_link(gp_plane *l, gp_edge *k, int *trunk, int *length)
         at = l->join[trunk[i]].end[1];
         from_at = 0;
     }
-    int last = l->last_join[k - l->link] = new_join(l, at, from_at, k->to, to_at, k->arrow);
+    int last = l->last_join[k - l->edge] = new_join(l, at, from_at, k->to, to_at, k->arrow);
     l->join[last].side = k->side;
 }
 
 static void make_items(gp_plane *l)
 {
     int *trunk = GP_NEW(l->arena, int, FAR), length = 0;
-    gp_cells out = links_from(l);
+    gp_groups out = edges_from(l);
     l->last_join = GP_NEW(l->arena, int, l->m);
     for (int i = 0; i < l->n; i++)
         new_item(l, i, l->rank[i], l->box[i].w);
     const gp_edge *before = NULL;
     for (int i = 0; i < l->m; i++) {
-        gp_edge *k = &l->link[out.list[i]];
+        gp_edge *k = &l->edge[out.list[i]];
         bool shared = before && before->from == k->from
             && (!l->box[k->from].fixed || fabs(before->from_at - k->from_at) < 0.5);
         length = shared ? length : 0;
-        join_link(l, k, trunk, &length);
+        join_edge(l, k, trunk, &length);
         before = k;
     }
     int *rank = GP_NEW(l->arena, int, l->nitems);
     for (int i = 0; i < l->nitems; i++)
         rank[i] = l->item[i].rank;
-    l->ranks = tabulate(l->arena, rank, l->nitems, l->nranks);
+    l->ranks = group_by(l->arena, rank, l->nitems, l->nranks);
     for (int side = 0; side < 2; side++)
         l->joins[side] = joins_at(l, !side);
 }
@@ -182,7 +182,7 @@ static double stack_ranks(gp_plane *l)
 
 static void route(gp_plane *l, gp_edge *k)
 {
-    const gp_join *last = &l->join[l->last_join[k - l->link]], *way[FAR + 1];
+    const gp_join *last = &l->join[l->last_join[k - l->edge]], *way[FAR + 1];
     int n = 0;
     way[n++] = last;
     const int *up = l->joins[0].start;
@@ -206,9 +206,9 @@ static void route(gp_plane *l, gp_edge *k)
     k->to_at = k->bend[k->nbends - 1].x - l->box[k->to].x;
 }
 
-void gp_layout(gp_arena *a, gp_box *box, int n, gp_edge *link, int m, double *w, double *h)
+void gp_layout(gp_arena *a, gp_box *box, int n, gp_edge *edge, int m, double *w, double *h)
 {
-    gp_plane l = { .arena = a, .box = box, .n = n, .link = link, .m = m };
+    gp_plane l = { .arena = a, .box = box, .n = n, .edge = edge, .m = m };
     *w = *h = 0;
     if (!n)
         return;
@@ -221,5 +221,5 @@ void gp_layout(gp_arena *a, gp_box *box, int n, gp_edge *link, int m, double *w,
         box[i].y = l.top[l.rank[i]];
     }
     for (int i = 0; i < m; i++)
-        route(&l, &link[i]);
+        route(&l, &edge[i]);
 }

@@ -1,4 +1,4 @@
-/* layout.h - boxes and the links between them, put on a plane in ranks from top to
+/* layout.h - boxes and the edges between them, put on a plane in ranks from top to
  * bottom. Units are those of the boxes' sizes. */
 #ifndef GP_LAYOUT_H
 #define GP_LAYOUT_H
@@ -10,9 +10,9 @@ typedef enum gp_rank { GP_RANK_ANY, GP_RANK_FIRST, GP_RANK_LAST } gp_rank;
 
 typedef struct gp_box {
     double w, h;               /* whole numbers, w an even one */
-    gp_rank rank;              /* FIRST: nothing links to it; LAST: nor from it, and only
+    gp_rank rank;              /* FIRST: no edge leads to it; LAST: nor from it, and only
                                   such are in the last rank */
-    bool fixed;                /* its links say where they meet it */
+    bool fixed;                /* its edges say where they meet it */
     double aim;                /* FIRST: those that have one (not 0) are in its order */
     double x, y;               /* set: its top left corner */
 } gp_box;
@@ -32,10 +32,10 @@ typedef struct gp_edge {
     gp_bend *bend; int nbends; /* set: two or more, from top to bottom */
 } gp_edge;
 
-/* Fills in what is set, in whole units. The links must have no cycle and not be
+/* Fills in what is set, in whole units. The edges must have no cycle and not be
  * given twice. No two boxes overlap, no line meets a box but its own two; lines
  * from one point of a box share their way. Deterministic; time is near linear in
- * n + m, since what a link may take is bounded. */
-void gp_layout(gp_arena *a, gp_box *box, int n, gp_edge *link, int m, double *w, double *h);
+ * n + m, since what an edge may take is bounded. */
+void gp_layout(gp_arena *a, gp_box *box, int n, gp_edge *edge, int m, double *w, double *h);
 
 #endif

@@ -17,19 +17,19 @@ typedef struct gp_join {
     bool arrow, side;
 } gp_join;
 
-/* Numbers by cell: those of i are list[start[i]] .. list[start[i + 1] - 1]. */
-typedef struct gp_cells { int *start, *list; } gp_cells;
+/* Numbers in groups: those of group i are list[start[i]] .. list[start[i + 1] - 1]. */
+typedef struct gp_groups { int *start, *list; } gp_groups;
 
 typedef struct gp_plane {
     gp_arena *arena;
     gp_box *box; int n;
-    gp_edge *link; int m;
+    gp_edge *edge; int m;
     int *rank; int nranks;             /* of each box; how many there are */
     gp_item *item; int nitems, items_cap;      /* the boxes come first */
     gp_join *join; int njoins, joins_cap;
-    int *last_join;                    /* of each link */
-    gp_cells ranks;                    /* items of each rank, from left to right */
-    gp_cells joins[2];                 /* of each item: those to above, to below */
+    int *last_join;                    /* of each edge */
+    gp_groups ranks;                    /* items of each rank, from left to right */
+    gp_groups joins[2];                 /* of each item: those to above, to below */
     double *top, *height;              /* of each rank */
 } gp_plane;
 

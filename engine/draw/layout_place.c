@@ -16,17 +16,17 @@ enum {
 struct key { double x; int pos, item; };
 struct range { double left, right; int item; };
 
-/* For the items of one rank. */
-typedef struct desk {
+/* Room to work on the items of one rank. */
+typedef struct workspace {
     struct key *key;
     double *want, *weight, *gap, *sum;
     int *count;
     bool aimed;                        /* the first rank keeps its order */
-} desk;
+} workspace;
 
 /* x[i] as near to want[i] as gap[i] (from x[i - 1] to x[i]) allows: weighted least
  * squares by pooling neighbours that are in each other's way. `sum`, `count`: scratch. */
-static void part(double *want, const double *weight, const double *gap, int n, double *sum,
+static void set_apart(double *want, const double *weight, const double *gap, int n, double *sum,
                  int *count)
 {
     int pools = 0;
@@ -99,10 +99,10 @@ static double wish(const gp_plane *l, const gp_join *j, int end)
 
 /* The mean of what item `i` is linked to on a side; where it is, if to nothing. A
  * line that goes on pulls more than one that ends: long lines get straight. A box whose
- * links are fixed takes the wish nearest to the mean, so that one of them is straight. */
+ * edges are fixed takes the wish nearest to the mean, so that one of them is straight. */
 static double mean_of(const gp_plane *l, int i, int side, double *weight)
 {
-    const gp_cells *t = &l->joins[side];
+    const gp_groups *t = &l->joins[side];
     bool line = l->item[i].box < 0;
     double sum = 0, total = 0, mean, best = INFINITY;
     *weight = line ? 4 : l->box[i].fixed ? 0.01 : 1;
@@ -126,29 +126,29 @@ static int by_key(const void *a, const void *b)
     return p->x < q->x ? -1 : p->x > q->x ? 1 : p->pos - q->pos;
 }
 
-static void settle(gp_plane *l, desk *d, int rank, int side, bool reorder)
+static void settle(gp_plane *l, workspace *ws, int rank, int side, bool reorder)
 {
     int first = l->ranks.start[rank], n = l->ranks.start[rank + 1] - first;
     int *in = l->ranks.list + first;
     double weight;
     for (int i = 0; i < n && reorder; i++)
-        d->key[i] = (struct key){ mean_of(l, in[i], side, &weight), i, in[i] };
+        ws->key[i] = (struct key){ mean_of(l, in[i], side, &weight), i, in[i] };
     if (reorder)
-        qsort(d->key, (size_t)n, sizeof *d->key, by_key);
+        qsort(ws->key, (size_t)n, sizeof *ws->key, by_key);
     for (int i = 0; i < n; i++) {
-        in[i] = reorder ? d->key[i].item : in[i];
-        d->want[i] = mean_of(l, in[i], side, &d->weight[i]);
-        d->gap[i] = i ? gap_between(&l->item[in[i - 1]], &l->item[in[i]]) : 0;
+        in[i] = reorder ? ws->key[i].item : in[i];
+        ws->want[i] = mean_of(l, in[i], side, &ws->weight[i]);
+        ws->gap[i] = i ? gap_between(&l->item[in[i - 1]], &l->item[in[i]]) : 0;
     }
-    part(d->want, d->weight, d->gap, n, d->sum, d->count);
+    set_apart(ws->want, ws->weight, ws->gap, n, ws->sum, ws->count);
     for (int i = 0; i < n; i++)
-        l->item[in[i]].x = d->want[i];
+        l->item[in[i]].x = ws->want[i];
 }
 
 /* The next item of the line that goes on below item `i`; -1: none. */
 static int next_of_line(const gp_plane *l, int i)
 {
-    const gp_cells *t = &l->joins[1];
+    const gp_groups *t = &l->joins[1];
     for (int k = t->start[i]; k < t->start[i + 1]; k++)
         if (is_line(l, l->join[t->list[k]].end[1]))
             return l->join[t->list[k]].end[1];
@@ -189,22 +189,22 @@ static void straighten(gp_plane *l)
     }
 }
 
-/* Ranks as they are when nothing is known: in the order of boxes and links, but for
+/* Ranks as they are when nothing is known: in the order of boxes and edges, but for
  * what aims at a place. */
-static void first_order(gp_plane *l, desk *d, int rank)
+static void first_order(gp_plane *l, workspace *ws, int rank)
 {
     int first = l->ranks.start[rank], n = l->ranks.start[rank + 1] - first;
     double x = 0;
     for (int i = 0; i < n; i++) {
         int it = l->ranks.list[first + i];
         double aim = l->item[it].box < 0 ? 0 : l->box[it].aim;
-        d->aimed |= rank == 0 && aim > 0;
-        d->key[i] = (struct key){ aim, i, it };
+        ws->aimed |= rank == 0 && aim > 0;
+        ws->key[i] = (struct key){ aim, i, it };
     }
     if (rank == 0)
-        qsort(d->key, (size_t)n, sizeof *d->key, by_key);
+        qsort(ws->key, (size_t)n, sizeof *ws->key, by_key);
     for (int i = 0; i < n; i++) {
-        gp_item *it = &l->item[l->ranks.list[first + i] = d->key[i].item];
+        gp_item *it = &l->item[l->ranks.list[first + i] = ws->key[i].item];
         it->x = x + it->w / 2;
         x += it->w + BOX_GAP;
     }
@@ -216,7 +216,7 @@ static int by_left(const void *a, const void *b)
     return p->left < q->left ? -1 : p->left > q->left ? 1 : p->item - q->item;
 }
 
-/* Moves all to x >= 0, and what is not linked beside each other; how wide it is. */
+/* Moves all to x >= 0, and parts that no edge joins next to each other; returns the width. */
 static double close_gaps(gp_plane *l)
 {
     struct range *range = GP_NEW(l->arena, struct range, l->nitems);
@@ -244,7 +244,7 @@ static double close_gaps(gp_plane *l)
 /* Lines that come in at the top of a box: below where they come from, if they can. */
 static void spread(gp_plane *l, int box)
 {
-    const gp_cells *t = &l->joins[0];
+    const gp_groups *t = &l->joins[0];
     const gp_item *it = &l->item[box];
     int n = t->start[box + 1] - t->start[box];
     if (l->box[box].fixed || n < 2)
@@ -263,7 +263,7 @@ static void spread(gp_plane *l, int box)
         want[i] = key[i].x - it->x;
         gap[i] = step;
     }
-    part(want, NULL, gap, n, sum, count);
+    set_apart(want, NULL, gap, n, sum, count);
     double reach = fmax(w / 4, step * (n - 1) / 2);
     for (int i = 0; i < n; i++) {
         double low = -reach + i * step, high = reach - (n - 1 - i) * step;
@@ -273,26 +273,26 @@ static void spread(gp_plane *l, int box)
 
 double gp_place_items(gp_plane *l)
 {
-    desk d = { 0 };
+    workspace ws = { 0 };
     int most = 0;
     widen_rows(l);
     for (int r = 0; r < l->nranks; r++) {
         int n = l->ranks.start[r + 1] - l->ranks.start[r];
         most = n > most ? n : most;
     }
-    d.key = GP_NEW(l->arena, struct key, most);
-    d.want = GP_NEW(l->arena, double, most);
-    d.weight = GP_NEW(l->arena, double, most);
-    d.gap = GP_NEW(l->arena, double, most);
-    d.sum = GP_NEW(l->arena, double, most);
-    d.count = GP_NEW(l->arena, int, most);
+    ws.key = GP_NEW(l->arena, struct key, most);
+    ws.want = GP_NEW(l->arena, double, most);
+    ws.weight = GP_NEW(l->arena, double, most);
+    ws.gap = GP_NEW(l->arena, double, most);
+    ws.sum = GP_NEW(l->arena, double, most);
+    ws.count = GP_NEW(l->arena, int, most);
     for (int r = 0; r < l->nranks; r++)
-        first_order(l, &d, r);
+        first_order(l, &ws, r);
     for (int k = 0; k < ORDERING + PLACING; k++) {
         for (int r = l->nranks - 1; r-- && k;)
-            settle(l, &d, r, 1, k < ORDERING && (r || !d.aimed));
+            settle(l, &ws, r, 1, k < ORDERING && (r || !ws.aimed));
         for (int r = 1; r < l->nranks; r++)
-            settle(l, &d, r, 0, k < ORDERING);
+            settle(l, &ws, r, 0, k < ORDERING);
     }
     for (int i = 0; i < l->nitems; i++)
         l->item[i].x = floor(l->item[i].x + 0.5);

@@ -1,5 +1,5 @@
 /* measured.h - what a run took, as its report (gpipe run --report FILE.json) says it:
- * for pictures of the pipeline. A pass: it is given the text. */
+ * for pictures of the pipeline. Reads no file: it is given the text. */
 #ifndef GP_MEASURED_H
 #define GP_MEASURED_H
 

@@ -1,8 +1,8 @@
 /* picture.c - see picture.h. A buffer is drawn where it is made: on the host, or in
- * the frame of the segment that makes it; a copy in the frame of its segment, between
- * the buffer and those that read it on the other side; a constant in the frame of its
- * readers if that is one. Segments are convex, so frames can be drawn as boxes in a
- * graph without cycles. What was measured is a note at whatever it was measured of. */
+ * the segment that makes it; a copy in its segment, between the buffer and those that
+ * read it on the other side; a constant in the segment of its readers if they are all in
+ * one. Segments are convex, so they can be drawn as boxes in a graph without cycles.
+ * What was measured is a note at whatever it was measured of. */
 #include <string.h>
 #include "draw/picture.h"
 
@@ -226,19 +226,19 @@ bool gp_picture_draw(FILE *f, const gp_graph *g, const gp_plan *p, const gp_meas
 
 /* ---- words ----------------------------------------------------------- */
 
-double gp_picture_frame_busy(const gp_picture *pic, int segment)
+double gp_picture_segment_busy(const gp_picture *pic, int segment)
 {
     return pic->measured ? pic->measured->segment[segment].busy : -1;
 }
 
-const char *gp_picture_frame_note(gp_arena *a, const gp_picture *pic, int segment)
+const char *gp_picture_segment_note(gp_arena *a, const gp_picture *pic, int segment)
 {
     const gp_measured *m = pic->measured;
     char note[64];
     return m ? gp_strdup(a, gp_time_text(m, m->segment[segment], note)) : "";
 }
 
-const char *gp_picture_frame(gp_arena *a, const gp_plan *p, int segment)
+const char *gp_picture_segment(gp_arena *a, const gp_plan *p, int segment)
 {
     char place[24];
     return gp_format(a, "segment %d on %s", segment,

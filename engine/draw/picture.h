@@ -10,7 +10,7 @@ typedef enum gp_pic_kind {
 
 typedef struct gp_pic_node {
     gp_pic_kind kind;
-    int segment;               /* the frame it is in, or -1 */
+    int segment;               /* it is in this one, or -1 */
     int depth;                 /* of a buffer */
     const char *name;          /* of the stage or buffer; of a copy which way */
     const char *what;          /* kind and workers; element type and shape; may be "" */
@@ -24,10 +24,10 @@ typedef struct gp_pic_node {
 typedef struct gp_pic_edge { int from, to; } gp_pic_edge;
 
 /* Every stage, buffer and copy is one node, every edge is there once; the edges have
- * no cycle, not between frames either, and those from one node are neighbours. */
+ * no cycle, not between segments either, and those from one node are neighbours. */
 typedef struct gp_picture {
     const gp_graph *graph;
-    const gp_plan *plan;       /* NULL: no frames, no copies */
+    const gp_plan *plan;       /* NULL: no segments, no copies */
     const gp_measured *measured;   /* NULL: nothing was */
     gp_pic_node *node; int nnodes, nodes_cap;
     gp_pic_edge *edge; int nedges, edges_cap;
@@ -38,12 +38,12 @@ typedef struct gp_picture {
 bool gp_picture_draw(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured *m,
                      void (*draw)(FILE *f, gp_arena *a, const gp_picture *pic), gp_errs *errs);
 
-/* "segment 0 on cuda:0" and "4 frames in flight, 4 streams, ..."; the arena's. */
-const char *gp_picture_frame(gp_arena *a, const gp_plan *p, int segment);
+/* "segment 0 on cuda:0" and "4 in flight, 4 streams, ..."; the arena's. */
+const char *gp_picture_segment(gp_arena *a, const gp_plan *p, int segment);
 const char *gp_picture_flight(gp_arena *a, const gp_plan *p, int segment);
 /* What was measured of it: as the note and busy of a node. */
-const char *gp_picture_frame_note(gp_arena *a, const gp_picture *pic, int segment);
-double gp_picture_frame_busy(const gp_picture *pic, int segment);
+const char *gp_picture_segment_note(gp_arena *a, const gp_picture *pic, int segment);
+double gp_picture_segment_busy(const gp_picture *pic, int segment);
 /* The i-th line about the whole, NULL past the last; the arena's. */
 const char *gp_picture_head(gp_arena *a, const gp_picture *pic, int i);
 

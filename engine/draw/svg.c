@@ -16,7 +16,7 @@ const char *const gp_svg_class[GP_PIC_KINDS] = { "host", "device", "buffer", "co
 
 /* ---- text ------------------------------------------------------------ */
 
-/* About how wide one character is, in a wide font: part of the size. */
+/* About how wide a character is in a wide font, as a part of the font's size. */
 static double wide(unsigned c)
 {
     if (c >= 0x300 && c < 0x370)

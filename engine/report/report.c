@@ -1,18 +1,21 @@
 /* report.c - the numbers of a run that is over, see report.h. */
 #include "run/measure.h"
 #include "run/pipeline.h"
-#include "report/report.h"
 #include "run/segment.h"
+#include "run/trace.h"
+#include "report/report.h"
 
 static void add_actor(gp_actor_report *r, const gp_run *run, gp_actorrt *p)
 {
     const gp_graph *g = run->graph;
+    int64_t end = atomic_load(&p->end_ns);
     *r = (gp_actor_report){
         .name = p->name, .stage = p->stage ? (int)(p->stage - g->stage) : -1,
         .segment = p->segment ? (int)(p->segment - run->plan->segment) : -1,
         .at = gp_actor_at(p), .workers = p->stage ? p->stage->workers : 0,
         .frames = atomic_load(&p->frames), .bytes = atomic_load(&p->bytes),
         .launches = p->segment ? atomic_load(&p->launches) : 0,
+        .end_ns = (end && end < run->end_ns ? end : run->end_ns) - run->start_ns,
         .busy_ns = (int64_t)atomic_load(&p->busy_ns), .idle_ns = (int64_t)atomic_load(&p->idle_ns),
         .wait_in_ns = (int64_t)atomic_load(&p->wait_ns[GP_LACK_INPUT]),
         .wait_out_ns = (int64_t)atomic_load(&p->wait_ns[GP_LACK_OUTPUT]),
@@ -42,7 +45,7 @@ static void add_buffers(gp_report *r, gp_arena *a, const gp_run *run)
         }
 }
 
-/* How fast it copies is asked of a device that has nothing to do, and is well. */
+/* The device is asked how fast it copies when it has nothing to do: all threads are back. */
 static void read_limits(const gp_run *run, double limit[GP_ENGINES])
 {
     gp_errs ignored = { .n = 0 };
@@ -54,7 +57,8 @@ static void read_limits(const gp_run *run, double limit[GP_ENGINES])
                                  &ignored);
 }
 
-/* Without stamps the copies' share is estimated from what they moved. */
+/* Without stamps the times are estimates: of copies the time that their bytes take at the
+ * limit, of compute the time from when launches were queued until they were seen to be done. */
 static void add_engines(gp_report *r, gp_run *run)
 {
     double limit[GP_ENGINES] = { 0 };
@@ -63,8 +67,10 @@ static void add_engines(gp_report *r, gp_run *run)
     for (int e = 0; e < GP_ENGINES; e++) {
         const gp_engine_time *t = &run->engine[e];
         gp_engine_report *to = &r->engine[e];
-        *to = (gp_engine_report){ t->used || t->bytes, t->used && !t->guessed, t->busy_ns,
-                                  t->bytes, limit[e] };
+        *to = (gp_engine_report){
+            .name = gp_engine_name((gp_engine)e), .used = t->used || t->bytes,
+            .measured = t->used && !t->estimated, .busy_ns = t->busy_ns, .bytes = t->bytes,
+            .limit = limit[e] };
         if (!to->measured && to->limit > 0)
             to->busy_ns = (int64_t)((double)t->bytes / to->limit * 1e9);
         if (to->busy_ns > r->wall_ns)

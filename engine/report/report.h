@@ -17,6 +17,7 @@ typedef struct gp_actor_report {
     int most_workers;          /* as many as the stage may have here: 1, or the cores */
     uint64_t frames, bytes;    /* as gp_stage_status */
     uint64_t launches;         /* of a segment */
+    int64_t end_ns;            /* when it was done with its last frame; wall_ns if never */
     int64_t busy_ns;           /* in the kind's code; a segment: queueing launches */
     int64_t idle_ns;           /* of busy time: a source waited for its rate, a pipe, ... */
     int64_t wait_in_ns;        /* no input was there */
@@ -27,13 +28,17 @@ typedef struct gp_actor_report {
                                   start to the end on the device */
 } gp_actor_report;
 
-/* A gp_engine. */
+/* A gp_engine of the device. */
 typedef struct gp_engine_report {
+    const char *name;          /* "copy in" */
     bool used;
-    bool measured;             /* by the device; else estimated from bytes and limit */
+    bool measured;             /* by the device; else the time is an estimate: of copies
+                                  from bytes and limit, of compute from when launches
+                                  were queued until they were seen to be done */
     int64_t busy_ns;           /* while at least one launch had it */
     uint64_t bytes;            /* of copies */
-    double limit;              /* bytes a second alone on this machine; 0: not known */
+    double limit;              /* bytes a second that copies reach alone on this machine;
+                                  0: not known */
 } gp_engine_report;
 
 /* A buffer as one of its readers had it (gp_buffer_status). */
@@ -47,7 +52,7 @@ typedef struct gp_buffer_report {
 
 /* The one line: what bounds the run, and the edit to try first. */
 typedef enum gp_bound {
-    GP_BOUND_UNKNOWN,          /* too short to tell, or nothing stands out */
+    GP_BOUND_UNKNOWN,          /* the run was too short to tell, or nothing stands out */
     GP_BOUND_RATE,             /* a source's own pace, or what feeds it */
     GP_BOUND_STAGE,            /* a host stage: `actor` */
     GP_BOUND_CORES,            /* all cores are busy */
@@ -60,14 +65,14 @@ typedef enum gp_bound {
 typedef struct gp_verdict {
     gp_bound bound;
     int actor, buffer;         /* gp_report.actor, gp_report.buffer; -1 */
-    char text[400];            /* "bound by stage 'clean' (host, 97 % busy, ...): try workers: 4" */
+    char text[700];            /* "bound by stage 'clean' (host, 97 % busy, ...): try workers: 4" */
     char path[128], value[64]; /* the edit as `--set PATH=VALUE`; "": there is none */
 } gp_verdict;
 
 typedef struct gp_report {
     int64_t wall_ns;           /* of the frames: without set-up */
-    int64_t cpu_ns;            /* of all threads meanwhile, those that look while they
-                                  wait too; 0: not known */
+    int64_t cpu_ns;            /* of all threads meanwhile, also of those that poll while
+                                  they wait; 0: not known */
     int cpus;
     gp_actor_report *actor; int nactors;
     gp_engine_report engine[GP_ENGINES];
@@ -77,8 +82,8 @@ typedef struct gp_report {
     gp_verdict verdict;
 } gp_report;
 
-/* All but the verdict. Memory in `a`; NULL, with an error, without it, or when the run
- * did not come to frames. */
+/* All but the verdict, in memory of `a`. NULL after an error: out of memory, or the run
+ * ended before its first frame. */
 gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs);
 
 /* How much of what could be done at the same time was: with b the busy time of each
@@ -112,6 +117,5 @@ typedef struct gp_report_about {
 void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_about *about,
                     FILE *f);
 const char *gp_bound_name(gp_bound b);     /* "copy in" */
-const char *gp_engine_name(gp_engine e);   /* "copy in" */
 
 #endif

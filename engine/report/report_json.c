@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "api/forms.h"
-#include "draw/dump.h"
+#include "base/json.h"
 #include "report/report.h"
 
 static const char *const outcomes[] = {
@@ -21,11 +21,6 @@ const char *gp_bound_name(gp_bound b)
         [GP_BOUND_LAUNCH] = "launch", [GP_BOUND_STREAMS] = "streams", [GP_BOUND_DEPTH] = "depth",
     };
     return name[b];
-}
-
-const char *gp_engine_name(gp_engine e)
-{
-    return gp_bound_name((gp_bound)(GP_BOUND_COPY_IN + (int)e));
 }
 
 /* ---- members ---------------------------------------------------------- */
@@ -163,7 +158,7 @@ static void engine(gp_json *j, const gp_report *r, gp_engine e)
     const gp_engine_report *x = &r->engine[e];
     bool copies = e != GP_ENGINE_COMPUTE;
     gp_json_open(j, NULL, '{');
-    gp_json_str(j, "name", gp_engine_name(e));
+    gp_json_str(j, "name", x->name);
     known(j, "busy", x->measured || x->busy_ns, (double)x->busy_ns / (double)r->wall_ns);
     known(j, "busy_s", x->measured || x->busy_ns, 1e-9 * (double)x->busy_ns);
     gp_json_size(j, "bytes", x->bytes);

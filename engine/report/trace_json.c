@@ -7,11 +7,11 @@
  *           launches of n frames of each n-th
  *   C       frames held in a buffer, for each of its readers
  *
- * All tracks begin at one time: where the newest of their oldest events is. They are
- * copied first: of a run that is stuck, some thread may go on. */
+ * All tracks begin at the same time: from when on each of them has all its events. They
+ * are copied first, since in a run that is stuck some thread may still go on. */
 #include <stdlib.h>
 #include <string.h>
-#include "draw/dump.h"
+#include "base/json.h"
 #include "run/pipeline.h"
 #include "report/report.h"
 #include "run/trace.h"
@@ -31,9 +31,9 @@ typedef struct kept {
     placed *slice; size_t n;
 } kept;
 
-enum { HOST = 1, DEVICE = 2, LANES = 16 };
+enum { HOST = 1, DEVICE = 2 };
 
-/* Events that may be overwritten meanwhile are none. */
+/* Events that may have been overwritten while they were copied are left out. */
 static bool copy_tracks(kept *x)
 {
     const gp_trace *t = x->run->trace;
@@ -134,7 +134,9 @@ static void name_it(gp_json *j, int pid, int tid, const char *what, const char *
 
 static void slice(gp_json *j, const kept *x, const gp_event *e, bool device, int tid)
 {
-    static const char *const cats[] = { "stage", "wait", "launch", "copy in", "compute", "copy out" };
+    static const char *const cats[] = {
+        "stage", "wait", "launch", "copy in", "compute", "copy out",
+    };
     head(j, "X", device ? DEVICE : HOST, tid);
     gp_json_num(j, "ts", us(x, e->start));
     gp_json_num(j, "dur", (double)(e->end - e->start) * 1e-3);
@@ -149,13 +151,24 @@ static void slice(gp_json *j, const kept *x, const gp_event *e, bool device, int
     gp_json_close(j, '}');
 }
 
-/* Slices that overlap go to tracks beside each other: which, of LANES, is free for e? */
-static int lane_of(int64_t until[LANES], const gp_event *e)
+/* Slices of a track that overlap go to lanes beside each other. */
+typedef struct lanes { int64_t *until; int n, cap; } lanes;
+
+/* Which one is free for e, perhaps a new one? -1: no memory. */
+static int lane_of(lanes *l, const gp_event *e)
 {
     int lane = 0;
-    while (lane < LANES - 1 && until[lane] > e->start)
+    while (lane < l->n && l->until[lane] > e->start)
         lane++;
-    until[lane] = e->end;
+    if (lane == l->cap) {
+        int cap = l->cap ? 2 * l->cap : 16;
+        int64_t *until = realloc(l->until, (size_t)cap * sizeof *until);
+        if (!until)
+            return -1;
+        l->until = until, l->cap = cap;
+    }
+    l->n += lane == l->n;
+    l->until[lane] = e->end;
     return lane;
 }
 
@@ -170,6 +183,31 @@ static void name_track(gp_json *j, int pid, int tid, const char *name)
     gp_json_close(j, '}');
 }
 
+/* Track `i` as threads from `tid` on; returns the next free one, 0: no memory. */
+static int add_track(gp_json *j, kept *x, int i, int tid)
+{
+    const gp_track *track = &x->run->trace->track[i];
+    int pid = track->device ? DEVICE : HOST, named = 0;
+    lanes l = { NULL, 0, 0 };
+    for (size_t k = 0; k < x->track[i].n; k++) {
+        const gp_event *e = &x->track[i].event[k];
+        if (e->end < x->from)
+            continue;
+        int lane = track->overlap ? lane_of(&l, e) : 0;
+        if (lane < 0) {
+            free(l.until);
+            return 0;
+        }
+        while (named <= lane)
+            name_track(j, pid, tid + named++, track->name);
+        slice(j, x, e, track->device, tid + lane);
+        if (carries(e))
+            x->slice[x->n++] = (placed){ e, track->device ? -tid - lane : tid, 0 };
+    }
+    free(l.until);
+    return tid + named;
+}
+
 static bool add_tracks(gp_json *j, kept *x)
 {
     const gp_trace *t = x->run->trace;
@@ -177,28 +215,13 @@ static bool add_tracks(gp_json *j, kept *x)
         return false;
     name_it(j, HOST, 0, "process_name", "host");
     name_it(j, DEVICE, 0, "process_name", "device");
-    for (int i = 0; i < t->ntracks; i++) {
-        const gp_track *track = &t->track[i];
-        if (!track->name)
-            continue;
-        int tid = (i + 1) * LANES, pid = track->device ? DEVICE : HOST, lanes = 0;
-        int64_t until[LANES] = { 0 };
-        for (size_t k = 0; k < x->track[i].n; k++) {
-            const gp_event *e = &x->track[i].event[k];
-            int lane = track->overlap ? lane_of(until, e) : 0;
-            if (e->end < x->from)
-                continue;
-            while (lanes <= lane)
-                name_track(j, pid, tid + lanes++, track->name);
-            slice(j, x, e, track->device, tid + lane);
-            if (carries(e))
-                x->slice[x->n++] = (placed){ e, track->device ? -tid - lane : tid, 0 };
-        }
-    }
+    for (int i = 0, tid = 1; i < t->ntracks && tid; i++)
+        if (t->track[i].name && !(tid = add_track(j, x, i, tid)))
+            return false;
     return true;
 }
 
-/* Keeps the slices that have a followed frame: with launches of n frames, no more than one. */
+/* Keeps the slices with a frame that arrows follow: each launch of n frames has one. */
 static void follow(kept *x)
 {
     uint64_t step = 1;
@@ -239,7 +262,7 @@ static void add_arrows(gp_json *j, kept *x)
     }
 }
 
-/* What reader `l` held, from when its frames and their producer's moved on. */
+/* How many frames reader `l` held, from when its frames and its producer's moved on. */
 static void add_counter(gp_json *j, const kept *x, const gp_actorrt *to, const gp_ring_end *l,
                         const char *name)
 {
@@ -266,18 +289,21 @@ static void add_counter(gp_json *j, const kept *x, const gp_actorrt *to, const g
     }
 }
 
-static void add_counters(gp_json *j, const kept *x)
+static bool add_counters(gp_json *j, const kept *x)
 {
     for (int i = 0; i < x->run->plan->nactors; i++) {
         const gp_actorrt *to = &x->run->actor[i];
         for (int k = 0; k < to->nin; k++) {
             const gp_ringrt *r = to->in[k].ring;
-            char name[200];
-            snprintf(name, sizeof name, r->ring->nconsumers > 1 ? "buffer %s for %s" : "buffer %s",
-                     r->buffer->name, to->name);
+            const char *form = r->ring->nconsumers > 1 ? "buffer %s for %s" : "buffer %s";
+            char *name;
+            if (asprintf(&name, form, r->buffer->name, to->name) < 0)
+                return false;
             add_counter(j, x, to, &to->in[k], name);
+            free(name);
         }
     }
+    return true;
 }
 
 bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs)
@@ -295,7 +321,7 @@ bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs)
         gp_json_open(&j, "traceEvents", '[');
         if ((ok = add_tracks(&j, &x))) {
             add_arrows(&j, &x);
-            add_counters(&j, &x);
+            ok = add_counters(&j, &x);
         }
         gp_json_close(&j, ']');
         gp_json_str(&j, "displayTimeUnit", "ms");

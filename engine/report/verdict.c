@@ -7,8 +7,11 @@
  *   rate      a source waits for its pace, or for what feeds it, more than for room
  *             behind it: all the others keep up
  *   cores     all cores are busy: more threads gain nothing, whoever needs them
- *   busiest   the host stage, launcher, set of streams or engine that is hardly ever
- *             without work
+ *   waitless  a host stage or launcher that goes on to the end and hardly ever waits for
+ *             anybody: all others wait for it, however busy they look meanwhile
+ *   busiest   the host stage, launcher, set of streams or measured engine that is hardly
+ *             ever without work
+ *   kernels   the GPU was not measured, and a launcher waits with nothing else to blame
  *   streams   nobody is; a launcher waits for a stream
  *   depth     nobody is; on one side of a buffer somebody waits for room, and on the
  *             other for frames
@@ -26,6 +29,9 @@ enum { FEW = 10, SHORT_NS = 5000000 };
 static const double PACED = 0.1;       /* a source that waits so much of the run is paced */
 static const double FULL = 0.85;       /* of all cores: little is left for more threads */
 static const double BUSY = 0.85;       /* hardly ever without work */
+static const double SELDOM = 0.05;     /* who waits so little always has a frame and room */
+static const double MOSTLY = 0.5;      /* who works less is held up by what was not measured */
+static const double LATE = 0.9;        /* who ended before has no part in the rest of the run */
 static const double HELD_UP = 0.25;    /* for want of a stream: that is no accident */
 static const double TURNS = 0.1;       /* both sides of a buffer wait so much: they take turns */
 static const double SLOW = 0.5;        /* of what copies reach alone: they are small */
@@ -75,8 +81,8 @@ int gp_least_depth(const gp_judging *j, int actor)
 /* The workers that can have a frame. */
 static int able(const gp_judging *j, int actor)
 {
-    int room = gp_least_depth(j, actor), workers = j->r->actor[actor].workers;
-    return room < workers ? room : workers > 0 ? workers : 1;
+    int depth = gp_least_depth(j, actor), workers = j->r->actor[actor].workers;
+    return depth < workers ? depth : workers > 0 ? workers : 1;
 }
 
 /* Launches of a segment that are on the device, in the mean: a frame has its part of
@@ -86,15 +92,15 @@ static double in_flight(const gp_judging *j, const gp_actor_report *p)
     return gp_part_of_run(j, p->time.sum);
 }
 
-/* The cores that an actor keeps busy: of the CPU back end, its streams do too. */
+/* The cores that an actor keeps busy; on the CPU back end its streams are threads too. */
 static double cores_of(const gp_judging *j, const gp_actor_report *p)
 {
     double host = gp_part_of_run(j, p->busy_ns - p->idle_ns);
     return p->segment >= 0 && j->plan->unified ? host + in_flight(j, p) : host;
 }
 
-/* A stage that sleeps in its code is busy too, and threads that look for work use a
- * core: the lesser of both is certain. */
+/* A stage that sleeps in its code counts as busy, and a thread that polls while it waits
+ * uses a core: the lesser of the two sums is certain. */
 double gp_cores_used(const gp_judging *j)
 {
     double used = 0, known = gp_part_of_run(j, j->r->cpu_ns);
@@ -103,19 +109,30 @@ double gp_cores_used(const gp_judging *j)
     return known > 0 && known < used ? known : used;
 }
 
-static void consider(gp_candidate *best, gp_bound bound, int actor, double part)
+/* The part of the run that each worker who can have a frame waits: for others, or as a
+ * source for its time. The rest is its own: work, and handing over frames. */
+static double waiting(const gp_judging *j, int actor)
 {
-    if (part > best->part)
-        *best = (gp_candidate){ bound, actor, part };
+    const gp_actor_report *p = &j->r->actor[actor];
+    int n = able(j, actor), others = p->workers > n ? p->workers - n : 0;
+    return (gp_part_of_run(j, p->wait_in_ns) + gp_part_of_run(j, p->wait_out_ns)
+            + gp_part_of_run(j, p->wait_stream_ns) + gp_part_of_run(j, p->idle_ns) - others) / n;
 }
 
-static void consider_segment(const gp_judging *j, gp_candidate *best, int i)
+/* What an actor's own threads do. */
+static gp_candidate working(const gp_judging *j, int actor)
 {
-    const gp_actor_report *p = &j->r->actor[i];
-    consider(best, GP_BOUND_LAUNCH, i, gp_part_of_run(j, p->busy_ns));
-    if (j->plan->unified)
-        consider(best, GP_BOUND_STREAMS, i,
-                 in_flight(j, p) / j->plan->segment[p->segment].streams);
+    const gp_actor_report *p = &j->r->actor[actor];
+    if (p->segment >= 0)
+        return (gp_candidate){ GP_BOUND_LAUNCH, actor, gp_part_of_run(j, p->busy_ns) };
+    return (gp_candidate){ GP_BOUND_STAGE, actor,
+                           gp_part_of_run(j, p->busy_ns - p->idle_ns) / able(j, actor) };
+}
+
+static void consider(gp_candidate *best, gp_candidate other)
+{
+    if (other.part > best->part)
+        *best = other;
 }
 
 /* The segment that was longest on the device. */
@@ -129,25 +146,30 @@ static int main_segment(const gp_judging *j)
     return best;
 }
 
+/* Compute that was not measured is no candidate: its estimate is how long launches took,
+ * with all that they waited for. */
 gp_candidate gp_busiest(const gp_judging *j, int without)
 {
     gp_candidate best = { GP_BOUND_UNKNOWN, -1, 0 };
     for (int i = 0; i < j->r->nactors; i++) {
         const gp_actor_report *p = &j->r->actor[i];
-        if (i != without && p->stage >= 0)
-            consider(&best, GP_BOUND_STAGE, i,
-                     gp_part_of_run(j, p->busy_ns - p->idle_ns) / able(j, i));
-        else if (i != without)
-            consider_segment(j, &best, i);
+        if (i == without)
+            continue;
+        consider(&best, working(j, i));
+        if (p->segment >= 0 && j->plan->unified)
+            consider(&best, (gp_candidate){ GP_BOUND_STREAMS, i, in_flight(j, p)
+                                            / j->plan->segment[p->segment].streams });
     }
-    for (int e = 0; e < GP_ENGINES && !j->plan->unified; e++)
-        if (j->r->engine[e].used)
-            consider(&best, (gp_bound)(GP_BOUND_COPY_IN + e), main_segment(j),
-                     gp_part_of_run(j, j->r->engine[e].busy_ns));
+    for (int e = 0; e < GP_ENGINES && !j->plan->unified; e++) {
+        const gp_engine_report *x = &j->r->engine[e];
+        if (x->used && (x->measured || e != GP_ENGINE_COMPUTE))
+            consider(&best, (gp_candidate){ (gp_bound)(GP_BOUND_COPY_IN + e), main_segment(j),
+                                            gp_part_of_run(j, x->busy_ns) });
+    }
     return best;
 }
 
-/* ", GPU idle 61 %" where there is one. */
+/* ", GPU idle 61 %" where there is a GPU; with ~ it is an estimate. */
 static void say_gpu(gp_judging *j)
 {
     double most = 0;
@@ -204,7 +226,7 @@ static bool is_paced(gp_judging *j)
     say_gpu(j);
     say(j, ")");
     if (hertz > 0)
-        gp_try(j, "stages", p->name, "rate", 0);
+        gp_try_unpaced(j, p);
     else
         say(j, ": what feeds it has to be faster");
     return true;
@@ -238,44 +260,50 @@ static bool are_cores_busy(gp_judging *j)
 }
 
 /* A stage has more workers than there can be frames in it. */
-static void blame_room(gp_judging *j, gp_candidate load)
+static void blame_depth(gp_judging *j, gp_candidate c)
 {
-    const gp_actor_report *p = &j->r->actor[load.actor];
-    int room = gp_least_depth(j, load.actor);
-    found(j, GP_BOUND_DEPTH, load.actor);
+    const gp_actor_report *p = &j->r->actor[c.actor];
+    int depth = gp_least_depth(j, c.actor);
+    found(j, GP_BOUND_DEPTH, c.actor);
     say(j, "bound by the depth around stage '%.60s' (%d): only %d of its %d workers can have a "
-        "frame, and %s %d %% busy", p->name, room, room, p->workers,
-        room == 1 ? "is" : "are", percent(load.part));
+        "frame, and %s %d %% busy", p->name, depth, depth, p->workers,
+        depth == 1 ? "is" : "are", percent(c.part));
     say_gpu(j);
-    gp_try_deeper(j, load.actor, -1, 2);
+    gp_try_deeper(j, c.actor, -1, 2);
 }
 
-static void blame_stage(gp_judging *j, gp_candidate load)
+/* For those whose busy share alone does not show that they are the bound. */
+static const char *waitless(const gp_judging *j, gp_candidate c)
 {
-    const gp_actor_report *p = &j->r->actor[load.actor];
-    if (p->workers > able(j, load.actor)) {
-        blame_room(j, load);
+    return c.part < BUSY && waiting(j, c.actor) <= SELDOM ? ", hardly ever waiting" : "";
+}
+
+static void blame_stage(gp_judging *j, gp_candidate c)
+{
+    const gp_actor_report *p = &j->r->actor[c.actor];
+    if (p->workers > able(j, c.actor)) {
+        blame_depth(j, c);
         return;
     }
     say(j, "bound by stage '%.60s' (host, ", p->name);
     if (p->workers > 1)
         say(j, "%d workers, ", p->workers);
-    say(j, "%d %% busy", percent(load.part));
+    say(j, "%d %% busy%s", percent(c.part), waitless(j, c));
     say_gpu(j);
     say(j, ")");
     if (p->most_workers > p->workers)
-        gp_try_workers(j, load);
+        gp_try_workers(j, c);
     else
         gp_try_less(j, p);
 }
 
-static void blame_launcher(gp_judging *j, gp_candidate load)
+static void blame_launcher(gp_judging *j, gp_candidate c)
 {
-    const gp_actor_report *p = &j->r->actor[load.actor];
+    const gp_actor_report *p = &j->r->actor[c.actor];
     double us = p->launches ? 1e-3 * (double)p->busy_ns / (double)p->launches : 0;
     double each = p->launches ? (double)p->frames / (double)p->launches : 0;
-    say(j, "bound by launching '%.60s' (%d %% busy, %.3g us for a launch of %.3g frame%s", p->name,
-        percent(load.part), us, each, each == 1 ? "" : "s");
+    say(j, "bound by launching '%.60s' (%d %% busy%s, %.3g us for a launch of %.3g frame%s",
+        p->name, percent(c.part), waitless(j, c), us, each, each == 1 ? "" : "s");
     say_gpu(j);
     say(j, ")");
     if (j->g->launch == GP_LAUNCH_STREAM)
@@ -284,19 +312,19 @@ static void blame_launcher(gp_judging *j, gp_candidate load)
         say(j, ": put more into a frame");
 }
 
-static void blame_threads(gp_judging *j, gp_candidate load)
+static void blame_threads(gp_judging *j, gp_candidate c)
 {
-    const gp_actor_report *p = &j->r->actor[load.actor];
+    const gp_actor_report *p = &j->r->actor[c.actor];
     const gp_segment *s = &j->plan->segment[p->segment];
     say(j, "bound by the %d stream%s of '%.60s' (threads on the CPU, %d %% busy, %.1f of %d cores "
-        "idle)", s->streams, plural(s->streams), p->name, percent(load.part),
+        "idle)", s->streams, plural(s->streams), p->name, percent(c.part),
         j->r->cpus - gp_cores_used(j), j->r->cpus);
     if (s->streams < s->depth) {
         gp_try_streams(j, s, s->streams + (int)(j->r->cpus - gp_cores_used(j)));
     } else {
-        found(j, GP_BOUND_DEPTH, load.actor);
+        found(j, GP_BOUND_DEPTH, c.actor);
         say(j, ", and depth %d lets no more frames be in flight", s->depth);
-        gp_try_deeper(j, load.actor, -1, 2);
+        gp_try_deeper(j, c.actor, -1, 2);
     }
 }
 
@@ -315,19 +343,19 @@ static const gp_buffer *largest_copied(const gp_judging *j, gp_task_kind way)
     return best;
 }
 
-/* Half of what one alone reaches: copies are too small. */
+/* Less than half of what copies reach alone: they are too small. */
 static bool is_slow(const gp_judging *j, const gp_engine_report *e)
 {
     return e->limit > 0 && 1e9 * (double)e->bytes / (double)j->r->wall_ns < SLOW * e->limit;
 }
 
-static void blame_copies(gp_judging *j, gp_candidate load)
+static void blame_copies(gp_judging *j, gp_candidate c)
 {
-    const gp_engine_report *e = &j->r->engine[load.bound - GP_BOUND_COPY_IN];
-    const gp_actor_report *p = &j->r->actor[load.actor];
-    bool in = load.bound == GP_BOUND_COPY_IN;
-    say(j, "bound by the %s of '%.60s' (%s%d %% busy, %.3g", gp_bound_name(load.bound), p->name,
-        e->measured ? "" : "~", percent(load.part), (double)e->bytes / (double)j->r->wall_ns);
+    const gp_engine_report *e = &j->r->engine[c.bound - GP_BOUND_COPY_IN];
+    const gp_actor_report *p = &j->r->actor[c.actor];
+    bool in = c.bound == GP_BOUND_COPY_IN;
+    say(j, "bound by the %s of '%.60s' (%s%d %% busy, %.3g", gp_bound_name(c.bound), p->name,
+        e->measured ? "" : "~", percent(c.part), (double)e->bytes / (double)j->r->wall_ns);
     if (e->limit > 0)
         say(j, " of %.3g", e->limit / 1e9);
     say(j, " GB/s)");
@@ -345,14 +373,14 @@ static void blame_copies(gp_judging *j, gp_candidate load)
         say(j, in ? "send less of it" : "reduce it before it is copied");
 }
 
-static void blame_kernels(gp_judging *j, gp_candidate load)
+static void blame_kernels(gp_judging *j, gp_candidate c)
 {
     const gp_engine_report *e = &j->r->engine[GP_ENGINE_COMPUTE];
-    const gp_actor_report *p = &j->r->actor[load.actor];
+    const gp_actor_report *p = &j->r->actor[c.actor];
     const gp_segment *s = &j->plan->segment[p->segment];
     say(j, "bound by the kernels of '%.60s'", p->name);
     if (e->measured)
-        say(j, " (compute %d %% busy)", percent(load.part));
+        say(j, " (compute %d %% busy)", percent(c.part));
     else
         say(j, ", as far as can be told when the GPU is not measured: nothing else is busy");
     if (s->streams == 1 && s->depth > 1)
@@ -361,32 +389,53 @@ static void blame_kernels(gp_judging *j, gp_candidate load)
         say(j, ": a trace shows how long each of them takes");
 }
 
-static void blame(gp_judging *j, gp_candidate load)
+static void blame(gp_judging *j, gp_candidate c)
 {
-    found(j, load.bound, load.actor);
-    switch (load.bound) {
-    case GP_BOUND_STAGE:    blame_stage(j, load); break;
-    case GP_BOUND_LAUNCH:   blame_launcher(j, load); break;
-    case GP_BOUND_STREAMS:  blame_threads(j, load); break;
+    found(j, c.bound, c.actor);
+    switch (c.bound) {
+    case GP_BOUND_STAGE:    blame_stage(j, c); break;
+    case GP_BOUND_LAUNCH:   blame_launcher(j, c); break;
+    case GP_BOUND_STREAMS:  blame_threads(j, c); break;
     case GP_BOUND_COPY_IN:
-    case GP_BOUND_COPY_OUT: blame_copies(j, load); break;
-    default:                blame_kernels(j, load); break;
+    case GP_BOUND_COPY_OUT: blame_copies(j, c); break;
+    default:                blame_kernels(j, c); break;
     }
+}
+
+static bool never_waits(gp_judging *j)
+{
+    gp_candidate best = { GP_BOUND_UNKNOWN, -1, 0 };
+    for (int i = 0; i < j->r->nactors; i++)
+        if (waiting(j, i) <= SELDOM && gp_part_of_run(j, j->r->actor[i].end_ns) >= LATE)
+            consider(&best, working(j, i));
+    if (best.part < MOSTLY)
+        return false;
+    blame(j, best);
+    return true;
 }
 
 /* A short run is not busy all the time: it begins and ends. */
 static bool is_busiest(gp_judging *j)
 {
-    gp_candidate load = gp_busiest(j, -1);
+    gp_candidate c = gp_busiest(j, -1);
     double n = (double)j->frames;
-    if (load.part < BUSY * n / (n + j->r->nactors))
+    if (c.part < BUSY * n / (n + j->r->nactors))
         return false;
-    blame(j, load);
+    blame(j, c);
     return true;
 }
 
-/* Enough frames are in flight to overlap all that a frame does, and still the
- * launcher waits: what is not measured is busy. */
+/* A buffer behind an actor is more full than empty: its reader holds it up. */
+static bool is_held_up(const gp_judging *j, int actor)
+{
+    for (int i = 0; i < j->r->nbuffers; i++)
+        if (j->r->buffer[i].from == actor && j->r->buffer[i].held > 0.5 * j->r->buffer[i].depth)
+            return true;
+    return false;
+}
+
+/* Enough frames are in flight to overlap all that a frame does, and still the launcher
+ * waits, and not for those behind it: what is not measured is busy. */
 static bool must_be_kernels(gp_judging *j)
 {
     enum { OVERLAPPED = 3 };
@@ -396,7 +445,7 @@ static bool must_be_kernels(gp_judging *j)
         return false;
     const gp_actor_report *p = &j->r->actor[i];
     if (j->plan->segment[p->segment].streams < OVERLAPPED
-        || gp_part_of_run(j, p->wait_out_ns + p->wait_stream_ns) < 2 * HELD_UP)
+        || gp_part_of_run(j, p->wait_out_ns + p->wait_stream_ns) < 2 * HELD_UP || is_held_up(j, i))
         return false;
     blame(j, (gp_candidate){ GP_BOUND_COMPUTE, i, 0 });
     return true;
@@ -431,9 +480,9 @@ static double waits(const gp_judging *j, const gp_actor_report *p, int64_t ns)
     return gp_part_of_run(j, ns) / (p->workers > 0 ? p->workers : 1);
 }
 
-/* How much a buffer makes those on its sides take turns. What a host stage waits
- * for is where it has no room: the fuller buffer. A segment may wait for a frame of
- * its own to be done, with nothing behind it. */
+/* How much a buffer makes those on its two sides take turns. A host stage that waits for
+ * room waits for the fullest of its buffers; a segment may wait until one of its own
+ * frames is done, while the buffer behind it is empty. */
 static double turns(const gp_judging *j, const gp_buffer_report *b)
 {
     const gp_actor_report *from = &j->r->actor[b->from], *to = &j->r->actor[b->to];
@@ -482,23 +531,23 @@ static bool is_shallow(gp_judging *j)
 
 static void give_up(gp_judging *j)
 {
-    gp_candidate load = gp_busiest(j, -1);
+    gp_candidate c = gp_busiest(j, -1);
     say(j, "nothing stands out as what bounds it");
-    if (load.actor < 0)
+    if (c.actor < 0)
         return;
-    const gp_actor_report *p = &j->r->actor[load.actor];
-    bool engine = load.bound >= GP_BOUND_COPY_IN && load.bound <= GP_BOUND_COPY_OUT;
-    say(j, ": the busiest is %s'%.60s', %d %%", engine ? gp_bound_name(load.bound)
-        : load.bound == GP_BOUND_LAUNCH ? "the launcher of "
-        : load.bound == GP_BOUND_STREAMS ? "the streams of " : "stage ",
-        p->name, percent(load.part));
+    const gp_actor_report *p = &j->r->actor[c.actor];
+    bool engine = c.bound >= GP_BOUND_COPY_IN && c.bound <= GP_BOUND_COPY_OUT;
+    say(j, ": the busiest is %s%s'%.60s', %d %%", engine ? gp_bound_name(c.bound) : "",
+        engine ? " of " : c.bound == GP_BOUND_LAUNCH ? "the launcher of "
+        : c.bound == GP_BOUND_STREAMS ? "the streams of " : "stage ",
+        p->name, percent(c.part));
 }
 
 void gp_verdict_find(gp_report *r, const gp_graph *g, const gp_plan *plan)
 {
     gp_judging j = { .r = r, .g = g, .plan = plan };
     r->verdict = (gp_verdict){ .actor = -1, .buffer = -1 };
-    if (!too_short(&j) && !is_paced(&j) && !are_cores_busy(&j) && !is_busiest(&j)
-        && !must_be_kernels(&j) && !are_streams_few(&j) && !is_shallow(&j))
+    if (!too_short(&j) && !is_paced(&j) && !are_cores_busy(&j) && !never_waits(&j)
+        && !is_busiest(&j) && !must_be_kernels(&j) && !are_streams_few(&j) && !is_shallow(&j))
         give_up(&j);
 }

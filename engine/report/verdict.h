@@ -34,9 +34,12 @@ void gp_try(gp_judging *j, const char *group, const char *name, const char *key,
 void gp_try_word(gp_judging *j, const char *group, const char *name, const char *key,
                  const char *value);
 /* To what the next busiest would keep up with, and the free cores allow. */
-void gp_try_workers(gp_judging *j, gp_candidate load);
-/* For a stage that cannot have more workers: what it could do less of. */
+void gp_try_workers(gp_judging *j, gp_candidate c);
+/* For a stage that cannot have more workers: what it could do less of; its kind knows
+ * (gp_kind.advise). */
 void gp_try_less(gp_judging *j, const gp_actor_report *p);
+/* For a source that keeps a pace of its own. */
+void gp_try_unpaced(gp_judging *j, const gp_actor_report *p);
 void gp_try_streams(gp_judging *j, const gp_segment *s, int want);
 /* More frames in a launch of a segment; false: nothing allows that. */
 bool gp_try_batch(gp_judging *j, const gp_actor_report *p);

@@ -2,7 +2,6 @@
  * `--set` takes, where there is one, or else what can be done, in words. */
 #include <inttypes.h>
 #include <string.h>
-#include <strings.h>
 #include "report/verdict.h"
 
 enum { DEEPEST = 65536 };
@@ -110,87 +109,73 @@ bool gp_try_batch(gp_judging *j, const gp_actor_report *p)
 
 /* ---- host stages ------------------------------------------------------ */
 
-void gp_try_workers(gp_judging *j, gp_candidate load)
+void gp_try_workers(gp_judging *j, gp_candidate c)
 {
-    const gp_actor_report *p = &j->r->actor[load.actor];
-    double next = gp_busiest(j, load.actor).part, idle = j->r->cpus - gp_cores_used(j);
-    int more = idle > 1 ? (int)(idle + 0.5) : 1, room = gp_least_depth(j, load.actor);
+    const gp_actor_report *p = &j->r->actor[c.actor];
+    double next = gp_busiest(j, c.actor).part, idle = j->r->cpus - gp_cores_used(j);
+    int more = idle > 1 ? (int)(idle + 0.5) : 1, depth = gp_least_depth(j, c.actor);
     int most = p->workers + more < p->most_workers ? p->workers + more : p->most_workers;
-    double keeps_up = next > 0 ? p->workers * load.part / next : most;
+    double keeps_up = next > 0 ? p->workers * c.part / next : most;
     int want = keeps_up < most ? (int)(keeps_up + 0.999) : most;
-    bool fits = room > p->workers;
+    bool fits = depth > p->workers;
     if (!fits) {
-        gp_try_deeper(j, load.actor, -1, 2);
-        room = deeper(room, 2);
+        gp_try_deeper(j, c.actor, -1, 2);
+        depth = deeper(depth, 2);
     }
-    want = want <= p->workers ? p->workers + 1 : want < room ? want : room;
+    want = want <= p->workers ? p->workers + 1 : want < depth ? want : depth;
     if (fits)
         gp_try(j, "stages", p->name, "workers", want);
     else
         say(j, ", and then workers: %d", want);
 }
 
-static bool is(const gp_stage *st, const char *kind)
+static gp_type type_of(const gp_graph *g, int buffer)
 {
-    return !strcmp(st->kind->name, kind);
+    return buffer >= 0 ? g->buffer[buffer].type : (gp_type){ 0 };
 }
 
-/* The field of an option; NULL: the kind has none of that name and type. */
-static const void *field(const gp_stage *st, const char *name, gp_opt_type type)
+/* What the stage's kind says of itself. */
+static void ask_kind(const gp_graph *g, const gp_stage *st, gp_advice *a)
 {
-    const gp_opt *o = gp_kind_opt(st->kind, name, type);
-    return o ? (const char *)st->opts + o->off : NULL;
+    gp_type in[GP_MAXPORT], out[GP_MAXPORT];
+    for (int i = 0; i < st->nin; i++)
+        in[i] = type_of(g, st->in[i]);
+    for (int o = 0; o < st->nout; o++)
+        out[o] = type_of(g, st->out[o]);
+    *a = (gp_advice){ .opts = st->opts, .user = st->kind->user, .nin = st->nin, .nout = st->nout,
+                      .in = in, .out = out, .serial = st->serial };
+    if (st->kind->advise)
+        st->kind->advise(a);
+    a->in = a->out = NULL;
+    a->value[sizeof a->value - 1] = a->text[sizeof a->text - 1] = '\0';
 }
 
-static bool is_png(const gp_stage *st)
+static bool has_option(const gp_kind *k, const char *name)
 {
-    const gp_node *format = gp_node_get(st->node, "format");
-    const char *const *path = field(st, "path", GP_OPT_PATH);
-    if (format && strcmp(format->text, "auto"))
-        return !strcmp(format->text, "png");
-    size_t n = path && *path ? strlen(*path) : 0;
-    return n >= 4 && !strcasecmp(*path + n - 4, ".png");
-}
-
-static void try_less_written(gp_judging *j, const gp_stage *st)
-{
-    const int64_t *compression = field(st, "compression", GP_OPT_INT);
-    if (!is_png(st))
-        say(j, ": write a smaller type, or less of each frame");
-    else if (compression && *compression > 0)
-        gp_try(j, "stages", st->name, "compression", *compression > 1);
-    else
-        say(j, ": write .npy, which needs no encoding");
-}
-
-static void try_less_lua(gp_judging *j, const gp_stage *st)
-{
-    const char *const *script = field(st, "script", GP_OPT_PATH);
-    const char *slash = script ? strrchr(*script, '/') : NULL;
-    if (!st->nin)
-        say(j, ": a source has one worker; leave to a stage behind it what need not be in it");
-    else if (st->serial)
-        say(j, ": if it keeps nothing from frame to frame, say stateless = true in '%.60s', and "
-            "then workers: 2; else divide it into two stages, or use a kernel",
-            slash ? slash + 1 : *script);
-    else
-        say(j, ": a kernel, or LuaJIT, would do it in less time");
+    for (const gp_opt *o = k->opts; o && o->name; o++)
+        if (!strcmp(o->name, name))
+            return true;
+    return false;
 }
 
 void gp_try_less(gp_judging *j, const gp_actor_report *p)
 {
     const gp_stage *st = &j->g->stage[p->stage];
-    if (is(st, "write"))
-        try_less_written(j, st);
-    else if (is(st, "lua"))
-        try_less_lua(j, st);
-    else if (is(st, "read"))
-        say(j, is_png(st) ? ": store its frames as .npy, which need no decoding"
-            : ": store a smaller type, and cast it on the device");
-    else if (is(st, "generate"))
-        say(j, ": fill: once makes frames that cost nothing, if all may be the same");
+    gp_advice a;
+    ask_kind(j->g, st, &a);
+    if (a.opt && *a.value && has_option(st->kind, a.opt))
+        gp_try_word(j, "stages", st->name, a.opt, a.value);
+    else if (*a.text)
+        say(j, ": %s", a.text);
     else if (st->serial)
         say(j, ": it has one worker; divide it into two stages, or make it cheaper");
     else
         say(j, ": make it cheaper");
+}
+
+/* Not all that keep a pace can be told another. */
+void gp_try_unpaced(gp_judging *j, const gp_actor_report *p)
+{
+    if (gp_kind_opt(j->g->stage[p->stage].kind, "rate", GP_OPT_FLOAT))
+        gp_try(j, "stages", p->name, "rate", 0);
 }

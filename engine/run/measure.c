@@ -110,6 +110,7 @@ void gp_measure_end(gp_actorrt *p, uint64_t end)
     if (!p->run->options.timed)
         return;
     int64_t now = gp_now_ns();
+    atomic_store(&p->end_ns, now);
     for (int i = 0; i < p->nin; i++)
         atomic_store(&p->in[i].ring->consumed[p->in[i].consumer].held_ns,
                      gp_measure_held(p->run, &p->in[i], now));

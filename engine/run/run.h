@@ -123,6 +123,7 @@ typedef struct gp_actorrt {
     atomic_ullong frames, bytes;       /* of status: holes not counted */
     /* Of a timed run, see measure.h; sums over all workers. */
     atomic_ullong busy_ns, idle_ns, wait_ns[GP_LACKS], launches;
+    atomic_llong end_ns;       /* when it ended, CLOCK_MONOTONIC; 0: not yet */
     struct gp_track **track, *moves;   /* traced: per worker (a segment: its launcher);
                                   when its frames moved on */
     struct { uint64_t done; int64_t since; } seen; /* the watchdog's own */
@@ -192,7 +193,7 @@ typedef struct gp_engine_time {
     gp_gap gap[GP_GAPS]; int ngaps;
     int64_t busy_ns;
     uint64_t bytes;
-    bool used, guessed;        /* guessed: not all launches were stamped */
+    bool used, estimated;      /* estimated: not all launches were stamped */
 } gp_engine_time;
 
 struct gp_run {

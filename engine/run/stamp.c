@@ -5,7 +5,6 @@
  * launch is done; nothing waits for it, so it moves no work. On the CPU back end, which
  * runs a launch in the order recorded, each stage has one. */
 #include <string.h>
-#include "report/report.h"
 #include "run/segment.h"
 #include "run/trace.h"
 
@@ -169,7 +168,7 @@ void gp_stamps_read(gp_actorrt *p, const gp_ticket *tk)
     pthread_mutex_lock(&run->engine_lock);
     for (int e = 0; e < GP_ENGINES; e++) {
         run->engine[e].bytes += s->copy_bytes[e] * (uint64_t)tk->n;
-        run->engine[e].guessed |= !stamps;
+        run->engine[e].estimated |= !stamps;
     }
     pthread_mutex_unlock(&run->engine_lock);
     if (stamps) {

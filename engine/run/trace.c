@@ -2,7 +2,6 @@
  *
  * All memory is taken before frame 0, and is the same for a short run and a run of
  * weeks: TRACE_BYTES for all tracks together. */
-#include "report/report.h"
 #include "run/segment.h"
 #include "run/trace.h"
 
@@ -44,6 +43,15 @@ void gp_trace_activity(void *arg, const gp_activity *a)
         a->start, a->end, part->stage ? part->stage->name : gp_engine_name(part->engine),
         part->stage ? a->name : NULL, (a->tag >> (ACTOR_BITS + SIZE_BITS)) - 1,
         1 << (a->tag & 0xff), GP_TRACE_COPY_IN + (int)part->engine });
+}
+
+const char *gp_engine_name(gp_engine e)
+{
+    static const char *const name[] = {
+        [GP_ENGINE_COPY_IN] = "copy in", [GP_ENGINE_COMPUTE] = "compute",
+        [GP_ENGINE_COPY_OUT] = "copy out",
+    };
+    return name[e];
 }
 
 /* The next track of the trace; NULL: it is only counted. */

@@ -42,6 +42,8 @@ void gp_trace_open(gp_run *run);
 uint64_t gp_trace_tag(const gp_actorrt *p, uint64_t first, int n);
 void gp_trace_activity(void *run, const gp_activity *a);
 
+const char *gp_engine_name(gp_engine e);       /* "copy in" */
+
 void gp_trace_slice(gp_track *t, gp_trace_what what, const char *name, int64_t start, int64_t end,
                     uint64_t first, int n);
 

@@ -10,12 +10,12 @@ static const char *on;         /* the device under test */
 
 enum { FRAMES = 40, ELEMENTS = 4096, SHORTEST_NS = 100000 };
 
-/* A source at 400 Hz, a script that works for a millisecond or so, a device segment. */
+/* A source at 200 Hz, a script that works for a millisecond or so, a device segment. */
 static const char yaml[] =
     "depth: 4\n"
     "buffers: {x: {dtype: f32, shape: [4096]}}\n"
     "stages:\n"
-    "  - {use: generate, frames: 40, rate: 400, out: x}\n"
+    "  - {use: generate, frames: 40, rate: 200, out: x}\n"
     "  - {name: work, use: lua, script: work.lua}\n"
     "  - {use: scale, a: 2}\n"
     "  - {use: scale, b: 2}\n"
@@ -80,12 +80,14 @@ START_TEST(test_numbers)
     const gp_report *r = s.report;
     ck_assert(!s.made);                /* nothing was traced */
     ck_assert_int_eq(r->nactors, 4);
-    ck_assert(r->wall_ns > (FRAMES - 1) * 2500000LL);
+    ck_assert(r->wall_ns > (FRAMES - 1) * 5000000LL);
     for (int i = 0; i < r->nactors; i++) {
         const gp_actor_report *p = &r->actor[i];
         int64_t sum = p->busy_ns + p->wait_in_ns + p->wait_out_ns + p->wait_stream_ns;
         ck_assert_uint_eq(p->frames, FRAMES);
         ck_assert_uint_eq(p->time.n, FRAMES);
+        ck_assert_msg(part(p->end_ns, r) > 0.5 && part(p->end_ns, r) <= 1, "%s: ended at %.3f",
+                      p->name, part(p->end_ns, r));
         /* all of a thread's time is one of these, but for its own bookkeeping, and until
            it is started, which takes long where others keep the machine busy */
         ck_assert_msg(part(sum, r) < 1.01 && part(sum, r) > 0.2, "%s: %.3f", p->name, part(sum, r));
@@ -212,8 +214,8 @@ END_TEST
 /* Only the end_a run is kept. */
 START_TEST(test_trace_last)
 {
-    seen s = run((gp_run_options){ .timed = true, .trace_ns = 20000000 });
-    double from = (double)s.report->wall_ns * 1e-3 - 20000;
+    seen s = run((gp_run_options){ .timed = true, .trace_ns = 40000000 });
+    double from = (double)s.report->wall_ns * 1e-3 - 40000;
     int n = 0;
     ck_assert(s.made);
     for (const char *line = s.trace; line && *line; line = strchr(line, '\n')) {
@@ -295,7 +297,10 @@ START_TEST(test_early_end)
         "  - {name: end_y, use: discard, in: y}\n", join,
         (gp_run_options){ .timed = true, .trace_ns = 60000000000 });
     const gp_report *r = s.report;
-    int found = 0, held = 0;
+    int found = 0, held = 0, ended = 0;
+    for (int i = 0; i < r->nactors; i++)
+        ended += !strcmp(r->actor[i].name, "few") && r->actor[i].end_ns < r->wall_ns / 2;
+    ck_assert_int_eq(ended, 1);
     for (int i = 0; i < r->nbuffers; i++) {
         const gp_buffer_report *b = &r->buffer[i];
         if (r->actor[b->from].stage == ENDLESS && r->actor[b->to].stage == SHORT) {
@@ -316,6 +321,26 @@ START_TEST(test_early_end)
 }
 END_TEST
 
+/* Two readers of one buffer have a counter each, however long the names are. */
+START_TEST(test_long_names)
+{
+    enum { LONG = 150 };
+    char name[LONG + 1], text[8 * LONG], want[2 * LONG + 40];
+    memset(name, 'n', LONG);
+    name[LONG] = 0;
+    snprintf(text, sizeof text, "buffers: {%s: {dtype: f32, shape: [16]}}\nstages:\n"
+             "  - {use: generate, frames: 20, out: %s}\n"
+             "  - {name: %s1, use: discard, in: %s}\n  - {name: %s2, use: discard, in: %s}\n",
+             name, name, name, name, name, name);
+    seen s = run_text(text, "", (gp_run_options){ .timed = true, .trace_ns = 60000000000 });
+    for (int i = 1; i <= 2; i++) {
+        snprintf(want, sizeof want, "\"name\": \"buffer %s for %s%d\"", name, name, i);
+        ck_assert_msg(strstr(s.trace, want) != NULL, "no %s", want);
+    }
+    done(&s);
+}
+END_TEST
+
 void report_cases(TCase *tc, const char *device)
 {
     on = device;
@@ -325,4 +350,5 @@ void report_cases(TCase *tc, const char *device)
     tcase_add_test(tc, test_trace_last);
     tcase_add_test(tc, test_segments);
     tcase_add_test(tc, test_early_end);
+    tcase_add_test(tc, test_long_names);
 }

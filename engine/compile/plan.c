@@ -1,0 +1,26 @@
+/* plan.c - words for what is in a graph and a plan, see plan.h. */
+#include <stdio.h>
+#include "compile/plan.h"
+
+const char *const gp_launch_name[] = { "graph", "stream", "persistent" };
+const char *const gp_sync_name[] = { "auto", "spin", "yield", "block" };
+
+char *gp_size_text(size_t bytes, char buf[24])
+{
+    static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    double x = (double)bytes;
+    int u = 0;
+    for (; x >= 1023.95; u++)
+        x /= 1024;
+    snprintf(buf, 24, u ? "%.1f %s" : "%.0f %s", x, unit[u]);
+    return buf;
+}
+
+char *gp_place_text(const gp_plan *p, gp_place place, char buf[24])
+{
+    if (place.device && !p->unified)
+        snprintf(buf, 24, "cuda:%d", p->graph->device);
+    else
+        snprintf(buf, 24, "%s", place.device ? "cpu" : "host");
+    return buf;
+}
