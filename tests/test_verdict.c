@@ -533,7 +533,7 @@ START_TEST(says_what_and_what_to_try)
     const char *what = cases[_i].what;
     gp_pipeline *p = compile(cases[_i].yaml, NULL, cases[_i].cuda, &errs);
     gp_report *r = make_report(_i, gp_pipeline_plan(p));
-    gp_verdict_find(r, gp_pipeline_graph(p), gp_pipeline_plan(p));
+    gp_verdict_find(r, p);
     const gp_verdict *v = &r->verdict;
     ck_assert_msg(v->bound == cases[_i].bound, "%s: %s", what, v->text);
     ck_assert_msg(strstr(v->text, cases[_i].text), "%s: %s", what, v->text);
@@ -567,7 +567,7 @@ START_TEST(cuts_no_path)
     gp_report *r = make_report(0, gp_pipeline_plan(p));
     for (int i = 0; i < r->nactors; i++)
         r->actor[i].frames = LONG, r->actor[i].busy_ns = !strcmp(r->actor[i].name, name) ? WALL : 0;
-    gp_verdict_find(r, gp_pipeline_graph(p), gp_pipeline_plan(p));
+    gp_verdict_find(r, p);
     ck_assert_int_eq(r->verdict.bound, GP_BOUND_STAGE);
     ck_assert_str_eq(r->verdict.path, "");
     ck_assert_str_eq(r->verdict.value, "");
@@ -591,7 +591,7 @@ START_TEST(takes_any_numbers)
             r->actor[i].workers = i, r->actor[i].end_ns = odd[k / 5 % 5];
         }
         r->cpus = k % 2;
-        gp_verdict_find(r, gp_pipeline_graph(p), gp_pipeline_plan(p));
+        gp_verdict_find(r, p);
         ck_assert_int_gt(strlen(r->verdict.text), 0);
         ck_assert_int_lt(strlen(r->verdict.text), sizeof r->verdict.text - 1);
     }
@@ -647,7 +647,7 @@ START_TEST(says_it_as_json)
     gp_pipeline *p = compile(yaml, NULL, true, errs);
     gp_report *r = make_report(NOT_MEASURED, gp_pipeline_plan(p));
     r->overlap = 0.5;
-    gp_verdict_find(r, gp_pipeline_graph(p), gp_pipeline_plan(p));
+    gp_verdict_find(r, p);
     FILE *f = open_memstream(&text, &n);
     gp_report_json(r, p, &about, f);
     fclose(f);

@@ -26,15 +26,14 @@ static const char *percent(int64_t ns, double of, char buf[16])
     return buf;
 }
 
-static void print_actor(FILE *to, const gp_report *r, const gp_actor_report *p,
-                        const gp_plan *plan, int width)
+static void print_actor(FILE *to, const gp_report *r, const gp_actor_report *p, int width)
 {
     char frames[32], who[32], busy[16], in[16], out[16], p50[32] = "-", p99[32] = "-";
     int n = p->workers > 0 ? p->workers : 1;
     double time = (double)r->wall_ns * n;
     if (p->segment >= 0)
-        snprintf(who, sizeof who, "%d stream%s", plan->segment[p->segment].streams,
-                 plan->segment[p->segment].streams == 1 ? "" : "s");
+        snprintf(who, sizeof who, "%d stream%s", p->streams,
+                 p->streams == 1 ? "" : "s");
     else if (p->most_workers > p->workers)
         snprintf(who, sizeof who, "%d of %d", p->workers, p->most_workers);
     else
@@ -68,7 +67,7 @@ static void print_engine(FILE *to, const gp_report *r, gp_engine e, int width)
     fputc('\n', to);
 }
 
-void gp_print_account(FILE *to, const gp_report *r, const gp_plan *plan)
+void gp_print_account(FILE *to, const gp_report *r)
 {
     char p50[32], p99[32];
     int width = 8;
@@ -79,7 +78,7 @@ void gp_print_account(FILE *to, const gp_report *r, const gp_plan *plan)
     fprintf(to, "  %-*s  %8s  %10s  %6s  %8s  %7s  %8s  %8s\n", width, "", "frames", "workers",
             "busy", "no input", "no room", "p50", "p99");
     for (int i = 0; i < r->nactors; i++)
-        print_actor(to, r, &r->actor[i], plan, width);
+        print_actor(to, r, &r->actor[i], width);
     for (int e = 0; e < GP_ENGINES; e++)
         if (r->engine[e].used)
             print_engine(to, r, (gp_engine)e, width);

@@ -88,7 +88,7 @@ int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *err
 /* cli_environment.c: where this runs; `device`: a CUDA device that was used, or -1. */
 void gp_environment_read(gp_environment *e, int device);
 /* cli_account.c: after a run, a line for each stage, segment and engine, and the verdict. */
-void gp_print_account(FILE *to, const gp_report *r, const gp_plan *plan);
+void gp_print_account(FILE *to, const gp_report *r);
 
 /* cli_load.c: whether what goes to `fd` is for eyes that want colors. */
 bool gp_want_color(int fd);

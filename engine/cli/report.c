@@ -183,10 +183,10 @@ void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcom
     gp_environment_read(&about.environment, is.device);
     gp_writing w = { p, r, &about, &own };
     if (r) {
-        gp_verdict_find(r, gp_pipeline_graph(p), gp_pipeline_plan(p));
+        gp_verdict_find(r, p);
         write_file(&f->report, &w, f->html ? write_page : write_report);
         if (f->account)
-            gp_print_account(stderr, r, gp_pipeline_plan(p));
+            gp_print_account(stderr, r);
     }
     if (r || outcome == GP_STUCK)      /* a trace shows how a run got stuck */
         write_file(&f->trace, &w, write_trace);

@@ -5,7 +5,8 @@
 #ifndef GP_REPORT_H
 #define GP_REPORT_H
 
-#include "compile/plan.h"
+#include "base/arena.h"
+#include <gpipe/gpipe.h>
 
 /* A host stage or a segment. Times are sums over its workers (a segment: of its
  * launcher), from the first frame that any source began to the end of the run. */
@@ -13,7 +14,8 @@ typedef struct gp_actor_report {
     const char *name;          /* of the stage; of a segment "first..last" */
     int stage, segment;        /* of the graph, of the plan; one of them is -1 */
     gp_loc at;
-    int workers;
+    int workers;               /* 0: a segment */
+    int streams;               /* of a segment */
     int most_workers;          /* as many as the stage may have here: 1, or the cores */
     uint64_t frames, bytes;    /* as gp_stage_status */
     uint64_t launches;         /* of a segment */
@@ -92,7 +94,7 @@ gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs);
 double gp_report_overlap(const gp_report *r);
 
 /* verdict.c: from the numbers alone. */
-void gp_verdict_find(gp_report *r, const gp_graph *g, const gp_plan *plan);
+void gp_verdict_find(gp_report *r, const gp_pipeline *p);
 
 /* Of a traced run (gp_run_options.trace_ns): Chrome trace events, the newest `most`
  * slices, 0: all that was kept. False with an error. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "api/forms.h"
 #include "base/json.h"
+#include "compile/plan.h"
 #include "report/report.h"
 
 static const char *const outcomes[] = {

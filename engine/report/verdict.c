@@ -22,6 +22,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <string.h>
+#include "api/forms.h"
 #include "report/verdict.h"
 
 enum { FEW = 10, SHORT_NS = 5000000 };
@@ -543,9 +544,9 @@ static void give_up(gp_judging *j)
         p->name, percent(c.part));
 }
 
-void gp_verdict_find(gp_report *r, const gp_graph *g, const gp_plan *plan)
+void gp_verdict_find(gp_report *r, const gp_pipeline *p)
 {
-    gp_judging j = { .r = r, .g = g, .plan = plan };
+    gp_judging j = { .r = r, .g = gp_pipeline_graph(p), .plan = gp_pipeline_plan(p) };
     r->verdict = (gp_verdict){ .actor = -1, .buffer = -1 };
     if (!too_short(&j) && !is_paced(&j) && !are_cores_busy(&j) && !never_waits(&j)
         && !is_busiest(&j) && !must_be_kernels(&j) && !are_streams_few(&j) && !is_shallow(&j))
