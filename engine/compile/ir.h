@@ -14,7 +14,7 @@
 #ifndef GP_IR_H
 #define GP_IR_H
 
-#include "base/arena.h"
+#include "base/table.h"
 #include "gpipe/node.h"
 #include "gpipe/stage.h"
 
@@ -63,8 +63,7 @@ typedef struct gp_probe {
     gp_arena *arena;
     void (*look)(gp_arena *, gp_probed *);     /* gp_probe_look, but for tests */
     bool lenient;              /* gp_config.lenient */
-    gp_probed **slot;          /* a hash table, open addressing by path */
-    int nslots, n;
+    gp_table of[2];            /* by path: files, lists of files */
 } gp_probe;
 
 /* ---- 1. spec (parse.c, set.c) ---------------------------------------- */

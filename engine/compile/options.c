@@ -11,7 +11,7 @@
 
 static const gp_var *find_var(const gp_vars *vars, const char *name)
 {
-    int i = gp_names_find(&vars->index, name);
+    int i = gp_table_index(&vars->index, name);
     return i < 0 ? NULL : &vars->v[i];
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
-#include "base/names.h"
+#include "base/table.h"
 #include "compile/parse.h"
 
 enum {
@@ -35,7 +35,7 @@ struct parser {
     bool ascii;
     size_t chars, bytes;               /* the same position, counted both ways */
     size_t seen, line, line_start;     /* lines before `seen`, and where its line starts */
-    gp_names names;                    /* of anchors */
+    gp_table names;                    /* of anchors */
     struct anchor *anchor;
     int nanchors, anchor_cap;
     int64_t nodes;
@@ -271,13 +271,13 @@ static gp_node *parse_list(struct parser *p, int depth, bool flow)
 struct map {
     gp_node *node;
     int cap;
-    gp_names *names;                   /* of the keys, once they are many */
+    gp_table *names;                   /* of the keys, once they are many */
 };
 
 static int map_find(const struct map *m, const char *key)
 {
     if (m->names)
-        return gp_names_find(m->names, key);
+        return gp_table_index(m->names, key);
     for (int i = 0; i < m->node->n; i++)
         if (!strcmp(m->node->key[i]->text, key))
             return i;
@@ -298,11 +298,11 @@ static void map_add(struct parser *p, struct map *m, gp_node *key, gp_node *item
     if (n->n < FEW)
         return;
     if (!m->names) {
-        n->index = m->names = GP_NEW(p->arena, gp_names, 1);
+        n->index = m->names = GP_NEW(p->arena, gp_table, 1);
         m->names->arena = p->arena;
     }
-    for (int i = m->names->n; i < n->n; i++)
-        *gp_names_at(m->names, n->key[i]->text) = i;
+    for (int i = (int)m->names->n; i < n->n; i++)
+        gp_table_put(m->names, n->key[i]->text, i);
 }
 
 /* `<<: *a`, `<<: [*a, *b]`: own keys win, then earlier maps. */
@@ -361,7 +361,7 @@ static gp_node *parse_map(struct parser *p, int depth, bool flow)
 static gp_node *parse_alias(struct parser *p)
 {
     const char *name = (const char *)p->event.data.alias.anchor;
-    int i = gp_names_find(&p->names, name);
+    int i = gp_table_index(&p->names, name);
     if (i < 0)
         gp_fail(p->errs, GP_E_SPEC, here(p), "'*%s' stands for something marked '&%s', and there "
                 "is none; put quotes around the value if it is a text", name, name);
@@ -405,7 +405,7 @@ static gp_node *parse_node(struct parser *p, int depth, bool flow)
     if (anchor) {                      /* a later one of the same name replaces it */
         id = p->nanchors;
         *GP_PUSH(p->arena, p->anchor, p->nanchors, p->anchor_cap) = (struct anchor){ 0 };
-        *gp_names_at(&p->names, gp_strdup(p->arena, (const char *)anchor)) = id;
+        gp_table_put(&p->names, gp_strdup(p->arena, (const char *)anchor), id)->n = id;
     }
     gp_node *n = p->event.type == YAML_SCALAR_EVENT ? parse_scalar(p, flow)
         : p->event.type == YAML_SEQUENCE_START_EVENT ? parse_list(p, depth, flow)
@@ -509,7 +509,7 @@ const gp_node *gp_node_get(const gp_node *map, const char *key)
     if (!map || map->kind != GP_MAP)
         return NULL;
     if (map->index)
-        return (i = gp_names_find(map->index, key)) < 0 ? NULL : map->item[i];
+        return (i = gp_table_index(map->index, key)) < 0 ? NULL : map->item[i];
     while (i < map->n && strcmp(map->key[i]->text, key))
         i++;
     return i < map->n ? map->item[i] : NULL;

@@ -38,7 +38,7 @@ static void work_out(struct vars_now *now, gp_var *v);
 static bool var_now(const gp_scope *s, const char *name, gp_num *out)
 {
     struct vars_now *now = (struct vars_now *)s->arg;
-    int i = gp_names_find(&now->vars->index, name);
+    int i = gp_table_index(&now->vars->index, name);
     gp_var *v = i < 0 ? NULL : &now->vars->v[i];
     if (!v || v->state == GP_VAR_BUSY)
         return false;
@@ -83,7 +83,7 @@ static void read_vars(gp_resolving *r, const gp_node *map)
             AT(r, value->at, "'%s' is a %s; a variable has a single value", key->text,
                value->kind == GP_LIST ? "list" : "map");
         else
-            *gp_names_at(&vars->index, key->text) = vars->n,
+            gp_table_put(&vars->index, key->text, vars->n),
             vars->v[vars->n++] = (gp_var){ .name = key->text, .node = value,
                                            .unset = gp_is_null(value) };
     }
@@ -97,7 +97,7 @@ static void read_vars(gp_resolving *r, const gp_node *map)
 static bool var_later(const gp_scope *s, const char *name, gp_num *out)
 {
     const gp_vars *vars = s->arg;
-    int i = gp_names_find(&vars->index, name);
+    int i = gp_table_index(&vars->index, name);
     if (i < 0 || !vars->v[i].number)
         return false;
     *out = vars->v[i].num;
@@ -282,7 +282,7 @@ typedef struct sets {
     gp_arena *a;
     size_t words;
     unsigned **v; int n, cap;
-    gp_names joined;           /* "1+4" -> what is in set 1 or in set 4 */
+    gp_table joined;           /* "1+4" -> what is in set 1 or in set 4 */
 } sets;
 
 static int new_set(sets *s)
@@ -295,10 +295,10 @@ static int join(sets *s, int x, int y)
 {
     char key[32];
     snprintf(key, sizeof key, "%d+%d", x < y ? x : y, x < y ? y : x);
-    int z = gp_names_find(&s->joined, key);
+    int z = gp_table_index(&s->joined, key);
     if (z >= 0)
         return z;
-    *gp_names_at(&s->joined, gp_strdup(s->a, key)) = z = new_set(s);
+    gp_table_put(&s->joined, gp_strdup(s->a, key), z = new_set(s));
     for (size_t w = 0; w < s->words; w++)
         s->v[z][w] = s->v[x][w] | s->v[y][w];
     return z;

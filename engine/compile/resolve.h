@@ -15,7 +15,7 @@
 #define GP_RESOLVE_H
 
 #include "compile/ir.h"
-#include "base/names.h"
+#include "base/table.h"
 
 /* ---- names ----------------------------------------------------------- */
 
@@ -43,7 +43,7 @@ typedef struct gp_var {
 } gp_var;
 
 typedef struct gp_vars {
-    gp_names index;
+    gp_table index;
     gp_var *v;
     int n;
     const gp_node *map;        /* NULL without vars */
@@ -128,8 +128,8 @@ typedef struct gp_resolving {
     gp_vars vars;
     gp_graph *graph;
     int depth;                 /* default of buffers */
-    gp_names buffer_index;
-    gp_names written;          /* paths -> stages, see gp_shape_writes */
+    gp_table buffer_index;
+    gp_table written;          /* paths -> stages, see gp_shape_writes */
     gp_rbuf *buffer; int nbuffers, buffers_cap;
     gp_rstage *stage; int nstages;         /* as in the file */
     int *order;                /* stages in topological order */

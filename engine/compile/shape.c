@@ -131,12 +131,10 @@ bool gp_shape_writes(gp_shape *s, const char *opt, const char *path)
     if (!strncmp(plain, "/dev/", 5))
         return true;
     int mine = (int)(c->rs - c->r->stage);
-    int *writer = gp_names_at(&c->r->written, plain);
-    if (*writer < 0)
-        *writer = mine;
-    return *writer == mine
+    int writer = (int)gp_table_put(&c->r->written, plain, mine)->n;
+    return writer == mine
         || gp_shape_fail(s, opt, "'%s' is written by stage '%s' too: give each a path of its own",
-                         path, c->r->stage[*writer].s.name);
+                         path, c->r->stage[writer].s.name);
 }
 
 bool gp_shape_eval(gp_shape *s, const gp_node *n, gp_num *out)

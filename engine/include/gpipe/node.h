@@ -22,7 +22,7 @@ struct gp_node {
     int n;                 /* of a list or map: the number of items */
     gp_node **key;         /* of a map: scalars, unique, merge keys resolved */
     gp_node **item;
-    const struct gp_names *index;  /* of a map with many keys: where each is; or NULL */
+    const struct gp_table *index;  /* of a map with many keys: where each is; or NULL */
 };
 
 /* The value of `key` in a map; NULL when absent or `map` is no map. */
