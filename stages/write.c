@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "base/npy.h"
+#include "base/table.h"
 #include "png_file.h"
 
 enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };
@@ -84,50 +85,21 @@ static bool shape(gp_shape *s)
 
 /* ---- names that were used -------------------------------------------- */
 
-/* Of frames whose file has no number. Open addressing by the name's text. */
+/* Of frames whose file has no number: name -> frame. */
 struct seen {
     pthread_mutex_t lock;
-    struct used { const char *name; uint64_t frame; } *slot;
-    size_t n, cap;             /* cap: 0 or a power of two */
+    gp_table names;
 };
-
-/* Where `name` is or would be (FNV-1a). */
-static struct used *find(struct used *slot, size_t cap, const char *name)
-{
-    uint64_t h = 0xcbf29ce484222325;
-    for (const char *p = name; *p; p++)
-        h = (h ^ (unsigned char)*p) * 0x100000001b3;
-    while (slot[h & (cap - 1)].name && strcmp(slot[h & (cap - 1)].name, name))
-        h++;
-    return &slot[h & (cap - 1)];
-}
 
 /* Notes that `frame` uses `name`. 1; 0 when it is taken, by *other; -1 without
  * memory. */
 static int use_name(struct seen *s, const char *name, uint64_t frame, uint64_t *other)
 {
-    int result = -1;
     pthread_mutex_lock(&s->lock);
-    if (2 * s->n >= s->cap) {
-        size_t cap = s->cap ? 2 * s->cap : 256;
-        struct used *slot = calloc(cap, sizeof *slot);
-        if (!slot)
-            goto out;
-        for (size_t i = 0; i < s->cap; i++)
-            if (s->slot[i].name)
-                *find(slot, cap, s->slot[i].name) = s->slot[i];
-        free(s->slot);
-        s->slot = slot, s->cap = cap;
-    }
-    struct used *u = find(s->slot, s->cap, name);
-    result = !u->name;
-    if (u->name)
-        *other = u->frame;
-    else
-        *u = (struct used){ name, frame }, s->n++;
-out:
+    const gp_entry *e = gp_table_put(&s->names, name, (int64_t)frame);
+    *other = e ? (uint64_t)e->n : 0;
     pthread_mutex_unlock(&s->lock);
-    return result;
+    return !e ? -1 : *other == frame;
 }
 
 /* ---- state ----------------------------------------------------------- */
@@ -155,7 +127,7 @@ static void close_writer(void *state)
         free(w->desk[i].png.data);
     }
     pthread_mutex_destroy(&w->seen.lock);
-    free(w->seen.slot);
+    gp_table_free(&w->seen.names);
     free(w->desk);
     free(w);
 }
