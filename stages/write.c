@@ -154,9 +154,8 @@ static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY]
         memcpy(w->joined.dim + 1, frame->dim, sizeof frame->dim[0] * (size_t)frame->ndim);
     }
     w->joined.dim[0] = 0;
-    if (!gp_path_expand(path, o->path, 0, ""))
-        return gp_why(why, "makes too long a name");
-    if (!gp_outfile_open(&w->desk[0].file, path, why))
+    if (!gp_path_expand(path, o->path, 0, "", why)
+        || !gp_outfile_open(&w->desk[0].file, path, why))
         return false;
     if (o->as == GP_NPY && w->desk[0].file.in_place)
         return gp_why(why, "is no regular file, which a joined .npy needs: set 'format: raw'");
@@ -182,17 +181,19 @@ static bool open_writer(const gp_open *g, void **state)
 
 /* ---- one file a frame ------------------------------------------------ */
 
+/* `path` is empty after an error that is the pattern's. */
 static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX],
                       char why[GP_WHY])
 {
     const struct opts *o = w->o;
     unsigned long long a = f->index;
     uint64_t other = 0;
+    path[0] = 0;
     if (o->named && (!f->name || strchr(f->name, '/')))
         return f->name ? gp_why(why, "cannot take the name '%s'", f->name)
                        : gp_why(why, "has a %%n, but the frame's source gives no names: use %%05d");
-    if (!gp_path_expand(path, o->path, f->index, f->name))
-        return gp_why(why, "makes too long a name");
+    if (!gp_path_expand(path, o->path, f->index, f->name, why))
+        return false;
     if (o->numbered)
         return true;
     int fresh = use_name(&w->seen, o->named ? f->name : "", f->index, &other);
@@ -226,11 +227,10 @@ static bool put_file(struct writer *w, struct desk *d, const gp_frame *f, const 
 static void write_single(struct writer *w, gp_call *c, gp_frame *f)
 {
     char why[GP_WHY], path[PATH_MAX];
-    strcpy(path, w->o->path);
     if (name_file(w, f, path, why) && put_file(w, &w->desk[c->worker], f, path, why))
         return;
     gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s", (unsigned long long)f->index,
-            path, why);
+            *path ? path : w->o->path, why);
     f->status = GP_FAILED;
 }
 
