@@ -213,6 +213,10 @@ START_TEST(long_names)
     ck_assert_msg(end && !end[38], "%s", text);
     ck_assert_int_eq(r.errs.e[0].at.line, 3);
     ck_assert_int_eq(io_files("."), 1);
+    TEXT(yaml, "stages:\n  - {use: read, path: '/%s'}\n  - {use: discard}\n", path);
+    r = io_go(yaml);
+    end = strstr(text = io_error(&r), "': File name too long");
+    ck_assert_msg(strchr(path, '%') || (end && !end[21]), "%s", text);
     free(path);
 }
 END_TEST

@@ -31,7 +31,7 @@ bool gp_is_null(const gp_node *n)
 /* ---- vars ------------------------------------------------------------ */
 
 /* The values are worked out once, each after those it is made from. */
-struct vars_now { gp_vars *vars; gp_errs *scratch; int depth; };
+struct vars_now { gp_vars *vars; gp_errs *scratch; int depth; bool deep; };
 
 static void work_out(struct vars_now *now, gp_var *v);
 
@@ -50,13 +50,15 @@ static bool var_now(const gp_scope *s, const char *name, gp_num *out)
 
 static void work_out(struct vars_now *now, gp_var *v)
 {
-    enum { DEEPEST = 64 };
     gp_scope scope = { .var = var_now, .arg = now };
-    if (now->depth == DEEPEST)
+    if (now->depth == GP_VARS_DEEPEST) {
+        now->deep = true;
         return;
+    }
     now->depth++;
     v->state = GP_VAR_BUSY;
     v->number = !v->unset && gp_eval(v->node, &scope, &v->num, now->scratch);
+    v->deep = !v->number && now->deep;
     now->scratch->n = 0;
     v->state = GP_VAR_DONE;
     now->depth--;
@@ -90,7 +92,7 @@ static void read_vars(gp_resolving *r, const gp_node *map)
     struct vars_now now = { .vars = vars, .scratch = GP_NEW(r->arena, gp_errs, 1) };
     for (int i = 0; i < vars->n; i++)
         if (vars->v[i].state == GP_VAR_NEW)
-            work_out(&now, &vars->v[i]);
+            now.deep = false, work_out(&now, &vars->v[i]);
 }
 
 /* For graph.scope: reads what has been worked out, writes nothing. */

@@ -19,7 +19,7 @@
 
 /* ---- names ----------------------------------------------------------- */
 
-enum { GP_DEPTH_MAX = 65536 };
+enum { GP_DEPTH_MAX = 65536, GP_VARS_DEEPEST = 64 };
 #define GP_BYTES_MAX ((int64_t)1 << 40)        /* of one frame */
 
 /* Letters, digits and _, not beginning with a digit; names of stages and
@@ -38,6 +38,7 @@ typedef struct gp_var {
     const gp_node *node;
     bool unset;                /* null: must be set */
     bool number;               /* its text is an expression, worth `num` */
+    bool deep;                 /* it is none because it leads through too many others */
     enum { GP_VAR_NEW, GP_VAR_BUSY, GP_VAR_DONE } state;
     gp_num num;
 } gp_var;

@@ -33,7 +33,7 @@ gp_loc gp_shape_loc(gp_shape *s, const char *opt)
 
 static bool report(gp_shape *s, gp_code code, gp_loc at, const char *fmt, va_list ap)
 {
-    char text[500];
+    char text[8192];               /* more than a path; gp_fail leaves out the middle */
     vsnprintf(text, sizeof text, fmt, ap);
     gp_fail(ctx_of(s)->errs, code, at, "stage '%s': %s", ctx_of(s)->stage->name, text);
     return code == GP_E_WARN;

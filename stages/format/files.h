@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include "gpipe/stage.h"
 
-enum { GP_WHY = 160 };                 /* bytes of every `err` here */
+enum { GP_WHY = 320 };                 /* bytes of every `err` here */
 
 typedef enum gp_filetype { GP_AUTO, GP_RAW, GP_NPY, GP_PNG } gp_filetype;
 #define GP_FORMATS "auto|raw|npy|png"
