@@ -44,18 +44,6 @@ enum { NUNITS = sizeof units / sizeof *units };
 
 /* ---- errors ---------------------------------------------------------- */
 
-gp_loc gp_node_part(const gp_node *n, size_t offset, size_t len)
-{
-    gp_loc at = n->at;
-    bool plain = !n->quoted && at.len == (int)n->len;
-    bool in_quotes = n->quoted && at.len == (int)n->len + 2;
-    if (at.line && (plain || in_quotes)) {
-        at.col += (int)offset + in_quotes;
-        at.len = len ? (int)len : 1;
-    }
-    return at;
-}
-
 /* An error at `from`, `len` bytes long. */
 #define FAIL(x, from, len, ...)                                              \
     gp_fail((x)->errs, GP_E_SPEC,                                            \

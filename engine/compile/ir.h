@@ -46,6 +46,9 @@ typedef struct gp_machine {
     char why[200];             /* why ndevices is 0: "no NVIDIA driver", ... */
 } gp_machine;
 
+/* As getenv; `arg` is passed on. NULL: there is no such variable. */
+typedef const char *(*gp_getenv)(const void *arg, const char *name);
+
 typedef struct gp_env {
     gp_getenv get;
     const void *arg;
@@ -233,7 +236,7 @@ typedef struct gp_plan {
 
 /* ---- passes ---------------------------------------------------------- */
 
-/* parse.c */
+/* parse.c: NULL after errors. */
 gp_spec *gp_parse(gp_arena *, const char *text, size_t len, const char *file, gp_errs *);
 /* set.c: one `--set PATH=VALUE`; changes the tree. The nodes it makes are at
  * line 0 of a file whose name is `assignment` itself, the same pointer. */

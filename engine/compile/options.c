@@ -149,9 +149,7 @@ const char *gp_read_text(gp_reader *r, const gp_node *n)
         WRONG(r, n, "is a text, not a %s", kind_word(n));
         return NULL;
     }
-    bool ok = gp_interpolate(r->arena, n, r->vars->map, r->env ? r->env->get : NULL,
-                             r->env ? r->env->arg : NULL, &text, r->errs);
-    return ok ? text : NULL;
+    return gp_interpolate(r->arena, n, r->vars->map, r->env, &text, r->errs) ? text : NULL;
 }
 
 const char *gp_path_from(gp_arena *a, const char *dir, const char *text)

@@ -7,6 +7,7 @@
  *   infer.c    types: calls shape() in order
  *   shape.c    what shape() may call back, at compile time and at run time
  *   options.c  one value of the YAML -> one value in C
+ *   text.c     ${} in texts
  *
  * Every part reports all errors it finds and goes on; what depends on
  * something that failed is marked `broken` or left not `known`, and then
@@ -72,6 +73,12 @@ const char *gp_read_text(gp_reader *r, const gp_node *n);
 const char *gp_read_path(gp_reader *r, const gp_node *n);
 int gp_read_word(gp_reader *r, const gp_node *n, const char *choices);   /* "a|b|c" */
 gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n);
+
+/* text.c: replaces ${x}, ${x:-default}, ${env:NAME} and $$ in a scalar's text. `vars`
+ * is the map under `vars:` (values are scalars). An unknown name is an error that
+ * points at it. `env` may be NULL. */
+bool gp_interpolate(gp_arena *a, const gp_node *n, const gp_node *vars, const gp_env *env,
+                    const char **out, gp_errs *errs);
 
 size_t gp_opt_size(gp_opt_type t);             /* bytes of the field; 0: no such type */
 bool gp_opt_read(gp_reader *r, const gp_opt *o, const gp_node *n, void *field);

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/table.h"
-#include "compile/parse.h"
+#include "base/yaml.h"
+#include "compile/ir.h"
 
 /* ---- stage names ----------------------------------------------------- */
 
@@ -241,7 +242,7 @@ static gp_node *parse_value(struct set *s, const char *value)
 {
     value += strspn(value, " ");
     if (*value && strchr("[{\"'", *value))
-        return gp_parse_value(s->arena, value, s->at, s->errs);
+        return gp_yaml_value(s->arena, value, s->at, s->errs);
     gp_node *n = new_node(s, GP_SCALAR, value);
     n->quoted = !*value;               /* an empty text, not null */
     return n;

@@ -153,9 +153,8 @@ const char *gp_shape_text(gp_shape *s, const gp_node *n)
         gp_fail(c->errs, GP_E_BUG, n->at, "shape() read a text at run time");
         return NULL;
     }
-    const gp_env *env = c->r->read.env;
-    return gp_interpolate(c->r->arena, n, c->vars->map, env ? env->get : NULL,
-                          env ? env->arg : NULL, &text, c->errs) ? text : NULL;
+    return gp_interpolate(c->r->arena, n, c->vars->map, c->r->read.env, &text, c->errs) ? text
+                                                                                       : NULL;
 }
 
 const char *gp_shape_path(gp_shape *s, const gp_node *n)

@@ -1,11 +1,11 @@
-/* measured.c - a report read again. JSON is YAML: the parser of pipelines reads it.
+/* measured.c - a report read again. JSON is YAML: the reader of YAML reads it.
  *
  * What it names must be in the pipeline, and the pipeline's host stages in it. */
 #include <stdlib.h>
 #include <string.h>
 #include "draw/measured.h"
 #include "base/table.h"
-#include "compile/parse.h"
+#include "base/yaml.h"
 
 /* ---- words and colors ------------------------------------------------- */
 
@@ -195,7 +195,7 @@ const gp_measured *gp_measured_read(gp_arena *a, const gp_plan *p, const char *j
     reading r = { .arena = a, .plan = p, .at = { .file = file }, .errs = errs };
     gp_errs *ignored = GP_NEW(a, gp_errs, 1);
     const gp_node *root = memchr(json, 0, len) ? NULL
-        : gp_parse_value(a, gp_strndup(a, json, len), r.at, ignored);
+        : gp_yaml_value(a, gp_strndup(a, json, len), r.at, ignored);
     const gp_node *stages = list_of(root, "stages"), *engines = list_of(root, "engines");
     if (!stages || !gp_node_get(root, "verdict")) {
         no_report(&r);

@@ -1,13 +1,11 @@
 /* node.h - what a YAML file says: a tree of scalars, lists and maps, each with
  * its place, and the expressions that stand in it.
  *
- * Made by parse.c, changed by set.c, read by resolve.c and by the few stage
- * kinds with structured options. Read-only after that. */
+ * Stage kinds with structured options read it; it does not change then. */
 #ifndef GP_NODE_H
 #define GP_NODE_H
 
 #include <stdint.h>
-#include "base/arena.h"
 #include "gpipe/err.h"
 
 typedef enum gp_node_kind { GP_SCALAR, GP_LIST, GP_MAP } gp_node_kind;
@@ -32,7 +30,7 @@ const gp_node *gp_node_get(const gp_node *map, const char *key);
  * part of it; the whole scalar's where escapes or lines were joined. */
 gp_loc gp_node_part(const gp_node *n, size_t offset, size_t len);
 
-/* ---- expressions (expr.c) -------------------------------------------- */
+/* ---- expressions ----------------------------------------------------- */
 
 /* An exact integer, or a double. */
 typedef struct gp_num {
@@ -66,15 +64,5 @@ bool gp_eval(const gp_node *n, const gp_scope *scope, gp_num *out, gp_errs *errs
 /* The same where a duration is expected: "30s", "1.5ms", "2 * 10ms". A bare
  * number is an error that asks for a unit, except 0. Result in ns. */
 bool gp_eval_time(const gp_node *n, const gp_scope *scope, int64_t *ns, gp_errs *errs);
-
-/* ---- text ------------------------------------------------------------ */
-
-/* Replaces ${x}, ${x:-default}, ${env:NAME} and $$ in a scalar's text. `vars`
- * is the map under `vars:` (values are scalars), `env` answers like getenv
- * (`arg` is passed on). An unknown name is an error that points at it. */
-typedef const char *(*gp_getenv)(const void *arg, const char *name);
-bool gp_interpolate(gp_arena *a, const gp_node *n, const gp_node *vars,
-                    gp_getenv env, const void *env_arg, const char **out,
-                    gp_errs *errs);
 
 #endif
