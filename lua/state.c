@@ -8,11 +8,12 @@
 
 /* ---- errors ---------------------------------------------------------- */
 
-/* Appends to w->error what fits. */
+/* Appends to w->error what fits; "..." stands for what does not. */
 static void note(gp_lua *w, const char *fmt, const char *a, int line, const char *b)
 {
-    size_t used = strlen(w->error);
-    snprintf(w->error + used, sizeof w->error - used, fmt, a, line, b);
+    size_t used = strlen(w->error), room = sizeof w->error - used;
+    if ((size_t)snprintf(w->error + used, room, fmt, a, line, b) >= room)
+        strcpy(w->error + sizeof w->error - 4, "...");
 }
 
 /* Takes "clean.lua:12: " off the front: the place is kept apart. */

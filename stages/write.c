@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "base/npy.h"
+#include "base/table.h"
 #include "png_file.h"
 
 enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };
@@ -85,50 +86,21 @@ static bool shape(gp_shape *s)
 
 /* ---- names that were used -------------------------------------------- */
 
-/* Of frames whose file has no number. Open addressing by the name's text. */
+/* Of frames whose file has no number: name -> frame. */
 struct seen {
     pthread_mutex_t lock;
-    struct used { const char *name; uint64_t frame; } *slot;
-    size_t n, cap;             /* cap: 0 or a power of two */
+    gp_table names;
 };
-
-/* Where `name` is or would be (FNV-1a). */
-static struct used *find(struct used *slot, size_t cap, const char *name)
-{
-    uint64_t h = 0xcbf29ce484222325;
-    for (const char *p = name; *p; p++)
-        h = (h ^ (unsigned char)*p) * 0x100000001b3;
-    while (slot[h & (cap - 1)].name && strcmp(slot[h & (cap - 1)].name, name))
-        h++;
-    return &slot[h & (cap - 1)];
-}
 
 /* Notes that `frame` uses `name`. 1; 0 when it is taken, by *other; -1 without
  * memory. */
 static int use_name(struct seen *s, const char *name, uint64_t frame, uint64_t *other)
 {
-    int result = -1;
     pthread_mutex_lock(&s->lock);
-    if (2 * s->n >= s->cap) {
-        size_t cap = s->cap ? 2 * s->cap : 256;
-        struct used *slot = calloc(cap, sizeof *slot);
-        if (!slot)
-            goto out;
-        for (size_t i = 0; i < s->cap; i++)
-            if (s->slot[i].name)
-                *find(slot, cap, s->slot[i].name) = s->slot[i];
-        free(s->slot);
-        s->slot = slot, s->cap = cap;
-    }
-    struct used *u = find(s->slot, s->cap, name);
-    result = !u->name;
-    if (u->name)
-        *other = u->frame;
-    else
-        *u = (struct used){ name, frame }, s->n++;
-out:
+    const gp_entry *e = gp_table_put(&s->names, name, (int64_t)frame);
+    *other = e ? (uint64_t)e->n : 0;
     pthread_mutex_unlock(&s->lock);
-    return result;
+    return !e ? -1 : *other == frame;
 }
 
 /* ---- state ----------------------------------------------------------- */
@@ -156,7 +128,7 @@ static void close_writer(void *state)
         free(w->desk[i].png.data);
     }
     pthread_mutex_destroy(&w->seen.lock);
-    free(w->seen.slot);
+    gp_table_free(&w->seen.names);
     free(w->desk);
     free(w);
 }
@@ -183,9 +155,8 @@ static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY]
         memcpy(w->joined.dim + 1, frame->dim, sizeof frame->dim[0] * (size_t)frame->ndim);
     }
     w->joined.dim[0] = 0;
-    if (!gp_path_expand(path, o->path, 0, ""))
-        return gp_why(why, "makes too long a name");
-    if (!gp_outfile_open(&w->desk[0].file, path, why))
+    if (!gp_path_expand(path, o->path, 0, "", why)
+        || !gp_outfile_open(&w->desk[0].file, path, why))
         return false;
     if (o->as == GP_NPY && w->desk[0].file.in_place)
         return gp_why(why, "is no regular file, which a joined .npy needs: set 'format: raw'");
@@ -211,17 +182,19 @@ static bool open_writer(const gp_open *g, void **state)
 
 /* ---- one file a frame ------------------------------------------------ */
 
+/* `path` is empty after an error that is the pattern's. */
 static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX],
                       char why[GP_WHY])
 {
     const struct opts *o = w->o;
     unsigned long long a = f->index;
     uint64_t other = 0;
+    path[0] = 0;
     if (o->named && (!f->name || strchr(f->name, '/')))
         return f->name ? gp_why(why, "cannot take the name '%s'", f->name)
                        : gp_why(why, "has a %%n, but the frame's source gives no names: use %%05d");
-    if (!gp_path_expand(path, o->path, f->index, f->name))
-        return gp_why(why, "makes too long a name");
+    if (!gp_path_expand(path, o->path, f->index, f->name, why))
+        return false;
     if (o->numbered)
         return true;
     int fresh = use_name(&w->seen, o->named ? f->name : "", f->index, &other);
@@ -255,11 +228,10 @@ static bool put_file(struct writer *w, struct desk *d, const gp_frame *f, const 
 static void write_single(struct writer *w, gp_call *c, gp_frame *f)
 {
     char why[GP_WHY], path[PATH_MAX];
-    strcpy(path, w->o->path);
     if (name_file(w, f, path, why) && put_file(w, &w->desk[c->worker], f, path, why))
         return;
     gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s", (unsigned long long)f->index,
-            path, why);
+            *path ? path : w->o->path, why);
     f->status = GP_FAILED;
 }
 

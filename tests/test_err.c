@@ -107,6 +107,39 @@ START_TEST(full)
 }
 END_TEST
 
+/* What is wrong is said at the end: of a long text the middle is left out. */
+START_TEST(a_long_text)
+{
+    gp_errs e = { .n = 0 };
+    size_t room = sizeof e.e[0].msg;
+    for (size_t n = room - 20; n < 40000; n = n < room + 20 ? n + 1 : 2 * n) {
+        char *name = malloc(n + 1);
+        memset(name, 'x', n);
+        name[n] = 0;
+        e.n = 0;
+        gp_fail(&e, GP_E_SPEC, (gp_loc){ 0 }, "'%s' is wrong", name);
+        const char *msg = e.e[0].msg;
+        bool fits = n + 11 < room;
+        ck_assert_int_eq(strlen(msg), fits ? n + 11 : room - 1);
+        ck_assert_int_eq(strstr(msg, "x...x") != NULL, !fits);
+        ck_assert_int_eq(strncmp(msg, "'xxx", 4), 0);
+        ck_assert_msg(n > 16000 || !strcmp(msg + strlen(msg) - 10, "' is wrong"), "%s", msg);
+        free(name);
+    }
+    char name[1200] = "";              /* no half of a character is left */
+    for (int i = 0; i < 500; i++)
+        strcat(name, "\xc3\xa4");
+    for (int i = 0; i < 2; i++) {
+        e.n = 0;
+        gp_fail(&e, GP_E_SPEC, (gp_loc){ 0 }, "%s%s", i ? "x" : "", name);
+        const char *dots = strstr(e.e[0].msg, "...");
+        ck_assert_ptr_nonnull(dots);
+        ck_assert_int_eq((unsigned char)dots[-1], 0xa4);
+        ck_assert_int_eq((unsigned char)dots[3], 0xc3);
+    }
+}
+END_TEST
+
 START_TEST(a_note)
 {
     gp_err e = { .code = GP_E_NOTE, .at = { "f", 1, 1, 1 }, .msg = "who waits" };
@@ -127,6 +160,7 @@ Suite *suite_err(void)
     tcase_add_test(t, a_short_line);
     tcase_add_loop_test(t, a_long_line, 0, (int)(sizeof longs / sizeof *longs));
     tcase_add_test(t, full);
+    tcase_add_test(t, a_long_text);
     tcase_add_test(t, a_note);
     tcase_add_loop_test(t, near_words, 0, (int)(sizeof words / sizeof *words));
     suite_add_tcase(s, t);

@@ -1,8 +1,7 @@
 /* test_expr.c - expressions, times and text with ${}. */
 #include <check.h>
 #include <string.h>
-#include "compile/ir.h"
-#include "compile/text.h"
+#include "compile/resolve.h"
 
 Suite *suite_expr(void);
 
@@ -237,6 +236,8 @@ static const char *env(const void *arg, const char *name)
     return !strcmp(name, "HOME") ? "/home/me" : !strcmp(name, "EMPTY") ? "" : NULL;
 }
 
+static const gp_env text_env = { env, "arg" };
+
 static gp_node *text_vars(void)
 {
     static const char yaml[] =
@@ -261,7 +262,7 @@ static const struct { const char *text, *want; } texts[] = {
 START_TEST(interpolated)
 {
     const char *out = NULL;
-    ck_assert_msg(gp_interpolate(&arena, node(texts[_i].text), text_vars(), env, "arg", &out,
+    ck_assert_msg(gp_interpolate(&arena, node(texts[_i].text), text_vars(), &text_env, &out,
                                  &errs), "%s: %s", texts[_i].text, errs.e[0].msg);
     ck_assert_str_eq(out, texts[_i].want);
 }
@@ -285,7 +286,7 @@ static const struct { const char *text; int col, len; const char *msg; } bad_tex
 START_TEST(refused_texts)
 {
     const char *out;
-    ck_assert(!gp_interpolate(&arena, node(bad_texts[_i].text), text_vars(), env, "arg", &out,
+    ck_assert(!gp_interpolate(&arena, node(bad_texts[_i].text), text_vars(), &text_env, &out,
                               &errs));
     ck_error(bad_texts[_i].col, bad_texts[_i].msg);
     ck_assert_int_eq(errs.e[0].at.len, bad_texts[_i].len);
@@ -301,7 +302,7 @@ START_TEST(text_bomb)
                 i - 1, i - 1);
     gp_spec *s = gp_parse(&arena, yaml, strlen(yaml), "v.yaml", &errs);
     const char *out;
-    ck_assert(!gp_interpolate(&arena, node("${v14}"), s->root, NULL, NULL, &out, &errs));
+    ck_assert(!gp_interpolate(&arena, node("${v14}"), s->root, NULL, &out, &errs));
     ck_error(10, "more than 10000 values in one text");
 }
 END_TEST

@@ -180,6 +180,47 @@ START_TEST(breaks)
 }
 END_TEST
 
+/* A path of `n` bytes and then `end`, in folders that are not there. */
+static char *long_path(size_t n, const char *end)
+{
+    char *path = malloc(n + strlen(end) + 1);
+    for (size_t i = 0; i < n; i++)
+        path[i] = i % 100 == 99 ? '/' : 'a';
+    strcpy(path + n, end);
+    return path;
+}
+
+/* Longer than any file's name, as it stands or with a number or a name put into it. */
+static const struct { size_t n; const char *end, *text; } long_paths[] = {
+    { 9000, "%d.raw", "frame 0: '" },
+    { 5000, "%n.raw", "frame 0: '" },
+    { 5000, "%%%d.raw", "frame 0: '" },
+    { 4095, "%d", "frame 0: '" },
+    { 4000, "%020d%020d%020d%020d%020d", "frame 0: '" },
+    { 5000, "out.raw", "'" },
+    { 5000, "out.png", "frame 0: '" },
+};
+
+START_TEST(long_names)
+{
+    char yaml[10000], *path = long_path(long_paths[_i].n, long_paths[_i].end);
+    io_count_npy("in.npy", U8(1, 2, 2), 0);
+    TEXT(yaml, "stages:\n  - {use: read, path: in.npy}\n  - {use: write, path: '/%s'}\n", path);
+    pipe_result r = io_go(yaml);
+    const char *text = io_error(&r), *end = strstr(text, "' makes a name of more than 4095 bytes");
+    ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
+    ck_assert_msg(!strncmp(text, long_paths[_i].text, strlen(long_paths[_i].text)), "%s", text);
+    ck_assert_msg(end && !end[38], "%s", text);
+    ck_assert_int_eq(r.errs.e[0].at.line, 3);
+    ck_assert_int_eq(io_files("."), 1);
+    TEXT(yaml, "stages:\n  - {use: read, path: '/%s'}\n  - {use: discard}\n", path);
+    r = io_go(yaml);
+    end = strstr(text = io_error(&r), "': File name too long");
+    ck_assert_msg(strchr(path, '%') || (end && !end[21]), "%s", text);
+    free(path);
+}
+END_TEST
+
 START_TEST(tolerances)
 {
     static const struct { const char *options; bool same; } cases[] = {
@@ -220,6 +261,7 @@ Suite *suite_io_errors(void)
 #define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
     LOOP(refuses, refused);
     LOOP(breaks, broken);
+    LOOP(long_names, long_paths);
     tcase_add_test(tc, tolerances);
     suite_add_tcase(s, tc);
     return s;

@@ -2,8 +2,10 @@
  * tests/bad/resolve_*.yaml has the real ones. */
 #include <check.h>
 #include <glob.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "compile/resolve.h"
 #include "world.h"
 
 Suite *suite_resolve_errors(void);
@@ -245,6 +247,76 @@ START_TEST(refuses)
 }
 END_TEST
 
+/* ---- long names, long chains ----------------------------------------- */
+
+static char made[10000];
+
+static void put(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void put(const char *fmt, ...)
+{
+    va_list ap;
+    size_t n = strlen(made);
+    va_start(ap, fmt);
+    vsnprintf(made + n, sizeof made - n, fmt, ap);
+    va_end(ap);
+}
+
+static const char *only_error(void)
+{
+    ck_assert_ptr_null(world_resolve(made));
+    ck_assert_int_eq(world.errs.n, 1);
+    return world.errs.e[0].msg;
+}
+
+START_TEST(chains_of_vars)
+{
+    for (int n = 60; n <= 70; n++) {
+        strcpy(made, "stages: [{use: src}, {use: host}, {use: sink}]\ndepth: v0\nvars:\n");
+        for (int i = 0; i < n; i++)
+            put("  v%d: v%d + 1\n", i, i + 1);
+        put("  v%d: 1\n", n);
+        if (n < GP_VARS_DEEPEST)
+            ck_assert_int_eq(world_must(made)->depth, n + 1);
+        else
+            ck_assert_str_eq(only_error(), "'v0' leads through more than 64 variables; put some of "
+                             "them into one expression");
+    }
+}
+END_TEST
+
+START_TEST(long_names)
+{
+    for (int n = 60; n <= 66; n++) {
+        strcpy(made, "stages: [{use: src}, {use: host}, {use: sink}]\n");
+        put("vars: {%0*d: 5}\ndepth: %0*d\n", n, 0, n, 0);
+        for (char *zero = made; (zero = strstr(zero, "00")); zero += n)
+            memset(zero, 'v', (size_t)n);
+        if (n < 64)
+            ck_assert_int_eq(world_must(made)->depth, 5);
+        else
+            ck_assert_str_eq(only_error(), "a name in an expression has at most 63 letters");
+    }
+}
+END_TEST
+
+/* All of a cycle is told, however long its names are. */
+START_TEST(long_cycle)
+{
+    enum { N = 7 };
+    char want[1000] = "a cycle: ";
+    strcpy(made, "stages:\n");
+    for (int i = 0; i < N; i++)
+        put("  - {use: host, name: s%039d, in: s%039d}\n", i, (i + 1) % N);
+    put("  - {use: sink, in: s%039d}\n", 0);
+    for (int i = N; i >= 0; i--)
+        snprintf(want + strlen(want), 60, "s%039d%s", (i + N - 1) % N, i ? " -> " : "; a stage");
+    ck_assert_msg(!strncmp(only_error(), want, strlen(want)), "%s\nnot\n%s", world.errs.e[0].msg,
+                  want);
+}
+END_TEST
+
+/* ---- files ----------------------------------------------------------- */
+
 /* The first lines of a file of tests/bad are "# error: FILE:LINE:COL: error: MSG",
  * all the errors it has. */
 static void check_bad_file(const gp_registry *kinds_of_gpipe, const char *path)
@@ -293,6 +365,9 @@ Suite *suite_resolve_errors(void)
     tcase_add_checked_fixture(t, world_up, world_down);
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, refuses, 0, (int)(sizeof bad / sizeof *bad));
+    tcase_add_test(t, chains_of_vars);
+    tcase_add_test(t, long_names);
+    tcase_add_test(t, long_cycle);
     tcase_add_test(t, bad_files);
     suite_add_tcase(s, t);
     return s;

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include "compile/parse.h"
+#include "base/yaml.h"
 #include "pipe.h"
 #include "report/report.h"
 
@@ -651,7 +651,7 @@ START_TEST(says_it_as_json)
     FILE *f = open_memstream(&text, &n);
     gp_report_json(r, p, &about, f);
     fclose(f);
-    const gp_node *root = gp_parse_value(&arena, text, (gp_loc){ .file = "report" }, errs);
+    const gp_node *root = gp_yaml_value(&arena, text, (gp_loc){ .file = "report" }, errs);
     ck_assert_msg(root != NULL, "%s\n%s", errs->e[0].msg, text);
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         ck_assert_msg(!strcmp(look_up(root, want[i].path), want[i].is), "%s is %s\n%s",

@@ -22,6 +22,30 @@ static bool drop_warning(gp_errs *errs)
     return true;
 }
 
+/* Is the byte one inside a UTF-8 character? */
+static bool inside(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* What is wrong is said at the end: of a text that does not fit the middle is left out. */
+static void format(char *msg, size_t size, const char *fmt, va_list ap)
+{
+    char whole[16 * 1024];             /* more than two paths */
+    int n = vsnprintf(whole, sizeof whole, fmt, ap), most = (int)size - 1, head = (most - 3) / 2;
+    n = n < (int)sizeof whole ? n : (int)sizeof whole - 1;
+    if (n <= most) {
+        memcpy(msg, whole, (size_t)n + 1);
+        return;
+    }
+    const char *tail = whole + n - (most - 3 - head);
+    while (head > 0 && inside(whole[head]))
+        head--;
+    while (inside(*tail))
+        tail++;
+    snprintf(msg, size, "%.*s...%s", head, whole, tail);
+}
+
 bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
               int c_line, const char *fmt, ...)
 {
@@ -36,7 +60,7 @@ bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
     e->code = code, e->at = at.file ? at : errs->at, e->c_file = c_file, e->c_line = c_line;
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+    format(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);
     return false;
 }
@@ -83,12 +107,6 @@ const char *gp_text_line(const char *text, size_t len, int line, int *n)
 }
 
 enum { SHOWN = 160 };   /* bytes of a source line that are worth showing */
-
-/* Is the byte one inside a UTF-8 character? */
-static bool inside(char c)
-{
-    return ((unsigned char)c & 0xc0) == 0x80;
-}
 
 /* The line number `line`, of which a long one shows what is around column `at` (from
  * 0), and below it a caret at `at` that is `len` bytes wide. */

@@ -52,7 +52,6 @@ char *gp_type_text(const gp_type *t, char buf[128])
     for (int i = 0; i < t->ndim && n < 120; i++)
         n += snprintf(buf + n, 128 - (size_t)n, "%s%lld", i ? ", " : "",
                       (long long)t->dim[i]);
-    if (n < 127)
-        snprintf(buf + n, 128 - (size_t)n, "]");
+    strcpy(buf + (n < 127 ? n : 123), n < 127 ? "]" : "...]");
     return buf;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cli/live.h"
 #include "base/json.h"
-#include "compile/parse.h"
+#include "base/yaml.h"
 
 enum { MEAN_S = 2 };
 
@@ -203,7 +203,7 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
     const double years = 1e9, most = 1e18;
     reading r = { .good = true };
     gp_errs *errs = GP_NEW(a, gp_errs, 1);
-    const gp_node *root = gp_parse_value(a, json, (gp_loc){ .file = "socket" }, errs);
+    const gp_node *root = gp_yaml_value(a, json, (gp_loc){ .file = "socket" }, errs);
     v->bound = -1, v->left_s = -1, v->nstages = v->nbuffers = 0;
     if (!root || !gp_node_get(root, "seconds") || !gp_node_get(root, "stages"))
         return false;

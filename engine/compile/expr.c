@@ -44,18 +44,6 @@ enum { NUNITS = sizeof units / sizeof *units };
 
 /* ---- errors ---------------------------------------------------------- */
 
-gp_loc gp_node_part(const gp_node *n, size_t offset, size_t len)
-{
-    gp_loc at = n->at;
-    bool plain = !n->quoted && at.len == (int)n->len;
-    bool in_quotes = n->quoted && at.len == (int)n->len + 2;
-    if (at.line && (plain || in_quotes)) {
-        at.col += (int)offset + in_quotes;
-        at.len = len ? (int)len : 1;
-    }
-    return at;
-}
-
 /* An error at `from`, `len` bytes long. */
 #define FAIL(x, from, len, ...)                                              \
     gp_fail((x)->errs, GP_E_SPEC,                                            \
@@ -188,7 +176,7 @@ static bool unexpected(struct expr *x, const char *wanted)
         const char *from = x->s + 2;
         size_t n = strcspn(from, ":}");
         return FAIL(x, x->s, n + 3, "'${' is for text; in an expression write the bare name: "
-                    "'%.*s'", (int)(n < NAME ? n : NAME), from);
+                    "'%.*s'", (int)n, from);
     }
     if (!c)
         return FAIL(x, x->s, 1, "expected %s at the end", wanted);
@@ -261,18 +249,15 @@ static bool number(struct expr *x, struct val *out)
 }
 
 /* ceil(a), floor(a), min(a, b, ...), max(a, b, ...); x->s is at the '('. */
-static bool call(struct expr *x, const char *name, size_t len, struct val *out)
+static bool call(struct expr *x, const char *name, size_t len, const char *word, struct val *out)
 {
     static const char *const functions[] = { "ceil", "floor", "min", "max" };
     enum { CEIL, FLOOR, MIN, MAX, NONE } f = 0;
-    char word[NAME] = "";
-    if (len < NAME)
-        memcpy(word, name, len);
     gp_near near = GP_NEAR(word);
     for (; f < NONE && strcmp(functions[f], word); f++)
         gp_near_try(&near, functions[f]);
     if (f == NONE)
-        return FAIL(x, name, len, "no function '%.*s'%s", (int)len, name, gp_near_text(&near));
+        return FAIL(x, name, len, "no function '%s'%s", word, gp_near_text(&near));
     bool rounds = f == CEIL || f == FLOOR;
     x->s++;
     x->rounding += rounds;
@@ -302,14 +287,11 @@ static bool from_num(gp_num n, struct val *out)
 }
 
 /* PORT.shape[k], PORT.size; x->s is at the '.'. */
-static bool port(struct expr *x, const char *name, size_t len, struct val *out)
+static bool port(struct expr *x, const char *name, const char *word, struct val *out)
 {
     const gp_scope *sc = x->scope;
-    char word[NAME] = "";
     gp_num n;
     int k = -1;
-    if (len < NAME)
-        memcpy(word, name, len);
     const char *what = ++x->s;
     size_t what_len = name_len(what);
     x->s += what_len;
@@ -326,7 +308,7 @@ static bool port(struct expr *x, const char *name, size_t len, struct val *out)
             return false;
     } else if (what_len != 4 || strncmp(what, "size", 4)) {
         return FAIL(x, what, what_len, "a port has '%s.shape[k]' and '%s.size', no '%.*s'", word,
-                    word, (int)(what_len < NAME ? what_len : NAME), what);
+                    word, (int)what_len, what);
     }
     size_t all = (size_t)(x->s - name);
     if (sc && sc->port && sc->port(sc, word, k, &n))
@@ -336,8 +318,8 @@ static bool port(struct expr *x, const char *name, size_t len, struct val *out)
     gp_near near = GP_NEAR(word);
     if (sc && sc->each && x->errs->n < GP_ERRS_MAX)
         sc->each(sc, &near);
-    return FAIL(x, name, all, sc && sc->port ? "no port '%.*s' of this stage with a known shape%s"
-                : "'%.*s' is no port: shapes are not known here%s", (int)len, name,
+    return FAIL(x, name, all, sc && sc->port ? "no port '%s' of this stage with a known shape%s"
+                : "'%s' is no port: shapes are not known here%s", word,
                 gp_near_text(&near));
 }
 
@@ -350,19 +332,19 @@ static bool name(struct expr *x, struct val *out)
     gp_num n;
     x->s += len;
     x->unit = true;
+    if (len >= NAME)
+        return FAIL(x, from, len, "a name in an expression has at most %d letters", NAME - 1);
+    memcpy(word, from, len);
     if (*x->s == '.')
-        return port(x, from, len, out);
+        return port(x, from, word, out);
     if (peek(x) == '(')
-        return call(x, from, len, out);
-    if (len < NAME)
-        memcpy(word, from, len);
+        return call(x, from, len, word, out);
     if (sc && sc->var && sc->var(sc, word, &n))
         return from_num(n, out);
     gp_near near = GP_NEAR(word);
     if (sc && sc->each && x->errs->n < GP_ERRS_MAX)
         sc->each(sc, &near);
-    return FAIL(x, from, len, "no variable '%.*s' that is a number%s", (int)len, from,
-                gp_near_text(&near));
+    return FAIL(x, from, len, "no variable '%s' that is a number%s", word, gp_near_text(&near));
 }
 
 static bool atom(struct expr *x, struct val *out)

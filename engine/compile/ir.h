@@ -14,7 +14,7 @@
 #ifndef GP_IR_H
 #define GP_IR_H
 
-#include "base/arena.h"
+#include "base/table.h"
 #include <gpipe/gpipe.h>
 
 /* ---- what the passes know of the world (filled by the caller) --------- */
@@ -51,8 +51,7 @@ typedef struct gp_probe {
     gp_arena *arena;
     void (*look)(gp_arena *, gp_probed *);     /* gp_probe_look, but for tests */
     bool lenient;              /* gp_config.lenient */
-    gp_probed **slot;          /* a hash table, open addressing by path */
-    int nslots, n;
+    gp_table of[2];            /* by path: files, lists of files */
 } gp_probe;
 
 /* ---- 1. spec (parse.c, set.c) ---------------------------------------- */
@@ -223,7 +222,7 @@ typedef struct gp_plan {
 
 /* ---- passes ---------------------------------------------------------- */
 
-/* parse.c */
+/* parse.c: NULL after errors. */
 gp_spec *gp_parse(gp_arena *, const char *text, size_t len, const char *file, gp_errs *);
 /* set.c: one `--set PATH=VALUE`; changes the tree. The nodes it makes are at
  * line 0 of a file whose name is `assignment` itself, the same pointer. */

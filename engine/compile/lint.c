@@ -52,7 +52,7 @@ static void warn(linting *l, gp_loc at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 static void warn(linting *l, gp_loc at, const char *fmt, ...)
 {
-    char what[420];
+    char what[1000];               /* more than an error's text */
     va_list ap;
     for (int i = l->first; i < l->errs->n; i++) {
         gp_loc was = l->errs->e[i].at;

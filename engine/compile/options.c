@@ -11,7 +11,7 @@
 
 static const gp_var *find_var(const gp_vars *vars, const char *name)
 {
-    int i = gp_names_find(&vars->index, name);
+    int i = gp_table_index(&vars->index, name);
     return i < 0 ? NULL : &vars->v[i];
 }
 
@@ -75,6 +75,9 @@ static bool explain(const gp_lookup *l, const gp_node *node, gp_errs *errs, int 
     if (v->unset)
         return gp_fail(errs, GP_E_SPEC, node->at,
                        "'%s' has no value; give one with --set vars.%s=...", v->name, v->name);
+    if (v->deep)
+        return gp_fail(errs, GP_E_SPEC, node->at, "'%s' leads through more than %d variables; put "
+                       "some of them into one expression", v->name, GP_VARS_DEEPEST);
     return gp_fail(errs, GP_E_SPEC, node->at, "'%s' is '%.80s', which is no number", v->name,
                    v->node->text);
 }
@@ -89,17 +92,14 @@ bool gp_eval_with(gp_lookup *l, const gp_node *node, gp_num *out, gp_errs *errs)
 /* ---- readers --------------------------------------------------------- */
 
 /* "option 'gain' of stage 'luma'", or "'depth'". */
-static const char *what(const gp_reader *r, char buf[200])
+static const char *what(const gp_reader *r)
 {
-    if (r->stage)
-        snprintf(buf, 200, "option '%.60s' of stage '%.60s'", r->key, r->stage);
-    else
-        snprintf(buf, 200, "'%.60s'", r->key);
-    return buf;
+    return r->stage ? gp_format(r->arena, "option '%s' of stage '%s'", r->key, r->stage)
+        : gp_format(r->arena, "'%s'", r->key);
 }
 
 #define WRONG(r, n, fmt, ...)                                                \
-    gp_fail((r)->errs, GP_E_SPEC, (n)->at, "%s " fmt, what((r), (char[200]){0}), __VA_ARGS__)
+    gp_fail((r)->errs, GP_E_SPEC, (n)->at, "%s " fmt, what(r), __VA_ARGS__)
 
 static const char *kind_word(const gp_node *n)
 {
@@ -149,9 +149,7 @@ const char *gp_read_text(gp_reader *r, const gp_node *n)
         WRONG(r, n, "is a text, not a %s", kind_word(n));
         return NULL;
     }
-    bool ok = gp_interpolate(r->arena, n, r->vars->map, r->env ? r->env->get : NULL,
-                             r->env ? r->env->arg : NULL, &text, r->errs);
-    return ok ? text : NULL;
+    return gp_interpolate(r->arena, n, r->vars->map, r->env, &text, r->errs) ? text : NULL;
 }
 
 const char *gp_path_from(gp_arena *a, const char *dir, const char *text)
@@ -168,32 +166,23 @@ const char *gp_read_path(gp_reader *r, const gp_node *n)
     return text ? gp_path_from(r->arena, r->dir, text) : NULL;
 }
 
-/* The i-th word of "a|b|c" in a buffer; NULL past the last. */
-static const char *choice(const char *choices, int i, char buf[64])
-{
-    for (; i > 0 && choices; i--)
-        choices = (choices = strchr(choices, '|')) ? choices + 1 : NULL;
-    if (!choices)
-        return NULL;
-    snprintf(buf, 64, "%.*s", (int)strcspn(choices, "|"), choices);
-    return buf;
-}
-
 int gp_read_word(gp_reader *r, const gp_node *n, const char *choices)
 {
-    const char *s = gp_read_text(r, n), *c;
-    char word[64], nearest[64] = "", list[400] = "";
+    const char *s = gp_read_text(r, n), *list = "", *c = choices;
+    size_t len;
     if (!s)
         return -1;
-    gp_near near = GP_NEAR(s);
-    for (int i = 0; (c = choice(choices, i, word)); i++) {
-        size_t len = strlen(list);
-        if (!strcmp(c, s))
+    for (int i = 0; c; i++, c = c[len] ? c + len + 1 : NULL) {
+        len = strcspn(c, "|");
+        if (strlen(s) == len && !strncmp(c, s, len))
             return i;
-        gp_near_try(&near, c);
-        if (near.best == word)         /* keep it: `word` is written again */
-            near.best = strcpy(nearest, word);
-        snprintf(list + len, sizeof list - len, "%s%s", i ? ", " : "", c);
+    }
+    gp_near near = GP_NEAR(s);
+    for (c = choices; c; c = c[len] ? c + len + 1 : NULL) {
+        len = strcspn(c, "|");
+        const char *word = gp_strndup(r->arena, c, len);
+        gp_near_try(&near, word);
+        list = gp_format(r->arena, "%s%s%s", list, *list ? ", " : "", word);
     }
     WRONG(r, n, "is one of %s, not '%.80s'%s", list, s, gp_near_text(&near));
     return -1;

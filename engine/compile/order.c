@@ -27,14 +27,13 @@ struct step { int stage, edge; bool like; };
 /* The stages path[from..n) wait for each other. */
 static void report(gp_resolving *r, const struct step *path, int from, int n)
 {
-    char names[300] = "";
+    const char *names = "";
     const gp_rstage *first = &r->stage[path[from].stage];
     bool like = false;
     for (int i = n - 1; i >= from; i--) {
-        size_t len = strlen(names);
         like |= path[i].like;
-        snprintf(names + len, sizeof names - len, "%.40s -> ",
-                 n - from > 8 && i == from + 1 ? "..." : r->stage[path[i].stage].s.name);
+        names = gp_format(r->arena, "%s%s -> ", names, n - from > 8 && i == from + 1 ? "..."
+                          : r->stage[path[i].stage].s.name);
         if (n - from > 8 && n - i == 6)
             i = from + 2;
     }

@@ -14,46 +14,19 @@
 
 /* ---- the table ------------------------------------------------------- */
 
-static size_t hash(const char *s, bool glob)
-{
-    size_t h = 5381 + glob;
-    for (; *s; s++)
-        h = h * 33 ^ (unsigned char)*s;
-    return h;
-}
-
-static gp_probed **place(gp_probe *p, const char *path, bool glob)
-{
-    for (size_t i = hash(path, glob);; i++) {
-        gp_probed **slot = &p->slot[i & ((size_t)p->nslots - 1)];
-        if (!*slot || ((*slot)->glob == glob && !strcmp((*slot)->path, path)))
-            return slot;
-    }
-}
-
-static void grow(gp_probe *p)
-{
-    gp_probe old = *p;
-    p->nslots = old.nslots ? 2 * old.nslots : 64;
-    p->slot = GP_NEW(p->arena, gp_probed *, p->nslots);
-    for (int i = 0; i < old.nslots; i++)
-        if (old.slot[i])
-            *place(p, old.slot[i]->path, old.slot[i]->glob) = old.slot[i];
-}
-
 const gp_probed *gp_probe_get(gp_probe *p, const char *path, bool glob)
 {
-    if (2 * p->n >= p->nslots)
-        grow(p);
-    gp_probed **slot = place(p, path, glob);
-    if (!*slot) {
-        *slot = GP_NEW(p->arena, gp_probed, 1);
-        (*slot)->path = gp_strdup(p->arena, path);
-        (*slot)->glob = glob;
-        p->n++;
-        p->look(p->arena, *slot);
-    }
-    return *slot;
+    gp_table *t = &p->of[glob];
+    const gp_entry *e = gp_table_find(t, path);
+    if (e)
+        return e->ptr;
+    gp_probed *x = GP_NEW(p->arena, gp_probed, 1);
+    x->path = gp_strdup(p->arena, path);
+    x->glob = glob;
+    t->arena = p->arena;
+    gp_table_put(t, x->path, 0)->ptr = x;
+    p->look(p->arena, x);
+    return x;
 }
 
 /* ---- one file -------------------------------------------------------- */

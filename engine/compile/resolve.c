@@ -31,14 +31,14 @@ bool gp_is_null(const gp_node *n)
 /* ---- vars ------------------------------------------------------------ */
 
 /* The values are worked out once, each after those it is made from. */
-struct vars_now { gp_vars *vars; gp_errs *scratch; int depth; };
+struct vars_now { gp_vars *vars; gp_errs *scratch; int depth; bool deep; };
 
 static void work_out(struct vars_now *now, gp_var *v);
 
 static bool var_now(const gp_scope *s, const char *name, gp_num *out)
 {
     struct vars_now *now = (struct vars_now *)s->arg;
-    int i = gp_names_find(&now->vars->index, name);
+    int i = gp_table_index(&now->vars->index, name);
     gp_var *v = i < 0 ? NULL : &now->vars->v[i];
     if (!v || v->state == GP_VAR_BUSY)
         return false;
@@ -50,13 +50,15 @@ static bool var_now(const gp_scope *s, const char *name, gp_num *out)
 
 static void work_out(struct vars_now *now, gp_var *v)
 {
-    enum { DEEPEST = 64 };
     gp_scope scope = { .var = var_now, .arg = now };
-    if (now->depth == DEEPEST)
+    if (now->depth == GP_VARS_DEEPEST) {
+        now->deep = true;
         return;
+    }
     now->depth++;
     v->state = GP_VAR_BUSY;
     v->number = !v->unset && gp_eval(v->node, &scope, &v->num, now->scratch);
+    v->deep = !v->number && now->deep;
     now->scratch->n = 0;
     v->state = GP_VAR_DONE;
     now->depth--;
@@ -83,21 +85,21 @@ static void read_vars(gp_resolving *r, const gp_node *map)
             AT(r, value->at, "'%s' is a %s; a variable has a single value", key->text,
                value->kind == GP_LIST ? "list" : "map");
         else
-            *gp_names_at(&vars->index, key->text) = vars->n,
+            gp_table_put(&vars->index, key->text, vars->n),
             vars->v[vars->n++] = (gp_var){ .name = key->text, .node = value,
                                            .unset = gp_is_null(value) };
     }
     struct vars_now now = { .vars = vars, .scratch = GP_NEW(r->arena, gp_errs, 1) };
     for (int i = 0; i < vars->n; i++)
         if (vars->v[i].state == GP_VAR_NEW)
-            work_out(&now, &vars->v[i]);
+            now.deep = false, work_out(&now, &vars->v[i]);
 }
 
 /* For graph.scope: reads what has been worked out, writes nothing. */
 static bool var_later(const gp_scope *s, const char *name, gp_num *out)
 {
     const gp_vars *vars = s->arg;
-    int i = gp_names_find(&vars->index, name);
+    int i = gp_table_index(&vars->index, name);
     if (i < 0 || !vars->v[i].number)
         return false;
     *out = vars->v[i].num;
@@ -282,7 +284,7 @@ typedef struct sets {
     gp_arena *a;
     size_t words;
     unsigned **v; int n, cap;
-    gp_names joined;           /* "1+4" -> what is in set 1 or in set 4 */
+    gp_table joined;           /* "1+4" -> what is in set 1 or in set 4 */
 } sets;
 
 static int new_set(sets *s)
@@ -295,10 +297,10 @@ static int join(sets *s, int x, int y)
 {
     char key[32];
     snprintf(key, sizeof key, "%d+%d", x < y ? x : y, x < y ? y : x);
-    int z = gp_names_find(&s->joined, key);
+    int z = gp_table_index(&s->joined, key);
     if (z >= 0)
         return z;
-    *gp_names_at(&s->joined, gp_strdup(s->a, key)) = z = new_set(s);
+    gp_table_put(&s->joined, gp_strdup(s->a, key), z = new_set(s));
     for (size_t w = 0; w < s->words; w++)
         s->v[z][w] = s->v[x][w] | s->v[y][w];
     return z;

@@ -7,6 +7,7 @@
  *   infer.c    types: calls shape() in order
  *   shape.c    what shape() may call back, at compile time and at run time
  *   options.c  one value of the YAML -> one value in C
+ *   text.c     ${} in texts
  *
  * Every part reports all errors it finds and goes on; what depends on
  * something that failed is marked `broken` or left not `known`, and then
@@ -15,12 +16,11 @@
 #define GP_RESOLVE_H
 
 #include "compile/ir.h"
-#include "compile/text.h"
-#include "base/names.h"
+#include "base/table.h"
 
 /* ---- names ----------------------------------------------------------- */
 
-enum { GP_DEPTH_MAX = 65536 };
+enum { GP_DEPTH_MAX = 65536, GP_VARS_DEEPEST = 64 };
 #define GP_BYTES_MAX ((int64_t)1 << 40)        /* of one frame */
 
 /* Letters, digits and _, not beginning with a digit; names of stages and
@@ -39,12 +39,13 @@ typedef struct gp_var {
     const gp_node *node;
     bool unset;                /* null: must be set */
     bool number;               /* its text is an expression, worth `num` */
+    bool deep;                 /* it is none because it leads through too many others */
     enum { GP_VAR_NEW, GP_VAR_BUSY, GP_VAR_DONE } state;
     gp_num num;
 } gp_var;
 
 typedef struct gp_vars {
-    gp_names index;
+    gp_table index;
     gp_var *v;
     int n;
     const gp_node *map;        /* NULL without vars */
@@ -72,6 +73,12 @@ const char *gp_read_text(gp_reader *r, const gp_node *n);
 const char *gp_read_path(gp_reader *r, const gp_node *n);
 int gp_read_word(gp_reader *r, const gp_node *n, const char *choices);   /* "a|b|c" */
 gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n);
+
+/* text.c: replaces ${x}, ${x:-default}, ${env:NAME} and $$ in a scalar's text. `vars`
+ * is the map under `vars:` (values are scalars). An unknown name is an error that
+ * points at it. `env` may be NULL. */
+bool gp_interpolate(gp_arena *a, const gp_node *n, const gp_node *vars, const gp_env *env,
+                    const char **out, gp_errs *errs);
 
 size_t gp_opt_size(gp_opt_type t);             /* bytes of the field; 0: no such type */
 bool gp_opt_read(gp_reader *r, const gp_opt *o, const gp_node *n, void *field);
@@ -129,8 +136,8 @@ typedef struct gp_resolving {
     gp_vars vars;
     gp_graph *graph;
     int depth;                 /* default of buffers */
-    gp_names buffer_index;
-    gp_names written;          /* paths -> stages, see gp_shape_writes */
+    gp_table buffer_index;
+    gp_table written;          /* paths -> stages, see gp_shape_writes */
     gp_rbuf *buffer; int nbuffers, buffers_cap;
     gp_rstage *stage; int nstages;         /* as in the file */
     int *order;                /* stages in topological order */

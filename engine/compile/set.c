@@ -3,11 +3,12 @@
  * Changes the tree before resolve reads it. Nodes may be shared through
  * aliases, so the way from the root to the change is copied first: a change
  * shows at its path and nowhere else. */
-#include <limits.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/names.h"
-#include "compile/parse.h"
+#include "base/table.h"
+#include "base/yaml.h"
+#include "compile/ir.h"
 
 /* ---- stage names ----------------------------------------------------- */
 
@@ -19,22 +20,21 @@ static const char *text_of(const gp_node *stage, const char *key)
 
 void gp_stage_names(gp_arena *a, const gp_node *stages, const char **names)
 {
-    gp_names taken = { .arena = a }, count = { .arena = a };
+    gp_table taken = { .arena = a }, count = { .arena = a };
     int n = stages && stages->kind == GP_LIST ? stages->n : 0;
     for (int i = 0; i < n; i++)
         if ((names[i] = text_of(stages->item[i], "name")))
-            *gp_names_at(&taken, names[i]) = i;
+            gp_table_put(&taken, names[i], i);
     for (int i = 0; i < n; i++) {
         if (names[i])
             continue;
         const char *kind = text_of(stages->item[i], "use"), *name = kind = kind ? kind : "stage";
-        int *k = gp_names_at(&count, kind);
-        *k = *k < 0 ? 1 : *k + 1;
-        if (*k > 1)
-            name = gp_format(a, "%s%d", kind, *k);
-        while (gp_names_find(&taken, name) >= 0)
-            name = gp_format(a, "%s%d", kind, ++*k);
-        *gp_names_at(&taken, names[i] = name) = i;
+        int64_t *k = &gp_table_put(&count, kind, 0)->n;
+        if (++*k > 1)
+            name = gp_format(a, "%s%" PRId64, kind, *k);
+        while (gp_table_find(&taken, name))
+            name = gp_format(a, "%s%" PRId64, kind, ++*k);
+        gp_table_put(&taken, names[i] = name, i);
     }
 }
 
@@ -242,7 +242,7 @@ static gp_node *parse_value(struct set *s, const char *value)
 {
     value += strspn(value, " ");
     if (*value && strchr("[{\"'", *value))
-        return gp_parse_value(s->arena, value, s->at, s->errs);
+        return gp_yaml_value(s->arena, value, s->at, s->errs);
     gp_node *n = new_node(s, GP_SCALAR, value);
     n->quoted = !*value;               /* an empty text, not null */
     return n;

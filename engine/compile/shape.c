@@ -33,7 +33,7 @@ gp_loc gp_shape_loc(gp_shape *s, const char *opt)
 
 static bool report(gp_shape *s, gp_code code, gp_loc at, const char *fmt, va_list ap)
 {
-    char text[500];
+    char text[8192];               /* more than a path; gp_fail leaves out the middle */
     vsnprintf(text, sizeof text, fmt, ap);
     gp_fail(ctx_of(s)->errs, code, at, "stage '%s': %s", ctx_of(s)->stage->name, text);
     return code == GP_E_WARN;
@@ -134,12 +134,10 @@ bool gp_shape_writes(gp_shape *s, const char *opt, const char *path)
     c->r->stage[mine].s.writes = path, c->r->stage[mine].s.writes_opt = opt;
     if (!strncmp(plain, "/dev/", 5))
         return true;
-    int *writer = gp_names_at(&c->r->written, plain);
-    if (*writer < 0)
-        *writer = mine;
-    return *writer == mine
+    int writer = (int)gp_table_put(&c->r->written, plain, mine)->n;
+    return writer == mine
         || gp_shape_fail(s, opt, "'%s' is written by stage '%s' too: give each a path of its own",
-                         path, c->r->stage[*writer].s.name);
+                         path, c->r->stage[writer].s.name);
 }
 
 bool gp_shape_eval(gp_shape *s, const gp_node *n, gp_num *out)
@@ -158,9 +156,8 @@ const char *gp_shape_text(gp_shape *s, const gp_node *n)
         gp_fail(c->errs, GP_E_BUG, n->at, "shape() read a text at run time");
         return NULL;
     }
-    const gp_env *env = c->r->read.env;
-    return gp_interpolate(c->r->arena, n, c->vars->map, env ? env->get : NULL,
-                          env ? env->arg : NULL, &text, c->errs) ? text : NULL;
+    return gp_interpolate(c->r->arena, n, c->vars->map, c->r->read.env, &text, c->errs) ? text
+                                                                                       : NULL;
 }
 
 const char *gp_shape_path(gp_shape *s, const gp_node *n)

@@ -1,17 +1,16 @@
-/* text.c - ${} in texts: the vars and the environment, see text.h.
+/* text.c - ${} in texts: the vars and the environment, see resolve.h.
  *
  * A var's value may hold ${} again. Depth, length and the number of values
  * looked up are bounded, so that no pipeline takes long to be refused. */
 #include <string.h>
-#include "compile/text.h"
+#include "compile/resolve.h"
 
 enum { DEEPEST = 16, LONGEST = 1 << 20, MOST = 10000 };
 
 struct text {
     gp_arena *arena;
     const gp_node *node, *vars;        /* the node that errors point at */
-    gp_getenv env;
-    const void *env_arg;
+    const gp_env *env;
     gp_errs *errs;
     char *out;
     int n, cap;
@@ -40,12 +39,6 @@ static const char *closing(const char *s, const char *end)
     return NULL;
 }
 
-static bool is_null(const gp_node *v)
-{
-    return v->kind == GP_SCALAR && !v->quoted
-        && (!v->len || !strcmp(v->text, "null") || !strcmp(v->text, "~"));
-}
-
 static bool expand(struct text *t, const char *from, const char *end, gp_loc at);
 
 /* What stands in ${}: [name, name_end), and the default [def, end) if def. */
@@ -56,7 +49,7 @@ static bool look_up(struct text *t, const char *name, const char *name_end, cons
     if (++t->looked_up > MOST)
         return gp_fail(t->errs, GP_E_SPEC, at, "more than %d values in one text", MOST);
     if (!strncmp(word, "env:", 4)) {
-        const char *value = t->env ? t->env(t->env_arg, word + 4) : NULL;
+        const char *value = t->env && t->env->get ? t->env->get(t->env->arg, word + 4) : NULL;
         if (value && (*value || !def))
             return put(t, value, strlen(value));
         return def ? expand(t, def, end, at)
@@ -64,7 +57,7 @@ static bool look_up(struct text *t, const char *name, const char *name_end, cons
                       "default: ${%s:-...}", word + 4, word);
     }
     const gp_node *v = gp_node_get(t->vars, word);
-    if (def && (!v || (v->kind == GP_SCALAR && (!v->len || is_null(v)))))
+    if (def && (!v || (v->kind == GP_SCALAR && (!v->len || gp_is_null(v)))))
         return expand(t, def, end, at);
     if (!v) {
         gp_near near = GP_NEAR(word);
@@ -74,7 +67,7 @@ static bool look_up(struct text *t, const char *name, const char *name_end, cons
         return gp_fail(t->errs, GP_E_SPEC, at, "no variable '%s' under 'vars'%s", word,
                        gp_near_text(&near));
     }
-    if (is_null(v))
+    if (gp_is_null(v))
         return gp_fail(t->errs, GP_E_SPEC, at, "'%s' has no value; give one with --set vars.%s=...",
                        word, word);
     if (v->kind != GP_SCALAR)
@@ -131,11 +124,10 @@ static bool expand(struct text *t, const char *from, const char *end, gp_loc at)
     return true;
 }
 
-bool gp_interpolate(gp_arena *a, const gp_node *n, const gp_node *vars, gp_getenv env,
-                    const void *env_arg, const char **out, gp_errs *errs)
+bool gp_interpolate(gp_arena *a, const gp_node *n, const gp_node *vars, const gp_env *env,
+                    const char **out, gp_errs *errs)
 {
-    struct text t = { .arena = a, .node = n, .vars = vars, .env = env, .env_arg = env_arg,
-                      .errs = errs };
+    struct text t = { .arena = a, .node = n, .vars = vars, .env = env, .errs = errs };
     if (n->kind != GP_SCALAR)
         return gp_fail(errs, GP_E_SPEC, n->at, "expected a text, not a %s",
                        n->kind == GP_LIST ? "list" : "map");

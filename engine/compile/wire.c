@@ -12,13 +12,13 @@
 
 static gp_rbuf *find_buffer(gp_resolving *r, const char *name)
 {
-    int i = gp_names_find(&r->buffer_index, name);
+    int i = gp_table_index(&r->buffer_index, name);
     return i < 0 ? NULL : &r->buffer[i];
 }
 
 static gp_rbuf *add_buffer(gp_resolving *r, const char *name, gp_loc at)
 {
-    *gp_names_at(&r->buffer_index, name) = r->nbuffers;
+    gp_table_put(&r->buffer_index, name, r->nbuffers);
     gp_rbuf *b = GP_PUSH(r->arena, r->buffer, r->nbuffers, r->buffers_cap);
     *b = (gp_rbuf){ .b = { .name = name, .at = at, .depth = r->depth, .producer = { -1, -1 } },
                     .like = -1 };
@@ -255,7 +255,7 @@ static void check_keys(gp_resolving *r, gp_rstage *st)
 }
 
 static void read_head(gp_resolving *r, gp_rstage *st, const gp_node *n, const char *name,
-                      gp_names *names, int i)
+                      gp_table *names, int i)
 {
     const gp_node *label = gp_node_get(n, "name"), *use = gp_node_get(n, "use");
     st->node = n;
@@ -271,12 +271,10 @@ static void read_head(gp_resolving *r, gp_rstage *st, const gp_node *n, const ch
         AT(r, label->at, "'name' is a text");
     else if (label)
         check_label(r, "stage", name, label->at);
-    int *first = gp_names_at(names, name);
-    if (*first >= 0)
+    int first = (int)gp_table_put(names, name, i)->n;
+    if (first != i)
         AT(r, st->s.at, "two stages are named '%s'; the first is in line %d", name,
-           r->stage[*first].s.at.line);
-    else
-        *first = i;
+           r->stage[first].s.at.line);
     find_kind(r, st);
     if (st->s.kind)
         check_keys(r, st);
@@ -567,7 +565,7 @@ static void check_used(gp_resolving *r, const gp_rbuf *b)
 void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
 {
     int failed = r->errs->failed;
-    gp_names names = { .arena = r->arena };
+    gp_table names = { .arena = r->arena };
     r->buffer_index.arena = r->written.arena = r->arena;
     read_buffers(r, buffers);
     const char **name = GP_NEW(r->arena, const char *, stages->n);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "device/backend.h"
 #include "base/clock.h"
+#include "base/table.h"
 #include "cpu/kernel.h"
 
 struct gp_kernel {
@@ -68,17 +69,9 @@ struct gp_cpudev {
     int64_t *stamp;            /* written by streams; who waited for the stream may read */
     pthread_mutex_t turn_lock;
     pthread_cond_t turn_wake;
-    gp_kernel **table; unsigned mask;      /* built in, by hash of name */
+    gp_table builtin;                      /* kernels by name */
     gp_kernel *made;                       /* all kernels */
 };
-
-static unsigned hash(const char *s)
-{
-    unsigned h = 2166136261u;
-    while (*s)
-        h = (h ^ (unsigned char)*s++) * 16777619u;
-    return h;
-}
 
 /* ---- open, close ----------------------------------------------------- */
 
@@ -97,7 +90,6 @@ static gp_kernel *add_kernel(gp_cpudev *c, gp_cpu_entry entry, void *dl)
 static gp_dev *cpu_open(int index, gp_errs *errs)
 {
     gp_cpudev *c = calloc(1, sizeof *c);
-    unsigned n = 64;
     (void)index;
     if (!c)
         goto oom;
@@ -105,20 +97,12 @@ static gp_dev *cpu_open(int index, gp_errs *errs)
     pthread_mutex_init(&c->turn_lock, NULL);
     pthread_cond_init(&c->turn_wake, NULL);
     for (int t = 0; gp_cpu_tables[t]; t++)
-        for (const gp_cpu_entry *e = gp_cpu_tables[t]; e->name; e++)
-            n += 2;
-    while (n & (n - 1))
-        n += n & -n;
-    c->mask = n - 1;
-    if (!(c->table = calloc(n, sizeof(gp_kernel *))))
-        goto oom;
-    for (int t = 0; gp_cpu_tables[t]; t++)
         for (const gp_cpu_entry *e = gp_cpu_tables[t]; e->name; e++) {
-            unsigned i = hash(e->name);
-            while (c->table[i & c->mask])
-                i++;
-            if (!(c->table[i & c->mask] = add_kernel(c, *e, NULL)))
+            gp_kernel *k = add_kernel(c, *e, NULL);
+            gp_entry *x = k ? gp_table_put(&c->builtin, e->name, 0) : NULL;
+            if (!x)
                 goto oom;
+            x->ptr = k;
         }
     return &c->dev;
 oom:
@@ -158,7 +142,7 @@ static void cpu_close(gp_dev *d)
     }
     pthread_mutex_destroy(&c->turn_lock);
     pthread_cond_destroy(&c->turn_wake);
-    free(c->stream), free(c->turn), free(c->stamp), free(c->table), free(c);
+    free(c->stream), free(c->turn), free(c->stamp), gp_table_free(&c->builtin), free(c);
 }
 
 /* ---- memory ---------------------------------------------------------- */
@@ -293,10 +277,8 @@ static bool rec_wait(gp_rec *r)
 static const gp_kernel *rec_kernel(gp_rec *r, const char *name)
 {
     gp_cpudev *c = (gp_cpudev *)r->dev;
-    for (unsigned i = hash(name); c->table[i & c->mask]; i++)
-        if (!strcmp(c->table[i & c->mask]->entry.name, name))
-            return c->table[i & c->mask];
-    return NULL;
+    const gp_entry *e = gp_table_find(&c->builtin, name);
+    return e ? e->ptr : NULL;
 }
 
 static void *rec_stream(gp_rec *r)

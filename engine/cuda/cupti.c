@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
+#include "base/table.h"
 #include "cuda/dev.h"
 
 #if __has_include(<cupti.h>)
@@ -37,7 +38,6 @@ static const CUpti_ActivityKind kinds[] = {
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 typedef struct call { uint32_t id; uint64_t tag; int label; } call;    /* of the CUDA API */
-typedef struct node { uint64_t id; int label; } node;                  /* id 0: a free place */
 typedef struct done { gp_activity is; uint32_t call; uint64_t node; } done;
 
 static struct {
@@ -50,7 +50,7 @@ static struct {
     CUpti_SubscriberHandle subscriber;
     void (*note)(void *arg, const gp_activity *a);
     void *arg;
-    node *nodes; size_t mask, nnodes;  /* a hash table */
+    gp_table nodes;                    /* the label of each node, by its id */
     call *calls;                       /* SETS of WAYS: the newest that have a tag */
     done *waiting; int nwaiting;       /* whose call was not seen yet */
 } cupti = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -59,32 +59,6 @@ static _Thread_local int label_now = -1;       /* of what this thread records */
 static _Thread_local bool tagged, labelled;    /* pushed on CUPTI's stacks */
 
 /* ---- nodes and calls, with the lock ---------------------------------- */
-
-static node *find_node(uint64_t id)
-{
-    size_t i = id * 0x9e3779b97f4a7c15 >> 20 & cupti.mask;
-    while (cupti.nodes[i].id && cupti.nodes[i].id != id)
-        i = (i + 1) & cupti.mask;
-    return &cupti.nodes[i];
-}
-
-static void put_node(uint64_t id, int label)
-{
-    if (2 * cupti.nnodes >= cupti.mask) {
-        size_t was = cupti.mask + 1;
-        node *old = cupti.nodes, *grown = calloc(2 * was, sizeof *grown);
-        if (!grown)
-            return;            /* its slices will be missing */
-        cupti.nodes = grown, cupti.mask = 2 * was - 1;
-        for (size_t i = 0; i < was; i++)
-            if (old[i].id)
-                *find_node(old[i].id) = old[i];
-        free(old);
-    }
-    node *n = find_node(id);
-    cupti.nnodes += !n->id;
-    *n = (node){ id, label };
-}
 
 /* Polling alone makes a million calls a second, so few ids are of interest. NULL: it is
  * not known; with `make`, in place of the oldest of its set. */
@@ -115,10 +89,11 @@ static void CUPTIAPI graph_changed(void *arg, CUpti_CallbackDomain domain, CUpti
         || (cloned && cupti.cuptiGetGraphNodeId(g->originalNode, &from) != CUPTI_SUCCESS))
         return;
     pthread_mutex_lock(&cupti.lock);
-    if (cupti.on && cloned && find_node(from)->id)
-        put_node(self, find_node(from)->label);
-    else if (cupti.on && !cloned && label_now >= 0)
-        put_node(self, label_now);
+    const gp_entry *original = cupti.on && cloned ? gp_table_find_id(&cupti.nodes, from) : NULL;
+    int label = original ? (int)original->n : cloned ? -1 : label_now;
+    gp_entry *e = cupti.on && label >= 0 ? gp_table_put_id(&cupti.nodes, self, label) : NULL;
+    if (e)                     /* without memory its slices will be missing */
+        e->n = label;
     pthread_mutex_unlock(&cupti.lock);
 }
 
@@ -131,7 +106,8 @@ static bool tell(done *d)
     if (!c || !c->tag)
         return false;
     d->is.tag = c->tag;
-    d->is.label = d->node ? find_node(d->node)->id ? find_node(d->node)->label : -1 : c->label;
+    const gp_entry *node = d->node ? gp_table_find_id(&cupti.nodes, d->node) : NULL;
+    d->is.label = !d->node ? c->label : node ? (int)node->n : -1;
     if (d->is.label >= 0)
         cupti.note(cupti.arg, &d->is);
     return true;
@@ -215,8 +191,9 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
 
 static void free_tables(void)
 {
-    free(cupti.nodes), free(cupti.calls), free(cupti.waiting);
-    cupti.nodes = NULL, cupti.calls = NULL, cupti.waiting = NULL;
+    gp_table_free(&cupti.nodes);
+    free(cupti.calls), free(cupti.waiting);
+    cupti.calls = NULL, cupti.waiting = NULL;
 }
 
 static bool load(gp_errs *errs)
@@ -267,17 +244,15 @@ bool gp_cuda_watch(gp_dev *dev, void (*note)(void *arg, const gp_activity *a), v
                    gp_errs *errs)
 {
     (void)dev;
-    enum { NODES = 1 << 12 };
     pthread_mutex_lock(&cupti.lock);
     bool fine = !cupti.on || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 },
                                      "another run of this process is being traced in full");
     if (fine && (fine = load(errs))) {
         cupti.note = note, cupti.arg = arg;
-        cupti.nodes = gp_cuda_table(NODES, sizeof *cupti.nodes, errs);
         cupti.calls = gp_cuda_table(SETS * WAYS, sizeof *cupti.calls, errs);
         cupti.waiting = gp_cuda_table(WAITING, sizeof *cupti.waiting, errs);
-        cupti.mask = NODES - 1, cupti.nnodes = 0, cupti.nwaiting = 0;
-        fine = cupti.on = cupti.nodes && cupti.calls && cupti.waiting;
+        cupti.nwaiting = 0;
+        fine = cupti.on = cupti.calls && cupti.waiting;
         if (!fine)
             free_tables();
     }

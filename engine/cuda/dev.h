@@ -7,8 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "device/backend.h"
-
-enum { GP_CUDA_BUCKETS = 64 };
+#include "base/table.h"
 
 struct gp_kernel {
     gp_kernel *next;
@@ -48,7 +47,7 @@ typedef struct gp_cuda_dev {
     int64_t base_ns;               /* CLOCK_MONOTONIC when base_event was reached */
     pthread_mutex_t stamp_lock;    /* of these three */
     struct gp_cuda_library *libs;
-    gp_kernel *builtin[GP_CUDA_BUCKETS];   /* by hash of the name */
+    gp_table builtin;              /* kernels by name */
     gp_kernel *compiled;           /* the user's */
     gp_exec *execs;
     gp_cuda_span *span;            /* by address */

@@ -13,20 +13,10 @@ struct gp_cuda_library {
     cudaLibrary_t lib;
 };
 
-static unsigned bucket(const char *name)
-{
-    uint32_t h = 2166136261u;      /* FNV-1a */
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 16777619u;
-    return h % GP_CUDA_BUCKETS;
-}
-
 const gp_kernel *gp_cuda_find(const gp_cuda_dev *d, const char *name)
 {
-    const gp_kernel *k = d->builtin[bucket(name)];
-    while (k && strcmp(k->name, name))
-        k = k->next;
-    return k;
+    const gp_entry *e = gp_table_find(&d->builtin, name);
+    return e ? e->ptr : NULL;
 }
 
 /* A kernel of a library, loaded: nothing is left for its first launch to do. It
@@ -82,12 +72,15 @@ static bool load_file(gp_cuda_dev *d, const gp_blob *b, gp_errs *errs)
     bool fine = fn && gp_cuda_ok(d, cudaLibraryEnumerateKernels(fn, n, l->lib), errs, b->name);
     for (unsigned i = 0; fine && i < n; i++) {
         gp_kernel *k = kernel_create(d, fn[i], errs);
-        if ((fine = k)) {
-            k->file = b->name;
-            gp_kernel **at = &d->builtin[bucket(k->name)];
-            k->next = *at;
-            *at = k;
+        gp_entry *e = k ? gp_table_put(&d->builtin, k->name, 0) : NULL;
+        if (k && !e)
+            gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        if (!(fine = e)) {
+            free(k);
+            break;
         }
+        e->ptr = k;
+        k->file = b->name;
     }
     free(fn);
     return fine;
@@ -135,19 +128,15 @@ const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *err
     return k;
 }
 
-static void forget(gp_kernel *k)
+void gp_cuda_unload(gp_cuda_dev *d)
 {
-    for (gp_kernel *next; k; k = next) {
+    for (gp_entry *e = NULL; (e = gp_table_next(&d->builtin, e));)
+        free(e->ptr);
+    gp_table_free(&d->builtin);
+    for (gp_kernel *k = d->compiled, *next; k; k = next) {
         next = k->next;
         free(k);
     }
-}
-
-void gp_cuda_unload(gp_cuda_dev *d)
-{
-    for (int i = 0; i < GP_CUDA_BUCKETS; i++)
-        forget(d->builtin[i]);
-    forget(d->compiled);
     bool live = gp_cuda_alive(d);
     for (struct gp_cuda_library *l = d->libs, *next; l; l = next) {
         next = l->next;

@@ -1,11 +1,11 @@
-/* measured.c - a report read again. JSON is YAML: the parser of pipelines reads it.
+/* measured.c - a report read again. JSON is YAML: the reader of YAML reads it.
  *
  * What it names must be in the pipeline, and the pipeline's host stages in it. */
 #include <stdlib.h>
 #include <string.h>
 #include "draw/measured.h"
-#include "base/names.h"
-#include "compile/parse.h"
+#include "base/table.h"
+#include "base/yaml.h"
 
 /* ---- words and colors ------------------------------------------------- */
 
@@ -45,7 +45,7 @@ typedef struct reading {
     const gp_plan *plan;
     gp_loc at;
     gp_errs *errs;
-    gp_names stages, buffers;
+    gp_table stages, buffers;
     gp_time *stage, *segment;
     double *held;
 } reading;
@@ -97,7 +97,7 @@ static bool read_stages(reading *r, const gp_node *list)
     bool *seen = GP_NEW(r->arena, bool, g->nstages);
     for (int i = 0; i < list->n; i++) {
         const char *name = text_of(list->item[i], "name");
-        int stage = gp_names_find(&r->stages, name);
+        int stage = gp_table_index(&r->stages, name);
         if (!*name)
             return no_report(r);
         if (stage < 0)
@@ -123,7 +123,7 @@ static bool read_segments(reading *r, const gp_node *list, double compute)
         const gp_node *stages = list_of(list->item[i], "stages");
         for (int k = 0; stages && k < stages->n; k++) {
             const char *name = stages->item[k]->kind == GP_SCALAR ? stages->item[k]->text : "";
-            int stage = gp_names_find(&r->stages, name);
+            int stage = gp_table_index(&r->stages, name);
             if (stage < 0)
                 return another(r, "stage", name, "there is");
             if (segment[stage])
@@ -139,7 +139,7 @@ static bool read_buffers(reading *r, const gp_node *list)
 {
     for (int i = 0; list && i < list->n; i++) {
         const char *name = text_of(list->item[i], "name");
-        int buffer = gp_names_find(&r->buffers, name);
+        int buffer = gp_table_index(&r->buffers, name);
         double held = number_of(list->item[i], "held");
         if (buffer < 0)
             return another(r, "buffer", name, "there is");
@@ -173,18 +173,18 @@ static void make_tables(reading *r)
 {
     const gp_graph *g = r->plan->graph;
     gp_arena *a = r->arena;
-    r->stages = r->buffers = (gp_names){ .arena = a };
+    r->stages = r->buffers = (gp_table){ .arena = a };
     r->stage = GP_NEW(a, gp_time, g->nstages);
     r->segment = GP_NEW(a, gp_time, r->plan->nsegments);
     r->held = GP_NEW(a, double, g->nbuffers);
     for (int i = 0; i < g->nstages; i++) {
-        *gp_names_at(&r->stages, g->stage[i].name) = i;
+        gp_table_put(&r->stages, g->stage[i].name, i);
         r->stage[i] = (gp_time){ -1, -1 };
     }
     for (int i = 0; i < r->plan->nsegments; i++)
         r->segment[i] = (gp_time){ -1, -1 };
     for (int i = 0; i < g->nbuffers; i++) {
-        *gp_names_at(&r->buffers, g->buffer[i].name) = i;
+        gp_table_put(&r->buffers, g->buffer[i].name, i);
         r->held[i] = -1;
     }
 }
@@ -195,7 +195,7 @@ const gp_measured *gp_measured_read(gp_arena *a, const gp_plan *p, const char *j
     reading r = { .arena = a, .plan = p, .at = { .file = file }, .errs = errs };
     gp_errs *ignored = GP_NEW(a, gp_errs, 1);
     const gp_node *root = memchr(json, 0, len) ? NULL
-        : gp_parse_value(a, gp_strndup(a, json, len), r.at, ignored);
+        : gp_yaml_value(a, gp_strndup(a, json, len), r.at, ignored);
     const gp_node *stages = list_of(root, "stages"), *engines = list_of(root, "engines");
     if (!stages || !gp_node_get(root, "verdict")) {
         no_report(&r);

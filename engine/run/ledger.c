@@ -8,14 +8,14 @@
  *
  * Only frames that are not whole need an entry. Sinks that go on are apart by at
  * most what all rings hold; one that ended early may lag behind, with as many
- * frames before its end: so the table has room. */
+ * frames before its end: that room is reserved, so that no frame costs an allocation. */
 #include <stdlib.h>
 #include "run/run.h"
 
 bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source)
 {
     const gp_graph *g = plan->graph;
-    uint64_t window = 64, n = 64;
+    size_t window = 64;
     l->source = source;
     pthread_mutex_init(&l->lock, NULL);
     l->sink = calloc((size_t)g->nstages, sizeof *l->sink);
@@ -27,55 +27,30 @@ bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source)
     for (int i = 0; i < plan->nrings; i++) {
         const gp_ring *r = &plan->ring[i];
         if (r->buffer >= 0 && gp_comes_from(&g->stage[g->buffer[r->buffer].producer.stage], source))
-            window += (uint64_t)r->depth;
+            window += (size_t)r->depth;
     }
-    while (n < 2 * window * (uint64_t)(l->nsinks + 1))
-        n *= 2;
-    l->mask = n - 1;
-    l->mark = calloc(n, sizeof *l->mark);
-    return l->mark;
+    return gp_table_reserve(&l->marks, window * (size_t)(l->nsinks + 1));
 }
 
 void gp_ledger_fini(gp_ledger *l)
 {
-    free(l->mark), free(l->sink);
-    l->mark = NULL;
+    gp_table_free(&l->marks);
+    free(l->sink);
     pthread_mutex_destroy(&l->lock);
 }
 
 /* ---- marks ----------------------------------------------------------- */
 
-/* Where frame f is, or the free place where it would be: open addressing. */
-static uint64_t place_of(const gp_ledger *l, uint64_t f)
-{
-    uint64_t i = f & l->mask;
-    while (l->mark[i].hole && l->mark[i].frame != f)
-        i = (i + 1) & l->mask;
-    return i;
-}
+/* The value of an entry: a gp_hole other than GP_WHOLE, and whether it was counted. */
+enum { HOLE = 3, COUNTED = 4 };
 
 static void set_mark(gp_ledger *l, uint64_t f, gp_hole hole, bool counted)
 {
-    gp_mark *m = &l->mark[place_of(l, f)];
-    l->nmarks += !m->hole;
-    m->frame = f;
-    m->counted |= counted;
-    if (hole > m->hole)
-        m->hole = hole;
-}
-
-/* Frees place i, and moves up those that would no longer be found. */
-static void clear_mark(gp_ledger *l, uint64_t i)
-{
-    l->nmarks--;
-    for (uint64_t j = (i + 1) & l->mask; l->mark[j].hole; j = (j + 1) & l->mask) {
-        uint64_t home = l->mark[j].frame & l->mask;
-        if (((j - home) & l->mask) >= ((j - i) & l->mask)) {
-            l->mark[i] = l->mark[j];
-            i = j;
-        }
-    }
-    l->mark[i] = (gp_mark){ 0 };
+    gp_entry *e = gp_table_put_id(&l->marks, f, 0);
+    if (!e)
+        return;                        /* more than was reserved, and no memory */
+    int was = e->n & HOLE;
+    e->n = (e->n & COUNTED) | (counted ? COUNTED : 0) | ((int)hole > was ? (int)hole : was);
 }
 
 /* ---- settling -------------------------------------------------------- */
@@ -95,21 +70,19 @@ static bool is_settled(const gp_ledger *l, uint64_t f)
 static void settle(gp_ledger *l, uint64_t from, uint64_t to)
 {
     uint64_t out = 0, dropped = 0, failed = 0;
-    if (l->nsinks == 1 && !l->nmarks)
+    if (l->nsinks == 1 && !l->marks.n)
         out = to - from, from = to;
     for (uint64_t f = from; f < to; f++) {
         if (l->nsinks > 1 && !is_settled(l, f))
             continue;
-        uint64_t i = l->nmarks ? place_of(l, f) : 0;
-        if (!l->nmarks || !l->mark[i].hole) {
+        gp_entry *e = gp_table_find_id(&l->marks, f);
+        if (!e) {
             out++;
             continue;
         }
-        if (!l->mark[i].counted) {
-            dropped += l->mark[i].hole == GP_HOLE_DROPPED;
-            failed += l->mark[i].hole == GP_HOLE_FAILED;
-        }
-        clear_mark(l, i);
+        dropped += e->n == GP_HOLE_DROPPED;
+        failed += e->n == GP_HOLE_FAILED;
+        gp_table_remove(&l->marks, e);
     }
     if (out)
         atomic_fetch_add(&l->out, out);
@@ -163,8 +136,8 @@ void gp_ledger_end(gp_ledger *l, int stage, uint64_t end)
 static void fail(gp_ledger *l, uint64_t f)
 {
     pthread_mutex_lock(&l->lock);
-    const gp_mark *m = &l->mark[place_of(l, f)];
-    if (!is_settled(l, f) && !(m->hole && m->counted)) {
+    const gp_entry *e = gp_table_find_id(&l->marks, f);
+    if (!is_settled(l, f) && !(e && e->n & COUNTED)) {
         atomic_fetch_add(&l->failed, 1);
         set_mark(l, f, GP_HOLE_FAILED, true);
     }

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include "device/backend.h"
 #include "base/clock.h"
+#include "base/table.h"
 #include "run/pipeline.h"
 
 #define GP_UNKNOWN UINT64_MAX          /* an end that is not known yet */
@@ -155,15 +156,12 @@ gp_meta gp_actor_meta(const gp_actorrt *p, uint64_t f);
 
 typedef struct gp_sink { int stage; uint64_t next, end; } gp_sink;
 
-/* A frame that is not whole; hole GP_WHOLE: a free place. `counted`: as failed. */
-typedef struct gp_mark { uint64_t frame; gp_hole hole; bool counted; } gp_mark;
-
 /* Of one source: what became of its frames. Any thread; no allocation per frame. */
 typedef struct gp_ledger {
     int source;                /* stage */
-    pthread_mutex_t lock;      /* of sink and mark */
+    pthread_mutex_t lock;      /* of sink and marks */
     gp_sink *sink; int nsinks; /* stages that it reaches */
-    gp_mark *mark; uint64_t mask, nmarks;      /* a hash table; mask is its size - 1 */
+    gp_table marks;            /* by frame: those that are not whole, see ledger.c */
     _Atomic uint64_t in, out, dropped, failed;
 } gp_ledger;
 

@@ -91,7 +91,8 @@ bool gp_path_has_name(const char *path)
     return has(path, 'n');
 }
 
-bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t index, const char *name)
+bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t index, const char *name,
+                    char err[GP_WHY])
 {
     size_t n = 0;
     for (const char *p = pattern; *p && n < PATH_MAX;) {
@@ -109,10 +110,9 @@ bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t index, con
             out[n++] = *p++;
         }
     }
-    if (n >= PATH_MAX)
-        return false;
-    out[n] = 0;
-    return true;
+    bool fits = n < PATH_MAX;
+    out[fits ? n : 0] = 0;
+    return fits || gp_why(err, "makes a name of more than %d bytes", PATH_MAX - 1);
 }
 
 const char *gp_path_stem(const char *path, size_t *len)

@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include "gpipe/stage.h"
 
-enum { GP_WHY = 160 };                 /* bytes of every `err` here */
+enum { GP_WHY = 320 };                 /* bytes of every `err` here */
 
 typedef enum gp_filetype { GP_AUTO, GP_RAW, GP_NPY, GP_PNG } gp_filetype;
 #define GP_FORMATS "auto|raw|npy|png"
@@ -33,9 +33,9 @@ size_t gp_path_conversion(const char *p);
 bool gp_path_has_number(const char *path);             /* has a %d or %05d */
 bool gp_path_has_name(const char *path);               /* has a %n */
 /* The path of frame `index` whose source is called `name`; %% becomes %. False when
- * it is longer than PATH_MAX. */
-bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t index,
-                    const char *name);
+ * it does not fit, with an empty text in `out`. */
+bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t index, const char *name,
+                    char err[GP_WHY]);
 
 /* The file's name without folder and extension: where it begins in `path`, and
  * its length. */

@@ -48,7 +48,8 @@ typedef struct gp_err {
     gp_loc at;             /* where in the user's pipeline, Lua or .cu file */
     const char *c_file;    /* where in gpipe it was noticed, for bug reports */
     int c_line;
-    char msg[600];         /* lower case, no full stop: "no stage 'blurr'" */
+    char msg[600];         /* lower case, no full stop: "no stage 'blurr'"; of a longer
+                              one the middle is left out */
 } gp_err;
 
 enum { GP_ERRS_MAX = 24 };

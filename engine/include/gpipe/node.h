@@ -1,8 +1,7 @@
 /* node.h - what a YAML file says: a tree of scalars, lists and maps, each with
  * its place, and the expressions that stand in it.
  *
- * Made by parse.c, changed by set.c, read by resolve.c and by the few stage
- * kinds with structured options. Read-only after that. */
+ * Stage kinds with structured options read it; it does not change then. */
 #ifndef GP_NODE_H
 #define GP_NODE_H
 
@@ -28,7 +27,7 @@ struct gp_node {
     int n;                 /* of a list or map: the number of items */
     gp_node **key;         /* of a map: scalars, unique, merge keys resolved */
     gp_node **item;
-    const struct gp_names *index;  /* of a map with many keys: where each is; or NULL */
+    const struct gp_table *index;  /* of a map with many keys: where each is; or NULL */
 };
 
 /* The value of `key` in a map; NULL when absent or `map` is no map. */
@@ -38,7 +37,7 @@ const gp_node *gp_node_get(const gp_node *map, const char *key);
  * part of it; the whole scalar's where escapes or lines were joined. */
 gp_loc gp_node_part(const gp_node *n, size_t offset, size_t len);
 
-/* ---- expressions (expr.c) -------------------------------------------- */
+/* ---- expressions ----------------------------------------------------- */
 
 /* An exact integer, or a double. */
 typedef struct gp_num {

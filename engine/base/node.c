@@ -1,0 +1,28 @@
+/* node.c - what is asked of a node, see node.h. */
+#include <string.h>
+#include "base/table.h"
+#include "gpipe/node.h"
+
+const gp_node *gp_node_get(const gp_node *map, const char *key)
+{
+    int i = 0;
+    if (!map || map->kind != GP_MAP)
+        return NULL;
+    if (map->index)
+        return (i = gp_table_index(map->index, key)) < 0 ? NULL : map->item[i];
+    while (i < map->n && strcmp(map->key[i]->text, key))
+        i++;
+    return i < map->n ? map->item[i] : NULL;
+}
+
+gp_loc gp_node_part(const gp_node *n, size_t offset, size_t len)
+{
+    gp_loc at = n->at;
+    bool plain = !n->quoted && at.len == (int)n->len;
+    bool in_quotes = n->quoted && at.len == (int)n->len + 2;
+    if (at.line && (plain || in_quotes)) {
+        at.col += (int)offset + in_quotes;
+        at.len = len ? (int)len : 1;
+    }
+    return at;
+}

@@ -1,0 +1,19 @@
+/* yaml.h - YAML text, and so JSON, as a tree of nodes (node.h), each with its place.
+ *
+ * What a key means is of no interest here. Memory is the arena's; when there is no more,
+ * control goes where the arena says. NULL after errors, and (without an error) when there
+ * is nothing in the text. */
+#ifndef GP_YAML_H
+#define GP_YAML_H
+
+#include "base/arena.h"
+#include "gpipe/node.h"
+
+/* The one document of a file: `len` bytes of UTF-8. `file` is borrowed by the places. */
+gp_node *gp_yaml_parse(gp_arena *a, const char *text, size_t len, const char *file,
+                       gp_errs *errs);
+
+/* A value in a string; all its nodes are `at` this place. */
+gp_node *gp_yaml_value(gp_arena *a, const char *text, gp_loc at, gp_errs *errs);
+
+#endif
