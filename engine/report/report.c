@@ -14,9 +14,9 @@ static void add_actor(gp_actor_report *r, const gp_run *run, gp_actorrt *p)
         .frames = atomic_load(&p->frames), .bytes = atomic_load(&p->bytes),
         .launches = p->segment ? atomic_load(&p->launches) : 0,
         .busy_ns = (int64_t)atomic_load(&p->busy_ns), .idle_ns = (int64_t)atomic_load(&p->idle_ns),
-        .wait_in_ns = (int64_t)atomic_load(&p->wait_ns[GP_LACK_INPUT]),
-        .wait_out_ns = (int64_t)atomic_load(&p->wait_ns[GP_LACK_OUTPUT]),
-        .wait_stream_ns = (int64_t)atomic_load(&p->wait_ns[GP_LACK_STREAM]),
+        .wait_in_ns = (int64_t)atomic_load(&p->wait_ns[GP_BLOCKED_ON_INPUT]),
+        .wait_out_ns = (int64_t)atomic_load(&p->wait_ns[GP_BLOCKED_ON_OUTPUT]),
+        .wait_stream_ns = (int64_t)atomic_load(&p->wait_ns[GP_BLOCKED_ON_STREAM]),
     };
     r->most_workers = p->stage && !p->stage->serial && p->nin ? run->pipeline->machine.cpus : 1;
     for (int t = 0; p->stage && t < p->nthreads; t++)

@@ -1,10 +1,10 @@
 /* ledger.c - what became of the frames of one source.
  *
  * Each sink that the source reaches sees the frames in order, up to its end. A
- * frame is settled once every sink that ends behind it has seen it: then it is
- * counted, once. What is neither settled nor failed when the run is over was
- * cancelled. Ends only fall, and never below what the sink has seen, so a
- * settled frame stays settled.
+ * frame's fate is final once every sink that ends behind it has seen it: then it is
+ * counted, once. What is neither final nor failed when the run is over was
+ * cancelled. Ends only fall, and never below what the sink has seen, so what is
+ * final stays so.
  *
  * Only frames that are not whole need an entry. Sinks that go on are apart by at
  * most what all rings hold; one that ended early may lag behind, with as many
@@ -60,8 +60,7 @@ static void set_mark(gp_ledger *l, uint64_t f, gp_hole hole, bool counted)
     l->nmarks += !m->hole;
     m->frame = f;
     m->counted |= counted;
-    if (hole > m->hole)
-        m->hole = hole;
+    m->hole = gp_worse_hole(m->hole, hole);
 }
 
 /* Frees place i, and moves up those that would no longer be found. */
@@ -78,9 +77,9 @@ static void clear_mark(gp_ledger *l, uint64_t i)
     l->mark[i] = (gp_mark){ 0 };
 }
 
-/* ---- settling -------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------- */
 
-static bool is_settled(const gp_ledger *l, uint64_t f)
+static bool is_final(const gp_ledger *l, uint64_t f)
 {
     bool reached = false;
     for (int i = 0; i < l->nsinks; i++) {
@@ -91,14 +90,14 @@ static bool is_settled(const gp_ledger *l, uint64_t f)
     return reached;
 }
 
-/* Counts those of frames [from, to) that are settled; none was before. */
-static void settle(gp_ledger *l, uint64_t from, uint64_t to)
+/* Counts those of frames [from, to) whose fate is final; of none it was before. */
+static void count_final(gp_ledger *l, uint64_t from, uint64_t to)
 {
     uint64_t out = 0, dropped = 0, failed = 0;
     if (l->nsinks == 1 && !l->nmarks)
         out = to - from, from = to;
     for (uint64_t f = from; f < to; f++) {
-        if (l->nsinks > 1 && !is_settled(l, f))
+        if (l->nsinks > 1 && !is_final(l, f))
             continue;
         uint64_t i = l->nmarks ? place_of(l, f) : 0;
         if (!l->nmarks || !l->mark[i].hole) {
@@ -138,7 +137,7 @@ void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n,
         if (hole[i])
             set_mark(l, first + (uint64_t)i, (gp_hole)hole[i], false);
     s->next = first + (uint64_t)n;
-    settle(l, first, s->next);
+    count_final(l, first, s->next);
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -155,7 +154,7 @@ void gp_ledger_end(gp_ledger *l, int stage, uint64_t end)
                 seen = l->sink[i].next;
         uint64_t to = seen < s->end ? seen : s->end;
         s->end = end;
-        settle(l, from, to);
+        count_final(l, from, to);
     }
     pthread_mutex_unlock(&l->lock);
 }
@@ -164,7 +163,7 @@ static void fail(gp_ledger *l, uint64_t f)
 {
     pthread_mutex_lock(&l->lock);
     const gp_mark *m = &l->mark[place_of(l, f)];
-    if (!is_settled(l, f) && !(m->hole && m->counted)) {
+    if (!is_final(l, f) && !(m->hole && m->counted)) {
         atomic_fetch_add(&l->failed, 1);
         set_mark(l, f, GP_HOLE_FAILED, true);
     }

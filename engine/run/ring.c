@@ -18,20 +18,20 @@ static void relax(void)
 #endif
 }
 
-void gp_point_init(gp_point *p)
+void gp_eventcount_init(gp_eventcount *p)
 {
     atomic_init(&p->sleepers, 0);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
 }
 
-void gp_point_fini(gp_point *p)
+void gp_eventcount_fini(gp_eventcount *p)
 {
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->wake);
 }
 
-void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns)
+void gp_eventcount_wait(gp_eventcount *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns)
 {
     enum { SHORT = 200, LONG = 2000, IDLE_CORES_NS = 100000 };
     int tight = spin_ns < IDLE_CORES_NS ? SHORT : LONG;    /* pauses: a few or 50 us */
@@ -58,7 +58,7 @@ void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int64_t spi
     pthread_mutex_unlock(&p->lock);
 }
 
-void gp_point_wake(gp_point *p)
+void gp_eventcount_wake(gp_eventcount *p)
 {
     if (!atomic_load(&p->sleepers))
         return;
@@ -153,13 +153,13 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
 static void wake_producer(gp_ringrt *r, gp_run *run)
 {
     if (r->ring->producer >= 0)
-        gp_point_wake(&run->actor[r->ring->producer].point);
+        gp_eventcount_wake(&run->actor[r->ring->producer].changed);
 }
 
 static void wake_consumers(gp_ringrt *r, gp_run *run)
 {
     for (int c = 0; c < r->ring->nconsumers; c++)
-        gp_point_wake(&run->actor[r->ring->consumer[c]].point);
+        gp_eventcount_wake(&run->actor[r->ring->consumer[c]].changed);
 }
 
 void gp_actor_publish(gp_actorrt *p, uint64_t first, int n)
@@ -221,21 +221,4 @@ void gp_actor_end(gp_actorrt *p, uint64_t end, bool early)
         wake_producer(r, run);
     }
     atomic_fetch_add(&p->progress, 1ULL);
-}
-
-gp_meta gp_actor_meta(const gp_actorrt *p, uint64_t f)
-{
-    gp_meta m = { .hole = GP_WHOLE };
-    for (int i = 0; i < p->nin; i++) {
-        const gp_meta *in = gp_meta_of(p->in[i].ring, f);
-        if (!i)
-            m.time_ns = in->time_ns;
-        if (!i || in->born_ns < m.born_ns)
-            m.born_ns = in->born_ns;
-        if (!m.name)
-            m.name = in->name;
-        if (in->hole > m.hole)
-            m.hole = in->hole;
-    }
-    return m;
 }

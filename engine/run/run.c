@@ -40,7 +40,7 @@ void gp_run_level(gp_run *run, int level)
     while (was < level && !atomic_compare_exchange_weak(&run->level, &was, level))
         ;
     for (int i = 0; atomic_load(&run->is_up) && run->actor && i < run->plan->nactors; i++)
-        gp_point_wake(&run->actor[i].point);
+        gp_eventcount_wake(&run->actor[i].changed);
 }
 
 void gp_run_fail(gp_run *run, const gp_errs *errs)
@@ -227,7 +227,7 @@ static void make_actor(gp_run *run, int index)
     const gp_actor *actor = &plan->actor[index];
 
     p->run = run, p->index = index;
-    gp_point_init(&p->point);
+    gp_eventcount_init(&p->changed);
     if (actor->segment >= 0) {
         p->segment = &plan->segment[actor->segment];
         p->name = segment_name(run, p->segment);
@@ -506,7 +506,7 @@ void gp_run_destroy(gp_run *run)
             gp_host_fini(p);
         else
             gp_segment_fini(p);
-        gp_point_fini(&p->point);
+        gp_eventcount_fini(&p->changed);
     }
     for (int i = 0; i < run->nledgers; i++)
         gp_ledger_fini(&run->ledger[i]);

@@ -2,10 +2,10 @@
  *
  * The launcher takes the longest ready run of frames that is an aligned power
  * of two of slots, and queues it on an idle stream: as an exec built before
- * frame 0 (launch: graph), or directly (launch: stream; odd frames: partial
- * ones, and those with a hole in some input). What a launch does is in body.c.
- * Each launch is a ticket; the reaper waits for the tickets in frame order and
- * publishes. Neither holds a lock while it calls the device.
+ * frame 0 (launch: graph), or directly (launch: stream, and for a frame that
+ * is not whole: see frame.h). What a launch does is in body.c. The reaper waits for the
+ * launches in flight in frame order, retires them and publishes. Neither holds a lock
+ * while it calls the device.
  *
  * Invariant: frames [reaped, next) are in flight, at most `depth` of them, so
  * that slots inside the segment are free when they are written again. */
@@ -80,13 +80,13 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
     const gp_backend *be = run->dev->backend;
     int deps = 1, infos = 0;
 
-    gp_point_init(&s->done);
+    gp_eventcount_init(&s->done);
     for (int o = 0; o < p->nout; o++)
         s->bytes += gp_bytes(&p->out[o]->buffer->type);
     s->stream0 = stream0, s->order0 = order0;
     s->type = GP_NEW(a, gp_type, run->graph->nbuffers);
     s->hole = GP_NEW(a, gp_hole, run->graph->nbuffers);
-    gp_even_frame(p);
+    gp_frame_set_whole(p);
     s->part = GP_NEW(a, gp_taskrt, seg->ntasks);
     s->part_of = GP_NEW(a, int, plan->ntasks);
     s->nparts = seg->ntasks;
@@ -108,8 +108,8 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
     if (run->options.timed)
         s->time = GP_NEW(a, gp_hist, 1);
     s->busy = GP_NEW(a, atomic_bool, seg->streams);
-    s->ntickets = (uint64_t)seg->depth + 1;
-    s->ticket = GP_NEW(a, gp_ticket, s->ntickets);
+    s->ninflight = (uint64_t)seg->depth + 1;
+    s->inflight = GP_NEW(a, gp_inflight, s->ninflight);
     if (!plan->unified && !warm_up(p, errs))
         return false;
     if (run->graph->launch == GP_LAUNCH_STREAM || run->options.isolate)
@@ -148,7 +148,7 @@ void gp_segment_fini(gp_actorrt *p)
                 p->run->dev->backend->discard(p->run->dev, s->exec[k][i]);
     if (s->resident)
         p->run->dev->backend->resident_destroy(s->resident);
-    gp_point_fini(&s->done);
+    gp_eventcount_fini(&s->done);
 }
 
 void gp_segment_stop_resident(gp_actorrt *p)
@@ -192,11 +192,11 @@ static int aligned(const gp_actorrt *p, uint64_t f, int n)
     return m;
 }
 
-/* Cuts [f, f + n) before the first odd frame, or after it when f is odd. */
+/* Cuts [f, f + n) before the first frame that is not whole, or behind f when f is not. */
 static int alike(const gp_actorrt *p, uint64_t f, int n)
 {
     for (int i = 0; i < n; i++)
-        if (gp_frame_is_odd(p, f + (uint64_t)i))
+        if (!gp_frame_is_whole(p, f + (uint64_t)i))
             return i ? i : 1;
     return n;
 }
@@ -211,7 +211,7 @@ static void poison_outputs(gp_actorrt *p, uint64_t f, int n)
 
 typedef enum gp_launched { LAUNCHED, NOT_LAUNCHED, DEVICE_LOST } gp_launched;
 
-/* Queues n frames from f; adds the ticket. NOT_LAUNCHED: the frame cannot be
+/* Queues n frames from f; puts them in flight. NOT_LAUNCHED: the frame cannot be
  * computed (a shape or an argument of a partial frame), the device is well.
  * `failed`: that was so, and the frame goes on as a hole. */
 static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
@@ -220,20 +220,20 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     const gp_backend *be = run->dev->backend;
-    gp_batch o = { p, f, n, failed || gp_frame_is_odd(p, f), f >= (uint64_t)p->segment->period,
+    gp_batch o = { p, f, n, failed || !gp_frame_is_whole(p, f), f >= (uint64_t)p->segment->period,
                    false };
     int stream = idle_stream(p);
     bool ok;
 
-    if (o.odd && !gp_odd_frame(p, f, failed, &t->errs))
+    if (o.irregular && !gp_frame_set_irregular(p, f, failed, &t->errs))
         return NOT_LAUNCHED;
-    bool resident = s->resident && !o.odd && (!run->options.ncached || o.again);
+    bool resident = s->resident && !o.irregular && (!run->options.ncached || o.again);
     if (resident)
         stream = GP_RESIDENT;
-    else if (o.odd && gp_nothing_to_do(p))
+    else if (o.irregular && !gp_frame_needs_device(p))
         stream = GP_NO_STREAM;
     for (int i = 0; i < n; i++)
-        gp_segment_inform(p, f + (uint64_t)i);
+        gp_frame_write_infos(p, f + (uint64_t)i);
     if (run->options.poison && !run->plan->unified)
         poison_outputs(p, f, n);
     if (stream >= 0)
@@ -247,7 +247,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
         for (int i = 0; resident && i < n; i++)
             number = be->resident_submit(s->resident, (int)((f + (uint64_t)i) % (uint64_t)p->segment->period));
         ok = true;
-    } else if (o.odd || !s->exec || (run->options.ncached && !o.again)) {
+    } else if (o.irregular || !s->exec || (run->options.ncached && !o.again)) {
         ok = be->direct(run->dev, s->stream0 + stream, gp_segment_record, &o, &t->errs);
         if (!ok && be->wait(run->dev, s->stream0 + stream, GP_SYNC_BLOCK, &t->errs) == 1) {
             gp_nvtx_pop(p);
@@ -268,14 +268,14 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     if (!ok)
         return DEVICE_LOST;
     for (int i = 0; i < n; i++)        /* while the device works */
-        gp_segment_sign(p, f + (uint64_t)i);
-    if (o.odd)
-        gp_even_frame(p);
+        gp_frame_write_metas(p, f + (uint64_t)i);
+    if (o.irregular)
+        gp_frame_set_whole(p);
     uint64_t k = atomic_load(&s->issued);
-    s->ticket[k % s->ntickets] = (gp_ticket){ f, n, stream, o.odd, number, start };
+    s->inflight[k % s->ninflight] = (gp_inflight){ f, n, stream, o.irregular, number, start };
     atomic_store(&s->issued, k + 1);
     atomic_store(&p->next, f + (uint64_t)n);
-    gp_point_wake(&s->done);
+    gp_eventcount_wake(&s->done);
     return LAUNCHED;
 }
 
@@ -312,7 +312,7 @@ void *gp_segment_launcher(void *thread)
         if (!may_launch(&a)) {
             gp_thread_doing(t, GP_DOING_WAIT, f);
             gp_pause pause = gp_pause_begin(t, f);
-            gp_point_wait(&p->point, may_launch, &a, p->run->spin_ns);
+            gp_eventcount_wait(&p->changed, may_launch, &a, p->run->spin_ns);
             gp_pause_end(t, pause, f);
         }
         if (a.look == GP_LOOK_DIFFER)
@@ -323,7 +323,7 @@ void *gp_segment_launcher(void *thread)
         int n = aligned(p, f, alike(p, f, a.n));
         gp_launched r = launch(t, f, n, false);
         if (r == NOT_LAUNCHED && n == 1 && !gp_frame_is_fatal(t)) {
-            gp_even_frame(p);
+            gp_frame_set_whole(p);
             r = launch(t, f, 1, true);
         }
         if (r == NOT_LAUNCHED)
@@ -334,27 +334,27 @@ void *gp_segment_launcher(void *thread)
             break;
     }
     atomic_store(&s->over, true);
-    gp_point_wake(&s->done);
+    gp_eventcount_wake(&s->done);
     return NULL;
 }
 
 /* ---- the reaper ------------------------------------------------------ */
 
-static bool has_ticket(void *arg)
+static bool has_inflight(void *arg)
 {
     gp_segmentrt *s = arg;
-    return atomic_load(&s->issued) > atomic_load(&s->redeemed) || atomic_load(&s->over);
+    return atomic_load(&s->issued) > atomic_load(&s->retired) || atomic_load(&s->over);
 }
 
-/* For the status: an odd frame may be a hole in some outputs, or have few rows. */
-static void count(gp_actorrt *p, const gp_ticket *tk)
+/* For the status: a frame that is not whole may be a hole in some outputs, or have few rows. */
+static void count(gp_actorrt *p, const gp_inflight *fl)
 {
-    unsigned long long whole = (unsigned)tk->n, bytes = p->seg->bytes * (unsigned)tk->n;
-    if (tk->odd) {
+    unsigned long long whole = (unsigned)fl->n, bytes = p->seg->bytes * (unsigned)fl->n;
+    if (fl->irregular) {
         whole = bytes = 0;
         for (int o = 0; o < p->nout; o++) {
             const gp_type *t = &p->out[o]->buffer->type;
-            const gp_meta *m = gp_meta_of(p->out[o], tk->first);
+            const gp_meta *m = gp_meta_of(p->out[o], fl->first);
             if (!m->hole) {
                 bytes += gp_bytes(t) / (size_t)t->dim[0] * (size_t)m->rows;
                 whole = 1;
@@ -391,11 +391,11 @@ static int await_resident(const gp_actorrt *p, uint64_t number, gp_errs *errs)
 }
 
 /* They are done in any order. */
-static int await_residents(const gp_actorrt *p, const gp_ticket *tk, gp_errs *errs)
+static int await_residents(const gp_actorrt *p, const gp_inflight *fl, gp_errs *errs)
 {
     int r = 1;
-    for (int i = tk->n - 1; r == 1 && i >= 0; i--)
-        r = await_resident(p, tk->number - (uint64_t)i, errs);
+    for (int i = fl->n - 1; r == 1 && i >= 0; i--)
+        r = await_resident(p, fl->number - (uint64_t)i, errs);
     return r;
 }
 
@@ -409,33 +409,33 @@ void *gp_segment_reaper(void *thread)
 
     bool lost = false;
     for (;;) {
-        uint64_t k = atomic_load(&s->redeemed);
-        if (!has_ticket(s)) {
+        uint64_t k = atomic_load(&s->retired);
+        if (!has_inflight(s)) {
             gp_thread_doing(t, GP_DOING_WAIT, atomic_load(&s->reaped));
-            gp_point_wait(&s->done, has_ticket, s, run->spin_ns);
+            gp_eventcount_wait(&s->done, has_inflight, s, run->spin_ns);
         }
         if (atomic_load(&s->issued) == k)
             break;
-        gp_ticket tk = s->ticket[k % s->ntickets];
-        gp_thread_doing(t, GP_DOING_WORK, tk.first);
-        bool done = tk.stream == GP_NO_STREAM
-            || (tk.stream == GP_RESIDENT
-                    ? await_residents(p, &tk, &t->errs)
-                    : be->wait(run->dev, s->stream0 + tk.stream, run->graph->sync, &t->errs)) == 1;
+        gp_inflight fl = s->inflight[k % s->ninflight];
+        gp_thread_doing(t, GP_DOING_WORK, fl.first);
+        bool done = fl.stream == GP_NO_STREAM
+            || (fl.stream == GP_RESIDENT
+                    ? await_residents(p, &fl, &t->errs)
+                    : be->wait(run->dev, s->stream0 + fl.stream, run->graph->sync, &t->errs)) == 1;
         if (!done && !lost)
             fault(t, atomic_load(&p->next) - 1);
         lost |= !done;         /* then it only waits for what is in flight */
         if (!lost)
-            gp_stamps_read(p, &tk);
-        atomic_store(&s->redeemed, k + 1);
-        if (tk.stream >= 0)
-            atomic_store(&s->busy[tk.stream], false);
+            gp_stamps_read(p, &fl);
+        atomic_store(&s->retired, k + 1);
+        if (fl.stream >= 0)
+            atomic_store(&s->busy[fl.stream], false);
         if (!lost) {
-            count(p, &tk);
-            atomic_store(&s->reaped, tk.first + (uint64_t)tk.n);
-            gp_actor_publish(p, tk.first, tk.n);
+            count(p, &fl);
+            atomic_store(&s->reaped, fl.first + (uint64_t)fl.n);
+            gp_actor_publish(p, fl.first, fl.n);
         }
-        gp_point_wake(&p->point);
+        gp_eventcount_wake(&p->changed);
     }
     gp_segment_stop_resident(p);
     gp_actor_end(p, atomic_load(&s->reaped), p->nin > 1);
