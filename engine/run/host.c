@@ -152,7 +152,7 @@ static void account(gp_actorrt *p, uint64_t first, int n)
 void gp_host_latency(gp_actorrt *p, gp_hist *to)
 {
     gp_hostrt *h = p->host;
-    if (h && h->latency)
+    if (h->latency)
         gp_hist_merge(to, h->latency);
 }
 

@@ -175,11 +175,10 @@ void gp_actor_failed(gp_actorrt *p, uint64_t f)
     const gp_run *run = p->run;
     for (int i = 0; i < run->nledgers; i++) {
         gp_ledger *l = &run->ledger[i];
-        bool feeds = p->stage && gp_comes_from(p->stage, l->source);
-        for (int k = 0; p->segment && k < p->segment->ntasks; k++) {
-            int st = run->plan->task[p->segment->task[k]].stage;
-            feeds |= st >= 0 && gp_comes_from(&run->graph->stage[st], l->source);
-        }
+        bool feeds = false;
+        const gp_stage *st;
+        for (int k = 0; (st = gp_actor_stage(p, &k)); )
+            feeds |= gp_comes_from(st, l->source);
         if (feeds && p->source)        /* it was not published */
             atomic_fetch_add(&l->in, 1);
         if (feeds)

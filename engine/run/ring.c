@@ -69,14 +69,14 @@ void gp_eventcount_wake(gp_eventcount *p)
 
 /* ---- looking --------------------------------------------------------- */
 
-/* Of a segment: its stage that reads buffer b, at the file's place. */
+/* The place in the file of its stage that reads buffer b. */
 static gp_loc reader_at(const gp_actorrt *p, const gp_buffer *b)
 {
-    const gp_plan *plan = p->run->plan;
-    for (int i = 0; p->segment && i < p->segment->ntasks; i++)
+    const gp_stage *st;
+    for (int i = 0; (st = gp_actor_stage(p, &i)); )
         for (int u = 0; u < b->nuse; u++)
-            if (plan->task[p->segment->task[i]].stage == b->use[u].stage)
-                return plan->graph->stage[b->use[u].stage].at;
+            if (st == &p->run->graph->stage[b->use[u].stage])
+                return st->at;
     return gp_actor_at(p);
 }
 
@@ -192,7 +192,7 @@ static void end_sinks(gp_actorrt *p, uint64_t end)
     run->todo[n++] = p->index;
     while (n) {
         p = &run->actor[run->todo[--n]];
-        for (int l = 0; l < run->nledgers && p->stage && !p->nout; l++)
+        for (int l = 0; l < run->nledgers && !p->nout; l++)      /* a sink: a host stage */
             gp_ledger_end(&run->ledger[l], (int)(p->stage - run->graph->stage), end);
         for (int o = 0; o < p->nout; o++)
             for (int c = 0; c < p->out[o]->ring->nconsumers; c++) {

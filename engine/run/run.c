@@ -195,29 +195,33 @@ static void make_rings(gp_run *run)
     }
 }
 
-static const char *segment_name(gp_run *run, const gp_segment *s)
+const gp_stage *gp_actor_stage(const gp_actorrt *p, int *at)
 {
-    const char *first = NULL, *last = NULL;
-    for (int i = 0; i < s->ntasks; i++) {
-        int st = run->plan->task[s->task[i]].stage;
-        if (st >= 0) {
-            last = run->graph->stage[st].name;
-            if (!first)
-                first = last;
-        }
+    const gp_plan *plan = p->run->plan;
+    if (p->kind == GP_ACTOR_HOST)
+        return (*at)++ ? NULL : p->stage;
+    while (*at < p->segment->ntasks) {
+        int st = plan->task[p->segment->task[(*at)++]].stage;
+        if (st >= 0)
+            return &plan->graph->stage[st];
     }
-    return first == last ? first : gp_format(&run->arena, "%s..%s", first, last);
+    return NULL;
 }
 
 gp_loc gp_actor_at(const gp_actorrt *p)
 {
-    const gp_plan *plan = p->run->plan;
-    for (int i = 0; p->segment && i < p->segment->ntasks; i++) {
-        int st = plan->task[p->segment->task[i]].stage;
-        if (st >= 0)
-            return plan->graph->stage[st].at;
-    }
-    return p->stage ? p->stage->at : (gp_loc){ 0 };
+    int at = 0;
+    return gp_actor_stage(p, &at)->at;
+}
+
+static const char *actor_name(const gp_actorrt *p)
+{
+    int at = 0;
+    const gp_stage *first = gp_actor_stage(p, &at), *last = first, *st;
+    while ((st = gp_actor_stage(p, &at)))
+        last = st;
+    return first == last ? first->name
+        : gp_format(&p->run->arena, "%s..%s", first->name, last->name);
 }
 
 static void make_actor(gp_run *run, int index)
@@ -226,15 +230,13 @@ static void make_actor(gp_run *run, int index)
     gp_actorrt *p = &run->actor[index];
     const gp_actor *actor = &plan->actor[index];
 
-    p->run = run, p->index = index;
+    p->run = run, p->index = index, p->kind = actor->kind;
     gp_eventcount_init(&p->changed);
-    if (actor->segment >= 0) {
+    if (p->kind == GP_ACTOR_SEGMENT)
         p->segment = &plan->segment[actor->segment];
-        p->name = segment_name(run, p->segment);
-    } else {
+    else
         p->stage = &run->graph->stage[actor->stage];
-        p->name = p->stage->name;
-    }
+    p->name = actor_name(p);
 }
 
 /* Counts the ends of rings that actors have, or with `fill` notes them. */
@@ -332,15 +334,15 @@ static bool init_actors(gp_run *run, gp_errs *errs)
     int streams = 0, orders = 0, stamps = 0;
     for (int i = 0; i < plan->nactors; i++) {
         gp_actorrt *p = &run->actor[i];
-        if (p->stage)
+        if (p->kind == GP_ACTOR_HOST) {
             gp_host_init(p);
-        else if (!gp_segment_init(p, streams, orders, &stamps, errs))
-            return false;
-        if (p->segment) {
-            streams += p->segment->streams;
-            for (int t = 0; t < p->segment->ntasks; t++)
-                orders += plan->task[p->segment->task[t]].state >= 0;
+            continue;
         }
+        if (!gp_segment_init(p, streams, orders, &stamps, errs))
+            return false;
+        streams += p->segment->streams;
+        for (int t = 0; t < p->segment->ntasks; t++)
+            orders += plan->task[p->segment->task[t]].state >= 0;
     }
     return true;
 }
@@ -355,7 +357,7 @@ static void *thread_main(void *arg)
     pthread_setname_np(pthread_self(), name);
     atomic_store(&t->tid, (int)syscall(SYS_gettid));
     gp_nvtx_name_thread(t);
-    if (t->actor->stage)
+    if (t->actor->kind == GP_ACTOR_HOST)
         gp_host_thread(t);
     else if (t->worker == 0)
         gp_segment_launcher(t);
@@ -380,11 +382,12 @@ static void start(gp_run *run)
     int n = 0;
     for (int i = 0; i < run->plan->nactors; i++) {
         gp_actorrt *p = &run->actor[i];
-        p->thread = &run->thread[n], p->nthreads = p->stage ? p->stage->workers : 2;
+        p->thread = &run->thread[n];
+        p->nthreads = p->kind == GP_ACTOR_HOST ? p->stage->workers : 2;
         for (int w = 0; w < p->nthreads; w++, n++) {
             gp_threadrt *t = &run->thread[n];
             t->run = run, t->actor = p, t->worker = w;
-            if (p->track && (p->stage || w == 0))
+            if (p->track && (p->kind == GP_ACTOR_HOST || w == 0))
                 t->track = p->track[w];
         }
     }
@@ -412,7 +415,7 @@ static int count_threads(const gp_plan *plan)
 {
     int n = 0;
     for (int i = 0; i < plan->nactors; i++)
-        n += plan->actor[i].stage >= 0 ? plan->graph->stage[plan->actor[i].stage].workers : 2;
+        n += plan->actor[i].kind == GP_ACTOR_HOST ? plan->graph->stage[plan->actor[i].stage].workers : 2;
     return n;
 }
 
@@ -497,12 +500,13 @@ void gp_run_destroy(gp_run *run)
         return;
     const gp_plan *plan = run->plan;
     for (int i = 0; run->actor && i < plan->nactors; i++)
-        gp_segment_stop_resident(&run->actor[i]);
+        if (run->actor[i].kind == GP_ACTOR_SEGMENT)
+            gp_segment_stop_resident(&run->actor[i]);
     for (int i = 0; run->actor && i < plan->nactors; i++) {
         gp_actorrt *p = &run->actor[i];
         if (!p->run)
             continue;
-        if (p->stage)
+        if (p->kind == GP_ACTOR_HOST)
             gp_host_fini(p);
         else
             gp_segment_fini(p);

@@ -98,14 +98,15 @@ typedef struct gp_ring_end {       /* an actor's end of a ring */
 struct gp_actorrt {
     gp_run *run;
     int index;
-    const gp_stage *stage;     /* of a host stage, else NULL */
-    const gp_segment *segment; /* of a segment, else NULL */
+    gp_actor_kind kind;
+    const gp_stage *stage;     /* of a host stage */
+    const gp_segment *segment; /* of a segment */
     const char *name;
     gp_ring_end *in; int nin;      /* rings with counters, each once */
     gp_ringrt **out; int nout;
     bool source;
-    struct gp_hostrt *host;
-    struct gp_segmentrt *seg;
+    struct gp_hostrt *host;    /* of a host stage */
+    gp_segmentrt *seg;         /* of a segment */
     gp_threadrt *thread; int nthreads;
     gp_eventcount changed;     /* its threads wait here for a frame to take */
     _Alignas(64) _Atomic uint64_t next;    /* the first frame nobody has taken */
@@ -134,6 +135,8 @@ void gp_actor_publish(gp_actorrt *p, uint64_t first, int n);
  * itself, or at the end of one input of several. */
 void gp_actor_end(gp_actorrt *p, uint64_t end, bool early);
 
+/* The stages of an actor in order, one a call; *at: 0 at first. NULL: no more. */
+const gp_stage *gp_actor_stage(const gp_actorrt *p, int *at);
 /* A place in the file: the stage, or the segment's first. */
 gp_loc gp_actor_at(const gp_actorrt *p);
 
