@@ -273,8 +273,10 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
         gp_frame_set_whole(p);
     uint64_t k = atomic_load(&s->issued);
     s->inflight[k % s->ninflight] = (gp_inflight){ f, n, stream, o.irregular, number, start };
-    atomic_store(&s->issued, k + 1);
+    /* In this order: who sees a launch that was issued sees its frames below `next`, so that
+       reaped <= next holds for the reaper, and what it says of a lost device is true. */
     atomic_store(&p->next, f + (uint64_t)n);
+    atomic_store(&s->issued, k + 1);
     gp_eventcount_wake(&s->done);
     return LAUNCHED;
 }
