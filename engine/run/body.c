@@ -47,9 +47,9 @@ static bool record_copy(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_t fir
 }
 
 /* n frames of one stage, from `first`. */
-static bool record_stage(gp_rec *r, gp_actorrt *p, const gp_taskrt *part, uint64_t first, int n,
-                         bool irregular)
+static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64_t first, int n)
 {
+    gp_actorrt *p = o->p;
     gp_run *run = p->run;
     const gp_graph *g = run->graph;
     const gp_stage *st = part->stage;
@@ -69,12 +69,12 @@ static bool record_stage(gp_rec *r, gp_actorrt *p, const gp_taskrt *part, uint64
                                .rows = b->type.dim[0] };
         }
     }
-    for (int o = 0; o < st->nout; o++) {
-        out[o] = view_of(p, t->out[o], st->out[o], first);
-        int fill = st->zero || irregular ? 0 : run->options.poison ? 0xa5 : -1;
+    for (int i = 0; i < st->nout; i++) {
+        out[i] = view_of(p, t->out[i], st->out[i], first);
+        int fill = st->zero || o->irregular ? 0 : run->options.poison ? 0xa5 : -1;
         for (int j = 0; fill >= 0 && j < n; j++)
-            if (!gp_fill(&c, (char *)out[o].data + (size_t)j * out[o].stride, fill,
-                         gp_bytes(&g->buffer[st->out[o]].type)))
+            if (!gp_fill(&c, (char *)out[i].data + (size_t)j * out[i].stride, fill,
+                         gp_bytes(&g->buffer[st->out[i]].type)))
                 return false;
     }
     if (t->state >= 0)
@@ -88,19 +88,15 @@ static bool record_stage(gp_rec *r, gp_actorrt *p, const gp_taskrt *part, uint64
     }
     if (seg->info_dev >= 0)
         c.frame = gp_info_of(p, seg->info_dev, part, first);
-    if (irregular && gp_frame_stage_is_empty(p->seg, part))
+    if (o->irregular && gp_frame_stage_is_empty(p->seg, part))
         return true;
-    int before = r->errs->n;
-    if (!st->kind->record(&c)) {
-        for (int i = before; i < r->errs->n; i++)
-            if (!r->errs->e[i].at.file)
-                r->errs->e[i].at = st->at;
+    if (!st->kind->record(&c))
         return false;
-    }
-    if (!run->options.isolate)
+    if (!run->options.isolate || r->ops->wait(r))
         return true;
-    if (r->ops->wait(r))
-        return true;
+    if (o->warm_up)
+        return gp_fail(r->errs, GP_E_RUN, st->at, "stage '%s' failed on the device before frame 0",
+                       st->name);
     return gp_fail(r->errs, GP_E_RUN, st->at, "stage '%s' failed on the device in frame %llu",
                    st->name, (unsigned long long)first);
 }
@@ -127,15 +123,15 @@ static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uin
         if (part->order >= 0 && st->on_hole == GP_ON_HOLE_RESET
             && !r->ops->fill(r, run->extra[state], 0, run->plan->extra[state].bytes))
             return false;
-    } else if (!record_stage(r, p, part, f, n, o->irregular)) {
+    } else if (!record_stage(r, o, part, f, n)) {
         return false;
     }
     return part->order < 0 || !last || r->ops->order_pass(r, part->order, (int)(f % slots));
 }
 
-bool gp_segment_record(gp_rec *r, void *arg)
+/* `at`: the place of what is no stage's. */
+static bool record_parts(gp_rec *r, const gp_batch *o, gp_loc at)
 {
-    gp_batch *o = arg;
     gp_segmentrt *s = o->p->seg;
     int id = 0;
 
@@ -146,6 +142,7 @@ bool gp_segment_record(gp_rec *r, void *arg)
         bool whole = !part->stage || (part->stage->batched && part->order < 0);
         part->item = id;
         part->items = whole ? 1 : o->n;
+        r->errs->at = part->stage ? part->stage->at : at;
         if (o->p->run->watched && !o->bare)
             r->ops->label(r, i);
         for (int j = 0; j < part->items; j++, id++)
@@ -157,6 +154,14 @@ bool gp_segment_record(gp_rec *r, void *arg)
             return false;
     }
     return true;
+}
+
+bool gp_segment_record(gp_rec *r, void *arg)
+{
+    gp_loc at = r->errs->at;
+    bool ok = record_parts(r, arg, at);
+    r->errs->at = at;
+    return ok;
 }
 
 bool gp_segment_reset(gp_rec *r, void *arg)

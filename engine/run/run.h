@@ -1,6 +1,6 @@
 /* run.h - a running pipeline: rings with counters, actors with threads.
- * Only for run.c and the files it is made of (ring.c, host.c, segment.c,
- * watch.c, ledger.c). The essay stands at the top of run.c. */
+ * For the files of the executor, and for who reads its counters (api/status.c, report).
+ * The essay stands at the top of run.c. */
 #ifndef GP_RUN_H
 #define GP_RUN_H
 

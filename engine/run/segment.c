@@ -18,14 +18,18 @@
 
 /* ---- setting up ------------------------------------------------------ */
 
-/* Says which frames a lost device took with it. */
-static void say_lost(const gp_actorrt *p, uint64_t from, uint64_t to, gp_errs *errs)
+/* Says which frames a lost device took with it: [from, end), which may be none. */
+static void say_lost(const gp_actorrt *p, uint64_t from, uint64_t end, gp_errs *errs)
 {
-    if (!p->run->options.isolate)
-        gp_fail(errs, GP_E_RUN, gp_actor_at(p),
-                "the device failed in segment '%s'; frames %llu to %llu are not finished; "
-                "to learn which stage it was: gpipe run --isolate %s",
-                p->name, (unsigned long long)from, (unsigned long long)to, p->run->graph->file);
+    char frames[80] = " before frame 0";
+    if (p->run->options.isolate)       /* the stage said why */
+        return;
+    if (from < end)
+        snprintf(frames, sizeof frames, "; frames %llu to %llu are not finished",
+                 (unsigned long long)from, (unsigned long long)end - 1);
+    gp_fail(errs, GP_E_RUN, gp_actor_at(p), "the device failed in segment '%s'%s; "
+            "to learn which stage it was: gpipe run --isolate %s", p->name, frames,
+            p->run->graph->file);
 }
 
 /* Runs everything once, so that kernels are loaded and libraries have what
@@ -34,12 +38,12 @@ static bool warm_up(gp_actorrt *p, gp_errs *errs)
 {
     gp_run *run = p->run;
     const gp_backend *be = run->dev->backend;
-    gp_batch once = { .p = p, .n = 1, .bare = true };
+    gp_batch once = { .p = p, .n = 1, .bare = true, .warm_up = true };
     int stream = p->seg->stream0;
     atomic_store(&run->warming, p);
     bool queued = be->direct(run->dev, stream, gp_segment_record, &once, errs);
     if (!queued && be->query(run->dev, stream, errs) >= 0)
-        return false;              /* the stage said why */
+        return false;              /* a stage said why */
     bool ok = queued && be->wait(run->dev, stream, GP_SYNC_BLOCK, errs) == 1
         && be->direct(run->dev, stream, gp_segment_reset, p, errs)
         && be->wait(run->dev, stream, GP_SYNC_BLOCK, errs) == 1;
@@ -55,18 +59,15 @@ static bool make_resident(gp_actorrt *p, gp_errs *errs)
 {
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
-    int slots = p->segment->period, before = errs->n;
+    int slots = p->segment->period;
     gp_batch *slot = GP_NEW(&run->arena, gp_batch, slots);
     void **arg = GP_NEW(&run->arena, void *, slots);
     for (int i = 0; i < slots; i++) {
-        slot[i] = (gp_batch){ p, (uint64_t)i, 1, false, true, true };
+        slot[i] = (gp_batch){ .p = p, .first = (uint64_t)i, .n = 1, .again = true, .bare = true };
         arg[i] = &slot[i];
     }
     s->resident = run->dev->backend->resident_create(run->dev, gp_segment_record, arg, slots,
                                             p->segment->depth, run->plan->nsegments, errs);
-    for (int i = before; i < errs->n; i++)
-        if (!errs->e[i].at.file)
-            errs->e[i].at = gp_actor_at(p);
     return s->resident;
 }
 
@@ -125,7 +126,8 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
         s->exec[k] = GP_NEW(a, gp_exec *, seg->period / n + 1);
         for (int turn = 0; turn < seg->period / seg->depth; turn++)
             for (int i = 0; i < per_turn; i++) {
-                gp_batch o = { p, (uint64_t)(turn * seg->depth + i * n), n, false, true, false };
+                gp_batch o = { .p = p, .first = (uint64_t)(turn * seg->depth + i * n), .n = n,
+                               .again = true };
                 gp_exec **x = &s->exec[k][turn * per_turn + i];
                 if (!(*x = be->build(run->dev, gp_segment_record, &o, errs)))
                     return false;
@@ -220,8 +222,8 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     const gp_backend *be = run->dev->backend;
-    gp_batch o = { p, f, n, failed || !gp_frame_is_whole(p, f), f >= (uint64_t)p->segment->period,
-                   false };
+    gp_batch o = { .p = p, .first = f, .n = n, .irregular = failed || !gp_frame_is_whole(p, f),
+                   .again = f >= (uint64_t)p->segment->period };
     int stream = idle_stream(p);
     bool ok;
 
@@ -289,11 +291,11 @@ static void fail_frame(gp_threadrt *t, uint64_t f)
 }
 
 /* The device is lost. It tells only one of its threads why, and that one
- * reports; frames up to `to` are not finished. */
-static void fault(gp_threadrt *t, uint64_t to)
+ * reports; frames [reaped, end) are not finished. */
+static void fault(gp_threadrt *t, uint64_t end)
 {
     if (t->errs.failed) {
-        say_lost(t->actor, atomic_load(&t->actor->seg->reaped), to, &t->errs);
+        say_lost(t->actor, atomic_load(&t->actor->seg->reaped), end, &t->errs);
         gp_run_fail(t->run, &t->errs);
     }
     gp_run_level(t->run, 2);
@@ -331,7 +333,7 @@ void *gp_segment_launcher(void *thread)
         if (r == NOT_LAUNCHED)
             fail_frame(t, f);
         else if (r == DEVICE_LOST)
-            fault(t, f + (uint64_t)a.n - 1);
+            fault(t, f + (uint64_t)n);
         if (r != LAUNCHED)
             break;
     }
@@ -425,7 +427,7 @@ void *gp_segment_reaper(void *thread)
                     ? await_residents(p, &fl, &t->errs)
                     : be->wait(run->dev, s->stream0 + fl.stream, run->graph->sync, &t->errs)) == 1;
         if (!done && !lost)
-            fault(t, atomic_load(&p->next) - 1);
+            fault(t, atomic_load(&p->next));
         lost |= !done;         /* then it only waits for what is in flight */
         if (!lost)
             gp_stamps_read(p, &fl);

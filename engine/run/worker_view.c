@@ -140,7 +140,7 @@ int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, in
     for (int j = 0; j < n; j++)
         if (wv->partial[j] && !gp_frame_set_partial(p, &wv->frame[j], errs)) {
             if (j)
-                *errs = (gp_errs){ .n = 0 };   /* its turn comes after these */
+                *errs = (gp_errs){ .at = errs->at };   /* its turn comes after these */
             return j;
         }
     return n;
