@@ -10,7 +10,7 @@ Suite *suite_machine(void);
 
 START_TEST(fixed_is_fixed)
 {
-    static const struct { int ask, get; } cases[] = { { 0, 0 }, { 1, 1 }, { 2, 2 }, { 99, 16 } };
+    static const struct { int ask, get; } cases[] = { { 0, 0 }, { 1, 1 }, { 2, 2 }, { 99, 64 } };
     gp_machine m;
     gp_machine_fixed(&m, cases[_i].ask);
     ck_assert_int_eq(m.cpus, 8);

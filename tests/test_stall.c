@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "iotest.h"
 
@@ -236,6 +237,71 @@ START_TEST(many)
 }
 END_TEST
 
+/* ---- a compiler that takes long --------------------------------------- */
+
+/* Runs a kernel of the user with a compiler that takes `seconds` longer, many times the
+ * stall_timeout. */
+static pipe_result compile_slowly(const char *seconds, void (*during)(gp_pipeline *, void *))
+{
+    char text[1000], path[600];
+    static char cxx[200];              /* the one that is not slow */
+    if (!*cxx)
+        snprintf(cxx, sizeof cxx, "%s", getenv("CXX") ? getenv("CXX") : "c++");
+    snprintf(text, sizeof text, "#!/bin/sh\nsleep %s\nexec %s \"$@\"\n", seconds, cxx);
+    pipe_text(io_dir, "slow-c++", text);
+    ck_assert_int_eq(chmod(io_path("slow-c++", path), 0755), 0);
+    setenv("CXX", path, 1);
+    setenv("XDG_CACHE_HOME", io_dir, 1);
+    pipe_text(io_dir, "k.cu", "extern \"C\" __global__ void k(const float *in, float *out)\n"
+              "{\n    out[0] = in[0];\n}\n");
+    const char *yaml = "stall_timeout: 400ms\n"
+             "buffers: {a: {dtype: f32, shape: [16]}}\n"
+             "stages:\n"
+             "  - {use: generate, frames: 5, out: a}\n"
+             "  - {use: kernel, source: k.cu, entry: k, args: [in, out], grid: [1]}\n"
+             "  - {use: discard}\n";
+    return during ? pipe_run_with(io_dir, yaml, "cpu", NULL, (gp_run_options){ 0 }, during, NULL)
+                  : pipe_run(io_dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
+}
+
+START_TEST(compiler_is_no_stall)
+{
+    pipe_result r = compile_slowly("2", NULL);
+    ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "?");
+    ck_assert_uint_eq(r.account[0].out, 5);
+}
+END_TEST
+
+static void cancel_twice(gp_pipeline *p, void *arg)
+{
+    (void)arg;
+    usleep(300000);
+    gp_cancel(p, 1);
+    usleep(100000);
+    gp_cancel(p, 2);
+}
+
+static void cancel_once(gp_pipeline *p, void *arg)
+{
+    (void)arg;
+    usleep(300000);
+    gp_cancel(p, 1);
+}
+
+/* Once: when the compiler is done. Twice: it is not waited for. */
+START_TEST(compiler_is_cancelled)
+{
+    pipe_result r = compile_slowly("1", cancel_once);
+    ck_assert_int_eq(r.outcome, GP_DRAINED);
+    ck_assert_int_eq(r.errs.failed, 0);
+    ck_assert_int_eq(r.naccounts ? (int)r.account[0].in : 0, 0);
+    time_t start = time(NULL);
+    r = compile_slowly("8.125", cancel_twice);     /* another compiler: it is not in the cache */
+    ck_assert_int_eq(r.outcome, GP_STUCK);
+    ck_assert_int_lt(time(NULL) - start, 7);
+}
+END_TEST
+
 Suite *suite_stall(void)
 {
     Suite *s = suite_create("stall");
@@ -244,6 +310,8 @@ Suite *suite_stall(void)
     tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
     tcase_add_loop_test(tc, report, 0, sizeof cases / sizeof *cases);
     tcase_add_test(tc, many);
+    tcase_add_test(tc, compiler_is_no_stall);
+    tcase_add_test(tc, compiler_is_cancelled);
     suite_add_tcase(s, tc);
     if (!calls_are_seen())
         fprintf(stderr, "SKIPPED: what threads of a stalled run do: this kernel does not say\n");

@@ -112,6 +112,7 @@ BREAK(little_scratch, p->plan->extra[task_of(p, "x")->scratch].bytes -= 256)
 BREAK(actors_swapped, gp_actor q = p->plan->actor[0]; p->plan->actor[0] = p->plan->actor[5];
       p->plan->actor[5] = q)
 BREAK(actor_of_both, p->plan->actor[0].segment = 0)
+BREAK(actor_of_another_kind, p->plan->actor[0].kind = GP_ACTOR_SEGMENT)
 
 static const struct { const char *what; void (*change)(planned *p); } broken[] = {
 #define X(f) { #f, f },
@@ -129,7 +130,7 @@ static const struct { const char *what; void (*change)(planned *p); } broken[] =
     X(waits_for_itself) X(consumer_that_does_not_read) X(one_that_does_not_read)
     X(consumer_twice)
     X(half_a_copy) X(copy_backwards)
-    X(little_scratch) X(actors_swapped) X(actor_of_both)
+    X(little_scratch) X(actors_swapped) X(actor_of_both) X(actor_of_another_kind)
 #undef X
 };
 

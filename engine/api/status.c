@@ -28,7 +28,7 @@ int gp_accounts(const gp_pipeline *p, gp_account *out, int max)
 static uint64_t busy_of(gp_actorrt *q)
 {
     uint64_t idle = atomic_load(&q->idle_ns), busy = atomic_load(&q->busy_ns);
-    return q->stage && busy > idle ? busy - idle : 0;
+    return q->kind == GP_ACTOR_HOST && busy > idle ? busy - idle : 0;
 }
 
 int gp_stages_status(const gp_pipeline *p, gp_stage_status *out, int max)
@@ -38,7 +38,8 @@ int gp_stages_status(const gp_pipeline *p, gp_stage_status *out, int max)
     for (int i = 0; i < n && i < max; i++) {
         gp_actorrt *q = &run->actor[i];
         out[i] = (gp_stage_status){ q->name, atomic_load(&q->frames), atomic_load(&q->bytes),
-                                    busy_of(q), q->stage ? q->stage->workers : 0 };
+                                    busy_of(q),
+                                    q->kind == GP_ACTOR_HOST ? q->stage->workers : 0 };
     }
     return n;
 }
@@ -70,6 +71,6 @@ void gp_latency(const gp_pipeline *p, gp_hist *out)
     const gp_run *run = run_of(p);
     *out = (gp_hist){ .n = 0 };
     for (int i = 0; run && i < run->plan->nactors; i++)
-        if (run->actor[i].stage)
+        if (run->actor[i].kind == GP_ACTOR_HOST)
             gp_host_latency(&run->actor[i], out);
 }

@@ -57,7 +57,7 @@ void gp_screen_clear(gp_screen *s);        /* removes the lines */
  * error. Only one thread uses it. */
 typedef struct gp_socket gp_socket;
 gp_socket *gp_socket_open(void);
-void gp_socket_close(gp_socket *s);        /* settles; removes the file; accepts NULL */
+void gp_socket_close(gp_socket *s);        /* drains, removes the file; accepts NULL */
 int gp_socket_fd(const gp_socket *s);      /* readable: somebody wants in */
 /* Lets one in, who is sent `text` at once. False: it cannot, and is still asked to. */
 bool gp_socket_accept(gp_socket *s, const char *text, size_t len);
@@ -66,7 +66,7 @@ void gp_socket_send(gp_socket *s, const char *text, size_t len);
 /* Sends what did not fit yet, as far as it does now. True: all. Accepts NULL. */
 bool gp_socket_flush(gp_socket *s);
 /* The same, and gives clients that read a moment (0.3 s) for it: when a run has ended. */
-void gp_socket_settle(gp_socket *s);
+void gp_socket_drain(gp_socket *s);
 int gp_socket_clients(const gp_socket *s);
 /* The other end, of `name`: a process or a path. -1 after an error. */
 int gp_socket_connect(const char *name, gp_errs *errs);

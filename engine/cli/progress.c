@@ -216,7 +216,7 @@ void gp_meter_stop(gp_meter *m)
     m->view.ended = true;
     if (m->how == GP_PROGRESS_BAR)
         lines_end();
-    gp_socket_settle(m->socket);
+    gp_socket_drain(m->socket);
     say(m);
     gp_glance_free(&m->view);
     free(m);

@@ -176,7 +176,7 @@ bool gp_socket_flush(gp_socket *s)
     return all;
 }
 
-void gp_socket_settle(gp_socket *s)
+void gp_socket_drain(gp_socket *s)
 {
     for (int ms = 0; ms < LAST_MS && !gp_socket_flush(s); ms++)
         poll(NULL, 0, 1);
@@ -186,7 +186,7 @@ void gp_socket_close(gp_socket *s)
 {
     if (!s)
         return;
-    gp_socket_settle(s);
+    gp_socket_drain(s);
     unlink(s->at.sun_path);
     gp_signals_remove(NULL);
     while (s->nclients)

@@ -132,8 +132,13 @@ typedef struct gp_graph {
 typedef struct gp_place { bool device; int index; } gp_place;
 
 /* Actors move frames on: each has its own threads. An actor is a host stage
- * (actor.stage >= 0) or a segment (actor.segment >= 0). */
-typedef struct gp_actor { int stage, segment; } gp_actor;
+ * or a segment. */
+typedef enum gp_actor_kind { GP_ACTOR_HOST, GP_ACTOR_SEGMENT } gp_actor_kind;
+typedef struct gp_actor {
+    gp_actor_kind kind;
+    int stage;                 /* of a host stage, else -1 */
+    int segment;               /* of a segment, else -1 */
+} gp_actor;
 
 /* The slots of one buffer in one place. A buffer that crosses between host and
  * device has a ring on each side; on a unified machine it has one. A ring with

@@ -77,7 +77,7 @@ static gp_loc key_at(const gp_node *map, const char *key, gp_loc otherwise)
 static const char *actor_name(const linting *l, int actor)
 {
     gp_actor q = l->p->actor[actor];
-    const gp_segment *s = q.segment < 0 ? NULL : &l->p->segment[q.segment];
+    const gp_segment *s = q.kind == GP_ACTOR_HOST ? NULL : &l->p->segment[q.segment];
     int v = q.stage;
     for (int i = 0; v < 0 && i < s->ntasks; i++)
         v = l->p->task[s->task[i]].stage;

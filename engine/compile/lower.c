@@ -153,7 +153,8 @@ static bool order_actors(lowering *w, gp_errs *errs)
     for (int done = 0; done < n; done++) {
         int head = queue[done];
         bool device = g->stage[head].device;
-        p->actor[p->nactors] = (gp_actor){ device ? -1 : head, device ? nseg++ : -1 };
+        p->actor[p->nactors] = device ? (gp_actor){ GP_ACTOR_SEGMENT, -1, nseg++ }
+                                      : (gp_actor){ GP_ACTOR_HOST, head, -1 };
         for (int v = head; v >= 0; v = w->next[v]) {
             w->actor[v] = p->nactors;
             for (int o = 0; o < g->stage[v].nout; o++) {
@@ -234,8 +235,8 @@ static void place_buffer(lowering *w, int b)
     bool made_on_host = home_segment < 0, to_host = false, to_segment = false;
     for (int u = 0; u < buf->nuse; u++) {
         int to = w->actor[buf->use[u].stage];
-        to_host |= p->actor[to].segment < 0;
-        to_segment |= p->actor[to].segment >= 0 && to != from;
+        to_host |= p->actor[to].kind == GP_ACTOR_HOST;
+        to_segment |= p->actor[to].kind == GP_ACTOR_SEGMENT && to != from;
     }
     bool shared = made_on_host || to_segment || (p->unified && to_host);
     gp_place place = made_on_host || (p->unified && to_host) ? on_host : on_device;
@@ -346,7 +347,7 @@ static void order_tasks(lowering *w)
     for (int i = 0; i < p->nactors; i++) {
         int v = p->actor[i].stage, k = p->actor[i].segment;
         actor_info *info = &w->info[i];
-        if (k < 0) {
+        if (p->actor[i].kind == GP_ACTOR_HOST) {
             p->host_task[v] = p->ntasks;
             p->task[p->ntasks++] = w->task[v];
             continue;
@@ -379,7 +380,7 @@ static bool place_infos(lowering *w, int actor, gp_errs *errs)
     actor_info *info = &w->info[actor];
     int k = p->actor[actor].segment;
     int asked = 0;
-    if (k < 0)
+    if (p->actor[actor].kind == GP_ACTOR_HOST)
         return true;
     p->segment[k] = (gp_segment){
         .place = on_device, .in = info->in.v, .nin = info->in.n,

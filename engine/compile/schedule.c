@@ -51,7 +51,7 @@ static int ring_actor(const gp_ring *r, int i)
 static int ring_segment(const gp_plan *p, const gp_ring *r)
 {
     for (int i = 0, q; (q = ring_actor(r, i)) >= 0; i++)
-        if (p->actor[q].segment >= 0)
+        if (p->actor[q].kind == GP_ACTOR_SEGMENT)
             return p->actor[q].segment;
     return -1;
 }
@@ -65,7 +65,7 @@ static void find_components(scheduling *w)
         const gp_ring *r = &p->ring[i];
         int k = ring_segment(p, r);
         for (int j = 0, q; r->segment < 0 && (q = ring_actor(r, j)) >= 0; j++)
-            if (p->actor[q].segment >= 0)
+            if (p->actor[q].kind == GP_ACTOR_SEGMENT)
                 w->root[find(w->root, p->actor[q].segment)] = find(w->root, k);
     }
     for (int k = 0; k < p->nsegments; k++)

@@ -89,7 +89,8 @@ static bool check_indices(const verifying *v)
     for (int i = 0; i < p->nactors; i++)
         if (!within(&p->actor[i].stage, 1, -1, v->g->nstages)
             || !within(&p->actor[i].segment, 1, -1, p->nsegments)
-            || (p->actor[i].stage < 0) == (p->actor[i].segment < 0))
+            || (p->actor[i].stage < 0) == (p->actor[i].segment < 0)
+            || (p->actor[i].stage < 0) != (p->actor[i].kind == GP_ACTOR_SEGMENT))
             return BUG(v, nowhere(v), "actor %d is neither a stage nor a segment", i);
     return within(v->p->host_task, v->g->nstages, -1, p->ntasks)
         || BUG(v, nowhere(v), "a stage has a task out of range");
@@ -106,7 +107,7 @@ static bool check_tasks(verifying *v)
     int *times = GP_NEW(v->a, int, g->nstages), *listed = GP_NEW(v->a, int, p->ntasks);
     for (int i = 0; i < p->nactors; i++) {
         gp_actor q = p->actor[i];
-        if (q.stage >= 0)
+        if (q.kind == GP_ACTOR_HOST)
             v->actor[q.stage] = i;
         else
             v->segment_actor[q.segment] = i;
@@ -153,7 +154,7 @@ static bool check_convex(const verifying *v)
         const gp_buffer *buf = &v->g->buffer[b];
         for (int u = 0; buf->producer.stage >= 0 && u < buf->nuse; u++) {
             int from = v->actor[buf->producer.stage], to = v->actor[buf->use[u].stage];
-            if (from > to || (from == to && v->p->actor[from].segment < 0))
+            if (from > to || (from == to && v->p->actor[from].kind == GP_ACTOR_HOST))
                 return BUG(v, buf->at, "buffer '%s' leads back to an actor that made it",
                            buf->name);
         }
@@ -348,8 +349,8 @@ static bool check_wiring(const verifying *v)
         rings_in[p->ring[i].pool]++;
     for (int i = 0; i < p->nactors; i++) {
         gp_actor q = p->actor[i];
-        int n = q.stage >= 0 ? 1 : p->segment[q.segment].ntasks;
-        const int *task = q.stage >= 0 ? &p->host_task[q.stage] : p->segment[q.segment].task;
+        int n = q.kind == GP_ACTOR_HOST ? 1 : p->segment[q.segment].ntasks;
+        const int *task = q.kind == GP_ACTOR_HOST ? &p->host_task[q.stage] : p->segment[q.segment].task;
         const int *from = &v->read.v[v->read.from[i]], *to = &v->read.v[v->read.from[i + 1]];
         for (const int *r = from; r < to; r++) {
             if (v->consumer[*r] == i)

@@ -53,5 +53,8 @@ void *gp_rec_stream(gp_dcall *c)
 
 const gp_kernel *gp_kernel_compile(gp_dev *dev, const gp_source *src, gp_errs *errs)
 {
-    return dev->backend->compile(dev, src, errs);
+    atomic_fetch_add(&dev->compiling, 1);
+    const gp_kernel *k = dev->backend->compile(dev, src, errs);
+    atomic_fetch_sub(&dev->compiling, 1);
+    return k;
 }

@@ -11,6 +11,7 @@
 #ifndef GP_BACKEND_H
 #define GP_BACKEND_H
 
+#include <stdatomic.h>
 #include "compile/plan.h"
 
 /* The recorder. Each back end embeds it as the first member of its own. */
@@ -124,8 +125,9 @@ typedef struct gp_backend {
     const gp_kernel *(*compile)(gp_dev *dev, const gp_source *src, gp_errs *errs);
 } gp_backend;
 
-struct gp_dev {                    /* each back end embeds it first */
+struct gp_dev {                    /* each back end embeds it first, zeroed */
     const gp_backend *backend;
+    atomic_int compiling;          /* calls of gp_kernel_compile that are not back; any thread */
 };
 
 extern const gp_backend gp_backend_cpu;

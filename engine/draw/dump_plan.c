@@ -224,7 +224,7 @@ static void extra_json(gp_json *j, const gp_plan *p, const gp_extra *e)
 static void actor_json(gp_json *j, const gp_plan *p, const gp_actor *q)
 {
     gp_json_open(j, NULL, '{');
-    if (q->stage >= 0)
+    if (q->kind == GP_ACTOR_HOST)
         gp_json_str(j, "stage", p->graph->stage[q->stage].name);
     else
         gp_json_int(j, "segment", q->segment);

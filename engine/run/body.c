@@ -1,9 +1,9 @@
 /* body.c - what a launch of a segment does: its copies and stages, recorded.
  *
  * The same body is built into an exec or run directly (segment.c). It depends
- * on the slots of its frames only, unless the frame is odd: then shapes, and what
- * is left out, are those that gp_odd_frame found. Only true dependencies are
- * recorded. */
+ * on the slots of its frames only, unless the launch is irregular: then shapes, and
+ * what is left out, are those that gp_frame_set_irregular found. Only true
+ * dependencies are recorded. */
 #include "run/segment.h"
 
 /* ---- recording ------------------------------------------------------- */
@@ -35,11 +35,6 @@ static bool open_item(gp_rec *r, gp_segmentrt *s, gp_taskrt *part, int id, int j
     return r->ops->item(r, id, s->dep, n);
 }
 
-static gp_frame_info *info_of(const gp_actorrt *p, int ring, const gp_taskrt *part, uint64_t f)
-{
-    return (void *)((char *)gp_slot(&p->run->ring[ring], f) + part->info * GP_INFO_BYTES);
-}
-
 static bool record_copy(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_t first, int n)
 {
     const gp_plan *plan = p->run->plan;
@@ -51,19 +46,10 @@ static bool record_copy(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_t fir
                         to->stride * (size_t)n);
 }
 
-/* Has a stage no rows to work on? Then it has no rows to give either. */
-static bool is_empty(const gp_segmentrt *s, const gp_taskrt *part)
-{
-    for (int i = 0; i < part->stage->nin; i++)
-        if (part->task->in[i] >= 0 && !s->type[part->stage->in[i]].dim[0])
-            return true;
-    return false;
-}
-
 /* n frames of one stage, from `first`. */
-static bool record_stage(gp_rec *r, gp_actorrt *p, const gp_taskrt *part, uint64_t first, int n,
-                         bool odd)
+static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64_t first, int n)
 {
+    gp_actorrt *p = o->p;
     gp_run *run = p->run;
     const gp_graph *g = run->graph;
     const gp_stage *st = part->stage;
@@ -83,12 +69,12 @@ static bool record_stage(gp_rec *r, gp_actorrt *p, const gp_taskrt *part, uint64
                                .rows = b->type.dim[0] };
         }
     }
-    for (int o = 0; o < st->nout; o++) {
-        out[o] = view_of(p, t->out[o], st->out[o], first);
-        int fill = st->zero || odd ? 0 : run->options.poison ? 0xa5 : -1;
+    for (int i = 0; i < st->nout; i++) {
+        out[i] = view_of(p, t->out[i], st->out[i], first);
+        int fill = st->zero || o->irregular ? 0 : run->options.poison ? 0xa5 : -1;
         for (int j = 0; fill >= 0 && j < n; j++)
-            if (!gp_fill(&c, (char *)out[o].data + (size_t)j * out[o].stride, fill,
-                         gp_bytes(&g->buffer[st->out[o]].type)))
+            if (!gp_fill(&c, (char *)out[i].data + (size_t)j * out[i].stride, fill,
+                         gp_bytes(&g->buffer[st->out[i]].type)))
                 return false;
     }
     if (t->state >= 0)
@@ -101,32 +87,18 @@ static bool record_stage(gp_rec *r, gp_actorrt *p, const gp_taskrt *part, uint64
                   + first % (uint64_t)seg->depth * c.scratch_stride;
     }
     if (seg->info_dev >= 0)
-        c.frame = info_of(p, seg->info_dev, part, first);
-    if (odd && is_empty(p->seg, part))
+        c.frame = gp_info_of(p, seg->info_dev, part, first);
+    if (o->irregular && gp_frame_stage_is_empty(p->seg, part))
         return true;
-    int before = r->errs->n;
-    if (!st->kind->record(&c)) {
-        for (int i = before; i < r->errs->n; i++)
-            if (!r->errs->e[i].at.file)
-                r->errs->e[i].at = st->at;
+    if (!st->kind->record(&c))
         return false;
-    }
-    if (!run->options.isolate)
+    if (!run->options.isolate || r->ops->wait(r))
         return true;
-    if (r->ops->wait(r))
-        return true;
+    if (o->warm_up)
+        return gp_fail(r->errs, GP_E_RUN, st->at, "stage '%s' failed on the device before frame 0",
+                       st->name);
     return gp_fail(r->errs, GP_E_RUN, st->at, "stage '%s' failed on the device in frame %llu",
                    st->name, (unsigned long long)first);
-}
-
-/* The worst hole among a stage's inputs: it has no such frame then. */
-static gp_hole hole_of(const gp_segmentrt *s, const gp_stage *st)
-{
-    gp_hole hole = GP_WHOLE;
-    for (int i = 0; i < st->nin; i++)
-        if (st->in[i] >= 0 && s->hole[st->in[i]] > hole)
-            hole = s->hole[st->in[i]];
-    return hole;
 }
 
 /* One item: n frames from f. A carrying stage waits for the frame before, lets
@@ -147,19 +119,19 @@ static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uin
     if (part->order >= 0 && first
         && !r->ops->order_wait(r, part->order, (int)((f + slots - 1) % slots)))
         return false;
-    if (o->odd && hole_of(p->seg, st)) {
+    if (o->irregular && gp_frame_stage_hole(p->seg, st)) {
         if (part->order >= 0 && st->on_hole == GP_ON_HOLE_RESET
             && !r->ops->fill(r, run->extra[state], 0, run->plan->extra[state].bytes))
             return false;
-    } else if (!record_stage(r, p, part, f, n, o->odd)) {
+    } else if (!record_stage(r, o, part, f, n)) {
         return false;
     }
     return part->order < 0 || !last || r->ops->order_pass(r, part->order, (int)(f % slots));
 }
 
-bool gp_segment_record(gp_rec *r, void *arg)
+/* `at`: the place of what is no stage's. */
+static bool record_parts(gp_rec *r, const gp_batch *o, gp_loc at)
 {
-    gp_batch *o = arg;
     gp_segmentrt *s = o->p->seg;
     int id = 0;
 
@@ -170,6 +142,7 @@ bool gp_segment_record(gp_rec *r, void *arg)
         bool whole = !part->stage || (part->stage->batched && part->order < 0);
         part->item = id;
         part->items = whole ? 1 : o->n;
+        r->errs->at = part->stage ? part->stage->at : at;
         if (o->p->run->watched && !o->bare)
             r->ops->label(r, i);
         for (int j = 0; j < part->items; j++, id++)
@@ -183,6 +156,14 @@ bool gp_segment_record(gp_rec *r, void *arg)
     return true;
 }
 
+bool gp_segment_record(gp_rec *r, void *arg)
+{
+    gp_loc at = r->errs->at;
+    bool ok = record_parts(r, arg, at);
+    r->errs->at = at;
+    return ok;
+}
+
 bool gp_segment_reset(gp_rec *r, void *arg)
 {
     gp_actorrt *p = arg;
@@ -194,95 +175,5 @@ bool gp_segment_reset(gp_rec *r, void *arg)
                 || !r->ops->fill(r, p->run->extra[state], 0, p->run->plan->extra[state].bytes)))
             return false;
     }
-    return true;
-}
-
-/* ---- odd frames ------------------------------------------------------ */
-
-void gp_even_frame(gp_actorrt *p)
-{
-    for (int b = 0; b < p->run->graph->nbuffers; b++) {
-        p->seg->type[b] = p->run->graph->buffer[b].type;
-        p->seg->hole[b] = GP_WHOLE;
-    }
-}
-
-bool gp_frame_is_odd(const gp_actorrt *p, uint64_t f)
-{
-    for (int i = 0; i < p->nin; i++) {
-        const gp_ringrt *r = p->in[i].ring;
-        const gp_meta *m = gp_meta_of(r, f);
-        if (m->hole || m->rows != r->buffer->type.dim[0])
-            return true;
-    }
-    return false;
-}
-
-bool gp_odd_frame(gp_actorrt *p, uint64_t f, bool failed, gp_errs *errs)
-{
-    gp_segmentrt *s = p->seg;
-    for (int i = 0; i < p->nin; i++) {
-        const gp_ringrt *r = p->in[i].ring;
-        s->type[r->ring->buffer].dim[0] = gp_meta_of(r, f)->rows;
-        s->hole[r->ring->buffer] = failed ? GP_HOLE_FAILED : gp_meta_of(r, f)->hole;
-    }
-    for (int i = 0; i < s->nparts; i++) {
-        const gp_stage *st = s->part[i].stage;
-        gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT];
-        if (!st)
-            continue;
-        gp_hole hole = hole_of(s, st);
-        bool empty = is_empty(s, &s->part[i]);
-        for (int k = 0; k < st->nin; k++)
-            if (st->in[k] >= 0)
-                in[k] = s->type[st->in[k]];
-        if (!hole && !empty && !gp_partial_shape(p->run->graph, st, in, out, errs))
-            return false;
-        for (int k = 0; k < st->nout; k++) {
-            if (empty)
-                s->type[st->out[k]].dim[0] = 0;
-            else if (!hole)
-                s->type[st->out[k]] = out[k];
-            s->hole[st->out[k]] = hole;
-        }
-    }
-    return true;
-}
-
-void gp_segment_sign(gp_actorrt *p, uint64_t f)
-{
-    const gp_segmentrt *s = p->seg;
-    gp_meta m = gp_actor_meta(p, f);
-    for (int o = 0; o < p->nout; o++) {
-        gp_ringrt *r = p->out[o];
-        m.rows = s->type[r->ring->buffer].dim[0];
-        m.hole = s->hole[r->ring->buffer];
-        *gp_meta_of(r, f) = m;
-    }
-}
-
-void gp_segment_inform(gp_actorrt *p, uint64_t f)
-{
-    const gp_segmentrt *s = p->seg;
-    for (int i = 0; p->segment->info_host >= 0 && i < s->nparts; i++) {
-        const gp_taskrt *part = &s->part[i];
-        if (!part->stage || !part->stage->frame_info)
-            continue;
-        int64_t rows = 0;
-        for (int k = part->stage->nin - 1; k >= 0; k--)
-            if (part->task->in[k] >= 0)
-                rows = s->type[part->stage->in[k]].dim[0];
-        *info_of(p, p->segment->info_host, part, f) =
-            (gp_frame_info){ .index = f, .valid = (uint32_t)rows,
-                             .time_ns = gp_actor_meta(p, f).time_ns };
-    }
-}
-
-bool gp_nothing_to_do(const gp_actorrt *p)
-{
-    const gp_segmentrt *s = p->seg;
-    for (int i = 0; i < s->nparts; i++)
-        if (s->part[i].stage && (s->part[i].order >= 0 || !hole_of(s, s->part[i].stage)))
-            return false;
     return true;
 }

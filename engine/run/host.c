@@ -61,9 +61,9 @@ void gp_host_init(gp_actorrt *p)
     h->handed = GP_NEW(a, unsigned char, h->window);
     h->hole = GP_NEW(a, unsigned char, h->window);
     h->by = GP_NEW(a, gp_threadrt *, h->window);
-    h->desk = GP_NEW(a, gp_desk, st->workers);
+    h->view = GP_NEW(a, gp_worker_view, st->workers);
     for (int w = 0; w < st->workers; w++)
-        gp_desk_init(p, &h->desk[w], h->max_run);
+        gp_worker_view_init(p, &h->view[w], h->max_run);
 }
 
 void gp_host_fini(gp_actorrt *p)
@@ -126,7 +126,7 @@ static int take(gp_threadrt *t, uint64_t *first)
             return 0;
         gp_thread_doing(t, GP_DOING_WAIT, *first);
         gp_pause pause = gp_pause_begin(t, *first);
-        gp_point_wait(&p->point, may_go, &a, p->run->spin_ns);
+        gp_eventcount_wait(&p->changed, may_go, &a, p->run->spin_ns);
         gp_pause_end(t, pause, *first);
     }
 }
@@ -144,7 +144,7 @@ static void account(gp_actorrt *p, uint64_t first, int n)
                            h->hole + at);
         for (int i = 0; h->latency && i < k; i++)
             if (!h->hole[at + (uint64_t)i])
-                gp_hist_add(h->latency, now - gp_actor_meta(p, first + (uint64_t)i).born_ns, 1);
+                gp_hist_add(h->latency, now - gp_frame_meta(p, first + (uint64_t)i).born_ns, 1);
         first += (uint64_t)k, n -= k;
     }
 }
@@ -152,7 +152,7 @@ static void account(gp_actorrt *p, uint64_t first, int n)
 void gp_host_latency(gp_actorrt *p, gp_hist *to)
 {
     gp_hostrt *h = p->host;
-    if (h && h->latency)
+    if (h->latency)
         gp_hist_merge(to, h->latency);
 }
 
@@ -181,7 +181,7 @@ static void hand_over(gp_actorrt *p)
         gp_actor_failed(p, h->end);
     }
     if (p->stage->workers > 1)
-        gp_point_wake(&p->point);
+        gp_eventcount_wake(&p->changed);
 }
 
 /* Has the kind run k frames that are laid out; *span, in a timed run: from when to when.
@@ -191,7 +191,7 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     gp_actorrt *p = t->actor;
     gp_run *run = p->run;
     const gp_stage *st = p->stage;
-    gp_frame *fr = p->host->desk[t->worker].frame;
+    gp_frame *fr = p->host->view[t->worker].frame;
     gp_call call = { .opts = st->opts, .user = st->kind->user, .state = run->state[st - run->graph->stage],
                      .worker = t->worker, .name = st->name, .at = st->at,
                      .errs = &t->errs, .ctx = t };
@@ -211,7 +211,7 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
 static int sort_out(gp_threadrt *t, bool ok, int k, int *whole, bool *failed, bool *end)
 {
     gp_hostrt *h = t->actor->host;
-    const gp_frame *fr = h->desk[t->worker].frame;
+    const gp_frame *fr = h->view[t->worker].frame;
     int plain = 0;
     while (ok && plain < k && fr[plain].status == GP_OK)
         plain++;
@@ -230,17 +230,17 @@ static int sort_out(gp_threadrt *t, bool ok, int k, int *whole, bool *failed, bo
 }
 
 /* A source's frames get their times when they are made. */
-static void date(const gp_run *run, gp_desk *d, int n)
+static void date(const gp_run *run, gp_worker_view *wv, int n)
 {
     struct timespec now = { 0 };
     int64_t born = run->options.timed ? gp_now_ns() : 0;
     for (int i = 0; i < n; i++) {
-        d->born_ns[i] = born;
-        if (d->frame[i].time_ns)
+        wv->born_ns[i] = born;
+        if (wv->frame[i].time_ns)
             continue;
         if (!now.tv_sec)
             clock_gettime(CLOCK_REALTIME, &now);
-        d->frame[i].time_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
+        wv->frame[i].time_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
     }
 }
 
@@ -253,7 +253,7 @@ static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
         return false;
     if (!hole)
         hole = GP_HOLE_FAILED;
-    gp_desk_pass_hole(p, f, hole);
+    gp_frame_write_hole(p, f, hole);
     p->host->hole[f % p->host->window] = (unsigned char)hole;
     return true;
 }
@@ -264,13 +264,13 @@ static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
 static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
 {
     gp_actorrt *p = t->actor;
-    gp_desk *d = &p->host->desk[t->worker];
+    gp_worker_view *wv = &p->host->view[t->worker];
     int done = 0;
 
     while (done < n) {
         uint64_t f = first + (uint64_t)done;
         gp_hole hole;
-        int k = gp_desk_lay_out(p, d, f, n - done, &hole, &t->errs);
+        int k = gp_worker_view_lay_out(p, wv, f, n - done, &hole, &t->errs);
         if (!k) {
             *failed = !skip(t, f, hole);
             if (*failed)
@@ -283,8 +283,8 @@ static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
         int whole, good = sort_out(t, ok, k, &whole, failed, end);
         gp_measure_work(t, span, f, good);
         if (p->source)
-            date(p->run, d, good);
-        size_t bytes = gp_desk_sign(p, d, good);
+            date(p->run, wv, good);
+        size_t bytes = gp_frames_write_metas(p, wv, good);
         atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
         atomic_fetch_add_explicit(&p->frames, (unsigned)whole, memory_order_relaxed);
         done += good;
@@ -304,7 +304,7 @@ static void leave(gp_threadrt *t)
     bool last = --h->live == 0;
     atomic_store(&h->ended, true);
     pthread_mutex_unlock(&h->lock);
-    gp_point_wake(&p->point);
+    gp_eventcount_wake(&p->changed);
     if (!last)
         return;
     const gp_kind *k = p->stage->kind;

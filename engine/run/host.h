@@ -1,5 +1,5 @@
 /* host.h - a host stage at run time: for host.c, whose workers take frames and hand
- * them in, and desk.c, which lays them out for the kind's code. */
+ * them in, and worker_view.c, which lays them out for the kind's code. */
 #ifndef GP_HOST_H
 #define GP_HOST_H
 
@@ -12,12 +12,12 @@ typedef struct gp_portrt {     /* of a stage: inputs, then outputs */
     size_t bytes, row_bytes;   /* of a whole frame, of a row */
 } gp_portrt;
 
-typedef struct gp_desk {       /* one worker's frames; index 0 is the first laid out */
+struct gp_worker_view {        /* one worker's frames; index 0 is the first laid out */
     gp_frame *frame;
     gp_view *view;             /* per frame: inputs, then outputs */
     int64_t *born_ns;          /* per frame */
     bool *partial;             /* per frame: some type is not that of a whole frame */
-} gp_desk;
+};
 
 typedef struct gp_hostrt {
     pthread_mutex_t lock;      /* of what follows, and of actor.next */
@@ -30,31 +30,19 @@ typedef struct gp_hostrt {
     atomic_bool ended;         /* a source said so, or a frame failed: head is the end */
     uint64_t end;
     int max_run;
-    gp_desk *desk;             /* per worker */
+    gp_worker_view *view;      /* per worker */
     gp_portrt *port;
     uint64_t cached;           /* from this frame on the slots are as they are */
     gp_hist *latency;          /* of a sink in a timed run, else NULL; with the lock */
 } gp_hostrt;
 
 /* For runs of `max` frames. Without memory goes to run->arena.oom. */
-void gp_desk_init(gp_actorrt *p, gp_desk *d, int max);
+void gp_worker_view_init(gp_actorrt *p, gp_worker_view *wv, int max);
 
 /* Lays out as many of the n frames from `first` as are alike: without a hole in any
  * input, with shapes that can be computed. 0: the first is not; *hole is its hole,
  * or GP_WHOLE with an error. */
-int gp_desk_lay_out(gp_actorrt *p, gp_desk *d, uint64_t first, int n, gp_hole *hole,
-                    gp_errs *errs);
-
-/* Writes the metas of the first n frames' outputs, by their status; clears the rows
- * beyond the valid ones. Returns the bytes of those that are whole. */
-size_t gp_desk_sign(gp_actorrt *p, gp_desk *d, int n);
-
-/* Frame f is a hole in an input, so it is one in each output. */
-void gp_desk_pass_hole(gp_actorrt *p, uint64_t f, gp_hole hole);
-
-static inline gp_hole gp_hole_by(gp_status s)
-{
-    return s == GP_DROP ? GP_HOLE_DROPPED : s == GP_FAILED ? GP_HOLE_FAILED : GP_WHOLE;
-}
+int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, int n,
+                           gp_hole *hole, gp_errs *errs);
 
 #endif

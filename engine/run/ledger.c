@@ -1,10 +1,10 @@
 /* ledger.c - what became of the frames of one source.
  *
  * Each sink that the source reaches sees the frames in order, up to its end. A
- * frame is settled once every sink that ends behind it has seen it: then it is
- * counted, once. What is neither settled nor failed when the run is over was
- * cancelled. Ends only fall, and never below what the sink has seen, so a
- * settled frame stays settled.
+ * frame's fate is final once every sink that ends behind it has seen it: then it is
+ * counted, once. What is neither final nor failed when the run is over was
+ * cancelled. Ends only fall, and never below what the sink has seen, so what is
+ * final stays so.
  *
  * Only frames that are not whole need an entry. Sinks that go on are apart by at
  * most what all rings hold; one that ended early may lag behind, with as many
@@ -49,13 +49,13 @@ static void set_mark(gp_ledger *l, uint64_t f, gp_hole hole, bool counted)
     gp_entry *e = gp_table_put_id(&l->marks, f, 0);
     if (!e)
         return;                        /* more than was reserved, and no memory */
-    int was = e->n & HOLE;
-    e->n = (e->n & COUNTED) | (counted ? COUNTED : 0) | ((int)hole > was ? (int)hole : was);
+    gp_hole worse = gp_worse_hole((gp_hole)(e->n & HOLE), hole);
+    e->n = (e->n & COUNTED) | (counted ? COUNTED : 0) | (int)worse;
 }
 
-/* ---- settling -------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------- */
 
-static bool is_settled(const gp_ledger *l, uint64_t f)
+static bool is_final(const gp_ledger *l, uint64_t f)
 {
     bool reached = false;
     for (int i = 0; i < l->nsinks; i++) {
@@ -66,14 +66,14 @@ static bool is_settled(const gp_ledger *l, uint64_t f)
     return reached;
 }
 
-/* Counts those of frames [from, to) that are settled; none was before. */
-static void settle(gp_ledger *l, uint64_t from, uint64_t to)
+/* Counts those of frames [from, to) whose fate is final; of none it was before. */
+static void count_final(gp_ledger *l, uint64_t from, uint64_t to)
 {
     uint64_t out = 0, dropped = 0, failed = 0;
     if (l->nsinks == 1 && !l->marks.n)
         out = to - from, from = to;
     for (uint64_t f = from; f < to; f++) {
-        if (l->nsinks > 1 && !is_settled(l, f))
+        if (l->nsinks > 1 && !is_final(l, f))
             continue;
         gp_entry *e = gp_table_find_id(&l->marks, f);
         if (!e) {
@@ -111,7 +111,7 @@ void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n,
         if (hole[i])
             set_mark(l, first + (uint64_t)i, (gp_hole)hole[i], false);
     s->next = first + (uint64_t)n;
-    settle(l, first, s->next);
+    count_final(l, first, s->next);
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -128,7 +128,7 @@ void gp_ledger_end(gp_ledger *l, int stage, uint64_t end)
                 seen = l->sink[i].next;
         uint64_t to = seen < s->end ? seen : s->end;
         s->end = end;
-        settle(l, from, to);
+        count_final(l, from, to);
     }
     pthread_mutex_unlock(&l->lock);
 }
@@ -137,7 +137,7 @@ static void fail(gp_ledger *l, uint64_t f)
 {
     pthread_mutex_lock(&l->lock);
     const gp_entry *e = gp_table_find_id(&l->marks, f);
-    if (!is_settled(l, f) && !(e && e->n & COUNTED)) {
+    if (!is_final(l, f) && !(e && e->n & COUNTED)) {
         atomic_fetch_add(&l->failed, 1);
         set_mark(l, f, GP_HOLE_FAILED, true);
     }
@@ -149,11 +149,10 @@ void gp_actor_failed(gp_actorrt *p, uint64_t f)
     const gp_run *run = p->run;
     for (int i = 0; i < run->nledgers; i++) {
         gp_ledger *l = &run->ledger[i];
-        bool feeds = p->stage && gp_comes_from(p->stage, l->source);
-        for (int k = 0; p->segment && k < p->segment->ntasks; k++) {
-            int st = run->plan->task[p->segment->task[k]].stage;
-            feeds |= st >= 0 && gp_comes_from(&run->graph->stage[st], l->source);
-        }
+        bool feeds = false;
+        const gp_stage *st;
+        for (int k = 0; (st = gp_actor_stage(p, &k)); )
+            feeds |= gp_comes_from(st, l->source);
         if (feeds && p->source)        /* it was not published */
             atomic_fetch_add(&l->in, 1);
         if (feeds)

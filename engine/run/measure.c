@@ -15,28 +15,29 @@ static void add(atomic_ullong *to, int64_t ns)
 }
 
 /* What it lacks for frame `next`, which it cannot take. */
-static gp_lack lack_of(const gp_actorrt *p, uint64_t next)
+static gp_block blocked_on(const gp_actorrt *p, uint64_t next)
 {
-    if (p->segment && next - atomic_load(&p->seg->reaped) >= (uint64_t)p->segment->depth)
-        return GP_LACK_OUTPUT;         /* first: what is in flight holds its inputs too */
+    if (p->kind == GP_ACTOR_SEGMENT
+        && next - atomic_load(&p->seg->reaped) >= (uint64_t)p->segment->depth)
+        return GP_BLOCKED_ON_OUTPUT;         /* first: what is in flight holds its inputs too */
     for (int i = 0; i < p->nin; i++)
         if (atomic_load(&p->in[i].ring->produced.at) <= next)
-            return GP_LACK_INPUT;
+            return GP_BLOCKED_ON_INPUT;
     for (int o = 0; o < p->nout; o++) {
         const gp_ringrt *r = p->out[o];
         for (int c = 0; c < r->ring->nconsumers; c++)
             if (!atomic_load(&r->consumed[c].closed)
                 && atomic_load(&r->consumed[c].at) + (uint64_t)r->ring->depth <= next)
-                return GP_LACK_OUTPUT;
+                return GP_BLOCKED_ON_OUTPUT;
     }
-    return p->segment ? GP_LACK_STREAM : GP_LACK_OUTPUT;
+    return p->kind == GP_ACTOR_SEGMENT ? GP_BLOCKED_ON_STREAM : GP_BLOCKED_ON_OUTPUT;
 }
 
 gp_pause gp_pause_begin(gp_threadrt *t, uint64_t frame)
 {
     if (!t->run->options.timed)
         return (gp_pause){ 0 };
-    return (gp_pause){ gp_now_ns(), lack_of(t->actor, frame) };
+    return (gp_pause){ gp_now_ns(), blocked_on(t->actor, frame) };
 }
 
 void gp_pause_end(gp_threadrt *t, gp_pause p, uint64_t frame)
@@ -45,8 +46,8 @@ void gp_pause_end(gp_threadrt *t, gp_pause p, uint64_t frame)
     if (!p.since)
         return;
     int64_t now = gp_now_ns();
-    add(&t->actor->wait_ns[p.lack], now - p.since);
-    gp_trace_slice(t->track, GP_TRACE_WAIT, names[p.lack], p.since, now, frame, 1);
+    add(&t->actor->wait_ns[p.block], now - p.since);
+    gp_trace_slice(t->track, GP_TRACE_WAIT, names[p.block], p.since, now, frame, 1);
 }
 
 void gp_measure_work(gp_threadrt *t, gp_interval span, uint64_t first, int n)

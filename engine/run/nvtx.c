@@ -17,16 +17,11 @@ struct gp_nvtx {
 /* The kind of all the stages of an actor, NULL when they differ. */
 static const gp_kind *kind_of(const gp_actorrt *p)
 {
-    const gp_plan *plan = p->run->plan;
-    const gp_kind *kind = p->stage ? p->stage->kind : NULL;
-    for (int i = 0; p->segment && i < p->segment->ntasks; i++) {
-        int st = plan->task[p->segment->task[i]].stage;
-        if (st < 0)
-            continue;
-        if (kind && kind != plan->graph->stage[st].kind)
+    const gp_kind *kind = NULL;
+    const gp_stage *st;
+    for (int i = 0; (st = gp_actor_stage(p, &i)); kind = st->kind)
+        if (kind && kind != st->kind)
             return NULL;
-        kind = plan->graph->stage[st].kind;
-    }
     return kind;
 }
 
@@ -75,7 +70,7 @@ void gp_nvtx_name_thread(const gp_threadrt *t)
     char name[300];
     if (!t->run->nvtx)
         return;
-    if (p->segment)
+    if (p->kind == GP_ACTOR_SEGMENT)
         snprintf(name, sizeof name, "%s %s", p->name, t->worker ? "reaper" : "launcher");
     else if (p->stage->workers > 1)
         snprintf(name, sizeof name, "%s worker %d", p->name, t->worker + 1);

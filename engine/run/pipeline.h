@@ -15,7 +15,8 @@ struct gp_pipeline {
     gp_plan *plan;
     atomic_int cancel;         /* the highest level asked for */
     int stop_fd;               /* eventfd: readable once cancel > 0 */
-    _Atomic(gp_run *) run;     /* NULL before gp_pipeline_run */
+    atomic_bool was_run;       /* gp_pipeline_run was called */
+    _Atomic(gp_run *) run;     /* NULL until it is set up */
 };
 
 /* run.c: frees what a run left; accepts NULL. */

@@ -18,20 +18,20 @@ static void relax(void)
 #endif
 }
 
-void gp_point_init(gp_point *p)
+void gp_eventcount_init(gp_eventcount *p)
 {
     atomic_init(&p->sleepers, 0);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
 }
 
-void gp_point_fini(gp_point *p)
+void gp_eventcount_fini(gp_eventcount *p)
 {
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->wake);
 }
 
-void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns)
+void gp_eventcount_wait(gp_eventcount *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns)
 {
     enum { SHORT = 200, LONG = 2000, IDLE_CORES_NS = 100000 };
     int tight = spin_ns < IDLE_CORES_NS ? SHORT : LONG;    /* pauses: a few or 50 us */
@@ -58,7 +58,7 @@ void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int64_t spi
     pthread_mutex_unlock(&p->lock);
 }
 
-void gp_point_wake(gp_point *p)
+void gp_eventcount_wake(gp_eventcount *p)
 {
     if (!atomic_load(&p->sleepers))
         return;
@@ -69,14 +69,14 @@ void gp_point_wake(gp_point *p)
 
 /* ---- looking --------------------------------------------------------- */
 
-/* Of a segment: its stage that reads buffer b, at the file's place. */
+/* The place in the file of its stage that reads buffer b. */
 static gp_loc reader_at(const gp_actorrt *p, const gp_buffer *b)
 {
-    const gp_plan *plan = p->run->plan;
-    for (int i = 0; p->segment && i < p->segment->ntasks; i++)
+    const gp_stage *st;
+    for (int i = 0; (st = gp_actor_stage(p, &i)); )
         for (int u = 0; u < b->nuse; u++)
-            if (plan->task[p->segment->task[i]].stage == b->use[u].stage)
-                return plan->graph->stage[b->use[u].stage].at;
+            if (st == &p->run->graph->stage[b->use[u].stage])
+                return st->at;
     return gp_actor_at(p);
 }
 
@@ -153,13 +153,13 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
 static void wake_producer(gp_ringrt *r, gp_run *run)
 {
     if (r->ring->producer >= 0)
-        gp_point_wake(&run->actor[r->ring->producer].point);
+        gp_eventcount_wake(&run->actor[r->ring->producer].changed);
 }
 
 static void wake_consumers(gp_ringrt *r, gp_run *run)
 {
     for (int c = 0; c < r->ring->nconsumers; c++)
-        gp_point_wake(&run->actor[r->ring->consumer[c]].point);
+        gp_eventcount_wake(&run->actor[r->ring->consumer[c]].changed);
 }
 
 void gp_actor_publish(gp_actorrt *p, uint64_t first, int n)
@@ -192,7 +192,7 @@ static void end_sinks(gp_actorrt *p, uint64_t end)
     run->todo[n++] = p->index;
     while (n) {
         p = &run->actor[run->todo[--n]];
-        for (int l = 0; l < run->nledgers && p->stage && !p->nout; l++)
+        for (int l = 0; l < run->nledgers && !p->nout; l++)      /* a sink: a host stage */
             gp_ledger_end(&run->ledger[l], (int)(p->stage - run->graph->stage), end);
         for (int o = 0; o < p->nout; o++)
             for (int c = 0; c < p->out[o]->ring->nconsumers; c++) {
@@ -221,21 +221,4 @@ void gp_actor_end(gp_actorrt *p, uint64_t end, bool early)
         wake_producer(r, run);
     }
     atomic_fetch_add(&p->progress, 1ULL);
-}
-
-gp_meta gp_actor_meta(const gp_actorrt *p, uint64_t f)
-{
-    gp_meta m = { .hole = GP_WHOLE };
-    for (int i = 0; i < p->nin; i++) {
-        const gp_meta *in = gp_meta_of(p->in[i].ring, f);
-        if (!i)
-            m.time_ns = in->time_ns;
-        if (!i || in->born_ns < m.born_ns)
-            m.born_ns = in->born_ns;
-        if (!m.name)
-            m.name = in->name;
-        if (in->hole > m.hole)
-            m.hole = in->hole;
-    }
-    return m;
 }

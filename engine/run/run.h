@@ -1,6 +1,6 @@
 /* run.h - a running pipeline: rings with counters, actors with threads.
- * Only for run.c and the files it is made of (ring.c, host.c, segment.c,
- * watch.c, ledger.c). The essay stands at the top of run.c. */
+ * For the files of the executor, and for who reads its counters (api/status.c, report).
+ * The essay stands at the top of run.c. */
 #ifndef GP_RUN_H
 #define GP_RUN_H
 
@@ -9,41 +9,29 @@
 #include "device/backend.h"
 #include "base/clock.h"
 #include "base/table.h"
+#include "run/frame.h"
 #include "run/pipeline.h"
 
 #define GP_UNKNOWN UINT64_MAX          /* an end that is not known yet */
 
 /* ---- waiting (ring.c) ------------------------------------------------ */
 
-/* Where the threads of one actor sleep. Whoever changes something they may
- * wait for wakes the point; that costs one load while nobody sleeps. */
-typedef struct gp_point {
+/* Where threads sleep until what others change without a lock has changed. Who changed it
+ * wakes them; that costs one load while nobody sleeps. */
+typedef struct gp_eventcount {
     _Alignas(64) atomic_int sleepers;      /* read by others all the time */
     _Alignas(64) pthread_mutex_t lock;
     pthread_cond_t wake;
-} gp_point;
+} gp_eventcount;
 
-void gp_point_init(gp_point *p);
-void gp_point_fini(gp_point *p);
+void gp_eventcount_init(gp_eventcount *p);
+void gp_eventcount_fini(gp_eventcount *p);
 /* Until ready(arg): spins a little, yields for spin_ns (INT64_MAX: for ever), then
  * sleeps; with spin_ns 0 it sleeps at once. */
-void gp_point_wait(gp_point *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns);
-void gp_point_wake(gp_point *p);
+void gp_eventcount_wait(gp_eventcount *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns);
+void gp_eventcount_wake(gp_eventcount *p);
 
 /* ---- rings ----------------------------------------------------------- */
-
-typedef enum gp_hole { GP_WHOLE, GP_HOLE_DROPPED, GP_HOLE_FAILED } gp_hole;
-
-/* What travels with a frame of one buffer, beside its data. Written by the
- * producer before it publishes, read-only after. */
-typedef struct gp_meta {
-    int64_t rows;              /* valid rows */
-    int64_t time_ns;
-    const char *name;
-    gp_hole hole;
-    bool touched;              /* the producer has written this slot before */
-    int64_t born_ns;           /* in a timed run: when it was made, CLOCK_MONOTONIC */
-} gp_meta;
 
 /* A counter on a cache line of its own. */
 typedef struct gp_cursor {
@@ -78,8 +66,10 @@ static inline gp_meta *gp_meta_of(const gp_ringrt *r, uint64_t frame)
 
 /* ---- actors --------------------------------------------------------- */
 
-/* What keeps an actor from taking a frame. */
-typedef enum gp_lack { GP_LACK_INPUT, GP_LACK_OUTPUT, GP_LACK_STREAM, GP_LACKS } gp_lack;
+/* What keeps an actor from taking a frame: no frame in an input, no room in an output, no
+ * idle stream. */
+typedef enum gp_block { GP_BLOCKED_ON_INPUT, GP_BLOCKED_ON_OUTPUT, GP_BLOCKED_ON_STREAM,
+                        GP_BLOCKS } gp_block;
 
 typedef enum gp_doing { GP_DOING_NOTHING, GP_DOING_WAIT, GP_DOING_WORK, GP_DOING_FINISH,
                GP_DOING_IDLE, GP_DOING_GONE } gp_doing;
@@ -106,29 +96,30 @@ typedef struct gp_ring_end {       /* an actor's end of a ring */
     int consumer;              /* index into ring->consumed */
 } gp_ring_end;
 
-typedef struct gp_actorrt {
+struct gp_actorrt {
     gp_run *run;
     int index;
-    const gp_stage *stage;     /* of a host stage, else NULL */
-    const gp_segment *segment; /* of a segment, else NULL */
+    gp_actor_kind kind;
+    const gp_stage *stage;     /* of a host stage */
+    const gp_segment *segment; /* of a segment */
     const char *name;
     gp_ring_end *in; int nin;      /* rings with counters, each once */
     gp_ringrt **out; int nout;
     bool source;
-    struct gp_hostrt *host;
-    struct gp_segmentrt *seg;
+    struct gp_hostrt *host;    /* of a host stage */
+    gp_segmentrt *seg;         /* of a segment */
     gp_threadrt *thread; int nthreads;
-    gp_point point;
+    gp_eventcount changed;     /* its threads wait here for a frame to take */
     _Alignas(64) _Atomic uint64_t next;    /* the first frame nobody has taken */
     _Alignas(64) atomic_ullong progress;   /* frames done, holes too */
     atomic_ullong frames, bytes;       /* of status: holes not counted */
     /* Of a timed run, see measure.h; sums over all workers. */
-    atomic_ullong busy_ns, idle_ns, wait_ns[GP_LACKS], launches;
+    atomic_ullong busy_ns, idle_ns, wait_ns[GP_BLOCKS], launches;
     atomic_llong end_ns;       /* when it ended, CLOCK_MONOTONIC; 0: not yet */
     struct gp_track **track, *moves;   /* traced: per worker (a segment: its launcher);
                                   when its frames moved on */
     struct { uint64_t done; int64_t since; } seen; /* the watchdog's own */
-} gp_actorrt;
+};
 
 typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER } gp_look;
 
@@ -136,7 +127,7 @@ typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER } 
  * there will never be such a frame. DIFFER: nor then, because finite inputs end
  * at different counts, for gp_actor_ends_differ to report. Any thread. */
 gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n);
-/* Names the inputs. Not to be called with a point's lock. */
+/* Names the inputs. Not to be called with an eventcount's lock. */
 void gp_actor_ends_differ(gp_actorrt *p, uint64_t next);
 
 /* Frames [first, first + n) of the outputs are there / of the inputs are no
@@ -146,11 +137,10 @@ void gp_actor_publish(gp_actorrt *p, uint64_t first, int n);
  * itself, or at the end of one input of several. */
 void gp_actor_end(gp_actorrt *p, uint64_t end, bool early);
 
+/* The stages of an actor in order, one a call; *at: 0 at first. NULL: no more. */
+const gp_stage *gp_actor_stage(const gp_actorrt *p, int *at);
 /* A place in the file: the stage, or the segment's first. */
 gp_loc gp_actor_at(const gp_actorrt *p);
-
-/* What frame `f` is, from the inputs' metas: rows do not belong here. */
-gp_meta gp_actor_meta(const gp_actorrt *p, uint64_t f);
 
 /* ---- the account (ledger.c) ------------------------------------------ */
 

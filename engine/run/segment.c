@@ -2,10 +2,10 @@
  *
  * The launcher takes the longest ready run of frames that is an aligned power
  * of two of slots, and queues it on an idle stream: as an exec built before
- * frame 0 (launch: graph), or directly (launch: stream; odd frames: partial
- * ones, and those with a hole in some input). What a launch does is in body.c.
- * Each launch is a ticket; the reaper waits for the tickets in frame order and
- * publishes. Neither holds a lock while it calls the device.
+ * frame 0 (launch: graph), or directly (launch: stream, and for a frame that
+ * is not whole: see frame.h). What a launch does is in body.c. The reaper waits for the
+ * launches in flight in frame order, retires them and publishes. Neither holds a lock
+ * while it calls the device.
  *
  * Invariant: frames [reaped, next) are in flight, at most `depth` of them, so
  * that slots inside the segment are free when they are written again. */
@@ -18,14 +18,18 @@
 
 /* ---- setting up ------------------------------------------------------ */
 
-/* Says which frames a lost device took with it. */
-static void say_lost(const gp_actorrt *p, uint64_t from, uint64_t to, gp_errs *errs)
+/* Says which frames a lost device took with it: [from, end), which may be none. */
+static void say_lost(const gp_actorrt *p, uint64_t from, uint64_t end, gp_errs *errs)
 {
-    if (!p->run->options.isolate)
-        gp_fail(errs, GP_E_RUN, gp_actor_at(p),
-                "the device failed in segment '%s'; frames %llu to %llu are not finished; "
-                "to learn which stage it was: gpipe run --isolate %s",
-                p->name, (unsigned long long)from, (unsigned long long)to, p->run->graph->file);
+    char frames[80] = " before frame 0";
+    if (p->run->options.isolate)       /* the stage said why */
+        return;
+    if (from < end)
+        snprintf(frames, sizeof frames, "; frames %llu to %llu are not finished",
+                 (unsigned long long)from, (unsigned long long)end - 1);
+    gp_fail(errs, GP_E_RUN, gp_actor_at(p), "the device failed in segment '%s'%s; "
+            "to learn which stage it was: gpipe run --isolate %s", p->name, frames,
+            p->run->graph->file);
 }
 
 /* Runs everything once, so that kernels are loaded and libraries have what
@@ -34,12 +38,12 @@ static bool warm_up(gp_actorrt *p, gp_errs *errs)
 {
     gp_run *run = p->run;
     const gp_backend *be = run->dev->backend;
-    gp_batch once = { .p = p, .n = 1, .bare = true };
+    gp_batch once = { .p = p, .n = 1, .bare = true, .warm_up = true };
     int stream = p->seg->stream0;
     atomic_store(&run->warming, p);
     bool queued = be->direct(run->dev, stream, gp_segment_record, &once, errs);
     if (!queued && be->query(run->dev, stream, errs) >= 0)
-        return false;              /* the stage said why */
+        return false;              /* a stage said why */
     bool ok = queued && be->wait(run->dev, stream, GP_SYNC_BLOCK, errs) == 1
         && be->direct(run->dev, stream, gp_segment_reset, p, errs)
         && be->wait(run->dev, stream, GP_SYNC_BLOCK, errs) == 1;
@@ -55,18 +59,15 @@ static bool make_resident(gp_actorrt *p, gp_errs *errs)
 {
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
-    int slots = p->segment->period, before = errs->n;
+    int slots = p->segment->period;
     gp_batch *slot = GP_NEW(&run->arena, gp_batch, slots);
     void **arg = GP_NEW(&run->arena, void *, slots);
     for (int i = 0; i < slots; i++) {
-        slot[i] = (gp_batch){ p, (uint64_t)i, 1, false, true, true };
+        slot[i] = (gp_batch){ .p = p, .first = (uint64_t)i, .n = 1, .again = true, .bare = true };
         arg[i] = &slot[i];
     }
     s->resident = run->dev->backend->resident_create(run->dev, gp_segment_record, arg, slots,
                                             p->segment->depth, run->plan->nsegments, errs);
-    for (int i = before; i < errs->n; i++)
-        if (!errs->e[i].at.file)
-            errs->e[i].at = gp_actor_at(p);
     return s->resident;
 }
 
@@ -80,13 +81,13 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
     const gp_backend *be = run->dev->backend;
     int deps = 1, infos = 0;
 
-    gp_point_init(&s->done);
+    gp_eventcount_init(&s->done);
     for (int o = 0; o < p->nout; o++)
         s->bytes += gp_bytes(&p->out[o]->buffer->type);
     s->stream0 = stream0, s->order0 = order0;
     s->type = GP_NEW(a, gp_type, run->graph->nbuffers);
     s->hole = GP_NEW(a, gp_hole, run->graph->nbuffers);
-    gp_even_frame(p);
+    gp_frame_set_whole(p);
     s->part = GP_NEW(a, gp_taskrt, seg->ntasks);
     s->part_of = GP_NEW(a, int, plan->ntasks);
     s->nparts = seg->ntasks;
@@ -108,8 +109,8 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
     if (run->options.timed)
         s->time = GP_NEW(a, gp_hist, 1);
     s->busy = GP_NEW(a, atomic_bool, seg->streams);
-    s->ntickets = (uint64_t)seg->depth + 1;
-    s->ticket = GP_NEW(a, gp_ticket, s->ntickets);
+    s->ninflight = (uint64_t)seg->depth + 1;
+    s->inflight = GP_NEW(a, gp_inflight, s->ninflight);
     if (!plan->unified && !warm_up(p, errs))
         return false;
     if (run->graph->launch == GP_LAUNCH_STREAM || run->options.isolate)
@@ -125,7 +126,8 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
         s->exec[k] = GP_NEW(a, gp_exec *, seg->period / n + 1);
         for (int turn = 0; turn < seg->period / seg->depth; turn++)
             for (int i = 0; i < per_turn; i++) {
-                gp_batch o = { p, (uint64_t)(turn * seg->depth + i * n), n, false, true, false };
+                gp_batch o = { .p = p, .first = (uint64_t)(turn * seg->depth + i * n), .n = n,
+                               .again = true };
                 gp_exec **x = &s->exec[k][turn * per_turn + i];
                 if (!(*x = be->build(run->dev, gp_segment_record, &o, errs)))
                     return false;
@@ -148,7 +150,7 @@ void gp_segment_fini(gp_actorrt *p)
                 p->run->dev->backend->discard(p->run->dev, s->exec[k][i]);
     if (s->resident)
         p->run->dev->backend->resident_destroy(s->resident);
-    gp_point_fini(&s->done);
+    gp_eventcount_fini(&s->done);
 }
 
 void gp_segment_stop_resident(gp_actorrt *p)
@@ -192,11 +194,11 @@ static int aligned(const gp_actorrt *p, uint64_t f, int n)
     return m;
 }
 
-/* Cuts [f, f + n) before the first odd frame, or after it when f is odd. */
+/* Cuts [f, f + n) before the first frame that is not whole, or behind f when f is not. */
 static int alike(const gp_actorrt *p, uint64_t f, int n)
 {
     for (int i = 0; i < n; i++)
-        if (gp_frame_is_odd(p, f + (uint64_t)i))
+        if (!gp_frame_is_whole(p, f + (uint64_t)i))
             return i ? i : 1;
     return n;
 }
@@ -211,7 +213,7 @@ static void poison_outputs(gp_actorrt *p, uint64_t f, int n)
 
 typedef enum gp_launched { LAUNCHED, NOT_LAUNCHED, DEVICE_LOST } gp_launched;
 
-/* Queues n frames from f; adds the ticket. NOT_LAUNCHED: the frame cannot be
+/* Queues n frames from f; puts them in flight. NOT_LAUNCHED: the frame cannot be
  * computed (a shape or an argument of a partial frame), the device is well.
  * `failed`: that was so, and the frame goes on as a hole. */
 static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
@@ -220,20 +222,20 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     const gp_backend *be = run->dev->backend;
-    gp_batch o = { p, f, n, failed || gp_frame_is_odd(p, f), f >= (uint64_t)p->segment->period,
-                   false };
+    gp_batch o = { .p = p, .first = f, .n = n, .irregular = failed || !gp_frame_is_whole(p, f),
+                   .again = f >= (uint64_t)p->segment->period };
     int stream = idle_stream(p);
     bool ok;
 
-    if (o.odd && !gp_odd_frame(p, f, failed, &t->errs))
+    if (o.irregular && !gp_frame_set_irregular(p, f, failed, &t->errs))
         return NOT_LAUNCHED;
-    bool resident = s->resident && !o.odd && (!run->options.ncached || o.again);
+    bool resident = s->resident && !o.irregular && (!run->options.ncached || o.again);
     if (resident)
         stream = GP_RESIDENT;
-    else if (o.odd && gp_nothing_to_do(p))
+    else if (o.irregular && !gp_frame_needs_device(p))
         stream = GP_NO_STREAM;
     for (int i = 0; i < n; i++)
-        gp_segment_inform(p, f + (uint64_t)i);
+        gp_frame_write_infos(p, f + (uint64_t)i);
     if (run->options.poison && !run->plan->unified)
         poison_outputs(p, f, n);
     if (stream >= 0)
@@ -247,7 +249,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
         for (int i = 0; resident && i < n; i++)
             number = be->resident_submit(s->resident, (int)((f + (uint64_t)i) % (uint64_t)p->segment->period));
         ok = true;
-    } else if (o.odd || !s->exec || (run->options.ncached && !o.again)) {
+    } else if (o.irregular || !s->exec || (run->options.ncached && !o.again)) {
         ok = be->direct(run->dev, s->stream0 + stream, gp_segment_record, &o, &t->errs);
         if (!ok && be->wait(run->dev, s->stream0 + stream, GP_SYNC_BLOCK, &t->errs) == 1) {
             gp_nvtx_pop(p);
@@ -268,14 +270,16 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     if (!ok)
         return DEVICE_LOST;
     for (int i = 0; i < n; i++)        /* while the device works */
-        gp_segment_sign(p, f + (uint64_t)i);
-    if (o.odd)
-        gp_even_frame(p);
+        gp_frame_write_metas(p, f + (uint64_t)i);
+    if (o.irregular)
+        gp_frame_set_whole(p);
     uint64_t k = atomic_load(&s->issued);
-    s->ticket[k % s->ntickets] = (gp_ticket){ f, n, stream, o.odd, number, start };
-    atomic_store(&s->issued, k + 1);
+    s->inflight[k % s->ninflight] = (gp_inflight){ f, n, stream, o.irregular, number, start };
+    /* In this order: who sees a launch that was issued sees its frames below `next`, so that
+       reaped <= next holds for the reaper, and what it says of a lost device is true. */
     atomic_store(&p->next, f + (uint64_t)n);
-    gp_point_wake(&s->done);
+    atomic_store(&s->issued, k + 1);
+    gp_eventcount_wake(&s->done);
     return LAUNCHED;
 }
 
@@ -287,11 +291,11 @@ static void fail_frame(gp_threadrt *t, uint64_t f)
 }
 
 /* The device is lost. It tells only one of its threads why, and that one
- * reports; frames up to `to` are not finished. */
-static void fault(gp_threadrt *t, uint64_t to)
+ * reports; frames [reaped, end) are not finished. */
+static void fault(gp_threadrt *t, uint64_t end)
 {
     if (t->errs.failed) {
-        say_lost(t->actor, atomic_load(&t->actor->seg->reaped), to, &t->errs);
+        say_lost(t->actor, atomic_load(&t->actor->seg->reaped), end, &t->errs);
         gp_run_fail(t->run, &t->errs);
     }
     gp_run_level(t->run, 2);
@@ -312,7 +316,7 @@ void *gp_segment_launcher(void *thread)
         if (!may_launch(&a)) {
             gp_thread_doing(t, GP_DOING_WAIT, f);
             gp_pause pause = gp_pause_begin(t, f);
-            gp_point_wait(&p->point, may_launch, &a, p->run->spin_ns);
+            gp_eventcount_wait(&p->changed, may_launch, &a, p->run->spin_ns);
             gp_pause_end(t, pause, f);
         }
         if (a.look == GP_LOOK_DIFFER)
@@ -323,38 +327,38 @@ void *gp_segment_launcher(void *thread)
         int n = aligned(p, f, alike(p, f, a.n));
         gp_launched r = launch(t, f, n, false);
         if (r == NOT_LAUNCHED && n == 1 && !gp_frame_is_fatal(t)) {
-            gp_even_frame(p);
+            gp_frame_set_whole(p);
             r = launch(t, f, 1, true);
         }
         if (r == NOT_LAUNCHED)
             fail_frame(t, f);
         else if (r == DEVICE_LOST)
-            fault(t, f + (uint64_t)a.n - 1);
+            fault(t, f + (uint64_t)n);
         if (r != LAUNCHED)
             break;
     }
     atomic_store(&s->over, true);
-    gp_point_wake(&s->done);
+    gp_eventcount_wake(&s->done);
     return NULL;
 }
 
 /* ---- the reaper ------------------------------------------------------ */
 
-static bool has_ticket(void *arg)
+static bool has_inflight(void *arg)
 {
     gp_segmentrt *s = arg;
-    return atomic_load(&s->issued) > atomic_load(&s->redeemed) || atomic_load(&s->over);
+    return atomic_load(&s->issued) > atomic_load(&s->retired) || atomic_load(&s->over);
 }
 
-/* For the status: an odd frame may be a hole in some outputs, or have few rows. */
-static void count(gp_actorrt *p, const gp_ticket *tk)
+/* For the status: a frame that is not whole may be a hole in some outputs, or have few rows. */
+static void count(gp_actorrt *p, const gp_inflight *fl)
 {
-    unsigned long long whole = (unsigned)tk->n, bytes = p->seg->bytes * (unsigned)tk->n;
-    if (tk->odd) {
+    unsigned long long whole = (unsigned)fl->n, bytes = p->seg->bytes * (unsigned)fl->n;
+    if (fl->irregular) {
         whole = bytes = 0;
         for (int o = 0; o < p->nout; o++) {
             const gp_type *t = &p->out[o]->buffer->type;
-            const gp_meta *m = gp_meta_of(p->out[o], tk->first);
+            const gp_meta *m = gp_meta_of(p->out[o], fl->first);
             if (!m->hole) {
                 bytes += gp_bytes(t) / (size_t)t->dim[0] * (size_t)m->rows;
                 whole = 1;
@@ -391,11 +395,11 @@ static int await_resident(const gp_actorrt *p, uint64_t number, gp_errs *errs)
 }
 
 /* They are done in any order. */
-static int await_residents(const gp_actorrt *p, const gp_ticket *tk, gp_errs *errs)
+static int await_residents(const gp_actorrt *p, const gp_inflight *fl, gp_errs *errs)
 {
     int r = 1;
-    for (int i = tk->n - 1; r == 1 && i >= 0; i--)
-        r = await_resident(p, tk->number - (uint64_t)i, errs);
+    for (int i = fl->n - 1; r == 1 && i >= 0; i--)
+        r = await_resident(p, fl->number - (uint64_t)i, errs);
     return r;
 }
 
@@ -409,33 +413,33 @@ void *gp_segment_reaper(void *thread)
 
     bool lost = false;
     for (;;) {
-        uint64_t k = atomic_load(&s->redeemed);
-        if (!has_ticket(s)) {
+        uint64_t k = atomic_load(&s->retired);
+        if (!has_inflight(s)) {
             gp_thread_doing(t, GP_DOING_WAIT, atomic_load(&s->reaped));
-            gp_point_wait(&s->done, has_ticket, s, run->spin_ns);
+            gp_eventcount_wait(&s->done, has_inflight, s, run->spin_ns);
         }
         if (atomic_load(&s->issued) == k)
             break;
-        gp_ticket tk = s->ticket[k % s->ntickets];
-        gp_thread_doing(t, GP_DOING_WORK, tk.first);
-        bool done = tk.stream == GP_NO_STREAM
-            || (tk.stream == GP_RESIDENT
-                    ? await_residents(p, &tk, &t->errs)
-                    : be->wait(run->dev, s->stream0 + tk.stream, run->graph->sync, &t->errs)) == 1;
+        gp_inflight fl = s->inflight[k % s->ninflight];
+        gp_thread_doing(t, GP_DOING_WORK, fl.first);
+        bool done = fl.stream == GP_NO_STREAM
+            || (fl.stream == GP_RESIDENT
+                    ? await_residents(p, &fl, &t->errs)
+                    : be->wait(run->dev, s->stream0 + fl.stream, run->graph->sync, &t->errs)) == 1;
         if (!done && !lost)
-            fault(t, atomic_load(&p->next) - 1);
+            fault(t, atomic_load(&p->next));
         lost |= !done;         /* then it only waits for what is in flight */
         if (!lost)
-            gp_stamps_read(p, &tk);
-        atomic_store(&s->redeemed, k + 1);
-        if (tk.stream >= 0)
-            atomic_store(&s->busy[tk.stream], false);
+            gp_stamps_read(p, &fl);
+        atomic_store(&s->retired, k + 1);
+        if (fl.stream >= 0)
+            atomic_store(&s->busy[fl.stream], false);
         if (!lost) {
-            count(p, &tk);
-            atomic_store(&s->reaped, tk.first + (uint64_t)tk.n);
-            gp_actor_publish(p, tk.first, tk.n);
+            count(p, &fl);
+            atomic_store(&s->reaped, fl.first + (uint64_t)fl.n);
+            gp_actor_publish(p, fl.first, fl.n);
         }
-        gp_point_wake(&p->point);
+        gp_eventcount_wake(&p->changed);
     }
     gp_segment_stop_resident(p);
     gp_actor_end(p, atomic_load(&s->reaped), p->nin > 1);

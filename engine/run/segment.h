@@ -6,19 +6,20 @@
 #include "run/run.h"
 #include "run/trace.h"
 
-typedef struct gp_ticket {
+/* A launch that was issued and is not retired yet. */
+typedef struct gp_inflight {
     uint64_t first;
     int n;
     int stream;                /* or one of these: */
-    bool odd;
+    bool irregular;            /* see frame.h */
     uint64_t number;           /* GP_RESIDENT: of the last frame, see gp_backend.resident_submit */
     int64_t queued_ns;         /* timed: when */
-} gp_ticket;
+} gp_inflight;
 
 enum { GP_NO_STREAM = -1, GP_RESIDENT = -2 };  /* nothing was queued; issued */
 
 /* What a stage of the segment needs to be recorded. */
-typedef struct gp_taskrt {
+struct gp_taskrt {
     const gp_task *task;
     const gp_stage *stage;     /* NULL: a copy */
     int order;                 /* of a carrying stage, else -1 */
@@ -27,9 +28,9 @@ typedef struct gp_taskrt {
     gp_engine engine;          /* who does it */
     int stamp;                 /* stamped: the stamp after it; 0: there is none */
     bool leaf;                 /* stamped: no later part of its engine waits for it */
-} gp_taskrt;
+};
 
-typedef struct gp_segmentrt {
+struct gp_segmentrt {
     gp_taskrt *part; int nparts; /* in task order */
     int *part_of;              /* per task of the plan */
     int carrying;              /* parts that carry state */
@@ -37,10 +38,10 @@ typedef struct gp_segmentrt {
     gp_exec ***exec;           /* [log2 frames][slot / frames] */
     int sizes;
     gp_resident *resident;     /* launch: persistent, on a device that has it */
-    gp_ticket *ticket;         /* a ring of ntickets */
-    uint64_t ntickets;
+    gp_inflight *inflight;     /* a ring of ninflight */
+    uint64_t ninflight;
     atomic_bool *busy;         /* per stream */
-    gp_type *type;             /* per buffer: of the frame being launched */
+    gp_type *type;             /* per buffer: of the launch being made, see frame.h */
     gp_hole *hole;             /* per buffer: likewise */
     int *dep;                  /* room for a body */
     size_t bytes;              /* of a whole frame's outputs */
@@ -49,22 +50,23 @@ typedef struct gp_segmentrt {
     gp_hist *time;             /* timed: of one frame, on the device; the reaper's */
     gp_track *copy_track[GP_ENGINES], **stream_track;      /* traced; the reaper's, or */
     gp_track *kernel_track;    /* the device's, when it is watched */
-    gp_point done;             /* the reaper sleeps here */
-    _Alignas(64) _Atomic uint64_t issued;  /* tickets */
+    gp_eventcount done;        /* the reaper sleeps here */
+    _Alignas(64) _Atomic uint64_t issued;  /* launches */
     atomic_bool over;          /* the launcher issues no more */
-    _Alignas(64) _Atomic uint64_t redeemed;    /* tickets */
+    _Alignas(64) _Atomic uint64_t retired; /* launches */
     _Atomic uint64_t reaped;   /* frames */
-} gp_segmentrt;
+};
 
-/* What a body records: frames [first, first + n). `odd`: one frame that is
- * partial or has a hole in some input, see gp_odd_frame. `again`: their slots have
- * been used before, so that cached stages need not run. */
+/* What a body records: frames [first, first + n). `irregular`: one frame that
+ * is not whole, see frame.h. `again`: their slots have been used before, so that cached
+ * stages need not run. */
 typedef struct gp_batch {
     gp_actorrt *p;
     uint64_t first;
     int n;
-    bool odd, again;
+    bool irregular, again;
     bool bare;                 /* no stamps */
+    bool warm_up;              /* no frame: before frame 0, of what is in the slots */
 } gp_batch;
 
 /* stamp.c: how many stamps the launches in flight need, after the parts are made. */
@@ -74,24 +76,17 @@ int gp_stamps_init(gp_actorrt *p);
 bool gp_stamps_begin(gp_rec *r, const gp_batch *o, int *id);
 bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_taskrt *part, int *id);
 /* Of a launch that is done: notes what the engines did. The reaper's. */
-void gp_stamps_read(gp_actorrt *p, const gp_ticket *tk);
+void gp_stamps_read(gp_actorrt *p, const gp_inflight *fl);
+
+static inline gp_frame_info *gp_info_of(const gp_actorrt *p, int ring, const gp_taskrt *part,
+                                        uint64_t f)
+{
+    return (void *)((char *)gp_slot(&p->run->ring[ring], f) + part->info * GP_INFO_BYTES);
+}
 
 /* The body of a launch, for gp_backend: `arg` is a gp_batch. */
 bool gp_segment_record(gp_rec *r, void *arg);
 /* The body that makes carried state zero: `arg` is the gp_actorrt. */
 bool gp_segment_reset(gp_rec *r, void *arg);
-
-/* Is frame f unlike the others: partial, or with a hole in some input? */
-bool gp_frame_is_odd(const gp_actorrt *p, uint64_t f);
-/* Sets the types and holes of the segment's buffers: for an odd frame, false
- * when a shape cannot be computed (`failed`: it was not, each input is a hole); and
- * back for all others. Launcher only. */
-bool gp_odd_frame(gp_actorrt *p, uint64_t f, bool failed, gp_errs *errs);
-void gp_even_frame(gp_actorrt *p);
-/* Does the odd frame give the device nothing to do? */
-bool gp_nothing_to_do(const gp_actorrt *p);
-/* Writes frame f's infos, which its kernels read; and the metas of its outputs. */
-void gp_segment_inform(gp_actorrt *p, uint64_t f);
-void gp_segment_sign(gp_actorrt *p, uint64_t f);
 
 #endif

@@ -112,7 +112,7 @@ typedef struct gp_report {
 #define LINE(r, p, ...)             \
     ((void)((r)->lines++ < LINES && \
             gp_fail((r)->errs, GP_E_NOTE, gp_actor_at(p), __VA_ARGS__)))
-#define WHO(p) (p)->stage ? "stage" : "segment", (p)->name
+#define WHO(p) (p)->kind == GP_ACTOR_HOST ? "stage" : "segment", (p)->name
 
 typedef struct gp_ns_text { char text[24]; } gp_ns_text;
 
@@ -135,14 +135,14 @@ static void busy_line(gp_report *r, const gp_threadrt *t, bool doing)
     char who[60] = "", at[GP_DOING_TEXT] = "";
     gp_ns_text s = span(r->now - t->seen.since);
 
-    if (p->segment && t->worker) {
+    if (p->kind == GP_ACTOR_SEGMENT && t->worker) {
         if (next > f + 1)
             snprintf(who, sizeof who, ", behind it those to %llu", ULL(next - 1));
         LINE(r, p, "segment '%s' has had frame %llu on the device for %s%s", p->name, ULL(f),
              s.text, who);
         return;
     }
-    if (p->stage && p->stage->workers > 1)
+    if (p->kind == GP_ACTOR_HOST && p->stage->workers > 1)
         snprintf(who, sizeof who, " (worker %d of %d)", t->worker + 1, p->stage->workers);
     if (doing)
         gp_thread_is(atomic_load(&t->tid), at);
@@ -150,7 +150,7 @@ static void busy_line(gp_report *r, const gp_threadrt *t, bool doing)
         LINE(r, p, "stage '%s'%s has been in its finish for %s%s", p->name, who, s.text, at);
     else
         LINE(r, p, "%s '%s'%s has been %s frame %llu for %s%s", WHO(p), who,
-             p->stage ? "busy with" : "queueing", ULL(f), s.text, at);
+             p->kind == GP_ACTOR_HOST ? "busy with" : "queueing", ULL(f), s.text, at);
 }
 
 /* Consumer c >= 0: p waits for it to free a slot of ring `ring`; else for a frame. */
@@ -272,7 +272,7 @@ static void headline(gp_report *r, const gp_actorrt *p, int64_t ns)
     }
     if (h->seen.doing == GP_DOING_WORK)
         snprintf(what, sizeof what, "with frame %llu", ULL(h->seen.frame));
-    gp_thread_is(p->stage ? atomic_load(&h->tid) : 0, doing);
+    gp_thread_is(p->kind == GP_ACTOR_HOST ? atomic_load(&h->tid) : 0, doing);
     gp_fail(r->errs, GP_E_STALL, gp_actor_at(p), "nothing moved for %s: %s '%s' is busy %s%s",
             SPAN(ns), WHO(p), what, doing);
 }

@@ -134,51 +134,51 @@ static int64_t worked(gp_run *run, gp_engine e, int64_t start, int64_t end)
     return e == GP_ENGINE_COMPUTE || from > end ? start : from;
 }
 
-static void read_stamps(gp_actorrt *p, const gp_ticket *tk)
+static void read_stamps(gp_actorrt *p, const gp_inflight *fl)
 {
     static const gp_trace_what whats[] = { GP_TRACE_COPY_IN, GP_TRACE_COMPUTE, GP_TRACE_COPY_OUT };
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     gp_dev *dev = run->dev;
-    int64_t first = dev->backend->stamped(dev, stamp_of(p, tk->first, 0)), before = first;
+    int64_t first = dev->backend->stamped(dev, stamp_of(p, fl->first, 0)), before = first;
     for (int i = 0; i < s->nparts; i++) {
         const gp_taskrt *part = &s->part[i];
         if (!part->stamp)
             continue;
         gp_engine e = part->engine;
-        int64_t at = dev->backend->stamped(dev, stamp_of(p, tk->first, part->stamp));
+        int64_t at = dev->backend->stamped(dev, stamp_of(p, fl->first, part->stamp));
         int64_t start = worked(run, e, before, at);
         gp_trace_slice(!run->trace || run->watched ? NULL : s->copy_track[e] ? s->copy_track[e]
-                       : s->stream_track[tk->stream], whats[e],
+                       : s->stream_track[fl->stream], whats[e],
                        !part->stage ? gp_engine_name(e)
                        : run->plan->unified ? part->stage->name : p->name,
-                       start, at, tk->first, tk->n);
+                       start, at, fl->first, fl->n);
         before = at;
     }
-    gp_hist_add(s->time, (before - first) / tk->n, (uint64_t)tk->n);
+    gp_hist_add(s->time, (before - first) / fl->n, (uint64_t)fl->n);
 }
 
-void gp_stamps_read(gp_actorrt *p, const gp_ticket *tk)
+void gp_stamps_read(gp_actorrt *p, const gp_inflight *fl)
 {
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
-    if (!run->options.timed || tk->stream == GP_NO_STREAM)
+    if (!run->options.timed || fl->stream == GP_NO_STREAM)
         return;
-    bool stamps = s->nstamps && tk->stream >= 0;
+    bool stamps = s->nstamps && fl->stream >= 0;
     pthread_mutex_lock(&run->engine_lock);
     for (int e = 0; e < GP_ENGINES; e++) {
-        run->engine[e].bytes += s->copy_bytes[e] * (uint64_t)tk->n;
+        run->engine[e].bytes += s->copy_bytes[e] * (uint64_t)fl->n;
         run->engine[e].estimated |= !stamps;
     }
     pthread_mutex_unlock(&run->engine_lock);
     if (stamps) {
-        read_stamps(p, tk);
+        read_stamps(p, fl);
         return;
     }
     int64_t now = gp_now_ns();         /* from when it was queued until it was seen to be done */
-    worked(run, GP_ENGINE_COMPUTE, tk->queued_ns, now);
-    gp_hist_add(s->time, (now - tk->queued_ns) / tk->n, (uint64_t)tk->n);
+    worked(run, GP_ENGINE_COMPUTE, fl->queued_ns, now);
+    gp_hist_add(s->time, (now - fl->queued_ns) / fl->n, (uint64_t)fl->n);
     if (run->trace)
-        gp_trace_slice(s->stream_track[tk->stream >= 0 ? tk->stream : 0], GP_TRACE_COMPUTE, p->name,
-                       tk->queued_ns, now, tk->first, tk->n);
+        gp_trace_slice(s->stream_track[fl->stream >= 0 ? fl->stream : 0], GP_TRACE_COMPUTE, p->name,
+                       fl->queued_ns, now, fl->first, fl->n);
 }

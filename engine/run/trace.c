@@ -67,15 +67,45 @@ static gp_track *add(gp_run *run, int *n, uint64_t events, const gp_actorrt *p, 
     return t;
 }
 
-/* Those of one actor: a track for each worker or the launcher, one for its moves, one
- * for each stream and copy engine. With `events` 0 they are counted. */
+/* Those of what a segment does on the device: a track for each copy engine, one for its
+ * kernels, one for each stream. */
+static void add_device(gp_run *run, gp_actorrt *p, int *n, uint64_t events)
+{
+    gp_arena *a = &run->arena;
+    gp_segmentrt *s = p->seg;
+    for (int e = 0; e < GP_ENGINES; e++)
+        if (s->copy_bytes[e]) {
+            gp_track *t = add(run, n, events, p, true,
+                              events ? gp_format(a, "%s of %s", gp_engine_name((gp_engine)e), p->name) : NULL);
+            if (events)
+                s->copy_track[e] = t;
+        }
+    if (run->watched) {
+        gp_track *t = add(run, n, events, p, true,
+                          events ? gp_format(a, "kernels of %s", p->name) : NULL);
+        if (events)
+            s->kernel_track = t, t->overlap = true;
+    }
+    if (events)
+        s->stream_track = GP_NEW(a, gp_track *, p->segment->streams);
+    for (int i = 0; i < p->segment->streams; i++) {
+        gp_track *t = add(run, n, events, p, true,
+                          events ? gp_format(a, "stream %d of %s", i + 1, p->name) : NULL);
+        if (events)
+            s->stream_track[i] = t;
+    }
+}
+
+/* Those of one actor: a track for each worker or the launcher, one for its moves, and those
+ * of the device. With `events` 0 they are counted. */
 static void add_actor(gp_run *run, gp_actorrt *p, int *n, uint64_t events)
 {
     gp_arena *a = &run->arena;
-    int workers = p->stage ? p->stage->workers : 1;
+    bool host = p->kind == GP_ACTOR_HOST;
+    int workers = host ? p->stage->workers : 1;
     gp_track **track = events ? GP_NEW(a, gp_track *, workers) : NULL;
     for (int w = 0; w < workers; w++) {
-        const char *name = !events ? NULL : p->segment ? gp_format(a, "%s launcher", p->name)
+        const char *name = !events ? NULL : !host ? gp_format(a, "%s launcher", p->name)
             : workers > 1 ? gp_format(a, "%s %d", p->name, w + 1) : p->name;
         gp_track *t = add(run, n, events, p, false, name);
         if (track)
@@ -84,29 +114,8 @@ static void add_actor(gp_run *run, gp_actorrt *p, int *n, uint64_t events)
     gp_track *moves = add(run, n, events, p, false, NULL);
     if (events)
         p->track = track, p->moves = moves;
-    gp_segmentrt *s = p->seg;
-    for (int e = 0; s && e < GP_ENGINES; e++)
-        if (s->copy_bytes[e]) {
-            gp_track *t = add(run, n, events, p, true,
-                              events ? gp_format(a, "%s of %s", gp_engine_name((gp_engine)e), p->name) : NULL);
-            if (events)
-                s->copy_track[e] = t;
-        }
-    if (s && run->watched) {
-        gp_track *t = add(run, n, events, p, true,
-                          events ? gp_format(a, "kernels of %s", p->name) : NULL);
-        if (events)
-            s->kernel_track = t, t->overlap = true;
-    }
-    int streams = s ? p->segment->streams : 0;
-    if (events && s)
-        s->stream_track = GP_NEW(a, gp_track *, streams);
-    for (int i = 0; i < streams; i++) {
-        gp_track *t = add(run, n, events, p, true,
-                          events ? gp_format(a, "stream %d of %s", i + 1, p->name) : NULL);
-        if (events)
-            s->stream_track[i] = t;
-    }
+    if (!host)
+        add_device(run, p, n, events);
 }
 
 void gp_trace_open(gp_run *run)

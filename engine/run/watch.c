@@ -178,13 +178,16 @@ static uint64_t steps(gp_run *run, int64_t now)
     return (uint64_t)atomic_load(&run->steps);
 }
 
-/* Memory of any size may be taken for as long as that lasts. */
-static bool takes_memory(const gp_run *run)
+/* Memory of any size may be taken for as long as that lasts, and a compiler works for as
+ * long as the user's kernel needs. */
+static bool takes_memory_or_compiles(const gp_run *run)
 {
-    return !atomic_load(&run->opening) && !atomic_load(&run->warming);
+    if (!atomic_load(&run->opening) && !atomic_load(&run->warming))
+        return true;
+    return run->dev && atomic_load(&run->dev->compiling);      /* dev: set before these two */
 }
 
 bool gp_watch_set_up(gp_run *run)
 {
-    return watch(run, &(gp_watcher){ is_up, steps, takes_memory, stalled_early });
+    return watch(run, &(gp_watcher){ is_up, steps, takes_memory_or_compiles, stalled_early });
 }

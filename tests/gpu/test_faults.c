@@ -16,7 +16,7 @@
 
 Suite *suite_faults(void);
 
-enum { LIMIT = 60, SAYS = 5 };
+enum { LIMIT = 60, SAYS = 6 };
 
 static const char *dir;
 
@@ -101,7 +101,7 @@ static const struct {
       WILD("frame->index == 7"), { 0 }, 1, 0, true,
       { "cudaErrorIllegalAddress", "segment 'first\\.\\.second'",
         "frames [0-9]+ to [0-9]+ are not finished", "gpipe run --isolate .*test\\.yaml",
-        "test\\.yaml:[0-9]+:[0-9]+: error" } },
+        "test\\.yaml:[0-9]+:[0-9]+: error", "gpipe: [1-9][0-9]* frames in" } },
     { "a wild pointer, isolated", PIPELINE("", "entry: k, " FRAME_ARGS ", grid: [1]"),
       WILD("frame->index == 7"), { "--isolate" }, 1, 0, true,
       { "stage 'second' failed on the device in frame 7", "test\\.yaml:[0-9]+:[0-9]+: error" } },
@@ -110,10 +110,11 @@ static const struct {
       { "cudaErrorIllegalAddress", "gpipe run --isolate .*test\\.yaml" } },
     { "a wild pointer from the first frame", PIPELINE("", "entry: k, " FRAME_ARGS ", grid: [1]"),
       WILD("true"), { 0 }, 1, 0, true,
-      { "cudaErrorIllegalAddress", "gpipe run --isolate .*test\\.yaml" } },
+      { "cudaErrorIllegalAddress", "segment 'first\\.\\.second' before frame 0",
+        "gpipe run --isolate .*test\\.yaml", "gpipe: 0 frames in" } },
     { "a wild pointer from the first frame, isolated",
       PIPELINE("", "entry: k, " FRAME_ARGS ", grid: [1]"), WILD("true"), { "--isolate" }, 1, 0,
-      true, { "stage 'second' failed on the device in frame 0" } },
+      true, { "stage 'second' failed on the device before frame 0" } },
 
     { "a kernel that never ends", PIPELINE("stall_timeout: 2s\n", "entry: k, " FRAME_ARGS
       ", grid: [1], block: [1]"), ENDLESS("frame->index == 3"), { 0 }, 5, 20, false,

@@ -1,0 +1,204 @@
+/* frame.c - what a frame is as it passes an actor, see frame.h.
+ *
+ * It follows from the metas of its inputs alone: a stage with a hole in some input does not
+ * run, and its outputs are holes, the worst of them; a partial frame has the shapes that
+ * shape() computes from its rows. The metas written here are all that the next actor sees
+ * of it. */
+#include <string.h>
+#include "run/host.h"
+#include "run/segment.h"
+#include "run/walk.h"
+
+/* ---- by its inputs --------------------------------------------------- */
+
+bool gp_frame_is_whole(const gp_actorrt *p, uint64_t f)
+{
+    for (int i = 0; i < p->nin; i++) {
+        const gp_ringrt *r = p->in[i].ring;
+        const gp_meta *m = gp_meta_of(r, f);
+        if (m->hole || m->rows != r->buffer->type.dim[0])
+            return false;
+    }
+    return true;
+}
+
+gp_meta gp_frame_meta(const gp_actorrt *p, uint64_t f)
+{
+    gp_meta m = { .hole = GP_WHOLE };
+    for (int i = 0; i < p->nin; i++) {
+        const gp_meta *in = gp_meta_of(p->in[i].ring, f);
+        if (!i)
+            m.time_ns = in->time_ns;
+        if (!i || in->born_ns < m.born_ns)
+            m.born_ns = in->born_ns;
+        if (!m.name)
+            m.name = in->name;
+        m.hole = gp_worse_hole(m.hole, in->hole);
+    }
+    return m;
+}
+
+/* ---- in a segment ---------------------------------------------------- */
+
+void gp_frame_set_whole(gp_actorrt *p)
+{
+    for (int b = 0; b < p->run->graph->nbuffers; b++) {
+        p->seg->type[b] = p->run->graph->buffer[b].type;
+        p->seg->hole[b] = GP_WHOLE;
+    }
+}
+
+gp_hole gp_frame_stage_hole(const gp_segmentrt *s, const gp_stage *st)
+{
+    gp_hole hole = GP_WHOLE;
+    for (int i = 0; i < st->nin; i++)
+        if (st->in[i] >= 0)
+            hole = gp_worse_hole(hole, s->hole[st->in[i]]);
+    return hole;
+}
+
+bool gp_frame_stage_is_empty(const gp_segmentrt *s, const gp_taskrt *part)
+{
+    for (int i = 0; i < part->stage->nin; i++)
+        if (part->task->in[i] >= 0 && !s->type[part->stage->in[i]].dim[0])
+            return true;
+    return false;
+}
+
+bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *errs)
+{
+    gp_segmentrt *s = p->seg;
+    for (int i = 0; i < p->nin; i++) {
+        const gp_ringrt *r = p->in[i].ring;
+        s->type[r->ring->buffer].dim[0] = gp_meta_of(r, f)->rows;
+        s->hole[r->ring->buffer] = failed ? GP_HOLE_FAILED : gp_meta_of(r, f)->hole;
+    }
+    for (int i = 0; i < s->nparts; i++) {
+        const gp_stage *st = s->part[i].stage;
+        gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT];
+        if (!st)
+            continue;
+        gp_hole hole = gp_frame_stage_hole(s, st);
+        bool empty = gp_frame_stage_is_empty(s, &s->part[i]);
+        for (int k = 0; k < st->nin; k++)
+            if (st->in[k] >= 0)
+                in[k] = s->type[st->in[k]];
+        if (!hole && !empty && !gp_partial_shape(p->run->graph, st, in, out, errs))
+            return false;
+        for (int k = 0; k < st->nout; k++) {
+            if (empty)                 /* then it has no rows to give either */
+                s->type[st->out[k]].dim[0] = 0;
+            else if (!hole)
+                s->type[st->out[k]] = out[k];
+            s->hole[st->out[k]] = hole;
+        }
+    }
+    return true;
+}
+
+bool gp_frame_needs_device(const gp_actorrt *p)
+{
+    const gp_segmentrt *s = p->seg;
+    for (int i = 0; i < s->nparts; i++)
+        if (s->part[i].stage && (s->part[i].order >= 0 || !gp_frame_stage_hole(s, s->part[i].stage)))
+            return true;
+    return false;
+}
+
+void gp_frame_write_infos(gp_actorrt *p, uint64_t f)
+{
+    const gp_segmentrt *s = p->seg;
+    for (int i = 0; p->segment->info_host >= 0 && i < s->nparts; i++) {
+        const gp_taskrt *part = &s->part[i];
+        if (!part->stage || !part->stage->frame_info)
+            continue;
+        int64_t rows = 0;
+        for (int k = part->stage->nin - 1; k >= 0; k--)
+            if (part->task->in[k] >= 0)
+                rows = s->type[part->stage->in[k]].dim[0];
+        *gp_info_of(p, p->segment->info_host, part, f) =
+            (gp_frame_info){ .index = f, .valid = (uint32_t)rows,
+                             .time_ns = gp_frame_meta(p, f).time_ns };
+    }
+}
+
+void gp_frame_write_metas(gp_actorrt *p, uint64_t f)
+{
+    const gp_segmentrt *s = p->seg;
+    gp_meta m = gp_frame_meta(p, f);
+    for (int o = 0; o < p->nout; o++) {
+        gp_ringrt *r = p->out[o];
+        m.rows = s->type[r->ring->buffer].dim[0];
+        m.hole = s->hole[r->ring->buffer];
+        *gp_meta_of(r, f) = m;
+    }
+}
+
+/* ---- in a host stage ------------------------------------------------- */
+
+bool gp_frame_set_partial(const gp_actorrt *p, gp_frame *fr, gp_errs *errs)
+{
+    const gp_stage *st = p->stage;
+    gp_type in[GP_MAXPORT], out[GP_MAXPORT];
+    if (!st->nout)
+        return true;
+    for (int i = 0; i < st->nin; i++)
+        in[i] = fr->in[i].type;
+    if (!gp_partial_shape(p->run->graph, st, in, out, errs))
+        return false;
+    for (int o = 0; o < st->nout; o++)
+        fr->out[o].type = out[o];
+    return true;
+}
+
+static size_t write_output_metas(gp_actorrt *p, gp_worker_view *view, int o, int n)
+{
+    const gp_portrt *port = &p->host->port[p->stage->nin + o];
+    int ports = p->stage->nin + p->stage->nout;
+    size_t all = port->bytes, row = port->row_bytes, bytes = 0;
+    const gp_view *v = view->view + p->stage->nin + o;
+    gp_walk w = gp_walk_from(port->ring, view->frame[0].index);
+    for (int j = 0; j < n; j++, v += ports, gp_walk_on(&w)) {
+        const gp_frame *fr = &view->frame[j];
+        gp_hole hole = gp_hole_by(fr->status);
+        int64_t rows = v->type.dim[0];
+        if (hole || rows >= v->rows) {
+            rows = v->rows;
+            bytes += hole ? 0 : all;
+        } else {
+            size_t used = row * (size_t)rows;
+            memset((char *)v->data + used, 0, all - used);
+            bytes += used;
+        }
+        *w.meta = (gp_meta){ .rows = rows, .time_ns = fr->time_ns, .name = fr->name,
+                             .hole = hole, .touched = true, .born_ns = view->born_ns[j] };
+    }
+    return bytes;
+}
+
+size_t gp_frames_write_metas(gp_actorrt *p, gp_worker_view *view, int n)
+{
+    const gp_stage *st = p->stage;
+    size_t bytes = 0;
+    for (int o = 0; o < st->nout; o++)
+        bytes += write_output_metas(p, view, o, n);
+    for (int i = 0; !st->nout && i < st->nin; i++) {
+        size_t row = p->host->port[i].row_bytes;
+        const gp_view *v = view->view + i;
+        for (int j = 0; j < n && row; j++, v += st->nin)
+            bytes += view->frame[j].status == GP_OK ? row * (size_t)v->type.dim[0] : 0;
+    }
+    return bytes;
+}
+
+void gp_frame_write_hole(gp_actorrt *p, uint64_t f, gp_hole hole)
+{
+    gp_meta m = gp_frame_meta(p, f);
+    m.hole = hole;
+    for (int o = 0; o < p->nout; o++) {
+        gp_meta *to = gp_meta_of(p->out[o], f);
+        m.touched = to->touched;
+        m.rows = p->out[o]->buffer->type.dim[0];
+        *to = m;
+    }
+}

@@ -1,0 +1,79 @@
+/* frame.h - what a frame is as it passes an actor. In each buffer it is whole, or partial:
+ * with fewer rows than the buffer's type, or a hole: dropped or failed, so that there is
+ * no data. A frame that is whole in all of an actor's inputs costs nothing here.
+ *
+ * A launch of a segment is regular when its frames are whole in all inputs; a frame that
+ * is not makes an irregular launch of its own. */
+#ifndef GP_FRAME_H
+#define GP_FRAME_H
+
+#include "compile/ir.h"
+
+typedef struct gp_actorrt gp_actorrt;
+typedef struct gp_segmentrt gp_segmentrt;
+typedef struct gp_taskrt gp_taskrt;
+typedef struct gp_worker_view gp_worker_view;
+
+typedef enum gp_hole { GP_WHOLE, GP_HOLE_DROPPED, GP_HOLE_FAILED } gp_hole;
+
+static inline gp_hole gp_worse_hole(gp_hole a, gp_hole b)
+{
+    return a > b ? a : b;
+}
+
+static inline gp_hole gp_hole_by(gp_status s)
+{
+    return s == GP_DROP ? GP_HOLE_DROPPED : s == GP_FAILED ? GP_HOLE_FAILED : GP_WHOLE;
+}
+
+/* What travels with a frame of one buffer, beside its data. Written by the
+ * producer before it publishes, read-only after. */
+typedef struct gp_meta {
+    int64_t rows;              /* valid rows */
+    int64_t time_ns;
+    const char *name;
+    gp_hole hole;
+    bool touched;              /* the producer has written this slot before */
+    int64_t born_ns;           /* in a timed run: when it was made, CLOCK_MONOTONIC */
+} gp_meta;
+
+/* Is frame f whole in all inputs? */
+bool gp_frame_is_whole(const gp_actorrt *p, uint64_t f);
+
+/* What frame f is by its inputs' metas, the worst of their holes: for its outputs' metas,
+ * but for `rows` and `touched`. */
+gp_meta gp_frame_meta(const gp_actorrt *p, uint64_t f);
+
+/* ---- in a segment: its launcher only --------------------------------- */
+
+/* Sets the types and holes of all buffers (gp_segmentrt.type, .hole) for the next launch:
+ * of whole frames, as they stay until they are set again; or of frame f, which is not
+ * whole. False when a shape cannot be computed. `failed`: it could not be, so that f is a
+ * hole in each input. */
+void gp_frame_set_whole(gp_actorrt *p);
+bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *errs);
+
+/* With these: the worst hole among a stage's inputs, which then does not run; has it no
+ * rows to work on; has the device anything to do? */
+gp_hole gp_frame_stage_hole(const gp_segmentrt *s, const gp_stage *st);
+bool gp_frame_stage_is_empty(const gp_segmentrt *s, const gp_taskrt *part);
+bool gp_frame_needs_device(const gp_actorrt *p);
+
+/* Writes frame f's infos, which its kernels read; the metas of its outputs. */
+void gp_frame_write_infos(gp_actorrt *p, uint64_t f);
+void gp_frame_write_metas(gp_actorrt *p, uint64_t f);
+
+/* ---- in a host stage ------------------------------------------------- */
+
+/* Sets the types of a partial frame's outputs from those of its inputs. */
+bool gp_frame_set_partial(const gp_actorrt *p, gp_frame *fr, gp_errs *errs);
+
+/* Writes the metas of the outputs of the first n frames in a worker's view, by their
+ * status; clears the rows beyond the valid ones. Returns the bytes of those that are no
+ * holes. */
+size_t gp_frames_write_metas(gp_actorrt *p, gp_worker_view *view, int n);
+
+/* Frame f, which was not run, is a hole in each output. */
+void gp_frame_write_hole(gp_actorrt *p, uint64_t f, gp_hole hole);
+
+#endif

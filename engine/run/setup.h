@@ -1,0 +1,24 @@
+/* setup.h - what run.c sets a run up from, and takes down: its tables, memory and threads.
+ * Without memory for a table goes to run->arena.oom. */
+#ifndef GP_SETUP_H
+#define GP_SETUP_H
+
+#include "run/run.h"
+
+/* tables.c, in this order; rings want their memory. */
+void gp_tables_make(gp_run *run);
+void gp_rings_make(gp_run *run);
+void gp_actors_make(gp_run *run);
+bool gp_ledgers_make(gp_run *run);
+
+/* memory.c */
+bool gp_memory_take(gp_run *run, gp_errs *errs);
+void gp_memory_give(gp_run *run);
+
+/* threads.c. When one cannot be started the others are told to stop. */
+int gp_threads_needed(const gp_plan *plan);
+void gp_threads_start(gp_run *run);
+/* `back`: they all have returned, or will at once. */
+void gp_threads_end(gp_run *run, bool back);
+
+#endif

@@ -1,0 +1,144 @@
+/* tables.c - the tables of a run, which follow from the plan alone: rings, actors and what
+ * links them, ledgers.
+ *
+ * Nothing is opened and no thread is started here. But for the ledgers', which are freed one
+ * by one, all memory is the arena's; without memory it goes to run->arena.oom. */
+#include <string.h>
+#include "run/setup.h"
+
+void gp_tables_make(gp_run *run)
+{
+    const gp_plan *plan = run->plan;
+    gp_arena *a = &run->arena;
+    int threads = gp_threads_needed(plan);
+    run->pool = GP_NEW(a, void *, plan->npools + 1);
+    run->extra = GP_NEW(a, void *, plan->nextras + 1);
+    run->ledger = GP_NEW(a, gp_ledger, run->graph->nstages);
+    run->ledger_of = GP_NEW(a, int, run->graph->nstages);
+    run->state = GP_NEW(a, void *, run->graph->nstages);
+    run->opened = GP_NEW(a, bool, run->graph->nstages);
+    run->cached = GP_NEW(a, bool, run->graph->nstages);
+    run->visited = GP_NEW(a, bool, plan->nactors);
+    run->todo = GP_NEW(a, int, plan->nactors);
+    for (int i = 0; i < run->graph->nstages; i++)
+        for (int c = 0; c < run->options.ncached; c++)
+            run->cached[i] |= !strcmp(run->graph->stage[i].name, run->options.cached[c]);
+    run->ring = GP_NEW_LINES(a, gp_ringrt, plan->nrings);
+    run->actor = GP_NEW_LINES(a, gp_actorrt, plan->nactors);
+    run->thread = GP_NEW_LINES(a, gp_threadrt, threads);
+    for (int i = 0; run->options.timed && i < threads; i++)
+        run->thread[i].time = GP_NEW(a, gp_hist, 1);
+}
+
+void gp_rings_make(gp_run *run)
+{
+    const gp_plan *plan = run->plan;
+    for (int i = 0; i < plan->nrings; i++) {
+        gp_ringrt *r = &run->ring[i];
+        const gp_ring *ring = r->ring = &plan->ring[i];
+        r->buffer = ring->buffer >= 0 ? &run->graph->buffer[ring->buffer] : NULL;
+        r->base = (char *)run->pool[ring->pool] + ring->offset;
+        r->stride = plan->pool[ring->pool].stride;
+        r->meta = GP_NEW(&run->arena, gp_meta, ring->depth);
+        atomic_init(&r->end, GP_UNKNOWN);
+        r->consumed = GP_NEW_LINES(&run->arena, gp_cursor, ring->nconsumers);
+    }
+}
+
+const gp_stage *gp_actor_stage(const gp_actorrt *p, int *at)
+{
+    const gp_plan *plan = p->run->plan;
+    if (p->kind == GP_ACTOR_HOST)
+        return (*at)++ ? NULL : p->stage;
+    while (*at < p->segment->ntasks) {
+        int st = plan->task[p->segment->task[(*at)++]].stage;
+        if (st >= 0)
+            return &plan->graph->stage[st];
+    }
+    return NULL;
+}
+
+gp_loc gp_actor_at(const gp_actorrt *p)
+{
+    int at = 0;
+    return gp_actor_stage(p, &at)->at;
+}
+
+static const char *actor_name(const gp_actorrt *p)
+{
+    int at = 0;
+    const gp_stage *first = gp_actor_stage(p, &at), *last = first, *st;
+    while ((st = gp_actor_stage(p, &at)))
+        last = st;
+    return first == last ? first->name
+        : gp_format(&p->run->arena, "%s..%s", first->name, last->name);
+}
+
+static void make_actor(gp_run *run, int index)
+{
+    const gp_plan *plan = run->plan;
+    gp_actorrt *p = &run->actor[index];
+    const gp_actor *actor = &plan->actor[index];
+
+    p->run = run, p->index = index, p->kind = actor->kind;
+    gp_eventcount_init(&p->changed);
+    if (p->kind == GP_ACTOR_SEGMENT)
+        p->segment = &plan->segment[actor->segment];
+    else
+        p->stage = &run->graph->stage[actor->stage];
+    p->name = actor_name(p);
+}
+
+/* Counts the ends of rings that actors have, or with `fill` notes them. */
+static void link_rings(gp_run *run, bool fill)
+{
+    const gp_plan *plan = run->plan;
+    for (int i = 0; i < plan->nrings; i++) {
+        const gp_ring *r = &plan->ring[i];
+        if (r->segment >= 0)
+            continue;
+        if (r->producer >= 0) {
+            gp_actorrt *p = &run->actor[r->producer];
+            if (fill)
+                p->out[p->nout] = &run->ring[i];
+            p->nout++;
+        }
+        for (int c = 0; c < r->nconsumers; c++) {
+            gp_actorrt *p = &run->actor[r->consumer[c]];
+            if (fill)
+                p->in[p->nin] = (gp_ring_end){ &run->ring[i], c };
+            p->nin++;
+        }
+    }
+}
+
+void gp_actors_make(gp_run *run)
+{
+    int n = run->plan->nactors;
+    for (int i = 0; i < n; i++)
+        make_actor(run, i);
+    link_rings(run, false);
+    for (int i = 0; i < n; i++) {
+        gp_actorrt *p = &run->actor[i];
+        p->in = GP_NEW(&run->arena, gp_ring_end, p->nin);
+        p->out = GP_NEW(&run->arena, gp_ringrt *, p->nout);
+        p->source = !p->nin;
+        p->nin = p->nout = 0;
+    }
+    link_rings(run, true);
+}
+
+bool gp_ledgers_make(gp_run *run)
+{
+    const gp_graph *g = run->graph;
+    for (int i = 0; i < run->plan->nactors; i++) {
+        const gp_actorrt *p = &run->actor[i];
+        if (!p->source)
+            continue;
+        int stage = (int)(p->stage - g->stage);
+        run->ledger_of[stage] = run->nledgers;
+        if (!gp_ledger_init(&run->ledger[run->nledgers++], run->plan, stage))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,101 @@
+/* threads.c - the threads of a run: of a host stage one for each worker, of a segment its
+ * launcher and its reaper.
+ *
+ * gp_run.live counts those that have not returned; the last one wakes the watch. */
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "run/nvtx.h"
+#include "run/setup.h"
+
+static void *thread_main(void *arg)
+{
+    gp_threadrt *t = arg;
+    char name[16];
+    snprintf(name, sizeof name, "%.15s", t->actor->name);
+    pthread_setname_np(pthread_self(), name);
+    atomic_store(&t->tid, (int)syscall(SYS_gettid));
+    gp_nvtx_name_thread(t);
+    if (t->actor->kind == GP_ACTOR_HOST)
+        gp_host_thread(t);
+    else if (t->worker == 0)
+        gp_segment_launcher(t);
+    else
+        gp_segment_reaper(t);
+    gp_thread_doing(t, GP_DOING_GONE, atomic_load(&t->frame));
+    if (atomic_fetch_sub(&t->run->live, 1) == 1)
+        eventfd_write(t->run->done_fd, 1);
+    return NULL;
+}
+
+static int64_t process_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* Waking a sleeping thread costs tens of microseconds, a wait in a busy
+ * pipeline is shorter: with a core for each thread they look for a while. */
+static int64_t spin_ns(const gp_pipeline *p, int threads)
+{
+    gp_sync sync = p->graph->sync;
+    if (sync != GP_SYNC_AUTO)
+        return sync == GP_SYNC_BLOCK ? 0 : INT64_MAX;
+    return p->machine.cpus > threads ? 1000000 : 5000;
+}
+
+int gp_threads_needed(const gp_plan *plan)
+{
+    int n = 0;
+    for (int i = 0; i < plan->nactors; i++)
+        n += plan->actor[i].kind == GP_ACTOR_HOST
+            ? plan->graph->stage[plan->actor[i].stage].workers : 2;
+    return n;
+}
+
+void gp_threads_start(gp_run *run)
+{
+    int n = 0;
+    for (int i = 0; i < run->plan->nactors; i++) {
+        gp_actorrt *p = &run->actor[i];
+        p->thread = &run->thread[n];
+        p->nthreads = p->kind == GP_ACTOR_HOST ? p->stage->workers : 2;
+        for (int w = 0; w < p->nthreads; w++, n++) {
+            gp_threadrt *t = &run->thread[n];
+            t->run = run, t->actor = p, t->worker = w;
+            t->errs.at = gp_actor_at(p);   /* of what says no place itself */
+            if (p->track && (p->kind == GP_ACTOR_HOST || w == 0))
+                t->track = p->track[w];
+        }
+    }
+    run->spin_ns = spin_ns(run->pipeline, n);
+    atomic_store(&run->live, n);
+    run->start_ns = gp_now_ns();
+    run->cpu_ns = -process_ns();
+    for (int i = 0; i < n; i++) {
+        int e = pthread_create(&run->thread[i].id, NULL, thread_main, &run->thread[i]);
+        if (!e) {
+            run->nthreads++;
+            continue;
+        }
+        gp_errs errs = { .n = 0 };
+        gp_fail(&errs, GP_E_RESOURCE, gp_actor_at(run->thread[i].actor), "cannot start thread %d of %d: %s",
+                i + 1, n, strerror(e));
+        gp_run_fail(run, &errs);
+        gp_run_level(run, 2);
+        if (atomic_fetch_sub(&run->live, n - i) == n - i)
+            eventfd_write(run->done_fd, 1);
+        return;
+    }
+}
+
+void gp_threads_end(gp_run *run, bool back)
+{
+    for (int i = 0; back && i < run->nthreads; i++)
+        pthread_join(run->thread[i].id, NULL);
+    run->end_ns = gp_now_ns();
+    run->cpu_ns += process_ns();
+}

@@ -1,0 +1,147 @@
+/* worker_view.c - what a worker of a host stage sees of a run of frames: views of their
+ * slots, for the kind's code.
+ *
+ * A view's type is that of a whole frame, except in frames marked partial; so a
+ * whole frame costs little more than its addresses. Ports are the outer loops: their
+ * slots lie one after the other. */
+#include <string.h>
+#include "run/host.h"
+#include "run/walk.h"
+
+void gp_worker_view_init(gp_actorrt *p, gp_worker_view *wv, int max)
+{
+    const gp_stage *st = p->stage;
+    gp_arena *a = &p->run->arena;
+    int ports = st->nin + st->nout;
+    wv->frame = GP_NEW_LINES(a, gp_frame, max);
+    wv->view = GP_NEW_LINES(a, gp_view, max * ports + 1);
+    wv->born_ns = GP_NEW_LINES(a, int64_t, max);
+    wv->partial = GP_NEW_LINES(a, bool, max);
+    for (int j = 0; j < max; j++) {
+        wv->frame[j].in = wv->view + j * ports;
+        wv->frame[j].out = wv->frame[j].in + st->nin;
+        wv->partial[j] = true;          /* nothing is in its views yet */
+    }
+}
+
+/* ---- laying out ------------------------------------------------------ */
+
+static void read_none(gp_frame *fr, uint64_t first, int n)
+{
+    for (int j = 0; j < n; j++) {
+        fr[j].index = first + (uint64_t)j, fr[j].status = GP_OK;
+        fr[j].time_ns = 0, fr[j].name = NULL;
+    }
+}
+
+/* Which frames, from the first input's metas: up to the first that has a hole. */
+static int read_first(const gp_ringrt *r, gp_worker_view *wv, uint64_t first, int n)
+{
+    gp_frame *fr = wv->frame;
+    int64_t *born_ns = wv->born_ns;
+    gp_walk w = gp_walk_from(r, first);
+    for (int j = 0; j < n; j++, gp_walk_on(&w)) {
+        if (w.meta->hole)
+            return j;
+        fr[j].index = first + (uint64_t)j, fr[j].status = GP_OK;
+        fr[j].time_ns = w.meta->time_ns, fr[j].name = w.meta->name;
+        born_ns[j] = w.meta->born_ns;
+    }
+    return n;
+}
+
+/* What another input's metas say. */
+static int read_more(const gp_ringrt *r, gp_worker_view *wv, uint64_t first, int n)
+{
+    gp_walk w = gp_walk_from(r, first);
+    for (int j = 0; j < n; j++, gp_walk_on(&w)) {
+        if (w.meta->hole)
+            return j;
+        if (!wv->frame[j].name)
+            wv->frame[j].name = w.meta->name;
+        if (w.meta->born_ns < wv->born_ns[j])
+            wv->born_ns[j] = w.meta->born_ns;
+    }
+    return n;
+}
+
+/* Makes all types of frame j those of a whole frame. */
+static void whole_types(const gp_actorrt *p, gp_worker_view *wv, int j)
+{
+    const gp_stage *st = p->stage;
+    for (int i = 0; i < st->nin + st->nout; i++) {
+        const gp_portrt *port = &p->host->port[i];
+        gp_view *v = &wv->frame[j].in[i];
+        if (port->type)
+            *v = (gp_view){ .type = *port->type, .rows = port->type->dim[0],
+                            .data = port->konst };
+    }
+    wv->partial[j] = false;
+}
+
+static void lay_out_inputs(gp_actorrt *p, gp_worker_view *wv, uint64_t first, int n)
+{
+    int ports = p->stage->nin + p->stage->nout;
+    for (int i = 0; i < p->stage->nin; i++) {
+        const gp_ringrt *r = p->host->port[i].ring;
+        if (!r)
+            continue;
+        gp_view *v = wv->view + i;
+        bool *partial = wv->partial;
+        gp_walk w = gp_walk_from(r, first);
+        for (int j = 0; j < n; j++, v += ports, gp_walk_on(&w)) {
+            int64_t rows = w.meta->rows;
+            v->data = w.data;
+            v->type.dim[0] = rows;
+            if (rows != v->rows)
+                partial[j] = true;
+        }
+    }
+}
+
+static void lay_out_outputs(gp_actorrt *p, gp_worker_view *wv, uint64_t first, int n)
+{
+    const gp_stage *st = p->stage;
+    bool keep = st->keeps_slots || first >= p->host->cached;
+    bool poison = p->run->options.poison && !keep;
+    int ports = st->nin + st->nout;
+    for (int o = 0; o < st->nout; o++) {
+        const gp_portrt *port = &p->host->port[st->nin + o];
+        gp_view *v = wv->view + st->nin + o;
+        gp_walk w = gp_walk_from(port->ring, first);
+        for (int j = 0; j < n; j++, v += ports, gp_walk_on(&w)) {
+            v->data = w.data;
+            v->type.dim[0] = v->rows;
+            v->fresh = !w.meta->touched;
+        }
+        for (int j = 0; (poison || st->zero) && j < n; j++) {
+            v -= ports;
+            if (poison)
+                memset(v->data, 0xa5, port->bytes);
+            if (st->zero && (v->fresh || !keep))
+                memset(v->data, 0, port->bytes);
+        }
+    }
+}
+
+int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, int n,
+                           gp_hole *hole, gp_errs *errs)
+{
+    if (!p->nin)
+        read_none(wv->frame, first, n);
+    for (int i = 0; i < p->nin; i++)
+        n = i ? read_more(p->in[i].ring, wv, first, n) : read_first(p->in[i].ring, wv, first, n);
+    *hole = n ? GP_WHOLE : gp_frame_meta(p, first).hole;
+    for (int j = 0; j < n; j++)
+        if (wv->partial[j])
+            whole_types(p, wv, j);
+    lay_out_inputs(p, wv, first, n);
+    lay_out_outputs(p, wv, first, n);
+    for (int j = 0; j < n; j++)
+        if (wv->partial[j] && !gp_frame_set_partial(p, &wv->frame[j], errs)) {
+            if (j)
+                *errs = (gp_errs){ .at = errs->at };   /* its turn comes after these */
+            return j;
+        }
+    return n;
+}

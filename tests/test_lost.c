@@ -1,0 +1,252 @@
+/* test_lost.c - what a run says and counts when the device, a stage or the caller fails it
+ * in ways that the CPU back end does not: a back end that breaks in one of its functions is
+ * put in its place by a stage of the test. Each test is a process of its own. */
+#include <check.h>
+#include <stdatomic.h>
+#include <string.h>
+#include "pipe.h"
+#include "device/backend.h"
+
+Suite *suite_lost(void);
+
+extern const gp_kind gp_kind_scale;
+
+/* ---- a device that breaks -------------------------------------------- */
+
+static gp_backend broken;
+static atomic_int calls, well;         /* of the function that breaks; the calls that go well */
+static atomic_bool told;               /* a device tells one thread why */
+
+static bool is_broken(gp_errs *errs)
+{
+    if (atomic_fetch_add(&calls, 1) < atomic_load(&well))
+        return false;
+    if (!atomic_exchange(&told, true))
+        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "it broke");
+    return true;
+}
+
+static gp_exec *build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs)
+{
+    return is_broken(errs) ? NULL : gp_backend_cpu.build(dev, body, arg, errs);
+}
+
+static bool launch(gp_dev *dev, int stream, gp_exec *x, gp_errs *errs)
+{
+    return !is_broken(errs) && gp_backend_cpu.launch(dev, stream, x, errs);
+}
+
+static int wait_for(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs)
+{
+    int r = gp_backend_cpu.wait(dev, stream, sync, errs);
+    return is_broken(errs) ? -1 : r;
+}
+
+/* Stage `breaks`: a scale whose start puts the back end there. */
+static bool break_device(const gp_open *o, void **state)
+{
+    *state = NULL;
+    o->dev->backend = &broken;
+    return true;
+}
+
+static bool break_without_a_place(const gp_open *o, void **state)
+{
+    *state = NULL;
+    return gp_fail(o->errs, GP_E_RUN, (gp_loc){ 0 }, "it broke");
+}
+
+static bool fail_frames(gp_call *c, gp_frame *frames, int n)
+{
+    (void)frames, (void)n;
+    return gp_fail(c->errs, GP_E_RUN, (gp_loc){ 0 }, "it broke");
+}
+
+static bool take_any(gp_shape *s)
+{
+    (void)s;
+    return true;
+}
+
+static const char *environment(const void *arg, const char *name)
+{
+    (void)arg, (void)name;
+    return NULL;
+}
+
+static gp_pipeline *compile(const char *yaml, gp_registry *reg, gp_errs *errs)
+{
+    static gp_kind breaks, closed;
+    static const gp_port in[] = { { "in", GP_ACCEPT(GP_F32), false, "anything" }, { 0 } };
+    static const gp_kind fails = { GP_KIND("fails"), .help = "fails", .in = in, .shape = take_any,
+                                   .run = fail_frames };
+    gp_machine machine;
+    gp_config c = { .registry = reg, .machine = &machine, .env = { environment, NULL } };
+    breaks = closed = gp_kind_scale;
+    breaks.name = "breaks", breaks.open = break_device;
+    closed.name = "closed", closed.open = break_without_a_place;
+    ck_assert(gp_register_builtin(reg, errs) && gp_register(reg, &breaks, errs)
+              && gp_register(reg, &closed, errs) && gp_register(reg, &fails, errs));
+    gp_machine_read(&machine, false);
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), "test.yaml", &c, errs);
+    ck_assert_msg(p != NULL, "%s", errs->n ? errs->e[0].msg : "?");
+    return p;
+}
+
+typedef struct seen { gp_outcome outcome; gp_errs errs; gp_account account; } seen;
+
+static seen run(const char *yaml)
+{
+    seen s = { .outcome = GP_ERROR };
+    gp_registry *reg = gp_registry_create();
+    gp_pipeline *p = compile(yaml, reg, &s.errs);
+    s.outcome = gp_pipeline_run(p, &(gp_run_options){ 0 }, &s.errs);
+    ck_assert_int_eq(gp_accounts(p, &s.account, 1), 1);
+    for (int i = 0; i < s.errs.n; i++) {
+        ck_assert_msg(s.errs.e[i].at.file != NULL, "no place: %s", s.errs.e[i].msg);
+        s.errs.e[i].at.file = NULL;
+    }
+    gp_pipeline_destroy(p);
+    gp_registry_destroy(reg);
+    return s;
+}
+
+/* The segment's first stage is in line 5. */
+#define YAML(sync)                                \
+    "{depth: 4, sync: " sync ",\n"                \
+    "buffers: {a: {dtype: f32, shape: [16]}},\n"  \
+    "stages: [\n"                                 \
+    "  {use: generate, frames: 2000, out: a},\n"  \
+    "  {name: first, use: scale, a: 2},\n"        \
+    "  {use: breaks},\n"                          \
+    "  {use: discard}]}\n"
+
+/* ---- places ---------------------------------------------------------- */
+
+START_TEST(graph_that_cannot_be_built)
+{
+    broken.build = build;
+    seen s = run(YAML("auto"));
+    ck_assert_int_eq(s.outcome, GP_ERROR);
+    ck_assert_str_eq(s.errs.e[0].msg, "it broke");
+    ck_assert_int_eq(s.errs.e[0].at.line, 5);
+    ck_assert_uint_eq(s.account.in, 0);
+}
+END_TEST
+
+START_TEST(places_of_stages)
+{
+    static const char *const use[] = { "closed", "fails" };
+    for (int i = 0; i < 2; i++) {
+        char text[300];
+        snprintf(text, sizeof text,
+                 "buffers: {a: {dtype: f32, shape: [16]}}\n"
+                 "stages:\n"
+                 "  - {use: generate, frames: 3, out: a}\n"
+                 "  - {use: %s, in: a}\n"
+                 "%s", use[i], i ? "" : "  - {use: discard}\n");
+        seen s = run(text);
+        ck_assert_int_eq(s.outcome, GP_ERROR);
+        ck_assert_str_eq(s.errs.e[0].msg, "it broke");
+        ck_assert_int_eq(s.errs.e[0].at.line, 4);
+    }
+}
+END_TEST
+
+/* ---- a device that is lost ------------------------------------------- */
+
+/* Fails the run at the k-th call of a function; what it says and counts is true. */
+static void lose(const char *yaml, int k)
+{
+    unsigned long long from, to;
+    const char *at;
+    int said = 0;
+    atomic_store(&calls, 0);
+    atomic_store(&well, k);
+    atomic_store(&told, false);
+    seen s = run(yaml);
+    const gp_account *a = &s.account;
+    ck_assert_int_eq(s.outcome, GP_ERROR);
+    ck_assert_str_eq(s.errs.e[0].msg, "it broke");
+    ck_assert_int_eq(s.errs.e[0].at.line, 5);
+    ck_assert_int_eq(s.errs.e[1].at.line, 5);
+    at = strstr(s.errs.e[1].msg, "; frames ");
+    ck_assert_msg(at != NULL, "%s", s.errs.e[1].msg);
+    ck_assert_int_eq(sscanf(at, "; frames %llu to %llu are not finished%n", &from, &to, &said), 2);
+    ck_assert_int_gt(said, 0);
+    ck_assert_msg(from <= to && to < from + 4 && to < a->in, "%s; %llu went in", s.errs.e[1].msg,
+                  (unsigned long long)a->in);
+    ck_assert_uint_gt(a->in, 0);
+    ck_assert_uint_le(a->out, from);
+    ck_assert_uint_eq(a->in, a->out + a->dropped + a->failed + a->cancelled);
+    ck_assert_uint_gt(a->cancelled, 0);
+}
+
+START_TEST(lost_in_flight)
+{
+    static const int at[] = { 0, 1, 5, 100 };
+    broken.wait = wait_for;
+    lose(YAML("auto"), at[_i]);
+}
+END_TEST
+
+START_TEST(lost_at_a_launch)
+{
+    static const int at[] = { 0, 1, 5, 100 };
+    broken.launch = launch;
+    lose(YAML("auto"), at[_i]);
+}
+END_TEST
+
+/* The reaper may see the first launch while the launcher still notes it. */
+START_TEST(lost_at_once)
+{
+    broken.wait = wait_for;
+    for (int i = 0; i < 300; i++)
+        lose(YAML("spin"), 0);
+}
+END_TEST
+
+/* ---- the caller ------------------------------------------------------ */
+
+START_TEST(run_twice)
+{
+    gp_errs errs = { .n = 0 };
+    gp_registry *reg = gp_registry_create();
+    gp_pipeline *p = compile(YAML("auto"), reg, &errs);
+    gp_account before, after;
+    ck_assert_int_eq(gp_pipeline_run(p, &(gp_run_options){ 0 }, &errs), GP_DONE);
+    gp_accounts(p, &before, 1);
+    ck_assert_int_eq(errs.n, 0);
+    ck_assert_int_eq(gp_pipeline_run(p, &(gp_run_options){ 0 }, &errs), GP_ERROR);
+    ck_assert_int_eq(errs.n, 1);
+    ck_assert_str_eq(errs.e[0].msg, "a pipeline is run once: compile it again");
+    ck_assert_str_eq(errs.e[0].at.file, "test.yaml");
+    gp_accounts(p, &after, 1);             /* those of the first run */
+    ck_assert_uint_eq(before.in, 2000);
+    ck_assert_uint_eq(after.in, 2000);
+    gp_pipeline_destroy(p);
+    gp_registry_destroy(reg);
+}
+END_TEST
+
+static void set_up(void)
+{
+    broken = gp_backend_cpu;
+}
+
+Suite *suite_lost(void)
+{
+    Suite *s = suite_create("lost");
+    TCase *tc = tcase_create("cpu");
+    tcase_set_timeout(tc, 120);
+    tcase_add_checked_fixture(tc, set_up, NULL);
+    tcase_add_test(tc, graph_that_cannot_be_built);
+    tcase_add_test(tc, places_of_stages);
+    tcase_add_loop_test(tc, lost_in_flight, 0, 4);
+    tcase_add_loop_test(tc, lost_at_a_launch, 0, 4);
+    tcase_add_test(tc, lost_at_once);
+    tcase_add_test(tc, run_twice);
+    suite_add_tcase(s, tc);
+    return s;
+}
