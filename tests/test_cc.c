@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "device/source.h"
 #include "lib/cu.h"
 
 Suite *suite_cc(void);
@@ -211,6 +212,77 @@ START_TEST(no_compiler)
 }
 END_TEST
 
+/* ---- includes ------------------------------------------------------------ */
+
+enum { HEADERS = 24 };
+
+static const char *header_path[HEADERS];
+
+/* Each includes all others, by two names. */
+static void write_headers(int changed)
+{
+    static char text[HEADERS * 60];
+    for (int i = 0; i < HEADERS; i++) {
+        size_t n = (size_t)sprintf(text, "#pragma once\n// %d\n", i == changed);
+        for (int k = 0; k < HEADERS; k++)
+            n += (size_t)sprintf(text + n, "#include \"%sall%d.h\"\n", k % 2 ? "" : "sub/../", k);
+        FILE *f = fopen(header_path[i], "w");
+        ck_assert_ptr_nonnull(f);
+        ck_assert_int_ge(fputs(text, f), 0);
+        ck_assert_int_eq(fclose(f), 0);
+    }
+}
+
+/* Bytes that this process has read. */
+static long long bytes_read(void)
+{
+    long long n = -1;
+    FILE *f = fopen("/proc/self/io", "r");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fscanf(f, "rchar: %lld", &n), 1);
+    fclose(f);
+    return n;
+}
+
+static gp_key hash_of(const gp_source *src)
+{
+    gp_unit u;
+    gp_errs errs = { 0 };
+    ck_assert(gp_unit_make(&u, src, true, &errs));
+    gp_key key = gp_hash_end(&u.hash);
+    gp_unit_free(&u);
+    return key;
+}
+
+/* Headers that include each other are read once each, and each counts. */
+START_TEST(every_include_is_read_once)
+{
+    ck_assert_int_eq(mkdir(cu_path("sub"), 0755), 0);
+    for (int i = 0; i < HEADERS; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "all%d.h", i);
+        header_path[i] = cu_path(name);
+    }
+    cu_write("k.cu", "#include \"all0.h\"\n" K "() {}\n");
+    gp_source src = source("k", CU_PARAMS(NULL));
+    write_headers(-1);
+    long long before = bytes_read();
+    gp_key key = hash_of(&src);
+    long long took = bytes_read() - before;
+    ck_assert_msg(took < 2 * HEADERS * HEADERS * 28, "%lld bytes were read", took);
+    ck_assert_str_eq(hash_of(&src).hex, key.hex);
+    for (int i = 0; i < HEADERS; i++) {
+        write_headers(i);
+        ck_assert_str_ne(hash_of(&src).hex, key.hex);
+    }
+    write_headers(-1);
+    ck_assert_str_eq(hash_of(&src).hex, key.hex);
+    attempt a = compile_source(&src, false);
+    cu_print(&a.errs);
+    ck_assert(a.ok);
+}
+END_TEST
+
 /* ---- the cache ------------------------------------------------------------- */
 
 /* A compiler that writes a line to a file each time it runs. */
@@ -312,6 +384,7 @@ Suite *suite_cc(void)
     tcase_add_test(tc, many_errors_are_counted);
     tcase_add_test(tc, no_source);
     tcase_add_test(tc, no_compiler);
+    tcase_add_test(tc, every_include_is_read_once);
     tcase_add_test(tc, compiles_once);
     tcase_add_test(tc, damaged_entries_are_made_anew);
     tcase_add_test(tc, works_without_a_cache);
