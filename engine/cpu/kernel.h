@@ -11,14 +11,27 @@
 typedef struct gp_cpu_runner gp_cpu_runner;
 gp_cpu_runner *gp_cpu_runner_create(void);                 /* NULL: no memory */
 void gp_cpu_runner_destroy(gp_cpu_runner *r);
+/* Gives the calling thread, if it has none, a stack for signal handlers, and takes it
+ * away before the runner is destroyed: so a handler can run when a kernel's stack is full. */
+void gp_cpu_runner_enter(gp_cpu_runner *r);
+void gp_cpu_runner_leave(gp_cpu_runner *r);
+/* In a handler: was it a fault just beyond the stack of the kernel's thread that runs? */
+bool gp_cpu_runner_overflows(const gp_cpu_runner *r, const void *address);
+
+/* Bytes that each thread of a kernel has for its local variables; CUDA allows half. */
+enum { GP_CPU_LOCAL = 1024 * 1024 };
 
 /* Runs the whole grid on the calling thread, block after block. `args` as for
  * a CUDA launch. False only when there is no memory for fibers. */
 bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 block,
                  size_t shared, void *const *args);
 
-/* cpu.c: the kernel that the calling thread is in; NULL: none. For a signal's handler. */
+/* cpu.c, for a signal handler: the kernel that the calling thread is in, and its stage;
+ * NULL: none, or not known. */
 const char *gp_cpu_running(void);
+const char *gp_cpu_stage(void);
+/* Is `address`, at which it faulted, what it gets to when GP_CPU_LOCAL is not enough? */
+bool gp_cpu_overflows(const void *address);
 
 /* Compiles a user's kernel with the system's C++ compiler ($CXX, c++, g++,
  * clang++), or finds it in the disk cache; loads it. `*dl` is for dlclose.

@@ -207,7 +207,7 @@ gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs)
         return NULL;
     cudaGraph_t graph = NULL;
     struct recorder r = {
-        .rec = { &rec_ops, dev, errs }, .stream = d->service,
+        .rec = { .ops = &rec_ops, .dev = dev, .errs = errs }, .stream = d->service,
         .first = gp_cuda_table(GP_REC_ITEMS + GP_REC_STAMPS + 1, sizeof *r.first, errs),
     };
     gp_exec *x = gp_cuda_table(1, sizeof *x, errs);
@@ -247,6 +247,6 @@ void gp_cuda_discard(gp_dev *dev, gp_exec *x)
 
 bool gp_cuda_run(gp_cuda_dev *d, cudaStream_t stream, gp_body body, void *arg, gp_errs *errs)
 {
-    struct recorder r = { .rec = { &rec_ops, &d->base, errs }, .stream = stream };
+    struct recorder r = { .rec = { .ops = &rec_ops, .dev = &d->base, .errs = errs }, .stream = stream };
     return body(&r.rec, arg);
 }

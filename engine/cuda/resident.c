@@ -376,7 +376,7 @@ gp_resident *gp_cuda_resident_create(gp_dev *dev, gp_body body, void *const *slo
                             int shares, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
-    recorder r = { .rec = { &rec_ops, dev, errs } };
+    recorder r = { .rec = { .ops = &rec_ops, .dev = dev, .errs = errs } };
     gp_resident *x = gp_cuda_alive(d) ? gp_cuda_table(1, sizeof *x, errs) : NULL;
     bool ok = x;
     for (int i = 0; ok && i < slots; i++)

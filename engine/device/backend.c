@@ -22,6 +22,7 @@ bool gp_launch_kernel(gp_dcall *c, const gp_kernel *k, gp_dim3 grid, gp_dim3 blo
 {
     if (grid.x == 0 || grid.y == 0 || grid.z == 0)
         return true;
+    c->rec->stage = c->name;
     return grid_fits(c, grid, block)
         && c->rec->ops->launch(c->rec, k, grid, block, shared, args, nargs);
 }

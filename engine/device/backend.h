@@ -19,6 +19,7 @@ struct gp_rec {
     const gp_rec_ops *ops;
     gp_dev *dev;
     gp_errs *errs;
+    const char *stage;         /* of the newest launch, for messages; NULL: not known */
 };
 
 /* The most items in one body, and of stamps beside them. */
