@@ -4,6 +4,7 @@
 #define GP_CUDA_DEV_H
 
 #include <cuda_runtime_api.h>
+#include <cudaTypedefs.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include "device/backend.h"
@@ -31,9 +32,17 @@ typedef struct gp_cuda_span {      /* memory that alloc gave */
     bool device;
 } gp_cuda_span;
 
+/* Functions of the driver, as driver.c finds them. */
+typedef struct gp_cuda_driver {
+    PFN_cuCtxGetCurrent_v4000 get_current;
+    PFN_cuCtxSetCurrent_v4000 set_current;
+} gp_cuda_driver;
+
 typedef struct gp_cuda_dev {
     gp_dev base;
+    gp_cuda_driver driver;
     int index, cc;
+    CUcontext context;             /* the device's primary one; NULL: not yet open */
     int node;                      /* host memory next to the GPU; -1: not known */
     size_t shared_max;             /* per block, static and dynamic, bytes */
     atomic_bool dead;              /* a fault was reported */
@@ -62,8 +71,8 @@ static inline gp_cuda_dev *gp_cuda(gp_dev *dev)
 
 /* ---- errors (cuda.c) ------------------------------------------------- */
 
-/* Is the device still of use? If so, it is made this thread's current one,
- * which costs a compare when it is already. */
+/* Is the device still of use? If so, its context is made this thread's current one,
+ * whatever an application has made current meanwhile; that costs tens of nanoseconds. */
 bool gp_cuda_alive(gp_cuda_dev *d);
 /* Reports "WHAT: NAME: DESCRIPTION"; a fault the first time only, nothing after
  * it. Returns false. */
@@ -76,6 +85,15 @@ void *gp_cuda_table(size_t n, size_t size, gp_errs *errs);
 
 /* Where `p` points: 1 this device, 0 host, -1 memory that alloc did not give. */
 int gp_cuda_side(const gp_cuda_dev *d, const void *p);
+
+/* ---- the driver (driver.c) ------------------------------------------- */
+
+bool gp_cuda_find_driver(gp_cuda_dev *d, gp_errs *errs);
+
+/* The context that is current on this thread. What an application's thread may call
+ * notes it at its start and puts it back at its end. */
+CUcontext gp_cuda_current(const gp_cuda_dev *d);
+void gp_cuda_set_current(const gp_cuda_dev *d, CUcontext context);
 
 /* ---- kernels (cuda_kernel.c) ----------------------------------------- */
 

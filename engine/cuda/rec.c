@@ -235,6 +235,7 @@ void gp_cuda_discard(gp_dev *dev, gp_exec *x)
 {
     gp_cuda_dev *d = gp_cuda(dev);
     gp_exec **at = &d->execs;
+    CUcontext was = gp_cuda_current(d);
     while (*at && *at != x)
         at = &(*at)->next;
     if (!*at)
@@ -243,6 +244,7 @@ void gp_cuda_discard(gp_dev *dev, gp_exec *x)
     if (gp_cuda_alive(d))
         cudaGraphExecDestroy(x->graph);
     free(x);
+    gp_cuda_set_current(d, was);
 }
 
 bool gp_cuda_run(gp_cuda_dev *d, cudaStream_t stream, gp_body body, void *arg, gp_errs *errs)

@@ -444,15 +444,18 @@ int gp_cuda_resident_done(gp_resident *x, uint64_t k, gp_errs *errs)
 
 void gp_cuda_resident_stop(gp_resident *x)
 {
+    CUcontext was = gp_cuda_current(x->dev);
     atomic_store(x->word, UINT64_MAX);
     if (x->runs && gp_cuda_alive(x->dev))
         cudaStreamSynchronize(x->stream);
     x->runs = false;
+    gp_cuda_set_current(x->dev, was);
 }
 
 void gp_cuda_resident_destroy(gp_resident *x)
 {
     gp_dev *d = &x->dev->base;
+    CUcontext was = gp_cuda_current(x->dev);
     d->backend->free(d, true, x->s.known, 0);
     d->backend->free(d, true, (void *)x->s.op, 0);
     d->backend->free(d, true, (void *)x->s.args, 0);
@@ -463,5 +466,6 @@ void gp_cuda_resident_destroy(gp_resident *x)
         if (x->stream)
             cudaStreamDestroy(x->stream);
     }
+    gp_cuda_set_current(x->dev, was);
     free(x);
 }
