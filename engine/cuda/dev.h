@@ -22,7 +22,7 @@ struct gp_kernel {
 };
 
 struct gp_exec {
-    gp_exec *next;
+    gp_exec *next, **at;           /* at: what points to it */
     cudaGraphExec_t graph;
 };
 

@@ -221,9 +221,10 @@ gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs)
     free(r.last.v);
     free(r.wait.v);
     if (fine) {
-        x->next = d->execs;
-        d->execs = x;
-        return x;
+        x->next = d->execs, x->at = &d->execs;
+        if (x->next)
+            x->next->at = &x->next;
+        return d->execs = x;
     }
     if (x && x->graph)
         cudaGraphExecDestroy(x->graph);
@@ -234,13 +235,10 @@ gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs)
 void gp_cuda_discard(gp_dev *dev, gp_exec *x)
 {
     gp_cuda_dev *d = gp_cuda(dev);
-    gp_exec **at = &d->execs;
     CUcontext was = gp_cuda_current(d);
-    while (*at && *at != x)
-        at = &(*at)->next;
-    if (!*at)
-        return;
-    *at = x->next;
+    *x->at = x->next;
+    if (x->next)
+        x->next->at = x->at;
     if (gp_cuda_alive(d))
         cudaGraphExecDestroy(x->graph);
     free(x);

@@ -425,6 +425,35 @@ START_TEST(a_body_may_fail)
 }
 END_TEST
 
+/* Builds n execs and discards them, the oldest first; the CPU time that took. */
+static double build_and_discard(int n, struct move *m)
+{
+    gp_exec **x = malloc((size_t)n * sizeof *x);
+    struct timespec from, to;
+    ck_assert_ptr_nonnull(x);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    for (int i = 0; i < n; i++)
+        OK(x[i] = b->build(dev, move, m, &errs));
+    for (int i = 0; i < n; i++)
+        b->discard(dev, x[i]);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    free(x);
+    return (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+}
+
+/* As many as depth 65536 has: eight times as many take about eight times as long. */
+START_TEST(execs_are_discarded_in_constant_time)
+{
+    start(_i);
+    const int few = getenv("GPIPE_SANITIZED") ? 512 : gpu ? 4096 : 8192;
+    struct move m = { alloc(false, 64), alloc(true, 64), 64 };
+    build_and_discard(few, &m);
+    double one = build_and_discard(few, &m), eight = build_and_discard(8 * few, &m);
+    ck_assert_msg(eight < 32 * one, "%d took %g s, %d took %g s", few, one, 8 * few, eight);
+    stop();
+}
+END_TEST
+
 /* ---- orders ---------------------------------------------------------- */
 
 struct turn { unsigned *state, *out, *hout; float *x, *y; int slot; };
@@ -652,6 +681,7 @@ Suite *suite_backend(void)
     tcase_add_loop_test(t, items_wait_for_what_they_name, 0, n);
     tcase_add_loop_test(t, items_wait_for_nothing_else, 0, n);
     tcase_add_loop_test(t, a_body_may_fail, 0, n);
+    tcase_add_loop_test(t, execs_are_discarded_in_constant_time, 0, n);
     tcase_add_loop_test(t, orders_hold_over_streams, 0, n);
     tcase_add_loop_test(t, waiting, 0, n);
     tcase_add_loop_test(t, built_in_kernels_are_there, 0, n);
