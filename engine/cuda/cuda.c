@@ -380,7 +380,7 @@ const gp_backend gp_backend_cuda = {
     .prepare = cuda_prepare,
     .stamps = gp_cuda_stamps, .stamped = gp_cuda_stamped, .rates = gp_cuda_rates,
     .watch = gp_cuda_watch, .unwatch = gp_cuda_unwatch, .tag = gp_cuda_tag,
-    .build = gp_cuda_build, .discard = gp_cuda_discard,
+    .build = gp_cuda_build, .discard = gp_cuda_discard, .load = gp_cuda_load,
     .launch = cuda_launch, .direct = cuda_direct,
     .query = cuda_query, .wait = cuda_wait,
     .resident_create = gp_cuda_resident_create, .resident_start = gp_cuda_resident_start, .resident_submit = gp_cuda_resident_submit,

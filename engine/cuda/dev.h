@@ -17,6 +17,7 @@ struct gp_kernel {
     cudaKernel_t fn;
     int threads;                   /* the most in one block, for its registers */
     size_t shared;                 /* the most dynamic shared memory, bytes */
+    size_t local;                  /* local memory of a thread, bytes */
     const char *file;              /* of a built-in one: "kernels/NAME.fatbin" */
     gp_source source;              /* of a user's; else its path is NULL */
 };
@@ -36,6 +37,8 @@ typedef struct gp_cuda_span {      /* memory that alloc gave */
 typedef struct gp_cuda_driver {
     PFN_cuCtxGetCurrent_v4000 get_current;
     PFN_cuCtxSetCurrent_v4000 set_current;
+    PFN_cuKernelGetFunction_v12000 kernel_function;
+    PFN_cuFuncLoad_v12040 load_function;
 } gp_cuda_driver;
 
 typedef struct gp_cuda_dev {
@@ -101,11 +104,14 @@ bool gp_cuda_load_builtin(gp_cuda_dev *d, gp_errs *errs);
 void gp_cuda_unload(gp_cuda_dev *d);           /* every kernel; dead or alive */
 const gp_kernel *gp_cuda_find(const gp_cuda_dev *d, const char *name);     /* NULL: none */
 const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *errs);
+/* Leaves nothing for the kernel's first launch to do: that may synchronise the device. */
+bool gp_cuda_load_kernel(gp_cuda_dev *d, const gp_kernel *k, gp_errs *errs);
 
 /* ---- graphs (cuda_rec.c) --------------------------------------------- */
 
 gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
 void gp_cuda_discard(gp_dev *dev, gp_exec *x);
+bool gp_cuda_load(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
 /* Runs the body on the stream, without the event. */
 bool gp_cuda_run(gp_cuda_dev *d, cudaStream_t stream, gp_body body, void *arg, gp_errs *errs);
 

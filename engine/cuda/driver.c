@@ -7,6 +7,8 @@ bool gp_cuda_find_driver(gp_cuda_dev *d, gp_errs *errs)
     const struct { const char *name; unsigned version; void *to; } function[] = {
         { "cuCtxGetCurrent", 4000, &d->driver.get_current },
         { "cuCtxSetCurrent", 4000, &d->driver.set_current },
+        { "cuKernelGetFunction", 12000, &d->driver.kernel_function },
+        { "cuFuncLoad", 12040, &d->driver.load_function },
     };
     for (size_t i = 0; i < sizeof function / sizeof *function; i++) {
         enum cudaDriverEntryPointQueryResult found;

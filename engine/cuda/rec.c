@@ -90,10 +90,9 @@ static bool rec_item(gp_rec *rec, int id, const int *dep, int ndeps)
                       rec->errs, capturing);
 }
 
-static bool rec_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
-                       size_t shared, void *const *args, int nargs)
+/* Can the kernel have such blocks? */
+static bool fits(gp_rec *rec, const gp_kernel *k, gp_dim3 block, size_t shared)
 {
-    (void)nargs;
     if ((uint64_t)block.x * block.y * block.z > (uint64_t)k->threads)
         return gp_fail(rec->errs, GP_E_SPEC, (gp_loc){0}, "kernel '%s' can have %d threads in a "
                        "block on this GPU, not %u x %u x %u: lower 'block'", k->name, k->threads,
@@ -102,6 +101,15 @@ static bool rec_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 bl
         return gp_fail(rec->errs, GP_E_SPEC, (gp_loc){0}, "kernel '%s' can have %zu bytes of "
                        "dynamic shared memory on this GPU, not %zu: lower 'shared'", k->name,
                        k->shared, shared);
+    return true;
+}
+
+static bool rec_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
+                       size_t shared, void *const *args, int nargs)
+{
+    (void)nargs;
+    if (!fits(rec, k, block, shared))
+        return false;
     cudaError_t e = cudaLaunchKernel(k->fn, (dim3){ grid.x, grid.y, grid.z },
                                      (dim3){ block.x, block.y, block.z }, (void **)args, shared,
                                      rec_of(rec)->stream);
@@ -182,6 +190,54 @@ static const gp_rec_ops rec_ops = {
     .order_wait = rec_order_wait, .order_pass = rec_order_pass, .stamp = rec_stamp, .label = rec_label, .wait = rec_wait,
     .kernel = rec_kernel, .stream = rec_stream,
 };
+
+/* ---- loading: what rec_ops does, without running it ------------------- */
+
+static bool load_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
+                        size_t shared, void *const *args, int nargs)
+{
+    (void)grid, (void)args, (void)nargs;
+    return fits(rec, k, block, shared) && gp_cuda_load_kernel(gp_cuda(rec->dev), k, rec->errs);
+}
+
+static bool load_copy(gp_rec *rec, void *dst, const void *src, size_t bytes)
+{
+    (void)rec, (void)dst, (void)src, (void)bytes;
+    return true;
+}
+
+static bool load_fill(gp_rec *rec, void *dst, int byte, size_t bytes)
+{
+    (void)rec, (void)dst, (void)byte, (void)bytes;
+    return true;
+}
+
+static bool load_order(gp_rec *rec, int o, int slot)
+{
+    (void)rec, (void)o, (void)slot;
+    return true;
+}
+
+static bool load_stamp(gp_rec *rec, int i)
+{
+    (void)rec, (void)i;
+    return true;
+}
+
+static const gp_rec_ops load_ops = {
+    .item = rec_item, .launch = load_launch, .copy = load_copy, .fill = load_fill,
+    .order_wait = load_order, .order_pass = load_order, .stamp = load_stamp, .label = rec_label,
+    .wait = rec_wait, .kernel = rec_kernel, .stream = rec_stream,
+};
+
+bool gp_cuda_load(gp_dev *dev, gp_body body, void *arg, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    struct recorder r = { .rec = { .ops = &load_ops, .dev = dev, .errs = errs },
+                          .stream = d->service };
+    return gp_cuda_alive(d) && body(&r.rec, arg)
+        && gp_cuda_ok(d, cudaStreamSynchronize(d->service), errs, "loading");
+}
 
 /* ---- graphs ---------------------------------------------------------- */
 

@@ -101,6 +101,12 @@ typedef struct gp_backend {
     gp_exec *(*build)(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
     void (*discard)(gp_dev *dev, gp_exec *x);
 
+    /* Gets ready what a body needs, before frame 0: it is recorded, so that its errors
+     * are told, and its kernels are loaded. Nothing is run but what a stage itself puts on
+     * the recorder's stream, so that a library has what it needs. NULL: there is nothing
+     * to load. */
+    bool (*load)(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
+
     /* Queue on a stream, in order with what is there; return at once. */
     bool (*launch)(gp_dev *dev, int stream, gp_exec *x, gp_errs *errs);
     bool (*direct)(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *errs);
