@@ -6,7 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "device/backend.h"
 #include "device/source.h"
+#if GP_CUDA
+#include "cuda/nvrtc.h"
+#endif
 #include "lib/cu.h"
 
 Suite *suite_cc(void);
@@ -183,6 +187,27 @@ START_TEST(many_errors_are_counted)
     ck_assert_int_eq(a.errs.n, 6);
     ck_assert_int_eq(a.errs.e[4].at.line, 7);
     ck_assert_str_eq(a.errs.e[5].msg, "the compiler found 2 more errors");
+}
+END_TEST
+
+static const gp_kernel *compile_nothing(gp_dev *dev, const gp_source *src, gp_errs *errs)
+{
+    (void)dev, (void)src;
+    gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "no room");
+    return NULL;
+}
+
+/* What a back end says of a kernel is at its stage unless it knows better. */
+START_TEST(errors_have_a_place)
+{
+    static const gp_backend fails = { .compile = compile_nothing };
+    gp_dev dev = { &fails };
+    gp_source src = source("k", CU_PARAMS(NULL));
+    gp_errs errs = { .n = 0 };
+    ck_assert_ptr_null(gp_kernel_compile(&dev, &src, &errs));
+    ck_assert_int_eq(errs.e[0].at.line, 3);
+    gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "elsewhere");
+    ck_assert_ptr_null(errs.e[1].at.file);
 }
 END_TEST
 
@@ -382,6 +407,7 @@ Suite *suite_cc(void)
     tcase_add_loop_test(tc, errors, 0, 2 * (int)(sizeof bad / sizeof *bad));
     tcase_add_test(tc, error_in_an_include);
     tcase_add_test(tc, many_errors_are_counted);
+    tcase_add_test(tc, errors_have_a_place);
     tcase_add_test(tc, no_source);
     tcase_add_test(tc, no_compiler);
     tcase_add_test(tc, every_include_is_read_once);

@@ -39,8 +39,4 @@ bool gp_cpu_overflows(const void *address);
  * is no compiler. */
 bool gp_cc_compile(const gp_source *src, gp_cpu_entry *k, void **dl, gp_errs *errs);
 
-/* The same for a CUDA device of compute capability `cc` (90 is 9.0), through
- * NVRTC (dlopen): a cubin in malloc'd memory. */
-bool gp_nvrtc_compile(const gp_source *src, int cc, void **image, size_t *bytes, gp_errs *errs);
-
 #endif

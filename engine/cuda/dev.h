@@ -115,12 +115,6 @@ bool gp_cuda_load(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
 /* Runs the body on the stream, without the event. */
 bool gp_cuda_run(gp_cuda_dev *d, cudaStream_t stream, gp_body body, void *arg, gp_errs *errs);
 
-/* Compiles `text` (cuda_nvrtc.c), which may include the headers of kernels/ and
- * what `source` includes; for what holds kernels that each compiled by itself. A
- * cubin in malloc'd memory. */
-bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int nsource, int cc,
-                           void **image, size_t *bytes, gp_errs *errs);
-
 /* ---- stamps, rates (cuda_stamp.c): see gp_backend --------------------- */
 
 bool gp_cuda_stamps(gp_dev *dev, int n, gp_errs *errs);

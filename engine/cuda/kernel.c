@@ -5,8 +5,9 @@
  * device. They live until the device is closed. */
 #include <stdlib.h>
 #include <string.h>
-#include "cpu/kernel.h"
+#include "base/embed.h"
 #include "cuda/dev.h"
+#include "cuda/nvrtc.h"
 
 struct gp_cuda_library {
     struct gp_cuda_library *next;

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/dl.h"
-#include "cpu/kernel.h"
-#include "cuda/dev.h"
-#include "gpipe/gpipe.h"
+#include "base/embed.h"
+#include "cuda/nvrtc.h"
 #include "device/source.h"
+#include "gpipe/gpipe.h"
 
 /* The part of nvrtc.h that is used; its ABI has been the same since CUDA 11.1. */
 typedef struct nvrtc {

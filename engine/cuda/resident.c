@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "cpu/kernel.h"
+#include "base/embed.h"
 #include "cuda/dev.h"
+#include "cuda/nvrtc.h"
 #include "device/source.h"
 
 enum { COPY_IN, COPY, FILL, KERNEL };          /* gp_op.code, as in resident.h */

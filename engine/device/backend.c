@@ -54,5 +54,8 @@ void *gp_rec_stream(gp_dcall *c)
 
 const gp_kernel *gp_kernel_compile(gp_dev *dev, const gp_source *src, gp_errs *errs)
 {
-    return dev->backend->compile(dev, src, errs);
+    gp_loc was = gp_errs_place(errs, src->at);
+    const gp_kernel *k = dev->backend->compile(dev, src, errs);
+    errs->at = was;
+    return k;
 }
