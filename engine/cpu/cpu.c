@@ -46,7 +46,7 @@ typedef struct gp_list {
 
 struct gp_exec { gp_list list; };
 
-typedef struct gp_turn { _Atomic uint64_t done; uint64_t issued; } gp_turn;
+typedef struct gp_turn { _Atomic uint64_t done; uint64_t queued; } gp_turn;
 
 typedef struct gp_cpudev gp_cpudev;
 
@@ -460,9 +460,9 @@ static void queue(gp_cpudev *c, gp_stream *s, gp_list *l)
     for (int i = 0; i < l->n; i++) {
         gp_cpuop *op = &l->op[i];
         if (op->code == OP_WAIT)
-            op->turn = c->turn[op->slot].issued;
+            op->turn = c->turn[op->slot].queued;
         else if (op->code == OP_PASS)
-            op->turn = ++c->turn[op->slot].issued;
+            op->turn = ++c->turn[op->slot].queued;
     }
     pthread_mutex_lock(&s->lock);
     while (s->queued)

@@ -1,11 +1,12 @@
-/* cuda_resident.c - launch: persistent. A segment's kernels are compiled into one
- * (kernels/resident.h) that stays on the GPU and takes frames from a ring in pinned
- * memory: issuing a frame is one store, and being done is another, by the GPU.
+/* resident.c - launch: persistent. A segment's kernels are compiled into one
+ * (kernels/resident.h) that is resident on the GPU and takes frames from a ring in
+ * pinned memory: the host submits a frame with one store, and the GPU says with another
+ * that it is done.
  *
  * What the body of each slot does is recorded once, into a table of operations in
- * the GPU's memory. Invariant: between stay and leave nothing that synchronises the
- * device may be called, by no segment; so all start when everything is set up, and all
- * leave before anything is freed. */
+ * the GPU's memory. Invariant: from the start of a resident kernel to its stop no segment
+ * calls anything that synchronises the device; so all are started when everything is set
+ * up, and all are stopped before anything is freed. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,7 +27,7 @@ typedef struct op {
     uint32_t byte, args;
 } op;
 
-typedef struct stay {          /* gp_stay of resident.h */
+typedef struct params {        /* gp_params of resident.h */
     const op *op;
     const char *args;
     int32_t ops, team, teams;
@@ -35,14 +36,14 @@ typedef struct stay {          /* gp_stay of resident.h */
     const uint32_t *slot;
     uint64_t *done;
     uint64_t *known, *turn, *pass;
-} stay;
+} params;
 
 struct gp_resident {
     gp_cuda_dev *dev;
     cudaStream_t stream;
     cudaLibrary_t lib;
     cudaKernel_t fn;
-    stay s;
+    params s;
     int threads;
     size_t shared;
     bool runs;
@@ -51,7 +52,7 @@ struct gp_resident {
     _Atomic uint64_t *word;
     uint32_t *slot;
     _Atomic uint64_t *done;
-    uint64_t issued;
+    uint64_t submitted;
 };
 
 /* ---- recording ------------------------------------------------------- */
@@ -327,7 +328,7 @@ static bool make_teams(gp_resident *x, const recorder *r, int depth, int shares,
     size_t team = (r->blocks + TURNS - 1) / TURNS;
     if (most < 1)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "'launch: persistent': no block of "
-                       "these kernels can stay on the GPU (%d threads, %zu bytes of shared "
+                       "these kernels fits on the GPU (%d threads, %zu bytes of shared "
                        "memory, %d segments): set 'launch: graph'", x->threads, x->shared, shares);
     x->s.team = team > (size_t)most ? most : team ? (int)team : 1;
     x->s.teams = most / x->s.team < depth ? most / x->s.team : depth;
@@ -351,7 +352,7 @@ static bool make_memory(gp_resident *x, const recorder *r, int slots, int depth,
 {
     enum { LINE = 128 };
     gp_cuda_dev *d = x->dev;
-    stay *s = &x->s;
+    params *s = &x->s;
     size_t own = 2 * LINE + (size_t)s->teams * 32 * sizeof(uint64_t);
     s->ops = r->nops / slots;
     for (s->cap = 1; s->cap < (uint32_t)depth + 1; s->cap *= 2)
@@ -420,9 +421,9 @@ bool gp_cuda_resident_start(gp_resident *x, gp_errs *errs)
 
 uint64_t gp_cuda_resident_submit(gp_resident *x, int slot)
 {
-    uint64_t k = x->issued++;
+    uint64_t k = x->submitted++;
     x->slot[k & (x->s.cap - 1)] = (uint32_t)slot;
-    atomic_store_explicit(x->word, x->issued << WORD_SLOT_BITS | (uint64_t)slot,
+    atomic_store_explicit(x->word, x->submitted << WORD_SLOT_BITS | (uint64_t)slot,
                           memory_order_release);
     return k;
 }
