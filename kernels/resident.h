@@ -1,10 +1,10 @@
-/* resident.h - a kernel that stays on the GPU and works off frames without launches
+/* resident.h - a kernel that is resident on the GPU and computes frames without launches
  * (launch: persistent). engine/cuda/resident.c puts it before the text of a segment's
  * kernels, which become device functions, and compiles all that with NVRTC.
  *
- * Blocks form teams; a frame is worked off by one team, block for block of each
- * kernel's grid, with a barrier of the team between operations. The host tells frames
- * by one word in its memory, and by a table of slots. Only the team whose turn it is
+ * Blocks form teams; a frame is computed by one team, block for block of each
+ * kernel's grid, with a barrier of the team between operations. The host submits frames
+ * with one word in its memory, and a table of slots. Only the team whose turn it is
  * looks at that word over the bus; it tells the others through the GPU's memory, so
  * they can start at once when many frames come together. */
 #ifndef GP_RESIDENT_H
@@ -24,18 +24,18 @@ struct gp_op {
     gp_u64 bytes;              /* of 16 */
     unsigned grid[3], block[3];
     unsigned byte;             /* of a fill */
-    unsigned args;             /* where in gp_stay.args */
+    unsigned args;             /* where in gp_params.args */
 };
 
-struct gp_stay {
+struct gp_params {
     const gp_op *op;           /* [slot][ops] */
     const char *args;
     int ops, team, teams;      /* a team has `team` blocks */
     unsigned cap;              /* of slot and done: a power of two */
-    const gp_u64 *word;        /* host: frames issued << 20 | slot of the last; ~0: stop */
+    const gp_u64 *word;        /* host: frames submitted << 20 | slot of the last; ~0: stop */
     const unsigned *slot;      /* host: of frame k at k mod cap */
     gp_u64 *done;              /* host: k + 1 at k mod cap */
-    gp_u64 *known, *turn;      /* frames issued as known here; who looks at the word */
+    gp_u64 *known, *turn;      /* frames submitted, as known here; who looks at the word */
     gp_u64 *pass;              /* per team, 2 apart by 16: barrier, frame + 1 and slot */
 };
 
@@ -82,7 +82,7 @@ static __device__ __forceinline__ void gp_tell_host(gp_u64 *p, gp_u64 v)
 /* ---- a team ---------------------------------------------------------- */
 
 /* All blocks of the team come here before any goes on. `round` counts the calls. */
-static __device__ void gp_meet(const gp_stay &s, gp_u64 *bar, gp_u64 &round)
+static __device__ void gp_meet(const gp_params &s, gp_u64 *bar, gp_u64 &round)
 {
     __syncthreads();
     round++;
@@ -99,7 +99,7 @@ static __device__ void gp_meet(const gp_stay &s, gp_u64 *bar, gp_u64 &round)
 }
 
 /* Waits for frame k: its slot, or ~0 when there will be none. One thread. */
-static __device__ unsigned gp_await(const gp_stay &s, gp_u64 k)
+static __device__ unsigned gp_await(const gp_params &s, gp_u64 k)
 {
     for (;;) {
         gp_u64 known = gp_look(s.known);
@@ -111,16 +111,16 @@ static __device__ unsigned gp_await(const gp_stay &s, gp_u64 k)
             __nanosleep(40);
             continue;
         }
-        gp_u64 word = gp_look_host(s.word), issued = word >> 20;
+        gp_u64 word = gp_look_host(s.word), submitted = word >> 20;
         if (word == ~0ull) {
             gp_tell(s.known, word);
             return ~0u;
         }
-        if (issued > k) {
-            gp_tell(s.known, issued);
-            gp_tell(s.turn, issued);
-            return issued == k + 1 ? (unsigned)word & 0xfffff
-                                   : *(const volatile unsigned *)&s.slot[k & (s.cap - 1)];
+        if (submitted > k) {
+            gp_tell(s.known, submitted);
+            gp_tell(s.turn, submitted);
+            return submitted == k + 1 ? (unsigned)word & 0xfffff
+                                      : *(const volatile unsigned *)&s.slot[k & (s.cap - 1)];
         }
     }
 }
@@ -144,7 +144,7 @@ static __device__ void gp_fill(const gp_op &o, unsigned me, unsigned blocks)
 }
 
 /* This block's part of a grid. */
-static __device__ void gp_grid(const gp_stay &s, const gp_op &o, unsigned me)
+static __device__ void gp_grid(const gp_params &s, const gp_op &o, unsigned me)
 {
     gp_u64 plane = (gp_u64)o.grid[0] * o.grid[1], all = plane * o.grid[2];
     for (gp_u64 b = me; b < all; b += (unsigned)s.team) {
@@ -161,7 +161,7 @@ static __device__ void gp_grid(const gp_stay &s, const gp_op &o, unsigned me)
     }
 }
 
-extern "C" __global__ void gp_resident(gp_stay s)
+extern "C" __global__ void gp_resident(gp_params s)
 {
     __shared__ unsigned slot;
     unsigned team = blockIdx.x / (unsigned)s.team, me = blockIdx.x % (unsigned)s.team;

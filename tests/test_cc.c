@@ -6,6 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "device/backend.h"
+#include "device/source.h"
+#if GP_CUDA
+#include "cuda/nvrtc.h"
+#endif
 #include "lib/cu.h"
 
 Suite *suite_cc(void);
@@ -185,6 +190,27 @@ START_TEST(many_errors_are_counted)
 }
 END_TEST
 
+static const gp_kernel *compile_nothing(gp_dev *dev, const gp_source *src, gp_errs *errs)
+{
+    (void)dev, (void)src;
+    gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "no room");
+    return NULL;
+}
+
+/* What a back end says of a kernel is at its stage unless it knows better. */
+START_TEST(errors_have_a_place)
+{
+    static const gp_backend fails = { .compile = compile_nothing };
+    gp_dev dev = { .backend = &fails };
+    gp_source src = source("k", CU_PARAMS(NULL));
+    gp_errs errs = { .n = 0 };
+    ck_assert_ptr_null(gp_kernel_compile(&dev, &src, &errs));
+    ck_assert_int_eq(errs.e[0].at.line, 3);
+    gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "elsewhere");
+    ck_assert_ptr_null(errs.e[1].at.file);
+}
+END_TEST
+
 START_TEST(no_source)
 {
     gp_source src = source("k", CU_PARAMS(NULL));
@@ -208,6 +234,77 @@ START_TEST(no_compiler)
     a = try(K "() {}\n", CU_PARAMS(NULL), false);
     ck_assert(!a.ok);
     ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "no compiler 'no-such-compiler -O3'"));
+}
+END_TEST
+
+/* ---- includes ------------------------------------------------------------ */
+
+enum { HEADERS = 24 };
+
+static const char *header_path[HEADERS];
+
+/* Each includes all others, by two names. */
+static void write_headers(int changed)
+{
+    static char text[HEADERS * 60];
+    for (int i = 0; i < HEADERS; i++) {
+        size_t n = (size_t)sprintf(text, "#pragma once\n// %d\n", i == changed);
+        for (int k = 0; k < HEADERS; k++)
+            n += (size_t)sprintf(text + n, "#include \"%sall%d.h\"\n", k % 2 ? "" : "sub/../", k);
+        FILE *f = fopen(header_path[i], "w");
+        ck_assert_ptr_nonnull(f);
+        ck_assert_int_ge(fputs(text, f), 0);
+        ck_assert_int_eq(fclose(f), 0);
+    }
+}
+
+/* Bytes that this process has read. */
+static long long bytes_read(void)
+{
+    long long n = -1;
+    FILE *f = fopen("/proc/self/io", "r");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fscanf(f, "rchar: %lld", &n), 1);
+    fclose(f);
+    return n;
+}
+
+static gp_key hash_of(const gp_source *src)
+{
+    gp_unit u;
+    gp_errs errs = { 0 };
+    ck_assert(gp_unit_make(&u, src, true, &errs));
+    gp_key key = gp_hash_end(&u.hash);
+    gp_unit_free(&u);
+    return key;
+}
+
+/* Headers that include each other are read once each, and each counts. */
+START_TEST(every_include_is_read_once)
+{
+    ck_assert_int_eq(mkdir(cu_path("sub"), 0755), 0);
+    for (int i = 0; i < HEADERS; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "all%d.h", i);
+        header_path[i] = cu_path(name);
+    }
+    cu_write("k.cu", "#include \"all0.h\"\n" K "() {}\n");
+    gp_source src = source("k", CU_PARAMS(NULL));
+    write_headers(-1);
+    long long before = bytes_read();
+    gp_key key = hash_of(&src);
+    long long took = bytes_read() - before;
+    ck_assert_msg(took < 2 * HEADERS * HEADERS * 28, "%lld bytes were read", took);
+    ck_assert_str_eq(hash_of(&src).hex, key.hex);
+    for (int i = 0; i < HEADERS; i++) {
+        write_headers(i);
+        ck_assert_str_ne(hash_of(&src).hex, key.hex);
+    }
+    write_headers(-1);
+    ck_assert_str_eq(hash_of(&src).hex, key.hex);
+    attempt a = compile_source(&src, false);
+    cu_print(&a.errs);
+    ck_assert(a.ok);
 }
 END_TEST
 
@@ -310,8 +407,10 @@ Suite *suite_cc(void)
     tcase_add_loop_test(tc, errors, 0, 2 * (int)(sizeof bad / sizeof *bad));
     tcase_add_test(tc, error_in_an_include);
     tcase_add_test(tc, many_errors_are_counted);
+    tcase_add_test(tc, errors_have_a_place);
     tcase_add_test(tc, no_source);
     tcase_add_test(tc, no_compiler);
+    tcase_add_test(tc, every_include_is_read_once);
     tcase_add_test(tc, compiles_once);
     tcase_add_test(tc, damaged_entries_are_made_anew);
     tcase_add_test(tc, works_without_a_cache);

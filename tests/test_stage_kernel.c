@@ -55,6 +55,18 @@ static void setup(void)
         "    if (i < n) lo[i] = (unsigned char)(a[i] + 20);\n"
         "    if (i == 0) rows[0] = f->valid;\n"
         "}\n");
+    /* 300 KiB for each thread; a GPU has 512 */
+    pipe_text(dir, "local.cu",
+        "extern \"C\" __global__ void local(const float *in, float *out, int n)\n"
+        "{\n"
+        "    volatile float mine[75 * 1024];\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    for (int k = 0; k < 75 * 1024; k++) mine[k] = i < n ? in[i] : 0;\n"
+        "#ifdef WAIT\n"
+        "    __syncthreads();\n"
+        "#endif\n"
+        "    if (i < n) out[i] = (mine[i] + mine[75 * 1024 - 1]) * 2;\n"
+        "}\n");
     pipe_text(dir, "broken.cu",
         "extern \"C\" __global__ void broken(const float *in, float *out)\n"
         "{\n    out[0] = ina[0];\n}\n");
@@ -96,6 +108,11 @@ static float numbered(int64_t i)
     return ramp(i) + (float)(1000 * f + (f < 5 ? FRAME : ROWS % FRAME));
 }
 
+static float fourfold(int64_t i)
+{
+    return 4 * ramp(i);
+}
+
 static const struct { const char *stage; float (*want)(int64_t); } good[] = {
     /* the default grid, and all kinds of arguments */
     { "{use: kernel, source: scale.cu, out: y, args: [in, out, {i32: 'in.shape[0]'}, "
@@ -108,6 +125,11 @@ static const struct { const char *stage; float (*want)(int64_t); } good[] = {
       "grid: 'in.shape[0]', shared: '4 * in.shape[1]', define: {ADD: 3}}", mirrored },
     { "{use: kernel, source: many.cu, out: y, batched: true, grid: 'ceil(in.size / 256)', "
       "args: [in, out, {i32: in.size}, frame]}", numbered },
+    /* large local arrays, with and without a barrier */
+    { "{use: kernel, source: local.cu, out: y, args: [in, out, {i32: in.size}], block: 16, "
+      "grid: 3}", fourfold },
+    { "{use: kernel, source: local.cu, out: y, args: [in, out, {i32: in.size}], block: 16, "
+      "grid: 3, define: {WAIT: 1}}", fourfold },
 };
 
 START_TEST(computes)

@@ -4,7 +4,6 @@
  * libmicrohttpd is opened when it is asked for: nothing else needs it. It answers on
  * a thread of its own, from counters that nobody waits for. */
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
@@ -12,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "base/dl.h"
 #include "cli/live.h"
 #include "base/json.h"
 
@@ -35,15 +35,11 @@ static struct { FUNCTIONS(DECLARE) } mhd;
 
 static bool load(gp_errs *errs)
 {
-    void *dl = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE), *f;
-    bool all = dl != NULL;
-#define FIND(name) \
-    f = dl ? dlsym(dl, "MHD_" #name) : NULL; \
-    memcpy(&mhd.name, &f, sizeof f); \
-    all = all && f;
-    FUNCTIONS(FIND)
-    return all || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--metrics needs libmicrohttpd, "
-                          "which is not here; install libmicrohttpd12 (Debian, Ubuntu)");
+    static const char *const names[] = { "libmicrohttpd.so.12", NULL };
+#define PLACE(f) { "MHD_" #f, &mhd.f },
+    static const gp_dl_symbol symbol[] = { FUNCTIONS(PLACE) { 0 } };
+    return gp_dl_open(names, symbol, "--metrics", "install libmicrohttpd12 (Debian, Ubuntu)",
+                      (gp_loc){ 0 }, errs);
 }
 
 /* ---- the text -------------------------------------------------------- */

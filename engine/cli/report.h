@@ -3,7 +3,7 @@
 #define GP_CLI_REPORT_H
 
 #include "cli/cli.h"
-#include "files.h"
+#include "base/outfile.h"
 #include "report/report.h"
 
 typedef struct gp_report_files {

@@ -63,27 +63,51 @@ static void put(const char *text)
     (void)ignored;
 }
 
-/* SA_RESETHAND has put the default back, which ends the process. */
-static void on_fault(int signal)
+static void put_kernel(const char *kernel, const char *stage)
 {
-    const char *kernel = gp_kernel_running();
+    put("kernel '");
+    put(kernel);
+    put(stage ? "' of stage '" : "");
+    put(stage ? stage : "");
+}
+
+/* SA_RESETHAND has put the default back, which ends the process. */
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+    gp_kernel_fault in;
+    gp_kernel_at_fault(info->si_addr, &in);
+    const char *kernel = in.kernel, *stage = in.stage;
     char thread[17] = "";
+    (void)context;
     prctl(PR_GET_NAME, thread);
     put(atomic_load(&running.lines) ? "\r\033[Jgpipe: error: " : "gpipe: error: ");
+    if (in.overflow) {
+        put_kernel(kernel, stage);
+        put("' needs more than 1 MiB for the local variables of a thread: make its arrays "
+            "smaller, or give it a buffer for them\n");
+        remove_file();
+        _exit(1);
+    }
     for (int i = 0; i < NFAULTS; i++)
         if (faults[i].signal == signal)
             put(faults[i].text);
-    put(kernel ? " in kernel '" : " in the thread of '");
-    put(kernel ? kernel : thread);
+    put(kernel ? " in " : " in the thread of '");
+    if (kernel)
+        put_kernel(kernel, stage);
+    else
+        put(thread);
     put(kernel ? "': look at its indices and the arguments that it is given\n" : "'\n");
     remove_file();
     raise(signal);
 }
 
+_Static_assert(GP_CPU_LOCAL == 1024 * 1024, "on_fault says 1 MiB");
+
 /* Where no sanitizer does it better. */
 static void catch_faults(void)
 {
-    struct sigaction was, a = { .sa_handler = on_fault, .sa_flags = (int)SA_RESETHAND };
+    struct sigaction was, a = { .sa_sigaction = on_fault,
+                                .sa_flags = (int)SA_RESETHAND | SA_SIGINFO | SA_ONSTACK };
     sigemptyset(&a.sa_mask);
     for (int i = 0; i < NFAULTS; i++)
         if (!sigaction(faults[i].signal, NULL, &was) && was.sa_handler == SIG_DFL)

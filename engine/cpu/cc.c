@@ -20,7 +20,7 @@ extern char **environ;
 
 /* The options that decide what comes out; part of the cache's key. */
 static const char *const flags[] = {
-    "-std=c++17", "-O2", "-fPIC", "-shared", "-ffp-contract=off", "-fvisibility=hidden", "-w",
+    "-std=c++17", "-O2", "-fPIC", "-fstack-clash-protection", "-shared", "-ffp-contract=off", "-fvisibility=hidden", "-w",
     "-fdiagnostics-color=never", "-x", "c++", "-",
 };
 

@@ -26,6 +26,7 @@ typedef enum gp_opcode { OP_KERNEL, OP_COPY, OP_FILL, OP_WAIT, OP_PASS, OP_STAMP
 typedef struct gp_cpuop {
     gp_opcode code;
     const gp_cpu_entry *kernel;
+    const char *stage;         /* whose it is; NULL: not known */
     gp_dim3 grid, block;
     size_t shared;
     size_t args;               /* OP_KERNEL: where its arguments start in `bytes` */
@@ -46,7 +47,7 @@ typedef struct gp_list {
 
 struct gp_exec { gp_list list; };
 
-typedef struct gp_turn { _Atomic uint64_t done; uint64_t issued; } gp_turn;
+typedef struct gp_turn { _Atomic uint64_t done; uint64_t queued; } gp_turn;
 
 typedef struct gp_cpudev gp_cpudev;
 
@@ -209,7 +210,7 @@ static bool rec_launch(gp_rec *r, const gp_kernel *k, gp_dim3 grid, gp_dim3 bloc
     gp_cpuop *op = add(r, OP_KERNEL);
     if (!op)
         return false;
-    op->kernel = &k->entry, op->grid = grid, op->block = block, op->shared = shared;
+    op->kernel = &k->entry, op->stage = r->stage, op->grid = grid, op->block = block, op->shared = shared;
     op->args = l->used, op->nargs = nargs;
     for (int i = 0; i < nargs; i++) {
         size_t n = k->entry.arg_bytes[i], step = (n + 15) & ~(size_t)15;
@@ -315,11 +316,15 @@ static void pass_turn(gp_cpudev *c, const gp_cpuop *op)
 }
 
 /* The kernel that this thread is in: for who tells of its fault. */
-static _Thread_local const char *volatile running;
+static _Thread_local const gp_cpuop *volatile running;
+static _Thread_local const gp_cpu_runner *runner;
 
-const char *gp_kernel_running(void)
+void gp_kernel_at_fault(const void *address, gp_kernel_fault *out)
 {
-    return running;
+    *out = (gp_kernel_fault){ .kernel = NULL };
+    if (running)
+        *out = (gp_kernel_fault){ running->kernel->name, running->stage,
+                                  gp_cpu_runner_overflows(runner, address) };
 }
 
 static bool run_op(gp_stream *s, const gp_list *l, const gp_cpuop *op)
@@ -331,7 +336,7 @@ static bool run_op(gp_stream *s, const gp_list *l, const gp_cpuop *op)
             s->argv[i] = l->bytes + at;
             at += (op->kernel->arg_bytes[i] + 15u) & ~(size_t)15;
         }
-        running = op->kernel->name;
+        running = op;
         bool ok = gp_cpu_grid(s->runner, op->kernel, op->grid, op->block, op->shared, s->argv);
         running = NULL;
         return ok;
@@ -358,6 +363,8 @@ static bool run_op(gp_stream *s, const gp_list *l, const gp_cpuop *op)
 static void *stream_main(void *arg)
 {
     gp_stream *s = arg;
+    runner = s->runner;
+    gp_cpu_runner_enter(s->runner);
     pthread_mutex_lock(&s->lock);
     for (;;) {
         while (!s->queued && !s->quit)
@@ -375,6 +382,7 @@ static void *stream_main(void *arg)
         pthread_cond_broadcast(&s->wake);
     }
     pthread_mutex_unlock(&s->lock);
+    gp_cpu_runner_leave(s->runner);
     return NULL;
 }
 
@@ -427,9 +435,9 @@ static void queue(gp_cpudev *c, gp_stream *s, gp_list *l)
     for (int i = 0; i < l->n; i++) {
         gp_cpuop *op = &l->op[i];
         if (op->code == OP_WAIT)
-            op->turn = c->turn[op->slot].issued;
+            op->turn = c->turn[op->slot].queued;
         else if (op->code == OP_PASS)
-            op->turn = ++c->turn[op->slot].issued;
+            op->turn = ++c->turn[op->slot].queued;
     }
     pthread_mutex_lock(&s->lock);
     while (s->queued)
@@ -472,7 +480,7 @@ static int cpu_wait(gp_dev *d, int stream, gp_sync sync, gp_errs *errs)
 
 static bool record(gp_dev *d, gp_list *l, gp_body body, void *arg, gp_errs *errs)
 {
-    gp_cpurec r = { { &rec_ops, d, errs }, l };
+    gp_cpurec r = { { .ops = &rec_ops, .dev = d, .errs = errs }, l };
     l->n = 0, l->used = 0;
     return body(&r.rec, arg);
 }

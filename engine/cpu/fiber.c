@@ -8,6 +8,7 @@
  * runs on one fiber and never switches; a barrier costs one switch per thread.
  *
  * The invariant: between two blocks every fiber is parked in fiber_main(). */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -36,14 +37,18 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/* Address space, not memory: pages are taken when they are touched. */
-enum { STACK = 256 * 1024, MAX_FIBERS = 1024, SHARED_ALIGN = 64 };
+/* Address space, not memory: pages are taken when they are touched. Compilers touch a
+ * large frame at steps of at most GUARD bytes (cc.c), so none reaches over a guard. */
+enum {
+    GUARD = 64 * 1024, STACK = GP_CPU_LOCAL + 64 * 1024,
+    MAX_FIBERS = 1024, SHARED_ALIGN = 64,
+};
 
 struct fiber {
     void *sp;                      /* while it does not run */
     struct fiber *next, *prev;     /* the circle */
     gp_cpu_runner *runner;
-    char *map;                     /* a guard page, then the stack */
+    char *map;                     /* GUARD bytes that fault, then the stack */
     const void *stack;             /* the two as ASan wants them */
     size_t stack_bytes;
     void *fake_stack, *tsan;
@@ -59,6 +64,8 @@ struct gp_cpu_runner {
     int nfibers, used;             /* made; taken by this block */
     bool failed;                   /* no memory for a fiber */
     size_t shared_bytes;
+    stack_t signals;               /* for handlers, as a stack may be full */
+    bool armed;                    /* a thread has it */
 };
 
 /* ---- the switch ------------------------------------------------------ */
@@ -160,25 +167,24 @@ static void fiber_main(struct fiber *f)
 
 static struct fiber *fiber_create(gp_cpu_runner *r)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
     struct fiber *f = calloc(1, sizeof *f);
     if (!f)
         return NULL;
-    f->map = mmap(NULL, page + STACK, PROT_READ | PROT_WRITE,
+    f->map = mmap(NULL, GUARD + STACK, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (f->map == MAP_FAILED || mprotect(f->map, page, PROT_NONE)) {
+    if (f->map == MAP_FAILED || mprotect(f->map, GUARD, PROT_NONE)) {
         if (f->map != MAP_FAILED)
-            munmap(f->map, page + STACK);
+            munmap(f->map, GUARD + STACK);
         free(f);
         return NULL;
     }
     f->runner = r;
-    f->stack = f->map + page;
+    f->stack = f->map + GUARD;
     f->stack_bytes = STACK;
     /* Tops at different offsets, or all would share a few sets of the caches.
      * After the last pop and ret, sp is aligned to 16. */
     size_t shift = (size_t)(r->nfibers % 64) * 192;
-    void **sp = (void **)(void *)(f->map + page + STACK - shift) - 2 - SAVED;
+    void **sp = (void **)(void *)(f->map + GUARD + STACK - shift) - 2 - SAVED;
     void (*call)(struct fiber *) = fiber_main;
     void (*start)(void) = gp_fiber_start;
     sp[SAVED_ARG] = f;
@@ -196,7 +202,7 @@ static void fiber_destroy(struct fiber *f)
 #ifdef TSAN
     __tsan_destroy_fiber(f->tsan);
 #endif
-    munmap(f->map, (size_t)sysconf(_SC_PAGESIZE) + STACK);
+    munmap(f->map, GUARD + STACK);
     free(f);
 }
 
@@ -242,10 +248,39 @@ static void wait_here(struct gp_cpu_block *b)
 
 gp_cpu_runner *gp_cpu_runner_create(void)
 {
+    const size_t least = 64 * 1024;
+    long system = sysconf(_SC_SIGSTKSZ);
     gp_cpu_runner *r = calloc(1, sizeof *r);
-    if (r)
-        r->block.wait = wait_here;
+    if (!r)
+        return NULL;
+    r->block.wait = wait_here;
+    r->signals.ss_size = system > (long)least ? (size_t)system : least;
+    r->signals.ss_sp = malloc(r->signals.ss_size);
+    if (!r->signals.ss_sp) {
+        free(r);
+        return NULL;
+    }
     return r;
+}
+
+void gp_cpu_runner_enter(gp_cpu_runner *r)
+{
+    stack_t now;
+    r->armed = !sigaltstack(NULL, &now) && (now.ss_flags & SS_DISABLE)
+        && !sigaltstack(&r->signals, NULL);
+}
+
+void gp_cpu_runner_leave(gp_cpu_runner *r)
+{
+    if (r->armed)
+        sigaltstack(&(stack_t){ .ss_flags = SS_DISABLE }, NULL);
+    r->armed = false;
+}
+
+bool gp_cpu_runner_overflows(const gp_cpu_runner *r, const void *address)
+{
+    const char *map = r->now ? r->now->map : NULL, *p = address;
+    return map && p >= map && p < map + GUARD;
 }
 
 void gp_cpu_runner_destroy(gp_cpu_runner *r)
@@ -254,6 +289,7 @@ void gp_cpu_runner_destroy(gp_cpu_runner *r)
         return;
     drop_fibers(r);
     free(r->block.shared);
+    free(r->signals.ss_sp);
     free(r);
 }
 

@@ -3,7 +3,7 @@
 #define GP_CPU_KERNEL_H
 
 #include "base/embed.h"
-#include "gpipe/stage.h"
+#include <gpipe/gpipe.h>
 
 /* What one OS thread needs to run grids: fibers for kernels that wait at
  * barriers, made at first need and kept; dynamic shared memory. Not thread-safe:
@@ -11,6 +11,12 @@
 typedef struct gp_cpu_runner gp_cpu_runner;
 gp_cpu_runner *gp_cpu_runner_create(void);                 /* NULL: no memory */
 void gp_cpu_runner_destroy(gp_cpu_runner *r);
+/* Gives the calling thread, if it has none, a stack for signal handlers, and takes it
+ * away before the runner is destroyed: so a handler can run when a kernel's stack is full. */
+void gp_cpu_runner_enter(gp_cpu_runner *r);
+void gp_cpu_runner_leave(gp_cpu_runner *r);
+/* In a handler: was it a fault just beyond the stack of the kernel's thread that runs? */
+bool gp_cpu_runner_overflows(const gp_cpu_runner *r, const void *address);
 
 /* Runs the whole grid on the calling thread, block after block. `args` as for
  * a CUDA launch. False only when there is no memory for fibers. */
@@ -22,9 +28,5 @@ bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 
  * False after errors that name the user's file and line, or the stage when there
  * is no compiler. */
 bool gp_cc_compile(const gp_source *src, gp_cpu_entry *k, void **dl, gp_errs *errs);
-
-/* The same for a CUDA device of compute capability `cc` (90 is 9.0), through
- * NVRTC (dlopen): a cubin in malloc'd memory. */
-bool gp_nvrtc_compile(const gp_source *src, int cc, void **image, size_t *bytes, gp_errs *errs);
 
 #endif

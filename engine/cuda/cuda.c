@@ -10,7 +10,10 @@
  * the one stream they are about.
  *
  * Threads: query and wait are for any thread; launch and direct for one thread
- * per stream; everything else is done by one thread while nothing is launched.
+ * per stream; everything else is done by one thread while nothing is launched. The
+ * device is opened by a thread of ours, as that makes it the thread's current one.
+ * What an application's thread calls (wait, rates, and what gives things back) leaves
+ * the CUDA context as it was there.
  *
  * After a fault of the device (a bad address in a kernel, say) CUDA answers
  * every call with the same error. It is reported once; from then on every call
@@ -74,11 +77,10 @@ bool gp_cuda_ok(gp_cuda_dev *d, cudaError_t e, gp_errs *errs, const char *what)
 
 bool gp_cuda_alive(gp_cuda_dev *d)
 {
-    static _Thread_local int current = -1;
     if (atomic_load_explicit(&d->dead, memory_order_relaxed))
         return false;
-    if (current != d->index && cudaSetDevice(d->index) == cudaSuccess)
-        current = d->index;
+    if (d->context)
+        gp_cuda_set_current(d, d->context);
     return true;
 }
 
@@ -107,6 +109,7 @@ static void cuda_close(gp_dev *dev)
     gp_cuda_dev *d = gp_cuda(dev);
     if (!d)
         return;
+    CUcontext was = gp_cuda_current(d);
     bool live = gp_cuda_alive(d);
     for (gp_exec *x = d->execs, *next; x; x = next) {
         next = x->next;
@@ -136,6 +139,7 @@ static void cuda_close(gp_dev *dev)
     free(d->stamp);
     pthread_mutex_destroy(&d->stamp_lock);
     free(d->span);
+    gp_cuda_set_current(d, was);
     free(d);
 }
 
@@ -150,6 +154,11 @@ static gp_dev *cuda_open(int index, gp_errs *errs)
     pthread_mutex_init(&d->stamp_lock, NULL);
     int major = 0, minor = 0, shared = 0;
     cudaError_t e = cudaSetDevice(index);
+    if (e == cudaSuccess && !gp_cuda_find_driver(d, errs)) {
+        cuda_close(&d->base);
+        return NULL;
+    }
+    d->context = e == cudaSuccess ? gp_cuda_current(d) : NULL;
     if (e == cudaSuccess)
         e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index);
     if (e == cudaSuccess)
@@ -262,6 +271,7 @@ static void *cuda_alloc(gp_dev *dev, bool device, size_t bytes, gp_errs *errs)
 static void cuda_free(gp_dev *dev, bool device, void *mem, size_t bytes)
 {
     gp_cuda_dev *d = gp_cuda(dev);
+    CUcontext was = gp_cuda_current(d);
     (void)bytes;
     if (!mem || !gp_cuda_alive(d))
         return;
@@ -269,6 +279,7 @@ static void cuda_free(gp_dev *dev, bool device, void *mem, size_t bytes)
     if (i >= 0 && d->span[i].at == mem)
         memmove(d->span + i, d->span + i + 1, (size_t)(--d->nspans - i) * sizeof *d->span);
     release(device, mem);
+    gp_cuda_set_current(d, was);
 }
 
 static bool cuda_prepare(gp_dev *dev, int streams, int orders, int slots, gp_errs *errs)
@@ -333,7 +344,7 @@ static int sleep_until_done(gp_cuda_dev *d, int stream, gp_errs *errs)
 
 /* auto: being woken costs tens of microseconds, which a busy pipeline has not;
  * so it polls, soon yielding, and sleeps once nothing came for POLL_NS. */
-static int cuda_wait(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs)
+static int wait_for(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
     int64_t start = 0;
@@ -354,6 +365,14 @@ static int cuda_wait(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs)
     }
 }
 
+static int cuda_wait(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs)
+{
+    CUcontext was = gp_cuda_current(gp_cuda(dev));
+    int done = wait_for(dev, stream, sync, errs);
+    gp_cuda_set_current(gp_cuda(dev), was);
+    return done;
+}
+
 const gp_backend gp_backend_cuda = {
     .name = "cuda",
     .open = cuda_open, .close = cuda_close,
@@ -361,7 +380,7 @@ const gp_backend gp_backend_cuda = {
     .prepare = cuda_prepare,
     .stamps = gp_cuda_stamps, .stamped = gp_cuda_stamped, .rates = gp_cuda_rates,
     .watch = gp_cuda_watch, .unwatch = gp_cuda_unwatch, .tag = gp_cuda_tag,
-    .build = gp_cuda_build, .discard = gp_cuda_discard,
+    .build = gp_cuda_build, .discard = gp_cuda_discard, .load = gp_cuda_load,
     .launch = cuda_launch, .direct = cuda_direct,
     .query = cuda_query, .wait = cuda_wait,
     .resident_create = gp_cuda_resident_create, .resident_start = gp_cuda_resident_start, .resident_submit = gp_cuda_resident_submit,

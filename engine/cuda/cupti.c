@@ -10,10 +10,10 @@
  * CUPTI knows one client in a process and passes it no argument: hence the one static
  * variable of this library. The lock is of everything in it; with it nothing of CUPTI is
  * called but to go through a buffer, as CUPTI may hold locks of its own when it calls us. */
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
+#include "base/dl.h"
 #include "base/table.h"
 #include "cuda/dev.h"
 
@@ -43,7 +43,6 @@ typedef struct done { gp_activity is; uint32_t call; uint64_t node; } done;
 static struct {
     pthread_mutex_t lock;
     bool on;
-    void *lib;
 #define X(name) __typeof__(&name) name;
     CALLS(X)
 #undef X
@@ -198,20 +197,19 @@ static void free_tables(void)
 
 static bool load(gp_errs *errs)
 {
-    static const char *const names[] = { "libcupti.so.13", "libcupti.so",
-        "/usr/local/cuda/lib64/libcupti.so.13", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13" };
-    for (size_t i = 0; !cupti.lib && i < sizeof names / sizeof *names; i++)
-        cupti.lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    if (!cupti.lib)
-        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 },
-                       "a trace in full needs CUPTI (libcupti.so.13), a part of the CUDA Toolkit; "
-                       "'--trace-gpu cheap' does not");
-#define X(name)                                                                                 \
-    if (!(cupti.name = (__typeof__(cupti.name))(uintptr_t)dlsym(cupti.lib, #name)))             \
-        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "libcupti has no '%s'", #name);
-    CALLS(X)
+    static const char *const names[] = {
+        "libcupti.so.13", "libcupti.so", "/usr/local/cuda/lib64/libcupti.so.13",
+        "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13", NULL,
+    };
+    static const gp_dl_symbol symbol[] = {
+#define X(name) { #name, &cupti.name },
+        CALLS(X)
 #undef X
-    return true;
+        { 0 },
+    };
+    return gp_dl_open(names, symbol, "a trace in full",
+                      "install CUPTI, a part of the CUDA Toolkit, or set '--trace-gpu cheap'",
+                      (gp_loc){ 0 }, errs);
 }
 
 static bool ok(CUptiResult e, const char *what, gp_errs *errs)

@@ -4,6 +4,7 @@
 #define GP_CUDA_DEV_H
 
 #include <cuda_runtime_api.h>
+#include <cudaTypedefs.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include "device/backend.h"
@@ -15,12 +16,13 @@ struct gp_kernel {
     cudaKernel_t fn;
     int threads;                   /* the most in one block, for its registers */
     size_t shared;                 /* the most dynamic shared memory, bytes */
+    size_t local;                  /* local memory of a thread, bytes */
     const char *file;              /* of a built-in one: "kernels/NAME.fatbin" */
     gp_source source;              /* of a user's; else its path is NULL */
 };
 
 struct gp_exec {
-    gp_exec *next;
+    gp_exec *next, **at;           /* at: what points to it */
     cudaGraphExec_t graph;
 };
 
@@ -30,9 +32,19 @@ typedef struct gp_cuda_span {      /* memory that alloc gave */
     bool device;
 } gp_cuda_span;
 
+/* Functions of the driver, as driver.c finds them. */
+typedef struct gp_cuda_driver {
+    PFN_cuCtxGetCurrent_v4000 get_current;
+    PFN_cuCtxSetCurrent_v4000 set_current;
+    PFN_cuKernelGetFunction_v12000 kernel_function;
+    PFN_cuFuncLoad_v12040 load_function;
+} gp_cuda_driver;
+
 typedef struct gp_cuda_dev {
     gp_dev base;
+    gp_cuda_driver driver;
     int index, cc;
+    CUcontext context;             /* the device's primary one; NULL: not yet open */
     int node;                      /* host memory next to the GPU; -1: not known */
     size_t shared_max;             /* per block, static and dynamic, bytes */
     atomic_bool dead;              /* a fault was reported */
@@ -61,8 +73,8 @@ static inline gp_cuda_dev *gp_cuda(gp_dev *dev)
 
 /* ---- errors (cuda.c) ------------------------------------------------- */
 
-/* Is the device still of use? If so, it is made this thread's current one,
- * which costs a compare when it is already. */
+/* Is the device still of use? If so, its context is made this thread's current one,
+ * whatever an application has made current meanwhile; that costs tens of nanoseconds. */
 bool gp_cuda_alive(gp_cuda_dev *d);
 /* Reports "WHAT: NAME: DESCRIPTION"; a fault the first time only, nothing after
  * it. Returns false. */
@@ -76,25 +88,31 @@ void *gp_cuda_table(size_t n, size_t size, gp_errs *errs);
 /* Where `p` points: 1 this device, 0 host, -1 memory that alloc did not give. */
 int gp_cuda_side(const gp_cuda_dev *d, const void *p);
 
+/* ---- the driver (driver.c) ------------------------------------------- */
+
+bool gp_cuda_find_driver(gp_cuda_dev *d, gp_errs *errs);
+
+/* The context that is current on this thread. What an application's thread may call
+ * notes it at its start and puts it back at its end. */
+CUcontext gp_cuda_current(const gp_cuda_dev *d);
+void gp_cuda_set_current(const gp_cuda_dev *d, CUcontext context);
+
 /* ---- kernels (cuda_kernel.c) ----------------------------------------- */
 
 bool gp_cuda_load_builtin(gp_cuda_dev *d, gp_errs *errs);
 void gp_cuda_unload(gp_cuda_dev *d);           /* every kernel; dead or alive */
 const gp_kernel *gp_cuda_find(const gp_cuda_dev *d, const char *name);     /* NULL: none */
 const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *errs);
+/* Leaves nothing for the kernel's first launch to do: that may synchronise the device. */
+bool gp_cuda_load_kernel(gp_cuda_dev *d, const gp_kernel *k, gp_errs *errs);
 
 /* ---- graphs (cuda_rec.c) --------------------------------------------- */
 
 gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
 void gp_cuda_discard(gp_dev *dev, gp_exec *x);
+bool gp_cuda_load(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
 /* Runs the body on the stream, without the event. */
 bool gp_cuda_run(gp_cuda_dev *d, cudaStream_t stream, gp_body body, void *arg, gp_errs *errs);
-
-/* Compiles `text` (cuda_nvrtc.c), which may include the headers of kernels/ and
- * what `source` includes; for what holds kernels that each compiled by itself. A
- * cubin in malloc'd memory. */
-bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int nsource, int cc,
-                           void **image, size_t *bytes, gp_errs *errs);
 
 /* ---- stamps, rates (cuda_stamp.c): see gp_backend --------------------- */
 

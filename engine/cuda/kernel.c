@@ -1,12 +1,13 @@
 /* cuda_kernel.c - device code: the built-in kernels, and the user's.
  *
- * Kernels are loaded as soon as they are known, so that no first launch has to
- * load anything (which may synchronise the device). They live until the device
- * is closed. */
+ * A library is on the GPU as soon as it is known, a kernel of it when a body that
+ * launches it is loaded: CUDA would do that at its first launch, and synchronise the
+ * device. They live until the device is closed. */
 #include <stdlib.h>
 #include <string.h>
-#include "cpu/kernel.h"
+#include "base/embed.h"
 #include "cuda/dev.h"
+#include "cuda/nvrtc.h"
 
 struct gp_cuda_library {
     struct gp_cuda_library *next;
@@ -19,8 +20,7 @@ const gp_kernel *gp_cuda_find(const gp_cuda_dev *d, const char *name)
     return e ? e->ptr : NULL;
 }
 
-/* A kernel of a library, loaded: nothing is left for its first launch to do. It
- * may ask for all the shared memory that a block can have. */
+/* A kernel of a library. It may ask for all the shared memory that a block can have. */
 static gp_kernel *kernel_create(gp_cuda_dev *d, cudaKernel_t fn, gp_errs *errs)
 {
     struct cudaFuncAttributes a;
@@ -39,9 +39,27 @@ static gp_kernel *kernel_create(gp_cuda_dev *d, cudaKernel_t fn, gp_errs *errs)
     }
     gp_kernel *k = gp_cuda_table(1, sizeof *k, errs);
     if (k)
-        *k = (gp_kernel){ .name = name, .fn = fn, .shared = shared,
+        *k = (gp_kernel){ .name = name, .fn = fn, .shared = shared, .local = a.localSizeBytes,
                           .threads = a.maxThreadsPerBlock };
     return k;
+}
+
+/* Local memory is taken for as many threads as the GPU can have at once, for the
+ * kernel that needs most; a limit on it takes effect now. Where it cannot be had that
+ * is for the launch to say, which may do with less. */
+bool gp_cuda_load_kernel(gp_cuda_dev *d, const gp_kernel *k, gp_errs *errs)
+{
+    CUfunction f;
+    size_t limit = 0;
+    CUresult e = d->driver.kernel_function(&f, k->fn);
+    if (e == CUDA_SUCCESS)
+        e = d->driver.load_function(f);
+    if (e != CUDA_SUCCESS)             /* the two have the same numbers */
+        return gp_cuda_failed(d, (cudaError_t)e, errs, "loading kernel '%s'", k->name);
+    if (cudaDeviceGetLimit(&limit, cudaLimitStackSize) == cudaSuccess && k->local > limit)
+        cudaDeviceSetLimit(cudaLimitStackSize, k->local);
+    cudaGetLastError();
+    return true;
 }
 
 /* Device code: a fat binary or a cubin. It is copied. */

@@ -3,18 +3,17 @@
  * NVRTC is opened when the first user's kernel asks for it; it needs no driver.
  * Contraction to fused multiply-add is off, as on the CPU, so that both give the
  * same bits; a kernel that wants it says fmaf(). */
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "cpu/kernel.h"
-#include "cuda/dev.h"
-#include "gpipe/gpipe.h"
+#include "base/dl.h"
+#include "base/embed.h"
+#include "cuda/nvrtc.h"
 #include "device/source.h"
+#include "gpipe/gpipe.h"
 
 /* The part of nvrtc.h that is used; its ABI has been the same since CUDA 11.1. */
 typedef struct nvrtc {
-    void *dl;
     int (*version)(int *major, int *minor);
     const char *(*error)(int result);
     int (*create)(void **prog, const char *src, const char *name, int nheaders,
@@ -27,14 +26,14 @@ typedef struct nvrtc {
     int (*cubin)(void *prog, char *cubin);
 } nvrtc;
 
-static bool open_nvrtc(nvrtc *n)
+static bool open_nvrtc(nvrtc *n, const char *what, const char *advice, gp_loc at, gp_errs *errs)
 {
     static const char *const names[] = {
         "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
         "/usr/local/cuda/lib64/libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.12",
-        "/usr/local/cuda/lib64/libnvrtc.so",
+        "/usr/local/cuda/lib64/libnvrtc.so", NULL,
     };
-    const struct { const char *name; void *to; } symbol[] = {
+    const gp_dl_symbol symbol[] = {
         { "nvrtcVersion", &n->version },
         { "nvrtcGetErrorString", &n->error },
         { "nvrtcCreateProgram", &n->create },
@@ -44,19 +43,9 @@ static bool open_nvrtc(nvrtc *n)
         { "nvrtcGetProgramLog", &n->log },
         { "nvrtcGetCUBINSize", &n->cubin_size },
         { "nvrtcGetCUBIN", &n->cubin },
+        { 0 },
     };
-    *n = (nvrtc){ 0 };
-    for (size_t i = 0; i < sizeof names / sizeof *names && !n->dl; i++)
-        n->dl = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    for (size_t i = 0; i < sizeof symbol / sizeof *symbol && n->dl; i++) {
-        void *f = dlsym(n->dl, symbol[i].name);
-        memcpy(symbol[i].to, &f, sizeof f);
-        if (!f) {
-            dlclose(n->dl);
-            n->dl = NULL;
-        }
-    }
-    return n->dl != NULL;
+    return gp_dl_open(names, symbol, what, advice, at, errs);
 }
 
 /* Headers of the C library that a source may name, so that it also compiles for
@@ -180,11 +169,12 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, void **image, size_t *bytes,
     nvrtc rtc;
     gp_unit u = { 0 };
     options o = { 0 };
-    char path[PATH_MAX];
+    char path[PATH_MAX], what[300];
     *image = NULL;
-    if (!open_nvrtc(&rtc))
-        return gp_fail(errs, GP_E_RESOURCE, src->at, "no NVRTC to compile '%s' for the GPU; "
-                       "install libnvrtc of CUDA 12 or 13, or run with `device: cpu`", src->path);
+    snprintf(what, sizeof what, "compiling '%.200s' for the GPU", src->path);
+    if (!open_nvrtc(&rtc, what, "install libnvrtc of CUDA 12 or 13, or run with `device: cpu`",
+                    src->at, errs))
+        return false;
     bool ok = gp_unit_make(&u, src, false, errs);
     if (ok && !set_options(&o, &u, 1, cc))
         ok = gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
@@ -202,7 +192,6 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, void **image, size_t *bytes,
     }
     free_options(&o);
     gp_unit_free(&u);
-    dlclose(rtc.dl);
     return ok;
 }
 
@@ -216,10 +205,11 @@ bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int
     gp_hash hash;
     bool ok = u;
     *image = NULL;
-    if (!open_nvrtc(&rtc)) {
+    if (!open_nvrtc(&rtc, "'launch: persistent'",
+                    "install libnvrtc of CUDA 12 or 13, or set 'launch: graph'", (gp_loc){ 0 },
+                    errs)) {
         free(u);
-        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "no NVRTC to compile a resident "
-                       "kernel; install libnvrtc of CUDA 12 or 13, or set 'launch: graph'");
+        return false;
     }
     gp_hash_begin(&hash);
     gp_hash_text(&hash, text);
@@ -251,6 +241,5 @@ bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int
         gp_unit_free(&u[i]);
     free(u);
     free_options(&o);
-    dlclose(rtc.dl);
     return ok;
 }

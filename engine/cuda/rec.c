@@ -90,10 +90,9 @@ static bool rec_item(gp_rec *rec, int id, const int *dep, int ndeps)
                       rec->errs, capturing);
 }
 
-static bool rec_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
-                       size_t shared, void *const *args, int nargs)
+/* Can the kernel have such blocks? */
+static bool fits(gp_rec *rec, const gp_kernel *k, gp_dim3 block, size_t shared)
 {
-    (void)nargs;
     if ((uint64_t)block.x * block.y * block.z > (uint64_t)k->threads)
         return gp_fail(rec->errs, GP_E_SPEC, (gp_loc){0}, "kernel '%s' can have %d threads in a "
                        "block on this GPU, not %u x %u x %u: lower 'block'", k->name, k->threads,
@@ -102,6 +101,15 @@ static bool rec_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 bl
         return gp_fail(rec->errs, GP_E_SPEC, (gp_loc){0}, "kernel '%s' can have %zu bytes of "
                        "dynamic shared memory on this GPU, not %zu: lower 'shared'", k->name,
                        k->shared, shared);
+    return true;
+}
+
+static bool rec_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
+                       size_t shared, void *const *args, int nargs)
+{
+    (void)nargs;
+    if (!fits(rec, k, block, shared))
+        return false;
     cudaError_t e = cudaLaunchKernel(k->fn, (dim3){ grid.x, grid.y, grid.z },
                                      (dim3){ block.x, block.y, block.z }, (void **)args, shared,
                                      rec_of(rec)->stream);
@@ -183,6 +191,54 @@ static const gp_rec_ops rec_ops = {
     .kernel = rec_kernel, .stream = rec_stream,
 };
 
+/* ---- loading: what rec_ops does, without running it ------------------- */
+
+static bool load_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
+                        size_t shared, void *const *args, int nargs)
+{
+    (void)grid, (void)args, (void)nargs;
+    return fits(rec, k, block, shared) && gp_cuda_load_kernel(gp_cuda(rec->dev), k, rec->errs);
+}
+
+static bool load_copy(gp_rec *rec, void *dst, const void *src, size_t bytes)
+{
+    (void)rec, (void)dst, (void)src, (void)bytes;
+    return true;
+}
+
+static bool load_fill(gp_rec *rec, void *dst, int byte, size_t bytes)
+{
+    (void)rec, (void)dst, (void)byte, (void)bytes;
+    return true;
+}
+
+static bool load_order(gp_rec *rec, int o, int slot)
+{
+    (void)rec, (void)o, (void)slot;
+    return true;
+}
+
+static bool load_stamp(gp_rec *rec, int i)
+{
+    (void)rec, (void)i;
+    return true;
+}
+
+static const gp_rec_ops load_ops = {
+    .item = rec_item, .launch = load_launch, .copy = load_copy, .fill = load_fill,
+    .order_wait = load_order, .order_pass = load_order, .stamp = load_stamp, .label = rec_label,
+    .wait = rec_wait, .kernel = rec_kernel, .stream = rec_stream,
+};
+
+bool gp_cuda_load(gp_dev *dev, gp_body body, void *arg, gp_errs *errs)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    struct recorder r = { .rec = { .ops = &load_ops, .dev = dev, .errs = errs },
+                          .stream = d->service };
+    return gp_cuda_alive(d) && body(&r.rec, arg)
+        && gp_cuda_ok(d, cudaStreamSynchronize(d->service), errs, "loading");
+}
+
 /* ---- graphs ---------------------------------------------------------- */
 
 /* Last nodes that nothing waits for need not be joined at the end: CUDA does
@@ -207,7 +263,7 @@ gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs)
         return NULL;
     cudaGraph_t graph = NULL;
     struct recorder r = {
-        .rec = { &rec_ops, dev, errs }, .stream = d->service,
+        .rec = { .ops = &rec_ops, .dev = dev, .errs = errs }, .stream = d->service,
         .first = gp_cuda_table(GP_REC_ITEMS + GP_REC_STAMPS + 1, sizeof *r.first, errs),
     };
     gp_exec *x = gp_cuda_table(1, sizeof *x, errs);
@@ -221,9 +277,10 @@ gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs)
     free(r.last.v);
     free(r.wait.v);
     if (fine) {
-        x->next = d->execs;
-        d->execs = x;
-        return x;
+        x->next = d->execs, x->at = &d->execs;
+        if (x->next)
+            x->next->at = &x->next;
+        return d->execs = x;
     }
     if (x && x->graph)
         cudaGraphExecDestroy(x->graph);
@@ -234,19 +291,18 @@ gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs)
 void gp_cuda_discard(gp_dev *dev, gp_exec *x)
 {
     gp_cuda_dev *d = gp_cuda(dev);
-    gp_exec **at = &d->execs;
-    while (*at && *at != x)
-        at = &(*at)->next;
-    if (!*at)
-        return;
-    *at = x->next;
+    CUcontext was = gp_cuda_current(d);
+    *x->at = x->next;
+    if (x->next)
+        x->next->at = x->at;
     if (gp_cuda_alive(d))
         cudaGraphExecDestroy(x->graph);
     free(x);
+    gp_cuda_set_current(d, was);
 }
 
 bool gp_cuda_run(gp_cuda_dev *d, cudaStream_t stream, gp_body body, void *arg, gp_errs *errs)
 {
-    struct recorder r = { .rec = { &rec_ops, &d->base, errs }, .stream = stream };
+    struct recorder r = { .rec = { .ops = &rec_ops, .dev = &d->base, .errs = errs }, .stream = stream };
     return body(&r.rec, arg);
 }

@@ -1,16 +1,18 @@
-/* cuda_resident.c - launch: persistent. A segment's kernels are compiled into one
- * (kernels/resident.h) that stays on the GPU and takes frames from a ring in pinned
- * memory: issuing a frame is one store, and being done is another, by the GPU.
+/* resident.c - launch: persistent. A segment's kernels are compiled into one
+ * (kernels/resident.h) that is resident on the GPU and takes frames from a ring in
+ * pinned memory: the host submits a frame with one store, and the GPU says with another
+ * that it is done.
  *
  * What the body of each slot does is recorded once, into a table of operations in
- * the GPU's memory. Invariant: between stay and leave nothing that synchronises the
- * device may be called, by no segment; so all start when everything is set up, and all
- * leave before anything is freed. */
+ * the GPU's memory. Invariant: from the start of a resident kernel to its stop no segment
+ * calls anything that synchronises the device; so all are started when everything is set
+ * up, and all are stopped before anything is freed. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "cpu/kernel.h"
+#include "base/embed.h"
 #include "cuda/dev.h"
+#include "cuda/nvrtc.h"
 #include "device/source.h"
 
 enum { COPY_IN, COPY, FILL, KERNEL };          /* gp_op.code, as in resident.h */
@@ -25,7 +27,7 @@ typedef struct op {
     uint32_t byte, args;
 } op;
 
-typedef struct stay {          /* gp_stay of resident.h */
+typedef struct params {        /* gp_params of resident.h */
     const op *op;
     const char *args;
     int32_t ops, team, teams;
@@ -34,14 +36,14 @@ typedef struct stay {          /* gp_stay of resident.h */
     const uint32_t *slot;
     uint64_t *done;
     uint64_t *known, *turn, *pass;
-} stay;
+} params;
 
 struct gp_resident {
     gp_cuda_dev *dev;
     cudaStream_t stream;
     cudaLibrary_t lib;
     cudaKernel_t fn;
-    stay s;
+    params s;
     int threads;
     size_t shared;
     bool runs;
@@ -50,7 +52,7 @@ struct gp_resident {
     _Atomic uint64_t *word;
     uint32_t *slot;
     _Atomic uint64_t *done;
-    uint64_t issued;
+    uint64_t submitted;
 };
 
 /* ---- recording ------------------------------------------------------- */
@@ -326,7 +328,7 @@ static bool make_teams(gp_resident *x, const recorder *r, int depth, int shares,
     size_t team = (r->blocks + TURNS - 1) / TURNS;
     if (most < 1)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "'launch: persistent': no block of "
-                       "these kernels can stay on the GPU (%d threads, %zu bytes of shared "
+                       "these kernels fits on the GPU (%d threads, %zu bytes of shared "
                        "memory, %d segments): set 'launch: graph'", x->threads, x->shared, shares);
     x->s.team = team > (size_t)most ? most : team ? (int)team : 1;
     x->s.teams = most / x->s.team < depth ? most / x->s.team : depth;
@@ -350,7 +352,7 @@ static bool make_memory(gp_resident *x, const recorder *r, int slots, int depth,
 {
     enum { LINE = 128 };
     gp_cuda_dev *d = x->dev;
-    stay *s = &x->s;
+    params *s = &x->s;
     size_t own = 2 * LINE + (size_t)s->teams * 32 * sizeof(uint64_t);
     s->ops = r->nops / slots;
     for (s->cap = 1; s->cap < (uint32_t)depth + 1; s->cap *= 2)
@@ -376,7 +378,7 @@ gp_resident *gp_cuda_resident_create(gp_dev *dev, gp_body body, void *const *slo
                             int shares, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);
-    recorder r = { .rec = { &rec_ops, dev, errs } };
+    recorder r = { .rec = { .ops = &rec_ops, .dev = dev, .errs = errs } };
     gp_resident *x = gp_cuda_alive(d) ? gp_cuda_table(1, sizeof *x, errs) : NULL;
     bool ok = x;
     for (int i = 0; ok && i < slots; i++)
@@ -419,9 +421,9 @@ bool gp_cuda_resident_start(gp_resident *x, gp_errs *errs)
 
 uint64_t gp_cuda_resident_submit(gp_resident *x, int slot)
 {
-    uint64_t k = x->issued++;
+    uint64_t k = x->submitted++;
     x->slot[k & (x->s.cap - 1)] = (uint32_t)slot;
-    atomic_store_explicit(x->word, x->issued << WORD_SLOT_BITS | (uint64_t)slot,
+    atomic_store_explicit(x->word, x->submitted << WORD_SLOT_BITS | (uint64_t)slot,
                           memory_order_release);
     return k;
 }
@@ -444,15 +446,18 @@ int gp_cuda_resident_done(gp_resident *x, uint64_t k, gp_errs *errs)
 
 void gp_cuda_resident_stop(gp_resident *x)
 {
+    CUcontext was = gp_cuda_current(x->dev);
     atomic_store(x->word, UINT64_MAX);
     if (x->runs && gp_cuda_alive(x->dev))
         cudaStreamSynchronize(x->stream);
     x->runs = false;
+    gp_cuda_set_current(x->dev, was);
 }
 
 void gp_cuda_resident_destroy(gp_resident *x)
 {
     gp_dev *d = &x->dev->base;
+    CUcontext was = gp_cuda_current(x->dev);
     d->backend->free(d, true, x->s.known, 0);
     d->backend->free(d, true, (void *)x->s.op, 0);
     d->backend->free(d, true, (void *)x->s.args, 0);
@@ -463,5 +468,6 @@ void gp_cuda_resident_destroy(gp_resident *x)
         if (x->stream)
             cudaStreamDestroy(x->stream);
     }
+    gp_cuda_set_current(x->dev, was);
     free(x);
 }

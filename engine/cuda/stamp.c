@@ -92,7 +92,8 @@ bool gp_cuda_rates(gp_dev *dev, double *in, double *out, gp_errs *errs)
     cudaEvent_t from[2] = { NULL }, to[2] = { NULL };
     float ms[2] = { 0 };
     static const char what[] = "measuring copies";
-    bool ok = true;
+    CUcontext was = gp_cuda_current(d);
+    bool ok = gp_cuda_alive(d);
     for (int i = 0; ok && i < 2; i++)
         ok = (host[i] = be->alloc(dev, false, BYTES, errs))
             && (device[i] = be->alloc(dev, true, BYTES, errs))
@@ -128,5 +129,6 @@ bool gp_cuda_rates(gp_dev *dev, double *in, double *out, gp_errs *errs)
     }
     *in = ok && ms[IN] > 0 ? (double)BYTES * COPIES / (ms[IN] * 1e-3) : 0;
     *out = ok && ms[OUT] > 0 ? (double)BYTES * COPIES / (ms[OUT] * 1e-3) : 0;
+    gp_cuda_set_current(d, was);
     return ok;
 }

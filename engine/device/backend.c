@@ -22,6 +22,7 @@ bool gp_launch_kernel(gp_dcall *c, const gp_kernel *k, gp_dim3 grid, gp_dim3 blo
 {
     if (grid.x == 0 || grid.y == 0 || grid.z == 0)
         return true;
+    c->rec->stage = c->name;
     return grid_fits(c, grid, block)
         && c->rec->ops->launch(c->rec, k, grid, block, shared, args, nargs);
 }
@@ -53,8 +54,10 @@ void *gp_rec_stream(gp_dcall *c)
 
 const gp_kernel *gp_kernel_compile(gp_dev *dev, const gp_source *src, gp_errs *errs)
 {
+    gp_loc was = gp_errs_place(errs, src->at);
     atomic_fetch_add(&dev->compiling, 1);
     const gp_kernel *k = dev->backend->compile(dev, src, errs);
     atomic_fetch_sub(&dev->compiling, 1);
+    errs->at = was;
     return k;
 }

@@ -20,6 +20,7 @@ struct gp_rec {
     const gp_rec_ops *ops;
     gp_dev *dev;
     gp_errs *errs;
+    const char *stage;         /* of the newest launch, for messages; NULL: not known */
 };
 
 struct gp_rec_ops {
@@ -51,14 +52,14 @@ typedef bool (*gp_body)(gp_rec *r, void *arg);
 /* A kernel, a copy or a fill that a device did, of a launch with this tag and an item
  * with this label. */
 typedef struct gp_activity {
-    const char *name;          /* the kernel's; stays */
+    const char *name;          /* the kernel's; valid until the process ends */
     int64_t start, end;        /* CLOCK_MONOTONIC, ns */
     uint64_t tag;
     int label;
 } gp_activity;
 
 typedef struct gp_exec gp_exec;            /* a body, ready to be launched */
-typedef struct gp_resident gp_resident;    /* bodies that stay on the device */
+typedef struct gp_resident gp_resident;    /* bodies as a kernel that is resident on the device */
 
 typedef struct gp_backend {
     const char *name;
@@ -98,6 +99,12 @@ typedef struct gp_backend {
     gp_exec *(*build)(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
     void (*discard)(gp_dev *dev, gp_exec *x);
 
+    /* Gets ready what a body needs, before frame 0: it is recorded, so that its errors
+     * are told, and its kernels are loaded. Nothing is run but what a stage itself puts on
+     * the recorder's stream, so that a library has what it needs. NULL: there is nothing
+     * to load. */
+    bool (*load)(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
+
     /* Queue on a stream, in order with what is there; return at once. */
     bool (*launch)(gp_dev *dev, int stream, gp_exec *x, gp_errs *errs);
     bool (*direct)(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *errs);
@@ -107,7 +114,7 @@ typedef struct gp_backend {
     int (*query)(gp_dev *dev, int stream, gp_errs *errs);
     int (*wait)(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs);
 
-    /* launch: persistent, kernels that stay on the device; NULL where an exec is as good.
+    /* launch: persistent, kernels that are resident on the device; NULL where an exec is as good.
      * create: slot[i] is the body's argument for slot i; at most `depth` frames are in
      * flight; it takes 1 / shares of the device. start: once all segments are set up;
      * stop: again does nothing; destroy: once all have stopped. submit hands over a slot

@@ -241,10 +241,66 @@ static void put_check(FILE *out, const gp_source *src, bool cpu)
 
 /* ---- includes -------------------------------------------------------- */
 
-typedef struct seen { const char *path; const struct seen *up; } seen;
+/* The files that a unit is made of, each once. */
+typedef struct files {
+    char **path, **text;           /* as place_of() spells it; NULL once it was scanned */
+    int n, cap;
+} files;
 
-/* Adds each file that `text`, of a file in `dir`, includes in quotes. */
-static void hash_includes(gp_unit *u, const char *text, const char *dir, const seen *up)
+/* Where `name` lies in `dir`, with the folder spelled in one way, so that one file has
+ * one path however it is reached. False: there is no such folder. */
+static bool place_of(const char *dir, const char *name, size_t n, char path[PATH_MAX])
+{
+    char spelled[PATH_MAX], folder[PATH_MAX];
+    int len = *name == '/' ? snprintf(spelled, sizeof spelled, "%.*s", (int)n, name)
+                           : snprintf(spelled, sizeof spelled, "%s/%.*s", dir, (int)n, name);
+    if (len < 0 || len >= (int)sizeof spelled)
+        return false;
+    char *file = strrchr(spelled, '/');
+    *file++ = '\0';
+    return realpath(*spelled ? spelled : "/", folder)
+        && snprintf(path, PATH_MAX, "%s/%s", strcmp(folder, "/") ? folder : "", file) < PATH_MAX;
+}
+
+static bool add_file(files *f, const char *path, char *text)
+{
+    if (f->n == f->cap) {
+        int cap = f->cap ? 2 * f->cap : 16;
+        char **paths = realloc(f->path, sizeof *paths * (size_t)cap);
+        f->path = paths ? paths : f->path;
+        char **texts = realloc(f->text, sizeof *texts * (size_t)cap);
+        f->text = texts ? texts : f->text;
+        if (!paths || !texts)
+            return false;
+        f->cap = cap;
+    }
+    if (!(f->path[f->n] = strdup(path)))
+        return false;
+    f->text[f->n++] = text;
+    return true;
+}
+
+/* Adds what `dir`/`name` names unless it is known. False: there is no such file. */
+static bool find_file(gp_unit *u, files *f, const char *dir, const char *name, size_t n)
+{
+    char path[PATH_MAX], *text;
+    size_t bytes;
+    if (!place_of(dir, name, n, path))
+        return false;
+    for (int i = 0; i < f->n; i++)
+        if (!strcmp(f->path[i], path))
+            return true;
+    if (!(text = gp_slurp(path, &bytes)))
+        return false;
+    gp_hash_text(&u->hash, path);
+    gp_hash_text(&u->hash, text);
+    if (!add_file(f, path, text))
+        free(text);
+    return true;
+}
+
+/* Finds each file that `text`, of a file in `dir`, includes in quotes. */
+static void find_includes(gp_unit *u, files *f, const char *text, const char *dir)
 {
     for (const char *p = text; p; p = strchr(p, '\n')) {
         p += strspn(p, " \t\n");
@@ -254,31 +310,34 @@ static void hash_includes(gp_unit *u, const char *text, const char *dir, const s
         if (strncmp(p, "include", 7) != 0)
             continue;
         p += 7 + strspn(p + 7, " \t");
-        size_t n = *p == '"' ? strcspn(p + 1, "\"\n") : 0, bytes;
-        char path[PATH_MAX];
-        if (!n)
-            continue;
-        const char *from = p[1] == '/' ? "" : dir;
-        snprintf(path, sizeof path, "%s%s%.*s", from, *from ? "/" : "", (int)n, p + 1);
-        char *file = gp_slurp(path, &bytes);
-        if (!file && dir != u->dir && *from) {
-            snprintf(path, sizeof path, "%s/%.*s", u->dir, (int)n, p + 1);
-            file = gp_slurp(path, &bytes);
-        }
-        bool round = false;
-        for (const seen *s = up; s; s = s->up)
-            round |= strcmp(s->path, path) == 0;
-        if (file && !round) {
-            gp_hash_text(&u->hash, path);
-            gp_hash_text(&u->hash, file);
-            const seen here = { path, up };
-            char *folder = strndup(path, (size_t)(strrchr(path, '/') - path));
-            if (folder)
-                hash_includes(u, file, folder, &here);
-            free(folder);
-        }
-        free(file);
+        size_t n = *p == '"' ? strcspn(p + 1, "\"\n") : 0;
+        if (n && !find_file(u, f, dir, p + 1, n))
+            find_file(u, f, u->dir, p + 1, n);
     }
+}
+
+/* Adds every file that the source includes in quotes, itself or by another, to the
+ * unit's hash. */
+static void hash_includes(gp_unit *u)
+{
+    files f = { 0 };
+    const char *slash = strrchr(u->src->path, '/'), *name = slash ? slash + 1 : u->src->path;
+    char path[PATH_MAX];
+    if (place_of(u->dir, name, strlen(name), path))
+        add_file(&f, path, NULL);      /* it is in the text */
+    find_includes(u, &f, u->user, u->dir);
+    for (int i = 0; i < f.n; i++) {    /* grows meanwhile */
+        char *text = f.text[i];
+        f.text[i] = NULL;
+        char *folder = text ? strndup(f.path[i], (size_t)(strrchr(f.path[i], '/') - f.path[i]))
+                            : NULL;
+        if (folder)
+            find_includes(u, &f, text, folder);
+        free(folder), free(text);
+    }
+    for (int i = 0; i < f.n; i++)
+        free(f.path[i]);
+    free(f.path), free(f.text);
 }
 
 bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
@@ -314,7 +373,7 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
         return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
     gp_hash_begin(&u->hash);
     gp_hash_text(&u->hash, u->text);
-    hash_includes(u, u->user, u->dir, NULL);
+    hash_includes(u);
     return true;
 }
 

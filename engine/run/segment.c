@@ -32,8 +32,8 @@ static void say_lost(const gp_actorrt *p, uint64_t from, uint64_t end, gp_errs *
             p->run->graph->file);
 }
 
-/* Runs everything once, so that kernels are loaded and libraries have what
- * they need, and forgets what that left in the carried state. */
+/* Loads the kernels of the first slot's launch, and forgets what a library of a stage
+ * may have left in its carried state. */
 static bool warm_up(gp_actorrt *p, gp_errs *errs)
 {
     gp_run *run = p->run;
@@ -41,15 +41,12 @@ static bool warm_up(gp_actorrt *p, gp_errs *errs)
     gp_batch once = { .p = p, .n = 1, .bare = true, .warm_up = true };
     int stream = p->seg->stream0;
     atomic_store(&run->warming, p);
-    bool queued = be->direct(run->dev, stream, gp_segment_record, &once, errs);
-    if (!queued && be->query(run->dev, stream, errs) >= 0)
-        return false;              /* a stage said why */
-    bool ok = queued && be->wait(run->dev, stream, GP_SYNC_BLOCK, errs) == 1
+    bool ok = be->load(run->dev, gp_segment_record, &once, errs)
         && be->direct(run->dev, stream, gp_segment_reset, p, errs)
         && be->wait(run->dev, stream, GP_SYNC_BLOCK, errs) == 1;
     atomic_store(&run->warming, NULL);
     atomic_fetch_add(&run->steps, 1);
-    if (!ok)
+    if (!ok && be->query(run->dev, stream, errs) < 0)      /* else the stage said why */
         say_lost(p, 0, 0, errs);
     return ok;
 }
@@ -111,7 +108,7 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
     s->busy = GP_NEW(a, atomic_bool, seg->streams);
     s->ninflight = (uint64_t)seg->depth + 1;
     s->inflight = GP_NEW(a, gp_inflight, s->ninflight);
-    if (!plan->unified && !warm_up(p, errs))
+    if (be->load && !warm_up(p, errs))
         return false;
     if (run->graph->launch == GP_LAUNCH_STREAM || run->options.isolate)
         return true;

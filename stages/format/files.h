@@ -8,9 +8,8 @@
 
 #include <limits.h>
 #include <stdarg.h>
+#include "base/outfile.h"
 #include "gpipe/stage.h"
-
-enum { GP_WHY = 320 };                 /* bytes of every `err` here */
 
 typedef enum gp_filetype { GP_AUTO, GP_RAW, GP_NPY, GP_PNG } gp_filetype;
 #define GP_FORMATS "auto|raw|npy|png"
@@ -20,9 +19,6 @@ gp_filetype gp_filetype_of(const char *path);
 
 /* The extension, as ".jpg", where it is that of files gpipe does not know; else NULL. */
 const char *gp_foreign_extension(const char *path);
-
-bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
-    __attribute__((format(printf, 2, 3)));
 
 /* ---- names ----------------------------------------------------------- */
 
@@ -55,25 +51,5 @@ bool gp_growbuf_need(gp_growbuf *r, size_t cap);             /* false: no memory
 
 /* Puts the whole file, or its first `max` bytes, into `r`. */
 bool gp_read_file(int fd, size_t max, gp_growbuf *r, char err[GP_WHY]);
-
-/* ---- writing --------------------------------------------------------- */
-
-/* A file that appears under its name only when it is whole: until then it is
- * called .NAME.tmp-PID. What is there and no regular file (/dev/null, a FIFO) is
- * written in place. Zeroed before first use; 1 thread. */
-typedef struct gp_outfile {
-    int fd;                            /* valid while `open` */
-    bool open, in_place;
-    char path[PATH_MAX], tmp[PATH_MAX];
-} gp_outfile;
-
-/* Makes missing folders, too. */
-bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY]);
-bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY]);
-void gp_outfile_drop(gp_outfile *f);                   /* does nothing when not open */
-
-struct iovec;
-/* Writes all of it, at the end; changes `v`. */
-bool gp_write_all(int fd, struct iovec *v, int n, char err[GP_WHY]);
 
 #endif

@@ -10,6 +10,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#if GP_CUDA
+#include <cuda_runtime_api.h>
+#include <cudaTypedefs.h>
+#endif
 #include "device/backend.h"
 #include "base/embed.h"
 #include "gpu.h"
@@ -421,6 +425,35 @@ START_TEST(a_body_may_fail)
 }
 END_TEST
 
+/* Builds n execs and discards them, the oldest first; the CPU time that took. */
+static double build_and_discard(int n, struct move *m)
+{
+    gp_exec **x = malloc((size_t)n * sizeof *x);
+    struct timespec from, to;
+    ck_assert_ptr_nonnull(x);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    for (int i = 0; i < n; i++)
+        OK(x[i] = b->build(dev, move, m, &errs));
+    for (int i = 0; i < n; i++)
+        b->discard(dev, x[i]);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    free(x);
+    return (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+}
+
+/* As many as depth 65536 has: eight times as many take about eight times as long. */
+START_TEST(execs_are_discarded_in_constant_time)
+{
+    start(_i);
+    const int few = getenv("GPIPE_SANITIZED") ? 512 : gpu ? 4096 : 8192;
+    struct move m = { alloc(false, 64), alloc(true, 64), 64 };
+    build_and_discard(few, &m);
+    double one = build_and_discard(few, &m), eight = build_and_discard(8 * few, &m);
+    ck_assert_msg(eight < 32 * one, "%d took %g s, %d took %g s", few, one, 8 * few, eight);
+    stop();
+}
+END_TEST
+
 /* ---- orders ---------------------------------------------------------- */
 
 struct turn { unsigned *state, *out, *hout; float *x, *y; int slot; };
@@ -507,6 +540,70 @@ START_TEST(waiting)
 }
 END_TEST
 
+/* ---- what an application does with CUDA --------------------------------- */
+
+#if GP_CUDA
+static void driver(const char *name, unsigned version, void *to)
+{
+    enum cudaDriverEntryPointQueryResult found;
+    ck_assert_int_eq(cudaGetDriverEntryPointByVersion(name, to, version, cudaEnableDefault, &found),
+                     cudaSuccess);
+    ck_assert_int_eq(found, cudaDriverEntryPointSuccess);
+}
+
+/* Between two calls it makes a context of its own current, or none: the second call finds
+ * its device all the same; and what gives things back leaves that context current. */
+START_TEST(a_context_of_the_application)
+{
+    PFN_cuCtxGetCurrent_v4000 get;
+    PFN_cuCtxSetCurrent_v4000 set;
+    PFN_cuCtxCreate_v3020 create;
+    PFN_cuCtxDestroy_v4000 destroy;
+    CUcontext own = NULL, now;
+    start_kernels(1);
+    driver("cuCtxGetCurrent", 4000, &get);
+    driver("cuCtxSetCurrent", 4000, &set);
+    driver("cuCtxCreate", 3020, &create);
+    driver("cuCtxDestroy", 4000, &destroy);
+    ck_assert_int_eq(create(&own, 0, 0), CUDA_SUCCESS);        /* and it is current */
+    float *x = alloc(true, 4), *y = alloc(true, 4);
+    for (int i = 0; i < 2; i++) {
+        CUcontext theirs = i ? NULL : own;
+        struct pair p = { x, y, true, 10 };
+        set(theirs);
+        gp_exec *e = b->build(dev, pair, &p, &errs);
+        OK(e);
+        set(theirs);
+        OK(b->launch(dev, 0, e, &errs));
+        set(theirs);
+        finish(0);
+        get(&now);
+        ck_assert_ptr_eq(now, theirs);
+        OK(b->direct(dev, 1, pair, &p, &errs));
+        set(theirs);
+        ck_assert_int_ge(b->query(dev, 1, &errs), 0);
+        set(theirs);
+        finish(1);
+        b->discard(dev, e);
+        void *mem = b->alloc(dev, true, 1000, &errs);
+        OK(mem);
+        set(theirs);
+        b->free(dev, true, mem, 1000);
+        double in, out;
+        OK(b->rates(dev, &in, &out, &errs));
+        get(&now);
+        ck_assert_ptr_eq(now, theirs);
+    }
+    set(own);
+    stop();
+    get(&now);
+    ck_assert_ptr_eq(now, own);
+    destroy(own);
+    set(NULL);
+}
+END_TEST
+#endif
+
 /* ---- kernels --------------------------------------------------------- */
 
 static bool has_builtin(gp_rec *r, void *arg)
@@ -584,10 +681,15 @@ Suite *suite_backend(void)
     tcase_add_loop_test(t, items_wait_for_what_they_name, 0, n);
     tcase_add_loop_test(t, items_wait_for_nothing_else, 0, n);
     tcase_add_loop_test(t, a_body_may_fail, 0, n);
+    tcase_add_loop_test(t, execs_are_discarded_in_constant_time, 0, n);
     tcase_add_loop_test(t, orders_hold_over_streams, 0, n);
     tcase_add_loop_test(t, waiting, 0, n);
     tcase_add_loop_test(t, built_in_kernels_are_there, 0, n);
     tcase_add_loop_test(t, launches_are_checked, 0, n);
+#if GP_CUDA
+    if (have_gpu)
+        tcase_add_test(t, a_context_of_the_application);
+#endif
     suite_add_tcase(s, t);
     return s;
 }

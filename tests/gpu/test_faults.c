@@ -3,10 +3,13 @@
  * Ctrl-C. Each run is a process of its own and must end in time with the exit
  * code and the words that say what to do. GPIPE is the command. Without a GPU
  * runs, on the CPU, what faults there in the same way. */
+#include <errno.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #if GP_CUDA
 #include <cuda_runtime_api.h>
 #endif
@@ -19,11 +22,15 @@ Suite *suite_faults(void);
 enum { LIMIT = 60, SAYS = 6 };
 
 static const char *dir;
+static char runtime[400];
 
 static void set_up(void)
 {
     dir = pipe_dir();
     setenv("XDG_CACHE_HOME", dir, 1);      /* of compiled kernels */
+    snprintf(runtime, sizeof runtime, "%s/runtime", dir);
+    mkdir(runtime, 0700);
+    setenv("XDG_RUNTIME_DIR", runtime, 1); /* of sockets */
 }
 
 static void tear_down(void)
@@ -222,6 +229,42 @@ START_TEST(fails_as_it_should)
 }
 END_TEST
 
+/* ---- a kernel without room for its local variables ------------------- */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SANITIZED = 1 };            /* which then tells of faults */
+#else
+enum { SANITIZED = 0 };
+#endif
+
+/* Always on the CPU: for a GPU it would not compile. No socket stays behind. */
+START_TEST(local_variables_that_are_too_large)
+{
+    static const char *const define[] = { "", ", define: {WAIT: 1}" };
+    char yaml[1000], sockets[600];
+    snprintf(yaml, sizeof yaml, PIPELINE("", "entry: k, args: [in, out]%s"), define[_i]);
+    snprintf(sockets, sizeof sockets, "%s/gpipe", runtime);
+    command_result r = run(yaml,
+        "extern \"C\" __global__ void k(const float *in, float *out)\n"
+        "{\n"
+        "    volatile float mine[16 * 1024 * 1024];\n"
+        "    mine[(int)in[0]] = 1;\n"
+        "#ifdef WAIT\n"
+        "    __syncthreads();\n"
+        "#endif\n"
+        "    out[threadIdx.x % 64] = mine[(int)in[1] + 1000000];\n"
+        "}\n", (const char *[]){ "--device", "cpu", NULL }, LIMIT, 0);
+    ck_assert_msg(!r.late && (SANITIZED ? r.code != 0 : r.code == 1), "exit %d; stderr:\n%s", r.code,
+                  r.err);
+    ck_assert_msg(SANITIZED || strstr(r.err, "error: kernel 'k' of stage 'second' needs more than "
+                                             "1 MiB for the local variables of a thread"),
+                  "stderr:\n%s", r.err);
+    /* an empty folder: a socket was there */
+    ck_assert_msg(SANITIZED || rmdir(sockets) == 0, "%s: %s", sockets, strerror(errno));
+    command_free(&r);
+}
+END_TEST
+
 /* ---- memory that somebody else has ----------------------------------- */
 
 #if GP_CUDA
@@ -379,6 +422,7 @@ Suite *suite_faults(void)
     TCase *t = tcase_create("faults");
     tcase_add_unchecked_fixture(t, set_up, tear_down);
     tcase_add_loop_test(t, fails_as_it_should, 0, (int)(sizeof cases / sizeof *cases));
+    tcase_add_loop_test(t, local_variables_that_are_too_large, 0, 2);
     tcase_add_test(t, interrupted_once);
     tcase_add_test(t, interrupted_twice);
     tcase_add_test(t, sync_and_launch);

@@ -221,6 +221,48 @@ START_TEST(test_isolate)
 }
 END_TEST
 
+/* A kernel's own variable counts the launches of frames, and no others. */
+START_TEST(test_counts)
+{
+    static const char yaml[] =
+        "depth: 1\n"
+        "buffers: {x: {dtype: i32, shape: [4]}}\n"
+        "stages:\n"
+        "  - {use: generate, frames: 9, out: x}\n"
+        "  - {use: kernel, source: count.cu, args: [in, out], grid: 1, block: 1,"
+        " define: {%s: 1}}\n"
+        "  - {use: write, path: out.raw}\n";
+    static const char *const launches[] = { "launch=graph", "launch=stream" };
+    const char *dir = pipe_dir();
+    pipe_text(dir, "count.cu",
+              "__device__ int calls;\n"
+              "extern \"C\" __global__ void count(const int *in, int *out)\n"
+              "{\n"
+              "    int now = atomicAdd(&calls, 1);\n"
+              "    for (int i = 0; i < 4; i++)\n"
+              "        out[i] = in[i] + 1000 * now;\n"
+              "}\n");
+    for (int k = 0; k < 2; k++) {
+        char text[sizeof yaml + 10];
+        snprintf(text, sizeof text, yaml, k ? "SECOND" : "FIRST");     /* each its own variable */
+        const char *sets[] = { launches[k], NULL };
+        pipe_result r = pipe_run(dir, text, on, sets, (gp_run_options){ 0 });
+        fail_on_errors(&r, launches[k]);
+        size_t n;
+        char *out = pipe_read(dir, "out.raw", &n);
+        ck_assert_uint_eq(n, 9 * 4 * sizeof(int));
+        for (int i = 0; i < 9 * 4; i++) {
+            int v;
+            memcpy(&v, out + sizeof v * (size_t)i, sizeof v);
+            ck_assert_msg(v / 1000 == i / 4, "%s: frame %d was launch %d", launches[k], i / 4,
+                          v / 1000);
+        }
+        free(out);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 /* fir over a stream cut anyhow is fir over the whole, with and without holes. */
 START_TEST(test_carried)
 {
@@ -781,6 +823,7 @@ void exec_cases(TCase *tc, const char *device, int thin)
     tcase_add_test(tc, test_same_bytes);
     tcase_add_test(tc, test_same_bytes_persistent);
     tcase_add_test(tc, test_isolate);
+    tcase_add_test(tc, test_counts);
     tcase_add_test(tc, test_carried);
     tcase_add_test(tc, test_ends);
     tcase_add_test(tc, test_cancel);

@@ -201,9 +201,18 @@ int gp_buffers_status(const gp_pipeline *p, gp_buffer_status *out, int max);  /*
  * timed run. */
 void gp_latency(const gp_pipeline *p, gp_hist *out);
 
-/* The kernel that the calling thread runs on the CPU back end; NULL: none. For a
- * signal handler that wants to say where a fault was. */
-const char *gp_kernel_running(void);
+/* Bytes that each thread of a kernel has for its local variables on the CPU back end;
+ * CUDA allows half. */
+enum { GP_CPU_LOCAL = 1024 * 1024 };
+
+/* What a fault of the calling thread was of, when it was at `address` (siginfo_t.si_addr):
+ * for a signal handler, which needs SA_ONSTACK. */
+typedef struct gp_kernel_fault {
+    const char *kernel;        /* the kernel that the thread runs on the CPU back end; NULL: none */
+    const char *stage;         /* whose it is; NULL: not known */
+    bool overflow;             /* its local variables take more than GP_CPU_LOCAL */
+} gp_kernel_fault;
+void gp_kernel_at_fault(const void *address, gp_kernel_fault *out);
 
 #ifdef __cplusplus
 }

@@ -357,7 +357,8 @@ bool gp_launch_kernel(gp_dcall *c, const gp_kernel *k, gp_dim3 grid, gp_dim3 blo
                       size_t shared, void *const *args, int nargs);
 bool gp_copy(gp_dcall *c, void *dst, const void *src, size_t bytes);   /* device to device */
 bool gp_fill(gp_dcall *c, void *dst, int byte, size_t bytes);
-/* The CUstream_st to call a library on, NULL on the CPU back end. */
+/* The CUstream_st to call a library on, NULL on the CPU back end. record() is called once
+ * before frame 0 too; then only what is put on this stream runs, on memory of zeros. */
 void *gp_rec_stream(gp_dcall *c);
 
 #define GP_ARGS(...) ((void *const[]){ __VA_ARGS__ }), \
