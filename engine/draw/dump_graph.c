@@ -206,7 +206,7 @@ static void dot_part(FILE *f, const char *s)
 static void dot_stage(FILE *f, const gp_graph *g, const gp_measured *m, int i, const char *indent)
 {
     const gp_stage *s = &g->stage[i];
-    const gp_time time = m ? m->stage[i] : (gp_time){ -1, -1 };
+    const gp_time time = m ? m->stage[i] : (gp_time){ -1, -1, false };
     bool hot = time.busy >= 0;
     char note[64];
     fprintf(f, "%ss%d [label=\"", indent, i);

@@ -29,7 +29,7 @@ const char *gp_time_text(const gp_measured *m, gp_time t, char buf[64])
     int n = 0;
     *buf = 0;
     if (t.busy >= 0)
-        n += snprintf(buf, 64, "%.0f %% busy", 100 * t.busy);
+        n += snprintf(buf, 64, "%s%.0f %% busy", t.estimate ? "~" : "", 100 * t.busy);
     if (t.p50_us >= 0)
         n += snprintf(buf + n, 64 - (size_t)n, "%s%.*f %s a frame", n ? ", " : "",
                       p50 < 9.95 ? 1 : 0, p50, us ? "us" : ms ? "ms" : "s");
@@ -104,7 +104,7 @@ static bool read_stages(reading *r, const gp_node *list)
             return another(r, "stage", name, "there is");
         seen[stage] = true;
         r->stage[stage] = (gp_time){ part_of(list->item[i], "busy"),
-                                     number_of(list->item[i], "frame_p50_us") };
+                                     number_of(list->item[i], "frame_p50_us"), false };
     }
     for (int i = 0; i < g->nstages; i++)
         if (!seen[i] && !g->stage[i].device)
@@ -112,7 +112,7 @@ static bool read_stages(reading *r, const gp_node *list)
     return true;
 }
 
-static bool read_segments(reading *r, const gp_node *list, double compute)
+static bool read_segments(reading *r, const gp_node *list, gp_time compute)
 {
     const gp_plan *p = r->plan;
     int *segment = GP_NEW(r->arena, int, p->graph->nstages);
@@ -128,7 +128,8 @@ static bool read_segments(reading *r, const gp_node *list, double compute)
                 return another(r, "stage", name, "there is");
             if (segment[stage])
                 r->segment[segment[stage] - 1] = (gp_time){
-                    list->n == 1 ? compute : -1, number_of(list->item[i], "frame_p50_us") };
+                    list->n == 1 ? compute.busy : -1, number_of(list->item[i], "frame_p50_us"),
+                    compute.estimate };
         }
     }
     return true;
@@ -149,19 +150,20 @@ static bool read_buffers(reading *r, const gp_node *list)
     return true;
 }
 
-static double engine(const gp_node *list, const char *name)
+static gp_time engine(const gp_node *list, const char *name)
 {
     for (int i = 0; list && i < list->n; i++)
         if (!strcmp(text_of(list->item[i], "name"), name))
-            return part_of(list->item[i], "busy");
-    return -1;
+            return (gp_time){ part_of(list->item[i], "busy"), -1,
+                              !strcmp(text_of(list->item[i], "measured"), "false") };
+    return (gp_time){ -1, -1, false };
 }
 
 /* ---- all of it -------------------------------------------------------- */
 
 static void find_most(const reading *r, gp_measured *m)
 {
-    double most = m->copy_in > m->copy_out ? m->copy_in : m->copy_out;
+    double most = m->copy_in.busy > m->copy_out.busy ? m->copy_in.busy : m->copy_out.busy;
     for (int i = 0; i < r->plan->graph->nstages; i++)
         most = r->stage[i].busy > most ? r->stage[i].busy : most;
     for (int i = 0; i < r->plan->nsegments; i++)
@@ -179,10 +181,10 @@ static void make_tables(reading *r)
     r->held = GP_NEW(a, double, g->nbuffers);
     for (int i = 0; i < g->nstages; i++) {
         gp_table_put(&r->stages, g->stage[i].name, i);
-        r->stage[i] = (gp_time){ -1, -1 };
+        r->stage[i] = (gp_time){ -1, -1, false };
     }
     for (int i = 0; i < r->plan->nsegments; i++)
-        r->segment[i] = (gp_time){ -1, -1 };
+        r->segment[i] = (gp_time){ -1, -1, false };
     for (int i = 0; i < g->nbuffers; i++) {
         gp_table_put(&r->buffers, g->buffer[i].name, i);
         r->held[i] = -1;

@@ -9,18 +9,20 @@
 typedef struct gp_time {
     double busy;               /* the part of the run, 0 to 1 */
     double p50_us;             /* of one frame */
+    bool estimate;             /* `busy` is: it was not measured */
 } gp_time;
 
 typedef struct gp_measured {
     const gp_time *stage;      /* of each stage of the graph; those of a device: not known */
     const gp_time *segment;    /* of each segment of the plan; busy if it is the only one */
-    double copy_in, copy_out;  /* busy, of all copies that way */
+    gp_time copy_in, copy_out; /* of all copies that way */
     const double *held;        /* of each buffer: frames in it, the mean; < 0: not known */
     double most;               /* the largest of what was busy; < 0: none is known */
     const char *verdict;       /* "": none */
 } gp_measured;
 
-/* "97 % busy, 1.2 ms a frame, the busiest", as far as it is known; returns buf. */
+/* "97 % busy, 1.2 ms a frame, the busiest", "~39 % busy" for an estimate, as far as it is
+ * known; returns buf. */
 const char *gp_time_text(const gp_measured *m, gp_time t, char buf[64]);
 bool gp_is_busiest(const gp_measured *m, double busy);
 

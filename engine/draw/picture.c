@@ -43,7 +43,7 @@ static int stage_node(build *b, int stage)
     char note[64];
     if (many)
         what = gp_format(b->arena, "%s%s%d workers", what, named ? ", " : "", s->workers);
-    gp_time time = b->pic.measured ? b->pic.measured->stage[stage] : (gp_time){ -1, -1 };
+    gp_time time = b->pic.measured ? b->pic.measured->stage[stage] : (gp_time){ -1, -1, false };
     return new_node(b, (gp_pic_node){
         .kind = s->device ? GP_PIC_DEVICE : GP_PIC_HOST, .segment = b->segment[stage],
         .name = s->name, .what = what, .size = "", .busy = time.busy,
@@ -120,7 +120,8 @@ static void copy_task(build *b, const gp_task *t)
     char size[24], note[64];
     const char *way = t->op == GP_TASK_COPY_IN ? "copy in" : "copy out";
     const gp_measured *m = b->pic.measured;
-    gp_time time = { !m ? -1 : t->op == GP_TASK_COPY_IN ? m->copy_in : m->copy_out, -1 };
+    gp_time time = !m ? (gp_time){ -1, -1, false }
+        : t->op == GP_TASK_COPY_IN ? m->copy_in : m->copy_out;
     gp_size_text(gp_copy_bytes(b->pic.plan, t), size);
     int node = new_node(b, (gp_pic_node){
         .kind = GP_PIC_COPY, .segment = t->segment, .name = way, .what = "",
