@@ -144,7 +144,7 @@ gp_loc gp_actor_at(const gp_actorrt *p);
 
 typedef struct gp_sink { int stage; uint64_t next, end; } gp_sink;
 
-/* A frame that is not whole; hole GP_WHOLE: a free place. `counted`: as failed. */
+/* A frame that is a hole; GP_NO_HOLE: a free place. `counted`: as failed. */
 typedef struct gp_mark { uint64_t frame; gp_hole hole; bool counted; } gp_mark;
 
 /* Of one source: what became of its frames. Any thread; no allocation per frame. */
@@ -164,7 +164,7 @@ static inline bool gp_comes_from(const gp_stage *st, int source)
 
 bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source);
 void gp_ledger_fini(gp_ledger *l);
-/* Sink `stage` has consumed frames [first, first + n), whole or holes (gp_hole).
+/* Sink `stage` has consumed frames [first, first + n), with these holes (gp_hole).
  * Other stages are ignored, here and below. */
 void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n, const unsigned char *hole);
 /* Sink `stage` will see no frame from `end` on, and the run goes on without it. */
