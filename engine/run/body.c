@@ -139,15 +139,15 @@ static bool record_parts(gp_rec *r, const gp_batch *o, gp_loc at)
         return false;
     for (int i = 0; i < s->nparts; i++) {
         gp_taskrt *part = &s->part[i];
-        bool whole = !part->stage || (part->stage->batched && part->order < 0);
+        bool once = !part->stage || (part->stage->batched && part->order < 0);
         part->item = id;
-        part->items = whole ? 1 : o->n;
+        part->items = once ? 1 : o->n;
         r->errs->at = part->stage ? part->stage->at : at;
         if (o->p->run->watched && !o->bare)
             r->ops->label(r, i);
         for (int j = 0; j < part->items; j++, id++)
             if (!open_item(r, s, part, id, j)
-                || !record_item(r, o, part, o->first + (uint64_t)j, whole ? o->n : 1, j == 0,
+                || !record_item(r, o, part, o->first + (uint64_t)j, once ? o->n : 1, j == 0,
                                 j == part->items - 1))
                 return false;
         if (!gp_stamps_after(r, o, part, &id))

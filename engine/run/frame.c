@@ -24,7 +24,7 @@ bool gp_frame_is_whole(const gp_actorrt *p, uint64_t f)
 
 gp_meta gp_frame_meta(const gp_actorrt *p, uint64_t f)
 {
-    gp_meta m = { .hole = GP_WHOLE };
+    gp_meta m = { .hole = GP_NO_HOLE };
     for (int i = 0; i < p->nin; i++) {
         const gp_meta *in = gp_meta_of(p->in[i].ring, f);
         if (!i)
@@ -44,13 +44,13 @@ void gp_frame_set_whole(gp_actorrt *p)
 {
     for (int b = 0; b < p->run->graph->nbuffers; b++) {
         p->seg->type[b] = p->run->graph->buffer[b].type;
-        p->seg->hole[b] = GP_WHOLE;
+        p->seg->hole[b] = GP_NO_HOLE;
     }
 }
 
 gp_hole gp_frame_stage_hole(const gp_segmentrt *s, const gp_stage *st)
 {
-    gp_hole hole = GP_WHOLE;
+    gp_hole hole = GP_NO_HOLE;
     for (int i = 0; i < st->nin; i++)
         if (st->in[i] >= 0)
             hole = gp_worse_hole(hole, s->hole[st->in[i]]);

@@ -14,7 +14,7 @@ typedef struct gp_segmentrt gp_segmentrt;
 typedef struct gp_taskrt gp_taskrt;
 typedef struct gp_worker_view gp_worker_view;
 
-typedef enum gp_hole { GP_WHOLE, GP_HOLE_DROPPED, GP_HOLE_FAILED } gp_hole;
+typedef enum gp_hole { GP_NO_HOLE, GP_HOLE_DROPPED, GP_HOLE_FAILED } gp_hole;
 
 static inline gp_hole gp_worse_hole(gp_hole a, gp_hole b)
 {
@@ -23,7 +23,7 @@ static inline gp_hole gp_worse_hole(gp_hole a, gp_hole b)
 
 static inline gp_hole gp_hole_by(gp_status s)
 {
-    return s == GP_DROP ? GP_HOLE_DROPPED : s == GP_FAILED ? GP_HOLE_FAILED : GP_WHOLE;
+    return s == GP_DROP ? GP_HOLE_DROPPED : s == GP_FAILED ? GP_HOLE_FAILED : GP_NO_HOLE;
 }
 
 /* What travels with a frame of one buffer, beside its data. Written by the

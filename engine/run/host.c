@@ -206,17 +206,17 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     return ok;
 }
 
-/* What became of k frames that were run: how many in a row are done; *whole of these
+/* What became of k frames that were run: how many in a row are done; *there of these
  * are no holes. *failed: the one after them failed for good. *end: there is none. */
-static int sort_out(gp_threadrt *t, bool ok, int k, int *whole, bool *failed, bool *end)
+static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bool *end)
 {
     gp_hostrt *h = t->actor->host;
     const gp_frame *fr = h->view[t->worker].frame;
     int plain = 0;
     while (ok && plain < k && fr[plain].status == GP_OK)
         plain++;
-    set_bytes(h, h->hole, fr->index, plain, GP_WHOLE);
-    *whole = plain;
+    set_bytes(h, h->hole, fr->index, plain, GP_NO_HOLE);
+    *there = plain;
     for (int i = plain; i < k; i++) {
         gp_status s = fr[i].status;
         *failed = !ok || (s == GP_FAILED && gp_frame_is_fatal(t));
@@ -224,7 +224,7 @@ static int sort_out(gp_threadrt *t, bool ok, int k, int *whole, bool *failed, bo
         if (*failed || *end || s == GP_AGAIN)
             return i;
         h->hole[fr[i].index % h->window] = (unsigned char)gp_hole_by(s);
-        *whole += s == GP_OK;
+        *there += s == GP_OK;
     }
     return k;
 }
@@ -280,13 +280,13 @@ static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
         }
         gp_interval span = { 0 };
         bool ok = run_piece(t, k, &span);
-        int whole, good = sort_out(t, ok, k, &whole, failed, end);
+        int there, good = sort_out(t, ok, k, &there, failed, end);
         gp_measure_work(t, span, f, good);
         if (p->source)
             date(p->run, wv, good);
         size_t bytes = gp_frames_write_metas(p, wv, good);
         atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
-        atomic_fetch_add_explicit(&p->frames, (unsigned)whole, memory_order_relaxed);
+        atomic_fetch_add_explicit(&p->frames, (unsigned)there, memory_order_relaxed);
         done += good;
         if (good < k)
             break;

@@ -41,7 +41,7 @@ void gp_worker_view_init(gp_actorrt *p, gp_worker_view *wv, int max);
 
 /* Lays out as many of the n frames from `first` as are alike: without a hole in any
  * input, with shapes that can be computed. 0: the first is not; *hole is its hole,
- * or GP_WHOLE with an error. */
+ * or GP_NO_HOLE with an error. */
 int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, int n,
                            gp_hole *hole, gp_errs *errs);
 

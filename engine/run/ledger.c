@@ -6,7 +6,7 @@
  * cancelled. Ends only fall, and never below what the sink has seen, so what is
  * final stays so.
  *
- * Only frames that are not whole need an entry. Sinks that go on are apart by at
+ * Only holes need an entry. Sinks that go on are apart by at
  * most what all rings hold; one that ended early may lag behind, with as many
  * frames before its end: that room is reserved, so that no frame costs an allocation. */
 #include <stdlib.h>

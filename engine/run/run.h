@@ -163,7 +163,7 @@ static inline bool gp_comes_from(const gp_stage *st, int source)
 
 bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source);
 void gp_ledger_fini(gp_ledger *l);
-/* Sink `stage` has consumed frames [first, first + n), whole or holes (gp_hole).
+/* Sink `stage` has consumed frames [first, first + n), with these holes (gp_hole).
  * Other stages are ignored, here and below. */
 void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n, const unsigned char *hole);
 /* Sink `stage` will see no frame from `end` on, and the run goes on without it. */

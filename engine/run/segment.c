@@ -2,10 +2,10 @@
  *
  * The launcher takes the longest ready run of frames that is an aligned power
  * of two of slots, and queues it on an idle stream: as an exec built before
- * frame 0 (launch: graph), or directly (launch: stream, and for a frame that
- * is not whole: see frame.h). What a launch does is in body.c. The reaper waits for the
- * launches in flight in frame order, retires them and publishes. Neither holds a lock
- * while it calls the device.
+ * frame 0 (launch: graph), or directly (launch: stream, and irregular launches,
+ * see frame.h). What a launch does is in body.c. The reaper waits for the launches
+ * in flight in frame order, retires them and publishes. Neither holds a lock while
+ * it calls the device.
  *
  * Invariant: frames [reaped, next) are in flight, at most `depth` of them, so
  * that slots inside the segment are free when they are written again. */
@@ -350,19 +350,19 @@ static bool has_inflight(void *arg)
 /* For the status: a frame that is not whole may be a hole in some outputs, or have few rows. */
 static void count(gp_actorrt *p, const gp_inflight *fl)
 {
-    unsigned long long whole = (unsigned)fl->n, bytes = p->seg->bytes * (unsigned)fl->n;
+    unsigned long long there = (unsigned)fl->n, bytes = p->seg->bytes * (unsigned)fl->n;
     if (fl->irregular) {
-        whole = bytes = 0;
+        there = bytes = 0;
         for (int o = 0; o < p->nout; o++) {
             const gp_type *t = &p->out[o]->buffer->type;
             const gp_meta *m = gp_meta_of(p->out[o], fl->first);
             if (!m->hole) {
                 bytes += gp_bytes(t) / (size_t)t->dim[0] * (size_t)m->rows;
-                whole = 1;
+                there = 1;
             }
         }
     }
-    atomic_fetch_add_explicit(&p->frames, whole, memory_order_relaxed);
+    atomic_fetch_add_explicit(&p->frames, there, memory_order_relaxed);
     atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
 }
 

@@ -131,7 +131,7 @@ int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, in
         read_none(wv->frame, first, n);
     for (int i = 0; i < p->nin; i++)
         n = i ? read_more(p->in[i].ring, wv, first, n) : read_first(p->in[i].ring, wv, first, n);
-    *hole = n ? GP_WHOLE : gp_frame_meta(p, first).hole;
+    *hole = n ? GP_NO_HOLE : gp_frame_meta(p, first).hole;
     for (int j = 0; j < n; j++)
         if (wv->partial[j])
             whole_types(p, wv, j);

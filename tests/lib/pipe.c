@@ -131,7 +131,8 @@ static pipe_result run(const char *dir, const char *yaml, const char *device,
     }
     for (int i = 0; i < r.errs.n; i++)
         r.errs.e[i].at.file = NULL;
-    gp_registry_destroy(reg);
+    if (r.outcome != GP_STUCK)         /* a thread still calls the kinds */
+        gp_registry_destroy(reg);
     return r;
 }
 

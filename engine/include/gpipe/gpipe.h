@@ -183,7 +183,7 @@ typedef enum gp_outcome {
                               destroy the pipeline */
 } gp_outcome;
 
-/* Runs the pipeline to its end. Once per gp_pipeline. */
+/* Runs the pipeline to its end. Once per gp_pipeline: again is an error. */
 gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs);
 
 /* Level 1: sources stop, the rest drains. 2: nothing new is started. Levels
