@@ -183,7 +183,7 @@ static uint64_t field_bits(lua_State *L, int arg, struct field f)
     }
     int64_t i;
     if (!gp_lua_toint(L, arg, &i))
-        gp_lua_fail(L, "value %d is no whole number that fits its field", arg - 3);
+        gp_lua_fail(L, "value %d is not a whole number that fits its field", arg - 3);
     int bits = 8 * f.size;
     bool fits = f.size == 8 || (f.kind == F_INT ? i >= -(INT64_C(1) << (bits - 1))
                                                    && i < INT64_C(1) << (bits - 1)

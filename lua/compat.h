@@ -63,7 +63,7 @@ static inline void gp_lua_anchor(lua_State *L, int owner)
 static inline void gp_lua_pushexact(lua_State *L, double d, bool exact)
 {
     if (!exact)
-        gp_lua_fail(L, "an integer near %.17g is no exact number in LuaJIT: copy() to f64 first, "
+        gp_lua_fail(L, "an integer near %.17g is not exact in LuaJIT: copy() to f64 first, "
                     "or build gpipe with Lua 5.4", d);
     lua_pushnumber(L, d);
 }

@@ -89,7 +89,7 @@ function encode(v, depth)
   if kind == "number" then return number(v) end
   if kind == "string" then return text(v) end
   if kind ~= "table" then error("JSON has no " .. kind, 0) end
-  if depth > 64 then error("a table inside itself is no JSON", 0) end
+  if depth > 64 then error("a table inside itself cannot be JSON", 0) end
   return (v[1] ~= nil and list or object)(v, depth + 1)
 end
 

@@ -21,7 +21,7 @@ static bool shape(gp_shape *s)
 {
     const struct opts *o = s->opts;
     if (!s->out[0].dtype || !s->out[0].ndim)
-        return gp_shape_fail(s, NULL, "what is to be generated is not said: declare dtype and "
+        return gp_shape_fail(s, NULL, "what to generate is not declared: declare dtype and "
                                       "shape of the output under 'buffers:'");
     static const char *const what[] = { "a ramp", "a sine", "noise", "a constant" };
     static const struct { const char *opt; unsigned on; } effect[] = {

@@ -82,7 +82,7 @@ static bool read_params(gp_shape *s, struct opts *o)
     if (!o->params)
         return true;
     if (o->params->kind != GP_MAP)
-        return gp_shape_fail_at(s, o->params->at, "'params' is to be a map: {floor: 8}");
+        return gp_shape_fail_at(s, o->params->at, "'params' must be a map, like {floor: 8}");
     o->values = expand(s, o->params);
     return o->values != NULL;
 }
@@ -296,7 +296,7 @@ static int global_function(lua_State *L, const char *name)
 {
     push_global(L, name);
     if (!lua_isnil(L, -1) && !lua_isfunction(L, -1))
-        gp_lua_fail(L, "'%s' is a %s: it is to be a function", name, luaL_typename(L, -1));
+        gp_lua_fail(L, "'%s' is a %s: it must be a function", name, luaL_typename(L, -1));
     return luaL_ref(L, LUA_REGISTRYINDEX);
 }
 

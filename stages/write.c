@@ -40,7 +40,7 @@ static bool check_path(gp_shape *s)
             size_t len = 1 + strspn(p + 1, "0123456789");
             len += isalpha((unsigned char)p[len]) != 0;
             return gp_shape_fail_at(s, gp_node_part(n, (size_t)(p - n->text), len),
-                                    "'%.*s' stands for nothing; %%05d is the frame's number, %%n "
+                                    "'%.*s' has no meaning here; %%05d is the frame's number, %%n "
                                     "the name of its source file, %%%% a '%%'", (int)len, p);
         }
     return true;
@@ -74,9 +74,9 @@ static bool shape(gp_shape *s)
     if (o->to_stdout && o->as != GP_RAW)
         return gp_shape_fail(s, "format", "only raw data can be written to stdout");
     if (o->stack && (o->single || o->as != GP_NPY))
-        return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy file, and '%s' is none",
+        return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy file, which '%s' is not",
                              o->path);
-    if (o->as != GP_PNG && !gp_shape_without(s, "compression", "what is no PNG"))
+    if (o->as != GP_PNG && !gp_shape_without(s, "compression", "a file that is not a PNG"))
         return false;
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
@@ -158,7 +158,7 @@ static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY]
         || !gp_outfile_open(&w->desk[0].file, path, why))
         return false;
     if (o->as == GP_NPY && w->desk[0].file.in_place)
-        return gp_why(why, "is no regular file, which a joined .npy needs: set 'format: raw'");
+        return gp_why(why, "is not a regular file, which a joined .npy needs: set 'format: raw'");
     return o->as != GP_NPY || put_header(w, false, why);
 }
 

@@ -135,7 +135,7 @@ static const struct { const char *problem, *say; } rewords[] = {
     { "unknown escape character",
       "no such escape; inside double quotes write '\\\\' for a '\\', or use single quotes" },
     { "hexdecimal", "this escape needs hexadecimal digits; for a plain '\\' use single quotes" },
-    { "<document start>", "the text goes on after its end; check the indentation" },
+    { "<document start>", "there is text after the end of the document; check the indentation" },
     { "directive", "'%' starts a YAML directive in the first column; indent or quote it" },
     { "%YAML", "a YAML directive is not needed here; delete the line" },
 };
@@ -240,7 +240,7 @@ static gp_node *parse_scalar(struct parser *p, bool flow)
     n->len = len;
     n->quoted = p->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     if (strlen(n->text) != len) {
-        gp_fail(p->errs, GP_E_SPEC, n->at, "a text cannot hold the character '\\0'");
+        gp_fail(p->errs, GP_E_SPEC, n->at, "text cannot hold the character '\\0'");
         return NULL;
     }
     if (flow && !n->quoted)
@@ -363,7 +363,7 @@ static gp_node *parse_alias(struct parser *p)
     int i = gp_table_index(&p->names, name);
     if (i < 0)
         gp_fail(p->errs, GP_E_SPEC, here(p), "'*%s' stands for something marked '&%s', and there "
-                "is none; put quotes around the value if it is a text", name, name);
+                "is none; put quotes around the value if it is text", name, name);
     else if (!p->anchor[i].node)
         gp_fail(p->errs, GP_E_SPEC, here(p), "'*%s' is inside the '&%s' it stands for",
                 name, name);
@@ -390,7 +390,7 @@ static gp_node *parse_node(struct parser *p, int depth, bool flow)
     }
     if (tag) {
         gp_fail(p->errs, GP_E_SPEC, here(p), "the tag '%s' has no meaning here; delete it, "
-                "or put quotes around a text that starts with '!'", (const char *)tag);
+                "or put quotes around text that starts with '!'", (const char *)tag);
         return NULL;
     }
     if (depth > DEEPEST) {

@@ -203,7 +203,8 @@ static bool unit(struct expr *x, const char *name, size_t len, int64_t *factor)
             x->unit = true;
             *factor = units[i].factor;
             return !x->time || units[i].time
-                || FAIL(x, name, len, "'%s' is no unit of time; use ns, us, ms, s, min or h", word);
+                || FAIL(x, name, len, "'%s' is not a unit of time; use ns, us, ms, s, min or h",
+                        word);
         }
         gp_near_try(&near, units[i].name);
     }
@@ -319,7 +320,7 @@ static bool port(struct expr *x, const char *name, const char *word, struct val 
     if (sc && sc->each && x->errs->n < GP_ERRS_MAX)
         sc->each(sc, &near);
     return FAIL(x, name, all, sc && sc->port ? "no port '%s' of this stage with a known shape%s"
-                : "'%s' is no port: shapes are not known here%s", word,
+                : "'%s' is not a port: shapes are not known here%s", word,
                 gp_near_text(&near));
 }
 

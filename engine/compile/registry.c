@@ -69,7 +69,8 @@ static bool ports_sound(const gp_kind *k, const gp_port *p, const char *side, gp
         if (i == GP_MAXPORT)
             return BAD("kind '%s' has more than %d %s ports", k->name, GP_MAXPORT, side);
         if (!strcmp(p[i].name, "*") ? p[i + 1].name != NULL : !gp_is_name(p[i].name))
-            return BAD("kind '%s': '%s' is no name for %s port %d", k->name, p[i].name, side, i);
+            return BAD("kind '%s': '%s' is not a valid name for %s port %d", k->name, p[i].name,
+                       side, i);
         if (p == k->in && !(p[i].accept & GP_ACCEPT_ANY))
             return BAD("kind '%s': the input '%s' accepts no type", k->name, p[i].name);
         for (int j = 0; j < i; j++)
@@ -84,7 +85,7 @@ static bool option_sound(const gp_kind *k, int i, gp_reader *r, void *opts, gp_e
     const gp_opt *o = &k->opts[i];
     size_t size = gp_opt_size(o->type);
     if (!gp_is_name(o->name) || gp_is_stage_key(o->name))
-        return BAD("kind '%s': '%s' is no name for an option", k->name, o->name);
+        return BAD("kind '%s': '%s' is not a valid name for an option", k->name, o->name);
     for (int j = 0; j < i; j++)
         if (!strcmp(k->opts[j].name, o->name))
             return BAD("kind '%s' has two options '%s'", k->name, o->name);

@@ -92,7 +92,7 @@ bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_l
 const char *gp_path_from(gp_arena *a, const char *dir, const char *text);
 
 /* The scope of an expression: vars, and ports where there are any. `bad` is
- * the last var that was asked for and is no number. */
+ * the last var that was asked for and is not a number. */
 typedef struct gp_lookup {
     const gp_vars *vars;
     const gp_var *bad;
@@ -113,7 +113,7 @@ typedef struct gp_rbuf {
     const gp_node *node;       /* its declaration, or NULL */
     int like;                  /* the buffer that says what b.said does not, or -1 */
     bool konst, known;         /* known: b.type is complete */
-    bool broken;               /* its declaration makes no sense */
+    bool broken;               /* its declaration is wrong */
     int readers;
 } gp_rbuf;
 

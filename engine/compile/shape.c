@@ -150,7 +150,7 @@ const char *gp_shape_text(gp_shape *s, const gp_node *n)
     const struct gp_shape_ctx *c = ctx_of(s);
     const char *text = NULL;
     if (!c->r) {
-        gp_fail(c->errs, GP_E_BUG, n->at, "shape() read a text at run time");
+        gp_fail(c->errs, GP_E_BUG, n->at, "shape() read text at run time");
         return NULL;
     }
     return gp_interpolate(c->r->arena, n, c->vars->map, c->r->read.env, &text, c->errs) ? text
