@@ -29,7 +29,10 @@ local core = require "gpipe.core"
 
 local gpipe = { array = core.array }
 
-function gpipe.round(x)
+function gpipe.round(x, ...)
+  if select("#", ...) > 0 then
+    error("gpipe.round takes one number: gpipe.round(x * 100) / 100 keeps two digits", 2)
+  end
   local low = math.floor(x)
   local rest = x - low
   if rest > 0.5 or (rest == 0.5 and low % 2 == 1) then low = low + 1 end

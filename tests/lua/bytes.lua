@@ -58,6 +58,7 @@ local function helpers()
   loop.self = loop
   fails("inside itself", json, loop)
   assert(gpipe.round(0.5) == 0 and gpipe.round(1.5) == 2 and gpipe.round(-2.5) == -2)
+  fails("round takes one number", gpipe.round, 2.345, 2)
   assert(gpipe.round(2.4) == 2 and gpipe.round(-2.6) == -3)
   assert(gpipe.clamp(5, 1, 3) == 3 and gpipe.clamp(-5, 1, 3) == 1 and gpipe.clamp(2, 1, 3) == 2)
   local r = gpipe.ring(3)
