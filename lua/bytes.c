@@ -73,7 +73,7 @@ static int view_print(lua_State *L)
 }
 
 /* v:values([t [, first [, last]]]): elements as t[1], t[2], ..., in a new table or
- * the one given; returns it. Loops over it are the fastest that Lua has. */
+ * the one given; returns it. No loop in Lua is faster than one over it. */
 static int view_values(lua_State *L)
 {
     gp_lua_view *v = gp_lua_view_arg(L, 1);

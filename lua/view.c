@@ -254,7 +254,7 @@ static int push_field(lua_State *L, const gp_lua_view *v, const char *key)
     return 1;
 }
 
-/* Only reached through the metatable, which scripts do not get at: the first
+/* Only called through the metatable, which scripts cannot reach: the first
  * argument is a view. Upvalue 1: the methods. */
 static int view_index(lua_State *L)
 {
@@ -305,7 +305,7 @@ static int view_tostring(lua_State *L)
 
 /* ---- making views ---------------------------------------------------- */
 
-/* How many elements the type has now. */
+/* Sets the number of elements after a change of the type. */
 static void count(gp_lua_view *v)
 {
     v->count = gp_count(&v->type);
@@ -353,7 +353,7 @@ void gp_lua_view_resize(gp_lua_view *v, int64_t n)
     count(v);
 }
 
-/* Pushes what shows the same memory as the view at index 1, and is like it. */
+/* Pushes a copy of the view at index 1, of the same memory. */
 static gp_lua_view *push_part(lua_State *L, gp_lua_view *v, gp_dtype dtype)
 {
     gp_lua_view *s = push_bytes(L, v->guard, dtype, 0);

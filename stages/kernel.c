@@ -2,7 +2,7 @@
  *
  * shape() reads `args`, `block` and the like once and leaves what it found in the
  * options; open() has the source compiled; record() evaluates arguments and grid
- * for the views it gets, so that a partial frame is computed as just that. */
+ * for the views it gets, so that a partial frame is computed at its own size. */
 #include <stdlib.h>
 #include <string.h>
 #include "device.h"

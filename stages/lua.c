@@ -162,7 +162,7 @@ static bool shape(gp_shape *s)
 
 struct worker {
     gp_lua lua;
-    gp_frame *frame;               /* that is being done, or NULL */
+    gp_frame *frame;               /* the one being processed, or NULL */
     int nin, nout;
     int64_t valid;                 /* frame.valid */
     int function, init, finish;    /* references; LUA_REFNIL: no such function */
@@ -353,7 +353,7 @@ static bool call_with_stage(struct worker *w, int function)
     return gp_lua_call(&w->lua, 1, 0);
 }
 
-/* What the stage's name makes of random numbers: two stages draw others. */
+/* A seed from the stage's name, so that two stages draw different numbers. */
 static uint64_t seed_of(const char *name)
 {
     uint64_t h = UINT64_C(14695981039346656037);   /* FNV-1a */
@@ -430,8 +430,8 @@ static bool read_status(struct worker *w, gp_status *status)
     return ok;
 }
 
-/* How many rows an output has: what the script said; without a word, all of
- * them, but none of text that was not written. */
+/* How many rows an output has: what the script said; by default all of them,
+ * but none of text that was not written. */
 static int64_t rows_made(const gp_lua_view *y)
 {
     bool silent = !y->sized && !y->wrote && gp_lua_is_text(&y->type);

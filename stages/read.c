@@ -1,8 +1,8 @@
 /* read.c - frames from files, a FIFO or standard input.
  *
- * What the files are is settled in shape(); run() finds them again and checks
- * that they are what they were. Raw and .npy data are read straight into the
- * slot. A file that fails costs one frame: the next frame is from the next file. */
+ * shape() finds out what the files hold; run() looks again and checks that this has not
+ * changed. Raw and .npy data are read straight into the slot. A file that fails costs one
+ * frame: the next frame is from the next file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
  *
  * A path with %05d or %n is one file a frame, and any number of workers may
  * write; otherwise frames are joined along axis 0 in one file, which gets its
- * name in finish(). No name ever stands for a file that is not whole. */
+ * name in finish(). A file has its name only once it is complete. */
 #include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@ struct opts {
     bool to_stdout;
 };
 
-/* Is all that begins with a % in the path, as the file spells it, known? */
+/* Checks that every % in the path, as the pipeline spells it, begins a known conversion. */
 static bool check_path(gp_shape *s)
 {
     const gp_node *n = gp_shape_node(s, "path");
@@ -236,7 +236,7 @@ static void write_single(struct writer *w, gp_call *c, gp_frame *f)
 
 /* ---- joined ---------------------------------------------------------- */
 
-/* A file with a gap in it is of no use: its errors end the run. */
+/* A file with a gap is useless, so any error ends the run. */
 static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
 {
     const struct opts *o = w->o;

@@ -1,7 +1,7 @@
 /* npy.c - reads and writes the header of .npy files, see npy.h.
  *
- * A header is a Python dict of three keys, in any order. It is scanned as
- * text that nobody checked: every step is bounded by `end`. */
+ * A header is a Python dict of three keys, in any order. It is scanned as untrusted text:
+ * every step is bounded by `end`. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

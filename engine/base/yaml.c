@@ -83,9 +83,9 @@ static gp_loc here(struct parser *p)
     return place(p, from, byte_of(p, p->event.end_mark.index));
 }
 
-/* ---- text that is no YAML -------------------------------------------- */
+/* ---- text that is not YAML ------------------------------------------- */
 
-/* Bytes of the character at s, of n; 0 if it is none that a text may hold. */
+/* Bytes of the character at s, of n; 0 if text may not contain it. */
 static size_t character(const unsigned char *s, size_t n)
 {
     if (*s < 0x80)
@@ -122,7 +122,7 @@ static bool check_bytes(struct parser *p)
     return true;
 }
 
-/* What libyaml says of a text that is no YAML, in words that help. */
+/* Clearer messages for what libyaml says of text that is not YAML. */
 static const struct { const char *problem, *say; } rewords[] = {
     { "mapping values are not allowed",
       "a ':' does not fit here; check the indentation, or put quotes around the value" },
@@ -211,7 +211,7 @@ static bool count(struct parser *p, int64_t nodes)
                    "more than %d values, counting each use of an alias", ALL_NODES);
 }
 
-/* `[min(a, b), 2]` is the list "min(a", "b)", 2: not what was meant. */
+/* `[min(a, b), 2]` is the list "min(a", "b)", 2, which is hardly what was meant. */
 static bool check_parens(struct parser *p, const gp_node *n)
 {
     int open = 0;
@@ -244,7 +244,7 @@ static gp_node *parse_scalar(struct parser *p, bool flow)
         return NULL;
     }
     if (flow && !n->quoted)
-        check_parens(p, n);            /* reading goes on: more errors are more help */
+        check_parens(p, n);            /* reading goes on, to find more errors */
     return n;
 }
 

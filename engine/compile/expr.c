@@ -1,7 +1,7 @@
 /* expr.c - arithmetic in YAML scalars, see node.h.
  *
  * Recursive descent, evaluated while it is read. A value is an exact quotient
- * of 64-bit integers, or a double; a quotient that is no integer lives only
+ * of 64-bit integers, or a double; a quotient that is not an integer exists only
  * inside ceil() and floor(). One double makes the result a double. Nothing
  * overflows unnoticed. */
 #include <ctype.h>
@@ -25,7 +25,7 @@ struct expr {
     const gp_scope *scope;
     gp_errs *errs;
     int depth, rounding;               /* how deep, and how deep in ceil, floor */
-    bool time;                         /* a time is asked */
+    bool time;                         /* the result must be a time */
     bool unit;                         /* a name or a unit has been seen */
 };
 
@@ -74,7 +74,7 @@ static int64_t gcd(int64_t a, int64_t b)
 static bool quotient(int64_t num, int64_t den, struct val *out)
 {
     if (num == INT64_MIN || den == INT64_MIN) {
-        if (den != 1)                  /* the one case that is of use */
+        if (den != 1)                  /* the only case that can be represented */
             return false;
         *out = (struct val){ true, num, 1, 0 };
         return true;

@@ -64,8 +64,8 @@ static gp_scope lookup_scope(gp_lookup *l)
     return (gp_scope){ lookup_var, l->nin + l->nout ? lookup_port : NULL, lookup_each, l };
 }
 
-/* After an evaluation that failed: if a var was the reason, says so in place of
- * the errors from `n` on. */
+/* After an evaluation that failed: if a var was the reason, replaces the errors from
+ * `n` on by one that says so. */
 static bool explain(const gp_lookup *l, const gp_node *node, gp_errs *errs, int n, int failed)
 {
     const gp_var *v = l->bad;
@@ -241,7 +241,8 @@ size_t gp_opt_size(gp_opt_type t)
     return 0;
 }
 
-/* One number of an option, whole or not, in its range. */
+/* Reads one number of an option; checks its range and, if `is_whole`, that it is an
+ * integer. */
 static bool number(gp_reader *r, const gp_opt *o, const gp_node *n, bool is_whole, gp_num *v)
 {
     if (!gp_read_num(r, n, v) || (is_whole && !whole(r, n, v)))

@@ -1,7 +1,7 @@
 /* registry.c - the table of stage kinds, sorted by name.
  *
  * Everything that resolve relies on is checked here once, when a kind is
- * added: a kind in the table has a sound descriptor. */
+ * added: a kind in the table has a valid descriptor. */
 #include <stdlib.h>
 #include <string.h>
 #include "gpipe/gpipe.h"
@@ -153,8 +153,9 @@ static bool sound(const gp_kind *k, gp_errs *errs)
         && options_sound(k, errs);
 }
 
-/* A descriptor of another size, as one of ours: fields that it does not have are zero,
- * fields that we do not know must be. NULL after an error; the caller frees it. */
+/* A copy of a descriptor, which may have another size, as one of ours: fields that it does
+ * not have are zero; fields that we do not know must be zero. NULL after an error; the
+ * caller frees it. */
 static gp_kind *copy_of(const gp_kind *k, gp_errs *errs)
 {
     const unsigned char *bytes = (const unsigned char *)k;

@@ -30,7 +30,7 @@ bool gp_is_null(const gp_node *n)
 
 /* ---- vars ------------------------------------------------------------ */
 
-/* The values are worked out once, each after those it is made from. */
+/* Each value is computed once, after those that it refers to. */
 struct vars_now { gp_vars *vars; gp_errs *scratch; int depth; bool deep; };
 
 static void work_out(struct vars_now *now, gp_var *v);
@@ -95,7 +95,7 @@ static void read_vars(gp_resolving *r, const gp_node *map)
             now.deep = false, work_out(&now, &vars->v[i]);
 }
 
-/* For graph.scope: reads what has been worked out, writes nothing. */
+/* For graph.scope: reads values that have been computed, writes nothing. */
 static bool var_later(const gp_scope *s, const char *name, gp_num *out)
 {
     const gp_vars *vars = s->arg;
@@ -255,7 +255,7 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
         else if ((i = gp_read_word(&r->read, n, "host|device")) >= 0)
             st->s.device = i == 1;
     } else if (k->run && !st->s.nin) {
-        st->s.device = false;          /* a source that could be more */
+        st->s.device = false;          /* used as a source: runs on the host */
     }
     if ((n = stage_key(r, st, "workers"))) {
         if (st->s.device)
@@ -279,12 +279,12 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
 
 /* ---- the result ------------------------------------------------------ */
 
-/* Sets of sources. Stages share them, and joins of the same two are one. */
+/* Sets of sources. Stages share them; the union of the same two sets is made once. */
 typedef struct sets {
     gp_arena *a;
     size_t words;
     unsigned **v; int n, cap;
-    gp_table joined;           /* "1+4" -> what is in set 1 or in set 4 */
+    gp_table joined;           /* "1+4" -> the union of sets 1 and 4 */
 } sets;
 
 static int new_set(sets *s)

@@ -97,7 +97,7 @@ const gp_files *gp_probe_glob(gp_shape *s, const char *pattern)
     return p ? &p->files : NULL;
 }
 
-/* `path` without what means nothing in it: "//", "." and "a/..". A folder that is a
+/* `path` without redundant parts: "//", "." and "a/..". A folder that is a
  * symbolic link is taken for one that is not. */
 static const char *plain_path(gp_arena *a, const char *path)
 {

@@ -135,7 +135,6 @@ static bool complete(const gp_type *t)
     return t->dtype && t->ndim;
 }
 
-/* What is not said of b is said of the buffer it is like. */
 void gp_said_like(gp_rbuf *b, const gp_type *t)
 {
     if (!b->b.said.dtype)
@@ -397,7 +396,7 @@ static bool produce(gp_resolving *r, gp_rstage *st, int port, const struct conn 
     return b != NULL;
 }
 
-/* Both sides end the same way: arrays of the stage from what was matched. */
+/* For inputs and outputs alike: allocates the arrays of the stage and keeps the names. */
 static void keep(gp_resolving *r, int n, const char **names, int **index, const char ***kept)
 {
     *index = GP_NEW(r->arena, int, n);
@@ -517,7 +516,8 @@ static void wire_in(gp_resolving *r, gp_rstage *st)
     }
 }
 
-/* An unknown kind reads what is before it, so that this is not called unused. */
+/* An unknown kind counts as a reader of the stage before it, so that its output is not
+ * reported as unused. */
 static void assume_read(gp_resolving *r, const gp_rstage *st)
 {
     if (st->s.kind || gp_node_get(st->node, "in") || st == r->stage)

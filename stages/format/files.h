@@ -2,7 +2,7 @@
  *
  * Names come in three forms: a plain one, a glob (*, ?, [) and a numbered one
  * (%05d; for writers also %n). Functions that return bool put a text into `err`
- * that goes on after the file's name: "'x.npy' cannot be read: ...". */
+ * that continues after the file's name: "'x.npy' cannot be read: ...". */
 #ifndef GP_FILES_H
 #define GP_FILES_H
 
@@ -15,7 +15,7 @@ enum { GP_WHY = 320 };                 /* bytes of every `err` here */
 typedef enum gp_filetype { GP_AUTO, GP_RAW, GP_NPY, GP_PNG } gp_filetype;
 #define GP_FORMATS "auto|raw|npy|png"
 
-/* Raw where the name's extension says nothing else. */
+/* By the extension of the name; raw for any other. */
 gp_filetype gp_filetype_of(const char *path);
 
 /* The extension, as ".jpg", where it is that of files gpipe does not know; else NULL. */
@@ -59,8 +59,8 @@ bool gp_read_file(int fd, size_t max, gp_growbuf *r, char err[GP_WHY]);
 /* ---- writing --------------------------------------------------------- */
 
 /* A file that appears under its name only when it is whole: until then it is
- * called .NAME.tmp-PID. What is there and no regular file (/dev/null, a FIFO) is
- * written in place. Zeroed before first use; 1 thread. */
+ * called .NAME.tmp-PID. What exists and is not a regular file (/dev/null, a FIFO)
+ * is written in place. Zeroed before first use; 1 thread. */
 typedef struct gp_outfile {
     int fd;                            /* valid while `open` */
     bool open, in_place;
