@@ -29,8 +29,8 @@ local core = require "gpipe.core"
 
 local gpipe = { array = core.array }
 
-function gpipe.round(x, ...)
-  if select("#", ...) > 0 then
+function gpipe.round(x, digits)
+  if digits ~= nil then
     error("gpipe.round takes one number: gpipe.round(x * 100) / 100 keeps two digits", 2)
   end
   local low = math.floor(x)
