@@ -73,7 +73,7 @@ static int view_print(lua_State *L)
 }
 
 /* v:values([t [, first [, last]]]): elements as t[1], t[2], ..., in a new table or
- * the one given; returns it. Loops over it are the fastest that Lua has. */
+ * the one given; returns it. No loop in Lua is faster than one over it. */
 static int view_values(lua_State *L)
 {
     gp_lua_view *v = gp_lua_view_arg(L, 1);
@@ -183,7 +183,7 @@ static uint64_t field_bits(lua_State *L, int arg, struct field f)
     }
     int64_t i;
     if (!gp_lua_toint(L, arg, &i))
-        gp_lua_fail(L, "value %d is no whole number that fits its field", arg - 3);
+        gp_lua_fail(L, "value %d is not a whole number that fits its field", arg - 3);
     int bits = 8 * f.size;
     bool fits = f.size == 8 || (f.kind == F_INT ? i >= -(INT64_C(1) << (bits - 1))
                                                    && i < INT64_C(1) << (bits - 1)

@@ -2,7 +2,7 @@
  *
  * Integers: Lua 5.4 has 64-bit integers; u64 uses their bits, as Lua itself does
  * (the largest u64 reads as -1, math.ult compares). LuaJIT has doubles only: a
- * 64-bit integer beyond 2^53 that is no exact double is an error that says so. */
+ * 64-bit integer beyond 2^53 that is not exact as a double is an error. */
 #ifndef GP_LUA_COMPAT_H
 #define GP_LUA_COMPAT_H
 
@@ -37,7 +37,7 @@ static inline void gp_lua_pushuint(lua_State *L, uint64_t v)
     lua_pushinteger(L, (lua_Integer)v);
 }
 
-/* The number at `idx` as an exact integer; false: it is none. */
+/* The number at `idx` as an exact integer; false: it is not one. */
 static inline bool gp_lua_toint(lua_State *L, int idx, int64_t *out)
 {
     int ok = lua_type(L, idx) == LUA_TNUMBER;
@@ -63,7 +63,7 @@ static inline void gp_lua_anchor(lua_State *L, int owner)
 static inline void gp_lua_pushexact(lua_State *L, double d, bool exact)
 {
     if (!exact)
-        gp_lua_fail(L, "an integer near %.17g is no exact number in LuaJIT: copy() to f64 first, "
+        gp_lua_fail(L, "an integer near %.17g is not exact in LuaJIT: copy() to f64 first, "
                     "or build gpipe with Lua 5.4", d);
     lua_pushnumber(L, d);
 }

@@ -1,5 +1,5 @@
 -- gpipe.elements.lua - v[i], v[i] = e and #v as Lua that LuaJIT compiles into the loops
--- of scripts; under Lua 5.4 nobody asks for it.
+-- of scripts; not used under Lua 5.4.
 --
 -- Only what can be told to be right from the part of a view that is in lua/view.h is
 -- done here: a whole index within the view's, of a view that is alive, an element
@@ -7,7 +7,7 @@
 --
 -- A compiled loop over i = 1 .. #v pays for two comparisons an element, since what
 -- does not change is looked at once, before. To notice that the run is cancelled
--- costs more than that; it is done at #v and at index 1, where loops come by.
+-- costs more than that; it is done at #v and at index 1, which every loop uses.
 
 local ffi = require "ffi"
 
@@ -61,7 +61,7 @@ end
 return get, put, count
 ]]
 
--- Is the number e an element? To an unsigned number all that is negative is large.
+-- Does the number e fit? Compared as unsigned, negative numbers are large.
 local fits = {
   u8 = "cast(unsigned, e) <= 255", u16 = "cast(unsigned, e) <= 65535",
   u32 = "cast(unsigned, e) <= 4294967295",
@@ -69,7 +69,7 @@ local fits = {
   i32 = "e >= -2147483648 and e <= 2147483647",
 }
 
--- A text of its own for each dtype, so that each is compiled for itself.
+-- Source text for each dtype, so that each is compiled separately.
 return function(dtype, meta, methods, part)
   if not pcall(ffi.typeof, "struct gp_lua_part") then
     ffi.cdef("struct gp_lua_part { " .. part .. " };")

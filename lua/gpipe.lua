@@ -11,7 +11,7 @@
 --
 -- A script is called with a frame (index, from 0; valid; time, in seconds since 1970;
 -- name, of the source's file) and views of its inputs and outputs. Setting frame.valid
--- says how many rows were made. Of a view v, an input x, an output y:
+-- sets the number of rows that were made. Of a view v, an input x, an output y:
 --
 --   v[i]  #v  v:at(i, j, ...)  v:set(i, j, ..., value)  v:values([t [, first [, last]]])
 --   v.shape  v.dtype  v.name  v.valid (may be set)  v.rows
@@ -29,7 +29,10 @@ local core = require "gpipe.core"
 
 local gpipe = { array = core.array }
 
-function gpipe.round(x)
+function gpipe.round(x, digits)
+  if digits ~= nil then
+    error("gpipe.round takes one number: gpipe.round(x * 100) / 100 keeps two digits", 2)
+  end
   local low = math.floor(x)
   local rest = x - low
   if rest > 0.5 or (rest == 0.5 and low % 2 == 1) then low = low + 1 end
@@ -89,7 +92,7 @@ function encode(v, depth)
   if kind == "number" then return number(v) end
   if kind == "string" then return text(v) end
   if kind ~= "table" then error("JSON has no " .. kind, 0) end
-  if depth > 64 then error("a table inside itself is no JSON", 0) end
+  if depth > 64 then error("a table inside itself cannot be JSON", 0) end
   return (v[1] ~= nil and list or object)(v, depth + 1)
 end
 

@@ -33,7 +33,7 @@
     X(__VA_ARGS__, F32, float, float, double)                                 \
     X(__VA_ARGS__, F64, double, double, double)
 
-/* Adding and taking away 1.5 * 2^52 rounds to nearest even where |v| < 2^51. */
+/* Adding and then subtracting 1.5 * 2^52 rounds to nearest even where |v| < 2^51. */
 static inline double clamp_round(double v, double lo, double hi)
 {
     v = v == v ? v : 0;
@@ -106,7 +106,7 @@ static void want_same(lua_State *L, const gp_lua_view *y, const gp_lua_view *x)
         default: break;                                                       \
         }                                                                     \
     }
-/* The rows again, because a macro does not expand inside itself. */
+/* The same rows once more, because a macro does not expand inside itself. */
 #define ROWS_TO(X, ...)                                                       \
     X(__VA_ARGS__, U8, uint8_t, , ) X(__VA_ARGS__, I8, int8_t, , )            \
     X(__VA_ARGS__, U16, uint16_t, , ) X(__VA_ARGS__, I16, int16_t, , )        \
@@ -127,7 +127,7 @@ static void convert(gp_dtype to, void *dst, gp_dtype from, const void *src, int6
 }
 
 /* y:copy(x [, from [, to [, at]]]): elements from .. to of x go to y's elements
- * at, at + 1, ...; all of x to y's start when not said. */
+ * at, at + 1, ...; by default all of x to the start of y. */
 static int op_copy(lua_State *L)
 {
     gp_lua_view *y = gp_lua_view_out(L, 1), *x = gp_lua_view_arg(L, 2);
@@ -321,7 +321,7 @@ static int op_sum(lua_State *L)
     return push_sum(L, gp_lua_view_arg(L, 1));
 }
 
-/* v:mean(): a float; nil of no elements. */
+/* v:mean(): a float; nil without elements. */
 static int op_mean(lua_State *L)
 {
     gp_lua_view *v = gp_lua_view_arg(L, 1);
@@ -350,7 +350,7 @@ static int op_mean(lua_State *L)
 
 /* The places of the smallest and the largest element, the first of equals;
  * NaN is passed over, -1 when there is nothing else. Lanes find the values,
- * then a second look finds their first places. */
+ * then a second pass finds their first places. */
 #define EXTREMES(unused, D, T, C, W)                                          \
     static void extremes_##D(const void *p, int64_t n, int64_t *at_lo, int64_t *at_hi) \
     {                                                                         \
@@ -410,7 +410,7 @@ static const gp_lua_view *extremes(lua_State *L, int64_t *lo, int64_t *hi)
     return v;
 }
 
-/* v:min(), v:max(): the value; v:minmax(): both; nil of no elements. */
+/* v:min(), v:max(): the value; v:minmax(): both; nil without elements. */
 static int op_min(lua_State *L)
 {
     int64_t lo, hi;

@@ -28,11 +28,11 @@ static const char *without_place(const char *msg, const char *source, int line)
 enum { HANDLER = 1 };
 
 /* Levels that a traceback shows. Lua walks to each from the innermost, so that
- * all of an overflown stack would take hours. */
+ * all of an overflowed stack would take hours. */
 enum { LEVELS = 20 };
 
-/* What an error says that was raised with the value at index 1: nobody can look up
- * the address of a table. */
+/* The text of an error that was raised with the value at index 1; the address of a table
+ * would help nobody. */
 static const char *message(lua_State *L)
 {
     int t = lua_type(L, 1);
@@ -43,7 +43,7 @@ static const char *message(lua_State *L)
                            lua_typename(L, t));
 }
 
-/* Not all the places where require() has looked. */
+/* Replaces the list of places where require() has looked. */
 static void shorten(gp_lua *w)
 {
     char *places = strstr(w->error, ":\n\tno field package.preload");
@@ -206,7 +206,7 @@ void gp_lua_reseed(gp_lua *w, uint64_t n)
 #else
     lua_pushnumber(w->L, (double)(seed & ((UINT64_C(1) << 52) - 1)));
 #endif
-    lua_call(w->L, 1, 0);                  /* a number is no error */
+    lua_call(w->L, 1, 0);                  /* cannot fail for a number */
 }
 
 /* ---- open, close ------------------------------------------------------ */

@@ -12,7 +12,7 @@
 typedef struct gp_lua {
     lua_State *L;
     gp_lua_guard guard;
-    const char *script;        /* its path, borrowed */
+    const char *script;        /* path, borrowed */
     char chunk[256];           /* "=clean.lua": how Lua knows the script */
     uint64_t seed;
     int randomseed;            /* a reference */

@@ -89,7 +89,7 @@ int64_t gp_lua_arg_int(lua_State *L, int arg, int64_t def, int64_t lo, int64_t h
 {
     int64_t i = def;
     if (!lua_isnoneornil(L, arg) && !gp_lua_toint(L, arg, &i))
-        gp_lua_fail(L, "%s is to be a whole number, not %s", what, luaL_tolstring(L, arg, NULL));
+        gp_lua_fail(L, "%s must be a whole number, not %s", what, luaL_tolstring(L, arg, NULL));
     if (i < lo || i > hi)
         gp_lua_fail(L, "%s %" PRId64 " is outside %" PRId64 "..%" PRId64, what, i, lo, hi);
     return i;
@@ -134,7 +134,7 @@ static int64_t want_int(lua_State *L, const gp_lua_view *v, int idx, int64_t lo,
     int64_t i;
     want_number(L, v, idx);
     if (!gp_lua_toint(L, idx, &i))
-        gp_lua_fail(L, "%s is no whole number that fits '%s', which holds %s: round it first "
+        gp_lua_fail(L, "%s is not a whole number that fits '%s', which holds %s: round it first "
                     "(gpipe.round)", luaL_tolstring(L, idx, NULL), v->name,
                     gp_dtype_name(v->type.dtype));
     if (i < lo || i > hi)
@@ -254,7 +254,7 @@ static int push_field(lua_State *L, const gp_lua_view *v, const char *key)
     return 1;
 }
 
-/* Only reached through the metatable, which scripts do not get at: the first
+/* Only called through the metatable, which scripts cannot reach: the first
  * argument is a view. Upvalue 1: the methods. */
 static int view_index(lua_State *L)
 {
@@ -305,7 +305,7 @@ static int view_tostring(lua_State *L)
 
 /* ---- making views ---------------------------------------------------- */
 
-/* How many elements the type has now. */
+/* Sets the number of elements after a change of the type. */
 static void count(gp_lua_view *v)
 {
     v->count = gp_count(&v->type);
@@ -353,7 +353,7 @@ void gp_lua_view_resize(gp_lua_view *v, int64_t n)
     count(v);
 }
 
-/* Pushes what shows the same memory as the view at index 1, and is like it. */
+/* Pushes a copy of the view at index 1, of the same memory. */
 static gp_lua_view *push_part(lua_State *L, gp_lua_view *v, gp_dtype dtype)
 {
     gp_lua_view *s = push_bytes(L, v->guard, dtype, 0);

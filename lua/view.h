@@ -20,7 +20,7 @@ typedef struct gp_lua_guard {
     unsigned now;
     int budget;                /* accesses until the next look at gp_cancelled */
     const gp_call *call;       /* the call that runs, or NULL */
-    bool cancelled;            /* it was broken off because the run is cancelled */
+    bool cancelled;            /* it was interrupted because the run is cancelled */
 } gp_lua_guard;
 
 /* The part of a view that gpipe.elements.lua knows, in C and as the text it gets. How
@@ -55,8 +55,8 @@ struct gp_lua_view {
     const char *name;          /* of the port; "array" */
     gp_lua_guard *guard;
     bool writable;
-    bool wrote;                /* something was written; told of text only */
-    bool sized;                /* the script said how many rows it made */
+    bool wrote;                /* something was written; only kept for text */
+    bool sized;                /* the script has set the number of rows */
     int64_t printed;           /* bytes, by print */
     gp_lua_view *root;         /* of a slice: the whole view; else itself */
 };
@@ -69,7 +69,7 @@ static inline bool gp_lua_is_text(const gp_type *t)
 
 /* Sets the metatables up, once per state; `gpipe.core` becomes a module. */
 void gp_lua_views_open(lua_State *L, gp_lua_guard *guard);
-/* Pushes a view of nothing; point it at a slot of that dtype for each call. `name`
+/* Pushes an empty view; point it at a slot of that dtype for each call. `name`
  * is borrowed for as long as the state lives. */
 gp_lua_view *gp_lua_view_push(lua_State *L, gp_lua_guard *guard, gp_dtype dtype,
                               const char *name, bool writable);

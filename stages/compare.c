@@ -1,5 +1,5 @@
-/* compare.c - a sink that fails the run where frames are not what they should
- * be: another buffer, or the rows of a .npy or raw file, in order.
+/* compare.c - a sink that fails the run where frames differ from what is expected: another
+ * buffer, or the rows of a .npy or raw file, in order.
  *
  * a is what came, b what is expected; they agree where a == b, both are NaN, or
  * |a - b| <= abs + rel |b|. Integers are subtracted exactly. */

@@ -1,4 +1,4 @@
-/* discard.c - a sink that looks at nothing: to time what comes before it. The
+/* discard.c - a sink that ignores its input: to time what comes before it. The
  * engine counts its frames. */
 #include "gpipe/stage.h"
 

@@ -1,4 +1,4 @@
-/* generate.c - frames made of numbers, for tests and for timing.
+/* generate.c - frames of computed numbers, for tests and for timing.
  *
  * What is in a frame depends only on the seed, the frame's number and the
  * element's: never on depth, speed or the order of slots. */
@@ -21,7 +21,7 @@ static bool shape(gp_shape *s)
 {
     const struct opts *o = s->opts;
     if (!s->out[0].dtype || !s->out[0].ndim)
-        return gp_shape_fail(s, NULL, "what is to be generated is not said: declare dtype and "
+        return gp_shape_fail(s, NULL, "what to generate is not declared: declare dtype and "
                                       "shape of the output under 'buffers:'");
     static const char *const what[] = { "a ramp", "a sine", "noise", "a constant" };
     static const struct { const char *opt; unsigned on; } effect[] = {
@@ -80,7 +80,7 @@ static uint64_t clamp_u64(double v)
     return v >= 0x1p64 ? UINT64_MAX : v <= 0 ? 0 : (uint64_t)rint(v);
 }
 
-/* Elements [i, i + n) of the endless row of numbers. FROM turns a double into
+/* Elements [i, i + n) of the endless sequence of numbers. FROM turns a double into
  * an element; WRAP is how the ramp counts: modulo what the type can hold, for
  * floats modulo the first integer that it cannot count past. */
 #define FILL(ctype, FROM, RAND, WRAP)                                                \

@@ -2,7 +2,7 @@
  *
  * shape() reads `args`, `block` and the like once and leaves what it found in the
  * options; open() has the source compiled; record() evaluates arguments and grid
- * for the views it gets, so that a partial frame is computed as just that. */
+ * for the views it gets, so that a partial frame is computed at its own size. */
 #include <stdlib.h>
 #include <string.h>
 #include "device.h"
@@ -116,8 +116,8 @@ static bool read_port(gp_shape *s, struct opts *o, const gp_node *n)
             gp_near_try(&near, s->in_name[i]);
         for (int i = 0; i < s->nout; i++)
             gp_near_try(&near, s->out_name[i]);
-        return gp_shape_fail_at(s, n->at, "'%s' is no input or output of this stage%s (a number "
-                                "is written {i32: %s})", n->text, gp_near_text(&near), n->text);
+        return gp_shape_fail_at(s, n->at, "'%s' is not an input or output of this stage%s (a "
+                                "number is written {i32: %s})", n->text, gp_near_text(&near), n->text);
     }
     if (in < s->nin && out < s->nout)
         return gp_shape_fail_at(s, n->at, "'%s' is the name of an input and of an output; give "
@@ -162,7 +162,8 @@ static bool read_args(gp_shape *s, struct opts *o)
     bool ok = true;
     o->nargs = 0;
     if (n->kind != GP_LIST)
-        return gp_shape_fail_at(s, n->at, "'args' is a list: [in, out, {i32: \"in.shape[0]\"}]");
+        return gp_shape_fail_at(s, n->at, "'args' must be a list, like "
+                                "[in, out, {i32: \"in.shape[0]\"}]");
     for (int i = 0; i < n->n; i++) {
         const gp_node *a = n->item[i];
         if (a->kind == GP_LIST)
@@ -256,7 +257,7 @@ static bool check_grid(gp_shape *s, const struct opts *o)
         if (!gp_shape_eval(s, e, &v))
             ok = false;
         else if (!blocks_fit(v, i) || v.i == 0)
-            ok = gp_shape_fail_at(s, e->at, "a grid of %.17g blocks along %c; it is to be a whole "
+            ok = gp_shape_fail_at(s, e->at, "a grid of %.17g blocks along %c; it must be a whole "
                                   "number from 1 to %d", v.f, "xyz"[i],
                                   i ? MAX_GRID_YZ : INT32_MAX);
         else
@@ -294,7 +295,7 @@ static bool read_define(gp_shape *s, struct opts *o)
     if (!d)
         return true;
     if (d->kind != GP_MAP)
-        return gp_shape_fail_at(s, d->at, "'define' is a map: {RADIUS: 3}");
+        return gp_shape_fail_at(s, d->at, "'define' must be a map, like {RADIUS: 3}");
     o->defines = gp_shape_alloc(s, sizeof *o->defines * (size_t)(d->n + 1));
     for (int i = 0; i < d->n; i++) {
         const char *text = d->item[i]->kind == GP_SCALAR ? gp_shape_text(s, d->item[i]) : NULL;
@@ -303,7 +304,7 @@ static bool read_define(gp_shape *s, struct opts *o)
         if (!text)
             return false;
         if (!is_identifier(d->key[i]->text))
-            return gp_shape_fail_at(s, d->key[i]->at, "'%s' is no name that C can define",
+            return gp_shape_fail_at(s, d->key[i]->at, "'%s' is not a name that C can define",
                                     d->key[i]->text);
         size_t n = strlen(d->key[i]->text) + strlen(text) + 2;
         char *define = gp_shape_alloc(s, n);
@@ -319,7 +320,7 @@ static bool read_source(gp_shape *s, struct opts *o)
     if (f->error)
         return gp_shape_fail(s, "source", "cannot read '%s': %s", o->source, strerror(f->error));
     if (f->kind != GP_FILE_REGULAR)
-        return gp_shape_fail(s, "source", "'%s' is no file", o->source);
+        return gp_shape_fail(s, "source", "'%s' is not a regular file", o->source);
     o->name = o->entry;
     if (!o->name || !*o->name) {
         const char *slash = strrchr(o->source, '/'), *base = slash ? slash + 1 : o->source;
@@ -331,7 +332,8 @@ static bool read_source(gp_shape *s, struct opts *o)
         o->name = name;
     }
     if (!is_identifier(o->name))
-        return gp_shape_fail(s, "entry", "'%s' is no name of a kernel; set `entry`", o->name);
+        return gp_shape_fail(s, "entry", "'%s' cannot be the name of a kernel; set `entry`",
+                             o->name);
     return true;
 }
 

@@ -82,7 +82,7 @@ static bool read_params(gp_shape *s, struct opts *o)
     if (!o->params)
         return true;
     if (o->params->kind != GP_MAP)
-        return gp_shape_fail_at(s, o->params->at, "'params' is to be a map: {floor: 8}");
+        return gp_shape_fail_at(s, o->params->at, "'params' must be a map, like {floor: 8}");
     o->values = expand(s, o->params);
     return o->values != NULL;
 }
@@ -162,7 +162,7 @@ static bool shape(gp_shape *s)
 
 struct worker {
     gp_lua lua;
-    gp_frame *frame;               /* that is being done, or NULL */
+    gp_frame *frame;               /* the one being processed, or NULL */
     int nin, nout;
     int64_t valid;                 /* frame.valid */
     int function, init, finish;    /* references; LUA_REFNIL: no such function */
@@ -296,7 +296,7 @@ static int global_function(lua_State *L, const char *name)
 {
     push_global(L, name);
     if (!lua_isnil(L, -1) && !lua_isfunction(L, -1))
-        gp_lua_fail(L, "'%s' is a %s: it is to be a function", name, luaL_typename(L, -1));
+        gp_lua_fail(L, "'%s' is a %s: it must be a function", name, luaL_typename(L, -1));
     return luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
@@ -353,7 +353,7 @@ static bool call_with_stage(struct worker *w, int function)
     return gp_lua_call(&w->lua, 1, 0);
 }
 
-/* What the stage's name makes of random numbers: two stages draw others. */
+/* A seed from the stage's name, so that two stages draw different numbers. */
 static uint64_t seed_of(const char *name)
 {
     uint64_t h = UINT64_C(14695981039346656037);   /* FNV-1a */
@@ -430,8 +430,8 @@ static bool read_status(struct worker *w, gp_status *status)
     return ok;
 }
 
-/* How many rows an output has: what the script said; without a word, all of
- * them, but none of text that was not written. */
+/* How many rows an output has: what the script said; by default all of them,
+ * but none of text that was not written. */
 static int64_t rows_made(const gp_lua_view *y)
 {
     bool silent = !y->sized && !y->wrote && gp_lua_is_text(&y->type);

@@ -1,8 +1,8 @@
 /* read.c - frames from files, a FIFO or standard input.
  *
- * What the files are is settled in shape(); run() finds them again and checks
- * that they are what they were. Raw and .npy data are read straight into the
- * slot. A file that fails costs one frame: the next frame is from the next file. */
+ * shape() finds out what the files hold; run() looks again and checks that this has not
+ * changed. Raw and .npy data are read straight into the slot. A file that fails costs one
+ * frame: the next frame is from the next file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -28,7 +28,7 @@ struct opts {
     /* found by shape() */
     gp_loc at;
     gp_filetype as;
-    bool live;                 /* a stream: `file` is no regular file */
+    bool live;                 /* a stream: `file` is not a regular file */
     bool same_rows;            /* the frame's shape is that of the first file */
     const char *const *file;
     int nfiles;
@@ -248,7 +248,7 @@ static bool open_file(struct reader *r, const gp_type *frame, char why[GP_WHY])
     if (r->fd < 0 || fstat(r->fd, &st))
         return gp_why(why, "cannot be read: %s", strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return gp_why(why, "is no regular file");
+        return gp_why(why, "is not a regular file");
     posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     if (o->as == GP_PNG)
         return gp_read_file(r->fd, SIZE_MAX, &r->room, why);
@@ -430,7 +430,7 @@ static const gp_opt options[] = {
     { GP_INT(struct opts, offset), .min = 0, .max = 1e15, .unit = "bytes",
       .help = "raw: where the data begin in each file" },
     { GP_INT(struct opts, skip), .min = 0, .max = 1e15, .unit = "bytes",
-      .help = "raw: what stands before each frame and is no data" },
+      .help = "raw: what stands before each frame and is not data" },
     { GP_ENUM(struct opts, endian), .def = "little", .choices = "little|big",
       .help = "raw: the order of bytes in an element" },
     { GP_ENUM(struct opts, tail), .def = "error", .choices = "error|ignore",

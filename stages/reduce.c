@@ -16,7 +16,7 @@ struct opts {
     bool keep;
 };
 
-/* The axes to reduce as a set of bits; 0 when they make no sense. */
+/* The axes to reduce as a set of bits; 0 when they are not valid. */
 static unsigned axes_of(const struct opts *o, int ndim)
 {
     unsigned set = o->axes.n ? 0 : (1u << ndim) - 1;
@@ -98,7 +98,7 @@ static bool shape(gp_shape *s)
     return true;
 }
 
-/* What there is so far. */
+/* The data between two passes. */
 struct work {
     const void *data;              /* of the first frame */
     size_t stride;                 /* elements */

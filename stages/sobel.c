@@ -1,4 +1,4 @@
-/* sobel.c - how much, and where to, an image changes. */
+/* sobel.c - the gradient of an image: its magnitude, or one component. */
 #include "device.h"
 
 struct opts { int output; };               /* as in kernels/sobel.cu */

@@ -2,7 +2,7 @@
  *
  * A path with %05d or %n is one file a frame, and any number of workers may
  * write; otherwise frames are joined along axis 0 in one file, which gets its
- * name in finish(). No name ever stands for a file that is not whole. */
+ * name in finish(). A file has its name only once it is complete. */
 #include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@ struct opts {
     bool to_stdout;
 };
 
-/* Is all that begins with a % in the path, as the file spells it, known? */
+/* Checks that every % in the path, as the pipeline spells it, begins a known conversion. */
 static bool check_path(gp_shape *s)
 {
     const gp_node *n = gp_shape_node(s, "path");
@@ -40,7 +40,7 @@ static bool check_path(gp_shape *s)
             size_t len = 1 + strspn(p + 1, "0123456789");
             len += isalpha((unsigned char)p[len]) != 0;
             return gp_shape_fail_at(s, gp_node_part(n, (size_t)(p - n->text), len),
-                                    "'%.*s' stands for nothing; %%05d is the frame's number, %%n "
+                                    "'%.*s' has no meaning here; %%05d is the frame's number, %%n "
                                     "the name of its source file, %%%% a '%%'", (int)len, p);
         }
     return true;
@@ -75,9 +75,9 @@ static bool shape(gp_shape *s)
     if (o->to_stdout && o->as != GP_RAW)
         return gp_shape_fail(s, "format", "only raw data can be written to stdout");
     if (o->stack && (o->single || o->as != GP_NPY))
-        return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy file, and '%s' is none",
+        return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy file, which '%s' is not",
                              o->path);
-    if (o->as != GP_PNG && !gp_shape_without(s, "compression", "what is no PNG"))
+    if (o->as != GP_PNG && !gp_shape_without(s, "compression", "a file that is not a PNG"))
         return false;
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
@@ -159,7 +159,7 @@ static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY]
         || !gp_outfile_open(&w->desk[0].file, path, why))
         return false;
     if (o->as == GP_NPY && w->desk[0].file.in_place)
-        return gp_why(why, "is no regular file, which a joined .npy needs: set 'format: raw'");
+        return gp_why(why, "is not a regular file, which a joined .npy needs: set 'format: raw'");
     return o->as != GP_NPY || put_header(w, false, why);
 }
 
@@ -237,7 +237,7 @@ static void write_single(struct writer *w, gp_call *c, gp_frame *f)
 
 /* ---- joined ---------------------------------------------------------- */
 
-/* A file with a gap in it is of no use: its errors end the run. */
+/* A file with a gap is useless, so any error ends the run. */
 static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
 {
     const struct opts *o = w->o;

@@ -57,7 +57,7 @@ for form in spec graph plan; do
     "$GPIPE" plan --form $form --json pipelines/edges.yaml 2>/dev/null | python3 -m json.tool >/dev/null 2>&1 \
         && ok || bad "plan --form $form --json is not JSON"
 done
-expect 'a wrong form'    2 "'--form' is one of plan, graph, spec, not 'grahp'; did you mean 'graph'" \
+expect 'a wrong form'    2 "'--form' must be one of plan, graph, spec, not 'grahp'; did you mean 'graph'" \
     "$GPIPE" plan --form grahp pipelines/edges.yaml
 expect 'two forms'       2 "'--json' and '--dot' exclude each other" "$GPIPE" plan --dot --json pipelines/edges.yaml
 expect 'two of stages'   2 "'--json' and '--markdown' exclude" "$GPIPE" stages --markdown --json
@@ -69,7 +69,7 @@ expect 'a drawn spec'    2 "'--svg' draws no spec" "$GPIPE" plan --form spec --s
 echo '{"stages": [{"name": "x"}], "verdict": {}}' >"$tmp/report.json"
 expect 'a foreign report' 2 "report.json: error: a report of another pipeline: there is no stage 'x'; make it anew" \
     "$GPIPE" plan -q --svg --with "$tmp/report.json" pipelines/edges.yaml
-expect 'no report'       2 "edges.yaml: error: this is no report; give a file that 'gpipe run --report" \
+expect 'no report'       2 "edges.yaml: error: this is not a report; give a file that 'gpipe run --report" \
     "$GPIPE" plan -q --dot --with pipelines/edges.yaml pipelines/edges.yaml
 expect 'no report there' 2 'none.json: error: there is no such file' "$GPIPE" plan -q --mermaid --with none.json pipelines/edges.yaml
 expect 'with no drawing' 2 'add --svg, --dot or --mermaid' "$GPIPE" plan --with r.json pipelines/edges.yaml

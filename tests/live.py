@@ -660,7 +660,7 @@ greedy.close()
 check("metrics: the account", p.returncode == 0 and "99 frames in, 50 out, 49 dropped" in err, err)
 for bad in ("x", "99999", ":80", "127.0.0.1:"):
     p = subprocess.run([gpipe, *run, "--metrics", bad, slow], env=env, capture_output=True, text=True)
-    check(f"metrics: '{bad}'", p.returncode == 2 and "is no port" in p.stderr, p.stderr)
+    check(f"metrics: '{bad}'", p.returncode == 2 and "is not a port" in p.stderr, p.stderr)
 p = spawn(*run, "--metrics", "localhost:0", endless, stderr=subprocess.PIPE)
 at = re.search(r"http://\S+", p.stderr.readline())[0]
 check("metrics: localhost", not read(scrape(at))[0])

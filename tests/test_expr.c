@@ -156,7 +156,7 @@ START_TEST(no_scope)
     gp_num n;
     ck_assert(!gp_eval(node("x"), NULL, &n, &errs));
     ck_assert(!gp_eval(node("x.size"), NULL, &n, &errs));
-    ck_assert_str_eq(errs.e[1].msg, "'x' is no port: shapes are not known here");
+    ck_assert_str_eq(errs.e[1].msg, "'x' is not a port: shapes are not known here");
 }
 END_TEST
 
@@ -214,7 +214,7 @@ END_TEST
 
 static const struct { const char *text; int col; const char *msg; } bad_times[] = {
     { "30", 10, "'30' has no unit; write 30s, or with ns, us, ms, min or h" },
-    { "30KB", 12, "'KB' is no unit of time" },
+    { "30KB", 12, "'KB' is not a unit of time" },
     { "30sec", 12, "no unit 'sec'" },
     { "", 10, "expected a time, like 30s or 1.5ms, and there is nothing" },
     { "1e30s", 10, "the time is too long" },
@@ -277,9 +277,9 @@ static const struct { const char *text; int col, len; const char *msg; } bad_tex
                              "${env:NOPE:-...}" },
     { "${out}", 10, 6, "'out' has no value; give one with --set vars.out=..." },
     { "xx${bare}", 12, 7, "'out' has no value; give one with --set vars.out=..." },
-    { "${list}", 10, 7, "'list' is a list; only a single value fits in a text" },
-    { "${dir:x}", 10, 8, "'${dir:x}' makes no sense; a default is written ${name:-default}" },
-    { "${self}", 10, 7, "this leads to itself, or more than 16 deep" },
+    { "${list}", 10, 7, "'list' is a list; only a single value fits in text" },
+    { "${dir:x}", 10, 8, "'${dir:x}' is not understood; a default is written ${name:-default}" },
+    { "${self}", 10, 7, "the value refers to itself, or is nested more than 16 deep" },
     { "${nope:-${dri}}", 18, 6, "no variable 'dri'" },
 };
 

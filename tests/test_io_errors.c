@@ -38,8 +38,8 @@ static const struct { const char *yaml, *text; } refused[] = {
     { IN("big.npy"), "big-endian" },
     { IN("short.npy"), "its header says 40 bytes of data, 39 are there" },
     { IN("long.npy"), "has 1 bytes after the array" },
-    { IN("text.npy"), "is no .npy file" },
-    { IN("text.png"), "is no PNG file" },
+    { IN("text.npy"), "is not a .npy file" },
+    { IN("text.png"), "is not a PNG file" },
     { IN("flat.npy"), "no elements" },
     { AS("dtype: f32", "read, path: two.npy"), "not f32" },
     { AS("shape: [3]", "read, path: two.npy"), "cannot be cut" },
@@ -53,7 +53,7 @@ static const struct { const char *yaml, *text; } refused[] = {
     { AS("dtype: f32, shape: [2]", "generate, pattern: constant, period: 64"),
       "'period' has no effect on a constant" },
     { IN("two.npy") "  - {use: write, path: x.npy, compression: 3}\n",
-      "'compression' has no effect on what is no PNG" },
+      "'compression' has no effect on a file that is not a PNG" },
     { AS("dtype: f32, shape: [2, 3]", "generate, frames: 1")
       "  - {use: write, path: x.png}\n",
       "cannot hold f32 [2, 3]: PNG holds u8 or u16: put a 'cast'" },
@@ -135,7 +135,7 @@ static const struct { const char *yaml, *text; int code; } broken[] = {
     { IN("two.npy") "  - {use: write, path: /dev/full}\n",
       "'/dev/full' cannot be written: No space left on device", 1 },
     { IN("two.npy") "  - {use: write, path: /dev/full, format: npy}\n",
-      "no regular file", 1 },
+      "is not a regular file, which a joined .npy needs", 1 },
     { IN("two.npy") "  - {use: write, path: .}\n", "it is a folder", 1 },
     { AS("shape: [3, 10]", "read, path: two.npy")
       "  - {use: write, path: out.npy, stack: true}\n", "frame 1: '", 1 },

@@ -123,7 +123,7 @@ static const struct bad {
     { HOT, "{dtype: u8, shape: [1024]}", "", P("for i = 1, #x do y[i] = i - 744 * f.index end"), 1,
       1, "-743 does not fit 'y', which holds u8 (0..255)", 1 },
     { HOT, "{dtype: u8, shape: [1024]}", "", P("for i = 1, #x do y[i] = i / 4 end"), 0, 1,
-      "0.25 is no whole number that fits 'y', which holds u8", 1 },
+      "0.25 is not a whole number that fits 'y', which holds u8", 1 },
     { HOT, "{dtype: u8, shape: [1024]}", "", P("for i = 1, #x do y[i] = i % 255 end "
       "for i = 1, #x do y[i] = i end"), 0, 1, "256 does not fit 'y', which holds u8", 1 },
     { HOT, "{dtype: i16, shape: [1024]}", "", P("for i = 1, #x do y[i] = -33 * i end"), 0, 1,
@@ -135,7 +135,7 @@ static const struct bad {
       "the script has no function 'process(frame, x)'", 0 },
     { NULL, X16, "", "function process(f, y) end", 0, 0,
       "the script has no function 'produce(frame, y)'", 0 },
-    { X16, "", "", "process = 'go'\nlocal a", 0, 0, "'process' is a string: it is to be a "
+    { X16, "", "", "process = 'go'\nlocal a", 0, 0, "'process' is a string: it must be a "
       "function", 0 },
     { X16, "", "", "local a = 1\nerror('at the top')\n", 0, 0,
       "stage 'it': at the top\n  it.lua:2: in the main chunk", 2 },
@@ -153,7 +153,7 @@ static const struct bad {
       0 },
     { X16, "", "workers: 2", "-- stateless = true\nlocal stateless = true\nstateless = truely\n",
       0, -1, "say 'stateless = true' in", 0 },
-    { X16, "", "params: [1]", "function process(f, x, y) end", 0, -1, "'params' is to be a map",
+    { X16, "", "params: [1]", "function process(f, x, y) end", 0, -1, "'params' must be a map, like {floor: 8}",
       0 },
     { X16, "", "params: {a: \"${no}\"}", "function process(f, x, y) end", 0, -1, "no", 0 },
     { NULL, "{dtype: u8}", "", "function produce(f, y) end", 0, -1,

@@ -67,16 +67,16 @@ static const struct { const char *dict, *err; } bad[] = {
     { DESCR("'<f16'"), "element type '<f16'" },
     { DESCR("''"), "element type ''" },
     { DESCR("[('a', '<f4'), ('b', '<i4')]"), "records" },
-    { DESCR("7"), "'descr' is no short text" },
+    { DESCR("7"), "'descr' is not a short string" },
     { DESCR("'<f4"), "element type '<f4, '" },
     { SHAPE("1,2,3,4,5,6,7,8,9"), "more than 8 axes" },
-    { SHAPE("-1,"), "an axis is no number" },
+    { SHAPE("-1,"), "an axis is not a number" },
     { SHAPE("99999999999999999999,"), "too long" },
-    { SHAPE("4611686018427387904, 2"), "more bytes than there can be" },
-    { SHAPE("0, 4611686018427387904, 2"), "more bytes than there can be" },
+    { SHAPE("4611686018427387904, 2"), "has a shape of more than 2^63 bytes" },
+    { SHAPE("0, 4611686018427387904, 2"), "has a shape of more than 2^63 bytes" },
     { SHAPE("3 4"), "shape does not end" },
     { SHAPE("3,"), NULL },
-    { "", "it is no dict" },
+    { "", "it is not a dict" },
     { "{", "a key is expected" },
     { "{}", "is missing" },
     { "{'descr': '<f4', 'shape': (2,)}", "is missing" },
@@ -110,7 +110,7 @@ START_TEST(cut_off)
         bool fortran;
         for (size_t k = 0; k < n; k++) {
             ck_assert(!gp_npy_parse(buf, k, &t, &data, &fortran, err));
-            ck_assert_msg(strstr(err, k < 6 ? "is no .npy file" : "is cut off"), "%zu: %s", k, err);
+            ck_assert_msg(strstr(err, k < 6 ? "is not a .npy file" : "is cut off"), "%zu: %s", k, err);
         }
         buf[6] = 4;
         ck_assert(!gp_npy_parse(buf, n, &t, &data, &fortran, err));

@@ -103,7 +103,7 @@ static const struct { const char *text; int line, col; const char *msg; } bad[] 
     { "? {a: b}\n: 1\n", 1, 3, "a key must be a word, not a map" },
     { "?\n: 1\n", 1, 2, "a key must be a word, not empty" },
     { "a: !!int 3\n", 1, 4, "the tag 'tag:yaml.org,2002:int' has no meaning here" },
-    { "a: \"x\\0y\"\n", 1, 4, "a text cannot hold the character" },
+    { "a: \"x\\0y\"\n", 1, 4, "text cannot hold the character" },
     { "a: 1\n---\nb: 2\n", 2, 1, "a second document starts here" },
     { "a:\n\tb: 1\n", 2, 1, "a tab cannot indent YAML; use spaces" },
     { "a:\n  b: 1\n\tc: 2\n", 3, 1, "a tab cannot indent YAML; use spaces" },

@@ -289,13 +289,13 @@ START_TEST(test_long_verdict)
 END_TEST
 
 static const struct { const char *json, *says; } bad[] = {
-    { "", "this is no report" },
-    { "[1, 2]", "this is no report" },
-    { "{\"stages\": 1, \"verdict\": {}}", "this is no report" },
-    { "{\"stages\": [], \"seconds\": 1}", "this is no report" },
-    { "{\"stages\": [{}], \"verdict\": {}}", "this is no report" },
-    { "{\"stages\": [1], \"verdict\": {}}", "this is no report" },
-    { "{\"stages\": [", "this is no report" },
+    { "", "this is not a report" },
+    { "[1, 2]", "this is not a report" },
+    { "{\"stages\": 1, \"verdict\": {}}", "this is not a report" },
+    { "{\"stages\": [], \"seconds\": 1}", "this is not a report" },
+    { "{\"stages\": [{}], \"verdict\": {}}", "this is not a report" },
+    { "{\"stages\": [1], \"verdict\": {}}", "this is not a report" },
+    { "{\"stages\": [", "this is not a report" },
     { "{\"stages\": [" SRC "], " REST "}", "another pipeline: it has no stage 'sink'" },
     { "{\"stages\": [" SRC ", " SINK ", {\"name\": \"more\"}], " REST "}",
       "another pipeline: there is no stage 'more'" },

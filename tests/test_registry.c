@@ -57,13 +57,13 @@ static const struct { gp_kind kind; const char *msg; } bad[] = {
     { KIND("x", .in = PORTS(P("a", GP_ACCEPT_ANY), P("a", GP_ACCEPT_ANY))),
       "kind 'x' has two input ports 'a'" },
     { KIND("x", .in = PORTS(P("*", GP_ACCEPT_ANY), P("a", GP_ACCEPT_ANY))),
-      "kind 'x': '*' is no name for input port 0" },
+      "kind 'x': '*' is not a valid name for input port 0" },
     { KIND("x", .in = PORTS(P("a", 0))), "kind 'x': the input 'a' accepts no type" },
     { KIND("x", OPTS({ N }, { N })), "kind 'x' has two options 'n'" },
     { KIND("x", .opts = (const gp_opt[]){ { N }, {0} }, .opts_size = 4),
       "kind 'x': option 'n' lies outside of opts_size" },
     { KIND("x", OPTS({ .name = "workers", .type = GP_OPT_INT, .help = "h" })),
-      "kind 'x': 'workers' is no name for an option" },
+      "kind 'x': 'workers' is not a valid name for an option" },
     { KIND("x", OPTS({ .name = "q", .help = "h" })), "kind 'x': option 'q' has no type" },
     { KIND("x", OPTS({ GP_INT(struct opts, n) })), "kind 'x': option 'n' has no help" },
     { KIND("x", OPTS({ E })), "kind 'x': option 'e': an enum, and only an enum, has choices" },
@@ -74,7 +74,7 @@ static const struct { gp_kind kind; const char *msg; } bad[] = {
     { KIND("x", OPTS({ N, .def = "9", .min = 1, .max = 3 })),
       "kind 'x': the default of option 'n': 'n' must be 1 to 3, not 9" },
     { KIND("x", OPTS({ E, .choices = "x|y", .def = "z" })),
-      "kind 'x': the default of option 'e': 'e' is one of x, y, not 'z'" },
+      "kind 'x': the default of option 'e': 'e' must be one of x, y, not 'z'" },
 };
 
 START_TEST(refuses)

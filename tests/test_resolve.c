@@ -259,9 +259,9 @@ START_TEST(devices)
           GP_E_RESOURCE },
         { "cuda:2", 2, 0, "there is no device 'cuda:2'; this machine has 2, numbered from 0",
           GP_E_RESOURCE },
-        { "gpu", 2, 0, "'device' is auto, cpu, cuda or cuda:N, not 'gpu'", GP_E_SPEC },
-        { "'cuda:'", 2, 0, "'device' is auto, cpu, cuda or cuda:N, not 'cuda:'", GP_E_SPEC },
-        { "cuda:x", 2, 0, "'device' is auto, cpu, cuda or cuda:N, not 'cuda:x'", GP_E_SPEC },
+        { "gpu", 2, 0, "'device' must be auto, cpu, cuda or cuda:N, not 'gpu'", GP_E_SPEC },
+        { "'cuda:'", 2, 0, "'device' must be auto, cpu, cuda or cuda:N, not 'cuda:'", GP_E_SPEC },
+        { "cuda:x", 2, 0, "'device' must be auto, cpu, cuda or cuda:N, not 'cuda:x'", GP_E_SPEC },
     };
     char text[200];
     snprintf(text, sizeof text, "device: %s\nstages: [{use: src}, {use: sink}]", cases[_i].said);

@@ -193,10 +193,10 @@ static const struct { const char *stage, *msg; } bad[] = {
     { "{use: kernel, out: y, args: [in, out]}", "source" },
     { "{use: kernel, source: scale.cu, out: y}", "args" },
     { "{use: kernel, source: none.cu, out: y, args: [in, out]}", "none.cu': No such file" },
-    { "{use: kernel, source: '.', out: y, args: [in, out]}", "is no file" },
-    { "{use: kernel, source: how.h, out: y, args: [in, out]}", "'how.h' is no name of a kernel" },
-    { SCALE "args: in}", "'args' is a list" },
-    { SCALE "args: [in, otu]}", "'otu' is no input or output of this stage; did you mean 'out'?" },
+    { "{use: kernel, source: '.', out: y, args: [in, out]}", "is not a regular file" },
+    { "{use: kernel, source: how.h, out: y, args: [in, out]}", "'how.h' cannot be the name of a kernel" },
+    { SCALE "args: in}", "'args' must be a list, like [" },
+    { SCALE "args: [in, otu]}", "'otu' is not an input or output of this stage; did you mean 'out'?" },
     { SCALE "args: [in, [out]]}", "an argument is a port" },
     { SCALE "args: [in]}", "output 'out' is not among the arguments" },
     { SCALE "args: [in, out, {int: 3}]}", "no type 'int'" },
@@ -213,8 +213,8 @@ static const struct { const char *stage, *msg; } bad[] = {
     { SCALE ARGS ", grid: 0}", "0 blocks along x" },
     { SCALE "batched: true, " ARGS ", grid: [1, 1, 1]}", "1 to 2 axes: [x, y]; z is the frame" },
     { SCALE ARGS ", shared: 1MiB}", "bytes of shared memory" },
-    { SCALE ARGS ", define: {a-b: 3}}", "'a-b' is no name" },
-    { SCALE ARGS ", define: [A]}", "'define' is a map" },
+    { SCALE ARGS ", define: {a-b: 3}}", "'a-b' is not a name that C can define" },
+    { SCALE ARGS ", define: [A]}", "'define' must be a map, like {RADIUS: 3}" },
 };
 
 START_TEST(refuses)

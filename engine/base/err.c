@@ -28,7 +28,7 @@ static bool inside(char c)
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* What is wrong is said at the end: of a text that does not fit the middle is left out. */
+/* A text that does not fit loses its middle: messages end with what is wrong. */
 static void format(char *msg, size_t size, const char *fmt, va_list ap)
 {
     char whole[16 * 1024];             /* more than two paths */
@@ -198,7 +198,7 @@ static int distance(const char *a, const char *b)
     return d[la][lb];
 }
 
-/* How many edits away a word may be and still be meant. */
+/* The largest edit distance at which a candidate is suggested. */
 static int reach(const char *word)
 {
     return 1 + (int)strlen(word) / 4;
@@ -209,7 +209,7 @@ void gp_near_try(gp_near *near, const char *candidate)
     if (!candidate || !near->word)
         return;
     int longer = abs((int)strlen(candidate) - (int)strlen(near->word));
-    if (longer > reach(near->word))        /* takes as many edits */
+    if (longer > reach(near->word))        /* the distance is at least this */
         return;
     int n = distance(near->word, candidate);
     if (n < near->distance)

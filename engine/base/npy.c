@@ -1,7 +1,7 @@
 /* npy.c - reads and writes the header of .npy files, see npy.h.
  *
- * A header is a Python dict of three keys, in any order. It is scanned as
- * text that nobody checked: every step is bounded by `end`. */
+ * A header is a Python dict of three keys, in any order. It is scanned as untrusted text:
+ * every step is bounded by `end`. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,7 +85,7 @@ static bool parse_descr(scan *s, gp_type *t)
     if (s->p < s->end && *s->p == '[')
         return fail(s->err, "holds records, which gpipe cannot take: save one field of them");
     if (!string(s, d, sizeof d))
-        return bad(s, "'descr' is no short text");
+        return bad(s, "'descr' is not a short string");
 
     bool order = d[0] == '<' || d[0] == '>' || d[0] == '|' || d[0] == '=';
     const char *code = d + order;
@@ -110,7 +110,7 @@ static bool parse_descr(scan *s, gp_type *t)
 static bool parse_shape(scan *s, gp_type *t)
 {
     if (!take(s, '('))
-        return bad(s, "'shape' is no tuple");
+        return bad(s, "'shape' is not a tuple");
     while (!take(s, ')')) {
         blank(s);
         if (t->ndim == GP_MAXDIM)
@@ -121,7 +121,7 @@ static bool parse_shape(scan *s, gp_type *t)
             if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *s->p - '0', &v))
                 return fail(s->err, "has an axis that is too long");
         if (s->p == first)
-            return bad(s, "an axis is no number");
+            return bad(s, "an axis is not a number");
         t->dim[t->ndim++] = v;
         take(s, 'L');                  /* as Python 2 wrote long integers */
         if (!take(s, ',')) {
@@ -141,7 +141,7 @@ static bool check_size(const gp_type *t, char *err)
     int64_t bytes = (int64_t)gp_dtype_size(t->dtype);
     for (int i = 0; i < t->ndim; i++)
         if (__builtin_mul_overflow(bytes, t->dim[i] ? t->dim[i] : 1, &bytes))
-            return fail(err, "says that it has more bytes than there can be");
+            return fail(err, "has a shape of more than 2^63 bytes");
     return true;
 }
 
@@ -150,7 +150,7 @@ bool gp_npy_parse(const char *head, size_t n, gp_type *type, size_t *data_offset
 {
     const unsigned char *u = (const unsigned char *)head;
     if (n < sizeof magic || memcmp(head, magic, sizeof magic))
-        return fail(err, "is no .npy file");
+        return fail(err, "is not a .npy file");
     if (n < 10)
         return fail(err, "is cut off within its header, after %zu bytes", n);
     int version = u[6];
@@ -170,7 +170,7 @@ bool gp_npy_parse(const char *head, size_t n, gp_type *type, size_t *data_offset
     int seen = 0;
 
     if (!take(&s, '{'))
-        return bad(&s, "it is no dict");
+        return bad(&s, "it is not a dict");
     while (!take(&s, '}')) {
         char key[32];
         if (!string(&s, key, sizeof key) || !take(&s, ':'))

@@ -12,9 +12,9 @@ enum { GP_NPY_HEADER_MAX = 512 };  /* room for any header gp_npy_header makes */
 /* Reads the header at `head`, of which `n` bytes are there. Sets the type as it
  * stands in the file (a 0-d array has shape [1]; axes may be 0), where the data
  * start, and whether they are column-major (then `type` has the axes in the
- * file's order, and data that are no vector are not laid out as gpipe has
- * them). gp_bytes of the type does not overflow. False with a text in `err` that
- * goes on after the file's name: "'x.npy' is big-endian, ...". */
+ * file's order, and data with several axes are not in the order that gpipe
+ * uses). gp_bytes of the type does not overflow. False with a text in `err` that
+ * continues after the file's name: "'x.npy' is big-endian, ...". */
 bool gp_npy_parse(const char *head, size_t n, gp_type *type, size_t *data_offset,
                   bool *fortran, char err[160]);
 

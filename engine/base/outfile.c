@@ -64,7 +64,7 @@ bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
         return gp_why(err, "cannot be written: it is a folder");
     f->in_place = there && !S_ISREG(st.st_mode);
     if (f->in_place) {
-        /* Not to wait for a FIFO's reader; after that, writes do wait. */
+        /* Opening does not wait for a FIFO's reader; writing later does. */
         f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         if (f->fd < 0 && errno == ENXIO)
             return gp_why(err, "cannot be written: nobody reads it yet");

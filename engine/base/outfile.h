@@ -14,7 +14,7 @@ bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
     __attribute__((format(printf, 2, 3)));
 
 /* A file that appears under its name only when it is whole: until then it is
- * called .NAME.tmp-PID. What is there and no regular file (/dev/null, a FIFO) is
+ * called .NAME.tmp-PID. What exists and is not a regular file (/dev/null, a FIFO) is
  * written in place. Zeroed before first use; 1 thread. */
 typedef struct gp_outfile {
     int fd;                            /* valid while `open` */

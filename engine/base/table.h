@@ -2,7 +2,7 @@
  *
  * Memory is the arena's, or malloc's without one. Start with a zeroed table, or with
  * `{ .arena = a }`; a table whose room was reserved takes no memory until it is full.
- * Names are borrowed. A table has keys of one sort only. One thread. */
+ * Names are borrowed. All keys of a table are names, or all are numbers. One thread. */
 #ifndef GP_TABLE_H
 #define GP_TABLE_H
 

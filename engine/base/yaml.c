@@ -83,9 +83,9 @@ static gp_loc here(struct parser *p)
     return place(p, from, byte_of(p, p->event.end_mark.index));
 }
 
-/* ---- text that is no YAML -------------------------------------------- */
+/* ---- text that is not YAML ------------------------------------------- */
 
-/* Bytes of the character at s, of n; 0 if it is none that a text may hold. */
+/* Bytes of the character at s, of n; 0 if text may not contain it. */
 static size_t character(const unsigned char *s, size_t n)
 {
     if (*s < 0x80)
@@ -122,7 +122,7 @@ static bool check_bytes(struct parser *p)
     return true;
 }
 
-/* What libyaml says of a text that is no YAML, in words that help. */
+/* Clearer messages for what libyaml says of text that is not YAML. */
 static const struct { const char *problem, *say; } rewords[] = {
     { "mapping values are not allowed",
       "a ':' does not fit here; check the indentation, or put quotes around the value" },
@@ -135,7 +135,7 @@ static const struct { const char *problem, *say; } rewords[] = {
     { "unknown escape character",
       "no such escape; inside double quotes write '\\\\' for a '\\', or use single quotes" },
     { "hexdecimal", "this escape needs hexadecimal digits; for a plain '\\' use single quotes" },
-    { "<document start>", "the text goes on after its end; check the indentation" },
+    { "<document start>", "there is text after the end of the document; check the indentation" },
     { "directive", "'%' starts a YAML directive in the first column; indent or quote it" },
     { "%YAML", "a YAML directive is not needed here; delete the line" },
 };
@@ -211,7 +211,7 @@ static bool count(struct parser *p, int64_t nodes)
                    "more than %d values, counting each use of an alias", ALL_NODES);
 }
 
-/* `[min(a, b), 2]` is the list "min(a", "b)", 2: not what was meant. */
+/* `[min(a, b), 2]` is the list "min(a", "b)", 2, which is hardly what was meant. */
 static bool check_parens(struct parser *p, const gp_node *n)
 {
     int open = 0;
@@ -240,11 +240,11 @@ static gp_node *parse_scalar(struct parser *p, bool flow)
     n->len = len;
     n->quoted = p->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     if (strlen(n->text) != len) {
-        gp_fail(p->errs, GP_E_SPEC, n->at, "a text cannot hold the character '\\0'");
+        gp_fail(p->errs, GP_E_SPEC, n->at, "text cannot hold the character '\\0'");
         return NULL;
     }
     if (flow && !n->quoted)
-        check_parens(p, n);            /* reading goes on: more errors are more help */
+        check_parens(p, n);            /* reading goes on, to find more errors */
     return n;
 }
 
@@ -363,7 +363,7 @@ static gp_node *parse_alias(struct parser *p)
     int i = gp_table_index(&p->names, name);
     if (i < 0)
         gp_fail(p->errs, GP_E_SPEC, here(p), "'*%s' stands for something marked '&%s', and there "
-                "is none; put quotes around the value if it is a text", name, name);
+                "is none; put quotes around the value if it is text", name, name);
     else if (!p->anchor[i].node)
         gp_fail(p->errs, GP_E_SPEC, here(p), "'*%s' is inside the '&%s' it stands for",
                 name, name);
@@ -390,7 +390,7 @@ static gp_node *parse_node(struct parser *p, int depth, bool flow)
     }
     if (tag) {
         gp_fail(p->errs, GP_E_SPEC, here(p), "the tag '%s' has no meaning here; delete it, "
-                "or put quotes around a text that starts with '!'", (const char *)tag);
+                "or put quotes around text that starts with '!'", (const char *)tag);
         return NULL;
     }
     if (depth > DEEPEST) {

@@ -225,7 +225,7 @@ static bool split(const char *at, char host[64], const char **port, gp_errs *err
     char *end;
     long number = strtol(*port, &end, 10);
     if (**port < '0' || **port > '9' || *end || number > 65535 || (colon && !n) || n > 63)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s' is no port; write "
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s' is not a port; write "
                        "--metrics 9100, or 0.0.0.0:9100 for all of the network", at);
     snprintf(host, 64, "%.*s", colon ? (int)n : 9, colon ? address : "127.0.0.1");
     return true;

@@ -1,7 +1,7 @@
 /* expr.c - arithmetic in YAML scalars, see node.h.
  *
  * Recursive descent, evaluated while it is read. A value is an exact quotient
- * of 64-bit integers, or a double; a quotient that is no integer lives only
+ * of 64-bit integers, or a double; a quotient that is not an integer exists only
  * inside ceil() and floor(). One double makes the result a double. Nothing
  * overflows unnoticed. */
 #include <ctype.h>
@@ -25,7 +25,7 @@ struct expr {
     const gp_scope *scope;
     gp_errs *errs;
     int depth, rounding;               /* how deep, and how deep in ceil, floor */
-    bool time;                         /* a time is asked */
+    bool time;                         /* the result must be a time */
     bool unit;                         /* a name or a unit has been seen */
 };
 
@@ -74,7 +74,7 @@ static int64_t gcd(int64_t a, int64_t b)
 static bool quotient(int64_t num, int64_t den, struct val *out)
 {
     if (num == INT64_MIN || den == INT64_MIN) {
-        if (den != 1)                  /* the one case that is of use */
+        if (den != 1)                  /* the only case that can be represented */
             return false;
         *out = (struct val){ true, num, 1, 0 };
         return true;
@@ -203,7 +203,8 @@ static bool unit(struct expr *x, const char *name, size_t len, int64_t *factor)
             x->unit = true;
             *factor = units[i].factor;
             return !x->time || units[i].time
-                || FAIL(x, name, len, "'%s' is no unit of time; use ns, us, ms, s, min or h", word);
+                || FAIL(x, name, len, "'%s' is not a unit of time; use ns, us, ms, s, min or h",
+                        word);
         }
         gp_near_try(&near, units[i].name);
     }
@@ -319,7 +320,7 @@ static bool port(struct expr *x, const char *name, const char *word, struct val 
     if (sc && sc->each && x->errs->n < GP_ERRS_MAX)
         sc->each(sc, &near);
     return FAIL(x, name, all, sc && sc->port ? "no port '%s' of this stage with a known shape%s"
-                : "'%s' is no port: shapes are not known here%s", word,
+                : "'%s' is not a port: shapes are not known here%s", word,
                 gp_near_text(&near));
 }
 

@@ -137,7 +137,7 @@ static bool check_output(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b,
     return true;
 }
 
-/* Keys that turn out to make no sense, now that the stage is known. */
+/* Keys that turn out to be wrong, now that the stage is known. */
 static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
 {
     const gp_node *on_hole = gp_node_get(st->node, "on_hole");

@@ -1,8 +1,8 @@
-/* lint.c - plans that are right and will be slow: the field's usual mistakes, as
- * warnings with a place and an edit to try.
+/* lint.c - plans that are correct but will be slow: the usual mistakes, reported
+ * as warnings with a place and an edit to try.
  *
  * One table: a name, a test, what to do. Only what is certain without a run is
- * said; what depends on time is for `gpipe bench`. A pure pass like the others, but
+ * reported; what depends on time is for `gpipe bench`. A pure pass like the others, but
  * only `gpipe check` runs it. Invariant: it changes nothing and fails nothing. */
 #include <ctype.h>
 #include <inttypes.h>
@@ -29,7 +29,7 @@ typedef struct lint {
 
 /* ---- reports --------------------------------------------------------- */
 
-/* Does the line of the place say "# nolint:" and, after that, this lint's name? */
+/* Does the line of the place contain "# nolint:" and, after that, this lint's name? */
 static bool silenced(const linting *l, gp_loc at)
 {
     static const char mark[] = "# nolint:";
@@ -47,7 +47,7 @@ static bool silenced(const linting *l, gp_loc at)
     return false;
 }
 
-/* One warning of a lint at a place is enough. */
+/* Adds a warning, unless this lint has already given one for the same place. */
 static void warn(linting *l, gp_loc at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 static void warn(linting *l, gp_loc at, const char *fmt, ...)
@@ -178,7 +178,7 @@ static void lint_grid(linting *l)
     }
 }
 
-/* A launch takes longer than to copy 64 KiB; a kernel that stays is not launched. */
+/* A launch takes longer than copying 64 KiB; a persistent kernel is not launched per frame. */
 static void lint_batch(linting *l)
 {
     const gp_node *n = gp_node_get(l->root, "batch");
@@ -208,7 +208,7 @@ static void lint_f64(linting *l)
     }
 }
 
-/* A join takes as many frames of one source as of the other. */
+/* A join takes equally many frames from each of its sources. */
 static void lint_rate(linting *l)
 {
     for (int i = 0; i < l->g->nstages; i++) {

@@ -64,8 +64,8 @@ static gp_scope lookup_scope(gp_lookup *l)
     return (gp_scope){ lookup_var, l->nin + l->nout ? lookup_port : NULL, lookup_each, l };
 }
 
-/* After an evaluation that failed: if a var was the reason, says so in place of
- * the errors from `n` on. */
+/* After an evaluation that failed: if a var was the reason, replaces the errors from
+ * `n` on by one that says so. */
 static bool explain(const gp_lookup *l, const gp_node *node, gp_errs *errs, int n, int failed)
 {
     const gp_var *v = l->bad;
@@ -76,9 +76,9 @@ static bool explain(const gp_lookup *l, const gp_node *node, gp_errs *errs, int 
         return gp_fail(errs, GP_E_SPEC, node->at,
                        "'%s' has no value; give one with --set vars.%s=...", v->name, v->name);
     if (v->deep)
-        return gp_fail(errs, GP_E_SPEC, node->at, "'%s' leads through more than %d variables; put "
-                       "some of them into one expression", v->name, GP_VARS_DEEPEST);
-    return gp_fail(errs, GP_E_SPEC, node->at, "'%s' is '%.80s', which is no number", v->name,
+        return gp_fail(errs, GP_E_SPEC, node->at, "'%s' depends on a chain of more than %d "
+                       "variables; put some of them into one expression", v->name, GP_VARS_DEEPEST);
+    return gp_fail(errs, GP_E_SPEC, node->at, "'%s' is '%.80s', which is not a number", v->name,
                    v->node->text);
 }
 
@@ -110,7 +110,7 @@ bool gp_read_num(gp_reader *r, const gp_node *n, gp_num *out)
 {
     gp_lookup l = { .vars = r->vars };
     if (n->kind != GP_SCALAR)
-        return WRONG(r, n, "is a number, not a %s", kind_word(n));
+        return WRONG(r, n, "must be a number, not a %s", kind_word(n));
     return gp_eval_with(&l, n, out, r->errs);
 }
 
@@ -118,7 +118,7 @@ static bool whole(gp_reader *r, const gp_node *n, gp_num *v)
 {
     if (v->is_int)
         return true;
-    return WRONG(r, n, "is a whole number, not %g", v->f);
+    return WRONG(r, n, "must be a whole number, not %g", v->f);
 }
 
 bool gp_read_int(gp_reader *r, const gp_node *n, int64_t min, int64_t max, int64_t *out)
@@ -138,7 +138,7 @@ bool gp_read_time(gp_reader *r, const gp_node *n, int64_t *ns)
     gp_scope scope = lookup_scope(&l);
     int before = r->errs->n, failed = r->errs->failed;
     if (n->kind != GP_SCALAR)
-        return WRONG(r, n, "is a time, like 30s, not a %s", kind_word(n));
+        return WRONG(r, n, "must be a time, like 30s, not a %s", kind_word(n));
     return gp_eval_time(n, &scope, ns, r->errs) || explain(&l, n, r->errs, before, failed);
 }
 
@@ -146,7 +146,7 @@ const char *gp_read_text(gp_reader *r, const gp_node *n)
 {
     const char *text;
     if (n->kind != GP_SCALAR) {
-        WRONG(r, n, "is a text, not a %s", kind_word(n));
+        WRONG(r, n, "must be text, not a %s", kind_word(n));
         return NULL;
     }
     return gp_interpolate(r->arena, n, r->vars->map, r->env, &text, r->errs) ? text : NULL;
@@ -184,7 +184,7 @@ int gp_read_word(gp_reader *r, const gp_node *n, const char *choices)
         gp_near_try(&near, word);
         list = gp_format(r->arena, "%s%s%s", list, *list ? ", " : "", word);
     }
-    WRONG(r, n, "is one of %s, not '%.80s'%s", list, s, gp_near_text(&near));
+    WRONG(r, n, "must be one of %s, not '%.80s'%s", list, s, gp_near_text(&near));
     return -1;
 }
 
@@ -192,7 +192,7 @@ bool gp_read_bool(gp_reader *r, const gp_node *n, bool *out)
 {
     const char *s = gp_read_text(r, n);
     if (s && strcmp(s, "true") && strcmp(s, "false"))
-        return WRONG(r, n, "is true or false, not '%.80s'", s);
+        return WRONG(r, n, "must be true or false, not '%.80s'", s);
     *out = s && !strcmp(s, "true");
     return s != NULL;
 }
@@ -208,7 +208,7 @@ gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n)
     gp_near near = GP_NEAR(s);
     for (int i = 1; i < GP_NDTYPES; i++)
         gp_near_try(&near, gp_dtype_name((gp_dtype)i));
-    WRONG(r, n, "is a type: u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64, not '%.80s'%s", s,
+    WRONG(r, n, "must be a type: u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64, not '%.80s'%s", s,
           gp_near_text(&near));
     return GP_NO_DTYPE;
 }
@@ -241,7 +241,8 @@ size_t gp_opt_size(gp_opt_type t)
     return 0;
 }
 
-/* One number of an option, whole or not, in its range. */
+/* Reads one number of an option; checks its range and, if `is_whole`, that it is an
+ * integer. */
 static bool number(gp_reader *r, const gp_opt *o, const gp_node *n, bool is_whole, gp_num *v)
 {
     if (!gp_read_num(r, n, v) || (is_whole && !whole(r, n, v)))

@@ -6,7 +6,7 @@
 #include "compile/resolve.h"
 
 /* The stage that the k-th edge of `st` leads back to; -1: none; -2: no such edge.
- * `like`: the edge is no input. */
+ * `like`: the edge comes from `like`, not from an input. */
 static int edge(const gp_resolving *r, const gp_rstage *st, int k, bool *like)
 {
     int b;

@@ -1,8 +1,8 @@
-/* probe.c - what files there are: the table that the passes read, and the looking
- * that fills it.
+/* probe.c - which files exist and how they begin: the table that the passes read, and
+ * the code that looks at the files.
  *
- * Nothing is opened but regular files, so that no pipe loses a byte and nobody
- * waits for a FIFO's other end. */
+ * Only regular files are opened, so that no pipe loses a byte and nobody waits for the
+ * other end of a FIFO. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -89,8 +89,8 @@ static bool find_number(const char *pattern, const char **from, const char **to,
     return false;
 }
 
-/* The pattern that matches any text where the number stands, and nothing else
- * that is special. */
+/* A glob that matches any text in place of the number; all other special characters are
+ * escaped. */
 static char *any_number(gp_arena *a, const char *pattern, const char *from, const char *to)
 {
     char *out = gp_alloc(a, 2 * strlen(pattern) + 2), *o = out;
@@ -154,7 +154,7 @@ static void copy_list(gp_arena *a, const glob_t *g, struct list *l)
         l->path[l->n] = gp_strdup(a, g->gl_pathv[l->n]);
 }
 
-/* The arena may run out of memory meanwhile: glob's is let go of first. */
+/* When the arena runs out of memory meanwhile, glob's memory is freed first. */
 static void list_matches(gp_arena *a, const char *pattern, struct list *l)
 {
     jmp_buf here, *there = a->oom;

@@ -1,7 +1,7 @@
 /* registry.c - the table of stage kinds, sorted by name.
  *
  * Everything that resolve relies on is checked here once, when a kind is
- * added: a kind in the table has a sound descriptor. */
+ * added: a kind in the table has a valid descriptor. */
 #include <stdlib.h>
 #include <string.h>
 #include "gpipe/gpipe.h"
@@ -69,7 +69,8 @@ static bool ports_sound(const gp_kind *k, const gp_port *p, const char *side, gp
         if (i == GP_MAXPORT)
             return BAD("kind '%s' has more than %d %s ports", k->name, GP_MAXPORT, side);
         if (!strcmp(p[i].name, "*") ? p[i + 1].name != NULL : !gp_is_name(p[i].name))
-            return BAD("kind '%s': '%s' is no name for %s port %d", k->name, p[i].name, side, i);
+            return BAD("kind '%s': '%s' is not a valid name for %s port %d", k->name, p[i].name,
+                       side, i);
         if (p == k->in && !(p[i].accept & GP_ACCEPT_ANY))
             return BAD("kind '%s': the input '%s' accepts no type", k->name, p[i].name);
         for (int j = 0; j < i; j++)
@@ -84,7 +85,7 @@ static bool option_sound(const gp_kind *k, int i, gp_reader *r, void *opts, gp_e
     const gp_opt *o = &k->opts[i];
     size_t size = gp_opt_size(o->type);
     if (!gp_is_name(o->name) || gp_is_stage_key(o->name))
-        return BAD("kind '%s': '%s' is no name for an option", k->name, o->name);
+        return BAD("kind '%s': '%s' is not a valid name for an option", k->name, o->name);
     for (int j = 0; j < i; j++)
         if (!strcmp(k->opts[j].name, o->name))
             return BAD("kind '%s' has two options '%s'", k->name, o->name);
@@ -152,8 +153,9 @@ static bool sound(const gp_kind *k, gp_errs *errs)
         && options_sound(k, errs);
 }
 
-/* A descriptor of another size, as one of ours: fields that it does not have are zero,
- * fields that we do not know must be. NULL after an error; the caller frees it. */
+/* A copy of a descriptor, which may have another size, as one of ours: fields that it does
+ * not have are zero; fields that we do not know must be zero. NULL after an error; the
+ * caller frees it. */
 static gp_kind *copy_of(const gp_kind *k, gp_errs *errs)
 {
     const unsigned char *bytes = (const unsigned char *)k;

@@ -30,7 +30,7 @@ bool gp_is_null(const gp_node *n)
 
 /* ---- vars ------------------------------------------------------------ */
 
-/* The values are worked out once, each after those it is made from. */
+/* Each value is computed once, after those that it refers to. */
 struct vars_now { gp_vars *vars; gp_errs *scratch; int depth; bool deep; };
 
 static void work_out(struct vars_now *now, gp_var *v);
@@ -69,7 +69,7 @@ static void read_vars(gp_resolving *r, const gp_node *map)
     gp_vars *vars = &r->vars;
     vars->index.arena = r->arena;
     if (map && map->kind != GP_MAP && !gp_is_null(map)) {
-        AT(r, map->at, "'vars' is a map, like {gain: 1.5}");
+        AT(r, map->at, "'vars' must be a map, like {gain: 1.5}");
         return;
     }
     if (!map || map->kind != GP_MAP)
@@ -79,7 +79,7 @@ static void read_vars(gp_resolving *r, const gp_node *map)
     for (int i = 0; i < map->n; i++) {
         const gp_node *key = map->key[i], *value = map->item[i];
         if (!gp_is_name(key->text))
-            AT(r, key->at, "'%.60s' is no name for a variable; use letters, digits and _",
+            AT(r, key->at, "'%.60s' is not a valid name for a variable; use letters, digits and _",
                key->text);
         else if (value->kind != GP_SCALAR)
             AT(r, value->at, "'%s' is a %s; a variable has a single value", key->text,
@@ -95,7 +95,7 @@ static void read_vars(gp_resolving *r, const gp_node *map)
             now.deep = false, work_out(&now, &vars->v[i]);
 }
 
-/* For graph.scope: reads what has been worked out, writes nothing. */
+/* For graph.scope: reads values that have been computed, writes nothing. */
 static bool var_later(const gp_scope *s, const char *name, gp_num *out)
 {
     const gp_vars *vars = s->arg;
@@ -136,13 +136,13 @@ static void read_device(gp_resolving *r, const gp_node *n, const gp_machine *m)
         return;
     }
     if (!automatic && strncmp(s, "cuda", 4)) {
-        AT(r, n->at, "'device' is auto, cpu, cuda or cuda:N, not '%.60s'", s);
+        AT(r, n->at, "'device' must be auto, cpu, cuda or cuda:N, not '%.60s'", s);
         return;
     }
     if (!automatic && s[4]) {
         size_t digits = s[4] == ':' ? strspn(s + 5, "0123456789") : 0;
         if (!digits || digits > 6 || s[5 + digits]) {
-            AT(r, n->at, "'device' is auto, cpu, cuda or cuda:N, not '%.60s'", s);
+            AT(r, n->at, "'device' must be auto, cpu, cuda or cuda:N, not '%.60s'", s);
             return;
         }
         for (const char *d = s + 5; *d; d++)
@@ -220,7 +220,7 @@ static void read_top(gp_resolving *r, const gp_machine *machine)
     g->stall_ns = 30000000000;
     if ((n = top(r, "stall_timeout")) && gp_read_time(&r->read, n, &g->stall_ns)
         && g->stall_ns < 0)
-        AT(r, n->at, "'stall_timeout' is a time from now, or 0 for never");
+        AT(r, n->at, "'stall_timeout' must be 0 (never) or more");
     n = top(r, "device");
     read_device(r, n, machine);
 }
@@ -255,7 +255,7 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
         else if ((i = gp_read_word(&r->read, n, "host|device")) >= 0)
             st->s.device = i == 1;
     } else if (k->run && !st->s.nin) {
-        st->s.device = false;          /* a source that could be more */
+        st->s.device = false;          /* used as a source: runs on the host */
     }
     if ((n = stage_key(r, st, "workers"))) {
         if (st->s.device)
@@ -279,12 +279,12 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
 
 /* ---- the result ------------------------------------------------------ */
 
-/* Sets of sources. Stages share them, and joins of the same two are one. */
+/* Sets of sources. Stages share them; the union of the same two sets is made once. */
 typedef struct sets {
     gp_arena *a;
     size_t words;
     unsigned **v; int n, cap;
-    gp_table joined;           /* "1+4" -> what is in set 1 or in set 4 */
+    gp_table joined;           /* "1+4" -> the union of sets 1 and 4 */
 } sets;
 
 static int new_set(sets *s)
@@ -387,7 +387,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         AT(r, stages ? stages->at : ((gp_loc){ .file = spec->file }),
            "the pipeline has no stages; write stages: [{use: KIND}, ...]");
     } else if (stages->kind != GP_LIST) {
-        AT(r, stages->at, "'stages' is a list, like [{use: read}, {use: gray}]");
+        AT(r, stages->at, "'stages' must be a list, like [{use: read}, {use: gray}]");
     } else {
         gp_wire(r, gp_node_get(spec->root, "buffers"), stages);
         for (int i = 0; i < r->nstages; i++)

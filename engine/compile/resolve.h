@@ -29,7 +29,7 @@ bool gp_is_name(const char *s);
 bool gp_is_label(const char *s);
 /* `name`, `use`, `in`, ...: keys that all stages have. */
 bool gp_is_stage_key(const char *s);
-/* A scalar that says nothing: empty, null or ~. */
+/* A scalar without a value: empty, null or ~. */
 bool gp_is_null(const gp_node *n);
 
 /* ---- vars ------------------------------------------------------------ */
@@ -39,7 +39,7 @@ typedef struct gp_var {
     const gp_node *node;
     bool unset;                /* null: must be set */
     bool number;               /* its text is an expression, worth `num` */
-    bool deep;                 /* it is none because it leads through too many others */
+    bool deep;                 /* not a number because too many others lie between */
     enum { GP_VAR_NEW, GP_VAR_BUSY, GP_VAR_DONE } state;
     gp_num num;
 } gp_var;
@@ -60,7 +60,7 @@ typedef struct gp_reader {
     const gp_env *env;
     const char *dir;           /* relative paths start here */
     const char *key, *stage;   /* what is being read, for messages; stage NULL:
-                                  a key that is of no stage */
+                                  the key does not belong to a stage */
 } gp_reader;
 
 /* Each adds an error and returns false (NULL, -1) when the node does not hold
@@ -84,7 +84,7 @@ size_t gp_opt_size(gp_opt_type t);             /* bytes of the field; 0: no such
 bool gp_opt_read(gp_reader *r, const gp_opt *o, const gp_node *n, void *field);
 bool gp_opt_default(gp_reader *r, const gp_opt *o, void *field);
 /* All options of a stage. `map` may have other keys too. When one is `misspelt`
- * it may stand for what is missing, and that is no error of its own. */
+ * it may be the one that is missing, so that a missing option is not reported. */
 bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_loc at,
                      bool misspelt, void *opts);
 
@@ -92,7 +92,7 @@ bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_l
 const char *gp_path_from(gp_arena *a, const char *dir, const char *text);
 
 /* The scope of an expression: vars, and ports where there are any. `bad` is
- * the last var that was asked for and is no number. */
+ * the last var that was asked for and is not a number. */
 typedef struct gp_lookup {
     const gp_vars *vars;
     const gp_var *bad;
@@ -111,16 +111,16 @@ bool gp_type_part(const gp_type *t, int k, gp_num *out);
 typedef struct gp_rbuf {
     gp_buffer b;
     const gp_node *node;       /* its declaration, or NULL */
-    int like;                  /* the buffer that says what b.said does not, or -1 */
+    int like;                  /* the buffer that gives what b.said leaves open, or -1 */
     bool konst, known;         /* known: b.type is complete */
-    bool broken;               /* its declaration makes no sense */
+    bool broken;               /* its declaration is wrong */
     int readers;
 } gp_rbuf;
 
 typedef struct gp_rstage {
     gp_stage s;
     const gp_node *node;
-    bool outs_broken;          /* not all its outputs are what was meant */
+    bool outs_broken;          /* some of its outputs are wrong */
     bool broken;               /* not to be shaped: unknown kind, no input, bad options */
     bool misspelt;             /* has keys that it should not have */
     int sort;                  /* its index in the graph */
@@ -145,7 +145,7 @@ typedef struct gp_resolving {
 
 /* wire.c: fills buffer[] and stage[] from `buffers:` and `stages:`. */
 void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages);
-/* What is not said of b is said of the buffer it is like. */
+/* Fills in what b.said leaves open from `t`, the type of the buffer it is like. */
 void gp_said_like(gp_rbuf *b, const gp_type *t);
 /* order.c: fills order[]; cycles are errors. */
 void gp_order(gp_resolving *r);

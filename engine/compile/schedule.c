@@ -122,8 +122,8 @@ static bool is_copy(const gp_task *t)
     return t->op == GP_TASK_COPY_IN || t->op == GP_TASK_COPY_OUT;
 }
 
-/* Rings inside segments: as deep as the ring they are copied from or to, or
- * as their segment; a file that says otherwise is told so. */
+/* Rings inside segments: as deep as the ring they are copied from or to, or as their
+ * segment; an error if the file asks for another depth. */
 static bool set_inner_depths(scheduling *w, gp_errs *errs)
 {
     gp_plan *p = w->p;
@@ -348,7 +348,7 @@ int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
         batch = (int64_t)(COPY_PER_LAUNCH / copied);
     if (batch > s->depth)
         batch = s->depth;
-    if (batch > ITEMS_PER_LAUNCH / s->ntasks)          /* a larger graph gains nothing */
+    if (batch > ITEMS_PER_LAUNCH / s->ntasks)          /* larger graphs are not faster */
         batch = ITEMS_PER_LAUNCH / s->ntasks;
     return power_below((int)batch);
 }

@@ -141,7 +141,7 @@ static bool known_var(struct set *s, const gp_node *vars)
     return no_such(s, "variable under 'vars' is named", s->word[1], &near);
 }
 
-/* Is `word` one of the names that `out` gives (a text, a list, a map by port)? */
+/* Is `word` one of the names that `out` gives (a scalar, a list, a map by port)? */
 static bool names_output(const gp_node *out, const char *word, gp_near *near)
 {
     if (out->kind == GP_SCALAR) {
@@ -236,7 +236,7 @@ static bool check_path(struct set *s, const gp_spec *spec, const gp_registry *re
         : known_stage(s, stages, names);
 }
 
-/* Text that does not start a list, a map or a quote is taken as it stands, so
+/* Text that does not start a list, a map or a quote is taken literally, so
  * that `--set vars.glob=*.png` needs no quotes in quotes. */
 static gp_node *parse_value(struct set *s, const char *value)
 {

@@ -97,7 +97,7 @@ const gp_files *gp_probe_glob(gp_shape *s, const char *pattern)
     return p ? &p->files : NULL;
 }
 
-/* `path` without what means nothing in it: "//", "." and "a/..". A folder that is a
+/* `path` without redundant parts: "//", "." and "a/..". A folder that is a
  * symbolic link is taken for one that is not. */
 static const char *plain_path(gp_arena *a, const char *path)
 {
@@ -153,7 +153,7 @@ const char *gp_shape_text(gp_shape *s, const gp_node *n)
     const struct gp_shape_ctx *c = ctx_of(s);
     const char *text = NULL;
     if (!c->r) {
-        gp_fail(c->errs, GP_E_BUG, n->at, "shape() read a text at run time");
+        gp_fail(c->errs, GP_E_BUG, n->at, "shape() read text at run time");
         return NULL;
     }
     return gp_interpolate(c->r->arena, n, c->vars->map, c->r->read.env, &text, c->errs) ? text

@@ -71,7 +71,7 @@ static bool look_up(struct text *t, const char *name, const char *name_end, cons
         return gp_fail(t->errs, GP_E_SPEC, at, "'%s' has no value; give one with --set vars.%s=...",
                        word, word);
     if (v->kind != GP_SCALAR)
-        return gp_fail(t->errs, GP_E_SPEC, at, "'%s' is a %s; only a single value fits in a text",
+        return gp_fail(t->errs, GP_E_SPEC, at, "'%s' is a %s; only a single value fits in text",
                        word, v->kind == GP_LIST ? "list" : "map");
     return expand(t, v->text, v->text + v->len, at);
 }
@@ -83,8 +83,8 @@ static bool expand(struct text *t, const char *from, const char *end, gp_loc at)
     const char *own = t->node->text;
     bool is_own = from >= own && from <= own + t->node->len;
     if (t->depth == DEEPEST)
-        return gp_fail(t->errs, GP_E_SPEC, at, "this leads to itself, or more than %d deep",
-                       DEEPEST);
+        return gp_fail(t->errs, GP_E_SPEC, at, "the value refers to itself, or is nested more than "
+                       "%d deep", DEEPEST);
     t->depth++;
     for (const char *s = from; s < end;) {
         const char *dollar = memchr(s, '$', (size_t)(end - s));
@@ -110,7 +110,7 @@ static bool expand(struct text *t, const char *from, const char *end, gp_loc at)
         const char *def = NULL, *name_end = close;
         if ((colon = memchr(name + prefix, ':', (size_t)(close - name) - prefix))) {
             if (colon[1] != '-')
-                return gp_fail(t->errs, GP_E_SPEC, at, "'%.*s' makes no sense; a default is "
+                return gp_fail(t->errs, GP_E_SPEC, at, "'%.*s' is not understood; a default is "
                                "written ${name:-default}", (int)(close + 1 - dollar), dollar);
             def = colon + 2, name_end = colon;
         }
@@ -129,7 +129,7 @@ bool gp_interpolate(gp_arena *a, const gp_node *n, const gp_node *vars, const gp
 {
     struct text t = { .arena = a, .node = n, .vars = vars, .env = env, .errs = errs };
     if (n->kind != GP_SCALAR)
-        return gp_fail(errs, GP_E_SPEC, n->at, "expected a text, not a %s",
+        return gp_fail(errs, GP_E_SPEC, n->at, "expected text, not a %s",
                        n->kind == GP_LIST ? "list" : "map");
     *out = n->text;
     if (!strchr(n->text, '$'))

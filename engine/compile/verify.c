@@ -1,7 +1,7 @@
 /* verify.c - proves of a plan what the executor and the back ends rely on, and
  * that the machine can hold it.
  *
- * It trusts neither lower.c nor schedule.c: everything is worked out again from
+ * It trusts neither lower.c nor schedule.c: everything is derived again from
  * the plan and its graph. A broken invariant is a bug in gpipe (GP_E_BUG); too
  * little memory is the user's to change (GP_E_RESOURCE).
  *
@@ -295,7 +295,7 @@ static bool check_port(const verifying *v, const gp_task *t, int buffer, int rin
         || BUG(v, s->at, "stage '%s' has a buffer on the other side", s->name);
 }
 
-/* A copy moves all of one pool to the other side, where it lies alike. */
+/* A copy moves all of one pool to the other side, which has the same layout. */
 static bool check_copy(const verifying *v, int i, const int *rings_in)
 {
     const gp_plan *p = v->p;

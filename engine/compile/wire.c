@@ -37,7 +37,8 @@ static const char *near_buffer(const gp_resolving *r, gp_near *near)
 static bool check_label(gp_resolving *r, const char *what, const char *name, gp_loc at)
 {
     return gp_is_label(name)
-        || AT(r, at, "'%.60s' is no name for a %s; use letters, digits, _ and -", name, what);
+        || AT(r, at, "'%.60s' is not a valid name for a %s; use letters, digits, _ and -", name,
+              what);
 }
 
 static bool read_shape(gp_resolving *r, const gp_node *n, gp_type *t)
@@ -103,14 +104,15 @@ static void read_buffer(gp_resolving *r, gp_rbuf *b)
     if ((n = gp_node_get(map, "shape")))
         b->broken |= !read_shape(r, n, &b->b.said);
     if ((n = gp_node_get(map, "like")) && b->b.said.dtype && b->b.said.ndim)
-        AT(r, n->at, "'like' has no effect: dtype and shape of buffer '%s' are both said",
+        AT(r, n->at, "'like' has no effect: dtype and shape of buffer '%s' are both given",
            b->b.name);
 }
 
 static void read_buffers(gp_resolving *r, const gp_node *buffers)
 {
     if (buffers && buffers->kind != GP_MAP && !gp_is_null(buffers)) {
-        AT(r, buffers->at, "'buffers' is a map, like {photo: {dtype: u8, shape: [768, 1024]}}");
+        AT(r, buffers->at,
+           "'buffers' must be a map, like {photo: {dtype: u8, shape: [768, 1024]}}");
         return;
     }
     r->read.stage = NULL;
@@ -121,7 +123,7 @@ static void read_buffers(gp_resolving *r, const gp_node *buffers)
         if (value->kind == GP_MAP)
             b->node = value, read_buffer(r, b);
         else if (!gp_is_null(value))
-            AT(r, value->at, "buffer '%s' is a map, like {dtype: f32, shape: [480, 640]}",
+            AT(r, value->at, "buffer '%s' must be a map, like {dtype: f32, shape: [480, 640]}",
                key->text), b->broken = true;
     }
 }
@@ -133,7 +135,6 @@ static bool complete(const gp_type *t)
     return t->dtype && t->ndim;
 }
 
-/* What is not said of b is said of the buffer it is like. */
 void gp_said_like(gp_rbuf *b, const gp_type *t)
 {
     if (!b->b.said.dtype)
@@ -263,12 +264,12 @@ static void read_head(gp_resolving *r, gp_rstage *st, const gp_node *n, const ch
     st->s.at = label ? label->at : use ? use->at : n->at;
     st->s.workers = 1;
     if (n->kind != GP_MAP) {
-        AT(r, n->at, "a stage is a map; write {use: %.60s}",
+        AT(r, n->at, "a stage must be a map; write {use: %.60s}",
            n->kind == GP_SCALAR && n->len ? n->text : "KIND");
         return;
     }
     if (label && label->kind != GP_SCALAR)
-        AT(r, label->at, "'name' is a text");
+        AT(r, label->at, "'name' must be text");
     else if (label)
         check_label(r, "stage", name, label->at);
     int first = (int)gp_table_put(names, name, i)->n;
@@ -395,7 +396,7 @@ static bool produce(gp_resolving *r, gp_rstage *st, int port, const struct conn 
     return b != NULL;
 }
 
-/* Both sides end the same way: arrays of the stage from what was matched. */
+/* For inputs and outputs alike: allocates the arrays of the stage and keeps the names. */
 static void keep(gp_resolving *r, int n, const char **names, int **index, const char ***kept)
 {
     *index = GP_NEW(r->arena, int, n);
@@ -413,7 +414,7 @@ static void wire_out(gp_resolving *r, gp_rstage *st)
     const char *names[GP_MAXPORT];
     bool ok = true;
     if (said && st->s.kind && (!ports || !ports[0].name) && !(said->kind == GP_LIST && !said->n))
-        ok = AT(r, said->at, "stage '%s' has no output: '%s' is the end of a line", st->s.name,
+        ok = AT(r, said->at, "stage '%s' has no output: '%s' is a sink", st->s.name,
                 st->s.kind->name);
     else if (said)
         ok = read_side(r, &s, said);
@@ -515,7 +516,8 @@ static void wire_in(gp_resolving *r, gp_rstage *st)
     }
 }
 
-/* An unknown kind reads what is before it, so that this is not called unused. */
+/* An unknown kind counts as a reader of the stage before it, so that its output is not
+ * reported as unused. */
 static void assume_read(gp_resolving *r, const gp_rstage *st)
 {
     if (st->s.kind || gp_node_get(st->node, "in") || st == r->stage)
@@ -550,7 +552,7 @@ static void check_used(gp_resolving *r, const gp_rbuf *b)
         const char *name = b->b.name, *of = st->s.name;
         if (ends_free(st->s.kind))
             AT(r, st->s.at, "no stage reads '%s', which stage '%s' makes; write out: [] if it is "
-               "the end of a line", name, of);
+               "a sink", name, of);
         else if (next && !next->s.nin)
             AT(r, st->s.at, "no stage reads '%s', which stage '%s' makes, and '%s' after it is a "
                "source; read it with in: %s", name, of, next->s.name, name);

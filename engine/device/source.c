@@ -349,7 +349,7 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
         return gp_fail(errs, GP_E_SPEC, src->at, "cannot read '%s': %s", src->path,
                        strerror(errno));
     if (strlen(u->user) != n)
-        return gp_fail(errs, GP_E_SPEC, src->at, "'%s' is no text", src->path);
+        return gp_fail(errs, GP_E_SPEC, src->at, "'%s' is not text", src->path);
     u->dir = slash ? strndup(src->path, (size_t)(slash - src->path) + (slash == src->path))
                    : strdup(".");
     u->code = blank(u->user);
@@ -487,7 +487,7 @@ static void entry_error(const gp_unit *u, const report *r, gp_errs *errs)
     const char *from, *to;
     char names[200] = "";
     if (entry_params(u, &from, &to)) {
-        gp_fail(errs, GP_E_SPEC, place(u, from, 1), "'%s' is no extern \"C\" __global__ "
+        gp_fail(errs, GP_E_SPEC, place(u, from, 1), "'%s' is not an extern \"C\" __global__ "
                 "function: %.*s", u->src->entry, r->ntext, r->text);
         return;
     }

@@ -78,7 +78,7 @@ static const gp_node *list_of(const gp_node *map, const char *key)
 
 static bool no_report(reading *r)
 {
-    return gp_fail(r->errs, GP_E_USAGE, r->at, "this is no report; give a file that "
+    return gp_fail(r->errs, GP_E_USAGE, r->at, "this is not a report; give a file that "
                    "'gpipe run --report FILE.json' wrote");
 }
 

@@ -16,7 +16,7 @@ typedef struct gp_cut {
     int64_t row_bytes;
 } gp_cut;
 
-/* What raw data need to be told. `ignore_tail`: bytes after the last whole row
+/* What must be known of raw data. `ignore_tail`: bytes after the last whole row
  * (of a .npy: after its data) are no error. */
 typedef struct gp_cut_how { int64_t offset, skip; bool ignore_tail; } gp_cut_how;
 

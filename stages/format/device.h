@@ -1,5 +1,5 @@
 /* device.h - what record() of the device stages shares: grids, strides, names of
- * kernels, and what is said of frames that do not fit.
+ * kernels, and the error for frames that do not fit.
  *
  * Every built-in kernel walks its frame in steps of its grid, and blockIdx.z is
  * the frame in the launch; so a grid only says how many threads share the work,

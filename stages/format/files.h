@@ -2,7 +2,7 @@
  *
  * Names come in three forms: a plain one, a glob (*, ?, [) and a numbered one
  * (%05d; for writers also %n). Functions that return bool put a text into `err`
- * that goes on after the file's name: "'x.npy' cannot be read: ...". */
+ * that continues after the file's name: "'x.npy' cannot be read: ...". */
 #ifndef GP_FILES_H
 #define GP_FILES_H
 
@@ -14,7 +14,7 @@
 typedef enum gp_filetype { GP_AUTO, GP_RAW, GP_NPY, GP_PNG } gp_filetype;
 #define GP_FORMATS "auto|raw|npy|png"
 
-/* Raw where the name's extension says nothing else. */
+/* By the extension of the name; raw for any other. */
 gp_filetype gp_filetype_of(const char *path);
 
 /* The extension, as ".jpg", where it is that of files gpipe does not know; else NULL. */

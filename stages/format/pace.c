@@ -1,5 +1,5 @@
-/* pace.c - sources that make frames at a rate, see pace.h. Dates come from the
- * frame's number, so that being late once moves no later frame. */
+/* pace.c - sources that make frames at a rate, see pace.h. Due times come
+ * from the frame's number, so that one late frame does not delay those after it. */
 #include "base/clock.h"
 #include "pace.h"
 

@@ -19,7 +19,7 @@ bool gp_png_head(const void *head, size_t n, gp_type *type, char err[GP_WHY])
                                              0,    0,   0,   13,  'I',  'H',  'D',  'R' };
     const unsigned char *p = head;
     if (n < 8 || memcmp(p, begin, 8))
-        return gp_why(err, "is no PNG file");
+        return gp_why(err, "is not a PNG file");
     if (n < 33)
         return gp_why(err, "is cut off within its header, after %zu bytes", n);
     if (memcmp(p, begin, sizeof begin))

@@ -44,9 +44,9 @@ local function integers(y)
   end
   fails("does not fit 'y', which holds " .. y.dtype, put, y, 1, range[1] - 1)
   fails("does not fit 'y', which holds " .. y.dtype, put, y, 1, range[2] + 1)
-  fails("is no whole number that fits 'y'", put, y, 1, 0.5)
-  fails("is no whole number that fits 'y'", put, y, 1, 0 / 0)
-  fails("is no whole number that fits 'y'", put, y, 1, 1e300)
+  fails("is not a whole number that fits 'y'", put, y, 1, 0.5)
+  fails("is not a whole number that fits 'y'", put, y, 1, 0 / 0)
+  fails("is not a whole number that fits 'y'", put, y, 1, 1e300)
 end
 
 local function wide(y)
@@ -54,8 +54,8 @@ local function wide(y)
   assert(y[1] == 2 ^ 53)
   y[1] = 2 ^ 62
   assert(y[1] == 2 ^ 62)
-  fails("is no whole number", put, y, 1, 2 ^ 64)
-  fails("is no whole number", put, y, 1, 0.5)
+  fails("is not a whole number", put, y, 1, 2 ^ 64)
+  fails("is not a whole number", put, y, 1, 0.5)
   if math.type then
     y[1] = math.maxinteger
     assert(y[1] == math.maxinteger)

@@ -22,8 +22,8 @@ extern "C" {
     X(WARN,     0, "a warning: the run goes on")                  \
     X(NOTE,     0, "a line more of the error before it")          \
     X(RUN,      1, "failed at run time")                          \
-    X(USAGE,    2, "the command line makes no sense")             \
-    X(SPEC,     3, "the pipeline makes no sense")                 \
+    X(USAGE,    2, "the command line is not valid")               \
+    X(SPEC,     3, "the pipeline is not valid")                   \
     X(RESOURCE, 4, "not enough memory, or no such device")        \
     X(STALL,    5, "nothing moves any more")                      \
     X(MISMATCH, 6, "the data differ from what was expected")      \

@@ -30,7 +30,7 @@ struct gp_node {
     const struct gp_table *index;  /* of a map with many keys: where each is; or NULL */
 };
 
-/* The value of `key` in a map; NULL when absent or `map` is no map. */
+/* The value of `key` in a map; NULL when absent or `map` is not a map. */
 const gp_node *gp_node_get(const gp_node *map, const char *key);
 
 /* The place of `len` bytes at `offset` of a scalar's text, for errors about a
