@@ -1,4 +1,4 @@
-/* cli_signal.c - Ctrl-C and SIGTERM: the first lets a run come to its end, the
+/* signal.c - Ctrl-C and SIGTERM: the first lets a run come to its end, the
  * second stops it, the third gives up. A fault, such as that of a kernel that
  * writes beyond its output, ends the process as ever, but says where it was.
  *

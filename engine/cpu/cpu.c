@@ -66,7 +66,7 @@ struct gp_cpudev {
     gp_dev dev;
     gp_stream *stream; int nstreams;
     gp_turn *turn; int nturns, slots;
-    int64_t *stamp;            /* written by streams; who waited for the stream may read */
+    int64_t *stamp;            /* written by streams; to be read after a wait for the stream */
     pthread_mutex_t turn_lock;
     pthread_cond_t turn_wake;
     gp_kernel **table; unsigned mask;      /* built in, by hash of name */
@@ -333,7 +333,7 @@ static void pass_turn(gp_cpudev *c, const gp_cpuop *op)
     pthread_mutex_unlock(&c->turn_lock);
 }
 
-/* The kernel that this thread is in: for who tells of its fault. */
+/* The kernel that this thread is in: for a signal handler that reports its fault. */
 static _Thread_local const gp_cpuop *volatile running;
 static _Thread_local const gp_cpu_runner *runner;
 
