@@ -75,12 +75,12 @@ static void put_kernel(const char *kernel, const char *stage)
 /* SA_RESETHAND has put the default back, which ends the process. */
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
-    const char *kernel = gp_cpu_running(), *stage = gp_cpu_stage();
+    const char *kernel = gp_cpu_running(), *stage = gp_kernel_stage();
     char thread[17] = "";
     (void)context;
     prctl(PR_GET_NAME, thread);
     put(atomic_load(&running.lines) ? "\r\033[Jgpipe: error: " : "gpipe: error: ");
-    if (gp_cpu_overflows(info->si_addr)) {
+    if (gp_kernel_overflows(info->si_addr)) {
         put_kernel(kernel, stage);
         put("' needs more than 1 MiB for the local variables of a thread: make its arrays "
             "smaller, or give it a buffer for them\n");
@@ -99,8 +99,6 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     remove_file();
     raise(signal);
 }
-
-_Static_assert(GP_CPU_LOCAL == 1024 * 1024, "on_fault says 1 MiB");
 
 /* Where no sanitizer does it better. */
 static void catch_faults(void)

@@ -342,12 +342,14 @@ const char *gp_cpu_running(void)
     return running ? running->kernel->name : NULL;
 }
 
-const char *gp_cpu_stage(void)
+const char *gp_kernel_stage(void)
 {
     return running ? running->stage : NULL;
 }
 
-bool gp_cpu_overflows(const void *address)
+_Static_assert(GP_CPU_LOCAL == 1 << 20, "cli/signal.c says 1 MiB");
+
+bool gp_kernel_overflows(const void *address)
 {
     return running && gp_cpu_runner_overflows(runner, address);
 }

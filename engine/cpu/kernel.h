@@ -29,9 +29,9 @@ bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 
 /* cpu.c, for a signal handler: the kernel that the calling thread is in, and its stage;
  * NULL: none, or not known. */
 const char *gp_cpu_running(void);
-const char *gp_cpu_stage(void);
+const char *gp_kernel_stage(void);
 /* Is `address`, at which it faulted, what it gets to when GP_CPU_LOCAL is not enough? */
-bool gp_cpu_overflows(const void *address);
+bool gp_kernel_overflows(const void *address);
 
 /* Compiles a user's kernel with the system's C++ compiler ($CXX, c++, g++,
  * clang++), or finds it in the disk cache; loads it. `*dl` is for dlclose.
