@@ -10,7 +10,7 @@
             [](S x) { return convert<T>(x); });                                     \
     }
 
-/* One source type at a time, to all: the list cannot stand inside itself. */
+/* One source type at a time, to all: a macro cannot expand inside itself. */
 #define TO_ALL(M, s, S)                                                             \
     M(s, S, u8, uint8_t) M(s, S, i8, int8_t) M(s, S, u16, uint16_t) M(s, S, i16, int16_t) \
     M(s, S, u32, uint32_t) M(s, S, i32, int32_t) M(s, S, u64, uint64_t)             \

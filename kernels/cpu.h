@@ -4,13 +4,13 @@
  *
  * One OS thread runs a grid block after block, and the threads of a block one
  * after another on a fiber (engine/cpu/fiber.c). At __syncthreads() the fiber is
- * left where it is and another goes on with the next thread, so kernels without
+ * parked there and another goes on with the next thread, so kernels without
  * barriers never switch. As one OS thread has one block at a time, shared memory
  * is thread-local. All names below that hold the state of a block are static and
  * their address is never taken: the compiler then keeps them in registers.
  *
- * The invariant: whatever is here gives the bits that a GPU gives, wherever CUDA
- * promises IEEE rounding. What cannot be right here (warps) does not compile. */
+ * The invariant: everything here gives the bits that a GPU gives, wherever CUDA
+ * promises IEEE rounding. What a CPU cannot do (warps) does not compile. */
 #ifndef GP_CPU_H
 #define GP_CPU_H
 
@@ -311,8 +311,8 @@ static inline double __ddiv_rn(double a, double b) { return a / b; }
 static inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
 static inline double __dsqrt_rn(double x) { return sqrt(x); }
 
-/* Fast approximations on a GPU; as good as their slow kin here. Macros, because
- * glibc has functions of these names. */
+/* Fast approximations on a GPU; here the accurate functions. Macros, because glibc has
+ * functions of these names. */
 #define __expf expf
 #define __exp10f exp10f
 #define __logf logf

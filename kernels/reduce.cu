@@ -51,8 +51,8 @@ struct most {
     }
 };
 
-/* a, then x[step], x[2 step], ... x[n step] in order; eight loads at a time are on
- * their way. */
+/* a, then x[step], x[2 step], ... x[n step] in order; eight loads at a time are in
+ * flight. */
 template <class Op, class A, class T>
 static __device__ __forceinline__ A join_all(A a, const T *x, size_t n, size_t step)
 {

@@ -1,4 +1,4 @@
-/* cli_signal.c - Ctrl-C and SIGTERM: the first lets a run come to its end, the
+/* signal.c - Ctrl-C and SIGTERM: the first lets a run come to its end, the
  * second stops it, the third gives up. A fault, such as that of a kernel that
  * writes beyond its output, ends the process as ever, but says where it was.
  *
@@ -100,8 +100,6 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     remove_file();
     raise(signal);
 }
-
-_Static_assert(GP_CPU_LOCAL == 1024 * 1024, "on_fault says 1 MiB");
 
 /* Where no sanitizer does it better. */
 static void catch_faults(void)

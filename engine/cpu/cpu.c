@@ -67,7 +67,7 @@ struct gp_cpudev {
     gp_dev dev;
     gp_stream *stream; int nstreams;
     gp_turn *turn; int nturns, slots;
-    int64_t *stamp;            /* written by streams; who waited for the stream may read */
+    int64_t *stamp;            /* written by streams; to be read after a wait for the stream */
     pthread_mutex_t turn_lock;
     pthread_cond_t turn_wake;
     gp_table builtin;                      /* kernels by name */
@@ -315,7 +315,7 @@ static void pass_turn(gp_cpudev *c, const gp_cpuop *op)
     pthread_mutex_unlock(&c->turn_lock);
 }
 
-/* The kernel that this thread is in: for who tells of its fault. */
+/* The kernel that this thread is in: for a signal handler that reports its fault. */
 static _Thread_local const gp_cpuop *volatile running;
 static _Thread_local const gp_cpu_runner *runner;
 

@@ -1,11 +1,11 @@
 /* fiber.c - runs grids of CPU kernels on one OS thread; see kernels/cpu.h.
  *
- * A block runs on fibers: pieces of stack that are switched by hand. The first
- * fiber runs thread after thread. When a thread waits at a barrier, its fiber
- * stays as it is and the next fiber goes on with the next thread. When all
- * threads were started, the fibers that are left stand in a circle, in the order
- * of their threads, and each barrier is one turn of it. A kernel without barriers
- * runs on one fiber and never switches; a barrier costs one switch per thread.
+ * A block runs on fibers: stacks that this file switches between. The first fiber runs
+ * thread after thread. When a thread waits at a barrier, its fiber is parked there
+ * and the next fiber goes on with the next thread. When all threads were started,
+ * the fibers that wait form a circle, in the order of their threads, and each
+ * barrier is one turn of it. A kernel without barriers runs on one fiber and never
+ * switches; a barrier costs one switch per thread.
  *
  * The invariant: between two blocks every fiber is parked in fiber_main(). */
 #include <signal.h>
@@ -124,7 +124,7 @@ __asm__(".pushsection .text\n.balign 16\n"
 #error "fiber.c has no switch for this processor: write gp_fiber_swap for it"
 #endif
 
-/* The other side of a switch: tells the sanitizers which stack this is. */
+/* After a switch: tells the sanitizers which stack this is. */
 static void arrived(gp_cpu_runner *r)
 {
     (void)r;

@@ -1,5 +1,5 @@
-/* fiber.h - what a kernel compiled for the CPU (kernels/cpu.h, C++) and the code
- * that runs it (fiber.c, C) know of each other. */
+/* fiber.h - the interface between a kernel that was compiled for the CPU
+ * (kernels/cpu.h, C++) and the code that runs it (fiber.c, C). */
 #ifndef GP_FIBER_H
 #define GP_FIBER_H
 

@@ -1,4 +1,4 @@
-/* cpu_kernel.h - CUDA kernels on a CPU: grids, and user sources (fiber.c, cc.c). */
+/* kernel.h - CUDA kernels on a CPU: grids, and user sources (fiber.c, cc.c). */
 #ifndef GP_CPU_KERNEL_H
 #define GP_CPU_KERNEL_H
 

@@ -2,8 +2,8 @@
  *
  * A body is built by capturing one stream into a CUDA graph. Edges are set by
  * hand, item by item, so that a graph has exactly the edges the plan asked for;
- * the same recorder without that step runs a body directly. Who waits asks the
- * stream; an event is recorded only when a thread wants to sleep until then.
+ * the same recorder without that step runs a body directly. A thread that waits polls
+ * the stream; an event is recorded only when it goes to sleep.
  *
  * Invariant: once everything is prepared and built, launch, direct, query and
  * wait allocate nothing, create nothing, take no lock and wait for no more than
@@ -30,7 +30,7 @@
 #include "cuda/dev.h"
 
 enum {
-    TIGHT_POLLS = 100,         /* sync: auto polls so often before it yields */
+    TIGHT_POLLS = 100,         /* sync: auto polls that often before it yields */
     POLL_NS = 1000000,         /* ... and for so long before it sleeps */
 };
 
@@ -102,8 +102,8 @@ static void release(bool device, void *mem)
         cudaFreeHost(mem);
 }
 
-/* Accepts what open and prepare made only in part. On a device with a fault the
- * calls fail, and that is that. */
+/* Accepts what open and prepare made only in part. On a device with a fault nothing is
+ * given back: every call would fail. */
 static void cuda_close(gp_dev *dev)
 {
     gp_cuda_dev *d = gp_cuda(dev);
@@ -218,8 +218,8 @@ static bool span_add(gp_cuda_dev *d, const void *at, size_t bytes, bool device, 
     return true;
 }
 
-/* Pinned memory, on the memory node next to the GPU if there is room: the
- * thread prefers that node meanwhile. Systems without nodes are as good. */
+/* Pinned memory, on the memory node next to the GPU if there is room: the thread
+ * prefers that node meanwhile. A system without nodes ignores that. */
 static cudaError_t alloc_host(const gp_cuda_dev *d, void **mem, size_t bytes)
 {
     enum { PREFERRED = 1, WORDS = 16, WORD = 8 * sizeof(unsigned long), BITS = WORDS * WORD };
@@ -331,9 +331,9 @@ static int cuda_query(gp_dev *dev, int stream, gp_errs *errs)
     return gp_cuda_alive(d) ? finished(d, cudaStreamQuery(d->stream[stream]), errs) : -1;
 }
 
-/* Sleeps until the stream is empty. The event that wakes us is recorded only
- * now, behind the work that is waited for: an event that wakes a thread costs an
- * interrupt, which those who poll need not pay. */
+/* Sleeps until the stream is empty. The event that wakes the thread is recorded only
+ * now, behind the work that is waited for: it costs an interrupt, which a thread that
+ * polls does without. */
 static int sleep_until_done(gp_cuda_dev *d, int stream, gp_errs *errs)
 {
     return gp_cuda_alive(d)
@@ -342,8 +342,8 @@ static int sleep_until_done(gp_cuda_dev *d, int stream, gp_errs *errs)
         : -1;
 }
 
-/* auto: being woken costs tens of microseconds, which a busy pipeline has not;
- * so it polls, soon yielding, and sleeps once nothing came for POLL_NS. */
+/* auto: to be woken takes tens of microseconds, too long in a busy pipeline; so it
+ * polls, after TIGHT_POLLS it yields as well, and after POLL_NS it sleeps. */
 static int wait_for(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs)
 {
     gp_cuda_dev *d = gp_cuda(dev);

@@ -1,4 +1,4 @@
-/* cuda_cupti.c - what the GPU did, kernel by kernel, from CUPTI: for traces in full.
+/* cupti.c - what the GPU did, kernel by kernel, from CUPTI: for traces in full.
  *
  * CUPTI hands over records of kernels and copies long after they were done. Which
  * launch one belongs to is told by an external correlation id, the tag that was set
@@ -8,8 +8,9 @@
  * its label as a second external id.
  *
  * CUPTI knows one client in a process and passes it no argument: hence the one static
- * variable of this library. The lock is of everything in it; with it nothing of CUPTI is
- * called but to go through a buffer, as CUPTI may hold locks of its own when it calls us. */
+ * variable of this library. The lock protects everything in it; while it is held no
+ * function of CUPTI is called but those that read a buffer, as CUPTI may hold locks of
+ * its own when it calls us. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
@@ -59,8 +60,8 @@ static _Thread_local bool tagged, labelled;    /* pushed on CUPTI's stacks */
 
 /* ---- nodes and calls, with the lock ---------------------------------- */
 
-/* Polling alone makes a million calls a second, so few ids are of interest. NULL: it is
- * not known; with `make`, in place of the oldest of its set. */
+/* The call with this id; NULL: it is not known. With `make` it replaces the oldest of its
+ * set then. Polling alone makes a million calls a second, of which none is kept. */
 static call *find_call(uint32_t id, bool make)
 {
     call *set = &cupti.calls[(id * UINT32_C(0x9e3779b1) >> 17) * WAYS], *old = set;
@@ -112,7 +113,7 @@ static bool tell(done *d)
     return true;
 }
 
-/* Nobody launched it for a frame (set-up), or the call comes with a later buffer. */
+/* Its call comes with a later buffer, or never: then it was no frame's, but set-up's. */
 static void wait_for_call(const done *d)
 {
     if (cupti.nwaiting == WAITING)

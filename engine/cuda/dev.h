@@ -1,4 +1,4 @@
-/* cuda_dev.h - what the files of the CUDA back end share: the open device and
+/* dev.h - what the files of the CUDA back end share: the open device and
  * how its errors are reported. The essay stands at the top of cuda.c. */
 #ifndef GP_CUDA_DEV_H
 #define GP_CUDA_DEV_H
@@ -16,7 +16,6 @@ struct gp_kernel {
     cudaKernel_t fn;
     int threads;                   /* the most in one block, for its registers */
     size_t shared;                 /* the most dynamic shared memory, bytes */
-    size_t local;                  /* local memory of a thread, bytes */
     const char *file;              /* of a built-in one: "kernels/NAME.fatbin" */
     gp_source source;              /* of a user's; else its path is NULL */
 };
@@ -55,7 +54,7 @@ typedef struct gp_cuda_dev {
     cudaEvent_t *order;            /* [order][slot] */
     int norders, nslots;
     cudaEvent_t *stamp; int nstamps;
-    cudaEvent_t base_event, base_try;      /* cuda_stamp.c */
+    cudaEvent_t base_event, base_try;      /* stamp.c */
     int64_t base_ns;               /* CLOCK_MONOTONIC when base_event was reached */
     pthread_mutex_t stamp_lock;    /* of these three */
     struct gp_cuda_library *libs;
@@ -73,7 +72,7 @@ static inline gp_cuda_dev *gp_cuda(gp_dev *dev)
 
 /* ---- errors (cuda.c) ------------------------------------------------- */
 
-/* Is the device still of use? If so, its context is made this thread's current one,
+/* Has the device had no fault? Then its context is made this thread's current one,
  * whatever an application has made current meanwhile; that costs tens of nanoseconds. */
 bool gp_cuda_alive(gp_cuda_dev *d);
 /* Reports "WHAT: NAME: DESCRIPTION"; a fault the first time only, nothing after
@@ -97,16 +96,16 @@ bool gp_cuda_find_driver(gp_cuda_dev *d, gp_errs *errs);
 CUcontext gp_cuda_current(const gp_cuda_dev *d);
 void gp_cuda_set_current(const gp_cuda_dev *d, CUcontext context);
 
-/* ---- kernels (cuda_kernel.c) ----------------------------------------- */
+/* ---- kernels (kernel.c) ---------------------------------------------- */
 
 bool gp_cuda_load_builtin(gp_cuda_dev *d, gp_errs *errs);
 void gp_cuda_unload(gp_cuda_dev *d);           /* every kernel; dead or alive */
 const gp_kernel *gp_cuda_find(const gp_cuda_dev *d, const char *name);     /* NULL: none */
 const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *errs);
 /* Leaves nothing for the kernel's first launch to do: that may synchronise the device. */
-bool gp_cuda_load_kernel(gp_cuda_dev *d, const gp_kernel *k, gp_errs *errs);
+bool gp_cuda_load_kernel(gp_cuda_dev *d, cudaKernel_t fn, const char *name, gp_errs *errs);
 
-/* ---- graphs (cuda_rec.c) --------------------------------------------- */
+/* ---- graphs (rec.c) -------------------------------------------------- */
 
 gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
 void gp_cuda_discard(gp_dev *dev, gp_exec *x);
@@ -114,14 +113,14 @@ bool gp_cuda_load(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
 /* Runs the body on the stream, without the event. */
 bool gp_cuda_run(gp_cuda_dev *d, cudaStream_t stream, gp_body body, void *arg, gp_errs *errs);
 
-/* ---- stamps, rates (cuda_stamp.c): see gp_backend --------------------- */
+/* ---- stamps, rates (stamp.c): see gp_backend --------------------- */
 
 bool gp_cuda_stamps(gp_dev *dev, int n, gp_errs *errs);
 int64_t gp_cuda_stamped(gp_dev *dev, int i);
 bool gp_cuda_rates(gp_dev *dev, double *in, double *out, gp_errs *errs);
 void gp_cuda_unstamp(gp_cuda_dev *d);          /* destroys the events */
 
-/* ---- traces in full (cuda_cupti.c): see gp_backend -------------------- */
+/* ---- traces in full (cupti.c): see gp_backend -------------------- */
 
 bool gp_cuda_watch(gp_dev *dev, void (*note)(void *arg, const gp_activity *a), void *arg,
                    gp_errs *errs);
@@ -129,7 +128,7 @@ void gp_cuda_unwatch(gp_dev *dev);
 void gp_cuda_tag(gp_dev *dev, uint64_t tag);
 void gp_cuda_label(int label, bool in_graph);
 
-/* ---- resident kernels (cuda_resident.c) ------------------------------ */
+/* ---- resident kernels (resident.c) ----------------------------------- */
 
 gp_resident *gp_cuda_resident_create(gp_dev *dev, gp_body body, void *const *slot, int slots, int depth,
                             int shares, gp_errs *errs);

@@ -1,4 +1,4 @@
-/* cuda_kernel.c - device code: the built-in kernels, and the user's.
+/* kernel.c - device code: the built-in kernels, and the user's.
  *
  * A library is on the GPU as soon as it is known, a kernel of it when a body that
  * launches it is loaded: CUDA would do that at its first launch, and synchronise the
@@ -39,7 +39,7 @@ static gp_kernel *kernel_create(gp_cuda_dev *d, cudaKernel_t fn, gp_errs *errs)
     }
     gp_kernel *k = gp_cuda_table(1, sizeof *k, errs);
     if (k)
-        *k = (gp_kernel){ .name = name, .fn = fn, .shared = shared, .local = a.localSizeBytes,
+        *k = (gp_kernel){ .name = name, .fn = fn, .shared = shared,
                           .threads = a.maxThreadsPerBlock };
     return k;
 }
@@ -47,17 +47,20 @@ static gp_kernel *kernel_create(gp_cuda_dev *d, cudaKernel_t fn, gp_errs *errs)
 /* Local memory is taken for as many threads as the GPU can have at once, for the
  * kernel that needs most; a limit on it takes effect now. Where it cannot be had that
  * is for the launch to say, which may do with less. */
-bool gp_cuda_load_kernel(gp_cuda_dev *d, const gp_kernel *k, gp_errs *errs)
+bool gp_cuda_load_kernel(gp_cuda_dev *d, cudaKernel_t fn, const char *name, gp_errs *errs)
 {
+    struct cudaFuncAttributes a = { 0 };
     CUfunction f;
     size_t limit = 0;
-    CUresult e = d->driver.kernel_function(&f, k->fn);
-    if (e == CUDA_SUCCESS)
-        e = d->driver.load_function(f);
-    if (e != CUDA_SUCCESS)             /* the two have the same numbers */
-        return gp_cuda_failed(d, (cudaError_t)e, errs, "loading kernel '%s'", k->name);
-    if (cudaDeviceGetLimit(&limit, cudaLimitStackSize) == cudaSuccess && k->local > limit)
-        cudaDeviceSetLimit(cudaLimitStackSize, k->local);
+    cudaError_t e = (cudaError_t)d->driver.kernel_function(&f, fn);    /* of the same numbers */
+    if (e == cudaSuccess)
+        e = (cudaError_t)d->driver.load_function(f);
+    if (e == cudaSuccess)
+        e = cudaFuncGetAttributes(&a, fn);
+    if (e != cudaSuccess)
+        return gp_cuda_failed(d, e, errs, "loading kernel '%s'", name);
+    if (cudaDeviceGetLimit(&limit, cudaLimitStackSize) == cudaSuccess && a.localSizeBytes > limit)
+        cudaDeviceSetLimit(cudaLimitStackSize, a.localSizeBytes);
     cudaGetLastError();
     return true;
 }

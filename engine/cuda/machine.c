@@ -1,4 +1,4 @@
-/* cuda_machine.c - which GPUs there are. No context is made: it takes a few
+/* machine.c - which GPUs there are. No context is made: it takes a few
  * milliseconds and no device memory. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* cuda_nvrtc.c - compiles a user's kernel for a CUDA device.
+/* nvrtc.c - see nvrtc.h.
  *
  * NVRTC is opened when the first user's kernel asks for it; it needs no driver.
  * Contraction to fused multiply-add is off, as on the CPU, so that both give the

@@ -1,4 +1,4 @@
-/* cuda_rec.c - the recorder: a body becomes a graph, or runs at once.
+/* rec.c - the recorder: a body becomes a graph, or runs at once.
  *
  * One stream is captured. Before each item the set of nodes that the next node
  * will depend on is replaced by the last nodes of the items it waits for, so a
@@ -50,8 +50,8 @@ static bool has(const struct nodes *l, cudaGraphNode_t node)
     return false;
 }
 
-/* The newest item is over: notes its last nodes. Edge data (a library may leave
- * some) are dropped: who waits for a node waits for all of it. */
+/* The newest item is over: notes its last nodes. Edge data (a library may set
+ * some) are dropped: what waits for a node waits for all of it. */
 static bool item_over(struct recorder *r)
 {
     gp_errs *errs = r->rec.errs;
@@ -197,7 +197,8 @@ static bool load_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 b
                         size_t shared, void *const *args, int nargs)
 {
     (void)grid, (void)args, (void)nargs;
-    return fits(rec, k, block, shared) && gp_cuda_load_kernel(gp_cuda(rec->dev), k, rec->errs);
+    return fits(rec, k, block, shared) && gp_cuda_load_kernel(gp_cuda(rec->dev), k->fn, k->name,
+                                                                  rec->errs);
 }
 
 static bool load_copy(gp_rec *rec, void *dst, const void *src, size_t bytes)

@@ -304,7 +304,8 @@ static bool compile(gp_resident *x, recorder *r, gp_errs *errs)
                       "loading a resident kernel")
         && gp_cuda_ok(d, cudaFuncSetAttribute(x->fn, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                               (int)r->shared), errs,
-                      "asking for a resident kernel's shared memory");
+                      "asking for a resident kernel's shared memory")
+        && gp_cuda_load_kernel(d, x->fn, "gp_resident", errs);
     free(text), free(image), free(sources);
     return ok;
 }

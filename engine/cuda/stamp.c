@@ -1,4 +1,4 @@
-/* cuda_stamp.c - stamps: events that keep the time at which the device reached them;
+/* stamp.c - stamps: events that keep the time at which the device reached them;
  * and how fast it copies.
  *
  * The device tells only how long two events are apart, as a float of milliseconds,

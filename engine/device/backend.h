@@ -1,8 +1,9 @@
-/* backend.h - what the executor needs from a device. Two exist: cpu.c, cuda.c.
+/* backend.h - what the executor needs from a device. Two exist: cpu/cpu.c and
+ * cuda/cuda.c.
  *
- * The executor and the passes do all thinking; a back end owns memory and
- * replays what the plan decided. Arguments are checked before; a back end may
- * trust them.
+ * The passes and the executor make all decisions; a back end owns memory and
+ * replays what the plan decided. Its callers check the arguments; a back end
+ * need not.
  *
  * Work reaches a device through a recorder (gp_rec). The executor describes a
  * launch as a body: a function that calls the recorder. The same body is
@@ -39,7 +40,7 @@ struct gp_rec_ops {
     /* Stamp i is the time at which what the current item depends on was done; on a
      * back end that runs things in the order recorded, all that is before it. */
     bool (*stamp)(gp_rec *r, int i);
-    /* The items that follow have this label. NULL where the back end has no watch. */
+    /* The items that follow have this label. NULL where `watch` is. */
     void (*label)(gp_rec *r, int label);
     /* Waits until all that was recorded is done (direct bodies, --isolate). */
     bool (*wait)(gp_rec *r);

@@ -10,7 +10,7 @@
 
 static int cpus(void)
 {
-    cpu_set_t mine;                /* what taskset or a container leaves us */
+    cpu_set_t mine;                /* the CPUs that taskset or a container allows */
     if (sched_getaffinity(0, sizeof mine, &mine) == 0)
         return CPU_COUNT(&mine);
     long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -55,9 +55,9 @@ static uint64_t cgroup_limit(void)
     return limit < UINT64_C(1) << 60 ? limit : UINT64_MAX;     /* v1 says "none" with 2^63 */
 }
 
-/* What can still be had. A limit below the memory there is holds it down; a
- * limit above it means a virtual machine that grows when memory is used, and
- * then the limit is the better word. */
+/* Bytes that can still be allocated. A limit below the machine's memory bounds it; a
+ * limit above means a virtual machine that grows when memory is used, and then the
+ * limit is the better estimate. */
 static size_t memory(void)
 {
     char line[256];

@@ -2,9 +2,10 @@
  *
  * The check of the entry's type is C++, so that typedefs, macros and includes are
  * understood; its failures are short marks ("gpipe-check 2") that are looked for
- * in the compiler's output and told in the stage's words. The source is also
- * scanned as text, but only to make messages better and to find declarations of
- * dynamic shared memory: what the scan misses costs a column, not correctness. */
+ * in the compiler's output and reported in terms of the stage's options. The source is
+ * also scanned as text, to make messages better and to find declarations of dynamic
+ * shared memory: where the scan misses something a message is less exact, or the C++
+ * compiler reports an undefined name. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

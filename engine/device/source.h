@@ -1,5 +1,5 @@
-/* source.h - a user's .cu on its way to a compiler, and the compiler's words on
- * their way back (source.c). Used by cc.c and cuda_nvrtc.c. */
+/* source.h - turns a user's .cu into what a compiler reads, and what the compiler writes
+ * into errors (source.c). For cpu/cc.c and cuda/nvrtc.c. */
 #ifndef GP_SOURCE_H
 #define GP_SOURCE_H
 
