@@ -94,9 +94,6 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
         return false;
     if (!run->options.isolate || r->ops->wait(r))
         return true;
-    if (o->warm_up)
-        return gp_fail(r->errs, GP_E_RUN, st->at, "stage '%s' failed on the device before frame 0",
-                       st->name);
     return gp_fail(r->errs, GP_E_RUN, st->at, "stage '%s' failed on the device in frame %llu",
                    st->name, (unsigned long long)first);
 }

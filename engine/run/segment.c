@@ -38,7 +38,7 @@ static bool warm_up(gp_actorrt *p, gp_errs *errs)
 {
     gp_run *run = p->run;
     const gp_backend *be = run->dev->backend;
-    gp_batch once = { .p = p, .n = 1, .bare = true, .warm_up = true };
+    gp_batch once = { .p = p, .n = 1, .bare = true };
     int stream = p->seg->stream0;
     atomic_store(&run->warming, p);
     bool ok = be->load(run->dev, gp_segment_record, &once, errs)

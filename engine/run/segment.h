@@ -66,7 +66,6 @@ typedef struct gp_batch {
     int n;
     bool irregular, again;
     bool bare;                 /* no stamps */
-    bool warm_up;              /* no frame: before frame 0, of what is in the slots */
 } gp_batch;
 
 /* stamp.c: how many stamps the launches in flight need, after the parts are made. */
