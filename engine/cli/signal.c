@@ -71,10 +71,14 @@ static void put_kernel(const char *kernel, const char *stage)
     put(stage ? stage : "");
 }
 
-/* SA_RESETHAND has put the default back, which ends the process. */
-static void on_fault(int signal, siginfo_t *info, void *context)
+/* Several threads may fault at the same moment: the first says so and ends the process,
+ * the others wait for that. */
+static void on_fault(int number, siginfo_t *info, void *context)
 {
+    static atomic_flag said = ATOMIC_FLAG_INIT;
     gp_kernel_fault in;
+    while (atomic_flag_test_and_set(&said))
+        pause();
     gp_kernel_at_fault(info->si_addr, &in);
     const char *kernel = in.kernel, *stage = in.stage;
     char thread[17] = "";
@@ -89,7 +93,7 @@ static void on_fault(int signal, siginfo_t *info, void *context)
         _exit(1);
     }
     for (int i = 0; i < NFAULTS; i++)
-        if (faults[i].signal == signal)
+        if (faults[i].signal == number)
             put(faults[i].text);
     put(kernel ? " in " : " in the thread of '");
     if (kernel)
@@ -98,14 +102,15 @@ static void on_fault(int signal, siginfo_t *info, void *context)
         put(thread);
     put(kernel ? "': look at its indices and the arguments that it is given\n" : "'\n");
     remove_file();
-    raise(signal);
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 /* Where no sanitizer does it better. */
 static void catch_faults(void)
 {
     struct sigaction was, a = { .sa_sigaction = on_fault,
-                                .sa_flags = (int)SA_RESETHAND | SA_SIGINFO | SA_ONSTACK };
+                                .sa_flags = SA_SIGINFO | SA_ONSTACK };
     sigemptyset(&a.sa_mask);
     for (int i = 0; i < NFAULTS; i++)
         if (!sigaction(faults[i].signal, NULL, &was) && was.sa_handler == SIG_DFL)
