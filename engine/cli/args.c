@@ -136,7 +136,7 @@ static bool read_choice(gp_arena *a, const struct option *o, const char *value, 
         all = gp_format(a, "%s%s%s", all, *all ? ", " : "", word);
         p = p[n] ? p + n + 1 : NULL;
     }
-    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--%s' is one of %s, not '%s'%s", o->name, all,
+    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--%s' must be one of %s, not '%s'%s", o->name, all,
                    value, gp_near_text(&near));
 }
 
