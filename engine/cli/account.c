@@ -1,4 +1,4 @@
-/* cli_account.c - what a run was, after it: where the time went, and the verdict.
+/* account.c - what a run was, after it: where the time went, and the verdict.
  *
  * Parts are of the time that frames moved; ~ stands before what was not measured but
  * follows from bytes and what copies reach alone. */

@@ -1,4 +1,4 @@
-/* cli_args.c - the options of the command, one row each. */
+/* args.c - the options of the command, one row each. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cli.h"

@@ -1,4 +1,4 @@
-/* cli_bench.c - gpipe bench: every row in turns, round by round; then what bounds
+/* bench.c - gpipe bench: every row in turns, round by round; then what bounds
  * the best; then all of it is printed, or nothing. */
 #include <fcntl.h>
 #include <math.h>

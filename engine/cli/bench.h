@@ -1,7 +1,7 @@
-/* cli_bench.h - what the files of gpipe bench share.
+/* bench.h - what the files of gpipe bench share.
  *
  * A table has rows; a row is a file with settings. Every row is measured once a
- * round (cli_bench_run.c) and printed once (cli_bench_print.c). */
+ * round (bench_run.c) and printed once (bench_print.c). */
 #ifndef GP_CLI_BENCH_H
 #define GP_CLI_BENCH_H
 
@@ -61,10 +61,10 @@ typedef struct gp_bench {
     bool stuck;                        /* a thread still uses a pipeline: _exit */
 } gp_bench;
 
-/* cli_bench_rows.c: the rows that the options ask for. */
+/* bench_rows.c: the rows that the options ask for. */
 bool gp_bench_rows(gp_bench *b, gp_errs *errs);
 
-/* cli_bench_fit.c: what has to be changed in a pipeline so that it can be measured.
+/* bench_fit.c: what has to be changed in a pipeline so that it can be measured.
  * Folders that it makes are removed by gp_bench_unfit. */
 typedef struct gp_fit {
     gp_args args;
@@ -79,14 +79,14 @@ void gp_bench_unfit(gp_fit *f);
 gp_args gp_bench_serial(gp_bench *b, const gp_args *args, const gp_loaded *l);
 gp_args gp_bench_set(gp_bench *b, const gp_args *args, const char *assignment);
 
-/* cli_bench_run.c: compiles a row and says what is wrong with it. The exit code. */
+/* bench_run.c: compiles a row and says what is wrong with it. The exit code. */
 int gp_bench_check(gp_bench *b, const gp_row *r);
 /* Measures a row once, with some of the run's options. Prints its errors, unless
  * `why` (GP_BENCH_WHY) is there to take the first. The exit code. */
 int gp_bench_measure(gp_bench *b, const gp_row *r, const gp_run_options *options, char *why,
                      gp_figures *out);
 
-/* cli_bench_print.c: all rows, on stdout. */
+/* bench_print.c: all rows, on stdout. */
 void gp_bench_print(const gp_bench *b);
 
 #endif

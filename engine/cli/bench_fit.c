@@ -1,4 +1,4 @@
-/* cli_bench_fit.c - gpipe bench: what has to be changed in a pipeline so that it
+/* bench_fit.c - gpipe bench: what has to be changed in a pipeline so that it
  * can be measured.
  *
  * A source that ends is told to go on, where its kind can do that and nothing

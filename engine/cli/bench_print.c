@@ -1,4 +1,4 @@
-/* cli_bench_print.c - gpipe bench: the table, as text, CSV or JSON.
+/* bench_print.c - gpipe bench: the table, as text, CSV or JSON.
  *
  * The columns are in one list, so that all three say the same. What is printed
  * of a figure is in its name: its unit. */

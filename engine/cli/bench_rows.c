@@ -1,4 +1,4 @@
-/* cli_bench_rows.c - gpipe bench: the rows that the options ask for.
+/* bench_rows.c - gpipe bench: the rows that the options ask for.
  *
  * For each file: all combinations of what --sweep says (or the file as it is
  * written), then --serial, then each --cached. Files have the same rows in the

@@ -1,4 +1,4 @@
-/* cli_bench_run.c - gpipe bench: one measurement.
+/* bench_run.c - gpipe bench: one measurement.
  *
  * The pipeline runs in a thread of its own and is watched from outside: its
  * counters are read at the edges of windows, which lie where a frame came out.

@@ -1,4 +1,4 @@
-/* cli.h - what the files of the command share: main.c and cli_*.c.
+/* cli.h - what the files of the command share: all of engine/cli.
  *
  * Only the command prints, reads the environment, catches signals and exits.
  * Its own words go to stderr; stdout is for data. */
@@ -44,12 +44,12 @@ typedef struct gp_args {
     int rounds;
 } gp_args;
 
-/* cli_args.c: what follows the verb. The strings are argv's or the arena's. */
+/* args.c: what follows the verb. The strings are argv's or the arena's. */
 bool gp_args_parse(gp_arena *a, int argc, char **argv, gp_verb verb, gp_args *out, gp_errs *errs);
 /* The options of one verb, for its --help. */
 void gp_args_help(FILE *to, gp_verb verb);
 
-/* cli_load.c: a pipeline's text, and what became of it. */
+/* load.c: a pipeline's text, and what became of it. */
 typedef struct gp_loaded {
     const char *file;                      /* as in messages */
     char *text;
@@ -66,7 +66,7 @@ void gp_unload(gp_loaded *l);
 /* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
 
-/* cli_signal.c: Ctrl-C, SIGTERM, faults. */
+/* signal.c: Ctrl-C, SIGTERM, faults. */
 void gp_signals_catch(bool quiet);         /* quiet: says nothing */
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
 int gp_signal_taken(void);                 /* the last one's number; 0: none */
@@ -76,7 +76,7 @@ void gp_signals_lines(bool drawn);         /* lines at the cursor: what is said 
 void gp_signals_remove(const char *path);
 double gp_seconds(void);                   /* CLOCK_MONOTONIC */
 
-/* cli_run.c, cli_plan.c, cli_stages.c, cli_bench.c, cli_top.c: the verbs. The exit code. Errors that
+/* run.c, plan.c, stages.c, bench.c, top.c: the verbs. The exit code. Errors that
  * are still in `errs` are printed by the caller. */
 int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs);
@@ -85,15 +85,15 @@ int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs
 int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 
-/* cli_environment.c: where this runs; `device`: a CUDA device that was used, or -1. */
+/* environment.c: where this runs; `device`: a CUDA device that was used, or -1. */
 void gp_environment_read(gp_environment *e, int device);
-/* cli_account.c: after a run, a line for each stage, segment and engine, and the verdict. */
+/* account.c: after a run, a line for each stage, segment and engine, and the verdict. */
 void gp_print_account(FILE *to, const gp_report *r);
 
-/* cli_load.c: whether what goes to `fd` is for eyes that want colors. */
+/* load.c: whether what goes to `fd` is for eyes that want colors. */
 bool gp_want_color(int fd);
 
-/* cli_progress.c: a thread that shows how the run goes, here and to whoever is
+/* progress.c: a thread that shows how the run goes, here and to whoever is
  * connected to `socket` (NULL: nobody), and the line at the end. */
 struct gp_socket;
 typedef struct gp_meter gp_meter;

@@ -1,4 +1,4 @@
-/* cli_environment.c - where something was measured, for whoever reads it later. */
+/* environment.c - where something was measured, for whoever reads it later. */
 #include <string.h>
 #include <time.h>
 #include "cli/cli.h"

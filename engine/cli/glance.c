@@ -1,4 +1,4 @@
-/* cli_glance.c - how a run stands: taken from its counters, written as JSON, read again. */
+/* glance.c - how a run stands: taken from its counters, written as JSON, read again. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

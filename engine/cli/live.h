@@ -1,4 +1,4 @@
-/* cli_live.h - what shows a run while it goes shares: progress, top, metrics.
+/* live.h - what shows a run while it goes shares: progress, top, metrics.
  *
  * A glance is made by looking at a pipeline or by reading the JSON of one: whoever
  * draws it cannot tell which. Nothing here is waited for by what moves frames. */
@@ -27,7 +27,7 @@ typedef struct gp_glance {
 
 void gp_glance_free(gp_glance *v);
 
-/* cli_glance.c. Looks again, `seconds` after the start; at first *v is zero. */
+/* glance.c. Looks again, `seconds` after the start; at first *v is zero. */
 void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds);
 /* One object on one line. */
 void gp_glance_json(const gp_glance *v, FILE *f);
@@ -35,7 +35,7 @@ void gp_glance_json(const gp_glance *v, FILE *f);
  * memory. All that is read can be drawn: names are names, numbers are in their range. */
 bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json);
 
-/* cli_screen.c: lines that are drawn over and over at one place. The cursor waits at
+/* screen.c: lines that are drawn over and over at one place. The cursor waits at
  * their beginning: what others write there, or a window of another size, moves them
  * and leaves nothing behind. */
 typedef struct gp_screen {
@@ -53,7 +53,7 @@ gp_screen gp_screen_on(int fd);
 bool gp_screen_draw(gp_screen *s, const gp_glance *v);
 void gp_screen_clear(gp_screen *s);        /* removes the lines */
 
-/* cli_socket.c: where gpipe top connects. NULL: there is no place for one, which is no
+/* socket.c: where gpipe top connects. NULL: there is no place for one, which is no
  * error. Only one thread uses it. */
 typedef struct gp_socket gp_socket;
 gp_socket *gp_socket_open(void);
@@ -71,7 +71,7 @@ int gp_socket_clients(const gp_socket *s);
 /* The other end, of `name`: a process or a path. -1 after an error. */
 int gp_socket_connect(const char *name, gp_errs *errs);
 
-/* cli_metrics.c: a server with a thread of its own. NULL after an error. */
+/* metrics.c: a server with a thread of its own. NULL after an error. */
 typedef struct gp_metrics gp_metrics;
 gp_metrics *gp_metrics_start(const char *at, const gp_pipeline *p, bool quiet, gp_errs *errs);
 void gp_metrics_stop(gp_metrics *m);       /* accepts NULL */

@@ -1,4 +1,4 @@
-/* cli_load.c - a file's text, its compilation, and the errors of both. */
+/* load.c - a file's text, its compilation, and the errors of both. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* cli_metrics.c - --metrics: what Prometheus scrapes, in its text format 0.0.4
+/* metrics.c - --metrics: what Prometheus scrapes, in its text format 0.0.4
  * (prometheus.io/docs/instrumenting/exposition_formats).
  *
  * libmicrohttpd is opened when it is asked for: nothing else needs it. It answers on

@@ -1,4 +1,4 @@
-/* cli_page.c - a report as one HTML page.
+/* page.c - a report as one HTML page.
  *
  * page.html has a mark for each part: {{page.css}}, {{report}}, ... What comes from a
  * run is data to the page: it is never read as HTML, but for the drawing. */

@@ -1,4 +1,4 @@
-/* cli_page.h - the page of `gpipe run --report FILE.html`. */
+/* page.h - the page of `gpipe run --report FILE.html`. */
 #ifndef GP_CLI_PAGE_H
 #define GP_CLI_PAGE_H
 

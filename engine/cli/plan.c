@@ -1,4 +1,4 @@
-/* cli_plan.c - gpipe check, gpipe plan. */
+/* plan.c - gpipe check, gpipe plan. */
 #include "api/forms.h"
 #include "cli/cli.h"
 #include "draw/dump.h"

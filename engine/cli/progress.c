@@ -1,4 +1,4 @@
-/* cli_progress.c - how a run goes, while it goes and at its end.
+/* progress.c - how a run goes, while it goes and at its end.
  *
  * A thread of its own looks at the counters of the run, which are atomic, and
  * prints; it holds nothing that the run waits for. While nobody looks it sleeps. */

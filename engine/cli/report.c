@@ -1,4 +1,4 @@
-/* cli_report.c - what is left of a run beside its data: the files of --report and
+/* report.c - what is left of a run beside its data: the files of --report and
  * --trace, and the account on a terminal.
  *
  * The files are opened before frame 0, so that a place that cannot be written is known

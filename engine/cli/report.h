@@ -1,4 +1,4 @@
-/* cli_report.h - what a run leaves beside its data (cli_report.c, cli_account.c). */
+/* report.h - what a run leaves beside its data (report.c, account.c). */
 #ifndef GP_CLI_REPORT_H
 #define GP_CLI_REPORT_H
 

@@ -1,4 +1,4 @@
-/* cli_run.c - gpipe run: progress, the report. */
+/* run.c - gpipe run: progress, the report. */
 #include <string.h>
 #include <unistd.h>
 #include "cli/live.h"

@@ -1,4 +1,4 @@
-/* cli_screen.c - a glance as lines: one a stage and a total, on a terminal in place.
+/* screen.c - a glance as lines: one a stage and a total, on a terminal in place.
  *
  * No line is as wide as the terminal and they are fewer than its rows, so that they
  * stay where they were put. All of it is ASCII, as names are. */

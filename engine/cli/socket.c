@@ -1,4 +1,4 @@
-/* cli_socket.c - the Unix socket of a run, for gpipe top: one JSON object a second.
+/* socket.c - the Unix socket of a run, for gpipe top: one JSON object a second.
  *
  * It lies in a folder that only its owner can enter. A client that does not read
  * misses objects, but never a part of one. */

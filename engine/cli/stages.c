@@ -1,4 +1,4 @@
-/* cli_stages.c - gpipe stages: what the descriptors of the kinds say, as text,
+/* stages.c - gpipe stages: what the descriptors of the kinds say, as text,
  * JSON and Markdown. */
 #include <string.h>
 #include "cli/cli.h"

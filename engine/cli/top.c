@@ -1,4 +1,4 @@
-/* cli_top.c - gpipe top: the live lines of a pipeline that runs elsewhere. */
+/* top.c - gpipe top: the live lines of a pipeline that runs elsewhere. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
