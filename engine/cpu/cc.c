@@ -20,18 +20,18 @@ extern char **environ;
 
 /* The options that decide what comes out; part of the cache's key. */
 static const char *const flags[] = {
-    "-std=c++17", "-O2", "-fPIC", "-fstack-clash-protection", "-shared", "-ffp-contract=off", "-fvisibility=hidden", "-w",
+    "-std=c++17", "-O2", "-fPIC", "-fstack-clash-protection", "-shared", "-ffp-contract=off",
+    "-fvisibility=hidden", "-w",
     "-fdiagnostics-color=never", "-x", "c++", "-",
 };
 
-enum { NFLAGS = sizeof flags / sizeof *flags, WORDS = 16 };
+enum { NFLAGS = sizeof flags / sizeof *flags };
 
 typedef struct compiler {
     char path[PATH_MAX];           /* of the program */
     struct stat st;
     char *words;                   /* $CXX may hold options, or a launcher */
-    char *word[WORDS];
-    int nwords;
+    char **word; int nwords;
 } compiler;
 
 /* Finds a program as the shell does. */
@@ -57,10 +57,13 @@ static bool find_compiler(compiler *c, const gp_source *src, gp_errs *errs)
     static const char *const usual[] = { "c++", "g++", "clang++" };
     const char *cxx = getenv("CXX");
     memset(c, 0, sizeof *c);
+    c->word = calloc((cxx ? strlen(cxx) / 2 : 0) + 1, sizeof *c->word);
+    if (!c->word)
+        return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
     if (cxx && cxx[strspn(cxx, " ")]) {
         char *save = NULL;
         c->words = strdup(cxx);
-        for (char *w = c->words ? strtok_r(c->words, " ", &save) : NULL; w && c->nwords < WORDS;
+        for (char *w = c->words ? strtok_r(c->words, " ", &save) : NULL; w;
              w = strtok_r(NULL, " ", &save))
             c->word[c->nwords++] = w;
         if (c->nwords && find_program(c->word[0], c))
@@ -128,7 +131,7 @@ static int spawn(const char **argv, int in, int out)
 static bool compile(const gp_unit *u, const compiler *c, const char *to, gp_errs *errs)
 {
     const gp_source *src = u->src;
-    const char **argv = calloc((size_t)(WORDS + NFLAGS + 2 * src->ndefine + 8), sizeof *argv);
+    const char **argv = calloc((size_t)(c->nwords + NFLAGS + 2 * src->ndefine + 8), sizeof *argv);
     int n = 0, in = memfd_create("gpipe.cu", MFD_CLOEXEC);
     int out = memfd_create("gpipe.log", MFD_CLOEXEC);
     bool ok = false;
@@ -161,9 +164,33 @@ done:
     return ok;
 }
 
+/* Opens a copy of the file, so that each stage has the kernel's __device__ variables for
+ * itself, as on a GPU: a file that is opened twice is the same library. */
+static void *open_copy(const char *path)
+{
+    const char *tmp = getenv("TMPDIR");
+    char name[PATH_MAX];
+    size_t bytes;
+    void *data = gp_slurp(path, &bytes), *dl = NULL;
+    if (snprintf(name, sizeof name, "%s/gpipe-XXXXXX.so", tmp && *tmp ? tmp : "/tmp")
+        >= (int)sizeof name)
+        name[0] = '\0';
+    int fd = data && name[0] ? mkostemps(name, 3, O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        if (write(fd, data, bytes) == (ssize_t)bytes)
+            dl = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        close(fd);
+        unlink(name);
+    }
+    free(data);
+    return dl;
+}
+
 static bool load(const char *path, gp_cpu_entry *k, void **dl)
 {
-    *dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    *dl = open_copy(path);
+    if (!*dl)                          /* TMPDIR is full, or may hold no programs */
+        *dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const gp_cpu_entry *e = *dl ? dlsym(*dl, "gp_entry") : NULL;
     if (e)
         *k = *e;
@@ -214,6 +241,6 @@ bool gp_cc_compile(const gp_source *src, gp_cpu_entry *k, void **dl, gp_errs *er
              build(&u, &c, &key, k, dl, errs);
     }
     gp_unit_free(&u);
-    free(c.words);
+    free(c.words), free(c.word);
     return ok;
 }
