@@ -101,9 +101,8 @@ $B/%.o: $B/%.c $B/flags
 
 # The library for others to link with: of its symbols only those of the public headers show.
 VERSION := $(shell sed -n 's/^.define GP_VERSION "\(.*\)"/\1/p' engine/include/gpipe/gpipe.h)
-SONAME  := libgpipe.so.$(basename $(VERSION))
 $B/libgpipe.so: $(OBJ)
-	$(call say,link)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL -o $@ $^ $(LIBS)
+	$(call say,link)$(CC) $(LDFLAGS) -shared -Wl,-soname,libgpipe.so.$(VERSION) -Wl,--exclude-libs,ALL -o $@ $^ $(LIBS)
 
 $B/gpipe.pc: FORCE
 	@mkdir -p $(@D)
@@ -242,14 +241,13 @@ deps-bench: NEED += libtbb-dev gstreamer1.0-tools gstreamer1.0-plugins-base
 deps-bench: deps
 
 to := $(DESTDIR)$(PREFIX)
-install: all $B/libgpipe.so $B/gpipe.pc
+install: all $(if $(filter 1,$(STATIC)),,$B/libgpipe.so) $B/gpipe.pc
 	install -d $(to)/bin $(to)/include/gpipe $(to)/lib/pkgconfig $(to)/share/gpipe/lua
 	install -m755 $B/gpipe $(to)/bin
 	install -m644 engine/include/gpipe/*.h $(to)/include/gpipe
 	install -m644 $B/libgpipe.a $(to)/lib
-	install -m755 $B/libgpipe.so $(to)/lib/libgpipe.so.$(VERSION)
-	ln -sf libgpipe.so.$(VERSION) $(to)/lib/$(SONAME)
-	ln -sf $(SONAME) $(to)/lib/libgpipe.so
+	$(if $(filter 1,$(STATIC)),,install -m755 $B/libgpipe.so $(to)/lib/libgpipe.so.$(VERSION))
+	$(if $(filter 1,$(STATIC)),,ln -sf libgpipe.so.$(VERSION) $(to)/lib/libgpipe.so)
 	install -m644 $B/gpipe.pc $(to)/lib/pkgconfig
 	install -m644 $(LUAMODS) $(to)/share/gpipe/lua
 

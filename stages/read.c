@@ -179,7 +179,7 @@ struct reader {
     int64_t next;              /* frame of the file */
     bool any;                  /* this pass over the files made a frame */
     bool over;                 /* a stream has ended */
-    bool barren;               /* a whole pass made no frame: the next would not either */
+    bool no_frames;               /* a whole pass made no frame: the next would not either */
     gp_growbuf room;              /* a header, a PNG, or what is skipped */
     gp_pace pace;
 };
@@ -289,7 +289,7 @@ static gp_status from_files(struct reader *r, gp_call *c, gp_frame *f)
                 return GP_END;
             r->file = 0;
             if (!r->any) {
-                r->barren = true;
+                r->no_frames = true;
                 gp_why(why, "has no frames that could be repeated");
                 return fail(r, c, f, why);
             }
@@ -405,7 +405,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
             break;
         bytes += gp_bytes(&f[i].out[0].type);
     }
-    return !r->barren;
+    return !r->no_frames;
 }
 
 static void advise(gp_advice *a)

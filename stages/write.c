@@ -105,7 +105,7 @@ static int use_name(struct seen *s, const char *name, uint64_t frame, uint64_t *
 
 /* ---- state ----------------------------------------------------------- */
 
-struct desk {                  /* one worker's */
+struct worker {                  /* one worker's */
     gp_outfile file;
     gp_growbuf png;
 };
@@ -114,7 +114,7 @@ struct writer {
     const struct opts *o;
     struct seen seen;
     int workers;
-    struct desk *desk;
+    struct worker *worker;
     gp_type joined;            /* what the joined file holds so far */
 };
 
@@ -123,13 +123,13 @@ static void close_writer(void *state)
     struct writer *w = state;
     if (!w)
         return;
-    for (int i = 0; w->desk && i < w->workers; i++) {
-        gp_outfile_drop(&w->desk[i].file);
-        free(w->desk[i].png.data);
+    for (int i = 0; w->worker && i < w->workers; i++) {
+        gp_outfile_drop(&w->worker[i].file);
+        free(w->worker[i].png.data);
     }
     pthread_mutex_destroy(&w->seen.lock);
     gp_table_free(&w->seen.names);
-    free(w->desk);
+    free(w->worker);
     free(w);
 }
 
@@ -138,7 +138,7 @@ static bool put_header(struct writer *w, bool again, char why[GP_WHY])
 {
     char head[GP_NPY_HEADER_MAX];
     size_t n = gp_npy_header(&w->joined, head, sizeof head);
-    int fd = w->desk[0].file.fd;
+    int fd = w->worker[0].file.fd;
     struct iovec v = { head, n };
     if (again && lseek(fd, 0, SEEK_SET) < 0)
         return gp_why(why, "cannot be written: %s", strerror(errno));
@@ -156,9 +156,9 @@ static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY]
     }
     w->joined.dim[0] = 0;
     if (!gp_path_expand(path, o->path, 0, "", why)
-        || !gp_outfile_open(&w->desk[0].file, path, why))
+        || !gp_outfile_open(&w->worker[0].file, path, why))
         return false;
-    if (o->as == GP_NPY && w->desk[0].file.in_place)
+    if (o->as == GP_NPY && w->worker[0].file.in_place)
         return gp_why(why, "is not a regular file, which a joined .npy needs: set 'format: raw'");
     return o->as != GP_NPY || put_header(w, false, why);
 }
@@ -172,9 +172,9 @@ static bool open_writer(const gp_open *g, void **state)
     if (w) {
         w->o = o, w->workers = g->workers;
         pthread_mutex_init(&w->seen.lock, NULL);
-        w->desk = calloc((size_t)g->workers, sizeof *w->desk);
+        w->worker = calloc((size_t)g->workers, sizeof *w->worker);
     }
-    if (!w || !w->desk)
+    if (!w || !w->worker)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     return o->single || o->to_stdout || open_joined(w, &g->in[0], why)
         || gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
@@ -205,7 +205,7 @@ static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX],
                   a < b ? a : b, a < b ? b : a);
 }
 
-static bool put_file(struct writer *w, struct desk *d, const gp_frame *f, const char *path,
+static bool put_file(struct writer *w, struct worker *d, const gp_frame *f, const char *path,
                      char why[GP_WHY])
 {
     const gp_view *in = &f->in[0];
@@ -228,7 +228,7 @@ static bool put_file(struct writer *w, struct desk *d, const gp_frame *f, const 
 static void write_single(struct writer *w, gp_call *c, gp_frame *f)
 {
     char why[GP_WHY], path[PATH_MAX];
-    if (name_file(w, f, path, why) && put_file(w, &w->desk[c->worker], f, path, why))
+    if (name_file(w, f, path, why) && put_file(w, &w->worker[c->worker], f, path, why))
         return;
     gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s", (unsigned long long)f->index,
             *path ? path : w->o->path, why);
@@ -258,7 +258,7 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
     }
     if (k < n)
         f[k].status = GP_AGAIN;
-    return gp_write_all(o->to_stdout ? STDOUT_FILENO : w->desk[0].file.fd, v, k, why)
+    return gp_write_all(o->to_stdout ? STDOUT_FILENO : w->worker[0].file.fd, v, k, why)
         || gp_fail(c->errs, GP_E_RUN, o->at, "frames %llu to %llu: '%s' %s",
                    (unsigned long long)f[0].index, (unsigned long long)f[k - 1].index, o->path,
                    why);
@@ -282,7 +282,7 @@ static bool finish(gp_call *c)
     char why[GP_WHY];
     return o->single || o->to_stdout
         || ((o->as != GP_NPY || put_header(w, true, why))
-            && gp_outfile_commit(&w->desk[0].file, why))
+            && gp_outfile_commit(&w->worker[0].file, why))
         || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks which folders include which, and that no stage kind is known by name outside its file.
 
-Includes run one way:  include <- base <- compile <- device <- cpu, cuda, run <- api <- report <- cli
+Includes run one way:  include <- base <- compile <- device <- cpu, cuda, run <- api <- report <- cli;
+draw sees base and compile.
 """
 import glob, os, re, sys
 
@@ -34,7 +35,7 @@ ONLY = {"kernels": {"base/embed.h", "cpu/fiber.h"}}
 wrong, seen = [], 0
 
 
-def room_of(name, path):
+def folder_of(name, path):
     """The folder that a header which is included as `name` lies in, as MAY names it."""
     if name.startswith("gpipe/"):
         return "gpipe"
@@ -53,13 +54,17 @@ for folder, may in MAY.items():
         text = open(path).read()
         for name in re.findall(r'^\s*#\s*include\s+(?:"|<(?=gpipe/))([^">]+)[">]', text, re.M):
             seen += 1
-            room = room_of(name, path)
+            room = folder_of(name, path)
             if room in (None, "gpipe", own):
                 continue
             if folder == "engine/include/gpipe" or room not in may + ALSO.get(path, []):
                 wrong.append(f"{path}: may not include '{name}'")
             elif name not in ONLY.get(folder, {name}):
                 wrong.append(f"{path}: may not include '{name}'")
+
+for folder in glob.glob("engine/*/"):
+    if folder.rstrip("/") not in MAY and folder != "engine/include/":
+        wrong.append(f"{folder}: a folder that no rule names")
 
 kinds = {os.path.basename(p)[:-2] for p in glob.glob("stages/*.c")}
 # Words that are something else than a kind where they stand.

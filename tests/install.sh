@@ -27,6 +27,8 @@ for h in "$to"/include/gpipe/*.h; do
     echo "#include <gpipe/$(basename "$h")>" > one.c
     check "$(basename "$h") alone" ${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only one.c \
         -I"$to/include"
+    check "$(basename "$h") as C++" ${CXX:-c++} -std=c++17 -Wall -Wextra -Werror -x c++ -fsyntax-only one.c \
+        -I"$to/include"
 done
 
 # what the command says of the same pixels

@@ -21,7 +21,7 @@ END_TEST
 
 static const struct { const char *library, *symbol, *says; } missing[] = {
     { "libno-such-thing.so.1", "cos",
-      "this test needs libno-such-thing.so.1, which is not here; install libm" },
+      "this test needs libno-such-thing.so.1, which cannot be opened (libno-such-thing.so.1: cannot open shared object file: No such file or directory); install libm" },
     { "libm.so.6", "no_such_function",
       "this test needs 'no_such_function', which libm.so.6 does not have; install libm" },
 };

@@ -214,7 +214,7 @@ END_TEST
 START_TEST(test_dot_of_long_names)
 {
     enum { LONG = 300 };
-    char name[LONG + 1], yaml[4 * LONG + 200], want[LONG + 20];
+    char name[LONG + 1], yaml[4 * LONG + 200], want[LONG + 40];
     memset(name, 'n', LONG);
     name[LONG] = 0;
     snprintf(yaml, sizeof yaml, "stages:\n  - {name: %s1, use: src, out: %s2}\n"

@@ -76,7 +76,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "  - {name: slow, use: lua, script: s.lua}\n"
       "  - {use: discard}\n",
       "while true do end",
-      "nothing moved for #: stage 'slow' does not come back from its start@\n",
+      "nothing moved for #: stage 'slow' is still being opened@\n",
       ", computing", NULL },
     { "  - {use: generate, out: a}\n"
       "  - {use: kernel, name: stuck, source: k.cu, entry: k, args: [in, out, frame], grid: [1]}\n"

@@ -64,10 +64,10 @@ static void free_places(gp_errs *errs, int from, const char *file, const gp_conf
             lasting |= e->at.file == config->set[k];
         if (lasting)
             continue;
-        char msg[sizeof e->msg + 300];
-        snprintf(msg, sizeof msg, "%.200s:%d: %s", e->at.file, e->at.line, e->msg);
-        snprintf(e->msg, sizeof e->msg, "%.*s", (int)sizeof e->msg - 1, msg);
-        e->at = (gp_loc){ .file = file };
+        gp_errs one = { .n = 0 };      /* gp_fail keeps both ends of a long message */
+        gp_fail_(&one, e->code, (gp_loc){ .file = file }, e->c_file, e->c_line, "%.200s:%d: %s",
+                 e->at.file, e->at.line, e->msg);
+        *e = one.e[0];
     }
 }
 
@@ -93,7 +93,6 @@ gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
         gp_fail(errs, GP_E_RESOURCE, nowhere, "out of memory");
         return NULL;
     }
-    p->registry = config->registry;
     p->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (p->stop_fd < 0)
         gp_fail(errs, GP_E_RESOURCE, nowhere, "no eventfd: %s", strerror(errno));

@@ -10,9 +10,10 @@ bool gp_dl_open(const char *const *library, const gp_dl_symbol *symbol, const ch
     int i = 0;
     while (library[i] && !(dl = dlopen(library[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)))
         i++;
+    const char *why = dl ? NULL : dlerror();
     if (!dl)
-        return gp_fail(errs, GP_E_RESOURCE, at, "%s needs %s, which is not here; %s", what,
-                       library[0], advice);
+        return gp_fail(errs, GP_E_RESOURCE, at, "%s needs %s, which cannot be opened (%s); %s",
+                       what, library[0], why ? why : "no reason is known", advice);
     for (; symbol->name; symbol++) {
         void *f = dlsym(dl, symbol->name);
         if (!f) {

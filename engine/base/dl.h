@@ -11,7 +11,7 @@ typedef struct gp_dl_symbol {
 
 /* Opens the first of `library` that is there and finds all of `symbol`; both end with an
  * empty one. The library stays open until the process ends. False after one error at
- * `at` that says what is missing, as in "WHAT needs LIBRARY, which is not here; ADVICE". */
+ * `at` that says what is missing, as in "WHAT needs LIBRARY, which cannot be opened (WHY); ADVICE". */
 bool gp_dl_open(const char *const *library, const gp_dl_symbol *symbol, const char *what,
                 const char *advice, gp_loc at, gp_errs *errs);
 

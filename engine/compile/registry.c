@@ -61,7 +61,7 @@ const gp_opt *gp_kind_opt(const gp_kind *k, const char *name, gp_opt_type type)
 
 /* ---- checks ---------------------------------------------------------- */
 
-#define BAD(...) gp_fail(errs, GP_E_BUG, (gp_loc){0}, __VA_ARGS__)
+#define BAD(...) gp_fail(errs, GP_E_USAGE, (gp_loc){0}, __VA_ARGS__)
 
 static bool ports_sound(const gp_kind *k, const gp_port *p, const char *side, gp_errs *errs)
 {

@@ -33,7 +33,7 @@ gp_loc gp_shape_loc(gp_shape *s, const char *opt)
 
 static bool report(gp_shape *s, gp_code code, gp_loc at, const char *fmt, va_list ap)
 {
-    char text[8192];               /* more than a path; gp_fail leaves out the middle */
+    char text[16384];              /* more than any path; gp_fail leaves out the middle */
     vsnprintf(text, sizeof text, fmt, ap);
     gp_fail(ctx_of(s)->errs, code, at, "stage '%s': %s", ctx_of(s)->stage->name, text);
     return code == GP_E_WARN;
@@ -131,7 +131,8 @@ bool gp_shape_writes(gp_shape *s, const char *opt, const char *path)
         return true;
     const char *plain = plain_path(c->r->arena, path);
     int mine = (int)(c->rs - c->r->stage);
-    c->r->stage[mine].s.writes = path, c->r->stage[mine].s.writes_opt = opt;
+    gp_stage *st = &c->r->stage[mine].s;
+    st->writes = gp_strdup(c->r->arena, path), st->writes_opt = gp_strdup(c->r->arena, opt);
     if (!strncmp(plain, "/dev/", 5))
         return true;
     int writer = (int)gp_table_put(&c->r->written, plain, mine)->n;

@@ -1,7 +1,7 @@
 /* cc.c - compiles a user's kernel for the CPU with the system's C++ compiler.
  *
  * The compiler reads the unit from its standard input and writes a shared library
- * that holds one gp_cpu_entry. Called before devices open, from one thread. */
+ * that holds one gp_cpu_entry. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

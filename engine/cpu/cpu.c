@@ -5,6 +5,7 @@
  * were recorded (which respects all dependencies). So items need no edges here;
  * frames overlap because streams do. Invariant: an exec is queued at most once
  * at a time, so that what a launch waits for can be kept in its operations. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -136,8 +137,10 @@ static void cpu_close(gp_dev *d)
         free_list(&s->direct);
         free(s->argv);
     }
-    while (c->made) {                      /* user code stays mapped: see compile */
+    while (c->made) {
         gp_kernel *next = c->made->next;
+        if (c->made->dl)
+            dlclose(c->made->dl);
         free(c->made);
         c->made = next;
     }
@@ -315,9 +318,11 @@ static void pass_turn(gp_cpudev *c, const gp_cpuop *op)
     pthread_mutex_unlock(&c->turn_lock);
 }
 
-/* The kernel that this thread is in: for a signal handler that reports its fault. */
-static _Thread_local const gp_cpuop *volatile running;
-static _Thread_local const gp_cpu_runner *runner;
+/* The kernel that this thread is in: for a signal handler that reports its fault,
+ * and that must not allocate them in a library which was opened late. */
+#define FOR_HANDLERS static __attribute__((tls_model("initial-exec"))) _Thread_local
+FOR_HANDLERS const gp_cpuop *volatile running;
+FOR_HANDLERS const gp_cpu_runner *runner;
 
 void gp_kernel_at_fault(const void *address, gp_kernel_fault *out)
 {
@@ -524,8 +529,7 @@ static bool cpu_direct(gp_dev *d, int stream, gp_body body, void *arg, gp_errs *
     return true;
 }
 
-/* A user's kernel stays loaded until the process ends: its thread-local memory
- * may not be unmapped while other threads live. */
+/* A user's kernel stays loaded until the device is closed. */
 static const gp_kernel *cpu_compile(gp_dev *d, const gp_source *src, gp_errs *errs)
 {
     gp_cpu_entry entry;
@@ -533,8 +537,10 @@ static const gp_kernel *cpu_compile(gp_dev *d, const gp_source *src, gp_errs *er
     if (!gp_cc_compile(src, &entry, &dl, errs))
         return NULL;
     gp_kernel *k = add_kernel((gp_cpudev *)d, entry, dl);
-    if (!k)
+    if (!k) {
+        dlclose(dl);
         gp_fail(errs, GP_E_RESOURCE, src->at, "out of memory");
+    }
     return k;
 }
 

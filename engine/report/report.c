@@ -17,9 +17,9 @@ static void add_actor(gp_actor_report *r, const gp_run *run, gp_actorrt *p)
         .launches = p->segment ? atomic_load(&p->launches) : 0,
         .end_ns = (end && end < run->end_ns ? end : run->end_ns) - run->start_ns,
         .busy_ns = (int64_t)atomic_load(&p->busy_ns), .idle_ns = (int64_t)atomic_load(&p->idle_ns),
-        .wait_in_ns = (int64_t)atomic_load(&p->wait_ns[GP_BLOCKED_ON_INPUT]),
-        .wait_out_ns = (int64_t)atomic_load(&p->wait_ns[GP_BLOCKED_ON_OUTPUT]),
-        .wait_stream_ns = (int64_t)atomic_load(&p->wait_ns[GP_BLOCKED_ON_STREAM]),
+        .wait_in_ns = (int64_t)atomic_load(&p->wait_ns[GP_WAITS_FOR_INPUT]),
+        .wait_out_ns = (int64_t)atomic_load(&p->wait_ns[GP_WAITS_FOR_OUTPUT]),
+        .wait_stream_ns = (int64_t)atomic_load(&p->wait_ns[GP_WAITS_FOR_STREAM]),
     };
     r->streams = p->segment ? p->segment->streams : 0;
     r->most_workers = p->stage && !p->stage->serial && p->nin ? run->pipeline->machine.cpus : 1;

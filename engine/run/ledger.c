@@ -41,7 +41,7 @@ void gp_ledger_fini(gp_ledger *l)
 
 /* ---- marks ----------------------------------------------------------- */
 
-/* The value of an entry: a gp_hole other than GP_WHOLE, and whether it was counted. */
+/* The value of an entry: a gp_hole other than GP_NO_HOLE, and whether it was counted. */
 enum { HOLE = 3, COUNTED = 4 };
 
 static void set_mark(gp_ledger *l, uint64_t f, gp_hole hole, bool counted)

@@ -15,22 +15,22 @@ static void add(atomic_ullong *to, int64_t ns)
 }
 
 /* What it lacks for frame `next`, which it cannot take. */
-static gp_block blocked_on(const gp_actorrt *p, uint64_t next)
+static gp_wait_reason blocked_on(const gp_actorrt *p, uint64_t next)
 {
     if (p->kind == GP_ACTOR_SEGMENT
         && next - atomic_load(&p->seg->reaped) >= (uint64_t)p->segment->depth)
-        return GP_BLOCKED_ON_OUTPUT;         /* first: what is in flight holds its inputs too */
+        return GP_WAITS_FOR_OUTPUT;         /* first: what is in flight holds its inputs too */
     for (int i = 0; i < p->nin; i++)
         if (atomic_load(&p->in[i].ring->produced.at) <= next)
-            return GP_BLOCKED_ON_INPUT;
+            return GP_WAITS_FOR_INPUT;
     for (int o = 0; o < p->nout; o++) {
         const gp_ringrt *r = p->out[o];
         for (int c = 0; c < r->ring->nconsumers; c++)
             if (!atomic_load(&r->consumed[c].closed)
                 && atomic_load(&r->consumed[c].at) + (uint64_t)r->ring->depth <= next)
-                return GP_BLOCKED_ON_OUTPUT;
+                return GP_WAITS_FOR_OUTPUT;
     }
-    return p->kind == GP_ACTOR_SEGMENT ? GP_BLOCKED_ON_STREAM : GP_BLOCKED_ON_OUTPUT;
+    return p->kind == GP_ACTOR_SEGMENT ? GP_WAITS_FOR_STREAM : GP_WAITS_FOR_OUTPUT;
 }
 
 gp_pause gp_pause_begin(gp_threadrt *t, uint64_t frame)

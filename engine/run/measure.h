@@ -8,7 +8,7 @@
 
 /* A wait of a thread, from begin to end. What an actor lacks is looked at when it
  * begins. */
-typedef struct gp_pause { int64_t since; gp_block block; } gp_pause;
+typedef struct gp_pause { int64_t since; gp_wait_reason block; } gp_pause;
 gp_pause gp_pause_begin(gp_threadrt *t, uint64_t frame);
 void gp_pause_end(gp_threadrt *t, gp_pause p, uint64_t frame);
 

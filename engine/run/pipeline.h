@@ -5,9 +5,10 @@
 #include <stdatomic.h>
 #include "compile/ir.h"
 
+typedef struct gp_run gp_run;
+
 struct gp_pipeline {
     gp_arena arena;            /* everything below, and gp_run's tables */
-    const gp_registry *registry;
     gp_machine machine;
     const char *text; size_t len;      /* of the file */
     gp_spec *spec;

@@ -68,8 +68,8 @@ static inline gp_meta *gp_meta_of(const gp_ringrt *r, uint64_t frame)
 
 /* What keeps an actor from taking a frame: no frame in an input, no room in an output, no
  * idle stream. */
-typedef enum gp_block { GP_BLOCKED_ON_INPUT, GP_BLOCKED_ON_OUTPUT, GP_BLOCKED_ON_STREAM,
-                        GP_BLOCKS } gp_block;
+typedef enum gp_wait_reason { GP_WAITS_FOR_INPUT, GP_WAITS_FOR_OUTPUT, GP_WAITS_FOR_STREAM,
+                        GP_WAIT_REASONS } gp_wait_reason;
 
 typedef enum gp_doing { GP_DOING_NOTHING, GP_DOING_WAIT, GP_DOING_WORK, GP_DOING_FINISH,
                GP_DOING_IDLE, GP_DOING_GONE } gp_doing;
@@ -114,7 +114,7 @@ struct gp_actorrt {
     _Alignas(64) atomic_ullong progress;   /* frames done, holes too */
     atomic_ullong frames, bytes;       /* of status: holes not counted */
     /* Of a timed run, see measure.h; sums over all workers. */
-    atomic_ullong busy_ns, idle_ns, wait_ns[GP_BLOCKS], launches;
+    atomic_ullong busy_ns, idle_ns, wait_ns[GP_WAIT_REASONS], launches;
     atomic_llong end_ns;       /* when it ended, CLOCK_MONOTONIC; 0: not yet */
     struct gp_track **track, *moves;   /* traced: per worker (a segment: its launcher);
                                   when its frames moved on */

@@ -250,6 +250,8 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
         ok = be->direct(run->dev, s->stream0 + stream, gp_segment_record, &o, &t->errs);
         if (!ok && be->wait(run->dev, s->stream0 + stream, GP_SYNC_BLOCK, &t->errs) == 1) {
             gp_nvtx_pop(p);
+            if (run->watched)
+                be->tag(run->dev, 0);
             atomic_store(&s->busy[stream], false);
             return NOT_LAUNCHED;
         }

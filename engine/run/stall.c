@@ -307,11 +307,11 @@ bool gp_stall_report_early(gp_run *run, int64_t ns, gp_errs *errs)
     char doing[GP_DOING_TEXT];
     if (p)
         gp_fail(errs, GP_E_STALL, gp_actor_at(p),
-                "nothing moved for %s: segment '%s' is busy with its first frame", SPAN(ns),
+                "nothing moved for %s: segment '%s' is loading its kernels", SPAN(ns),
                 p->name);
     else if (st)
         gp_fail(errs, GP_E_STALL, st->at,
-                "nothing moved for %s: stage '%s' does not come back from its start%s", SPAN(ns),
+                "nothing moved for %s: stage '%s' is still being opened%s", SPAN(ns),
                 st->name, gp_thread_is(atomic_load(&run->set_up_tid), doing));
     if (p || st)
         gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "if it is only slow, raise 'stall_timeout'");

@@ -23,6 +23,9 @@ typedef struct gp_pipeline gp_pipeline;
 typedef struct gp_registry gp_registry;
 typedef struct gp_machine gp_machine;
 
+/* Errors and warnings have places whose file names are the pipeline's or the caller's:
+ * print them before the pipeline is destroyed. */
+
 /* ---- kinds ----------------------------------------------------------- */
 
 gp_registry *gp_registry_create(void);             /* NULL: no memory */
@@ -183,7 +186,8 @@ typedef enum gp_outcome {
                               destroy the pipeline */
 } gp_outcome;
 
-/* Runs the pipeline to its end. Once per gp_pipeline: again is an error. */
+/* Runs the pipeline to its end. Once per gp_pipeline: again is an error. On a CUDA device it may raise the
+ * stack size (cudaLimitStackSize) of the device's primary context. */
 gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs);
 
 /* Level 1: sources stop, the rest drains. 2: nothing new is started. Levels

@@ -77,7 +77,10 @@ char *gp_type_text(const gp_type *t, char buf[128]);
 
 /* ---- options --------------------------------------------------------- */
 
-/* The field that each option type fills. */
+/* The field that each option type fills. Three names of options mean the same for every
+ * kind: a source's float `rate` is frames a second, 0 as fast as it can; its integer
+ * `frames` is how many it makes, 0 as many as there are; its bool `loop` starts it anew at
+ * its end. `gpipe bench` and verdicts set them. */
 typedef enum gp_opt_type {
     GP_OPT_INT = 1,   /* int64_t: an expression over vars */
     GP_OPT_FLOAT,     /* double:  an expression over vars */
@@ -161,7 +164,7 @@ typedef struct gp_files {
     const char *const *path;       /* in byte order */
 } gp_files;
 
-/* What a kind can say of its speed before anything runs, for lint.c. */
+/* What a kind can say of its speed before anything runs, for the lints of `gpipe check`. */
 typedef struct gp_known {
     int64_t blocks, threads;   /* in the grid of a frame as the file gives it, in a block */
     bool f64;                  /* computes in f64, so that its speed may depend on that */
@@ -231,7 +234,7 @@ const gp_files *gp_probe_glob(gp_shape *s, const char *pattern);
 
 /* Says that this stage writes the files that `path` names, with %05d as it stands.
  * Two stages that say so of one path are an error at option `opt`, which names
- * both; then false. What is under /dev is everybody's. */
+ * both; then false. What is under /dev is everybody's. `path` is copied. */
 bool gp_shape_writes(gp_shape *s, const char *opt, const char *path);
 
 /* Evaluates an expression over vars and this stage's ports (in and out as far
@@ -246,10 +249,9 @@ void *gp_shape_alloc(gp_shape *s, size_t bytes);
 
 /* ---- run time -------------------------------------------------------- */
 
-typedef struct gp_dev gp_dev;          /* an open device, see backend.h */
-typedef struct gp_rec gp_rec;          /* a recorder, see backend.h */
+typedef struct gp_dev gp_dev;          /* an open device */
+typedef struct gp_rec gp_rec;          /* a recorder of device work */
 typedef struct gp_kernel gp_kernel;    /* a loaded kernel of one device */
-typedef struct gp_run gp_run;          /* a running pipeline, engine only */
 
 /* For open(). All pointers are borrowed for as long as the stage is open. */
 typedef struct gp_open {
@@ -364,7 +366,8 @@ void *gp_rec_stream(gp_dcall *c);
 #define GP_ARGS(...) ((void *const[]){ __VA_ARGS__ }), \
     (int)(sizeof((void *const[]){ __VA_ARGS__ }) / sizeof(void *))
 
-/* A user's kernel, compiled for the device when the stage is opened. */
+/* A user's kernel, compiled for the device when the stage is opened. All that it points
+ * to lives until the stage is closed. */
 typedef struct gp_source {
     const char *path;              /* of the .cu file */
     const char *entry;             /* extern "C" __global__ name */
@@ -407,12 +410,14 @@ typedef struct gp_advice {
 
 /* ---- the descriptor -------------------------------------------------- */
 
-/* What a kind that was built with this header may rely on. Structs that are passed
- * one at a time, by pointer (gp_kind, gp_shape, gp_open, gp_call, gp_dcall,
- * gp_table_call, gp_advice, gp_source), may grow at their end without a new number:
- * gp_register fills up a shorter descriptor with zeros and refuses a longer one unless
- * what it does not know is zero. Structs that stand in arrays or are passed by value
- * (gp_opt, gp_port, gp_view, gp_type, gp_frame, gp_file, gp_loc, ...) stay as they are. */
+/* What a kind that was built with this header may rely on. Structs that gpipe makes and
+ * passes one at a time, by pointer (gp_shape, gp_open, gp_call, gp_dcall, gp_table_call,
+ * gp_advice), and gp_kind may grow at their end without a new number. Whenever one of
+ * them grows, gp_kind grows too, by a field that GP_KIND sets: gp_register fills up a
+ * shorter descriptor with zeros, and refuses a longer one unless what it does not know is
+ * zero, so that no kind writes what an older gpipe has no room for. All other structs
+ * (gp_opt, gp_port, gp_view, gp_type, gp_frame, gp_known, gp_source, gp_errs, gp_loc, ...)
+ * stay as they are. */
 enum { GP_ABI = 2 };
 
 typedef struct gp_kind {
