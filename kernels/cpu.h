@@ -166,14 +166,14 @@ template <class... A, void (*K)(A...)> struct gp_trampoline<K> {
 
     static constexpr unsigned short bytes[] = { sizeof(A)..., 0 };
 
-    static constexpr gp_cpu_entry entry(const char *name)
+    static constexpr gp_cpu_entry gp_entry_of(const char *name)
     {
         return { name, threads, (int)sizeof...(A), bytes };
     }
 };
 
 /* The table of a file's kernels, for the registry of built-ins. */
-#define GP_K(name) gp_trampoline<name>::entry(#name),
+#define GP_K(name) gp_trampoline<name>::gp_entry_of(#name),
 #define GP_TABLE_(file) gp_cpu_entries_##file
 #define GP_TABLE(file) GP_TABLE_(file)
 #define GP_KERNELS(...)                                              \

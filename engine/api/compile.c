@@ -86,6 +86,10 @@ static bool guarded_passes(gp_pipeline *p, const char *text, size_t len, const c
 gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
                         const gp_config *config, gp_errs *errs)
 {
+    if (!file)
+        file = "pipeline";
+    if (!text)
+        text = "", len = 0;
     gp_loc nowhere = { .file = file };
     int before = errs->n;
     gp_pipeline *p = calloc(1, sizeof *p);

@@ -113,12 +113,17 @@ static bool check_output(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b,
     const gp_type *said = &b->b.said;
     const char *name = b->b.name;
     char text[128];
-    int64_t bytes = (int64_t)gp_dtype_size(t->dtype);
+    int64_t bytes;
     gp_type declared = *said;
+    if (t->dtype < 0 || t->dtype >= GP_NDTYPES || t->ndim > GP_MAXDIM)
+        return gp_fail(r->errs, GP_E_SPEC, st->s.at, "shape() of kind '%s' gives '%s' a type that "
+                       "there is not: dtype %d, %d axes", st->s.kind->name, name, (int)t->dtype,
+                       t->ndim);
     if (!t->dtype || t->ndim < 1)
         return AT(r, b->b.at, "the %s of buffer '%s' cannot be inferred; declare it under "
                   "'buffers': %s: {dtype: f32, shape: [480, 640]}", t->dtype ? "shape" : "dtype",
                   name, name);
+    bytes = (int64_t)gp_dtype_size(t->dtype);
     for (int k = 0; k < t->ndim; k++)
         if (t->dim[k] < 1 || __builtin_mul_overflow(bytes, t->dim[k], &bytes)
             || bytes > GP_BYTES_MAX)
@@ -149,6 +154,9 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
     if (on_hole && !s->state)
         ok = AT(r, on_hole->at, "'on_hole' has no effect: stage '%s' carries nothing from frame "
                 "to frame", name);
+    if (s->table && !st->s.kind->table)
+        ok = AT(r, st->s.at, "kind '%s' asks for a table of %zu bytes and has no table()",
+                st->s.kind->name, s->table);
     if (st->s.device && source)
         ok = AT(r, st->s.at, "stage '%s' is a source, and a source runs on the host", name);
     return ok;

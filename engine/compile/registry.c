@@ -91,7 +91,7 @@ static bool option_sound(const gp_kind *k, int i, gp_reader *r, void *opts, gp_e
             return BAD("kind '%s' has two options '%s'", k->name, o->name);
     if (!size)
         return BAD("kind '%s': option '%s' has no type", k->name, o->name);
-    if (o->off + size > k->opts_size)
+    if (size > k->opts_size || o->off > k->opts_size - size)
         return BAD("kind '%s': option '%s' lies outside of opts_size", k->name, o->name);
     if (!o->help)
         return BAD("kind '%s': option '%s' has no help", k->name, o->name);
@@ -204,6 +204,8 @@ static bool insert(gp_registry *r, gp_kind *k, gp_errs *errs)
 
 bool gp_register(gp_registry *r, const gp_kind *kind, gp_errs *errs)
 {
+    if (!kind)
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){0}, "no stage kind is given");
     gp_kind *k = copy_of(kind, errs);
     if (k && sound(k, errs) && insert(r, k, errs))
         return true;

@@ -93,8 +93,6 @@ static gp_key make_key(gp_unit *u, const compiler *c)
         gp_hash_text(h, c->word[i]);
     for (int i = 0; i < NFLAGS; i++)
         gp_hash_text(h, flags[i]);
-    for (int i = 0; i < u->src->ndefine; i++)
-        gp_hash_text(h, u->src->define[i]);
     return gp_hash_end(h);
 }
 
@@ -131,7 +129,7 @@ static int spawn(const char **argv, int in, int out)
 static bool compile(const gp_unit *u, const compiler *c, const char *to, gp_errs *errs)
 {
     const gp_source *src = u->src;
-    const char **argv = calloc((size_t)(c->nwords + NFLAGS + 2 * src->ndefine + 8), sizeof *argv);
+    const char **argv = calloc((size_t)(c->nwords + NFLAGS + 8), sizeof *argv);
     int n = 0, in = memfd_create("gpipe.cu", MFD_CLOEXEC);
     int out = memfd_create("gpipe.log", MFD_CLOEXEC);
     bool ok = false;
@@ -143,8 +141,6 @@ static bool compile(const gp_unit *u, const compiler *c, const char *to, gp_errs
     for (int i = 0; i < c->nwords; i++)
         argv[n++] = c->word[i];
     argv[n++] = "-iquote", argv[n++] = u->dir;
-    for (int i = 0; i < src->ndefine; i++)
-        argv[n++] = "-D", argv[n++] = src->define[i];
     for (int i = 0; i < NFLAGS; i++)
         argv[n++] = flags[i];
     argv[n++] = "-o", argv[n++] = to;
@@ -215,7 +211,7 @@ static bool build(const gp_unit *u, const compiler *c, const gp_key *key, gp_cpu
     if (ok) {
         size_t bytes;
         void *data = gp_slurp(file, &bytes);
-        bool stored = data && gp_cache_store(key, ".so", data, bytes, path);
+        bool stored = data && u->traced && gp_cache_store(key, ".so", data, bytes, path);
         free(data);
         ok = (stored && load(path, k, dl)) || load(file, k, dl);
         if (!ok) {
@@ -237,7 +233,7 @@ bool gp_cc_compile(const gp_source *src, gp_cpu_entry *k, void **dl, gp_errs *er
     bool ok = find_compiler(&c, src, errs) && gp_unit_make(&u, src, true, errs);
     if (ok) {
         gp_key key = make_key(&u, &c);
-        ok = (gp_cache_find(&key, ".so", path, NULL, NULL) && load(path, k, dl)) ||
+        ok = (u.traced && gp_cache_find(&key, ".so", path, NULL, NULL) && load(path, k, dl)) ||
              build(&u, &c, &key, k, dl, errs);
     }
     gp_unit_free(&u);

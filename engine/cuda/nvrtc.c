@@ -69,12 +69,11 @@ typedef struct options {
     char **dir;
 } options;
 
-/* For the given sources; their defines only if there is one source. */
+/* For the given sources. */
 static bool set_options(options *o, const gp_unit *u, int nunits, int cc)
 {
     static const char cuda[] = "/usr/local/cuda/include";
-    int ndefine = nunits == 1 ? u->src->ndefine : 0;
-    o->v = calloc((size_t)(2 * ndefine + nunits + 8), sizeof *o->v);
+    o->v = calloc((size_t)(nunits + 8), sizeof *o->v);
     o->dir = calloc((size_t)nunits + 1, sizeof *o->dir);
     if (!o->v || !o->dir)
         return false;
@@ -92,10 +91,6 @@ static bool set_options(options *o, const gp_unit *u, int nunits, int cc)
     }
     if (access(cuda, R_OK) == 0)
         o->v[o->n++] = "--include-path=/usr/local/cuda/include";
-    for (int i = 0; i < ndefine; i++) {
-        o->v[o->n++] = "-D";
-        o->v[o->n++] = u->src->define[i];
-    }
     return true;
 }
 
@@ -180,9 +175,9 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, void **image, size_t *bytes,
         ok = gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
     if (ok) {
         gp_key key = make_key(&u.hash, &rtc, &o);
-        if (!gp_cache_find(&key, ".cubin", path, image, bytes)) {
+        if (!u.traced || !gp_cache_find(&key, ".cubin", path, image, bytes)) {
             ok = compile(&rtc, &u, &o, image, bytes, errs);
-            if (ok)
+            if (ok && u.traced)
                 gp_cache_store(&key, ".cubin", *image, *bytes, path);
         }
     }
@@ -203,7 +198,7 @@ bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int
     char path[PATH_MAX];
     gp_unit *u = calloc((size_t)nsource + 1, sizeof *u);
     gp_hash hash;
-    bool ok = u;
+    bool ok = u, traced = true;
     *image = NULL;
     if (!open_nvrtc(&rtc, "'launch: persistent'",
                     "install libnvrtc of CUDA 12 or 13, or set 'launch: graph'", (gp_loc){ 0 },
@@ -221,16 +216,17 @@ bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int
         if ((ok = gp_unit_make(&u[i], source[i], false, errs))) {
             gp_key key = gp_hash_end(&u[i].hash);  /* with all that it includes */
             gp_hash_text(&hash, key.hex);
+            traced &= u[i].traced;
         }
     if (ok && set_options(&o, u, nsource, cc)) {
         gp_key key = make_key(&hash, &rtc, &o);
-        if (!gp_cache_find(&key, ".cubin", path, image, bytes)) {
+        if (!traced || !gp_cache_find(&key, ".cubin", path, image, bytes)) {
             char *log = build(&rtc, text, &o, image, bytes);
             if (log)
                 ok = gp_fail(errs, GP_E_SPEC, nsource ? source[0]->at : (gp_loc){ 0 },
                              "the kernels cannot be put into one resident kernel: set "
                              "'launch: graph': %.300s", log);
-            else
+            else if (traced)
                 gp_cache_store(&key, ".cubin", *image, *bytes, path);
             free(log);
         }

@@ -210,33 +210,32 @@ static const char check[] =
     "template <> struct gp_plain<unsigned long> { typedef unsigned long long type; };\n"
     "template <> struct gp_plain<float2> { typedef gp_c64 type; };\n"
     "template <> struct gp_plain<__half> { typedef gp_half type; };\n"
-    "template <class A, class B> struct gp_same { static const bool ok = false; };\n"
-    "template <class A> struct gp_same<A, A> { static const bool ok = true; };\n"
-    "template <int I, class W, class... A> struct gp_nth { static const bool ok = true; };\n"
+    "template <class A, class B> struct gp_same { static const bool gp_ok = false; };\n"
+    "template <class A> struct gp_same<A, A> { static const bool gp_ok = true; };\n"
+    "template <int I, class W, class... A> struct gp_nth { static const bool gp_ok = true; };\n"
     "template <int I, class W, class H, class... A> struct gp_nth<I, W, H, A...>"
     " : gp_nth<I - 1, W, A...> {};\n"
     "template <class W, class H, class... A> struct gp_nth<0, W, H, A...>"
     " : gp_same<typename gp_plain<W>::type, typename gp_plain<H>::type> {};\n"
-    "template <class F> struct gp_takes { static const int n = -1;"
-    " template <int I, class W> struct arg { static const bool ok = true; }; };\n"
-    "template <class... A> struct gp_takes<void(A...)> { static const int n = sizeof...(A);"
-    " template <int I, class W> struct arg : gp_nth<I, W, A...> {}; };\n";
+    "template <class F> struct gp_takes { static const int gp_n = -1;"
+    " template <int I, class W> struct gp_arg { static const bool gp_ok = true; }; };\n"
+    "template <class... A> struct gp_takes<void(A...)> { static const int gp_n = sizeof...(A);"
+    " template <int I, class W> struct gp_arg : gp_nth<I, W, A...> {}; };\n";
 
 static void put_check(FILE *out, const gp_source *src, bool cpu)
 {
     const char *entry = src->entry;
     put_line(out, MARK);
-    fputs(check, out);
-    fprintf(out, "static_assert(gp_takes<decltype(%s)>::n == %d, \"" MARK " count\");\n", entry,
+    fprintf(out, "static_assert(gp_takes<decltype(%s)>::gp_n == %d, \"" MARK " count\");\n", entry,
             src->nparam);
     for (int i = 0; i < src->nparam; i++)
-        fprintf(out, "static_assert(gp_takes<decltype(%s)>::arg<%d, %s>::ok, \"" MARK " %d\");\n",
+        fprintf(out, "static_assert(gp_takes<decltype(%s)>::gp_arg<%d, %s>::gp_ok, \"" MARK " %d\");\n",
                 entry, i, src->param[i], i);
     if (cpu)
         fprintf(out, "extern \"C\" decltype(%s) %s;\nextern \"C\" {\n"
                      "extern __attribute__((visibility(\"default\")))"
                      " const gp_cpu_entry gp_entry;\n"
-                     "const gp_cpu_entry gp_entry = gp_trampoline<%s>::entry(\"%s\"); }\n",
+                     "const gp_cpu_entry gp_entry = gp_trampoline<%s>::gp_entry_of(\"%s\"); }\n",
                 entry, entry, entry, entry);
 }
 
@@ -300,21 +299,55 @@ static bool find_file(gp_unit *u, files *f, const char *dir, const char *name, s
     return true;
 }
 
-/* Finds each file that `text`, of a file in `dir`, includes in quotes. */
+/* The operand of the directive whose word `include` is at `word` in `text`, of which `code`
+ * is blanked: what follows `#`, which is first in its line. NULL: it is none that is
+ * written so. */
+static const char *operand_of(const char *text, const char *code, const char *word)
+{
+    const char *p = word;
+    while (p > code && (p[-1] == ' ' || p[-1] == '\t'))
+        p--;
+    if (p == code || *--p != '#')
+        return NULL;
+    while (p > code && (p[-1] == ' ' || p[-1] == '\t'))
+        p--;
+    if (p > code && p[-1] != '\n')
+        return NULL;
+    p = text + (word - code) + 7;
+    return p + strspn(p, " \t");
+}
+
+/* Is a header in <> one that comes with the compiler? Not if it may be found elsewhere. */
+static bool is_system(const char *name)
+{
+    const char *a = getenv("CPATH"), *b = getenv("CPLUS_INCLUDE_PATH");
+    return *name != '/' && !(a && *a) && !(b && *b);
+}
+
+/* Finds each file that `text`, of a file in `dir`, includes in quotes. What may include
+ * something in another way, by a macro or a line that is continued, makes u->traced false. */
 static void find_includes(gp_unit *u, files *f, const char *text, const char *dir)
 {
-    for (const char *p = text; p; p = strchr(p, '\n')) {
-        p += strspn(p, " \t\n");
-        if (*p != '#')
-            continue;
-        p += 1 + strspn(p + 1, " \t");
-        if (strncmp(p, "include", 7) != 0)
-            continue;
-        p += 7 + strspn(p + 7, " \t");
-        size_t n = *p == '"' ? strcspn(p + 1, "\"\n") : 0;
-        if (n && !find_file(u, f, dir, p + 1, n))
-            find_file(u, f, u->dir, p + 1, n);
+    char *code = blank(text);
+    if (!code) {
+        u->traced = false;
+        return;
     }
+    for (const char *p = strstr(code, "\\\n"); p; p = strstr(p + 1, "\\\n"))
+        if (p > code && in_word(p[-1]) && in_word(p[2]))
+            u->traced = false;
+    for (const char *p = code; (p = strstr(p, "include")); p += 7) {
+        if ((p > code && in_word(p[-1])) || (in_word(p[7]) && strncmp(p, "include_next", 12)))
+            continue;
+        const char *name = operand_of(text, code, p);
+        char end = !name ? 0 : *name == '"' ? '"' : *name == '<' ? '>' : 0;
+        size_t n = end ? strcspn(name + 1, end == '"' ? "\"\n" : ">\n") : 0;
+        if (!n || (end == '>' && !is_system(name + 1)))
+            u->traced = false;
+        else if (end == '"' && !find_file(u, f, dir, name + 1, n))
+            find_file(u, f, u->dir, name + 1, n);
+    }
+    free(code);
 }
 
 /* Adds every file that the source includes in quotes, itself or by another, to the
@@ -343,7 +376,7 @@ static void hash_includes(gp_unit *u)
 
 bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
 {
-    *u = (gp_unit){ .src = src };
+    *u = (gp_unit){ .src = src, .traced = true };
     const char *slash = strrchr(src->path, '/');
     size_t n;
     if (!(u->user = gp_slurp(src->path, &n)))
@@ -363,6 +396,14 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         if (cpu || strcmp(headers[i], "kernels/kernel.h") == 0)
             put_header(out, headers[i]);
+    put_line(out, MARK);
+    fputs(check, out);
+    put_line(out, "define");           /* the stage's option; behind what is ours */
+    for (int i = 0; i < src->ndefine; i++) {
+        int name = (int)strcspn(src->define[i], "=");
+        const char *value = src->define[i] + name;
+        fprintf(out, "#define %.*s %s\n", name, src->define[i], *value ? value + 1 : "1");
+    }
     put_line(out, src->path);
     fputs(u->user, out);
     fputs("\n", out);

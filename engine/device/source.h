@@ -16,6 +16,7 @@ typedef struct gp_unit {
     char *code;                /* the same bytes, comments and strings blanked */
     char *dir;                 /* of the source: quoted includes start here */
     gp_hash hash;              /* of `text` and of every quoted include */
+    bool traced;               /* all that it includes is known: else nothing is cached */
 } gp_unit;
 
 /* False after errors. gp_unit_free() in any case. */

@@ -206,18 +206,52 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     return ok;
 }
 
+/* The output of which a frame that is done has more or fewer rows than can be; -1: none. */
+static inline int wrong_rows(const gp_stage *st, const gp_frame *fr)
+{
+    for (int o = 0; o < st->nout; o++)
+        if (fr->out[o].type.dim[0] < 0 || fr->out[o].type.dim[0] > fr->out[o].rows)
+            return o;
+    return -1;
+}
+
+/* Makes a failure of what run() should not have done: `fr` is the frame, `ok` what it
+ * returned. */
+static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
+{
+    const gp_stage *st = t->actor->stage;
+    gp_status s = fr->status;
+    bool stopping = atomic_load(&t->run->level) > 0;
+    int o = ok && s == GP_OK ? wrong_rows(st, fr) : -1;
+    if (o >= 0) {
+        gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' made %lld rows of '%s' in frame %llu, which "
+                "is outside 0..%lld", st->name, (long long)fr->out[o].type.dim[0], st->out_name[o],
+                (unsigned long long)fr->index, (long long)fr->out[o].rows);
+        fr->status = GP_FAILED;
+    } else if ((!ok || s == GP_FAILED) && !t->errs.failed)
+        gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' failed in frame %llu and does not say why",
+                st->name, (unsigned long long)fr->index);
+    else if (ok && ((s == GP_END && st->nin) || (s == GP_STOPPED && st->nin && !stopping)
+                    || s < GP_OK || s > GP_AGAIN)) {
+        gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status %d, which only "
+                "a source may give, or nobody", st->name, (unsigned long long)fr->index, (int)s);
+        fr->status = GP_FAILED;
+    }
+}
+
 /* What became of k frames that were run: how many in a row are done; *there of these
  * are no holes. *failed: the one after them failed for good. *end: there is none. */
 static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bool *end)
 {
     gp_hostrt *h = t->actor->host;
-    const gp_frame *fr = h->view[t->worker].frame;
+    gp_frame *fr = h->view[t->worker].frame;
     int plain = 0;
-    while (ok && plain < k && fr[plain].status == GP_OK)
+    while (ok && plain < k && fr[plain].status == GP_OK && wrong_rows(t->actor->stage, &fr[plain]) < 0)
         plain++;
     set_bytes(h, h->hole, fr->index, plain, GP_NO_HOLE);
     *there = plain;
     for (int i = plain; i < k; i++) {
+        check_frame(t, &fr[i], ok);
         gp_status s = fr[i].status;
         *failed = !ok || (s == GP_FAILED && gp_frame_is_fatal(t));
         *end = !*failed && (s == GP_END || s == GP_STOPPED);
@@ -311,11 +345,16 @@ static void leave(gp_threadrt *t)
     uint64_t head = atomic_load(&h->head);
     bool clean = !atomic_load(&run->failed) && atomic_load(&run->level) < 2;
     if (clean && k->finish) {
-        gp_call call = { .opts = p->stage->opts, .user = k->user, .name = p->stage->name, .at = p->stage->at,
+        gp_call call = { .opts = p->stage->opts, .user = k->user, .name = p->stage->name,
+                         .at = p->stage->at,
                          .state = run->state[p->stage - run->graph->stage],
                          .errs = &t->errs, .ctx = t };
         gp_thread_doing(t, GP_DOING_FINISH, head);
-        if (!k->finish(&call))
+        int before = t->errs.failed;
+        if (!k->finish(&call) && t->errs.failed == before)
+            gp_fail(&t->errs, GP_E_RUN, p->stage->at, "stage '%s' failed at its end and does not say "
+                    "why", p->name);
+        if (t->errs.failed > before)
             gp_run_fail(run, &t->errs);
     }
     gp_actor_end(p, head, p->nin > 1 || h->end != GP_UNKNOWN);

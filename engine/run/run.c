@@ -99,7 +99,11 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
         run->opened[i] = true;
         errs->at = s->at;
         atomic_store(&run->opening, s);
+        int before = errs->failed;
         bool ok = s->kind->open(&o, &run->state[i]);
+        if (!ok && errs->failed == before && !atomic_load(&run->level))
+            gp_fail(errs, GP_E_RUN, s->at, "stage '%s' cannot be opened and does not say why",
+                    s->name);
         atomic_store(&run->opening, NULL);
         atomic_fetch_add(&run->steps, 1);
         if (!ok)
@@ -287,7 +291,7 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
         gp_fail(errs, GP_E_RESOURCE, file_of(p), "out of memory");
         return GP_ERROR;
     }
-    run->pipeline = p, run->plan = p->plan, run->graph = p->plan->graph, run->options = *o;
+    run->pipeline = p, run->plan = p->plan, run->graph = p->plan->graph, run->options = o ? *o : (gp_run_options){ .poison = false };
     run->done_fd = eventfd(0, EFD_CLOEXEC);
     pthread_mutex_init(&run->lock, NULL);
     pthread_mutex_init(&run->engine_lock, NULL);

@@ -71,7 +71,7 @@ bool gp_wait_fd(gp_call *c, int fd)
 
 bool gp_wait_until(gp_call *c, int64_t t_ns)
 {
-    return source_wait(c, -1, t_ns);
+    return source_wait(c, -1, t_ns > 0 ? t_ns : 0);
 }
 
 /* ---- stalls ---------------------------------------------------------- */

@@ -83,8 +83,8 @@ typedef struct gp_config {
 } gp_config;
 
 /* Text -> plan, all passes. Reads the files that options name (headers, sizes); opens
- * no device. NULL after errors. Warnings are left in `errs`. `text` is copied; `file`
- * (its name, for messages) and the strings of `set` outlive the pipeline. */
+ * no device. NULL after errors. Warnings are left in `errs`. `text` is copied (NULL: ""); `file`
+ * (its name, for messages; NULL: "pipeline") and the strings of `set` outlive the pipeline. */
 gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
                         const gp_config *config, gp_errs *errs);
 void gp_pipeline_destroy(gp_pipeline *p);          /* accepts NULL */
@@ -186,7 +186,7 @@ typedef enum gp_outcome {
                               destroy the pipeline */
 } gp_outcome;
 
-/* Runs the pipeline to its end. Once per gp_pipeline: again is an error. On a CUDA device it may raise the
+/* Runs the pipeline to its end. `o` NULL: no options. Once per gp_pipeline: again is an error. On a CUDA device it may raise the
  * stack size (cudaLimitStackSize) of the device's primary context. */
 gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs);
 

@@ -1,0 +1,159 @@
+/* test_contract.c - kinds from elsewhere that do not keep to stage.h: each is an error that
+ * names the stage, and never a wrong byte or an account that does not add up. */
+#include <check.h>
+#include <string.h>
+#include <gpipe/gpipe.h>
+
+Suite *suite_contract(void);
+
+enum { FRAMES = 5 };
+
+typedef enum wrong {
+    FEWER_THAN_NONE, TOO_MANY_ROWS, FAILS_SILENTLY, RETURNS_FALSE, ENDS, STOPS, NO_STATUS,
+    FINISH_SILENT, FINISH_ADDS, OPEN_SILENT, NO_TABLE, NO_TYPE, SOURCE_FAILS, NOTHING, WRONGS
+} wrong;
+
+static const struct { const char *says; bool at_compile; } expected[WRONGS] = {
+    [FEWER_THAN_NONE] = { "stage 'filter' made -5 rows of 'out' in frame 2, which is outside 0..64", false },
+    [TOO_MANY_ROWS] = { "stage 'filter' made 65 rows of 'out' in frame 2, which is outside 0..64", false },
+    [FAILS_SILENTLY] = { "stage 'filter' failed in frame 2 and does not say why", false },
+    [RETURNS_FALSE] = { "stage 'filter' failed in frame 2 and does not say why", false },
+    [ENDS] = { "stage 'filter' gave frame 2 the status 3, which only a source may give", false },
+    [STOPS] = { "stage 'filter' gave frame 2 the status 4, which only a source may give", false },
+    [NO_STATUS] = { "stage 'filter' gave frame 2 the status 77", false },
+    [FINISH_SILENT] = { "stage 'filter' failed at its end and does not say why", false },
+    [FINISH_ADDS] = { "it was not kept", false },
+    [OPEN_SILENT] = { "stage 'filter' cannot be opened and does not say why", false },
+    [NO_TABLE] = { "kind 'filter' asks for a table of 64 bytes and has no table()", true },
+    [NO_TYPE] = { "shape() of kind 'filter' gives 'filter' a type that there is not", true },
+    [SOURCE_FAILS] = { "stage 'made' failed in frame 2 and does not say why", false },
+};
+
+static wrong how(void *user) { return *(wrong *)user; }
+
+static bool made_shape(gp_shape *s)
+{
+    s->out[0] = (gp_type){ GP_U8, 1, { 64 } };
+    return true;
+}
+
+static bool made_run(gp_call *c, gp_frame *f, int n)
+{
+    (void)n;
+    memset(f->out[0].data, 1, 64);
+    if (f->index == 2 && how(c->user) == SOURCE_FAILS)
+        f->status = GP_FAILED;
+    else if (f->index == FRAMES)
+        f->status = GP_END;
+    return true;
+}
+
+static bool filter_shape(gp_shape *s)
+{
+    s->out[0] = s->in[0];
+    if (how(s->user) == NO_TABLE)
+        s->table = 64;
+    if (how(s->user) == NO_TYPE)
+        s->out[0].dtype = (gp_dtype)77;
+    return true;
+}
+
+static bool filter_open(const gp_open *o, void **state)
+{
+    (void)state;
+    return how(o->user) != OPEN_SILENT;
+}
+
+static bool filter_run(gp_call *c, gp_frame *f, int n)
+{
+    (void)n;
+    memcpy(f->out[0].data, f->in[0].data, 64);
+    if (f->index != 2)
+        return true;
+    switch (how(c->user)) {
+    case FEWER_THAN_NONE: f->out[0].type.dim[0] = -5; break;
+    case TOO_MANY_ROWS:   f->out[0].type.dim[0] = 65; break;
+    case FAILS_SILENTLY:  f->status = GP_FAILED; break;
+    case RETURNS_FALSE:   return false;
+    case ENDS:            f->status = GP_END; break;
+    case STOPS:           f->status = GP_STOPPED; break;
+    case NO_STATUS:       f->status = (gp_status)77; break;
+    default:              break;
+    }
+    return true;
+}
+
+static bool filter_finish(gp_call *c)
+{
+    if (how(c->user) == FINISH_ADDS)
+        gp_fail(c->errs, GP_E_RUN, c->at, "it was not kept");
+    return how(c->user) != FINISH_SILENT;
+}
+
+START_TEST(is_an_error)
+{
+    static const char yaml[] = "stages:\n  - {use: made}\n  - {use: filter}\n  - {use: discard}\n";
+    wrong w = (wrong)_i;
+    const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
+    const gp_port out[] = { { "out", 0, .help = "bytes" }, { 0 } };
+    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out, .shape = made_shape,
+                     .run = made_run, .user = &w };
+    gp_kind filter = { GP_KIND("filter"), .help = "a filter", .in = in, .out = out,
+                       .shape = filter_shape, .open = filter_open, .run = filter_run,
+                       .finish = filter_finish, .user = &w };
+    gp_errs errs = { .n = 0 };
+    gp_registry *r = gp_registry_create();
+    gp_machine *m = gp_machine_create(false);
+    gp_config config = { .registry = r, .machine = m };
+    ck_assert(gp_register_builtin(r, &errs) && gp_register(r, &made, &errs)
+              && gp_register(r, &filter, &errs));
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
+    ck_assert_msg((p == NULL) == expected[w].at_compile, "%s", errs.n ? errs.e[0].msg : "no error");
+    if (p) {
+        gp_outcome outcome = gp_pipeline_run(p, NULL, &errs);
+        gp_account a;
+        ck_assert_int_eq(outcome, w == NOTHING ? GP_DONE : GP_ERROR);
+        ck_assert_int_eq(gp_accounts(p, &a, 1), 1);
+        ck_assert_uint_eq(a.in, a.out + a.dropped + a.failed + a.cancelled);
+        if (w == NOTHING)
+            ck_assert(a.in == FRAMES && a.out == FRAMES);
+    }
+    const char *says = expected[w].says;
+    ck_assert_msg(!says == !errs.n, "%s", errs.n ? errs.e[0].msg : "no error");
+    for (int i = 0; i < errs.n; i++)
+        ck_assert_msg(errs.e[i].code != GP_E_BUG && errs.e[i].at.line, "%s", errs.e[i].msg);
+    ck_assert_msg(!says || !strncmp(errs.e[0].msg, says, strlen(says)), "%s", errs.e[0].msg);
+    gp_pipeline_destroy(p);
+    gp_registry_destroy(r);
+    gp_machine_destroy(m);
+}
+END_TEST
+
+/* What an application may give that is nothing. */
+START_TEST(nothing_is_an_error)
+{
+    gp_errs errs = { .n = 0 };
+    gp_registry *r = gp_registry_create();
+    gp_config config = { .registry = r };
+    ck_assert(!gp_register(r, NULL, &errs));
+    ck_assert(!gp_compile(NULL, 0, NULL, &config, &errs));
+    ck_assert_int_eq(errs.n, 2);
+    gp_kind wraps = { GP_KIND("wraps"), .help = "h", .shape = filter_shape, .run = filter_run,
+                      .opts = (const gp_opt[]){ { .name = "n", .type = GP_OPT_INT, .help = "h",
+                                                  .off = (size_t)-4 }, { 0 } },
+                      .opts_size = 8 };
+    ck_assert(!gp_register(r, &wraps, &errs));
+    ck_assert_str_eq(errs.e[2].msg, "kind 'wraps': option 'n' lies outside of opts_size");
+    gp_registry_destroy(r);
+}
+END_TEST
+
+Suite *suite_contract(void)
+{
+    Suite *s = suite_create("contract");
+    TCase *t = tcase_create("kinds");
+    tcase_add_loop_test(t, is_an_error, 0, WRONGS);
+    tcase_add_test(t, nothing_is_an_error);
+    suite_add_tcase(s, t);
+    return s;
+}
