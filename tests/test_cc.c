@@ -368,6 +368,55 @@ START_TEST(compiles_once)
 }
 END_TEST
 
+/* An include that is not written plainly: what it names is not known before it is compiled,
+ * so that nothing stale may be found in the cache. */
+static const char *const hidden[] = {
+    "#define HDR \"sub.h\"\n#include HDR\n",
+    "#inc\\\nlude \"sub.h\"\n",
+    "/* a */ # /* b */ include /* c */ \"sub.h\"\n",
+    "%:include \"sub.h\"\n",
+    "# /**/ include \"sub.h\"\n",
+};
+
+START_TEST(hidden_includes_are_not_cached)
+{
+    char text[300];
+    counting_compiler();
+    snprintf(text, sizeof text, "%s%s(int *out) { out[0] = WIDTH; }\n", hidden[_i], K);
+    cu_write("k.cu", text);
+    cu_write("sub.h", "enum { WIDTH = 3 };\n");
+    gp_source src = source("k", CU_PARAMS("int *"));
+    COMPILES(&src, 1);
+    cu_write("sub.h", "enum { WIDTH = 4 };\n");
+    COMPILES(&src, 2);
+}
+END_TEST
+
+/* Names that gpipe's own headers use for other things, in a define or in the source. */
+START_TEST(any_name_may_be_defined)
+{
+    static const char *const names[] = {
+        "N=4", "K=4", "I=4", "A=4", "T=4", "F=4", "B=4", "H=4", "W=4", "n=4", "x=4", "y=4",
+        "name=4", "args=4", "value=4", "index=4", "block=4", "grid=4", "ok=4", "type=4", "arg=4",
+        "entry=4",
+    };
+    const char *define[] = { names[_i] };
+    char text[300], name[10];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(names[_i], "="), names[_i]);
+    snprintf(text, sizeof text, K "(float *out) { out[0] = %s; }\n", name);
+    cu_write("k.cu", text);
+    gp_source src = source("k", CU_PARAMS("float *"));
+    src.define = define, src.ndefine = 1;
+    attempt a = compile_source(&src, false);
+    ck_assert_msg(a.ok, "%s: %s", names[_i], a.errs.n ? a.errs.e[0].msg : "");
+    snprintf(text, sizeof text, "#define %s 4\n" K "(float *out) { out[0] = %s; }\n", name, name);
+    cu_write("k.cu", text);
+    src.ndefine = 0;
+    a = compile_source(&src, false);
+    ck_assert_msg(a.ok, "#define %s: %s", name, a.errs.n ? a.errs.e[0].msg : "");
+}
+END_TEST
+
 START_TEST(damaged_entries_are_made_anew)
 {
     counting_compiler();
@@ -412,6 +461,9 @@ Suite *suite_cc(void)
     tcase_add_test(tc, no_compiler);
     tcase_add_test(tc, every_include_is_read_once);
     tcase_add_test(tc, compiles_once);
+    tcase_add_loop_test(tc, hidden_includes_are_not_cached, 0,
+                        (int)(sizeof hidden / sizeof *hidden));
+    tcase_add_loop_test(tc, any_name_may_be_defined, 0, 22);
     tcase_add_test(tc, damaged_entries_are_made_anew);
     tcase_add_test(tc, works_without_a_cache);
     suite_add_tcase(s, tc);
