@@ -40,7 +40,7 @@ stages:
   - {use: cast, dtype: u8}
   - {use: write, path: stdout, format: raw}
 Y
-want="1 frame, $("$to/bin/gpipe" run -q edges.yaml | tr -d '\0' | wc -c) bytes are not 0"
+want="frames: 1, bytes that are not 0: $("$to/bin/gpipe" run -q edges.yaml | tr -d '\0' | wc -c)"
 
 warn='-std=c11 -Wall -Wextra -Werror'
 check 'the shared library' ${CC:-cc} $warn app.c -o shared $(pkg-config --cflags --libs gpipe)

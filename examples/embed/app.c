@@ -14,10 +14,13 @@ static const char yaml[] =
     "  - {use: cast, dtype: u8}\n"
     "  - {use: count}\n";
 
-/* The kind 'count': a sink that counts the bytes that are not 0, over all frames. */
+/* The kind 'count': a sink that counts the bytes that are not 0, over all frames. Its
+ * port takes u8 only. It is `serial`, so that run() is never called by two workers at the
+ * same time. */
 static bool shape(gp_shape *s)
 {
-    return s->in[0].dtype == GP_U8 || gp_shape_fail(s, NULL, "'count' takes u8");
+    s->serial = true;
+    return true;
 }
 
 static bool run(gp_call *c, gp_frame *frames, int n)
@@ -39,7 +42,7 @@ int main(int argc, char **argv)
     gp_errs errs = { .n = 0 };
     gp_account a = { 0 };
     gp_kind count = { GP_KIND("count"), .help = "count the bytes that are not 0",
-                      .in = (const gp_port[]){ { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } },
+                      .in = (const gp_port[]){ { "in", GP_ACCEPT(GP_U8), .help = "bytes" }, { 0 } },
                       .shape = shape, .run = run, .user = &sum };
     gp_registry *kinds = gp_registry_create();
     gp_config config = { .registry = kinds, .set = sets, .nset = argc > 1 };
@@ -50,7 +53,7 @@ int main(int argc, char **argv)
         && (p = gp_compile(yaml, strlen(yaml), "app.yaml", &config, &errs))
         && gp_pipeline_run(p, &(gp_run_options){ .timed = false }, &errs) == GP_DONE
         && gp_accounts(p, &a, 1))
-        printf("%" PRIu64 " frame, %" PRIu64 " bytes are not 0\n", a.out, sum);
+        printf("frames: %" PRIu64 ", bytes that are not 0: %" PRIu64 "\n", a.out, sum);
     for (int i = 0; i < errs.n; i++)
         gp_err_print(stderr, &errs.e[i], "app.yaml", yaml, strlen(yaml), false);
     gp_pipeline_destroy(p);

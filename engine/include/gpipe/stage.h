@@ -192,7 +192,8 @@ struct gp_shape {
 
     /* Results beside the output types; all start as zero. */
     bool endless;          /* a source that never ends by itself */
-    bool serial;           /* one worker only (always so for sources) */
+    bool serial;           /* one worker only (always so for sources); otherwise the YAML may
+                              ask for several, which call run() at the same time */
     bool batched;          /* record() takes several frames at once */
     bool keeps_slots;      /* relies on what it left in a slot (view.fresh) */
     bool frame_info;       /* record() uses gp_dcall.frame */
@@ -207,7 +208,7 @@ struct gp_shape {
     void *ctx;             /* the engine's */
 };
 
-/* An error at option `opt` of this stage (NULL: the stage; an option that is
+/* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
  * not spelled in the file also points at the stage), or at a node inside an
  * option. Returns false. */
 bool gp_shape_fail(gp_shape *s, const char *opt, const char *fmt, ...)
