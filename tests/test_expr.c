@@ -117,7 +117,7 @@ static const struct { const char *text; int col; const char *msg; } bad[] = {
     { "1 / (1.0 - 1)", 12, "division by zero" },
     { "1 % 0", 12, "division by zero" },
     { "1.5 % 2", 14, "'%' is for integers" },
-    { "widht * 2", 10, "no variable 'widht' that is a number; did you mean 'width'?" },
+    { "widht * 2", 10, "'widht' is neither a number nor a variable that is a number; did you mean 'width'?" },
     { "2 * cel(3)", 14, "no function 'cel'; did you mean 'ceil'?" },
     { "4KB + 4Kib", 17, "no unit 'Kib'; did you mean 'KiB'?" },
     { "16px", 12, "no unit 'px'" },
