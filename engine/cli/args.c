@@ -209,8 +209,8 @@ static bool one_form(const gp_args *args, gp_errs *errs)
         else if (forms[i].asked)
             first = forms[i].name;
     if (args->form == GP_FORM_SPEC && (args->svg || args->mermaid))
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' cannot draw the spec; try --form graph",
-                       first);
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' cannot draw the spec; try "
+                       "--form graph", first);
     if (args->with && (args->form == GP_FORM_SPEC || !(args->svg || args->mermaid || args->dot)))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--with' colors the drawing of a plan or "
                        "graph; add --svg, --dot or --mermaid");

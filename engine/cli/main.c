@@ -110,8 +110,8 @@ static bool count_operands(const verb *v, const gp_args *args, gp_errs *errs)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no %s given; write gpipe %s %s",
                        v->verb == GP_VERB_TOP ? "pipeline" : "file", v->name, v->operand);
     if (args->noperands > v->max)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "unexpected argument '%s'; write gpipe %s %s",
-                       args->operand[v->max], v->name, v->operand);
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "unexpected argument '%s'; write "
+                       "gpipe %s %s", args->operand[v->max], v->name, v->operand);
     return true;
 }
 

@@ -475,7 +475,8 @@ START_TEST(test_ends_late)
     for (int i = 0; i < 5; i++) {
         pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
         ck_assert_int_eq(r.outcome, GP_ERROR);
-        ck_assert_msg(strstr(r.errs.e[0].msg, "'a' has 3 frames") != NULL, "%s", r.errs.e[0].msg);
+        ck_assert_msg(strstr(r.errs.e[0].msg, "'a' ended after 3 frames") != NULL, "%s",
+                      r.errs.e[0].msg);
     }
     pipe_dir_remove(dir);
 }
