@@ -372,7 +372,7 @@ expect 'bench: a mismatch'  6 'is expected' "$GPIPE" "${quick[@]}" --set stages.
 [ -s "$tmp/stdout" ] && bad 'bench: figures of a wrong run' || ok
 expect 'bench: a stall'     5 'is busy with frame 3' "$GPIPE" "${quick[@]}" "$tmp/stuck.yaml"
 [ -s "$tmp/stdout" ] && bad 'bench: figures of a stalled run' || ok
-expect 'bench: unknown key' 2 "^--set stremas=1: error: no key 'stremas'; did you mean 'streams'" "$GPIPE" bench --sweep stremas=1..3 "$tmp/bench.yaml"
+expect 'bench: unknown key' 2 "^--sweep stremas=1: error: no key 'stremas'; did you mean 'streams'" "$GPIPE" bench --sweep stremas=1..3 "$tmp/bench.yaml"
 expect 'bench: bad value'   2 '^--sweep depth=x: error' "$GPIPE" bench --sweep depth=2,x "$tmp/bench.yaml"
 expect 'bench: bad range'   2 'a range goes up' "$GPIPE" bench --sweep depth=3..1 "$tmp/bench.yaml"
 expect 'bench: no value'    2 'a value is missing' "$GPIPE" bench --sweep depth=1, "$tmp/bench.yaml"
