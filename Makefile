@@ -4,6 +4,7 @@
 # make bench      gpipe beside what else moves frames     make bench BENCH="--only host --rounds 5"
 # make deps       installs what is missing (Debian, Ubuntu)
 # make install PREFIX=/usr/local    the command; the library with its headers, for pkg-config
+# make help       shows this
 #
 # CUDA=0          CPU back end only (also when there is no nvcc)
 # SAN=address,undefined | thread     a sanitized build, without CUDA unless CUDA=1
@@ -75,6 +76,10 @@ EMBED   += kernels/resident.h kernels/map.h kernels/slide.h $(KERNELS)
 endif
 S       := $(if $(T),-$(subst $() ,-,$(T)))
 SUITES  := $(if $(T),$(T:%=tests/test_%.c),$(sort $(wildcard tests/test_*.c)))
+ifneq ($(filter-out $(wildcard tests/test_*.c),$(SUITES)),)
+$(error no suite $(patsubst tests/test_%.c,'%',$(filter-out $(wildcard tests/test_*.c),$(SUITES))); \
+  the suites are $(patsubst tests/test_%.c,%,$(sort $(wildcard tests/test_*.c))))
+endif
 GPUTEST := $(sort $(wildcard tests/gpu/test_*.c))
 
 all: $B/gpipe
@@ -207,6 +212,9 @@ demo: deps
 
 gpu-tests: all $B/tests/gpu/run
 
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
+
 # What gpipe is measured beside, as far as it can be built here.
 BENCH   ?=
 PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone) $(shell pkg-config --exists tbb && echo tbb)
@@ -255,5 +263,5 @@ clean:
 	rm -rf build gpipe
 
 -include $(shell find $B -name '*.d' 2>/dev/null)
-.PHONY: all bench bench-programs check check-built demo deps deps-bench gpu-tests install clean FORCE
+.PHONY: all bench bench-programs check check-built demo deps deps-bench gpu-tests help install clean FORCE
 .SECONDARY:

@@ -89,7 +89,7 @@ int64_t gp_lua_arg_int(lua_State *L, int arg, int64_t def, int64_t lo, int64_t h
 {
     int64_t i = def;
     if (!lua_isnoneornil(L, arg) && !gp_lua_toint(L, arg, &i))
-        gp_lua_fail(L, "%s must be a whole number, not %s", what, luaL_tolstring(L, arg, NULL));
+        gp_lua_fail(L, "%s must be a whole number, not '%s'", what, luaL_tolstring(L, arg, NULL));
     if (i < lo || i > hi)
         gp_lua_fail(L, "%s %" PRId64 " is outside %" PRId64 "..%" PRId64, what, i, lo, hi);
     return i;

@@ -179,8 +179,8 @@ static const gp_opt options[] = {
     { GP_FLOAT(struct opts, rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "frames a second; 0: as fast as they are taken" },
     { GP_ENUM(struct opts, fill), .def = "each", .choices = "each|once",
-      .help = "once: all frames are the first one, written once to each slot, so that making them "
-              "costs nothing" },
+      .help = "once: the first frame is written once to every slot and used again, so that frames "
+              "cost nothing" },
     { 0 }
 };
 

@@ -121,7 +121,7 @@ static bool read_port(gp_shape *s, struct opts *o, const gp_node *n)
     }
     if (in < s->nin && out < s->nout)
         return gp_shape_fail_at(s, n->at, "'%s' is the name of an input and of an output; give "
-                                "one another name, as in `out: {result: %s}`", n->text, n->text);
+                                "one another name, as in 'out: {result: %s}'", n->text, n->text);
     bool ok = in < s->nin
         ? push_arg(s, o, n, (struct arg){ .what = INPUT, .port = in },
                    pointer_type(s, "const ", s->in[in].dtype))
@@ -167,7 +167,7 @@ static bool read_args(gp_shape *s, struct opts *o)
     for (int i = 0; i < n->n; i++) {
         const gp_node *a = n->item[i];
         if (a->kind == GP_LIST)
-            ok = gp_shape_fail_at(s, a->at, "an argument is a port, `frame`, or {f32: gain}");
+            ok = gp_shape_fail_at(s, a->at, "an argument is a port, 'frame', or {f32: gain}");
         else
             ok &= a->kind == GP_SCALAR ? read_port(s, o, a) : read_value(s, o, a);
     }
@@ -239,10 +239,10 @@ static bool check_grid(gp_shape *s, const struct opts *o)
         int64_t y = default_blocks(t, 1, o->dim.y), z = default_blocks(t, 2, o->dim.z);
         if (o->batched && t->ndim > 2 && t->dim[t->ndim - 3] > 1)
             return gp_shape_fail(s, "batched", "blockIdx.z is the frame, so that there is no grid "
-                                 "for three axes; set `grid` to one of x and y");
+                                 "for three axes; set 'grid' to one of x and y");
         if (default_blocks(t, 0, o->dim.x) > INT32_MAX || y > MAX_GRID_YZ || z > MAX_GRID_YZ)
             return gp_shape_fail(s, NULL, "no grid has one thread for each element of '%s'; set "
-                                 "`grid`", s->out_name[0]);
+                                 "'grid'", s->out_name[0]);
         return true;
     }
     int n = grid_axes(g), most = o->batched ? 2 : 3;
@@ -332,7 +332,7 @@ static bool read_source(gp_shape *s, struct opts *o)
         o->name = name;
     }
     if (!is_identifier(o->name))
-        return gp_shape_fail(s, "entry", "'%s' cannot be the name of a kernel; set `entry`",
+        return gp_shape_fail(s, "entry", "'%s' cannot be the name of a kernel; set 'entry'",
                              o->name);
     return true;
 }
@@ -341,9 +341,9 @@ static bool shape(gp_shape *s)
 {
     struct opts *o = (void *)s->opts;
     if (s->nin == 0)
-        return gp_shape_fail(s, NULL, "a kernel needs an input; name one with `in`");
+        return gp_shape_fail(s, NULL, "a kernel needs an input; name one with 'in'");
     if (s->nout == 0)
-        return gp_shape_fail(s, NULL, "a kernel needs an output; name one with `out`");
+        return gp_shape_fail(s, NULL, "a kernel needs an output; name one with 'out'");
     for (int i = 0; i < s->nout; i++) {
         gp_type *t = &s->out[i];
         if (!t->dtype)

@@ -434,7 +434,7 @@ static const gp_opt options[] = {
     { GP_ENUM(struct opts, endian), .def = "little", .choices = "little|big",
       .help = "raw: the order of bytes in an element" },
     { GP_ENUM(struct opts, tail), .def = "error", .choices = "error|ignore",
-      .help = "raw, npy: what bytes after the last whole row are" },
+      .help = "raw, npy: what to do with bytes after the last whole row" },
     { GP_INT(struct opts, frames), .min = 0, .max = 1e18, .unit = "frames",
       .help = "stop after so many; 0: all" },
     { GP_BOOL(struct opts, loop), .help = "begin again after the last file" },

@@ -59,7 +59,7 @@ static const gp_opt options[] = {
     { GP_FLOAT(struct opts, level), .required = true,
       .help = "what is greater gives `above`, all else and NaN `below`" },
     { GP_FLOAT(struct opts, below), .def = "0", .help = "the value up to the level" },
-    { GP_FLOAT(struct opts, above), .def = "1", .help = "the value beyond the level" },
+    { GP_FLOAT(struct opts, above), .def = "1", .help = "the value above the level" },
     { 0 }
 };
 

@@ -42,6 +42,7 @@ expect 'missing file'    2 'no-such.yaml' "$GPIPE" run no-such.yaml
 expect 'a directory'     2 'folder' "$GPIPE" run tests
 expect 'unknown option'  2 "did you mean '--poison'" "$GPIPE" run --poisn pipelines/edges.yaml
 expect 'help'            0 '' "$GPIPE" --help
+expect 'version as verb' 2 "no verb 'version'; 'gpipe --version' shows it" "$GPIPE" version
 for v in run check plan bench top stages; do expect "help of $v" 0 '' "$GPIPE" $v --help; done
 expect 'version'         0 '' "$GPIPE" --version
 grep -q gpipe "$tmp/stdout" && grep -qE '^scripts: lua(5|jit)' "$tmp/stdout" && ok || bad 'version says nothing'
@@ -65,7 +66,7 @@ expect 'a table of one'  2 "leave out 'blur'" "$GPIPE" stages --markdown blur
 expect 'plan --dot'      0 '' "$GPIPE" plan --dot pipelines/edges.yaml
 expect 'plan --mermaid'  0 '' "$GPIPE" plan --mermaid pipelines/edges.yaml
 expect 'svg and mermaid' 2 "'--svg' and '--mermaid' exclude" "$GPIPE" plan --svg --mermaid pipelines/edges.yaml
-expect 'a drawn spec'    2 "'--svg' draws no spec" "$GPIPE" plan --form spec --svg pipelines/edges.yaml
+expect 'a drawn spec'    2 "'--svg' cannot draw the spec" "$GPIPE" plan --form spec --svg pipelines/edges.yaml
 echo '{"stages": [{"name": "x"}], "verdict": {}}' >"$tmp/report.json"
 expect 'a foreign report' 2 "report.json: error: a report of another pipeline: there is no stage 'x'; make it anew" \
     "$GPIPE" plan -q --svg --with "$tmp/report.json" pipelines/edges.yaml
@@ -371,8 +372,8 @@ expect 'bench: a mismatch'  6 'is expected' "$GPIPE" "${quick[@]}" --set stages.
 [ -s "$tmp/stdout" ] && bad 'bench: figures of a wrong run' || ok
 expect 'bench: a stall'     5 'is busy with frame 3' "$GPIPE" "${quick[@]}" "$tmp/stuck.yaml"
 [ -s "$tmp/stdout" ] && bad 'bench: figures of a stalled run' || ok
-expect 'bench: unknown key' 2 "^--set stremas=1: error: no key 'stremas'; did you mean 'streams'" "$GPIPE" bench --sweep stremas=1..3 "$tmp/bench.yaml"
-expect 'bench: bad value'   2 '^--set depth=x: error' "$GPIPE" bench --sweep depth=2,x "$tmp/bench.yaml"
+expect 'bench: unknown key' 2 "^--sweep stremas=1: error: no key 'stremas'; did you mean 'streams'" "$GPIPE" bench --sweep stremas=1..3 "$tmp/bench.yaml"
+expect 'bench: bad value'   2 '^--sweep depth=x: error' "$GPIPE" bench --sweep depth=2,x "$tmp/bench.yaml"
 expect 'bench: bad range'   2 'a range goes up' "$GPIPE" bench --sweep depth=3..1 "$tmp/bench.yaml"
 expect 'bench: no value'    2 'a value is missing' "$GPIPE" bench --sweep depth=1, "$tmp/bench.yaml"
 expect 'bench: too many'    2 'more than 1000 rows' "$GPIPE" bench --sweep depth=1..40 --sweep streams=1..40 "$tmp/bench.yaml"

@@ -131,15 +131,15 @@ static const struct { int on; const char *text, *params[8]; int line; const char
       "identifier \"undeclared\" is undefined" },
     { BOTH, "\n" K "(const float *in, float *out,\n    int n)\n{}\n",
       { "const float *", "float *", "float" }, 3,
-      "argument 3 of 'k' is 'float' in args, but 'int n' here; args asks for "
+      "parameter 3 of 'k' is 'int n', but args passes 'float'; args asks for "
       "k(const float *, float *, float)" },
     { BOTH, "\n" K "(const float *in, float *out) {}\n", { "const float *", "float *", "int" }, 2,
-      "'k' does not take the 3 values that args gives; that would be "
+      "'k' has 2 parameters, but args gives 3 values: "
       "k(const float *, float *, int)" },
-    { BOTH, K "(int a, int b) {}\n", { "int" }, 1, "does not take the 1 value that args" },
+    { BOTH, K "(int a, int b) {}\n", { "int" }, 1, "'k' has 2 parameters, but args gives 1 value: k(int)" },
     { BOTH, K "(float *in, float *out) {}\n", { "const float *", "float *" }, 1,
-      "argument 1 of 'k' is 'const float *' in args, but 'float *in' here" },
-    { BOTH, K "(unsigned char *p) {}\n", { "signed char *" }, 1, "argument 1 of 'k'" },
+      "parameter 1 of 'k' is 'float *in', but args passes 'const float *'" },
+    { BOTH, K "(unsigned char *p) {}\n", { "signed char *" }, 1, "parameter 1 of 'k'" },
     { BOTH, "extern \"C\" __global__ void other() {}\n", { NULL }, 3,
       "no kernel 'k' in '" },
     { BOTH, "__global__ void k(float a) {}\n", { "float" }, 1, "extern \"C\" __global__ " },

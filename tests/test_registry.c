@@ -70,7 +70,7 @@ static const struct { gp_kind kind; const char *msg; } bad[] = {
     { KIND("x", OPTS({ N, .def = "1", .required = true })),
       "kind 'x': option 'n' may have no default" },
     { KIND("x", OPTS({ N, .def = "many" })),
-      "kind 'x': the default of option 'n': no variable 'many'" },
+      "kind 'x': the default of option 'n': 'many' is neither a number" },
     { KIND("x", OPTS({ N, .def = "9", .min = 1, .max = 3 })),
       "kind 'x': the default of option 'n': 'n' must be 1 to 3, not 9" },
     { KIND("x", OPTS({ E, .choices = "x|y", .def = "z" })),

@@ -231,8 +231,8 @@ END_TEST
 /* Found when the stage opens, at a line of the .cu file. */
 static const struct { const char *stage; int line; const char *msg; } broken[] = {
     { SCALE "args: [in, out, {i32: 1}, {f32: 1}, {f32: 1}]}", 1,
-      "argument 4 of 'scale' is 'float' in args, but 'int w' here" },
-    { SCALE "args: [in, out]}", 1, "'scale' does not take the 2 values that args gives" },
+      "parameter 4 of 'scale' is 'int w', but args passes 'float'" },
+    { SCALE "args: [in, out]}", 1, "'scale' has 5 parameters, but args gives 2 values" },
     { SCALE "entry: scael, " ARGS "}", 6, "no kernel 'scael'" },
     { "{use: kernel, source: broken.cu, out: y, args: [in, out]}", 3, "'ina'" },
 };

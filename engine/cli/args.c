@@ -33,14 +33,14 @@ static const struct option {
       "one frame at a time: finds the stage that faults" },
     { "sweep", 0, "PATH=LIST", GP_VERB_BENCH, W(sweep),
       "a row for each value: depth=1..8, batch=1,4,auto; may be given again" },
-    { "serial", 0, NULL, GP_VERB_BENCH, F(serial), "a row with one frame in flight: depth 1" },
+    { "serial", 0, NULL, GP_VERB_BENCH, F(serial), "add a row with one frame in flight: depth 1" },
     { "cached", 0, "STAGE", GP_VERB_BENCH, W(cached),
       "a row in which that stage costs nothing: its outputs are used again" },
     { "window", 0, "TIME", GP_VERB_BENCH, T(window_ns), "how long to count frames; default 500ms" },
     { "max-time", 0, "TIME", GP_VERB_BENCH, T(max_time_ns),
-      "when to give up that windows agree; default 10s" },
+      "how long to wait for three windows to agree; default 10s" },
     { "rounds", 0, "N", GP_VERB_BENCH, N(rounds),
-      "measure all rows so often, in turns; default 3, for one file 1" },
+      "how often to measure each row, in turns; default 3, for one file 1" },
     { "csv", 0, NULL, GP_VERB_BENCH, F(csv), "as CSV" },
     { "progress", 0, "HOW", GP_VERB_RUN | GP_VERB_BENCH, C(progress, "auto|bar|plain|json|none"),
       "auto (bar, on a terminal), bar (a line a stage), plain or json (a line a second) or none, on stderr" },
@@ -53,7 +53,7 @@ static const struct option {
     { "trace-gpu", 0, "HOW", GP_VERB_RUN, C(trace_gpu, "cheap|full"),
       "cheap (default: copies and kernels as wholes) or full (each, by CUPTI; slower)" },
     { "trace-last", 0, "TIME", GP_VERB_RUN, T(trace_ns),
-      "how much of the end of the run a trace keeps; default 30s" },
+      "keep only the last TIME of the run; default 30s" },
     { "form", 0, "FORM", GP_VERB_PLAN, C(form, "plan|graph|spec"),
       "spec (what the file says), graph (what it means) or plan (what is done)" },
     { "dot", 0, NULL, GP_VERB_PLAN, F(dot), "as a graph for dot (Graphviz)" },
@@ -209,8 +209,8 @@ static bool one_form(const gp_args *args, gp_errs *errs)
         else if (forms[i].asked)
             first = forms[i].name;
     if (args->form == GP_FORM_SPEC && (args->svg || args->mermaid))
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' draws no spec; try --form graph",
-                       first);
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' cannot draw the spec; try "
+                       "--form graph", first);
     if (args->with && (args->form == GP_FORM_SPEC || !(args->svg || args->mermaid || args->dot)))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--with' colors the drawing of a plan or "
                        "graph; add --svg, --dot or --mermaid");

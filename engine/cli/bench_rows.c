@@ -111,6 +111,7 @@ static gp_row *add(gp_bench *b, const char *file, const char *label)
 static void add_combination(gp_bench *b, const char *file, const axis *axes, int n, int i)
 {
     gp_row *r = add(b, file, "");
+    r->args.swept_from = r->args.nset, r->args.swept_to = r->args.nset + n;
     for (int k = 0, left = i; k < n; k++) {
         int after = 1;
         for (int j = k + 1; j < n; j++)

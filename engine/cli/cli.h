@@ -39,6 +39,7 @@ typedef struct gp_args {
     const char *with;                      /* a report's file, or NULL */
     /* of bench */
     gp_words sweep, cached;                /* "path=values", names of stages */
+    int swept_from, swept_to;              /* those of `set` that come from --sweep */
     bool serial, csv;
     int64_t window_ns, max_time_ns;        /* 0: not said */
     int rounds;

@@ -13,13 +13,13 @@ bool gp_want_color(int fd)
     return isatty(fd) && !(no && *no);
 }
 
-/* The --set that an error is at (see gp_spec_set), NULL: it is elsewhere. */
-static const char *find_set(const gp_args *args, const char *file)
+/* The index of the --set that an error is at (see gp_spec_set), -1: it is elsewhere. */
+static int find_set(const gp_args *args, const char *file)
 {
     for (int i = 0; file && i < args->nset; i++)
         if (file == args->set[i])
-            return file;
-    return NULL;
+            return i;
+    return -1;
 }
 
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
@@ -27,14 +27,15 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
     bool color = gp_want_color(STDERR_FILENO);
     for (int i = 0; i < errs->n; i++) {
         gp_err e = errs->e[i];
-        const char *set = find_set(args, e.at.file);
+        int set = find_set(args, e.at.file);
         char *name = NULL;
         if (e.code == GP_E_WARN && args->quiet)
             continue;
-        if (set) {
-            bool device = set == args->device;
-            if (asprintf(&name, "--%s %s", device ? "device" : "set",
-                         device ? strchr(set, '=') + 1 : set) < 0)
+        if (set >= 0) {
+            bool device = e.at.file == args->device;
+            bool swept = set >= args->swept_from && set < args->swept_to;
+            if (asprintf(&name, "--%s %s", device ? "device" : swept ? "sweep" : "set",
+                         device ? strchr(e.at.file, '=') + 1 : e.at.file) < 0)
                 name = NULL;
             e.at = (gp_loc){ .file = name };
         }
@@ -132,7 +133,7 @@ bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_regis
         l->pipeline = gp_compile(l->text, l->len, l->file, &config, errs);
     gp_machine_destroy(machine);
     for (int i = 0; i < errs->n; i++)          /* what --set says is of the command line */
-        if (errs->e[i].code == GP_E_SPEC && find_set(args, errs->e[i].at.file))
+        if (errs->e[i].code == GP_E_SPEC && find_set(args, errs->e[i].at.file) >= 0)
             errs->e[i].code = GP_E_USAGE;
     return l->pipeline != NULL;
 }

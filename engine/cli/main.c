@@ -25,7 +25,7 @@ static const verb verbs[] = {
       "FILE - is the standard input. Ctrl-C stops the sources and lets the rest come out;\n"
       "a second one stops at once.\n", 1, 1, gp_cmd_run },
     { GP_VERB_CHECK, "check", "FILE...", "validate pipelines; runs no script and no kernel",
-      "Supposes a machine with a GPU. An input file that is missing is only a warning where\n"
+      "Assumes a machine with a GPU. An input file that is missing is only a warning where\n"
       "its buffer is declared. What will be slow is a warning that ends in (lint: NAME), for\n"
       "the GPU of this machine or, without one, an H200; '# nolint: NAME' in its line silences\n"
       "it.\n", 1, INT_MAX, gp_cmd_check },
@@ -37,16 +37,16 @@ static const verb verbs[] = {
       "be (a stage writes, a source in Lua ends, 'compare' looks at a file) whole runs are\n"
       "repeated, and count from their first frame in to their last frame out.\n"
       "What 'write' makes goes to a temporary folder next to where it belongs, or to\n"
-      "/dev/null for stdout; what scripts write themselves is not held back.\n"
+      "/dev/null for stdout; files that Lua scripts write are not redirected.\n"
       "frames/s and GB/s are those of the sources' frames; latency is from source to sink.\n"
-      "The bound is the most that any of these takes for a frame: a host stage (by its\n"
-      "busy time, through its workers), all copies without the kernels, all kernels\n"
-      "without the copies. Several files are measured in turns and compared with the first.\n",
+      "The bound is the largest of these times per frame: a host stage (by its busy\n"
+      "time, through its workers), all copies without the kernels, all kernels without\n"
+      "the copies. Several files are measured in turns and compared with the first.\n",
       1, INT_MAX, gp_cmd_bench },
     { GP_VERB_TOP, "top", "PID|SOCKET", "watch a pipeline that runs elsewhere",
-      "Draws what that 'gpipe run' shows of itself, each second, until it ends or Ctrl-C. Its\n"
-      "socket is $XDG_RUNTIME_DIR/gpipe/PID.sock, or /tmp/gpipe-UID/PID.sock, for its owner\n"
-      "alone. With --json: what comes out of it, as of --progress json.\n", 1, 1, gp_cmd_top },
+      "Shows the same live lines as that 'gpipe run', each second, until it ends or Ctrl-C.\n"
+      "Its socket is $XDG_RUNTIME_DIR/gpipe/PID.sock, or /tmp/gpipe-UID/PID.sock, for its\n"
+      "owner alone. With --json it prints the objects that --progress json prints.\n", 1, 1, gp_cmd_top },
     { GP_VERB_STAGES, "stages", "[NAME]", "list the kinds of stages, or what one can do", "",
       0, 1, gp_cmd_stages },
     { GP_VERB_HELP, "help", "[VERB]", "this text, or that of a verb", "", 0, 1, cmd_help },
@@ -62,8 +62,9 @@ static const verb *find_verb(const char *name, gp_errs *errs)
         gp_near_try(&near, v->name);
     }
     const char *did = gp_near_text(&near);
+    bool version = !strcmp(name, "version") || !strcmp(name, "-v");
     gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no verb '%s'%s", name,
-            *did ? did : "; 'gpipe help' lists them");
+            version ? "; 'gpipe --version' shows it" : *did ? did : "; 'gpipe help' lists them");
     return NULL;
 }
 
@@ -109,8 +110,8 @@ static bool count_operands(const verb *v, const gp_args *args, gp_errs *errs)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no %s given; write gpipe %s %s",
                        v->verb == GP_VERB_TOP ? "pipeline" : "file", v->name, v->operand);
     if (args->noperands > v->max)
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' is one too many; write gpipe %s %s",
-                       args->operand[v->max], v->name, v->operand);
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "unexpected argument '%s'; write "
+                       "gpipe %s %s", args->operand[v->max], v->name, v->operand);
     return true;
 }
 

@@ -135,8 +135,8 @@ static void on_signal(int signal)
     if (!p)
         return;
     gp_cancel(p, level);
-    say(level == 1 ? "\ngpipe: stopping; what was taken in comes out (once more: stop at once)\n"
-        : "\ngpipe: stopping at once (once more: give up)\n");
+    say(level == 1 ? "\ngpipe: stopping: frames in flight will finish (again: stop at once)\n"
+        : "\ngpipe: stopping at once (again: give up)\n");
 }
 
 void gp_signals_catch(bool quiet)

@@ -201,7 +201,7 @@ int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *err
         for (int i = 0; (k = gp_kind_at(registry, i)); i++)
             gp_near_try(&near, k->name);
         const char *did = gp_near_text(&near);
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no stage '%s'%s", name,
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no stage kind '%s'%s", name,
                 *did ? did : "; 'gpipe stages' lists them");
         return 2;
     }

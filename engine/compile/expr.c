@@ -345,7 +345,8 @@ static bool name(struct expr *x, struct val *out)
     gp_near near = GP_NEAR(word);
     if (sc && sc->each && x->errs->n < GP_ERRS_MAX)
         sc->each(sc, &near);
-    return FAIL(x, from, len, "no variable '%s' that is a number%s", word, gp_near_text(&near));
+    return FAIL(x, from, len, "'%s' is neither a number nor a variable that is a number%s", word,
+                gp_near_text(&near));
 }
 
 static bool atom(struct expr *x, struct val *out)

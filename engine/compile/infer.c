@@ -149,8 +149,8 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
     const char *name = st->s.name;
     bool ok = true, source = !st->s.nin;
     if (st->s.workers > 1 && (source || s->serial))
-        ok = AT(r, key_at(st->node, "workers", st->s.at), "stage '%s' has one worker: %s", name,
-                source ? "it is a source" : "it takes frames in order");
+        ok = AT(r, key_at(st->node, "workers", st->s.at), "stage '%s' cannot have %d workers: %s",
+                name, st->s.workers, source ? "it is a source" : "it takes frames in order");
     if (on_hole && !s->state)
         ok = AT(r, on_hole->at, "'on_hole' has no effect: stage '%s' carries nothing from frame "
                 "to frame", name);

@@ -144,9 +144,9 @@ static bool set_inner_depths(scheduling *w, gp_errs *errs)
         r->depth = p->segment[r->segment].depth;
         if (b && b->depth_said && b->depth != r->depth)
             ok = gp_fail(errs, GP_E_SPEC, b->depth_at,
-                         "buffer '%s' cannot have depth %d: it never leaves the device, and %d "
-                         "frames are in flight there, the least depth of the buffers around; "
-                         "leave its depth out", b->name, b->depth, r->depth);
+                         "buffer '%s' cannot have depth %d: it never leaves the device and "
+                         "takes the smallest depth of the buffers around it (%d); remove its "
+                         "'depth'", b->name, b->depth, r->depth);
     }
     return ok;
 }

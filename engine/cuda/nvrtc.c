@@ -167,7 +167,7 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, void **image, size_t *bytes,
     char path[PATH_MAX], what[300];
     *image = NULL;
     snprintf(what, sizeof what, "compiling '%.200s' for the GPU", src->path);
-    if (!open_nvrtc(&rtc, what, "install libnvrtc of CUDA 12 or 13, or run with `device: cpu`",
+    if (!open_nvrtc(&rtc, what, "install libnvrtc of CUDA 12 or 13, or run with 'device: cpu'",
                     src->at, errs))
         return false;
     bool ok = gp_unit_make(&u, src, false, errs);

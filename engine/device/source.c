@@ -492,16 +492,30 @@ static const char *signature(const gp_source *src, char buf[400])
     return buf;
 }
 
+static const char *plural(int n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static void count_error(const gp_unit *u, gp_errs *errs)
 {
     const char *p, *end;
+    size_t len;
+    int has = 0, gives = u->src->nparam;
     char buf[400];
     gp_loc at = { .file = u->src->path };
     if (entry_params(u, &p, &end))
         at = place(u, p, (size_t)(end + 1 - p));
-    gp_fail(errs, GP_E_SPEC, at, "'%s' does not take the %d value%s that args gives; "
-            "that would be %s", u->src->entry, u->src->nparam, u->src->nparam == 1 ? "" : "s",
-            signature(u->src, buf));
+    while (entry_param(u, has, &p, &len))
+        has++;
+    if (has == 1 && entry_param(u, 0, &p, &len) && is(p, (int)len, "void"))
+        has = 0;
+    if (at.line && has != gives)
+        gp_fail(errs, GP_E_SPEC, at, "'%s' has %d parameter%s, but args gives %d value%s: %s",
+                u->src->entry, has, plural(has), gives, plural(gives), signature(u->src, buf));
+    else                               /* a macro's work */
+        gp_fail(errs, GP_E_SPEC, at, "'%s' does not take the %d value%s that args gives: %s",
+                u->src->entry, gives, plural(gives), signature(u->src, buf));
 }
 
 static void type_error(const gp_unit *u, int k, gp_errs *errs)
@@ -514,12 +528,12 @@ static void type_error(const gp_unit *u, int k, gp_errs *errs)
         return;
     if (entry_param(u, k, &p, &n)) {
         at = place(u, u->code + (p - u->user), n);
-        gp_fail(errs, GP_E_SPEC, at, "argument %d of '%s' is '%s' in args, but '%.*s' here; "
-                "args asks for %s", k + 1, u->src->entry, u->src->param[k], (int)n, p,
+        gp_fail(errs, GP_E_SPEC, at, "parameter %d of '%s' is '%.*s', but args passes '%s'; "
+                "args asks for %s", k + 1, u->src->entry, (int)n, p, u->src->param[k],
                 signature(u->src, buf));
     } else {
-        gp_fail(errs, GP_E_SPEC, at, "argument %d of '%s' is not '%s' as in args, which asks "
-                "for %s", k + 1, u->src->entry, u->src->param[k], signature(u->src, buf));
+        gp_fail(errs, GP_E_SPEC, at, "parameter %d of '%s' is not '%s', which args passes; "
+                "args asks for %s", k + 1, u->src->entry, u->src->param[k], signature(u->src, buf));
     }
 }
 
@@ -541,7 +555,7 @@ static void entry_error(const gp_unit *u, const report *r, gp_errs *errs)
                      name);
     }
     gp_fail(errs, GP_E_SPEC, u->src->at, "no kernel '%s' in '%s'; %s%s", u->src->entry,
-            u->src->path, *names ? "set `entry` to one of its kernels: " : "it has none",
+            u->src->path, *names ? "set 'entry' to one of its kernels: " : "it has none",
             names);
 }
 
@@ -558,7 +572,7 @@ static bool gpu_only(const report *r, gp_loc at, gp_errs *errs)
     while (p + n < end && in_word(p[n]))
         n++;
     gp_fail(errs, GP_E_SPEC, at, "warp intrinsics need a GPU: '%.*s'; use shared memory and "
-            "__syncthreads(), or run with `device: cuda`", n, p);
+            "__syncthreads(), or run with 'device: cuda'", n, p);
     return true;
 }
 

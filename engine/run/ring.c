@@ -94,8 +94,9 @@ void gp_actor_ends_differ(gp_actorrt *p, uint64_t next)
         return;
     gp_errs e = { .n = 0 };
     gp_fail(&e, GP_E_RUN, reader_at(p, goes_on),
-            "the inputs of '%s' end at different counts: '%s' has %llu frames, '%s' goes on",
-            p->name, ended->name, (unsigned long long)next, goes_on->name);
+            "the inputs of '%s' have different lengths: '%s' ended after %llu frame%s, '%s' has "
+            "more", p->name, ended->name, (unsigned long long)next, next == 1 ? "" : "s",
+            goes_on->name);
     gp_run_fail(p->run, &e);
 }
 

@@ -145,12 +145,13 @@ static const struct {
       "extern \"C\" __global__ void k(const float *in, float *out, int n)\n"
       "{\n"
       "    out[0] = in[n];\n"
-      "}\n", { 0 }, 3, 0, false, { "k\\.cu:1:?[0-9]*: error: 'k' does not take the 2 values" } },
+      "}\n", { 0 }, 3, 0, false, { "k\\.cu:1:?[0-9]*: error: 'k' has 3 parameters, but args gives 2 values" } },
     { "an argument of another type", PIPELINE("", "entry: k, args: [in, out, {i32: 3}]"),
       "extern \"C\" __global__ void k(const float *in, float *out, float n)\n"
       "{\n"
       "    out[0] = in[0] * n;\n"
-      "}\n", { 0 }, 3, 0, false, { "k\\.cu:1:?[0-9]*: error: argument 3 of 'k' is 'int'" } },
+      "}\n", { 0 }, 3, 0, false,
+      { "k\\.cu:1:?[0-9]*: error: parameter 3 of 'k' is 'float n', but args passes 'int'" } },
 
     { "a block that the kernel excludes",
       PIPELINE("", "entry: k, args: [in, out], block: [512], grid: [1]"),

@@ -475,7 +475,8 @@ START_TEST(test_ends_late)
     for (int i = 0; i < 5; i++) {
         pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
         ck_assert_int_eq(r.outcome, GP_ERROR);
-        ck_assert_msg(strstr(r.errs.e[0].msg, "'a' has 3 frames") != NULL, "%s", r.errs.e[0].msg);
+        ck_assert_msg(strstr(r.errs.e[0].msg, "'a' ended after 3 frames") != NULL, "%s",
+                      r.errs.e[0].msg);
     }
     pipe_dir_remove(dir);
 }
@@ -638,7 +639,7 @@ START_TEST(test_ends_of_three)
     for (int i = 0; i < 2; i++) {
         pipe_result r = pipe_run(dir, i ? segment : yaml, on, NULL, (gp_run_options){ 0 });
         ck_assert_int_eq(r.outcome, GP_ERROR);
-        ck_assert_msg(strstr(r.errs.e[0].msg, "'a' has 5 frames, 'b' goes on") != NULL, "%s",
+        ck_assert_msg(strstr(r.errs.e[0].msg, "'a' ended after 5 frames, 'b' has more") != NULL, "%s",
                       r.errs.e[0].msg);
         ck_assert_int_eq(r.errs.e[0].at.line, i ? 6 : 7);
     }
