@@ -270,7 +270,7 @@ START_TEST(test_long_verdict)
     planned p = plan_ok(chain, true);
     gp_arena a = { 0 };
     gp_errs errs = { 0 };
-    char json[WORDS * 6 + 400], word[8];
+    char json[WORDS * 6 + 400], word[16];
     int n = sprintf(json, "{\"stages\": [" SRC ", " SINK "], \"verdict\": {\"text\": \"");
     for (int i = 0; i < WORDS; i++)
         n += sprintf(json + n, "%sw%d", i ? " " : "", i);

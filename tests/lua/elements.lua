@@ -72,7 +72,7 @@ local function wide(y)
     local bytes = gpipe.array("u8", 8)
     bytes:pack("i8", 1, 2 ^ 53)
     bytes[1] = 1
-    fails("no exact number in LuaJIT", bytes.unpack, bytes, "i8")
+    fails("is not exact in LuaJIT", bytes.unpack, bytes, "i8")
   end
 end
 
