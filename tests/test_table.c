@@ -123,7 +123,7 @@ static void check_all(const gp_table *t, bool named, char name[][8], const int64
 
 START_TEST(random_walk)
 {
-    static char name[KEYS][8];
+    static char name[KEYS][16];
     static int64_t want[KEYS];         /* -1: not in it */
     bool named = walks[_i].named;
     int keys = walks[_i].keys;
