@@ -3,6 +3,7 @@
 #ifndef GP_SOURCE_H
 #define GP_SOURCE_H
 
+#include <ctype.h>
 #include "device/cache.h"
 #include "gpipe/stage.h"
 
@@ -25,5 +26,19 @@ void gp_unit_free(gp_unit *u);
 
 /* Turns what a compiler wrote into errors at the user's lines; always adds one. */
 void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs);
+
+/* includes.c: adds every file that the source includes in quotes, itself or by another, to
+ * the unit's hash; sets `traced`. */
+void gp_unit_hash_includes(gp_unit *u);
+
+/* A copy with comments, strings and characters blanked, and all newlines kept; malloc'd.
+ * NULL: no memory. */
+char *gp_code_blank(const char *text);
+
+/* May `c` stand in an identifier? */
+static inline bool gp_in_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
 
 #endif
