@@ -101,13 +101,13 @@ static uint64_t id_of(int i)
     return i % 3 == 0 ? (uint64_t)i << 40 : i % 3 == 1 ? (uint64_t)i : number(&state);
 }
 
-static gp_entry *find(const gp_table *t, bool named, char name[][8], int i)
+static gp_entry *find(const gp_table *t, bool named, char name[][16], int i)
 {
     return named ? gp_table_find(t, name[i]) : gp_table_find_id(t, id_of(i));
 }
 
 /* All that is in the table, each once, and nothing else. */
-static void check_all(const gp_table *t, bool named, char name[][8], const int64_t *want, int n)
+static void check_all(const gp_table *t, bool named, char name[][16], const int64_t *want, int n)
 {
     size_t there = 0, met = 0;
     for (int i = 0; i < n; i++) {
