@@ -410,5 +410,14 @@ expect 'report: failed' 1 'there is nothing to report' $run --report "$tmp/none.
 # == random pipelines ===========================================================
 if python3 tests/fuzz.py "$GPIPE" >"$tmp/stderr" 2>&1; then ok; else bad 'random pipelines'; fi
 
+# however many sources there are, all are counted and reported
+{ echo 'stages:'
+  for i in $(seq 70); do echo "  - {use: generate, out: b$i, frames: 3}"; echo "  - {use: discard, in: b$i}"; done
+  echo 'buffers:'; for i in $(seq 70); do echo "  b$i: {dtype: u8, shape: [4]}"; done; } >"$tmp/many.yaml"
+expect '70 sources'      0 '70: 3 frames in, 3 out' "$GPIPE" run --report "$tmp/many.json" "$tmp/many.yaml"
+[ "$(grep -c 'frames in, 3 out' "$tmp/stderr")" = 70 ] && ok || bad '70 sources: the summary is cut'
+python3 -c 'import json, sys; sys.exit(len(json.load(open(sys.argv[1]))["sources"]) != 70)' "$tmp/many.json" \
+    && ok || bad '70 sources: the report is cut'
+
 echo "cli: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -12,9 +12,9 @@ static gp_run *run_of(const gp_pipeline *p)
 int gp_accounts(const gp_pipeline *p, gp_account *out, int max)
 {
     const gp_run *run = atomic_load(&((gp_pipeline *)p)->run);
-    int n = run ? run->nledgers : 0;
+    int n = run ? run->naccounts : 0;
     for (int i = 0; i < n && i < max; i++) {
-        gp_ledger *l = &run->ledger[i];
+        gp_accountrt *l = &run->account[i];
         gp_account a = { .source = run->graph->stage[l->source].name };
         a.out = atomic_load(&l->out), a.dropped = atomic_load(&l->dropped);
         a.failed = atomic_load(&l->failed);

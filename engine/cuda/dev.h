@@ -105,7 +105,7 @@ const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *err
 /* Leaves nothing for the kernel's first launch to do: that may synchronise the device. */
 bool gp_cuda_load_kernel(gp_cuda_dev *d, cudaKernel_t fn, const char *name, gp_errs *errs);
 
-/* ---- graphs (rec.c) -------------------------------------------------- */
+/* ---- graphs (recorder.c) -------------------------------------------------- */
 
 gp_exec *gp_cuda_build(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
 void gp_cuda_discard(gp_dev *dev, gp_exec *x);

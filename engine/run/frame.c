@@ -7,7 +7,7 @@
 #include <string.h>
 #include "run/host.h"
 #include "run/segment.h"
-#include "run/walk.h"
+#include "run/slot_walk.h"
 
 /* ---- by its inputs --------------------------------------------------- */
 

@@ -139,8 +139,8 @@ static void account(gp_actorrt *p, uint64_t first, int n)
     while (n) {
         uint64_t at = first % h->window;   /* up to where the window begins again */
         int k = (uint64_t)n < h->window - at ? n : (int)(h->window - at);
-        for (int l = 0; l < p->run->nledgers; l++)
-            gp_ledger_seen(&p->run->ledger[l], (int)(p->stage - p->run->graph->stage), first, k,
+        for (int l = 0; l < p->run->naccounts; l++)
+            gp_account_seen(&p->run->account[l], (int)(p->stage - p->run->graph->stage), first, k,
                            h->hole + at);
         for (int i = 0; h->latency && i < k; i++)
             if (!h->hole[at + (uint64_t)i])

@@ -168,7 +168,7 @@ void gp_actor_publish(gp_actorrt *p, uint64_t first, int n)
     gp_run *run = p->run;
     gp_measure_move(p, first, n);
     if (p->source)
-        atomic_fetch_add(&run->ledger[run->ledger_of[p->stage - run->graph->stage]].in,
+        atomic_fetch_add(&run->account[run->account_of[p->stage - run->graph->stage]].in,
                          (uint64_t)n);
     for (int o = 0; o < p->nout; o++) {
         atomic_store(&p->out[o]->produced.at, first + (uint64_t)n);
@@ -182,7 +182,7 @@ void gp_actor_publish(gp_actorrt *p, uint64_t first, int n)
     atomic_fetch_add(&p->progress, (unsigned long long)n);
 }
 
-/* Tells the ledgers that no sink behind `p` sees frames from `end` on. */
+/* Tells the accounts that no sink behind `p` sees frames from `end` on. */
 static void end_sinks(gp_actorrt *p, uint64_t end)
 {
     gp_run *run = p->run;
@@ -193,8 +193,8 @@ static void end_sinks(gp_actorrt *p, uint64_t end)
     run->todo[n++] = p->index;
     while (n) {
         p = &run->actor[run->todo[--n]];
-        for (int l = 0; l < run->nledgers && !p->nout; l++)      /* a sink: a host stage */
-            gp_ledger_end(&run->ledger[l], (int)(p->stage - run->graph->stage), end);
+        for (int l = 0; l < run->naccounts && !p->nout; l++)      /* a sink: a host stage */
+            gp_account_end(&run->account[l], (int)(p->stage - run->graph->stage), end);
         for (int o = 0; o < p->nout; o++)
             for (int c = 0; c < p->out[o]->ring->nconsumers; c++) {
                 int to = p->out[o]->ring->consumer[c];

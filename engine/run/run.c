@@ -17,7 +17,7 @@
  *   stopping  Level 1: sources end at once, the rest drains. Level 2: nobody
  *             takes another frame. An error is level 1, and the failing actor
  *             ends at the failed frame, so that all before it comes out.
- *   account   Every frame of every source is counted once by its ledger.
+ *   account   Every frame of every source is counted once by its account.
  *
  * Everything is allocated, opened, built and loaded before frame 0. This file does
  * that step by step and takes it down: the tables are in tables.c, the memory in
@@ -175,7 +175,7 @@ static bool set_up(gp_run *run, gp_errs *errs)
     gp_rings_make(run);
     gp_actors_make(run);
     gp_nvtx_open(run);
-    if (!gp_ledgers_make(run) || !open_stages(run, true, errs) || !open_stages(run, false, errs)
+    if (!gp_accounts_make(run) || !open_stages(run, true, errs) || !open_stages(run, false, errs)
         || !init_actors(run, errs))
         return false;
     gp_trace_open(run);
@@ -200,8 +200,8 @@ void gp_run_destroy(gp_run *run)
             gp_segment_fini(p);
         gp_eventcount_fini(&p->changed);
     }
-    for (int i = 0; i < run->nledgers; i++)
-        gp_ledger_fini(&run->ledger[i]);
+    for (int i = 0; i < run->naccounts; i++)
+        gp_account_fini(&run->account[i]);
     gp_memory_give(run);
     if (run->dev)
         run->dev->backend->close(run->dev);
@@ -217,8 +217,8 @@ void gp_run_destroy(gp_run *run)
  * never ends for consumers that had enough. */
 static void check_account(const gp_run *run, gp_errs *errs)
 {
-    for (int i = 0; i < run->nledgers; i++) {
-        gp_ledger *l = &run->ledger[i];
+    for (int i = 0; i < run->naccounts; i++) {
+        gp_accountrt *l = &run->account[i];
         const gp_stage *s = &run->graph->stage[l->source];
         uint64_t in = l->in, seen = l->out + l->dropped + l->failed;
         if (seen > in || (seen < in && !s->endless))

@@ -142,18 +142,18 @@ const gp_stage *gp_actor_stage(const gp_actorrt *p, int *at);
 /* A place in the file: the stage, or the segment's first. */
 gp_loc gp_actor_at(const gp_actorrt *p);
 
-/* ---- the account (ledger.c) ------------------------------------------ */
+/* ---- the account (account.c) ------------------------------------------ */
 
 typedef struct gp_sink { int stage; uint64_t next, end; } gp_sink;
 
 /* Of one source: what became of its frames. Any thread; no allocation per frame. */
-typedef struct gp_ledger {
+typedef struct gp_accountrt {
     int source;                /* stage */
     pthread_mutex_t lock;      /* of sink and marks */
     gp_sink *sink; int nsinks; /* stages that it reaches */
-    gp_table marks;            /* by frame: those that are not whole, see ledger.c */
+    gp_table marks;            /* by frame: those that are not whole, see account.c */
     _Atomic uint64_t in, out, dropped, failed;
-} gp_ledger;
+} gp_accountrt;
 
 /* Does source stage `source` feed this stage? */
 static inline bool gp_comes_from(const gp_stage *st, int source)
@@ -161,13 +161,13 @@ static inline bool gp_comes_from(const gp_stage *st, int source)
     return st->sources[source / 32] >> source % 32 & 1;
 }
 
-bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source);
-void gp_ledger_fini(gp_ledger *l);
+bool gp_account_init(gp_accountrt *l, const gp_plan *plan, int source);
+void gp_account_fini(gp_accountrt *l);
 /* Sink `stage` has consumed frames [first, first + n), with these holes (gp_hole).
  * Other stages are ignored, here and below. */
-void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n, const unsigned char *hole);
+void gp_account_seen(gp_accountrt *l, int stage, uint64_t first, int n, const unsigned char *hole);
 /* Sink `stage` will see no frame from `end` on, and the run goes on without it. */
-void gp_ledger_end(gp_ledger *l, int stage, uint64_t end);
+void gp_account_end(gp_accountrt *l, int stage, uint64_t end);
 /* Frame f failed in actor p, which stops the run: counted once, if at all. */
 void gp_actor_failed(gp_actorrt *p, uint64_t f);
 
@@ -195,8 +195,8 @@ struct gp_run {
     gp_ringrt *ring;
     gp_actorrt *actor;
     gp_threadrt *thread; int nthreads;
-    gp_ledger *ledger; int nledgers;
-    int *ledger_of;            /* per stage: its ledger, or -1 */
+    gp_accountrt *account; int naccounts;
+    int *account_of;            /* per stage: its account, or -1 */
     void **state;              /* per stage, made by open() */
     bool *opened;
     int64_t spin_ns;           /* how long threads look before they sleep */
@@ -266,7 +266,7 @@ void gp_stall_report(gp_run *run, int64_t ns, gp_errs *errs);
 /* The same before frame 0. False: just now it went on. */
 bool gp_stall_report_early(gp_run *run, int64_t ns, gp_errs *errs);
 
-/* doing.c: ", writing to standard output, a full pipe: ...", what thread `tid` of this
+/* syscall.c: ", writing to standard output, a full pipe: ...", what thread `tid` of this
  * process is at; "" where the kernel does not tell. Returns `out`. */
 enum { GP_DOING_TEXT = 240 };
 const char *gp_thread_is(int tid, char out[GP_DOING_TEXT]);

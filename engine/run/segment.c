@@ -3,7 +3,7 @@
  * The launcher takes the longest ready run of frames that is an aligned power
  * of two of slots, and queues it on an idle stream: as an exec built before
  * frame 0 (launch: graph), or directly (launch: stream, and irregular launches,
- * see frame.h). What a launch does is in body.c. The reaper waits for the launches
+ * see frame.h). What a launch does is in launch.c. The reaper waits for the launches
  * in flight in frame order, retires them and publishes. Neither holds a lock while
  * it calls the device.
  *

@@ -1,5 +1,5 @@
 /* segment.h - a segment at run time: for segment.c, which launches it and waits,
- * and body.c, which says what a launch does. */
+ * and launch.c, which says what a launch does. */
 #ifndef GP_SEGMENT_H
 #define GP_SEGMENT_H
 

@@ -9,7 +9,7 @@
 void gp_tables_make(gp_run *run);
 void gp_rings_make(gp_run *run);
 void gp_actors_make(gp_run *run);
-bool gp_ledgers_make(gp_run *run);
+bool gp_accounts_make(gp_run *run);
 
 /* memory.c */
 bool gp_memory_take(gp_run *run, gp_errs *errs);

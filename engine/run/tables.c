@@ -1,7 +1,7 @@
 /* tables.c - the tables of a run, which follow from the plan alone: rings, actors and what
- * links them, ledgers.
+ * links them, accounts.
  *
- * Nothing is opened and no thread is started here. But for the ledgers', which are freed one
+ * Nothing is opened and no thread is started here. But for the accounts', which are freed one
  * by one, all memory is the arena's; without memory it goes to run->arena.oom. */
 #include <string.h>
 #include "run/setup.h"
@@ -13,8 +13,8 @@ void gp_tables_make(gp_run *run)
     int threads = gp_threads_needed(plan);
     run->pool = GP_NEW(a, void *, plan->npools + 1);
     run->extra = GP_NEW(a, void *, plan->nextras + 1);
-    run->ledger = GP_NEW(a, gp_ledger, run->graph->nstages);
-    run->ledger_of = GP_NEW(a, int, run->graph->nstages);
+    run->account = GP_NEW(a, gp_accountrt, run->graph->nstages);
+    run->account_of = GP_NEW(a, int, run->graph->nstages);
     run->state = GP_NEW(a, void *, run->graph->nstages);
     run->opened = GP_NEW(a, bool, run->graph->nstages);
     run->cached = GP_NEW(a, bool, run->graph->nstages);
@@ -128,7 +128,7 @@ void gp_actors_make(gp_run *run)
     link_rings(run, true);
 }
 
-bool gp_ledgers_make(gp_run *run)
+bool gp_accounts_make(gp_run *run)
 {
     const gp_graph *g = run->graph;
     for (int i = 0; i < run->plan->nactors; i++) {
@@ -136,8 +136,8 @@ bool gp_ledgers_make(gp_run *run)
         if (!p->source)
             continue;
         int stage = (int)(p->stage - g->stage);
-        run->ledger_of[stage] = run->nledgers;
-        if (!gp_ledger_init(&run->ledger[run->nledgers++], run->plan, stage))
+        run->account_of[stage] = run->naccounts;
+        if (!gp_account_init(&run->account[run->naccounts++], run->plan, stage))
             return false;
     }
     return true;

@@ -6,7 +6,7 @@
  * slots lie one after the other. */
 #include <string.h>
 #include "run/host.h"
-#include "run/walk.h"
+#include "run/slot_walk.h"
 
 void gp_worker_view_init(gp_actorrt *p, gp_worker_view *wv, int max)
 {

@@ -1,4 +1,4 @@
-/* walk.h - from slot to slot of a ring, whose last is followed by its first, without a
+/* slot_walk.h - from slot to slot of a ring, whose last is followed by its first, without a
  * division at each. */
 #ifndef GP_WALK_H
 #define GP_WALK_H

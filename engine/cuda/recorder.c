@@ -1,4 +1,4 @@
-/* rec.c - the recorder: a body becomes a graph, or runs at once.
+/* recorder.c - the recorder: a body becomes a graph, or runs at once.
  *
  * One stream is captured. Before each item the set of nodes that the next node
  * will depend on is replaced by the last nodes of the items it waits for, so a

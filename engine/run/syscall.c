@@ -1,4 +1,4 @@
-/* doing.c - what a thread of this process is at, as the kernel sees it: the system
+/* syscall.c - what a thread of this process is at, as the kernel sees it: the system
  * call that it waits in, and for which file (proc(5), /proc/PID/task/TID/syscall).
  * Nothing is stored while frames flow. Where the kernel does not tell, nothing is
  * said. */

@@ -1,4 +1,4 @@
-/* ledger.c - what became of the frames of one source.
+/* account.c - what became of the frames of one source.
  *
  * Each sink that the source reaches sees the frames in order, up to its end. A
  * frame's fate is final once every sink that ends behind it has seen it: then it is
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include "run/run.h"
 
-bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source)
+bool gp_account_init(gp_accountrt *l, const gp_plan *plan, int source)
 {
     const gp_graph *g = plan->graph;
     size_t window = 64;
@@ -32,7 +32,7 @@ bool gp_ledger_init(gp_ledger *l, const gp_plan *plan, int source)
     return gp_table_reserve(&l->marks, window * (size_t)(l->nsinks + 1));
 }
 
-void gp_ledger_fini(gp_ledger *l)
+void gp_account_fini(gp_accountrt *l)
 {
     gp_table_free(&l->marks);
     free(l->sink);
@@ -44,7 +44,7 @@ void gp_ledger_fini(gp_ledger *l)
 /* The value of an entry: a gp_hole other than GP_NO_HOLE, and whether it was counted. */
 enum { HOLE = 3, COUNTED = 4 };
 
-static void set_mark(gp_ledger *l, uint64_t f, gp_hole hole, bool counted)
+static void set_mark(gp_accountrt *l, uint64_t f, gp_hole hole, bool counted)
 {
     gp_entry *e = gp_table_put_id(&l->marks, f, 0);
     if (!e)
@@ -55,7 +55,7 @@ static void set_mark(gp_ledger *l, uint64_t f, gp_hole hole, bool counted)
 
 /* ---- counting -------------------------------------------------------- */
 
-static bool is_final(const gp_ledger *l, uint64_t f)
+static bool is_final(const gp_accountrt *l, uint64_t f)
 {
     bool reached = false;
     for (int i = 0; i < l->nsinks; i++) {
@@ -67,7 +67,7 @@ static bool is_final(const gp_ledger *l, uint64_t f)
 }
 
 /* Counts those of frames [from, to) whose fate is final; of none it was before. */
-static void count_final(gp_ledger *l, uint64_t from, uint64_t to)
+static void count_final(gp_accountrt *l, uint64_t from, uint64_t to)
 {
     uint64_t out = 0, dropped = 0, failed = 0;
     if (l->nsinks == 1 && !l->marks.n)
@@ -92,7 +92,7 @@ static void count_final(gp_ledger *l, uint64_t from, uint64_t to)
         atomic_fetch_add(&l->failed, failed);
 }
 
-static gp_sink *find_sink(const gp_ledger *l, int stage)
+static gp_sink *find_sink(const gp_accountrt *l, int stage)
 {
     for (int i = 0; i < l->nsinks; i++)
         if (l->sink[i].stage == stage)
@@ -100,7 +100,7 @@ static gp_sink *find_sink(const gp_ledger *l, int stage)
     return NULL;
 }
 
-void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n,
+void gp_account_seen(gp_accountrt *l, int stage, uint64_t first, int n,
                     const unsigned char *hole)
 {
     gp_sink *s = find_sink(l, stage);
@@ -115,7 +115,7 @@ void gp_ledger_seen(gp_ledger *l, int stage, uint64_t first, int n,
     pthread_mutex_unlock(&l->lock);
 }
 
-void gp_ledger_end(gp_ledger *l, int stage, uint64_t end)
+void gp_account_end(gp_accountrt *l, int stage, uint64_t end)
 {
     gp_sink *s = find_sink(l, stage);
     if (!s)
@@ -133,7 +133,7 @@ void gp_ledger_end(gp_ledger *l, int stage, uint64_t end)
     pthread_mutex_unlock(&l->lock);
 }
 
-static void fail(gp_ledger *l, uint64_t f)
+static void fail(gp_accountrt *l, uint64_t f)
 {
     pthread_mutex_lock(&l->lock);
     const gp_entry *e = gp_table_find_id(&l->marks, f);
@@ -147,8 +147,8 @@ static void fail(gp_ledger *l, uint64_t f)
 void gp_actor_failed(gp_actorrt *p, uint64_t f)
 {
     const gp_run *run = p->run;
-    for (int i = 0; i < run->nledgers; i++) {
-        gp_ledger *l = &run->ledger[i];
+    for (int i = 0; i < run->naccounts; i++) {
+        gp_accountrt *l = &run->account[i];
         bool feeds = false;
         const gp_stage *st;
         for (int k = 0; (st = gp_actor_stage(p, &k)); )
