@@ -58,7 +58,7 @@ static int view_print(lua_State *L)
     gp_lua_view *y = want_u8(L, gp_lua_view_out(L, 1), "print()");
     int n = lua_gettop(L);
     if (y->type.ndim != 1 || y->root != y || y->now == &y->born)
-        gp_lua_fail(L, "print() needs a whole output with one axis");
+        gp_lua_fail(L, "y:print() needs an output with one axis, and neither a slice nor another array");
     for (int i = 2; i <= n; i++) {
         size_t len;
         const char *s = luaL_tolstring(L, i, &len);

@@ -81,7 +81,7 @@ static const gp_port out[] = { { "out", SIGNALS, .help = "the same, filtered" },
 
 static const gp_opt options[] = {
     { GP_FLOATS(struct opts, taps),
-      .help = "coefficients: out[i] = sum of taps[k] in[i - k], on through all frames" },
+      .help = "coefficients: out[i] = sum of taps[k] in[i - k]; what came before is that of earlier frames" },
     { 0 }
 };
 

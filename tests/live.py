@@ -291,7 +291,7 @@ check("NO_COLOR", screen.colors == 0 and any(any(l.startswith("> clean") for l i
 seen, screen, rc = on_terminal([*run, "--set", "stages.clean.script=quiet.lua", endless], cols=WIDE,
                                steps=[(0.7, lambda pid, fd, s: os.write(fd, b"\x03"))])
 check("Ctrl-C: exit", rc == 130, rc)
-check("Ctrl-C: its words stay", any(l.startswith("gpipe: stopping;") for l in screen.shown())
+check("Ctrl-C: its words stay", any(l.startswith("gpipe: stopping: frames in flight will finish") for l in screen.shown())
       and " frames in, " in screen.shown()[-1], screen.shown())
 is_clean("Ctrl-C", screen, seen[:-1])
 check("endless: no time left", not any("left" in l for s in seen for l in s))

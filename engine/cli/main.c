@@ -25,10 +25,10 @@ static const verb verbs[] = {
       "FILE - is the standard input. Ctrl-C stops the sources and lets the rest come out;\n"
       "a second one stops at once.\n", 1, 1, gp_cmd_run },
     { GP_VERB_CHECK, "check", "FILE...", "validate pipelines; runs no script and no kernel",
-      "Assumes a machine with a GPU. An input file that is missing is only a warning where\n"
-      "its buffer is declared. What will be slow is a warning that ends in (lint: NAME), for\n"
-      "the GPU of this machine or, without one, an H200; '# nolint: NAME' in its line silences\n"
-      "it.\n", 1, INT_MAX, gp_cmd_check },
+      "Checks as for a machine with a GPU, even on one without. A missing input file is only a\n"
+      "warning if 'buffers' declares what it holds. What will be slow is a warning that ends in\n"
+      "(lint: NAME), for the GPU of this machine or, without one, an H200; '# nolint: NAME' in\n"
+      "its line silences it.\n", 1, INT_MAX, gp_cmd_check },
     { GP_VERB_PLAN, "plan", "FILE", "show what a pipeline becomes: tasks, copies, memory", "",
       1, 1, gp_cmd_plan },
     { GP_VERB_BENCH, "bench", "FILE...", "measure pipelines: rate, latency, what holds them back",
@@ -49,7 +49,7 @@ static const verb verbs[] = {
       "owner alone. With --json it prints the objects that --progress json prints.\n", 1, 1, gp_cmd_top },
     { GP_VERB_STAGES, "stages", "[NAME]", "list the kinds of stages, or what one can do", "",
       0, 1, gp_cmd_stages },
-    { GP_VERB_HELP, "help", "[VERB]", "this text, or that of a verb", "", 0, 1, cmd_help },
+    { GP_VERB_HELP, "help", "[VERB]", "list the verbs, or show the help of one", "", 0, 1, cmd_help },
 };
 enum { NVERBS = sizeof verbs / sizeof *verbs };
 

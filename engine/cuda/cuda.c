@@ -250,9 +250,13 @@ static void *cuda_alloc(gp_dev *dev, bool device, size_t bytes, gp_errs *errs)
     if (e == cudaErrorMemoryAllocation) {
         size_t left = 0, all = 0;
         cudaMemGetInfo(&left, &all);
-        gp_cuda_failed(d, e, errs, "no room for %.1f MiB of %s memory (of the GPU's %.1f MiB, "
-                       "%.1f are free): lower a depth", (double)bytes / mib,
-                       device ? "GPU" : "pinned host", (double)all / mib, (double)left / mib);
+        if (device)
+            gp_cuda_failed(d, e, errs, "no room for %.1f MiB of GPU memory (of the GPU's %.1f MiB, "
+                           "%.1f are free): lower a depth", (double)bytes / mib,
+                           (double)all / mib, (double)left / mib);
+        else
+            gp_cuda_failed(d, e, errs, "no room for %.1f MiB of pinned host memory: lower a depth",
+                           (double)bytes / mib);
         return NULL;
     }
     if (e == cudaSuccess && device)
