@@ -43,8 +43,8 @@ local function text(y)
   fails("past the end", y.write, y, "hello", 97)
   fails("is outside", y.string, y, 0)
   fails("works on u8", y.string, gpipe.array("f32", 2))
-  fails("whole output with one axis", y.print, y:slice(1), 1)
-  fails("whole output with one axis", y.print, gpipe.array("u8", 9), 1)
+  fails("needs an output with one axis, and neither a slice nor another array", y.print, y:slice(1), 1)
+  fails("needs an output with one axis, and neither a slice nor another array", y.print, gpipe.array("u8", 9), 1)
 end
 
 local function helpers()
