@@ -425,31 +425,37 @@ START_TEST(a_body_may_fail)
 }
 END_TEST
 
-/* Builds n execs and discards them, the oldest first; the CPU time that took. */
-static double build_and_discard(int n, struct move *m)
+/* Builds n execs and discards them, the oldest first; the CPU time that discarding took,
+ * the least of three. */
+static double discard_all(int n, struct move *m)
 {
     gp_exec **x = malloc((size_t)n * sizeof *x);
-    struct timespec from, to;
+    double least = 1e9;
     ck_assert_ptr_nonnull(x);
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
-    for (int i = 0; i < n; i++)
-        OK(x[i] = b->build(dev, move, m, &errs));
-    for (int i = 0; i < n; i++)
-        b->discard(dev, x[i]);
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    for (int k = 0; k < 3; k++) {
+        struct timespec from, to;
+        for (int i = 0; i < n; i++)
+            OK(x[i] = b->build(dev, move, m, &errs));
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+        for (int i = 0; i < n; i++)
+            b->discard(dev, x[i]);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+        double took = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+        least = took < least ? took : least;
+    }
     free(x);
-    return (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+    return least;
 }
 
-/* As many as depth 65536 has: eight times as many take about eight times as long. */
+/* Eight times as many execs take about eight times as long to discard; a search through
+ * those that are left would take 64 times as long. */
 START_TEST(execs_are_discarded_in_constant_time)
 {
     start(_i);
-    const int few = getenv("GPIPE_SANITIZED") ? 512 : gpu ? 4096 : 8192;
+    const int few = getenv("GPIPE_SANITIZED") ? 512 : gpu ? 8192 : 2048;
     struct move m = { alloc(false, 64), alloc(true, 64), 64 };
-    build_and_discard(few, &m);
-    double one = build_and_discard(few, &m), eight = build_and_discard(8 * few, &m);
-    ck_assert_msg(eight < 32 * one, "%d took %g s, %d took %g s", few, one, 8 * few, eight);
+    double one = discard_all(few, &m), eight = discard_all(8 * few, &m);
+    ck_assert_msg(eight < 20 * one, "%d took %g s, %d took %g s", few, one, 8 * few, eight);
     stop();
 }
 END_TEST
