@@ -199,6 +199,7 @@ check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page)
 	GPIPE=$(abspath $B/gpipe) $B/tests/run$S
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
 	$(if $(T),,$(PYTHON) tests/live.py $B/gpipe)
+	$(if $(T),,$(PYTHON) tests/ends.py $B/gpipe)
 	$(if $(T),,$(PYTHON) tests/page.py $B/tests/page $B/gpipe)
 	$(if $(T)$(SAN),,GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py)
 	$(if $(T)$(SAN),,$(PYTHON) tests/includes.py)

@@ -22,8 +22,8 @@ static int cmd_help(const gp_args *args, const gp_registry *registry, gp_errs *e
 
 static const verb verbs[] = {
     { GP_VERB_RUN, "run", "FILE", "run a pipeline",
-      "FILE - is the standard input. Ctrl-C stops the sources and lets the rest come out;\n"
-      "a second one stops at once.\n", 1, 1, gp_cmd_run },
+      "FILE - is the standard input. Ctrl-C, SIGTERM or a closed terminal (SIGHUP) stops the\n"
+      "sources and lets the rest come out; a second Ctrl-C stops at once.\n", 1, 1, gp_cmd_run },
     { GP_VERB_CHECK, "check", "FILE...", "validate pipelines; runs no script and no kernel",
       "Checks as for a machine with a GPU, even on one without. A missing input file is only a\n"
       "warning if 'buffers' declares what it holds. What will be slow is a warning that ends in\n"
@@ -76,7 +76,7 @@ static void print_help(FILE *to)
     fprintf(to, "\n  gpipe VERB --help shows the options of a verb\n"
             "  gpipe --version   shows the version and the back ends\n\n"
             "exit: 0 ok, 1 failed at run time, 2 usage, 3 invalid pipeline, 4 not enough\n"
-            "resources, 5 stalled, 6 verification mismatch, 130/143 interrupted\n");
+            "resources, 5 stalled, 6 verification mismatch, 129/130/143 interrupted\n");
 }
 
 static void print_verb_help(FILE *to, const verb *v)
