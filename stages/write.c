@@ -258,10 +258,12 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
     }
     if (k < n)
         f[k].status = GP_AGAIN;
-    return gp_write_all(o->to_stdout ? STDOUT_FILENO : w->worker[0].file.fd, v, k, why)
-        || (k == 1 ? gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' %s",
+    if (gp_write_all(o->to_stdout ? STDOUT_FILENO : w->worker[0].file.fd, v, k, why))
+        return true;
+    gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : GP_E_RUN;
+    return (k == 1 ? gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s",
                              (unsigned long long)f[0].index, o->path, why)
-                   : gp_fail(c->errs, GP_E_RUN, o->at, "frames %llu to %llu: '%s' %s",
+                   : gp_fail(c->errs, code, o->at, "frames %llu to %llu: '%s' %s",
                              (unsigned long long)f[0].index, (unsigned long long)f[k - 1].index,
                              o->path, why));
 }

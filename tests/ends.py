@@ -156,6 +156,58 @@ for r in (p, q):
     r.send_signal(signal.SIGINT)
     end(r, "sockets")
 
+# == a reader that goes =========================================================
+def piped(*args, lines=1):
+    """gpipe, of whose stdout one piece is read; what it says, and its exit code."""
+    p = spawn(*args, stdout=subprocess.PIPE, text=False)
+    p.stdout.read(1)
+    p.stdout.close()
+    err = p.stderr.read().decode()
+    p.wait()
+    return err, p.returncode
+
+
+OUT = "buffers: {a: {dtype: u8, shape: [65536]}}\nstages:\n  - {use: generate, out: a}\n" \
+      "  - {use: write, in: a, path: stdout, format: raw}\n"
+out = put("stdout.yaml", OUT)
+both = put("both.yaml", OUT + "  - {name: copy, use: write, in: a, path: copy.raw}\n")
+fails = put("fails.yaml", OUT.replace("in: a, path", "in: b, path").replace(
+    "  - {use: w", "  - {name: b, use: lua, script: fails.lua}\n  - {use: w"))
+put("fails.lua", "function process(f, x, y) if f.index == 0 then error('a fault') end y:copy(x) end")
+err, rc = piped("run", out)
+check("run | head: as cat", rc == -signal.SIGPIPE, (rc, err))
+check("run | head: no error, an account", "error" not in err and " frames in, " in err
+      and "\n" not in err.strip(), err)
+err, rc = piped("run", "-q", "--report", path("pipe.json"), out)
+check("run -q | head", rc == -signal.SIGPIPE and not err, (rc, err))
+check("run | head: the report", '"outcome": "error"' in read("pipe.json"), read("pipe.json"))
+err, rc = piped("run", "--set", "on_error=drop", out)
+check("run | head: on_error: drop", rc == -signal.SIGPIPE and "error" not in err, (rc, err))
+err, rc = piped("run", both)
+check("run | head: another output", rc == 1 and "'stdout' cannot be written: Broken pipe" in err
+      and not os.path.exists(path("copy.raw")), (rc, err))
+err, rc = piped("run", fails)
+check("run | head: another error", rc == 1 and "a fault" in err, (rc, err))
+p = spawn("run", out, stdout=subprocess.PIPE, text=False, restore_signals=False,
+          preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN))
+p.stdout.read(1)
+p.stdout.close()
+check("run | head: SIGPIPE ignored", p.wait(60) == 128 + signal.SIGPIPE, p.returncode)
+many = put("many.yaml", "buffers: {a: {dtype: u8, shape: [8]}}\nstages:\n  - {use: generate, out: a}\n"
+           + "".join(f"  - {{name: reader_{i}, use: discard, in: a}}\n" for i in range(3000)))
+for args in (["plan", many], ["plan", "--json", many], ["plan", "--form", "spec", many]):
+    err, rc = piped(*args)
+    check(f"{args[:-1]} | head", rc == -signal.SIGPIPE and not err, (rc, err))
+r, w = os.pipe()
+os.close(r)                                            # their text fits into a pipe
+for args in (["stages"], ["stages", "blur"], ["--help"], ["help", "run"], ["--version"],
+             ["plan", out]):
+    err, rc = end(spawn(*args, stdout=w), args)
+    check(f"{args} | true", rc == -signal.SIGPIPE and not err, (rc, err))
+err, rc = end(spawn("plan", "none.yaml", stdout=w), "plan")
+check("an error | true", rc == 2 and "no such file" in err, (rc, err))
+os.close(w)
+
 # == the end ====================================================================
 print(f"ends: {passed} passed, {len(failed)} failed")
 sys.exit(bool(failed))

@@ -138,8 +138,10 @@ static bool is_read(int fd)
 static int close_stdout(int status, gp_errs *errs)
 {
     errno = 0;
-    if ((!fflush(stdout) && !ferror(stdout)) || errno == EPIPE || !is_read(STDOUT_FILENO))
+    if (!fflush(stdout) && !ferror(stdout))
         return status;
+    if (errno == EPIPE || !is_read(STDOUT_FILENO))
+        return status ? status : GP_EXIT_PIPE;
     gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write to stdout: %s",
             strerror(errno ? errno : EIO));
     return status ? status : 1;
@@ -164,7 +166,7 @@ int main(int argc, char **argv)
 
     hold_standard_files();
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);    /* streams that do not wait for others */
-    signal(SIGPIPE, SIG_IGN);                          /* writers report EPIPE, EFBIG */
+    void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN);   /* writers report EPIPE, EFBIG */
     signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
         print_help(stderr);
@@ -189,5 +191,9 @@ int main(int argc, char **argv)
     if (!status)
         status = gp_errs_exit(&errs);
     gp_arena_free(&arena);
+    if (status == GP_EXIT_PIPE) {
+        signal(SIGPIPE, on_pipe);
+        raise(SIGPIPE);
+    }
     return status;
 }
