@@ -92,8 +92,17 @@ $B/libgpipe.a: $(OBJ)
 	@rm -f $@
 	$(call say,ar)ar rcs $@ $^
 
-# Other flags than last time: all is compiled again.
+# Other flags than last time: all is compiled again. Before anything is compiled: is there
+# what it needs?
+TOOLS = $(filter-out -%,$(CC) $(CXX)) pkg-config $(if $(filter 1,$(CUDA)),$(or $(NVCC),nvcc))
+USES  = $(PKGS) libmicrohttpd
+check-built gpu-tests: USES += check
 $B/flags: FORCE
+	@missing=; for t in $(TOOLS); do command -v $$t >/dev/null || missing="$$missing $$t"; done; \
+	if command -v pkg-config >/dev/null; then \
+	  for p in $(USES); do pkg-config --exists $$p || missing="$$missing $$p"; done; fi; \
+	[ -z "$$missing" ] || { echo "gpipe cannot be built, there is no:$$missing" >&2; \
+	  echo "'make deps' installs what is missing (Debian, Ubuntu); CUDA=0 needs no nvcc" >&2; exit 1; }
 	@mkdir -p $(@D)
 	@echo '$(CC) $(CXX) $(ALL_C) $(ALL_X)' | cmp -s - $@ || echo '$(CC) $(CXX) $(ALL_C) $(ALL_X)' > $@
 
@@ -218,7 +227,7 @@ help:
 
 # What gpipe is measured beside, as far as it can be built here.
 BENCH   ?=
-PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone) $(shell pkg-config --exists tbb && echo tbb)
+PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone) $(shell pkg-config --exists tbb 2>/dev/null && echo tbb)
 bench: deps
 	+@$(again) bench-programs
 	python3 tests/bench/bench.py --gpipe $B/gpipe $(BENCH)
