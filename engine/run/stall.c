@@ -213,7 +213,8 @@ static void lone_line(gp_report *r, gp_actorrt *p)
     if (s == ENDED)
         LINE(r, p, "%s '%s' ended %s ago, after %llu frames", WHO(p), t.text, ULL(done(p)));
     if (s == IDLE)
-        LINE(r, p, "stage '%s' has waited %s for input from outside", p->name, t.text);
+        LINE(r, p, "stage '%s' has waited %s for %s outside", p->name, t.text,
+             p->source ? "input from" : "a reader");
     for (int i = 0; i < p->nin; i++)
         visit(r, p, p->in[i].ring, -1, &end);
     for (int o = 0; o < p->nout; o++)
