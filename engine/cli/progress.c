@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "base/memfile.h"
 #include "cli/live.h"
 
 enum { LOOK_MS = 50, DRAW_MS = 200, SAY_MS = 1000 };
@@ -86,15 +87,11 @@ static void look(gp_meter *m)
 /* The glance as JSON, for free(). NULL: out of memory. */
 static char *json_of(const gp_glance *v, size_t *n)
 {
-    char *text = NULL;
-    FILE *f = open_memstream(&text, n);
-    if (!f)
+    gp_memfile m;
+    if (!gp_memfile_open(&m))
         return NULL;
-    gp_glance_json(v, f);
-    if (!fclose(f))
-        return text;
-    free(text);
-    return NULL;
+    gp_glance_json(v, m.f);
+    return gp_memfile_close(&m, n);
 }
 
 /* Once a second, and at the end. */

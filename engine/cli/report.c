@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "api/forms.h"
+#include "base/memfile.h"
 #include "cli/counters.h"
 #include "cli/page.h"
 #include "cli/report.h"
@@ -114,18 +115,18 @@ static bool write_page(const gp_writing *w, FILE *to)
     size_t n[3];
     bool ok = true;
     for (int i = 0; ok && i < 3; i++) {
-        FILE *f = open_memstream(&text[i], &n[i]);
-        if (!f) {
+        gp_memfile m;
+        if (!gp_memfile_open(&m)) {
             ok = no_memory(w->errs);
             break;
         }
         if (i == 0)
-            gp_report_json(w->report, w->pipeline, w->about, f);
+            gp_report_json(w->report, w->pipeline, w->about, m.f);
         else if (i == 1)
-            ok = gp_trace_json(w->pipeline, PAGE_SLICES, f, w->errs);
+            ok = gp_trace_json(w->pipeline, PAGE_SLICES, m.f, w->errs);
         else
-            ok = draw_plan(w, text[0], n[0], f);
-        if (fclose(f) && ok)
+            ok = draw_plan(w, text[0], n[0], m.f);
+        if (!(text[i] = gp_memfile_close(&m, &n[i])) && ok)
             ok = no_memory(w->errs);
     }
     if (ok)
