@@ -43,7 +43,7 @@ static const struct option {
       "how often to measure each row, in turns; default 3, for one file 1" },
     { "csv", 0, NULL, GP_VERB_BENCH, F(csv), "as CSV" },
     { "progress", 0, "HOW", GP_VERB_RUN | GP_VERB_BENCH, C(progress, "auto|bar|plain|json|none"),
-      "auto (bar, on a terminal), bar (a line a stage), plain or json (a line a second) or none, on stderr" },
+      "on stderr: auto (bar, on a terminal), bar (a line a stage), plain (a line a second), json (each line an object), none" },
     { "metrics", 0, "[ADDR:]PORT", GP_VERB_RUN, X(metrics),
       "serve http://127.0.0.1:PORT/metrics to Prometheus while it runs; port 0: a free one" },
     { "report", 0, "FILE", GP_VERB_RUN, X(report),

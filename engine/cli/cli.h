@@ -71,6 +71,13 @@ void gp_unload(gp_loaded *l);
 /* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
 
+/* words.c: stderr as JSON lines, from now on. */
+void gp_say_json(void);
+bool gp_says_json(void);
+/* One object, with its end of line; and, before the process ends, what has none yet. */
+void gp_say_object(const char *text, size_t n);
+void gp_say_last(void);
+
 /* signal.c: Ctrl-C, SIGTERM, SIGHUP, faults. */
 void gp_signals_catch(bool quiet);         /* quiet: says nothing */
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
@@ -104,6 +111,8 @@ struct gp_socket;
 typedef struct gp_meter gp_meter;
 gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how, struct gp_socket *socket);
 void gp_meter_stop(gp_meter *m);                                   /* accepts NULL */
-void gp_print_summary(const gp_pipeline *p, double seconds);
+/* `verdict` "": there is none. With JSON an object that has `outcome` and the exit code, too. */
+void gp_print_summary(const gp_pipeline *p, double seconds, gp_outcome outcome, int status,
+                      const char *verdict);
 
 #endif

@@ -179,7 +179,10 @@ int main(int argc, char **argv)
         print_help(stdout);
     } else {
         const verb *v = find_verb(word, &errs);
-        if (v && gp_args_parse(&arena, argc - 2, argv + 2, v->verb, &args, &errs)) {
+        bool ok = v && gp_args_parse(&arena, argc - 2, argv + 2, v->verb, &args, &errs);
+        if (args.progress == GP_PROGRESS_JSON)
+            gp_say_json();
+        if (ok) {
             if (args.help)
                 print_verb_help(stdout, v);
             else if (count_operands(v, &args, &errs))
@@ -188,6 +191,7 @@ int main(int argc, char **argv)
     }
     status = close_stdout(status, &errs);
     gp_print_errs(&args, NULL, &errs);
+    gp_say_last();
     if (!status)
         status = gp_errs_exit(&errs);
     gp_arena_free(&arena);

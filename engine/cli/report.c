@@ -62,7 +62,7 @@ bool gp_report_open(gp_report_files *f, const gp_args *args, gp_run_options *o, 
                        "--report %s: '--trace' is the same file; give each its own", args->report);
     if (!keeps(args, "report", args->report, errs) || !keeps(args, "trace", args->trace, errs))
         return false;
-    f->account = args->verbose
+    f->account = args->verbose || (!args->quiet && gp_says_json())
         || (!args->quiet && isatty(STDERR_FILENO) && args->progress <= GP_PROGRESS_BAR);
     o->timed |= f->account || args->report || args->trace;
     o->trace_full = args->trace_gpu;
@@ -186,7 +186,8 @@ void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcom
     if (r) {
         gp_verdict_find(r, p);
         write_file(&f->report, &w, f->html ? write_page : write_report);
-        if (f->account)
+        snprintf(f->verdict, sizeof f->verdict, "%s", r->verdict.text);
+        if (f->account && !gp_says_json())
             gp_print_account(stderr, r);
     }
     if (r || outcome == GP_STUCK)      /* a trace shows how a run got stuck */
