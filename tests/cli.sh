@@ -116,6 +116,13 @@ if starved 200000 "$GPIPE" plan "$tmp/long.yaml"; then         # a sanitizer tak
         case $got in 0|4|127) ;; *) rc=$got ;; esac             # 127: not even its libraries fit
     done
     [ $rc -eq 0 ] && ok || bad "plan with little memory: exit $rc"
+    rc=0
+    for kib in $(seq 90000 1000 125000); do
+        starved "$kib" "$GPIPE" run -q --device cpu --set depth=2 --set vars.out="$tmp/starved" \
+            --report "$tmp/starved.json" --trace "$tmp/starved.trace" pipelines/edges.yaml; got=$?
+        case $got in 0|4|127) ;; *) rc=$got; echo "with $kib KiB: exit $rc" ;; esac
+    done
+    [ $rc -eq 0 ] && ok || bad "run with little memory: exit $rc"
 fi
 if "$GPIPE" --version | grep -q cuda; then
     long 0 >"$tmp/host.yaml"

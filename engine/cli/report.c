@@ -158,14 +158,14 @@ static void write_file(gp_outfile *f, const gp_writing *w,
     bool ok = to && write(w, to), bad = to && ferror(to);
     if (!to || (fclose(to) | bad)) {
         if (ok || !to)
-            gp_fail(w->errs, GP_E_RUN, (gp_loc){ .file = f->path }, "cannot be written: %s",
-                    strerror(errno));
+            gp_fail(w->errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_RUN,
+                    (gp_loc){ .file = f->path }, "cannot be written: %s", strerror(errno));
         ok = false;
     }
     if (!ok)
         gp_outfile_drop(f);
     else if (!gp_outfile_commit(f, why))
-        gp_fail(w->errs, GP_E_RUN, (gp_loc){ .file = f->path }, "%s", why);
+        gp_fail(w->errs, gp_why_code(why), (gp_loc){ .file = f->path }, "%s", why);
 }
 
 void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, gp_errs *errs)

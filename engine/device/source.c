@@ -242,7 +242,7 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
     const char *slash = strrchr(src->path, '/');
     size_t n;
     if (!(u->user = gp_slurp(src->path, &n)))
-        return gp_fail(errs, GP_E_SPEC, src->at, "cannot read '%s': %s", src->path,
+        return gp_fail(errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_SPEC, src->at, "cannot read '%s': %s", src->path,
                        strerror(errno));
     if (strlen(u->user) != n)
         return gp_fail(errs, GP_E_SPEC, src->at, "'%s' is not text", src->path);
