@@ -2,7 +2,7 @@
 """ends.py GPIPE - how a run ends: signals, pipes whose reader goes, what a dead one left
 behind. Waits for what is to happen, never for how long it takes. Prints a total; exit 1
 after a failure."""
-import atexit, json, os, pty, re, signal, socket, subprocess, sys, tempfile, time
+import atexit, json, os, pty, re, resource, signal, socket, subprocess, sys, tempfile, time
 
 gpipe = os.path.abspath(sys.argv[1])
 tmp = tempfile.TemporaryDirectory()
@@ -278,6 +278,59 @@ lines, rc = objects(spawn(*more, "--polson", said), "JSON, usage")
 check("JSON, usage", rc == 2 and "--poison" in lines[0]["error"], (rc, lines))
 err, rc = end(spawn(*more, "-q", said), "JSON, -q")
 check("JSON, -q", rc == 0 and all("text" in json.loads(l) for l in err.splitlines()), err)
+
+# == a full disk ================================================================
+file = put("file.yaml", "buffers: {a: {dtype: u8, shape: [64, 64]}}\nstages:\n"
+           "  - {use: generate, out: a, frames: 50}\n  - {use: write, path: made/a.npy}\n")
+pictures = put("pictures.yaml", read("file.yaml").replace("a.npy", "%05d.png"))
+toout = put("toout.yaml", read("file.yaml").replace("made/a.npy", "stdout, format: raw"))
+
+
+def tight(*args, most=8192, **more):
+    """gpipe, none of whose files may be longer: as on a full disk."""
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    p = spawn(*args, preexec_fn=limit, stdout=subprocess.PIPE, text=False, **more)
+    out, err = p.communicate(timeout=60)
+    return out, err.decode(), p.returncode
+
+
+def left(folder):
+    return os.listdir(path(folder)) if os.path.isdir(path(folder)) else []
+
+
+if os.path.exists("/dev/full"):
+    full = open("/dev/full", "w")
+    for args in (["run", toout], ["plan", out], ["plan", "--svg", out], ["plan", "--json", out],
+                 ["check", out], ["stages"], ["--help"], ["help"], ["help", "run"], ["--version"],
+                 ["bench", "--window", "20ms", "--max-time", "100ms", toout]):
+        err, rc = end(spawn(*args, stdout=full), args)
+        check(f"full: {args[:-1]}", rc == 1 and re.search("cannot (be written|write to stdout)", err),
+              (rc, err))
+    err, rc = end(spawn("run", "--trace", "/dev/full", "--report", path("full.json"), file), "full")
+    check("full: the trace alone", rc == 1 and "/dev/full: error: cannot be written: No space" in err
+          and accounted(err) == 50 and '"outcome": "done"' in read("full.json")
+          and left("made") == ["a.npy"], (rc, err))
+    err, rc = end(spawn("run", file, stderr=full), "full: stderr")
+    check("full: stderr", rc == 0, rc)
+    full.close()
+    os.remove(path("made/a.npy"))
+for name, yaml in (("joined", file), ("pictures", pictures)):
+    done, err, rc = tight("run", yaml, most=100)
+    check(f"full: {name}", rc == 1 and "cannot be written: File too large" in err and not left("made"),
+          (rc, err, left("made")))
+done, err, rc = tight("run", "--report", path("r.html"), "--trace", path("t.json"), toout)
+check("full: report and trace", rc == 1 and accounted(err) == 50 and len(done) == 50 * 4096
+      and all(f"{path(n)}: error: cannot be written: File too large" in err and not read(n)
+              for n in ("r.html", "t.json")), (rc, err, len(done)))
+put("old.html", "old")
+done, err, rc = tight("run", "--report", path("old.html"), "--trace", path("t.json"), "--trace-last",
+                      "1ms", toout)
+check("full: the old report stays", rc == 1 and read("old.html") == "old"
+      and not [n for n in os.listdir(tmp.name) if ".tmp-" in n], (rc, err, os.listdir(tmp.name)))
+for option in ("--report", "--trace"):
+    err, rc = end(spawn("run", option, "/proc/no/x.json", file), option)
+    check(f"{option}: no folder, before frame 0", rc == 2 and "/proc/no/x.json: error: cannot be written"
+          in err and "frames in" not in err and not left("made"), (rc, err))
 
 # == the end ====================================================================
 print(f"ends: {passed} passed, {len(failed)} failed")

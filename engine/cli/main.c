@@ -142,8 +142,8 @@ static int close_stdout(int status, gp_errs *errs)
         return status;
     if (errno == EPIPE || !is_read(STDOUT_FILENO))
         return status ? status : GP_EXIT_PIPE;
-    gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write to stdout: %s",
-            strerror(errno ? errno : EIO));
+    gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write to stdout%s%s", errno ? ": " : "",
+            errno ? strerror(errno) : "");
     return status ? status : 1;
 }
 
