@@ -210,7 +210,14 @@ demo: deps
 	./gpipe run pipelines/edges.yaml
 	@echo "demo: the pictures are in pipelines/out/edges/"
 
-gpu-tests: all $B/tests/gpu/run
+# Has stubs before all functions of CUDA that the library calls.
+$B/inject_calls.h: $B/libgpipe.a
+	@nm $< | sed -n 's/^ *U \(cuda[A-Za-z]*\)$$/\1/p' | sort -u | awk '{ print "CALL(" NR - 1 ", " $$1 ")" }' > $@
+$B/tests/gpu/inject.o: $B/inject_calls.h
+$B/tests/gpu/inject: $B/tests/gpu/inject.o $B/tests/lib/pipe.o $B/libgpipe.a
+	$(call say,link)$(CC) $(LDFLAGS) -Wl,--wrap=gp_dl_open $$(sed -n 's/.*, \(.*\))/-Wl,--wrap=\1/p' $B/inject_calls.h) -o $@ $^ $(CHECK) $(LIBS)
+
+gpu-tests: all $B/tests/gpu/run $(if $(filter 1,$(CUDA)),$B/tests/gpu/inject)
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
