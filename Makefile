@@ -195,7 +195,8 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 check: NEED += python3-jsonschema $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check: deps
 	+@$(again) check-built
-check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page)
+INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
+check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page) $(INJECT)
 	GPIPE=$(abspath $B/gpipe) $B/tests/run$S
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
 	$(if $(T),,$(PYTHON) tests/live.py $B/gpipe)
@@ -204,6 +205,7 @@ check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page)
 	$(if $(T)$(SAN),,$(PYTHON) tests/includes.py)
 	$(if $(T)$(SAN),,MAKE="$(MAKE) --no-print-directory" CC="$(CC)" tests/install.sh)
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) $B/tests/gpu/run)
+	$(INJECT)
 
 demo: deps
 	+@$(again) all
