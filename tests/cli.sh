@@ -344,6 +344,8 @@ json_has 'bench: GB/s'      'all(abs(r["gb_per_s"] / r["frames_per_s"] / 16384e-
 json_has 'bench: stable'    'all(r["windows"] == 3 and r["spread_percent"] <= 5.01 for r in rows if r["state"] == "stable")'
 json_has 'bench: the best'  '[r["best"] for r in rows].count(True) == 1 and max(rows[:7], key=lambda r: r["frames_per_s"])["best"]'
 json_has 'bench: the bound' 'all((r["bound_by"] is None) != r["best"] for r in rows)'
+json_has 'bench: no more'   'all(r["achieved_per_bound"] <= 1.000001 if r["bound_is"] == "same run" else (r["achieved_per_bound"] > 1) == (r["bound_is"] == "refuted") for r in rows if r["best"])'
+json_has 'bench: estimates' 'all(p["estimate"] == (p["name"] in ("kernels", "copies")) for r in rows for p in r["resources"])'
 json_has 'bench: where'     'all(k in d for k in ("cpu", "gpu", "driver", "toolkit", "gpipe", "date")) and d["window_s"] == 0.02'
 expect 'bench: two files'   0 '' "$GPIPE" "${quick[@]}" --rounds 2 --json "$tmp/bench.yaml" "$tmp/bench2.yaml"
 json_has 'bench: a ratio'   'rows[0]["ratio"] is None and rows[1]["ratio_min"] <= rows[1]["ratio_max"] and len(rows[1]["rounds_frames_per_s"]) == 2'
