@@ -403,6 +403,12 @@ cmp -s "$tmp/slow.yaml" "$tmp/itself.json" && ok || bad 'report: the pipeline is
 expect 'trace: of nothing'  2 'is for --trace' $run --trace-last 3s $edges
 expect 'trace: how'         2 "one of cheap, full" $run --trace "$tmp/t.json" --trace-gpu deep $edges
 [ -w /dev/full ] && expect 'trace: full disk' 1 '^/dev/full: error: cannot be written: No space' $run --trace /dev/full $edges
+cat >"$tmp/streams.yaml" <<'Y'
+streams: 1
+buffers: {a: {dtype: f32, shape: [256, 256]}}
+stages: [{use: generate, frames: 40, fill: once, out: a}, {use: blur, sigma: 8}, {use: discard}]
+Y
+expect 'account of streams' 0 '^  blur +40 +1 stream +[1-9][0-9]* %' "$GPIPE" run -v --device cpu "$tmp/streams.yaml"
 expect 'account' 0 "gpipe: overlap [0-9]+ %, latency p50" "$GPIPE" run -v --device cpu $edges
 timeout --preserve-status -s INT 1 $run --report "$tmp/r.json" --trace "$tmp/t.json" "$tmp/slow.yaml" >/dev/null 2>"$tmp/stderr"; rc=$?
 [ $rc -eq 130 ] && grep -q '"outcome": "drained"' "$tmp/r.json" && tail -1 "$tmp/t.json" | grep -q '^}' && ok || bad "report: stopped: exit $rc"

@@ -121,6 +121,7 @@ gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
         r->wall_ns = run->end_ns - run->start_ns;
         r->cpu_ns = run->cpu_ns;
         add_cores(r, run);
+        r->unified = run->plan->unified;
         r->nactors = run->plan->nactors;
         r->actor = GP_NEW(a, gp_actor_report, r->nactors);
         for (int i = 0; i < r->nactors; i++)
