@@ -92,8 +92,17 @@ $B/libgpipe.a: $(OBJ)
 	@rm -f $@
 	$(call say,ar)ar rcs $@ $^
 
-# Other flags than last time: all is compiled again.
+# Other flags than last time: all is compiled again. Before anything is compiled: is there
+# what it needs?
+TOOLS = $(filter-out -%,$(CC) $(CXX)) pkg-config $(if $(filter 1,$(CUDA)),$(or $(NVCC),nvcc))
+USES  = $(PKGS) libmicrohttpd
+check-built gpu-tests: USES += check
 $B/flags: FORCE
+	@missing=; for t in $(TOOLS); do command -v $$t >/dev/null || missing="$$missing $$t"; done; \
+	if command -v pkg-config >/dev/null; then \
+	  for p in $(USES); do pkg-config --exists $$p || missing="$$missing $$p"; done; fi; \
+	[ -z "$$missing" ] || { echo "gpipe cannot be built, there is no:$$missing" >&2; \
+	  echo "'make deps' installs what is missing (Debian, Ubuntu); CUDA=0 needs no nvcc" >&2; exit 1; }
 	@mkdir -p $(@D)
 	@echo '$(CC) $(CXX) $(ALL_C) $(ALL_X)' | cmp -s - $@ || echo '$(CC) $(CXX) $(ALL_C) $(ALL_X)' > $@
 
@@ -200,6 +209,7 @@ check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page) $(INJ
 	GPIPE=$(abspath $B/gpipe) $B/tests/run$S
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
 	$(if $(T),,$(PYTHON) tests/live.py $B/gpipe)
+	$(if $(T),,$(PYTHON) tests/ends.py $B/gpipe)
 	$(if $(T),,$(PYTHON) tests/page.py $B/tests/page $B/gpipe)
 	$(if $(T)$(SAN),,GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py)
 	$(if $(T)$(SAN),,$(PYTHON) tests/includes.py)
@@ -226,7 +236,7 @@ help:
 
 # What gpipe is measured beside, as far as it can be built here.
 BENCH   ?=
-PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone) $(shell pkg-config --exists tbb && echo tbb)
+PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone) $(shell pkg-config --exists tbb 2>/dev/null && echo tbb)
 bench: deps
 	+@$(again) bench-programs
 	python3 tests/bench/bench.py --gpipe $B/gpipe $(BENCH)
