@@ -32,8 +32,47 @@ static bool make_folders(const char *path)
     return true;
 }
 
+/* Puts the path that `link` has into it in its place. False with errno. */
+static bool read_link(char link[PATH_MAX])
+{
+    char to[PATH_MAX];
+    ssize_t n = readlink(link, to, sizeof to);
+    char *slash = strrchr(link, '/');
+    size_t dir = n > 0 && *to != '/' && slash ? (size_t)(slash + 1 - link) : 0;
+    if (n > 0 && dir + (size_t)n >= PATH_MAX)
+        errno = ENAMETOOLONG;
+    if (n <= 0 || dir + (size_t)n >= PATH_MAX)
+        return false;
+    memcpy(link + dir, to, (size_t)n);
+    link[dir + (size_t)n] = 0;
+    return true;
+}
+
+/* Follows links at the end of `path`. st_mode is 0 where nothing is. In /proc a link is no
+ * name but an open file: st_mode is then none of a regular file. False with errno. */
+static bool find_file(char path[PATH_MAX], struct stat *st)
+{
+    enum { MOST = 40 };                /* as many as Linux follows */
+    for (int i = 0; i < MOST; i++) {
+        if (lstat(path, st)) {
+            st->st_mode = 0;
+            return errno == ENOENT;
+        }
+        if (!S_ISLNK(st->st_mode))
+            return true;
+        if (!strncmp(path, "/proc/", 6)) {
+            st->st_mode = S_IFCHR;
+            return true;
+        }
+        if (!read_link(path))
+            return false;
+    }
+    errno = ELOOP;
+    return false;
+}
+
 /* Opens a new file beside `path`, under a name nobody has. */
-static int open_temporary(gp_outfile *f)
+static int open_temporary(gp_outfile *f, mode_t mode)
 {
     const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
     int fd = -1;
@@ -47,11 +86,29 @@ static int open_temporary(gp_outfile *f)
             errno = ENAMETOOLONG;
             return -1;
         }
-        fd = open(f->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        fd = open(f->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd < 0 && errno != EEXIST)
             return -1;
     }
     return fd;
+}
+
+/* Gives the new file what the one had that it replaces. Where the group stays another, it
+ * may do what all others may. */
+static void take_over(int fd, const struct stat *old)
+{
+    mode_t mode = old->st_mode & 07777;
+    struct stat st;
+    if (fstat(fd, &st))
+        return;
+    bool owner = st.st_uid == old->st_uid, group = st.st_gid == old->st_gid;
+    group = group || !fchown(fd, (uid_t)-1, old->st_gid);
+    owner = owner || !fchown(fd, old->st_uid, (gid_t)-1);
+    if (!owner)
+        mode &= ~(mode_t)(S_ISUID | S_ISGID);
+    if (!group)
+        mode = (mode & ~(mode_t)(S_ISGID | S_IRWXG)) | (mode & S_IRWXO) << 3;
+    fchmod(fd, mode);
 }
 
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
@@ -59,10 +116,11 @@ bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
     struct stat st;
     if ((size_t)snprintf(f->path, sizeof f->path, "%s", path) >= sizeof f->path)
         return gp_why(err, "cannot be written: %s", strerror(ENAMETOOLONG));
-    bool there = !stat(path, &st);
-    if (there && S_ISDIR(st.st_mode))
+    if (!find_file(f->path, &st))
+        return gp_why(err, "cannot be written: %s", strerror(errno));
+    if (S_ISDIR(st.st_mode))
         return gp_why(err, "cannot be written: it is a folder");
-    f->in_place = there && !S_ISREG(st.st_mode);
+    f->in_place = st.st_mode && !S_ISREG(st.st_mode);
     if (f->in_place) {
         /* Opening does not wait for a FIFO's reader; writing later does. */
         f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -71,9 +129,12 @@ bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
         if (f->fd >= 0)
             fcntl(f->fd, F_SETFL, 0);
     } else {
-        f->fd = open_temporary(f);
-        if (f->fd < 0 && errno == ENOENT && make_folders(path))
-            f->fd = open_temporary(f);
+        mode_t mode = st.st_mode ? st.st_mode & 0600 : 0666;
+        f->fd = open_temporary(f, mode);
+        if (f->fd < 0 && errno == ENOENT && make_folders(f->path))
+            f->fd = open_temporary(f, mode);
+        if (f->fd >= 0 && st.st_mode)
+            take_over(f->fd, &st);
     }
     f->open = f->fd >= 0;
     return f->open || gp_why(err, "cannot be written: %s", strerror(errno));

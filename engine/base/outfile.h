@@ -14,12 +14,15 @@ bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
     __attribute__((format(printf, 2, 3)));
 
 /* A file that appears under its name only when it is whole: until then it is
- * called .NAME.tmp-PID. What exists and is not a regular file (/dev/null, a FIFO) is
- * written in place. Zeroed before first use; 1 thread. */
+ * called .NAME.tmp-PID. One that it replaces gives it its mode, and its owner and group
+ * where that is permitted. A symbolic link stays: what it leads to is replaced. What
+ * exists and is not a regular file (/dev/null, a FIFO), or is an open file of a process
+ * (/dev/stdout), is written in place. Zeroed before first use; 1 thread. */
 typedef struct gp_outfile {
     int fd;                            /* valid while `open` */
     bool open, in_place;
-    char path[PATH_MAX], tmp[PATH_MAX];
+    char path[PATH_MAX];               /* without symbolic links at its end */
+    char tmp[PATH_MAX];
 } gp_outfile;
 
 /* Makes missing folders, too. */
