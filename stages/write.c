@@ -5,13 +5,13 @@
  * name in finish(). A file has its name only once it is complete. */
 #include <ctype.h>
 #include <errno.h>
-#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "base/filetable.h"
 #include "base/npy.h"
-#include "base/table.h"
 #include "png_file.h"
 
 enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };
@@ -84,25 +84,6 @@ static bool shape(gp_shape *s)
     return gp_shape_writes(s, "path", o->path);
 }
 
-/* ---- names that were used -------------------------------------------- */
-
-/* Of frames whose file has no number: name -> frame. */
-struct seen {
-    pthread_mutex_t lock;
-    gp_table names;
-};
-
-/* Notes that `frame` uses `name`. 1; 0 when it is taken, by *other; -1 without
- * memory. */
-static int use_name(struct seen *s, const char *name, uint64_t frame, uint64_t *other)
-{
-    pthread_mutex_lock(&s->lock);
-    const gp_entry *e = gp_table_put(&s->names, name, (int64_t)frame);
-    *other = e ? (uint64_t)e->n : 0;
-    pthread_mutex_unlock(&s->lock);
-    return !e ? -1 : *other == frame;
-}
-
 /* ---- state ----------------------------------------------------------- */
 
 struct worker {                  /* one worker's */
@@ -112,7 +93,8 @@ struct worker {                  /* one worker's */
 
 struct writer {
     const struct opts *o;
-    struct seen seen;
+    gp_filewriter *files;      /* all that it writes */
+    char who[128];
     int workers;
     struct worker *worker;
     gp_type joined;            /* what the joined file holds so far */
@@ -127,8 +109,6 @@ static void close_writer(void *state)
         gp_outfile_drop(&w->worker[i].file);
         free(w->worker[i].png.data);
     }
-    pthread_mutex_destroy(&w->seen.lock);
-    gp_table_free(&w->seen.names);
     free(w->worker);
     free(w);
 }
@@ -171,10 +151,13 @@ static bool open_writer(const gp_open *g, void **state)
     *state = w;
     if (w) {
         w->o = o, w->workers = g->workers;
-        pthread_mutex_init(&w->seen.lock, NULL);
+        snprintf(w->who, sizeof w->who, "stage '%s'", g->name);
+        w->files = gp_filetable_writer(g->files, w->who, o->path);
         w->worker = calloc((size_t)g->workers, sizeof *w->worker);
     }
-    if (!w || !w->worker)
+    for (int i = 0; w && w->worker && i < w->workers; i++)
+        w->worker[i].file.by = w->files;
+    if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     return o->single || o->to_stdout || open_joined(w, &g->in[0], why)
         || gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
@@ -187,22 +170,11 @@ static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX],
                       char why[GP_WHY])
 {
     const struct opts *o = w->o;
-    unsigned long long a = f->index;
-    uint64_t other = 0;
     path[0] = 0;
     if (o->named && (!f->name || strchr(f->name, '/')))
         return f->name ? gp_why(why, "cannot take the name '%s'", f->name)
                        : gp_why(why, "has a %%n, but the frame's source gives no names: use %%05d");
-    if (!gp_path_expand(path, o->path, f->index, f->name, why))
-        return false;
-    if (o->numbered)
-        return true;
-    int fresh = use_name(&w->seen, o->named ? f->name : "", f->index, &other);
-    if (fresh)
-        return fresh > 0 || gp_why(why, "does not fit in memory");
-    unsigned long long b = other;
-    return gp_why(why, "is the name of both frame %llu and frame %llu: put %%05d into the path",
-                  a < b ? a : b, a < b ? b : a);
+    return gp_path_expand(path, o->path, f->index, f->name, why);
 }
 
 static bool put_file(struct writer *w, struct worker *d, const gp_frame *f, const char *path,
@@ -219,6 +191,7 @@ static bool put_file(struct writer *w, struct worker *d, const gp_frame *f, cons
             return false;
         v[1] = (struct iovec){ d->png.data, d->png.n };
     }
+    d->file.frame = d->file.number = f->index;
     bool ok = gp_outfile_open(&d->file, path, why) && gp_write_all(d->file.fd, v, 2, why)
            && gp_outfile_commit(&d->file, why);
     gp_outfile_drop(&d->file);

@@ -112,6 +112,140 @@ START_TEST(links_in_a_circle)
 }
 END_TEST
 
+/* ---- outputs over inputs --------------------------------------------- */
+
+/* A pipeline whose output is its input: `text` is in the error. Exit code 3: seen before
+ * anything runs; 1: when the file is opened. No input changes. */
+static const struct { const char *yaml, *text; int code; } over_inputs[] = {
+    { "stages:\n  - {use: read, path: '*.raw.npy'}\n  - {use: write, path: '%n.npy'}\n",
+      "/b1.raw.npy', which stage 'read' reads", 3 },
+    { "stages:\n  - {use: read, path: in.npy}\n  - {use: write, path: x/../in.npy}\n",
+      "in.npy' would replace '", 3 },
+    { "stages:\n  - {use: read, path: 'n%03d.npy'}\n  - {use: write, path: 'n%03d.npy'}\n",
+      "n000.npy', which stage 'read' reads", 3 },
+    { "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: 'n%03d.npy'}\n",
+      "would replace '", 3 },
+    { "stages:\n  - {use: generate, frames: 4, out: x}\n  - {use: compare, file: c.raw, in: x}\n"
+      "  - {use: write, path: c.raw, in: x}\nbuffers: {x: {dtype: u8, shape: [2]}}\n",
+      "which stage 'compare' reads", 3 },
+    { "stages:\n  - {use: read, path: in.npy}\n  - {use: write, path: soft.npy}\n",
+      "soft.npy' is read by stage 'read'", 1 },
+    { "stages:\n  - {use: read, path: in.npy}\n  - {use: write, path: hard.npy}\n",
+      "hard.npy' is read by stage 'read'", 1 },
+    { "stages:\n  - {use: read, path: soft.npy}\n  - {use: write, path: in.npy}\n",
+      "in.npy' is read by stage 'read'", 1 },
+    { "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: 'link/%n.npy'}\n",
+      "frame 0: '", 1 },
+    { "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: 'link/%n.npy', workers: 3}\n",
+      "is read by stage 'read'", 1 },
+    { "stages:\n  - {use: read, path: in.npy}\n  - {use: write, path: test.yaml}\n",
+      "is read by gpipe as the pipeline", 1 },
+    { "stages:\n  - {use: generate, frames: 1, out: x}\n  - {use: write, path: in.npy, in: x}\n"
+      "  - {use: compare, in: [x, y]}\n"
+      "buffers: {x: {dtype: u8, shape: [4, 10]}, y: {const: in.npy}}\n",
+      "in.npy' is read by buffer 'y'", 1 },
+};
+
+static void same_inputs(void)
+{
+    io_counts("in.npy", U8(4, 10), 0);
+    io_counts("b1.raw.npy", U8(4, 10), 0);
+    io_counts("b2.raw.npy", U8(4, 10), 0);
+    io_counts("n000.npy", U8(1, 2), 0);
+    io_counts("n001.npy", U8(1, 2), 1);
+    io_holds("c.raw", "\0\1\2\3\4\5\6\7", 8);
+    io_holds("test.yaml", "the pipeline", 12);
+}
+
+START_TEST(never_over_an_input)
+{
+    io_count_npy("in.npy", U8(4, 10), 0);
+    io_count_npy("b1.raw.npy", U8(4, 10), 0);
+    io_count_npy("b2.raw.npy", U8(4, 10), 0);
+    io_count_npy("n000.npy", U8(1, 2), 0);
+    io_count_npy("n001.npy", U8(1, 2), 1);
+    io_count_raw("c.raw", 8);
+    pipe_text(io_dir, "test.yaml", "the pipeline");
+    ck_assert_int_eq(symlink("in.npy", at("soft.npy")), 0);
+    ck_assert_int_eq(link(at("in.npy"), at("hard.npy")), 0);
+    ck_assert_int_eq(symlink(".", at("link")), 0);
+    int before = io_files(".");
+    pipe_result r = io_go(over_inputs[_i].yaml);
+    ck_assert_msg(r.outcome == GP_ERROR, "it did not fail:\n%s", over_inputs[_i].yaml);
+    ck_assert_msg(strstr(io_error(&r), over_inputs[_i].text) != NULL, "'%s' is not in '%s'",
+                  over_inputs[_i].text, io_error(&r));
+    ck_assert_int_eq(gp_errs_exit(&r.errs), over_inputs[_i].code);
+    ck_assert_int_ge(r.errs.e[0].at.col, 24);
+    ck_assert_int_eq(io_files("."), before);
+    same_inputs();
+}
+END_TEST
+
+/* What looks alike and is no danger. */
+static const char *const beside[] = {
+    "stages:\n  - {use: read, path: in.npy}\n  - {use: write, path: out/in.npy}\n",
+    "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: '%n_out.npy'}\n",
+    "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: '%n.raw'}\n",
+    "stages:\n  - {use: read, path: n002.npy}\n  - {use: write, path: 'n%03d.npy'}\n",
+    "stages:\n  - {use: read, path: 'n%03d.npy'}\n  - {use: write, path: 'n%04d.npy'}\n",
+};
+
+START_TEST(beside_an_input)
+{
+    io_count_npy("in.npy", U8(1, 10), 0);
+    io_count_npy("n002.npy", U8(1, 2), 2);
+    io_count_npy("n003.npy", U8(1, 2), 3);
+    io_runs(beside[_i]);
+}
+END_TEST
+
+/* ---- two outputs with one name --------------------------------------- */
+
+#define TWO(a, b) \
+    IN "  - {name: a, use: write, path: " a "}\n  - {name: b, use: write, in: read, path: " b "}\n"
+
+static const struct { const char *yaml; bool same; } twice[] = {
+    { TWO("out/%05d.raw", "out/00000.raw"), true },
+    { TWO("out/00003.raw", "out/%05d.raw"), true },
+    { TWO("out/00004.raw", "out/%05d.raw"), false },
+    { TWO("out/%05d.raw", "link/%05d.raw"), true },
+    { TWO("out/%d.raw", "link/%05d.raw"), false },
+    { TWO("out/x.raw", "link/x.raw"), true },
+    { TWO("out/%n%d.raw", "link/in.raw"), false },
+    { TWO("out/%n%d.raw", "link/in2.raw"), true },
+    { TWO("out/in%d.raw", "link/%n%d.raw"), true },
+    { TWO("out/in%d.raw", "other/%n%d.raw"), false },
+    { TWO("out/soft.raw", "out/%05d.raw"), true },
+    { TWO("out/%d/x.raw", "link/%d/x.raw"), true },
+    { TWO("out/%d/x.raw", "out/1/x.raw"), true },
+    { TWO("out/1%d.raw", "link/%d.raw"), false },
+};
+
+START_TEST(one_name_twice)
+{
+    char y[600];
+    io_count_npy("in.npy", U8(4, 10), 0);
+    mkdir(at("out"), 0777);
+    ck_assert_int_eq(symlink("out", at("link")), 0);
+    ck_assert_int_eq(symlink("00002.raw", at("out/soft.raw")), 0);
+    TEXT(y, "buffers: {read: {}}\n%s", twice[_i].yaml);
+    char *first = strstr(y, "in.npy}");
+    memmove(first + 17, first + 6, strlen(first + 6) + 1);
+    memcpy(first + 6, ", out: read", 11);
+    pipe_result r = io_go(y);
+    const char *text = io_error(&r);
+    if (!twice[_i].same) {
+        ck_assert_msg(r.outcome == GP_DONE, "%s", text);
+        return;
+    }
+    ck_assert_msg(r.outcome == GP_ERROR, "it did not fail:\n%s", y);
+    ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
+    ck_assert_msg(strstr(text, "is written by stage 'a' too") || strstr(text, "is written by stage 'b' too"),
+                  "%s", text);
+    ck_assert_int_ge(r.errs.e[0].at.line, 4);
+}
+END_TEST
+
 Suite *suite_io_outputs(void)
 {
     Suite *s = suite_create("io_outputs");
@@ -121,6 +255,9 @@ Suite *suite_io_outputs(void)
 #define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
     LOOP(keeps_the_mode, modes);
     LOOP(follows_links, links);
+    LOOP(never_over_an_input, over_inputs);
+    LOOP(beside_an_input, beside);
+    LOOP(one_name_twice, twice);
     tcase_add_test(tc, new_files_have_the_umask);
     tcase_add_test(tc, keeps_the_owner);
     tcase_add_test(tc, links_in_a_circle);

@@ -7,7 +7,8 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "base/outfile.h"
+#include "base/filetable.h"
+#include "base/path.h"
 
 bool gp_why(char err[GP_WHY], const char *fmt, ...)
 {
@@ -111,16 +112,61 @@ static void take_over(int fd, const struct stat *old)
     fchmod(fd, mode);
 }
 
+/* Finds out which folder `path` lies in, unless it is that of the path before; makes it. */
+static bool find_folder(gp_outfile *f, const char *path)
+{
+    size_t n = gp_path_folder(path);
+    char dir[PATH_MAX] = ".";
+    struct stat st;
+    if (f->placed && n == gp_path_folder(f->path) && !memcmp(path, f->path, n))
+        return true;
+    if (n)
+        memcpy(dir, path, n), dir[n] = 0;
+    if (stat(dir, &st) && (errno != ENOENT || !make_folders(path) || stat(dir, &st)))
+        return false;
+    f->placed = true, f->dev = st.st_dev, f->ino = st.st_ino;
+    return true;
+}
+
+static bool cannot(char err[GP_WHY])
+{
+    return gp_why(err, "cannot be written: %s", strerror(errno));
+}
+
+/* As gp_outfile_claim; *st: what is there now. */
+static bool find(gp_outfile *f, const char *path, struct stat *st, char err[GP_WHY])
+{
+    char now[PATH_MAX];
+    if ((size_t)snprintf(now, sizeof now, "%s", path) >= sizeof now) {
+        errno = ENAMETOOLONG;
+        return cannot(err);
+    }
+    if (!find_file(now, st))
+        return cannot(err);
+    if (S_ISDIR(st->st_mode))
+        return gp_why(err, "cannot be written: it is a folder");
+    f->in_place = st->st_mode && !S_ISREG(st->st_mode);
+    bool shared = f->in_place && !S_ISFIFO(st->st_mode);       /* everybody's, as /dev/null */
+    if (!shared && !find_folder(f, now))
+        return cannot(err);
+    f->placed = !shared;
+    strcpy(f->path, now);
+    gp_fileclaim c = { f->dev, f->ino, f->path + gp_path_folder(f->path), st, f->frame,
+                       f->number };
+    return shared || !f->by || gp_filetable_claim(f->by, &c, err);
+}
+
+bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY])
+{
+    struct stat st;
+    return find(f, path, &st, err);
+}
+
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
 {
     struct stat st;
-    if ((size_t)snprintf(f->path, sizeof f->path, "%s", path) >= sizeof f->path)
-        return gp_why(err, "cannot be written: %s", strerror(ENAMETOOLONG));
-    if (!find_file(f->path, &st))
-        return gp_why(err, "cannot be written: %s", strerror(errno));
-    if (S_ISDIR(st.st_mode))
-        return gp_why(err, "cannot be written: it is a folder");
-    f->in_place = st.st_mode && !S_ISREG(st.st_mode);
+    if (!find(f, path, &st, err))
+        return false;
     if (f->in_place) {
         /* Opening does not wait for a FIFO's reader; writing later does. */
         f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -137,7 +183,7 @@ bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
             take_over(f->fd, &st);
     }
     f->open = f->fd >= 0;
-    return f->open || gp_why(err, "cannot be written: %s", strerror(errno));
+    return f->open || cannot(err);
 }
 
 bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY])
