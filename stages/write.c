@@ -30,13 +30,29 @@ struct opts {
     bool to_stdout;
 };
 
+/* The length of a ${...} at `p`, or of a '$' alone. */
+static size_t value_length(const char *p)
+{
+    size_t n = 1;
+    int open = 0;
+    if (p[1] == '$')
+        return 2;
+    do {
+        open += p[n] == '{' ? 1 : p[n] == '}' ? -1 : 0;
+        n++;
+    } while (open && p[n - 1]);
+    return p[1] == '{' && !open ? n : 1;
+}
+
 /* Checks that every % in the path, as the pipeline spells it, begins a known conversion. */
 static bool check_path(gp_shape *s)
 {
     const gp_node *n = gp_shape_node(s, "path");
     size_t known;
-    for (const char *p = n->text; (p = strchr(p, '%')); p += known)
-        if (!(known = gp_path_conversion(p))) {
+    for (const char *p = n->text; (p += strcspn(p, "$%"), *p); p += known)
+        if (*p == '$')
+            known = value_length(p);
+        else if (!(known = gp_path_conversion(p))) {
             size_t len = 1 + strspn(p + 1, "0123456789");
             len += isalpha((unsigned char)p[len]) != 0;
             return gp_shape_fail_at(s, gp_node_part(n, (size_t)(p - n->text), len),

@@ -75,7 +75,7 @@ const char *gp_read_path(gp_reader *r, const gp_node *n);
 int gp_read_word(gp_reader *r, const gp_node *n, const char *choices);   /* "a|b|c" */
 gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n);
 
-/* text.c: replaces ${x}, ${x:-default}, ${env:NAME} and $$ in a scalar's text. `vars`
+/* text.c: replaces ${x}, ${x:-default}, ${env:NAME}, ${date:FORMAT} and $$ in a scalar's text. `vars`
  * is the map under `vars:` (values are scalars). An unknown name is an error that
  * points at it. `env` may be NULL. */
 bool gp_interpolate(gp_arena *a, const gp_node *n, const gp_node *vars, const gp_env *env,

@@ -8,6 +8,7 @@
 #ifndef GPIPE_H
 #define GPIPE_H
 
+#include <time.h>
 #include <gpipe/err.h>
 #include <gpipe/hist.h>
 #include <gpipe/stage.h>
@@ -70,6 +71,8 @@ typedef const char *(*gp_getenv)(const void *arg, const char *name);
 typedef struct gp_env {
     gp_getenv get;
     const void *arg;
+    const struct tm *date;     /* for ${date:FORMAT}: when this is, in local time, all that
+                                  strftime reads; NULL: nobody knows */
 } gp_env;
 
 typedef struct gp_config {
