@@ -186,7 +186,7 @@ $B/tests/suites$S.c: FORCE
 	$(call list_suites,$(SUITES:tests/test_%.c=%))
 $B/tests/gpu/suites.c: FORCE
 	$(call list_suites,$(GPUTEST:tests/gpu/test_%.c=%))
-$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so
+$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
 # A tool for test_nvtx, which finds it beside itself.
@@ -204,7 +204,8 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 check: NEED += python3-jsonschema $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check: deps
 	+@$(again) check-built
-check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page)
+INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
+check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page) $(INJECT)
 	GPIPE=$(abspath $B/gpipe) $B/tests/run$S
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
 	$(if $(T),,$(PYTHON) tests/live.py $B/gpipe)
@@ -214,13 +215,21 @@ check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page)
 	$(if $(T)$(SAN),,$(PYTHON) tests/includes.py)
 	$(if $(T)$(SAN),,MAKE="$(MAKE) --no-print-directory" CC="$(CC)" tests/install.sh)
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) $B/tests/gpu/run)
+	$(INJECT)
 
 demo: deps
 	+@$(again) all
 	./gpipe run pipelines/edges.yaml
 	@echo "demo: the pictures are in pipelines/out/edges/"
 
-gpu-tests: all $B/tests/gpu/run
+# Has stubs before all functions of CUDA that the library calls.
+$B/inject_calls.h: $B/libgpipe.a
+	@nm $< | sed -n 's/^ *U \(cuda[A-Za-z]*\)$$/\1/p' | sort -u | awk '{ print "CALL(" NR - 1 ", " $$1 ")" }' > $@
+$B/tests/gpu/inject.o: $B/inject_calls.h
+$B/tests/gpu/inject: $B/tests/gpu/inject.o $B/tests/lib/pipe.o $B/libgpipe.a
+	$(call say,link)$(CC) $(LDFLAGS) -Wl,--wrap=gp_dl_open $$(sed -n 's/.*, \(.*\))/-Wl,--wrap=\1/p' $B/inject_calls.h) -o $@ $^ $(CHECK) $(LIBS)
+
+gpu-tests: all $B/tests/gpu/run $(if $(filter 1,$(CUDA)),$B/tests/gpu/inject)
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))

@@ -74,6 +74,8 @@ void gp_threads_start(gp_run *run)
     atomic_store(&run->live, n);
     run->start_ns = gp_now_ns();
     run->cpu_ns = -process_ns();
+    if (run->options.timed)
+        run->ticks[0] = gp_core_ticks_read("/proc/stat");
     for (int i = 0; i < n; i++) {
         int e = pthread_create(&run->thread[i].id, NULL, thread_main, &run->thread[i]);
         if (!e) {
@@ -97,4 +99,6 @@ void gp_threads_end(gp_run *run, bool back)
         pthread_join(run->thread[i].id, NULL);
     run->end_ns = gp_now_ns();
     run->cpu_ns += process_ns();
+    if (run->options.timed)
+        run->ticks[1] = gp_core_ticks_read("/proc/stat");
 }
