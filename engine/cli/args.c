@@ -64,6 +64,7 @@ static const struct option {
     { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH | GP_VERB_TOP, F(json),
       "as JSON" },
     { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as a table in Markdown" },
+    { "man", 0, NULL, GP_VERB_HELP, F(man), "all of the reference, as the source of a man page" },
     { "quiet", 'q', NULL, COMPILES, F(quiet), "errors only" },
     { "verbose", 'v', NULL, GP_VERB_RUN, F(verbose), "the device; and, as on a terminal, what each stage did and what held it back" },
     { "help", 'h', NULL, ALL, F(help), "this text" },

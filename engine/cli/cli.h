@@ -33,7 +33,7 @@ typedef struct gp_args {
     const char **operand; int noperands;   /* files, a stage, a verb */
     const char **set; int nset;            /* "path=value"; --device is one of them */
     const char *device;                    /* that one, or NULL */
-    bool poison, isolate, quiet, verbose, dot, svg, mermaid, json, markdown, help;
+    bool poison, isolate, quiet, verbose, dot, svg, mermaid, json, markdown, man, help;
     int progress;                          /* gp_progress */
     int form;                              /* gp_form */
     const char *metrics;                   /* "[ADDR:]PORT", or NULL */
@@ -96,6 +96,15 @@ int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+
+/* stages.c: all that can be said of a kind. */
+void gp_kind_print(FILE *to, const gp_kind *k);
+
+/* help.c: topics of the reference; NULL past the last one. */
+const char *gp_topic_name(int i);
+bool gp_topic_print(FILE *to, const char *name);           /* false: there is none */
+/* A text as it is, in the source of a man page. */
+void gp_man_text(FILE *to, const char *text);
 
 /* environment.c: where this runs; `device`: a CUDA device that was used, or -1. */
 void gp_environment_read(gp_environment *e, int device);
