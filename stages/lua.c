@@ -26,7 +26,7 @@ struct opts {
 
     /* found by shape() */
     const gp_node *values;         /* params, with ${} replaced; NULL: none */
-    bool stateless;
+    bool stateless, zero;
     const gp_type *out;            /* of whole frames */
     unsigned follow;               /* set of outputs: as many rows as the first input */
 };
@@ -85,6 +85,14 @@ static bool read_params(gp_shape *s, struct opts *o)
         return gp_shape_fail_at(s, o->params->at, "'params' must be a map, like {floor: 8}");
     o->values = expand(s, o->params);
     return o->values != NULL;
+}
+
+/* The stage's key `zero`, which the engine checks. */
+static bool says_zero(gp_shape *s)
+{
+    const gp_node *n = gp_shape_node(s, "zero");
+    const char *text = n && n->kind == GP_SCALAR ? gp_shape_text(s, n) : NULL;
+    return text && !strcmp(text, "true");
 }
 
 static bool read_script(gp_shape *s, struct opts *o)
@@ -151,6 +159,7 @@ static bool shape(gp_shape *s)
     if (!read_script(s, o) || !read_params(s, o) || !shape_outputs(s, o))
         return false;
     s->serial = !o->stateless;
+    o->zero = says_zero(s);
     if (s->workers > 1 && !o->stateless)
         return gp_shape_fail(s, "workers", "%d workers would each see only some frames: say "
                              "'stateless = true' in '%s' if it keeps nothing from frame to frame, "
@@ -168,6 +177,7 @@ struct worker {
     int function, init, finish;    /* references; LUA_REFNIL: no such function */
     int frame_ref, stage_ref;
     const char *entry;             /* "process" or "produce" */
+    int defined;                   /* its line in the script, 0: not there */
     int turn;
     gp_lua_view **in, **out;       /* [TURNS][nin], [TURNS][nout] */
     int x[TURNS], y[TURNS];        /* references to what process() gets */
@@ -292,12 +302,22 @@ static void push_global(lua_State *L, const char *name)
     lua_remove(L, -2);
 }
 
+/* A reference to the global function of that name, LUA_REFNIL if there is none. */
 static int global_function(lua_State *L, const char *name)
 {
     push_global(L, name);
     if (!lua_isnil(L, -1) && !lua_isfunction(L, -1))
         gp_lua_fail(L, "'%s' is a %s: it must be a function", name, luaL_typename(L, -1));
     return luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+/* The line of the script where the function starts; 0: it is not from there. */
+static int line_of(lua_State *L, int function, const char *chunk)
+{
+    lua_Debug ar;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, function);
+    return lua_getinfo(L, ">S", &ar) && !strcmp(ar.source, chunk) && ar.linedefined > 0
+        ? ar.linedefined : 0;
 }
 
 struct making { const gp_open *o; struct worker *w; int number; };
@@ -316,6 +336,7 @@ static int make_arguments(lua_State *L)
     if (w->function == LUA_REFNIL)
         gp_lua_fail(L, "the script has no function '%s(frame%s%s)'", w->entry,
                     w->nin ? ", x" : "", w->nout ? ", y" : "");
+    w->defined = line_of(L, w->function, w->lua.chunk);
     push_global(L, "stateless");
     if (o->workers > 1 && !(lua_isboolean(L, -1) && lua_toboolean(L, -1)))
         gp_lua_fail(L, "'stateless' is not true once the script has run: set it at the top, or "
@@ -438,6 +459,21 @@ static int64_t rows_made(const gp_lua_view *y)
     return silent ? 0 : y->type.dim[0];
 }
 
+/* What is not written would be what an earlier frame left in the slot. */
+static bool all_written(struct worker *w, gp_lua_view **y)
+{
+    int i = 0;
+    while (i < w->nout && (y[i]->wrote || !rows_made(y[i])))
+        i++;
+    if (i == w->nout)
+        return true;
+    snprintf(w->lua.error, sizeof w->lua.error, "%s() did not write its output '%s': write it, return "
+             "\"drop\", %sor say 'zero: true' at the stage", w->entry, y[i]->name,
+             w->nin ? "" : "return false to end, ");
+    w->lua.line = w->defined;
+    return false;
+}
+
 static void do_frame(gp_call *c, struct worker *w, gp_frame *f)
 {
     const struct opts *opts = c->opts;
@@ -464,6 +500,8 @@ static void do_frame(gp_call *c, struct worker *w, gp_frame *f)
     if (w->nout)
         lua_rawgeti(L, LUA_REGISTRYINDEX, w->y[w->turn]);
     bool ok = gp_lua_call(lua, 1 + (w->nin > 0) + (w->nout > 0), 1) && read_status(w, &f->status);
+    if (ok && f->status == GP_OK && !opts->zero)
+        ok = all_written(w, y);
     for (int i = 0; i < w->nout; i++)
         f->out[i].type.dim[0] = rows_made(y[i]);
     if (!ok && lua->guard.cancelled) {

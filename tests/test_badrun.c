@@ -50,7 +50,7 @@ static const struct { const char *script, *text; int code; } scripts[] = {
     { "while true do end", "stage 's' is still being opened", 5 },
     { "function process(f, x, y) end function init() while true do end end",
       "stage 's' is still being opened", 5 },
-    { "function process(f, x, y) end function finish() while true do end end",
+    { "function process(f, x, y) y:copy(x) end function finish() while true do end end",
       "stage 's' is busy in its finish", 5 },
     { "", "no function 'process(frame, x, y)'", 1 },
 };
