@@ -407,6 +407,43 @@ timeout --preserve-status -s INT 1 $run --report "$tmp/r.json" --trace "$tmp/t.j
 expect 'report: failed' 1 'there is nothing to report' $run --report "$tmp/none.json" --set stages.write.path=/proc/no/x "$tmp/slow.yaml"
 [ ! -e "$tmp/none.json" ] && [ -z "$(find "$tmp" -name '.*.tmp-*')" ] && ok || bad 'report: left behind'
 
+# == files that others wrote =====================================================
+# nothing in one of them steers the terminal
+mkdir -p "$tmp/hostile"
+h="$tmp/hostile/"$'\x1b]0;me\x07\xe2\x80\xae.yaml'
+cat >"$h" <<'END'
+pipeline: "a\e[2J\x9b2J\u202eb"
+buffers: {k: {const: "k\e[31m.npy"}, x: {dtype: f32, shape: [400]}}
+stages:
+  - {use: generate, out: x, frames: 3}
+  - {use: fir, in: {in: x, taps: k}}
+  - {use: discard}
+END
+cp examples/heartbeat/bandpass.npy "$tmp/hostile/k"$'\x1b[31m.npy'
+printf 'device: cuda:\e[31m\xe2\x80\xae\n' >"$tmp/hostile/line.yaml"
+printf '\x80%.0s' {1..161} >"$tmp/hostile/80.yaml"
+plain() {                              # NAME CODE COMMAND...
+    local name=$1 code=$2; shift 2
+    timeout 60 "$@" >"$tmp/stdout" 2>"$tmp/stderr" </dev/null
+    local rc=$?
+    cat "$tmp/stdout" "$tmp/stderr" | python3 -c 'import re, sys
+t = sys.stdin.buffer.read().decode()
+sys.exit(not t or bool(re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", t)))' \
+        && [ $rc -eq "$code" ] && ok || bad "steers the terminal, or exit $rc: $name"
+}
+plain check      0 "$GPIPE" check "$h"
+for form in spec graph plan; do
+    for how in '' --json --dot --svg --mermaid; do
+        [ $form = spec ] && case $how in --svg|--mermaid) continue;; esac
+        plain "plan $form $how" 0 "$GPIPE" plan --form $form $how "$h"
+    done
+done
+plain run        0 "$GPIPE" run -v "$h"
+plain 'no file'  2 "$GPIPE" run --set $'buffers.k.const=\x9b\x1b[2J' "$h"
+plain 'a line'   3 "$GPIPE" check "$tmp/hostile/line.yaml"
+plain '161 80s'  3 "$GPIPE" check "$tmp/hostile/80.yaml"
+plain bench      0 "$GPIPE" bench --rounds 1 --window 1ms --max-time 3ms "$h"
+
 # == random pipelines ===========================================================
 if python3 tests/fuzz.py "$GPIPE" >"$tmp/stderr" 2>&1; then ok; else bad 'random pipelines'; fi
 
