@@ -25,6 +25,8 @@ struct opts {
     const gp_node *params;
 
     /* found by shape() */
+    const char *text;              /* of the script */
+    size_t len;
     const gp_node *values;         /* params, with ${} replaced; NULL: none */
     bool stateless, zero;
     const gp_type *out;            /* of whole frames */
@@ -104,8 +106,11 @@ static bool read_script(gp_shape *s, struct opts *o)
         return gp_shape_fail(s, "script", "cannot read '%s': %s", o->script, strerror(f->error));
     if (f->kind == GP_FILE_DIR)
         return gp_shape_fail(s, "script", "'%s' is a folder: name a Lua file", o->script);
+    if (f->kind != GP_FILE_REGULAR)
+        return gp_shape_fail(s, "script", "'%s' is not a regular file", o->script);
+    o->text = f->head, o->len = f->nhead;
     o->stateless = says_stateless(f->head);
-    if (f->kind == GP_FILE_REGULAR && f->size > GP_PROBE_HEAD)
+    if (f->size > GP_PROBE_HEAD)
         return gp_shape_fail(s, "script", "'%s' is larger than 1 MiB: keep data in a file of "
                              "its own", o->script);
     gp_lua w = { 0 };
@@ -392,7 +397,7 @@ static bool open_worker(const gp_open *o, struct worker *w, int number)
     w->out = calloc((size_t)(TURNS * w->nout + 1), sizeof *w->out);
     if (!w->in || !w->out)
         return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
-    bool ok = gp_lua_open(&w->lua, opts->script, seed_of(o->name));
+    bool ok = gp_lua_open(&w->lua, opts->script, opts->text, opts->len, seed_of(o->name));
     if (ok) {
         struct making m = { o, w, number };
         lua_pushcfunction(w->lua.L, make_arguments);

@@ -444,6 +444,33 @@ plain 'a line'   3 "$GPIPE" check "$tmp/hostile/line.yaml"
 plain '161 80s'  3 "$GPIPE" check "$tmp/hostile/80.yaml"
 plain bench      0 "$GPIPE" bench --rounds 1 --window 1ms --max-time 3ms "$h"
 
+# what is no regular file, or a large one, is neither waited for nor read
+mkfifo "$tmp/fifo"
+truncate -s 3G "$tmp/sparse"
+printf 'buffers: {x: {dtype: f32, shape: [4]}}\nstages: [{use: generate, out: x, frames: 2}, {use: lua, script: "${env:SCRIPT}"}, {use: discard}]\n' >"$tmp/script.yaml"
+echo 'stages: [{use: generate, frames: 2, out: x}, {use: discard}]
+buffers: {x: {dtype: f32, shape: [4]}}' >"$tmp/small.yaml"
+for verb in check run plan bench; do
+    for f in /dev/zero "$tmp/fifo"; do
+        expect "$verb $f"          2 "^$f: error: this is not a regular file" "$GPIPE" $verb "$f"
+    done
+    for f in /dev/zero "$tmp/fifo" stdin; do
+        SCRIPT=$f expect "$verb: script $f" 3 "stage 'lua': '$f' is not a regular file" "$GPIPE" $verb "$tmp/script.yaml"
+    done
+    expect "$verb: 3 GiB"          2 'sparse: error: this is larger than 64 MiB' "$GPIPE" $verb "$tmp/sparse"
+    SCRIPT=$tmp expect "$verb: script a folder" 3 'is a folder' "$GPIPE" $verb "$tmp/script.yaml"
+    SCRIPT=$tmp/sparse expect "$verb: script 3 GiB" 3 'is larger than 1 MiB' "$GPIPE" $verb "$tmp/script.yaml"
+done
+expect 'yaml: endless stdin'       2 'stdin: error: this is larger than 64 MiB' bash -c "\"$GPIPE\" check - </dev/zero"
+expect 'yaml: a pipe'              0 '' bash -c "cat \"$tmp/small.yaml\" | \"$GPIPE\" run -"
+expect 'yaml: a pipe, named'       0 '' bash -c "cat \"$tmp/small.yaml\" | \"$GPIPE\" run /dev/stdin"
+expect 'yaml: of a process'        0 '' bash -c "\"$GPIPE\" run <(cat \"$tmp/small.yaml\")"
+expect 'yaml: of a process, long'  2 'larger than 64 MiB' bash -c "\"$GPIPE\" check <(cat /dev/zero)"
+# a pattern does not make 'check' walk a disk; 10 names above are 10 to the 9 paths
+mkdir -p "$tmp/walk/"{0..9} && cp examples/heartbeat/bandpass.npy "$tmp/walk/x.npy"
+printf 'stages: [{use: read, path: "%s"}, {use: discard}]\n' "$tmp/walk/*/../*/../*/../*/../*/../*/../*/../*/../x.np?" >"$tmp/walk.yaml"
+expect 'glob: bounded in check'    3 "stage 'read': 'check' looks at 100000 names for a pattern, and for '.*' there are more" "$GPIPE" check "$tmp/walk.yaml"
+
 # == random pipelines ===========================================================
 if python3 tests/fuzz.py "$GPIPE" >"$tmp/stderr" 2>&1; then ok; else bad 'random pipelines'; fi
 
