@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "device/backend.h"
-#include "device/source.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
 #endif
@@ -35,7 +34,7 @@ static attempt compile_source(const gp_source *src, bool cuda)
 #if GP_CUDA
         void *image;
         size_t bytes;
-        a.ok = gp_nvrtc_compile(src, 90, &image, &bytes, &a.errs);
+        a.ok = gp_nvrtc_compile(src, 90, NULL, &image, &bytes, &a.errs);
         free(image);
 #else
         gp_fail(&a.errs, GP_E_RESOURCE, src->at, "this is a build without CUDA");
@@ -43,7 +42,7 @@ static attempt compile_source(const gp_source *src, bool cuda)
     } else {
         gp_cpu_entry k;
         void *dl;
-        a.ok = gp_cc_compile(src, &k, &dl, &a.errs);
+        a.ok = gp_cc_compile(src, NULL, &k, &dl, &a.errs);
         if (a.ok)
             dlclose(dl);
     }
@@ -218,7 +217,7 @@ START_TEST(no_source)
     attempt a = compile_source(&src, false);
     ck_assert(!a.ok);
     ck_assert_int_eq(a.errs.e[0].at.line, 3);
-    ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "missing.cu': No such file"));
+    ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "missing.cu' cannot be read: No such file"));
 }
 END_TEST
 
@@ -237,90 +236,23 @@ START_TEST(no_compiler)
 }
 END_TEST
 
-/* ---- includes ------------------------------------------------------------ */
-
-enum { HEADERS = 24 };
-
-static const char *header_path[HEADERS];
-
-/* Each includes all others, by two names. */
-static void write_headers(int changed)
-{
-    static char text[HEADERS * 60];
-    for (int i = 0; i < HEADERS; i++) {
-        size_t n = (size_t)sprintf(text, "#pragma once\n// %d\n", i == changed);
-        for (int k = 0; k < HEADERS; k++)
-            n += (size_t)sprintf(text + n, "#include \"%sall%d.h\"\n", k % 2 ? "" : "sub/../", k);
-        FILE *f = fopen(header_path[i], "w");
-        ck_assert_ptr_nonnull(f);
-        ck_assert_int_ge(fputs(text, f), 0);
-        ck_assert_int_eq(fclose(f), 0);
-    }
-}
-
-/* Bytes that this process has read. */
-static long long bytes_read(void)
-{
-    long long n = -1;
-    FILE *f = fopen("/proc/self/io", "r");
-    ck_assert_ptr_nonnull(f);
-    ck_assert_int_eq(fscanf(f, "rchar: %lld", &n), 1);
-    fclose(f);
-    return n;
-}
-
-static gp_key hash_of(const gp_source *src)
-{
-    gp_unit u;
-    gp_errs errs = { 0 };
-    ck_assert(gp_unit_make(&u, src, true, &errs));
-    gp_key key = gp_hash_end(&u.hash);
-    gp_unit_free(&u);
-    return key;
-}
-
-/* Headers that include each other are read once each, and each counts. */
-START_TEST(every_include_is_read_once)
-{
-    ck_assert_int_eq(mkdir(cu_path("sub"), 0755), 0);
-    for (int i = 0; i < HEADERS; i++) {
-        char name[20];
-        snprintf(name, sizeof name, "all%d.h", i);
-        header_path[i] = cu_path(name);
-    }
-    cu_write("k.cu", "#include \"all0.h\"\n" K "() {}\n");
-    gp_source src = source("k", CU_PARAMS(NULL));
-    write_headers(-1);
-    long long before = bytes_read();
-    gp_key key = hash_of(&src);
-    long long took = bytes_read() - before;
-    ck_assert_msg(took < 2 * HEADERS * HEADERS * 28, "%lld bytes were read", took);
-    ck_assert_str_eq(hash_of(&src).hex, key.hex);
-    for (int i = 0; i < HEADERS; i++) {
-        write_headers(i);
-        ck_assert_str_ne(hash_of(&src).hex, key.hex);
-    }
-    write_headers(-1);
-    ck_assert_str_eq(hash_of(&src).hex, key.hex);
-    attempt a = compile_source(&src, false);
-    cu_print(&a.errs);
-    ck_assert(a.ok);
-}
-END_TEST
-
 /* ---- the cache ------------------------------------------------------------- */
 
 /* A compiler that writes a line to a file each time it runs. */
-static void counting_compiler(void)
+static void counting_compiler_of(const char *cxx)
 {
     char text[1000];
-    const char *cxx = getenv("CXX");
     snprintf(text, sizeof text, "#!/bin/sh\necho run >>'%s'\nexec %s \"$@\"\n",
-             cu_path("runs"), cxx ? cxx : "c++");
+             cu_path("runs"), cxx);
     cu_write("cxx", text);
     ck_assert_int_eq(chmod(cu_path("cxx"), 0755), 0);
     setenv("CXX", cu_path("cxx"), 1);
     unlink(cu_path("runs"));
+}
+
+static void counting_compiler(void)
+{
+    counting_compiler_of(getenv("CXX") ? getenv("CXX") : "c++");
 }
 
 static int runs(void)
@@ -368,27 +300,187 @@ START_TEST(compiles_once)
 }
 END_TEST
 
-/* An include that is not written plainly: what it names is not known before it is compiled,
- * so that nothing stale may be found in the cache. */
-static const char *const hidden[] = {
-    "#define HDR \"sub.h\"\n#include HDR\n",
-    "#inc\\\nlude \"sub.h\"\n",
-    "/* a */ # /* b */ include /* c */ \"sub.h\"\n",
-    "%:include \"sub.h\"\n",
-    "# /**/ include \"sub.h\"\n",
+/* Wherever the compiler finds a header, the kernel is compiled again once it has changed,
+ * and only then; and when another file comes to lie where the compiler looks first. */
+static const struct {
+    const char *include, *variable, *value;    /* the source's line; FOLDER stands for the folder */
+    const char *header, *shadow;               /* the file that it names; one that would hide it */
+} found[] = {
+    { "#include \"sub.h\"", NULL, NULL, "sub.h", NULL },
+    { "#define HDR \"sub.h\"\n#include HDR", NULL, NULL, "sub.h", NULL },
+    { "#inc\\\nlude \"sub.h\"", NULL, NULL, "sub.h", NULL },
+    { "/* a */ # /* b */ include /* c */ \"sub.h\"", NULL, NULL, "sub.h", NULL },
+    { "%:include \"sub.h\"", NULL, NULL, "sub.h", NULL },
+    { "#include \"in c/$x#/a.h\"\n", NULL, NULL, "in c/$x#/a.h", NULL },
+    { "#include <own.h>", "CXX", "CXX -IFOLDER/none -IFOLDER/one", "one/own.h", "none/own.h" },
+    { "#include \"own.h\"", "CXX", "CXX -iquote FOLDER/one", "one/own.h", "own.h" },
+    { "#include <own.h>", "CPATH", "FOLDER/none:FOLDER/one", "one/own.h", "none/own.h" },
+    { "#include <own.h>", "CPLUS_INCLUDE_PATH", "FOLDER/none:FOLDER/one", "one/own.h",
+      "none/own.h" },
+    { "#include \"top.h\"", "CPATH", "FOLDER/one", "one/own.h", "own.h" },
+    { "#include <math.h>\nenum { WIDTH = 3 };\n", "CXX", "CXX -IFOLDER/one", "unused.h",
+      "one/math.h" },
 };
 
-START_TEST(hidden_includes_are_not_cached)
+/* `text` with FOLDER and CXX put in. */
+static const char *filled(const char *text, char buf[1000])
 {
-    char text[300];
+    const char *folder = cu_path(""), *cxx = getenv("CXX");
+    size_t n = 0;
+    for (; *text && n < 900; text++)
+        if (!strncmp(text, "FOLDER", 6))
+            n += (size_t)snprintf(buf + n, 1000 - n, "%s", folder), text += 5;
+        else if (!strncmp(text, "CXX", 3))
+            n += (size_t)snprintf(buf + n, 1000 - n, "%s", cxx), text += 2;
+        else
+            buf[n++] = *text;
+    buf[n] = '\0';
+    return buf;
+}
+
+START_TEST(compiled_again_when_a_header_changes)
+{
+    char text[1300], value[1000];
+    bool changes = strcmp(found[_i].header, "unused.h") != 0;
     counting_compiler();
-    snprintf(text, sizeof text, "%s%s(int *out) { out[0] = WIDTH; }\n", hidden[_i], K);
+    mkdir(cu_path("one"), 0755), mkdir(cu_path("none"), 0755);
+    mkdir(cu_path("in c"), 0755), mkdir(cu_path("in c/$x#"), 0755);
+    unlink(cu_path("own.h"));
+    unlink(cu_path("none/own.h"));
+    cu_write("top.h", "#include \"own.h\"\n");
+    snprintf(text, sizeof text, "%s\n%s(int *out) { out[0] = WIDTH; /* %d */ }\n",
+             found[_i].include, K, _i);
     cu_write("k.cu", text);
-    cu_write("sub.h", "enum { WIDTH = 3 };\n");
+    cu_write(found[_i].header, "enum { WIDTH = 3 };\n");
+    if (found[_i].variable)
+        setenv(found[_i].variable, filled(found[_i].value, value), 1);
     gp_source src = source("k", CU_PARAMS("int *"));
     COMPILES(&src, 1);
-    cu_write("sub.h", "enum { WIDTH = 4 };\n");
+    COMPILES(&src, 1);
+    cu_write(found[_i].header, "enum { WIDTH = 4 };\n");
+    COMPILES(&src, 1 + changes);
+    COMPILES(&src, 1 + changes);
+    if (found[_i].shadow) {
+        cu_write(found[_i].shadow, changes ? "enum { WIDTH = 5 };\n" : "#include_next <math.h>\n");
+        COMPILES(&src, 2 + changes);
+        COMPILES(&src, 2 + changes);
+    }
+}
+END_TEST
+
+enum { HEADERS = 24 };
+
+static const char *header_path[HEADERS];
+
+/* Each includes all, itself too, by two names. */
+static void write_headers(int changed)
+{
+    static char text[HEADERS * 60];
+    for (int i = 0; i < HEADERS; i++) {
+        size_t n = (size_t)sprintf(text, "#pragma once\n// %d %d\n", i, i == changed);
+        for (int k = 0; k < HEADERS; k++)
+            n += (size_t)sprintf(text + n, "#include \"%sall%d.h\"\n", k % 2 ? "" : "sub/../", k);
+        FILE *f = fopen(header_path[i], "w");
+        ck_assert_ptr_nonnull(f);
+        ck_assert_int_ge(fputs(text, f), 0);
+        ck_assert_int_eq(fclose(f), 0);
+    }
+}
+
+/* Each header counts; none that includes itself is gone through for ever. */
+START_TEST(headers_may_include_each_other)
+{
+    counting_compiler();
+    ck_assert_int_eq(mkdir(cu_path("sub"), 0755), 0);
+    for (int i = 0; i < HEADERS; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "all%d.h", i);
+        header_path[i] = cu_path(name);
+    }
+    cu_write("k.cu", "#include \"all0.h\"\n" K "() {}\n");
+    gp_source src = source("k", CU_PARAMS(NULL));
+    write_headers(-1);
+    COMPILES(&src, 1);
+    COMPILES(&src, 1);
+    for (int i = 0; i < HEADERS; i += 7) {
+        write_headers(i);
+        COMPILES(&src, 2 + i / 7);
+    }
+    write_headers(-1);
+    COMPILES(&src, 1 + (HEADERS + 6) / 7);         /* as the first time */
+}
+END_TEST
+
+#if GP_CUDA
+static void *image_of(const gp_source *src, size_t *bytes)
+{
+    void *image;
+    gp_errs errs = { 0 };
+    bool ok = gp_nvrtc_compile(src, 90, NULL, &image, bytes, &errs);
+    cu_print(&errs);
+    ck_assert(ok);
+    return image;
+}
+#endif
+
+static const char *const included[] = {
+    "#include \"own.h\"", "#include <own.h>", "#define HDR <own.h>\n#include HDR",
+    "#include \"top.h\"", "#inc\\\nlude \"own.h\"",
+};
+
+/* The same for NVRTC: never an old image, and one that is kept. */
+START_TEST(nvrtc_compiles_again_when_a_header_changes)
+{
+#if GP_CUDA
+    if (!have_nvrtc)
+        return;
+    char text[300], command[1000];
+    size_t n[3];
+    snprintf(text, sizeof text, "rtc%d", _i);
+    const char *cache = cu_path(text);
+    setenv("XDG_CACHE_HOME", cache, 1);
+    snprintf(text, sizeof text, "%s\n#include <math.h>\n%s(int *out) { out[0] = WIDTH; }\n",
+             included[_i], K);
+    cu_write("k.cu", text);
+    cu_write("top.h", "#pragma once\n#include <own.h>\n");
+    cu_write("own.h", "enum { WIDTH = 1234567 };\n");
+    gp_source src = source("k", CU_PARAMS("int *"));
+    void *a = image_of(&src, &n[0]);
+    cu_write("own.h", "enum { WIDTH = 7654321 };\n");
+    void *b = image_of(&src, &n[1]);
+    ck_assert(n[0] != n[1] || memcmp(a, b, n[0]) != 0);
+    free(b);
+    cu_write("own.h", "enum { WIDTH = 1234567 };\n");
+    b = image_of(&src, &n[2]);
+    ck_assert(n[0] == n[2] && memcmp(a, b, n[0]) == 0);
+    free(a), free(b);
+    snprintf(command, sizeof command, "test `ls '%s'/gpipe/*.cubin | wc -l` = 2", cache);
+    ck_assert_int_eq(system(command), 0);
+#endif
+}
+END_TEST
+
+/* What the compiler takes from the environment, and the program behind a launcher. */
+START_TEST(compiled_again_when_the_compiler_changes)
+{
+    static const char *const variables[] = { "CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH",
+                                             "COMPILER_PATH", "SOURCE_DATE_EPOCH" };
+    char cxx[1000];
+    counting_compiler();
+    cu_write("k.cu", K "(int *same) { *same = 1; }\n");
+    gp_source src = source("k", CU_PARAMS("int *"));
+    COMPILES(&src, 1);
+    setenv(variables[_i], _i == 4 ? "1000000" : cu_path("nowhere"), 1);
     COMPILES(&src, 2);
+    unsetenv(variables[_i]);
+    COMPILES(&src, 2);
+    snprintf(cxx, sizeof cxx, "env %s", cu_path("cxx"));
+    setenv("CXX", cxx, 1);
+    COMPILES(&src, 3);
+    COMPILES(&src, 3);
+    counting_compiler_of("c++ -DNEW");
+    setenv("CXX", cxx, 1);
+    COMPILES(&src, 1);                     /* counted from 0 */
 }
 END_TEST
 
@@ -459,10 +551,13 @@ Suite *suite_cc(void)
     tcase_add_test(tc, errors_have_a_place);
     tcase_add_test(tc, no_source);
     tcase_add_test(tc, no_compiler);
-    tcase_add_test(tc, every_include_is_read_once);
     tcase_add_test(tc, compiles_once);
-    tcase_add_loop_test(tc, hidden_includes_are_not_cached, 0,
-                        (int)(sizeof hidden / sizeof *hidden));
+    tcase_add_loop_test(tc, compiled_again_when_a_header_changes, 0,
+                        (int)(sizeof found / sizeof *found));
+    tcase_add_test(tc, headers_may_include_each_other);
+    tcase_add_loop_test(tc, nvrtc_compiles_again_when_a_header_changes, 0,
+                        (int)(sizeof included / sizeof *included));
+    tcase_add_loop_test(tc, compiled_again_when_the_compiler_changes, 0, 5);
     tcase_add_loop_test(tc, any_name_may_be_defined, 0, 22);
     tcase_add_test(tc, damaged_entries_are_made_anew);
     tcase_add_test(tc, works_without_a_cache);

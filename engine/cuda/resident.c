@@ -13,6 +13,7 @@
 #include "base/embed.h"
 #include "cuda/dev.h"
 #include "cuda/nvrtc.h"
+#include "device/cache.h"
 #include "device/source.h"
 
 enum { COPY_IN, COPY, FILL, KERNEL };          /* gp_op.code, as in resident.h */
@@ -236,9 +237,9 @@ static bool put_kernel(FILE *out, recorder *r, int n, gp_errs *errs)
         return true;
     }
     size_t bytes;
-    char *text = gp_slurp(src->path, &bytes);
+    char err[GP_WHY], *text = gp_slurp(src->path, GP_SOURCE_MAX, &bytes, err);
     if (!text)
-        return gp_fail(errs, GP_E_SPEC, src->at, "cannot read '%s'", src->path);
+        return gp_fail(errs, GP_E_SPEC, src->at, "'%s' %s", src->path, err);
     for (int i = 0; i < src->ndefine; i++) {
         int name = (int)strcspn(src->define[i], "=");
         const char *value = src->define[i] + name;
@@ -297,7 +298,8 @@ static bool compile(gp_resident *x, recorder *r, gp_errs *errs)
     for (int i = 0; sources && i < r->nkernels; i++)
         if (!r->kernel[i]->file)
             sources[n++] = &r->kernel[i]->source;
-    bool ok = text && gp_nvrtc_compile_text(text, sources, n, d->cc, &image, &bytes, errs)
+    bool ok = text && gp_nvrtc_compile_text(text, sources, n, d->cc, d->base.cancel, &image, &bytes,
+                                            errs)
         && gp_cuda_ok(d, cudaLibraryLoadData(&x->lib, image, NULL, NULL, 0, NULL, NULL, 0), errs,
                       "loading a resident kernel")
         && gp_cuda_ok(d, cudaLibraryGetKernel(&x->fn, x->lib, "gp_resident"), errs,

@@ -7,11 +7,11 @@
  * shared memory: where the scan misses something a message is less exact, or the C++
  * compiler reports an undefined name. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/embed.h"
+#include "device/cache.h"
 #include "device/source.h"
 
 #define MARK "gpipe-check"
@@ -235,18 +235,22 @@ static void put_check(FILE *out, const gp_source *src, bool cpu)
 
 /* ---- the unit --------------------------------------------------------- */
 
+char *gp_source_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? strndup(path, (size_t)(slash - path) + (slash == path)) : strdup(".");
+}
+
 bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
 {
-    *u = (gp_unit){ .src = src, .traced = true };
-    const char *slash = strrchr(src->path, '/');
+    *u = (gp_unit){ .src = src };
+    char err[GP_WHY];
     size_t n;
-    if (!(u->user = gp_slurp(src->path, &n)))
-        return gp_fail(errs, GP_E_SPEC, src->at, "cannot read '%s': %s", src->path,
-                       strerror(errno));
+    if (!(u->user = gp_slurp(src->path, GP_SOURCE_MAX, &n, err)))
+        return gp_fail(errs, GP_E_SPEC, src->at, "'%s' %s", src->path, err);
     if (strlen(u->user) != n)
         return gp_fail(errs, GP_E_SPEC, src->at, "'%s' is not text", src->path);
-    u->dir = slash ? strndup(src->path, (size_t)(slash - src->path) + (slash == src->path))
-                   : strdup(".");
+    u->dir = gp_source_folder(src->path);
     u->code = gp_code_blank(u->user);
     FILE *out = open_memstream(&u->text, &u->len);
     if (!out || !u->dir || !u->code) {
@@ -274,9 +278,6 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
     put_check(out, src, cpu);
     if (fclose(out) != 0)
         return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
-    gp_hash_begin(&u->hash);
-    gp_hash_text(&u->hash, u->text);
-    gp_unit_hash_includes(u);
     return true;
 }
 
