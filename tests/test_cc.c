@@ -221,6 +221,67 @@ START_TEST(no_source)
 }
 END_TEST
 
+/* What has no end, or no contents, is an error, and nothing waits for it. */
+static const struct { const char *path; bool fifo; off_t bytes; const char *msg; } odd[] = {
+    { "/dev/zero", false, 0, "'/dev/zero' is not a regular file" },
+    { "fifo.cu", true, 0, "fifo.cu' is not a regular file" },
+    { "folder.cu", false, 0, "folder.cu' is not a regular file" },
+    { "large.cu", false, (16 << 20) + 1, "large.cu' is larger than 16 MiB" },
+    { "largest.cu", false, 16 << 20, "largest.cu' is not text" },
+};
+
+START_TEST(odd_sources)
+{
+    gp_source src = source("k", CU_PARAMS(NULL));
+    src.path = *odd[_i].path == '/' ? odd[_i].path : cu_path(odd[_i].path);
+    if (odd[_i].bytes)
+        cu_write(odd[_i].path, "");
+    if (odd[_i].fifo)
+        mkfifo(src.path, 0600);
+    else if (odd[_i].bytes)
+        ck_assert_int_eq(truncate(src.path, odd[_i].bytes), 0);
+    else if (*odd[_i].path != '/')
+        mkdir(src.path, 0700);
+    for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
+        attempt a = compile_source(&src, cuda);
+        ck_assert(!a.ok);
+        ck_assert_int_eq(a.errs.n, 1);
+        ck_assert_int_eq(a.errs.e[0].at.line, 3);
+        ck_assert_msg(strstr(a.errs.e[0].msg, odd[_i].msg) != NULL, "%s", a.errs.e[0].msg);
+    }
+}
+END_TEST
+
+static const char *const odd_headers[] = { "\"/dev/zero\"", "</dev/zero>", "\"fifo.h\"",
+                                           "<fifo.h>", "\"../dev/zero\"" };
+
+START_TEST(odd_headers_are_errors)
+{
+    char text[200];
+    mkfifo(cu_path("fifo.h"), 0600);
+    snprintf(text, sizeof text, "// #include \"fifo.h\"\n#include %s\n" K "() {}\n",
+             odd_headers[_i]);
+    for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
+        attempt a = try(text, CU_PARAMS(NULL), cuda);
+        ck_assert(!a.ok);
+        ck_assert_int_eq(a.errs.e[0].at.line, 2);
+        if (_i < 4)
+            ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "' is not a regular file"));
+    }
+    unlink(cu_path("fifo.h"));
+}
+END_TEST
+
+/* An endless header of a header ends at a bound of memory. */
+START_TEST(endless_header)
+{
+    cu_write("endless.h", "#include \"/dev/zero\"\n");
+    attempt a = try("#include \"endless.h\"\n" K "() {}\n", CU_PARAMS(NULL), false);
+    ck_assert(!a.ok);
+    ck_assert_int_ge(a.errs.n, 1);
+}
+END_TEST
+
 START_TEST(no_compiler)
 {
     setenv("PATH", cu_path("empty"), 1);
@@ -551,6 +612,10 @@ Suite *suite_cc(void)
     tcase_add_test(tc, errors_have_a_place);
     tcase_add_test(tc, no_source);
     tcase_add_test(tc, no_compiler);
+    tcase_add_loop_test(tc, odd_sources, 0, (int)(sizeof odd / sizeof *odd));
+    tcase_add_loop_test(tc, odd_headers_are_errors, 0,
+                        (int)(sizeof odd_headers / sizeof *odd_headers));
+    tcase_add_test(tc, endless_header);
     tcase_add_test(tc, compiles_once);
     tcase_add_loop_test(tc, compiled_again_when_a_header_changes, 0,
                         (int)(sizeof found / sizeof *found));

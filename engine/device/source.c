@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/embed.h"
 #include "device/cache.h"
 #include "device/source.h"
@@ -235,6 +236,25 @@ static void put_check(FILE *out, const gp_source *src, bool cpu)
 
 /* ---- the unit --------------------------------------------------------- */
 
+/* Before a compiler waits for a FIFO, or reads a device for ever, because the source
+ * includes it. What a header includes is not looked at. */
+static bool check_includes(const gp_unit *u, gp_errs *errs)
+{
+    bool ok = true;
+    for (const char *p = u->code; (p = find_word(u->code, p, "include")); p++) {
+        const char *text = u->user + (p - u->code), *name = text + 7 + strspn(text + 7, " \t");
+        size_t n = *name == '"' ? strcspn(name + 1, "\"\n") : *name == '<' ? strcspn(name + 1, ">\n") : 0;
+        char path[PATH_MAX];
+        struct stat st;
+        if (n && snprintf(path, sizeof path, "%s/%.*s", name[1] == '/' ? "" : u->dir, (int)n, name + 1)
+                < (int)sizeof path
+            && !stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+            ok = gp_fail(errs, GP_E_SPEC, place(u, u->code + (name - u->user), n + 2),
+                         "'%.*s' is not a regular file", (int)n, name + 1);
+    }
+    return ok;
+}
+
 char *gp_source_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -257,6 +277,10 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
         if (out)
             fclose(out);
         return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
+    }
+    if (!check_includes(u, errs)) {
+        fclose(out);
+        return false;
     }
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         if (cpu || strcmp(headers[i], "kernels/kernel.h") == 0)
