@@ -170,6 +170,31 @@ START_TEST(errors)
 }
 END_TEST
 
+/* Both places: in the source, and in the YAML that passes something else. */
+static const struct { const char *text, *params[4], *msg; } both[] = {
+    { K "(const float *in,\n int n) {}\n", { "const float *", "float" },
+      "parameter 2 of 'k' is 'int n', but args passes 'float' (p.yaml:11:22); args asks for " },
+    { K "(const float *in,\n int n) {}\n", { "const float *", "int", "float" },
+      "'k' has 2 parameters, but args gives 3 values (p.yaml:12:23): k(" },
+    { K "(const float *in,\n int n) {}\n", { "const float *" },
+      "'k' has 2 parameters, but args gives 1 value (p.yaml:10:21): k(" },
+};
+
+START_TEST(errors_of_args_name_both_places)
+{
+    const gp_loc at[] = { { "p.yaml", 10, 21, 2 }, { "p.yaml", 11, 22, 2 }, { "p.yaml", 12, 23, 2 } };
+    cu_write("k.cu", both[_i].text);
+    gp_source src = source("k", both[_i].params);
+    src.param_at = at;
+    for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
+        attempt a = compile_source(&src, cuda);
+        ck_assert(!a.ok);
+        ck_assert_int_eq(a.errs.e[0].at.line, _i ? 1 : 2);
+        ck_assert_msg(strstr(a.errs.e[0].msg, both[_i].msg) != NULL, "%s", a.errs.e[0].msg);
+    }
+}
+END_TEST
+
 START_TEST(error_in_an_include)
 {
     cu_write("bad.h", "\n\nint x = nothing;\n");
@@ -607,6 +632,7 @@ Suite *suite_cc(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, compiles, 0, 2 * (int)(sizeof good / sizeof *good));
     tcase_add_loop_test(tc, errors, 0, 2 * (int)(sizeof bad / sizeof *bad));
+    tcase_add_loop_test(tc, errors_of_args_name_both_places, 0, 3);
     tcase_add_test(tc, error_in_an_include);
     tcase_add_test(tc, many_errors_are_counted);
     tcase_add_test(tc, errors_have_a_place);

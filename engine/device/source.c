@@ -378,6 +378,16 @@ static const char *signature(const gp_source *src, char buf[400])
     return buf;
 }
 
+/* " (p.yaml:7:20)": where the YAML passes parameter k; "" where that is not known. */
+static const char *passed_at(const gp_source *src, int k, char buf[200])
+{
+    *buf = '\0';
+    if (src->param_at && k < src->nparam && src->param_at[k].file)
+        snprintf(buf, 200, " (%.160s:%d:%d)", src->param_at[k].file, src->param_at[k].line,
+                 src->param_at[k].col);
+    return buf;
+}
+
 static const char *plural(int n)
 {
     return n == 1 ? "" : "s";
@@ -388,7 +398,7 @@ static void count_error(const gp_unit *u, gp_errs *errs)
     const char *p, *end;
     size_t len;
     int has = 0, gives = u->src->nparam;
-    char buf[400];
+    char buf[400], from[200];
     gp_loc at = { .file = u->src->path };
     if (entry_params(u, &p, &end))
         at = place(u, p, (size_t)(end + 1 - p));
@@ -396,30 +406,34 @@ static void count_error(const gp_unit *u, gp_errs *errs)
         has++;
     if (has == 1 && entry_param(u, 0, &p, &len) && is(p, (int)len, "void"))
         has = 0;
+    passed_at(u->src, has < gives ? has : 0, from);    /* the first that is too many */
     if (at.line && has != gives)
-        gp_fail(errs, GP_E_SPEC, at, "'%s' has %d parameter%s, but args gives %d value%s: %s",
-                u->src->entry, has, plural(has), gives, plural(gives), signature(u->src, buf));
+        gp_fail(errs, GP_E_SPEC, at, "'%s' has %d parameter%s, but args gives %d value%s%s: %s",
+                u->src->entry, has, plural(has), gives, plural(gives), from,
+                signature(u->src, buf));
     else                               /* a macro's work */
-        gp_fail(errs, GP_E_SPEC, at, "'%s' does not take the %d value%s that args gives: %s",
-                u->src->entry, gives, plural(gives), signature(u->src, buf));
+        gp_fail(errs, GP_E_SPEC, at, "'%s' does not take the %d value%s that args gives%s: %s",
+                u->src->entry, gives, plural(gives), from, signature(u->src, buf));
 }
 
 static void type_error(const gp_unit *u, int k, gp_errs *errs)
 {
     const char *p;
     size_t n;
-    char buf[400];
+    char buf[400], from[200];
     gp_loc at = { .file = u->src->path };
+    passed_at(u->src, k, from);
     if (k < 0 || k >= u->src->nparam)
         return;
     if (entry_param(u, k, &p, &n)) {
         at = place(u, u->code + (p - u->user), n);
-        gp_fail(errs, GP_E_SPEC, at, "parameter %d of '%s' is '%.*s', but args passes '%s'; "
-                "args asks for %s", k + 1, u->src->entry, (int)n, p, u->src->param[k],
+        gp_fail(errs, GP_E_SPEC, at, "parameter %d of '%s' is '%.*s', but args passes '%s'%s; "
+                "args asks for %s", k + 1, u->src->entry, (int)n, p, u->src->param[k], from,
                 signature(u->src, buf));
     } else {
-        gp_fail(errs, GP_E_SPEC, at, "parameter %d of '%s' is not '%s', which args passes; "
-                "args asks for %s", k + 1, u->src->entry, u->src->param[k], signature(u->src, buf));
+        gp_fail(errs, GP_E_SPEC, at, "parameter %d of '%s' is not '%s', which args passes%s; "
+                "args asks for %s", k + 1, u->src->entry, u->src->param[k], from,
+                signature(u->src, buf));
     }
 }
 
