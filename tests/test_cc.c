@@ -2,6 +2,7 @@
  * what the errors say and where, what is compiled only once. */
 #include <check.h>
 #include <dlfcn.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -116,6 +117,88 @@ START_TEST(compiles)
     attempt a = try(good[i].text, good[i].params, cuda);
     cu_print(&a.errs);
     ck_assert(a.ok);
+}
+END_TEST
+
+/* ---- half precision --------------------------------------------------------- */
+
+static double half_value(unsigned h)
+{
+    double m = (h & 0x3ff) + (h >> 10 & 31 ? 1024u : 0u);
+    return (h & 0x8000 ? -1 : 1) * ldexp(m, h >> 10 & 31 ? (int)(h >> 10 & 31) - 25 : -24);
+}
+
+/* Is finite `h` what x rounds to, to nearest even? A neighbour above 65504 counts as 65536. */
+static bool rounds_to(double x, unsigned h)
+{
+    unsigned a = h & 0x7fff;
+    double far = fabs(x), v = fabs(half_value(h));
+    if (a >= 0x7c00)
+        return a == 0x7c00 && far >= 65520;
+    double up = fabs(half_value(a + 1)) - far, down = a ? far - fabs(half_value(a - 1)) : INFINITY;
+    double off = fabs(v - far);
+    return (x == 0 || (x < 0) == (h >> 15)) && (off < up || (off == up && !(a & 1)))
+        && (off < down || (off == down && !(a & 1)));
+}
+
+/* <cuda_fp16.h> where the toolkit is: conversions and arithmetic of the host, rounded as on a
+ * GPU; its types are those of f16 buffers. */
+START_TEST(half_precision)
+{
+    if (access("/usr/local/cuda/include/cuda_fp16.h", R_OK)) {
+        fprintf(stderr, "SKIPPED: cuda_fp16.h is not installed\n");
+        return;
+    }
+    enum { N = 512 };
+    static uint16_t a[N], b[N], sum[N], product[N], quotient[N], pair[2 * N], back[65536];
+    gp_cpu_entry k = cu_compile("halves", CU_PARAMS("const gp_half *", "const gp_half *", "gp_half *",
+                                                  "gp_half *", "gp_half *", "gp_half *", "gp_half *"),
+        "#include <cuda_runtime.h>\n#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+        "extern \"C\" __global__ void halves(const __half *a, const __half *b, __half *sum,\n"
+        "    __half *product, __half *quotient, __half *pair, __half *back)\n{\n"
+        "    __shared__ __half s[256]; __shared__ __half2 t[256];\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    if (i < 512) {\n"
+        "        s[threadIdx.x] = a[i]; t[threadIdx.x] = __halves2half2(a[i], b[i]);\n"
+        "        __syncthreads();\n"
+        "        sum[i] = __hadd(s[threadIdx.x], b[i]);\n"
+        "        product[i] = a[i] * b[i]; quotient[i] = __hdiv(a[i], b[i]);\n"
+        "        __half2 p = __hmul2(t[threadIdx.x], __float2half2_rn(3.0f));\n"
+        "        pair[2 * i] = __low2half(p); pair[2 * i + 1] = __high2half(p);\n"
+        "    }\n"
+        "    back[i] = __float2half(__half2float(__ushort_as_half((unsigned short)i)));\n}\n", 0);
+    for (int i = 0; i < N; i++)            /* all magnitudes, both signs; no zeros in b */
+        a[i] = (uint16_t)(i * 12289 % 0x7c00 | (i & 1) << 15),
+        b[i] = (uint16_t)((i * 7919 + 1) % 0x7bff + 1) | (uint16_t)((i & 2) << 14);
+    void *p[] = { a, b, sum, product, quotient, pair, back }, *args[7];
+    for (int i = 0; i < 7; i++)
+        args[i] = &p[i];
+    gp_cpu_runner *r = gp_cpu_runner_create();
+    ck_assert(gp_cpu_grid(r, &k, (gp_dim3){ 256, 1, 1 }, (gp_dim3){ 256, 1, 1 }, 0, args));
+    gp_cpu_runner_destroy(r);
+    for (int i = 0; i < N; i++) {
+        double x = half_value(a[i]), y = half_value(b[i]);
+        ck_assert_msg(rounds_to(x + y, sum[i]), "%a + %a is %#x", x, y, sum[i]);
+        ck_assert_msg(rounds_to(x * y, product[i]), "%a * %a is %#x", x, y, product[i]);
+        ck_assert_msg(rounds_to(x / y, quotient[i]), "%a / %a is %#x", x, y, quotient[i]);
+        ck_assert_msg(rounds_to(3 * x, pair[2 * i]), "3 * %a is %#x", x, pair[2 * i]);
+        ck_assert_msg(rounds_to(3 * y, pair[2 * i + 1]), "3 * %a is %#x", y, pair[2 * i + 1]);
+    }
+    for (int i = 0; i < 65536; i++)
+        ck_assert_uint_eq(back[i], (i & 0x7fff) > 0x7c00 ? 0x7fff : i);
+}
+END_TEST
+
+START_TEST(missing_toolkit)
+{
+    for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
+        attempt a = try("#include <cuda_absent.h>\n" K "() {}\n", CU_PARAMS(NULL), cuda);
+        ck_assert(!a.ok);
+        ck_assert_int_eq(a.errs.n, 1);
+        ck_assert_int_eq(a.errs.e[0].at.line, 1);
+        ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "cuda_absent.h"));
+        ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "; it is of the CUDA toolkit: install it"));
+    }
 }
 END_TEST
 
@@ -595,6 +678,40 @@ START_TEST(any_name_may_be_defined)
 }
 END_TEST
 
+/* All of them at once, in the source, where what gpipe adds to it comes behind: also names of
+ * attributes and of what is in gpipe's structs. */
+START_TEST(all_names_may_be_defined)
+{
+    static const char *const names[] = {
+        "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "L", "M", "N", "O", "P", "Q", "R", "S",
+        "T", "U", "V", "W", "X", "Y", "Z", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "l",
+        "m", "n", "o", "p", "q", "r", "s", "t", "u", "v", "w", "min", "max", "abs", "in", "out",
+        "name", "args", "arg", "value", "index", "indices", "block", "grid", "dim", "next", "wait",
+        "shared", "visibility", "always_inline", "aligned", "noinline", "type", "types", "ok",
+        "entry", "threads", "bytes", "run", "unpack", "count", "check", "size", "nargs", "kernel",
+        "frame", "valid", "bits", "re", "im", "width", "height", "from", "to", "lo", "hi", "old",
+        "now", "want", "me", "file", "line", "self", "data", "hidden", "constructor", "used",
+        "object", "linux", "unix",
+    };
+    static char text[20000];
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        n += (size_t)sprintf(text + n, "#define %s 640 +\n", names[i]);
+    /* NVRTC's own __shared__ is made of the word. */
+    n += (size_t)sprintf(text + n, "#ifdef __CUDACC_RTC__\n#undef shared\n#endif\n%s",
+                         K "(const float *IN, gp_c64 *OUT, const gp_frame_info *FR,"
+                         " unsigned long long NN)\n{\n    GP_SHARED(float, SH);\n"
+                         "    extern __shared__ int more[];\n    __syncthreads();\n"
+                         "    SH[0] = more[1]; *OUT = gp_c64(); *(float *)OUT = W *IN;\n}\n");
+    for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
+        attempt a = try(text, CU_PARAMS("const float *", "gp_c64 *", "const gp_frame_info *",
+                                        "unsigned long long"), cuda);
+        cu_print(&a.errs);
+        ck_assert(a.ok);
+    }
+}
+END_TEST
+
 START_TEST(damaged_entries_are_made_anew)
 {
     counting_compiler();
@@ -631,6 +748,8 @@ Suite *suite_cc(void)
     tcase_add_unchecked_fixture(tc, setup, cu_close);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, compiles, 0, 2 * (int)(sizeof good / sizeof *good));
+    tcase_add_test(tc, half_precision);
+    tcase_add_test(tc, missing_toolkit);
     tcase_add_loop_test(tc, errors, 0, 2 * (int)(sizeof bad / sizeof *bad));
     tcase_add_loop_test(tc, errors_of_args_name_both_places, 0, 3);
     tcase_add_test(tc, error_in_an_include);
@@ -650,6 +769,7 @@ Suite *suite_cc(void)
                         (int)(sizeof included / sizeof *included));
     tcase_add_loop_test(tc, compiled_again_when_the_compiler_changes, 0, 5);
     tcase_add_loop_test(tc, any_name_may_be_defined, 0, 22);
+    tcase_add_test(tc, all_names_may_be_defined);
     tcase_add_test(tc, damaged_entries_are_made_anew);
     tcase_add_test(tc, works_without_a_cache);
     suite_add_tcase(s, tc);

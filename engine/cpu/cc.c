@@ -21,7 +21,7 @@
 static const char *const flags[] = {
     "-std=c++17", "-O2", "-fPIC", "-fstack-clash-protection", "-shared", "-ffp-contract=off",
     "-fvisibility=hidden", "-w",
-    "-fdiagnostics-color=never", "-x", "c++", "-",
+    "-fdiagnostics-color=never", "-idirafter", "/usr/local/cuda/include", "-x", "c++", "-",
 };
 
 enum { NFLAGS = sizeof flags / sizeof *flags };

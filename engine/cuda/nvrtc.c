@@ -151,7 +151,8 @@ static bool is_ours(const char *name)
     for (int i = 0; i < NSTUBS; i++)
         ours |= !strcmp(name, stub_names[i]);
     for (const gp_blob *b = gp_blobs; b->name; b++)
-        ours |= !strcmp(name, strchr(b->name, '/') ? strrchr(b->name, '/') + 1 : b->name);
+        ours |= !strcmp(name, b->name)
+             || (strchr(b->name, '/') && !strcmp(name, strrchr(b->name, '/') + 1));
     return ours;
 }
 

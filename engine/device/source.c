@@ -141,6 +141,12 @@ static const char *const headers[] = {
     "engine/base/embed.h", "engine/cpu/fiber.h", "kernels/cpu.h", "kernels/kernel.h",
 };
 
+/* On the CPU: headers of the CUDA toolkit that others of it include, cuda_fp16.h for one. What
+ * they have kernels/cpu.h has; so they are to be empty. */
+static const char toolkit[] =
+    "#define __CUDA_RUNTIME_H__\n#define __HOST_DEFINES_H__\n#define __VECTOR_TYPES_H__\n"
+    "#define __VECTOR_FUNCTIONS_H__\n";
+
 static void put_header(FILE *out, const char *name)
 {
     const gp_blob *b = gp_blobs;
@@ -228,7 +234,7 @@ static void put_check(FILE *out, const gp_source *src, bool cpu)
                 entry, i, src->param[i], i);
     if (cpu)
         fprintf(out, "extern \"C\" decltype(%s) %s;\nextern \"C\" {\n"
-                     "extern __attribute__((visibility(\"default\")))"
+                     "extern __attribute__((__visibility__(\"default\")))"
                      " const gp_cpu_entry gp_entry;\n"
                      "const gp_cpu_entry gp_entry = gp_trampoline<%s>::gp_entry_of(\"%s\"); }\n",
                 entry, entry, entry, entry);
@@ -286,6 +292,7 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
         if (cpu || strcmp(headers[i], "kernels/kernel.h") == 0)
             put_header(out, headers[i]);
     put_line(out, MARK);
+    fputs(cpu ? toolkit : "", out);
     fputs(check, out);
     put_line(out, "define");           /* the stage's option; behind what is ours */
     for (int i = 0; i < src->ndefine; i++) {
@@ -476,6 +483,16 @@ static bool gpu_only(const report *r, gp_loc at, gp_errs *errs)
     return true;
 }
 
+/* What to do about a header that is not there. */
+static const char *advice(const report *r)
+{
+    bool missing = memmem(r->text, (size_t)r->ntext, "No such file", 12)
+                || memmem(r->text, (size_t)r->ntext, "not found", 9)
+                || memmem(r->text, (size_t)r->ntext, "cannot open", 11);
+    const char *name = missing ? memmem(r->text, (size_t)r->ntext, "cuda_", 5) : NULL;
+    return name ? "; it is of the CUDA toolkit: install it in /usr/local/cuda, or set CPATH" : "";
+}
+
 void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs)
 {
     enum { SHOWN = 5 };
@@ -511,7 +528,7 @@ void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs)
         if (is(r.file, r.nfile, u->src->path)) {
             at.line = r.line, at.col = r.col;
             if (!gpu_only(&r, at, errs))
-                gp_fail(errs, GP_E_SPEC, at, "%.*s", r.ntext, r.text);
+                gp_fail(errs, GP_E_SPEC, at, "%.*s%s", r.ntext, r.text, advice(&r));
         } else {
             at.line = include;
             gp_fail(errs, GP_E_SPEC, at, "in '%.*s', line %d: %.*s", r.nfile, r.file, r.line,
