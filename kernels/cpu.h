@@ -34,14 +34,14 @@
 #define GP_CONSTINIT
 #endif
 
-#define __global__ inline __attribute__((always_inline))
+#define __global__ inline __attribute__((__always_inline__))
 #define __device__
 #define __host__
 #define __constant__
 #define __shared__ GP_CONSTINIT thread_local
-#define __forceinline__ inline __attribute__((always_inline))
-#define __noinline__ __attribute__((noinline))
-#define __align__(n) __attribute__((aligned(n)))
+#define __forceinline__ inline __attribute__((__always_inline__))
+#define __noinline__ __attribute__((__noinline__))
+#define __align__(n) __attribute__((__aligned__(n)))
 #define __launch_bounds__(...)
 #define __grid_constant__
 #ifndef __restrict__
@@ -182,8 +182,10 @@ template <class... A, void (*K)(A...)> struct gp_trampoline<K> {
     const gp_cpu_entry GP_TABLE(GP_FILE)[] = { __VA_ARGS__ {} }; \
     }
 
-/* Dynamic shared memory as an array of T, inside a kernel. */
-#define GP_SHARED(T, name) T *name = (T *)gp_block->shared
+/* Dynamic shared memory as an array of T, inside a kernel. A function, as the source may
+ * define any name. */
+static inline void *gp_block_shared() { return gp_block->shared; }
+#define GP_SHARED(T, name) T *name = (T *)gp_block_shared()
 
 /* ---- what needs a GPU ------------------------------------------------ */
 

@@ -28,6 +28,7 @@ struct opts {
     const char *name;          /* of the entry */
     struct arg arg[MAX_ARGS];
     const char *type[MAX_ARGS];
+    gp_loc at[MAX_ARGS];
     int nargs;
     const char **defines;
     gp_dim3 dim;               /* of a block */
@@ -78,6 +79,7 @@ static bool push_arg(gp_shape *s, struct opts *o, const gp_node *n, struct arg a
     if (o->nargs == MAX_ARGS)
         return gp_shape_fail_at(s, n->at, "a kernel takes at most %d arguments", MAX_ARGS);
     o->type[o->nargs] = type;
+    o->at[o->nargs] = n->at;
     o->arg[o->nargs++] = a;
     return true;
 }
@@ -378,7 +380,7 @@ static bool open_kernel(const gp_open *o, void **state)
                           .nout = o->nout };
     gp_source src = { .path = k->source, .entry = k->name, .param = k->type, .nparam = k->nargs,
                       .define = k->defines, .ndefine = k->define ? k->define->n : 0,
-                      .shared = k->bytes, .at = o->at };
+                      .shared = k->bytes, .at = o->at, .param_at = k->at };
     st->kernel = gp_kernel_compile(o->dev, &src, o->errs);
     return st->kernel != NULL;
 }

@@ -49,26 +49,40 @@ END_TEST
 
 static bool holds(const gp_key *key, const char *want)
 {
-    char path[PATH_MAX];
     void *data = NULL;
     size_t n = 0;
-    bool found = gp_cache_find(key, ".x", path, &data, &n);
+    gp_errs errs = { .n = 0 };
+    bool found = gp_cache_find(key, ".x", &data, &n, &errs);
+    ck_assert_int_eq(errs.n, 0);
     if (found)
         found = n == strlen(want) && memcmp(data, want, n) == 0;
     free(data);
     return found;
 }
 
+static bool store(const gp_key *key, const char *data)
+{
+    gp_errs errs = { .n = 0 };
+    return gp_cache_store(key, ".x", data, strlen(data), &errs);
+}
+
+/* Where it lies. */
+static const char *file_of(const gp_key *key)
+{
+    char name[200];
+    snprintf(name, sizeof name, "cache/gpipe/%s.x", key->hex);
+    return cu_path(name);
+}
+
 START_TEST(stores_and_finds)
 {
-    char path[PATH_MAX];
     gp_key a = key_of("a"), b = key_of("b");
     ck_assert(!holds(&a, "first"));
-    ck_assert(gp_cache_store(&a, ".x", "first", 5, path));
-    ck_assert(gp_cache_store(&b, ".x", "", 0, path));
+    ck_assert(store(&a, "first"));
+    ck_assert(store(&b, ""));
     ck_assert(holds(&a, "first"));
     ck_assert(holds(&b, ""));
-    ck_assert(gp_cache_store(&a, ".x", "second", 6, path));
+    ck_assert(store(&a, "second"));
     ck_assert(holds(&a, "second"));
 }
 END_TEST
@@ -76,10 +90,10 @@ END_TEST
 /* Any byte that changes, and any end that is missing, makes the entry unknown. */
 START_TEST(damage_is_noticed)
 {
-    char path[PATH_MAX];
     gp_key k = key_of("damage");
+    const char *path = file_of(&k);
     struct stat st;
-    ck_assert(gp_cache_store(&k, ".x", "contents", 8, path));
+    ck_assert(store(&k, "contents"));
     ck_assert_int_eq(stat(path, &st), 0);
     for (off_t at = 0; at < st.st_size; at++) {
         int fd = open(path, O_RDWR);
@@ -102,28 +116,133 @@ END_TEST
 /* A file under another's name is not taken for it. */
 START_TEST(names_are_checked)
 {
-    char a[PATH_MAX], b[PATH_MAX];
     gp_key ka = key_of("name a"), kb = key_of("name b");
-    ck_assert(gp_cache_store(&ka, ".x", "one", 3, a));
-    ck_assert(gp_cache_store(&kb, ".x", "two", 3, b));
-    ck_assert_int_eq(rename(a, b), 0);
+    ck_assert(store(&ka, "one"));
+    ck_assert(store(&kb, "two"));
+    ck_assert_int_eq(rename(file_of(&ka), file_of(&kb)), 0);
     ck_assert(!holds(&kb, "one"));
 }
 END_TEST
 
 START_TEST(no_folder)
 {
-    char path[PATH_MAX];
+    struct stat st;
     gp_key k = key_of("none");
     unsetenv("XDG_CACHE_HOME");
     unsetenv("HOME");
-    ck_assert(!gp_cache_store(&k, ".x", "one", 3, path));
+    ck_assert(!store(&k, "one"));
     ck_assert(!holds(&k, "one"));
     setenv("HOME", cu_path("home"), 1);
-    ck_assert(gp_cache_store(&k, ".x", "one", 3, path));
-    ck_assert_ptr_nonnull(strstr(path, "/home/.cache/gpipe/"));
+    ck_assert(store(&k, "one"));
+    ck_assert_int_eq(stat(cu_path("home/.cache/gpipe"), &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0700);
     setenv("XDG_CACHE_HOME", "not/absolute", 1);
     ck_assert(holds(&k, "one"));
+}
+END_TEST
+
+/* ---- whose it is ------------------------------------------------------------- */
+
+static void folder_open(const char *folder, const char *file) { (void)file, chmod(folder, 0777); }
+static void folder_of_group(const char *folder, const char *file) { (void)file, chmod(folder, 0770); }
+static void file_open(const char *folder, const char *file) { (void)folder, chmod(file, 0606); }
+
+static void folder_of_another(const char *folder, const char *file)
+{
+    (void)file;
+    ck_assert_int_eq(chown(folder, 65534, 65534), 0);
+}
+
+static void file_of_another(const char *folder, const char *file)
+{
+    (void)folder;
+    ck_assert_int_eq(chown(file, 65534, 65534), 0);
+}
+
+static void folder_linked(const char *folder, const char *file)
+{
+    (void)file;
+    ck_assert_int_eq(rename(folder, cu_path("elsewhere")), 0);
+    ck_assert_int_eq(symlink(cu_path("elsewhere"), folder), 0);
+}
+
+static void file_linked(const char *folder, const char *file)
+{
+    (void)folder;
+    ck_assert_int_eq(rename(file, cu_path("elsewhere.x")), 0);
+    ck_assert_int_eq(symlink(cu_path("elsewhere.x"), file), 0);
+}
+
+static void file_is_fifo(const char *folder, const char *file)
+{
+    (void)folder;
+    ck_assert_int_eq(unlink(file), 0);
+    ck_assert_int_eq(mkfifo(file, 0600), 0);
+}
+
+static const struct {
+    void (*change)(const char *folder, const char *file);
+    const char *why;           /* in the warning; NULL: there is none */
+    bool root;                 /* only root can do that */
+    bool stores;
+} owned[] = {
+    { folder_open, "others may write to it; remove it, or set XDG_CACHE_HOME", false, false },
+    { folder_of_group, "others may write to it", false, false },
+    { folder_of_another, "it belongs to another user", true, false },
+    { folder_linked, "it is not a folder", false, false },
+    { file_open, "others may write to it; remove it", false, true },
+    { file_of_another, "it belongs to another user; remove it", true, true },
+    { file_linked, NULL, false, true },
+    { file_is_fifo, NULL, false, false },
+};
+
+/* What somebody else may have put there is not found, which is said once. */
+START_TEST(only_what_is_ours_is_used)
+{
+    char home[20];
+    gp_errs errs = { .n = 0 };
+    gp_key k = key_of("ours");
+    void *data;
+    size_t n;
+    if (owned[_i].root && geteuid() != 0)
+        return;
+    snprintf(home, sizeof home, "home%d", _i);
+    const char *base = cu_path(home);
+    char folder[600], file[700];
+    setenv("XDG_CACHE_HOME", base, 1);
+    snprintf(folder, sizeof folder, "%s/gpipe", base);
+    snprintf(file, sizeof file, "%s/%s.x", folder, k.hex);
+    ck_assert(store(&k, "ours"));
+    ck_assert(holds(&k, "ours"));
+    owned[_i].change(folder, file);
+    ck_assert(!gp_cache_find(&k, ".x", &data, &n, &errs));
+    ck_assert_int_eq(errs.failed, 0);
+    ck_assert_int_eq(errs.n, owned[_i].why != NULL);
+    if (errs.n)
+        ck_assert_msg(strstr(errs.e[0].msg, owned[_i].why) != NULL, "%s", errs.e[0].msg);
+    ck_assert(!gp_cache_find(&k, ".x", &data, &n, &errs));
+    if (owned[_i].stores)
+        ck_assert(store(&k, "new") && holds(&k, "new"));
+    else if (owned[_i].why)
+        ck_assert(!store(&k, "new"));
+    ck_assert_int_eq(errs.n, owned[_i].why != NULL);
+    unlink(cu_path("elsewhere.x"));
+}
+END_TEST
+
+/* Whatever the mask: a file that others may write would not be used. */
+START_TEST(made_for_the_owner_only)
+{
+    struct stat st;
+    gp_key k = key_of("mask");
+    umask(0);
+    setenv("XDG_CACHE_HOME", cu_path("deep/down"), 1);
+    ck_assert(store(&k, "ours"));
+    ck_assert(holds(&k, "ours"));
+    ck_assert_int_eq(stat(cu_path("deep"), &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0700);
+    ck_assert_int_eq(stat(cu_path("deep/down/gpipe"), &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0700);
 }
 END_TEST
 
@@ -138,6 +257,8 @@ Suite *suite_cache(void)
     tcase_add_test(tc, damage_is_noticed);
     tcase_add_test(tc, names_are_checked);
     tcase_add_test(tc, no_folder);
+    tcase_add_loop_test(tc, only_what_is_ours_is_used, 0, sizeof owned / sizeof *owned);
+    tcase_add_test(tc, made_for_the_owner_only);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -2,12 +2,12 @@
  * what the errors say and where, what is compiled only once. */
 #include <check.h>
 #include <dlfcn.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "device/backend.h"
-#include "device/source.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
 #endif
@@ -35,7 +35,7 @@ static attempt compile_source(const gp_source *src, bool cuda)
 #if GP_CUDA
         void *image;
         size_t bytes;
-        a.ok = gp_nvrtc_compile(src, 90, &image, &bytes, &a.errs);
+        a.ok = gp_nvrtc_compile(src, 90, NULL, &image, &bytes, &a.errs);
         free(image);
 #else
         gp_fail(&a.errs, GP_E_RESOURCE, src->at, "this is a build without CUDA");
@@ -43,7 +43,7 @@ static attempt compile_source(const gp_source *src, bool cuda)
     } else {
         gp_cpu_entry k;
         void *dl;
-        a.ok = gp_cc_compile(src, &k, &dl, &a.errs);
+        a.ok = gp_cc_compile(src, NULL, &k, &dl, &a.errs);
         if (a.ok)
             dlclose(dl);
     }
@@ -120,6 +120,88 @@ START_TEST(compiles)
 }
 END_TEST
 
+/* ---- half precision --------------------------------------------------------- */
+
+static double half_value(unsigned h)
+{
+    double m = (h & 0x3ff) + (h >> 10 & 31 ? 1024u : 0u);
+    return (h & 0x8000 ? -1 : 1) * ldexp(m, h >> 10 & 31 ? (int)(h >> 10 & 31) - 25 : -24);
+}
+
+/* Is finite `h` what x rounds to, to nearest even? A neighbour above 65504 counts as 65536. */
+static bool rounds_to(double x, unsigned h)
+{
+    unsigned a = h & 0x7fff;
+    double far = fabs(x), v = fabs(half_value(h));
+    if (a >= 0x7c00)
+        return a == 0x7c00 && far >= 65520;
+    double up = fabs(half_value(a + 1)) - far, down = a ? far - fabs(half_value(a - 1)) : INFINITY;
+    double off = fabs(v - far);
+    return (x == 0 || (x < 0) == (h >> 15)) && (off < up || (off == up && !(a & 1)))
+        && (off < down || (off == down && !(a & 1)));
+}
+
+/* <cuda_fp16.h> where the toolkit is: conversions and arithmetic of the host, rounded as on a
+ * GPU; its types are those of f16 buffers. */
+START_TEST(half_precision)
+{
+    if (access("/usr/local/cuda/include/cuda_fp16.h", R_OK)) {
+        fprintf(stderr, "SKIPPED: cuda_fp16.h is not installed\n");
+        return;
+    }
+    enum { N = 512 };
+    static uint16_t a[N], b[N], sum[N], product[N], quotient[N], pair[2 * N], back[65536];
+    gp_cpu_entry k = cu_compile("halves", CU_PARAMS("const gp_half *", "const gp_half *", "gp_half *",
+                                                  "gp_half *", "gp_half *", "gp_half *", "gp_half *"),
+        "#include <cuda_runtime.h>\n#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+        "extern \"C\" __global__ void halves(const __half *a, const __half *b, __half *sum,\n"
+        "    __half *product, __half *quotient, __half *pair, __half *back)\n{\n"
+        "    __shared__ __half s[256]; __shared__ __half2 t[256];\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    if (i < 512) {\n"
+        "        s[threadIdx.x] = a[i]; t[threadIdx.x] = __halves2half2(a[i], b[i]);\n"
+        "        __syncthreads();\n"
+        "        sum[i] = __hadd(s[threadIdx.x], b[i]);\n"
+        "        product[i] = a[i] * b[i]; quotient[i] = __hdiv(a[i], b[i]);\n"
+        "        __half2 p = __hmul2(t[threadIdx.x], __float2half2_rn(3.0f));\n"
+        "        pair[2 * i] = __low2half(p); pair[2 * i + 1] = __high2half(p);\n"
+        "    }\n"
+        "    back[i] = __float2half(__half2float(__ushort_as_half((unsigned short)i)));\n}\n", 0);
+    for (int i = 0; i < N; i++)            /* all magnitudes, both signs; no zeros in b */
+        a[i] = (uint16_t)(i * 12289 % 0x7c00 | (i & 1) << 15),
+        b[i] = (uint16_t)((i * 7919 + 1) % 0x7bff + 1) | (uint16_t)((i & 2) << 14);
+    void *p[] = { a, b, sum, product, quotient, pair, back }, *args[7];
+    for (int i = 0; i < 7; i++)
+        args[i] = &p[i];
+    gp_cpu_runner *r = gp_cpu_runner_create();
+    ck_assert(gp_cpu_grid(r, &k, (gp_dim3){ 256, 1, 1 }, (gp_dim3){ 256, 1, 1 }, 0, args));
+    gp_cpu_runner_destroy(r);
+    for (int i = 0; i < N; i++) {
+        double x = half_value(a[i]), y = half_value(b[i]);
+        ck_assert_msg(rounds_to(x + y, sum[i]), "%a + %a is %#x", x, y, sum[i]);
+        ck_assert_msg(rounds_to(x * y, product[i]), "%a * %a is %#x", x, y, product[i]);
+        ck_assert_msg(rounds_to(x / y, quotient[i]), "%a / %a is %#x", x, y, quotient[i]);
+        ck_assert_msg(rounds_to(3 * x, pair[2 * i]), "3 * %a is %#x", x, pair[2 * i]);
+        ck_assert_msg(rounds_to(3 * y, pair[2 * i + 1]), "3 * %a is %#x", y, pair[2 * i + 1]);
+    }
+    for (int i = 0; i < 65536; i++)
+        ck_assert_uint_eq(back[i], (i & 0x7fff) > 0x7c00 ? 0x7fff : i);
+}
+END_TEST
+
+START_TEST(missing_toolkit)
+{
+    for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
+        attempt a = try("#include <cuda_absent.h>\n" K "() {}\n", CU_PARAMS(NULL), cuda);
+        ck_assert(!a.ok);
+        ck_assert_int_eq(a.errs.n, 1);
+        ck_assert_int_eq(a.errs.e[0].at.line, 1);
+        ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "cuda_absent.h"));
+        ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "; it is of the CUDA toolkit: install it"));
+    }
+}
+END_TEST
+
 /* ---- what does not ------------------------------------------------------- */
 
 enum { CPU = 1, CUDA = 2, BOTH = 3 };
@@ -171,6 +253,31 @@ START_TEST(errors)
 }
 END_TEST
 
+/* Both places: in the source, and in the YAML that passes something else. */
+static const struct { const char *text, *params[4], *msg; } both[] = {
+    { K "(const float *in,\n int n) {}\n", { "const float *", "float" },
+      "parameter 2 of 'k' is 'int n', but args passes 'float' (p.yaml:11:22); args asks for " },
+    { K "(const float *in,\n int n) {}\n", { "const float *", "int", "float" },
+      "'k' has 2 parameters, but args gives 3 values (p.yaml:12:23): k(" },
+    { K "(const float *in,\n int n) {}\n", { "const float *" },
+      "'k' has 2 parameters, but args gives 1 value (p.yaml:10:21): k(" },
+};
+
+START_TEST(errors_of_args_name_both_places)
+{
+    const gp_loc at[] = { { "p.yaml", 10, 21, 2 }, { "p.yaml", 11, 22, 2 }, { "p.yaml", 12, 23, 2 } };
+    cu_write("k.cu", both[_i].text);
+    gp_source src = source("k", both[_i].params);
+    src.param_at = at;
+    for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
+        attempt a = compile_source(&src, cuda);
+        ck_assert(!a.ok);
+        ck_assert_int_eq(a.errs.e[0].at.line, _i ? 1 : 2);
+        ck_assert_msg(strstr(a.errs.e[0].msg, both[_i].msg) != NULL, "%s", a.errs.e[0].msg);
+    }
+}
+END_TEST
+
 START_TEST(error_in_an_include)
 {
     cu_write("bad.h", "\n\nint x = nothing;\n");
@@ -218,7 +325,68 @@ START_TEST(no_source)
     attempt a = compile_source(&src, false);
     ck_assert(!a.ok);
     ck_assert_int_eq(a.errs.e[0].at.line, 3);
-    ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "missing.cu': No such file"));
+    ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "missing.cu' cannot be read: No such file"));
+}
+END_TEST
+
+/* What has no end, or no contents, is an error, and nothing waits for it. */
+static const struct { const char *path; bool fifo; off_t bytes; const char *msg; } odd[] = {
+    { "/dev/zero", false, 0, "'/dev/zero' is not a regular file" },
+    { "fifo.cu", true, 0, "fifo.cu' is not a regular file" },
+    { "folder.cu", false, 0, "folder.cu' is not a regular file" },
+    { "large.cu", false, (16 << 20) + 1, "large.cu' is larger than 16 MiB" },
+    { "largest.cu", false, 16 << 20, "largest.cu' is not text" },
+};
+
+START_TEST(odd_sources)
+{
+    gp_source src = source("k", CU_PARAMS(NULL));
+    src.path = *odd[_i].path == '/' ? odd[_i].path : cu_path(odd[_i].path);
+    if (odd[_i].bytes)
+        cu_write(odd[_i].path, "");
+    if (odd[_i].fifo)
+        mkfifo(src.path, 0600);
+    else if (odd[_i].bytes)
+        ck_assert_int_eq(truncate(src.path, odd[_i].bytes), 0);
+    else if (*odd[_i].path != '/')
+        mkdir(src.path, 0700);
+    for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
+        attempt a = compile_source(&src, cuda);
+        ck_assert(!a.ok);
+        ck_assert_int_eq(a.errs.n, 1);
+        ck_assert_int_eq(a.errs.e[0].at.line, 3);
+        ck_assert_msg(strstr(a.errs.e[0].msg, odd[_i].msg) != NULL, "%s", a.errs.e[0].msg);
+    }
+}
+END_TEST
+
+static const char *const odd_headers[] = { "\"/dev/zero\"", "</dev/zero>", "\"fifo.h\"",
+                                           "<fifo.h>", "\"../dev/zero\"" };
+
+START_TEST(odd_headers_are_errors)
+{
+    char text[200];
+    mkfifo(cu_path("fifo.h"), 0600);
+    snprintf(text, sizeof text, "// #include \"fifo.h\"\n#include %s\n" K "() {}\n",
+             odd_headers[_i]);
+    for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
+        attempt a = try(text, CU_PARAMS(NULL), cuda);
+        ck_assert(!a.ok);
+        ck_assert_int_eq(a.errs.e[0].at.line, 2);
+        if (_i < 4)
+            ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "' is not a regular file"));
+    }
+    unlink(cu_path("fifo.h"));
+}
+END_TEST
+
+/* An endless header of a header ends at a bound of memory. */
+START_TEST(endless_header)
+{
+    cu_write("endless.h", "#include \"/dev/zero\"\n");
+    attempt a = try("#include \"endless.h\"\n" K "() {}\n", CU_PARAMS(NULL), false);
+    ck_assert(!a.ok);
+    ck_assert_int_ge(a.errs.n, 1);
 }
 END_TEST
 
@@ -237,90 +405,23 @@ START_TEST(no_compiler)
 }
 END_TEST
 
-/* ---- includes ------------------------------------------------------------ */
-
-enum { HEADERS = 24 };
-
-static const char *header_path[HEADERS];
-
-/* Each includes all others, by two names. */
-static void write_headers(int changed)
-{
-    static char text[HEADERS * 60];
-    for (int i = 0; i < HEADERS; i++) {
-        size_t n = (size_t)sprintf(text, "#pragma once\n// %d\n", i == changed);
-        for (int k = 0; k < HEADERS; k++)
-            n += (size_t)sprintf(text + n, "#include \"%sall%d.h\"\n", k % 2 ? "" : "sub/../", k);
-        FILE *f = fopen(header_path[i], "w");
-        ck_assert_ptr_nonnull(f);
-        ck_assert_int_ge(fputs(text, f), 0);
-        ck_assert_int_eq(fclose(f), 0);
-    }
-}
-
-/* Bytes that this process has read. */
-static long long bytes_read(void)
-{
-    long long n = -1;
-    FILE *f = fopen("/proc/self/io", "r");
-    ck_assert_ptr_nonnull(f);
-    ck_assert_int_eq(fscanf(f, "rchar: %lld", &n), 1);
-    fclose(f);
-    return n;
-}
-
-static gp_key hash_of(const gp_source *src)
-{
-    gp_unit u;
-    gp_errs errs = { 0 };
-    ck_assert(gp_unit_make(&u, src, true, &errs));
-    gp_key key = gp_hash_end(&u.hash);
-    gp_unit_free(&u);
-    return key;
-}
-
-/* Headers that include each other are read once each, and each counts. */
-START_TEST(every_include_is_read_once)
-{
-    ck_assert_int_eq(mkdir(cu_path("sub"), 0755), 0);
-    for (int i = 0; i < HEADERS; i++) {
-        char name[20];
-        snprintf(name, sizeof name, "all%d.h", i);
-        header_path[i] = cu_path(name);
-    }
-    cu_write("k.cu", "#include \"all0.h\"\n" K "() {}\n");
-    gp_source src = source("k", CU_PARAMS(NULL));
-    write_headers(-1);
-    long long before = bytes_read();
-    gp_key key = hash_of(&src);
-    long long took = bytes_read() - before;
-    ck_assert_msg(took < 2 * HEADERS * HEADERS * 28, "%lld bytes were read", took);
-    ck_assert_str_eq(hash_of(&src).hex, key.hex);
-    for (int i = 0; i < HEADERS; i++) {
-        write_headers(i);
-        ck_assert_str_ne(hash_of(&src).hex, key.hex);
-    }
-    write_headers(-1);
-    ck_assert_str_eq(hash_of(&src).hex, key.hex);
-    attempt a = compile_source(&src, false);
-    cu_print(&a.errs);
-    ck_assert(a.ok);
-}
-END_TEST
-
 /* ---- the cache ------------------------------------------------------------- */
 
 /* A compiler that writes a line to a file each time it runs. */
-static void counting_compiler(void)
+static void counting_compiler_of(const char *cxx)
 {
     char text[1000];
-    const char *cxx = getenv("CXX");
     snprintf(text, sizeof text, "#!/bin/sh\necho run >>'%s'\nexec %s \"$@\"\n",
-             cu_path("runs"), cxx ? cxx : "c++");
+             cu_path("runs"), cxx);
     cu_write("cxx", text);
     ck_assert_int_eq(chmod(cu_path("cxx"), 0755), 0);
     setenv("CXX", cu_path("cxx"), 1);
     unlink(cu_path("runs"));
+}
+
+static void counting_compiler(void)
+{
+    counting_compiler_of(getenv("CXX") ? getenv("CXX") : "c++");
 }
 
 static int runs(void)
@@ -368,27 +469,187 @@ START_TEST(compiles_once)
 }
 END_TEST
 
-/* An include that is not written plainly: what it names is not known before it is compiled,
- * so that nothing stale may be found in the cache. */
-static const char *const hidden[] = {
-    "#define HDR \"sub.h\"\n#include HDR\n",
-    "#inc\\\nlude \"sub.h\"\n",
-    "/* a */ # /* b */ include /* c */ \"sub.h\"\n",
-    "%:include \"sub.h\"\n",
-    "# /**/ include \"sub.h\"\n",
+/* Wherever the compiler finds a header, the kernel is compiled again once it has changed,
+ * and only then; and when another file comes to lie where the compiler looks first. */
+static const struct {
+    const char *include, *variable, *value;    /* the source's line; FOLDER stands for the folder */
+    const char *header, *shadow;               /* the file that it names; one that would hide it */
+} found[] = {
+    { "#include \"sub.h\"", NULL, NULL, "sub.h", NULL },
+    { "#define HDR \"sub.h\"\n#include HDR", NULL, NULL, "sub.h", NULL },
+    { "#inc\\\nlude \"sub.h\"", NULL, NULL, "sub.h", NULL },
+    { "/* a */ # /* b */ include /* c */ \"sub.h\"", NULL, NULL, "sub.h", NULL },
+    { "%:include \"sub.h\"", NULL, NULL, "sub.h", NULL },
+    { "#include \"in c/$x#/a.h\"\n", NULL, NULL, "in c/$x#/a.h", NULL },
+    { "#include <own.h>", "CXX", "CXX -IFOLDER/none -IFOLDER/one", "one/own.h", "none/own.h" },
+    { "#include \"own.h\"", "CXX", "CXX -iquote FOLDER/one", "one/own.h", "own.h" },
+    { "#include <own.h>", "CPATH", "FOLDER/none:FOLDER/one", "one/own.h", "none/own.h" },
+    { "#include <own.h>", "CPLUS_INCLUDE_PATH", "FOLDER/none:FOLDER/one", "one/own.h",
+      "none/own.h" },
+    { "#include \"top.h\"", "CPATH", "FOLDER/one", "one/own.h", "own.h" },
+    { "#include <math.h>\nenum { WIDTH = 3 };\n", "CXX", "CXX -IFOLDER/one", "unused.h",
+      "one/math.h" },
 };
 
-START_TEST(hidden_includes_are_not_cached)
+/* `text` with FOLDER and CXX put in. */
+static const char *filled(const char *text, char buf[1000])
 {
-    char text[300];
+    const char *folder = cu_path(""), *cxx = getenv("CXX");
+    size_t n = 0;
+    for (; *text && n < 900; text++)
+        if (!strncmp(text, "FOLDER", 6))
+            n += (size_t)snprintf(buf + n, 1000 - n, "%s", folder), text += 5;
+        else if (!strncmp(text, "CXX", 3))
+            n += (size_t)snprintf(buf + n, 1000 - n, "%s", cxx), text += 2;
+        else
+            buf[n++] = *text;
+    buf[n] = '\0';
+    return buf;
+}
+
+START_TEST(compiled_again_when_a_header_changes)
+{
+    char text[1300], value[1000];
+    bool changes = strcmp(found[_i].header, "unused.h") != 0;
     counting_compiler();
-    snprintf(text, sizeof text, "%s%s(int *out) { out[0] = WIDTH; }\n", hidden[_i], K);
+    mkdir(cu_path("one"), 0755), mkdir(cu_path("none"), 0755);
+    mkdir(cu_path("in c"), 0755), mkdir(cu_path("in c/$x#"), 0755);
+    unlink(cu_path("own.h"));
+    unlink(cu_path("none/own.h"));
+    cu_write("top.h", "#include \"own.h\"\n");
+    snprintf(text, sizeof text, "%s\n%s(int *out) { out[0] = WIDTH; /* %d */ }\n",
+             found[_i].include, K, _i);
     cu_write("k.cu", text);
-    cu_write("sub.h", "enum { WIDTH = 3 };\n");
+    cu_write(found[_i].header, "enum { WIDTH = 3 };\n");
+    if (found[_i].variable)
+        setenv(found[_i].variable, filled(found[_i].value, value), 1);
     gp_source src = source("k", CU_PARAMS("int *"));
     COMPILES(&src, 1);
-    cu_write("sub.h", "enum { WIDTH = 4 };\n");
+    COMPILES(&src, 1);
+    cu_write(found[_i].header, "enum { WIDTH = 4 };\n");
+    COMPILES(&src, 1 + changes);
+    COMPILES(&src, 1 + changes);
+    if (found[_i].shadow) {
+        cu_write(found[_i].shadow, changes ? "enum { WIDTH = 5 };\n" : "#include_next <math.h>\n");
+        COMPILES(&src, 2 + changes);
+        COMPILES(&src, 2 + changes);
+    }
+}
+END_TEST
+
+enum { HEADERS = 24 };
+
+static const char *header_path[HEADERS];
+
+/* Each includes all, itself too, by two names. */
+static void write_headers(int changed)
+{
+    static char text[HEADERS * 60];
+    for (int i = 0; i < HEADERS; i++) {
+        size_t n = (size_t)sprintf(text, "#pragma once\n// %d %d\n", i, i == changed);
+        for (int k = 0; k < HEADERS; k++)
+            n += (size_t)sprintf(text + n, "#include \"%sall%d.h\"\n", k % 2 ? "" : "sub/../", k);
+        FILE *f = fopen(header_path[i], "w");
+        ck_assert_ptr_nonnull(f);
+        ck_assert_int_ge(fputs(text, f), 0);
+        ck_assert_int_eq(fclose(f), 0);
+    }
+}
+
+/* Each header counts; none that includes itself is gone through for ever. */
+START_TEST(headers_may_include_each_other)
+{
+    counting_compiler();
+    ck_assert_int_eq(mkdir(cu_path("sub"), 0755), 0);
+    for (int i = 0; i < HEADERS; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "all%d.h", i);
+        header_path[i] = cu_path(name);
+    }
+    cu_write("k.cu", "#include \"all0.h\"\n" K "() {}\n");
+    gp_source src = source("k", CU_PARAMS(NULL));
+    write_headers(-1);
+    COMPILES(&src, 1);
+    COMPILES(&src, 1);
+    for (int i = 0; i < HEADERS; i += 7) {
+        write_headers(i);
+        COMPILES(&src, 2 + i / 7);
+    }
+    write_headers(-1);
+    COMPILES(&src, 1 + (HEADERS + 6) / 7);         /* as the first time */
+}
+END_TEST
+
+#if GP_CUDA
+static void *image_of(const gp_source *src, size_t *bytes)
+{
+    void *image;
+    gp_errs errs = { 0 };
+    bool ok = gp_nvrtc_compile(src, 90, NULL, &image, bytes, &errs);
+    cu_print(&errs);
+    ck_assert(ok);
+    return image;
+}
+#endif
+
+static const char *const included[] = {
+    "#include \"own.h\"", "#include <own.h>", "#define HDR <own.h>\n#include HDR",
+    "#include \"top.h\"", "#inc\\\nlude \"own.h\"",
+};
+
+/* The same for NVRTC: never an old image, and one that is kept. */
+START_TEST(nvrtc_compiles_again_when_a_header_changes)
+{
+#if GP_CUDA
+    if (!have_nvrtc)
+        return;
+    char text[300], command[1000];
+    size_t n[3];
+    snprintf(text, sizeof text, "rtc%d", _i);
+    const char *cache = cu_path(text);
+    setenv("XDG_CACHE_HOME", cache, 1);
+    snprintf(text, sizeof text, "%s\n#include <math.h>\n%s(int *out) { out[0] = WIDTH; }\n",
+             included[_i], K);
+    cu_write("k.cu", text);
+    cu_write("top.h", "#pragma once\n#include <own.h>\n");
+    cu_write("own.h", "enum { WIDTH = 1234567 };\n");
+    gp_source src = source("k", CU_PARAMS("int *"));
+    void *a = image_of(&src, &n[0]);
+    cu_write("own.h", "enum { WIDTH = 7654321 };\n");
+    void *b = image_of(&src, &n[1]);
+    ck_assert(n[0] != n[1] || memcmp(a, b, n[0]) != 0);
+    free(b);
+    cu_write("own.h", "enum { WIDTH = 1234567 };\n");
+    b = image_of(&src, &n[2]);
+    ck_assert(n[0] == n[2] && memcmp(a, b, n[0]) == 0);
+    free(a), free(b);
+    snprintf(command, sizeof command, "test `ls '%s'/gpipe/*.cubin | wc -l` = 2", cache);
+    ck_assert_int_eq(system(command), 0);
+#endif
+}
+END_TEST
+
+/* What the compiler takes from the environment, and the program behind a launcher. */
+START_TEST(compiled_again_when_the_compiler_changes)
+{
+    static const char *const variables[] = { "CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH",
+                                             "COMPILER_PATH", "SOURCE_DATE_EPOCH" };
+    char cxx[1000];
+    counting_compiler();
+    cu_write("k.cu", K "(int *same) { *same = 1; }\n");
+    gp_source src = source("k", CU_PARAMS("int *"));
+    COMPILES(&src, 1);
+    setenv(variables[_i], _i == 4 ? "1000000" : cu_path("nowhere"), 1);
     COMPILES(&src, 2);
+    unsetenv(variables[_i]);
+    COMPILES(&src, 2);
+    snprintf(cxx, sizeof cxx, "env %s", cu_path("cxx"));
+    setenv("CXX", cxx, 1);
+    COMPILES(&src, 3);
+    COMPILES(&src, 3);
+    counting_compiler_of("c++ -DNEW");
+    setenv("CXX", cxx, 1);
+    COMPILES(&src, 1);                     /* counted from 0 */
 }
 END_TEST
 
@@ -414,6 +675,40 @@ START_TEST(any_name_may_be_defined)
     src.ndefine = 0;
     a = compile_source(&src, false);
     ck_assert_msg(a.ok, "#define %s: %s", name, a.errs.n ? a.errs.e[0].msg : "");
+}
+END_TEST
+
+/* All of them at once, in the source, where what gpipe adds to it comes behind: also names of
+ * attributes and of what is in gpipe's structs. */
+START_TEST(all_names_may_be_defined)
+{
+    static const char *const names[] = {
+        "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "L", "M", "N", "O", "P", "Q", "R", "S",
+        "T", "U", "V", "W", "X", "Y", "Z", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "l",
+        "m", "n", "o", "p", "q", "r", "s", "t", "u", "v", "w", "min", "max", "abs", "in", "out",
+        "name", "args", "arg", "value", "index", "indices", "block", "grid", "dim", "next", "wait",
+        "shared", "visibility", "always_inline", "aligned", "noinline", "type", "types", "ok",
+        "entry", "threads", "bytes", "run", "unpack", "count", "check", "size", "nargs", "kernel",
+        "frame", "valid", "bits", "re", "im", "width", "height", "from", "to", "lo", "hi", "old",
+        "now", "want", "me", "file", "line", "self", "data", "hidden", "constructor", "used",
+        "object", "linux", "unix",
+    };
+    static char text[20000];
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        n += (size_t)sprintf(text + n, "#define %s 640 +\n", names[i]);
+    /* NVRTC's own __shared__ is made of the word. */
+    n += (size_t)sprintf(text + n, "#ifdef __CUDACC_RTC__\n#undef shared\n#endif\n%s",
+                         K "(const float *IN, gp_c64 *OUT, const gp_frame_info *FR,"
+                         " unsigned long long NN)\n{\n    GP_SHARED(float, SH);\n"
+                         "    extern __shared__ int more[];\n    __syncthreads();\n"
+                         "    SH[0] = more[1]; *OUT = gp_c64(); *(float *)OUT = W *IN;\n}\n");
+    for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
+        attempt a = try(text, CU_PARAMS("const float *", "gp_c64 *", "const gp_frame_info *",
+                                        "unsigned long long"), cuda);
+        cu_print(&a.errs);
+        ck_assert(a.ok);
+    }
 }
 END_TEST
 
@@ -453,17 +748,28 @@ Suite *suite_cc(void)
     tcase_add_unchecked_fixture(tc, setup, cu_close);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, compiles, 0, 2 * (int)(sizeof good / sizeof *good));
+    tcase_add_test(tc, half_precision);
+    tcase_add_test(tc, missing_toolkit);
     tcase_add_loop_test(tc, errors, 0, 2 * (int)(sizeof bad / sizeof *bad));
+    tcase_add_loop_test(tc, errors_of_args_name_both_places, 0, 3);
     tcase_add_test(tc, error_in_an_include);
     tcase_add_test(tc, many_errors_are_counted);
     tcase_add_test(tc, errors_have_a_place);
     tcase_add_test(tc, no_source);
     tcase_add_test(tc, no_compiler);
-    tcase_add_test(tc, every_include_is_read_once);
+    tcase_add_loop_test(tc, odd_sources, 0, (int)(sizeof odd / sizeof *odd));
+    tcase_add_loop_test(tc, odd_headers_are_errors, 0,
+                        (int)(sizeof odd_headers / sizeof *odd_headers));
+    tcase_add_test(tc, endless_header);
     tcase_add_test(tc, compiles_once);
-    tcase_add_loop_test(tc, hidden_includes_are_not_cached, 0,
-                        (int)(sizeof hidden / sizeof *hidden));
+    tcase_add_loop_test(tc, compiled_again_when_a_header_changes, 0,
+                        (int)(sizeof found / sizeof *found));
+    tcase_add_test(tc, headers_may_include_each_other);
+    tcase_add_loop_test(tc, nvrtc_compiles_again_when_a_header_changes, 0,
+                        (int)(sizeof included / sizeof *included));
+    tcase_add_loop_test(tc, compiled_again_when_the_compiler_changes, 0, 5);
     tcase_add_loop_test(tc, any_name_may_be_defined, 0, 22);
+    tcase_add_test(tc, all_names_may_be_defined);
     tcase_add_test(tc, damaged_entries_are_made_anew);
     tcase_add_test(tc, works_without_a_cache);
     suite_add_tcase(s, tc);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/json.h"
+#include "base/memfile.h"
 #include "base/plain.h"
 
 bool gp_steers(unsigned c)
@@ -34,15 +35,14 @@ int gp_put_plain(FILE *f, const char *s, size_t n, const char *keep)
 
 bool gp_print_plain(FILE *to, void (*print)(FILE *f, const void *arg), const void *arg)
 {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
-    if (!f)
+    gp_memfile m;
+    size_t n;
+    if (!gp_memfile_open(&m))
         return false;
-    print(f, arg);
-    bool ok = !ferror(f) & !fclose(f);
-    if (ok)
+    print(m.f, arg);
+    char *text = gp_memfile_close(&m, &n);
+    if (text)
         gp_put_plain(to, text, n, "\n\t");
     free(text);
-    return ok;
+    return text;
 }

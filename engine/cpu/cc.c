@@ -1,50 +1,48 @@
 /* cc.c - compiles a user's kernel for the CPU with the system's C++ compiler.
  *
  * The compiler reads the unit from its standard input and writes a shared library
- * that holds one gp_cpu_entry. */
+ * that holds one gp_cpu_entry, and the names of the files that it has read. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <sys/uio.h>
 #include <unistd.h>
+#include "cpu/child.h"
 #include "cpu/kernel.h"
-#include "gpipe/gpipe.h"
+#include "device/reads.h"
+#include "device/scratch.h"
 #include "device/source.h"
-
-extern char **environ;
+#include "gpipe/gpipe.h"
 
 /* The options that decide what comes out; part of the cache's key. */
 static const char *const flags[] = {
     "-std=c++17", "-O2", "-fPIC", "-fstack-clash-protection", "-shared", "-ffp-contract=off",
     "-fvisibility=hidden", "-w",
-    "-fdiagnostics-color=never", "-x", "c++", "-",
+    "-fdiagnostics-color=never", "-idirafter", "/usr/local/cuda/include", "-x", "c++", "-",
 };
 
 enum { NFLAGS = sizeof flags / sizeof *flags };
 
 typedef struct compiler {
     char path[PATH_MAX];           /* of the program */
-    struct stat st;
     char *words;                   /* $CXX may hold options, or a launcher */
     char **word; int nwords;
 } compiler;
 
 /* Finds a program as the shell does. */
-static bool find_program(const char *name, compiler *c)
+static bool find_program(const char *name, char found[PATH_MAX], struct stat *st)
 {
     const char *path = strchr(name, '/') ? "" : getenv("PATH");
     for (const char *p = path ? path : ""; ; p++) {
         size_t n = strcspn(p, ":");
         if (strchr(name, '/'))
-            snprintf(c->path, sizeof c->path, "%s", name);
+            snprintf(found, PATH_MAX, "%s", name);
         else
-            snprintf(c->path, sizeof c->path, "%.*s/%s", (int)n, p, name);
-        if (stat(c->path, &c->st) == 0 && S_ISREG(c->st.st_mode) && access(c->path, X_OK) == 0)
+            snprintf(found, PATH_MAX, "%.*s/%s", (int)n, p, name);
+        if (stat(found, st) == 0 && S_ISREG(st->st_mode) && access(found, X_OK) == 0)
             return true;
         p += n;
         if (!*p)
@@ -56,6 +54,7 @@ static bool find_compiler(compiler *c, const gp_source *src, gp_errs *errs)
 {
     static const char *const usual[] = { "c++", "g++", "clang++" };
     const char *cxx = getenv("CXX");
+    struct stat st;
     memset(c, 0, sizeof *c);
     c->word = calloc((cxx ? strlen(cxx) / 2 : 0) + 1, sizeof *c->word);
     if (!c->word)
@@ -66,13 +65,13 @@ static bool find_compiler(compiler *c, const gp_source *src, gp_errs *errs)
         for (char *w = c->words ? strtok_r(c->words, " ", &save) : NULL; w;
              w = strtok_r(NULL, " ", &save))
             c->word[c->nwords++] = w;
-        if (c->nwords && find_program(c->word[0], c))
+        if (c->nwords && find_program(c->word[0], c->path, &st))
             return true;
         return gp_fail(errs, GP_E_RESOURCE, src->at, "no compiler '%s' to compile '%s' for the "
                        "CPU; set CXX to a C++ compiler", cxx, src->path);
     }
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        if (find_program(usual[i], c)) {
+        if (find_program(usual[i], c->path, &st)) {
             c->word[c->nwords++] = c->path;
             return true;
         }
@@ -80,113 +79,162 @@ static bool find_compiler(compiler *c, const gp_source *src, gp_errs *errs)
                    "install g++ or clang++, or set CXX", src->path);
 }
 
-/* A version is told by the program's place, size and time: asking it would take
- * longer than all the rest. */
-static gp_key make_key(gp_unit *u, const compiler *c)
-{
-    int64_t id[] = { c->st.st_size, c->st.st_mtim.tv_sec, c->st.st_mtim.tv_nsec };
-    gp_hash *h = &u->hash;
-    gp_hash_text(h, "cpu " GP_VERSION);
-    gp_hash_text(h, c->path);
-    gp_hash_add(h, id, sizeof id);
-    for (int i = 1; i < c->nwords; i++)
-        gp_hash_text(h, c->word[i]);
-    for (int i = 0; i < NFLAGS; i++)
-        gp_hash_text(h, flags[i]);
-    return gp_hash_end(h);
-}
+/* ---- what it depends on -------------------------------------------------- */
 
-/* Runs the program with `in` and `out` as its streams; its exit status, or -1. */
-static int spawn(const char **argv, int in, int out)
+/* What compilers read of the environment, and where programs are looked for. */
+static const char *const variables[] = {
+    "PATH", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH",
+    "GCC_EXEC_PREFIX", "GCC_TOOLCHAIN", "SOURCE_DATE_EPOCH", "CCC_OVERRIDE_OPTIONS",
+    "CLANG_CONFIG_PATH", "SDKROOT", "LD_RUN_PATH",
+};
+
+/* A version is told by the program's place, size and time: asking it would take longer than
+ * all the rest. Behind a launcher the program is another word. */
+static gp_key make_key(const gp_unit *u, const compiler *c)
 {
-    int n = 0, status = -1;
-    while (environ[n])
-        n++;
-    char **env = calloc((size_t)n + 2, sizeof *env), lang[] = "LC_ALL=C";
-    posix_spawn_file_actions_t io;
-    pid_t pid;
-    if (!env || posix_spawn_file_actions_init(&io)) {
-        free(env);
-        return -1;
+    gp_hash h;
+    gp_hash_begin(&h);
+    gp_hash_text(&h, "cpu " GP_VERSION);
+    gp_hash_text(&h, u->text);
+    gp_hash_text(&h, u->dir);
+    for (int i = 0; i < c->nwords; i++) {
+        char path[PATH_MAX];
+        struct stat st;
+        gp_hash_text(&h, c->word[i]);
+        if (c->word[i][0] == '-' || !find_program(c->word[i], path, &st))
+            continue;
+        int64_t id[] = { st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec };
+        gp_hash_text(&h, path);
+        gp_hash_add(&h, id, sizeof id);
     }
-    n = 0;
-    env[n++] = lang;                   /* "error:" in English, quotes in ASCII */
-    for (char **e = environ; *e; e++)
-        if (strncmp(*e, "LC_ALL=", 7) != 0)
-            env[n++] = *e;
-    posix_spawn_file_actions_adddup2(&io, in, 0);
-    posix_spawn_file_actions_adddup2(&io, out, 1);
-    posix_spawn_file_actions_adddup2(&io, out, 2);
-    if (posix_spawnp(&pid, argv[0], &io, NULL, (char *const *)argv, env) == 0)
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            ;
-    posix_spawn_file_actions_destroy(&io);
-    free(env);
-    return status;
+    for (int i = 0; i < NFLAGS; i++)
+        gp_hash_text(&h, flags[i]);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *v = getenv(variables[i]);
+        gp_hash_text(&h, v ? "set" : "");
+        gp_hash_text(&h, v ? v : "");
+    }
+    return gp_hash_end(&h);
 }
 
-/* Compiles the unit to the file `to`. */
-static bool compile(const gp_unit *u, const compiler *c, const char *to, gp_errs *errs)
+/* The folders of a variable; one without a name is the one that we are in. */
+static void add_variable(gp_reads *r, const char *name)
+{
+    const char *p = getenv(name);
+    for (size_t n; p && *p; p += n + (p[n] == ':')) {
+        n = strcspn(p, ":");
+        gp_reads_folder(r, n ? p : ".", n ? n : 1);
+    }
+}
+
+/* Where the user has headers looked for: beside the source, in options, by variables. */
+static void add_folders(gp_reads *r, const gp_unit *u, const compiler *c)
+{
+    static const char *const option[] = { "-I", "-iquote", "-isystem", "-idirafter" };
+    gp_reads_folder(r, u->dir, strlen(u->dir));
+    for (int i = 1; i < c->nwords; i++)
+        for (size_t k = 0; k < sizeof option / sizeof *option; k++) {
+            size_t n = strlen(option[k]);
+            const char *w = c->word[i];
+            if (strncmp(w, option[k], n) != 0)
+                continue;
+            w = w[n] ? w + n : i + 1 < c->nwords ? c->word[i + 1] : "";
+            if (*w)
+                gp_reads_folder(r, w, strlen(w));
+        }
+    add_variable(r, "CPATH");
+    add_variable(r, "CPLUS_INCLUDE_PATH");
+    gp_reads_folder(r, "/usr/local/include", strlen("/usr/local/include"));
+}
+
+/* Reads what `-MD` has written: a rule for make, with its way to quote. */
+static void read_rule(gp_reads *r, const char *path)
+{
+    char err[GP_WHY], *text;
+    size_t bytes;
+    if (!(text = gp_slurp(path, GP_SOURCE_MAX, &bytes, err))) {
+        r->unknown = true;
+        return;
+    }
+    char *p = text + strcspn(text, ":");
+    for (p += *p == ':'; *p;) {
+        if (isspace((unsigned char)*p) || (p[0] == '\\' && p[1] == '\n')) {
+            p++;
+            continue;
+        }
+        char *name = p, *to = p;
+        for (; *p && !isspace((unsigned char)*p); p++) {
+            if (p[0] == '$' && p[1] == '$')
+                p++;
+            else if (p[0] == '\\' && p[1] && strchr(" \t#\\", p[1]))
+                p++;
+            *to++ = *p;
+        }
+        gp_reads_path(r, name, (size_t)(to - name));
+    }
+    free(text);
+}
+
+/* ---- compiling ----------------------------------------------------------- */
+
+/* Compiles the unit to the file `to`, in the folder. */
+static bool compile(const gp_unit *u, const compiler *c, const char *dir, const char *to,
+                    const char *rule, const atomic_int *cancel, gp_errs *errs)
 {
     const gp_source *src = u->src;
-    const char **argv = calloc((size_t)(c->nwords + NFLAGS + 8), sizeof *argv);
-    int n = 0, in = memfd_create("gpipe.cu", MFD_CLOEXEC);
-    int out = memfd_create("gpipe.log", MFD_CLOEXEC);
-    bool ok = false;
-    if (!argv || in < 0 || out < 0 || write(in, u->text, u->len) != (ssize_t)u->len ||
-        lseek(in, 0, SEEK_SET) != 0) {
-        gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
-        goto done;
-    }
+    const char **argv = calloc((size_t)(c->nwords + NFLAGS + 12), sizeof *argv);
+    int n = 0;
+    if (!argv)
+        return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
     for (int i = 0; i < c->nwords; i++)
         argv[n++] = c->word[i];
     argv[n++] = "-iquote", argv[n++] = u->dir;
+    argv[n++] = "-MD", argv[n++] = "-MF", argv[n++] = rule, argv[n++] = "-MT", argv[n++] = "x";
     for (int i = 0; i < NFLAGS; i++)
         argv[n++] = flags[i];
     argv[n++] = "-o", argv[n++] = to;
-    ok = spawn(argv, in, out) == 0;
-    if (!ok) {
-        off_t size = lseek(out, 0, SEEK_END);
-        char *log = calloc(1, (size_t)size + 1);
-        gp_unit_errors(u, log && pread(out, log, (size_t)size, 0) == size ? log : "", errs);
-        free(log);
+    gp_child child = { .argv = argv, .text = u->text, .len = u->len, .tmp = dir,
+                       .cancel = cancel };
+    int status = gp_child_run(&child);
+    if (status && !(cancel && atomic_load(cancel))) {
+        gp_unit_errors(u, child.log ? child.log : "", errs);
+        if (child.more)
+            gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "%zu more line%s of the compiler's output",
+                    child.more, child.more == 1 ? "" : "s");
     }
-done:
+    free(child.log);
     free(argv);
-    if (in >= 0)
-        close(in);
-    if (out >= 0)
-        close(out);
-    return ok;
+    return status == 0;
 }
 
-/* Opens a copy of the file, so that each stage has the kernel's __device__ variables for
- * itself, as on a GPU: a file that is opened twice is the same library. */
-static void *open_copy(const char *path)
+/* Loads a library from memory, under a name that no other has: each stage has the kernel's
+ * __device__ variables for itself, as on a GPU. The name is that of an open file, with a
+ * number between the slashes, since the descriptor is used again. */
+static void *open_library(const void *data, size_t bytes)
 {
-    const char *tmp = getenv("TMPDIR");
-    char name[PATH_MAX];
-    size_t bytes;
-    void *data = gp_slurp(path, &bytes), *dl = NULL;
-    if (snprintf(name, sizeof name, "%s/gpipe-XXXXXX.so", tmp && *tmp ? tmp : "/tmp")
-        >= (int)sizeof name)
-        name[0] = '\0';
-    int fd = data && name[0] ? mkostemps(name, 3, O_CLOEXEC) : -1;
-    if (fd >= 0) {
-        if (write(fd, data, bytes) == (ssize_t)bytes)
-            dl = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-        close(fd);
-        unlink(name);
+    static atomic_uint count;
+    char name[80] = "/proc/self/fd/";
+    size_t n = strlen(name);
+    int fd = memfd_create("gpipe.so", MFD_CLOEXEC);
+    void *dl = NULL;
+    for (unsigned k = atomic_fetch_add(&count, 1); k; k >>= 1) {
+        if (k & 1)
+            name[n++] = '.';
+        name[n++] = '/';
     }
-    free(data);
+    snprintf(name + n, sizeof name - n, "%d", fd);
+    struct iovec v = { (void *)data, bytes };
+    char err[GP_WHY];
+    if (fd >= 0 && gp_write_all(fd, &v, 1, err))
+        dl = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (fd >= 0)
+        close(fd);
     return dl;
 }
 
-static bool load(const char *path, gp_cpu_entry *k, void **dl)
+static bool load(const void *data, size_t bytes, gp_cpu_entry *k, void **dl)
 {
-    *dl = open_copy(path);
-    if (!*dl)                          /* TMPDIR is full, or may hold no programs */
-        *dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    *dl = open_library(data, bytes);
     const gp_cpu_entry *e = *dl ? dlsym(*dl, "gp_entry") : NULL;
     if (e)
         *k = *e;
@@ -195,47 +243,60 @@ static bool load(const char *path, gp_cpu_entry *k, void **dl)
     return e != NULL;
 }
 
-/* Compiles in a folder of its own, stores what came out, loads it. */
-static bool build(const gp_unit *u, const compiler *c, const gp_key *key, gp_cpu_entry *k,
-                  void **dl, gp_errs *errs)
+/* Compiles in a folder of its own, loads what came out, stores it. */
+static bool build(const gp_unit *u, const compiler *c, gp_reads *r, const atomic_int *cancel,
+                  gp_cpu_entry *k, void **dl, gp_errs *errs)
 {
-    const char *tmp = getenv("TMPDIR"), *why;
-    char dir[PATH_MAX], file[PATH_MAX + 8], path[PATH_MAX];
-    snprintf(dir, sizeof dir, "%s/gpipe-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(dir))
-        return gp_fail(errs, GP_E_RESOURCE, u->src->at, "cannot make a folder in '%s' to "
-                       "compile '%s': %s; set TMPDIR", tmp && *tmp ? tmp : "/tmp", u->src->path,
-                       strerror(errno));
-    snprintf(file, sizeof file, "%s/out.so", dir);
-    bool ok = compile(u, c, file, errs);
+    gp_scratch s;
+    char file[PATH_MAX], rule[PATH_MAX], err[GP_WHY];
+    if (!gp_scratch_open(&s, err))
+        return gp_fail(errs, GP_E_RESOURCE, u->src->at, "to compile '%s' %s", u->src->path, err);
+    snprintf(file, sizeof file, "%s/out.so", s.path);
+    snprintf(rule, sizeof rule, "%s/out.d", s.path);
+    gp_reads_start(r);
+    bool ok = compile(u, c, s.path, file, rule, cancel, errs);
     if (ok) {
         size_t bytes;
-        void *data = gp_slurp(file, &bytes);
-        bool stored = data && u->traced && gp_cache_store(key, ".so", data, bytes, path);
-        free(data);
-        ok = (stored && load(path, k, dl)) || load(file, k, dl);
-        if (!ok) {
-            why = dlerror();
+        void *data = gp_slurp(file, SIZE_MAX / 2, &bytes, err);
+        ok = data && load(data, bytes, k, dl);
+        if (ok) {
+            read_rule(r, rule);
+            gp_reads_store(r, ".so", data, bytes, errs);
+        } else {
+            const char *why = data ? dlerror() : err;
             gp_fail(errs, GP_E_RESOURCE, u->src->at, "cannot load '%s' as compiled: %s",
                     u->src->path, why ? why : "it has no entry");
         }
+        free(data);
     }
-    unlink(file);
-    rmdir(dir);
+    gp_scratch_close(&s);
     return ok;
 }
 
-bool gp_cc_compile(const gp_source *src, gp_cpu_entry *k, void **dl, gp_errs *errs)
+static bool find(const gp_reads *r, gp_cpu_entry *k, void **dl, gp_errs *errs)
+{
+    void *data;
+    size_t bytes;
+    if (!gp_reads_find(r, ".so", &data, &bytes, errs))
+        return false;
+    bool ok = load(data, bytes, k, dl);
+    free(data);
+    return ok;
+}
+
+bool gp_cc_compile(const gp_source *src, const atomic_int *cancel, gp_cpu_entry *k, void **dl,
+                   gp_errs *errs)
 {
     gp_unit u = { 0 };
+    gp_reads r = { .npaths = 0 };
     compiler c;
-    char path[PATH_MAX];
     bool ok = find_compiler(&c, src, errs) && gp_unit_make(&u, src, true, errs);
     if (ok) {
-        gp_key key = make_key(&u, &c);
-        ok = (u.traced && gp_cache_find(&key, ".so", path, NULL, NULL) && load(path, k, dl)) ||
-             build(&u, &c, &key, k, dl, errs);
+        r.unit = make_key(&u, &c);
+        add_folders(&r, &u, &c);
+        ok = find(&r, k, dl, errs) || build(&u, &c, &r, cancel, k, dl, errs);
     }
+    gp_reads_free(&r);
     gp_unit_free(&u);
     free(c.words), free(c.word);
     return ok;

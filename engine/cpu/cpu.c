@@ -547,7 +547,7 @@ static const gp_kernel *cpu_compile(gp_dev *d, const gp_source *src, gp_errs *er
 {
     gp_cpu_entry entry;
     void *dl;
-    if (!gp_cc_compile(src, &entry, &dl, errs))
+    if (!gp_cc_compile(src, d->cancel, &entry, &dl, errs))
         return NULL;
     gp_kernel *k = add_kernel((gp_cpudev *)d, entry, dl);
     if (!k) {

@@ -2,6 +2,7 @@
 #ifndef GP_CPU_KERNEL_H
 #define GP_CPU_KERNEL_H
 
+#include <stdatomic.h>
 #include "base/embed.h"
 #include <gpipe/gpipe.h>
 
@@ -26,7 +27,8 @@ bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 
 /* Compiles a user's kernel with the system's C++ compiler ($CXX, c++, g++,
  * clang++), or finds it in the disk cache; loads it. `*dl` is for dlclose.
  * False after errors that name the user's file and line, or the stage when there
- * is no compiler. */
-bool gp_cc_compile(const gp_source *src, gp_cpu_entry *k, void **dl, gp_errs *errs);
+ * is no compiler; or with none, once `*cancel` (or NULL) is not 0. */
+bool gp_cc_compile(const gp_source *src, const atomic_int *cancel, gp_cpu_entry *k, void **dl,
+                   gp_errs *errs);
 
 #endif

@@ -122,7 +122,7 @@ const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *err
     gp_cuda_dev *d = gp_cuda(dev);
     void *image = NULL;
     size_t bytes;
-    if (!gp_cuda_alive(d) || !gp_nvrtc_compile(src, d->cc, &image, &bytes, errs))
+    if (!gp_cuda_alive(d) || !gp_nvrtc_compile(src, d->cc, dev->cancel, &image, &bytes, errs))
         return NULL;
     struct gp_cuda_library *l = library_load(d, image, src->path, errs);
     free(image);

@@ -2,13 +2,18 @@
  *
  * NVRTC is opened when the first user's kernel asks for it; it needs no driver.
  * Contraction to fused multiply-add is off, as on the CPU, so that both give the
- * same bits; a kernel that wants it says fmaf(). */
+ * same bits; a kernel that wants it says fmaf().
+ *
+ * Which headers it has read NVRTC says in its time trace only, which it has since CUDA 13.
+ * Where there is none, a kernel that includes nothing is kept in the cache, and no other. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/dl.h"
 #include "base/embed.h"
 #include "cuda/nvrtc.h"
+#include "device/reads.h"
+#include "device/scratch.h"
 #include "device/source.h"
 #include "gpipe/gpipe.h"
 
@@ -24,6 +29,7 @@ typedef struct nvrtc {
     int (*log)(void *prog, char *log);
     int (*cubin_size)(void *prog, size_t *bytes);
     int (*cubin)(void *prog, char *cubin);
+    int (*flow)(void *prog, int (*stop)(void *arg, void *unused), void *arg);  /* or NULL */
 } nvrtc;
 
 static bool open_nvrtc(nvrtc *n, const char *what, const char *advice, gp_loc at, gp_errs *errs)
@@ -45,7 +51,13 @@ static bool open_nvrtc(nvrtc *n, const char *what, const char *advice, gp_loc at
         { "nvrtcGetCUBIN", &n->cubin },
         { 0 },
     };
-    return gp_dl_open(names, symbol, what, advice, at, errs);
+    const gp_dl_symbol flow[] = { { "nvrtcSetFlowCallback", &n->flow }, { 0 } };
+    gp_errs none = { .n = 0 };
+    if (!gp_dl_open(names, symbol, what, advice, at, errs))
+        return false;
+    if (!gp_dl_open(names, flow, what, advice, at, &none))
+        n->flow = NULL;                /* before CUDA 13 */
+    return true;
 }
 
 /* Headers of the C library that a source may name, so that it also compiles for
@@ -64,72 +76,156 @@ enum {
 
 typedef struct options {
     int n;
-    const char **v;
+    const char *v[5];
     char arch[40];
-    char **dir;
+    char **dir; int ndirs;     /* "--include-path=DIR" */
 } options;
 
+static const char include_path[] = "--include-path=";
+
+static bool add_folder(options *o, const char *dir)
+{
+    return dir && asprintf(&o->dir[o->ndirs], "%s%s", include_path, dir) >= 0 && ++o->ndirs;
+}
+
 /* For the given sources. */
-static bool set_options(options *o, const gp_unit *u, int nunits, int cc)
+static bool set_options(options *o, const gp_source *const *src, int n, int cc)
 {
     static const char cuda[] = "/usr/local/cuda/include";
-    o->v = calloc((size_t)(nunits + 8), sizeof *o->v);
-    o->dir = calloc((size_t)nunits + 1, sizeof *o->dir);
-    if (!o->v || !o->dir)
+    if (!(o->dir = calloc((size_t)n + 1, sizeof *o->dir)))
         return false;
     snprintf(o->arch, sizeof o->arch, "--gpu-architecture=sm_%d", cc);
     o->v[o->n++] = o->arch;
     o->v[o->n++] = "--std=c++17";
     o->v[o->n++] = "--fmad=false";
     o->v[o->n++] = "--generate-line-info";
-    for (int i = 0; i < nunits; i++) {
-        if (asprintf(&o->dir[i], "--include-path=%s", u[i].dir) < 0) {
-            o->dir[i] = NULL;
+    for (int i = 0; i < n; i++) {
+        char *dir = gp_source_folder(src[i]->path);
+        bool ok = add_folder(o, dir);
+        free(dir);
+        if (!ok)
             return false;
-        }
-        o->v[o->n++] = o->dir[i];
     }
-    if (access(cuda, R_OK) == 0)
-        o->v[o->n++] = "--include-path=/usr/local/cuda/include";
-    return true;
+    return access(cuda, R_OK) != 0 || add_folder(o, cuda);
 }
 
 static void free_options(options *o)
 {
-    for (int i = 0; o->dir && o->dir[i]; i++)
+    for (int i = 0; i < o->ndirs; i++)
         free(o->dir[i]);
-    free(o->dir), free(o->v);
+    free(o->dir);
 }
 
-static gp_key make_key(gp_hash *hash, const nvrtc *rtc, const options *o)
+/* Adds what decides the image, beside the files that are read. NVRTC takes nothing from the
+ * environment. */
+static gp_key make_key(const char *text, const nvrtc *rtc, const options *o)
 {
     int version[2] = { 0, 0 };
+    gp_hash h;
+    gp_hash_begin(&h);
     rtc->version(&version[0], &version[1]);
-    gp_hash_text(hash, "cuda " GP_VERSION);
-    gp_hash_add(hash, version, sizeof version);
+    gp_hash_text(&h, "cuda " GP_VERSION);
+    gp_hash_text(&h, text);
+    for (const gp_blob *b = gp_blobs; b->name; b++)
+        for (int i = 0; i < NKERNEL_HEADERS; i++)
+            if (!strcmp(b->name, kernel_headers[i]))
+                gp_hash_text(&h, (const char *)b->data);
+    gp_hash_add(&h, version, sizeof version);
     for (int i = 0; i < o->n; i++)
-        gp_hash_text(hash, o->v[i]);
-    return gp_hash_end(hash);
+        gp_hash_text(&h, o->v[i]);
+    for (int i = 0; i < o->ndirs; i++)
+        gp_hash_text(&h, o->dir[i]);
+    return gp_hash_end(&h);
 }
 
-/* NULL, with an image; or what the compiler said, malloc'd. */
-static char *build(const nvrtc *rtc, const char *text, const options *o, void **image,
-                   size_t *bytes)
+/* ---- what it has read ---------------------------------------------------- */
+
+/* A header that is in memory or in NVRTC itself, or what a #line of ours names. */
+static bool is_ours(const char *name)
+{
+    static const char *const marks[] = { "__nv_nvrtc_builtin_header.h", "gpipe.h", "gpipe-check",
+                                         "define" };
+    bool ours = false;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        ours |= !strcmp(name, marks[i]);
+    for (int i = 0; i < NSTUBS; i++)
+        ours |= !strcmp(name, stub_names[i]);
+    for (const gp_blob *b = gp_blobs; b->name; b++)
+        ours |= !strcmp(name, b->name)
+             || (strchr(b->name, '/') && !strcmp(name, strrchr(b->name, '/') + 1));
+    return ours;
+}
+
+/* Reads a time trace: {"args":{"detail":"PATH"},...,"name":"Processing Header File",...}. */
+static void read_trace(gp_reads *r, const char *path)
+{
+    static const char detail[] = "{\"args\":{\"detail\":\"", name[] = "\"name\":\"";
+    static const char header[] = "Processing Header File\"";
+    char err[GP_WHY];
+    size_t bytes;
+    bool some = false;
+    char *text = gp_slurp(path, SIZE_MAX / 2, &bytes, err);
+    for (char *p = text; p && (p = strstr(p, detail));) {
+        char *from = p += sizeof detail - 1;
+        char *end = strchr(p, '"'), *what = end ? strstr(end, name) : NULL;
+        if (!what || strncmp(what + sizeof name - 1, header, sizeof header - 1) != 0)
+            continue;
+        *end = '\0', p = what, some = true;
+        if (strchr(from, '\\') || (is_ours(from) && access(from, F_OK) == 0))
+            r->unknown = true;         /* it is written in another way; it may be either */
+        else if (!is_ours(from))
+            gp_reads_path(r, from, strlen(from));
+    }
+    r->unknown |= !some;               /* there is at least the one of NVRTC */
+    free(text);
+}
+
+/* May it include something? A directive can be written over several lines. */
+static bool may_include(const char *text)
+{
+    for (const char *p = text; (p = strchr(p, '\\')); p++)
+        if (isspace((unsigned char)p[1]))
+            return true;
+    return strstr(text, "include") != NULL;
+}
+
+/* ---- compiling ----------------------------------------------------------- */
+
+static int is_cancelled(void *cancel, void *unused)
+{
+    (void)unused;
+    return atomic_load((const atomic_int *)cancel) != 0;
+}
+
+/* NULL, with an image; or what the compiler said, malloc'd. `trace`: an option, or NULL. */
+static char *run(const nvrtc *rtc, const char *text, const options *o, const char *trace,
+                 const atomic_int *cancel, void **image, size_t *bytes)
 {
     const char *header[NSTUBS + NKERNEL_HEADERS], *name[NSTUBS + NKERNEL_HEADERS];
-    int n = 0;
+    const char **v = calloc((size_t)(o->n + o->ndirs) + 1, sizeof *v);
+    int n = 0, nv = 0;
+    if (!v)
+        return strdup("out of memory");
     for (; n < NSTUBS; n++)
         header[n] = "", name[n] = stub_names[n];
     for (const gp_blob *b = gp_blobs; b->name; b++)
         for (int i = 0; i < NKERNEL_HEADERS; i++)
             if (!strcmp(b->name, kernel_headers[i]))
                 header[n] = (const char *)b->data, name[n++] = strchr(b->name, '/') + 1;
+    for (int i = 0; i < o->n; i++)
+        v[nv++] = o->v[i];
+    for (int i = 0; i < o->ndirs; i++)
+        v[nv++] = o->dir[i];
+    if (trace)
+        v[nv++] = trace;
     void *prog = NULL;
     char *log = NULL;
     size_t length = 0;
     int rc = rtc->create(&prog, text, "gpipe.cu", n, header, name);
+    if (rc == 0 && cancel && rtc->flow)
+        rtc->flow(prog, is_cancelled, (void *)cancel);
     if (rc == 0)
-        rc = rtc->compile(prog, o->n, o->v);
+        rc = rtc->compile(prog, nv, v);
     if (rc && prog && rtc->log_size(prog, &length) == 0 && length > 1
         && (log = calloc(1, length + 1)))
         rtc->log(prog, log);
@@ -139,51 +235,88 @@ static char *build(const nvrtc *rtc, const char *text, const options *o, void **
         rc = rtc->cubin(prog, *image);
     if (rc && !log)
         log = strdup(rtc->error(rc));
+    if (rc) {
+        free(*image);
+        *image = NULL;
+    }
     if (prog)
         rtc->destroy(&prog);
+    free(v);
     return log;
 }
 
-static bool compile(const nvrtc *rtc, const gp_unit *u, const options *o, void **image,
-                    size_t *bytes, gp_errs *errs)
+/* As run(), and notes what was read. `own`: the part of the text that is not gpipe's. */
+static char *build(const nvrtc *rtc, const char *text, const char *own, const options *o,
+                   gp_reads *r, const atomic_int *cancel, void **image, size_t *bytes)
 {
-    const gp_source *src = u->src;
-    char *log = build(rtc, u->text, o, image, bytes);
-    if (log) {
-        gp_unit_errors(u, log, errs);
-        free(log);
-        return false;
+    static const char option[] = "--fdevice-time-trace=";
+    char trace[PATH_MAX + 40], file[PATH_MAX + 40], err[GP_WHY];
+    gp_scratch s;
+    char *log = NULL;
+    bool traced = gp_scratch_open(&s, err);
+    gp_reads_start(r);
+    if (traced) {
+        snprintf(trace, sizeof trace, "%s%s/trace", option, s.path);
+        snprintf(file, sizeof file, "%s/trace.json", s.path);
+        log = run(rtc, text, o, trace, cancel, image, bytes);
+        if (*image)
+            read_trace(r, file);
+        gp_scratch_close(&s);
     }
-    return memmem(*image, *bytes, src->entry, strlen(src->entry) + 1)
-        || gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = src->path }, "'%s' has a C++ name; declare "
-                   "it as extern \"C\" __global__ void %s(...)", src->entry, src->entry);
+    if (!*image && !(cancel && atomic_load(cancel))) {
+        free(log);                     /* a fault of the trace's, maybe: it must not matter */
+        log = run(rtc, text, o, NULL, cancel, image, bytes);
+        r->unknown |= may_include(own);
+    }
+    return log;
 }
 
-bool gp_nvrtc_compile(const gp_source *src, int cc, void **image, size_t *bytes, gp_errs *errs)
+/* Finds or makes the image of a text. NULL, or what the compiler said. */
+static char *get(const nvrtc *rtc, const char *text, const char *own, const options *o,
+                 const atomic_int *cancel, void **image, size_t *bytes, gp_errs *errs)
+{
+    gp_reads r = { .unit = make_key(text, rtc, o) };
+    char *log = NULL;
+    for (int i = 0; i < o->ndirs; i++) {
+        const char *dir = o->dir[i] + sizeof include_path - 1;
+        gp_reads_folder(&r, dir, strlen(dir));
+    }
+    if (!gp_reads_find(&r, ".cubin", image, bytes, errs)) {
+        log = build(rtc, text, own, o, &r, cancel, image, bytes);
+        if (*image)
+            gp_reads_store(&r, ".cubin", *image, *bytes, errs);
+    }
+    gp_reads_free(&r);
+    return log;
+}
+
+bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, void **image,
+                      size_t *bytes, gp_errs *errs)
 {
     nvrtc rtc;
     gp_unit u = { 0 };
     options o = { 0 };
-    char path[PATH_MAX], what[300];
+    char what[300];
     *image = NULL;
     snprintf(what, sizeof what, "compiling '%.200s' for the GPU", src->path);
     if (!open_nvrtc(&rtc, what, "install libnvrtc of CUDA 12 or 13, or run with 'device: cpu'",
                     src->at, errs))
         return false;
     bool ok = gp_unit_make(&u, src, false, errs);
-    if (ok && !set_options(&o, &u, 1, cc))
+    if (ok && !set_options(&o, &src, 1, cc))
         ok = gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
     if (ok) {
-        gp_key key = make_key(&u.hash, &rtc, &o);
-        if (!u.traced || !gp_cache_find(&key, ".cubin", path, image, bytes)) {
-            ok = compile(&rtc, &u, &o, image, bytes, errs);
-            if (ok && u.traced)
-                gp_cache_store(&key, ".cubin", *image, *bytes, path);
-        }
+        char *log = get(&rtc, u.text, u.user, &o, cancel, image, bytes, errs);
+        ok = *image;
+        if (!ok && !(cancel && atomic_load(cancel)))
+            gp_unit_errors(&u, log ? log : "", errs);
+        free(log);
     }
-    if (!ok) {
+    if (ok && !memmem(*image, *bytes, src->entry, strlen(src->entry) + 1)) {
         free(*image);
         *image = NULL;
+        ok = gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = src->path }, "'%s' has a C++ name; declare "
+                     "it as extern \"C\" __global__ void %s(...)", src->entry, src->entry);
     }
     free_options(&o);
     gp_unit_free(&u);
@@ -191,51 +324,26 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, void **image, size_t *bytes,
 }
 
 bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int nsource, int cc,
-                           void **image, size_t *bytes, gp_errs *errs)
+                           const atomic_int *cancel, void **image, size_t *bytes, gp_errs *errs)
 {
     nvrtc rtc;
     options o = { 0 };
-    char path[PATH_MAX];
-    gp_unit *u = calloc((size_t)nsource + 1, sizeof *u);
-    gp_hash hash;
-    bool ok = u, traced = true;
     *image = NULL;
     if (!open_nvrtc(&rtc, "'launch: persistent'",
                     "install libnvrtc of CUDA 12 or 13, or set 'launch: graph'", (gp_loc){ 0 },
-                    errs)) {
-        free(u);
+                    errs))
         return false;
+    bool ok = set_options(&o, source, nsource, cc)
+        || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    if (ok) {
+        char *log = get(&rtc, text, text, &o, cancel, image, bytes, errs);
+        ok = *image;
+        if (!ok && !(cancel && atomic_load(cancel)))
+            gp_fail(errs, GP_E_SPEC, nsource ? source[0]->at : (gp_loc){ 0 },
+                    "the kernels cannot be put into one resident kernel: set "
+                    "'launch: graph': %.300s", log ? log : "");
+        free(log);
     }
-    gp_hash_begin(&hash);
-    gp_hash_text(&hash, text);
-    for (const gp_blob *b = gp_blobs; b->name; b++)
-        for (int i = 0; i < NKERNEL_HEADERS; i++)
-            if (!strcmp(b->name, kernel_headers[i]))
-                gp_hash_text(&hash, (const char *)b->data);
-    for (int i = 0; ok && i < nsource; i++)
-        if ((ok = gp_unit_make(&u[i], source[i], false, errs))) {
-            gp_key key = gp_hash_end(&u[i].hash);  /* with all that it includes */
-            gp_hash_text(&hash, key.hex);
-            traced &= u[i].traced;
-        }
-    if (ok && set_options(&o, u, nsource, cc)) {
-        gp_key key = make_key(&hash, &rtc, &o);
-        if (!traced || !gp_cache_find(&key, ".cubin", path, image, bytes)) {
-            char *log = build(&rtc, text, &o, image, bytes);
-            if (log)
-                ok = gp_fail(errs, GP_E_SPEC, nsource ? source[0]->at : (gp_loc){ 0 },
-                             "the kernels cannot be put into one resident kernel: set "
-                             "'launch: graph': %.300s", log);
-            else if (traced)
-                gp_cache_store(&key, ".cubin", *image, *bytes, path);
-            free(log);
-        }
-    } else if (ok) {
-        ok = gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    }
-    for (int i = 0; u && i < nsource; i++)
-        gp_unit_free(&u[i]);
-    free(u);
     free_options(&o);
     return ok;
 }

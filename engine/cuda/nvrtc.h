@@ -2,16 +2,19 @@
 #ifndef GP_NVRTC_H
 #define GP_NVRTC_H
 
+#include <stdatomic.h>
 #include "gpipe/stage.h"
 
 /* Compiles a user's kernel for compute capability `cc` (90 is 9.0), or finds it in the
  * disk cache. The image is in malloc'd memory. False after errors that name the user's
- * file and line, or the stage when there is no NVRTC. */
-bool gp_nvrtc_compile(const gp_source *src, int cc, void **image, size_t *bytes, gp_errs *errs);
+ * file and line, or the stage when there is no NVRTC; or with none, once `*cancel` (or NULL)
+ * is not 0. */
+bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, void **image,
+                      size_t *bytes, gp_errs *errs);
 
 /* The same for `text`, which may include the headers of kernels/ and what `source`
  * includes, and holds kernels that each compiled by itself. */
 bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int nsource, int cc,
-                           void **image, size_t *bytes, gp_errs *errs);
+                           const atomic_int *cancel, void **image, size_t *bytes, gp_errs *errs);
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/embed.h"
 #include "cuda/dev.h"
 #include "cuda/nvrtc.h"
+#include "device/cache.h"
 #include "device/source.h"
 
 enum { COPY_IN, COPY, FILL, KERNEL };          /* gp_op.code, as in resident.h */
@@ -218,28 +219,60 @@ static const char *blob(const char *name)
     return NULL;
 }
 
-/* The n-th kernel of the table: its file or source has a namespace of its own, and
- * a user's entry a name of its own, as C names are the same in any namespace. */
-static bool put_kernel(FILE *out, recorder *r, int n, gp_errs *errs)
+/* The first kernel of the table that is of the n-th one's file: its namespace has the file. */
+static int first_of_file(const recorder *r, int n)
+{
+    int i = 0;
+    while (!r->kernel[i]->file || strcmp(r->kernel[i]->file, r->kernel[n]->file) != 0)
+        i++;
+    return i;
+}
+
+/* The n-th kernel, a built-in: its file has a namespace of its own. It is called by gp_dN,
+ * so that no macro of a source that follows can change its name. */
+static bool put_builtin(FILE *out, recorder *r, int n, gp_errs *errs)
 {
     const gp_kernel *k = r->kernel[n];
-    const gp_source *src = &k->source;
-    if (k->file) {
-        for (int i = 0; i < n; i++)
-            if (r->kernel[i]->file && !strcmp(r->kernel[i]->file, k->file))
-                return true;
-        char name[200];
-        snprintf(name, sizeof name, "%.*s.cu", (int)strcspn(k->file, "."), k->file);
-        const char *text = blob(name);
-        if (!text)
-            return gp_fail(errs, GP_E_BUG, (gp_loc){ 0 }, "no text of '%s'", name);
-        fprintf(out, "#line 1 \"%s\"\nnamespace gp_b%d {\n%s\n}\n", name, n, text);
-        return true;
-    }
-    size_t bytes;
-    char *text = gp_slurp(src->path, &bytes);
+    int first = first_of_file(r, n);
+    char name[200];
+    snprintf(name, sizeof name, "%.*s.cu", (int)strcspn(k->file, "."), k->file);
+    const char *text = blob(name);
     if (!text)
-        return gp_fail(errs, GP_E_SPEC, src->at, "cannot read '%s'", src->path);
+        return gp_fail(errs, GP_E_BUG, (gp_loc){ 0 }, "no text of '%s'", name);
+    if (first == n)
+        fprintf(out, "#line 1 \"%s\"\nnamespace gp_b%d {\n%s\n}\n", name, n, text);
+    fprintf(out, "static __device__ void gp_d%d(const char *args) { gp_call(gp_b%d::%s, args); }\n",
+            n, first, k->name);
+    return true;
+}
+
+/* Takes back what a source defines: the next one is compiled as if it stood alone. */
+static void put_undefs(FILE *out, const char *text)
+{
+    char *code = gp_code_blank(text);
+    for (const char *p = code; p && (p = strchr(p, '#')); p++) {
+        const char *word = p + 1 + strspn(p + 1, " \t");
+        if (strncmp(word, "define", 6) != 0)
+            continue;
+        const char *name = word + 6 + strspn(word + 6, " \t");
+        int len = 0;
+        while (gp_in_word(name[len]))
+            len++;
+        if (len && name > word + 6)
+            fprintf(out, "#undef %.*s\n", len, name);
+    }
+    free(code);
+}
+
+/* The n-th kernel, a user's: its source has a namespace of its own, and its entry a name of
+ * its own, as C names are the same in any namespace. */
+static bool put_source(FILE *out, recorder *r, int n, gp_errs *errs)
+{
+    const gp_source *src = &r->kernel[n]->source;
+    size_t bytes;
+    char err[GP_WHY], *text = gp_slurp(src->path, GP_SOURCE_MAX, &bytes, err);
+    if (!text)
+        return gp_fail(errs, GP_E_SPEC, src->at, "'%s' %s", src->path, err);
     for (int i = 0; i < src->ndefine; i++) {
         int name = (int)strcspn(src->define[i], "=");
         const char *value = src->define[i] + name;
@@ -249,10 +282,13 @@ static bool put_kernel(FILE *out, recorder *r, int n, gp_errs *errs)
             src->entry, n, n, src->path, text, src->entry);
     for (int i = 0; i < src->ndefine; i++)
         fprintf(out, "#undef %.*s\n", (int)strcspn(src->define[i], "="), src->define[i]);
+    put_undefs(out, text);
     free(text);
     return true;
 }
 
+/* Built-ins first: no user's macro reaches them. Behind a user's source all names are
+ * reserved ones. */
 static char *make_text(recorder *r, gp_errs *errs)
 {
     gp_memfile m;
@@ -265,20 +301,16 @@ static char *make_text(recorder *r, gp_errs *errs)
     FILE *out = m.f;
     fprintf(out, "#include \"resident.h\"\n#include \"map.h\"\n#include \"slide.h\"\n");
     for (int n = 0; ok && n < r->nkernels; n++)
-        ok = put_kernel(out, r, n, errs);
-    fprintf(out, "static __device__ void gp_dispatch(int kernel, const char *args)\n{\n"
-                 "    switch (kernel) {\n");
-    for (int n = 0; n < r->nkernels; n++) {
-        const gp_kernel *k = r->kernel[n];
-        int first = n;         /* whose namespace has its file */
-        for (int i = n; k->file && i >= 0; i--)
-            if (r->kernel[i]->file && !strcmp(r->kernel[i]->file, k->file))
-                first = i;
-        if (!k->file)
-            fprintf(out, "    case %d: gp_call(gp_b%d::gp_u%d, args); break;\n", n, n, n);
+        ok = !r->kernel[n]->file || put_builtin(out, r, n, errs);
+    for (int n = 0; ok && n < r->nkernels; n++)
+        ok = r->kernel[n]->file || put_source(out, r, n, errs);
+    fprintf(out, "static __device__ void gp_dispatch(int gp_kernel, const char *gp_args)\n{\n"
+                 "    switch (gp_kernel) {\n");
+    for (int n = 0; n < r->nkernels; n++)
+        if (r->kernel[n]->file)
+            fprintf(out, "    case %d: gp_d%d(gp_args); break;\n", n, n);
         else
-            fprintf(out, "    case %d: gp_call(gp_b%d::%s, args); break;\n", n, first, k->name);
-    }
+            fprintf(out, "    case %d: gp_call(gp_b%d::gp_u%d, gp_args); break;\n", n, n, n);
     fprintf(out, "    }\n}\n");
     char *text = gp_memfile_close(&m, &len);
     if (!text)
@@ -299,7 +331,8 @@ static bool compile(gp_resident *x, recorder *r, gp_errs *errs)
     for (int i = 0; sources && i < r->nkernels; i++)
         if (!r->kernel[i]->file)
             sources[n++] = &r->kernel[i]->source;
-    bool ok = text && gp_nvrtc_compile_text(text, sources, n, d->cc, &image, &bytes, errs)
+    bool ok = text && gp_nvrtc_compile_text(text, sources, n, d->cc, d->base.cancel, &image, &bytes,
+                                            errs)
         && gp_cuda_ok(d, cudaLibraryLoadData(&x->lib, image, NULL, NULL, 0, NULL, NULL, 0), errs,
                       "loading a resident kernel")
         && gp_cuda_ok(d, cudaLibraryGetKernel(&x->fn, x->lib, "gp_resident"), errs,

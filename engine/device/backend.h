@@ -139,6 +139,7 @@ typedef struct gp_backend {
 struct gp_dev {                    /* each back end embeds it first, zeroed */
     const gp_backend *backend;
     atomic_int compiling;          /* calls of gp_kernel_compile that are not back; any thread */
+    const atomic_int *cancel;      /* not 0: what compiles gives up at once; or NULL */
 };
 
 extern const gp_backend gp_backend_cpu;

@@ -1,11 +1,14 @@
 /* cache.c - see cache.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
+#include "base/outfile.h"
 #include "device/cache.h"
 
 /* ---- SHA-256 ----------------------------------------------------------- */
@@ -93,32 +96,52 @@ gp_key gp_hash_end(gp_hash *h)
 
 /* ---- files --------------------------------------------------------------- */
 
-char *gp_slurp(const char *path, size_t *bytes)
+/* All of an open file, malloc'd, with a NUL behind it. NULL with `err`; a file that is not
+ * regular may have no end. */
+static char *read_all(int fd, size_t most, size_t *bytes, char err[GP_WHY])
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC), error;
     struct stat st;
     char *data = NULL;
-    if (fd < 0)
+    ssize_t got = 1;
+    size_t n = 0;
+    if (fstat(fd, &st))
+        gp_why(err, "cannot be read: %s", strerror(errno));
+    else if (!S_ISREG(st.st_mode))
+        gp_why(err, "is not a regular file");
+    else if ((size_t)st.st_size > most)
+        gp_why(err, "is larger than %zu MiB", most >> 20);
+    else if (!(data = malloc((size_t)st.st_size + 1)))
+        gp_why(err, "cannot be read: %s", strerror(ENOMEM));
+    if (!data)
         return NULL;
-    if (fstat(fd, &st) == 0 && (data = malloc((size_t)st.st_size + 1))) {
-        size_t n = 0;
-        ssize_t got = 1;
-        while (n < (size_t)st.st_size &&
-               (got = read(fd, data + n, (size_t)st.st_size - n)) > 0)
+    while (n < (size_t)st.st_size && (got = read(fd, data + n, (size_t)st.st_size - n)) != 0)
+        if (got > 0)
             n += (size_t)got;
-        if (got >= 0) {
-            data[n] = 0;
-            *bytes = n;
-            close(fd);
-            return data;
-        }
+        else if (errno != EINTR)
+            break;
+    if (got < 0) {
+        gp_why(err, "cannot be read: %s", strerror(errno));
+        free(data);
+        return NULL;
     }
-    error = errno;
-    free(data);
-    close(fd);
-    errno = error;
-    return NULL;
+    data[n] = 0;
+    *bytes = n;
+    return data;
 }
+
+char *gp_slurp(const char *path, size_t most, size_t *bytes, char err[GP_WHY])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        gp_why(err, "cannot be read: %s", strerror(errno));
+        return NULL;
+    }
+    char *data = read_all(fd, most, bytes, err);
+    close(fd);
+    return data;
+}
+
+/* ---- the folder ---------------------------------------------------------- */
 
 /* Stands at the end of each file of the cache. */
 typedef struct trailer {
@@ -140,7 +163,7 @@ static trailer seal(const gp_key *key, const void *data, size_t bytes)
     return t;
 }
 
-/* The folder. False when the environment names none. */
+/* The folder's path. False when the environment names none. */
 static bool folder(char path[PATH_MAX])
 {
     const char *base = getenv("XDG_CACHE_HOME"), *below = "";
@@ -148,37 +171,6 @@ static bool folder(char path[PATH_MAX])
         base = getenv("HOME"), below = "/.cache";
     return base && base[0] == '/' &&
            snprintf(path, PATH_MAX, "%s%s/gpipe", base, below) < PATH_MAX - 100;
-}
-
-static bool name_of(const gp_key *key, const char *ext, char path[PATH_MAX])
-{
-    if (!folder(path))
-        return false;
-    size_t n = strlen(path);
-    snprintf(path + n, PATH_MAX - n, "/%s%s", key->hex, ext);
-    return true;
-}
-
-bool gp_cache_find(const gp_key *key, const char *ext, char path[PATH_MAX], void **data,
-                   size_t *bytes)
-{
-    size_t n;
-    char *file;
-    if (!name_of(key, ext, path) || !(file = gp_slurp(path, &n)))
-        return false;
-    trailer t, want;
-    bool ok = n >= sizeof t;
-    if (ok) {
-        n -= sizeof t;
-        memcpy(&t, file + n, sizeof t);
-        want = seal(key, file, n);
-        ok = memcmp(&t, &want, sizeof t) == 0;
-    }
-    if (ok && data)
-        *data = file, *bytes = n;
-    else
-        free(file);
-    return ok;
 }
 
 /* mkdir -p, for the owner only. */
@@ -193,34 +185,94 @@ static void make_folder(char *path)
     mkdir(path, 0700);
 }
 
-static bool write_all(int fd, const void *data, size_t bytes)
+/* Why somebody else can have put there what we would run; NULL: nobody can. */
+static const char *distrust(int fd)
 {
-    for (const char *p = data; bytes;) {
-        ssize_t n = write(fd, p, bytes);
-        if (n <= 0 && errno != EINTR)
-            return false;
-        if (n > 0)
-            p += n, bytes -= (size_t)n;
+    struct stat st;
+    if (fstat(fd, &st))
+        return "it cannot be looked at";
+    if (st.st_uid != geteuid())
+        return "it belongs to another user";
+    return st.st_mode & 022 ? "others may write to it" : NULL;
+}
+
+/* Said once: it slows the start, and is no error. */
+static void unused(const char *what, const char *path, const char *why, const char *advice,
+                   gp_errs *errs)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&told))
+        gp_fail(errs, GP_E_WARN, (gp_loc){ 0 }, "%s '%s' is not used, since %s; %s", what, path,
+                why, advice);
+}
+
+/* The folder, open, and its path; -1: it is not there or not to be trusted. */
+static int open_folder(char path[PATH_MAX], gp_errs *errs)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), e = errno;
+    const char *why = fd < 0 ? (e == ELOOP || e == ENOTDIR ? "it is not a folder" : NULL)
+                             : distrust(fd);
+    if (why) {
+        unused("the cache of compiled kernels in", path, why, "remove it, or set XDG_CACHE_HOME "
+               "to a folder of your own", errs);
+        if (fd >= 0)
+            close(fd);
+        fd = -1;
     }
-    return true;
+    return fd;
+}
+
+bool gp_cache_find(const gp_key *key, const char *ext, void **data, size_t *bytes, gp_errs *errs)
+{
+    char path[PATH_MAX], name[100], err[GP_WHY], *file = NULL;
+    int dir = folder(path) ? open_folder(path, errs) : -1, fd;
+    if (dir < 0)
+        return false;
+    snprintf(name, sizeof name, "%s%s", key->hex, ext);
+    fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    close(dir);
+    if (fd < 0)
+        return false;
+    const char *why = distrust(fd);
+    if (why)
+        strcat(strcat(path, "/"), name),
+        unused("the compiled kernel", path, why, "remove it", errs);
+    else
+        file = read_all(fd, SIZE_MAX / 2, bytes, err);
+    close(fd);
+    trailer t, want;
+    bool ok = file && *bytes >= sizeof t;
+    if (ok) {
+        *bytes -= sizeof t;
+        memcpy(&t, file + *bytes, sizeof t);
+        want = seal(key, file, *bytes);
+        ok = memcmp(&t, &want, sizeof t) == 0;
+    }
+    if (ok)
+        *data = file;
+    else
+        free(file);
+    return ok;
 }
 
 bool gp_cache_store(const gp_key *key, const char *ext, const void *data, size_t bytes,
-                    char path[PATH_MAX])
+                    gp_errs *errs)
 {
-    char tmp[PATH_MAX];
-    if (!folder(tmp))
+    char path[PATH_MAX], name[160], err[GP_WHY];
+    int dir;
+    if (!folder(path))
         return false;
-    make_folder(tmp);
-    strcat(tmp, "/new-XXXXXX");
-    int fd = mkostemp(tmp, O_CLOEXEC);
-    if (fd < 0)
+    make_folder(path);
+    if ((dir = open_folder(path, errs)) < 0)
         return false;
+    /* By the open folder, whatever lies under its path by now. */
+    snprintf(name, sizeof name, "/proc/self/fd/%d/%s%s", dir, key->hex, ext);
+    gp_outfile f = { .open = false };
     trailer t = seal(key, data, bytes);
-    bool ok = write_all(fd, data, bytes) && write_all(fd, &t, sizeof t);
-    ok = close(fd) == 0 && ok;
-    ok = ok && name_of(key, ext, path) && rename(tmp, path) == 0;
-    if (!ok)
-        unlink(tmp);
+    struct iovec v[] = { { (void *)data, bytes }, { &t, sizeof t } };
+    bool ok = gp_outfile_open(&f, name, err) && fchmod(f.fd, 0600) == 0
+        && gp_write_all(f.fd, v, 2, err) && gp_outfile_commit(&f, err);
+    gp_outfile_drop(&f);
+    close(dir);
     return ok;
 }

@@ -4,7 +4,7 @@
  * it cannot be written nothing is cached, silently. A file holds what the
  * compiler made, then a trailer with its key, length and checksum; it appears
  * under its name only when whole, so that any number of processes may share the
- * folder. A shared library with the trailer can be loaded as it is. */
+ * folder. Nothing is taken from a folder or a file that another user owns or may write. */
 #ifndef GP_CACHE_H
 #define GP_CACHE_H
 
@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/outfile.h"
+#include "gpipe/err.h"
 
 /* SHA-256 (FIPS 180-4). */
 typedef struct gp_hash {
@@ -28,16 +30,18 @@ void gp_hash_add(gp_hash *h, const void *data, size_t bytes);
 void gp_hash_text(gp_hash *h, const char *s);
 gp_key gp_hash_end(gp_hash *h);
 
-/* Finds what is stored under `key`; `ext` is ".so", ".cubin", ... False when it
- * is not there, or is damaged. Sets `path` (PATH_MAX bytes); with `data` also
- * reads it, into malloc'd memory. */
-bool gp_cache_find(const gp_key *key, const char *ext, char path[PATH_MAX], void **data,
-                   size_t *bytes);
-/* Stores; sets `path`. False when there is no cache. */
+/* Finds what is stored under `key`; `ext` is ".so", ".cubin", ... and puts it into malloc'd
+ * memory. False when it is not there, is damaged, or is somebody else's: of that the first
+ * in this process is a warning in `errs`. */
+bool gp_cache_find(const gp_key *key, const char *ext, void **data, size_t *bytes, gp_errs *errs);
+/* False when there is no cache. */
 bool gp_cache_store(const gp_key *key, const char *ext, const void *data, size_t bytes,
-                    char path[PATH_MAX]);
+                    gp_errs *errs);
 
-/* A whole file, malloc'd, with a NUL behind it. NULL with errno. */
-char *gp_slurp(const char *path, size_t *bytes);
+enum { GP_SOURCE_MAX = 16 << 20 };     /* bytes: no source is larger */
+
+/* A whole regular file of at most `most` bytes, malloc'd, with a NUL behind it. NULL with
+ * `err`, which goes on after the file's name. */
+char *gp_slurp(const char *path, size_t most, size_t *bytes, char err[GP_WHY]);
 
 #endif

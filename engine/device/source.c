@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/memfile.h"
 #include "base/embed.h"
+#include "device/cache.h"
 #include "device/source.h"
 
 #define MARK "gpipe-check"
@@ -141,6 +143,12 @@ static const char *const headers[] = {
     "engine/base/embed.h", "engine/cpu/fiber.h", "kernels/cpu.h", "kernels/kernel.h",
 };
 
+/* On the CPU: headers of the CUDA toolkit that others of it include, cuda_fp16.h for one. What
+ * they have kernels/cpu.h has; so they are to be empty. */
+static const char toolkit[] =
+    "#define __CUDA_RUNTIME_H__\n#define __HOST_DEFINES_H__\n#define __VECTOR_TYPES_H__\n"
+    "#define __VECTOR_FUNCTIONS_H__\n";
+
 static void put_header(FILE *out, const char *name)
 {
     const gp_blob *b = gp_blobs;
@@ -228,7 +236,7 @@ static void put_check(FILE *out, const gp_source *src, bool cpu)
                 entry, i, src->param[i], i);
     if (cpu)
         fprintf(out, "extern \"C\" decltype(%s) %s;\nextern \"C\" {\n"
-                     "extern __attribute__((visibility(\"default\")))"
+                     "extern __attribute__((__visibility__(\"default\")))"
                      " const gp_cpu_entry gp_entry;\n"
                      "const gp_cpu_entry gp_entry = gp_trampoline<%s>::gp_entry_of(\"%s\"); }\n",
                 entry, entry, entry, entry);
@@ -236,20 +244,47 @@ static void put_check(FILE *out, const gp_source *src, bool cpu)
 
 /* ---- the unit --------------------------------------------------------- */
 
+/* Before a compiler waits for a FIFO, or reads a device for ever, because the source
+ * includes it. What a header includes is not looked at. */
+static bool check_includes(const gp_unit *u, gp_errs *errs)
+{
+    bool ok = true;
+    for (const char *p = u->code; (p = find_word(u->code, p, "include")); p++) {
+        const char *text = u->user + (p - u->code), *name = text + 7 + strspn(text + 7, " \t");
+        size_t n = *name == '"' ? strcspn(name + 1, "\"\n") : *name == '<' ? strcspn(name + 1, ">\n") : 0;
+        char path[PATH_MAX];
+        struct stat st;
+        if (n && snprintf(path, sizeof path, "%s/%.*s", name[1] == '/' ? "" : u->dir, (int)n, name + 1)
+                < (int)sizeof path
+            && !stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+            ok = gp_fail(errs, GP_E_SPEC, place(u, u->code + (name - u->user), n + 2),
+                         "'%.*s' is not a regular file", (int)n, name + 1);
+    }
+    return ok;
+}
+
+char *gp_source_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? strndup(path, (size_t)(slash - path) + (slash == path)) : strdup(".");
+}
+
 bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
 {
-    *u = (gp_unit){ .src = src, .traced = true };
-    const char *slash = strrchr(src->path, '/');
+    *u = (gp_unit){ .src = src };
+    char err[GP_WHY];
     size_t n;
-    if (!(u->user = gp_slurp(src->path, &n)))
-        return gp_fail(errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_SPEC, src->at, "cannot read '%s': %s", src->path,
-                       strerror(errno));
+    errno = 0;
+    if (!(u->user = gp_slurp(src->path, GP_SOURCE_MAX, &n, err)))
+        return gp_fail(errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_SPEC, src->at, "'%s' %s",
+                       src->path, err);
     if (strlen(u->user) != n)
         return gp_fail(errs, GP_E_SPEC, src->at, "'%s' is not text", src->path);
-    u->dir = slash ? strndup(src->path, (size_t)(slash - src->path) + (slash == src->path))
-                   : strdup(".");
+    u->dir = gp_source_folder(src->path);
     u->code = gp_code_blank(u->user);
     gp_memfile m;
+    if (u->code && !check_includes(u, errs))
+        return false;
     if (!u->dir || !u->code || !gp_memfile_open(&m))
         return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
     FILE *out = m.f;
@@ -257,6 +292,7 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
         if (cpu || strcmp(headers[i], "kernels/kernel.h") == 0)
             put_header(out, headers[i]);
     put_line(out, MARK);
+    fputs(cpu ? toolkit : "", out);
     fputs(check, out);
     put_line(out, "define");           /* the stage's option; behind what is ours */
     for (int i = 0; i < src->ndefine; i++) {
@@ -273,9 +309,6 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
     put_check(out, src, cpu);
     if (!(u->text = gp_memfile_close(&m, &u->len)))
         return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
-    gp_hash_begin(&u->hash);
-    gp_hash_text(&u->hash, u->text);
-    gp_unit_hash_includes(u);
     return true;
 }
 
@@ -352,6 +385,16 @@ static const char *signature(const gp_source *src, char buf[400])
     return buf;
 }
 
+/* " (p.yaml:7:20)": where the YAML passes parameter k; "" where that is not known. */
+static const char *passed_at(const gp_source *src, int k, char buf[200])
+{
+    *buf = '\0';
+    if (src->param_at && k < src->nparam && src->param_at[k].file)
+        snprintf(buf, 200, " (%.160s:%d:%d)", src->param_at[k].file, src->param_at[k].line,
+                 src->param_at[k].col);
+    return buf;
+}
+
 static const char *plural(int n)
 {
     return n == 1 ? "" : "s";
@@ -362,7 +405,7 @@ static void count_error(const gp_unit *u, gp_errs *errs)
     const char *p, *end;
     size_t len;
     int has = 0, gives = u->src->nparam;
-    char buf[400];
+    char buf[400], from[200];
     gp_loc at = { .file = u->src->path };
     if (entry_params(u, &p, &end))
         at = place(u, p, (size_t)(end + 1 - p));
@@ -370,30 +413,34 @@ static void count_error(const gp_unit *u, gp_errs *errs)
         has++;
     if (has == 1 && entry_param(u, 0, &p, &len) && is(p, (int)len, "void"))
         has = 0;
+    passed_at(u->src, has < gives ? has : 0, from);    /* the first that is too many */
     if (at.line && has != gives)
-        gp_fail(errs, GP_E_SPEC, at, "'%s' has %d parameter%s, but args gives %d value%s: %s",
-                u->src->entry, has, plural(has), gives, plural(gives), signature(u->src, buf));
+        gp_fail(errs, GP_E_SPEC, at, "'%s' has %d parameter%s, but args gives %d value%s%s: %s",
+                u->src->entry, has, plural(has), gives, plural(gives), from,
+                signature(u->src, buf));
     else                               /* a macro's work */
-        gp_fail(errs, GP_E_SPEC, at, "'%s' does not take the %d value%s that args gives: %s",
-                u->src->entry, gives, plural(gives), signature(u->src, buf));
+        gp_fail(errs, GP_E_SPEC, at, "'%s' does not take the %d value%s that args gives%s: %s",
+                u->src->entry, gives, plural(gives), from, signature(u->src, buf));
 }
 
 static void type_error(const gp_unit *u, int k, gp_errs *errs)
 {
     const char *p;
     size_t n;
-    char buf[400];
+    char buf[400], from[200];
     gp_loc at = { .file = u->src->path };
+    passed_at(u->src, k, from);
     if (k < 0 || k >= u->src->nparam)
         return;
     if (entry_param(u, k, &p, &n)) {
         at = place(u, u->code + (p - u->user), n);
-        gp_fail(errs, GP_E_SPEC, at, "parameter %d of '%s' is '%.*s', but args passes '%s'; "
-                "args asks for %s", k + 1, u->src->entry, (int)n, p, u->src->param[k],
+        gp_fail(errs, GP_E_SPEC, at, "parameter %d of '%s' is '%.*s', but args passes '%s'%s; "
+                "args asks for %s", k + 1, u->src->entry, (int)n, p, u->src->param[k], from,
                 signature(u->src, buf));
     } else {
-        gp_fail(errs, GP_E_SPEC, at, "parameter %d of '%s' is not '%s', which args passes; "
-                "args asks for %s", k + 1, u->src->entry, u->src->param[k], signature(u->src, buf));
+        gp_fail(errs, GP_E_SPEC, at, "parameter %d of '%s' is not '%s', which args passes%s; "
+                "args asks for %s", k + 1, u->src->entry, u->src->param[k], from,
+                signature(u->src, buf));
     }
 }
 
@@ -436,6 +483,16 @@ static bool gpu_only(const report *r, gp_loc at, gp_errs *errs)
     return true;
 }
 
+/* What to do about a header that is not there. */
+static const char *advice(const report *r)
+{
+    bool missing = memmem(r->text, (size_t)r->ntext, "No such file", 12)
+                || memmem(r->text, (size_t)r->ntext, "not found", 9)
+                || memmem(r->text, (size_t)r->ntext, "cannot open", 11);
+    const char *name = missing ? memmem(r->text, (size_t)r->ntext, "cuda_", 5) : NULL;
+    return name ? "; it is of the CUDA toolkit: install it in /usr/local/cuda, or set CPATH" : "";
+}
+
 void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs)
 {
     enum { SHOWN = 5 };
@@ -471,7 +528,7 @@ void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs)
         if (is(r.file, r.nfile, u->src->path)) {
             at.line = r.line, at.col = r.col;
             if (!gpu_only(&r, at, errs))
-                gp_fail(errs, GP_E_SPEC, at, "%.*s", r.ntext, r.text);
+                gp_fail(errs, GP_E_SPEC, at, "%.*s%s", r.ntext, r.text, advice(&r));
         } else {
             at.line = include;
             gp_fail(errs, GP_E_SPEC, at, "in '%.*s', line %d: %.*s", r.nfile, r.file, r.line,

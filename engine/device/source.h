@@ -4,7 +4,6 @@
 #define GP_SOURCE_H
 
 #include <ctype.h>
-#include "device/cache.h"
 #include "gpipe/stage.h"
 
 /* What a compiler reads: gpipe's headers, the user's source under its own name
@@ -16,8 +15,6 @@ typedef struct gp_unit {
     char *user;                /* the source as read */
     char *code;                /* the same bytes, comments and strings blanked */
     char *dir;                 /* of the source: quoted includes start here */
-    gp_hash hash;              /* of `text` and of every quoted include */
-    bool traced;               /* all that it includes is known: else nothing is cached */
 } gp_unit;
 
 /* False after errors. gp_unit_free() in any case. */
@@ -27,9 +24,8 @@ void gp_unit_free(gp_unit *u);
 /* Turns what a compiler wrote into errors at the user's lines; always adds one. */
 void gp_unit_errors(const gp_unit *u, const char *log, gp_errs *errs);
 
-/* includes.c: adds every file that the source includes in quotes, itself or by another, to
- * the unit's hash; sets `traced`. */
-void gp_unit_hash_includes(gp_unit *u);
+/* The folder that a source lies in, malloc'd. NULL: no memory. */
+char *gp_source_folder(const char *path);
 
 /* A copy with comments, strings and characters blanked, and all newlines kept; malloc'd.
  * NULL: no memory. */

@@ -156,8 +156,10 @@ static bool open_device(gp_run *run, gp_errs *errs)
     gp_loc was = errs->at;
     if (run->graph->device_at.file)
         errs->at = run->graph->device_at;
-    if (!(run->dev = be->open(run->graph->device, errs))
-        || !be->prepare(run->dev, streams, orders, slots, errs))
+    if (!(run->dev = be->open(run->graph->device, errs)))
+        return false;
+    run->dev->cancel = &run->pipeline->cancel;
+    if (!be->prepare(run->dev, streams, orders, slots, errs))
         return false;
     if (run->options.trace_full && run->options.trace_ns && be->watch
         && !(run->watched = be->watch(run->dev, gp_trace_activity, run, errs)))

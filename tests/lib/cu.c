@@ -72,7 +72,7 @@ gp_cpu_entry cu_compile(const char *entry, const char *const *params, const char
                       .shared = shared, .at = { "test.yaml", 3, 5, 1 } };
     while (params[src.nparam])
         src.nparam++;
-    if (!gp_cc_compile(&src, &k, &dl, &errs)) {
+    if (!gp_cc_compile(&src, NULL, &k, &dl, &errs)) {
         cu_print(&errs);
         ck_abort_msg("'%s' does not compile", entry);
     }

@@ -389,6 +389,7 @@ typedef struct gp_source {
     int ndefine;
     size_t shared;                 /* dynamic shared memory it will ask for */
     gp_loc at;                     /* for errors that name the stage */
+    const gp_loc *param_at;        /* of each parameter: where the YAML passes it; or NULL */
 } gp_source;
 
 /* NULL after errors (the compiler's, with the user's file and line). The

@@ -1,0 +1,21 @@
+/* child.h - runs a compiler, which does not outlive what it runs for (child.c). */
+#ifndef GP_CPU_CHILD_H
+#define GP_CPU_CHILD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct gp_child {
+    const char *const *argv;           /* ends with NULL; the program is looked for in PATH */
+    const char *text; size_t len;      /* its standard input */
+    const char *tmp;                   /* its TMPDIR */
+    const atomic_int *cancel;          /* not 0: it is killed at once; or NULL */
+    char *log; size_t nlog;            /* result: the start of its output, NUL-terminated, malloc'd */
+    size_t more;                       /* result: the lines behind that */
+} gp_child;
+
+/* The program's exit status; -1: it was killed or cannot be started, with errno. */
+int gp_child_run(gp_child *c);
+
+#endif

@@ -1,0 +1,38 @@
+/* reads.h - compiled kernels, found by what the compiler read to make them (reads.c).
+ *
+ * The invariant: a binary that is found is what the compiler would make now. Its key is made
+ * of the unit's (text, options, environment, compiler), of the contents of all files that the
+ * compiler said it had read, and of the files that lie under such a file's name in a folder
+ * that is searched for headers: one that is new there may be what the compiler would read.
+ * Which files were read is kept in the cache, too, under the unit's key.
+ *
+ * Not noticed: a new header in a folder that is neither in `folder` nor below one of them, and
+ * a new file that was only asked for by __has_include. */
+#ifndef GP_READS_H
+#define GP_READS_H
+
+#include "device/cache.h"
+
+typedef struct gp_reads {
+    gp_key unit;
+    char **folder; int nfolders;   /* malloc'd */
+    char **path; int npaths;       /* malloc'd; what the compiler read */
+    bool unknown;                  /* it did not say all: nothing is stored */
+    int64_t start;                 /* of the compiler; CLOCK_REALTIME, ns */
+} gp_reads;                        /* zeroed before first use */
+
+/* Adds n bytes, as a string. */
+void gp_reads_folder(gp_reads *r, const char *path, size_t n);
+void gp_reads_path(gp_reads *r, const char *path, size_t n);
+void gp_reads_free(gp_reads *r);
+
+/* As gp_cache_find; with `unit` and the folders set. */
+bool gp_reads_find(const gp_reads *r, const char *ext, void **data, size_t *bytes, gp_errs *errs);
+/* Just before the compiler starts. Waits until the clock of file systems has moved on (a few
+ * ms), so that a file that changes from now on is seen to be newer. */
+void gp_reads_start(gp_reads *r);
+/* Once the paths are set. Stores nothing where a file has changed meanwhile. */
+void gp_reads_store(const gp_reads *r, const char *ext, const void *data, size_t bytes,
+                    gp_errs *errs);
+
+#endif

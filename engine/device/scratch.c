@@ -1,0 +1,94 @@
+/* scratch.c - see scratch.h. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "device/scratch.h"
+
+static const char prefix[] = "gpipe-cc-";
+
+enum { RANDOM = 6 };                   /* characters behind the prefix */
+
+/* Opens a folder of ours and locks it; -1: it is not ours, or in use. */
+static int lock_folder(int dir, const char *name)
+{
+    struct stat st, now;
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    if (!fstat(fd, &st) && st.st_uid == geteuid() && !(st.st_mode & 077)
+        && !flock(fd, LOCK_EX | LOCK_NB)
+        && !fstatat(dir, name, &now, AT_SYMLINK_NOFOLLOW) && now.st_ino == st.st_ino)
+        return fd;                     /* and it is still there */
+    int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
+/* Compilers make files only. */
+static void empty(int fd)
+{
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = copy >= 0 ? fdopendir(copy) : NULL;
+    if (!d && copy >= 0)
+        close(copy);
+    for (struct dirent *e; d && (e = readdir(d));)
+        unlinkat(fd, e->d_name, 0);
+    if (d)
+        closedir(d);
+}
+
+static void remove_stale(const char *tmp)
+{
+    DIR *d = opendir(tmp);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (strncmp(e->d_name, prefix, sizeof prefix - 1) != 0
+            || strlen(e->d_name) != sizeof prefix - 1 + RANDOM)
+            continue;
+        int fd = lock_folder(dirfd(d), e->d_name);
+        if (fd < 0)
+            continue;
+        empty(fd);
+        unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
+        close(fd);
+    }
+    if (d)
+        closedir(d);
+}
+
+bool gp_scratch_open(gp_scratch *s, char err[GP_WHY])
+{
+    const char *tmp = getenv("TMPDIR");
+    if (!tmp || !*tmp)
+        tmp = "/tmp";
+    remove_stale(tmp);
+    for (int try = 0; try < 100; try++) {
+        if (snprintf(s->path, sizeof s->path, "%s/%sXXXXXX", tmp, prefix) >= (int)sizeof s->path) {
+            errno = ENAMETOOLONG;
+            break;
+        }
+        if (!mkdtemp(s->path))
+            break;
+        if ((s->fd = lock_folder(AT_FDCWD, s->path)) >= 0)
+            return true;
+        int why = errno;               /* another process may have taken it for a stale one */
+        rmdir(s->path);
+        errno = why;
+        if (errno != EWOULDBLOCK && errno != ENOENT)
+            break;
+    }
+    return gp_why(err, "no folder can be made in '%.200s': %s; set TMPDIR", tmp, strerror(errno));
+}
+
+void gp_scratch_close(gp_scratch *s)
+{
+    empty(s->fd);
+    rmdir(s->path);
+    close(s->fd);
+}
