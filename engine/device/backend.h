@@ -75,7 +75,7 @@ typedef struct gp_backend {
     void (*free)(gp_dev *dev, bool device, void *mem, size_t bytes);
 
     /* Makes `streams` streams, and `orders` orders of `slots` slots each. An
-     * order serialises one carrying stage over the launches of a segment: the
+     * order serialises one stage over the launches of a segment: the
      * launch of frames [f, f+m) waits for slot (f-1) mod slots and passes slot
      * (f+m-1) mod slots. Launches are submitted in frame order, one thread. */
     bool (*prepare)(gp_dev *dev, int streams, int orders, int slots, gp_errs *errs);

@@ -16,7 +16,7 @@ static gp_view view_of(const gp_actorrt *p, int ring, int buffer, uint64_t f)
 }
 
 /* Opens item r->id of `part` for frame j of the launch, behind the items its
- * task depends on and, for a carrying stage, behind its previous frame's. */
+ * task depends on and, for a stage whose frames take turns, behind its previous frame's. */
 static bool open_item(gp_rec *r, gp_segmentrt *s, gp_taskrt *part, int id, int j)
 {
     int n = 0;
@@ -98,8 +98,8 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
                    st->name, (unsigned long long)first);
 }
 
-/* One item: n frames from f. A carrying stage waits for the frame before, lets
- * the one after go on, and forgets what it carries at a hole, unless it splices. */
+/* One item: n frames from f. A stage whose frames take turns waits for the frame before and
+ * lets the one after go on; one that carries state forgets it at a hole, unless it splices. */
 static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64_t f, int n,
                         bool first, bool last)
 {
@@ -117,7 +117,7 @@ static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uin
         && !r->ops->order_wait(r, part->order, (int)((f + slots - 1) % slots)))
         return false;
     if (o->irregular && gp_frame_stage_hole(p->seg, st)) {
-        if (part->order >= 0 && st->on_hole == GP_ON_HOLE_RESET
+        if (state >= 0 && st->on_hole == GP_ON_HOLE_RESET
             && !r->ops->fill(r, run->extra[state], 0, run->plan->extra[state].bytes))
             return false;
     } else if (!record_stage(r, o, part, f, n)) {

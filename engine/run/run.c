@@ -113,6 +113,17 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
     return true;
 }
 
+/* How many stages of a segment have frames that take turns. */
+static int orders_of(const gp_run *run, const gp_segment *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->ntasks; i++) {
+        int stage = run->plan->task[s->task[i]].stage;
+        n += stage >= 0 && gp_stage_in_order(&run->graph->stage[stage]);
+    }
+    return n;
+}
+
 static bool init_actors(gp_run *run, gp_errs *errs)
 {
     const gp_plan *plan = run->plan;
@@ -128,8 +139,7 @@ static bool init_actors(gp_run *run, gp_errs *errs)
         if (!gp_segment_init(p, streams, orders, &stamps, errs))
             return false;
         streams += p->segment->streams;
-        for (int t = 0; t < p->segment->ntasks; t++)
-            orders += plan->task[p->segment->task[t]].state >= 0;
+        orders += orders_of(run, p->segment);
     }
     errs->at = was;
     return true;
@@ -150,8 +160,7 @@ static bool open_device(gp_run *run, gp_errs *errs)
         const gp_segment *s = &plan->segment[i];
         streams += s->streams;
         slots = s->depth > slots ? s->depth : slots;
-        for (int t = 0; t < s->ntasks; t++)
-            orders += plan->task[s->task[t]].state >= 0;
+        orders += orders_of(run, s);
     }
     gp_loc was = errs->at;
     if (run->graph->device_at.file)

@@ -192,8 +192,10 @@ struct gp_shape {
 
     /* Results beside the output types; all start as zero. */
     bool endless;          /* a source that never ends by itself */
-    bool serial;           /* one worker only (always so for sources); otherwise the YAML may
-                              ask for several, which call run() at the same time */
+    bool serial;           /* frames take turns. On the host: one worker only (always so for
+                              sources), where the YAML else may ask for several, which call
+                              run() at the same time. On the device: what record() queues
+                              for a frame waits for what it queued for the one before */
     bool batched;          /* record() takes several frames at once */
     bool keeps_slots;      /* relies on what it left in a slot (view.fresh) */
     bool frame_info;       /* record() uses gp_dcall.frame */
@@ -326,7 +328,7 @@ typedef struct gp_frame_info {
 enum { GP_INFOS = 8, GP_INFO_BYTES = 32 };
 
 /* For record(): n consecutive frames; n > 1 only when shape() set `batched`
- * (and the stage carries no state). Pointers are to device memory. */
+ * (and neither `serial` nor state). Pointers are to device memory. */
 typedef struct gp_dcall {
     const void *opts;
     void *user;                    /* the kind's */
