@@ -19,6 +19,7 @@ bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
 typedef struct gp_outfile {
     int fd;                            /* valid while `open` */
     bool open, in_place;
+    bool unread;                       /* opening failed: a FIFO that nobody reads yet */
     char path[PATH_MAX], tmp[PATH_MAX];
 } gp_outfile;
 
