@@ -101,7 +101,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
         put_kernel(kernel, stage);
     else
         put(thread);
-    put(kernel ? "': look at its indices and the arguments that it is given\n" : "'\n");
+    put(kernel ? "': 'gpipe run --check-kernels' says which argument it left, and where\n" : "'\n");
     remove_file();
     signal(number, SIG_DFL);
     raise(number);

@@ -154,6 +154,10 @@ static bool open_device(gp_run *run, gp_errs *errs)
     if (!plan->unified)
         be = &gp_backend_cuda;
 #endif
+    if (run->options.check_kernels && !plan->unified)
+        return gp_fail(errs, GP_E_USAGE, run->graph->device_at, "kernels are checked on the CPU back "
+                       "end, with --device cpu; on a GPU run: compute-sanitizer gpipe run "
+                       "--isolate %s", run->graph->file);
     int streams = 0, orders = 0, slots = 1;
     for (int i = 0; i < plan->nsegments; i++) {
         const gp_segment *s = &plan->segment[i];
@@ -300,6 +304,7 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
         return GP_ERROR;
     }
     run->pipeline = p, run->plan = p->plan, run->graph = p->plan->graph, run->options = o ? *o : (gp_run_options){ .poison = false };
+    run->options.isolate |= run->options.check_kernels;
     run->done_fd = eventfd(0, EFD_CLOEXEC);
     pthread_mutex_init(&run->lock, NULL);
     pthread_mutex_init(&run->engine_lock, NULL);

@@ -359,7 +359,8 @@ typedef struct gp_dim3 { unsigned x, y, z; } gp_dim3;
 
 /* Recorder calls. `args` are pointers to the arguments' values, in order; they
  * are copied before the call returns. `shared`: bytes of dynamic shared memory.
- * gp_launch finds a built-in kernel by its name. False after an error. */
+ * gp_launch finds a built-in kernel by its name. A grid without blocks, and a copy or fill that
+ * leaves the memory it begins in, are errors. False after an error. */
 bool gp_launch(gp_dcall *c, const char *kernel, gp_dim3 grid, gp_dim3 block,
                size_t shared, void *const *args, int nargs);
 bool gp_launch_kernel(gp_dcall *c, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
