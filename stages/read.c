@@ -68,6 +68,8 @@ static bool list_files(gp_shape *s, struct opts *o, const gp_file **first, bool 
         return gp_shape_missing(s, "path", "no file matches '%s'%s", o->path, glob && numbered
                                 ? ": beside a number, *, ? and [ mean themselves" : "");
     *first = gp_probe_file(s, o->file[0]);
+    if ((*first)->kind != GP_FILE_STREAM)
+        gp_shape_reads(s, o->file, o->nfiles);
     if ((*first)->error)
         return gp_shape_missing(s, "path", "cannot read '%s': %s", o->file[0],
                                 strerror((*first)->error));

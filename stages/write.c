@@ -5,14 +5,14 @@
  * name in finish(). A file has its name only once it is complete. */
 #include <ctype.h>
 #include <errno.h>
-#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/filetable.h"
 #include "base/npy.h"
-#include "base/table.h"
 #include "png_file.h"
 
 enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };
@@ -31,13 +31,29 @@ struct opts {
     bool to_stdout;
 };
 
+/* The length of a ${...} at `p`, or of a '$' alone. */
+static size_t value_length(const char *p)
+{
+    size_t n = 1;
+    int open = 0;
+    if (p[1] == '$')
+        return 2;
+    do {
+        open += p[n] == '{' ? 1 : p[n] == '}' ? -1 : 0;
+        n++;
+    } while (open && p[n - 1]);
+    return p[1] == '{' && !open ? n : 1;
+}
+
 /* Checks that every % in the path, as the pipeline spells it, begins a known conversion. */
 static bool check_path(gp_shape *s)
 {
     const gp_node *n = gp_shape_node(s, "path");
     size_t known;
-    for (const char *p = n->text; (p = strchr(p, '%')); p += known)
-        if (!(known = gp_path_conversion(p))) {
+    for (const char *p = n->text; (p += strcspn(p, "$%"), *p); p += known)
+        if (*p == '$')
+            known = value_length(p);
+        else if (!(known = gp_path_conversion(p))) {
             size_t len = 1 + strspn(p + 1, "0123456789");
             len += isalpha((unsigned char)p[len]) != 0;
             return gp_shape_fail_at(s, gp_node_part(n, (size_t)(p - n->text), len),
@@ -85,25 +101,6 @@ static bool shape(gp_shape *s)
     return gp_shape_writes(s, "path", o->path);
 }
 
-/* ---- names that were used -------------------------------------------- */
-
-/* Of frames whose file has no number: name -> frame. */
-struct seen {
-    pthread_mutex_t lock;
-    gp_table names;
-};
-
-/* Notes that `frame` uses `name`. 1; 0 when it is taken, by *other; -1 without
- * memory. */
-static int use_name(struct seen *s, const char *name, uint64_t frame, uint64_t *other)
-{
-    pthread_mutex_lock(&s->lock);
-    const gp_entry *e = gp_table_put(&s->names, name, (int64_t)frame);
-    *other = e ? (uint64_t)e->n : 0;
-    pthread_mutex_unlock(&s->lock);
-    return !e ? -1 : *other == frame;
-}
-
 /* ---- state ----------------------------------------------------------- */
 
 struct worker {                  /* one worker's */
@@ -113,7 +110,8 @@ struct worker {                  /* one worker's */
 
 struct writer {
     const struct opts *o;
-    struct seen seen;
+    gp_filewriter *files;      /* all that it writes */
+    char who[128];
     int workers;
     struct worker *worker;
     gp_type joined;            /* what the joined file holds so far */
@@ -128,8 +126,6 @@ static void close_writer(void *state)
         gp_outfile_drop(&w->worker[i].file);
         free(w->worker[i].png.data);
     }
-    pthread_mutex_destroy(&w->seen.lock);
-    gp_table_free(&w->seen.names);
     free(w->worker);
     free(w);
 }
@@ -193,10 +189,13 @@ static bool open_writer(const gp_open *g, void **state)
     *state = w;
     if (w) {
         w->o = o, w->workers = g->workers;
-        pthread_mutex_init(&w->seen.lock, NULL);
+        snprintf(w->who, sizeof w->who, "stage '%s'", g->name);
+        w->files = gp_filetable_writer(g->files, w->who, o->path);
         w->worker = calloc((size_t)g->workers, sizeof *w->worker);
     }
-    if (!w || !w->worker)
+    for (int i = 0; w && w->worker && i < w->workers; i++)
+        w->worker[i].file.by = w->files;
+    if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     return o->single || o->to_stdout || open_joined(w, &g->in[0], why)
         || w->worker[0].file.unread    /* run() waits for its reader */
@@ -210,22 +209,11 @@ static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX],
                       char why[GP_WHY])
 {
     const struct opts *o = w->o;
-    unsigned long long a = f->index;
-    uint64_t other = 0;
     path[0] = 0;
     if (o->named && (!f->name || strchr(f->name, '/')))
         return f->name ? gp_why(why, "cannot take the name '%s'", f->name)
                        : gp_why(why, "has a %%n, but the frame's source gives no names: use %%05d");
-    if (!gp_path_expand(path, o->path, f->index, f->name, why))
-        return false;
-    if (o->numbered)
-        return true;
-    int fresh = use_name(&w->seen, o->named ? f->name : "", f->index, &other);
-    if (fresh)
-        return fresh > 0 || gp_why(why, "does not fit in memory");
-    unsigned long long b = other;
-    return gp_why(why, "is the name of both frame %llu and frame %llu: put %%05d into the path",
-                  a < b ? a : b, a < b ? b : a);
+    return gp_path_expand(path, o->path, f->index, f->name, why);
 }
 
 static gp_status put_file(struct writer *w, gp_call *c, const gp_frame *f, const char *path,
@@ -243,6 +231,7 @@ static gp_status put_file(struct writer *w, gp_call *c, const gp_frame *f, const
             return GP_FAILED;
         v[1] = (struct iovec){ d->png.data, d->png.n };
     }
+    d->file.frame = d->file.number = f->index;
     gp_status s = reach(c, &d->file, path, why);
     if (s == GP_OK && !(gp_write_all(d->file.fd, v, 2, why) && gp_outfile_commit(&d->file, why)))
         s = GP_FAILED;

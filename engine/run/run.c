@@ -94,7 +94,8 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
         gp_open o = { .opts = s->opts, .user = s->kind->user, .name = s->name, .at = s->at, .nin = s->nin,
                       .nout = s->nout, .in = types, .out = types + s->nin,
                       .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
-                      .scope = &g->scope, .dev = device ? run->dev : NULL, .errs = errs };
+                      .scope = &g->scope, .dev = device ? run->dev : NULL, .errs = errs,
+                      .files = run->pipeline->files };
         run->opened[i] = true;
         errs->at = s->at;
         atomic_store(&run->opening, s);
@@ -182,6 +183,8 @@ static bool open_device(gp_run *run, gp_errs *errs)
 static bool set_up(gp_run *run, gp_errs *errs)
 {
     gp_tables_make(run);
+    if (!gp_pipeline_files(run->pipeline))
+        longjmp(*run->arena.oom, 1);
     if ((run->plan->nsegments && !open_device(run, errs)) || !gp_memory_take(run, errs))
         return false;
     gp_rings_make(run);

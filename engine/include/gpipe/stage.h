@@ -208,6 +208,8 @@ struct gp_shape {
     bool any_length;       /* a sink that takes any number of frames and keeps none */
 
     void *ctx;             /* the engine's */
+    int64_t writes_from;   /* of a path with %05d: the first number it gives; INT64_MAX:
+                              none that a file has which is there */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -239,6 +241,9 @@ const gp_files *gp_probe_glob(gp_shape *s, const char *pattern);
  * Two stages that say so of one path are an error at option `opt`, which names
  * both; then false. What is under /dev is everybody's. `path` is copied. */
 bool gp_shape_writes(gp_shape *s, const char *opt, const char *path);
+/* Says that this stage reads these regular files while it runs: no stage may write them.
+ * `path` is borrowed for as long as the pipeline lives. */
+void gp_shape_reads(gp_shape *s, const char *const *path, int n);
 
 /* Evaluates an expression over vars and this stage's ports (in and out as far
  * as they are known). Adds an error and returns false when it makes no sense. */
@@ -269,6 +274,7 @@ typedef struct gp_open {
     const gp_scope *scope;         /* vars, for gp_eval */
     gp_dev *dev;                   /* of a device stage; else NULL */
     gp_errs *errs;
+    struct gp_filetable *files;    /* the engine's: the files of this run, base/filetable.h */
 } gp_open;
 
 typedef enum gp_status {
