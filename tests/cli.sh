@@ -308,6 +308,10 @@ Y
 { (ulimit -c 0; exec "$GPIPE" run "$tmp/far.yaml") >"$tmp/stdout" 2>"$tmp/stderr"; rc=$?; } 2>/dev/null
 [ $rc -eq 139 ] && grep -q "^gpipe: error: a segmentation fault in kernel 'far'" "$tmp/stderr" \
     || { [ $rc -ne 0 ] && grep -q Sanitizer "$tmp/stderr"; } && ok || bad "a fault in a kernel: exit $rc"
+grep -qE -- "--check-kernels|Sanitizer" "$tmp/stderr" && ok || bad 'a fault in a kernel: how to find it is not said'
+expect 'a kernel that is checked' 1 "far.cu:1: error: kernel 'far' of stage 'kernel' writes memory that is near none of its arguments, in frame 0" \
+    "$GPIPE" run --device cpu --check-kernels "$tmp/far.yaml"
+grep -qE '^gpipe: 1 frames? in, 0 out' "$tmp/stderr" && ok || bad 'a kernel that is checked: no account'
 
 # signal NAME SIGNALS... : one after the other, 0.3 s apart; prints the exit code
 signalled() {

@@ -22,8 +22,9 @@ MAY = {
     "engine/report": ["base", "compile", "device", "run", "api"],
     "engine/draw": ["base", "compile"],
     "engine/cli": ["base", "report", "draw"],
-    "stages": ["base", "stages/format", "lua"],
+    "stages": ["base", "stages/format", "stages/kernel", "lua"],
     "stages/format": ["base"],
+    "stages/kernel": ["base", "stages/format"],
     "lua": ["base"],
     "kernels": ["base", "cpu"],
 }
@@ -41,7 +42,7 @@ def folder_of(name, path):
         return "gpipe"
     if os.path.exists("engine/" + name):
         return name.split("/")[0]
-    for folder in ("stages/format", "lua", "kernels"):
+    for folder in ("stages/format", "stages/kernel", "lua", "kernels"):
         if os.path.exists(f"{folder}/{name}"):
             return folder
     wrong.append(f"{path}: includes '{name}', which is nowhere")

@@ -129,6 +129,77 @@ START_TEST(is_an_error)
 }
 END_TEST
 
+/* ---- on a device ------------------------------------------------------- */
+
+typedef enum odd {
+    NO_BLOCKS, COPY_FAR, COPY_HUGE, COPY_NULL, FILL_FAR, FILL_INPUT, FILL_SCRATCH, ODD_NOTHING, ODDS
+} odd;
+
+static const char *const odd_says[ODDS] = {
+    [NO_BLOCKS] = "stage 'odd': a grid of 1 x 0 x 1 blocks computes nothing",
+    [COPY_FAR] = "stage 'odd': copies to 65 bytes from byte 4 of 'out', which has 64",
+    [COPY_HUGE] = "stage 'odd': copies 18446744073709551615 bytes at ",
+    [COPY_NULL] = "stage 'odd': copies 64 bytes at (nil)",
+    [FILL_FAR] = "stage 'odd': fills 1000000 bytes from byte 0 of 'out', which has 64",
+    [FILL_INPUT] = "stage 'odd': fills 'in', which is no output",
+    [FILL_SCRATCH] = "stage 'odd': fills 101 bytes from byte 0 of 'its scratch memory', which has 100",
+};
+
+static bool odd_shape(gp_shape *s)
+{
+    s->out[0] = s->in[0];
+    s->scratch = 100;
+    return true;
+}
+
+static bool odd_record(gp_dcall *c)
+{
+    char *in = c->in[0].data, *out = c->out[0].data;
+    char mine[80] = "";                /* a kind may have memory of its own */
+    if (!gp_copy(c, out, in, 64) || !gp_fill(c, c->scratch, 0, 100) || !gp_fill(c, mine, 0, 0))
+        return false;
+    switch (*(odd *)c->user) {
+    case NO_BLOCKS:    return gp_launch(c, "gray_u8", (gp_dim3){ 1, 0, 1 }, (gp_dim3){ 1, 1, 1 }, 0, NULL, 0);
+    case COPY_FAR:     return gp_copy(c, out + 4, mine, 65);
+    case COPY_HUGE:    return gp_copy(c, out, in, SIZE_MAX);
+    case COPY_NULL:    return gp_copy(c, out, NULL, 64);
+    case FILL_FAR:     return gp_fill(c, out, 0, 1000000);
+    case FILL_INPUT:   return gp_fill(c, in, 0, 1);
+    case FILL_SCRATCH: return gp_fill(c, c->scratch, 0, 101);
+    default:           return true;
+    }
+}
+
+START_TEST(device_work_is_checked)
+{
+    static const char yaml[] = "device: cpu\nstages:\n  - {use: made}\n  - {use: odd}\n  - {use: discard}\n";
+    odd o = (odd)_i;
+    wrong w = NOTHING;
+    const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
+    const gp_port out[] = { { "out", 0, .help = "bytes" }, { 0 } };
+    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out, .shape = made_shape,
+                     .run = made_run, .user = &w };
+    gp_kind kind = { GP_KIND("odd"), .help = "odd", .in = in, .out = out, .shape = odd_shape,
+                     .record = odd_record, .user = &o };
+    gp_errs errs = { .n = 0 };
+    gp_registry *r = gp_registry_create();
+    gp_machine *m = gp_machine_create(false);
+    gp_config config = { .registry = r, .machine = m };
+    ck_assert(gp_register_builtin(r, &errs) && gp_register(r, &made, &errs)
+              && gp_register(r, &kind, &errs));
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
+    ck_assert_ptr_nonnull(p);
+    ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), o == ODD_NOTHING ? GP_DONE : GP_ERROR);
+    const char *says = odd_says[o];
+    ck_assert_msg(!says == !errs.n, "%s", errs.n ? errs.e[0].msg : "no error");
+    ck_assert_msg(!says || !strncmp(errs.e[0].msg, says, strlen(says)), "%s", errs.e[0].msg);
+    ck_assert(!says || errs.e[0].at.line == 4);
+    gp_pipeline_destroy(p);
+    gp_registry_destroy(r);
+    gp_machine_destroy(m);
+}
+END_TEST
+
 /* What an application may give that is nothing. */
 START_TEST(nothing_is_an_error)
 {
@@ -153,6 +224,7 @@ Suite *suite_contract(void)
     Suite *s = suite_create("contract");
     TCase *t = tcase_create("kinds");
     tcase_add_loop_test(t, is_an_error, 0, WRONGS);
+    tcase_add_loop_test(t, device_work_is_checked, 0, ODDS);
     tcase_add_test(t, nothing_is_an_error);
     suite_add_tcase(s, t);
     return s;

@@ -55,6 +55,22 @@ static void setup(void)
         "    if (i < n) lo[i] = (unsigned char)(a[i] + 20);\n"
         "    if (i == 0) rows[0] = f->valid;\n"
         "}\n");
+    pipe_text(dir, "flat.cu",                      /* no y: a thread for each element */
+        "extern \"C\" __global__ void flat(const float *in, float *out, int n)\n"
+        "{\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    if (i < n) out[i] = 4 * in[i];\n"
+        "}\n"
+        "extern \"C\" __global__ void rows(const float *in, float *out, int h, int w)\n"
+        "{\n"
+        "    int x = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    for (int y = 0; x < w && y < h; y++) out[y * w + x] = 4 * in[y * w + x];\n"
+        "}\n"
+        "extern \"C\" __global__ void row(const float *in, float *out, int w)\n"
+        "{\n"
+        "    int x = blockIdx.x * blockDim.x + threadIdx.x, at = blockIdx.y * w + x;\n"
+        "    if (x < w) out[at] = 4 * in[at];\n"
+        "}\n");
     /* 300 KiB for each thread; a GPU has 512 */
     pipe_text(dir, "local.cu",
         "extern \"C\" __global__ void local(const float *in, float *out, int n)\n"
@@ -120,6 +136,14 @@ static const struct { const char *stage; float (*want)(int64_t); } good[] = {
     { "{use: kernel, source: scale.cu, args: [x, y, {i32: 'x.shape[0]'}, "
       "{i32: 6}, {f32: '3 * gain / 3'}], in: {x: x}, out: {y: y}, block: [4, 2], "
       "grid: ['ceil(x.shape[1] / 4)', 'ceil(x.shape[0] / 2)']}", scaled },
+    /* other default grids: along x alone, and with rows along y */
+    { "{use: kernel, source: flat.cu, out: y, args: [in, out, {i32: in.size}]}", fourfold },
+    { "{use: kernel, source: flat.cu, out: y, args: [in, out, {i32: in.size}], block: 7, "
+      "serial: true}", fourfold },
+    { "{use: kernel, source: flat.cu, entry: rows, out: y, args: [in, out, "
+      "{i32: 'in.shape[0]'}, {i32: 'in.shape[1]'}]}", fourfold },
+    { "{use: kernel, source: flat.cu, entry: row, out: y, args: [in, out, "
+      "{i32: 'in.shape[1]'}]}", fourfold },
     /* another entry, an include, shared memory, a macro */
     { "{use: kernel, source: flip.cu, entry: mirror, out: y, args: [in, out], block: 6, "
       "grid: 'in.shape[0]', shared: '4 * in.shape[1]', define: {ADD: 3}}", mirrored },
@@ -249,6 +273,18 @@ START_TEST(does_not_compile)
 }
 END_TEST
 
+/* The whole frames have blocks, the last, of 5 rows, has none: it is not left uncomputed. */
+START_TEST(no_blocks)
+{
+    pipe_result r = run_stage("{use: kernel, source: flat.cu, out: y, args: [in, out, "
+                              "{i32: in.size}], grid: 'floor(in.shape[0] / 8)'}", NULL);
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_ptr_nonnull(strstr(r.errs.e[0].msg, "stage 'kernel': a grid of 0 blocks along x"));
+    ck_assert_int_eq(r.errs.e[0].at.line, 6);
+    ck_assert_uint_eq(r.account[0].out, 5);
+}
+END_TEST
+
 Suite *suite_stage_kernel(void)
 {
     Suite *s = suite_create("stage_kernel");
@@ -258,6 +294,7 @@ Suite *suite_stage_kernel(void)
     tcase_add_loop_test(tc, computes, 0, sizeof good / sizeof *good);
     tcase_add_test(tc, two_outputs);
     tcase_add_loop_test(tc, refuses, 0, sizeof bad / sizeof *bad);
+    tcase_add_test(tc, no_blocks);
     tcase_add_loop_test(tc, does_not_compile, 0, sizeof broken / sizeof *broken);
     suite_add_tcase(s, tc);
     return s;

@@ -31,6 +31,8 @@ static const struct option {
     { "poison", 0, NULL, GP_VERB_RUN, F(poison), "fill every slot with a pattern before each use, which shows what stages leave unwritten" },
     { "isolate", 0, NULL, GP_VERB_RUN, F(isolate),
       "one frame at a time: finds the stage that faults" },
+    { "check-kernels", 0, NULL, GP_VERB_RUN, F(check_kernels),
+      "on the CPU, one frame at a time: finds kernels of yours that leave their frames" },
     { "sweep", 0, "PATH=LIST", GP_VERB_BENCH, W(sweep),
       "a row for each value: depth=1..8, batch=1,4,auto; may be given again" },
     { "serial", 0, NULL, GP_VERB_BENCH, F(serial), "add a row with depth 1 for all buffers, one stream and no batches" },

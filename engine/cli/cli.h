@@ -33,7 +33,8 @@ typedef struct gp_args {
     const char **operand; int noperands;   /* files, a stage, a verb */
     const char **set; int nset;            /* "path=value"; --device is one of them */
     const char *device;                    /* that one, or NULL */
-    bool poison, isolate, quiet, verbose, dot, svg, mermaid, json, markdown, man, help;
+    bool poison, isolate, check_kernels, quiet, verbose, dot, svg, mermaid, json, markdown, man;
+    bool help;
     int progress;                          /* gp_progress */
     int form;                              /* gp_form */
     const char *metrics;                   /* "[ADDR:]PORT", or NULL */

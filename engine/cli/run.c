@@ -68,7 +68,8 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         gp_unload(&l);
         return status;
     }
-    gp_run_options options = { .poison = args->poison, .isolate = args->isolate };
+    gp_run_options options = { .poison = args->poison, .isolate = args->isolate,
+                               .check_kernels = args->check_kernels };
     gp_report_files files;
     if (!gp_report_open(&files, args, l.pipeline, &options, errs)) {
         gp_report_drop(&files);

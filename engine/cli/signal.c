@@ -129,7 +129,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
         put_kernel(&l, kernel, stage);
     else
         put(&l, thread);
-    put(&l, kernel ? "': look at its indices and the arguments that it is given" : "'");
+    put(&l, kernel ? "': 'gpipe run --check-kernels' says which argument it left, and where" : "'");
     end(&l);
     remove_file();
     signal(number, SIG_DFL);

@@ -113,6 +113,12 @@ typedef struct gp_stage {
                                   NULL until resolved */
 } gp_stage;
 
+/* A device stage whose frames take turns: what it does of one waits for the one before. */
+static inline bool gp_stage_in_order(const gp_stage *s)
+{
+    return s->device && (s->state || s->serial);
+}
+
 typedef struct gp_graph {
     const char *name;
     const char *file, *dir;

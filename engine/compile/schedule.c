@@ -356,9 +356,10 @@ int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
 /* A resident kernel has no order between frames. */
 static bool may_persist(const gp_graph *g, const gp_stage *st, gp_errs *errs)
 {
-    return g->launch != GP_LAUNCH_PERSISTENT || !st->state
-        || gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' carries state from frame to frame, which "
-                   "'launch: persistent' cannot: set 'launch: graph'", st->name);
+    return g->launch != GP_LAUNCH_PERSISTENT || !gp_stage_in_order(st)
+        || gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' %s, which 'launch: persistent' cannot: set "
+                   "'launch: graph'", st->name, st->state ? "carries state from frame to frame"
+                   : "takes frames in order");
 }
 
 static bool set_launches(scheduling *w, gp_errs *errs)

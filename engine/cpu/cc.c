@@ -26,6 +26,11 @@ static const char *const flags[] = {
 
 enum { NFLAGS = sizeof flags / sizeof *flags };
 
+const char *gp_cc_flag(int i)
+{
+    return i < NFLAGS ? flags[i] : NULL;
+}
+
 typedef struct compiler {
     char path[PATH_MAX];           /* of the program */
     char *words;                   /* $CXX may hold options, or a launcher */

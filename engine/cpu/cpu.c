@@ -18,6 +18,7 @@
 
 struct gp_kernel {
     gp_cpu_entry entry;
+    gp_source source;          /* of a user's kernel */
     void *dl;                  /* of a user's kernel */
     struct gp_kernel *next;
 };
@@ -32,6 +33,7 @@ typedef struct gp_cpuop {
     size_t shared;
     size_t args;               /* OP_KERNEL: where its arguments start in `bytes` */
     int nargs;
+    gp_check *check;           /* of a user's kernel that is to be checked */
     void *dst;
     const void *src;
     size_t n;
@@ -62,6 +64,7 @@ typedef struct gp_stream {
     gp_cpu_runner *runner;
     void **argv; int nargv;
     bool started, quit, failed;
+    gp_errs errs;              /* why it failed; none: no memory for stacks */
 } gp_stream;
 
 struct gp_cpudev {
@@ -114,8 +117,16 @@ oom:
     return NULL;
 }
 
+static void clear_list(gp_list *l)
+{
+    for (int i = 0; i < l->n; i++)
+        gp_check_destroy(l->op[i].check);
+    l->n = 0, l->used = 0;
+}
+
 static void free_list(gp_list *l)
 {
+    clear_list(l);
     free(l->op), free(l->bytes);
 }
 
@@ -227,7 +238,10 @@ static bool rec_launch(gp_rec *r, const gp_kernel *k, gp_dim3 grid, gp_dim3 bloc
         memcpy(l->bytes + l->used, args[i], n);
         l->used += step;
     }
-    return true;
+    if (!r->check_kernels || !k->dl)
+        return true;
+    op->check = gp_check_create(r, &k->entry, &k->source, args);
+    return op->check || no_memory(r);
 }
 
 static bool rec_copy(gp_rec *r, void *dst, const void *src, size_t bytes)
@@ -342,7 +356,9 @@ static bool run_op(gp_stream *s, const gp_list *l, const gp_cpuop *op)
             at += (op->kernel->arg_bytes[i] + 15u) & ~(size_t)15;
         }
         running = op;
-        bool ok = gp_cpu_grid(s->runner, op->kernel, op->grid, op->block, op->shared, s->argv);
+        bool ok = op->check
+            ? gp_check_grid(op->check, s->runner, op->grid, op->block, op->shared, s->argv, &s->errs)
+            : gp_cpu_grid(s->runner, op->kernel, op->grid, op->block, op->shared, s->argv);
         running = NULL;
         return ok;
     }
@@ -456,7 +472,10 @@ static int result(gp_stream *s, gp_errs *errs)
 {
     if (!s->failed)
         return 1;
-    gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory for the stacks of a kernel's threads");
+    if (s->errs.failed)
+        gp_errs_add(errs, &s->errs);
+    else
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory for the stacks of a kernel's threads");
     return -1;
 }
 
@@ -499,7 +518,7 @@ static uint64_t cpu_computed(gp_dev *d)
 static bool record(gp_dev *d, gp_list *l, gp_body body, void *arg, gp_errs *errs)
 {
     gp_cpurec r = { { .ops = &rec_ops, .dev = d, .errs = errs }, l };
-    l->n = 0, l->used = 0;
+    clear_list(l);
     return body(&r.rec, arg);
 }
 
@@ -553,7 +572,9 @@ static const gp_kernel *cpu_compile(gp_dev *d, const gp_source *src, gp_errs *er
     if (!k) {
         dlclose(dl);
         gp_fail(errs, GP_E_RESOURCE, src->at, "out of memory");
+        return NULL;
     }
+    k->source = *src;
     return k;
 }
 

@@ -62,7 +62,7 @@ struct gp_cpu_runner {
     struct fiber *now, *before;    /* what runs, what ran before the last switch */
     struct fiber *fiber[MAX_FIBERS];
     int nfibers, used;             /* made; taken by this block */
-    bool failed;                   /* no memory for a fiber */
+    bool failed;                   /* no memory for a fiber, or given up */
     size_t shared_bytes;
     stack_t signals;               /* for handlers, as a stack may be full */
     bool armed;                    /* a thread has it */
@@ -242,6 +242,13 @@ static void wait_here(struct gp_cpu_block *b)
     }
     if (to != f)
         switch_to(r, to);
+}
+
+_Noreturn void gp_cpu_abandon(gp_cpu_runner *r)
+{
+    r->failed = true;
+    switch_to(r, &r->host);
+    abort();                       /* its stack is gone by then */
 }
 
 /* ---- runners --------------------------------------------------------- */

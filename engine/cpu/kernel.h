@@ -2,8 +2,10 @@
 #ifndef GP_CPU_KERNEL_H
 #define GP_CPU_KERNEL_H
 
+#include <limits.h>
 #include <stdatomic.h>
 #include "base/embed.h"
+#include "device/backend.h"
 #include <gpipe/gpipe.h>
 
 /* What one OS thread needs to run grids: fibers for kernels that wait at
@@ -23,6 +25,29 @@ bool gp_cpu_runner_overflows(const gp_cpu_runner *r, const void *address);
  * a CUDA launch. False only when there is no memory for fibers. */
 bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 block,
                  size_t shared, void *const *args);
+
+/* To be gone to by a thread of a kernel, on its own stack, in place of what it was doing:
+ * ends the grid, for which gp_cpu_grid() then returns false. */
+_Noreturn void gp_cpu_abandon(gp_cpu_runner *r);
+
+/* check.c: runs a grid of a user's kernel on copies of what it was given, beside memory that
+ * cannot be touched. */
+typedef struct gp_check gp_check;
+
+/* For a launch with these arguments, as `r` has been told of what the stage was given.
+ * NULL: no memory. `source` is borrowed. */
+gp_check *gp_check_create(const gp_rec *r, const gp_cpu_entry *k, const gp_source *source,
+                          void *const *args);
+void gp_check_destroy(gp_check *c);
+/* As gp_cpu_grid; false after an error. `args` are changed. */
+bool gp_check_grid(gp_check *c, gp_cpu_runner *r, gp_dim3 grid, gp_dim3 block, size_t shared,
+                   void **args, gp_errs *errs);
+
+/* lines.c: the line of the user's files that `pc`, in the kernel's code, was made of. False:
+ * that cannot be found out. Slow: compiles it again, with a table of lines. */
+bool gp_cpu_line(const gp_source *source, const void *pc, char file[PATH_MAX], int *line);
+/* cc.c: option i of the compiler; NULL: there are no more. */
+const char *gp_cc_flag(int i);
 
 /* Compiles a user's kernel with the system's C++ compiler ($CXX, c++, g++,
  * clang++), or finds it in the disk cache; loads it. `*dl` is for dlclose.

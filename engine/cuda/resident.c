@@ -184,7 +184,7 @@ static bool rec_fill(gp_rec *rec, void *dst, int byte, size_t bytes)
 static bool rec_order(gp_rec *rec, int o, int slot)
 {
     (void)o, (void)slot;
-    return refuse(rec, "state that is carried from frame to frame");
+    return refuse(rec, "a stage whose frames take turns");
 }
 
 static bool rec_wait(gp_rec *rec)

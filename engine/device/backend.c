@@ -2,6 +2,8 @@
  * then need not make. */
 #include "device/backend.h"
 
+static const size_t MOST_BYTES = (size_t)1 << 40;     /* as of a frame */
+
 static bool grid_fits(gp_dcall *c, gp_dim3 grid, gp_dim3 block)
 {
     if (grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
@@ -9,6 +11,9 @@ static bool grid_fits(gp_dcall *c, gp_dim3 grid, gp_dim3 block)
                        "blocks is too large, 2147483647 x 65535 x 65535 is the most: let each "
                        "thread do more, or put the longest axis first", c->name, grid.x, grid.y,
                        grid.z);
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0)
+        return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': a grid of %u x %u x %u blocks "
+                       "computes nothing", c->name, grid.x, grid.y, grid.z);
     if (block.x == 0 || block.y == 0 || block.z == 0 || block.x > 1024 || block.y > 1024
         || block.z > 64 || block.x * block.y * block.z > 1024)
         return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': a block cannot have "
@@ -20,8 +25,6 @@ static bool grid_fits(gp_dcall *c, gp_dim3 grid, gp_dim3 block)
 bool gp_launch_kernel(gp_dcall *c, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
                       size_t shared, void *const *args, int nargs)
 {
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0)
-        return true;
     c->rec->stage = c->name;
     return grid_fits(c, grid, block)
         && c->rec->ops->launch(c->rec, k, grid, block, shared, args, nargs);
@@ -37,14 +40,40 @@ bool gp_launch(gp_dcall *c, const char *kernel, gp_dim3 grid, gp_dim3 block, siz
     return gp_launch_kernel(c, k, grid, block, shared, args, nargs);
 }
 
+/* Is [p, p + bytes) of one of the pieces of memory that the stage has been given, if it
+ * begins in one? It may also have memory of its own. */
+static bool range_fits(gp_dcall *c, const char *what, const void *p, size_t bytes, bool written)
+{
+    const gp_rec *r = c->rec;
+    if (!p || bytes > MOST_BYTES)
+        return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': %s %zu bytes at %p", c->name,
+                       what, bytes, p);
+    for (int i = 0; i < r->nspans; i++) {
+        const gp_span *s = &r->span[i];
+        size_t at = (size_t)((uintptr_t)p - (uintptr_t)s->data);
+        if (at >= s->room)
+            continue;
+        if (bytes > s->room - at)
+            return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': %s %zu bytes from byte %zu "
+                           "of '%s', which has %zu", c->name, what, bytes, at, s->name, s->room);
+        if (written && !s->output)
+            return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': %s '%s', which is no output",
+                           c->name, what, s->name);
+    }
+    return true;
+}
+
 bool gp_copy(gp_dcall *c, void *dst, const void *src, size_t bytes)
 {
-    return bytes == 0 || c->rec->ops->copy(c->rec, dst, src, bytes);
+    return bytes == 0
+        || (range_fits(c, "copies", src, bytes, false) && range_fits(c, "copies to", dst, bytes, true)
+            && c->rec->ops->copy(c->rec, dst, src, bytes));
 }
 
 bool gp_fill(gp_dcall *c, void *dst, int byte, size_t bytes)
 {
-    return bytes == 0 || c->rec->ops->fill(c->rec, dst, byte, bytes);
+    return bytes == 0
+        || (range_fits(c, "fills", dst, bytes, true) && c->rec->ops->fill(c->rec, dst, byte, bytes));
 }
 
 void *gp_rec_stream(gp_dcall *c)

@@ -15,6 +15,16 @@
 #include <stdatomic.h>
 #include "compile/plan.h"
 
+/* A piece of memory that a stage has been given for a launch. */
+typedef struct gp_span {
+    const char *name;          /* of the port, or what it is */
+    char *data;
+    size_t bytes;              /* of all its frames, each without what fills up its slot */
+    size_t room;               /* ... of whole frames, where one has fewer rows */
+    gp_dtype dtype;            /* GP_NO_DTYPE: bytes */
+    bool output;               /* may be written */
+} gp_span;
+
 /* The recorder. Each back end embeds it as the first member of its own. */
 typedef struct gp_rec_ops gp_rec_ops;
 struct gp_rec {
@@ -22,6 +32,10 @@ struct gp_rec {
     gp_dev *dev;
     gp_errs *errs;
     const char *stage;         /* of the newest launch, for messages; NULL: not known */
+    const gp_span *span; int nspans;   /* while a stage records: what it has been given */
+    uint64_t frame;            /* ... for the first of these frames */
+    bool in_order;             /* ... whose frames take turns */
+    bool check_kernels;        /* see gp_run_options */
 };
 
 struct gp_rec_ops {
@@ -75,7 +89,7 @@ typedef struct gp_backend {
     void (*free)(gp_dev *dev, bool device, void *mem, size_t bytes);
 
     /* Makes `streams` streams, and `orders` orders of `slots` slots each. An
-     * order serialises one carrying stage over the launches of a segment: the
+     * order serialises one stage over the launches of a segment: the
      * launch of frames [f, f+m) waits for slot (f-1) mod slots and passes slot
      * (f+m-1) mod slots. Launches are submitted in frame order, one thread. */
     bool (*prepare)(gp_dev *dev, int streams, int orders, int slots, gp_errs *errs);

@@ -6,6 +6,8 @@
  * dependencies are recorded. */
 #include "run/segment.h"
 
+enum { MOST_SPANS = 2 * GP_MAXPORT + 3 };
+
 /* ---- recording ------------------------------------------------------- */
 
 static gp_view view_of(const gp_actorrt *p, int ring, int buffer, uint64_t f)
@@ -16,7 +18,7 @@ static gp_view view_of(const gp_actorrt *p, int ring, int buffer, uint64_t f)
 }
 
 /* Opens item r->id of `part` for frame j of the launch, behind the items its
- * task depends on and, for a carrying stage, behind its previous frame's. */
+ * task depends on and, for a stage whose frames take turns, behind its previous frame's. */
 static bool open_item(gp_rec *r, gp_segmentrt *s, gp_taskrt *part, int id, int j)
 {
     int n = 0;
@@ -44,6 +46,45 @@ static bool record_copy(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_t fir
     return r->ops->copy(r, dst + first % (uint64_t)to->depth * to->stride,
                         src + first % (uint64_t)from->depth * from->stride,
                         to->stride * (size_t)n);
+}
+
+static gp_span span_of(const char *name, const gp_view *v, const gp_type *whole, int n, bool output)
+{
+    size_t before = (size_t)(n - 1) * v->stride;
+    return (gp_span){ .name = name, .data = v->data, .bytes = before + gp_bytes(&v->type),
+                      .room = before + gp_bytes(whole), .dtype = v->type.dtype, .output = output };
+}
+
+static gp_span span_of_extra(const char *name, const gp_run *run, int extra, bool output)
+{
+    size_t bytes = run->plan->extra[extra].bytes;
+    return (gp_span){ .name = name, .data = run->extra[extra], .bytes = bytes, .room = bytes,
+                      .output = output };
+}
+
+/* All that the stage has been given, for the checks of what it does with that. */
+static int list_spans(const gp_dcall *c, const gp_run *run, const gp_stage *st, const gp_task *t,
+                      gp_span span[MOST_SPANS])
+{
+    int n = 0;
+    for (int i = 0; i < st->nin; i++)
+        if (st->in[i] >= 0)
+            span[n++] = span_of(st->in_name[i], &c->in[i], &run->graph->buffer[st->in[i]].type,
+                                t->in[i] >= 0 ? c->n : 1, false);
+    for (int i = 0; i < st->nout; i++)
+        span[n++] = span_of(st->out_name[i], &c->out[i], &run->graph->buffer[st->out[i]].type,
+                            c->n, true);
+    if (t->state >= 0)
+        span[n++] = span_of_extra("its state", run, t->state, true);
+    if (t->table >= 0)
+        span[n++] = span_of_extra("its table", run, t->table, false);
+    if (t->scratch >= 0) {
+        span[n] = span_of_extra("its scratch memory", run, t->scratch, true);
+        span[n].data = c->scratch;
+        span[n].bytes = span[n].room = (size_t)(c->n - 1) * c->scratch_stride + st->scratch;
+        n++;
+    }
+    return n;
 }
 
 /* n frames of one stage, from `first`. */
@@ -90,7 +131,13 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
         c.frame = gp_info_of(p, seg->info_dev, part, first);
     if (o->irregular && gp_frame_stage_is_empty(p->seg, part))
         return true;
-    if (!st->kind->record(&c))
+    gp_span span[MOST_SPANS];
+    r->nspans = list_spans(&c, run, st, t, span);
+    r->span = span, r->frame = first, r->in_order = part->order >= 0;
+    r->check_kernels = run->options.check_kernels;
+    bool ok = st->kind->record(&c);
+    r->span = NULL, r->nspans = 0, r->check_kernels = false;
+    if (!ok)
         return false;
     if (!run->options.isolate || r->ops->wait(r))
         return true;
@@ -98,8 +145,8 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
                    st->name, (unsigned long long)first);
 }
 
-/* One item: n frames from f. A carrying stage waits for the frame before, lets
- * the one after go on, and forgets what it carries at a hole, unless it splices. */
+/* One item: n frames from f. A stage whose frames take turns waits for the frame before and
+ * lets the one after go on; one that carries state forgets it at a hole, unless it splices. */
 static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64_t f, int n,
                         bool first, bool last)
 {
@@ -117,7 +164,7 @@ static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uin
         && !r->ops->order_wait(r, part->order, (int)((f + slots - 1) % slots)))
         return false;
     if (o->irregular && gp_frame_stage_hole(p->seg, st)) {
-        if (part->order >= 0 && st->on_hole == GP_ON_HOLE_RESET
+        if (state >= 0 && st->on_hole == GP_ON_HOLE_RESET
             && !r->ops->fill(r, run->extra[state], 0, run->plan->extra[state].bytes))
             return false;
     } else if (!record_stage(r, o, part, f, n)) {

@@ -113,6 +113,17 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
     return true;
 }
 
+/* How many stages of a segment have frames that take turns. */
+static int orders_of(const gp_run *run, const gp_segment *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->ntasks; i++) {
+        int stage = run->plan->task[s->task[i]].stage;
+        n += stage >= 0 && gp_stage_in_order(&run->graph->stage[stage]);
+    }
+    return n;
+}
+
 static bool init_actors(gp_run *run, gp_errs *errs)
 {
     const gp_plan *plan = run->plan;
@@ -128,8 +139,7 @@ static bool init_actors(gp_run *run, gp_errs *errs)
         if (!gp_segment_init(p, streams, orders, &stamps, errs))
             return false;
         streams += p->segment->streams;
-        for (int t = 0; t < p->segment->ntasks; t++)
-            orders += plan->task[p->segment->task[t]].state >= 0;
+        orders += orders_of(run, p->segment);
     }
     errs->at = was;
     return true;
@@ -145,13 +155,16 @@ static bool open_device(gp_run *run, gp_errs *errs)
     if (!plan->unified)
         be = &gp_backend_cuda;
 #endif
+    if (run->options.check_kernels && !plan->unified)
+        return gp_fail(errs, GP_E_USAGE, run->graph->device_at, "kernels are checked on the CPU back "
+                       "end, with --device cpu; on a GPU run: compute-sanitizer gpipe run "
+                       "--isolate %s", run->graph->file);
     int streams = 0, orders = 0, slots = 1;
     for (int i = 0; i < plan->nsegments; i++) {
         const gp_segment *s = &plan->segment[i];
         streams += s->streams;
         slots = s->depth > slots ? s->depth : slots;
-        for (int t = 0; t < s->ntasks; t++)
-            orders += plan->task[s->task[t]].state >= 0;
+        orders += orders_of(run, s);
     }
     gp_loc was = errs->at;
     if (run->graph->device_at.file)
@@ -296,6 +309,7 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
         return GP_ERROR;
     }
     run->pipeline = p, run->plan = p->plan, run->graph = p->plan->graph, run->options = o ? *o : (gp_run_options){ .poison = false };
+    run->options.isolate |= run->options.check_kernels;
     run->done_fd = eventfd(0, EFD_CLOEXEC);
     pthread_mutex_init(&run->lock, NULL);
     pthread_mutex_init(&run->engine_lock, NULL);

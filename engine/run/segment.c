@@ -93,7 +93,7 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
         part->task = &plan->task[seg->task[i]];
         part->stage = part->task->stage >= 0 ? &run->graph->stage[part->task->stage] : NULL;
         part->info = part->stage && part->stage->frame_info ? infos++ : 0;
-        part->order = part->stage && part->stage->state ? s->order0 + s->carrying++ : -1;
+        part->order = part->stage && gp_stage_in_order(part->stage) ? s->order0 + s->ordered++ : -1;
         s->part_of[seg->task[i]] = i;
         deps += part->task->ndeps;
     }

@@ -22,7 +22,7 @@ enum { GP_NO_STREAM = -1, GP_RESIDENT = -2 };  /* nothing was queued; issued */
 struct gp_taskrt {
     const gp_task *task;
     const gp_stage *stage;     /* NULL: a copy */
-    int order;                 /* of a carrying stage, else -1 */
+    int order;                 /* of a stage whose frames take turns, else -1 */
     int info;                  /* which of a frame's infos is this stage's */
     int item, items;           /* while a body runs: its items */
     gp_engine engine;          /* who does it */
@@ -33,7 +33,7 @@ struct gp_taskrt {
 struct gp_segmentrt {
     gp_taskrt *part; int nparts; /* in task order */
     int *part_of;              /* per task of the plan */
-    int carrying;              /* parts that carry state */
+    int ordered;               /* parts whose frames take turns */
     int stream0, order0;       /* of this segment among the device's */
     gp_exec ***exec;           /* [log2 frames][slot / frames] */
     int sizes;

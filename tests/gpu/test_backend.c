@@ -630,11 +630,12 @@ START_TEST(built_in_kernels_are_there)
 }
 END_TEST
 
-/* What gp_launch and gp_launch_kernel refuse, or do without asking the back end. */
+/* What gp_launch and gp_launch_kernel refuse. */
 static bool odd_launches(gp_rec *r, void *arg)
 {
     static const struct { gp_dim3 grid, block; bool fine; } odd[] = {
-        { { 0, 1, 1 }, { 1, 1, 1 }, true }, { { 1, 0, 1 }, { 9999, 1, 1 }, true },
+        { { 0, 1, 1 }, { 1, 1, 1 }, false }, { { 1, 0, 1 }, { 9999, 1, 1 }, false },
+        { { 1, 1, 0 }, { 1, 1, 1 }, false },
         { { 1, 65536, 1 }, { 1, 1, 1 }, false }, { { 1, 1, 65536 }, { 1, 1, 1 }, false },
         { { 0x80000000u, 1, 1 }, { 1, 1, 1 }, false }, { { 1, 1, 1 }, { 0, 1, 1 }, false },
         { { 1, 1, 1 }, { 32, 33, 1 }, false }, { { 1, 1, 1 }, { 1, 1, 65 }, false },

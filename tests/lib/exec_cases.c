@@ -221,41 +221,60 @@ START_TEST(test_isolate)
 }
 END_TEST
 
-/* A kernel's own variable counts the launches of frames, and no others; each stage and
- * each run has it for itself. */
+/* A kernel's own variable counts the launches of frames, and no others, in the order of the
+ * frames however many are in flight; each stage and each run has it for itself. Holes and
+ * a partial frame have launches of their own. */
 START_TEST(test_counts)
 {
     static const char yaml[] =
-        "depth: 1\n"
-        "buffers: {x: {dtype: i32, shape: [4]}}\n"
+        "buffers: {x: {dtype: f32, shape: [4, 2]}}\n"
         "stages:\n"
-        "  - {use: generate, frames: 9, out: x}\n"
-        "  - {use: kernel, source: count.cu, args: [in, out], grid: 1, block: 1}\n"
-        "  - {use: kernel, source: count.cu, args: [in, out], grid: 1, block: 1}\n"
+        "  - {use: read, path: in.npy, out: x}\n"
+        "  - {use: lua, script: drop.lua}\n"
+        "  - {use: kernel, source: count.cu, args: [in, out, {i32: in.size}], grid: 1, block: 1, serial: true}\n"
+        "  - {use: kernel, source: count.cu, args: [in, out, {i32: in.size}], grid: 1, block: 1, serial: true}\n"
         "  - {use: write, path: out.raw}\n";
-    static const char *const launches[] = { "launch=graph", "launch=stream" };
+    static const char *const sets[][6] = {
+        { "launch=graph", "depth=1", "streams=1" }, { "launch=stream", "depth=1" },
+        { "launch=graph", "depth=8", "streams=8" }, { "launch=stream", "depth=8", "streams=8" },
+        { "launch=graph", "depth=12", "streams=3", "batch=4" },
+        { "launch=graph", "depth=7", "streams=7", "batch=2" },
+    };
+    enum { FRAMES = 60, LAST = 3 };            /* the last has three of four rows */
     const char *dir = pipe_dir();
+    pipe_npy(dir, "in.npy", 4 * (FRAMES - 1) + LAST, 2, wave);
+    pipe_text(dir, "drop.lua", "function process(f, x, y)\n"
+              "  if f.index % 9 == 4 then return 'drop' end y:copy(x) end\n");
     pipe_text(dir, "count.cu",
               "__device__ int calls;\n"
-              "extern \"C\" __global__ void count(const int *in, int *out)\n"
+              "extern \"C\" __global__ void count(const float *in, float *out, int n)\n"
               "{\n"
-              "    int now = atomicAdd(&calls, 1);\n"
-              "    for (int i = 0; i < 4; i++)\n"
+              "    int now = calls;\n"
+              "    for (int i = 0; i < n; i++)\n"
               "        out[i] = in[i] + 1000 * now;\n"
+              "    for (volatile int i = 0; i < 2000; i++)\n"    /* others may come between */
+              "        ;\n"
+              "    calls = now + 1;\n"
               "}\n");
-    for (int k = 0; k < 2; k++) {
-        const char *sets[] = { launches[k], NULL };
-        pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
-        fail_on_errors(&r, launches[k]);
-        size_t n;
+    for (size_t k = 0; k < sizeof sets / sizeof *sets; k++) {
+        pipe_result r = pipe_run(dir, yaml, on, sets[k], (gp_run_options){ 0 });
+        fail_on_errors(&r, sets[k][1]);
+        size_t n, at = 0;
         char *out = pipe_read(dir, "out.raw", &n);
-        ck_assert_uint_eq(n, 9 * 4 * sizeof(int));
-        for (int i = 0; i < 9 * 4; i++) {
-            int v;
-            memcpy(&v, out + sizeof v * (size_t)i, sizeof v);
-            ck_assert_msg(v / 1000 == 2 * (i / 4), "%s: frame %d counts %d", launches[k], i / 4,
-                          v / 1000);
+        for (int f = 0, calls = 0; f < FRAMES; f++) {
+            if (f % 9 == 4)
+                continue;
+            for (int i = 0; i < 2 * (f == FRAMES - 1 ? LAST : 4); i++, at += sizeof(float)) {
+                float v;
+                ck_assert_uint_lt(at, n);
+                memcpy(&v, out + at, sizeof v);
+                ck_assert_msg(v == wave(8 * f + i) + 1000 * (float)calls + 1000 * (float)calls,
+                              "%s %s: frame %d counts %g, not %d", sets[k][0], sets[k][1], f,
+                              (double)(v - wave(8 * f + i)) / 2000, calls);
+            }
+            calls++;
         }
+        ck_assert_uint_eq(at, n);
         free(out);
     }
     pipe_dir_remove(dir);

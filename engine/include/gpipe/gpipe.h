@@ -151,6 +151,9 @@ typedef struct gp_run_options {
     bool no_copies, no_kernels;        /* segments leave these out */
     const char *const *cached; int ncached;    /* stages that run for the first
                               frames of their slots, which then are used again */
+    bool check_kernels;    /* on the CPU back end, one frame at a time: a user's kernel that
+                              reads or writes beyond its arguments is an error. On a GPU an
+                              error that names what does this there */
 } gp_run_options;
 
 /* Frames of one source. in == out + dropped + failed + cancelled. */

@@ -192,8 +192,10 @@ struct gp_shape {
 
     /* Results beside the output types; all start as zero. */
     bool endless;          /* a source that never ends by itself */
-    bool serial;           /* one worker only (always so for sources); otherwise the YAML may
-                              ask for several, which call run() at the same time */
+    bool serial;           /* frames take turns. On the host: one worker only (always so for
+                              sources), where the YAML else may ask for several, which call
+                              run() at the same time. On the device: what record() queues
+                              for a frame waits for what it queued for the one before */
     bool batched;          /* record() takes several frames at once */
     bool keeps_slots;      /* relies on what it left in a slot (view.fresh) */
     bool frame_info;       /* record() uses gp_dcall.frame */
@@ -336,7 +338,7 @@ typedef struct gp_frame_info {
 enum { GP_INFOS = 8, GP_INFO_BYTES = 32 };
 
 /* For record(): n consecutive frames; n > 1 only when shape() set `batched`
- * (and the stage carries no state). Pointers are to device memory. */
+ * (and neither `serial` nor state). Pointers are to device memory. */
 typedef struct gp_dcall {
     const void *opts;
     void *user;                    /* the kind's */
@@ -363,7 +365,8 @@ typedef struct gp_dim3 { unsigned x, y, z; } gp_dim3;
 
 /* Recorder calls. `args` are pointers to the arguments' values, in order; they
  * are copied before the call returns. `shared`: bytes of dynamic shared memory.
- * gp_launch finds a built-in kernel by its name. False after an error. */
+ * gp_launch finds a built-in kernel by its name. A grid without blocks, and a copy or fill that
+ * leaves the memory it begins in, are errors. False after an error. */
 bool gp_launch(gp_dcall *c, const char *kernel, gp_dim3 grid, gp_dim3 block,
                size_t shared, void *const *args, int nargs);
 bool gp_launch_kernel(gp_dcall *c, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,

@@ -1,0 +1,345 @@
+/* check.c - finds users' kernels that read or write beyond what they were given.
+ *
+ * Each piece of memory is copied for the launch, between two stretches of addresses that
+ * fault: once so that it ends where the second begins, and once more so that it begins where
+ * the first ends (a kernel whose frames take turns may keep something, and is run once: from
+ * one side in even frames, from the other in odd ones). What is left between is filled with a
+ * pattern, which is looked at afterwards. What is not to be written cannot be. A fault is
+ * caught, tells which piece was left, by how much and where, and the grid is given up. */
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include "cpu/kernel.h"
+
+enum { AROUND = 1 << 20, PATTERN = 0xcb, WIDEST = 16 };
+
+typedef struct guarded {
+    gp_span span;              /* where it is copied from, and back to */
+    char *map, *room, *data;   /* all that is mapped; what of it can be touched; the copy */
+    size_t map_bytes, room_bytes;
+} guarded;
+
+struct gp_check {
+    const gp_cpu_entry *kernel;
+    const gp_source *source;
+    const char *stage;
+    uint64_t frame;
+    bool once;
+    int nspans;
+    int *span;                 /* of each argument; -1: it points into none */
+    size_t *offset;            /* ... and where in it */
+    guarded *g;
+};
+
+/* What the thread that is in a kernel came to. */
+typedef struct fault {
+    gp_cpu_runner *runner;
+    const char *address;
+    const void *pc;
+    enum { TOUCHES, READS, WRITES } how;
+    bool hit, misaligned;
+} fault;
+
+/* Not allocated by a handler in a library that was opened late. */
+static __attribute__((tls_model("initial-exec"))) _Thread_local fault *volatile watching;
+
+/* ---- faults -------------------------------------------------------------- */
+
+static const int signals[] = { SIGSEGV, SIGBUS };
+enum { NSIGNALS = sizeof signals / sizeof *signals };
+static struct sigaction was[NSIGNALS];
+
+#if defined(__x86_64__)
+static void leave(fault *f, ucontext_t *u)
+{
+    greg_t *r = u->uc_mcontext.gregs;
+    f->pc = (const void *)r[REG_RIP];
+    f->how = r[REG_ERR] & 2 ? WRITES : READS;
+    r[REG_RSP] = ((r[REG_RSP] - 1024) & ~(greg_t)15) - 8;      /* as after a call */
+    r[REG_RDI] = (greg_t)f->runner;
+    r[REG_RIP] = (greg_t)gp_cpu_abandon;
+}
+#elif defined(__aarch64__)
+/* Whether it wrote is in bit 6 of ESR, where the kernel gives it. */
+static void leave(fault *f, ucontext_t *u)
+{
+    mcontext_t *m = &u->uc_mcontext;
+    f->pc = (const void *)m->pc;
+    for (const unsigned char *p = m->__reserved, *end = p + sizeof m->__reserved; p + 16 <= end; ) {
+        uint32_t head[2];
+        uint64_t esr;
+        memcpy(head, p, sizeof head);
+        if (head[0] == 0x45535201) {
+            memcpy(&esr, p + 8, sizeof esr);
+            f->how = esr & 64 ? WRITES : READS;
+        }
+        if (!head[0] || head[1] < 16)
+            break;
+        p += head[1];
+    }
+    m->sp = (m->sp - 1024) & ~15ull;
+    m->regs[0] = (uintptr_t)f->runner;
+    m->pc = (uintptr_t)gp_cpu_abandon;
+}
+#endif
+
+/* A fault of anything else is for whoever had the signal before. */
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    fault *f = watching;
+    if (!f || gp_cpu_runner_overflows(f->runner, info->si_addr)) {
+        for (int i = 0; i < NSIGNALS; i++)
+            if (signals[i] == number)
+                sigaction(number, &was[i], NULL);
+        return;
+    }
+    watching = NULL;
+    f->hit = true;
+    f->address = info->si_addr;
+    f->misaligned = (number == SIGBUS && info->si_code == BUS_ADRALN)
+        || (number == SIGSEGV && info->si_code == SI_KERNEL);
+    leave(f, context);
+}
+
+static void catch_faults(void)
+{
+    struct sigaction a = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    sigemptyset(&a.sa_mask);
+    for (int i = 0; i < NSIGNALS; i++) {
+        struct sigaction now;
+        if (!sigaction(signals[i], NULL, &now)
+            && !(now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault)) {
+            was[i] = now;
+            sigaction(signals[i], &a, NULL);
+        }
+    }
+}
+
+/* ---- memory --------------------------------------------------------------- */
+
+static size_t up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* `low`: it begins at what faults, else it ends there; `wide`: aligned for vectors. */
+static bool guard(guarded *g, bool low, bool wide)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), around = up(g->span.bytes, page) + AROUND;
+    g->room_bytes = up(g->span.bytes, page) + page;
+    g->map_bytes = g->room_bytes + 2 * around;
+    g->map = mmap(NULL, g->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (g->map == MAP_FAILED) {
+        g->map = NULL;
+        return false;
+    }
+    g->room = g->map + around;
+    if (mprotect(g->room, g->room_bytes, PROT_READ | PROT_WRITE))
+        return false;
+    size_t at = low ? 0 : g->room_bytes - g->span.bytes;
+    g->data = g->room + (wide ? at / WIDEST * WIDEST : at);
+    memset(g->room, PATTERN, g->room_bytes);
+    memcpy(g->data, g->span.data, g->span.bytes);
+    return g->span.output || !mprotect(g->room, g->room_bytes, PROT_READ);
+}
+
+static void unguard(guarded *g)
+{
+    if (g->map)
+        munmap(g->map, g->map_bytes);
+    g->map = NULL;
+}
+
+/* ---- errors ----------------------------------------------------------------- */
+
+/* "out[-1], which has 64 elements" */
+static void name_place(const guarded *g, const char *address, char text[200])
+{
+    int64_t size = g->span.dtype ? (int64_t)gp_dtype_size(g->span.dtype) : 1;
+    int64_t bytes = address - g->data, index = bytes / size - (bytes % size < 0);
+    long long n = (long long)g->span.bytes / size;
+    bool in = bytes >= 0 && bytes < (int64_t)g->span.bytes;
+    snprintf(text, 200, in ? "%.100s[%lld], which is no output" : "%.100s[%lld], which has %lld %s%s",
+             g->span.name, (long long)index, n, g->span.dtype ? "element" : "byte", n == 1 ? "" : "s");
+}
+
+static bool report(const gp_check *c, const char *verb, const char *place, const void *pc,
+                   gp_errs *errs)
+{
+    char file[PATH_MAX];
+    gp_loc at = { .file = c->source->path };
+    bool same = true;
+    if (pc && gp_cpu_line(c->source, pc, file, &at.line))
+        same = !strcmp(file, c->source->path);
+    char in[PATH_MAX + 32] = "";
+    if (!same) {               /* a header's line: it is named in the text */
+        snprintf(in, sizeof in, " (%s:%d)", file, at.line);
+        at.line = 0;
+    }
+    return gp_fail(errs, GP_E_RUN, at, "kernel '%s' of stage '%s' %s %s, in frame %llu%s",
+                   c->kernel->name, c->stage, verb, place, (unsigned long long)c->frame, in);
+}
+
+static bool report_fault(const gp_check *c, const fault *f, gp_errs *errs)
+{
+    static const char *const verbs[] = { "touches", "reads", "writes" };
+    char place[200];
+    for (int i = 0; i < c->nspans; i++) {
+        const guarded *g = &c->g[i];
+        if (g->map && f->address >= g->map && f->address < g->map + g->map_bytes) {
+            name_place(g, f->address, place);
+            return report(c, verbs[f->how], place, f->pc, errs);
+        }
+    }
+    return report(c, verbs[f->how], "memory that is near none of its arguments", f->pc, errs);
+}
+
+/* What was written where nothing is. */
+static bool check_patterns(const gp_check *c, gp_errs *errs)
+{
+    for (int i = 0; i < c->nspans; i++) {
+        const guarded *g = &c->g[i];
+        char place[200];
+        if (!g->map || !g->span.output)
+            continue;
+        const char *end = g->data + g->span.bytes, *p = end;
+        while (p < g->room + g->room_bytes && (unsigned char)*p == PATTERN)
+            p++;
+        if (p == g->room + g->room_bytes) {
+            p = g->data;
+            while (p > g->room && (unsigned char)p[-1] == PATTERN)
+                p--;
+            if (p == g->room)
+                continue;
+            p--;
+        }
+        name_place(g, p, place);
+        return report(c, "writes", place, NULL, errs);
+    }
+    return true;
+}
+
+/* ---- a launch ------------------------------------------------------------------ */
+
+gp_check *gp_check_create(const gp_rec *r, const gp_cpu_entry *k, const gp_source *source,
+                          void *const *args)
+{
+    gp_check *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    *c = (gp_check){ .kernel = k, .source = source, .stage = r->stage, .frame = r->frame, .once = r->in_order,
+                     .nspans = r->nspans,
+                     .span = calloc((size_t)k->nargs + 1, sizeof *c->span),
+                     .offset = calloc((size_t)k->nargs + 1, sizeof *c->offset),
+                     .g = calloc((size_t)r->nspans + 1, sizeof *c->g) };
+    if (!c->span || !c->offset || !c->g) {
+        gp_check_destroy(c);
+        return NULL;
+    }
+    for (int i = 0; i < r->nspans; i++)
+        c->g[i].span = r->span[i];
+    for (int a = 0; a < k->nargs; a++) {
+        const char *p;
+        c->span[a] = -1;
+        if (k->arg_bytes[a] != sizeof p)
+            continue;
+        memcpy(&p, args[a], sizeof p);
+        for (int i = 0; i < r->nspans; i++) {
+            const gp_span *s = &r->span[i];
+            if ((uintptr_t)p - (uintptr_t)s->data < s->bytes || p == s->data)
+                c->span[a] = i, c->offset[a] = (size_t)(p - s->data);
+        }
+    }
+    return c;
+}
+
+void gp_check_destroy(gp_check *c)
+{
+    if (!c)
+        return;
+    for (int i = 0; c->g && i < c->nspans; i++)
+        unguard(&c->g[i]);
+    free(c->span), free(c->offset), free(c->g), free(c);
+}
+
+static bool is_used(const gp_check *c, int span)
+{
+    for (int a = 0; a < c->kernel->nargs; a++)
+        if (c->span[a] == span)
+            return true;
+    return false;
+}
+
+/* Runs the grid on new copies; false: no memory, or f->hit. */
+static bool run(gp_check *c, fault *f, bool low, bool wide, gp_dim3 grid, gp_dim3 block,
+                size_t shared, void **args)
+{
+    for (int i = 0; i < c->nspans; i++) {
+        unguard(&c->g[i]);
+        if (is_used(c, i) && !guard(&c->g[i], low, wide))
+            return false;
+    }
+    void **changed = calloc((size_t)c->kernel->nargs + 1, 2 * sizeof *changed);
+    if (!changed)
+        return false;
+    for (int a = 0; a < c->kernel->nargs; a++) {
+        void **copy = &changed[c->kernel->nargs + 1 + a];
+        changed[a] = args[a];
+        if (c->span[a] >= 0) {
+            *copy = c->g[c->span[a]].data + c->offset[a];
+            changed[a] = copy;
+        }
+    }
+    watching = f;
+    bool ok = gp_cpu_grid(f->runner, c->kernel, grid, block, shared, changed);
+    watching = NULL;
+    free(changed);
+    return ok;
+}
+
+/* The launch with all memory in one of the two places. False after an error. */
+static bool run_checked(gp_check *c, gp_cpu_runner *r, bool low, gp_dim3 grid, gp_dim3 block,
+                        size_t shared, void **args, gp_errs *errs)
+{
+    fault f = { .runner = r };
+    bool ok = run(c, &f, low, false, grid, block, shared, args);
+    if (f.hit && f.misaligned) {       /* it moves vectors: again, with gaps in which to look */
+        f = (fault){ .runner = r };
+        ok = run(c, &f, low, true, grid, block, shared, args);
+    }
+    if (f.hit)
+        return report_fault(c, &f, errs);
+    if (!ok)
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory to check kernel '%s'",
+                       c->kernel->name);
+    gp_errs late = { .n = 0 };
+    if (check_patterns(c, &late))
+        return true;
+    f = (fault){ .runner = r };        /* from the other side it faults, which tells the line */
+    run(c, &f, !low, false, grid, block, shared, args);
+    if (f.hit && !f.misaligned)
+        report_fault(c, &f, errs);
+    else
+        gp_errs_add(errs, &late);
+    return false;
+}
+
+bool gp_check_grid(gp_check *c, gp_cpu_runner *r, gp_dim3 grid, gp_dim3 block, size_t shared,
+                   void **args, gp_errs *errs)
+{
+    bool low = c->frame % 2;
+    catch_faults();
+    bool ok = run_checked(c, r, low, grid, block, shared, args, errs)
+        && (c->once || run_checked(c, r, !low, grid, block, shared, args, errs));
+    for (int i = 0; i < c->nspans; i++) {
+        guarded *g = &c->g[i];
+        if (ok && g->map && g->span.output)
+            memcpy(g->span.data, g->data, g->span.bytes);
+        unguard(g);
+    }
+    return ok;
+}

@@ -1,0 +1,93 @@
+/* code.h - what a user's CUDA C++ says, read as text at compile time, where no compiler
+ * is: which indices a kernel uses, and which of its own variables it changes.
+ *
+ * All branches of #if count, and so does every function, type or macro that the entry may
+ * reach by a name: what is found is what may be, so that it is the same on every machine
+ * and for both back ends. */
+#ifndef GP_CODE_H
+#define GP_CODE_H
+
+#include "gpipe/stage.h"
+
+typedef struct gp_tok {
+    enum { GP_TOK_WORD = 1, GP_TOK_NUMBER, GP_TOK_TEXT, GP_TOK_OTHER } kind;
+    int file, line;            /* file: index into gp_cu.path */
+    int len;
+    unsigned hash;             /* of a word */
+    const char *p;
+} gp_tok;
+
+/* A list of tokens that ends with one of kind 0. */
+typedef struct gp_toks { gp_tok *v; int n, cap; } gp_toks;
+
+/* Something that has a name and a text: a function, a type, a macro, a variable's initial value. */
+typedef struct gp_def {
+    const gp_tok *name;
+    const gp_toks *in;         /* where its tokens are: */
+    int from, body, to;        /* its head, what follows the head, its end */
+    enum { GP_DEF_FUNCTION, GP_DEF_TYPE, GP_DEF_MACRO, GP_DEF_OTHER } what;
+    bool global;               /* __global__ */
+    bool reached;              /* see gp_cu_reach */
+} gp_def;
+
+/* A variable that lives as long as the program. */
+typedef struct gp_var {
+    const gp_tok *name;
+    int dims;                  /* of an array */
+    bool same;                 /* const: it cannot be changed */
+} gp_var;
+
+typedef struct gp_cu {
+    gp_shape *s;               /* for memory, and to look at files */
+    const char **path; int nfiles, files_cap;
+    gp_toks main, macro;       /* all files, as included; the bodies of all macros */
+    gp_def *def; int ndefs, defs_cap;
+    gp_var *var; int nvars, vars_cap;
+    const gp_tok *odd;         /* something that cannot be read as text; NULL: nothing */
+    const char *why;           /* ... what it is */
+} gp_cu;
+
+/* Reads the file with all that it includes in quotes. `define`: "NAME=VALUE". */
+gp_cu *gp_cu_read(gp_shape *s, const gp_file *f, const char *const *define, int ndefine);
+
+/* Marks what kernel `entry` may reach. False: there is no such kernel. */
+bool gp_cu_reach(gp_cu *c, const char *entry);
+
+/* ---- the indices of what is reached: axes.c --------------------------- */
+
+/* Bit a (0, 1, 2) for .x, .y, .z. */
+typedef struct gp_axes {
+    unsigned block, thread;    /* blockIdx, threadIdx */
+    unsigned dim, grid;        /* blockDim, gridDim */
+    const gp_tok *odd;         /* an index that is used in a way that says nothing of axes */
+    const char *why;
+} gp_axes;
+
+gp_axes gp_cu_axes(const gp_cu *c);
+
+/* ---- the variables that are changed: writes.c -------------------------- */
+
+/* A variable that what is reached may change; NULL: none. `*at`: where. */
+const gp_var *gp_cu_writes(const gp_cu *c, const gp_tok **at);
+
+/* ---- tokens ------------------------------------------------------------ */
+
+unsigned gp_tok_hash(const char *p, int len);
+bool gp_tok_is(const gp_tok *t, const char *text);
+bool gp_tok_same(const gp_tok *a, const gp_tok *b);        /* two words */
+bool gp_tok_among(const gp_tok *t, const char *const *words);   /* which end with NULL */
+/* The bracket that closes that at i; `to` when none does. */
+int gp_tok_close(const gp_toks *t, int i, int to);
+/* The bracket that opens that at i; `from` when none does. */
+int gp_tok_open(const gp_toks *t, int i, int from);
+void gp_toks_add(gp_cu *c, gp_toks *t, gp_tok tok);
+void gp_cu_odd(gp_cu *c, const gp_tok *t, const char *why);
+gp_loc gp_cu_at(const gp_cu *c, const gp_tok *t);
+
+/* Finds definitions and variables; after all tokens are there. */
+void gp_cu_parse(gp_cu *c);
+void gp_cu_def(gp_cu *c, gp_def d);
+/* The variables that the declaration [from, to) of `t` names. */
+void gp_cu_declare(gp_cu *c, const gp_toks *t, int from, int to);
+
+#endif

@@ -1,0 +1,208 @@
+/* grid.c - the options `block` and `grid`, and what stands for a grid that is left out.
+ *
+ * Without `grid` there is a thread for each element of the first output, along as many axes
+ * as the kernel asks for. Where its source does not tell, or no such grid can be right, that
+ * is an error: never a grid that computes a part. */
+#include <string.h>
+#include "launch_args.h"
+
+enum { MAX_BLOCK = 1024, MAX_BLOCK_Z = 64, MAX_GRID_YZ = 65535 };
+
+static const gp_node *grid_item(const gp_node *grid, int i)
+{
+    return grid->kind == GP_LIST ? grid->item[i] : grid;
+}
+
+static int grid_axes(const gp_node *grid)
+{
+    return grid->kind == GP_LIST ? grid->n : 1;
+}
+
+static bool blocks_fit(gp_num n, int axis)
+{
+    return n.is_int && n.i >= 1 && n.i <= (axis ? MAX_GRID_YZ : INT32_MAX);
+}
+
+/* Threads along axis i of a grid that has one for each element of `t`. */
+static int64_t elements(const gp_type *t, int axes, int i)
+{
+    return i >= axes ? 1 : axes == 1 ? gp_count(t) : i < t->ndim ? t->dim[t->ndim - 1 - i] : 1;
+}
+
+static int64_t default_blocks(const gp_type *t, int axes, int i, unsigned block)
+{
+    return (elements(t, axes, i) + block - 1) / block;
+}
+
+static bool read_block(gp_shape *s, const gp_ints *block, int64_t x, int64_t y, gp_kgrid *g)
+{
+    int64_t d[3] = { x, y, 1 };
+    if (block->n > 3)
+        return gp_shape_fail(s, "block", "a block has 1 to 3 axes: [x, y, z]");
+    if (block->n)
+        d[0] = d[1] = 1;
+    for (int i = 0; i < block->n; i++)
+        d[i] = block->v[i];
+    if (d[0] * d[1] * d[2] > MAX_BLOCK)
+        return gp_shape_fail(s, "block", "a block of %lld threads; at most %d are possible",
+                             (long long)(d[0] * d[1] * d[2]), MAX_BLOCK);
+    if (d[2] > MAX_BLOCK_Z)
+        return gp_shape_fail(s, "block", "a block has at most %d threads along z", MAX_BLOCK_Z);
+    g->block = (gp_dim3){ (unsigned)d[0], (unsigned)d[1], (unsigned)d[2] };
+    return true;
+}
+
+/* ---- a grid that is given ----------------------------------------------- */
+
+static bool check_given(gp_shape *s, const gp_kgrid *g)
+{
+    const gp_node *grid = g->given;
+    int n = grid_axes(grid), most = g->batched ? 2 : 3;
+    bool ok = true;
+    s->known.threads = (int64_t)g->block.x * g->block.y * g->block.z;
+    s->known.blocks = 1;
+    if (grid->kind == GP_MAP || n < 1 || n > most)
+        return gp_shape_fail_at(s, grid->at, "a grid has 1 to %d axes: [x, y%s%s", most,
+                                most == 3 ? ", z]" : "]", most == 3 ? "" : "; z is the frame");
+    for (int i = 0; i < n; i++) {
+        gp_num v;
+        const gp_node *e = grid_item(grid, i);
+        if (!gp_shape_eval(s, e, &v))
+            ok = false;
+        else if (!blocks_fit(v, i))
+            ok = gp_shape_fail_at(s, e->at, "a grid of %.17g blocks along %c; it must be a whole "
+                                  "number from 1 to %d", v.f, "xyz"[i],
+                                  i ? MAX_GRID_YZ : INT32_MAX);
+        else
+            s->known.blocks *= v.i;        /* at most INT32_MAX * MAX_GRID_YZ^2 < 2^63 */
+    }
+    return ok;
+}
+
+/* ---- a grid that is left out --------------------------------------------- */
+
+/* `why` not even the source tells which grid kernel `entry` wants. */
+static bool ask(gp_shape *s, const char *entry, const char *why)
+{
+    const char *out = s->out_name[0];
+    return gp_shape_fail(s, "grid", "kernel '%s' %s, so it is not known which grid it wants: set "
+                         "'block' and 'grid'. A thread for each element is block: 256, grid: "
+                         "\"ceil(%s.size / 256)\"; for each column and row, block: [32, 8], grid: "
+                         "[\"ceil(%s.shape[%d] / 32)\", \"ceil(%s.shape[%d] / 8)\"]", entry, why,
+                         out, out, s->out[0].ndim > 1 ? s->out[0].ndim - 1 : 0, out,
+                         s->out[0].ndim > 1 ? s->out[0].ndim - 2 : 0);
+}
+
+static bool ask_at(gp_shape *s, const gp_cu *code, const char *entry, const gp_axes *a)
+{
+    gp_loc at = gp_cu_at(code, a->odd);
+    int len = a->odd->len < 40 ? a->odd->len : 40;
+    size_t room = strlen(at.file) + strlen(a->why) + 120;
+    char *why = gp_shape_alloc(s, room);
+    if (a->odd == code->odd && a->odd->kind == GP_TOK_OTHER)
+        snprintf(why, room, "stands in a source that %s (%s)", a->why, at.file);
+    else if (a->odd == code->odd)
+        snprintf(why, room, "stands in a source that %s: %.*s (%s:%d)", a->why, len, a->odd->p,
+                 at.file, at.line);
+    else
+        snprintf(why, room, "has '%.*s', which %s (%s:%d)", len, a->odd->p, a->why, at.file, at.line);
+    return ask(s, entry, why);
+}
+
+/* Elements beyond the last `axes` axes? */
+static bool is_deeper(const gp_type *t, int axes)
+{
+    int64_t n = 1;
+    for (int k = 0; k < t->ndim - axes; k++)
+        n *= t->dim[k];
+    return n > 1;
+}
+
+/* Does the kernel use what this grid has? An axis of blocks, or of threads, that it does not
+ * know of would do the same work again, and some work not at all. */
+static bool check_axes(gp_shape *s, const char *entry, const gp_axes *a, const gp_kgrid *g,
+                       bool block_given)
+{
+    static const char *const index[] = { "never uses blockIdx.x", "never uses blockIdx.y",
+                                         "never uses blockIdx.z" };
+    const gp_type *t = &s->out[0];
+    const unsigned block[3] = { g->block.x, g->block.y, g->block.z };
+    int64_t blocks[3];
+    for (int i = 0; i < 3; i++)
+        blocks[i] = default_blocks(t, g->axes, i, block[i]);
+    if (blocks[0] > INT32_MAX || blocks[1] > MAX_GRID_YZ || blocks[2] > MAX_GRID_YZ)
+        return gp_shape_fail(s, NULL, "no grid has one thread for each element of '%s'; set "
+                             "'grid'", s->out_name[0]);
+    if (g->batched)
+        blocks[2] = 1;
+    for (int i = 0; i < 3; i++) {
+        if (blocks[i] > 1 && !(a->block & 1u << i))
+            return ask(s, entry, index[i]);
+        if (i && block[i] > 1 && !(a->thread & 1u << i))
+            return gp_shape_fail(s, "block", "a block of %u threads along %c, which kernel '%s' "
+                                 "does not use (threadIdx.%c): leave them out, or set 'grid'",
+                                 block[i], "xyz"[i], entry, "xyz"[i]);
+        if (blocks[i] > 1 && a->thread & 1u << i && !(a->dim & 1u << i) && !block_given)
+            return ask(s, entry, i ? "never asks for blockDim.y, the size of its blocks"
+                                   : "never asks for blockDim.x, the size of its blocks");
+    }
+    if (g->axes == 1 && blocks[0] > 1 && is_deeper(t, 1) && !(a->dim & 1)
+        && a->block & 1 && a->thread & 1)
+        return ask(s, entry, "never asks for blockDim.x, so that a block may be a row");
+    return true;
+}
+
+static bool choose(gp_shape *s, const gp_ints *block, const gp_cu *code, const char *entry,
+                   bool found, gp_kgrid *g)
+{
+    const gp_type *t = &s->out[0];
+    gp_axes a = gp_cu_axes(code);
+    unsigned any = a.block | a.thread | a.dim | a.grid;
+    bool y = any & 2, z = !g->batched && any & 4;
+    g->axes = z ? 3 : y ? 2 : 1;
+    bool flat = y && t->ndim > 1 && a.thread & 2 && !block->n;
+    if (!read_block(s, block, flat ? 32 : 256, flat ? 8 : 1, g))
+        return false;
+    if (a.odd && !(y && a.block & a.thread & 2))
+        return !is_deeper(t, 1) || ask_at(s, code, entry, &a);
+    if (!found || !any)
+        return true;           /* the compiler will say what is wrong; or one thread is enough */
+    if (is_deeper(t, g->axes) && g->axes > 1)
+        return g->batched && g->axes == 2
+            ? gp_shape_fail(s, "batched", "blockIdx.z is the frame, so that there is no grid "
+                            "for three axes; set 'grid' to one of x and y")
+            : ask(s, entry, g->axes == 2 ? "uses x and y, and the frame has more axes"
+                                         : "uses x, y and z, and the frame has more axes");
+    return check_axes(s, entry, &a, g, block->n > 0);
+}
+
+bool gp_kgrid_read(gp_shape *s, const gp_ints *block, const gp_cu *code, const char *entry,
+                   bool found, gp_kgrid *g)
+{
+    return g->given ? read_block(s, block, 256, 1, g) && check_given(s, g)
+                    : choose(s, block, code, entry, found, g);
+}
+
+bool gp_kgrid_of(const gp_dcall *c, const gp_ports *p, const gp_kgrid *g, gp_dim3 *grid)
+{
+    int64_t n[3] = { 1, 1, 1 };
+    const unsigned block[3] = { g->block.x, g->block.y, g->block.z };
+    for (int i = 0; i < 3; i++) {
+        gp_num v;
+        if (!g->given) {
+            n[i] = default_blocks(&c->out[0].type, g->axes, i, block[i]);
+        } else if (i < grid_axes(g->given)) {
+            const gp_node *e = grid_item(g->given, i);
+            if (!gp_ports_eval(c, p, e, &v))
+                return false;
+            if (!blocks_fit(v, i))
+                return gp_fail(c->errs, GP_E_RUN, e->at, "stage '%s': a grid of %.17g blocks "
+                               "along %c", c->name, v.f, "xyz"[i]);
+            n[i] = v.i;
+        }
+    }
+    if (g->batched)
+        n[2] = c->n;
+    *grid = (gp_dim3){ (unsigned)n[0], (unsigned)n[1], (unsigned)n[2] };
+    return true;
+}

@@ -1,0 +1,334 @@
+/* tokens.c - a user's source, with what it includes in quotes, as tokens; its macros apart. */
+#include <ctype.h>
+#include <string.h>
+#include "code.h"
+
+enum { FILES = 256 };
+
+/* ---- tokens ------------------------------------------------------------ */
+
+unsigned gp_tok_hash(const char *p, int len)
+{
+    unsigned h = 2166136261u;
+    for (int i = 0; i < len; i++)
+        h = (h ^ (unsigned char)p[i]) * 16777619u;
+    return h;
+}
+
+bool gp_tok_is(const gp_tok *t, const char *text)
+{
+    return t->kind && (int)strlen(text) == t->len && memcmp(t->p, text, (size_t)t->len) == 0;
+}
+
+bool gp_tok_same(const gp_tok *a, const gp_tok *b)
+{
+    return a->hash == b->hash && a->len == b->len && memcmp(a->p, b->p, (size_t)a->len) == 0;
+}
+
+bool gp_tok_among(const gp_tok *t, const char *const *words)
+{
+    for (; *words; words++)
+        if (gp_tok_is(t, *words))
+            return true;
+    return false;
+}
+
+static int bracket(const gp_tok *t)
+{
+    if (t->kind != GP_TOK_OTHER || t->len != 1)
+        return 0;
+    return strchr("([{", *t->p) ? 1 : strchr(")]}", *t->p) ? -1 : 0;
+}
+
+int gp_tok_close(const gp_toks *t, int i, int to)
+{
+    for (int deep = 0; i < to; i++)
+        if ((deep += bracket(&t->v[i])) <= 0)
+            return i;
+    return to;
+}
+
+int gp_tok_open(const gp_toks *t, int i, int from)
+{
+    for (int deep = 0; i > from; i--)
+        if ((deep -= bracket(&t->v[i])) <= 0)
+            return i;
+    return from;
+}
+
+/* Room for two more in a list of the pipeline's memory. */
+static void *room(gp_cu *c, void *v, int n, int *cap, size_t each)
+{
+    if (n + 1 < *cap)
+        return v;
+    *cap = *cap ? 2 * *cap : 64;
+    void *more = gp_shape_alloc(c->s, each * (size_t)*cap);
+    if (n)
+        memcpy(more, v, each * (size_t)n);
+    return more;
+}
+
+/* Behind the last there is always one of kind 0. */
+void gp_toks_add(gp_cu *c, gp_toks *t, gp_tok tok)
+{
+    t->v = room(c, t->v, t->n, &t->cap, sizeof *t->v);
+    t->v[t->n++] = tok;
+    t->v[t->n] = (gp_tok){ 0 };
+}
+
+void gp_cu_def(gp_cu *c, gp_def d)
+{
+    c->def = room(c, c->def, c->ndefs, &c->defs_cap, sizeof *c->def);
+    c->def[c->ndefs++] = d;
+}
+
+void gp_cu_odd(gp_cu *c, const gp_tok *t, const char *why)
+{
+    if (c->odd)
+        return;
+    gp_tok *copy = gp_shape_alloc(c->s, sizeof *copy);
+    *copy = *t;
+    c->odd = copy, c->why = why;
+}
+
+gp_loc gp_cu_at(const gp_cu *c, const gp_tok *t)
+{
+    int col = 1;
+    for (const char *p = t->p; t->line > 0 && p[-1] != '\n' && p[-1] != '\0'; p--)
+        col++;
+    return (gp_loc){ .file = c->path[t->file], .line = t->line, .col = col, .len = t->len };
+}
+
+/* ---- a file ------------------------------------------------------------ */
+
+typedef struct reader {
+    gp_cu *c;
+    int file, line;
+    const char *p, *end;
+    bool fresh;                /* nothing but blanks since the line began */
+} reader;
+
+static void read_file(gp_cu *c, const gp_file *f);
+
+/* Blanks, comments, and lines that are continued. In a directive it stops at the line's end. */
+static void skip(reader *r, bool directive)
+{
+    for (; r->p < r->end; r->p++) {
+        if (*r->p == '\n') {
+            if (directive)
+                return;
+            r->line++, r->fresh = true;
+        } else if (*r->p == '\\' && r->p + 1 < r->end && r->p[1] == '\n') {
+            r->line++, r->p++;
+        } else if (*r->p == '/' && r->p + 1 < r->end && r->p[1] == '/') {
+            while (r->p + 1 < r->end && r->p[1] != '\n')
+                r->p++;
+        } else if (*r->p == '/' && r->p + 1 < r->end && r->p[1] == '*') {
+            const char *start = r->p;
+            for (r->p += 2; r->p < r->end && !(r->p > start + 2 && r->p[-1] == '*' && *r->p == '/');
+                 r->p++)
+                r->line += *r->p == '\n';
+        } else if (!isspace((unsigned char)*r->p)) {
+            return;
+        }
+    }
+}
+
+static bool in_word(char ch)
+{
+    return isalnum((unsigned char)ch) || ch == '_';
+}
+
+/* The end of a string or character that begins at p; `raw`: R"x(...)x". */
+static const char *text_end(reader *r, const char *p, bool raw)
+{
+    char quote = *p++;
+    if (raw) {
+        const char *open = memchr(p, '(', (size_t)(r->end - p));
+        for (size_t n = open ? (size_t)(open - p) : 0; open && open < r->end; open++)
+            if (*open == ')' && (size_t)(r->end - open) > n + 1 && !memcmp(open + 1, p, n)
+                && open[n + 1] == '"')
+                return open + n + 2;
+        return r->end;
+    }
+    while (p < r->end && *p != quote && *p != '\n')
+        p += *p == '\\' && p + 1 < r->end ? 2 : 1;
+    return p < r->end && *p == quote ? p + 1 : p;
+}
+
+/* The next token; kind 0 at the end, or in a directive at the line's end. */
+static gp_tok next(reader *r, bool directive)
+{
+    static const char *const operators[] = { "<<=", ">>=", "...", "->*", "::", "->", "++", "--",
+        "<<", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
+        "##", NULL };
+    skip(r, directive);
+    gp_tok t = { .file = r->file, .line = r->line, .p = r->p };
+    const char *p = r->p;
+    if (p >= r->end || *p == '\n')
+        return t;
+    if (isdigit((unsigned char)*p) || (*p == '.' && p + 1 < r->end && isdigit((unsigned char)p[1]))) {
+        t.kind = GP_TOK_NUMBER;
+        for (p++; p < r->end && (in_word(*p) || *p == '.' || (*p == '\'' && in_word(p[1]))
+                                 || ((*p == '+' || *p == '-') && strchr("eEpP", p[-1])
+                                     && !(t.p[0] == '0' && (t.p[1] | 32) == 'x' && strchr("eE", p[-1])))); )
+            p++;
+    } else if (in_word(*p)) {
+        t.kind = GP_TOK_WORD;
+        while (p < r->end && in_word(*p))
+            p++;
+        if (p < r->end && *p == '"' && p - t.p <= 3)       /* u8R"..." */
+            t.kind = GP_TOK_TEXT, p = text_end(r, p, p[-1] == 'R');
+    } else if (*p == '"' || *p == '\'') {
+        t.kind = GP_TOK_TEXT, p = text_end(r, p, false);
+    } else {
+        int i = 0;
+        while (operators[i] && ((size_t)(r->end - p) < strlen(operators[i])
+                                || memcmp(p, operators[i], strlen(operators[i])) != 0))
+            i++;
+        t.kind = GP_TOK_OTHER, p += operators[i] ? strlen(operators[i]) : 1;
+    }
+    for (const char *q = t.p; q < p; q++)
+        r->line += *q == '\n';
+    t.len = (int)(p - t.p);
+    t.hash = gp_tok_hash(t.p, t.len);
+    r->p = p;
+    r->fresh = false;
+    return t;
+}
+
+/* NAME BODY or NAME(A, B) BODY, up to the line's end. */
+static void read_define(reader *r)
+{
+    gp_cu *c = r->c;
+    gp_tok name = next(r, true), t;
+    if (name.kind != GP_TOK_WORD)
+        return;
+    int from = c->macro.n;
+    bool takes = r->p < r->end && *r->p == '(';
+    gp_toks_add(c, &c->macro, name);
+    while ((t = next(r, true)).kind)
+        gp_toks_add(c, &c->macro, t);
+    int body = from + 1;
+    if (takes)
+        body = gp_tok_close(&c->macro, body, c->macro.n) + 1;
+    if (body > c->macro.n)
+        body = c->macro.n;
+    gp_cu_def(c, (gp_def){ .in = &c->macro, .from = from, .body = body, .to = c->macro.n,
+                             .what = GP_DEF_MACRO });
+}
+
+static const gp_file *find_include(gp_cu *c, const char *from, const char *name, size_t n)
+{
+    const char *slash = strrchr(from, '/');
+    size_t dir = *name == '/' || !slash ? 0 : (size_t)(slash + 1 - from);
+    char *path = gp_shape_alloc(c->s, dir + n + 1);
+    memcpy(path, from, dir);
+    memcpy(path + dir, name, n);
+    const gp_file *f = gp_probe_file(c->s, path);
+    return f && !f->error && f->kind == GP_FILE_REGULAR ? f : NULL;
+}
+
+static void read_include(reader *r)
+{
+    gp_cu *c = r->c;
+    skip(r, true);
+    const char *p = r->p, *end = p;
+    gp_tok at = { .file = r->file, .line = r->line, .p = p, .len = 1, .kind = GP_TOK_TEXT };
+    while (end < r->end && *end != '\n')
+        end++;
+    char close = p < end && *p == '"' ? '"' : p < end && *p == '<' ? '>' : 0;
+    const char *stop = close && p + 1 < end ? memchr(p + 1, close, (size_t)(end - p - 1)) : NULL;
+    size_t n = stop ? (size_t)(stop - p - 1) : 0;
+    at.len = (int)n + 2;
+    if (!n) {
+        at.len = 1;
+        gp_cu_odd(c, &at, "includes a file by a macro");
+    } else if (close == '>') {
+        if (memchr(p, '/', n) || (n >= 18 && !memcmp(p + 1, "cooperative_groups", 18)))
+            gp_cu_odd(c, &at, "includes more than the C library");
+    } else {
+        const gp_file *f = find_include(c, c->path[r->file], p + 1, n);
+        if (!f)
+            f = find_include(c, c->path[0], p + 1, n);
+        if (f)
+            read_file(c, f);
+        else
+            gp_cu_odd(c, &at, "includes a file that is not there");
+    }
+    r->p = end;
+}
+
+static void read_directive(reader *r)
+{
+    gp_tok word = next(r, true);
+    if (gp_tok_is(&word, "define"))
+        read_define(r);
+    else if (gp_tok_is(&word, "include") || gp_tok_is(&word, "include_next"))
+        read_include(r);
+    while (next(r, true).kind)
+        ;
+    r->fresh = true;
+}
+
+/* Each file once. */
+static void read_file(gp_cu *c, const gp_file *f)
+{
+    for (int i = 0; i < c->nfiles; i++)
+        if (!strcmp(c->path[i], f->path))
+            return;
+    /* A NUL before the text, so that a column can be counted back to it. */
+    char *text = gp_shape_alloc(c->s, f->nhead + 2);
+    memcpy(text + 1, f->head, f->nhead);
+    reader r = { .c = c, .file = c->nfiles, .line = 1, .p = text + 1, .end = text + 1 + f->nhead,
+                 .fresh = true };
+    gp_tok at = { .kind = GP_TOK_OTHER, .file = r.file, .line = 1, .len = 1, .p = r.p }, t;
+    if (c->nfiles == c->files_cap) {
+        const char **more = gp_shape_alloc(c->s, sizeof *more * (size_t)(c->files_cap += FILES));
+        if (c->nfiles)
+            memcpy(more, c->path, sizeof *more * (size_t)c->nfiles);
+        c->path = more;
+    }
+    c->path[c->nfiles++] = f->path;
+    if (f->size > (int64_t)f->nhead)
+        gp_cu_odd(c, &at, "is longer than a source is looked at");
+    for (;;) {
+        skip(&r, false);
+        bool fresh = r.fresh;
+        t = next(&r, false);
+        if (!t.kind)
+            break;
+        if (fresh && gp_tok_is(&t, "#"))
+            read_directive(&r);
+        else
+            gp_toks_add(c, &c->main, t);
+    }
+}
+
+/* A define of the stage is as one in the file. */
+static void read_option(gp_cu *c, const char *define)
+{
+    size_t n = strlen(define);
+    char *text = gp_shape_alloc(c->s, n + 2);
+    memcpy(text + 1, define, n);
+    char *value = strchr(text + 1, '=');
+    if (value)
+        *value = ' ';
+    reader r = { .c = c, .line = 0, .p = text + 1, .end = text + 1 + n };
+    read_define(&r);
+}
+
+gp_cu *gp_cu_read(gp_shape *s, const gp_file *f, const char *const *define, int ndefine)
+{
+    gp_cu *c = gp_shape_alloc(s, sizeof *c);
+    c->s = s;
+    gp_toks_add(c, &c->main, (gp_tok){ .kind = GP_TOK_OTHER, .p = ";", .len = 1 });
+    gp_toks_add(c, &c->macro, (gp_tok){ .kind = GP_TOK_OTHER, .p = ";", .len = 1 });
+    read_file(c, f);
+    for (int i = 0; i < ndefine; i++)
+        read_option(c, define[i]);
+    for (int i = 0; i < c->ndefs; i++)
+        c->def[i].name = &c->macro.v[c->def[i].from];
+    gp_cu_parse(c);
+    return c;
+}

@@ -1,0 +1,162 @@
+/* test_check_kernels.c - `--check-kernels`: a kernel that leaves what it was given is an error
+ * that names the kernel, the argument, the element, the frame and the line; one that does not
+ * gives the bytes that it gives without. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/pipe.h"
+
+Suite *suite_check_kernels(void);
+
+static const char *dir;
+
+static float ramp(int64_t i)
+{
+    return (float)(i % 97);
+}
+
+/* Three frames of [15, 3], of which the last has 8 rows: 45 elements, and 24. */
+enum { ROWS = 38, COLS = 3 };
+
+static void setup(void)
+{
+    dir = pipe_dir();
+    setenv("XDG_CACHE_HOME", dir, 1);
+    pipe_npy(dir, "x.npy", ROWS, COLS, ramp);
+    pipe_npy(dir, "w.npy", 4, 0, ramp);
+    pipe_text(dir, "look.h", "static __device__ __noinline__ float look(const float *p, int i)\n{\n    return p[i];\n}\n");
+    pipe_text(dir, "k.cu",
+        "#include \"look.h\"\n"
+        "extern \"C\" __global__ void k(const float *in, const float *w, float *out, int n,\n"
+        "                              const gp_frame_info *frame)\n"
+        "{\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    float v = i < n ? in[i] + w[i % 4] : 0;\n"
+        "#ifdef BARRIER\n"
+        "    __syncthreads();\n"
+        "#endif\n"
+        "    if (i < n && frame->index >= FROM) {\n"
+        "        DO;\n"                                            /* line 11 */
+        "    }\n"
+        "    if (i < n) out[i] = v;\n"
+        "}\n");
+    pipe_text(dir, "wide.cu",
+        "extern \"C\" __global__ void wide(const float *in, float *out, int n)\n"
+        "{\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    if (i < n / 4) ((float4 *)out)[i] = ((const float4 *)in)[i];\n"
+        "    else if (i < n / 4 + n % 4) out[n / 4 * 4 + i - n / 4] = in[n / 4 * 4 + i - n / 4];\n"
+        "}\n");
+    pipe_text(dir, "keep.cu",
+        "__device__ int calls;\n"
+        "extern \"C\" __global__ void keep(const float *in, float *out, int n)\n"
+        "{\n"
+        "    for (int i = 0; i < n; i++) out[i] = in[i] + 100 * calls;\n"
+        "    if (calls++ == AT) out[-1] = in[0];\n"
+        "}\n");
+}
+
+static void teardown(void)
+{
+    pipe_dir_remove(dir);
+}
+
+static pipe_result run_stage(const char *stage, bool check)
+{
+    char yaml[1500];
+    snprintf(yaml, sizeof yaml,
+             "pipeline: t\ndepth: 4\n"
+             "buffers: {x: {dtype: f32, shape: [15, 3]}%s}\n"
+             "stages:\n"
+             "  - {use: read, path: x.npy, out: x}\n"
+             "  - %s\n"
+             "  - {use: write, path: out.raw, in: y}\n",
+             strstr(stage, "w: w") ? ", w: {const: w.npy}" : "", stage);
+    return pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ .check_kernels = check });
+}
+
+#define K(from, what) "{name: mine, use: kernel, source: k.cu, in: {in: x, w: w}, out: {out: y}, " \
+    "args: [in, w, out, {i32: in.size}, frame], define: {FROM: " #from ", DO: \"" what "\"}}"
+#define WAITS(from, what) "{name: mine, use: kernel, source: k.cu, in: {in: x, w: w}, out: {out: y}, " \
+    "args: [in, w, out, {i32: in.size}, frame], define: {BARRIER: 1, FROM: " #from ", DO: \"" what "\"}}"
+
+static const struct { const char *stage, *says; int line; } wrong[] = {
+    { K(0, "v += in[i + 1]"), "reads in[45], which has 45 elements, in frame 0", 11 },
+    { K(0, "v += in[i - 1]"), "reads in[-1], which has 45 elements, in frame 0", 11 },
+    { K(0, "v += in[i + 16]"), "reads in[45], which has 45 elements, in frame 0", 11 },
+    { K(0, "if (i == 44) v += in[100000]"), "reads in[100000], which has 45 elements, in frame 0", 11 },
+    { K(0, "if (i == 44) v += in[1 << 28]"), "reads memory that is near none of its arguments, in frame 0", 11 },
+    { K(0, "v += w[i]"), "reads w[4], which has 4 elements, in frame 0", 11 },
+    { K(0, "if (i == 7) v += w[i - 10]"), "reads w[-3], which has 4 elements, in frame 0", 11 },
+    { K(0, "out[i + 5] = v"), "writes out[45], which has 45 elements, in frame 0", 11 },
+    { K(0, "out[i - 1] = v"), "writes out[-1], which has 45 elements, in frame 0", 11 },
+    { K(0, "out[i - 300] = v"), "writes out[-300], which has 45 elements, in frame 0", 11 },
+    { K(0, "((float *)in)[i] = v"), "writes in[0], which is no output, in frame 0", 11 },
+    { K(0, "((float *)w)[i] = v"), "writes w[0], which is no output, in frame 0", 11 },
+    { WAITS(0, "v += in[i + 1]"), "reads in[45], which has 45 elements, in frame 0", 11 },
+    { WAITS(0, "out[i - 1] = v"), "writes out[-1], which has 45 elements, in frame 0", 11 },
+    { K(1, "v += in[i + 1]"), "reads in[45], which has 45 elements, in frame 1", 11 },
+    /* a partial frame has fewer, although its slot has room */
+    { K(2, "v += in[i + 1]"), "reads in[24], which has 24 elements, in frame 2", 11 },
+    { K(2, "out[i + 5] = v"), "writes out[24], which has 24 elements, in frame 2", 11 },
+    /* in a header */
+    { K(0, "v += look(in, i + 1)"), "reads in[45], which has 45 elements, in frame 0 (", 0 },
+    /* a kernel that keeps something is run once, so that one side is seen every other frame */
+    { "{name: mine, use: kernel, source: keep.cu, entry: keep, args: [in, out, {i32: in.size}], "
+      "grid: 1, block: 1, serial: true, define: {AT: 1}, out: y}",
+      "writes out[-1], which has 45 elements, in frame 1", 5 },
+};
+
+START_TEST(finds)
+{
+    char says[200];
+    pipe_result r = run_stage(wrong[_i].stage, true);
+    const char *kernel = strstr(wrong[_i].stage, "keep.cu") ? "keep" : "k";
+    ck_assert(r.compiled);
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_int_eq(r.errs.n, 1);
+    ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
+    snprintf(says, sizeof says, "kernel '%s' of stage 'mine' %s", kernel, wrong[_i].says);
+    ck_assert_msg(!strncmp(r.errs.e[0].msg, says, strlen(says)), "%s\n%s", wrong[_i].stage,
+                  r.errs.e[0].msg);
+    ck_assert_int_eq(r.errs.e[0].at.line, wrong[_i].line);
+    ck_assert_uint_eq(r.account[0].in, r.account[0].out + r.account[0].cancelled);
+    if (!wrong[_i].line)
+        ck_assert_ptr_nonnull(strstr(r.errs.e[0].msg, "look.h:3)"));
+}
+END_TEST
+
+static const char *const right[] = {
+    K(0, "v += in[i] + w[3]"), WAITS(0, "out[i] = v"),
+    "{use: kernel, source: wide.cu, args: [in, out, {i32: in.size}], in: {in: x}, out: {out: y}}",
+    "{use: kernel, source: keep.cu, args: [in, out, {i32: in.size}], grid: 1, block: 1, "
+        "serial: true, define: {AT: 100}, out: y}",
+    "{use: fir, taps: [1, 2, 4], out: y}",
+};
+
+START_TEST(leaves_alone)
+{
+    size_t n[2];
+    char *out[2];
+    for (int check = 0; check < 2; check++) {
+        pipe_result r = run_stage(right[_i], check);
+        ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "?");
+        out[check] = pipe_read(dir, "out.raw", &n[check]);
+        ck_assert_uint_eq(n[check], ROWS * COLS * sizeof(float));
+    }
+    ck_assert(!memcmp(out[0], out[1], n[0]));
+    free(out[0]), free(out[1]);
+}
+END_TEST
+
+Suite *suite_check_kernels(void)
+{
+    Suite *s = suite_create("check_kernels");
+    TCase *tc = tcase_create("cpu");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, finds, 0, sizeof wrong / sizeof *wrong);
+    tcase_add_loop_test(tc, leaves_alone, 0, sizeof right / sizeof *right);
+    suite_add_tcase(s, tc);
+    return s;
+}
