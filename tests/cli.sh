@@ -41,6 +41,8 @@ expect 'unknown verb'    2 "did you mean 'run'" "$GPIPE" rnu x.yaml
 expect 'missing file'    2 'no-such.yaml' "$GPIPE" run no-such.yaml
 expect 'a directory'     2 'folder' "$GPIPE" run tests
 expect 'unknown option'  2 "did you mean '--poison'" "$GPIPE" run --poisn pipelines/edges.yaml
+expect 'a key'           2 "no option '--depth'; a key of the pipeline is changed with --set depth=8" "$GPIPE" run --depth 8 pipelines/edges.yaml
+expect 'a key, with ='   2 "is changed with --set streams=3" "$GPIPE" check --streams=3 pipelines/edges.yaml
 expect 'help'            0 '' "$GPIPE" --help
 expect 'version as verb' 2 "no verb 'version'; 'gpipe --version' shows it" "$GPIPE" version
 for v in run check plan bench top stages; do expect "help of $v" 0 '' "$GPIPE" $v --help; done
@@ -393,6 +395,7 @@ edges=pipelines/edges.yaml
 run="$GPIPE run -q --device cpu"
 expect 'report: a name'     2 'must end in .json or .html' $run --report x.txt $edges
 expect 'report: no folder'  2 '^/proc/no/x.json: error: cannot be written' $run --report /proc/no/x.json $edges
+expect 'trace: a page'      2 'a trace is JSON, for ui.perfetto.dev; --report t.html writes a page' $run --trace t.html $edges
 expect 'trace: a folder'    2 'it is a folder' $run --trace "$tmp" $edges
 expect 'trace: as report'   2 "'--trace' is the same file" $run --report "$tmp/r.json" --trace "$tmp/r.json" $edges
 cp "$tmp/slow.yaml" "$tmp/itself.json"
@@ -406,6 +409,10 @@ timeout --preserve-status -s INT 1 $run --report "$tmp/r.json" --trace "$tmp/t.j
 [ $rc -eq 130 ] && grep -q '"outcome": "drained"' "$tmp/r.json" && tail -1 "$tmp/t.json" | grep -q '^}' && ok || bad "report: stopped: exit $rc"
 expect 'report: failed' 1 'there is nothing to report' $run --report "$tmp/none.json" --set stages.write.path=/proc/no/x "$tmp/slow.yaml"
 [ ! -e "$tmp/none.json" ] && [ -z "$(find "$tmp" -name '.*.tmp-*')" ] && ok || bad 'report: left behind'
+
+printf 'stages: [{use: generate, frames: 1, out: x}, {use: discard}]\nbuffers: {x: {dtype: u8, shape: [4]}}\n' >"$tmp/one.yaml"
+expect 'one frame'       0 '^gpipe: 1 frame in, 1 out' "$GPIPE" run "$tmp/one.yaml"
+expect 'two frames'      0 '^gpipe: 2 frames in, 2 out' "$GPIPE" run --set stages.generate.frames=2 "$tmp/one.yaml"
 
 # == files that others wrote =====================================================
 # nothing in one of them steers the terminal

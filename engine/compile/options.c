@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "base/dtypes.h"
 #include "compile/resolve.h"
 
 /* ---- the scope of expressions ---------------------------------------- */
@@ -163,6 +164,10 @@ const char *gp_path_from(gp_arena *a, const char *dir, const char *text)
 const char *gp_read_path(gp_reader *r, const gp_node *n)
 {
     const char *text = gp_read_text(r, n);
+    if (text && !strcmp(text, "-")) {
+        WRONG(r, n, "is '-': write stdin or stdout%s", "; a file of that name is './-'");
+        return NULL;
+    }
     return text ? gp_path_from(r->arena, r->dir, text) : NULL;
 }
 
@@ -205,11 +210,9 @@ gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n)
     gp_dtype t = gp_dtype_parse(s);
     if (t)
         return t;
-    gp_near near = GP_NEAR(s);
-    for (int i = 1; i < GP_NDTYPES; i++)
-        gp_near_try(&near, gp_dtype_name((gp_dtype)i));
+    char hint[GP_DTYPE_HINT];
     WRONG(r, n, "must be a type: u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64, not '%.80s'%s", s,
-          gp_near_text(&near));
+          gp_dtype_hint(s, hint));
     return GP_NO_DTYPE;
 }
 
