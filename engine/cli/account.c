@@ -32,7 +32,10 @@ static void print_actor(FILE *to, const gp_report *r, const gp_actor_report *p, 
 {
     char frames[32], who[32], busy[16], in[16], out[16], p50[32] = "-", p99[32] = "-";
     int n = p->workers > 0 ? p->workers : 1;
-    double time = (double)r->wall_ns * n;
+    double time = (double)r->wall_ns * n, of = time;
+    int64_t worked = p->busy_ns - p->idle_ns;
+    if (p->segment >= 0 && r->unified)     /* its streams are threads that work */
+        worked = p->time.sum, of = (double)r->wall_ns * p->streams;
     if (p->segment >= 0)
         snprintf(who, sizeof who, "%d stream%s", p->streams, gp_plural(p->streams));
     else if (p->most_workers > p->workers)
@@ -45,7 +48,7 @@ static void print_actor(FILE *to, const gp_report *r, const gp_actor_report *p, 
     }
     fprintf(to, "  %-*.*s  %8s  %10s  %6s  %8s  %7s  %8s  %8s\n", width, width, p->name,
             gp_amount_text((double)p->frames, "", frames), who,
-            percent(p->busy_ns - p->idle_ns, time, busy), percent(p->wait_in_ns, time, in),
+            percent(worked, of, busy), percent(p->wait_in_ns, time, in),
             percent(p->wait_out_ns + p->wait_stream_ns, time, out), p50, p99);
 }
 

@@ -13,7 +13,7 @@
 
 typedef enum column_id {
     FILENAME, SETTINGS, RATE, BYTES, P50, P90, P95, P99, MAX, WINDOWS, WINDOW, SPREAD, STATE,
-    RATIO, RATIO_MIN, RATIO_MAX, BOUND, OF_BOUND, BOUND_BY, BEST, NCOLUMNS
+    RATIO, RATIO_MIN, RATIO_MAX, BOUND, OF_BOUND, BOUND_BY, BOUND_IS, BEST, NCOLUMNS
 } column_id;
 
 static const struct { const char *title, *name; int digits; } columns[NCOLUMNS] = {
@@ -36,6 +36,7 @@ static const struct { const char *title, *name; int digits; } columns[NCOLUMNS] 
     [BOUND]     = { "bound us", "bound_us_per_frame", 3 },
     [OF_BOUND]  = { "of bound", "achieved_per_bound", 3 },
     [BOUND_BY]  = { "by", "bound_by", 0 },
+    [BOUND_IS]  = { "", "bound_is", 0 },
     [BEST]      = { "", "best", 0 },
 };
 
@@ -67,8 +68,9 @@ static value get(const gp_bench *b, const gp_row *r, column_id c)
     case RATIO_MIN: v.number = r->base ? r->ratio_min : NAN; break;
     case RATIO_MAX: v.number = r->base ? r->ratio_max : NAN; break;
     case BOUND:     v.number = bound ? bound->us : NAN; break;
-    case OF_BOUND:  v.number = bound ? bound->us * f->frames_per_s / 1e6 : NAN; break;
+    case OF_BOUND:  v.number = gp_bench_reached(r); break;
     case BOUND_BY:  v.text = bound ? bound->name : NULL; break;
+    case BOUND_IS:  v.text = gp_bench_bound_is(r); break;
     case BEST:      v.text = r->best ? "best" : b->nrows > 1 ? "" : NULL; break;
     case NCOLUMNS:  break;
     }
@@ -128,15 +130,19 @@ static void print_bound(FILE *f, const gp_bench *b, const gp_row *r)
     bool named = b->nrows > 1;
     if (!r->nresources)
         return;
-    fprintf(f, "\nbound%s%s%s%s: %.3f us per frame, by '%s'; %.3f of it is reached\n",
+    fprintf(f, "\nbound%s%s%s%s: %s%.3f us per frame, by '%s'; %.3f of it is reached%s\n",
            named ? " of " : "", b->nfiles > 1 ? r->file : "", b->nfiles > 1 ? ", " : "",
-           named ? r->label : "", bound->us, bound->name, get(b, r, OF_BOUND).number);
+           named ? r->label : "", bound->alone ? "~" : "", bound->us, bound->name,
+           gp_bench_reached(r), !bound->alone || !gp_bench_is_refuted(r->figures, bound->us) ? ""
+           : ": no bound, for alone this part was slower than all of it together; the runs "
+             "were not alike");
     for (int i = 0; i < r->nresources; i++) {
         const gp_resource *one = &r->resource[i];
         if (isnan(one->us))
             fprintf(f, "  %-16s %13s     %s\n", one->name, "-", one->how);
         else
-            fprintf(f, "  %-16s %10.3f us     %s\n", one->name, one->us, one->how);
+            fprintf(f, "  %-16s %10.3f us  %s  %s%s\n", one->name, one->us, one->alone ? "~" : " ",
+                    one->how, one->alone ? ", in a run of its own" : "");
     }
 }
 
@@ -217,7 +223,7 @@ static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
         value v = get(b, r, (column_id)c);
         if (c == BEST)
             gp_json_bool(j, columns[c].name, r->best);
-        else if (v.text || c == BOUND_BY)
+        else if (v.text || c == BOUND_BY || c == BOUND_IS)
             gp_json_str(j, columns[c].name, v.text);
         else
             json_number(j, columns[c].name, v.number);
@@ -232,6 +238,7 @@ static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
         gp_json_open(j, NULL, '{');
         gp_json_str(j, "name", r->resource[k].name);
         json_number(j, "us_per_frame", r->resource[k].us);
+        gp_json_bool(j, "estimate", r->resource[k].alone);
         gp_json_str(j, "how", r->resource[k].how);
         gp_json_close(j, '}');
     }
