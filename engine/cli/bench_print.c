@@ -142,7 +142,7 @@ static void print_bound(FILE *f, const gp_bench *b, const gp_row *r)
             fprintf(f, "  %-16s %13s     %s\n", one->name, "-", one->how);
         else
             fprintf(f, "  %-16s %10.3f us  %s  %s%s\n", one->name, one->us, one->alone ? "~" : " ",
-                    one->how, one->alone ? ", in a run of its own" : "");
+                   one->how, one->alone ? ", in a run of its own" : "");
     }
 }
 
