@@ -369,3 +369,35 @@ bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_l
     }
     return ok;
 }
+
+static const gp_opt *option_of(const gp_kind *kind, const char *name)
+{
+    for (const gp_opt *o = kind->opts; o && o->name; o++)
+        if (!strcmp(o->name, name))
+            return o;
+    return NULL;
+}
+
+static bool takes(gp_arena *a, const gp_kind *kind, const char *option, const char *value)
+{
+    const gp_opt *o = option_of(kind, option);
+    if (!o)
+        return false;
+    gp_reader r = { .arena = a, .errs = GP_NEW(a, gp_errs, 1), .dir = "", .vars = GP_NEW(a, gp_vars, 1) };
+    gp_opt one = *o;
+    one.def = value;
+    return gp_opt_default(&r, &one, gp_alloc(a, gp_opt_size(o->type)));
+}
+
+bool gp_option_takes(const gp_kind *kind, const char *option, const char *value)
+{
+    gp_arena a = { 0 };
+    jmp_buf oom;
+    volatile bool ok = false;
+    if (!setjmp(oom)) {
+        a.oom = &oom;
+        ok = takes(&a, kind, option, value);
+    }
+    gp_arena_free(&a);
+    return ok;
+}
