@@ -52,6 +52,14 @@ static void shorten(gp_lua *w)
                  "; a module is a file beside the script, in package.path, or 'gpipe'");
 }
 
+/* x[i][j]: Lua says that it cannot index a number, in words that depend on its version. */
+static const char *explained(const char *msg)
+{
+    const char *at = strstr(msg, "attempt to index ");
+    return at && strstr(at, "a number value") ? "a number has no elements: x[i] is one already, x:at(i, "
+           "j) takes an index for each axis" : msg;
+}
+
 /* The message handler: message and traceback into w->error, the innermost line
  * of the script into w->line. C functions and other modules' lines are only in
  * the traceback. */
@@ -64,7 +72,7 @@ static int on_error(lua_State *L)
     for (int level = 0; level < LEVELS && !w->line && lua_getstack(L, level, &ar); level++)
         if (lua_getinfo(L, "Sl", &ar) && !strcmp(ar.source, w->chunk) && ar.currentline > 0)
             w->line = ar.currentline;
-    snprintf(w->error, sizeof w->error, "%s", without_place(msg, w->chunk + 1, w->line));
+    snprintf(w->error, sizeof w->error, "%s", explained(without_place(msg, w->chunk + 1, w->line)));
     shorten(w);
     for (int level = 0; level < LEVELS && lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sln", &ar);

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/dtypes.h"
 #include "half.h"
 #include "view.h"
 
@@ -85,11 +86,17 @@ gp_lua_view *gp_lua_view_out(lua_State *L, int arg)
     return v;
 }
 
+/* "1.5", "a table": the same, a number by its value. */
+static const char *value_of(lua_State *L, int idx)
+{
+    return lua_type(L, idx) == LUA_TNUMBER ? luaL_tolstring(L, idx, NULL) : kind_of(L, idx);
+}
+
 int64_t gp_lua_arg_int(lua_State *L, int arg, int64_t def, int64_t lo, int64_t hi, const char *what)
 {
     int64_t i = def;
     if (!lua_isnoneornil(L, arg) && !gp_lua_toint(L, arg, &i))
-        gp_lua_fail(L, "%s must be a whole number, not '%s'", what, luaL_tolstring(L, arg, NULL));
+        gp_lua_fail(L, "%s must be a whole number, not %s", what, value_of(L, arg));
     if (i < lo || i > hi)
         gp_lua_fail(L, "%s %" PRId64 " is outside %" PRId64 "..%" PRId64, what, i, lo, hi);
     return i;
@@ -182,11 +189,15 @@ void gp_lua_set_element(lua_State *L, gp_lua_view *v, int64_t i, int idx)
 /* The key at `idx` as a flat index from 0. */
 static int64_t flat(lua_State *L, gp_lua_view *v, int idx)
 {
+    static const char *const letters = ", j, k, l, m, n, o, p";
     int64_t i;
     gp_lua_view_alive(L, v);
+    bool many = v->type.ndim > 1;
     if (!gp_lua_toint(L, idx, &i) || i < 1 || i > v->count)
-        gp_lua_fail(L, "index %s is outside 1..%" PRId64 " of '%s'",
-                    luaL_tolstring(L, idx, NULL), v->count, v->name);
+        gp_lua_fail(L, "index %s is outside 1..%" PRId64 " of '%s'%s%.*s%s",
+                    value_of(L, idx), v->count, v->name, many ? "; x:at(i" : "",
+                    many ? 3 * (v->type.ndim - 1) : 0, letters,
+                    many ? ") takes an index for each axis" : "");
     if (v->type.dtype == GP_C64)
         gp_lua_fail(L, "'%s' is c64, an element is two numbers: use at(), set() or parts()",
                     v->name);
@@ -201,7 +212,7 @@ static int64_t at_index(lua_State *L, gp_lua_view *v)
         int64_t i;
         if (!gp_lua_toint(L, 2 + d, &i) || i < 1 || i > v->type.dim[d])
             gp_lua_fail(L, "index %s is outside 1..%" PRId64 " of axis %d of '%s'",
-                        luaL_tolstring(L, 2 + d, NULL), v->type.dim[d], d + 1, v->name);
+                        value_of(L, 2 + d), v->type.dim[d], d + 1, v->name);
         at = at * v->type.dim[d] + i - 1;
     }
     return at;
@@ -211,8 +222,9 @@ static void want_args(lua_State *L, const gp_lua_view *v, int values)
 {
     int given = lua_gettop(L) - 1 - values;
     if (given != v->type.ndim)
-        gp_lua_fail(L, "'%s' has %d axes, but %d indices are given", v->name, v->type.ndim,
-                    given < 0 ? 0 : given);
+        gp_lua_fail(L, "'%s' has %d ax%s, but %d ind%s given", v->name, v->type.ndim,
+                    v->type.ndim == 1 ? "is" : "es", given < 0 ? 0 : given,
+                    given == 1 ? "ex is" : "ices are");
 }
 
 static int view_at(lua_State *L)
@@ -232,6 +244,18 @@ static int view_set(lua_State *L)
 
 /* ---- fields ---------------------------------------------------------- */
 
+/* What is most like `key`, of the fields and of the methods in the table at upvalue 1. */
+_Noreturn static void no_such_field(lua_State *L, const char *key)
+{
+    static const char *const fields[] = { "shape", "dtype", "name", "valid", "rows" };
+    gp_near near = GP_NEAR(key);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        gp_near_try(&near, fields[i]);
+    for (lua_pushnil(L); lua_next(L, lua_upvalueindex(1)); lua_pop(L, 1))
+        gp_near_try(&near, lua_tostring(L, -2));
+    gp_lua_fail(L, "a view has no field or method '%s'%s", key, gp_near_text(&near));
+}
+
 static int push_field(lua_State *L, const gp_lua_view *v, const char *key)
 {
     if (!strcmp(key, "shape")) {
@@ -249,7 +273,7 @@ static int push_field(lua_State *L, const gp_lua_view *v, const char *key)
     } else if (!strcmp(key, "rows")) {
         gp_lua_pushint(L, v->rows);
     } else {
-        gp_lua_fail(L, "a view has no field or method '%s'", key);
+        no_such_field(L, key);
     }
     return 1;
 }
@@ -397,6 +421,9 @@ static int new_array(lua_State *L)
 {
     gp_type t = { .dtype = gp_dtype_parse(luaL_checkstring(L, 1)), .ndim = lua_gettop(L) - 1 };
     size_t bytes = gp_dtype_size(t.dtype);
+    char hint[GP_DTYPE_HINT];
+    if (!t.dtype && *gp_dtype_hint(lua_tostring(L, 1), hint))
+        gp_lua_fail(L, "there is no dtype '%s'%s", lua_tostring(L, 1), hint);
     if (!t.dtype)
         gp_lua_fail(L, "there is no dtype '%s': u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64",
                     lua_tostring(L, 1));

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/plural.h"
 #include "cut.h"
 #include "half.h"
 
@@ -201,8 +202,8 @@ static const void *expected(struct state *s, gp_call *c, const gp_frame *f)
     int64_t want = t->dim[0] * s->cut.row_bytes;
     if (s->row + t->dim[0] > s->cut.rows) {
         gp_fail(c->errs, GP_E_MISMATCH, s->o->at, "frame %llu ends at row %lld, but '%s' has only "
-                "%lld rows", i, (long long)(s->row + t->dim[0]), s->o->file,
-                (long long)s->cut.rows);
+                "%lld row%s", i, (long long)(s->row + t->dim[0]), s->o->file,
+                (long long)s->cut.rows, gp_plural(s->cut.rows));
         return NULL;
     }
     int64_t got = gp_read_at(s->fd, s->room.data, (size_t)want,
@@ -230,8 +231,9 @@ static bool agrees(struct state *s, gp_call *c, const gp_frame *f)
     } else {
         b = f->in[1].data;
         if (t->dim[0] != f->in[1].type.dim[0])
-            return gp_fail(c->errs, GP_E_MISMATCH, c->at, "frame %llu has %lld rows where %lld are "
-                           "expected", i, (long long)t->dim[0], (long long)f->in[1].type.dim[0]);
+            return gp_fail(c->errs, GP_E_MISMATCH, c->at, "frame %llu has %lld row%s where %lld are "
+                           "expected", i, (long long)t->dim[0], gp_plural(t->dim[0]),
+                           (long long)f->in[1].type.dim[0]);
     }
     look(s->o, t->dtype, f->in[0].data, b, (size_t)gp_count(t), &d);
     return !d.n || gp_fail(c->errs, GP_E_MISMATCH, c->at, "frame %llu at %s is %s where %s is "
@@ -255,8 +257,8 @@ static bool finish(gp_call *c)
 {
     const struct state *s = c->state;
     return !s->o->file || s->row == s->cut.rows
-        || gp_fail(c->errs, GP_E_MISMATCH, s->o->at, "all frames together have %lld rows, but "
-                   "'%s' has %lld", (long long)s->row, s->o->file, (long long)s->cut.rows);
+        || gp_fail(c->errs, GP_E_MISMATCH, s->o->at, "all frames together have %lld row%s, but "
+                   "'%s' has %lld", (long long)s->row, gp_plural(s->row), s->o->file, (long long)s->cut.rows);
 }
 
 static const gp_port in[] = {

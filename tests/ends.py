@@ -98,7 +98,7 @@ def started(*args, out="out", **more):
 
 def accounted(text):
     """Frames in, when all of them came out."""
-    m = re.search(r"gpipe: (\d+) frames in, (\d+) out, 0 dropped, 0 failed, 0 cancelled", text)
+    m = re.search(r"gpipe: (\d+) frames? in, (\d+) out, 0 dropped, 0 failed, 0 cancelled", text)
     return int(m.group(1)) if m and m.group(1) == m.group(2) else None
 
 
@@ -176,7 +176,7 @@ fails = put("fails.yaml", OUT.replace("in: a, path", "in: b, path").replace(
 put("fails.lua", "function process(f, x, y) if f.index == 0 then error('a fault') end y:copy(x) end")
 err, rc = piped("run", out)
 check("run | head: as cat", rc == -signal.SIGPIPE, (rc, err))
-check("run | head: no error, an account", "error" not in err and " frames in, " in err
+check("run | head: no error, an account", "error" not in err and " in, " in err
       and "\n" not in err.strip(), err)
 err, rc = piped("run", "-q", "--report", path("pipe.json"), out)
 check("run -q | head", rc == -signal.SIGPIPE and not err, (rc, err))

@@ -22,7 +22,7 @@ SCRIPTS = {
             " else y:copy(x.a) end end",
     "sink": "function process(f, x) if f.index % 7 == 3 then return 'drop' end end",
 }
-ACCOUNT = re.compile(r"(\d+) frames in, (\d+) out, (\d+) dropped, (\d+) failed, (\d+) cancelled")
+ACCOUNT = re.compile(r"(\d+) frames? in, (\d+) out, (\d+) dropped, (\d+) failed, (\d+) cancelled")
 
 
 def pipeline(r):

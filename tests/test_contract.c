@@ -10,7 +10,7 @@ enum { FRAMES = 5 };
 
 typedef enum wrong {
     FEWER_THAN_NONE, TOO_MANY_ROWS, FAILS_SILENTLY, RETURNS_FALSE, ENDS, STOPS, NO_STATUS,
-    FINISH_SILENT, FINISH_ADDS, OPEN_SILENT, NO_TABLE, NO_TYPE, SOURCE_FAILS, NOTHING, WRONGS
+    FINISH_SILENT, FINISH_ADDS, OPEN_SILENT, NO_TABLE, NO_TYPE, NO_FILE, NO_GLOB, SOURCE_FAILS, NOTHING, WRONGS
 } wrong;
 
 static const struct { const char *says; bool at_compile; } expected[WRONGS] = {
@@ -26,6 +26,8 @@ static const struct { const char *says; bool at_compile; } expected[WRONGS] = {
     [OPEN_SILENT] = { "stage 'filter' cannot be opened and does not say why", false },
     [NO_TABLE] = { "kind 'filter' asks for a table of 64 bytes and has no table()", true },
     [NO_TYPE] = { "shape() of kind 'filter' gives 'filter' a type that there is not", true },
+    [NO_FILE] = { "kind 'filter' looks at a file without a name", true },
+    [NO_GLOB] = { "kind 'filter' looks at a file without a name", true },
     [SOURCE_FAILS] = { "stage 'made' failed in frame 2 and does not say why", false },
 };
 
@@ -55,6 +57,10 @@ static bool filter_shape(gp_shape *s)
         s->table = 64;
     if (how(s->user) == NO_TYPE)
         s->out[0].dtype = (gp_dtype)77;
+    if (how(s->user) == NO_FILE)
+        return gp_probe_file(s, NULL) != NULL;
+    if (how(s->user) == NO_GLOB)
+        return gp_probe_glob(s, NULL) != NULL;
     return true;
 }
 

@@ -2,6 +2,7 @@
  * written. */
 #include <check.h>
 #include <string.h>
+#include "base/dtypes.h"
 #include "base/npy.h"
 
 Suite *suite_npy(void);
@@ -59,12 +60,14 @@ END_TEST
 
 static const struct { const char *dict, *err; } bad[] = {
     { DESCR("'>f4'"), "is big-endian" },
-    { DESCR("'<c16'"), "complex128" },
+    { DESCR("'<c16'"), "holds complex128, which gpipe has no type for: save it with "
+      ".astype('complex64')" },
     { DESCR("'|O'"), "Python objects" },
     { DESCR("'<U5'"), "strings" },
     { DESCR("'|S5'"), "strings" },
     { DESCR("'<M8[ns]'"), "dates" },
-    { DESCR("'<f16'"), "element type '<f16'" },
+    { DESCR("'<f16'"), "holds longdouble, which gpipe has no type for: save it with .astype('float64')" },
+    { DESCR("'<f3'"), "element type '<f3'" },
     { DESCR("''"), "element type ''" },
     { DESCR("[('a', '<f4'), ('b', '<i4')]"), "records" },
     { DESCR("7"), "'descr' is not a short string" },
@@ -97,6 +100,29 @@ START_TEST(refuses)
     ck_assert_msg(ok == !bad[_i].err, "%s: %s", bad[_i].dict, err);
     ck_assert_msg(ok || strstr(err, bad[_i].err), "%s: '%s' is not in '%s'", bad[_i].dict,
                   bad[_i].err, err);
+}
+END_TEST
+
+/* Names of types from elsewhere. */
+static const struct { const char *name, *hint; } hints[] = {
+    { "uint8", "; did you mean 'u8'?" }, { "UINT8", "; did you mean 'u8'?" },
+    { "bool", "; did you mean 'u8'?" }, { "int8_t", "; did you mean 'i8'?" },
+    { "int16", "; did you mean 'i16'?" }, { "ushort", "; did you mean 'u16'?" },
+    { "int", "; did you mean 'i32'?" }, { "unsigned int", "; did you mean 'u32'?" },
+    { "long long", "; did you mean 'i64'?" }, { "size_t", "; did you mean 'u64'?" },
+    { "half", "; did you mean 'f16'?" }, { "float", "; did you mean 'f32'?" },
+    { "float32", "; did you mean 'f32'?" }, { "double", "; did you mean 'f64'?" },
+    { "f8", "; did you mean 'f64'?" }, { "complex64", "; did you mean 'c64'?" },
+    { "u9", "; did you mean 'u8'?" }, { "F32", "; did you mean 'f32'?" },
+    { "c128", ": c64 holds two f32 (complex64); two f64 are f64 with a last axis of 2" },
+    { "bf16", ": f16 and f32 are the floats of up to 32 bits" }, { "colour", "" },
+};
+
+START_TEST(hint)
+{
+    char text[GP_DTYPE_HINT];
+    ck_assert_str_eq(gp_dtype_hint(hints[_i].name, text), hints[_i].hint);
+    ck_assert_ptr_eq(gp_dtype_hint(hints[_i].name, text), text);
 }
 END_TEST
 
@@ -172,6 +198,7 @@ Suite *suite_npy(void)
     Suite *s = suite_create("npy");
     TCase *tc = tcase_create("header");
     tcase_add_loop_test(tc, reads, 0, sizeof good / sizeof *good);
+    tcase_add_loop_test(tc, hint, 0, (int)(sizeof hints / sizeof *hints));
     tcase_add_loop_test(tc, refuses, 0, sizeof bad / sizeof *bad);
     tcase_add_test(tc, cut_off);
     tcase_add_test(tc, noise);

@@ -140,6 +140,10 @@ static const struct {
       .text = "(host, 97 % busy): send less than f32 [1024], or pack it", NONE },
     { "an edit that --set would refuse", OWN("own_wrong"),
       .text = "(host, 97 % busy): it has one worker; divide it", NONE },
+    { "a value that --set would refuse", OWN("own_beyond"),
+      .text = "(host, 97 % busy): it has one worker; divide it", NONE },
+    { "a value that is no number", OWN("own_word"),
+      .text = "(host, 97 % busy): it has one worker; divide it", NONE },
     { "a kind that has no advice", OWN("own_mute"),
       .text = "(host, 97 % busy): it has one worker; divide it", NONE },
     { "a pace that no option sets", "buffers: {g: {dtype: f32, shape: [4]}}\nstages:\n"
@@ -420,6 +424,18 @@ static void advise_wrong(gp_advice *a)
     strcpy(a->value, "1");
 }
 
+static void advise_beyond(gp_advice *a)
+{
+    a->opt = "effort";
+    strcpy(a->value, "10");
+}
+
+static void advise_word(gp_advice *a)
+{
+    a->opt = "effort";
+    strcpy(a->value, "less");
+}
+
 static void advise_nothing(gp_advice *a)
 {
     (void)a;
@@ -439,6 +455,8 @@ static const gp_kind own_kinds[] = {
       .opts_size = sizeof(struct effort), .shape = shape_serial, .run = run_none,
       .advise = advise_words, .user = (void *)"or pack it" },
     OWN_KIND("own_wrong", advise_wrong),
+    OWN_KIND("own_beyond", advise_beyond),
+    OWN_KIND("own_word", advise_word),
     OWN_KIND("own_mute", advise_nothing),
     { GP_KIND("own_clock"), .help = "for tests", .out = own_out, .shape = shape_clock,
       .run = run_none },

@@ -97,9 +97,12 @@ static bool parse_descr(scan *s, gp_type *t)
                          : *code == 'S' || *code == 'U' || *code == 'a' ? "strings"
                          : *code == 'M' || *code == 'm' ? "dates"
                          : *code == 'V' ? "raw records"
-                         : !strcmp(code, "c16") ? "complex128; save it as complex64"
                          : NULL;
-        return what ? fail(s->err, "holds %s, which gpipe has no type for", what)
+        const char *wide = !strcmp(code, "c16") ? "complex128" : !strcmp(code, "c32") ? "complex256"
+                         : !strcmp(code, "f16") ? "longdouble" : NULL;
+        return wide ? fail(s->err, "holds %s, which gpipe has no type for: save it with .astype('%s')",
+                           wide, *code == 'c' ? "complex64" : "float64")
+             : what ? fail(s->err, "holds %s, which gpipe has no type for", what)
                     : fail(s->err, "has element type '%.31s', which gpipe does not have", d);
     }
     if (d[0] == '>' && gp_dtype_size(t->dtype) > 1)

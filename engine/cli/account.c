@@ -3,6 +3,7 @@
  * Parts are of the time that frames moved; ~ stands before what was not measured but
  * follows from bytes and what copies reach alone. */
 #include <string.h>
+#include "base/plural.h"
 #include "base/plain.h"
 #include "cli/live.h"
 
@@ -36,8 +37,7 @@ static void print_actor(FILE *to, const gp_report *r, const gp_actor_report *p, 
     if (p->segment >= 0 && r->unified)     /* its streams are threads that work */
         worked = p->time.sum, of = (double)r->wall_ns * p->streams;
     if (p->segment >= 0)
-        snprintf(who, sizeof who, "%d stream%s", p->streams,
-                 p->streams == 1 ? "" : "s");
+        snprintf(who, sizeof who, "%d stream%s", p->streams, gp_plural(p->streams));
     else if (p->most_workers > p->workers)
         snprintf(who, sizeof who, "%d of %d", p->workers, p->most_workers);
     else

@@ -92,9 +92,11 @@ static bool usage(gp_errs *errs, const char *what, const char *name, const char 
     return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "%s '%s'%s", what, name, more);
 }
 
-/* The option that `word` names: --name, --name=value, -x. */
-static const struct option *find(const char *word, gp_verb verb, gp_errs *errs)
+/* The option that `word` names: --name, --name=value, -x. `value`: the next word, or NULL. */
+static const struct option *find(const char *word, const char *value, gp_verb verb, gp_errs *errs)
 {
+    static const char *const keys[] = { "depth", "streams", "batch", "launch", "sync", "on_error",
+                                        "stall_timeout", NULL };
     char name[64] = "";
     size_t len = strcspn(word + 2, "=");
     if (word[1] == '-' && len + 3 < sizeof name)
@@ -118,7 +120,13 @@ static const struct option *find(const char *word, gp_verb verb, gp_errs *errs)
         }
     }
     char did[160] = "";
-    if (*gp_near_text(&near))
+    const char *const *key = keys;
+    while (*key && strcmp(*key, name[0] ? name + 2 : ""))
+        key++;
+    if (*key && verb & COMPILES)
+        snprintf(did, sizeof did, "; a key of the pipeline is changed with --set %s=%.60s", *key,
+                 word[2 + len] ? word + 3 + len : value ? value : "VALUE");
+    else if (*gp_near_text(&near))
         snprintf(did, sizeof did, "; did you mean '--%s'?", near.best);
     usage(errs, "no option", word, did);
     return NULL;
@@ -234,7 +242,7 @@ static bool parse(gp_arena *a, int argc, char **argv, gp_verb verb, gp_args *out
             only_operands = true;
             continue;
         }
-        const struct option *o = find(word, verb, errs);
+        const struct option *o = find(word, i + 1 < argc ? argv[i + 1] : NULL, verb, errs);
         if (!o)
             return false;
         const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;

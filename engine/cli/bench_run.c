@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/plural.h"
 #include "cli/bench.h"
 
 static const double AGREE = 1.05;      /* largest / smallest of windows that agree */
@@ -224,8 +225,8 @@ static bool check_account(runner *r)
         uint64_t seen = a[i].out + a[i].dropped + a[i].failed;
         if (a[i].failed || seen > a[i].in || (n == 1 && seen != a[i].in))
             return gp_fail(&r->errs, GP_E_RUN, (gp_loc){ .file = r->l.file }, "source '%s': %llu "
-                           "frames in, %llu out, %llu dropped, %llu failed: not what can be "
-                           "measured", a[i].source, (unsigned long long)a[i].in,
+                           "frame%s in, %llu out, %llu dropped, %llu failed: not what can be "
+                           "measured", a[i].source, (unsigned long long)a[i].in, gp_plural((int64_t)a[i].in),
                            (unsigned long long)a[i].out, (unsigned long long)a[i].dropped,
                            (unsigned long long)a[i].failed);
     }
@@ -234,9 +235,9 @@ static bool check_account(runner *r)
 
 static int too_few(runner *r, double seconds, const char *more)
 {
-    gp_fail(&r->errs, GP_E_RUN, (gp_loc){ .file = r->l.file }, "%llu frames in %.3g s are too few "
-            "to be measured; %s", (unsigned long long)read_counts(r).frames, seconds,
-            more);
+    gp_fail(&r->errs, GP_E_RUN, (gp_loc){ .file = r->l.file }, "%llu frame%s in %.3g s: too few "
+            "to be measured; %s", (unsigned long long)read_counts(r).frames,
+            gp_plural((int64_t)read_counts(r).frames), seconds, more);
     return gp_errs_exit(&r->errs);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "base/json.h"
 #include "base/memfile.h"
+#include "base/plural.h"
 #include "cli/live.h"
 
 enum { LOOK_MS = 50, DRAW_MS = 200, SAY_MS = 1000 };
@@ -101,8 +102,8 @@ static void say(gp_meter *m)
     const gp_glance *v = &m->view;
     bool sends = m->socket && gp_socket_clients(m->socket);
     if (m->how == GP_PROGRESS_PLAIN && !v->ended)
-        fprintf(stderr, "gpipe: %" PRIu64 " frames, %.0f frames/s, %.0f s\n", v->out, v->frames_s,
-                v->seconds);
+        fprintf(stderr, "gpipe: %" PRIu64 " frame%s, %.0f frames/s, %.0f s\n", v->out,
+                gp_plural((int64_t)v->out), v->frames_s, v->seconds);
     if (m->how != GP_PROGRESS_JSON && !sends)
         return;
     size_t n = 0;
@@ -265,9 +266,9 @@ void gp_print_summary(const gp_pipeline *p, double s, gp_outcome outcome, int st
     if (gp_says_json())
         say_summary(a, n, s, outcome, status, verdict);
     for (int i = 0; i < n && !gp_says_json(); i++)
-        fprintf(stderr, "gpipe: %s%s%" PRIu64 " frames in, %" PRIu64 " out, %" PRIu64
+        fprintf(stderr, "gpipe: %s%s%" PRIu64 " frame%s in, %" PRIu64 " out, %" PRIu64
                 " dropped, %" PRIu64 " failed, %" PRIu64 " cancelled in %.3f s (%.0f frames/s)\n",
-                n > 1 ? a[i].source : "", n > 1 ? ": " : "", a[i].in, a[i].out, a[i].dropped,
+                n > 1 ? a[i].source : "", n > 1 ? ": " : "", a[i].in, gp_plural((int64_t)a[i].in), a[i].out, a[i].dropped,
                 a[i].failed, a[i].cancelled, s, s > 0 ? (double)a[i].out / s : 0);
     gp_counters_free(&now);
 }

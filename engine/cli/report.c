@@ -40,6 +40,9 @@ bool gp_report_open(gp_report_files *f, const gp_args *args, gp_pipeline *p, gp_
     if (args->report && !f->html && !has_end(args->report, ".json"))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
                        "--report %s: the name must end in .json or .html", args->report);
+    if (args->trace && has_end(args->trace, ".html"))
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--trace %s: a trace is JSON, for "
+                       "ui.perfetto.dev; --report %s writes a page", args->trace, args->trace);
     if ((args->trace_ns || args->trace_gpu) && !args->trace && !f->html)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
                        "'--trace-%s' is for --trace and for a --report in .html",

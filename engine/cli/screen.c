@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "base/memfile.h"
+#include "base/plural.h"
 #include "cli/live.h"
 
 enum { LINE = 400, NAME = 24, FILL = 8 };
@@ -72,7 +73,8 @@ static void total_line(char *line, const gp_glance *v)
     add(line, "gpipe: %" PRIu64, v->out);
     if (v->frames)
         add(line, " of %" PRIu64, v->frames);
-    add(line, " frames, %s frames/s", gp_amount_text(v->frames_s, "", a));
+    add(line, " frame%s, %s frames/s", gp_plural((int64_t)(v->frames ? v->frames : v->out)),
+        gp_amount_text(v->frames_s, "", a));
     add(line, ", %s", duration(v->seconds, a));
     if (v->left_s >= 0 && !v->ended)
         add(line, ", %s left", duration(v->left_s, a));
@@ -108,7 +110,7 @@ static int put_all(const gp_paper *p, const gp_glance *v, int rows)
         put(p, line, i == v->bound, false);
     }
     if (shown && shown < n) {
-        snprintf(line, sizeof line, "  and %d stages more", n - shown);
+        snprintf(line, sizeof line, "  and %d stage%s more", n - shown, gp_plural(n - shown));
         put(p, line, false, false);
         lines++;
     }

@@ -250,6 +250,8 @@ void gp_stage_names(gp_arena *, const gp_node *stages, const char **names);
  * NULL past the last. `*port`: its port, NULL for one that is named by its buffer. */
 const char *gp_default_out(gp_arena *, const gp_kind *kind, const char *name, int i,
                            const gp_port **port);
+/* options.c: would the kind take that value, as it would stand in YAML, for its option? */
+bool gp_option_takes(const gp_kind *, const char *option, const char *value);
 /* resolve.c: NULL after errors. */
 gp_graph *gp_resolve(gp_arena *, const gp_spec *, const gp_registry *, const gp_env *,
                      const gp_machine *, gp_probe *, gp_errs *);

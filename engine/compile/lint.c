@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
+#include "base/plural.h"
 #include "compile/plan.h"
 
 typedef struct linting {
@@ -82,11 +83,6 @@ static const char *actor_name(const linting *l, int actor)
     for (int i = 0; v < 0 && i < s->ntasks; i++)
         v = l->p->task[s->task[i]].stage;
     return l->g->stage[v].name;
-}
-
-static const char *plural(int64_t n)
-{
-    return n == 1 ? "" : "s";
 }
 
 /* ---- the lints ------------------------------------------------------- */
@@ -173,8 +169,8 @@ static void lint_grid(linting *l)
             continue;
         warn(l, key_at(st->node, "grid", st->at), "stage '%s' makes %" PRId64 " elements with %"
              PRId64 " block%s of %" PRId64 " threads; with %" PRId64 " frame%s in flight that is %"
-             PRId64 " of the %d multiprocessors of %s", st->name, elements, blocks, plural(blocks),
-             st->known.threads, depth, plural(depth), blocks * depth, d->sms, d->name);
+             PRId64 " of the %d multiprocessors of %s", st->name, elements, blocks, gp_plural(blocks),
+             st->known.threads, depth, gp_plural(depth), blocks * depth, d->sms, d->name);
     }
 }
 

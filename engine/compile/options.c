@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "base/dtypes.h"
 #include "compile/resolve.h"
 
 /* ---- the scope of expressions ---------------------------------------- */
@@ -163,6 +164,10 @@ const char *gp_path_from(gp_arena *a, const char *dir, const char *text)
 const char *gp_read_path(gp_reader *r, const gp_node *n)
 {
     const char *text = gp_read_text(r, n);
+    if (text && !strcmp(text, "-")) {
+        WRONG(r, n, "is '-': write stdin or stdout%s", "; a file of that name is './-'");
+        return NULL;
+    }
     return text ? gp_path_from(r->arena, r->dir, text) : NULL;
 }
 
@@ -205,11 +210,9 @@ gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n)
     gp_dtype t = gp_dtype_parse(s);
     if (t)
         return t;
-    gp_near near = GP_NEAR(s);
-    for (int i = 1; i < GP_NDTYPES; i++)
-        gp_near_try(&near, gp_dtype_name((gp_dtype)i));
+    char hint[GP_DTYPE_HINT];
     WRONG(r, n, "must be a type: u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64, not '%.80s'%s", s,
-          gp_near_text(&near));
+          gp_dtype_hint(s, hint));
     return GP_NO_DTYPE;
 }
 
@@ -364,5 +367,37 @@ bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_l
         else if (o->def)
             ok &= gp_opt_default(r, o, field);
     }
+    return ok;
+}
+
+static const gp_opt *option_of(const gp_kind *kind, const char *name)
+{
+    for (const gp_opt *o = kind->opts; o && o->name; o++)
+        if (!strcmp(o->name, name))
+            return o;
+    return NULL;
+}
+
+static bool takes(gp_arena *a, const gp_kind *kind, const char *option, const char *value)
+{
+    const gp_opt *o = option_of(kind, option);
+    if (!o)
+        return false;
+    gp_reader r = { .arena = a, .errs = GP_NEW(a, gp_errs, 1), .dir = "", .vars = GP_NEW(a, gp_vars, 1) };
+    gp_opt one = *o;
+    one.def = value;
+    return gp_opt_default(&r, &one, gp_alloc(a, gp_opt_size(o->type)));
+}
+
+bool gp_option_takes(const gp_kind *kind, const char *option, const char *value)
+{
+    gp_arena a = { 0 };
+    jmp_buf oom;
+    volatile bool ok = false;
+    if (!setjmp(oom)) {
+        a.oom = &oom;
+        ok = takes(&a, kind, option, value);
+    }
+    gp_arena_free(&a);
     return ok;
 }

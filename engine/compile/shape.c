@@ -80,6 +80,11 @@ bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
 static const gp_probed *look(gp_shape *s, const char *path, bool glob)
 {
     const struct gp_shape_ctx *c = ctx_of(s);
+    if (!path) {
+        gp_fail(c->errs, GP_E_SPEC, c->stage->at, "kind '%s' looks at a file without a name",
+                c->stage->kind->name);
+        return NULL;
+    }
     if (c->r)
         return gp_probe_get(c->r->probe, path, glob);
     gp_fail(c->errs, GP_E_BUG, c->stage->at, "shape() looked at a file at run time");

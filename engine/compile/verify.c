@@ -7,6 +7,7 @@
  *
  * Each check may rely on those before it. All are linear, but for one sort. */
 #include <stdlib.h>
+#include "base/plural.h"
 #include "compile/plan.h"
 
 /* Lists of rings: that of actor i is v[from[i]] ... v[from[i + 1] - 1]. */
@@ -496,9 +497,9 @@ static bool check_budget(const verifying *v, size_t need, size_t have, const cha
         return gp_fail(v->errs, GP_E_RESOURCE,
                        g->buffer[b].depth_said ? g->buffer[b].depth_at : g->buffer[b].at,
                        "the pipeline needs %s of %s; there are %s. The largest is buffer '%s' "
-                       "(%s, %d slots of %s): lower its depth or its shape", needs, where, has,
+                       "(%s, %d slot%s of %s): lower its depth or its shape", needs, where, has,
                        g->buffer[b].name, gp_type_text(&g->buffer[b].type, type), l.ring->depth,
-                       gp_size_text(l.ring->bytes, slot));
+                       gp_plural(l.ring->depth), gp_size_text(l.ring->bytes, slot));
     if (b >= 0)
         return gp_fail(v->errs, GP_E_RESOURCE, g->buffer[b].at,
                        "the pipeline needs %s of %s; there are %s. The largest is constant '%s' "

@@ -4,6 +4,7 @@
  * `like` and inputs are looked up, so that the order in the file is free. */
 #include <inttypes.h>
 #include <string.h>
+#include "base/plural.h"
 #include "compile/resolve.h"
 
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
@@ -207,7 +208,14 @@ bool gp_is_stage_key(const char *s)
 static void lacks_kind(gp_resolving *r, const gp_rstage *st)
 {
     for (int i = 0; i < st->node->n; i++) {
-        gp_near near = GP_NEAR(st->node->key[i]->text);
+        const gp_node *key = st->node->key[i], *item = st->node->item[i];
+        if (!gp_is_stage_key(key->text) && gp_kind_find(r->registry, key->text)) {
+            bool bare = gp_is_null(item) || (item->kind == GP_MAP && !item->n);
+            AT(r, key->at, "a stage names its kind with 'use': write {use: %s%s}", key->text,
+               bare && st->node->n == 1 ? "" : ", ...");
+            return;
+        }
+        gp_near near = GP_NEAR(key->text);
         gp_near_try(&near, "use");
         if (*gp_near_text(&near)) {
             AT(r, st->node->key[i]->at, "a stage has no key '%s'%s", near.word, near.text);
@@ -355,7 +363,7 @@ static int match(gp_resolving *r, const gp_rstage *st, const struct side *s, con
                     gp_near_text(&near));
         } else {
             return AT(r, c->at, "stage '%s' has %d %s%s, and %d are given", st->s.name, fixed,
-                      side_name(s), fixed == 1 ? "" : "s", s->n), -1;
+                      side_name(s), gp_plural(fixed), s->n), -1;
         }
     }
     for (int p = fixed; p < n; p++)

@@ -1,5 +1,6 @@
 /* dump_plan.c - the plan as text, DOT or JSON. */
 #include <string.h>
+#include "base/plural.h"
 #include "draw/dump.h"
 
 static const char *const op_name[] = { "host", "copy in", "stage", "copy out" };
@@ -100,21 +101,16 @@ static void task_text(FILE *f, const gp_plan *p, int task, int width)
     fputc('\n', f);
 }
 
-static const char *plural(int64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static void segment_text(FILE *f, const gp_plan *p, int k, int width)
 {
     const gp_segment *s = &p->segment[k];
     char place[24];
     int64_t execs = gp_segment_execs(s);
     fprintf(f, "\nsegment %d on %s: %d frame%s in flight, %d stream%s, at most %d frame%s a launch",
-            k, gp_place_text(p, s->place, place), s->depth, plural(s->depth), s->streams,
-            plural(s->streams), s->batch, plural(s->batch));
+            k, gp_place_text(p, s->place, place), s->depth, gp_plural(s->depth), s->streams,
+            gp_plural(s->streams), s->batch, gp_plural(s->batch));
     if (p->graph->launch == GP_LAUNCH_GRAPH)
-        fprintf(f, ", %lld exec%s", (long long)execs, plural(execs));
+        fprintf(f, ", %lld exec%s", (long long)execs, gp_plural(execs));
     fputc('\n', f);
     for (int i = 0; i < s->ntasks; i++)
         task_text(f, p, s->task[i], width < 8 ? 8 : width);

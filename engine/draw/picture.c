@@ -4,6 +4,7 @@
  * one. Segments are convex, so they can be drawn as boxes in a graph without cycles.
  * What was measured is a note at whatever it was measured of. */
 #include <string.h>
+#include "base/plural.h"
 #include "draw/picture.h"
 
 typedef struct build {
@@ -250,7 +251,7 @@ const char *gp_picture_flight(gp_arena *a, const gp_plan *p, int segment)
 {
     const gp_segment *s = &p->segment[segment];
     return gp_format(a, "%d in flight, %d stream%s, %s%d a launch", s->depth, s->streams,
-                     s->streams == 1 ? "" : "s", s->batch > 1 ? "up to " : "", s->batch);
+                     gp_plural(s->streams), s->batch > 1 ? "up to " : "", s->batch);
 }
 
 const char *gp_picture_head(gp_arena *a, const gp_picture *pic, int i)

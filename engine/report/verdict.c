@@ -24,6 +24,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <string.h>
+#include "base/plural.h"
 #include "api/forms.h"
 #include "report/verdict.h"
 
@@ -59,11 +60,6 @@ void gp_verdict_say(gp_judging *j, const char *fmt, ...)
 static int percent(double part)
 {
     return part > 1 ? 100 : part > 0 ? (int)(100 * part + 0.5) : 0;
-}
-
-static const char *plural(int64_t n)
-{
-    return n == 1 ? "" : "s";
 }
 
 /* ---- how busy --------------------------------------------------------- */
@@ -199,7 +195,7 @@ static void say_others(gp_judging *j)
 {
     if (j->r->others >= SOME * j->r->cpus)
         say(j, ", other processes used %.1f of %d core%s", j->r->others, j->r->cpus,
-            plural(j->r->cpus));
+            gp_plural(j->r->cpus));
 }
 
 /* ", GPU idle 61 %" where there is a GPU, with ~ an estimate; and the cores. */
@@ -233,7 +229,7 @@ static bool too_short(gp_judging *j)
     if (j->frames >= FEW && j->r->wall_ns >= SHORT_NS)
         return false;
     say(j, "too short to tell what bounds it: %" PRIu64 " frame%s in %.3g ms", j->frames,
-        plural((int64_t)j->frames), 1e-6 * (double)j->r->wall_ns);
+        gp_plural((int64_t)j->frames), 1e-6 * (double)j->r->wall_ns);
     return true;
 }
 
@@ -374,7 +370,7 @@ static void blame_threads(gp_judging *j, gp_candidate c)
     const gp_actor_report *p = &j->r->actor[c.actor];
     const gp_segment *s = &j->plan->segment[p->segment];
     say(j, "bound by the %d stream%s of '%.60s' (threads on the CPU, %d %% busy, %.1f of %d cores "
-        "idle", s->streams, plural(s->streams), p->name, percent(c.part), gp_cores_free(j), j->r->cpus);
+        "idle", s->streams, gp_plural(s->streams), p->name, percent(c.part), gp_cores_free(j), j->r->cpus);
     say_others(j);
     say(j, ")");
     int want = s->streams + (int)(gp_cores_free(j) + 0.5);
@@ -533,7 +529,7 @@ static bool are_streams_few(gp_judging *j)
     double most = gp_busiest(j, -1).part;
     found(j, GP_BOUND_STREAMS, best);
     say(j, "bound by the %d stream%s of '%.60s', which waits for one %d %% of the time", s->streams,
-        plural(s->streams), p->name, percent(gp_part_of_run(j, p->wait_stream_ns)));
+        gp_plural(s->streams), p->name, percent(gp_part_of_run(j, p->wait_stream_ns)));
     say_machine(j);
     gp_try_streams(j, s, most > 0 ? (int)(s->streams / most + 0.999) : 0);
     return true;

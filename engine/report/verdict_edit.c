@@ -158,20 +158,12 @@ static void ask_kind(const gp_graph *g, const gp_stage *st, gp_advice *a)
     a->value[sizeof a->value - 1] = a->text[sizeof a->text - 1] = '\0';
 }
 
-static bool has_option(const gp_kind *k, const char *name)
-{
-    for (const gp_opt *o = k->opts; o && o->name; o++)
-        if (!strcmp(o->name, name))
-            return true;
-    return false;
-}
-
 void gp_try_less(gp_judging *j, const gp_actor_report *p)
 {
     const gp_stage *st = &j->g->stage[p->stage];
     gp_advice a;
     ask_kind(j->g, st, &a);
-    if (a.opt && *a.value && has_option(st->kind, a.opt))
+    if (a.opt && *a.value && gp_option_takes(st->kind, a.opt, a.value))
         gp_try_word(j, "stages", st->name, a.opt, a.value);
     else if (*a.text)
         say(j, ": %s", a.text);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/plural.h"
 #include "run/host.h"
 #include "run/measure.h"
 #include "run/nvtx.h"
@@ -224,8 +225,9 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
     bool stopping = atomic_load(&t->run->level) > 0;
     int o = ok && s == GP_OK ? wrong_rows(st, fr) : -1;
     if (o >= 0) {
-        gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' made %lld rows of '%s' in frame %llu, which "
-                "is outside 0..%lld", st->name, (long long)fr->out[o].type.dim[0], st->out_name[o],
+        gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' made %lld row%s of '%s' in frame %llu, which "
+                "is outside 0..%lld", st->name, (long long)fr->out[o].type.dim[0],
+                gp_plural(fr->out[o].type.dim[0]), st->out_name[o],
                 (unsigned long long)fr->index, (long long)fr->out[o].rows);
         fr->status = GP_FAILED;
     } else if ((!ok || s == GP_FAILED) && !t->errs.failed)

@@ -7,6 +7,7 @@
  * no wake is lost. */
 #include <sched.h>
 #include <string.h>
+#include "base/plural.h"
 #include "run/measure.h"
 
 static void relax(void)
@@ -95,7 +96,7 @@ void gp_actor_ends_differ(gp_actorrt *p, uint64_t next)
     gp_errs e = { .n = 0 };
     gp_fail(&e, GP_E_RUN, reader_at(p, goes_on),
             "the inputs of '%s' have different lengths: '%s' ended after %llu frame%s, '%s' has "
-            "more", p->name, ended->name, (unsigned long long)next, next == 1 ? "" : "s",
+            "more", p->name, ended->name, (unsigned long long)next, gp_plural((int64_t)next),
             goes_on->name);
     gp_run_fail(p->run, &e);
 }

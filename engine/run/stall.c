@@ -7,6 +7,7 @@
  * knows: at each tick it sees whether that is still the same. So times are exact to
  * a tick, and frames pay nothing. */
 #include <string.h>
+#include "base/plural.h"
 #include "run/run.h"
 
 enum { LINES = 16, RECENT = 5 };
@@ -211,7 +212,8 @@ static void lone_line(gp_report *r, gp_actorrt *p)
     int end = 0;
     gp_ns_text t = span(r->now - since(p, s));
     if (s == ENDED)
-        LINE(r, p, "%s '%s' ended %s ago, after %llu frames", WHO(p), t.text, ULL(done(p)));
+        LINE(r, p, "%s '%s' ended %s ago, after %llu frame%s", WHO(p), t.text, ULL(done(p)),
+             gp_plural((int64_t)done(p)));
     if (s == IDLE)
         LINE(r, p, "stage '%s' has waited %s for %s outside", p->name, t.text,
              p->source ? "input from" : "a reader");

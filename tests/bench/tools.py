@@ -136,7 +136,7 @@ class Bench:
         for s in sets:
             command += ["--set", s]
         _, err, _ = self.run(command + [file])
-        done = re.findall(r"(\d+) frames in, (\d+) out, .* in ([\d.]+) s \(", err)
+        done = re.findall(r"(\d+) frames? in, (\d+) out, .* in ([\d.]+) s \(", err)
         if not done or int(done[-1][1]) != frames:
             raise Failure("not %d frames came out\n%s\n%s" % (frames, " ".join(command), err))
         return float(done[-1][2])

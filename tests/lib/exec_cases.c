@@ -2,6 +2,7 @@
  * holes, partial frames, ends, stopping, the account. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "exec_cases.h"
@@ -468,8 +469,12 @@ START_TEST(test_stall)
         "  - {use: generate, out: a, rate: 3, frames: 3}\n"
         "  - {use: discard}\n";
     const char *dir = pipe_dir();
-    pipe_text(dir, "sleep.lua",
-              "function process(f, x, y) while f.index == 4 do y[1] = x[1] end y:copy(x) end\n");
+    char hang[400], script[600];           /* a FIFO that nobody writes to */
+    snprintf(hang, sizeof hang, "%s/hang", dir);
+    ck_assert_int_eq(mkfifo(hang, 0600), 0);
+    snprintf(script, sizeof script, "function process(f, x, y)\n"
+             "  if f.index == 4 then io.open('%s') end\n  y:copy(x)\nend\n", hang);
+    pipe_text(dir, "sleep.lua", script);
     pipe_result r = pipe_run(dir, idle, on, NULL, (gp_run_options){ 0 });
     fail_on_errors(&r, "a paced source is idle, not stalled");
     r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });

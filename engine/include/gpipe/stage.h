@@ -233,7 +233,8 @@ const gp_node *gp_shape_node(gp_shape *s, const char *opt);
 bool gp_shape_without(gp_shape *s, const char *opt, const char *what);
 
 /* What is known of a file, or the list of files a glob matches. `path` is as an
- * option of type GP_OPT_PATH gives it. NULL, with an error, in a partial call. */
+ * option of type GP_OPT_PATH gives it. NULL, with an error, in a partial call and
+ * for a `path` that is NULL. */
 const gp_file *gp_probe_file(gp_shape *s, const char *path);
 const gp_files *gp_probe_glob(gp_shape *s, const char *pattern);
 
@@ -411,7 +412,8 @@ typedef struct gp_table_call {
 
 /* For advise(). What could be changed so that this stage, which holds back a run,
  * takes less time: an edit of one of its options (`opt` and the `value` that it
- * should have), or `text`, an advice in words. The first that is set counts. */
+ * should have), or `text`, an advice in words. The first that is set counts; an edit
+ * that the option would not take does not. */
 typedef struct gp_advice {
     const void *opts;
     void *user;                    /* the kind's */
