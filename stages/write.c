@@ -4,10 +4,12 @@
  * write; otherwise frames are joined along axis 0 in one file, which gets its
  * name in finish(). A file has its name only once it is complete. */
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include "base/filetable.h"
@@ -15,12 +17,14 @@
 #include "png_file.h"
 
 enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };
+enum { REPLACE, ERROR, NEXT };
 
 struct opts {
     const char *path;
     int format;
     bool stack;
-    int64_t compression;
+    int64_t compression, start;
+    int if_exists;
     /* found by shape() */
     gp_loc at;
     gp_filetype as;
@@ -62,6 +66,20 @@ static bool check_path(gp_shape *s)
     return true;
 }
 
+/* Refuses what has no effect on such a file. */
+static bool check_exists(gp_shape *s, const struct opts *o)
+{
+    const char *name = o->path + gp_path_folder(o->path);
+    if (!o->numbered && !gp_shape_without(s, "start", "a path without a number, like %05d"))
+        return false;
+    if (o->to_stdout && !gp_shape_without(s, "if_exists", "standard output"))
+        return false;
+    return o->if_exists != NEXT
+        || (gp_path_has_number(name) && !o->named && !memchr(o->path, '%', (size_t)(name - o->path)))
+        || gp_shape_fail(s, "if_exists", "'next' is for files that differ only in the number in "
+                         "their names, like 'out/%%05d.raw'");
+}
+
 static bool shape(gp_shape *s)
 {
     struct opts *o = (struct opts *)s->opts;   /* its last fields are shape()'s */
@@ -97,7 +115,8 @@ static bool shape(gp_shape *s)
         return false;
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
-    return gp_shape_writes(s, "path", o->path);
+    s->writes_from = o->if_exists == NEXT ? INT64_MAX : o->start;
+    return check_exists(s, o) && gp_shape_writes(s, "path", o->path);
 }
 
 /* ---- state ----------------------------------------------------------- */
@@ -111,6 +130,7 @@ struct writer {
     const struct opts *o;
     gp_filewriter *files;      /* all that it writes */
     char who[128];
+    uint64_t first;            /* number of the file of frame 0 */
     int workers;
     struct worker *worker;
     gp_type joined;            /* what the joined file holds so far */
@@ -159,6 +179,46 @@ static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY]
     return o->as != GP_NPY || put_header(w, false, why);
 }
 
+/* One more than the highest number that a file has, or `start`. */
+static bool find_next(const char *pattern, uint64_t start, uint64_t *next, char why[GP_WHY])
+{
+    size_t n = gp_path_folder(pattern);
+    uint64_t number;
+    char folder[PATH_MAX] = ".", plain[PATH_MAX];
+    struct dirent *e;
+    *next = start;
+    if (n && (n >= sizeof folder || !gp_path_expand(plain, pattern, 0, "", why)))
+        return gp_why(why, "makes a name of more than %d bytes", PATH_MAX - 1);
+    if (n)
+        n = gp_path_folder(plain), memcpy(folder, plain, n), folder[n] = 0;
+    DIR *d = opendir(folder);
+    if (!d)
+        return errno == ENOENT || gp_why(why, "cannot be listed: %s", strerror(errno));
+    while (errno = 0, (e = readdir(d)))
+        if (gp_path_match(pattern + gp_path_folder(pattern), e->d_name, &number) && number >= *next)
+            *next = number + 1;
+    int bad = errno;
+    closedir(d);
+    return !bad || gp_why(why, "cannot be listed: %s", strerror(bad));
+}
+
+/* The number of the first file. Where that is there and must not be replaced, this is known
+ * before frame 0. */
+static bool find_first(struct writer *w, char why[GP_WHY])
+{
+    const struct opts *o = w->o;
+    char path[PATH_MAX];
+    struct stat st;
+    w->first = (uint64_t)o->start;
+    if (o->if_exists == NEXT)
+        return find_next(o->path, w->first, &w->first, why);
+    if (o->if_exists == REPLACE || o->named || !gp_path_expand(path, o->path, w->first, "", why)
+        || stat(path, &st) || !S_ISREG(st.st_mode))
+        return true;
+    return gp_why(why, o->numbered ? "is there already with number %llu" : "is there already",
+                  (unsigned long long)w->first);
+}
+
 static bool open_writer(const gp_open *g, void **state)
 {
     const struct opts *o = g->opts;
@@ -168,18 +228,24 @@ static bool open_writer(const gp_open *g, void **state)
     if (w) {
         w->o = o, w->workers = g->workers;
         snprintf(w->who, sizeof w->who, "stage '%s'", g->name);
-        w->files = gp_filetable_writer(g->files, w->who, o->path);
+        w->files = gp_filetable_writer(g->files, w->who, o->at, o->path);
         w->worker = calloc((size_t)g->workers, sizeof *w->worker);
     }
     for (int i = 0; w && w->worker && i < w->workers; i++)
-        w->worker[i].file.by = w->files;
+        w->worker[i].file.by = w->files, w->worker[i].file.keeps = o->if_exists != REPLACE;
     if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
-    return o->single || o->to_stdout || open_joined(w, &g->in[0], why)
-        || gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
+    bool ok = o->to_stdout || (o->single ? find_first(w, why) : open_joined(w, &g->in[0], why));
+    return ok || gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
 }
 
 /* ---- one file a frame ------------------------------------------------ */
+
+/* What is put for %n stays in its folder, and is no other file with the rest of the path. */
+static bool is_file_name(const char *s)
+{
+    return *s && strcmp(s, ".") && strcmp(s, "..") && !strchr(s, '/');
+}
 
 /* `path` is empty after an error that is the pattern's. */
 static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX],
@@ -187,10 +253,10 @@ static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX],
 {
     const struct opts *o = w->o;
     path[0] = 0;
-    if (o->named && (!f->name || strchr(f->name, '/')))
-        return f->name ? gp_why(why, "cannot take the name '%s'", f->name)
+    if (o->named && (!f->name || !is_file_name(f->name)))
+        return f->name ? gp_why(why, "cannot take the name '%s', which its source has", f->name)
                        : gp_why(why, "has a %%n, but the frame's source gives no names: use %%05d");
-    return gp_path_expand(path, o->path, f->index, f->name, why);
+    return gp_path_expand(path, o->path, w->first + f->index, f->name, why);
 }
 
 static bool put_file(struct writer *w, struct worker *d, const gp_frame *f, const char *path,
@@ -207,7 +273,7 @@ static bool put_file(struct writer *w, struct worker *d, const gp_frame *f, cons
             return false;
         v[1] = (struct iovec){ d->png.data, d->png.n };
     }
-    d->file.frame = d->file.number = f->index;
+    d->file.frame = f->index, d->file.number = w->first + f->index;
     bool ok = gp_outfile_open(&d->file, path, why) && gp_write_all(d->file.fd, v, 2, why)
            && gp_outfile_commit(&d->file, why);
     gp_outfile_drop(&d->file);
@@ -297,6 +363,9 @@ static const gp_opt options[] = {
     { GP_ENUM(struct opts, format), .def = "auto", .choices = GP_FORMATS,
       .help = "auto: .npy and .png by the file's extension, all else is raw" },
     { GP_BOOL(struct opts, stack), .help = "one .npy for all: join frames along a new axis 0" },
+    { GP_ENUM(struct opts, if_exists), .def = "replace", .choices = "replace|error|next",
+      .help = "of a file that is there already; next: with %05d, go on after the highest number" },
+    { GP_INT(struct opts, start), .min = 0, .max = 1e18, .help = "with %05d: the first number" },
     { GP_INT(struct opts, compression), .def = "3", .min = 0, .max = 9,
       .help = "png: 0 is fast, 9 is small" },
     { 0 }

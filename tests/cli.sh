@@ -419,6 +419,14 @@ timeout --preserve-status -s INT 1 $run --report "$tmp/r.json" --trace "$tmp/t.j
 expect 'report: failed' 1 'there is nothing to report' $run --report "$tmp/none.json" --set stages.write.path=/proc/no/x "$tmp/slow.yaml"
 [ ! -e "$tmp/none.json" ] && [ -z "$(find "$tmp" -name '.*.tmp-*')" ] && ok || bad 'report: left behind'
 
+# == files of an earlier run ====================================================
+expect 'replaces: first'    0 '' "$GPIPE" run --set stages.each.start=7 "$tmp/dir/files.yaml"
+grep -q replaced "$tmp/stderr" && bad 'replaces: nothing was there' || ok
+expect 'replaces: again'    0 "files.yaml:4:36: warning: stage 'each' replaced [0-9]+ files, the first '.*/00007.json'" "$GPIPE" run --set stages.each.start=7 "$tmp/dir/files.yaml"
+grep -c replaced "$tmp/stderr" | grep -qx 2 && ok || bad 'replaces: not said once a stage'
+expect 'a folder by date'   0 '' env TZ=UTC "$GPIPE" run -q --set 'stages.each.path=d-${date:%Y}/${date:%m%d}-%02d.raw' "$tmp/dir/files.yaml"
+[ -n "$(find "$tmp/dir" -path '*/d-20[0-9][0-9]/[01][0-9][0-3][0-9]-00.raw')" ] && ok || bad 'a folder by date: it is not there'
+
 # == random pipelines ===========================================================
 if python3 tests/fuzz.py "$GPIPE" >"$tmp/stderr" 2>&1; then ok; else bad 'random pipelines'; fi
 

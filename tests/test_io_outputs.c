@@ -246,6 +246,103 @@ START_TEST(one_name_twice)
 }
 END_TEST
 
+/* ---- files of an earlier run ----------------------------------------- */
+
+/* Three frames, with files f00001.raw, f00003.raw, f9.raw, all.raw and all.npy there already:
+ * either an error, or so many new files, and what is said of those replaced. */
+static const struct { const char *write, *error; int code, more; const char *said; } earlier[] = {
+    { "path: 'out/f%05d.raw'", NULL, 0, 2, "replaced a file, '" },
+    { "path: 'out/f%05d.raw', start: 1", NULL, 0, 1, "replaced 2 files, the first '" },
+    { "path: 'out/f%05d.raw', start: 4", NULL, 0, 3, NULL },
+    { "path: 'out/f%05d.raw', if_exists: next", NULL, 0, 3, NULL },
+    { "path: 'out/f%05d.raw', if_exists: next, start: 20", NULL, 0, 3, NULL },
+    { "path: 'new/f%05d.raw', if_exists: next, start: 7", NULL, 0, 0, NULL },
+    { "path: 'out/f%05d.raw', if_exists: error", "frame 1: '", 1, 1, NULL },
+    { "path: 'out/f%05d.raw', if_exists: error, start: 1",
+      "f%05d.raw' is there already with number 1", 1, 0, NULL },
+    { "path: 'out/f%05d.raw', if_exists: error, start: 4", NULL, 0, 3, NULL },
+    { "path: out/all.raw, if_exists: error", "all.raw' is there already", 1, 0, NULL },
+    { "path: out/all.npy, if_exists: error", "all.npy' is there already", 1, 0, NULL },
+    { "path: out/all.npy", NULL, 0, 0, "replaced a file, '" },
+    { "path: out/n%d_%n.raw, if_exists: error", NULL, 0, 3, NULL },
+    { "path: out/all.raw, if_exists: next", "'next' is for files that differ only in the number", 3,
+      0, NULL },
+    { "path: out/%n%05d.raw, if_exists: next", "'next' is for files", 3, 0, NULL },
+    { "path: 'out/%d/%05d.raw', if_exists: next", "'next' is for files", 3, 0, NULL },
+    { "path: out/all.raw, start: 3", "'start' has no effect on a path without a number", 3, 0,
+      NULL },
+    { "path: stdout, if_exists: error", "'if_exists' has no effect on standard output", 3, 0, NULL },
+    { "path: 'out/f%05d.raw', start: -1", "'start'", 3, 0, NULL },
+};
+
+START_TEST(files_of_an_earlier_run)
+{
+    static const char *const there[] = { "out/f00001.raw", "out/f00003.raw", "out/f9.raw",
+                                         "out/all.raw", "out/all.npy" };
+    char y[400];
+    io_count_npy("in.npy", U8(3, 2), 0);
+    mkdir(at("out"), 0777);
+    for (size_t i = 0; i < 5; i++)
+        pipe_text(io_dir, there[i], "old");
+    pipe_result r = io_go(TEXT(y, IN "  - {use: write, %s}\n", earlier[_i].write));
+    const char *text = io_error(&r);
+    ck_assert_int_eq(io_files("out"), 5 + earlier[_i].more);
+    ck_assert_int_eq(gp_errs_exit(&r.errs), earlier[_i].code);
+    if (earlier[_i].error)
+        ck_assert_msg(strstr(text, earlier[_i].error) != NULL, "%s", text);
+    else if (earlier[_i].said)
+        ck_assert_msg(r.errs.n == 1 && strstr(text, earlier[_i].said), "%d: %s", r.errs.n, text);
+    else
+        ck_assert_int_eq(r.errs.n, 0);
+    for (size_t i = 0; earlier[_i].code && i < 5; i++)
+        io_holds(there[i], "old", 3);
+}
+END_TEST
+
+START_TEST(numbers_go_on)
+{
+    io_count_npy("in.npy", U8(3, 2), 0);
+    for (int i = 0; i < 3; i++)
+        io_runs(IN "  - {use: write, path: 'out/%03d.raw', if_exists: next, workers: 2}\n");
+    ck_assert_int_eq(io_files("out"), 9);
+    io_holds("out/000.raw", "\0\1", 2);
+    io_holds("out/007.raw", "\2\3", 2);
+    io_runs(IN "  - {use: write, path: 'out/%03d.raw', start: 998}\n");
+    io_holds("out/1000.raw", "\4\5", 2);
+    io_runs(IN "  - {use: write, path: 'out/%03d.raw', if_exists: next}\n");
+    io_holds("out/1001.raw", "\0\1", 2);
+}
+END_TEST
+
+/* ---- names that would leave their folder ------------------------------ */
+
+static const struct { const char *in, *out; bool ok; } names[] = {
+    { "...raw", "out/%n/x.raw", false }, { "..raw", "out/%n", false },
+    { "..raw", "out/%n.raw", false }, { "...raw", "out/.%n", false },
+    { ".x.raw", "out/%n.raw", true }, { "a\tb.raw", "out/%n.raw", true },
+};
+
+START_TEST(names_stay_in_their_folder)
+{
+    char y[400];
+    pipe_text(io_dir, names[_i].in, "1234");
+    mkdir(at("out"), 0777);
+    char in[40] = "";
+    for (const char *c = names[_i].in; *c; c++)
+        strcat(in, *c == '\t' ? "\\t" : (char[2]){ *c });
+    TEXT(y, "buffers: {a: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, path: \"./%s\", "
+         "format: raw, out: a}\n  - {use: write, path: %s, format: raw}\n", in, names[_i].out);
+    if (names[_i].ok) {
+        io_runs(y);
+        ck_assert_int_eq(io_files("out"), 1);
+    } else {
+        io_fails(y, 1, "' cannot take the name '.");
+        ck_assert_int_eq(io_files("out"), 0);
+        ck_assert_int_eq(io_files("."), 2);
+    }
+}
+END_TEST
+
 Suite *suite_io_outputs(void)
 {
     Suite *s = suite_create("io_outputs");
@@ -255,6 +352,9 @@ Suite *suite_io_outputs(void)
 #define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
     LOOP(keeps_the_mode, modes);
     LOOP(follows_links, links);
+    LOOP(files_of_an_earlier_run, earlier);
+    LOOP(names_stay_in_their_folder, names);
+    tcase_add_test(tc, numbers_go_on);
     LOOP(never_over_an_input, over_inputs);
     LOOP(beside_an_input, beside);
     LOOP(one_name_twice, twice);

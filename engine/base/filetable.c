@@ -18,22 +18,20 @@ typedef struct readers {
 
 typedef struct written { const gp_filewriter *by; uint64_t frame; } written;
 
-struct gp_filewriter {
-    gp_filewriter *next;
-    gp_filetable *table;
-    const char *who;
+/* Of a writer: the numbers in the names of its files. */
+typedef struct gp_filenumbers {
     const char *base;          /* of a pattern whose last part has a number and nothing else
                                   has: that part; else NULL */
     bool began;                /* then it wrote numbers `first` to `last` in this folder */
     dev_t dev;
     ino_t ino;
     uint64_t first, last;
-};
+} gp_filenumbers;
 
 struct gp_filetable {
     pthread_mutex_t lock;
     readers *readers;
-    gp_filewriter *writers;
+    gp_filewriter *writers, **last_writer;
     gp_table names;            /* "dev:ino/name" -> written; both malloc'd */
     gp_table read;             /* "dev:ino" -> who; the key malloc'd */
 };
@@ -41,8 +39,10 @@ struct gp_filetable {
 gp_filetable *gp_filetable_new(void)
 {
     gp_filetable *t = calloc(1, sizeof *t);
-    if (t)
+    if (t) {
         pthread_mutex_init(&t->lock, NULL);
+        t->last_writer = &t->writers;
+    }
     return t;
 }
 
@@ -59,7 +59,7 @@ void gp_filetable_free(gp_filetable *t)
     for (readers *r = t->readers, *next; r; r = next)
         next = r->next, free(r);
     for (gp_filewriter *w = t->writers, *next; w; w = next)
-        next = w->next, free(w);
+        next = w->next, free(w->replaced_path), free(w->numbers), free(w);
     pthread_mutex_destroy(&t->lock);
     free(t);
 }
@@ -74,19 +74,28 @@ bool gp_filetable_reads(gp_filetable *t, const char *who, const char *const *pat
     return true;
 }
 
-gp_filewriter *gp_filetable_writer(gp_filetable *t, const char *who, const char *pattern)
+gp_filewriter *gp_filetable_writer(gp_filetable *t, const char *who, gp_loc at,
+                                   const char *pattern)
 {
     gp_filewriter *w = calloc(1, sizeof *w);
-    if (!w)
+    if (!w || !(w->numbers = calloc(1, sizeof *w->numbers))) {
+        free(w);
         return NULL;
+    }
     size_t folder = gp_path_folder(pattern);
     bool plain = gp_path_has_number(pattern + folder) && !gp_path_has_name(pattern)
               && !memchr(pattern, '%', folder);
-    w->table = t, w->who = who, w->base = plain ? pattern + folder : NULL;
+    w->table = t, w->who = who, w->at = at;
+    w->numbers->base = plain ? pattern + folder : NULL;
     pthread_mutex_lock(&t->lock);
-    w->next = t->writers, t->writers = w;
+    *t->last_writer = w, t->last_writer = &w->next;
     pthread_mutex_unlock(&t->lock);
     return w;
+}
+
+const gp_filewriter *gp_filetable_writers(const gp_filetable *t)
+{
+    return t->writers;
 }
 
 /* ---- what is read ---------------------------------------------------- */
@@ -139,10 +148,10 @@ static bool check_read(gp_filetable *t, const struct stat *old, char err[GP_WHY]
 
 /* ---- what is written ------------------------------------------------- */
 
-/* Is the claim's folder that of the numbers that `w` wrote? */
-static bool is_in(const gp_filewriter *w, const gp_fileclaim *c)
+/* Is the claim's folder that of the numbers? */
+static bool is_in(const gp_filenumbers *n, const gp_fileclaim *c)
 {
-    return w->began && w->dev == c->dev && w->ino == c->ino;
+    return n->began && n->dev == c->dev && n->ino == c->ino;
 }
 
 static bool taken(const gp_filewriter *w, const gp_filewriter *by, uint64_t a, uint64_t b,
@@ -160,24 +169,24 @@ static bool check_numbers(const gp_filewriter *w, const gp_fileclaim *c, char er
 {
     uint64_t number;
     for (const gp_filewriter *o = w->table->writers; o; o = o->next)
-        if (o != w && is_in(o, c) && gp_path_match(o->base, c->name, &number)
-            && number >= o->first && number <= o->last)
+        if (o != w && is_in(o->numbers, c) && gp_path_match(o->numbers->base, c->name, &number)
+            && number >= o->numbers->first && number <= o->numbers->last)
             return taken(w, o, 0, 0, err);
     return true;
 }
 
-/* Is it the next number of `w` in its folder? Then it is noted. */
-static bool extend(gp_filewriter *w, const gp_fileclaim *c)
+/* Is it a number of `w`, in its folder? Then it is noted. */
+static bool extend(gp_filenumbers *n, const gp_fileclaim *c)
 {
     char name[PATH_MAX], why[GP_WHY];
-    if (!w->base || (w->began && !is_in(w, c))
-        || !gp_path_expand(name, w->base, c->number, "", why) || strcmp(name, c->name))
+    if (!n->base || (n->began && !is_in(n, c))
+        || !gp_path_expand(name, n->base, c->number, "", why) || strcmp(name, c->name))
         return false;
-    if (!w->began)
-        w->first = w->last = c->number;
-    w->began = true, w->dev = c->dev, w->ino = c->ino;
-    w->first = c->number < w->first ? c->number : w->first;
-    w->last = c->number > w->last ? c->number : w->last;
+    if (!n->began)
+        n->first = n->last = c->number;
+    n->began = true, n->dev = c->dev, n->ino = c->ino;
+    n->first = c->number < n->first ? c->number : n->first;
+    n->last = c->number > n->last ? c->number : n->last;
     return true;
 }
 
@@ -196,7 +205,7 @@ static bool claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY])
         return taken(w, is->by, is->frame, c->frame, err);
     if (!check_numbers(w, c, err))
         return false;
-    if (extend(w, c))
+    if (extend(w->numbers, c))
         return true;
     char *name = strdup(key);
     written *now = malloc(sizeof *now);
@@ -216,4 +225,14 @@ bool gp_filetable_claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY
     bool ok = claim(w, c, err);
     pthread_mutex_unlock(&w->table->lock);
     return ok;
+}
+
+void gp_filetable_replaced(gp_filewriter *w, const char *path, uint64_t number)
+{
+    pthread_mutex_lock(&w->table->lock);
+    if (!w->replaced++ || number < w->replaced_number) {
+        free(w->replaced_path);
+        w->replaced_path = strdup(path), w->replaced_number = number;
+    }
+    pthread_mutex_unlock(&w->table->lock);
 }

@@ -133,6 +133,11 @@ static bool cannot(char err[GP_WHY])
     return gp_why(err, "cannot be written: %s", strerror(errno));
 }
 
+static bool is_there(char err[GP_WHY])
+{
+    return gp_why(err, "is there already, from an earlier run or another program");
+}
+
 /* As gp_outfile_claim; *st: what is there now. */
 static bool find(gp_outfile *f, const char *path, struct stat *st, char err[GP_WHY])
 {
@@ -146,6 +151,9 @@ static bool find(gp_outfile *f, const char *path, struct stat *st, char err[GP_W
     if (S_ISDIR(st->st_mode))
         return gp_why(err, "cannot be written: it is a folder");
     f->in_place = st->st_mode && !S_ISREG(st->st_mode);
+    f->replaces = S_ISREG(st->st_mode);
+    if (f->replaces && f->keeps)
+        return is_there(err);
     bool shared = f->in_place && !S_ISFIFO(st->st_mode);       /* everybody's, as /dev/null */
     if (!shared && !find_folder(f, now))
         return cannot(err);
@@ -186,17 +194,29 @@ bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
     return f->open || cannot(err);
 }
 
+/* Gives the file its name; what is there already goes, unless it keeps that. */
+static int name_it(const gp_outfile *f)
+{
+    if (f->keeps && !renameat2(AT_FDCWD, f->tmp, AT_FDCWD, f->path, RENAME_NOREPLACE))
+        return 0;
+    bool unknown = errno == EINVAL || errno == ENOSYS;         /* to the file system */
+    return f->keeps && !unknown ? errno : rename(f->tmp, f->path) ? errno : 0;
+}
+
 bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY])
 {
     int bad = close(f->fd) ? errno : 0;
     f->open = false;
-    if (!bad && !f->in_place && rename(f->tmp, f->path))
-        bad = errno;
+    if (!bad && !f->in_place)
+        bad = name_it(f);
+    if (!bad && f->replaces && f->by)
+        gp_filetable_replaced(f->by, f->path, f->number);
     if (!bad)
         return true;
     if (!f->in_place)
         unlink(f->tmp);
-    return gp_why(err, "cannot be written: %s", strerror(bad));
+    errno = bad;
+    return f->keeps && bad == EEXIST ? is_there(err) : cannot(err);
 }
 
 void gp_outfile_drop(gp_outfile *f)

@@ -23,8 +23,10 @@ bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
 typedef struct gp_outfile {
     struct gp_filewriter *by;          /* whose it is, for filetable.h; NULL: nobody's */
     uint64_t frame, number;            /* the caller's, likewise */
+    bool keeps;                        /* a file that is there already is not replaced */
     int fd;                            /* valid while `open` */
     bool open, in_place;
+    bool replaces;                     /* a file was there before */
     char path[PATH_MAX];               /* without symbolic links at its end */
     char tmp[PATH_MAX];
     bool placed;                       /* it had a path, whose folder is this */

@@ -1,9 +1,10 @@
 /* files.c - the files of a run: what the graph reads is put into their table, and what
- * the caller writes beside the run. What stages write they put there themselves. */
+ * the caller writes beside the run. What stages write they put there themselves; at the
+ * end it is said what was replaced. */
 #include <stdio.h>
 #include <string.h>
 #include "base/filetable.h"
-#include "run/pipeline.h"
+#include "run/setup.h"
 
 /* "stage 'read'", in the pipeline's memory. */
 static const char *who(gp_pipeline *p, const char *what, const char *name)
@@ -48,9 +49,26 @@ bool gp_pipeline_writes(gp_pipeline *p, const char *who, const char *path, gp_er
 {
     char why[GP_WHY];
     gp_filetable *t = gp_pipeline_files(p);
-    gp_outfile f = { .by = t ? gp_filetable_writer(t, who, path) : NULL };
+    gp_outfile f = { .by = t ? gp_filetable_writer(t, who, (gp_loc){ 0 }, path) : NULL };
     if (!f.by)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     return gp_outfile_claim(&f, path, why)
         || gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
+}
+
+void gp_files_end(gp_run *run)
+{
+    const gp_filetable *t = run->pipeline->files;
+    gp_errs errs = { .n = 0 };
+    for (const gp_filewriter *w = t ? gp_filetable_writers(t) : NULL; w; w = w->next) {
+        if (!w->replaced || !w->at.line)
+            continue;
+        const char *path = w->replaced_path ? w->replaced_path : "?";
+        if (w->replaced == 1)
+            gp_fail(&errs, GP_E_WARN, w->at, "%s replaced a file, '%s'", w->who, path);
+        else
+            gp_fail(&errs, GP_E_WARN, w->at, "%s replaced %llu files, the first '%s'", w->who,
+                    (unsigned long long)w->replaced, path);
+    }
+    gp_run_fail(run, &errs);
 }
