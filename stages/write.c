@@ -18,13 +18,14 @@
 
 enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };
 enum { REPLACE, ERROR, NEXT };
+enum { NONE, END, FILE_BY_FILE };
 
 struct opts {
     const char *path;
     int format;
     bool stack;
     int64_t compression, start;
-    int if_exists;
+    int if_exists, durable;
     /* found by shape() */
     gp_loc at;
     gp_filetype as;
@@ -72,7 +73,8 @@ static bool check_exists(gp_shape *s, const struct opts *o)
     const char *name = o->path + gp_path_folder(o->path);
     if (!o->numbered && !gp_shape_without(s, "start", "a path without a number, like %05d"))
         return false;
-    if (o->to_stdout && !gp_shape_without(s, "if_exists", "standard output"))
+    if (o->to_stdout && (!gp_shape_without(s, "if_exists", "standard output")
+                         || !gp_shape_without(s, "durable", "standard output")))
         return false;
     return o->if_exists != NEXT
         || (gp_path_has_number(name) && !o->named && !memchr(o->path, '%', (size_t)(name - o->path)))
@@ -232,7 +234,11 @@ static bool open_writer(const gp_open *g, void **state)
         w->worker = calloc((size_t)g->workers, sizeof *w->worker);
     }
     for (int i = 0; w && w->worker && i < w->workers; i++)
-        w->worker[i].file.by = w->files, w->worker[i].file.keeps = o->if_exists != REPLACE;
+        w->worker[i].file.by = w->files, w->worker[i].file.keeps = o->if_exists != REPLACE,
+        w->worker[i].file.durable = o->durable == NONE           ? GP_DURABLE_NONE
+                                  : o->durable == FILE_BY_FILE ? GP_DURABLE_FILE
+                                  : o->single                  ? GP_DURABLE_END
+                                                               : GP_DURABLE_END_ALONE;
     if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     bool ok = o->to_stdout || (o->single ? find_first(w, why) : open_joined(w, &g->in[0], why));
@@ -365,6 +371,9 @@ static const gp_opt options[] = {
     { GP_BOOL(struct opts, stack), .help = "one .npy for all: join frames along a new axis 0" },
     { GP_ENUM(struct opts, if_exists), .def = "replace", .choices = "replace|error|next",
       .help = "of a file that is there already; next: with %05d, go on after the highest number" },
+    { GP_ENUM(struct opts, durable), .def = "end", .choices = "none|end|file",
+      .help = "what a power cut leaves: end: all, once the run is done; file: each file, once it has "
+              "its name" },
     { GP_INT(struct opts, start), .min = 0, .max = 1e18, .help = "with %05d: the first number" },
     { GP_INT(struct opts, compression), .def = "3", .min = 0, .max = 9,
       .help = "png: 0 is fast, 9 is small" },

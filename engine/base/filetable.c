@@ -1,8 +1,11 @@
 /* filetable.c - the files of one run, see filetable.h. */
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/filetable.h"
 #include "base/path.h"
 #include "base/table.h"
@@ -15,6 +18,15 @@ typedef struct readers {
     int n;
     bool known;                /* are they in the table? */
 } readers;
+
+/* What is to be put on disk at the end. */
+typedef struct unsynced {
+    struct unsynced *next;
+    const gp_filewriter *by;
+    int fd;
+    dev_t dev;
+    char path[];               /* "": all of the file system */
+} unsynced;
 
 typedef struct written { const gp_filewriter *by; uint64_t frame; } written;
 
@@ -32,6 +44,7 @@ struct gp_filetable {
     pthread_mutex_t lock;
     readers *readers;
     gp_filewriter *writers, **last_writer;
+    unsynced *unsynced;
     gp_table names;            /* "dev:ino/name" -> written; both malloc'd */
     gp_table read;             /* "dev:ino" -> who; the key malloc'd */
 };
@@ -58,6 +71,8 @@ void gp_filetable_free(gp_filetable *t)
     gp_table_free(&t->read);
     for (readers *r = t->readers, *next; r; r = next)
         next = r->next, free(r);
+    for (unsynced *u = t->unsynced, *next; u; u = next)
+        next = u->next, close(u->fd), free(u);
     for (gp_filewriter *w = t->writers, *next; w; w = next)
         next = w->next, free(w->replaced_path), free(w->numbers), free(w);
     pthread_mutex_destroy(&t->lock);
@@ -235,4 +250,53 @@ void gp_filetable_replaced(gp_filewriter *w, const char *path, uint64_t number)
         w->replaced_path = strdup(path), w->replaced_number = number;
     }
     pthread_mutex_unlock(&w->table->lock);
+}
+
+/* ---- on disk --------------------------------------------------------- */
+
+/* A second file of one file system needs no more. */
+static bool is_noted(const gp_filetable *t, dev_t dev, const char *path)
+{
+    const unsynced *u = t->unsynced;
+    while (u && (*u->path || u->dev != dev))
+        u = u->next;
+    return !path && u;
+}
+
+bool gp_filetable_sync_later(gp_filewriter *w, int fd, dev_t dev, const char *path)
+{
+    gp_filetable *t = w->table;
+    bool ok = true;
+    pthread_mutex_lock(&t->lock);
+    if (!is_noted(t, dev, path)) {
+        unsynced *u = malloc(sizeof *u + (path ? strlen(path) : 0) + 1);
+        int own = u ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+        ok = own >= 0;
+        if (ok) {
+            u->next = t->unsynced, u->by = w, u->fd = own, u->dev = dev;
+            strcpy(u->path, path ? path : "");
+            t->unsynced = u;
+        } else {
+            free(u);
+        }
+    }
+    pthread_mutex_unlock(&t->lock);
+    return ok;
+}
+
+bool gp_filetable_must_sync(const gp_filetable *t)
+{
+    return t->unsynced;
+}
+
+void gp_filetable_sync(gp_filetable *t, gp_errs *errs)
+{
+    for (const unsynced *u = t->unsynced; u; u = u->next) {
+        int bad = *u->path ? gp_sync_file(u->fd) : gp_sync_all(u->fd);
+        if (!bad && *u->path)
+            bad = gp_sync_folder(u->path);
+        if (bad)
+            gp_fail(errs, GP_E_RUN, u->by->at, "%s: what was written may not be on disk: %s",
+                    u->by->who, strerror(bad));
+    }
 }

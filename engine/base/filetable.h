@@ -56,6 +56,16 @@ typedef struct gp_fileclaim {
  * says who. */
 bool gp_filetable_claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY]);
 
+/* Notes that gp_filetable_sync has to put on disk what is in open file `fd`, in a folder of
+ * device `dev`: the file and its folder, by its path, or with `path` NULL all of its file
+ * system. False with errno. */
+bool gp_filetable_sync_later(gp_filewriter *w, int fd, dev_t dev, const char *path);
+/* Is there anything to do for gp_filetable_sync? */
+bool gp_filetable_must_sync(const gp_filetable *t);
+/* Puts on disk what has been noted; takes as long as the disks do. Errors are of RUN, at
+ * their writer's place. When all writing is done, by one thread. */
+void gp_filetable_sync(gp_filetable *t, gp_errs *errs);
+
 /* Notes that `w` replaced a file. */
 void gp_filetable_replaced(gp_filewriter *w, const char *path, uint64_t number);
 

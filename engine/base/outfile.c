@@ -164,6 +164,15 @@ static bool find(gp_outfile *f, const char *path, struct stat *st, char err[GP_W
     return shared || !f->by || gp_filetable_claim(f->by, &c, err);
 }
 
+/* At the end it may be too late to open the file: its name is another's then. */
+static bool sync_later(const gp_outfile *f)
+{
+    bool alone = f->durable == GP_DURABLE_END_ALONE;
+    if (!f->by || f->in_place || (!alone && f->durable != GP_DURABLE_END))
+        return true;
+    return gp_filetable_sync_later(f->by, f->fd, f->dev, alone ? f->path : NULL);
+}
+
 bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY])
 {
     struct stat st;
@@ -191,6 +200,12 @@ bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
             take_over(f->fd, &st);
     }
     f->open = f->fd >= 0;
+    if (f->open && !sync_later(f)) {
+        int bad = errno;
+        gp_outfile_drop(f);
+        errno = bad;
+        return cannot(err);
+    }
     return f->open || cannot(err);
 }
 
@@ -205,10 +220,16 @@ static int name_it(const gp_outfile *f)
 
 bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY])
 {
-    int bad = close(f->fd) ? errno : 0;
+    bool now = f->durable == GP_DURABLE_FILE && !f->in_place;
+    int bad = now ? gp_sync_file(f->fd) : 0;
+    bad = close(f->fd) && !bad ? errno : bad;
     f->open = false;
     if (!bad && !f->in_place)
         bad = name_it(f);
+    if (!bad && now && (bad = gp_sync_folder(f->path))) {
+        errno = bad;                   /* it has its name, but perhaps not for long */
+        return cannot(err);
+    }
     if (!bad && f->replaces && f->by)
         gp_filetable_replaced(f->by, f->path, f->number);
     if (!bad)

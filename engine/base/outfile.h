@@ -15,6 +15,14 @@ enum { GP_WHY = 320 };                 /* bytes of every `err` here */
 bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
     __attribute__((format(printf, 2, 3)));
 
+/* When a file is put on disk. "At the end": gp_filetable_sync does it. */
+typedef enum gp_durable {
+    GP_DURABLE_NONE,
+    GP_DURABLE_END,                    /* at the end, with all that is in the file system */
+    GP_DURABLE_END_ALONE,              /* at the end: this file and its folder */
+    GP_DURABLE_FILE,                   /* before it gets its name, which is then put there too */
+} gp_durable;
+
 /* A file that appears under its name only when it is whole: until then it is
  * called .NAME.tmp-PID. One that it replaces gives it its mode, and its owner and group
  * where that is permitted. A symbolic link stays: what it leads to is replaced. What
@@ -24,6 +32,7 @@ typedef struct gp_outfile {
     struct gp_filewriter *by;          /* whose it is, for filetable.h; NULL: nobody's */
     uint64_t frame, number;            /* the caller's, likewise */
     bool keeps;                        /* a file that is there already is not replaced */
+    gp_durable durable;
     int fd;                            /* valid while `open` */
     bool open, in_place;
     bool replaces;                     /* a file was there before */
@@ -40,6 +49,13 @@ bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY]);
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY]);
 bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY]);
 void gp_outfile_drop(gp_outfile *f);                   /* does nothing when not open */
+
+/* sync.c: puts a file on disk (fsync), the names in the folder of `path`, all of a file's
+ * file system (syncfs). 0 or errno; where there is no disk behind (a pipe, a device, a
+ * read-only file system) nothing is done. */
+int gp_sync_file(int fd);
+int gp_sync_folder(const char *path);
+int gp_sync_all(int fd);
 
 struct iovec;
 /* Writes all of it, at the end; changes `v`. */

@@ -103,8 +103,8 @@ static void say(gp_meter *m)
     const gp_glance *v = &m->view;
     bool sends = m->socket && gp_socket_clients(m->socket);
     if (m->how == GP_PROGRESS_PLAIN && !v->ended)
-        fprintf(stderr, "gpipe: %" PRIu64 " frames, %.0f frames/s, %.0f s\n", v->out, v->frames_s,
-                v->seconds);
+        fprintf(stderr, "gpipe: %" PRIu64 " frames, %.0f frames/s, %.0f s%s\n", v->out, v->frames_s,
+                v->seconds, v->syncing ? ", syncing to disk" : "");
     if (m->how != GP_PROGRESS_JSON && !sends)
         return;
     size_t n = 0;

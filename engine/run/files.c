@@ -2,7 +2,9 @@
  * the caller writes beside the run. What stages write they put there themselves; at the
  * end it is said what was replaced. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "base/filetable.h"
 #include "run/setup.h"
 
@@ -56,11 +58,67 @@ bool gp_pipeline_writes(gp_pipeline *p, const char *who, const char *path, gp_er
         || gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
 }
 
-void gp_files_end(gp_run *run)
+/* ---- at the end ------------------------------------------------------ */
+
+typedef struct syncing { gp_filetable *files; gp_errs errs; } syncing;
+
+static void *sync_main(void *arg)
 {
-    const gp_filetable *t = run->pipeline->files;
+    syncing *s = arg;
+    gp_filetable_sync(s->files, &s->errs);
+    return NULL;
+}
+
+/* A disk may take minutes, which is no stall; who cancels twice does not wait for it. */
+static bool join(gp_run *run, pthread_t thread)
+{
+    enum { TICK_MS = 50, GRACE_MS = 2000 };
+    int64_t asked = 0, now;
+    for (;;) {
+        struct timespec t;
+        clock_gettime(CLOCK_REALTIME, &t);
+        t.tv_nsec += TICK_MS * 1000000L;
+        t.tv_sec += t.tv_nsec / 1000000000, t.tv_nsec %= 1000000000;
+        if (!pthread_timedjoin_np(thread, NULL, &t))
+            return true;
+        now = gp_now_ns();
+        if (!asked && atomic_load(&run->pipeline->cancel) >= 2)
+            asked = now;
+        if (asked && now - asked > GRACE_MS * 1000000LL)
+            return false;
+    }
+}
+
+static bool sync_all(gp_run *run)
+{
+    pthread_t thread;
+    bool back = true;
+    syncing *s = calloc(1, sizeof *s);
+    if (!s) {
+        gp_errs errs = { .n = 0 };
+        gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ .file = run->graph->file }, "out of memory");
+        gp_run_fail(run, &errs);
+        return true;
+    }
+    s->files = run->pipeline->files;
+    atomic_store(&run->syncing, true);
+    if (pthread_create(&thread, NULL, sync_main, s))
+        sync_main(s);
+    else
+        back = join(run, thread);
+    atomic_store(&run->syncing, false);
+    if (!back)
+        return false;                  /* the thread still uses it */
+    gp_run_fail(run, &s->errs);
+    free(s);
+    return true;
+}
+
+static void say_replaced(gp_run *run)
+{
+    const gp_filewriter *w = gp_filetable_writers(run->pipeline->files);
     gp_errs errs = { .n = 0 };
-    for (const gp_filewriter *w = t ? gp_filetable_writers(t) : NULL; w; w = w->next) {
+    for (; w; w = w->next) {
         if (!w->replaced || !w->at.line)
             continue;
         const char *path = w->replaced_path ? w->replaced_path : "?";
@@ -71,4 +129,13 @@ void gp_files_end(gp_run *run)
                     (unsigned long long)w->replaced, path);
     }
     gp_run_fail(run, &errs);
+}
+
+bool gp_files_end(gp_run *run)
+{
+    bool cancelled = atomic_load(&run->level) >= 2;
+    if (!run->pipeline->files)
+        return true;
+    say_replaced(run);
+    return cancelled || !gp_filetable_must_sync(run->pipeline->files) || sync_all(run);
 }

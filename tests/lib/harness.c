@@ -217,7 +217,7 @@ trial *trial_open(gp_dev *dev, const char *kind, const char *options,
 {
     trial *t = calloc(1, sizeof *t);
     gp_registry *registry = gp_registry_create();
-    gp_env env = { no_env, NULL };
+    gp_env env = { .get = no_env };
     gp_machine machine;
     gp_probe probe = { .arena = &t->arena };
 

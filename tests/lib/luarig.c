@@ -35,7 +35,7 @@ static bool rig_resolve(rig *r, const char *yaml)
 {
     char file[400];
     gp_machine machine;
-    gp_env e = { env, NULL };
+    gp_env e = { .get = env };
     gp_probe probe = { .arena = &r->arena, .look = gp_probe_look };
     snprintf(file, sizeof file, "%s/test.yaml", r->dir);
     r->registry = gp_registry_create();

@@ -188,7 +188,7 @@ void world_down(void)
 
 const gp_graph *world_resolve_file(const char *text, const char *file)
 {
-    gp_env env = { env_get, NULL };
+    gp_env env = { .get = env_get };
     memset(&world.errs, 0, sizeof world.errs);
     gp_spec *spec = gp_parse(&world.arena, text, strlen(text), file, &world.errs);
     return spec ? gp_resolve(&world.arena, spec, world.registry, &env, &world.machine,
