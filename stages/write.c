@@ -2,7 +2,8 @@
  *
  * A path with %05d or %n is one file a frame, and any number of workers may
  * write; otherwise frames are joined along axis 0 in one file, which gets its
- * name in finish(). A file has its name only once it is complete. */
+ * name in finish(). A file has its name only once it is complete, unless it is `live`:
+ * then it has it before frame 0, and holds whole frames whatever happens. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +24,7 @@ enum { NONE, END, FILE_BY_FILE };
 struct opts {
     const char *path;
     int format;
-    bool stack;
+    bool stack, live;
     int64_t compression, start;
     int if_exists, durable;
     /* found by shape() */
@@ -117,6 +118,9 @@ static bool shape(gp_shape *s)
         return false;
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
+    if ((o->single || o->to_stdout)
+        && !gp_shape_without(s, "live", o->to_stdout ? "standard output" : "a file for each frame"))
+        return false;
     s->writes_from = o->if_exists == NEXT ? INT64_MAX : o->start;
     return check_exists(s, o) && gp_shape_writes(s, "path", o->path);
 }
@@ -136,6 +140,7 @@ struct writer {
     int workers;
     struct worker *worker;
     gp_type joined;            /* what the joined file holds so far */
+    size_t head;               /* bytes of its header */
 };
 
 static void close_writer(void *state)
@@ -151,16 +156,24 @@ static void close_writer(void *state)
     free(w);
 }
 
-/* Writes the header of the joined file as it now is. */
-static bool put_header(struct writer *w, bool again, char why[GP_WHY])
+/* Writes the header of the joined file as it now is; its length stays the same. */
+static bool put_header(struct writer *w, char why[GP_WHY])
 {
     char head[GP_NPY_HEADER_MAX];
-    size_t n = gp_npy_header(&w->joined, head, sizeof head);
     int fd = w->worker[0].file.fd;
+    size_t n = gp_npy_header(&w->joined, head, sizeof head);
     struct iovec v = { head, n };
-    if (again && lseek(fd, 0, SEEK_SET) < 0)
-        return gp_why(why, "cannot be written: %s", strerror(errno));
-    return gp_write_all(fd, &v, 1, why);
+    if (!w->head) {
+        w->head = n;
+        return gp_write_all(fd, &v, 1, why);
+    }
+    for (size_t at = 0; at < n;) {
+        ssize_t k = pwrite(fd, head + at, n - at, (off_t)at);
+        if (k < 0 && errno != EINTR)
+            return gp_why(why, "cannot be written: %s", strerror(errno));
+        at += k > 0 ? (size_t)k : 0;
+    }
+    return true;
 }
 
 static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY])
@@ -178,7 +191,10 @@ static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY]
         return false;
     if (o->as == GP_NPY && w->worker[0].file.in_place)
         return gp_why(why, "is not a regular file, which a joined .npy needs: set 'format: raw'");
-    return o->as != GP_NPY || put_header(w, false, why);
+    if (o->live && w->worker[0].file.in_place)
+        return gp_why(why, "is not a regular file, on which 'live' has no effect");
+    return (o->as != GP_NPY || put_header(w, why))
+        && (!o->live || gp_outfile_publish(&w->worker[0].file, why));
 }
 
 /* One more than the highest number that a file has, or `start`. */
@@ -298,6 +314,21 @@ static void write_single(struct writer *w, gp_call *c, gp_frame *f)
 
 /* ---- joined ---------------------------------------------------------- */
 
+/* Adds the frames to the joined file. One that is live then says that they are there; what
+ * could not be written whole is taken away. */
+static bool append(struct writer *w, struct iovec *v, int n, int64_t rows, char why[GP_WHY])
+{
+    const struct opts *o = w->o;
+    int fd = o->to_stdout ? STDOUT_FILENO : w->worker[0].file.fd;
+    if (gp_write_all(fd, v, n, why)) {
+        w->joined.dim[0] += rows;
+        return !o->live || o->as != GP_NPY || put_header(w, why);
+    }
+    int cut = o->live ? ftruncate(fd, (off_t)(w->head + gp_bytes(&w->joined))) : 0;
+    (void)cut;                         /* a .npy still says how much of it is whole */
+    return false;
+}
+
 /* A file with a gap is useless, so any error ends the run. */
 static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
 {
@@ -305,21 +336,25 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
     struct iovec v[MAX_RUN];
     char why[GP_WHY];
     size_t bytes = 0;
+    int64_t rows = 0;
     int k = 0;
     for (; k < n && bytes < RUN_BYTES; k++) {
         const gp_view *in = &f[k].in[0];
-        if (o->stack && in->type.dim[0] != in->rows)
+        bool partial = o->stack && in->type.dim[0] != in->rows;
+        if (partial && k)
+            break;                     /* first those before it */
+        if (partial)
             return gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' cannot stack a frame of "
                            "%lld rows on frames of %lld: set 'stack: false'",
                            (unsigned long long)f[k].index, o->path, (long long)in->type.dim[0],
                            (long long)in->rows);
         v[k] = (struct iovec){ in->data, gp_bytes(&in->type) };
         bytes += v[k].iov_len;
-        w->joined.dim[0] += o->stack ? 1 : in->type.dim[0];
+        rows += o->stack ? 1 : in->type.dim[0];
     }
     if (k < n)
         f[k].status = GP_AGAIN;
-    return gp_write_all(o->to_stdout ? STDOUT_FILENO : w->worker[0].file.fd, v, k, why)
+    return append(w, v, k, rows, why)
         || (k == 1 ? gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' %s",
                              (unsigned long long)f[0].index, o->path, why)
                    : gp_fail(c->errs, GP_E_RUN, o->at, "frames %llu to %llu: '%s' %s",
@@ -344,7 +379,7 @@ static bool finish(gp_call *c)
     const struct opts *o = w->o;
     char why[GP_WHY];
     return o->single || o->to_stdout
-        || ((o->as != GP_NPY || put_header(w, true, why))
+        || ((o->as != GP_NPY || put_header(w, why))
             && gp_outfile_commit(&w->worker[0].file, why))
         || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
 }
@@ -369,6 +404,9 @@ static const gp_opt options[] = {
     { GP_ENUM(struct opts, format), .def = "auto", .choices = GP_FORMATS,
       .help = "auto: .npy and .png by the file's extension, all else is raw" },
     { GP_BOOL(struct opts, stack), .help = "one .npy for all: join frames along a new axis 0" },
+    { GP_BOOL(struct opts, live),
+      .help = "one file for all has its name from the start, and its header always says what is "
+              "there" },
     { GP_ENUM(struct opts, if_exists), .def = "replace", .choices = "replace|error|next",
       .help = "of a file that is there already; next: with %05d, go on after the highest number" },
     { GP_ENUM(struct opts, durable), .def = "end", .choices = "none|end|file",

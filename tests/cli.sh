@@ -427,6 +427,33 @@ grep -c replaced "$tmp/stderr" | grep -qx 2 && ok || bad 'replaces: not said onc
 expect 'a folder by date'   0 '' env TZ=UTC "$GPIPE" run -q --set 'stages.each.path=d-${date:%Y}/${date:%m%d}-%02d.raw' "$tmp/dir/files.yaml"
 [ -n "$(find "$tmp/dir" -path '*/d-20[0-9][0-9]/[01][0-9][0-3][0-9]-00.raw')" ] && ok || bad 'a folder by date: it is not there'
 
+# == killed ======================================================================
+cat >"$tmp/live.yaml" <<'Y'
+buffers: {a: {dtype: u8, shape: [2, 8]}}
+stages:
+  - {use: generate, rate: 200, out: a}
+  - {use: write, path: killed/live.npy, live: true}
+  - {name: other, use: write, in: a, path: killed/other.npy}
+Y
+rows() { python3 - "$tmp/killed/live.npy" <<'P'
+import ast, sys
+data = open(sys.argv[1], "rb").read()
+n = int.from_bytes(data[8:10], "little")
+rows = ast.literal_eval(data[10:10 + n].decode())["shape"][0]
+body = data[10 + n:]
+sys.exit("less is there than it says") if len(body) < 8 * rows else print(rows)
+sys.exit(any(body[i] != i % 256 for i in range(8 * rows)))
+P
+}
+"$GPIPE" run -q "$tmp/live.yaml" 2>"$tmp/stderr" &
+pid=$!
+for i in $(seq 300); do [ -e "$tmp/killed/live.npy" ] && [ "$(rows)" -gt 3 ] 2>>"$tmp/stderr" && break; sleep 0.1; done
+kill -9 $pid; wait $pid 2>>"$tmp/stderr"
+r=$(rows) && [ "$r" -gt 3 ] && ok || bad "killed: live.npy: $r"
+[ "$(find "$tmp/killed" -name '.other.npy.tmp-*' | wc -l)" = 1 ] && [ ! -e "$tmp/killed/other.npy" ] && ok || bad 'killed: the other is not half there'
+expect 'killed: run again'  0 "replaced a file, '.*live.npy'" "$GPIPE" run --set stages.generate.frames=3 "$tmp/live.yaml"
+[ "$(rows)" = 6 ] && [ "$(find "$tmp/killed" -type f | wc -l)" = 2 ] && ok || bad 'killed: left behind'
+
 # == random pipelines ===========================================================
 if python3 tests/fuzz.py "$GPIPE" >"$tmp/stderr" 2>&1; then ok; else bad 'random pipelines'; fi
 

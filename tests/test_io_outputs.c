@@ -2,7 +2,9 @@
  * destroys an input or another output. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "iotest.h"
 
@@ -343,6 +345,134 @@ START_TEST(names_stay_in_their_folder)
 }
 END_TEST
 
+/* ---- live files ------------------------------------------------------ */
+
+#define GENERATE(more) "buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n" \
+                       "  - {use: generate, " more ", out: a}\n"
+
+/* Reads a live file again and again: what it says is there is there, is right, and grows. */
+static void look_on(gp_pipeline *p, void *arg)
+{
+    const char *name = arg;
+    int64_t rows = 0, before = 0;
+    int grew = 0;
+    while (grew < 4) {
+        size_t n = 0, data;
+        gp_type t;
+        bool fortran;
+        char err[160];
+        char *file = pipe_read(io_dir, name, &n);
+        if (file && strstr(name, ".npy")) {
+            ck_assert_msg(gp_npy_parse(file, n, &t, &data, &fortran, err), "%s", err);
+            ck_assert_uint_le(data + gp_bytes(&t), n);
+            rows = t.dim[0];
+            for (int64_t i = 0; i < (int64_t)gp_bytes(&t); i++)
+                ck_assert_uint_eq((unsigned char)file[data + (size_t)i], (unsigned char)i);
+        } else if (file) {
+            rows = (int64_t)n / 8;
+        }
+        ck_assert_int_ge(rows, before);
+        grew += rows > before;
+        before = rows;
+        free(file);
+        usleep(1000);
+    }
+    ck_assert_int_eq(io_files("."), 1);            /* it has its name and no other */
+    gp_cancel(p, 2);
+}
+
+static const struct { const char *name, *options; } live[] = {
+    { "out.npy", "" }, { "out.npy", ", stack: true" }, { "out.raw", "" },
+    { "out.npy", ", durable: file" }, { "out.npy", ", if_exists: error" },
+};
+
+START_TEST(live_files)
+{
+    char y[400];
+    TEXT(y, GENERATE("pattern: ramp, rate: 500") "  - {use: write, path: %s, live: true%s}\n",
+         live[_i].name, live[_i].options);
+    pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, look_on,
+                                  (void *)live[_i].name);
+    ck_assert_int_eq(r.outcome, GP_NOT_DRAINED);
+    size_t n = 0;
+    char *file = pipe_read(io_dir, live[_i].name, &n);
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(n % 8, 0);
+    free(file);
+}
+END_TEST
+
+static const struct { const char *write, *text; int code; } not_live[] = {
+    { "path: '%d.npy', live: true", "'live' has no effect on a file for each frame", 3 },
+    { "path: stdout, format: raw, live: true", "'live' has no effect on standard output", 3 },
+    { "path: /dev/null, live: true", "is not a regular file, on which 'live' has no effect", 1 },
+};
+
+START_TEST(not_to_be_live)
+{
+    char y[400];
+    io_fails(TEXT(y, GENERATE("frames: 3") "  - {use: write, %s}\n", not_live[_i].write),
+             not_live[_i].code, not_live[_i].text);
+}
+END_TEST
+
+/* A live file is whole at its end, and a frame that fails leaves those before it. */
+START_TEST(live_to_the_end)
+{
+    io_count_npy("in.npy", U8(6, 2, 5), 0);
+    io_runs(IN "  - {use: write, path: out.npy, live: true}\n");
+    io_counts("out.npy", U8(12, 5), 0);
+    io_count_npy("two.npy", U8(4, 10), 0);
+    io_fails("buffers: {x: {shape: [3, 10]}}\nstages:\n  - {use: read, path: two.npy, out: x}\n"
+             "  - {use: write, path: out.npy, stack: true, live: true}\n", 1, "frame 1: '");
+    io_counts("out.npy", U8(1, 3, 10), 0);
+}
+END_TEST
+
+/* ---- what killed runs left ------------------------------------------- */
+
+static const struct { const char *name; bool goes; } stale[] = {
+    { ".out.raw.tmp-%d", true }, { ".00037.raw.tmp-%d", true }, { ".a.tmp-7.tmp-%d-3", true },
+    { ".out.raw.tmp-1", false }, { ".out.raw.tmp-%dx", false }, { ".out.raw.tmp-", false },
+    { "out.raw.tmp-%d", false }, { ".out.raw.tmp-%d-", false }, { ".tmp-%d.raw", false },
+};
+
+START_TEST(removes_what_killed_runs_left)
+{
+    char name[60];
+    pid_t dead = fork();
+    if (!dead)
+        _exit(0);
+    ck_assert_int_eq(waitpid(dead, NULL, 0), dead);
+    io_count_npy("in.npy", U8(1, 10), 0);
+    TEXT(name, stale[_i].name, (int)dead);
+    pipe_text(io_dir, name, "half a file");
+    io_runs(IN "  - {use: write, path: out.raw}\n");
+    ck_assert_int_eq(access(at(name), F_OK) != 0, stale[_i].goes);
+}
+END_TEST
+
+/* One that somebody has open under a lock stays, as if its process were on another machine. */
+START_TEST(leaves_what_is_held)
+{
+    char name[60];
+    pid_t dead = fork();
+    if (!dead)
+        _exit(0);
+    ck_assert_int_eq(waitpid(dead, NULL, 0), dead);
+    io_count_npy("in.npy", U8(1, 10), 0);
+    TEXT(name, ".out.raw.tmp-%d", (int)dead);
+    pipe_text(io_dir, name, "half a file");
+    int fd = open(at(name), O_RDWR);
+    ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+    io_runs(IN "  - {use: write, path: out.raw}\n");
+    ck_assert_int_eq(access(at(name), F_OK), 0);
+    close(fd);
+    io_runs(IN "  - {use: write, path: out.raw}\n");
+    ck_assert_int_ne(access(at(name), F_OK), 0);
+}
+END_TEST
+
 Suite *suite_io_outputs(void)
 {
     Suite *s = suite_create("io_outputs");
@@ -352,6 +482,11 @@ Suite *suite_io_outputs(void)
 #define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
     LOOP(keeps_the_mode, modes);
     LOOP(follows_links, links);
+    LOOP(live_files, live);
+    LOOP(not_to_be_live, not_live);
+    tcase_add_test(tc, live_to_the_end);
+    LOOP(removes_what_killed_runs_left, stale);
+    tcase_add_test(tc, leaves_what_is_held);
     LOOP(files_of_an_earlier_run, earlier);
     LOOP(names_stay_in_their_folder, names);
     tcase_add_test(tc, numbers_go_on);

@@ -47,6 +47,7 @@ struct gp_filetable {
     unsynced *unsynced;
     gp_table names;            /* "dev:ino/name" -> written; both malloc'd */
     gp_table read;             /* "dev:ino" -> who; the key malloc'd */
+    gp_table folders;          /* "dev:ino", malloc'd: those that were seen */
 };
 
 gp_filetable *gp_filetable_new(void)
@@ -67,6 +68,9 @@ void gp_filetable_free(gp_filetable *t)
         free((void *)e->name), free(e->ptr);
     for (gp_entry *e = NULL; (e = gp_table_next(&t->read, e));)
         free((void *)e->name);
+    for (gp_entry *e = NULL; (e = gp_table_next(&t->folders, e));)
+        free((void *)e->name);
+    gp_table_free(&t->folders);
     gp_table_free(&t->names);
     gp_table_free(&t->read);
     for (readers *r = t->readers, *next; r; r = next)
@@ -122,23 +126,44 @@ static void id_text(char id[ID], dev_t dev, ino_t ino)
     snprintf(id, ID, "%llx:%llx", (unsigned long long)dev, (unsigned long long)ino);
 }
 
+/* The entry of a device and inode in a table of malloc'd names; *fresh: it was not there.
+ * NULL: no memory. */
+static gp_entry *put_id(gp_table *t, dev_t dev, ino_t ino, bool *fresh)
+{
+    char id[ID];
+    id_text(id, dev, ino);
+    gp_entry *e = gp_table_find(t, id);
+    *fresh = !e;
+    if (e)
+        return e;
+    char *key = strdup(id);
+    e = key ? gp_table_put(t, key, 0) : NULL;
+    if (!e)
+        free(key);
+    return e;
+}
+
+bool gp_filetable_is_new(gp_filewriter *w, dev_t dev, ino_t ino)
+{
+    bool fresh = false;
+    pthread_mutex_lock(&w->table->lock);
+    put_id(&w->table->folders, dev, ino, &fresh);
+    pthread_mutex_unlock(&w->table->lock);
+    return fresh;
+}
+
 static bool look_at(gp_filetable *t, const readers *r)
 {
     struct stat st;
-    char id[ID];
+    bool fresh;
     for (int i = 0; i < r->n; i++) {
         if (stat(r->path[i], &st) || !S_ISREG(st.st_mode))
             continue;
-        id_text(id, st.st_dev, st.st_ino);
-        if (gp_table_find(&t->read, id))
-            continue;
-        char *key = strdup(id);
-        gp_entry *e = key ? gp_table_put(&t->read, key, 0) : NULL;
-        if (!e) {
-            free(key);
+        gp_entry *e = put_id(&t->read, st.st_dev, st.st_ino, &fresh);
+        if (!e)
             return false;
-        }
-        e->ptr = (void *)r->who;
+        if (fresh)
+            e->ptr = (void *)r->who;
     }
     return true;
 }

@@ -56,6 +56,9 @@ typedef struct gp_fileclaim {
  * says who. */
 bool gp_filetable_claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY]);
 
+/* Is this folder seen here for the first time? */
+bool gp_filetable_is_new(gp_filewriter *w, dev_t dev, ino_t ino);
+
 /* Notes that gp_filetable_sync has to put on disk what is in open file `fd`, in a folder of
  * device `dev`: the file and its folder, by its path, or with `path` NULL all of its file
  * system. False with errno. */

@@ -90,6 +90,8 @@ static int open_temporary(gp_outfile *f, mode_t mode)
         fd = open(f->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd < 0 && errno != EEXIST)
             return -1;
+        if (fd >= 0 && !gp_hold_temporary(fd))
+            close(fd), fd = -1;
     }
     return fd;
 }
@@ -125,6 +127,8 @@ static bool find_folder(gp_outfile *f, const char *path)
     if (stat(dir, &st) && (errno != ENOENT || !make_folders(path) || stat(dir, &st)))
         return false;
     f->placed = true, f->dev = st.st_dev, f->ino = st.st_ino;
+    if (!f->by || gp_filetable_is_new(f->by, f->dev, f->ino))
+        gp_remove_stale(dir);
     return true;
 }
 
@@ -218,36 +222,53 @@ static int name_it(const gp_outfile *f)
     return f->keeps && !unknown ? errno : rename(f->tmp, f->path) ? errno : 0;
 }
 
-bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY])
+/* Names the open file; with `durable: file` it is on disk before, and its name after. */
+static int publish(gp_outfile *f)
 {
-    bool now = f->durable == GP_DURABLE_FILE && !f->in_place;
+    bool now = f->durable == GP_DURABLE_FILE;
     int bad = now ? gp_sync_file(f->fd) : 0;
-    bad = close(f->fd) && !bad ? errno : bad;
-    f->open = false;
-    if (!bad && !f->in_place)
-        bad = name_it(f);
-    if (!bad && now && (bad = gp_sync_folder(f->path))) {
-        errno = bad;                   /* it has its name, but perhaps not for long */
-        return cannot(err);
-    }
-    if (!bad && f->replaces && f->by)
+    if (bad || (bad = name_it(f)))
+        return bad;
+    f->published = true;
+    if (f->replaces && f->by)
         gp_filetable_replaced(f->by, f->path, f->number);
-    if (!bad)
-        return true;
-    if (!f->in_place)
-        unlink(f->tmp);
+    return now ? gp_sync_folder(f->path) : 0;
+}
+
+static bool not_published(const gp_outfile *f, int bad, char err[GP_WHY])
+{
     errno = bad;
     return f->keeps && bad == EEXIST ? is_there(err) : cannot(err);
+}
+
+bool gp_outfile_publish(gp_outfile *f, char err[GP_WHY])
+{
+    int bad = f->in_place ? 0 : publish(f);
+    return !bad || not_published(f, bad, err);
+}
+
+bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY])
+{
+    int bad = f->in_place ? 0 : !f->published ? publish(f)
+            : f->durable == GP_DURABLE_FILE ? gp_sync_file(f->fd) : 0;
+    bool kept = f->in_place || f->published;
+    bad = close(f->fd) && !bad ? errno : bad;
+    f->open = f->published = false;
+    if (!bad)
+        return true;
+    if (!kept)
+        unlink(f->tmp);
+    return not_published(f, bad, err);
 }
 
 void gp_outfile_drop(gp_outfile *f)
 {
     if (!f->open)
         return;
-    f->open = false;
     close(f->fd);
-    if (!f->in_place)
+    if (!f->in_place && !f->published)
         unlink(f->tmp);
+    f->open = f->published = false;
 }
 
 bool gp_write_all(int fd, struct iovec *v, int n, char err[GP_WHY])

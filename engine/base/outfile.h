@@ -24,7 +24,7 @@ typedef enum gp_durable {
 } gp_durable;
 
 /* A file that appears under its name only when it is whole: until then it is
- * called .NAME.tmp-PID. One that it replaces gives it its mode, and its owner and group
+ * called .NAME.tmp-PID; those of processes that were killed are removed. One that it replaces gives it its mode, and its owner and group
  * where that is permitted. A symbolic link stays: what it leads to is replaced. What
  * exists and is not a regular file (/dev/null, a FIFO), or is an open file of a process
  * (/dev/stdout), is written in place. Zeroed before first use; 1 thread. */
@@ -36,6 +36,7 @@ typedef struct gp_outfile {
     int fd;                            /* valid while `open` */
     bool open, in_place;
     bool replaces;                     /* a file was there before */
+    bool published;                    /* it has its name already */
     char path[PATH_MAX];               /* without symbolic links at its end */
     char tmp[PATH_MAX];
     bool placed;                       /* it had a path, whose folder is this */
@@ -48,7 +49,15 @@ bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY]);
 /* Makes missing folders, too. */
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY]);
 bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY]);
+/* Gives the file its name at once: it stays open, and is there whatever comes. After an
+ * error it is to be dropped. */
+bool gp_outfile_publish(gp_outfile *f, char err[GP_WHY]);
 void gp_outfile_drop(gp_outfile *f);                   /* does nothing when not open */
+
+/* stale.c: removes the temporary files of dead processes from a folder. */
+void gp_remove_stale(const char *folder);
+/* Makes this temporary file's process be seen as alive. False: somebody has removed it. */
+bool gp_hold_temporary(int fd);
 
 /* sync.c: puts a file on disk (fsync), the names in the folder of `path`, all of a file's
  * file system (syncfs). 0 or errno; where there is no disk behind (a pipe, a device, a

@@ -107,8 +107,10 @@ static bool sync_all(gp_run *run)
     else
         back = join(run, thread);
     atomic_store(&run->syncing, false);
-    if (!back)
-        return false;                  /* the thread still uses it */
+    if (!back) {
+        pthread_detach(thread);        /* it still uses `s` */
+        return false;
+    }
     gp_run_fail(run, &s->errs);
     free(s);
     return true;
