@@ -236,6 +236,10 @@ static bool claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY])
     char key[KEY];
     if (c->old->st_mode && !check_read(t, c->old, err))
         return false;
+    if (!check_numbers(w, c, err))
+        return false;
+    if (!t->names.n && extend(w->numbers, c))
+        return true;                   /* as it mostly is, and soon done */
     id_text(key, c->dev, c->ino);
     size_t n = strlen(key);
     snprintf(key + n, sizeof key - n, "/%s", c->name);
@@ -243,8 +247,6 @@ static bool claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY])
     const written *is = e ? e->ptr : NULL;
     if (is)
         return taken(w, is->by, is->frame, c->frame, err);
-    if (!check_numbers(w, c, err))
-        return false;
     if (extend(w->numbers, c))
         return true;
     char *name = strdup(key);

@@ -56,7 +56,7 @@ void gp_outfile_drop(gp_outfile *f);                   /* does nothing when not 
 
 /* stale.c: removes the temporary files of dead processes from a folder. */
 void gp_remove_stale(const char *folder);
-/* Makes this temporary file's process be seen as alive. False: somebody has removed it. */
+/* Makes this temporary file's process be seen as alive. False: somebody removes it just now. */
 bool gp_hold_temporary(int fd);
 
 /* sync.c: puts a file on disk (fsync), the names in the folder of `path`, all of a file's

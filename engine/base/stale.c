@@ -18,10 +18,7 @@
 
 bool gp_hold_temporary(int fd)
 {
-    struct stat st;
-    if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-        return false;
-    return fstat(fd, &st) || st.st_nlink;
+    return !flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK;
 }
 
 /* The process that made .NAME.tmp-PID or .NAME.tmp-PID-N; 0: no such name. */
