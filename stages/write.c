@@ -5,7 +5,6 @@
  * name in finish(). A file has its name only once it is complete, unless it is `live`:
  * then it has it before frame 0, and holds whole frames whatever happens. */
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "base/filetable.h"
 #include "base/npy.h"
 #include "png_file.h"
@@ -186,38 +186,14 @@ static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY]
         memcpy(w->joined.dim + 1, frame->dim, sizeof frame->dim[0] * (size_t)frame->ndim);
     }
     w->joined.dim[0] = 0;
-    if (!gp_path_expand(path, o->path, 0, "", why)
-        || !gp_outfile_open(&w->worker[0].file, path, why))
-        return false;
+    bool ok = gp_path_expand(path, o->path, 0, "", why)
+        && gp_outfile_open(&w->worker[0].file, path, why);
     if (o->as == GP_NPY && w->worker[0].file.in_place)
         return gp_why(why, "is not a regular file, which a joined .npy needs: set 'format: raw'");
     if (o->live && w->worker[0].file.in_place)
         return gp_why(why, "is not a regular file, on which 'live' has no effect");
-    return (o->as != GP_NPY || put_header(w, why))
+    return ok && (o->as != GP_NPY || put_header(w, why))
         && (!o->live || gp_outfile_publish(&w->worker[0].file, why));
-}
-
-/* One more than the highest number that a file has, or `start`. */
-static bool find_next(const char *pattern, uint64_t start, uint64_t *next, char why[GP_WHY])
-{
-    size_t n = gp_path_folder(pattern);
-    uint64_t number;
-    char folder[PATH_MAX] = ".", plain[PATH_MAX];
-    struct dirent *e;
-    *next = start;
-    if (n && (n >= sizeof folder || !gp_path_expand(plain, pattern, 0, "", why)))
-        return gp_why(why, "makes a name of more than %d bytes", PATH_MAX - 1);
-    if (n)
-        n = gp_path_folder(plain), memcpy(folder, plain, n), folder[n] = 0;
-    DIR *d = opendir(folder);
-    if (!d)
-        return errno == ENOENT || gp_why(why, "cannot be listed: %s", strerror(errno));
-    while (errno = 0, (e = readdir(d)))
-        if (gp_path_match(pattern + gp_path_folder(pattern), e->d_name, &number) && number >= *next)
-            *next = number + 1;
-    int bad = errno;
-    closedir(d);
-    return !bad || gp_why(why, "cannot be listed: %s", strerror(bad));
 }
 
 /* The number of the first file. Where that is there and must not be replaced, this is known
@@ -229,12 +205,34 @@ static bool find_first(struct writer *w, char why[GP_WHY])
     struct stat st;
     w->first = (uint64_t)o->start;
     if (o->if_exists == NEXT)
-        return find_next(o->path, w->first, &w->first, why);
+        return gp_next_number(o->path, w->first, &w->first, why);
     if (o->if_exists == REPLACE || o->named || !gp_path_expand(path, o->path, w->first, "", why)
         || stat(path, &st) || !S_ISREG(st.st_mode))
         return true;
     return gp_why(why, o->numbered ? "is there already with number %llu" : "is there already",
                   (unsigned long long)w->first);
+}
+
+/* Opens a file; of a FIFO it waits for the reader. GP_OK; GP_STOPPED; GP_FAILED with `why`. */
+static gp_status reach(gp_call *c, gp_outfile *f, const char *path, char why[GP_WHY])
+{
+    const int64_t moment = 20000000;
+    while (!gp_outfile_open(f, path, why)) {
+        if (!f->unread)
+            return GP_FAILED;
+        if (!gp_wait_until(c, gp_now_ns() + moment))
+            return GP_STOPPED;
+    }
+    return GP_OK;
+}
+
+static gp_status reach_joined(struct writer *w, gp_call *c, char why[GP_WHY])
+{
+    char path[PATH_MAX];
+    gp_outfile *f = &w->worker[0].file;
+    if (w->o->to_stdout || f->open)
+        return GP_OK;
+    return gp_path_expand(path, w->o->path, 0, "", why) ? reach(c, f, path, why) : GP_FAILED;
 }
 
 static bool open_writer(const gp_open *g, void **state)
@@ -258,7 +256,8 @@ static bool open_writer(const gp_open *g, void **state)
     if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     bool ok = o->to_stdout || (o->single ? find_first(w, why) : open_joined(w, &g->in[0], why));
-    return ok || gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
+    return ok || w->worker[0].file.unread      /* run() waits for its reader */
+        || gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
 }
 
 /* ---- one file a frame ------------------------------------------------ */
@@ -281,9 +280,10 @@ static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX],
     return gp_path_expand(path, o->path, w->first + f->index, f->name, why);
 }
 
-static bool put_file(struct writer *w, struct worker *d, const gp_frame *f, const char *path,
-                     char why[GP_WHY])
+static gp_status put_file(struct writer *w, gp_call *c, const gp_frame *f, const char *path,
+                          char why[GP_WHY])
 {
+    struct worker *d = &w->worker[c->worker];
     const gp_view *in = &f->in[0];
     char head[GP_NPY_HEADER_MAX];
     struct iovec v[2] = { { head, 0 }, { in->data, gp_bytes(&in->type) } };
@@ -292,24 +292,24 @@ static bool put_file(struct writer *w, struct worker *d, const gp_frame *f, cons
         v[0].iov_len = gp_npy_header(&in->type, head, sizeof head);
     if (w->o->as == GP_PNG) {
         if (!gp_png_encode(in->data, &in->type, (int)w->o->compression, &d->png, why))
-            return false;
+            return GP_FAILED;
         v[1] = (struct iovec){ d->png.data, d->png.n };
     }
     d->file.frame = f->index, d->file.number = w->first + f->index;
-    bool ok = gp_outfile_open(&d->file, path, why) && gp_write_all(d->file.fd, v, 2, why)
-           && gp_outfile_commit(&d->file, why);
+    gp_status s = reach(c, &d->file, path, why);
+    if (s == GP_OK && !(gp_write_all(d->file.fd, v, 2, why) && gp_outfile_commit(&d->file, why)))
+        s = GP_FAILED;
     gp_outfile_drop(&d->file);
-    return ok;
+    return s;
 }
 
 static void write_single(struct writer *w, gp_call *c, gp_frame *f)
 {
     char why[GP_WHY], path[PATH_MAX];
-    if (name_file(w, f, path, why) && put_file(w, &w->worker[c->worker], f, path, why))
-        return;
-    gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s", (unsigned long long)f->index,
-            *path ? path : w->o->path, why);
-    f->status = GP_FAILED;
+    f->status = name_file(w, f, path, why) ? put_file(w, c, f, path, why) : GP_FAILED;
+    if (f->status == GP_FAILED)
+        gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s", (unsigned long long)f->index,
+                *path ? path : w->o->path, why);
 }
 
 /* ---- joined ---------------------------------------------------------- */
@@ -338,6 +338,9 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
     size_t bytes = 0;
     int64_t rows = 0;
     int k = 0;
+    if ((f[0].status = reach_joined(w, c, why)) != GP_OK)
+        return f[0].status == GP_STOPPED
+            || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
     for (; k < n && bytes < RUN_BYTES; k++) {
         const gp_view *in = &f[k].in[0];
         bool partial = o->stack && in->type.dim[0] != in->rows;
@@ -354,10 +357,12 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
     }
     if (k < n)
         f[k].status = GP_AGAIN;
-    return append(w, v, k, rows, why)
-        || (k == 1 ? gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' %s",
+    if (append(w, v, k, rows, why))
+        return true;
+    gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : GP_E_RUN;
+    return (k == 1 ? gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s",
                              (unsigned long long)f[0].index, o->path, why)
-                   : gp_fail(c->errs, GP_E_RUN, o->at, "frames %llu to %llu: '%s' %s",
+                   : gp_fail(c->errs, code, o->at, "frames %llu to %llu: '%s' %s",
                              (unsigned long long)f[0].index, (unsigned long long)f[k - 1].index,
                              o->path, why));
 }
@@ -378,8 +383,11 @@ static bool finish(gp_call *c)
     struct writer *w = c->state;
     const struct opts *o = w->o;
     char why[GP_WHY];
-    return o->single || o->to_stdout
-        || ((o->as != GP_NPY || put_header(w, why))
+    if (o->single || o->to_stdout)
+        return true;
+    gp_status s = reach_joined(w, c, why);
+    return s == GP_STOPPED
+        || (s == GP_OK && (o->as != GP_NPY || put_header(w, why))
             && gp_outfile_commit(&w->worker[0].file, why))
         || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
 }

@@ -245,6 +245,8 @@ static bool claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY])
     snprintf(key + n, sizeof key - n, "/%s", c->name);
     const gp_entry *e = gp_table_find(&t->names, key);
     const written *is = e ? e->ptr : NULL;
+    if (is && is->by == w && is->frame == c->frame)
+        return true;                   /* it is tried again */
     if (is)
         return taken(w, is->by, is->frame, c->frame, err);
     if (extend(w->numbers, c))

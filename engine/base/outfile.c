@@ -186,12 +186,14 @@ bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY])
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
 {
     struct stat st;
+    f->unread = false;
     if (!find(f, path, &st, err))
         return false;
     if (f->in_place) {
         /* Opening does not wait for a FIFO's reader; writing later does. */
         f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        if (f->fd < 0 && errno == ENXIO)
+        f->unread = f->fd < 0 && errno == ENXIO;
+        if (f->unread)
             return gp_why(err, "cannot be written: nobody reads it yet");
         if (f->fd >= 0)
             fcntl(f->fd, F_SETFL, 0);

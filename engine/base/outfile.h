@@ -37,6 +37,7 @@ typedef struct gp_outfile {
     bool open, in_place;
     bool replaces;                     /* a file was there before */
     bool published;                    /* it has its name already */
+    bool unread;                       /* opening failed: a FIFO that nobody reads yet */
     char path[PATH_MAX];               /* without symbolic links at its end */
     char tmp[PATH_MAX];
     bool placed;                       /* it had a path, whose folder is this */

@@ -26,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "run/nvtx.h"
 #include "run/setup.h"
@@ -249,7 +248,7 @@ static void *set_up_main(void *arg)
     gp_run *run = arg;
     gp_errs *errs = &run->set_up_errs;
     jmp_buf oom;
-    atomic_store(&run->set_up_tid, (int)syscall(SYS_gettid));
+    gp_thread_known(&run->set_up_tid, &run->set_up_clock);
     run->arena.oom = &oom;
     errs->at = file_of(run->pipeline);
     if (!setjmp(oom))

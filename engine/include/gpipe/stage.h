@@ -309,11 +309,15 @@ typedef struct gp_call {
     void *ctx;             /* the engine's */
 } gp_call;
 
-/* For sources: wait until `fd` can be read, or until CLOCK_MONOTONIC reaches
- * t_ns. False: the run is stopping, return GP_STOPPED. While a source waits
- * here it counts as idle, not as stalled. */
+/* For sources, and sinks that wait for somebody to take what they write: wait until
+ * `fd` can be read, or until CLOCK_MONOTONIC reaches t_ns. False: the run is stopping,
+ * return GP_STOPPED. Who waits here counts as idle, not as stalled. */
 bool gp_wait_fd(gp_call *c, int fd);
 bool gp_wait_until(gp_call *c, int64_t t_ns);
+/* Until it is called with `on` false, the call waits for what may take any time and shows
+ * nothing of it, such as a disk that takes all that was written (fsync): no stall, however
+ * long it lasts. A call that computes or moves bytes is none anyway. */
+void gp_takes_long(gp_call *c, bool on);
 /* Of a run of several frames, `index` is now being worked on; for the watchdog. */
 void gp_working_on(gp_call *c, uint64_t index);
 /* True once the run is being cancelled: long loops should then return. */
