@@ -2,12 +2,14 @@
  *
  * A path with %05d or %n is one file a frame, and any number of workers may
  * write; otherwise frames are joined along axis 0 in one file, which gets its
- * name in finish(). A file has its name only once it is complete. */
+ * name in finish(). A file has its name only once it is complete, unless it is `live`:
+ * then it has it before frame 0, and holds whole frames whatever happens. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include "base/clock.h"
@@ -16,12 +18,15 @@
 #include "png_file.h"
 
 enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };
+enum { REPLACE, ERROR, NEXT };
+enum { NONE, END, FILE_BY_FILE };
 
 struct opts {
     const char *path;
     int format;
-    bool stack;
-    int64_t compression;
+    bool stack, live;
+    int64_t compression, start;
+    int if_exists, durable;
     /* found by shape() */
     gp_loc at;
     gp_filetype as;
@@ -63,6 +68,21 @@ static bool check_path(gp_shape *s)
     return true;
 }
 
+/* Refuses what has no effect on such a file. */
+static bool check_exists(gp_shape *s, const struct opts *o)
+{
+    const char *name = o->path + gp_path_folder(o->path);
+    if (!o->numbered && !gp_shape_without(s, "start", "a path without a number, like %05d"))
+        return false;
+    if (o->to_stdout && (!gp_shape_without(s, "if_exists", "standard output")
+                         || !gp_shape_without(s, "durable", "standard output")))
+        return false;
+    return o->if_exists != NEXT
+        || (gp_path_has_number(name) && !o->named && !memchr(o->path, '%', (size_t)(name - o->path)))
+        || gp_shape_fail(s, "if_exists", "'next' is for files that differ only in the number in "
+                         "their names, like 'out/%%05d.raw'");
+}
+
 static bool shape(gp_shape *s)
 {
     struct opts *o = (struct opts *)s->opts;   /* its last fields are shape()'s */
@@ -98,7 +118,11 @@ static bool shape(gp_shape *s)
         return false;
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
-    return gp_shape_writes(s, "path", o->path);
+    if ((o->single || o->to_stdout)
+        && !gp_shape_without(s, "live", o->to_stdout ? "standard output" : "a file for each frame"))
+        return false;
+    s->writes_from = o->if_exists == NEXT ? INT64_MAX : o->start;
+    return check_exists(s, o) && gp_shape_writes(s, "path", o->path);
 }
 
 /* ---- state ----------------------------------------------------------- */
@@ -112,9 +136,11 @@ struct writer {
     const struct opts *o;
     gp_filewriter *files;      /* all that it writes */
     char who[128];
+    uint64_t first;            /* number of the file of frame 0 */
     int workers;
     struct worker *worker;
     gp_type joined;            /* what the joined file holds so far */
+    size_t head;               /* bytes of its header */
 };
 
 static void close_writer(void *state)
@@ -130,16 +156,24 @@ static void close_writer(void *state)
     free(w);
 }
 
-/* Writes the header of the joined file as it now is. */
-static bool put_header(struct writer *w, bool again, char why[GP_WHY])
+/* Writes the header of the joined file as it now is; its length stays the same. */
+static bool put_header(struct writer *w, char why[GP_WHY])
 {
     char head[GP_NPY_HEADER_MAX];
-    size_t n = gp_npy_header(&w->joined, head, sizeof head);
     int fd = w->worker[0].file.fd;
+    size_t n = gp_npy_header(&w->joined, head, sizeof head);
     struct iovec v = { head, n };
-    if (again && lseek(fd, 0, SEEK_SET) < 0)
-        return gp_why(why, "cannot be written: %s", strerror(errno));
-    return gp_write_all(fd, &v, 1, why);
+    if (!w->head) {
+        w->head = n;
+        return gp_write_all(fd, &v, 1, why);
+    }
+    for (size_t at = 0; at < n;) {
+        ssize_t k = pwrite(fd, head + at, n - at, (off_t)at);
+        if (k < 0 && errno != EINTR)
+            return gp_why(why, "cannot be written: %s", strerror(errno));
+        at += k > 0 ? (size_t)k : 0;
+    }
+    return true;
 }
 
 static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY])
@@ -156,7 +190,27 @@ static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY]
         && gp_outfile_open(&w->worker[0].file, path, why);
     if (o->as == GP_NPY && w->worker[0].file.in_place)
         return gp_why(why, "is not a regular file, which a joined .npy needs: set 'format: raw'");
-    return ok && (o->as != GP_NPY || put_header(w, false, why));
+    if (o->live && w->worker[0].file.in_place)
+        return gp_why(why, "is not a regular file, on which 'live' has no effect");
+    return ok && (o->as != GP_NPY || put_header(w, why))
+        && (!o->live || gp_outfile_publish(&w->worker[0].file, why));
+}
+
+/* The number of the first file. Where that is there and must not be replaced, this is known
+ * before frame 0. */
+static bool find_first(struct writer *w, char why[GP_WHY])
+{
+    const struct opts *o = w->o;
+    char path[PATH_MAX];
+    struct stat st;
+    w->first = (uint64_t)o->start;
+    if (o->if_exists == NEXT)
+        return gp_next_number(o->path, w->first, &w->first, why);
+    if (o->if_exists == REPLACE || o->named || !gp_path_expand(path, o->path, w->first, "", why)
+        || stat(path, &st) || !S_ISREG(st.st_mode))
+        return true;
+    return gp_why(why, o->numbered ? "is there already with number %llu" : "is there already",
+                  (unsigned long long)w->first);
 }
 
 /* Opens a file; of a FIFO it waits for the reader. GP_OK; GP_STOPPED; GP_FAILED with `why`. */
@@ -190,19 +244,29 @@ static bool open_writer(const gp_open *g, void **state)
     if (w) {
         w->o = o, w->workers = g->workers;
         snprintf(w->who, sizeof w->who, "stage '%s'", g->name);
-        w->files = gp_filetable_writer(g->files, w->who, o->path);
+        w->files = gp_filetable_writer(g->files, w->who, o->at, o->path);
         w->worker = calloc((size_t)g->workers, sizeof *w->worker);
     }
     for (int i = 0; w && w->worker && i < w->workers; i++)
-        w->worker[i].file.by = w->files;
+        w->worker[i].file.by = w->files, w->worker[i].file.keeps = o->if_exists != REPLACE,
+        w->worker[i].file.durable = o->durable == NONE           ? GP_DURABLE_NONE
+                                  : o->durable == FILE_BY_FILE ? GP_DURABLE_FILE
+                                  : o->single                  ? GP_DURABLE_END
+                                                               : GP_DURABLE_END_ALONE;
     if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
-    return o->single || o->to_stdout || open_joined(w, &g->in[0], why)
-        || w->worker[0].file.unread    /* run() waits for its reader */
+    bool ok = o->to_stdout || (o->single ? find_first(w, why) : open_joined(w, &g->in[0], why));
+    return ok || w->worker[0].file.unread      /* run() waits for its reader */
         || gp_fail(g->errs, gp_why_code(why), o->at, "'%s' %s", o->path, why);
 }
 
 /* ---- one file a frame ------------------------------------------------ */
+
+/* What is put for %n stays in its folder, and is no other file with the rest of the path. */
+static bool is_file_name(const char *s)
+{
+    return *s && strcmp(s, ".") && strcmp(s, "..") && !strchr(s, '/');
+}
 
 /* `path` is empty after an error that is the pattern's. */
 static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX],
@@ -210,10 +274,10 @@ static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX],
 {
     const struct opts *o = w->o;
     path[0] = 0;
-    if (o->named && (!f->name || strchr(f->name, '/')))
-        return f->name ? gp_why(why, "cannot take the name '%s'", f->name)
+    if (o->named && (!f->name || !is_file_name(f->name)))
+        return f->name ? gp_why(why, "cannot take the name '%s', which its source has", f->name)
                        : gp_why(why, "has a %%n, but the frame's source gives no names: use %%05d");
-    return gp_path_expand(path, o->path, f->index, f->name, why);
+    return gp_path_expand(path, o->path, w->first + f->index, f->name, why);
 }
 
 static gp_status put_file(struct writer *w, gp_call *c, const gp_frame *f, const char *path,
@@ -231,7 +295,7 @@ static gp_status put_file(struct writer *w, gp_call *c, const gp_frame *f, const
             return GP_FAILED;
         v[1] = (struct iovec){ d->png.data, d->png.n };
     }
-    d->file.frame = d->file.number = f->index;
+    d->file.frame = f->index, d->file.number = w->first + f->index;
     gp_status s = reach(c, &d->file, path, why);
     if (s == GP_OK && !(gp_write_all(d->file.fd, v, 2, why) && gp_outfile_commit(&d->file, why)))
         s = GP_FAILED;
@@ -250,6 +314,21 @@ static void write_single(struct writer *w, gp_call *c, gp_frame *f)
 
 /* ---- joined ---------------------------------------------------------- */
 
+/* Adds the frames to the joined file. One that is live then says that they are there; what
+ * could not be written whole is taken away. */
+static bool append(struct writer *w, struct iovec *v, int n, int64_t rows, char why[GP_WHY])
+{
+    const struct opts *o = w->o;
+    int fd = o->to_stdout ? STDOUT_FILENO : w->worker[0].file.fd;
+    if (gp_write_all(fd, v, n, why)) {
+        w->joined.dim[0] += rows;
+        return !o->live || o->as != GP_NPY || put_header(w, why);
+    }
+    int cut = o->live ? ftruncate(fd, (off_t)(w->head + gp_bytes(&w->joined))) : 0;
+    (void)cut;                         /* a .npy still says how much of it is whole */
+    return false;
+}
+
 /* A file with a gap is useless, so any error ends the run. */
 static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
 {
@@ -257,24 +336,28 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
     struct iovec v[MAX_RUN];
     char why[GP_WHY];
     size_t bytes = 0;
+    int64_t rows = 0;
     int k = 0;
     if ((f[0].status = reach_joined(w, c, why)) != GP_OK)
         return f[0].status == GP_STOPPED
             || gp_fail(c->errs, gp_why_code(why), o->at, "'%s' %s", o->path, why);
     for (; k < n && bytes < RUN_BYTES; k++) {
         const gp_view *in = &f[k].in[0];
-        if (o->stack && in->type.dim[0] != in->rows)
+        bool partial = o->stack && in->type.dim[0] != in->rows;
+        if (partial && k)
+            break;                     /* first those before it */
+        if (partial)
             return gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' cannot stack a frame of "
                            "%lld rows on frames of %lld: set 'stack: false'",
                            (unsigned long long)f[k].index, o->path, (long long)in->type.dim[0],
                            (long long)in->rows);
         v[k] = (struct iovec){ in->data, gp_bytes(&in->type) };
         bytes += v[k].iov_len;
-        w->joined.dim[0] += o->stack ? 1 : in->type.dim[0];
+        rows += o->stack ? 1 : in->type.dim[0];
     }
     if (k < n)
         f[k].status = GP_AGAIN;
-    if (gp_write_all(o->to_stdout ? STDOUT_FILENO : w->worker[0].file.fd, v, k, why))
+    if (append(w, v, k, rows, why))
         return true;
     gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : gp_why_code(why);
     return (k == 1 ? gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s",
@@ -304,7 +387,7 @@ static bool finish(gp_call *c)
         return true;
     gp_status s = reach_joined(w, c, why);
     return s == GP_STOPPED
-        || (s == GP_OK && (o->as != GP_NPY || put_header(w, true, why))
+        || (s == GP_OK && (o->as != GP_NPY || put_header(w, why))
             && gp_outfile_commit(&w->worker[0].file, why))
         || gp_fail(c->errs, gp_why_code(why), o->at, "'%s' %s", o->path, why);
 }
@@ -329,6 +412,15 @@ static const gp_opt options[] = {
     { GP_ENUM(struct opts, format), .def = "auto", .choices = GP_FORMATS,
       .help = "auto: .npy and .png by the file's extension, all else is raw" },
     { GP_BOOL(struct opts, stack), .help = "one .npy for all: join frames along a new axis 0" },
+    { GP_BOOL(struct opts, live),
+      .help = "one file for all has its name from the start, and its header always says what is "
+              "there" },
+    { GP_ENUM(struct opts, if_exists), .def = "replace", .choices = "replace|error|next",
+      .help = "of a file that is there already; next: with %05d, go on after the highest number" },
+    { GP_ENUM(struct opts, durable), .def = "end", .choices = "none|end|file",
+      .help = "what a power cut leaves: end: all, once the run is done; file: each file, once it has "
+              "its name" },
+    { GP_INT(struct opts, start), .min = 0, .max = 1e18, .help = "with %05d: the first number" },
     { GP_INT(struct opts, compression), .def = "3", .min = 0, .max = 9,
       .help = "png: 0 is fast, 9 is small" },
     { 0 }

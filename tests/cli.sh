@@ -474,6 +474,40 @@ printf 'stages: [{use: generate, frames: 1, out: x}, {use: discard}]\nbuffers: {
 expect 'one frame'       0 '^gpipe: 1 frame in, 1 out' "$GPIPE" run "$tmp/one.yaml"
 expect 'two frames'      0 '^gpipe: 2 frames in, 2 out' "$GPIPE" run --set stages.generate.frames=2 "$tmp/one.yaml"
 
+# == files of an earlier run ====================================================
+expect 'replaces: first'    0 '' "$GPIPE" run --set stages.each.start=7 "$tmp/dir/files.yaml"
+grep -q replaced "$tmp/stderr" && bad 'replaces: nothing was there' || ok
+expect 'replaces: again'    0 "files.yaml:4:36: warning: stage 'each' replaced [0-9]+ files, the first '.*/00007.json'" "$GPIPE" run --set stages.each.start=7 "$tmp/dir/files.yaml"
+grep -c replaced "$tmp/stderr" | grep -qx 2 && ok || bad 'replaces: not said once a stage'
+expect 'a folder by date'   0 '' env TZ=UTC "$GPIPE" run -q --set 'stages.each.path=d-${date:%Y}/${date:%m%d}-%02d.raw' "$tmp/dir/files.yaml"
+[ -n "$(find "$tmp/dir" -path '*/d-20[0-9][0-9]/[01][0-9][0-3][0-9]-00.raw')" ] && ok || bad 'a folder by date: it is not there'
+
+# == killed ======================================================================
+cat >"$tmp/live.yaml" <<'Y'
+buffers: {a: {dtype: u8, shape: [2, 8]}}
+stages:
+  - {use: generate, rate: 200, out: a}
+  - {use: write, path: killed/live.npy, live: true}
+  - {name: other, use: write, in: a, path: killed/other.npy}
+Y
+rows() { python3 - "$tmp/killed/live.npy" <<'P'
+import ast, sys
+data = open(sys.argv[1], "rb").read()
+n = int.from_bytes(data[8:10], "little")
+rows = ast.literal_eval(data[10:10 + n].decode())["shape"][0]
+body = data[10 + n:]
+sys.exit("less is there than it says") if len(body) < 8 * rows else print(rows)
+sys.exit(any(body[i] != i % 256 for i in range(8 * rows)))
+P
+}
+"$GPIPE" run -q "$tmp/live.yaml" 2>"$tmp/stderr" &
+pid=$!
+for i in $(seq 300); do [ -e "$tmp/killed/live.npy" ] && [ "$(rows)" -gt 3 ] 2>>"$tmp/stderr" && break; sleep 0.1; done
+kill -9 $pid; wait $pid 2>>"$tmp/stderr"
+r=$(rows) && [ "$r" -gt 3 ] && ok || bad "killed: live.npy: $r"
+[ "$(find "$tmp/killed" -name '.other.npy.tmp-*' | wc -l)" = 1 ] && [ ! -e "$tmp/killed/other.npy" ] && ok || bad 'killed: the other is not half there'
+expect 'killed: run again'  0 "replaced a file, '.*live.npy'" "$GPIPE" run --set stages.generate.frames=3 "$tmp/live.yaml"
+[ "$(rows)" = 6 ] && [ "$(find "$tmp/killed" -type f | wc -l)" = 2 ] && ok || bad 'killed: left behind'
 # == files that others wrote =====================================================
 # nothing in one of them steers the terminal
 mkdir -p "$tmp/hostile"

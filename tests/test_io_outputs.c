@@ -2,7 +2,9 @@
  * destroys an input or another output. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "iotest.h"
 
@@ -246,6 +248,231 @@ START_TEST(one_name_twice)
 }
 END_TEST
 
+/* ---- files of an earlier run ----------------------------------------- */
+
+/* Three frames, with files f00001.raw, f00003.raw, f9.raw, all.raw and all.npy there already:
+ * either an error, or so many new files, and what is said of those replaced. */
+static const struct { const char *write, *error; int code, more; const char *said; } earlier[] = {
+    { "path: 'out/f%05d.raw'", NULL, 0, 2, "replaced a file, '" },
+    { "path: 'out/f%05d.raw', start: 1", NULL, 0, 1, "replaced 2 files, the first '" },
+    { "path: 'out/f%05d.raw', start: 4", NULL, 0, 3, NULL },
+    { "path: 'out/f%05d.raw', if_exists: next", NULL, 0, 3, NULL },
+    { "path: 'out/f%05d.raw', if_exists: next, start: 20", NULL, 0, 3, NULL },
+    { "path: 'new/f%05d.raw', if_exists: next, start: 7", NULL, 0, 0, NULL },
+    { "path: 'out/f%05d.raw', if_exists: error", "frame 1: '", 1, 1, NULL },
+    { "path: 'out/f%05d.raw', if_exists: error, start: 1",
+      "f%05d.raw' is there already with number 1", 1, 0, NULL },
+    { "path: 'out/f%05d.raw', if_exists: error, start: 4", NULL, 0, 3, NULL },
+    { "path: out/all.raw, if_exists: error", "all.raw' is there already", 1, 0, NULL },
+    { "path: out/all.npy, if_exists: error", "all.npy' is there already", 1, 0, NULL },
+    { "path: out/all.npy", NULL, 0, 0, "replaced a file, '" },
+    { "path: out/n%d_%n.raw, if_exists: error", NULL, 0, 3, NULL },
+    { "path: out/all.raw, if_exists: next", "'next' is for files that differ only in the number", 3,
+      0, NULL },
+    { "path: out/%n%05d.raw, if_exists: next", "'next' is for files", 3, 0, NULL },
+    { "path: 'out/%d/%05d.raw', if_exists: next", "'next' is for files", 3, 0, NULL },
+    { "path: out/all.raw, start: 3", "'start' has no effect on a path without a number", 3, 0,
+      NULL },
+    { "path: stdout, if_exists: error", "'if_exists' has no effect on standard output", 3, 0, NULL },
+    { "path: 'out/f%05d.raw', start: -1", "'start'", 3, 0, NULL },
+};
+
+START_TEST(files_of_an_earlier_run)
+{
+    static const char *const there[] = { "out/f00001.raw", "out/f00003.raw", "out/f9.raw",
+                                         "out/all.raw", "out/all.npy" };
+    char y[400];
+    io_count_npy("in.npy", U8(3, 2), 0);
+    mkdir(at("out"), 0777);
+    for (size_t i = 0; i < 5; i++)
+        pipe_text(io_dir, there[i], "old");
+    pipe_result r = io_go(TEXT(y, IN "  - {use: write, %s}\n", earlier[_i].write));
+    const char *text = io_error(&r);
+    ck_assert_int_eq(io_files("out"), 5 + earlier[_i].more);
+    ck_assert_int_eq(gp_errs_exit(&r.errs), earlier[_i].code);
+    if (earlier[_i].error)
+        ck_assert_msg(strstr(text, earlier[_i].error) != NULL, "%s", text);
+    else if (earlier[_i].said)
+        ck_assert_msg(r.errs.n == 1 && strstr(text, earlier[_i].said), "%d: %s", r.errs.n, text);
+    else
+        ck_assert_int_eq(r.errs.n, 0);
+    for (size_t i = 0; earlier[_i].code && i < 5; i++)
+        io_holds(there[i], "old", 3);
+}
+END_TEST
+
+START_TEST(numbers_go_on)
+{
+    io_count_npy("in.npy", U8(3, 2), 0);
+    for (int i = 0; i < 3; i++)
+        io_runs(IN "  - {use: write, path: 'out/%03d.raw', if_exists: next, workers: 2}\n");
+    ck_assert_int_eq(io_files("out"), 9);
+    io_holds("out/000.raw", "\0\1", 2);
+    io_holds("out/007.raw", "\2\3", 2);
+    io_runs(IN "  - {use: write, path: 'out/%03d.raw', start: 998}\n");
+    io_holds("out/1000.raw", "\4\5", 2);
+    io_runs(IN "  - {use: write, path: 'out/%03d.raw', if_exists: next}\n");
+    io_holds("out/1001.raw", "\0\1", 2);
+}
+END_TEST
+
+/* ---- names that would leave their folder ------------------------------ */
+
+static const struct { const char *in, *out; bool ok; } names[] = {
+    { "...raw", "out/%n/x.raw", false }, { "..raw", "out/%n", false },
+    { "..raw", "out/%n.raw", false }, { "...raw", "out/.%n", false },
+    { ".x.raw", "out/%n.raw", true }, { "a\tb.raw", "out/%n.raw", true },
+};
+
+START_TEST(names_stay_in_their_folder)
+{
+    char y[400];
+    pipe_text(io_dir, names[_i].in, "1234");
+    mkdir(at("out"), 0777);
+    char in[40] = "";
+    for (const char *c = names[_i].in; *c; c++)
+        strcat(in, *c == '\t' ? "\\t" : (char[2]){ *c });
+    TEXT(y, "buffers: {a: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, path: \"./%s\", "
+         "format: raw, out: a}\n  - {use: write, path: %s, format: raw}\n", in, names[_i].out);
+    if (names[_i].ok) {
+        io_runs(y);
+        ck_assert_int_eq(io_files("out"), 1);
+    } else {
+        io_fails(y, 1, "' cannot take the name '.");
+        ck_assert_int_eq(io_files("out"), 0);
+        ck_assert_int_eq(io_files("."), 2);
+    }
+}
+END_TEST
+
+/* ---- live files ------------------------------------------------------ */
+
+#define GENERATE(more) "buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n" \
+                       "  - {use: generate, " more ", out: a}\n"
+
+/* Reads a live file again and again: what it says is there is there, is right, and grows. */
+static void look_on(gp_pipeline *p, void *arg)
+{
+    const char *name = arg;
+    int64_t rows = 0, before = 0;
+    int grew = 0;
+    while (grew < 4) {
+        size_t n = 0, data;
+        gp_type t;
+        bool fortran;
+        char err[160];
+        char *file = pipe_read(io_dir, name, &n);
+        if (file && strstr(name, ".npy")) {
+            ck_assert_msg(gp_npy_parse(file, n, &t, &data, &fortran, err), "%s", err);
+            ck_assert_uint_le(data + gp_bytes(&t), n);
+            rows = t.dim[0];
+            for (int64_t i = 0; i < (int64_t)gp_bytes(&t); i++)
+                ck_assert_uint_eq((unsigned char)file[data + (size_t)i], (unsigned char)i);
+        } else if (file) {
+            rows = (int64_t)n / 8;
+        }
+        ck_assert_int_ge(rows, before);
+        grew += rows > before;
+        before = rows;
+        free(file);
+        usleep(1000);
+    }
+    ck_assert_int_eq(io_files("."), 1);            /* it has its name and no other */
+    gp_cancel(p, 2);
+}
+
+static const struct { const char *name, *options; } live[] = {
+    { "out.npy", "" }, { "out.npy", ", stack: true" }, { "out.raw", "" },
+    { "out.npy", ", durable: file" }, { "out.npy", ", if_exists: error" },
+};
+
+START_TEST(live_files)
+{
+    char y[400];
+    TEXT(y, GENERATE("pattern: ramp, rate: 500") "  - {use: write, path: %s, live: true%s}\n",
+         live[_i].name, live[_i].options);
+    pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, look_on,
+                                  (void *)live[_i].name);
+    ck_assert_int_eq(r.outcome, GP_NOT_DRAINED);
+    size_t n = 0;
+    char *file = pipe_read(io_dir, live[_i].name, &n);
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(n % 8, 0);
+    free(file);
+}
+END_TEST
+
+static const struct { const char *write, *text; int code; } not_live[] = {
+    { "path: '%d.npy', live: true", "'live' has no effect on a file for each frame", 3 },
+    { "path: stdout, format: raw, live: true", "'live' has no effect on standard output", 3 },
+    { "path: /dev/null, live: true", "is not a regular file, on which 'live' has no effect", 1 },
+};
+
+START_TEST(not_to_be_live)
+{
+    char y[400];
+    io_fails(TEXT(y, GENERATE("frames: 3") "  - {use: write, %s}\n", not_live[_i].write),
+             not_live[_i].code, not_live[_i].text);
+}
+END_TEST
+
+/* A live file is whole at its end, and a frame that fails leaves those before it. */
+START_TEST(live_to_the_end)
+{
+    io_count_npy("in.npy", U8(6, 2, 5), 0);
+    io_runs(IN "  - {use: write, path: out.npy, live: true}\n");
+    io_counts("out.npy", U8(12, 5), 0);
+    io_count_npy("two.npy", U8(4, 10), 0);
+    io_fails("buffers: {x: {shape: [3, 10]}}\nstages:\n  - {use: read, path: two.npy, out: x}\n"
+             "  - {use: write, path: out.npy, stack: true, live: true}\n", 1, "frame 1: '");
+    io_counts("out.npy", U8(1, 3, 10), 0);
+}
+END_TEST
+
+/* ---- what killed runs left ------------------------------------------- */
+
+static const struct { const char *name; bool goes; } stale[] = {
+    { ".out.raw.tmp-%d", true }, { ".00037.raw.tmp-%d", true }, { ".a.tmp-7.tmp-%d-3", true },
+    { ".out.raw.tmp-1", false }, { ".out.raw.tmp-%dx", false }, { ".out.raw.tmp-", false },
+    { "out.raw.tmp-%d", false }, { ".out.raw.tmp-%d-", false }, { ".tmp-%d.raw", false },
+};
+
+START_TEST(removes_what_killed_runs_left)
+{
+    char name[60];
+    pid_t dead = fork();
+    if (!dead)
+        _exit(0);
+    ck_assert_int_eq(waitpid(dead, NULL, 0), dead);
+    io_count_npy("in.npy", U8(1, 10), 0);
+    TEXT(name, stale[_i].name, (int)dead);
+    pipe_text(io_dir, name, "half a file");
+    io_runs(IN "  - {use: write, path: out.raw}\n");
+    ck_assert_int_eq(access(at(name), F_OK) != 0, stale[_i].goes);
+}
+END_TEST
+
+/* One that somebody has open under a lock stays, as if its process were on another machine. */
+START_TEST(leaves_what_is_held)
+{
+    char name[60];
+    pid_t dead = fork();
+    if (!dead)
+        _exit(0);
+    ck_assert_int_eq(waitpid(dead, NULL, 0), dead);
+    io_count_npy("in.npy", U8(1, 10), 0);
+    TEXT(name, ".out.raw.tmp-%d", (int)dead);
+    pipe_text(io_dir, name, "half a file");
+    int fd = open(at(name), O_RDWR);
+    ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+    io_runs(IN "  - {use: write, path: out.raw}\n");
+    ck_assert_int_eq(access(at(name), F_OK), 0);
+    close(fd);
+    io_runs(IN "  - {use: write, path: out.raw}\n");
+    ck_assert_int_ne(access(at(name), F_OK), 0);
+}
+END_TEST
+
 Suite *suite_io_outputs(void)
 {
     Suite *s = suite_create("io_outputs");
@@ -255,6 +482,14 @@ Suite *suite_io_outputs(void)
 #define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
     LOOP(keeps_the_mode, modes);
     LOOP(follows_links, links);
+    LOOP(live_files, live);
+    LOOP(not_to_be_live, not_live);
+    tcase_add_test(tc, live_to_the_end);
+    LOOP(removes_what_killed_runs_left, stale);
+    tcase_add_test(tc, leaves_what_is_held);
+    LOOP(files_of_an_earlier_run, earlier);
+    LOOP(names_stay_in_their_folder, names);
+    tcase_add_test(tc, numbers_go_on);
     LOOP(never_over_an_input, over_inputs);
     LOOP(beside_an_input, beside);
     LOOP(one_name_twice, twice);

@@ -84,7 +84,7 @@ static gp_pipeline *compile(const char *yaml, gp_registry *reg, gp_errs *errs)
     static const gp_kind fails = { GP_KIND("fails"), .help = "fails", .in = in, .shape = take_any,
                                    .run = fail_frames };
     gp_machine machine;
-    gp_config c = { .registry = reg, .machine = &machine, .env = { environment, NULL } };
+    gp_config c = { .registry = reg, .machine = &machine, .env = { .get = environment } };
     breaks = closed = gp_kind_scale;
     breaks.name = "breaks", breaks.open = break_device;
     closed.name = "closed", closed.open = break_without_a_place;

@@ -74,3 +74,9 @@ void gp_latency(const gp_pipeline *p, gp_hist *out)
         if (run->actor[i].kind == GP_ACTOR_HOST)
             gp_host_latency(&run->actor[i], out);
 }
+
+bool gp_syncing(const gp_pipeline *p)
+{
+    const gp_run *run = run_of(p);
+    return run && atomic_load(&run->syncing);
+}

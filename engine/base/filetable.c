@@ -1,8 +1,11 @@
 /* filetable.c - the files of one run, see filetable.h. */
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/filetable.h"
 #include "base/path.h"
 #include "base/table.h"
@@ -16,33 +19,44 @@ typedef struct readers {
     bool known;                /* are they in the table? */
 } readers;
 
+/* What is to be put on disk at the end. */
+typedef struct unsynced {
+    struct unsynced *next;
+    const gp_filewriter *by;
+    int fd;
+    dev_t dev;
+    char path[];               /* "": all of the file system */
+} unsynced;
+
 typedef struct written { const gp_filewriter *by; uint64_t frame; } written;
 
-struct gp_filewriter {
-    gp_filewriter *next;
-    gp_filetable *table;
-    const char *who;
+/* Of a writer: the numbers in the names of its files. */
+typedef struct gp_filenumbers {
     const char *base;          /* of a pattern whose last part has a number and nothing else
                                   has: that part; else NULL */
     bool began;                /* then it wrote numbers `first` to `last` in this folder */
     dev_t dev;
     ino_t ino;
     uint64_t first, last;
-};
+} gp_filenumbers;
 
 struct gp_filetable {
     pthread_mutex_t lock;
     readers *readers;
-    gp_filewriter *writers;
+    gp_filewriter *writers, **last_writer;
+    unsynced *unsynced;
     gp_table names;            /* "dev:ino/name" -> written; both malloc'd */
     gp_table read;             /* "dev:ino" -> who; the key malloc'd */
+    gp_table folders;          /* "dev:ino", malloc'd: those that were seen */
 };
 
 gp_filetable *gp_filetable_new(void)
 {
     gp_filetable *t = calloc(1, sizeof *t);
-    if (t)
+    if (t) {
         pthread_mutex_init(&t->lock, NULL);
+        t->last_writer = &t->writers;
+    }
     return t;
 }
 
@@ -54,12 +68,17 @@ void gp_filetable_free(gp_filetable *t)
         free((void *)e->name), free(e->ptr);
     for (gp_entry *e = NULL; (e = gp_table_next(&t->read, e));)
         free((void *)e->name);
+    for (gp_entry *e = NULL; (e = gp_table_next(&t->folders, e));)
+        free((void *)e->name);
+    gp_table_free(&t->folders);
     gp_table_free(&t->names);
     gp_table_free(&t->read);
     for (readers *r = t->readers, *next; r; r = next)
         next = r->next, free(r);
+    for (unsynced *u = t->unsynced, *next; u; u = next)
+        next = u->next, close(u->fd), free(u);
     for (gp_filewriter *w = t->writers, *next; w; w = next)
-        next = w->next, free(w);
+        next = w->next, free(w->replaced_path), free(w->numbers), free(w);
     pthread_mutex_destroy(&t->lock);
     free(t);
 }
@@ -74,19 +93,28 @@ bool gp_filetable_reads(gp_filetable *t, const char *who, const char *const *pat
     return true;
 }
 
-gp_filewriter *gp_filetable_writer(gp_filetable *t, const char *who, const char *pattern)
+gp_filewriter *gp_filetable_writer(gp_filetable *t, const char *who, gp_loc at,
+                                   const char *pattern)
 {
     gp_filewriter *w = calloc(1, sizeof *w);
-    if (!w)
+    if (!w || !(w->numbers = calloc(1, sizeof *w->numbers))) {
+        free(w);
         return NULL;
+    }
     size_t folder = gp_path_folder(pattern);
     bool plain = gp_path_has_number(pattern + folder) && !gp_path_has_name(pattern)
               && !memchr(pattern, '%', folder);
-    w->table = t, w->who = who, w->base = plain ? pattern + folder : NULL;
+    w->table = t, w->who = who, w->at = at;
+    w->numbers->base = plain ? pattern + folder : NULL;
     pthread_mutex_lock(&t->lock);
-    w->next = t->writers, t->writers = w;
+    *t->last_writer = w, t->last_writer = &w->next;
     pthread_mutex_unlock(&t->lock);
     return w;
+}
+
+const gp_filewriter *gp_filetable_writers(const gp_filetable *t)
+{
+    return t->writers;
 }
 
 /* ---- what is read ---------------------------------------------------- */
@@ -98,23 +126,44 @@ static void id_text(char id[ID], dev_t dev, ino_t ino)
     snprintf(id, ID, "%llx:%llx", (unsigned long long)dev, (unsigned long long)ino);
 }
 
+/* The entry of a device and inode in a table of malloc'd names; *fresh: it was not there.
+ * NULL: no memory. */
+static gp_entry *put_id(gp_table *t, dev_t dev, ino_t ino, bool *fresh)
+{
+    char id[ID];
+    id_text(id, dev, ino);
+    gp_entry *e = gp_table_find(t, id);
+    *fresh = !e;
+    if (e)
+        return e;
+    char *key = strdup(id);
+    e = key ? gp_table_put(t, key, 0) : NULL;
+    if (!e)
+        free(key);
+    return e;
+}
+
+bool gp_filetable_is_new(gp_filewriter *w, dev_t dev, ino_t ino)
+{
+    bool fresh = false;
+    pthread_mutex_lock(&w->table->lock);
+    put_id(&w->table->folders, dev, ino, &fresh);
+    pthread_mutex_unlock(&w->table->lock);
+    return fresh;
+}
+
 static bool look_at(gp_filetable *t, const readers *r)
 {
     struct stat st;
-    char id[ID];
+    bool fresh;
     for (int i = 0; i < r->n; i++) {
         if (stat(r->path[i], &st) || !S_ISREG(st.st_mode))
             continue;
-        id_text(id, st.st_dev, st.st_ino);
-        if (gp_table_find(&t->read, id))
-            continue;
-        char *key = strdup(id);
-        gp_entry *e = key ? gp_table_put(&t->read, key, 0) : NULL;
-        if (!e) {
-            free(key);
+        gp_entry *e = put_id(&t->read, st.st_dev, st.st_ino, &fresh);
+        if (!e)
             return false;
-        }
-        e->ptr = (void *)r->who;
+        if (fresh)
+            e->ptr = (void *)r->who;
     }
     return true;
 }
@@ -139,10 +188,10 @@ static bool check_read(gp_filetable *t, const struct stat *old, char err[GP_WHY]
 
 /* ---- what is written ------------------------------------------------- */
 
-/* Is the claim's folder that of the numbers that `w` wrote? */
-static bool is_in(const gp_filewriter *w, const gp_fileclaim *c)
+/* Is the claim's folder that of the numbers? */
+static bool is_in(const gp_filenumbers *n, const gp_fileclaim *c)
 {
-    return w->began && w->dev == c->dev && w->ino == c->ino;
+    return n->began && n->dev == c->dev && n->ino == c->ino;
 }
 
 static bool taken(const gp_filewriter *w, const gp_filewriter *by, uint64_t a, uint64_t b,
@@ -160,24 +209,24 @@ static bool check_numbers(const gp_filewriter *w, const gp_fileclaim *c, char er
 {
     uint64_t number;
     for (const gp_filewriter *o = w->table->writers; o; o = o->next)
-        if (o != w && is_in(o, c) && gp_path_match(o->base, c->name, &number)
-            && number >= o->first && number <= o->last)
+        if (o != w && is_in(o->numbers, c) && gp_path_match(o->numbers->base, c->name, &number)
+            && number >= o->numbers->first && number <= o->numbers->last)
             return taken(w, o, 0, 0, err);
     return true;
 }
 
-/* Is it the next number of `w` in its folder? Then it is noted. */
-static bool extend(gp_filewriter *w, const gp_fileclaim *c)
+/* Is it a number of `w`, in its folder? Then it is noted. */
+static bool extend(gp_filenumbers *n, const gp_fileclaim *c)
 {
     char name[PATH_MAX], why[GP_WHY];
-    if (!w->base || (w->began && !is_in(w, c))
-        || !gp_path_expand(name, w->base, c->number, "", why) || strcmp(name, c->name))
+    if (!n->base || (n->began && !is_in(n, c))
+        || !gp_path_expand(name, n->base, c->number, "", why) || strcmp(name, c->name))
         return false;
-    if (!w->began)
-        w->first = w->last = c->number;
-    w->began = true, w->dev = c->dev, w->ino = c->ino;
-    w->first = c->number < w->first ? c->number : w->first;
-    w->last = c->number > w->last ? c->number : w->last;
+    if (!n->began)
+        n->first = n->last = c->number;
+    n->began = true, n->dev = c->dev, n->ino = c->ino;
+    n->first = c->number < n->first ? c->number : n->first;
+    n->last = c->number > n->last ? c->number : n->last;
     return true;
 }
 
@@ -187,16 +236,20 @@ static bool claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY])
     char key[KEY];
     if (c->old->st_mode && !check_read(t, c->old, err))
         return false;
+    if (!check_numbers(w, c, err))
+        return false;
+    if (!t->names.n && extend(w->numbers, c))
+        return true;                   /* as it mostly is, and soon done */
     id_text(key, c->dev, c->ino);
     size_t n = strlen(key);
     snprintf(key + n, sizeof key - n, "/%s", c->name);
     const gp_entry *e = gp_table_find(&t->names, key);
     const written *is = e ? e->ptr : NULL;
+    if (is && is->by == w && is->frame == c->frame)
+        return true;                   /* it is tried again */
     if (is)
         return taken(w, is->by, is->frame, c->frame, err);
-    if (!check_numbers(w, c, err))
-        return false;
-    if (extend(w, c))
+    if (extend(w->numbers, c))
         return true;
     char *name = strdup(key);
     written *now = malloc(sizeof *now);
@@ -216,4 +269,63 @@ bool gp_filetable_claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY
     bool ok = claim(w, c, err);
     pthread_mutex_unlock(&w->table->lock);
     return ok;
+}
+
+void gp_filetable_replaced(gp_filewriter *w, const char *path, uint64_t number)
+{
+    pthread_mutex_lock(&w->table->lock);
+    if (!w->replaced++ || number < w->replaced_number) {
+        free(w->replaced_path);
+        w->replaced_path = strdup(path), w->replaced_number = number;
+    }
+    pthread_mutex_unlock(&w->table->lock);
+}
+
+/* ---- on disk --------------------------------------------------------- */
+
+/* A second file of one file system needs no more. */
+static bool is_noted(const gp_filetable *t, dev_t dev, const char *path)
+{
+    const unsynced *u = t->unsynced;
+    while (u && (*u->path || u->dev != dev))
+        u = u->next;
+    return !path && u;
+}
+
+bool gp_filetable_sync_later(gp_filewriter *w, int fd, dev_t dev, const char *path)
+{
+    gp_filetable *t = w->table;
+    bool ok = true;
+    pthread_mutex_lock(&t->lock);
+    if (!is_noted(t, dev, path)) {
+        unsynced *u = malloc(sizeof *u + (path ? strlen(path) : 0) + 1);
+        int own = u ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+        ok = own >= 0;
+        if (ok) {
+            u->next = t->unsynced, u->by = w, u->fd = own, u->dev = dev;
+            strcpy(u->path, path ? path : "");
+            t->unsynced = u;
+        } else {
+            free(u);
+        }
+    }
+    pthread_mutex_unlock(&t->lock);
+    return ok;
+}
+
+bool gp_filetable_must_sync(const gp_filetable *t)
+{
+    return t->unsynced;
+}
+
+void gp_filetable_sync(gp_filetable *t, gp_errs *errs)
+{
+    for (const unsynced *u = t->unsynced; u; u = u->next) {
+        int bad = *u->path ? gp_sync_file(u->fd) : gp_sync_all(u->fd);
+        if (!bad && *u->path)
+            bad = gp_sync_folder(u->path);
+        if (bad)
+            gp_fail(errs, GP_E_RUN, u->by->at, "%s: what was written may not be on disk: %s",
+                    u->by->who, strerror(bad));
+    }
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include "base/outfile.h"
+#include "gpipe/err.h"
 
 typedef struct gp_filetable gp_filetable;
 
@@ -22,10 +23,25 @@ void gp_filetable_free(gp_filetable *t);               /* accepts NULL */
 /* `who` ("stage 'read'") reads these files; the strings are borrowed. False: no memory. */
 bool gp_filetable_reads(gp_filetable *t, const char *who, const char *const *path, int n);
 
-/* Who writes files: "stage 'write'", "'--report'". */
-typedef struct gp_filewriter gp_filewriter;
-/* `pattern`: the path of all its files, with %05d as it stands. NULL: no memory. */
-gp_filewriter *gp_filetable_writer(gp_filetable *t, const char *who, const char *pattern);
+/* Who writes files. */
+typedef struct gp_filewriter {
+    struct gp_filewriter *next;        /* in the order in which they were made */
+    gp_filetable *table;
+    const char *who;                   /* "stage 'write'", "--report" */
+    gp_loc at;                         /* where the pipeline says so, if it does */
+    uint64_t replaced;                 /* files that were there before */
+    uint64_t replaced_number;          /* of the one with the lowest number: that, */
+    char *replaced_path;               /* and its path; malloc'd, may be NULL for want of
+                                          memory */
+    struct gp_filenumbers *numbers;    /* filetable.c's */
+} gp_filewriter;
+
+/* The strings are borrowed. `pattern`: the path of all its files, with %05d as it stands.
+ * NULL: no memory. */
+gp_filewriter *gp_filetable_writer(gp_filetable *t, const char *who, gp_loc at,
+                                   const char *pattern);
+/* The first; once nobody makes one any more. */
+const gp_filewriter *gp_filetable_writers(const gp_filetable *t);
 
 /* A file that is about to be written. */
 typedef struct gp_fileclaim {
@@ -39,5 +55,21 @@ typedef struct gp_fileclaim {
 /* Notes that `w` writes the file. False when somebody else does, or reads it: the text
  * says who. */
 bool gp_filetable_claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY]);
+
+/* Is this folder seen here for the first time? */
+bool gp_filetable_is_new(gp_filewriter *w, dev_t dev, ino_t ino);
+
+/* Notes that gp_filetable_sync has to put on disk what is in open file `fd`, in a folder of
+ * device `dev`: the file and its folder, by its path, or with `path` NULL all of its file
+ * system. False with errno. */
+bool gp_filetable_sync_later(gp_filewriter *w, int fd, dev_t dev, const char *path);
+/* Is there anything to do for gp_filetable_sync? */
+bool gp_filetable_must_sync(const gp_filetable *t);
+/* Puts on disk what has been noted; takes as long as the disks do. Errors are of RUN, at
+ * their writer's place. When all writing is done, by one thread. */
+void gp_filetable_sync(gp_filetable *t, gp_errs *errs);
+
+/* Notes that `w` replaced a file. */
+void gp_filetable_replaced(gp_filewriter *w, const char *path, uint64_t number);
 
 #endif

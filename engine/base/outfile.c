@@ -99,6 +99,8 @@ static int open_temporary(gp_outfile *f, mode_t mode)
         fd = open(f->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd < 0 && errno != EEXIST)
             return -1;
+        if (fd >= 0 && !gp_hold_temporary(fd))
+            close(fd), fd = -1;
     }
     return fd;
 }
@@ -134,12 +136,19 @@ static bool find_folder(gp_outfile *f, const char *path)
     if (stat(dir, &st) && (errno != ENOENT || !make_folders(path) || stat(dir, &st)))
         return false;
     f->placed = true, f->dev = st.st_dev, f->ino = st.st_ino;
+    if (!f->by || gp_filetable_is_new(f->by, f->dev, f->ino))
+        gp_remove_stale(dir);
     return true;
 }
 
 static bool cannot(char err[GP_WHY])
 {
     return gp_why(err, "cannot be written: %s", strerror(errno));
+}
+
+static bool is_there(char err[GP_WHY])
+{
+    return gp_why(err, "is there already, from an earlier run or another program");
 }
 
 /* As gp_outfile_claim; *st: what is there now. */
@@ -155,6 +164,9 @@ static bool find(gp_outfile *f, const char *path, struct stat *st, char err[GP_W
     if (S_ISDIR(st->st_mode))
         return gp_why(err, "cannot be written: it is a folder");
     f->in_place = st->st_mode && !S_ISREG(st->st_mode);
+    f->replaces = S_ISREG(st->st_mode);
+    if (f->replaces && f->keeps)
+        return is_there(err);
     bool shared = f->in_place && !S_ISFIFO(st->st_mode);       /* everybody's, as /dev/null */
     if (!shared && !find_folder(f, now))
         return cannot(err);
@@ -163,6 +175,15 @@ static bool find(gp_outfile *f, const char *path, struct stat *st, char err[GP_W
     gp_fileclaim c = { f->dev, f->ino, f->path + gp_path_folder(f->path), st, f->frame,
                        f->number };
     return shared || !f->by || gp_filetable_claim(f->by, &c, err);
+}
+
+/* At the end it may be too late to open the file: its name is another's then. */
+static bool sync_later(const gp_outfile *f)
+{
+    bool alone = f->durable == GP_DURABLE_END_ALONE;
+    if (!f->by || f->in_place || (!alone && f->durable != GP_DURABLE_END))
+        return true;
+    return gp_filetable_sync_later(f->by, f->fd, f->dev, alone ? f->path : NULL);
 }
 
 bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY])
@@ -174,6 +195,7 @@ bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY])
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
 {
     struct stat st;
+    f->unread = false;
     if (!find(f, path, &st, err))
         return false;
     if (f->in_place) {
@@ -193,30 +215,71 @@ bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
             take_over(f->fd, &st);
     }
     f->open = f->fd >= 0;
+    if (f->open && !sync_later(f)) {
+        int bad = errno;
+        gp_outfile_drop(f);
+        errno = bad;
+        return cannot(err);
+    }
     return f->open || cannot(err);
+}
+
+/* Gives the file its name; what is there already goes, unless it keeps that. */
+static int name_it(const gp_outfile *f)
+{
+    if (f->keeps && !renameat2(AT_FDCWD, f->tmp, AT_FDCWD, f->path, RENAME_NOREPLACE))
+        return 0;
+    bool unknown = errno == EINVAL || errno == ENOSYS;         /* to the file system */
+    return f->keeps && !unknown ? errno : rename(f->tmp, f->path) ? errno : 0;
+}
+
+/* Names the open file; with `durable: file` it is on disk before, and its name after. */
+static int publish(gp_outfile *f)
+{
+    bool now = f->durable == GP_DURABLE_FILE;
+    int bad = now ? gp_sync_file(f->fd) : 0;
+    if (bad || (bad = name_it(f)))
+        return bad;
+    f->published = true;
+    if (f->replaces && f->by)
+        gp_filetable_replaced(f->by, f->path, f->number);
+    return now ? gp_sync_folder(f->path) : 0;
+}
+
+static bool not_published(const gp_outfile *f, int bad, char err[GP_WHY])
+{
+    errno = bad;
+    return f->keeps && bad == EEXIST ? is_there(err) : cannot(err);
+}
+
+bool gp_outfile_publish(gp_outfile *f, char err[GP_WHY])
+{
+    int bad = f->in_place ? 0 : publish(f);
+    return !bad || not_published(f, bad, err);
 }
 
 bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY])
 {
-    int bad = close(f->fd) ? errno : 0;
-    f->open = false;
-    if (!bad && !f->in_place && rename(f->tmp, f->path))
-        bad = errno;
+    int bad = f->in_place ? 0 : !f->published ? publish(f)
+            : f->durable == GP_DURABLE_FILE ? gp_sync_file(f->fd) : 0;
+    bool kept = f->in_place || f->published;
+    bad = close(f->fd) && !bad ? errno : bad;
+    f->open = f->published = false;
     if (!bad)
         return true;
-    if (!f->in_place)
+    if (!kept)
         unlink(f->tmp);
-    return gp_why(err, "cannot be written: %s", strerror(bad));
+    return not_published(f, bad, err);
 }
 
 void gp_outfile_drop(gp_outfile *f)
 {
     if (!f->open)
         return;
-    f->open = false;
     close(f->fd);
-    if (!f->in_place)
+    if (!f->in_place && !f->published)
         unlink(f->tmp);
+    f->open = f->published = false;
 }
 
 bool gp_write_all(int fd, struct iovec *v, int n, char err[GP_WHY])

@@ -20,16 +20,28 @@ bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
 #define GP_WHY_MEMORY "does not fit in memory"
 gp_code gp_why_code(const char *why);
 
+/* When a file is put on disk. "At the end": gp_filetable_sync does it. */
+typedef enum gp_durable {
+    GP_DURABLE_NONE,
+    GP_DURABLE_END,                    /* at the end, with all that is in the file system */
+    GP_DURABLE_END_ALONE,              /* at the end: this file and its folder */
+    GP_DURABLE_FILE,                   /* before it gets its name, which is then put there too */
+} gp_durable;
+
 /* A file that appears under its name only when it is whole: until then it is
- * called .NAME.tmp-PID. One that it replaces gives it its mode, and its owner and group
+ * called .NAME.tmp-PID; those of processes that were killed are removed. One that it replaces gives it its mode, and its owner and group
  * where that is permitted. A symbolic link stays: what it leads to is replaced. What
  * exists and is not a regular file (/dev/null, a FIFO), or is an open file of a process
  * (/dev/stdout), is written in place. Zeroed before first use; 1 thread. */
 typedef struct gp_outfile {
     struct gp_filewriter *by;          /* whose it is, for filetable.h; NULL: nobody's */
     uint64_t frame, number;            /* the caller's, likewise */
+    bool keeps;                        /* a file that is there already is not replaced */
+    gp_durable durable;
     int fd;                            /* valid while `open` */
     bool open, in_place;
+    bool replaces;                     /* a file was there before */
+    bool published;                    /* it has its name already */
     bool unread;                       /* opening failed: a FIFO that nobody reads yet */
     char path[PATH_MAX];               /* without symbolic links at its end */
     char tmp[PATH_MAX];
@@ -43,7 +55,22 @@ bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY]);
 /* Makes missing folders, too. */
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY]);
 bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY]);
+/* Gives the file its name at once: it stays open, and is there whatever comes. After an
+ * error it is to be dropped. */
+bool gp_outfile_publish(gp_outfile *f, char err[GP_WHY]);
 void gp_outfile_drop(gp_outfile *f);                   /* does nothing when not open */
+
+/* stale.c: removes the temporary files of dead processes from a folder. */
+void gp_remove_stale(const char *folder);
+/* Makes this temporary file's process be seen as alive. False: somebody removes it just now. */
+bool gp_hold_temporary(int fd);
+
+/* sync.c: puts a file on disk (fsync), the names in the folder of `path`, all of a file's
+ * file system (syncfs). 0 or errno; where there is no disk behind (a pipe, a device, a
+ * read-only file system) nothing is done. */
+int gp_sync_file(int fd);
+int gp_sync_folder(const char *path);
+int gp_sync_all(int fd);
 
 struct iovec;
 /* Writes all of it, at the end; changes `v`. */

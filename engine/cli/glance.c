@@ -65,7 +65,7 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
     double part = age > MEAN_S ? dt / MEAN_S : age > 0 ? dt / age : 1;     /* of what is new */
     part = part < 1 ? part : 1;
 
-    v->seconds = v->looked = seconds;
+    v->seconds = v->looked = seconds, v->syncing = gp_syncing(p);
     gp_counters_read(&v->now, p);
     const gp_stage_status *st = v->now.stage;
     const gp_buffer_status *b = v->now.buffer;
@@ -112,6 +112,7 @@ void gp_glance_json(const gp_glance *v, FILE *f)
     gp_json_open(&j, NULL, '{');
     gp_json_num(&j, "seconds", v->seconds);
     gp_json_bool(&j, "ended", v->ended);
+    gp_json_bool(&j, "syncing", v->syncing);
     gp_json_size(&j, "out", v->out);
     if (v->frames)
         gp_json_size(&j, "frames", v->frames);
@@ -216,6 +217,7 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
     v->seconds = number_of(&r, root, "seconds", years);
     v->frames_s = number_of(&r, root, "frames_per_s", most);
     v->ended = !strcmp(text_of(root, "ended"), "true");
+    v->syncing = !strcmp(text_of(root, "syncing"), "true");
     v->out = count_of(root, "out"), v->frames = count_of(root, "frames");
     if (gp_node_get(root, "left_s"))
         v->left_s = number_of(&r, root, "left_s", most);

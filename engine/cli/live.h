@@ -11,7 +11,7 @@
 /* Rates and fills are means over the last two seconds or so. */
 typedef struct gp_glance {
     double seconds;            /* since the start */
-    bool ended;
+    bool ended, syncing;       /* syncing: as gp_syncing */
     uint64_t out, frames;      /* of all sources: frames out, and in the end (0: not known) */
     double left_s;             /* until the last is out; < 0: not known */
     double frames_s;           /* frames out a second */

@@ -102,8 +102,9 @@ static void say(gp_meter *m)
     const gp_glance *v = &m->view;
     bool sends = m->socket && gp_socket_clients(m->socket);
     if (m->how == GP_PROGRESS_PLAIN && !v->ended)
-        fprintf(stderr, "gpipe: %" PRIu64 " frame%s, %.0f frames/s, %.0f s\n", v->out,
-                gp_plural((int64_t)v->out), v->frames_s, v->seconds);
+        fprintf(stderr, "gpipe: %" PRIu64 " frame%s, %.0f frames/s, %.0f s%s\n", v->out,
+                gp_plural((int64_t)v->out), v->frames_s, v->seconds,
+                v->syncing ? ", syncing to disk" : "");
     if (m->how != GP_PROGRESS_JSON && !sends)
         return;
     size_t n = 0;

@@ -78,7 +78,9 @@ static void total_line(char *line, const gp_glance *v)
     add(line, ", %s", duration(v->seconds, a));
     if (v->left_s >= 0 && !v->ended)
         add(line, ", %s left", duration(v->left_s, a));
-    if (v->bound >= 0)
+    if (v->syncing)
+        add(line, ", syncing to disk");
+    else if (v->bound >= 0)
         add(line, ", > '%s' holds back the rest", v->stage[v->bound].is.name);
 }
 

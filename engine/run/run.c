@@ -323,6 +323,7 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
     }
     if (back && run->watched)
         run->dev->backend->unwatch(run->dev);
+    back = back && gp_files_end(run);
     pthread_mutex_lock(&run->lock);
     gp_errs_add(errs, &run->errs);
     pthread_mutex_unlock(&run->lock);

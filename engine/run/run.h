@@ -211,6 +211,7 @@ struct gp_run {
     gp_engine_time engine[GP_ENGINES]; pthread_mutex_t engine_lock;    /* stamp.c */
     atomic_int level;          /* as gp_cancel: 1 sources stop, 2 nothing new */
     atomic_bool failed;        /* an error was reported */
+    atomic_bool syncing;       /* frames are done, what was written is put on disk */
     bool *visited; int *todo;  /* per actor, with lock: for gp_actor_end */
     bool *cached;              /* per stage: see gp_run_options */
     /* While it is set up: what is being done, and how often that changed. */

@@ -15,6 +15,10 @@ bool gp_accounts_make(gp_run *run);
 bool gp_memory_take(gp_run *run, gp_errs *errs);
 void gp_memory_give(gp_run *run);
 
+/* files.c: once the threads have returned, before the stages are closed: what was written
+ * is put on disk. False: the disk does not come back, and nobody wants to wait longer. */
+bool gp_files_end(gp_run *run);
+
 /* threads.c. When one cannot be started the others are told to stop. */
 int gp_threads_needed(const gp_plan *plan);
 void gp_threads_start(gp_run *run);

@@ -18,6 +18,7 @@ static const struct { long call; const char *text; gp_way way; } calls[] = {
     { SYS_pread64, "reading from", READS },      { SYS_preadv, "reading from", READS },
     { SYS_write, "writing to", WRITES },         { SYS_writev, "writing to", WRITES },
     { SYS_pwrite64, "writing to", WRITES },      { SYS_pwritev, "writing to", WRITES },
+    { SYS_fsync, "syncing", WRITES },            { SYS_syncfs, "syncing the disk of", WRITES },
     { SYS_openat, "opening a file", NO_FILE },   { SYS_wait4, "waiting for a process", NO_FILE },
     { SYS_nanosleep, "sleeping", NO_FILE },      { SYS_clock_nanosleep, "sleeping", NO_FILE },
     { SYS_futex, "waiting for another thread", NO_FILE },

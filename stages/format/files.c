@@ -1,4 +1,5 @@
 /* files.c - what files are by their names, and reading them whole, see files.h. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,27 @@ const char *gp_foreign_extension(const char *path)
 static bool no_memory(char err[GP_WHY])
 {
     return gp_why(err, GP_WHY_MEMORY);
+}
+
+bool gp_next_number(const char *pattern, uint64_t start, uint64_t *next, char err[GP_WHY])
+{
+    char folder[PATH_MAX];
+    const char *name = pattern + gp_path_folder(pattern);
+    struct dirent *e;
+    uint64_t number;
+    *next = start;
+    if (!gp_path_expand(folder, pattern, 0, "", err))
+        return false;
+    folder[gp_path_folder(folder)] = 0;
+    DIR *d = opendir(*folder ? folder : ".");
+    if (!d)
+        return errno == ENOENT || gp_why(err, "cannot be listed: %s", strerror(errno));
+    while (errno = 0, (e = readdir(d)))
+        if (gp_path_match(name, e->d_name, &number) && number >= *next)
+            *next = number + 1;
+    int bad = errno;
+    closedir(d);
+    return !bad || gp_why(err, "cannot be listed: %s", strerror(bad));
 }
 
 /* ---- reading --------------------------------------------------------- */

@@ -19,6 +19,10 @@ gp_filetype gp_filetype_of(const char *path);
 /* The extension, as ".jpg", where it is that of files gpipe does not know; else NULL. */
 const char *gp_foreign_extension(const char *path);
 
+/* One more than the highest number that a file has whose path `pattern` makes (its last part
+ * has the number, its folder none), but `start` at least. */
+bool gp_next_number(const char *pattern, uint64_t start, uint64_t *next, char err[GP_WHY]);
+
 /* ---- reading --------------------------------------------------------- */
 
 /* Reads `n` bytes at `at`. Returns how many there were, -1 with errno. */

@@ -205,7 +205,7 @@ int main(int argc, char **argv)
         return 2;
     }
     gp_registry *registry = gp_registry_create();
-    gp_config config = { .registry = registry, .env = { environment, NULL },
+    gp_config config = { .registry = registry, .env = { .get = environment },
                          .set = (const char *const *)arg + 1, .nset = argc - 2 - timed };
     bool ok = gp_register_builtin(registry, &errs);
     for (size_t i = 0; ok && i < sizeof kinds / sizeof *kinds; i++)

@@ -101,7 +101,7 @@ static pipe_result run(const char *dir, const char *yaml, const char *device,
     const char *set[32];
     gp_registry *reg = gp_registry_create();
     gp_machine machine;
-    gp_config c = { .registry = reg, .machine = &machine, .env = { environment, NULL } };
+    gp_config c = { .registry = reg, .machine = &machine, .env = { .get = environment } };
 
     ck_assert(gp_register_builtin(reg, &r.errs));
     gp_machine_read(&machine, !strncmp(device, "cuda", 4));

@@ -86,7 +86,7 @@ planned plan_on(const char *yaml, const char *file, const gp_machine *machine)
     planned p = { .registry = gp_registry_create(), .machine = *machine };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         ck_assert_msg(gp_register(p.registry, &kinds[i], &p.errs), "%s", p.errs.e[0].msg);
-    gp_config c = { .registry = p.registry, .machine = machine, .env = { no_environment, NULL } };
+    gp_config c = { .registry = p.registry, .machine = machine, .env = { .get = no_environment } };
     p.pipeline = gp_compile(yaml, strlen(yaml), file, &c, &p.errs);
     if (p.pipeline) {
         p.graph = gp_pipeline_graph(p.pipeline);

@@ -216,6 +216,8 @@ int gp_buffers_status(const gp_pipeline *p, gp_buffer_status *out, int max);  /*
  * (a join: the older one) until a sink was done with it; once for each sink. Of a
  * timed run. */
 void gp_latency(const gp_pipeline *p, gp_hist *out);
+/* Are all frames done, and what was written is being put on disk? */
+bool gp_syncing(const gp_pipeline *p);
 
 /* Bytes that each thread of a kernel has for its local variables on the CPU back end;
  * CUDA allows half. */

@@ -1,0 +1,267 @@
+/* test_io_durable.c - what a power cut leaves: the calls that write, name and sync files are
+ * recorded, and a model of a disk forgets what was not synced. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "iotest.h"
+
+Suite *suite_io_durable(void);
+
+/* ---- the model ------------------------------------------------------- */
+
+/* By inode, of files and of folders: when it last changed (data; names), and was last put on
+ * disk. Times are counts of recorded calls. */
+enum { MOST = 4096 };
+static struct { ino_t ino; int changed, synced; } node[MOST];
+static struct {
+    pthread_mutex_t lock;
+    bool on;
+    int nodes, now, all_synced;        /* all_synced: by syncfs */
+    int files, alls;                   /* calls of fsync, of syncfs */
+    int bare_names;                    /* files named before their data were on disk */
+    int fail;                          /* errno of each sync; 0: it works */
+    _Atomic(int) hold;                 /* syncfs returns once this is 0 */
+} disk = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static int find(ino_t ino)
+{
+    int i = 0;
+    while (i < disk.nodes && node[i].ino != ino)
+        i++;
+    if (i == disk.nodes) {
+        ck_assert_int_lt(i, MOST);
+        node[disk.nodes++].ino = ino;
+        node[i].changed = node[i].synced = 0;
+    }
+    return i;
+}
+
+static bool forgets(int i)
+{
+    int synced = node[i].synced > disk.all_synced ? node[i].synced : disk.all_synced;
+    return node[i].changed > synced;
+}
+
+static void wrote(int fd)
+{
+    struct stat st;
+    pthread_mutex_lock(&disk.lock);
+    if (disk.on && !fstat(fd, &st) && S_ISREG(st.st_mode))
+        node[find(st.st_ino)].changed = ++disk.now;
+    pthread_mutex_unlock(&disk.lock);
+}
+
+static void named(const char *path)
+{
+    struct stat st;
+    char folder[600];
+    snprintf(folder, sizeof folder, "%s", path);
+    *strrchr(folder, '/') = 0;
+    pthread_mutex_lock(&disk.lock);
+    if (disk.on && !stat(path, &st)) {
+        disk.bare_names += forgets(find(st.st_ino));
+        ck_assert_int_eq(stat(folder, &st), 0);
+        node[find(st.st_ino)].changed = ++disk.now;
+    }
+    pthread_mutex_unlock(&disk.lock);
+}
+
+/* These stand before libc's. */
+ssize_t writev(int fd, const struct iovec *v, int n)
+{
+    ssize_t k = syscall(SYS_writev, fd, v, n);
+    wrote(fd);
+    return k;
+}
+
+ssize_t pwrite(int fd, const void *data, size_t n, off_t at)
+{
+    ssize_t k = syscall(SYS_pwrite64, fd, data, n, at);
+    wrote(fd);
+    return k;
+}
+
+int rename(const char *from, const char *to)
+{
+    int bad = (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+    if (!bad)
+        named(to);
+    return bad;
+}
+
+int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
+{
+    int bad = (int)syscall(SYS_renameat2, a, from, b, to, flags);
+    if (!bad)
+        named(to);
+    return bad;
+}
+
+int fsync(int fd)
+{
+    struct stat st;
+    pthread_mutex_lock(&disk.lock);
+    if (disk.on && !fstat(fd, &st))
+        node[find(st.st_ino)].synced = ++disk.now, disk.files++;
+    int bad = disk.on ? disk.fail : 0;
+    pthread_mutex_unlock(&disk.lock);
+    errno = bad;
+    return bad ? -1 : 0;
+}
+
+int syncfs(int fd)
+{
+    (void)fd;
+    while (disk.on && disk.hold)
+        usleep(1000);
+    pthread_mutex_lock(&disk.lock);
+    if (disk.on)
+        disk.all_synced = ++disk.now, disk.alls++;
+    int bad = disk.on ? disk.fail : 0;
+    pthread_mutex_unlock(&disk.lock);
+    errno = bad;
+    return bad ? -1 : 0;
+}
+
+/* ---- tests ----------------------------------------------------------- */
+
+static const struct {
+    const char *write;
+    int files, alls;           /* how often fsync and syncfs are called */
+    bool kept;                 /* all is on disk when the run is done */
+    bool whole;                /* and no name was ever there before its data */
+} cuts[] = {
+    { "path: out/all.raw", 2, 0, true, false },
+    { "path: out/all.npy", 2, 0, true, false },
+    { "path: out/%05d.npy", 0, 1, true, false },
+    { "path: out/%d/%05d.raw, workers: 3", 0, 1, true, false },
+    { "path: out/%05d.npy, durable: end, if_exists: error", 0, 1, true, false },
+    { "path: out/%05d.npy, durable: none", 0, 0, false, false },
+    { "path: out/all.npy, durable: none", 0, 0, false, false },
+    { "path: out/%05d.npy, durable: file", 10, 0, true, true },
+    { "path: out/%05d.raw, durable: file, workers: 2, if_exists: next", 10, 0, true, true },
+    { "path: out/all.npy, durable: file", 2, 0, true, true },
+};
+
+static pipe_result go(const char *write)
+{
+    char y[400];
+    io_count_npy("in.npy", U8(5, 20), 0);
+    disk.on = true;
+    pipe_result r = io_go(TEXT(y, "stages:\n  - {use: read, path: in.npy}\n  - {use: write, %s}\n",
+                               write));
+    disk.on = false;
+    return r;
+}
+
+START_TEST(power_cut)
+{
+    pipe_result r = go(cuts[_i].write);
+    ck_assert_msg(r.outcome == GP_DONE && !r.errs.n, "%s", io_error(&r));
+    ck_assert_int_ge(disk.nodes, 2);               /* a file and its folder */
+    int lost = 0;
+    for (int i = 0; i < disk.nodes; i++)
+        lost += forgets(i);
+    ck_assert_int_eq(lost == 0, cuts[_i].kept);
+    ck_assert_int_eq(disk.bare_names == 0, cuts[_i].whole);
+    ck_assert_int_eq(disk.files, cuts[_i].files);
+    ck_assert_int_eq(disk.alls, cuts[_i].alls);
+}
+END_TEST
+
+static const struct { const char *write; int error; const char *text; } failing[] = {
+    { "path: out/all.raw", EIO, "stage 'write': what was written may not be on disk: Input/output" },
+    { "path: out/%d.raw", ENOSPC, "stage 'write': what was written may not be on disk: No space" },
+    { "path: out/%d.raw, durable: file", EIO, "frame 0: '" },
+    { "path: out/all.raw", EINVAL, NULL }, { "path: out/%d.raw", EROFS, NULL },
+    { "path: out/%d.raw, durable: file", EINVAL, NULL },
+    { "path: out/%d.raw, durable: none", EIO, NULL },
+    { "path: /dev/null, format: raw", EIO, NULL },
+};
+
+START_TEST(disk_that_fails)
+{
+    disk.fail = failing[_i].error;
+    pipe_result r = go(failing[_i].write);
+    ck_assert_int_eq(r.outcome, failing[_i].text ? GP_ERROR : GP_DONE);
+    ck_assert_int_eq(gp_errs_exit(&r.errs), failing[_i].text ? 1 : 0);
+    if (failing[_i].text) {
+        ck_assert_msg(strstr(io_error(&r), failing[_i].text) != NULL, "%s", io_error(&r));
+        ck_assert_int_eq(r.errs.e[0].at.line, 3);
+        ck_assert_int_eq(r.errs.e[0].at.col, 24);
+    }
+}
+END_TEST
+
+static void let_go(gp_pipeline *p, void *arg)
+{
+    (void)arg;
+    while (!gp_syncing(p))
+        usleep(1000);
+    usleep(300000);
+    ck_assert(gp_syncing(p));
+    disk.hold = 0;
+}
+
+static void give_up(gp_pipeline *p, void *arg)
+{
+    (void)arg;
+    while (!gp_syncing(p))
+        usleep(1000);
+    gp_cancel(p, 2);
+}
+
+#define SLOW_DISK "stall_timeout: 100ms\nstages:\n  - {use: read, path: in.npy}\n" \
+                  "  - {use: write, path: out/%d.raw}\n"
+
+START_TEST(a_slow_disk_is_no_stall)
+{
+    io_count_npy("in.npy", U8(5, 20), 0);
+    disk.on = true, disk.hold = 1;
+    pipe_result r = pipe_run_with(io_dir, SLOW_DISK, "cpu", NULL, (gp_run_options){ 0 }, let_go,
+                                  NULL);
+    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+}
+END_TEST
+
+START_TEST(nobody_has_to_wait_for_a_disk)
+{
+    io_count_npy("in.npy", U8(5, 20), 0);
+    disk.on = true, disk.hold = 1;
+    pipe_result r = pipe_run_with(io_dir, SLOW_DISK, "cpu", NULL, (gp_run_options){ 0 }, give_up,
+                                  NULL);
+    ck_assert_int_eq(r.outcome, GP_STUCK);
+    ck_assert_int_eq(r.account[0].out, 5);
+    disk.hold = 0;
+}
+END_TEST
+
+START_TEST(standard_output)
+{
+    io_count_npy("in.npy", U8(5, 20), 0);
+    io_fails("stages:\n  - {use: read, path: in.npy}\n"
+             "  - {use: write, path: stdout, format: raw, durable: end}\n", 3,
+             "'durable' has no effect on standard output");
+}
+END_TEST
+
+Suite *suite_io_durable(void)
+{
+    Suite *s = suite_create("io_durable");
+    TCase *tc = tcase_create("disk");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
+    tcase_add_loop_test(tc, power_cut, 0, sizeof cuts / sizeof *cuts);
+    tcase_add_loop_test(tc, disk_that_fails, 0, sizeof failing / sizeof *failing);
+    tcase_add_test(tc, a_slow_disk_is_no_stall);
+    tcase_add_test(tc, nobody_has_to_wait_for_a_disk);
+    tcase_add_test(tc, standard_output);
+    suite_add_tcase(s, tc);
+    return s;
+}
