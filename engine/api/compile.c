@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "base/filetable.h"
 #include "device/machine.h"
 #include "run/pipeline.h"
 
@@ -114,6 +115,7 @@ void gp_pipeline_destroy(gp_pipeline *p)
     gp_run_destroy(atomic_load(&p->run));
     if (p->stop_fd >= 0)
         close(p->stop_fd);
+    gp_filetable_free(p->files);
     gp_arena_free(&p->arena);
     free(p);
 }

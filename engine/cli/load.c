@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "cli/cli.h"
 
@@ -124,7 +125,10 @@ bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_regis
 {
     if (!gp_load_text(l, file, errs))
         return false;
-    gp_config config = { .registry = registry, .env = { from_env, NULL }, .set = args->set,
+    time_t seconds = time(NULL);
+    struct tm now;
+    gp_config config = { .registry = registry,
+                         .env = { from_env, NULL, localtime_r(&seconds, &now) }, .set = args->set,
                          .nset = args->nset, .lenient = args->verb == GP_VERB_CHECK };
     bool ok = true;
     gp_machine *machine = choose_machine(args, &ok, errs);

@@ -104,6 +104,8 @@ typedef struct gp_stage {
     size_t scratch, state, table;
     gp_known known;
     const char *writes, *writes_opt;     /* as gp_shape_writes was told */
+    int64_t writes_from;                 /* as shape() said */
+    const char *const *reads; int nreads;        /* as gp_shape_reads was told */
     unsigned *sources;         /* bit set over stages: which sources reach it;
                                   NULL until resolved */
 } gp_stage;

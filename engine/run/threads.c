@@ -4,7 +4,6 @@
  * gp_run.live counts those that have not returned; the last one wakes the watch. */
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "run/nvtx.h"
@@ -16,7 +15,7 @@ static void *thread_main(void *arg)
     char name[16];
     snprintf(name, sizeof name, "%.15s", t->actor->name);
     pthread_setname_np(pthread_self(), name);
-    atomic_store(&t->tid, (int)syscall(SYS_gettid));
+    gp_thread_known(&t->tid, &t->clock);
     gp_nvtx_name_thread(t);
     if (t->actor->kind == GP_ACTOR_HOST)
         gp_host_thread(t);
