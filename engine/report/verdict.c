@@ -39,7 +39,7 @@ static const double HELD_UP = 0.25;    /* for want of a stream: that is no accid
 static const double TURNS = 0.1;       /* both sides of a buffer wait so much: they take turns */
 static const double SLOW = 0.5;        /* of what copies reach alone: they are small */
 static const double SOME = 0.1;        /* of the cores: what others use is worth a word */
-static const double AWAKE = 0.25;      /* of what seems busy: the rest may wait for a core */
+static const double AWAKE = 0.5;       /* of what seems busy: it computes, and does not sleep */
 enum { ENOUGH_TIMES = 3 };             /* so many slots for each frame that can be worked on */
 
 /* ---- words ------------------------------------------------------------ */
@@ -266,14 +266,14 @@ static bool is_paced(gp_judging *j)
     return true;
 }
 
-/* Cores are wanted: what seems busy did compute, as far as it had a core, or is a kernel.
- * A script that sleeps wants none, whatever others do. */
+/* Cores are wanted: what seems busy did compute or waited for a core to do so, or it is a
+ * kernel. A script that sleeps wants none, whatever others do. */
 static bool are_cores_wanted(const gp_judging *j, double used, double kernels)
 {
-    double seems = 0;
+    double seems = 0, awake = used + gp_part_of_run(j, j->r->delayed_ns);
     for (int i = 0; i < j->r->nactors; i++)
         seems += cores_of(j, &j->r->actor[i]);
-    return used >= AWAKE * seems || kernels >= AWAKE * seems;
+    return awake >= AWAKE * seems || kernels >= AWAKE * seems;
 }
 
 static void say_cores(gp_judging *j, double used)

@@ -34,12 +34,23 @@ gp_core_ticks gp_core_ticks_read(const char *stat)
 
 double gp_cores_worked(gp_core_ticks from, gp_core_ticks to)
 {
-    enum { ENOUGH = 20 };              /* ticks of each core: then one more or less is 5 % */
+    enum { ENOUGH = 10 };              /* ticks of each core: then one more or less is 10 % */
     uint64_t all = to.all - from.all, idle = to.idle > from.idle ? to.idle - from.idle : 0;
     if (!to.cores || to.cores != from.cores || to.all < from.all
         || all < (uint64_t)to.cores * ENOUGH)
         return -1;
     return idle < all ? to.cores * (double)(all - idle) / (double)all : 0;
+}
+
+int64_t gp_core_delay(void)
+{
+    int64_t ran, delay = 0;            /* and how often; kernels without schedstats have no file */
+    FILE *f = fopen("/proc/thread-self/schedstat", "re");
+    if (f && fscanf(f, "%" SCNd64 " %" SCNd64, &ran, &delay) != 2)
+        delay = 0;
+    if (f)
+        fclose(f);
+    return delay;
 }
 
 /* ---- the quota -------------------------------------------------------- */
