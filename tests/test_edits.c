@@ -25,11 +25,13 @@ static const struct {
     int most;                  /* edits */
     gp_bound end;              /* the last verdict */
 } cases[] = {
-#define G "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n  - {use: generate, out: g, frames: 9}\n"
+#define G "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n" \
+    "  - {use: generate, out: g, frames: 9}\n"
 #define END "  - {use: discard}\n"
 #define SCALE G "  - {use: scale, a: 2}\n" END
 #define CLEAN G "  - {name: clean, use: lua, script: free.lua}\n" END
-#define CHAIN G "  - {name: a, use: lua, script: free.lua}\n  - {name: b, use: lua, script: keeps.lua}\n" END
+#define CHAIN G "  - {name: a, use: lua, script: free.lua}\n" \
+    "  - {name: b, use: lua, script: keeps.lua}\n" END
 #define ENDS(n, bound) .most = n, .end = GP_BOUND_##bound
     { "kernels", SCALE, .cost = { { "scale", .us = 5000 } }, .cores = 2, ENDS(0, CORES) },
     { "uneven kernels", SCALE, .cost = { { "scale", .us = 5000, .uneven = true } }, .cores = 2,

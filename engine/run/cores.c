@@ -10,7 +10,8 @@
 
 gp_core_ticks gp_core_ticks_read(const char *stat)
 {
-    enum { FIELDS = 8, IDLE = 3, IOWAIT = 4 };     /* user nice system idle iowait irq softirq steal */
+    /* user nice system idle iowait irq softirq steal */
+    enum { FIELDS = 8, IDLE = 3, IOWAIT = 4 };
     gp_core_ticks sum = { 0 };
     cpu_set_t mine;
     char line[512];
@@ -18,9 +19,10 @@ gp_core_ticks gp_core_ticks_read(const char *stat)
     while (f && fgets(line, sizeof line, f)) {
         uint64_t t[FIELDS] = { 0 };
         int core;
-        if (sscanf(line, "cpu%d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-                   " %" SCNu64 " %" SCNu64, &core, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
-                   &t[7]) <= 1 + IOWAIT || core < 0 || core >= CPU_SETSIZE || !CPU_ISSET(core, &mine))
+#define N " %" SCNu64
+        int n = sscanf(line, "cpu%d" N N N N N N N N, &core, &t[0], &t[1], &t[2], &t[3], &t[4],
+                       &t[5], &t[6], &t[7]);
+        if (n <= 1 + IOWAIT || core < 0 || core >= CPU_SETSIZE || !CPU_ISSET(core, &mine))
             continue;
         for (int i = 0; i < FIELDS; i++)
             sum.all += t[i];
