@@ -2,8 +2,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/json.h"
+#include "base/memfile.h"
 #include "cli/cli.h"
 
 /* ---- errors ---------------------------------------------------------- */
@@ -23,6 +26,43 @@ static int find_set(const gp_args *args, const char *file)
     return -1;
 }
 
+/* Error i with its notes, as an object; returns how many entries that were. */
+static int say_err(const gp_errs *errs, int i, const gp_err *e)
+{
+    gp_errs one = { .e = { *e }, .n = 1, .failed = e->code != GP_E_WARN };
+    gp_memfile m;
+    size_t bytes;
+    int n = 1;
+    bool ok = gp_memfile_open(&m);
+    gp_json j = { .f = m.f, .level = 3 };              /* all on one line */
+    if (ok) {
+        gp_json_open(&j, NULL, '{');
+        gp_json_str(&j, e->code == GP_E_WARN ? "warning" : "error", e->msg);
+        if (e->at.file)
+            gp_json_str(&j, "file", e->at.file);
+        if (e->at.line)
+            gp_json_int(&j, "line", e->at.line);
+        if (e->at.line && e->at.col)
+            gp_json_int(&j, "column", e->at.col);
+        if (one.failed)
+            gp_json_int(&j, "exit", gp_errs_exit(&one));
+        gp_json_open(&j, "notes", '[');
+    }
+    for (; i + n < errs->n && errs->e[i + n].code == GP_E_NOTE; n++)
+        if (ok)
+            gp_json_str(&j, NULL, errs->e[i + n].msg);
+    if (ok) {
+        gp_json_close(&j, ']');
+        gp_json_close(&j, '}');
+        fputc('\n', m.f);
+        char *text = gp_memfile_close(&m, &bytes);
+        if (text)
+            gp_say_object(text, bytes);
+        free(text);
+    }
+    return n;
+}
+
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
 {
     bool color = gp_want_color(STDERR_FILENO);
@@ -40,7 +80,11 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
                 name = NULL;
             e.at = (gp_loc){ .file = name };
         }
-        gp_err_print(stderr, &e, l ? l->file : NULL, l ? l->text : NULL, l ? l->len : 0, color);
+        if (gp_says_json())
+            i += say_err(errs, i, &e) - 1;
+        else
+            gp_err_print(stderr, &e, l ? l->file : NULL, l ? l->text : NULL, l ? l->len : 0,
+                         color);
         free(name);
     }
     if (errs->dropped)
@@ -49,11 +93,31 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
 
 /* ---- text ------------------------------------------------------------ */
 
+enum { LARGEST = 64 << 20 };
+
+/* May its text be read: is it a file, or a pipe that this process was given? */
+static bool is_readable(const char *file, gp_loc at, gp_errs *errs)
+{
+    static const char *const given[] = { "/dev/stdin", "/dev/fd/", "/proc/self/fd/" };
+    struct stat st;
+    if (stat(file, &st) || S_ISREG(st.st_mode))
+        return true;                   /* what cannot be looked at cannot be opened: see there */
+    if (S_ISDIR(st.st_mode))
+        return gp_fail(errs, GP_E_USAGE, at, "this is a folder; name a file in it");
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (!strncmp(file, given[i], strlen(given[i])))
+            return true;
+    return gp_fail(errs, GP_E_USAGE, at, "this is not a regular file; a pipe is read as standard "
+                   "input, by '-' in place of its name");
+}
+
 bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs)
 {
     bool is_stdin = !strcmp(file, "-");
     *l = (gp_loaded){ .file = is_stdin ? "stdin" : file };
     gp_loc at = { .file = l->file };
+    if (!is_stdin && !is_readable(file, at, errs))
+        return false;
     FILE *f = is_stdin ? stdin : fopen(file, "re");
     if (!f)
         return errno == ENOENT ? gp_fail(errs, GP_E_USAGE, at, "there is no such file")
@@ -72,12 +136,12 @@ bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs)
         }
         got = fread(l->text + l->len, 1, cap - l->len, f);
         l->len += got;
-    } while (got);
+    } while (got && l->len <= LARGEST);
     int error = errno;
     if (!is_stdin)
         fclose(f);
-    if (error == EISDIR)
-        return gp_fail(errs, GP_E_USAGE, at, "this is a folder; name a file in it");
+    if (l->len > LARGEST)
+        return gp_fail(errs, GP_E_USAGE, at, "this is larger than %d MiB", LARGEST >> 20);
     return !error || gp_fail(errs, error == ENOMEM ? GP_E_RESOURCE : GP_E_USAGE, at,
                              "cannot read the file: %s", strerror(error));
 }
