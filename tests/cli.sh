@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 : "${GPIPE:=$PWD/gpipe}"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-export XDG_CACHE_HOME="$tmp/cache"
+export XDG_CACHE_HOME="$tmp/cache" XDG_RUNTIME_DIR="$tmp"
 passed=0 failed=0
 
 ok() { passed=$((passed + 1)); }
@@ -265,7 +265,7 @@ stages:
 Y
 echo 'function process(f, x, y) y:copy(x) end' >"$tmp/copy.lua"
 echo 'function process(f, x, y) while f.index == 3 do end y:copy(x) end' >"$tmp/loop.lua"
-echo 'function process(f, x, y) if f.index == 3 then io.popen("sleep 8"):read("a") end y:copy(x) end' >"$tmp/stuck.lua"
+echo 'function process(f, x, y) if f.index == 3 then io.popen("sleep 30"):read("a") end y:copy(x) end' >"$tmp/stuck.lua"
 
 "$GPIPE" run "$tmp/endless.yaml" 2>"$tmp/stderr" | head -c 1000000 >/dev/null
 rc=${PIPESTATUS[0]}
@@ -315,13 +315,35 @@ expect 'a kernel that is checked' 1 "far.cu:1: error: kernel 'far' of stage 'ker
     "$GPIPE" run --device cpu --check-kernels "$tmp/far.yaml"
 grep -qE '^gpipe: 1 frames? in, 0 out' "$tmp/stderr" && ok || bad 'a kernel that is checked: no account'
 
-# signal NAME SIGNALS... : one after the other, 0.3 s apart; prints the exit code
+# until_ PID COMMAND...: waits until the command succeeds or the process is gone, a minute at most
+until_() {
+    local pid=$1; shift
+    for _ in $(seq 600); do
+        if ! kill -0 "$pid" 2>/dev/null || "$@"; then return; fi
+        sleep 0.1
+    done
+}
+# frames move in process $1; it listens to SIGINT; its stderr has more than $1 bytes
+runs() {
+    [ -S "$tmp/gpipe/$1.sock" ] \
+        && timeout 10 "$GPIPE" top --json "$1" 2>/dev/null | grep -m1 -q '"stages": \[{'
+}
+listens() { [ $((0x$(awk '/SigCgt/ {print $2}' "/proc/$1/status" 2>/dev/null || echo 0) & 2)) -ne 0 ]; }
+said() { [ "$(stat -c %s "$tmp/stderr")" -gt "$1" ]; }
+
+# signalled FILE SIGNALS...: one after the other, when the one before was heard; prints the exit code
 signalled() {
     local file=$1; shift
     "$GPIPE" run "$file" >"$tmp/stdout" 2>"$tmp/stderr" </dev/null &
-    local pid=$!
-    for s in "$@"; do sleep 0.3; kill -"$s" $pid 2>/dev/null; done
-    for _ in $(seq 100); do kill -0 $pid 2>/dev/null || break; sleep 0.1; done
+    local pid=$! before
+    until_ $pid runs $pid
+    for s in "$@"; do
+        before=$(stat -c %s "$tmp/stderr")
+        kill -"$s" $pid 2>/dev/null
+        until_ $pid said "$before"
+        sleep 0.1                      # two at the same moment are one
+    done
+    until_ $pid false
     if kill -0 $pid 2>/dev/null; then kill -9 $pid; echo hang; fi
     wait $pid; echo $?
 }
@@ -333,7 +355,8 @@ grep -qi 'not drained' "$tmp/stderr" && ok || bad 'Ctrl-C twice: does not say "n
 printf 'function process(f, x, y) while true do y[1] = x[1] end end\n' >"$tmp/loop.lua"
 rc=$(signalled "$tmp/loop.yaml" INT INT); [ "$rc" = 130 ] && ok || bad "Ctrl-C twice with a loop over views: $rc"
 grep -q 'error' "$tmp/stderr" && bad 'Ctrl-C twice: a loop over views is an error' || ok
-rc=$(signalled "$tmp/stuck.yaml" INT INT INT); [ "$rc" = 130 ] && ok || bad "Ctrl-C thrice, stuck: $rc"
+sed 's/stall_timeout: 500ms/stall_timeout: 0/' "$tmp/stuck.yaml" >"$tmp/patient.yaml"
+rc=$(signalled "$tmp/patient.yaml" INT INT INT); [ "$rc" = 130 ] && ok || bad "Ctrl-C thrice, stuck: $rc"
 rc=$(signalled "$tmp/cat.yaml" INT); [ "$rc" = 130 ] || [ "$rc" = 0 ] && ok || bad "Ctrl-C at stdin: $rc"
 cat >"$tmp/full.yaml" <<'Y'
 stall_timeout: 500ms
@@ -342,7 +365,8 @@ stages:
   - {use: generate, out: a}
   - {use: write, path: stdout, format: raw}
 Y
-{ "$GPIPE" run "$tmp/full.yaml" 2>"$tmp/stderr"; echo $? >"$tmp/rc"; } | sleep 4
+rm -f "$tmp/rc"
+{ "$GPIPE" run "$tmp/full.yaml" 2>"$tmp/stderr"; echo $? >"$tmp/rc"; } | until_ $$ test -s "$tmp/rc"
 [ "$(cat "$tmp/rc")" -eq 5 ] && grep -qE "^.*full.yaml:5:11: error: .*'write' is busy with frame [0-9]+, writing to standard output, a full pipe" "$tmp/stderr" \
     && grep -qE "^      stage 'generate' has waited [0-9.]+ s to put frame" "$tmp/stderr" && ok || bad 'a pipe that nobody reads'
 expect 'a stuck script' 5 "'forever' is busy with frame 3" "$GPIPE" run "$tmp/stuck.yaml"
@@ -428,7 +452,8 @@ expect 'bench: -'           2 'stdin can be read once' "$GPIPE" bench -
 for s in INT TERM; do
     "$GPIPE" bench --sweep depth=1..8 "$tmp/bench.yaml" >"$tmp/stdout" 2>"$tmp/stderr" &
     pid=$!
-    sleep 1; kill -$s $pid; wait $pid; rc=$?
+    until_ $pid listens $pid
+    kill -$s $pid; wait $pid; rc=$?
     [ $rc = $([ $s = INT ] && echo 130 || echo 143) ] && [ ! -s "$tmp/stdout" ] && ok || bad "bench: SIG$s: $rc"
 done
 
@@ -465,7 +490,10 @@ stages: [{use: generate, frames: 40, fill: once, out: a}, {use: blur, sigma: 8},
 Y
 expect 'account of streams' 0 '^  blur +40 +1 stream +[1-9][0-9]* %' "$GPIPE" run -v --device cpu "$tmp/streams.yaml"
 expect 'account' 0 "gpipe: overlap [0-9]+ %, latency p50" "$GPIPE" run -v --device cpu $edges
-timeout --preserve-status -s INT 1 $run --report "$tmp/r.json" --trace "$tmp/t.json" "$tmp/slow.yaml" >/dev/null 2>"$tmp/stderr"; rc=$?
+$run --report "$tmp/r.json" --trace "$tmp/t.json" "$tmp/slow.yaml" >/dev/null 2>"$tmp/stderr" &
+pid=$!
+until_ $pid runs $pid
+kill -INT $pid; wait $pid; rc=$?
 [ $rc -eq 130 ] && grep -q '"outcome": "drained"' "$tmp/r.json" && tail -1 "$tmp/t.json" | grep -q '^}' && ok || bad "report: stopped: exit $rc"
 expect 'report: failed' 1 'there is nothing to report' $run --report "$tmp/none.json" --set stages.write.path=/proc/no/x "$tmp/slow.yaml"
 [ ! -e "$tmp/none.json" ] && [ -z "$(find "$tmp" -name '.*.tmp-*')" ] && ok || bad 'report: left behind'

@@ -102,7 +102,7 @@ def connected(pid, where=sock):
         return s.connect_ex(where(pid)) == 0
 
 
-def until(true, seconds=30):
+def until(true, seconds=60):
     end = time.time() + seconds
     while not true() and time.time() < end:
         time.sleep(0.02)
@@ -118,7 +118,7 @@ def start(*args, where=sock, **more):
 def stop(p, sig=signal.SIGINT):
     p.send_signal(sig)
     try:
-        return p.communicate(timeout=30)[1], p.returncode
+        return p.communicate(timeout=60)[1], p.returncode
     except subprocess.TimeoutExpired:
         check(f"it ends at {sig.name}", False, p.args)
         p.kill()
@@ -188,10 +188,10 @@ class Screen:
         return [s.rstrip() for s in self.line if s.strip()]
 
 
-def on_terminal(args, rows=24, cols=100, steps=(), seconds=60, program=gpipe, **more):
-    """Runs gpipe on a terminal; steps: (time, function(pid, fd, screen), which is called
-    again if it returns False). Every screen that stood still for a moment, the last screen,
-    and the exit code."""
+def on_terminal(args, rows=24, cols=100, steps=(), seconds=120, program=gpipe, **more):
+    """Runs gpipe on a terminal; steps: function(pid, fd, screen), one after the other, each of
+    which is called again while it returns False. Every screen that stood still for a moment,
+    the last screen, and the exit code."""
     pid, fd = pty.fork()
     if pid == 0:
         try:
@@ -201,9 +201,8 @@ def on_terminal(args, rows=24, cols=100, steps=(), seconds=60, program=gpipe, **
             os._exit(127)
     screen, start, steps, seen = Screen(rows, cols), time.time(), list(steps), []
     while time.time() < start + seconds:
-        if steps and time.time() - start > steps[0][0]:
-            if steps[0][1](pid, fd, screen) is not False:
-                steps.pop(0)
+        if steps and steps[0](pid, fd, screen) is not False:
+            steps.pop(0)
         if not select.select([fd], [], [], 0.03)[0]:
             seen.append(screen.shown())
             continue
@@ -218,6 +217,17 @@ def on_terminal(args, rows=24, cols=100, steps=(), seconds=60, program=gpipe, **
         os.kill(pid, signal.SIGKILL)
     os.close(fd)
     return seen, screen, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def when(shown, do):
+    """A step that waits until some line on the screen is as `shown` says."""
+    def step(pid, fd, screen):
+        return do(pid, fd, screen) if any(shown(l) for l in screen.shown()) else False
+    return step
+
+
+def kill(sig):
+    return lambda pid, fd, screen: os.kill(pid, sig)
 
 
 def resize(rows, cols):
@@ -254,7 +264,10 @@ check("lines: gone at the end", not any("left" in l or "[" in l for l in screen.
       and any("150 frames in, 150 out" in l for l in screen.shown()), screen.shown())
 check("lines: color", screen.colors > 0)
 
-sizes = [(0.4, resize(24, 40)), (0.6, resize(4, 60)), (1.4, resize(24, 100)), (1.6, resize(2, 10))]
+sizes = [when(lambda l: "left" in l or "fram" in l, resize(24, 40)),
+         when(lambda l: "frames" in l, resize(4, 60)),
+         when(lambda l: "stages more" in l, resize(24, 100)),
+         when(lambda l: "discard" in l, resize(2, 10))]
 seen, screen, rc = on_terminal([*run, slow], steps=sizes)
 check("resize: exit", rc == 0, rc)
 check("resize: few rows", any(any("stages more" in l for l in s) for s in seen))
@@ -262,12 +275,12 @@ dirty = [s for s in seen if sum("frames, " in l for l in s) > 1]
 check("resize: nothing twice", not dirty, dirty[:1])
 
 for rows, cols in ((1, 1), (2, 3), (3, 12), (5, 30)):
-    def kill(pid, fd, s):
-        if not s.shown() and cols > 1:
+    def end(pid, fd, s, since=time.time()):
+        if time.time() < since + 1.2 or (not s.shown() and cols > 1):
             return False
         os.kill(pid, signal.SIGKILL)
     seen, screen, rc = on_terminal([*run, "--set", "stages.clean.script=quiet.lua", endless], rows,
-                                   cols, steps=[(1.2, kill)])
+                                   cols, steps=[end])
     is_clean(f"{rows} x {cols}", screen, seen)
     check(f"{rows} x {cols}: drawn", any(seen) == (cols > 1) and all(len(l) < cols for s in seen for l in s), seen)
 for name in os.listdir(path("gpipe")):                 # of those that were killed
@@ -277,7 +290,7 @@ check("an empty NO_COLOR", screen.colors > 0)
 for term in ("dumb", ""):
     seen, screen, rc = on_terminal([*run, slow], cols=200, TERM=term)
     check(f"TERM={term}", rc == 0 and not screen.colors and not screen.unknown
-          and any(re.match(r"gpipe: \d+ frames, \d+ frames/s, 1 s", l) for l in screen.shown())
+          and any(re.match(r"gpipe: \d+ frames, \d+ frames/s, \d+ s", l) for l in screen.shown())
           and not any("[" in l for l in screen.shown()), screen.shown())
 seen, screen, rc = on_terminal([*run, words])
 check("data on the same terminal", rc == 0 and "frame 13" in screen.shown()
@@ -289,7 +302,8 @@ check("in the background", screen.shown()[-1:] == ["over"] and any("150 out" in 
 seen, screen, rc = on_terminal([*run, slow], NO_COLOR="1")
 check("NO_COLOR", screen.colors == 0 and any(any(l.startswith("> clean") for l in s) for s in seen))
 seen, screen, rc = on_terminal([*run, "--set", "stages.clean.script=quiet.lua", endless], cols=WIDE,
-                               steps=[(0.7, lambda pid, fd, s: os.write(fd, b"\x03"))])
+                               steps=[when(lambda l: l.startswith("> clean"),
+                                           lambda pid, fd, s: os.write(fd, b"\x03"))])
 check("Ctrl-C: exit", rc == 130, rc)
 check("Ctrl-C: its words stay", any(l.startswith("gpipe: stopping: frames in flight will finish") for l in screen.shown())
       and " frames in, " in screen.shown()[-1], screen.shown())
@@ -322,8 +336,9 @@ def valid(o):
 
 
 check("JSON: objects", len(objects) >= 2 and all(map(valid, objects)), objects)
-check("JSON: one a second", all(0.7 < b["seconds"] - a["seconds"] < 1.6 for a, b
-                                in zip(objects[:-2], objects[1:-1])), [o["seconds"] for o in objects])
+moments = [o["seconds"] for o in objects]              # on a busy machine some come late
+check("JSON: at most one a second", moments == sorted(moments)
+      and len(moments) - 2 <= moments[-1], moments)
 check("JSON: the end", objects[-1]["ended"] and objects[-1]["sources"][0]["out"] == 150
       and objects[-1]["frames"] == 150 and not any(o["ended"] for o in objects[:-1]), objects[-1])
 check("JSON: the bound", any(o["bound_by"] == "clean" for o in objects[:-1]), objects)
@@ -341,7 +356,12 @@ for what, more, frames in (("ecg.npy", "out: x", 154), ("ecg.npy", "out: x, fram
 p = spawn(*run, "--progress", "json", slow, stderr=subprocess.PIPE)
 p.stderr.readline()
 p.stderr.close()
-check("JSON: its reader goes", p.wait(timeout=30) == 0, p.returncode)
+check("JSON: its reader goes", p.wait(timeout=60) == 0, p.returncode)
+
+def settled(pid, fd, screen, since={}):
+    """Half a second with what is shown, so that it is seen to stand still."""
+    return time.time() > since.setdefault(pid, time.time()) + 0.5 or False
+
 
 # == top ========================================================================
 p = start(endless)
@@ -351,7 +371,7 @@ idle = [socket.socket(socket.AF_UNIX) for _ in range(3)]       # these never rea
 for s in idle:
     s.connect(sock(p.pid))
 seen, screen, rc = on_terminal(["top", str(p.pid)], steps=[
-    (2.6, lambda pid, fd, s: os.kill(pid, signal.SIGINT))])
+    when(lambda l: l.startswith("> clean "), settled), kill(signal.SIGINT)])
 check("top: lines", any(any(l.startswith("> clean ") for l in s) for s in seen), seen[-1:])
 check("top: exit", rc == 130, rc)
 is_clean("top", screen, seen)
@@ -362,16 +382,17 @@ gone = spawn("top", "--json", sock(p.pid), stdout=subprocess.PIPE, stderr=subpro
 gone.stdout.readline()
 gone.stdout.close()
 said = gone.stderr.read()
-gone.wait(timeout=10)
+gone.wait(timeout=60)
 check("top: nobody reads it", gone.returncode == -signal.SIGPIPE and not said, (gone.returncode, said))
-t2 = spawn("top", sock(p.pid), stdout=subprocess.PIPE)
-time.sleep(0.3)
+t2 = spawn("top", sock(p.pid), stdout=open(path("plain"), "w"))
+until(lambda: "> clean" in open(path("plain")).read())
 err, rc = stop(p)
 check("top: the run", rc == 130 and " 0 cancelled" in err, err)
 check("top: the socket goes", not os.path.exists(sock(p.pid)))
-rest, _ = t.communicate(timeout=10)
+rest, _ = t.communicate(timeout=60)
 check("top: the last object", json.loads(rest.splitlines()[-1])["ended"] and t.returncode == 0)
-rest, _ = t2.communicate(timeout=10)
+t2.wait(timeout=60)
+rest = open(path("plain")).read()
 check("top: not a terminal", "\x1b" not in rest and "> clean" in rest and t2.returncode == 0, rest)
 p = subprocess.run([gpipe, "top", str(p.pid)], env=env, capture_output=True, text=True)
 check("top: gone", p.returncode == 2 and "no pipeline of yours" in p.stderr, p.stderr)
@@ -396,7 +417,7 @@ os.symlink("elsewhere", path("gpipe"))
 p = start(endless, where=tmp_sock)
 check("top: not through a link", os.listdir(path("elsewhere")) == [])
 seen, screen, rc = on_terminal(["top", str(p.pid)], steps=[
-    (1.6, lambda pid, fd, s: os.kill(pid, signal.SIGTERM))])
+    when(bool, settled), kill(signal.SIGTERM)])
 check("top: the other folder", rc == 143 and any(seen), (rc, seen[-1:]))
 stop(p)
 os.remove(path("gpipe"))
@@ -437,16 +458,16 @@ def served(reply, *args, after=None):
         s.listen()
         t = spawn("top", *args, path("any"), stdout=subprocess.PIPE if not after
                   else subprocess.DEVNULL, stderr=subprocess.PIPE)
-        s.settimeout(30)
+        s.settimeout(60)
         c = s.accept()[0]
-        c.settimeout(1)
+        c.settimeout(60)
         signaled = False
         try:
-            end = time.time() + (10 if after else 0)
+            end = time.time() + (60 if after else 0)
             c.sendall(reply)
             while after and t.poll() is None and time.time() < end:
                 c.sendall(reply)
-                if not signaled and time.time() > end - 9.5:
+                if not signaled and time.time() > end - 59.5:
                     t.send_signal(after)
                     signaled = True
             if after:
@@ -456,7 +477,7 @@ def served(reply, *args, after=None):
         c.close()
         os.remove(path("any"))
         try:
-            out, err = t.communicate(timeout=10)
+            out, err = t.communicate(timeout=60)
         except subprocess.TimeoutExpired:
             t.kill()
             out, err = t.communicate()
@@ -493,23 +514,23 @@ late = socket.socket(socket.AF_UNIX)
 late.connect(sock(p.pid))
 objects = open(path("objects"), "w+")
 t = spawn("top", "--json", sock(p.pid), stdout=objects)
-until(lambda: "a_reader" in open(path("objects")).read())        # the first may be too early
-time.sleep(0.2)
-first = next(o for o in map(json.loads, open(path("objects"))) if o["stages"])
+until(lambda: any("a_reader" in l and l.endswith("\n") for l in open(path("objects"))))
+first = next(o for o in map(json.loads, filter(lambda l: l.endswith("\n"), open(path("objects"))))
+             if o["stages"])                           # the first may be too early
 check("many: all stages", valid(first) and len(first["stages"]) == READERS + 1
       and len(first["buffers"]) == READERS, (len(first["stages"]), len(first["buffers"])))
 seen, screen, rc = on_terminal(["top", str(p.pid)], rows=10, cols=60, steps=[
-    (3.5, lambda pid, fd, s: os.kill(pid, signal.SIGINT))])
+    when(lambda l: "stages more" in l, settled), kill(signal.SIGINT)])
 is_clean("many", screen, seen)
 check("many: shown", any(any(f"and {READERS + 1 - 7} stages more" in l for l in s) for s in seen), seen[-1:])
 time.sleep(2)
-late.settimeout(30)
+late.settimeout(60)
 reader = late.makefile()
 check("many: who reads late gets whole objects",
       all(valid(json.loads(reader.readline())) for _ in range(3)))
 err, rc = stop(p)
 check("many: ends", rc == 130, err)
-check("many: top gets the last", t.wait(timeout=10) == 0
+check("many: top gets the last", t.wait(timeout=60) == 0
       and json.loads(list(open(path("objects")))[-1])["ended"], t.returncode)
 late.close()
 objects.close()
@@ -532,7 +553,7 @@ time.sleep(1)
 spent = (ticks(p.pid) - before) / os.sysconf("SC_CLK_TCK")
 check("no descriptors: no spinning", spent < 0.5, spent)
 resource.prlimit(p.pid, resource.RLIMIT_NOFILE, was)
-more.settimeout(30)
+more.settimeout(60)
 check("no descriptors: later", more.makefile().readline().startswith("{"))
 more.close()
 stop(p)
@@ -602,7 +623,7 @@ at = re.search(r"http://127\.0\.0\.1:\d+/metrics", p.stderr.readline())[0]
 with open(path("fifo"), "wb") as f:
     f.write(bytes(64 * 99))
     f.flush()
-    for _ in range(100):
+    for _ in range(1000):
         wrong, s = read(scrape(at))
         if (get(s, "gpipe_frames_out_total", source="read") or 0) \
                 + (get(s, "gpipe_frames_dropped_total", source="read") or 0) == 99:
@@ -654,7 +675,7 @@ with open(path("fifo"), "wb") as f:
         check(f"metrics: {method}", code == want, code)
     held = socket.create_connection(("127.0.0.1", int(at.split(":")[2].split("/")[0])))
     held.send(b"GET /metrics HTTP/1.1\r\n")        # and never the rest
-err = p.communicate(timeout=30)[1]
+err = p.communicate(timeout=60)[1]
 held.close()
 greedy.close()
 check("metrics: the account", p.returncode == 0 and "99 frames in, 50 out, 49 dropped" in err, err)

@@ -95,6 +95,7 @@ class Kit:
 
     def click_on(self, selector):
         self.b.js(f"document.querySelector({selector!r}).scrollIntoView({{block: 'center'}})")
+        self.b.settle()
         time.sleep(0.35)               # until a wheel is not taken for the page's
         self.b.click(*self.place(selector))
 

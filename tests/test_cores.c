@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/clock.h"
 #include "pipe.h"
 #include "run/cores.h"
 
@@ -68,7 +69,7 @@ static const struct { gp_core_ticks from, to; double worked; } spans[] = {
     { { 50, 1000, 4 }, { 150, 1100, 4 }, 0 },
     { { 50, 1000, 4 }, { 200, 1100, 4 }, 0 },      /* the kernel counts both a little apart */
     { { 50, 1000, 4 }, { 49, 1100, 4 }, 4 },
-    { { 0, 0, 2 }, { 10, 39, 2 }, -1 },            /* too short */
+    { { 0, 0, 2 }, { 10, 19, 2 }, -1 },            /* too short */
     { { 0, 0, 2 }, { 100, 200, 3 }, -1 },
     { { 0, 0, 0 }, { 0, 0, 0 }, -1 },
     { { 0, 300, 2 }, { 0, 200, 2 }, -1 },
@@ -78,6 +79,17 @@ START_TEST(cores_that_worked)
 {
     double worked = gp_cores_worked(spans[_i].from, spans[_i].to);
     ck_assert_msg(worked > spans[_i].worked - 1e-9 && worked < spans[_i].worked + 1e-9, "%g", worked);
+}
+END_TEST
+
+/* As a thread that has run knows it; of a few sleeps it cannot be longer than they took. */
+START_TEST(delay_of_a_thread)
+{
+    int64_t before = gp_core_delay(), start = gp_now_ns();
+    for (int i = 0; i < 20; i++)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    int64_t more = gp_core_delay() - before;
+    ck_assert(before >= 0 && more >= 0 && more <= gp_now_ns() - start);
 }
 END_TEST
 
@@ -126,6 +138,7 @@ Suite *suite_cores(void)
     TCase *tc = tcase_create("cores");
     tcase_add_checked_fixture(tc, up, down);
     tcase_add_test(tc, ticks_of_our_cores);
+    tcase_add_test(tc, delay_of_a_thread);
     tcase_add_loop_test(tc, cores_that_worked, 0, (int)(sizeof spans / sizeof *spans));
     tcase_add_loop_test(tc, quota_of_the_cgroup, 0, (int)(sizeof groups / sizeof *groups));
     suite_add_tcase(s, tc);

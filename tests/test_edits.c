@@ -25,11 +25,13 @@ static const struct {
     int most;                  /* edits */
     gp_bound end;              /* the last verdict */
 } cases[] = {
-#define G "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n  - {use: generate, out: g, frames: 9}\n"
+#define G "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n" \
+    "  - {use: generate, out: g, frames: 9}\n"
 #define END "  - {use: discard}\n"
 #define SCALE G "  - {use: scale, a: 2}\n" END
 #define CLEAN G "  - {name: clean, use: lua, script: free.lua}\n" END
-#define CHAIN G "  - {name: a, use: lua, script: free.lua}\n  - {name: b, use: lua, script: keeps.lua}\n" END
+#define CHAIN G "  - {name: a, use: lua, script: free.lua}\n" \
+    "  - {name: b, use: lua, script: keeps.lua}\n" END
 #define ENDS(n, bound) .most = n, .end = GP_BOUND_##bound
     { "kernels", SCALE, .cost = { { "scale", .us = 5000 } }, .cores = 2, ENDS(0, CORES) },
     { "uneven kernels", SCALE, .cost = { { "scale", .us = 5000, .uneven = true } }, .cores = 2,
@@ -54,6 +56,8 @@ static const struct {
       ENDS(3, CORES) },
     { "a script beside others", CLEAN, .cost = { { "clean", .us = 3000 } }, .cores = 2, .others = 3,
       ENDS(0, CORES) },
+    { "a script with workers beside many others", CLEAN, .cost = { { "clean", .us = 3000 } },
+      .cores = 2, .others = 12, ENDS(0, CORES) },
     { "a script that sleeps beside others", CLEAN, .cost = { { "clean", .us = 3000, .sleeps = true } },
       .cores = 2, .others = 3, ENDS(1, STAGE) },
     { "a script with a quota", CLEAN, .cost = { { "clean", .us = 3000 } }, .cores = 8, .quota = 1,
@@ -162,6 +166,8 @@ static void work(actor *a, int w, double share, gp_report *r)
         a->report->busy_ns += TICK_US * 1000;
     if (!a->cost.sleeps)
         r->cpu_ns += (int64_t)(TICK_US * 1000 * share);
+    if (!a->cost.sleeps && a->report->stage >= 0)
+        r->delayed_ns += (int64_t)(TICK_US * 1000 * (1 - share));
     if (a->worker[w].left > 0)
         return;
     a->worker[w].works = false;

@@ -203,26 +203,41 @@ END_TEST
 
 /* ---- whole or nothing ------------------------------------------------ */
 
+/* Once n frames came out. */
+static void await_frames(gp_pipeline *p, uint64_t n)
+{
+    gp_account a = { 0 };
+    while (a.out < n) {
+        nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+        gp_accounts(p, &a, 1);
+    }
+}
+
+/* While the script holds frame 20 back, and those that were taken with it. */
 static void cut_in_half(gp_pipeline *p, void *arg)
 {
-    (void)p;
-    nanosleep(&(struct timespec){ .tv_nsec = 150 * 1000000 }, NULL);
+    await_frames(p, 10);
     ck_assert_int_eq(truncate(arg, 128 + 100), 0);
+    pipe_text(io_dir, "cut", "");
 }
 
 START_TEST(shrinks)
 {
-    char path[600];
+    char path[600], text[900];
     io_count_npy("in.npy", U8(200, 1), 0);
     pipe_text(io_dir, "out.npy", "from an earlier run");
-    pipe_result r = pipe_run_with(io_dir, "stages:\n  - {use: read, path: in.npy, rate: 200}\n"
+    snprintf(text, sizeof text, "function process(f, x, y)\n    y:copy(x)\n"
+             "    while f.index == 20 and not io.open('%s/cut') do end\nend\n", io_dir);
+    pipe_text(io_dir, "hold.lua", text);
+    pipe_result r = pipe_run_with(io_dir, "stages:\n  - {use: read, path: in.npy}\n"
+                                  "  - {use: lua, script: hold.lua}\n"
                                   "  - {use: write, path: out.npy}\n", "cpu", NULL,
                                   (gp_run_options){ 0 }, cut_in_half, io_path("in.npy", path));
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_msg(strstr(io_error(&r), "frame 100: '") && strstr(io_error(&r),
                   "became shorter: 1 bytes expected at offset 228, 0 found"), "%s", io_error(&r));
     io_holds("out.npy", "from an earlier run", 19);
-    ck_assert_int_eq(io_files("."), 2);
+    ck_assert_int_eq(io_files("."), 4);     /* and what holds it back */
 }
 END_TEST
 
@@ -243,7 +258,7 @@ END_TEST
 
 static void cancel_soon(gp_pipeline *p, void *arg)
 {
-    nanosleep(&(struct timespec){ .tv_nsec = 100 * 1000000 }, NULL);
+    await_frames(p, 2);
     gp_cancel(p, *(int *)arg);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "effort.h"
 #include "pipe.h"
 #include "device/machine.h"
 #include "run/pipeline.h"
@@ -219,13 +220,6 @@ static void down(void)
     pipe_dir_remove(dir);
 }
 
-static double cpu_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* The time of one compilation; its memory in *bytes, of one without errors. */
 static double measure(int form, int n, double *bytes)
 {
@@ -252,21 +246,21 @@ static double measure(int form, int n, double *bytes)
     return took;
 }
 
-/* What is linear takes 4 times as long for 4 times the stages, what is quadratic 16
- * times. The best of a few is compared, and of more while the machine is busy. */
+struct measured { int form; double bytes[2]; int smallest; };
+
+static double compile_form(int n, void *arg)
+{
+    struct measured *m = arg;
+    return measure(m->form, n, &m->bytes[n > m->smallest]);
+}
+
 START_TEST(takes_time_in_proportion)
 {
-    enum { TIMES = 4, MORE = 8, LEAST = 3, MOST = 20 };
-    double small = 1e9, large = 1e9, small_bytes, large_bytes;
-    for (int i = 0; i < MOST && (i < LEAST || large > MORE * small); i++) {
-        double s = measure(_i, forms[_i].n, &small_bytes);
-        double l = measure(_i, TIMES * forms[_i].n, &large_bytes);
-        small = s < small ? s : small, large = l < large ? l : large;
-    }
-    ck_assert_msg(large <= MORE * small, "%s: %d stages take %.2f ms, %d take %.2f ms",
-                  forms[_i].name, forms[_i].n, 1e3 * small, TIMES * forms[_i].n, 1e3 * large);
-    ck_assert_msg(large_bytes <= MORE * small_bytes, "%s: %d stages take %.0f bytes, %d take %.0f",
-                  forms[_i].name, forms[_i].n, small_bytes, TIMES * forms[_i].n, large_bytes);
+    enum { MORE = 8 };
+    struct measured m = { .form = _i, .smallest = forms[_i].n };
+    effort_is_linear(forms[_i].name, compile_form, &m, forms[_i].n);
+    ck_assert_msg(m.bytes[1] <= MORE * m.bytes[0], "%s: %d stages take %.0f bytes, 4 times as many "
+                  "%.0f", forms[_i].name, forms[_i].n, m.bytes[0], m.bytes[1]);
 }
 END_TEST
 
@@ -278,14 +272,15 @@ static double now(void)
 }
 
 /* A pipeline with next to nothing to do waits for no clock, from its text to its
- * end. It takes a hundredth of this; the best of a few counts. */
+ * end: one that did would never end so soon. Others may keep the machine busy, but not
+ * each time. */
 START_TEST(little_takes_no_time)
 {
     static const char yaml[] = "buffers: {s: " SIGNAL "}\nstages:\n"
                                "  - {name: s, use: generate, frames: 1}\n  - {use: discard}\n";
     const double most = 0.015;
     double best = 1;
-    for (int i = 0; i < 20 && best > most; i++) {
+    for (int i = 0; i < 2000 && best > most; i++) {
         gp_errs errs = { 0 };
         gp_config config = { .registry = registry };
         double from = now();

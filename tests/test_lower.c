@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include "effort.h"
 #include "planned.h"
 
 #define SRC(name) "  - {use: src, name: " name "}\n"
@@ -355,13 +355,6 @@ END_TEST
 
 /* ---- many stages ----------------------------------------------------- */
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 typedef char *(*writer)(int n);
 
 /* dev, host, dev, host, ...: n / 2 segments. */
@@ -391,7 +384,7 @@ static double passes(const planned *p)
 {
     gp_arena a = { 0 };
     gp_errs errs = { .n = 0 };
-    double t = now();
+    double t = cpu_seconds();
     gp_plan *plan = gp_lower(&a, p->graph, &p->machine, &errs);
     plan = plan ? gp_schedule(&a, plan, &p->machine, &errs) : NULL;
     ck_assert_msg(plan && gp_verify(plan, &p->machine, &errs), "%s", errs.e[0].msg);
@@ -402,31 +395,28 @@ static double passes(const planned *p)
     gp_dump_plan(f, plan, GP_DUMP_JSON);
     gp_dump_plan(f, plan, GP_DUMP_DOT);
     fclose(f);
-    t = now() - t;
+    t = cpu_seconds() - t;
     free(text);
     gp_arena_free(&a);
     return t;
 }
 
+static double plan_many(int n, void *arg)
+{
+    writer *write = arg;
+    char *yaml = (*write)(n);
+    planned p = plan_yaml(yaml, "test.yaml", true);
+    ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
+    double t = passes(&p);
+    plan_free(&p);
+    free(yaml);
+    return t;
+}
+
 START_TEST(test_linear)
 {
-    static const struct { writer write; int small; } cases[] = { { zigzag, 2500 }, { comb, 1000 } };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        double t[2] = { 1e9, 1e9 };
-        for (int big = 0; big < 2; big++) {
-            char *yaml = cases[i].write(cases[i].small * (big ? 4 : 1));
-            planned p = plan_yaml(yaml, "test.yaml", true);
-            ck_assert_msg(p.pipeline != NULL, "%s", p.errs.e[0].msg);
-            for (int again = 0; again < 5; again++) {
-                double s = passes(&p);
-                t[big] = s < t[big] ? s : t[big];
-            }
-            plan_free(&p);
-            free(yaml);
-        }
-        ck_assert_msg(t[1] < 10 * t[0] + 0.01, "4 times the stages took %g times as long (%g s)",
-                      t[1] / t[0], t[1]);
-    }
+    effort_is_linear("a zigzag", plan_many, &(writer){ zigzag }, 2500);
+    effort_is_linear("a comb", plan_many, &(writer){ comb }, 1000);
 }
 END_TEST
 

@@ -2,8 +2,8 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "compile/ir.h"
+#include "effort.h"
 
 Suite *suite_parse(void);
 
@@ -186,49 +186,59 @@ START_TEST(bomb)
 }
 END_TEST
 
-static double now(void)
+/* n stages on lines of their own, or all on one line with wide characters. */
+static double parse_stages(int n, void *arg)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Many stages on lines of their own, or all on one line with wide characters. */
-START_TEST(many)
-{
-    enum { N = 100000 };
-    char *text = malloc(64 * N), *s = text;
-    s += sprintf(s, _i ? "\"\xc3\xa4\": 1\nstages: [" : "stages:\n");
-    for (int i = 0; i < N; i++)
-        s += sprintf(s, _i ? "{use: gain, name: \xc3\xa4%d}, " : "  - {use: gain, name: g%d}\n", i);
-    sprintf(s, _i ? "]\n" : "\n");
-    double start = now();
+    bool wide = *(int *)arg;
+    char *text = malloc(64 * (size_t)n + 64), *s = text;
+    s += sprintf(s, wide ? "\"\xc3\xa4\": 1\nstages: [" : "stages:\n");
+    for (int i = 0; i < n; i++)
+        s += sprintf(s, wide ? "{use: gain, name: \xc3\xa4%d}, " : "  - {use: gain, name: g%d}\n", i);
+    sprintf(s, wide ? "]\n" : "\n");
+    double start = cpu_seconds();
     gp_spec *spec = parse(text);
-    double took = now() - start;
+    double took = cpu_seconds() - start;
     ck_assert_ptr_nonnull(spec);
     const gp_node *stages = gp_node_get(spec->root, "stages");
-    ck_assert_int_eq(stages->n, N);
-    if (_i)
+    ck_assert_int_eq(stages->n, n);
+    if (wide)
         ck_assert_int_eq(stages->item[1]->at.col, 10 + 24);
-    const char **names = GP_NEW(&arena, const char *, N);
+    const char **names = GP_NEW(&arena, const char *, n);
+    start = cpu_seconds();
     gp_stage_names(&arena, stages, names);
-    ck_assert_msg(took < 5, "%d stages took %g s", N, took);
+    took += cpu_seconds() - start;
     free(text);
+    gp_arena_free(&arena);
+    return took;
+}
+
+START_TEST(many)
+{
+    effort_is_linear(_i ? "stages on one line" : "stages", parse_stages, &_i, 25000);
 }
 END_TEST
 
-START_TEST(many_keys)
+static double parse_keys(int n, void *arg)
 {
-    enum { N = 50000 };
-    char *text = malloc(32 * N), *s = text;
-    for (int i = 0; i < N; i++)
+    char *text = malloc(32 * (size_t)n), *s = text, want[100];
+    (void)arg;
+    for (int i = 0; i < n; i++)
         s += sprintf(s, "k%d: %d\n", i, i);
     sprintf(s, "k777: again\n");
-    double start = now();
+    errs = (gp_errs){ 0 };
+    sprintf(want, "key 'k777' is in line 778 and in line %d; remove one", n + 1);
+    double start = cpu_seconds();
     ck_assert_ptr_null(parse(text));
-    ck_assert(now() - start < 5);
-    ck_assert_str_eq(errs.e[0].msg, "key 'k777' is in line 778 and in line 50001; remove one");
+    double took = cpu_seconds() - start;
+    ck_assert_str_eq(errs.e[0].msg, want);
     free(text);
+    gp_arena_free(&arena);
+    return took;
+}
+
+START_TEST(many_keys)
+{
+    effort_is_linear("keys", parse_keys, NULL, 12500);
 }
 END_TEST
 

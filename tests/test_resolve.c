@@ -3,9 +3,9 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "base/npy.h"
+#include "effort.h"
 #include "world.h"
 
 Suite *suite_resolve(void);
@@ -429,29 +429,28 @@ END_TEST
 
 /* ---- size ------------------------------------------------------------ */
 
-/* 10,000 stages take well under a second; a step of quadratic cost takes many.
- * The bound leaves room for sanitizers and busy machines. */
-START_TEST(many_stages)
+static double resolve_stages(int n, void *arg)
 {
-    enum { MANY = 10000 };
-    char *text = malloc(200 * MANY), *s = text;
+    char *text = malloc(200 * (size_t)n + 200), *s = text;
+    (void)arg;
     s += sprintf(s, "vars: {n: 3}\nbuffers:\n");
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < n; i++)
         s += sprintf(s, "  b%d: {dtype: u8, shape: [4, 6], depth: n}\n", i);
     s += sprintf(s, "stages:\n  - {use: src, out: b0}\n");
-    for (int i = 1; i < MANY; i++)
+    for (int i = 1; i < n; i++)
         s += sprintf(s, "  - {use: both, n: n * 2, in: b%d, out: b%d}\n", i - 1, i);
     sprintf(s, "  - {use: sink}\n");
-    struct timespec a, b;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+    double start = cpu_seconds();
     const gp_graph *g = world_must(text);
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
-    ck_assert_int_eq(g->nstages, MANY + 1);
-    double seconds = (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) * 1e-9;
-    ck_assert_msg(seconds < 3, "%d stages took %g s", MANY, seconds);
-    if (getenv("GP_TEST_TIMES"))
-        fprintf(stderr, "resolve: %d stages in %.3f s\n", MANY, seconds);
+    double took = cpu_seconds() - start;
+    ck_assert_int_eq(g->nstages, n + 1);
     free(text);
+    return took;
+}
+
+START_TEST(many_stages)
+{
+    effort_is_linear("stages", resolve_stages, NULL, 2500);
 }
 END_TEST
 

@@ -364,7 +364,8 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* 50 frames at 200 Hz: the last is due after 245 ms, never earlier. */
+/* 50 frames at 200 Hz: the last is due after 245 ms, never earlier; and not much later, if
+ * the machine has time for it once. */
 START_TEST(keeps_the_rate)
 {
     static const char *const sources[] = { "generate, frames: 50", "read, path: in.raw, frames: 50",
@@ -372,13 +373,17 @@ START_TEST(keeps_the_rate)
     char y[600];
     io_count_raw("in.raw", 100);
     for (int i = 0; i < 3; i++) {
-        double start = seconds();
-        uint64_t n = io_runs(TEXT(y, "buffers: {a: {dtype: u8, shape: [2], depth: 8}}\nstages:\n"
-                                  "  - {use: %s, rate: 200, out: a}\n  - {use: discard}\n",
-                                  sources[i]));
-        ck_assert_uint_eq(n, 50);
-        double took = seconds() - start;
-        ck_assert_msg(took > 0.245 && took < 2, "it took %g s", took);
+        double took = 2;
+        for (int again = 0; again < 20 && took >= 2; again++) {
+            double start = seconds();
+            uint64_t n = io_runs(TEXT(y, "buffers: {a: {dtype: u8, shape: [2], depth: 8}}\nstages:\n"
+                                      "  - {use: %s, rate: 200, out: a}\n  - {use: discard}\n",
+                                      sources[i]));
+            ck_assert_uint_eq(n, 50);
+            took = seconds() - start;
+            ck_assert_msg(took > 0.245, "it took %g s", took);
+        }
+        ck_assert_msg(took < 2, "it took %g s, each time", took);
     }
 }
 END_TEST

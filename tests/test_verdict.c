@@ -23,7 +23,8 @@ static const struct {
     struct { const char *name, *to; double held; } buffer[2];
     struct { int busy, gb; } engine[GP_ENGINES];   /* gb: GB/s; the limit is 50 */
     int cpus;                  /* 0: 16 */
-    int cpu, others, quota;    /* percent of one core; 0: not known, none, no limit */
+    int cpu, others, quota, delayed;   /* percent of one core; 0: not known, none, no limit,
+                                          not known */
     bool cuda, estimated;      /* estimated: engines are not measured */
     int frames;                /* 0: LONG */
     gp_bound bound;
@@ -167,11 +168,11 @@ static const struct {
       .bound = GP_BOUND_CORES, .of = "scale", .text = "100 % busy, 85 % of it in segment 'scale': "
       "its kernels run on the CPU", NONE },
     { "all cores, most of them of others", HOST, .actor = { { "clean", .busy = 97 } }, .cpus = 2,
-      .cpu = 45, .others = 155, .bound = GP_BOUND_CORES, .of = "clean", .text = "bound by the 2 cores, "
-      "100 % busy, other processes used 1.6 of 2 cores, 100 % of the rest in stage 'clean': a kernel",
+      .cpu = 20, .delayed = 60, .others = 180, .bound = GP_BOUND_CORES, .of = "clean", .text = "bound by the 2 cores, "
+      "100 % busy, other processes used 1.8 of 2 cores, 100 % of the rest in stage 'clean': a kernel",
       NONE },
     { "a stage that sleeps beside others", HOST, .actor = { { "clean", .busy = 97 } }, .cpus = 4,
-      .cpu = 5, .others = 390, .bound = GP_BOUND_STAGE, .of = "clean", .text = "(host, 97 % busy, other "
+      .cpu = 5, .delayed = 30, .others = 390, .bound = GP_BOUND_STAGE, .of = "clean", .text = "(host, 97 % busy, other "
       "processes used 3.9 of 4 cores): try workers: 2", .path = "stages.clean.workers", .value = "2" },
     { "as many as others leave", "depth: 8\n" HOST, .actor = { { "clean", .busy = 97 } }, .cpus = 8,
       .others = 500, .bound = GP_BOUND_STAGE, .of = "clean", .text = "(host, 97 % busy, other processes "
@@ -540,6 +541,7 @@ static gp_report *make_report(int c, const gp_plan *plan)
     int set = 0;
     r->wall_ns = WALL, r->cpus = cases[c].cpus ? cases[c].cpus : 16;
     r->cpu_ns = percent(cases[c].cpu);
+    r->delayed_ns = percent(cases[c].delayed);
     r->others = cases[c].others / 100.0, r->quota = cases[c].quota / 100.0;
     r->actor = GP_NEW(&arena, gp_actor_report, plan->nactors);
     r->nactors = plan->nactors;

@@ -115,8 +115,9 @@ static int find_bound(gp_bench *b, gp_row *r)
     r->bound = 0;
     for (int i = 0; i < f->nbusy; i++)
         if (f->busy[i].workers)
-            gp_bench_add(r, (gp_resource){ f->busy[i].name, gp_format(&b->arena, "host, %d worker%s",
-                         f->busy[i].workers, f->busy[i].workers > 1 ? "s" : ""), f->busy[i].us, false });
+            gp_bench_add(r, (gp_resource){ f->busy[i].name,
+                         gp_format(&b->arena, "host, %d worker%s", f->busy[i].workers,
+                                   f->busy[i].workers > 1 ? "s" : ""), f->busy[i].us, false });
     int status = 0;
     if (f->nsegments && f->copies)
         status = add_part(b, r, "copies", "both directions at once, without the kernels",

@@ -85,6 +85,7 @@ static void add_cores(gp_report *r, const gp_run *run)
     double worked = gp_cores_worked(run->ticks[0], run->ticks[1]);
     double own = r->wall_ns > 0 ? (double)r->cpu_ns / (double)r->wall_ns : 0;
     r->cpus = run->pipeline->machine.cpus;
+    r->delayed_ns = atomic_load(&run->delayed_ns);
     r->others = worked > own ? worked - own : 0;
     r->quota = gp_cores_quota("/proc/self/cgroup", "/sys/fs/cgroup");
 }

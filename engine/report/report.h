@@ -77,6 +77,8 @@ typedef struct gp_report {
                                   they wait; 0: not known */
     bool unified;              /* segments ran on the CPU: streams are threads */
     int cpus;                  /* cores that it may use */
+    int64_t delayed_ns;        /* threads of actors were ready and had no core: the sum; 0: not
+                                  known */
     double others;             /* of these, used by other processes: the mean; 0 where that
                                   is not known */
     double quota;              /* cores' worth of time that its cgroup allows; 0: no limit */

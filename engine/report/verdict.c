@@ -21,7 +21,6 @@
  * Pure. What is to be changed is in verdict_edit.c; what `--set` would refuse is never
  * an edit. */
 #include <inttypes.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <string.h>
 #include "base/plural.h"
@@ -40,7 +39,7 @@ static const double HELD_UP = 0.25;    /* for want of a stream: that is no accid
 static const double TURNS = 0.1;       /* both sides of a buffer wait so much: they take turns */
 static const double SLOW = 0.5;        /* of what copies reach alone: they are small */
 static const double SOME = 0.1;        /* of the cores: what others use is worth a word */
-static const double AWAKE = 0.25;      /* of what seems busy: the rest may wait for a core */
+static const double AWAKE = 0.5;       /* of what seems busy: it computes, and does not sleep */
 enum { ENOUGH_TIMES = 3 };             /* so many slots for each frame that can be worked on */
 
 /* ---- words ------------------------------------------------------------ */
@@ -62,133 +61,12 @@ static int percent(double part)
     return part > 1 ? 100 : part > 0 ? (int)(100 * part + 0.5) : 0;
 }
 
-/* ---- how busy --------------------------------------------------------- */
-
-double gp_part_of_run(const gp_judging *j, int64_t ns)
+static const char *plural(int64_t n)
 {
-    return (double)ns / (double)j->r->wall_ns;
+    return n == 1 ? "" : "s";
 }
 
-int gp_least_depth(const gp_judging *j, int actor)
-{
-    int least = INT_MAX;
-    for (int i = 0; i < j->r->nbuffers; i++) {
-        const gp_buffer_report *b = &j->r->buffer[i];
-        if ((b->from == actor || b->to == actor) && b->depth < least)
-            least = b->depth;
-    }
-    return least;
-}
-
-/* The workers that can have a frame. */
-static int able(const gp_judging *j, int actor)
-{
-    int depth = gp_least_depth(j, actor), workers = j->r->actor[actor].workers;
-    return depth < workers ? depth : workers > 0 ? workers : 1;
-}
-
-/* Launches of a segment that are on the device, in the mean: a frame has its part of
- * its launch's time. */
-static double in_flight(const gp_judging *j, const gp_actor_report *p)
-{
-    return gp_part_of_run(j, p->time.sum);
-}
-
-/* Launches on the CPU: threads that have a kernel to run and never sleep, the mean. */
-static double kernels_of(const gp_judging *j, const gp_actor_report *p)
-{
-    return p->segment >= 0 && j->plan->unified ? in_flight(j, p) : 0;
-}
-
-/* The cores that an actor keeps busy. */
-static double cores_of(const gp_judging *j, const gp_actor_report *p)
-{
-    return gp_part_of_run(j, p->busy_ns - p->idle_ns) + kernels_of(j, p);
-}
-
-/* A stage that sleeps in its code counts as busy, and a thread that polls while it waits
- * uses a core: the lesser of the two sums is certain. */
-double gp_cores_used(const gp_judging *j)
-{
-    double used = 0, known = gp_part_of_run(j, j->r->cpu_ns);
-    for (int i = 0; i < j->r->nactors; i++)
-        used += cores_of(j, &j->r->actor[i]);
-    return known > 0 && known < used ? known : used;
-}
-
-/* Cores that this process could have used: what others and its cgroup leave it. */
-static double usable(const gp_judging *j)
-{
-    double left = j->r->cpus - j->r->others;
-    left = j->r->quota > 0 && j->r->quota < left ? j->r->quota : left;
-    return left > 0 ? left : 0;
-}
-
-double gp_cores_free(const gp_judging *j)
-{
-    double left = usable(j) - gp_cores_used(j);
-    return left > 0 ? left : 0;
-}
-
-/* The part of the run that each worker who can have a frame waits: for others, or as a
- * source for its time. The rest is its own: work, and handing over frames. */
-static double waiting(const gp_judging *j, int actor)
-{
-    const gp_actor_report *p = &j->r->actor[actor];
-    int n = able(j, actor), others = p->workers > n ? p->workers - n : 0;
-    return (gp_part_of_run(j, p->wait_in_ns) + gp_part_of_run(j, p->wait_out_ns)
-            + gp_part_of_run(j, p->wait_stream_ns) + gp_part_of_run(j, p->idle_ns) - others) / n;
-}
-
-/* What an actor's own threads do. */
-static gp_candidate working(const gp_judging *j, int actor)
-{
-    const gp_actor_report *p = &j->r->actor[actor];
-    if (p->segment >= 0)
-        return (gp_candidate){ GP_BOUND_LAUNCH, actor, gp_part_of_run(j, p->busy_ns) };
-    return (gp_candidate){ GP_BOUND_STAGE, actor,
-                           gp_part_of_run(j, p->busy_ns - p->idle_ns) / able(j, actor) };
-}
-
-static void consider(gp_candidate *best, gp_candidate other)
-{
-    if (other.part > best->part)
-        *best = other;
-}
-
-/* The segment that was longest on the device. */
-static int main_segment(const gp_judging *j)
-{
-    int best = -1;
-    for (int i = 0; i < j->r->nactors; i++)
-        if (j->r->actor[i].segment >= 0
-            && (best < 0 || j->r->actor[i].time.sum > j->r->actor[best].time.sum))
-            best = i;
-    return best;
-}
-
-/* Compute that was not measured is no candidate: its estimate is how long launches took,
- * with all that they waited for. */
-gp_candidate gp_busiest(const gp_judging *j, int without)
-{
-    gp_candidate best = { GP_BOUND_UNKNOWN, -1, 0 };
-    for (int i = 0; i < j->r->nactors; i++) {
-        const gp_actor_report *p = &j->r->actor[i];
-        if (i == without)
-            continue;
-        consider(&best, working(j, i));
-        if (p->segment >= 0 && j->plan->unified)
-            consider(&best, (gp_candidate){ GP_BOUND_STREAMS, i, in_flight(j, p)
-                                            / j->plan->segment[p->segment].streams });
-    }
-    for (int e = 0; e < GP_ENGINES && !j->plan->unified; e++) {
-        const gp_engine_report *x = &j->r->engine[e];
-        if (x->used && (x->measured || e != GP_ENGINE_COMPUTE))
-            consider(&best, (gp_candidate){ (gp_bound)(GP_BOUND_COPY_IN + e), main_segment(j),
-                                            gp_part_of_run(j, x->busy_ns) });
-    }
-    return best;
-}
+/* ---- words of the machine --------------------------------------------- */
 
 /* ", other processes used 1.6 of 2 cores" where that is much. */
 static void say_others(gp_judging *j)
@@ -262,20 +140,20 @@ static bool is_paced(gp_judging *j)
     return true;
 }
 
-/* Cores are wanted: what seems busy did compute, as far as it had a core, or is a kernel.
- * A script that sleeps wants none, whatever others do. */
+/* Cores are wanted: what seems busy did compute or waited for a core to do so, or it is a
+ * kernel. A script that sleeps wants none, whatever others do. */
 static bool are_cores_wanted(const gp_judging *j, double used, double kernels)
 {
-    double seems = 0;
+    double seems = 0, awake = used + gp_part_of_run(j, j->r->delayed_ns);
     for (int i = 0; i < j->r->nactors; i++)
-        seems += cores_of(j, &j->r->actor[i]);
-    return used >= AWAKE * seems || kernels >= AWAKE * seems;
+        seems += gp_cores_of(j, &j->r->actor[i]);
+    return awake >= AWAKE * seems || kernels >= AWAKE * seems;
 }
 
 static void say_cores(gp_judging *j, double used)
 {
     const gp_report *r = j->r;
-    double left = usable(j);
+    double left = gp_cores_usable(j);
     if (r->quota > 0 && r->quota <= left)
         say(j, "bound by the %.3g core%s that its cgroup allows, %d %% used", r->quota,
             r->quota == 1 ? "" : "s", percent(used / r->quota));
@@ -290,12 +168,13 @@ static bool are_cores_busy(gp_judging *j)
     double used = gp_cores_used(j), kernels = 0, sum = 0;
     int most = -1;
     for (int i = 0; i < j->r->nactors; i++) {
-        double cores = cores_of(j, &j->r->actor[i]);
-        sum += cores, kernels += kernels_of(j, &j->r->actor[i]);
-        if (most < 0 || cores > cores_of(j, &j->r->actor[most]))
+        double cores = gp_cores_of(j, &j->r->actor[i]);
+        sum += cores, kernels += gp_kernels_of(j, &j->r->actor[i]);
+        if (most < 0 || cores > gp_cores_of(j, &j->r->actor[most]))
             most = i;
     }
-    if (j->r->cpus < 1 || !(used > 0) || (used < FULL * usable(j) && kernels < FULL * usable(j))
+    double full = FULL * gp_cores_usable(j);
+    if (j->r->cpus < 1 || !(used > 0) || (used < full && kernels < full)
         || !are_cores_wanted(j, used, kernels))
         return false;
     const gp_actor_report *p = &j->r->actor[most];
@@ -303,8 +182,8 @@ static bool are_cores_busy(gp_judging *j)
     found(j, GP_BOUND_CORES, most);
     say_cores(j, used);
     say_machine(j);
-    say(j, ", %d %% of %s in %s '%.60s'", percent(cores_of(j, p) / sum), shared ? "the rest" : "it",
-        p->stage >= 0 ? "stage" : "segment", p->name);
+    say(j, ", %d %% of %s in %s '%.60s'", percent(gp_cores_of(j, p) / sum),
+        shared ? "the rest" : "it", p->stage >= 0 ? "stage" : "segment", p->name);
     if (p->stage >= 0)
         gp_try_less(j, p);
     else
@@ -328,13 +207,13 @@ static void blame_depth(gp_judging *j, gp_candidate c)
 /* For those whose busy share alone does not show that they are the bound. */
 static const char *waitless(const gp_judging *j, gp_candidate c)
 {
-    return c.part < BUSY && waiting(j, c.actor) <= SELDOM ? ", hardly ever waiting" : "";
+    return c.part < BUSY && gp_waiting(j, c.actor) <= SELDOM ? ", hardly ever waiting" : "";
 }
 
 static void blame_stage(gp_judging *j, gp_candidate c)
 {
     const gp_actor_report *p = &j->r->actor[c.actor];
-    if (p->workers > able(j, c.actor)) {
+    if (p->workers > gp_workers_able(j, c.actor)) {
         blame_depth(j, c);
         return;
     }
@@ -370,7 +249,8 @@ static void blame_threads(gp_judging *j, gp_candidate c)
     const gp_actor_report *p = &j->r->actor[c.actor];
     const gp_segment *s = &j->plan->segment[p->segment];
     say(j, "bound by the %d stream%s of '%.60s' (threads on the CPU, %d %% busy, %.1f of %d cores "
-        "idle", s->streams, gp_plural(s->streams), p->name, percent(c.part), gp_cores_free(j), j->r->cpus);
+        "idle", s->streams, plural(s->streams), p->name, percent(c.part), gp_cores_free(j),
+        j->r->cpus);
     say_others(j);
     say(j, ")");
     int want = s->streams + (int)(gp_cores_free(j) + 0.5);
@@ -461,8 +341,8 @@ static bool never_waits(gp_judging *j)
 {
     gp_candidate best = { GP_BOUND_UNKNOWN, -1, 0 };
     for (int i = 0; i < j->r->nactors; i++)
-        if (waiting(j, i) <= SELDOM && gp_part_of_run(j, j->r->actor[i].end_ns) >= LATE)
-            consider(&best, working(j, i));
+        if (gp_waiting(j, i) <= SELDOM && gp_part_of_run(j, j->r->actor[i].end_ns) >= LATE)
+            gp_consider(&best, gp_working(j, i));
     if (best.part < MOSTLY)
         return false;
     blame(j, best);
@@ -495,7 +375,7 @@ static bool must_be_kernels(gp_judging *j)
 {
     enum { OVERLAPPED = 3 };
     const gp_engine_report *e = &j->r->engine[GP_ENGINE_COMPUTE];
-    int i = main_segment(j);
+    int i = gp_main_segment(j);
     if (i < 0 || j->plan->unified || !e->used || e->measured)
         return false;
     const gp_actor_report *p = &j->r->actor[i];

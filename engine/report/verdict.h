@@ -1,4 +1,4 @@
-/* verdict.h - what the rules of verdict.c and the edits of verdict_edit.c share.
+/* verdict.h - what the rules of verdict.c, their numbers and the edits share.
  *
  * The verdict's text grows from left to right: what bounds the run, figures, and then
  * what to do, which begins with a colon. */
@@ -22,11 +22,29 @@ typedef struct gp_candidate { gp_bound bound; int actor; double part; } gp_candi
 
 /* Adds to the text. */
 void gp_verdict_say(gp_judging *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- verdict_busy.c --------------------------------------------------- */
+
 double gp_part_of_run(const gp_judging *j, int64_t ns);               /* of the run */
+int gp_least_depth(const gp_judging *j, int actor);    /* the least depth of its buffers */
+/* The workers that can have a frame. */
+int gp_workers_able(const gp_judging *j, int actor);
+/* Launches on the CPU: threads that have a kernel to run and never sleep, the mean. */
+double gp_kernels_of(const gp_judging *j, const gp_actor_report *p);
+/* The cores that an actor keeps busy, or would. */
+double gp_cores_of(const gp_judging *j, const gp_actor_report *p);
 double gp_cores_used(const gp_judging *j);
-double gp_cores_free(const gp_judging *j);   /* idle, or looking for work */
+/* What others and its cgroup leave this process, and what of that was idle or looked for
+ * work. */
+double gp_cores_usable(const gp_judging *j);
+double gp_cores_free(const gp_judging *j);
+/* The part of the run that each worker who can have a frame waits: for others, or as a
+ * source for its time. */
+double gp_waiting(const gp_judging *j, int actor);
+gp_candidate gp_working(const gp_judging *j, int actor);   /* what its own threads do */
+void gp_consider(gp_candidate *best, gp_candidate other);
+int gp_main_segment(const gp_judging *j);              /* that was longest on the device; -1 */
 gp_candidate gp_busiest(const gp_judging *j, int without);          /* all but actor `without` */
-int gp_least_depth(const gp_judging *j, int actor);   /* the least depth of its buffers */
 
 /* ---- verdict_edit.c: each adds to the text, and sets the edit ---------- */
 

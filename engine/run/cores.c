@@ -10,7 +10,8 @@
 
 gp_core_ticks gp_core_ticks_read(const char *stat)
 {
-    enum { FIELDS = 8, IDLE = 3, IOWAIT = 4 };     /* user nice system idle iowait irq softirq steal */
+    /* user nice system idle iowait irq softirq steal */
+    enum { FIELDS = 8, IDLE = 3, IOWAIT = 4 };
     gp_core_ticks sum = { 0 };
     cpu_set_t mine;
     char line[512];
@@ -18,9 +19,10 @@ gp_core_ticks gp_core_ticks_read(const char *stat)
     while (f && fgets(line, sizeof line, f)) {
         uint64_t t[FIELDS] = { 0 };
         int core;
-        if (sscanf(line, "cpu%d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-                   " %" SCNu64 " %" SCNu64, &core, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
-                   &t[7]) <= 1 + IOWAIT || core < 0 || core >= CPU_SETSIZE || !CPU_ISSET(core, &mine))
+#define N " %" SCNu64
+        int n = sscanf(line, "cpu%d" N N N N N N N N, &core, &t[0], &t[1], &t[2], &t[3], &t[4],
+                       &t[5], &t[6], &t[7]);
+        if (n <= 1 + IOWAIT || core < 0 || core >= CPU_SETSIZE || !CPU_ISSET(core, &mine))
             continue;
         for (int i = 0; i < FIELDS; i++)
             sum.all += t[i];
@@ -34,12 +36,23 @@ gp_core_ticks gp_core_ticks_read(const char *stat)
 
 double gp_cores_worked(gp_core_ticks from, gp_core_ticks to)
 {
-    enum { ENOUGH = 20 };              /* ticks of each core: then one more or less is 5 % */
+    enum { ENOUGH = 10 };              /* ticks of each core: then one more or less is 10 % */
     uint64_t all = to.all - from.all, idle = to.idle > from.idle ? to.idle - from.idle : 0;
     if (!to.cores || to.cores != from.cores || to.all < from.all
         || all < (uint64_t)to.cores * ENOUGH)
         return -1;
     return idle < all ? to.cores * (double)(all - idle) / (double)all : 0;
+}
+
+int64_t gp_core_delay(void)
+{
+    int64_t ran, delay = 0;            /* and how often; kernels without schedstats have no file */
+    FILE *f = fopen("/proc/thread-self/schedstat", "re");
+    if (f && fscanf(f, "%" SCNd64 " %" SCNd64, &ran, &delay) != 2)
+        delay = 0;
+    if (f)
+        fclose(f);
+    return delay;
 }
 
 /* ---- the quota -------------------------------------------------------- */

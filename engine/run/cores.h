@@ -16,6 +16,10 @@ gp_core_ticks gp_core_ticks_read(const char *stat);
  * known, or it was too short for the kernel's clock. */
 double gp_cores_worked(gp_core_ticks from, gp_core_ticks to);
 
+/* ns that the calling thread was ready to run and had no core, since it began; 0 where that
+ * is not known. */
+int64_t gp_core_delay(void);
+
 /* So many cores' worth of time does the cgroup of this process allow (cpu.max or
  * cpu.cfs_quota_us, the least of it and its parents); 0: no limit. `cgroup` is
  * /proc/self/cgroup and `root` is /sys/fs/cgroup, or like them. */

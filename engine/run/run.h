@@ -205,6 +205,7 @@ struct gp_run {
     int64_t spin_ns;           /* how long threads look before they sleep */
     int64_t start_ns, end_ns;  /* CLOCK_MONOTONIC: threads started, threads are gone */
     int64_t cpu_ns;            /* what the process computed in between */
+    atomic_llong delayed_ns;   /* likewise for how long its threads waited for a core, timed */
     gp_core_ticks ticks[2];    /* likewise what all did: at the start, at the end */
     struct gp_trace *trace;    /* NULL: nothing is traced (trace.h) */
     bool watched;              /* ... in full, by the device */

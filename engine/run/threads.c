@@ -23,6 +23,8 @@ static void *thread_main(void *arg)
         gp_segment_launcher(t);
     else
         gp_segment_reaper(t);
+    if (t->run->options.timed)
+        atomic_fetch_add(&t->run->delayed_ns, gp_core_delay());
     gp_thread_doing(t, GP_DOING_GONE, atomic_load(&t->frame));
     if (atomic_fetch_sub(&t->run->live, 1) == 1)
         eventfd_write(t->run->done_fd, 1);

@@ -8,7 +8,7 @@
 
 static const char *on;         /* the device under test */
 
-enum { FRAMES = 40, ELEMENTS = 4096, SHORTEST_NS = 100000 };
+enum { FRAMES = 40, ELEMENTS = 4096, PERIOD_NS = 5000000 };
 
 /* A source at 200 Hz, a script that works for a millisecond or so, a device segment. */
 static const char yaml[] =
@@ -80,29 +80,31 @@ START_TEST(test_numbers)
     const gp_report *r = s.report;
     ck_assert(!s.made);                /* nothing was traced */
     ck_assert_int_eq(r->nactors, 4);
-    ck_assert(r->wall_ns > (FRAMES - 1) * 5000000LL);
+    ck_assert(r->wall_ns > (FRAMES - 1) * PERIOD_NS);
     for (int i = 0; i < r->nactors; i++) {
         const gp_actor_report *p = &r->actor[i];
         int64_t sum = p->busy_ns + p->wait_in_ns + p->wait_out_ns + p->wait_stream_ns;
         ck_assert_uint_eq(p->frames, FRAMES);
         ck_assert_uint_eq(p->time.n, FRAMES);
-        ck_assert_msg(part(p->end_ns, r) > 0.5 && part(p->end_ns, r) <= 1, "%s: ended at %.3f",
-                      p->name, part(p->end_ns, r));
-        /* all of a thread's time is one of these, but for its own bookkeeping, and until
-           it is started, which takes long where others keep the machine busy */
-        ck_assert_msg(part(sum, r) < 1.01 && part(sum, r) > 0.2, "%s: %.3f", p->name, part(sum, r));
+        ck_assert_msg(p->end_ns >= (FRAMES - 1) * PERIOD_NS && p->end_ns <= r->wall_ns,
+                      "%s: ended at %.3f", p->name, part(p->end_ns, r));
+        /* All of a thread's time is one of these, but for its own bookkeeping and until it
+           is started: never more than the run. How much less depends on who else keeps the
+           machine busy. */
+        ck_assert_msg(sum > 0 && part(sum, r) < 1.01, "%s: %.3f", p->name, part(sum, r));
     }
     const gp_actor_report *source = &r->actor[0], *script = &r->actor[1], *segment = &r->actor[2];
     ck_assert(source->idle_ns > 0 && source->idle_ns <= source->busy_ns);
-    ck_assert(script->busy_ns >= FRAMES * SHORTEST_NS);
-    ck_assert(gp_hist_at(&script->time, 0.5) >= SHORTEST_NS);
+    /* what the script did and when it waited are all of its time up to its last frame */
+    ck_assert(script->busy_ns > 0 && gp_hist_at(&script->time, 1) > 0);
+    ck_assert(gp_hist_at(&script->time, 1) <= script->busy_ns * 2);
     ck_assert(script->stage >= 0 && script->segment < 0 && segment->segment == 0);
     ck_assert(segment->launches > 0 && segment->launches <= FRAMES);
     for (int i = 0; i < r->nbuffers; i++)
         ck_assert_msg(r->buffer[i].held >= 0 && r->buffer[i].held <= r->buffer[i].depth, "%s: %.2f",
                       r->buffer[i].name, r->buffer[i].held);
     /* a frame is held by the script while it works */
-    ck_assert(r->buffer[0].held > 0.9 * part(script->busy_ns, r));
+    ck_assert(r->buffer[0].held >= 0.99 * part(script->busy_ns, r));
     ck_assert_uint_eq(r->latency.n, FRAMES);
     ck_assert(r->overlap >= 0 && r->overlap <= 1);
 
@@ -223,7 +225,7 @@ START_TEST(test_trace)
     ck_assert_int_eq(moved[1], cpu ? 0 : FRAMES);
     ck_assert_int_eq(starts, ends);
     ck_assert_int_gt(starts, FRAMES / 8);
-    ck_assert_int_gt(held, FRAMES);
+    ck_assert_int_gt(held, FRAMES / 8);        /* a change may be of several frames */
     done(&s);
 }
 END_TEST
@@ -242,7 +244,7 @@ START_TEST(test_trace_last)
         n++;
         ck_assert_msg(member(line, "ts") + member(line, "dur") > from - 1, "%.150s", line);
     }
-    ck_assert(n > 10 && n < FRAMES * 6);
+    ck_assert(n > 0 && n < FRAMES * 6);
     done(&s);
 }
 END_TEST
@@ -294,7 +296,7 @@ END_TEST
 /* One of two readers ends long before the other: what comes then is not held for it. */
 START_TEST(test_early_end)
 {
-    enum { ENDLESS = 0, FEW = 1, SHORT = 3 };      /* stages */
+    enum { ENDLESS = 0, FEW = 1, SHORT = 3, LONG = 4, STAGES = 7 };
     static const char join[] = "function process(f, x, y) y:copy(x.a) end\n";
     seen s = run_text(
         "depth: 4\n"
@@ -314,14 +316,17 @@ START_TEST(test_early_end)
         "  - {name: end_y, use: discard, in: y}\n", join,
         (gp_run_options){ .timed = true, .trace_ns = 60000000000 });
     const gp_report *r = s.report;
-    int found = 0, held = 0, ended = 0;
+    int found = 0, held = 0;
+    int64_t ended[STAGES] = { 0 };
     for (int i = 0; i < r->nactors; i++)
-        ended += r->actor[i].stage == FEW && r->actor[i].end_ns < r->wall_ns / 2;
-    ck_assert_int_eq(ended, 1);
+        ended[r->actor[i].stage] = r->actor[i].end_ns;
+    ck_assert_int_lt(ended[FEW], ended[LONG]);
+    ck_assert_int_lt(ended[SHORT], ended[LONG]);
     for (int i = 0; i < r->nbuffers; i++) {
         const gp_buffer_report *b = &r->buffer[i];
         if (r->actor[b->from].stage == ENDLESS && r->actor[b->to].stage == SHORT) {
-            ck_assert_msg(b->held < 1, "%.2f", b->held);
+            double most = b->depth * part(ended[SHORT], r);
+            ck_assert_msg(b->held <= most * 1.001, "%.2f, of %.2f at most", b->held, most);
             found++;
         }
     }
@@ -333,7 +338,7 @@ START_TEST(test_early_end)
             held++;
         }
     }
-    ck_assert_int_gt(held, 100);
+    ck_assert_int_gt(held, 25);
     done(&s);
 }
 END_TEST
