@@ -173,8 +173,8 @@ bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY])
 
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
 {
-    struct stat st;
-    if (!find(f, path, &st, err))
+    struct stat st = { 0 };
+    if (!f->unread && !find(f, path, &st, err))        /* unread: asked again, of the same file */
         return false;
     if (f->in_place) {
         /* Opening does not wait for a FIFO's reader; writing later does. */
