@@ -166,10 +166,13 @@ static void list_matches(gp_arena *a, const char *pattern, struct list *l)
     }
     if (there)
         a->oom = &here;
-    if (!glob(pattern, GLOB_NOSORT, NULL, &g))
+    int bad = glob(pattern, GLOB_NOSORT, NULL, &g);
+    if (!bad)
         copy_list(a, &g, l);
     a->oom = there;
     globfree(&g);
+    if (bad == GLOB_NOSPACE && there)      /* not: no file matches */
+        longjmp(*there, 1);
 }
 
 static void look_at_glob(gp_arena *a, gp_files *files, const char *pattern)
