@@ -118,7 +118,7 @@ static bool count_operands(const verb *v, const gp_args *args, gp_errs *errs)
 static int run_verb(const verb *v, const gp_args *args, gp_errs *errs)
 {
     gp_registry *registry = gp_registry_create();
-    int status = 1;
+    int status = 0;                    /* of errors it is that of the first: main */
     if (!registry)
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     else if (gp_register_builtin(registry, errs))
