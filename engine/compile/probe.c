@@ -154,6 +154,13 @@ static void copy_list(gp_arena *a, const glob_t *g, struct list *l)
         l->path[l->n] = gp_strdup(a, g->gl_pathv[l->n]);
 }
 
+/* A folder that one has not enough to look into may hold matches; others are passed over. */
+static int is_short(const char *folder, int error)
+{
+    (void)folder;
+    return error == ENOMEM || error == EMFILE || error == ENFILE;
+}
+
 /* When the arena runs out of memory meanwhile, glob's memory is freed first. */
 static void list_matches(gp_arena *a, const char *pattern, struct list *l)
 {
@@ -166,12 +173,12 @@ static void list_matches(gp_arena *a, const char *pattern, struct list *l)
     }
     if (there)
         a->oom = &here;
-    int bad = glob(pattern, GLOB_NOSORT, NULL, &g);
+    int bad = glob(pattern, GLOB_NOSORT, is_short, &g);
     if (!bad)
         copy_list(a, &g, l);
     a->oom = there;
     globfree(&g);
-    if (bad == GLOB_NOSPACE && there)      /* not: no file matches */
+    if ((bad == GLOB_NOSPACE || bad == GLOB_ABORTED) && there)     /* not: no file matches */
         longjmp(*there, 1);
 }
 
