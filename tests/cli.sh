@@ -427,6 +427,70 @@ timeout --preserve-status -s INT 1 $run --report "$tmp/r.json" --trace "$tmp/t.j
 expect 'report: failed' 1 'there is nothing to report' $run --report "$tmp/none.json" --set stages.write.path=/proc/no/x "$tmp/slow.yaml"
 [ ! -e "$tmp/none.json" ] && [ -z "$(find "$tmp" -name '.*.tmp-*')" ] && ok || bad 'report: left behind'
 
+# == files that others wrote =====================================================
+# nothing in one of them steers the terminal
+mkdir -p "$tmp/hostile"
+h="$tmp/hostile/"$'\x1b]0;me\x07\xe2\x80\xae.yaml'
+cat >"$h" <<'END'
+pipeline: "a\e[2J\x9b2J\u202eb"
+buffers: {k: {const: "k\e[31m.npy"}, x: {dtype: f32, shape: [400]}}
+stages:
+  - {use: generate, out: x, frames: 3}
+  - {use: fir, in: {in: x, taps: k}}
+  - {use: discard}
+END
+cp examples/heartbeat/bandpass.npy "$tmp/hostile/k"$'\x1b[31m.npy'
+printf 'device: cuda:\e[31m\xe2\x80\xae\n' >"$tmp/hostile/line.yaml"
+printf '\x80%.0s' {1..161} >"$tmp/hostile/80.yaml"
+plain() {                              # NAME CODE COMMAND...
+    local name=$1 code=$2; shift 2
+    timeout 60 "$@" >"$tmp/stdout" 2>"$tmp/stderr" </dev/null
+    local rc=$?
+    cat "$tmp/stdout" "$tmp/stderr" | python3 -c 'import re, sys
+t = sys.stdin.buffer.read().decode()
+sys.exit(not t or bool(re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", t)))' \
+        && [ $rc -eq "$code" ] && ok || bad "steers the terminal, or exit $rc: $name"
+}
+plain check      0 "$GPIPE" check "$h"
+for form in spec graph plan; do
+    for how in '' --json --dot --svg --mermaid; do
+        [ $form = spec ] && case $how in --svg|--mermaid) continue;; esac
+        plain "plan $form $how" 0 "$GPIPE" plan --form $form $how "$h"
+    done
+done
+plain run        0 "$GPIPE" run -v "$h"
+plain 'no file'  2 "$GPIPE" run --set $'buffers.k.const=\x9b\x1b[2J' "$h"
+plain 'a line'   3 "$GPIPE" check "$tmp/hostile/line.yaml"
+plain '161 80s'  3 "$GPIPE" check "$tmp/hostile/80.yaml"
+plain bench      0 "$GPIPE" bench --rounds 1 --window 1ms --max-time 3ms "$h"
+
+# what is no regular file, or a large one, is neither waited for nor read
+mkfifo "$tmp/fifo"
+truncate -s 3G "$tmp/sparse"
+printf 'buffers: {x: {dtype: f32, shape: [4]}}\nstages: [{use: generate, out: x, frames: 2}, {use: lua, script: "${env:SCRIPT}"}, {use: discard}]\n' >"$tmp/script.yaml"
+echo 'stages: [{use: generate, frames: 2, out: x}, {use: discard}]
+buffers: {x: {dtype: f32, shape: [4]}}' >"$tmp/small.yaml"
+for verb in check run plan bench; do
+    for f in /dev/zero "$tmp/fifo"; do
+        expect "$verb $f"          2 "^$f: error: this is not a regular file" "$GPIPE" $verb "$f"
+    done
+    for f in /dev/zero "$tmp/fifo" stdin; do
+        SCRIPT=$f expect "$verb: script $f" 3 "stage 'lua': '$f' is not a regular file" "$GPIPE" $verb "$tmp/script.yaml"
+    done
+    expect "$verb: 3 GiB"          2 'sparse: error: this is larger than 64 MiB' "$GPIPE" $verb "$tmp/sparse"
+    SCRIPT=$tmp expect "$verb: script a folder" 3 'is a folder' "$GPIPE" $verb "$tmp/script.yaml"
+    SCRIPT=$tmp/sparse expect "$verb: script 3 GiB" 3 'is larger than 1 MiB' "$GPIPE" $verb "$tmp/script.yaml"
+done
+expect 'yaml: endless stdin'       2 'stdin: error: this is larger than 64 MiB' bash -c "\"$GPIPE\" check - </dev/zero"
+expect 'yaml: a pipe'              0 '' bash -c "cat \"$tmp/small.yaml\" | \"$GPIPE\" run -"
+expect 'yaml: a pipe, named'       0 '' bash -c "cat \"$tmp/small.yaml\" | \"$GPIPE\" run /dev/stdin"
+expect 'yaml: of a process'        0 '' bash -c "\"$GPIPE\" run <(cat \"$tmp/small.yaml\")"
+expect 'yaml: of a process, long'  2 'larger than 64 MiB' bash -c "\"$GPIPE\" check <(cat /dev/zero)"
+# a pattern does not make 'check' walk a disk; 10 names above are 10 to the 9 paths
+mkdir -p "$tmp/walk/"{0..9} && cp examples/heartbeat/bandpass.npy "$tmp/walk/x.npy"
+printf 'stages: [{use: read, path: "%s"}, {use: discard}]\n' "$tmp/walk/*/../*/../*/../*/../*/../*/../*/../*/../x.np?" >"$tmp/walk.yaml"
+expect 'glob: bounded in check'    3 "stage 'read': 'check' looks at 100000 names for a pattern, and for '.*' there are more" "$GPIPE" check "$tmp/walk.yaml"
+
 # == random pipelines ===========================================================
 if python3 tests/fuzz.py "$GPIPE" >"$tmp/stderr" 2>&1; then ok; else bad 'random pipelines'; fi
 

@@ -50,7 +50,7 @@ static const struct { const char *script, *text; int code; } scripts[] = {
     { "io.open(hang)", "stage 's' is still being opened", 5 },
     { "function process(f, x, y) end function init() io.open(hang) end",
       "stage 's' is still being opened", 5 },
-    { "function process(f, x, y) end function finish() io.open(hang) end",
+    { "function process(f, x, y) y:copy(x) end function finish() io.open(hang) end",
       "stage 's' is busy in its finish", 5 },
     { "", "no function 'process(frame, x, y)'", 1 },
 };

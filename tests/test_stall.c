@@ -68,7 +68,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
     { "  - {use: generate, out: a, frames: 20}\n"
       "  - {name: slow, use: lua, script: s.lua}\n"
       "  - {use: discard}\n",
-      "function process() end function finish() io.open(hang) end",
+      "function process(f, x, y) y:copy(x) end function finish() io.open(hang) end",
       "nothing moved for #: stage 'slow' is busy in its finish@\n"
       "stage 'slow' has been in its finish for #\n"
       "stage 'discard' has waited # for frame 20 of 'slow', which stage 'slow' makes\n"

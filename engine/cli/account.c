@@ -3,6 +3,7 @@
  * Parts are of the time that frames moved; ~ stands before what was not measured but
  * follows from bytes and what copies reach alone. */
 #include <string.h>
+#include "base/plain.h"
 #include "cli/live.h"
 
 enum { NAME = 24 };
@@ -89,5 +90,7 @@ void gp_print_account(FILE *to, const gp_report *r)
     if (r->latency.n)
         fprintf(to, ", latency p50 %s, p99 %s", span(gp_hist_at(&r->latency, 0.5), p50),
                 span(gp_hist_at(&r->latency, 0.99), p99));
-    fprintf(to, "\ngpipe: %s\n", r->verdict.text);
+    fputs("\ngpipe: ", to);
+    gp_put_plain(to, r->verdict.text, strlen(r->verdict.text), "");
+    fputc('\n', to);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "cli/bench.h"
 #include "base/json.h"
+#include "base/plain.h"
 
 /* ---- columns ---------------------------------------------------------- */
 
@@ -97,7 +98,7 @@ static const char *cell(const gp_bench *b, const gp_row *r, column_id c, char bu
     return buf;
 }
 
-static void print_columns(const gp_bench *b)
+static void print_columns(FILE *f, const gp_bench *b)
 {
     int width[NCOLUMNS];
     char buf[64];
@@ -117,19 +118,19 @@ static void print_columns(const gp_bench *b)
         for (int c = 0, some = 0; c < NCOLUMNS; c++) {
             const char *text = i < 0 ? columns[c].title : cell(b, &b->row[i], (column_id)c, buf);
             if (width[c])
-                printf("%s%*s", some++ ? "  " : "", is_text[c] ? -width[c] : width[c], text);
+                fprintf(f, "%s%*s", some++ ? "  " : "", is_text[c] ? -width[c] : width[c], text);
         }
-        printf("\n");
+        fprintf(f, "\n");
     }
 }
 
-static void print_bound(const gp_bench *b, const gp_row *r)
+static void print_bound(FILE *f, const gp_bench *b, const gp_row *r)
 {
     const gp_resource *bound = &r->resource[r->bound];
     bool named = b->nrows > 1;
     if (!r->nresources)
         return;
-    printf("\nbound%s%s%s%s: %s%.3f us per frame, by '%s'; %.3f of it is reached%s\n",
+    fprintf(f, "\nbound%s%s%s%s: %s%.3f us per frame, by '%s'; %.3f of it is reached%s\n",
            named ? " of " : "", b->nfiles > 1 ? r->file : "", b->nfiles > 1 ? ", " : "",
            named ? r->label : "", bound->alone ? "~" : "", bound->us, bound->name,
            gp_bench_reached(r), !bound->alone || !gp_bench_is_refuted(r->figures, bound->us) ? ""
@@ -138,25 +139,29 @@ static void print_bound(const gp_bench *b, const gp_row *r)
     for (int i = 0; i < r->nresources; i++) {
         const gp_resource *one = &r->resource[i];
         if (isnan(one->us))
-            printf("  %-16s %13s     %s\n", one->name, "-", one->how);
+            fprintf(f, "  %-16s %13s     %s\n", one->name, "-", one->how);
         else
-            printf("  %-16s %10.3f us  %s  %s%s\n", one->name, one->us, one->alone ? "~" : " ",
+            fprintf(f, "  %-16s %10.3f us  %s  %s%s\n", one->name, one->us, one->alone ? "~" : " ",
                    one->how, one->alone ? ", in a run of its own" : "");
     }
 }
 
-static void print_text(const gp_bench *b, const gp_environment *e)
+struct text { const gp_bench *b; const gp_environment *e; };
+
+static void print_text(FILE *f, const void *arg)
 {
+    const gp_bench *b = ((const struct text *)arg)->b;
+    const gp_environment *e = ((const struct text *)arg)->e;
     char gpipe[96];
     if (b->nfiles == 1)
-        printf("%s\n", b->row[0].file);
-    print_columns(b);
+        fprintf(f, "%s\n", b->row[0].file);
+    print_columns(f, b);
     for (int i = 0; i < b->nrows; i++)
-        print_bound(b, &b->row[i]);
-    printf("\ncpu %s (%d)", e->cpu, e->cores);
+        print_bound(f, b, &b->row[i]);
+    fprintf(f, "\ncpu %s (%d)", e->cpu, e->cores);
     if (*e->gpu)
-        printf(", gpu %s, driver %s", e->gpu, *e->driver ? e->driver : "unknown");
-    printf("%s%s\ngpipe %s, %s\n", *e->toolkit ? ", toolkit " : "", e->toolkit,
+        fprintf(f, ", gpu %s, driver %s", e->gpu, *e->driver ? e->driver : "unknown");
+    fprintf(f, "%s%s\ngpipe %s, %s\n", *e->toolkit ? ", toolkit " : "", e->toolkit,
            version(e, gpipe), e->date);
 }
 
@@ -275,6 +280,6 @@ void gp_bench_print(const gp_bench *b)
         print_json(b, &e);
     else if (b->args->csv)
         print_csv(b, &e);
-    else
-        print_text(b, &e);
+    else if (!gp_print_plain(stdout, print_text, &(struct text){ b, &e }))
+        fputs("gpipe: error: out of memory\n", stderr);
 }
