@@ -4,7 +4,7 @@
 # make torture    makes calls fail and sends signals, over pipelines      make torture PART=0.1
 # make bench      gpipe beside what else moves frames     make bench BENCH="--only host --rounds 5"
 # make deps       installs what is missing (Debian, Ubuntu)
-# make install PREFIX=/usr/local    the command; the library with its headers, for pkg-config
+# make install PREFIX=/usr/local    the command, its man page; the library with its headers, for pkg-config
 # make help       shows this
 #
 # CUDA=0          CPU back end only (also when there is no nvcc)
@@ -67,7 +67,7 @@ CLI     := $(wildcard engine/cli/*.c)
 ENGINE  := $(filter-out $(CLI) $(if $(filter 0,$(CUDA)),engine/cuda/%.c),$(wildcard engine/*/*.c))
 LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/format/*.c) $(wildcard lua/*.c)
 OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $B/embed.o $B/kinds.o
-EMBED   := engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page*))
+EMBED   := README.md engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page*))
 CUROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 ALL_C   += $(CUROOT:%=-isystem %/include)
 ifeq ($(CUDA),1)
@@ -278,8 +278,9 @@ deps-bench: deps
 
 to := $(DESTDIR)$(PREFIX)
 install: all $(if $(filter 1,$(STATIC)),,$B/libgpipe.so) $B/gpipe.pc
-	install -d $(to)/bin $(to)/include/gpipe $(to)/lib/pkgconfig $(to)/share/gpipe/lua
+	install -d $(to)/bin $(to)/include/gpipe $(to)/lib/pkgconfig $(to)/share/gpipe/lua $(to)/share/man/man1
 	install -m755 $B/gpipe $(to)/bin
+	$B/gpipe help --man > $(to)/share/man/man1/gpipe.1
 	install -m644 engine/include/gpipe/*.h $(to)/include/gpipe
 	install -m644 $B/libgpipe.a $(to)/lib
 	$(if $(filter 1,$(STATIC)),,install -m755 $B/libgpipe.so $(to)/lib/libgpipe.so.$(VERSION))

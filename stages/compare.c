@@ -175,7 +175,7 @@ static bool open_file(struct state *s, const gp_type *frame, char why[GP_WHY])
     if (s->fd < 0 || fstat(s->fd, &st))
         return gp_why(why, "cannot be read: %s", strerror(errno));
     if (!gp_growbuf_need(&s->room, bytes > HEAD ? bytes : HEAD))
-        return gp_why(why, "does not fit in memory");
+        return gp_why(why, GP_WHY_MEMORY);
     return gp_read_file(s->fd, HEAD, &s->room, why)
         && cut_file(&s->cut, s->o->file, s->room.data, s->room.n, st.st_size, frame, why);
 }
@@ -190,7 +190,7 @@ static bool open_state(const gp_open *g, void **state)
     s->o = g->opts;
     s->fd = -1;
     return !s->o->file || open_file(s, &g->in[0], why)
-        || gp_fail(g->errs, GP_E_RUN, s->o->at, "'%s' %s", s->o->file, why);
+        || gp_fail(g->errs, gp_why_code(why), s->o->at, "'%s' %s", s->o->file, why);
 }
 
 /* The expected data of frame `f`: NULL after an error. */

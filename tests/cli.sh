@@ -44,6 +44,34 @@ expect 'unknown option'  2 "did you mean '--poison'" "$GPIPE" run --poisn pipeli
 expect 'help'            0 '' "$GPIPE" --help
 expect 'version as verb' 2 "no verb 'version'; 'gpipe --version' shows it" "$GPIPE" version
 for v in run check plan bench top stages; do expect "help of $v" 0 '' "$GPIPE" $v --help; done
+# the reference, offline: each key, function and stage that there is; the defaults are those
+helps() {
+    local topic=$1; shift
+    expect "help $topic" 0 '' "$GPIPE" help "$topic"
+    for w in "$@"; do
+        grep -qwF -- "$w" "$tmp/stdout" && ok || bad "help $topic: nothing on $w"
+    done
+}
+keys() { sed -n "/ $1\[\] = /,/}/p" "$2" | grep -o '"[a-z_]*"' | tr -d '"' | grep -vx on; }
+helps yaml $(keys top_keys engine/compile/resolve.c) $(keys stage_keys engine/compile/wire.c) \
+    $(keys keys engine/compile/wire.c | head -5)
+helps lua produce process init finish $(sed -n 's/.*\.name = "\([a-z]*\)".*/\1/p' stages/lua.c | head -1) script params
+helps kernel source args block grid
+helps exit $(seq 0 6) 129 130 141 143
+helps run --progress
+helps blur sigma
+for w in lua yaml exit; do
+    "$GPIPE" help $w | grep -q '`\|\*\*' && bad "help $w: marks of Markdown" || ok
+done
+"$GPIPE" help yaml | sed -n 's/^    \([a-z_]*\): *\([^ #][^ #]*\) *#.*/\1=\2/p' | grep -v '^pipeline' >"$tmp/defaults"
+grep -q '^stall_timeout=30s$' "$tmp/defaults" && [ "$(wc -l <"$tmp/defaults")" -ge 8 ] && ok || bad 'help yaml: its defaults'
+"$GPIPE" plan -q --json pipelines/edges.yaml --device cpu $(sed 's/^/--set /' "$tmp/defaults" | grep -v 'device\|depth') \
+    >"$tmp/said" 2>"$tmp/stderr"
+"$GPIPE" plan -q --json pipelines/edges.yaml --device cpu >"$tmp/unsaid"
+cmp -s "$tmp/said" "$tmp/unsaid" && ok || bad 'help yaml: these are no defaults'
+expect 'help: no topic'  2 "no help on 'yml'; did you mean 'yaml'" "$GPIPE" help yml
+expect 'help: no name'   2 "'gpipe help' lists verbs and topics" "$GPIPE" help xyzzy
+expect 'help: all of one' 2 "leave out 'lua'" "$GPIPE" help --man lua
 expect 'version'         0 '' "$GPIPE" --version
 grep -q gpipe "$tmp/stdout" && grep -qE '^scripts: lua(5|jit)' "$tmp/stdout" && ok || bad 'version says nothing'
 expect 'stages'          0 '' "$GPIPE" stages
@@ -112,10 +140,18 @@ starved() { (ulimit -c 0 -v "$1"; shift; exec "$@") >/dev/null 2>&1; }
 if starved 200000 "$GPIPE" plan "$tmp/long.yaml"; then         # a sanitizer takes more
     rc=0
     for kib in $(seq 4000 1000 24000); do
+        starved "$kib" "$GPIPE" --version || continue           # not even its libraries fit
         starved "$kib" "$GPIPE" plan "$tmp/long.yaml"; got=$?
-        case $got in 0|4|127) ;; *) rc=$got ;; esac             # 127: not even its libraries fit
+        case $got in 0|4) ;; *) rc=$got ;; esac
     done
     [ $rc -eq 0 ] && ok || bad "plan with little memory: exit $rc"
+    rc=0
+    for kib in $(seq 90000 1000 125000); do
+        starved "$kib" "$GPIPE" run -q --device cpu --set depth=2 --set vars.out="$tmp/starved" \
+            --report "$tmp/starved.json" --trace "$tmp/starved.trace" pipelines/edges.yaml; got=$?
+        case $got in 0|4|127) ;; *) rc=$got; echo "with $kib KiB: exit $rc" ;; esac
+    done
+    [ $rc -eq 0 ] && ok || bad "run with little memory: exit $rc"
 fi
 if "$GPIPE" --version | grep -q cuda; then
     long 0 >"$tmp/host.yaml"

@@ -2,7 +2,7 @@
 """ends.py GPIPE - how a run ends: signals, pipes whose reader goes, what a dead one left
 behind. Waits for what is to happen, never for how long it takes. Prints a total; exit 1
 after a failure."""
-import atexit, os, pty, re, signal, socket, subprocess, sys, tempfile, time
+import atexit, json, os, pty, re, resource, signal, socket, subprocess, sys, tempfile, time
 
 gpipe = os.path.abspath(sys.argv[1])
 tmp = tempfile.TemporaryDirectory()
@@ -207,6 +207,130 @@ for args in (["stages"], ["stages", "blur"], ["--help"], ["help", "run"], ["--ve
 err, rc = end(spawn("plan", "none.yaml", stdout=w), "plan")
 check("an error | true", rc == 2 and "no such file" in err, (rc, err))
 os.close(w)
+
+# == JSON lines =================================================================
+def objects(p, name):
+    """What it says on stderr, each line of which has to be JSON; and its exit code."""
+    err, rc = end(p, name)
+    lines = []
+    for l in err.splitlines():
+        try:
+            lines.append(json.loads(l))
+        except ValueError:
+            check(f"{name}: a line that is no JSON", False, l)
+    check(f"{name}: objects", lines and all(isinstance(o, dict) for o in lines)
+          and err.endswith("\n"), err)
+    return lines, rc
+
+
+def last(lines, name, outcome, rc):
+    a = lines[-1].get("account") if lines else None
+    check(f"{name}: the account is last", a and a["outcome"] == outcome and a["exit"] == rc
+          and a["seconds"] > 0 and all(s["in"] == s["out"] + s["dropped"] + s["failed"] + s["cancelled"]
+                                       for s in a["sources"]) and a["sources"][0]["name"] == "generate",
+          lines[-1:])
+    check(f"{name}: the end", any(o.get("ended") for o in lines), lines)
+    return a
+
+
+put("says.lua", "function process(f, x, y) if f.index < 2 then print('a \"word\"', f.index) "
+    "io.stderr:write('half ') io.stderr:write('a line\\n') end y:copy(x) end "
+    "function finish() io.stderr:write('no end of line') end")
+said = put("said.yaml", "depth: 4\nbuffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
+           "  - {use: generate, out: a, frames: 500}\n  - {name: says, use: lua, script: says.lua}\n"
+           "  - {use: scale, a: 1}\n  - {use: discard}\n")
+more = ["run", "--progress", "json"]
+lines, rc = objects(spawn(*more, "-v", "--metrics", "0", said), "JSON, done")
+a = last(lines, "JSON, done", "done", 0)
+check("JSON, done: exit", rc == 0, rc)
+check("JSON, done: frames", a and a["sources"][0]["out"] == 500, a)
+check("JSON, done: the verdict", a and isinstance(a["verdict"], str) and a["verdict"], a)
+texts = [o["text"] for o in lines if "text" in o]
+check("JSON, done: a script's words", {'a "word"\t0', 'a "word"\t1', "half a line",
+                                       "no end of line"} <= set(texts), texts)
+check("JSON, done: the device", any(t.startswith("gpipe: device: ") for t in texts), texts)
+lines, rc = objects(spawn(*more, fails), "JSON, failed")
+last(lines, "JSON, failed", "error", 1)
+e = [o for o in lines if "error" in o]
+check("JSON, failed: the error", rc == 1 and len(e) == 1 and "a fault" in e[0]["error"]
+      and e[0]["exit"] == 1 and e[0]["file"].endswith("fails.lua") and e[0]["line"] == 1, (rc, e))
+p = started("--progress", "json")
+p.send_signal(signal.SIGINT)
+lines, rc = objects(p, "JSON, cancelled")
+last(lines, "JSON, cancelled", "drained", 130)
+check("JSON, cancelled: exit", rc == 130 and any("stopping" in o.get("text", "") for o in lines),
+      (rc, lines))
+put("hangs.lua", "function process(f, x, y) io.open('" + path("nobody") + "') end")
+os.mkfifo(path("nobody"))
+stall = put("stall.yaml", "stall_timeout: 1s\n" + read("said.yaml").replace("says.lua", "hangs.lua"))
+lines, rc = objects(spawn(*more, stall), "JSON, stalled")
+last(lines, "JSON, stalled", "stuck", 5)
+e = [o for o in lines if "error" in o]
+check("JSON, stalled: notes", rc == 5 and len(e) == 1 and e[0]["exit"] == 5 and len(e[0]["notes"]) > 2
+      and any("stall_timeout" in n for n in e[0]["notes"]), (rc, e))
+wrong = put("wrong.yaml", "streams: 8\n" + read("said.yaml").replace("a: 1", "aa: 1"))
+lines, rc = objects(spawn(*more, wrong), "JSON, invalid")
+check("JSON, invalid", rc == 3 and [o["exit"] for o in lines if "error" in o] == [3, 3][:len(lines)]
+      and lines[0]["line"] == 7 and lines[0]["column"] > 0, (rc, lines))
+lines, rc = objects(spawn(*more, path("none.yaml")), "JSON, no file")
+check("JSON, no file", rc == 2 and lines[0]["error"] == "there is no such file", (rc, lines))
+lines, rc = objects(spawn(*more, "--polson", said), "JSON, usage")
+check("JSON, usage", rc == 2 and "--poison" in lines[0]["error"], (rc, lines))
+err, rc = end(spawn(*more, "-q", said), "JSON, -q")
+check("JSON, -q", rc == 0 and all("text" in json.loads(l) for l in err.splitlines()), err)
+
+# == a full disk ================================================================
+file = put("file.yaml", "buffers: {a: {dtype: u8, shape: [64, 64]}}\nstages:\n"
+           "  - {use: generate, out: a, frames: 50}\n  - {use: write, path: made/a.npy}\n")
+pictures = put("pictures.yaml", read("file.yaml").replace("a.npy", "%05d.png"))
+toout = put("toout.yaml", read("file.yaml").replace("made/a.npy", "stdout, format: raw"))
+
+
+def tight(*args, most=8192, **more):
+    """gpipe, none of whose files may be longer: as on a full disk."""
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    p = spawn(*args, preexec_fn=limit, stdout=subprocess.PIPE, text=False, **more)
+    out, err = p.communicate(timeout=60)
+    return out, err.decode(), p.returncode
+
+
+def left(folder):
+    return os.listdir(path(folder)) if os.path.isdir(path(folder)) else []
+
+
+if os.path.exists("/dev/full"):
+    full = open("/dev/full", "w")
+    for args in (["run", toout], ["plan", out], ["plan", "--svg", out], ["plan", "--json", out],
+                 ["check", out], ["stages"], ["--help"], ["help"], ["help", "run"], ["--version"],
+                 ["bench", "--window", "20ms", "--max-time", "100ms", toout]):
+        err, rc = end(spawn(*args, stdout=full), args)
+        check(f"full: {args[:-1]}", rc == 1 and re.search("cannot (be written|write to stdout)", err),
+              (rc, err))
+    err, rc = end(spawn("run", "--trace", "/dev/full", "--report", path("full.json"), file), "full")
+    check("full: the trace alone", rc == 1 and "/dev/full: error: cannot be written: No space" in err
+          and accounted(err) == 50 and '"outcome": "done"' in read("full.json")
+          and left("made") == ["a.npy"], (rc, err))
+    err, rc = end(spawn("run", file, stderr=full), "full: stderr")
+    check("full: stderr", rc == 0, rc)
+    full.close()
+    os.remove(path("made/a.npy"))
+for name, yaml in (("joined", file), ("pictures", pictures)):
+    done, err, rc = tight("run", yaml, most=100)
+    check(f"full: {name}", rc == 1 and "cannot be written: File too large" in err and not left("made"),
+          (rc, err, left("made")))
+done, err, rc = tight("run", "--report", path("r.html"), "--trace", path("t.json"), toout)
+check("full: report and trace", rc == 1 and accounted(err) == 50 and len(done) == 50 * 4096
+      and all(f"{path(n)}: error: cannot be written: File too large" in err and not read(n)
+              for n in ("r.html", "t.json")), (rc, err, len(done)))
+put("old.html", "old")
+done, err, rc = tight("run", "--report", path("old.html"), "--trace", path("t.json"), "--trace-last",
+                      "1ms", toout)
+check("full: the old report stays", rc == 1 and read("old.html") == "old"
+      and not [n for n in os.listdir(tmp.name) if ".tmp-" in n], (rc, err, os.listdir(tmp.name)))
+for option in ("--report", "--trace"):
+    err, rc = end(spawn("run", option, "/proc/no/x.json", file), option)
+    check(f"{option}: no folder, before frame 0", rc == 2 and "/proc/no/x.json: error: cannot be written"
+          in err and "frames in" not in err and not left("made"), (rc, err))
 
 # == the end ====================================================================
 print(f"ends: {passed} passed, {len(failed)} failed")

@@ -14,9 +14,16 @@ check() { if "${@:2}" > "$tmp/log" 2>&1; then ok; else bad "$1"; cat "$tmp/log" 
 to=$tmp/usr
 check 'make install' ${MAKE:-make} install PREFIX="$to"
 for f in bin/gpipe include/gpipe/gpipe.h include/gpipe/stage.h lib/libgpipe.a lib/libgpipe.so \
-         lib/pkgconfig/gpipe.pc share/gpipe/lua/gpipe.lua; do
+         lib/pkgconfig/gpipe.pc share/gpipe/lua/gpipe.lua share/man/man1/gpipe.1; do
     [ -e "$to/$f" ] && ok || bad "$f was not installed"
 done
+if command -v groff >/dev/null; then
+    got=$(groff -man -Tutf8 -ww "$to/share/man/man1/gpipe.1" 2>&1 >/dev/null)
+    [ -z "$got" ] && ok || bad "man page: $got"
+fi
+got=$(sed -n 's/^\.SH "\(.*\)"$/\1/p' "$to/share/man/man1/gpipe.1" | tr '\n' ,)
+[[ $got == *,'gpipe run',*,'TOPIC yaml','TOPIC lua',*,'STAGE write', ]] && ok || bad "man page: its sections: $got"
+
 # on a machine without libraries, tools or both: what is missing, before a compiler runs
 bare() { local want=$1; shift
     got=$(env MAKEFLAGS= "$@" ${MAKE:-make} B="$tmp/bare" 2>&1)

@@ -302,7 +302,7 @@ said = [l for l in p.stderr.splitlines() if not l.startswith("gpipe: device:")]
 check("no terminal: silent", said[0] == "a word" and len(said) == 2, said)
 p = subprocess.run([gpipe, *run, "-v", "--progress", "json", slow], env=env, capture_output=True,
                    text=True)
-objects = [json.loads(l) for l in p.stderr.splitlines() if l.startswith("{")]
+objects = [o for o in map(json.loads, p.stderr.splitlines()) if "seconds" in o]
 
 
 def valid(o):

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include "gpipe/err.h"
+#include "base/outfile.h"
 
 Suite *suite_err(void);
 
@@ -216,6 +216,20 @@ START_TEST(a_note)
 }
 END_TEST
 
+/* What memory is short of is its own exit code, wherever a text says so. */
+START_TEST(codes_of_texts)
+{
+    static const struct { const char *why; gp_code code; } cases[] = {
+        { "cannot be read: " GP_WHY_MEMORY, GP_E_RESOURCE }, { GP_WHY_MEMORY, GP_E_RESOURCE },
+        { "cannot be written: Cannot allocate memory", GP_E_RESOURCE },
+        { "cannot be decoded: Out of memory", GP_E_RESOURCE },
+        { "memory", GP_E_RUN }, { "", GP_E_RUN }, { GP_WHY_MEMORY " or so", GP_E_RUN },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_int_eq(gp_why_code(cases[i].why), cases[i].code);
+}
+END_TEST
+
 Suite *suite_err(void)
 {
     Suite *s = suite_create("err");
@@ -228,6 +242,7 @@ Suite *suite_err(void)
     tcase_add_test(t, full);
     tcase_add_test(t, a_long_text);
     tcase_add_test(t, a_note);
+    tcase_add_test(t, codes_of_texts);
     tcase_add_loop_test(t, near_words, 0, (int)(sizeof words / sizeof *words));
     suite_add_tcase(s, t);
     return s;

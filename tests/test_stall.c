@@ -252,9 +252,9 @@ END_TEST
 
 /* Each takes several times the stall_timeout, of CPU time. */
 static const struct { const char *name, *stages, *script; } slow[] = {
-    { "a frame", COMPUTES, "function process(f, x, y) " COMPUTE("4") " end" },
-    { "a finish", COMPUTES, "function process() end function finish() " COMPUTE("4") " end" },
-    { "a script that is opened", COMPUTES, COMPUTE("4") "function process() end" },
+    { "a frame", COMPUTES, "function process(f, x, y) y:copy(x) " COMPUTE("4") " end" },
+    { "a finish", COMPUTES, "function process(f, x, y) y:copy(x) end function finish() " COMPUTE("4") " end" },
+    { "a script that is opened", COMPUTES, COMPUTE("4") "function process(f, x, y) y:copy(x) end" },
     { "a kernel", "  - {use: generate, out: a, frames: 2}\n"
       "  - {use: kernel, source: k.cu, args: [in, out], grid: [1], block: [1]}\n"
       "  - {use: discard}\n", "" },

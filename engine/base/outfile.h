@@ -9,11 +9,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "gpipe/err.h"
 
 enum { GP_WHY = 320 };                 /* bytes of every `err` here */
 
 bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
     __attribute__((format(printf, 2, 3)));
+/* How a text ends that says that memory ran out, and the code of an error with such a text:
+ * that, or GP_E_RUN. */
+#define GP_WHY_MEMORY "does not fit in memory"
+gp_code gp_why_code(const char *why);
 
 /* A file that appears under its name only when it is whole: until then it is
  * called .NAME.tmp-PID. One that it replaces gives it its mode, and its owner and group

@@ -33,7 +33,7 @@ typedef struct gp_args {
     const char **operand; int noperands;   /* files, a stage, a verb */
     const char **set; int nset;            /* "path=value"; --device is one of them */
     const char *device;                    /* that one, or NULL */
-    bool poison, isolate, quiet, verbose, dot, svg, mermaid, json, markdown, help;
+    bool poison, isolate, quiet, verbose, dot, svg, mermaid, json, markdown, man, help;
     int progress;                          /* gp_progress */
     int form;                              /* gp_form */
     const char *metrics;                   /* "[ADDR:]PORT", or NULL */
@@ -71,6 +71,13 @@ void gp_unload(gp_loaded *l);
 /* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
 
+/* words.c: stderr as JSON lines, from now on. */
+void gp_say_json(void);
+bool gp_says_json(void);
+/* One object, with its end of line; and, before the process ends, what has none yet. */
+void gp_say_object(const char *text, size_t n);
+void gp_say_last(void);
+
 /* signal.c: Ctrl-C, SIGTERM, SIGHUP, faults. */
 void gp_signals_catch(bool quiet);         /* quiet: says nothing */
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
@@ -90,6 +97,15 @@ int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs
 int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 
+/* stages.c: all that can be said of a kind. */
+void gp_kind_print(FILE *to, const gp_kind *k);
+
+/* help.c: topics of the reference; NULL past the last one. */
+const char *gp_topic_name(int i);
+bool gp_topic_print(FILE *to, const char *name);           /* false: there is none */
+/* A text as it is, in the source of a man page. */
+void gp_man_text(FILE *to, const char *text);
+
 /* environment.c: where this runs; `device`: a CUDA device that was used, or -1. */
 void gp_environment_read(gp_environment *e, int device);
 /* account.c: after a run, a line for each stage, segment and engine, and the verdict. */
@@ -104,6 +120,8 @@ struct gp_socket;
 typedef struct gp_meter gp_meter;
 gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how, struct gp_socket *socket);
 void gp_meter_stop(gp_meter *m);                                   /* accepts NULL */
-void gp_print_summary(const gp_pipeline *p, double seconds);
+/* `verdict` "": there is none. With JSON an object that has `outcome` and the exit code, too. */
+void gp_print_summary(const gp_pipeline *p, double seconds, gp_outcome outcome, int status,
+                      const char *verdict);
 
 #endif

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/json.h"
+#include "base/memfile.h"
 #include "cli/cli.h"
 
 /* ---- errors ---------------------------------------------------------- */
@@ -24,6 +26,43 @@ static int find_set(const gp_args *args, const char *file)
     return -1;
 }
 
+/* Error i with its notes, as an object; returns how many entries that were. */
+static int say_err(const gp_errs *errs, int i, const gp_err *e)
+{
+    gp_errs one = { .e = { *e }, .n = 1, .failed = e->code != GP_E_WARN };
+    gp_memfile m;
+    size_t bytes;
+    int n = 1;
+    bool ok = gp_memfile_open(&m);
+    gp_json j = { .f = m.f, .level = 3 };              /* all on one line */
+    if (ok) {
+        gp_json_open(&j, NULL, '{');
+        gp_json_str(&j, e->code == GP_E_WARN ? "warning" : "error", e->msg);
+        if (e->at.file)
+            gp_json_str(&j, "file", e->at.file);
+        if (e->at.line)
+            gp_json_int(&j, "line", e->at.line);
+        if (e->at.line && e->at.col)
+            gp_json_int(&j, "column", e->at.col);
+        if (one.failed)
+            gp_json_int(&j, "exit", gp_errs_exit(&one));
+        gp_json_open(&j, "notes", '[');
+    }
+    for (; i + n < errs->n && errs->e[i + n].code == GP_E_NOTE; n++)
+        if (ok)
+            gp_json_str(&j, NULL, errs->e[i + n].msg);
+    if (ok) {
+        gp_json_close(&j, ']');
+        gp_json_close(&j, '}');
+        fputc('\n', m.f);
+        char *text = gp_memfile_close(&m, &bytes);
+        if (text)
+            gp_say_object(text, bytes);
+        free(text);
+    }
+    return n;
+}
+
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
 {
     bool color = gp_want_color(STDERR_FILENO);
@@ -41,7 +80,11 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
                 name = NULL;
             e.at = (gp_loc){ .file = name };
         }
-        gp_err_print(stderr, &e, l ? l->file : NULL, l ? l->text : NULL, l ? l->len : 0, color);
+        if (gp_says_json())
+            i += say_err(errs, i, &e) - 1;
+        else
+            gp_err_print(stderr, &e, l ? l->file : NULL, l ? l->text : NULL, l ? l->len : 0,
+                         color);
         free(name);
     }
     if (errs->dropped)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/memfile.h"
 #include "cli/cli.h"
 
 typedef struct verb {
@@ -49,7 +50,9 @@ static const verb verbs[] = {
       "owner alone. With --json it prints the objects that --progress json prints.\n", 1, 1, gp_cmd_top },
     { GP_VERB_STAGES, "stages", "[NAME]", "list the kinds of stages, or what one can do", "",
       0, 1, gp_cmd_stages },
-    { GP_VERB_HELP, "help", "[VERB]", "list the verbs, or show the help of one", "", 0, 1, cmd_help },
+    { GP_VERB_HELP, "help", "[NAME]", "list the verbs, or show one of them, a stage or a topic",
+      "Topics: yaml (a pipeline's keys), lua (what scripts may call), kernel, exit, limits.\n", 0, 1,
+      cmd_help },
 };
 enum { NVERBS = sizeof verbs / sizeof *verbs };
 
@@ -74,7 +77,8 @@ static void print_help(FILE *to)
     for (const verb *v = verbs; v < verbs + NVERBS; v++)
         fprintf(to, "  %-6s %-10s  %s\n", v->name, v->operand, v->help);
     fprintf(to, "\n  gpipe VERB --help shows the options of a verb\n"
-            "  gpipe --version   shows the version and the back ends\n\n"
+            "  gpipe --version   shows the version and the back ends\n"
+            "  gpipe help NAME   shows the reference: yaml, lua, kernel, exit, limits, or a stage\n\n"
             "exit: 0 ok, 1 failed at run time, 2 usage, 3 invalid pipeline, 4 not enough\n"
             "resources, 5 stalled, 6 verification mismatch, 129/130/143 interrupted\n");
 }
@@ -86,13 +90,92 @@ static void print_verb_help(FILE *to, const verb *v)
     gp_args_help(to, v->verb);
 }
 
+/* A section of the man page, of what `print` prints; memory that runs out is a flag of `to`. */
+typedef struct section { gp_memfile m; bool open; } section;
+
+static FILE *begin_section(FILE *to, section *s, const char *title, const char *name)
+{
+    fprintf(to, ".SH \"%s%s%s\"\n", title, name ? " " : "", name ? name : "");
+    s->open = gp_memfile_open(&s->m);
+    return s->open ? s->m.f : to;
+}
+
+static bool end_section(FILE *to, section *s)
+{
+    size_t n;
+    char *text = s->open ? gp_memfile_close(&s->m, &n) : NULL;
+    if (text)
+        gp_man_text(to, text);
+    free(text);
+    return text;
+}
+
+static int print_man(const gp_registry *registry, gp_errs *errs)
+{
+    section s;
+    bool ok = true;
+    const char *topic;
+    const gp_kind *k;
+    printf(".TH GPIPE 1 \"\" \"gpipe %s\" \"User Commands\"\n.SH NAME\ngpipe \\- a declarative GPU "
+           "pipeline engine\n", GP_VERSION);
+    print_help(begin_section(stdout, &s, "SYNOPSIS", NULL));
+    ok &= end_section(stdout, &s);
+    for (const verb *v = verbs; v < verbs + NVERBS; v++) {
+        print_verb_help(begin_section(stdout, &s, "gpipe", v->name), v);
+        ok &= end_section(stdout, &s);
+    }
+    for (int i = 0; (topic = gp_topic_name(i)); i++) {
+        gp_topic_print(begin_section(stdout, &s, "TOPIC", topic), topic);
+        ok &= end_section(stdout, &s);
+    }
+    for (int i = 0; (k = gp_kind_at(registry, i)); i++) {
+        gp_kind_print(begin_section(stdout, &s, "STAGE", k->name), k);
+        ok &= end_section(stdout, &s);
+    }
+    if (!ok)
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    return gp_errs_exit(errs);
+}
+
+/* What has this name: a verb, a topic, a stage; `lua` is the latter two. */
+static int help_of(const char *name, const gp_registry *registry, gp_errs *errs)
+{
+    gp_near near = GP_NEAR(name);
+    const char *topic;
+    const gp_kind *k;
+    int found = 0;
+    for (const verb *v = verbs; v < verbs + NVERBS; v++) {
+        gp_near_try(&near, v->name);
+        if (!strcmp(v->name, name))
+            print_verb_help(stdout, v), found++;
+    }
+    for (int i = 0; (topic = gp_topic_name(i)); i++) {
+        gp_near_try(&near, topic);
+        if (!strcmp(topic, name))
+            found += gp_topic_print(stdout, topic);
+    }
+    for (int i = 0; (k = gp_kind_at(registry, i)); i++) {
+        gp_near_try(&near, k->name);
+        if (!strcmp(k->name, name))
+            gp_kind_print(stdout, k), found++;
+    }
+    const char *did = gp_near_text(&near);
+    if (!found)
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no help on '%s'%s", name, *did ? did
+                : "; 'gpipe help' lists verbs and topics, 'gpipe stages' the stages");
+    return gp_errs_exit(errs);
+}
+
 static int cmd_help(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
-    (void)registry;
-    const verb *v = args->noperands ? find_verb(args->operand[0], errs) : NULL;
-    if (v)
-        print_verb_help(stdout, v);
-    else if (!args->noperands)
+    if (args->man && args->noperands)
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--man' is all of the reference; leave out '%s'",
+                args->operand[0]);
+    else if (args->man)
+        return print_man(registry, errs);
+    else if (args->noperands)
+        return help_of(args->operand[0], registry, errs);
+    else
         print_help(stdout);
     return gp_errs_exit(errs);
 }
@@ -118,13 +201,13 @@ static bool count_operands(const verb *v, const gp_args *args, gp_errs *errs)
 static int run_verb(const verb *v, const gp_args *args, gp_errs *errs)
 {
     gp_registry *registry = gp_registry_create();
-    int status = 0;                    /* of errors it is that of the first: main */
+    int status = 0;
     if (!registry)
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     else if (gp_register_builtin(registry, errs))
         status = v->run(args, registry, errs);
     gp_registry_destroy(registry);
-    return status;
+    return status ? status : gp_errs_exit(errs);
 }
 
 static bool is_read(int fd)
@@ -142,8 +225,8 @@ static int close_stdout(int status, gp_errs *errs)
         return status;
     if (errno == EPIPE || !is_read(STDOUT_FILENO))
         return status ? status : GP_EXIT_PIPE;
-    gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write to stdout: %s",
-            strerror(errno ? errno : EIO));
+    gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write to stdout%s%s", errno ? ": " : "",
+            errno ? strerror(errno) : "");
     return status ? status : 1;
 }
 
@@ -179,7 +262,10 @@ int main(int argc, char **argv)
         print_help(stdout);
     } else {
         const verb *v = find_verb(word, &errs);
-        if (v && gp_args_parse(&arena, argc - 2, argv + 2, v->verb, &args, &errs)) {
+        bool ok = v && gp_args_parse(&arena, argc - 2, argv + 2, v->verb, &args, &errs);
+        if (args.progress == GP_PROGRESS_JSON)
+            gp_say_json();
+        if (ok) {
             if (args.help)
                 print_verb_help(stdout, v);
             else if (count_operands(v, &args, &errs))
@@ -188,6 +274,7 @@ int main(int argc, char **argv)
     }
     status = close_stdout(status, &errs);
     gp_print_errs(&args, NULL, &errs);
+    gp_say_last();
     if (!status)
         status = gp_errs_exit(&errs);
     gp_arena_free(&arena);

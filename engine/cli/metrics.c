@@ -14,6 +14,7 @@
 #include "base/dl.h"
 #include "cli/live.h"
 #include "base/json.h"
+#include "base/memfile.h"
 
 enum { LEAST = 13, MOST = 34 };        /* of latencies: 2^13 ns (8 us) to 2^34 ns (17 s) */
 
@@ -191,18 +192,17 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
     bool reads = !strcmp(method, "GET") || !strcmp(method, "HEAD");
     unsigned status = !reads ? MHD_HTTP_METHOD_NOT_ALLOWED : found ? MHD_HTTP_OK
                                                                    : MHD_HTTP_NOT_FOUND;
-    char *text = NULL;
     size_t n = 0;
+    gp_memfile m;
     *upload_size = 0;
-    FILE *f = open_memstream(&text, &n);
-    if (!f)
+    if (!gp_memfile_open(&m))
         return MHD_NO;
     if (status == MHD_HTTP_OK)
-        write_all(f, arg);
+        write_all(m.f, arg);
     else
-        fprintf(f, "GET /metrics\n");
-    bool ok = !fclose(f);
-    struct MHD_Response *r = !ok ? NULL
+        fprintf(m.f, "GET /metrics\n");
+    char *text = gp_memfile_close(&m, &n);
+    struct MHD_Response *r = !text ? NULL
         : mhd.create_response_from_buffer(n, text, MHD_RESPMEM_MUST_FREE);
     if (!r) {
         free(text);

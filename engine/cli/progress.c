@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "base/json.h"
+#include "base/memfile.h"
 #include "cli/live.h"
 
 enum { LOOK_MS = 50, DRAW_MS = 200, SAY_MS = 1000 };
@@ -87,15 +89,11 @@ static void look(gp_meter *m)
 /* The glance as JSON, for free(). NULL: out of memory. */
 static char *json_of(const gp_glance *v, size_t *n)
 {
-    char *text = NULL;
-    FILE *f = open_memstream(&text, n);
-    if (!f)
+    gp_memfile m;
+    if (!gp_memfile_open(&m))
         return NULL;
-    gp_glance_json(v, f);
-    if (!fclose(f))
-        return text;
-    free(text);
-    return NULL;
+    gp_glance_json(v, m.f);
+    return gp_memfile_close(&m, n);
 }
 
 /* Once a second, and at the end. */
@@ -111,7 +109,7 @@ static void say(gp_meter *m)
     size_t n = 0;
     char *text = json_of(v, &n);
     if (text && m->how == GP_PROGRESS_JSON)
-        fwrite(text, 1, n, stderr);
+        gp_say_object(text, n);
     if (text && sends)
         gp_socket_send(m->socket, text, n);
     free(text);
@@ -224,7 +222,43 @@ void gp_meter_stop(gp_meter *m)
     free(m);
 }
 
-void gp_print_summary(const gp_pipeline *p, double s)
+static void say_summary(const gp_account *a, int n, double seconds, gp_outcome outcome, int status,
+                        const char *verdict)
+{
+    gp_memfile m;
+    size_t bytes;
+    if (!gp_memfile_open(&m))
+        return;
+    gp_json j = { .f = m.f, .level = 3 };              /* all on one line */
+    gp_json_open(&j, NULL, '{');
+    gp_json_open(&j, "account", '{');
+    gp_json_str(&j, "outcome", gp_outcome_text(outcome));
+    gp_json_int(&j, "exit", status);
+    gp_json_num(&j, "seconds", seconds);
+    gp_json_open(&j, "sources", '[');
+    for (int i = 0; i < n; i++) {
+        gp_json_open(&j, NULL, '{');
+        gp_json_str(&j, "name", a[i].source);
+        gp_json_size(&j, "in", a[i].in);
+        gp_json_size(&j, "out", a[i].out);
+        gp_json_size(&j, "dropped", a[i].dropped);
+        gp_json_size(&j, "failed", a[i].failed);
+        gp_json_size(&j, "cancelled", a[i].cancelled);
+        gp_json_close(&j, '}');
+    }
+    gp_json_close(&j, ']');
+    gp_json_str(&j, "verdict", *verdict ? verdict : NULL);
+    gp_json_close(&j, '}');
+    gp_json_close(&j, '}');
+    fputc('\n', m.f);
+    char *text = gp_memfile_close(&m, &bytes);
+    if (text)
+        gp_say_object(text, bytes);
+    free(text);
+}
+
+void gp_print_summary(const gp_pipeline *p, double s, gp_outcome outcome, int status,
+                      const char *verdict)
 {
     gp_counters now = { 0 };
     gp_counters_read(&now, p);
@@ -234,7 +268,9 @@ void gp_print_summary(const gp_pipeline *p, double s)
     const int most = sizeof few / sizeof *few;
     if (!n && (n = gp_accounts(p, few, most)) > 0)     /* no memory is left: without it, then */
         a = few, n = n < most ? n : most;
-    for (int i = 0; i < n; i++)
+    if (gp_says_json())
+        say_summary(a, n, s, outcome, status, verdict);
+    for (int i = 0; i < n && !gp_says_json(); i++)
         fprintf(stderr, "gpipe: %s%s%" PRIu64 " frames in, %" PRIu64 " out, %" PRIu64
                 " dropped, %" PRIu64 " failed, %" PRIu64 " cancelled in %.3f s (%.0f frames/s)\n",
                 n > 1 ? a[i].source : "", n > 1 ? ": " : "", a[i].in, a[i].out, a[i].dropped,

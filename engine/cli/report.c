@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "api/forms.h"
+#include "base/memfile.h"
 #include "cli/counters.h"
 #include "cli/page.h"
 #include "cli/report.h"
@@ -43,7 +44,7 @@ bool gp_report_open(gp_report_files *f, const gp_args *args, gp_pipeline *p, gp_
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
                        "'--trace-%s' is for --trace and for a --report in .html",
                        args->trace_ns ? "last" : "gpu");
-    f->account = args->verbose
+    f->account = args->verbose || (!args->quiet && gp_says_json())
         || (!args->quiet && isatty(STDERR_FILENO) && args->progress <= GP_PROGRESS_BAR);
     o->timed |= f->account || args->report || args->trace;
     o->trace_full = args->trace_gpu;
@@ -97,18 +98,18 @@ static bool write_page(const gp_writing *w, FILE *to)
     size_t n[3];
     bool ok = true;
     for (int i = 0; ok && i < 3; i++) {
-        FILE *f = open_memstream(&text[i], &n[i]);
-        if (!f) {
+        gp_memfile m;
+        if (!gp_memfile_open(&m)) {
             ok = no_memory(w->errs);
             break;
         }
         if (i == 0)
-            gp_report_json(w->report, w->pipeline, w->about, f);
+            gp_report_json(w->report, w->pipeline, w->about, m.f);
         else if (i == 1)
-            ok = gp_trace_json(w->pipeline, PAGE_SLICES, f, w->errs);
+            ok = gp_trace_json(w->pipeline, PAGE_SLICES, m.f, w->errs);
         else
-            ok = draw_plan(w, text[0], n[0], f);
-        if (fclose(f) && ok)
+            ok = draw_plan(w, text[0], n[0], m.f);
+        if (!(text[i] = gp_memfile_close(&m, &n[i])) && ok)
             ok = no_memory(w->errs);
     }
     if (ok)
@@ -140,14 +141,14 @@ static void write_file(gp_outfile *f, const gp_writing *w,
     bool ok = to && write(w, to), bad = to && ferror(to);
     if (!to || (fclose(to) | bad)) {
         if (ok || !to)
-            gp_fail(w->errs, GP_E_RUN, (gp_loc){ .file = f->path }, "cannot be written: %s",
-                    strerror(errno));
+            gp_fail(w->errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_RUN,
+                    (gp_loc){ .file = f->path }, "cannot be written: %s", strerror(errno));
         ok = false;
     }
     if (!ok)
         gp_outfile_drop(f);
     else if (!gp_outfile_commit(f, why))
-        gp_fail(w->errs, GP_E_RUN, (gp_loc){ .file = f->path }, "%s", why);
+        gp_fail(w->errs, gp_why_code(why), (gp_loc){ .file = f->path }, "%s", why);
 }
 
 void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, gp_errs *errs)
@@ -168,7 +169,8 @@ void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcom
     if (r) {
         gp_verdict_find(r, p);
         write_file(&f->report, &w, f->html ? write_page : write_report);
-        if (f->account)
+        snprintf(f->verdict, sizeof f->verdict, "%s", r->verdict.text);
+        if (f->account && !gp_says_json())
             gp_print_account(stderr, r);
     }
     if (r || outcome == GP_STUCK)      /* a trace shows how a run got stuck */

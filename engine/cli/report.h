@@ -9,7 +9,8 @@
 typedef struct gp_report_files {
     gp_outfile report, trace;
     bool html;
-    bool account;              /* a table on stderr */
+    bool account;              /* a table on stderr; as JSON: the verdict alone */
+    char verdict[700];         /* after gp_report_close; "": none was found */
 } gp_report_files;
 
 /* Opens the files that are asked for; sets in `o` what has to be measured. False with

@@ -101,16 +101,18 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         drop_errors(errs);
     gp_report_close(&files, l.pipeline, outcome, errs);
     gp_print_errs(args, &l, errs);
-    if (!args->quiet)
-        gp_print_summary(l.pipeline, took);
+    status = in_vain && !errs->failed ? GP_EXIT_PIPE : exit_code(outcome, errs);
     if (outcome == GP_NOT_DRAINED || outcome == GP_STUCK)
         fprintf(stderr, "gpipe: not drained: frames that had been taken in were cancelled\n");
     if (outcome == GP_STUCK)
         fprintf(stderr, "gpipe: a thread did not come back; it is abandoned\n");
-    status = in_vain && !errs->failed ? GP_EXIT_PIPE : exit_code(outcome, errs);
+    if (!args->quiet)
+        gp_print_summary(l.pipeline, took, outcome, status, files.verdict);
     *errs = (gp_errs){ 0 };
-    if (outcome == GP_STUCK)
+    if (outcome == GP_STUCK) {
+        gp_say_last();
         _exit(status);                 /* a thread still uses the pipeline */
+    }
     gp_signals_for(NULL);
     gp_unload(&l);
     return status;

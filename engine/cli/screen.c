@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include "base/memfile.h"
 #include "cli/live.h"
 
 enum { LINE = 400, NAME = 24, FILL = 8 };
@@ -142,11 +143,11 @@ bool gp_screen_draw(gp_screen *s, const gp_glance *v)
         return true;
     }
     struct winsize w = { .ws_row = 0 };
-    char *text = NULL;
+    gp_memfile m;
     size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
-    if (!f)
+    if (!gp_memfile_open(&m))
         return false;
+    FILE *f = m.f;
     bool known = s->in_place && !ioctl(s->fd, TIOCGWINSZ, &w) && w.ws_row && w.ws_col;
     gp_paper p = { f, s, known ? w.ws_col : s->in_place ? 80 : LINE };
     if (s->in_place)
@@ -156,7 +157,8 @@ bool gp_screen_draw(gp_screen *s, const gp_glance *v)
         fputs("\033[J\r", f);
     if (s->in_place && lines > 1)
         fprintf(f, "\033[%dA", lines - 1);
-    bool ok = !fclose(f) && write_all(s->fd, text, n);
+    char *text = gp_memfile_close(&m, &n);
+    bool ok = text && write_all(s->fd, text, n);
     free(text);
     s->drawn = s->in_place;
     return ok;

@@ -28,14 +28,47 @@ double gp_seconds(void)
     return 1e-9 * (double)gp_now_ns();
 }
 
-static void say(const char *line)
+/* One line, made without what is not safe in a handler and written at once: what others
+ * write does not come between. */
+typedef struct line { char text[1000]; size_t n; } line;
+
+static void put(line *l, const char *text)
 {
-    ssize_t ignored = 0;
-    if (!running.quiet && atomic_load(&running.lines))
-        ignored += write(STDERR_FILENO, "\r\033[J", 4);
-    if (!running.quiet)
-        ignored += write(STDERR_FILENO, line, strlen(line));
+    size_t n = strlen(text), room = sizeof l->text - 3 - l->n;     /* for its end */
+    n = n < room ? n : room;
+    memcpy(l->text + l->n, text, n);
+    l->n += n;
+}
+
+/* `what`: the key of a JSON line; `words`: the beginning of another. */
+static line begin(const char *what, const char *words)
+{
+    line l = { .n = 0 };
+    if (gp_says_json()) {
+        put(&l, "{\"");
+        put(&l, what);
+        put(&l, "\": \"");
+    } else {
+        put(&l, atomic_load(&running.lines) ? "\r\033[J" : "");
+        put(&l, words);
+    }
+    return l;
+}
+
+static void end(line *l)
+{
+    const char *last = gp_says_json() ? "\"}\n" : "\n";
+    memcpy(l->text + l->n, last, strlen(last));
+    ssize_t ignored = write(STDERR_FILENO, l->text, l->n + strlen(last));
     (void)ignored;
+}
+
+static void say(const char *words)
+{
+    line l = begin("text", "\ngpipe: ");
+    put(&l, words);
+    if (!running.quiet)
+        end(&l);
 }
 
 static void remove_file(void)
@@ -58,18 +91,12 @@ static const struct { int signal; const char *text; } faults[] = {
 };
 enum { NFAULTS = sizeof faults / sizeof *faults };
 
-static void put(const char *text)
+static void put_kernel(line *l, const char *kernel, const char *stage)
 {
-    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
-    (void)ignored;
-}
-
-static void put_kernel(const char *kernel, const char *stage)
-{
-    put("kernel '");
-    put(kernel);
-    put(stage ? "' of stage '" : "");
-    put(stage ? stage : "");
+    put(l, "kernel '");
+    put(l, kernel);
+    put(l, stage ? "' of stage '" : "");
+    put(l, stage ? stage : "");
 }
 
 /* Several threads may fault at the same moment: the first says so and ends the process,
@@ -85,23 +112,25 @@ static void on_fault(int number, siginfo_t *info, void *context)
     char thread[17] = "";
     (void)context;
     prctl(PR_GET_NAME, thread);
-    put(atomic_load(&running.lines) ? "\r\033[Jgpipe: error: " : "gpipe: error: ");
+    line l = begin("error", "gpipe: error: ");
     if (in.overflow) {
-        put_kernel(kernel, stage);
-        put("' needs more than 1 MiB for the local variables of a thread: make its arrays "
-            "smaller, or give it a buffer for them\n");
+        put_kernel(&l, kernel, stage);
+        put(&l, "' needs more than 1 MiB for the local variables of a thread: make its arrays "
+            "smaller, or give it a buffer for them");
+        end(&l);
         remove_file();
         _exit(1);
     }
     for (int i = 0; i < NFAULTS; i++)
         if (faults[i].signal == number)
-            put(faults[i].text);
-    put(kernel ? " in " : " in the thread of '");
+            put(&l, faults[i].text);
+    put(&l, kernel ? " in " : " in the thread of '");
     if (kernel)
-        put_kernel(kernel, stage);
+        put_kernel(&l, kernel, stage);
     else
-        put(thread);
-    put(kernel ? "': look at its indices and the arguments that it is given\n" : "'\n");
+        put(&l, thread);
+    put(&l, kernel ? "': look at its indices and the arguments that it is given" : "'");
+    end(&l);
     remove_file();
     signal(number, SIG_DFL);
     raise(number);
@@ -142,8 +171,8 @@ static void on_signal(int signal)
     if (!p)
         return;
     gp_cancel(p, level);
-    say(level == 1 ? "\ngpipe: stopping: frames in flight will finish (again: stop at once)\n"
-        : "\ngpipe: stopping at once (again: give up)\n");
+    say(level == 1 ? "stopping: frames in flight will finish (again: stop at once)"
+        : "stopping at once (again: give up)");
 }
 
 void gp_signals_catch(bool quiet)

@@ -41,23 +41,23 @@ static void print_accept(FILE *to, unsigned accept)
         }
 }
 
-static void print_ports(const char *side, const gp_port *p, bool inputs)
+static void print_ports(FILE *to, const char *side, const gp_port *p, bool inputs)
 {
     if (p && p->name)
-        printf("\n%s:\n", side);
+        fprintf(to, "\n%s:\n", side);
     for (; p && p->name; p++) {
-        printf("  %-12s  %s%s", port_name(p), p->help ? p->help : "",
+        fprintf(to, "  %-12s  %s%s", port_name(p), p->help ? p->help : "",
                p->optional ? " (optional)" : "");
         if (inputs) {
-            printf("%s", p->help ? ": " : "");
-            print_accept(stdout, p->accept);
+            fprintf(to, "%s", p->help ? ": " : "");
+            print_accept(to, p->accept);
         }
-        printf("\n");
+        fprintf(to, "\n");
     }
 }
 
 /* ", 1 to 10", ", at least 0"; limits that nobody reaches are left out. */
-static void print_range(const gp_opt *o)
+static void print_range(FILE *to, const gp_opt *o)
 {
     const double far = 1e15;
     double scale = o->type == GP_OPT_TIME ? 1e-9 : 1;
@@ -65,36 +65,36 @@ static void print_range(const gp_opt *o)
     if (o->min >= o->max)
         return;
     if (o->min > -far && o->max < far)
-        printf(", %.15g%s to %.15g%s", o->min * scale, unit, o->max * scale, unit);
+        fprintf(to, ", %.15g%s to %.15g%s", o->min * scale, unit, o->max * scale, unit);
     else if (o->min > -far)
-        printf(", at least %.15g%s", o->min * scale, unit);
+        fprintf(to, ", at least %.15g%s", o->min * scale, unit);
     else if (o->max < far)
-        printf(", at most %.15g%s", o->max * scale, unit);
+        fprintf(to, ", at most %.15g%s", o->max * scale, unit);
 }
 
-static void print_option(const gp_opt *o)
+static void print_option(FILE *to, const gp_opt *o)
 {
-    printf("  %-12s  %s\n  %-12s    %s", o->name, o->help, "",
+    fprintf(to, "  %-12s  %s\n  %-12s    %s", o->name, o->help, "",
            o->type == GP_OPT_ENUM ? o->choices : opt_types[o->type]);
     if (o->unit)
-        printf(" [%s]", o->unit);
-    print_range(o);
+        fprintf(to, " [%s]", o->unit);
+    print_range(to, o);
     if (o->required)
-        printf(", required");
+        fprintf(to, ", required");
     else if (o->def && *o->def)
-        printf(", default %s", o->def);
-    printf("\n");
+        fprintf(to, ", default %s", o->def);
+    fprintf(to, "\n");
 }
 
-static void print_kind(const gp_kind *k)
+void gp_kind_print(FILE *to, const gp_kind *k)
 {
-    printf("%s - %s\nruns on: %s\n", k->name, k->help, runs_on(k));
-    print_ports("in", k->in, true);
-    print_ports("out", k->out, false);
+    fprintf(to, "%s - %s\nruns on: %s\n", k->name, k->help, runs_on(k));
+    print_ports(to, "in", k->in, true);
+    print_ports(to, "out", k->out, false);
     if (k->opts && k->opts->name)
-        printf("\noptions:\n");
+        fprintf(to, "\noptions:\n");
     for (const gp_opt *o = k->opts; o && o->name; o++)
-        print_option(o);
+        print_option(to, o);
 }
 
 static void print_list(const gp_registry *registry)
@@ -213,7 +213,7 @@ int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *err
     if (args->json) {
         print_json(registry, only);
     } else if (only) {
-        print_kind(only);
+        gp_kind_print(stdout, only);
     } else if (args->markdown) {
         print_markdown(registry);
     } else {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/memfile.h"
 #include "base/embed.h"
 #include "cuda/dev.h"
 #include "cuda/nvrtc.h"
@@ -254,14 +255,14 @@ static bool put_kernel(FILE *out, recorder *r, int n, gp_errs *errs)
 
 static char *make_text(recorder *r, gp_errs *errs)
 {
-    char *text = NULL;
+    gp_memfile m;
     size_t len;
     bool ok = true;
-    FILE *out = open_memstream(&text, &len);
-    if (!out) {
+    if (!gp_memfile_open(&m)) {
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
         return NULL;
     }
+    FILE *out = m.f;
     fprintf(out, "#include \"resident.h\"\n#include \"map.h\"\n#include \"slide.h\"\n");
     for (int n = 0; ok && n < r->nkernels; n++)
         ok = put_kernel(out, r, n, errs);
@@ -279,7 +280,8 @@ static char *make_text(recorder *r, gp_errs *errs)
             fprintf(out, "    case %d: gp_call(gp_b%d::%s, args); break;\n", n, first, k->name);
     }
     fprintf(out, "    }\n}\n");
-    if (fclose(out) != 0)
+    char *text = gp_memfile_close(&m, &len);
+    if (!text)
         ok = gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     if (!ok)
         free(text), text = NULL;

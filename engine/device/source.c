@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/memfile.h"
 #include "base/embed.h"
 #include "device/source.h"
 
@@ -241,19 +242,17 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
     const char *slash = strrchr(src->path, '/');
     size_t n;
     if (!(u->user = gp_slurp(src->path, &n)))
-        return gp_fail(errs, GP_E_SPEC, src->at, "cannot read '%s': %s", src->path,
+        return gp_fail(errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_SPEC, src->at, "cannot read '%s': %s", src->path,
                        strerror(errno));
     if (strlen(u->user) != n)
         return gp_fail(errs, GP_E_SPEC, src->at, "'%s' is not text", src->path);
     u->dir = slash ? strndup(src->path, (size_t)(slash - src->path) + (slash == src->path))
                    : strdup(".");
     u->code = gp_code_blank(u->user);
-    FILE *out = open_memstream(&u->text, &u->len);
-    if (!out || !u->dir || !u->code) {
-        if (out)
-            fclose(out);
+    gp_memfile m;
+    if (!u->dir || !u->code || !gp_memfile_open(&m))
         return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
-    }
+    FILE *out = m.f;
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         if (cpu || strcmp(headers[i], "kernels/kernel.h") == 0)
             put_header(out, headers[i]);
@@ -272,7 +271,7 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
     if (cpu)
         put_dynamic(out, u);
     put_check(out, src, cpu);
-    if (fclose(out) != 0)
+    if (!(u->text = gp_memfile_close(&m, &u->len)))
         return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
     gp_hash_begin(&u->hash);
     gp_hash_text(&u->hash, u->text);

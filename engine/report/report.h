@@ -123,5 +123,6 @@ typedef struct gp_report_about {
 void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_about *about,
                     FILE *f);
 const char *gp_bound_name(gp_bound b);     /* "copy in" */
+const char *gp_outcome_text(gp_outcome outcome);       /* "done", "not drained" */
 
 #endif

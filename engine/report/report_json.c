@@ -13,6 +13,11 @@ static const char *const outcomes[] = {
     [GP_ERROR] = "error", [GP_STUCK] = "stuck",
 };
 
+const char *gp_outcome_text(gp_outcome outcome)
+{
+    return outcomes[outcome];
+}
+
 const char *gp_bound_name(gp_bound b)
 {
     static const char *const name[] = {
@@ -247,7 +252,7 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
     gp_json_str(&j, "gpipe", GP_VERSION);
     text(&j, "commit", about->environment.commit);
     gp_json_str(&j, "date", about->environment.date);
-    gp_json_str(&j, "outcome", outcomes[about->outcome]);
+    gp_json_str(&j, "outcome", gp_outcome_text(about->outcome));
     seconds(&j, "wall_s", r->wall_ns);
     known(&j, "frames_per_s", r->wall_ns > 0,
           1e9 * (double)frames_out(about) / (double)r->wall_ns);

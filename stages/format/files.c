@@ -28,7 +28,7 @@ const char *gp_foreign_extension(const char *path)
 
 static bool no_memory(char err[GP_WHY])
 {
-    return gp_why(err, "does not fit in memory");
+    return gp_why(err, GP_WHY_MEMORY);
 }
 
 /* ---- reading --------------------------------------------------------- */

@@ -83,7 +83,7 @@ static void on_write(png_structp png, png_bytep from, size_t n)
 {
     gp_growbuf *r = png_get_io_ptr(png);
     if (!gp_growbuf_need(r, r->n + n))
-        png_error(png, "out of memory");
+        png_error(png, GP_WHY_MEMORY);
     memcpy(r->data + r->n, from, n);
     r->n += n;
 }
@@ -126,7 +126,7 @@ bool gp_png_decode(const void *file, size_t n, const gp_type *type, void *frame,
     png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, err, on_read_error, on_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     bool ok = info ? decode(png, info, &from, type, frame)
-                   : gp_why(err, "cannot be decoded: out of memory");
+                   : gp_why(err, "cannot be decoded: " GP_WHY_MEMORY);
     png_destroy_read_struct(&png, &info, NULL);
     return ok;
 }
@@ -175,7 +175,7 @@ bool gp_png_encode(const void *frame, const gp_type *type, int level, gp_growbuf
                                               on_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     bool ok = info ? encode(png, info, frame, type, level, out)
-                   : gp_why(err, "cannot be encoded: out of memory");
+                   : gp_why(err, "cannot be encoded: " GP_WHY_MEMORY);
     png_destroy_write_struct(&png, &info);
     return ok;
 }

@@ -1,0 +1,125 @@
+/* help.c - the reference, offline: sections of README.md, which travels in the binary, as
+ * plain text and as the source of a man page. */
+#include <string.h>
+#include "base/embed.h"
+#include "base/memfile.h"
+#include "cli/cli.h"
+
+static const struct topic { const char *name, *heading; } topics[] = {
+    { "yaml", "A pipeline's keys" }, { "lua", "Lua" }, { "kernel", "Kernels" },
+    { "exit", "Exit codes" }, { "limits", "Limits" },
+};
+enum { NTOPICS = sizeof topics / sizeof *topics };
+
+const char *gp_topic_name(int i)
+{
+    return i < NTOPICS ? topics[i].name : NULL;
+}
+
+/* The text below "## HEADING", up to the next one. NULL: there is no such section. */
+static const char *find_section(const char *heading, const char **end)
+{
+    const gp_blob *b = gp_blobs;
+    while (b->name && strcmp(b->name, "README.md"))
+        b++;
+    size_t n = strlen(heading);
+    for (const char *s = b->name ? (const char *)b->data : NULL; s; s = strstr(s, "\n## ")) {
+        s += !strncmp(s, "\n## ", 4) ? 4 : 1;
+        if (strncmp(s, heading, n) || s[n] != '\n')
+            continue;
+        const char *next = strstr(s, "\n## ");
+        *end = next ? next + 1 : (const char *)b->end;
+        return s + n + 1;
+    }
+    return NULL;
+}
+
+/* Markdown within a line: code has quotes (`quote`, or 0 for none), of a link there is what
+ * is shown. */
+static void put_inline(FILE *to, const char *s, size_t n, char quote)
+{
+    bool code = false;
+    for (size_t i = 0; i < n; i++) {
+        const char *close = s[i] == '[' && !code ? memchr(s + i, ']', n - i) : NULL;
+        if (s[i] == '`') {
+            code = !code;
+            if (quote)
+                fputc(quote, to);
+        } else if (!code && n - i > 1 && s[i] == '*' && s[i + 1] == '*') {
+            i++;
+        } else if (close && close + 1 < s + n && close[1] == '(') {
+            const char *last = memchr(close, ')', (size_t)(s + n - close));
+            put_inline(to, s + i + 1, (size_t)(close - s) - i - 1, quote);
+            i = last ? (size_t)(last - s) : n;
+        } else {
+            fputc(s[i], to);
+        }
+    }
+}
+
+/* "| what | means |": what, and below it what it means. */
+static void put_row(FILE *to, const char *s, size_t n)
+{
+    const char *indent = "  ";
+    bool code = false;
+    for (size_t i = 1, from = 1; i < n; i++) {
+        code ^= s[i] == '`';
+        if (code || s[i] != '|')
+            continue;
+        while (from < i && s[from] == ' ')
+            from++;
+        size_t len = i - from;
+        while (len && s[from + len - 1] == ' ')
+            len--;
+        if (len && s[from] != '-') {
+            fputs(indent, to);
+            put_inline(to, s + from, len, 0);
+            fputc('\n', to);
+        }
+        indent = "        ";
+        from = i + 1;
+    }
+}
+
+bool gp_topic_print(FILE *to, const char *name)
+{
+    const char *s = NULL, *end;
+    bool fence = false;
+    for (int i = 0; i < NTOPICS; i++)
+        if (!strcmp(topics[i].name, name))
+            s = find_section(topics[i].heading, &end);
+    if (!s)
+        return false;
+    for (s += strspn(s, "\n"); s < end;) {
+        size_t n = strcspn(s, "\n");
+        if (!strncmp(s, "```", 3)) {
+            fence = !fence;
+        } else if (fence) {
+            fprintf(to, "    %.*s\n", (int)n, s);
+        } else if (*s == '|') {
+            put_row(to, s, n);
+        } else if (strncmp(s, "<!--", 4)) {
+            put_inline(to, s, n, '\'');
+            fputc('\n', to);
+        }
+        s += n + 1;
+    }
+    return true;
+}
+
+void gp_man_text(FILE *to, const char *text)
+{
+    bool begins = true;
+    fputs(".nf\n", to);
+    for (; *text; begins = *text++ == '\n') {
+        if (begins && (*text == '.' || *text == '\''))
+            fputs("\\&", to);
+        if (*text == '\\')
+            fputs("\\e", to);
+        else if (*text == '-')
+            fputs("\\-", to);
+        else
+            fputc(*text, to);
+    }
+    fputs(begins ? ".fi\n" : "\n.fi\n", to);
+}

@@ -1,0 +1,68 @@
+/* test_memfile.c - texts in memory, and what is said when they do not fit into it. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "base/memfile.h"
+
+Suite *suite_memfile(void);
+
+START_TEST(keeps_all)
+{
+    static const size_t lengths[] = { 0, 1, 255, 256, 257, 4096, 1000000 };
+    gp_memfile m;
+    size_t n, want = lengths[_i];
+    ck_assert(gp_memfile_open(&m));
+    for (size_t i = 0; i < want; i++)
+        fputc('a' + (int)(i % 26), m.f);
+    char *text = gp_memfile_close(&m, &n);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_uint_eq(n, want);
+    ck_assert_uint_eq(strlen(text), want);
+    for (size_t i = 0; i < want; i++)
+        ck_assert_int_eq(text[i], 'a' + (int)(i % 26));
+    free(text);
+}
+END_TEST
+
+/* So much more memory may be taken. Sanitizers take terabytes of addresses. */
+static bool leave(size_t bytes)
+{
+    size_t pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    bool known = f && fscanf(f, "%zu", &pages) == 1;
+    if (f)
+        fclose(f);
+    struct rlimit limit = { pages * (size_t)sysconf(_SC_PAGESIZE) + bytes, RLIM_INFINITY };
+    return known && limit.rlim_cur < (rlim_t)1 << 40 && !setrlimit(RLIMIT_AS, &limit);
+}
+
+/* What does not fit is said, wherever memory runs out: half way, or at the very end. */
+START_TEST(says_what_does_not_fit)
+{
+    static char block[1 << 20];
+    gp_memfile m;
+    size_t n;
+    ck_assert(gp_memfile_open(&m));
+    if (!leave(64 << 20))
+        return;
+    memset(block, 'x', sizeof block);
+    size_t most = _i ? 256 : 33;       /* MiB; what there is doubles, so 32 fit and 64 do not */
+    for (size_t i = 0; i < most; i++)
+        fwrite(block, 1, sizeof block, m.f);
+    for (int i = 0; !_i && i < 100; i++)
+        fputc('y', m.f);               /* these are in the stream's own buffer */
+    ck_assert_ptr_null(gp_memfile_close(&m, &n));
+}
+END_TEST
+
+Suite *suite_memfile(void)
+{
+    Suite *s = suite_create("memfile");
+    TCase *tc = tcase_create("memfile");
+    tcase_add_loop_test(tc, keeps_all, 0, 7);
+    tcase_add_loop_test(tc, says_what_does_not_fit, 0, 2);
+    suite_add_tcase(s, tc);
+    return s;
+}
