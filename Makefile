@@ -1,6 +1,7 @@
 # make            build/.../gpipe, linked as ./gpipe
 # make demo       sets up, builds, runs pipelines/edges.yaml on a real photo
 # make check      sets up, builds, runs all tests      make check T="parse expr"
+# make torture    makes calls fail and sends signals, over pipelines      make torture PART=0.1
 # make bench      gpipe beside what else moves frames     make bench BENCH="--only host --rounds 5"
 # make deps       installs what is missing (Debian, Ubuntu)
 # make install PREFIX=/usr/local    the command, its man page; the library with its headers, for pkg-config
@@ -194,6 +195,14 @@ $B/tests/nvtx_inject.so: tests/nvtx_inject.c
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=c11 $(ALL) $(CUROOT:%=-isystem %/include) $(CWARN) $(CFLAGS) -fPIC -shared -o $@ $<
 
+# All of them, or PART of them at random; SEED and TRY, as it prints them, repeat.
+PART ?= 1
+torture: all $B/tests/torture/shim.so
+	$(PYTHON) tests/torture/torture.py $B/gpipe $B/tests/torture/shim.so --part $(PART) $(SEED:%=--seed %) $(TRY:%=--only %)
+$B/tests/torture/shim.so: tests/torture/shim.c
+	@mkdir -p $(@D)
+	$(call say,cc)$(CC) -std=gnu11 $(ALL) $(CWARN) $(CFLAGS) -U_FORTIFY_SOURCE -fvisibility=default -shared -o $@ $<
+
 # Makes a page of what tests/page.py made up.
 $B/tests/page: $B/tests/page.o $B/engine/cli/page.o $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -283,5 +292,5 @@ clean:
 	rm -rf build gpipe
 
 -include $(shell find $B -name '*.d' 2>/dev/null)
-.PHONY: all bench bench-programs check check-built demo deps deps-bench gpu-tests help install clean FORCE
+.PHONY: all bench bench-programs check check-built demo deps deps-bench gpu-tests help install torture clean FORCE
 .SECONDARY:

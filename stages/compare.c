@@ -256,7 +256,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
 static bool finish(gp_call *c)
 {
     const struct state *s = c->state;
-    return !s->o->file || s->row == s->cut.rows
+    return !s->o->file || s->row == s->cut.rows || (s->row < s->cut.rows && gp_stopping(c))
         || gp_fail(c->errs, GP_E_MISMATCH, s->o->at, "all frames together have %lld row%s, but "
                    "'%s' has %lld", (long long)s->row, gp_plural(s->row), s->o->file, (long long)s->cut.rows);
 }

@@ -2,6 +2,7 @@
  *
  * A thread of its own looks at the counters of the run, which are atomic, and
  * prints; it holds nothing that the run waits for. While nobody looks it sleeps. */
+#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -138,9 +139,10 @@ static void *meter_thread(void *arg)
         bool watched = m->how != GP_PROGRESS_NONE || gp_socket_clients(m->socket);
         double now = 1e3 * (gp_seconds() - m->start);
         int wait = !watched ? -1 : now < next ? (int)(next - now) + 1 : 0;
-        if (poll(p, 2, wait) < 0)
+        int ready = poll(p, 2, wait);
+        if (ready < 0 && errno == EINTR)
             continue;
-        if (p[0].revents)
+        if (ready < 0 || p[0].revents)     /* without memory for poll nothing more is shown */
             return NULL;
         if (p[1].revents)
             let_in(m, p);
@@ -264,6 +266,10 @@ void gp_print_summary(const gp_pipeline *p, double s, gp_outcome outcome, int st
     gp_counters_read(&now, p);
     const gp_account *a = now.source;
     int n = now.nsources;
+    gp_account few[16];
+    const int most = sizeof few / sizeof *few;
+    if (!n && (n = gp_accounts(p, few, most)) > 0)     /* no memory is left: without it, then */
+        a = few, n = n < most ? n : most;
     if (gp_says_json())
         say_summary(a, n, s, outcome, status, verdict);
     for (int i = 0; i < n && !gp_says_json(); i++)

@@ -178,7 +178,8 @@ void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcom
     }
     if (r || outcome == GP_STUCK)      /* a trace shows how a run got stuck */
         write_file(&f->trace, &w, write_trace);
-    if (r || f->report.open || f->trace.open)
+    bool early = !r && (outcome == GP_DRAINED || outcome == GP_NOT_DRAINED);   /* no error: stopped */
+    if (!early && (r || f->report.open || f->trace.open))
         gp_errs_add(errs, &own);
     gp_report_drop(f);
     gp_counters_free(&now);

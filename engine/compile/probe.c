@@ -155,11 +155,19 @@ static void copy_list(gp_arena *a, const glob_t *g, struct list *l)
         l->path[l->n] = gp_strdup(a, g->gl_pathv[l->n]);
 }
 
+/* A folder that one has not enough to look into may hold matches; others are passed over. */
+static int is_short(const char *folder, int error)
+{
+    (void)folder;
+    return error == ENOMEM || error == EMFILE || error == ENFILE;
+}
+
 /* How many more names glob() may read on this thread; it has no argument of ours. */
 static _Thread_local int left;
 
 static void *open_folder(const char *path)
 {
+    errno = ENOTDIR;
     return left ? opendir(path) : NULL;
 }
 
@@ -179,13 +187,13 @@ static void close_folder(void *folder)
 static int bounded_glob(const char *pattern, int most, bool *cut, glob_t *g)
 {
     if (!most)
-        return glob(pattern, GLOB_NOSORT, NULL, g);
+        return glob(pattern, GLOB_NOSORT, is_short, g);
     g->gl_opendir = open_folder, g->gl_readdir = next_name, g->gl_closedir = close_folder;
     g->gl_stat = stat, g->gl_lstat = lstat;
     left = most;
-    int none = glob(pattern, GLOB_NOSORT | GLOB_ALTDIRFUNC, NULL, g);
+    int bad = glob(pattern, GLOB_NOSORT | GLOB_ALTDIRFUNC, is_short, g);
     *cut = !left;
-    return none;
+    return bad;
 }
 
 /* When the arena runs out of memory meanwhile, glob's memory is freed first. */
@@ -200,10 +208,13 @@ static void list_matches(gp_arena *a, const char *pattern, int most, bool *cut, 
     }
     if (there)
         a->oom = &here;
-    if (!bounded_glob(pattern, most, cut, &g))
+    int bad = bounded_glob(pattern, most, cut, &g);
+    if (!bad)
         copy_list(a, &g, l);
     a->oom = there;
     globfree(&g);
+    if ((bad == GLOB_NOSPACE || bad == GLOB_ABORTED) && there)     /* not: no file matches */
+        longjmp(*there, 1);
 }
 
 static void look_at_glob(gp_arena *a, gp_probed *x)

@@ -231,7 +231,10 @@ const gp_measured *gp_measured_read(gp_arena *a, const gp_plan *p, const char *j
         : gp_yaml_value(a, gp_strndup(a, json, len), r.at, ignored);
     const gp_node *stages = list_of(root, "stages"), *engines = list_of(root, "engines");
     if (!stages || !gp_node_get(root, "verdict")) {
-        no_report(&r);
+        if (ignored->n && ignored->e[0].code == GP_E_RESOURCE)
+            gp_errs_add(errs, ignored);
+        else
+            no_report(&r);
         return NULL;
     }
     make_tables(&r);

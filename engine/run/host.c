@@ -411,3 +411,9 @@ bool gp_cancelled(const gp_call *c)
     const gp_threadrt *t = c->ctx;
     return atomic_load(&t->run->level) >= 2;
 }
+
+bool gp_stopping(const gp_call *c)
+{
+    const gp_threadrt *t = c->ctx;
+    return atomic_load(&t->run->level) >= 1;
+}

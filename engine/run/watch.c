@@ -182,7 +182,7 @@ static bool watch(gp_run *run, const gp_watcher *w)
             return true;
         /* stop_fd stays readable: look at it only until it has been heard */
         if (poll(p, level ? 1 : 2, TICK_MS) < 0 && errno != EINTR)
-            return false;
+            usleep(1000 * TICK_MS);        /* no memory for poll: that is no end of the run */
 
         int64_t now = gp_now_ns();
         uint64_t at = w->progress(run, now);

@@ -325,6 +325,9 @@ void gp_takes_long(gp_call *c, bool on);
 void gp_working_on(gp_call *c, uint64_t index);
 /* True once the run is being cancelled: long loops should then return. */
 bool gp_cancelled(const gp_call *c);
+/* True once the run was asked to end before its sources did, as by Ctrl-C: what finish()
+ * sees is then a part. */
+bool gp_stopping(const gp_call *c);
 
 /* What a kernel's `frame` argument points to, one per frame of the launch. A
  * frame's infos, one for each stage of the segment that asks (GP_INFOS at most),
