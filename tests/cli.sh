@@ -408,7 +408,7 @@ expect 'report: failed' 1 'there is nothing to report' $run --report "$tmp/none.
 [ ! -e "$tmp/none.json" ] && [ -z "$(find "$tmp" -name '.*.tmp-*')" ] && ok || bad 'report: left behind'
 
 # == random pipelines ===========================================================
-if python3 tests/fuzz.py "$GPIPE" >"$tmp/stderr" 2>&1; then ok; else bad 'random pipelines'; fi
+if python3 tests/fuzz/pipelines.py "$GPIPE" 1 20 4 >"$tmp/stderr" 2>&1; then ok; else bad 'random pipelines'; fi
 
 # however many sources there are, all are counted and reported
 { echo 'stages:'
