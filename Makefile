@@ -222,7 +222,8 @@ $B/libpng.a: tests/fuzz/libpng.sh
 SECONDS ?= 20
 SEED    ?= 0
 FUZZ    ?=
-clang   := $(if $(findstring clang,$(CC)),CC="$(CC)",CC=clang) CXX=clang++ CUDA=0
+clang   := CC="$(if $(findstring clang,$(CC)),$(CC),clang)" \
+           CXX="$(if $(findstring clang,$(CXX)),$(CXX),clang++)" CUDA=0
 fuzz: NEED += clang llvm zlib1g-dev dpkg-dev
 fuzz: deps
 	+@$(again) $(clang) B=build/fuzz SAN=address,undefined \

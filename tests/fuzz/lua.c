@@ -52,7 +52,8 @@ static void add(maker *m, const char *s)
 
 static void add_view(maker *m)
 {
-    static const char *const views[] = { "x.a", "x.b", "y.c", "y.d", "s", "t", "keep[1]", "keep[2]" };
+    static const char *const views[] = { "x.a", "x.b", "y.c", "y.d", "s", "t", "u", "keep[1]",
+                                         "keep[2]" };
     PICK(m, views);
 }
 
@@ -126,6 +127,43 @@ static void add_call(maker *m)
     add(m, ")");
 }
 
+/* Bytes: with a format or a text as its first argument. */
+static void add_bytes(maker *m)
+{
+    static const char *const method[] = { "pack", "unpack", "write", "print", "string" };
+    static const char *const format[] = { "'<i4>H f d'", "'bBhHi3I7'", "'lLjJfdn'", "'x x I1 i8'",
+                                          "'i9'", "'z'", "'text'", "'<BBBBBBBB'", "''" };
+    if (next(m, 3))
+        add(m, "u");
+    else
+        add_view(m);
+    add(m, ":");
+    PICK(m, method);
+    add(m, "(");
+    PICK(m, format);
+    add(m, ", ");
+    add_number(m);
+    for (unsigned i = 0, n = next(m, 10); i < n; i++)
+        add(m, ", "), add_number(m);
+    add(m, ")");
+}
+
+/* A search, or a copy of a part: what takes several numbers. */
+static void add_range(maker *m)
+{
+    static const char *const what[] = { "find('<', ", "find('<=', ", "find('>', ", "find('>=', ",
+                                        "find('==', ", "find('~=', ", "copy(x.a, ", "copy(x.b, ",
+                                        "values(nil, ", "slice(", "at(", "set(", "scale(x.a, ",
+                                        "add(x.b, ", "div(x.a, " };
+    add_view(m);
+    add(m, ":");
+    PICK(m, what);
+    add_number(m);
+    for (unsigned i = 0, n = next(m, 4); i < n; i++)
+        add(m, ", "), add_number(m);
+    add(m, ")");
+}
+
 static void add_field(maker *m)
 {
     static const char *const field[] = { "valid", "shape", "dtype", "name", "rows", "index", "time",
@@ -140,7 +178,7 @@ static void add_field(maker *m)
 
 static void add_statement(maker *m)
 {
-    switch (next(m, 10)) {
+    switch (next(m, 13)) {
     case 0: add_view(m), add(m, "["), add_value(m), add(m, "] = "), add_value(m); break;
     case 1: add(m, "local v = "), add_view(m), add(m, "["), add_value(m), add(m, "]"); break;
     case 2: add(m, "s = "), add_call(m); break;
@@ -152,6 +190,9 @@ static void add_statement(maker *m)
     case 7: add(m, next(m, 2) ? "s = " : "t = "), add_array(m); break;
     case 8: add(m, "for i = "), add_number(m), add(m, ", #"), add_view(m), add(m, " do "),
             add_view(m), add(m, "[i] = "), add_view(m), add(m, "[i] end"); break;
+    case 9: add(m, "return "), add_bytes(m); break;
+    case 10: add(m, "return "), add_range(m); break;
+    case 11: add(m, "s = "), add_range(m); break;
     default: add(m, "return "), add_call(m); break;
     }
 }
@@ -161,7 +202,8 @@ static void make_script(maker *m)
 {
     static const char *const end[] = { "", "return 'drop'", "return 3", "return 'what'", "error()" };
     m->n = 0;
-    add(m, "local frame, x, y, array, keep, try = ...\nlocal s, t\n");
+    add(m, "local frame, x, y, array, keep, try = ...\n"
+           "local s, t, u = nil, nil, array('u8', 24)\n");
     for (unsigned i = 0, n = next(m, STATEMENTS); i < n && m->n < TEXT - 1000; i++) {
         add(m, "try(function() ");
         add_statement(m);

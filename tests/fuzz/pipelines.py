@@ -72,7 +72,7 @@ SIGNALS = [[signal.SIGINT], [signal.SIGTERM], [signal.SIGINT, signal.SIGINT], [s
 
 def structure(r):
     """Stages as (name, what, in, out); what is a word of those above, or an end of a branch."""
-    frames = r.choice([1, 7, 40, 200])
+    frames = r.choice([1, 7, 40, 400])
     stages = [("first", f"use: generate, in: [], pattern: ramp, frames: {frames}", None, "a")]
     names, used = ["a"], set()
     if r.random() < 0.5:

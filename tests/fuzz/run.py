@@ -110,7 +110,7 @@ def covers(name, percent, files):
     out = subprocess.run(["llvm-cov", "export", "-summary-only", f"-instr-profile={merged}", REPLAY]
                          + files, check=True, capture_output=True, text=True).stdout
     lines = json.loads(out)["data"][0]["totals"]["lines"]
-    ok = lines["percent"] > percent - 1
+    ok = lines["percent"] > percent - 3
     print(f"{name:8} reaches {lines['percent']:.1f} % of {lines['count']} lines, {percent:g} % stated"
           f"{'' if ok else ': FAILED'}", flush=True)
     return ok

@@ -84,7 +84,8 @@ static void look_at_file(gp_arena *a, gp_file *f, const char *path)
 {
     static const unsigned char png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x08\0\0\0\x06"
                                        "\x08\2\0\0\0\0\0\0\0\0\0\0\0IDAT";
-    static const char lua[] = "stateless = true\nfunction process(f, x, y) end\n";
+    static const char lua[] = "function process(f, x, y) end\nstateless = true\n";
+    enum { STATELESS = 17 };           /* bytes of the last line */
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
     f->path = path, f->head = "";
@@ -99,7 +100,7 @@ static void look_at_file(gp_arena *a, gp_file *f, const char *path)
     else if (!strcmp(dot, ".png"))
         regular(a, f, png, sizeof png - 1, 200);
     else if (!strcmp(dot, ".lua"))
-        regular(a, f, lua + (strstr(name, "serial") ? 17 : 0), sizeof lua - 1, sizeof lua - 1);
+        regular(a, f, lua, sizeof lua - 1 - (strstr(name, "serial") ? STATELESS : 0), sizeof lua - 1);
     else
         regular(a, f, "1234", 4, 4800);
 }
