@@ -94,8 +94,17 @@ $B/libgpipe.a: $(OBJ)
 	@rm -f $@
 	$(call say,ar)ar rcs $@ $^
 
-# Other flags than last time: all is compiled again.
+# Other flags than last time: all is compiled again. Before anything is compiled: is there
+# what it needs?
+TOOLS = $(filter-out -%,$(CC) $(CXX)) pkg-config $(if $(filter 1,$(CUDA)),$(or $(NVCC),nvcc))
+USES  = $(PKGS) libmicrohttpd
+check-built gpu-tests: USES += check
 $B/flags: FORCE
+	@missing=; for t in $(TOOLS); do command -v $$t >/dev/null || missing="$$missing $$t"; done; \
+	if command -v pkg-config >/dev/null; then \
+	  for p in $(USES); do pkg-config --exists $$p || missing="$$missing $$p"; done; fi; \
+	[ -z "$$missing" ] || { echo "gpipe cannot be built, there is no:$$missing" >&2; \
+	  echo "'make deps' installs what is missing (Debian, Ubuntu); CUDA=0 needs no nvcc" >&2; exit 1; }
 	@mkdir -p $(@D)
 	@echo '$(CC) $(CXX) $(ALL_C) $(ALL_X)' | cmp -s - $@ || echo '$(CC) $(CXX) $(ALL_C) $(ALL_X)' > $@
 
@@ -179,7 +188,7 @@ $B/tests/suites$S.c: FORCE
 	$(call list_suites,$(SUITES:tests/test_%.c=%))
 $B/tests/gpu/suites.c: FORCE
 	$(call list_suites,$(GPUTEST:tests/gpu/test_%.c=%))
-$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so
+$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
 # A tool for test_nvtx, which finds it beside itself.
@@ -197,16 +206,19 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 check: NEED += python3-jsonschema $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check: deps
 	+@$(again) check-built
-check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tests/fuzz/replay)
+INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
+check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tests/fuzz/replay) $(INJECT)
 	GPIPE=$(abspath $B/gpipe) $B/tests/run$S
 	$(if $(T),,$B/tests/fuzz/replay tests/fuzz/corpus)
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
 	$(if $(T),,$(PYTHON) tests/live.py $B/gpipe)
+	$(if $(T),,$(PYTHON) tests/ends.py $B/gpipe)
 	$(if $(T),,$(PYTHON) tests/page.py $B/tests/page $B/gpipe)
 	$(if $(T)$(SAN),,GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py)
 	$(if $(T)$(SAN),,$(PYTHON) tests/includes.py)
 	$(if $(T)$(SAN),,MAKE="$(MAKE) --no-print-directory" CC="$(CC)" tests/install.sh)
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) $B/tests/gpu/run)
+	$(INJECT)
 
 # The harnesses of tests/fuzz, with stored inputs (replay) and under libFuzzer (run): one
 # program has them all. libpng.sh gets libpng's source, so that it is instrumented too.
@@ -237,14 +249,21 @@ demo: deps
 	./gpipe run pipelines/edges.yaml
 	@echo "demo: the pictures are in pipelines/out/edges/"
 
-gpu-tests: all $B/tests/gpu/run
+# Has stubs before all functions of CUDA that the library calls.
+$B/inject_calls.h: $B/libgpipe.a
+	@nm $< | sed -n 's/^ *U \(cuda[A-Za-z]*\)$$/\1/p' | sort -u | awk '{ print "CALL(" NR - 1 ", " $$1 ")" }' > $@
+$B/tests/gpu/inject.o: $B/inject_calls.h
+$B/tests/gpu/inject: $B/tests/gpu/inject.o $B/tests/lib/pipe.o $B/libgpipe.a
+	$(call say,link)$(CC) $(LDFLAGS) -Wl,--wrap=gp_dl_open $$(sed -n 's/.*, \(.*\))/-Wl,--wrap=\1/p' $B/inject_calls.h) -o $@ $^ $(CHECK) $(LIBS)
+
+gpu-tests: all $B/tests/gpu/run $(if $(filter 1,$(CUDA)),$B/tests/gpu/inject)
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
 # What gpipe is measured beside, as far as it can be built here.
 BENCH   ?=
-PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone) $(shell pkg-config --exists tbb && echo tbb)
+PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone) $(shell pkg-config --exists tbb 2>/dev/null && echo tbb)
 bench: deps
 	+@$(again) bench-programs
 	python3 tests/bench/bench.py --gpipe $B/gpipe $(BENCH)

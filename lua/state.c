@@ -241,36 +241,7 @@ bool gp_lua_syntax(gp_lua *w, const char *script, const char *text, size_t len)
     return new_state(w, script) && load(w, text, len);
 }
 
-/* The whole file, for free(); NULL with errno. */
-static char *slurp(const char *path, size_t *len)
-{
-    FILE *f = fopen(path, "rb");
-    char *text = NULL;
-    size_t cap = 0;
-    *len = 0;
-    while (f) {
-        if (*len == cap) {
-            char *more = realloc(text, cap = cap ? 2 * cap : 65536);
-            if (!more)
-                break;
-            text = more;
-        }
-        size_t n = fread(text + *len, 1, cap - *len, f);
-        *len += n;
-        if (!n && !ferror(f)) {
-            fclose(f);
-            return text;
-        }
-        if (!n)
-            break;
-    }
-    free(text);
-    if (f)
-        fclose(f);
-    return NULL;
-}
-
-bool gp_lua_open(gp_lua *w, const char *script, uint64_t seed)
+bool gp_lua_open(gp_lua *w, const char *script, const char *text, size_t len, uint64_t seed)
 {
     if (!new_state(w, script))
         return false;
@@ -279,15 +250,7 @@ bool gp_lua_open(gp_lua *w, const char *script, uint64_t seed)
     lua_pushlightuserdata(w->L, w);
     if (lua_pcall(w->L, 1, 1, 0))
         return plain_error(w);
-    size_t len;
-    char *text = slurp(script, &len);
-    if (!text) {
-        snprintf(w->error, sizeof w->error, "cannot read '%s': %s", script, strerror(errno));
-        return false;
-    }
-    bool ok = load(w, text, len);
-    free(text);
-    if (!ok)
+    if (!load(w, text, len))
         return false;
     gp_lua_reseed(w, 0);
     return gp_lua_call(w, 0, 0);

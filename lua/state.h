@@ -24,9 +24,9 @@ typedef struct gp_lua {
  * `error` and `line` set. */
 bool gp_lua_syntax(gp_lua *w, const char *script, const char *text, size_t len);
 
-/* Makes the state and runs the script. `seed` is what this stage's random
+/* Makes the state and runs the script, of that text. `seed` is what this stage's random
  * numbers start from. False: see `error`; close it all the same. */
-bool gp_lua_open(gp_lua *w, const char *script, uint64_t seed);
+bool gp_lua_open(gp_lua *w, const char *script, const char *text, size_t len, uint64_t seed);
 void gp_lua_close(gp_lua *w);              /* accepts a zeroed one */
 
 /* Calls the function below `nargs` arguments on top of the stack. After an error,

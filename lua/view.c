@@ -311,8 +311,7 @@ static void count(gp_lua_view *v)
     v->count = gp_count(&v->type);
     v->reads = v->count <= INT32_MAX ? (int)v->count : 0;
     v->more_reads = v->reads ? (unsigned)v->reads - 1 : 0;
-    bool silent = !v->root->wrote && gp_lua_is_text(&v->root->type);
-    v->writes = v->writable && !silent ? v->reads : 0;
+    v->writes = v->writable && v->root->wrote ? v->reads : 0;
     v->more_writes = v->writes ? v->more_reads : 0;
 }
 

@@ -25,7 +25,8 @@ typedef struct gp_lua_guard {
 
 /* The part of a view that gpipe.elements.lua knows, in C and as the text it gets. How
  * many elements may be read, and written, without a further look, and how many of
- * them come after the first; 0 leaves it to view.c. */
+ * them come after the first; 0 leaves it to view.c, as the first write of each view is,
+ * which notes that it happened. */
 #define GP_LUA_PART(X)                                                        \
     X(union {                                                                 \
         void *data;                                                           \
@@ -55,7 +56,7 @@ struct gp_lua_view {
     const char *name;          /* of the port; "array" */
     gp_lua_guard *guard;
     bool writable;
-    bool wrote;                /* something was written; only kept for text */
+    bool wrote;                /* something was written; kept in the root */
     bool sized;                /* the script has set the number of rows */
     int64_t printed;           /* bytes, by print */
     gp_lua_view *root;         /* of a slice: the whole view; else itself */

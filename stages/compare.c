@@ -53,6 +53,7 @@ static bool shape(gp_shape *s)
             || gp_shape_fail(s, NULL, "%s cannot be compared with %s", gp_type_text(&s->in[0], a),
                              gp_type_text(&s->in[1], b));
     const gp_file *f = gp_probe_file(s, o->file);
+    gp_shape_reads(s, &o->file, 1);
     if (f->error)
         return gp_shape_missing(s, "file", "cannot read '%s': %s", o->file, strerror(f->error));
     if (f->kind != GP_FILE_REGULAR || gp_filetype_of(o->file) == GP_PNG)

@@ -25,8 +25,10 @@ struct opts {
     const gp_node *params;
 
     /* found by shape() */
+    const char *text;              /* of the script */
+    size_t len;
     const gp_node *values;         /* params, with ${} replaced; NULL: none */
-    bool stateless;
+    bool stateless, zero;
     const gp_type *out;            /* of whole frames */
     unsigned follow;               /* set of outputs: as many rows as the first input */
 };
@@ -87,6 +89,14 @@ static bool read_params(gp_shape *s, struct opts *o)
     return o->values != NULL;
 }
 
+/* The stage's key `zero`, which the engine checks. */
+static bool says_zero(gp_shape *s)
+{
+    const gp_node *n = gp_shape_node(s, "zero");
+    const char *text = n && n->kind == GP_SCALAR ? gp_shape_text(s, n) : NULL;
+    return text && !strcmp(text, "true");
+}
+
 static bool read_script(gp_shape *s, struct opts *o)
 {
     const gp_file *f = gp_probe_file(s, o->script);
@@ -96,8 +106,11 @@ static bool read_script(gp_shape *s, struct opts *o)
         return gp_shape_fail(s, "script", "cannot read '%s': %s", o->script, strerror(f->error));
     if (f->kind == GP_FILE_DIR)
         return gp_shape_fail(s, "script", "'%s' is a folder: name a Lua file", o->script);
+    if (f->kind != GP_FILE_REGULAR)
+        return gp_shape_fail(s, "script", "'%s' is not a regular file", o->script);
+    o->text = f->head, o->len = f->nhead;
     o->stateless = says_stateless(f->head);
-    if (f->kind == GP_FILE_REGULAR && f->size > GP_PROBE_HEAD)
+    if (f->size > GP_PROBE_HEAD)
         return gp_shape_fail(s, "script", "'%s' is larger than 1 MiB: keep data in a file of "
                              "its own", o->script);
     gp_lua w = { 0 };
@@ -151,6 +164,7 @@ static bool shape(gp_shape *s)
     if (!read_script(s, o) || !read_params(s, o) || !shape_outputs(s, o))
         return false;
     s->serial = !o->stateless;
+    o->zero = says_zero(s);
     if (s->workers > 1 && !o->stateless)
         return gp_shape_fail(s, "workers", "%d workers would each see only some frames: say "
                              "'stateless = true' in '%s' if it keeps nothing from frame to frame, "
@@ -168,6 +182,7 @@ struct worker {
     int function, init, finish;    /* references; LUA_REFNIL: no such function */
     int frame_ref, stage_ref;
     const char *entry;             /* "process" or "produce" */
+    int defined;                   /* its line in the script, 0: not there */
     int turn;
     gp_lua_view **in, **out;       /* [TURNS][nin], [TURNS][nout] */
     int x[TURNS], y[TURNS];        /* references to what process() gets */
@@ -292,12 +307,22 @@ static void push_global(lua_State *L, const char *name)
     lua_remove(L, -2);
 }
 
+/* A reference to the global function of that name, LUA_REFNIL if there is none. */
 static int global_function(lua_State *L, const char *name)
 {
     push_global(L, name);
     if (!lua_isnil(L, -1) && !lua_isfunction(L, -1))
         gp_lua_fail(L, "'%s' is a %s: it must be a function", name, luaL_typename(L, -1));
     return luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+/* The line of the script where the function starts; 0: it is not from there. */
+static int line_of(lua_State *L, int function, const char *chunk)
+{
+    lua_Debug ar;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, function);
+    return lua_getinfo(L, ">S", &ar) && !strcmp(ar.source, chunk) && ar.linedefined > 0
+        ? ar.linedefined : 0;
 }
 
 struct making { const gp_open *o; struct worker *w; int number; };
@@ -316,6 +341,7 @@ static int make_arguments(lua_State *L)
     if (w->function == LUA_REFNIL)
         gp_lua_fail(L, "the script has no function '%s(frame%s%s)'", w->entry,
                     w->nin ? ", x" : "", w->nout ? ", y" : "");
+    w->defined = line_of(L, w->function, w->lua.chunk);
     push_global(L, "stateless");
     if (o->workers > 1 && !(lua_isboolean(L, -1) && lua_toboolean(L, -1)))
         gp_lua_fail(L, "'stateless' is not true once the script has run: set it at the top, or "
@@ -371,7 +397,7 @@ static bool open_worker(const gp_open *o, struct worker *w, int number)
     w->out = calloc((size_t)(TURNS * w->nout + 1), sizeof *w->out);
     if (!w->in || !w->out)
         return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
-    bool ok = gp_lua_open(&w->lua, opts->script, seed_of(o->name));
+    bool ok = gp_lua_open(&w->lua, opts->script, opts->text, opts->len, seed_of(o->name));
     if (ok) {
         struct making m = { o, w, number };
         lua_pushcfunction(w->lua.L, make_arguments);
@@ -438,6 +464,21 @@ static int64_t rows_made(const gp_lua_view *y)
     return silent ? 0 : y->type.dim[0];
 }
 
+/* What is not written would be what an earlier frame left in the slot. */
+static bool all_written(struct worker *w, gp_lua_view **y)
+{
+    int i = 0;
+    while (i < w->nout && (y[i]->wrote || !rows_made(y[i])))
+        i++;
+    if (i == w->nout)
+        return true;
+    snprintf(w->lua.error, sizeof w->lua.error, "%s() did not write its output '%s': write it, return "
+             "\"drop\", %sor say 'zero: true' at the stage", w->entry, y[i]->name,
+             w->nin ? "" : "return false to end, ");
+    w->lua.line = w->defined;
+    return false;
+}
+
 static void do_frame(gp_call *c, struct worker *w, gp_frame *f)
 {
     const struct opts *opts = c->opts;
@@ -464,6 +505,8 @@ static void do_frame(gp_call *c, struct worker *w, gp_frame *f)
     if (w->nout)
         lua_rawgeti(L, LUA_REGISTRYINDEX, w->y[w->turn]);
     bool ok = gp_lua_call(lua, 1 + (w->nin > 0) + (w->nout > 0), 1) && read_status(w, &f->status);
+    if (ok && f->status == GP_OK && !opts->zero)
+        ok = all_written(w, y);
     for (int i = 0; i < w->nout; i++)
         f->out[i].type.dim[0] = rows_made(y[i]);
     if (!ok && lua->guard.cancelled) {

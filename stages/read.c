@@ -23,7 +23,7 @@ struct opts {
     const char *path;
     int format, endian, tail;
     int64_t offset, skip, frames;
-    bool loop;
+    bool loop, reopen;
     double rate;
     /* found by shape() */
     gp_loc at;
@@ -68,6 +68,8 @@ static bool list_files(gp_shape *s, struct opts *o, const gp_file **first, bool 
         return gp_shape_missing(s, "path", "no file matches '%s'%s", o->path, glob && numbered
                                 ? ": beside a number, *, ? and [ mean themselves" : "");
     *first = gp_probe_file(s, o->file[0]);
+    if ((*first)->kind != GP_FILE_STREAM)
+        gp_shape_reads(s, o->file, o->nfiles);
     if ((*first)->error)
         return gp_shape_missing(s, "path", "cannot read '%s': %s", o->file[0],
                                 strerror((*first)->error));
@@ -153,17 +155,21 @@ static bool shape(gp_shape *s)
     if (!o->format && gp_foreign_extension(o->path))
         return gp_shape_fail(s, "path", "gpipe reads no %s files; make it .npy or .png, or set "
                              "'format: raw' to read its bytes", gp_foreign_extension(o->path));
-    s->endless = o->loop && !o->frames;
+    s->endless = (o->loop || o->reopen) && !o->frames;
     s->known.hertz = o->rate;
     if (!list_files(s, o, &first, &many) || !raw_only(s, o))
         return false;
     s->once = o->live;
+    if (o->reopen && (!o->live || !o->nfiles))
+        return gp_shape_fail(s, "reopen", "'reopen' waits for the next writer of a FIFO, which '%s' "
+                             "is not", o->path);
     if (o->live) {
         if (o->as != GP_RAW)
             return gp_shape_fail(s, "path", "'%s' is a stream, and only raw data can be read from "
                                             "one: set 'format: raw'", o->path);
         if (o->loop)
-            return gp_shape_fail(s, "loop", "'%s' is a stream and cannot be read twice", o->path);
+            return gp_shape_fail(s, "loop", "'%s' is a stream and cannot be read twice%s", o->path,
+                                 o->nfiles ? ": 'reopen' waits for its next writer" : "");
         return declared(s, o->path);
     }
     return !first || first->error || look_inside(s, o, first, many);
@@ -179,6 +185,7 @@ struct reader {
     int64_t next;              /* frame of the file */
     bool any;                  /* this pass over the files made a frame */
     bool over;                 /* a stream has ended */
+    int64_t before;            /* bytes of a stream to skip before the next frame's `skip` */
     bool no_frames;               /* a whole pass made no frame: the next would not either */
     gp_growbuf room;              /* a header, a PNG, or what is skipped */
     gp_pace pace;
@@ -342,43 +349,76 @@ static gp_status from_stream(struct reader *r, gp_call *c, char *to, int64_t n, 
     return GP_OK;
 }
 
+/* Opens a stream. One that has ended stays open until then, so that nobody who has begun
+ * to write finds no reader. */
+static void open_stream(struct reader *r)
+{
+    const struct opts *o = r->o;
+    int old = r->fd, error;
+    r->fd = o->nfiles ? open(o->file[0], O_RDONLY | O_CLOEXEC | O_NONBLOCK) : STDIN_FILENO;
+    error = errno;
+    r->before = o->offset;
+    r->over = false;
+    if (old > STDIN_FILENO)
+        close(old);
+#ifdef F_SETPIPE_SZ
+    fcntl(r->fd, F_SETPIPE_SZ, 1 << 20);           /* fewer, larger reads; may fail */
+#endif
+    errno = error;
+}
+
+/* One writer's frames. A frame of no rows: there are no more. */
 static gp_status live(struct reader *r, gp_call *c, gp_frame *f, bool first)
 {
     const struct opts *o = r->o;
     gp_view *v = &f->out[0];
-    int64_t row = (int64_t)gp_bytes(&v->type) / v->type.dim[0], skip = o->skip, skipped, got = 0;
-    char why[GP_WHY];
+    int64_t row = (int64_t)gp_bytes(&v->type) / v->type.dim[0], all = row * v->type.dim[0];
+    int64_t skip = o->skip + r->before, skipped, got = 0;
 
-    if (r->over)
-        return GP_END;
-    if (r->fd < 0) {
-        r->fd = o->nfiles ? open(o->file[0], O_RDONLY | O_CLOEXEC | O_NONBLOCK) : STDIN_FILENO;
-        skip += o->offset;
-#ifdef F_SETPIPE_SZ
-        fcntl(r->fd, F_SETPIPE_SZ, 1 << 20);       /* fewer, larger reads; may fail */
-#endif
-    }
     if (!first && poll(&(struct pollfd){ .fd = r->fd, .events = POLLIN }, 1, 0) == 0)
         return GP_AGAIN;
     gp_status s = from_stream(r, c, NULL, skip, &skipped);
     if (s == GP_OK && skipped == skip)
-        s = from_stream(r, c, v->data, row * v->type.dim[0], &got);
+        s = from_stream(r, c, v->data, all, &got);
     if (s == GP_STOPPED)
         return s;
-    r->over = s == GP_FAILED || got < row * v->type.dim[0];
-    if (s == GP_FAILED) {
-        gp_why(why, "cannot be read: %s", strerror(errno));
-        return fail(r, c, f, why);
-    }
+    r->before = 0;
+    r->over = s == GP_FAILED || got < all;
     int64_t rest = got ? got % row : skipped;
-    if (r->over && rest && o->tail == TAIL_ERROR) {
-        gp_why(why, "ends within a frame, %lld bytes after its last whole row of %lld bytes: "
-                    "'tail: ignore' leaves them out", (long long)rest, (long long)row);
-        return fail(r, c, f, why);
+    if (s == GP_FAILED) {
+        gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' cannot be read: %s",
+                (unsigned long long)f->index, o->path, strerror(errno));
+    } else if (r->over && rest && o->tail == TAIL_ERROR) {
+        gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' ends within a frame, %lld bytes after "
+                "its last whole row of %lld bytes: 'tail: ignore' leaves them out",
+                (unsigned long long)f->index, o->path, (long long)rest, (long long)row);
+        s = GP_FAILED;
     }
     v->type.dim[0] = got / row;
     f->name = r->stem[0];
-    return got / row ? GP_OK : GP_END;
+    return s;
+}
+
+/* A frame of a stream, whoever writes it. */
+static gp_status from_writers(struct reader *r, gp_call *c, gp_frame *f, bool first)
+{
+    int64_t rows = f->out[0].type.dim[0];
+    for (;;) {
+        if (r->over && !r->o->reopen)
+            return GP_END;
+        if (r->fd < 0 || r->over)
+            open_stream(r);
+        if (r->fd < 0) {
+            r->no_frames = true;
+            gp_fail(c->errs, GP_E_RUN, r->o->at, "'%s' cannot be read: %s", r->o->path,
+                    strerror(errno));
+            return GP_FAILED;
+        }
+        f->out[0].type.dim[0] = rows;
+        gp_status s = live(r, c, f, first);
+        if (s != GP_OK || f->out[0].type.dim[0])
+            return s;
+    }
 }
 
 static bool run(gp_call *c, gp_frame *f, int n)
@@ -395,7 +435,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
         else
             s = gp_pace_wait(&r->pace, c, o->rate, f[i].index, i == 0);
         if (s == GP_OK)
-            s = o->live ? live(r, c, &f[i], i == 0) : from_files(r, c, &f[i]);
+            s = o->live ? from_writers(r, c, &f[i], i == 0) : from_files(r, c, &f[i]);
         if (s == GP_OK && o->endian == BIG)
             gp_swap(f[i].out[0].data, &f[i].out[0].type);
         f[i].status = s;
@@ -438,6 +478,8 @@ static const gp_opt options[] = {
     { GP_INT(struct opts, frames), .min = 0, .max = 1e18, .unit = "frames",
       .help = "stop after so many; 0: all" },
     { GP_BOOL(struct opts, loop), .help = "begin again after the last file" },
+    { GP_BOOL(struct opts, reopen),
+      .help = "a FIFO: when its writer has closed it, wait for the next one" },
     { GP_FLOAT(struct opts, rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "frames a second; 0: as fast as they can be read" },
     { 0 }

@@ -5,13 +5,14 @@
  * name in finish(). A file has its name only once it is complete. */
 #include <ctype.h>
 #include <errno.h>
-#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "base/clock.h"
+#include "base/filetable.h"
 #include "base/npy.h"
-#include "base/table.h"
 #include "png_file.h"
 
 enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };
@@ -30,13 +31,29 @@ struct opts {
     bool to_stdout;
 };
 
+/* The length of a ${...} at `p`, or of a '$' alone. */
+static size_t value_length(const char *p)
+{
+    size_t n = 1;
+    int open = 0;
+    if (p[1] == '$')
+        return 2;
+    do {
+        open += p[n] == '{' ? 1 : p[n] == '}' ? -1 : 0;
+        n++;
+    } while (open && p[n - 1]);
+    return p[1] == '{' && !open ? n : 1;
+}
+
 /* Checks that every % in the path, as the pipeline spells it, begins a known conversion. */
 static bool check_path(gp_shape *s)
 {
     const gp_node *n = gp_shape_node(s, "path");
     size_t known;
-    for (const char *p = n->text; (p = strchr(p, '%')); p += known)
-        if (!(known = gp_path_conversion(p))) {
+    for (const char *p = n->text; (p += strcspn(p, "$%"), *p); p += known)
+        if (*p == '$')
+            known = value_length(p);
+        else if (!(known = gp_path_conversion(p))) {
             size_t len = 1 + strspn(p + 1, "0123456789");
             len += isalpha((unsigned char)p[len]) != 0;
             return gp_shape_fail_at(s, gp_node_part(n, (size_t)(p - n->text), len),
@@ -84,25 +101,6 @@ static bool shape(gp_shape *s)
     return gp_shape_writes(s, "path", o->path);
 }
 
-/* ---- names that were used -------------------------------------------- */
-
-/* Of frames whose file has no number: name -> frame. */
-struct seen {
-    pthread_mutex_t lock;
-    gp_table names;
-};
-
-/* Notes that `frame` uses `name`. 1; 0 when it is taken, by *other; -1 without
- * memory. */
-static int use_name(struct seen *s, const char *name, uint64_t frame, uint64_t *other)
-{
-    pthread_mutex_lock(&s->lock);
-    const gp_entry *e = gp_table_put(&s->names, name, (int64_t)frame);
-    *other = e ? (uint64_t)e->n : 0;
-    pthread_mutex_unlock(&s->lock);
-    return !e ? -1 : *other == frame;
-}
-
 /* ---- state ----------------------------------------------------------- */
 
 struct worker {                  /* one worker's */
@@ -112,7 +110,8 @@ struct worker {                  /* one worker's */
 
 struct writer {
     const struct opts *o;
-    struct seen seen;
+    gp_filewriter *files;      /* all that it writes */
+    char who[128];
     int workers;
     struct worker *worker;
     gp_type joined;            /* what the joined file holds so far */
@@ -127,8 +126,6 @@ static void close_writer(void *state)
         gp_outfile_drop(&w->worker[i].file);
         free(w->worker[i].png.data);
     }
-    pthread_mutex_destroy(&w->seen.lock);
-    gp_table_free(&w->seen.names);
     free(w->worker);
     free(w);
 }
@@ -155,12 +152,33 @@ static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY]
         memcpy(w->joined.dim + 1, frame->dim, sizeof frame->dim[0] * (size_t)frame->ndim);
     }
     w->joined.dim[0] = 0;
-    if (!gp_path_expand(path, o->path, 0, "", why)
-        || !gp_outfile_open(&w->worker[0].file, path, why))
-        return false;
+    bool ok = gp_path_expand(path, o->path, 0, "", why)
+        && gp_outfile_open(&w->worker[0].file, path, why);
     if (o->as == GP_NPY && w->worker[0].file.in_place)
         return gp_why(why, "is not a regular file, which a joined .npy needs: set 'format: raw'");
-    return o->as != GP_NPY || put_header(w, false, why);
+    return ok && (o->as != GP_NPY || put_header(w, false, why));
+}
+
+/* Opens a file; of a FIFO it waits for the reader. GP_OK; GP_STOPPED; GP_FAILED with `why`. */
+static gp_status reach(gp_call *c, gp_outfile *f, const char *path, char why[GP_WHY])
+{
+    const int64_t moment = 20000000;
+    while (!gp_outfile_open(f, path, why)) {
+        if (!f->unread)
+            return GP_FAILED;
+        if (!gp_wait_until(c, gp_now_ns() + moment))
+            return GP_STOPPED;
+    }
+    return GP_OK;
+}
+
+static gp_status reach_joined(struct writer *w, gp_call *c, char why[GP_WHY])
+{
+    char path[PATH_MAX];
+    gp_outfile *f = &w->worker[0].file;
+    if (w->o->to_stdout || f->open)
+        return GP_OK;
+    return gp_path_expand(path, w->o->path, 0, "", why) ? reach(c, f, path, why) : GP_FAILED;
 }
 
 static bool open_writer(const gp_open *g, void **state)
@@ -171,12 +189,16 @@ static bool open_writer(const gp_open *g, void **state)
     *state = w;
     if (w) {
         w->o = o, w->workers = g->workers;
-        pthread_mutex_init(&w->seen.lock, NULL);
+        snprintf(w->who, sizeof w->who, "stage '%s'", g->name);
+        w->files = gp_filetable_writer(g->files, w->who, o->path);
         w->worker = calloc((size_t)g->workers, sizeof *w->worker);
     }
-    if (!w || !w->worker)
+    for (int i = 0; w && w->worker && i < w->workers; i++)
+        w->worker[i].file.by = w->files;
+    if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     return o->single || o->to_stdout || open_joined(w, &g->in[0], why)
+        || w->worker[0].file.unread    /* run() waits for its reader */
         || gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
 }
 
@@ -187,27 +209,17 @@ static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX],
                       char why[GP_WHY])
 {
     const struct opts *o = w->o;
-    unsigned long long a = f->index;
-    uint64_t other = 0;
     path[0] = 0;
     if (o->named && (!f->name || strchr(f->name, '/')))
         return f->name ? gp_why(why, "cannot take the name '%s'", f->name)
                        : gp_why(why, "has a %%n, but the frame's source gives no names: use %%05d");
-    if (!gp_path_expand(path, o->path, f->index, f->name, why))
-        return false;
-    if (o->numbered)
-        return true;
-    int fresh = use_name(&w->seen, o->named ? f->name : "", f->index, &other);
-    if (fresh)
-        return fresh > 0 || gp_why(why, "does not fit in memory");
-    unsigned long long b = other;
-    return gp_why(why, "is the name of both frame %llu and frame %llu: put %%05d into the path",
-                  a < b ? a : b, a < b ? b : a);
+    return gp_path_expand(path, o->path, f->index, f->name, why);
 }
 
-static bool put_file(struct writer *w, struct worker *d, const gp_frame *f, const char *path,
-                     char why[GP_WHY])
+static gp_status put_file(struct writer *w, gp_call *c, const gp_frame *f, const char *path,
+                          char why[GP_WHY])
 {
+    struct worker *d = &w->worker[c->worker];
     const gp_view *in = &f->in[0];
     char head[GP_NPY_HEADER_MAX];
     struct iovec v[2] = { { head, 0 }, { in->data, gp_bytes(&in->type) } };
@@ -216,23 +228,24 @@ static bool put_file(struct writer *w, struct worker *d, const gp_frame *f, cons
         v[0].iov_len = gp_npy_header(&in->type, head, sizeof head);
     if (w->o->as == GP_PNG) {
         if (!gp_png_encode(in->data, &in->type, (int)w->o->compression, &d->png, why))
-            return false;
+            return GP_FAILED;
         v[1] = (struct iovec){ d->png.data, d->png.n };
     }
-    bool ok = gp_outfile_open(&d->file, path, why) && gp_write_all(d->file.fd, v, 2, why)
-           && gp_outfile_commit(&d->file, why);
+    d->file.frame = d->file.number = f->index;
+    gp_status s = reach(c, &d->file, path, why);
+    if (s == GP_OK && !(gp_write_all(d->file.fd, v, 2, why) && gp_outfile_commit(&d->file, why)))
+        s = GP_FAILED;
     gp_outfile_drop(&d->file);
-    return ok;
+    return s;
 }
 
 static void write_single(struct writer *w, gp_call *c, gp_frame *f)
 {
     char why[GP_WHY], path[PATH_MAX];
-    if (name_file(w, f, path, why) && put_file(w, &w->worker[c->worker], f, path, why))
-        return;
-    gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s", (unsigned long long)f->index,
-            *path ? path : w->o->path, why);
-    f->status = GP_FAILED;
+    f->status = name_file(w, f, path, why) ? put_file(w, c, f, path, why) : GP_FAILED;
+    if (f->status == GP_FAILED)
+        gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s", (unsigned long long)f->index,
+                *path ? path : w->o->path, why);
 }
 
 /* ---- joined ---------------------------------------------------------- */
@@ -245,6 +258,9 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
     char why[GP_WHY];
     size_t bytes = 0;
     int k = 0;
+    if ((f[0].status = reach_joined(w, c, why)) != GP_OK)
+        return f[0].status == GP_STOPPED
+            || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
     for (; k < n && bytes < RUN_BYTES; k++) {
         const gp_view *in = &f[k].in[0];
         if (o->stack && in->type.dim[0] != in->rows)
@@ -258,10 +274,12 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
     }
     if (k < n)
         f[k].status = GP_AGAIN;
-    return gp_write_all(o->to_stdout ? STDOUT_FILENO : w->worker[0].file.fd, v, k, why)
-        || (k == 1 ? gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' %s",
+    if (gp_write_all(o->to_stdout ? STDOUT_FILENO : w->worker[0].file.fd, v, k, why))
+        return true;
+    gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : GP_E_RUN;
+    return (k == 1 ? gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s",
                              (unsigned long long)f[0].index, o->path, why)
-                   : gp_fail(c->errs, GP_E_RUN, o->at, "frames %llu to %llu: '%s' %s",
+                   : gp_fail(c->errs, code, o->at, "frames %llu to %llu: '%s' %s",
                              (unsigned long long)f[0].index, (unsigned long long)f[k - 1].index,
                              o->path, why));
 }
@@ -282,8 +300,11 @@ static bool finish(gp_call *c)
     struct writer *w = c->state;
     const struct opts *o = w->o;
     char why[GP_WHY];
-    return o->single || o->to_stdout
-        || ((o->as != GP_NPY || put_header(w, true, why))
+    if (o->single || o->to_stdout)
+        return true;
+    gp_status s = reach_joined(w, c, why);
+    return s == GP_STOPPED
+        || (s == GP_OK && (o->as != GP_NPY || put_header(w, true, why))
             && gp_outfile_commit(&w->worker[0].file, why))
         || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
 }

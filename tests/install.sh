@@ -17,6 +17,17 @@ for f in bin/gpipe include/gpipe/gpipe.h include/gpipe/stage.h lib/libgpipe.a li
          lib/pkgconfig/gpipe.pc share/gpipe/lua/gpipe.lua; do
     [ -e "$to/$f" ] && ok || bad "$f was not installed"
 done
+# on a machine without libraries, tools or both: what is missing, before a compiler runs
+bare() { local want=$1; shift
+    got=$(env MAKEFLAGS= "$@" ${MAKE:-make} B="$tmp/bare" 2>&1)
+    [ $? = 2 ] && [[ $got == *"there is no:$want"*"'make deps' installs"* && $got != *' cc	'* ]] && ok || bad "bare: '$got'"; }
+bare ' yaml-0.1 lua5.4 libpng libmicrohttpd' PKG_CONFIG_LIBDIR=/nowhere PKG_CONFIG_PATH= LUA=lua5.4
+bare ' no-such-cc' CC=no-such-cc CXX=c++
+mkdir "$tmp/tools"
+for t in sh make gcc g++ cc c++ git sed cmp mv rm mkdir ln nproc cat ar; do
+    ln -s "$(command -v $t)" "$tmp/tools/$t"; done
+bare ' pkg-config' PATH="$tmp/tools" CC=cc CXX=c++ CUDA=0
+
 cp examples/embed/app.c examples/data/raccoon.png "$tmp/"
 photo=$tmp/raccoon.png
 cd "$tmp" || exit 1

@@ -45,20 +45,22 @@ static const struct { const char *script, *text; int code; } scripts[] = {
     { "function process(f, x, y) process(f, x, y) y[1] = 1 end", "stack overflow", 1 },
     { "function process(f, x, y) os.exit(0) end", "os.exit() would end the whole run", 1 },
     { "function process(f, x, y) error() end", "frame 0: nil", 1 },
-    { "function process(f, x, y) y:copy(x) while f.index == 100 do end end",
+    { "function process(f, x, y) y:copy(x) if f.index == 100 then io.open(hang) end end",
       "stage 's' is busy with frame 100", 5 },
-    { "while true do end", "stage 's' is still being opened", 5 },
-    { "function process(f, x, y) end function init() while true do end end",
+    { "io.open(hang)", "stage 's' is still being opened", 5 },
+    { "function process(f, x, y) end function init() io.open(hang) end",
       "stage 's' is still being opened", 5 },
-    { "function process(f, x, y) end function finish() while true do end end",
+    { "function process(f, x, y) y:copy(x) end function finish() io.open(hang) end",
       "stage 's' is busy in its finish", 5 },
     { "", "no function 'process(frame, x, y)'", 1 },
 };
 
 START_TEST(script)
 {
-    char path[600], text[400];
-    pipe_text(io_dir, "s.lua", TEXT(text, "stateless = true\n%s", scripts[_i].script));
+    char path[600], text[1000];
+    ck_assert_int_eq(mkfifo(io_path("hang", path), 0600), 0);  /* to open it never ends */
+    pipe_text(io_dir, "s.lua", TEXT(text, "stateless = true local hang = '%s'\n%s", path,
+                                    scripts[_i].script));
     pipe_text(io_dir, "p.yaml", "stall_timeout: 2s\nbuffers: {a: {dtype: f32, shape: [16]}}\n"
               "stages:\n  - {use: generate, frames: 3000, out: a}\n"
               "  - {name: s, use: lua, script: s.lua, workers: 4}\n  - {use: discard}\n");

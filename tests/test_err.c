@@ -59,6 +59,69 @@ START_TEST(a_long_line)
 }
 END_TEST
 
+/* What steers a terminal is shown, not sent; the caret stands where it is. */
+static const struct { const char *text; int col, len; const char *shown; } steering[] = {
+    { "a\x1b]0;x\x07: y", 9, 1, "    1 | a\\x1b]0;x\\x07: y\n      |               ^\n" },
+    { "\x1b[31m\xc2\x85:\ry\r\n", 1, 7, "    1 | \\x1b[31m\\u{85}:\\x0dy\n      | ^~~~~~~~~~~~~~\n" },
+    { "k: \xe2\x80\xae z\xe2\x81\xa6", 4, 1,
+      "    1 | k: \\u{202e} z\\u{2066}\n      |    ^~~~~~~~\n" },
+    { "k: \xff\xc0\x80\xed\xa0\x80", 5, 1,
+      "    1 | k: \\xff\\xc0\\x80\\xed\\xa0\\x80\n      |        ^~~~\n" },
+    { "\x1b\tx", 3, 1, "    1 | \\x1b\tx\n      |     \t^\n" },
+    { "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \x7f", 13, 1,
+      "    1 | \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \\x7f\n      |       ^~~~\n" },
+};
+
+START_TEST(steers)
+{
+    ck_assert_str_eq(shown(steering[_i].text, steering[_i].col, steering[_i].len),
+                     steering[_i].shown);
+}
+END_TEST
+
+/* Nor in the message and the file's name; lines of a message stand below its first. */
+START_TEST(a_hostile_message)
+{
+    static const struct { gp_code code; const char *file, *msg, *shown; } cases[] = {
+        { GP_E_SPEC, "\x1b[2Ja\nb.yaml", "no '\x1b[2J\x80\t'", "\\x1b[2Ja\\x0ab.yaml: error: no "
+          "'\\x1b[2J\\x80\t'\n" },
+        { GP_E_RUN, NULL, "one\n  two\nf.yaml: ok\n", "gpipe: error: one\n  two\n      f.yaml: ok\n\n" },
+        { GP_E_NOTE, NULL, "one\r\xe2\x80\xaa", "      one\\x0d\\u{202a}\n" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gp_err e = { .code = cases[i].code, .at = { .file = cases[i].file } };
+        strcpy(e.msg, cases[i].msg);
+        char *text;
+        size_t n;
+        FILE *f = open_memstream(&text, &n);
+        gp_err_print(f, &e, NULL, NULL, 0, false);
+        fclose(f);
+        ck_assert_str_eq(text, cases[i].shown);
+        free(text);
+    }
+}
+END_TEST
+
+/* A long line of bytes that begin no character, of which no end can be found. */
+START_TEST(no_characters)
+{
+    for (int n = 159; n < 400; n++) {
+        char *text = malloc((size_t)n), *out = NULL;       /* no NUL follows */
+        size_t size;
+        memset(text, 0x80, (size_t)n);
+        for (int col = 1; col <= n; col += 40) {
+            gp_err e = { .code = GP_E_SPEC, .at = { "f", 1, col, 1 }, .msg = "wrong" };
+            FILE *f = open_memstream(&out, &size);
+            gp_err_print(f, &e, "f", text, (size_t)n, false);
+            fclose(f);
+            ck_assert_msg(size < 1600 && strstr(out, "\n    1 | "), "%d bytes, at %d: %s", n, col, out);
+            free(out);
+        }
+        free(text);
+    }
+}
+END_TEST
+
 static const struct { const char *word, *candidate; bool near; } words[] = {
     { "blurr", "blur", true }, { "blru", "blur", true }, { "x", "y", true }, { "x", "yz", false },
     { "threshhold", "threshold", true }, { "scale", "blur", false }, { "a", "abcdef", false },
@@ -159,6 +222,9 @@ Suite *suite_err(void)
     TCase *t = tcase_create("print");
     tcase_add_test(t, a_short_line);
     tcase_add_loop_test(t, a_long_line, 0, (int)(sizeof longs / sizeof *longs));
+    tcase_add_loop_test(t, steers, 0, (int)(sizeof steering / sizeof *steering));
+    tcase_add_test(t, a_hostile_message);
+    tcase_add_test(t, no_characters);
     tcase_add_test(t, full);
     tcase_add_test(t, a_long_text);
     tcase_add_test(t, a_note);

@@ -237,7 +237,10 @@ static const char *env(const void *arg, const char *name)
     return !strcmp(name, "HOME") ? "/home/me" : !strcmp(name, "EMPTY") ? "" : NULL;
 }
 
-static const gp_env text_env = { env, "arg" };
+/* Monday, 3 February 2025, 04:05:06 */
+static const struct tm text_date = { .tm_year = 125, .tm_mon = 1, .tm_mday = 3, .tm_wday = 1,
+                                     .tm_yday = 33, .tm_hour = 4, .tm_min = 5, .tm_sec = 6 };
+static const gp_env text_env = { env, "arg", &text_date };
 
 static gp_node *text_vars(void)
 {
@@ -257,6 +260,9 @@ static const struct { const char *text, *want; } texts[] = {
     { "${quoted}", "null" }, { "${nope:-}", "" }, { "${env:HOME}/x", "/home/me/x" },
     { "${env:NOPE:-d}", "d" }, { "${env:EMPTY}", "" }, { "${env:EMPTY:-d}", "d" },
     { "${nope:-${dir}}", "photos" }, { "${nope:-a:b}", "a:b" }, { "${nope:-$$}}", "$}" },
+    { "${date:%Y%m%d-%H%M%S}", "20250203-040506" }, { "${date:%F}/${n}", "2025-02-03/3" },
+    { "a${date:day %j, %a 100%%}", "aday 034, Mon 100%" }, { "${nope:-${date:%y}}", "25" },
+    { "${date:-no var}", "no var" }, { "${date:now}", "now" },
     { "${nested}", "photos/x" }, { "${deep}", "photos/x/$" }, { "{}", "{}" },
 };
 
@@ -278,6 +284,11 @@ static const struct { const char *text; int col, len; const char *msg; } bad_tex
                              "${env:NOPE:-...}" },
     { "${out}", 10, 6, "'out' has no value; give one with --set vars.out=..." },
     { "xx${bare}", 12, 7, "'out' has no value; give one with --set vars.out=..." },
+    { "x${date:%Y%Q}", 20, 2, "'%Q' is no part of a date, as in ${date:%Y%m%d-%H%M%S}" },
+    { "${date:%Y%}", 19, 1, "'%' is no part of a date" },
+    { "${date:%s}", 17, 2, "'%s' is no part of a date" },
+    { "${date:}", 10, 8, "'${date:}' names nothing; write ${date:%Y%m%d-%H%M%S}" },
+    { "${date}", 10, 7, "no variable 'date'" },
     { "${list}", 10, 7, "'list' is a list; only a single value fits in text" },
     { "${dir:x}", 10, 8, "'${dir:x}' is not understood; a default is written ${name:-default}" },
     { "${self}", 10, 7, "the value refers to itself, or is nested more than 16 deep" },
@@ -291,6 +302,15 @@ START_TEST(refused_texts)
                               &errs));
     ck_error(bad_texts[_i].col, bad_texts[_i].msg);
     ck_assert_int_eq(errs.e[0].at.len, bad_texts[_i].len);
+}
+END_TEST
+
+START_TEST(no_date)
+{
+    const char *out;
+    gp_env none = { env, "arg", NULL };
+    ck_assert(!gp_interpolate(&arena, node("${date:%Y}"), text_vars(), &none, &out, &errs));
+    ck_error(10, "no date is known here");
 }
 END_TEST
 
@@ -327,6 +347,7 @@ Suite *suite_expr(void)
     LOOP(t, interpolated, texts);
     LOOP(t, refused_texts, bad_texts);
     tcase_add_test(t, text_bomb);
+    tcase_add_test(t, no_date);
     suite_add_tcase(s, t);
     return s;
 }

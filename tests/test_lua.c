@@ -128,6 +128,20 @@ static const struct bad {
       "for i = 1, #x do y[i] = i end"), 0, 1, "256 does not fit 'y', which holds u8", 1 },
     { HOT, "{dtype: i16, shape: [1024]}", "", P("for i = 1, #x do y[i] = -33 * i end"), 0, 1,
       "-32769 does not fit 'y', which holds i16", 1 },
+    /* outputs that are not written */
+    { X16, "{dtype: u8, shape: [4, 2]}", "", "\nfunction process(f, x, y)\nend", 0, 1,
+      "stage 'it', frame 0: process() did not write its output 'y': write it, return \"drop\", or "
+      "say 'zero: true' at the stage", 2 },
+    { X16, "{dtype: f32, shape: [4]}", "", P("if f.index < 3 then y:fill(1) end"), 0, 9,
+      "frame 3: process() did not write its output 'y'", 1 },
+    { X16, "{dtype: f32, shape: [4]}", "zero: false", P("y:slice(1)"), 0, 1,
+      "frame 0: process() did not write its output 'y'", 1 },
+    { X16, "", "", P("f.valid = 3"), 0, 1, "process() did not write its output 'y'", 1 },
+    { X16, HOT "\n  y2: {dtype: f64, shape: [3]}", "", P("y.y[1] = 1"), 0, 1,
+      "process() did not write its output 'y2'", 1 },
+    { NULL, HOT, "", "local function f() end\nproduce = function(f, y)\n  return true\nend", 0, 1,
+      "produce() did not write its output 'y': write it, return \"drop\", return false to end", 2 },
+    { X16, HOT, "", "process = (loadstring or load)('')", 0, 1, "process() did not", 0 },
     /* open */
     { X16, "", "", "function prozess(f, x, y) end", 0, 0,
       "the script has no function 'process(frame, x, y)'", 0 },
@@ -246,12 +260,26 @@ static const struct good {
     { X16, "{dtype: u8, shape: [4]}", "", P("assert(#x == 5) y:fill(#y)"), 5, GP_OK, 4,
       "\4\4\4\4" },
     { X16, "{dtype: u8, shape: [4]}", "", P(""), -1, GP_OK, 0, NULL },
-    { X16, "{dtype: u8, shape: [4]}", "", P("f.valid = 3 assert(f.valid == 3 and #y == 3)"), -1,
-      GP_OK, 3, NULL },
-    { X16, "{dtype: u8, shape: [4]}", "", P("y.valid = 2 assert(f.valid == 16)"), -1, GP_OK, 2,
-      NULL },
-    { X16, "{dtype: u8, shape: [4, 2]}", "", P(""), -1, GP_OK, 4, NULL },
-    { X16, "{dtype: f32, shape: [4]}", "", P(""), -1, GP_OK, 4, NULL },
+    { X16, "{dtype: u8, shape: [4]}", "", P("f.valid = 3 assert(f.valid == 3 and #y == 3) y:fill(8)"),
+      -1, GP_OK, 3, "\10\10\10\xa5" },
+    { X16, "{dtype: u8, shape: [4]}", "", P("y.valid = 2 assert(f.valid == 16) y[1] = 7"), -1, GP_OK,
+      2, "\7\xa5" },
+    { X16, "{dtype: u8, shape: [4]}", "zero: true", P(""), -1, GP_OK, 0, NULL },
+    /* written, in each way; nothing to write */
+    { X16, HOT, "", P("y[1024] = 1"), -1, GP_OK, 1024, NULL },
+    { X16, HOT, "", P("y:set(1, 1)"), -1, GP_OK, 1024, NULL },
+    { X16, HOT, "", P("y:copy(x)"), -1, GP_OK, 1024, NULL },
+    { X16, HOT, "", P("y:scale(y, 1, 2)"), -1, GP_OK, 1024, NULL },
+    { X16, HOT, "", P("y:slice(3, 5):fill(0)"), -1, GP_OK, 1024, NULL },
+    { X16, "{dtype: c64, shape: [4]}", "", P("y:parts()[1] = 1"), -1, GP_OK, 4, NULL },
+    { X16, "{dtype: u8, shape: [4, 2]}", "", P("y:write('a')"), -1, GP_OK, 4, "a\xa5" },
+    { X16, "{dtype: u8, shape: [4, 2]}", "", P("y:pack('B', 2, 98)"), -1, GP_OK, 4, "\xa5" "b" },
+    { X16, HOT, "", P("return 'drop'"), -1, GP_DROP, 1024, NULL },
+    { X16, HOT, "", P("f.valid = 0"), -1, GP_OK, 0, NULL },
+    { X16, HOT, "zero: true", P(""), -1, GP_OK, 1024, NULL },
+    { X16, HOT, "zero: \"${env:LUA_ZERO:-true}\"", P("f.valid = 7"), -1, GP_OK, 7, NULL },
+    { NULL, HOT, "", "function produce(f, y) return false end", -1, GP_END, 0, NULL },
+    { NULL, HOT, "", "function produce(f, y) return 'drop' end", -1, GP_DROP, 0, NULL },
     { X16, "", "", P("return 'drop'"), -1, GP_DROP, 0, NULL },
     { X16, "{dtype: u8, shape: [99]}", "", P("y:print('a', 1, true) y:print() y:print(nil) "
       "assert(#y == 14)"), -1,
@@ -573,7 +601,7 @@ START_TEST(speed)
     char script[200];
     size_t size = 4 << 22;
     snprintf(script, sizeof script, P("%s"), bulk[_i].op);
-    rig *r = rig_opened("{dtype: f32, shape: [4194304]}", "", "", script);
+    rig *r = rig_opened("{dtype: f32, shape: [4194304]}", "", "zero: true", script);
     frame *f = rig_frame(r, 0, -1);
     double best = 1e9, plain = 1e9;
     for (int i = 0; i < 7; i++) {

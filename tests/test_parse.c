@@ -182,7 +182,7 @@ START_TEST(bomb)
             n += sprintf(end + n, "*a%d%s", i - 1, j < 9 ? ", " : "]\n");
     }
     ck_assert_ptr_null(parse(text));
-    ck_assert_str_eq(errs.e[0].msg, "more than 10000000 values, counting each use of an alias");
+    ck_assert_str_eq(errs.e[0].msg, "more than 1000000 values, counting each use of an alias");
 }
 END_TEST
 

@@ -263,6 +263,43 @@ START_TEST(test_measured)
 }
 END_TEST
 
+#define ON(device, gpu) "{\"pipeline\": {\"device\": \"" device "\"}, \"environment\": {\"cpu\": \"x\", " \
+    "\"gpu\": " gpu "}, \"stages\": [" SRC ", " SINK "], " REST "}"
+
+/* A report is of the device that it was measured on: on a plan for another one its times
+ * of copies and segments are not drawn, and it is said where the others are from. */
+START_TEST(test_measured_elsewhere)
+{
+    static const struct { const char *json, *says; bool cuda; } on[] = {
+        { ON("cpu", "null"), NULL, false },
+        { ON("cuda:1", "\"NVIDIA H200\""), NULL, true },
+        { ON("cuda:0", "null"), NULL, true },
+        { ON("cpu", "null"), "measured on the CPU back end, while this plan is for NVIDIA H200: bound "
+          "by 'sink'", true },
+        { ON("cuda:0", "\"NVIDIA T4\""), "measured on NVIDIA T4, while this plan is for NVIDIA H200: "
+          "bound by 'sink'", true },
+        { ON("cuda:0", "\"NVIDIA T4\""), "measured on NVIDIA T4, while this plan is for the CPU back "
+          "end: bound by 'sink'", false },
+        { ON("cuda:0", "null"), "measured on cuda:0, while this plan is for the CPU back end: ", false },
+    };
+    planned p = plan_ok(chain, on[_i].cuda);
+    gp_arena a = { 0 };
+    gp_errs errs = { 0 };
+    const gp_measured *m = measured(&a, &p, on[_i].json, &errs);
+    const char *says = on[_i].says;
+    ck_assert_msg(m != NULL, "%s", errs.e[0].msg);
+    ck_assert_msg(says ? !strncmp(m->verdict, says, strlen(says)) : !strncmp(m->verdict, "bound", 5),
+                  "%s", m->verdict);
+    ck_assert_double_eq(m->stage[plan_stage(&p, "src")].busy, 0.31);
+    ck_assert_double_eq(m->segment[0].busy, says ? -1 : 0.55);
+    ck_assert_double_eq(m->segment[0].p50_us, says ? -1 : 2.25e6);
+    ck_assert_double_eq(m->copy_in.busy, says ? -1 : 0.12);
+    ck_assert_int_eq(gp_is_busiest(m, 0.97), !says);   /* who was is not in the picture */
+    gp_arena_free(&a);
+    plan_free(&p);
+}
+END_TEST
+
 /* However long it is, all of a verdict is drawn. */
 START_TEST(test_long_verdict)
 {
@@ -369,6 +406,7 @@ Suite *suite_picture(void)
     tcase_add_loop_test(t, test_names, 0, 4);
     tcase_add_loop_test(t, test_utf8, 0, 8);
     tcase_add_test(t, test_measured);
+    tcase_add_loop_test(t, test_measured_elsewhere, 0, 7);
     tcase_add_test(t, test_long_verdict);
     tcase_add_loop_test(t, test_no_report, 0, (int)(sizeof bad / sizeof *bad));
     tcase_add_test(t, test_odd_values);

@@ -107,6 +107,23 @@ START_TEST(probe_lists_files)
 }
 END_TEST
 
+/* So many names, and no more, are looked at for one pattern. */
+START_TEST(probe_is_bounded)
+{
+    for (int i = 0; i < 30; i++)
+        put_file(gp_format(&arena, "f%02d", i), "", 0);
+    for (int most = 0; most < 60; most += 7) {
+        probe.most = most;
+        char stars[80] = "f";
+        memset(stars + 1, '*', (size_t)most + 1);      /* each a pattern of its own */
+        const gp_probed *p = looked(in_folder(stars), true);
+        ck_assert_int_eq(p->cut, most > 0 && most < 32);   /* . and .. are names, too */
+        ck_assert_int_eq(p->files.n == 30, !p->cut);
+        ck_assert_int_ge(p->files.n, most - 2 < 30 ? most - 2 : 30);
+    }
+}
+END_TEST
+
 START_TEST(one_table_for_many)
 {
     enum { MANY = 3000 };
@@ -128,6 +145,7 @@ Suite *suite_probe(void)
     tcase_add_checked_fixture(t, enter_folder, leave_folder);
     tcase_add_test(t, probe_sees_files);
     tcase_add_test(t, probe_lists_files);
+    tcase_add_test(t, probe_is_bounded);
     tcase_add_test(t, one_table_for_many);
     suite_add_tcase(s, t);
     return s;

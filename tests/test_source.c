@@ -89,14 +89,145 @@ START_TEST(fifo_without_writer)
 }
 END_TEST
 
-/* Nobody reads the other end: an error, not a wait. */
+#define TO_FIFO(frames, more) "stall_timeout: 500ms\nbuffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n" \
+    "  - {use: generate, frames: " frames ", out: a}\n  - {use: write, path: pipe}\n" more
+
+/* Reads arg's FIFO to its end once it has been left alone for longer than stall_timeout. */
+typedef struct taker { char path[600]; int wait_ms; ssize_t got; pthread_t thread; } taker;
+
+static void *taking(void *arg)
+{
+    taker *t = arg;
+    char buf[4096];
+    nanosleep(&(struct timespec){ t->wait_ms / 1000, t->wait_ms % 1000 * 1000000L }, NULL);
+    int fd = open(t->path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t n; (n = read(fd, buf, sizeof buf)) > 0;)
+        t->got += n;
+    close(fd);
+    return NULL;
+}
+
+static void take_fifo(taker *t, const char *name, int wait_ms)
+{
+    t->wait_ms = wait_ms;
+    ck_assert_int_eq(mkfifo(io_path(name, t->path), 0600), 0);
+    pthread_create(&t->thread, NULL, taking, t);
+}
+
+/* A writer waits for its reader, for as long as that takes. */
+START_TEST(fifo_whose_reader_comes)
+{
+    static const struct { const char *yaml; ssize_t bytes; } cases[] = {
+        { TO_FIFO("7", ""), 7 * 30 },
+        { "stall_timeout: 500ms\nbuffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
+          "  - {use: read, path: empty.raw, out: a}\n  - {use: write, path: pipe}\n", 0 },
+    };
+    taker t = { .got = 0 };
+    io_count_raw("empty.raw", 0);
+    take_fifo(&t, "pipe", 2000);
+    io_runs(cases[_i].yaml);
+    pthread_join(t.thread, NULL);
+    ck_assert_int_eq(t.got, cases[_i].bytes);
+}
+END_TEST
+
+/* The readers come in another order than the stages. */
+START_TEST(fifos_whose_readers_come)
+{
+    taker second = { .got = 0 }, first = { .got = 0 };
+    take_fifo(&second, "pipe2", 0);
+    take_fifo(&first, "pipe", 600);
+    io_runs(TO_FIFO("7", "  - {use: write, name: w2, in: a, path: pipe2}\n"));
+    pthread_join(first.thread, NULL);
+    pthread_join(second.thread, NULL);
+    ck_assert_int_eq(first.got, 210);
+    ck_assert_int_eq(second.got, 210);
+}
+END_TEST
+
+/* Nobody reads it: cancelled, the run ends. */
 START_TEST(fifo_without_reader)
 {
-    char path[600];
-    ck_assert_int_eq(mkfifo(io_path("pipe", path), 0600), 0);
-    io_fails("buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
-          "  - {use: generate, frames: 1, out: a}\n  - {use: write, path: pipe}\n", 1,
-          "nobody reads it");
+    static const char *const paths[] = { "pipe", "pipe%d" };
+    char path[600], text[600];
+    int level = 1;
+    ck_assert_int_eq(mkfifo(io_path(_i ? "pipe0" : "pipe", path), 0600), 0);
+    snprintf(text, sizeof text, "buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
+             "  - {use: generate, frames: 1, out: a}\n  - {use: write, path: %s}\n", paths[_i]);
+    pipe_result r = pipe_run_with(io_dir, text, "cpu", NULL, (gp_run_options){ 0 }, cancel_soon,
+                                  &level);
+    ck_assert_msg(r.outcome == GP_DRAINED, "%s", io_error(&r));
+    ck_assert_uint_eq(r.account[0].cancelled, 1);
+}
+END_TEST
+
+/* ---- one writer after another ---------------------------------------- */
+
+typedef struct writers { feed feed; const size_t (*part)[2]; } writers;
+
+/* Each writes and goes before the next one comes, which is when the frame is out that it
+ * left unfinished. */
+static void *write_in_turns(void *arg)
+{
+    writers *w = arg;
+    feed f = w->feed;
+    char name[40], path[600];
+    for (const size_t (*p)[2] = w->part; (*p)[0]; f.data += f.n, p++) {
+        f.n = f.piece = (*p)[0];
+        feeding(&f);
+        io_path(TEXT(name, "out/%zu.raw", (*p)[1]), path);
+        while (access(path, F_OK))
+            usleep(10000);
+    }
+    return NULL;
+}
+
+static const struct {
+    size_t part[4][2];         /* bytes that a writer writes, the number of its last frame */
+    const char *options, *text;
+    struct { size_t from, n; } kept[4];
+} reopens[] = {
+    { { { 60, 1 }, { 30, 2 }, { 90, 5 } }, "frames: 6", NULL, { { 0, 180 } } },
+    { { { 60, 1 }, { 36, 3 }, { 66, 6 } }, "frames: 7", NULL, { { 0, 162 } } },
+    { { { 60, 1 }, { 37, 3 }, { 60, 5 } }, "frames: 6, tail: ignore", NULL,
+      { { 0, 96 }, { 97, 60 } } },
+    { { { 40, 1 }, { 10, 2 }, { 64, 4 } }, "frames: 5, offset: 4", NULL,
+      { { 4, 36 }, { 44, 6 }, { 54, 60 } } },
+    { { { 60, 1 }, { 31, 2 } }, "frames: 5", "pipe' ends within a frame, 1 bytes", { { 0 } } },
+};
+
+/* A writer's frames are its own: what one leaves unfinished the next one does not finish. */
+START_TEST(writers_in_turns)
+{
+    char data[400], want[400], got[400], y[600], name[40];
+    pthread_t t;
+    size_t n = 0, have = 0;
+    writers w = { .feed = { .data = data }, .part = reopens[_i].part };
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (char)(i * 7);
+    ck_assert_int_eq(mkfifo(io_path("pipe", w.feed.path), 0600), 0);
+    pthread_create(&t, NULL, write_in_turns, &w);
+    TEXT(y, "buffers: {a: {dtype: u8, shape: [5, 6]}}\nstages:\n"
+         "  - {use: read, path: pipe, out: a, reopen: true, %s}\n"
+         "  - {use: write, path: out/%%d.raw}\n", reopens[_i].options);
+    if (reopens[_i].text) {
+        io_fails(y, 1, reopens[_i].text);
+        return;
+    }
+    io_runs(y);
+    pthread_join(t, NULL);
+    for (int i = 0; i < 4; n += reopens[_i].kept[i++].n)
+        memcpy(want + n, data + reopens[_i].kept[i].from, reopens[_i].kept[i].n);
+    for (int i = 0; i < io_files("out"); i++) {
+        size_t bytes;
+        char *file = pipe_read(io_dir, TEXT(name, "out/%d.raw", i), &bytes);
+        ck_assert(file && have + bytes <= sizeof got);
+        memcpy(got + have, file, bytes);
+        have += bytes;
+        free(file);
+    }
+    ck_assert_uint_eq(have, n);
+    ck_assert_mem_eq(got, want, n);
 }
 END_TEST
 
@@ -262,7 +393,10 @@ Suite *suite_source(void)
     LOOP(streams_from_fifo, streams);
     LOOP(generates, generated);
     tcase_add_test(tc, fifo_without_writer);
-    tcase_add_test(tc, fifo_without_reader);
+    tcase_add_loop_test(tc, fifo_whose_reader_comes, 0, 2);
+    tcase_add_test(tc, fifos_whose_readers_come);
+    tcase_add_loop_test(tc, fifo_without_reader, 0, 2);
+    LOOP(writers_in_turns, reopens);
     tcase_add_test(tc, stdin_to_stdout);
     tcase_add_test(tc, generates_the_same);
     tcase_add_test(tc, noise_is_even);

@@ -24,8 +24,10 @@ const char *__tsan_default_options(void)
 }
 
 #define HINT "if it is only slow, raise 'stall_timeout'\n"
-#define LOOP(frame) "stateless = true\nfunction process(f, x, y)\n" \
-                    "  while f.index == " frame " do end\n  if y then y:copy(x) end\nend\n"
+/* `hang` is a FIFO that nobody writes to: to open it never ends. */
+#define HANG(frame) "stateless = true\nfunction process(f, x, y)\n" \
+                    "  if f.index == " frame " then io.open(hang) end\n" \
+                    "  if y then y:copy(x) end\nend\n"
 
 /* Several workers take one frame at a time, one may take a run of them.
  * `says`: the lines but for that of what was done last, which has to have `last`. @ is
@@ -35,29 +37,29 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "  - {name: slow, use: lua, script: s.lua, workers: 2}\n"
       "  - {use: discard}\n"
       "  - {name: aside, use: discard, in: a}\n",
-      LOOP("4"),
+      HANG("4"),
       "nothing moved for #: stage 'slow' is busy with frame 4@\n"
       "stage 'slow' (worker #) has been busy with frame 4 for #\n"
       "stage 'discard' has waited # for frame 4 of 'slow', which stage 'slow' makes\n"
       "stage 'generate' has waited # to put frame 7 into 'a': its slot (2 of 3) has frame 4, "
       "which stage 'slow' needs\n"
       "stage 'aside' has waited # for frame 7 of 'a', which stage 'generate' makes\n",
-      ", computing", "frame 3 of 'slow' #" },
+      ", opening a file", "frame 3 of 'slow' #" },
     { "  - {use: generate, out: a}\n"
       "  - {name: slow, use: lua, script: s.lua, workers: 2}\n"
       "  - {use: discard}\n",
-      LOOP("4 or f.index == 5"),
+      HANG("4 or f.index == 5"),
       "nothing moved for #: stage 'slow' is busy with frame 4@\n"
       "stage 'slow' (worker #) has been busy with frame 4 for #\n"
       "stage 'slow' (worker #) has been busy with frame 5 for #@\n"
       "stage 'discard' has waited # for frame 4 of 'slow', which stage 'slow' makes\n"
       "stage 'generate' has waited # to put frame 7 into 'a': its slot (2 of 3) has frame 4, "
       "which stage 'slow' needs\n",
-      ", computing", "frame 3 of 'slow' #" },
+      ", opening a file", "frame 3 of 'slow' #" },
     { "  - {use: generate, out: a, frames: 2}\n"
       "  - {name: slow, use: lua, script: s.lua}\n"
       "  - {use: discard}\n",
-      "function process() os.execute('exec sleep 3') end",
+      "function process() os.execute('exec sleep 6') end",
       "nothing moved for #: stage 'slow' is busy with frame 0@\n"
       "stage 'slow' has been busy with frame 0 for #\n"
       "stage 'discard' has waited # for frame 0 of 'slow', which stage 'slow' makes\n"
@@ -66,18 +68,18 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
     { "  - {use: generate, out: a, frames: 20}\n"
       "  - {name: slow, use: lua, script: s.lua}\n"
       "  - {use: discard}\n",
-      "function process() end function finish() while true do end end",
+      "function process(f, x, y) y:copy(x) end function finish() io.open(hang) end",
       "nothing moved for #: stage 'slow' is busy in its finish@\n"
       "stage 'slow' has been in its finish for #\n"
       "stage 'discard' has waited # for frame 20 of 'slow', which stage 'slow' makes\n"
       "stage 'generate' ended # ago, after 20 frames\n",
-      ", computing", "frame 19 of 'discard' #" },
+      ", opening a file", "frame 19 of 'discard' #" },
     { "  - {use: generate, out: a, frames: 20}\n"
       "  - {name: slow, use: lua, script: s.lua}\n"
       "  - {use: discard}\n",
-      "while true do end",
+      "io.open(hang)",
       "nothing moved for #: stage 'slow' is still being opened@\n",
-      ", computing", NULL },
+      ", opening a file", NULL },
     { "  - {use: generate, out: a}\n"
       "  - {use: kernel, name: stuck, source: k.cu, entry: k, args: [in, out, frame], grid: [1]}\n"
       "  - {use: discard}\n",
@@ -104,7 +106,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "  - {use: discard}\n"
       "  - {name: generate2, use: generate, out: b}\n"
       "  - {name: join, use: compare, in: [y, b]}\n",
-      LOOP("1"),
+      HANG("1"),
       "nothing moved for #: stage 'slow' is busy with frame 1@\n"
       "stage 'slow' (worker #) has been busy with frame 1 for #\n"
       "stage 'discard' has waited # for frame 1 of 'y', which stage 'slow' makes\n"
@@ -113,7 +115,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "which stage 'slow' needs\n"
       "stage 'generate2' has waited # to put frame 4 into 'b': its slot (2 of 3) has frame 1, "
       "which stage 'join' needs\n",
-      ", computing", "frame 0 of 'join' #" },
+      ", opening a file", "frame 0 of 'join' #" },
 };
 
 /* Copies text; times and workers become #, in a report of a pipe numbers N. */
@@ -165,24 +167,29 @@ static bool calls_are_seen(void)
     return seen;
 }
 
+static void put_script(const char *script)
+{
+    char path[600], text[2000];
+    mkfifo(io_path("hang", path), 0600);
+    pipe_text(io_dir, "s.lua", TEXT(text, "local hang = '%s'\n%s", path, script));
+}
+
 static pipe_result stall(const char *stages, const char *script)
 {
     char text[6000];
     pipe_text(io_dir, "k.cu",
+              "extern \"C\" int pause(void);\n"
               "extern \"C\" __global__ void k(const float *in, float *out, "
               "const gp_frame_info *frame)\n"
               "{\n"
-              "    volatile bool go = true;\n"
-              "    while (frame->index == 3 && go)\n"
-              "        ;\n"
+              "    if (frame->index == 3)\n"
+              "        pause();\n"
               "    out[0] = in[0];\n"
               "}\n");
-    pipe_text(io_dir, "s.lua", script ? script : "");
+    put_script(script ? script : "");
     pipe_text(io_dir, "copy.lua", "function process(f, x, y) y:copy(x) end");
-    /* to compile a kernel takes long where others keep the machine busy */
-    snprintf(text, sizeof text, "stall_timeout: %s\nbatch: 1\n"
-             "buffers: {a: {dtype: f32, shape: [8192]}, b: {like: a}}\nstages:\n%s",
-             strstr(stages, "use: kernel") ? "6s" : "400ms", stages);
+    snprintf(text, sizeof text, "stall_timeout: 1s\nbatch: 1\n"
+             "buffers: {a: {dtype: f32, shape: [8192]}, b: {like: a}}\nstages:\n%s", stages);
     if (!strstr(stages, "out: b"))
         put(text, sizeof text, ", b: {like: a}", "");
     pipe_result r = pipe_run(io_dir, text, "cpu", NULL, (gp_run_options){ 0 });
@@ -229,7 +236,7 @@ START_TEST(many)
         sprintf(stages + strlen(stages), "  - {name: %c%d, use: lua, script: %s.lua}\n",
                 i == 20 ? 'x' : 'l', i, i == 20 ? "s" : "copy");
     strcat(stages, "  - {use: discard}\n");
-    pipe_result r = stall(stages, LOOP("0"));
+    pipe_result r = stall(stages, HANG("0"));
     ck_assert_int_eq(r.errs.n, 20);
     ck_assert_ptr_nonnull(strstr(r.errs.e[2].msg, "stage 'l21' has waited"));
     ck_assert_ptr_nonnull(strstr(r.errs.e[3].msg, "stage 'l19' has waited"));
@@ -237,24 +244,143 @@ START_TEST(many)
 }
 END_TEST
 
+/* ---- what takes long and is no stall ---------------------------------- */
+
+#define COMPUTE(seconds) "local start = os.clock() repeat until os.clock() - start > " seconds "\n"
+#define COMPUTES "  - {use: generate, out: a, frames: 3}\n" \
+                 "  - {use: lua, script: s.lua}\n  - {use: discard}\n"
+
+/* Each takes several times the stall_timeout, of CPU time. */
+static const struct { const char *name, *stages, *script; } slow[] = {
+    { "a frame", COMPUTES, "function process(f, x, y) y:copy(x) " COMPUTE("4") " end" },
+    { "a finish", COMPUTES, "function process(f, x, y) y:copy(x) end function finish() " COMPUTE("4") " end" },
+    { "a script that is opened", COMPUTES, COMPUTE("4") "function process(f, x, y) y:copy(x) end" },
+    { "a kernel", "  - {use: generate, out: a, frames: 2}\n"
+      "  - {use: kernel, source: k.cu, args: [in, out], grid: [1], block: [1]}\n"
+      "  - {use: discard}\n", "" },
+};
+
+static const char *timed(const char *stages, char text[2000])
+{
+    snprintf(text, 2000, "stall_timeout: 1s\nbuffers: {a: {dtype: f32, shape: [16]}}\n"
+             "stages:\n%s", stages);
+    return text;
+}
+
+START_TEST(work_is_no_stall)
+{
+    char text[2000];
+    put_script(slow[_i].script);
+    pipe_text(io_dir, "k.cu", "extern \"C\" long clock(void);\n"
+              "extern \"C\" __global__ void k(const float *in, float *out)\n"
+              "{\n"
+              "    long start = clock();\n"
+              "    while (clock() - start < 4000000)\n"
+              "        ;\n"
+              "    out[0] = in[0];\n"
+              "}\n");
+    pipe_result r = pipe_run(io_dir, timed(slow[_i].stages, text), "cpu", NULL,
+                             (gp_run_options){ 0 });
+    ck_assert_msg(r.outcome == GP_DONE, "%s: %s", slow[_i].name, io_error(&r));
+    ck_assert_uint_eq(r.account[0].out, r.account[0].in);
+}
+END_TEST
+
+/* Reads 1 MiB from a FIFO a page at a time, slowly. */
+static void read_slowly(gp_pipeline *p, void *arg)
+{
+    char page[4096];
+    size_t got = 0;
+    (void)p;
+    for (ssize_t n; got < 1 << 20; got += (size_t)n) {
+        usleep(20000);
+        n = read(*(int *)arg, page, sizeof page);
+        ck_assert_int_gt(n, 0);
+    }
+}
+
+/* One frame of 1 MiB takes 5 s, and no frame moves meanwhile. */
+START_TEST(bytes_are_no_stall)
+{
+    char pipe[600];
+    ck_assert_int_eq(mkfifo(io_path("pipe", pipe), 0600), 0);
+    int fd = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ck_assert_int_eq(fcntl(fd, F_SETFL, 0), 0);
+    ck_assert_int_ge(open(pipe, O_WRONLY | O_CLOEXEC), 0);     /* so that reads wait */
+    pipe_result r = pipe_run_with(io_dir, "stall_timeout: 1s\n"
+        "buffers: {a: {dtype: u8, shape: [1048576]}}\n"
+        "stages:\n"
+        "  - {use: generate, out: a, frames: 1}\n"
+        "  - {use: write, path: pipe, format: raw}\n", "cpu", NULL, (gp_run_options){ 0 },
+        read_slowly, &fd);
+    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+}
+END_TEST
+
+/* A kind whose frame sleeps, and says so or not. */
+struct naps { bool said; };
+
+static bool nap_shape(gp_shape *s)
+{
+    (void)s;
+    return true;
+}
+
+static bool nap_run(gp_call *c, gp_frame *f, int n)
+{
+    const struct naps *o = c->opts;
+    (void)f, (void)n;
+    gp_takes_long(c, o->said);
+    sleep(4);
+    gp_takes_long(c, false);
+    return true;
+}
+
+static const gp_kind nap = {
+    GP_KIND("nap"), .help = "sleeps",
+    .in = (const gp_port[]){ { "in", GP_ACCEPT_ANY, false, "frames" }, { 0 } },
+    .opts = (const gp_opt[]){ { GP_BOOL(struct naps, said), .help = "" }, { 0 } },
+    .opts_size = sizeof(struct naps), .shape = nap_shape, .run = nap_run,
+};
+
+START_TEST(what_takes_long_is_no_stall)
+{
+    static gp_errs errs;
+    gp_registry *registry = gp_registry_create();
+    ck_assert(gp_register_builtin(registry, &errs) && gp_register(registry, &nap, &errs));
+    gp_config config = { .registry = registry };
+    char text[2000];
+    timed(_i ? "  - {use: generate, out: a, frames: 1}\n  - {use: nap, said: true}\n"
+             : "  - {use: generate, out: a, frames: 1}\n  - {use: nap}\n", text);
+    gp_pipeline *p = gp_compile(text, strlen(text), "nap.yaml", &config, &errs);
+    ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
+    gp_outcome outcome = gp_pipeline_run(p, NULL, &errs);
+    ck_assert_int_eq(gp_errs_exit(&errs), _i ? 0 : 5);
+    ck_assert(_i ? outcome == GP_DONE : outcome != GP_DONE);
+}
+END_TEST
+
 /* ---- a compiler that takes long --------------------------------------- */
 
-/* Runs a kernel of the user with a compiler that takes `seconds` longer, many times the
- * stall_timeout. */
-static pipe_result compile_slowly(const char *seconds, void (*during)(gp_pipeline *, void *))
+/* Runs a kernel of the user with a compiler that waits until there is a file `go`; with
+ * "exists" it is there, after many times the stall_timeout. */
+static pipe_result compile_slowly(const char *go, void (*during)(gp_pipeline *, void *))
 {
-    char text[1000], path[600];
+    char text[2000], path[600];
     static char cxx[200];              /* the one that is not slow */
     if (!*cxx)
         snprintf(cxx, sizeof cxx, "%s", getenv("CXX") ? getenv("CXX") : "c++");
-    snprintf(text, sizeof text, "#!/bin/sh\nsleep %s\nexec %s \"$@\"\n", seconds, cxx);
+    snprintf(text, sizeof text, "#!/bin/sh\n# for %s\n: >%s/began\n[ %s = exists ] && sleep 4 ||\n"
+             "while [ -d %s ] && [ ! -e %s/%s ]; do sleep 0.05; done\nexec %s \"$@\"\n", go, io_dir,
+             go, io_dir, io_dir, go, cxx);
     pipe_text(io_dir, "slow-c++", text);
     ck_assert_int_eq(chmod(io_path("slow-c++", path), 0755), 0);
-    setenv("CXX", path, 1);
+    unlink(io_path("began", path));
+    setenv("CXX", io_path("slow-c++", path), 1);
     setenv("XDG_CACHE_HOME", io_dir, 1);
     pipe_text(io_dir, "k.cu", "extern \"C\" __global__ void k(const float *in, float *out)\n"
               "{\n    out[0] = in[0];\n}\n");
-    const char *yaml = "stall_timeout: 400ms\n"
+    const char *yaml = "stall_timeout: 1s\n"
              "buffers: {a: {dtype: f32, shape: [16]}}\n"
              "stages:\n"
              "  - {use: generate, frames: 5, out: a}\n"
@@ -266,16 +392,24 @@ static pipe_result compile_slowly(const char *seconds, void (*during)(gp_pipelin
 
 START_TEST(compiler_is_no_stall)
 {
-    pipe_result r = compile_slowly("2", NULL);
+    pipe_result r = compile_slowly("exists", NULL);
     ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "?");
     ck_assert_uint_eq(r.account[0].out, 5);
 }
 END_TEST
 
+static void when_it_compiles(void)
+{
+    char began[600];
+    io_path("began", began);
+    while (access(began, F_OK))
+        usleep(10000);
+}
+
 static void cancel_twice(gp_pipeline *p, void *arg)
 {
     (void)arg;
-    usleep(300000);
+    when_it_compiles();
     gp_cancel(p, 1);
     usleep(100000);
     gp_cancel(p, 2);
@@ -284,21 +418,20 @@ static void cancel_twice(gp_pipeline *p, void *arg)
 static void cancel_once(gp_pipeline *p, void *arg)
 {
     (void)arg;
-    usleep(300000);
+    when_it_compiles();
     gp_cancel(p, 1);
+    pipe_text(io_dir, "go", "");
 }
 
 /* Once: when the compiler is done. Twice: it is not waited for. */
 START_TEST(compiler_is_cancelled)
 {
-    pipe_result r = compile_slowly("1", cancel_once);
+    pipe_result r = compile_slowly("go", cancel_once);
     ck_assert_int_eq(r.outcome, GP_DRAINED);
     ck_assert_int_eq(r.errs.failed, 0);
     ck_assert_int_eq(r.naccounts ? (int)r.account[0].in : 0, 0);
-    time_t start = time(NULL);
-    r = compile_slowly("8.125", cancel_twice);     /* another compiler: it is not in the cache */
+    r = compile_slowly("never", cancel_twice);         /* another compiler: it is not in the cache */
     ck_assert_int_eq(r.outcome, GP_STUCK);
-    ck_assert_int_lt(time(NULL) - start, 7);
 }
 END_TEST
 
@@ -310,6 +443,9 @@ Suite *suite_stall(void)
     tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
     tcase_add_loop_test(tc, report, 0, sizeof cases / sizeof *cases);
     tcase_add_test(tc, many);
+    tcase_add_loop_test(tc, work_is_no_stall, 0, sizeof slow / sizeof *slow);
+    tcase_add_test(tc, bytes_are_no_stall);
+    tcase_add_loop_test(tc, what_takes_long_is_no_stall, 0, 2);
     tcase_add_test(tc, compiler_is_no_stall);
     tcase_add_test(tc, compiler_is_cancelled);
     suite_add_tcase(s, tc);

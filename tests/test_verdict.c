@@ -23,7 +23,7 @@ static const struct {
     struct { const char *name, *to; double held; } buffer[2];
     struct { int busy, gb; } engine[GP_ENGINES];   /* gb: GB/s; the limit is 50 */
     int cpus;                  /* 0: 16 */
-    int cpu;                   /* percent of one core; 0: not known */
+    int cpu, others, quota;    /* percent of one core; 0: not known, none, no limit */
     bool cuda, estimated;      /* estimated: engines are not measured */
     int frames;                /* 0: LONG */
     gp_bound bound;
@@ -84,8 +84,8 @@ static const struct {
       .cpus = 4, .bound = GP_BOUND_STAGE, .of = "clean", .text = ": try workers: 4",
       .path = "stages.clean.workers", .value = "4" },
     { "no room for another", "depth: 1\n" HOST, .actor = { { "clean", .busy = 97 } },
-      .bound = GP_BOUND_STAGE, .of = "clean", .text = ": try depth: 3, and then workers: 3",
-      .path = "depth", .value = "3" },
+      .bound = GP_BOUND_STAGE, .of = "clean", .text = ": try depth: 4, and then workers: 4",
+      .path = "depth", .value = "4" },
     { "of several workers", "depth: 9\n" G "  - {name: clean, use: lua, script: free.lua, "
       "workers: 2}\n" END, .actor = { { "clean", .busy = 190 }, { "generate", .busy = 40 } },
       .bound = GP_BOUND_STAGE, .of = "clean",
@@ -162,8 +162,39 @@ static const struct {
       .actor = { { "generate", .busy = 30 }, { "scale", .launches = 170, .ms = 10 } },
       .bound = GP_BOUND_CORES, .of = "scale", .text = "100 % busy, 85 % of it in segment 'scale': "
       "its kernels run on the CPU", NONE },
+    { "all cores, most of them of others", HOST, .actor = { { "clean", .busy = 97 } }, .cpus = 2,
+      .cpu = 45, .others = 155, .bound = GP_BOUND_CORES, .of = "clean", .text = "bound by the 2 cores, "
+      "100 % busy, other processes used 1.6 of 2 cores, 100 % of the rest in stage 'clean': a kernel",
+      NONE },
+    { "a stage that sleeps beside others", HOST, .actor = { { "clean", .busy = 97 } }, .cpus = 4,
+      .cpu = 5, .others = 390, .bound = GP_BOUND_STAGE, .of = "clean", .text = "(host, 97 % busy, other "
+      "processes used 3.9 of 4 cores): try workers: 2", .path = "stages.clean.workers", .value = "2" },
+    { "as many as others leave", "depth: 8\n" HOST, .actor = { { "clean", .busy = 97 } }, .cpus = 8,
+      .others = 500, .bound = GP_BOUND_STAGE, .of = "clean", .text = "(host, 97 % busy, other processes "
+      "used 5.0 of 8 cores): try workers: 3", .path = "stages.clean.workers", .value = "3" },
+    { "as many as the cgroup allows", "depth: 8\n" HOST, .actor = { { "clean", .busy = 97 } },
+      .cpus = 8, .quota = 250, .bound = GP_BOUND_STAGE, .of = "clean", .text = "97 % busy): try "
+      "workers: 3", .path = "stages.clean.workers", .value = "3" },
+    { "all that the cgroup allows", HOST, .actor = { { "clean", .busy = 97 } }, .cpus = 8,
+      .cpu = 49, .quota = 50, .bound = GP_BOUND_CORES, .of = "clean", .text = "bound by the 0.5 cores "
+      "that its cgroup allows, 98 % used, 100 % of it in stage 'clean': a kernel", NONE },
+    { "others that use little", HOST, .actor = { { "clean", .busy = 97 } }, .cpus = 2, .others = 19,
+      .bound = GP_BOUND_STAGE, .of = "clean", .text = "(host, 97 % busy): try workers: 2",
+      .path = "stages.clean.workers", .value = "2" },
 
     /* the CPU back end */
+    { "a kernel for each core", "depth: 12\n" SCALE, .cpus = 2, .cpu = 120,
+      .actor = { { "generate", .out = 98 }, { "scale", .out = 92, .launches = 600, .ms = 10 },
+                 { "discard", .in = 98 } }, .buffer = { { "scale", "discard", 0.1 } },
+      .bound = GP_BOUND_CORES, .of = "scale", .text = "60 % busy, 100 % of it in segment 'scale': "
+      "its kernels run on the CPU", NONE },
+    { "more streams than cores", "depth: 12\n" SCALE, .cpus = 2, .cpu = 120,
+      .actor = { { "scale", .stream = 60, .launches = 120, .ms = 10 } },
+      .text = "nothing stands out", NONE },
+    { "one thread, and others", "streams: 1\n" SCALE, .actor = { { "scale", .launches = 97, .ms = 10 } },
+      .cpus = 4, .others = 160, .bound = GP_BOUND_STREAMS, .of = "scale", .text = "97 % busy, 1.4 of 4 "
+      "cores idle, other processes used 1.6 of 4 cores): try streams: 2", .path = "streams",
+      .value = "2" },
     { "one thread", "streams: 1\n" SCALE, .actor = { { "scale", .launches = 97, .ms = 10 } },
       .cpus = 4, .bound = GP_BOUND_STREAMS, .of = "scale", .text =
       "bound by the 1 stream of 'scale' (threads on the CPU, 97 % busy, 3.0 of 4 cores idle): try "
@@ -171,7 +202,7 @@ static const struct {
     { "as many as frames", SCALE, .actor = { { "scale", .launches = 290, .ms = 10 } },
       .bound = GP_BOUND_DEPTH, .of = "scale",
       .text = "97 % busy, 13.1 of 16 cores idle), and depth 3 lets no more frames be in flight: "
-      "try depth: 6", .path = "depth", .value = "6" },
+      "try depth: 12", .path = "depth", .value = "12" },
 
     /* engines */
 #define GPU(top) top "buffers: {g: {dtype: f32, shape: [1024, 1024]}}\nstages:\n" \
@@ -315,6 +346,15 @@ static const struct {
       .buffer = { { "g", "join", 3 }, { "clean", "join", 0 } }, .bound = GP_BOUND_DEPTH, .of = "g",
       .text = "bound by the depth of buffer 'g' (3): it is full while 'join' waits for 'clean': "
       "try buffers.g.depth: 6", .path = "buffers.g.depth", .value = "6" },
+
+    { "deep, and turns for all that", "depth: 12\n" G CHAIN,
+      .actor = { { "a", .busy = 50, .in = 5, .out = 45 }, { "b", .busy = 50, .in = 48 } },
+      .buffer = { { "a", "b", 6 } }, .text = "nothing stands out", NONE },
+    { "fan-in, deeper than the other way", "buffers: {g: {dtype: f32, shape: [1024], depth: 12}}\n"
+      "stages:\n" SOURCE FREE "  - {name: join, use: compare, in: [g, clean]}\n",
+      .actor = { { "generate", .busy = 5, .out = 90 }, { "clean", .busy = 60, .in = 38 },
+                 { "join", .busy = 2, .in = 97 } },
+      .buffer = { { "g", "join", 12 }, { "clean", "join", 0 } }, .text = "nothing stands out", NONE },
 
     /* nothing */
     { "nothing stands out", HOST, .actor = { { "clean", .busy = 60, .in = 38 },
@@ -482,6 +522,7 @@ static gp_report *make_report(int c, const gp_plan *plan)
     int set = 0;
     r->wall_ns = WALL, r->cpus = cases[c].cpus ? cases[c].cpus : 16;
     r->cpu_ns = percent(cases[c].cpu);
+    r->others = cases[c].others / 100.0, r->quota = cases[c].quota / 100.0;
     r->actor = GP_NEW(&arena, gp_actor_report, plan->nactors);
     r->nactors = plan->nactors;
     for (int i = 0; i < plan->nactors; i++) {
@@ -624,6 +665,8 @@ START_TEST(says_it_as_json)
         { "pipeline.launch", "stream" }, { "pipeline.sync", "auto" },
         { "pipeline.on_error", "drop" }, { "environment.cores", "8" },
         { "environment.cpu", "a \"chip\"" }, { "environment.gpu", "null" },
+        { "cores.all", "16" }, { "cores.used", "0.5" }, { "cores.others", "2.5" },
+        { "cores.quota", "null" },
         { "sources.0.name", "generate" }, { "sources.0.cancelled", "3" },
         { "stages.0.use", "generate" }, { "stages.1.busy", "0.97" }, { "stages.1.busy_s", "0.97" },
         { "stages.1.most_workers", "16" }, { "stages.1.frame_p50_us", "null" },
@@ -646,7 +689,7 @@ START_TEST(says_it_as_json)
     size_t n = 0;
     gp_pipeline *p = compile(yaml, NULL, true, errs);
     gp_report *r = make_report(NOT_MEASURED, gp_pipeline_plan(p));
-    r->overlap = 0.5;
+    r->overlap = 0.5, r->cpu_ns = percent(50), r->others = 2.5;
     gp_verdict_find(r, p);
     FILE *f = open_memstream(&text, &n);
     gp_report_json(r, p, &about, f);

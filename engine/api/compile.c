@@ -8,8 +8,11 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "base/filetable.h"
 #include "device/machine.h"
 #include "run/pipeline.h"
+
+enum { CHECKED = 100 * 1000 };         /* names that `check` looks at for a pattern */
 
 /* The driver takes a while to start, so devices are looked for only when the pipeline
  * may use one: `device` says so, or leaves it open and there is a kind that has code for
@@ -34,7 +37,8 @@ static bool passes(gp_pipeline *p, const char *text, size_t len, const char *fil
     gp_probe *probe = GP_NEW(a, gp_probe, 1);
     gp_plan *plan;
     bool ok = true;
-    *probe = (gp_probe){ .arena = a, .look = gp_probe_look, .lenient = config->lenient };
+    *probe = (gp_probe){ .arena = a, .look = gp_probe_look, .lenient = config->lenient,
+                         .most = config->lenient ? CHECKED : 0 };
     p->text = gp_strndup(a, text, len), p->len = len;
     if (!(p->spec = gp_parse(a, text, len, file, errs)))
         return false;
@@ -114,6 +118,7 @@ void gp_pipeline_destroy(gp_pipeline *p)
     gp_run_destroy(atomic_load(&p->run));
     if (p->stop_fd >= 0)
         close(p->stop_fd);
+    gp_filetable_free(p->files);
     gp_arena_free(&p->arena);
     free(p);
 }

@@ -2,6 +2,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/json.h"
+#include "base/plain.h"
 #include "gpipe/err.h"
 
 static bool is_error(gp_code code)
@@ -109,7 +111,7 @@ const char *gp_text_line(const char *text, size_t len, int line, int *n)
 enum { SHOWN = 160 };   /* bytes of a source line that are worth showing */
 
 /* The line number `line`, of which a long one shows what is around column `at` (from
- * 0), and below it a caret at `at` that is `len` bytes wide. */
+ * 0), and below it a caret at `at` that is as wide as `len` bytes are. */
 static void print_line(FILE *to, const char *s, int n, int line, int at, int len, const char *on,
                        const char *off)
 {
@@ -120,20 +122,40 @@ static void print_line(FILE *to, const char *s, int n, int line, int at, int len
         end = from + SHOWN;
         while (from < at && inside(s[from]))
             from++;
-        while (end < n && inside(s[end]))
+        while (end < n && end > from && inside(s[end]))
             end--;
     }
-    const char *before = from ? "..." : "";
-    fprintf(to, "%5d | %s%.*s%s\n      | %*s", line, before, end - from, s + from,
-            end < n ? "..." : "", (int)strlen(before), "");
-    for (int i = from; i < at && i < end; i++)
-        if (!inside(s[i]))                           /* once a character */
-            fputc(s[i] == '\t' ? '\t' : ' ', to);
+    const char *before = from ? "..." : "", *after = end < n ? "..." : "";
+    fprintf(to, "%5d | %s", line, before);
+    gp_put_plain(to, s + from, (size_t)(end - from), "\t");
+    fprintf(to, "%s\n      | %*s", after, (int)strlen(before), "");
+    at = at < end ? at : end;
+    for (int i = from, tab; i < at; i = tab + (tab < at)) {
+        for (tab = i; tab < at && s[tab] != '\t'; tab++)
+            ;
+        fprintf(to, "%*s%s", gp_put_plain(NULL, s + i, (size_t)(tab - i), ""), "",
+                tab < at ? "\t" : "");
+    }
+    unsigned c;
+    int first = at < end ? (int)gp_utf8(s + at, (size_t)(end - at), &c) : 0;
+    len = len > first ? len : first;
+    len = len < end - at ? len : end - at;
     fprintf(to, "%s^", on);
-    for (int i = at + 1; i < at + len && i < end; i++)
-        if (!inside(s[i]))
-            fputc('~', to);
+    for (int i = len > 0 ? gp_put_plain(NULL, s + at, (size_t)len, "\t") : 0; i > 1; i--)
+        fputc('~', to);
     fprintf(to, "%s\n", off);
+}
+
+/* A message may have several lines; those after the first stand below it. */
+static void print_message(FILE *to, const char *msg)
+{
+    for (size_t n; ; msg += n + 1) {
+        n = strcspn(msg, "\n");
+        gp_put_plain(to, msg, n, "\t");
+        if (!msg[n])
+            return;
+        fprintf(to, "\n%s", msg[n + 1] == ' ' || !msg[n + 1] ? "" : "      ");
+    }
 }
 
 void gp_err_print(FILE *to, const gp_err *e, const char *file,
@@ -144,12 +166,14 @@ void gp_err_print(FILE *to, const gp_err *e, const char *file,
     const char *bold = color ? "\033[1m" : "", *off = color ? "\033[0m" : "";
 
     if (e->code == GP_E_NOTE) {
-        fprintf(to, "      %s\n", e->msg);
+        fputs("      ", to);
+        print_message(to, e->msg);
+        fputc('\n', to);
         return;
     }
     fputs(bold, to);
     if (e->at.file) {
-        fputs(e->at.file, to);
+        gp_put_plain(to, e->at.file, strlen(e->at.file), "");
         if (e->at.line)
             fprintf(to, ":%d", e->at.line);
         if (e->at.line && e->at.col)
@@ -157,7 +181,9 @@ void gp_err_print(FILE *to, const gp_err *e, const char *file,
     } else {
         fputs("gpipe", to);
     }
-    fprintf(to, ": %s%s%s%s: %s%s\n", on, word, off, bold, off, e->msg);
+    fprintf(to, ": %s%s%s%s: %s", on, word, off, bold, off);
+    print_message(to, e->msg);
+    fputc('\n', to);
     if (e->code == GP_E_BUG)
         fprintf(to, "      noticed at %s:%d; please report it\n", e->c_file,
                 e->c_line);
@@ -167,6 +193,7 @@ void gp_err_print(FILE *to, const gp_err *e, const char *file,
     if (!text || !e->at.line || !e->at.col || !e->at.file || !file
         || strcmp(e->at.file, file) || !(s = gp_text_line(text, len, e->at.line, &n)))
         return;
+    n -= n && s[n - 1] == '\r';
     print_line(to, s, n, e->at.line, e->at.col - 1, e->at.len, on, off);
 }
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/json.h"
+#include "base/plain.h"
 
 size_t gp_utf8(const char *text, size_t n, unsigned *code)
 {
@@ -36,7 +37,7 @@ void gp_json_escape(FILE *f, const char *s, size_t n)
             fprintf(f, "\\%c", c);
         else if (c == '\n')
             fputs("\\n", f);
-        else if (c < 0x20 || (c >= 0x7f && c < 0xa0) || (c & ~1u) == 0x2028 || (c & ~1u) == 0xfffe)
+        else if (gp_steers(c) || (c & ~1u) == 0x2028 || (c & ~1u) == 0xfffe)
             fprintf(f, "\\u%04x", c);
         else if (!len)
             fputs("\\ufffd", f);

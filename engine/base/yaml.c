@@ -13,7 +13,7 @@
 
 enum {
     DEEPEST = 64,
-    ALL_NODES = 10 * 1000 * 1000,
+    ALL_NODES = 1000 * 1000,
     FEW = 16,                          /* keys that are compared one by one */
 };
 

@@ -3,6 +3,7 @@
  * Parts are of the time that frames moved; ~ stands before what was not measured but
  * follows from bytes and what copies reach alone. */
 #include <string.h>
+#include "base/plain.h"
 #include "cli/live.h"
 
 enum { NAME = 24 };
@@ -30,7 +31,10 @@ static void print_actor(FILE *to, const gp_report *r, const gp_actor_report *p, 
 {
     char frames[32], who[32], busy[16], in[16], out[16], p50[32] = "-", p99[32] = "-";
     int n = p->workers > 0 ? p->workers : 1;
-    double time = (double)r->wall_ns * n;
+    double time = (double)r->wall_ns * n, of = time;
+    int64_t worked = p->busy_ns - p->idle_ns;
+    if (p->segment >= 0 && r->unified)     /* its streams are threads that work */
+        worked = p->time.sum, of = (double)r->wall_ns * p->streams;
     if (p->segment >= 0)
         snprintf(who, sizeof who, "%d stream%s", p->streams,
                  p->streams == 1 ? "" : "s");
@@ -44,7 +48,7 @@ static void print_actor(FILE *to, const gp_report *r, const gp_actor_report *p, 
     }
     fprintf(to, "  %-*.*s  %8s  %10s  %6s  %8s  %7s  %8s  %8s\n", width, width, p->name,
             gp_amount_text((double)p->frames, "", frames), who,
-            percent(p->busy_ns - p->idle_ns, time, busy), percent(p->wait_in_ns, time, in),
+            percent(worked, of, busy), percent(p->wait_in_ns, time, in),
             percent(p->wait_out_ns + p->wait_stream_ns, time, out), p50, p99);
 }
 
@@ -86,5 +90,7 @@ void gp_print_account(FILE *to, const gp_report *r)
     if (r->latency.n)
         fprintf(to, ", latency p50 %s, p99 %s", span(gp_hist_at(&r->latency, 0.5), p50),
                 span(gp_hist_at(&r->latency, 0.99), p99));
-    fprintf(to, "\ngpipe: %s\n", r->verdict.text);
+    fputs("\ngpipe: ", to);
+    gp_put_plain(to, r->verdict.text, strlen(r->verdict.text), "");
+    fputc('\n', to);
 }

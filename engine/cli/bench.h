@@ -16,6 +16,7 @@ enum {
 /* What one measurement saw. Times are per frame of the source that made most. */
 typedef struct gp_figures {
     double frames_per_s;               /* median of the windows that count */
+    double mean_per_s;                 /* frames/s of all of these together */
     double bytes_per_frame;            /* of all sources */
     double spread;                     /* of those windows: largest / smallest - 1 */
     int windows;                       /* how many count: 3 that agree, or all */
@@ -26,7 +27,8 @@ typedef struct gp_figures {
         const char *name;
         int workers;                   /* 0: a segment, whose time is not known */
         bool source;
-        double us;                     /* per frame, shared by the workers */
+        double us;                     /* per frame, shared by the workers; no more of a
+                                          window than there is: gp_bench_busy_us */
     } *busy; int nbusy;
     int nsegments;
     bool copies;                       /* between host and device */
@@ -37,6 +39,8 @@ typedef struct gp_figures {
 typedef struct gp_resource {
     const char *name, *how;            /* how: in words */
     double us;                         /* per frame; NAN: could not be measured */
+    bool alone;                        /* timed in another run: an estimate, and no bound
+                                          where the row needed less */
 } gp_resource;
 
 typedef struct gp_row {
@@ -85,6 +89,22 @@ int gp_bench_check(gp_bench *b, const gp_row *r);
  * `why` (GP_BENCH_WHY) is there to take the first. The exit code. */
 int gp_bench_measure(gp_bench *b, const gp_row *r, const gp_run_options *options, char *why,
                      gp_figures *out);
+
+/* bench_bound.c: what bounds a row, from figures alone.
+ *
+ * us per frame that a stage's workers need, of busy_ns in all while `frames` came out in
+ * `seconds`: a worker cannot work longer than that, though a piece of work that began
+ * before counts when it is done. So the rate of the same windows never exceeds this bound. */
+double gp_bench_busy_us(uint64_t busy_ns, int workers, double seconds, uint64_t frames);
+/* r->resource has room. The largest is the bound. */
+gp_resource *gp_bench_add(gp_row *r, gp_resource one);
+/* The part of the row's bound that it reaches; NAN: none was looked for. Above 1 only
+ * where the bound is an estimate. */
+double gp_bench_reached(const gp_row *r);
+/* Did the row need less per frame than `us`, which one part of its work took alone? */
+bool gp_bench_is_refuted(const gp_figures *f, double us);
+/* "same run", "estimate", "refuted"; NULL: no bound was looked for. */
+const char *gp_bench_bound_is(const gp_row *r);
 
 /* bench_print.c: all rows, on stdout. */
 void gp_bench_print(const gp_bench *b);

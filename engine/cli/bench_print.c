@@ -7,12 +7,13 @@
 #include <string.h>
 #include "cli/bench.h"
 #include "base/json.h"
+#include "base/plain.h"
 
 /* ---- columns ---------------------------------------------------------- */
 
 typedef enum column_id {
     FILENAME, SETTINGS, RATE, BYTES, P50, P90, P95, P99, MAX, WINDOWS, WINDOW, SPREAD, STATE,
-    RATIO, RATIO_MIN, RATIO_MAX, BOUND, OF_BOUND, BOUND_BY, BEST, NCOLUMNS
+    RATIO, RATIO_MIN, RATIO_MAX, BOUND, OF_BOUND, BOUND_BY, BOUND_IS, BEST, NCOLUMNS
 } column_id;
 
 static const struct { const char *title, *name; int digits; } columns[NCOLUMNS] = {
@@ -35,6 +36,7 @@ static const struct { const char *title, *name; int digits; } columns[NCOLUMNS] 
     [BOUND]     = { "bound us", "bound_us_per_frame", 3 },
     [OF_BOUND]  = { "of bound", "achieved_per_bound", 3 },
     [BOUND_BY]  = { "by", "bound_by", 0 },
+    [BOUND_IS]  = { "", "bound_is", 0 },
     [BEST]      = { "", "best", 0 },
 };
 
@@ -66,8 +68,9 @@ static value get(const gp_bench *b, const gp_row *r, column_id c)
     case RATIO_MIN: v.number = r->base ? r->ratio_min : NAN; break;
     case RATIO_MAX: v.number = r->base ? r->ratio_max : NAN; break;
     case BOUND:     v.number = bound ? bound->us : NAN; break;
-    case OF_BOUND:  v.number = bound ? bound->us * f->frames_per_s / 1e6 : NAN; break;
+    case OF_BOUND:  v.number = gp_bench_reached(r); break;
     case BOUND_BY:  v.text = bound ? bound->name : NULL; break;
+    case BOUND_IS:  v.text = gp_bench_bound_is(r); break;
     case BEST:      v.text = r->best ? "best" : b->nrows > 1 ? "" : NULL; break;
     case NCOLUMNS:  break;
     }
@@ -95,7 +98,7 @@ static const char *cell(const gp_bench *b, const gp_row *r, column_id c, char bu
     return buf;
 }
 
-static void print_columns(const gp_bench *b)
+static void print_columns(FILE *f, const gp_bench *b)
 {
     int width[NCOLUMNS];
     char buf[64];
@@ -115,42 +118,50 @@ static void print_columns(const gp_bench *b)
         for (int c = 0, some = 0; c < NCOLUMNS; c++) {
             const char *text = i < 0 ? columns[c].title : cell(b, &b->row[i], (column_id)c, buf);
             if (width[c])
-                printf("%s%*s", some++ ? "  " : "", is_text[c] ? -width[c] : width[c], text);
+                fprintf(f, "%s%*s", some++ ? "  " : "", is_text[c] ? -width[c] : width[c], text);
         }
-        printf("\n");
+        fprintf(f, "\n");
     }
 }
 
-static void print_bound(const gp_bench *b, const gp_row *r)
+static void print_bound(FILE *f, const gp_bench *b, const gp_row *r)
 {
     const gp_resource *bound = &r->resource[r->bound];
     bool named = b->nrows > 1;
     if (!r->nresources)
         return;
-    printf("\nbound%s%s%s%s: %.3f us per frame, by '%s'; %.3f of it is reached\n",
+    fprintf(f, "\nbound%s%s%s%s: %s%.3f us per frame, by '%s'; %.3f of it is reached%s\n",
            named ? " of " : "", b->nfiles > 1 ? r->file : "", b->nfiles > 1 ? ", " : "",
-           named ? r->label : "", bound->us, bound->name, get(b, r, OF_BOUND).number);
+           named ? r->label : "", bound->alone ? "~" : "", bound->us, bound->name,
+           gp_bench_reached(r), !bound->alone || !gp_bench_is_refuted(r->figures, bound->us) ? ""
+           : ": no bound, for alone this part was slower than all of it together; the runs "
+             "were not alike");
     for (int i = 0; i < r->nresources; i++) {
         const gp_resource *one = &r->resource[i];
         if (isnan(one->us))
-            printf("  %-16s %13s     %s\n", one->name, "-", one->how);
+            fprintf(f, "  %-16s %13s     %s\n", one->name, "-", one->how);
         else
-            printf("  %-16s %10.3f us     %s\n", one->name, one->us, one->how);
+            fprintf(f, "  %-16s %10.3f us  %s  %s%s\n", one->name, one->us, one->alone ? "~" : " ",
+                   one->how, one->alone ? ", in a run of its own" : "");
     }
 }
 
-static void print_text(const gp_bench *b, const gp_environment *e)
+struct text { const gp_bench *b; const gp_environment *e; };
+
+static void print_text(FILE *f, const void *arg)
 {
+    const gp_bench *b = ((const struct text *)arg)->b;
+    const gp_environment *e = ((const struct text *)arg)->e;
     char gpipe[96];
     if (b->nfiles == 1)
-        printf("%s\n", b->row[0].file);
-    print_columns(b);
+        fprintf(f, "%s\n", b->row[0].file);
+    print_columns(f, b);
     for (int i = 0; i < b->nrows; i++)
-        print_bound(b, &b->row[i]);
-    printf("\ncpu %s (%d)", e->cpu, e->cores);
+        print_bound(f, b, &b->row[i]);
+    fprintf(f, "\ncpu %s (%d)", e->cpu, e->cores);
     if (*e->gpu)
-        printf(", gpu %s, driver %s", e->gpu, *e->driver ? e->driver : "unknown");
-    printf("%s%s\ngpipe %s, %s\n", *e->toolkit ? ", toolkit " : "", e->toolkit,
+        fprintf(f, ", gpu %s, driver %s", e->gpu, *e->driver ? e->driver : "unknown");
+    fprintf(f, "%s%s\ngpipe %s, %s\n", *e->toolkit ? ", toolkit " : "", e->toolkit,
            version(e, gpipe), e->date);
 }
 
@@ -212,7 +223,7 @@ static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
         value v = get(b, r, (column_id)c);
         if (c == BEST)
             gp_json_bool(j, columns[c].name, r->best);
-        else if (v.text || c == BOUND_BY)
+        else if (v.text || c == BOUND_BY || c == BOUND_IS)
             gp_json_str(j, columns[c].name, v.text);
         else
             json_number(j, columns[c].name, v.number);
@@ -227,6 +238,7 @@ static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
         gp_json_open(j, NULL, '{');
         gp_json_str(j, "name", r->resource[k].name);
         json_number(j, "us_per_frame", r->resource[k].us);
+        gp_json_bool(j, "estimate", r->resource[k].alone);
         gp_json_str(j, "how", r->resource[k].how);
         gp_json_close(j, '}');
     }
@@ -268,6 +280,6 @@ void gp_bench_print(const gp_bench *b)
         print_json(b, &e);
     else if (b->args->csv)
         print_csv(b, &e);
-    else
-        print_text(b, &e);
+    else if (!gp_print_plain(stdout, print_text, &(struct text){ b, &e }))
+        fputs("gpipe: error: out of memory\n", stderr);
 }

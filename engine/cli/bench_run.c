@@ -148,16 +148,19 @@ static void sum_up(const series *w, gp_figures *f)
     memcpy(rate, w->rate + w->n - f->windows, sizeof *rate * (size_t)f->windows);
     qsort(rate, (size_t)f->windows, sizeof *rate, by_size);
     int middle = f->windows / 2;
+    uint64_t frames = to->at.frames - from->at.frames;
+    double seconds = to->at.s - from->at.s;
+    f->mean_per_s = (double)frames / seconds;
     f->frames_per_s = f->windows % 2 ? rate[middle] : (rate[middle - 1] + rate[middle]) / 2;
     f->spread = spread(rate, f->windows) - 1;
-    f->window_s = (to->at.s - from->at.s) / f->windows;
+    f->window_s = seconds / f->windows;
     f->bytes_per_frame = to->bytes_per_frame;
     f->latency = to->latency;
     gp_hist_subtract(&f->latency, &from->latency);
     for (int i = 0; i < f->nbusy; i++)
         if (f->busy[i].workers)
-            f->busy[i].us = (double)(busy_of(to, i) - busy_of(from, i))
-                / (double)(to->at.frames - from->at.frames) / f->busy[i].workers / 1000;
+            f->busy[i].us = gp_bench_busy_us(busy_of(to, i) - busy_of(from, i),
+                                             f->busy[i].workers, seconds, frames);
 }
 
 /* ---- the thread -------------------------------------------------------- */

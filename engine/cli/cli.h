@@ -10,6 +10,10 @@
 extern const char gp_commit[];         /* version.c; "" when not known */
 extern const char gp_lua[];            /* version.c: "lua5.4" or "luajit" */
 
+/* The exit code of a verb that ends because nobody reads its standard output any more:
+ * main() then ends as SIGPIPE ends others. */
+enum { GP_EXIT_PIPE = 128 + 13 };
+
 /* The bits say which verbs an option is for. */
 typedef enum gp_verb {
     GP_VERB_RUN = 1, GP_VERB_CHECK = 2, GP_VERB_PLAN = 4, GP_VERB_STAGES = 8, GP_VERB_HELP = 16,
@@ -67,7 +71,7 @@ void gp_unload(gp_loaded *l);
 /* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
 
-/* signal.c: Ctrl-C, SIGTERM, faults. */
+/* signal.c: Ctrl-C, SIGTERM, SIGHUP, faults. */
 void gp_signals_catch(bool quiet);         /* quiet: says nothing */
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
 int gp_signal_taken(void);                 /* the last one's number; 0: none */

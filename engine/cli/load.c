@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "cli/cli.h"
 
@@ -48,11 +50,31 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
 
 /* ---- text ------------------------------------------------------------ */
 
+enum { LARGEST = 64 << 20 };
+
+/* May its text be read: is it a file, or a pipe that this process was given? */
+static bool is_readable(const char *file, gp_loc at, gp_errs *errs)
+{
+    static const char *const given[] = { "/dev/stdin", "/dev/fd/", "/proc/self/fd/" };
+    struct stat st;
+    if (stat(file, &st) || S_ISREG(st.st_mode))
+        return true;                   /* what cannot be looked at cannot be opened: see there */
+    if (S_ISDIR(st.st_mode))
+        return gp_fail(errs, GP_E_USAGE, at, "this is a folder; name a file in it");
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (!strncmp(file, given[i], strlen(given[i])))
+            return true;
+    return gp_fail(errs, GP_E_USAGE, at, "this is not a regular file; a pipe is read as standard "
+                   "input, by '-' in place of its name");
+}
+
 bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs)
 {
     bool is_stdin = !strcmp(file, "-");
     *l = (gp_loaded){ .file = is_stdin ? "stdin" : file };
     gp_loc at = { .file = l->file };
+    if (!is_stdin && !is_readable(file, at, errs))
+        return false;
     FILE *f = is_stdin ? stdin : fopen(file, "re");
     if (!f)
         return errno == ENOENT ? gp_fail(errs, GP_E_USAGE, at, "there is no such file")
@@ -71,12 +93,12 @@ bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs)
         }
         got = fread(l->text + l->len, 1, cap - l->len, f);
         l->len += got;
-    } while (got);
+    } while (got && l->len <= LARGEST);
     int error = errno;
     if (!is_stdin)
         fclose(f);
-    if (error == EISDIR)
-        return gp_fail(errs, GP_E_USAGE, at, "this is a folder; name a file in it");
+    if (l->len > LARGEST)
+        return gp_fail(errs, GP_E_USAGE, at, "this is larger than %d MiB", LARGEST >> 20);
     return !error || gp_fail(errs, error == ENOMEM ? GP_E_RESOURCE : GP_E_USAGE, at,
                              "cannot read the file: %s", strerror(error));
 }
@@ -124,7 +146,10 @@ bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_regis
 {
     if (!gp_load_text(l, file, errs))
         return false;
-    gp_config config = { .registry = registry, .env = { from_env, NULL }, .set = args->set,
+    time_t seconds = time(NULL);
+    struct tm now;
+    gp_config config = { .registry = registry,
+                         .env = { from_env, NULL, localtime_r(&seconds, &now) }, .set = args->set,
                          .nset = args->nset, .lenient = args->verb == GP_VERB_CHECK };
     bool ok = true;
     gp_machine *machine = choose_machine(args, &ok, errs);

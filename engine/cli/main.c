@@ -22,8 +22,8 @@ static int cmd_help(const gp_args *args, const gp_registry *registry, gp_errs *e
 
 static const verb verbs[] = {
     { GP_VERB_RUN, "run", "FILE", "run a pipeline",
-      "FILE - is the standard input. Ctrl-C stops the sources and lets the rest come out;\n"
-      "a second one stops at once.\n", 1, 1, gp_cmd_run },
+      "FILE - is the standard input. Ctrl-C, SIGTERM or a closed terminal (SIGHUP) stops the\n"
+      "sources and lets the rest come out; a second Ctrl-C stops at once.\n", 1, 1, gp_cmd_run },
     { GP_VERB_CHECK, "check", "FILE...", "validate pipelines; runs no script and no kernel",
       "Checks as for a machine with a GPU, even on one without. A missing input file is only a\n"
       "warning if 'buffers' declares what it holds. What will be slow is a warning that ends in\n"
@@ -76,7 +76,7 @@ static void print_help(FILE *to)
     fprintf(to, "\n  gpipe VERB --help shows the options of a verb\n"
             "  gpipe --version   shows the version and the back ends\n\n"
             "exit: 0 ok, 1 failed at run time, 2 usage, 3 invalid pipeline, 4 not enough\n"
-            "resources, 5 stalled, 6 verification mismatch, 130/143 interrupted\n");
+            "resources, 5 stalled, 6 verification mismatch, 129/130/143 interrupted\n");
 }
 
 static void print_verb_help(FILE *to, const verb *v)
@@ -138,8 +138,10 @@ static bool is_read(int fd)
 static int close_stdout(int status, gp_errs *errs)
 {
     errno = 0;
-    if ((!fflush(stdout) && !ferror(stdout)) || errno == EPIPE || !is_read(STDOUT_FILENO))
+    if (!fflush(stdout) && !ferror(stdout))
         return status;
+    if (errno == EPIPE || !is_read(STDOUT_FILENO))
+        return status ? status : GP_EXIT_PIPE;
     gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write to stdout: %s",
             strerror(errno ? errno : EIO));
     return status ? status : 1;
@@ -164,7 +166,7 @@ int main(int argc, char **argv)
 
     hold_standard_files();
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);    /* streams that do not wait for others */
-    signal(SIGPIPE, SIG_IGN);                          /* writers report EPIPE, EFBIG */
+    void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN);   /* writers report EPIPE, EFBIG */
     signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
         print_help(stderr);
@@ -189,5 +191,9 @@ int main(int argc, char **argv)
     if (!status)
         status = gp_errs_exit(&errs);
     gp_arena_free(&arena);
+    if (status == GP_EXIT_PIPE) {
+        signal(SIGPIPE, on_pipe);
+        raise(SIGPIPE);
+    }
     return status;
 }

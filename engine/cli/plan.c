@@ -1,5 +1,7 @@
 /* plan.c - gpipe check, gpipe plan. */
+#include <string.h>
 #include "api/forms.h"
+#include "base/plain.h"
 #include "cli/cli.h"
 #include "draw/dump.h"
 
@@ -12,7 +14,7 @@ int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs
         if (gp_load(&l, args->operand[i], args, registry, errs)) {
             gp_pipeline_lint(l.pipeline, NULL, errs);
             if (!args->quiet)
-                printf("%s: ok\n", l.file);
+                gp_put_plain(stdout, l.file, strlen(l.file), ""), puts(": ok");
         } else if (!status) {
             status = gp_errs_exit(errs);
         }
@@ -57,6 +59,19 @@ static bool draw(const gp_args *args, const gp_plan *plan, gp_errs *errs)
     return ok;
 }
 
+struct form { const gp_pipeline *pipeline; gp_form form; gp_dump how; };
+
+static void dump(FILE *f, const void *arg)
+{
+    const struct form *w = arg;
+    if (w->form == GP_FORM_SPEC)
+        gp_dump_spec(f, gp_pipeline_spec(w->pipeline), w->how);
+    else if (w->form == GP_FORM_GRAPH)
+        gp_dump_graph(f, gp_pipeline_graph(w->pipeline), w->how);
+    else
+        gp_dump_plan(f, gp_pipeline_plan(w->pipeline), w->how);
+}
+
 int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     gp_dump how = args->json ? GP_DUMP_JSON : args->dot ? GP_DUMP_DOT : GP_DUMP_TEXT;
@@ -65,14 +80,12 @@ int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_print_errs(args, &l, errs);
     int status = ok ? 0 : gp_errs_exit(errs);
     *errs = (gp_errs){ 0 };
-    if (ok && args->form == GP_FORM_SPEC)
-        gp_dump_spec(stdout, gp_pipeline_spec(l.pipeline), how);
-    else if (ok && (args->svg || args->mermaid || args->dot))
+    bool drawn = args->svg || args->mermaid || (args->dot && args->form != GP_FORM_SPEC);
+    struct form form = { l.pipeline, args->form, how };
+    if (ok && drawn)
         status = draw(args, gp_pipeline_plan(l.pipeline), errs) ? 0 : gp_errs_exit(errs);
-    else if (ok && args->form == GP_FORM_GRAPH)
-        gp_dump_graph(stdout, gp_pipeline_graph(l.pipeline), how);
-    else if (ok)
-        gp_dump_plan(stdout, gp_pipeline_plan(l.pipeline), how);
+    else if (ok && !gp_print_plain(stdout, dump, &form))
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"), status = gp_errs_exit(errs);
     gp_print_errs(args, &l, errs);
     *errs = (gp_errs){ 0 };
     gp_unload(&l);

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "api/forms.h"
 #include "cli/counters.h"
@@ -16,9 +15,12 @@
 
 enum { PAGE_SLICES = 20000 };          /* the most on a page */
 
-static bool open_file(gp_outfile *f, const char *path, gp_errs *errs)
+static bool open_file(gp_outfile *f, gp_pipeline *p, const char *option, const char *path,
+                      gp_errs *errs)
 {
     char why[GP_WHY];
+    if (path && !gp_pipeline_writes(p, option, path, errs))
+        return false;
     return !path || gp_outfile_open(f, path, why)
         || gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
 }
@@ -29,23 +31,8 @@ static bool has_end(const char *path, const char *end)
     return n >= k && !strcmp(path + n - k, end);
 }
 
-/* Of one name, or a regular file that has both. */
-static bool is_same(const char *a, const char *b)
-{
-    struct stat x, y;
-    return !strcmp(a, b)
-        || (!stat(a, &x) && !stat(b, &y) && S_ISREG(x.st_mode) && x.st_dev == y.st_dev
-            && x.st_ino == y.st_ino);
-}
-
-static bool keeps(const gp_args *args, const char *option, const char *path, gp_errs *errs)
-{
-    return !path || !is_same(path, args->operand[0])
-        || gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
-                   "--%s %s: this is the pipeline itself; give another name", option, path);
-}
-
-bool gp_report_open(gp_report_files *f, const gp_args *args, gp_run_options *o, gp_errs *errs)
+bool gp_report_open(gp_report_files *f, const gp_args *args, gp_pipeline *p, gp_run_options *o,
+                    gp_errs *errs)
 {
     const int64_t keep = 30000000000;
     *f = (gp_report_files){ .html = args->report && has_end(args->report, ".html") };
@@ -56,18 +43,14 @@ bool gp_report_open(gp_report_files *f, const gp_args *args, gp_run_options *o, 
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
                        "'--trace-%s' is for --trace and for a --report in .html",
                        args->trace_ns ? "last" : "gpu");
-    if (args->report && args->trace && is_same(args->report, args->trace))
-        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
-                       "--report %s: '--trace' is the same file; give each its own", args->report);
-    if (!keeps(args, "report", args->report, errs) || !keeps(args, "trace", args->trace, errs))
-        return false;
     f->account = args->verbose
         || (!args->quiet && isatty(STDERR_FILENO) && args->progress <= GP_PROGRESS_BAR);
     o->timed |= f->account || args->report || args->trace;
     o->trace_full = args->trace_gpu;
     o->stamped = args->report || args->trace;
     o->trace_ns = !args->trace && !f->html ? 0 : args->trace_ns ? args->trace_ns : keep;
-    return open_file(&f->report, args->report, errs) && open_file(&f->trace, args->trace, errs);
+    return open_file(&f->report, p, "--report", args->report, errs)
+        && open_file(&f->trace, p, "--trace", args->trace, errs);
 }
 
 void gp_report_drop(gp_report_files *f)

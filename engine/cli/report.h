@@ -14,7 +14,8 @@ typedef struct gp_report_files {
 
 /* Opens the files that are asked for; sets in `o` what has to be measured. False with
  * an error, then gp_report_drop is to be called. */
-bool gp_report_open(gp_report_files *f, const gp_args *args, gp_run_options *o, gp_errs *errs);
+bool gp_report_open(gp_report_files *f, const gp_args *args, gp_pipeline *p, gp_run_options *o,
+                    gp_errs *errs);
 /* After the run. What went wrong is added to `errs`. */
 void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, gp_errs *errs);
 /* Removes what is not written. */

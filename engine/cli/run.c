@@ -22,6 +22,31 @@ static void print_device(const gp_args *args, const gp_pipeline *p)
         fprintf(stderr, "gpipe: device: %s\n", is.device_why);
 }
 
+/* Nobody reads the standard output any more, and there is no other output. */
+static bool is_in_vain(const gp_pipeline *p, const gp_errs *errs)
+{
+    gp_stage_info s;
+    int i = 0;
+    while (i < errs->n && errs->e[i].code == GP_E_WARN)
+        i++;
+    if (i == errs->n || errs->e[i].code != GP_E_CLOSED)
+        return false;
+    for (i = 0; gp_pipeline_stage(p, i, &s); i++)
+        if (s.writes && strcmp(s.writes, "stdout"))
+            return false;
+    return true;
+}
+
+/* Leaves the warnings. */
+static void drop_errors(gp_errs *errs)
+{
+    int n = 0;
+    for (int i = 0; i < errs->n; i++)
+        if (errs->e[i].code == GP_E_WARN)
+            errs->e[n++] = errs->e[i];
+    errs->n = n, errs->failed = 0;
+}
+
 static int exit_code(gp_outcome outcome, const gp_errs *errs)
 {
     int status = gp_errs_exit(errs), signal = gp_signal_taken();
@@ -45,7 +70,7 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     }
     gp_run_options options = { .poison = args->poison, .isolate = args->isolate };
     gp_report_files files;
-    if (!gp_report_open(&files, args, &options, errs)) {
+    if (!gp_report_open(&files, args, l.pipeline, &options, errs)) {
         gp_report_drop(&files);
         gp_unload(&l);
         return gp_errs_exit(errs);
@@ -71,6 +96,9 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_meter_stop(meter);
     gp_socket_close(socket);
     gp_metrics_stop(metrics);
+    bool in_vain = is_in_vain(l.pipeline, errs);
+    if (in_vain)                       /* as it ends cat: no error */
+        drop_errors(errs);
     gp_report_close(&files, l.pipeline, outcome, errs);
     gp_print_errs(args, &l, errs);
     if (!args->quiet)
@@ -79,7 +107,7 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         fprintf(stderr, "gpipe: not drained: frames that had been taken in were cancelled\n");
     if (outcome == GP_STUCK)
         fprintf(stderr, "gpipe: a thread did not come back; it is abandoned\n");
-    status = exit_code(outcome, errs);
+    status = in_vain && !errs->failed ? GP_EXIT_PIPE : exit_code(outcome, errs);
     *errs = (gp_errs){ 0 };
     if (outcome == GP_STUCK)
         _exit(status);                 /* a thread still uses the pipeline */

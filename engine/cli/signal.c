@@ -1,5 +1,6 @@
 /* signal.c - Ctrl-C and SIGTERM: the first lets a run come to its end, the
- * second stops it, the third gives up. A fault, such as that of a kernel that
+ * second stops it, the third gives up. SIGHUP, of which a terminal that is closed sends
+ * several, lets it come to its end. A fault, such as that of a kernel that
  * writes beyond its output, ends the process as ever, but says where it was.
  *
  * A handler only raises the level of gp_cancel and writes a line; both are
@@ -117,13 +118,19 @@ static void catch_faults(void)
             sigaction(faults[i].signal, &a, NULL);
 }
 
-/* Two signals at the same moment are one: timeout(1) sends its signal to the
- * command and to its group. */
-static void on_signal(int signal)
+/* Twice the same at the same moment is one: timeout(1) sends its signal to the command
+ * and to its group. */
+static bool is_again(int signal)
 {
     const double moment = 0.05;
-    double now = gp_seconds();
-    if (now - atomic_exchange(&running.last, now) < moment)
+    double now = gp_seconds(), last = atomic_exchange(&running.last, now);
+    int was = atomic_load(&running.signal);
+    return was && (signal == SIGHUP || (signal == was && now - last < moment));
+}
+
+static void on_signal(int signal)
+{
+    if (is_again(signal))
         return;
     int level = atomic_fetch_add(&running.level, 1) + 1;
     gp_pipeline *p = atomic_load(&running.pipeline);
@@ -143,9 +150,12 @@ void gp_signals_catch(bool quiet)
 {
     struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     running.quiet = quiet;
+    struct sigaction was;
     sigemptyset(&a.sa_mask);
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);
+    if (!sigaction(SIGHUP, NULL, &was) && was.sa_handler != SIG_IGN)   /* as nohup has it */
+        sigaction(SIGHUP, &a, NULL);
     catch_faults();
 }
 
@@ -156,15 +166,13 @@ void gp_signals_lines(bool drawn)
 
 void gp_signals_remove(const char *path)
 {
-    static const int ends[] = { SIGHUP, SIGQUIT };
     struct sigaction was, a = { .sa_handler = on_end, .sa_flags = (int)SA_RESETHAND };
     sigemptyset(&a.sa_mask);
     atomic_store(&running.file, NULL);
     if (path && snprintf(running.name, sizeof running.name, "%s", path) < (int)sizeof running.name)
         atomic_store(&running.file, running.name);
-    for (int i = 0; path && i < 2; i++)        /* nohup has SIGHUP ignored */
-        if (!sigaction(ends[i], NULL, &was) && was.sa_handler == SIG_DFL)
-            sigaction(ends[i], &a, NULL);
+    if (path && !sigaction(SIGQUIT, NULL, &was) && was.sa_handler == SIG_DFL)
+        sigaction(SIGQUIT, &a, NULL);
 }
 
 void gp_signals_for(gp_pipeline *p)

@@ -2,8 +2,10 @@
  *
  * It lies in a folder that only its owner can enter. A client that does not read
  * misses objects, but never a part of one. */
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -58,6 +60,36 @@ static bool address(struct sockaddr_un *at, const char *dir, long pid)
     return n < (int)sizeof at->sun_path;
 }
 
+/* Of a process that is gone, and nobody listens: the second for those of a container,
+ * whose numbers mean nothing here. */
+static bool is_dead(const struct sockaddr_un *at, long pid)
+{
+    int fd = kill((pid_t)pid, 0) && errno == ESRCH
+        ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+    if (fd < 0)
+        return false;
+    bool dead = connect(fd, (const struct sockaddr *)at, sizeof *at) && errno == ECONNREFUSED;
+    close(fd);
+    return dead;
+}
+
+/* Removes what processes left that were killed. */
+static void sweep(const char *dir)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    struct sockaddr_un at;
+    while (d && (e = readdir(d))) {
+        char *end;
+        long pid = strtol(e->d_name, &end, 10);
+        if (pid > 0 && end > e->d_name && !strcmp(end, ".sock") && address(&at, dir, pid)
+            && is_dead(&at, pid))
+            unlink(at.sun_path);
+    }
+    if (d)
+        closedir(d);
+}
+
 /* What lies there already is of a process that had our number: gone. The file is
  * born with the mode of the socket, and no signal leaves it behind. */
 static bool bind_in(gp_socket *s, const char *dir)
@@ -65,6 +97,7 @@ static bool bind_in(gp_socket *s, const char *dir)
     if (!*dir || (mkdir(dir, 0700) && errno != EEXIST) || !is_private(dir)
         || !address(&s->at, dir, (long)getpid()))
         return false;
+    sweep(dir);
     gp_signals_remove(s->at.sun_path);
     unlink(s->at.sun_path);
     if (!fchmod(s->fd, 0600) && !bind(s->fd, (struct sockaddr *)&s->at, sizeof s->at)

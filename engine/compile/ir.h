@@ -44,6 +44,8 @@ struct gp_machine {
 typedef struct gp_probed {
     const char *path;
     bool glob;                 /* `files` is filled in, else `file` */
+    int most;                  /* as gp_probe.most */
+    bool cut;                  /* there were more; `files` lacks what is there */
     gp_file file;
     gp_files files;
 } gp_probed;
@@ -51,6 +53,7 @@ typedef struct gp_probe {
     gp_arena *arena;
     void (*look)(gp_arena *, gp_probed *);     /* gp_probe_look, but for tests */
     bool lenient;              /* gp_config.lenient */
+    int most;                  /* names in folders that are looked at for a glob; 0: all */
     gp_table of[2];            /* by path: files, lists of files */
 } gp_probe;
 
@@ -104,6 +107,8 @@ typedef struct gp_stage {
     size_t scratch, state, table;
     gp_known known;
     const char *writes, *writes_opt;     /* as gp_shape_writes was told */
+    int64_t writes_from;                 /* as shape() said */
+    const char *const *reads; int nreads;        /* as gp_shape_reads was told */
     unsigned *sources;         /* bit set over stages: which sources reach it;
                                   NULL until resolved */
 } gp_stage;

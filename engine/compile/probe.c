@@ -3,6 +3,7 @@
  *
  * Only regular files are opened, so that no pipe loses a byte and nobody waits for the
  * other end of a FIFO. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -22,7 +23,7 @@ const gp_probed *gp_probe_get(gp_probe *p, const char *path, bool glob)
         return e->ptr;
     gp_probed *x = GP_NEW(p->arena, gp_probed, 1);
     x->path = gp_strdup(p->arena, path);
-    x->glob = glob;
+    x->glob = glob, x->most = p->most;
     t->arena = p->arena;
     gp_table_put(t, x->path, 0)->ptr = x;
     p->look(p->arena, x);
@@ -154,8 +155,41 @@ static void copy_list(gp_arena *a, const glob_t *g, struct list *l)
         l->path[l->n] = gp_strdup(a, g->gl_pathv[l->n]);
 }
 
+/* How many more names glob() may read on this thread; it has no argument of ours. */
+static _Thread_local int left;
+
+static void *open_folder(const char *path)
+{
+    return left ? opendir(path) : NULL;
+}
+
+static struct dirent *next_name(void *folder)
+{
+    struct dirent *e = left ? readdir(folder) : NULL;
+    left -= e != NULL;
+    return e;
+}
+
+static void close_folder(void *folder)
+{
+    closedir(folder);
+}
+
+/* As glob(), until `most` names were seen; then *cut. */
+static int bounded_glob(const char *pattern, int most, bool *cut, glob_t *g)
+{
+    if (!most)
+        return glob(pattern, GLOB_NOSORT, NULL, g);
+    g->gl_opendir = open_folder, g->gl_readdir = next_name, g->gl_closedir = close_folder;
+    g->gl_stat = stat, g->gl_lstat = lstat;
+    left = most;
+    int none = glob(pattern, GLOB_NOSORT | GLOB_ALTDIRFUNC, NULL, g);
+    *cut = !left;
+    return none;
+}
+
 /* When the arena runs out of memory meanwhile, glob's memory is freed first. */
-static void list_matches(gp_arena *a, const char *pattern, struct list *l)
+static void list_matches(gp_arena *a, const char *pattern, int most, bool *cut, struct list *l)
 {
     jmp_buf here, *there = a->oom;
     glob_t g = {0};
@@ -166,30 +200,31 @@ static void list_matches(gp_arena *a, const char *pattern, struct list *l)
     }
     if (there)
         a->oom = &here;
-    if (!glob(pattern, GLOB_NOSORT, NULL, &g))
+    if (!bounded_glob(pattern, most, cut, &g))
         copy_list(a, &g, l);
     a->oom = there;
     globfree(&g);
 }
 
-static void look_at_glob(gp_arena *a, gp_files *files, const char *pattern)
+static void look_at_glob(gp_arena *a, gp_probed *x)
 {
+    const char *pattern = x->path;
     const char *from = NULL, *to = NULL;
     int width = 0;
     struct list l = {0};
     bool numbered = find_number(pattern, &from, &to, &width);
-    list_matches(a, numbered ? any_number(a, pattern, from, to) : pattern, &l);
+    list_matches(a, numbered ? any_number(a, pattern, from, to) : pattern, x->most, &x->cut, &l);
     if (l.n > 1)
         qsort(l.path, (size_t)l.n, sizeof *l.path, by_bytes);
     if (numbered)
         l.n = keep_numbered(a, l.path, l.n, (size_t)(from - pattern), strlen(to), width);
-    *files = (gp_files){ l.n, l.path };
+    x->files = (gp_files){ l.n, l.path };
 }
 
 void gp_probe_look(gp_arena *a, gp_probed *x)
 {
     if (x->glob)
-        look_at_glob(a, &x->files, x->path);
+        look_at_glob(a, x);
     else
         look_at_file(a, &x->file, x->path);
 }

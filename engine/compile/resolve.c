@@ -395,9 +395,10 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         gp_order(r);
         gp_infer(r);
     }
+    if (errs->failed == failed) {
+        build(r);
+        gp_check_files(r);
+    }
     sort_errors(errs, before, spec->file);
-    if (errs->failed > failed)
-        return NULL;
-    build(r);
-    return r->graph;
+    return errs->failed == failed ? r->graph : NULL;
 }

@@ -6,6 +6,7 @@
  *   order.c    stages in topological order
  *   infer.c    types: calls shape() in order
  *   shape.c    what shape() may call back, at compile time and at run time
+ *   files.c    no stage writes a file that one reads
  *   options.c  one value of the YAML -> one value in C
  *   text.c     ${} in texts
  *
@@ -74,7 +75,7 @@ const char *gp_read_path(gp_reader *r, const gp_node *n);
 int gp_read_word(gp_reader *r, const gp_node *n, const char *choices);   /* "a|b|c" */
 gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n);
 
-/* text.c: replaces ${x}, ${x:-default}, ${env:NAME} and $$ in a scalar's text. `vars`
+/* text.c: replaces ${x}, ${x:-default}, ${env:NAME}, ${date:FORMAT} and $$ in a scalar's text. `vars`
  * is the map under `vars:` (values are scalars). An unknown name is an error that
  * points at it. `env` may be NULL. */
 bool gp_interpolate(gp_arena *a, const gp_node *n, const gp_node *vars, const gp_env *env,
@@ -153,6 +154,8 @@ void gp_order(gp_resolving *r);
 void gp_infer(gp_resolving *r);
 /* shape.c: calls shape(). False after errors. */
 bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s);
+/* files.c: errors where a stage of the graph writes what one reads, as far as paths tell. */
+void gp_check_files(gp_resolving *r);
 /* probe.c: what is known of a path. */
 const gp_probed *gp_probe_get(gp_probe *p, const char *path, bool glob);
 

@@ -5,6 +5,7 @@
  * threads may call at once. */
 #include <stdarg.h>
 #include <string.h>
+#include "base/path.h"
 #include "compile/resolve.h"
 
 struct gp_shape_ctx {
@@ -94,34 +95,11 @@ const gp_file *gp_probe_file(gp_shape *s, const char *path)
 const gp_files *gp_probe_glob(gp_shape *s, const char *pattern)
 {
     const gp_probed *p = look(s, pattern, true);
+    if (p && p->cut)
+        gp_fail(ctx_of(s)->errs, GP_E_WARN, ctx_of(s)->stage->at, "stage '%s': 'check' looks at %d "
+                "names for a pattern, and for '%.200s' there are more; 'run' looks at all",
+                ctx_of(s)->stage->name, p->most, pattern);
     return p ? &p->files : NULL;
-}
-
-/* `path` without redundant parts: "//", "." and "a/..". A folder that is a
- * symbolic link is taken for one that is not. */
-static const char *plain_path(gp_arena *a, const char *path)
-{
-    char *out = gp_alloc(a, strlen(path) + 1), *base = out + (*path == '/'), *end = base;
-    size_t n;
-    memcpy(out, path, (size_t)(base - out));
-    for (const char *p = path + strspn(path, "/"); *p; p += n, p += strspn(p, "/")) {
-        n = strcspn(p, "/");
-        char *last = end > base ? memrchr(base, '/', (size_t)(end - base)) : NULL;
-        last = last ? last + 1 : base;             /* the component before this one */
-        bool up = n == 2 && !strncmp(p, "..", 2);
-        if ((n == 1 && *p == '.') || (up && end == base && base > out))
-            continue;
-        if (up && end > base && strncmp(last, "..", (size_t)(end - last))) {
-            end = last > base ? last - 1 : base;
-            continue;
-        }
-        if (end > base)
-            *end++ = '/';
-        memcpy(end, p, n);
-        end += n;
-    }
-    *end = '\0';
-    return out;
 }
 
 bool gp_shape_writes(gp_shape *s, const char *opt, const char *path)
@@ -129,7 +107,7 @@ bool gp_shape_writes(gp_shape *s, const char *opt, const char *path)
     const struct gp_shape_ctx *c = ctx_of(s);
     if (!c->r)
         return true;
-    const char *plain = plain_path(c->r->arena, path);
+    const char *plain = gp_path_plain(gp_alloc(c->r->arena, strlen(path) + 1), path);
     int mine = (int)(c->rs - c->r->stage);
     gp_stage *st = &c->r->stage[mine].s;
     st->writes = gp_strdup(c->r->arena, path), st->writes_opt = gp_strdup(c->r->arena, opt);
@@ -139,6 +117,15 @@ bool gp_shape_writes(gp_shape *s, const char *opt, const char *path)
     return writer == mine
         || gp_shape_fail(s, opt, "'%s' is written by stage '%s' too: give each a path of its own",
                          path, c->r->stage[writer].s.name);
+}
+
+void gp_shape_reads(gp_shape *s, const char *const *path, int n)
+{
+    const struct gp_shape_ctx *c = ctx_of(s);
+    if (c->r) {
+        gp_stage *st = &c->r->stage[c->rs - c->r->stage].s;
+        st->reads = path, st->nreads = n;
+    }
 }
 
 bool gp_shape_eval(gp_shape *s, const gp_node *n, gp_num *out)

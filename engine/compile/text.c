@@ -1,4 +1,4 @@
-/* text.c - ${} in texts: the vars and the environment, see resolve.h.
+/* text.c - ${} in texts: the vars, the environment and the date, see resolve.h.
  *
  * A var's value may hold ${} again. Depth, length and the number of values
  * looked up are bounded, so that no pipeline takes long to be refused. */
@@ -40,6 +40,36 @@ static const char *closing(const char *s, const char *end)
 }
 
 static bool expand(struct text *t, const char *from, const char *end, gp_loc at);
+
+/* Puts the date in [format, end), which `at` is the place of; `own`: as part of the node's
+ * text. What depends on more than the date itself is refused. */
+static bool put_date(struct text *t, const char *format, const char *end, bool is_own, gp_loc at)
+{
+    static const char known[] = "aAbBcCdDeFgGhHIjmMpPrRSTuUVwWxXyYzZ%";
+    const struct tm *date = t->env ? t->env->date : NULL;
+    if (format == end)
+        return gp_fail(t->errs, GP_E_SPEC, at, "'${date:}' names nothing; write "
+                       "${date:%%Y%%m%%d-%%H%%M%%S}");
+    if (!date)
+        return gp_fail(t->errs, GP_E_SPEC, at, "no date is known here");
+    for (const char *p = format; p < end;) {
+        char conversion[3] = { p[0], p[1], 0 }, made[128];
+        if (*p != '%') {
+            if (!put(t, p++, 1))
+                return false;
+            continue;
+        }
+        size_t n = p + 1 < end ? 2 : 1;
+        if (n < 2 || !strchr(known, p[1]))
+            return gp_fail(t->errs, GP_E_SPEC, is_own ? gp_node_part(t->node, (size_t)(p - t->node->text), n)
+                                                      : at,
+                           "'%.*s' is no part of a date, as in ${date:%%Y%%m%%d-%%H%%M%%S}", (int)n, p);
+        if (!put(t, made, strftime(made, sizeof made, conversion, date)))
+            return false;
+        p += n;
+    }
+    return true;
+}
 
 /* What stands in ${}: [name, name_end), and the default [def, end) if def. */
 static bool look_up(struct text *t, const char *name, const char *name_end, const char *def,
@@ -106,6 +136,12 @@ static bool expand(struct text *t, const char *from, const char *end, gp_loc at)
         if (!close)
             return gp_fail(t->errs, GP_E_SPEC, at, "'${' has no '}'; write '$${' for the "
                            "characters themselves");
+        if (!strncmp(name, "date:", 5) && name[5] != '-') {
+            if (!put_date(t, name + 5, close, is_own, at))
+                return false;
+            s = close + 1;
+            continue;
+        }
         size_t prefix = strncmp(name, "env:", 4) ? 0 : 4;
         const char *def = NULL, *name_end = close;
         if ((colon = memchr(name + prefix, ':', (size_t)(close - name) - prefix))) {

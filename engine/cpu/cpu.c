@@ -481,6 +481,19 @@ static int cpu_wait(gp_dev *d, int stream, gp_sync sync, gp_errs *errs)
     return done;
 }
 
+static uint64_t cpu_computed(gp_dev *d)
+{
+    const gp_cpudev *c = (gp_cpudev *)d;
+    uint64_t ns = 0;
+    clockid_t clock;
+    struct timespec t;
+    for (int i = 0; i < c->nstreams; i++)
+        if (c->stream[i].started && !pthread_getcpuclockid(c->stream[i].thread, &clock)
+            && !clock_gettime(clock, &t))
+            ns += (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    return ns;
+}
+
 /* ---- bodies ---------------------------------------------------------- */
 
 static bool record(gp_dev *d, gp_list *l, gp_body body, void *arg, gp_errs *errs)
@@ -549,5 +562,5 @@ const gp_backend gp_backend_cpu = {
     .open = cpu_open, .close = cpu_close, .alloc = cpu_alloc, .free = cpu_free,
     .prepare = cpu_prepare, .stamps = cpu_stamps, .stamped = cpu_stamped, .build = cpu_build, .discard = cpu_discard,
     .launch = cpu_launch, .direct = cpu_direct, .query = cpu_query, .wait = cpu_wait,
-    .compile = cpu_compile,
+    .computed = cpu_computed, .compile = cpu_compile,
 };

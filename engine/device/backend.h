@@ -115,6 +115,9 @@ typedef struct gp_backend {
     int (*query)(gp_dev *dev, int stream, gp_errs *errs);
     int (*wait)(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs);
 
+    /* The CPU time that kernels have taken so far, in ns; NULL where they run elsewhere. */
+    uint64_t (*computed)(gp_dev *dev);
+
     /* launch: persistent, kernels that are resident on the device; NULL where an exec is as good.
      * create: slot[i] is the body's argument for slot i; at most `depth` frames are in
      * flight; it takes 1 / shares of the device. start: once all segments are set up;

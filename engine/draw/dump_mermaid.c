@@ -3,6 +3,7 @@
  * No text of the pipeline's can be taken for anything but text. */
 #include <ctype.h>
 #include <string.h>
+#include "base/plain.h"
 #include "draw/dump.h"
 #include "draw/picture.h"
 
@@ -23,13 +24,13 @@ static void label(FILE *f, const char *s)
         unsigned c;
         len = gp_utf8(s + i, n - i, &c);
         bool inside = i && isalnum((unsigned char)s[i - 1]) && isalnum((unsigned char)s[i + 1]);
-        if (c >= 0x80 && len)
+        if (c >= 0x80 && len && !gp_steers(c))
             fwrite(s + i, 1, len, f);
         else if (isalnum((int)c) || (c && strchr(" ,:[]()", (int)c))
                  || (inside && c && strchr("-_.", (int)c)))
             fputc((int)c, f);
         else
-            fprintf(f, "#%u;", c < 0x20 || c == 0x7f ? 0xfffd : c);
+            fprintf(f, "#%u;", gp_steers(c) ? 0xfffd : c);
     }
 }
 

@@ -1,6 +1,9 @@
 /* measured.c - a report read again. JSON is YAML: the reader of YAML reads it.
  *
- * What it names must be in the pipeline, and the pipeline's host stages in it. */
+ * What it names must be in the pipeline, and the pipeline's host stages in it. Of a run on
+ * another device than the plan's, times of segments and copies are left out: they are not
+ * what this plan would take. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "draw/measured.h"
@@ -159,6 +162,34 @@ static gp_time engine(const gp_node *list, const char *name)
     return (gp_time){ -1, -1, false };
 }
 
+/* ---- the device ------------------------------------------------------- */
+
+/* The plan's: "NVIDIA H200" in "auto: NVIDIA H200". */
+static const char *planned_for(const gp_plan *p)
+{
+    const char *why = p->graph->device_why, *name = why ? strstr(why, ": ") : NULL;
+    return p->unified ? "the CPU back end" : name ? name + 2 : "a GPU";
+}
+
+/* The report's, if it is another one than the plan's; NULL: it is the same, or not said. */
+static const char *another_device(const reading *r, const gp_node *root)
+{
+    const char *device = text_of(gp_node_get(root, "pipeline"), "device");
+    const char *gpu = text_of(gp_node_get(root, "environment"), "gpu");
+    bool cpu = !strcmp(device, "cpu"), named = *gpu && strcmp(gpu, "null");
+    if (!*device || !r->plan->nsegments || (cpu && r->plan->unified)
+        || (!cpu && !r->plan->unified && (!named || !strcmp(gpu, planned_for(r->plan)))))
+        return NULL;
+    return cpu ? "the CPU back end" : named ? gpu : device;
+}
+
+static void leave_out_device(reading *r, gp_measured *m)
+{
+    for (int i = 0; i < r->plan->nsegments; i++)
+        r->segment[i] = (gp_time){ -1, -1, false };
+    m->copy_in = m->copy_out = (gp_time){ -1, -1, false };
+}
+
 /* ---- all of it -------------------------------------------------------- */
 
 static void find_most(const reading *r, gp_measured *m)
@@ -213,6 +244,14 @@ const gp_measured *gp_measured_read(gp_arena *a, const gp_plan *p, const char *j
                         .copy_in = engine(engines, "copy in"),
                         .copy_out = engine(engines, "copy out"),
                         .verdict = text_of(gp_node_get(root, "verdict"), "text") };
-    find_most(&r, m);
+    const char *elsewhere = another_device(&r, root);
+    if (elsewhere) {
+        leave_out_device(&r, m);
+        m->most = INFINITY;            /* who was is perhaps not in the picture */
+        m->verdict = gp_format(a, "measured on %s, while this plan is for %s: %s", elsewhere,
+                               planned_for(p), m->verdict);
+    } else {
+        find_most(&r, m);
+    }
     return m;
 }

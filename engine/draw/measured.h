@@ -17,8 +17,9 @@ typedef struct gp_measured {
     const gp_time *segment;    /* of each segment of the plan; busy if it is the only one */
     gp_time copy_in, copy_out; /* of all copies that way */
     const double *held;        /* of each buffer: frames in it, the mean; < 0: not known */
-    double most;               /* the largest of what was busy; < 0: none is known */
-    const char *verdict;       /* "": none */
+    double most;               /* the largest of what was busy; < 0: none is known;
+                                  INFINITY: it is not in the plan */
+    const char *verdict;       /* "": none; says so if it was measured on another device */
 } gp_measured;
 
 /* "97 % busy, 1.2 ms a frame, the busiest", "~39 % busy" for an estimate, as far as it is

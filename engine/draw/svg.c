@@ -6,6 +6,7 @@
  * drawing is put into can change any of it. On paper it is light. */
 #include <math.h>
 #include <string.h>
+#include "base/plain.h"
 #include "draw/dump.h"
 #include "draw/svg.h"
 
@@ -55,7 +56,7 @@ double gp_svg_width(const char *s, double size)
     return fmin(measure(s, size, MOST, &fits), MOST);
 }
 
-/* Escaped; what XML does not allow is U+FFFD. */
+/* Escaped; what XML does not allow, or steers what shows it, is U+FFFD. */
 static void xml(FILE *f, const char *s, size_t n)
 {
     for (size_t i = 0, len; i < n; i += len + !len) {
@@ -63,7 +64,7 @@ static void xml(FILE *f, const char *s, size_t n)
         len = gp_utf8(s + i, n - i, &c);
         if (c == '<' || c == '>' || c == '&' || c == '"')
             fprintf(f, "&#%u;", c);
-        else if (!len || (c < 0x20 && !strchr("\t\n", (int)c)) || c == 0xfffe || c == 0xffff)
+        else if (!len || (gp_steers(c) && !(c && strchr("\t\n", (int)c))) || c == 0xfffe || c == 0xffff)
             fputs("\xef\xbf\xbd", f);
         else
             fwrite(s + i, 1, len, f);

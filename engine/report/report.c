@@ -80,6 +80,15 @@ static void add_engines(gp_report *r, gp_run *run)
     pthread_mutex_unlock(&run->engine_lock);
 }
 
+static void add_cores(gp_report *r, const gp_run *run)
+{
+    double worked = gp_cores_worked(run->ticks[0], run->ticks[1]);
+    double own = r->wall_ns > 0 ? (double)r->cpu_ns / (double)r->wall_ns : 0;
+    r->cpus = run->pipeline->machine.cpus;
+    r->others = worked > own ? worked - own : 0;
+    r->quota = gp_cores_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+}
+
 double gp_report_overlap(const gp_report *r)
 {
     double sum = 0, most = 0;
@@ -111,7 +120,8 @@ gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
         gp_report *r = GP_NEW(a, gp_report, 1);
         r->wall_ns = run->end_ns - run->start_ns;
         r->cpu_ns = run->cpu_ns;
-        r->cpus = p->machine.cpus;
+        add_cores(r, run);
+        r->unified = run->plan->unified;
         r->nactors = run->plan->nactors;
         r->actor = GP_NEW(a, gp_actor_report, r->nactors);
         for (int i = 0; i < r->nactors; i++)

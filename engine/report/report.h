@@ -75,7 +75,11 @@ typedef struct gp_report {
     int64_t wall_ns;           /* of the frames: without set-up */
     int64_t cpu_ns;            /* of all threads meanwhile, also of those that poll while
                                   they wait; 0: not known */
-    int cpus;
+    bool unified;              /* segments ran on the CPU: streams are threads */
+    int cpus;                  /* cores that it may use */
+    double others;             /* of these, used by other processes: the mean; 0 where that
+                                  is not known */
+    double quota;              /* cores' worth of time that its cgroup allows; 0: no limit */
     gp_actor_report *actor; int nactors;
     gp_engine_report engine[GP_ENGINES];
     gp_buffer_report *buffer; int nbuffers;

@@ -89,6 +89,16 @@ static void environment(gp_json *j, const gp_environment *e)
     gp_json_close(j, '}');
 }
 
+static void cores(gp_json *j, const gp_report *r)
+{
+    gp_json_open(j, "cores", '{');
+    gp_json_int(j, "all", r->cpus);
+    known(j, "used", r->wall_ns > 0, (double)r->cpu_ns / (double)r->wall_ns);
+    gp_json_num(j, "others", r->others);
+    known(j, "quota", r->quota > 0, r->quota);
+    gp_json_close(j, '}');
+}
+
 static void source(gp_json *j, const gp_account *a)
 {
     gp_json_open(j, NULL, '{');
@@ -243,6 +253,7 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
           1e9 * (double)frames_out(about) / (double)r->wall_ns);
     pipeline(&j, g);
     environment(&j, &about->environment);
+    cores(&j, r);
     gp_json_open(&j, "sources", '[');
     for (int i = 0; i < about->naccounts; i++)
         source(&j, &about->account[i]);

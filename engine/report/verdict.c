@@ -6,7 +6,8 @@
  *   short     too few frames to tell
  *   rate      a source waits for its pace, or for what feeds it, more than for room
  *             behind it: all the others keep up
- *   cores     all cores are busy: more threads gain nothing, whoever needs them
+ *   cores     all cores are busy, also by other processes, or a kernel is at work on the
+ *             CPU for each: more threads gain nothing, whoever needs them
  *   waitless  a host stage or launcher that goes on to the end and hardly ever waits for
  *             anybody: all others wait for it, however busy they look meanwhile
  *   busiest   the host stage, launcher, set of streams or measured engine that is hardly
@@ -14,8 +15,9 @@
  *   kernels   the GPU was not measured, and a launcher waits with nothing else to blame
  *   streams   nobody is; a launcher waits for a stream
  *   depth     nobody is; on one side of a buffer somebody waits for room, and on the
- *             other for frames
+ *             other for frames, and the buffer is not that deep that it is no help
  *
+ * An edit must be able to help: who follows them one after the other gets to an end.
  * Pure. What is to be changed is in verdict_edit.c; what `--set` would refuse is never
  * an edit. */
 #include <inttypes.h>
@@ -36,6 +38,9 @@ static const double LATE = 0.9;        /* who ended before has no part in the re
 static const double HELD_UP = 0.25;    /* for want of a stream: that is no accident */
 static const double TURNS = 0.1;       /* both sides of a buffer wait so much: they take turns */
 static const double SLOW = 0.5;        /* of what copies reach alone: they are small */
+static const double SOME = 0.1;        /* of the cores: what others use is worth a word */
+static const double AWAKE = 0.25;      /* of what seems busy: the rest may wait for a core */
+enum { ENOUGH_TIMES = 3 };             /* so many slots for each frame that can be worked on */
 
 /* ---- words ------------------------------------------------------------ */
 
@@ -93,11 +98,16 @@ static double in_flight(const gp_judging *j, const gp_actor_report *p)
     return gp_part_of_run(j, p->time.sum);
 }
 
-/* The cores that an actor keeps busy; on the CPU back end its streams are threads too. */
+/* Launches on the CPU: threads that have a kernel to run and never sleep, the mean. */
+static double kernels_of(const gp_judging *j, const gp_actor_report *p)
+{
+    return p->segment >= 0 && j->plan->unified ? in_flight(j, p) : 0;
+}
+
+/* The cores that an actor keeps busy. */
 static double cores_of(const gp_judging *j, const gp_actor_report *p)
 {
-    double host = gp_part_of_run(j, p->busy_ns - p->idle_ns);
-    return p->segment >= 0 && j->plan->unified ? host + in_flight(j, p) : host;
+    return gp_part_of_run(j, p->busy_ns - p->idle_ns) + kernels_of(j, p);
 }
 
 /* A stage that sleeps in its code counts as busy, and a thread that polls while it waits
@@ -108,6 +118,20 @@ double gp_cores_used(const gp_judging *j)
     for (int i = 0; i < j->r->nactors; i++)
         used += cores_of(j, &j->r->actor[i]);
     return known > 0 && known < used ? known : used;
+}
+
+/* Cores that this process could have used: what others and its cgroup leave it. */
+static double usable(const gp_judging *j)
+{
+    double left = j->r->cpus - j->r->others;
+    left = j->r->quota > 0 && j->r->quota < left ? j->r->quota : left;
+    return left > 0 ? left : 0;
+}
+
+double gp_cores_free(const gp_judging *j)
+{
+    double left = usable(j) - gp_cores_used(j);
+    return left > 0 ? left : 0;
 }
 
 /* The part of the run that each worker who can have a frame waits: for others, or as a
@@ -170,8 +194,16 @@ gp_candidate gp_busiest(const gp_judging *j, int without)
     return best;
 }
 
-/* ", GPU idle 61 %" where there is a GPU; with ~ it is an estimate. */
-static void say_gpu(gp_judging *j)
+/* ", other processes used 1.6 of 2 cores" where that is much. */
+static void say_others(gp_judging *j)
+{
+    if (j->r->others >= SOME * j->r->cpus)
+        say(j, ", other processes used %.1f of %d core%s", j->r->others, j->r->cpus,
+            plural(j->r->cpus));
+}
+
+/* ", GPU idle 61 %" where there is a GPU, with ~ an estimate; and the cores. */
+static void say_machine(gp_judging *j)
 {
     double most = 0;
     bool used = false, known = true;
@@ -183,6 +215,7 @@ static void say_gpu(gp_judging *j)
     }
     if (used)
         say(j, ", GPU idle %s%d %%", known ? "" : "~", 100 - percent(most));
+    say_others(j);
 }
 
 /* ---- the rules -------------------------------------------------------- */
@@ -224,7 +257,7 @@ static bool is_paced(gp_judging *j)
     else
         say(j, "waits for its input");
     say(j, " (idle %d %%", percent(gp_part_of_run(j, p->idle_ns)));
-    say_gpu(j);
+    say_machine(j);
     say(j, ")");
     if (hertz > 0)
         gp_try_unpaced(j, p);
@@ -233,26 +266,49 @@ static bool is_paced(gp_judging *j)
     return true;
 }
 
+/* Cores are wanted: what seems busy did compute, as far as it had a core, or is a kernel.
+ * A script that sleeps wants none, whatever others do. */
+static bool are_cores_wanted(const gp_judging *j, double used, double kernels)
+{
+    double seems = 0;
+    for (int i = 0; i < j->r->nactors; i++)
+        seems += cores_of(j, &j->r->actor[i]);
+    return used >= AWAKE * seems || kernels >= AWAKE * seems;
+}
+
+static void say_cores(gp_judging *j, double used)
+{
+    const gp_report *r = j->r;
+    double left = usable(j);
+    if (r->quota > 0 && r->quota <= left)
+        say(j, "bound by the %.3g core%s that its cgroup allows, %d %% used", r->quota,
+            r->quota == 1 ? "" : "s", percent(used / r->quota));
+    else if (r->cpus == 1)
+        say(j, "bound by the one core, %d %% busy", percent(used + r->others));
+    else
+        say(j, "bound by the %d cores, %d %% busy", r->cpus, percent((used + r->others) / r->cpus));
+}
+
 static bool are_cores_busy(gp_judging *j)
 {
-    double used = gp_cores_used(j), sum = 0;
+    double used = gp_cores_used(j), kernels = 0, sum = 0;
     int most = -1;
-    if (j->r->cpus < 1 || used < FULL * j->r->cpus)
-        return false;
     for (int i = 0; i < j->r->nactors; i++) {
-        sum += cores_of(j, &j->r->actor[i]);
-        if (most < 0 || cores_of(j, &j->r->actor[i]) > cores_of(j, &j->r->actor[most]))
+        double cores = cores_of(j, &j->r->actor[i]);
+        sum += cores, kernels += kernels_of(j, &j->r->actor[i]);
+        if (most < 0 || cores > cores_of(j, &j->r->actor[most]))
             most = i;
     }
+    if (j->r->cpus < 1 || !(used > 0) || (used < FULL * usable(j) && kernels < FULL * usable(j))
+        || !are_cores_wanted(j, used, kernels))
+        return false;
     const gp_actor_report *p = &j->r->actor[most];
+    bool shared = j->r->others >= SOME * j->r->cpus;
     found(j, GP_BOUND_CORES, most);
-    if (j->r->cpus == 1)
-        say(j, "bound by the one core, %d %% busy", percent(used));
-    else
-        say(j, "bound by the %d cores, %d %% busy", j->r->cpus, percent(used / j->r->cpus));
-    say(j, ", %d %% of it in %s '%.60s'", percent(cores_of(j, p) / sum),
+    say_cores(j, used);
+    say_machine(j);
+    say(j, ", %d %% of %s in %s '%.60s'", percent(cores_of(j, p) / sum), shared ? "the rest" : "it",
         p->stage >= 0 ? "stage" : "segment", p->name);
-    say_gpu(j);
     if (p->stage >= 0)
         gp_try_less(j, p);
     else
@@ -269,7 +325,7 @@ static void blame_depth(gp_judging *j, gp_candidate c)
     say(j, "bound by the depth around stage '%.60s' (%d): only %d of its %d workers can have a "
         "frame, and %s %d %% busy", p->name, depth, depth, p->workers,
         depth == 1 ? "is" : "are", percent(c.part));
-    say_gpu(j);
+    say_machine(j);
     gp_try_deeper(j, c.actor, -1, 2);
 }
 
@@ -290,7 +346,7 @@ static void blame_stage(gp_judging *j, gp_candidate c)
     if (p->workers > 1)
         say(j, "%d workers, ", p->workers);
     say(j, "%d %% busy%s", percent(c.part), waitless(j, c));
-    say_gpu(j);
+    say_machine(j);
     say(j, ")");
     if (p->most_workers > p->workers)
         gp_try_workers(j, c);
@@ -305,7 +361,7 @@ static void blame_launcher(gp_judging *j, gp_candidate c)
     double each = p->launches ? (double)p->frames / (double)p->launches : 0;
     say(j, "bound by launching '%.60s' (%d %% busy%s, %.3g us for a launch of %.3g frame%s",
         p->name, percent(c.part), waitless(j, c), us, each, each == 1 ? "" : "s");
-    say_gpu(j);
+    say_machine(j);
     say(j, ")");
     if (j->g->launch == GP_LAUNCH_STREAM)
         gp_try_word(j, NULL, NULL, "launch", "graph");
@@ -318,14 +374,16 @@ static void blame_threads(gp_judging *j, gp_candidate c)
     const gp_actor_report *p = &j->r->actor[c.actor];
     const gp_segment *s = &j->plan->segment[p->segment];
     say(j, "bound by the %d stream%s of '%.60s' (threads on the CPU, %d %% busy, %.1f of %d cores "
-        "idle)", s->streams, plural(s->streams), p->name, percent(c.part),
-        j->r->cpus - gp_cores_used(j), j->r->cpus);
+        "idle", s->streams, plural(s->streams), p->name, percent(c.part), gp_cores_free(j), j->r->cpus);
+    say_others(j);
+    say(j, ")");
+    int want = s->streams + (int)(gp_cores_free(j) + 0.5);
     if (s->streams < s->depth) {
-        gp_try_streams(j, s, s->streams + (int)(j->r->cpus - gp_cores_used(j)));
+        gp_try_streams(j, s, want);
     } else {
         found(j, GP_BOUND_DEPTH, c.actor);
         say(j, ", and depth %d lets no more frames be in flight", s->depth);
-        gp_try_deeper(j, c.actor, -1, 2);
+        gp_try_deeper(j, c.actor, -1, gp_times_for(s->depth, want));
     }
 }
 
@@ -452,13 +510,19 @@ static bool must_be_kernels(gp_judging *j)
     return true;
 }
 
+/* On the CPU streams are threads, and more of them than cores gain nothing. */
+static bool may_have_streams(const gp_judging *j, const gp_segment *s)
+{
+    return s->streams < s->depth && !(j->plan->unified && s->streams >= j->r->cpus);
+}
+
 static bool are_streams_few(gp_judging *j)
 {
     int best = -1;
     for (int i = 0; i < j->r->nactors; i++) {
         const gp_actor_report *p = &j->r->actor[i];
         if (p->segment >= 0 && gp_part_of_run(j, p->wait_stream_ns) >= HELD_UP
-            && j->plan->segment[p->segment].streams < j->plan->segment[p->segment].depth
+            && may_have_streams(j, &j->plan->segment[p->segment])
             && (best < 0 || p->wait_stream_ns > j->r->actor[best].wait_stream_ns))
             best = i;
     }
@@ -470,7 +534,7 @@ static bool are_streams_few(gp_judging *j)
     found(j, GP_BOUND_STREAMS, best);
     say(j, "bound by the %d stream%s of '%.60s', which waits for one %d %% of the time", s->streams,
         plural(s->streams), p->name, percent(gp_part_of_run(j, p->wait_stream_ns)));
-    say_gpu(j);
+    say_machine(j);
     gp_try_streams(j, s, most > 0 ? (int)(s->streams / most + 0.999) : 0);
     return true;
 }
@@ -492,6 +556,13 @@ static double turns(const gp_judging *j, const gp_buffer_report *b)
     return least < TURNS ? 0 : from->segment >= 0 ? least : least * b->held / b->depth;
 }
 
+/* Frames that an actor can work on at a time. */
+static int at_work(const gp_judging *j, int actor)
+{
+    const gp_actor_report *p = &j->r->actor[actor];
+    return p->segment >= 0 ? j->plan->segment[p->segment].streams : p->workers > 0 ? p->workers : 1;
+}
+
 /* Another buffer for which the reader of `full` waits; NULL: there is none. */
 static const gp_buffer_report *starving(const gp_judging *j, const gp_buffer_report *full)
 {
@@ -503,12 +574,23 @@ static const gp_buffer_report *starving(const gp_judging *j, const gp_buffer_rep
     return NULL;
 }
 
+/* Room for all that both sides can work on, and more to even out how they do it: where
+ * they take turns for all that, what they share is not this buffer. One that is full while
+ * its reader waits for another way has to hold what can be on that way. */
+static bool is_deep(const gp_judging *j, const gp_buffer_report *b)
+{
+    int enough = ENOUGH_TIMES * (at_work(j, b->from) + at_work(j, b->to)), others = 0;
+    for (int i = 0; i < j->r->nbuffers && starving(j, b); i++)
+        others += j->r->buffer[i].buffer == b->buffer ? 0 : j->r->buffer[i].depth;
+    return b->depth > (others > enough ? others : enough);
+}
+
 static bool is_shallow(gp_judging *j)
 {
     int best = -1;
     double most = 0;
     for (int i = 0; i < j->r->nbuffers; i++)
-        if (turns(j, &j->r->buffer[i]) > most)
+        if (turns(j, &j->r->buffer[i]) > most && !is_deep(j, &j->r->buffer[i]))
             most = turns(j, &j->r->buffer[i]), best = i;
     if (best < 0)
         return false;
@@ -517,7 +599,7 @@ static bool is_shallow(gp_judging *j)
     found(j, GP_BOUND_DEPTH, b->to);
     j->r->verdict.buffer = best;
     say(j, "bound by the depth of buffer '%.60s' (%d", b->name, b->depth);
-    say_gpu(j);
+    say_machine(j);
     if (other) {
         say(j, "): it is full while '%.60s' waits for '%.60s'", to->name, other->name);
         gp_try_depth(j, best);

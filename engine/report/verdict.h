@@ -24,6 +24,7 @@ typedef struct gp_candidate { gp_bound bound; int actor; double part; } gp_candi
 void gp_verdict_say(gp_judging *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 double gp_part_of_run(const gp_judging *j, int64_t ns);               /* of the run */
 double gp_cores_used(const gp_judging *j);
+double gp_cores_free(const gp_judging *j);   /* idle, or looking for work */
 gp_candidate gp_busiest(const gp_judging *j, int without);          /* all but actor `without` */
 int gp_least_depth(const gp_judging *j, int actor);   /* the least depth of its buffers */
 
@@ -46,6 +47,8 @@ bool gp_try_batch(gp_judging *j, const gp_actor_report *p);
 /* `times` the depth of the shallowest buffer around `actor`, or with -1 of
  * gp_report.buffer[buffer]. */
 void gp_try_deeper(gp_judging *j, int actor, int buffer, int times);
+/* As many times the depth as so many frames in flight take: 2 to 4. */
+int gp_times_for(int depth, int64_t frames);
 /* Twice the depth of gp_report.buffer[buffer] alone. */
 void gp_try_depth(gp_judging *j, int buffer);
 

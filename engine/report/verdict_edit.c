@@ -54,6 +54,13 @@ static bool is_around(const gp_judging *j, int i, int actor, int buffer)
     return actor < 0 ? i == buffer : b->from == actor || b->to == actor;
 }
 
+int gp_times_for(int depth, int64_t frames)
+{
+    enum { MOST = 4 };                 /* memory grows as much */
+    int64_t times = depth > 0 ? (frames + depth - 1) / depth : MOST;
+    return times < 2 ? 2 : times < MOST ? (int)times : MOST;
+}
+
 /* What the file says counts: a plan may have made it more. A depth that several
  * buffers say for themselves takes more than one edit. */
 void gp_try_deeper(gp_judging *j, int actor, int buffer, int times)
@@ -112,15 +119,16 @@ bool gp_try_batch(gp_judging *j, const gp_actor_report *p)
 void gp_try_workers(gp_judging *j, gp_candidate c)
 {
     const gp_actor_report *p = &j->r->actor[c.actor];
-    double next = gp_busiest(j, c.actor).part, idle = j->r->cpus - gp_cores_used(j);
+    double next = gp_busiest(j, c.actor).part, idle = gp_cores_free(j);
     int more = idle > 1 ? (int)(idle + 0.5) : 1, depth = gp_least_depth(j, c.actor);
     int most = p->workers + more < p->most_workers ? p->workers + more : p->most_workers;
     double keeps_up = next > 0 ? p->workers * c.part / next : most;
     int want = keeps_up < most ? (int)(keeps_up + 0.999) : most;
     bool fits = depth > p->workers;
     if (!fits) {
-        gp_try_deeper(j, c.actor, -1, 2);
-        depth = deeper(depth, 2);
+        int times = gp_times_for(depth, want);
+        gp_try_deeper(j, c.actor, -1, times);
+        depth = deeper(depth, times);
     }
     want = want <= p->workers ? p->workers + 1 : want < depth ? want : depth;
     if (fits)

@@ -351,7 +351,11 @@ static void leave(gp_threadrt *t)
                          .errs = &t->errs, .ctx = t };
         gp_thread_doing(t, GP_DOING_FINISH, head);
         int before = t->errs.failed;
-        if (!k->finish(&call) && t->errs.failed == before)
+        gp_interval span = { .start = gp_measure_now(run) };
+        bool ok = k->finish(&call);
+        span.end = gp_measure_now(run);
+        gp_measure_work(t, span, head, 0);
+        if (!ok && t->errs.failed == before)
             gp_fail(&t->errs, GP_E_RUN, p->stage->at, "stage '%s' failed at its end and does not say "
                     "why", p->name);
         if (t->errs.failed > before)

@@ -18,7 +18,13 @@ struct gp_pipeline {
     int stop_fd;               /* eventfd: readable once cancel > 0 */
     atomic_bool was_run;       /* gp_pipeline_run was called */
     _Atomic(gp_run *) run;     /* NULL until it is set up */
+    struct gp_filetable *files;        /* what the run reads and writes; NULL until it is
+                                  asked for */
 };
+
+/* files.c: p->files, made and filled with what is read; NULL: no memory. Until the run
+ * has started, by one thread. */
+struct gp_filetable *gp_pipeline_files(gp_pipeline *p);
 
 /* run.c: frees what a run left; accepts NULL. */
 void gp_run_destroy(gp_run *run);

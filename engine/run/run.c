@@ -26,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "run/nvtx.h"
 #include "run/setup.h"
@@ -95,7 +94,8 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
         gp_open o = { .opts = s->opts, .user = s->kind->user, .name = s->name, .at = s->at, .nin = s->nin,
                       .nout = s->nout, .in = types, .out = types + s->nin,
                       .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
-                      .scope = &g->scope, .dev = device ? run->dev : NULL, .errs = errs };
+                      .scope = &g->scope, .dev = device ? run->dev : NULL, .errs = errs,
+                      .files = run->pipeline->files };
         run->opened[i] = true;
         errs->at = s->at;
         atomic_store(&run->opening, s);
@@ -170,6 +170,8 @@ static bool open_device(gp_run *run, gp_errs *errs)
 static bool set_up(gp_run *run, gp_errs *errs)
 {
     gp_tables_make(run);
+    if (!gp_pipeline_files(run->pipeline))
+        longjmp(*run->arena.oom, 1);
     if ((run->plan->nsegments && !open_device(run, errs)) || !gp_memory_take(run, errs))
         return false;
     gp_rings_make(run);
@@ -246,7 +248,7 @@ static void *set_up_main(void *arg)
     gp_run *run = arg;
     gp_errs *errs = &run->set_up_errs;
     jmp_buf oom;
-    atomic_store(&run->set_up_tid, (int)syscall(SYS_gettid));
+    gp_thread_known(&run->set_up_tid, &run->set_up_clock);
     run->arena.oom = &oom;
     errs->at = file_of(run->pipeline);
     if (!setjmp(oom))

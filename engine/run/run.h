@@ -9,6 +9,7 @@
 #include "device/backend.h"
 #include "base/clock.h"
 #include "base/table.h"
+#include "run/cores.h"
 #include "run/frame.h"
 #include "run/pipeline.h"
 
@@ -83,7 +84,9 @@ typedef struct gp_threadrt {
                                   1 the reaper */
     _Alignas(64) atomic_int doing;
     _Atomic uint64_t frame;
+    atomic_int clock;          /* its CPU time, a clockid_t; to be read once there is a tid */
     atomic_int tid;            /* of the kernel */
+    atomic_bool patient;       /* as gp_takes_long said */
     gp_errs errs;              /* this thread's own */
     gp_hist *time;             /* of a host stage in a timed run: of one frame */
     struct gp_track *track;    /* of a traced run, else NULL */
@@ -202,6 +205,7 @@ struct gp_run {
     int64_t spin_ns;           /* how long threads look before they sleep */
     int64_t start_ns, end_ns;  /* CLOCK_MONOTONIC: threads started, threads are gone */
     int64_t cpu_ns;            /* what the process computed in between */
+    gp_core_ticks ticks[2];    /* likewise what all did: at the start, at the end */
     struct gp_trace *trace;    /* NULL: nothing is traced (trace.h) */
     bool watched;              /* ... in full, by the device */
     gp_engine_time engine[GP_ENGINES]; pthread_mutex_t engine_lock;    /* stamp.c */
@@ -213,7 +217,7 @@ struct gp_run {
     _Atomic(const gp_stage *) opening;
     _Atomic(const gp_actorrt *) warming;
     atomic_int steps;
-    atomic_int set_up_tid;
+    atomic_int set_up_tid, set_up_clock;   /* as in gp_threadrt */
     atomic_bool is_up;         /* set-up has returned, and what follows is there */
     bool ready;
     gp_errs set_up_errs;
@@ -232,6 +236,8 @@ bool gp_frame_is_fatal(gp_threadrt *t);
 /* Raises the level and wakes everybody. */
 void gp_run_level(gp_run *run, int level);
 void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame);
+/* For the watchdog: the thread that calls it is thread *tid, and has this clock. */
+void gp_thread_known(atomic_int *tid, atomic_int *clock);
 
 /* const.c: reads a constant's .npy into `dst`, gp_bytes(&b->type) long. */
 bool gp_const_load(const gp_buffer *b, void *dst, gp_errs *errs);

@@ -1,4 +1,5 @@
-/* stall.c - the report of a run in which nothing moves: the actor that holds up the
+/* stall.c - the report of a run in which nothing moves, neither frames nor bytes, and
+ * nothing computes: the actor that holds up the
  * others is the error, and its lines say, from that actor outward, who waits for
  * which frame or slot, since when; then what was done last.
  *
@@ -212,7 +213,8 @@ static void lone_line(gp_report *r, gp_actorrt *p)
     if (s == ENDED)
         LINE(r, p, "%s '%s' ended %s ago, after %llu frames", WHO(p), t.text, ULL(done(p)));
     if (s == IDLE)
-        LINE(r, p, "stage '%s' has waited %s for input from outside", p->name, t.text);
+        LINE(r, p, "stage '%s' has waited %s for %s outside", p->name, t.text,
+             p->source ? "input from" : "a reader");
     for (int i = 0; i < p->nin; i++)
         visit(r, p, p->in[i].ring, -1, &end);
     for (int o = 0; o < p->nout; o++)
@@ -297,7 +299,9 @@ void gp_stall_report(gp_run *run, int64_t ns, gp_errs *errs)
     if (r.lines > LINES)
         gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "and %d more", r.lines - LINES);
     recent_line(&r);
-    gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "if it is only slow, raise 'stall_timeout'");
+    bool on_gpu = first && first->kind == GP_ACTOR_SEGMENT && !run->dev->backend->computed;
+    gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "%sif it is only slow, raise 'stall_timeout'",
+            on_gpu ? "a kernel that never ends and one that takes long look the same from here: " : "");
 }
 
 bool gp_stall_report_early(gp_run *run, int64_t ns, gp_errs *errs)

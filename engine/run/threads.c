@@ -4,7 +4,6 @@
  * gp_run.live counts those that have not returned; the last one wakes the watch. */
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "run/nvtx.h"
@@ -16,7 +15,7 @@ static void *thread_main(void *arg)
     char name[16];
     snprintf(name, sizeof name, "%.15s", t->actor->name);
     pthread_setname_np(pthread_self(), name);
-    atomic_store(&t->tid, (int)syscall(SYS_gettid));
+    gp_thread_known(&t->tid, &t->clock);
     gp_nvtx_name_thread(t);
     if (t->actor->kind == GP_ACTOR_HOST)
         gp_host_thread(t);
@@ -75,6 +74,8 @@ void gp_threads_start(gp_run *run)
     atomic_store(&run->live, n);
     run->start_ns = gp_now_ns();
     run->cpu_ns = -process_ns();
+    if (run->options.timed)
+        run->ticks[0] = gp_core_ticks_read("/proc/stat");
     for (int i = 0; i < n; i++) {
         int e = pthread_create(&run->thread[i].id, NULL, thread_main, &run->thread[i]);
         if (!e) {
@@ -98,4 +99,6 @@ void gp_threads_end(gp_run *run, bool back)
         pthread_join(run->thread[i].id, NULL);
     run->end_ns = gp_now_ns();
     run->cpu_ns += process_ns();
+    if (run->options.timed)
+        run->ticks[1] = gp_core_ticks_read("/proc/stat");
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "run/measure.h"
@@ -74,28 +75,67 @@ bool gp_wait_until(gp_call *c, int64_t t_ns)
     return source_wait(c, -1, t_ns > 0 ? t_ns : 0);
 }
 
+void gp_takes_long(gp_call *c, bool on)
+{
+    gp_threadrt *t = c->ctx;
+    atomic_store(&t->patient, on);
+}
+
 /* ---- stalls ---------------------------------------------------------- */
 
+void gp_thread_known(atomic_int *tid, atomic_int *clock)
+{
+    clockid_t id;
+    atomic_store(clock, pthread_getcpuclockid(pthread_self(), &id) ? -1 : id);
+    atomic_store(tid, (int)syscall(SYS_gettid));
+}
+
+/* What the thread has computed so far, in ns: to move bytes takes some of it, too. */
+static uint64_t computed(const atomic_int *tid, const atomic_int *clock)
+{
+    struct timespec t;
+    if (!atomic_load(tid) || clock_gettime(atomic_load(clock), &t))
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static bool works(const gp_threadrt *t)
+{
+    int d = atomic_load(&t->doing);
+    return d == GP_DOING_WORK || d == GP_DOING_FINISH;
+}
+
+/* Frames, and what computes: who works on a frame of a host stage, and the kernels where
+ * they run on the CPU. The threads of a segment may spin while they wait for a device. */
 static uint64_t progress(gp_run *run, int64_t now)
 {
     uint64_t sum = 0;
     gp_stall_note(run, now);
     for (int i = 0; i < run->plan->nactors; i++)
         sum += atomic_load(&run->actor[i].progress);
+    for (int i = 0; i < run->nthreads; i++) {
+        const gp_threadrt *t = &run->thread[i];
+        if (t->actor->kind == GP_ACTOR_HOST && works(t))
+            sum += computed(&t->tid, &t->clock);
+    }
+    if (run->dev && run->dev->backend->computed)
+        sum += run->dev->backend->computed(run->dev);
     return sum;
 }
 
-/* A source waits for its input, and nobody works. */
+/* A thread is known to wait for what takes long, or a source waits for its input and
+ * nobody works. */
 static bool idle(const gp_run *run)
 {
-    bool waits = false;
+    bool waits = false, work = false;
     for (int i = 0; i < run->nthreads; i++) {
-        int d = atomic_load(&run->thread[i].doing);
-        if (d == GP_DOING_WORK || d == GP_DOING_FINISH)
-            return false;
-        waits |= d == GP_DOING_IDLE;
+        const gp_threadrt *t = &run->thread[i];
+        if (atomic_load(&t->patient))
+            return true;
+        work |= works(t);
+        waits |= atomic_load(&t->doing) == GP_DOING_IDLE;
     }
-    return waits;
+    return waits && !work;
 }
 
 static void stop_stalled(gp_run *run, const gp_errs *errs)
@@ -174,8 +214,10 @@ static bool is_up(gp_run *run)
 
 static uint64_t steps(gp_run *run, int64_t now)
 {
+    uint64_t opens = atomic_load(&run->opening)
+        ? computed(&run->set_up_tid, &run->set_up_clock) : 0;
     (void)now;
-    return (uint64_t)atomic_load(&run->steps);
+    return (uint64_t)atomic_load(&run->steps) + opens;
 }
 
 /* Memory of any size may be taken for as long as that lasts, and a compiler works for as

@@ -1,12 +1,9 @@
-/* files.c - names of files, and reading and writing them whole, see files.h. */
+/* files.c - what files are by their names, and reading them whole, see files.h. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include "files.h"
 
@@ -32,86 +29,6 @@ const char *gp_foreign_extension(const char *path)
 static bool no_memory(char err[GP_WHY])
 {
     return gp_why(err, "does not fit in memory");
-}
-
-/* ---- names ----------------------------------------------------------- */
-
-bool gp_path_is_glob(const char *path)
-{
-    return strpbrk(path, "*?[");
-}
-
-/* The length of the %d or %05d at `p`, or 0. */
-static size_t number_at(const char *p, int *width)
-{
-    size_t n = 1;
-    *width = 0;
-    if (*p != '%')
-        return 0;
-    for (; p[n] >= '0' && p[n] <= '9' && *width < 20; n++)
-        *width = 10 * *width + (p[n] - '0');
-    return p[n] == 'd' && *width <= 20 ? n + 1 : 0;
-}
-
-size_t gp_path_conversion(const char *p)
-{
-    int width;
-    size_t n = number_at(p, &width);
-    return n ? n : *p == '%' && (p[1] == 'n' || p[1] == '%') ? 2 : 0;
-}
-
-/* Is there a conversion that ends with `c`? */
-static bool has(const char *path, char c)
-{
-    for (const char *p = path; (p = strchr(p, '%')); p++) {
-        size_t n = gp_path_conversion(p);
-        if (n && p[n - 1] == c)
-            return true;
-        p += n ? n - 1 : 0;
-    }
-    return false;
-}
-
-bool gp_path_has_number(const char *path)
-{
-    return has(path, 'd');
-}
-
-bool gp_path_has_name(const char *path)
-{
-    return has(path, 'n');
-}
-
-bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t index, const char *name,
-                    char err[GP_WHY])
-{
-    size_t n = 0;
-    for (const char *p = pattern; *p && n < PATH_MAX;) {
-        int width;
-        size_t spec = number_at(p, &width);
-        if (spec) {
-            n += (size_t)snprintf(out + n, PATH_MAX - n, "%0*llu", width,
-                                  (unsigned long long)index);
-            p += spec;
-        } else if (p[0] == '%' && p[1] == 'n') {
-            n += (size_t)snprintf(out + n, PATH_MAX - n, "%s", name);
-            p += 2;
-        } else {
-            p += p[0] == '%' && p[1] == '%';
-            out[n++] = *p++;
-        }
-    }
-    bool fits = n < PATH_MAX;
-    out[fits ? n : 0] = 0;
-    return fits || gp_why(err, "makes a name of more than %d bytes", PATH_MAX - 1);
-}
-
-const char *gp_path_stem(const char *path, size_t *len)
-{
-    const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path;
-    const char *dot = strrchr(stem, '.');
-    *len = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
-    return stem;
 }
 
 /* ---- reading --------------------------------------------------------- */

@@ -4,7 +4,7 @@ import os
 from tools import KIB, Row, Skip
 
 SCRIPTS = {
-    "empty": "function process(frame, x, y) end\n",
+    "empty": "function process(frame, x, y) y[1] = 0 end\n",      # an output has to be written
     "copy": "function process(frame, x, y) y:copy(x) end\n",
     "loop": "function process(frame, x, y)\n"
             "  for i = 1, #x do y[i] = x[i] * 1.5 + 0.5 end\nend\n",

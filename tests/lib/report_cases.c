@@ -119,6 +119,24 @@ START_TEST(test_numbers)
 }
 END_TEST
 
+/* What a stage does at its end is its work too. A thread computes no longer than it takes,
+ * and here it is the only one that has not ended; half is for those that are about to. */
+START_TEST(test_finish)
+{
+    enum { MS = 30 };
+    seen s = run_text("buffers: {x: {dtype: f32, shape: [16]}}\nstages:\n"
+        "  - {use: generate, frames: 3, out: x}\n"
+        "  - {name: work, use: lua, script: work.lua, out: []}\n",
+        "function process(f, x) end\n"
+        "function finish() local t = os.clock() while os.clock() < t + 0.03 do end end\n",
+        (gp_run_options){ .timed = true });
+    ck_assert_str_eq(s.report->actor[1].name, "work");
+    ck_assert_msg(s.report->actor[1].busy_ns >= MS / 2 * INT64_C(1000000), "%.3f ms",
+                  1e-6 * (double)s.report->actor[1].busy_ns);
+    done(&s);
+}
+END_TEST
+
 /* Without stamps copies are estimated, and say so. */
 START_TEST(test_estimated)
 {
@@ -344,6 +362,7 @@ void report_cases(TCase *tc, const char *device)
 {
     on = device;
     tcase_add_test(tc, test_numbers);
+    tcase_add_test(tc, test_finish);
     tcase_add_test(tc, test_estimated);
     tcase_add_test(tc, test_trace);
     tcase_add_test(tc, test_trace_last);

@@ -27,7 +27,8 @@ extern "C" {
     X(RESOURCE, 4, "not enough memory, or no such device")        \
     X(STALL,    5, "nothing moves any more")                      \
     X(MISMATCH, 6, "the data differ from what was expected")      \
-    X(BUG,      1, "this is a bug in gpipe")
+    X(BUG,      1, "this is a bug in gpipe")                      \
+    X(CLOSED,   1, "nobody reads the standard output any more")
 
 typedef enum gp_code {
 #define X(name, exit, text) GP_E_##name,

@@ -8,6 +8,7 @@
 #ifndef GPIPE_H
 #define GPIPE_H
 
+#include <time.h>
 #include <gpipe/err.h>
 #include <gpipe/hist.h>
 #include <gpipe/stage.h>
@@ -70,6 +71,8 @@ typedef const char *(*gp_getenv)(const void *arg, const char *name);
 typedef struct gp_env {
     gp_getenv get;
     const void *arg;
+    const struct tm *date;     /* for ${date:FORMAT}: when this is, in local time, all that
+                                  strftime reads; NULL: nobody knows */
 } gp_env;
 
 typedef struct gp_config {
@@ -185,6 +188,12 @@ typedef enum gp_outcome {
     GP_STUCK,              /* a thread did not come back: call _exit soon, do not
                               destroy the pipeline */
 } gp_outcome;
+
+/* Says that the caller writes a file of its own beside the run (a report), before it: no
+ * stage may then write it. `who` names it in messages ("--report") and, as `path`, lives as
+ * long as the pipeline. False, with an error, if the pipeline reads that file or somebody
+ * else said so. Makes missing folders. */
+bool gp_pipeline_writes(gp_pipeline *p, const char *who, const char *path, gp_errs *errs);
 
 /* Runs the pipeline to its end. `o` NULL: no options. Once per gp_pipeline: again is an error. On a CUDA device it may raise the
  * stack size (cudaLimitStackSize) of the device's primary context. */

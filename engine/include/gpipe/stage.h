@@ -206,6 +206,8 @@ struct gp_shape {
     bool any_length;       /* a sink that takes any number of frames and keeps none */
 
     void *ctx;             /* the engine's */
+    int64_t writes_from;   /* of a path with %05d: the first number it gives; INT64_MAX:
+                              none that a file has which is there */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -237,6 +239,9 @@ const gp_files *gp_probe_glob(gp_shape *s, const char *pattern);
  * Two stages that say so of one path are an error at option `opt`, which names
  * both; then false. What is under /dev is everybody's. `path` is copied. */
 bool gp_shape_writes(gp_shape *s, const char *opt, const char *path);
+/* Says that this stage reads these regular files while it runs: no stage may write them.
+ * `path` is borrowed for as long as the pipeline lives. */
+void gp_shape_reads(gp_shape *s, const char *const *path, int n);
 
 /* Evaluates an expression over vars and this stage's ports (in and out as far
  * as they are known). Adds an error and returns false when it makes no sense. */
@@ -267,6 +272,7 @@ typedef struct gp_open {
     const gp_scope *scope;         /* vars, for gp_eval */
     gp_dev *dev;                   /* of a device stage; else NULL */
     gp_errs *errs;
+    struct gp_filetable *files;    /* the engine's: the files of this run, base/filetable.h */
 } gp_open;
 
 typedef enum gp_status {
@@ -303,11 +309,15 @@ typedef struct gp_call {
     void *ctx;             /* the engine's */
 } gp_call;
 
-/* For sources: wait until `fd` can be read, or until CLOCK_MONOTONIC reaches
- * t_ns. False: the run is stopping, return GP_STOPPED. While a source waits
- * here it counts as idle, not as stalled. */
+/* For sources, and sinks that wait for somebody to take what they write: wait until
+ * `fd` can be read, or until CLOCK_MONOTONIC reaches t_ns. False: the run is stopping,
+ * return GP_STOPPED. Who waits here counts as idle, not as stalled. */
 bool gp_wait_fd(gp_call *c, int fd);
 bool gp_wait_until(gp_call *c, int64_t t_ns);
+/* Until it is called with `on` false, the call waits for what may take any time and shows
+ * nothing of it, such as a disk that takes all that was written (fsync): no stall, however
+ * long it lasts. A call that computes or moves bytes is none anyway. */
+void gp_takes_long(gp_call *c, bool on);
 /* Of a run of several frames, `index` is now being worked on; for the watchdog. */
 void gp_working_on(gp_call *c, uint64_t index);
 /* True once the run is being cancelled: long loops should then return. */

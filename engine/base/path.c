@@ -1,0 +1,141 @@
+/* path.c - names of files as a pipeline spells them, see path.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/path.h"
+
+bool gp_path_is_glob(const char *path)
+{
+    return strpbrk(path, "*?[");
+}
+
+/* The length of the %d or %05d at `p`, or 0. */
+static size_t number_at(const char *p, int *width)
+{
+    size_t n = 1;
+    *width = 0;
+    if (*p != '%')
+        return 0;
+    for (; p[n] >= '0' && p[n] <= '9' && *width < 20; n++)
+        *width = 10 * *width + (p[n] - '0');
+    return p[n] == 'd' && *width <= 20 ? n + 1 : 0;
+}
+
+size_t gp_path_conversion(const char *p)
+{
+    int width;
+    size_t n = number_at(p, &width);
+    return n ? n : *p == '%' && (p[1] == 'n' || p[1] == '%') ? 2 : 0;
+}
+
+/* Is there a conversion that ends with `c`? */
+static bool has(const char *path, char c)
+{
+    for (const char *p = path; (p = strchr(p, '%')); p++) {
+        size_t n = gp_path_conversion(p);
+        if (n && p[n - 1] == c)
+            return true;
+        p += n ? n - 1 : 0;
+    }
+    return false;
+}
+
+bool gp_path_has_number(const char *path)
+{
+    return has(path, 'd');
+}
+
+bool gp_path_has_name(const char *path)
+{
+    return has(path, 'n');
+}
+
+bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t number, const char *name,
+                    char err[GP_WHY])
+{
+    size_t n = 0;
+    for (const char *p = pattern; *p && n < PATH_MAX;) {
+        int width;
+        size_t spec = number_at(p, &width);
+        if (spec) {
+            n += (size_t)snprintf(out + n, PATH_MAX - n, "%0*llu", width,
+                                  (unsigned long long)number);
+            p += spec;
+        } else if (p[0] == '%' && p[1] == 'n') {
+            n += (size_t)snprintf(out + n, PATH_MAX - n, "%s", name);
+            p += 2;
+        } else {
+            p += p[0] == '%' && p[1] == '%';
+            out[n++] = *p++;
+        }
+    }
+    bool fits = n < PATH_MAX;
+    out[fits ? n : 0] = 0;
+    return fits || gp_why(err, "makes a name of more than %d bytes", PATH_MAX - 1);
+}
+
+/* What stands where the first number is may be any part of the digits there: the number
+ * then says what the whole is. */
+bool gp_path_match(const char *pattern, const char *path, uint64_t *number)
+{
+    enum { DIGITS = 19 };              /* of the largest number */
+    char made[PATH_MAX], why[GP_WHY], digits[DIGITS + 1];
+    const char *p = pattern, *s = path;
+    int width;
+    *number = 0;
+    for (; *p && !number_at(p, &width); p++, s++) {
+        p += p[0] == '%' && p[1] == '%';
+        if (*p != *s)
+            return false;
+    }
+    if (!*p)
+        return !*s;
+    size_t most = strspn(s, "0123456789");
+    for (size_t k = 1; k <= most && k <= DIGITS; k++) {
+        memcpy(digits, s, k);
+        digits[k] = 0;
+        *number = strtoull(digits, NULL, 10);
+        if (gp_path_expand(made, pattern, *number, "", why) && !strcmp(made, path))
+            return true;
+    }
+    return false;
+}
+
+const char *gp_path_stem(const char *path, size_t *len)
+{
+    const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path;
+    const char *dot = strrchr(stem, '.');
+    *len = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
+    return stem;
+}
+
+size_t gp_path_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash + 1 - path) : 0;
+}
+
+char *gp_path_plain(char *out, const char *path)
+{
+    char *base = out + (*path == '/'), *end = base;
+    size_t n;
+    *out = *path;
+    for (const char *p = path + strspn(path, "/"); *p; p += n, p += strspn(p, "/")) {
+        n = strcspn(p, "/");
+        char *last = end > base ? memrchr(base, '/', (size_t)(end - base)) : NULL;
+        last = last ? last + 1 : base;             /* the component before this one */
+        bool up = n == 2 && !strncmp(p, "..", 2);
+        if ((n == 1 && *p == '.') || (up && end == base && base > out))
+            continue;
+        if (up && end > base && strncmp(last, "..", (size_t)(end - last))) {
+            end = last > base ? last - 1 : base;
+            continue;
+        }
+        if (end > base)
+            *end++ = '/';
+        memmove(end, p, n);
+        end += n;
+    }
+    *end = '\0';
+    return out;
+}

@@ -1,0 +1,39 @@
+/* path.h - names of files as a pipeline spells them: a plain one, a glob (*, ?, [), a
+ * numbered one (%05d), and for writers one with the source file's name (%n).
+ *
+ * Any thread; nothing is allocated. `err` gets a text that goes on after the name, see
+ * outfile.h. */
+#ifndef GP_PATH_H
+#define GP_PATH_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/outfile.h"
+
+bool gp_path_is_glob(const char *path);
+
+/* The length of the %d, %05d, %n or %% at `p`, or 0. */
+size_t gp_path_conversion(const char *p);
+bool gp_path_has_number(const char *path);             /* has a %d or %05d */
+bool gp_path_has_name(const char *path);               /* has a %n */
+/* The path with this number and, for %n, `name`; %% becomes %. False when
+ * it does not fit, with an empty text in `out`. */
+bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t number, const char *name,
+                    char err[GP_WHY]);
+/* Is `path` what gp_path_expand makes of `pattern`, which has no %n? Of one with a number
+ * *number is which. */
+bool gp_path_match(const char *pattern, const char *path, uint64_t *number);
+
+/* The file's name without folder and extension: where it begins in `path`, and
+ * its length. */
+const char *gp_path_stem(const char *path, size_t *len);
+/* The length of the folder at the beginning of `path`, with its last '/'; 0: none. */
+size_t gp_path_folder(const char *path);
+
+/* `path` without redundant parts, "//", "." and "a/..", in a buffer of as many bytes as it
+ * has. A folder that is a symbolic link is taken for one that is not. Returns `out`. */
+char *gp_path_plain(char *out, const char *path);
+
+#endif

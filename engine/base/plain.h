@@ -1,0 +1,20 @@
+/* plain.h - text that others wrote, on its way to a terminal or a log: file names, values and
+ * lines of a pipeline, messages of compilers and scripts. */
+#ifndef GP_PLAIN_H
+#define GP_PLAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* Does the character do something to what shows it? Controls, and those that turn the
+ * direction of text. */
+bool gp_steers(unsigned code);
+
+/* Writes the text with such characters, and bytes that are not UTF-8, as \x1b or \u{202e}.
+ * Those in `keep` stay. Returns how many characters that makes; `f` NULL: only that. */
+int gp_put_plain(FILE *f, const char *s, size_t n, const char *keep);
+/* The same of all that `print` writes; lines and tabs stay. False: out of memory. */
+bool gp_print_plain(FILE *to, void (*print)(FILE *f, const void *arg), const void *arg);
+
+#endif

@@ -1,0 +1,40 @@
+/* bench_bound.c - gpipe bench: what bounds a row, see bench.h. Pure.
+ *
+ * A time that was taken in the row's own windows is a bound: it cannot be more than they
+ * lasted. One that a part of the work took alone, in another run, is an estimate: other
+ * processes, the clock of the cores and chance differ from run to run. */
+#include <math.h>
+#include "cli/bench.h"
+
+double gp_bench_busy_us(uint64_t busy_ns, int workers, double seconds, uint64_t frames)
+{
+    double each = 1e-3 * (double)busy_ns / workers, most = 1e6 * seconds;
+    return frames ? fmin(each, most) / (double)frames : 0;
+}
+
+gp_resource *gp_bench_add(gp_row *r, gp_resource one)
+{
+    if (one.us > r->resource[r->bound].us)
+        r->bound = r->nresources;
+    r->resource[r->nresources] = one;
+    return &r->resource[r->nresources++];
+}
+
+double gp_bench_reached(const gp_row *r)
+{
+    const gp_resource *bound = r->nresources ? &r->resource[r->bound] : NULL;
+    return !bound ? NAN : bound->us / 1e6
+        * (bound->alone ? r->figures->frames_per_s : r->figures->mean_per_s);
+}
+
+bool gp_bench_is_refuted(const gp_figures *f, double us)
+{
+    return us * f->frames_per_s > 1e6;
+}
+
+const char *gp_bench_bound_is(const gp_row *r)
+{
+    const gp_resource *bound = r->nresources ? &r->resource[r->bound] : NULL;
+    return !bound ? NULL : !bound->alone ? "same run"
+        : gp_bench_is_refuted(r->figures, bound->us) ? "refuted" : "estimate";
+}

@@ -1,0 +1,110 @@
+/* files.c - no stage writes a file that one reads, as far as the paths tell: the pass
+ * looks at no file. What it cannot see (links, other spellings of a folder, numbers beside
+ * a %n) is refused when the file is opened, see base/filetable.h. */
+#include <string.h>
+#include "base/path.h"
+#include "compile/resolve.h"
+
+typedef struct files {
+    gp_resolving *r;
+    gp_table read;             /* plain paths -> stages; filled when it is needed first */
+    char plain[PATH_MAX];      /* the one that was asked for last */
+} files;
+
+/* "" of one that is too long for any file. */
+static const char *plain(files *f, const char *path)
+{
+    return strlen(path) < PATH_MAX ? gp_path_plain(f->plain, path) : "";
+}
+
+static void refuse(files *f, const gp_stage *to, const char *path, const gp_stage *from)
+{
+    const gp_node *n = gp_node_get(to->node, to->writes_opt);
+    gp_fail(f->r->errs, GP_E_SPEC, n ? n->at : to->at, "stage '%s': '%s' would replace '%s', which "
+            "stage '%s' reads: give it a folder or a name of its own", to->name, to->writes, path,
+            from->name);
+}
+
+/* The most numbers that stage `to` can give to files. */
+static uint64_t most_frames(const gp_graph *g, const gp_stage *to)
+{
+    uint64_t most = 0;
+    for (int i = 0; i < g->nstages; i++) {
+        if (!(to->sources[i / 32] >> i % 32 & 1))
+            continue;
+        if (!g->stage[i].known.frames)
+            return UINT64_MAX;
+        if ((uint64_t)g->stage[i].known.frames > most)
+            most = (uint64_t)g->stage[i].known.frames;
+    }
+    return most;
+}
+
+/* Of a path without %n. */
+static void check_numbered(files *f, const gp_stage *to)
+{
+    const gp_graph *g = f->r->graph;
+    const char *pattern = gp_strdup(f->r->arena, plain(f, to->writes));
+    bool numbered = gp_path_has_number(pattern);
+    uint64_t number, most = most_frames(g, to);
+    for (int i = 0; i < g->nstages; i++)
+        for (int k = 0; k < g->stage[i].nreads; k++)
+            if (gp_path_match(pattern, plain(f, g->stage[i].reads[k]), &number)
+                && (!numbered || (number >= (uint64_t)to->writes_from
+                                  && number - (uint64_t)to->writes_from < most))) {
+                refuse(f, to, g->stage[i].reads[k], &g->stage[i]);
+                return;
+            }
+}
+
+static void fill(files *f)
+{
+    const gp_graph *g = f->r->graph;
+    f->read.arena = f->r->arena;
+    for (int i = 0; i < g->nstages; i++)
+        for (int k = 0; k < g->stage[i].nreads; k++)
+            gp_table_put(&f->read, gp_strdup(f->r->arena, plain(f, g->stage[i].reads[k])), i);
+}
+
+/* Of a path with %n: the names are those of the files that are read. */
+static void check_named(files *f, const gp_stage *to)
+{
+    const gp_graph *g = f->r->graph;
+    char made[PATH_MAX], name[NAME_MAX + 1], why[GP_WHY];
+    for (int i = 0; i < g->nstages; i++) {
+        if (!(to->sources[i / 32] >> i % 32 & 1))
+            continue;
+        if (g->stage[i].nreads && !f->read.n)
+            fill(f);
+        for (int k = 0; k < g->stage[i].nreads; k++) {
+            size_t n;
+            const char *stem = gp_path_stem(g->stage[i].reads[k], &n);
+            if (n > NAME_MAX)
+                continue;
+            memcpy(name, stem, n);
+            name[n] = 0;
+            if (!gp_path_expand(made, to->writes, 0, name, why))
+                continue;
+            int from = gp_table_index(&f->read, plain(f, made));
+            if (from >= 0) {
+                refuse(f, to, made, &g->stage[from]);
+                return;
+            }
+        }
+    }
+}
+
+void gp_check_files(gp_resolving *r)
+{
+    files f = { .r = r };
+    const gp_graph *g = r->graph;
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_stage *to = &g->stage[i];
+        if (!to->writes)
+            continue;
+        if (!gp_path_has_name(to->writes))
+            check_numbered(&f, to);
+        else if (!gp_path_has_number(to->writes))
+            check_named(&f, to);
+    }
+}

@@ -1,0 +1,106 @@
+/* cores.c - what the cores did, as the kernel counts it, see cores.h.
+ *
+ * /proc/stat is of the machine, not of a container: only the lines of the cores that
+ * this process may use are read. What a hypervisor took from them counts as work. */
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include "run/cores.h"
+
+gp_core_ticks gp_core_ticks_read(const char *stat)
+{
+    enum { FIELDS = 8, IDLE = 3, IOWAIT = 4 };     /* user nice system idle iowait irq softirq steal */
+    gp_core_ticks sum = { 0 };
+    cpu_set_t mine;
+    char line[512];
+    FILE *f = sched_getaffinity(0, sizeof mine, &mine) ? NULL : fopen(stat, "re");
+    while (f && fgets(line, sizeof line, f)) {
+        uint64_t t[FIELDS] = { 0 };
+        int core;
+        if (sscanf(line, "cpu%d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+                   " %" SCNu64 " %" SCNu64, &core, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
+                   &t[7]) <= 1 + IOWAIT || core < 0 || core >= CPU_SETSIZE || !CPU_ISSET(core, &mine))
+            continue;
+        for (int i = 0; i < FIELDS; i++)
+            sum.all += t[i];
+        sum.idle += t[IDLE] + t[IOWAIT];
+        sum.cores++;
+    }
+    if (f)
+        fclose(f);
+    return sum;
+}
+
+double gp_cores_worked(gp_core_ticks from, gp_core_ticks to)
+{
+    enum { ENOUGH = 20 };              /* ticks of each core: then one more or less is 5 % */
+    uint64_t all = to.all - from.all, idle = to.idle > from.idle ? to.idle - from.idle : 0;
+    if (!to.cores || to.cores != from.cores || to.all < from.all
+        || all < (uint64_t)to.cores * ENOUGH)
+        return -1;
+    return idle < all ? to.cores * (double)(all - idle) / (double)all : 0;
+}
+
+/* ---- the quota -------------------------------------------------------- */
+
+/* Cores' worth of time in one cgroup's folder; 0: no limit. */
+static double quota_in(const char *folder)
+{
+    static const char *const quota[] = { "cpu.max", "cpu.cfs_quota_us" };
+    char path[1400];
+    double us = 0, period = 0;
+    for (int v1 = 0; v1 < 2; v1++) {
+        snprintf(path, sizeof path, "%s/%s", folder, quota[v1]);
+        FILE *f = fopen(path, "re");
+        int n = f ? fscanf(f, "%lf %lf", &us, &period) : 0;
+        if (f)
+            fclose(f);
+        if (v1 && n == 1) {
+            snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
+            if ((f = fopen(path, "re"))) {
+                n += fscanf(f, "%lf", &period) == 1;
+                fclose(f);
+            }
+        }
+        if (n == 2)
+            return us > 0 && period > 0 ? us / period : 0;
+    }
+    return 0;
+}
+
+/* Is "cpu" one of "cpu,cpuacct"? */
+static bool has_cpu(const char *names, size_t n)
+{
+    for (const char *at = names; at < names + n; at += strcspn(at, ",:") + 1)
+        if (strcspn(at, ",:") == 3 && !strncmp(at, "cpu", 3))
+            return true;
+    return false;
+}
+
+double gp_cores_quota(const char *cgroup, const char *root)
+{
+    char line[1024], folder[1300];
+    double least = 0;
+    FILE *f = fopen(cgroup, "re");
+    while (f && fgets(line, sizeof line, f)) {
+        char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL, *cut;
+        if (!group)
+            continue;
+        size_t n = (size_t)(group - ++names);
+        if (n && !has_cpu(names, n))
+            continue;
+        group[strcspn(group, "\n")] = '\0';
+        do {                           /* v2 has no names, v1 a folder that is called as they are */
+            snprintf(folder, sizeof folder, "%s%s%.*s%s", root, n ? "/" : "", (int)n, names,
+                     group + 1);
+            double q = quota_in(folder);
+            least = q > 0 && (least <= 0 || q < least) ? q : least;
+            if ((cut = strrchr(group + 1, '/')))
+                *cut = '\0';
+        } while (cut);
+    }
+    if (f)
+        fclose(f);
+    return least;
+}

@@ -1,0 +1,133 @@
+/* test_cores.c - what other processes used, and what a cgroup allows: from files like
+ * those of the kernel. */
+#include <check.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "pipe.h"
+#include "run/cores.h"
+
+Suite *suite_cores(void);
+
+static const char *dir;
+
+static void up(void)
+{
+    dir = pipe_dir();
+}
+
+static void down(void)
+{
+    pipe_dir_remove(dir);
+}
+
+static const char *in_dir(const char *name)
+{
+    static char path[2][600];
+    static int turn;
+    snprintf(path[turn ^= 1], sizeof path[0], "%s/%s", dir, name);
+    return path[turn];
+}
+
+/* On the first core of this process only; `all` is for going back. */
+static int on_one_core(cpu_set_t *all)
+{
+    cpu_set_t one;
+    int core = 0;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof *all, all), 0);
+    while (!CPU_ISSET(core, all))
+        core++;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    return core;
+}
+
+/* user nice system idle iowait irq softirq steal guest guest_nice; guests are in user */
+START_TEST(ticks_of_our_cores)
+{
+    char text[300];
+    cpu_set_t all;
+    int core = on_one_core(&all);
+    snprintf(text, sizeof text, "cpu  9 9 9 9 9 9 9 9 9 9\ncpu%d 1 2 4 8 16 32 64 128 256 512\n"
+             "cpu%d 9 9 9 9 9 9 9 9 0 0\nintr 9 9 9 9 9 9 9\n", core, core + 1);
+    pipe_text(dir, "stat", text);
+    gp_core_ticks t = gp_core_ticks_read(in_dir("stat"));
+    sched_setaffinity(0, sizeof all, &all);
+    ck_assert_int_eq(t.cores, 1);
+    ck_assert_uint_eq(t.all, 255);
+    ck_assert_uint_eq(t.idle, 24);
+    t = gp_core_ticks_read(in_dir("none"));
+    ck_assert_int_eq(t.cores, 0);
+}
+END_TEST
+
+static const struct { gp_core_ticks from, to; double worked; } spans[] = {
+    { { 0, 0, 2 }, { 100, 200, 2 }, 1 },
+    { { 50, 1000, 2 }, { 50, 1200, 2 }, 2 },
+    { { 50, 1000, 4 }, { 150, 1100, 4 }, 0 },
+    { { 50, 1000, 4 }, { 200, 1100, 4 }, 0 },      /* the kernel counts both a little apart */
+    { { 50, 1000, 4 }, { 49, 1100, 4 }, 4 },
+    { { 0, 0, 2 }, { 10, 39, 2 }, -1 },            /* too short */
+    { { 0, 0, 2 }, { 100, 200, 3 }, -1 },
+    { { 0, 0, 0 }, { 0, 0, 0 }, -1 },
+    { { 0, 300, 2 }, { 0, 200, 2 }, -1 },
+};
+
+START_TEST(cores_that_worked)
+{
+    double worked = gp_cores_worked(spans[_i].from, spans[_i].to);
+    ck_assert_msg(worked > spans[_i].worked - 1e-9 && worked < spans[_i].worked + 1e-9, "%g", worked);
+}
+END_TEST
+
+static const struct {
+    const char *cgroup;
+    struct { const char *path, *text; } file[3];
+    double quota;
+} groups[] = {
+    { "0::/\n", { { "cpu.max", "150000 100000\n" } }, 1.5 },
+    { "0::/\n", { { "cpu.max", "max 100000\n" } }, 0 },
+    { "0::/a/b\n", { { "a/b/cpu.max", "max 100000\n" }, { "a/cpu.max", "50000 100000\n" },
+                     { "cpu.max", "max 100000\n" } }, 0.5 },
+    { "0::/a/b\n", { { "a/b/cpu.max", "20000 10000\n" }, { "a/cpu.max", "300000 100000\n" } }, 2 },
+    { "0::/elsewhere/of/the/host\n", { { "cpu.max", "100000 100000\n" } }, 1 },
+    { "5:cpuset:/a\n4:cpu,cpuacct:/a\n1:name=systemd:/\n",
+      { { "cpu,cpuacct/a/cpu.cfs_quota_us", "250000\n" },
+        { "cpu,cpuacct/a/cpu.cfs_period_us", "100000\n" } }, 2.5 },
+    { "1:cpu:/\n", { { "cpu/cpu.cfs_quota_us", "-1\n" }, { "cpu/cpu.cfs_period_us", "100000\n" } }, 0 },
+    { "2:cpuacct:/\n", { { "cpuacct/cpu.cfs_quota_us", "1000\n" },
+                         { "cpuacct/cpu.cfs_period_us", "100000\n" } }, 0 },
+    { "0::/\n", { { "other", "1 1\n" } }, 0 },
+    { "nonsense\n:\n", { { "cpu.max", "1 1\n" } }, 0 },
+};
+
+START_TEST(quota_of_the_cgroup)
+{
+    pipe_text(dir, "cgroup", groups[_i].cgroup);
+    for (int i = 0; i < 3 && groups[_i].file[i].path; i++) {
+        char path[200];
+        for (const char *at = groups[_i].file[i].path; (at = strchr(at, '/')); at++) {
+            snprintf(path, sizeof path, "%.*s", (int)(at - groups[_i].file[i].path),
+                     groups[_i].file[i].path);
+            mkdir(in_dir(path), 0777);
+        }
+        pipe_text(dir, groups[_i].file[i].path, groups[_i].file[i].text);
+    }
+    double quota = gp_cores_quota(in_dir("cgroup"), dir);
+    ck_assert_msg(quota > groups[_i].quota - 1e-9 && quota < groups[_i].quota + 1e-9, "%g", quota);
+    ck_assert(gp_cores_quota(in_dir("none"), dir) <= 0);
+}
+END_TEST
+
+Suite *suite_cores(void)
+{
+    Suite *s = suite_create("cores");
+    TCase *tc = tcase_create("cores");
+    tcase_add_checked_fixture(tc, up, down);
+    tcase_add_test(tc, ticks_of_our_cores);
+    tcase_add_loop_test(tc, cores_that_worked, 0, (int)(sizeof spans / sizeof *spans));
+    tcase_add_loop_test(tc, quota_of_the_cgroup, 0, (int)(sizeof groups / sizeof *groups));
+    suite_add_tcase(s, tc);
+    return s;
+}
