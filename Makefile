@@ -3,6 +3,7 @@
 # make check      sets up, builds, runs all tests      make check T="parse expr"
 # make torture    makes calls fail and sends signals, over pipelines      make torture PART=0.1
 # make bench      gpipe beside what else moves frames     make bench BENCH="--only host --rounds 5"
+# make fuzz       libFuzzer, 20 s for each harness        make fuzz FUZZ="yaml png" SECONDS=600 SEED=7
 # make deps       installs what is missing (Debian, Ubuntu)
 # make install PREFIX=/usr/local    the command, its man page; the library with its headers, for pkg-config
 # make help       shows this
@@ -57,6 +58,7 @@ LIBS  += -pthread -ldl -lm -lrt -Wl,--gc-sections
 ifneq ($(SAN),)
 ALL_C += -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 ALL_X += -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+ALL_X += $(if $(findstring clang,$(CXX)),-fno-sanitize=function)   # needs the C++ library
 LIBS  += -fsanitize=$(SAN)
 endif
 
@@ -214,8 +216,9 @@ check: NEED += python3-jsonschema $(shell . /etc/os-release 2>/dev/null; [ "$$ID
 check: deps
 	+@$(again) check-built
 INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
-check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page) $(INJECT)
+check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tests/fuzz/replay) $(INJECT)
 	GPIPE=$(abspath $B/gpipe) $B/tests/run$S
+	$(if $(T),,$B/tests/fuzz/replay tests/fuzz/corpus)
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
 	$(if $(T),,$(PYTHON) tests/live.py $B/gpipe)
 	$(if $(T),,$(PYTHON) tests/ends.py $B/gpipe)
@@ -225,6 +228,30 @@ check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page) $(INJ
 	$(if $(T)$(SAN),,MAKE="$(MAKE) --no-print-directory" CC="$(CC)" tests/install.sh)
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) $B/tests/gpu/run)
 	$(INJECT)
+
+# The harnesses of tests/fuzz, with stored inputs (replay) and under libFuzzer (run): one
+# program has them all. libpng.sh gets libpng's source, so that it is instrumented too.
+FUZZ_OBJ := $(patsubst %.c,$B/%.o,$(filter-out %/libfuzzer.c %/replay.c,$(wildcard tests/fuzz/*.c)) \
+              $(filter-out %/main.c,$(CLI)))
+$B/tests/fuzz/replay: $B/tests/fuzz/replay.o $(FUZZ_OBJ) $B/libgpipe.a
+	$(call say,link)$(CC) $(LDFLAGS) -Wl,--wrap=gp_slurp -o $@ $^ $(LIBS) -lz
+$B/tests/fuzz/run: $B/tests/fuzz/libfuzzer.o $(FUZZ_OBJ) $B/libgpipe.a $B/libpng.a
+	$(call say,link)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--wrap=gp_slurp -o $@ $^ $(LIBS) -lz
+$B/libpng.a: tests/fuzz/libpng.sh
+	tests/fuzz/libpng.sh $@ $(CC) -O1 -g -fsanitize=fuzzer-no-link,$(SAN)
+
+SECONDS ?= 20
+SEED    ?= 0
+FUZZ    ?=
+clang   := CC="$(if $(findstring clang,$(CC)),$(CC),clang)" \
+           CXX="$(if $(findstring clang,$(CXX)),$(CXX),clang++)" CUDA=0
+fuzz: NEED += clang llvm zlib1g-dev dpkg-dev
+fuzz: deps
+	+@$(again) $(clang) B=build/fuzz SAN=address,undefined \
+	  CFLAGS="-O1 -g -fsanitize=fuzzer-no-link" build/fuzz/gpipe build/fuzz/tests/fuzz/run
+	+@$(again) $(clang) B=build/fuzz-coverage LDFLAGS="$(LDFLAGS) -fprofile-instr-generate" \
+	  CFLAGS="-O1 -g -fprofile-instr-generate -fcoverage-mapping" build/fuzz-coverage/tests/fuzz/replay
+	$(PYTHON) tests/fuzz/run.py --seconds $(SECONDS) --seed $(SEED) $(FUZZ)
 
 demo: deps
 	+@$(again) all
@@ -292,5 +319,5 @@ clean:
 	rm -rf build gpipe
 
 -include $(shell find $B -name '*.d' 2>/dev/null)
-.PHONY: all bench bench-programs check check-built demo deps deps-bench gpu-tests help install torture clean FORCE
+.PHONY: all bench bench-programs check check-built demo deps deps-bench fuzz gpu-tests help install torture clean FORCE
 .SECONDARY:

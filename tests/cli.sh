@@ -617,7 +617,7 @@ expect 'run runs'        0 '' "$GPIPE" run --device cpu "$tmp/asleep/p.yaml"
 [ -e "$tmp/asleep/ran" ] && [ -e "$tmp/asleep/out/x.npy" ] && ok || bad 'run: nothing ran'
 
 # == random pipelines ===========================================================
-if python3 tests/fuzz.py "$GPIPE" >"$tmp/stderr" 2>&1; then ok; else bad 'random pipelines'; fi
+if python3 tests/fuzz/pipelines.py "$GPIPE" 1 20 4 >"$tmp/stderr" 2>&1; then ok; else bad 'random pipelines'; fi
 
 # however many sources there are, all are counted and reported
 { echo 'stages:'

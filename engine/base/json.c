@@ -32,12 +32,12 @@ void gp_json_escape(FILE *f, const char *s, size_t n)
 {
     for (size_t i = 0, len; i < n; i += len ? len : 1) {
         unsigned c;
-        len = gp_utf8(s + i, n - i, &c);
+        len = gp_utf8(s + i, n - i, &c);       /* controls, and what YAML folds or refuses: \u */
         if (c == '"' || c == '\\')
             fprintf(f, "\\%c", c);
         else if (c == '\n')
             fputs("\\n", f);
-        else if (gp_steers(c))
+        else if (gp_steers(c) || (c & ~1u) == 0x2028 || (c & ~1u) == 0xfffe)
             fprintf(f, "\\u%04x", c);
         else if (!len)
             fputs("\\ufffd", f);

@@ -183,8 +183,9 @@ static const char *name_of(reading *r, const gp_node *map, const char *key)
 static double number_of(reading *r, const gp_node *map, const char *key, double most)
 {
     double x = strtod(text_of(map, key), NULL);
-    r->good &= x >= 0 && x <= most;
-    return x;
+    bool fits = x >= 0 && x <= most;
+    r->good &= fits;
+    return fits ? x : 0;
 }
 
 static uint64_t count_of(const gp_node *map, const char *key)

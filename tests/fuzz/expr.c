@@ -1,0 +1,118 @@
+/* expr.c - expressions and times, as text that stands where a number is expected; and the
+ * same text with its ${...} replaced. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/yaml.h"
+#include "compile/resolve.h"
+#include "fuzz.h"
+
+enum { LONGEST = 4000, LINE = 3, COL = 10 };
+
+static bool var(const gp_scope *s, const char *name, gp_num *out)
+{
+    static const struct { const char *name; gp_num value; } vars[] = {
+        { "gain", { false, 0, 1.5 } }, { "width", { true, 1024, 1024 } }, { "k_2", { true, 7, 7 } },
+        { "least", { true, INT64_MIN, (double)INT64_MIN } },
+        { "most", { true, INT64_MAX, (double)INT64_MAX } }, { "tiny", { false, 0, 5e-324 } },
+    };
+    (void)s;
+    for (size_t i = 0; i < sizeof vars / sizeof *vars; i++)
+        if (!strcmp(vars[i].name, name))
+            return *out = vars[i].value, true;
+    return false;
+}
+
+static bool port(const gp_scope *s, const char *name, int k, gp_num *out)
+{
+    static const int dim[] = { 768, 1025, 3 };
+    (void)s;
+    if (strcmp(name, "in") || k > 2)
+        return false;
+    int v = k < 0 ? 768 * 1025 * 3 : dim[k];
+    return *out = (gp_num){ true, v, v }, true;
+}
+
+static void each(const gp_scope *s, gp_near *near)
+{
+    (void)s;
+    gp_near_try(near, "width"), gp_near_try(near, "in");
+}
+
+static const gp_scope scope = { var, port, each, NULL };
+
+/* Errors stand at the text, or just behind it. */
+static void check_errs(const gp_errs *errs, bool ok, size_t len)
+{
+    MUST(ok == !errs->failed);
+    for (int i = 0; i < errs->n; i++) {
+        const gp_loc *at = &errs->e[i].at;
+        MUST(errs->e[i].msg[0] && at->file && at->line == LINE);
+        MUST(at->col >= COL && at->col <= COL + (int)len);
+    }
+}
+
+static gp_node *node(gp_arena *a, const char *text)
+{
+    gp_node *n = GP_NEW(a, gp_node, 1);
+    size_t len = strlen(text);
+    *n = (gp_node){ .kind = GP_SCALAR, .text = text, .len = len,
+                    .at = { "p.yaml", LINE, COL, (int)len } };
+    return n;
+}
+
+static bool same(gp_num a, gp_num b)
+{
+    return a.is_int == b.is_int && a.i == b.i && !memcmp(&a.f, &b.f, sizeof a.f);
+}
+
+static bool eval(gp_arena *a, const char *text, gp_num *out)
+{
+    gp_errs errs = { 0 };
+    bool ok = gp_eval(node(a, text), &scope, out, &errs);
+    check_errs(&errs, ok, strlen(text));
+    return ok;
+}
+
+/* What is the same by the rules of arithmetic is so here, unless it is nested too deeply. */
+static void laws(gp_arena *a, const char *text, gp_num value)
+{
+    static const char *const as[] = { "(%s)", "%s\n+ 0", "min(%s, %s)", "--(%s)", "1 * (%s)" };
+    for (size_t i = 0; i < sizeof as / sizeof *as; i++) {
+        char wrapped[2 * LONGEST + 20];
+        gp_num other;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        snprintf(wrapped, sizeof wrapped, as[i], text, text);
+#pragma GCC diagnostic pop
+        if (eval(a, wrapped, &other))
+            MUST(same(value, other) || (!value.f && value.f == other.f)); /* -0 + 0 is 0 */
+    }
+}
+
+static void one(const char *data, size_t n)
+{
+    static const char vars[] = "{dir: x y, rate: 360, empty: '', dollar: \"$\", odd: [1], null: ~}";
+    gp_arena a = { 0 };
+    gp_errs errs = { 0 };
+    gp_num value;
+    int64_t ns;
+    static const struct tm date = { .tm_year = 126, .tm_mon = 10, .tm_mday = 22 };
+    gp_env env = { .date = &date };
+    const char *text = gp_strndup(&a, data, strnlen(data, n < LONGEST ? n : LONGEST)), *out;
+    if (eval(&a, text, &value)) {
+        MUST(value.is_int ? value.f == (double)value.i : value.f - value.f == 0);
+        laws(&a, text, value);
+    }
+    bool ok = gp_eval_time(node(&a, text), &scope, &ns, &errs);
+    check_errs(&errs, ok, strlen(text));
+    errs = (gp_errs){ 0 };
+    const gp_node *map = gp_yaml_value(&a, vars, (gp_loc){ .file = "vars" }, &errs);
+    MUST(map != NULL);
+    ok = gp_interpolate(&a, node(&a, text), map, &env, &out, &errs);
+    check_errs(&errs, ok, strlen(text));
+    MUST(!ok || strchr(text, '$') || !strcmp(out, text));
+    gp_arena_free(&a);
+}
+
+const fuzz_harness fuzz_expr = { .name = "expr", .one = one };

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""run.py [--seconds S] [--seed N] [HARNESS]... - the harnesses under libFuzzer; `make fuzz`.
+
+Each runs for S seconds from its corpus (tests/fuzz/corpus/NAME and the folders in ALSO). An
+input that is wrong is left in build/fuzz/found/NAME, with a line that repeats it: mend the
+defect, then move the input to tests/fuzz/corpus/NAME, which `make check` replays. At the end
+the stored corpus must reach what tests/fuzz/COVERAGE says.
+"""
+import argparse
+import glob
+import json
+import os
+import random
+import subprocess
+import sys
+
+os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+BUILD, COVERED, CORPUS = "build/fuzz", "build/fuzz-coverage", "tests/fuzz/corpus"
+RUN, REPLAY = f"{BUILD}/tests/fuzz/run", f"{COVERED}/tests/fuzz/replay"
+ALSO = {"yaml": ["pipelines", "tests/bad", "tests/golden"], "png": ["tests/data/png"]}
+LONGEST = {"yaml": 3000, "expr": 300, "set": 500, "npy": 400, "png": 1000, "lua": 500,
+           "top": 3000, "report": 4000, "cu": 2000}
+WORDS = {
+    "yaml": "pipeline device depth streams batch launch sync on_error stall_timeout vars buffers "
+            "stages use name in out workers zero on_hole dtype shape like const path auto cpu cuda "
+            "cuda:1 graph stream persistent spin yield block stop drop reset splice null true u8 "
+            "i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 c64 ${ ${env:HOME} :- $$ ceil( floor( min( "
+            "max( .shape[0] .size <<: &a *a # nolint: ---\\x0a \\x0a\\x20\\x20-\\x20 give take",
+    "expr": "ceil( floor( min( max( in.shape[ in.size width gain k_2 least most tiny KiB MiB GiB "
+            "TiB KB MB GB kHz MHz GHz ns us ms min h e308 9223372036854775807 ${dir} ${ ${env: :- $$",
+    "npy": "\\x93NUMPY\\x01\\x00 'descr' 'fortran_order' 'shape' True False '<f4' '|u1' '<c8' '>i2' (6, 4) "
+           "9223372036854775807",
+    "top": "seconds stages buffers sources name frames bytes frames_per_s bytes_per_s bound_by depth "
+           "held fill from to ended left_s true 1e308 1e18 nan -1 {} [] &a *a",
+    "report": "stages name busy frame_p50_us segments buffers held engines verdict text measured "
+              "false read gray clean blur sobel write take copy\\x20in compute copy\\x20out \\\\u0000 \\\\ud800 &a *a",
+    "cu": "__global__ __shared__ extern include #include \\\\\\x0a /* */ // \\x22 ' //==\\x20 log a.h "
+          "k.cu k( __launch_bounds__( gpipe-check count error:\\x20 fatal\\x20error:\\x20 from\\x20/k.cu: /k.cu: "
+          "deleted\\x20function __shfl template<",
+    "png": "IHDR PLTE tRNS IDAT IEND gAMA sBIT bKGD iCCP tEXt zTXt sRGB eXIf",
+}
+WORDS["set"] = ("depth= streams= vars. buffers. stages. stages.louder.a= stages.script.params. "
+                "buffers.ecg. stages.kernel.args. vars.must= =[ ={ =\\x22 stages.copy.path= "
+                + WORDS["yaml"].replace("\\x0a", ""))
+
+
+def words_of_kinds():
+    """Names of kinds, ports, options and their choices, as `gpipe stages` has them."""
+    kinds = json.loads(subprocess.run([f"{BUILD}/gpipe", "stages", "--json"], check=True,
+                                      capture_output=True, text=True).stdout)
+    for kind in kinds:
+        yield f"use: {kind['name']}"
+        for port in kind["in"] + kind["out"]:
+            yield port["name"]
+        for option in kind["options"]:
+            yield option["name"] + ": "
+            yield from (option["choices"] or "").split("|")
+
+
+def dictionary(name):
+    """The option that names the dictionary of a harness, if it has one."""
+    path = f"{BUILD}/{name}.dict"
+    words = {w.replace('"', "\\x22") for w in WORDS.get(name, "").split()}
+    if name in ("yaml", "set"):
+        words |= set(words_of_kinds())
+    if not words:
+        return []
+    with open(path, "w") as f:
+        f.writelines(f'"{w}"\n' for w in sorted(words - {""}))
+    return [f"-dict={path}"]
+
+
+def fuzz(name, seconds, seed):
+    """One harness. A Lua state keeps memory from one input to the next, which is no leak but is
+    looked into at length: not there."""
+    found, grown = f"{BUILD}/found/{name}", f"{BUILD}/corpus/{name}"
+    os.makedirs(found, exist_ok=True)
+    os.makedirs(grown, exist_ok=True)
+    before = set(os.listdir(found))
+    p = subprocess.run(
+        [RUN, f"--{name}", f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={LONGEST[name]}",
+         f"-detect_leaks={int(name != 'lua')}", "-timeout=10", "-print_final_stats=1", "-verbosity=0",
+         f"-artifact_prefix={found}/"] + dictionary(name)
+        + [grown, f"{CORPUS}/{name}"] + ALSO.get(name, []),
+        capture_output=True, text=True, errors="replace")
+    stats = dict(line[6:].split(": ", 1) for line in p.stderr.splitlines()
+                 if line.startswith("stat::"))
+    print(f"{name:8} seed {seed}, {stats.get('number_of_executed_units', '?').strip()} inputs, "
+          f"{'ok' if not p.returncode else 'FAILED'}", flush=True)
+    if p.returncode:
+        print("\n".join(p.stderr.splitlines()[-40:]))
+    for new in sorted(set(os.listdir(found)) - before):
+        print(f"repeat: {RUN} --{name} {found}/{new}")
+    return not p.returncode
+
+
+def stated():
+    """Of each harness: the percentage of lines, and the files they are in."""
+    for line in open("tests/fuzz/COVERAGE"):
+        words = line.split("#")[0].split()
+        if words:
+            yield words[0], float(words[1]), [f for w in words[2:] for f in sorted(glob.glob(w))]
+
+
+def covers(name, percent, files):
+    raw, merged = f"{COVERED}/{name}.profraw", f"{COVERED}/{name}.profdata"
+    subprocess.run([REPLAY, CORPUS, name], check=True, stdout=subprocess.DEVNULL,
+                   env=dict(os.environ, LLVM_PROFILE_FILE=raw))
+    subprocess.run(["llvm-profdata", "merge", "-o", merged, raw], check=True)
+    out = subprocess.run(["llvm-cov", "export", "-summary-only", f"-instr-profile={merged}", REPLAY]
+                         + files, check=True, capture_output=True, text=True).stdout
+    lines = json.loads(out)["data"][0]["totals"]["lines"]
+    ok = lines["percent"] > percent - 3
+    print(f"{name:8} reaches {lines['percent']:.1f} % of {lines['count']} lines, {percent:g} % stated"
+          f"{'' if ok else ': FAILED'}", flush=True)
+    return ok
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("--seconds", type=int, default=20)
+    args.add_argument("--seed", type=int, default=0, help="0: another one each time")
+    args.add_argument("harness", nargs="*")
+    args = args.parse_args()
+    known = {name: (percent, files) for name, percent, files in stated()}
+    for name in args.harness:
+        if name not in known:
+            sys.exit(f"no harness '{name}'; there are {', '.join(known)}")
+    names = args.harness or list(known)
+    seed = args.seed or random.randrange(1, 1 << 31)
+    results = [fuzz(name, args.seconds, seed) for name in names]
+    results += [covers(name, *known[name]) for name in names]
+    print(f"fuzz: {sum(results)} passed, {len(results) - sum(results)} failed")
+    sys.exit(not all(results))
+
+
+main()
