@@ -66,7 +66,7 @@ KERNELS = {
 }
 SCRIPTS = ["copy", "drop", "fail", "late", "part"]
 OTHERS = ["scale", "sobel", "fir", "fir_splice"]
-ACCOUNT = re.compile(r"(\d+) frames in, (\d+) out, (\d+) dropped, (\d+) failed, (\d+) cancelled")
+ACCOUNT = re.compile(r"(\d+) frames? in, (\d+) out, (\d+) dropped, (\d+) failed, (\d+) cancelled")
 SIGNALS = [[signal.SIGINT], [signal.SIGTERM], [signal.SIGINT, signal.SIGINT], [signal.SIGKILL]]
 
 

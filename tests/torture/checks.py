@@ -9,7 +9,7 @@ MEMORY = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "mma
 REMOVES = {"unlink", "unlinkat", "rmdir"}
 # What a run that was killed leaves and the next one takes away.
 CLEANED = {"a socket"}
-ACCOUNT = re.compile(r"gpipe: (?:\S+: )?(\d+) frames in, (\d+) out, (\d+) dropped, (\d+) failed, "
+ACCOUNT = re.compile(r"gpipe: (?:\S+: )?(\d+) frames? in, (\d+) out, (\d+) dropped, (\d+) failed, "
                      r"(\d+) cancelled in")
 
 
