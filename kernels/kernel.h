@@ -12,7 +12,7 @@
 #define GP_KERNELS(...)
 /* Dynamic shared memory as an array of T, inside a kernel; 16-byte aligned. */
 #define GP_SHARED(T, name)                                     \
-    extern __shared__ __align__(16) unsigned char gp_shared[]; \
+    alignas(16) extern __shared__ unsigned char gp_shared[];   \
     T *name = (T *)gp_shared
 #endif
 

@@ -173,7 +173,7 @@ START_TEST(test_names)
         { "'<b>&\"x\"'", ">&#60;b&#62;&#38;&#34;x&#34;</text>", "title: \"<b>&\\\"x\\\"\"\n" },
         { "Größe 日本", ">Größe 日本</text>", "title: \"Größe 日本\"\n" },
         { "\"a\\x01b\\uFFFEc\"", ">a\xef\xbf\xbd" "b\xef\xbf\xbd" "c</text>",
-          "title: \"a\\u0001b\xef\xbf\xbe" "c\"\n" },
+          "title: \"a\\u0001b\\ufffec\"\n" },
         { "a very long name of a pipeline that is cut where it does not fit any more, or is it",
           "…</text>", "or is it\"\n" },
     };

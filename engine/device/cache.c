@@ -270,6 +270,7 @@ bool gp_cache_store(const gp_key *key, const char *ext, const void *data, size_t
     gp_outfile f = { .open = false };
     trailer t = seal(key, data, bytes);
     struct iovec v[] = { { (void *)data, bytes }, { &t, sizeof t } };
+    unlink(name);                      /* or the new one would take over its owner and mode */
     bool ok = gp_outfile_open(&f, name, err) && fchmod(f.fd, 0600) == 0
         && gp_write_all(f.fd, v, 2, err) && gp_outfile_commit(&f, err);
     gp_outfile_drop(&f);
