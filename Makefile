@@ -241,7 +241,6 @@ $B/libpng.a: tests/fuzz/libpng.sh
 	tests/fuzz/libpng.sh $@ $(CC) -O1 -g -fsanitize=fuzzer-no-link,$(SAN)
 
 SECONDS ?= 20
-SEED    ?= 0
 FUZZ    ?=
 clang   := CC="$(if $(findstring clang,$(CC)),$(CC),clang)" \
            CXX="$(if $(findstring clang,$(CXX)),$(CXX),clang++)" CUDA=0
@@ -251,7 +250,7 @@ fuzz: deps
 	  CFLAGS="-O1 -g -fsanitize=fuzzer-no-link" build/fuzz/gpipe build/fuzz/tests/fuzz/run
 	+@$(again) $(clang) B=build/fuzz-coverage LDFLAGS="$(LDFLAGS) -fprofile-instr-generate" \
 	  CFLAGS="-O1 -g -fprofile-instr-generate -fcoverage-mapping" build/fuzz-coverage/tests/fuzz/replay
-	$(PYTHON) tests/fuzz/run.py --seconds $(SECONDS) --seed $(SEED) $(FUZZ)
+	$(PYTHON) tests/fuzz/run.py --seconds $(SECONDS) --seed $(or $(SEED),0) $(FUZZ)
 
 demo: deps
 	+@$(again) all

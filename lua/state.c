@@ -56,8 +56,8 @@ static void shorten(gp_lua *w)
 static const char *explained(const char *msg)
 {
     const char *at = strstr(msg, "attempt to index ");
-    return at && strstr(at, "a number value") ? "a number has no elements: x[i] is one already, x:at(i, "
-           "j) takes an index for each axis" : msg;
+    return at && strstr(at, "a number value") ? " (an element of a view, x[i], is a number; x:at(i, j) "
+           "takes an index for each axis)" : "";
 }
 
 /* The message handler: message and traceback into w->error, the innermost line
@@ -72,7 +72,8 @@ static int on_error(lua_State *L)
     for (int level = 0; level < LEVELS && !w->line && lua_getstack(L, level, &ar); level++)
         if (lua_getinfo(L, "Sl", &ar) && !strcmp(ar.source, w->chunk) && ar.currentline > 0)
             w->line = ar.currentline;
-    snprintf(w->error, sizeof w->error, "%s", explained(without_place(msg, w->chunk + 1, w->line)));
+    snprintf(w->error, sizeof w->error, "%s%s", without_place(msg, w->chunk + 1, w->line),
+             explained(msg));
     shorten(w);
     for (int level = 0; level < LEVELS && lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sln", &ar);

@@ -188,9 +188,12 @@ static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY]
     w->joined.dim[0] = 0;
     bool ok = gp_path_expand(path, o->path, 0, "", why)
         && gp_outfile_open(&w->worker[0].file, path, why);
-    if (o->as == GP_NPY && w->worker[0].file.in_place)
+    bool refused = w->worker[0].file.in_place && (o->as == GP_NPY || o->live);
+    if (refused)
+        w->worker[0].file.unread = false;      /* nor is its reader waited for */
+    if (refused && o->as == GP_NPY)
         return gp_why(why, "is not a regular file, which a joined .npy needs: set 'format: raw'");
-    if (o->live && w->worker[0].file.in_place)
+    if (refused)
         return gp_why(why, "is not a regular file, on which 'live' has no effect");
     return ok && (o->as != GP_NPY || put_header(w, why))
         && (!o->live || gp_outfile_publish(&w->worker[0].file, why));

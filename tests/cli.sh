@@ -496,7 +496,7 @@ until_ $pid runs $pid
 kill -INT $pid; wait $pid; rc=$?
 [ $rc -eq 130 ] && grep -q '"outcome": "drained"' "$tmp/r.json" && tail -1 "$tmp/t.json" | grep -q '^}' && ok || bad "report: stopped: exit $rc"
 expect 'report: failed' 1 'there is nothing to report' $run --report "$tmp/none.json" --set stages.write.path=/proc/no/x "$tmp/slow.yaml"
-[ ! -e "$tmp/none.json" ] && [ -z "$(find "$tmp" -name '.*.tmp-*')" ] && ok || bad 'report: left behind'
+[ ! -e "$tmp/none.json" ] && [ -z "$(find "$tmp" -name '.*.gpipe-*')" ] && ok || bad 'report: left behind'
 
 printf 'stages: [{use: generate, frames: 1, out: x}, {use: discard}]\nbuffers: {x: {dtype: u8, shape: [4]}}\n' >"$tmp/one.yaml"
 expect 'one frame'       0 '^gpipe: 1 frame in, 1 out' "$GPIPE" run "$tmp/one.yaml"
@@ -509,6 +509,10 @@ expect 'replaces: again'    0 "files.yaml:4:36: warning: stage 'each' replaced [
 grep -c replaced "$tmp/stderr" | grep -qx 2 && ok || bad 'replaces: not said once a stage'
 expect 'a folder by date'   0 '' env TZ=UTC "$GPIPE" run -q --set 'stages.each.path=d-${date:%Y}/${date:%m%d}-%02d.raw' "$tmp/dir/files.yaml"
 [ -n "$(find "$tmp/dir" -path '*/d-20[0-9][0-9]/[01][0-9][0-3][0-9]-00.raw')" ] && ok || bad 'a folder by date: it is not there'
+
+mkfifo "$tmp/dir/fifo.npy"
+expect 'a joined .npy at a FIFO' 1 "fifo.npy' is not a regular file, which a joined .npy needs" timeout 60 "$GPIPE" run --set stages.each.path=fifo.npy "$tmp/dir/files.yaml"
+rm "$tmp/dir/fifo.npy"
 
 # == killed ======================================================================
 cat >"$tmp/live.yaml" <<'Y'
@@ -533,7 +537,7 @@ pid=$!
 for i in $(seq 300); do [ -e "$tmp/killed/live.npy" ] && [ "$(rows)" -gt 3 ] 2>>"$tmp/stderr" && break; sleep 0.1; done
 kill -9 $pid; wait $pid 2>>"$tmp/stderr"
 r=$(rows) && [ "$r" -gt 3 ] && ok || bad "killed: live.npy: $r"
-[ "$(find "$tmp/killed" -name '.other.npy.tmp-*' | wc -l)" = 1 ] && [ ! -e "$tmp/killed/other.npy" ] && ok || bad 'killed: the other is not half there'
+[ "$(find "$tmp/killed" -name '.other.npy.gpipe-*' | wc -l)" = 1 ] && [ ! -e "$tmp/killed/other.npy" ] && ok || bad 'killed: the other is not half there'
 expect 'killed: run again'  0 "replaced a file, '.*live.npy'" "$GPIPE" run --set stages.generate.frames=3 "$tmp/live.yaml"
 [ "$(rows)" = 6 ] && [ "$(find "$tmp/killed" -type f | wc -l)" = 2 ] && ok || bad 'killed: left behind'
 # == files that others wrote =====================================================

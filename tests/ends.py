@@ -326,7 +326,7 @@ put("old.html", "old")
 done, err, rc = tight("run", "--report", path("old.html"), "--trace", path("t.json"), "--trace-last",
                       "1ms", toout)
 check("full: the old report stays", rc == 1 and read("old.html") == "old"
-      and not [n for n in os.listdir(tmp.name) if ".tmp-" in n], (rc, err, os.listdir(tmp.name)))
+      and not [n for n in os.listdir(tmp.name) if ".gpipe-" in n], (rc, err, os.listdir(tmp.name)))
 for option in ("--report", "--trace"):
     err, rc = end(spawn("run", option, "/proc/no/x.json", file), option)
     check(f"{option}: no folder, before frame 0", rc == 2 and "/proc/no/x.json: error: cannot be written"

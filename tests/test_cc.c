@@ -623,7 +623,9 @@ START_TEST(nvrtc_compiles_again_when_a_header_changes)
     b = image_of(&src, &n[2]);
     ck_assert(n[0] == n[2] && memcmp(a, b, n[0]) == 0);
     free(a), free(b);
-    snprintf(command, sizeof command, "test `ls '%s'/gpipe/*.cubin | wc -l` = 2", cache);
+    bool plain = _i != 2 && _i != 4;   /* what is not a plain directive is not kept */
+    snprintf(command, sizeof command, "test `find '%s' -name '*.cubin' | wc -l` = %d", cache,
+             plain ? 2 : 0);
     ck_assert_int_eq(system(command), 0);
 #endif
 }

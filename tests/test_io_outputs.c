@@ -432,9 +432,9 @@ END_TEST
 /* ---- what killed runs left ------------------------------------------- */
 
 static const struct { const char *name; bool goes; } stale[] = {
-    { ".out.raw.tmp-%d", true }, { ".00037.raw.tmp-%d", true }, { ".a.tmp-7.tmp-%d-3", true },
-    { ".out.raw.tmp-1", false }, { ".out.raw.tmp-%dx", false }, { ".out.raw.tmp-", false },
-    { "out.raw.tmp-%d", false }, { ".out.raw.tmp-%d-", false }, { ".tmp-%d.raw", false },
+    { ".out.raw.gpipe-%d", true }, { ".00037.raw.gpipe-%d", true }, { ".a.gpipe-7.gpipe-%d-3", true },
+    { ".out.raw.gpipe-1", false }, { ".out.raw.gpipe-%dx", false }, { ".out.raw.gpipe-", false },
+    { "out.raw.gpipe-%d", false }, { ".out.raw.gpipe-%d-", false }, { ".gpipe-%d.raw", false },
 };
 
 START_TEST(removes_what_killed_runs_left)
@@ -461,7 +461,7 @@ START_TEST(leaves_what_is_held)
         _exit(0);
     ck_assert_int_eq(waitpid(dead, NULL, 0), dead);
     io_count_npy("in.npy", U8(1, 10), 0);
-    TEXT(name, ".out.raw.tmp-%d", (int)dead);
+    TEXT(name, ".out.raw.gpipe-%d", (int)dead);
     pipe_text(io_dir, name, "half a file");
     int fd = open(at(name), O_RDWR);
     ck_assert_int_eq(flock(fd, LOCK_EX), 0);

@@ -88,7 +88,7 @@ static int open_temporary(gp_outfile *f, mode_t mode)
     int fd = -1;
     for (int try = 0; fd < 0 && try < 1000; try++) {
         char suffix[48];
-        snprintf(suffix, sizeof suffix, try ? ".tmp-%ld-%d" : ".tmp-%ld", (long)getpid(), try);
+        snprintf(suffix, sizeof suffix, try ? ".gpipe-%ld-%d" : ".gpipe-%ld", (long)getpid(), try);
         int keep = NAME_MAX - 1 - (int)strlen(suffix);
         int n = snprintf(f->tmp, sizeof f->tmp, "%.*s.%.*s%s", (int)(name - f->path), f->path,
                          keep, name, suffix);

@@ -29,7 +29,7 @@ typedef enum gp_durable {
 } gp_durable;
 
 /* A file that appears under its name only when it is whole: until then it is
- * called .NAME.tmp-PID; those of processes that were killed are removed. One that it replaces gives it its mode, and its owner and group
+ * called .NAME.gpipe-PID; those of processes that were killed are removed. One that it replaces gives it its mode, and its owner and group
  * where that is permitted. A symbolic link stays: what it leads to is replaced. What
  * exists and is not a regular file (/dev/null, a FIFO), or is an open file of a process
  * (/dev/stdout), is written in place. Zeroed before first use; 1 thread. */

@@ -18,15 +18,17 @@
 
 bool gp_hold_temporary(int fd)
 {
-    return !flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK;
+    struct stat st;
+    return (!flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
+        && !fstat(fd, &st) && st.st_nlink;     /* else it was taken for one that was left */
 }
 
-/* The process that made .NAME.tmp-PID or .NAME.tmp-PID-N; 0: no such name. */
+/* The process that made .NAME.gpipe-PID or .NAME.gpipe-PID-N; 0: no such name. */
 static pid_t maker(const char *name)
 {
     const char *p = NULL;
-    for (const char *q = name; *name == '.' && (q = strstr(q, ".tmp-")); q++)
-        p = q + 5;
+    for (const char *q = name; *name == '.' && (q = strstr(q, ".gpipe-")); q++)
+        p = q + 7;
     size_t digits = p ? strspn(p, "0123456789") : 0;
     const char *end = digits ? p + digits : "?";
     if (*end == '-' && end[1])

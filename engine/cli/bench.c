@@ -197,8 +197,10 @@ int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs
     } else {
         status = gp_errs_exit(errs);
     }
-    if (!status)
-        gp_bench_print(&b);
+    if (!status && !gp_bench_print(&b)) {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        status = gp_errs_exit(errs);
+    }
     if (b.stuck)
         _exit(status);                 /* a thread still uses the pipeline */
     gp_arena_free(&b.arena);

@@ -107,6 +107,6 @@ bool gp_bench_is_refuted(const gp_figures *f, double us);
 const char *gp_bench_bound_is(const gp_row *r);
 
 /* bench_print.c: all rows, on stdout. */
-void gp_bench_print(const gp_bench *b);
+bool gp_bench_print(const gp_bench *b);
 
 #endif

@@ -269,7 +269,7 @@ static void print_json(const gp_bench *b, const gp_environment *e)
     putchar('\n');
 }
 
-void gp_bench_print(const gp_bench *b)
+bool gp_bench_print(const gp_bench *b)
 {
     gp_environment e;
     int device = -1;
@@ -280,6 +280,7 @@ void gp_bench_print(const gp_bench *b)
         print_json(b, &e);
     else if (b->args->csv)
         print_csv(b, &e);
-    else if (!gp_print_plain(stdout, print_text, &(struct text){ b, &e }))
-        fputs("gpipe: error: out of memory\n", stderr);
+    else
+        return gp_print_plain(stdout, print_text, &(struct text){ b, &e });
+    return true;
 }

@@ -251,6 +251,7 @@ int main(int argc, char **argv)
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);    /* streams that do not wait for others */
     void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN);   /* writers report EPIPE, EFBIG */
     signal(SIGXFSZ, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);                          /* or no compiler's end is told */
     if (argc < 2) {
         print_help(stderr);
         return 2;

@@ -153,8 +153,11 @@ static bool is_again(int signal)
 {
     const double moment = 0.05;
     double now = gp_seconds(), last = atomic_exchange(&running.last, now);
-    int was = atomic_load(&running.signal);
-    return was && (signal == SIGHUP || (signal == was && now - last < moment));
+    int was = atomic_exchange(&running.signal, signal);
+    bool again = was && (signal == SIGHUP || (signal == was && now - last < moment));
+    if (again)
+        atomic_store(&running.signal, was);
+    return again;
 }
 
 static void on_signal(int signal)
@@ -163,7 +166,6 @@ static void on_signal(int signal)
         return;
     int level = atomic_fetch_add(&running.level, 1) + 1;
     gp_pipeline *p = atomic_load(&running.pipeline);
-    atomic_store(&running.signal, signal);
     if (level > 2) {
         remove_file();
         _exit(128 + signal);

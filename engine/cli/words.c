@@ -33,17 +33,17 @@ static void put(const char *text, size_t n)
 static void put_line(void)
 {
     gp_memfile m;
-    size_t n;
-    if (!words.n || !gp_memfile_open(&m))
+    size_t n = words.n;
+    words.n = 0;                       /* without memory the words are lost */
+    if (!n || !gp_memfile_open(&m))
         return;
     fputs("{\"text\": ", m.f);
-    gp_json_quote(m.f, words.line, words.n);
+    gp_json_quote(m.f, words.line, n);
     fputs("}\n", m.f);
     char *text = gp_memfile_close(&m, &n);
     if (text)
         put(text, n);
     free(text);
-    words.n = 0;
 }
 
 /* A line that is longer than the buffer becomes several. */

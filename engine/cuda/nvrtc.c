@@ -4,16 +4,13 @@
  * Contraction to fused multiply-add is off, as on the CPU, so that both give the
  * same bits; a kernel that wants it says fmaf().
  *
- * Which headers it has read NVRTC says in its time trace only, which it has since CUDA 13.
- * Where there is none, a kernel that includes nothing is kept in the cache, and no other. */
+ * Which headers a text includes is in includes.c. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/dl.h"
 #include "base/embed.h"
 #include "cuda/nvrtc.h"
-#include "device/reads.h"
-#include "device/scratch.h"
 #include "device/source.h"
 #include "gpipe/gpipe.h"
 
@@ -81,7 +78,7 @@ typedef struct options {
     char **dir; int ndirs;     /* "--include-path=DIR" */
 } options;
 
-static const char include_path[] = "--include-path=";
+static const char include_path[] = "--include-path=", toolkit[] = "/usr/local/cuda/include";
 
 static bool add_folder(options *o, const char *dir)
 {
@@ -91,7 +88,6 @@ static bool add_folder(options *o, const char *dir)
 /* For the given sources. */
 static bool set_options(options *o, const gp_source *const *src, int n, int cc)
 {
-    static const char cuda[] = "/usr/local/cuda/include";
     if (!(o->dir = calloc((size_t)n + 1, sizeof *o->dir)))
         return false;
     snprintf(o->arch, sizeof o->arch, "--gpu-architecture=sm_%d", cc);
@@ -106,7 +102,7 @@ static bool set_options(options *o, const gp_source *const *src, int n, int cc)
         if (!ok)
             return false;
     }
-    return access(cuda, R_OK) != 0 || add_folder(o, cuda);
+    return access(toolkit, R_OK) != 0 || add_folder(o, toolkit);
 }
 
 static void free_options(options *o)
@@ -138,55 +134,15 @@ static gp_key make_key(const char *text, const nvrtc *rtc, const options *o)
     return gp_hash_end(&h);
 }
 
-/* ---- what it has read ---------------------------------------------------- */
-
-/* A header that is in memory or in NVRTC itself, or what a #line of ours names. */
-static bool is_ours(const char *name)
+/* The texts of ours, too: each is a header of NVRTC's for the others. */
+bool gp_nvrtc_has_header(const char *name)
 {
-    static const char *const marks[] = { "__nv_nvrtc_builtin_header.h", "gpipe.h", "gpipe-check",
-                                         "define" };
     bool ours = false;
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        ours |= !strcmp(name, marks[i]);
     for (int i = 0; i < NSTUBS; i++)
         ours |= !strcmp(name, stub_names[i]);
-    for (const gp_blob *b = gp_blobs; b->name; b++)
-        ours |= !strcmp(name, b->name)
-             || (strchr(b->name, '/') && !strcmp(name, strrchr(b->name, '/') + 1));
+    for (int i = 0; i < NKERNEL_HEADERS; i++)
+        ours |= !strcmp(name, strchr(kernel_headers[i], '/') + 1);
     return ours;
-}
-
-/* Reads a time trace: {"args":{"detail":"PATH"},...,"name":"Processing Header File",...}. */
-static void read_trace(gp_reads *r, const char *path)
-{
-    static const char detail[] = "{\"args\":{\"detail\":\"", name[] = "\"name\":\"";
-    static const char header[] = "Processing Header File\"";
-    char err[GP_WHY];
-    size_t bytes;
-    bool some = false;
-    char *text = gp_slurp(path, SIZE_MAX / 2, &bytes, err);
-    for (char *p = text; p && (p = strstr(p, detail));) {
-        char *from = p += sizeof detail - 1;
-        char *end = strchr(p, '"'), *what = end ? strstr(end, name) : NULL;
-        if (!what || strncmp(what + sizeof name - 1, header, sizeof header - 1) != 0)
-            continue;
-        *end = '\0', p = what, some = true;
-        if (strchr(from, '\\') || (is_ours(from) && access(from, F_OK) == 0))
-            r->unknown = true;         /* it is written in another way; it may be either */
-        else if (!is_ours(from))
-            gp_reads_path(r, from, strlen(from));
-    }
-    r->unknown |= !some;               /* there is at least the one of NVRTC */
-    free(text);
-}
-
-/* May it include something? A directive can be written over several lines. */
-static bool may_include(const char *text)
-{
-    for (const char *p = text; (p = strchr(p, '\\')); p++)
-        if (isspace((unsigned char)p[1]))
-            return true;
-    return strstr(text, "include") != NULL;
 }
 
 /* ---- compiling ----------------------------------------------------------- */
@@ -197,9 +153,9 @@ static int is_cancelled(void *cancel, void *unused)
     return atomic_load((const atomic_int *)cancel) != 0;
 }
 
-/* NULL, with an image; or what the compiler said, malloc'd. `trace`: an option, or NULL. */
-static char *run(const nvrtc *rtc, const char *text, const options *o, const char *trace,
-                 const atomic_int *cancel, void **image, size_t *bytes)
+/* NULL, with an image; or what the compiler said, malloc'd. */
+static char *build(const nvrtc *rtc, const char *text, const options *o,
+                   const atomic_int *cancel, void **image, size_t *bytes)
 {
     const char *header[NSTUBS + NKERNEL_HEADERS], *name[NSTUBS + NKERNEL_HEADERS];
     const char **v = calloc((size_t)(o->n + o->ndirs) + 1, sizeof *v);
@@ -216,8 +172,6 @@ static char *run(const nvrtc *rtc, const char *text, const options *o, const cha
         v[nv++] = o->v[i];
     for (int i = 0; i < o->ndirs; i++)
         v[nv++] = o->dir[i];
-    if (trace)
-        v[nv++] = trace;
     void *prog = NULL;
     char *log = NULL;
     size_t length = 0;
@@ -245,32 +199,6 @@ static char *run(const nvrtc *rtc, const char *text, const options *o, const cha
     return log;
 }
 
-/* As run(), and notes what was read. `own`: the part of the text that is not gpipe's. */
-static char *build(const nvrtc *rtc, const char *text, const char *own, const options *o,
-                   gp_reads *r, const atomic_int *cancel, void **image, size_t *bytes)
-{
-    static const char option[] = "--fdevice-time-trace=";
-    char trace[PATH_MAX + 40], file[PATH_MAX + 40], err[GP_WHY];
-    gp_scratch s;
-    char *log = NULL;
-    bool traced = gp_scratch_open(&s, err);
-    gp_reads_start(r);
-    if (traced) {
-        snprintf(trace, sizeof trace, "%s%s/trace", option, s.path);
-        snprintf(file, sizeof file, "%s/trace.json", s.path);
-        log = run(rtc, text, o, trace, cancel, image, bytes);
-        if (*image)
-            read_trace(r, file);
-        gp_scratch_close(&s);
-    }
-    if (!*image && !(cancel && atomic_load(cancel))) {
-        free(log);                     /* a fault of the trace's, maybe: it must not matter */
-        log = run(rtc, text, o, NULL, cancel, image, bytes);
-        r->unknown |= may_include(own);
-    }
-    return log;
-}
-
 /* Finds or makes the image of a text. NULL, or what the compiler said. */
 static char *get(const nvrtc *rtc, const char *text, const char *own, const options *o,
                  const atomic_int *cancel, void **image, size_t *bytes, gp_errs *errs)
@@ -282,7 +210,9 @@ static char *get(const nvrtc *rtc, const char *text, const char *own, const opti
         gp_reads_folder(&r, dir, strlen(dir));
     }
     if (!gp_reads_find(&r, ".cubin", image, bytes, errs)) {
-        log = build(rtc, text, own, o, &r, cancel, image, bytes);
+        gp_nvrtc_includes(&r, own, toolkit);
+        gp_reads_start(&r);
+        log = build(rtc, text, o, cancel, image, bytes);
         if (*image)
             gp_reads_store(&r, ".cubin", *image, *bytes, errs);
     }

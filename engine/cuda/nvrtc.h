@@ -3,6 +3,7 @@
 #define GP_NVRTC_H
 
 #include <stdatomic.h>
+#include "device/reads.h"
 #include "gpipe/stage.h"
 
 /* Compiles a user's kernel for compute capability `cc` (90 is 9.0), or finds it in the
@@ -16,5 +17,12 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, vo
  * includes, and holds kernels that each compiled by itself. */
 bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int nsource, int cc,
                            const atomic_int *cancel, void **image, size_t *bytes, gp_errs *errs);
+
+/* includes.c: adds to `r`, whose folders are set, what `text` includes, and what that includes.
+ * The headers of `toolkit`, a folder, are NVIDIA's: what they include is not looked for, as it
+ * changes with NVRTC, whose version is in every key. */
+void gp_nvrtc_includes(gp_reads *r, const char *text, const char *toolkit);
+/* Is it a header that is given to NVRTC from memory? */
+bool gp_nvrtc_has_header(const char *name);
 
 #endif

@@ -60,8 +60,9 @@ void gp_reads_free(gp_reads *r)
 void gp_reads_start(gp_reads *r)
 {
     r->start = now(CLOCK_REALTIME);
-    while (now(CLOCK_REALTIME_COARSE) <= r->start)
+    for (int i = 0; i < 100 && now(CLOCK_REALTIME_COARSE) <= r->start; i++)
         nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
+    r->unknown |= now(CLOCK_REALTIME_COARSE) <= r->start;      /* somebody set it back */
 }
 
 /* ---- the key of the binary ----------------------------------------------- */

@@ -110,6 +110,15 @@ typedef struct reader {
 
 static void read_file(gp_cu *c, const gp_file *f);
 
+/* The end of the line that the backslash at `p` continues, blanks behind it or not; NULL: it
+ * continues none. */
+static const char *continued(const char *p, const char *end)
+{
+    while (++p < end && *p != '\n' && isspace((unsigned char)*p))
+        ;
+    return p < end && *p == '\n' ? p : NULL;
+}
+
 /* Blanks, comments, and lines that are continued. In a directive it stops at the line's end. */
 static void skip(reader *r, bool directive)
 {
@@ -118,8 +127,8 @@ static void skip(reader *r, bool directive)
             if (directive)
                 return;
             r->line++, r->fresh = true;
-        } else if (*r->p == '\\' && r->p + 1 < r->end && r->p[1] == '\n') {
-            r->line++, r->p++;
+        } else if (*r->p == '\\' && continued(r->p, r->end)) {
+            r->line++, r->p = continued(r->p, r->end);
         } else if (*r->p == '/' && r->p + 1 < r->end && r->p[1] == '/') {
             while (r->p + 1 < r->end && r->p[1] != '\n')
                 r->p++;

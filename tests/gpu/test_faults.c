@@ -124,12 +124,12 @@ static const struct {
       true, { "stage 'second' failed on the device in frame 0" } },
 
     { "a kernel that never ends", PIPELINE("stall_timeout: 2s\n", "entry: k, " FRAME_ARGS
-      ", grid: [1], block: [1]"), ENDLESS("frame->index == 3"), { 0 }, 5, 20, false,
+      ", grid: [1], block: [1]"), ENDLESS("frame->index == 3"), { 0 }, 5, 20, true,
       { "nothing moved for 2", "'first\\.\\.second' is busy with frame [0-3]",
         "[0-9]+ frames in" } },
     { "a kernel that never ends, from the first frame",
       PIPELINE("stall_timeout: 2s\n", "entry: k, " FRAME_ARGS ", grid: [1], block: [1]"),
-      ENDLESS("true"), { 0 }, 5, 20, false, { "nothing moved for" } },
+      ENDLESS("true"), { 0 }, 5, 20, true, { "nothing moved for" } },
 
     { "a kernel with a syntax error", PIPELINE("", "entry: k, args: [in, out]"),
       "extern \"C\" __global__ void k(const float *in, float *out)\n"

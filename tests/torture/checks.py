@@ -105,7 +105,7 @@ def judge_files(pipeline, good, got, killed):
     for name, data in got.files.items():
         if name not in good.files:
             if not killed:
-                wrong.append("leftover: a temporary file" if ".tmp-" in name else "leftover: an unknown file")
+                wrong.append("leftover: a temporary file" if ".gpipe-" in name else "leftover: an unknown file")
         elif name.endswith((".json", ".html")):
             if not is_whole(name, data):
                 wrong.append("a broken report under its final name")
