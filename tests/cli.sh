@@ -297,7 +297,7 @@ expect 'plan: no stdout' 1 'cannot write to stdout' sh -c '"$0" plan "$1" >&-' "
 
 # a fault ends the run as ever; where it was is said, by a sanitizer if there is one
 cat >"$tmp/far.cu" <<'C'
-extern "C" __global__ void far(const float *in, float *out) { out[(long)in[0] + 100000000000] = 1; }
+extern "C" __global__ void far(const float *in, float *out) { out[(long)in[0] - 10000000000] = 1; }
 C
 cat >"$tmp/far.yaml" <<'Y'
 device: cpu

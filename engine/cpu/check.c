@@ -58,7 +58,8 @@ static void leave(fault *f, ucontext_t *u)
 {
     greg_t *r = u->uc_mcontext.gregs;
     f->pc = (const void *)r[REG_RIP];
-    f->how = r[REG_ERR] & 2 ? WRITES : READS;
+    enum { PAGE_FAULT = 14 };          /* any other tells neither how nor where */
+    f->how = r[REG_TRAPNO] != PAGE_FAULT ? TOUCHES : r[REG_ERR] & 2 ? WRITES : READS;
     r[REG_RSP] = ((r[REG_RSP] - 1024) & ~(greg_t)15) - 8;      /* as after a call */
     r[REG_RDI] = (greg_t)f->runner;
     r[REG_RIP] = (greg_t)gp_cpu_abandon;
