@@ -129,8 +129,8 @@ END_TEST
 static const char *const right[] = {
     K(0, "v += in[i] + w[3]"), WAITS(0, "out[i] = v"),
     "{use: kernel, source: wide.cu, args: [in, out, {i32: in.size}], in: {in: x}, out: {out: y}}",
-    "{use: kernel, source: keep.cu, args: [in, out, {i32: in.size}], grid: 1, block: 1, "
-        "serial: true, define: {AT: 100}, out: y}",
+    ("{use: kernel, source: keep.cu, args: [in, out, {i32: in.size}], grid: 1, block: 1, "
+     "serial: true, define: {AT: 100}, out: y}"),
     "{use: fir, taps: [1, 2, 4], out: y}",
 };
 

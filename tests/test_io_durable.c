@@ -238,8 +238,7 @@ START_TEST(nobody_has_to_wait_for_a_disk)
                                   NULL);
     ck_assert_int_eq(r.outcome, GP_STUCK);
     ck_assert_int_eq(r.account[0].out, 5);
-    disk.hold = 0;
-}
+}                                      /* the thread keeps what it was given, to the end */
 END_TEST
 
 START_TEST(standard_output)
