@@ -212,6 +212,8 @@ START_TEST(writers_in_turns)
          "  - {use: write, path: out/%%d.raw}\n", reopens[_i].options);
     if (reopens[_i].text) {
         io_fails(y, 1, reopens[_i].text);
+        pthread_cancel(t);             /* it waits for a frame that does not come */
+        pthread_join(t, NULL);
         return;
     }
     io_runs(y);

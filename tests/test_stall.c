@@ -15,14 +15,6 @@
 
 Suite *suite_stall(void);
 
-/* Asked by the thread sanitizer: threads that are stuck cannot be joined. */
-const char *__tsan_default_options(void);
-
-const char *__tsan_default_options(void)
-{
-    return "report_thread_leaks=0";
-}
-
 #define HINT "if it is only slow, raise 'stall_timeout'\n"
 /* `hang` is a FIFO that nobody writes to: to open it never ends. */
 #define HANG(frame) "stateless = true\nfunction process(f, x, y)\n" \
