@@ -170,7 +170,7 @@ static bool look_at(gp_filetable *t, const readers *r)
 
 static bool no_memory(char err[GP_WHY])
 {
-    return gp_why(err, "does not fit in memory");
+    return gp_why(err, GP_WHY_MEMORY);
 }
 
 static bool check_read(gp_filetable *t, const struct stat *old, char err[GP_WHY])

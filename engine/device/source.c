@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "base/memfile.h"
+#include "base/plural.h"
 #include "base/embed.h"
 #include "device/cache.h"
 #include "device/source.h"
@@ -395,11 +396,6 @@ static const char *passed_at(const gp_source *src, int k, char buf[200])
     return buf;
 }
 
-static const char *plural(int n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static void count_error(const gp_unit *u, gp_errs *errs)
 {
     const char *p, *end;
@@ -416,11 +412,11 @@ static void count_error(const gp_unit *u, gp_errs *errs)
     passed_at(u->src, has < gives ? has : 0, from);    /* the first that is too many */
     if (at.line && has != gives)
         gp_fail(errs, GP_E_SPEC, at, "'%s' has %d parameter%s, but args gives %d value%s%s: %s",
-                u->src->entry, has, plural(has), gives, plural(gives), from,
+                u->src->entry, has, gp_plural(has), gives, gp_plural(gives), from,
                 signature(u->src, buf));
     else                               /* a macro's work */
         gp_fail(errs, GP_E_SPEC, at, "'%s' does not take the %d value%s that args gives%s: %s",
-                u->src->entry, gives, plural(gives), from, signature(u->src, buf));
+                u->src->entry, gives, gp_plural(gives), from, signature(u->src, buf));
 }
 
 static void type_error(const gp_unit *u, int k, gp_errs *errs)

@@ -61,11 +61,6 @@ static int percent(double part)
     return part > 1 ? 100 : part > 0 ? (int)(100 * part + 0.5) : 0;
 }
 
-static const char *plural(int64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 /* ---- words of the machine --------------------------------------------- */
 
 /* ", other processes used 1.6 of 2 cores" where that is much. */
@@ -249,7 +244,7 @@ static void blame_threads(gp_judging *j, gp_candidate c)
     const gp_actor_report *p = &j->r->actor[c.actor];
     const gp_segment *s = &j->plan->segment[p->segment];
     say(j, "bound by the %d stream%s of '%.60s' (threads on the CPU, %d %% busy, %.1f of %d cores "
-        "idle", s->streams, plural(s->streams), p->name, percent(c.part), gp_cores_free(j),
+        "idle", s->streams, gp_plural(s->streams), p->name, percent(c.part), gp_cores_free(j),
         j->r->cpus);
     say_others(j);
     say(j, ")");
