@@ -180,6 +180,17 @@ static void read_rule(gp_reads *r, const char *path)
     free(text);
 }
 
+/* What the compiler read has to be files: compilers differ in what they make of a device. */
+static bool all_are_files(const gp_reads *r, const gp_source *src, gp_errs *errs)
+{
+    struct stat st;
+    for (int i = 0; i < r->npaths; i++)
+        if (!stat(r->path[i], &st) && !S_ISREG(st.st_mode))
+            return gp_fail(errs, GP_E_SPEC, src->at, "'%s' includes '%s', which is not a "
+                           "regular file", src->path, r->path[i]);
+    return true;
+}
+
 /* ---- compiling ----------------------------------------------------------- */
 
 /* Compiles the unit to the file `to`, in the folder. */
@@ -264,11 +275,14 @@ static bool build(const gp_unit *u, const compiler *c, gp_reads *r, const atomic
     gp_reads_start(r);
     bool ok = compile(u, c, s.path, file, rule, cancel, errs);
     if (ok) {
+        read_rule(r, rule);
+        ok = all_are_files(r, u->src, errs);
+    }
+    if (ok) {
         size_t bytes;
         void *data = gp_slurp(file, SIZE_MAX / 2, &bytes, err);
         ok = data && load(data, bytes, k, dl);
         if (ok) {
-            read_rule(r, rule);
             gp_reads_store(r, ".so", data, bytes, errs);
         } else {
             const char *why = data ? dlerror() : err;
