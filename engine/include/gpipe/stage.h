@@ -461,7 +461,8 @@ typedef struct gp_kind {
 
     /* Host: do n >= 1 consecutive frames; set the status of each. A single
      * worker sees all frames in order. Returns false only after adding an
-     * error that is of no frame (then the run stops). */
+     * error that is of no frame (then the run stops); so counts one that is
+     * added while no status is GP_FAILED, unless one frame was done: it is of that. */
     bool (*run)(gp_call *c, gp_frame *frames, int n);
     /* Optional: every frame was seen, nothing failed; called once, by worker
      * 0, before close(). A writer gives its file its name here. */
