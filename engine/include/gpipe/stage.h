@@ -317,10 +317,6 @@ typedef struct gp_call {
  * return GP_STOPPED. Who waits here counts as idle, not as stalled. */
 bool gp_wait_fd(gp_call *c, int fd);
 bool gp_wait_until(gp_call *c, int64_t t_ns);
-/* Until it is called with `on` false, the call waits for what may take any time and shows
- * nothing of it, such as a disk that takes all that was written (fsync): no stall, however
- * long it lasts. A call that computes or moves bytes is none anyway. */
-void gp_takes_long(gp_call *c, bool on);
 /* Of a run of several frames, `index` is now being worked on; for the watchdog. */
 void gp_working_on(gp_call *c, uint64_t index);
 /* True once the run is being cancelled: long loops should then return. */
