@@ -145,7 +145,7 @@ typedef struct gp_port {
     const char *help;
 } gp_port;
 
-/* ---- compile time: shape() ------------------------------------------- */
+/* ---- compile time: check(), shape() ---------------------------------- */
 
 /* What is known of a file, see gp_probe_file. */
 typedef struct gp_file {
@@ -472,6 +472,11 @@ typedef struct gp_kind {
 
     /* Optional: see gp_advice. Pure. */
     void (*advise)(gp_advice *a);
+
+    /* Optional. What can be said without any port, of options and the files that they name:
+     * called once, before shape(), though the inputs be unknown, with nin and nout 0. Results
+     * beside errors are shape()'s, which is not called after an error. */
+    bool (*check)(gp_shape *s);
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
