@@ -62,6 +62,7 @@ helps kernel source args block grid
 helps exit $(seq 0 6) 129 130 141 143
 helps run --progress
 helps blur sigma
+"$GPIPE" help read | grep -q '^  reopen .*one after another' && ok || bad 'help read: it does not say who may write to a FIFO'
 for w in lua yaml exit; do
     "$GPIPE" help $w | grep -q '`\|\*\*' && bad "help $w: marks of Markdown" || ok
 done
