@@ -1,7 +1,7 @@
 /* kernel.c - a user's own kernel, from a .cu file.
  *
- * shape() reads `args`, `block` and the like once, looks at the source (kernel/code.h), and
- * leaves what it found in the options; open() has the source compiled; record() evaluates
+ * check() and shape() read `args`, `block` and the like once, look at the source
+ * (kernel/code.h), and leave what they found in the options; open() has the source compiled; record() evaluates
  * arguments and grid for the views it gets, so that a partial frame is computed at its own
  * size. */
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct opts {
     const gp_node *args, *grid, *define, *shared;
     gp_ints block;
     bool batched, serial;
-    /* Not options: made of them by shape(). */
+    /* Not options: made of them by check() and shape(). */
     const char *name;          /* of the entry */
     const gp_file *file;
     gp_kargs passed;
@@ -122,6 +122,13 @@ static bool look_at_code(gp_shape *s, struct opts *o)
         && check_variables(s, o, code);
 }
 
+static bool check(gp_shape *s)
+{
+    struct opts *o = (void *)s->opts;
+    bool source = read_source(s, o);
+    return read_define(s, o) && source;
+}
+
 static bool shape(gp_shape *s)
 {
     struct opts *o = (void *)s->opts;
@@ -142,8 +149,8 @@ static bool shape(gp_shape *s)
         return true;
     s->batched = o->batched;
     s->serial = o->serial;
-    return read_source(s, o) && gp_kargs_read(s, o->args, o->batched, &o->passed)
-        && read_shared(s, o) && read_define(s, o) && look_at_code(s, o);
+    return gp_kargs_read(s, o->args, o->batched, &o->passed) && read_shared(s, o)
+        && look_at_code(s, o);
 }
 
 /* ---- run time -------------------------------------------------------- */
@@ -221,4 +228,5 @@ const gp_kind gp_kind_kernel = {
     .help = "runs a kernel of your own, from a .cu file",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .shape = shape, .open = open_kernel, .close = free, .record = record,
+    .check = check,
 };
