@@ -23,7 +23,7 @@ static bool open_file(gp_outfile *f, gp_pipeline *p, const char *option, const c
     if (path && !gp_pipeline_writes(p, option, path, errs))
         return false;
     return !path || gp_outfile_open(f, path, why)
-        || gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
+        || gp_fail(errs, gp_why_code(why, GP_E_USAGE), (gp_loc){ .file = path }, "%s", why);
 }
 
 static bool has_end(const char *path, const char *end)
@@ -151,7 +151,7 @@ static void write_file(gp_outfile *f, const gp_writing *w,
     if (!ok)
         gp_outfile_drop(f);
     else if (!gp_outfile_commit(f, why))
-        gp_fail(w->errs, gp_why_code(why), (gp_loc){ .file = f->path }, "%s", why);
+        gp_fail(w->errs, gp_why_code(why, GP_E_RUN), (gp_loc){ .file = f->path }, "%s", why);
 }
 
 void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, gp_errs *errs)

@@ -212,10 +212,12 @@ static bool compile(const gp_unit *u, const compiler *c, const char *dir, const 
     gp_child child = { .argv = argv, .text = u->text, .len = u->len, .tmp = dir,
                        .cancel = cancel };
     int status = gp_child_run(&child);
-    if (status < 0 && !child.log && !(cancel && atomic_load(cancel))) {
-        gp_fail(errs, GP_E_RESOURCE, u->src->at, "the compiler did not run to its end: %s",
-                strerror(errno));
-    } else if (status && !(cancel && atomic_load(cancel))) {
+    int why = errno;
+    bool cancelled = cancel && atomic_load(cancel);
+    if (status < 0 && !cancelled) {
+        gp_fail(errs, GP_E_RESOURCE, src->at, "the compiler '%s' %s%s", c->word[0],
+                why ? "cannot be started: " : "was killed", why ? strerror(why) : "");
+    } else if (status && !cancelled) {
         gp_unit_errors(u, child.log ? child.log : "", errs);
         if (child.more)
             gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "%zu more line%s of the compiler's output",

@@ -7,7 +7,6 @@
  * shared memory: where the scan misses something a message is less exact, or the C++
  * compiler reports an undefined name. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,10 +274,8 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
     *u = (gp_unit){ .src = src };
     char err[GP_WHY];
     size_t n;
-    errno = 0;
     if (!(u->user = gp_slurp(src->path, GP_SOURCE_MAX, &n, err)))
-        return gp_fail(errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_SPEC, src->at, "'%s' %s",
-                       src->path, err);
+        return gp_fail(errs, gp_why_code(err, GP_E_SPEC), src->at, "'%s' %s", src->path, err);
     if (strlen(u->user) != n)
         return gp_fail(errs, GP_E_SPEC, src->at, "'%s' is not text", src->path);
     u->dir = gp_source_folder(src->path);
