@@ -96,10 +96,15 @@ static bool read_source(gp_shape *s, struct opts *o)
 }
 
 /* Frames in flight would change the variable at the same time. */
-static bool check_variables(gp_shape *s, const struct opts *o, const gp_cu *code)
+static bool check_variables(gp_shape *s, const struct opts *o, gp_cu *code)
 {
     const gp_tok *at;
     const gp_var *v = o->serial ? NULL : gp_cu_writes(code, &at);
+    if (code->cut_why && !o->serial)
+        return gp_shape_fail(s, "source", "kernel '%s' stands in a source that %s (%s:%d), so it is "
+                             "not known which of its variables it changes: set 'serial: true', so "
+                             "that frames take turns", o->name, code->cut_why, code->cut.file,
+                             code->cut.line);
     if (!v)
         return true;
     gp_loc declared = gp_cu_at(code, v->name), changed = gp_cu_at(code, at);
@@ -115,8 +120,8 @@ static bool check_variables(gp_shape *s, const struct opts *o, const gp_cu *code
 /* What is decided by the source as text, so that check, plan and run agree on any machine. */
 static bool look_at_code(gp_shape *s, struct opts *o)
 {
-    const gp_cu *code = gp_cu_read(s, o->file, o->defines, o->define ? o->define->n : 0);
-    bool found = gp_cu_reach((gp_cu *)code, o->name);
+    gp_cu *code = gp_cu_read(s, o->file, o->defines, o->define ? o->define->n : 0);
+    bool found = gp_cu_reach(code, o->name);
     o->threads = (gp_kgrid){ .given = o->grid, .batched = o->batched };
     return gp_kgrid_read(s, &o->block, code, o->name, found, &o->threads)
         && check_variables(s, o, code);

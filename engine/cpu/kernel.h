@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include "base/embed.h"
 #include "device/backend.h"
+#include "device/source.h"
 #include <gpipe/gpipe.h>
 
 /* What one OS thread needs to run grids: fibers for kernels that wait at
@@ -46,8 +47,9 @@ bool gp_check_grid(gp_check *c, gp_cpu_runner *r, gp_dim3 grid, gp_dim3 block, s
 /* lines.c: the line of the user's files that `pc`, in the kernel's code, was made of. False:
  * that cannot be found out. Slow: compiles it again, with a table of lines. */
 bool gp_cpu_line(const gp_source *source, const void *pc, char file[PATH_MAX], int *line);
-/* cc.c: option i of the compiler; NULL: there are no more. */
-const char *gp_cc_flag(int i);
+/* cc.c: compiles a unit again, to the same code with a table of lines, to the file `to`; `dir`
+ * is for what the compiler writes beside it. */
+bool gp_cc_lines(const gp_unit *u, const char *dir, const char *to);
 
 /* Compiles a user's kernel with the system's C++ compiler ($CXX, c++, g++,
  * clang++), or finds it in the disk cache; loads it. `*dl` is for dlclose.
