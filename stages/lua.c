@@ -25,7 +25,7 @@ struct opts {
     const char *script;
     const gp_node *params;
 
-    /* found by shape() */
+    /* found by check(); the last three by shape() */
     const char *text;              /* of the script */
     size_t len;
     const gp_node *values;         /* params, with ${} replaced; NULL: none */
@@ -151,9 +151,16 @@ static bool shape_outputs(gp_shape *s, struct opts *o)
     return true;
 }
 
+static bool check(gp_shape *s)
+{
+    struct opts *o = (struct opts *)s->opts;       /* its last fields are made here */
+    bool script = read_script(s, o);
+    return read_params(s, o) && script;
+}
+
 static bool shape(gp_shape *s)
 {
-    struct opts *o = (struct opts *)s->opts;       /* its last fields are this function's */
+    struct opts *o = (struct opts *)s->opts;       /* likewise */
     if (s->partial) {
         for (int i = 0; i < s->nout; i++) {
             s->out[i] = o->out[i];
@@ -164,7 +171,7 @@ static bool shape(gp_shape *s)
     }
     if (!s->nin && !s->nout)
         return gp_shape_fail(s, NULL, "this stage has neither inputs nor outputs");
-    if (!read_script(s, o) || !read_params(s, o) || !shape_outputs(s, o))
+    if (!shape_outputs(s, o))
         return false;
     s->serial = !o->stateless;
     o->zero = says_zero(s);
@@ -589,5 +596,5 @@ const gp_kind gp_kind_lua = {
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,
     .shape = shape, .open = open_stage, .close = close_stage, .run = run, .finish = finish,
-    .advise = advise,
+    .advise = advise, .check = check,
 };

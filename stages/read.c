@@ -479,7 +479,8 @@ static const gp_opt options[] = {
       .help = "stop after so many; 0: all" },
     { GP_BOOL(struct opts, loop), .help = "begin again after the last file" },
     { GP_BOOL(struct opts, reopen),
-      .help = "a FIFO: when its writer has closed it, wait for the next one" },
+      .help = "a FIFO: when its writer has closed it, wait for the next one; writers come one after "
+              "another, as a FIFO does not tell two apart that have it open at once" },
     { GP_FLOAT(struct opts, rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "frames a second; 0: as fast as they can be read" },
     { 0 }

@@ -62,6 +62,7 @@ helps kernel source args block grid
 helps exit $(seq 0 6) 129 130 141 143
 helps run --progress
 helps blur sigma
+"$GPIPE" help read | grep -q '^  reopen .*one after another' && ok || bad 'help read: it does not say who may write to a FIFO'
 for w in lua yaml exit; do
     "$GPIPE" help $w | grep -q '`\|\*\*' && bad "help $w: marks of Markdown" || ok
 done
@@ -270,6 +271,20 @@ echo 'function process(f, x, y) if f.index == 3 then io.popen("sleep 30"):read("
 "$GPIPE" run "$tmp/endless.yaml" 2>"$tmp/stderr" | head -c 1000000 >/dev/null
 rc=${PIPESTATUS[0]}
 [ "$rc" -eq 141 ] && ! grep -q 'error' "$tmp/stderr" && ok || bad "a pipe closed early: exit $rc"
+echo 'function process(f, x) end' >"$tmp/effects.lua"
+# beside $1: is the early end of the standard output told of (1), or no matter (0)?
+closed_beside() {
+    { cat "$tmp/endless.yaml"; printf '%s\n' "$1"; } >"$tmp/beside.yaml"
+    "$GPIPE" run "$tmp/beside.yaml" 2>"$tmp/stderr" | head -c 1000000 >/dev/null
+    local rc=${PIPESTATUS[0]} told
+    told=$(grep -c "error: .*'stdout' cannot be written: Broken pipe" "$tmp/stderr")
+    [ "$told" -eq "$2" ] && [ "$rc" -eq "$3" ] && ok || bad "a pipe closed early beside $1: exit $rc"
+}
+closed_beside '  - {use: discard, in: a}' 0 141
+closed_beside '  - {use: lua, in: a, out: [], script: effects.lua}' 1 1
+closed_beside '  - {use: compare, in: [a, a]}' 1 1
+closed_beside '  - {use: write, in: a, path: beside.raw}' 1 1
+[ ! -e "$tmp/beside.raw" ] && ok || bad 'a pipe closed early: part of a file has its name'
 if [ -w /dev/full ]; then
     "$GPIPE" run "$tmp/endless.yaml" >/dev/full 2>"$tmp/stderr"; rc=$?
     [ $rc -eq 1 ] && grep -qi 'space' "$tmp/stderr" && ok || bad "a full disk: exit $rc"

@@ -224,13 +224,24 @@ bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
     return f->open || cannot(err);
 }
 
+/* Gives the file a name that nothing has. EEXIST: something has it; EOPNOTSUPP: the file
+ * system has no call that finds out and names at once. */
+static int name_anew(const char *tmp, const char *path)
+{
+    if (!renameat2(AT_FDCWD, tmp, AT_FDCWD, path, RENAME_NOREPLACE))
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return errno;
+    if (link(tmp, path))
+        return errno == EPERM || errno == ENOSYS ? EOPNOTSUPP : errno;
+    unlink(tmp);
+    return 0;
+}
+
 /* Gives the file its name; what is there already goes, unless it keeps that. */
 static int name_it(const gp_outfile *f)
 {
-    if (f->keeps && !renameat2(AT_FDCWD, f->tmp, AT_FDCWD, f->path, RENAME_NOREPLACE))
-        return 0;
-    bool unknown = errno == EINVAL || errno == ENOSYS;         /* to the file system */
-    return f->keeps && !unknown ? errno : rename(f->tmp, f->path) ? errno : 0;
+    return f->keeps ? name_anew(f->tmp, f->path) : rename(f->tmp, f->path) ? errno : 0;
 }
 
 /* Names the open file; with `durable: file` it is on disk before, and its name after. */
@@ -249,6 +260,9 @@ static int publish(gp_outfile *f)
 static bool not_published(const gp_outfile *f, int bad, char err[GP_WHY])
 {
     errno = bad;
+    if (f->keeps && bad == EOPNOTSUPP)
+        return gp_why(err, "cannot be written: its file system may replace a file while it names "
+                      "one: say 'if_exists: replace', or write elsewhere");
     return f->keeps && bad == EEXIST ? is_there(err) : cannot(err);
 }
 

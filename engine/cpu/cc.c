@@ -26,11 +26,6 @@ static const char *const flags[] = {
 
 enum { NFLAGS = sizeof flags / sizeof *flags };
 
-const char *gp_cc_flag(int i)
-{
-    return i < NFLAGS ? flags[i] : NULL;
-}
-
 typedef struct compiler {
     char path[PATH_MAX];           /* of the program */
     char *words;                   /* $CXX may hold options, or a launcher */
@@ -193,9 +188,9 @@ static bool all_are_files(const gp_reads *r, const gp_source *src, gp_errs *errs
 
 /* ---- compiling ----------------------------------------------------------- */
 
-/* Compiles the unit to the file `to`, in the folder. */
+/* Compiles the unit to the file `to`, in the folder, with `more` options, which end with NULL. */
 static bool compile(const gp_unit *u, const compiler *c, const char *dir, const char *to,
-                    const char *rule, const atomic_int *cancel, gp_errs *errs)
+                    const char *const *more, const atomic_int *cancel, gp_errs *errs)
 {
     const gp_source *src = u->src;
     const char **argv = calloc((size_t)(c->nwords + NFLAGS + 12), sizeof *argv);
@@ -205,7 +200,8 @@ static bool compile(const gp_unit *u, const compiler *c, const char *dir, const 
     for (int i = 0; i < c->nwords; i++)
         argv[n++] = c->word[i];
     argv[n++] = "-iquote", argv[n++] = u->dir;
-    argv[n++] = "-MD", argv[n++] = "-MF", argv[n++] = rule, argv[n++] = "-MT", argv[n++] = "x";
+    for (; *more; more++)
+        argv[n++] = *more;
     for (int i = 0; i < NFLAGS; i++)
         argv[n++] = flags[i];
     argv[n++] = "-o", argv[n++] = to;
@@ -274,8 +270,9 @@ static bool build(const gp_unit *u, const compiler *c, gp_reads *r, const atomic
         return gp_fail(errs, GP_E_RESOURCE, u->src->at, "to compile '%s' %s", u->src->path, err);
     snprintf(file, sizeof file, "%s/out.so", s.path);
     snprintf(rule, sizeof rule, "%s/out.d", s.path);
+    const char *const depends[] = { "-MD", "-MF", rule, "-MT", "x", NULL };
     gp_reads_start(r);
-    bool ok = compile(u, c, s.path, file, rule, cancel, errs);
+    bool ok = compile(u, c, s.path, file, depends, cancel, errs);
     if (ok) {
         read_rule(r, rule);
         ok = all_are_files(r, u->src, errs);
@@ -322,6 +319,17 @@ bool gp_cc_compile(const gp_source *src, const atomic_int *cancel, gp_cpu_entry 
     }
     gp_reads_free(&r);
     gp_unit_free(&u);
+    free(c.words), free(c.word);
+    return ok;
+}
+
+/* DWARF 5: with a source from its input gcc 12 gives the lines of headers to the input. */
+bool gp_cc_lines(const gp_unit *u, const char *dir, const char *to)
+{
+    static const char *const table[] = { "-g1", "-gdwarf-4", NULL };
+    gp_errs ignored = { .n = 0 };
+    compiler c;
+    bool ok = find_compiler(&c, u->src, &ignored) && compile(u, &c, dir, to, table, NULL, &ignored);
     free(c.words), free(c.word);
     return ok;
 }
