@@ -385,6 +385,27 @@ rm -f "$tmp/rc"
 [ "$(cat "$tmp/rc")" -eq 5 ] && grep -qE "^.*full.yaml:5:11: error: .*'write' is busy with frame [0-9]+, writing to standard output, a full pipe" "$tmp/stderr" \
     && grep -qE "^      stage 'generate' has waited [0-9.]+ s to put frame" "$tmp/stderr" && ok || bad 'a pipe that nobody reads'
 expect 'a stuck script' 5 "'forever' is busy with frame 3" "$GPIPE" run "$tmp/stuck.yaml"
+# whatever a thread is at that does not come back, no part of a file stays
+printf 'function process(f, x, y) while f.index == 3 do end y:copy(x) end' >"$tmp/loop.lua"
+printf 'function process(f, x, y) if f.index == 3 then ("a"):rep(64):find(("a?"):rep(64) .. ("a"):rep(65)) end y:copy(x) end' >"$tmp/long.lua"
+parts() { find "$tmp" -name '.*.gpipe-*' | grep . ; }
+# beside FILE WITH: the pipeline FILE, whose last stage writes to a file
+beside() { sed "s|{use: discard}|{use: write, path: parts/out.npy}|; s|loop.lua|$2|" "$tmp/$1" >"$tmp/parts.yaml"; }
+for by in '130 loop.yaml loop.lua INT INT' '130 loop.yaml long.lua INT INT' '130 patient.yaml - INT INT' \
+          '130 loop.yaml loop.lua INT INT INT' '143 loop.yaml loop.lua TERM TERM'; do
+    set -- $by
+    want=$1; beside "$2" "$3"; shift 3
+    rc=$(signalled "$tmp/parts.yaml" "$@")
+    [ "$rc" = $want ] && [ ! -e "$tmp/parts/out.npy" ] && ! parts >&2 && ok || bad "parts of a file: $by: exit $rc"
+    parts | xargs -r rm
+done
+beside stuck.yaml -
+expect 'stalled, and a file' 5 'is busy with frame 3' "$GPIPE" run "$tmp/parts.yaml"
+parts && bad 'stalled: a part of a file stays' || ok
+sed "s|{use: discard}|{use: write, path: parts/out.npy}|" "$tmp/far.yaml" >"$tmp/parts.yaml"
+{ (ulimit -c 0; exec "$GPIPE" run "$tmp/parts.yaml") 2>"$tmp/stderr"; } 2>/dev/null
+parts && ! grep -q Sanitizer "$tmp/stderr" && bad 'a fault in a kernel: a part of a file stays' || ok
+parts | xargs -r rm
 mkfifo "$tmp/fifo"
 sed "s|path: stdin|path: fifo|" "$tmp/cat.yaml" >"$tmp/fifo.yaml"
 rc=$(signalled "$tmp/fifo.yaml" INT); [ "$rc" = 130 ] && ok || bad "Ctrl-C at a FIFO without a writer: $rc"

@@ -105,6 +105,24 @@ static int open_temporary(gp_outfile *f, mode_t mode)
     return fd;
 }
 
+/* Has the file removed if the run is abandoned. False with errno. */
+static bool note(gp_outfile *f)
+{
+    if (f->by && !f->noted && !(f->noted = gp_filetable_temporary(f->by))) {
+        errno = ENOMEM;
+        return false;
+    }
+    errno = ECANCELED;
+    return !f->noted || gp_temporary_note(f->noted, f->tmp);
+}
+
+/* It has its name, or is gone. */
+static void let_go(const gp_outfile *f)
+{
+    if (f->noted)
+        atomic_store(&f->noted->is_there, false);
+}
+
 /* Gives the new file what the one had that it replaces. Where the group stays another, it
  * may do what all others may. */
 static void take_over(int fd, const struct stat *old)
@@ -215,7 +233,7 @@ bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
             take_over(f->fd, &st);
     }
     f->open = f->fd >= 0;
-    if (f->open && !sync_later(f)) {
+    if (f->open && !((f->in_place || note(f)) && sync_later(f))) {
         int bad = errno;
         gp_outfile_drop(f);
         errno = bad;
@@ -252,6 +270,7 @@ static int publish(gp_outfile *f)
     if (bad || (bad = name_it(f)))
         return bad;
     f->published = true;
+    let_go(f);
     if (f->replaces && f->by)
         gp_filetable_replaced(f->by, f->path, f->number);
     return now ? gp_sync_folder(f->path) : 0;
@@ -282,7 +301,7 @@ bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY])
     if (!bad)
         return true;
     if (!kept)
-        unlink(f->tmp);
+        unlink(f->tmp), let_go(f);
     return not_published(f, bad, err);
 }
 
@@ -292,7 +311,7 @@ void gp_outfile_drop(gp_outfile *f)
         return;
     close(f->fd);
     if (!f->in_place && !f->published)
-        unlink(f->tmp);
+        unlink(f->tmp), let_go(f);
     f->open = f->published = false;
 }
 

@@ -45,6 +45,7 @@ typedef struct gp_outfile {
     bool unread;                       /* opening failed: a FIFO that nobody reads yet */
     char path[PATH_MAX];               /* without symbolic links at its end */
     char tmp[PATH_MAX];
+    struct gp_temporary *noted;        /* `tmp`, in the table of `by` */
     bool placed;                       /* it had a path, whose folder is this */
     dev_t dev;
     ino_t ino;

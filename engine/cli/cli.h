@@ -87,9 +87,9 @@ void gp_signals_catch(bool quiet);         /* quiet: says nothing */
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
 int gp_signal_taken(void);                 /* the last one's number; 0: none */
 void gp_signals_lines(bool drawn);         /* lines at the cursor: what is said replaces them */
-/* A file (a path of less than 128 bytes) to remove when a signal ends the process at once;
- * NULL: none. */
-void gp_signals_remove(const char *path);
+/* A file to remove when a signal ends the process at once; NULL: none. */
+typedef enum gp_removed { GP_REMOVED_SOCKET, GP_REMOVED_REPORT, GP_REMOVED_TRACE, GP_REMOVED } gp_removed;
+void gp_signals_remove(gp_removed which, const char *path);
 double gp_seconds(void);                   /* CLOCK_MONOTONIC */
 
 /* run.c, plan.c, stages.c, bench.c, top.c: the verbs. The exit code. Errors that
