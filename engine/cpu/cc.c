@@ -4,6 +4,7 @@
  * that holds one gp_cpu_entry, and the names of the files that it has read. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -79,6 +80,14 @@ static bool find_compiler(compiler *c, const gp_source *src, gp_errs *errs)
                    "install g++ or clang++, or set CXX", src->path);
 }
 
+static const char *half(void)
+{
+    const gp_blob *b = gp_blobs;
+    while (strcmp(b->name, "kernels/half.h") != 0)
+        b++;
+    return (const char *)b->data;
+}
+
 /* ---- what it depends on -------------------------------------------------- */
 
 /* What compilers read of the environment, and where programs are looked for. */
@@ -96,6 +105,7 @@ static gp_key make_key(const gp_unit *u, const compiler *c)
     gp_hash_begin(&h);
     gp_hash_text(&h, "cpu " GP_VERSION);
     gp_hash_text(&h, u->text);
+    gp_hash_text(&h, half());
     gp_hash_text(&h, u->dir);
     for (int i = 0; i < c->nwords; i++) {
         char path[PATH_MAX];
@@ -147,8 +157,9 @@ static void add_folders(gp_reads *r, const gp_unit *u, const compiler *c)
     gp_reads_folder(r, "/usr/local/include", strlen("/usr/local/include"));
 }
 
-/* Reads what `-MD` has written: a rule for make, with its way to quote. */
-static void read_rule(gp_reads *r, const char *path)
+/* Reads what `-MD` has written: a rule for make, with its way to quote. What is in `dir` is our
+ * own. */
+static void read_rule(gp_reads *r, const char *path, const char *dir)
 {
     char err[GP_WHY], *text;
     size_t bytes;
@@ -170,12 +181,26 @@ static void read_rule(gp_reads *r, const char *path)
                 p++;
             *to++ = *p;
         }
-        gp_reads_path(r, name, (size_t)(to - name));
+        if (strncmp(name, dir, strlen(dir)) != 0)
+            gp_reads_path(r, name, (size_t)(to - name));
     }
     free(text);
 }
 
 /* ---- compiling ----------------------------------------------------------- */
+
+/* Puts cuda_fp16.h as gpipe has it where the compiler looks before the toolkit. */
+static bool put_half(const gp_source *src, const char *dir, gp_errs *errs)
+{
+    char path[PATH_MAX];
+    const char *text = half();
+    snprintf(path, sizeof path, "%s/cuda_fp16.h", dir);
+    FILE *f = fopen(path, "we");
+    bool ok = f && fputs(text, f) >= 0;
+    ok = f && !fclose(f) && ok;
+    return ok || gp_fail(errs, GP_E_RESOURCE, src->at, "to compile '%s' '%s' cannot be written: %s",
+                         src->path, path, strerror(errno));
+}
 
 /* Compiles the unit to the file `to`, in the folder, with `more` options, which end with NULL. */
 static bool compile(const gp_unit *u, const compiler *c, const char *dir, const char *to,
@@ -186,9 +211,13 @@ static bool compile(const gp_unit *u, const compiler *c, const char *dir, const 
     int n = 0;
     if (!argv)
         return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
+    if (!put_half(src, dir, errs)) {
+        free(argv);
+        return false;
+    }
     for (int i = 0; i < c->nwords; i++)
         argv[n++] = c->word[i];
-    argv[n++] = "-iquote", argv[n++] = u->dir;
+    argv[n++] = "-iquote", argv[n++] = u->dir, argv[n++] = "-isystem", argv[n++] = dir;
     for (; *more; more++)
         argv[n++] = *more;
     for (int i = 0; i < NFLAGS; i++)
@@ -265,7 +294,7 @@ static bool build(const gp_unit *u, const compiler *c, gp_reads *r, const atomic
         void *data = gp_slurp(file, SIZE_MAX / 2, &bytes, err);
         ok = data && load(data, bytes, k, dl);
         if (ok) {
-            read_rule(r, rule);
+            read_rule(r, rule, s.path);
             gp_reads_store(r, ".so", data, bytes, errs);
         } else {
             const char *why = data ? dlerror() : err;

@@ -144,7 +144,7 @@ static const char *const headers[] = {
     "engine/base/embed.h", "engine/cpu/fiber.h", "kernels/cpu.h", "kernels/kernel.h",
 };
 
-/* On the CPU: headers of the CUDA toolkit that others of it include, cuda_fp16.h for one. What
+/* On the CPU: headers of the CUDA toolkit that others of it include, cuda_bf16.h for one. What
  * they have kernels/cpu.h has; so they are to be empty. */
 static const char toolkit[] =
     "#define __CUDA_RUNTIME_H__\n#define __HOST_DEFINES_H__\n#define __VECTOR_TYPES_H__\n"
