@@ -146,14 +146,14 @@ static const struct { const char *stage; float (*want)(int64_t); } good[] = {
     { "{use: kernel, source: scale.cu, args: [x, y, {i32: 'x.shape[0]'}, "
       "{i32: 6}, {f32: '3 * gain / 3'}], in: {x: x}, out: {y: y}, block: [4, 2], "
       "grid: ['ceil(x.shape[1] / 4)', 'ceil(x.shape[0] / 2)']}", scaled },
-    /* other default grids: along x alone, and with rows along y */
+    /* other grids: along x alone, and with rows along y */
     { "{use: kernel, source: flat.cu, out: y, args: [in, out, {i32: in.size}]}", fourfold },
     { "{use: kernel, source: flat.cu, out: y, args: [in, out, {i32: in.size}], block: 7, "
       "serial: true}", fourfold },
     { "{use: kernel, source: flat.cu, entry: rows, out: y, args: [in, out, "
       "{i32: 'in.shape[0]'}, {i32: 'in.shape[1]'}]}", fourfold },
-    { "{use: kernel, source: flat.cu, entry: row, out: y, args: [in, out, "
-      "{i32: 'in.shape[1]'}]}", fourfold },
+    { "{use: kernel, source: flat.cu, entry: row, out: y, block: 256, grid: [1, 'in.shape[0]'], "
+      "args: [in, out, {i32: 'in.shape[1]'}]}", fourfold },
     /* another entry, an include, shared memory, a macro */
     { "{use: kernel, source: flip.cu, entry: mirror, out: y, args: [in, out], block: 6, "
       "grid: 'in.shape[0]', shared: '4 * in.shape[1]', define: {ADD: 3}}", mirrored },
@@ -270,9 +270,9 @@ static const struct { const char *stage; int line; const char *msg; } broken[] =
     { SCALE "args: [in, out, {i32: 1}, {f32: 1}, {f32: 1}]}", 1,
       "parameter 4 of 'scale' is 'int w', but args passes 'float'" },
     { SCALE "args: [in, out]}", 1, "'scale' has 5 parameters, but args gives 2 values" },
-    { SCALE "entry: scael, " ARGS "}", 6, "no kernel 'scael'" },
+    { SCALE "entry: scael, grid: 1, " ARGS "}", 6, "no kernel 'scael'" },
     { "{use: kernel, source: broken.cu, out: y, args: [in, out]}", 3, "'ina'" },
-    { "{use: kernel, source: groups.cu, entry: warps, out: y, args: [in, out], grid: 1}", 7,
+    { "{use: kernel, source: groups.cu, entry: warps, out: y, args: [in, out], grid: 1, cooperative: true}", 7,
       "warp intrinsics need a GPU: 'tiled_partition'" },
 };
 

@@ -42,15 +42,14 @@ bool gp_karg_value(const gp_dcall *c, const gp_ports *p, const gp_karg *a, gp_kv
 /* How the threads of a launch lie. */
 typedef struct gp_kgrid {
     const gp_node *given;          /* the option `grid`, or NULL: a thread for each element, */
-    int axes;                      /* ... along so many axes; 1: all along x */
+    int axes;                      /* ... along so many axes; 1: all along x; 0: one thread */
     gp_dim3 block;
     bool batched;                  /* blockIdx.z is the frame */
 } gp_kgrid;
 
 /* Reads `block` and `grid`, and where `grid` is left out finds out what kernel `entry` of
  * `code` wants. False after errors. */
-bool gp_kgrid_read(gp_shape *s, const gp_ints *block, const gp_cu *code, const char *entry,
-                   bool found, gp_kgrid *g);
+bool gp_kgrid_read(gp_shape *s, const gp_ints *block, gp_cu *code, const char *entry, gp_kgrid *g);
 /* The grid of a launch. */
 bool gp_kgrid_of(const gp_dcall *c, const gp_ports *p, const gp_kgrid *g, gp_dim3 *grid);
 
