@@ -2,6 +2,7 @@
 #include <check.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "api/forms.h"
 #include "device/machine.h"
@@ -40,6 +41,20 @@ START_TEST(this_machine)
     ck_assert_int_eq(m.ndevices, 0);
     ck_assert(m.unified);
     ck_assert_str_ne(m.why, "");
+}
+END_TEST
+
+/* Who has no descriptor left has memory. */
+START_TEST(no_descriptor)
+{
+    struct rlimit was, none;
+    gp_machine m;
+    ck_assert(!getrlimit(RLIMIT_NOFILE, &was));
+    none = (struct rlimit){ 0, was.rlim_max };
+    ck_assert(!setrlimit(RLIMIT_NOFILE, &none));
+    gp_machine_read(&m, false);
+    ck_assert(!setrlimit(RLIMIT_NOFILE, &was));
+    ck_assert_uint_gt(m.memory, 1 << 20);
 }
 END_TEST
 
