@@ -14,7 +14,7 @@ struct opts {
     const char *source, *entry;
     const gp_node *args, *grid, *define, *shared;
     gp_ints block;
-    bool batched, serial;
+    bool batched, serial, cooperative;
     /* Not options: made of them by check() and shape(). */
     const char *name;          /* of the entry */
     const gp_file *file;
@@ -96,10 +96,15 @@ static bool read_source(gp_shape *s, struct opts *o)
 }
 
 /* Frames in flight would change the variable at the same time. */
-static bool check_variables(gp_shape *s, const struct opts *o, const gp_cu *code)
+static bool check_variables(gp_shape *s, const struct opts *o, gp_cu *code)
 {
     const gp_tok *at;
     const gp_var *v = o->serial ? NULL : gp_cu_writes(code, &at);
+    if (code->cut_why && !o->serial)
+        return gp_shape_fail(s, "source", "kernel '%s' stands in a source that %s (%s:%d), so it is "
+                             "not known which of its variables it changes: set 'serial: true', so "
+                             "that frames take turns", o->name, code->cut_why, code->cut.file,
+                             code->cut.line);
     if (!v)
         return true;
     gp_loc declared = gp_cu_at(code, v->name), changed = gp_cu_at(code, at);
@@ -112,21 +117,33 @@ static bool check_variables(gp_shape *s, const struct opts *o, const gp_cu *code
                          changed.line);
 }
 
+/* Without a cooperative launch grid.sync() is an error that only some GPUs report. */
+static bool check_groups(gp_shape *s, const struct opts *o, const gp_cu *code)
+{
+    const gp_tok *at = o->cooperative ? NULL : gp_cu_uses(code, "this_grid");
+    return !at || gp_shape_fail(s, "source", "kernel '%s' uses this_grid() (%s:%d), which needs all "
+                                "blocks to run at once: set 'cooperative: true'", o->name,
+                                gp_cu_at(code, at).file, at->line);
+}
+
 /* What is decided by the source as text, so that check, plan and run agree on any machine. */
 static bool look_at_code(gp_shape *s, struct opts *o)
 {
-    const gp_cu *code = gp_cu_read(s, o->file, o->defines, o->define ? o->define->n : 0);
-    bool found = gp_cu_reach((gp_cu *)code, o->name);
+    gp_cu *code = gp_cu_read(s, o->file, o->defines, o->define ? o->define->n : 0);
+    bool found = gp_cu_reach(code, o->name);
     o->threads = (gp_kgrid){ .given = o->grid, .batched = o->batched };
     return gp_kgrid_read(s, &o->block, code, o->name, found, &o->threads)
-        && check_variables(s, o, code);
+        && check_variables(s, o, code) && check_groups(s, o, code);
 }
 
 static bool check(gp_shape *s)
 {
     struct opts *o = (void *)s->opts;
-    bool source = read_source(s, o);
-    return read_define(s, o) && source;
+    bool ok = read_source(s, o);
+    if (o->cooperative && o->batched)
+        ok = gp_shape_fail(s, "cooperative", "a grid for several frames ('batched') would wait for all "
+                           "of them: leave one of the two out");
+    return read_define(s, o) && ok;
 }
 
 static bool shape(gp_shape *s)
@@ -148,7 +165,7 @@ static bool shape(gp_shape *s)
     if (s->partial)
         return true;
     s->batched = o->batched;
-    s->serial = o->serial;
+    s->serial = o->serial, s->cooperative = o->cooperative;
     return gp_kargs_read(s, o->args, o->batched, &o->passed) && read_shared(s, o)
         && look_at_code(s, o);
 }
@@ -171,7 +188,8 @@ static bool open_kernel(const gp_open *o, void **state)
     gp_source src = { .path = k->source, .entry = k->name, .param = k->passed.type,
                       .nparam = k->passed.n,
                       .define = k->defines, .ndefine = k->define ? k->define->n : 0,
-                      .shared = k->bytes, .at = o->at, .param_at = k->passed.at };
+                      .shared = k->bytes, .at = o->at, .param_at = k->passed.at,
+                      .cooperative = k->cooperative };
     st->kernel = gp_kernel_compile(o->dev, &src, o->errs);
     return st->kernel != NULL;
 }
@@ -217,6 +235,9 @@ static const gp_opt options[] = {
     { GP_BOOL(struct opts, batched),
       .help = "blockIdx.z is the frame, and a size_t stride in elements follows each pointer to "
               "a port" },
+    { GP_BOOL(struct opts, cooperative),
+      .help = "all blocks run at once, and cooperative_groups::this_grid().sync() lets each wait for "
+              "all; a grid that the device cannot run at once is an error" },
     { GP_BOOL(struct opts, serial),
       .help = "frames take turns, in order: for a kernel that keeps something in a __device__ "
               "variable" },

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
+#include "base/outfile.h"
 #include "gpipe/stage.h"
 #include "state.h"
 
@@ -115,7 +116,9 @@ static bool read_script(gp_shape *s, struct opts *o)
                              "its own", o->script);
     gp_lua w = { 0 };
     bool ok = gp_lua_syntax(&w, o->script, f->head, f->nhead);
-    if (!ok && w.line)
+    if (!ok && w.full)
+        gp_shape_fail(s, "script", "'%s' " GP_WHY_MEMORY, o->script);
+    else if (!ok && w.line)
         gp_shape_fail(s, "script", "%s:%d: %s", o->script, w.line, w.error);
     else if (!ok)
         gp_shape_fail(s, "script", "'%s': %s", o->script, w.error);
@@ -203,7 +206,8 @@ struct state {
 static bool report(const struct worker *w, gp_errs *errs, const char *stage, const char *where)
 {
     gp_loc at = { .file = w->lua.script, .line = w->lua.line, .col = w->lua.line > 0 };
-    return gp_fail(errs, GP_E_RUN, at, "stage '%s'%s: %s", stage, where, w->lua.error);
+    return gp_fail(errs, w->lua.full ? GP_E_RESOURCE : GP_E_RUN, at, "stage '%s'%s: %s", stage,
+                   where, w->lua.error);
 }
 
 /* frame.index, frame.valid, frame.time, frame.name */

@@ -266,7 +266,7 @@ static bool open_writer(const gp_open *g, void **state)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     bool ok = o->to_stdout || (o->single ? find_first(w, why) : open_joined(w, &g->in[0], why));
     return ok || w->worker[0].file.unread      /* run() waits for its reader */
-        || gp_fail(g->errs, gp_why_code(why), o->at, "'%s' %s", o->path, why);
+        || gp_fail(g->errs, gp_why_code(why, GP_E_RUN), o->at, "'%s' %s", o->path, why);
 }
 
 /* ---- one file a frame ------------------------------------------------ */
@@ -317,7 +317,7 @@ static void write_single(struct writer *w, gp_call *c, gp_frame *f)
     char why[GP_WHY], path[PATH_MAX];
     f->status = name_file(w, f, path, why) ? put_file(w, c, f, path, why) : GP_FAILED;
     if (f->status == GP_FAILED)
-        gp_fail(c->errs, gp_why_code(why), w->o->at, "frame %llu: '%s' %s",
+        gp_fail(c->errs, gp_why_code(why, GP_E_RUN), w->o->at, "frame %llu: '%s' %s",
                 (unsigned long long)f->index, *path ? path : w->o->path, why);
 }
 
@@ -349,7 +349,7 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
     int k = 0;
     if ((f[0].status = reach_joined(w, c, why)) != GP_OK)
         return f[0].status == GP_STOPPED
-            || gp_fail(c->errs, gp_why_code(why), o->at, "'%s' %s", o->path, why);
+            || gp_fail(c->errs, gp_why_code(why, GP_E_RUN), o->at, "'%s' %s", o->path, why);
     for (; k < n && bytes < RUN_BYTES; k++) {
         const gp_view *in = &f[k].in[0];
         bool partial = o->stack && in->type.dim[0] != in->rows;
@@ -368,7 +368,7 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
         f[k].status = GP_AGAIN;
     if (append(w, v, k, rows, why))
         return true;
-    gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : gp_why_code(why);
+    gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : gp_why_code(why, GP_E_RUN);
     return (k == 1 ? gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s",
                              (unsigned long long)f[0].index, o->path, why)
                    : gp_fail(c->errs, code, o->at, "frames %llu to %llu: '%s' %s",
@@ -398,7 +398,7 @@ static bool finish(gp_call *c)
     return s == GP_STOPPED
         || (s == GP_OK && (o->as != GP_NPY || put_header(w, why))
             && gp_outfile_commit(&w->worker[0].file, why))
-        || gp_fail(c->errs, gp_why_code(why), o->at, "'%s' %s", o->path, why);
+        || gp_fail(c->errs, gp_why_code(why, GP_E_RUN), o->at, "'%s' %s", o->path, why);
 }
 
 static void advise(gp_advice *a)

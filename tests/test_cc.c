@@ -380,7 +380,8 @@ START_TEST(odd_headers_are_errors)
 }
 END_TEST
 
-/* An endless header of a header ends at a bound of memory. */
+/* An endless header of a header: the compiler ends at a bound of memory, or takes it as empty,
+ * which is refused. */
 START_TEST(endless_header)
 {
     cu_write("endless.h", "#include \"/dev/zero\"\n");

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "lib/pipe.h"
 
 Suite *suite_check_kernels(void);
@@ -126,6 +127,31 @@ START_TEST(finds)
 }
 END_TEST
 
+/* The compiler that is asked for lines, and what it starts, are a group of processes of their own,
+ * which does not outlive this one; what they write is in a folder that is removed. */
+START_TEST(compiles_for_lines_in_a_group_and_a_folder_of_its_own)
+{
+    char cxx[600], said[600], name[700];
+    snprintf(name, sizeof name, "%s/said", dir);
+    snprintf(said, sizeof said, "#!/bin/sh\ncase \"$*\" in *-g1*) read -r pid name state parent group rest "
+             "</proc/self/stat; echo $group $TMPDIR >'%s';; esac\nexec c++ \"$@\"\n", name);
+    pipe_text(dir, "cxx", said);
+    snprintf(cxx, sizeof cxx, "sh %s/cxx", dir);
+    setenv("CXX", cxx, 1);
+    pipe_result r = run_stage(wrong[0].stage, true);
+    unsetenv("CXX");
+    ck_assert_int_eq(r.errs.e[0].at.line, wrong[0].line);
+    FILE *f = fopen(name, "r");
+    int group = 0;
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fscanf(f, "%d %599s", &group, said), 2);
+    fclose(f);
+    ck_assert_int_ne(group, getpgrp());
+    ck_assert_ptr_nonnull(strstr(said, "/gpipe-cc-"));
+    ck_assert_int_ne(access(said, F_OK), 0);
+}
+END_TEST
+
 static const char *const right[] = {
     K(0, "v += in[i] + w[3]"), WAITS(0, "out[i] = v"),
     "{use: kernel, source: wide.cu, args: [in, out, {i32: in.size}], in: {in: x}, out: {out: y}}",
@@ -156,6 +182,7 @@ Suite *suite_check_kernels(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, finds, 0, sizeof wrong / sizeof *wrong);
+    tcase_add_test(tc, compiles_for_lines_in_a_group_and_a_folder_of_its_own);
     tcase_add_loop_test(tc, leaves_alone, 0, sizeof right / sizeof *right);
     suite_add_tcase(s, tc);
     return s;

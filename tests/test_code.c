@@ -206,6 +206,8 @@ static const struct { const char *source, *name; int declared, changed; } variab
     { V("__device__ int calls;\n#define BUMP() (calls += 1)", "BUMP();"), "calls", 1, 2 },
     { V("__device__ int calls;\n#define BUMP() \\\r\n (calls += 1)", "BUMP();"), "calls", 1, 3 },
     { V("__device__ int calls;\n#define BUMP() \\ \t\n (calls += 1)", "BUMP();"), "calls", 1, 3 },
+    { V("__device__ int calls;\n#define A calls\n#define B A\n#define C B\n#define D C\n#define E D\n"
+        "#define F E\n#define G F\n#define H G\n#define I H\n#define J I", "J = 1;"), "calls", 1, 13 },
     { V("__device__ int n_a;\n#define N(w) n_ ## w", "N(a) = 1;"), "n_a", 1, 2 },
     { V("__device__ int calls;", "asm(\"st.global.u32 [%0], 1;\" :: \"l\"(&calls));"), "calls", 1, 3 },
     { V("__device__ int calls;", "asm(\"mov.u32 %0, 1;\" : \"=r\"(calls));"), "calls", 1, 3 },

@@ -19,13 +19,13 @@ bool gp_why(char err[GP_WHY], const char *fmt, ...)
     return false;
 }
 
-gp_code gp_why_code(const char *why)
+gp_code gp_why_code(const char *why, gp_code otherwise)
 {
-    const char *const ends[] = { GP_WHY_MEMORY, strerror(ENOMEM), "Out of memory" /* libpng's */ };
-    for (int i = 0; i < 3; i++)
+    const char *const ends[] = { GP_WHY_MEMORY, strerror(ENOMEM) };
+    for (int i = 0; i < 2; i++)
         if (strlen(why) >= strlen(ends[i]) && !strcmp(why + strlen(why) - strlen(ends[i]), ends[i]))
             return GP_E_RESOURCE;
-    return GP_E_RUN;
+    return otherwise;
 }
 
 /* Makes the folders that `path` lies in. */

@@ -15,10 +15,10 @@ enum { GP_WHY = 320 };                 /* bytes of every `err` here */
 
 bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
     __attribute__((format(printf, 2, 3)));
-/* How a text ends that says that memory ran out, and the code of an error with such a text:
- * that, or GP_E_RUN. */
+/* How a text ends that says that memory ran out, and the code of an error with a text:
+ * GP_E_RESOURCE for such a one. */
 #define GP_WHY_MEMORY "does not fit in memory"
-gp_code gp_why_code(const char *why);
+gp_code gp_why_code(const char *why, gp_code otherwise);
 
 /* When a file is put on disk. "At the end": gp_filetable_sync does it. */
 typedef enum gp_durable {

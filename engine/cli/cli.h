@@ -72,11 +72,14 @@ void gp_unload(gp_loaded *l);
 /* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
 
-/* words.c: stderr as JSON lines, from now on. */
-void gp_say_json(void);
+/* words.c: stderr as JSON lines, from now on. False: no memory, stderr is as ever. */
+bool gp_say_json(void);
 bool gp_says_json(void);
-/* One object, with its end of line; and, before the process ends, what has none yet. */
-void gp_say_object(const char *text, size_t n);
+/* Between these one object, with its end of line, is written to the stream; nobody else says
+ * anything meanwhile. No memory is taken. */
+FILE *gp_say_begin(void);
+void gp_say_end(void);
+/* Before the process ends: words that have no end of line yet. */
 void gp_say_last(void);
 
 /* signal.c: Ctrl-C, SIGTERM, SIGHUP, faults. */

@@ -26,11 +26,6 @@ static const char *const flags[] = {
 
 enum { NFLAGS = sizeof flags / sizeof *flags };
 
-const char *gp_cc_flag(int i)
-{
-    return i < NFLAGS ? flags[i] : NULL;
-}
-
 typedef struct compiler {
     char path[PATH_MAX];           /* of the program */
     char *words;                   /* $CXX may hold options, or a launcher */
@@ -180,11 +175,22 @@ static void read_rule(gp_reads *r, const char *path)
     free(text);
 }
 
+/* What the compiler read has to be files: compilers differ in what they make of a device. */
+static bool all_are_files(const gp_reads *r, const gp_source *src, gp_errs *errs)
+{
+    struct stat st;
+    for (int i = 0; i < r->npaths; i++)
+        if (!stat(r->path[i], &st) && !S_ISREG(st.st_mode))
+            return gp_fail(errs, GP_E_SPEC, src->at, "'%s' includes '%s', which is not a "
+                           "regular file", src->path, r->path[i]);
+    return true;
+}
+
 /* ---- compiling ----------------------------------------------------------- */
 
-/* Compiles the unit to the file `to`, in the folder. */
+/* Compiles the unit to the file `to`, in the folder, with `more` options, which end with NULL. */
 static bool compile(const gp_unit *u, const compiler *c, const char *dir, const char *to,
-                    const char *rule, const atomic_int *cancel, gp_errs *errs)
+                    const char *const *more, const atomic_int *cancel, gp_errs *errs)
 {
     const gp_source *src = u->src;
     const char **argv = calloc((size_t)(c->nwords + NFLAGS + 12), sizeof *argv);
@@ -194,17 +200,20 @@ static bool compile(const gp_unit *u, const compiler *c, const char *dir, const 
     for (int i = 0; i < c->nwords; i++)
         argv[n++] = c->word[i];
     argv[n++] = "-iquote", argv[n++] = u->dir;
-    argv[n++] = "-MD", argv[n++] = "-MF", argv[n++] = rule, argv[n++] = "-MT", argv[n++] = "x";
+    for (; *more; more++)
+        argv[n++] = *more;
     for (int i = 0; i < NFLAGS; i++)
         argv[n++] = flags[i];
     argv[n++] = "-o", argv[n++] = to;
     gp_child child = { .argv = argv, .text = u->text, .len = u->len, .tmp = dir,
                        .cancel = cancel };
     int status = gp_child_run(&child);
-    if (status < 0 && !child.log && !(cancel && atomic_load(cancel))) {
-        gp_fail(errs, GP_E_RESOURCE, u->src->at, "the compiler did not run to its end: %s",
-                strerror(errno));
-    } else if (status && !(cancel && atomic_load(cancel))) {
+    int why = errno;
+    bool cancelled = cancel && atomic_load(cancel);
+    if (status < 0 && !cancelled) {
+        gp_fail(errs, GP_E_RESOURCE, src->at, "the compiler '%s' %s%s", c->word[0],
+                why ? "cannot be started: " : "was killed", why ? strerror(why) : "");
+    } else if (status && !cancelled) {
         gp_unit_errors(u, child.log ? child.log : "", errs);
         if (child.more)
             gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "%zu more line%s of the compiler's output",
@@ -261,14 +270,18 @@ static bool build(const gp_unit *u, const compiler *c, gp_reads *r, const atomic
         return gp_fail(errs, GP_E_RESOURCE, u->src->at, "to compile '%s' %s", u->src->path, err);
     snprintf(file, sizeof file, "%s/out.so", s.path);
     snprintf(rule, sizeof rule, "%s/out.d", s.path);
+    const char *const depends[] = { "-MD", "-MF", rule, "-MT", "x", NULL };
     gp_reads_start(r);
-    bool ok = compile(u, c, s.path, file, rule, cancel, errs);
+    bool ok = compile(u, c, s.path, file, depends, cancel, errs);
+    if (ok) {
+        read_rule(r, rule);
+        ok = all_are_files(r, u->src, errs);
+    }
     if (ok) {
         size_t bytes;
         void *data = gp_slurp(file, SIZE_MAX / 2, &bytes, err);
         ok = data && load(data, bytes, k, dl);
         if (ok) {
-            read_rule(r, rule);
             gp_reads_store(r, ".so", data, bytes, errs);
         } else {
             const char *why = data ? dlerror() : err;
@@ -306,6 +319,17 @@ bool gp_cc_compile(const gp_source *src, const atomic_int *cancel, gp_cpu_entry 
     }
     gp_reads_free(&r);
     gp_unit_free(&u);
+    free(c.words), free(c.word);
+    return ok;
+}
+
+/* DWARF 5: with a source from its input gcc 12 gives the lines of headers to the input. */
+bool gp_cc_lines(const gp_unit *u, const char *dir, const char *to)
+{
+    static const char *const table[] = { "-g1", "-gdwarf-4", NULL };
+    gp_errs ignored = { .n = 0 };
+    compiler c;
+    bool ok = find_compiler(&c, u->src, &ignored) && compile(u, &c, dir, to, table, NULL, &ignored);
     free(c.words), free(c.word);
     return ok;
 }

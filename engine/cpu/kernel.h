@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include "base/embed.h"
 #include "device/backend.h"
+#include "device/source.h"
 #include <gpipe/gpipe.h>
 
 /* What one OS thread needs to run grids: fibers for kernels that wait at
@@ -25,6 +26,13 @@ bool gp_cpu_runner_overflows(const gp_cpu_runner *r, const void *address);
  * a CUDA launch. False only when there is no memory for fibers. */
 bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 block,
                  size_t shared, void *const *args);
+
+/* The same for a grid whose threads may wait for each other, by grid.sync(). The kernel is in a
+ * library of its own, as users' are. */
+bool gp_cpu_cooperative(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 block,
+                        size_t shared, void *const *args);
+/* The most blocks that such a grid can have, where so many streams may run one each. */
+unsigned gp_cpu_cooperative_max(int streams, gp_dim3 block);
 
 /* To be gone to by a thread of a kernel, on its own stack, in place of what it was doing:
  * ends the grid, for which gp_cpu_grid() then returns false. */
@@ -46,8 +54,9 @@ bool gp_check_grid(gp_check *c, gp_cpu_runner *r, gp_dim3 grid, gp_dim3 block, s
 /* lines.c: the line of the user's files that `pc`, in the kernel's code, was made of. False:
  * that cannot be found out. Slow: compiles it again, with a table of lines. */
 bool gp_cpu_line(const gp_source *source, const void *pc, char file[PATH_MAX], int *line);
-/* cc.c: option i of the compiler; NULL: there are no more. */
-const char *gp_cc_flag(int i);
+/* cc.c: compiles a unit again, to the same code with a table of lines, to the file `to`; `dir`
+ * is for what the compiler writes beside it. */
+bool gp_cc_lines(const gp_unit *u, const char *dir, const char *to);
 
 /* Compiles a user's kernel with the system's C++ compiler ($CXX, c++, g++,
  * clang++), or finds it in the disk cache; loads it. `*dl` is for dlclose.

@@ -5,38 +5,16 @@
  * options, and addr2line of binutils asked. That the code is the same is checked. */
 #include <dlfcn.h>
 #include <elf.h>
-#include <errno.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
+#include "cpu/child.h"
 #include "cpu/kernel.h"
+#include "device/scratch.h"
 #include "device/source.h"
 
-extern char **environ;
-
-enum { MOST_WORDS = 64, ALIKE = 64 };
-
-/* A shell finds the compiler as cc.c does, whose options follow. (DWARF 5: with a source from
- * its input gcc 12 gives the lines of headers to the input.) */
-static const char script[] =
-    "cd \"$1\" || exit 1; lines=\"$2\" at=\"$3\"; shift 3\n"
-    "[ -n \"$CXX\" ] || for c in c++ g++ clang++; do command -v $c >/dev/null && CXX=$c && break; done\n"
-    "LC_ALL=C $CXX -g1 -gdwarf-4 \"$@\" -o out.so <unit.cu >/dev/null 2>&1 &&"
-    " addr2line -e out.so \"$at\" >\"$lines\" 2>/dev/null";
-
-static bool run(const char *const *argv)
-{
-    pid_t pid;
-    int status = -1;
-    if (posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ))
-        return false;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return status == 0;
-}
+enum { ALIKE = 64 };
 
 /* Is the code at `offset` of the library in `path` what is at `pc` in memory? */
 static bool alike(const char *path, size_t offset, const char *pc)
@@ -65,22 +43,11 @@ static bool alike(const char *path, size_t offset, const char *pc)
     return same;
 }
 
-static bool write_unit(const gp_unit *u, const char *path)
-{
-    FILE *f = fopen(path, "wb");
-    bool ok = f && fwrite(u->text, 1, u->len, f) == u->len;
-    return f && !fclose(f) && ok;
-}
-
 /* "FILE:LINE" or "FILE:LINE (discriminator 3)"; "??:0" where it does not know. */
-static bool read_line(const char *path, char file[PATH_MAX], int *line)
+static bool read_line(char *text, char file[PATH_MAX], int *line)
 {
-    char text[PATH_MAX + 80] = "";
-    FILE *f = fopen(path, "r");
-    bool ok = f && fgets(text, sizeof text, f);
-    if (f)
-        fclose(f);
-    char *colon = ok ? strrchr(text, ':') : NULL;
+    text[strcspn(text, "\n")] = '\0';
+    char *colon = strrchr(text, ':');
     if (!colon || (*line = atoi(colon + 1)) <= 0 || colon - text >= PATH_MAX)
         return false;
     *colon = '\0';
@@ -88,53 +55,42 @@ static bool read_line(const char *path, char file[PATH_MAX], int *line)
     return true;
 }
 
-static bool ask(const gp_unit *u, const char *dir, const Dl_info *library, const char *pc,
-                char file[PATH_MAX], int *line)
+static bool ask(const char *dir, const char *library, size_t offset, char file[PATH_MAX], int *line)
 {
-    const char *argv[MOST_WORDS] = { "sh", "-c", script, "sh", dir };
-    size_t offset = (size_t)(pc - (const char *)library->dli_fbase);
-    char lines[PATH_MAX], unit[PATH_MAX], out[PATH_MAX], at[24], *folder = realpath(u->dir, NULL);
-    int n = 5;
-    snprintf(lines, sizeof lines, "%s/lines", dir);
-    snprintf(unit, sizeof unit, "%s/unit.cu", dir);
-    snprintf(out, sizeof out, "%s/out.so", dir);
+    char at[24];
     snprintf(at, sizeof at, "0x%zx", offset);
-    argv[n++] = lines, argv[n++] = at, argv[n++] = "-iquote", argv[n++] = folder;
-    for (int i = 0; gp_cc_flag(i) && n < MOST_WORDS - 1; i++)
-        argv[n++] = gp_cc_flag(i);
-    bool ok = folder && write_unit(u, unit) && run(argv) && alike(out, offset, pc)
-        && read_line(lines, file, line);
-    unlink(lines), unlink(unit), unlink(out);
-    free(folder);
+    gp_child child = { .argv = (const char *const[]){ "addr2line", "-e", library, at, NULL },
+                       .text = "", .tmp = dir };
+    bool ok = gp_child_run(&child) == 0 && read_line(child.log, file, line);
+    free(child.log);
     return ok;
 }
 
-/* As the user wrote it: the compiler was started elsewhere. */
-static void spell(const char *dir, const gp_source *source, char file[PATH_MAX])
+/* As the user wrote it: relative to the folder that the compiler was started in. */
+static void spell(char file[PATH_MAX])
 {
-    size_t n = strlen(dir), path = strlen(source->path), len = strlen(file);
-    if (!strncmp(file, dir, n) && file[n] == '/')
-        memmove(file, file + n + 1, len - n);
-    else if (len > path && !strcmp(file + len - path, source->path) && file[len - path - 1] == '/')
-        strcpy(file, source->path);
+    char dir[PATH_MAX];
+    size_t n = getcwd(dir, sizeof dir) ? strlen(dir) : 0;
+    if (n && !strncmp(file, dir, n) && file[n] == '/')
+        memmove(file, file + n + 1, strlen(file) - n);
 }
 
 bool gp_cpu_line(const gp_source *source, const void *pc, char file[PATH_MAX], int *line)
 {
-    const char *tmp = getenv("TMPDIR");
-    char dir[PATH_MAX - 16];
     gp_errs ignored = { .n = 0 };
+    char why[GP_WHY], out[PATH_MAX];
+    gp_scratch s;
     Dl_info library;
     gp_unit u = { 0 };
-    bool ok = false;
-    snprintf(dir, sizeof dir, "%s/gpipe-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!dladdr(pc, &library) || !mkdtemp(dir))
+    if (!dladdr(pc, &library) || !gp_scratch_open(&s, why))
         return false;
-    if (gp_unit_make(&u, source, true, &ignored))
-        ok = ask(&u, dir, &library, pc, file, line);
+    size_t offset = (size_t)((const char *)pc - (const char *)library.dli_fbase);
+    snprintf(out, sizeof out, "%s/out.so", s.path);
+    bool ok = gp_unit_make(&u, source, true, &ignored) && gp_cc_lines(&u, s.path, out)
+        && alike(out, offset, pc) && ask(s.path, out, offset, file, line);
     if (ok)
-        spell(dir, source, file);
+        spell(file);
     gp_unit_free(&u);
-    rmdir(dir);
+    gp_scratch_close(&s);
     return ok;
 }

@@ -27,45 +27,27 @@ static bool has(const gp_toks *t, int from, int to, const char *const *words)
 
 /* ---- variables --------------------------------------------------------- */
 
-static void add_var(gp_cu *c, const gp_tok *name, int dims, bool same)
+static void add_var(gp_cu *c, gp_tok *name, int dims, bool same)
 {
-    if (c->nvars == c->vars_cap) {
-        gp_var *more = gp_shape_alloc(c->s, sizeof *more * (size_t)(c->vars_cap = 2 * c->vars_cap + 16));
-        if (c->nvars)
-            memcpy(more, c->var, sizeof *more * (size_t)c->nvars);
-        c->var = more;
-    }
+    c->var = gp_cu_room(c, c->var, c->nvars, &c->vars_cap, sizeof *c->var);
     c->var[c->nvars++] = (gp_var){ name, dims, same };
-}
-
-/* The > that closes the < at i, where it is a list of template arguments; else i. */
-static int angle(const gp_toks *t, int i, int to)
-{
-    for (int deep = 0, k = i; k < to; k++) {
-        const gp_tok *v = &t->v[k];
-        deep += gp_tok_is(v, "<") ? 1 : gp_tok_is(v, ">") ? -1 : gp_tok_is(v, ">>") ? -2 : 0;
-        if (gp_tok_is(v, ";") || gp_tok_is(v, "{") || gp_tok_is(v, "="))
-            return i;
-        if (deep <= 0)
-            return k;
-    }
-    return i;
+    name->variable = true;
 }
 
 /* One declarator and its initial value; where it ends: at a comma or at `to`. */
 static int declarator(gp_cu *c, const gp_toks *t, int from, int to, bool konst)
 {
-    const gp_tok *name = NULL;
+    gp_tok *name = NULL;
     int dims = 0, i = from, first = -1;
     bool same = konst;
     for (; i < to; i++) {
-        const gp_tok *v = &t->v[i];
+        gp_tok *v = &t->v[i];
         if (gp_tok_is(v, ",") || gp_tok_is(v, "="))
             break;
         if (gp_tok_among(v, attributes) && gp_tok_is(&t->v[i + 1], "(")) {
             i = gp_tok_close(t, i + 1, to);
         } else if (gp_tok_is(v, "<")) {
-            i = angle(t, i, to);
+            i = gp_tok_angle(t, i, to);
         } else if (gp_tok_is(v, "[")) {
             if (!gp_tok_is(&t->v[i + 1], "["))             /* no [[attribute]] */
                 dims++;
@@ -109,15 +91,16 @@ void gp_cu_declare(gp_cu *c, const gp_toks *t, int from, int to)
 /* `static` in a function or a type: a variable, or a function in a type. */
 static void find_statics(gp_cu *c, const gp_toks *t, int from, int to)
 {
+    int start = from;          /* of what i is in */
     for (int i = from; i < to; i++) {
+        if (strchr(";{}:)", *t->v[i].p))
+            start = i + 1;
         if (!gp_tok_is(&t->v[i], "static"))
             continue;
-        int end = i, start = i;
-        while (start > from && !strchr(";{}:)", *t->v[start - 1].p))
-            start--;
+        int end = i;
         bool function = false;
-        while (end < to && !gp_tok_is(&t->v[end], ";")) {
-            if (gp_tok_is(&t->v[end], "{") || gp_tok_is(&t->v[end], "(")) {
+        while (end < to && !strchr(";)]}", *t->v[end].p) && gp_cu_step(c, &t->v[i])) {
+            if (strchr("([{", *t->v[end].p)) {
                 bool round = gp_tok_is(&t->v[end], "(");
                 bool value = round && gp_tok_among(&t->v[end - 1], attributes);
                 end = gp_tok_close(t, end, to);
@@ -129,32 +112,31 @@ static void find_statics(gp_cu *c, const gp_toks *t, int from, int to)
             end++;
         }
         if (!function)
-            gp_cu_declare(c, t, start, end);
-        i = function ? i : end;
+            gp_cu_declare(c, t, start, end), i = end, start = end + 1;
     }
 }
 
 /* ---- what stands outside of all braces ---------------------------------- */
 
-static const gp_def *macro_of(const gp_cu *c, const gp_tok *name)
+/* Adds a definition with the same tokens as definition `first`; without one (-1) this is it. */
+static int also(gp_cu *c, int first, gp_def d)
 {
-    for (int i = 0; i < c->ndefs; i++)
-        if (c->def[i].what == GP_DEF_MACRO && gp_tok_same(c->def[i].name, name))
-            return &c->def[i];
-    return NULL;
+    int def = gp_cu_def(c, d);
+    c->def[def].text = first < 0 ? def : first;
+    return c->def[def].text;
 }
 
 /* MACRO(int, calls); may declare whatever is named in its brackets. */
 static bool declared_by_macro(gp_cu *c, int from, int open, int close)
 {
     const gp_toks *t = &c->main;
-    const gp_def *m = from + 1 == open ? macro_of(c, &t->v[from]) : NULL;
-    if (!m || m->body == m->from + 1)
+    int m = from + 1 == open ? c->named[t->v[from].word] : -1, first = -1;   /* macros come first */
+    if (m < 0 || c->def[m].what != GP_DEF_MACRO || c->def[m].body == c->def[m].from + 1)
         return false;
     for (int i = open; i < close; i++)
         if (t->v[i].kind == GP_TOK_WORD) {
-            gp_cu_def(c, (gp_def){ .name = &t->v[i], .in = t, .from = from, .body = close,
-                                     .to = close, .what = GP_DEF_OTHER });
+            first = also(c, first, (gp_def){ .name = &t->v[i], .in = t, .from = from, .body = close,
+                                             .to = close, .what = GP_DEF_OTHER });
             add_var(c, &t->v[i], 0, false);
         }
     return true;
@@ -164,14 +146,15 @@ static bool declared_by_macro(gp_cu *c, int from, int open, int close)
 static void named(gp_cu *c, int from, int to)
 {
     const gp_toks *t = &c->main;
+    int first = -1;
     for (int i = from; i < to; i++) {
         if (gp_tok_is(&t->v[i], "{") || gp_tok_is(&t->v[i], "("))
             i = gp_tok_close(t, i, to);
         if (t->v[i].kind == GP_TOK_WORD
             && (i + 1 >= to || gp_tok_is(&t->v[i + 1], "=") || gp_tok_is(&t->v[i + 1], "{")
                 || gp_tok_is(&t->v[i + 1], ":") || gp_tok_is(&t->v[i + 1], "[")))
-            gp_cu_def(c, (gp_def){ .name = &t->v[i], .in = t, .from = from, .body = from,
-                                     .to = to, .what = GP_DEF_TYPE });
+            first = also(c, first, (gp_def){ .name = &t->v[i], .in = t, .from = from, .body = from,
+                                             .to = to, .what = GP_DEF_TYPE });
     }
 }
 
@@ -186,7 +169,7 @@ static int declaration(gp_cu *c, int i)
         if (gp_tok_is(v, ";"))
             break;
         if (gp_tok_is(v, "<") && i > from && t->v[i - 1].kind == GP_TOK_WORD) {
-            i = angle(t, i, n);
+            i = gp_tok_angle(t, i, n);
         } else if (gp_tok_is(v, "=") && !gp_tok_is(&t->v[i - 1], "operator")) {
             value = true;
         } else if (gp_tok_among(v, types) && !gp_tok_is(&t->v[i - 1], "<")) {
@@ -214,7 +197,7 @@ static int declaration(gp_cu *c, int i)
                 }
                 gp_cu_def(c, (gp_def){ .name = &t->v[name], .in = t, .from = from, .body = i,
                                          .to = end, .what = GP_DEF_FUNCTION, .global = global,
-                                         .reached = any });
+                                         .always = any });
                 find_statics(c, t, i, end);
                 return end + 1;
             }
@@ -258,7 +241,7 @@ void gp_cu_parse(gp_cu *c)
         if (gp_tok_is(v, ";") || gp_tok_is(v, "}")) {
             i++;
         } else if (gp_tok_is(v, "template")) {
-            i = gp_tok_is(&t->v[k], "<") ? angle(t, k, t->n) + 1 : k;
+            i = gp_tok_is(&t->v[k], "<") ? gp_tok_angle(t, k, t->n) + 1 : k;
         } else if (gp_tok_is(v, "extern") && t->v[k].kind == GP_TOK_TEXT) {
             i = k + 1 + gp_tok_is(&t->v[k + 1], "{");
         } else if (gp_tok_is(v, "namespace") || (gp_tok_is(v, "inline")
@@ -274,29 +257,46 @@ void gp_cu_parse(gp_cu *c)
 
 /* ---- what a kernel reaches ----------------------------------------------- */
 
-static void reach(gp_cu *c, const gp_def *d)
+/* Each definition, and each name, is gone through once. */
+typedef struct reaching {
+    gp_cu *c;
+    int *todo, n;              /* definitions that are reached, their tokens not gone through */
+    bool *named;               /* words whose definitions are all reached */
+} reaching;
+
+static void reach(reaching *r, int def)
 {
-    for (int i = d->from; i < d->to; i++) {
-        const gp_tok *v = &d->in->v[i];
-        if (v->kind != GP_TOK_WORD)
-            continue;
-        for (int k = 0; k < c->ndefs; k++)
-            if (!c->def[k].reached && !c->def[k].global && gp_tok_same(c->def[k].name, v)) {
-                c->def[k].reached = true;
-                reach(c, &c->def[k]);
-            }
-    }
+    int text = r->c->def[def].text;
+    if (!r->c->def[text].reached)
+        r->c->def[text].reached = true, r->todo[r->n++] = text;
+}
+
+static void reach_word(reaching *r, int word)
+{
+    if (r->named[word])
+        return;
+    r->named[word] = true;
+    for (int k = r->c->named[word]; k >= 0; k = r->c->def[k].next)
+        if (!r->c->def[k].global)
+            reach(r, k);
 }
 
 bool gp_cu_reach(gp_cu *c, const char *entry)
 {
     bool found = false;
-    int n = c->ndefs;
-    for (int i = 0; i < n; i++)
-        if (c->def[i].reached || (c->def[i].global && gp_tok_is(c->def[i].name, entry))) {
-            found |= c->def[i].global;
-            c->def[i].reached = true;
-            reach(c, &c->def[i]);
-        }
+    reaching r = { .c = c, .todo = gp_shape_alloc(c->s, sizeof *r.todo * (size_t)(c->ndefs + 1)),
+                   .named = gp_shape_alloc(c->s, sizeof *r.named * (size_t)c->nwords) };
+    for (int i = 0; i < c->ndefs; i++) {
+        bool start = c->def[i].global && gp_tok_is(c->def[i].name, entry);
+        found |= start;
+        if (start || c->def[i].always)
+            reach(&r, i);
+    }
+    while (r.n) {
+        const gp_def *d = &c->def[r.todo[--r.n]];
+        for (int i = d->from; i < d->to; i++)
+            if (d->in->v[i].kind == GP_TOK_WORD)
+                reach_word(&r, d->in->v[i].word);
+    }
     return found;
 }

@@ -3,26 +3,18 @@
 #include <string.h>
 #include "code.h"
 
-enum { FILES = 256 };
+enum {
+    FILES = 4096,
+    DEEP = 200,                /* files that include each other: as many as compilers take */
+    STEPS = 1 << 24,
+    RAW = 17                   /* R"x(: at most 16 characters (C++ standard, [lex.string]) */
+};
 
 /* ---- tokens ------------------------------------------------------------ */
-
-unsigned gp_tok_hash(const char *p, int len)
-{
-    unsigned h = 2166136261u;
-    for (int i = 0; i < len; i++)
-        h = (h ^ (unsigned char)p[i]) * 16777619u;
-    return h;
-}
 
 bool gp_tok_is(const gp_tok *t, const char *text)
 {
     return t->kind && (int)strlen(text) == t->len && memcmp(t->p, text, (size_t)t->len) == 0;
-}
-
-bool gp_tok_same(const gp_tok *a, const gp_tok *b)
-{
-    return a->hash == b->hash && a->len == b->len && memcmp(a->p, b->p, (size_t)a->len) == 0;
 }
 
 bool gp_tok_among(const gp_tok *t, const char *const *words)
@@ -33,31 +25,7 @@ bool gp_tok_among(const gp_tok *t, const char *const *words)
     return false;
 }
 
-static int bracket(const gp_tok *t)
-{
-    if (t->kind != GP_TOK_OTHER || t->len != 1)
-        return 0;
-    return strchr("([{", *t->p) ? 1 : strchr(")]}", *t->p) ? -1 : 0;
-}
-
-int gp_tok_close(const gp_toks *t, int i, int to)
-{
-    for (int deep = 0; i < to; i++)
-        if ((deep += bracket(&t->v[i])) <= 0)
-            return i;
-    return to;
-}
-
-int gp_tok_open(const gp_toks *t, int i, int from)
-{
-    for (int deep = 0; i > from; i--)
-        if ((deep -= bracket(&t->v[i])) <= 0)
-            return i;
-    return from;
-}
-
-/* Room for two more in a list of the pipeline's memory. */
-static void *room(gp_cu *c, void *v, int n, int *cap, size_t each)
+void *gp_cu_room(gp_cu *c, void *v, int n, int *cap, size_t each)
 {
     if (n + 1 < *cap)
         return v;
@@ -71,15 +39,9 @@ static void *room(gp_cu *c, void *v, int n, int *cap, size_t each)
 /* Behind the last there is always one of kind 0. */
 void gp_toks_add(gp_cu *c, gp_toks *t, gp_tok tok)
 {
-    t->v = room(c, t->v, t->n, &t->cap, sizeof *t->v);
+    t->v = gp_cu_room(c, t->v, t->n, &t->cap, sizeof *t->v);
     t->v[t->n++] = tok;
     t->v[t->n] = (gp_tok){ 0 };
-}
-
-void gp_cu_def(gp_cu *c, gp_def d)
-{
-    c->def = room(c, c->def, c->ndefs, &c->defs_cap, sizeof *c->def);
-    c->def[c->ndefs++] = d;
 }
 
 void gp_cu_odd(gp_cu *c, const gp_tok *t, const char *why)
@@ -89,6 +51,22 @@ void gp_cu_odd(gp_cu *c, const gp_tok *t, const char *why)
     gp_tok *copy = gp_shape_alloc(c->s, sizeof *copy);
     *copy = *t;
     c->odd = copy, c->why = why;
+}
+
+void gp_cu_cut(gp_cu *c, const gp_tok *t, const char *why)
+{
+    gp_cu_odd(c, t, why);
+    if (c->cut_why)
+        return;
+    c->cut = gp_cu_at(c, t), c->cut_why = why;
+}
+
+bool gp_cu_step(gp_cu *c, const gp_tok *t)
+{
+    if (c->steps < STEPS)
+        return c->steps++, true;
+    gp_cu_cut(c, t, "takes too long to look through");
+    return false;
 }
 
 gp_loc gp_cu_at(const gp_cu *c, const gp_tok *t)
@@ -137,7 +115,7 @@ static void skip(reader *r, bool directive)
             for (r->p += 2; r->p < r->end && !(r->p > start + 2 && r->p[-1] == '*' && *r->p == '/');
                  r->p++)
                 r->line += *r->p == '\n';
-        } else if (!isspace((unsigned char)*r->p)) {
+        } else if (*r->p && !isspace((unsigned char)*r->p)) {
             return;
         }
     }
@@ -153,7 +131,7 @@ static const char *text_end(reader *r, const char *p, bool raw)
 {
     char quote = *p++;
     if (raw) {
-        const char *open = memchr(p, '(', (size_t)(r->end - p));
+        const char *open = memchr(p, '(', (size_t)(r->end - p < RAW ? r->end - p : RAW));
         for (size_t n = open ? (size_t)(open - p) : 0; open && open < r->end; open++)
             if (*open == ')' && (size_t)(r->end - open) > n + 1 && !memcmp(open + 1, p, n)
                 && open[n + 1] == '"')
@@ -200,7 +178,6 @@ static gp_tok next(reader *r, bool directive)
     for (const char *q = t.p; q < p; q++)
         r->line += *q == '\n';
     t.len = (int)(p - t.p);
-    t.hash = gp_tok_hash(t.p, t.len);
     r->p = p;
     r->fresh = false;
     return t;
@@ -219,10 +196,8 @@ static void read_define(reader *r)
     while ((t = next(r, true)).kind)
         gp_toks_add(c, &c->macro, t);
     int body = from + 1;
-    if (takes)
-        body = gp_tok_close(&c->macro, body, c->macro.n) + 1;
-    if (body > c->macro.n)
-        body = c->macro.n;
+    while (takes && body < c->macro.n && !gp_tok_is(&c->macro.v[body++], ")"))
+        ;
     gp_cu_def(c, (gp_def){ .in = &c->macro, .from = from, .body = body, .to = c->macro.n,
                              .what = GP_DEF_MACRO });
 }
@@ -260,10 +235,13 @@ static void read_include(reader *r)
         const gp_file *f = find_include(c, c->path[r->file], p + 1, n);
         if (!f)
             f = find_include(c, c->path[0], p + 1, n);
-        if (f)
-            read_file(c, f);
-        else
+        if (!f)
             gp_cu_odd(c, &at, "includes a file that is not there");
+        else if (c->deep == DEEP || c->nfiles == FILES)
+            gp_cu_cut(c, &at, c->deep == DEEP ? "includes files that include each other too deep"
+                                        : "includes too many files");
+        else
+            read_file(c, f);
     }
     r->p = end;
 }
@@ -292,15 +270,11 @@ static void read_file(gp_cu *c, const gp_file *f)
     reader r = { .c = c, .file = c->nfiles, .line = 1, .p = text + 1, .end = text + 1 + f->nhead,
                  .fresh = true };
     gp_tok at = { .kind = GP_TOK_OTHER, .file = r.file, .line = 1, .len = 1, .p = r.p }, t;
-    if (c->nfiles == c->files_cap) {
-        const char **more = gp_shape_alloc(c->s, sizeof *more * (size_t)(c->files_cap += FILES));
-        if (c->nfiles)
-            memcpy(more, c->path, sizeof *more * (size_t)c->nfiles);
-        c->path = more;
-    }
+    c->path = gp_cu_room(c, c->path, c->nfiles, &c->files_cap, sizeof *c->path);
     c->path[c->nfiles++] = f->path;
     if (f->size > (int64_t)f->nhead)
-        gp_cu_odd(c, &at, "is longer than a source is looked at");
+        gp_cu_cut(c, &at, "is longer than a source is looked at");
+    c->deep++;
     for (;;) {
         skip(&r, false);
         bool fresh = r.fresh;
@@ -312,6 +286,7 @@ static void read_file(gp_cu *c, const gp_file *f)
         else
             gp_toks_add(c, &c->main, t);
     }
+    c->deep--;
 }
 
 /* A define of the stage is as one in the file. */
@@ -336,8 +311,7 @@ gp_cu *gp_cu_read(gp_shape *s, const gp_file *f, const char *const *define, int 
     read_file(c, f);
     for (int i = 0; i < ndefine; i++)
         read_option(c, define[i]);
-    for (int i = 0; i < c->ndefs; i++)
-        c->def[i].name = &c->macro.v[c->def[i].from];
+    gp_cu_index(c);
     gp_cu_parse(c);
     return c;
 }

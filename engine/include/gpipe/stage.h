@@ -210,6 +210,7 @@ struct gp_shape {
     void *ctx;             /* the engine's */
     int64_t writes_from;   /* of a path with %05d: the first number it gives; INT64_MAX:
                               none that a file has which is there */
+    bool cooperative;      /* record() launches kernels whose gp_source says so */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -393,6 +394,7 @@ typedef struct gp_source {
     size_t shared;                 /* dynamic shared memory it will ask for */
     gp_loc at;                     /* for errors that name the stage */
     const gp_loc *param_at;        /* of each parameter: where the YAML passes it; or NULL */
+    bool cooperative;              /* all blocks of a grid run at once, and may wait for each other */
 } gp_source;
 
 /* NULL after errors (the compiler's, with the user's file and line). The

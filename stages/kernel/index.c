@@ -1,0 +1,137 @@
+/* index.c - numbers of words, pairs of brackets, definitions by name: what makes that a source is
+ * looked through in time that is in proportion to its length. */
+#include <stdlib.h>
+#include <string.h>
+#include "code.h"
+
+/* ---- words --------------------------------------------------------------- */
+
+typedef struct spelled { unsigned hash; gp_tok *t; } spelled;
+
+static unsigned hash(const gp_tok *t)
+{
+    unsigned h = 2166136261u;
+    for (int i = 0; i < t->len; i++)
+        h = (h ^ (unsigned char)t->p[i]) * 16777619u;
+    return h;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const spelled *x = a, *y = b;
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    if (x->t->len != y->t->len)
+        return x->t->len - y->t->len;
+    return memcmp(x->t->p, y->t->p, (size_t)x->t->len);
+}
+
+static void number(gp_cu *c)
+{
+    int n = 0;
+    spelled *s = gp_shape_alloc(c->s, sizeof *s * (size_t)(c->main.n + c->macro.n));
+    for (int k = 0; k < 2; k++) {
+        gp_toks *t = k ? &c->macro : &c->main;
+        for (int i = 0; i < t->n; i++)
+            s[n++] = (spelled){ hash(&t->v[i]), &t->v[i] };
+    }
+    qsort(s, (size_t)n, sizeof *s, compare);
+    for (int i = 0; i < n; i++)
+        s[i].t->word = c->nwords += !i || compare(&s[i - 1], &s[i]) != 0;
+    c->nwords++;               /* from 1 */
+}
+
+/* ---- brackets ------------------------------------------------------------ */
+
+static int bracket(const gp_tok *t)
+{
+    if (t->kind != GP_TOK_OTHER || t->len != 1)
+        return 0;
+    return strchr("([{", *t->p) ? 1 : strchr(")]}", *t->p) ? -1 : 0;
+}
+
+int gp_tok_close(const gp_toks *t, int i, int to)
+{
+    if (i >= to)
+        return to;
+    return bracket(&t->v[i]) <= 0 ? i : t->v[i].pair < to ? t->v[i].pair : to;
+}
+
+int gp_tok_open(const gp_toks *t, int i, int from)
+{
+    if (i <= from)
+        return from;
+    return bracket(&t->v[i]) >= 0 ? i : t->v[i].pair > from ? t->v[i].pair : from;
+}
+
+int gp_tok_angle(const gp_toks *t, int i, int to)
+{
+    return i < to && t->v[i].pair < to ? t->v[i].pair : i;
+}
+
+/* Open brackets are a list by `up`, open < one by `pair`. */
+static void pair(gp_toks *t)
+{
+    int round = -1, angle = -1;
+    for (int i = 0; i <= t->n; i++) {
+        gp_tok *v = &t->v[i];
+        int b = bracket(v), close = gp_tok_is(v, ">") ? 1 : gp_tok_is(v, ">>") ? 2 : 0;
+        if (b < 0 && round >= 0) {
+            v->pair = round, t->v[round].pair = i;
+            round = t->v[round].up;
+        } else {
+            v->pair = b < 0 ? -1 : GP_NO_PAIR;
+        }
+        v->up = round;
+        if (b > 0)
+            round = i;
+        if (i == t->n || gp_tok_is(v, ";") || gp_tok_is(v, "{") || gp_tok_is(v, "="))
+            close = GP_NO_PAIR;
+        for (; close && angle >= 0; close--) {
+            int before = t->v[angle].pair;
+            t->v[angle].pair = close > 2 ? GP_NO_PAIR : i;
+            angle = before;
+        }
+        if (gp_tok_is(v, "<"))
+            v->pair = angle, angle = i;
+    }
+}
+
+/* ---- definitions ---------------------------------------------------------- */
+
+static void name(gp_cu *c, int def)
+{
+    gp_def *d = &c->def[def];
+    int w = d->name->word;
+    d->next = -1;
+    if (c->named[w] < 0)
+        c->named[w] = def;
+    else
+        c->def[c->last[w]].next = def;
+    c->last[w] = def;
+}
+
+int gp_cu_def(gp_cu *c, gp_def d)
+{
+    c->def = gp_cu_room(c, c->def, c->ndefs, &c->defs_cap, sizeof *c->def);
+    d.text = c->ndefs;
+    c->def[c->ndefs++] = d;
+    if (c->named)
+        name(c, c->ndefs - 1);
+    return c->ndefs - 1;
+}
+
+void gp_cu_index(gp_cu *c)
+{
+    number(c);
+    pair(&c->main);
+    pair(&c->macro);
+    size_t bytes = sizeof *c->named * (size_t)c->nwords;
+    c->named = gp_shape_alloc(c->s, bytes);
+    c->last = gp_shape_alloc(c->s, bytes);
+    memset(c->named, -1, bytes);
+    for (int i = 0; i < c->ndefs; i++) {
+        c->def[i].name = &c->macro.v[c->def[i].from];
+        name(c, i);
+    }
+}
