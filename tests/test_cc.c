@@ -141,12 +141,12 @@ static bool rounds_to(double x, unsigned h)
         && (off < down || (off == down && !(a & 1)));
 }
 
-/* <cuda_fp16.h> where the toolkit is: conversions and arithmetic of the host, rounded as on a
- * GPU; its types are those of f16 buffers. */
+/* <cuda_fp16.h> beside other headers of the toolkit, where that is; its types are those of f16
+ * buffers. (All that it has: test_half.c.) */
 START_TEST(half_precision)
 {
-    if (access("/usr/local/cuda/include/cuda_fp16.h", R_OK)) {
-        fprintf(stderr, "SKIPPED: cuda_fp16.h is not installed\n");
+    if (access("/usr/local/cuda/include/cuda_bf16.h", R_OK)) {
+        fprintf(stderr, "SKIPPED: cuda_bf16.h is not installed\n");
         return;
     }
     enum { N = 512 };
@@ -186,6 +186,26 @@ START_TEST(half_precision)
     }
     for (int i = 0; i < 65536; i++)
         ck_assert_uint_eq(back[i], (i & 0x7fff) > 0x7c00 ? 0x7fff : i);
+}
+END_TEST
+
+/* <cooperative_groups.h>: of the toolkit for a GPU, gpipe's own for the CPU. */
+START_TEST(groups)
+{
+    bool toolkit = !access("/usr/local/cuda/include/cooperative_groups.h", R_OK);
+    for (int cuda = 0; cuda < 1 + (have_nvrtc && toolkit); cuda++) {
+        attempt a = try("#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+                        K "(int *out)\n{\n"
+                        "    cg::grid_group g = cg::this_grid(); cg::thread_block b = cg::this_thread_block();\n"
+                        "    b.sync(); cg::sync(b);\n"
+                        "    if (g.is_valid()) { g.sync(); cg::sync(g); }\n"
+                        "    out[g.thread_rank()] = (int)(g.size() + g.num_threads() + g.block_rank()\n"
+                        "        + g.num_blocks() + g.block_index().x + g.thread_index().x + g.dim_blocks().x\n"
+                        "        + g.group_dim().x + b.size() + b.num_threads() + b.thread_rank()\n"
+                        "        + b.group_index().x + b.thread_index().x + b.dim_threads().x + b.group_dim().x);\n"
+                        "}\n", CU_PARAMS("int *"), cuda);
+        ck_assert_msg(a.ok, "%s", a.errs.n ? a.errs.e[0].msg : "?");
+    }
 }
 END_TEST
 
@@ -750,6 +770,7 @@ Suite *suite_cc(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, compiles, 0, 2 * (int)(sizeof good / sizeof *good));
     tcase_add_test(tc, half_precision);
+    tcase_add_test(tc, groups);
     tcase_add_test(tc, missing_toolkit);
     tcase_add_loop_test(tc, errors, 0, 2 * (int)(sizeof bad / sizeof *bad));
     tcase_add_loop_test(tc, errors_of_args_name_both_places, 0, 3);

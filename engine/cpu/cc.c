@@ -4,6 +4,7 @@
  * that holds one gp_cpu_entry, and the names of the files that it has read. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -79,6 +80,21 @@ static bool find_compiler(compiler *c, const gp_source *src, gp_errs *errs)
                    "install g++ or clang++, or set CXX", src->path);
 }
 
+/* Headers of the CUDA toolkit as gpipe has them for the CPU. */
+static const struct { const char *name, *file; } ours[] = {
+    { "cuda_fp16.h", "kernels/half.h" }, { "cooperative_groups.h", "kernels/groups.h" },
+    { "cuda_runtime.h", NULL },            /* nothing is missing */
+};
+enum { NOURS = sizeof ours / sizeof *ours };
+
+static const char *text_of(const char *file)
+{
+    const gp_blob *b = gp_blobs;
+    while (file && strcmp(b->name, file) != 0)
+        b++;
+    return file ? (const char *)b->data : "";
+}
+
 /* ---- what it depends on -------------------------------------------------- */
 
 /* What compilers read of the environment, and where programs are looked for. */
@@ -96,6 +112,8 @@ static gp_key make_key(const gp_unit *u, const compiler *c)
     gp_hash_begin(&h);
     gp_hash_text(&h, "cpu " GP_VERSION);
     gp_hash_text(&h, u->text);
+    for (int i = 0; i < NOURS; i++)
+        gp_hash_text(&h, text_of(ours[i].file));
     gp_hash_text(&h, u->dir);
     for (int i = 0; i < c->nwords; i++) {
         char path[PATH_MAX];
@@ -147,8 +165,9 @@ static void add_folders(gp_reads *r, const gp_unit *u, const compiler *c)
     gp_reads_folder(r, "/usr/local/include", strlen("/usr/local/include"));
 }
 
-/* Reads what `-MD` has written: a rule for make, with its way to quote. */
-static void read_rule(gp_reads *r, const char *path)
+/* Reads what `-MD` has written: a rule for make, with its way to quote. What is in `dir` is our
+ * own. */
+static void read_rule(gp_reads *r, const char *path, const char *dir)
 {
     char err[GP_WHY], *text;
     size_t bytes;
@@ -170,7 +189,8 @@ static void read_rule(gp_reads *r, const char *path)
                 p++;
             *to++ = *p;
         }
-        gp_reads_path(r, name, (size_t)(to - name));
+        if (strncmp(name, dir, strlen(dir)) != 0)
+            gp_reads_path(r, name, (size_t)(to - name));
     }
     free(text);
 }
@@ -188,6 +208,22 @@ static bool all_are_files(const gp_reads *r, const gp_source *src, gp_errs *errs
 
 /* ---- compiling ----------------------------------------------------------- */
 
+/* Puts our headers where the compiler looks before the toolkit. */
+static bool put_headers(const gp_source *src, const char *dir, gp_errs *errs)
+{
+    for (int i = 0; i < NOURS; i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", dir, ours[i].name);
+        FILE *f = fopen(path, "we");
+        bool ok = f && fputs(text_of(ours[i].file), f) >= 0;
+        ok = f && !fclose(f) && ok;
+        if (!ok)
+            return gp_fail(errs, GP_E_RESOURCE, src->at, "to compile '%s' '%s' cannot be written: "
+                           "%s", src->path, path, strerror(errno));
+    }
+    return true;
+}
+
 /* Compiles the unit to the file `to`, in the folder, with `more` options, which end with NULL. */
 static bool compile(const gp_unit *u, const compiler *c, const char *dir, const char *to,
                     const char *const *more, const atomic_int *cancel, gp_errs *errs)
@@ -197,9 +233,13 @@ static bool compile(const gp_unit *u, const compiler *c, const char *dir, const 
     int n = 0;
     if (!argv)
         return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
+    if (!put_headers(src, dir, errs)) {
+        free(argv);
+        return false;
+    }
     for (int i = 0; i < c->nwords; i++)
         argv[n++] = c->word[i];
-    argv[n++] = "-iquote", argv[n++] = u->dir;
+    argv[n++] = "-iquote", argv[n++] = u->dir, argv[n++] = "-I", argv[n++] = dir;
     for (; *more; more++)
         argv[n++] = *more;
     for (int i = 0; i < NFLAGS; i++)
@@ -274,7 +314,7 @@ static bool build(const gp_unit *u, const compiler *c, gp_reads *r, const atomic
     gp_reads_start(r);
     bool ok = compile(u, c, s.path, file, depends, cancel, errs);
     if (ok) {
-        read_rule(r, rule);
+        read_rule(r, rule, s.path);
         ok = all_are_files(r, u->src, errs);
     }
     if (ok) {

@@ -140,17 +140,14 @@ static bool entry_param(const gp_unit *u, int k, const char **text, size_t *len)
 
 /* gpipe's headers, in the order they include each other. */
 static const char *const headers[] = {
-    "engine/base/embed.h", "engine/cpu/fiber.h", "kernels/cpu.h", "kernels/cpu_groups.h",
-    "kernels/kernel.h",
+    "engine/base/embed.h", "engine/cpu/fiber.h", "kernels/cpu.h", "kernels/kernel.h",
 };
 
-/* On the CPU: headers of the CUDA toolkit that others of it include, cuda_fp16.h for one. What
+/* On the CPU: headers of the CUDA toolkit that others of it include, cuda_bf16.h for one. What
  * they have kernels/cpu.h has; so they are to be empty. */
 static const char toolkit[] =
     "#define __CUDA_RUNTIME_H__\n#define __HOST_DEFINES_H__\n#define __VECTOR_TYPES_H__\n"
-    "#define __VECTOR_FUNCTIONS_H__\n#define _COOPERATIVE_GROUPS_H_\n";
-/* ... and those that a source may include where there is no toolkit. */
-static const char *const not_needed[] = { "<cooperative_groups.h>", "<cuda_runtime.h>" };
+    "#define __VECTOR_FUNCTIONS_H__\n";
 
 static void put_header(FILE *out, const char *name)
 {
@@ -266,19 +263,6 @@ static bool check_includes(const gp_unit *u, gp_errs *errs)
     return ok;
 }
 
-static void drop_includes(gp_unit *u)
-{
-    for (const char *p = u->code; (p = find_word(u->code, p, "include")); p++)
-        for (size_t k = 0; k < sizeof not_needed / sizeof *not_needed; k++) {
-            char *text = u->user + (p - u->code), *name = text + 7 + strspn(text + 7, " \t");
-            while (text > u->user && strchr(" \t", text[-1]))
-                text--;
-            if (text > u->user && text[-1] == '#'
-                && !strncmp(name, not_needed[k], strlen(not_needed[k])))
-                memset(text - 1, ' ', (size_t)(name + strlen(not_needed[k]) - text) + 1);
-        }
-}
-
 char *gp_source_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -301,8 +285,6 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
         return false;
     if (!u->dir || !u->code || !gp_memfile_open(&m))
         return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
-    if (cpu)
-        drop_includes(u);
     FILE *out = m.f;
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         if (cpu || strcmp(headers[i], "kernels/kernel.h") == 0)
@@ -477,7 +459,7 @@ static void entry_error(const gp_unit *u, const report *r, gp_errs *errs)
             names);
 }
 
-/* A call that kernels/cpu.h or cpu_groups.h deleted, because it needs a GPU. */
+/* A call that kernels/cpu.h or groups.h deleted, because it needs a GPU. */
 static bool gpu_only(const report *r, gp_loc at, gp_errs *errs)
 {
     static const char *const starts[] = { "__", "tiled_partition", "coalesced_threads" };

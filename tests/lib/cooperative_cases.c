@@ -118,8 +118,8 @@ START_TEST(a_grid_that_does_not_fit)
     ck_assert_int_eq(r.outcome, GP_ERROR);
     ck_assert_uint_eq(r.account[0].out, 0);
     ck_assert_int_eq(gp_errs_exit(&r.errs), 3);
+    ck_assert_msg((at = strstr(r.errs.e[0].msg, "this device runs ")) != NULL, "%s", r.errs.e[0].msg);
     ck_assert_int_eq(r.errs.e[0].at.line, 7);
-    ck_assert_ptr_nonnull(at = strstr(r.errs.e[0].msg, "this device runs "));
     ck_assert_int_eq(sscanf(at, "this device runs %u at once, not 40000 x 1 x 1", &blocks), 1);
     ck_assert(blocks >= 1 && blocks < 40000);
     snprintf(most, sizeof most, "stages.b.grid=%u", blocks);

@@ -10,7 +10,7 @@ REMOVES = {"unlink", "unlinkat", "rmdir"}
 # The account may be in what they lose: it is said with them.
 SAYS = {"write", "fwrite", "fputs", "fprintf", "fflush"}
 # What a run that was killed leaves and the next one takes away.
-CLEANED = {"a socket", "a temporary file"}
+CLEANED = {"a socket", "a temporary file", "in the cache"}
 ACCOUNT = re.compile(r"gpipe: (?:\S+: )?(\d+) frames? in, (\d+) out, (\d+) dropped, (\d+) failed, "
                      r"(\d+) cancelled in")
 
@@ -47,7 +47,7 @@ class Result:
                 self.left.append(what)
             for at, folders, files in os.walk(folder):
                 self.left += [what] * len([f for f in folders if f != "gpipe"])
-        self.left += ["in the cache" for f in tree(server.cache) if f.split("/")[-1].startswith("new-")]
+        self.left += ["in the cache" for f in tree(server.cache) if ".gpipe-" in f]
         socket = f"/tmp/gpipe-{os.geteuid()}/{server.pid}.sock"
         if os.path.exists(socket) and os.stat(socket).st_mtime >= server.start - 1:
             self.left.append("a socket in /tmp")

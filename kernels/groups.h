@@ -1,10 +1,8 @@
-/* cpu_groups.h - <cooperative_groups.h> on a CPU: a block, and the grid of a kernel with
+/* groups.h - <cooperative_groups.h> on a CPU: a block, and the grid of a kernel with
  * `cooperative: true`. Names and ranks are those of the CUDA programming guide. What works in
  * groups of a warp does not compile. */
-#ifndef GP_CPU_GROUPS_H
-#define GP_CPU_GROUPS_H
-
-#include "kernels/cpu.h"
+#ifndef GP_GROUPS_H
+#define GP_GROUPS_H
 
 namespace cooperative_groups {
 
