@@ -15,6 +15,7 @@ typedef struct gp_tok {
     int file, line;            /* file: index into gp_cu.path */
     int len;
     const char *p;
+    bool branch;               /* it stands in an #if */
     /* After gp_cu_index: */
     int word;                  /* a number that tokens of the same text have */
     int pair;                  /* the bracket that belongs to this one; of an opening one that
@@ -61,7 +62,7 @@ typedef struct gp_cu {
     const char *why;           /* ... what it is */
     const char *cut_why;       /* a part of it is not looked at at all; NULL: none */
     gp_loc cut;                /* ... where */
-    int deep;                  /* files that include each other */
+    int deep, ifs;             /* while it is read: files that include each other, open #if */
     int steps;                 /* see gp_cu_step */
 } gp_cu;
 

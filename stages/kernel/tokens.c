@@ -253,6 +253,10 @@ static void read_directive(reader *r)
         read_define(r);
     else if (gp_tok_is(&word, "include") || gp_tok_is(&word, "include_next"))
         read_include(r);
+    else if (gp_tok_is(&word, "if") || gp_tok_is(&word, "ifdef") || gp_tok_is(&word, "ifndef"))
+        r->c->ifs++;
+    else if (gp_tok_is(&word, "endif"))
+        r->c->ifs--;
     while (next(r, true).kind)
         ;
     r->fresh = true;
@@ -279,6 +283,7 @@ static void read_file(gp_cu *c, const gp_file *f)
         skip(&r, false);
         bool fresh = r.fresh;
         t = next(&r, false);
+        t.branch = c->ifs > 0;
         if (!t.kind)
             break;
         if (fresh && gp_tok_is(&t, "#"))
