@@ -27,7 +27,7 @@ typedef struct gp_tok {
 
 enum { GP_NO_PAIR = INT_MAX };
 
-/* A list of tokens that ends with one of kind 0. */
+/* A list of tokens that ends with two of kind 0. */
 typedef struct gp_toks { gp_tok *v; int n, cap; } gp_toks;
 
 /* Something that has a name and a text: a function, a type, a macro, a variable's initial value. */
@@ -100,7 +100,7 @@ void gp_cu_cut(gp_cu *c, const gp_tok *t, const char *why);
  * that is more than any source needs that was not made for it. */
 bool gp_cu_step(gp_cu *c, const gp_tok *t);
 gp_loc gp_cu_at(const gp_cu *c, const gp_tok *t);
-/* Room for two more in a list of the pipeline's memory. */
+/* Room for three more in a list of the pipeline's memory. */
 void *gp_cu_room(gp_cu *c, void *v, int n, int *cap, size_t each);
 
 /* ---- words, brackets and names: index.c ----------------------------------- */
