@@ -69,7 +69,7 @@ CLI     := $(wildcard engine/cli/*.c)
 ENGINE  := $(filter-out $(CLI) $(if $(filter 0,$(CUDA)),engine/cuda/%.c),$(wildcard engine/*/*.c))
 LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/format/*.c) $(wildcard stages/kernel/*.c) $(wildcard lua/*.c)
 OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $B/embed.o $B/kinds.o
-EMBED   := README.md engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page*))
+EMBED   := README.md engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h kernels/groups.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page*))
 CUROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 ALL_C   += $(CUROOT:%=-isystem %/include)
 ifeq ($(CUDA),1)
@@ -216,7 +216,8 @@ check: NEED += python3-jsonschema $(shell . /etc/os-release 2>/dev/null; [ "$$ID
 check: deps
 	+@$(again) check-built
 INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
-check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tests/fuzz/replay) $(INJECT)
+TORTURE := $(if $(T)$(SAN)$(filter 1,$(STATIC)),,$B/tests/torture/shim.so)
+check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tests/fuzz/replay) $(INJECT) $(TORTURE)
 	GPIPE=$(abspath $B/gpipe) $B/tests/run$S
 	$(if $(T),,$B/tests/fuzz/replay tests/fuzz/corpus)
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
@@ -228,6 +229,7 @@ check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tes
 	$(if $(T)$(SAN),,MAKE="$(MAKE) --no-print-directory" CC="$(CC)" tests/install.sh)
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) $B/tests/gpu/run)
 	$(INJECT)
+	$(TORTURE:%=$(PYTHON) tests/torture/torture.py $B/gpipe % --part 0.1)
 
 # The harnesses of tests/fuzz, with stored inputs (replay) and under libFuzzer (run): one
 # program has them all. libpng.sh gets libpng's source, so that it is instrumented too.

@@ -17,15 +17,16 @@
 #endif
 
 #ifdef __CUDACC_RTC__
+/* As libcu++ has them for NVRTC, since headers of the toolkit include that. */
 typedef signed char int8_t;
 typedef unsigned char uint8_t;
 typedef short int16_t;
 typedef unsigned short uint16_t;
 typedef int int32_t;
 typedef unsigned uint32_t;
-typedef long int64_t;
-typedef unsigned long uint64_t;
-typedef unsigned long uintptr_t;
+typedef long long int64_t;
+typedef unsigned long long uint64_t;
+typedef unsigned long long uintptr_t;
 #ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
 #endif

@@ -60,6 +60,14 @@ static const char *explained(const char *msg)
            "takes an index for each axis)" : "";
 }
 
+/* The words of Lua itself and of its library, whose errors are as any other. */
+static bool says_full(const char *msg)
+{
+    static const char words[] = "not enough memory";
+    size_t n = strlen(msg), k = sizeof words - 1;
+    return n >= k && !strcmp(msg + n - k, words);
+}
+
 /* The message handler: message and traceback into w->error, the innermost line
  * of the script into w->line. C functions and other modules' lines are only in
  * the traceback. */
@@ -75,6 +83,7 @@ static int on_error(lua_State *L)
     snprintf(w->error, sizeof w->error, "%s%s", without_place(msg, w->chunk + 1, w->line),
              explained(msg));
     shorten(w);
+    w->full = says_full(msg);
     for (int level = 0; level < LEVELS && lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sln", &ar);
         if (ar.currentline <= 0)
@@ -100,14 +109,15 @@ static bool plain_error(gp_lua *w)
         w->line = (int)strtol(msg + n + 1, &end, 10);
         msg = end + strspn(end, ": ");
     }
-    snprintf(w->error, sizeof w->error, "%s", msg ? msg : "out of memory");
+    snprintf(w->error, sizeof w->error, "%s", msg ? msg : "not enough memory");
+    w->full = says_full(w->error);
     lua_settop(w->L, HANDLER);
     return false;
 }
 
 bool gp_lua_call(gp_lua *w, int nargs, int nresults)
 {
-    w->error[0] = '\0';
+    w->error[0] = '\0', w->full = false;
     int rc = lua_pcall(w->L, nargs, nresults, HANDLER);
     if (rc && !w->error[0])
         plain_error(w);
@@ -226,8 +236,9 @@ static bool new_state(gp_lua *w, const char *script)
     w->script = script;
     snprintf(w->chunk, sizeof w->chunk, "=%.58s", slash ? slash + 1 : script);
     w->L = luaL_newstate();
+    w->full = !w->L;
     if (!w->L)
-        snprintf(w->error, sizeof w->error, "out of memory");
+        snprintf(w->error, sizeof w->error, "not enough memory");
     return w->L != NULL;
 }
 

@@ -18,6 +18,7 @@ typedef struct gp_lua {
     int randomseed;            /* a reference */
     int line;                  /* of the last error, in the script; 0: elsewhere */
     char error[560];           /* what, and the traceback */
+    bool full;                 /* that was: no memory */
 } gp_lua;
 
 /* Checks the syntax of a script's text, runs nothing. On an error, false, with

@@ -22,7 +22,7 @@ struct opts {
     const char *file;
     double abs, rel;
     int nan;
-    gp_loc at;                 /* found by shape() */
+    gp_loc at;                 /* found by check() */
 };
 
 /* How the file's rows lie; `head` is its beginning. */
@@ -34,9 +34,23 @@ static bool cut_file(gp_cut *cut, const char *path, const void *head, size_t n, 
                                         : gp_cut_raw(cut, size, frame, &how, why);
 }
 
+static bool check(gp_shape *s)
+{
+    struct opts *o = (struct opts *)s->opts;   /* its last field is made here */
+    o->at = gp_shape_loc(s, "file");
+    if (!o->file)
+        return true;
+    const gp_file *f = gp_probe_file(s, o->file);
+    gp_shape_reads(s, &o->file, 1);
+    if (f->error)
+        return gp_shape_missing(s, "file", "cannot read '%s': %s", o->file, strerror(f->error));
+    return (f->kind == GP_FILE_REGULAR && gp_filetype_of(o->file) != GP_PNG)
+        || gp_shape_fail(s, "file", "'%s' is neither a .npy nor a raw file", o->file);
+}
+
 static bool shape(gp_shape *s)
 {
-    struct opts *o = (struct opts *)s->opts;   /* its last field is shape()'s */
+    const struct opts *o = s->opts;
     bool with = s->nin > 1 && s->in[1].dtype;
     char why[GP_WHY], a[128], b[128];
     gp_cut cut;
@@ -45,7 +59,6 @@ static bool shape(gp_shape *s)
 
     s->serial = true;
     s->any_length = with;
-    o->at = gp_shape_loc(s, "file");
     if (with == (o->file != NULL))
         return gp_shape_fail(s, with ? "file" : NULL, "'compare' needs one thing to compare with: "
                              "either a second input, 'in: [A, B]', or 'file: PATH'");
@@ -54,12 +67,7 @@ static bool shape(gp_shape *s)
             || gp_shape_fail(s, NULL, "%s cannot be compared with %s", gp_type_text(&s->in[0], a),
                              gp_type_text(&s->in[1], b));
     const gp_file *f = gp_probe_file(s, o->file);
-    gp_shape_reads(s, &o->file, 1);
-    if (f->error)
-        return gp_shape_missing(s, "file", "cannot read '%s': %s", o->file, strerror(f->error));
-    if (f->kind != GP_FILE_REGULAR || gp_filetype_of(o->file) == GP_PNG)
-        return gp_shape_fail(s, "file", "'%s' is neither a .npy nor a raw file", o->file);
-    return cut_file(&cut, o->file, f->head, f->nhead, f->size, &s->in[0], why)
+    return f->error || cut_file(&cut, o->file, f->head, f->nhead, f->size, &s->in[0], why)
         || gp_shape_fail(s, "file", "'%s' %s", o->file, why);
 }
 
@@ -191,7 +199,7 @@ static bool open_state(const gp_open *g, void **state)
     s->o = g->opts;
     s->fd = -1;
     return !s->o->file || open_file(s, &g->in[0], why)
-        || gp_fail(g->errs, gp_why_code(why), s->o->at, "'%s' %s", s->o->file, why);
+        || gp_fail(g->errs, gp_why_code(why, GP_E_RUN), s->o->at, "'%s' %s", s->o->file, why);
 }
 
 /* The expected data of frame `f`: NULL after an error. */
@@ -285,4 +293,5 @@ const gp_kind gp_kind_compare = {
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = 16,
     .shape = shape, .open = open_state, .close = close_state, .run = run, .finish = finish,
+    .check = check,
 };

@@ -1,7 +1,7 @@
 /* kernel.c - a user's own kernel, from a .cu file.
  *
- * shape() reads `args`, `block` and the like once, looks at the source (kernel/code.h), and
- * leaves what it found in the options; open() has the source compiled; record() evaluates
+ * check() and shape() read `args`, `block` and the like once, look at the source
+ * (kernel/code.h), and leave what they found in the options; open() has the source compiled; record() evaluates
  * arguments and grid for the views it gets, so that a partial frame is computed at its own
  * size. */
 #include <stdlib.h>
@@ -14,8 +14,8 @@ struct opts {
     const char *source, *entry;
     const gp_node *args, *grid, *define, *shared;
     gp_ints block;
-    bool batched, serial;
-    /* Not options: made of them by shape(). */
+    bool batched, serial, cooperative;
+    /* Not options: made of them by check() and shape(). */
     const char *name;          /* of the entry */
     const gp_file *file;
     gp_kargs passed;
@@ -117,6 +117,15 @@ static bool check_variables(gp_shape *s, const struct opts *o, gp_cu *code)
                          changed.line);
 }
 
+/* Without a cooperative launch grid.sync() is an error that only some GPUs report. */
+static bool check_groups(gp_shape *s, const struct opts *o, const gp_cu *code)
+{
+    const gp_tok *at = o->cooperative ? NULL : gp_cu_uses(code, "this_grid");
+    return !at || gp_shape_fail(s, "source", "kernel '%s' uses this_grid() (%s:%d), which needs all "
+                                "blocks to run at once: set 'cooperative: true'", o->name,
+                                gp_cu_at(code, at).file, at->line);
+}
+
 /* What is decided by the source as text, so that check, plan and run agree on any machine. */
 static bool look_at_code(gp_shape *s, struct opts *o)
 {
@@ -125,7 +134,17 @@ static bool look_at_code(gp_shape *s, struct opts *o)
     o->threads = (gp_kgrid){ .given = o->grid, .batched = o->batched };
     return gp_kgrid_read(s, &o->block, code, o->name, found, &o->threads)
         && gp_kargs_check(s, o->args, &o->passed, code, o->name)
-        && check_variables(s, o, code);
+        && check_variables(s, o, code) && check_groups(s, o, code);
+}
+
+static bool check(gp_shape *s)
+{
+    struct opts *o = (void *)s->opts;
+    bool ok = read_source(s, o);
+    if (o->cooperative && o->batched)
+        ok = gp_shape_fail(s, "cooperative", "a grid for several frames ('batched') would wait for all "
+                           "of them: leave one of the two out");
+    return read_define(s, o) && ok;
 }
 
 static bool shape(gp_shape *s)
@@ -147,9 +166,9 @@ static bool shape(gp_shape *s)
     if (s->partial)
         return true;
     s->batched = o->batched;
-    s->serial = o->serial;
-    return read_source(s, o) && gp_kargs_read(s, o->args, o->batched, &o->passed)
-        && read_shared(s, o) && read_define(s, o) && look_at_code(s, o);
+    s->serial = o->serial, s->cooperative = o->cooperative;
+    return gp_kargs_read(s, o->args, o->batched, &o->passed) && read_shared(s, o)
+        && look_at_code(s, o);
 }
 
 /* ---- run time -------------------------------------------------------- */
@@ -170,7 +189,8 @@ static bool open_kernel(const gp_open *o, void **state)
     gp_source src = { .path = k->source, .entry = k->name, .param = k->passed.type,
                       .nparam = k->passed.n,
                       .define = k->defines, .ndefine = k->define ? k->define->n : 0,
-                      .shared = k->bytes, .at = o->at, .param_at = k->passed.at };
+                      .shared = k->bytes, .at = o->at, .param_at = k->passed.at,
+                      .cooperative = k->cooperative };
     st->kernel = gp_kernel_compile(o->dev, &src, o->errs);
     return st->kernel != NULL;
 }
@@ -216,6 +236,9 @@ static const gp_opt options[] = {
     { GP_BOOL(struct opts, batched),
       .help = "blockIdx.z is the frame, and a size_t stride in elements follows each pointer to "
               "a port" },
+    { GP_BOOL(struct opts, cooperative),
+      .help = "all blocks run at once, and cooperative_groups::this_grid().sync() lets each wait for "
+              "all; a grid that the device cannot run at once is an error" },
     { GP_BOOL(struct opts, serial),
       .help = "frames take turns, in order: for a kernel that keeps something in a __device__ "
               "variable" },
@@ -227,4 +250,5 @@ const gp_kind gp_kind_kernel = {
     .help = "runs a kernel of your own, from a .cu file",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .shape = shape, .open = open_kernel, .close = free, .record = record,
+    .check = check,
 };

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
+#include "base/outfile.h"
 #include "gpipe/stage.h"
 #include "state.h"
 
@@ -24,7 +25,7 @@ struct opts {
     const char *script;
     const gp_node *params;
 
-    /* found by shape() */
+    /* found by check(); the last three by shape() */
     const char *text;              /* of the script */
     size_t len;
     const gp_node *values;         /* params, with ${} replaced; NULL: none */
@@ -115,7 +116,9 @@ static bool read_script(gp_shape *s, struct opts *o)
                              "its own", o->script);
     gp_lua w = { 0 };
     bool ok = gp_lua_syntax(&w, o->script, f->head, f->nhead);
-    if (!ok && w.line)
+    if (!ok && w.full)
+        gp_shape_fail(s, "script", "'%s' " GP_WHY_MEMORY, o->script);
+    else if (!ok && w.line)
         gp_shape_fail(s, "script", "%s:%d: %s", o->script, w.line, w.error);
     else if (!ok)
         gp_shape_fail(s, "script", "'%s': %s", o->script, w.error);
@@ -148,9 +151,16 @@ static bool shape_outputs(gp_shape *s, struct opts *o)
     return true;
 }
 
+static bool check(gp_shape *s)
+{
+    struct opts *o = (struct opts *)s->opts;       /* its last fields are made here */
+    bool script = read_script(s, o);
+    return read_params(s, o) && script;
+}
+
 static bool shape(gp_shape *s)
 {
-    struct opts *o = (struct opts *)s->opts;       /* its last fields are this function's */
+    struct opts *o = (struct opts *)s->opts;       /* likewise */
     if (s->partial) {
         for (int i = 0; i < s->nout; i++) {
             s->out[i] = o->out[i];
@@ -161,7 +171,7 @@ static bool shape(gp_shape *s)
     }
     if (!s->nin && !s->nout)
         return gp_shape_fail(s, NULL, "this stage has neither inputs nor outputs");
-    if (!read_script(s, o) || !read_params(s, o) || !shape_outputs(s, o))
+    if (!shape_outputs(s, o))
         return false;
     s->serial = !o->stateless;
     o->zero = says_zero(s);
@@ -196,7 +206,8 @@ struct state {
 static bool report(const struct worker *w, gp_errs *errs, const char *stage, const char *where)
 {
     gp_loc at = { .file = w->lua.script, .line = w->lua.line, .col = w->lua.line > 0 };
-    return gp_fail(errs, GP_E_RUN, at, "stage '%s'%s: %s", stage, where, w->lua.error);
+    return gp_fail(errs, w->lua.full ? GP_E_RESOURCE : GP_E_RUN, at, "stage '%s'%s: %s", stage,
+                   where, w->lua.error);
 }
 
 /* frame.index, frame.valid, frame.time, frame.name */
@@ -585,5 +596,5 @@ const gp_kind gp_kind_lua = {
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,
     .shape = shape, .open = open_stage, .close = close_stage, .run = run, .finish = finish,
-    .advise = advise,
+    .advise = advise, .check = check,
 };

@@ -239,7 +239,7 @@ static const char *path_of(const struct reader *r)
 /* The frame cannot be made; its file is done with. */
 static gp_status fail(struct reader *r, gp_call *c, const gp_frame *f, const char *why)
 {
-    gp_fail(c->errs, gp_why_code(why), r->o->at, "frame %llu: '%s' %s",
+    gp_fail(c->errs, gp_why_code(why, GP_E_RUN), r->o->at, "frame %llu: '%s' %s",
             (unsigned long long)f->index, path_of(r), why);
     close_file(r);
     return GP_FAILED;
@@ -479,7 +479,8 @@ static const gp_opt options[] = {
       .help = "stop after so many; 0: all" },
     { GP_BOOL(struct opts, loop), .help = "begin again after the last file" },
     { GP_BOOL(struct opts, reopen),
-      .help = "a FIFO: when its writer has closed it, wait for the next one" },
+      .help = "a FIFO: when its writer has closed it, wait for the next one; writers come one after "
+              "another, as a FIFO does not tell two apart that have it open at once" },
     { GP_FLOAT(struct opts, rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "frames a second; 0: as fast as they can be read" },
     { 0 }

@@ -27,7 +27,7 @@ struct opts {
     bool stack, live;
     int64_t compression, start;
     int if_exists, durable;
-    /* found by shape() */
+    /* found by check() */
     gp_loc at;
     gp_filetype as;
     bool numbered;             /* has a number: no two frames have one name */
@@ -83,18 +83,14 @@ static bool check_exists(gp_shape *s, const struct opts *o)
                          "their names, like 'out/%%05d.raw'");
 }
 
-static bool shape(gp_shape *s)
+static bool check(gp_shape *s)
 {
-    struct opts *o = (struct opts *)s->opts;   /* its last fields are shape()'s */
-    const gp_type *t = &s->in[0];
-    if (s->partial)
-        return true;
+    struct opts *o = (struct opts *)s->opts;   /* its last fields are check()'s */
     if (!check_path(s))
         return false;
 
     o->at = gp_shape_loc(s, "path");
     o->to_stdout = !strcmp(o->path, "stdout");
-    s->any_length = o->to_stdout || !strncmp(o->path, "/dev/", 5);
     o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(o->path);
     if (!o->format && gp_foreign_extension(o->path))
         return gp_shape_fail(s, "path", "gpipe writes no %s files; name it .npy or .png, or set "
@@ -102,13 +98,7 @@ static bool shape(gp_shape *s)
     o->numbered = gp_path_has_number(o->path);
     o->named = gp_path_has_name(o->path);
     o->single = o->numbered || o->named || o->as == GP_PNG;
-    s->serial = !o->numbered && !o->named;
 
-    const char *why = o->as == GP_PNG ? gp_png_why_not(t) : NULL;
-    char have[128];
-    if (why)
-        return gp_shape_fail(s, "path", "'%s' cannot hold %s: %s", o->path,
-                             gp_type_text(t, have), why);
     if (o->to_stdout && o->as != GP_RAW)
         return gp_shape_fail(s, "format", "only raw data can be written to stdout");
     if (o->stack && (o->single || o->as != GP_NPY))
@@ -116,13 +106,29 @@ static bool shape(gp_shape *s)
                              o->path);
     if (o->as != GP_PNG && !gp_shape_without(s, "compression", "a file that is not a PNG"))
         return false;
-    if (o->stack && t->ndim == GP_MAXDIM)
-        return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
     if ((o->single || o->to_stdout)
         && !gp_shape_without(s, "live", o->to_stdout ? "standard output" : "a file for each frame"))
         return false;
-    s->writes_from = o->if_exists == NEXT ? INT64_MAX : o->start;
     return check_exists(s, o) && gp_shape_writes(s, "path", o->path);
+}
+
+static bool shape(gp_shape *s)
+{
+    const struct opts *o = s->opts;
+    const gp_type *t = &s->in[0];
+    if (s->partial)
+        return true;
+    const char *why = o->as == GP_PNG ? gp_png_why_not(t) : NULL;
+    char have[128];
+    if (why)
+        return gp_shape_fail(s, "path", "'%s' cannot hold %s: %s", o->path,
+                             gp_type_text(t, have), why);
+    if (o->stack && t->ndim == GP_MAXDIM)
+        return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
+    s->any_length = o->to_stdout || !strncmp(o->path, "/dev/", 5);
+    s->serial = !o->numbered && !o->named;
+    s->writes_from = o->if_exists == NEXT ? INT64_MAX : o->start;
+    return true;
 }
 
 /* ---- state ----------------------------------------------------------- */
@@ -260,7 +266,7 @@ static bool open_writer(const gp_open *g, void **state)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     bool ok = o->to_stdout || (o->single ? find_first(w, why) : open_joined(w, &g->in[0], why));
     return ok || w->worker[0].file.unread      /* run() waits for its reader */
-        || gp_fail(g->errs, gp_why_code(why), o->at, "'%s' %s", o->path, why);
+        || gp_fail(g->errs, gp_why_code(why, GP_E_RUN), o->at, "'%s' %s", o->path, why);
 }
 
 /* ---- one file a frame ------------------------------------------------ */
@@ -311,7 +317,7 @@ static void write_single(struct writer *w, gp_call *c, gp_frame *f)
     char why[GP_WHY], path[PATH_MAX];
     f->status = name_file(w, f, path, why) ? put_file(w, c, f, path, why) : GP_FAILED;
     if (f->status == GP_FAILED)
-        gp_fail(c->errs, gp_why_code(why), w->o->at, "frame %llu: '%s' %s",
+        gp_fail(c->errs, gp_why_code(why, GP_E_RUN), w->o->at, "frame %llu: '%s' %s",
                 (unsigned long long)f->index, *path ? path : w->o->path, why);
 }
 
@@ -343,7 +349,7 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
     int k = 0;
     if ((f[0].status = reach_joined(w, c, why)) != GP_OK)
         return f[0].status == GP_STOPPED
-            || gp_fail(c->errs, gp_why_code(why), o->at, "'%s' %s", o->path, why);
+            || gp_fail(c->errs, gp_why_code(why, GP_E_RUN), o->at, "'%s' %s", o->path, why);
     for (; k < n && bytes < RUN_BYTES; k++) {
         const gp_view *in = &f[k].in[0];
         bool partial = o->stack && in->type.dim[0] != in->rows;
@@ -362,7 +368,7 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
         f[k].status = GP_AGAIN;
     if (append(w, v, k, rows, why))
         return true;
-    gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : gp_why_code(why);
+    gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : gp_why_code(why, GP_E_RUN);
     return (k == 1 ? gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s",
                              (unsigned long long)f[0].index, o->path, why)
                    : gp_fail(c->errs, code, o->at, "frames %llu to %llu: '%s' %s",
@@ -392,7 +398,7 @@ static bool finish(gp_call *c)
     return s == GP_STOPPED
         || (s == GP_OK && (o->as != GP_NPY || put_header(w, why))
             && gp_outfile_commit(&w->worker[0].file, why))
-        || gp_fail(c->errs, gp_why_code(why), o->at, "'%s' %s", o->path, why);
+        || gp_fail(c->errs, gp_why_code(why, GP_E_RUN), o->at, "'%s' %s", o->path, why);
 }
 
 static void advise(gp_advice *a)
@@ -436,5 +442,5 @@ const gp_kind gp_kind_write = {
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,
     .shape = shape, .open = open_writer, .close = close_writer, .run = run, .finish = finish,
-    .advise = advise,
+    .advise = advise, .check = check,
 };

@@ -62,6 +62,7 @@ helps kernel source args block grid
 helps exit $(seq 0 6) 129 130 141 143
 helps run --progress
 helps blur sigma
+"$GPIPE" help read | grep -q '^  reopen .*one after another' && ok || bad 'help read: it does not say who may write to a FIFO'
 for w in lua yaml exit; do
     "$GPIPE" help $w | grep -q '`\|\*\*' && bad "help $w: marks of Markdown" || ok
 done
@@ -270,6 +271,20 @@ echo 'function process(f, x, y) if f.index == 3 then io.popen("sleep 30"):read("
 "$GPIPE" run "$tmp/endless.yaml" 2>"$tmp/stderr" | head -c 1000000 >/dev/null
 rc=${PIPESTATUS[0]}
 [ "$rc" -eq 141 ] && ! grep -q 'error' "$tmp/stderr" && ok || bad "a pipe closed early: exit $rc"
+echo 'function process(f, x) end' >"$tmp/effects.lua"
+# beside $1: is the early end of the standard output told of (1), or no matter (0)?
+closed_beside() {
+    { cat "$tmp/endless.yaml"; printf '%s\n' "$1"; } >"$tmp/beside.yaml"
+    "$GPIPE" run "$tmp/beside.yaml" 2>"$tmp/stderr" | head -c 1000000 >/dev/null
+    local rc=${PIPESTATUS[0]} told
+    told=$(grep -c "error: .*'stdout' cannot be written: Broken pipe" "$tmp/stderr")
+    [ "$told" -eq "$2" ] && [ "$rc" -eq "$3" ] && ok || bad "a pipe closed early beside $1: exit $rc"
+}
+closed_beside '  - {use: discard, in: a}' 0 141
+closed_beside '  - {use: lua, in: a, out: [], script: effects.lua}' 1 1
+closed_beside '  - {use: compare, in: [a, a]}' 1 1
+closed_beside '  - {use: write, in: a, path: beside.raw}' 1 1
+[ ! -e "$tmp/beside.raw" ] && ok || bad 'a pipe closed early: part of a file has its name'
 if [ -w /dev/full ]; then
     "$GPIPE" run "$tmp/endless.yaml" >/dev/full 2>"$tmp/stderr"; rc=$?
     [ $rc -eq 1 ] && grep -qi 'space' "$tmp/stderr" && ok || bad "a full disk: exit $rc"
@@ -370,6 +385,27 @@ rm -f "$tmp/rc"
 [ "$(cat "$tmp/rc")" -eq 5 ] && grep -qE "^.*full.yaml:5:11: error: .*'write' is busy with frame [0-9]+, writing to standard output, a full pipe" "$tmp/stderr" \
     && grep -qE "^      stage 'generate' has waited [0-9.]+ s to put frame" "$tmp/stderr" && ok || bad 'a pipe that nobody reads'
 expect 'a stuck script' 5 "'forever' is busy with frame 3" "$GPIPE" run "$tmp/stuck.yaml"
+# whatever a thread is at that does not come back, no part of a file stays
+printf 'function process(f, x, y) while f.index == 3 do end y:copy(x) end' >"$tmp/loop.lua"
+printf 'function process(f, x, y) if f.index == 3 then ("a"):rep(64):find(("a?"):rep(64) .. ("a"):rep(65)) end y:copy(x) end' >"$tmp/long.lua"
+parts() { find "$tmp" -name '.*.gpipe-*' | grep . ; }
+# beside FILE WITH: the pipeline FILE, whose last stage writes to a file
+beside() { sed "s|{use: discard}|{use: write, path: parts/out.npy}|; s|loop.lua|$2|" "$tmp/$1" >"$tmp/parts.yaml"; }
+for by in '130 loop.yaml loop.lua INT INT' '130 loop.yaml long.lua INT INT' '130 patient.yaml - INT INT' \
+          '130 loop.yaml loop.lua INT INT INT' '143 loop.yaml loop.lua TERM TERM'; do
+    set -- $by
+    want=$1; beside "$2" "$3"; shift 3
+    rc=$(signalled "$tmp/parts.yaml" "$@")
+    [ "$rc" = $want ] && [ ! -e "$tmp/parts/out.npy" ] && ! parts >&2 && ok || bad "parts of a file: $by: exit $rc"
+    parts | xargs -r rm
+done
+beside stuck.yaml -
+expect 'stalled, and a file' 5 'is busy with frame 3' "$GPIPE" run "$tmp/parts.yaml"
+parts && bad 'stalled: a part of a file stays' || ok
+sed "s|{use: discard}|{use: write, path: parts/out.npy}|" "$tmp/far.yaml" >"$tmp/parts.yaml"
+{ (ulimit -c 0; exec "$GPIPE" run "$tmp/parts.yaml") 2>"$tmp/stderr"; } 2>/dev/null
+parts && ! grep -q Sanitizer "$tmp/stderr" && bad 'a fault in a kernel: a part of a file stays' || ok
+parts | xargs -r rm
 mkfifo "$tmp/fifo"
 sed "s|path: stdin|path: fifo|" "$tmp/cat.yaml" >"$tmp/fifo.yaml"
 rc=$(signalled "$tmp/fifo.yaml" INT); [ "$rc" = 130 ] && ok || bad "Ctrl-C at a FIFO without a writer: $rc"

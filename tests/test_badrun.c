@@ -172,12 +172,13 @@ END_TEST
 
 /* ---- signals at any moment ------------------------------------------- */
 
+/* With rates, and nothing synced: a disk on which others write may take minutes for that. */
 static const char *const pipelines[] = {
-    "  - {use: generate, out: a}\n  - {use: write, path: out.npy}\n",
+    "  - {use: generate, out: a, rate: 20000}\n  - {use: write, path: out.npy, durable: none}\n",
     "  - {use: generate, out: a, rate: 3000}\n  - {use: scale, a: 2}\n"
-    "  - {use: write, path: out.npy}\n",
-    "  - {use: generate, out: a}\n  - {use: lua, script: s.lua, workers: 2}\n"
-    "  - {use: fir, taps: [1, 2, 1]}\n  - {use: write, path: out.npy}\n",
+    "  - {use: write, path: out.npy, durable: none}\n",
+    "  - {use: generate, out: a, rate: 20000}\n  - {use: lua, script: s.lua, workers: 2}\n"
+    "  - {use: fir, taps: [1, 2, 1]}\n  - {use: write, path: out.npy, durable: none}\n",
 };
 
 /* in = out + dropped + failed + cancelled, as printed. */

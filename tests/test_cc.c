@@ -189,6 +189,26 @@ START_TEST(half_precision)
 }
 END_TEST
 
+/* <cooperative_groups.h>: of the toolkit for a GPU, gpipe's own for the CPU. */
+START_TEST(groups)
+{
+    bool toolkit = !access("/usr/local/cuda/include/cooperative_groups.h", R_OK);
+    for (int cuda = 0; cuda < 1 + (have_nvrtc && toolkit); cuda++) {
+        attempt a = try("#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+                        K "(int *out)\n{\n"
+                        "    cg::grid_group g = cg::this_grid(); cg::thread_block b = cg::this_thread_block();\n"
+                        "    b.sync(); cg::sync(b);\n"
+                        "    if (g.is_valid()) { g.sync(); cg::sync(g); }\n"
+                        "    out[g.thread_rank()] = (int)(g.size() + g.num_threads() + g.block_rank()\n"
+                        "        + g.num_blocks() + g.block_index().x + g.thread_index().x + g.dim_blocks().x\n"
+                        "        + g.group_dim().x + b.size() + b.num_threads() + b.thread_rank()\n"
+                        "        + b.group_index().x + b.thread_index().x + b.dim_threads().x + b.group_dim().x);\n"
+                        "}\n", CU_PARAMS("int *"), cuda);
+        ck_assert_msg(a.ok, "%s", a.errs.n ? a.errs.e[0].msg : "?");
+    }
+}
+END_TEST
+
 START_TEST(missing_toolkit)
 {
     for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
@@ -380,7 +400,8 @@ START_TEST(odd_headers_are_errors)
 }
 END_TEST
 
-/* An endless header of a header ends at a bound of memory. */
+/* An endless header of a header: the compiler ends at a bound of memory, or takes it as empty,
+ * which is refused. */
 START_TEST(endless_header)
 {
     cu_write("endless.h", "#include \"/dev/zero\"\n");
@@ -749,6 +770,7 @@ Suite *suite_cc(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, compiles, 0, 2 * (int)(sizeof good / sizeof *good));
     tcase_add_test(tc, half_precision);
+    tcase_add_test(tc, groups);
     tcase_add_test(tc, missing_toolkit);
     tcase_add_loop_test(tc, errors, 0, 2 * (int)(sizeof bad / sizeof *bad));
     tcase_add_loop_test(tc, errors_of_args_name_both_places, 0, 3);

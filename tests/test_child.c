@@ -2,9 +2,11 @@
  * that neither it nor its files outlive what it runs for. */
 #include <check.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -188,6 +190,26 @@ START_TEST(ends_with_us)
 }
 END_TEST
 
+/* Where no descriptor is left by then, too. */
+START_TEST(a_folder_goes_without_descriptors)
+{
+    gp_scratch s;
+    char err[GP_WHY], name[sizeof s.path + 8];
+    struct rlimit were, none;
+    setenv("TMPDIR", cu_path("tmp"), 1);
+    mkdir(cu_path("tmp"), 0700);
+    ck_assert(gp_scratch_open(&s, err));
+    snprintf(name, sizeof name, "%s/out.so", s.path);
+    close(creat(name, 0600));
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &were), 0);
+    none = were, none.rlim_cur = 0;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    gp_scratch_close(&s);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &were), 0);
+    ck_assert_int_eq(folders(), 0);
+}
+END_TEST
+
 /* What is not a compiler's folder of ours stays. */
 START_TEST(others_folders_stay)
 {
@@ -228,6 +250,7 @@ Suite *suite_child(void)
     tcase_add_test(tc, does_not_wait_for_what_is_left_behind);
     tcase_add_test(tc, ends_with_a_cancelled_run);
     tcase_add_test(tc, ends_with_us);
+    tcase_add_test(tc, a_folder_goes_without_descriptors);
     tcase_add_test(tc, others_folders_stay);
     suite_add_tcase(s, tc);
     return s;

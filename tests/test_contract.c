@@ -10,7 +10,8 @@ enum { FRAMES = 5 };
 
 typedef enum wrong {
     FEWER_THAN_NONE, TOO_MANY_ROWS, FAILS_SILENTLY, RETURNS_FALSE, ENDS, STOPS, NO_STATUS,
-    FINISH_SILENT, FINISH_ADDS, OPEN_SILENT, NO_TABLE, NO_TYPE, NO_FILE, NO_GLOB, SOURCE_FAILS, NOTHING, WRONGS
+    ADDS, ADDS_AND_DROPS, FINISH_SILENT, FINISH_ADDS, OPEN_SILENT, OPEN_ADDS, NO_TABLE,
+    NO_TYPE, NO_FILE, NO_GLOB, SOURCE_FAILS, SOURCE_ADDS, SOURCE_ENDS, NOTHING, WRONGS
 } wrong;
 
 static const struct { const char *says; bool at_compile; } expected[WRONGS] = {
@@ -21,17 +22,27 @@ static const struct { const char *says; bool at_compile; } expected[WRONGS] = {
     [ENDS] = { "stage 'filter' gave frame 2 the status 3, which only a source may give", false },
     [STOPS] = { "stage 'filter' gave frame 2 the status 4, which only a source may give", false },
     [NO_STATUS] = { "stage 'filter' gave frame 2 the status 77", false },
+    [ADDS] = { "it was too bright", false },
+    [ADDS_AND_DROPS] = { "it was too bright", false },
     [FINISH_SILENT] = { "stage 'filter' failed at its end and does not say why", false },
     [FINISH_ADDS] = { "it was not kept", false },
     [OPEN_SILENT] = { "stage 'filter' cannot be opened and does not say why", false },
+    [OPEN_ADDS] = { "it was too bright", false },
     [NO_TABLE] = { "kind 'filter' asks for a table of 64 bytes and has no table()", true },
     [NO_TYPE] = { "shape() of kind 'filter' gives 'filter' a type that there is not", true },
     [NO_FILE] = { "kind 'filter' looks at a file without a name", true },
     [NO_GLOB] = { "kind 'filter' looks at a file without a name", true },
     [SOURCE_FAILS] = { "stage 'made' failed in frame 2 and does not say why", false },
+    [SOURCE_ADDS] = { "it was too bright", false },
+    [SOURCE_ENDS] = { "it was too bright", false },
 };
 
 static wrong how(void *user) { return *(wrong *)user; }
+
+static void add(gp_errs *errs)
+{
+    gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "it was too bright");
+}
 
 static bool made_shape(gp_shape *s)
 {
@@ -47,6 +58,8 @@ static bool made_run(gp_call *c, gp_frame *f, int n)
         f->status = GP_FAILED;
     else if (f->index == FRAMES)
         f->status = GP_END;
+    if (how(c->user) == SOURCE_ADDS ? f->index == 2 : how(c->user) == SOURCE_ENDS && f->status)
+        add(c->errs);
     return true;
 }
 
@@ -67,6 +80,8 @@ static bool filter_shape(gp_shape *s)
 static bool filter_open(const gp_open *o, void **state)
 {
     (void)state;
+    if (how(o->user) == OPEN_ADDS)
+        add(o->errs);
     return how(o->user) != OPEN_SILENT;
 }
 
@@ -84,6 +99,8 @@ static bool filter_run(gp_call *c, gp_frame *f, int n)
     case ENDS:            f->status = GP_END; break;
     case STOPS:           f->status = GP_STOPPED; break;
     case NO_STATUS:       f->status = (gp_status)77; break;
+    case ADDS:            add(c->errs); break;
+    case ADDS_AND_DROPS:  add(c->errs), f->status = GP_DROP; break;
     default:              break;
     }
     return true;
@@ -121,6 +138,7 @@ START_TEST(is_an_error)
         ck_assert_int_eq(outcome, w == NOTHING ? GP_DONE : GP_ERROR);
         ck_assert_int_eq(gp_accounts(p, &a, 1), 1);
         ck_assert_uint_eq(a.in, a.out + a.dropped + a.failed + a.cancelled);
+        ck_assert_uint_eq(a.dropped, 0);
         if (w == NOTHING)
             ck_assert(a.in == FRAMES && a.out == FRAMES);
     }
@@ -135,10 +153,59 @@ START_TEST(is_an_error)
 }
 END_TEST
 
+/* Of a run of one frame an error is that frame's, of one of several nobody's: then the run
+ * stops even where frames may be lost. */
+static bool several_run(gp_call *c, gp_frame *f, int n)
+{
+    int done = *(int *)c->user == 1 ? 1 : n;
+    for (int i = 0; i < done; i++)
+        if (f[i].index == 2)
+            add(c->errs);
+    if (done < n)
+        f[done].status = GP_AGAIN;
+    return true;
+}
+
+static bool takes_any(gp_shape *s)
+{
+    return s->any_length = true;
+}
+
+START_TEST(whose_error_it_is)
+{
+    static const char yaml[] = "on_error: drop\nbuffers: {a: {dtype: u8, shape: [64]}}\nstages:\n"
+        "  - {use: read, path: /dev/zero, format: raw, frames: 40, out: a}\n  - {use: several}\n";
+    int one = _i;
+    const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
+    gp_kind several = { GP_KIND("several"), .help = "a sink", .in = in, .shape = takes_any,
+                        .run = several_run, .max_run = 2, .user = &one };
+    gp_errs errs = { .n = 0 };
+    gp_registry *r = gp_registry_create();
+    gp_machine *m = gp_machine_create(false);
+    gp_config config = { .registry = r, .machine = m };
+    ck_assert(gp_register_builtin(r, &errs) && gp_register(r, &several, &errs));
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
+    ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
+    gp_account a;
+    gp_outcome outcome = gp_pipeline_run(p, NULL, &errs);
+    ck_assert_int_eq(gp_accounts(p, &a, 1), 1);
+    ck_assert_uint_eq(a.in, a.out + a.dropped + a.failed + a.cancelled);
+    ck_assert_int_eq(errs.n, 1);
+    ck_assert_str_eq(errs.e[0].msg, "it was too bright");
+    ck_assert_int_eq(errs.e[0].at.line, 5);
+    if (one)
+        ck_assert(outcome == GP_DONE && a.failed == 1 && a.out == 39 && errs.e[0].code == GP_E_WARN);
+    gp_pipeline_destroy(p);
+    gp_registry_destroy(r);
+    gp_machine_destroy(m);
+}
+END_TEST
+
 /* ---- on a device ------------------------------------------------------- */
 
 typedef enum odd {
-    NO_BLOCKS, COPY_FAR, COPY_HUGE, COPY_NULL, FILL_FAR, FILL_INPUT, FILL_SCRATCH, ODD_NOTHING, ODDS
+    NO_BLOCKS, COPY_FAR, COPY_HUGE, COPY_NULL, FILL_FAR, FILL_INPUT, FILL_SCRATCH, ODD_SILENT, ODD_ADDS,
+    ODD_NOTHING, ODDS
 } odd;
 
 static const char *const odd_says[ODDS] = {
@@ -149,6 +216,8 @@ static const char *const odd_says[ODDS] = {
     [FILL_FAR] = "stage 'odd': fills 1000000 bytes from byte 0 of 'out', which has 64",
     [FILL_INPUT] = "stage 'odd': fills 'in', which is no output",
     [FILL_SCRATCH] = "stage 'odd': fills 101 bytes from byte 0 of 'its scratch memory', which has 100",
+    [ODD_SILENT] = "stage 'odd' cannot queue frame 0 and does not say why",
+    [ODD_ADDS] = "it was too bright",
 };
 
 static bool odd_shape(gp_shape *s)
@@ -171,6 +240,8 @@ static bool odd_record(gp_dcall *c)
     case COPY_NULL:    return gp_copy(c, out, NULL, 64);
     case FILL_FAR:     return gp_fill(c, out, 0, 1000000);
     case FILL_INPUT:   return gp_fill(c, in, 0, 1);
+    case ODD_SILENT:   return false;
+    case ODD_ADDS:     return add(c->errs), true;
     case FILL_SCRATCH: return gp_fill(c, c->scratch, 0, 101);
     default:           return true;
     }
@@ -230,6 +301,7 @@ Suite *suite_contract(void)
     Suite *s = suite_create("contract");
     TCase *t = tcase_create("kinds");
     tcase_add_loop_test(t, is_an_error, 0, WRONGS);
+    tcase_add_loop_test(t, whose_error_it_is, 0, 2);
     tcase_add_loop_test(t, device_work_is_checked, 0, ODDS);
     tcase_add_test(t, nothing_is_an_error);
     suite_add_tcase(s, t);

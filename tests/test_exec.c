@@ -2,6 +2,7 @@
  * combination of the determinism test (default: 17 under a sanitizer, else 1). */
 #include <check.h>
 #include <stdlib.h>
+#include "cooperative_cases.h"
 #include "exec_cases.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -18,6 +19,7 @@ Suite *suite_exec(void)
     Suite *s = suite_create("exec");
     TCase *tc = tcase_create("cpu");
     exec_cases(tc, "cpu", thin ? atoi(thin) : THIN);
+    cooperative_cases(tc, "cpu");
     suite_add_tcase(s, tc);
     return s;
 }

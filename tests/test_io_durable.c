@@ -1,5 +1,6 @@
 /* test_io_durable.c - what a power cut leaves: the calls that write, name and sync files are
- * recorded, and a model of a disk forgets what was not synced. */
+ * recorded, and a model of a disk forgets what was not synced. Then what becomes of a name
+ * that another program takes meanwhile, on file systems that know fewer calls. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -72,6 +73,18 @@ static void named(const char *path)
     pthread_mutex_unlock(&disk.lock);
 }
 
+/* A file system: which errno these calls give (0: they work), and what another program makes
+ * just before a file is named. */
+static struct { int renameat2, link; const char *taken; } names;
+
+static bool fails(int with)
+{
+    if (names.taken)
+        close(open(names.taken, O_WRONLY | O_CREAT, 0600));
+    errno = with;
+    return with != 0;
+}
+
 /* These stand before libc's. */
 ssize_t writev(int fd, const struct iovec *v, int n)
 {
@@ -97,7 +110,19 @@ int rename(const char *from, const char *to)
 
 int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
 {
+    if (fails(names.renameat2))
+        return -1;
     int bad = (int)syscall(SYS_renameat2, a, from, b, to, flags);
+    if (!bad)
+        named(to);
+    return bad;
+}
+
+int link(const char *from, const char *to)
+{
+    if (fails(names.link))
+        return -1;
+    int bad = (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
     if (!bad)
         named(to);
     return bad;
@@ -241,6 +266,44 @@ START_TEST(nobody_has_to_wait_for_a_disk)
 }                                      /* the thread keeps what it was given, to the end */
 END_TEST
 
+/* ---- names ----------------------------------------------------------- */
+
+#define CANNOT "cannot be written: its file system may replace a file while it names one"
+
+static const struct {
+    int renameat2, link;
+    bool taken;
+    const char *text;
+} namings[] = {
+    { 0, 0, false, NULL },           { 0, 0, true, "is there already" },
+    { EINVAL, 0, false, NULL },      { EINVAL, 0, true, "is there already" },
+    { ENOSYS, 0, false, NULL },      { ENOSYS, 0, true, "is there already" },
+    { EINVAL, EPERM, false, CANNOT }, { ENOSYS, ENOSYS, true, CANNOT },
+    { EINVAL, EACCES, false, "cannot be written: Permission denied" },
+    { EACCES, 0, false, "cannot be written: Permission denied" },
+};
+static const char *const kept[] = { "path: out/0.raw, if_exists: error",
+                                    "path: out/%d.raw, if_exists: next",
+                                    "path: out/%d.raw, if_exists: error" };
+
+/* A file that somebody made since gpipe looked stays. */
+START_TEST(no_file_is_replaced)
+{
+    char path[600];
+    int k = _i % 3;
+    names.renameat2 = namings[_i / 3].renameat2, names.link = namings[_i / 3].link;
+    names.taken = namings[_i / 3].taken ? io_path("out/0.raw", path) : NULL;
+    const char *text = namings[_i / 3].text;
+    pipe_result r = go(kept[k]);
+    ck_assert_msg(r.outcome == (text ? GP_ERROR : GP_DONE), "%s", io_error(&r));
+    if (text)
+        ck_assert_msg(strstr(io_error(&r), text) != NULL, "%s", io_error(&r));
+    if (names.taken)
+        io_holds("out/0.raw", "", 0);
+    ck_assert_int_eq(io_files("out"), text ? names.taken != NULL : k ? 5 : 1);
+}
+END_TEST
+
 START_TEST(standard_output)
 {
     io_count_npy("in.npy", U8(5, 20), 0);
@@ -260,6 +323,7 @@ Suite *suite_io_durable(void)
     tcase_add_loop_test(tc, disk_that_fails, 0, sizeof failing / sizeof *failing);
     tcase_add_test(tc, a_slow_disk_is_no_stall);
     tcase_add_test(tc, nobody_has_to_wait_for_a_disk);
+    tcase_add_loop_test(tc, no_file_is_replaced, 0, 3 * sizeof namings / sizeof *namings);
     tcase_add_test(tc, standard_output);
     suite_add_tcase(s, tc);
     return s;

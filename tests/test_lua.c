@@ -640,6 +640,24 @@ START_TEST(speed)
 }
 END_TEST
 
+/* Whoever says so, Lua or its library. */
+START_TEST(no_memory_has_a_code_of_its_own)
+{
+    static const struct { const char *script; gp_code code; } cases[] = {
+        { P("error('not enough memory')"), GP_E_RESOURCE },
+        { P("error('not enough memory', 0)"), GP_E_RESOURCE },
+        { P("error('not enough memory for it')"), GP_E_RUN },
+        { P("pcall(error, 'not enough memory') error('other')"), GP_E_RUN },
+    };
+    rig *r = rig_opened(X16, "", "", cases[_i].script);
+    frame *f = rig_frame(r, 0, -1);
+    ck_assert_int_eq(rig_run(r, 0, f, &r->errs), GP_FAILED);
+    ck_assert_int_eq(r->errs.e[0].code, cases[_i].code);
+    rig_frame_free(f);
+    rig_free(r);
+}
+END_TEST
+
 Suite *suite_lua(void)
 {
     Suite *s = suite_create("lua");
@@ -648,6 +666,7 @@ Suite *suite_lua(void)
     tcase_add_loop_test(tc, elements, GP_U8, GP_NDTYPES);
     tcase_add_loop_test(tc, ops, GP_U8, GP_C64);
     tcase_add_test(tc, bytes);
+    tcase_add_loop_test(tc, no_memory_has_a_code_of_its_own, 0, 4);
     tcase_add_loop_test(tc, bad, 0, (int)(sizeof bads / sizeof *bads));
     tcase_add_loop_test(tc, good, 0, (int)(sizeof goods / sizeof *goods));
     tcase_add_test(tc, after_failure);

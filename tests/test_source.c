@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -163,10 +164,10 @@ END_TEST
 
 /* ---- one writer after another ---------------------------------------- */
 
-typedef struct writers { feed feed; const size_t (*part)[2]; } writers;
+typedef struct writers { feed feed; const size_t (*part)[2]; atomic_bool over; } writers;
 
 /* Each writes and goes before the next one comes, which is when the frame is out that it
- * left unfinished. */
+ * left unfinished, or the run is over. */
 static void *write_in_turns(void *arg)
 {
     writers *w = arg;
@@ -176,7 +177,7 @@ static void *write_in_turns(void *arg)
         f.n = f.piece = (*p)[0];
         feeding(&f);
         io_path(TEXT(name, "out/%zu.raw", (*p)[1]), path);
-        while (access(path, F_OK))
+        while (access(path, F_OK) && !atomic_load(&w->over))
             usleep(10000);
     }
     return NULL;
@@ -212,7 +213,7 @@ START_TEST(writers_in_turns)
          "  - {use: write, path: out/%%d.raw}\n", reopens[_i].options);
     if (reopens[_i].text) {
         io_fails(y, 1, reopens[_i].text);
-        pthread_cancel(t);             /* it waits for a frame that does not come */
+        atomic_store(&w.over, true);   /* it waits for a frame that does not come */
         pthread_join(t, NULL);
         return;
     }

@@ -71,6 +71,16 @@ static void setup(void)
         "    int x = blockIdx.x * blockDim.x + threadIdx.x, at = blockIdx.y * w + x;\n"
         "    if (x < w) out[at] = 4 * in[at];\n"
         "}\n");
+    pipe_text(dir, "groups.cu",
+        "#include <cooperative_groups.h>\n"
+        "static __device__ void meet() { cooperative_groups::this_grid().sync(); }\n"
+        "extern \"C\" __global__ void groups(const float *in, float *out) { meet(); out[0] = in[0]; }\n"
+        "extern \"C\" __global__ void warps(const float *in, float *out)\n"
+        "{\n"
+        "    auto b = cooperative_groups::this_thread_block();\n"
+        "    auto w = cooperative_groups::tiled_partition<32>(b);\n"
+        "    out[0] = in[0];\n"
+        "}\n");
     /* 300 KiB for each thread; a GPU has 512 */
     pipe_text(dir, "local.cu",
         "extern \"C\" __global__ void local(const float *in, float *out, int n)\n"
@@ -242,6 +252,9 @@ static const struct { const char *stage, *msg; } bad[] = {
     { SCALE ARGS ", grid: 0}", "0 blocks along x" },
     { SCALE "batched: true, " ARGS ", grid: [1, 1, 1]}", "1 to 2 axes: [x, y]; z is the frame" },
     { SCALE ARGS ", shared: 1MiB}", "bytes of shared memory" },
+    { SCALE ARGS ", cooperative: true, batched: true}", "a grid for several frames ('batched')" },
+    { "{use: kernel, source: groups.cu, out: y, args: [in, out], grid: 1}",
+      "groups.cu:2), which needs all blocks to run at once" },
     { SCALE ARGS ", define: {a-b: 3}}", "'a-b' is not a name that C can define" },
     { SCALE ARGS ", define: [A]}", "'define' must be a map, like {RADIUS: 3}" },
 };
@@ -261,6 +274,8 @@ END_TEST
 static const struct { const char *stage; int line; const char *msg; } broken[] = {
     { SCALE "entry: scael, " ARGS "}", 6, "no kernel 'scael'" },
     { "{use: kernel, source: broken.cu, out: y, args: [in, out]}", 3, "'ina'" },
+    { "{use: kernel, source: groups.cu, entry: warps, out: y, args: [in, out], grid: 1}", 7,
+      "warp intrinsics need a GPU: 'tiled_partition'" },
 };
 
 START_TEST(does_not_compile)

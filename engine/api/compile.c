@@ -129,6 +129,10 @@ void gp_cancel(gp_pipeline *p, int level)
     uint64_t one = 1;
     while (now < level && !atomic_compare_exchange_weak(&p->cancel, &now, level))
         ;
-    if (level > 0 && write(p->stop_fd, &one, sizeof one) < 0)
-        errno = kept;                  /* it is readable already: the counter is full */
+    ssize_t told = level > 0 ? write(p->stop_fd, &one, sizeof one) : 0;
+    struct gp_filetable *files = level > 2 ? atomic_load(&p->files) : NULL;
+    (void)told;                        /* it is readable already when its counter is full */
+    if (files)
+        gp_filetable_abandon(files);
+    errno = kept;
 }

@@ -45,6 +45,8 @@ struct gp_filetable {
     readers *readers;
     gp_filewriter *writers, **last_writer;
     unsynced *unsynced;
+    _Atomic(gp_temporary *) temporaries;
+    atomic_bool is_abandoned;
     gp_table names;            /* "dev:ino/name" -> written; both malloc'd */
     gp_table read;             /* "dev:ino" -> who; the key malloc'd */
     gp_table folders;          /* "dev:ino", malloc'd: those that were seen */
@@ -77,6 +79,8 @@ void gp_filetable_free(gp_filetable *t)
         next = r->next, free(r);
     for (unsynced *u = t->unsynced, *next; u; u = next)
         next = u->next, close(u->fd), free(u);
+    for (gp_temporary *m = atomic_load(&t->temporaries), *next; m; m = next)
+        next = m->next, free(m);
     for (gp_filewriter *w = t->writers, *next; w; w = next)
         next = w->next, free(w->replaced_path), free(w->numbers), free(w);
     pthread_mutex_destroy(&t->lock);
@@ -279,6 +283,37 @@ void gp_filetable_replaced(gp_filewriter *w, const char *path, uint64_t number)
         w->replaced_path = strdup(path), w->replaced_number = number;
     }
     pthread_mutex_unlock(&w->table->lock);
+}
+
+/* ---- temporary files -------------------------------------------------- */
+
+/* Nothing is taken off the list, so that a signal handler may walk it at any time. */
+gp_temporary *gp_filetable_temporary(gp_filewriter *w)
+{
+    gp_temporary *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->table = w->table;
+    pthread_mutex_lock(&w->table->lock);
+    t->next = atomic_load(&w->table->temporaries);
+    atomic_store(&w->table->temporaries, t);
+    pthread_mutex_unlock(&w->table->lock);
+    return t;
+}
+
+bool gp_temporary_note(gp_temporary *t, const char *path)
+{
+    snprintf(t->path, sizeof t->path, "%s", path);
+    atomic_store(&t->is_there, true);
+    return !atomic_load(&t->table->is_abandoned);
+}
+
+void gp_filetable_abandon(gp_filetable *t)
+{
+    atomic_store(&t->is_abandoned, true);
+    for (const gp_temporary *m = atomic_load(&t->temporaries); m; m = m->next)
+        if (atomic_load(&m->is_there))
+            unlink(m->path);
 }
 
 /* ---- on disk --------------------------------------------------------- */

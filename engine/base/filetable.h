@@ -9,6 +9,7 @@
 #ifndef GP_FILETABLE_H
 #define GP_FILETABLE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -68,6 +69,22 @@ bool gp_filetable_must_sync(const gp_filetable *t);
 /* Puts on disk what has been noted; takes as long as the disks do. Errors are of RUN, at
  * their writer's place. When all writing is done, by one thread. */
 void gp_filetable_sync(gp_filetable *t, gp_errs *errs);
+
+/* One temporary file of a writer, for as long as it is there: gp_filetable_abandon removes it. */
+typedef struct gp_temporary {
+    struct gp_temporary *next;
+    const gp_filetable *table;
+    atomic_bool is_there;
+    char path[PATH_MAX];
+} gp_temporary;
+
+/* Room to note one, then another, the table's. NULL: no memory. */
+gp_temporary *gp_filetable_temporary(gp_filewriter *w);
+/* Notes that it is there. False: the table is abandoned, so that nobody else removes it. */
+bool gp_temporary_note(gp_temporary *t, const char *path);
+/* Removes what is there: the process ends without its threads. May be called from a signal
+ * handler, beside all others. */
+void gp_filetable_abandon(gp_filetable *t);
 
 /* Notes that `w` replaced a file. */
 void gp_filetable_replaced(gp_filewriter *w, const char *path, uint64_t number);

@@ -19,13 +19,13 @@ bool gp_why(char err[GP_WHY], const char *fmt, ...)
     return false;
 }
 
-gp_code gp_why_code(const char *why)
+gp_code gp_why_code(const char *why, gp_code otherwise)
 {
-    const char *const ends[] = { GP_WHY_MEMORY, strerror(ENOMEM), "Out of memory" /* libpng's */ };
-    for (int i = 0; i < 3; i++)
+    const char *const ends[] = { GP_WHY_MEMORY, strerror(ENOMEM) };
+    for (int i = 0; i < 2; i++)
         if (strlen(why) >= strlen(ends[i]) && !strcmp(why + strlen(why) - strlen(ends[i]), ends[i]))
             return GP_E_RESOURCE;
-    return GP_E_RUN;
+    return otherwise;
 }
 
 /* Makes the folders that `path` lies in. */
@@ -103,6 +103,24 @@ static int open_temporary(gp_outfile *f, mode_t mode)
             close(fd), fd = -1;
     }
     return fd;
+}
+
+/* Has the file removed if the run is abandoned. False with errno. */
+static bool note(gp_outfile *f)
+{
+    if (f->by && !f->noted && !(f->noted = gp_filetable_temporary(f->by))) {
+        errno = ENOMEM;
+        return false;
+    }
+    errno = ECANCELED;
+    return !f->noted || gp_temporary_note(f->noted, f->tmp);
+}
+
+/* It has its name, or is gone. */
+static void let_go(const gp_outfile *f)
+{
+    if (f->noted)
+        atomic_store(&f->noted->is_there, false);
 }
 
 /* Gives the new file what the one had that it replaces. Where the group stays another, it
@@ -215,7 +233,7 @@ bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
             take_over(f->fd, &st);
     }
     f->open = f->fd >= 0;
-    if (f->open && !sync_later(f)) {
+    if (f->open && !((f->in_place || note(f)) && sync_later(f))) {
         int bad = errno;
         gp_outfile_drop(f);
         errno = bad;
@@ -224,13 +242,24 @@ bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
     return f->open || cannot(err);
 }
 
+/* Gives the file a name that nothing has. EEXIST: something has it; EOPNOTSUPP: the file
+ * system has no call that finds out and names at once. */
+static int name_anew(const char *tmp, const char *path)
+{
+    if (!renameat2(AT_FDCWD, tmp, AT_FDCWD, path, RENAME_NOREPLACE))
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return errno;
+    if (link(tmp, path))
+        return errno == EPERM || errno == ENOSYS ? EOPNOTSUPP : errno;
+    unlink(tmp);
+    return 0;
+}
+
 /* Gives the file its name; what is there already goes, unless it keeps that. */
 static int name_it(const gp_outfile *f)
 {
-    if (f->keeps && !renameat2(AT_FDCWD, f->tmp, AT_FDCWD, f->path, RENAME_NOREPLACE))
-        return 0;
-    bool unknown = errno == EINVAL || errno == ENOSYS;         /* to the file system */
-    return f->keeps && !unknown ? errno : rename(f->tmp, f->path) ? errno : 0;
+    return f->keeps ? name_anew(f->tmp, f->path) : rename(f->tmp, f->path) ? errno : 0;
 }
 
 /* Names the open file; with `durable: file` it is on disk before, and its name after. */
@@ -241,6 +270,7 @@ static int publish(gp_outfile *f)
     if (bad || (bad = name_it(f)))
         return bad;
     f->published = true;
+    let_go(f);
     if (f->replaces && f->by)
         gp_filetable_replaced(f->by, f->path, f->number);
     return now ? gp_sync_folder(f->path) : 0;
@@ -249,6 +279,9 @@ static int publish(gp_outfile *f)
 static bool not_published(const gp_outfile *f, int bad, char err[GP_WHY])
 {
     errno = bad;
+    if (f->keeps && bad == EOPNOTSUPP)
+        return gp_why(err, "cannot be written: its file system may replace a file while it names "
+                      "one: say 'if_exists: replace', or write elsewhere");
     return f->keeps && bad == EEXIST ? is_there(err) : cannot(err);
 }
 
@@ -268,7 +301,7 @@ bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY])
     if (!bad)
         return true;
     if (!kept)
-        unlink(f->tmp);
+        unlink(f->tmp), let_go(f);
     return not_published(f, bad, err);
 }
 
@@ -278,7 +311,7 @@ void gp_outfile_drop(gp_outfile *f)
         return;
     close(f->fd);
     if (!f->in_place && !f->published)
-        unlink(f->tmp);
+        unlink(f->tmp), let_go(f);
     f->open = f->published = false;
 }
 

@@ -15,10 +15,10 @@ enum { GP_WHY = 320 };                 /* bytes of every `err` here */
 
 bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
     __attribute__((format(printf, 2, 3)));
-/* How a text ends that says that memory ran out, and the code of an error with such a text:
- * that, or GP_E_RUN. */
+/* How a text ends that says that memory ran out, and the code of an error with a text:
+ * GP_E_RESOURCE for such a one. */
 #define GP_WHY_MEMORY "does not fit in memory"
-gp_code gp_why_code(const char *why);
+gp_code gp_why_code(const char *why, gp_code otherwise);
 
 /* When a file is put on disk. "At the end": gp_filetable_sync does it. */
 typedef enum gp_durable {
@@ -45,6 +45,7 @@ typedef struct gp_outfile {
     bool unread;                       /* opening failed: a FIFO that nobody reads yet */
     char path[PATH_MAX];               /* without symbolic links at its end */
     char tmp[PATH_MAX];
+    struct gp_temporary *noted;        /* `tmp`, in the table of `by` */
     bool placed;                       /* it had a path, whose folder is this */
     dev_t dev;
     ino_t ino;

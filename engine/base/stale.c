@@ -20,7 +20,7 @@ bool gp_hold_temporary(int fd)
 {
     struct stat st;
     return (!flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
-        && !fstat(fd, &st) && st.st_nlink;     /* else it was taken for one that was left */
+        && (fstat(fd, &st) || st.st_nlink);    /* else it was taken for one that was left */
 }
 
 /* The process that made .NAME.gpipe-PID or .NAME.gpipe-PID-N; 0: no such name. */

@@ -72,11 +72,14 @@ void gp_unload(gp_loaded *l);
 /* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
 
-/* words.c: stderr as JSON lines, from now on. */
-void gp_say_json(void);
+/* words.c: stderr as JSON lines, from now on. False: no memory, stderr is as ever. */
+bool gp_say_json(void);
 bool gp_says_json(void);
-/* One object, with its end of line; and, before the process ends, what has none yet. */
-void gp_say_object(const char *text, size_t n);
+/* Between these one object, with its end of line, is written to the stream; nobody else says
+ * anything meanwhile. No memory is taken. */
+FILE *gp_say_begin(void);
+void gp_say_end(void);
+/* Before the process ends: words that have no end of line yet. */
 void gp_say_last(void);
 
 /* signal.c: Ctrl-C, SIGTERM, SIGHUP, faults. */
@@ -84,9 +87,9 @@ void gp_signals_catch(bool quiet);         /* quiet: says nothing */
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
 int gp_signal_taken(void);                 /* the last one's number; 0: none */
 void gp_signals_lines(bool drawn);         /* lines at the cursor: what is said replaces them */
-/* A file (a path of less than 128 bytes) to remove when a signal ends the process at once;
- * NULL: none. */
-void gp_signals_remove(const char *path);
+/* A file to remove when a signal ends the process at once; NULL: none. */
+typedef enum gp_removed { GP_REMOVED_SOCKET, GP_REMOVED_REPORT, GP_REMOVED_TRACE, GP_REMOVED } gp_removed;
+void gp_signals_remove(gp_removed which, const char *path);
 double gp_seconds(void);                   /* CLOCK_MONOTONIC */
 
 /* run.c, plan.c, stages.c, bench.c, top.c: the verbs. The exit code. Errors that

@@ -6,7 +6,6 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/json.h"
-#include "base/memfile.h"
 #include "cli/cli.h"
 
 /* ---- errors ---------------------------------------------------------- */
@@ -30,36 +29,25 @@ static int find_set(const gp_args *args, const char *file)
 static int say_err(const gp_errs *errs, int i, const gp_err *e)
 {
     gp_errs one = { .e = { *e }, .n = 1, .failed = e->code != GP_E_WARN };
-    gp_memfile m;
-    size_t bytes;
     int n = 1;
-    bool ok = gp_memfile_open(&m);
-    gp_json j = { .f = m.f, .level = 3 };              /* all on one line */
-    if (ok) {
-        gp_json_open(&j, NULL, '{');
-        gp_json_str(&j, e->code == GP_E_WARN ? "warning" : "error", e->msg);
-        if (e->at.file)
-            gp_json_str(&j, "file", e->at.file);
-        if (e->at.line)
-            gp_json_int(&j, "line", e->at.line);
-        if (e->at.line && e->at.col)
-            gp_json_int(&j, "column", e->at.col);
-        if (one.failed)
-            gp_json_int(&j, "exit", gp_errs_exit(&one));
-        gp_json_open(&j, "notes", '[');
-    }
+    gp_json j = { .f = gp_say_begin(), .level = 3 };   /* all on one line */
+    gp_json_open(&j, NULL, '{');
+    gp_json_str(&j, e->code == GP_E_WARN ? "warning" : "error", e->msg);
+    if (e->at.file)
+        gp_json_str(&j, "file", e->at.file);
+    if (e->at.line)
+        gp_json_int(&j, "line", e->at.line);
+    if (e->at.line && e->at.col)
+        gp_json_int(&j, "column", e->at.col);
+    if (one.failed)
+        gp_json_int(&j, "exit", gp_errs_exit(&one));
+    gp_json_open(&j, "notes", '[');
     for (; i + n < errs->n && errs->e[i + n].code == GP_E_NOTE; n++)
-        if (ok)
-            gp_json_str(&j, NULL, errs->e[i + n].msg);
-    if (ok) {
-        gp_json_close(&j, ']');
-        gp_json_close(&j, '}');
-        fputc('\n', m.f);
-        char *text = gp_memfile_close(&m, &bytes);
-        if (text)
-            gp_say_object(text, bytes);
-        free(text);
-    }
+        gp_json_str(&j, NULL, errs->e[i + n].msg);
+    gp_json_close(&j, ']');
+    gp_json_close(&j, '}');
+    fputc('\n', j.f);
+    gp_say_end();
     return n;
 }
 

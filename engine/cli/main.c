@@ -264,8 +264,8 @@ int main(int argc, char **argv)
     } else {
         const verb *v = find_verb(word, &errs);
         bool ok = v && gp_args_parse(&arena, argc - 2, argv + 2, v->verb, &args, &errs);
-        if (args.progress == GP_PROGRESS_JSON)
-            gp_say_json();
+        if (args.progress == GP_PROGRESS_JSON && !gp_say_json())
+            ok = gp_fail(&errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
         if (ok) {
             if (args.help)
                 print_verb_help(stdout, v);

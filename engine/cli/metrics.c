@@ -256,7 +256,10 @@ static int listen_at(const char *at, gp_errs *errs)
     if (!split(at, host, &port, errs))
         return -1;
     int e = getaddrinfo(host, port, &hints, &a);
-    if (e) {
+    if (e == EAI_MEMORY || (e == EAI_SYSTEM && errno == ENOMEM)) {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--metrics '%s': out of memory", at);
+        return -1;
+    } else if (e) {
         gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--metrics '%s': %s; give an address of this "
                 "machine", at, gai_strerror(e));
         return -1;

@@ -106,13 +106,13 @@ static void say(gp_meter *m)
         fprintf(stderr, "gpipe: %" PRIu64 " frame%s, %.0f frames/s, %.0f s%s\n", v->out,
                 gp_plural((int64_t)v->out), v->frames_s, v->seconds,
                 v->syncing ? ", syncing to disk" : "");
-    if (m->how != GP_PROGRESS_JSON && !sends)
-        return;
+    if (m->how == GP_PROGRESS_JSON) {
+        gp_glance_json(v, gp_say_begin());
+        gp_say_end();
+    }
     size_t n = 0;
-    char *text = json_of(v, &n);
-    if (text && m->how == GP_PROGRESS_JSON)
-        gp_say_object(text, n);
-    if (text && sends)
+    char *text = sends ? json_of(v, &n) : NULL;
+    if (text)
         gp_socket_send(m->socket, text, n);
     free(text);
 }
@@ -227,11 +227,7 @@ void gp_meter_stop(gp_meter *m)
 static void say_summary(const gp_account *a, int n, double seconds, gp_outcome outcome, int status,
                         const char *verdict)
 {
-    gp_memfile m;
-    size_t bytes;
-    if (!gp_memfile_open(&m))
-        return;
-    gp_json j = { .f = m.f, .level = 3 };              /* all on one line */
+    gp_json j = { .f = gp_say_begin(), .level = 3 };   /* all on one line */
     gp_json_open(&j, NULL, '{');
     gp_json_open(&j, "account", '{');
     gp_json_str(&j, "outcome", gp_outcome_text(outcome));
@@ -252,11 +248,8 @@ static void say_summary(const gp_account *a, int n, double seconds, gp_outcome o
     gp_json_str(&j, "verdict", *verdict ? verdict : NULL);
     gp_json_close(&j, '}');
     gp_json_close(&j, '}');
-    fputc('\n', m.f);
-    char *text = gp_memfile_close(&m, &bytes);
-    if (text)
-        gp_say_object(text, bytes);
-    free(text);
+    fputc('\n', j.f);
+    gp_say_end();
 }
 
 void gp_print_summary(const gp_pipeline *p, double s, gp_outcome outcome, int status,

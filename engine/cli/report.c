@@ -16,14 +16,17 @@
 
 enum { PAGE_SLICES = 20000 };          /* the most on a page */
 
-static bool open_file(gp_outfile *f, gp_pipeline *p, const char *option, const char *path,
-                      gp_errs *errs)
+static bool open_file(gp_outfile *f, gp_removed which, gp_pipeline *p, const char *option,
+                      const char *path, gp_errs *errs)
 {
     char why[GP_WHY];
     if (path && !gp_pipeline_writes(p, option, path, errs))
         return false;
-    return !path || gp_outfile_open(f, path, why)
-        || gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
+    if (path && !gp_outfile_open(f, path, why))
+        return gp_fail(errs, gp_why_code(why, GP_E_USAGE), (gp_loc){ .file = path }, "%s", why);
+    if (f->open && !f->in_place)
+        gp_signals_remove(which, f->tmp);
+    return true;
 }
 
 static bool has_end(const char *path, const char *end)
@@ -53,14 +56,16 @@ bool gp_report_open(gp_report_files *f, const gp_args *args, gp_pipeline *p, gp_
     o->trace_full = args->trace_gpu;
     o->stamped = args->report || args->trace;
     o->trace_ns = !args->trace && !f->html ? 0 : args->trace_ns ? args->trace_ns : keep;
-    return open_file(&f->report, p, "--report", args->report, errs)
-        && open_file(&f->trace, p, "--trace", args->trace, errs);
+    return open_file(&f->report, GP_REMOVED_REPORT, p, "--report", args->report, errs)
+        && open_file(&f->trace, GP_REMOVED_TRACE, p, "--trace", args->trace, errs);
 }
 
 void gp_report_drop(gp_report_files *f)
 {
     gp_outfile_drop(&f->report);
     gp_outfile_drop(&f->trace);
+    gp_signals_remove(GP_REMOVED_REPORT, NULL);
+    gp_signals_remove(GP_REMOVED_TRACE, NULL);
 }
 
 /* ---- writing --------------------------------------------------------- */
@@ -151,7 +156,7 @@ static void write_file(gp_outfile *f, const gp_writing *w,
     if (!ok)
         gp_outfile_drop(f);
     else if (!gp_outfile_commit(f, why))
-        gp_fail(w->errs, gp_why_code(why), (gp_loc){ .file = f->path }, "%s", why);
+        gp_fail(w->errs, gp_why_code(why, GP_E_RUN), (gp_loc){ .file = f->path }, "%s", why);
 }
 
 void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, gp_errs *errs)

@@ -22,7 +22,13 @@ static void print_device(const gp_args *args, const gp_pipeline *p)
         fprintf(stderr, "gpipe: device: %s\n", is.device_why);
 }
 
-/* Nobody reads the standard output any more, and there is no other output. */
+/* A sink that the run is for: it keeps its frames, or has something to say at its end. */
+static bool has_result(const gp_stage_info *s)
+{
+    return !s->nout && (s->writes || !s->any_length || s->kind->finish);
+}
+
+/* Nobody reads the standard output any more, and that was all the run was for. */
 static bool is_in_vain(const gp_pipeline *p, const gp_errs *errs)
 {
     gp_stage_info s;
@@ -32,7 +38,7 @@ static bool is_in_vain(const gp_pipeline *p, const gp_errs *errs)
     if (i == errs->n || errs->e[i].code != GP_E_CLOSED)
         return false;
     for (i = 0; gp_pipeline_stage(p, i, &s); i++)
-        if (s.writes && strcmp(s.writes, "stdout"))
+        if (has_result(&s) && !(s.writes && !strcmp(s.writes, "stdout")))
             return false;
     return true;
 }

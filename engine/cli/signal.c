@@ -3,8 +3,9 @@
  * several, lets it come to its end. A fault, such as that of a kernel that
  * writes beyond its output, ends the process as ever, but says where it was.
  *
- * A handler only raises the level of gp_cancel and writes a line; both are
- * safe in a handler. A pipeline that is to be destroyed is let go first. */
+ * A handler only raises the level of gp_cancel, writes a line and removes what is not to
+ * stay; all are safe in a handler. A pipeline that is to be destroyed is let go first. */
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -19,8 +20,8 @@ static struct {
     _Atomic double last;               /* time of the last signal */
     bool quiet;
     atomic_bool lines;
-    char name[128];                    /* what `file` may point to */
-    _Atomic(const char *) file;
+    char name[GP_REMOVED][PATH_MAX];   /* what `file` may point to */
+    _Atomic(const char *) file[GP_REMOVED];
 } running;
 
 double gp_seconds(void)
@@ -71,17 +72,22 @@ static void say(const char *words)
         end(&l);
 }
 
-static void remove_file(void)
+static void remove_files(void)
 {
-    const char *file = atomic_load(&running.file);
-    if (file)
-        unlink(file);
+    gp_pipeline *p = atomic_load(&running.pipeline);
+    for (int i = 0; i < GP_REMOVED; i++) {
+        const char *file = atomic_load(&running.file[i]);
+        if (file)
+            unlink(file);
+    }
+    if (p)
+        gp_cancel(p, 3);
 }
 
-/* One that nobody catches: SA_RESETHAND has put the default back. */
+/* SIGQUIT: SA_RESETHAND has put the default back. */
 static void on_end(int signal)
 {
-    remove_file();
+    remove_files();
     raise(signal);
 }
 
@@ -118,7 +124,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
         put(&l, "' needs more than 1 MiB for the local variables of a thread: make its arrays "
             "smaller, or give it a buffer for them");
         end(&l);
-        remove_file();
+        remove_files();
         _exit(1);
     }
     for (int i = 0; i < NFAULTS; i++)
@@ -131,7 +137,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
         put(&l, thread);
     put(&l, kernel ? "': 'gpipe run --check-kernels' says which argument it left, and where" : "'");
     end(&l);
-    remove_file();
+    remove_files();
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -167,7 +173,7 @@ static void on_signal(int signal)
     int level = atomic_fetch_add(&running.level, 1) + 1;
     gp_pipeline *p = atomic_load(&running.pipeline);
     if (level > 2) {
-        remove_file();
+        remove_files();
         _exit(128 + signal);
     }
     if (!p)
@@ -179,14 +185,17 @@ static void on_signal(int signal)
 
 void gp_signals_catch(bool quiet)
 {
-    struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+    struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, was,
+                     last = { .sa_handler = on_end, .sa_flags = (int)SA_RESETHAND };
     running.quiet = quiet;
-    struct sigaction was;
     sigemptyset(&a.sa_mask);
+    sigemptyset(&last.sa_mask);
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);
     if (!sigaction(SIGHUP, NULL, &was) && was.sa_handler != SIG_IGN)   /* as nohup has it */
         sigaction(SIGHUP, &a, NULL);
+    if (!sigaction(SIGQUIT, NULL, &was) && was.sa_handler == SIG_DFL)
+        sigaction(SIGQUIT, &last, NULL);
     catch_faults();
 }
 
@@ -195,15 +204,11 @@ void gp_signals_lines(bool drawn)
     atomic_store(&running.lines, drawn);
 }
 
-void gp_signals_remove(const char *path)
+void gp_signals_remove(gp_removed which, const char *path)
 {
-    struct sigaction was, a = { .sa_handler = on_end, .sa_flags = (int)SA_RESETHAND };
-    sigemptyset(&a.sa_mask);
-    atomic_store(&running.file, NULL);
-    if (path && snprintf(running.name, sizeof running.name, "%s", path) < (int)sizeof running.name)
-        atomic_store(&running.file, running.name);
-    if (path && !sigaction(SIGQUIT, NULL, &was) && was.sa_handler == SIG_DFL)
-        sigaction(SIGQUIT, &a, NULL);
+    atomic_store(&running.file[which], NULL);
+    if (path && strlen(path) < PATH_MAX)
+        atomic_store(&running.file[which], strcpy(running.name[which], path));
 }
 
 void gp_signals_for(gp_pipeline *p)

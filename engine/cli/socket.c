@@ -98,13 +98,13 @@ static bool bind_in(gp_socket *s, const char *dir)
         || !address(&s->at, dir, (long)getpid()))
         return false;
     sweep(dir);
-    gp_signals_remove(s->at.sun_path);
+    gp_signals_remove(GP_REMOVED_SOCKET, s->at.sun_path);
     unlink(s->at.sun_path);
     if (!fchmod(s->fd, 0600) && !bind(s->fd, (struct sockaddr *)&s->at, sizeof s->at)
         && !listen(s->fd, CLIENTS))
         return true;
     unlink(s->at.sun_path);
-    gp_signals_remove(NULL);
+    gp_signals_remove(GP_REMOVED_SOCKET, NULL);
     return false;
 }
 
@@ -221,7 +221,7 @@ void gp_socket_close(gp_socket *s)
         return;
     gp_socket_drain(s);
     unlink(s->at.sun_path);
-    gp_signals_remove(NULL);
+    gp_signals_remove(GP_REMOVED_SOCKET, NULL);
     while (s->nclients)
         let_go(&s->client[--s->nclients]);
     close(s->fd);

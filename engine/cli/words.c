@@ -2,20 +2,21 @@
  * line of it is one object.
  *
  * Whoever writes to the stream stderr, a script's print among them, then writes into
- * objects {"text": "..."}. What has more to say than a text is an object of its own. */
+ * objects {"text": "..."}. What has more to say than a text is an object of its own. All
+ * memory is taken at the start: that there is none left can be said, too. */
+#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "base/json.h"
-#include "base/memfile.h"
 #include "cli/cli.h"
 
 static struct {
-    pthread_mutex_t lock;              /* of the descriptor, and of `line` */
-    FILE *stream;                      /* NULL: stderr is as ever */
+    pthread_mutex_t lock;              /* of `object` and `line` */
+    FILE *stream;                      /* stderr; NULL: that is as ever */
+    FILE *object;                      /* ends in the descriptor */
     char line[4096];
     size_t n;
+    char stream_buffer[BUFSIZ], object_buffer[2 * BUFSIZ];
 } words = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 bool gp_says_json(void)
@@ -23,27 +24,29 @@ bool gp_says_json(void)
     return words.stream;
 }
 
-static void put(const char *text, size_t n)
+/* Nobody reads it any more, or its disk is full: then there is nowhere to say so. */
+static ssize_t put(void *cookie, const char *text, size_t n)
 {
-    for (ssize_t k; n && (k = write(STDERR_FILENO, text, n)) > 0; text += k)
-        n -= (size_t)k;
+    (void)cookie;
+    size_t left = n;
+    for (ssize_t k; left; left -= (size_t)k, text += k)
+        if ((k = write(STDERR_FILENO, text, left)) < 0 && errno == EINTR)
+            k = 0;
+        else if (k <= 0)
+            break;
+    return (ssize_t)n;
 }
 
 /* With the lock. */
 static void put_line(void)
 {
-    gp_memfile m;
-    size_t n = words.n;
-    words.n = 0;                       /* without memory the words are lost */
-    if (!n || !gp_memfile_open(&m))
+    if (!words.n)
         return;
-    fputs("{\"text\": ", m.f);
-    gp_json_quote(m.f, words.line, n);
-    fputs("}\n", m.f);
-    char *text = gp_memfile_close(&m, &n);
-    if (text)
-        put(text, n);
-    free(text);
+    fputs("{\"text\": ", words.object);
+    gp_json_quote(words.object, words.line, words.n);
+    fputs("}\n", words.object);
+    fflush(words.object);
+    words.n = 0;
 }
 
 /* A line that is longer than the buffer becomes several. */
@@ -61,26 +64,36 @@ static ssize_t take(void *cookie, const char *text, size_t n)
     return (ssize_t)n;
 }
 
-void gp_say_json(void)
+bool gp_say_json(void)
 {
-    FILE *f = fopencookie(NULL, "w", (cookie_io_functions_t){ .write = take });
+    words.object = fopencookie(NULL, "w", (cookie_io_functions_t){ .write = put });
+    FILE *f = words.object ? fopencookie(NULL, "w", (cookie_io_functions_t){ .write = take }) : NULL;
     if (!f)
-        return;
-    setvbuf(f, NULL, _IOLBF, BUFSIZ);
+        return false;
+    setvbuf(words.object, words.object_buffer, _IOFBF, sizeof words.object_buffer);
+    setvbuf(f, words.stream_buffer, _IOLBF, sizeof words.stream_buffer);
     words.stream = stderr = f;         /* for good, as a script may keep it */
+    return true;
 }
 
-void gp_say_object(const char *text, size_t n)
+FILE *gp_say_begin(void)
 {
     fflush(stderr);
     pthread_mutex_lock(&words.lock);
     put_line();
-    put(text, n);
+    return words.object;
+}
+
+void gp_say_end(void)
+{
+    fflush(words.object);
     pthread_mutex_unlock(&words.lock);
 }
 
 void gp_say_last(void)
 {
-    if (words.stream)
-        gp_say_object("", 0);
+    if (words.stream) {
+        gp_say_begin();
+        gp_say_end();
+    }
 }

@@ -173,7 +173,7 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
     st->s.batched = s.batched, st->s.keeps_slots = s.keeps_slots;
     st->s.serial = s.serial || !st->s.nin, st->s.known = s.known;
     st->s.frame_info = s.frame_info, st->s.once = s.once, st->s.any_length = s.any_length;
-    st->s.writes_from = s.writes_from;
+    st->s.writes_from = s.writes_from, st->s.cooperative = s.cooperative;
     st->s.scratch = s.scratch, st->s.state = s.state, st->s.table = s.table;
     if (!check_stage(r, st, &s))
         return false;

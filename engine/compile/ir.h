@@ -103,7 +103,7 @@ typedef struct gp_stage {
     int workers;               /* host; 1 for sources and stages with state */
     bool zero;                 /* zero: true */
     gp_on_hole on_hole;
-    bool serial, endless, batched, keeps_slots, frame_info, once, any_length;
+    bool serial, endless, batched, keeps_slots, frame_info, once, any_length, cooperative;
     size_t scratch, state, table;
     gp_known known;
     const char *writes, *writes_opt;     /* as gp_shape_writes was told */

@@ -273,7 +273,8 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
         st->s.on_hole = (gp_on_hole)i;
     st->s.opts = gp_alloc(r->arena, k->opts_size ? k->opts_size : 1);
     r->read.stage = st->s.name;
-    if (!gp_options_read(&r->read, k, st->node, st->s.at, st->misspelt, st->s.opts))
+    if (!gp_options_read(&r->read, k, st->node, st->s.at, st->misspelt, st->s.opts)
+        || !gp_shape_check(r, st))
         st->broken = true;
 }
 

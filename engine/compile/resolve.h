@@ -152,8 +152,9 @@ void gp_said_like(gp_rbuf *b, const gp_type *t);
 void gp_order(gp_resolving *r);
 /* infer.c: types, rates and what shape() says, for stages in order. */
 void gp_infer(gp_resolving *r);
-/* shape.c: calls shape(). False after errors. */
+/* shape.c: calls shape(), and check() if the kind has it. False after errors. */
 bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s);
+bool gp_shape_check(gp_resolving *r, const gp_rstage *st);
 /* files.c: errors where a stage of the graph writes what one reads, as far as paths tell. */
 void gp_check_files(gp_resolving *r);
 /* probe.c: what is known of a path. */

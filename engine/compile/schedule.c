@@ -353,13 +353,13 @@ int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
     return power_below((int)batch);
 }
 
-/* A resident kernel has no order between frames. */
+/* A resident kernel has no order between frames, and no other may ask for the whole GPU. */
 static bool may_persist(const gp_graph *g, const gp_stage *st, gp_errs *errs)
 {
-    return g->launch != GP_LAUNCH_PERSISTENT || !gp_stage_in_order(st)
+    return g->launch != GP_LAUNCH_PERSISTENT || (!gp_stage_in_order(st) && !st->cooperative)
         || gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' %s, which 'launch: persistent' cannot: set "
-                   "'launch: graph'", st->name, st->state ? "carries state from frame to frame"
-                   : "takes frames in order");
+                   "'launch: graph'", st->name, st->cooperative ? "has a cooperative kernel"
+                   : st->state ? "carries state from frame to frame" : "takes frames in order");
 }
 
 static bool set_launches(scheduling *w, gp_errs *errs)

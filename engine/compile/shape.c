@@ -5,6 +5,7 @@
  * threads may call at once. */
 #include <stdarg.h>
 #include <string.h>
+#include "base/outfile.h"
 #include "base/path.h"
 #include "compile/resolve.h"
 
@@ -36,7 +37,8 @@ static bool report(gp_shape *s, gp_code code, gp_loc at, const char *fmt, va_lis
 {
     char text[16384];              /* more than any path; gp_fail leaves out the middle */
     vsnprintf(text, sizeof text, fmt, ap);
-    gp_fail(ctx_of(s)->errs, code, at, "stage '%s': %s", ctx_of(s)->stage->name, text);
+    gp_fail(ctx_of(s)->errs, code == GP_E_WARN ? code : gp_why_code(text, code), at,
+            "stage '%s': %s", ctx_of(s)->stage->name, text);
     return code == GP_E_WARN;
 }
 
@@ -67,7 +69,7 @@ bool gp_shape_without(gp_shape *s, const char *opt, const char *what)
 bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
 {
     const struct gp_shape_ctx *c = ctx_of(s);
-    bool lenient = c->r && c->r->probe->lenient;
+    bool lenient = c->r && c->r->probe->lenient && s->nout == c->stage->nout;
     for (int i = 0; i < s->nout; i++)
         lenient &= s->out[i].dtype && s->out[i].ndim;
     va_list ap;
@@ -166,27 +168,41 @@ void *gp_shape_alloc(gp_shape *s, size_t bytes)
 
 /* ---- the calls ------------------------------------------------------- */
 
-static bool call(gp_shape *s, struct gp_shape_ctx *c)
+static bool call(gp_shape *s, struct gp_shape_ctx *c, bool (*function)(gp_shape *), const char *name)
 {
     const gp_stage *st = c->stage;
     int failed = c->errs->failed;
     s->opts = st->opts, s->user = st->kind->user;
-    s->nin = st->nin, s->nout = st->nout;
-    s->in_name = st->in_name, s->out_name = st->out_name;
     s->workers = st->workers;
     s->ctx = c;
-    bool ok = st->kind->shape(s);
+    bool ok = function(s);
     if (!ok && c->errs->failed == failed)
-        gp_fail(c->errs, GP_E_BUG, st->at, "shape() of kind '%s' failed and does not say why",
+        gp_fail(c->errs, GP_E_BUG, st->at, "%s() of kind '%s' failed and does not say why", name,
                 st->kind->name);
     return ok && c->errs->failed == failed;
+}
+
+static bool call_shape(gp_shape *s, struct gp_shape_ctx *c)
+{
+    const gp_stage *st = c->stage;
+    s->nin = st->nin, s->nout = st->nout;
+    s->in_name = st->in_name, s->out_name = st->out_name;
+    return call(s, c, st->kind->shape, "shape");
 }
 
 bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s)
 {
     struct gp_shape_ctx c = { .r = r, .rs = st, .stage = &st->s, .vars = &r->vars,
                               .errs = r->errs };
-    return call(s, &c);
+    return call_shape(s, &c);
+}
+
+bool gp_shape_check(gp_resolving *r, const gp_rstage *st)
+{
+    struct gp_shape_ctx c = { .r = r, .rs = st, .stage = &st->s, .vars = &r->vars,
+                              .errs = r->errs };
+    gp_shape s = { .nin = 0 };
+    return !st->s.kind->check || call(&s, &c, st->s.kind->check, "check");
 }
 
 /* An output whose declared rows are those of the first input has as many rows
@@ -207,7 +223,7 @@ bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, 
             && out[i].dim[0] == g->buffer[st->in[first]].type.dim[0])
             out[i].dim[0] = in[first].dim[0];
     }
-    if (!call(&s, &c))
+    if (!call_shape(&s, &c))
         return false;
     for (int i = 0; i < st->nout; i++) {
         if (st->out[i] < 0)

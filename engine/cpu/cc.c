@@ -80,12 +80,19 @@ static bool find_compiler(compiler *c, const gp_source *src, gp_errs *errs)
                    "install g++ or clang++, or set CXX", src->path);
 }
 
-static const char *half(void)
+/* Headers of the CUDA toolkit as gpipe has them for the CPU. */
+static const struct { const char *name, *file; } ours[] = {
+    { "cuda_fp16.h", "kernels/half.h" }, { "cooperative_groups.h", "kernels/groups.h" },
+    { "cuda_runtime.h", NULL },            /* nothing is missing */
+};
+enum { NOURS = sizeof ours / sizeof *ours };
+
+static const char *text_of(const char *file)
 {
     const gp_blob *b = gp_blobs;
-    while (strcmp(b->name, "kernels/half.h") != 0)
+    while (file && strcmp(b->name, file) != 0)
         b++;
-    return (const char *)b->data;
+    return file ? (const char *)b->data : "";
 }
 
 /* ---- what it depends on -------------------------------------------------- */
@@ -105,7 +112,8 @@ static gp_key make_key(const gp_unit *u, const compiler *c)
     gp_hash_begin(&h);
     gp_hash_text(&h, "cpu " GP_VERSION);
     gp_hash_text(&h, u->text);
-    gp_hash_text(&h, half());
+    for (int i = 0; i < NOURS; i++)
+        gp_hash_text(&h, text_of(ours[i].file));
     gp_hash_text(&h, u->dir);
     for (int i = 0; i < c->nwords; i++) {
         char path[PATH_MAX];
@@ -187,19 +195,33 @@ static void read_rule(gp_reads *r, const char *path, const char *dir)
     free(text);
 }
 
+/* What the compiler read has to be files: compilers differ in what they make of a device. */
+static bool all_are_files(const gp_reads *r, const gp_source *src, gp_errs *errs)
+{
+    struct stat st;
+    for (int i = 0; i < r->npaths; i++)
+        if (!stat(r->path[i], &st) && !S_ISREG(st.st_mode))
+            return gp_fail(errs, GP_E_SPEC, src->at, "'%s' includes '%s', which is not a "
+                           "regular file", src->path, r->path[i]);
+    return true;
+}
+
 /* ---- compiling ----------------------------------------------------------- */
 
-/* Puts cuda_fp16.h as gpipe has it where the compiler looks before the toolkit. */
-static bool put_half(const gp_source *src, const char *dir, gp_errs *errs)
+/* Puts our headers where the compiler looks before the toolkit. */
+static bool put_headers(const gp_source *src, const char *dir, gp_errs *errs)
 {
-    char path[PATH_MAX];
-    const char *text = half();
-    snprintf(path, sizeof path, "%s/cuda_fp16.h", dir);
-    FILE *f = fopen(path, "we");
-    bool ok = f && fputs(text, f) >= 0;
-    ok = f && !fclose(f) && ok;
-    return ok || gp_fail(errs, GP_E_RESOURCE, src->at, "to compile '%s' '%s' cannot be written: %s",
-                         src->path, path, strerror(errno));
+    for (int i = 0; i < NOURS; i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", dir, ours[i].name);
+        FILE *f = fopen(path, "we");
+        bool ok = f && fputs(text_of(ours[i].file), f) >= 0;
+        ok = f && !fclose(f) && ok;
+        if (!ok)
+            return gp_fail(errs, GP_E_RESOURCE, src->at, "to compile '%s' '%s' cannot be written: "
+                           "%s", src->path, path, strerror(errno));
+    }
+    return true;
 }
 
 /* Compiles the unit to the file `to`, in the folder, with `more` options, which end with NULL. */
@@ -211,13 +233,13 @@ static bool compile(const gp_unit *u, const compiler *c, const char *dir, const 
     int n = 0;
     if (!argv)
         return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
-    if (!put_half(src, dir, errs)) {
+    if (!put_headers(src, dir, errs)) {
         free(argv);
         return false;
     }
     for (int i = 0; i < c->nwords; i++)
         argv[n++] = c->word[i];
-    argv[n++] = "-iquote", argv[n++] = u->dir, argv[n++] = "-isystem", argv[n++] = dir;
+    argv[n++] = "-iquote", argv[n++] = u->dir, argv[n++] = "-I", argv[n++] = dir;
     for (; *more; more++)
         argv[n++] = *more;
     for (int i = 0; i < NFLAGS; i++)
@@ -226,10 +248,12 @@ static bool compile(const gp_unit *u, const compiler *c, const char *dir, const 
     gp_child child = { .argv = argv, .text = u->text, .len = u->len, .tmp = dir,
                        .cancel = cancel };
     int status = gp_child_run(&child);
-    if (status < 0 && !child.log && !(cancel && atomic_load(cancel))) {
-        gp_fail(errs, GP_E_RESOURCE, u->src->at, "the compiler did not run to its end: %s",
-                strerror(errno));
-    } else if (status && !(cancel && atomic_load(cancel))) {
+    int why = errno;
+    bool cancelled = cancel && atomic_load(cancel);
+    if (status < 0 && !cancelled) {
+        gp_fail(errs, GP_E_RESOURCE, src->at, "the compiler '%s' %s%s", c->word[0],
+                why ? "cannot be started: " : "was killed", why ? strerror(why) : "");
+    } else if (status && !cancelled) {
         gp_unit_errors(u, child.log ? child.log : "", errs);
         if (child.more)
             gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "%zu more line%s of the compiler's output",
@@ -290,11 +314,14 @@ static bool build(const gp_unit *u, const compiler *c, gp_reads *r, const atomic
     gp_reads_start(r);
     bool ok = compile(u, c, s.path, file, depends, cancel, errs);
     if (ok) {
+        read_rule(r, rule, s.path);
+        ok = all_are_files(r, u->src, errs);
+    }
+    if (ok) {
         size_t bytes;
         void *data = gp_slurp(file, SIZE_MAX / 2, &bytes, err);
         ok = data && load(data, bytes, k, dl);
         if (ok) {
-            read_rule(r, rule, s.path);
             gp_reads_store(r, ".so", data, bytes, errs);
         } else {
             const char *why = data ? dlerror() : err;

@@ -296,7 +296,8 @@ static bool run(gp_check *c, fault *f, bool low, bool wide, gp_dim3 grid, gp_dim
         }
     }
     watching = f;
-    bool ok = gp_cpu_grid(f->runner, c->kernel, grid, block, shared, changed);
+    bool ok = (c->source->cooperative ? gp_cpu_cooperative : gp_cpu_grid)
+        (f->runner, c->kernel, grid, block, shared, changed);
     watching = NULL;
     free(changed);
     return ok;

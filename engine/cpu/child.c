@@ -50,6 +50,13 @@ static char **environment(const char *tmp)
     return env;
 }
 
+static void free_environment(char **env)
+{
+    if (env)
+        free(env[0]);
+    free(env);
+}
+
 /* The streams of the child, all above those that it gets them as. */
 typedef struct streams { int in, out[2], life[2]; } streams;
 
@@ -90,6 +97,16 @@ static bool open_streams(streams *s, const gp_child *c)
         && lseek(s->in, 0, SEEK_SET) == 0;
 }
 
+/* What the child's descriptors are. Error or 0. */
+static int connect(posix_spawn_file_actions_t *io, const streams *s)
+{
+    const int fd[] = { s->in, s->out[1], s->out[1], s->life[0] };
+    int e = 0;
+    for (int i = 0; i <= LIFELINE && !e; i++)
+        e = posix_spawn_file_actions_adddup2(io, fd[i], i);
+    return e;
+}
+
 /* The leader of the new group; 0 with errno. */
 static pid_t start(const gp_child *c, const streams *s)
 {
@@ -103,7 +120,7 @@ static pid_t start(const gp_child *c, const streams *s)
     const char **argv = calloc((size_t)n + 5, sizeof *argv);
     char **env = environment(c->tmp);
     if (!argv || !env) {
-        free(argv), free(env);
+        free(argv), free_environment(env);
         errno = ENOMEM;
         return 0;
     }
@@ -112,19 +129,17 @@ static pid_t start(const gp_child *c, const streams *s)
     sigemptyset(&none), sigfillset(&all);
     posix_spawn_file_actions_init(&io);
     posix_spawnattr_init(&attr);
-    posix_spawn_file_actions_adddup2(&io, s->in, 0);
-    posix_spawn_file_actions_adddup2(&io, s->out[1], 1);
-    posix_spawn_file_actions_adddup2(&io, s->out[1], 2);
-    posix_spawn_file_actions_adddup2(&io, s->life[0], LIFELINE);
     posix_spawnattr_setpgroup(&attr, 0);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &all);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
                                     | POSIX_SPAWN_SETSIGDEF);
-    e = posix_spawn(&pid, argv[0], &io, &attr, (char *const *)argv, env);
+    e = connect(&io, s);
+    if (!e)
+        e = posix_spawn(&pid, argv[0], &io, &attr, (char *const *)argv, env);
     posix_spawn_file_actions_destroy(&io);
     posix_spawnattr_destroy(&attr);
-    free(env[0]), free(env), free(argv);
+    free(argv), free_environment(env);
     errno = e;
     return e ? 0 : pid;
 }
@@ -143,6 +158,12 @@ static bool take_log(gp_child *c, int fd)
             c->more += buf[i] == '\n';
     }
     return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+static bool is_running(pid_t pid, int *status)
+{
+    pid_t p = waitpid(pid, status, WNOHANG);
+    return !p || (p < 0 && errno == EINTR);
 }
 
 static bool cancelled(const gp_child *c)
@@ -166,7 +187,7 @@ int gp_child_run(gp_child *c)
     }
     close_one(&s.in), close_one(&s.out[1]), close_one(&s.life[0]);
     /* A process that the compiler leaves behind may keep the log open. */
-    for (bool more = true; waitpid(pid, &status, WNOHANG) == 0;) {
+    for (bool more = true; is_running(pid, &status);) {
         if (more)
             poll(&(struct pollfd){ s.out[0], POLLIN, 0 }, 1, TICK_MS);
         else
@@ -177,5 +198,6 @@ int gp_child_run(gp_child *c)
     }
     take_log(c, s.out[0]);
     close_streams(&s);
+    errno = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

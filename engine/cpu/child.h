@@ -15,7 +15,7 @@ typedef struct gp_child {
     size_t more;                       /* result: the lines behind that */
 } gp_child;
 
-/* The program's exit status; -1: it was killed or cannot be started, with errno. */
+/* The program's exit status; -1: it cannot be started, with errno, or was killed: errno is 0. */
 int gp_child_run(gp_child *c);
 
 #endif

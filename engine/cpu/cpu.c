@@ -33,6 +33,7 @@ typedef struct gp_cpuop {
     size_t shared;
     size_t args;               /* OP_KERNEL: where its arguments start in `bytes` */
     int nargs;
+    bool cooperative;
     gp_check *check;           /* of a user's kernel that is to be checked */
     void *dst;
     const void *src;
@@ -221,10 +222,15 @@ static bool rec_launch(gp_rec *r, const gp_kernel *k, gp_dim3 grid, gp_dim3 bloc
     if (nargs != k->entry.nargs)
         return gp_fail(r->errs, GP_E_BUG, (gp_loc){ 0 }, "kernel '%s' takes %d arguments, not %d",
                        k->entry.name, k->entry.nargs, nargs);
+    if (k->source.cooperative
+        && !gp_cooperative_fits(r, k->entry.name, grid, block, gp_cpu_cooperative_max(
+                                    ((gp_cpudev *)r->dev)->nstreams, block)))
+        return false;
     gp_cpuop *op = add(r, OP_KERNEL);
     if (!op)
         return false;
     op->kernel = &k->entry, op->stage = r->stage, op->grid = grid, op->block = block, op->shared = shared;
+    op->cooperative = k->source.cooperative;
     op->args = l->used, op->nargs = nargs;
     for (int i = 0; i < nargs; i++) {
         size_t n = k->entry.arg_bytes[i], step = (n + 15) & ~(size_t)15;
@@ -358,7 +364,8 @@ static bool run_op(gp_stream *s, const gp_list *l, const gp_cpuop *op)
         running = op;
         bool ok = op->check
             ? gp_check_grid(op->check, s->runner, op->grid, op->block, op->shared, s->argv, &s->errs)
-            : gp_cpu_grid(s->runner, op->kernel, op->grid, op->block, op->shared, s->argv);
+            : (op->cooperative ? gp_cpu_cooperative : gp_cpu_grid)
+                  (s->runner, op->kernel, op->grid, op->block, op->shared, s->argv);
         running = NULL;
         return ok;
     }

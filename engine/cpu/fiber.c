@@ -7,8 +7,14 @@
  * barrier is one turn of it. A kernel without barriers runs on one fiber and never
  * switches; a barrier costs one switch per thread.
  *
- * The invariant: between two blocks every fiber is parked in fiber_main(). */
+ * The blocks of a cooperative grid take turns on the one OS thread: each goes on to its next
+ * barrier of the grid, where what is its own, the thread-local memory of the kernel's library
+ * and dynamic shared memory, is kept until its next turn.
+ *
+ * The invariant: between two grids every fiber is parked in fiber_main(). */
+#include <link.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -40,8 +46,7 @@
 /* Address space, not memory: pages are taken when they are touched. Compilers touch a
  * large frame at steps of at most GUARD bytes (cc.c), so none reaches over a guard. */
 enum {
-    GUARD = 64 * 1024, STACK = GP_CPU_LOCAL + 64 * 1024,
-    MAX_FIBERS = 1024, SHARED_ALIGN = 64,
+    GUARD = 64 * 1024, STACK = GP_CPU_LOCAL + 64 * 1024, SHARED_ALIGN = 64,
 };
 
 struct fiber {
@@ -54,14 +59,22 @@ struct fiber {
     void *fake_stack, *tsan;
 };
 
+/* A block of a cooperative grid between its turns. */
+struct parked {
+    struct gp_cpu_block block;
+    struct fiber *at;              /* what goes on; NULL: it has ended, or has not begun */
+    char *memory;                  /* its thread-local memory, then dynamic shared memory */
+};
+
 struct gp_cpu_runner {
     struct gp_cpu_block block;     /* first: wait_here() gets its address */
     const gp_cpu_entry *kernel;
     void *const *args;
     struct fiber host;             /* the thread that called gp_cpu_grid() */
     struct fiber *now, *before;    /* what runs, what ran before the last switch */
-    struct fiber *fiber[MAX_FIBERS];
-    int nfibers, used;             /* made; taken by this block */
+    struct fiber **fiber;
+    int nfibers, used, room;       /* made; taken by this block, or cooperative grid */
+    struct fiber *at_grid;         /* waits for the other blocks; NULL: none does */
     bool failed;                   /* no memory for a fiber, or given up */
     size_t shared_bytes;
     stack_t signals;               /* for handlers, as a stack may be full */
@@ -210,7 +223,14 @@ static void fiber_destroy(struct fiber *f)
 static struct fiber *take(gp_cpu_runner *r)
 {
     if (r->used == r->nfibers) {
-        struct fiber *f = r->nfibers < MAX_FIBERS ? fiber_create(r) : NULL;
+        if (r->nfibers == r->room) {
+            int room = r->room ? 2 * r->room : 64;
+            struct fiber **fiber = realloc(r->fiber, (size_t)room * sizeof *fiber);
+            if (!fiber)
+                return NULL;
+            r->fiber = fiber, r->room = room;
+        }
+        struct fiber *f = fiber_create(r);
         if (!f)
             return NULL;
         r->fiber[r->nfibers++] = f;
@@ -242,6 +262,14 @@ static void wait_here(struct gp_cpu_block *b)
     }
     if (to != f)
         switch_to(r, to);
+}
+
+/* gp_cpu_block.wait_grid */
+static void wait_for_grid(struct gp_cpu_block *b)
+{
+    gp_cpu_runner *r = (gp_cpu_runner *)b;
+    r->at_grid = r->now;
+    switch_to(r, &r->host);
 }
 
 _Noreturn void gp_cpu_abandon(gp_cpu_runner *r)
@@ -295,13 +323,16 @@ void gp_cpu_runner_destroy(gp_cpu_runner *r)
     if (!r)
         return;
     drop_fibers(r);
+    free(r->fiber);
     free(r->block.shared);
     free(r->signals.ss_sp);
     free(r);
 }
 
-bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 block,
-                 size_t shared, void *const *args)
+/* ---- grids ----------------------------------------------------------- */
+
+static bool begin(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 block,
+                  size_t shared, void *const *args)
 {
     if (shared > r->shared_bytes) {
         size_t bytes = (shared + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
@@ -311,28 +342,138 @@ bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 
         if (!r->block.shared)
             return false;
     }
-    r->kernel = k, r->args = args, r->now = &r->host;
+    r->kernel = k, r->args = args, r->now = &r->host, r->used = 0;
 #ifdef TSAN
     r->host.tsan = __tsan_get_current_fiber();
 #endif
-    struct gp_cpu_block *b = &r->block;
-    b->dim = (gp_cpu_dim){ block.x, block.y, block.z };
-    b->grid = (gp_cpu_dim){ grid.x, grid.y, grid.z };
-    for (b->index.z = 0; b->index.z < grid.z; b->index.z++)
-        for (b->index.y = 0; b->index.y < grid.y; b->index.y++)
-            for (b->index.x = 0; b->index.x < grid.x; b->index.x++) {
-                b->next = (gp_cpu_dim){ 0, 0, 0 };
-                r->used = 0;
-                struct fiber *f = take(r);
-                if (!f)
-                    return false;
-                f->next = f->prev = f;
-                switch_to(r, f);
-                if (r->failed) {           /* the fibers are not parked */
-                    drop_fibers(r);
-                    r->failed = false;
-                    return false;
-                }
-            }
+    r->block.dim = (gp_cpu_dim){ block.x, block.y, block.z };
+    r->block.grid = (gp_cpu_dim){ grid.x, grid.y, grid.z };
     return true;
+}
+
+/* Lets the threads of the block run from the first one on, or from where `at` is, until they
+ * have ended or wait for the grid. False: the fibers are not parked, and are no more. */
+static bool go_on(gp_cpu_runner *r, struct fiber *at)
+{
+    if (!at) {
+        r->block.next = (gp_cpu_dim){ 0, 0, 0 };
+        if (!(at = take(r))) {
+            drop_fibers(r);
+            return false;
+        }
+        at->next = at->prev = at;
+    }
+    r->at_grid = NULL;
+    switch_to(r, at);
+    if (r->failed)
+        drop_fibers(r);
+    return !r->failed;
+}
+
+static gp_cpu_dim index_of(uint64_t i, gp_dim3 grid)
+{
+    return (gp_cpu_dim){ (unsigned)(i % grid.x), (unsigned)(i / grid.x % grid.y),
+                         (unsigned)(i / grid.x / grid.y) };
+}
+
+bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 block,
+                 size_t shared, void *const *args)
+{
+    bool ok = begin(r, k, grid, block, shared, args);
+    r->failed = false;
+    for (uint64_t i = 0; ok && i < (uint64_t)grid.x * grid.y * grid.z; i++, r->used = 0) {
+        r->block.index = index_of(i, grid);
+        ok = go_on(r, NULL);
+    }
+    return ok;
+}
+
+/* ---- cooperative grids ----------------------------------------------- */
+
+/* Each stack takes two of the pieces of address space that the system allows a process. */
+unsigned gp_cpu_cooperative_max(int streams, gp_dim3 block)
+{
+    enum { OTHERS = 8192, USUAL = 65530, MOST = 1 << 19 };
+    long pieces = USUAL;
+    FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+    if (f && fscanf(f, "%ld", &pieces) != 1)
+        pieces = USUAL;
+    if (f)
+        fclose(f);
+    long threads = (pieces < MOST ? pieces - OTHERS : MOST) / 2 / (streams > 0 ? streams : 1);
+    long blocks = threads / (long)((uint64_t)block.x * block.y * block.z);
+    return blocks > 1 ? (unsigned)blocks : 1;
+}
+
+/* The thread-local memory of the library that `pc` is in. */
+struct local { uintptr_t pc; void *data; size_t bytes; };
+
+static int find_local(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct local *l = arg;
+    size_t bytes = 0;
+    bool here = false;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        here |= p->p_type == PT_LOAD && l->pc - (info->dlpi_addr + p->p_vaddr) < p->p_memsz;
+        bytes = p->p_type == PT_TLS ? p->p_memsz : bytes;
+    }
+    if (here && info->dlpi_tls_data)
+        l->data = info->dlpi_tls_data, l->bytes = bytes;
+    return here;
+}
+
+/* One turn of a block: false as go_on. A library's thread-local memory is made when it is first
+ * touched, so *l may be found only after the first turn. */
+static bool turn(gp_cpu_runner *r, struct parked *p, struct local *l, size_t shared)
+{
+    if (p->at) {
+        memcpy(l->data, p->memory, l->bytes);
+        memcpy(r->block.shared, p->memory + l->bytes, shared);
+    }
+    r->block = p->block;
+    if (!go_on(r, p->at))
+        return false;
+    p->block = r->block, p->at = r->at_grid;
+    if (!p->at)
+        return true;
+    if (!l->data)
+        dl_iterate_phdr(find_local, l);
+    if (!p->memory && !(p->memory = malloc(l->bytes + shared + 1))) {
+        drop_fibers(r);
+        return false;
+    }
+    memcpy(p->memory, l->data, l->bytes);
+    memcpy(p->memory + l->bytes, r->block.shared, shared);
+    return true;
+}
+
+bool gp_cpu_cooperative(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 block,
+                        size_t shared, void *const *args)
+{
+    size_t n = (size_t)grid.x * grid.y * grid.z;
+    struct local local = { .pc = (uintptr_t)k->threads };
+    struct parked *p = calloc(n, sizeof *p);
+    bool ok = p && begin(r, k, grid, block, shared, args), wait = true;
+    r->failed = false;
+    r->block.wait_grid = wait_for_grid;
+    for (size_t i = 0; ok && i < n; i++) {
+        p[i].block = r->block;
+        p[i].block.index = index_of(i, grid);
+        ok = turn(r, &p[i], &local, shared);
+    }
+    while (ok && wait) {
+        wait = false;
+        for (size_t i = 0; ok && i < n; i++)
+            if (p[i].at) {
+                ok = turn(r, &p[i], &local, shared);
+                wait |= p[i].at != NULL;
+            }
+    }
+    r->block.wait_grid = NULL;
+    for (size_t i = 0; p && i < n; i++)
+        free(p[i].memory);
+    free(p);
+    return ok;
 }

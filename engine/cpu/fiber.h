@@ -14,6 +14,9 @@ struct gp_cpu_block {
     /* The calling thread reached a barrier: returns when all threads of the
      * block are there or have ended. `next` is set before. */
     void (*wait)(struct gp_cpu_block *b);
+    /* Thread (0, 0, 0) of the block, for which the others wait at a barrier, reached a barrier of
+     * the grid: returns when each block is there or has ended. NULL: the grid is not cooperative. */
+    void (*wait_grid)(struct gp_cpu_block *b);
 };
 
 #endif

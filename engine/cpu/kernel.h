@@ -27,6 +27,13 @@ bool gp_cpu_runner_overflows(const gp_cpu_runner *r, const void *address);
 bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 block,
                  size_t shared, void *const *args);
 
+/* The same for a grid whose threads may wait for each other, by grid.sync(). The kernel is in a
+ * library of its own, as users' are. */
+bool gp_cpu_cooperative(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 block,
+                        size_t shared, void *const *args);
+/* The most blocks that such a grid can have, where so many streams may run one each. */
+unsigned gp_cpu_cooperative_max(int streams, gp_dim3 block);
+
 /* To be gone to by a thread of a kernel, on its own stack, in place of what it was doing:
  * ends the grid, for which gp_cpu_grid() then returns false. */
 _Noreturn void gp_cpu_abandon(gp_cpu_runner *r);

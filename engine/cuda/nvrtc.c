@@ -78,7 +78,10 @@ typedef struct options {
     char **dir; int ndirs;     /* "--include-path=DIR" */
 } options;
 
-static const char include_path[] = "--include-path=", toolkit[] = "/usr/local/cuda/include";
+/* The second has what headers of the first include since CUDA 13. */
+static const char include_path[] = "--include-path=";
+static const char *const toolkit[] = { "/usr/local/cuda/include", "/usr/local/cuda/include/cccl" };
+enum { NTOOLKIT = sizeof toolkit / sizeof *toolkit };
 
 static bool add_folder(options *o, const char *dir)
 {
@@ -88,7 +91,7 @@ static bool add_folder(options *o, const char *dir)
 /* For the given sources. */
 static bool set_options(options *o, const gp_source *const *src, int n, int cc)
 {
-    if (!(o->dir = calloc((size_t)n + 1, sizeof *o->dir)))
+    if (!(o->dir = calloc((size_t)n + NTOOLKIT, sizeof *o->dir)))
         return false;
     snprintf(o->arch, sizeof o->arch, "--gpu-architecture=sm_%d", cc);
     o->v[o->n++] = o->arch;
@@ -102,7 +105,10 @@ static bool set_options(options *o, const gp_source *const *src, int n, int cc)
         if (!ok)
             return false;
     }
-    return access(toolkit, R_OK) != 0 || add_folder(o, toolkit);
+    bool ok = true;
+    for (int i = 0; i < NTOOLKIT; i++)
+        ok = ok && (access(toolkit[i], R_OK) != 0 || add_folder(o, toolkit[i]));
+    return ok;
 }
 
 static void free_options(options *o)
@@ -210,7 +216,7 @@ static char *get(const nvrtc *rtc, const char *text, const char *own, const opti
         gp_reads_folder(&r, dir, strlen(dir));
     }
     if (!gp_reads_find(&r, ".cubin", image, bytes, errs)) {
-        gp_nvrtc_includes(&r, own, toolkit);
+        gp_nvrtc_includes(&r, own, toolkit[0]);
         gp_reads_start(&r);
         log = build(rtc, text, o, cancel, image, bytes);
         if (*image)

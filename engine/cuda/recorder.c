@@ -90,8 +90,21 @@ static bool rec_item(gp_rec *rec, int id, const int *dep, int ndeps)
                       rec->errs, capturing);
 }
 
-/* Can the kernel have such blocks? */
-static bool fits(gp_rec *rec, const gp_kernel *k, gp_dim3 block, size_t shared)
+/* Do all blocks of the grid find room on the GPU at once? */
+static bool all_fit(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block, size_t shared)
+{
+    gp_cuda_dev *d = gp_cuda(rec->dev);
+    int per_sm = 0, sms = 0;
+    return gp_cuda_ok(d, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, k->fn,
+                             (int)(block.x * block.y * block.z), shared), rec->errs,
+                      "looking at a cooperative kernel")
+        && gp_cuda_ok(d, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->index),
+                      rec->errs, "looking at the GPU")
+        && gp_cooperative_fits(rec, k->name, grid, block, (unsigned)(per_sm * sms));
+}
+
+/* Can the kernel have such a grid? */
+static bool fits(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block, size_t shared)
 {
     if ((uint64_t)block.x * block.y * block.z > (uint64_t)k->threads)
         return gp_fail(rec->errs, GP_E_SPEC, (gp_loc){0}, "kernel '%s' can have %d threads in a "
@@ -101,18 +114,18 @@ static bool fits(gp_rec *rec, const gp_kernel *k, gp_dim3 block, size_t shared)
         return gp_fail(rec->errs, GP_E_SPEC, (gp_loc){0}, "kernel '%s' can have %zu bytes of "
                        "dynamic shared memory on this GPU, not %zu: lower 'shared'", k->name,
                        k->shared, shared);
-    return true;
+    return !k->source.cooperative || all_fit(rec, k, grid, block, shared);
 }
 
 static bool rec_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
                        size_t shared, void *const *args, int nargs)
 {
     (void)nargs;
-    if (!fits(rec, k, block, shared))
+    if (!fits(rec, k, grid, block, shared))
         return false;
-    cudaError_t e = cudaLaunchKernel(k->fn, (dim3){ grid.x, grid.y, grid.z },
-                                     (dim3){ block.x, block.y, block.z }, (void **)args, shared,
-                                     rec_of(rec)->stream);
+    cudaError_t e = (k->source.cooperative ? cudaLaunchCooperativeKernel : cudaLaunchKernel)
+        (k->fn, (dim3){ grid.x, grid.y, grid.z }, (dim3){ block.x, block.y, block.z },
+         (void **)args, shared, rec_of(rec)->stream);
     return e == cudaSuccess
         || gp_cuda_failed(gp_cuda(rec->dev), e, rec->errs, "launching kernel '%s'", k->name);
 }
@@ -196,8 +209,8 @@ static const gp_rec_ops rec_ops = {
 static bool load_launch(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
                         size_t shared, void *const *args, int nargs)
 {
-    (void)grid, (void)args, (void)nargs;
-    return fits(rec, k, block, shared) && gp_cuda_load_kernel(gp_cuda(rec->dev), k->fn, k->name,
+    (void)args, (void)nargs;
+    return fits(rec, k, grid, block, shared) && gp_cuda_load_kernel(gp_cuda(rec->dev), k->fn, k->name,
                                                                   rec->errs);
 }
 

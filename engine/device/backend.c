@@ -22,6 +22,15 @@ static bool grid_fits(gp_dcall *c, gp_dim3 grid, gp_dim3 block)
     return true;
 }
 
+bool gp_cooperative_fits(gp_rec *r, const char *kernel, gp_dim3 grid, gp_dim3 block, unsigned most)
+{
+    return (uint64_t)grid.x * grid.y * grid.z <= most
+        || gp_fail(r->errs, GP_E_SPEC, (gp_loc){0}, "kernel '%s' is cooperative, so that all blocks "
+                   "of its grid run at once; of blocks of %u x %u x %u threads this device runs %u at "
+                   "once, not %u x %u x %u: set 'grid' to at most that, and let each thread do more",
+                   kernel, block.x, block.y, block.z, most, grid.x, grid.y, grid.z);
+}
+
 bool gp_launch_kernel(gp_dcall *c, const gp_kernel *k, gp_dim3 grid, gp_dim3 block,
                       size_t shared, void *const *args, int nargs)
 {

@@ -38,6 +38,10 @@ struct gp_rec {
     bool check_kernels;        /* see gp_run_options */
 };
 
+/* For back ends: false after the error that the grid of a cooperative kernel has more than `most`
+ * blocks. */
+bool gp_cooperative_fits(gp_rec *r, const char *kernel, gp_dim3 grid, gp_dim3 block, unsigned most);
+
 struct gp_rec_ops {
     /* What follows is item `id` (0, 1, 2, ... in order) and may start once the
      * items `dep` are done. An item without deps may start at once. A back end

@@ -14,34 +14,31 @@ static const char prefix[] = "gpipe-cc-";
 
 enum { RANDOM = 6 };                   /* characters behind the prefix */
 
-/* Opens a folder of ours and locks it; -1: it is not ours, or in use. */
-static int lock_folder(int dir, const char *name)
+/* Opens a folder of ours and locks it; NULL: it is not ours, or in use. */
+static DIR *lock_folder(int dir, const char *name)
 {
     struct stat st, now;
+    DIR *d;
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return -1;
+        return NULL;
     if (!fstat(fd, &st) && st.st_uid == geteuid() && !(st.st_mode & 077)
         && !flock(fd, LOCK_EX | LOCK_NB)
-        && !fstatat(dir, name, &now, AT_SYMLINK_NOFOLLOW) && now.st_ino == st.st_ino)
-        return fd;                     /* and it is still there */
+        && !fstatat(dir, name, &now, AT_SYMLINK_NOFOLLOW) && now.st_ino == st.st_ino
+        && (d = fdopendir(fd)))
+        return d;                      /* and it is still there */
     int why = errno;
     close(fd);
     errno = why;
-    return -1;
+    return NULL;
 }
 
-/* Compilers make files only. */
-static void empty(int fd)
+/* Compilers make files only. Takes no memory and no descriptor: there may be none left. */
+static void empty(DIR *d)
 {
-    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = copy >= 0 ? fdopendir(copy) : NULL;
-    if (!d && copy >= 0)
-        close(copy);
-    for (struct dirent *e; d && (e = readdir(d));)
-        unlinkat(fd, e->d_name, 0);
-    if (d)
-        closedir(d);
+    rewinddir(d);
+    for (struct dirent *e; (e = readdir(d));)
+        unlinkat(dirfd(d), e->d_name, 0);
 }
 
 static void remove_stale(const char *tmp)
@@ -51,12 +48,12 @@ static void remove_stale(const char *tmp)
         if (strncmp(e->d_name, prefix, sizeof prefix - 1) != 0
             || strlen(e->d_name) != sizeof prefix - 1 + RANDOM)
             continue;
-        int fd = lock_folder(dirfd(d), e->d_name);
-        if (fd < 0)
+        DIR *old = lock_folder(dirfd(d), e->d_name);
+        if (!old)
             continue;
-        empty(fd);
+        empty(old);
         unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
-        close(fd);
+        closedir(old);
     }
     if (d)
         closedir(d);
@@ -75,7 +72,7 @@ bool gp_scratch_open(gp_scratch *s, char err[GP_WHY])
         }
         if (!mkdtemp(s->path))
             break;
-        if ((s->fd = lock_folder(AT_FDCWD, s->path)) >= 0)
+        if ((s->folder = lock_folder(AT_FDCWD, s->path)))
             return true;
         int why = errno;               /* another process may have taken it for a stale one */
         rmdir(s->path);
@@ -88,7 +85,7 @@ bool gp_scratch_open(gp_scratch *s, char err[GP_WHY])
 
 void gp_scratch_close(gp_scratch *s)
 {
-    empty(s->fd);
+    empty(s->folder);
     rmdir(s->path);
-    close(s->fd);
+    closedir(s->folder);
 }

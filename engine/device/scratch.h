@@ -5,13 +5,14 @@
 #ifndef GP_SCRATCH_H
 #define GP_SCRATCH_H
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
 #include "base/outfile.h"
 
 typedef struct gp_scratch {
     char path[PATH_MAX - 64];
-    int fd;                            /* of the folder; it holds the lock */
+    DIR *folder;                       /* open; it holds the lock */
 } gp_scratch;
 
 /* False with `err`: "no folder can be made in '/tmp': ...; set TMPDIR". */

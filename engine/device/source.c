@@ -7,7 +7,6 @@
  * shared memory: where the scan misses something a message is less exact, or the C++
  * compiler reports an undefined name. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,10 +274,8 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
     *u = (gp_unit){ .src = src };
     char err[GP_WHY];
     size_t n;
-    errno = 0;
     if (!(u->user = gp_slurp(src->path, GP_SOURCE_MAX, &n, err)))
-        return gp_fail(errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_SPEC, src->at, "'%s' %s",
-                       src->path, err);
+        return gp_fail(errs, gp_why_code(err, GP_E_SPEC), src->at, "'%s' %s", src->path, err);
     if (strlen(u->user) != n)
         return gp_fail(errs, GP_E_SPEC, src->at, "'%s' is not text", src->path);
     u->dir = gp_source_folder(src->path);
@@ -462,14 +459,15 @@ static void entry_error(const gp_unit *u, const report *r, gp_errs *errs)
             names);
 }
 
-/* A call that kernels/cpu.h deleted, because it needs a GPU. */
+/* A call that kernels/cpu.h or groups.h deleted, because it needs a GPU. */
 static bool gpu_only(const report *r, gp_loc at, gp_errs *errs)
 {
-    const char *p = memmem(r->text, (size_t)r->ntext, "deleted function", 16);
+    static const char *const starts[] = { "__", "tiled_partition", "coalesced_threads" };
+    const char *deleted = memmem(r->text, (size_t)r->ntext, "deleted function", 16), *p = NULL;
     const char *end = r->text + r->ntext;
-    while (p && p < end - 1 && !(p[0] == '_' && p[1] == '_'))
-        p++;
-    if (!p || p >= end - 1)
+    for (size_t i = 0; deleted && !p && i < sizeof starts / sizeof *starts; i++)
+        p = memmem(deleted, (size_t)(end - deleted), starts[i], strlen(starts[i]));
+    if (!p)
         return false;
     int n = 0;
     while (p + n < end && gp_in_word(p[n]))

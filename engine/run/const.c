@@ -33,8 +33,8 @@ bool gp_const_load(const gp_buffer *b, void *dst, gp_errs *errs)
 {
     FILE *f = fopen(b->path, "rbe");
     if (!f)
-        return gp_fail(errs, GP_E_RUN, b->at, "constant '%s': cannot open %s: %s", b->name,
-                       b->path, strerror(errno));
+        return gp_fail(errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_RUN, b->at,
+                       "constant '%s': cannot open %s: %s", b->name, b->path, strerror(errno));
     bool ok = load(f, b, dst, errs);
     fclose(f);
     return ok;

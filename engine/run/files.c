@@ -17,17 +17,17 @@ static const char *who(gp_pipeline *p, const char *what, const char *name)
     return text;
 }
 
-static bool fill(gp_pipeline *p)
+static bool fill(gp_pipeline *p, gp_filetable *t)
 {
     const gp_graph *g = p->graph;
-    bool ok = gp_filetable_reads(p->files, "gpipe as the pipeline", &g->file, 1);
+    bool ok = gp_filetable_reads(t, "gpipe as the pipeline", &g->file, 1);
     for (int i = 0; i < g->nstages; i++)
         if (g->stage[i].nreads)
-            ok &= gp_filetable_reads(p->files, who(p, "stage", g->stage[i].name),
+            ok &= gp_filetable_reads(t, who(p, "stage", g->stage[i].name),
                                      g->stage[i].reads, g->stage[i].nreads);
     for (int i = 0; i < g->nbuffers; i++)
         if (g->buffer[i].path)
-            ok &= gp_filetable_reads(p->files, who(p, "buffer", g->buffer[i].name),
+            ok &= gp_filetable_reads(t, who(p, "buffer", g->buffer[i].name),
                                      (const char *const *)&g->buffer[i].path, 1);
     return ok;
 }
@@ -37,12 +37,12 @@ struct gp_filetable *gp_pipeline_files(gp_pipeline *p)
     jmp_buf oom, *was = p->arena.oom;
     if (p->files)
         return p->files;
-    p->files = gp_filetable_new();
+    gp_filetable *const t = gp_filetable_new();
     p->arena.oom = &oom;
-    if (p->files && (setjmp(oom) || !fill(p))) {
-        gp_filetable_free(p->files);
-        p->files = NULL;
-    }
+    if (t && !setjmp(oom) && fill(p, t))
+        p->files = t;
+    else
+        gp_filetable_free(t);
     p->arena.oom = was;
     return p->files;
 }
@@ -55,7 +55,7 @@ bool gp_pipeline_writes(gp_pipeline *p, const char *who, const char *path, gp_er
     if (!f.by)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     return gp_outfile_claim(&f, path, why)
-        || gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
+        || gp_fail(errs, gp_why_code(why, GP_E_USAGE), (gp_loc){ .file = path }, "%s", why);
 }
 
 /* ---- at the end ------------------------------------------------------ */

@@ -241,6 +241,22 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
     }
 }
 
+/* An error that was added is believed, not the status beside it: it is of the one frame that
+ * was run. False: of several nobody knows which. */
+static bool is_of_a_frame(gp_frame *fr, int k)
+{
+    int failed = 0, last = k;
+    for (int i = k - 1; i >= 0; i--) {
+        failed += fr[i].status == GP_FAILED;
+        last = fr[i].status == GP_AGAIN ? i : last;
+    }
+    if (failed)
+        return true;
+    if (last <= 1)
+        fr[0].status = GP_FAILED;
+    return last <= 1;
+}
+
 /* What became of k frames that were run: how many in a row are done; *there of these
  * are no holes. *failed: the one after them failed for good. *end: there is none. */
 static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bool *end)
@@ -248,6 +264,7 @@ static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bo
     gp_hostrt *h = t->actor->host;
     gp_frame *fr = h->view[t->worker].frame;
     int plain = 0;
+    ok = ok && (!t->errs.failed || is_of_a_frame(fr, k));
     while (ok && plain < k && fr[plain].status == GP_OK && wrong_rows(t->actor->stage, &fr[plain]) < 0)
         plain++;
     set_bytes(h, h->hole, fr->index, plain, GP_NO_HOLE);

@@ -135,9 +135,13 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
     r->nspans = list_spans(&c, run, st, t, span);
     r->span = span, r->frame = first, r->in_order = part->order >= 0;
     r->check_kernels = run->options.check_kernels;
+    int before = r->errs->failed;
     bool ok = st->kind->record(&c);
     r->span = NULL, r->nspans = 0, r->check_kernels = false;
-    if (!ok)
+    if (!ok && r->errs->failed == before)
+        gp_fail(r->errs, GP_E_RUN, st->at, "stage '%s' cannot queue frame %llu and does not say why",
+                st->name, (unsigned long long)first);
+    if (r->errs->failed > before)
         return false;
     if (!run->options.isolate || r->ops->wait(r))
         return true;

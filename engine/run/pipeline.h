@@ -18,7 +18,7 @@ struct gp_pipeline {
     int stop_fd;               /* eventfd: readable once cancel > 0 */
     atomic_bool was_run;       /* gp_pipeline_run was called */
     _Atomic(gp_run *) run;     /* NULL until it is set up */
-    struct gp_filetable *files;        /* what the run reads and writes; NULL until it is
+    _Atomic(struct gp_filetable *) files;      /* what the run reads and writes; NULL until it is
                                   asked for */
 };
 

@@ -27,6 +27,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "base/filetable.h"
 #include "run/nvtx.h"
 #include "run/setup.h"
 #include "run/trace.h"
@@ -327,8 +328,11 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
     pthread_mutex_lock(&run->lock);
     gp_errs_add(errs, &run->errs);
     pthread_mutex_unlock(&run->lock);
-    if (!back)
+    if (!back) {
+        if (p->files)
+            gp_filetable_abandon(p->files);
         return GP_STUCK;
+    }
     close_stages(run);
     if (!errs->failed && !atomic_load(&run->level))
         check_account(run, errs);

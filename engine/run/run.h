@@ -86,7 +86,6 @@ typedef struct gp_threadrt {
     _Atomic uint64_t frame;
     atomic_int clock;          /* its CPU time, a clockid_t; to be read once there is a tid */
     atomic_int tid;            /* of the kernel */
-    atomic_bool patient;       /* as gp_takes_long said */
     gp_errs errs;              /* this thread's own */
     gp_hist *time;             /* of a host stage in a timed run: of one frame */
     struct gp_track *track;    /* of a traced run, else NULL */

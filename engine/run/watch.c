@@ -75,12 +75,6 @@ bool gp_wait_until(gp_call *c, int64_t t_ns)
     return source_wait(c, -1, t_ns > 0 ? t_ns : 0);
 }
 
-void gp_takes_long(gp_call *c, bool on)
-{
-    gp_threadrt *t = c->ctx;
-    atomic_store(&t->patient, on);
-}
-
 /* ---- stalls ---------------------------------------------------------- */
 
 void gp_thread_known(atomic_int *tid, atomic_int *clock)
@@ -123,15 +117,12 @@ static uint64_t progress(gp_run *run, int64_t now)
     return sum;
 }
 
-/* A thread is known to wait for what takes long, or a source waits for its input and
- * nobody works. */
+/* A source waits for its input, or a sink for its reader, and nobody works. */
 static bool idle(const gp_run *run)
 {
     bool waits = false, work = false;
     for (int i = 0; i < run->nthreads; i++) {
         const gp_threadrt *t = &run->thread[i];
-        if (atomic_load(&t->patient))
-            return true;
         work |= works(t);
         waits |= atomic_load(&t->doing) == GP_DOING_IDLE;
     }

@@ -5,6 +5,7 @@
 #include <png.h>
 #include <setjmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "png_file.h"
 
@@ -62,6 +63,21 @@ static void on_write_error(png_structp png, png_const_charp msg)
 static void on_warning(png_structp png, png_const_charp msg)
 {
     (void)png, (void)msg;
+}
+
+/* libpng's memory: what it says when there is none depends on what it was for. */
+static png_voidp take(png_structp png, png_alloc_size_t n)
+{
+    void *p = malloc(n);
+    if (!p)
+        *(bool *)png_get_mem_ptr(png) = true;
+    return p;
+}
+
+static void give(png_structp png, png_voidp p)
+{
+    (void)png;
+    free(p);
 }
 
 typedef struct source { const unsigned char *p; size_t left, all; } source;
@@ -123,12 +139,13 @@ bool gp_png_decode(const void *file, size_t n, const gp_type *type, void *frame,
                    char err[GP_WHY])
 {
     source from = { file, n, n };
-    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, err, on_read_error, on_warning);
+    bool full = false;
+    png_structp png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, err, on_read_error,
+                                               on_warning, &full, take, give);
     png_infop info = png ? png_create_info_struct(png) : NULL;
-    bool ok = info ? decode(png, info, &from, type, frame)
-                   : gp_why(err, "cannot be decoded: " GP_WHY_MEMORY);
+    bool ok = info && decode(png, info, &from, type, frame);
     png_destroy_read_struct(&png, &info, NULL);
-    return ok;
+    return ok || (full && gp_why(err, "cannot be decoded: " GP_WHY_MEMORY));
 }
 
 /* ---- encode ---------------------------------------------------------- */
@@ -171,11 +188,11 @@ bool gp_png_encode(const void *frame, const gp_type *type, int level, gp_growbuf
     if (!gp_count(type))
         return gp_why(err, "cannot be written: the frame has no rows, and a PNG must have one");
     out->n = 0;
-    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, err, on_write_error,
-                                              on_warning);
+    bool full = false;
+    png_structp png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, err, on_write_error,
+                                                on_warning, &full, take, give);
     png_infop info = png ? png_create_info_struct(png) : NULL;
-    bool ok = info ? encode(png, info, frame, type, level, out)
-                   : gp_why(err, "cannot be encoded: " GP_WHY_MEMORY);
+    bool ok = info && encode(png, info, frame, type, level, out);
     png_destroy_write_struct(&png, &info);
-    return ok;
+    return ok || (full && gp_why(err, "cannot be encoded: " GP_WHY_MEMORY));
 }

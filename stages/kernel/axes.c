@@ -27,6 +27,8 @@ static void look_at(gp_axes *a, const gp_toks *in, int from, int to)
             : gp_tok_is(v, "blockDim") ? &a->dim : gp_tok_is(v, "gridDim") ? &a->grid : NULL;
         if (v->kind == GP_TOK_TEXT && reads_index(v))
             note(a, in, i, "is an index in assembly");
+        if (gp_tok_is(v, "this_grid"))
+            note(a, in, i, "has an index of its own");
         if (!axes)
             continue;
         const gp_tok *axis = &in->v[i + 1 < to && gp_tok_is(&in->v[i + 1], ".") ? i + 2 : i];
@@ -35,6 +37,15 @@ static void look_at(gp_axes *a, const gp_toks *in, int from, int to)
         else
             note(a, in, i, "is used as a whole");
     }
+}
+
+const gp_tok *gp_cu_uses(const gp_cu *c, const char *word)
+{
+    for (int i = 0; i < c->ndefs; i++)
+        for (int k = c->def[i].from; c->def[i].reached && k < c->def[i].to; k++)
+            if (gp_tok_is(&c->def[i].in->v[k], word))
+                return &c->def[i].in->v[k];
+    return NULL;
 }
 
 gp_axes gp_cu_axes(const gp_cu *c)

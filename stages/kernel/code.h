@@ -84,6 +84,9 @@ typedef struct gp_axes {
 
 gp_axes gp_cu_axes(const gp_cu *c);
 
+/* The first use of a word in what is reached; NULL: none. */
+const gp_tok *gp_cu_uses(const gp_cu *c, const char *word);
+
 /* ---- the variables that are changed: writes.c -------------------------- */
 
 /* A variable that what is reached may change; NULL: none. `*at`: where. */

@@ -24,13 +24,14 @@ from statistics import median
 sys.dont_write_bytecode = True         # nothing is left beside the sources
 import rows_command
 import rows_device
+import rows_durable
 import rows_host
 import rows_lua
 import rows_overhead
 from tools import HERE, Bench, Failure, Skip
 
 ROWS = rows_device.ROWS + rows_host.ROWS + rows_lua.ROWS + rows_command.ROWS + \
-    rows_overhead.ROWS
+    rows_durable.ROWS + rows_overhead.ROWS
 
 
 def first_line(command):

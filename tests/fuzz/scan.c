@@ -14,7 +14,7 @@
 static const struct { const char *text; bool right; } pipeline[] = {
     { PIPELINE("[48, 64]", ""), false },
     { PIPELINE("[2, 48, 64]", ", batched: true"), false },
-    { PIPELINE("[64]", ", grid: 1, serial: true"), true },
+    { PIPELINE("[64]", ", grid: 1, serial: true, cooperative: true"), true },
 };
 
 static void one(const char *data, size_t n)

@@ -2,6 +2,7 @@
  * GPIPE_THIN=n runs every n-th combination of the determinism test. */
 #include <check.h>
 #include <stdlib.h>
+#include "cooperative_cases.h"
 #include "exec_cases.h"
 #include "gpu.h"
 
@@ -15,6 +16,7 @@ Suite *suite_exec(void)
     Suite *s = suite_create("exec on cuda");
     TCase *tc = tcase_create("cuda");
     exec_cases(tc, "cuda", thin ? atoi(thin) : 1);
+    cooperative_cases(tc, "cuda");
     suite_add_tcase(s, tc);
     return s;
 }

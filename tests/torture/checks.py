@@ -7,8 +7,10 @@ MEMORY = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "mma
           "memfd_create"}
 # After a failure of these, what they were to take away stays.
 REMOVES = {"unlink", "unlinkat", "rmdir"}
+# The account may be in what they lose: it is said with them.
+SAYS = {"write", "fwrite", "fputs", "fprintf", "fflush"}
 # What a run that was killed leaves and the next one takes away.
-CLEANED = {"a socket"}
+CLEANED = {"a socket", "a temporary file", "in the cache"}
 ACCOUNT = re.compile(r"gpipe: (?:\S+: )?(\d+) frames? in, (\d+) out, (\d+) dropped, (\d+) failed, "
                      r"(\d+) cancelled in")
 
@@ -45,7 +47,7 @@ class Result:
                 self.left.append(what)
             for at, folders, files in os.walk(folder):
                 self.left += [what] * len([f for f in folders if f != "gpipe"])
-        self.left += ["in the cache" for f in tree(server.cache) if f.split("/")[-1].startswith("new-")]
+        self.left += ["in the cache" for f in tree(server.cache) if ".gpipe-" in f]
         socket = f"/tmp/gpipe-{os.geteuid()}/{server.pid}.sock"
         if os.path.exists(socket) and os.stat(socket).st_mtime >= server.start - 1:
             self.left.append("a socket in /tmp")
@@ -159,6 +161,8 @@ def judge(pipeline, good, got, call, error, retried):
     else:
         files = [f for f in files if not f.startswith("leftover: a temporary")]
     wrong += files + judge_account(good, got, missing)
+    if got.code == 0 and not got.accounts and call.name not in SAYS:
+        wrong.append("exit 0 without an account")
     more_failed = sum(a[3] for a in got.accounts) - sum(a[3] for a in good.accounts)
     if got.code == 0 and missing > (more_failed if pipeline.drops else 0):
         wrong.append("exit 0 without the whole output")

@@ -38,7 +38,7 @@ class Server:
                "TORTURE_OUT": folder + "/stdout", "TORTURE_ERR": folder + "/stderr"}
         options = [o.replace("$OUT", self.out) for o in pipeline.options]
         self.process = subprocess.Popen(
-            [gpipe, "run", "--device", "cpu", "--set", "stall_timeout=10s", *options, f"{inputs}/{pipeline.name}.yaml"], env=env,
+            [gpipe, "run", "--device", "cpu", "--set", "stall_timeout=100s", *options, f"{inputs}/{pipeline.name}.yaml"], env=env,
             pass_fds=(a, b), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=folder)
         os.close(a)
         os.close(b)
@@ -77,13 +77,14 @@ class Server:
         self.fired, self.calls = HEAD.unpack(self.shared[:24])[:2]
 
     def group_ends(self):
-        """Waits for what the process has started; kills it after 5 s."""
-        for _ in range(500):
+        """Waits for what the process has started; kills it in the end."""
+        end = time.monotonic() + self.bound / 4
+        while time.monotonic() < end:
             try:
                 os.killpg(self.pid, 0)
             except ProcessLookupError:
                 return True
-            time.sleep(0.01)
+            time.sleep(0.002)
         os.killpg(self.pid, signal.SIGKILL)
         return False
 

@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checks, pipelines
 from server import COUNT, EVER, OFF, ONCE, SIGNAL, Server, symbolise
 
-BOUND = 40                             # s for one process, on a machine that does much else
+BOUND = 200                            # s for one process: many thousand times what it takes
 SHORT = -1                             # half of the bytes
 MEM = ["ENOMEM"]
 ERRORS = {                             # the realistic ones
@@ -45,12 +45,7 @@ COUNTS = 3                             # runs in which calls are listed: threads
 KNOWN = [
     ("SIGABRT|SIGSEGV", "prefix_array", "", "glibc: glob() frees twice when memory ends in it"),
     ("", "", "thread-local data: ABORT", "glibc ends a process that has no memory for thread-local data"),
-    ("SIGABRT", "libmicrohttpd", "Fatal error in GNU libmicrohttpd", "libmicrohttpd ends a process"),
-    ("exit [123], not", "", "(?i)memory", "memory ends, and the exit code is not 4"),
-    ("SIGSEGV|exit [12], not|broken", "gp_unit_make|write_page", "", "a stream into memory for which there is none"),
-    ("exit [34], not", "gp_slurp|cc.c|cache.c", "Interrupted|no memory to compile",
-     "a file of the compiler is not gone on with after a signal"),
-    ("exit 3, not", "spawn", "does not say why", "a compiler that cannot be started is said to find errors"),
+    ("SIGABRT", "", "ABORT by .*libmicrohttpd", "libmicrohttpd ends a process whose wake-up it cannot write"),
 ]
 
 
@@ -174,7 +169,8 @@ class Torture:
         tries, start = queue.Queue(), time.time()
         for t in self.all_tries():
             tries.put(t)
-        workers = [threading.Thread(target=self.work, args=(i, tries)) for i in range(self.args.jobs)]
+        planned = tries.qsize()
+        workers = [threading.Thread(target=self.work, args=(i, tries), daemon=True) for i in range(self.args.jobs)]
         for w in workers:
             w.start()
         for w in workers:
@@ -184,6 +180,9 @@ class Torture:
         print(f"torture: {self.done} tries of {sum(map(len, self.calls.values()))} calls in {len(self.calls)} pipelines, "
               f"{self.missed} did not come to pass, {len(self.known)} known faults, {self.found} new ones "
               f"(seed {self.args.seed}, {time.time() - start:.0f} s)")
+        if self.done < planned or self.missed > planned / 10:
+            print("torture: too many tries were not made, or did not come to pass: this has tested little")
+            return True
         return self.found > 0
 
     def say(self, what, t, got):
@@ -224,7 +223,7 @@ def main():
     a.add_argument("--only")
     a.add_argument("--pipelines")
     a.add_argument("--signals", type=int, default=100, help="a pipeline")
-    a.add_argument("--jobs", type=int, default=os.cpu_count())
+    a.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     args = a.parse_args()
     for s in SIGNALS[:3]:              # what gpipe inherits is the same under nohup
         signal.signal(getattr(signal, s), signal.SIG_DFL)

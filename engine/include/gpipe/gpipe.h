@@ -202,8 +202,8 @@ bool gp_pipeline_writes(gp_pipeline *p, const char *who, const char *path, gp_er
  * stack size (cudaLimitStackSize) of the device's primary context. */
 gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs);
 
-/* Level 1: sources stop, the rest drains. 2: nothing new is started. Levels
- * only rise. May be called from any thread and from a signal handler, before
+/* Level 1: sources stop, the rest drains. 2: nothing new is started. 3: the caller ends the
+ * process now, and stages' files that are not whole are removed before it does. Levels only rise. May be called from any thread and from a signal handler, before
  * and during the run. */
 void gp_cancel(gp_pipeline *p, int level);
 

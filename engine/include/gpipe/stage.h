@@ -145,7 +145,7 @@ typedef struct gp_port {
     const char *help;
 } gp_port;
 
-/* ---- compile time: shape() ------------------------------------------- */
+/* ---- compile time: check(), shape() ---------------------------------- */
 
 /* What is known of a file, see gp_probe_file. */
 typedef struct gp_file {
@@ -210,6 +210,7 @@ struct gp_shape {
     void *ctx;             /* the engine's */
     int64_t writes_from;   /* of a path with %05d: the first number it gives; INT64_MAX:
                               none that a file has which is there */
+    bool cooperative;      /* record() launches kernels whose gp_source says so */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -317,10 +318,6 @@ typedef struct gp_call {
  * return GP_STOPPED. Who waits here counts as idle, not as stalled. */
 bool gp_wait_fd(gp_call *c, int fd);
 bool gp_wait_until(gp_call *c, int64_t t_ns);
-/* Until it is called with `on` false, the call waits for what may take any time and shows
- * nothing of it, such as a disk that takes all that was written (fsync): no stall, however
- * long it lasts. A call that computes or moves bytes is none anyway. */
-void gp_takes_long(gp_call *c, bool on);
 /* Of a run of several frames, `index` is now being worked on; for the watchdog. */
 void gp_working_on(gp_call *c, uint64_t index);
 /* True once the run is being cancelled: long loops should then return. */
@@ -397,6 +394,7 @@ typedef struct gp_source {
     size_t shared;                 /* dynamic shared memory it will ask for */
     gp_loc at;                     /* for errors that name the stage */
     const gp_loc *param_at;        /* of each parameter: where the YAML passes it; or NULL */
+    bool cooperative;              /* all blocks of a grid run at once, and may wait for each other */
 } gp_source;
 
 /* NULL after errors (the compiler's, with the user's file and line). The
@@ -461,7 +459,8 @@ typedef struct gp_kind {
 
     /* Host: do n >= 1 consecutive frames; set the status of each. A single
      * worker sees all frames in order. Returns false only after adding an
-     * error that is of no frame (then the run stops). */
+     * error that is of no frame (then the run stops); so counts one that is
+     * added while no status is GP_FAILED, unless one frame was done: it is of that. */
     bool (*run)(gp_call *c, gp_frame *frames, int n);
     /* Optional: every frame was seen, nothing failed; called once, by worker
      * 0, before close(). A writer gives its file its name here. */
@@ -475,6 +474,11 @@ typedef struct gp_kind {
 
     /* Optional: see gp_advice. Pure. */
     void (*advise)(gp_advice *a);
+
+    /* Optional. What can be said without any port, of options and the files that they name:
+     * called once, before shape(), though the inputs be unknown, with nin and nout 0. Results
+     * beside errors are shape()'s, which is not called after an error. */
+    bool (*check)(gp_shape *s);
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
