@@ -449,6 +449,10 @@ json_has 'bench: the bound' 'all((r["bound_by"] is None) != r["best"] for r in r
 json_has 'bench: no more'   'all(r["achieved_per_bound"] <= 1.000001 if r["bound_is"] == "same run" else (r["achieved_per_bound"] > 1) == (r["bound_is"] == "refuted") for r in rows if r["best"])'
 json_has 'bench: estimates' 'all(p["estimate"] == (p["name"] in ("kernels", "copies")) for r in rows for p in r["resources"])'
 json_has 'bench: where'     'all(k in d for k in ("cpu", "gpu", "driver", "toolkit", "gpipe", "date")) and d["window_s"] == 0.02'
+printf 'stateless = true\nfunction process(f, x, y) if f.index > 0 then return "drop" end y:copy(x) end\n' >"$tmp/drop.lua"
+sed 's/^  - {use: scale/  - {name: keep, use: lua, script: drop.lua}\n&/' "$tmp/bench.yaml" >"$tmp/drop.yaml"
+expect 'bench: one frame out' 0 '' "$GPIPE" "${quick[@]}" --json "$tmp/drop.yaml"
+json_has 'bench: of the source' 'rows[0]["frames_per_s"] > 10 and rows[0]["gb_per_s"] > 0'
 expect 'bench: two files'   0 '' "$GPIPE" "${quick[@]}" --rounds 2 --json "$tmp/bench.yaml" "$tmp/bench2.yaml"
 json_has 'bench: a ratio'   'rows[0]["ratio"] is None and rows[1]["ratio_min"] <= rows[1]["ratio_max"] and len(rows[1]["rounds_frames_per_s"]) == 2'
 json_has 'bench: pairs'     'abs(rows[1]["ratio_max"] - max(a / b for a, b in zip(*(r["rounds_frames_per_s"] for r in rows[::-1])))) < 1e-9'

@@ -13,7 +13,8 @@ enum {
     GP_BENCH_WHY = sizeof ((gp_err *)0)->msg,  /* bytes of a reason */
 };
 
-/* What one measurement saw. Times are per frame of the source that made most. */
+/* What one measurement saw. All is per frame of the source that made most: also where most
+ * of them are dropped on the way, and few come out. */
 typedef struct gp_figures {
     double frames_per_s;               /* median of the windows that count */
     double mean_per_s;                 /* frames/s of all of these together */

@@ -1,7 +1,8 @@
 /* bench_run.c - gpipe bench: one measurement.
  *
  * The pipeline runs in a thread of its own and is watched from outside: its
- * counters are read at the edges of windows, which lie where a frame came out.
+ * counters are read at the edges of windows, which lie where a frame was done with:
+ * came out, or was found to have been dropped.
  * Nothing is reported of a run that ended badly or whose account is wrong. */
 #include <errno.h>
 #include <math.h>
@@ -34,7 +35,8 @@ typedef struct runner {
 
 typedef struct counts {
     double s;                          /* seconds */
-    uint64_t in, frames;               /* of the source that made most: in, out */
+    uint64_t in, frames;               /* of the source that made most: in; done with, those
+                                          that were dropped on the way too */
 } counts;
 
 /* All that was counted up to a moment. */
@@ -58,8 +60,9 @@ static counts read_counts(runner *r)
     gp_counters_read(&r->now, r->l.pipeline);
     for (int i = 0; i < r->now.nsources; i++) {
         const gp_account *a = &r->now.source[i];
+        uint64_t done = a->out + a->dropped + a->failed;
         c.in = a->in > c.in ? a->in : c.in;
-        c.frames = a->out > c.frames ? a->out : c.frames;
+        c.frames = done > c.frames ? done : c.frames;
     }
     return c;
 }
@@ -71,14 +74,17 @@ static void read_all(runner *r, sample *to)
     to->at = read_counts(r);
     to->n = r->now.nstages;
     to->busy_ns = GP_NEW(r->arena, uint64_t, to->n);
-    to->bytes_per_frame = 0;
+    uint64_t bytes = 0, frames = 0;
     for (int i = 0; i < to->n; i++) {
         const gp_stage_status *st = &r->now.stage[i];
         to->busy_ns[i] = st->busy_ns;
         for (int k = 0; k < r->now.nsources; k++)
-            if (st->frames && !strcmp(st->name, r->now.source[k].source))
-                to->bytes_per_frame += (double)st->bytes / (double)st->frames;
+            if (!strcmp(st->name, r->now.source[k].source)) {
+                bytes += st->bytes;
+                frames = st->frames > frames ? st->frames : frames;
+            }
     }
+    to->bytes_per_frame = frames ? (double)bytes / (double)frames : 0;
 }
 
 /* `to` += `s`, of another run that took `seconds`. */
@@ -204,7 +210,7 @@ static bool wait_until(const runner *r, double then)
     return true;
 }
 
-/* Until a frame comes out, at most for so long. */
+/* Until a frame is done with, at most for so long. */
 static bool wait_edge(runner *r, double seconds)
 {
     double then = gp_seconds() + seconds;
