@@ -11,13 +11,16 @@ static bool near(double a, double b)
     return fabs(a - b) <= 1e-9 * fabs(b);
 }
 
-static const struct { uint64_t ns; int workers; double s; uint64_t frames; double us; } busy[] = {
+static const struct { uint64_t ns; double workers, s; uint64_t frames; double us; } busy[] = {
     { 800000000, 1, 1, 1000, 800 },
     { 1600000000, 2, 1, 1000, 800 },
     { 1100000000, 1, 1, 1000, 1000 },  /* a piece of work that began before the windows */
     { 2500000000, 2, 1, 1000, 1000 },
     { 1000000000, 1, 1, 0, 0 },
     { 0, 1, 1, 10, 0 },
+    { 400000000, 1.6, 1, 1000, 250 },  /* kernels on what other processes left of 2 cores */
+    { 400000000, 0, 1, 1000, 1000 },   /* on nothing, as far as was seen */
+    { 0, 0, 1, 1000, 0 },
 };
 
 START_TEST(time_of_a_stage)

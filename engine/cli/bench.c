@@ -122,9 +122,12 @@ static int find_bound(gp_bench *b, gp_row *r)
     if (f->nsegments && f->copies)
         status = add_part(b, r, "copies", "both directions at once, without the kernels",
                           (gp_run_options){ .no_kernels = true });
-    if (f->nsegments && !status)
-        status = add_part(b, r, "kernels", !f->copies ? "on the CPU, which has no copies"
-                          : "without the copies", (gp_run_options){ .no_copies = true });
+    if (f->nsegments && f->device < 0)
+        gp_bench_add(r, (gp_resource){ "kernels", gp_format(&b->arena, "CPU time, shared by %.2g "
+                     "core%s", f->cores, f->cores == 1 ? "" : "s"), f->kernels_us, false });
+    else if (f->nsegments && !status)
+        status = add_part(b, r, "kernels", "without the copies",
+                          (gp_run_options){ .no_copies = true });
     return status;
 }
 

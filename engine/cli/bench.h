@@ -32,6 +32,9 @@ typedef struct gp_figures {
                                           window than there is: gp_bench_busy_us */
     } *busy; int nbusy;
     int nsegments;
+    double kernels_us;                 /* on the CPU: CPU time per frame, shared by `cores` */
+    double cores;                      /* that they could use: one for each stream, no more
+                                          than other processes left */
     bool copies;                       /* between host and device */
     int device;                        /* the GPU that was used, -1: none */
 } gp_figures;
@@ -40,8 +43,8 @@ typedef struct gp_figures {
 typedef struct gp_resource {
     const char *name, *how;            /* how: in words */
     double us;                         /* per frame; NAN: could not be measured */
-    bool alone;                        /* timed in another run: an estimate, and no bound
-                                          where the row needed less */
+    bool alone;                        /* on a GPU, timed in another run: an estimate, and no
+                                          bound where the row needed less */
 } gp_resource;
 
 typedef struct gp_row {
@@ -93,10 +96,11 @@ int gp_bench_measure(gp_bench *b, const gp_row *r, const gp_run_options *options
 
 /* bench_bound.c: what bounds a row, from figures alone.
  *
- * us per frame that a stage's workers need, of busy_ns in all while `frames` came out in
- * `seconds`: a worker cannot work longer than that, though a piece of work that began
- * before counts when it is done. So the rate of the same windows never exceeds this bound. */
-double gp_bench_busy_us(uint64_t busy_ns, int workers, double seconds, uint64_t frames);
+ * us per frame that a stage's workers need, or kernels on so many cores, of busy_ns in all
+ * while `frames` were done with in `seconds`: nobody can work longer than that, though a piece
+ * of work that began before counts when it is done. So the rate of the same windows never
+ * exceeds this bound. */
+double gp_bench_busy_us(uint64_t busy_ns, double workers, double seconds, uint64_t frames);
 /* r->resource has room. The largest is the bound. */
 gp_resource *gp_bench_add(gp_row *r, gp_resource one);
 /* The part of the row's bound that it reaches; NAN: none was looked for. Above 1 only

@@ -6,10 +6,10 @@
 #include <math.h>
 #include "cli/bench.h"
 
-double gp_bench_busy_us(uint64_t busy_ns, int workers, double seconds, uint64_t frames)
+double gp_bench_busy_us(uint64_t busy_ns, double workers, double seconds, uint64_t frames)
 {
-    double each = 1e-3 * (double)busy_ns / workers, most = 1e6 * seconds;
-    return frames ? fmin(each, most) / (double)frames : 0;
+    double most = 1e6 * seconds;
+    return frames && busy_ns ? fmin(1e-3 * (double)busy_ns / workers, most) / (double)frames : 0;
 }
 
 gp_resource *gp_bench_add(gp_row *r, gp_resource one)

@@ -45,6 +45,7 @@ typedef struct sample {
     double bytes_per_frame;            /* of all sources together */
     int n;                             /* stages */
     uint64_t *busy_ns;                 /* of each */
+    uint64_t kernels_ns;               /* on the CPU */
     gp_hist latency;
 } sample;
 
@@ -75,9 +76,11 @@ static void read_all(runner *r, sample *to)
     to->n = r->now.nstages;
     to->busy_ns = GP_NEW(r->arena, uint64_t, to->n);
     uint64_t bytes = 0, frames = 0;
+    to->kernels_ns = 0;
     for (int i = 0; i < to->n; i++) {
         const gp_stage_status *st = &r->now.stage[i];
         to->busy_ns[i] = st->busy_ns;
+        to->kernels_ns += st->kernels_ns;
         for (int k = 0; k < r->now.nsources; k++)
             if (!strcmp(st->name, r->now.source[k].source)) {
                 bytes += st->bytes;
@@ -94,6 +97,7 @@ static void add_run(gp_arena *a, sample *to, const sample *s, double seconds)
     for (int i = 0; i < s->n; i++)
         sum[i] = busy_of(to, i) + s->busy_ns[i];
     to->at.s += seconds, to->at.frames += s->at.frames;
+    to->kernels_ns += s->kernels_ns;
     to->bytes_per_frame = s->bytes_per_frame;
     to->n = s->n, to->busy_ns = sum;
     gp_hist_merge(&to->latency, &s->latency);
@@ -168,6 +172,7 @@ static void sum_up(const series *w, gp_figures *f)
         if (f->busy[i].workers)
             f->busy[i].us = gp_bench_busy_us(busy_of(to, i) - busy_of(from, i),
                                              f->busy[i].workers, seconds, frames);
+    f->kernels_us = gp_bench_busy_us(to->kernels_ns - from->kernels_ns, f->cores, seconds, frames);
 }
 
 /* ---- the thread -------------------------------------------------------- */
@@ -318,7 +323,20 @@ static int watch_whole(gp_bench *b, runner *r, sample *s, double *took)
 
 /* ---- a measurement ----------------------------------------------------- */
 
-/* What the plan says. */
+/* The cores that the segments could use: each of their streams is a thread. */
+static double cores_of(runner *r)
+{
+    gp_arena arena = { 0 };
+    const gp_report *report = gp_report_make(&arena, r->l.pipeline, &r->errs);
+    double streams = 0;
+    for (int i = 0; report && i < report->nactors; i++)
+        streams += report->actor[i].streams;
+    double cores = report ? fmin(streams, gp_report_usable(report)) : 0;
+    gp_arena_free(&arena);
+    return cores;
+}
+
+/* What the plan says, and the run that is over. */
 static void describe(gp_bench *b, runner *r, gp_figures *f)
 {
     gp_pipeline_info is;
@@ -330,6 +348,7 @@ static void describe(gp_bench *b, runner *r, gp_figures *f)
     f->nsegments = is.nsegments;
     f->copies = is.copies;
     f->device = is.nsegments ? is.device : -1;
+    f->cores = is.nsegments && is.device < 0 ? cores_of(r) : 0;
     f->busy = GP_NEW(&b->arena, struct gp_busy, n);
     f->nbusy = n;
     for (int i = 0; i < n; i++) {
@@ -370,7 +389,7 @@ static int measure(gp_bench *b, const gp_row *row, const gp_fit *fit, runner *r,
     f->whole = fit->whole;
     describe(b, r, f);
     sum_up(&w, f);
-    return 0;
+    return gp_errs_exit(&r->errs);
 }
 
 /* The row as it stands says how it has to be changed. */

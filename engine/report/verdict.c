@@ -148,7 +148,7 @@ static bool are_cores_wanted(const gp_judging *j, double used, double kernels)
 static void say_cores(gp_judging *j, double used)
 {
     const gp_report *r = j->r;
-    double left = gp_cores_usable(j);
+    double left = gp_report_usable(j->r);
     if (r->quota > 0 && r->quota <= left)
         say(j, "bound by the %.3g core%s that its cgroup allows, %d %% used", r->quota,
             r->quota == 1 ? "" : "s", percent(used / r->quota));
@@ -168,7 +168,7 @@ static bool are_cores_busy(gp_judging *j)
         if (most < 0 || cores > gp_cores_of(j, &j->r->actor[most]))
             most = i;
     }
-    double full = FULL * gp_cores_usable(j);
+    double full = FULL * gp_report_usable(j->r);
     if (j->r->cpus < 1 || !(used > 0) || (used < full && kernels < full)
         || !are_cores_wanted(j, used, kernels))
         return false;

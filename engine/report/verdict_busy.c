@@ -55,17 +55,9 @@ double gp_cores_used(const gp_judging *j)
     return known > 0 && known < used ? known : used;
 }
 
-/* Cores that this process could have used: what others and its cgroup leave it. */
-double gp_cores_usable(const gp_judging *j)
-{
-    double left = j->r->cpus - j->r->others;
-    left = j->r->quota > 0 && j->r->quota < left ? j->r->quota : left;
-    return left > 0 ? left : 0;
-}
-
 double gp_cores_free(const gp_judging *j)
 {
-    double left = gp_cores_usable(j) - gp_cores_used(j);
+    double left = gp_report_usable(j->r) - gp_cores_used(j);
     return left > 0 ? left : 0;
 }
 
