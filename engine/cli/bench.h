@@ -30,6 +30,7 @@ typedef struct gp_figures {
         bool source;
         double us;                     /* per frame, shared by the workers; no more of a
                                           window than there is: gp_bench_busy_us */
+        double share;                  /* of the source's frames, those that it worked on */
     } *busy; int nbusy;
     int nsegments;
     double kernels_us;                 /* on the CPU: CPU time per frame, shared by `cores` */
@@ -54,6 +55,7 @@ typedef struct gp_row {
     gp_figures *round;                 /* one a round */
     const gp_figures *figures;         /* the round in the middle */
     bool best;                         /* of all rows that are no ceiling */
+    bool noise;                        /* faster than the best, see gp_bench_best */
     const struct gp_row *base;         /* the first file's; NULL: nothing to compare with */
     double ratio, ratio_min, ratio_max;            /* to it: of the medians; round by round */
     gp_resource *resource; int nresources, bound;  /* the largest; none: not looked for */
@@ -101,11 +103,19 @@ int gp_bench_measure(gp_bench *b, const gp_row *r, const gp_run_options *options
  * of work that began before counts when it is done. So the rate of the same windows never
  * exceeds this bound. */
 double gp_bench_busy_us(uint64_t busy_ns, double workers, double seconds, uint64_t frames);
+/* Of n rows the one to name: the fastest that does all its work. One that is unstable has to be
+ * faster than all that are stable, by more than both spreads; else it is noise, as is all that
+ * is faster than the one named. NULL: there is none. */
+gp_row *gp_bench_best(gp_row *row, int n);
 /* r->resource has room. The largest is the bound. */
 gp_resource *gp_bench_add(gp_row *r, gp_resource one);
 /* The part of the row's bound that it reaches; NAN: none was looked for. Above 1 only
  * where the bound is an estimate. */
 double gp_bench_reached(const gp_row *r);
+/* A part of the row's work in a run of its own, where frames that the row drops are not
+ * dropped: by what its time per frame has to be multiplied. *alike: for all segments by the
+ * same; else it is the largest, and the product is more than what the part takes. */
+double gp_bench_share(const gp_figures *row, const gp_figures *alone, bool *alike);
 /* Did the row need less per frame than `us`, which one part of its work took alone? */
 bool gp_bench_is_refuted(const gp_figures *f, double us);
 /* "same run", "estimate", "refuted"; NULL: no bound was looked for. */

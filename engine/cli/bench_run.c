@@ -345,6 +345,9 @@ static void describe(gp_bench *b, runner *r, gp_figures *f)
     const gp_stage_status *st = r->now.stage;
     const gp_account *a = r->now.source;
     int n = r->now.nstages, sources = r->now.nsources;
+    uint64_t in = 0;
+    for (int k = 0; k < sources; k++)
+        in = a[k].in > in ? a[k].in : in;
     f->nsegments = is.nsegments;
     f->copies = is.copies;
     f->device = is.nsegments ? is.device : -1;
@@ -353,7 +356,8 @@ static void describe(gp_bench *b, runner *r, gp_figures *f)
     f->nbusy = n;
     for (int i = 0; i < n; i++) {
         f->busy[i] = (struct gp_busy){ .name = gp_strdup(&b->arena, st[i].name),
-                                       .workers = st[i].workers };
+                                       .workers = st[i].workers,
+                                       .share = in ? (double)st[i].frames / (double)in : 0 };
         for (int k = 0; k < sources; k++)
             f->busy[i].source |= st[i].workers && !strcmp(st[i].name, a[k].source);
     }
