@@ -20,6 +20,7 @@
  * An edit must be able to help: who follows them one after the other gets to an end.
  * Pure. What is to be changed is in verdict_edit.c; what `--set` would refuse is never
  * an edit. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -38,7 +39,8 @@ static const double LATE = 0.9;        /* who ended before has no part in the re
 static const double HELD_UP = 0.25;    /* for want of a stream: that is no accident */
 static const double TURNS = 0.1;       /* both sides of a buffer wait so much: they take turns */
 static const double SLOW = 0.5;        /* of what copies reach alone: they are small */
-static const double SOME = 0.1;        /* of the cores: what others use is worth a word */
+static const double SOME = 0.1;        /* of the cores: what others use is worth a word, */
+static const double MOST = 0.5;        /* and if it is more than that, the first one */
 static const double AWAKE = 0.5;       /* of what seems busy: it computes, and does not sleep */
 enum { ENOUGH_TIMES = 3 };             /* so many slots for each frame that can be worked on */
 
@@ -63,12 +65,33 @@ static int percent(double part)
 
 /* ---- words of the machine --------------------------------------------- */
 
-/* ", other processes used 1.6 of 2 cores" where that is much. */
+static bool is_crowded(const gp_judging *j)
+{
+    return j->r->cpus > 0 && j->r->others > MOST * j->r->cpus;
+}
+
+static void say_used_by_others(gp_judging *j)
+{
+    say(j, "other processes used %.1f of %d core%s", j->r->others, j->r->cpus,
+        gp_plural(j->r->cpus));
+}
+
+/* ", other processes used 0.6 of 2 cores" where that is worth a word and not said yet. */
 static void say_others(gp_judging *j)
 {
-    if (j->r->others >= SOME * j->r->cpus)
-        say(j, ", other processes used %.1f of %d core%s", j->r->others, j->r->cpus,
-            gp_plural(j->r->cpus));
+    if (j->r->others < SOME * j->r->cpus || is_crowded(j))
+        return;
+    say(j, ", ");
+    say_used_by_others(j);
+}
+
+/* What comes before all else where others had most of the cores: no edit helps as much. */
+static void say_crowd(gp_judging *j)
+{
+    if (!is_crowded(j))
+        return;
+    say_used_by_others(j);
+    say(j, ": run it without them first. ");
 }
 
 /* ", GPU idle 61 %" where there is a GPU, with ~ an estimate; and the cores. */
@@ -145,17 +168,24 @@ static bool are_cores_wanted(const gp_judging *j, double used, double kernels)
     return awake >= AWAKE * seems || kernels >= AWAKE * seems;
 }
 
+/* The cgroup allows no more than others leave. */
+static bool is_quota(const gp_report *r)
+{
+    return r->quota > 0 && r->quota <= gp_report_usable(r);
+}
+
 static void say_cores(gp_judging *j, double used)
 {
     const gp_report *r = j->r;
-    double left = gp_report_usable(j->r);
-    if (r->quota > 0 && r->quota <= left)
-        say(j, "bound by the %.3g core%s that its cgroup allows, %d %% used", r->quota,
+    if (is_quota(r))
+        say(j, "bound by the %.3g core%s that its cgroup allows (%d %% used", r->quota,
             r->quota == 1 ? "" : "s", percent(used / r->quota));
     else if (r->cpus == 1)
-        say(j, "bound by the one core, %d %% busy", percent(used + r->others));
+        say(j, "bound by the one core (%d %% busy", percent(used + r->others));
     else
-        say(j, "bound by the %d cores, %d %% busy", r->cpus, percent((used + r->others) / r->cpus));
+        say(j, "bound by the %d cores (%d %% busy", r->cpus, percent((used + r->others) / r->cpus));
+    say_machine(j);
+    say(j, "). ");
 }
 
 static bool are_cores_busy(gp_judging *j)
@@ -173,12 +203,15 @@ static bool are_cores_busy(gp_judging *j)
         || !are_cores_wanted(j, used, kernels))
         return false;
     const gp_actor_report *p = &j->r->actor[most];
-    bool shared = j->r->others >= SOME * j->r->cpus;
+    bool shared = j->r->others >= SOME * j->r->cpus && !is_quota(j->r);
+    bool theirs = is_crowded(j) && !is_quota(j->r);
     found(j, GP_BOUND_CORES, most);
-    say_cores(j, used);
-    say_machine(j);
-    say(j, ", %d %% of %s in %s '%.60s'", percent(gp_cores_of(j, p) / sum),
-        shared ? "the rest" : "it", p->stage >= 0 ? "stage" : "segment", p->name);
+    if (!theirs)
+        say_cores(j, used);
+    say(j, "%s '%.60s' takes %d %% of %s", p->stage >= 0 ? "Stage" : "Segment", p->name,
+        percent(gp_cores_of(j, p) / sum), shared ? "the rest" : "it");
+    if (theirs)
+        return true;
     if (p->stage >= 0)
         gp_try_less(j, p);
     else
@@ -192,7 +225,7 @@ static void blame_depth(gp_judging *j, gp_candidate c)
     const gp_actor_report *p = &j->r->actor[c.actor];
     int depth = gp_least_depth(j, c.actor);
     found(j, GP_BOUND_DEPTH, c.actor);
-    say(j, "bound by the depth around stage '%.60s' (%d): only %d of its %d workers can have a "
+    say(j, "bound by the depth around stage '%.60s' (%d). Only %d of its %d workers can have a "
         "frame, and %s %d %% busy", p->name, depth, depth, p->workers,
         depth == 1 ? "is" : "are", percent(c.part));
     say_machine(j);
@@ -229,10 +262,9 @@ static void blame_launcher(gp_judging *j, gp_candidate c)
     const gp_actor_report *p = &j->r->actor[c.actor];
     double us = p->launches ? 1e-3 * (double)p->busy_ns / (double)p->launches : 0;
     double each = p->launches ? (double)p->frames / (double)p->launches : 0;
-    say(j, "bound by launching '%.60s' (%d %% busy%s, %.3g us for a launch of %.3g frame%s",
-        p->name, percent(c.part), waitless(j, c), us, each, each == 1 ? "" : "s");
+    say(j, "bound by launching '%.60s' (%d %% busy%s", p->name, percent(c.part), waitless(j, c));
     say_machine(j);
-    say(j, ")");
+    say(j, "). A launch of %.3g frame%s takes %.3g us", each, each == 1 ? "" : "s", us);
     if (j->g->launch == GP_LAUNCH_STREAM)
         gp_try_word(j, NULL, NULL, "launch", "graph");
     else if (!gp_try_batch(j, p))
@@ -243,11 +275,10 @@ static void blame_threads(gp_judging *j, gp_candidate c)
 {
     const gp_actor_report *p = &j->r->actor[c.actor];
     const gp_segment *s = &j->plan->segment[p->segment];
-    say(j, "bound by the %d stream%s of '%.60s' (threads on the CPU, %d %% busy, %.1f of %d cores "
-        "idle", s->streams, gp_plural(s->streams), p->name, percent(c.part), gp_cores_free(j),
-        j->r->cpus);
+    say(j, "bound by the %d stream%s of '%.60s' (threads on the CPU, %d %% busy", s->streams,
+        gp_plural(s->streams), p->name, percent(c.part));
     say_others(j);
-    say(j, ")");
+    say(j, "). %.1f of %d cores are idle", gp_cores_free(j), j->r->cpus);
     int want = s->streams + (int)(gp_cores_free(j) + 0.5);
     if (s->streams < s->depth) {
         gp_try_streams(j, s, want);
@@ -295,7 +326,7 @@ static void blame_copies(gp_judging *j, gp_candidate c)
     char type[128];
     if (!buffer)
         return;
-    say(j, ", most of it buffer '%.60s', %s: ", buffer->name, gp_type_text(&buffer->type, type));
+    say(j, ". Most of it is buffer '%.60s', %s: ", buffer->name, gp_type_text(&buffer->type, type));
     if (gp_dtype_size(buffer->type.dtype) > 1)
         say(j, in ? "send it in a smaller type, and cast it on the device"
                   : "cast it to a smaller type, or reduce it, before it is copied");
@@ -403,9 +434,10 @@ static bool are_streams_few(gp_judging *j)
     const gp_segment *s = &j->plan->segment[p->segment];
     double most = gp_busiest(j, -1).part;
     found(j, GP_BOUND_STREAMS, best);
-    say(j, "bound by the %d stream%s of '%.60s', which waits for one %d %% of the time", s->streams,
+    say(j, "bound by the %d stream%s of '%.60s' (%d %% of the time none is free", s->streams,
         gp_plural(s->streams), p->name, percent(gp_part_of_run(j, p->wait_stream_ns)));
     say_machine(j);
+    say(j, ")");
     gp_try_streams(j, s, most > 0 ? (int)(s->streams / most + 0.999) : 0);
     return true;
 }
@@ -472,11 +504,11 @@ static bool is_shallow(gp_judging *j)
     say(j, "bound by the depth of buffer '%.60s' (%d", b->name, b->depth);
     say_machine(j);
     if (other) {
-        say(j, "): it is full while '%.60s' waits for '%.60s'", to->name, other->name);
+        say(j, "). It is full while '%.60s' waits for '%.60s'", to->name, other->name);
         gp_try_depth(j, best);
         return true;
     }
-    say(j, "): '%.60s' waits for room %d %% of the time, '%.60s' for frames %d %%", from->name,
+    say(j, "). '%.60s' waits for room %d %% of the time, '%.60s' for frames %d %%", from->name,
         percent(waits(j, from, from->wait_out_ns)), to->name,
         percent(waits(j, to, to->wait_in_ns)));
     gp_try_deeper(j, from->segment >= 0 ? b->from : to->segment >= 0 ? b->to : -1, best, 2);
@@ -501,7 +533,13 @@ void gp_verdict_find(gp_report *r, const gp_pipeline *p)
 {
     gp_judging j = { .r = r, .g = gp_pipeline_graph(p), .plan = gp_pipeline_plan(p) };
     r->verdict = (gp_verdict){ .actor = -1, .buffer = -1 };
-    if (!too_short(&j) && !is_paced(&j) && !are_cores_busy(&j) && !never_waits(&j)
+    if (too_short(&j))
+        return;
+    say_crowd(&j);
+    char *first = r->verdict.text + strlen(r->verdict.text);
+    if (!is_paced(&j) && !are_cores_busy(&j) && !never_waits(&j)
         && !is_busiest(&j) && !must_be_kernels(&j) && !are_streams_few(&j) && !is_shallow(&j))
         give_up(&j);
+    if (first > r->verdict.text)
+        *first = (char)toupper((unsigned char)*first);
 }
