@@ -22,10 +22,23 @@ typedef struct gp_candidate { gp_bound bound; int actor; double part; } gp_candi
 
 /* Adds to the text. */
 void gp_verdict_say(gp_judging *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* What bounds the run, and whose it is. */
+void gp_verdict_found(gp_judging *j, gp_bound bound, int actor);
+
+/* ---- verdict_cores.c -------------------------------------------------- */
+
+/* What comes before all else where others had most of the cores: no edit helps as much. */
+void gp_say_crowd(gp_judging *j);
+/* ", other processes used 0.6 of 2 cores" where that is worth a word and not said yet. */
+void gp_say_others(gp_judging *j);
+/* ", GPU idle 61 %" where there is a GPU, with ~ an estimate; and the cores. */
+void gp_say_machine(gp_judging *j);
+bool gp_are_cores_busy(gp_judging *j);     /* the rule */
 
 /* ---- verdict_busy.c --------------------------------------------------- */
 
 double gp_part_of_run(const gp_judging *j, int64_t ns);               /* of the run */
+int gp_verdict_percent(double part);       /* 0 to 100 */
 int gp_least_depth(const gp_judging *j, int actor);    /* the least depth of its buffers */
 /* The workers that can have a frame. */
 int gp_workers_able(const gp_judging *j, int actor);

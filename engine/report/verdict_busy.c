@@ -8,6 +8,11 @@ double gp_part_of_run(const gp_judging *j, int64_t ns)
     return (double)ns / (double)j->r->wall_ns;
 }
 
+int gp_verdict_percent(double part)
+{
+    return part > 1 ? 100 : part > 0 ? (int)(100 * part + 0.5) : 0;
+}
+
 int gp_least_depth(const gp_judging *j, int actor)
 {
     int least = INT_MAX;
