@@ -133,6 +133,7 @@ static bool look_at_code(gp_shape *s, struct opts *o)
     bool found = gp_cu_reach(code, o->name);
     o->threads = (gp_kgrid){ .given = o->grid, .batched = o->batched };
     return gp_kgrid_read(s, &o->block, code, o->name, found, &o->threads)
+        && gp_kargs_check(s, o->args, &o->passed, code, o->name)
         && check_variables(s, o, code) && check_groups(s, o, code);
 }
 

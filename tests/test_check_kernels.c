@@ -131,7 +131,7 @@ END_TEST
  * which does not outlive this one; what they write is in a folder that is removed. */
 START_TEST(compiles_for_lines_in_a_group_and_a_folder_of_its_own)
 {
-    char cxx[600], said[600], name[700];
+    char cxx[600], said[900], name[600];
     snprintf(name, sizeof name, "%s/said", dir);
     snprintf(said, sizeof said, "#!/bin/sh\ncase \"$*\" in *-g1*) read -r pid name state parent group rest "
              "</proc/self/stat; echo $group $TMPDIR >'%s';; esac\nexec c++ \"$@\"\n", name);

@@ -34,6 +34,7 @@ typedef struct gp_filewriter {
     uint64_t replaced_number;          /* of the one with the lowest number: that, */
     char *replaced_path;               /* and its path; malloc'd, may be NULL for want of
                                           memory */
+    char *kept_path;                   /* where the beginning of a joined file was kept; malloc'd */
     struct gp_filenumbers *numbers;    /* filetable.c's */
 } gp_filewriter;
 

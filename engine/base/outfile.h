@@ -60,6 +60,9 @@ bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY]);
  * error it is to be dropped. */
 bool gp_outfile_publish(gp_outfile *f, char err[GP_WHY]);
 void gp_outfile_drop(gp_outfile *f);                   /* does nothing when not open */
+/* Drops the file, but keeps what was written under its name with ".partial" behind, which `by`
+ * notes, where that name is free or a file that no other uses. */
+void gp_outfile_keep(gp_outfile *f);
 
 /* stale.c: removes the temporary files of dead processes from a folder. */
 void gp_remove_stale(const char *folder);
