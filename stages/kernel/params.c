@@ -108,8 +108,8 @@ static bool check_type(gp_shape *s, const gp_cu *c, const char *entry, words w, 
         return true;
     gp_loc at = gp_cu_at(c, w.v);
     const gp_tok *last = &w.v[w.n - 1];
-    return gp_shape_fail_at(s, a->at[k], "args passes '%s', but parameter %d of '%s' is '%.*s' (%s:%d)",
-                            a->type[k], k + 1, entry, (int)(last->p + last->len - w.v->p), w.v->p,
+    return gp_shape_fail_at(s, a->at[k], "parameter %d of '%s' is '%.*s', but args passes '%s' (%s:%d)",
+                            k + 1, entry, (int)(last->p + last->len - w.v->p), w.v->p, a->type[k],
                             at.file, at.line);
 }
 
@@ -134,7 +134,7 @@ bool gp_kargs_check(gp_shape *s, const gp_node *args, const gp_kargs *a, const g
     gp_loc at = gp_cu_at(c, d->name);
     if (n == a->n)
         return ok;
-    return gp_shape_fail_at(s, n < a->n ? a->at[n] : args->at, "args gives %d value%s, but '%s' has %d "
-                            "parameter%s (%s:%d)", a->n, a->n == 1 ? "" : "s", entry, n,
-                            n == 1 ? "" : "s", at.file, at.line);
+    return gp_shape_fail_at(s, n < a->n ? a->at[n] : args->at, "'%s' has %d parameter%s, but args gives "
+                            "%d value%s (%s:%d)", entry, n, n == 1 ? "" : "s", a->n,
+                            a->n == 1 ? "" : "s", at.file, at.line);
 }
