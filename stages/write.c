@@ -239,7 +239,7 @@ static gp_status reach_joined(struct writer *w, gp_call *c, char why[GP_WHY])
 {
     char path[PATH_MAX];
     gp_outfile *f = &w->worker[0].file;
-    if (w->o->to_stdout || f->open)
+    if (f->open)
         return GP_OK;
     return gp_path_expand(path, w->o->path, 0, "", why) ? reach(c, f, path, why) : GP_FAILED;
 }
@@ -264,7 +264,9 @@ static bool open_writer(const gp_open *g, void **state)
                                                                : GP_DURABLE_END_ALONE;
     if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
-    bool ok = o->to_stdout || (o->single ? find_first(w, why) : open_joined(w, &g->in[0], why));
+    bool ok = o->to_stdout ? gp_outfile_lend(&w->worker[0].file, STDOUT_FILENO, why)
+            : o->single    ? find_first(w, why)
+                           : open_joined(w, &g->in[0], why);
     return ok || w->worker[0].file.unread      /* run() waits for its reader */
         || gp_fail(g->errs, gp_why_code(why, GP_E_RUN), o->at, "'%s' %s", o->path, why);
 }
@@ -328,7 +330,7 @@ static void write_single(struct writer *w, gp_call *c, gp_frame *f)
 static bool append(struct writer *w, struct iovec *v, int n, int64_t rows, char why[GP_WHY])
 {
     const struct opts *o = w->o;
-    int fd = o->to_stdout ? STDOUT_FILENO : w->worker[0].file.fd;
+    int fd = w->worker[0].file.fd;
     if (gp_write_all(fd, v, n, why)) {
         w->joined.dim[0] += rows;
         return !o->live || o->as != GP_NPY || put_header(w, why);
@@ -392,7 +394,7 @@ static bool finish(gp_call *c)
     struct writer *w = c->state;
     const struct opts *o = w->o;
     char why[GP_WHY];
-    if (o->single || o->to_stdout)
+    if (o->single)
         return true;
     gp_status s = reach_joined(w, c, why);
     return s == GP_STOPPED

@@ -2,8 +2,9 @@
  * written twice, and no file that is read is replaced.
  *
  * A file that is written is known by the device and the inode of its folder and its name
- * there; one that is read by its own device and inode. So no spelling, symbolic link or
- * second (hard) link deceives the table. It looks at what is read only when a file is
+ * there; one that is read, or is open already and written as it is (standard output, a
+ * FIFO), by its own device and inode. So no spelling, symbolic link or second (hard) link
+ * deceives the table. It looks at what is read only when a file is
  * there already that is to be replaced. Numbered files of one folder take no memory each:
  * from the first to the highest number all count as written. Any thread. */
 #ifndef GP_FILETABLE_H
@@ -23,6 +24,10 @@ void gp_filetable_free(gp_filetable *t);               /* accepts NULL */
 
 /* `who` ("stage 'read'") reads these files; the strings are borrowed. False: no memory. */
 bool gp_filetable_reads(gp_filetable *t, const char *who, const char *const *path, int n);
+
+/* The same for one file, once the run has begun; `who` is borrowed. False when somebody writes
+ * it: the text says who. */
+bool gp_filetable_read(gp_filetable *t, const char *who, const char *path, char err[GP_WHY]);
 
 /* Who writes files. */
 typedef struct gp_filewriter {
@@ -56,6 +61,11 @@ typedef struct gp_fileclaim {
 /* Notes that `w` writes the file. False when somebody else does, or reads it: the text
  * says who. */
 bool gp_filetable_claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY]);
+
+/* The same for a file that is written as it is, whatever it is called. A character device
+ * (a terminal, /dev/null) is everybody's. */
+bool gp_filetable_claim_open(gp_filewriter *w, const struct stat *st, uint64_t frame,
+                             char err[GP_WHY]);
 
 /* Is this folder seen here for the first time? */
 bool gp_filetable_is_new(gp_filewriter *w, dev_t dev, ino_t ino);

@@ -1,6 +1,7 @@
 /* outfile.c - files that appear under their names only when they are whole, see outfile.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,13 +10,16 @@
 #include <unistd.h>
 #include "base/filetable.h"
 #include "base/path.h"
+#include "base/target.h"
 
 bool gp_why(char err[GP_WHY], const char *fmt, ...)
 {
+    int kept = errno;
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(err, GP_WHY, fmt, ap);
     va_end(ap);
+    errno = kept;
     return false;
 }
 
@@ -40,45 +44,6 @@ static bool make_folders(const char *path)
         *p = '/';
     }
     return true;
-}
-
-/* Puts the path that `link` has into it in its place. False with errno. */
-static bool read_link(char link[PATH_MAX])
-{
-    char to[PATH_MAX];
-    ssize_t n = readlink(link, to, sizeof to);
-    char *slash = strrchr(link, '/');
-    size_t dir = n > 0 && *to != '/' && slash ? (size_t)(slash + 1 - link) : 0;
-    if (n > 0 && dir + (size_t)n >= PATH_MAX)
-        errno = ENAMETOOLONG;
-    if (n <= 0 || dir + (size_t)n >= PATH_MAX)
-        return false;
-    memcpy(link + dir, to, (size_t)n);
-    link[dir + (size_t)n] = 0;
-    return true;
-}
-
-/* Follows links at the end of `path`. st_mode is 0 where nothing is. In /proc a link is no
- * name but an open file: st_mode is then none of a regular file. False with errno. */
-static bool find_file(char path[PATH_MAX], struct stat *st)
-{
-    enum { MOST = 40 };                /* as many as Linux follows */
-    for (int i = 0; i < MOST; i++) {
-        if (lstat(path, st)) {
-            st->st_mode = 0;
-            return errno == ENOENT;
-        }
-        if (!S_ISLNK(st->st_mode))
-            return true;
-        if (!strncmp(path, "/proc/", 6)) {
-            st->st_mode = S_IFCHR;
-            return true;
-        }
-        if (!read_link(path))
-            return false;
-    }
-    errno = ELOOP;
-    return false;
 }
 
 /* Opens a new file beside `path`, under a name nobody has. */
@@ -169,77 +134,108 @@ static bool is_there(char err[GP_WHY])
     return gp_why(err, "is there already, from an earlier run or another program");
 }
 
-/* As gp_outfile_claim; *st: what is there now. */
-static bool find(gp_outfile *f, const char *path, struct stat *st, char err[GP_WHY])
+/* As gp_outfile_claim; *t: what the path leads to. */
+static bool find(gp_outfile *f, const char *path, gp_target *t, char err[GP_WHY])
 {
-    char now[PATH_MAX];
-    if ((size_t)snprintf(now, sizeof now, "%s", path) >= sizeof now) {
-        errno = ENAMETOOLONG;
+    if (!gp_target_find(t, path))
         return cannot(err);
-    }
-    if (!find_file(now, st))
-        return cannot(err);
-    if (S_ISDIR(st->st_mode))
+    if (S_ISDIR(t->st.st_mode))
         return gp_why(err, "cannot be written: it is a folder");
-    f->in_place = st->st_mode && !S_ISREG(st->st_mode);
-    f->replaces = S_ISREG(st->st_mode);
+    f->in_place = !t->is_name;
+    f->lent = t->own >= 0;
+    f->replaces = S_ISREG(t->st.st_mode);
+    if (f->in_place) {
+        strcpy(f->path, t->path);
+        f->placed = false;
+        return !f->by || gp_filetable_claim_open(f->by, &t->st, f->lent ? 0 : f->frame, err);
+    }
     if (f->replaces && f->keeps)
         return is_there(err);
-    bool shared = f->in_place && !S_ISFIFO(st->st_mode);       /* everybody's, as /dev/null */
-    if (!shared && !find_folder(f, now))
+    if (!find_folder(f, t->path))
         return cannot(err);
-    f->placed = !shared;
-    strcpy(f->path, now);
-    gp_fileclaim c = { f->dev, f->ino, f->path + gp_path_folder(f->path), st, f->frame,
+    strcpy(f->path, t->path);
+    gp_fileclaim c = { f->dev, f->ino, f->path + gp_path_folder(f->path), &t->st, f->frame,
                        f->number };
-    return shared || !f->by || gp_filetable_claim(f->by, &c, err);
+    return !f->by || gp_filetable_claim(f->by, &c, err);
 }
 
 /* At the end it may be too late to open the file: its name is another's then. */
 static bool sync_later(const gp_outfile *f)
 {
     bool alone = f->durable == GP_DURABLE_END_ALONE;
-    if (!f->by || f->in_place || (!alone && f->durable != GP_DURABLE_END))
+    if (!f->by || (!alone && f->durable != GP_DURABLE_END))
         return true;
     return gp_filetable_sync_later(f->by, f->fd, f->dev, alone ? f->path : NULL);
 }
 
 bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY])
 {
-    struct stat st;
-    return find(f, path, &st, err);
+    gp_target t;
+    return find(f, path, &t, err);
+}
+
+/* Takes an open file of the process as it is: opened once more it would have another place
+ * to write at, and forget that all is to be appended. */
+static bool borrow(gp_outfile *f, int fd, char err[GP_WHY])
+{
+    int flags = fcntl(fd, F_GETFL);
+    if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY)
+        flags = -1, errno = EBADF;
+    if (flags < 0)
+        return cannot(err);
+    f->fd = fd;
+    return f->open = true;
+}
+
+/* Opening does not wait for a FIFO's reader; writing later does. */
+static bool open_in_place(gp_outfile *f, bool fifo, char err[GP_WHY])
+{
+    f->fd = open(f->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    f->open = f->fd >= 0;
+    f->unread = !f->open && fifo && errno == ENXIO;
+    if (f->unread)
+        return gp_why(err, "cannot be written: nobody reads it yet");
+    return f->open ? !fcntl(f->fd, F_SETFL, 0) : cannot(err);
+}
+
+static bool open_anew(gp_outfile *f, const struct stat *old, char err[GP_WHY])
+{
+    mode_t mode = old->st_mode ? old->st_mode & 0600 : 0666;
+    f->fd = open_temporary(f, mode);
+    if (f->fd < 0 && errno == ENOENT && make_folders(f->path))
+        f->fd = open_temporary(f, mode);
+    f->open = f->fd >= 0;
+    if (!f->open)
+        return cannot(err);
+    if (old->st_mode)
+        take_over(f->fd, old);
+    if (note(f) && sync_later(f))
+        return true;
+    int bad = errno;
+    gp_outfile_drop(f);
+    errno = bad;
+    return cannot(err);
 }
 
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
 {
+    gp_target t;
+    f->unread = false;
+    if (!find(f, path, &t, err))
+        return false;
+    return f->lent       ? borrow(f, t.own, err)
+         : f->in_place ? open_in_place(f, S_ISFIFO(t.st.st_mode), err)
+                       : open_anew(f, &t.st, err);
+}
+
+bool gp_outfile_lend(gp_outfile *f, int fd, char err[GP_WHY])
+{
     struct stat st;
     f->unread = false;
-    if (!find(f, path, &st, err))
-        return false;
-    if (f->in_place) {
-        /* Opening does not wait for a FIFO's reader; writing later does. */
-        f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        f->unread = f->fd < 0 && errno == ENXIO;
-        if (f->unread)
-            return gp_why(err, "cannot be written: nobody reads it yet");
-        if (f->fd >= 0)
-            fcntl(f->fd, F_SETFL, 0);
-    } else {
-        mode_t mode = st.st_mode ? st.st_mode & 0600 : 0666;
-        f->fd = open_temporary(f, mode);
-        if (f->fd < 0 && errno == ENOENT && make_folders(f->path))
-            f->fd = open_temporary(f, mode);
-        if (f->fd >= 0 && st.st_mode)
-            take_over(f->fd, &st);
-    }
-    f->open = f->fd >= 0;
-    if (f->open && !((f->in_place || note(f)) && sync_later(f))) {
-        int bad = errno;
-        gp_outfile_drop(f);
-        errno = bad;
+    f->in_place = f->lent = true;
+    if (fstat(fd, &st))
         return cannot(err);
-    }
-    return f->open || cannot(err);
+    return (!f->by || gp_filetable_claim_open(f->by, &st, 0, err)) && borrow(f, fd, err);
 }
 
 /* Gives the file a name that nothing has. EEXIST: something has it; EOPNOTSUPP: the file
@@ -296,7 +292,7 @@ bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY])
     int bad = f->in_place ? 0 : !f->published ? publish(f)
             : f->durable == GP_DURABLE_FILE ? gp_sync_file(f->fd) : 0;
     bool kept = f->in_place || f->published;
-    bad = close(f->fd) && !bad ? errno : bad;
+    bad = !f->lent && close(f->fd) && !bad ? errno : bad;
     f->open = f->published = false;
     if (!bad)
         return true;
@@ -309,7 +305,8 @@ void gp_outfile_drop(gp_outfile *f)
 {
     if (!f->open)
         return;
-    close(f->fd);
+    if (!f->lent)
+        close(f->fd);
     if (!f->in_place && !f->published)
         unlink(f->tmp), let_go(f);
     f->open = f->published = false;
@@ -323,7 +320,9 @@ bool gp_write_all(int fd, struct iovec *v, int n, char err[GP_WHY])
             continue;
         }
         ssize_t k = writev(fd, v, n < IOV_MAX ? n : IOV_MAX);
-        if (k < 0 && errno == EINTR)
+        if (k < 0 && errno == EAGAIN)          /* an open file that was lent may not wait itself */
+            poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
+        if (k < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (k < 0)
             return gp_why(err, "cannot be written: %s", strerror(errno));

@@ -13,7 +13,7 @@
 
 enum { GP_WHY = 320 };                 /* bytes of every `err` here */
 
-bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false */
+bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false; errno stays */
     __attribute__((format(printf, 2, 3)));
 /* How a text ends that says that memory ran out, and the code of an error with a text:
  * GP_E_RESOURCE for such a one. */
@@ -29,10 +29,11 @@ typedef enum gp_durable {
 } gp_durable;
 
 /* A file that appears under its name only when it is whole: until then it is
- * called .NAME.gpipe-PID; those of processes that were killed are removed. One that it replaces gives it its mode, and its owner and group
- * where that is permitted. A symbolic link stays: what it leads to is replaced. What
- * exists and is not a regular file (/dev/null, a FIFO), or is an open file of a process
- * (/dev/stdout), is written in place. Zeroed before first use; 1 thread. */
+ * called .NAME.gpipe-PID; those of processes that were killed are removed. One that it
+ * replaces gives it its mode, and its owner and group where that is permitted. A symbolic
+ * link stays: what it leads to is replaced. What exists and is not a regular file
+ * (/dev/null, a FIFO) is written in place, as is an open file of this process
+ * (/dev/stdout), which goes on where it is. Zeroed before first use; 1 thread. */
 typedef struct gp_outfile {
     struct gp_filewriter *by;          /* whose it is, for filetable.h; NULL: nobody's */
     uint64_t frame, number;            /* the caller's, likewise */
@@ -40,6 +41,7 @@ typedef struct gp_outfile {
     gp_durable durable;
     int fd;                            /* valid while `open` */
     bool open, in_place;
+    bool lent;                         /* `fd` is the process's own, and stays open */
     bool replaces;                     /* a file was there before */
     bool published;                    /* it has its name already */
     bool unread;                       /* opening failed: a FIFO that nobody reads yet */
@@ -55,6 +57,8 @@ typedef struct gp_outfile {
 bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY]);
 /* Makes missing folders, too. */
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY]);
+/* The same for an open file of this process, which is not closed. */
+bool gp_outfile_lend(gp_outfile *f, int fd, char err[GP_WHY]);
 bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY]);
 /* Gives the file its name at once: it stays open, and is there whatever comes. After an
  * error it is to be dropped. */
