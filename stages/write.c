@@ -213,8 +213,11 @@ static bool find_first(struct writer *w, char why[GP_WHY])
     char path[PATH_MAX];
     struct stat st;
     w->first = (uint64_t)o->start;
-    if (o->if_exists == NEXT)
-        return gp_next_number(o->path, w->first, &w->first, why);
+    if (o->if_exists == NEXT) {
+        bool ok = gp_next_number(o->path, w->first, &w->first, why);
+        w->files->goes_on_at = w->first > (uint64_t)o->start ? w->first : 0;
+        return ok;
+    }
     if (o->if_exists == REPLACE || o->named || !gp_path_expand(path, o->path, w->first, "", why)
         || stat(path, &st) || !S_ISREG(st.st_mode))
         return true;
@@ -258,6 +261,7 @@ static bool open_writer(const gp_open *g, void **state)
     }
     for (int i = 0; w && w->worker && i < w->workers; i++)
         w->worker[i].file.by = w->files, w->worker[i].file.keeps = o->if_exists != REPLACE,
+        w->worker[i].file.is_sole = !o->single,
         w->worker[i].file.durable = o->durable == NONE           ? GP_DURABLE_NONE
                                   : o->durable == FILE_BY_FILE ? GP_DURABLE_FILE
                                   : o->single                  ? GP_DURABLE_END
@@ -291,6 +295,7 @@ static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX],
     return gp_path_expand(path, o->path, w->first + f->index, f->name, why);
 }
 
+/* After GP_FAILED errno says whether a file system was to blame. */
 static gp_status put_file(struct writer *w, gp_call *c, const gp_frame *f, const char *path,
                           char why[GP_WHY])
 {
@@ -310,17 +315,29 @@ static gp_status put_file(struct writer *w, gp_call *c, const gp_frame *f, const
     gp_status s = reach(c, &d->file, path, why);
     if (s == GP_OK && !(gp_write_all(d->file.fd, v, 2, why) && gp_outfile_commit(&d->file, why)))
         s = GP_FAILED;
+    int error = errno;
     gp_outfile_drop(&d->file);
+    errno = error;
     return s;
 }
 
-static void write_single(struct writer *w, gp_call *c, gp_frame *f)
+/* Is it the disk that fails, and no single file? */
+static bool is_of_the_disk(int error)
+{
+    return error == ENOSPC || error == EDQUOT || error == EROFS || error == EIO;
+}
+
+/* False: no further frame could be written either. */
+static bool write_single(struct writer *w, gp_call *c, gp_frame *f)
 {
     char why[GP_WHY], path[PATH_MAX];
+    errno = 0;
     f->status = name_file(w, f, path, why) ? put_file(w, c, f, path, why) : GP_FAILED;
+    int error = errno;
     if (f->status == GP_FAILED)
         gp_fail(c->errs, gp_why_code(why, GP_E_RUN), w->o->at, "frame %llu: '%s' %s",
                 (unsigned long long)f->index, *path ? path : w->o->path, why);
+    return f->status != GP_FAILED || !is_of_the_disk(error);
 }
 
 /* ---- joined ---------------------------------------------------------- */
@@ -383,10 +400,9 @@ static bool run(gp_call *c, gp_frame *f, int n)
     struct writer *w = c->state;
     if (!w->o->single)
         return write_joined(w, c, f, n);
-    write_single(w, c, &f[0]);
     if (n > 1)
         f[1].status = GP_AGAIN;
-    return true;
+    return write_single(w, c, &f[0]);
 }
 
 static bool finish(gp_call *c)

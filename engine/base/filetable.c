@@ -196,6 +196,16 @@ static bool check_read(gp_filetable *t, const struct stat *old, char err[GP_WHY]
     return !e || gp_why(err, "is read by %s: give it another name", (const char *)e->ptr);
 }
 
+/* Without memory it is taken for one. */
+bool gp_filetable_is_read(gp_filewriter *w, const struct stat *st)
+{
+    char why[GP_WHY];
+    pthread_mutex_lock(&w->table->lock);
+    bool is = !check_read(w->table, st, why);
+    pthread_mutex_unlock(&w->table->lock);
+    return is;
+}
+
 /* ---- what is written ------------------------------------------------- */
 
 /* Is the claim's folder that of the numbers? */

@@ -29,6 +29,9 @@ bool gp_filetable_reads(gp_filetable *t, const char *who, const char *const *pat
  * it: the text says who. */
 bool gp_filetable_read(gp_filetable *t, const char *who, const char *path, char err[GP_WHY]);
 
+/* Is this file one that the run of `w` reads? */
+bool gp_filetable_is_read(struct gp_filewriter *w, const struct stat *st);
+
 /* Who writes files. */
 typedef struct gp_filewriter {
     struct gp_filewriter *next;        /* in the order in which they were made */
@@ -39,6 +42,7 @@ typedef struct gp_filewriter {
     uint64_t replaced_number;          /* of the one with the lowest number: that, */
     char *replaced_path;               /* and its path; malloc'd, may be NULL for want of
                                           memory */
+    uint64_t goes_on_at;               /* after files of an earlier run, at this number; 0: no */
     struct gp_filenumbers *numbers;    /* filetable.c's */
 } gp_filewriter;
 

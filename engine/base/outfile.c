@@ -32,15 +32,23 @@ gp_code gp_why_code(const char *why, gp_code otherwise)
     return otherwise;
 }
 
-/* Makes the folders that `path` lies in. */
-static bool make_folders(const char *path)
+/* Makes the folders that `path` lies in. What is put on disk alone needs the name of each
+ * there, too. False with errno. */
+static bool make_folders(const gp_outfile *f, const char *path)
 {
+    bool now = f->durable == GP_DURABLE_FILE || f->durable == GP_DURABLE_END_ALONE;
     char dir[PATH_MAX];
     snprintf(dir, sizeof dir, "%s", path);
     for (char *p = strchr(dir + 1, '/'); p; p = strchr(p + 1, '/')) {
         *p = 0;
-        if (mkdir(dir, 0777) && errno != EEXIST)
+        bool made = !mkdir(dir, 0777);
+        if (!made && errno != EEXIST)
             return false;
+        int bad = made && now ? gp_sync_folder(dir) : 0;
+        if (bad) {
+            errno = bad;
+            return false;
+        }
         *p = '/';
     }
     return true;
@@ -49,25 +57,35 @@ static bool make_folders(const char *path)
 /* Opens a new file beside `path`, under a name nobody has. */
 static int open_temporary(gp_outfile *f, mode_t mode)
 {
-    const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
+    size_t folder = gp_path_folder(f->path);
+    char name[NAME_MAX + 1];
+    struct stat st;
     int fd = -1;
     for (int try = 0; fd < 0 && try < 1000; try++) {
-        char suffix[48];
-        snprintf(suffix, sizeof suffix, try ? ".gpipe-%ld-%d" : ".gpipe-%ld", (long)getpid(), try);
-        int keep = NAME_MAX - 1 - (int)strlen(suffix);
-        int n = snprintf(f->tmp, sizeof f->tmp, "%.*s.%.*s%s", (int)(name - f->path), f->path,
-                         keep, name, suffix);
-        if (n >= (int)sizeof f->tmp) {
+        gp_temporary_name(name, f->path + folder, getpid(), try);
+        if (snprintf(f->tmp, sizeof f->tmp, "%.*s%s", (int)folder, f->path, name)
+            >= (int)sizeof f->tmp) {
             errno = ENAMETOOLONG;
             return -1;
         }
         fd = open(f->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd < 0 && errno != EEXIST)
             return -1;
-        if (fd >= 0 && !gp_hold_temporary(fd))
+        if (fd >= 0 && (!gp_hold_temporary(fd) || fstat(fd, &st)))
             close(fd), fd = -1;
     }
+    f->made = fd < 0 ? 0 : st.st_ino;
     return fd;
+}
+
+/* Is what has the temporary name still the file that is written? False with errno. */
+static bool is_made(const gp_outfile *f)
+{
+    struct stat st;
+    if (lstat(f->tmp, &st))
+        return false;
+    errno = ESTALE;
+    return st.st_ino == f->made;
 }
 
 /* Has the file removed if the run is abandoned. False with errno. */
@@ -106,6 +124,14 @@ static void take_over(int fd, const struct stat *old)
     fchmod(fd, mode);
 }
 
+/* Removes the temporary file. */
+static void discard(const gp_outfile *f)
+{
+    if (is_made(f))
+        unlink(f->tmp);
+    let_go(f);
+}
+
 /* Finds out which folder `path` lies in, unless it is that of the path before; makes it. */
 static bool find_folder(gp_outfile *f, const char *path)
 {
@@ -116,11 +142,11 @@ static bool find_folder(gp_outfile *f, const char *path)
         return true;
     if (n)
         memcpy(dir, path, n), dir[n] = 0;
-    if (stat(dir, &st) && (errno != ENOENT || !make_folders(path) || stat(dir, &st)))
+    if (stat(dir, &st) && (errno != ENOENT || !make_folders(f, path) || stat(dir, &st)))
         return false;
     f->placed = true, f->dev = st.st_dev, f->ino = st.st_ino;
     if (!f->by || gp_filetable_is_new(f->by, f->dev, f->ino))
-        gp_remove_stale(dir);
+        gp_remove_stale(dir, f->by);
     return true;
 }
 
@@ -202,19 +228,20 @@ static bool open_anew(gp_outfile *f, const struct stat *old, char err[GP_WHY])
 {
     mode_t mode = old->st_mode ? old->st_mode & 0600 : 0666;
     f->fd = open_temporary(f, mode);
-    if (f->fd < 0 && errno == ENOENT && make_folders(f->path))
+    if (f->fd < 0 && errno == ENOENT && make_folders(f, f->path))
         f->fd = open_temporary(f, mode);
     f->open = f->fd >= 0;
     if (!f->open)
         return cannot(err);
     if (old->st_mode)
         take_over(f->fd, old);
-    if (note(f) && sync_later(f))
+    bool other = f->is_sole && gp_is_being_written(f);
+    if (!other && note(f) && sync_later(f))
         return true;
     int bad = errno;
     gp_outfile_drop(f);
     errno = bad;
-    return cannot(err);
+    return other ? gp_why(err, "cannot be written: another run is writing it") : cannot(err);
 }
 
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
@@ -252,10 +279,15 @@ static int name_anew(const char *tmp, const char *path)
     return 0;
 }
 
-/* Gives the file its name; what is there already goes, unless it keeps that. */
-static int name_it(const gp_outfile *f)
+/* Gives the file its name; what is there by now goes, unless it keeps that. 0 or errno. */
+static int name_it(gp_outfile *f)
 {
-    return f->keeps ? name_anew(f->tmp, f->path) : rename(f->tmp, f->path) ? errno : 0;
+    struct stat st;
+    if (!is_made(f))
+        return errno;
+    int bad = name_anew(f->tmp, f->path);
+    f->replaces = bad && !lstat(f->path, &st);
+    return !bad || f->keeps ? bad : rename(f->tmp, f->path) ? errno : 0;
 }
 
 /* Names the open file; with `durable: file` it is on disk before, and its name after. */
@@ -275,6 +307,8 @@ static int publish(gp_outfile *f)
 static bool not_published(const gp_outfile *f, int bad, char err[GP_WHY])
 {
     errno = bad;
+    if (bad == ESTALE)
+        return gp_why(err, "cannot be written: somebody else changed its temporary file");
     if (f->keeps && bad == EOPNOTSUPP)
         return gp_why(err, "cannot be written: its file system may replace a file while it names "
                       "one: say 'if_exists: replace', or write elsewhere");
@@ -297,7 +331,7 @@ bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY])
     if (!bad)
         return true;
     if (!kept)
-        unlink(f->tmp), let_go(f);
+        discard(f);
     return not_published(f, bad, err);
 }
 
@@ -308,7 +342,7 @@ void gp_outfile_drop(gp_outfile *f)
     if (!f->lent)
         close(f->fd);
     if (!f->in_place && !f->published)
-        unlink(f->tmp), let_go(f);
+        discard(f);
     f->open = f->published = false;
 }
 
