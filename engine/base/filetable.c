@@ -25,6 +25,7 @@ typedef struct unsynced {
     const gp_filewriter *by;
     int fd;
     dev_t dev;
+    int above;                 /* folders above that of the file */
     char path[];               /* "": all of the file system */
 } unsynced;
 
@@ -397,7 +398,7 @@ static bool is_noted(const gp_filetable *t, dev_t dev, const char *path)
     return !path && u;
 }
 
-bool gp_filetable_sync_later(gp_filewriter *w, int fd, dev_t dev, const char *path)
+bool gp_filetable_sync_later(gp_filewriter *w, int fd, dev_t dev, const char *path, int above)
 {
     gp_filetable *t = w->table;
     bool ok = true;
@@ -408,6 +409,7 @@ bool gp_filetable_sync_later(gp_filewriter *w, int fd, dev_t dev, const char *pa
         ok = own >= 0;
         if (ok) {
             u->next = t->unsynced, u->by = w, u->fd = own, u->dev = dev;
+            u->above = above;
             strcpy(u->path, path ? path : "");
             t->unsynced = u;
         } else {
@@ -425,10 +427,12 @@ bool gp_filetable_must_sync(const gp_filetable *t)
 
 void gp_filetable_sync(gp_filetable *t, gp_errs *errs)
 {
-    for (const unsynced *u = t->unsynced; u; u = u->next) {
+    for (unsynced *u = t->unsynced; u; u = u->next) {
         int bad = *u->path ? gp_sync_file(u->fd) : gp_sync_all(u->fd);
-        if (!bad && *u->path)
+        for (int i = 0; !bad && *u->path && i <= u->above; i++) {
             bad = gp_sync_folder(u->path);
+            u->path[gp_path_folder(u->path) ? gp_path_folder(u->path) - 1 : 0] = 0;
+        }
         if (bad)
             gp_fail(errs, GP_E_RUN, u->by->at, "%s: what was written may not be on disk: %s",
                     u->by->who, strerror(bad));

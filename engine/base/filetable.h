@@ -75,9 +75,9 @@ bool gp_filetable_claim_open(gp_filewriter *w, const struct stat *st, uint64_t f
 bool gp_filetable_is_new(gp_filewriter *w, dev_t dev, ino_t ino);
 
 /* Notes that gp_filetable_sync has to put on disk what is in open file `fd`, in a folder of
- * device `dev`: the file and its folder, by its path, or with `path` NULL all of its file
- * system. False with errno. */
-bool gp_filetable_sync_later(gp_filewriter *w, int fd, dev_t dev, const char *path);
+ * device `dev`: the file, its folder by its path, and `above` folders above that one, or with
+ * `path` NULL all of its file system. False with errno. */
+bool gp_filetable_sync_later(gp_filewriter *w, int fd, dev_t dev, const char *path, int above);
 /* Is there anything to do for gp_filetable_sync? */
 bool gp_filetable_must_sync(const gp_filetable *t);
 /* Puts on disk what has been noted; takes as long as the disks do. Errors are of RUN, at

@@ -33,10 +33,9 @@ gp_code gp_why_code(const char *why, gp_code otherwise)
 }
 
 /* Makes the folders that `path` lies in. What is put on disk alone needs the name of each
- * there, too. False with errno. */
-static bool make_folders(const gp_outfile *f, const char *path)
+ * there, too: at once, or with the file. False with errno. */
+static bool make_folders(gp_outfile *f, const char *path)
 {
-    bool now = f->durable == GP_DURABLE_FILE || f->durable == GP_DURABLE_END_ALONE;
     char dir[PATH_MAX];
     snprintf(dir, sizeof dir, "%s", path);
     for (char *p = strchr(dir + 1, '/'); p; p = strchr(p + 1, '/')) {
@@ -44,11 +43,12 @@ static bool make_folders(const gp_outfile *f, const char *path)
         bool made = !mkdir(dir, 0777);
         if (!made && errno != EEXIST)
             return false;
-        int bad = made && now ? gp_sync_folder(dir) : 0;
+        int bad = made && f->durable == GP_DURABLE_FILE ? gp_sync_folder(dir) : 0;
         if (bad) {
             errno = bad;
             return false;
         }
+        f->folders_made += made;
         *p = '/';
     }
     return true;
@@ -191,7 +191,8 @@ static bool sync_later(const gp_outfile *f)
     bool alone = f->durable == GP_DURABLE_END_ALONE;
     if (!f->by || (!alone && f->durable != GP_DURABLE_END))
         return true;
-    return gp_filetable_sync_later(f->by, f->fd, f->dev, alone ? f->path : NULL);
+    return gp_filetable_sync_later(f->by, f->fd, f->dev, alone ? f->path : NULL,
+                                   f->folders_made);
 }
 
 bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY])

@@ -52,6 +52,7 @@ typedef struct gp_outfile {
     char tmp[PATH_MAX];
     ino_t made;                        /* the file that was made under that name */
     struct gp_temporary *noted;        /* `tmp`, in the table of `by` */
+    int folders_made;                  /* for it, or for one before */
     bool placed;                       /* it had a path, whose folder is this */
     dev_t dev;
     ino_t ino;
