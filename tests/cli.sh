@@ -586,6 +586,84 @@ r=$(rows) && [ "$r" -gt 3 ] && ok || bad "killed: live.npy: $r"
 [ "$(find "$tmp/killed" -name '.other.npy.gpipe-*' | wc -l)" = 1 ] && [ ! -e "$tmp/killed/other.npy" ] && ok || bad 'killed: the other is not half there'
 expect 'killed: run again'  0 "replaced a file, '.*live.npy'" "$GPIPE" run --set stages.generate.frames=3 "$tmp/live.yaml"
 [ "$(rows)" = 6 ] && [ "$(find "$tmp/killed" -type f | wc -l)" = 2 ] && ok || bad 'killed: left behind'
+# == which file is which ======================================================
+# no output is lost in another one, in what is read, or in what the run is made of
+mkdir -p "$tmp/which"
+cat >"$tmp/which/two.yaml" <<'Y'
+vars: {to: /dev/stdout, also: stdout}
+buffers: {g: {dtype: u8, shape: [4096]}}
+stages:
+  - {use: generate, pattern: constant, value: 65, frames: 20, out: g}
+  - {name: a, use: write, path: "${also}", format: raw}
+  - {name: b, use: write, in: g, path: "${to}", format: raw}
+Y
+for to in /dev/stdout /dev/fd/1 /proc/self/fd/1 //proc/self/fd/1 /proc/thread-self/fd/1 /dev/fd/3 "$tmp/which/out"; do
+    for also in stdout /dev/stdout "$tmp/which/../which/out"; do
+        case $to,$also in /dev/stdout,/dev/stdout|"$tmp"*,"$tmp"*) continue ;; esac
+        printf 'before' >"$tmp/which/out"
+        expect "two outputs: $to and $also" 1 "is written by stage '[ab]' too" \
+            sh -c '"$0" run "$1" --set "vars.to=$3" --set "vars.also=$4" >>"$2" 3>&1' "$GPIPE" "$tmp/which/two.yaml" "$tmp/which/out" "$to" "$also"
+        [ "$(cat "$tmp/which/out")" = before ] && ok || bad "two outputs: $to and $also: a file changed"
+    done
+done
+sed -i 's|"${also}"|"/dev/null"|' "$tmp/which/two.yaml"
+for to in stdout /dev/stdout /dev/fd/1 //proc/self/fd/1 /dev/fd/3; do
+    expect "at the end of a file: $to" 0 '' \
+        sh -c 'echo before >"$2"; { echo header; "$0" run "$1" --set "vars.to=$3"; echo trailer; } >>"$2" 3>&1' "$GPIPE" "$tmp/which/two.yaml" "$tmp/which/out" "$to"
+    { echo before; echo header; head -c 81920 /dev/zero | tr '\0' A; echo trailer; } | cmp -s - "$tmp/which/out" && ok || bad "at the end of a file: $to: it holds something else"
+    expect "closed: $to" 1 "cannot be written: Bad file descriptor" sh -c '"$0" run "$1" --set "vars.to=$2" >&- 3>&-' "$GPIPE" "$tmp/which/two.yaml" $to
+done
+expect 'an open file, twice' 0 '' sh -c '"$0" run "$1" --set "vars.to=/dev/fd/2" 2>/dev/null' "$GPIPE" "$tmp/which/two.yaml"
+cat >"$tmp/which/same.yaml" <<'Y'
+vars: {from: stdin, to: in.raw}
+buffers: {g: {dtype: u8, shape: [1024]}}
+stages:
+  - {use: read, path: "${from}", format: raw, out: g}
+  - {use: write, path: "${to}", format: raw}
+Y
+head -c 8192 /dev/zero | tr '\0' x >"$tmp/which/in.raw"
+for from in stdin /dev/stdin /proc/self/fd/0 in.raw; do
+    for to in in.raw stdout /dev/stdout /proc/self/fd/3; do
+        [ $from = in.raw ] && [ $to = in.raw ] && continue
+        expect "over its input: $from to $to" 1 "is read by stage 'read'" \
+            sh -c '"$0" run "$1" --set "vars.from=$3" --set "vars.to=$4" <"$2" 1<>"$2" 3<>"$2"' "$GPIPE" "$tmp/which/same.yaml" "$tmp/which/in.raw" $from $to
+        head -c 8192 /dev/zero | tr '\0' x | cmp -s - "$tmp/which/in.raw" && ok || bad "over its input: $from to $to: it changed"
+    done
+done
+expect 'no file of anybody'  0 '' "$GPIPE" run --set vars.from=/dev/null --set vars.to=/dev/null "$tmp/which/same.yaml"
+mkfifo "$tmp/which/fifo"; ln "$tmp/which/fifo" "$tmp/which/other"
+for to in fifo other; do
+    expect "a FIFO to itself: $to"  1 "is read by stage 'read'" "$GPIPE" run --set vars.from=fifo --set vars.to=$to "$tmp/which/same.yaml"
+done
+# what the run is made of
+cat >"$tmp/which/made.yaml" <<'Y'
+device: cpu
+vars: {to: out.raw}
+buffers: {g: {dtype: u8, shape: [4096]}}
+stages:
+  - {use: generate, pattern: constant, value: 65, frames: 20, out: g}
+  - {use: lua, script: inv.lua}
+  - {use: kernel, source: k.cu, args: [in, out, {i32: in.size}]}
+  - {use: write, path: "${to}", format: raw}
+Y
+printf 'local m = require "mod"\nfunction process(f, x, y) y:fill(m) end\n' >"$tmp/which/inv.lua"
+printf 'return 7\n' >"$tmp/which/mod.lua"
+printf '#include "hh.h"\nextern "C" __global__ void k(const unsigned char *in, unsigned char *out, int n)\n{\n    for (int i = 0; i < n; i++)\n        out[i] = in[i] + ONE;\n}\n' >"$tmp/which/k.cu"
+printf '#define ONE 1\n' >"$tmp/which/hh.h"
+for one in '3 inv.lua lua' '3 k.cu kernel' '3 hh.h kernel' '1 mod.lua lua' '1 made.yaml pipeline'; do
+    set -- $one
+    cp "$tmp/which/$2" "$tmp/which/kept"
+    expect "over a file of its own: $2" $1 "read by .*$3|which stage '$3' reads|module '.*mod.lua' is written by stage 'write'" \
+        "$GPIPE" run --set "vars.to=$2" "$tmp/which/made.yaml"
+    cmp -s "$tmp/which/kept" "$tmp/which/$2" && ok || bad "over a file of its own: $2 changed"
+    ln -sf "$2" "$tmp/which/link"
+    expect "over a file of its own, by a link: $2" 1 "is read by |module '.*mod.lua' is written by stage 'write'" \
+        "$GPIPE" run --set "vars.to=link" "$tmp/which/made.yaml"
+    cmp -s "$tmp/which/kept" "$tmp/which/$2" && ok || bad "over a file of its own, by a link: $2 changed"
+done
+ln -sf hh.h "$tmp/which/report.json"
+expect 'a report over a header' 2 "is read by stage 'kernel'" "$GPIPE" run --report "$tmp/which/report.json" "$tmp/which/made.yaml"
+expect 'beside its files'       0 '' "$GPIPE" run "$tmp/which/made.yaml"
 # == files that others wrote =====================================================
 # nothing in one of them steers the terminal
 mkdir -p "$tmp/hostile"

@@ -73,6 +73,7 @@ typedef struct gp_env {
     const void *arg;
     const struct tm *date;     /* for ${date:FORMAT}: when this is, in local time, all that
                                   strftime reads; NULL: nobody knows */
+    int nanoseconds;           /* since that second began, for ${date:%N} */
 } gp_env;
 
 typedef struct gp_config {
