@@ -34,7 +34,6 @@ struct gp_rec {
     const char *stage;         /* of the newest launch, for messages; NULL: not known */
     const gp_span *span; int nspans;   /* while a stage records: what it has been given */
     uint64_t frame;            /* ... for the first of these frames */
-    bool in_order;             /* ... whose frames take turns */
     bool check_kernels;        /* see gp_run_options */
 };
 
