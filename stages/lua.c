@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
-#include "base/outfile.h"
+#include "base/filetable.h"
 #include "gpipe/stage.h"
 #include "state.h"
 
@@ -103,6 +103,7 @@ static bool read_script(gp_shape *s, struct opts *o)
     const gp_file *f = gp_probe_file(s, o->script);
     if (!f)
         return false;
+    gp_shape_reads(s, &o->script, 1);
     if (f->error)
         return gp_shape_fail(s, "script", "cannot read '%s': %s", o->script, strerror(f->error));
     if (f->kind == GP_FILE_DIR)
@@ -199,6 +200,7 @@ struct worker {
 };
 
 struct state {
+    char who[128];
     int n;
     struct worker w[];
 };
@@ -409,6 +411,56 @@ static uint64_t seed_of(const char *name)
     return h;
 }
 
+/* Puts the paths of the modules that are loaded into a table, on top of the stack: where
+ * require() finds them. Runs protected. */
+static int list_modules(lua_State *L)
+{
+    static const char *const places[] = { "path", "cpath" };
+    int n = 0;
+    lua_newtable(L);
+    lua_getglobal(L, "package");
+    lua_getfield(L, 2, "searchpath");
+    lua_getfield(L, 2, "loaded");
+    for (int k = 0; k < 2; k++)
+        for (lua_pushnil(L); lua_next(L, 4);) {
+            lua_pop(L, 1);
+            if (lua_type(L, -1) != LUA_TSTRING)
+                continue;
+            lua_pushvalue(L, 3);
+            lua_pushvalue(L, -2);
+            lua_getfield(L, 2, places[k]);
+            lua_call(L, 2, 1);
+            if (lua_isstring(L, -1))
+                lua_rawseti(L, 1, ++n);
+            else
+                lua_pop(L, 1);
+        }
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* Nobody is to write a module that the script has loaded. A script that has changed the
+ * list of them is left alone. */
+static bool note_modules(const gp_open *o, struct worker *w, const char *who)
+{
+    lua_State *L = w->lua.L;
+    char why[GP_WHY];
+    bool ok = true;
+    lua_pushcfunction(L, list_modules);
+    bool listed = !lua_pcall(L, 0, 1, 0);
+    for (int i = 1; ok && listed; i++) {
+        lua_rawgeti(L, -1, i);
+        const char *path = lua_tostring(L, -1);
+        listed = path;
+        if (path && !gp_filetable_read(o->files, who, path, why))
+            ok = gp_fail(o->errs, gp_why_code(why, GP_E_RUN), o->at, "stage '%s': its module '%s' "
+                         "%s", o->name, path, why);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    return ok;
+}
+
 static bool open_worker(const gp_open *o, struct worker *w, int number)
 {
     const struct opts *opts = o->opts;
@@ -434,9 +486,10 @@ static bool open_stage(const gp_open *o, void **state)
     if (!s)
         return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
     *state = s;
+    snprintf(s->who, sizeof s->who, "stage '%s'", o->name);
     for (int i = 0; i < o->workers; i++) {
         s->n++;
-        if (!open_worker(o, &s->w[i], i + 1))
+        if (!open_worker(o, &s->w[i], i + 1) || !note_modules(o, &s->w[i], s->who))
             return false;
     }
     return true;

@@ -136,7 +136,7 @@ START_TEST(finds)
     const char *kernel = strstr(wrong[_i].stage, "keep.cu") ? "keep" : strstr(wrong[_i].stage, "wide.cu") ? "wide" : "k";
     ck_assert(r.compiled);
     ck_assert_int_eq(r.outcome, GP_ERROR);
-    ck_assert_int_eq(r.errs.n, 1);
+    ck_assert_int_eq(r.errs.failed, 1);
     ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
     snprintf(says, sizeof says, "kernel '%s' of stage 'mine' %s", kernel, wrong[_i].says);
     ck_assert_msg(!strncmp(r.errs.e[0].msg, says, strlen(says)), "%s\n%s", wrong[_i].stage,

@@ -80,6 +80,7 @@ Suite *suite_machine(void)
     TCase *t = tcase_create("all");
     tcase_add_loop_test(t, fixed_is_fixed, 0, 4);
     tcase_add_test(t, this_machine);
+    tcase_add_test(t, no_descriptor);
     tcase_add_test(t, only_our_cpus_count);
     suite_add_tcase(s, t);
     return s;

@@ -82,6 +82,8 @@ static bool find_number(const char *pattern, const char **from, const char **to,
 {
     for (const char *s = pattern; (s = strchr(s, '%')); s++) {
         const char *d = s + 1;
+        if (*d != '0' && *d != 'd')
+            continue;
         for (*width = 0; *d >= '0' && *d <= '9' && *width < DIGITS; d++)
             *width = 10 * *width + (*d - '0');
         *width = *width ? *width : 1;

@@ -132,8 +132,9 @@ typedef struct gp_backend {
     int (*query)(gp_dev *dev, int stream, gp_errs *errs);
     int (*wait)(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs);
 
-    /* The CPU time that kernels have taken so far, in ns; NULL where they run elsewhere. */
-    uint64_t (*computed)(gp_dev *dev);
+    /* The CPU time that kernels have taken so far on a stream, in ns; NULL where they run
+     * elsewhere. Any thread. */
+    uint64_t (*computed)(gp_dev *dev, int stream);
 
     /* launch: persistent, kernels that are resident on the device; NULL where an exec is as good.
      * create: slot[i] is the body's argument for slot i; at most `depth` frames are in
