@@ -134,6 +134,7 @@ static bool look_at_code(gp_shape *s, struct opts *o)
     gp_shape_reads(s, code->path, code->nfiles);
     o->threads = (gp_kgrid){ .given = o->grid, .batched = o->batched };
     return gp_kgrid_read(s, &o->block, code, o->name, found, &o->threads)
+        && gp_kargs_check(s, o->args, &o->passed, code, o->name)
         && check_variables(s, o, code) && check_groups(s, o, code);
 }
 

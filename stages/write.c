@@ -149,19 +149,6 @@ struct writer {
     size_t head;               /* bytes of its header */
 };
 
-static void close_writer(void *state)
-{
-    struct writer *w = state;
-    if (!w)
-        return;
-    for (int i = 0; w->worker && i < w->workers; i++) {
-        gp_outfile_drop(&w->worker[i].file);
-        free(w->worker[i].png.data);
-    }
-    free(w->worker);
-    free(w);
-}
-
 /* Writes the header of the joined file as it now is; its length stays the same. */
 static bool put_header(struct writer *w, char why[GP_WHY])
 {
@@ -180,6 +167,25 @@ static bool put_header(struct writer *w, char why[GP_WHY])
         at += k > 0 ? (size_t)k : 0;
     }
     return true;
+}
+
+/* A joined file that did not come to its end keeps what it has. */
+static void close_writer(void *state)
+{
+    struct writer *w = state;
+    char why[GP_WHY];
+    if (!w)
+        return;
+    for (int i = 0; w->worker && i < w->workers; i++) {
+        gp_outfile *f = &w->worker[i].file;
+        if (f->open && !f->in_place && !w->o->single && w->joined.dim[0]
+            && (w->o->as != GP_NPY || put_header(w, why)))
+            gp_outfile_keep(f);
+        gp_outfile_drop(f);
+        free(w->worker[i].png.data);
+    }
+    free(w->worker);
+    free(w);
 }
 
 static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY])
@@ -352,7 +358,8 @@ static bool append(struct writer *w, struct iovec *v, int n, int64_t rows, char 
         w->joined.dim[0] += rows;
         return !o->live || o->as != GP_NPY || put_header(w, why);
     }
-    int cut = o->live ? ftruncate(fd, (off_t)(w->head + gp_bytes(&w->joined))) : 0;
+    int cut = o->to_stdout || w->worker[0].file.in_place
+            ? 0 : ftruncate(fd, (off_t)(w->head + gp_bytes(&w->joined)));
     (void)cut;                         /* a .npy still says how much of it is whole */
     return false;
 }

@@ -246,7 +246,7 @@ def is_clean(name, screen, lines):
     check(f"{name}: nothing twice", not dirty, dirty[:1])
 
 
-WIDE = 240                             # so that the account at the end is not wrapped
+WIDE = 400                             # so that the account at the end, with the longest verdict, is not wrapped
 seen, screen, rc = on_terminal([*run, slow], cols=WIDE)
 full = [s for s in seen if any("left" in l for l in s)]
 check("lines: exit", rc == 0, rc)

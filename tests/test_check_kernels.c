@@ -115,7 +115,7 @@ START_TEST(finds)
     const char *kernel = strstr(wrong[_i].stage, "keep.cu") ? "keep" : "k";
     ck_assert(r.compiled);
     ck_assert_int_eq(r.outcome, GP_ERROR);
-    ck_assert_int_eq(r.errs.n, 1);
+    ck_assert_int_eq(r.errs.failed, 1);
     ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
     snprintf(says, sizeof says, "kernel '%s' of stage 'mine' %s", kernel, wrong[_i].says);
     ck_assert_msg(!strncmp(r.errs.e[0].msg, says, strlen(says)), "%s\n%s", wrong[_i].stage,
@@ -131,7 +131,7 @@ END_TEST
  * which does not outlive this one; what they write is in a folder that is removed. */
 START_TEST(compiles_for_lines_in_a_group_and_a_folder_of_its_own)
 {
-    char cxx[600], said[600], name[700];
+    char cxx[600], said[900], name[600];
     snprintf(name, sizeof name, "%s/said", dir);
     snprintf(said, sizeof said, "#!/bin/sh\ncase \"$*\" in *-g1*) read -r pid name state parent group rest "
              "</proc/self/stat; echo $group $TMPDIR >'%s';; esac\nexec c++ \"$@\"\n", name);

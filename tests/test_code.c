@@ -125,6 +125,8 @@ static const struct { const char *source, *shape, *options, *says; } grids[] = {
       "which is an index in assembly (" },
     { "#if A\nvoid f() {\n#else\nvoid f(int) {\n#endif\n}\n" K " { " X "out[x] = 1; }", IMAGE, "",
       "stands in a source that has braces that depend on #if (" },
+    { K " { " X "out[x] = 1; }\nvoid) (f {\n", IMAGE, "", "stands in a source that has braces that" },
+    { K " { " X "out[x] = 1; }\nint v = f(", IMAGE, "", NULL },
     /* with a grid nothing is asked */
     { K " { uint3 t = threadIdx; out[t.x] = 1; }", IMAGE, ", grid: 12", NULL },
     { K " { " X Y "out[y * 64 + x] = 1; }", COLORS, ", grid: [2, 6]", NULL },
@@ -271,6 +273,55 @@ START_TEST(finds_changes)
 }
 END_TEST
 
+/* ---- parameters --------------------------------------------------------------- */
+
+#define P(list) "extern \"C\" __global__ void k(" list ") { }\n"
+
+/* Of args [in, out], of f32. No `says`: they fit, or the text leaves it open. */
+static const struct { const char *source, *says; } params[] = {
+    { P("const float *in, float *out"), NULL },
+    { P("float const *__restrict__ in, float *const __restrict__ out"), NULL },
+    { P("const float *, float *"), NULL },
+    { P("float *in, float *out"), "parameter 1 of 'k' is 'float *in', but args passes 'const float *' (" },
+    { P("const float *in, const float *out"), "parameter 2 of 'k' is 'const float *out', but args passes 'float *' (" },
+    { P("const float *in, double *out"), "parameter 2 of 'k' is 'double *out', but args passes 'float *' (" },
+    { P("const float *in, unsigned long int out"), "parameter 2 of 'k' is 'unsigned long int out', but args" },
+    { P("const float *in"), "'k' has 1 parameter, but args gives 2 values (" },
+    { P("void"), "'k' has 0 parameters, but args gives 2 values (" },
+    { P(""), "'k' has 0 parameters, but args gives 2 values (" },
+    { P("const float *in, float *out, int n"), "'k' has 3 parameters, but args gives 2 values (" },
+    { P("const real *in, float *out, long double x"), "'k' has 3 parameters, but args gives 2 values (" },
+    /* left open */
+    { "typedef float real;\n" P("const real *in, real *out"), NULL },
+    { "typedef const float *size_t;\n" P("size_t in, float *out"), NULL },
+    { "#define int32_t const float *\n" P("int32_t in, float *out"), NULL },
+    { "#define ALL const float *in, float *out\n" P("ALL"), NULL },
+    { "#define k(...) k(const float *in, float *out)\n" P("int n"), NULL },
+    { P("const float *in,\n#if A\nint n\n#else\nfloat *out\n#endif\n"), NULL },
+    { "#if A\n" P("int n") "#endif\n#ifndef A\nOTHER\n#endif\n", NULL },
+    { P("int n") P("const float *in, float *out"), NULL },
+    { P("const float in[], float out[]"), NULL },
+    { P("const float *in, volatile float *out"), NULL },
+    { P("const float *in, float *out, int n = 3"), NULL },
+    { "#include \"nowhere.h\"\n" P("int n"), NULL },
+    { P("long double, float *out"), NULL },
+};
+
+START_TEST(compares_parameters)
+{
+    compile(params[_i].source, "[64]", ", grid: 1, serial: true", 0);
+    if (!params[_i].says) {
+        ck_assert_msg(!errs.failed, "%s: %s", params[_i].source, errs.e[0].msg);
+        return;
+    }
+    ck_assert_msg(errs.failed == 1 && strstr(errs.e[0].msg, params[_i].says) != NULL,
+                  "%s: '%s' is not in '%s'", params[_i].source, params[_i].says,
+                  errs.failed ? errs.e[0].msg : "nothing");
+    ck_assert_int_eq(errs.e[0].at.line, 4);
+    ck_assert_int_ge(errs.e[0].at.col, 37);        /* in `args` */
+}
+END_TEST
+
 Suite *suite_code(void)
 {
     Suite *s = suite_create("code");
@@ -278,6 +329,7 @@ Suite *suite_code(void)
     tcase_add_checked_fixture(tc, up, down);
     tcase_add_loop_test(tc, tells_a_grid, 0, sizeof grids / sizeof *grids);
     tcase_add_test(tc, says_what_to_add);
+    tcase_add_loop_test(tc, compares_parameters, 0, sizeof params / sizeof *params);
     tcase_add_loop_test(tc, finds_changes, 0, sizeof variables / sizeof *variables);
     suite_add_tcase(s, tc);
     return s;

@@ -239,6 +239,11 @@ static const struct { const char *stage, *msg; } bad[] = {
     { SCALE "args: [in, out, {u8: 256}]}", "'256' is 256, which no u8 can be" },
     { SCALE "args: [in, out, {i32: gain}]}", "'gain' is 1.5, which no i32 can be" },
     { SCALE "args: [in, out, {i32: 'in.shape[2]'}]}", "'in' has no axis 2" },
+    { SCALE "args: [in, out, {i32: 1}, {f32: 1}, {f32: 1}]}",
+      "parameter 4 of 'scale' is 'int w', but args passes 'float' (" },
+    { SCALE "args: [in, out]}", "'scale' has 5 parameters, but args gives 2 values (" },
+    { SCALE "args: [in, out, {i32: 1}, {i32: 1}, {f32: 1}, {f32: 1}]}",
+      "'scale' has 5 parameters, but args gives 6 values (" },
     { SCALE ARGS ", block: [1, 1, 1, 1]}", "1 to 3 axes" },
     { SCALE ARGS ", block: [64, 32]}", "a block of 2048 threads" },
     { SCALE ARGS ", block: [1, 1, 128]}", "at most 64 threads along z" },
@@ -267,9 +272,6 @@ END_TEST
 
 /* Found when the stage opens, at a line of the .cu file. */
 static const struct { const char *stage; int line; const char *msg; } broken[] = {
-    { SCALE "args: [in, out, {i32: 1}, {f32: 1}, {f32: 1}]}", 1,
-      "parameter 4 of 'scale' is 'int w', but args passes 'float'" },
-    { SCALE "args: [in, out]}", 1, "'scale' has 5 parameters, but args gives 2 values" },
     { SCALE "entry: scael, " ARGS "}", 6, "no kernel 'scael'" },
     { "{use: kernel, source: broken.cu, out: y, args: [in, out]}", 3, "'ina'" },
     { "{use: kernel, source: groups.cu, entry: warps, out: y, args: [in, out], grid: 1}", 7,

@@ -92,7 +92,7 @@ void gp_filetable_free(gp_filetable *t)
     for (gp_temporary *m = atomic_load(&t->temporaries), *next; m; m = next)
         next = m->next, free(m);
     for (gp_filewriter *w = t->writers, *next; w; w = next)
-        next = w->next, free(w->replaced_path), free(w->numbers), free(w);
+        next = w->next, free(w->replaced_path), free(w->kept_path), free(w->numbers), free(w);
     pthread_mutex_destroy(&t->lock);
     free(t);
 }

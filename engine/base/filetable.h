@@ -43,6 +43,7 @@ typedef struct gp_filewriter {
     char *replaced_path;               /* and its path; malloc'd, may be NULL for want of
                                           memory */
     uint64_t goes_on_at;               /* after files of an earlier run, at this number; 0: no */
+    char *kept_path;                   /* where the beginning of a joined file was kept; malloc'd */
     struct gp_filenumbers *numbers;    /* filetable.c's */
 } gp_filewriter;
 

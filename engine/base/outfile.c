@@ -347,6 +347,21 @@ void gp_outfile_drop(gp_outfile *f)
     f->open = f->published = false;
 }
 
+void gp_outfile_keep(gp_outfile *f)
+{
+    char why[GP_WHY], name[PATH_MAX];
+    gp_target t;
+    gp_outfile g = { .by = f->by };
+    if (f->open && !f->in_place && !f->published && f->by
+        && snprintf(name, sizeof name, "%s.partial", f->path) < (int)sizeof name
+        && find(&g, name, &t, why) && !g.in_place && is_made(f) && !rename(f->tmp, g.path)) {
+        let_go(f);
+        f->published = true;
+        f->by->kept_path = strdup(g.path);
+    }
+    gp_outfile_drop(f);
+}
+
 bool gp_write_all(int fd, struct iovec *v, int n, char err[GP_WHY])
 {
     while (n) {

@@ -69,6 +69,9 @@ bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY]);
  * error it is to be dropped. */
 bool gp_outfile_publish(gp_outfile *f, char err[GP_WHY]);
 void gp_outfile_drop(gp_outfile *f);                   /* does nothing when not open */
+/* Drops the file, but keeps what was written under its name with ".partial" behind, which `by`
+ * notes, where that name is free or a file that no other uses. */
+void gp_outfile_keep(gp_outfile *f);
 
 /* stale.c: the name of a temporary file for `name`, the n-th that process `pid` tries. */
 void gp_temporary_name(char out[NAME_MAX + 1], const char *name, long pid, int n);

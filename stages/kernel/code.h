@@ -15,6 +15,7 @@ typedef struct gp_tok {
     int file, line;            /* file: index into gp_cu.path */
     int len;
     const char *p;
+    bool branch;               /* it stands in an #if */
     /* After gp_cu_index: */
     int word;                  /* a number that tokens of the same text have */
     int pair;                  /* the bracket that belongs to this one; of an opening one that
@@ -26,7 +27,7 @@ typedef struct gp_tok {
 
 enum { GP_NO_PAIR = INT_MAX };
 
-/* A list of tokens that ends with one of kind 0. */
+/* A list of tokens that ends with two of kind 0. */
 typedef struct gp_toks { gp_tok *v; int n, cap; } gp_toks;
 
 /* Something that has a name and a text: a function, a type, a macro, a variable's initial value. */
@@ -61,7 +62,7 @@ typedef struct gp_cu {
     const char *why;           /* ... what it is */
     const char *cut_why;       /* a part of it is not looked at at all; NULL: none */
     gp_loc cut;                /* ... where */
-    int deep;                  /* files that include each other */
+    int deep, ifs;             /* while it is read: files that include each other, open #if */
     int steps;                 /* see gp_cu_step */
 } gp_cu;
 
@@ -102,7 +103,7 @@ void gp_cu_cut(gp_cu *c, const gp_tok *t, const char *why);
  * that is more than any source needs that was not made for it. */
 bool gp_cu_step(gp_cu *c, const gp_tok *t);
 gp_loc gp_cu_at(const gp_cu *c, const gp_tok *t);
-/* Room for two more in a list of the pipeline's memory. */
+/* Room for three more in a list of the pipeline's memory. */
 void *gp_cu_room(gp_cu *c, void *v, int n, int *cap, size_t each);
 
 /* ---- words, brackets and names: index.c ----------------------------------- */

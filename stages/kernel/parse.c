@@ -208,6 +208,7 @@ static int declaration(gp_cu *c, int i)
             return i + 1;      /* of a namespace */
         }
     }
+    i = i < n ? i : n;         /* an open bracket ends at n, and i behind it */
     named(c, from, i);
     if (type >= 0) {           /* what follows the body of a type */
         int k = type;
