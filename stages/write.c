@@ -358,8 +358,7 @@ static bool append(struct writer *w, struct iovec *v, int n, int64_t rows, char 
         w->joined.dim[0] += rows;
         return !o->live || o->as != GP_NPY || put_header(w, why);
     }
-    int cut = o->to_stdout || w->worker[0].file.in_place
-            ? 0 : ftruncate(fd, (off_t)(w->head + gp_bytes(&w->joined)));
+    int cut = w->worker[0].file.in_place ? 0 : ftruncate(fd, (off_t)(w->head + gp_bytes(&w->joined)));
     (void)cut;                         /* a .npy still says how much of it is whole */
     return false;
 }
