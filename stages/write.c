@@ -65,7 +65,10 @@ static bool check_path(gp_shape *s)
                                     "'%.*s' has no meaning here; %%05d is the frame's number, %%n "
                                     "the name of its source file, %%%% a '%%'", (int)len, p);
         }
-    return true;
+    const struct opts *o = s->opts;
+    return !gp_path_lacks_zero(o->path)
+        || gp_shape_fail(s, "path", "'%s' has no number: that is %%d, or with its digits %%05d",
+                         o->path);
 }
 
 /* Refuses what has no effect on such a file. */
