@@ -411,6 +411,20 @@ START_TEST(endless_header)
 }
 END_TEST
 
+/* A header in the folder that gpipe is started in is not the one beside the source. */
+START_TEST(header_beside_the_source)
+{
+    ck_assert_int_eq(mkdir(cu_path("started"), 0755), 0);
+    cu_write("beside.h", "enum { BESIDE = 1 };\n");
+    cu_write("started/beside.h", "#error \"of the folder that we are in\"\n");
+    ck_assert_int_eq(chdir(cu_path("started")), 0);
+    for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
+        attempt a = try("#include \"beside.h\"\n" K "(int *out) { *out = BESIDE; }\n", CU_PARAMS("int *"), cuda);
+        ck_assert_msg(a.ok, "%s: %s", cuda ? "nvrtc" : "cpu", a.errs.n ? a.errs.e[0].msg : "?");
+    }
+}
+END_TEST
+
 START_TEST(no_compiler)
 {
     setenv("PATH", cu_path("empty"), 1);
@@ -778,6 +792,7 @@ Suite *suite_cc(void)
     tcase_add_test(tc, many_errors_are_counted);
     tcase_add_test(tc, errors_have_a_place);
     tcase_add_test(tc, no_source);
+    tcase_add_test(tc, header_beside_the_source);
     tcase_add_test(tc, no_compiler);
     tcase_add_loop_test(tc, odd_sources, 0, (int)(sizeof odd / sizeof *odd));
     tcase_add_loop_test(tc, odd_headers_are_errors, 0,

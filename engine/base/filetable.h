@@ -42,8 +42,8 @@ typedef struct gp_filewriter {
     uint64_t replaced_number;          /* of the one with the lowest number: that, */
     char *replaced_path;               /* and its path; malloc'd, may be NULL for want of
                                           memory */
-    uint64_t goes_on_at;               /* after files of an earlier run, at this number; 0: no */
     char *kept_path;                   /* where the beginning of a joined file was kept; malloc'd */
+    uint64_t goes_on_at;               /* after files of an earlier run, at this number; 0: no */
     struct gp_filenumbers *numbers;    /* filetable.c's */
 } gp_filewriter;
 

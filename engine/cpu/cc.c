@@ -1,7 +1,9 @@
 /* cc.c - compiles a user's kernel for the CPU with the system's C++ compiler.
  *
  * The compiler reads the unit from its standard input and writes a shared library
- * that holds one gp_cpu_entry, and the names of the files that it has read. */
+ * that holds one gp_cpu_entry, and the names of the files that it has read. It is
+ * given the input by a path: with "-" it would look for headers in quotes in the
+ * folder that gpipe was started in before it looks beside the user's source. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -18,11 +20,13 @@
 #include "device/source.h"
 #include "gpipe/gpipe.h"
 
+#define INPUT "/proc/self/fd/0"
+
 /* The options that decide what comes out; part of the cache's key. */
 static const char *const flags[] = {
     "-std=c++17", "-O2", "-fPIC", "-fstack-clash-protection", "-shared", "-ffp-contract=off",
     "-fvisibility=hidden", "-w",
-    "-fdiagnostics-color=never", "-idirafter", "/usr/local/cuda/include", "-x", "c++", "-",
+    "-fdiagnostics-color=never", "-idirafter", "/usr/local/cuda/include", "-x", "c++", INPUT,
 };
 
 enum { NFLAGS = sizeof flags / sizeof *flags };
@@ -165,8 +169,8 @@ static void add_folders(gp_reads *r, const gp_unit *u, const compiler *c)
     gp_reads_folder(r, "/usr/local/include", strlen("/usr/local/include"));
 }
 
-/* Reads what `-MD` has written: a rule for make, with its way to quote. What is in `dir` is our
- * own. */
+/* Reads what `-MD` has written: a rule for make, with its way to quote. The unit and what is in
+ * `dir` are our own. */
 static void read_rule(gp_reads *r, const char *path, const char *dir)
 {
     char err[GP_WHY], *text;
@@ -189,8 +193,10 @@ static void read_rule(gp_reads *r, const char *path, const char *dir)
                 p++;
             *to++ = *p;
         }
-        if (strncmp(name, dir, strlen(dir)) != 0)
-            gp_reads_path(r, name, (size_t)(to - name));
+        size_t n = (size_t)(to - name);
+        bool unit = n == sizeof INPUT - 1 && !memcmp(name, INPUT, n);
+        if (!unit && strncmp(name, dir, strlen(dir)) != 0)
+            gp_reads_path(r, name, n);
     }
     free(text);
 }

@@ -1,7 +1,7 @@
 /* files.c - the files of a run: what the graph reads is put into their table, and what
  * the caller writes beside the run. What stages write they put there themselves; at the
  * end it is said what was replaced, where numbers went on, and what was kept of a file that
- * has no end. */
+ * did not come to its end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,8 +143,8 @@ void gp_files_kept(const gp_pipeline *p, gp_errs *errs)
     const gp_filewriter *w = p->files ? gp_filetable_writers(p->files) : NULL;
     for (; w; w = w->next)
         if (w->kept_path)
-            gp_fail(errs, GP_E_WARN, w->at, "%s did not come to the end of its file: what it has "
-                    "written is kept as '%s'", w->who, w->kept_path);
+            gp_fail(errs, GP_E_WARN, w->at, "the file did not come to its end: what was written is "
+                    "kept as '%s'", w->kept_path);     /* `who` was the stage's */
 }
 
 bool gp_files_end(gp_run *run)

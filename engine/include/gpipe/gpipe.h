@@ -170,6 +170,8 @@ typedef struct gp_stage_status {
     uint64_t bytes;        /* of its outputs (of a sink: its inputs) */
     uint64_t busy_ns;      /* of all workers; host stages of a timed run */
     int workers;           /* 0: a segment */
+    uint64_t kernels_ns;   /* CPU time that the kernels of a segment took on the CPU back end;
+                              else 0 */
 } gp_stage_status;
 
 /* A buffer as one of its readers has it. Buffers inside a segment are not counted. */
