@@ -726,7 +726,8 @@ expect 'yaml: of a process, long'  2 'larger than 64 MiB' bash -c "\"$GPIPE\" ch
 # a pattern does not make 'check' walk a disk; 10 names above are 10 to the 9 paths
 mkdir -p "$tmp/walk/"{0..9} && cp examples/heartbeat/bandpass.npy "$tmp/walk/x.npy"
 printf 'stages: [{use: read, path: "%s"}, {use: discard}]\n' "$tmp/walk/*/../*/../*/../*/../*/../*/../*/../*/../x.np?" >"$tmp/walk.yaml"
-expect 'glob: bounded in check'    3 "stage 'read': 'check' looks at 100000 names for a pattern, and for '.*' there are more" "$GPIPE" check "$tmp/walk.yaml"
+expect 'glob: bounded in check'    3 "stage 'read': 'check' and 'plan' look at 100000 names for all patterns, and for '.*' there are more" "$GPIPE" check "$tmp/walk.yaml"
+expect 'glob: bounded in plan'     3 "stage 'read': 'check' and 'plan' look at 100000 names for all patterns, and for '.*' there are more" "$GPIPE" plan "$tmp/walk.yaml"
 
 # 'check' and 'plan' run nothing of it, compile nothing, write nothing; 'run' does
 mkdir -p "$tmp/asleep"

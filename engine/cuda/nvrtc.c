@@ -215,6 +215,7 @@ static char *get(const nvrtc *rtc, const char *text, const char *own, const opti
 {
     gp_reads r = { .unit = make_key(text, rtc, o) };
     char *log = NULL;
+    gp_reads_text(&r, text);
     for (int i = 0; i < o->ndirs; i++) {
         const char *dir = o->dir[i] + sizeof include_path - 1;
         gp_reads_folder(&r, dir, strlen(dir));

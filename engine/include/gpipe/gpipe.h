@@ -83,7 +83,9 @@ typedef struct gp_config {
     gp_env env;                        /* for ${env:NAME}; NULL: nothing is set */
     const char *const *set; int nset;  /* "path=value", in order */
     bool lenient;          /* a missing input file is a warning where its buffer is
-                              declared (`check`) */
+                              declared (`check`); implies `bounded` */
+    bool bounded;          /* 100,000 names in folders are looked at for all patterns, and a
+                              warning says where there are more (`plan`) */
 } gp_config;
 
 /* Text -> plan, all passes. Reads the files that options name (headers, sizes); opens
