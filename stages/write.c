@@ -65,7 +65,10 @@ static bool check_path(gp_shape *s)
                                     "'%.*s' has no meaning here; %%05d is the frame's number, %%n "
                                     "the name of its source file, %%%% a '%%'", (int)len, p);
         }
-    return true;
+    const struct opts *o = s->opts;
+    return !gp_path_lacks_zero(o->path)
+        || gp_shape_fail(s, "path", "'%s' has no number: that is %%d, or with its digits %%05d",
+                         o->path);
 }
 
 /* Refuses what has no effect on such a file. */
@@ -358,8 +361,7 @@ static bool append(struct writer *w, struct iovec *v, int n, int64_t rows, char 
         w->joined.dim[0] += rows;
         return !o->live || o->as != GP_NPY || put_header(w, why);
     }
-    int cut = o->to_stdout || w->worker[0].file.in_place
-            ? 0 : ftruncate(fd, (off_t)(w->head + gp_bytes(&w->joined)));
+    int cut = w->worker[0].file.in_place ? 0 : ftruncate(fd, (off_t)(w->head + gp_bytes(&w->joined)));
     (void)cut;                         /* a .npy still says how much of it is whole */
     return false;
 }

@@ -18,6 +18,7 @@ Suite *suite_io_errors(void);
 
 static const struct { const char *yaml, *text; } refused[] = {
     { IN("nothing.npy"), "cannot read '" },
+    { IN("n%5d.npy"), "n%5d.npy': No such file or directory; a number is %d, or with its digits %05d" },
     { IN("'nothing*.npy'"), "no file matches '" },
     { IN("'no%03d.npy'"), "no file matches '" },
     { IN("'*_%03d.npy'"), "mean themselves" },

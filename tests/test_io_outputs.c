@@ -277,6 +277,9 @@ static const struct { const char *write, *error; int code, more; const char *sai
       NULL },
     { "path: stdout, if_exists: error", "'if_exists' has no effect on standard output", 3, 0, NULL },
     { "path: 'out/f%5d.raw'", "'%5d' has no meaning here; %05d is the frame's number", 3, 0, NULL },
+    { "path: '${no:-out/f%5d.raw}'", "f%5d.raw' has no number: that is %d, or with its digits %05d", 3,
+      0, NULL },
+    { "path: 'out/f%%5d.raw'", NULL, 0, 1, NULL },
     { "path: 'out/f%05d.raw', start: -1", "'start'", 3, 0, NULL },
 };
 

@@ -354,7 +354,7 @@ void gp_outfile_keep(gp_outfile *f)
     gp_outfile g = { .by = f->by };
     if (f->open && !f->in_place && !f->published && f->by
         && snprintf(name, sizeof name, "%s.partial", f->path) < (int)sizeof name
-        && find(&g, name, &t, why) && !g.in_place && !rename(f->tmp, g.path)) {
+        && find(&g, name, &t, why) && !g.in_place && is_made(f) && !rename(f->tmp, g.path)) {
         let_go(f);
         f->published = true;
         f->by->kept_path = strdup(g.path);

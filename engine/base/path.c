@@ -35,6 +35,7 @@ bool gp_path_lacks_zero(const char *path)
         size_t digits = strspn(p + 1, "0123456789");
         if (digits && p[1] != '0' && p[1 + digits] == 'd')
             return true;
+        p += p[1] == '%';
     }
     return false;
 }
