@@ -110,7 +110,8 @@ bool gp_filetable_reads(gp_filetable *t, const char *who, const char *const *pat
 gp_filewriter *gp_filetable_writer(gp_filetable *t, const char *who, gp_loc at,
                                    const char *pattern)
 {
-    gp_filewriter *w = calloc(1, sizeof *w);
+    size_t len = strlen(who) + 1;
+    gp_filewriter *w = calloc(1, sizeof *w + len);
     if (!w || !(w->numbers = calloc(1, sizeof *w->numbers))) {
         free(w);
         return NULL;
@@ -118,7 +119,7 @@ gp_filewriter *gp_filetable_writer(gp_filetable *t, const char *who, gp_loc at,
     size_t folder = gp_path_folder(pattern);
     bool plain = gp_path_has_number(pattern + folder) && !gp_path_has_name(pattern)
               && !memchr(pattern, '%', folder);
-    w->table = t, w->who = who, w->at = at;
+    w->table = t, w->who = memcpy(w + 1, who, len), w->at = at;
     w->numbers->base = plain ? pattern + folder : NULL;
     pthread_mutex_lock(&t->lock);
     *t->last_writer = w, t->last_writer = &w->next;
@@ -306,8 +307,14 @@ bool gp_filetable_read(gp_filetable *t, const char *who, const char *path, char 
 {
     struct stat st = { .st_mode = 0 };
     char key[ID];
+    size_t len = strlen(who) + 1;
+    readers *r = malloc(sizeof *r + len);
+    if (!r)
+        return no_memory(err);
+    *r = (readers){ .who = memcpy(r + 1, who, len), .known = true };
     pthread_mutex_lock(&t->lock);
-    bool ok = look_at(t, who, path, &st) || no_memory(err);
+    r->next = t->readers, t->readers = r;
+    bool ok = look_at(t, r->who, path, &st) || no_memory(err);
     id_text(key, st.st_dev, st.st_ino);
     const written *is = ok && st.st_mode ? look_up(&t->files, key) : NULL;
     pthread_mutex_unlock(&t->lock);

@@ -25,7 +25,7 @@ void gp_filetable_free(gp_filetable *t);               /* accepts NULL */
 /* `who` ("stage 'read'") reads these files; the strings are borrowed. False: no memory. */
 bool gp_filetable_reads(gp_filetable *t, const char *who, const char *const *path, int n);
 
-/* The same for one file, once the run has begun; `who` is borrowed. False when somebody writes
+/* The same for one file, once the run has begun; `who` is copied. False when somebody writes
  * it: the text says who. */
 bool gp_filetable_read(gp_filetable *t, const char *who, const char *path, char err[GP_WHY]);
 
@@ -47,7 +47,7 @@ typedef struct gp_filewriter {
     struct gp_filenumbers *numbers;    /* filetable.c's */
 } gp_filewriter;
 
-/* The strings are borrowed. `pattern`: the path of all its files, with %05d as it stands.
+/* `who` is copied, `pattern` borrowed: the path of all its files, with %05d as it stands.
  * NULL: no memory. */
 gp_filewriter *gp_filetable_writer(gp_filetable *t, const char *who, gp_loc at,
                                    const char *pattern);
