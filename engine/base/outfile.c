@@ -71,10 +71,10 @@ static int open_temporary(gp_outfile *f, mode_t mode)
         fd = open(f->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd < 0 && errno != EEXIST)
             return -1;
-        if (fd >= 0 && (!gp_hold_temporary(fd) || fstat(fd, &st)))
+        if (fd >= 0 && !gp_hold_temporary(fd))
             close(fd), fd = -1;
     }
-    f->made = fd < 0 ? 0 : st.st_ino;
+    f->made = fd < 0 || fstat(fd, &st) ? 0 : st.st_ino;
     return fd;
 }
 
@@ -85,7 +85,7 @@ static bool is_made(const gp_outfile *f)
     if (lstat(f->tmp, &st))
         return false;
     errno = ESTALE;
-    return st.st_ino == f->made;
+    return !f->made || st.st_ino == f->made;       /* 0: not known */
 }
 
 /* Has the file removed if the run is abandoned. False with errno. */
@@ -124,10 +124,10 @@ static void take_over(int fd, const struct stat *old)
     fchmod(fd, mode);
 }
 
-/* Removes the temporary file. */
+/* Removes the temporary file, unless it is known to be another's. */
 static void discard(const gp_outfile *f)
 {
-    if (is_made(f))
+    if (is_made(f) || errno != ESTALE)
         unlink(f->tmp);
     let_go(f);
 }

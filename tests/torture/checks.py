@@ -42,7 +42,7 @@ class Result:
         self.left = []
         if server.left:
             self.left.append("a process")
-        for what, folder in (("in TMPDIR", server.folder + "/tmp"), ("a socket", server.folder + "/runtime")):
+        for what, folder in (("in TMPDIR", server.folder + "/tmp"), ("a socket", server.folder + "/runtime/gpipe")):
             for name in tree(folder):
                 self.left.append(what)
             for at, folders, files in os.walk(folder):
