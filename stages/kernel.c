@@ -131,6 +131,8 @@ static bool look_at_code(gp_shape *s, struct opts *o)
 {
     gp_cu *code = gp_cu_read(s, o->file, o->defines, o->define ? o->define->n : 0);
     bool found = gp_cu_reach(code, o->name);
+    if (!found)
+        gp_cu_reach(code, NULL);           /* it may be declared by a macro */
     gp_shape_reads(s, code->path, code->nfiles);
     o->threads = (gp_kgrid){ .given = o->grid, .batched = o->batched };
     return gp_kgrid_read(s, &o->block, code, o->name, found, &o->threads)

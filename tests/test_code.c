@@ -171,6 +171,8 @@ END_TEST
 /* No `name`: frames may change nothing that others see. */
 static const struct { const char *source, *name; int declared, changed; } variables[] = {
     { V("__device__ int calls;", "atomicAdd(&calls, 1);"), "calls", 1, 3 },
+    { "__device__ int calls;\n#define KERNEL extern \"C\" __global__ void\n"
+      "KERNEL k(const float *in, float *out) { calls++; }\n", "calls", 1, 3 },
     { V("__device__ int calls;", "calls = 1;"), "calls", 1, 3 },
     { V("__device__ int calls;", "out[x] = calls++;"), "calls", 1, 3 },
     { V("__device__ int calls;", "out[x] = --calls;"), "calls", 1, 3 },

@@ -252,6 +252,7 @@ static const struct { const char *stage, *msg; } bad[] = {
     { SCALE ARGS ", grid: 0}", "0 blocks along x" },
     { SCALE "batched: true, " ARGS ", grid: [1, 1, 1]}", "1 to 2 axes: [x, y]; z is the frame" },
     { SCALE ARGS ", shared: 1MiB}", "bytes of shared memory" },
+    { SCALE "entry: scael, " ARGS "}", "'scael' does not stand in its source as extern" },
     { SCALE ARGS ", cooperative: true, batched: true}", "a grid for several frames ('batched')" },
     { "{use: kernel, source: groups.cu, out: y, args: [in, out], grid: 1}",
       "groups.cu:2), which needs all blocks to run at once" },
@@ -272,7 +273,7 @@ END_TEST
 
 /* Found when the stage opens, at a line of the .cu file. */
 static const struct { const char *stage; int line; const char *msg; } broken[] = {
-    { SCALE "entry: scael, " ARGS "}", 6, "no kernel 'scael'" },
+    { SCALE "entry: scael, grid: 1, " ARGS "}", 6, "no kernel 'scael'" },
     { "{use: kernel, source: broken.cu, out: y, args: [in, out]}", 3, "'ina'" },
     { "{use: kernel, source: groups.cu, entry: warps, out: y, args: [in, out], grid: 1}", 7,
       "warp intrinsics need a GPU: 'tiled_partition'" },

@@ -69,7 +69,7 @@ typedef struct gp_cu {
 /* Reads the file with all that it includes in quotes. `define`: "NAME=VALUE". */
 gp_cu *gp_cu_read(gp_shape *s, const gp_file *f, const char *const *define, int ndefine);
 
-/* Marks what kernel `entry` may reach. False: there is no such kernel. */
+/* Marks what kernel `entry` may reach; NULL: everything. False: there is no such kernel. */
 bool gp_cu_reach(gp_cu *c, const char *entry);
 
 /* ---- the indices of what is reached: axes.c --------------------------- */

@@ -165,8 +165,11 @@ static bool choose(gp_shape *s, const gp_ints *block, const gp_cu *code, const c
         return false;
     if (a.odd && !(y && a.block & a.thread & 2))
         return !is_deeper(t, 1) || ask_at(s, code, entry, &a);
-    if (!found || !any)
-        return true;           /* the compiler will say what is wrong; or one thread is enough */
+    if (!found)
+        return !is_deeper(t, 1) || ask(s, entry, "does not stand in its source as extern \"C\" "
+                                       "__global__");
+    if (!any)
+        return true;           /* one thread is enough */
     if (is_deeper(t, g->axes) && g->axes > 1)
         return g->batched && g->axes == 2
             ? gp_shape_fail(s, "batched", "blockIdx.z is the frame, so that there is no grid "

@@ -288,7 +288,7 @@ bool gp_cu_reach(gp_cu *c, const char *entry)
     reaching r = { .c = c, .todo = gp_shape_alloc(c->s, sizeof *r.todo * (size_t)(c->ndefs + 1)),
                    .named = gp_shape_alloc(c->s, sizeof *r.named * (size_t)c->nwords) };
     for (int i = 0; i < c->ndefs; i++) {
-        bool start = c->def[i].global && gp_tok_is(c->def[i].name, entry);
+        bool start = !entry || (c->def[i].global && gp_tok_is(c->def[i].name, entry));
         found |= start;
         if (start || c->def[i].always)
             reach(&r, i);
