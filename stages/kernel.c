@@ -136,12 +136,32 @@ static bool check_groups(gp_shape *s, const struct opts *o, gp_cu *code)
                                 gp_cu_at(code, at).file, at->line);
 }
 
+/* Said at once where the name is nowhere in the source, so that no macro can make it. */
+static bool check_entry(gp_shape *s, const struct opts *o, gp_cu *code)
+{
+    gp_kernels k = gp_cu_kernels(code, o->name);
+    char names[200] = "";
+    if (code->odd || !k.odd || k.why || gp_cu_uses(code, o->name, o->name) || gp_cu_uses(code, o->name, "##"))
+        return true;
+    for (int i = 0; i < k.nothers; i++) {
+        size_t used = strlen(names);
+        const gp_tok *name = &code->main.v[k.other[i].name];
+        if (used + (size_t)name->len + 5 < sizeof names)
+            snprintf(names + used, sizeof names - used, "%s'%.*s'", used ? ", " : "", name->len, name->p);
+    }
+    return gp_shape_fail(s, o->entry ? "entry" : "source", "no kernel '%s' in '%s'; %s%s", o->name, o->source,
+                         *names ? "set 'entry' to one of its kernels: " : "it has none", names);
+}
+
 /* What is decided by the source as text, so that check, plan and run agree on any machine. */
 static bool look_at_code(gp_shape *s, struct opts *o)
 {
     gp_cu *code = gp_cu_read(s, o->file, o->defines, o->define ? o->define->n : 0);
+    gp_shape_reads(s, code->path, code->nfiles);
     o->threads = (gp_kgrid){ .given = o->grid, .batched = o->batched };
-    bool ok = gp_kgrid_read(s, &o->block, code, o->name, &o->threads)
+    bool ok = check_entry(s, o, code)
+        && gp_kgrid_read(s, &o->block, code, o->name, &o->threads)
+        && gp_kargs_check(s, o->args, &o->passed, code, o->name)
         && check_variables(s, o, code) && check_groups(s, o, code);
     o->fixed = code->fixed, o->nfixed = code->nfixed;
     return ok;

@@ -6,7 +6,7 @@
  *   function produce(frame, y)            -- of a source; returns false to end
  *   function finish(stage)                -- every frame was seen
  *
- * Each worker has a Lua state of its own. Views and tables of views are made
+ * Each worker has a Lua state of its own. Frames, views and tables of views are made
  * once and pointed at the frame's slots for each call: TURNS sets of them take
  * turns, so that one which a script keeps is noticed at its next use, and a
  * frame makes no garbage. Invariant: what a script without state computes does
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
-#include "base/outfile.h"
+#include "base/filetable.h"
 #include "gpipe/stage.h"
 #include "state.h"
 
@@ -103,6 +103,7 @@ static bool read_script(gp_shape *s, struct opts *o)
     const gp_file *f = gp_probe_file(s, o->script);
     if (!f)
         return false;
+    gp_shape_reads(s, &o->script, 1);
     if (f->error)
         return gp_shape_fail(s, "script", "cannot read '%s': %s", o->script, strerror(f->error));
     if (f->kind == GP_FILE_DIR)
@@ -190,7 +191,7 @@ struct worker {
     int nin, nout;
     int64_t valid;                 /* frame.valid */
     int function, init, finish;    /* references; LUA_REFNIL: no such function */
-    int frame_ref, stage_ref;
+    int frame_ref[TURNS], stage_ref;
     const char *entry;             /* "process" or "produce" */
     int defined;                   /* its line in the script, 0: not there */
     int turn;
@@ -199,6 +200,7 @@ struct worker {
 };
 
 struct state {
+    char who[128];
     int n;
     struct worker w[];
 };
@@ -210,13 +212,20 @@ static bool report(const struct worker *w, gp_errs *errs, const char *stage, con
                    where, w->lua.error);
 }
 
+/* A frame is the number of its turn. */
+static void want_current(lua_State *L, const struct worker *w)
+{
+    const int *turn = lua_touserdata(L, 1);
+    if (!turn || !w->frame || *turn != w->turn)
+        gp_lua_fail(L, "the frame is used after its call");
+}
+
 /* frame.index, frame.valid, frame.time, frame.name */
 static int frame_index(lua_State *L)
 {
     struct worker *w = lua_touserdata(L, lua_upvalueindex(1));
     const char *key = lua_tostring(L, 2);
-    if (!w->frame)
-        gp_lua_fail(L, "the frame is used after its call");
+    want_current(L, w);
     if (key && !strcmp(key, "index"))
         gp_lua_pushuint(L, w->frame->index);
     else if (key && !strcmp(key, "valid"))
@@ -235,8 +244,7 @@ static int frame_newindex(lua_State *L)
 {
     struct worker *w = lua_touserdata(L, lua_upvalueindex(1));
     const char *key = lua_tostring(L, 2);
-    if (!w->frame)
-        gp_lua_fail(L, "the frame is used after its call");
+    want_current(L, w);
     if (key && !strcmp(key, "valid") && w->nout) {
         int64_t most = INT64_MAX;
         gp_lua_view **y = &w->out[w->turn * w->nout];
@@ -259,10 +267,9 @@ static int frame_newindex(lua_State *L)
 
 /* ---- open ------------------------------------------------------------ */
 
-static int push_frame(lua_State *L, struct worker *w)
+static void make_frames(lua_State *L, struct worker *w)
 {
-    lua_newuserdatauv(L, 1, 0);
-    lua_createtable(L, 0, 3);
+    lua_createtable(L, 0, 3);          /* the metatable of all */
     lua_pushlightuserdata(L, w);
     lua_pushcclosure(L, frame_index, 1);
     lua_setfield(L, -2, "__index");
@@ -271,8 +278,13 @@ static int push_frame(lua_State *L, struct worker *w)
     lua_setfield(L, -2, "__newindex");
     lua_pushboolean(L, false);
     lua_setfield(L, -2, "__metatable");
-    lua_setmetatable(L, -2);
-    return luaL_ref(L, LUA_REGISTRYINDEX);
+    for (int t = 0; t < TURNS; t++) {
+        *(int *)lua_newuserdatauv(L, sizeof t, 0) = t;
+        lua_pushvalue(L, -2);
+        lua_setmetatable(L, -2);
+        w->frame_ref[t] = luaL_ref(L, LUA_REGISTRYINDEX);
+    }
+    lua_pop(L, 1);
 }
 
 /* One view, or a table of them by port name; kept by the reference returned. */
@@ -357,7 +369,7 @@ static int make_arguments(lua_State *L)
     if (o->workers > 1 && !(lua_isboolean(L, -1) && lua_toboolean(L, -1)))
         gp_lua_fail(L, "'stateless' is not true once the script has run: set it at the top, or "
                     "leave 'workers' out");
-    w->frame_ref = push_frame(L, w);
+    make_frames(L, w);
     for (int t = 0; t < TURNS; t++) {
         w->x[t] = push_views(L, w, o->in_name, o->in, w->nin, false, &w->in[t * w->nin]);
         w->y[t] = push_views(L, w, o->out_name, o->out, w->nout, true, &w->out[t * w->nout]);
@@ -399,6 +411,56 @@ static uint64_t seed_of(const char *name)
     return h;
 }
 
+/* Puts the paths of the modules that are loaded into a table, on top of the stack: where
+ * require() finds them. Runs protected. */
+static int list_modules(lua_State *L)
+{
+    static const char *const places[] = { "path", "cpath" };
+    int n = 0;
+    lua_newtable(L);
+    lua_getglobal(L, "package");
+    lua_getfield(L, 2, "searchpath");
+    lua_getfield(L, 2, "loaded");
+    for (int k = 0; k < 2; k++)
+        for (lua_pushnil(L); lua_next(L, 4);) {
+            lua_pop(L, 1);
+            if (lua_type(L, -1) != LUA_TSTRING)
+                continue;
+            lua_pushvalue(L, 3);
+            lua_pushvalue(L, -2);
+            lua_getfield(L, 2, places[k]);
+            lua_call(L, 2, 1);
+            if (lua_isstring(L, -1))
+                lua_rawseti(L, 1, ++n);
+            else
+                lua_pop(L, 1);
+        }
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* Nobody is to write a module that the script has loaded. A script that has changed the
+ * list of them is left alone. */
+static bool note_modules(const gp_open *o, struct worker *w, const char *who)
+{
+    lua_State *L = w->lua.L;
+    char why[GP_WHY];
+    bool ok = true;
+    lua_pushcfunction(L, list_modules);
+    bool listed = !lua_pcall(L, 0, 1, 0);
+    for (int i = 1; ok && listed; i++) {
+        lua_rawgeti(L, -1, i);
+        const char *path = lua_tostring(L, -1);
+        listed = path;
+        if (path && !gp_filetable_read(o->files, who, path, why))
+            ok = gp_fail(o->errs, gp_why_code(why, GP_E_RUN), o->at, "stage '%s': its module '%s' "
+                         "%s", o->name, path, why);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    return ok;
+}
+
 static bool open_worker(const gp_open *o, struct worker *w, int number)
 {
     const struct opts *opts = o->opts;
@@ -424,9 +486,10 @@ static bool open_stage(const gp_open *o, void **state)
     if (!s)
         return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
     *state = s;
+    snprintf(s->who, sizeof s->who, "stage '%s'", o->name);
     for (int i = 0; i < o->workers; i++) {
         s->n++;
-        if (!open_worker(o, &s->w[i], i + 1))
+        if (!open_worker(o, &s->w[i], i + 1) || !note_modules(o, &s->w[i], s->who))
             return false;
     }
     return true;
@@ -510,7 +573,7 @@ static void do_frame(gp_call *c, struct worker *w, gp_frame *f)
     if (opts->stateless)
         gp_lua_reseed(lua, f->index);
     lua_rawgeti(L, LUA_REGISTRYINDEX, w->function);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, w->frame_ref);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, w->frame_ref[w->turn]);
     if (w->nin)
         lua_rawgeti(L, LUA_REGISTRYINDEX, w->x[w->turn]);
     if (w->nout)

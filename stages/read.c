@@ -49,6 +49,8 @@ static bool list_files(gp_shape *s, struct opts *o, const gp_file **first, bool 
     *first = NULL;
     *many = false;
     if (!strcmp(o->path, "stdin")) {
+        static const char *const file[] = { "/dev/stdin" };    /* it may be any file */
+        gp_shape_reads(s, file, 1);
         o->live = true;
         return true;
     }
@@ -68,11 +70,11 @@ static bool list_files(gp_shape *s, struct opts *o, const gp_file **first, bool 
         return gp_shape_missing(s, "path", "no file matches '%s'%s", o->path, glob && numbered
                                 ? ": beside a number, *, ? and [ mean themselves" : "");
     *first = gp_probe_file(s, o->file[0]);
-    if ((*first)->kind != GP_FILE_STREAM)
-        gp_shape_reads(s, o->file, o->nfiles);
+    gp_shape_reads(s, o->file, o->nfiles);
     if ((*first)->error)
-        return gp_shape_missing(s, "path", "cannot read '%s': %s", o->file[0],
-                                strerror((*first)->error));
+        return gp_shape_missing(s, "path", "cannot read '%s': %s%s", o->file[0],
+                                strerror((*first)->error), !gp_path_lacks_zero(o->file[0]) ? ""
+                                : "; a number is %d, or with its digits %05d");
     if ((*first)->kind == GP_FILE_DIR)
         return gp_shape_fail(s, "path", "'%s' is a folder: say which of its files, as in "
                                         "'%s/*.npy'", o->file[0], o->file[0]);

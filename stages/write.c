@@ -65,7 +65,10 @@ static bool check_path(gp_shape *s)
                                     "'%.*s' has no meaning here; %%05d is the frame's number, %%n "
                                     "the name of its source file, %%%% a '%%'", (int)len, p);
         }
-    return true;
+    const struct opts *o = s->opts;
+    return !gp_path_lacks_zero(o->path)
+        || gp_shape_fail(s, "path", "'%s' has no number: that is %%d, or with its digits %%05d",
+                         o->path);
 }
 
 /* Refuses what has no effect on such a file. */
@@ -149,19 +152,6 @@ struct writer {
     size_t head;               /* bytes of its header */
 };
 
-static void close_writer(void *state)
-{
-    struct writer *w = state;
-    if (!w)
-        return;
-    for (int i = 0; w->worker && i < w->workers; i++) {
-        gp_outfile_drop(&w->worker[i].file);
-        free(w->worker[i].png.data);
-    }
-    free(w->worker);
-    free(w);
-}
-
 /* Writes the header of the joined file as it now is; its length stays the same. */
 static bool put_header(struct writer *w, char why[GP_WHY])
 {
@@ -180,6 +170,25 @@ static bool put_header(struct writer *w, char why[GP_WHY])
         at += k > 0 ? (size_t)k : 0;
     }
     return true;
+}
+
+/* A joined file that did not come to its end keeps what it has. */
+static void close_writer(void *state)
+{
+    struct writer *w = state;
+    char why[GP_WHY];
+    if (!w)
+        return;
+    for (int i = 0; w->worker && i < w->workers; i++) {
+        gp_outfile *f = &w->worker[i].file;
+        if (f->open && !f->in_place && !w->o->single && w->joined.dim[0]
+            && (w->o->as != GP_NPY || put_header(w, why)))
+            gp_outfile_keep(f);
+        gp_outfile_drop(f);
+        free(w->worker[i].png.data);
+    }
+    free(w->worker);
+    free(w);
 }
 
 static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY])
@@ -213,8 +222,11 @@ static bool find_first(struct writer *w, char why[GP_WHY])
     char path[PATH_MAX];
     struct stat st;
     w->first = (uint64_t)o->start;
-    if (o->if_exists == NEXT)
-        return gp_next_number(o->path, w->first, &w->first, why);
+    if (o->if_exists == NEXT) {
+        bool ok = gp_next_number(o->path, w->first, &w->first, why);
+        w->files->goes_on_at = w->first > (uint64_t)o->start ? w->first : 0;
+        return ok;
+    }
     if (o->if_exists == REPLACE || o->named || !gp_path_expand(path, o->path, w->first, "", why)
         || stat(path, &st) || !S_ISREG(st.st_mode))
         return true;
@@ -239,7 +251,7 @@ static gp_status reach_joined(struct writer *w, gp_call *c, char why[GP_WHY])
 {
     char path[PATH_MAX];
     gp_outfile *f = &w->worker[0].file;
-    if (w->o->to_stdout || f->open)
+    if (f->open)
         return GP_OK;
     return gp_path_expand(path, w->o->path, 0, "", why) ? reach(c, f, path, why) : GP_FAILED;
 }
@@ -258,13 +270,16 @@ static bool open_writer(const gp_open *g, void **state)
     }
     for (int i = 0; w && w->worker && i < w->workers; i++)
         w->worker[i].file.by = w->files, w->worker[i].file.keeps = o->if_exists != REPLACE,
+        w->worker[i].file.is_sole = !o->single,
         w->worker[i].file.durable = o->durable == NONE           ? GP_DURABLE_NONE
                                   : o->durable == FILE_BY_FILE ? GP_DURABLE_FILE
                                   : o->single                  ? GP_DURABLE_END
                                                                : GP_DURABLE_END_ALONE;
     if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
-    bool ok = o->to_stdout || (o->single ? find_first(w, why) : open_joined(w, &g->in[0], why));
+    bool ok = o->to_stdout ? gp_outfile_lend(&w->worker[0].file, STDOUT_FILENO, why)
+            : o->single    ? find_first(w, why)
+                           : open_joined(w, &g->in[0], why);
     return ok || w->worker[0].file.unread      /* run() waits for its reader */
         || gp_fail(g->errs, gp_why_code(why, GP_E_RUN), o->at, "'%s' %s", o->path, why);
 }
@@ -289,6 +304,7 @@ static bool name_file(struct writer *w, const gp_frame *f, char path[PATH_MAX],
     return gp_path_expand(path, o->path, w->first + f->index, f->name, why);
 }
 
+/* After GP_FAILED errno says whether a file system was to blame. */
 static gp_status put_file(struct writer *w, gp_call *c, const gp_frame *f, const char *path,
                           char why[GP_WHY])
 {
@@ -308,17 +324,29 @@ static gp_status put_file(struct writer *w, gp_call *c, const gp_frame *f, const
     gp_status s = reach(c, &d->file, path, why);
     if (s == GP_OK && !(gp_write_all(d->file.fd, v, 2, why) && gp_outfile_commit(&d->file, why)))
         s = GP_FAILED;
+    int error = errno;
     gp_outfile_drop(&d->file);
+    errno = error;
     return s;
 }
 
-static void write_single(struct writer *w, gp_call *c, gp_frame *f)
+/* Is it the disk that fails, and no single file? */
+static bool is_of_the_disk(int error)
+{
+    return error == ENOSPC || error == EDQUOT || error == EROFS || error == EIO;
+}
+
+/* False: no further frame could be written either. */
+static bool write_single(struct writer *w, gp_call *c, gp_frame *f)
 {
     char why[GP_WHY], path[PATH_MAX];
+    errno = 0;
     f->status = name_file(w, f, path, why) ? put_file(w, c, f, path, why) : GP_FAILED;
+    int error = errno;
     if (f->status == GP_FAILED)
         gp_fail(c->errs, gp_why_code(why, GP_E_RUN), w->o->at, "frame %llu: '%s' %s",
                 (unsigned long long)f->index, *path ? path : w->o->path, why);
+    return f->status != GP_FAILED || !is_of_the_disk(error);
 }
 
 /* ---- joined ---------------------------------------------------------- */
@@ -328,12 +356,12 @@ static void write_single(struct writer *w, gp_call *c, gp_frame *f)
 static bool append(struct writer *w, struct iovec *v, int n, int64_t rows, char why[GP_WHY])
 {
     const struct opts *o = w->o;
-    int fd = o->to_stdout ? STDOUT_FILENO : w->worker[0].file.fd;
+    int fd = w->worker[0].file.fd;
     if (gp_write_all(fd, v, n, why)) {
         w->joined.dim[0] += rows;
         return !o->live || o->as != GP_NPY || put_header(w, why);
     }
-    int cut = o->live ? ftruncate(fd, (off_t)(w->head + gp_bytes(&w->joined))) : 0;
+    int cut = w->worker[0].file.in_place ? 0 : ftruncate(fd, (off_t)(w->head + gp_bytes(&w->joined)));
     (void)cut;                         /* a .npy still says how much of it is whole */
     return false;
 }
@@ -381,10 +409,9 @@ static bool run(gp_call *c, gp_frame *f, int n)
     struct writer *w = c->state;
     if (!w->o->single)
         return write_joined(w, c, f, n);
-    write_single(w, c, &f[0]);
     if (n > 1)
         f[1].status = GP_AGAIN;
-    return true;
+    return write_single(w, c, &f[0]);
 }
 
 static bool finish(gp_call *c)
@@ -392,7 +419,7 @@ static bool finish(gp_call *c)
     struct writer *w = c->state;
     const struct opts *o = w->o;
     char why[GP_WHY];
-    if (o->single || o->to_stdout)
+    if (o->single)
         return true;
     gp_status s = reach_joined(w, c, why);
     return s == GP_STOPPED

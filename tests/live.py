@@ -246,7 +246,7 @@ def is_clean(name, screen, lines):
     check(f"{name}: nothing twice", not dirty, dirty[:1])
 
 
-WIDE = 240                             # so that the account at the end is not wrapped
+WIDE = 400                             # so that the account at the end, with the longest verdict, is not wrapped
 seen, screen, rc = on_terminal([*run, slow], cols=WIDE)
 full = [s for s in seen if any("left" in l for l in s)]
 check("lines: exit", rc == 0, rc)
@@ -673,6 +673,12 @@ with open(path("fifo"), "wb") as f:
     except OSError:
         pass
     check("metrics: beside one that never reads", not read(scrape(at))[0])
+    half = [socket.create_connection(("127.0.0.1", port)) for _ in range(30)]
+    for s in half:
+        s.send(b"GET /metrics HTTP/1.1\r\n")          # and no more for now
+    check("metrics: beside 30 that have not asked yet", not read(scrape(at))[0])
+    for s in half:                                     # each is still there, or was told to go
+        s.close()
     for method, want in (("HEAD", 200), ("POST", 405)):
         try:
             request = urllib.request.Request(at, method=method, data=b"x" if want == 405 else None)

@@ -11,13 +11,16 @@ static bool near(double a, double b)
     return fabs(a - b) <= 1e-9 * fabs(b);
 }
 
-static const struct { uint64_t ns; int workers; double s; uint64_t frames; double us; } busy[] = {
+static const struct { uint64_t ns; double workers, s; uint64_t frames; double us; } busy[] = {
     { 800000000, 1, 1, 1000, 800 },
     { 1600000000, 2, 1, 1000, 800 },
     { 1100000000, 1, 1, 1000, 1000 },  /* a piece of work that began before the windows */
     { 2500000000, 2, 1, 1000, 1000 },
     { 1000000000, 1, 1, 0, 0 },
     { 0, 1, 1, 10, 0 },
+    { 400000000, 1.6, 1, 1000, 250 },  /* kernels on what other processes left of 2 cores */
+    { 400000000, 0, 1, 1000, 1000 },   /* on nothing, as far as was seen */
+    { 0, 0, 1, 1000, 0 },
 };
 
 START_TEST(time_of_a_stage)
@@ -69,12 +72,65 @@ START_TEST(bound_of_a_row)
 }
 END_TEST
 
+static const struct {
+    const char *what;
+    struct { double rate, spread; bool unstable, cached; } row[3];
+    int best;
+} bests[] = {
+    { "the fastest", { { 100, 0.02, false, false }, { 103, 0.04, false, false }, { 90, 0, false, false } }, 1 },
+    { "unstable, by less than both spreads", { { 100, 0.04, false, false }, { 120, 0.3, true, false } }, 0 },
+    { "unstable, by less than one of them", { { 100, 0.05, false, false }, { 120, 0.18, true, false } }, 0 },
+    { "unstable, by more", { { 100, 0.04, false, false }, { 200, 0.3, true, false }, { 99, 0, false, false } }, 1 },
+    { "several unstable", { { 110, 0.9, true, false }, { 105, 0.8, true, false },
+      { 100, 0.01, false, false } }, 2 },
+    { "all unstable", { { 100, 0.5, true, false }, { 120, 0.3, true, false } }, 1 },
+    { "a ceiling", { { 100, 0.01, false, false }, { 200, 0.01, false, true } }, 0 },
+    { "a ceiling that is stable", { { 100, 0.5, true, false }, { 90, 0.01, false, true } }, 0 },
+};
+
+START_TEST(best_row)
+{
+    gp_figures f[3] = { { 0 } };
+    gp_row row[3] = { { 0 } };
+    int n = 0;
+    for (; n < 3 && bests[_i].row[n].rate > 0; n++) {
+        f[n].frames_per_s = bests[_i].row[n].rate, f[n].spread = bests[_i].row[n].spread;
+        f[n].stable = !bests[_i].row[n].unstable;
+        row[n].figures = &f[n], row[n].cached = bests[_i].row[n].cached ? "a" : NULL;
+    }
+    ck_assert_msg(gp_bench_best(row, n) == &row[bests[_i].best], "%s", bests[_i].what);
+}
+END_TEST
+
+/* Shares of a host stage, that counts for nothing, and of two segments. */
+static const struct { double row[3], alone[3], by; bool alike; } shares[] = {
+    { { 1, 1, 1 }, { 1, 1, 1 }, 1, true },
+    { { 1, 0.0625, 0.0625 }, { 1, 1, 1 }, 0.0625, true },
+    { { 1, 1, 0.0625 }, { 1, 1, 1 }, 1, false },
+    { { 1, 0.5, 0.501 }, { 1, 1, 1 }, 0.501, true },
+    { { 1, 0.25, 0.25 }, { 1, 0.5, 0.5 }, 0.5, true },
+};
+
+START_TEST(share_of_a_part)
+{
+    struct gp_busy row[3] = { { .workers = 1 } }, alone[3] = { { .workers = 1 } };
+    bool alike;
+    for (int i = 0; i < 3; i++)
+        row[i].share = shares[_i].row[i], alone[i].share = shares[_i].alone[i];
+    double by = gp_bench_share(&(gp_figures){ .busy = row, .nbusy = 3 },
+                               &(gp_figures){ .busy = alone, .nbusy = 3 }, &alike);
+    ck_assert_msg(near(by, shares[_i].by) && alike == shares[_i].alike, "%g, %d", by, alike);
+}
+END_TEST
+
 Suite *suite_bench(void)
 {
     Suite *s = suite_create("bench");
     TCase *tc = tcase_create("bench");
     tcase_add_loop_test(tc, time_of_a_stage, 0, (int)(sizeof busy / sizeof *busy));
     tcase_add_loop_test(tc, bound_of_a_row, 0, (int)(sizeof rows / sizeof *rows));
+    tcase_add_loop_test(tc, best_row, 0, (int)(sizeof bests / sizeof *bests));
+    tcase_add_loop_test(tc, share_of_a_part, 0, (int)(sizeof shares / sizeof *shares));
     suite_add_tcase(s, tc);
     return s;
 }

@@ -441,6 +441,20 @@ START_TEST(endless_header)
 }
 END_TEST
 
+/* A header in the folder that gpipe is started in is not the one beside the source. */
+START_TEST(header_beside_the_source)
+{
+    ck_assert_int_eq(mkdir(cu_path("started"), 0755), 0);
+    cu_write("beside.h", "enum { BESIDE = 1 };\n");
+    cu_write("started/beside.h", "#error \"of the folder that we are in\"\n");
+    ck_assert_int_eq(chdir(cu_path("started")), 0);
+    for (int cuda = 0; cuda < 1 + have_nvrtc; cuda++) {
+        attempt a = try("#include \"beside.h\"\n" K "(int *out) { *out = BESIDE; }\n", CU_PARAMS("int *"), cuda);
+        ck_assert_msg(a.ok, "%s: %s", cuda ? "nvrtc" : "cpu", a.errs.n ? a.errs.e[0].msg : "?");
+    }
+}
+END_TEST
+
 START_TEST(no_compiler)
 {
     setenv("PATH", cu_path("empty"), 1);
@@ -453,6 +467,60 @@ START_TEST(no_compiler)
     a = try(K "() {}\n", CU_PARAMS(NULL), false);
     ck_assert(!a.ok);
     ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "no compiler 'no-such-compiler -O3'"));
+}
+END_TEST
+
+/* A compiler that was killed, or that has not what it needs, says nothing of the source. */
+static const struct { const char *does, *says; } ends[] = {
+    { "kill -9 $$", "the compiler 'CXX' was killed" },
+    { "kill -11 $$", "the compiler 'CXX' was killed" },
+    { "echo 'g++: fatal error: Killed signal terminated program cc1plus' >&2; exit 1",
+      "the compiler 'CXX' gave up: g++: fatal error: Killed signal terminated program cc1plus" },
+    { "printf '\ncc1plus: out of memory allocating 65536 bytes after a total of 9 bytes\n' >&2; exit 1",
+      "the compiler 'CXX' gave up: cc1plus: out of memory allocating 65536 bytes" },
+    { "echo '/tmp/x.s: Fatal error: cannot write: No space left on device' >&2; exit 1",
+      "the compiler 'CXX' gave up: /tmp/x.s: Fatal error: cannot write: No space left on device" },
+    { "echo 'k.cu:3:1: error: #error out of memory' >&2; exit 1", NULL },
+};
+
+START_TEST(a_compiler_that_ends)
+{
+    char text[400], says[900], *at;
+    snprintf(text, sizeof text, "#!/bin/sh\n%s\n", ends[_i].does);
+    cu_write("ends", text);
+    ck_assert_int_eq(chmod(cu_path("ends"), 0755), 0);
+    setenv("CXX", cu_path("ends"), 1);
+    snprintf(text, sizeof text, K "(int *out) { /* %d */ }\n", _i);
+    attempt a = try(text, CU_PARAMS("int *"), false);
+    ck_assert(!a.ok);
+    ck_assert_int_eq(gp_errs_exit(&a.errs), ends[_i].says ? 4 : 3);
+    if (!ends[_i].says)
+        return;
+    at = strstr(ends[_i].says, "CXX");
+    snprintf(says, sizeof says, "%.*s%s%s", (int)(at - ends[_i].says), ends[_i].says, cu_path("ends"), at + 3);
+    ck_assert_msg(!strncmp(a.errs.e[0].msg, says, strlen(says)), "%s", a.errs.e[0].msg);
+    ck_assert_str_eq(a.errs.e[0].at.file, "test.yaml");
+}
+END_TEST
+
+/* Where others can put a folder of theirs in the place of ours nothing is compiled. */
+START_TEST(a_folder_that_others_may_change)
+{
+    static const struct { mode_t mode; bool ok; } cases[] = { { 0700, true }, { 01777, true }, { 0777, false },
+                                                            { 0770, false }, { 01770, true } };
+    ck_assert(!mkdir(cu_path("tmp"), 0700));
+    setenv("TMPDIR", cu_path("tmp"), 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[100];
+        ck_assert(!chmod(cu_path("tmp"), cases[i].mode));
+        snprintf(text, sizeof text, K "(int *out) { /* tmp %zu */ }\n", i);
+        attempt a = try(text, CU_PARAMS("int *"), false);
+        ck_assert_msg(a.ok == cases[i].ok, "%o: %s", (unsigned)cases[i].mode, a.errs.n ? a.errs.e[0].msg : "?");
+        if (!a.ok) {
+            ck_assert_int_eq(gp_errs_exit(&a.errs), 4);
+            ck_assert_ptr_nonnull(strstr(a.errs.e[0].msg, "/tmp', where others may rename files; set TMPDIR"));
+        }
+    }
 }
 END_TEST
 
@@ -588,6 +656,55 @@ START_TEST(compiled_again_when_a_header_changes)
 }
 END_TEST
 
+#if GP_CUDA
+static void *image_of(const gp_source *src, size_t *bytes)
+{
+    void *image;
+    gp_errs errs = { 0 };
+    bool ok = gp_nvrtc_compile(src, 90, NULL, &image, bytes, &errs);
+    cu_print(&errs);
+    ck_assert(ok);
+    return image;
+}
+
+#endif
+
+/* A header that was only asked for is found once it is there. */
+static const struct { const char *define, *text; } askers[] = {
+    { NULL, "#if __has_include(\"opt.h\")\n#include \"opt.h\"\n#else\nenum { WIDTH = 3 };\n#endif\n" },
+    { NULL, "#if __has_\\\ninclude(\"opt.h\")\n#include \"opt.h\"\n#else\nenum { WIDTH = 3 };\n#endif\n" },
+    { NULL, "#include \"asks.h\"\n" },
+    { "ASKS=__has_include(\"opt.h\")", "#if ASKS\n#include \"opt.h\"\n#else\nenum { WIDTH = 3 };\n#endif\n" },
+};
+
+START_TEST(compiled_again_when_what_is_asked_for_appears)
+{
+    char text[500];
+    counting_compiler();
+    cu_write("asks.h", askers[0].text);
+    unlink(cu_path("opt.h"));
+    snprintf(text, sizeof text, "%s" K "(int *out) { out[0] = WIDTH; /* %d */ }\n", askers[_i].text, _i);
+    cu_write("k.cu", text);
+    gp_source src = source("k", CU_PARAMS("int *"));
+    src.define = &askers[_i].define, src.ndefine = askers[_i].define != NULL;
+    COMPILES(&src, 1);
+    cu_write("opt.h", "enum { WIDTH = 4 };\n");
+    COMPILES(&src, 2);
+#if GP_CUDA
+    if (!have_nvrtc)
+        return;
+    void *image[2];
+    size_t n[2];
+    for (int i = 0; i < 2; i++) {
+        image[i] = image_of(&src, &n[i]);
+        unlink(cu_path("opt.h"));
+    }
+    ck_assert(n[0] != n[1] || memcmp(image[0], image[1], n[0]) != 0);
+    free(image[0]), free(image[1]);
+#endif
+}
+END_TEST
+
 enum { HEADERS = 24 };
 
 static const char *header_path[HEADERS];
@@ -632,16 +749,6 @@ START_TEST(headers_may_include_each_other)
 END_TEST
 
 #if GP_CUDA
-static void *image_of(const gp_source *src, size_t *bytes)
-{
-    void *image;
-    gp_errs errs = { 0 };
-    bool ok = gp_nvrtc_compile(src, 90, NULL, &image, bytes, &errs);
-    cu_print(&errs);
-    ck_assert(ok);
-    return image;
-}
-
 static const char *const included[] = {
     "#include \"own.h\"", "#include <own.h>", "#define HDR <own.h>\n#include HDR",
     "#include \"top.h\"", "#inc\\\nlude \"own.h\"",
@@ -809,7 +916,10 @@ Suite *suite_cc(void)
     tcase_add_test(tc, many_errors_are_counted);
     tcase_add_test(tc, errors_have_a_place);
     tcase_add_test(tc, no_source);
+    tcase_add_test(tc, header_beside_the_source);
     tcase_add_test(tc, no_compiler);
+    tcase_add_loop_test(tc, a_compiler_that_ends, 0, (int)(sizeof ends / sizeof *ends));
+    tcase_add_test(tc, a_folder_that_others_may_change);
     tcase_add_loop_test(tc, odd_sources, 0, (int)(sizeof odd / sizeof *odd));
     tcase_add_loop_test(tc, odd_headers_are_errors, 0,
                         (int)(sizeof odd_headers / sizeof *odd_headers));
@@ -817,6 +927,7 @@ Suite *suite_cc(void)
     tcase_add_test(tc, compiles_once);
     tcase_add_loop_test(tc, compiled_again_when_a_header_changes, 0,
                         (int)(sizeof found / sizeof *found));
+    tcase_add_loop_test(tc, compiled_again_when_what_is_asked_for_appears, 0, (int)(sizeof askers / sizeof *askers));
     tcase_add_test(tc, headers_may_include_each_other);
 #if GP_CUDA
     tcase_add_loop_test(tc, nvrtc_compiles_again_when_a_header_changes, 0,

@@ -46,14 +46,14 @@ static void setup(void)
         "{\n"
         "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
         "    if (i < n / 4) ((float4 *)out)[i] = ((const float4 *)in)[i];\n"
-        "    else if (i < n / 4 + n % 4) out[n / 4 * 4 + i - n / 4] = in[n / 4 * 4 + i - n / 4];\n"
+        "    else if (i < n / 4 + n % 4) out[n / 4 * 4 + i - n / 4] = in[n / 4 * 4 + i - n / 4 + PAST];\n"
         "}\n");
     pipe_text(dir, "keep.cu",
-        "__device__ int calls;\n"
+        "__device__ int calls, frames[1 << 16] = { 0, 5 };\n"
         "extern \"C\" __global__ void keep(const float *in, float *out, int n)\n"
         "{\n"
         "    for (int i = 0; i < n; i++) out[i] = in[i] + 100 * calls;\n"
-        "    if (calls++ == AT) out[-1] = in[0];\n"
+        "    if (calls++ == AT) { DO; }\n"
         "}\n");
 }
 
@@ -81,12 +81,26 @@ static pipe_result run_stage(const char *stage, bool check)
 #define WAITS(from, what) "{name: mine, use: kernel, source: k.cu, in: {in: x, w: w}, out: {out: y}, " \
     "args: [in, w, out, {i32: in.size}, frame], define: {BARRIER: 1, FROM: " #from ", DO: \"" what "\"}}"
 
+#define KEEP(at, what) "{name: mine, use: kernel, source: keep.cu, args: [in, out, {i32: in.size}], " \
+    "grid: 1, block: 1, serial: true, define: {AT: " #at ", DO: \"" what "\"}, out: y}"
+#define WIDE(past) "{name: mine, use: kernel, source: wide.cu, args: [in, out, {i32: in.size}], " \
+    "in: {in: x}, define: {PAST: " #past "}, out: y}"
+
 static const struct { const char *stage, *says; int line; } wrong[] = {
     { K(0, "v += in[i + 1]"), "reads in[45], which has 45 elements, in frame 0", 11 },
     { K(0, "v += in[i - 1]"), "reads in[-1], which has 45 elements, in frame 0", 11 },
     { K(0, "v += in[i + 16]"), "reads in[45], which has 45 elements, in frame 0", 11 },
     { K(0, "if (i == 44) v += in[100000]"), "reads in[100000], which has 45 elements, in frame 0", 11 },
-    { K(0, "if (i == 44) v += in[1 << 28]"), "reads memory that is near none of its arguments, in frame 0", 11 },
+    { K(0, "if (i == 44) v += in[i + 300000]"), "reads in[300044], which has 45 elements, in frame 0", 11 },
+    { K(0, "if (i == 44) v += in[1 << 28]"), "reads in[268435456], which has 45 elements, in frame 0", 11 },
+    { K(0, "if (i == 44) v += in[-300000]"), "reads in[-300000], which has 45 elements, in frame 0", 11 },
+    { K(0, "if (i == 44) out[300000] = v"), "writes out[300000], which has 45 elements, in frame 0", 11 },
+    { K(0, "if (i == 44) out[-300000] = v"), "writes out[-300000], which has 45 elements, in frame 0", 11 },
+    { K(0, "if (i == 44) out[-(1 << 30)] = v"), "writes out[-1073741824], which has 45 elements, in frame 0", 11 },
+    { K(0, "if (i == 44) v += *(volatile float *)4096"), "reads memory that is near none of its arguments, in frame 0", 11 },
+    { K(0, "v += frame[1].index"), "reads byte 256 of frame, which has 256 bytes, in frame 0", 11 },
+    { K(0, "v += frame[100].valid"), "reads byte 25608 of frame, which has 256 bytes, in frame 0", 11 },
+    { K(0, "v += frame[-1].index"), "reads byte -256 of frame, which has 256 bytes, in frame 0", 11 },
     { K(0, "v += w[i]"), "reads w[4], which has 4 elements, in frame 0", 11 },
     { K(0, "if (i == 7) v += w[i - 10]"), "reads w[-3], which has 4 elements, in frame 0", 11 },
     { K(0, "out[i + 5] = v"), "writes out[45], which has 45 elements, in frame 0", 11 },
@@ -102,27 +116,34 @@ static const struct { const char *stage, *says; int line; } wrong[] = {
     { K(2, "out[i + 5] = v"), "writes out[24], which has 24 elements, in frame 2", 11 },
     /* in a header */
     { K(0, "v += look(in, i + 1)"), "reads in[45], which has 45 elements, in frame 0 (", 0 },
-    /* a kernel that keeps something is run once, so that one side is seen every other frame */
-    { "{name: mine, use: kernel, source: keep.cu, entry: keep, args: [in, out, {i32: in.size}], "
-      "grid: 1, block: 1, serial: true, define: {AT: 1}, out: y}",
-      "writes out[-1], which has 45 elements, in frame 1", 5 },
+    /* a kernel that keeps something: both sides are seen, in each frame */
+    { KEEP(0, "out[-1] = in[0]"), "writes out[-1], which has 45 elements, in frame 0", 5 },
+    { KEEP(0, "out[0] += in[-1]"), "reads in[-1], which has 45 elements, in frame 0", 5 },
+    { KEEP(0, "out[0] += in[n]"), "reads in[45], which has 45 elements, in frame 0", 5 },
+    { KEEP(1, "out[-1] = in[0]"), "writes out[-1], which has 45 elements, in frame 1", 5 },
+    { KEEP(1, "out[0] += in[n]"), "reads in[45], which has 45 elements, in frame 1", 5 },
+    /* a kernel that moves vectors, where 16 bytes are more than are left of an argument */
+    { WIDE(1), "reads beyond the end of in, which has 45 elements, in frame 0", 0 },
+    { WIDE(3), "reads beyond the end of in, which has 45 elements, in frame 0", 0 },
+    { WIDE(4), "reads in[48], which has 45 elements, in frame 0", 5 },
+    { WIDE(-46), "reads in[-2], which has 45 elements, in frame 0", 5 },
 };
 
 START_TEST(finds)
 {
     char says[200];
     pipe_result r = run_stage(wrong[_i].stage, true);
-    const char *kernel = strstr(wrong[_i].stage, "keep.cu") ? "keep" : "k";
+    const char *kernel = strstr(wrong[_i].stage, "keep.cu") ? "keep" : strstr(wrong[_i].stage, "wide.cu") ? "wide" : "k";
     ck_assert(r.compiled);
     ck_assert_int_eq(r.outcome, GP_ERROR);
-    ck_assert_int_eq(r.errs.n, 1);
+    ck_assert_int_eq(r.errs.failed, 1);
     ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
     snprintf(says, sizeof says, "kernel '%s' of stage 'mine' %s", kernel, wrong[_i].says);
     ck_assert_msg(!strncmp(r.errs.e[0].msg, says, strlen(says)), "%s\n%s", wrong[_i].stage,
                   r.errs.e[0].msg);
     ck_assert_int_eq(r.errs.e[0].at.line, wrong[_i].line);
     ck_assert_uint_eq(r.account[0].in, r.account[0].out + r.account[0].cancelled);
-    if (!wrong[_i].line)
+    if (strstr(wrong[_i].stage, "look("))
         ck_assert_ptr_nonnull(strstr(r.errs.e[0].msg, "look.h:3)"));
 }
 END_TEST
@@ -131,7 +152,7 @@ END_TEST
  * which does not outlive this one; what they write is in a folder that is removed. */
 START_TEST(compiles_for_lines_in_a_group_and_a_folder_of_its_own)
 {
-    char cxx[600], said[600], name[700];
+    char cxx[600], said[900], name[700];
     snprintf(name, sizeof name, "%s/said", dir);
     snprintf(said, sizeof said, "#!/bin/sh\ncase \"$*\" in *-g1*) read -r pid name state parent group rest "
              "</proc/self/stat; echo $group $TMPDIR >'%s';; esac\nexec c++ \"$@\"\n", name);
@@ -154,9 +175,7 @@ END_TEST
 
 static const char *const right[] = {
     K(0, "v += in[i] + w[3]"), WAITS(0, "out[i] = v"),
-    "{use: kernel, source: wide.cu, args: [in, out, {i32: in.size}], in: {in: x}, out: {out: y}}",
-    ("{use: kernel, source: keep.cu, args: [in, out, {i32: in.size}], grid: 1, block: 1, "
-     "serial: true, define: {AT: 100}, out: y}"),
+    WIDE(0), KEEP(100, ""), KEEP(1, "out[3] = calls + frames[1]++"),
     "{use: fir, taps: [1, 2, 4], out: y}",
 };
 

@@ -3,51 +3,27 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/pipe.h"
+#include "lib/coderig.h"
 
 Suite *suite_code(void);
 
-static gp_registry *registry;
-static const char *dir;
-static gp_errs errs;
-
 static void up(void)
 {
-    memset(&errs, 0, sizeof errs);
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
-    dir = pipe_dir();
-    pipe_text(dir, "index.h",
+    code_up();
+    pipe_text(code_dir, "index.h",
               "#define ROW (blockIdx.y * blockDim.y + threadIdx.y)\n"
               "static __device__ int column(void) { return blockIdx.x * blockDim.x + threadIdx.x; }\n");
-    pipe_text(dir, "h.h", "static __device__ int ix() { return blockIdx.x * blockDim.x + threadIdx.x; }\n"
+    pipe_text(code_dir, "h.h", "static __device__ int ix() { return blockIdx.x * blockDim.x + threadIdx.x; }\n"
               "static __device__ int iy() { return blockIdx.y * blockDim.y + threadIdx.y; }\n");
-    pipe_text(dir, "twice.h", "static __device__ float twice(float x) { return 2 * x; }\n");
-    pipe_text(dir, "again.h", "#include \"index.h\"\n#include \"again.h\"\n");
+    pipe_text(code_dir, "twice.h", "static __device__ float twice(float x) { return 2 * x; }\n");
+    pipe_text(code_dir, "again.h", "#include \"index.h\"\n#include \"again.h\"\n");
 }
 
-static void down(void)
+static void compile(const char *source, const char *shape, const char *options, bool cuda)
 {
-    pipe_dir_remove(dir);
-    gp_registry_destroy(registry);
-}
-
-static void compile(const char *source, const char *shape, const char *options, int cuda)
-{
-    char yaml[1000], file[600];
-    gp_machine machine;
-    gp_config config = { .registry = registry, .machine = &machine };
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    snprintf(yaml, sizeof yaml, "buffers: {a: {dtype: f32, shape: %s}}\nstages:\n"
-             "  - {use: generate, out: a, frames: 1}\n"
-             "  - {use: kernel, source: k.cu, args: [in, out]%s}\n  - {use: discard}\n",
-             shape, options);
-    pipe_text(dir, "k.cu", source);
-    memset(&errs, 0, sizeof errs);
-    gp_machine_fixed(&machine, cuda);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, &errs);
-    if (p)
-        gp_pipeline_destroy(p);
+    char text[200];
+    snprintf(text, sizeof text, "args: [in, out]%s", options);
+    code_compile(source, shape, text, cuda);
 }
 
 /* ---- grids ---------------------------------------------------------------- */
@@ -164,6 +140,9 @@ static const struct { const char *source, *shape, *options, *says; } grids[] = {
     { K " { " X "int y; asm(\"mov.u32 %0, %ctaid.y;\" : \"=r\"(y)); out[x] = y; }", IMAGE, "",
       "has 'asm', which may have an index of its own (" },
     { K " { " X "out[x] = __nvvm_read_ptx_sreg_tid_y(); }", IMAGE, "", "which may have an index of its own (" },
+    { K " { " X "out[x] = __shfl_down_sync(~0u, in[x], 1); }", IMAGE, "",
+      "has '__shfl_down_sync', which is of a warp, whose threads may share the work of one element (" },
+    { K " { " X "if (x % warpSize == 0) out[x / warpSize] = 1; }", IMAGE, "", "has 'warpSize', which is of a warp" },
     { "#if A\nvoid f() {\n#else\nvoid f(int) {\n#endif\n}\n" K " { " X "out[x] = 1; }", IMAGE, "",
       "stands in a source that has brackets that depend on #if: else (" },
     { "#import \"h.h\"\n" K " { " X "out[x] = 1; }", IMAGE, "", "has a directive that is not known: import (" },
@@ -331,22 +310,23 @@ START_TEST(tells_a_grid)
     for (int cuda = 0; cuda < 2; cuda++) {
         compile(grids[_i].source, grids[_i].shape, grids[_i].options, cuda);
         if (!grids[_i].says) {
-            ck_assert_msg(!errs.failed, "%s: %s", grids[_i].source, errs.e[0].msg);
+            ck_assert_msg(!code_errs.failed, "%s: %s", grids[_i].source, code_errs.e[0].msg);
             continue;
         }
-        ck_assert_msg(errs.failed, "it has a grid: %s", grids[_i].source);
-        ck_assert_msg(strstr(errs.e[0].msg, grids[_i].says) != NULL, "%s: '%s' is not in '%s'",
-                      grids[_i].source, grids[_i].says, errs.e[0].msg);
-        ck_assert_int_eq(errs.e[0].at.line, 4);
+        ck_assert_msg(code_errs.failed, "it has a grid: %s", grids[_i].source);
+        ck_assert_msg(strstr(code_errs.e[0].msg, grids[_i].says) != NULL, "%s: '%s' is not in '%s'",
+                      grids[_i].source, grids[_i].says, code_errs.e[0].msg);
+        ck_assert_int_eq(code_errs.e[0].at.line, 4);
     }
 }
 END_TEST
 
 START_TEST(is_not_taken_in)
 {
-    compile(disguised[_i].source, "[64, 100]", "", 0);
-    const char *said = errs.failed ? errs.e[0].msg : "nothing", *says = disguised[_i].says;
-    ck_assert_msg(errs.failed == (says != NULL), "%s: %s", disguised[_i].source, said);
+    code_compile(disguised[_i].source, "[64, 100]",
+                 "args: [in, out, {i32: 'in.shape[1]'}, {i32: 'in.shape[0]'}]", false);
+    const char *said = code_errs.failed ? code_errs.e[0].msg : "nothing", *says = disguised[_i].says;
+    ck_assert_msg(code_errs.failed == (says != NULL), "%s: %s", disguised[_i].source, said);
     ck_assert_msg(!says || strstr(said, says) != NULL, "%s: '%s' is not in '%s'", disguised[_i].source,
                   says, said);
 }
@@ -355,7 +335,7 @@ END_TEST
 START_TEST(says_what_to_add)
 {
     compile(K " { uint3 t = threadIdx; out[t.x] = 1; }", COLORS, "", 0);
-    ck_assert_ptr_nonnull(strstr(errs.e[0].msg, "k.cu:1), so it is not known which grid it wants: "
+    ck_assert_ptr_nonnull(strstr(code_errs.e[0].msg, "k.cu:1), so it is not known which grid it wants: "
         "set 'block' and 'grid'. A thread for each element is block: 256, grid: "
         "\"ceil(out.size / 256)\"; for each column and row, block: [32, 8], grid: "
         "[\"ceil(out.shape[2] / 32)\", \"ceil(out.shape[1] / 8)\"]"));
@@ -366,7 +346,7 @@ Suite *suite_code(void)
 {
     Suite *s = suite_create("code");
     TCase *tc = tcase_create("text");
-    tcase_add_checked_fixture(tc, up, down);
+    tcase_add_checked_fixture(tc, up, code_down);
     tcase_add_loop_test(tc, tells_a_grid, 0, sizeof grids / sizeof *grids);
     tcase_add_loop_test(tc, is_not_taken_in, 0, sizeof disguised / sizeof *disguised);
     tcase_add_test(tc, says_what_to_add);

@@ -3,45 +3,21 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/pipe.h"
+#include "lib/coderig.h"
 
 Suite *suite_code_state(void);
 
-static gp_registry *registry;
-static const char *dir;
-static gp_errs errs;
-
 static void up(void)
 {
-    memset(&errs, 0, sizeof errs);
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
-    dir = pipe_dir();
-    pipe_text(dir, "st.h", "__device__ int c;\n");
+    code_up();
+    pipe_text(code_dir, "st.h", "__device__ int c;\n");
 }
 
-static void down(void)
+static void compile(const char *source, const char *options, bool cuda)
 {
-    pipe_dir_remove(dir);
-    gp_registry_destroy(registry);
-}
-
-static void compile(const char *source, const char *options, int cuda)
-{
-    char yaml[1000], file[600];
-    gp_machine machine;
-    gp_config config = { .registry = registry, .machine = &machine };
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    snprintf(yaml, sizeof yaml, "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
-             "  - {use: generate, out: a, frames: 1}\n"
-             "  - {use: kernel, source: k.cu, grid: 1, args: [in, out]%s}\n  - {use: discard}\n",
-             options);
-    pipe_text(dir, "k.cu", source);
-    memset(&errs, 0, sizeof errs);
-    gp_machine_fixed(&machine, cuda);
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, &errs);
-    if (p)
-        gp_pipeline_destroy(p);
+    char text[200];
+    snprintf(text, sizeof text, "grid: 1, args: [in, out, {i32: 64}]%s", options);
+    code_compile(source, "[64]", text, cuda);
 }
 
 /* ---- what may be changed ---------------------------------------------------- */
@@ -259,12 +235,12 @@ START_TEST(asks_for_serial)
     for (int cuda = 0; cuda < 2; cuda++) {
         const char *source = kept[_i].source;
         compile(source, "", cuda);
-        ck_assert_msg(errs.failed && strstr(errs.e[0].msg, kept[_i].says) != NULL, "%s: '%s' is not in '%s'",
-                      source, kept[_i].says, errs.failed ? errs.e[0].msg : "nothing");
-        ck_assert_msg(strstr(errs.e[0].msg, "set 'serial: true'") != NULL, "%s", errs.e[0].msg);
-        ck_assert_int_eq(errs.e[0].at.line, 4);
+        ck_assert_msg(code_errs.failed && strstr(code_errs.e[0].msg, kept[_i].says) != NULL, "%s: '%s' is not in '%s'",
+                      source, kept[_i].says, code_errs.failed ? code_errs.e[0].msg : "nothing");
+        ck_assert_msg(strstr(code_errs.e[0].msg, "set 'serial: true'") != NULL, "%s", code_errs.e[0].msg);
+        ck_assert_int_eq(code_errs.e[0].at.line, 4);
         compile(source, ", serial: true", cuda);
-        ck_assert_msg(!errs.failed, "%s: %s", source, errs.e[0].msg);
+        ck_assert_msg(!code_errs.failed, "%s: %s", source, code_errs.e[0].msg);
     }
 }
 END_TEST
@@ -272,15 +248,15 @@ END_TEST
 START_TEST(has_nothing_to_say)
 {
     compile(fine[_i], "", 0);
-    ck_assert_msg(!errs.failed, "%s: %s", fine[_i], errs.e[0].msg);
+    ck_assert_msg(!code_errs.failed, "%s: %s", fine[_i], code_errs.e[0].msg);
 }
 END_TEST
 
 START_TEST(says_where)
 {
     compile("\n__device__ int calls;\n" H E, "", 0);
-    ck_assert_ptr_nonnull(strstr(errs.e[0].msg, "kernel 'k' may change the variable 'calls' ("));
-    ck_assert_ptr_nonnull(strstr(errs.e[0].msg, "k.cu:2), which launches for several frames share and change "
+    ck_assert_ptr_nonnull(strstr(code_errs.e[0].msg, "kernel 'k' may change the variable 'calls' ("));
+    ck_assert_ptr_nonnull(strstr(code_errs.e[0].msg, "k.cu:2), which launches for several frames share and change "
         "at the same time: declare it const (or __constant__) if it is only read, else set 'serial: true', "
         "so that frames take turns"));
 }
@@ -290,7 +266,7 @@ Suite *suite_code_state(void)
 {
     Suite *s = suite_create("code_state");
     TCase *tc = tcase_create("text");
-    tcase_add_checked_fixture(tc, up, down);
+    tcase_add_checked_fixture(tc, up, code_down);
     tcase_add_loop_test(tc, asks_for_serial, 0, sizeof kept / sizeof *kept);
     tcase_add_loop_test(tc, has_nothing_to_say, 0, sizeof fine / sizeof *fine);
     tcase_add_test(tc, says_where);

@@ -240,7 +240,7 @@ static const char *env(const void *arg, const char *name)
 /* Monday, 3 February 2025, 04:05:06 */
 static const struct tm text_date = { .tm_year = 125, .tm_mon = 1, .tm_mday = 3, .tm_wday = 1,
                                      .tm_yday = 33, .tm_hour = 4, .tm_min = 5, .tm_sec = 6 };
-static const gp_env text_env = { env, "arg", &text_date };
+static const gp_env text_env = { env, "arg", &text_date, 7654321 };
 
 static gp_node *text_vars(void)
 {
@@ -261,6 +261,7 @@ static const struct { const char *text, *want; } texts[] = {
     { "${env:NOPE:-d}", "d" }, { "${env:EMPTY}", "" }, { "${env:EMPTY:-d}", "d" },
     { "${nope:-${dir}}", "photos" }, { "${nope:-a:b}", "a:b" }, { "${nope:-$$}}", "$}" },
     { "${date:%Y%m%d-%H%M%S}", "20250203-040506" }, { "${date:%F}/${n}", "2025-02-03/3" },
+    { "${date:%S.%N}", "06.007654321" }, { "${date:%N%N}", "007654321007654321" },
     { "a${date:day %j, %a 100%%}", "aday 034, Mon 100%" }, { "${nope:-${date:%y}}", "25" },
     { "${date:-no var}", "no var" }, { "${date:now}", "now" },
     { "${nested}", "photos/x" }, { "${deep}", "photos/x/$" }, { "{}", "{}" },
@@ -308,7 +309,7 @@ END_TEST
 START_TEST(no_date)
 {
     const char *out;
-    gp_env none = { env, "arg", NULL };
+    gp_env none = { .get = env, .arg = "arg" };
     ck_assert(!gp_interpolate(&arena, node("${date:%Y}"), text_vars(), &none, &out, &errs));
     ck_error(10, "no date is known here");
 }

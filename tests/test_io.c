@@ -237,7 +237,10 @@ START_TEST(shrinks)
     ck_assert_msg(strstr(io_error(&r), "frame 100: '") && strstr(io_error(&r),
                   "became shorter: 1 bytes expected at offset 228, 0 found"), "%s", io_error(&r));
     io_holds("out.npy", "from an earlier run", 19);
-    ck_assert_int_eq(io_files("."), 4);     /* and what holds it back */
+    ck_assert_int_eq(io_files("."), 5);     /* and what holds it back, and what came before */
+    size_t n;
+    free(pipe_read(io_dir, "out.npy.partial", &n));
+    ck_assert_uint_eq(n, 128 + 100);
 }
 END_TEST
 
@@ -262,7 +265,7 @@ static void cancel_soon(gp_pipeline *p, void *arg)
     gp_cancel(p, *(int *)arg);
 }
 
-/* Drained: the file is whole, and there. Cancelled: it is not there. */
+/* Drained: the file is whole, and there. Cancelled: what came before is kept beside it. */
 START_TEST(cancelled)
 {
     for (int level = 1; level <= 2; level++) {
@@ -271,15 +274,16 @@ START_TEST(cancelled)
                                       "  - {use: write, path: out.raw}\n", "cpu", NULL,
                                       (gp_run_options){ 0 }, cancel_soon, &level);
         size_t n = 0;
-        char *data = pipe_read(io_dir, "out.raw", &n);
+        const char *name = level == 1 ? "out.raw" : "out.raw.partial";
+        char *data = pipe_read(io_dir, name, &n);
         ck_assert_int_eq(r.outcome, level == 1 ? GP_DRAINED : GP_NOT_DRAINED);
-        ck_assert_int_eq(data != NULL, level == 1);
-        ck_assert_int_eq(io_files("."), level == 1);
+        ck_assert_int_eq(io_files("."), data != NULL);
+        ck_assert(data || level == 2);
         if (data) {
             ck_assert_uint_eq(n, 7 * r.account[0].out);
-            ck_assert_uint_gt(n, 7);
+            ck_assert(n > 7 || level == 2);
             free(data);
-            ck_assert_int_eq(unlink(io_path("out.raw", (char[600]){ 0 })), 0);
+            ck_assert_int_eq(unlink(io_path(name, (char[600]){ 0 })), 0);
         }
     }
 }

@@ -1,6 +1,7 @@
 /* test_io_durable.c - what a power cut leaves: the calls that write, name and sync files are
  * recorded, and a model of a disk forgets what was not synced. Then what becomes of a name
- * that another program takes meanwhile, on file systems that know fewer calls. */
+ * that another program takes meanwhile, on file systems that know fewer calls, are full, or
+ * are another machine's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -9,7 +10,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#include "base/outfile.h"
 #include "iotest.h"
 
 Suite *suite_io_durable(void);
@@ -73,9 +77,19 @@ static void named(const char *path)
     pthread_mutex_unlock(&disk.lock);
 }
 
-/* A file system: which errno these calls give (0: they work), and what another program makes
- * just before a file is named. */
-static struct { int renameat2, link; const char *taken; } names;
+/* A file system: which errno these calls give (0: they work), what another program makes
+ * just before a file is named, how many bytes may be written yet and with which errno that
+ * ends, whether another program puts a file of its own in the place of what is written, its
+ * kind, whether it lets an owner be changed; and who asks. */
+static struct {
+    int renameat2, link;
+    const char *taken;
+    size_t room;
+    int full;
+    bool swapped, keeps_owner;
+    long kind;
+    uid_t user;
+} names;
 
 static bool fails(int with)
 {
@@ -88,7 +102,23 @@ static bool fails(int with)
 /* These stand before libc's. */
 ssize_t writev(int fd, const struct iovec *v, int n)
 {
-    ssize_t k = syscall(SYS_writev, fd, v, n);
+    char link[40], path[600];
+    struct iovec part = *v;
+    if (names.full && part.iov_len && !names.room) {
+        errno = names.full;
+        return -1;
+    }
+    if (names.full && part.iov_len > names.room)
+        part.iov_len = names.room;
+    ssize_t k = syscall(SYS_writev, fd, names.full ? &part : v, names.full ? 1 : n);
+    names.room -= names.full && k > 0 ? (size_t)k : 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t len = names.swapped ? readlink(link, path, sizeof path - 1) : 0;
+    if (len > 0) {
+        path[len] = 0, names.swapped = false;
+        ck_assert_int_eq(unlink(path), 0);
+        close(open(path, O_WRONLY | O_CREAT | O_EXCL, 0600));
+    }
     wrote(fd);
     return k;
 }
@@ -98,6 +128,32 @@ ssize_t pwrite(int fd, const void *data, size_t n, off_t at)
     ssize_t k = syscall(SYS_pwrite64, fd, data, n, at);
     wrote(fd);
     return k;
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    int bad = (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+    if (!bad)
+        named(path);
+    return bad;
+}
+
+int fstatfs(int fd, struct statfs *fs)
+{
+    int bad = (int)syscall(SYS_fstatfs, fd, fs);
+    fs->f_type = names.kind ? names.kind : fs->f_type;
+    return bad;
+}
+
+uid_t geteuid(void)
+{
+    return names.user ? names.user : (uid_t)syscall(SYS_geteuid);
+}
+
+int fchown(int fd, uid_t user, gid_t group)
+{
+    errno = EPERM;
+    return names.keeps_owner ? -1 : (int)syscall(SYS_fchown, fd, user, group);
 }
 
 int rename(const char *from, const char *to)
@@ -162,16 +218,21 @@ static const struct {
     bool kept;                 /* all is on disk when the run is done */
     bool whole;                /* and no name was ever there before its data */
 } cuts[] = {
-    { "path: out/all.raw", 2, 0, true, false },
-    { "path: out/all.npy", 2, 0, true, false },
+    { "path: out/all.raw", 3, 0, true, false },
+    { "path: out/all.npy", 3, 0, true, false },
+    { "path: out/all.npy, live: true", 3, 0, true, false },
+    { "path: out/a/b/all.npy", 5, 0, true, false },
+    { "path: out/a/b/%05d.npy", 0, 1, true, false },
+    { "path: out/a/%d/%05d.npy, durable: file", 17, 0, true, true },
+    { "path: out/a/b/all.npy, durable: file", 5, 0, true, true },
     { "path: out/%05d.npy", 0, 1, true, false },
     { "path: out/%d/%05d.raw, workers: 3", 0, 1, true, false },
     { "path: out/%05d.npy, durable: end, if_exists: error", 0, 1, true, false },
     { "path: out/%05d.npy, durable: none", 0, 0, false, false },
     { "path: out/all.npy, durable: none", 0, 0, false, false },
-    { "path: out/%05d.npy, durable: file", 10, 0, true, true },
-    { "path: out/%05d.raw, durable: file, workers: 2, if_exists: next", 10, 0, true, true },
-    { "path: out/all.npy, durable: file", 2, 0, true, true },
+    { "path: out/%05d.npy, durable: file", 11, 0, true, true },
+    { "path: out/%05d.raw, durable: file, workers: 2, if_exists: next", 11, 0, true, true },
+    { "path: out/all.npy, durable: file", 3, 0, true, true },
 };
 
 static pipe_result go(const char *write)
@@ -304,6 +365,125 @@ START_TEST(no_file_is_replaced)
 }
 END_TEST
 
+/* So it is where one that appears meanwhile may be replaced: then that is said. */
+START_TEST(a_file_that_appears_is_said_to_be_replaced)
+{
+    static const int fails[][2] = { { 0, 0 }, { EINVAL, 0 }, { ENOSYS, EPERM }, { EINVAL, ENOSYS } };
+    char path[600];
+    names.renameat2 = fails[_i / 2][0], names.link = fails[_i / 2][1];
+    names.taken = io_path(_i % 2 ? "out/0.raw" : "out/all.raw", path);
+    pipe_result r = go(_i % 2 ? "path: out/%d.raw" : "path: out/all.raw");
+    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+    ck_assert_int_eq(r.errs.n, 1);
+    ck_assert_msg(strstr(io_error(&r), "replaced a file, '") != NULL, "%s", io_error(&r));
+    ck_assert_int_eq(io_files("out"), _i % 2 ? 5 : 1);
+}
+END_TEST
+
+START_TEST(a_temporary_file_that_is_not_ours)
+{
+    names.swapped = true;
+    pipe_result r = go(_i ? "path: out/%d.raw, if_exists: error" : "path: out/all.raw");
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_msg(strstr(io_error(&r), "cannot be written: somebody else changed its temporary file")
+                  != NULL, "%s", io_error(&r));
+    ck_assert_int_eq(io_files("out"), 1);          /* theirs */
+}
+END_TEST
+
+/* ---- what is left alone ---------------------------------------------- */
+
+static const struct { long kind; uid_t user; bool goes; } leftover[] = {
+    { 0, 0, true }, { 0, 4242, false }, { 0x6969, 0, false }, { 0x65735546, 0, false },
+    { (int)0xff534d42, 0, false }, { 0xef53, 0, true },
+};
+
+START_TEST(what_another_may_still_write)
+{
+    char name[NAME_MAX + 1], path[600];
+    pid_t dead = fork();
+    if (!dead)
+        _exit(0);
+    ck_assert_int_eq(waitpid(dead, NULL, 0), dead);
+    gp_temporary_name(name, "x.raw", dead, 0);
+    pipe_text(io_dir, name, "half a file");
+    names.kind = leftover[_i].kind, names.user = leftover[_i].user;
+    pipe_result r = go("path: all.raw");
+    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+    ck_assert_int_eq(access(io_path(name, path), F_OK) != 0, leftover[_i].goes);
+}
+END_TEST
+
+/* Who may not give a file to the group it had gives that group no more than anybody has. */
+static const struct { unsigned mode, is; } groups[] = {
+    { 0664, 0644 }, { 0660, 0600 }, { 0604, 0644 }, { 02775, 0755 }, { 04700, 0700 },
+};
+
+START_TEST(a_group_that_cannot_be_kept)
+{
+    char path[600];
+    struct stat st;
+    pipe_text(io_dir, "all.raw", "old");
+    if (chown(io_path("all.raw", path), 1234, 2345)) {
+        fprintf(stderr, "skipped: a_group_that_cannot_be_kept needs root\n");
+        return;
+    }
+    ck_assert_int_eq(chmod(path, groups[_i].mode), 0);
+    names.keeps_owner = true;
+    pipe_result r = go("path: all.raw");
+    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_uint_eq(st.st_mode & 07777, groups[_i].is);
+}
+END_TEST
+
+/* ---- a disk that is full --------------------------------------------- */
+
+static const struct { const char *write, *left; size_t room; int error, frames; } full[] = {
+    { "path: out/%d.raw", "", 50, ENOSPC, 2 },
+    { "path: out/%d.raw, workers: 3", "", 0, ENOSPC, 0 },
+    { "path: out/%d.npy", "", 0, EDQUOT, 0 },
+    { "path: out/%d.raw", "", 70, EIO, 3 },
+    { "path: out/%d.raw", "", 70, EROFS, 3 },
+    { "path: out/all.raw", "", 50, ENOSPC, 0 },
+    { "path: out/all.raw, live: true", "out/all.raw", 50, ENOSPC, 1 },
+};
+
+/* It is no property of a frame: the run fails, also where a frame that fails is dropped. */
+START_TEST(full_disk)
+{
+    char y[400];
+    io_count_npy("in.npy", U8(5, 20), 0);
+    names.full = full[_i].error, names.room = full[_i].room;
+    pipe_result r = io_go(TEXT(y, "on_error: drop\nstages:\n  - {use: read, path: in.npy}\n"
+                               "  - {use: write, %s}\n", full[_i].write));
+    names.full = 0;
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
+    ck_assert_msg(strstr(io_error(&r), strerror(full[_i].error)) != NULL, "%s", io_error(&r));
+    ck_assert_int_eq(io_files("out"), full[_i].frames);
+    size_t n;
+    char *left = *full[_i].left ? pipe_read(io_dir, full[_i].left, &n) : NULL;
+    if (left)
+        ck_assert_uint_eq(n % 20, 0);          /* whole frames */
+    ck_assert_int_eq(!left, !*full[_i].left);
+    free(left);
+}
+END_TEST
+
+/* Another error is its frame's alone. */
+START_TEST(an_error_of_a_file)
+{
+    io_count_npy("in.npy", U8(5, 20), 0);
+    names.full = EFBIG, names.room = 0;
+    pipe_result r = io_go("on_error: drop\nstages:\n  - {use: read, path: in.npy}\n"
+                          "  - {use: write, path: '%d.raw'}\n");
+    names.full = 0;
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    ck_assert_uint_eq(r.account[0].failed, 5);
+}
+END_TEST
+
 START_TEST(standard_output)
 {
     io_count_npy("in.npy", U8(5, 20), 0);
@@ -324,6 +504,12 @@ Suite *suite_io_durable(void)
     tcase_add_test(tc, a_slow_disk_is_no_stall);
     tcase_add_test(tc, nobody_has_to_wait_for_a_disk);
     tcase_add_loop_test(tc, no_file_is_replaced, 0, 3 * sizeof namings / sizeof *namings);
+    tcase_add_loop_test(tc, a_file_that_appears_is_said_to_be_replaced, 0, 8);
+    tcase_add_loop_test(tc, a_temporary_file_that_is_not_ours, 0, 2);
+    tcase_add_loop_test(tc, what_another_may_still_write, 0, sizeof leftover / sizeof *leftover);
+    tcase_add_loop_test(tc, a_group_that_cannot_be_kept, 0, sizeof groups / sizeof *groups);
+    tcase_add_loop_test(tc, full_disk, 0, sizeof full / sizeof *full);
+    tcase_add_test(tc, an_error_of_a_file);
     tcase_add_test(tc, standard_output);
     suite_add_tcase(s, tc);
     return s;

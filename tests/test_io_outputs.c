@@ -1,11 +1,13 @@
 /* test_io_outputs.c - what becomes of files that are there already, and that no output
  * destroys an input or another output. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/outfile.h"
 #include "iotest.h"
 
 Suite *suite_io_outputs(void);
@@ -256,7 +258,7 @@ static const struct { const char *write, *error; int code, more; const char *sai
     { "path: 'out/f%05d.raw'", NULL, 0, 2, "replaced a file, '" },
     { "path: 'out/f%05d.raw', start: 1", NULL, 0, 1, "replaced 2 files, the first '" },
     { "path: 'out/f%05d.raw', start: 4", NULL, 0, 3, NULL },
-    { "path: 'out/f%05d.raw', if_exists: next", NULL, 0, 3, NULL },
+    { "path: 'out/f%05d.raw', if_exists: next", NULL, 0, 3, "'write' went on at number 4" },
     { "path: 'out/f%05d.raw', if_exists: next, start: 20", NULL, 0, 3, NULL },
     { "path: 'new/f%05d.raw', if_exists: next, start: 7", NULL, 0, 0, NULL },
     { "path: 'out/f%05d.raw', if_exists: error", "frame 1: '", 1, 1, NULL },
@@ -274,6 +276,10 @@ static const struct { const char *write, *error; int code, more; const char *sai
     { "path: out/all.raw, start: 3", "'start' has no effect on a path without a number", 3, 0,
       NULL },
     { "path: stdout, if_exists: error", "'if_exists' has no effect on standard output", 3, 0, NULL },
+    { "path: 'out/f%5d.raw'", "'%5d' has no meaning here; %05d is the frame's number", 3, 0, NULL },
+    { "path: '${no:-out/f%5d.raw}'", "f%5d.raw' has no number: that is %d, or with its digits %05d", 3,
+      0, NULL },
+    { "path: 'out/f%%5d.raw'", NULL, 0, 1, NULL },
     { "path: 'out/f%05d.raw', start: -1", "'start'", 3, 0, NULL },
 };
 
@@ -429,39 +435,80 @@ START_TEST(live_to_the_end)
 }
 END_TEST
 
+/* As long as a name can be. */
+#define TEN "0123456789"
+#define LONG TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN \
+    TEN TEN TEN TEN "12"
+
 /* ---- what killed runs left ------------------------------------------- */
 
-static const struct { const char *name; bool goes; } stale[] = {
-    { ".out.raw.gpipe-%d", true }, { ".00037.raw.gpipe-%d", true }, { ".a.gpipe-7.gpipe-%d-3", true },
-    { ".out.raw.gpipe-1", false }, { ".out.raw.gpipe-%dx", false }, { ".out.raw.gpipe-", false },
-    { "out.raw.gpipe-%d", false }, { ".out.raw.gpipe-%d-", false }, { ".gpipe-%d.raw", false },
+/* What a name is made of; `whose` 0: a process that is no more. */
+static const struct { const char *name; int whose, n; const char *more; bool goes; } stale[] = {
+    { "out.raw", 0, 0, "", true }, { "00037.raw", 0, 999, "", true }, { "a.gpipe-7", 0, 3, "", true },
+    { "a.gpipe-7-1-", 0, 3, "", true }, { LONG, 0, 0, "", true }, { "x", 0, 0, "", true },
+    { "out.raw", 1, 0, "", false }, { "out.raw", 0, 0, "x", false }, { "out.raw", 0, 0, "-", false },
+    { "", 0, 0, "", false },
 };
 
-START_TEST(removes_what_killed_runs_left)
+static pid_t dead_process(void)
 {
-    char name[60];
     pid_t dead = fork();
     if (!dead)
         _exit(0);
     ck_assert_int_eq(waitpid(dead, NULL, 0), dead);
+    return dead;
+}
+
+START_TEST(removes_what_killed_runs_left)
+{
+    char made[NAME_MAX + 1], name[NAME_MAX + 10];
+    gp_temporary_name(made, stale[_i].name, stale[_i].whose ? stale[_i].whose : dead_process(),
+                      stale[_i].n);
+    ck_assert_uint_le(strlen(made), NAME_MAX);
+    TEXT(name, "%s%s", made, stale[_i].more);
     io_count_npy("in.npy", U8(1, 10), 0);
-    TEXT(name, stale[_i].name, (int)dead);
     pipe_text(io_dir, name, "half a file");
     io_runs(IN "  - {use: write, path: out.raw}\n");
     ck_assert_int_eq(access(at(name), F_OK) != 0, stale[_i].goes);
 }
 END_TEST
 
+/* Names that somebody may give to a file of his own. */
+static const char *const alike[] = {
+    ".out.raw.gpipe-%d", ".out.raw.gpipe-%d-0", ".out.raw.gpipe-%d-0-00000000", "..gpipe-%d",
+    ".gpipe-%d", ".out.raw.gpipe-%dx", ".out.raw.gpipe-", "out.raw.gpipe-%d", ".gpipe-%d.raw",
+};
+
+START_TEST(leaves_what_is_called_alike)
+{
+    char name[60];
+    snprintf(name, sizeof name, alike[_i], (int)dead_process());
+    io_count_npy("in.npy", U8(1, 10), 0);
+    pipe_text(io_dir, name, "somebody's");
+    io_runs(IN "  - {use: write, path: out.raw}\n");
+    io_holds(name, "somebody's", 10);
+}
+END_TEST
+
+START_TEST(leaves_what_it_reads)
+{
+    char name[NAME_MAX + 1], y[700];
+    gp_temporary_name(name, "in.raw", dead_process(), 0);
+    io_count_raw(name, 8);
+    TEXT(y, "buffers: {a: {dtype: u8, shape: [2]}}\nstages:\n  - {use: read, path: %s, format: raw, "
+         "out: a}\n  - {use: write, path: out.raw}\n", name);
+    io_runs(y);
+    io_holds("out.raw", "\0\1\2\3\4\5\6\7", 8);
+    io_holds(name, "\0\1\2\3\4\5\6\7", 8);
+}
+END_TEST
+
 /* One that somebody has open under a lock stays, as if its process were on another machine. */
 START_TEST(leaves_what_is_held)
 {
-    char name[60];
-    pid_t dead = fork();
-    if (!dead)
-        _exit(0);
-    ck_assert_int_eq(waitpid(dead, NULL, 0), dead);
+    char name[NAME_MAX + 1];
     io_count_npy("in.npy", U8(1, 10), 0);
-    TEXT(name, ".out.raw.gpipe-%d", (int)dead);
+    gp_temporary_name(name, "other.raw", dead_process(), 0);
     pipe_text(io_dir, name, "half a file");
     int fd = open(at(name), O_RDWR);
     ck_assert_int_eq(flock(fd, LOCK_EX), 0);
@@ -470,6 +517,37 @@ START_TEST(leaves_what_is_held)
     close(fd);
     io_runs(IN "  - {use: write, path: out.raw}\n");
     ck_assert_int_ne(access(at(name), F_OK), 0);
+}
+END_TEST
+
+/* Another run that writes a file just now holds its temporary file, or that itself if it is
+ * live. Of numbered files each is whole, whoever named it last. */
+static const struct { const char *held, *write; bool fails; } at_once[] = {
+    { "out.raw", "path: out.raw", true },   { "out.raw", "path: out.raw, live: true", true },
+    { "live", "path: out.raw", true },      { "live", "path: out.raw, live: true", true },
+    { "ut.raw", "path: out.raw", false },   { "out.ra", "path: out.raw", false },
+    { "out.raw2", "path: out.raw", false }, { "0.raw", "path: '%d.raw'", false },
+    { LONG "1", "path: " LONG, false },
+};
+
+START_TEST(two_runs_at_once)
+{
+    char y[900], name[NAME_MAX + 1] = "out.raw";
+    io_count_npy("in.npy", U8(1, 10), 0);
+    if (strcmp(at_once[_i].held, "live"))
+        gp_temporary_name(name, at_once[_i].held, getppid(), 0);
+    pipe_text(io_dir, name, "half a file");
+    int fd = open(at(name), O_RDWR);
+    ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+    TEXT(y, IN "  - {use: write, format: raw, %s}\n", at_once[_i].write);
+    if (at_once[_i].fails)
+        io_fails(y, 1, "' cannot be written: another run is writing it");
+    else
+        io_runs(y);
+    io_holds(name, "half a file", 11);
+    if (at_once[_i].fails)
+        ck_assert_int_eq(io_files("."), 2);
+    close(fd);
 }
 END_TEST
 
@@ -486,7 +564,10 @@ Suite *suite_io_outputs(void)
     LOOP(not_to_be_live, not_live);
     tcase_add_test(tc, live_to_the_end);
     LOOP(removes_what_killed_runs_left, stale);
+    LOOP(leaves_what_is_called_alike, alike);
+    tcase_add_test(tc, leaves_what_it_reads);
     tcase_add_test(tc, leaves_what_is_held);
+    LOOP(two_runs_at_once, at_once);
     LOOP(files_of_an_earlier_run, earlier);
     LOOP(names_stay_in_their_folder, names);
     tcase_add_test(tc, numbers_go_on);

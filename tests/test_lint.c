@@ -181,7 +181,8 @@ static void up(void)
     dir = pipe_dir();
     pipe_text(dir, "free.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "keeps.lua", "function process(f, x, y) y:copy(x) end\n");
-    pipe_text(dir, "k.cu", "");
+    pipe_text(dir, "k.cu", "#define ANY float *out\nextern \"C\" __global__ void k(ANY)\n"
+              "{ int i = blockIdx.x * blockDim.x + threadIdx.x; out[i] = 0; }\n");
 }
 
 static void down(void)

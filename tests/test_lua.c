@@ -106,6 +106,12 @@ static const struct bad {
     { X16, "", "", "function process(f, x, y)\n  if f.index == 0 then old = y end\n"
       "  if f.index == 30 then old[1] = 1 end end", 0, 40, "frame 30: 'y' is used after", 3 },
     { X16, "", "", P("if old then return #old end old = y"), 5, 2, "used after its frame", 1 },
+    { X16, "", "", "function process(f, x, y)\n  y:copy(x)\n  if old then y[1] = old.index end old = f end", 0, 2,
+      "frame 1: the frame is used after its call", 3 },
+    { X16, "", "", "function process(f, x, y)\n  y:copy(x)\n  old = old or f old.valid = 1 end", 0, 2,
+      "frame 1: the frame is used after its call", 3 },
+    { X16, "", "", "function process(f, x, y)\n  y:copy(x)\n  if f.index == 0 then old = f end\n"
+      "  if f.index == 30 then old.valid = 1 end end", 0, 40, "frame 30: the frame is used after", 4 },
     /* in loops that LuaJIT has compiled by then */
     { HOT, "", "", "function process(f, x, y)\n  for i = 1, #x + f.index do\n    y[i] = x[i]\n"
       "  end\nend", 0, 2, "frame 1: index 1025 is outside 1..1024 of 'x'\n  it.lua:3: in", 3 },

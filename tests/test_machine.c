@@ -2,6 +2,7 @@
 #include <check.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "api/forms.h"
 #include "device/machine.h"
@@ -43,6 +44,20 @@ START_TEST(this_machine)
 }
 END_TEST
 
+/* Who has no descriptor left has memory. */
+START_TEST(no_descriptor)
+{
+    struct rlimit was, none;
+    gp_machine m;
+    ck_assert(!getrlimit(RLIMIT_NOFILE, &was));
+    none = (struct rlimit){ 0, was.rlim_max };
+    ck_assert(!setrlimit(RLIMIT_NOFILE, &none));
+    gp_machine_read(&m, false);
+    ck_assert(!setrlimit(RLIMIT_NOFILE, &was));
+    ck_assert_uint_gt(m.memory, 1 << 20);
+}
+END_TEST
+
 START_TEST(only_our_cpus_count)
 {
     cpu_set_t all, one;
@@ -65,6 +80,7 @@ Suite *suite_machine(void)
     TCase *t = tcase_create("all");
     tcase_add_loop_test(t, fixed_is_fixed, 0, 4);
     tcase_add_test(t, this_machine);
+    tcase_add_test(t, no_descriptor);
     tcase_add_test(t, only_our_cpus_count);
     suite_add_tcase(s, t);
     return s;

@@ -93,7 +93,7 @@ START_TEST(probe_lists_files)
         { "x_%d.raw", "x_9.raw x_10.raw x_11.raw x_13.raw " }, { "x_%03d.raw", "x_011.raw " },
         { "y%03d.raw", "y003.raw y004.raw y1000.raw " }, { "[1]_%d.raw", "[1]_0.raw " }, { "n%d", "n0 n1 " },
         { "z%d", "" },
-        { "w%012d", "w000000000007 w000000000020 " }, { "w%12d", "w000000000007 w000000000020 " },
+        { "w%012d", "w000000000007 w000000000020 " }, { "w%12d", "" },
         { "w%0d", "w8 " }, { "w%99d", "" } };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         put_file(names[i], "", 0);
@@ -107,13 +107,13 @@ START_TEST(probe_lists_files)
 }
 END_TEST
 
-/* So many names, and no more, are looked at for one pattern. */
+/* So many names, and no more, are looked at for all patterns. */
 START_TEST(probe_is_bounded)
 {
     for (int i = 0; i < 30; i++)
         put_file(gp_format(&arena, "f%02d", i), "", 0);
     for (int most = 0; most < 60; most += 7) {
-        probe.most = most;
+        probe.most = most, probe.seen = 0;
         char stars[80] = "f";
         memset(stars + 1, '*', (size_t)most + 1);      /* each a pattern of its own */
         const gp_probed *p = looked(in_folder(stars), true);
@@ -121,6 +121,15 @@ START_TEST(probe_is_bounded)
         ck_assert_int_eq(p->files.n == 30, !p->cut);
         ck_assert_int_ge(p->files.n, most - 2 < 30 ? most - 2 : 30);
     }
+    probe.most = 50, probe.seen = 0;
+    ck_assert_int_eq(looked(in_folder("f?*"), true)->files.n, 30);
+    const gp_probed *p = looked(in_folder("f??*"), true);
+    ck_assert(p->cut);
+    ck_assert_int_le(p->files.n, 18);
+    p = looked(in_folder("f*?"), true);
+    ck_assert(p->cut && !p->files.n);
+    p = looked(in_folder("f07"), true);            /* nothing to look for */
+    ck_assert(!p->cut && p->files.n == 1);
 }
 END_TEST
 

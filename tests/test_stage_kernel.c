@@ -96,6 +96,8 @@ static void setup(void)
     pipe_text(dir, "broken.cu",
         "extern \"C\" __global__ void broken(const float *in, float *out)\n"
         "{\n    out[0] = ina[0];\n}\n");
+    pipe_text(dir, "pasted.cu", "#define KERNEL(n) extern \"C\" __global__ void n ## l\n"
+        "KERNEL(scae)(const float *in, float *out) { out[0] = in[0]; }\n");
 }
 
 static void teardown(void)
@@ -239,6 +241,11 @@ static const struct { const char *stage, *msg; } bad[] = {
     { SCALE "args: [in, out, {u8: 256}]}", "'256' is 256, which no u8 can be" },
     { SCALE "args: [in, out, {i32: gain}]}", "'gain' is 1.5, which no i32 can be" },
     { SCALE "args: [in, out, {i32: 'in.shape[2]'}]}", "'in' has no axis 2" },
+    { SCALE "args: [in, out, {i32: 1}, {f32: 1}, {f32: 1}]}",
+      "parameter 4 of 'scale' is 'int w', but args passes 'float' (" },
+    { SCALE "args: [in, out]}", "'scale' has 5 parameters, but args gives 2 values (" },
+    { SCALE "args: [in, out, {i32: 1}, {i32: 1}, {f32: 1}, {f32: 1}]}",
+      "'scale' has 5 parameters, but args gives 6 values (" },
     { SCALE ARGS ", block: [1, 1, 1, 1]}", "1 to 3 axes" },
     { SCALE ARGS ", block: [64, 32]}", "a block of 2048 threads" },
     { SCALE ARGS ", block: [1, 1, 128]}", "at most 64 threads along z" },
@@ -247,6 +254,7 @@ static const struct { const char *stage, *msg; } bad[] = {
     { SCALE ARGS ", grid: 0}", "0 blocks along x" },
     { SCALE "batched: true, " ARGS ", grid: [1, 1, 1]}", "1 to 2 axes: [x, y]; z is the frame" },
     { SCALE ARGS ", shared: 1MiB}", "bytes of shared memory" },
+    { SCALE "entry: scael, " ARGS "}", "scale.cu'; set 'entry' to one of its kernels: 'scale'" },
     { SCALE ARGS ", cooperative: true, batched: true}", "a grid for several frames ('batched')" },
     { "{use: kernel, source: groups.cu, out: y, args: [in, out], grid: 1}",
       "groups.cu:2), which needs all blocks to run at once" },
@@ -267,10 +275,7 @@ END_TEST
 
 /* Found when the stage opens, at a line of the .cu file. */
 static const struct { const char *stage; int line; const char *msg; } broken[] = {
-    { SCALE "args: [in, out, {i32: 1}, {f32: 1}, {f32: 1}]}", 1,
-      "parameter 4 of 'scale' is 'int w', but args passes 'float'" },
-    { SCALE "args: [in, out]}", 1, "'scale' has 5 parameters, but args gives 2 values" },
-    { SCALE "entry: scael, grid: 1, " ARGS "}", 6, "no kernel 'scael'" },
+    { "{use: kernel, source: pasted.cu, entry: scall, out: y, args: [in, out], grid: 1}", 6, "no kernel 'scall'" },
     { "{use: kernel, source: broken.cu, out: y, args: [in, out]}", 3, "'ina'" },
     { "{use: kernel, source: groups.cu, entry: warps, out: y, args: [in, out], grid: 1, cooperative: true}", 7,
       "warp intrinsics need a GPU: 'tiled_partition'" },

@@ -236,7 +236,7 @@ few = CORES <= 4                       # more than a reader can feed, and than s
 if not few:
     print("SKIPPED, more than 4 cores: writers and kernels on all cores")
 few and case("writers on all cores", "depth: %d\n" % (4 * CORES) + WRITE % (2 * CORES), "cores", "write",
-     edit="stages.write.compression", faster=1.2)
+     edit="stages.write.compression", faster=1.2, computes=True)
 
 # == depth =======================================================================
 case("depth", "depth: 1\n" + SMALL + "stages:\n" + G % 40 + NAP % ("a", 0.01) + NAP % ("b", 0.01)
@@ -261,7 +261,7 @@ case("streams", "streams: 1\n" + LARGE % (256, 256, 300) + BLUR + END, "streams"
      edit="streams", faster=1.2, args=cpu, computes=True)
 few and case("kernels on all cores", "streams: %d\ndepth: %d\n" % (2 * CORES, 8 * CORES)
      + LARGE % (512, 512, 60 * CORES) + BLUR + END, "cores", "blur", "kernels run on the CPU",
-     args=cpu)
+     args=cpu, computes=True)
 
 KERNELS = LARGE % (512, 512, 60) + "  - {use: blur, sigma: 4}\n" + END
 ends("edits of kernels", KERNELS, *cpu)

@@ -12,7 +12,7 @@
 #include "device/machine.h"
 #include "run/pipeline.h"
 
-enum { CHECKED = 100 * 1000 };         /* names that `check` looks at for a pattern */
+enum { CHECKED = 100 * 1000 };         /* names that are looked at for all patterns */
 
 /* The driver takes a while to start, so devices are looked for only when the pipeline
  * may use one: `device` says so, or leaves it open and there is a kind that has code for
@@ -38,7 +38,7 @@ static bool passes(gp_pipeline *p, const char *text, size_t len, const char *fil
     gp_plan *plan;
     bool ok = true;
     *probe = (gp_probe){ .arena = a, .look = gp_probe_look, .lenient = config->lenient,
-                         .most = config->lenient ? CHECKED : 0 };
+                         .most = config->lenient || config->bounded ? CHECKED : 0 };
     p->text = gp_strndup(a, text, len), p->len = len;
     if (!(p->spec = gp_parse(a, text, len, file, errs)))
         return false;

@@ -25,10 +25,15 @@ typedef struct unsynced {
     const gp_filewriter *by;
     int fd;
     dev_t dev;
+    int above;                 /* folders above that of the file */
     char path[];               /* "": all of the file system */
 } unsynced;
 
-typedef struct written { const gp_filewriter *by; uint64_t frame; } written;
+typedef struct written {
+    const gp_filewriter *by;
+    uint64_t frame;
+    bool open;                 /* it is written as it is; else a new file takes its name */
+} written;
 
 /* Of a writer: the numbers in the names of its files. */
 typedef struct gp_filenumbers {
@@ -48,6 +53,8 @@ struct gp_filetable {
     _Atomic(gp_temporary *) temporaries;
     atomic_bool is_abandoned;
     gp_table names;            /* "dev:ino/name" -> written; both malloc'd */
+    gp_table files;            /* "dev:ino" -> written, likewise: those that are open, and those
+                                  that single names had before */
     gp_table read;             /* "dev:ino" -> who; the key malloc'd */
     gp_table folders;          /* "dev:ino", malloc'd: those that were seen */
 };
@@ -68,12 +75,15 @@ void gp_filetable_free(gp_filetable *t)
         return;
     for (gp_entry *e = NULL; (e = gp_table_next(&t->names, e));)
         free((void *)e->name), free(e->ptr);
+    for (gp_entry *e = NULL; (e = gp_table_next(&t->files, e));)
+        free((void *)e->name), free(e->ptr);
     for (gp_entry *e = NULL; (e = gp_table_next(&t->read, e));)
         free((void *)e->name);
     for (gp_entry *e = NULL; (e = gp_table_next(&t->folders, e));)
         free((void *)e->name);
     gp_table_free(&t->folders);
     gp_table_free(&t->names);
+    gp_table_free(&t->files);
     gp_table_free(&t->read);
     for (readers *r = t->readers, *next; r; r = next)
         next = r->next, free(r);
@@ -82,7 +92,7 @@ void gp_filetable_free(gp_filetable *t)
     for (gp_temporary *m = atomic_load(&t->temporaries), *next; m; m = next)
         next = m->next, free(m);
     for (gp_filewriter *w = t->writers, *next; w; w = next)
-        next = w->next, free(w->replaced_path), free(w->numbers), free(w);
+        next = w->next, free(w->replaced_path), free(w->kept_path), free(w->numbers), free(w);
     pthread_mutex_destroy(&t->lock);
     free(t);
 }
@@ -100,7 +110,8 @@ bool gp_filetable_reads(gp_filetable *t, const char *who, const char *const *pat
 gp_filewriter *gp_filetable_writer(gp_filetable *t, const char *who, gp_loc at,
                                    const char *pattern)
 {
-    gp_filewriter *w = calloc(1, sizeof *w);
+    size_t len = strlen(who) + 1;
+    gp_filewriter *w = calloc(1, sizeof *w + len);
     if (!w || !(w->numbers = calloc(1, sizeof *w->numbers))) {
         free(w);
         return NULL;
@@ -108,7 +119,7 @@ gp_filewriter *gp_filetable_writer(gp_filetable *t, const char *who, gp_loc at,
     size_t folder = gp_path_folder(pattern);
     bool plain = gp_path_has_number(pattern + folder) && !gp_path_has_name(pattern)
               && !memchr(pattern, '%', folder);
-    w->table = t, w->who = who, w->at = at;
+    w->table = t, w->who = memcpy(w + 1, who, len), w->at = at;
     w->numbers->base = plain ? pattern + folder : NULL;
     pthread_mutex_lock(&t->lock);
     *t->last_writer = w, t->last_writer = &w->next;
@@ -156,20 +167,15 @@ bool gp_filetable_is_new(gp_filewriter *w, dev_t dev, ino_t ino)
     return fresh;
 }
 
-static bool look_at(gp_filetable *t, const readers *r)
+static bool look_at(gp_filetable *t, const char *who, const char *path, struct stat *st)
 {
-    struct stat st;
     bool fresh;
-    for (int i = 0; i < r->n; i++) {
-        if (stat(r->path[i], &st) || !S_ISREG(st.st_mode))
-            continue;
-        gp_entry *e = put_id(&t->read, st.st_dev, st.st_ino, &fresh);
-        if (!e)
-            return false;
-        if (fresh)
-            e->ptr = (void *)r->who;
-    }
-    return true;
+    if (stat(path, st) || !(S_ISREG(st->st_mode) || S_ISFIFO(st->st_mode)))
+        return true;                   /* who reads a terminal or a socket may write it */
+    gp_entry *e = put_id(&t->read, st->st_dev, st->st_ino, &fresh);
+    if (fresh && e)
+        e->ptr = (void *)who;
+    return e;
 }
 
 static bool no_memory(char err[GP_WHY])
@@ -179,15 +185,27 @@ static bool no_memory(char err[GP_WHY])
 
 static bool check_read(gp_filetable *t, const struct stat *old, char err[GP_WHY])
 {
+    struct stat st;
     char id[ID];
     for (readers *r = t->readers; r; r = r->next) {
-        if (!r->known && !look_at(t, r))
-            return no_memory(err);
+        for (int i = 0; !r->known && i < r->n; i++)
+            if (!look_at(t, r->who, r->path[i], &st))
+                return no_memory(err);
         r->known = true;
     }
     id_text(id, old->st_dev, old->st_ino);
     const gp_entry *e = gp_table_find(&t->read, id);
     return !e || gp_why(err, "is read by %s: give it another name", (const char *)e->ptr);
+}
+
+/* Without memory it is taken for one. */
+bool gp_filetable_is_read(gp_filewriter *w, const struct stat *st)
+{
+    char why[GP_WHY];
+    pthread_mutex_lock(&w->table->lock);
+    bool is = !check_read(w->table, st, why);
+    pthread_mutex_unlock(&w->table->lock);
+    return is;
 }
 
 /* ---- what is written ------------------------------------------------- */
@@ -234,12 +252,39 @@ static bool extend(gp_filenumbers *n, const gp_fileclaim *c)
     return true;
 }
 
+/* Notes what is written under a malloc'd key. */
+static bool put(gp_table *t, const char *key, written is, char err[GP_WHY])
+{
+    char *name = strdup(key);
+    written *now = malloc(sizeof *now);
+    gp_entry *e = name && now ? gp_table_put(t, name, 0) : NULL;
+    if (!e) {
+        free(name), free(now);
+        return no_memory(err);
+    }
+    *now = is;
+    e->ptr = now;
+    return true;
+}
+
+static const written *look_up(const gp_table *t, const char *key)
+{
+    const gp_entry *e = gp_table_find(t, key);
+    return e ? e->ptr : NULL;
+}
+
 static bool claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY])
 {
     gp_filetable *t = w->table;
-    char key[KEY];
-    if (c->old->st_mode && !check_read(t, c->old, err))
+    bool there = c->old->st_mode;
+    char key[KEY], old[ID];
+    if (there && !check_read(t, c->old, err))
         return false;
+    id_text(old, c->old->st_dev, c->old->st_ino);
+    const written *is = there && t->files.n ? look_up(&t->files, old) : NULL;
+    bool noted = is;
+    if (is && is->open)
+        return taken(w, is->by, is->frame, c->frame, err);
     if (!check_numbers(w, c, err))
         return false;
     if (!t->names.n && extend(w->numbers, c))
@@ -247,24 +292,57 @@ static bool claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY])
     id_text(key, c->dev, c->ino);
     size_t n = strlen(key);
     snprintf(key + n, sizeof key - n, "/%s", c->name);
-    const gp_entry *e = gp_table_find(&t->names, key);
-    const written *is = e ? e->ptr : NULL;
+    is = look_up(&t->names, key);
     if (is && is->by == w && is->frame == c->frame)
         return true;                   /* it is tried again */
     if (is)
         return taken(w, is->by, is->frame, c->frame, err);
     if (extend(w->numbers, c))
         return true;
-    char *name = strdup(key);
-    written *now = malloc(sizeof *now);
-    gp_entry *put = name && now ? gp_table_put(&t->names, name, 0) : NULL;
-    if (!put) {
-        free(name), free(now);
+    written now = { w, c->frame, false };
+    return put(&t->names, key, now, err) && (!there || noted || put(&t->files, old, now, err));
+}
+
+bool gp_filetable_read(gp_filetable *t, const char *who, const char *path, char err[GP_WHY])
+{
+    struct stat st = { .st_mode = 0 };
+    char key[ID];
+    size_t len = strlen(who) + 1;
+    readers *r = malloc(sizeof *r + len);
+    if (!r)
         return no_memory(err);
-    }
-    *now = (written){ w, c->frame };
-    put->ptr = now;
-    return true;
+    *r = (readers){ .who = memcpy(r + 1, who, len), .known = true };
+    pthread_mutex_lock(&t->lock);
+    r->next = t->readers, t->readers = r;
+    bool ok = look_at(t, r->who, path, &st) || no_memory(err);
+    id_text(key, st.st_dev, st.st_ino);
+    const written *is = ok && st.st_mode ? look_up(&t->files, key) : NULL;
+    pthread_mutex_unlock(&t->lock);
+    return is ? gp_why(err, "is written by %s: give that another path", is->by->who) : ok;
+}
+
+static bool claim_open(gp_filewriter *w, const struct stat *st, uint64_t frame, char err[GP_WHY])
+{
+    char key[ID];
+    if (S_ISCHR(st->st_mode))
+        return true;
+    if (!check_read(w->table, st, err))
+        return false;
+    id_text(key, st->st_dev, st->st_ino);
+    const written *is = look_up(&w->table->files, key);
+    if (is && is->open && is->by == w && is->frame == frame)
+        return true;
+    return is ? taken(w, is->by, is->frame, frame, err)
+              : put(&w->table->files, key, (written){ w, frame, true }, err);
+}
+
+bool gp_filetable_claim_open(gp_filewriter *w, const struct stat *st, uint64_t frame,
+                             char err[GP_WHY])
+{
+    pthread_mutex_lock(&w->table->lock);
+    bool ok = claim_open(w, st, frame, err);
+    pthread_mutex_unlock(&w->table->lock);
+    return ok;
 }
 
 bool gp_filetable_claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY])
@@ -327,7 +405,7 @@ static bool is_noted(const gp_filetable *t, dev_t dev, const char *path)
     return !path && u;
 }
 
-bool gp_filetable_sync_later(gp_filewriter *w, int fd, dev_t dev, const char *path)
+bool gp_filetable_sync_later(gp_filewriter *w, int fd, dev_t dev, const char *path, int above)
 {
     gp_filetable *t = w->table;
     bool ok = true;
@@ -338,6 +416,7 @@ bool gp_filetable_sync_later(gp_filewriter *w, int fd, dev_t dev, const char *pa
         ok = own >= 0;
         if (ok) {
             u->next = t->unsynced, u->by = w, u->fd = own, u->dev = dev;
+            u->above = above;
             strcpy(u->path, path ? path : "");
             t->unsynced = u;
         } else {
@@ -355,10 +434,12 @@ bool gp_filetable_must_sync(const gp_filetable *t)
 
 void gp_filetable_sync(gp_filetable *t, gp_errs *errs)
 {
-    for (const unsynced *u = t->unsynced; u; u = u->next) {
+    for (unsynced *u = t->unsynced; u; u = u->next) {
         int bad = *u->path ? gp_sync_file(u->fd) : gp_sync_all(u->fd);
-        if (!bad && *u->path)
+        for (int i = 0; !bad && *u->path && i <= u->above; i++) {
             bad = gp_sync_folder(u->path);
+            u->path[gp_path_folder(u->path) ? gp_path_folder(u->path) - 1 : 0] = 0;
+        }
         if (bad)
             gp_fail(errs, GP_E_RUN, u->by->at, "%s: what was written may not be on disk: %s",
                     u->by->who, strerror(bad));

@@ -2,8 +2,9 @@
  * written twice, and no file that is read is replaced.
  *
  * A file that is written is known by the device and the inode of its folder and its name
- * there; one that is read by its own device and inode. So no spelling, symbolic link or
- * second (hard) link deceives the table. It looks at what is read only when a file is
+ * there; one that is read, or is open already and written as it is (standard output, a
+ * FIFO), by its own device and inode. So no spelling, symbolic link or second (hard) link
+ * deceives the table. It looks at what is read only when a file is
  * there already that is to be replaced. Numbered files of one folder take no memory each:
  * from the first to the highest number all count as written. Any thread. */
 #ifndef GP_FILETABLE_H
@@ -24,6 +25,13 @@ void gp_filetable_free(gp_filetable *t);               /* accepts NULL */
 /* `who` ("stage 'read'") reads these files; the strings are borrowed. False: no memory. */
 bool gp_filetable_reads(gp_filetable *t, const char *who, const char *const *path, int n);
 
+/* The same for one file, once the run has begun; `who` is copied. False when somebody writes
+ * it: the text says who. */
+bool gp_filetable_read(gp_filetable *t, const char *who, const char *path, char err[GP_WHY]);
+
+/* Is this file one that the run of `w` reads? */
+bool gp_filetable_is_read(struct gp_filewriter *w, const struct stat *st);
+
 /* Who writes files. */
 typedef struct gp_filewriter {
     struct gp_filewriter *next;        /* in the order in which they were made */
@@ -34,10 +42,12 @@ typedef struct gp_filewriter {
     uint64_t replaced_number;          /* of the one with the lowest number: that, */
     char *replaced_path;               /* and its path; malloc'd, may be NULL for want of
                                           memory */
+    char *kept_path;                   /* where the beginning of a joined file was kept; malloc'd */
+    uint64_t goes_on_at;               /* after files of an earlier run, at this number; 0: no */
     struct gp_filenumbers *numbers;    /* filetable.c's */
 } gp_filewriter;
 
-/* The strings are borrowed. `pattern`: the path of all its files, with %05d as it stands.
+/* `who` is copied, `pattern` borrowed: the path of all its files, with %05d as it stands.
  * NULL: no memory. */
 gp_filewriter *gp_filetable_writer(gp_filetable *t, const char *who, gp_loc at,
                                    const char *pattern);
@@ -57,13 +67,18 @@ typedef struct gp_fileclaim {
  * says who. */
 bool gp_filetable_claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY]);
 
+/* The same for a file that is written as it is, whatever it is called. A character device
+ * (a terminal, /dev/null) is everybody's. */
+bool gp_filetable_claim_open(gp_filewriter *w, const struct stat *st, uint64_t frame,
+                             char err[GP_WHY]);
+
 /* Is this folder seen here for the first time? */
 bool gp_filetable_is_new(gp_filewriter *w, dev_t dev, ino_t ino);
 
 /* Notes that gp_filetable_sync has to put on disk what is in open file `fd`, in a folder of
- * device `dev`: the file and its folder, by its path, or with `path` NULL all of its file
- * system. False with errno. */
-bool gp_filetable_sync_later(gp_filewriter *w, int fd, dev_t dev, const char *path);
+ * device `dev`: the file, its folder by its path, and `above` folders above that one, or with
+ * `path` NULL all of its file system. False with errno. */
+bool gp_filetable_sync_later(gp_filewriter *w, int fd, dev_t dev, const char *path, int above);
 /* Is there anything to do for gp_filetable_sync? */
 bool gp_filetable_must_sync(const gp_filetable *t);
 /* Puts on disk what has been noted; takes as long as the disks do. Errors are of RUN, at

@@ -1,6 +1,7 @@
 /* outfile.c - files that appear under their names only when they are whole, see outfile.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,13 +10,16 @@
 #include <unistd.h>
 #include "base/filetable.h"
 #include "base/path.h"
+#include "base/target.h"
 
 bool gp_why(char err[GP_WHY], const char *fmt, ...)
 {
+    int kept = errno;
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(err, GP_WHY, fmt, ap);
     va_end(ap);
+    errno = kept;
     return false;
 }
 
@@ -28,71 +32,39 @@ gp_code gp_why_code(const char *why, gp_code otherwise)
     return otherwise;
 }
 
-/* Makes the folders that `path` lies in. */
-static bool make_folders(const char *path)
+/* Makes the folders that `path` lies in. What is put on disk alone needs the name of each
+ * there, too: at once, or with the file. False with errno. */
+static bool make_folders(gp_outfile *f, const char *path)
 {
     char dir[PATH_MAX];
     snprintf(dir, sizeof dir, "%s", path);
     for (char *p = strchr(dir + 1, '/'); p; p = strchr(p + 1, '/')) {
         *p = 0;
-        if (mkdir(dir, 0777) && errno != EEXIST)
+        bool made = !mkdir(dir, 0777);
+        if (!made && errno != EEXIST)
             return false;
+        int bad = made && f->durable == GP_DURABLE_FILE ? gp_sync_folder(dir) : 0;
+        if (bad) {
+            errno = bad;
+            return false;
+        }
+        f->folders_made += made;
         *p = '/';
     }
     return true;
 }
 
-/* Puts the path that `link` has into it in its place. False with errno. */
-static bool read_link(char link[PATH_MAX])
-{
-    char to[PATH_MAX];
-    ssize_t n = readlink(link, to, sizeof to);
-    char *slash = strrchr(link, '/');
-    size_t dir = n > 0 && *to != '/' && slash ? (size_t)(slash + 1 - link) : 0;
-    if (n > 0 && dir + (size_t)n >= PATH_MAX)
-        errno = ENAMETOOLONG;
-    if (n <= 0 || dir + (size_t)n >= PATH_MAX)
-        return false;
-    memcpy(link + dir, to, (size_t)n);
-    link[dir + (size_t)n] = 0;
-    return true;
-}
-
-/* Follows links at the end of `path`. st_mode is 0 where nothing is. In /proc a link is no
- * name but an open file: st_mode is then none of a regular file. False with errno. */
-static bool find_file(char path[PATH_MAX], struct stat *st)
-{
-    enum { MOST = 40 };                /* as many as Linux follows */
-    for (int i = 0; i < MOST; i++) {
-        if (lstat(path, st)) {
-            st->st_mode = 0;
-            return errno == ENOENT;
-        }
-        if (!S_ISLNK(st->st_mode))
-            return true;
-        if (!strncmp(path, "/proc/", 6)) {
-            st->st_mode = S_IFCHR;
-            return true;
-        }
-        if (!read_link(path))
-            return false;
-    }
-    errno = ELOOP;
-    return false;
-}
-
 /* Opens a new file beside `path`, under a name nobody has. */
 static int open_temporary(gp_outfile *f, mode_t mode)
 {
-    const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
+    size_t folder = gp_path_folder(f->path);
+    char name[NAME_MAX + 1];
+    struct stat st;
     int fd = -1;
     for (int try = 0; fd < 0 && try < 1000; try++) {
-        char suffix[48];
-        snprintf(suffix, sizeof suffix, try ? ".gpipe-%ld-%d" : ".gpipe-%ld", (long)getpid(), try);
-        int keep = NAME_MAX - 1 - (int)strlen(suffix);
-        int n = snprintf(f->tmp, sizeof f->tmp, "%.*s.%.*s%s", (int)(name - f->path), f->path,
-                         keep, name, suffix);
-        if (n >= (int)sizeof f->tmp) {
+        gp_temporary_name(name, f->path + folder, getpid(), try);
+        if (snprintf(f->tmp, sizeof f->tmp, "%.*s%s", (int)folder, f->path, name)
+            >= (int)sizeof f->tmp) {
             errno = ENAMETOOLONG;
             return -1;
         }
@@ -102,7 +74,18 @@ static int open_temporary(gp_outfile *f, mode_t mode)
         if (fd >= 0 && !gp_hold_temporary(fd))
             close(fd), fd = -1;
     }
+    f->made = fd < 0 || fstat(fd, &st) ? 0 : st.st_ino;
     return fd;
+}
+
+/* Is what has the temporary name still the file that is written? False with errno. */
+static bool is_made(const gp_outfile *f)
+{
+    struct stat st;
+    if (lstat(f->tmp, &st))
+        return false;
+    errno = ESTALE;
+    return !f->made || st.st_ino == f->made;       /* 0: not known */
 }
 
 /* Has the file removed if the run is abandoned. False with errno. */
@@ -141,6 +124,14 @@ static void take_over(int fd, const struct stat *old)
     fchmod(fd, mode);
 }
 
+/* Removes the temporary file, unless it is known to be another's. */
+static void discard(const gp_outfile *f)
+{
+    if (is_made(f) || errno != ESTALE)
+        unlink(f->tmp);
+    let_go(f);
+}
+
 /* Finds out which folder `path` lies in, unless it is that of the path before; makes it. */
 static bool find_folder(gp_outfile *f, const char *path)
 {
@@ -151,11 +142,11 @@ static bool find_folder(gp_outfile *f, const char *path)
         return true;
     if (n)
         memcpy(dir, path, n), dir[n] = 0;
-    if (stat(dir, &st) && (errno != ENOENT || !make_folders(path) || stat(dir, &st)))
+    if (stat(dir, &st) && (errno != ENOENT || !make_folders(f, path) || stat(dir, &st)))
         return false;
     f->placed = true, f->dev = st.st_dev, f->ino = st.st_ino;
     if (!f->by || gp_filetable_is_new(f->by, f->dev, f->ino))
-        gp_remove_stale(dir);
+        gp_remove_stale(dir, f->by);
     return true;
 }
 
@@ -169,77 +160,110 @@ static bool is_there(char err[GP_WHY])
     return gp_why(err, "is there already, from an earlier run or another program");
 }
 
-/* As gp_outfile_claim; *st: what is there now. */
-static bool find(gp_outfile *f, const char *path, struct stat *st, char err[GP_WHY])
+/* As gp_outfile_claim; *t: what the path leads to. */
+static bool find(gp_outfile *f, const char *path, gp_target *t, char err[GP_WHY])
 {
-    char now[PATH_MAX];
-    if ((size_t)snprintf(now, sizeof now, "%s", path) >= sizeof now) {
-        errno = ENAMETOOLONG;
+    if (!gp_target_find(t, path))
         return cannot(err);
-    }
-    if (!find_file(now, st))
-        return cannot(err);
-    if (S_ISDIR(st->st_mode))
+    if (S_ISDIR(t->st.st_mode))
         return gp_why(err, "cannot be written: it is a folder");
-    f->in_place = st->st_mode && !S_ISREG(st->st_mode);
-    f->replaces = S_ISREG(st->st_mode);
+    f->in_place = !t->is_name;
+    f->lent = t->own >= 0;
+    f->replaces = S_ISREG(t->st.st_mode);
+    if (f->in_place) {
+        strcpy(f->path, t->path);
+        f->placed = false;
+        return !f->by || gp_filetable_claim_open(f->by, &t->st, f->lent ? 0 : f->frame, err);
+    }
     if (f->replaces && f->keeps)
         return is_there(err);
-    bool shared = f->in_place && !S_ISFIFO(st->st_mode);       /* everybody's, as /dev/null */
-    if (!shared && !find_folder(f, now))
+    if (!find_folder(f, t->path))
         return cannot(err);
-    f->placed = !shared;
-    strcpy(f->path, now);
-    gp_fileclaim c = { f->dev, f->ino, f->path + gp_path_folder(f->path), st, f->frame,
+    strcpy(f->path, t->path);
+    gp_fileclaim c = { f->dev, f->ino, f->path + gp_path_folder(f->path), &t->st, f->frame,
                        f->number };
-    return shared || !f->by || gp_filetable_claim(f->by, &c, err);
+    return !f->by || gp_filetable_claim(f->by, &c, err);
 }
 
 /* At the end it may be too late to open the file: its name is another's then. */
 static bool sync_later(const gp_outfile *f)
 {
     bool alone = f->durable == GP_DURABLE_END_ALONE;
-    if (!f->by || f->in_place || (!alone && f->durable != GP_DURABLE_END))
+    if (!f->by || (!alone && f->durable != GP_DURABLE_END))
         return true;
-    return gp_filetable_sync_later(f->by, f->fd, f->dev, alone ? f->path : NULL);
+    return gp_filetable_sync_later(f->by, f->fd, f->dev, alone ? f->path : NULL,
+                                   f->folders_made);
 }
 
 bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY])
 {
-    struct stat st;
-    return find(f, path, &st, err);
+    gp_target t;
+    return find(f, path, &t, err);
+}
+
+/* Takes an open file of the process as it is: opened once more it would have another place
+ * to write at, and forget that all is to be appended. */
+static bool borrow(gp_outfile *f, int fd, char err[GP_WHY])
+{
+    int flags = fcntl(fd, F_GETFL);
+    if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY)
+        flags = -1, errno = EBADF;
+    if (flags < 0)
+        return cannot(err);
+    f->fd = fd;
+    return f->open = true;
+}
+
+/* Opening does not wait for a FIFO's reader; writing later does. */
+static bool open_in_place(gp_outfile *f, bool fifo, char err[GP_WHY])
+{
+    f->fd = open(f->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    f->open = f->fd >= 0;
+    f->unread = !f->open && fifo && errno == ENXIO;
+    if (f->unread)
+        return gp_why(err, "cannot be written: nobody reads it yet");
+    return f->open ? !fcntl(f->fd, F_SETFL, 0) : cannot(err);
+}
+
+static bool open_anew(gp_outfile *f, const struct stat *old, char err[GP_WHY])
+{
+    mode_t mode = old->st_mode ? old->st_mode & 0600 : 0666;
+    f->fd = open_temporary(f, mode);
+    if (f->fd < 0 && errno == ENOENT && make_folders(f, f->path))
+        f->fd = open_temporary(f, mode);
+    f->open = f->fd >= 0;
+    if (!f->open)
+        return cannot(err);
+    if (old->st_mode)
+        take_over(f->fd, old);
+    bool other = f->is_sole && gp_is_being_written(f);
+    if (!other && note(f) && sync_later(f))
+        return true;
+    int bad = errno;
+    gp_outfile_drop(f);
+    errno = bad;
+    return other ? gp_why(err, "cannot be written: another run is writing it") : cannot(err);
 }
 
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
 {
+    gp_target t;
+    f->unread = false;
+    if (!find(f, path, &t, err))
+        return false;
+    return f->lent       ? borrow(f, t.own, err)
+         : f->in_place ? open_in_place(f, S_ISFIFO(t.st.st_mode), err)
+                       : open_anew(f, &t.st, err);
+}
+
+bool gp_outfile_lend(gp_outfile *f, int fd, char err[GP_WHY])
+{
     struct stat st;
     f->unread = false;
-    if (!find(f, path, &st, err))
-        return false;
-    if (f->in_place) {
-        /* Opening does not wait for a FIFO's reader; writing later does. */
-        f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        f->unread = f->fd < 0 && errno == ENXIO;
-        if (f->unread)
-            return gp_why(err, "cannot be written: nobody reads it yet");
-        if (f->fd >= 0)
-            fcntl(f->fd, F_SETFL, 0);
-    } else {
-        mode_t mode = st.st_mode ? st.st_mode & 0600 : 0666;
-        f->fd = open_temporary(f, mode);
-        if (f->fd < 0 && errno == ENOENT && make_folders(f->path))
-            f->fd = open_temporary(f, mode);
-        if (f->fd >= 0 && st.st_mode)
-            take_over(f->fd, &st);
-    }
-    f->open = f->fd >= 0;
-    if (f->open && !((f->in_place || note(f)) && sync_later(f))) {
-        int bad = errno;
-        gp_outfile_drop(f);
-        errno = bad;
+    f->in_place = f->lent = true;
+    if (fstat(fd, &st))
         return cannot(err);
-    }
-    return f->open || cannot(err);
+    return (!f->by || gp_filetable_claim_open(f->by, &st, 0, err)) && borrow(f, fd, err);
 }
 
 /* Gives the file a name that nothing has. EEXIST: something has it; EOPNOTSUPP: the file
@@ -256,10 +280,15 @@ static int name_anew(const char *tmp, const char *path)
     return 0;
 }
 
-/* Gives the file its name; what is there already goes, unless it keeps that. */
-static int name_it(const gp_outfile *f)
+/* Gives the file its name; what is there by now goes, unless it keeps that. 0 or errno. */
+static int name_it(gp_outfile *f)
 {
-    return f->keeps ? name_anew(f->tmp, f->path) : rename(f->tmp, f->path) ? errno : 0;
+    struct stat st;
+    if (!is_made(f))
+        return errno;
+    int bad = name_anew(f->tmp, f->path);
+    f->replaces = bad && !lstat(f->path, &st);
+    return !bad || f->keeps ? bad : rename(f->tmp, f->path) ? errno : 0;
 }
 
 /* Names the open file; with `durable: file` it is on disk before, and its name after. */
@@ -279,6 +308,8 @@ static int publish(gp_outfile *f)
 static bool not_published(const gp_outfile *f, int bad, char err[GP_WHY])
 {
     errno = bad;
+    if (bad == ESTALE)
+        return gp_why(err, "cannot be written: somebody else changed its temporary file");
     if (f->keeps && bad == EOPNOTSUPP)
         return gp_why(err, "cannot be written: its file system may replace a file while it names "
                       "one: say 'if_exists: replace', or write elsewhere");
@@ -296,12 +327,12 @@ bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY])
     int bad = f->in_place ? 0 : !f->published ? publish(f)
             : f->durable == GP_DURABLE_FILE ? gp_sync_file(f->fd) : 0;
     bool kept = f->in_place || f->published;
-    bad = close(f->fd) && !bad ? errno : bad;
+    bad = !f->lent && close(f->fd) && !bad ? errno : bad;
     f->open = f->published = false;
     if (!bad)
         return true;
     if (!kept)
-        unlink(f->tmp), let_go(f);
+        discard(f);
     return not_published(f, bad, err);
 }
 
@@ -309,10 +340,26 @@ void gp_outfile_drop(gp_outfile *f)
 {
     if (!f->open)
         return;
-    close(f->fd);
+    if (!f->lent)
+        close(f->fd);
     if (!f->in_place && !f->published)
-        unlink(f->tmp), let_go(f);
+        discard(f);
     f->open = f->published = false;
+}
+
+void gp_outfile_keep(gp_outfile *f)
+{
+    char why[GP_WHY], name[PATH_MAX];
+    gp_target t;
+    gp_outfile g = { .by = f->by };
+    if (f->open && !f->in_place && !f->published && f->by
+        && snprintf(name, sizeof name, "%s.partial", f->path) < (int)sizeof name
+        && find(&g, name, &t, why) && !g.in_place && is_made(f) && !rename(f->tmp, g.path)) {
+        let_go(f);
+        f->published = true;
+        f->by->kept_path = strdup(g.path);
+    }
+    gp_outfile_drop(f);
 }
 
 bool gp_write_all(int fd, struct iovec *v, int n, char err[GP_WHY])
@@ -323,7 +370,9 @@ bool gp_write_all(int fd, struct iovec *v, int n, char err[GP_WHY])
             continue;
         }
         ssize_t k = writev(fd, v, n < IOV_MAX ? n : IOV_MAX);
-        if (k < 0 && errno == EINTR)
+        if (k < 0 && errno == EAGAIN)          /* an open file that was lent may not wait itself */
+            poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
+        if (k < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (k < 0)
             return gp_why(err, "cannot be written: %s", strerror(errno));

@@ -9,12 +9,13 @@ bool gp_path_is_glob(const char *path)
     return strpbrk(path, "*?[");
 }
 
-/* The length of the %d or %05d at `p`, or 0. */
+/* The length of the %d or %05d at `p`, or 0: what is %5d in C, with spaces before it, is no
+ * number in a name. */
 static size_t number_at(const char *p, int *width)
 {
     size_t n = 1;
     *width = 0;
-    if (*p != '%')
+    if (*p != '%' || (p[1] != '0' && p[1] != 'd'))
         return 0;
     for (; p[n] >= '0' && p[n] <= '9' && *width < 20; n++)
         *width = 10 * *width + (p[n] - '0');
@@ -26,6 +27,17 @@ size_t gp_path_conversion(const char *p)
     int width;
     size_t n = number_at(p, &width);
     return n ? n : *p == '%' && (p[1] == 'n' || p[1] == '%') ? 2 : 0;
+}
+
+bool gp_path_lacks_zero(const char *path)
+{
+    for (const char *p = path; (p = strchr(p, '%')); p++) {
+        size_t digits = strspn(p + 1, "0123456789");
+        if (digits && p[1] != '0' && p[1 + digits] == 'd')
+            return true;
+        p += p[1] == '%';
+    }
+    return false;
 }
 
 /* Is there a conversion that ends with `c`? */

@@ -17,6 +17,7 @@ bool gp_path_is_glob(const char *path);
 /* The length of the %d, %05d, %n or %% at `p`, or 0. */
 size_t gp_path_conversion(const char *p);
 bool gp_path_has_number(const char *path);             /* has a %d or %05d */
+bool gp_path_lacks_zero(const char *path);             /* has a %5d, which means itself */
 bool gp_path_has_name(const char *path);               /* has a %n */
 /* The path with this number and, for %n, `name`; %% becomes %. False when
  * it does not fit, with an empty text in `out`. */

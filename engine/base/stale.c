@@ -1,4 +1,8 @@
-/* stale.c - temporary files that processes left which were killed.
+/* stale.c - temporary files: their names, whose they are, and those that processes left
+ * which were killed.
+ *
+ * One is called .NAME.gpipe-PID-N-SUM, where SUM is a check sum of what stands before it: no
+ * file of a user's is called so by chance.
  *
  * Who writes one holds a lock on it (flock), which ends with the process, however it ends:
  * a number of a process may be another's by now, or be one on another machine. So a file
@@ -8,13 +12,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-#include "base/outfile.h"
+#include "base/filetable.h"
+#include "base/path.h"
 
 bool gp_hold_temporary(int fd)
 {
@@ -23,17 +29,38 @@ bool gp_hold_temporary(int fd)
         && (fstat(fd, &st) || st.st_nlink);    /* else it was taken for one that was left */
 }
 
-/* The process that made .NAME.gpipe-PID or .NAME.gpipe-PID-N; 0: no such name. */
-static pid_t maker(const char *name)
+static const char mark[] = ".gpipe-";
+
+void gp_temporary_name(char out[NAME_MAX + 1], const char *name, long pid, int n)
 {
+    enum { SUM = 9 };                  /* "-" and 8 digits */
+    char number[48];
+    snprintf(number, sizeof number, "%s%ld-%d", mark, pid, n);
+    int keep = NAME_MAX - 1 - SUM - (int)strlen(number);
+    int len = snprintf(out, NAME_MAX + 1, ".%.*s%s", keep, name, number);
+    uint64_t sum = 0xcbf29ce484222325u;                       /* FNV-1a, 64 bits */
+    for (const char *c = out; *c; c++)
+        sum = (sum ^ (unsigned char)*c) * 0x100000001b3u;
+    snprintf(out + len, SUM + 1, "-%08x", (unsigned)(sum ^ sum >> 32));
+}
+
+/* The process that made a temporary file of this name, and how long the part of it is that
+ * is the file's own; 0: it is none. */
+static pid_t maker(const char *name, size_t *len)
+{
+    char own[NAME_MAX + 1], made[NAME_MAX + 1];
     const char *p = NULL;
-    for (const char *q = name; *name == '.' && (q = strstr(q, ".gpipe-")); q++)
-        p = q + 7;
-    size_t digits = p ? strspn(p, "0123456789") : 0;
-    const char *end = digits ? p + digits : "?";
-    if (*end == '-' && end[1])
-        end += 1 + strspn(end + 1, "0123456789");
-    return *end || digits > 9 ? 0 : (pid_t)strtol(p, NULL, 10);
+    long pid;
+    int n;
+    for (const char *q = name; (q = strstr(q, mark)); q++)
+        p = q;
+    if (*name != '.' || !p || p < name + 2 || strlen(name) > NAME_MAX
+        || sscanf(p + strlen(mark), "%9ld-%9d-", &pid, &n) != 2 || pid < 1)
+        return 0;
+    *len = (size_t)(p - name - 1);
+    memcpy(own, name + 1, *len), own[*len] = 0;
+    gp_temporary_name(made, own, pid, n);
+    return strcmp(made, name) ? 0 : (pid_t)pid;
 }
 
 static bool is_of_a_network(int folder)
@@ -53,7 +80,7 @@ static bool is_of_a_network(int folder)
     return false;
 }
 
-static void remove_if_stale(int folder, const char *name, pid_t pid)
+static void remove_if_stale(int folder, const char *name, pid_t pid, gp_filewriter *by)
 {
     struct stat st;
     if (!kill(pid, 0) || errno != ESRCH)
@@ -62,25 +89,54 @@ static void remove_if_stale(int folder, const char *name, pid_t pid)
     if (fd < 0)
         return;
     if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid()
-        && !flock(fd, LOCK_EX | LOCK_NB))
+        && !(by && gp_filetable_is_read(by, &st)) && !flock(fd, LOCK_EX | LOCK_NB))
         unlinkat(folder, name, 0);
     close(fd);
 }
 
-void gp_remove_stale(const char *folder)
+void gp_remove_stale(const char *folder, gp_filewriter *by)
 {
     DIR *d = opendir(folder);
+    size_t len;
     pid_t pid;
     int network = -1;                  /* not known yet */
     for (struct dirent *e; d && (e = readdir(d));) {
-        if (!(pid = maker(e->d_name)))
+        if (!(pid = maker(e->d_name, &len)))
             continue;
         if (network < 0)
             network = is_of_a_network(dirfd(d));
         if (network)
             break;
-        remove_if_stale(dirfd(d), e->d_name, pid);
+        remove_if_stale(dirfd(d), e->d_name, pid, by);
     }
     if (d)
         closedir(d);
+}
+
+static bool is_held(int folder, const char *name)
+{
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+    if (fd >= 0)
+        close(fd);
+    return held;
+}
+
+/* One that is live has its name, and is still held. A name that is too long to stand in that of
+ * a temporary file is not known from others. */
+bool gp_is_being_written(const gp_outfile *f)
+{
+    size_t n = gp_path_folder(f->path), len;
+    const char *name = f->path + n, *own = f->tmp + n;
+    char folder[PATH_MAX] = ".";
+    if (n)
+        memcpy(folder, f->path, n), folder[n] = 0;
+    DIR *d = opendir(folder);
+    bool held = d && is_held(dirfd(d), name);
+    for (struct dirent *e; d && !held && (e = readdir(d));)
+        held = maker(e->d_name, &len) && strcmp(e->d_name, own) && !strncmp(e->d_name + 1, name, len)
+            && !name[len] && is_held(dirfd(d), e->d_name);
+    if (d)
+        closedir(d);
+    return held;
 }

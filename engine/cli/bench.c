@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "cli/bench.h"
 
-static const double NEAR = 1.05;       /* see add_part() */
+static const double NEAR = 1.05;       /* see time_alone() */
 
 /* ---- rounds ---------------------------------------------------------- */
 
@@ -56,22 +56,29 @@ static void compare(gp_bench *b)
     }
 }
 
-/* The fastest of rows [from, to) that does all its work; NULL: there is none. */
-static gp_row *fastest(gp_bench *b, int from, int to)
-{
-    gp_row *best = NULL;
-    for (gp_row *r = b->row + from; r < b->row + to; r++)
-        if (!r->cached && (!best || r->figures->frames_per_s > best->figures->frames_per_s))
-            best = r;
-    return best;
-}
-
 /* ---- what bounds a row ------------------------------------------------ */
 
+static double host_us(const gp_figures *f)
+{
+    double us = 0;
+    for (int i = 0; i < f->nbusy; i++)
+        us = fmax(us, f->busy[i].us);
+    return us;
+}
+
+/* Of a run of a part alone: its time per frame of the row; *most: it may be less. Sinks
+ * still cost what they cost, so a time near theirs says nothing of the segments. */
+static double time_alone(const gp_figures *row, const gp_figures *alone, bool *most)
+{
+    bool alike;
+    double share = gp_bench_share(row, alone, &alike), each = 1e6 / alone->frames_per_s;
+    *most = !alike || each < host_us(alone) * NEAR || each * share < host_us(row) * NEAR;
+    return each * share;
+}
+
 /* Runs the segments with a part of their work, and host stages that cost nothing
- * where that can be. Sinks still cost what they cost, so a time near theirs says
- * nothing of the segments, and does not count as the bound. A part that takes longer
- * than the whole did is timed again: the fastest counts. */
+ * where that can be. What is only a most does not count as the bound. A part that takes
+ * longer than the whole did is timed again: the fastest counts. */
 static int add_part(gp_bench *b, gp_row *r, const char *name, const char *how,
                     gp_run_options options)
 {
@@ -79,29 +86,30 @@ static int add_part(gp_bench *b, gp_row *r, const char *name, const char *how,
     const gp_figures *f = r->figures;
     const char **cached = GP_NEW(&b->arena, const char *, f->nbusy);
     char why[GP_BENCH_WHY] = "";
-    double host = 0, us = NAN;
-    for (int i = 0; i < f->nbusy; i++) {
+    double us = NAN;
+    bool most = false;
+    for (int i = 0; i < f->nbusy; i++)
         if (f->busy[i].workers && !(f->busy[i].source && f->whole))
             cached[options.ncached++] = f->busy[i].name;
-        host = fmax(host, f->busy[i].us);
-    }
     options.cached = cached;
     for (int i = 0; i < TIMES && (!i || gp_bench_is_refuted(f, us)); i++) {
         gp_figures alone = { 0 };
         int status = gp_bench_measure(b, r, &options, why, &alone);
         if (gp_signal_taken() || b->stuck)
             return status;
-        if (!status)
-            us = fmin(us, 1e6 / alone.frames_per_s);   /* the one that is a number */
-        else if (!i)
+        if (status && !i)
             break;
+        bool at_most = false;
+        double took = status ? INFINITY : time_alone(f, &alone, &at_most);
+        if (!(took >= us))             /* the first, or less */
+            us = took, most = at_most;
     }
     gp_resource one = { name, how, us, .alone = true };
     int bound = r->bound;
     if (isnan(us))
         one.how = gp_format(&b->arena, "could not be timed alone: %s", why);
     gp_resource *added = gp_bench_add(r, one);
-    if (host && us < host * NEAR) {
+    if (most) {
         added->how = gp_format(&b->arena, "at most; %s", how);
         r->bound = bound;
     }
@@ -122,9 +130,12 @@ static int find_bound(gp_bench *b, gp_row *r)
     if (f->nsegments && f->copies)
         status = add_part(b, r, "copies", "both directions at once, without the kernels",
                           (gp_run_options){ .no_kernels = true });
-    if (f->nsegments && !status)
-        status = add_part(b, r, "kernels", !f->copies ? "on the CPU, which has no copies"
-                          : "without the copies", (gp_run_options){ .no_copies = true });
+    if (f->nsegments && f->device < 0)
+        gp_bench_add(r, (gp_resource){ "kernels", gp_format(&b->arena, "CPU time, shared by %.2g "
+                     "core%s", f->cores, f->cores == 1 ? "" : "s"), f->kernels_us, false });
+    else if (f->nsegments && !status)
+        status = add_part(b, r, "kernels", "without the copies",
+                          (gp_run_options){ .no_copies = true });
     return status;
 }
 
@@ -159,11 +170,14 @@ static int bench(gp_bench *b)
         return status;
     choose_figures(b);
     compare(b);
-    gp_row *best = b->nrows > 1 ? fastest(b, 0, b->nrows) : NULL;
+    gp_row *best = b->nrows > 1 ? gp_bench_best(b->row, b->nrows) : NULL;
     if (best)
         best->best = true;
+    for (int i = 0; best && i < b->nrows; i++)
+        b->row[i].noise = !b->row[i].cached
+            && b->row[i].figures->frames_per_s > best->figures->frames_per_s;
     for (int i = 0; i < b->nfiles && !status; i++)
-        status = find_bound(b, fastest(b, i * each, (i + 1) * each));
+        status = find_bound(b, gp_bench_best(b->row + i * each, each));
     return status;
 }
 

@@ -71,7 +71,9 @@ static value get(const gp_bench *b, const gp_row *r, column_id c)
     case OF_BOUND:  v.number = gp_bench_reached(r); break;
     case BOUND_BY:  v.text = bound ? bound->name : NULL; break;
     case BOUND_IS:  v.text = gp_bench_bound_is(r); break;
-    case BEST:      v.text = r->best ? "best" : b->nrows > 1 ? "" : NULL; break;
+    case BEST:
+        v.text = r->best ? "best" : r->noise ? "within the noise" : b->nrows > 1 ? "" : NULL;
+        break;
     case NCOLUMNS:  break;
     }
     return v;
@@ -146,6 +148,18 @@ static void print_bound(FILE *f, const gp_bench *b, const gp_row *r)
     }
 }
 
+/* Faster rows than the best. */
+static void print_noise(FILE *f, const gp_bench *b)
+{
+    for (int i = 0; i < b->nrows; i++)
+        if (b->row[i].noise) {
+            fprintf(f, "\nwithin the noise: faster than the best, but unstable, and by no more than "
+                    "the spread of both rows. Measure\nagain when the machine is quiet, or with a "
+                    "longer --window.\n");
+            return;
+        }
+}
+
 struct text { const gp_bench *b; const gp_environment *e; };
 
 static void print_text(FILE *f, const void *arg)
@@ -156,6 +170,7 @@ static void print_text(FILE *f, const void *arg)
     if (b->nfiles == 1)
         fprintf(f, "%s\n", b->row[0].file);
     print_columns(f, b);
+    print_noise(f, b);
     for (int i = 0; i < b->nrows; i++)
         print_bound(f, b, &b->row[i]);
     fprintf(f, "\ncpu %s (%d)", e->cpu, e->cores);
@@ -222,7 +237,7 @@ static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
     for (int c = 0; c < NCOLUMNS; c++) {
         value v = get(b, r, (column_id)c);
         if (c == BEST)
-            gp_json_bool(j, columns[c].name, r->best);
+            gp_json_bool(j, columns[c].name, r->best), gp_json_bool(j, "within_noise", r->noise);
         else if (v.text || c == BOUND_BY || c == BOUND_IS)
             gp_json_str(j, columns[c].name, v.text);
         else

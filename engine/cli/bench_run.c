@@ -1,7 +1,8 @@
 /* bench_run.c - gpipe bench: one measurement.
  *
  * The pipeline runs in a thread of its own and is watched from outside: its
- * counters are read at the edges of windows, which lie where a frame came out.
+ * counters are read at the edges of windows, which lie where a frame was done with:
+ * came out, or was found to have been dropped.
  * Nothing is reported of a run that ended badly or whose account is wrong. */
 #include <errno.h>
 #include <math.h>
@@ -34,7 +35,8 @@ typedef struct runner {
 
 typedef struct counts {
     double s;                          /* seconds */
-    uint64_t in, frames;               /* of the source that made most: in, out */
+    uint64_t in, frames;               /* of the source that made most: in; done with, those
+                                          that were dropped on the way too */
 } counts;
 
 /* All that was counted up to a moment. */
@@ -43,6 +45,7 @@ typedef struct sample {
     double bytes_per_frame;            /* of all sources together */
     int n;                             /* stages */
     uint64_t *busy_ns;                 /* of each */
+    uint64_t kernels_ns;               /* on the CPU */
     gp_hist latency;
 } sample;
 
@@ -58,8 +61,9 @@ static counts read_counts(runner *r)
     gp_counters_read(&r->now, r->l.pipeline);
     for (int i = 0; i < r->now.nsources; i++) {
         const gp_account *a = &r->now.source[i];
+        uint64_t done = a->out + a->dropped + a->failed;
         c.in = a->in > c.in ? a->in : c.in;
-        c.frames = a->out > c.frames ? a->out : c.frames;
+        c.frames = done > c.frames ? done : c.frames;
     }
     return c;
 }
@@ -71,14 +75,19 @@ static void read_all(runner *r, sample *to)
     to->at = read_counts(r);
     to->n = r->now.nstages;
     to->busy_ns = GP_NEW(r->arena, uint64_t, to->n);
-    to->bytes_per_frame = 0;
+    uint64_t bytes = 0, frames = 0;
+    to->kernels_ns = 0;
     for (int i = 0; i < to->n; i++) {
         const gp_stage_status *st = &r->now.stage[i];
         to->busy_ns[i] = st->busy_ns;
+        to->kernels_ns += st->kernels_ns;
         for (int k = 0; k < r->now.nsources; k++)
-            if (st->frames && !strcmp(st->name, r->now.source[k].source))
-                to->bytes_per_frame += (double)st->bytes / (double)st->frames;
+            if (!strcmp(st->name, r->now.source[k].source)) {
+                bytes += st->bytes;
+                frames = st->frames > frames ? st->frames : frames;
+            }
     }
+    to->bytes_per_frame = frames ? (double)bytes / (double)frames : 0;
 }
 
 /* `to` += `s`, of another run that took `seconds`. */
@@ -88,6 +97,7 @@ static void add_run(gp_arena *a, sample *to, const sample *s, double seconds)
     for (int i = 0; i < s->n; i++)
         sum[i] = busy_of(to, i) + s->busy_ns[i];
     to->at.s += seconds, to->at.frames += s->at.frames;
+    to->kernels_ns += s->kernels_ns;
     to->bytes_per_frame = s->bytes_per_frame;
     to->n = s->n, to->busy_ns = sum;
     gp_hist_merge(&to->latency, &s->latency);
@@ -162,6 +172,7 @@ static void sum_up(const series *w, gp_figures *f)
         if (f->busy[i].workers)
             f->busy[i].us = gp_bench_busy_us(busy_of(to, i) - busy_of(from, i),
                                              f->busy[i].workers, seconds, frames);
+    f->kernels_us = gp_bench_busy_us(to->kernels_ns - from->kernels_ns, f->cores, seconds, frames);
 }
 
 /* ---- the thread -------------------------------------------------------- */
@@ -204,7 +215,7 @@ static bool wait_until(const runner *r, double then)
     return true;
 }
 
-/* Until a frame comes out, at most for so long. */
+/* Until a frame is done with, at most for so long. */
 static bool wait_edge(runner *r, double seconds)
 {
     double then = gp_seconds() + seconds;
@@ -312,7 +323,20 @@ static int watch_whole(gp_bench *b, runner *r, sample *s, double *took)
 
 /* ---- a measurement ----------------------------------------------------- */
 
-/* What the plan says. */
+/* The cores that the segments could use: each of their streams is a thread. */
+static double cores_of(runner *r)
+{
+    gp_arena arena = { 0 };
+    const gp_report *report = gp_report_make(&arena, r->l.pipeline, &r->errs);
+    double streams = 0;
+    for (int i = 0; report && i < report->nactors; i++)
+        streams += report->actor[i].streams;
+    double cores = report ? fmin(streams, gp_report_usable(report)) : 0;
+    gp_arena_free(&arena);
+    return cores;
+}
+
+/* What the plan says, and the run that is over. */
 static void describe(gp_bench *b, runner *r, gp_figures *f)
 {
     gp_pipeline_info is;
@@ -321,14 +345,19 @@ static void describe(gp_bench *b, runner *r, gp_figures *f)
     const gp_stage_status *st = r->now.stage;
     const gp_account *a = r->now.source;
     int n = r->now.nstages, sources = r->now.nsources;
+    uint64_t in = 0;
+    for (int k = 0; k < sources; k++)
+        in = a[k].in > in ? a[k].in : in;
     f->nsegments = is.nsegments;
     f->copies = is.copies;
     f->device = is.nsegments ? is.device : -1;
+    f->cores = is.nsegments && is.device < 0 ? cores_of(r) : 0;
     f->busy = GP_NEW(&b->arena, struct gp_busy, n);
     f->nbusy = n;
     for (int i = 0; i < n; i++) {
         f->busy[i] = (struct gp_busy){ .name = gp_strdup(&b->arena, st[i].name),
-                                       .workers = st[i].workers };
+                                       .workers = st[i].workers,
+                                       .share = in ? (double)st[i].frames / (double)in : 0 };
         for (int k = 0; k < sources; k++)
             f->busy[i].source |= st[i].workers && !strcmp(st[i].name, a[k].source);
     }
@@ -364,7 +393,7 @@ static int measure(gp_bench *b, const gp_row *row, const gp_fit *fit, runner *r,
     f->whole = fit->whole;
     describe(b, r, f);
     sum_up(&w, f);
-    return 0;
+    return gp_errs_exit(&r->errs);
 }
 
 /* The row as it stands says how it has to be changed. */

@@ -177,11 +177,14 @@ bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_regis
 {
     if (!gp_load_text(l, file, errs))
         return false;
-    time_t seconds = time(NULL);
+    struct timespec moment;
     struct tm now;
+    clock_gettime(CLOCK_REALTIME, &moment);
     gp_config config = { .registry = registry,
-                         .env = { from_env, NULL, localtime_r(&seconds, &now) }, .set = args->set,
-                         .nset = args->nset, .lenient = args->verb == GP_VERB_CHECK };
+                         .env = { from_env, NULL, localtime_r(&moment.tv_sec, &now),
+                                  (int)moment.tv_nsec },
+                         .set = args->set, .nset = args->nset, .lenient = args->verb == GP_VERB_CHECK,
+                         .bounded = args->verb == GP_VERB_PLAN };
     bool ok = true;
     gp_machine *machine = choose_machine(args, &ok, errs);
     config.machine = machine;

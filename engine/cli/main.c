@@ -39,10 +39,12 @@ static const verb verbs[] = {
       "repeated, and count from their first frame in to their last frame out.\n"
       "What 'write' makes goes to a temporary folder next to where it belongs, or to\n"
       "/dev/null for stdout; files that Lua scripts write are not redirected.\n"
-      "frames/s and GB/s are those of the sources' frames; latency is from source to sink.\n"
-      "The bound is the largest of these times per frame: a host stage (by its busy\n"
-      "time, through its workers), all copies without the kernels, all kernels without\n"
-      "the copies. Several files are measured in turns and compared with the first.\n",
+      "frames/s, GB/s and times per frame are of the sources' frames, also where most are\n"
+      "dropped on the way; latency is from source to sink. The bound is the largest of\n"
+      "these times per frame: a host stage (by its busy time, through its workers), all\n"
+      "copies without the kernels, all kernels without the copies (on the CPU: by their\n"
+      "CPU time, through the streams and cores that they could use).\n"
+      "Several files are measured in turns and compared with the first.\n",
       1, INT_MAX, gp_cmd_bench },
     { GP_VERB_TOP, "top", "PID|SOCKET", "watch a pipeline that runs elsewhere",
       "Shows the same live lines as that 'gpipe run', each second, until it ends or Ctrl-C.\n"

@@ -297,8 +297,9 @@ gp_metrics *gp_metrics_start(const char *at, const gp_pipeline *p, bool quiet, g
         m->pipeline = p, m->start = gp_seconds();
         m->daemon = mhd.start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL
                                      | MHD_USE_ITC, 0, NULL, NULL, answer, m,
-                                     MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, 16u,
-                                     MHD_OPTION_CONNECTION_TIMEOUT, 10u, MHD_OPTION_END);
+                                     MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, 64u,
+                                     MHD_OPTION_PER_IP_CONNECTION_LIMIT, 48u,
+                                     MHD_OPTION_CONNECTION_TIMEOUT, 2u, MHD_OPTION_END);
     }
     if (!m || !m->daemon) {
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "--metrics '%s': cannot start the server", at);

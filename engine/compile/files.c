@@ -17,9 +17,12 @@ static const char *plain(files *f, const char *path)
     return strlen(path) < PATH_MAX ? gp_path_plain(f->plain, path) : "";
 }
 
+/* What is no regular file is left to the run, which may find that it is everybody's. */
 static void refuse(files *f, const gp_stage *to, const char *path, const gp_stage *from)
 {
     const gp_node *n = gp_node_get(to->node, to->writes_opt);
+    if (gp_probe_get(f->r->probe, path, false)->file.kind == GP_FILE_STREAM)
+        return;
     gp_fail(f->r->errs, GP_E_SPEC, n ? n->at : to->at, "stage '%s': '%s' would replace '%s', which "
             "stage '%s' reads: give it a folder or a name of its own", to->name, to->writes, path,
             from->name);

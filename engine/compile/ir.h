@@ -45,6 +45,7 @@ typedef struct gp_probed {
     const char *path;
     bool glob;                 /* `files` is filled in, else `file` */
     int most;                  /* as gp_probe.most */
+    int left;                  /* names that may be looked at for it, with most; what is left then */
     bool cut;                  /* there were more; `files` lacks what is there */
     gp_file file;
     gp_files files;
@@ -53,7 +54,8 @@ typedef struct gp_probe {
     gp_arena *arena;
     void (*look)(gp_arena *, gp_probed *);     /* gp_probe_look, but for tests */
     bool lenient;              /* gp_config.lenient */
-    int most;                  /* names in folders that are looked at for a glob; 0: all */
+    int most;                  /* names in folders that are looked at for globs; 0: all */
+    int seen;                  /* ... so far */
     gp_table of[2];            /* by path: files, lists of files */
 } gp_probe;
 

@@ -23,10 +23,11 @@ const gp_probed *gp_probe_get(gp_probe *p, const char *path, bool glob)
         return e->ptr;
     gp_probed *x = GP_NEW(p->arena, gp_probed, 1);
     x->path = gp_strdup(p->arena, path);
-    x->glob = glob, x->most = p->most;
+    x->glob = glob, x->most = p->most, x->left = p->most - p->seen;
     t->arena = p->arena;
     gp_table_put(t, x->path, 0)->ptr = x;
     p->look(p->arena, x);
+    p->seen = p->most - x->left;
     return x;
 }
 
@@ -81,6 +82,8 @@ static bool find_number(const char *pattern, const char **from, const char **to,
 {
     for (const char *s = pattern; (s = strchr(s, '%')); s++) {
         const char *d = s + 1;
+        if (*d != '0' && *d != 'd')
+            continue;
         for (*width = 0; *d >= '0' && *d <= '9' && *width < DIGITS; d++)
             *width = 10 * *width + (*d - '0');
         *width = *width ? *width : 1;
@@ -162,18 +165,22 @@ static int is_short(const char *folder, int error)
     return error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
-/* How many more names glob() may read on this thread; it has no argument of ours. */
+/* How many more names glob() may read on this thread, and whether it wanted more; it has no
+ * argument of ours. */
 static _Thread_local int left;
+static _Thread_local bool refused;
 
 static void *open_folder(const char *path)
 {
     errno = ENOTDIR;
+    refused |= !left;
     return left ? opendir(path) : NULL;
 }
 
 static struct dirent *next_name(void *folder)
 {
     struct dirent *e = left ? readdir(folder) : NULL;
+    refused |= !left;
     left -= e != NULL;
     return e;
 }
@@ -183,21 +190,21 @@ static void close_folder(void *folder)
     closedir(folder);
 }
 
-/* As glob(), until `most` names were seen; then *cut. */
-static int bounded_glob(const char *pattern, int most, bool *cut, glob_t *g)
+/* As glob(), until x->left names were seen; then x->cut. */
+static int bounded_glob(const char *pattern, gp_probed *x, glob_t *g)
 {
-    if (!most)
+    if (!x->most)
         return glob(pattern, GLOB_NOSORT, is_short, g);
     g->gl_opendir = open_folder, g->gl_readdir = next_name, g->gl_closedir = close_folder;
     g->gl_stat = stat, g->gl_lstat = lstat;
-    left = most;
+    left = x->left, refused = false;
     int bad = glob(pattern, GLOB_NOSORT | GLOB_ALTDIRFUNC, is_short, g);
-    *cut = !left;
+    x->left = left, x->cut = refused;
     return bad;
 }
 
 /* When the arena runs out of memory meanwhile, glob's memory is freed first. */
-static void list_matches(gp_arena *a, const char *pattern, int most, bool *cut, struct list *l)
+static void list_matches(gp_arena *a, const char *pattern, gp_probed *x, struct list *l)
 {
     jmp_buf here, *there = a->oom;
     glob_t g = {0};
@@ -208,7 +215,7 @@ static void list_matches(gp_arena *a, const char *pattern, int most, bool *cut, 
     }
     if (there)
         a->oom = &here;
-    int bad = bounded_glob(pattern, most, cut, &g);
+    int bad = bounded_glob(pattern, x, &g);
     if (!bad)
         copy_list(a, &g, l);
     a->oom = there;
@@ -224,7 +231,7 @@ static void look_at_glob(gp_arena *a, gp_probed *x)
     int width = 0;
     struct list l = {0};
     bool numbered = find_number(pattern, &from, &to, &width);
-    list_matches(a, numbered ? any_number(a, pattern, from, to) : pattern, x->most, &x->cut, &l);
+    list_matches(a, numbered ? any_number(a, pattern, from, to) : pattern, x, &l);
     if (l.n > 1)
         qsort(l.path, (size_t)l.n, sizeof *l.path, by_bytes);
     if (numbered)

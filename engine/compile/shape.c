@@ -103,8 +103,8 @@ const gp_files *gp_probe_glob(gp_shape *s, const char *pattern)
 {
     const gp_probed *p = look(s, pattern, true);
     if (p && p->cut)
-        gp_fail(ctx_of(s)->errs, GP_E_WARN, ctx_of(s)->stage->at, "stage '%s': 'check' looks at %d "
-                "names for a pattern, and for '%.200s' there are more; 'run' looks at all",
+        gp_fail(ctx_of(s)->errs, GP_E_WARN, ctx_of(s)->stage->at, "stage '%s': 'check' and 'plan' "
+                "look at %d names for all patterns, and for '%.200s' there are more; 'run' looks at all",
                 ctx_of(s)->stage->name, p->most, pattern);
     return p ? &p->files : NULL;
 }

@@ -45,7 +45,7 @@ static bool expand(struct text *t, const char *from, const char *end, gp_loc at)
  * text. What depends on more than the date itself is refused. */
 static bool put_date(struct text *t, const char *format, const char *end, bool is_own, gp_loc at)
 {
-    static const char known[] = "aAbBcCdDeFgGhHIjmMpPrRSTuUVwWxXyYzZ%";
+    static const char known[] = "aAbBcCdDeFgGhHIjmMNpPrRSTuUVwWxXyYzZ%";
     const struct tm *date = t->env ? t->env->date : NULL;
     if (format == end)
         return gp_fail(t->errs, GP_E_SPEC, at, "'${date:}' names nothing; write "
@@ -64,7 +64,9 @@ static bool put_date(struct text *t, const char *format, const char *end, bool i
             return gp_fail(t->errs, GP_E_SPEC, is_own ? gp_node_part(t->node, (size_t)(p - t->node->text), n)
                                                       : at,
                            "'%.*s' is no part of a date, as in ${date:%%Y%%m%%d-%%H%%M%%S}", (int)n, p);
-        if (!put(t, made, strftime(made, sizeof made, conversion, date)))
+        size_t len = p[1] == 'N' ? (size_t)snprintf(made, sizeof made, "%09d", t->env->nanoseconds)
+                                 : strftime(made, sizeof made, conversion, date);
+        if (!put(t, made, len))
             return false;
         p += n;
     }

@@ -1,7 +1,9 @@
 /* cc.c - compiles a user's kernel for the CPU with the system's C++ compiler.
  *
  * The compiler reads the unit from its standard input and writes a shared library
- * that holds one gp_cpu_entry, and the names of the files that it has read. */
+ * that holds one gp_cpu_entry, and the names of the files that it has read. It is
+ * given the input by a path: with "-" it would look for headers in quotes in the
+ * folder that gpipe was started in before it looks beside the user's source. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -18,11 +20,13 @@
 #include "device/source.h"
 #include "gpipe/gpipe.h"
 
+#define INPUT "/proc/self/fd/0"
+
 /* The options that decide what comes out; part of the cache's key. */
 static const char *const flags[] = {
     "-std=c++17", "-O2", "-fPIC", "-fstack-clash-protection", "-shared", "-ffp-contract=off",
     "-fvisibility=hidden", "-w",
-    "-fdiagnostics-color=never", "-idirafter", "/usr/local/cuda/include", "-x", "c++", "-",
+    "-fdiagnostics-color=never", "-idirafter", "/usr/local/cuda/include", "-x", "c++", INPUT,
 };
 
 enum { NFLAGS = sizeof flags / sizeof *flags };
@@ -165,8 +169,8 @@ static void add_folders(gp_reads *r, const gp_unit *u, const compiler *c)
     gp_reads_folder(r, "/usr/local/include", strlen("/usr/local/include"));
 }
 
-/* Reads what `-MD` has written: a rule for make, with its way to quote. What is in `dir` is our
- * own. */
+/* Reads what `-MD` has written: a rule for make, with its way to quote. The unit and what is in
+ * `dir` are our own. */
 static void read_rule(gp_reads *r, const char *path, const char *dir)
 {
     char err[GP_WHY], *text;
@@ -189,8 +193,10 @@ static void read_rule(gp_reads *r, const char *path, const char *dir)
                 p++;
             *to++ = *p;
         }
-        if (strncmp(name, dir, strlen(dir)) != 0)
-            gp_reads_path(r, name, (size_t)(to - name));
+        size_t n = (size_t)(to - name);
+        bool unit = n == sizeof INPUT - 1 && !memcmp(name, INPUT, n);
+        if (!unit && strncmp(name, dir, strlen(dir)) != 0)
+            gp_reads_path(r, name, n);
     }
     free(text);
 }
@@ -224,6 +230,50 @@ static bool put_headers(const gp_source *src, const char *dir, gp_errs *errs)
     return true;
 }
 
+/* The line in which a compiler, or what it has started, says that it was killed or has not what
+ * it needs; one that names a line of a source is about that. NULL: there is none. */
+static const char *gave_up(const char *log, int *n)
+{
+    static const char *const words[] = {
+        "terminated program", "unable to execute command", "out of memory", "memory exhausted",
+        "Cannot allocate memory", "std::bad_alloc", "No space left on device", "Disk quota exceeded",
+        "Too many open files", "File size limit exceeded",
+    };
+    for (const char *p = log; *p; p += strspn(p, "\n")) {
+        const char *line = p, *end = p + strcspn(p, "\n");
+        bool place = false;
+        *n = (int)(end - line);
+        for (; p < end; p++)
+            place |= p[0] == ':' && isdigit((unsigned char)p[1]);
+        for (size_t i = 0; !place && i < sizeof words / sizeof *words; i++)
+            if (memmem(line, (size_t)*n, words[i], strlen(words[i])))
+                return line;
+    }
+    return NULL;
+}
+
+/* What became of a compiler that made nothing, as errors. The shell that starts it says 128 and
+ * the signal's number of one that was killed. */
+static void tell(const gp_unit *u, const compiler *c, const gp_child *child, int status, int why, gp_errs *errs)
+{
+    const gp_source *src = u->src;
+    const char *log = child->log ? child->log : "", *line;
+    int n;
+    if (status < 0 && why) {
+        gp_fail(errs, GP_E_RESOURCE, src->at, "the compiler '%s' cannot be started: %s", c->word[0],
+                strerror(why));
+    } else if (status < 0 || status > 128) {
+        gp_fail(errs, GP_E_RESOURCE, src->at, "the compiler '%s' was killed", c->word[0]);
+    } else if ((line = gave_up(log, &n))) {
+        gp_fail(errs, GP_E_RESOURCE, src->at, "the compiler '%s' gave up: %.*s", c->word[0], n, line);
+    } else {
+        gp_unit_errors(u, log, errs);
+        if (child->more)
+            gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "%zu more line%s of the compiler's output",
+                    child->more, child->more == 1 ? "" : "s");
+    }
+}
+
 /* Compiles the unit to the file `to`, in the folder, with `more` options, which end with NULL. */
 static bool compile(const gp_unit *u, const compiler *c, const char *dir, const char *to,
                     const char *const *more, const atomic_int *cancel, gp_errs *errs)
@@ -250,15 +300,8 @@ static bool compile(const gp_unit *u, const compiler *c, const char *dir, const 
     int status = gp_child_run(&child);
     int why = errno;
     bool cancelled = cancel && atomic_load(cancel);
-    if (status < 0 && !cancelled) {
-        gp_fail(errs, GP_E_RESOURCE, src->at, "the compiler '%s' %s%s", c->word[0],
-                why ? "cannot be started: " : "was killed", why ? strerror(why) : "");
-    } else if (status && !cancelled) {
-        gp_unit_errors(u, child.log ? child.log : "", errs);
-        if (child.more)
-            gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "%zu more line%s of the compiler's output",
-                    child.more, child.more == 1 ? "" : "s");
-    }
+    if (status && !cancelled)
+        tell(u, c, &child, status, why, errs);
     free(child.log);
     free(argv);
     return status == 0;
@@ -356,6 +399,7 @@ bool gp_cc_compile(const gp_source *src, const atomic_int *cancel, gp_cpu_entry 
     bool ok = find_compiler(&c, src, errs) && gp_unit_make(&u, src, true, errs);
     if (ok) {
         r.unit = make_key(&u, &c);
+        gp_reads_text(&r, u.text);
         add_folders(&r, &u, &c);
         ok = find(&r, &l, errs) || build(&u, &c, &r, cancel, &l, errs);
     }

@@ -1,11 +1,15 @@
 /* check.c - finds users' kernels that read or write beyond what they were given.
  *
  * Each piece of memory is copied for the launch, between two stretches of addresses that
- * fault: once so that it ends where the second begins, and once more so that it begins where
- * the first ends (a kernel whose frames take turns may keep something, and is run once: from
- * one side in even frames, from the other in odd ones). What is left between is filled with a
- * pattern, which is looked at afterwards. What is not to be written cannot be. A fault is
- * caught, tells which piece was left, by how much and where, and the grid is given up. */
+ * fault: once so that it begins where the first ends, and once more so that it ends where the
+ * second begins. What the kernel's library keeps is put back in between. What is left of the
+ * pages is filled with a pattern, which is looked at afterwards. What is not to be written
+ * cannot be. A fault is caught, tells which piece was left, by how much and where, and the grid
+ * is given up.
+ *
+ * A kernel that moves vectors of 16 bytes cannot have a piece that ends anywhere: it ends up to
+ * 15 bytes before what faults. Who reads these is found by what is written: the same whatever
+ * is there, or it was read. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,13 +18,18 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "cpu/kernel.h"
+#include "device/cache.h"
 
-enum { AROUND = 1 << 20, PATTERN = 0xcb, WIDEST = 16 };
+/* As far as an `int` reaches as an index of 8 bytes; less where there are not so many addresses.
+ * The second pattern is no number in any floating point type. */
+static const size_t around_most = (size_t)16 << 30, around_least = 1 << 20;
+enum { PATTERN = 0xcb, OTHER_PATTERN = 0xff, WIDEST = 16 };
 
 typedef struct guarded {
     gp_span span;              /* where it is copied from, and back to */
     char *map, *room, *data;   /* all that is mapped; what of it can be touched; the copy */
     size_t map_bytes, room_bytes;
+    int pattern;
 } guarded;
 
 struct gp_check {
@@ -28,7 +37,8 @@ struct gp_check {
     const gp_source *source;
     const char *stage;
     uint64_t frame;
-    bool once;
+    gp_cpu_kept *kept;         /* as before the launch */
+    size_t around;             /* of each copy, in bytes, on each side */
     int nspans;
     int *span;                 /* of each argument; -1: it points into none */
     size_t *offset;            /* ... and where in it */
@@ -127,10 +137,14 @@ static size_t up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-/* `low`: it begins at what faults, else it ends there; `wide`: aligned for vectors. */
-static bool guard(guarded *g, bool low, bool wide)
+/* A way to run a grid: `low`: the copies begin at what faults, else they end there; `wide`: they
+ * are aligned for vectors; with the other pattern around copy `other`, EACH of them or NONE. */
+enum { NONE = -1, EACH = -2 };
+typedef struct way { bool low, wide; int other; } way;
+
+static bool guard(guarded *g, const way *w, size_t around)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), around = up(g->span.bytes, page) + AROUND;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
     g->room_bytes = up(g->span.bytes, page) + page;
     g->map_bytes = g->room_bytes + 2 * around;
     g->map = mmap(NULL, g->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -141,9 +155,9 @@ static bool guard(guarded *g, bool low, bool wide)
     g->room = g->map + around;
     if (mprotect(g->room, g->room_bytes, PROT_READ | PROT_WRITE))
         return false;
-    size_t at = low ? 0 : g->room_bytes - g->span.bytes;
-    g->data = g->room + (wide ? at / WIDEST * WIDEST : at);
-    memset(g->room, PATTERN, g->room_bytes);
+    size_t at = w->low ? 0 : g->room_bytes - g->span.bytes;
+    g->data = g->room + (w->wide ? at / WIDEST * WIDEST : at);
+    memset(g->room, g->pattern, g->room_bytes);
     memcpy(g->data, g->span.data, g->span.bytes);
     return g->span.output || !mprotect(g->room, g->room_bytes, PROT_READ);
 }
@@ -157,15 +171,24 @@ static void unguard(guarded *g)
 
 /* ---- errors ----------------------------------------------------------------- */
 
-/* "out[-1], which has 64 elements" */
+static const char *unit(const guarded *g)
+{
+    return g->span.dtype ? "element" : "byte";
+}
+
+/* "out[-1], which has 64 elements", "byte 256 of frame, which has 256 bytes" */
 static void name_place(const guarded *g, const char *address, char text[200])
 {
     int64_t size = g->span.dtype ? (int64_t)gp_dtype_size(g->span.dtype) : 1;
     int64_t bytes = address - g->data, index = bytes / size - (bytes % size < 0);
     long long n = (long long)g->span.bytes / size;
     bool in = bytes >= 0 && bytes < (int64_t)g->span.bytes;
-    snprintf(text, 200, in ? "%.100s[%lld], which is no output" : "%.100s[%lld], which has %lld %s%s",
-             g->span.name, (long long)index, n, g->span.dtype ? "element" : "byte", n == 1 ? "" : "s");
+    int k = g->span.dtype ? snprintf(text, 200, "%.100s[%lld], which ", g->span.name, (long long)index)
+                          : snprintf(text, 200, "byte %lld of %.100s, which ", (long long)index, g->span.name);
+    if (in)
+        snprintf(text + k, 200 - (size_t)k, "is no output");
+    else
+        snprintf(text + k, 200 - (size_t)k, "has %lld %s%s", n, unit(g), n == 1 ? "" : "s");
 }
 
 static bool report(const gp_check *c, const char *verb, const char *place, const void *pc,
@@ -208,11 +231,11 @@ static bool check_patterns(const gp_check *c, gp_errs *errs)
         if (!g->map || !g->span.output)
             continue;
         const char *end = g->data + g->span.bytes, *p = end;
-        while (p < g->room + g->room_bytes && (unsigned char)*p == PATTERN)
+        while (p < g->room + g->room_bytes && (unsigned char)*p == g->pattern)
             p++;
         if (p == g->room + g->room_bytes) {
             p = g->data;
-            while (p > g->room && (unsigned char)p[-1] == PATTERN)
+            while (p > g->room && (unsigned char)p[-1] == g->pattern)
                 p--;
             if (p == g->room)
                 continue;
@@ -232,8 +255,8 @@ gp_check *gp_check_create(const gp_rec *r, const gp_cpu_entry *k, const gp_sourc
     gp_check *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
-    *c = (gp_check){ .kernel = k, .source = source, .stage = r->stage, .frame = r->frame, .once = r->in_order,
-                     .nspans = r->nspans,
+    *c = (gp_check){ .kernel = k, .source = source, .stage = r->stage, .frame = r->frame,
+                     .around = around_most, .nspans = r->nspans,
                      .span = calloc((size_t)k->nargs + 1, sizeof *c->span),
                      .offset = calloc((size_t)k->nargs + 1, sizeof *c->offset),
                      .g = calloc((size_t)r->nspans + 1, sizeof *c->g) };
@@ -275,18 +298,30 @@ static bool is_used(const gp_check *c, int span)
     return false;
 }
 
-/* Runs the grid on new copies; false: no memory, or f->hit. */
-static bool run(gp_check *c, fault *f, bool low, bool wide, gp_dim3 grid, gp_dim3 block,
-                size_t shared, void **args)
+/* New copies, all with as much around them; less than the last time if need be. False: no memory. */
+static bool guard_all(gp_check *c, const way *w)
 {
-    for (int i = 0; i < c->nspans; i++) {
-        unguard(&c->g[i]);
-        if (is_used(c, i) && !guard(&c->g[i], low, wide))
-            return false;
+    for (; c->around >= around_least; c->around /= 2) {
+        bool ok = true;
+        for (int i = 0; i < c->nspans; i++) {
+            unguard(&c->g[i]);
+            c->g[i].pattern = w->other == EACH || w->other == i ? OTHER_PATTERN : PATTERN;
+            ok = ok && (!is_used(c, i) || guard(&c->g[i], w, up(c->around, (size_t)sysconf(_SC_PAGESIZE))));
+        }
+        if (ok)
+            return true;
     }
+    return false;
+}
+
+/* Runs the grid on new copies; false: no memory, or f->hit. */
+static bool run(gp_check *c, fault *f, const way *w, gp_dim3 grid, gp_dim3 block, size_t shared, void **args)
+{
     void **changed = calloc((size_t)c->kernel->nargs + 1, 2 * sizeof *changed);
-    if (!changed)
+    if (!changed || !guard_all(c, w)) {
+        free(changed);
         return false;
+    }
     for (int a = 0; a < c->kernel->nargs; a++) {
         void **copy = &changed[c->kernel->nargs + 1 + a];
         changed[a] = args[a];
@@ -295,6 +330,7 @@ static bool run(gp_check *c, fault *f, bool low, bool wide, gp_dim3 grid, gp_dim
             changed[a] = copy;
         }
     }
+    gp_cpu_put_back(c->kept);
     watching = f;
     bool ok = (c->source->cooperative ? gp_cpu_cooperative : gp_cpu_grid)
         (f->runner, c->kernel, grid, block, shared, changed);
@@ -303,15 +339,62 @@ static bool run(gp_check *c, fault *f, bool low, bool wide, gp_dim3 grid, gp_dim
     return ok;
 }
 
+/* What came out of the last run. */
+static gp_key outputs(const gp_check *c)
+{
+    gp_hash h;
+    gp_hash_begin(&h);
+    for (int i = 0; i < c->nspans; i++)
+        if (c->g[i].map && c->g[i].span.output)
+            gp_hash_add(&h, c->g[i].data, c->g[i].span.bytes);
+    return gp_hash_end(&h);
+}
+
+/* Does the outcome depend on what is behind copy `other`? */
+static bool reads_behind(gp_check *c, gp_cpu_runner *r, int other, const gp_key *before, gp_dim3 grid,
+                         gp_dim3 block, size_t shared, void **args)
+{
+    fault f = { .runner = r };
+    if (!run(c, &f, &(way){ .wide = true, .other = other }, grid, block, shared, args))
+        return false;                  /* no memory: it has run with the same before */
+    gp_key now = outputs(c);
+    return memcmp(&now, before, sizeof now) != 0;
+}
+
+/* After a run with gaps behind the copies: were they read? (Who reads before a copy has faulted,
+ * when it began at what faults.) A kernel that does not always make
+ * the same of the same (it may ask for the time) is left alone. */
+static bool check_gaps(gp_check *c, gp_cpu_runner *r, gp_dim3 grid, gp_dim3 block, size_t shared,
+                       void **args, gp_errs *errs)
+{
+    gp_key before = outputs(c);
+    char place[200];
+    if (!reads_behind(c, r, EACH, &before, grid, block, shared, args)
+        || reads_behind(c, r, NONE, &before, grid, block, shared, args))
+        return true;
+    for (int i = 0; i < c->nspans; i++) {
+        const guarded *g = &c->g[i];
+        if (!is_used(c, i) || !reads_behind(c, r, i, &before, grid, block, shared, args))
+            continue;
+        long long n = (long long)(g->span.bytes / (g->span.dtype ? gp_dtype_size(g->span.dtype) : 1));
+        snprintf(place, sizeof place, "beyond the end of %.100s, which has %lld %s%s", g->span.name, n,
+                 unit(g), n == 1 ? "" : "s");
+        return report(c, "reads", place, NULL, errs);
+    }
+    return report(c, "reads", "beyond the end of more than one of its arguments", NULL, errs);
+}
+
 /* The launch with all memory in one of the two places. False after an error. */
 static bool run_checked(gp_check *c, gp_cpu_runner *r, bool low, gp_dim3 grid, gp_dim3 block,
                         size_t shared, void **args, gp_errs *errs)
 {
     fault f = { .runner = r };
-    bool ok = run(c, &f, low, false, grid, block, shared, args);
-    if (f.hit && f.misaligned) {       /* it moves vectors: again, with gaps in which to look */
+    way w = { .low = low, .other = NONE };
+    bool ok = run(c, &f, &w, grid, block, shared, args);
+    if (f.hit && f.misaligned) {       /* it moves vectors */
         f = (fault){ .runner = r };
-        ok = run(c, &f, low, true, grid, block, shared, args);
+        w.wide = true;
+        ok = run(c, &f, &w, grid, block, shared, args);
     }
     if (f.hit)
         return report_fault(c, &f, errs);
@@ -320,9 +403,9 @@ static bool run_checked(gp_check *c, gp_cpu_runner *r, bool low, gp_dim3 grid, g
                        c->kernel->name);
     gp_errs late = { .n = 0 };
     if (check_patterns(c, &late))
-        return true;
+        return low || !w.wide || check_gaps(c, r, grid, block, shared, args, errs);
     f = (fault){ .runner = r };        /* from the other side it faults, which tells the line */
-    run(c, &f, !low, false, grid, block, shared, args);
+    run(c, &f, &(way){ .low = !low, .other = NONE }, grid, block, shared, args);
     if (f.hit && !f.misaligned)
         report_fault(c, &f, errs);
     else
@@ -333,15 +416,19 @@ static bool run_checked(gp_check *c, gp_cpu_runner *r, bool low, gp_dim3 grid, g
 bool gp_check_grid(gp_check *c, gp_cpu_runner *r, gp_dim3 grid, gp_dim3 block, size_t shared,
                    void **args, gp_errs *errs)
 {
-    bool low = c->frame % 2;
     catch_faults();
-    bool ok = run_checked(c, r, low, grid, block, shared, args, errs)
-        && (c->once || run_checked(c, r, !low, grid, block, shared, args, errs));
+    if (!(c->kept = gp_cpu_keep((const void *)(uintptr_t)c->kernel->threads)))
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory to check kernel '%s'",
+                       c->kernel->name);
+    bool ok = run_checked(c, r, true, grid, block, shared, args, errs)
+        && run_checked(c, r, false, grid, block, shared, args, errs);
     for (int i = 0; i < c->nspans; i++) {
         guarded *g = &c->g[i];
         if (ok && g->map && g->span.output)
             memcpy(g->span.data, g->data, g->span.bytes);
         unguard(g);
     }
+    gp_cpu_keep_no_more(c->kept);
+    c->kept = NULL;
     return ok;
 }

@@ -507,17 +507,14 @@ static int cpu_wait(gp_dev *d, int stream, gp_sync sync, gp_errs *errs)
     return done;
 }
 
-static uint64_t cpu_computed(gp_dev *d)
+static uint64_t cpu_computed(gp_dev *d, int stream)
 {
-    const gp_cpudev *c = (gp_cpudev *)d;
-    uint64_t ns = 0;
+    const gp_stream *s = &((gp_cpudev *)d)->stream[stream];
     clockid_t clock;
     struct timespec t;
-    for (int i = 0; i < c->nstreams; i++)
-        if (c->stream[i].started && !pthread_getcpuclockid(c->stream[i].thread, &clock)
-            && !clock_gettime(clock, &t))
-            ns += (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-    return ns;
+    if (pthread_getcpuclockid(s->thread, &clock) || clock_gettime(clock, &t))
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 /* ---- bodies ---------------------------------------------------------- */

@@ -393,7 +393,7 @@ bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 
 /* Each stack takes two of the pieces of address space that the system allows a process. */
 unsigned gp_cpu_cooperative_max(int streams, gp_dim3 block)
 {
-    enum { OTHERS = 8192, USUAL = 65530, MOST = 1 << 19 };
+    enum { OTHERS = 8192, USUAL = 65530, MOST = 1 << 18 };
     long pieces = USUAL;
     FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
     if (f && fscanf(f, "%ld", &pieces) != 1)

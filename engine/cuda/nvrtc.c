@@ -159,15 +159,19 @@ static int is_cancelled(void *cancel, void *unused)
     return atomic_load((const atomic_int *)cancel) != 0;
 }
 
-/* NULL, with an image; or what the compiler said, malloc'd. */
+/* NULL, with an image; or what the compiler said, malloc'd. The text has a name in the first
+ * folder, where NVRTC then looks for headers in quotes, and not in the one that we are in. */
 static char *build(const nvrtc *rtc, const char *text, const options *o,
                    const atomic_int *cancel, void **image, size_t *bytes)
 {
     const char *header[NSTUBS + NKERNEL_HEADERS], *name[NSTUBS + NKERNEL_HEADERS];
     const char **v = calloc((size_t)(o->n + o->ndirs) + 1, sizeof *v);
+    char *own = NULL;
     int n = 0, nv = 0;
-    if (!v)
+    if (!v || asprintf(&own, "%s/gpipe.cu", o->ndirs ? o->dir[0] + sizeof include_path - 1 : "") < 0) {
+        free(v);
         return strdup("out of memory");
+    }
     for (; n < NSTUBS; n++)
         header[n] = "", name[n] = stub_names[n];
     for (const gp_blob *b = gp_blobs; b->name; b++)
@@ -181,7 +185,7 @@ static char *build(const nvrtc *rtc, const char *text, const options *o,
     void *prog = NULL;
     char *log = NULL;
     size_t length = 0;
-    int rc = rtc->create(&prog, text, "gpipe.cu", n, header, name);
+    int rc = rtc->create(&prog, text, own, n, header, name);
     if (rc == 0 && cancel && rtc->flow)
         rtc->flow(prog, is_cancelled, (void *)cancel);
     if (rc == 0)
@@ -201,7 +205,7 @@ static char *build(const nvrtc *rtc, const char *text, const options *o,
     }
     if (prog)
         rtc->destroy(&prog);
-    free(v);
+    free(v), free(own);
     return log;
 }
 
@@ -211,6 +215,7 @@ static char *get(const nvrtc *rtc, const char *text, const char *own, const opti
 {
     gp_reads r = { .unit = make_key(text, rtc, o) };
     char *log = NULL;
+    gp_reads_text(&r, text);
     for (int i = 0; i < o->ndirs; i++) {
         const char *dir = o->dir[i] + sizeof include_path - 1;
         gp_reads_folder(&r, dir, strlen(dir));

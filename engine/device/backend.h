@@ -34,7 +34,6 @@ struct gp_rec {
     const char *stage;         /* of the newest launch, for messages; NULL: not known */
     const gp_span *span; int nspans;   /* while a stage records: what it has been given */
     uint64_t frame;            /* ... for the first of these frames */
-    bool in_order;             /* ... whose frames take turns */
     bool check_kernels;        /* see gp_run_options */
 };
 
@@ -133,8 +132,9 @@ typedef struct gp_backend {
     int (*query)(gp_dev *dev, int stream, gp_errs *errs);
     int (*wait)(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs);
 
-    /* The CPU time that kernels have taken so far, in ns; NULL where they run elsewhere. */
-    uint64_t (*computed)(gp_dev *dev);
+    /* The CPU time that kernels have taken so far on a stream, in ns; NULL where they run
+     * elsewhere. Any thread. */
+    uint64_t (*computed)(gp_dev *dev, int stream);
 
     /* launch: persistent, kernels that are resident on the device; NULL where an exec is as good.
      * create: slot[i] is the body's argument for slot i; at most `depth` frames are in

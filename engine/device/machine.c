@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 #include "device/backend.h"
 #include "device/machine.h"
@@ -71,6 +72,9 @@ static size_t memory(void)
         fclose(f);
     total *= 1024;                 /* it counts in KiB */
     available *= 1024;
+    struct sysinfo all;
+    if (!available && !sysinfo(&all))  /* no /proc, or no descriptor to read it: rather too much */
+        total = available = (uint64_t)all.totalram * all.mem_unit;
     if (limit == UINT64_MAX)
         return available;
     return limit > total || limit < available ? limit : available;

@@ -65,11 +65,62 @@ void gp_reads_start(gp_reads *r)
     r->unknown |= now(CLOCK_REALTIME_COARSE) <= r->start;      /* somebody set it back */
 }
 
+/* ---- what asks for files --------------------------------------------------- */
+
+/* Behind a backslash at the end of a line, which goes on in the next. */
+static const char *spliced(const char *p)
+{
+    for (const char *q; *p == '\\' && (q = p + 1 + strspn(p + 1, " \t\r"), *q == '\n');)
+        p = q + 1;
+    return p;
+}
+
+/* Comments and strings count too. */
+static bool asks(const char *text)
+{
+    static const char word[] = "__has_include";
+    for (const char *p = text; (p = strchr(p, '_')); p++) {
+        const char *w = word;
+        for (const char *q = p; *w && *(q = spliced(q)) == *w; q++)
+            w++;
+        if (!*w)
+            return true;
+    }
+    return false;
+}
+
+void gp_reads_text(gp_reads *r, const char *text)
+{
+    r->unknown |= asks(text);
+}
+
+static bool in_folder(const char *path, const char *folder, size_t n)
+{
+    return !strncmp(path, folder, n) && (path[n] == '/' || (n && folder[n - 1] == '/'));
+}
+
+/* Does path i lie in a folder that is searched, or below one? */
+static bool is_searched(const gp_reads *r, int i)
+{
+    bool yes = r->path[i][0] != '/';
+    for (int k = 0; k < r->nfolders; k++)
+        yes |= in_folder(r->path[i], r->folder[k], strlen(r->folder[k]));
+    return yes;
+}
+
+/* A header of a toolkit or a library that is installed. */
+static bool is_installed(const char *path)
+{
+    return !strncmp(path, "/usr/", 5) && strstr(path, "/include/");
+}
+
 /* ---- the key of the binary ----------------------------------------------- */
 
-/* Brings *s up to date; reads the file only if it does not look as it did. */
-static bool look_at(const char *path, seen *s)
+/* Brings *s up to date; reads file i only if it does not look as it did. False: it cannot be
+ * read, or asks for others. */
+static bool look_at(const gp_reads *r, int i, seen *s)
 {
+    const char *path = r->path[i];
     struct stat st;
     if (stat(path, &st))
         return false;
@@ -86,15 +137,13 @@ static bool look_at(const char *path, seen *s)
     gp_hash_begin(&h);
     gp_hash_add(&h, text, bytes);
     gp_key sum = gp_hash_end(&h);
+    bool bad = is_searched(r, i) && !is_installed(path) && asks(text);
     free(text);
+    if (bad)
+        return false;
     memcpy(new.sum, sum.hex, sizeof new.sum);
     *s = new;
     return true;
-}
-
-static bool in_folder(const char *path, const char *folder, size_t n)
-{
-    return !strncmp(path, folder, n) && (path[n] == '/' || (n && folder[n - 1] == '/'));
 }
 
 /* Adds to `h` what lies in the folder under the name of a file that was read: under each
@@ -134,10 +183,7 @@ static size_t new_folder(const gp_reads *r, int i)
 {
     const char *slash = strrchr(r->path[i], '/');
     size_t n = slash ? (size_t)(slash - r->path[i]) : 0;
-    bool own = r->path[i][0] != '/';
-    for (int k = 0; k < r->nfolders; k++)
-        own |= in_folder(r->path[i], r->folder[k], strlen(r->folder[k]));
-    if (!slash || !own)
+    if (!slash || !is_searched(r, i))
         return 0;
     for (int k = 0; k < i; k++) {
         const char *other = strrchr(r->path[k], '/');
@@ -147,7 +193,7 @@ static size_t new_folder(const gp_reads *r, int i)
     return n;
 }
 
-/* False: a file is not there, or cannot be read. */
+/* False: a file is not there, cannot be read, or asks for others. */
 static bool make_key(const gp_reads *r, seen *s, gp_key *key, int64_t *newest)
 {
     gp_hash h;
@@ -155,7 +201,7 @@ static bool make_key(const gp_reads *r, seen *s, gp_key *key, int64_t *newest)
     gp_hash_begin(&h);
     gp_hash_text(&h, r->unit.hex);
     for (int i = 0; i < r->npaths; i++) {
-        if (!look_at(r->path[i], &s[i]))
+        if (!look_at(r, i, &s[i]))
             return false;
         gp_hash_text(&h, r->path[i]);
         gp_hash_add(&h, s[i].sum, sizeof s[i].sum);

@@ -4,10 +4,11 @@
  * of the unit's (text, options, environment, compiler), of the contents of all files that the
  * compiler said it had read, and of the files that lie under such a file's name in a folder
  * that is searched for headers: one that is new there may be what the compiler would read.
- * Which files were read is kept in the cache, too, under the unit's key.
+ * Which files were read is kept in the cache, too, under the unit's key. Nothing is kept of a
+ * text, or with a header of the user's, that asks for files by __has_include.
  *
  * Not noticed: a new header in a folder that is neither in `folder` nor below one of them, and
- * a new file that was only asked for by __has_include. */
+ * a new file that only a header in an `include` folder below /usr asks for. */
 #ifndef GP_READS_H
 #define GP_READS_H
 
@@ -24,6 +25,8 @@ typedef struct gp_reads {
 /* Adds n bytes, as a string. */
 void gp_reads_folder(gp_reads *r, const char *path, size_t n);
 void gp_reads_path(gp_reads *r, const char *path, size_t n);
+/* The text that is compiled: may what comes of it be kept? */
+void gp_reads_text(gp_reads *r, const char *text);
 void gp_reads_free(gp_reads *r);
 
 /* As gp_cache_find; with `unit` and the folders set. */

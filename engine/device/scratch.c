@@ -64,6 +64,9 @@ bool gp_scratch_open(gp_scratch *s, char err[GP_WHY])
     const char *tmp = getenv("TMPDIR");
     if (!tmp || !*tmp)
         tmp = "/tmp";
+    struct stat st;
+    if (!stat(tmp, &st) && st.st_mode & 022 && !(st.st_mode & S_ISVTX))
+        return gp_why(err, "no folder is made in '%.200s', where others may rename files; set TMPDIR", tmp);
     remove_stale(tmp);
     for (int try = 0; try < 100; try++) {
         if (snprintf(s->path, sizeof s->path, "%s/%sXXXXXX", tmp, prefix) >= (int)sizeof s->path) {

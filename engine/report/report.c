@@ -107,6 +107,13 @@ double gp_report_overlap(const gp_report *r)
     return part < 0 ? 0 : part > 1 ? 1 : part;
 }
 
+double gp_report_usable(const gp_report *r)
+{
+    double left = r->cpus - r->others;
+    left = r->quota > 0 && r->quota < left ? r->quota : left;
+    return left > 0 ? left : 0;
+}
+
 gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
 {
     gp_run *run = atomic_load(&((gp_pipeline *)p)->run);

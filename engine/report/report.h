@@ -99,6 +99,9 @@ gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs);
  * overlapped, 1 when all was hidden behind the busiest. 1 where only one was busy. */
 double gp_report_overlap(const gp_report *r);
 
+/* Cores that this process could have used: what others and its cgroup left it. */
+double gp_report_usable(const gp_report *r);
+
 /* verdict.c: from the numbers alone. */
 void gp_verdict_find(gp_report *r, const gp_pipeline *p);
 

@@ -18,8 +18,10 @@
  *             other for frames, and the buffer is not that deep that it is no help
  *
  * An edit must be able to help: who follows them one after the other gets to an end.
- * Pure. What is to be changed is in verdict_edit.c; what `--set` would refuse is never
+ * Pure. What is to be changed is in verdict_edit.c, the rule of the
+ * cores in verdict_cores.c; what `--set` would refuse is never
  * an edit. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -30,7 +32,6 @@
 enum { FEW = 10, SHORT_NS = 5000000 };
 
 static const double PACED = 0.1;       /* a source that waits so much of the run is paced */
-static const double FULL = 0.85;       /* of all cores: little is left for more threads */
 static const double BUSY = 0.85;       /* hardly ever without work */
 static const double SELDOM = 0.05;     /* who waits so little always has a frame and room */
 static const double MOSTLY = 0.5;      /* who works less is held up by what was not measured */
@@ -38,8 +39,6 @@ static const double LATE = 0.9;        /* who ended before has no part in the re
 static const double HELD_UP = 0.25;    /* for want of a stream: that is no accident */
 static const double TURNS = 0.1;       /* both sides of a buffer wait so much: they take turns */
 static const double SLOW = 0.5;        /* of what copies reach alone: they are small */
-static const double SOME = 0.1;        /* of the cores: what others use is worth a word */
-static const double AWAKE = 0.5;       /* of what seems busy: it computes, and does not sleep */
 enum { ENOUGH_TIMES = 3 };             /* so many slots for each frame that can be worked on */
 
 /* ---- words ------------------------------------------------------------ */
@@ -55,41 +54,11 @@ void gp_verdict_say(gp_judging *j, const char *fmt, ...)
 }
 
 #define say gp_verdict_say
-
-static int percent(double part)
-{
-    return part > 1 ? 100 : part > 0 ? (int)(100 * part + 0.5) : 0;
-}
-
-/* ---- words of the machine --------------------------------------------- */
-
-/* ", other processes used 1.6 of 2 cores" where that is much. */
-static void say_others(gp_judging *j)
-{
-    if (j->r->others >= SOME * j->r->cpus)
-        say(j, ", other processes used %.1f of %d core%s", j->r->others, j->r->cpus,
-            gp_plural(j->r->cpus));
-}
-
-/* ", GPU idle 61 %" where there is a GPU, with ~ an estimate; and the cores. */
-static void say_machine(gp_judging *j)
-{
-    double most = 0;
-    bool used = false, known = true;
-    for (int e = 0; e < GP_ENGINES && !j->plan->unified; e++) {
-        const gp_engine_report *x = &j->r->engine[e];
-        double part = gp_part_of_run(j, x->busy_ns);
-        used |= x->used, known &= !x->used || x->measured;
-        most = x->used && part > most ? part : most;
-    }
-    if (used)
-        say(j, ", GPU idle %s%d %%", known ? "" : "~", 100 - percent(most));
-    say_others(j);
-}
+#define percent gp_verdict_percent
 
 /* ---- the rules -------------------------------------------------------- */
 
-static void found(gp_judging *j, gp_bound bound, int actor)
+void gp_verdict_found(gp_judging *j, gp_bound bound, int actor)
 {
     j->r->verdict.bound = bound, j->r->verdict.actor = actor;
 }
@@ -119,14 +88,14 @@ static bool is_paced(gp_judging *j)
         return false;
     const gp_actor_report *p = &j->r->actor[best];
     double hertz = j->g->stage[p->stage].known.hertz;
-    found(j, GP_BOUND_RATE, best);
+    gp_verdict_found(j, GP_BOUND_RATE, best);
     say(j, "bound by source '%.60s', which ", p->name);
     if (hertz > 0)
         say(j, "keeps a rate of %.6g Hz", hertz);
     else
         say(j, "waits for its input");
     say(j, " (idle %d %%", percent(gp_part_of_run(j, p->idle_ns)));
-    say_machine(j);
+    gp_say_machine(j);
     say(j, ")");
     if (hertz > 0)
         gp_try_unpaced(j, p);
@@ -135,67 +104,16 @@ static bool is_paced(gp_judging *j)
     return true;
 }
 
-/* Cores are wanted: what seems busy did compute or waited for a core to do so, or it is a
- * kernel. A script that sleeps wants none, whatever others do. */
-static bool are_cores_wanted(const gp_judging *j, double used, double kernels)
-{
-    double seems = 0, awake = used + gp_part_of_run(j, j->r->delayed_ns);
-    for (int i = 0; i < j->r->nactors; i++)
-        seems += gp_cores_of(j, &j->r->actor[i]);
-    return awake >= AWAKE * seems || kernels >= AWAKE * seems;
-}
-
-static void say_cores(gp_judging *j, double used)
-{
-    const gp_report *r = j->r;
-    double left = gp_cores_usable(j);
-    if (r->quota > 0 && r->quota <= left)
-        say(j, "bound by the %.3g core%s that its cgroup allows, %d %% used", r->quota,
-            r->quota == 1 ? "" : "s", percent(used / r->quota));
-    else if (r->cpus == 1)
-        say(j, "bound by the one core, %d %% busy", percent(used + r->others));
-    else
-        say(j, "bound by the %d cores, %d %% busy", r->cpus, percent((used + r->others) / r->cpus));
-}
-
-static bool are_cores_busy(gp_judging *j)
-{
-    double used = gp_cores_used(j), kernels = 0, sum = 0;
-    int most = -1;
-    for (int i = 0; i < j->r->nactors; i++) {
-        double cores = gp_cores_of(j, &j->r->actor[i]);
-        sum += cores, kernels += gp_kernels_of(j, &j->r->actor[i]);
-        if (most < 0 || cores > gp_cores_of(j, &j->r->actor[most]))
-            most = i;
-    }
-    double full = FULL * gp_cores_usable(j);
-    if (j->r->cpus < 1 || !(used > 0) || (used < full && kernels < full)
-        || !are_cores_wanted(j, used, kernels))
-        return false;
-    const gp_actor_report *p = &j->r->actor[most];
-    bool shared = j->r->others >= SOME * j->r->cpus;
-    found(j, GP_BOUND_CORES, most);
-    say_cores(j, used);
-    say_machine(j);
-    say(j, ", %d %% of %s in %s '%.60s'", percent(gp_cores_of(j, p) / sum),
-        shared ? "the rest" : "it", p->stage >= 0 ? "stage" : "segment", p->name);
-    if (p->stage >= 0)
-        gp_try_less(j, p);
-    else
-        say(j, ": its kernels run on the CPU here; a GPU would take them off the cores");
-    return true;
-}
-
 /* A stage has more workers than there can be frames in it. */
 static void blame_depth(gp_judging *j, gp_candidate c)
 {
     const gp_actor_report *p = &j->r->actor[c.actor];
     int depth = gp_least_depth(j, c.actor);
-    found(j, GP_BOUND_DEPTH, c.actor);
-    say(j, "bound by the depth around stage '%.60s' (%d): only %d of its %d workers can have a "
+    gp_verdict_found(j, GP_BOUND_DEPTH, c.actor);
+    say(j, "bound by the depth around stage '%.60s' (%d). Only %d of its %d workers can have a "
         "frame, and %s %d %% busy", p->name, depth, depth, p->workers,
         depth == 1 ? "is" : "are", percent(c.part));
-    say_machine(j);
+    gp_say_machine(j);
     gp_try_deeper(j, c.actor, -1, 2);
 }
 
@@ -216,7 +134,7 @@ static void blame_stage(gp_judging *j, gp_candidate c)
     if (p->workers > 1)
         say(j, "%d workers, ", p->workers);
     say(j, "%d %% busy%s", percent(c.part), waitless(j, c));
-    say_machine(j);
+    gp_say_machine(j);
     say(j, ")");
     if (p->most_workers > p->workers)
         gp_try_workers(j, c);
@@ -229,10 +147,9 @@ static void blame_launcher(gp_judging *j, gp_candidate c)
     const gp_actor_report *p = &j->r->actor[c.actor];
     double us = p->launches ? 1e-3 * (double)p->busy_ns / (double)p->launches : 0;
     double each = p->launches ? (double)p->frames / (double)p->launches : 0;
-    say(j, "bound by launching '%.60s' (%d %% busy%s, %.3g us for a launch of %.3g frame%s",
-        p->name, percent(c.part), waitless(j, c), us, each, each == 1 ? "" : "s");
-    say_machine(j);
-    say(j, ")");
+    say(j, "bound by launching '%.60s' (%d %% busy%s", p->name, percent(c.part), waitless(j, c));
+    gp_say_machine(j);
+    say(j, "). A launch of %.3g frame%s takes %.3g us", each, each == 1 ? "" : "s", us);
     if (j->g->launch == GP_LAUNCH_STREAM)
         gp_try_word(j, NULL, NULL, "launch", "graph");
     else if (!gp_try_batch(j, p))
@@ -243,16 +160,15 @@ static void blame_threads(gp_judging *j, gp_candidate c)
 {
     const gp_actor_report *p = &j->r->actor[c.actor];
     const gp_segment *s = &j->plan->segment[p->segment];
-    say(j, "bound by the %d stream%s of '%.60s' (threads on the CPU, %d %% busy, %.1f of %d cores "
-        "idle", s->streams, gp_plural(s->streams), p->name, percent(c.part), gp_cores_free(j),
-        j->r->cpus);
-    say_others(j);
-    say(j, ")");
+    say(j, "bound by the %d stream%s of '%.60s' (threads on the CPU, %d %% busy", s->streams,
+        gp_plural(s->streams), p->name, percent(c.part));
+    gp_say_others(j);
+    say(j, "). %.1f of %d cores are idle", gp_cores_free(j), j->r->cpus);
     int want = s->streams + (int)(gp_cores_free(j) + 0.5);
     if (s->streams < s->depth) {
         gp_try_streams(j, s, want);
     } else {
-        found(j, GP_BOUND_DEPTH, c.actor);
+        gp_verdict_found(j, GP_BOUND_DEPTH, c.actor);
         say(j, ", and depth %d lets no more frames be in flight", s->depth);
         gp_try_deeper(j, c.actor, -1, gp_times_for(s->depth, want));
     }
@@ -295,7 +211,7 @@ static void blame_copies(gp_judging *j, gp_candidate c)
     char type[128];
     if (!buffer)
         return;
-    say(j, ", most of it buffer '%.60s', %s: ", buffer->name, gp_type_text(&buffer->type, type));
+    say(j, ". Most of it is buffer '%.60s', %s: ", buffer->name, gp_type_text(&buffer->type, type));
     if (gp_dtype_size(buffer->type.dtype) > 1)
         say(j, in ? "send it in a smaller type, and cast it on the device"
                   : "cast it to a smaller type, or reduce it, before it is copied");
@@ -321,7 +237,7 @@ static void blame_kernels(gp_judging *j, gp_candidate c)
 
 static void blame(gp_judging *j, gp_candidate c)
 {
-    found(j, c.bound, c.actor);
+    gp_verdict_found(j, c.bound, c.actor);
     switch (c.bound) {
     case GP_BOUND_STAGE:    blame_stage(j, c); break;
     case GP_BOUND_LAUNCH:   blame_launcher(j, c); break;
@@ -402,10 +318,11 @@ static bool are_streams_few(gp_judging *j)
     const gp_actor_report *p = &j->r->actor[best];
     const gp_segment *s = &j->plan->segment[p->segment];
     double most = gp_busiest(j, -1).part;
-    found(j, GP_BOUND_STREAMS, best);
-    say(j, "bound by the %d stream%s of '%.60s', which waits for one %d %% of the time", s->streams,
+    gp_verdict_found(j, GP_BOUND_STREAMS, best);
+    say(j, "bound by the %d stream%s of '%.60s' (%d %% of the time none is free", s->streams,
         gp_plural(s->streams), p->name, percent(gp_part_of_run(j, p->wait_stream_ns)));
-    say_machine(j);
+    gp_say_machine(j);
+    say(j, ")");
     gp_try_streams(j, s, most > 0 ? (int)(s->streams / most + 0.999) : 0);
     return true;
 }
@@ -467,16 +384,16 @@ static bool is_shallow(gp_judging *j)
         return false;
     const gp_buffer_report *b = &j->r->buffer[best], *other = starving(j, b);
     const gp_actor_report *from = &j->r->actor[b->from], *to = &j->r->actor[b->to];
-    found(j, GP_BOUND_DEPTH, b->to);
+    gp_verdict_found(j, GP_BOUND_DEPTH, b->to);
     j->r->verdict.buffer = best;
     say(j, "bound by the depth of buffer '%.60s' (%d", b->name, b->depth);
-    say_machine(j);
+    gp_say_machine(j);
     if (other) {
-        say(j, "): it is full while '%.60s' waits for '%.60s'", to->name, other->name);
+        say(j, "). It is full while '%.60s' waits for '%.60s'", to->name, other->name);
         gp_try_depth(j, best);
         return true;
     }
-    say(j, "): '%.60s' waits for room %d %% of the time, '%.60s' for frames %d %%", from->name,
+    say(j, "). '%.60s' waits for room %d %% of the time, '%.60s' for frames %d %%", from->name,
         percent(waits(j, from, from->wait_out_ns)), to->name,
         percent(waits(j, to, to->wait_in_ns)));
     gp_try_deeper(j, from->segment >= 0 ? b->from : to->segment >= 0 ? b->to : -1, best, 2);
@@ -501,7 +418,13 @@ void gp_verdict_find(gp_report *r, const gp_pipeline *p)
 {
     gp_judging j = { .r = r, .g = gp_pipeline_graph(p), .plan = gp_pipeline_plan(p) };
     r->verdict = (gp_verdict){ .actor = -1, .buffer = -1 };
-    if (!too_short(&j) && !is_paced(&j) && !are_cores_busy(&j) && !never_waits(&j)
+    if (too_short(&j))
+        return;
+    gp_say_crowd(&j);
+    char *first = r->verdict.text + strlen(r->verdict.text);
+    if (!is_paced(&j) && !gp_are_cores_busy(&j) && !never_waits(&j)
         && !is_busiest(&j) && !must_be_kernels(&j) && !are_streams_few(&j) && !is_shallow(&j))
         give_up(&j);
+    if (first > r->verdict.text)
+        *first = (char)toupper((unsigned char)*first);
 }

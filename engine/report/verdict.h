@@ -22,10 +22,23 @@ typedef struct gp_candidate { gp_bound bound; int actor; double part; } gp_candi
 
 /* Adds to the text. */
 void gp_verdict_say(gp_judging *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* What bounds the run, and whose it is. */
+void gp_verdict_found(gp_judging *j, gp_bound bound, int actor);
+
+/* ---- verdict_cores.c -------------------------------------------------- */
+
+/* What comes before all else where others had most of the cores: no edit helps as much. */
+void gp_say_crowd(gp_judging *j);
+/* ", other processes used 0.6 of 2 cores" where that is worth a word and not said yet. */
+void gp_say_others(gp_judging *j);
+/* ", GPU idle 61 %" where there is a GPU, with ~ an estimate; and the cores. */
+void gp_say_machine(gp_judging *j);
+bool gp_are_cores_busy(gp_judging *j);     /* the rule */
 
 /* ---- verdict_busy.c --------------------------------------------------- */
 
 double gp_part_of_run(const gp_judging *j, int64_t ns);               /* of the run */
+int gp_verdict_percent(double part);       /* 0 to 100 */
 int gp_least_depth(const gp_judging *j, int actor);    /* the least depth of its buffers */
 /* The workers that can have a frame. */
 int gp_workers_able(const gp_judging *j, int actor);
@@ -34,9 +47,7 @@ double gp_kernels_of(const gp_judging *j, const gp_actor_report *p);
 /* The cores that an actor keeps busy, or would. */
 double gp_cores_of(const gp_judging *j, const gp_actor_report *p);
 double gp_cores_used(const gp_judging *j);
-/* What others and its cgroup leave this process, and what of that was idle or looked for
- * work. */
-double gp_cores_usable(const gp_judging *j);
+/* Of gp_report_usable, what was idle or looked for work. */
 double gp_cores_free(const gp_judging *j);
 /* The part of the run that each worker who can have a frame waits: for others, or as a
  * source for its time. */

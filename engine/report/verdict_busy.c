@@ -8,6 +8,11 @@ double gp_part_of_run(const gp_judging *j, int64_t ns)
     return (double)ns / (double)j->r->wall_ns;
 }
 
+int gp_verdict_percent(double part)
+{
+    return part > 1 ? 100 : part > 0 ? (int)(100 * part + 0.5) : 0;
+}
+
 int gp_least_depth(const gp_judging *j, int actor)
 {
     int least = INT_MAX;
@@ -55,17 +60,9 @@ double gp_cores_used(const gp_judging *j)
     return known > 0 && known < used ? known : used;
 }
 
-/* Cores that this process could have used: what others and its cgroup leave it. */
-double gp_cores_usable(const gp_judging *j)
-{
-    double left = j->r->cpus - j->r->others;
-    left = j->r->quota > 0 && j->r->quota < left ? j->r->quota : left;
-    return left > 0 ? left : 0;
-}
-
 double gp_cores_free(const gp_judging *j)
 {
-    double left = gp_cores_usable(j) - gp_cores_used(j);
+    double left = gp_report_usable(j->r) - gp_cores_used(j);
     return left > 0 ? left : 0;
 }
 

@@ -1,6 +1,7 @@
 /* files.c - the files of a run: what the graph reads is put into their table, and what
  * the caller writes beside the run. What stages write they put there themselves; at the
- * end it is said what was replaced. */
+ * end it is said what was replaced, where numbers went on, and what was kept of a file that
+ * did not come to its end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,8 @@ bool gp_pipeline_writes(gp_pipeline *p, const char *who, const char *path, gp_er
 {
     char why[GP_WHY];
     gp_filetable *t = gp_pipeline_files(p);
-    gp_outfile f = { .by = t ? gp_filetable_writer(t, who, (gp_loc){ 0 }, path) : NULL };
+    gp_outfile f = { .by = t ? gp_filetable_writer(t, who, (gp_loc){ 0 }, path) : NULL,
+                     .durable = GP_DURABLE_FILE };      /* the folders that it makes */
     if (!f.by)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     return gp_outfile_claim(&f, path, why)
@@ -116,11 +118,14 @@ static bool sync_all(gp_run *run)
     return true;
 }
 
-static void say_replaced(gp_run *run)
+static void say(gp_run *run)
 {
     const gp_filewriter *w = gp_filetable_writers(run->pipeline->files);
     gp_errs errs = { .n = 0 };
     for (; w; w = w->next) {
+        if (w->goes_on_at)
+            gp_fail(&errs, GP_E_WARN, w->at, "%s went on at number %llu", w->who,
+                    (unsigned long long)w->goes_on_at);
         if (!w->replaced || !w->at.line)
             continue;
         const char *path = w->replaced_path ? w->replaced_path : "?";
@@ -133,11 +138,20 @@ static void say_replaced(gp_run *run)
     gp_run_fail(run, &errs);
 }
 
+void gp_files_kept(const gp_pipeline *p, gp_errs *errs)
+{
+    const gp_filewriter *w = p->files ? gp_filetable_writers(p->files) : NULL;
+    for (; w; w = w->next)
+        if (w->kept_path)
+            gp_fail(errs, GP_E_WARN, w->at, "the file did not come to its end: what was written is "
+                    "kept as '%s'", w->kept_path);     /* `who` was the stage's */
+}
+
 bool gp_files_end(gp_run *run)
 {
     bool cancelled = atomic_load(&run->level) >= 2;
     if (!run->pipeline->files)
         return true;
-    say_replaced(run);
+    say(run);
     return cancelled || !gp_filetable_must_sync(run->pipeline->files) || sync_all(run);
 }

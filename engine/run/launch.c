@@ -6,7 +6,7 @@
  * dependencies are recorded. */
 #include "run/segment.h"
 
-enum { MOST_SPANS = 2 * GP_MAXPORT + 3 };
+enum { MOST_SPANS = 2 * GP_MAXPORT + 4 };
 
 /* ---- recording ------------------------------------------------------- */
 
@@ -63,9 +63,10 @@ static gp_span span_of_extra(const char *name, const gp_run *run, int extra, boo
 }
 
 /* All that the stage has been given, for the checks of what it does with that. */
-static int list_spans(const gp_dcall *c, const gp_run *run, const gp_stage *st, const gp_task *t,
+static int list_spans(const gp_dcall *c, const gp_run *run, const gp_stage *st, const gp_taskrt *part,
                       gp_span span[MOST_SPANS])
 {
+    const gp_task *t = part->task;
     int n = 0;
     for (int i = 0; i < st->nin; i++)
         if (st->in[i] >= 0)
@@ -83,6 +84,11 @@ static int list_spans(const gp_dcall *c, const gp_run *run, const gp_stage *st, 
         span[n].data = c->scratch;
         span[n].bytes = span[n].room = (size_t)(c->n - 1) * c->scratch_stride + st->scratch;
         n++;
+    }
+    if (c->frame) {
+        size_t bytes = (size_t)c->n * GP_INFOS * GP_INFO_BYTES - (size_t)part->info * GP_INFO_BYTES;
+        span[n++] = (gp_span){ .name = "frame", .data = (char *)(uintptr_t)c->frame, .bytes = bytes,
+                               .room = bytes };
     }
     return n;
 }
@@ -132,8 +138,8 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
     if (o->irregular && gp_frame_stage_is_empty(p->seg, part))
         return true;
     gp_span span[MOST_SPANS];
-    r->nspans = list_spans(&c, run, st, t, span);
-    r->span = span, r->frame = first, r->in_order = part->order >= 0;
+    r->nspans = list_spans(&c, run, st, part, span);
+    r->span = span, r->frame = first;
     r->check_kernels = run->options.check_kernels;
     int before = r->errs->failed;
     bool ok = st->kind->record(&c);

@@ -334,6 +334,7 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
         return GP_STUCK;
     }
     close_stages(run);
+    gp_files_kept(p, errs);
     if (!errs->failed && !atomic_load(&run->level))
         check_account(run, errs);
     int level = atomic_load(&p->cancel);

@@ -257,6 +257,8 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
 /* Nothing of it stays on the device; for all segments, before the first is freed. */
 void gp_segment_stop_resident(gp_actorrt *p);
 void gp_segment_fini(gp_actorrt *p);
+/* CPU time of its kernels so far, in ns; 0: they run elsewhere, or p is no segment. */
+uint64_t gp_segment_computed(const gp_actorrt *p);
 void *gp_segment_launcher(void *thread);
 void *gp_segment_reaper(void *thread);
 

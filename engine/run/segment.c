@@ -156,6 +156,15 @@ void gp_segment_stop_resident(gp_actorrt *p)
         p->run->dev->backend->resident_stop(p->seg->resident);
 }
 
+uint64_t gp_segment_computed(const gp_actorrt *p)
+{
+    uint64_t ns = 0;
+    gp_dev *d = p->run->dev;
+    for (int i = 0; p->segment && d->backend->computed && i < p->segment->streams; i++)
+        ns += d->backend->computed(d, p->seg->stream0 + i);
+    return ns;
+}
+
 /* ---- the launcher ---------------------------------------------------- */
 
 static int idle_stream(const gp_actorrt *p)

@@ -112,8 +112,8 @@ static uint64_t progress(gp_run *run, int64_t now)
         if (t->actor->kind == GP_ACTOR_HOST && works(t))
             sum += computed(&t->tid, &t->clock);
     }
-    if (run->dev && run->dev->backend->computed)
-        sum += run->dev->backend->computed(run->dev);
+    for (int i = 0; i < run->plan->nactors; i++)
+        sum += gp_segment_computed(&run->actor[i]);
     return sum;
 }
 

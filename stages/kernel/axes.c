@@ -12,6 +12,9 @@ enum { BLOCK = 1, DIM, THREAD, GRID, FIRST, WHOLE, STEP };    /* FIRST: of a blo
 static const char *const indices[] = { "blockIdx", "blockDim", "threadIdx", "gridDim", NULL };
 static const char *const hidden[] = { "asm", "__asm__", "__asm", "this_grid", "this_thread_block",
                                       "cooperative_groups", "gp_block", "clusterIdx", NULL };
+/* Threads that do the work of one element together are more than one for each. */
+static const char *const warps[] = { "warpSize", "__shfl", "__ballot", "__any_sync", "__all_sync",
+                                     "__syncwarp", "__activemask", "__reduce_", "__match_", NULL };
 static const char *const types[] = { "int", "unsigned", "long", "size_t", "int64_t", "uint64_t",
                                      "int32_t", "uint32_t", "ptrdiff_t", NULL };
 static const char *const names[3][9] = {
@@ -22,12 +25,10 @@ static const char *const names[3][9] = {
 static const char *const leaves[] = { "if", "return", "goto", "switch", "while", "do", "case",
                                       "break", "continue", "?", NULL };
 
-typedef struct region { int from, to, name; } region;  /* of a kernel: [from, to), and its name */
-
 typedef struct search {
     gp_cu *c;
     const gp_toks *t;
-    region *other; int nothers, others_cap;
+    gp_kernels k;
     bool *kernel;              /* words that name another kernel */
     int body, end;             /* of the entry: its brackets */
     int at[3];                 /* of an axis: where its index is; 0: nowhere */
@@ -43,82 +44,14 @@ static bool note(search *s, const gp_tok *t, const char *why)
     return false;
 }
 
-/* ---- kernels ------------------------------------------------------------- */
-
-/* extern "C" before the token at i, or around it. */
-static bool is_c(const gp_toks *t, int i)
-{
-    int up = t->v[i].up;
-    if (i > 1 && gp_tok_is(&t->v[i - 1], "\"C\"") && gp_tok_is(&t->v[i - 2], "extern"))
-        return up < 0;
-    return up > 1 && t->v[up].up < 0 && gp_tok_is(&t->v[up], "{") && gp_tok_is(&t->v[up - 1], "\"C\"")
-        && gp_tok_is(&t->v[up - 2], "extern");
-}
-
-/* The region that begins with the __global__ at i; false: it has no body. */
-static bool read_region(const gp_toks *t, int i, region *r)
-{
-    r->from = i;
-    while (i < t->n && !gp_tok_is(&t->v[i], "(") && !gp_tok_is(&t->v[i], ";")
-           && !gp_tok_is(&t->v[i], "{")) {
-        i++;
-        if (gp_tok_is(&t->v[i], "(") && gp_tok_is(&t->v[i - 1], "__launch_bounds__"))
-            i = gp_tok_close(t, i, t->n) + 1;
-    }
-    int close = gp_tok_close(t, i, t->n);
-    r->name = i - 1;
-    r->to = gp_tok_close(t, close + 1, t->n) + 1;
-    return gp_tok_is(&t->v[i], "(") && gp_tok_is(&t->v[close + 1], "{") && r->to <= t->n;
-}
-
-/* extern "C" __global__ void NAME(, or with void first, and __launch_bounds__(...) anywhere. */
-static bool is_entry(search *s, const region *r, int open)
-{
-    const gp_toks *t = s->t;
-    int first = r->from, voids = 0;
-    if (gp_tok_is(&t->v[first - 1], "void"))
-        first--;
-    for (int i = first; i < open; i++) {
-        if (gp_tok_is_macro(s->c, &t->v[i]) || t->v[i].chosen || t->v[i].file)
-            return false;
-        if (gp_tok_is(&t->v[i], "__launch_bounds__"))
-            i = gp_tok_close(t, i + 1, open);
-        else if (gp_tok_is(&t->v[i], "void"))
-            voids++;
-        else if (i != r->from && i != r->name)
-            return false;
-    }
-    return voids == 1 && is_c(t, first);
-}
-
-static bool find_kernels(search *s, const char *entry)
-{
-    const gp_toks *t = s->t;
-    for (int i = 1; i < t->n; i++) {
-        region r;
-        if (!gp_tok_is(&t->v[i], "__global__") || !read_region(t, i, &r))
-            continue;
-        if (gp_tok_is(&t->v[r.name], entry)) {
-            if (s->body || !is_entry(s, &r, r.name + 1))
-                return note(s, &t->v[r.name], "is not declared as extern \"C\" __global__ void, once and "
-                            "outside of any #if");
-            s->end = r.to - 1;
-            s->body = t->v[s->end].pair;
-        } else {
-            s->other = gp_cu_room(s->c, s->other, s->nothers, &s->others_cap, sizeof *s->other);
-            s->other[s->nothers++] = r;
-        }
-        i = r.to - 1;
-    }
-    return true;
-}
+/* ---- what is looked at -------------------------------------------------------- */
 
 /* Calls f for all tokens that are not of another kernel, those of macros too. */
 static void each(search *s, void (*f)(search *, const gp_toks *, int))
 {
     for (int i = 0, k = 0; i < s->t->n; i++) {
-        if (k < s->nothers && i == s->other[k].from)
-            i = s->other[k++].to - 1;
+        if (k < s->k.nothers && i == s->k.other[k].from)
+            i = s->k.other[k++].to - 1;
         else
             f(s, s->t, i);
     }
@@ -247,6 +180,14 @@ static int read_form(search *s, int i, value *a)
 
 /* ---- the entry ------------------------------------------------------------- */
 
+static bool begins_with(const gp_tok *t, const char *const *words)
+{
+    for (; *words; words++)
+        if (t->len >= (int)strlen(*words) && !memcmp(t->p, *words, strlen(*words)))
+            return true;
+    return false;
+}
+
 static void find_hidden(search *s, const gp_toks *t, int i)
 {
     const gp_tok *v = &t->v[i];
@@ -256,6 +197,8 @@ static void find_hidden(search *s, const gp_toks *t, int i)
     else if (v->kind == GP_TOK_WORD && (gp_tok_among(v, hidden) || memmem(v->p, (size_t)v->len, "sreg", 4)
                                         || (v->len > 9 && !memcmp(v->p, "__cluster", 9))))
         note(s, v, "may have an index of its own");
+    else if (v->kind == GP_TOK_WORD && begins_with(v, warps))
+        note(s, v, "is of a warp, whose threads may share the work of one element");
     else if (index && macro)
         note(s, v, "stands in a macro");
     else if (index && (i < s->body || i > s->end))
@@ -366,36 +309,18 @@ gp_axes gp_cu_axes(gp_cu *c, const char *entry, bool batched)
     search s = { .c = c, .t = &c->main, .axes = { .odd = c->odd, .why = c->why } };
     if (s.axes.odd)
         return s.axes;
-    if (!find_kernels(&s, entry))
+    s.k = gp_cu_kernels(c, entry);
+    s.axes.odd = s.k.odd, s.axes.why = s.k.why;
+    if (s.axes.odd)
         return s.axes;
-    if (!s.body) {
-        note(&s, &s.t->v[0], NULL);
-        return s.axes;
-    }
+    s.end = s.k.entry.to - 1;
+    s.body = c->main.v[s.end].pair;
     s.kernel = gp_shape_alloc(c->s, (size_t)c->nwords);
-    for (int k = 0; k < s.nothers; k++)
-        s.kernel[c->main.v[s.other[k].name].word] = true;
+    for (int k = 0; k < s.k.nothers; k++)
+        s.kernel[c->main.v[s.k.other[k].name].word] = true;
     each(&s, find_hidden);
     if (!s.axes.odd && find_forms(&s, batched) && s.any & ~1u)
         check_axes(&s, s.any & 4 ? 3 : 2);
     s.axes.any = s.any;
     return s.axes;
-}
-
-/* ---- a word ------------------------------------------------------------------ */
-
-const gp_tok *gp_cu_uses(gp_cu *c, const char *entry, const char *word)
-{
-    search s = { .c = c, .t = &c->main };
-    find_kernels(&s, entry);
-    for (int i = 0, k = 0; i < s.t->n; i++) {
-        if (k < s.nothers && i == s.other[k].from)
-            i = s.other[k++].to - 1;
-        else if (gp_tok_is(&s.t->v[i], word))
-            return &s.t->v[i];
-    }
-    for (int i = 0; i < c->text.n; i++)
-        if (gp_tok_is(&c->text.v[i], word))
-            return &c->text.v[i];
-    return NULL;
 }

@@ -26,7 +26,7 @@ typedef struct gp_tok {
 
 enum { GP_NO_PAIR = INT_MAX };
 
-/* A list of tokens that ends with one of kind 0. */
+/* A list of tokens that ends with two of kind 0. */
 typedef struct gp_toks { gp_tok *v; int n, cap; } gp_toks;
 
 typedef struct gp_macro {
@@ -48,12 +48,28 @@ typedef struct gp_cu {
     const char *why;           /* ... what it is */
     const char *cut_why;       /* ... which may hide a variable; NULL: none */
     gp_loc cut;                /* ... where */
-    int deep;                  /* files that include each other */
+    int deep;                  /* while it is read: files that include each other */
     int steps;                 /* see gp_cu_step */
 } gp_cu;
 
 /* Reads the file with all that it includes in quotes. `define`: "NAME=VALUE". */
 gp_cu *gp_cu_read(gp_shape *s, const gp_file *f, const char *const *define, int ndefine);
+
+/* ---- the kernels of a source: entry.c ---------------------------------- */
+
+/* A kernel's place in gp_cu.main: [from, to) from its __global__ on, and its name. */
+typedef struct gp_region { int from, to, name; } gp_region;
+
+typedef struct gp_kernels {
+    gp_region entry;
+    gp_region *other; int nothers;         /* in their order */
+    const gp_tok *odd;         /* NULL: `entry` is plainly the one kernel of its name */
+    const char *why;           /* NULL with `odd`: there is none */
+} gp_kernels;
+
+gp_kernels gp_cu_kernels(gp_cu *c, const char *entry);
+/* The first use of a word, other kernels than `entry` left out; NULL: none. */
+const gp_tok *gp_cu_uses(gp_cu *c, const char *entry, const char *word);
 
 /* ---- the indices of a kernel: axes.c ----------------------------------- */
 
@@ -65,9 +81,6 @@ typedef struct gp_axes {
 
 /* `batched`: blockIdx.z is the frame. */
 gp_axes gp_cu_axes(gp_cu *c, const char *entry, bool batched);
-
-/* The first use of a word, other kernels than `entry` left out; NULL: none. */
-const gp_tok *gp_cu_uses(gp_cu *c, const char *entry, const char *word);
 
 /* ---- variables that outlive a launch: state.c -------------------------- */
 
@@ -90,7 +103,7 @@ void gp_cu_cut(gp_cu *c, const gp_tok *t, const char *why);
  * that is more than any source needs that was not made for it. */
 bool gp_cu_step(gp_cu *c, const gp_tok *t);
 gp_loc gp_cu_at(const gp_cu *c, const gp_tok *t);
-/* Room for two more in a list of the pipeline's memory. */
+/* Room for three more in a list of the pipeline's memory. */
 void *gp_cu_room(gp_cu *c, void *v, int n, int *cap, size_t each);
 
 /* ---- words, brackets and macros: index.c ------------------------------- */

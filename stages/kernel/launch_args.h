@@ -36,6 +36,9 @@ typedef struct gp_ports {
 
 /* Reads the stage's `args`. False after errors. */
 bool gp_kargs_read(gp_shape *s, const gp_node *args, bool batched, gp_kargs *out);
+/* Does kernel `entry` of `code` take them? Also true where its text leaves that open. */
+bool gp_kargs_check(gp_shape *s, const gp_node *args, const gp_kargs *a, gp_cu *code,
+                    const char *entry);
 /* The value of one argument in a launch. */
 bool gp_karg_value(const gp_dcall *c, const gp_ports *p, const gp_karg *a, gp_kvalue *v);
 

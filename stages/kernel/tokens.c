@@ -28,7 +28,7 @@ bool gp_tok_among(const gp_tok *t, const char *const *words)
 
 void *gp_cu_room(gp_cu *c, void *v, int n, int *cap, size_t each)
 {
-    if (n + 1 < *cap)
+    if (n + 2 < *cap)
         return v;
     *cap = *cap ? 2 * *cap : 64;
     void *more = gp_shape_alloc(c->s, each * (size_t)*cap);
@@ -37,12 +37,12 @@ void *gp_cu_room(gp_cu *c, void *v, int n, int *cap, size_t each)
     return more;
 }
 
-/* Behind the last there is always one of kind 0. */
+/* Behind the last there are always two of kind 0. */
 void gp_toks_add(gp_cu *c, gp_toks *t, gp_tok tok)
 {
     t->v = gp_cu_room(c, t->v, t->n, &t->cap, sizeof *t->v);
     t->v[t->n++] = tok;
-    t->v[t->n] = (gp_tok){ 0 };
+    t->v[t->n] = t->v[t->n + 1] = (gp_tok){ 0 };
 }
 
 void gp_cu_odd(gp_cu *c, const gp_tok *t, const char *why)

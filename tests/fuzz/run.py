@@ -19,7 +19,7 @@ BUILD, COVERED, CORPUS = "build/fuzz", "build/fuzz-coverage", "tests/fuzz/corpus
 RUN, REPLAY = f"{BUILD}/tests/fuzz/run", f"{COVERED}/tests/fuzz/replay"
 ALSO = {"yaml": ["pipelines", "tests/bad", "tests/golden"], "png": ["tests/data/png"]}
 LONGEST = {"yaml": 3000, "expr": 300, "set": 500, "npy": 400, "png": 1000, "lua": 500,
-           "top": 3000, "report": 4000, "cu": 2000}
+           "top": 3000, "report": 4000, "cu": 2000, "scan": 2000}
 WORDS = {
     "yaml": "pipeline device depth streams batch launch sync on_error stall_timeout vars buffers "
             "stages use name in out workers zero on_hole dtype shape like const path auto cpu cuda "
@@ -37,6 +37,10 @@ WORDS = {
     "cu": "__global__ __shared__ extern include #include \\\\\\x0a /* */ // \\x22 ' //==\\x20 log a.h "
           "k.cu k( __launch_bounds__( gpipe-check count error:\\x20 fatal\\x20error:\\x20 from\\x20/k.cu: /k.cu: "
           "deleted\\x20function __shfl template<",
+    "scan": "k(const\\x20float\\x20*in,\\x20float\\x20*out) extern \\x22C\\x22 __global__ __device__ __shared__ "
+            "__constant__ const static volatile struct namespace template< typedef using operator #define\\x20 "
+            "#include\\x20 \\x22k.cu\\x22 \\x22missing.h\\x22 <a/b> ## \\\\\\x0a /* */ // R\\x22( blockIdx.x threadIdx.y "
+            "blockDim.z gridDim asm(\\x22 %tid atomicAdd(& return sizeof( for( :: -> += ++ << >> [] ={} N ROW",
     "png": "IHDR PLTE tRNS IDAT IEND gAMA sBIT bKGD iCCP tEXt zTXt sRGB eXIf",
 }
 WORDS["set"] = ("depth= streams= vars. buffers. stages. stages.louder.a= stages.script.params. "
@@ -95,10 +99,13 @@ def fuzz(name, seconds, seed):
 
 
 def stated():
-    """Of each harness: the percentage of lines, and the files they are in."""
+    """Of each harness: the least percentage of lines, and the files they are in."""
     for line in open("tests/fuzz/COVERAGE"):
         words = line.split("#")[0].split()
         if words:
+            for w in words[2:]:
+                if not glob.glob(w):
+                    sys.exit(f"tests/fuzz/COVERAGE: no file is '{w}'")
             yield words[0], float(words[1]), [f for w in words[2:] for f in sorted(glob.glob(w))]
 
 
@@ -110,8 +117,8 @@ def covers(name, percent, files):
     out = subprocess.run(["llvm-cov", "export", "-summary-only", f"-instr-profile={merged}", REPLAY]
                          + files, check=True, capture_output=True, text=True).stdout
     lines = json.loads(out)["data"][0]["totals"]["lines"]
-    ok = lines["percent"] > percent - 3
-    print(f"{name:8} reaches {lines['percent']:.1f} % of {lines['count']} lines, {percent:g} % stated"
+    ok = lines["percent"] >= percent
+    print(f"{name:8} reaches {lines['percent']:.1f} % of {lines['count']} lines, of {percent:g} % at least"
           f"{'' if ok else ': FAILED'}", flush=True)
     return ok
 

@@ -80,7 +80,8 @@ START_TEST(heat_is_as_in_a_loop)
     pipe_text(dir, "drop.lua", "function process(f, x, y)\n"
               "  if f.index % 5 == 3 then return 'drop' end y:copy(x) end\n");
     for (size_t k = 0; k < sizeof sets / sizeof *sets; k++) {
-        pipe_result r = pipe_run(dir, yaml, on, sets[k], (gp_run_options){ .check_kernels = k == 1 });
+        pipe_result r = pipe_run(dir, yaml, on, sets[k], (gp_run_options){
+                                        .check_kernels = k == 1 && !strcmp(on, "cpu") });
         ck_assert_msg(!r.errs.failed, "%s: %s", sets[k][1], r.errs.e[0].msg);
         size_t bytes, at = 0;
         char *out = pipe_read(dir, "out.raw", &bytes);
@@ -109,7 +110,6 @@ END_TEST
 START_TEST(a_grid_that_does_not_fit)
 {
     const char *dir = pipe_dir(), *at, *sets[] = { "stages.b.grid=40000", NULL };
-    char most[60];
     unsigned blocks;
     pipe_npy(dir, "in.npy", ROWS, COLS, wave);
     pipe_text(dir, "heat.cu", heat);
@@ -122,10 +122,13 @@ START_TEST(a_grid_that_does_not_fit)
     ck_assert_int_eq(r.errs.e[0].at.line, 7);
     ck_assert_int_eq(sscanf(at, "this device runs %u at once, not 40000 x 1 x 1", &blocks), 1);
     ck_assert(blocks >= 1 && blocks < 40000);
+#ifndef __SANITIZE_THREAD__             /* which has no memory for so many threads */
+    char most[60];
     snprintf(most, sizeof most, "stages.b.grid=%u", blocks);
     sets[0] = most;
     r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
     ck_assert_msg(!r.errs.failed, "%u blocks: %s", blocks, r.errs.n ? r.errs.e[0].msg : "?");
+#endif
     pipe_dir_remove(dir);
 }
 END_TEST

@@ -652,7 +652,7 @@ START_TEST(test_ends_of_three)
         "  - {name: A, use: generate, frames: 5, out: a}\n"
         "  - {name: B, use: generate, frames: 10, out: b}\n"
         "  - {name: D, use: discard, in: b}\n"
-        "  - {name: K, use: kernel, source: k.cu, args: [x, y, out], in: {x: a, y: b}, out: {out: o}}\n"
+        "  - {name: K, use: kernel, source: k.cu, grid: 1, args: [x, y, out], in: {x: a, y: b}, out: {out: o}}\n"
         "  - {use: discard, in: o}\n";
     const char *dir = pipe_dir();
     pipe_text(dir, "five.lua", "function produce(f, y) if f.index == 5 then " NAP
@@ -809,7 +809,7 @@ START_TEST(test_valid)
         "stages:\n"
         "  - {use: generate, frames: 3, out: a}\n"
         "  - {use: reduce, op: sum, axes: [0], out: s}\n"
-        "  - {use: kernel, source: v.cu, entry: v, args: [in, out, frame]}\n"
+        "  - {use: kernel, source: v.cu, entry: v, grid: 1, args: [in, out, frame]}\n"
         "  - {use: write, path: out.raw, format: raw}\n";
     const char *dir = pipe_dir();
     pipe_text(dir, "v.cu",

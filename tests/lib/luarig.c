@@ -57,7 +57,8 @@ bool rig_open_state(rig *r)
     const gp_stage *st = r->stage;
     gp_open o = { .opts = st->opts, .name = st->name, .at = st->at, .nin = st->nin,
                   .nout = st->nout, .in = r->in_type, .out = r->out_type, .in_name = st->in_name,
-                  .out_name = st->out_name, .workers = st->workers, .errs = &r->errs };
+                  .out_name = st->out_name, .workers = st->workers, .errs = &r->errs,
+                  .files = r->files = gp_filetable_new() };
     for (int i = 0; i < st->nin; i++)
         r->in_type[i] = r->graph->buffer[st->in[i]].type;
     for (int i = 0; i < st->nout; i++)
@@ -102,6 +103,7 @@ void rig_free(rig *r)
 {
     if (r->stage)
         r->stage->kind->close(r->state);
+    gp_filetable_free(r->files);
     gp_registry_destroy(r->registry);
     gp_arena_free(&r->arena);
     pipe_dir_remove(r->dir);

@@ -4,6 +4,7 @@
 #define TEST_LUARIG_H
 
 #include "api/forms.h"
+#include "base/filetable.h"
 #include "device/machine.h"
 #include "run/run.h"
 
@@ -16,6 +17,7 @@ typedef struct rig {
     const gp_graph *graph;
     const gp_stage *stage;
     gp_errs errs;
+    gp_filetable *files;
     void *state;
     gp_type in_type[PORTS], out_type[PORTS];
     gp_run run;

@@ -42,7 +42,7 @@ class Result:
         self.left = []
         if server.left:
             self.left.append("a process")
-        for what, folder in (("in TMPDIR", server.folder + "/tmp"), ("a socket", server.folder + "/runtime")):
+        for what, folder in (("in TMPDIR", server.folder + "/tmp"), ("a socket", server.folder + "/runtime/gpipe")):
             for name in tree(folder):
                 self.left.append(what)
             for at, folders, files in os.walk(folder):
@@ -105,7 +105,11 @@ def judge_files(pipeline, good, got, killed):
     """(texts, how many frames are missing)."""
     wrong, missing, lost = [], 0, []
     for name, data in got.files.items():
-        if name not in good.files:
+        whole = name[:-len(".partial")] if name.endswith(".partial") else None
+        if whole in good.files:                # kept by a run that failed
+            if count_missing(pipeline, whole, data, good.files[whole]) is None:
+                wrong.append("wrong bytes in what was kept of a file")
+        elif name not in good.files:
             if not killed:
                 wrong.append("leftover: a temporary file" if ".gpipe-" in name else "leftover: an unknown file")
         elif name.endswith((".json", ".html")):

@@ -71,22 +71,38 @@ class Server:
         self.pid = self.hear(self.bound)
         self.status = self.hear(self.bound)
         if self.status is None:
-            os.killpg(self.pid, signal.SIGKILL)
+            os.killpg(self.pid, signal.SIGKILL)        # not waited for yet: the number is its own
             self.hear(self.bound)
         self.left = not self.group_ends()
         self.fired, self.calls = HEAD.unpack(self.shared[:24])[:2]
 
+    def members(self):
+        """What the process has started and is there: of its group, and with our folder in its
+        environment, since the number may be another group's by now."""
+        try:
+            os.killpg(self.pid, 0)
+        except ProcessLookupError:
+            return []
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                group = int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[2])
+                if group == self.pid and f"{self.folder}/".encode() in open(f"/proc/{pid}/environ", "rb").read():
+                    found.append(int(pid))
+            except (OSError, IndexError):
+                pass
+        return found
+
     def group_ends(self):
         """Waits for what the process has started; kills it in the end."""
         end = time.monotonic() + self.bound / 4
-        while time.monotonic() < end:
-            try:
-                os.killpg(self.pid, 0)
-            except ProcessLookupError:
-                return True
+        while self.members():
+            if time.monotonic() > end:
+                for pid in self.members():
+                    os.kill(pid, signal.SIGKILL)
+                return False
             time.sleep(0.002)
-        os.killpg(self.pid, signal.SIGKILL)
-        return False
+        return True
 
     def forget(self):
         """Empties the list of stacks."""

@@ -73,6 +73,7 @@ typedef struct gp_env {
     const void *arg;
     const struct tm *date;     /* for ${date:FORMAT}: when this is, in local time, all that
                                   strftime reads; NULL: nobody knows */
+    int nanoseconds;           /* since that second began, for ${date:%N} */
 } gp_env;
 
 typedef struct gp_config {
@@ -82,7 +83,9 @@ typedef struct gp_config {
     gp_env env;                        /* for ${env:NAME}; NULL: nothing is set */
     const char *const *set; int nset;  /* "path=value", in order */
     bool lenient;          /* a missing input file is a warning where its buffer is
-                              declared (`check`) */
+                              declared (`check`); implies `bounded` */
+    bool bounded;          /* 100,000 names in folders are looked at for all patterns, and a
+                              warning says where there are more (`plan`) */
 } gp_config;
 
 /* Text -> plan, all passes. Reads the files that options name (headers, sizes); opens
@@ -169,6 +172,8 @@ typedef struct gp_stage_status {
     uint64_t bytes;        /* of its outputs (of a sink: its inputs) */
     uint64_t busy_ns;      /* of all workers; host stages of a timed run */
     int workers;           /* 0: a segment */
+    uint64_t kernels_ns;   /* CPU time that the kernels of a segment took on the CPU back end;
+                              else 0 */
 } gp_stage_status;
 
 /* A buffer as one of its readers has it. Buffers inside a segment are not counted. */

@@ -243,8 +243,8 @@ const gp_files *gp_probe_glob(gp_shape *s, const char *pattern);
  * Two stages that say so of one path are an error at option `opt`, which names
  * both; then false. What is under /dev is everybody's. `path` is copied. */
 bool gp_shape_writes(gp_shape *s, const char *opt, const char *path);
-/* Says that this stage reads these regular files while it runs: no stage may write them.
- * `path` is borrowed for as long as the pipeline lives. */
+/* Says that this stage reads these files while it runs: no stage may write them, unless one
+ * is a device, as a terminal is. `path` is borrowed for as long as the pipeline lives. */
 void gp_shape_reads(gp_shape *s, const char *const *path, int n);
 
 /* Evaluates an expression over vars and this stage's ports (in and out as far
