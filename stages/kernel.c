@@ -259,8 +259,8 @@ static const gp_opt options[] = {
       .help = "1 to 3 axes; else 256, or [32, 8] where grid is left out and the kernel uses "
               "threadIdx.y" },
     { GP_NODE(struct opts, grid),
-      .help = "blocks along 1 to 3 axes; else a thread for each element of the first output: "
-              "along x, or along the last axes where the kernel uses y or z" },
+      .help = "blocks along 1 to 3 axes; else a thread for each element of the first output, if the "
+              "kernel says blockIdx.x * blockDim.x + threadIdx.x, and the same for y and z" },
     { GP_NODE(struct opts, define), .help = "macros: {RADIUS: 3}" },
     { GP_NODE(struct opts, shared), .unit = "bytes",
       .help = "dynamic shared memory of a block, for `extern __shared__ float s[]`" },
@@ -271,8 +271,8 @@ static const gp_opt options[] = {
       .help = "all blocks run at once, and cooperative_groups::this_grid().sync() lets each wait for "
               "all; a grid that the device cannot run at once is an error" },
     { GP_BOOL(struct opts, serial),
-      .help = "frames take turns, in order: for a kernel that keeps something in a __device__ "
-              "variable" },
+      .help = "frames take turns, in order: for a source with __device__ or static variables that "
+              "are not const" },
     { 0 }
 };
 
