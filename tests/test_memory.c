@@ -29,6 +29,7 @@ Suite *suite_memory(void);
 static atomic_long allocations;
 
 #if COUNTS
+#pragma GCC visibility push(default)   /* so that the C library and Lua call them too */
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t n);
@@ -63,6 +64,7 @@ int posix_memalign(void **p, size_t align, size_t n)
     *p = aligned_alloc(align, n);
     return *p ? 0 : ENOMEM;
 }
+#pragma GCC visibility pop
 #endif
 
 /* ---- allocations ----------------------------------------------------- */
