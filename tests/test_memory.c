@@ -86,6 +86,9 @@ static const struct { const char *name, *yaml; } pipelines[] = {
       "  - {use: lua, script: copy.lua, workers: 2}\n  - {use: discard}\n" },
     { "cooperative", "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
       "  - {use: generate, frames: %s, out: a}\n" TURN "  - {use: discard}\n" },
+    { "cooperative, not as a graph", "launch: stream\n"
+      "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
+      "  - {use: generate, frames: %s, out: a}\n" TURN "  - {use: discard}\n" },
     { "host", "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
       "  - {use: generate, frames: %s, out: a}\n  - {use: discard}\n" },
 };

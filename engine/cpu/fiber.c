@@ -14,6 +14,7 @@
  *
  * The invariant: between two grids every fiber is parked in fiber_main(). */
 #include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -395,16 +396,24 @@ bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 
 
 /* ---- cooperative grids ----------------------------------------------- */
 
-/* Each stack takes two of the pieces of address space that the system allows a process. */
-unsigned gp_cpu_cooperative_max(int streams, gp_dim3 block)
+static long pieces;                /* of address space that the system allows this process */
+
+static void ask_pieces(void)
 {
-    enum { OTHERS = 8192, USUAL = 65530, MOST = 1 << 18 };
-    long pieces = USUAL;
+    enum { USUAL = 65530 };
     FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
-    if (f && fscanf(f, "%ld", &pieces) != 1)
+    if (!f || fscanf(f, "%ld", &pieces) != 1)
         pieces = USUAL;
     if (f)
         fclose(f);
+}
+
+/* Each stack takes two pieces. */
+unsigned gp_cpu_cooperative_max(int streams, gp_dim3 block)
+{
+    enum { OTHERS = 8192, MOST = 1 << 18 };
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, ask_pieces);
     long threads = (pieces < MOST ? pieces - OTHERS : MOST) / 2 / (streams > 0 ? streams : 1);
     long blocks = threads / (long)((uint64_t)block.x * block.y * block.z);
     return blocks > 1 ? (unsigned)blocks : 1;
