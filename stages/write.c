@@ -54,21 +54,22 @@ static size_t value_length(const char *p)
 static bool check_path(gp_shape *s)
 {
     const gp_node *n = gp_shape_node(s, "path");
+    bool ok = true;
     size_t known;
     for (const char *p = n->text; (p += strcspn(p, "$%"), *p); p += known)
         if (*p == '$')
             known = value_length(p);
         else if (!(known = gp_path_conversion(p))) {
-            size_t len = 1 + strspn(p + 1, "0123456789");
-            len += isalpha((unsigned char)p[len]) != 0;
-            return gp_shape_fail_at(s, gp_node_part(n, (size_t)(p - n->text), len),
-                                    "'%.*s' has no meaning here; %%05d is the frame's number, %%n "
-                                    "the name of its source file, %%%% a '%%'", (int)len, p);
+            known = 1 + strspn(p + 1, "0123456789");
+            known += isalpha((unsigned char)p[known]) != 0;
+            ok = gp_shape_fail_at(s, gp_node_part(n, (size_t)(p - n->text), known),
+                                  "'%.*s' has no meaning here; %%05d is the frame's number, %%n "
+                                  "the name of its source file, %%%% a '%%'", (int)known, p);
         }
     const struct opts *o = s->opts;
-    return !gp_path_lacks_zero(o->path)
-        || gp_shape_fail(s, "path", "'%s' has no number: that is %%d, or with its digits %%05d",
-                         o->path);
+    return ok && (!gp_path_lacks_zero(o->path)
+                  || gp_shape_fail(s, "path", "'%s' has no number: that is %%d, or with its digits "
+                                              "%%05d", o->path));
 }
 
 /* Refuses what has no effect on such a file. */
