@@ -507,7 +507,11 @@ done
 edges=pipelines/edges.yaml
 run="$GPIPE run -q --device cpu"
 expect 'report: a name'     2 'must end in .json or .html' $run --report x.txt $edges
-expect 'report: no folder'  2 '^/proc/no/x.json: error: cannot be written' $run --report /proc/no/x.json $edges
+expect 'report: no folder'  2 "^/proc/no/x.json: error: cannot be written: there is no folder '/proc/no/'" $run --report /proc/no/x.json $edges
+for option in --report --trace; do     # what a typo would make
+    expect "$option: no folder" 2 "typo/in/x.json: error: cannot be written: there is no folder '$tmp/typo/in/'" $run $option "$tmp/typo/in/x.json" $edges
+    [ ! -e "$tmp/typo" ] && ok || { bad "$option: it made a folder"; rm -r "$tmp/typo"; }
+done
 expect 'trace: a page'      2 'a trace is JSON, for ui.perfetto.dev; --report t.html writes a page' $run --trace t.html $edges
 expect 'trace: a folder'    2 'it is a folder' $run --trace "$tmp" $edges
 expect 'trace: as report'   2 "r.json: error: is written by --report too: give each a path of its own" $run --report "$tmp/r.json" --trace "$tmp/r.json" $edges

@@ -402,9 +402,11 @@ for sig in (signal.SIGHUP, signal.SIGTERM):
     p = start(endless)
     stop(p, sig)
     check(f"top: removed at {sig.name}", not os.path.exists(sock(p.pid)), p.returncode)
+os.mkdir(path("parts"))
 parts = put("parts.yaml", open(endless).read().replace("{use: discard}", "{use: write, path: parts/a.npy}"))
 p = start(parts, "--report", path("parts/r.json"), "--trace", path("parts/t.json"),
           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+until(lambda: len(os.listdir(path("parts"))) == 3)     # the run opens its own later than its socket
 had = os.listdir(path("parts"))
 stop(p, signal.SIGQUIT)
 check("SIGQUIT: no part of a file stays", len(had) == 3 and os.listdir(path("parts")) == []

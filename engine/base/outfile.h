@@ -40,6 +40,8 @@ typedef struct gp_outfile {
     bool keeps;                        /* a file that is there already is not replaced */
     bool is_sole;                      /* that another run writes it at the same time is an
                                           error */
+    bool needs_folder;                 /* a folder that is missing is an error; else it is
+                                          made */
     gp_durable durable;
     int fd;                            /* valid while `open` */
     bool open, in_place;
@@ -60,7 +62,6 @@ typedef struct gp_outfile {
 
 /* The first half of gp_outfile_open: finds out what `path` is, claims it for `by`. */
 bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY]);
-/* Makes missing folders, too. */
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY]);
 /* The same for an open file of this process, which is not closed. */
 bool gp_outfile_lend(gp_outfile *f, int fd, char err[GP_WHY]);

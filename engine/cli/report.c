@@ -20,6 +20,7 @@ static bool open_file(gp_outfile *f, gp_removed which, gp_pipeline *p, const cha
                       const char *path, gp_errs *errs)
 {
     char why[GP_WHY];
+    f->needs_folder = true;
     if (path && !gp_pipeline_writes(p, option, path, errs))
         return false;
     if (path && !gp_outfile_open(f, path, why))

@@ -199,8 +199,8 @@ typedef enum gp_outcome {
 
 /* Says that the caller writes a file of its own beside the run (a report), before it: no
  * stage may then write it. `who` names it in messages ("--report") and, as `path`, lives as
- * long as the pipeline. False, with an error, if the pipeline reads that file or somebody
- * else said so. Makes missing folders. */
+ * long as the pipeline. False, with an error, if the pipeline reads that file, somebody
+ * else said so, or its folder is not there. */
 bool gp_pipeline_writes(gp_pipeline *p, const char *who, const char *path, gp_errs *errs);
 
 /* Runs the pipeline to its end. `o` NULL: no options. Once per gp_pipeline: again is an error. On a CUDA device it may raise the
