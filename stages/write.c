@@ -450,8 +450,8 @@ static const gp_opt options[] = {
       .help = "auto: .npy and .png by the file's extension, all else is raw" },
     { GP_BOOL(struct opts, stack), .help = "one .npy for all: join frames along a new axis 0" },
     { GP_BOOL(struct opts, live),
-      .help = "one file for all has its name from the start, and its header always says what is "
-              "there" },
+      .help = "one file for all has its name from the start, not only when it is whole, and the "
+              "header of a .npy always says how many rows are there" },
     { GP_ENUM(struct opts, if_exists), .def = "replace", .choices = "replace|error|next",
       .help = "of a file that is there already; next: with %05d, go on after the highest number" },
     { GP_ENUM(struct opts, durable), .def = "end", .choices = "none|end|file",

@@ -44,6 +44,9 @@ expect 'unknown option'  2 "did you mean '--poison'" "$GPIPE" run --poisn pipeli
 expect 'a key'           2 "no option '--depth'; a key of the pipeline is changed with --set depth=8" "$GPIPE" run --depth 8 pipelines/edges.yaml
 expect 'a key, with ='   2 "is changed with --set streams=3" "$GPIPE" check --streams=3 pipelines/edges.yaml
 expect 'help'            0 '' "$GPIPE" --help
+for w in $(seq 0 6) 129 130 139 141 143; do
+    sed -n '/^exit:/,$p' "$tmp/stdout" | grep -qw $w && ok || bad "help: nothing on exit code $w"
+done
 expect 'version as verb' 2 "no verb 'version'; 'gpipe --version' shows it" "$GPIPE" version
 for v in run check plan bench top stages; do expect "help of $v" 0 '' "$GPIPE" $v --help; done
 # the reference, offline: each key, function and stage that there is; the defaults are those
@@ -59,7 +62,8 @@ helps yaml $(keys top_keys engine/compile/resolve.c) $(keys stage_keys engine/co
     $(keys keys engine/compile/wire.c | head -5)
 helps lua produce process init finish $(sed -n 's/.*\.name = "\([a-z]*\)".*/\1/p' stages/lua.c | head -1) script params
 helps kernel source args block grid
-helps exit $(seq 0 6) 129 130 141 143
+helps exit $(seq 0 6) $(seq 129 132) 135 136 139 141 143
+"$GPIPE" help limits | grep -qE '[A-Z]+\.md|licence' && bad 'help limits: what is no limit' || ok
 helps run --progress
 helps blur sigma
 "$GPIPE" help read | grep -q '^  reopen .*one after another' && ok || bad 'help read: it does not say who may write to a FIFO'
