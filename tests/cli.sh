@@ -552,6 +552,34 @@ kill -INT $pid; wait $pid; rc=$?
 expect 'report: failed' 1 'there is nothing to report' $run --report "$tmp/none.json" --set stages.write.path=/proc/no/x "$tmp/slow.yaml"
 [ ! -e "$tmp/none.json" ] && [ -z "$(find "$tmp" -name '.*.gpipe-*')" ] && ok || bad 'report: left behind'
 
+# frames/s count the source's frames, done with in any way, of the source that made most
+printf 'function process(f, x) if f.index %% 3 > 0 then return "drop" end end\n' >"$tmp/third.lua"
+cat >"$tmp/most.yaml" <<'Y'
+buffers: {a: {dtype: u8, shape: [4]}, b: {like: a}}
+stages:
+  - {use: generate, frames: 300, rate: 1kHz, out: a}
+  - {name: half, use: generate, frames: 150, rate: 1kHz, out: b}
+  - {use: lua, script: third.lua, in: a, out: []}
+  - {use: discard, in: b}
+  - {name: again, use: discard, in: a}
+Y
+for how in none json; do
+    "$GPIPE" run --progress $how --report "$tmp/most.json" "$tmp/most.yaml" 2>"$tmp/$how"
+    python3 - "$tmp/most.json" "$tmp/$how" >"$tmp/stderr" 2>&1 <<'P' && ok || bad "frames/s, --progress $how"
+import json, re, sys
+r = json.load(open(sys.argv[1]))
+assert abs(r["frames_per_s"] * r["wall_s"] - 300) < 1e-3, (r["frames_per_s"], r["wall_s"])
+said = open(sys.argv[2]).read().splitlines()
+if said[0].startswith("{"):
+    last = [o for o in map(json.loads, said) if "ended" in o][-1]
+    assert last["done"] == last["frames"] == 300, last
+else:
+    for name, n in (("generate", 300), ("half", 150)):
+        s, rate = re.search(rf"gpipe: {name}: {n} frames in, .* in ([\d.]+) s \((\d+) frames/s\)", "\n".join(said)).groups()
+        assert abs(float(s) * float(rate) - n) < 5, (name, s, rate)
+P
+done
+
 printf 'stages: [{use: generate, frames: 1, out: x}, {use: discard}]\nbuffers: {x: {dtype: u8, shape: [4]}}\n' >"$tmp/one.yaml"
 expect 'one frame'       0 '^gpipe: 1 frame in, 1 out' "$GPIPE" run "$tmp/one.yaml"
 expect 'two frames'      0 '^gpipe: 2 frames in, 2 out' "$GPIPE" run --set stages.generate.frames=2 "$tmp/one.yaml"

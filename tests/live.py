@@ -323,7 +323,7 @@ def valid(o):
     number = (int, float)
     def has(x, **types):
         return all(isinstance(x.get(k), t) and x[k] is not None for k, t in types.items())
-    return (has(o, seconds=number, ended=bool, out=int, frames_per_s=number, sources=list,
+    return (has(o, seconds=number, ended=bool, done=int, frames_per_s=number, sources=list,
                 stages=list, buffers=list) and "bound_by" in o
             and all(has(s, name=str, out=int, dropped=int, failed=int, **{"in": int},
                         **{"cancelled" if o["ended"] else "in_flight": int})
@@ -349,7 +349,7 @@ for what, more, frames in (("ecg.npy", "out: x", 154), ("ecg.npy", "out: x, fram
                + f"stages:\n  - {{use: read, path: {data}/{what}, {more}}}\n  - {{use: discard}}\n")
     p = subprocess.run([gpipe, "run", "--progress", "json", read], env=env, capture_output=True,
                        text=True)
-    check(f"JSON: how many frames, {more}", f'"out": {frames}, "frames": {frames},' in p.stderr,
+    check(f"JSON: how many frames, {more}", f'"done": {frames}, "frames": {frames},' in p.stderr,
           p.stderr)
 
 
@@ -377,7 +377,7 @@ check("top: exit", rc == 130, rc)
 is_clean("top", screen, seen)
 t = spawn("top", "--json", sock(p.pid), stdout=subprocess.PIPE)
 first = json.loads(t.stdout.readline())
-check("top: JSON", valid(first) and not first["ended"] and first["out"] > 0, first)
+check("top: JSON", valid(first) and not first["ended"] and first["done"] > 0, first)
 gone = spawn("top", "--json", sock(p.pid), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 gone.stdout.readline()
 gone.stdout.close()
@@ -493,7 +493,7 @@ def served(reply, *args, after=None):
         return out, err, t.returncode
 
 
-plain = {"seconds": 1, "ended": False, "out": 1, "frames_per_s": 1, "bound_by": None, "sources": [],
+plain = {"seconds": 1, "ended": False, "done": 1, "frames_per_s": 1, "bound_by": None, "sources": [],
          "stages": [{"name": "a", "frames": 1, "bytes": 1, "frames_per_s": 1, "bytes_per_s": 1}],
          "buffers": [{"name": "b", "from": "a", "to": "a", "depth": 4, "held": 1, "fill": 0.5}]}
 for name, change in (("a name", {"stages": [dict(plain["stages"][0], name="\x1b[2Ja")]}),
