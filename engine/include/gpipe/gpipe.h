@@ -143,7 +143,7 @@ bool gp_pipeline_buffer(const gp_pipeline *p, int i, gp_buffer_info *out);
 /* ---- run ------------------------------------------------------------- */
 
 typedef struct gp_run_options {
-    bool poison;           /* fill every slot with a pattern before each use */
+    bool poison;           /* fill every slot before each use: with NaN, integers with bytes 0xa5 */
     bool isolate;          /* one frame in flight, a wait after every stage */
     bool timed;            /* measure latencies, busy times and waits */
     bool stamped;          /* timed, and the device says when it did what */
