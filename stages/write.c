@@ -282,7 +282,7 @@ static bool open_writer(const gp_open *g, void **state)
             : o->single    ? find_first(w, why)
                            : open_joined(w, &g->in[0], why);
     return ok || w->worker[0].file.unread      /* run() waits for its reader */
-        || gp_fail(g->errs, gp_why_code(why, GP_E_RUN), o->at, "'%s' %s", o->path, why);
+        || gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
 }
 
 /* ---- one file a frame ------------------------------------------------ */
@@ -345,7 +345,7 @@ static bool write_single(struct writer *w, gp_call *c, gp_frame *f)
     f->status = name_file(w, f, path, why) ? put_file(w, c, f, path, why) : GP_FAILED;
     int error = errno;
     if (f->status == GP_FAILED)
-        gp_fail(c->errs, gp_why_code(why, GP_E_RUN), w->o->at, "frame %llu: '%s' %s",
+        gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s",
                 (unsigned long long)f->index, *path ? path : w->o->path, why);
     return f->status != GP_FAILED || !is_of_the_disk(error);
 }
@@ -378,7 +378,7 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
     int k = 0;
     if ((f[0].status = reach_joined(w, c, why)) != GP_OK)
         return f[0].status == GP_STOPPED
-            || gp_fail(c->errs, gp_why_code(why, GP_E_RUN), o->at, "'%s' %s", o->path, why);
+            || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
     for (; k < n && bytes < RUN_BYTES; k++) {
         const gp_view *in = &f[k].in[0];
         bool partial = o->stack && in->type.dim[0] != in->rows;
@@ -397,7 +397,7 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
         f[k].status = GP_AGAIN;
     if (append(w, v, k, rows, why))
         return true;
-    gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : gp_why_code(why, GP_E_RUN);
+    gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : GP_E_RUN;
     return (k == 1 ? gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s",
                              (unsigned long long)f[0].index, o->path, why)
                    : gp_fail(c->errs, code, o->at, "frames %llu to %llu: '%s' %s",
@@ -426,7 +426,7 @@ static bool finish(gp_call *c)
     return s == GP_STOPPED
         || (s == GP_OK && (o->as != GP_NPY || put_header(w, why))
             && gp_outfile_commit(&w->worker[0].file, why))
-        || gp_fail(c->errs, gp_why_code(why, GP_E_RUN), o->at, "'%s' %s", o->path, why);
+        || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
 }
 
 static void advise(gp_advice *a)

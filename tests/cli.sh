@@ -160,6 +160,21 @@ if starved 200000 "$GPIPE" plan "$tmp/long.yaml"; then         # a sanitizer tak
     done
     [ $rc -eq 0 ] && ok || bad "run with little memory: exit $rc"
 fi
+# too few files may be open: exit 4 and the limit, or all is well
+for file in edges contrast blocks selftest; do
+    rc=0
+    for n in $(seq 4 40); do
+        (ulimit -n "$n"; exec "$GPIPE" --version) >"$tmp/stdout" 2>&1 || continue
+        (ulimit -n "$n"; exec "$GPIPE" run -q --device cpu --set vars.out="$tmp/few" "pipelines/$file.yaml") \
+            >"$tmp/stdout" 2>"$tmp/stderr"; got=$?
+        case $got in
+            0) ;;
+            4) grep -q "Too many open files ('ulimit -n' is $n)" "$tmp/stderr" || { rc=4; break; } ;;
+            *) rc=$got; break ;;
+        esac
+    done
+    [ $rc -eq 0 ] && ok || bad "$file, ulimit -n $n: exit $rc"
+done
 if "$GPIPE" --version | grep -q cuda; then
     long 0 >"$tmp/host.yaml"
     "$GPIPE" plan --json "$tmp/host.yaml" 2>/dev/null | grep -q 'no GPU was looked for' \

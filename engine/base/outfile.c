@@ -23,15 +23,6 @@ bool gp_why(char err[GP_WHY], const char *fmt, ...)
     return false;
 }
 
-gp_code gp_why_code(const char *why, gp_code otherwise)
-{
-    const char *const ends[] = { GP_WHY_MEMORY, strerror(ENOMEM) };
-    for (int i = 0; i < 2; i++)
-        if (strlen(why) >= strlen(ends[i]) && !strcmp(why + strlen(why) - strlen(ends[i]), ends[i]))
-            return GP_E_RESOURCE;
-    return otherwise;
-}
-
 /* Makes the folders that `path` lies in. What is put on disk alone needs the name of each
  * there, too: at once, or with the file. False with errno. */
 static bool make_folders(gp_outfile *f, const char *path)

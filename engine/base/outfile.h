@@ -15,10 +15,8 @@ enum { GP_WHY = 320 };                 /* bytes of every `err` here */
 
 bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false; errno stays */
     __attribute__((format(printf, 2, 3)));
-/* How a text ends that says that memory ran out, and the code of an error with a text:
- * GP_E_RESOURCE for such a one. */
+/* How a text ends that says that memory ran out; its error is GP_E_RESOURCE (gp_fail). */
 #define GP_WHY_MEMORY "does not fit in memory"
-gp_code gp_why_code(const char *why, gp_code otherwise);
 
 /* When a file is put on disk. "At the end": gp_filetable_sync does it. */
 typedef enum gp_durable {

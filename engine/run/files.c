@@ -57,7 +57,7 @@ bool gp_pipeline_writes(gp_pipeline *p, const char *who, const char *path, gp_er
     if (!f.by)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     return gp_outfile_claim(&f, path, why)
-        || gp_fail(errs, gp_why_code(why, GP_E_USAGE), (gp_loc){ .file = path }, "%s", why);
+        || gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
 }
 
 /* ---- at the end ------------------------------------------------------ */
