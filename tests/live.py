@@ -411,6 +411,33 @@ had = os.listdir(path("parts"))
 stop(p, signal.SIGQUIT)
 check("SIGQUIT: no part of a file stays", len(had) == 3 and os.listdir(path("parts")) == []
       and p.returncode == -signal.SIGQUIT, (p.returncode, had, os.listdir(path("parts"))))
+# a script that waits for a process, which the signal does not reach: the second one ends all
+put("waits.lua", """function process(f, x, y) y:copy(x)
+  if f.index == 3 then io.popen("exec 2>/dev/null; sleep 1000 & echo $! >child; wait"):read() end
+end""")
+waits = put("waits.yaml", """buffers: {a: {dtype: f32, shape: [4]}}
+stages:
+  - {use: generate, out: a, frames: 100}
+  - {use: lua, script: waits.lua}
+  - {use: write, path: parts/b.npy}
+""")
+for sig in (signal.SIGINT, signal.SIGTERM):
+    if os.path.exists(path("child")):
+        os.remove(path("child"))
+    p = start(waits, "--report", path("parts/r.json"), cwd=path("."))
+    until(lambda: os.path.exists(path("child")) and open(path("child")).read().endswith("\n"))
+    child = int(open(path("child")).read())
+    p.send_signal(sig)
+    while "again: stop at once" not in p.stderr.readline() and p.poll() is None:
+        pass
+    time.sleep(0.1)                                    # so that it is another
+    check(f"{sig.name}: the first waits for what is in flight", p.poll() is None, p.returncode)
+    err, rc = stop(p, sig)
+    check(f"{sig.name} twice, a script waits", rc == 128 + sig and " cancelled" in err, (rc, err))
+    check(f"{sig.name} twice: no part of a file stays",
+          not [n for n in os.listdir(path("parts")) if n.startswith(".")], os.listdir(path("parts")))
+    check(f"{sig.name} twice: what the script waits for ends",
+          until(lambda: not os.path.exists(f"/proc/{child}") or " Z " in open(f"/proc/{child}/stat").read(), 10))
 signal.signal(signal.SIGHUP, signal.SIG_IGN)           # as nohup does
 p = start(endless)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
