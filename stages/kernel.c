@@ -22,6 +22,7 @@ struct opts {
     gp_kgrid threads;
     const char **defines;
     size_t bytes;              /* shared */
+    const char **fixed; int nfixed;        /* variables that it only reads */
 };
 
 /* ---- the rest of the options ----------------------------------------- */
@@ -98,46 +99,72 @@ static bool read_source(gp_shape *s, struct opts *o)
 /* Frames in flight would change the variable at the same time. */
 static bool check_variables(gp_shape *s, const struct opts *o, gp_cu *code)
 {
-    const gp_tok *at;
-    const gp_var *v = o->serial ? NULL : gp_cu_writes(code, &at);
-    if (code->cut_why && !o->serial)
+    gp_state keeps = gp_cu_state(code);
+    if (o->serial)
+        return true;
+    if (code->cut_why)
         return gp_shape_fail(s, "source", "kernel '%s' stands in a source that %s (%s:%d), so it is "
                              "not known which of its variables it changes: set 'serial: true', so "
                              "that frames take turns", o->name, code->cut_why, code->cut.file,
                              code->cut.line);
-    if (!v)
+    if (!keeps.at)
         return true;
-    gp_loc declared = gp_cu_at(code, v->name), changed = gp_cu_at(code, at);
-    bool same = declared.file == changed.file;
-    return gp_shape_fail(s, "source", "kernel '%s' may change its variable '%.*s' (%s:%d, changed in "
-                         "%s%sline %d), which launches for several frames share and change at the "
-                         "same time: set 'serial: true', so that frames take turns; or, if it is "
-                         "only read, declare it const", o->name, v->name->len, v->name->p,
-                         declared.file, declared.line, same ? "" : changed.file, same ? "" : " ",
-                         changed.line);
+    gp_loc at = gp_cu_at(code, keeps.at), changed = gp_cu_at(code, keeps.changed ? keeps.changed : keeps.at);
+    int len = keeps.at->len < 40 ? keeps.at->len : 40;
+    if (keeps.changed)
+        return gp_shape_fail(s, "source", "kernel '%s' may change '%.*s' (%s:%d), which is const, and which "
+                             "launches for several frames share: set 'serial: true', so that frames take "
+                             "turns", o->name, len, keeps.at->p, changed.file, changed.line);
+    if (keeps.unclear)
+        return gp_shape_fail(s, "source", "kernel '%s' stands in a source where '%.*s' (%s:%d) may be of a "
+                             "variable that launches for several frames share and change at the same "
+                             "time: declare a variable in one plain statement, const or __constant__, if "
+                             "it is only read, else set 'serial: true', so that frames take turns", o->name,
+                             len, keeps.at->p, at.file, at.line);
+    return gp_shape_fail(s, "source", "kernel '%s' may change the variable '%.*s' (%s:%d), which launches "
+                         "for several frames share and change at the same time: declare it const (or "
+                         "__constant__) if it is only read, else set 'serial: true', so that frames take "
+                         "turns", o->name, len, keeps.at->p, at.file, at.line);
 }
 
 /* Without a cooperative launch grid.sync() is an error that only some GPUs report. */
-static bool check_groups(gp_shape *s, const struct opts *o, const gp_cu *code)
+static bool check_groups(gp_shape *s, const struct opts *o, gp_cu *code)
 {
-    const gp_tok *at = o->cooperative ? NULL : gp_cu_uses(code, "this_grid");
+    const gp_tok *at = o->cooperative ? NULL : gp_cu_uses(code, o->name, "this_grid");
     return !at || gp_shape_fail(s, "source", "kernel '%s' uses this_grid() (%s:%d), which needs all "
                                 "blocks to run at once: set 'cooperative: true'", o->name,
                                 gp_cu_at(code, at).file, at->line);
+}
+
+/* Said at once where the name is nowhere in the source, so that no macro can make it. */
+static bool check_entry(gp_shape *s, const struct opts *o, gp_cu *code)
+{
+    gp_kernels k = gp_cu_kernels(code, o->name);
+    char names[200] = "";
+    if (code->odd || !k.odd || k.why || gp_cu_uses(code, o->name, o->name) || gp_cu_uses(code, o->name, "##"))
+        return true;
+    for (int i = 0; i < k.nothers; i++) {
+        size_t used = strlen(names);
+        const gp_tok *name = &code->main.v[k.other[i].name];
+        if (used + (size_t)name->len + 5 < sizeof names)
+            snprintf(names + used, sizeof names - used, "%s'%.*s'", used ? ", " : "", name->len, name->p);
+    }
+    return gp_shape_fail(s, o->entry ? "entry" : "source", "no kernel '%s' in '%s'; %s%s", o->name, o->source,
+                         *names ? "set 'entry' to one of its kernels: " : "it has none", names);
 }
 
 /* What is decided by the source as text, so that check, plan and run agree on any machine. */
 static bool look_at_code(gp_shape *s, struct opts *o)
 {
     gp_cu *code = gp_cu_read(s, o->file, o->defines, o->define ? o->define->n : 0);
-    bool found = gp_cu_reach(code, o->name);
-    if (!found)
-        gp_cu_reach(code, NULL);           /* it may be declared by a macro */
     gp_shape_reads(s, code->path, code->nfiles);
     o->threads = (gp_kgrid){ .given = o->grid, .batched = o->batched };
-    return gp_kgrid_read(s, &o->block, code, o->name, found, &o->threads)
+    bool ok = check_entry(s, o, code)
+        && gp_kgrid_read(s, &o->block, code, o->name, &o->threads)
         && gp_kargs_check(s, o->args, &o->passed, code, o->name)
         && check_variables(s, o, code) && check_groups(s, o, code);
+    o->fixed = code->fixed, o->nfixed = code->nfixed;
+    return ok;
 }
 
 static bool check(gp_shape *s)
@@ -193,7 +220,8 @@ static bool open_kernel(const gp_open *o, void **state)
                       .nparam = k->passed.n,
                       .define = k->defines, .ndefine = k->define ? k->define->n : 0,
                       .shared = k->bytes, .at = o->at, .param_at = k->passed.at,
-                      .cooperative = k->cooperative };
+                      .cooperative = k->cooperative, .serial = k->serial,
+                      .fixed = k->fixed, .nfixed = k->nfixed };
     st->kernel = gp_kernel_compile(o->dev, &src, o->errs);
     return st->kernel != NULL;
 }
@@ -231,8 +259,8 @@ static const gp_opt options[] = {
       .help = "1 to 3 axes; else 256, or [32, 8] where grid is left out and the kernel uses "
               "threadIdx.y" },
     { GP_NODE(struct opts, grid),
-      .help = "blocks along 1 to 3 axes; else a thread for each element of the first output: "
-              "along x, or along the last axes where the kernel uses y or z" },
+      .help = "blocks along 1 to 3 axes; else a thread for each element of the first output, if the "
+              "kernel says blockIdx.x * blockDim.x + threadIdx.x, and the same for y and z" },
     { GP_NODE(struct opts, define), .help = "macros: {RADIUS: 3}" },
     { GP_NODE(struct opts, shared), .unit = "bytes",
       .help = "dynamic shared memory of a block, for `extern __shared__ float s[]`" },
@@ -243,8 +271,8 @@ static const gp_opt options[] = {
       .help = "all blocks run at once, and cooperative_groups::this_grid().sync() lets each wait for "
               "all; a grid that the device cannot run at once is an error" },
     { GP_BOOL(struct opts, serial),
-      .help = "frames take turns, in order: for a kernel that keeps something in a __device__ "
-              "variable" },
+      .help = "frames take turns, in order: for a source with __device__ or static variables that "
+              "are not const" },
     { 0 }
 };
 

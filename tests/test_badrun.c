@@ -74,7 +74,7 @@ static const struct { const char *source, *text; int code; } kernels[] = {
     { "(const float *x, float *y) { y[0] = ; }", "k.cu:1:", 3 },
     { "(const float *x, float *y, int n) { y[0] = 1; }", "'go' has 3 parameters, but args gives 2 values", 3 },
     { "(const float *x, int *y) { y[0] = 1; }", "parameter 2 of 'go' is 'int *y', but args passes 'float *'", 3 },
-    { "0(const float *x, float *y) { y[0] = 1; }", "no kernel 'go' in", 3 },
+    { "0(const float *x, float *y) { y[0] = 1; }", "k.cu'; set 'entry' to one of its kernels: 'go0'", 3 },
 };
 
 static void put_kernel(const char *source)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "effort.h"
-#include "lib/pipe.h"
+#include "lib/coderig.h"
 
 Suite *suite_code_long(void);
 
@@ -206,6 +206,19 @@ static void in_a_class(struct text *t, int n)
     add(t, "; }\n");
 }
 
+static void open_kernels(struct text *t, int n)
+{
+    add(t, K "{ " X "out[x] = 1; }\n");
+    repeat(t, "__global__ ", n);
+}
+
+static void parameters(struct text *t, int n)
+{
+    add(t, "extern \"C\" __global__ void k(const float *in, float *out");
+    repeat(t, " out", n);
+    add(t, ") { }\n");
+}
+
 static void raw_text(struct text *t, int n)
 {
     add(t, K "{ " X "out[x] = 1; }\nconst char *a = R\"");
@@ -227,45 +240,18 @@ static const struct form { const char *name; void (*make)(struct text *t, int n)
     { "types of one statement", types_of_one, 5000 }, { "names by a macro", by_a_macro, 5000 },
     { "declared again", declared_again, 6000 }, { "words put together", pastes, 3000 },
     { "in a class", in_a_class, 25000 }, { "raw text", raw_text, 25000 },
+    { "open kernels", open_kernels, 20000 }, { "parameters", parameters, 25000 },
 };
 
 /* ---- measuring ----------------------------------------------------------- */
 
-static gp_registry *registry;
-static const char *dir;
-static gp_errs errs;
-
-static void up(void)
-{
-    memset(&errs, 0, sizeof errs);
-    registry = gp_registry_create();
-    ck_assert(gp_register_builtin(registry, &errs));
-    dir = pipe_dir();
-}
-
-static void down(void)
-{
-    pipe_dir_remove(dir);
-    gp_registry_destroy(registry);
-}
-
 static double compile(const char *source, const char *options)
 {
-    char yaml[1000], file[600];
-    gp_machine machine;
-    gp_config config = { .registry = registry, .machine = &machine };
-    snprintf(file, sizeof file, "%s/test.yaml", dir);
-    snprintf(yaml, sizeof yaml, "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
-             "  - {use: generate, out: a, frames: 1}\n"
-             "  - {use: kernel, source: k.cu, args: [in, out]%s}\n  - {use: discard}\n", options);
-    pipe_text(dir, "k.cu", source);
-    memset(&errs, 0, sizeof errs);
-    gp_machine_fixed(&machine, 0);
+    char text[200];
+    snprintf(text, sizeof text, "args: [in, out]%s", options);
     double from = cpu_seconds();
-    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, &errs);
-    double took = cpu_seconds() - from;
-    gp_pipeline_destroy(p);
-    return took;
+    code_compile(source, "[64]", text, false);
+    return cpu_seconds() - from;
 }
 
 static double look(int n, void *arg)
@@ -301,23 +287,24 @@ static void too_deep(struct text *t)
         struct text h = { 0 };
         add(&h, "#include \"h%d.h\"\n", i + 1);
         snprintf(name, sizeof name, "h%d.h", i);
-        pipe_text(dir, name, h.s);
+        pipe_text(code_dir, name, h.s);
         free(h.s);
     }
     add(t, "#include \"h0.h\"\n" K "{ " X "out[x] = 1; }\n");
 }
 
-/* n * n: each reads what is before it. */
+/* n * n: whether each is a prototype is looked up in all of it. */
 static void too_slow(struct text *t)
 {
-    choices(t, 30000);
+    repeat(t, "__device__ struct S f(a);\n", 5000);
+    add(t, "__device__ struct S f(T a) { }\n" K "{ " X "out[x] = 1; }\n");
 }
 
 static const struct { void (*make)(struct text *t); const char *says; } cut[] = {
     { too_long, "stands in a source that is longer than a source is looked at (%s/k.cu:1), so it is not "
                 "known which of its variables it changes: set 'serial: true'" },
     { too_deep, "stands in a source that includes files that include each other too deep (%s/h198.h:1), so" },
-    { too_slow, "stands in a source that takes too long to look through (%s/k.cu:2), so" },
+    { too_slow, "stands in a source that takes too long to look through (%s/k.cu:420), so" },
 };
 
 START_TEST(says_what_it_does_not_know)
@@ -326,14 +313,14 @@ START_TEST(says_what_it_does_not_know)
     char says[400];
     cut[_i].make(&t);
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wformat-nonliteral\"")
-    snprintf(says, sizeof says, cut[_i].says, dir);
+    snprintf(says, sizeof says, cut[_i].says, code_dir);
     _Pragma("GCC diagnostic pop")
     compile(t.s, ", grid: 1");
-    ck_assert_int_eq(errs.failed, 1);
-    ck_assert_msg(strstr(errs.e[0].msg, says) != NULL, "'%s' is not in '%s'", says, errs.e[0].msg);
-    ck_assert_int_eq(errs.e[0].at.line, 4);
+    ck_assert_int_eq(code_errs.failed, 1);
+    ck_assert_msg(strstr(code_errs.e[0].msg, says) != NULL, "'%s' is not in '%s'", says, code_errs.e[0].msg);
+    ck_assert_int_eq(code_errs.e[0].at.line, 4);
     compile(t.s, ", grid: 1, serial: true");
-    ck_assert_msg(!errs.failed, "%s", errs.e[0].msg);
+    ck_assert_msg(!code_errs.failed, "%s", code_errs.e[0].msg);
     free(t.s);
 }
 END_TEST
@@ -343,7 +330,7 @@ Suite *suite_code_long(void)
     Suite *s = suite_create("code_long");
     TCase *tc = tcase_create("text");
     tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, up, down);
+    tcase_add_checked_fixture(tc, code_up, code_down);
     tcase_add_loop_test(tc, takes_time_in_proportion, 0, sizeof forms / sizeof *forms);
     tcase_add_loop_test(tc, says_what_it_does_not_know, 0, sizeof cut / sizeof *cut);
     suite_add_tcase(s, tc);

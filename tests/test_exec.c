@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include "cooperative_cases.h"
+#include "end_cases.h"
 #include "exec_cases.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -19,6 +20,7 @@ Suite *suite_exec(void)
     Suite *s = suite_create("exec");
     TCase *tc = tcase_create("cpu");
     exec_cases(tc, "cpu", thin ? atoi(thin) : THIN);
+    end_cases(tc, "cpu");
     cooperative_cases(tc, "cpu");
     suite_add_tcase(s, tc);
     return s;

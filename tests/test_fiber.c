@@ -9,7 +9,7 @@
 
 Suite *suite_fiber(void);
 
-static gp_cpu_entry sum, early, place, flip, votes, leave, deep, to_half, from_half;
+static gp_cpu_entry sum, early, place, flip, votes, leave, deep, meet, to_half, from_half;
 static gp_cpu_runner *runner;
 
 /* Compiled once, before the tests fork. */
@@ -98,6 +98,27 @@ static void compile_all(void)
         "    for (int i = 0; i < 16 * 1024; i++) s += mine[i];\n"
         "    out[threadIdx.x] = s;\n"
         "}\n", 0);
+    /* Three times round all threads; each block has something of its own to keep meanwhile. */
+    meet = cu_compile("meet", CU_PARAMS("int *", "int"),
+        "#include <cooperative_groups.h>\n"
+        "extern \"C\" __global__ void meet(int *v, int bytes)\n"
+        "{\n"
+        "    extern __shared__ unsigned char marks[];\n"
+        "    __shared__ int own;\n"
+        "    auto grid = cooperative_groups::this_grid();\n"
+        "    int n = (int)grid.size(), i = (int)grid.thread_rank(), wrong = 0;\n"
+        "    for (int k = 0; k < 3; k++) {\n"
+        "        if (threadIdx.x == 0) own = 100 * blockIdx.x + k;\n"
+        "        for (int b = threadIdx.x; b < bytes; b += blockDim.x) marks[b] = blockIdx.x + b + k;\n"
+        "        v[k * n + i] = (k ? v[(k - 1) * n + (i + 1) % n] : 0) + i;\n"
+        "        grid.sync();\n"
+        "        wrong += own != 100 * blockIdx.x + k;\n"
+        "        for (int b = threadIdx.x; b < bytes; b += blockDim.x)\n"
+        "            wrong += marks[b] != (unsigned char)(blockIdx.x + b + k);\n"
+        "        grid.sync();\n"
+        "    }\n"
+        "    v[3 * n + i] = wrong;\n"
+        "}\n", 4096);
     to_half = cu_compile("to_half", CU_PARAMS("const float *", "gp_half *"),
         "extern \"C\" __global__ void to_half(const float *in, gp_half *out)\n"
         "{\n"
@@ -227,6 +248,28 @@ START_TEST(large_frames)
 END_TEST
 
 /* One runner, kernels with few and many fibers in turn. */
+/* What the runner keeps for blocks that wait grows, and serves smaller grids after that. */
+START_TEST(cooperative_grids_of_many_sizes)
+{
+    static const struct { unsigned blocks, threads, shared; } size[] = {
+        { 1, 1, 0 }, { 3, 8, 16 }, { 40, 2, 16 }, { 2, 4, 4096 }, { 5, 4, 0 }, { 60, 4, 4096 },
+        { 60, 1, 1 }, { 1, 64, 4096 },
+    };
+    for (size_t s = 0; s < sizeof size / sizeof *size; s++) {
+        int n = (int)(size[s].blocks * size[s].threads), bytes = (int)size[s].shared;
+        int *v = malloc(4 * (size_t)n * sizeof *v);
+        ck_assert(gp_cpu_cooperative(runner, &meet, (gp_dim3){ size[s].blocks, 1, 1 },
+                                     (gp_dim3){ size[s].threads, 1, 1 }, size[s].shared,
+                                     (void *const[]){ &v, &bytes }));
+        for (int i = 0; i < n; i++) {
+            ck_assert_int_eq(v[2 * n + i], i + (i + 1) % n + (i + 2) % n);
+            ck_assert_int_eq(v[3 * n + i], 0);
+        }
+        free(v);
+    }
+}
+END_TEST
+
 START_TEST(one_runner_many_kernels)
 {
     for (int i = 0; i < 3; i++) {
@@ -309,6 +352,7 @@ Suite *suite_fiber(void)
     tcase_add_test(tc, counting_barriers);
     tcase_add_test(tc, leaving_between_barriers);
     tcase_add_test(tc, large_frames);
+    tcase_add_test(tc, cooperative_grids_of_many_sizes);
     tcase_add_test(tc, one_runner_many_kernels);
     tcase_add_test(tc, halves);
     tcase_add_test(tc, runners_in_threads);

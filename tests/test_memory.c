@@ -29,6 +29,7 @@ Suite *suite_memory(void);
 static atomic_long allocations;
 
 #if COUNTS
+#pragma GCC visibility push(default)   /* so that the C library and Lua call them too */
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t n);
@@ -63,9 +64,13 @@ int posix_memalign(void **p, size_t align, size_t n)
     *p = aligned_alloc(align, n);
     return *p ? 0 : ENOMEM;
 }
+#pragma GCC visibility pop
 #endif
 
 /* ---- allocations ----------------------------------------------------- */
+
+#define TURN "  - {use: kernel, source: turn.cu, cooperative: true, args: [in, out], grid: 4, block: 16,\n" \
+             "     shared: 64}\n"
 
 /* %s is a number of frames. */
 static const struct { const char *name, *yaml; } pipelines[] = {
@@ -79,6 +84,11 @@ static const struct { const char *name, *yaml; } pipelines[] = {
     { "lua", "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
       "  - {use: generate, frames: %s, out: a}\n"
       "  - {use: lua, script: copy.lua, workers: 2}\n  - {use: discard}\n" },
+    { "cooperative", "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
+      "  - {use: generate, frames: %s, out: a}\n" TURN "  - {use: discard}\n" },
+    { "cooperative, not as a graph", "launch: stream\n"
+      "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
+      "  - {use: generate, frames: %s, out: a}\n" TURN "  - {use: discard}\n" },
     { "host", "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
       "  - {use: generate, frames: %s, out: a}\n  - {use: discard}\n" },
 };
@@ -105,6 +115,16 @@ START_TEST(a_frame_allocates_nothing)
     }
     io_count_npy("in.npy", U8(5, 16, 24, 3), 0);
     pipe_text(io_dir, "copy.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
+    pipe_text(io_dir, "turn.cu",
+              "#include <cooperative_groups.h>\n"
+              "extern \"C\" __global__ void turn(const float *in, float *out)\n"
+              "{\n"
+              "    extern __shared__ float mine[];\n"
+              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+              "    mine[threadIdx.x] = in[i];\n"
+              "    cooperative_groups::this_grid().sync();\n"
+              "    out[63 - i] = mine[threadIdx.x];\n"
+              "}\n");
     const char *yaml = pipelines[_i].yaml;
     count(yaml, "100");                    /* what is allocated once in a process */
     long few = count(yaml, "1000"), many = count(yaml, "3000");

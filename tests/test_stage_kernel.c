@@ -97,6 +97,8 @@ static void setup(void)
     pipe_text(dir, "broken.cu",
         "extern \"C\" __global__ void broken(const float *in, float *out)\n"
         "{\n    out[0] = ina[0];\n}\n");
+    pipe_text(dir, "pasted.cu", "#define KERNEL(n) extern \"C\" __global__ void n ## l\n"
+        "KERNEL(scae)(const float *in, float *out) { out[0] = in[0]; }\n");
 }
 
 static void teardown(void)
@@ -147,14 +149,14 @@ static const struct { const char *stage; float (*want)(int64_t); } good[] = {
     { "{use: kernel, source: scale.cu, args: [x, y, {i32: 'x.shape[0]'}, "
       "{i32: 6}, {f32: '3 * gain / 3'}], in: {x: x}, out: {y: y}, block: [4, 2], "
       "grid: ['ceil(x.shape[1] / 4)', 'ceil(x.shape[0] / 2)']}", scaled },
-    /* other default grids: along x alone, and with rows along y */
+    /* other grids: along x alone, and with rows along y */
     { "{use: kernel, source: flat.cu, out: y, args: [in, out, {i32: in.size}]}", fourfold },
     { "{use: kernel, source: flat.cu, out: y, args: [in, out, {i32: in.size}], block: 7, "
       "serial: true}", fourfold },
     { "{use: kernel, source: flat.cu, entry: rows, out: y, args: [in, out, "
       "{i32: 'in.shape[0]'}, {i32: 'in.shape[1]'}]}", fourfold },
-    { "{use: kernel, source: flat.cu, entry: row, out: y, args: [in, out, "
-      "{i32: 'in.shape[1]'}]}", fourfold },
+    { "{use: kernel, source: flat.cu, entry: row, out: y, block: 256, grid: [1, 'in.shape[0]'], "
+      "args: [in, out, {i32: 'in.shape[1]'}]}", fourfold },
     /* another entry, an include, shared memory, a macro */
     { "{use: kernel, source: flip.cu, entry: mirror, out: y, args: [in, out], block: 6, "
       "grid: 'in.shape[0]', shared: '4 * in.shape[1]', define: {ADD: 3}}", mirrored },
@@ -253,7 +255,7 @@ static const struct { const char *stage, *msg; } bad[] = {
     { SCALE ARGS ", grid: 0}", "0 blocks along x" },
     { SCALE "batched: true, " ARGS ", grid: [1, 1, 1]}", "1 to 2 axes: [x, y]; z is the frame" },
     { SCALE ARGS ", shared: 1MiB}", "bytes of shared memory" },
-    { SCALE "entry: scael, " ARGS "}", "'scael' does not stand in its source as extern" },
+    { SCALE "entry: scael, " ARGS "}", "scale.cu'; set 'entry' to one of its kernels: 'scale'" },
     { SCALE ARGS ", cooperative: true, batched: true}", "a grid for several frames ('batched')" },
     { "{use: kernel, source: groups.cu, out: y, args: [in, out], grid: 1}",
       "groups.cu:2), which needs all blocks to run at once" },
@@ -274,9 +276,9 @@ END_TEST
 
 /* Found when the stage opens, at a line of the .cu file. */
 static const struct { const char *stage; int line; const char *msg; } broken[] = {
-    { SCALE "entry: scael, grid: 1, " ARGS "}", 6, "no kernel 'scael'" },
+    { "{use: kernel, source: pasted.cu, entry: scall, out: y, args: [in, out], grid: 1}", 6, "no kernel 'scall'" },
     { "{use: kernel, source: broken.cu, out: y, args: [in, out]}", 3, "'ina'" },
-    { "{use: kernel, source: groups.cu, entry: warps, out: y, args: [in, out], grid: 1}", 7,
+    { "{use: kernel, source: groups.cu, entry: warps, out: y, args: [in, out], grid: 1, cooperative: true}", 7,
       "warp intrinsics need a GPU: 'tiled_partition'" },
 };
 

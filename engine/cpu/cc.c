@@ -343,9 +343,12 @@ static bool load(const void *data, size_t bytes, gp_cpu_entry *k, void **dl)
     return e != NULL;
 }
 
+/* A library as loaded, and the bytes of its file, malloc'd. */
+typedef struct library { gp_cpu_entry *k; void *dl, *data; size_t bytes; } library;
+
 /* Compiles in a folder of its own, loads what came out, stores it. */
 static bool build(const gp_unit *u, const compiler *c, gp_reads *r, const atomic_int *cancel,
-                  gp_cpu_entry *k, void **dl, gp_errs *errs)
+                  library *l, gp_errs *errs)
 {
     gp_scratch s;
     char file[PATH_MAX], rule[PATH_MAX], err[GP_WHY];
@@ -361,31 +364,29 @@ static bool build(const gp_unit *u, const compiler *c, gp_reads *r, const atomic
         ok = all_are_files(r, u->src, errs);
     }
     if (ok) {
-        size_t bytes;
-        void *data = gp_slurp(file, SIZE_MAX / 2, &bytes, err);
-        ok = data && load(data, bytes, k, dl);
+        l->data = gp_slurp(file, SIZE_MAX / 2, &l->bytes, err);
+        ok = l->data && load(l->data, l->bytes, l->k, &l->dl);
         if (ok) {
-            gp_reads_store(r, ".so", data, bytes, errs);
+            gp_reads_store(r, ".so", l->data, l->bytes, errs);
         } else {
-            const char *why = data ? dlerror() : err;
+            const char *why = l->data ? dlerror() : err;
             gp_fail(errs, GP_E_RESOURCE, u->src->at, "cannot load '%s' as compiled: %s",
                     u->src->path, why ? why : "it has no entry");
         }
-        free(data);
     }
     gp_scratch_close(&s);
     return ok;
 }
 
-static bool find(const gp_reads *r, gp_cpu_entry *k, void **dl, gp_errs *errs)
+static bool find(const gp_reads *r, library *l, gp_errs *errs)
 {
-    void *data;
-    size_t bytes;
-    if (!gp_reads_find(r, ".so", &data, &bytes, errs))
+    if (!gp_reads_find(r, ".so", &l->data, &l->bytes, errs))
         return false;
-    bool ok = load(data, bytes, k, dl);
-    free(data);
-    return ok;
+    if (load(l->data, l->bytes, l->k, &l->dl))
+        return true;
+    free(l->data);
+    l->data = NULL;
+    return false;
 }
 
 bool gp_cc_compile(const gp_source *src, const atomic_int *cancel, gp_cpu_entry *k, void **dl,
@@ -393,14 +394,22 @@ bool gp_cc_compile(const gp_source *src, const atomic_int *cancel, gp_cpu_entry 
 {
     gp_unit u = { 0 };
     gp_reads r = { .npaths = 0 };
+    library l = { .k = k };
     compiler c;
     bool ok = find_compiler(&c, src, errs) && gp_unit_make(&u, src, true, errs);
     if (ok) {
         r.unit = make_key(&u, &c);
         gp_reads_text(&r, u.text);
         add_folders(&r, &u, &c);
-        ok = find(&r, k, dl, errs) || build(&u, &c, &r, cancel, k, dl, errs);
+        ok = find(&r, &l, errs) || build(&u, &c, &r, cancel, &l, errs);
     }
+    if (ok && !gp_cpu_keeps_nothing(src, l.data, l.bytes, errs)) {
+        dlclose(l.dl);
+        l.dl = NULL;
+        ok = false;
+    }
+    *dl = l.dl;
+    free(l.data);
     gp_reads_free(&r);
     gp_unit_free(&u);
     free(c.words), free(c.word);

@@ -9,10 +9,12 @@
  *
  * The blocks of a cooperative grid take turns on the one OS thread: each goes on to its next
  * barrier of the grid, where what is its own, the thread-local memory of the kernel's library
- * and dynamic shared memory, is kept until its next turn.
+ * and dynamic shared memory, is kept until its next turn. The room for that stays with the
+ * runner, as the fibers do: a grid no larger than one before it allocates nothing.
  *
  * The invariant: between two grids every fiber is parked in fiber_main(). */
 #include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +65,6 @@ struct fiber {
 struct parked {
     struct gp_cpu_block block;
     struct fiber *at;              /* what goes on; NULL: it has ended, or has not begun */
-    char *memory;                  /* its thread-local memory, then dynamic shared memory */
 };
 
 struct gp_cpu_runner {
@@ -75,6 +76,10 @@ struct gp_cpu_runner {
     struct fiber **fiber;
     int nfibers, used, room;       /* made; taken by this block, or cooperative grid */
     struct fiber *at_grid;         /* waits for the other blocks; NULL: none does */
+    struct parked *parked;         /* of cooperative grids, by block */
+    size_t nparked;
+    char *kept;                    /* of each that is parked: thread-local, then shared memory */
+    size_t kept_bytes;
     bool failed;                   /* no memory for a fiber, or given up */
     size_t shared_bytes;
     stack_t signals;               /* for handlers, as a stack may be full */
@@ -325,6 +330,7 @@ void gp_cpu_runner_destroy(gp_cpu_runner *r)
     drop_fibers(r);
     free(r->fiber);
     free(r->block.shared);
+    free(r->parked), free(r->kept);
     free(r->signals.ss_sp);
     free(r);
 }
@@ -390,16 +396,24 @@ bool gp_cpu_grid(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, gp_dim3 
 
 /* ---- cooperative grids ----------------------------------------------- */
 
-/* Each stack takes two of the pieces of address space that the system allows a process. */
-unsigned gp_cpu_cooperative_max(int streams, gp_dim3 block)
+static long pieces;                /* of address space that the system allows this process */
+
+static void ask_pieces(void)
 {
-    enum { OTHERS = 8192, USUAL = 65530, MOST = 1 << 18 };
-    long pieces = USUAL;
+    enum { USUAL = 65530 };
     FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
-    if (f && fscanf(f, "%ld", &pieces) != 1)
+    if (!f || fscanf(f, "%ld", &pieces) != 1)
         pieces = USUAL;
     if (f)
         fclose(f);
+}
+
+/* Each stack takes two pieces. */
+unsigned gp_cpu_cooperative_max(int streams, gp_dim3 block)
+{
+    enum { OTHERS = 8192, MOST = 1 << 18 };
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, ask_pieces);
     long threads = (pieces < MOST ? pieces - OTHERS : MOST) / 2 / (streams > 0 ? streams : 1);
     long blocks = threads / (long)((uint64_t)block.x * block.y * block.z);
     return blocks > 1 ? (unsigned)blocks : 1;
@@ -424,13 +438,36 @@ static int find_local(struct dl_phdr_info *info, size_t size, void *arg)
     return here;
 }
 
-/* One turn of a block: false as go_on. A library's thread-local memory is made when it is first
- * touched, so *l may be found only after the first turn. */
-static bool turn(gp_cpu_runner *r, struct parked *p, struct local *l, size_t shared)
+static bool room_for_blocks(gp_cpu_runner *r, size_t n)
 {
+    if (n > r->nparked) {
+        free(r->parked);
+        r->parked = malloc(n * sizeof *r->parked);
+        r->nparked = r->parked ? n : 0;
+    }
+    return n <= r->nparked;
+}
+
+static bool room_to_keep(gp_cpu_runner *r, size_t bytes)
+{
+    if (bytes > r->kept_bytes) {
+        free(r->kept);
+        r->kept = malloc(bytes);
+        r->kept_bytes = r->kept ? bytes : 0;
+    }
+    return bytes <= r->kept_bytes;
+}
+
+/* One turn of block i of n: false as go_on. A library's thread-local memory is made when it is
+ * first touched, so *l is found when the first block parks; before that nothing is kept. */
+static bool turn(gp_cpu_runner *r, size_t i, size_t n, struct local *l, size_t shared)
+{
+    struct parked *p = &r->parked[i];
     if (p->at) {
-        memcpy(l->data, p->memory, l->bytes);
-        memcpy(r->block.shared, p->memory + l->bytes, shared);
+        const char *kept = r->kept + i * (l->bytes + shared);
+        memcpy(l->data, kept, l->bytes);
+        if (shared)
+            memcpy(r->block.shared, kept + l->bytes, shared);
     }
     r->block = p->block;
     if (!go_on(r, p->at))
@@ -438,14 +475,17 @@ static bool turn(gp_cpu_runner *r, struct parked *p, struct local *l, size_t sha
     p->block = r->block, p->at = r->at_grid;
     if (!p->at)
         return true;
-    if (!l->data)
+    if (!l->data) {
         dl_iterate_phdr(find_local, l);
-    if (!p->memory && !(p->memory = malloc(l->bytes + shared + 1))) {
-        drop_fibers(r);
-        return false;
+        if (!room_to_keep(r, n * (l->bytes + shared))) {
+            drop_fibers(r);
+            return false;
+        }
     }
-    memcpy(p->memory, l->data, l->bytes);
-    memcpy(p->memory + l->bytes, r->block.shared, shared);
+    char *kept = r->kept + i * (l->bytes + shared);
+    memcpy(kept, l->data, l->bytes);
+    if (shared)
+        memcpy(kept + l->bytes, r->block.shared, shared);
     return true;
 }
 
@@ -454,26 +494,22 @@ bool gp_cpu_cooperative(gp_cpu_runner *r, const gp_cpu_entry *k, gp_dim3 grid, g
 {
     size_t n = (size_t)grid.x * grid.y * grid.z;
     struct local local = { .pc = (uintptr_t)k->threads };
-    struct parked *p = calloc(n, sizeof *p);
-    bool ok = p && begin(r, k, grid, block, shared, args), wait = true;
+    bool ok = room_for_blocks(r, n) && begin(r, k, grid, block, shared, args), wait = true;
     r->failed = false;
     r->block.wait_grid = wait_for_grid;
     for (size_t i = 0; ok && i < n; i++) {
-        p[i].block = r->block;
-        p[i].block.index = index_of(i, grid);
-        ok = turn(r, &p[i], &local, shared);
+        r->parked[i] = (struct parked){ .block = r->block };
+        r->parked[i].block.index = index_of(i, grid);
+        ok = turn(r, i, n, &local, shared);
     }
     while (ok && wait) {
         wait = false;
         for (size_t i = 0; ok && i < n; i++)
-            if (p[i].at) {
-                ok = turn(r, &p[i], &local, shared);
-                wait |= p[i].at != NULL;
+            if (r->parked[i].at) {
+                ok = turn(r, i, n, &local, shared);
+                wait |= r->parked[i].at != NULL;
             }
     }
     r->block.wait_grid = NULL;
-    for (size_t i = 0; p && i < n; i++)
-        free(p[i].memory);
-    free(p);
     return ok;
 }

@@ -138,6 +138,7 @@ static void cuda_close(gp_dev *dev)
     free(d->order);
     free(d->stamp);
     pthread_mutex_destroy(&d->stamp_lock);
+    pthread_mutex_destroy(&d->room_lock);
     free(d->span);
     gp_cuda_set_current(d, was);
     free(d);
@@ -152,6 +153,7 @@ static gp_dev *cuda_open(int index, gp_errs *errs)
     d->index = index;
     atomic_init(&d->dead, false);
     pthread_mutex_init(&d->stamp_lock, NULL);
+    pthread_mutex_init(&d->room_lock, NULL);
     int major = 0, minor = 0, shared = 0;
     cudaError_t e = cudaSetDevice(index);
     if (e == cudaSuccess && !gp_cuda_find_driver(d, errs)) {

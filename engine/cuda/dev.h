@@ -10,6 +10,13 @@
 #include "device/backend.h"
 #include "base/table.h"
 
+/* How many blocks of a cooperative kernel the GPU has room for at once. */
+typedef struct gp_cuda_room {
+    unsigned threads;              /* in a block; 0: not yet asked */
+    size_t shared;                 /* dynamic, bytes */
+    unsigned blocks;
+} gp_cuda_room;
+
 struct gp_kernel {
     gp_kernel *next;
     const char *name;              /* the library's */
@@ -18,6 +25,7 @@ struct gp_kernel {
     size_t shared;                 /* the most dynamic shared memory, bytes */
     const char *file;              /* of a built-in one: "kernels/NAME.fatbin" */
     gp_source source;              /* of a user's; else its path is NULL */
+    gp_cuda_room room;             /* as last asked: a stage's launches are alike */
 };
 
 struct gp_exec {
@@ -60,6 +68,7 @@ typedef struct gp_cuda_dev {
     struct gp_cuda_library *libs;
     gp_table builtin;              /* kernels by name */
     gp_kernel *compiled;           /* the user's */
+    pthread_mutex_t room_lock;     /* of the room of each: segments record at the same time */
     gp_exec *execs;
     gp_cuda_span *span;            /* by address */
     int nspans, span_cap;

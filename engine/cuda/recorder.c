@@ -90,17 +90,32 @@ static bool rec_item(gp_rec *rec, int id, const int *dep, int ndeps)
                       rec->errs, capturing);
 }
 
+static bool ask_room(gp_cuda_dev *d, cudaKernel_t fn, gp_cuda_room *room, gp_errs *errs)
+{
+    int per_sm = 0, sms = 0;
+    bool fine = gp_cuda_ok(d, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, fn,
+                                  (int)room->threads, room->shared), errs,
+                           "looking at a cooperative kernel")
+        && gp_cuda_ok(d, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->index),
+                      errs, "looking at the GPU");
+    room->blocks = (unsigned)(per_sm * sms);
+    return fine;
+}
+
 /* Do all blocks of the grid find room on the GPU at once? */
 static bool all_fit(gp_rec *rec, const gp_kernel *k, gp_dim3 grid, gp_dim3 block, size_t shared)
 {
     gp_cuda_dev *d = gp_cuda(rec->dev);
-    int per_sm = 0, sms = 0;
-    return gp_cuda_ok(d, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, k->fn,
-                             (int)(block.x * block.y * block.z), shared), rec->errs,
-                      "looking at a cooperative kernel")
-        && gp_cuda_ok(d, cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, d->index),
-                      rec->errs, "looking at the GPU")
-        && gp_cooperative_fits(rec, k->name, grid, block, (unsigned)(per_sm * sms));
+    gp_cuda_room room = { .threads = block.x * block.y * block.z, .shared = shared };
+    gp_cuda_room *last = &((gp_kernel *)k)->room;      /* a stage sees the kernel as constant */
+    pthread_mutex_lock(&d->room_lock);
+    bool known = last->threads == room.threads && last->shared == shared;
+    if (known)
+        room = *last;
+    else if ((known = ask_room(d, k->fn, &room, rec->errs)))
+        *last = room;
+    pthread_mutex_unlock(&d->room_lock);
+    return known && gp_cooperative_fits(rec, k->name, grid, block, room.blocks);
 }
 
 /* Can the kernel have such a grid? */

@@ -1,64 +1,326 @@
-/* axes.c - which axes of the grid and of the block a kernel asks for. */
+/* axes.c - which grid a kernel plainly wants: one thread for each element along x, or along x
+ * and y, or along all three.
+ *
+ * The one form that is understood is blockIdx.A * blockDim.A + threadIdx.A in the kernel's own
+ * text, and gridDim.A * blockDim.A for the step of a loop. An index anywhere else, in a macro, a
+ * helper or a part that #if chooses, may be of another axis, or of none. */
 #include <string.h>
 #include "code.h"
 
-/* Assembly that reads an index by itself. */
-static bool reads_index(const gp_tok *t)
+enum { BLOCK = 1, DIM, THREAD, GRID, FIRST, WHOLE, STEP };    /* FIRST: of a block; WHOLE: of the grid */
+
+static const char *const indices[] = { "blockIdx", "blockDim", "threadIdx", "gridDim", NULL };
+static const char *const hidden[] = { "asm", "__asm__", "__asm", "this_grid", "this_thread_block",
+                                      "cooperative_groups", "gp_block", "clusterIdx", NULL };
+/* Threads that do the work of one element together are more than one for each. */
+static const char *const warps[] = { "warpSize", "__shfl", "__ballot", "__any_sync", "__all_sync",
+                                     "__syncwarp", "__activemask", "__reduce_", "__match_", NULL };
+static const char *const types[] = { "int", "unsigned", "long", "size_t", "int64_t", "uint64_t",
+                                     "int32_t", "uint32_t", "ptrdiff_t", NULL };
+static const char *const names[3][9] = {
+    { "x", "ix", "px", "gx", "col", "column", NULL }, { "y", "iy", "py", "gy", "row", NULL },
+    { "z", "iz", "pz", "gz", "slice", "plane", "layer", NULL },
+};
+/* What may keep a thread from one axis that has the others. */
+static const char *const leaves[] = { "if", "return", "goto", "switch", "while", "do", "case",
+                                      "break", "continue", "?", NULL };
+
+typedef struct search {
+    gp_cu *c;
+    const gp_toks *t;
+    gp_kernels k;
+    bool *kernel;              /* words that name another kernel */
+    int body, end;             /* of the entry: its brackets */
+    int at[3];                 /* of an axis: where its index is; 0: nowhere */
+    int n[3];                  /* ... how often */
+    unsigned any, step;
+    gp_axes axes;
+} search;
+
+static bool note(search *s, const gp_tok *t, const char *why)
 {
-    for (int i = 0; i + 4 < t->len; i++)
-        if (t->p[i] == '%' && (!memcmp(t->p + i + 1, "tid", 3) || !memcmp(t->p + i + 1, "ctaid", 5)
-                               || !memcmp(t->p + i + 1, "ntid", 4)
-                               || !memcmp(t->p + i + 1, "nctaid", 6)))
+    if (!s->axes.odd)
+        s->axes.odd = t, s->axes.why = why;
+    return false;
+}
+
+/* ---- what is looked at -------------------------------------------------------- */
+
+/* Calls f for all tokens that are not of another kernel, those of macros too. */
+static void each(search *s, void (*f)(search *, const gp_toks *, int))
+{
+    for (int i = 0, k = 0; i < s->t->n; i++) {
+        if (k < s->k.nothers && i == s->k.other[k].from)
+            i = s->k.other[k++].to - 1;
+        else
+            f(s, s->t, i);
+    }
+    for (int i = 0; i < s->c->text.n; i++)
+        f(s, &s->c->text, i);
+}
+
+/* ---- the form ------------------------------------------------------------ */
+
+typedef struct value { int kind, axis; } value;
+
+/* (int) or int: the token after it; else i. */
+static int after_cast(const search *s, int i)
+{
+    const gp_tok *v = s->t->v;
+    int k = i + gp_tok_is(&v[i], "(");
+    for (; gp_tok_among(&v[k], types) && !gp_tok_is_macro(s->c, &v[k]); k++)
+        i += !gp_tok_is(&v[i], "(");
+    if (!gp_tok_is(&v[i], "(") || k == i + 1)
+        return i;
+    return gp_tok_is(&v[k], ")") ? k + 1 : i;
+}
+
+static value read_sum(search *s, int *i);
+
+/* An index, one of its products or sums in brackets, after casts. Kind 0: neither. */
+static value read_factor(search *s, int *i)
+{
+    const gp_tok *v = s->t->v;
+    value a = { 0, 0 };
+    *i = after_cast(s, *i);
+    if (gp_tok_is(&v[*i], "(")) {
+        int close = v[*i].pair;
+        ++*i;
+        a = read_sum(s, i);
+        return *i == close ? ++*i, a : (value){ 0, 0 };
+    }
+    const gp_tok *axis = &v[*i + 2];
+    for (int k = 0; indices[k]; k++)
+        if (gp_tok_is(&v[*i], indices[k]))
+            a.kind = k + 1;
+    if (!a.kind || gp_tok_is_macro(s->c, &v[*i]) || !gp_tok_is(&v[*i + 1], ".") || axis->len != 1
+        || *axis->p < 'x' || *axis->p > 'z' || gp_tok_is_macro(s->c, axis))
+        return (value){ 0, 0 };
+    a.axis = *axis->p - 'x';
+    *i += 3;
+    return a;
+}
+
+static bool are(value a, value b, int one, int two)
+{
+    return (a.kind == one && b.kind == two) || (a.kind == two && b.kind == one);
+}
+
+static value read_product(search *s, int *i)
+{
+    value a = read_factor(s, i);
+    while (a.kind && a.kind < FIRST && gp_tok_is(&s->t->v[*i], "*")) {
+        ++*i;
+        value b = read_factor(s, i);
+        a.kind = a.axis != b.axis ? 0 : are(a, b, BLOCK, DIM) ? FIRST : are(a, b, GRID, DIM) ? STEP : 0;
+    }
+    return a;
+}
+
+static value read_sum(search *s, int *i)
+{
+    value a = read_product(s, i);
+    if (a.kind && a.kind < WHOLE && gp_tok_is(&s->t->v[*i], "+")) {
+        ++*i;
+        value b = read_product(s, i);
+        a.kind = a.axis == b.axis && are(a, b, FIRST, THREAD) ? WHOLE : 0;
+    }
+    return a;
+}
+
+/* Is the sum that ends before `end` and begins at `from` a whole expression, or in brackets? */
+static bool stands_alone(const gp_tok *v, int from, int end)
+{
+    static const char *const before[] = { "=", "+=", "(", "[", ",", "{", "return", "<", NULL };
+    static const char *const after[] = { ";", ",", ")", "]", "}", "<", "<=", ">", ">=", "==", "!=", NULL };
+    return (gp_tok_is(&v[from], "(") && v[from].pair == end - 1)
+        || (gp_tok_among(&v[from - 1], before) && gp_tok_among(&v[end], after)
+            && !(gp_tok_is(&v[end], ">") && gp_tok_is(&v[end + 1], ">")));
+}
+
+/* Does the bracket at k close (int)? */
+static bool is_cast(const search *s, int k)
+{
+    const gp_tok *v = s->t->v;
+    return gp_tok_is(&v[k], ")") && v[k].pair > s->body && after_cast(s, v[k].pair) == k + 1;
+}
+
+/* Where an expression with the index at i begins: brackets and casts before it are part of it. */
+static int start(const search *s, int i)
+{
+    const gp_tok *v = s->t->v;
+    for (int k = i - 1; k > s->body; k--) {
+        if (is_cast(s, k))
+            i = k = v[k].pair;
+        else if (gp_tok_is(&v[k], "(") && v[k - 1].kind != GP_TOK_WORD && !gp_tok_is(&v[k - 1], "]")
+                 && !gp_tok_is(&v[k - 1], ">") && (!gp_tok_is(&v[k - 1], ")") || is_cast(s, k - 1)))
+            i = k;
+        else if (gp_tok_is(&v[k], "(") && gp_tok_among(&v[k - 1], types))
+            i = --k;
+        else if (!gp_tok_is(&v[k], "("))
+            break;
+        else
+            return i;
+    }
+    return i;
+}
+
+/* One that begins at or before i, the outermost that has it: its end, else 0. */
+static int read_form(search *s, int i, value *a)
+{
+    const gp_tok *v = s->t->v;
+    for (int from = start(s, i); from <= i; from++) {
+        int end = from;
+        *a = read_sum(s, &end);
+        if (end > i && (a->kind == WHOLE || a->kind == STEP) && stands_alone(v, from, end))
+            return end;
+    }
+    return 0;
+}
+
+/* ---- the entry ------------------------------------------------------------- */
+
+static bool begins_with(const gp_tok *t, const char *const *words)
+{
+    for (; *words; words++)
+        if (t->len >= (int)strlen(*words) && !memcmp(t->p, *words, strlen(*words)))
             return true;
     return false;
 }
 
-static void note(gp_axes *a, const gp_toks *in, int i, const char *why)
+static void find_hidden(search *s, const gp_toks *t, int i)
 {
-    if (!a->odd)
-        a->odd = &in->v[i], a->why = why;
+    const gp_tok *v = &t->v[i];
+    bool index = gp_tok_among(v, indices), macro = t == &s->c->text;
+    if (macro && gp_tok_is(v, "##"))
+        note(s, v, "puts words together");
+    else if (v->kind == GP_TOK_WORD && (gp_tok_among(v, hidden) || memmem(v->p, (size_t)v->len, "sreg", 4)
+                                        || (v->len > 9 && !memcmp(v->p, "__cluster", 9))))
+        note(s, v, "may have an index of its own");
+    else if (v->kind == GP_TOK_WORD && begins_with(v, warps))
+        note(s, v, "is of a warp, whose threads may share the work of one element");
+    else if (index && macro)
+        note(s, v, "stands in a macro");
+    else if (index && (i < s->body || i > s->end))
+        note(s, v, "stands outside of the kernel's own text");
+    else if (index && v->chosen)
+        note(s, v, "stands in a part that #if chooses");
+    else if (s->kernel[v->word])
+        note(s, v, "is another kernel");
 }
 
-static void look_at(gp_axes *a, const gp_toks *in, int from, int to)
+static bool find_forms(search *s, bool batched)
 {
-    for (int i = from; i < to; i++) {
-        const gp_tok *v = &in->v[i];
-        unsigned *axes = gp_tok_is(v, "blockIdx") ? &a->block : gp_tok_is(v, "threadIdx") ? &a->thread
-            : gp_tok_is(v, "blockDim") ? &a->dim : gp_tok_is(v, "gridDim") ? &a->grid : NULL;
-        if (v->kind == GP_TOK_TEXT && reads_index(v))
-            note(a, in, i, "is an index in assembly");
-        if (gp_tok_is(v, "this_grid"))
-            note(a, in, i, "has an index of its own");
-        if (!axes)
+    const gp_tok *v = s->t->v;
+    for (int i = s->body; i < s->end && !s->axes.odd; i++) {
+        value a;
+        if (!gp_tok_among(&v[i], indices))
             continue;
-        const gp_tok *axis = &in->v[i + 1 < to && gp_tok_is(&in->v[i + 1], ".") ? i + 2 : i];
-        if (axis != v && axis->len == 1 && *axis->p >= 'x' && *axis->p <= 'z')
-            *axes |= 1u << (*axis->p - 'x');
+        if (batched && gp_tok_is(&v[i], "blockIdx") && gp_tok_is(&v[i + 1], ".")
+            && gp_tok_is(&v[i + 2], "z") && !gp_tok_is_macro(s->c, &v[i])
+            && !gp_tok_is_macro(s->c, &v[i + 2])) {
+            i += 2;
+            continue;
+        }
+        int end = read_form(s, i, &a);
+        if (!end)
+            return note(s, &v[i], "is not part of blockIdx.A * blockDim.A + threadIdx.A, nor of "
+                        "gridDim.A * blockDim.A, with one A");
+        if (a.kind == WHOLE)
+            s->any |= 1u << a.axis, s->at[a.axis] = i, s->n[a.axis]++;
         else
-            note(a, in, i, "is used as a whole");
+            s->step |= 1u << a.axis;
+        i = end - 1;
+    }
+    for (int a = 0; a < 3; a++)
+        if (s->step & ~s->any & 1u << a)
+            return note(s, &v[s->body], "begins a kernel with a step along an axis that it has no index of");
+    return !s->axes.odd;
+}
+
+/* Is the declaration with the index at i one that all threads come to: in the kernel's outermost
+ * block, or at the head of a loop there? */
+static bool all_come(const search *s, int i)
+{
+    const gp_tok *v = s->t->v;
+    for (;;) {
+        int up = v[i].up;
+        bool loop = gp_tok_is(&v[up], "(") && gp_tok_is(&v[up - 1], "for");
+        if (up == s->body)
+            return true;
+        if (loop)
+            i = up - 1;
+        else if (gp_tok_is(&v[up], "{") && gp_tok_is(&v[up - 1], ")") && v[up - 1].pair > s->body)
+            i = v[up - 1].pair - 1;
+        else
+            return false;
+        if (!gp_tok_is(&v[i], "for"))
+            return false;
+        const gp_tok *before = &v[i - 1];
+        if (gp_tok_is(before, ")") && before->pair > s->body && gp_tok_is(&v[before->pair - 1], "for"))
+            i = before->pair - 1;
+        else if (!gp_tok_is(before, ";") && !gp_tok_is(before, "{") && !gp_tok_is(before, "}"))
+            return false;
     }
 }
 
-const gp_tok *gp_cu_uses(const gp_cu *c, const char *word)
+/* `x = FORM`, by a name that says which axis it is. */
+static bool is_named(search *s, int axis)
 {
-    for (int i = 0; i < c->ndefs; i++)
-        for (int k = c->def[i].from; c->def[i].reached && k < c->def[i].to; k++)
-            if (gp_tok_is(&c->def[i].in->v[k], word))
-                return &c->def[i].in->v[k];
-    return NULL;
+    const gp_tok *v = s->t->v;
+    int i = s->at[axis];
+    while (i > s->body && !gp_tok_is(&v[i], "=") && !gp_tok_is(&v[i], ";"))
+        i--;
+    const gp_tok *name = &v[i - 1];
+    if (!gp_tok_is(&v[i], "=") || !gp_tok_among(name, names[axis]) || gp_tok_is_macro(s->c, name))
+        return note(s, &v[s->at[axis]], "is of an index that is not called after its axis (x, col; y, row; "
+                    "z, slice), so that it may be another");
+    for (int k = s->at[axis]; k < s->end; k++)
+        if (v[k].word == name->word && !gp_tok_is(&v[k - 1], "."))
+            return true;
+    return note(s, name, "is an index that is not used");
 }
 
-gp_axes gp_cu_axes(const gp_cu *c)
+/* With several axes each thread needs each of them, once. */
+static bool check_axes(search *s, int axes)
 {
-    gp_axes a = { .odd = c->odd, .why = c->why };
-    for (int i = 0; i < c->ndefs; i++)
-        if (c->def[i].reached)
-            look_at(&a, c->def[i].in, c->def[i].from, c->def[i].to);
-    /* A macro that puts words together may make an index of any axis. */
-    for (int i = 0; i < c->ndefs; i++)
-        for (int k = c->def[i].from; c->def[i].reached && c->def[i].what == GP_DEF_MACRO
-                                     && k < c->def[i].to; k++)
-            if (gp_tok_is(&c->def[i].in->v[k], "##"))
-                note(&a, c->def[i].in, k, "puts words together");
-    return a;
+    const gp_tok *v = s->t->v;
+    int from = s->end, to = s->body;
+    for (int a = 0; a < axes; a++) {
+        if (!s->n[a])
+            return note(s, &v[s->at[axes - 1]], "has an axis whose number is higher than one that is not used");
+        if (s->n[a] > 1)
+            return note(s, &v[s->at[a]], "is there twice, so that some threads may use fewer axes");
+        if (!all_come(s, s->at[a]))
+            return note(s, &v[s->at[a]], "is not where all threads come");
+        if (!is_named(s, a))
+            return false;
+        from = s->at[a] < from ? s->at[a] : from;
+        to = s->at[a] > to ? s->at[a] : to;
+    }
+    for (int i = from; i < to; i++)
+        if (gp_tok_among(&v[i], leaves))
+            return note(s, &v[i], "stands between the indices, so that some threads may use fewer axes");
+    return true;
+}
+
+gp_axes gp_cu_axes(gp_cu *c, const char *entry, bool batched)
+{
+    search s = { .c = c, .t = &c->main, .axes = { .odd = c->odd, .why = c->why } };
+    if (s.axes.odd)
+        return s.axes;
+    s.k = gp_cu_kernels(c, entry);
+    s.axes.odd = s.k.odd, s.axes.why = s.k.why;
+    if (s.axes.odd)
+        return s.axes;
+    s.end = s.k.entry.to - 1;
+    s.body = c->main.v[s.end].pair;
+    s.kernel = gp_shape_alloc(c->s, (size_t)c->nwords);
+    for (int k = 0; k < s.k.nothers; k++)
+        s.kernel[c->main.v[s.k.other[k].name].word] = true;
+    each(&s, find_hidden);
+    if (!s.axes.odd && find_forms(&s, batched) && s.any & ~1u)
+        check_axes(&s, s.any & 4 ? 3 : 2);
+    s.axes.any = s.any;
+    return s.axes;
 }

@@ -1,9 +1,9 @@
 /* code.h - what a user's CUDA C++ says, read as text at compile time, where no compiler
- * is: which indices a kernel uses, and which of its own variables it changes.
+ * is: which grid a kernel wants, and which of its own variables it may change.
  *
- * All branches of #if count, and so does every function, type or macro that the entry may
- * reach by a name: what is found is what may be, so that it is the same on every machine
- * and for both back ends. */
+ * Only what is plainly right is accepted. What is not understood is never taken for harmless:
+ * it asks the user for `grid` or `serial`. All branches of #if count, so that what is found is
+ * the same on every machine and for both back ends. */
 #ifndef GP_CODE_H
 #define GP_CODE_H
 
@@ -15,14 +15,13 @@ typedef struct gp_tok {
     int file, line;            /* file: index into gp_cu.path */
     int len;
     const char *p;
-    bool branch;               /* it stands in an #if */
+    bool chosen;               /* by an #if in the file */
     /* After gp_cu_index: */
     int word;                  /* a number that tokens of the same text have */
     int pair;                  /* the bracket that belongs to this one; of an opening one that
                                   nothing closes GP_NO_PAIR, of a closing one -1. < of template
                                   arguments too; GP_NO_PAIR: it is none */
     int up;                    /* the innermost open bracket around it; -1: none */
-    bool variable;             /* it declares a gp_var */
 } gp_tok;
 
 enum { GP_NO_PAIR = INT_MAX };
@@ -30,69 +29,70 @@ enum { GP_NO_PAIR = INT_MAX };
 /* A list of tokens that ends with two of kind 0. */
 typedef struct gp_toks { gp_tok *v; int n, cap; } gp_toks;
 
-/* Something that has a name and a text: a function, a type, a macro, a variable's initial value. */
-typedef struct gp_def {
-    const gp_tok *name;
-    const gp_toks *in;         /* where its tokens are: */
-    int from, body, to;        /* its head, what follows the head, its end */
-    enum { GP_DEF_FUNCTION, GP_DEF_TYPE, GP_DEF_MACRO, GP_DEF_OTHER } what;
-    bool global;               /* __global__ */
-    bool always;               /* an operator: it is reached by no name */
-    bool reached;              /* see gp_cu_reach */
-    int text;                  /* the first with these tokens: itself or one before it */
+typedef struct gp_macro {
+    int from, body, to;        /* in gp_cu.macro: its name, what follows the head, its end */
     int next;                  /* the next of this name; -1: none */
-} gp_def;
-
-/* A variable that lives as long as the program. */
-typedef struct gp_var {
-    const gp_tok *name;
-    int dims;                  /* of an array */
-    bool same;                 /* const: it cannot be changed */
-} gp_var;
+} gp_macro;
 
 typedef struct gp_cu {
     gp_shape *s;               /* for memory, and to look at files */
     const char **path; int nfiles, files_cap;
-    gp_toks main, macro;       /* all files, as included; the bodies of all macros */
+    gp_toks main, text;        /* all files, as included; the bodies of all macros */
     int nwords;
-    int *named, *last;         /* of a word: the first and the last gp_def of this name; -1: none */
-    gp_def *def; int ndefs, defs_cap;
-    gp_var *var; int nvars, vars_cap;
+    gp_macro *macro; int nmacros, macros_cap;
+    int *named;                /* of a word: the last macro of this name; -1: none */
+    int open;                  /* brackets, while it is read */
+    const char **fixed; int nfixed, fixed_cap;   /* names of variables that are const or __constant__;
+                                                    after gp_cu_state */
     const gp_tok *odd;         /* something that cannot be read as text; NULL: nothing */
     const char *why;           /* ... what it is */
-    const char *cut_why;       /* a part of it is not looked at at all; NULL: none */
+    const char *cut_why;       /* ... which may hide a variable; NULL: none */
     gp_loc cut;                /* ... where */
-    int deep, ifs;             /* while it is read: files that include each other, open #if */
+    int deep;                  /* while it is read: files that include each other */
     int steps;                 /* see gp_cu_step */
 } gp_cu;
 
 /* Reads the file with all that it includes in quotes. `define`: "NAME=VALUE". */
 gp_cu *gp_cu_read(gp_shape *s, const gp_file *f, const char *const *define, int ndefine);
 
-/* Marks what kernel `entry` may reach; NULL: everything. False: there is no such kernel. */
-bool gp_cu_reach(gp_cu *c, const char *entry);
+/* ---- the kernels of a source: entry.c ---------------------------------- */
 
-/* ---- the indices of what is reached: axes.c --------------------------- */
+/* A kernel's place in gp_cu.main: [from, to) from its __global__ on, and its name. */
+typedef struct gp_region { int from, to, name; } gp_region;
 
-/* Bit a (0, 1, 2) for .x, .y, .z. */
+typedef struct gp_kernels {
+    gp_region entry;
+    gp_region *other; int nothers;         /* in their order */
+    const gp_tok *odd;         /* NULL: `entry` is plainly the one kernel of its name */
+    const char *why;           /* NULL with `odd`: there is none */
+} gp_kernels;
+
+gp_kernels gp_cu_kernels(gp_cu *c, const char *entry);
+/* The first use of a word, other kernels than `entry` left out; NULL: none. */
+const gp_tok *gp_cu_uses(gp_cu *c, const char *entry, const char *word);
+
+/* ---- the indices of a kernel: axes.c ----------------------------------- */
+
 typedef struct gp_axes {
-    unsigned block, thread;    /* blockIdx, threadIdx */
-    unsigned dim, grid;        /* blockDim, gridDim */
-    const gp_tok *odd;         /* an index that is used in a way that says nothing of axes */
+    unsigned any;              /* bit a (0, 1, 2) for .x, .y, .z */
+    const gp_tok *odd;         /* what is not a plain index of one thread for one element */
     const char *why;
 } gp_axes;
 
-gp_axes gp_cu_axes(const gp_cu *c);
+/* `batched`: blockIdx.z is the frame. */
+gp_axes gp_cu_axes(gp_cu *c, const char *entry, bool batched);
 
-/* The first use of a word in what is reached; NULL: none. */
-const gp_tok *gp_cu_uses(const gp_cu *c, const char *word);
+/* ---- variables that outlive a launch: state.c -------------------------- */
 
-/* ---- the variables that are changed: writes.c -------------------------- */
+typedef struct gp_state {
+    const gp_tok *at;          /* NULL: it keeps nothing */
+    const gp_tok *changed;     /* where `at`, though const, may be changed; NULL: it is not const */
+    bool unclear;              /* `at` may declare a variable, or may not */
+} gp_state;
 
-/* A variable that what is reached may change; NULL: none. `*at`: where. */
-const gp_var *gp_cu_writes(gp_cu *c, const gp_tok **at);
+gp_state gp_cu_state(gp_cu *c);
 
-/* ---- tokens ------------------------------------------------------------ */
+/* ---- tokens: tokens.c -------------------------------------------------- */
 
 bool gp_tok_is(const gp_tok *t, const char *text);
 bool gp_tok_among(const gp_tok *t, const char *const *words);   /* which end with NULL */
@@ -106,22 +106,15 @@ gp_loc gp_cu_at(const gp_cu *c, const gp_tok *t);
 /* Room for three more in a list of the pipeline's memory. */
 void *gp_cu_room(gp_cu *c, void *v, int n, int *cap, size_t each);
 
-/* ---- words, brackets and names: index.c ----------------------------------- */
+/* ---- words, brackets and macros: index.c ------------------------------- */
 
 /* Once, after all tokens are there. */
 void gp_cu_index(gp_cu *c);
 /* The bracket that closes that at i; `to` when none does; i when there is none at i. */
 int gp_tok_close(const gp_toks *t, int i, int to);
-/* The bracket that opens that at i; `from` when none does; i when there is none at i. */
-int gp_tok_open(const gp_toks *t, int i, int from);
 /* The > that closes the < at i, where it is a list of template arguments; else i. */
 int gp_tok_angle(const gp_toks *t, int i, int to);
-/* Adds a definition; its number. */
-int gp_cu_def(gp_cu *c, gp_def d);
-
-/* Finds definitions and variables; after all tokens are there. */
-void gp_cu_parse(gp_cu *c);
-/* The variables that the declaration [from, to) of `t` names. */
-void gp_cu_declare(gp_cu *c, const gp_toks *t, int from, int to);
+/* Is it the name of a macro? */
+bool gp_tok_is_macro(const gp_cu *c, const gp_tok *t);
 
 #endif

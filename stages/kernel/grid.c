@@ -1,8 +1,8 @@
 /* grid.c - the options `block` and `grid`, and what stands for a grid that is left out.
  *
  * Without `grid` there is a thread for each element of the first output, along as many axes
- * as the kernel asks for. Where its source does not tell, or no such grid can be right, that
- * is an error: never a grid that computes a part. */
+ * as the kernel asks for, and one thread for a kernel without any index. Unless its source says
+ * so plainly that is an error: never a grid that computes a part. */
 #include <string.h>
 #include "launch_args.h"
 
@@ -23,7 +23,7 @@ static bool blocks_fit(gp_num n, int axis)
     return n.is_int && n.i >= 1 && n.i <= (axis ? MAX_GRID_YZ : INT32_MAX);
 }
 
-/* Threads along axis i of a grid that has one for each element of `t`. */
+/* Threads along axis i of a grid that has one for each element of `t`; without axes it has one. */
 static int64_t elements(const gp_type *t, int axes, int i)
 {
     return i >= axes ? 1 : axes == 1 ? gp_count(t) : i < t->ndim ? t->dim[t->ndim - 1 - i] : 1;
@@ -95,12 +95,15 @@ static bool ask(gp_shape *s, const char *entry, const char *why)
 
 static bool ask_at(gp_shape *s, const gp_cu *code, const char *entry, const gp_axes *a)
 {
+    if (!a->why)
+        return ask(s, entry, "is not in the source as extern \"C\" __global__ void NAME(...) { ... }, "
+                   "word by word");
     gp_loc at = gp_cu_at(code, a->odd);
     int len = a->odd->len < 40 ? a->odd->len : 40;
     size_t room = strlen(at.file) + strlen(a->why) + 120;
     char *why = gp_shape_alloc(s, room);
     if (a->odd == code->odd && a->odd->kind == GP_TOK_OTHER)
-        snprintf(why, room, "stands in a source that %s (%s)", a->why, at.file);
+        snprintf(why, room, "stands in a source that %s (%s:%d)", a->why, at.file, at.line);
     else if (a->odd == code->odd)
         snprintf(why, room, "stands in a source that %s: %.*s (%s:%d)", a->why, len, a->odd->p,
                  at.file, at.line);
@@ -109,81 +112,51 @@ static bool ask_at(gp_shape *s, const gp_cu *code, const char *entry, const gp_a
     return ask(s, entry, why);
 }
 
-/* Elements beyond the last `axes` axes? */
-static bool is_deeper(const gp_type *t, int axes)
+/* Has the frame an axis for each of the grid's? All of it may lie along x. */
+static bool check_frame(gp_shape *s, const char *entry, const gp_kgrid *g)
 {
-    int64_t n = 1;
-    for (int k = 0; k < t->ndim - axes; k++)
-        n *= t->dim[k];
-    return n > 1;
-}
-
-/* Does the kernel use what this grid has? An axis of blocks, or of threads, that it does not
- * know of would do the same work again, and some work not at all. */
-static bool check_axes(gp_shape *s, const char *entry, const gp_axes *a, const gp_kgrid *g,
-                       bool block_given)
-{
-    static const char *const index[] = { "never uses blockIdx.x", "never uses blockIdx.y",
-                                         "never uses blockIdx.z" };
     const gp_type *t = &s->out[0];
     const unsigned block[3] = { g->block.x, g->block.y, g->block.z };
     int64_t blocks[3];
     for (int i = 0; i < 3; i++)
         blocks[i] = default_blocks(t, g->axes, i, block[i]);
-    if (blocks[0] > INT32_MAX || blocks[1] > MAX_GRID_YZ || blocks[2] > MAX_GRID_YZ)
-        return gp_shape_fail(s, NULL, "no grid has one thread for each element of '%s'; set "
-                             "'grid'", s->out_name[0]);
-    if (g->batched)
-        blocks[2] = 1;
-    for (int i = 0; i < 3; i++) {
-        if (blocks[i] > 1 && !(a->block & 1u << i))
-            return ask(s, entry, index[i]);
-        if (i && block[i] > 1 && !(a->thread & 1u << i))
-            return gp_shape_fail(s, "block", "a block of %u threads along %c, which kernel '%s' "
-                                 "does not use (threadIdx.%c): leave them out, or set 'grid'",
-                                 block[i], "xyz"[i], entry, "xyz"[i]);
-        if (blocks[i] > 1 && a->thread & 1u << i && !(a->dim & 1u << i) && !block_given)
-            return ask(s, entry, i ? "never asks for blockDim.y, the size of its blocks"
-                                   : "never asks for blockDim.x, the size of its blocks");
-    }
-    if (g->axes == 1 && blocks[0] > 1 && is_deeper(t, 1) && !(a->dim & 1)
-        && a->block & 1 && a->thread & 1)
-        return ask(s, entry, "never asks for blockDim.x, so that a block may be a row");
-    return true;
-}
-
-static bool choose(gp_shape *s, const gp_ints *block, const gp_cu *code, const char *entry,
-                   bool found, gp_kgrid *g)
-{
-    const gp_type *t = &s->out[0];
-    gp_axes a = gp_cu_axes(code);
-    unsigned any = a.block | a.thread | a.dim | a.grid;
-    bool y = any & 2, z = !g->batched && any & 4;
-    g->axes = z ? 3 : y ? 2 : 1;
-    bool flat = y && t->ndim > 1 && a.thread & 2 && !block->n;
-    if (!read_block(s, block, flat ? 32 : 256, flat ? 8 : 1, g))
-        return false;
-    if (a.odd && !(y && a.block & a.thread & 2))
-        return !is_deeper(t, 1) || ask_at(s, code, entry, &a);
-    if (!found)
-        return !is_deeper(t, 1) || ask(s, entry, "does not stand in its source as extern \"C\" "
-                                       "__global__");
-    if (!any)
-        return true;           /* one thread is enough */
-    if (is_deeper(t, g->axes) && g->axes > 1)
-        return g->batched && g->axes == 2
+    if (g->axes > 1 && t->ndim > g->axes)
+        return g->batched
             ? gp_shape_fail(s, "batched", "blockIdx.z is the frame, so that there is no grid "
                             "for three axes; set 'grid' to one of x and y")
             : ask(s, entry, g->axes == 2 ? "uses x and y, and the frame has more axes"
                                          : "uses x, y and z, and the frame has more axes");
-    return check_axes(s, entry, &a, g, block->n > 0);
+    if (g->axes > 1 && t->ndim < g->axes)
+        return ask(s, entry, "uses more axes than the frame has");
+    if (blocks[0] > INT32_MAX || blocks[1] > MAX_GRID_YZ || blocks[2] > MAX_GRID_YZ)
+        return gp_shape_fail(s, NULL, "no grid has one thread for each element of '%s'; set "
+                             "'grid'", s->out_name[0]);
+    for (int i = g->axes; i < 3; i++)
+        if (block[i] > 1)
+            return gp_shape_fail(s, "block", "a block of %u threads along %c, which kernel '%s' "
+                                 "does not use (threadIdx.%c): leave them out, or set 'grid'",
+                                 block[i], "xyz"[i], entry, "xyz"[i]);
+    return true;
 }
 
-bool gp_kgrid_read(gp_shape *s, const gp_ints *block, const gp_cu *code, const char *entry,
-                   bool found, gp_kgrid *g)
+static bool choose(gp_shape *s, const gp_ints *block, gp_cu *code, const char *entry, gp_kgrid *g)
+{
+    gp_axes a = gp_cu_axes(code, entry, g->batched);
+    bool flat = a.any & 6 && !block->n;
+    g->axes = a.any & 4 ? 3 : a.any & 2 ? 2 : a.any ? 1 : 0;
+    if (!read_block(s, block, flat ? 32 : g->axes ? 256 : 1, flat ? 8 : 1, g))
+        return false;
+    if (a.odd)
+        return ask_at(s, code, entry, &a);
+    if (!g->axes && (int64_t)g->block.x * g->block.y * g->block.z > 1)
+        return ask(s, entry, "uses no index, so that all threads of a block would do the same");
+    return !g->axes || check_frame(s, entry, g);
+}
+
+bool gp_kgrid_read(gp_shape *s, const gp_ints *block, gp_cu *code, const char *entry, gp_kgrid *g)
 {
     return g->given ? read_block(s, block, 256, 1, g) && check_given(s, g)
-                    : choose(s, block, code, entry, found, g);
+                    : choose(s, block, code, entry, g);
 }
 
 bool gp_kgrid_of(const gp_dcall *c, const gp_ports *p, const gp_kgrid *g, gp_dim3 *grid)

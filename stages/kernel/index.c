@@ -1,4 +1,4 @@
-/* index.c - numbers of words, pairs of brackets, definitions by name: what makes that a source is
+/* index.c - numbers of words, pairs of brackets, macros by name: what makes that a source is
  * looked through in time that is in proportion to its length. */
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +29,9 @@ static int compare(const void *a, const void *b)
 static void number(gp_cu *c)
 {
     int n = 0;
-    spelled *s = gp_shape_alloc(c->s, sizeof *s * (size_t)(c->main.n + c->macro.n));
+    spelled *s = gp_shape_alloc(c->s, sizeof *s * (size_t)(c->main.n + c->text.n));
     for (int k = 0; k < 2; k++) {
-        gp_toks *t = k ? &c->macro : &c->main;
+        gp_toks *t = k ? &c->text : &c->main;
         for (int i = 0; i < t->n; i++)
             s[n++] = (spelled){ hash(&t->v[i]), &t->v[i] };
     }
@@ -55,13 +55,6 @@ int gp_tok_close(const gp_toks *t, int i, int to)
     if (i >= to)
         return to;
     return bracket(&t->v[i]) <= 0 ? i : t->v[i].pair < to ? t->v[i].pair : to;
-}
-
-int gp_tok_open(const gp_toks *t, int i, int from)
-{
-    if (i <= from)
-        return from;
-    return bracket(&t->v[i]) >= 0 ? i : t->v[i].pair > from ? t->v[i].pair : from;
 }
 
 int gp_tok_angle(const gp_toks *t, int i, int to)
@@ -97,41 +90,23 @@ static void pair(gp_toks *t)
     }
 }
 
-/* ---- definitions ---------------------------------------------------------- */
+/* ---- macros ---------------------------------------------------------------- */
 
-static void name(gp_cu *c, int def)
+bool gp_tok_is_macro(const gp_cu *c, const gp_tok *t)
 {
-    gp_def *d = &c->def[def];
-    int w = d->name->word;
-    d->next = -1;
-    if (c->named[w] < 0)
-        c->named[w] = def;
-    else
-        c->def[c->last[w]].next = def;
-    c->last[w] = def;
-}
-
-int gp_cu_def(gp_cu *c, gp_def d)
-{
-    c->def = gp_cu_room(c, c->def, c->ndefs, &c->defs_cap, sizeof *c->def);
-    d.text = c->ndefs;
-    c->def[c->ndefs++] = d;
-    if (c->named)
-        name(c, c->ndefs - 1);
-    return c->ndefs - 1;
+    return t->kind == GP_TOK_WORD && c->named[t->word] >= 0;
 }
 
 void gp_cu_index(gp_cu *c)
 {
     number(c);
     pair(&c->main);
-    pair(&c->macro);
+    pair(&c->text);
     size_t bytes = sizeof *c->named * (size_t)c->nwords;
     c->named = gp_shape_alloc(c->s, bytes);
-    c->last = gp_shape_alloc(c->s, bytes);
     memset(c->named, -1, bytes);
-    for (int i = 0; i < c->ndefs; i++) {
-        c->def[i].name = &c->macro.v[c->def[i].from];
-        name(c, i);
+    for (int i = 0; i < c->nmacros; i++) {
+        int *named = &c->named[c->text.v[c->macro[i].from].word];
+        c->macro[i].next = *named, *named = i;
     }
 }

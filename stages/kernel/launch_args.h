@@ -37,7 +37,7 @@ typedef struct gp_ports {
 /* Reads the stage's `args`. False after errors. */
 bool gp_kargs_read(gp_shape *s, const gp_node *args, bool batched, gp_kargs *out);
 /* Does kernel `entry` of `code` take them? Also true where its text leaves that open. */
-bool gp_kargs_check(gp_shape *s, const gp_node *args, const gp_kargs *a, const gp_cu *code,
+bool gp_kargs_check(gp_shape *s, const gp_node *args, const gp_kargs *a, gp_cu *code,
                     const char *entry);
 /* The value of one argument in a launch. */
 bool gp_karg_value(const gp_dcall *c, const gp_ports *p, const gp_karg *a, gp_kvalue *v);
@@ -45,15 +45,14 @@ bool gp_karg_value(const gp_dcall *c, const gp_ports *p, const gp_karg *a, gp_kv
 /* How the threads of a launch lie. */
 typedef struct gp_kgrid {
     const gp_node *given;          /* the option `grid`, or NULL: a thread for each element, */
-    int axes;                      /* ... along so many axes; 1: all along x */
+    int axes;                      /* ... along so many axes; 1: all along x; 0: one thread */
     gp_dim3 block;
     bool batched;                  /* blockIdx.z is the frame */
 } gp_kgrid;
 
 /* Reads `block` and `grid`, and where `grid` is left out finds out what kernel `entry` of
  * `code` wants. False after errors. */
-bool gp_kgrid_read(gp_shape *s, const gp_ints *block, const gp_cu *code, const char *entry,
-                   bool found, gp_kgrid *g);
+bool gp_kgrid_read(gp_shape *s, const gp_ints *block, gp_cu *code, const char *entry, gp_kgrid *g);
 /* The grid of a launch. */
 bool gp_kgrid_of(const gp_dcall *c, const gp_ports *p, const gp_kgrid *g, gp_dim3 *grid);
 

@@ -13,7 +13,7 @@ static const struct { const char *word, *type; } sized[] = {
     { "int64_t", "long long" }, { "uint64_t", "unsigned long long" },
     { "size_t", "unsigned long long" }, { "float", "float" }, { "double", "double" },
 };
-enum { NSIZED = sizeof sized / sizeof *sized, TEXT = 40 };
+enum { NSIZED = sizeof sized / sizeof *sized, TEXT = 40, WORDS = 16 /* of one parameter */ };
 
 /* The tokens of one parameter. */
 typedef struct words { const gp_cu *c; const gp_tok *v; int n, i; } words;
@@ -46,14 +46,25 @@ static const char *integer(words *w, bool *konst)
     return chars && with ? "signed char" : type[chars ? 3 : longs ? 2 : shorts ? 1 : 0][u];
 }
 
+/* Does a typedef or `using` of the source have the word, so that it may be another type? */
+static bool is_declared(const gp_cu *c, const gp_tok *word)
+{
+    bool in = false;
+    for (const gp_tok *t = c->main.v; t->kind; t++) {
+        in = (in && !gp_tok_is(t, ";")) || gp_tok_is(t, "typedef") || gp_tok_is(t, "using");
+        if (in && t->word == word->word)
+            return true;
+    }
+    return false;
+}
+
 /* As launch_args.c spells it: "const float *". False: that is not certain. */
 static bool type_of(words *w, char text[TEXT])
 {
     bool konst = take(w, "const");
     const char *base = NULL;
-    for (int i = 0; i < w->n; i++)         /* a name that the source gives another meaning */
-        if (w->v[i].kind == GP_TOK_WORD && (i + 1 < w->n || w->n == 1)
-            && w->c->named[w->v[i].word] >= 0)
+    for (int i = 0; i < w->n; i++)
+        if (w->n > WORDS || is_declared(w->c, &w->v[i]))
             return false;
     for (int k = 0; k < NSIZED && !base; k++)
         base = take(w, sized[k].word) ? sized[k].type : NULL;
@@ -72,29 +83,13 @@ static bool type_of(words *w, char text[TEXT])
     return true;
 }
 
-/* The only kernel of this name; NULL: there are others, or none, or it stands in an #if. */
-static const gp_def *kernel_of(const gp_cu *c, const char *entry)
-{
-    const gp_def *found = NULL;
-    for (int i = 0; i < c->ndefs; i++)
-        if (gp_tok_is(c->def[i].name, entry)) {
-            if (found || !c->def[i].global)
-                return NULL;
-            found = &c->def[i];
-        }
-    for (int i = found ? found->from : 0; found && i <= found->body; i++)
-        if (found->in->v[i].branch)
-            return NULL;
-    return found;
-}
-
-/* Is nothing in [from, to] but words, * and commas, of which none is a macro? */
-static bool is_plain(const gp_cu *c, const gp_toks *t, int from, int to)
+/* Is nothing in [from, to] but words, * and commas, of which none is a macro or chosen by #if? */
+static bool is_plain(const gp_cu *c, int from, int to)
 {
     for (int i = from; i < to; i++) {
-        int def = t->v[i].kind == GP_TOK_WORD ? c->named[t->v[i].word] : -1;
-        if (def >= 0 ? c->def[def].what == GP_DEF_MACRO
-            : t->v[i].kind != GP_TOK_WORD && !gp_tok_is(&t->v[i], "*") && !gp_tok_is(&t->v[i], ","))
+        const gp_tok *t = &c->main.v[i];
+        if (t->chosen || gp_tok_is_macro(c, t)
+            || (t->kind != GP_TOK_WORD && !gp_tok_is(t, "*") && !gp_tok_is(t, ",")))
             return false;
     }
     return true;
@@ -113,15 +108,13 @@ static bool check_type(gp_shape *s, const gp_cu *c, const char *entry, words w, 
                             at.file, at.line);
 }
 
-bool gp_kargs_check(gp_shape *s, const gp_node *args, const gp_kargs *a, const gp_cu *c, const char *entry)
+bool gp_kargs_check(gp_shape *s, const gp_node *args, const gp_kargs *a, gp_cu *c, const char *entry)
 {
-    const gp_def *d = c->odd ? NULL : kernel_of(c, entry);
-    if (!d)
-        return true;
-    const gp_toks *t = d->in;
-    int open = (int)(d->name - t->v) + 1, close = gp_tok_close(t, open, d->body), n = 0;
+    gp_kernels kernels = gp_cu_kernels(c, entry);
+    const gp_toks *t = &c->main;
+    int open = kernels.entry.name + 1, close = gp_tok_close(t, open, t->n), n = 0;
     bool ok = true;
-    if (!is_plain(c, t, open + 1, close))
+    if (c->odd || kernels.odd || !is_plain(c, open + 1, close))
         return true;
     bool none = close == open + 1 || (close == open + 2 && gp_tok_is(&t->v[open + 1], "void"));
     for (int i = open + 1, from = i; i <= close && !none; i++)
@@ -131,7 +124,7 @@ bool gp_kargs_check(gp_shape *s, const gp_node *args, const gp_kargs *a, const g
                 ok &= check_type(s, c, entry, w, n, a);
             n++, from = i + 1;
         }
-    gp_loc at = gp_cu_at(c, d->name);
+    gp_loc at = gp_cu_at(c, &t->v[open - 1]);
     if (n == a->n)
         return ok;
     return gp_shape_fail_at(s, n < a->n ? a->at[n] : args->at, "'%s' has %d parameter%s, but args gives "

@@ -7,6 +7,7 @@ enum {
     FILES = 4096,
     DEEP = 200,                /* files that include each other: as many as compilers take */
     STEPS = 1 << 24,
+    LEVELS = 64,               /* #if within #if */
     RAW = 17                   /* R"x(: at most 16 characters (C++ standard, [lex.string]) */
 };
 
@@ -84,6 +85,8 @@ typedef struct reader {
     int file, line;
     const char *p, *end;
     bool fresh;                /* nothing but blanks since the line began */
+    bool words;                /* what is read is not code: #error, #pragma */
+    int level[LEVELS], levels; /* of each #if that is open: the brackets that were */
 } reader;
 
 static void read_file(gp_cu *c, const gp_file *f);
@@ -97,6 +100,22 @@ static const char *continued(const char *p, const char *end)
     return p < end && *p == '\n' ? p : NULL;
 }
 
+static gp_tok here(const reader *r)
+{
+    return (gp_tok){ .kind = GP_TOK_OTHER, .file = r->file, .line = r->line, .p = r->p, .len = 1 };
+}
+
+/* A line that goes on in the next: it must not go on within a word or an operator. */
+static void follow(reader *r)
+{
+    const char *to = continued(r->p, r->end), *after = to + 1 < r->end ? to + 1 : to;
+    gp_tok at = here(r);
+    if (!isspace((unsigned char)*after) && !isspace((unsigned char)r->p[-1]) && r->p[-1]
+        && !strchr("{};,()", r->p[-1]))
+        gp_cu_cut(r->c, &at, "has a word that a backslash takes to the next line");
+    r->line++, r->p = to;
+}
+
 /* Blanks, comments, and lines that are continued. In a directive it stops at the line's end. */
 static void skip(reader *r, bool directive)
 {
@@ -106,10 +125,13 @@ static void skip(reader *r, bool directive)
                 return;
             r->line++, r->fresh = true;
         } else if (*r->p == '\\' && continued(r->p, r->end)) {
-            r->line++, r->p = continued(r->p, r->end);
+            follow(r);
         } else if (*r->p == '/' && r->p + 1 < r->end && r->p[1] == '/') {
-            while (r->p + 1 < r->end && r->p[1] != '\n')
-                r->p++;
+            for (; r->p + 1 < r->end && r->p[1] != '\n'; r->p++)
+                if (r->p[1] == '\\' && continued(r->p + 1, r->end)) {
+                    gp_tok at = here(r);
+                    gp_cu_cut(r->c, &at, "has a comment that a backslash takes to the next line");
+                }
         } else if (*r->p == '/' && r->p + 1 < r->end && r->p[1] == '*') {
             const char *start = r->p;
             for (r->p += 2; r->p < r->end && !(r->p > start + 2 && r->p[-1] == '*' && *r->p == '/');
@@ -143,6 +165,22 @@ static const char *text_end(reader *r, const char *p, bool raw)
     return p < r->end && *p == quote ? p + 1 : p;
 }
 
+/* <% %> <: :> %: and what is no character of C++ outside of words and texts. */
+static void check_character(reader *r, const gp_tok *at)
+{
+    const char *p = at->p;
+    char next = p + 1 < r->end ? p[1] : 0;
+    gp_tok t = *at;
+    t.len = 1;
+    if (r->words)
+        return;
+    if (!*p || !strchr("{}()[]<>;:,.?=+-*/%&|^!~#", *p))
+        gp_cu_cut(r->c, &t, "has a character that is not looked at outside of comments and texts");
+    else if ((*p == '<' && (next == '%' || next == ':')) || (next == '>' && (*p == '%' || *p == ':'))
+             || (*p == '%' && next == ':'))
+        gp_cu_cut(r->c, &t, "has a bracket that is spelled with two characters");
+}
+
 /* The next token; kind 0 at the end, or in a directive at the line's end. */
 static gp_tok next(reader *r, bool directive)
 {
@@ -174,6 +212,7 @@ static gp_tok next(reader *r, bool directive)
                                 || memcmp(p, operators[i], strlen(operators[i])) != 0))
             i++;
         t.kind = GP_TOK_OTHER, p += operators[i] ? strlen(operators[i]) : 1;
+        check_character(r, &t);
     }
     for (const char *q = t.p; q < p; q++)
         r->line += *q == '\n';
@@ -190,16 +229,16 @@ static void read_define(reader *r)
     gp_tok name = next(r, true), t;
     if (name.kind != GP_TOK_WORD)
         return;
-    int from = c->macro.n;
+    int from = c->text.n;
     bool takes = r->p < r->end && *r->p == '(';
-    gp_toks_add(c, &c->macro, name);
+    gp_toks_add(c, &c->text, name);
     while ((t = next(r, true)).kind)
-        gp_toks_add(c, &c->macro, t);
+        gp_toks_add(c, &c->text, t);
     int body = from + 1;
-    while (takes && body < c->macro.n && !gp_tok_is(&c->macro.v[body++], ")"))
+    while (takes && body < c->text.n && !gp_tok_is(&c->text.v[body++], ")"))
         ;
-    gp_cu_def(c, (gp_def){ .in = &c->macro, .from = from, .body = body, .to = c->macro.n,
-                             .what = GP_DEF_MACRO });
+    c->macro = gp_cu_room(c, c->macro, c->nmacros, &c->macros_cap, sizeof *c->macro);
+    c->macro[c->nmacros++] = (gp_macro){ from, body, c->text.n, -1 };
 }
 
 static const gp_file *find_include(gp_cu *c, const char *from, const char *name, size_t n)
@@ -211,6 +250,37 @@ static const gp_file *find_include(gp_cu *c, const char *from, const char *name,
     memcpy(path + dir, name, n);
     const gp_file *f = gp_probe_file(c->s, path);
     return f && !f->error && f->kind == GP_FILE_REGULAR ? f : NULL;
+}
+
+/* Headers that a compiler brings, or gpipe: they have no index, and no variable that a kernel
+ * could change. */
+static const char *const plain_headers[] = {
+    "assert.h", "float.h", "limits.h", "math.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h",
+    "stdlib.h", "string.h", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio",
+    "cstdlib", "cstring", "algorithm", "array", "complex", "functional", "initializer_list",
+    "limits", "numeric", "tuple", "type_traits", "utility", "cuda_fp16.h", "cuda_runtime.h",
+};
+
+/* Of the toolkit: they may have an index, or make one. */
+static const char *const toolkit_headers[] = {
+    "cooperative_groups.h", "cooperative_groups/", "cub/", "cuda/", "cuda_", "curand", "device_",
+    "math_constants.h", "mma.h", "nv/", "thrust/", "vector_types.h", "vector_functions.h",
+};
+
+/* <NAME>, whose name is the n characters at `p`. */
+static void check_header(gp_cu *c, const gp_tok *at, const char *p, size_t n)
+{
+    for (size_t i = 0; i < sizeof plain_headers / sizeof *plain_headers; i++)
+        if (strlen(plain_headers[i]) == n && !memcmp(p, plain_headers[i], n))
+            return;
+    for (size_t i = 0; i < sizeof toolkit_headers / sizeof *toolkit_headers; i++) {
+        size_t len = strlen(toolkit_headers[i]);
+        if (len <= n && !memcmp(p, toolkit_headers[i], len)) {
+            gp_cu_odd(c, at, "includes more than the C library");
+            return;
+        }
+    }
+    gp_cu_cut(c, at, "includes a file that is not looked at; \"...\" is, <...> not");
 }
 
 static void read_include(reader *r)
@@ -227,16 +297,17 @@ static void read_include(reader *r)
     at.len = (int)n + 2;
     if (!n) {
         at.len = 1;
-        gp_cu_odd(c, &at, "includes a file by a macro");
+        gp_cu_cut(c, &at, "includes a file by a macro");
     } else if (close == '>') {
-        if (memchr(p, '/', n) || (n >= 18 && !memcmp(p + 1, "cooperative_groups", 18)))
-            gp_cu_odd(c, &at, "includes more than the C library");
+        check_header(c, &at, p + 1, n);
     } else {
         const gp_file *f = find_include(c, c->path[r->file], p + 1, n);
         if (!f)
             f = find_include(c, c->path[0], p + 1, n);
+        if (c->open)
+            gp_cu_odd(c, &at, "includes a file within brackets");
         if (!f)
-            gp_cu_odd(c, &at, "includes a file that is not there");
+            gp_cu_cut(c, &at, "includes a file that is not there");
         else if (c->deep == DEEP || c->nfiles == FILES)
             gp_cu_cut(c, &at, c->deep == DEEP ? "includes files that include each other too deep"
                                         : "includes too many files");
@@ -246,19 +317,38 @@ static void read_include(reader *r)
     r->p = end;
 }
 
+/* What an #if chooses must open and close the same brackets, else none belong together. */
+static void read_if(reader *r, const gp_tok *word)
+{
+    bool begins = gp_tok_is(word, "if") || gp_tok_is(word, "ifdef") || gp_tok_is(word, "ifndef");
+    if (begins && r->levels < LEVELS)
+        r->level[r->levels++] = r->c->open;
+    else if (begins)
+        gp_cu_cut(r->c, word, "has #if within #if too deep");
+    else if (r->levels && r->level[r->levels - 1] != r->c->open)
+        gp_cu_cut(r->c, word, "has brackets that depend on #if");
+    if (gp_tok_is(word, "endif") && r->levels)
+        r->levels--;
+}
+
 static void read_directive(reader *r)
 {
+    static const char *const chooses[] = { "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef",
+                                           "else", "endif", NULL };
+    static const char *const nothing[] = { "error", "warning", "pragma", "line", "ident", NULL };
     gp_tok word = next(r, true);
+    r->words = gp_tok_among(&word, nothing);
     if (gp_tok_is(&word, "define"))
         read_define(r);
     else if (gp_tok_is(&word, "include") || gp_tok_is(&word, "include_next"))
         read_include(r);
-    else if (gp_tok_is(&word, "if") || gp_tok_is(&word, "ifdef") || gp_tok_is(&word, "ifndef"))
-        r->c->ifs++;
-    else if (gp_tok_is(&word, "endif"))
-        r->c->ifs--;
+    else if (gp_tok_among(&word, chooses))
+        read_if(r, &word);
+    else if (word.kind && !r->words && !gp_tok_is(&word, "undef"))
+        gp_cu_cut(r->c, &word, "has a directive that is not known");
     while (next(r, true).kind)
         ;
+    r->words = false;
     r->fresh = true;
 }
 
@@ -283,13 +373,16 @@ static void read_file(gp_cu *c, const gp_file *f)
         skip(&r, false);
         bool fresh = r.fresh;
         t = next(&r, false);
-        t.branch = c->ifs > 0;
         if (!t.kind)
             break;
-        if (fresh && gp_tok_is(&t, "#"))
+        if (fresh && gp_tok_is(&t, "#")) {
             read_directive(&r);
-        else
-            gp_toks_add(c, &c->main, t);
+            continue;
+        }
+        t.chosen = r.levels > 0;
+        if (t.kind == GP_TOK_OTHER && t.len == 1)
+            c->open += !!strchr("([{", *t.p) - !!strchr(")]}", *t.p);
+        gp_toks_add(c, &c->main, t);
     }
     c->deep--;
 }
@@ -301,8 +394,11 @@ static void read_option(gp_cu *c, const char *define)
     char *text = gp_shape_alloc(c->s, n + 2);
     memcpy(text + 1, define, n);
     char *value = strchr(text + 1, '=');
+    gp_tok at = { .kind = GP_TOK_OTHER, .p = text + 1, .len = 1 };
     if (value)
         *value = ' ';
+    if (strchr(text + 1, '\n'))
+        gp_cu_cut(c, &at, "has a macro of several lines in 'define'");
     reader r = { .c = c, .line = 0, .p = text + 1, .end = text + 1 + n };
     read_define(&r);
 }
@@ -312,11 +408,10 @@ gp_cu *gp_cu_read(gp_shape *s, const gp_file *f, const char *const *define, int 
     gp_cu *c = gp_shape_alloc(s, sizeof *c);
     c->s = s;
     gp_toks_add(c, &c->main, (gp_tok){ .kind = GP_TOK_OTHER, .p = ";", .len = 1 });
-    gp_toks_add(c, &c->macro, (gp_tok){ .kind = GP_TOK_OTHER, .p = ";", .len = 1 });
+    gp_toks_add(c, &c->text, (gp_tok){ .kind = GP_TOK_OTHER, .p = ";", .len = 1 });
     read_file(c, f);
     for (int i = 0; i < ndefine; i++)
         read_option(c, define[i]);
     gp_cu_index(c);
-    gp_cu_parse(c);
     return c;
 }

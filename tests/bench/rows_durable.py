@@ -1,11 +1,12 @@
 """rows_durable.py - what it costs that written files survive a power cut: each `durable` of write
-beside a loop of Python that makes the same promise for the same files. They lie in TMPDIR, which
-has to be on a disk for the rows to mean anything."""
+beside a loop of Python that makes the same promise for the same files. Both are processes, and
+timed from start to exit. They write to TMPDIR, which has to be on a disk for the rows to mean
+anything."""
 import os
 import shutil
-import time
+import sys
 
-from tools import MIB, Row
+from tools import HERE, MIB, Row
 
 FRAMES = 400
 PIPELINE = """depth: 8
@@ -16,49 +17,26 @@ stages:
 """
 
 
-def gpipe_us(b, mode, joined):
-    folder = b.path("durable")
-    file = b.write("durable.yaml", PIPELINE % (
-        MIB, FRAMES, folder + ("/all.raw" if joined else "/%05d.raw"), mode))
-    return per_frame(folder, lambda: b.run([b.gpipe, "run", "-q", file]))
-
-
-def per_frame(folder, run):
+def per_frame(b, folder, command):
     """us a frame, once what was there before is on the disk."""
     shutil.rmtree(folder, ignore_errors=True)
     os.mkdir(folder)
     os.sync()
-    start = time.perf_counter()
-    run()
-    took = time.perf_counter() - start
+    took = b.wall(command)
     shutil.rmtree(folder)
     return 1e6 * took / FRAMES
 
 
+def gpipe_us(b, mode, joined):
+    folder = b.path("durable")
+    file = b.write("durable.yaml", PIPELINE % (MIB, FRAMES, folder + "/" + (joined or "%05d.raw"), mode))
+    return per_frame(b, folder, [b.gpipe, "run", "-q", file])
+
+
 def by_hand_us(b, mode, joined):
-    folder, data = b.path("by-hand"), bytes(MIB)
-
-    def finish(f, name):
-        if mode == "file":
-            os.fsync(f.fileno())
-        f.close()
-        os.rename(f.name, os.path.join(folder, name))
-
-    def run():
-        f = None
-        for i in range(FRAMES):
-            f = f or open(os.path.join(folder, ".part"), "wb", buffering=0)
-            f.write(data)
-            if not joined:
-                finish(f, "%05d.raw" % i)
-                f = None
-        if joined:
-            finish(f, "all.raw")
-        if mode != "none":
-            where = os.open(folder, os.O_RDONLY)
-            os.sync() if mode == "end" else os.fsync(where)
-            os.close(where)
-    return per_frame(folder, run)
+    folder = b.path("by-hand")
+    loop = [os.path.join(HERE, "durable_loop.py"), folder, mode, MIB, FRAMES]
+    return per_frame(b, folder, [sys.executable, "-I", "-S"] + loop + [joined] * bool(joined))
 
 
 def measure(b, mode, joined):
@@ -67,6 +45,7 @@ def measure(b, mode, joined):
 
 
 ROWS = [Row("durable-%s%s" % (mode, "-joined" if joined else ""),
-            "1 MiB frames to %s, durable: %s: Python" % ("a file" if joined else "files", mode),
+            "%d frames of 1 MiB to %s, durable: %s, start to exit: Python"
+            % (FRAMES, "a file" if joined else "files", mode),
             "rate", None, lambda b, mode=mode, joined=joined: measure(b, mode, joined))
-        for joined in (False, True) for mode in ("none", "end", "file")]
+        for joined in (None, "all.raw") for mode in ("none", "end", "file")]

@@ -35,9 +35,9 @@ FILES = {
     "twice.cu": """
 extern "C" __global__ void twice(const float *in, float *out, int n)
 {
-    int i = (blockIdx.y * blockDim.y + threadIdx.y) * 8 + blockIdx.x * blockDim.x + threadIdx.x;
-    if (blockIdx.x * blockDim.x + threadIdx.x < 8 && i < n)
-        out[i] = 2 * in[i];
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < 8 && y * 8 + x < n)
+        out[y * 8 + x] = 2 * in[y * 8 + x];
 }""",
     "mark.cu": """
 extern "C" __global__ void mark(const float *in, size_t step, float *out, size_t next,

@@ -40,7 +40,7 @@ WORDS = {
     "scan": "k(const\\x20float\\x20*in,\\x20float\\x20*out) extern \\x22C\\x22 __global__ __device__ __shared__ "
             "__constant__ const static volatile struct namespace template< typedef using operator #define\\x20 "
             "#include\\x20 \\x22k.cu\\x22 \\x22missing.h\\x22 <a/b> ## \\\\\\x0a /* */ // R\\x22( blockIdx.x threadIdx.y "
-            "blockDim.z gridDim asm(\\x22 %tid atomicAdd(& return sizeof( for( :: -> += ++ << >> [] ={} N ROW",
+            "blockDim.z gridDim asm(\\x22 %tid atomicAdd(& return sizeof( for( :: -> += ++ << >> [] ={} N",
     "png": "IHDR PLTE tRNS IDAT IEND gAMA sBIT bKGD iCCP tEXt zTXt sRGB eXIf",
 }
 WORDS["set"] = ("depth= streams= vars. buffers. stages. stages.louder.a= stages.script.params. "

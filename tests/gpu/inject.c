@@ -214,9 +214,10 @@ enum { FRAMES = 30, ROWS = 16, COLS = 64, LAST_ROWS = 11 };
     "stages:\n"                                                              \
     "  - {use: read, path: in.raw, out: a}\n"                                \
     "  - {use: scale, a: 2, out: s}\n"
-#define TWICE                                                                \
+#define KERNEL(more)                                                         \
     "  - {use: kernel, source: twice.cu, args: [in, out, {i32: in.size}],\n" \
-    "     block: 256, grid: 'ceil(in.size / 256)'}\n"
+    "     block: 256, grid: 'ceil(in.size / 256)'" more "}\n"
+#define TWICE KERNEL("")
 #define WRITE "  - {use: write, path: out/all.raw}\n"
 
 static const struct test {
@@ -232,6 +233,7 @@ static const struct test {
     { "compiled", HEAD TWICE WRITE, "nvrtc", true, { 0 } },
     { "persistent", "launch: persistent\n" HEAD TWICE WRITE, NULL, false, { 0 } },
     { "persistent, compiled", "launch: persistent\n" HEAD TWICE WRITE, "nvrtc", true, { 0 } },
+    { "cooperative", "launch: stream\n" HEAD KERNEL(", cooperative: true") WRITE, NULL, false, { 0 } },
     { "traced", HEAD "  - {use: sobel}\n" WRITE, NULL, false,
       { .trace_ns = 1000000000, .trace_full = true } },
 };

@@ -1,8 +1,9 @@
-/* test_exec.c - the executor on the CUDA back end: the cases of exec_cases.c.
+/* test_exec.c - the executor on the CUDA back end.
  * GPIPE_THIN=n runs every n-th combination of the determinism test. */
 #include <check.h>
 #include <stdlib.h>
 #include "cooperative_cases.h"
+#include "end_cases.h"
 #include "exec_cases.h"
 #include "gpu.h"
 
@@ -16,6 +17,7 @@ Suite *suite_exec(void)
     Suite *s = suite_create("exec on cuda");
     TCase *tc = tcase_create("cuda");
     exec_cases(tc, "cuda", thin ? atoi(thin) : 1);
+    end_cases(tc, "cuda");
     cooperative_cases(tc, "cuda");
     suite_add_tcase(s, tc);
     return s;

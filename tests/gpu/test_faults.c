@@ -243,7 +243,7 @@ START_TEST(local_variables_that_are_too_large)
 {
     static const char *const define[] = { "", ", define: {WAIT: 1}" };
     char yaml[1000], sockets[600];
-    snprintf(yaml, sizeof yaml, PIPELINE("", "entry: k, args: [in, out]%s"), define[_i]);
+    snprintf(yaml, sizeof yaml, PIPELINE("", "entry: k, grid: 1, args: [in, out]%s"), define[_i]);
     snprintf(sockets, sizeof sockets, "%s/gpipe", runtime);
     command_result r = run(yaml,
         "extern \"C\" __global__ void k(const float *in, float *out)\n"

@@ -1,4 +1,4 @@
-/* exec_cases.h - tests of the executor that run on either back end. */
+/* exec_cases.h - tests of what comes out of a run, on either back end. */
 #ifndef TEST_EXEC_CASES_H
 #define TEST_EXEC_CASES_H
 

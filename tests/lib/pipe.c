@@ -155,3 +155,8 @@ pipe_result pipe_run(const char *dir, const char *yaml, const char *device,
 {
     return run(dir, yaml, device, sets, options, NULL, NULL, NULL);
 }
+
+void pipe_no_errors(const pipe_result *r, const char *what)
+{
+    ck_assert_msg(!r->errs.failed, "%s: %s", what, r->errs.n ? r->errs.e[0].msg : "?");
+}

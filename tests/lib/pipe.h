@@ -36,4 +36,7 @@ pipe_result pipe_run_then(const char *dir, const char *yaml, const char *device,
                           const char *const *sets, gp_run_options options,
                           void (*after)(gp_pipeline *p, void *arg), void *arg);
 
+/* Fails the test, which says `what` it ran, when there were errors. */
+void pipe_no_errors(const pipe_result *r, const char *what);
+
 #endif

@@ -396,6 +396,10 @@ typedef struct gp_source {
     gp_loc at;                     /* for errors that name the stage */
     const gp_loc *param_at;        /* of each parameter: where the YAML passes it; or NULL */
     bool cooperative;              /* all blocks of a grid run at once, and may wait for each other */
+    bool serial;                   /* its launches take turns, so that it may keep variables; else an
+                                      error names one that it could change */
+    const char *const *fixed;      /* names of its variables that are only read, or NULL */
+    int nfixed;
 } gp_source;
 
 /* NULL after errors (the compiler's, with the user's file and line). The

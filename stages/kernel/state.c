@@ -1,0 +1,452 @@
+/* state.c - variables that live longer than a launch, which frames in flight would share.
+ *
+ * A declaration with one of the words below is a function, or a variable that is const, where
+ * that is plain; else it is taken for a variable that is changed. Whether the text shows a
+ * change does not count: there are too many ways to write one. What is const stays so unless
+ * a cast or assembly takes hold of it. */
+#include <ctype.h>
+#include <string.h>
+#include "code.h"
+
+/* What gives a name to something that lives as long as the program. A variable outside of all
+ * functions without any of them is none on a GPU, and the CPU's compiler tells (cpu/state.c). */
+static const char *const lasting[] = { "__device__", "__managed__", "__constant__", "static",
+                                       "thread_local", "__thread", "_Thread_local", "constinit", NULL };
+/* With them, what is declared stays a function or a variable as it was. */
+static const char *const specifiers[] = { "__device__", "__managed__", "__constant__", "__host__",
+    "__global__", "__forceinline__", "__inline__", "__noinline__", "inline", "static", "extern",
+    "const", "constexpr", "volatile", "explicit", "virtual", "friend", NULL };
+static const char *const attributes[] = { "__attribute__", "__launch_bounds__", "__align__", "alignas",
+    "decltype", "__declspec", "noexcept", "explicit", "requires", NULL };
+static const char *const types[] = { "struct", "class", "union", "enum", NULL };
+static const char *const type_words[] = { "int", "float", "double", "char", "short", "long", "unsigned",
+    "signed", "bool", "void", "const", "auto", "size_t", "volatile", "half", "struct", "typename",
+    "float2", "float3", "float4", "int2", "int3", "int4", "dim3", NULL };
+static const char *const no_variable[] = { "typedef", "using", NULL };
+/* What may follow the brackets of a function's parameters. */
+static const char *const heads[] = { "{", "->", "const", "volatile", "noexcept", "override", "final",
+                                     "&", "&&", "try", "requires", "__attribute__", ":", NULL };
+static const char *const assignments[] = { "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
+                                           "<<=", ">>=", "++", "--", NULL };
+
+typedef struct search {
+    gp_cu *c;
+    gp_state found;
+    bool *used;                /* words that stand somewhere else than where a macro has them as name */
+    bool *lasting;             /* names of macros that are no more than specifiers, one of them lasting */
+    char *fixed;               /* of a word: 'c' const, 'd' __constant__, else 0 */
+    bool mutable_members;
+} search;
+
+static bool is_type(const gp_tok *t)
+{
+    return t->kind == GP_TOK_WORD
+        && (gp_tok_among(t, type_words) || (t->len > 2 && !memcmp(t->p + t->len - 2, "_t", 2)));
+}
+
+static bool begins(const search *s, const gp_tok *t)
+{
+    return t->kind == GP_TOK_WORD && (gp_tok_among(t, lasting) || s->lasting[t->word]);
+}
+
+static void found(search *s, const gp_tok *at, bool unclear)
+{
+    if (!s->found.at)
+        s->found = (gp_state){ .at = at, .unclear = unclear };
+}
+
+/* ---- one declaration ------------------------------------------------------ */
+
+/* A declarator, and what stands before all of them. */
+typedef struct decl {
+    bool konst, own, constant, plain;      /* of all; own: of a block; plain: of a type of C */
+    bool always;               /* constexpr */
+    bool star, last;           /* a pointer or reference; that is const itself */
+    const gp_tok *name;
+    const gp_tok *macro;       /* a macro that may be more than a word for a type */
+} decl;
+
+static void declared(search *s, decl *d, const gp_tok *at)
+{
+    const gp_tok *name = d->name ? d->name : at;
+    bool same = d->always || (d->konst && !d->star) || (d->star && d->last);
+    if (d->own)
+        return;
+    if (d->macro || (s->mutable_members && same && !d->plain))
+        found(s, d->macro ? d->macro : name, true);
+    else if (!same && !d->constant)
+        found(s, name, false);
+    else if (d->name)
+        s->fixed[d->name->word] = same ? 'c' : 'd';
+    d->star = d->last = false, d->name = NULL;
+}
+
+/* `typedef float real` as a macro, and no more. */
+static bool is_a_word(const gp_cu *c, const gp_tok *t)
+{
+    for (int k = c->named[t->word]; k >= 0; k = c->macro[k].next) {
+        const gp_macro *m = &c->macro[k];
+        if (m->body != m->from + 1)
+            return false;
+        for (int i = m->body; i < m->to; i++)
+            if (c->text.v[i].kind != GP_TOK_WORD || gp_tok_is_macro(c, &c->text.v[i]))
+                return false;
+    }
+    return true;
+}
+
+/* Does a macro for specifiers always have one that says const? */
+static bool makes_const(const gp_cu *c, const gp_tok *t)
+{
+    static const char *const says[] = { "const", "constexpr", "__constant__", NULL };
+    for (int k = c->named[t->word]; k >= 0; k = c->macro[k].next) {
+        bool has = false;
+        for (int i = c->macro[k].body; i < c->macro[k].to; i++)
+            has |= gp_tok_among(&c->text.v[i], says);
+        if (!has)
+            return false;
+    }
+    return true;
+}
+
+/* Is `name`, whose parameters are in the brackets at `open`, the prototype of a function? */
+static bool is_prototype(search *s, const gp_toks *t, const gp_tok *name, int open, int close)
+{
+    const gp_tok *first = &t->v[open + 1], *all = s->c->main.v;
+    if (open + 1 == close || (is_type(first) && !gp_tok_is(first + 1, "(")) || (first->kind == GP_TOK_WORD && first[1].kind == GP_TOK_WORD))
+        return true;
+    for (int i = 0; i < s->c->main.n && gp_cu_step(s->c, name); i++)
+        if (all[i].word == name->word && gp_tok_is(&all[i + 1], "(")
+            && gp_tok_is(&all[gp_tok_close(&s->c->main, i + 1, s->c->main.n - 1) + 1], "{"))
+            return true;
+    return false;
+}
+
+static bool is_function(search *s, const gp_toks *t, int open, int to)
+{
+    static const char *const made[] = { "default", "delete", "0", NULL };
+    const gp_tok *name = &t->v[open - 1], *inside = &t->v[open + 1];
+    int close = gp_tok_close(t, open, to);
+    const gp_tok *after = &t->v[close + 1];
+    if (close >= to || gp_tok_is(inside, "*") || gp_tok_is(inside, "&")
+        || (name->kind != GP_TOK_WORD && !gp_tok_is(name, ">")) || is_type(name)
+        || gp_tok_is_macro(s->c, name))
+        return false;
+    if (close + 1 == to || gp_tok_is(after, ";"))
+        return is_prototype(s, t, name, open, close);
+    return gp_tok_among(after, heads) || (gp_tok_is(after, "=") && gp_tok_among(after + 1, made));
+}
+
+/* The end of an initial value: a comma, a semicolon or `to`. */
+static int value_end(const gp_toks *t, int i, int to)
+{
+    while (i < to && !gp_tok_is(&t->v[i], ",") && !gp_tok_is(&t->v[i], ";")) {
+        int end = gp_tok_is(&t->v[i], "<") ? gp_tok_angle(t, i, to) : gp_tok_close(t, i, to);
+        i = end + 1;
+    }
+    return i < to ? i : to;
+}
+
+/* The declaration [from, ...) of `t`, which ends at `to` at the latest. Returns where to look on:
+ * in it, behind its specifiers. */
+static int declaration(search *s, const gp_toks *t, int from, int to)
+{
+    decl d = { 0 };
+    int type = -1, words = 0, stop = -1;   /* words since struct or the like */
+    bool bases = false;
+    for (int i = from; i < to; i++) {
+        const gp_tok *v = &t->v[i];
+        if (gp_tok_is(v, "template") && gp_tok_is(v + 1, "<")) {
+            i = gp_tok_angle(t, i + 1, to);
+        } else if (gp_tok_among(v, attributes) && gp_tok_is(v + 1, "(")) {
+            i = gp_tok_close(t, i + 1, to);
+        } else if (gp_tok_is(v, "<")) {
+            int end = gp_tok_angle(t, i, to);
+            if (end == i)
+                break;
+            i = end;
+        } else if (gp_tok_among(v, no_variable) || gp_tok_is(v, "operator")) {
+            return i + 1;
+        } else if (gp_tok_among(v, types)) {
+            type = i, words = 0;
+        } else if (gp_tok_is(v, "__shared__")) {
+            d.own = true;
+        } else if (gp_tok_is(v, "__constant__")) {
+            d.constant = true;
+        } else if (gp_tok_is(v, "constexpr") || gp_tok_is(v, "consteval")) {
+            d.always = true;
+        } else if (gp_tok_is(v, "const")) {
+            d.star ? (d.last = true) : (d.konst = true);
+        } else if (gp_tok_is(v, "*") || gp_tok_is(v, "&") || gp_tok_is(v, "&&")) {
+            d.star = true, d.last = false;
+        } else if (gp_tok_is(v, ":") && type >= 0) {
+            bases = true;
+        } else if (gp_tok_is(v, "{") && type >= 0 && (words < 2 || bases)) {
+            stop = stop < 0 ? i : stop;
+            i = gp_tok_close(t, i, to), type = -1, d.name = NULL;
+            if (gp_tok_is(&t->v[i + 1], ";"))
+                return stop + 1;
+        } else if (gp_tok_is(v, "(")) {
+            if (is_function(s, t, i, to))
+                return i + 1;
+            break;
+        } else if (gp_tok_is(v, "[")) {
+            stop = stop < 0 ? i : stop;
+            i = gp_tok_close(t, i, to);
+        } else if (gp_tok_is(v, "=") || gp_tok_is(v, "{") || gp_tok_is(v, ",") || gp_tok_is(v, ";")) {
+            stop = stop < 0 ? i : stop;
+            int end = value_end(t, i, to);
+            if (!d.name)
+                break;
+            declared(s, &d, v);
+            if (gp_tok_is(&t->v[end], ";") && end < to)
+                return stop + 1;
+            i = end;
+        } else if (v->kind == GP_TOK_WORD) {
+            bool more = !gp_tok_among(v, specifiers) && !s->lasting[v->word];
+            d.konst |= s->lasting[v->word] && !d.star && makes_const(s->c, v);
+            words++;
+            if (more)
+                d.name = v, d.plain |= is_type(v);
+            if (more && gp_tok_is_macro(s->c, v) && !is_a_word(s->c, v))
+                d.macro = v;
+        } else if (!gp_tok_is(v, "::") && !gp_tok_is(v, "~") && !gp_tok_is(v, "##") && v->kind != GP_TOK_TEXT) {
+            break;
+        }
+    }
+    if (!d.own)
+        found(s, d.name ? d.name : &t->v[from], true);
+    return (stop < 0 ? from : stop) + 1;
+}
+
+/* Where the declaration begins that the word at i is of; -1: it is of a lambda. */
+static int start(const gp_toks *t, int i, int from)
+{
+    int after = i;
+    while (t->v[after].kind == GP_TOK_WORD && gp_tok_among(&t->v[after], specifiers))
+        after++;
+    while (i > from) {
+        const gp_tok *b = &t->v[i - 1];
+        if (gp_tok_is(b, "]") && !gp_tok_is(b - 1, "]") && gp_tok_is(&t->v[after], "("))
+            return -1;
+        if (b->kind == GP_TOK_TEXT || (b->kind == GP_TOK_OTHER && b->len == 1
+                                       && strchr(";{}(),:#]", *b->p)))
+            break;
+        i--;
+    }
+    return i;
+}
+
+static void look_at(search *s, const gp_toks *t, int from, int to)
+{
+    int done = from;
+    for (int i = from; i < to && !s->found.at; i++) {
+        if (!begins(s, &t->v[i]) || i < done)
+            continue;
+        int first = start(t, i, done);
+        if (first >= 0)
+            done = declaration(s, t, first, to);
+        if (done <= i)
+            done = i + 1;
+    }
+}
+
+/* ---- macros ---------------------------------------------------------------- */
+
+/* Is there nothing but specifiers in it? */
+static bool only_specifiers(const search *s, const gp_macro *m)
+{
+    const gp_tok *v = s->c->text.v;
+    for (int i = m->body; i < m->to; i++) {
+        if (gp_tok_among(&v[i], attributes) && gp_tok_is(&v[i + 1], "("))
+            i = gp_tok_close(&s->c->text, i + 1, m->to);
+        else if (!gp_tok_among(&v[i], specifiers)
+                 && !(v[i].kind == GP_TOK_WORD && s->lasting[v[i].word]))
+            return false;
+    }
+    return m->body == m->from + 1;
+}
+
+/* The words that are macros for specifiers; a macro that has such a word must come later, so
+ * that one look at each is enough. */
+static void look_at_macros(search *s)
+{
+    gp_cu *c = s->c;
+    static const char *const ours[] = { "const", "constexpr", "__constant__", "__shared__", NULL };
+    for (int k = 0; k < c->nmacros && !s->found.at; k++) {
+        const gp_macro *m = &c->macro[k];
+        const gp_tok *name = &c->text.v[m->from];
+        bool has = false;
+        for (int i = m->body; i < m->to; i++)
+            has |= begins(s, &c->text.v[i]);
+        if (gp_tok_among(name, ours))
+            found(s, name, true);
+        else if (has && only_specifiers(s, m))
+            s->lasting[name->word] = true;
+    }
+    for (int k = 0; k < c->nmacros && !s->found.at; k++) {
+        const gp_macro *m = &c->macro[k];
+        const gp_tok *name = &c->text.v[m->from];
+        bool has = false;
+        for (int i = m->body; i < m->to; i++)
+            has |= begins(s, &c->text.v[i]);
+        bool only = only_specifiers(s, m), as = s->lasting[name->word];
+        if (has && !only && s->used[name->word])
+            look_at(s, &c->text, m->body, m->to);
+        if ((as && !only) || (has && only && !as))         /* or it has one that comes later */
+            found(s, name, true);
+    }
+}
+
+/* ---- what is const ------------------------------------------------------------ */
+
+/* A cast before the name at i that takes const away from its address. */
+static bool is_cast(const gp_toks *t, int i)
+{
+    bool address = false;
+    for (i--; i > 0 && (gp_tok_is(&t->v[i], "&") || gp_tok_is(&t->v[i], "(")
+                        || gp_tok_is(&t->v[i], "::")); i--)
+        address |= gp_tok_is(&t->v[i], "&");
+    if (!gp_tok_is(&t->v[i], ")") || t->v[i].pair < 0)
+        return false;
+    bool pointer = gp_tok_is(&t->v[i - 1], "*") || gp_tok_is(&t->v[i - 1], "&");
+    bool number = address && is_type(&t->v[i - 1]);
+    for (int k = t->v[i].pair; k < i; k++)
+        if (gp_tok_is(&t->v[k], "const"))
+            return false;
+    return pointer || number;
+}
+
+/* name[i].m = 1, ++name */
+static bool is_assigned(const gp_toks *t, int i)
+{
+    int before = i - 1;
+    for (i++; i < t->n; i++) {
+        if (gp_tok_is(&t->v[i], "["))
+            i = gp_tok_close(t, i, t->n);
+        else if (gp_tok_is(&t->v[i], "."))
+            i++;
+        else if (gp_tok_is(&t->v[i], ")") && gp_tok_is(&t->v[before], "(")
+                 && (t->v[before - 1].kind != GP_TOK_WORD || gp_tok_is(&t->v[before - 1], "return")))
+            before--;                      /* (name), not if (name) */
+        else
+            break;
+    }
+    return gp_tok_among(&t->v[i], assignments) || gp_tok_is(&t->v[before], "++")
+        || gp_tok_is(&t->v[before], "--");
+}
+
+/* Has the statement around i the word const_cast? */
+static bool is_const_cast(search *s, const gp_toks *t, int i)
+{
+    int from = i;
+    while (from > 0 && !gp_tok_is(&t->v[from - 1], ";") && gp_cu_step(s->c, &t->v[i]))
+        from--;
+    for (; from < t->n && !gp_tok_is(&t->v[from], ";") && gp_cu_step(s->c, &t->v[i]); from++)
+        if (gp_tok_is(&t->v[from], "const_cast"))
+            return true;
+    return false;
+}
+
+/* Does a text have the name as a word, or in one with the length before it, as C++ does? */
+static bool is_symbol(const gp_tok *text, const gp_tok *name)
+{
+    const char *end = text->p + text->len, *p = text->p + 1;
+    for (; (p = memmem(p, (size_t)(end - p), name->p, (size_t)name->len)); p++)
+        if (!isalpha((unsigned char)p[-1]) && p[-1] != '_'
+            && (isdigit((unsigned char)p[-1]) || !isalnum((unsigned char)p[name->len])))
+            return true;
+    return false;
+}
+
+/* A text of assembly that names a variable by its symbol. */
+static const gp_tok *named_in(search *s, const gp_tok *text)
+{
+    const gp_toks *t = &s->c->main;
+    for (int i = 0; i < t->n && gp_cu_step(s->c, text); i++)
+        if (t->v[i].kind == GP_TOK_WORD && s->fixed[t->v[i].word]
+            && is_symbol(text, &t->v[i]))
+            return &t->v[i];
+    return NULL;
+}
+
+static void changed(search *s, const gp_tok *name, const gp_tok *at)
+{
+    if (!s->found.at && name)
+        s->found = (gp_state){ .at = name, .changed = at };
+}
+
+static void look_at_assembly(search *s, const gp_toks *t, int i)
+{
+    while (t->v[i].kind == GP_TOK_WORD && gp_cu_step(s->c, &t->v[i]))
+        i++;
+    bool code = true;          /* not what follows a colon: "=r"(a) */
+    for (int end = gp_tok_close(t, i, t->n); i < end; i++)
+        if (gp_tok_is(&t->v[i], ":") || gp_tok_is(&t->v[i], "::"))
+            code = false;
+        else if (code && t->v[i].kind == GP_TOK_TEXT)
+            changed(s, named_in(s, &t->v[i]), &t->v[i]);
+        else if (t->v[i].kind == GP_TOK_WORD && s->fixed[t->v[i].word])
+            changed(s, &t->v[i], &t->v[i]);
+}
+
+static void look_at_uses(search *s, const gp_toks *t)
+{
+    static const char *const assembly[] = { "asm", "__asm__", "__asm", NULL };
+    bool casts = false;
+    for (int i = 0; i < t->n; i++)
+        casts |= gp_tok_is(&t->v[i], "const_cast");
+    for (int i = 1; i < t->n && !s->found.at; i++) {
+        const gp_tok *v = &t->v[i];
+        if (gp_tok_among(v, assembly))
+            look_at_assembly(s, t, i);
+        if (v->kind != GP_TOK_WORD || !s->fixed[v->word] || gp_tok_is(v - 1, ".")
+            || gp_tok_is(v - 1, "->"))
+            continue;
+        bool same = s->fixed[v->word] == 'c' || is_type(v - 1) || gp_tok_is(v - 1, "*");
+        if (is_cast(t, i) || (!same && is_assigned(t, i)) || (casts && is_const_cast(s, t, i)))
+            changed(s, v, v);
+    }
+}
+
+/* ---- all of it ------------------------------------------------------------------ */
+
+static void keep_names(search *s)
+{
+    gp_cu *c = s->c;
+    for (int k = 0; k < 2; k++) {
+        const gp_toks *t = k ? &c->text : &c->main;
+        for (int i = 0; i < t->n; i++) {
+            const gp_tok *v = &t->v[i];
+            if (v->kind != GP_TOK_WORD || !s->fixed[v->word])
+                continue;
+            char *name = gp_shape_alloc(c->s, (size_t)v->len + 1);
+            memcpy(name, v->p, (size_t)v->len);
+            c->fixed = gp_cu_room(c, c->fixed, c->nfixed, &c->fixed_cap, sizeof *c->fixed);
+            c->fixed[c->nfixed++] = name;
+            s->fixed[v->word] = 0;
+        }
+    }
+}
+
+gp_state gp_cu_state(gp_cu *c)
+{
+    size_t words = (size_t)c->nwords;
+    search s = { .c = c, .used = gp_shape_alloc(c->s, words), .lasting = gp_shape_alloc(c->s, words),
+                 .fixed = gp_shape_alloc(c->s, words) };
+    for (int i = 0; i < c->main.n; i++) {
+        s.used[c->main.v[i].word] = true;
+        s.mutable_members |= gp_tok_is(&c->main.v[i], "mutable") && !gp_tok_is(&c->main.v[i - 1], ")");
+    }
+    for (int k = 0; k < c->nmacros; k++)
+        for (int i = c->macro[k].from + 1; i < c->macro[k].to; i++) {
+            s.used[c->text.v[i].word] = true;
+            s.mutable_members |= gp_tok_is(&c->text.v[i], "mutable");
+        }
+    look_at_macros(&s);
+    look_at(&s, &c->main, 0, c->main.n);
+    look_at_uses(&s, &c->main);
+    look_at_uses(&s, &c->text);
+    keep_names(&s);
+    return s.found;
+}

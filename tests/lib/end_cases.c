@@ -1,0 +1,434 @@
+/* end_cases.c - how runs end: inputs of different lengths, branches that end early, errors,
+ * stopping, a stall; the account. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include "end_cases.h"
+#include "pipe.h"
+
+static const char *on;         /* the device under test */
+
+/* Finite inputs of different length are an error that names both; an endless
+ * one ends with its consumer. */
+START_TEST(test_ends)
+{
+    static const char yaml[] =
+        "vars: {n: 5, m: 7}\n"
+        "buffers: {a: {dtype: f32, shape: [4]}, b: {dtype: f32, shape: [4]}}\n"
+        "stages:\n"
+        "  - {name: one, use: generate, frames: n, out: a}\n"
+        "  - {name: two, use: generate, in: [], frames: m, out: b}\n"
+        "  - {use: lua, script: add.lua, in: {a: a, b: b}, out: c}\n"
+        "  - {use: discard}\n";
+    static const char endless[] =
+        "buffers: {a: {dtype: f32, shape: [4]}, b: {dtype: f32, shape: [4]}}\n"
+        "stages:\n"
+        "  - {name: one, use: generate, frames: 50, out: a}\n"
+        "  - {name: two, use: generate, in: [], out: b}\n"
+        "  - {use: lua, script: add.lua, in: {a: a, b: b}, out: c}\n"
+        "  - {use: discard}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "add.lua", "function process(f, x, y) y:add(x.a, x.b) end\n");
+    for (int i = 0; i < 3; i++) {
+        const char *sets[] = { i == 1 ? "vars.m=5" : i == 2 ? "vars.m=2" : "vars.m=7", NULL };
+        pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
+        if (i == 1) {
+            pipe_no_errors(&r, "equal");
+            ck_assert_uint_eq(r.account[0].out, 5);
+            ck_assert_uint_eq(r.account[1].out, 5);
+        } else {
+            ck_assert_int_eq(r.outcome, GP_ERROR);
+            ck_assert_msg(strstr(r.errs.e[0].msg, "'a'") && strstr(r.errs.e[0].msg, "'b'"), "%s",
+                          r.errs.e[0].msg);
+        }
+    }
+    pipe_result r = pipe_run(dir, endless, on, NULL, (gp_run_options){ 0 });
+    pipe_no_errors(&r, "endless");
+    for (int i = 0; i < 2; i++)
+        ck_assert_uint_eq(r.account[i].out, 50);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* Once frames come out. */
+static void cancel_soon(gp_pipeline *p, void *arg)
+{
+    struct timespec t = { 0, 10000000 };
+    gp_account a = { 0 };
+    for (int i = 0; i < 6000 && !a.out; i++) {
+        nanosleep(&t, NULL);
+        gp_accounts(p, &a, 1);
+    }
+    gp_cancel(p, *(int *)arg);
+}
+
+START_TEST(test_cancel)
+{
+    static const char yaml[] =
+        "buffers: {a: {dtype: f32, shape: [64]}}\n"
+        "stages:\n"
+        "  - {use: generate, out: a}\n"
+        "  - {use: scale, a: 2}\n"
+        "  - {use: lua, script: copy.lua, workers: 3}\n"
+        "  - {use: write, path: out.npy}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "copy.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
+    for (int level = 1; level <= 2; level++) {
+        pipe_result r = pipe_run_with(dir, yaml, on, NULL, (gp_run_options){ 0 }, cancel_soon, &level);
+        pipe_no_errors(&r, "cancel");
+        ck_assert_int_eq(r.outcome, level == 1 ? GP_DRAINED : GP_NOT_DRAINED);
+        const gp_account *a = &r.account[0];
+        ck_assert_uint_eq(a->in, a->out + a->dropped + a->failed + a->cancelled);
+        size_t n;
+        char *out = pipe_read(dir, "out.npy", &n);
+        if (level == 1) {          /* drained: the file is whole */
+            ck_assert_uint_eq(a->cancelled, 0);
+            ck_assert_uint_gt(a->out, 0);
+            ck_assert_uint_eq(n, 128 + a->out * 64 * 4);
+            pipe_file(dir, "out.npy", "old", 3);
+        } else {                   /* not drained: the old one is untouched */
+            ck_assert_uint_eq(n, 3);
+        }
+        free(out);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* An error at frame 1,000 of several workers: that frame is named, all before
+ * it came out, nothing after it. */
+START_TEST(test_error)
+{
+    static const char yaml[] =
+        "depth: 8\n"
+        "buffers: {a: {dtype: u64, shape: [16]}}\n"
+        "stages:\n"
+        "  - {use: generate, frames: 5000, out: a}\n"
+        "  - {name: bad, use: lua, script: bad.lua, workers: 4}\n"
+        "  - {use: write, path: \"out/%05d.raw\", format: raw}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "bad.lua",
+              "stateless = true\n"
+              "function process(f, x, y)\n"
+              "  if f.index >= 1000 then error('too far') end\n"
+              "  y:copy(x)\n"
+              "end\n");
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_int_eq(r.errs.failed, 1);
+    ck_assert_msg(strstr(r.errs.e[0].msg, "frame 1000") && strstr(r.errs.e[0].msg, "too far"),
+                  "%s", r.errs.e[0].msg);
+    ck_assert_uint_eq(r.account[0].out, 1000);
+    ck_assert_uint_eq(r.account[0].failed, 1);
+    size_t n;
+    char *last = pipe_read(dir, "out/00999.raw", &n);
+    ck_assert_ptr_nonnull(last);
+    ck_assert_ptr_null(pipe_read(dir, "out/01000.raw", &n));
+    free(last);
+
+    const char *drop[] = { "on_error=drop", NULL };
+    r = pipe_run(dir, yaml, on, drop, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    ck_assert_uint_eq(r.account[0].out, 1000);
+    ck_assert_uint_eq(r.account[0].failed, 4000);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+START_TEST(test_stall)
+{
+    static const char yaml[] =
+        "stall_timeout: 300ms\n"
+        "buffers: {a: {dtype: f32, shape: [16]}}\n"
+        "stages:\n"
+        "  - {use: generate, out: a}\n"
+        "  - {name: sleeper, use: lua, script: sleep.lua}\n"
+        "  - {use: discard}\n";
+    static const char idle[] =
+        "stall_timeout: 100ms\n"
+        "buffers: {a: {dtype: f32, shape: [16]}}\n"
+        "stages:\n"
+        "  - {use: generate, out: a, rate: 3, frames: 3}\n"
+        "  - {use: discard}\n";
+    const char *dir = pipe_dir();
+    char hang[400], script[600];           /* a FIFO that nobody writes to */
+    snprintf(hang, sizeof hang, "%s/hang", dir);
+    ck_assert_int_eq(mkfifo(hang, 0600), 0);
+    snprintf(script, sizeof script, "function process(f, x, y)\n"
+             "  if f.index == 4 then io.open('%s') end\n  y:copy(x)\nend\n", hang);
+    pipe_text(dir, "sleep.lua", script);
+    pipe_result r = pipe_run(dir, idle, on, NULL, (gp_run_options){ 0 });
+    pipe_no_errors(&r, "a paced source is idle, not stalled");
+    r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(gp_errs_exit(&r.errs), 5);
+    ck_assert_msg(strstr(r.errs.e[0].msg, "'sleeper' is busy with frame 4"), "%s", r.errs.e[0].msg);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* A finite input that ends late is found to differ while others sleep. */
+START_TEST(test_ends_late)
+{
+    static const char yaml[] =
+        "buffers: {a: {dtype: f32, shape: [4]}, b: {dtype: f32, shape: [4]}}\n"
+        "stages:\n"
+        "  - {name: one, use: generate, frames: 3, rate: 40, out: a}\n"
+        "  - {name: two, use: generate, in: [], frames: 9, out: b}\n"
+        "  - {use: lua, script: add.lua, in: {a: a, b: b}, out: c}\n"
+        "  - {use: discard}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "add.lua", "function process(f, x, y) y:add(x.a, x.b) end\n");
+    for (int i = 0; i < 5; i++) {
+        pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+        ck_assert_int_eq(r.outcome, GP_ERROR);
+        ck_assert_msg(strstr(r.errs.e[0].msg, "'a' ended after 3 frames") != NULL, "%s",
+                      r.errs.e[0].msg);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* An error is told though warnings filled the table before it. */
+START_TEST(test_error_after_warnings)
+{
+    static const char yaml[] =
+        "on_error: drop\n"
+        "buffers: {a: {dtype: f32, shape: [4]}}\n"
+        "stages:\n"
+        "  - {use: generate, frames: 200, out: a}\n"
+        "  - {use: lua, script: bad.lua}\n"
+        "  - {use: discard}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "bad.lua",
+              "function process(f, x, y) error('each') end\n"
+              "function finish(s) error('at the end') end\n");
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
+    ck_assert(strstr(r.errs.e[r.errs.n - 1].msg, "at the end") != NULL);
+    ck_assert_uint_eq(r.account[0].failed, 200);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* One branch ends early: its shallow ring no longer bounds the others, and the
+ * frames it did not see count for those that did. */
+START_TEST(test_early_end)
+{
+    static const char yaml[] =
+        "buffers:\n"
+        "  a: {dtype: f32, shape: [64], depth: 16}\n"
+        "  few: {dtype: f32, shape: [64], depth: 1}\n"
+        "  many: {dtype: f32, shape: [64], depth: 16}\n"
+        "  f: {dtype: f32, shape: [64]}\n"
+        "  m: {dtype: f32, shape: [64]}\n"
+        "stages:\n"
+        "  - {name: endless, use: generate, pattern: ramp, out: a}\n"
+        "  - {name: fork, use: lua, script: fork.lua, workers: 6, in: a, out: {few: few, many: many}}\n"
+        "  - {name: five, use: generate, in: [], pattern: ramp, frames: 5, out: f}\n"
+        "  - {name: want, use: generate, in: [], pattern: ramp, frames: 3000, out: m}\n"
+        "  - {name: c1, use: compare, in: {in: few, with: f}}\n"
+        "  - {name: c2, use: compare, in: {in: many, with: m}}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "fork.lua",
+              "stateless = true\n"
+              "function process(f, x, y) y.few:copy(x) y.many:copy(x) end\n");
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    pipe_no_errors(&r, "early end");
+    ck_assert_uint_eq(r.account[0].out, 3000);
+    ck_assert_uint_eq(r.account[1].out, 5);
+    ck_assert_uint_eq(r.account[2].out, 3000);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+#define NAP "local t = os.clock() while os.clock() - t < 0.05 do end "
+
+/* E feeds two branches: one ends after 4 frames, before a stage in its middle has
+ * worked off its own, the other after many. */
+static const char *const TWO_BRANCHES =
+    "vars: {many: 20000}\n"
+    "depth: 4\n"
+    "on_error: drop\n"
+    "buffers: {e: {dtype: u8, shape: [4]}, x: {dtype: u8, shape: [4]}, y: {dtype: u8, shape: [4]}}\n"
+    "stages:\n"
+    "  - {name: E, use: generate, out: e}\n"
+    "  - {name: X, use: lua, script: four.lua, in: [], out: x}\n"
+    "  - {name: Y, use: generate, frames: many, out: y}\n"
+    "  - {name: early, use: lua, script: early.lua, in: e, out: l}\n"
+    "  - {name: J, use: lua, script: join.lua, in: {a: l, b: x}, out: j}\n"
+    "  - {name: late, use: lua, script: late.lua, in: j, out: s}\n"
+    "  - {name: s1, use: discard, in: s}\n"
+    "  - {name: J2, use: lua, script: join.lua, in: {a: e, b: y}, out: j2}\n"
+    "  - {name: s2, use: discard, in: j2}\n";
+
+static pipe_result two_branches(const char *early, const char *late, const char *const *sets)
+{
+    const char *dir = pipe_dir();
+    pipe_text(dir, "join.lua", "function process(f, x, y) y:copy(x.a) end\n");
+    pipe_text(dir, "four.lua", "function produce(f, y) if f.index < 4 then y:fill(1) return end " NAP
+              "return false end\n");
+    pipe_text(dir, "early.lua", early);
+    pipe_text(dir, "late.lua", late);
+    pipe_result r = pipe_run(dir, TWO_BRANCHES, on, sets, (gp_run_options){ 0 });
+    pipe_dir_remove(dir);
+    return r;
+}
+
+/* A sink that lags in a branch that has ended neither holds up the other branch
+ * nor spoils its account. */
+START_TEST(test_lagging_branch)
+{
+    static const char copy[] = "function process(f, x, y) y:copy(x) end\n";
+    for (int drops = 0; drops < 2; drops++) {
+        pipe_result r = two_branches(copy, drops
+            ? "function process(f, x, y) " NAP "return 'drop' end\n"
+            : "function process(f, x, y) " NAP "y:copy(x) end\n", NULL);
+        pipe_no_errors(&r, "lagging");
+        const gp_account *e = &r.account[0];
+        ck_assert_uint_eq(e->out, drops ? 19996 : 20000);
+        ck_assert_uint_eq(e->dropped, drops ? 4 : 0);
+        ck_assert_uint_le(e->cancelled, 64);
+        ck_assert_uint_eq(e->in, e->out + e->dropped + e->cancelled);
+        ck_assert_uint_eq(r.account[1].out + r.account[1].dropped, 4);
+        ck_assert_uint_eq(r.account[2].out, 20000);
+    }
+}
+END_TEST
+
+/* A frame that came out is not failed afterwards, by a stage in a branch that no
+ * longer counts. */
+START_TEST(test_fails_after_the_end)
+{
+    const char *sets[] = { "on_error=stop", "vars.many=3000", "stages.early.workers=3", NULL };
+    pipe_result r = two_branches(
+        "stateless = true\n"
+        "function process(f, x, y) y:copy(x) if f.index == 6 then " NAP NAP "error('late') end end\n",
+        "function process(f, x, y) y:copy(x) end\n", sets);
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    for (int i = 0; i < 3; i++) {
+        const gp_account *a = &r.account[i];
+        ck_assert_uint_ge(a->out, 4);
+        ck_assert_uint_le(a->failed, 1);
+        ck_assert_uint_le(a->cancelled, 64);
+        ck_assert_uint_eq(a->in, a->out + a->failed + a->cancelled);
+    }
+}
+END_TEST
+
+/* Of several inputs the one that goes on is named, at the stage that reads it. */
+START_TEST(test_ends_of_three)
+{
+    static const char yaml[] =
+        "buffers: {a: {dtype: u8, shape: [4], depth: 2}, b: {dtype: u8, shape: [4]},\n"
+        "          c: {dtype: u8, shape: [4]}}\n"
+        "stages:\n"
+        "  - {name: A, use: generate, frames: 5, out: a}\n"
+        "  - {name: B, use: generate, frames: 10, out: b}\n"
+        "  - {name: C, use: lua, script: five.lua, in: [], out: c}\n"
+        "  - {name: J, use: lua, script: join.lua, in: {a: a, b: b, c: c}, out: j}\n"
+        "  - {use: discard}\n";
+    static const char segment[] =
+        "buffers: {a: {dtype: u8, shape: [4]}, b: {dtype: u8, shape: [4]}}\n"
+        "stages:\n"
+        "  - {name: A, use: generate, frames: 5, out: a}\n"
+        "  - {name: B, use: generate, frames: 10, out: b}\n"
+        "  - {name: D, use: discard, in: b}\n"
+        "  - {name: K, use: kernel, source: k.cu, grid: 1, args: [x, y, out], in: {x: a, y: b}, out: {out: o}}\n"
+        "  - {use: discard, in: o}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "five.lua", "function produce(f, y) if f.index == 5 then " NAP
+              "return false end y:fill(1) end\n");
+    pipe_text(dir, "join.lua", "function process(f, x, y) y:copy(x.a) end\n");
+    pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const unsigned char *x,\n"
+              "    const unsigned char *y, unsigned char *o) { o[threadIdx.x % 4] = x[0] + y[0]; }\n");
+    for (int i = 0; i < 2; i++) {
+        pipe_result r = pipe_run(dir, i ? segment : yaml, on, NULL, (gp_run_options){ 0 });
+        ck_assert_int_eq(r.outcome, GP_ERROR);
+        ck_assert_msg(strstr(r.errs.e[0].msg, "'a' ended after 5 frames, 'b' has more") != NULL, "%s",
+                      r.errs.e[0].msg);
+        ck_assert_int_eq(r.errs.e[0].at.line, i ? 6 : 7);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* A stage with several workers fails while the others wait for input: the run
+ * ends at once, not when the watchdog says so. */
+START_TEST(test_fails_while_waiting)
+{
+    static const char yaml[] =
+        "stall_timeout: 20s\n"
+        "depth: 8\n"
+        "buffers: {a: {dtype: f32, shape: [4]}}\n"
+        "stages:\n"
+        "  - {use: generate, frames: 100, out: a}\n"
+        "  - {name: pass, use: lua, script: slow.lua}\n"
+        "  - {name: bad, use: lua, script: bad.lua, workers: 4}\n"
+        "  - {use: discard}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "slow.lua", "function process(f, x, y) y:copy(x) end\n");
+    pipe_text(dir, "bad.lua",
+              "stateless = true\n"
+              "function process(f, x, y)\n"
+              "  if f.index == 5 then local t = os.clock() + 0.2 while os.clock() < t do end error('five') end\n"
+              "  y:copy(x)\n"
+              "end\n");
+    time_t start = time(NULL);
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_int_lt(time(NULL) - start, 10);
+    ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
+    ck_assert_uint_eq(r.account[0].out, 5);
+    ck_assert_uint_eq(r.account[0].failed, 1);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* Each frame is counted once, whichever branches and sinks fail or drop it. */
+START_TEST(test_account)
+{
+    static const char yaml[] =
+        "buffers: {a: {dtype: f32, shape: [4]}}\n"
+        "stages:\n"
+        "  - {use: generate, frames: 20, out: a}\n"
+        "  - {name: s1, use: lua, script: one.lua, in: a, out: []}\n"
+        "  - {name: s2, use: lua, script: two.lua, in: a, out: []}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "one.lua", "function process(f, x) if f.index % 4 == 1 then return 'drop' end end\n");
+    pipe_text(dir, "two.lua", "function process(f, x) if f.index % 5 == 2 then error('no') end end\n");
+    const char *drop[] = { "on_error=drop", NULL };
+    pipe_result r = pipe_run(dir, yaml, on, drop, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    ck_assert_uint_eq(r.account[0].in, 20);
+    ck_assert_uint_eq(r.account[0].failed, 4);         /* 2 7 12 17 */
+    ck_assert_uint_eq(r.account[0].dropped, 4);        /* 1 5 9 13, and 17 failed */
+    ck_assert_uint_eq(r.account[0].out, 12);
+    pipe_text(dir, "one.lua", "function process(f, x) error('both') end\n");
+    pipe_text(dir, "two.lua", "function process(f, x) error('both') end\n");
+    r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    const gp_account *a = &r.account[0];
+    ck_assert_uint_eq(a->failed, 1);
+    ck_assert_uint_eq(a->in, a->out + a->failed + a->cancelled);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+void end_cases(TCase *tc, const char *device)
+{
+    on = device;
+    tcase_add_test(tc, test_ends);
+    tcase_add_test(tc, test_ends_late);
+    tcase_add_test(tc, test_ends_of_three);
+    tcase_add_test(tc, test_early_end);
+    tcase_add_test(tc, test_lagging_branch);
+    tcase_add_test(tc, test_fails_after_the_end);
+    tcase_add_test(tc, test_fails_while_waiting);
+    tcase_add_test(tc, test_error);
+    tcase_add_test(tc, test_error_after_warnings);
+    tcase_add_test(tc, test_cancel);
+    tcase_add_test(tc, test_stall);
+    tcase_add_test(tc, test_account);
+}

@@ -1,0 +1,275 @@
+/* test_code_state.c - which variables a kernel may change from frame to frame, as its source says:
+ * all that are not plainly const. Nothing is compiled. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/coderig.h"
+
+Suite *suite_code_state(void);
+
+static void up(void)
+{
+    code_up();
+    pipe_text(code_dir, "st.h", "__device__ int c;\n");
+}
+
+static void compile(const char *source, const char *options, bool cuda)
+{
+    char text[200];
+    snprintf(text, sizeof text, "grid: 1, args: [in, out, {i32: 64}]%s", options);
+    code_compile(source, "[64]", text, cuda);
+}
+
+/* ---- what may be changed ---------------------------------------------------- */
+
+#define H "extern \"C\" __global__ void k(const float *in, float *out, int n)\n{\n" \
+          "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+#define E "\n  if (i < n) out[i] = in[i];\n}\n"
+
+static const struct { const char *source, *says; } kept[] = {
+    /* ways to change a variable that no reading of expressions finds */
+    { "__device__ int n_;\n" H "  if (i == 0) n_++;" E, "variable 'n_' (" },
+    { "__device__ int c;\n" H "  if (i == 0) { int *const p = &c; *p += 1; }" E, "variable 'c' (" },
+    { "__device__ int c;\n" H "  if (i == 0) { const int *p = &c; *(int *)p += 1; }" E, "variable 'c' (" },
+    { "__device__ float even, odd;\n" H "  float &slot = n & 1 ? even : odd; if (i == 0) slot += in[0];" E,
+      "variable 'even' (" },
+    { "__device__ int a, b;\n" H "  if (i == 0) (n & 1 ? a : b)++;" E, "variable 'a' (" },
+    { "struct S { int a[4]; int n; }; __device__ S s;\n" H "  if (i == 0) { int *q = s.a; q[0]++; }" E,
+      "variable 's' (" },
+    { "typedef int row[16]; __device__ row r;\n" H "  if (i == 0) { int *q = r; q[0]++; }" E,
+      "variable 'r' (" },
+    { "__device__ int buf[4]; __device__ int *cur = buf;\n" H "  if (i == 0) { int *q = cur; (*q)++; }" E,
+      "variable 'buf' (" },
+    { "__device__ int c; template <int &R> __device__ void bump() { R++; }\n" H "  if (i == 0) bump<c>();" E,
+      "variable 'c' (" },
+    { "__device__ int c; template <class T> __device__ void inc(T &x) { x++; }\n" H
+      "  if (i == 0) inc<int>(c);" E,
+      "variable 'c' (" },
+    { "__device__ int c;\n" H "  auto inc = [](int &x) { x++; }; if (i == 0) inc(c);" E, "variable 'c' (" },
+    { "struct A { static __device__ void inc(int &x) { x++; } }; __device__ int c;\n" H
+      "  if (i == 0) A::inc(c);" E,
+      "variable 'c' (" },
+    { "struct Rng { unsigned s; __device__ unsigned operator()() { return s = s * 1664525u + 1; } }; "
+      "__device__ Rng rng;\n" H "  unsigned r = 0; if (i == 0) r = rng();" E,
+      "variable 'rng' (" },
+    { "typedef unsigned u32x; __device__ u32x c;\n" H "  if (i == 0) { u32x &r{c}; r++; }" E,
+      "variable 'c' (" },
+    { "typedef unsigned u32x; __device__ u32x c;\n" H "  if (i == 0) { u32x &r(c); r++; }" E,
+      "variable 'c' (" },
+    { "__device__ int c;\n" H "  if (i == 0) (c)++;" E, "variable 'c' (" },
+    { "struct R { int &r; }; __device__ int c;\n" H "  if (i == 0) { R q{c}; q.r++; }" E, "variable 'c' (" },
+    { "#define FIRST if (i == 0)\n__device__ int c;\n" H "  FIRST c++;" E, "variable 'c' (" },
+    { "__device__ unsigned mask;\n" H "  if (i == 0) mask or_eq 1u;" E, "variable 'mask' (" },
+    { "__device__ int c; __device__ int *pc() { return (&c); }\n" H "  if (i == 0) ++*pc();" E,
+      "variable 'c' (" },
+    { "__device__ int c; __device__ decltype(auto) g() { return (c); }\n" H "  if (i == 0) g()++;" E,
+      "variable 'c' (" },
+    { "__device__ int c;\n" H "  auto g = []() -> int & { return c; }; if (i == 0) g()++;" E,
+      "variable 'c' (" },
+    { "#define H \"st.h\"\n#include H\n" H "  if (i == 0) c++;" E, "includes a file by a macro (" },
+    { "#include <st.h>\n" H "  if (i == 0) c++;" E,
+      "includes a file that is not looked at; \"...\" is, <...> not (" },
+    { "#define KERNEL extern \"C\" __global__ void\n__device__ int c;\nKERNEL k(const float *in, float "
+      "*out, int n)\n{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i == 0) c++; if (i < n) "
+      "out[i] = in[i]; }\n",
+      "variable 'c' (" },
+    { "struct L { int n; __device__ L &operator<<(int v) { n += v; return *this; } }; __device__ L l;\n" H
+      "  if (i == 0) l << 1;" E,
+      "variable 'l' (" },
+    { "__device__ int t[4];\n" H "  for (auto &v : t) v++;" E, "variable 't' (" },
+    { "struct P { int x, y; }; __device__ P p;\n" H "  auto &[a, b] = p; if (i == 0) a++;" E,
+      "variable 'p' (" },
+    { "struct N { int *p; }; __device__ int c; __device__ N nn = { &c };\n" H
+      "  if (i == 0) { N z = nn; (*z.p)++; }" E,
+      "variable 'c' (" },
+    { "__device__ int c; __device__ int *tab[1] = { &c };\n" H "  if (i == 0) { int *q = tab[0]; ++*q; }" E,
+      "variable 'c' (" },
+    { "struct Acc { int n; static __device__ Acc &get() { static __device__ Acc a; return a; } };\n" H
+      "  if (i == 0) Acc::get().n++;" E,
+      "variable 'a' (" },
+    { "__device__ int c;\n" H "  auto &&r = c; if (i == 0) r++;" E, "variable 'c' (" },
+    { "__device__ int c;\n" H "  if (i == 0) (0, c)++;" E, "variable 'c' (" },
+    { "__device__ int c;\n" H "  if (i == 0) for (int *p : {&c}) ++*p;" E, "variable 'c' (" },
+    { "struct S { mutable int n; __device__ void hit() const { n++; } }; __device__ const S s = {0};\n" H
+      "  if (i == 0) s.hit();" E,
+      "where 's' (" },
+    { "__device__ int c; struct V { int *p; }; __device__ const V v = { &c };\n" H "  if (i == 0) ++*v.p;" E,
+      "variable 'c' (" },
+    { "__device__ int c;\n" H "  if (i == 0) asm volatile(\"incl %0\" : \"+m\"(c));" E, "variable 'c' (" },
+    { "extern \"C\" { __device__ int cnt_; }\n" H "  if (i == 0) asm volatile(\"incl cnt_(%rip)\");" E,
+      "variable 'cnt_' (" },
+    { "__device__ int c;\nextern \"C\" __global__ void k(const float *in, float *out, int n)\n<% int i "
+      "= blockIdx.x * blockDim.x + threadIdx.x; if (i == 0) c++; if (i < n) out<:i:> = in<:i:>; %>\n",
+      "has a bracket that is spelled with two characters (" },
+    { "struct C { int n; __device__ C &operator++() { n++; return *this; } }; __device__ C c;\n" H
+      "  if (i == 0) c.operator++();" E,
+      "variable 'c' (" },
+    { "#if 0\n}\n#endif\n__device__ int c;\n" H "  if (i == 0) c++;" E, "has brackets that depend on #if (" },
+    { "__device__ int zähl;\n" H "  if (i == 0) zähl++;" E,
+      "has a character that is not looked at outside of comments and texts (" },
+    { "__device__ int größ;\n" H "  if (i == 0) größ++;" E,
+      "has a character that is not looked at outside of comments and texts (" },
+    { "__device__ int c;\n" H "  if (i == 0) const_cast<int &>(static_cast<const int &>(c))++;" E,
+      "variable 'c' (" },
+    { "__device__ int c;\n" H "  if (i == 0) reinterpret_cast<unsigned &>(c)++;" E, "variable 'c' (" },
+    { "__device__ int c; template <class T> __device__ T fetch(T *p) { return atomicAdd(p, T(1)); }\n" H
+      "  if (i == 0) fetch<int>(&c);" E,
+      "variable 'c' (" },
+    { "__device__ int c[4];\n" H "  if (i == 0) memset(c, 1, 4);" E, "variable 'c' (" },
+    { "__constant__ int c;\n" H "  if (i == 0) ((int &)c)++;" E, "may change 'c' (" },
+    { "__constant__ int c;\n" H "  if (i == 0) c++;" E, "may change 'c' (" },
+    { "__device__ __managed__ int c;\n" H "  if (i == 0) c++;" E, "variable 'c' (" },
+    { "__device__ int c; template <class T> __device__ void swp(T &a, T &b) { T t = a; a = b; b = t; }\n" H
+      "  int z = 1; if (i == 0) swp(z, c);" E,
+      "variable 'c' (" },
+    { "__device__ int c; template <class T> __device__ void swp(T &a, T &b) { T t = a; a = b; b = t; }\n" H
+      "  int z = 1; if (i == 0) swp<int>(z, c);" E,
+      "variable 'c' (" },
+    { "struct G { int &r; __device__ G(int &x) : r(x) {} }; __device__ int c;\n" H
+      "  if (i == 0) { G g(c); g.r++; }" E,
+      "variable 'c' (" },
+    { "namespace { __device__ int c; }\n" H "  if (i == 0) c++;" E, "variable 'c' (" },
+    { "__device__ int c;\n" H "  if (i) goto end; c++; end:" E, "variable 'c' (" },
+    { "__device__ int c;\n" H "  { struct c; } if (i == 0) c++;" E, "variable 'c' (" },
+    { "union U { int i; float f; }; __device__ U u;\n" H "  float &f = u.f; if (i == 0) f += 1;" E,
+      "variable 'u' (" },
+    { "struct S { int n; }; __device__ S s;\n" H "  int S::*m = &S::n; if (i == 0) (s.*m)++;" E,
+      "variable 's' (" },
+    { "__device__ int c; __device__ int *p1 = &c;\n" H "  if (i == 0) { auto p = p1; *p = *p + 1; }" E,
+      "variable 'c' (" },
+    { "__device__ int c;\n" H "  auto f = [&r = c] { r++; }; if (i == 0) f();" E, "variable 'c' (" },
+    { "\n" H "  static int c; if (i == 0) c++;" E, "variable 'c' (" },
+    { "inline __device__ int c;\n" H "  if (i == 0) c++;" E, "variable 'c' (" },
+    { "template <class T> __device__ T tv;\n" H "  if (i == 0) tv<int>++;" E, "variable 'tv' (" },
+    { "template <class T> __device__ T tv = T(0);\n" H "  if (i == 0) tv<int> += 1;" E, "variable 'tv' (" },
+    { "template <class T> struct TS { static T n; }; template <class T> T TS<T>::n = 0;\n" H
+      "  if (i == 0) TS<int>::n++;" E,
+      "variable 'n' (" },
+    { "extern __device__ int c[]; __device__ int c[4];\n" H "  if (i == 0) { auto p = c + 1; *p += 1; }" E,
+      "variable 'c' (" },
+    { "__device__ int c[4];\n" H "  if (i == 0) { int *p = c + 1; *p += 1; }" E, "variable 'c' (" },
+    { "__device__ int c[4];\n" H "  if (i == 0) { int *p = &c[1]; *p += 1; }" E, "variable 'c' (" },
+    { "__device__ int c[4][4];\n" H "  if (i == 0) { int *p = c[1]; *p += 1; }" E, "variable 'c' (" },
+    { "__device__ int c[4];\n" H "  if (i == 0) 1[c]++;" E, "variable 'c' (" },
+    { "__device__ int c;\n" H "  if (i == 0) { int *p = (&c); *p += 1; }" E, "variable 'c' (" },
+    { "__device__ int c;\n" H "  if (i == 0) { unsigned long long a = (unsigned long long)&c; ++*(int *)a; }"
+      E,
+      "variable 'c' (" },
+    { "__device__ int c;\n" H
+      "  if (i == 0) { const unsigned long long a = (unsigned long long)&c; ++*(int *)a; }" E,
+      "variable 'c' (" },
+    { "__device__ int c;\n" H "  if (i == 0) { auto const p = &c; ++*p; }" E, "variable 'c' (" },
+    { "__device__ int c;\n" H "  if (i == 0) { const auto p = &c; ++*p; }" E, "variable 'c' (" },
+    { "__device__ int c[4];\n" H "  if (i == 0) { const auto p = c; ++*p; }" E, "variable 'c' (" },
+    { "__device__ float buf[64];\n" H "  if (i == 0) { float *__restrict__ const p = buf; p[0] += 1; }" E,
+      "variable 'buf' (" },
+    /* ways to declare one */
+    { "__device__ const float *p;\n" H E, "variable 'p' (" },
+    { "__device__ const float a = 1, *p = 0;\n" H E, "variable 'p' (" },
+    { "const int *__device__ p;\n" H E, "variable 'p' (" },
+    { "__device__ Box<const int> b;\n" H E, "variable 'b' (" },
+    { "int c[4] __device__;\n" H E, "where '__device__' (" },
+    { "__device__ float (*f)(float) = sinf;\n" H E, "'f" },
+    { "__device__ struct { int n, m; } state;\n" H E, "variable 'state' (" },
+    { "struct s { static int calls; };\n" H E, "variable 'calls' (" },
+    { "__device__ thing t(1);\n" H E, "where 't' (" },
+    { "thread_local int c;\n" H E, "variable 'c' (" },
+    { "#define DEVICE __device__\nDEVICE float last;\n" H E, "variable 'last' (" },
+    { "#define DEV() __device__\nDEV() float last;\n" H E, "where '__device__' (" },
+    { "#define GLOBAL(t, n) __device__ t n\nGLOBAL(int, calls);\n" H E, "where 'n' (" },
+    { "#define A B\n#define B __device__\nA int c;\n" H E, "where 'A' (" },
+    { "#define STATE static int c\n" H "STATE; c++;" E, "where 'c' (" },
+    { "#define PTR float *\n__device__ const PTR p;\n" H E, "where 'PTR' (" },
+    { "#define const\n__device__ const int c;\n" H E, "where 'const' (" },
+    { "#ifdef A\n#define C const\n#else\n#define C\n#endif\nstatic C int c;\n" H E, "variable 'c' (" },
+    { "// const \\\n const\n__device__ int c;\n" H E, "has a comment that a backslash takes to the next line (" },
+    { "#include \"nowhere.h\"\n" H E, "includes a file that is not there (" },
+    /* ways to change what is const */
+    { "__device__ const int c = 0;\n" H "*(int *)&c = 1;" E, "may change 'c' (" },
+    { "static const int t[2] = { 1, 2 };\n" H "int *p = (int *)t; p[0]++;" E, "may change 't' (" },
+    { "__constant__ int t[2] = { 1, 2 };\n" H "t[0] = 2;" E, "may change 't' (" },
+    { "__constant__ int t[2] = { 1, 2 };\n" H "++t[0];" E, "may change 't' (" },
+    { "static const int t[2] = { 1, 2 };\n" H "int *p = const_cast<int *>(t); p[0]++;" E, "may change 't' (" },
+    { "extern \"C\" { __device__ const int c_ = 0; }\n" H "asm(\"st.global.u32 [c_], 1;\");" E, "may change 'c_' (" },
+    { "static const int c = 0;\n" H "asm(\"st.global.u32 [%0], 1;\" :: \"l\"(&c));" E, "may change 'c' (" },
+};
+
+static const char *const fine[] = {
+    "__device__ const float t[4] = { 1, 2, 3, 4 };\n" H "const float *p = t; out[i] = p[i % 4];" E,
+    "__device__ float const t[4] = { 1, 2, 3, 4 };\n" H "out[i] = __ldg(&t[i % 4]) + (t[i]);" E,
+    "const __device__ float t[4] = { 1, 2, 3, 4 };\n" H E,
+    "__constant__ float t[4] = { 1, 2, 3, 4 };\n" H "auto p = t; if (t[i]) ++n; out[i] = p[i % 4];" E,
+    "__constant__ float t[4] = { 1, 2, 3, 4 };\n" H "float t = 1; out[0] = t;" E,
+    "__device__ constexpr float t[4] = { 1, 2, 3, 4 };\n" H "auto p = &t[1];" E,
+    "__device__ float *const p = 0;\n" H E,
+    "__device__ const int a = 1, b[2] = { 1, 2 }, c{3};\n" H E,
+    "#define CONSTANT __constant__\nCONSTANT float t[4] = { 1, 2, 3, 4 };\n" H E,
+    "#define TABLE static __device__ const\nTABLE float t[4] = { 1, 2, 3, 4 };\n" H E,
+    "#define REAL float\nstatic const REAL t[4] = { 1, 2, 3, 4 };\n" H E,
+    "static const int t[2] = {1, 2};\n" H "static const float w[2] = { 1, 2 }; out[i] = w[i % 2] + t[0];" E,
+    "struct P { int n; static constexpr int M = 3; static __device__ int f() { return M; } "
+    "__device__ P() = default; __device__ explicit P(int a) : n{a} { } __device__ ~P() { } "
+    "__device__ int operator()(int a) const { return a; } __device__ operator int() const { return n; } "
+    "__device__ P &operator=(const P &b) { n = b.n; return *this; } };\n" H "P p(3); out[i] = p;" E,
+    "static __device__ __forceinline__ float f(float v) { float r = v; r *= 2; return r; }\n" H E,
+    "template <int N> __device__ int at();\ntemplate <> __device__ int at<0>() { return 1; }\n" H E,
+    "template <class T> __device__ auto f(const T &a, T b = T()) -> T { return a + b; }\n" H E,
+    "struct S { int n; };\n__device__ int f(S *s);\n__device__ int f(S *s) { return s->n; }\n" H E,
+    "__device__ int f(int a);\n__device__ decltype(1) g() noexcept { return f(1); }\n" H E,
+    "#define HD __host__ __device__\n#ifdef A\n#define FN HD inline\n#else\n#define FN inline\n#endif\n"
+    "FN float f(float a) { return a; }\n" H E,
+    "#define OP(name, op) __device__ float name##_f(float a, float b) { return a op b; }\nOP(add, +)\n" H E,
+    "#define UNUSED(t, n) __device__ t n\n" H E,
+    H "auto f = [] __device__ (int a) { return a; }; auto g = [=]() mutable { return n++; }; out[0] = f(g());" E,
+    H "__shared__ float tile[32]; tile[0] = 1; static __shared__ int m; m = 1;" E,
+    H "extern __shared__ float tile[]; tile[0] = 1;" E,
+    "// __device__ int calls;\n/* static int n; */\nenum { N = 3 };\ntypedef int number;\nusing other = int;\n" H E,
+    "#include <cuda_fp16.h>\n#include <cooperative_groups.h>\n#include <curand_kernel.h>\n" H E,
+    "static const int r = 0;\n" H "asm(\"mov.u32 %0, %ctaid.y;\" : \"=r\"(i));" E,
+    /* not ASCII, in a comment and a text */
+    "// gr\xc3\xb6\xc3\x9f" "er\n" H "printf(\"z\xc3\xa4hl\");" E,
+};
+
+START_TEST(asks_for_serial)
+{
+    for (int cuda = 0; cuda < 2; cuda++) {
+        const char *source = kept[_i].source;
+        compile(source, "", cuda);
+        ck_assert_msg(code_errs.failed && strstr(code_errs.e[0].msg, kept[_i].says) != NULL, "%s: '%s' is not in '%s'",
+                      source, kept[_i].says, code_errs.failed ? code_errs.e[0].msg : "nothing");
+        ck_assert_msg(strstr(code_errs.e[0].msg, "set 'serial: true'") != NULL, "%s", code_errs.e[0].msg);
+        ck_assert_int_eq(code_errs.e[0].at.line, 4);
+        compile(source, ", serial: true", cuda);
+        ck_assert_msg(!code_errs.failed, "%s: %s", source, code_errs.e[0].msg);
+    }
+}
+END_TEST
+
+START_TEST(has_nothing_to_say)
+{
+    compile(fine[_i], "", 0);
+    ck_assert_msg(!code_errs.failed, "%s: %s", fine[_i], code_errs.e[0].msg);
+}
+END_TEST
+
+START_TEST(says_where)
+{
+    compile("\n__device__ int calls;\n" H E, "", 0);
+    ck_assert_ptr_nonnull(strstr(code_errs.e[0].msg, "kernel 'k' may change the variable 'calls' ("));
+    ck_assert_ptr_nonnull(strstr(code_errs.e[0].msg, "k.cu:2), which launches for several frames share and change "
+        "at the same time: declare it const (or __constant__) if it is only read, else set 'serial: true', "
+        "so that frames take turns"));
+}
+END_TEST
+
+Suite *suite_code_state(void)
+{
+    Suite *s = suite_create("code_state");
+    TCase *tc = tcase_create("text");
+    tcase_add_checked_fixture(tc, up, code_down);
+    tcase_add_loop_test(tc, asks_for_serial, 0, sizeof kept / sizeof *kept);
+    tcase_add_loop_test(tc, has_nothing_to_say, 0, sizeof fine / sizeof *fine);
+    tcase_add_test(tc, says_where);
+    suite_add_tcase(s, tc);
+    return s;
+}
