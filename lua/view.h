@@ -17,8 +17,7 @@
 /* What all views of one worker share. `now` changes when a call begins and
  * when it ends; a view is alive while its `born` equals it. */
 typedef struct gp_lua_guard {
-    double now;                /* a whole number: LuaJIT compares it as fast as an int, and it
-                                  does not come round in 100 years */
+    unsigned now;
     int budget;                /* accesses until the next look at gp_cancelled */
     const gp_call *call;       /* the call that runs, or NULL */
     bool cancelled;            /* it was interrupted because the run is cancelled */
@@ -40,9 +39,9 @@ typedef struct gp_lua_guard {
         float *f32;                                                           \
         double *f64;                                                          \
     };                                                                        \
-    const double *now;                                                        \
+    const unsigned *now;                                                      \
     int *budget;                                                              \
-    double born;                                                              \
+    unsigned born;                                                            \
     int reads, writes;                                                        \
     unsigned long long more_reads, more_writes;)
 

@@ -6,10 +6,10 @@
  *   function produce(frame, y)            -- of a source; returns false to end
  *   function finish(stage)                -- every frame was seen
  *
- * Each worker has a Lua state of its own. Views and tables of views are made once and
- * pointed at the frame's slots for each call: TURNS sets of them take turns, so that one
- * which a script keeps is noticed at its next use, unless that is a multiple of TURNS calls
- * later. Frames, which are small, are made for one call each, TURNS at a time. Invariant: what a script without state computes does
+ * Each worker has a Lua state of its own. Frames, views and tables of views are made
+ * once and pointed at the frame's slots for each call: TURNS sets of them take
+ * turns, so that one which a script keeps is noticed at its next use, and a
+ * frame makes no garbage. Invariant: what a script without state computes does
  * not depend on the worker, so its math.random starts from the frame number. */
 #include <math.h>
 #include <stdlib.h>
@@ -191,11 +191,10 @@ struct worker {
     int nin, nout;
     int64_t valid;                 /* frame.valid */
     int function, init, finish;    /* references; LUA_REFNIL: no such function */
-    int frame_ref[TURNS], frame_meta, stage_ref;
+    int frame_ref[TURNS], stage_ref;
     const char *entry;             /* "process" or "produce" */
     int defined;                   /* its line in the script, 0: not there */
-    uint64_t calls, made;          /* before this one; frames are made for those before */
-    int turn;                      /* calls % TURNS */
+    int turn;
     gp_lua_view **in, **out;       /* [TURNS][nin], [TURNS][nout] */
     int x[TURNS], y[TURNS];        /* references to what process() gets */
 };
@@ -213,11 +212,11 @@ static bool report(const struct worker *w, gp_errs *errs, const char *stage, con
                    where, w->lua.error);
 }
 
-/* A frame is the number of its call. */
+/* A frame is the number of its turn. */
 static void want_current(lua_State *L, const struct worker *w)
 {
-    const uint64_t *call = lua_touserdata(L, 1);
-    if (!call || !w->frame || *call != w->calls)
+    const int *turn = lua_touserdata(L, 1);
+    if (!turn || !w->frame || *turn != w->turn)
         gp_lua_fail(L, "the frame is used after its call");
 }
 
@@ -268,21 +267,7 @@ static int frame_newindex(lua_State *L)
 
 /* ---- open ------------------------------------------------------------ */
 
-/* Makes the frames of the next TURNS calls. Runs protected. */
-static int make_frames(lua_State *L)
-{
-    struct worker *w = lua_touserdata(L, 1);
-    for (uint64_t call = w->calls; call < w->calls + TURNS; call++) {
-        *(uint64_t *)lua_newuserdatauv(L, sizeof call, 0) = call;
-        lua_rawgeti(L, LUA_REGISTRYINDEX, w->frame_meta);
-        lua_setmetatable(L, -2);
-        lua_rawseti(L, LUA_REGISTRYINDEX, w->frame_ref[call % TURNS]);
-    }
-    w->made = w->calls + TURNS;
-    return 0;
-}
-
-static void set_up_frames(lua_State *L, struct worker *w)
+static void make_frames(lua_State *L, struct worker *w)
 {
     lua_createtable(L, 0, 3);          /* the metatable of all */
     lua_pushlightuserdata(L, w);
@@ -293,11 +278,13 @@ static void set_up_frames(lua_State *L, struct worker *w)
     lua_setfield(L, -2, "__newindex");
     lua_pushboolean(L, false);
     lua_setfield(L, -2, "__metatable");
-    w->frame_meta = luaL_ref(L, LUA_REGISTRYINDEX);
     for (int t = 0; t < TURNS; t++) {
-        lua_pushboolean(L, false);
+        *(int *)lua_newuserdatauv(L, sizeof t, 0) = t;
+        lua_pushvalue(L, -2);
+        lua_setmetatable(L, -2);
         w->frame_ref[t] = luaL_ref(L, LUA_REGISTRYINDEX);
     }
+    lua_pop(L, 1);
 }
 
 /* One view, or a table of them by port name; kept by the reference returned. */
@@ -382,7 +369,7 @@ static int make_arguments(lua_State *L)
     if (o->workers > 1 && !(lua_isboolean(L, -1) && lua_toboolean(L, -1)))
         gp_lua_fail(L, "'stateless' is not true once the script has run: set it at the top, or "
                     "leave 'workers' out");
-    set_up_frames(L, w);
+    make_frames(L, w);
     for (int t = 0; t < TURNS; t++) {
         w->x[t] = push_views(L, w, o->in_name, o->in, w->nin, false, &w->in[t * w->nin]);
         w->y[t] = push_views(L, w, o->out_name, o->out, w->nout, true, &w->out[t * w->nout]);
@@ -566,36 +553,13 @@ static bool all_written(struct worker *w, gp_lua_view **y)
     return false;
 }
 
-/* Is there a frame for this call? False: no memory. */
-static bool has_frame(struct worker *w)
-{
-    if (w->calls < w->made)
-        return true;
-    lua_pushcfunction(w->lua.L, make_frames);
-    lua_pushlightuserdata(w->lua.L, w);
-    return gp_lua_call(&w->lua, 1, 0);
-}
-
-/* Calls process() or produce() and reads what it returns. */
-static bool call_function(struct worker *w, gp_status *status)
-{
-    lua_State *L = w->lua.L;
-    if (!has_frame(w))
-        return false;
-    lua_rawgeti(L, LUA_REGISTRYINDEX, w->function);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, w->frame_ref[w->turn]);
-    if (w->nin)
-        lua_rawgeti(L, LUA_REGISTRYINDEX, w->x[w->turn]);
-    if (w->nout)
-        lua_rawgeti(L, LUA_REGISTRYINDEX, w->y[w->turn]);
-    return gp_lua_call(&w->lua, 1 + (w->nin > 0) + (w->nout > 0), 1) && read_status(w, status);
-}
-
 static void do_frame(gp_call *c, struct worker *w, gp_frame *f)
 {
     const struct opts *opts = c->opts;
     gp_lua *lua = &w->lua;
+    lua_State *L = lua->L;
 
+    w->turn = (w->turn + 1) % TURNS;
     lua->guard.now++;
     lua->guard.call = c;
     w->frame = f;
@@ -608,7 +572,13 @@ static void do_frame(gp_call *c, struct worker *w, gp_frame *f)
 
     if (opts->stateless)
         gp_lua_reseed(lua, f->index);
-    bool ok = call_function(w, &f->status);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, w->function);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, w->frame_ref[w->turn]);
+    if (w->nin)
+        lua_rawgeti(L, LUA_REGISTRYINDEX, w->x[w->turn]);
+    if (w->nout)
+        lua_rawgeti(L, LUA_REGISTRYINDEX, w->y[w->turn]);
+    bool ok = gp_lua_call(lua, 1 + (w->nin > 0) + (w->nout > 0), 1) && read_status(w, &f->status);
     if (ok && f->status == GP_OK && !opts->zero)
         ok = all_written(w, y);
     for (int i = 0; i < w->nout; i++)
@@ -622,7 +592,6 @@ static void do_frame(gp_call *c, struct worker *w, gp_frame *f)
         report(w, c->errs, c->name, where);
     }
     w->frame = NULL;
-    w->calls++, w->turn = (int)(w->calls % TURNS);
     lua->guard.now++;
     lua->guard.call = NULL;
 }

@@ -112,12 +112,6 @@ static const struct bad {
       "frame 1: the frame is used after its call", 3 },
     { X16, "", "", "function process(f, x, y)\n  y:copy(x)\n  if f.index == 0 then old = f end\n"
       "  if f.index == 30 then old.valid = 1 end end", 0, 40, "frame 30: the frame is used after", 4 },
-    { X16, "", "", "function process(f, x, y)\n  y:copy(x)\n  if f.index == 0 then old = f end\n"
-      "  if f.index == 31 then y[1] = old.index end end", 0, 40,
-      "frame 31: the frame is used after", 4 },
-    { X16, "", "", "function process(f, x, y)\n  y:copy(x)\n  if f.index == 3 then old = f end\n"
-      "  if f.index == 96 then old.valid = 1 end end", 0, 100,
-      "frame 96: the frame is used after", 4 },
     /* in loops that LuaJIT has compiled by then */
     { HOT, "", "", "function process(f, x, y)\n  for i = 1, #x + f.index do\n    y[i] = x[i]\n"
       "  end\nend", 0, 2, "frame 1: index 1025 is outside 1..1024 of 'x'\n  it.lua:3: in", 3 },
