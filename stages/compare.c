@@ -199,7 +199,7 @@ static bool open_state(const gp_open *g, void **state)
     s->o = g->opts;
     s->fd = -1;
     return !s->o->file || open_file(s, &g->in[0], why)
-        || gp_fail(g->errs, gp_why_code(why, GP_E_RUN), s->o->at, "'%s' %s", s->o->file, why);
+        || gp_fail(g->errs, GP_E_RUN, s->o->at, "'%s' %s", s->o->file, why);
 }
 
 /* The expected data of frame `f`: NULL after an error. */

@@ -453,7 +453,7 @@ static bool note_modules(const gp_open *o, struct worker *w, const char *who)
         const char *path = lua_tostring(L, -1);
         listed = path;
         if (path && !gp_filetable_read(o->files, who, path, why))
-            ok = gp_fail(o->errs, gp_why_code(why, GP_E_RUN), o->at, "stage '%s': its module '%s' "
+            ok = gp_fail(o->errs, GP_E_RUN, o->at, "stage '%s': its module '%s' "
                          "%s", o->name, path, why);
         lua_pop(L, 1);
     }

@@ -241,7 +241,7 @@ static const char *path_of(const struct reader *r)
 /* The frame cannot be made; its file is done with. */
 static gp_status fail(struct reader *r, gp_call *c, const gp_frame *f, const char *why)
 {
-    gp_fail(c->errs, gp_why_code(why, GP_E_RUN), r->o->at, "frame %llu: '%s' %s",
+    gp_fail(c->errs, GP_E_RUN, r->o->at, "frame %llu: '%s' %s",
             (unsigned long long)f->index, path_of(r), why);
     close_file(r);
     return GP_FAILED;

@@ -54,21 +54,22 @@ static size_t value_length(const char *p)
 static bool check_path(gp_shape *s)
 {
     const gp_node *n = gp_shape_node(s, "path");
+    bool ok = true;
     size_t known;
     for (const char *p = n->text; (p += strcspn(p, "$%"), *p); p += known)
         if (*p == '$')
             known = value_length(p);
         else if (!(known = gp_path_conversion(p))) {
-            size_t len = 1 + strspn(p + 1, "0123456789");
-            len += isalpha((unsigned char)p[len]) != 0;
-            return gp_shape_fail_at(s, gp_node_part(n, (size_t)(p - n->text), len),
-                                    "'%.*s' has no meaning here; %%05d is the frame's number, %%n "
-                                    "the name of its source file, %%%% a '%%'", (int)len, p);
+            known = 1 + strspn(p + 1, "0123456789");
+            known += isalpha((unsigned char)p[known]) != 0;
+            ok = gp_shape_fail_at(s, gp_node_part(n, (size_t)(p - n->text), known),
+                                  "'%.*s' has no meaning here; %%05d is the frame's number, %%n "
+                                  "the name of its source file, %%%% a '%%'", (int)known, p);
         }
     const struct opts *o = s->opts;
-    return !gp_path_lacks_zero(o->path)
-        || gp_shape_fail(s, "path", "'%s' has no number: that is %%d, or with its digits %%05d",
-                         o->path);
+    return ok && (!gp_path_lacks_zero(o->path)
+                  || gp_shape_fail(s, "path", "'%s' has no number: that is %%d, or with its digits "
+                                              "%%05d", o->path));
 }
 
 /* Refuses what has no effect on such a file. */
@@ -281,7 +282,7 @@ static bool open_writer(const gp_open *g, void **state)
             : o->single    ? find_first(w, why)
                            : open_joined(w, &g->in[0], why);
     return ok || w->worker[0].file.unread      /* run() waits for its reader */
-        || gp_fail(g->errs, gp_why_code(why, GP_E_RUN), o->at, "'%s' %s", o->path, why);
+        || gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
 }
 
 /* ---- one file a frame ------------------------------------------------ */
@@ -344,7 +345,7 @@ static bool write_single(struct writer *w, gp_call *c, gp_frame *f)
     f->status = name_file(w, f, path, why) ? put_file(w, c, f, path, why) : GP_FAILED;
     int error = errno;
     if (f->status == GP_FAILED)
-        gp_fail(c->errs, gp_why_code(why, GP_E_RUN), w->o->at, "frame %llu: '%s' %s",
+        gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s",
                 (unsigned long long)f->index, *path ? path : w->o->path, why);
     return f->status != GP_FAILED || !is_of_the_disk(error);
 }
@@ -377,7 +378,7 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
     int k = 0;
     if ((f[0].status = reach_joined(w, c, why)) != GP_OK)
         return f[0].status == GP_STOPPED
-            || gp_fail(c->errs, gp_why_code(why, GP_E_RUN), o->at, "'%s' %s", o->path, why);
+            || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
     for (; k < n && bytes < RUN_BYTES; k++) {
         const gp_view *in = &f[k].in[0];
         bool partial = o->stack && in->type.dim[0] != in->rows;
@@ -396,7 +397,7 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
         f[k].status = GP_AGAIN;
     if (append(w, v, k, rows, why))
         return true;
-    gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : gp_why_code(why, GP_E_RUN);
+    gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : GP_E_RUN;
     return (k == 1 ? gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s",
                              (unsigned long long)f[0].index, o->path, why)
                    : gp_fail(c->errs, code, o->at, "frames %llu to %llu: '%s' %s",
@@ -425,7 +426,7 @@ static bool finish(gp_call *c)
     return s == GP_STOPPED
         || (s == GP_OK && (o->as != GP_NPY || put_header(w, why))
             && gp_outfile_commit(&w->worker[0].file, why))
-        || gp_fail(c->errs, gp_why_code(why, GP_E_RUN), o->at, "'%s' %s", o->path, why);
+        || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
 }
 
 static void advise(gp_advice *a)
@@ -449,8 +450,8 @@ static const gp_opt options[] = {
       .help = "auto: .npy and .png by the file's extension, all else is raw" },
     { GP_BOOL(struct opts, stack), .help = "one .npy for all: join frames along a new axis 0" },
     { GP_BOOL(struct opts, live),
-      .help = "one file for all has its name from the start, and its header always says what is "
-              "there" },
+      .help = "one file for all has its name from the start, not only when it is whole, and the "
+              "header of a .npy always says how many rows are there" },
     { GP_ENUM(struct opts, if_exists), .def = "replace", .choices = "replace|error|next",
       .help = "of a file that is there already; next: with %05d, go on after the highest number" },
     { GP_ENUM(struct opts, durable), .def = "end", .choices = "none|end|file",

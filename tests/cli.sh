@@ -44,6 +44,9 @@ expect 'unknown option'  2 "did you mean '--poison'" "$GPIPE" run --poisn pipeli
 expect 'a key'           2 "no option '--depth'; a key of the pipeline is changed with --set depth=8" "$GPIPE" run --depth 8 pipelines/edges.yaml
 expect 'a key, with ='   2 "is changed with --set streams=3" "$GPIPE" check --streams=3 pipelines/edges.yaml
 expect 'help'            0 '' "$GPIPE" --help
+for w in $(seq 0 6) 129 130 139 141 143; do
+    sed -n '/^exit:/,$p' "$tmp/stdout" | grep -qw $w && ok || bad "help: nothing on exit code $w"
+done
 expect 'version as verb' 2 "no verb 'version'; 'gpipe --version' shows it" "$GPIPE" version
 for v in run check plan bench top stages; do expect "help of $v" 0 '' "$GPIPE" $v --help; done
 # the reference, offline: each key, function and stage that there is; the defaults are those
@@ -59,7 +62,8 @@ helps yaml $(keys top_keys engine/compile/resolve.c) $(keys stage_keys engine/co
     $(keys keys engine/compile/wire.c | head -5)
 helps lua produce process init finish $(sed -n 's/.*\.name = "\([a-z]*\)".*/\1/p' stages/lua.c | head -1) script params
 helps kernel source args block grid
-helps exit $(seq 0 6) 129 130 141 143
+helps exit $(seq 0 6) $(seq 129 132) 135 136 139 141 143
+"$GPIPE" help limits | grep -qE '[A-Z]+\.md|licence' && bad 'help limits: what is no limit' || ok
 helps run --progress
 helps blur sigma
 "$GPIPE" help read | grep -q '^  reopen .*one after another' && ok || bad 'help read: it does not say who may write to a FIFO'
@@ -156,6 +160,21 @@ if starved 200000 "$GPIPE" plan "$tmp/long.yaml"; then         # a sanitizer tak
     done
     [ $rc -eq 0 ] && ok || bad "run with little memory: exit $rc"
 fi
+# too few files may be open: exit 4 and the limit, or all is well
+for file in edges contrast blocks selftest; do
+    rc=0
+    for n in $(seq 4 40); do
+        (ulimit -n "$n"; exec "$GPIPE" --version) >"$tmp/stdout" 2>&1 || continue
+        (ulimit -n "$n"; exec "$GPIPE" run -q --device cpu --set vars.out="$tmp/few" "pipelines/$file.yaml") \
+            >"$tmp/stdout" 2>"$tmp/stderr"; got=$?
+        case $got in
+            0) ;;
+            4) grep -q "Too many open files ('ulimit -n' is $n)" "$tmp/stderr" || { rc=4; break; } ;;
+            *) rc=$got; break ;;
+        esac
+    done
+    [ $rc -eq 0 ] && ok || bad "$file, ulimit -n $n: exit $rc"
+done
 if "$GPIPE" --version | grep -q cuda; then
     long 0 >"$tmp/host.yaml"
     "$GPIPE" plan --json "$tmp/host.yaml" 2>/dev/null | grep -q 'no GPU was looked for' \
@@ -507,7 +526,11 @@ done
 edges=pipelines/edges.yaml
 run="$GPIPE run -q --device cpu"
 expect 'report: a name'     2 'must end in .json or .html' $run --report x.txt $edges
-expect 'report: no folder'  2 '^/proc/no/x.json: error: cannot be written' $run --report /proc/no/x.json $edges
+expect 'report: no folder'  2 "^/proc/no/x.json: error: cannot be written: there is no folder '/proc/no/'" $run --report /proc/no/x.json $edges
+for option in --report --trace; do     # what a typo would make
+    expect "$option: no folder" 2 "typo/in/x.json: error: cannot be written: there is no folder '$tmp/typo/in/'" $run $option "$tmp/typo/in/x.json" $edges
+    [ ! -e "$tmp/typo" ] && ok || { bad "$option: it made a folder"; rm -r "$tmp/typo"; }
+done
 expect 'trace: a page'      2 'a trace is JSON, for ui.perfetto.dev; --report t.html writes a page' $run --trace t.html $edges
 expect 'trace: a folder'    2 'it is a folder' $run --trace "$tmp" $edges
 expect 'trace: as report'   2 "r.json: error: is written by --report too: give each a path of its own" $run --report "$tmp/r.json" --trace "$tmp/r.json" $edges
@@ -543,6 +566,34 @@ kill -INT $pid; wait $pid; rc=$?
 [ $rc -eq 130 ] && grep -q '"outcome": "drained"' "$tmp/r.json" && tail -1 "$tmp/t.json" | grep -q '^}' && ok || bad "report: stopped: exit $rc"
 expect 'report: failed' 1 'there is nothing to report' $run --report "$tmp/none.json" --set stages.write.path=/proc/no/x "$tmp/slow.yaml"
 [ ! -e "$tmp/none.json" ] && [ -z "$(find "$tmp" -name '.*.gpipe-*')" ] && ok || bad 'report: left behind'
+
+# frames/s count the source's frames, done with in any way, of the source that made most
+printf 'function process(f, x) if f.index %% 3 > 0 then return "drop" end end\n' >"$tmp/third.lua"
+cat >"$tmp/most.yaml" <<'Y'
+buffers: {a: {dtype: u8, shape: [4]}, b: {like: a}}
+stages:
+  - {use: generate, frames: 300, rate: 1kHz, out: a}
+  - {name: half, use: generate, frames: 150, rate: 1kHz, out: b}
+  - {use: lua, script: third.lua, in: a, out: []}
+  - {use: discard, in: b}
+  - {name: again, use: discard, in: a}
+Y
+for how in none json; do
+    "$GPIPE" run --progress $how --report "$tmp/most.json" "$tmp/most.yaml" 2>"$tmp/$how"
+    python3 - "$tmp/most.json" "$tmp/$how" >"$tmp/stderr" 2>&1 <<'P' && ok || bad "frames/s, --progress $how"
+import json, re, sys
+r = json.load(open(sys.argv[1]))
+assert abs(r["frames_per_s"] * r["wall_s"] - 300) < 1e-3, (r["frames_per_s"], r["wall_s"])
+said = open(sys.argv[2]).read().splitlines()
+if said[0].startswith("{"):
+    last = [o for o in map(json.loads, said) if "ended" in o][-1]
+    assert last["done"] == last["frames"] == 300, last
+else:
+    for name, n in (("generate", 300), ("half", 150)):
+        s, rate = re.search(rf"gpipe: {name}: {n} frames in, .* in ([\d.]+) s \((\d+) frames/s\)", "\n".join(said)).groups()
+        assert abs(float(s) * float(rate) - n) < 5, (name, s, rate)
+P
+done
 
 printf 'stages: [{use: generate, frames: 1, out: x}, {use: discard}]\nbuffers: {x: {dtype: u8, shape: [4]}}\n' >"$tmp/one.yaml"
 expect 'one frame'       0 '^gpipe: 1 frame in, 1 out' "$GPIPE" run "$tmp/one.yaml"

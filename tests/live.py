@@ -323,7 +323,7 @@ def valid(o):
     number = (int, float)
     def has(x, **types):
         return all(isinstance(x.get(k), t) and x[k] is not None for k, t in types.items())
-    return (has(o, seconds=number, ended=bool, out=int, frames_per_s=number, sources=list,
+    return (has(o, seconds=number, ended=bool, done=int, frames_per_s=number, sources=list,
                 stages=list, buffers=list) and "bound_by" in o
             and all(has(s, name=str, out=int, dropped=int, failed=int, **{"in": int},
                         **{"cancelled" if o["ended"] else "in_flight": int})
@@ -349,7 +349,7 @@ for what, more, frames in (("ecg.npy", "out: x", 154), ("ecg.npy", "out: x, fram
                + f"stages:\n  - {{use: read, path: {data}/{what}, {more}}}\n  - {{use: discard}}\n")
     p = subprocess.run([gpipe, "run", "--progress", "json", read], env=env, capture_output=True,
                        text=True)
-    check(f"JSON: how many frames, {more}", f'"out": {frames}, "frames": {frames},' in p.stderr,
+    check(f"JSON: how many frames, {more}", f'"done": {frames}, "frames": {frames},' in p.stderr,
           p.stderr)
 
 
@@ -377,7 +377,7 @@ check("top: exit", rc == 130, rc)
 is_clean("top", screen, seen)
 t = spawn("top", "--json", sock(p.pid), stdout=subprocess.PIPE)
 first = json.loads(t.stdout.readline())
-check("top: JSON", valid(first) and not first["ended"] and first["out"] > 0, first)
+check("top: JSON", valid(first) and not first["ended"] and first["done"] > 0, first)
 gone = spawn("top", "--json", sock(p.pid), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 gone.stdout.readline()
 gone.stdout.close()
@@ -402,13 +402,42 @@ for sig in (signal.SIGHUP, signal.SIGTERM):
     p = start(endless)
     stop(p, sig)
     check(f"top: removed at {sig.name}", not os.path.exists(sock(p.pid)), p.returncode)
+os.mkdir(path("parts"))
 parts = put("parts.yaml", open(endless).read().replace("{use: discard}", "{use: write, path: parts/a.npy}"))
 p = start(parts, "--report", path("parts/r.json"), "--trace", path("parts/t.json"),
           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+until(lambda: len(os.listdir(path("parts"))) == 3)     # the run opens its own later than its socket
 had = os.listdir(path("parts"))
 stop(p, signal.SIGQUIT)
 check("SIGQUIT: no part of a file stays", len(had) == 3 and os.listdir(path("parts")) == []
       and p.returncode == -signal.SIGQUIT, (p.returncode, had, os.listdir(path("parts"))))
+# a script that waits for a process, which the signal does not reach: the second one ends all
+put("waits.lua", """function process(f, x, y) y:copy(x)
+  if f.index == 3 then io.popen("exec 2>/dev/null; sleep 1000 & echo $! >child; wait"):read() end
+end""")
+waits = put("waits.yaml", """buffers: {a: {dtype: f32, shape: [4]}}
+stages:
+  - {use: generate, out: a, frames: 100}
+  - {use: lua, script: waits.lua}
+  - {use: write, path: parts/b.npy}
+""")
+for sig in (signal.SIGINT, signal.SIGTERM):
+    if os.path.exists(path("child")):
+        os.remove(path("child"))
+    p = start(waits, "--report", path("parts/r.json"), cwd=path("."))
+    until(lambda: os.path.exists(path("child")) and open(path("child")).read().endswith("\n"))
+    child = int(open(path("child")).read())
+    p.send_signal(sig)
+    while "again: stop at once" not in p.stderr.readline() and p.poll() is None:
+        pass
+    time.sleep(0.1)                                    # so that it is another
+    check(f"{sig.name}: the first waits for what is in flight", p.poll() is None, p.returncode)
+    err, rc = stop(p, sig)
+    check(f"{sig.name} twice, a script waits", rc == 128 + sig and " cancelled" in err, (rc, err))
+    check(f"{sig.name} twice: no part of a file stays",
+          not [n for n in os.listdir(path("parts")) if n.startswith(".")], os.listdir(path("parts")))
+    check(f"{sig.name} twice: what the script waits for ends",
+          until(lambda: not os.path.exists(f"/proc/{child}") or " Z " in open(f"/proc/{child}/stat").read(), 10))
 signal.signal(signal.SIGHUP, signal.SIG_IGN)           # as nohup does
 p = start(endless)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -491,7 +520,7 @@ def served(reply, *args, after=None):
         return out, err, t.returncode
 
 
-plain = {"seconds": 1, "ended": False, "out": 1, "frames_per_s": 1, "bound_by": None, "sources": [],
+plain = {"seconds": 1, "ended": False, "done": 1, "frames_per_s": 1, "bound_by": None, "sources": [],
          "stages": [{"name": "a", "frames": 1, "bytes": 1, "frames_per_s": 1, "bytes_per_s": 1}],
          "buffers": [{"name": "b", "from": "a", "to": "a", "depth": 4, "held": 1, "fill": 0.5}]}
 for name, change in (("a name", {"stages": [dict(plain["stages"][0], name="\x1b[2Ja")]}),

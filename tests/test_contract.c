@@ -277,6 +277,67 @@ START_TEST(device_work_is_checked)
 }
 END_TEST
 
+static bool sink_shape(gp_shape *s)
+{
+    return s->nin == 1;
+}
+
+static bool warns_run(gp_call *c, gp_frame *f, int n)
+{
+    const int *fails = c->user;
+    (void)n;
+    if (f->index == 1 || f->index == 3)
+        gp_fail(c->errs, GP_E_WARN, c->at, "frame %d is dark", (int)f->index);
+    return !*fails || f->index != 4;
+}
+
+static bool warns_finish(gp_call *c)
+{
+    gp_fail(c->errs, GP_E_WARN, (gp_loc){ 0 }, "it was dark");
+    return true;
+}
+
+static int count(const gp_errs *errs, const char *msg)
+{
+    int n = 0;
+    for (int i = 0; i < errs->n; i++)
+        n += errs->e[i].code == GP_E_WARN && !strcmp(errs->e[i].msg, msg) && errs->e[i].at.line == 4;
+    return n;
+}
+
+/* Each once, at its stage, whether the run fails or not; with one worker and with two. */
+START_TEST(warnings_are_told)
+{
+    char yaml[200];
+    int fails = _i / 2;
+    wrong w = NOTHING;
+    const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "bytes" }, { 0 } };
+    const gp_port out[] = { { "out", 0, .help = "bytes" }, { 0 } };
+    gp_kind made = { GP_KIND("made"), .help = "a source", .out = out, .shape = made_shape,
+                     .run = made_run, .user = &w };
+    gp_kind sink = { GP_KIND("sink"), .help = "a sink", .in = in, .shape = sink_shape,
+                     .run = warns_run, .finish = warns_finish, .user = &fails };
+    gp_errs errs = { .n = 0 };
+    gp_registry *r = gp_registry_create();
+    gp_machine *m = gp_machine_create(false);
+    gp_config config = { .registry = r, .machine = m };
+    snprintf(yaml, sizeof yaml, "on_error: stop\nstages:\n  - {use: made}\n"
+             "  - {use: sink, workers: %d}\n", 1 + _i % 2);
+    ck_assert(gp_register(r, &made, &errs) && gp_register(r, &sink, &errs));
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), NULL, &config, &errs);
+    ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
+    ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), fails ? GP_ERROR : GP_DONE);
+    ck_assert_int_eq(errs.failed, fails);
+    ck_assert_int_eq(gp_errs_exit(&errs), fails);
+    ck_assert_int_eq(count(&errs, "frame 1 is dark"), 1);
+    ck_assert_int_eq(count(&errs, "frame 3 is dark"), 1);
+    ck_assert_int_eq(count(&errs, "it was dark"), !fails);
+    gp_pipeline_destroy(p);
+    gp_registry_destroy(r);
+    gp_machine_destroy(m);
+}
+END_TEST
+
 /* What an application may give that is nothing. */
 START_TEST(nothing_is_an_error)
 {
@@ -303,6 +364,7 @@ Suite *suite_contract(void)
     tcase_add_loop_test(t, is_an_error, 0, WRONGS);
     tcase_add_loop_test(t, whose_error_it_is, 0, 2);
     tcase_add_loop_test(t, device_work_is_checked, 0, ODDS);
+    tcase_add_loop_test(t, warnings_are_told, 0, 4);
     tcase_add_test(t, nothing_is_an_error);
     suite_add_tcase(s, t);
     return s;

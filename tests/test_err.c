@@ -1,6 +1,7 @@
 /* test_err.c - how an error is shown: the line, and what is below it; what stays of too
  * many. */
 #include <check.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/outfile.h"
@@ -216,16 +217,38 @@ START_TEST(a_note)
 }
 END_TEST
 
-/* What memory is short of is its own exit code, wherever a text says so. */
+/* What the machine is short of is its own exit code, wherever a text says so. */
 START_TEST(codes_of_texts)
 {
     static const struct { const char *why; gp_code code; } cases[] = {
         { "cannot be read: " GP_WHY_MEMORY, GP_E_RESOURCE }, { GP_WHY_MEMORY, GP_E_RESOURCE },
         { "cannot be written: Cannot allocate memory", GP_E_RESOURCE },
+        { "cannot be read: Too many open files", GP_E_RESOURCE },
+        { "cannot be read: Too many open files in system", GP_E_RESOURCE },
         { "memory", GP_E_SPEC }, { "", GP_E_SPEC }, { GP_WHY_MEMORY " or so", GP_E_SPEC },
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        ck_assert_int_eq(gp_why_code(cases[i].why, GP_E_SPEC), cases[i].code);
+    static const gp_code kept[] = { GP_E_WARN, GP_E_NOTE, GP_E_STALL, GP_E_MISMATCH, GP_E_BUG,
+                                    GP_E_CLOSED };
+    static const gp_code changed[] = { GP_E_RUN, GP_E_USAGE, GP_E_SPEC, GP_E_RESOURCE };
+    gp_errs e = { .n = 0 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++, e = (gp_errs){ .n = 0 }) {
+        gp_fail(&e, GP_E_SPEC, (gp_loc){ 0 }, "%s", cases[i].why);
+        ck_assert_int_eq(e.e[0].code, cases[i].code);
+    }
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++, e = (gp_errs){ .n = 0 }) {
+        gp_fail(&e, kept[i], (gp_loc){ 0 }, "no: %s", strerror(EMFILE));
+        ck_assert_int_eq(e.e[0].code, kept[i]);
+        ck_assert_str_eq(e.e[0].msg, "no: Too many open files");
+    }
+    for (size_t i = 0; i < sizeof changed / sizeof *changed; i++, e = (gp_errs){ .n = 0 }) {
+        gp_errs more = { .n = 0 };
+        gp_fail(&e, changed[i], (gp_loc){ 0 }, "no: %s", strerror(EMFILE));
+        gp_errs_add(&more, &e);            /* the limit is not said twice */
+        ck_assert_int_eq(more.e[0].code, GP_E_RESOURCE);
+        ck_assert_ptr_eq(strstr(more.e[0].msg, "no: Too many open files ('ulimit -n' is "),
+                         more.e[0].msg);
+        ck_assert_ptr_eq(strchr(more.e[0].msg, '('), strrchr(more.e[0].msg, '('));
+    }
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 /* test_stage_kernel.c - the kind `kernel`: users' kernels in whole pipelines on
  * the CPU, and what is said of options that make no sense. */
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lib/pipe.h"
@@ -305,6 +306,62 @@ START_TEST(no_blocks)
 }
 END_TEST
 
+/* ---- what is not written --------------------------------------------- */
+
+static const struct { const char *dtype, *c; size_t bytes; } types[] = {
+    { "f16", "__half", 2 }, { "f32", "float", 4 }, { "f64", "double", 8 }, { "c64", "float2", 8 },
+    { "u8", "unsigned char", 1 }, { "i8", "signed char", 1 }, { "u16", "unsigned short", 2 },
+    { "i16", "short", 2 }, { "i32", "int", 4 }, { "u64", "unsigned long long", 8 },
+};
+
+/* Is it no number, or nearly as large as an integer of that type can be? */
+static bool is_poison(const char *dtype, const char *p, size_t bytes)
+{
+    float f[2];
+    double d;
+    int64_t i = 0;
+    memcpy(f, p, bytes < sizeof f ? bytes : sizeof f), memcpy(&d, p, bytes < 8 ? 0 : 8);
+    if (!strcmp(dtype, "f16"))
+        return (p[1] & 0x7c) == 0x7c && (p[0] || p[1] & 3);
+    if (*dtype == 'f' || *dtype == 'c')
+        return !strcmp(dtype, "f64") ? isnan(d) : isnan(f[0]) && (*dtype == 'f' || isnan(f[1]));
+    memcpy((char *)&i + 8 - bytes, p, bytes);      /* as the highest bytes of 64 bits */
+    return *dtype == 'u' ? (uint64_t)i > UINT64_MAX / 2 : i < INT64_MIN / 2 || i > INT64_MAX / 2;
+}
+
+/* Of outputs that a script and a kernel write in part, with --poison the rest shows. */
+START_TEST(poison_shows)
+{
+    char yaml[1000];
+    pipe_text(dir, "one.lua", "function process(f, x, y)\n"
+              "  if y.dtype == 'c64' then y:set(1, 0, 0) else y[1] = 0 end\nend");
+    pipe_text(dir, "one.cu", "#include <cuda_fp16.h>\ntypedef ELEMENT element;\n"
+              "extern \"C\" __global__ void one(const element *in, element *out)\n"
+              "{ out[0] = element(); }\n");
+    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: %s, shape: [4]}}\n"
+             "stages:\n"
+             "  - {use: generate, frames: 5, out: x}\n"
+             "  - {use: lua, script: one.lua}\n"
+             "  - {use: kernel, in: x, source: one.cu, args: [in, out], grid: 1, block: 1,\n"
+             "     define: {ELEMENT: '%s'}}\n"
+             "  - {use: write, path: lua.raw, in: lua}\n"
+             "  - {use: write, path: kernel.raw, in: kernel}\n", types[_i].dtype, types[_i].c);
+    pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ .poison = true });
+    ck_assert_msg(r.outcome == GP_DONE, "%s: %s", types[_i].dtype, r.errs.e[0].msg);
+    for (int k = 0; k < 2; k++) {
+        const char *name = k ? "kernel.raw" : "lua.raw", zero[8] = { 0 };
+        size_t n, bytes = types[_i].bytes;
+        char *made = pipe_read(dir, name, &n);
+        ck_assert_uint_eq(n, 5 * 4 * bytes);
+        for (size_t i = 0; i < 5 * 4; i++)
+            ck_assert_msg(i % 4 ? is_poison(types[_i].dtype, made + i * bytes, bytes)
+                                : !memcmp(made + i * bytes, zero, bytes),
+                          "%s of %s, element %zu", types[_i].dtype, name, i);
+        free(made);
+    }
+}
+END_TEST
+
 Suite *suite_stage_kernel(void)
 {
     Suite *s = suite_create("stage_kernel");
@@ -316,6 +373,7 @@ Suite *suite_stage_kernel(void)
     tcase_add_loop_test(tc, refuses, 0, sizeof bad / sizeof *bad);
     tcase_add_test(tc, no_blocks);
     tcase_add_loop_test(tc, does_not_compile, 0, sizeof broken / sizeof *broken);
+    tcase_add_loop_test(tc, poison_shows, 0, sizeof types / sizeof *types);
     suite_add_tcase(s, tc);
     return s;
 }

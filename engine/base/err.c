@@ -1,10 +1,12 @@
 /* err.c - see err.h. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include "base/json.h"
+#include "base/outfile.h"
 #include "base/plain.h"
-#include "gpipe/err.h"
 
 static bool is_error(gp_code code)
 {
@@ -48,6 +50,29 @@ static void format(char *msg, size_t size, const char *fmt, va_list ap)
     snprintf(msg, size, "%.*s...%s", head, whole, tail);
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), k = strlen(end);
+    return n >= k && !strcmp(text + n - k, end);
+}
+
+/* What the machine is short of is no fault of the pipeline, wherever it was noticed. */
+static void see_shortage(gp_err *e)
+{
+    struct rlimit files;
+    bool many = ends_with(e->msg, strerror(EMFILE));
+    if (e->code != GP_E_RUN && e->code != GP_E_USAGE && e->code != GP_E_SPEC
+        && e->code != GP_E_RESOURCE)
+        return;
+    if (many || ends_with(e->msg, strerror(ENFILE)) || ends_with(e->msg, strerror(ENOMEM))
+        || ends_with(e->msg, GP_WHY_MEMORY))
+        e->code = GP_E_RESOURCE;
+    size_t n = strlen(e->msg);
+    if (many && !getrlimit(RLIMIT_NOFILE, &files))
+        snprintf(e->msg + n, sizeof e->msg - n, " ('ulimit -n' is %llu)",
+                 (unsigned long long)files.rlim_cur);
+}
+
 bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
               int c_line, const char *fmt, ...)
 {
@@ -64,6 +89,7 @@ bool gp_fail_(gp_errs *errs, gp_code code, gp_loc at, const char *c_file,
     va_start(ap, fmt);
     format(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);
+    see_shortage(e);
     return false;
 }
 

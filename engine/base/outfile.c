@@ -23,15 +23,6 @@ bool gp_why(char err[GP_WHY], const char *fmt, ...)
     return false;
 }
 
-gp_code gp_why_code(const char *why, gp_code otherwise)
-{
-    const char *const ends[] = { GP_WHY_MEMORY, strerror(ENOMEM) };
-    for (int i = 0; i < 2; i++)
-        if (strlen(why) >= strlen(ends[i]) && !strcmp(why + strlen(why) - strlen(ends[i]), ends[i]))
-            return GP_E_RESOURCE;
-    return otherwise;
-}
-
 /* Makes the folders that `path` lies in. What is put on disk alone needs the name of each
  * there, too: at once, or with the file. False with errno. */
 static bool make_folders(gp_outfile *f, const char *path)
@@ -132,8 +123,13 @@ static void discard(const gp_outfile *f)
     let_go(f);
 }
 
+static bool cannot(char err[GP_WHY])
+{
+    return gp_why(err, "cannot be written: %s", strerror(errno));
+}
+
 /* Finds out which folder `path` lies in, unless it is that of the path before; makes it. */
-static bool find_folder(gp_outfile *f, const char *path)
+static bool find_folder(gp_outfile *f, const char *path, char err[GP_WHY])
 {
     size_t n = gp_path_folder(path);
     char dir[PATH_MAX] = ".";
@@ -142,17 +138,15 @@ static bool find_folder(gp_outfile *f, const char *path)
         return true;
     if (n)
         memcpy(dir, path, n), dir[n] = 0;
-    if (stat(dir, &st) && (errno != ENOENT || !make_folders(f, path) || stat(dir, &st)))
-        return false;
+    bool found = !stat(dir, &st);
+    if (!found && errno == ENOENT && f->needs_folder)
+        return gp_why(err, "cannot be written: there is no folder '%s'", dir);
+    if (!found && (errno != ENOENT || !make_folders(f, path) || stat(dir, &st)))
+        return cannot(err);
     f->placed = true, f->dev = st.st_dev, f->ino = st.st_ino;
     if (!f->by || gp_filetable_is_new(f->by, f->dev, f->ino))
         gp_remove_stale(dir, f->by);
     return true;
-}
-
-static bool cannot(char err[GP_WHY])
-{
-    return gp_why(err, "cannot be written: %s", strerror(errno));
 }
 
 static bool is_there(char err[GP_WHY])
@@ -177,8 +171,8 @@ static bool find(gp_outfile *f, const char *path, gp_target *t, char err[GP_WHY]
     }
     if (f->replaces && f->keeps)
         return is_there(err);
-    if (!find_folder(f, t->path))
-        return cannot(err);
+    if (!find_folder(f, t->path, err))
+        return false;
     strcpy(f->path, t->path);
     gp_fileclaim c = { f->dev, f->ino, f->path + gp_path_folder(f->path), &t->st, f->frame,
                        f->number };
@@ -229,7 +223,7 @@ static bool open_anew(gp_outfile *f, const struct stat *old, char err[GP_WHY])
 {
     mode_t mode = old->st_mode ? old->st_mode & 0600 : 0666;
     f->fd = open_temporary(f, mode);
-    if (f->fd < 0 && errno == ENOENT && make_folders(f, f->path))
+    if (f->fd < 0 && errno == ENOENT && !f->needs_folder && make_folders(f, f->path))
         f->fd = open_temporary(f, mode);
     f->open = f->fd >= 0;
     if (!f->open)

@@ -15,10 +15,8 @@ enum { GP_WHY = 320 };                 /* bytes of every `err` here */
 
 bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false; errno stays */
     __attribute__((format(printf, 2, 3)));
-/* How a text ends that says that memory ran out, and the code of an error with a text:
- * GP_E_RESOURCE for such a one. */
+/* How a text ends that says that memory ran out; its error is GP_E_RESOURCE (gp_fail). */
 #define GP_WHY_MEMORY "does not fit in memory"
-gp_code gp_why_code(const char *why, gp_code otherwise);
 
 /* When a file is put on disk. "At the end": gp_filetable_sync does it. */
 typedef enum gp_durable {
@@ -40,6 +38,8 @@ typedef struct gp_outfile {
     bool keeps;                        /* a file that is there already is not replaced */
     bool is_sole;                      /* that another run writes it at the same time is an
                                           error */
+    bool needs_folder;                 /* a folder that is missing is an error; else it is
+                                          made */
     gp_durable durable;
     int fd;                            /* valid while `open` */
     bool open, in_place;
@@ -60,7 +60,6 @@ typedef struct gp_outfile {
 
 /* The first half of gp_outfile_open: finds out what `path` is, claims it for `by`. */
 bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY]);
-/* Makes missing folders, too. */
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY]);
 /* The same for an open file of this process, which is not closed. */
 bool gp_outfile_lend(gp_outfile *f, int fd, char err[GP_WHY]);

@@ -28,7 +28,7 @@ static const struct option {
       "change a value: streams=4, vars.dir=x, stages.blur.sigma=2" },
     { "device", 0, "DEVICE", COMPILES, DEVICE, 0, NULL,
       "auto, cpu, cuda or cuda:N; the same as --set device=..." },
-    { "poison", 0, NULL, GP_VERB_RUN, F(poison), "fill every slot with a pattern before each use, which shows what stages leave unwritten" },
+    { "poison", 0, NULL, GP_VERB_RUN, F(poison), "fill every slot before each use, floats with NaN, integers with bytes 0xa5: shows what stages leave unwritten" },
     { "isolate", 0, NULL, GP_VERB_RUN, F(isolate),
       "one frame at a time: finds the stage that faults" },
     { "check-kernels", 0, NULL, GP_VERB_RUN, F(check_kernels),

@@ -215,8 +215,10 @@ int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
         status = gp_errs_exit(errs);
     }
-    if (b.stuck)
+    if (b.stuck) {
+        gp_children_end();
         _exit(status);                 /* a thread still uses the pipeline */
+    }
     gp_arena_free(&b.arena);
     return status;
 }

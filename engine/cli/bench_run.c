@@ -61,10 +61,9 @@ static counts read_counts(runner *r)
     gp_counters_read(&r->now, r->l.pipeline);
     for (int i = 0; i < r->now.nsources; i++) {
         const gp_account *a = &r->now.source[i];
-        uint64_t done = a->out + a->dropped + a->failed;
         c.in = a->in > c.in ? a->in : c.in;
-        c.frames = done > c.frames ? done : c.frames;
     }
+    c.frames = gp_frames_done(r->now.source, r->now.nsources);
     return c;
 }
 

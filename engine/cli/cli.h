@@ -85,6 +85,7 @@ void gp_say_last(void);
 /* signal.c: Ctrl-C, SIGTERM, SIGHUP, faults. */
 void gp_signals_catch(bool quiet);         /* quiet: says nothing */
 void gp_signals_for(gp_pipeline *p);       /* whom they cancel; NULL: nobody */
+void gp_children_end(void);                /* children.c: SIGTERM to what scripts started */
 int gp_signal_taken(void);                 /* the last one's number; 0: none */
 void gp_signals_lines(bool drawn);         /* lines at the cursor: what is said replaces them */
 /* A file to remove when a signal ends the process at once; NULL: none. */

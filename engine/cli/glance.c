@@ -10,7 +10,7 @@ enum { MEAN_S = 2 };
 
 /* ---- looking --------------------------------------------------------- */
 
-/* Frames of all sources that make a known number; 0: one does not. */
+/* Frames of the source that makes most; 0: of one it is not known. */
 static uint64_t count_frames(const gp_pipeline *p)
 {
     uint64_t n = 0;
@@ -20,7 +20,7 @@ static uint64_t count_frames(const gp_pipeline *p)
             continue;
         if (s.frames <= 0)
             return 0;
-        n += (uint64_t)s.frames;
+        n = (uint64_t)s.frames > n ? (uint64_t)s.frames : n;
     }
     return n;
 }
@@ -79,13 +79,9 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
     }
     if (dt <= 0)
         return;
-    uint64_t out = 0, done = 0;
-    for (int i = 0; i < v->nsources; i++) {
-        const gp_account *a = &v->source[i];
-        out += a->out, done += a->out + a->dropped + a->failed;
-    }
-    v->frames_s += ((double)(out - v->out) / dt - v->frames_s) * part;
-    v->out = out, v->frames = count_frames(p);
+    uint64_t done = gp_frames_done(v->source, v->nsources);
+    v->frames_s += ((double)(done - v->done) / dt - v->frames_s) * part;
+    v->done = done, v->frames = count_frames(p);
     for (int i = 0; i < v->nstages; i++) {
         const gp_stage_status *was = &v->stage[i].is;
         double frames_s = (double)(st[i].frames - was->frames) / dt;
@@ -113,7 +109,7 @@ void gp_glance_json(const gp_glance *v, FILE *f)
     gp_json_num(&j, "seconds", v->seconds);
     gp_json_bool(&j, "ended", v->ended);
     gp_json_bool(&j, "syncing", v->syncing);
-    gp_json_size(&j, "out", v->out);
+    gp_json_size(&j, "done", v->done);
     if (v->frames)
         gp_json_size(&j, "frames", v->frames);
     if (v->left_s >= 0)
@@ -219,7 +215,7 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
     v->frames_s = number_of(&r, root, "frames_per_s", most);
     v->ended = !strcmp(text_of(root, "ended"), "true");
     v->syncing = !strcmp(text_of(root, "syncing"), "true");
-    v->out = count_of(root, "out"), v->frames = count_of(root, "frames");
+    v->done = count_of(root, "done"), v->frames = count_of(root, "frames");
     if (gp_node_get(root, "left_s"))
         v->left_s = number_of(&r, root, "left_s", most);
     for (int i = 0; i < nstages; i++) {

@@ -12,9 +12,9 @@
 typedef struct gp_glance {
     double seconds;            /* since the start */
     bool ended, syncing;       /* syncing: as gp_syncing */
-    uint64_t out, frames;      /* of all sources: frames out, and in the end (0: not known) */
-    double left_s;             /* until the last is out; < 0: not known */
-    double frames_s;           /* frames out a second */
+    uint64_t done, frames;     /* as gp_frames_done; in the end (0: not known) */
+    double left_s;             /* until the last is done; < 0: not known */
+    double frames_s;           /* `done` a second */
     int bound;                 /* the stage that holds back the rest; -1: none does */
     double began, looked;      /* gp_glance_look's own */
     gp_counters now;           /* gp_glance_look's own */

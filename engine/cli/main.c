@@ -82,7 +82,9 @@ static void print_help(FILE *to)
             "  gpipe --version   shows the version and the back ends\n"
             "  gpipe help NAME   shows the reference: yaml, lua, kernel, exit, limits, or a stage\n\n"
             "exit: 0 ok, 1 failed at run time, 2 usage, 3 invalid pipeline, 4 not enough\n"
-            "resources, 5 stalled, 6 verification mismatch, 129/130/143 interrupted\n");
+            "resources, 5 stalled, 6 verification mismatch, 129/130/143 interrupted, 141 nobody\n"
+            "reads stdout, 128 + n ended by signal n: 139 (132, 135, 136) is a fault, as of a\n"
+            "kernel on the CPU\n");
 }
 
 static void print_verb_help(FILE *to, const verb *v)

@@ -103,8 +103,8 @@ static void say(gp_meter *m)
     const gp_glance *v = &m->view;
     bool sends = m->socket && gp_socket_clients(m->socket);
     if (m->how == GP_PROGRESS_PLAIN && !v->ended)
-        fprintf(stderr, "gpipe: %" PRIu64 " frame%s, %.0f frames/s, %.0f s%s\n", v->out,
-                gp_plural((int64_t)v->out), v->frames_s, v->seconds,
+        fprintf(stderr, "gpipe: %" PRIu64 " frame%s, %.0f frames/s, %.0f s%s\n", v->done,
+                gp_plural((int64_t)v->done), v->frames_s, v->seconds,
                 v->syncing ? ", syncing to disk" : "");
     if (m->how == GP_PROGRESS_JSON) {
         gp_glance_json(v, gp_say_begin());
@@ -269,6 +269,6 @@ void gp_print_summary(const gp_pipeline *p, double s, gp_outcome outcome, int st
         fprintf(stderr, "gpipe: %s%s%" PRIu64 " frame%s in, %" PRIu64 " out, %" PRIu64
                 " dropped, %" PRIu64 " failed, %" PRIu64 " cancelled in %.3f s (%.0f frames/s)\n",
                 n > 1 ? a[i].source : "", n > 1 ? ": " : "", a[i].in, gp_plural((int64_t)a[i].in), a[i].out, a[i].dropped,
-                a[i].failed, a[i].cancelled, s, s > 0 ? (double)a[i].out / s : 0);
+                a[i].failed, a[i].cancelled, s, s > 0 ? (double)gp_frames_done(&a[i], 1) / s : 0);
     gp_counters_free(&now);
 }

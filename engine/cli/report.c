@@ -20,10 +20,11 @@ static bool open_file(gp_outfile *f, gp_removed which, gp_pipeline *p, const cha
                       const char *path, gp_errs *errs)
 {
     char why[GP_WHY];
+    f->needs_folder = true;
     if (path && !gp_pipeline_writes(p, option, path, errs))
         return false;
     if (path && !gp_outfile_open(f, path, why))
-        return gp_fail(errs, gp_why_code(why, GP_E_USAGE), (gp_loc){ .file = path }, "%s", why);
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
     if (f->open && !f->in_place)
         gp_signals_remove(which, f->tmp);
     return true;
@@ -156,7 +157,7 @@ static void write_file(gp_outfile *f, const gp_writing *w,
     if (!ok)
         gp_outfile_drop(f);
     else if (!gp_outfile_commit(f, why))
-        gp_fail(w->errs, gp_why_code(why, GP_E_RUN), (gp_loc){ .file = f->path }, "%s", why);
+        gp_fail(w->errs, GP_E_RUN, (gp_loc){ .file = f->path }, "%s", why);
 }
 
 void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, gp_errs *errs)

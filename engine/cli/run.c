@@ -117,6 +117,7 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         gp_print_summary(l.pipeline, took, outcome, status, files.verdict);
     *errs = (gp_errs){ 0 };
     if (outcome == GP_STUCK) {
+        gp_children_end();
         gp_say_last();
         _exit(status);                 /* a thread still uses the pipeline */
     }

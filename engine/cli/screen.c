@@ -70,10 +70,10 @@ static void total_line(char *line, const gp_glance *v)
 {
     char a[32];
     *line = 0;
-    add(line, "gpipe: %" PRIu64, v->out);
+    add(line, "gpipe: %" PRIu64, v->done);
     if (v->frames)
         add(line, " of %" PRIu64, v->frames);
-    add(line, " frame%s, %s frames/s", gp_plural((int64_t)(v->frames ? v->frames : v->out)),
+    add(line, " frame%s, %s frames/s", gp_plural((int64_t)(v->frames ? v->frames : v->done)),
         gp_amount_text(v->frames_s, "", a));
     add(line, ", %s", duration(v->seconds, a));
     if (v->left_s >= 0 && !v->ended)

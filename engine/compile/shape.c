@@ -37,8 +37,7 @@ static bool report(gp_shape *s, gp_code code, gp_loc at, const char *fmt, va_lis
 {
     char text[16384];              /* more than any path; gp_fail leaves out the middle */
     vsnprintf(text, sizeof text, fmt, ap);
-    gp_fail(ctx_of(s)->errs, code == GP_E_WARN ? code : gp_why_code(text, code), at,
-            "stage '%s': %s", ctx_of(s)->stage->name, text);
+    gp_fail(ctx_of(s)->errs, code, at, "stage '%s': %s", ctx_of(s)->stage->name, text);
     return code == GP_E_WARN;
 }
 

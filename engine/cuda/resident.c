@@ -272,8 +272,7 @@ static bool put_source(FILE *out, recorder *r, int n, gp_errs *errs)
     size_t bytes;
     char err[GP_WHY], *text = gp_slurp(src->path, GP_SOURCE_MAX, &bytes, err);
     if (!text)
-        return gp_fail(errs, gp_why_code(err, GP_E_SPEC), src->at, "'%s' %s", src->path,
-                       err);
+        return gp_fail(errs, GP_E_SPEC, src->at, "'%s' %s", src->path, err);
     for (int i = 0; i < src->ndefine; i++) {
         int name = (int)strcspn(src->define[i], "=");
         const char *value = src->define[i] + name;

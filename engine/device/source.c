@@ -275,7 +275,7 @@ bool gp_unit_make(gp_unit *u, const gp_source *src, bool cpu, gp_errs *errs)
     char err[GP_WHY];
     size_t n;
     if (!(u->user = gp_slurp(src->path, GP_SOURCE_MAX, &n, err)))
-        return gp_fail(errs, gp_why_code(err, GP_E_SPEC), src->at, "'%s' %s", src->path, err);
+        return gp_fail(errs, GP_E_SPEC, src->at, "'%s' %s", src->path, err);
     if (strlen(u->user) != n)
         return gp_fail(errs, GP_E_SPEC, src->at, "'%s' is not text", src->path);
     u->dir = gp_source_folder(src->path);

@@ -114,6 +114,16 @@ double gp_report_usable(const gp_report *r)
     return left > 0 ? left : 0;
 }
 
+uint64_t gp_frames_done(const gp_account *a, int n)
+{
+    uint64_t most = 0;
+    for (int i = 0; i < n; i++) {
+        uint64_t done = a[i].out + a[i].dropped + a[i].failed;
+        most = done > most ? done : most;
+    }
+    return most;
+}
+
 gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
 {
     gp_run *run = atomic_load(&((gp_pipeline *)p)->run);

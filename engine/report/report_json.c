@@ -233,15 +233,6 @@ static void verdict(gp_json *j, const gp_report *r)
 
 /* ---- all of it -------------------------------------------------------- */
 
-/* Frames that came out whole, of the source that made most. */
-static uint64_t frames_out(const gp_report_about *about)
-{
-    uint64_t n = 0;
-    for (int i = 0; i < about->naccounts; i++)
-        n = about->account[i].out > n ? about->account[i].out : n;
-    return n;
-}
-
 void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_about *about,
                     FILE *f)
 {
@@ -255,7 +246,7 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
     gp_json_str(&j, "outcome", gp_outcome_text(about->outcome));
     seconds(&j, "wall_s", r->wall_ns);
     known(&j, "frames_per_s", r->wall_ns > 0,
-          1e9 * (double)frames_out(about) / (double)r->wall_ns);
+          1e9 * (double)gp_frames_done(about->account, about->naccounts) / (double)r->wall_ns);
     pipeline(&j, g);
     environment(&j, &about->environment);
     cores(&j, r);

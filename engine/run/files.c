@@ -53,11 +53,11 @@ bool gp_pipeline_writes(gp_pipeline *p, const char *who, const char *path, gp_er
     char why[GP_WHY];
     gp_filetable *t = gp_pipeline_files(p);
     gp_outfile f = { .by = t ? gp_filetable_writer(t, who, (gp_loc){ 0 }, path) : NULL,
-                     .durable = GP_DURABLE_FILE };      /* the folders that it makes */
+                     .needs_folder = true };
     if (!f.by)
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     return gp_outfile_claim(&f, path, why)
-        || gp_fail(errs, gp_why_code(why, GP_E_USAGE), (gp_loc){ .file = path }, "%s", why);
+        || gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
 }
 
 /* ---- at the end ------------------------------------------------------ */

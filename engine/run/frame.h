@@ -26,6 +26,14 @@ static inline gp_hole gp_hole_by(gp_status s)
     return s == GP_DROP ? GP_HOLE_DROPPED : s == GP_FAILED ? GP_HOLE_FAILED : GP_NO_HOLE;
 }
 
+/* The byte that `poison` fills slots with: it makes numbers with a fraction NaN, and
+ * integers, with a sign or without, far from 0. */
+static inline int gp_poison(gp_dtype t)
+{
+    bool fraction = t == GP_F16 || t == GP_F32 || t == GP_F64 || t == GP_C64;
+    return fraction ? 0xff : 0xa5;
+}
+
 /* What travels with a frame of one buffer, beside its data. Written by the
  * producer before it publishes, read-only after. */
 typedef struct gp_meta {

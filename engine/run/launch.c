@@ -118,7 +118,8 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
     }
     for (int i = 0; i < st->nout; i++) {
         out[i] = view_of(p, t->out[i], st->out[i], first);
-        int fill = st->zero || o->irregular ? 0 : run->options.poison ? 0xa5 : -1;
+        int fill = st->zero || o->irregular ? 0
+                 : run->options.poison ? gp_poison(out[i].type.dtype) : -1;
         for (int j = 0; fill >= 0 && j < n; j++)
             if (!gp_fill(&c, (char *)out[i].data + (size_t)j * out[i].stride, fill,
                          gp_bytes(&g->buffer[st->out[i]].type)))

@@ -211,10 +211,11 @@ static int alike(const gp_actorrt *p, uint64_t f, int n)
 
 static void poison_outputs(gp_actorrt *p, uint64_t f, int n)
 {
-    for (int i = 0; i < p->nout; i++)
+    for (int i = 0; i < p->nout; i++) {
+        const gp_type *t = &p->out[i]->buffer->type;
         for (int j = 0; j < n && !p->out[i]->ring->place.device; j++)
-            memset(gp_slot(p->out[i], f + (uint64_t)j), 0xa5,
-                   gp_bytes(&p->out[i]->buffer->type));
+            memset(gp_slot(p->out[i], f + (uint64_t)j), gp_poison(t->dtype), gp_bytes(t));
+    }
 }
 
 typedef enum gp_launched { LAUNCHED, NOT_LAUNCHED, DEVICE_LOST } gp_launched;

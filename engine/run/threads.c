@@ -97,8 +97,12 @@ void gp_threads_start(gp_run *run)
 
 void gp_threads_end(gp_run *run, bool back)
 {
-    for (int i = 0; back && i < run->nthreads; i++)
-        pthread_join(run->thread[i].id, NULL);
+    for (int i = 0; back && i < run->nthreads; i++) {
+        gp_threadrt *t = &run->thread[i];
+        pthread_join(t->id, NULL);
+        if (!t->errs.failed)               /* warnings; all else was handed over at once */
+            gp_run_fail(run, &t->errs);
+    }
     run->end_ns = gp_now_ns();
     run->cpu_ns += process_ns();
     if (run->options.timed)

@@ -117,7 +117,7 @@ static void lay_out_outputs(gp_actorrt *p, gp_worker_view *wv, uint64_t first, i
         for (int j = 0; (poison || st->zero) && j < n; j++) {
             v -= ports;
             if (poison)
-                memset(v->data, 0xa5, port->bytes);
+                memset(v->data, gp_poison(v->type.dtype), port->bytes);
             if (st->zero && (v->fresh || !keep))
                 memset(v->data, 0, port->bytes);
         }

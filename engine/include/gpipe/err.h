@@ -24,7 +24,7 @@ extern "C" {
     X(RUN,      1, "failed at run time")                          \
     X(USAGE,    2, "the command line is not valid")               \
     X(SPEC,     3, "the pipeline is not valid")                   \
-    X(RESOURCE, 4, "not enough memory, or no such device")        \
+    X(RESOURCE, 4, "not enough memory or open files, or no such device")        \
     X(STALL,    5, "nothing moves any more")                      \
     X(MISMATCH, 6, "the data differ from what was expected")      \
     X(BUG,      1, "this is a bug in gpipe")                      \
@@ -72,7 +72,9 @@ static inline gp_loc gp_errs_place(gp_errs *errs, gp_loc at)
 }
 
 /* Adds an error; with GP_E_WARN a warning, with GP_E_NOTE a line to the last one, which
- * has a text and whose place is not shown. A full table gives up warnings for others. Always returns false:
+ * has a text and whose place is not shown. A full table gives up warnings for others. A text
+ * that ends as strerror does of ENOMEM, EMFILE or ENFILE makes GP_E_RESOURCE of GP_E_RUN,
+ * GP_E_USAGE and GP_E_SPEC, and names the limit of open files. Always returns false:
  * `return gp_fail(errs, GP_E_SPEC, at, "no stage '%s'", s);` */
 #define gp_fail(errs, code, at, ...) \
     gp_fail_((errs), (code), (at), __FILE__, __LINE__, __VA_ARGS__)

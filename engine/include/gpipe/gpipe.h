@@ -143,7 +143,7 @@ bool gp_pipeline_buffer(const gp_pipeline *p, int i, gp_buffer_info *out);
 /* ---- run ------------------------------------------------------------- */
 
 typedef struct gp_run_options {
-    bool poison;           /* fill every slot with a pattern before each use */
+    bool poison;           /* fill every slot before each use: with NaN, integers with bytes 0xa5 */
     bool isolate;          /* one frame in flight, a wait after every stage */
     bool timed;            /* measure latencies, busy times and waits */
     bool stamped;          /* timed, and the device says when it did what */
@@ -199,8 +199,8 @@ typedef enum gp_outcome {
 
 /* Says that the caller writes a file of its own beside the run (a report), before it: no
  * stage may then write it. `who` names it in messages ("--report") and, as `path`, lives as
- * long as the pipeline. False, with an error, if the pipeline reads that file or somebody
- * else said so. Makes missing folders. */
+ * long as the pipeline. False, with an error, if the pipeline reads that file, somebody
+ * else said so, or its folder is not there. */
 bool gp_pipeline_writes(gp_pipeline *p, const char *who, const char *path, gp_errs *errs);
 
 /* Runs the pipeline to its end. `o` NULL: no options. Once per gp_pipeline: again is an error. On a CUDA device it may raise the

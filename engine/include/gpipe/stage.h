@@ -309,7 +309,8 @@ typedef struct gp_call {
     int worker;            /* 0 .. workers - 1 */
     const char *name;      /* of the stage */
     gp_loc at;
-    gp_errs *errs;         /* this worker's own; allocates nothing */
+    gp_errs *errs;         /* this worker's own; allocates nothing. Warnings are told when
+                              the run is over, or with an error */
     void *ctx;             /* the engine's */
 } gp_call;
 
