@@ -139,9 +139,9 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
     if (o->irregular && gp_frame_stage_is_empty(p->seg, part))
         return true;
     gp_span span[MOST_SPANS];
-    r->check_kernels = run->options.check_kernels;
-    r->nspans = r->check_kernels ? list_spans(&c, run, st, part, span) : 0;
+    r->nspans = list_spans(&c, run, st, part, span);
     r->span = span, r->frame = first;
+    r->check_kernels = run->options.check_kernels;
     int before = r->errs->failed;
     bool ok = st->kind->record(&c);
     r->span = NULL, r->nspans = 0, r->check_kernels = false;
