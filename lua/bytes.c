@@ -29,12 +29,15 @@ static void want_room(lua_State *L, const gp_lua_view *v, int64_t at, int64_t by
                     PRId64, bytes, at + 1, v->name, v->count);
 }
 
-/* y:write(s [, at]): the string's bytes; returns the place after them. */
+/* y:write(s, at): the string's bytes; returns the place after them. */
 static int view_write(lua_State *L)
 {
     gp_lua_view *y = want_u8(L, gp_lua_view_out(L, 1), "write()");
     size_t len;
     const char *s = luaL_checklstring(L, 2, &len);
+    if (lua_isnoneornil(L, 3))
+        gp_lua_fail(L, "write() takes a text and the place of its first byte: y:write(\"a\", 1); "
+                    "y:print(...) appends a line");
     int64_t at = gp_lua_arg_int(L, 3, 1, 1, y->count + 1, "the place to write at") - 1;
     want_room(L, y, at, (int64_t)len);
     memcpy(y->u8 + at, s, len);

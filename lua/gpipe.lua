@@ -21,7 +21,7 @@
 --   y:scale(x, a, b)                                     x * a + b
 --   v:sum()  v:mean()  v:min()  v:max()  v:minmax()  v:argmin()  v:argmax()
 --   v:find(">", level [, start])                         < <= > >= == ~=; an index or nil
---   v:string([first, last])  y:write(s [, at])           u8
+--   v:string([first, last])  y:write(s, at)              u8
 --   v:unpack(format [, at])  y:pack(format, at, ...)     u8, as string.pack
 --   y:print(...)                                         u8: appends a line of text
 

@@ -141,7 +141,7 @@ static bool check_entry(gp_shape *s, const struct opts *o, gp_cu *code)
 {
     gp_kernels k = gp_cu_kernels(code, o->name);
     char names[200] = "";
-    if (code->odd || !k.odd || k.why || gp_cu_uses(code, o->name, o->name) || gp_cu_uses(code, o->name, "##"))
+    if (code->odd || k.odd != code->main.v || gp_cu_uses(code, o->name, o->name) || gp_cu_uses(code, o->name, "##"))
         return true;
     for (int i = 0; i < k.nothers; i++) {
         size_t used = strlen(names);
@@ -257,7 +257,7 @@ static const gp_opt options[] = {
       .help = "its arguments: ports, `frame`, {f32: gain}" },
     { GP_INTS(struct opts, block), .min = 1, .max = MAX_BLOCK, .unit = "threads",
       .help = "1 to 3 axes; else 256, or [32, 8] where grid is left out and the kernel uses "
-              "threadIdx.y" },
+              "threadIdx.y; a grid of several axes needs it" },
     { GP_NODE(struct opts, grid),
       .help = "blocks along 1 to 3 axes; else a thread for each element of the first output, if the "
               "kernel says blockIdx.x * blockDim.x + threadIdx.x, and the same for y and z" },

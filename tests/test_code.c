@@ -38,7 +38,7 @@ static void compile(const char *source, const char *shape, const char *options, 
 #define FORM "which is not part of blockIdx.A * blockDim.A + threadIdx.A, nor of gridDim.A * blockDim.A"
 #define OUTSIDE "has 'blockIdx', which stands outside of the kernel's own text ("
 #define MACRO "has 'blockIdx', which stands in a macro ("
-#define ENTRY "is not in the source as extern \"C\" __global__ void NAME(...) { ... }, word by word"
+#define ENTRY "kernel 'k' is not plainly declared in '"
 
 /* No `says`: there is a grid that is right. */
 static const struct { const char *source, *shape, *options, *says; } grids[] = {
@@ -104,7 +104,7 @@ static const struct { const char *source, *shape, *options, *says; } grids[] = {
     { K " { if (in[0]) for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < 9; ) { } " X "out[x] = 1; }", IMAGE, "",
       "which is not where all threads come (" },
     { K " { int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y; out[i + j] = 1; }",
-      IMAGE, "", "which is of an index that is not called after its axis (x, col; y, row; z, slice)" },
+      IMAGE, "", "has 'i', which is an index that is not called after its axis (x or col, y or row, z or slice) (" },
     { K " { " X Y "out[x] = 1; }", IMAGE, "", "has 'y', which is an index that is not used (" },
     { K " { " X "out[x] = 1; }", IMAGE, ", block: [32, 8]",
       "a block of 8 threads along y, which kernel 'k' does not use" },
@@ -127,10 +127,10 @@ static const struct { const char *source, *shape, *options, *says; } grids[] = {
     { K " { " X "out[ROW + x] = 1; }", COLORS, ", define: {ROW: blockIdx.y}", MACRO },
     { "extern \"C\" {\n#if 1\n__global__ void k(const float *in, float *out)\n#else\n"
       "__global__ void k(float *in, float *out)\n#endif\n{ " X Y "out[y * 64 + x] = 1; }\n}\n", COLORS,
-      "", "has 'k', which is not declared as extern \"C\" __global__ void, once and outside of any #if" },
-    { K " { " X "out[x] = 1; }\nnamespace n { " K " { } }\n", COLORS, "", "once and outside of any #if" },
-    { "__global__ void k(const float *in, float *out) { " X "out[x] = 1; }\n", COLORS, "", "once and outside of any #if" },
-    { "#define k l\n" K " { " X "out[x] = 1; }\n", COLORS, "", "once and outside of any #if" },
+      "", "k.cu:5): write extern \"C\" __global__ void k(...) { ... } once, in no #if and by no macro, and close all brackets; or" },
+    { K " { " X "out[x] = 1; }\nnamespace n { " K " { } }\n", COLORS, "", ENTRY },
+    { "__global__ void k(const float *in, float *out) { " X "out[x] = 1; }\n", COLORS, "", ENTRY },
+    { "#define k l\n" K " { " X "out[x] = 1; }\n", COLORS, "", ENTRY },
     /* what cannot be read */
     { "#include <cooperative_groups.h>\n" K " { " X "out[x] = 1; }", IMAGE, "",
       "stands in a source that includes more than the C library: <cooperative_groups.h> (" },
@@ -145,11 +145,12 @@ static const struct { const char *source, *shape, *options, *says; } grids[] = {
     { K " { " X "if (x % warpSize == 0) out[x / warpSize] = 1; }", IMAGE, "", "has 'warpSize', which is of a warp" },
     { "#if A\nvoid f() {\n#else\nvoid f(int) {\n#endif\n}\n" K " { " X "out[x] = 1; }", IMAGE, "",
       "stands in a source that has brackets that depend on #if: else (" },
+    { K " { " X "out[x] = 1;", IMAGE, "", ENTRY },
     { "#import \"h.h\"\n" K " { " X "out[x] = 1; }", IMAGE, "", "has a directive that is not known: import (" },
     { "// \\\nint y;\n" K " { " X "out[x] = 1; }", IMAGE, "", "has a comment that a backslash takes to the next line (" },
     /* with a grid nothing is asked */
     { K " { uint3 t = threadIdx; out[t.x] = 1; }", IMAGE, ", grid: 12", NULL },
-    { K " { " X Y "out[y * 64 + x] = 1; }", COLORS, ", grid: [2, 6]", NULL },
+    { K " { " X Y "out[y * 64 + x] = 1; }", COLORS, ", block: [32, 8], grid: [2, 6]", NULL },
     /* a frame for each block along z */
     { B "{ " X "out[blockIdx.z * b + x] = 1; }", COLORS, ", batched: true", NULL },
     { B "{ " X Y "out[blockIdx.z * b + y * 64 + x] = 1; }", IMAGE, ", batched: true", NULL },
@@ -230,7 +231,7 @@ static const struct { const char *source, *says; } disguised[] = {
       "out[y * w + x] = in[y * w + x] + 1; }",
       FORM },
     { G "{ int y = blockIdx.x * blockDim.x + threadIdx.x, x = blockIdx.y * blockDim.y + threadIdx.y; " P "}",
-      "has 'blockIdx', which is of an index that is not called after its axis (x, col; y, row; z," },
+      "has 'y', which is computed from x, which would lie along the last axis (" },
     { G
       "{ int i = 4 * (blockIdx.x * blockDim.x + threadIdx.x); for (int j = i; j < i + 4 && j < w * h; "
       "j++) out[j] = in[j] + 1; }",
@@ -336,8 +337,8 @@ START_TEST(says_what_to_add)
 {
     compile(K " { uint3 t = threadIdx; out[t.x] = 1; }", COLORS, "", 0);
     ck_assert_ptr_nonnull(strstr(code_errs.e[0].msg, "k.cu:1), so it is not known which grid it wants: "
-        "set 'block' and 'grid'. A thread for each element is block: 256, grid: "
-        "\"ceil(out.size / 256)\"; for each column and row, block: [32, 8], grid: "
+        "set 'block' and 'grid'. With a thread for each element along x they are block: 256, grid: "
+        "\"ceil(out.size / 256)\"; with x along the last axis and y along the one before, block: [32, 8], grid: "
         "[\"ceil(out.shape[2] / 32)\", \"ceil(out.shape[1] / 8)\"]"));
 }
 END_TEST

@@ -300,7 +300,7 @@ static const struct good {
     { X16, HOT, "", P("y:scale(y, 1, 2)"), -1, GP_OK, 1024, NULL },
     { X16, HOT, "", P("y:slice(3, 5):fill(0)"), -1, GP_OK, 1024, NULL },
     { X16, "{dtype: c64, shape: [4]}", "", P("y:parts()[1] = 1"), -1, GP_OK, 4, NULL },
-    { X16, "{dtype: u8, shape: [4, 2]}", "", P("y:write('a')"), -1, GP_OK, 4, "a\xa5" },
+    { X16, "{dtype: u8, shape: [4, 2]}", "", P("y:write('a', 1)"), -1, GP_OK, 4, "a\xa5" },
     { X16, "{dtype: u8, shape: [4, 2]}", "", P("y:pack('B', 2, 98)"), -1, GP_OK, 4, "\xa5" "b" },
     { X16, HOT, "", P("return 'drop'"), -1, GP_DROP, 1024, NULL },
     { X16, HOT, "", P("f.valid = 0"), -1, GP_OK, 0, NULL },

@@ -272,9 +272,16 @@ static bool is_named(search *s, int axis)
     while (i > s->body && !gp_tok_is(&v[i], "=") && !gp_tok_is(&v[i], ";"))
         i--;
     const gp_tok *name = &v[i - 1];
-    if (!gp_tok_is(&v[i], "=") || !gp_tok_among(name, names[axis]) || gp_tok_is_macro(s->c, name))
-        return note(s, &v[s->at[axis]], "is of an index that is not called after its axis (x, col; y, row; "
-                    "z, slice), so that it may be another");
+    if (!gp_tok_is(&v[i], "=") || gp_tok_is_macro(s->c, name))
+        return note(s, &v[s->at[axis]], "is of an index that has no name of its own (int x = ...)");
+    for (int a = 0; a < 3; a++)
+        if (a != axis && gp_tok_among(name, names[a]))
+            return note(s, name, axis == 0 ? "is computed from x, which would lie along the last axis" :
+                        axis == 1 ? "is computed from y, which would lie along the axis before the last"
+                                  : "is computed from z, which would lie along the third axis from the end");
+    if (!gp_tok_among(name, names[axis]))
+        return note(s, name, "is an index that is not called after its axis (x or col, y or row, z or "
+                    "slice)");
     for (int k = s->at[axis]; k < s->end; k++)
         if (v[k].word == name->word && !gp_tok_is(&v[k - 1], "."))
             return true;
@@ -310,7 +317,7 @@ gp_axes gp_cu_axes(gp_cu *c, const char *entry, bool batched)
     if (s.axes.odd)
         return s.axes;
     s.k = gp_cu_kernels(c, entry);
-    s.axes.odd = s.k.odd, s.axes.why = s.k.why;
+    s.axes.odd = s.k.odd;
     if (s.axes.odd)
         return s.axes;
     s.end = s.k.entry.to - 1;

@@ -63,8 +63,8 @@ typedef struct gp_region { int from, to, name; } gp_region;
 typedef struct gp_kernels {
     gp_region entry;
     gp_region *other; int nothers;         /* in their order */
-    const gp_tok *odd;         /* NULL: `entry` is plainly the one kernel of its name */
-    const char *why;           /* NULL with `odd`: there is none */
+    const gp_tok *odd;         /* its name, where it is not plainly declared as one; the first token
+                                  of all: there is none; NULL: it is the one kernel of its name */
 } gp_kernels;
 
 gp_kernels gp_cu_kernels(gp_cu *c, const char *entry);
@@ -76,7 +76,7 @@ const gp_tok *gp_cu_uses(gp_cu *c, const char *entry, const char *word);
 typedef struct gp_axes {
     unsigned any;              /* bit a (0, 1, 2) for .x, .y, .z */
     const gp_tok *odd;         /* what is not a plain index of one thread for one element */
-    const char *why;
+    const char *why;           /* NULL: `odd` is gp_kernels.odd */
 } gp_axes;
 
 /* `batched`: blockIdx.z is the frame. */

@@ -51,6 +51,7 @@ gp_kernels gp_cu_kernels(gp_cu *c, const char *entry)
 {
     gp_kernels k = { .odd = c->main.v };
     int cap = 0;
+    bool twice = false;        /* or declared in another way */
     for (int i = 1; i < c->main.n; i++) {
         gp_region r;
         if (!gp_tok_is(&c->main.v[i], "__global__") || !read_kernel(&c->main, i, &r))
@@ -60,11 +61,10 @@ gp_kernels gp_cu_kernels(gp_cu *c, const char *entry)
             k.other = gp_cu_room(c, k.other, k.nothers, &cap, sizeof *k.other);
             k.other[k.nothers++] = r;
         } else if (k.entry.to || !is_entry(c, &r)) {
-            k.odd = name;
-            k.why = "is not declared as extern \"C\" __global__ void, once and outside of any #if";
+            k.odd = name, twice = true;
         } else {
             k.entry = r;
-            if (!k.why)
+            if (!twice)
                 k.odd = NULL;
         }
         i = r.to - 1;

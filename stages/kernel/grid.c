@@ -54,7 +54,7 @@ static bool read_block(gp_shape *s, const gp_ints *block, int64_t x, int64_t y, 
 
 /* ---- a grid that is given ----------------------------------------------- */
 
-static bool check_given(gp_shape *s, const gp_kgrid *g)
+static bool check_given(gp_shape *s, const gp_ints *block, const gp_kgrid *g)
 {
     const gp_node *grid = g->given;
     int n = grid_axes(grid), most = g->batched ? 2 : 3;
@@ -64,6 +64,8 @@ static bool check_given(gp_shape *s, const gp_kgrid *g)
     if (grid->kind == GP_MAP || n < 1 || n > most)
         return gp_shape_fail_at(s, grid->at, "a grid has 1 to %d axes: [x, y%s%s", most,
                                 most == 3 ? ", z]" : "]", most == 3 ? "" : "; z is the frame");
+    if (n > 1 && !block->n)
+        return gp_shape_fail_at(s, grid->at, "a grid of %d axes needs 'block', too, like block: [32, 8]", n);
     for (int i = 0; i < n; i++) {
         gp_num v;
         const gp_node *e = grid_item(grid, i);
@@ -85,19 +87,29 @@ static bool check_given(gp_shape *s, const gp_kgrid *g)
 static bool ask(gp_shape *s, const char *entry, const char *why)
 {
     const char *out = s->out_name[0];
-    return gp_shape_fail(s, "grid", "kernel '%s' %s, so it is not known which grid it wants: set "
-                         "'block' and 'grid'. A thread for each element is block: 256, grid: "
-                         "\"ceil(%s.size / 256)\"; for each column and row, block: [32, 8], grid: "
-                         "[\"ceil(%s.shape[%d] / 32)\", \"ceil(%s.shape[%d] / 8)\"]", entry, why,
-                         out, out, s->out[0].ndim > 1 ? s->out[0].ndim - 1 : 0, out,
-                         s->out[0].ndim > 1 ? s->out[0].ndim - 2 : 0);
+    int last = s->out[0].ndim > 1 ? s->out[0].ndim - 1 : 0, before = last ? last - 1 : 0;
+    return gp_shape_fail(s, "grid", "kernel '%s' %s, so it is not known which grid it wants: set 'block' "
+                         "and 'grid'. With a thread for each element along x they are block: 256, grid: "
+                         "\"ceil(%s.size / 256)\"; with x along the last axis and y along the one before, "
+                         "block: [32, 8], grid: [\"ceil(%s.shape[%d] / 32)\", \"ceil(%s.shape[%d] / 8)\"]",
+                         entry, why, out, out, last, out, before);
+}
+
+static bool ask_entry(gp_shape *s, const gp_cu *code, const char *entry, const gp_tok *at)
+{
+    size_t room = strlen(code->path[at->file]) + 20;
+    char *place = gp_shape_alloc(s, room);
+    if (at != code->main.v)
+        snprintf(place, room, " (%s:%d)", code->path[at->file], at->line);
+    return gp_shape_fail(s, "source", "kernel '%s' is not plainly declared in '%s'%s: write extern \"C\" "
+                         "__global__ void %s(...) { ... } once, in no #if and by no macro, and close all "
+                         "brackets; or set 'block' and 'grid'", entry, code->path[0], place, entry);
 }
 
 static bool ask_at(gp_shape *s, const gp_cu *code, const char *entry, const gp_axes *a)
 {
     if (!a->why)
-        return ask(s, entry, "is not in the source as extern \"C\" __global__ void NAME(...) { ... }, "
-                   "word by word");
+        return ask_entry(s, code, entry, a->odd);
     gp_loc at = gp_cu_at(code, a->odd);
     int len = a->odd->len < 40 ? a->odd->len : 40;
     size_t room = strlen(at.file) + strlen(a->why) + 120;
@@ -155,7 +167,7 @@ static bool choose(gp_shape *s, const gp_ints *block, gp_cu *code, const char *e
 
 bool gp_kgrid_read(gp_shape *s, const gp_ints *block, gp_cu *code, const char *entry, gp_kgrid *g)
 {
-    return g->given ? read_block(s, block, 256, 1, g) && check_given(s, g)
+    return g->given ? read_block(s, block, 256, 1, g) && check_given(s, block, g)
                     : choose(s, block, code, entry, g);
 }
 

@@ -103,9 +103,10 @@ static bool check_type(gp_shape *s, const gp_cu *c, const char *entry, words w, 
         return true;
     gp_loc at = gp_cu_at(c, w.v);
     const gp_tok *last = &w.v[w.n - 1];
-    return gp_shape_fail_at(s, a->at[k], "parameter %d of '%s' is '%.*s', but args passes '%s' (%s:%d)",
+    return gp_shape_fail_at(s, a->at[k], "parameter %d of '%s' is '%.*s', but args passes '%s' (%s:%d)%s",
                             k + 1, entry, (int)(last->p + last->len - w.v->p), w.v->p, a->type[k],
-                            at.file, at.line);
+                            at.file, at.line, strchr(has, '*') && strchr(want, '*')
+                            ? ": change that, or the dtype that 'buffers' gives the port's buffer" : "");
 }
 
 bool gp_kargs_check(gp_shape *s, const gp_node *args, const gp_kargs *a, gp_cu *c, const char *entry)
