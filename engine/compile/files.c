@@ -18,14 +18,13 @@ static const char *plain(files *f, const char *path)
 }
 
 /* What is no regular file is left to the run, which may find that it is everybody's. */
-static void refuse(files *f, const gp_stage *to, const char *path, const gp_stage *from)
+static void refuse(files *f, const gp_stage *to, const char *path, const char *who, const char *name)
 {
     const gp_node *n = gp_node_get(to->node, to->writes_opt);
     if (gp_probe_get(f->r->probe, path, false)->file.kind == GP_FILE_STREAM)
         return;
     gp_fail(f->r->errs, GP_E_SPEC, n ? n->at : to->at, "stage '%s': '%s' would replace '%s', which "
-            "stage '%s' reads: give it a folder or a name of its own", to->name, to->writes, path,
-            from->name);
+            "%s'%s' reads: give it a folder or a name of its own", to->name, to->writes, path, who, name);
 }
 
 /* The most numbers that stage `to` can give to files. */
@@ -43,21 +42,32 @@ static uint64_t most_frames(const gp_graph *g, const gp_stage *to)
     return most;
 }
 
-/* Of a path without %n. */
-static void check_numbered(files *f, const gp_stage *to)
+/* Of a path without %n. True: one of them is refused. */
+static bool check_numbered(files *f, const gp_stage *to, const char *const *path, int n, const char *who,
+                           const char *name)
 {
-    const gp_graph *g = f->r->graph;
     const char *pattern = gp_strdup(f->r->arena, plain(f, to->writes));
     bool numbered = gp_path_has_number(pattern);
-    uint64_t number, most = most_frames(g, to);
-    for (int i = 0; i < g->nstages; i++)
-        for (int k = 0; k < g->stage[i].nreads; k++)
-            if (gp_path_match(pattern, plain(f, g->stage[i].reads[k]), &number)
-                && (!numbered || (number >= (uint64_t)to->writes_from
-                                  && number - (uint64_t)to->writes_from < most))) {
-                refuse(f, to, g->stage[i].reads[k], &g->stage[i]);
-                return;
-            }
+    uint64_t number, from = (uint64_t)to->writes_from, most = numbered ? most_frames(f->r->graph, to) : 0;
+    for (int k = 0; k < n; k++)
+        if (gp_path_match(pattern, plain(f, path[k]), &number)
+            && (!numbered || (number >= from && number - from < most))) {
+            refuse(f, to, path[k], who, name);
+            return true;
+        }
+    return false;
+}
+
+static void check_all(files *f, const gp_stage *to)
+{
+    const gp_graph *g = f->r->graph;
+    bool found = check_numbered(f, to, (const char *const[]){ g->file }, 1, "", "gpipe");
+    for (int i = 0; i < g->nstages && !found; i++)
+        found = check_numbered(f, to, g->stage[i].reads, g->stage[i].nreads, "stage ", g->stage[i].name);
+    for (int i = 0; i < g->nbuffers && !found; i++)
+        if (g->buffer[i].path)
+            found = check_numbered(f, to, (const char *const[]){ g->buffer[i].path }, 1, "buffer ",
+                                   g->buffer[i].name);
 }
 
 static void fill(files *f)
@@ -90,7 +100,7 @@ static void check_named(files *f, const gp_stage *to)
                 continue;
             int from = gp_table_index(&f->read, plain(f, made));
             if (from >= 0) {
-                refuse(f, to, made, &g->stage[from]);
+                refuse(f, to, made, "stage ", g->stage[from].name);
                 return;
             }
         }
@@ -106,7 +116,7 @@ void gp_check_files(gp_resolving *r)
         if (!to->writes)
             continue;
         if (!gp_path_has_name(to->writes))
-            check_numbered(&f, to);
+            check_all(&f, to);
         else if (!gp_path_has_number(to->writes))
             check_named(&f, to);
     }
