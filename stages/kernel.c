@@ -22,7 +22,8 @@ struct opts {
     gp_kgrid threads;
     const char **defines;
     size_t bytes;              /* shared */
-    const char **fixed; int nfixed;        /* variables that it only reads */
+    const char **constant, **fixed, **words;               /* as in gp_source */
+    int nconstants, nfixed, nwords;
 };
 
 /* ---- the rest of the options ----------------------------------------- */
@@ -99,14 +100,9 @@ static bool read_source(gp_shape *s, struct opts *o)
 /* Frames in flight would change the variable at the same time. */
 static bool check_variables(gp_shape *s, const struct opts *o, gp_cu *code)
 {
-    gp_state keeps = gp_cu_state(code);
     if (o->serial)
         return true;
-    if (code->cut_why)
-        return gp_shape_fail(s, "source", "kernel '%s' stands in a source that %s (%s:%d), so it is "
-                             "not known which of its variables it changes: set 'serial: true', so "
-                             "that frames take turns", o->name, code->cut_why, code->cut.file,
-                             code->cut.line);
+    gp_state keeps = gp_cu_state(code);
     if (!keeps.at)
         return true;
     gp_loc at = gp_cu_at(code, keeps.at), changed = gp_cu_at(code, keeps.changed ? keeps.changed : keeps.at);
@@ -115,12 +111,6 @@ static bool check_variables(gp_shape *s, const struct opts *o, gp_cu *code)
         return gp_shape_fail(s, "source", "kernel '%s' may change '%.*s' (%s:%d), which is const, and which "
                              "launches for several frames share: set 'serial: true', so that frames take "
                              "turns", o->name, len, keeps.at->p, changed.file, changed.line);
-    if (keeps.unclear)
-        return gp_shape_fail(s, "source", "kernel '%s' stands in a source where '%.*s' (%s:%d) may be of a "
-                             "variable that launches for several frames share and change at the same "
-                             "time: declare a variable in one plain statement, const or __constant__, if "
-                             "it is only read, else set 'serial: true', so that frames take turns", o->name,
-                             len, keeps.at->p, at.file, at.line);
     return gp_shape_fail(s, "source", "kernel '%s' may change the variable '%.*s' (%s:%d), which launches "
                          "for several frames share and change at the same time: declare it const (or "
                          "__constant__) if it is only read, else set 'serial: true', so that frames take "
@@ -163,7 +153,9 @@ static bool look_at_code(gp_shape *s, struct opts *o)
         && gp_kgrid_read(s, &o->block, code, o->name, &o->threads)
         && gp_kargs_check(s, o->args, &o->passed, code, o->name)
         && check_variables(s, o, code) && check_groups(s, o, code);
+    o->constant = code->constant, o->nconstants = code->nconstants;
     o->fixed = code->fixed, o->nfixed = code->nfixed;
+    o->words = code->words, o->nwords = code->nsorted;
     return ok;
 }
 
@@ -220,8 +212,9 @@ static bool open_kernel(const gp_open *o, void **state)
                       .nparam = k->passed.n,
                       .define = k->defines, .ndefine = k->define ? k->define->n : 0,
                       .shared = k->bytes, .at = o->at, .param_at = k->passed.at,
-                      .cooperative = k->cooperative, .serial = k->serial,
-                      .fixed = k->fixed, .nfixed = k->nfixed };
+                      .cooperative = k->cooperative, .overlaps = !k->serial,
+                      .constant = k->constant, .nconstants = k->nconstants,
+                      .fixed = k->fixed, .nfixed = k->nfixed, .words = k->words, .nwords = k->nwords };
     st->kernel = gp_kernel_compile(o->dev, &src, o->errs);
     return st->kernel != NULL;
 }

@@ -22,7 +22,7 @@ typedef struct attempt { bool ok; gp_errs errs; } attempt;
 static gp_source source(const char *entry, const char *const *params)
 {
     gp_source src = { .path = cu_path("k.cu"), .entry = entry, .param = params,
-                      .at = { "test.yaml", 3, 5, 1 }, .serial = true };
+                      .at = { "test.yaml", 3, 5, 1 } };
     while (params[src.nparam])
         src.nparam++;
     return src;
@@ -117,36 +117,6 @@ START_TEST(compiles)
     attempt a = try(good[i].text, good[i].params, cuda);
     cu_print(&a.errs);
     ck_assert(a.ok);
-}
-END_TEST
-
-/* ---- variables that outlive a launch ---------------------------------------- */
-
-/* No `name`: there is nothing that a kernel could change. */
-static const struct { const char *text, *name; } kept[] = {
-    { "int count;\n" K "(int *a) { a[0] = count++; }\n", "variable 'count'" },
-    { "namespace n { struct s { static int m; }; int s::m; }\n" K "(int *a) { a[0] = n::s::m++; }\n", "variable 'm'" },
-    { "template <class T> T t;\n" K "(int *a) { a[0] = t<int>++; }\n", "variable 't'" },
-    { K "(int *a) { static int calls = 3; a[0] = calls++; }\n", "variable 'calls'" },
-    { "__constant__ int read = 3;\nconst float table[2] = { 1, 2 };\n"
-      K "(int *a) { static const int w[2] = { 1, 2 }; __shared__ int s[4]; s[a[0]] = w[a[1]]; "
-      "__syncthreads(); a[0] = read + table[a[1]] + s[a[2]]; printf(\"%d\", a[0]); }\n", NULL },
-};
-
-START_TEST(names_a_variable)
-{
-    static const char *const params[] = { "int *", NULL }, *const fixed[] = { "read" };
-    cu_write("k.cu", kept[_i].text);
-    gp_source src = source("k", params);
-    src.serial = false, src.fixed = fixed, src.nfixed = 1;
-    for (int found = 0; found < 2; found++) {      /* compiled, then as found in the cache */
-        attempt a = compile_source(&src, false);
-        ck_assert_int_eq(a.ok, !kept[_i].name);
-        if (kept[_i].name)
-            ck_assert_msg(strstr(a.errs.e[0].msg, kept[_i].name) != NULL, "%s", a.errs.e[0].msg);
-    }
-    src.serial = true;
-    ck_assert(compile_source(&src, false).ok);
 }
 END_TEST
 
@@ -905,7 +875,6 @@ Suite *suite_cc(void)
     TCase *tc = tcase_create("sources");
     tcase_add_unchecked_fixture(tc, setup, cu_close);
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, names_a_variable, 0, sizeof kept / sizeof *kept);
     tcase_add_loop_test(tc, compiles, 0, 2 * (int)(sizeof good / sizeof *good));
     tcase_add_test(tc, half_precision);
     tcase_add_test(tc, groups);

@@ -76,7 +76,20 @@ static const struct { const char *source, *shape, *options, *says; } grids[] = {
       IMAGE, "", NULL },
     { "#include \"twice.h\"\n#include <math.h>\n#include <cstdint>\n" K " { " X "out[x] = twice(in[x]); }", IMAGE, "", NULL },
     { K ";\n" K " {\n#ifdef FAST\nout[0] = 1;\n#endif\n" X "out[x] = 1; }", IMAGE, "", NULL },
+    { K " { size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; out[i] = 1; }", IMAGE, "", NULL },
+    { K " { unsigned i = (uint)blockIdx.x * blockDim.x + threadIdx.x; out[i] = 1; }", IMAGE, "", NULL },
+    { K " { if (blockIdx.x * blockDim.x + threadIdx.x < 9) out[(blockIdx.x * blockDim.x + threadIdx.x) + 1] = 1; }",
+      IMAGE, "", NULL },
     /* what looks like it */
+    { K " { int i = (blockIdx.x * blockDim.x + threadIdx.x) / 32; out[i] = 1; }", IMAGE, "", FORM },
+    { K " { int i = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; out[i] = 1; }", IMAGE, "", FORM },
+    { K " { int i = f(blockIdx.x * blockDim.x + threadIdx.x); out[i] = 1; }", IMAGE, "", FORM },
+    { K " { int i = f(1, blockIdx.x * blockDim.x + threadIdx.x); out[i] = 1; }", IMAGE, "", FORM },
+    { K " { int i = in[0] ? (blockIdx.x * blockDim.x + threadIdx.x) : 0; out[i] = 1; }", IMAGE, "", FORM },
+    { K " { int i = 9; i /= (blockIdx.x * blockDim.x + threadIdx.x) + 1; out[i] = 1; }", IMAGE, "", FORM },
+    { K " { out[__cudaGet_blockIdx().x] = 1; }", IMAGE, "", "which may have an index of its own (" },
+    { "#define FLAT if (in[0]) return;\n" K " { " X "FLAT " Y "out[y * 64 + x] = 1; }", IMAGE, "",
+      "is a macro between the indices" },
     { K " { int i = 2 * blockIdx.x * blockDim.x + threadIdx.x; out[i] = 1; }", IMAGE, "", FORM },
     { K " { int i = blockIdx.x * blockDim.x + threadIdx.x * 2; out[i] = 1; }", IMAGE, "", FORM },
     { K " { int i = blockIdx.x * blockDim.y + threadIdx.x; out[i] = 1; }", IMAGE, "", FORM },
@@ -333,11 +346,42 @@ START_TEST(is_not_taken_in)
 }
 END_TEST
 
+/* Ports of other sizes, of which a thread may be for each element. */
+static const struct { const char *in, *out, *body, *says; } sizes[] = {
+    { "[100, 300]", "[256]", X "atomicAdd(&out[(int)in[x]], 1);", "has 'in' of 30000 elements and 'out' of 256" },
+    { "[100, 300]", "[300, 100]", X Y "out[x * 100 + y] = in[y * 300 + x];", "has 'in' and 'out' of different shapes" },
+    { "[100, 300]", "[30000]", X "out[x] = in[x];", NULL },
+    { "[16]", "[256]", X "out[x] = in[x / 16];", NULL },
+    { "[8, 8]", "[16, 16]", X Y "out[y * 16 + x] = in[y / 2 * 8 + x / 2];", NULL },
+};
+
+START_TEST(compares_sizes)
+{
+    char text[400], yaml[600], file[600];
+    gp_machine machine;
+    gp_registry *registry = gp_registry_create();
+    gp_config config = { .registry = registry, .machine = &machine };
+    gp_errs errs = { .n = 0 };
+    snprintf(text, sizeof text, K " { %s }\n", sizes[_i].body);
+    pipe_text(code_dir, "k.cu", text);
+    snprintf(file, sizeof file, "%s/test.yaml", code_dir);
+    snprintf(yaml, sizeof yaml, "buffers: {a: {dtype: f32, shape: %s}, b: {dtype: f32, shape: %s}}\nstages:\n"
+             "  - {use: generate, out: a, frames: 1}\n  - {use: kernel, source: k.cu, args: [in, out], out: b}\n"
+             "  - {use: discard}\n", sizes[_i].in, sizes[_i].out);
+    ck_assert(gp_register_builtin(registry, &errs));
+    gp_machine_fixed(&machine, 0);
+    gp_pipeline_destroy(gp_compile(yaml, strlen(yaml), file, &config, &errs));
+    ck_assert_msg(errs.failed == !!sizes[_i].says, "%s: %s", text, errs.n ? errs.e[0].msg : "no error");
+    ck_assert_msg(!sizes[_i].says || strstr(errs.e[0].msg, sizes[_i].says) != NULL, "%s", errs.e[0].msg);
+    gp_registry_destroy(registry);
+}
+END_TEST
+
 START_TEST(says_what_to_add)
 {
     compile(K " { uint3 t = threadIdx; out[t.x] = 1; }", COLORS, "", 0);
     ck_assert_ptr_nonnull(strstr(code_errs.e[0].msg, "k.cu:1), so it is not known which grid it wants: "
-        "set 'block' and 'grid'. With a thread for each element along x they are block: 256, grid: "
+        "set 'block' and 'grid'. With a thread for each element of 'out' along x they are block: 256, grid: "
         "\"ceil(out.size / 256)\"; with x along the last axis and y along the one before, block: [32, 8], grid: "
         "[\"ceil(out.shape[2] / 32)\", \"ceil(out.shape[1] / 8)\"]"));
 }
@@ -350,6 +394,7 @@ Suite *suite_code(void)
     tcase_add_checked_fixture(tc, up, code_down);
     tcase_add_loop_test(tc, tells_a_grid, 0, sizeof grids / sizeof *grids);
     tcase_add_loop_test(tc, is_not_taken_in, 0, sizeof disguised / sizeof *disguised);
+    tcase_add_loop_test(tc, compares_sizes, 0, sizeof sizes / sizeof *sizes);
     tcase_add_test(tc, says_what_to_add);
     suite_add_tcase(s, tc);
     return s;

@@ -56,7 +56,7 @@ static void functions(struct text *t, int n)
 static void of_one_name(struct text *t, int n)
 {
     repeat(t, "__device__ int f(int) { return 1; }\n", n);
-    add(t, "__device__ int v;\n" K "{ " X);
+    add(t, "static const int v = 1;\n" K "{ " X);
     repeat(t, "out[x] = f(v);\n", n);
     add(t, "}\n");
 }
@@ -73,35 +73,35 @@ static void variables(struct text *t, int n)
 
 static void reads(struct text *t, int n)
 {
-    add(t, "__device__ int v[3];\n" K "{ " X);
+    add(t, "static const int v[3] = { 1, 2, 3 };\n" K "{ " X);
     repeat(t, "out[x] += v[x];\n", n);
     add(t, "}\n");
 }
 
 static void a_sum(struct text *t, int n)
 {
-    add(t, "__device__ int v[3];\n" K "{ " X "out[x] = v[x]");
+    add(t, "static const int v[3] = { 1, 2, 3 };\n" K "{ " X "out[x] = v[x]");
     repeat(t, " + v[x]", n);
     add(t, "; }\n");
 }
 
 static void a_list(struct text *t, int n)
 {
-    add(t, "__device__ int v;\n" K "{ " X "int l[] = { v");
+    add(t, "static const int v = 1;\n" K "{ " X "int l[] = { v");
     repeat(t, ", v", n);
     add(t, " }; }\n");
 }
 
 static void choices(struct text *t, int n)
 {
-    add(t, "__device__ int v;\n" K "{ " X "out[x] =");
+    add(t, "static const int v = 1;\n" K "{ " X "out[x] =");
     repeat(t, " v ? 1 :", n);
     add(t, "v; }\n");
 }
 
 static void round_brackets(struct text *t, int n)
 {
-    add(t, "__device__ int v;\n" K "{ " X "out[x] = ");
+    add(t, "static const int v = 1;\n" K "{ " X "out[x] = ");
     repeat(t, "(v+", n);
     add(t, "1");
     repeat(t, ")", n);
@@ -110,7 +110,7 @@ static void round_brackets(struct text *t, int n)
 
 static void braces(struct text *t, int n)
 {
-    add(t, "__device__ int v;\n" K "{ " X);
+    add(t, "static const int v = 1;\n" K "{ " X);
     repeat(t, "{ out[x] = v;", n);
     repeat(t, "}", n);
     add(t, "}\n");
@@ -181,7 +181,7 @@ static void by_a_macro(struct text *t, int n)
 
 static void declared_again(struct text *t, int n)
 {
-    repeat(t, "extern __device__ int v;\n", n);
+    repeat(t, "extern static const int v = 1;\n", n);
     add(t, K "{ " X);
     repeat(t, "out[x] += v;\n", n);
     add(t, "}\n");
@@ -201,9 +201,49 @@ static void pastes(struct text *t, int n)
 
 static void in_a_class(struct text *t, int n)
 {
-    add(t, "__device__ int v;\n" K "{ " X "out[x] = v");
+    add(t, "static const int v = 1;\n" K "{ " X "out[x] = v");
     repeat(t, "::v", n);
     add(t, "; }\n");
+}
+
+static void casts(struct text *t, int n)
+{
+    add(t, "static const int a = 0;\n" K "{ " X "out[x] = ");
+    repeat(t, "(", n);
+    repeat(t, ")a", n);
+    add(t, "; }\n");
+}
+
+static void assembly(struct text *t, int n)
+{
+    add(t, "static const int a = 0;\n" K "{ " X "out[x] = 1;");
+    repeat(t, "asm(", n);
+    repeat(t, ")", n);
+    add(t, "; }\n");
+}
+
+static void symbols(struct text *t, int n)
+{
+    add(t, "static const int a = 0;\n" K "{ " X "asm(\"");
+    repeat(t, "xa", n);
+    add(t, "\"); out[x] = 0");
+    repeat(t, "+a", n);
+    add(t, "; }\n");
+}
+
+static void values(struct text *t, int n)
+{
+    repeat(t, "static const int a=", n);
+    add(t, "0;\n" K "{ " X "out[x] = 1; }\n");
+}
+
+static void indices(struct text *t, int n)
+{
+    add(t, K "{ int x = ");
+    repeat(t, "(", n);
+    add(t, "blockIdx.x * blockDim.x + threadIdx.x");
+    repeat(t, ")", n);
+    add(t, "; out[x] = 1; }\n");
 }
 
 static void open_kernels(struct text *t, int n)
@@ -238,8 +278,10 @@ static const struct form { const char *name; void (*make)(struct text *t, int n)
     { "open angles", open_angles, 25000 }, { "open templates", open_templates, 20000 },
     { "statics", statics, 20000 }, { "statics in brackets", statics_in_brackets, 12000 },
     { "types of one statement", types_of_one, 5000 }, { "names by a macro", by_a_macro, 5000 },
-    { "declared again", declared_again, 6000 }, { "words put together", pastes, 3000 },
+    { "declared again", declared_again, 4000 }, { "words put together", pastes, 3000 },
     { "in a class", in_a_class, 25000 }, { "raw text", raw_text, 25000 },
+    { "casts", casts, 25000 }, { "assembly", assembly, 20000 }, { "symbols", symbols, 25000 },
+    { "values", values, 10000 }, { "indices", indices, 25000 },
     { "open kernels", open_kernels, 20000 }, { "parameters", parameters, 25000 },
 };
 
@@ -293,18 +335,10 @@ static void too_deep(struct text *t)
     add(t, "#include \"h0.h\"\n" K "{ " X "out[x] = 1; }\n");
 }
 
-/* n * n: whether each is a prototype is looked up in all of it. */
-static void too_slow(struct text *t)
-{
-    repeat(t, "__device__ struct S f(a);\n", 5000);
-    add(t, "__device__ struct S f(T a) { }\n" K "{ " X "out[x] = 1; }\n");
-}
-
 static const struct { void (*make)(struct text *t); const char *says; } cut[] = {
     { too_long, "stands in a source that is longer than a source is looked at (%s/k.cu:1), so it is not "
-                "known which of its variables it changes: set 'serial: true'" },
-    { too_deep, "stands in a source that includes files that include each other too deep (%s/h198.h:1), so" },
-    { too_slow, "stands in a source that takes too long to look through (%s/k.cu:420), so" },
+                "known which grid it wants" },
+    { too_deep, "stands in a source that includes files that include each other too deep: \"h199.h\" (%s/h198.h:1), so" },
 };
 
 START_TEST(says_what_it_does_not_know)
@@ -315,11 +349,11 @@ START_TEST(says_what_it_does_not_know)
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wformat-nonliteral\"")
     snprintf(says, sizeof says, cut[_i].says, code_dir);
     _Pragma("GCC diagnostic pop")
-    compile(t.s, ", grid: 1");
+    compile(t.s, "");
     ck_assert_int_eq(code_errs.failed, 1);
     ck_assert_msg(strstr(code_errs.e[0].msg, says) != NULL, "'%s' is not in '%s'", says, code_errs.e[0].msg);
     ck_assert_int_eq(code_errs.e[0].at.line, 4);
-    compile(t.s, ", grid: 1, serial: true");
+    compile(t.s, ", grid: 1");
     ck_assert_msg(!code_errs.failed, "%s", code_errs.e[0].msg);
     free(t.s);
 }

@@ -65,10 +65,6 @@ bool gp_cpu_line(const gp_source *source, const void *pc, char file[PATH_MAX], i
  * is for what the compiler writes beside it. */
 bool gp_cc_lines(const gp_unit *u, const char *dir, const char *to);
 
-/* state.c: false, with an error, if the library of a kernel whose launches may overlap has a
- * variable that it could change. */
-bool gp_cpu_keeps_nothing(const gp_source *src, const void *data, size_t bytes, gp_errs *errs);
-
 /* Compiles a user's kernel with the system's C++ compiler ($CXX, c++, g++,
  * clang++), or finds it in the disk cache; loads it. `*dl` is for dlclose.
  * False after errors that name the user's file and line, or the stage when there

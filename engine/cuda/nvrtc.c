@@ -11,6 +11,7 @@
 #include "base/dl.h"
 #include "base/embed.h"
 #include "cuda/nvrtc.h"
+#include "device/image.h"
 #include "device/source.h"
 #include "gpipe/gpipe.h"
 
@@ -258,6 +259,11 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, vo
         *image = NULL;
         ok = gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = src->path }, "'%s' has a C++ name; declare "
                      "it as extern \"C\" __global__ void %s(...)", src->entry, src->entry);
+    }
+    if (ok && !gp_image_keeps_nothing(src, false, *image, *bytes, errs)) {
+        free(*image);
+        *image = NULL;
+        ok = false;
     }
     free_options(&o);
     gp_unit_free(&u);

@@ -213,16 +213,16 @@ static const char check[] =
     "template <> struct gp_plain<unsigned long> { typedef unsigned long long type; };\n"
     "template <> struct gp_plain<float2> { typedef gp_c64 type; };\n"
     "template <> struct gp_plain<__half> { typedef gp_half type; };\n"
-    "template <class A, class B> struct gp_same { static const bool gp_ok = false; };\n"
-    "template <class A> struct gp_same<A, A> { static const bool gp_ok = true; };\n"
-    "template <int I, class W, class... A> struct gp_nth { static const bool gp_ok = true; };\n"
+    "template <class A, class B> struct gp_same { enum { gp_ok = 0 }; };\n"
+    "template <class A> struct gp_same<A, A> { enum { gp_ok = 1 }; };\n"
+    "template <int I, class W, class... A> struct gp_nth { enum { gp_ok = 1 }; };\n"
     "template <int I, class W, class H, class... A> struct gp_nth<I, W, H, A...>"
     " : gp_nth<I - 1, W, A...> {};\n"
     "template <class W, class H, class... A> struct gp_nth<0, W, H, A...>"
     " : gp_same<typename gp_plain<W>::type, typename gp_plain<H>::type> {};\n"
-    "template <class F> struct gp_takes { static const int gp_n = -1;"
-    " template <int I, class W> struct gp_arg { static const bool gp_ok = true; }; };\n"
-    "template <class... A> struct gp_takes<void(A...)> { static const int gp_n = sizeof...(A);"
+    "template <class F> struct gp_takes { enum { gp_n = -1 };"
+    " template <int I, class W> struct gp_arg { enum { gp_ok = 1 }; }; };\n"
+    "template <class... A> struct gp_takes<void(A...)> { enum { gp_n = sizeof...(A) };"
     " template <int I, class W> struct gp_arg : gp_nth<I, W, A...> {}; };\n";
 
 static void put_check(FILE *out, const gp_source *src, bool cpu)

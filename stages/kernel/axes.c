@@ -7,6 +7,7 @@
 #include <string.h>
 #include "code.h"
 
+enum { BRACKETS = 24 };        /* around an index, in its expression */
 enum { BLOCK = 1, DIM, THREAD, GRID, FIRST, WHOLE, STEP };    /* FIRST: of a block; WHOLE: of the grid */
 
 static const char *const indices[] = { "blockIdx", "blockDim", "threadIdx", "gridDim", NULL };
@@ -15,7 +16,7 @@ static const char *const hidden[] = { "asm", "__asm__", "__asm", "this_grid", "t
 /* Threads that do the work of one element together are more than one for each. */
 static const char *const warps[] = { "warpSize", "__shfl", "__ballot", "__any_sync", "__all_sync",
                                      "__syncwarp", "__activemask", "__reduce_", "__match_", NULL };
-static const char *const types[] = { "int", "unsigned", "long", "size_t", "int64_t", "uint64_t",
+static const char *const types[] = { "uint", "ulong", "int", "unsigned", "long", "size_t", "int64_t", "uint64_t",
                                      "int32_t", "uint32_t", "ptrdiff_t", NULL };
 static const char *const names[3][9] = {
     { "x", "ix", "px", "gx", "col", "column", NULL }, { "y", "iy", "py", "gy", "row", NULL },
@@ -31,6 +32,7 @@ typedef struct search {
     gp_kernels k;
     bool *kernel;              /* words that name another kernel */
     int body, end;             /* of the entry: its brackets */
+    int deep;                  /* brackets in brackets, while an expression is read */
     int at[3];                 /* of an axis: where its index is; 0: nowhere */
     int n[3];                  /* ... how often */
     unsigned any, step;
@@ -67,6 +69,9 @@ typedef struct value { int kind, axis; } value;
 static int after_cast(const search *s, int i)
 {
     const gp_tok *v = s->t->v;
+    if (gp_tok_is(&v[i], "static_cast") && gp_tok_is(&v[i + 1], "<") && gp_tok_among(&v[i + 2], types)
+        && !gp_tok_is_macro(s->c, &v[i + 2]) && gp_tok_is(&v[i + 3], ">"))
+        return i + 4;
     int k = i + gp_tok_is(&v[i], "(");
     for (; gp_tok_among(&v[k], types) && !gp_tok_is_macro(s->c, &v[k]); k++)
         i += !gp_tok_is(&v[i], "(");
@@ -85,8 +90,11 @@ static value read_factor(search *s, int *i)
     *i = after_cast(s, *i);
     if (gp_tok_is(&v[*i], "(")) {
         int close = v[*i].pair;
-        ++*i;
+        if (s->deep == BRACKETS)
+            return a;
+        ++*i, s->deep++;
         a = read_sum(s, i);
+        s->deep--;
         return *i == close ? ++*i, a : (value){ 0, 0 };
     }
     const gp_tok *axis = &v[*i + 2];
@@ -128,14 +136,28 @@ static value read_sum(search *s, int *i)
     return a;
 }
 
-/* Is the sum that ends before `end` and begins at `from` a whole expression, or in brackets? */
+static const char *const heads[] = { "if", "while", "for", "switch", "return", NULL };
+
+/* Is the bracket at i one of a call? */
+static bool is_call(const gp_tok *v, int i)
+{
+    return gp_tok_is(&v[i], "(") && !gp_tok_among(&v[i - 1], heads)
+        && (v[i - 1].kind == GP_TOK_WORD || gp_tok_is(&v[i - 1], ")") || gp_tok_is(&v[i - 1], "]")
+            || gp_tok_is(&v[i - 1], ">"));
+}
+
+/* Is the sum that begins at `from` and ends before `end` a whole expression, or in brackets that
+ * something is added to or multiplied with? */
 static bool stands_alone(const gp_tok *v, int from, int end)
 {
+    static const char *const with[] = { "*", "+", "-", NULL };
     static const char *const before[] = { "=", "+=", "(", "[", ",", "{", "return", "<", NULL };
     static const char *const after[] = { ";", ",", ")", "]", "}", "<", "<=", ">", ">=", "==", "!=", NULL };
-    return (gp_tok_is(&v[from], "(") && v[from].pair == end - 1)
-        || (gp_tok_among(&v[from - 1], before) && gp_tok_among(&v[end], after)
-            && !(gp_tok_is(&v[end], ">") && gp_tok_is(&v[end + 1], ">")));
+    bool closed = gp_tok_is(&v[from], "(") && v[from].pair == end - 1;
+    bool inner = gp_tok_is(&v[from - 1], "(") && !gp_tok_among(&v[from - 2], heads);
+    return !inner && !is_call(v, v[from].up) && !(gp_tok_is(&v[end], ">") && gp_tok_is(&v[end + 1], ">"))
+        && (gp_tok_among(&v[from - 1], before) || (closed && gp_tok_among(&v[from - 1], with)))
+        && (gp_tok_among(&v[end], after) || (closed && gp_tok_among(&v[end], with)));
 }
 
 /* Does the bracket at k close (int)? */
@@ -149,7 +171,7 @@ static bool is_cast(const search *s, int k)
 static int start(const search *s, int i)
 {
     const gp_tok *v = s->t->v;
-    for (int k = i - 1; k > s->body; k--) {
+    for (int k = i - 1, n = 0; k > s->body && n < BRACKETS; k--, n++) {
         if (is_cast(s, k))
             i = k = v[k].pair;
         else if (gp_tok_is(&v[k], "(") && v[k - 1].kind != GP_TOK_WORD && !gp_tok_is(&v[k - 1], "]")
@@ -157,6 +179,8 @@ static int start(const search *s, int i)
             i = k;
         else if (gp_tok_is(&v[k], "(") && gp_tok_among(&v[k - 1], types))
             i = --k;
+        else if (gp_tok_is(&v[k], "(") && gp_tok_is(&v[k - 1], ">") && gp_tok_is(&v[k - 4], "static_cast"))
+            i = k -= 4;
         else if (!gp_tok_is(&v[k], "("))
             break;
         else
@@ -192,9 +216,12 @@ static void find_hidden(search *s, const gp_toks *t, int i)
 {
     const gp_tok *v = &t->v[i];
     bool index = gp_tok_among(v, indices), macro = t == &s->c->text;
+    bool within = false;       /* my_blockIdx */
+    for (int k = 0; indices[k] && v->kind == GP_TOK_WORD && !index; k++)
+        within |= memmem(v->p, (size_t)v->len, indices[k], strlen(indices[k])) != NULL;
     if (macro && gp_tok_is(v, "##"))
         note(s, v, "puts words together");
-    else if (v->kind == GP_TOK_WORD && (gp_tok_among(v, hidden) || memmem(v->p, (size_t)v->len, "sreg", 4)
+    else if (v->kind == GP_TOK_WORD && (within || gp_tok_among(v, hidden) || memmem(v->p, (size_t)v->len, "sreg", 4)
                                         || (v->len > 9 && !memcmp(v->p, "__cluster", 9))))
         note(s, v, "may have an index of its own");
     else if (v->kind == GP_TOK_WORD && begins_with(v, warps))
@@ -306,7 +333,9 @@ static bool check_axes(search *s, int axes)
         to = s->at[a] > to ? s->at[a] : to;
     }
     for (int i = from; i < to; i++)
-        if (gp_tok_among(&v[i], leaves))
+        if (gp_tok_is_macro(s->c, &v[i]))
+            return note(s, &v[i], "is a macro between the indices, so that some threads may use fewer axes");
+        else if (gp_tok_among(&v[i], leaves))
             return note(s, &v[i], "stands between the indices, so that some threads may use fewer axes");
     return true;
 }

@@ -15,7 +15,7 @@ typedef struct gp_tok {
     int file, line;            /* file: index into gp_cu.path */
     int len;
     const char *p;
-    bool chosen;               /* by an #if in the file */
+    int chosen;                /* the part of an #if that it stands in, from 1; 0: in none */
     /* After gp_cu_index: */
     int word;                  /* a number that tokens of the same text have */
     int pair;                  /* the bracket that belongs to this one; of an opening one that
@@ -41,13 +41,13 @@ typedef struct gp_cu {
     int nwords;
     gp_macro *macro; int nmacros, macros_cap;
     int *named;                /* of a word: the last macro of this name; -1: none */
-    int open;                  /* brackets, while it is read */
-    const char **fixed; int nfixed, fixed_cap;   /* names of variables that are const or __constant__;
-                                                    after gp_cu_state */
+    int open, part, parts;     /* while it is read: brackets, the part of an #if, all parts so far */
+    /* After gp_cu_state, sorted: names of variables that are __constant__, those of these and of
+     * what is const, and all words; NULL: there may be more, put together by ##, or in a header. */
+    const char **constant, **fixed, **words; int nconstants, nfixed, nsorted;
     const gp_tok *odd;         /* something that cannot be read as text; NULL: nothing */
     const char *why;           /* ... what it is */
-    const char *cut_why;       /* ... which may hide a variable; NULL: none */
-    gp_loc cut;                /* ... where */
+    bool cut;                  /* ... which may hide a variable */
     int deep;                  /* while it is read: files that include each other */
     int steps;                 /* see gp_cu_step */
 } gp_cu;
@@ -87,7 +87,6 @@ gp_axes gp_cu_axes(gp_cu *c, const char *entry, bool batched);
 typedef struct gp_state {
     const gp_tok *at;          /* NULL: it keeps nothing */
     const gp_tok *changed;     /* where `at`, though const, may be changed; NULL: it is not const */
-    bool unclear;              /* `at` may declare a variable, or may not */
 } gp_state;
 
 gp_state gp_cu_state(gp_cu *c);

@@ -88,11 +88,14 @@ static bool ask(gp_shape *s, const char *entry, const char *why)
 {
     const char *out = s->out_name[0];
     int last = s->out[0].ndim > 1 ? s->out[0].ndim - 1 : 0, before = last ? last - 1 : 0;
+    size_t room = 2 * strlen(out) + 200;
+    char *two = gp_shape_alloc(s, room);       /* axes, where there are */
+    if (last)
+        snprintf(two, room, "; with x along the last axis and y along the one before, block: [32, 8], grid: "
+                 "[\"ceil(%s.shape[%d] / 32)\", \"ceil(%s.shape[%d] / 8)\"]", out, last, out, before);
     return gp_shape_fail(s, "grid", "kernel '%s' %s, so it is not known which grid it wants: set 'block' "
-                         "and 'grid'. With a thread for each element along x they are block: 256, grid: "
-                         "\"ceil(%s.size / 256)\"; with x along the last axis and y along the one before, "
-                         "block: [32, 8], grid: [\"ceil(%s.shape[%d] / 32)\", \"ceil(%s.shape[%d] / 8)\"]",
-                         entry, why, out, out, last, out, before);
+                         "and 'grid'. With a thread for each element of '%s' along x they are block: 256, "
+                         "grid: \"ceil(%s.size / 256)\"%s", entry, why, out, out, two);
 }
 
 static bool ask_entry(gp_shape *s, const gp_cu *code, const char *entry, const gp_tok *at)
@@ -151,6 +154,37 @@ static bool check_frame(gp_shape *s, const char *entry, const gp_kgrid *g)
     return true;
 }
 
+/* A thread may be for each element of another port. */
+static bool check_port(gp_shape *s, const char *entry, const gp_kgrid *g, const gp_type *t, const char *name)
+{
+    const gp_type *first = &s->out[0];
+    bool larger = t->dtype && gp_count(t) > gp_count(first), other = t->ndim != first->ndim;
+    for (int i = 0; i < t->ndim && !other; i++)
+        other = t->dim[i] != first->dim[i];
+    if (!larger && (g->axes < 2 || !other || gp_count(t) != gp_count(first)))
+        return true;
+    size_t room = 2 * strlen(name) + 2 * strlen(s->out_name[0]) + 120;
+    char *why = gp_shape_alloc(s, room);
+    if (larger)
+        snprintf(why, room, "has '%s' of %lld elements and '%s' of %lld, and may have a thread for each of the "
+                 "first", name, (long long)gp_count(t), s->out_name[0], (long long)gp_count(first));
+    else
+        snprintf(why, room, "has '%s' and '%s' of different shapes, and may have x and y of either", name,
+                 s->out_name[0]);
+    return ask(s, entry, why);
+}
+
+static bool check_ports(gp_shape *s, const char *entry, const gp_kgrid *g)
+{
+    for (int i = 0; i < s->nin; i++)
+        if (!check_port(s, entry, g, &s->in[i], s->in_name[i]))
+            return false;
+    for (int i = 1; i < s->nout; i++)
+        if (!check_port(s, entry, g, &s->out[i], s->out_name[i]))
+            return false;
+    return true;
+}
+
 static bool choose(gp_shape *s, const gp_ints *block, gp_cu *code, const char *entry, gp_kgrid *g)
 {
     gp_axes a = gp_cu_axes(code, entry, g->batched);
@@ -162,7 +196,7 @@ static bool choose(gp_shape *s, const gp_ints *block, gp_cu *code, const char *e
         return ask_at(s, code, entry, &a);
     if (!g->axes && (int64_t)g->block.x * g->block.y * g->block.z > 1)
         return ask(s, entry, "uses no index, so that all threads of a block would do the same");
-    return !g->axes || check_frame(s, entry, g);
+    return !g->axes || (check_ports(s, entry, g) && check_frame(s, entry, g));
 }
 
 bool gp_kgrid_read(gp_shape *s, const gp_ints *block, gp_cu *code, const char *entry, gp_kgrid *g)

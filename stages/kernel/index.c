@@ -82,7 +82,11 @@ static void pair(gp_toks *t)
             close = GP_NO_PAIR;
         for (; close && angle >= 0; close--) {
             int before = t->v[angle].pair;
+            if (gp_tok_is(v, "=") && angle > 0 && gp_tok_is(&t->v[angle - 1], "template"))
+                break;                     /* template <int N = 3> */
             t->v[angle].pair = close > 2 ? GP_NO_PAIR : i;
+            if (close <= 2)
+                v->pair = angle;           /* of >> the outer one */
             angle = before;
         }
         if (gp_tok_is(v, "<"))

@@ -1,10 +1,11 @@
 /* state.c - variables that live longer than a launch, which frames in flight would share.
  *
- * A declaration with one of the words below is a function, or a variable that is const, where
- * that is plain; else it is taken for a variable that is changed. Whether the text shows a
- * change does not count: there are too many ways to write one. What is const stays so unless
- * a cast or assembly takes hold of it. */
+ * A declaration with one of the words below has to be of a function, or of a const variable;
+ * everything else counts as a variable that changes. What this does not see the compiled image
+ * shows (device/image.h), but only when a run is set up; what is const there is not to be told
+ * from what is not, so its names come from here. */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include "code.h"
 
@@ -35,7 +36,11 @@ typedef struct search {
     bool *used;                /* words that stand somewhere else than where a macro has them as name */
     bool *lasting;             /* names of macros that are no more than specifiers, one of them lasting */
     char *fixed;               /* of a word: 'c' const, 'd' __constant__, else 0 */
+    int *declared;             /* ... how often */
+    bool *declares;            /* tokens of main that are the names in such declarations; NULL: it is
+                                  not main that is looked at */
     bool mutable_members;
+    bool only_fixed;           /* what is not const is no error */
 } search;
 
 static bool is_type(const gp_tok *t)
@@ -49,10 +54,10 @@ static bool begins(const search *s, const gp_tok *t)
     return t->kind == GP_TOK_WORD && (gp_tok_among(t, lasting) || s->lasting[t->word]);
 }
 
-static void found(search *s, const gp_tok *at, bool unclear)
+static void found(search *s, const gp_tok *at)
 {
-    if (!s->found.at)
-        s->found = (gp_state){ .at = at, .unclear = unclear };
+    if (!s->found.at && !s->only_fixed)
+        s->found = (gp_state){ .at = at };
 }
 
 /* ---- one declaration ------------------------------------------------------ */
@@ -64,6 +69,7 @@ typedef struct decl {
     bool star, last;           /* a pointer or reference; that is const itself */
     const gp_tok *name;
     const gp_tok *macro;       /* a macro that may be more than a word for a type */
+    bool varies;               /* #if decides about a part of it */
 } decl;
 
 static void declared(search *s, decl *d, const gp_tok *at)
@@ -72,12 +78,13 @@ static void declared(search *s, decl *d, const gp_tok *at)
     bool same = d->always || (d->konst && !d->star) || (d->star && d->last);
     if (d->own)
         return;
-    if (d->macro || (s->mutable_members && same && !d->plain))
-        found(s, d->macro ? d->macro : name, true);
-    else if (!same && !d->constant)
-        found(s, name, false);
-    else if (d->name)
-        s->fixed[d->name->word] = same ? 'c' : 'd';
+    if (!d->macro && !same && !d->constant)
+        found(s, name);
+    else if (d->name && !d->macro && !d->varies && (d->plain || !same || !s->mutable_members)) {
+        s->fixed[d->name->word] = d->constant ? 'd' : 'c', s->declared[d->name->word]++;
+        if (s->declares)
+            s->declares[d->name - s->c->main.v] = true;
+    }
     d->star = d->last = false, d->name = NULL;
 }
 
@@ -109,19 +116,6 @@ static bool makes_const(const gp_cu *c, const gp_tok *t)
     return true;
 }
 
-/* Is `name`, whose parameters are in the brackets at `open`, the prototype of a function? */
-static bool is_prototype(search *s, const gp_toks *t, const gp_tok *name, int open, int close)
-{
-    const gp_tok *first = &t->v[open + 1], *all = s->c->main.v;
-    if (open + 1 == close || (is_type(first) && !gp_tok_is(first + 1, "(")) || (first->kind == GP_TOK_WORD && first[1].kind == GP_TOK_WORD))
-        return true;
-    for (int i = 0; i < s->c->main.n && gp_cu_step(s->c, name); i++)
-        if (all[i].word == name->word && gp_tok_is(&all[i + 1], "(")
-            && gp_tok_is(&all[gp_tok_close(&s->c->main, i + 1, s->c->main.n - 1) + 1], "{"))
-            return true;
-    return false;
-}
-
 static bool is_function(search *s, const gp_toks *t, int open, int to)
 {
     static const char *const made[] = { "default", "delete", "0", NULL };
@@ -132,15 +126,15 @@ static bool is_function(search *s, const gp_toks *t, int open, int to)
         || (name->kind != GP_TOK_WORD && !gp_tok_is(name, ">")) || is_type(name)
         || gp_tok_is_macro(s->c, name))
         return false;
-    if (close + 1 == to || gp_tok_is(after, ";"))
-        return is_prototype(s, t, name, open, close);
+    if (close + 1 == to || gp_tok_is(after, ";") || gp_tok_is(after, ","))
+        return inside->kind != GP_TOK_NUMBER && inside->kind != GP_TOK_TEXT;   /* a prototype */
     return gp_tok_among(after, heads) || (gp_tok_is(after, "=") && gp_tok_among(after + 1, made));
 }
 
-/* The end of an initial value: a comma, a semicolon or `to`. */
-static int value_end(const gp_toks *t, int i, int to)
+/* The end of an initial value: a comma, a semicolon, another declaration or `to`. */
+static int value_end(const search *s, const gp_toks *t, int i, int to)
 {
-    while (i < to && !gp_tok_is(&t->v[i], ",") && !gp_tok_is(&t->v[i], ";")) {
+    while (i < to && !gp_tok_is(&t->v[i], ",") && !gp_tok_is(&t->v[i], ";") && !begins(s, &t->v[i])) {
         int end = gp_tok_is(&t->v[i], "<") ? gp_tok_angle(t, i, to) : gp_tok_close(t, i, to);
         i = end + 1;
     }
@@ -156,6 +150,7 @@ static int declaration(search *s, const gp_toks *t, int from, int to)
     bool bases = false;
     for (int i = from; i < to; i++) {
         const gp_tok *v = &t->v[i];
+        d.varies |= v->chosen != t->v[from].chosen && stop < 0;
         if (gp_tok_is(v, "template") && gp_tok_is(v + 1, "<")) {
             i = gp_tok_angle(t, i + 1, to);
         } else if (gp_tok_among(v, attributes) && gp_tok_is(v + 1, "(")) {
@@ -195,11 +190,11 @@ static int declaration(search *s, const gp_toks *t, int from, int to)
             i = gp_tok_close(t, i, to);
         } else if (gp_tok_is(v, "=") || gp_tok_is(v, "{") || gp_tok_is(v, ",") || gp_tok_is(v, ";")) {
             stop = stop < 0 ? i : stop;
-            int end = value_end(t, i, to);
+            int end = value_end(s, t, i, to);
             if (!d.name)
                 break;
             declared(s, &d, v);
-            if (gp_tok_is(&t->v[end], ";") && end < to)
+            if (end < to && !gp_tok_is(&t->v[end], ","))
                 return stop + 1;
             i = end;
         } else if (v->kind == GP_TOK_WORD) {
@@ -214,8 +209,6 @@ static int declaration(search *s, const gp_toks *t, int from, int to)
             break;
         }
     }
-    if (!d.own)
-        found(s, d.name ? d.name : &t->v[from], true);
     return (stop < 0 ? from : stop) + 1;
 }
 
@@ -227,6 +220,10 @@ static int start(const gp_toks *t, int i, int from)
         after++;
     while (i > from) {
         const gp_tok *b = &t->v[i - 1];
+        if (gp_tok_is(b, ">") && b->pair >= from && b->pair < i) {
+            i = b->pair;                   /* template <class T, int N> */
+            continue;
+        }
         if (gp_tok_is(b, "]") && !gp_tok_is(b - 1, "]") && gp_tok_is(&t->v[after], "("))
             return -1;
         if (b->kind == GP_TOK_TEXT || (b->kind == GP_TOK_OTHER && b->len == 1
@@ -251,6 +248,24 @@ static void look_at(search *s, const gp_toks *t, int from, int to)
     }
 }
 
+/* A constant that has none of the words above: NVRTC may make a variable of it. */
+static void look_at_constants(search *s)
+{
+    static const char *const words[] = { "const", "constexpr", NULL };
+    const gp_toks *t = &s->c->main;
+    s->only_fixed = true;
+    for (int i = 1, done = 0; i < t->n; i++) {
+        int up = t->v[i].up;
+        if (i < done || !gp_tok_among(&t->v[i], words) || (up >= 0 && gp_tok_is(&t->v[up], "(")))
+            continue;
+        int first = start(t, i, done);
+        if (first >= 0)
+            done = declaration(s, t, first, t->n);
+        if (done <= i)
+            done = i + 1;
+    }
+}
+
 /* ---- macros ---------------------------------------------------------------- */
 
 /* Is there nothing but specifiers in it? */
@@ -267,41 +282,37 @@ static bool only_specifiers(const search *s, const gp_macro *m)
     return m->body == m->from + 1;
 }
 
-/* The words that are macros for specifiers; a macro that has such a word must come later, so
- * that one look at each is enough. */
+/* Is one of the words that say const a macro? Then nothing is known to be. */
+static bool redefines(const search *s)
+{
+    static const char *const ours[] = { "const", "constexpr", "__constant__", "__shared__", NULL };
+    for (int k = 0; k < s->c->nmacros; k++)
+        if (gp_tok_among(&s->c->text.v[s->c->macro[k].from], ours))
+            return true;
+    return false;
+}
+
+/* The words that are macros for specifiers; a macro that has such a word must come later. */
 static void look_at_macros(search *s)
 {
     gp_cu *c = s->c;
-    static const char *const ours[] = { "const", "constexpr", "__constant__", "__shared__", NULL };
     for (int k = 0; k < c->nmacros && !s->found.at; k++) {
         const gp_macro *m = &c->macro[k];
         const gp_tok *name = &c->text.v[m->from];
         bool has = false;
         for (int i = m->body; i < m->to; i++)
             has |= begins(s, &c->text.v[i]);
-        if (gp_tok_among(name, ours))
-            found(s, name, true);
-        else if (has && only_specifiers(s, m))
+        if (has && only_specifiers(s, m))
             s->lasting[name->word] = true;
-    }
-    for (int k = 0; k < c->nmacros && !s->found.at; k++) {
-        const gp_macro *m = &c->macro[k];
-        const gp_tok *name = &c->text.v[m->from];
-        bool has = false;
-        for (int i = m->body; i < m->to; i++)
-            has |= begins(s, &c->text.v[i]);
-        bool only = only_specifiers(s, m), as = s->lasting[name->word];
-        if (has && !only && s->used[name->word])
+        else if (has && s->used[name->word])
             look_at(s, &c->text, m->body, m->to);
-        if ((as && !only) || (has && only && !as))         /* or it has one that comes later */
-            found(s, name, true);
     }
 }
 
 /* ---- what is const ------------------------------------------------------------ */
 
 /* A cast before the name at i that takes const away from its address. */
-static bool is_cast(const gp_toks *t, int i)
+static bool is_cast(gp_cu *c, const gp_toks *t, int i)
 {
     bool address = false;
     for (i--; i > 0 && (gp_tok_is(&t->v[i], "&") || gp_tok_is(&t->v[i], "(")
@@ -311,7 +322,7 @@ static bool is_cast(const gp_toks *t, int i)
         return false;
     bool pointer = gp_tok_is(&t->v[i - 1], "*") || gp_tok_is(&t->v[i - 1], "&");
     bool number = address && is_type(&t->v[i - 1]);
-    for (int k = t->v[i].pair; k < i; k++)
+    for (int k = t->v[i].pair; k < i && gp_cu_step(c, &t->v[k]); k++)
         if (gp_tok_is(&t->v[k], "const"))
             return false;
     return pointer || number;
@@ -349,9 +360,13 @@ static bool is_const_cast(search *s, const gp_toks *t, int i)
 }
 
 /* Does a text have the name as a word, or in one with the length before it, as C++ does? */
-static bool is_symbol(const gp_tok *text, const gp_tok *name)
+static bool is_symbol(gp_cu *c, const gp_tok *text, const gp_tok *name)
 {
+    enum { EACH = 64 };        /* characters for a step */
     const char *end = text->p + text->len, *p = text->p + 1;
+    for (int n = text->len / EACH; n > 0; n--)
+        if (!gp_cu_step(c, text))
+            return false;
     for (; (p = memmem(p, (size_t)(end - p), name->p, (size_t)name->len)); p++)
         if (!isalpha((unsigned char)p[-1]) && p[-1] != '_'
             && (isdigit((unsigned char)p[-1]) || !isalnum((unsigned char)p[name->len])))
@@ -365,7 +380,7 @@ static const gp_tok *named_in(search *s, const gp_tok *text)
     const gp_toks *t = &s->c->main;
     for (int i = 0; i < t->n && gp_cu_step(s->c, text); i++)
         if (t->v[i].kind == GP_TOK_WORD && s->fixed[t->v[i].word]
-            && is_symbol(text, &t->v[i]))
+            && is_symbol(s->c, text, &t->v[i]))
             return &t->v[i];
     return NULL;
 }
@@ -376,14 +391,22 @@ static void changed(search *s, const gp_tok *name, const gp_tok *at)
         s->found = (gp_state){ .at = name, .changed = at };
 }
 
+static bool declares(const gp_tok *text)
+{
+    return memmem(text->p, (size_t)text->len, ".global .", 9) || memmem(text->p, (size_t)text->len, ".data", 5)
+        || memmem(text->p, (size_t)text->len, ".comm", 5) || memmem(text->p, (size_t)text->len, ".bss", 4);
+}
+
 static void look_at_assembly(search *s, const gp_toks *t, int i)
 {
     while (t->v[i].kind == GP_TOK_WORD && gp_cu_step(s->c, &t->v[i]))
         i++;
     bool code = true;          /* not what follows a colon: "=r"(a) */
-    for (int end = gp_tok_close(t, i, t->n); i < end; i++)
+    for (int end = gp_tok_close(t, i, t->n); i < end && gp_cu_step(s->c, &t->v[i]); i++)
         if (gp_tok_is(&t->v[i], ":") || gp_tok_is(&t->v[i], "::"))
             code = false;
+        else if (code && t->v[i].kind == GP_TOK_TEXT && declares(&t->v[i]))
+            found(s, &t->v[i]);
         else if (code && t->v[i].kind == GP_TOK_TEXT)
             changed(s, named_in(s, &t->v[i]), &t->v[i]);
         else if (t->v[i].kind == GP_TOK_WORD && s->fixed[t->v[i].word])
@@ -403,37 +426,81 @@ static void look_at_uses(search *s, const gp_toks *t)
         if (v->kind != GP_TOK_WORD || !s->fixed[v->word] || gp_tok_is(v - 1, ".")
             || gp_tok_is(v - 1, "->"))
             continue;
-        bool same = s->fixed[v->word] == 'c' || is_type(v - 1) || gp_tok_is(v - 1, "*");
-        if (is_cast(t, i) || (!same && is_assigned(t, i)) || (casts && is_const_cast(s, t, i)))
+        bool same = s->fixed[v->word] == 'c' || is_type(v - 1) || gp_tok_is(v - 1, "*")
+            || (t == &s->c->main && s->declares[i]);
+        if (is_cast(s->c, t, i) || (!same && is_assigned(t, i)) || (casts && is_const_cast(s, t, i)))
             changed(s, v, v);
     }
 }
 
 /* ---- all of it ------------------------------------------------------------------ */
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* A word after one that is no verb declares something of that name: more than once, and one of
+ * them is not const. */
+static void drop_ambiguous(search *s)
+{
+    static const char *const verbs[] = { "return", "else", "case", "goto", "sizeof", "new", "delete",
+                                         "throw", "do", "operator", "not", "and", "or", "xor", NULL };
+    gp_cu *c = s->c;
+    for (int i = 1; i < c->main.n; i++) {
+        const gp_tok *v = &c->main.v[i];
+        if (v->kind == GP_TOK_WORD && s->fixed[v->word] == 'c' && v[-1].kind == GP_TOK_WORD
+            && !gp_tok_among(v - 1, verbs) && --s->declared[v->word] < 0)
+            s->fixed[v->word] = 0;
+    }
+}
+
+static const char **sorted(gp_cu *c, const char *const *from, int n)
+{
+    const char **list = gp_shape_alloc(c->s, sizeof *list * (size_t)(n + 1));
+    memcpy(list, from, sizeof *list * (size_t)n);
+    qsort(list, (size_t)n, sizeof *list, by_name);
+    return list;
+}
+
+/* For the compiled image. */
 static void keep_names(search *s)
 {
     gp_cu *c = s->c;
+    bool more = c->cut, none = redefines(s);
+    bool *seen = gp_shape_alloc(c->s, (size_t)c->nwords);
+    const char **all[3];
+    int n[3] = { 0 };          /* words, constants, those and const */
+    for (int i = 0; i < 3; i++)
+        all[i] = gp_shape_alloc(c->s, sizeof **all * (size_t)c->nwords);
     for (int k = 0; k < 2; k++) {
         const gp_toks *t = k ? &c->text : &c->main;
         for (int i = 0; i < t->n; i++) {
             const gp_tok *v = &t->v[i];
-            if (v->kind != GP_TOK_WORD || !s->fixed[v->word])
+            more |= gp_tok_is(v, "##");
+            if (v->kind != GP_TOK_WORD || seen[v->word])
                 continue;
+            seen[v->word] = true;
             char *name = gp_shape_alloc(c->s, (size_t)v->len + 1);
             memcpy(name, v->p, (size_t)v->len);
-            c->fixed = gp_cu_room(c, c->fixed, c->nfixed, &c->fixed_cap, sizeof *c->fixed);
-            c->fixed[c->nfixed++] = name;
-            s->fixed[v->word] = 0;
+            all[0][n[0]++] = name;
+            if (s->fixed[v->word] == 'd' && !none)
+                all[1][n[1]++] = name;
+            if (s->fixed[v->word] && !none)
+                all[2][n[2]++] = name;
         }
     }
+    c->words = more ? NULL : sorted(c, all[0], c->nsorted = n[0]);
+    c->constant = sorted(c, all[1], c->nconstants = n[1]);
+    c->fixed = sorted(c, all[2], c->nfixed = n[2]);
 }
 
 gp_state gp_cu_state(gp_cu *c)
 {
     size_t words = (size_t)c->nwords;
     search s = { .c = c, .used = gp_shape_alloc(c->s, words), .lasting = gp_shape_alloc(c->s, words),
-                 .fixed = gp_shape_alloc(c->s, words) };
+                 .fixed = gp_shape_alloc(c->s, words),
+                 .declared = gp_shape_alloc(c->s, words * sizeof *s.declared) };
     for (int i = 0; i < c->main.n; i++) {
         s.used[c->main.v[i].word] = true;
         s.mutable_members |= gp_tok_is(&c->main.v[i], "mutable") && !gp_tok_is(&c->main.v[i - 1], ")");
@@ -444,9 +511,12 @@ gp_state gp_cu_state(gp_cu *c)
             s.mutable_members |= gp_tok_is(&c->text.v[i], "mutable");
         }
     look_at_macros(&s);
+    s.declares = gp_shape_alloc(c->s, (size_t)c->main.n);
     look_at(&s, &c->main, 0, c->main.n);
     look_at_uses(&s, &c->main);
     look_at_uses(&s, &c->text);
+    look_at_constants(&s);
+    drop_ambiguous(&s);
     keep_names(&s);
     return s.found;
 }

@@ -57,9 +57,7 @@ void gp_cu_odd(gp_cu *c, const gp_tok *t, const char *why)
 void gp_cu_cut(gp_cu *c, const gp_tok *t, const char *why)
 {
     gp_cu_odd(c, t, why);
-    if (c->cut_why)
-        return;
-    c->cut = gp_cu_at(c, t), c->cut_why = why;
+    c->cut = true;
 }
 
 bool gp_cu_step(gp_cu *c, const gp_tok *t)
@@ -86,7 +84,8 @@ typedef struct reader {
     const char *p, *end;
     bool fresh;                /* nothing but blanks since the line began */
     bool words;                /* what is read is not code: #error, #pragma */
-    int level[LEVELS], levels; /* of each #if that is open: the brackets that were */
+    struct { int open, part; } level[LEVELS];  /* of each #if that is open: what was before it */
+    int levels;
 } reader;
 
 static void read_file(gp_cu *c, const gp_file *f);
@@ -160,9 +159,23 @@ static const char *text_end(reader *r, const char *p, bool raw)
                 return open + n + 2;
         return r->end;
     }
-    while (p < r->end && *p != quote && *p != '\n')
+    while (p < r->end && *p != quote && *p != '\n') {
+        gp_tok at = here(r);
+        if (*p == '\\' && continued(p, r->end))
+            gp_cu_cut(r->c, &at, "has a text that a backslash takes to the next line");
         p += *p == '\\' && p + 1 < r->end ? 2 : 1;
+    }
     return p < r->end && *p == quote ? p + 1 : p;
+}
+
+/* u8R"..." and the like: what may stand before a text. */
+static bool is_prefix(const char *word, size_t n)
+{
+    static const char *const prefix[] = { "R", "L", "u", "U", "u8", "LR", "uR", "UR", "u8R", NULL };
+    int i = 0;
+    while (prefix[i] && (strlen(prefix[i]) != n || memcmp(prefix[i], word, n)))
+        i++;
+    return prefix[i] != NULL;
 }
 
 /* <% %> <: :> %: and what is no character of C++ outside of words and texts. */
@@ -202,7 +215,7 @@ static gp_tok next(reader *r, bool directive)
         t.kind = GP_TOK_WORD;
         while (p < r->end && in_word(*p))
             p++;
-        if (p < r->end && *p == '"' && p - t.p <= 3)       /* u8R"..." */
+        if (p < r->end && *p == '"' && is_prefix(t.p, (size_t)(p - t.p)))
             t.kind = GP_TOK_TEXT, p = text_end(r, p, p[-1] == 'R');
     } else if (*p == '"' || *p == '\'') {
         t.kind = GP_TOK_TEXT, p = text_end(r, p, false);
@@ -252,35 +265,52 @@ static const gp_file *find_include(gp_cu *c, const char *from, const char *name,
     return f && !f->error && f->kind == GP_FILE_REGULAR ? f : NULL;
 }
 
-/* Headers that a compiler brings, or gpipe: they have no index, and no variable that a kernel
- * could change. */
+/* Headers that come with a compiler, or with gpipe: they have no index, and no variable that a
+ * kernel could change. */
 static const char *const plain_headers[] = {
-    "assert.h", "float.h", "limits.h", "math.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h",
-    "stdlib.h", "string.h", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio",
-    "cstdlib", "cstring", "algorithm", "array", "complex", "functional", "initializer_list",
-    "limits", "numeric", "tuple", "type_traits", "utility", "cuda_fp16.h", "cuda_runtime.h",
+    "assert.h", "complex.h", "ctype.h", "cuComplex.h", "cuda_fp16.h", "cuda_runtime.h", "errno.h", "float.h",
+    "inttypes.h", "limits.h", "math.h", "math_constants.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h",
+    "stdio.h", "stdlib.h", "string.h", "time.h", "vector_functions.h", "vector_types.h",
+    "algorithm", "array", "atomic", "bit", "bitset", "cassert", "cctype", "cerrno", "cfenv", "cfloat",
+    "chrono", "cinttypes", "climits", "cmath", "complex", "concepts", "cstdarg", "cstddef", "cstdint",
+    "cstdio", "cstdlib", "cstring", "ctime", "deque", "exception", "functional", "initializer_list",
+    "iomanip", "iosfwd", "iostream", "iterator", "limits", "list", "map", "memory", "new", "numbers",
+    "numeric", "optional", "ostream", "queue", "random", "ratio", "set", "span", "sstream", "stack",
+    "stdexcept", "string", "string_view", "tuple", "type_traits", "typeinfo", "unordered_map",
+    "unordered_set", "utility", "valarray", "variant", "vector", "version", NULL
 };
 
 /* Of the toolkit: they may have an index, or make one. */
 static const char *const toolkit_headers[] = {
-    "cooperative_groups.h", "cooperative_groups/", "cub/", "cuda/", "cuda_", "curand", "device_",
-    "math_constants.h", "mma.h", "nv/", "thrust/", "vector_types.h", "vector_functions.h",
+    "builtin_types.h", "channel_descriptor.h", "cooperative_groups.h", "cuda.h", "cuda_bf16.h", "cuda_fp8.h",
+    "cuda_pipeline.h", "cuda_runtime_api.h", "curand.h", "curand_kernel.h", "device_atomic_functions.h",
+    "device_functions.h", "device_launch_parameters.h", "driver_types.h", "math_functions.h", "mma.h",
+    "sm_20_intrinsics.h", "sm_30_intrinsics.h", "texture_indirect_functions.h", NULL
 };
+static const char *const toolkit_folders[] = { "cooperative_groups/", "cub/", "cuda/", "nv/", "thrust/", NULL };
 
-/* <NAME>, whose name is the n characters at `p`. */
-static void check_header(gp_cu *c, const gp_tok *at, const char *p, size_t n)
+static bool is_listed(const char *const *list, const char *p, size_t n, bool folder)
 {
-    for (size_t i = 0; i < sizeof plain_headers / sizeof *plain_headers; i++)
-        if (strlen(plain_headers[i]) == n && !memcmp(p, plain_headers[i], n))
-            return;
-    for (size_t i = 0; i < sizeof toolkit_headers / sizeof *toolkit_headers; i++) {
-        size_t len = strlen(toolkit_headers[i]);
-        if (len <= n && !memcmp(p, toolkit_headers[i], len)) {
-            gp_cu_odd(c, at, "includes more than the C library");
-            return;
-        }
-    }
-    gp_cu_cut(c, at, "includes a file that is not looked at; \"...\" is, <...> not");
+    for (; *list; list++)
+        if (folder ? n > strlen(*list) && !memcmp(p, *list, strlen(*list))
+                   : n == strlen(*list) && !memcmp(p, *list, n))
+            return true;
+    return false;
+}
+
+/* <NAME>, whose name is the n characters at `p`: a file of that name beside the source may be
+ * meant. */
+static void check_header(reader *r, const gp_tok *at, const char *p, size_t n)
+{
+    gp_cu *c = r->c;
+    if (find_include(c, c->path[0], p, n))
+        gp_cu_cut(c, at, "includes a file that is not looked at; \"...\" is, <...> not");
+    else if (is_listed(plain_headers, p, n, false))
+        return;
+    else if (is_listed(toolkit_headers, p, n, false) || is_listed(toolkit_folders, p, n, true))
+        gp_cu_odd(c, at, "includes more than the C library");
+    else
+        gp_cu_cut(c, at, "includes a file that is not looked at; \"...\" is, <...> not");
 }
 
 static void read_include(reader *r)
@@ -299,15 +329,17 @@ static void read_include(reader *r)
         at.len = 1;
         gp_cu_cut(c, &at, "includes a file by a macro");
     } else if (close == '>') {
-        check_header(c, &at, p + 1, n);
+        check_header(r, &at, p + 1, n);
     } else {
         const gp_file *f = find_include(c, c->path[r->file], p + 1, n);
         if (!f)
             f = find_include(c, c->path[0], p + 1, n);
         if (c->open)
             gp_cu_odd(c, &at, "includes a file within brackets");
-        if (!f)
+        if (!f && !is_listed(plain_headers, p + 1, n, false))
             gp_cu_cut(c, &at, "includes a file that is not there");
+        else if (!f)
+            ;                              /* it comes with a compiler */
         else if (c->deep == DEEP || c->nfiles == FILES)
             gp_cu_cut(c, &at, c->deep == DEEP ? "includes files that include each other too deep"
                                         : "includes too many files");
@@ -321,14 +353,17 @@ static void read_include(reader *r)
 static void read_if(reader *r, const gp_tok *word)
 {
     bool begins = gp_tok_is(word, "if") || gp_tok_is(word, "ifdef") || gp_tok_is(word, "ifndef");
-    if (begins && r->levels < LEVELS)
-        r->level[r->levels++] = r->c->open;
-    else if (begins)
-        gp_cu_cut(r->c, word, "has #if within #if too deep");
-    else if (r->levels && r->level[r->levels - 1] != r->c->open)
-        gp_cu_cut(r->c, word, "has brackets that depend on #if");
-    if (gp_tok_is(word, "endif") && r->levels)
-        r->levels--;
+    gp_cu *c = r->c;
+    if (begins && r->levels == LEVELS) {
+        gp_cu_cut(c, word, "has #if within #if too deep");
+    } else if (begins) {
+        r->level[r->levels].open = c->open, r->level[r->levels++].part = c->part;
+    } else if (r->levels && r->level[r->levels - 1].open != c->open) {
+        gp_cu_cut(c, word, "has brackets that depend on #if");
+    }
+    bool ends = gp_tok_is(word, "endif");
+    c->part = !ends ? ++c->parts : r->levels ? r->level[r->levels - 1].part : 0;
+    r->levels -= ends && r->levels;
 }
 
 static void read_directive(reader *r)
@@ -379,7 +414,7 @@ static void read_file(gp_cu *c, const gp_file *f)
             read_directive(&r);
             continue;
         }
-        t.chosen = r.levels > 0;
+        t.chosen = c->part;
         if (t.kind == GP_TOK_OTHER && t.len == 1)
             c->open += !!strchr("([{", *t.p) - !!strchr(")]}", *t.p);
         gp_toks_add(c, &c->main, t);

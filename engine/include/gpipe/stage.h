@@ -396,10 +396,12 @@ typedef struct gp_source {
     gp_loc at;                     /* for errors that name the stage */
     const gp_loc *param_at;        /* of each parameter: where the YAML passes it; or NULL */
     bool cooperative;              /* all blocks of a grid run at once, and may wait for each other */
-    bool serial;                   /* its launches take turns, so that it may keep variables; else an
-                                      error names one that it could change */
-    const char *const *fixed;      /* names of its variables that are only read, or NULL */
-    int nfixed;
+    bool overlaps;                 /* launches of several frames run at the same time: a variable that
+                                      they could change is an error. The names in these lists are
+                                      sorted as strcmp does: */
+    const char *const *constant; int nconstants;   /* __constant__: plain memory on a CPU */
+    const char *const *fixed; int nfixed;  /* those and const: NVRTC makes variables of them */
+    const char *const *words; int nwords;  /* of the source: others do not count; NULL: all count */
 } gp_source;
 
 /* NULL after errors (the compiler's, with the user's file and line). The
