@@ -247,7 +247,6 @@ START_TEST(large_frames)
 }
 END_TEST
 
-/* One runner, kernels with few and many fibers in turn. */
 /* What the runner keeps for blocks that wait grows, and serves smaller grids after that. */
 START_TEST(cooperative_grids_of_many_sizes)
 {
