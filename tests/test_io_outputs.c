@@ -142,9 +142,9 @@ static const struct { const char *yaml, *text; int code; } over_inputs[] = {
       "frame 0: '", 1 },
     { "stages:\n  - {use: read, path: 'n*.npy'}\n  - {use: write, path: 'link/%n.npy', workers: 3}\n",
       "is read by stage 'read'", 1 },
-    { "stages:\n  - {use: read, path: in.npy}\n  - {use: write, path: test.yaml}\n",
+    { "stages:\n  - {use: read, path: in.npy}\n  - {use: write, path: link/test.yaml}\n",
       "is read by gpipe as the pipeline", 1 },
-    { "stages:\n  - {use: generate, frames: 1, out: x}\n  - {use: write, path: in.npy, in: x}\n"
+    { "stages:\n  - {use: generate, frames: 1, out: x}\n  - {use: write, path: link/in.npy, in: x}\n"
       "  - {use: compare, in: [x, y]}\n"
       "buffers: {x: {dtype: u8, shape: [4, 10]}, y: {const: in.npy}}\n",
       "in.npy' is read by buffer 'y'", 1 },

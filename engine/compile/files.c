@@ -5,8 +5,11 @@
 #include "base/path.h"
 #include "compile/resolve.h"
 
+typedef struct input { const char *path, *plain, *who, *name; } input;
+
 typedef struct files {
     gp_resolving *r;
+    input *input; int ninputs; /* filled when they are needed first */
     gp_table read;             /* plain paths -> stages; filled when it is needed first */
     char plain[PATH_MAX];      /* the one that was asked for last */
 } files;
@@ -42,32 +45,40 @@ static uint64_t most_frames(const gp_graph *g, const gp_stage *to)
     return most;
 }
 
-/* Of a path without %n. True: one of them is refused. */
-static bool check_numbered(files *f, const gp_stage *to, const char *const *path, int n, const char *who,
-                           const char *name)
+/* Of a path without %n. */
+static void check_numbered(files *f, const gp_stage *to)
 {
     const char *pattern = gp_strdup(f->r->arena, plain(f, to->writes));
     bool numbered = gp_path_has_number(pattern);
     uint64_t number, from = (uint64_t)to->writes_from, most = numbered ? most_frames(f->r->graph, to) : 0;
-    for (int k = 0; k < n; k++)
-        if (gp_path_match(pattern, plain(f, path[k]), &number)
+    for (int k = 0; k < f->ninputs; k++)
+        if (gp_path_match(pattern, f->input[k].plain, &number)
             && (!numbered || (number >= from && number - from < most))) {
-            refuse(f, to, path[k], who, name);
-            return true;
+            refuse(f, to, f->input[k].path, f->input[k].who, f->input[k].name);
+            return;
         }
-    return false;
 }
 
-static void check_all(files *f, const gp_stage *to)
+static void add_inputs(files *f, const char *const *path, int n, const char *who, const char *name)
+{
+    for (int k = 0; k < n; k++)
+        f->input[f->ninputs++] = (input){ path[k], gp_strdup(f->r->arena, plain(f, path[k])), who, name };
+}
+
+/* All files that the pipeline reads. */
+static void list_inputs(files *f)
 {
     const gp_graph *g = f->r->graph;
-    bool found = check_numbered(f, to, (const char *const[]){ g->file }, 1, "", "gpipe");
-    for (int i = 0; i < g->nstages && !found; i++)
-        found = check_numbered(f, to, g->stage[i].reads, g->stage[i].nreads, "stage ", g->stage[i].name);
-    for (int i = 0; i < g->nbuffers && !found; i++)
+    size_t n = 1;
+    for (int i = 0; i < g->nstages; i++)
+        n += (size_t)g->stage[i].nreads;
+    f->input = gp_alloc(f->r->arena, (n + (size_t)g->nbuffers) * sizeof *f->input);
+    add_inputs(f, (const char *const[]){ g->file }, 1, "", "gpipe");
+    for (int i = 0; i < g->nstages; i++)
+        add_inputs(f, g->stage[i].reads, g->stage[i].nreads, "stage ", g->stage[i].name);
+    for (int i = 0; i < g->nbuffers; i++)
         if (g->buffer[i].path)
-            found = check_numbered(f, to, (const char *const[]){ g->buffer[i].path }, 1, "buffer ",
-                                   g->buffer[i].name);
+            add_inputs(f, (const char *const[]){ g->buffer[i].path }, 1, "buffer ", g->buffer[i].name);
 }
 
 static void fill(files *f)
@@ -115,8 +126,10 @@ void gp_check_files(gp_resolving *r)
         const gp_stage *to = &g->stage[i];
         if (!to->writes)
             continue;
+        if (!f.input)
+            list_inputs(&f);
         if (!gp_path_has_name(to->writes))
-            check_all(&f, to);
+            check_numbered(&f, to);
         else if (!gp_path_has_number(to->writes))
             check_named(&f, to);
     }
