@@ -701,10 +701,10 @@ printf 'local m = require "mod"\nfunction process(f, x, y) y:fill(m) end\n' >"$t
 printf 'return 7\n' >"$tmp/which/mod.lua"
 printf '#include "hh.h"\nextern "C" __global__ void k(const unsigned char *in, unsigned char *out, int n)\n{\n    for (int i = 0; i < n; i++)\n        out[i] = in[i] + ONE;\n}\n' >"$tmp/which/k.cu"
 printf '#define ONE 1\n' >"$tmp/which/hh.h"
-for one in '3 inv.lua lua' '3 k.cu kernel' '3 hh.h kernel' '1 mod.lua lua' '1 made.yaml pipeline'; do
+for one in '3 inv.lua lua' '3 k.cu kernel' '3 hh.h kernel' '1 mod.lua lua' '3 made.yaml gpipe'; do
     set -- $one
     cp "$tmp/which/$2" "$tmp/which/kept"
-    expect "over a file of its own: $2" $1 "read by .*$3|which stage '$3' reads|module '.*mod.lua' is written by stage 'write'" \
+    expect "over a file of its own: $2" $1 "read by .*$3|which (stage )?'$3' reads|module '.*mod.lua' is written by stage 'write'" \
         "$GPIPE" run --set "vars.to=$2" "$tmp/which/made.yaml"
     cmp -s "$tmp/which/kept" "$tmp/which/$2" && ok || bad "over a file of its own: $2 changed"
     ln -sf "$2" "$tmp/which/link"
