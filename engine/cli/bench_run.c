@@ -291,8 +291,14 @@ static int watch_one(gp_bench *b, runner *r, series *w)
     }
     gp_cancel(r->l.pipeline, 1);
     int status = finish(b, r);
-    return status || w->n ? status
-        : too_few(r, b->max_time_s, "give it time with --max-time");
+    if (status)
+        return status;
+    if (!w->n)
+        return too_few(r, b->max_time_s, "give it time with --max-time");
+    /* Bytes and frames are counted one after the other: only now do they fit. */
+    read_all(r, &s);
+    w->last[0].bytes_per_frame = s.bytes_per_frame;
+    return 0;
 }
 
 /* One run from its first frame in to its last out: *took seconds. */
