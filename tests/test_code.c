@@ -357,23 +357,14 @@ static const struct { const char *in, *out, *body, *says; } sizes[] = {
 
 START_TEST(compares_sizes)
 {
-    char text[400], yaml[600], file[600];
-    gp_machine machine;
-    gp_registry *registry = gp_registry_create();
-    gp_config config = { .registry = registry, .machine = &machine };
-    gp_errs errs = { .n = 0 };
+    char text[400], shapes[200];
     snprintf(text, sizeof text, K " { %s }\n", sizes[_i].body);
-    pipe_text(code_dir, "k.cu", text);
-    snprintf(file, sizeof file, "%s/test.yaml", code_dir);
-    snprintf(yaml, sizeof yaml, "buffers: {a: {dtype: f32, shape: %s}, b: {dtype: f32, shape: %s}}\nstages:\n"
-             "  - {use: generate, out: a, frames: 1}\n  - {use: kernel, source: k.cu, args: [in, out], out: b}\n"
-             "  - {use: discard}\n", sizes[_i].in, sizes[_i].out);
-    ck_assert(gp_register_builtin(registry, &errs));
-    gp_machine_fixed(&machine, 0);
-    gp_pipeline_destroy(gp_compile(yaml, strlen(yaml), file, &config, &errs));
-    ck_assert_msg(errs.failed == !!sizes[_i].says, "%s: %s", text, errs.n ? errs.e[0].msg : "no error");
-    ck_assert_msg(!sizes[_i].says || strstr(errs.e[0].msg, sizes[_i].says) != NULL, "%s", errs.e[0].msg);
-    gp_registry_destroy(registry);
+    snprintf(shapes, sizeof shapes, "%s}, b: {dtype: f32, shape: %s", sizes[_i].in, sizes[_i].out);
+    code_compile(text, shapes, "args: [in, out], out: b", false);
+    ck_assert_msg(code_errs.failed == !!sizes[_i].says, "%s: %s", text,
+                  code_errs.n ? code_errs.e[0].msg : "no error");
+    ck_assert_msg(!sizes[_i].says || strstr(code_errs.e[0].msg, sizes[_i].says) != NULL, "%s",
+                  code_errs.e[0].msg);
 }
 END_TEST
 

@@ -10,7 +10,7 @@ typedef struct input { const char *path, *plain, *who, *name; } input;
 typedef struct files {
     gp_resolving *r;
     input *input; int ninputs; /* filled when they are needed first */
-    gp_table read;             /* plain paths -> stages; filled when it is needed first */
+    gp_table read;             /* plain paths -> their place in `input` */
     char plain[PATH_MAX];      /* the one that was asked for last */
 } files;
 
@@ -61,8 +61,11 @@ static void check_numbered(files *f, const gp_stage *to)
 
 static void add_inputs(files *f, const char *const *path, int n, const char *who, const char *name)
 {
-    for (int k = 0; k < n; k++)
-        f->input[f->ninputs++] = (input){ path[k], gp_strdup(f->r->arena, plain(f, path[k])), who, name };
+    for (int k = 0; k < n; k++) {
+        input *in = &f->input[f->ninputs];
+        *in = (input){ path[k], gp_strdup(f->r->arena, plain(f, path[k])), who, name };
+        gp_table_put(&f->read, in->plain, f->ninputs++);
+    }
 }
 
 /* All files that the pipeline reads. */
@@ -73,21 +76,13 @@ static void list_inputs(files *f)
     for (int i = 0; i < g->nstages; i++)
         n += (size_t)g->stage[i].nreads;
     f->input = gp_alloc(f->r->arena, (n + (size_t)g->nbuffers) * sizeof *f->input);
+    f->read.arena = f->r->arena;
     add_inputs(f, (const char *const[]){ g->file }, 1, "", "gpipe");
     for (int i = 0; i < g->nstages; i++)
         add_inputs(f, g->stage[i].reads, g->stage[i].nreads, "stage ", g->stage[i].name);
     for (int i = 0; i < g->nbuffers; i++)
         if (g->buffer[i].path)
             add_inputs(f, (const char *const[]){ g->buffer[i].path }, 1, "buffer ", g->buffer[i].name);
-}
-
-static void fill(files *f)
-{
-    const gp_graph *g = f->r->graph;
-    f->read.arena = f->r->arena;
-    for (int i = 0; i < g->nstages; i++)
-        for (int k = 0; k < g->stage[i].nreads; k++)
-            gp_table_put(&f->read, gp_strdup(f->r->arena, plain(f, g->stage[i].reads[k])), i);
 }
 
 /* Of a path with %n: the names are those of the files that are read. */
@@ -98,8 +93,6 @@ static void check_named(files *f, const gp_stage *to)
     for (int i = 0; i < g->nstages; i++) {
         if (!(to->sources[i / 32] >> i % 32 & 1))
             continue;
-        if (g->stage[i].nreads && !f->read.n)
-            fill(f);
         for (int k = 0; k < g->stage[i].nreads; k++) {
             size_t n;
             const char *stem = gp_path_stem(g->stage[i].reads[k], &n);
@@ -111,7 +104,7 @@ static void check_named(files *f, const gp_stage *to)
                 continue;
             int from = gp_table_index(&f->read, plain(f, made));
             if (from >= 0) {
-                refuse(f, to, made, "stage ", g->stage[from].name);
+                refuse(f, to, made, f->input[from].who, f->input[from].name);
                 return;
             }
         }

@@ -10,7 +10,7 @@
 #include "code.h"
 
 /* What gives a name to something that lives as long as the program. A variable outside of all
- * functions without any of them is none on a GPU, and the CPU's compiler tells (cpu/state.c). */
+ * functions without any of them is none on a GPU, and the image tells of the CPU (device/image.c). */
 static const char *const lasting[] = { "__device__", "__managed__", "__constant__", "static",
                                        "thread_local", "__thread", "_Thread_local", "constinit", NULL };
 /* With them, what is declared stays a function or a variable as it was. */
@@ -72,15 +72,14 @@ typedef struct decl {
     bool varies;               /* #if decides about a part of it */
 } decl;
 
-static void declared(search *s, decl *d, const gp_tok *at)
+static void declared(search *s, decl *d)
 {
-    const gp_tok *name = d->name ? d->name : at;
     bool same = d->always || (d->konst && !d->star) || (d->star && d->last);
     if (d->own)
         return;
     if (!d->macro && !same && !d->constant)
-        found(s, name);
-    else if (d->name && !d->macro && !d->varies && (d->plain || !same || !s->mutable_members)) {
+        found(s, d->name);
+    else if (!d->macro && !d->varies && (d->plain || !same || !s->mutable_members)) {
         s->fixed[d->name->word] = d->constant ? 'd' : 'c', s->declared[d->name->word]++;
         if (s->declares)
             s->declares[d->name - s->c->main.v] = true;
@@ -193,7 +192,7 @@ static int declaration(search *s, const gp_toks *t, int from, int to)
             int end = value_end(s, t, i, to);
             if (!d.name)
                 break;
-            declared(s, &d, v);
+            declared(s, &d);
             if (end < to && !gp_tok_is(&t->v[end], ","))
                 return stop + 1;
             i = end;
