@@ -95,9 +95,6 @@ gp_state gp_cu_state(gp_cu *c);
 
 bool gp_tok_is(const gp_tok *t, const char *text);
 bool gp_tok_among(const gp_tok *t, const char *const *words);   /* which end with NULL */
-void gp_toks_add(gp_cu *c, gp_toks *t, gp_tok tok);
-void gp_cu_odd(gp_cu *c, const gp_tok *t, const char *why);
-void gp_cu_cut(gp_cu *c, const gp_tok *t, const char *why);
 /* Counts what is not in proportion to the source's length. False, and the rest is cut, when
  * that is more than any source needs that was not made for it. */
 bool gp_cu_step(gp_cu *c, const gp_tok *t);

@@ -38,14 +38,14 @@ void *gp_cu_room(gp_cu *c, void *v, int n, int *cap, size_t each)
 }
 
 /* Behind the last there are always two of kind 0. */
-void gp_toks_add(gp_cu *c, gp_toks *t, gp_tok tok)
+static void add(gp_cu *c, gp_toks *t, gp_tok tok)
 {
     t->v = gp_cu_room(c, t->v, t->n, &t->cap, sizeof *t->v);
     t->v[t->n++] = tok;
     t->v[t->n] = t->v[t->n + 1] = (gp_tok){ 0 };
 }
 
-void gp_cu_odd(gp_cu *c, const gp_tok *t, const char *why)
+static void set_odd(gp_cu *c, const gp_tok *t, const char *why)
 {
     if (c->odd)
         return;
@@ -54,9 +54,9 @@ void gp_cu_odd(gp_cu *c, const gp_tok *t, const char *why)
     c->odd = copy, c->why = why;
 }
 
-void gp_cu_cut(gp_cu *c, const gp_tok *t, const char *why)
+static void cut(gp_cu *c, const gp_tok *t, const char *why)
 {
-    gp_cu_odd(c, t, why);
+    set_odd(c, t, why);
     c->cut = true;
 }
 
@@ -64,7 +64,7 @@ bool gp_cu_step(gp_cu *c, const gp_tok *t)
 {
     if (c->steps < STEPS)
         return c->steps++, true;
-    gp_cu_cut(c, t, "takes too long to look through");
+    cut(c, t, "takes too long to look through");
     return false;
 }
 
@@ -111,7 +111,7 @@ static void follow(reader *r)
     gp_tok at = here(r);
     if (!isspace((unsigned char)*after) && !isspace((unsigned char)r->p[-1]) && r->p[-1]
         && !strchr("{};,()", r->p[-1]))
-        gp_cu_cut(r->c, &at, "has a word that a backslash takes to the next line");
+        cut(r->c, &at, "has a word that a backslash takes to the next line");
     r->line++, r->p = to;
 }
 
@@ -129,7 +129,7 @@ static void skip(reader *r, bool directive)
             for (; r->p + 1 < r->end && r->p[1] != '\n'; r->p++)
                 if (r->p[1] == '\\' && continued(r->p + 1, r->end)) {
                     gp_tok at = here(r);
-                    gp_cu_cut(r->c, &at, "has a comment that a backslash takes to the next line");
+                    cut(r->c, &at, "has a comment that a backslash takes to the next line");
                 }
         } else if (*r->p == '/' && r->p + 1 < r->end && r->p[1] == '*') {
             const char *start = r->p;
@@ -162,7 +162,7 @@ static const char *text_end(reader *r, const char *p, bool raw)
     while (p < r->end && *p != quote && *p != '\n') {
         gp_tok at = here(r);
         if (*p == '\\' && continued(p, r->end))
-            gp_cu_cut(r->c, &at, "has a text that a backslash takes to the next line");
+            cut(r->c, &at, "has a text that a backslash takes to the next line");
         p += *p == '\\' && p + 1 < r->end ? 2 : 1;
     }
     return p < r->end && *p == quote ? p + 1 : p;
@@ -188,10 +188,10 @@ static void check_character(reader *r, const gp_tok *at)
     if (r->words)
         return;
     if (!*p || !strchr("{}()[]<>;:,.?=+-*/%&|^!~#", *p))
-        gp_cu_cut(r->c, &t, "has a character that is not looked at outside of comments and texts");
+        cut(r->c, &t, "has a character that is not looked at outside of comments and texts");
     else if ((*p == '<' && (next == '%' || next == ':')) || (next == '>' && (*p == '%' || *p == ':'))
              || (*p == '%' && next == ':'))
-        gp_cu_cut(r->c, &t, "has a bracket that is spelled with two characters");
+        cut(r->c, &t, "has a bracket that is spelled with two characters");
 }
 
 /* The next token; kind 0 at the end, or in a directive at the line's end. */
@@ -244,9 +244,9 @@ static void read_define(reader *r)
         return;
     int from = c->text.n;
     bool takes = r->p < r->end && *r->p == '(';
-    gp_toks_add(c, &c->text, name);
+    add(c, &c->text, name);
     while ((t = next(r, true)).kind)
-        gp_toks_add(c, &c->text, t);
+        add(c, &c->text, t);
     int body = from + 1;
     while (takes && body < c->text.n && !gp_tok_is(&c->text.v[body++], ")"))
         ;
@@ -304,13 +304,13 @@ static void check_header(reader *r, const gp_tok *at, const char *p, size_t n)
 {
     gp_cu *c = r->c;
     if (find_include(c, c->path[0], p, n))
-        gp_cu_cut(c, at, "includes a file that is not looked at; \"...\" is, <...> not");
+        cut(c, at, "includes a file that is not looked at; \"...\" is, <...> not");
     else if (is_listed(plain_headers, p, n, false))
         return;
     else if (is_listed(toolkit_headers, p, n, false) || is_listed(toolkit_folders, p, n, true))
-        gp_cu_odd(c, at, "includes more than the C library");
+        set_odd(c, at, "includes more than the C library");
     else
-        gp_cu_cut(c, at, "includes a file that is not looked at; \"...\" is, <...> not");
+        cut(c, at, "includes a file that is not looked at; \"...\" is, <...> not");
 }
 
 static void read_include(reader *r)
@@ -327,7 +327,7 @@ static void read_include(reader *r)
     at.len = (int)n + 2;
     if (!n) {
         at.len = 1;
-        gp_cu_cut(c, &at, "includes a file by a macro");
+        cut(c, &at, "includes a file by a macro");
     } else if (close == '>') {
         check_header(r, &at, p + 1, n);
     } else {
@@ -335,13 +335,13 @@ static void read_include(reader *r)
         if (!f)
             f = find_include(c, c->path[0], p + 1, n);
         if (c->open)
-            gp_cu_odd(c, &at, "includes a file within brackets");
+            set_odd(c, &at, "includes a file within brackets");
         if (!f && !is_listed(plain_headers, p + 1, n, false))
-            gp_cu_cut(c, &at, "includes a file that is not there");
+            cut(c, &at, "includes a file that is not there");
         else if (!f)
             ;                              /* it comes with a compiler */
         else if (c->deep == DEEP || c->nfiles == FILES)
-            gp_cu_cut(c, &at, c->deep == DEEP ? "includes files that include each other too deep"
+            cut(c, &at, c->deep == DEEP ? "includes files that include each other too deep"
                                         : "includes too many files");
         else
             read_file(c, f);
@@ -355,11 +355,11 @@ static void read_if(reader *r, const gp_tok *word)
     bool begins = gp_tok_is(word, "if") || gp_tok_is(word, "ifdef") || gp_tok_is(word, "ifndef");
     gp_cu *c = r->c;
     if (begins && r->levels == LEVELS) {
-        gp_cu_cut(c, word, "has #if within #if too deep");
+        cut(c, word, "has #if within #if too deep");
     } else if (begins) {
         r->level[r->levels].open = c->open, r->level[r->levels++].part = c->part;
     } else if (r->levels && r->level[r->levels - 1].open != c->open) {
-        gp_cu_cut(c, word, "has brackets that depend on #if");
+        cut(c, word, "has brackets that depend on #if");
     }
     bool ends = gp_tok_is(word, "endif");
     c->part = !ends ? ++c->parts : r->levels ? r->level[r->levels - 1].part : 0;
@@ -380,7 +380,7 @@ static void read_directive(reader *r)
     else if (gp_tok_among(&word, chooses))
         read_if(r, &word);
     else if (word.kind && !r->words && !gp_tok_is(&word, "undef"))
-        gp_cu_cut(r->c, &word, "has a directive that is not known");
+        cut(r->c, &word, "has a directive that is not known");
     while (next(r, true).kind)
         ;
     r->words = false;
@@ -402,7 +402,7 @@ static void read_file(gp_cu *c, const gp_file *f)
     c->path = gp_cu_room(c, c->path, c->nfiles, &c->files_cap, sizeof *c->path);
     c->path[c->nfiles++] = f->path;
     if (f->size > (int64_t)f->nhead)
-        gp_cu_cut(c, &at, "is longer than a source is looked at");
+        cut(c, &at, "is longer than a source is looked at");
     c->deep++;
     for (;;) {
         skip(&r, false);
@@ -417,7 +417,7 @@ static void read_file(gp_cu *c, const gp_file *f)
         t.chosen = c->part;
         if (t.kind == GP_TOK_OTHER && t.len == 1)
             c->open += !!strchr("([{", *t.p) - !!strchr(")]}", *t.p);
-        gp_toks_add(c, &c->main, t);
+        add(c, &c->main, t);
     }
     c->deep--;
 }
@@ -433,7 +433,7 @@ static void read_option(gp_cu *c, const char *define)
     if (value)
         *value = ' ';
     if (strchr(text + 1, '\n'))
-        gp_cu_cut(c, &at, "has a macro of several lines in 'define'");
+        cut(c, &at, "has a macro of several lines in 'define'");
     reader r = { .c = c, .line = 0, .p = text + 1, .end = text + 1 + n };
     read_define(&r);
 }
@@ -442,8 +442,8 @@ gp_cu *gp_cu_read(gp_shape *s, const gp_file *f, const char *const *define, int 
 {
     gp_cu *c = gp_shape_alloc(s, sizeof *c);
     c->s = s;
-    gp_toks_add(c, &c->main, (gp_tok){ .kind = GP_TOK_OTHER, .p = ";", .len = 1 });
-    gp_toks_add(c, &c->text, (gp_tok){ .kind = GP_TOK_OTHER, .p = ";", .len = 1 });
+    add(c, &c->main, (gp_tok){ .kind = GP_TOK_OTHER, .p = ";", .len = 1 });
+    add(c, &c->text, (gp_tok){ .kind = GP_TOK_OTHER, .p = ";", .len = 1 });
     read_file(c, f);
     for (int i = 0; i < ndefine; i++)
         read_option(c, define[i]);
