@@ -34,14 +34,15 @@
 #define GP_CONSTINIT
 #endif
 
-#define __global__ inline __attribute__((__always_inline__))
+/* Spelled __attribute, since a source may make a macro of __attribute__. */
+#define __global__ inline __attribute((__always_inline__))
 #define __device__
 #define __host__
 #define __constant__
 #define __shared__ GP_CONSTINIT thread_local
-#define __forceinline__ inline __attribute__((__always_inline__))
-#define __noinline__ __attribute__((__noinline__))
-#define __align__(n) __attribute__((__aligned__(n)))
+#define __forceinline__ inline __attribute((__always_inline__))
+#define __noinline__ __attribute((__noinline__))
+#define __align__(n) __attribute((__aligned__(n)))
 #define __launch_bounds__(...)
 #define __grid_constant__
 #ifndef __restrict__
@@ -331,20 +332,22 @@ static inline float cospif(float x) { return (float)cos(M_PI * (double)x); }
 static inline void sincospif(float x, float *s, float *c) { *s = sinpif(x), *c = cospif(x); }
 
 /* Float to integer: saturates, NaN gives 0. */
-template <class To, class From> static inline To gp_to_int(From x, To lo, To hi)
+template <class To, class From> static inline To gp_to_int(From x)
 {
+    constexpr bool is_signed = To(-1) < To(0);
+    constexpr To hi = To(~0ull >> (64 - 8 * sizeof(To) + is_signed)), lo = To(is_signed ? -hi - 1 : 0);
     return x != x ? 0 : x <= (From)lo ? lo : x >= (From)hi ? hi : (To)x;
 }
-#define GP_TO_INT(From, from, To, to, lo, hi, rn, rz, rd, ru)                             \
-    static inline To __##from##2##to##_rn(From x) { return gp_to_int<To>(rn(x), lo, hi); } \
-    static inline To __##from##2##to##_rz(From x) { return gp_to_int<To>(rz(x), lo, hi); } \
-    static inline To __##from##2##to##_rd(From x) { return gp_to_int<To>(rd(x), lo, hi); } \
-    static inline To __##from##2##to##_ru(From x) { return gp_to_int<To>(ru(x), lo, hi); }
+#define GP_TO_INT(From, from, To, to, rn, rz, rd, ru)                                     \
+    static inline To __##from##2##to##_rn(From x) { return gp_to_int<To>(rn(x)); }        \
+    static inline To __##from##2##to##_rz(From x) { return gp_to_int<To>(rz(x)); }        \
+    static inline To __##from##2##to##_rd(From x) { return gp_to_int<To>(rd(x)); }        \
+    static inline To __##from##2##to##_ru(From x) { return gp_to_int<To>(ru(x)); }
 #define GP_TO_INTS(From, from, rn, rz, rd, ru)                                            \
-    GP_TO_INT(From, from, int, int, INT_MIN, INT_MAX, rn, rz, rd, ru)                     \
-    GP_TO_INT(From, from, unsigned, uint, 0, UINT_MAX, rn, rz, rd, ru)                    \
-    GP_TO_INT(From, from, long long, ll, LLONG_MIN, LLONG_MAX, rn, rz, rd, ru)            \
-    GP_TO_INT(From, from, unsigned long long, ull, 0, ULLONG_MAX, rn, rz, rd, ru)
+    GP_TO_INT(From, from, int, int, rn, rz, rd, ru)                                       \
+    GP_TO_INT(From, from, unsigned, uint, rn, rz, rd, ru)                                 \
+    GP_TO_INT(From, from, long long, ll, rn, rz, rd, ru)                                  \
+    GP_TO_INT(From, from, unsigned long long, ull, rn, rz, rd, ru)
 GP_TO_INTS(float, float, rintf, truncf, floorf, ceilf)
 GP_TO_INTS(double, double, rint, trunc, floor, ceil)
 #undef GP_TO_INTS

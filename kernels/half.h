@@ -1,9 +1,8 @@
 /* half.h - cuda_fp16.h for the CPU: what a user's kernel gets by that name, with a toolkit or
- * without. engine/cpu/cc.c puts it where the compiler looks first; gpipe.h is before it.
+ * without. engine/cpu/headers.c puts it where the compiler looks first; gpipe.h is before it.
  *
  * Everything is computed in double and rounded once, to nearest even where its name says nothing
  * else; a NaN is 0x7fff, as on a GPU. What is for warps is deleted in cpu.h. */
-#line 8 "gpipe.h"
 #ifndef __CUDA_FP16_H__
 #define __CUDA_FP16_H__
 #define __CUDA_FP16_TYPES_EXIST__
@@ -65,12 +64,10 @@ struct __half {
     operator __half_raw() const { return { __x }; }
     operator float() const { return gp_from_half(gp_half{ __x }); }
     operator bool() const { return (__x & 0x7fff) != 0; }
-#define GP_TO(T, lo, hi) operator T() const { return gp_to_int<T>(truncf(float(*this)), lo, hi); }
-    GP_TO(char, CHAR_MIN, CHAR_MAX) GP_TO(signed char, SCHAR_MIN, SCHAR_MAX)
-    GP_TO(unsigned char, 0, UCHAR_MAX) GP_TO(short, SHRT_MIN, SHRT_MAX)
-    GP_TO(unsigned short, 0, USHRT_MAX) GP_TO(int, INT_MIN, INT_MAX) GP_TO(unsigned, 0, UINT_MAX)
-    GP_TO(long, LONG_MIN, LONG_MAX) GP_TO(unsigned long, 0, ULONG_MAX)
-    GP_TO(long long, LLONG_MIN, LLONG_MAX) GP_TO(unsigned long long, 0, ULLONG_MAX)
+#define GP_TO(T) operator T() const { return gp_to_int<T>(truncf(float(*this))); }
+    GP_TO(char) GP_TO(signed char) GP_TO(unsigned char) GP_TO(short) GP_TO(unsigned short)
+    GP_TO(int) GP_TO(unsigned) GP_TO(long) GP_TO(unsigned long) GP_TO(long long)
+    GP_TO(unsigned long long)
 #undef GP_TO
 };
 
@@ -103,18 +100,18 @@ GP_HALF __float2half_rn(float v) { return v; }
 GP_HALF __float2half_rz(float v) { return gp_round_half_to(v, gp_rz); }
 GP_HALF __float2half_rd(float v) { return gp_round_half_to(v, gp_rd); }
 GP_HALF __float2half_ru(float v) { return gp_round_half_to(v, gp_ru); }
-#define GP_WAY(T, name, lo, hi, way, rint_)                                               \
+#define GP_WAY(T, name, way, rint_)                                                       \
     GP_HALF __##name##2half_##way(T v) { return gp_round_half_to(gp_near(v), gp_##way); } \
-    static inline T __half2##name##_##way(__half h) { return gp_to_int<T>(rint_((float)h), lo, hi); }
-#define GP_WAYS(T, name, lo, hi)                                                          \
-    GP_WAY(T, name, lo, hi, rn, rintf) GP_WAY(T, name, lo, hi, rz, truncf)                \
-    GP_WAY(T, name, lo, hi, rd, floorf) GP_WAY(T, name, lo, hi, ru, ceilf)
-GP_WAYS(short, short, SHRT_MIN, SHRT_MAX)
-GP_WAYS(unsigned short, ushort, 0, USHRT_MAX)
-GP_WAYS(int, int, INT_MIN, INT_MAX)
-GP_WAYS(unsigned, uint, 0, UINT_MAX)
-GP_WAYS(long long, ll, LLONG_MIN, LLONG_MAX)
-GP_WAYS(unsigned long long, ull, 0, ULLONG_MAX)
+    static inline T __half2##name##_##way(__half h) { return gp_to_int<T>(rint_((float)h)); }
+#define GP_WAYS(T, name)                                                                  \
+    GP_WAY(T, name, rn, rintf) GP_WAY(T, name, rz, truncf) GP_WAY(T, name, rd, floorf)    \
+    GP_WAY(T, name, ru, ceilf)
+GP_WAYS(short, short)
+GP_WAYS(unsigned short, ushort)
+GP_WAYS(int, int)
+GP_WAYS(unsigned, uint)
+GP_WAYS(long long, ll)
+GP_WAYS(unsigned long long, ull)
 #undef GP_WAYS
 #undef GP_WAY
 static inline signed char __half2char_rz(__half h) { return h; }
@@ -189,8 +186,8 @@ GP_HALF2 __hcmadd(__half2 a, __half2 b, __half2 c)     /* of complex numbers */
 }
 
 GP_2(__hmax, gp_fmax(x, y)) GP_2(__hmin, gp_fmin(x, y))
-GP_2(__hmax_nan, x != x || y != y ? NAN : gp_fmax(x, y))
-GP_2(__hmin_nan, x != x || y != y ? NAN : gp_fmin(x, y))
+GP_2(__hmax_nan, x != x || y != y ? x + y : gp_fmax(x, y))
+GP_2(__hmin_nan, x != x || y != y ? x + y : gp_fmin(x, y))
 GP_PAIR2(__hmax2, __hmax) GP_PAIR2(__hmin2, __hmin)
 GP_PAIR2(__hmax2_nan, __hmax_nan) GP_PAIR2(__hmin2_nan, __hmin_nan)
 

@@ -5,10 +5,8 @@
  *                      of a chunk takes its rows l, l + lanes, ... in order
  *   reduce_tree_OP_T   partials -> one: threads take partials t, t + threads, ...
  *                      in order, then halves are added to halves
- *
- * Floats are summed in f64 and integers modulo 2^64, min and max keep the type
- * and, as in NumPy, a NaN. */
-#include "map.h"
+ */
+#include "join.h"
 
 /* Before a loop that is not to be unrolled: its body has loads enough to overlap,
  * and there are many of these kernels. */
@@ -17,39 +15,6 @@
 #else
 #define ROLLED
 #endif
-
-template <class T> struct accumulator { typedef double type; };
-template <> struct accumulator<uint64_t> { typedef uint64_t type; };
-#define SIGNED(T) template <> struct accumulator<T> { typedef int64_t type; };
-SIGNED(uint8_t) SIGNED(int8_t) SIGNED(uint16_t) SIGNED(int16_t)
-SIGNED(uint32_t) SIGNED(int32_t) SIGNED(int64_t)
-
-struct sum {
-    template <class T> static __device__ __forceinline__ T join(T a, T b)
-    {
-        if constexpr (real<T>::integer)
-            return T(uint64_t(a) + uint64_t(b));
-        else
-            return a + b;
-    }
-};
-
-static __device__ __forceinline__ float order(gp_half x) { return gp_from_half(x); }
-template <class T> static __device__ __forceinline__ T order(T x) { return x; }
-
-struct least {
-    template <class T> static __device__ __forceinline__ T join(T a, T b)
-    {
-        return order(b) < order(a) || order(b) != order(b) ? b : a;
-    }
-};
-
-struct most {
-    template <class T> static __device__ __forceinline__ T join(T a, T b)
-    {
-        return order(b) > order(a) || order(b) != order(b) ? b : a;
-    }
-};
 
 /* a, then x[step], x[2 step], ... x[n step] in order; eight loads at a time are in
  * flight. */

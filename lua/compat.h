@@ -27,6 +27,17 @@ static inline void gp_lua_anchor(lua_State *L, int owner)
     lua_setiuservalue(L, -2, 1);
 }
 
+/* A pointer that belongs to the state, for all its coroutines; before the first of them. */
+static inline void gp_lua_set_owner(lua_State *L, void *p)
+{
+    *(void **)lua_getextraspace(L) = p;
+}
+
+static inline void *gp_lua_owner(lua_State *L)
+{
+    return *(void **)lua_getextraspace(L);
+}
+
 static inline void gp_lua_pushint(lua_State *L, int64_t v)
 {
     lua_pushinteger(L, v);
@@ -58,6 +69,20 @@ static inline void gp_lua_anchor(lua_State *L, int owner)
     lua_insert(L, -2);
     lua_rawseti(L, -2, 1);
     lua_setfenv(L, -2);
+}
+
+static inline void gp_lua_set_owner(lua_State *L, void *p)
+{
+    lua_pushlightuserdata(L, p);
+    lua_setfield(L, LUA_REGISTRYINDEX, "gpipe.owner");
+}
+
+static inline void *gp_lua_owner(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "gpipe.owner");
+    void *p = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    return p;
 }
 
 static inline void gp_lua_pushexact(lua_State *L, double d, bool exact)

@@ -3,7 +3,7 @@
 --
 -- Only what can be told to be right from the part of a view that is in lua/view.h is
 -- done here: a whole index within the view's, of a view that is alive, an element
--- that fits. All else goes on to the functions of view.c, which know the errors.
+-- that fits. All else goes on to the functions of view.c and handle.c, which know the errors.
 --
 -- A compiled loop over i = 1 .. #v pays for two comparisons an element, since what
 -- does not change is looked at once, before. To notice that the run is cancelled
@@ -11,14 +11,17 @@
 
 local ffi = require "ffi"
 
-local template = [[
-local ffi, index, newindex, len, methods = ...
+local elements = {}
+
+local head = [[
+local ffi, index, newindex, len, methods, handles, parts = ...
 local cast, floor, type = ffi.cast, math.floor, type
 local part, unsigned = ffi.typeof("struct gp_lua_part *"), ffi.typeof("uint64_t")
+]]
 
-local function get(self, i)
+-- What is done with the view v.
+local get = [[
   if type(i) == "number" then
-    local v = cast(part, self)
     if cast(unsigned, i) - 2 < v.more_reads and floor(i) == i and v.born == v.now[0] then
       return v.DTYPE[i - 1]
     end
@@ -30,12 +33,10 @@ local function get(self, i)
     local method = methods[i]
     if method then return method end
   end
-  return index(self, i)
-end
+]]
 
-local function put(self, i, e)
+local put = [[
   if type(i) == "number" and type(e) == "number" and FITS then
-    local v = cast(part, self)
     if cast(unsigned, i) - 2 < v.more_writes and floor(i) == i and v.born == v.now[0] then
       v.DTYPE[i - 1] = e
       return
@@ -46,19 +47,13 @@ local function put(self, i, e)
       return
     end
   end
-  return newindex(self, i, e)
-end
+]]
 
-local function count(self)
-  local v = cast(part, self)
+local count = [[
   if v.reads > 0 and v.born == v.now[0] and v.budget[0] > 1 then
     v.budget[0] = v.budget[0] - 1
     return v.reads
   end
-  return len(self)
-end
-
-return get, put, count
 ]]
 
 -- Does the number e fit? Compared as unsigned, negative numbers are large.
@@ -69,14 +64,68 @@ local fits = {
   i32 = "e >= -2147483648 and e <= 2147483647",
 }
 
--- Source text for each dtype, so that each is compiled separately.
-return function(dtype, meta, methods, part)
+local function of(dtype, text)
+  return (text:gsub("%u+", {
+    DTYPE = dtype, FITS = fits[dtype] and fits[dtype] .. " and floor(e) == e" or "true",
+  }))
+end
+
+-- Source text for each dtype or stage, so that each is compiled separately.
+local function compile(meta, text, ...)
+  text = ([[
+HEAD
+local function get(self, i)
+GET
+  return index(self, i)
+end
+local function put(self, i, e)
+PUT
+  return newindex(self, i, e)
+end
+local function count(self)
+COUNT
+  return len(self)
+end
+return get, put, count
+]]):gsub("%u+", text)
+  meta.__index, meta.__newindex, meta.__len = assert(loadstring(text, "=elements"))(
+    ffi, meta.__index, meta.__newindex, meta.__len, ...)
+end
+
+-- Userdata of one dtype: arrays, and parts of views.
+function elements.views(dtype, meta, methods, part)
   if not pcall(ffi.typeof, "struct gp_lua_part") then
     ffi.cdef("struct gp_lua_part { " .. part .. " };")
   end
-  local text = template:gsub("%u+", {
-    DTYPE = dtype, FITS = fits[dtype] and fits[dtype] .. " and floor(e) == e" or "true",
-  })
-  meta.__index, meta.__newindex, meta.__len = assert(loadstring(text, "=elements"))(
-    ffi, meta.__index, meta.__newindex, meta.__len, methods)
+  local v = "  local v = cast(part, self)\n"
+  compile(meta, {
+    HEAD = head, GET = v .. of(dtype, get), PUT = v .. of(dtype, put), COUNT = v .. of(dtype, count),
+  }, methods)
 end
+
+-- A stage's ports: self is the handle of port k in the call that runs. dtypes[k] is "" where
+-- LuaJIT has no such elements.
+function elements.ports(meta, methods, handles, dtypes, parts)
+  local text = { HEAD = head, GET = "", PUT = "", COUNT = "" }
+  for k, dtype in ipairs(dtypes) do
+    if dtype ~= "" then
+      text.HEAD = text.HEAD .. ("local p%d = cast(part, parts[%d])\n"):format(k, k)
+      local is = ("  if self == handles[%d] then\n  local v = p%d\n"):format(k, k)
+      text.GET = text.GET .. is .. of(dtype, get) .. "  end\n"
+      text.PUT = text.PUT .. is .. of(dtype, put) .. "  end\n"
+      text.COUNT = text.COUNT .. is .. of(dtype, count) .. "  end\n"
+    end
+  end
+  compile(meta, text, methods, handles, parts)
+end
+
+-- LuaJIT's own pairs() does not ask the metatable: of several inputs or outputs.
+function elements.pairs(ports)
+  local plain, type = pairs, type
+  function pairs(t)
+    if type(t) == "userdata" then return ports(t) end
+    return plain(t)
+  end
+end
+
+return elements

@@ -218,7 +218,7 @@ static int arith(lua_State *L, int op)
         refuse(L, y, names[op]);
     const void *z = NULL;
     long double a = 0, b = 0;
-    if (op != SCALE && lua_type(L, 3) == LUA_TUSERDATA) {
+    if (op != SCALE && lua_isuserdata(L, 3)) {
         gp_lua_view *v = gp_lua_view_arg(L, 3);
         want_same(L, y, v);
         z = v->data;

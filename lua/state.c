@@ -280,7 +280,8 @@ void gp_lua_close(gp_lua *w)
 {
     if (w->L)
         lua_close(w->L);
-    w->L = NULL;
+    free(w->guard.port);
+    w->L = NULL, w->guard.port = NULL;
 }
 
 /* ---- params ----------------------------------------------------------- */

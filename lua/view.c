@@ -6,7 +6,8 @@
 #include "half.h"
 #include "view.h"
 
-/* In the registry: the dtypes' metatables, by dtype. metatable[1] is this too. */
+/* In the registry: the dtypes' metatables, by dtype, and at GP_NO_DTYPE the methods.
+ * metatable[1] is this too. */
 static char METAS;
 enum { BUDGET = 1 << 16 };
 
@@ -35,11 +36,16 @@ static void look_for_cancel(lua_State *L, gp_lua_guard *g)
     }
 }
 
+void gp_lua_view_stale(lua_State *L, const gp_lua_view *v)
+{
+    gp_lua_fail(L, "'%s' is used after its frame: a view is good for one call, keep a copy "
+                "in a gpipe.array", v->name);
+}
+
 void gp_lua_view_alive(lua_State *L, gp_lua_view *v)
 {
     if (v->born != *v->now)
-        gp_lua_fail(L, "'%s' is used after its frame: a view is good for one call, keep a copy "
-                    "in a gpipe.array", v->name);
+        gp_lua_view_stale(L, v);
     if (--v->guard->budget <= 0)
         look_for_cancel(L, v->guard);
 }
@@ -57,14 +63,15 @@ static const char *kind_of(lua_State *L, int idx)
 
 gp_lua_view *gp_lua_view_arg(lua_State *L, int arg)
 {
-    gp_lua_view *v = lua_touserdata(L, arg);
-    bool same = v && lua_getmetatable(L, arg);
+    bool handle = lua_islightuserdata(L, arg);
+    gp_lua_view *v = handle ? gp_lua_port(L, arg) : lua_touserdata(L, arg);
+    bool same = v && !handle && lua_getmetatable(L, arg);
     if (same) {
         lua_rawgeti(L, -1, 1);
         same = lua_touserdata(L, -1) == &METAS;
         lua_pop(L, 2);
     }
-    if (!same)
+    if (!same && !(handle && v))
         gp_lua_fail(L, "expected a view, not %s%s", kind_of(L, arg),
                     arg == 1 ? "; a method is called with a colon, 'v:sum()'" : "");
     gp_lua_view_alive(L, v);
@@ -278,11 +285,8 @@ static int push_field(lua_State *L, const gp_lua_view *v, const char *key)
     return 1;
 }
 
-/* Only called through the metatable, which scripts cannot reach: the first
- * argument is a view. Upvalue 1: the methods. */
-static int view_index(lua_State *L)
+int gp_lua_view_get(lua_State *L, gp_lua_view *v)
 {
-    gp_lua_view *v = lua_touserdata(L, 1);
     if (lua_type(L, 2) != LUA_TSTRING)
         return gp_lua_push_element(L, v, flat(L, v, 2));
     lua_pushvalue(L, 2);
@@ -293,9 +297,8 @@ static int view_index(lua_State *L)
     return push_field(L, v, lua_tostring(L, 2));
 }
 
-static int view_newindex(lua_State *L)
+int gp_lua_view_put(lua_State *L, gp_lua_view *v)
 {
-    gp_lua_view *v = lua_touserdata(L, 1);
     if (lua_type(L, 2) != LUA_TSTRING) {
         int64_t i = flat(L, v, 2);
         want_writable(L, v);
@@ -310,21 +313,41 @@ static int view_newindex(lua_State *L)
     return 0;
 }
 
-static int view_len(lua_State *L)
+int gp_lua_view_len(lua_State *L, gp_lua_view *v)
 {
-    gp_lua_view *v = lua_touserdata(L, 1);
     gp_lua_view_alive(L, v);
     gp_lua_pushint(L, v->count);
     return 1;
 }
 
-static int view_tostring(lua_State *L)
+int gp_lua_view_text(lua_State *L, const gp_lua_view *v)
 {
-    gp_lua_view *v = lua_touserdata(L, 1);
     char text[128];
     lua_pushfstring(L, "%s '%s' %s", v->writable ? "output" : "input", v->name,
                     gp_type_text(&v->type, text));
     return 1;
+}
+
+/* Only called through the metatable, which scripts cannot reach: the first
+ * argument is a view. */
+static int view_index(lua_State *L)
+{
+    return gp_lua_view_get(L, lua_touserdata(L, 1));
+}
+
+static int view_newindex(lua_State *L)
+{
+    return gp_lua_view_put(L, lua_touserdata(L, 1));
+}
+
+static int view_len(lua_State *L)
+{
+    return gp_lua_view_len(L, lua_touserdata(L, 1));
+}
+
+static int view_tostring(lua_State *L)
+{
+    return gp_lua_view_text(L, lua_touserdata(L, 1));
 }
 
 /* ---- making views ---------------------------------------------------- */
@@ -339,25 +362,23 @@ static void count(gp_lua_view *v)
     v->more_writes = v->writes ? v->more_reads : 0;
 }
 
+void gp_lua_view_init(gp_lua_view *v, gp_lua_guard *guard, const char *name, bool writable)
+{
+    v->guard = guard, v->now = &guard->now, v->budget = &guard->budget, v->root = v;
+    v->name = name, v->writable = writable;
+    v->born = guard->now - 1;              /* not before it is pointed at a slot */
+}
+
 static gp_lua_view *push_bytes(lua_State *L, gp_lua_guard *guard, gp_dtype dtype, size_t extra)
 {
     gp_lua_view *v = lua_newuserdatauv(L, sizeof *v + extra, 1);
     memset(v, 0, sizeof *v + extra);
-    v->guard = guard, v->now = &guard->now, v->budget = &guard->budget, v->root = v;
+    gp_lua_view_init(v, guard, NULL, false);
     lua_pushlightuserdata(L, &METAS);
     lua_rawget(L, LUA_REGISTRYINDEX);
     lua_rawgeti(L, -1, dtype);
     lua_remove(L, -2);
     lua_setmetatable(L, -2);
-    return v;
-}
-
-gp_lua_view *gp_lua_view_push(lua_State *L, gp_lua_guard *guard, gp_dtype dtype, const char *name,
-                              bool writable)
-{
-    gp_lua_view *v = push_bytes(L, guard, dtype, 0);
-    v->name = name, v->writable = writable;
-    v->born = guard->now - 1;              /* not before it is pointed at a slot */
     return v;
 }
 
@@ -469,20 +490,40 @@ static void push_metatable(lua_State *L)
     lua_setfield(L, -2, "__metatable");
 }
 
+void gp_lua_view_methods(lua_State *L)
+{
+    lua_pushlightuserdata(L, &METAS);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_rawgeti(L, -1, GP_NO_DTYPE);
+    lua_remove(L, -2);
+}
+
 #if LUA_VERSION_NUM < 503
 
 #define TEXT(...) TEXT_OF(__VA_ARGS__)
 #define TEXT_OF(...) #__VA_ARGS__
 
+bool gp_lua_is_compiled(gp_dtype t)
+{
+    return t != GP_U64 && t != GP_I64 && t != GP_F16 && t != GP_C64;
+}
+
+void gp_lua_elements(lua_State *L, const char *name)
+{
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "gpipe.elements");
+    lua_call(L, 1, 1);
+    lua_getfield(L, -1, name);
+    lua_remove(L, -2);
+}
+
 /* gpipe.elements.lua puts functions that can be compiled into the metatable on top of the
  * stack, for dtypes that LuaJIT knows. Below it: the methods. */
 static void compile(lua_State *L, gp_dtype t)
 {
-    if (t == GP_U64 || t == GP_I64 || t == GP_F16 || t == GP_C64)
+    if (!gp_lua_is_compiled(t))
         return;
-    lua_getglobal(L, "require");
-    lua_pushliteral(L, "gpipe.elements");
-    lua_call(L, 1, 1);
+    gp_lua_elements(L, "views");
     lua_pushstring(L, gp_dtype_name(t));
     lua_pushvalue(L, -3);
     lua_pushvalue(L, -5);
@@ -516,8 +557,10 @@ void gp_lua_views_open(lua_State *L, gp_lua_guard *guard)
         compile(L, (gp_dtype)t);
         lua_rawseti(L, -3, t);
     }
-    lua_pop(L, 1);
+    lua_rawseti(L, -2, GP_NO_DTYPE);
     lua_rawset(L, LUA_REGISTRYINDEX);
+    gp_lua_set_owner(L, guard);
+    gp_lua_handles_open(L);
 
     lua_getglobal(L, "package");
     lua_getfield(L, -1, "preload");

@@ -1,4 +1,4 @@
-/* kernel.c - a user's own kernel, from a .cu file.
+/* kernel.c - a user's own kernel, from a .cu file or in the pipeline itself.
  *
  * check() and shape() read `args`, `block` and the like once, look at the source
  * (kernel/code.h), and leave what they found in the options; open() has the source compiled; record() evaluates
@@ -12,18 +12,14 @@ enum { MAX_BLOCK = 1024, MAX_SHARED = 227 * 1024 };
 
 struct opts {
     const char *source, *entry;
-    const gp_node *args, *grid, *define, *shared;
+    const gp_node *code, *args, *grid, *define, *shared;
     gp_ints block;
     bool batched, serial, cooperative;
     /* Not options: made of them by check() and shape(). */
-    const char *name;          /* of the entry */
-    const gp_file *file;
+    gp_source kernel;
+    const gp_file *file;       /* of the source; NULL: it is `code` */
     gp_kargs passed;
     gp_kgrid threads;
-    const char **defines;
-    size_t bytes;              /* shared */
-    const char **constant, **fixed, **words;               /* as in gp_source */
-    int nconstants, nfixed, nwords;
 };
 
 /* ---- the rest of the options ----------------------------------------- */
@@ -31,7 +27,7 @@ struct opts {
 static bool read_shared(gp_shape *s, struct opts *o)
 {
     gp_num n;
-    o->bytes = 0;
+    o->kernel.shared = 0;
     if (!o->shared)
         return true;
     if (!gp_shape_eval(s, o->shared, &n))
@@ -39,7 +35,7 @@ static bool read_shared(gp_shape *s, struct opts *o)
     if (!n.is_int || n.i < 0 || n.i > MAX_SHARED)
         return gp_shape_fail(s, "shared", "%.17g bytes of shared memory; a block can have 0 to "
                              "%d KiB", n.f, MAX_SHARED / 1024);
-    o->bytes = (size_t)n.i;
+    o->kernel.shared = (size_t)n.i;
     return true;
 }
 
@@ -56,7 +52,8 @@ static bool read_define(gp_shape *s, struct opts *o)
         return true;
     if (d->kind != GP_MAP)
         return gp_shape_fail_at(s, d->at, "'define' must be a map, like {RADIUS: 3}");
-    o->defines = gp_shape_alloc(s, sizeof *o->defines * (size_t)(d->n + 1));
+    const char **defines = gp_shape_alloc(s, sizeof *defines * (size_t)(d->n + 1));
+    o->kernel.define = defines, o->kernel.ndefine = d->n;
     for (int i = 0; i < d->n; i++) {
         const char *text = d->item[i]->kind == GP_SCALAR ? gp_shape_text(s, d->item[i]) : NULL;
         if (d->item[i]->kind != GP_SCALAR)
@@ -69,32 +66,61 @@ static bool read_define(gp_shape *s, struct opts *o)
         size_t n = strlen(d->key[i]->text) + strlen(text) + 2;
         char *define = gp_shape_alloc(s, n);
         snprintf(define, n, "%s=%s", d->key[i]->text, text);
-        o->defines[i] = define;
+        defines[i] = define;
     }
     return true;
 }
 
-static bool read_source(gp_shape *s, struct opts *o)
+static bool read_file(gp_shape *s, struct opts *o)
 {
     const gp_file *f = o->file = gp_probe_file(s, o->source);
     if (f->error)
         return gp_shape_fail(s, "source", "cannot read '%s': %s", o->source, strerror(f->error));
     if (f->kind != GP_FILE_REGULAR)
         return gp_shape_fail(s, "source", "'%s' is not a regular file", o->source);
-    o->name = o->entry;
-    if (!o->name || !*o->name) {
+    o->kernel.path = o->source;
+    if (!o->kernel.entry) {
         const char *slash = strrchr(o->source, '/'), *base = slash ? slash + 1 : o->source;
         size_t n = strlen(base);
         char *name = gp_shape_alloc(s, n + 1);
         strcpy(name, base);
         if (n > 3 && !strcmp(name + n - 3, ".cu"))
             name[n - 3] = 0;
-        o->name = name;
+        o->kernel.entry = name;
     }
-    if (!is_identifier(o->name))
-        return gp_shape_fail(s, "entry", "'%s' cannot be the name of a kernel; set 'entry'",
-                             o->name);
     return true;
+}
+
+static bool is_file_name(const char *text)
+{
+    size_t n = strlen(text);
+    return n > 3 && !strcmp(text + n - 3, ".cu") && !strpbrk(text, " \n(");
+}
+
+static bool read_source(gp_shape *s, struct opts *o)
+{
+    const gp_node *code = o->code;
+    o->kernel = (gp_source){ .entry = o->entry && *o->entry ? o->entry : NULL, .overlaps = !o->serial,
+                             .cooperative = o->cooperative };
+    if (!code && (!o->source || !*o->source))
+        return gp_shape_fail(s, "source", "a kernel needs 'source', its .cu file, or 'code', its CUDA C++ as it stands");
+    if (code && o->source)
+        return gp_shape_fail(s, "code", "leave out 'source' or 'code': the kernel is in a file, or here");
+    if (code && code->kind != GP_SCALAR)
+        return gp_shape_fail(s, "code", "'code' is a text, best a block: 'code: |', and CUDA C++ in the lines below");
+    if (code && is_file_name(code->text))
+        return gp_shape_fail(s, "code", "'code' has the source itself; a file's name is 'source: %s'", code->text);
+    /* YAML joins its lines, and leaves out those that begin with '#'. */
+    if (code && !code->quoted && code->at.line)
+        return gp_shape_fail(s, "code", "'code' needs a '|', so that its lines stay as they are: 'code: |', and CUDA "
+                             "C++ in the lines below");
+    if (code)
+        o->kernel.path = gp_shape_loc(s, NULL).file, o->kernel.text = code->text,
+        o->kernel.line = code->line, o->kernel.col = code->col;
+    else if (!read_file(s, o))
+        return false;
+    return !o->kernel.entry || is_identifier(o->kernel.entry)
+        || gp_shape_fail(s, "entry", "'%s' cannot be the name of a kernel; set 'entry'", o->kernel.entry);
 }
 
 /* Frames in flight would change the variable at the same time. */
@@ -108,54 +134,70 @@ static bool check_variables(gp_shape *s, const struct opts *o, gp_cu *code)
     gp_loc at = gp_cu_at(code, keeps.at), changed = gp_cu_at(code, keeps.changed ? keeps.changed : keeps.at);
     int len = keeps.at->len < 40 ? keeps.at->len : 40;
     if (keeps.changed)
-        return gp_shape_fail(s, "source", "kernel '%s' may change '%.*s' (%s:%d), which is const, and which "
+        return gp_shape_fail(s, gp_cu_option(code), "kernel '%s' may change '%.*s' (%s:%d), which is const, and which "
                              "launches for several frames share: set 'serial: true', so that frames take "
-                             "turns", o->name, len, keeps.at->p, changed.file, changed.line);
-    return gp_shape_fail(s, "source", "kernel '%s' may change the variable '%.*s' (%s:%d), which launches "
+                             "turns", code->entry, len, keeps.at->p, changed.file, changed.line);
+    return gp_shape_fail(s, gp_cu_option(code), "kernel '%s' may change the variable '%.*s' (%s:%d), which launches "
                          "for several frames share and change at the same time: declare it const (or "
                          "__constant__) if it is only read, else set 'serial: true', so that frames take "
-                         "turns", o->name, len, keeps.at->p, at.file, at.line);
+                         "turns", code->entry, len, keeps.at->p, at.file, at.line);
 }
 
 /* Without a cooperative launch grid.sync() is an error that only some GPUs report. */
 static bool check_groups(gp_shape *s, const struct opts *o, gp_cu *code)
 {
-    const gp_tok *at = o->cooperative ? NULL : gp_cu_uses(code, o->name, "this_grid");
-    return !at || gp_shape_fail(s, "source", "kernel '%s' uses this_grid() (%s:%d), which needs all "
-                                "blocks to run at once: set 'cooperative: true'", o->name,
+    const gp_tok *at = o->cooperative ? NULL : gp_cu_uses(code, "this_grid");
+    return !at || gp_shape_fail(s, gp_cu_option(code), "kernel '%s' uses this_grid() (%s:%d), which needs all "
+                                "blocks to run at once: set 'cooperative: true'", code->entry,
                                 gp_cu_at(code, at).file, at->line);
 }
 
-/* Said at once where the name is nowhere in the source, so that no macro can make it. */
+/* Said at once where the name is nowhere in the source, so that no macro can make it, and where the
+ * source does not tell which of its kernels it is. */
 static bool check_entry(gp_shape *s, const struct opts *o, gp_cu *code)
 {
-    gp_kernels k = gp_cu_kernels(code, o->name);
+    const gp_kernels *k = &code->kernels;
     char names[200] = "";
-    if (code->odd || k.odd != code->main.v || gp_cu_uses(code, o->name, o->name) || gp_cu_uses(code, o->name, "##"))
+    bool named = o->kernel.entry != NULL;
+    if (named ? code->odd || k->odd != code->main.v || gp_cu_uses(code, code->entry) || gp_cu_uses(code, "##")
+              : code->entry && !k->nothers)
         return true;
-    for (int i = 0; i < k.nothers; i++) {
+    if (gp_cu_slip(code))
+        return false;
+    if (!named && code->entry)
+        snprintf(names, sizeof names, "'%.100s'", code->entry);
+    for (int i = 0; i < k->nothers; i++) {
         size_t used = strlen(names);
-        const gp_tok *name = &code->main.v[k.other[i].name];
+        const gp_tok *name = &code->main.v[k->other[i].name];
         if (used + (size_t)name->len + 5 < sizeof names)
             snprintf(names + used, sizeof names - used, "%s'%.*s'", used ? ", " : "", name->len, name->p);
     }
-    return gp_shape_fail(s, o->entry ? "entry" : "source", "no kernel '%s' in '%s'; %s%s", o->name, o->source,
-                         *names ? "set 'entry' to one of its kernels: " : "it has none", names);
+    if (!named && code->entry)
+        return gp_shape_fail(s, "code", "'code' has several kernels; set 'entry' to one of them: %s", names);
+    if (!named)
+        return gp_shape_fail(s, "code", "'code' plainly declares no kernel: write extern \"C\" __global__ void "
+                             "NAME(...) { ... }, or set 'entry' to its name%s", o->kernel.line ? "" : "; best write "
+                             "'code: |', so that its lines stay as they are");
+    return gp_shape_fail(s, o->entry ? "entry" : gp_cu_option(code), "no kernel '%s' in '%s'; %s%s", code->entry,
+                         o->code ? "code" : o->source, *names ? "set 'entry' to one of its kernels: " : "it has none", names);
 }
 
 /* What is decided by the source as text, so that check, plan and run agree on any machine. */
 static bool look_at_code(gp_shape *s, struct opts *o)
 {
-    gp_cu *code = gp_cu_read(s, o->file, o->defines, o->define ? o->define->n : 0);
-    gp_shape_reads(s, code->path, code->nfiles);
+    gp_cu *code = gp_cu_read(s, &o->kernel, o->file);
+    gp_source *k = &o->kernel;
+    int text = k->text != NULL;
+    gp_shape_reads(s, code->path + text, code->nfiles - text);
     o->threads = (gp_kgrid){ .given = o->grid, .batched = o->batched };
     bool ok = check_entry(s, o, code)
-        && gp_kgrid_read(s, &o->block, code, o->name, &o->threads)
-        && gp_kargs_check(s, o->args, &o->passed, code, o->name)
+        && gp_kgrid_read(s, &o->block, code, &o->threads)
+        && gp_kargs_check(s, o->args, &o->passed, code) && gp_kargs_bounds(s, &o->passed, code)
         && check_variables(s, o, code) && check_groups(s, o, code);
-    o->constant = code->constant, o->nconstants = code->nconstants;
-    o->fixed = code->fixed, o->nfixed = code->nfixed;
-    o->words = code->words, o->nwords = code->nsorted;
+    k->entry = ok ? code->entry : k->entry;
+    k->constant = code->constant, k->nconstants = code->nconstants;
+    k->fixed = code->fixed, k->nfixed = code->nfixed;
+    k->words = code->words, k->nwords = code->nsorted;
     return ok;
 }
 
@@ -188,7 +230,7 @@ static bool shape(gp_shape *s)
     if (s->partial)
         return true;
     s->batched = o->batched;
-    s->serial = o->serial, s->cooperative = o->cooperative;
+    s->serial = o->serial, s->cooperative = o->cooperative, s->writes_all = true;
     return gp_kargs_read(s, o->args, o->batched, &o->passed) && read_shared(s, o)
         && look_at_code(s, o);
 }
@@ -208,13 +250,8 @@ static bool open_kernel(const gp_open *o, void **state)
         return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': no memory", o->name);
     st->ports = (gp_ports){ .in_name = o->in_name, .out_name = o->out_name, .nin = o->nin,
                             .nout = o->nout };
-    gp_source src = { .path = k->source, .entry = k->name, .param = k->passed.type,
-                      .nparam = k->passed.n,
-                      .define = k->defines, .ndefine = k->define ? k->define->n : 0,
-                      .shared = k->bytes, .at = o->at, .param_at = k->passed.at,
-                      .cooperative = k->cooperative, .overlaps = !k->serial,
-                      .constant = k->constant, .nconstants = k->nconstants,
-                      .fixed = k->fixed, .nfixed = k->nfixed, .words = k->words, .nwords = k->nwords };
+    gp_source src = k->kernel;
+    src.at = k->code ? k->code->at : o->at, src.param = k->passed.type, src.nparam = k->passed.n, src.param_at = k->passed.at;
     st->kernel = gp_kernel_compile(o->dev, &src, o->errs);
     return st->kernel != NULL;
 }
@@ -232,7 +269,7 @@ static bool record(gp_dcall *c)
         args[i] = &v[i];
     }
     return gp_kgrid_of(c, &st->ports, &o->threads, &grid)
-        && gp_launch_kernel(c, st->kernel, grid, o->threads.block, o->bytes, args, o->passed.n);
+        && gp_launch_kernel(c, st->kernel, grid, o->threads.block, o->kernel.shared, args, o->passed.n);
 }
 
 static const gp_port in[] = {
@@ -243,9 +280,11 @@ static const gp_port out[] = {
 };
 
 static const gp_opt options[] = {
-    { GP_PATH(struct opts, source), .required = true, .help = "the .cu file" },
+    { GP_PATH(struct opts, source), .help = "the .cu file; or `code`" },
+    { GP_NODE(struct opts, code),
+      .help = "the source itself, as a block: `code: |`, and CUDA C++ in the lines below" },
     { GP_TEXT(struct opts, entry),
-      .help = "the extern \"C\" __global__ function; else the file's name without .cu" },
+      .help = "the extern \"C\" __global__ function; else the file's name without .cu, or the only one in `code`" },
     { GP_NODE(struct opts, args), .required = true,
       .help = "its arguments: ports, `frame`, {f32: gain}" },
     { GP_INTS(struct opts, block), .min = 1, .max = MAX_BLOCK, .unit = "threads",
@@ -271,7 +310,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_kernel = {
     GP_KIND("kernel"),
-    .help = "runs a kernel of your own, from a .cu file",
+    .help = "runs a kernel of your own, from a .cu file or in the YAML",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .shape = shape, .open = open_kernel, .close = free, .record = record,
     .check = check,

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cut.h"
@@ -112,7 +113,7 @@ static bool look_inside(gp_shape *s, struct opts *o, const gp_file *f, bool many
     gp_type *t = &s->out[0], found = { 0 };
     gp_cut cut;
     gp_cut_how as = how(o);
-    char why[GP_WHY], have[128];
+    char why[GP_WHY], have[128], want[128];
     bool ok = true, fortran;
     size_t data;
 
@@ -123,6 +124,9 @@ static bool look_inside(gp_shape *s, struct opts *o, const gp_file *f, bool many
         ok = gp_cut_raw(&cut, f->size, t, &as, why);
     } else if (o->as == GP_NPY) {
         ok = gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why)
+          && (!t->dtype || t->dtype == found.dtype
+              || gp_why(why, "holds %s, and 'buffers' declares %s", gp_dtype_name(found.dtype),
+                        gp_dtype_name(t->dtype)))
           && gp_cut_infer(t, &found, many, why)
           && gp_cut_npy(&cut, f->head, f->nhead, f->size, t, &as, why);
     } else {
@@ -131,7 +135,8 @@ static bool look_inside(gp_shape *s, struct opts *o, const gp_file *f, bool many
                          .ndim = t->ndim ? t->ndim : found.ndim };
         memcpy(said.dim, t->ndim ? t->dim : found.dim, sizeof said.dim);
         if (ok && !gp_type_same(&said, &found))
-            ok = gp_why(why, "holds %s, which is not what is declared", gp_type_text(&found, have));
+            ok = gp_why(why, "holds %s, and 'buffers' declares %s", gp_type_text(&found, have),
+                        gp_type_text(&said, want));
         if (ok)
             *t = found;
     }
@@ -351,8 +356,16 @@ static gp_status from_stream(struct reader *r, gp_call *c, char *to, int64_t n, 
     return GP_OK;
 }
 
+/* Two readers of a FIFO would each get a part of its bytes: the first holds it. False: another does. */
+static bool hold_fifo(struct reader *r)
+{
+    struct stat st;
+    return !r->o->nfiles || r->fd < 0 || fstat(r->fd, &st) || !S_ISFIFO(st.st_mode)
+        || !flock(r->fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK;
+}
+
 /* Opens a stream. One that has ended stays open until then, so that nobody who has begun
- * to write finds no reader. */
+ * to write finds no reader. errno of an r->fd < 0: EBUSY, where another reads it. */
 static void open_stream(struct reader *r)
 {
     const struct opts *o = r->o;
@@ -366,6 +379,10 @@ static void open_stream(struct reader *r)
 #ifdef F_SETPIPE_SZ
     fcntl(r->fd, F_SETPIPE_SZ, 1 << 20);           /* fewer, larger reads; may fail */
 #endif
+    if (!hold_fifo(r)) {
+        close(r->fd);
+        r->fd = -1, error = EBUSY;
+    }
     errno = error;
 }
 
@@ -413,7 +430,8 @@ static gp_status from_writers(struct reader *r, gp_call *c, gp_frame *f, bool fi
         if (r->fd < 0) {
             r->no_frames = true;
             gp_fail(c->errs, GP_E_RUN, r->o->at, "'%s' cannot be read: %s", r->o->path,
-                    strerror(errno));
+                    errno == EBUSY ? "another run or stage of gpipe reads this FIFO, and each would get "
+                                     "a part of it" : strerror(errno));
             return GP_FAILED;
         }
         f->out[0].type.dim[0] = rows;

@@ -6,6 +6,7 @@
  * one half of the scratch to the other. */
 #include <stdio.h>
 #include "device.h"
+#include "sums.h"
 
 enum { SUM, MEAN, MIN, MAX };
 enum { TREE = 4096, PARTIALS = 1 << 16, SHORT = 64, LANES = 32, STEPS = 32, BLOCK = 256 };
@@ -29,17 +30,16 @@ static unsigned axes_of(const struct opts *o, int ndim)
     return set;
 }
 
-static bool is_float(gp_dtype t) { return t == GP_F16 || t == GP_F32 || t == GP_F64; }
 static bool is_extreme(int op) { return op == MIN || op == MAX; }
 
 static gp_dtype partial_type(int op, gp_dtype t)
 {
-    return is_extreme(op) ? t : is_float(t) ? GP_F64 : t == GP_U64 ? GP_U64 : GP_I64;
+    return is_extreme(op) ? t : gp_sum_kept(t);
 }
 
 static gp_dtype result_type(int op, gp_dtype t)
 {
-    return is_extreme(op) || is_float(t) ? t : op == MEAN ? GP_F32 : partial_type(op, t);
+    return is_extreme(op) ? t : gp_sum_made(t, op == MEAN);
 }
 
 /* A group of axes. */
@@ -182,7 +182,7 @@ static bool record(gp_dcall *c)
                 return false;
         while (g.rows > TREE);
         if (!g.last ? !tree(c, &w, &g, op, partial, NULL, 1)
-                    : !tree(c, &w, &g, names[o->op], is_float(t->dtype) ? t->dtype : partial,
+                    : !tree(c, &w, &g, names[o->op], gp_is_float(t->dtype) ? t->dtype : partial,
                             c->out, count))
             return false;
     }

@@ -3,9 +3,11 @@
  * A path with %05d or %n is one file a frame, and any number of workers may
  * write; otherwise frames are joined along axis 0 in one file, which gets its
  * name in finish(). A file has its name only once it is complete, unless it is `live`:
- * then it has it before frame 0, and holds whole frames whatever happens. */
+ * then it has it before frame 0, and holds whole frames whatever happens. A run that is
+ * stopped before its first frame leaves a file that is there already as it is. */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@
 #include "base/clock.h"
 #include "base/filetable.h"
 #include "base/npy.h"
+#include "base/plural.h"
 #include "png_file.h"
 
 enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };
@@ -145,12 +148,14 @@ struct worker {                  /* one worker's */
 struct writer {
     const struct opts *o;
     gp_filewriter *files;      /* all that it writes */
+    gp_outfile held;           /* the pattern of numbered files */
     char who[128];
     uint64_t first;            /* number of the file of frame 0 */
     int workers;
     struct worker *worker;
     gp_type joined;            /* what the joined file holds so far */
     size_t head;               /* bytes of its header */
+    bool began;                /* a frame came, be it one of no rows */
 };
 
 /* Writes the header of the joined file as it now is; its length stays the same. */
@@ -177,17 +182,16 @@ static bool put_header(struct writer *w, char why[GP_WHY])
 static void close_writer(void *state)
 {
     struct writer *w = state;
-    char why[GP_WHY];
     if (!w)
         return;
     for (int i = 0; w->worker && i < w->workers; i++) {
         gp_outfile *f = &w->worker[i].file;
-        if (f->open && !f->in_place && !w->o->single && w->joined.dim[0]
-            && (w->o->as != GP_NPY || put_header(w, why)))
+        if (!w->o->single && w->joined.dim[0])
             gp_outfile_keep(f);
         gp_outfile_drop(f);
         free(w->worker[i].png.data);
     }
+    gp_outfile_drop(&w->held);
     free(w->worker);
     free(w);
 }
@@ -212,7 +216,14 @@ static bool open_joined(struct writer *w, const gp_type *frame, char why[GP_WHY]
     if (refused)
         return gp_why(why, "is not a regular file, on which 'live' has no effect");
     return ok && (o->as != GP_NPY || put_header(w, why))
-        && (!o->live || gp_outfile_publish(&w->worker[0].file, why));
+        && (!o->live || w->worker[0].file.replaces || gp_outfile_publish(&w->worker[0].file, why));
+}
+
+/* Names of sources say nothing of numbers: two runs may well share a pattern with %n. */
+static bool hold(struct writer *w, char why[GP_WHY])
+{
+    w->held.by = w->files, w->held.durable = w->worker[0].file.durable;
+    return !w->o->numbered || w->o->named || gp_outfile_hold(&w->held, w->o->path, why);
 }
 
 /* The number of the first file. Where that is there and must not be replaced, this is known
@@ -279,7 +290,7 @@ static bool open_writer(const gp_open *g, void **state)
     if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     bool ok = o->to_stdout ? gp_outfile_lend(&w->worker[0].file, STDOUT_FILENO, why)
-            : o->single    ? find_first(w, why)
+            : o->single    ? hold(w, why) && find_first(w, why)
                            : open_joined(w, &g->in[0], why);
     return ok || w->worker[0].file.unread      /* run() waits for its reader */
         || gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
@@ -352,18 +363,45 @@ static bool write_single(struct writer *w, gp_call *c, gp_frame *f)
 
 /* ---- joined ---------------------------------------------------------- */
 
-/* Adds the frames to the joined file. One that is live then says that they are there; what
+/* How many bytes the joined file has, as far as it is whole. */
+static size_t joined_size(const struct writer *w)
+{
+    return w->head + gp_bytes(&w->joined);
+}
+
+/* Writes at the end of the file. Somebody may truncate one that is live at any moment: then it
+ * stays too short. */
+static bool put_rows(const gp_outfile *f, struct iovec *v, int n, char why[GP_WHY])
+{
+    if (f->published)
+        fcntl(f->fd, F_SETFL, O_APPEND);
+    bool ok = gp_write_all(f->fd, v, n, why);
+    if (f->published)
+        fcntl(f->fd, F_SETFL, 0);      /* the header has its place */
+    return ok;
+}
+
+/* Adds the frames to the joined file. A .npy then says that they are there, whatever comes; what
  * could not be written whole is taken away. */
 static bool append(struct writer *w, struct iovec *v, int n, int64_t rows, char why[GP_WHY])
 {
     const struct opts *o = w->o;
-    int fd = w->worker[0].file.fd;
-    if (gp_write_all(fd, v, n, why)) {
+    gp_outfile *f = &w->worker[0].file;
+    w->began = true;
+    if ((o->live && !f->published && !gp_outfile_publish(f, why))
+        || !gp_outfile_check(f, joined_size(w), why))
+        return false;
+    if (put_rows(f, v, n, why)) {
         w->joined.dim[0] += rows;
-        return !o->live || o->as != GP_NPY || put_header(w, why);
+        if (o->as != GP_NPY || put_header(w, why)) {
+            if (w->joined.dim[0])
+                gp_outfile_worth(f);
+            return true;
+        }
+        w->joined.dim[0] -= rows;      /* the header says what was there before */
     }
-    int cut = w->worker[0].file.in_place ? 0 : ftruncate(fd, (off_t)(w->head + gp_bytes(&w->joined)));
-    (void)cut;                         /* a .npy still says how much of it is whole */
+    int cut = f->in_place ? 0 : ftruncate(f->fd, (off_t)joined_size(w));
+    (void)cut;                         /* a .npy says how much of it is whole */
     return false;
 }
 
@@ -386,9 +424,10 @@ static bool write_joined(struct writer *w, gp_call *c, gp_frame *f, int n)
             break;                     /* first those before it */
         if (partial)
             return gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' cannot stack a frame of "
-                           "%lld rows on frames of %lld: set 'stack: false'",
+                           "%lld row%s on frames of %lld: set 'stack: false', or leave it out before (a group has "
+                           "'tail: drop'; a script returns 'drop')",
                            (unsigned long long)f[k].index, o->path, (long long)in->type.dim[0],
-                           (long long)in->rows);
+                           gp_plural(in->type.dim[0]), (long long)in->rows);
         v[k] = (struct iovec){ in->data, gp_bytes(&in->type) };
         bytes += v[k].iov_len;
         rows += o->stack ? 1 : in->type.dim[0];
@@ -415,18 +454,39 @@ static bool run(gp_call *c, gp_frame *f, int n)
     return write_single(w, c, &f[0]);
 }
 
+/* Now that the file is whole, that may be done with. */
+static void tell_kept(const struct writer *w, gp_call *c)
+{
+    char first[PATH_MAX], more[40] = "";
+    const gp_outfile *f = &w->worker[0].file;
+    int n = f->in_place ? 0 : gp_outfile_kept(f, first);
+    if (n > 1)
+        snprintf(more, sizeof more, ", and %d more", n - 1);
+    if (n)
+        gp_fail(c->errs, GP_E_WARN, w->o->at, "'%s', which a run that failed kept, is still there%s",
+                first, more);
+}
+
 static bool finish(gp_call *c)
 {
     struct writer *w = c->state;
     const struct opts *o = w->o;
+    gp_outfile *f = &w->worker[0].file;
     char why[GP_WHY];
     if (o->single)
         return true;
+    if (gp_stopping(c) && !w->began && f->open && !f->in_place && !f->published) {
+        gp_fail(c->errs, GP_E_WARN, o->at, "'%s' is %s: the run was stopped before its first frame",
+                o->path, f->replaces ? "left as it is" : "not made");
+        return true;                   /* close_writer() drops it */
+    }
     gp_status s = reach_joined(w, c, why);
-    return s == GP_STOPPED
-        || (s == GP_OK && (o->as != GP_NPY || put_header(w, why))
-            && gp_outfile_commit(&w->worker[0].file, why))
-        || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
+    if (s == GP_STOPPED)
+        return true;
+    if (s != GP_OK || !gp_outfile_check(f, joined_size(w), why) || !gp_outfile_commit(f, why))
+        return gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
+    tell_kept(w, c);
+    return true;
 }
 
 static void advise(gp_advice *a)
@@ -450,8 +510,9 @@ static const gp_opt options[] = {
       .help = "auto: .npy and .png by the file's extension, all else is raw" },
     { GP_BOOL(struct opts, stack), .help = "one .npy for all: join frames along a new axis 0" },
     { GP_BOOL(struct opts, live),
-      .help = "one file for all has its name from the start, not only when it is whole, and the "
-              "header of a .npy always says how many rows are there" },
+      .help = "one file for all has its name from the start (where it replaces one, from frame 0 "
+              "on), not only when it is whole, and the header of a .npy always says how many rows "
+              "are there" },
     { GP_ENUM(struct opts, if_exists), .def = "replace", .choices = "replace|error|next",
       .help = "of a file that is there already; next: with %05d, go on after the highest number" },
     { GP_ENUM(struct opts, durable), .def = "end", .choices = "none|end|file",

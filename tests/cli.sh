@@ -61,7 +61,7 @@ keys() { sed -n "/ $1\[\] = /,/}/p" "$2" | grep -o '"[a-z_]*"' | tr -d '"' | gre
 helps yaml $(keys top_keys engine/compile/resolve.c) $(keys stage_keys engine/compile/wire.c) \
     $(keys keys engine/compile/wire.c | head -5)
 helps lua produce process init finish $(sed -n 's/.*\.name = "\([a-z]*\)".*/\1/p' stages/lua.c | head -1) script params
-helps kernel source args block grid
+helps kernel source code args block grid
 helps exit $(seq 0 6) $(seq 129 132) 135 136 139 141 143
 "$GPIPE" help limits | grep -qE '[A-Z]+\.md|licence' && bad 'help limits: what is no limit' || ok
 helps run --progress
@@ -99,6 +99,7 @@ expect 'two forms'       2 "'--json' and '--dot' exclude each other" "$GPIPE" pl
 expect 'two of stages'   2 "'--json' and '--markdown' exclude" "$GPIPE" stages --markdown --json
 expect 'a table of one'  2 "leave out 'blur'" "$GPIPE" stages --markdown blur
 expect 'plan --dot'      0 '' "$GPIPE" plan --dot pipelines/edges.yaml
+expect 'plan of a grid'  0 '' sh -c '"$0" plan pipelines/contrast.yaml | grep -q "hazy, gain -> apply, block 256, grid 3072"' "$GPIPE"
 expect 'plan --mermaid'  0 '' "$GPIPE" plan --mermaid pipelines/edges.yaml
 expect 'svg and mermaid' 2 "'--svg' and '--mermaid' exclude" "$GPIPE" plan --svg --mermaid pipelines/edges.yaml
 expect 'a drawn spec'    2 "'--svg' cannot draw the spec" "$GPIPE" plan --form spec --svg pipelines/edges.yaml
@@ -349,6 +350,34 @@ expect 'a kernel that is checked' 1 "far.cu:1: error: kernel 'far' of stage 'ker
     "$GPIPE" run --device cpu --check-kernels "$tmp/far.yaml"
 grep -qE '^gpipe: 1 frames? in, 0 out' "$tmp/stderr" && ok || bad 'a kernel that is checked: no account'
 
+# a kernel in the YAML: what is wrong with it is at lines of that
+mkdir "$tmp/code"
+cat >"$tmp/code/p.yaml" <<'Y'
+device: cpu
+buffers: {a: {dtype: f32, shape: [4]}}
+stages:
+  - {use: generate, frames: 1, out: a}
+  - use: kernel
+    code: |
+      #include "by.h"
+      extern "C" __global__ void k(const float *in, float *out, int n)
+      {
+          int i = blockIdx.x * blockDim.x + threadIdx.x;
+          if (i < n) out[i] = BY * in[i + FAR];
+      }
+    args: [in, out, {i32: in.size}]
+    define: {FAR: 9}
+  - {use: write, path: out.raw}
+Y
+echo '#define BY 3' >"$tmp/code/by.h"
+expect 'code'                    0 '' "$GPIPE" run "$tmp/code/p.yaml" --set stages.kernel.define.FAR=0
+expect 'code: over its header'   2 "by.h' is read by|which stage 'kernel' reads" "$GPIPE" run "$tmp/code/p.yaml" --set stages.write.path=by.h
+expect 'code: --check-kernels'   1 "/code/p.yaml:11: error: kernel 'k' of stage 'kernel' reads in\[[0-9]+\], which has 4 elements, in frame 0" \
+    "$GPIPE" run --check-kernels "$tmp/code/p.yaml"
+sed -i 's/in\[i/inn[i/' "$tmp/code/p.yaml"
+expect 'code: a compiler error'  3 "/code/p.yaml:11:36: error: .*'inn'" "$GPIPE" run "$tmp/code/p.yaml"
+grep -q '^   11 |           if (i < n) out\[i\] = BY \* inn' "$tmp/stderr" && ok || bad 'code: its line is not shown'
+
 # until_ PID COMMAND...: waits until the command succeeds or the process is gone, a minute at most
 until_() {
     local pid=$1; shift
@@ -362,6 +391,7 @@ runs() {
     [ -S "$tmp/gpipe/$1.sock" ] \
         && timeout 10 "$GPIPE" top --json "$1" 2>/dev/null | grep -m1 -q '"stages": \[{'
 }
+hangs() { timeout 10 "$GPIPE" top --json "$1" 2>/dev/null | grep -m1 -q '"name": "forever", "frames": 3'; }
 listens() { [ $((0x$(awk '/SigCgt/ {print $2}' "/proc/$1/status" 2>/dev/null || echo 0) & 2)) -ne 0 ]; }
 said() { [ "$(stat -c %s "$tmp/stderr")" -gt "$1" ]; }
 
@@ -372,6 +402,7 @@ signalled() {
     local pid=$! before
     until_ $pid runs $pid
     for s in "$@"; do
+        if [ "$s" = HANGS ]; then until_ $pid hangs $pid; sleep 3; continue; fi
         before=$(stat -c %s "$tmp/stderr")
         kill -"$s" $pid 2>/dev/null
         until_ $pid said "$before"
@@ -410,17 +441,50 @@ printf 'function process(f, x, y) if f.index == 3 then ("a"):rep(64):find(("a?")
 parts() { find "$tmp" -name '.*.gpipe-*' | grep . ; }
 # beside FILE WITH: the pipeline FILE, whose last stage writes to a file
 beside() { sed "s|{use: discard}|{use: write, path: parts/out.npy}|; s|loop.lua|$2|" "$tmp/$1" >"$tmp/parts.yaml"; }
+# kept WHAT: of a joined file the three frames before the one that hangs
+kept() {
+    python3 - "$tmp/parts/out.npy.partial" <<'P' && [ "$(ls -A "$tmp/parts")" = out.npy.partial ] && ok || bad "kept: $1: $(ls -A "$tmp/parts")"
+import ast, sys
+data = open(sys.argv[1], "rb").read()
+n = 10 + int.from_bytes(data[8:10], "little")
+head = ast.literal_eval(data[10:n].decode())
+sys.exit(head["shape"] != (192,) or data[n:] != bytes(range(192)))
+P
+    rm -f "$tmp"/parts/out.npy.partial*
+}
 for by in '130 loop.yaml loop.lua INT INT' '130 loop.yaml long.lua INT INT' '130 patient.yaml - INT INT' \
-          '130 loop.yaml loop.lua INT INT INT' '143 loop.yaml loop.lua TERM TERM'; do
+          '130 loop.yaml loop.lua INT INT INT' '130 loop.yaml long.lua INT INT INT' \
+          '143 loop.yaml loop.lua TERM TERM'; do
     set -- $by
     want=$1; beside "$2" "$3"; shift 3
     rc=$(signalled "$tmp/parts.yaml" "$@")
-    [ "$rc" = $want ] && [ ! -e "$tmp/parts/out.npy" ] && ! parts >&2 && ok || bad "parts of a file: $by: exit $rc"
-    parts | xargs -r rm
+    [ "$rc" = $want ] && ok || bad "parts of a file: $by: exit $rc"
+    if [ $# = 2 ]; then
+        grep -q "parts.yaml:[0-9]*:[0-9]*: warning: what was written is kept as '.*parts/out.npy.partial'" "$tmp/stderr" && ok || bad "kept: $by: not told"
+    fi
+    kept "$by"
+done
+# a script that hangs while it is opened
+sed "s|loop.lua|opens.lua|" "$tmp/loop.yaml" >"$tmp/opens.yaml"
+echo "io.open('$tmp/opened', 'w'):close() while true do end" >"$tmp/opens.lua"
+"$GPIPE" run "$tmp/opens.yaml" 2>"$tmp/stderr" &
+pid=$!
+until_ $pid test -e "$tmp/opened"
+kill -INT $pid; until_ $pid said 0; sleep 0.1; kill -INT $pid; wait $pid; rc=$?
+[ $rc = 130 ] && grep -q "opens.yaml:5:[0-9]*: warning: stage 'forever' is still being opened, computing" "$tmp/stderr" \
+    && ok || bad "who hangs while it is opened: exit $rc"
+# who hangs is said: of one that comes back at the second signal, and of one that never does
+for by in loop.lua long.lua; do
+    beside loop.yaml $by
+    rc=$(signalled "$tmp/parts.yaml" HANGS INT INT)
+    [ "$rc" = 130 ] && grep -qE "parts.yaml:5:12: warning: stage 'forever' has been busy with frame 3 for [0-9.]+ s" "$tmp/stderr" \
+        && ok || bad "who hangs: $by: exit $rc: $(cat "$tmp/stderr")"
+    rm -f "$tmp"/parts/*
 done
 beside stuck.yaml -
 expect 'stalled, and a file' 5 'is busy with frame 3' "$GPIPE" run "$tmp/parts.yaml"
-parts && bad 'stalled: a part of a file stays' || ok
+grep -q "warning: what was written is kept as '.*parts/out.npy.partial'" "$tmp/stderr" && ok || bad 'stalled: what is kept is not told'
+kept stalled
 sed "s|{use: discard}|{use: write, path: parts/out.npy}|" "$tmp/far.yaml" >"$tmp/parts.yaml"
 { (ulimit -c 0; exec "$GPIPE" run "$tmp/parts.yaml") 2>"$tmp/stderr"; } 2>/dev/null
 parts && ! grep -q Sanitizer "$tmp/stderr" && bad 'a fault in a kernel: a part of a file stays' || ok
@@ -428,6 +492,11 @@ parts | xargs -r rm
 mkfifo "$tmp/fifo"
 sed "s|path: stdin|path: fifo|" "$tmp/cat.yaml" >"$tmp/fifo.yaml"
 rc=$(signalled "$tmp/fifo.yaml" INT); [ "$rc" = 130 ] && ok || bad "Ctrl-C at a FIFO without a writer: $rc"
+sed 's|path: stdout|path: good.raw|' "$tmp/fifo.yaml" >"$tmp/good.yaml"
+printf 'of an earlier run' >"$tmp/good.raw"
+rc=$(signalled "$tmp/good.yaml" INT)
+[ "$rc" = 130 ] && [ "$(cat "$tmp/good.raw")" = 'of an earlier run' ] && grep -q "good.yaml:4:24: warning: '.*good.raw' is left as it is" "$tmp/stderr" \
+    && ok || bad "Ctrl-C before the first frame: $rc"
 
 # == bench ======================================================================
 # the figures are not looked at, only what is said of them
@@ -463,7 +532,7 @@ json_has 'bench: all rows'  'len(rows) == 8 and [r["settings"] for r in rows][6:
 json_has 'bench: figures'   'all(r["frames_per_s"] > 10 and 0 < r["latency_p50_us"] <= r["latency_p90_us"] <= r["latency_p95_us"] <= r["latency_p99_us"] <= r["latency_max_us"] for r in rows)'
 json_has 'bench: GB/s'      'all(abs(r["gb_per_s"] / r["frames_per_s"] / 16384e-9 - 1) < 1e-6 for r in rows)'
 json_has 'bench: stable'    'all(r["windows"] == 3 and r["spread_percent"] <= 5.01 for r in rows if r["state"] == "stable")'
-json_has 'bench: the best'  '(lambda best: len(best) == 1 and all(r["within_noise"] and r["state"] == "unstable" and best[0]["state"] == "stable" for r in rows[:7] if r["frames_per_s"] > best[0]["frames_per_s"]))([r for r in rows[:7] if r["best"]])'
+json_has 'bench: the best'  '(lambda best: len(best) == 1 and all(r["within_noise"] and r["state"] != "stable" and best[0]["state"] == "stable" for r in rows[:7] if r["frames_per_s"] > best[0]["frames_per_s"]))([r for r in rows[:7] if r["best"]])'
 json_has 'bench: noise'     'sum(r["within_noise"] for r in rows) == sum(r["frames_per_s"] > b["frames_per_s"] for r in rows[:7] for b in rows if b["best"])'
 json_has 'bench: the bound' 'all((r["bound_by"] is None) != r["best"] for r in rows)'
 json_has 'bench: no more'   'all(r["achieved_per_bound"] <= 1.000001 if r["bound_is"] == "same run" else (r["achieved_per_bound"] > 1) == (r["bound_is"] == "refuted") for r in rows if r["best"])'
@@ -491,6 +560,15 @@ assert all(float(r["frames_per_s"]) > 10 and r["date"] and None not in r for r i
 # whole runs: nothing is written where the pipeline says, nothing is left
 expect 'bench: whole runs'  0 '' "$GPIPE" "${quick[@]}" --json "$tmp/files.yaml"
 json_has 'bench: whole'     'rows[0]["whole_runs"]'
+# windows that --max-time leaves no room for are not said to disagree
+few() { grep -qE "^too few: 1 window of [0-9.e-]+ s$1 in --max-time $2, and 3 in a row have to agree; give it [0-9]+m?s\$" "$tmp/stdout" \
+    && ! grep -q unstable "$tmp/stdout" && ok || bad "$3: $(cat "$tmp/stdout")"; }
+expect 'bench: one window'  0 '' "$GPIPE" bench -q --window 1200ms --max-time 1200ms --device cpu "$tmp/bench.yaml"
+few '' 1.2s 'bench: why one window'
+expect 'bench: one run'     0 '' "$GPIPE" bench -q --max-time 1ms --device cpu "$tmp/files.yaml"
+few ' \(whole runs\)' 1ms 'bench: why one run'
+expect 'bench: few in JSON' 0 '' "$GPIPE" bench -q --max-time 1ms --device cpu --json "$tmp/files.yaml"
+json_has 'bench: too few'   'rows[0]["state"] == "too few" and rows[0]["windows"] == 1 and rows[0]["needed_max_time_s"] >= 4 * rows[0]["window_mean_s"]'
 mkdir "$tmp/made"; echo mine >"$tmp/made/there.npy"
 expect 'bench: keeps files' 0 '' "$GPIPE" "${quick[@]}" "$tmp/files.yaml"
 [ "$(cat "$tmp/made/there.npy")" = mine ] && [ "$(ls -A "$tmp/made")" = there.npy ] \
@@ -498,6 +576,17 @@ expect 'bench: keeps files' 0 '' "$GPIPE" "${quick[@]}" "$tmp/files.yaml"
 expect 'bench: endless'     2 "'write' would fill the disk" "$GPIPE" "${quick[@]}" --set stages.generate.frames=0 "$tmp/files.yaml"
 expect 'bench: to stdout'   0 '' "$GPIPE" "${quick[@]}" --json "$tmp/endless.yaml"
 json_has 'bench: stdout'    'len(rows) == 1'
+# frames that are done with at the end only are counted where they go in; what takes longer than anybody waits is said
+sed 's/{use: scale, a: 2}/{use: mix, op: sum}/' "$tmp/bench.yaml" >"$tmp/all.yaml"
+expect 'bench: none out'    0 '' "$GPIPE" "${quick[@]}" --json --device cpu "$tmp/all.yaml"
+json_has 'bench: where they go in' 'rows[0]["counted"] == "in" and rows[0]["frames_per_s"] > 10 and rows[0]["latency_p50_us"] is None'
+expect 'bench: none out, in words' 0 '' "$GPIPE" "${quick[@]}" --device cpu "$tmp/all.yaml"
+grep -q '^frames are counted where they go in, as none is done with before the end' "$tmp/stdout" && ok || bad 'bench: says where it counts'
+expect 'bench: those done with' 0 '' "$GPIPE" "${quick[@]}" --json --device cpu "$tmp/bench.yaml"
+json_has 'bench: where they are done' 'rows[0]["counted"] == "done"'
+sed 's/{use: generate,/{use: generate, rate: 100Hz,/; s/op: sum/op: sum, frames: 1000000/' "$tmp/all.yaml" >"$tmp/million.yaml"
+expect 'bench: a million become one' 1 'went in in .* s, and 1000000 at a time are done with: too few to be measured; give it time with --max-time' \
+    "$GPIPE" "${quick[@]}" --device cpu "$tmp/million.yaml"
 
 # what cannot be measured
 expect 'bench: stdin'       2 "what 'read' reads can be read once" "$GPIPE" "${quick[@]}" "$tmp/cat.yaml"
@@ -566,6 +655,13 @@ kill -INT $pid; wait $pid; rc=$?
 [ $rc -eq 130 ] && grep -q '"outcome": "drained"' "$tmp/r.json" && tail -1 "$tmp/t.json" | grep -q '^}' && ok || bad "report: stopped: exit $rc"
 expect 'report: failed' 1 'there is nothing to report' $run --report "$tmp/none.json" --set stages.write.path=/proc/no/x "$tmp/slow.yaml"
 [ ! -e "$tmp/none.json" ] && [ -z "$(find "$tmp" -name '.*.gpipe-*')" ] && ok || bad 'report: left behind'
+
+# a run of which nothing is done with before its end says what goes in, and how fast
+sed 's/frames: 10,/frames: 300, rate: 100Hz,/' "$tmp/all.yaml" >"$tmp/slow-all.yaml"
+expect 'progress: none done yet' 0 '^gpipe: [0-9]+ frames in, none done yet, [1-9][0-9]* frames/s, [0-9]+ s$' \
+    "$GPIPE" run --device cpu --progress plain "$tmp/slow-all.yaml"
+expect 'progress: none done yet, JSON' 0 '"in": [1-9][0-9]*, "done": 0, "frames": 300, "left_s": [1-9.][0-9.]*, "frames_per_s": [1-9]' \
+    "$GPIPE" run --device cpu --progress json "$tmp/slow-all.yaml"
 
 # frames/s count the source's frames, done with in any way, of the source that made most
 printf 'function process(f, x) if f.index %% 3 > 0 then return "drop" end end\n' >"$tmp/third.lua"
@@ -637,6 +733,26 @@ r=$(rows) && [ "$r" -gt 3 ] && ok || bad "killed: live.npy: $r"
 [ "$(find "$tmp/killed" -name '.other.npy.gpipe-*' | wc -l)" = 1 ] && [ ! -e "$tmp/killed/other.npy" ] && ok || bad 'killed: the other is not half there'
 expect 'killed: run again'  0 "replaced a file, '.*live.npy'" "$GPIPE" run --set stages.generate.frames=3 "$tmp/live.yaml"
 [ "$(rows)" = 6 ] && [ "$(find "$tmp/killed" -type f | wc -l)" = 2 ] && ok || bad 'killed: left behind'
+# two runs do not mix their numbered files; one that is dead is in nobody's way
+ln -s out "$tmp/same"
+"$GPIPE" run "$tmp/slow.yaml" >/dev/null 2>"$tmp/first" &
+pid=$!
+until_ $pid runs $pid
+for to in out ./same; do
+    expect "two runs: $to" 1 "error: '.*/$to/%05d.raw' cannot be written: another run is writing it \\(process $pid\\)" \
+        "$GPIPE" run --set stages.generate.frames=1 --set "stages.write.path=$to/%05d.raw" "$tmp/slow.yaml"
+done
+expect "two runs: patterns that meet" 1 "error: '.*/out/0%04d.raw' cannot be written: another run is writing '%05d.raw' there, which may be the same file \\(process $pid\\)" \
+    "$GPIPE" run --set stages.generate.frames=1 --set 'stages.write.path=out/0%04d.raw' "$tmp/slow.yaml"
+expect 'two runs: another pattern' 0 '' "$GPIPE" run --set stages.generate.frames=1 --set 'stages.write.path=out/x%d.raw' "$tmp/slow.yaml"
+if [ "$(id -u)" = 0 ] && id nobody >/dev/null 2>&1; then       # another user, who may not open the first's files
+    chmod 777 "$tmp/out" && chmod 755 "$tmp"
+    expect 'two runs: another user' 1 "another run is writing it \\(process $pid\\)" setpriv --reuid=nobody --clear-groups \
+        env -u XDG_RUNTIME_DIR "$GPIPE" run --set stages.generate.frames=1 "$tmp/slow.yaml"
+fi
+kill -9 $pid; wait $pid 2>>"$tmp/first"
+expect 'two runs: the first was killed' 0 '' "$GPIPE" run --set stages.generate.frames=1 "$tmp/slow.yaml"
+[ -z "$(find "$tmp/out" -name '.*')" ] && ok || bad 'two runs: left behind'
 # == which file is which ======================================================
 # no output is lost in another one, in what is read, or in what the run is made of
 mkdir -p "$tmp/which"
@@ -783,7 +899,7 @@ expect 'glob: bounded in plan'     3 "stage 'read': 'check' and 'plan' look at 1
 # 'check' and 'plan' run nothing of it, compile nothing, write nothing; 'run' does
 mkdir -p "$tmp/asleep"
 echo 'io.open("'"$tmp/asleep/ran"'", "w"):close() function process(f, x, y) y:copy(x) end' >"$tmp/asleep/s.lua"
-printf '#error compiled\nextern "C" __global__ void k(const float *in, float *out) {}\n' >"$tmp/asleep/k.cu"
+printf '#error compiled\nextern "C" __global__ void k(const float *in, float *out) { for (int i = 0; i < 4; i++) out[i] = in[i]; }\n' >"$tmp/asleep/k.cu"
 echo 'buffers: {x: {dtype: f32, shape: [4]}}
 stages: [{use: generate, out: x, frames: 3}, {use: lua, script: s.lua}, {use: write, path: out/x.npy}, {use: kernel, in: lua, source: k.cu, args: [in, out]}, {use: discard}]' >"$tmp/asleep/p.yaml"
 before=$(ls "$tmp/asleep"; ls -R "$tmp/cache" 2>/dev/null)

@@ -425,6 +425,34 @@ def test_batches():
     kit.shot("batches")
 
 
+def test_rates():
+    """Behind where frames are regrouped they have other numbers: frame 7 here is not frame 7 there."""
+    page = kit.path("rates.html")
+    file = kit.put("rates.yaml", "device: cpu\nbuffers: {g: {dtype: f32, shape: [16, 64]}}\nstages:\n"
+                   "  - {use: generate, out: g, frames: 30}\n  - {use: split, out: rows}\n"
+                   "  - {use: scale, a: 2, out: s}\n  - {use: group, frames: 4, out: four}\n"
+                   "  - {use: discard}\n")
+    p = subprocess.run([kit.gpipe, "run", "-q", "--report", page, file], capture_output=True,
+                       text=True)
+    check("rates: the run", p.returncode == 0, p.stderr)
+    kit.opened("rates", "file://" + page)
+    lit = lambda: sorted(set(b.js("timeline.chosen.work.map(s => s.name)")))
+    all_lit = lambda: b.js("data.slices.filter(s => is_chosen(timeline, s)).every(s => s.of === timeline.of)")
+    check("rates: the box says whose", text("label:has(#frame)") == "frame  of g", text("label:has(#frame)"))
+    for name, of, names in (("scale", "rows", ["scale"]), ("group", "four", ["discard", "group"]),
+                            ("split", "g", ["generate", "split"])):
+        b.js(f"window.wanted = data.slices.find(s => s.name === '{name}' && s.kind !== 'wait' && s.first > 6);"
+             "choose_slice(timeline, wanted); 0")
+        check(f"rates: of {name} what has the same numbers", lit() == names and all_lit(), lit())
+        check(f"rates: {name} says whose frame", f" of {of}: " in kit.chosen() and f" of {of}, " in text("#said")
+              and text("#of") == f" of {of}", (kit.chosen(), text("#said")))
+    b.js("choose_slice(timeline, data.slices.find(s => s.name === 'scale' && s.kind !== 'wait'))")
+    b.js("by_id('frame').value = 470; by_id('frame').dispatchEvent(new Event('input')); 0")
+    check("rates: a number is one of those", text("#said").startswith("frame 470 of rows, ") and lit() == ["scale"],
+          text("#said"))
+    kit.shot("rates")
+
+
 def test_bare():
     least = {"gpipe": "0.1.0", "outcome": "failed", "wall_s": 0, "frames_per_s": 0,
              "pipeline": {"name": "p", "file": "p.yaml"}, "environment": {"gpu": None},
@@ -480,6 +508,7 @@ try:
     test_hostile()
     test_big()
     test_batches()
+    test_rates()
     test_bare()
     test_real()
 finally:

@@ -19,6 +19,8 @@ int main(void)
 {
     const char *cache = pipe_dir();
     setenv("XDG_CACHE_HOME", cache, 1);
+    setenv("CK_DEFAULT_TIMEOUT", "60", 0);         /* a machine may have much else to do: what is bounded is */
+    setenv("CK_TIMEOUT_MULTIPLIER", "5", 0);       /* a test that hangs */
     SRunner *r = srunner_create(NULL);
     for (const suite *s = suites; *s; s++)
         srunner_add_suite(r, (*s)());

@@ -35,7 +35,7 @@ static void compile(const char *source, const char *shape, const char *options, 
 #define B "extern \"C\" __global__ void k(const float *in, size_t a, float *out, size_t b) "
 #define IMAGE "[48, 64]"
 #define COLORS "[48, 64, 3]"
-#define FORM "which is not part of blockIdx.A * blockDim.A + threadIdx.A, nor of gridDim.A * blockDim.A"
+#define FORM "which is not in the plain form blockIdx.x * blockDim.x + threadIdx.x, best as int x = ..., nor in "
 #define OUTSIDE "has 'blockIdx', which stands outside of the kernel's own text ("
 #define MACRO "has 'blockIdx', which stands in a macro ("
 #define ENTRY "kernel 'k' is not plainly declared in '"
@@ -48,12 +48,12 @@ static const struct { const char *source, *shape, *options, *says; } grids[] = {
     { K " { " X Y "out[y * 64 + x] = 1; }", IMAGE, ", block: [16, 16]", NULL },
     { K " { " X Y Z "out[(z * 64 + y) * 3 + x] = 1; }", COLORS, "", NULL },
     /* a frame that has other axes than the kernel */
-    { K " { " X Y "out[y * 64 + x] = 1; }", "[1, 1, 48, 64]", "", "uses x and y, and the frame has more axes" },
-    { K " { " X Y "out[y * 64 + x] = 1; }", "[1, 100, 3]", "", "uses x and y, and the frame has more axes" },
-    { K " { " X Y "out[y * 64 + x] = 1; }", COLORS, "", "uses x and y, and the frame has more axes" },
-    { K " { " X Y "out[y * 64 + x] = 1; }", "[3072]", "", "uses more axes than the frame has" },
+    { K " { " X Y "out[y * 64 + x] = 1; }", "[1, 1, 48, 64]", "", "uses x and y, and 'out' has 4 axes" },
+    { K " { " X Y "out[y * 64 + x] = 1; }", "[1, 100, 3]", "", "uses x and y, and 'out' has 3 axes" },
+    { K " { " X Y "out[y * 64 + x] = 1; }", COLORS, "", "uses x and y, and 'out' has 3 axes" },
+    { K " { " X Y "out[y * 64 + x] = 1; }", "[3072]", "", "uses x and y, and 'out' has 1 axis" },
     { K " { " X Y Z "out[(z * 64 + y) * 3 + x] = 1; }", "[2, 48, 64, 3]", "",
-      "uses x, y and z, and the frame has more axes" },
+      "uses x, y and z, and 'out' has 4 axes" },
     /* the form, in other words */
     { K " { out[blockIdx.x * blockDim.x + threadIdx.x] = 1; }", IMAGE, "", NULL },
     { K " { int i = threadIdx.x + blockDim.x * blockIdx.x; out[i] = in[i]; }", IMAGE, "", NULL },
@@ -111,13 +111,13 @@ static const struct { const char *source, *shape, *options, *says; } grids[] = {
     { K " { int i = blockIdx.x * blockDim.x + threadIdx.x; out[i] = 1; }", IMAGE, ", define: {x: y}", FORM },
     { "#define int char\n" K " { int i = (int)blockIdx.x * blockDim.x + threadIdx.x; out[i] = 1; }", IMAGE, "", FORM },
     /* several axes, of which some threads may use fewer */
-    { K " { " Y "out[y] = 1; }", IMAGE, "", "has an axis whose number is higher than one that is not used (" },
-    { K " { " X "if (in[0]) return; " Y "out[y * 64 + x] = 1; }", IMAGE, "", "has 'if', which stands between the indices" },
+    { K " { " Y "out[y] = 1; }", IMAGE, "", "is of an axis beyond one that is not used: use .x first, then .y (" },
+    { K " { " X "if (in[0]) return; " Y "out[y * 64 + x] = 1; }", IMAGE, "", "has 'if', which stands between the indices, where it may keep threads from an axis: compute all of them first (" },
     { K " { " X "if (in[0]) { " Y "out[y * 64 + x] = 1; } }", IMAGE, "", "which is not where all threads come (" },
     { K " { if (in[0]) for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < 9; ) { } " X "out[x] = 1; }", IMAGE, "",
       "which is not where all threads come (" },
     { K " { int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y; out[i + j] = 1; }",
-      IMAGE, "", "has 'i', which is an index that is not called after its axis (x or col, y or row, z or slice) (" },
+      IMAGE, "", "has 'i', which is computed from .x and not called x or col, so that it may not go along the last axis (" },
     { K " { " X Y "out[x] = 1; }", IMAGE, "", "has 'y', which is an index that is not used (" },
     { K " { " X "out[x] = 1; }", IMAGE, ", block: [32, 8]",
       "a block of 8 threads along y, which kernel 'k' does not use" },
@@ -142,7 +142,8 @@ static const struct { const char *source, *shape, *options, *says; } grids[] = {
       "__global__ void k(float *in, float *out)\n#endif\n{ " X Y "out[y * 64 + x] = 1; }\n}\n", COLORS,
       "", "k.cu:5): write extern \"C\" __global__ void k(...) { ... } once, in no #if and by no macro, and close all brackets; or" },
     { K " { " X "out[x] = 1; }\nnamespace n { " K " { } }\n", COLORS, "", ENTRY },
-    { "__global__ void k(const float *in, float *out) { " X "out[x] = 1; }\n", COLORS, "", ENTRY },
+    { "__global__ void k(const float *in, float *out) { " X "out[x] = 1; }\n", COLORS, "",
+      "kernel 'k' is not extern \"C\" (" },
     { "#define k l\n" K " { " X "out[x] = 1; }\n", COLORS, "", ENTRY },
     /* what cannot be read */
     { "#include <cooperative_groups.h>\n" K " { " X "out[x] = 1; }", IMAGE, "",
@@ -158,7 +159,6 @@ static const struct { const char *source, *shape, *options, *says; } grids[] = {
     { K " { " X "if (x % warpSize == 0) out[x / warpSize] = 1; }", IMAGE, "", "has 'warpSize', which is of a warp" },
     { "#if A\nvoid f() {\n#else\nvoid f(int) {\n#endif\n}\n" K " { " X "out[x] = 1; }", IMAGE, "",
       "stands in a source that has brackets that depend on #if: else (" },
-    { K " { " X "out[x] = 1;", IMAGE, "", ENTRY },
     { "#import \"h.h\"\n" K " { " X "out[x] = 1; }", IMAGE, "", "has a directive that is not known: import (" },
     { "// \\\nint y;\n" K " { " X "out[x] = 1; }", IMAGE, "", "has a comment that a backslash takes to the next line (" },
     /* with a grid nothing is asked */
@@ -244,7 +244,7 @@ static const struct { const char *source, *says; } disguised[] = {
       "out[y * w + x] = in[y * w + x] + 1; }",
       FORM },
     { G "{ int y = blockIdx.x * blockDim.x + threadIdx.x, x = blockIdx.y * blockDim.y + threadIdx.y; " P "}",
-      "has 'y', which is computed from x, which would lie along the last axis (" },
+      "has 'y', which is computed from .x and not called x or col, so that it may not go along the last axis (" },
     { G
       "{ int i = 4 * (blockIdx.x * blockDim.x + threadIdx.x); for (int j = i; j < i + 4 && j < w * h; "
       "j++) out[j] = in[j] + 1; }",
@@ -348,8 +348,12 @@ END_TEST
 
 /* Ports of other sizes, of which a thread may be for each element. */
 static const struct { const char *in, *out, *body, *says; } sizes[] = {
-    { "[100, 300]", "[256]", X "atomicAdd(&out[(int)in[x]], 1);", "has 'in' of 30000 elements and 'out' of 256" },
-    { "[100, 300]", "[300, 100]", X Y "out[x * 100 + y] = in[y * 300 + x];", "has 'in' and 'out' of different shapes" },
+    { "[100, 300]", "[256]", X "atomicAdd(&out[(int)in[x]], 1);",
+      "has 'in' of 30000 elements and 'out' of 256, and may have a thread for each element of 'in', so" },
+    { "[100, 300]", "[300, 100]", X Y "out[x * 100 + y] = in[y * 300 + x];",
+      "has 'in' and 'out' of different shapes, and its x and y may be those of 'in', so" },
+    { "[100, 300]", "[300, 100]", X Y "out[x * 100 + y] = in[y * 300 + x];",
+      "\"ceil(out.shape[0] / 8)\"]; for 'in' write in instead of out" },
     { "[100, 300]", "[30000]", X "out[x] = in[x];", NULL },
     { "[16]", "[256]", X "out[x] = in[x / 16];", NULL },
     { "[8, 8]", "[16, 16]", X Y "out[y * 16 + x] = in[y / 2 * 8 + x / 2];", NULL },
@@ -368,13 +372,44 @@ START_TEST(compares_sizes)
 }
 END_TEST
 
+/* What the plan shows of a launch: as given, or as it was found out. */
+static const struct { const char *body, *shape, *options, *want; } shown[] = {
+    { X "out[x] = 1;", IMAGE, "", "a -> kernel, block 256, grid 12\n" },
+    { X Y "out[y * 64 + x] = 1;", IMAGE, "", "a -> kernel, block [32, 8], grid [2, 6]\n" },
+    { X Y "out[y * 64 + x] = 1;", IMAGE, ", block: [16, 4]", "a -> kernel, block [16, 4], grid [4, 12]\n" },
+    { X Y Z "out[(z * 64 + y) * 3 + x] = 1;", COLORS, ", block: [3, 8]",
+      "a -> kernel, block [3, 8], grid [1, 8, 48]\n" },
+    { "out[0] = 1;", IMAGE, "", "a -> kernel, block 1, grid 1\n" },
+    { "out[threadIdx.x] = 1;", IMAGE, ", grid: 'ceil(in.size / 1000)'", "a -> kernel, block 256, grid 4\n" },
+    { "out[threadIdx.x] = 1;", IMAGE, ", block: [1, 1, 8], grid: [2, 1]",
+      "a -> kernel, block [1, 1, 8], grid 2\n" },
+};
+
+START_TEST(plan_shows_block_and_grid)
+{
+    char text[400];
+    snprintf(text, sizeof text, K " { %s }\n", shown[_i].body);
+    for (int cuda = 0; cuda < 2; cuda++) {
+        compile(text, shown[_i].shape, shown[_i].options, cuda);
+        const char *want = shown[_i].want, *at = strstr(code_plan, "block "), *end = strchr(want, '\n');
+        ck_assert_msg(at != NULL, "%s: %s%s", text, code_errs.n ? code_errs.e[0].msg : "", code_plan);
+        while (at > code_plan && strncmp(at, "a -> ", 5))
+            at--;
+        ck_assert_msg(!strncmp(at, want, (size_t)(end - want)), "%s: not '%s' but %s", text, want, at);
+    }
+}
+END_TEST
+
 START_TEST(says_what_to_add)
 {
     compile(K " { uint3 t = threadIdx; out[t.x] = 1; }", COLORS, "", 0);
     ck_assert_ptr_nonnull(strstr(code_errs.e[0].msg, "k.cu:1), so it is not known which grid it wants: "
         "set 'block' and 'grid'. With a thread for each element of 'out' along x they are block: 256, grid: "
-        "\"ceil(out.size / 256)\"; with x along the last axis and y along the one before, block: [32, 8], grid: "
-        "[\"ceil(out.shape[2] / 32)\", \"ceil(out.shape[1] / 8)\"]"));
+        "\"ceil(out.size / 256)\"; with .x along axis 1 and .y along axis 0, block: [32, 8], grid: "
+        "[\"ceil(out.shape[1] / 32)\", \"ceil(out.shape[0] / 8)\"]"));
+    compile(K " { uint3 t = threadIdx; out[t.x] = 1; }", "[3, 48, 64]", "", 0);
+    ck_assert_ptr_nonnull(strstr(code_errs.e[0].msg, "; with .x along axis 2 and .y along axis 1, block: [32, 8], "
+        "grid: [\"ceil(out.shape[2] / 32)\", \"ceil(out.shape[1] / 8)\"]"));
 }
 END_TEST
 
@@ -386,6 +421,7 @@ Suite *suite_code(void)
     tcase_add_loop_test(tc, tells_a_grid, 0, sizeof grids / sizeof *grids);
     tcase_add_loop_test(tc, is_not_taken_in, 0, sizeof disguised / sizeof *disguised);
     tcase_add_loop_test(tc, compares_sizes, 0, sizeof sizes / sizeof *sizes);
+    tcase_add_loop_test(tc, plan_shows_block_and_grid, 0, sizeof shown / sizeof *shown);
     tcase_add_test(tc, says_what_to_add);
     suite_add_tcase(s, tc);
     return s;

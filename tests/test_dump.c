@@ -6,10 +6,11 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include "draw/dump.h"
 #include "planned.h"
 
 static const char *const golden[] = {
-    "chain", "reentry", "fan-out", "twins", "const", "rounding", "raise", "work",
+    "chain", "reentry", "fan-out", "twins", "const", "rounding", "raise", "work", "slow-way", "rows",
 };
 
 enum { GOLDEN = sizeof golden / sizeof *golden };
@@ -178,6 +179,147 @@ START_TEST(test_json)
 }
 END_TEST
 
+START_TEST(test_json_of_grids)
+{
+    static const char *const has[] = { "\"block\": [256, 1, 1], \"grid\": [16, 1, 1]}",
+        "\"block\": [32, 8, 1], \"grid\": [2, 3, 4]}", "\"block\": [], \"grid\": []}" };
+    for (int form = GRAPH; form <= PLAN; form++) {
+        planned p = plan_golden("work", true);
+        char *text = dumped(&p, form, GP_DUMP_JSON);
+        for (size_t i = 0; i < sizeof has / sizeof *has; i++)
+            ck_assert_msg(strstr(text, has[i]) != NULL, "no %s in\n%s", has[i], text);
+        free(text);
+        plan_free(&p);
+    }
+}
+END_TEST
+
+/* What regroups says how, and where rates differ each stage and buffer has one. */
+START_TEST(test_json_of_rates)
+{
+    static const char *const has[] = {
+        "\"name\": \"lines\", \"use\": \"split\", \"on\": \"device\"",
+        "\"regroup\": {\"step\": 1, \"repeat\": 1, \"take\": 1, \"back\": 0, \"make\": 16, \"stack\": false, "
+        "\"split\": true, \"drop_tail\": false, \"every\": 1, \"drop_partial\": false}, \"rate\": 5}",
+        "\"regroup\": {\"step\": 1, \"repeat\": 1, \"take\": 4, \"back\": 3, \"make\": 1, \"stack\": true, "
+        "\"split\": false, \"drop_tail\": false, \"every\": 1, \"drop_partial\": false}, \"rate\": 80}",
+        "\"from\": \"lines\", \"to\": [\"window\"], \"endless\": false, \"rate\": 80}",
+    };
+    for (int form = GRAPH; form <= PLAN; form++) {
+        planned p = plan_golden("rows", true), same = plan_golden("reentry", true);
+        char *text = dumped(&p, form, GP_DUMP_JSON), *none = dumped(&same, form, GP_DUMP_JSON);
+        int rates = 0;
+        for (size_t i = 0; i < sizeof has / sizeof *has; i++)
+            ck_assert_msg(strstr(text, has[i]) != NULL, "no %s in\n%s", has[i], text);
+        for (const char *s = text; (s = strstr(s, "\"rate\": ")); s++)
+            rates++;
+        ck_assert_int_eq(rates, p.graph->nstages + p.graph->nbuffers);
+        ck_assert(!strstr(none, "\"rate\"") && !strstr(none, "\"regroup\""));
+        free(text);
+        free(none);
+        plan_free(&p);
+        plan_free(&same);
+    }
+}
+END_TEST
+
+/* The words, also of kinds that are not gpipe's. */
+START_TEST(test_regroup_text)
+{
+    static const struct { gp_regroup r; const char *text; } cases[] = {
+        { { .step = 4, .repeat = 1, .take = 4, .make = 1, .stack = true }, "4 frames -> 1" },
+        { { .step = 1, .repeat = 1, .take = 1, .make = 1, .stack = true }, "1 frame -> 1" },
+        { { .step = 1, .repeat = 1, .take = 1, .make = 16, .split = true }, "1 frame -> 16" },
+        { { .step = 1, .repeat = 4, .take = 1, .make = 1 }, "1 frame -> 4" },
+        { { .step = 1, .repeat = 1, .take = 1, .make = 1, .every = 4 }, "4 frames -> 1" },
+        { { .step = 1, .repeat = 1, .take = 1, .make = 1, .every = INT64_MAX }, "all frames -> 1" },
+        { { .step = 4, .repeat = 1, .take = 1, .make = 1 }, "1 of 4 frames" },
+        { { .step = 4, .repeat = 1, .take = 1, .make = 3, .split = true }, "1 of 4 frames -> 3" },
+        { { .step = 1, .repeat = 1, .take = 4, .back = 3, .make = 1, .stack = true }, "each frame with 3 before it" },
+        { { .step = 2, .repeat = 1, .take = 4, .make = 1, .stack = true }, "1 of 2 frames with 3 after it" },
+        { { .step = 2, .repeat = 1, .take = 5, .back = 2, .make = 1, .stack = true },
+          "1 of 2 frames with 2 before it and 2 after it" },
+        { { .step = 1, .repeat = 3, .take = 2, .back = 1, .make = 1, .stack = true },
+          "each frame with 1 before it -> 3" },
+        { { .step = INT64_MAX, .repeat = 1, .take = INT64_MAX, .back = INT64_MAX / 2, .make = INT64_MAX, .stack = true },
+          "1 of 9223372036854775807 frames with 4611686018427387903 before it and 4611686018427387903 after it "
+          "-> 9223372036854775807" },
+    };
+    char text[GP_REGROUP_TEXT];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_str_eq(gp_regroup_text(&cases[i].r, text), cases[i].text);
+}
+END_TEST
+
+/* Drawings say it at the stage, and what PCIe carries of how many frames. */
+START_TEST(test_drawn_rates)
+{
+    typedef bool drawer(FILE *, const gp_graph *, const gp_plan *, const gp_measured *, gp_errs *);
+    static const struct { drawer *draw; const char *has[4]; } cases[] = {
+        { gp_dump_svg, { ">group, 4 frames -&#62; 1<", ">1 frame -&#62; 4<",
+                         ">PCIe per 4 frames of 'photo': 4.0 KiB in, 5.0 KiB out<" } },
+        { gp_dump_mermaid, { "group, 4 frames #45;#62; 1", "1 frame #45;#62; 4" } },
+        { NULL, { "group\\n4 frames -> 1\"", "hold\\n1 frame -> 4\"" } },
+    };
+    char *yaml = file_text("tests/golden/slow-way.yaml"), *named = strstr(yaml, "use: group,");
+    memmove(named + 14, named, strlen(named) + 1);
+    memcpy(named, "name: by_four,", 14);
+    planned p = plan_ok(yaml, true);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = NULL;
+        size_t size;
+        gp_errs errs = { 0 };
+        FILE *f = open_memstream(&text, &size);
+        if (cases[i].draw)
+            ck_assert(cases[i].draw(f, p.graph, p.plan, NULL, &errs));
+        else
+            gp_dump_plan(f, p.plan, GP_DUMP_DOT);
+        fclose(f);
+        for (int k = 0; cases[i].has[k]; k++)
+            ck_assert_msg(strstr(text, cases[i].has[k]) != NULL, "no %s in\n%.2000s", cases[i].has[k], text);
+        free(text);
+    }
+    plan_free(&p);
+    free(yaml);
+}
+END_TEST
+
+/* What comes when a source has ended is of no rate, and PCIe has it once. */
+START_TEST(test_at_the_end)
+{
+    planned p = plan_ok("stages:\n  - {use: src, name: a}\n  - {use: mix, name: four, op: max, frames: 4}\n"
+                        "  - {use: sink, name: some}\n  - {use: mix, name: most, op: max, in: a}\n"
+                        "  - {use: dev}\n  - {use: sink, name: one}\n", true);
+    char *text = dumped(&p, PLAN, GP_DUMP_TEXT);
+    ck_assert_msg(strstr(text, "\nrates\n  a 4 -> some 1, one at the end\n\n") != NULL, "%.2000s", text);
+    ck_assert_msg(strstr(text, "most u8 [1000]; all frames -> 1\n") != NULL, "%.2000s", text);
+    ck_assert_msg(strstr(text, "\nPCIe per 4 frames of 'a'\n  to cuda:0 8.0 KiB, back 1.0 KiB\n") != NULL, "%.3000s",
+                  text);
+    free(text);
+    text = dumped(&p, PLAN, GP_DUMP_JSON);
+    ck_assert(strstr(text, "\"every\": null, ") && strstr(text, "\"every\": 4, "));
+    assert_json(text);
+    free(text);
+    plan_free(&p);
+}
+END_TEST
+
+/* Of many sources the first say what a period is. */
+START_TEST(test_period_of_many_sources)
+{
+    planned p = plan_ok("stages:\n  - {use: src, name: a}\n  - {use: src, name: b}\n  - {use: src, name: c}\n"
+                        "  - {use: src, name: d}\n  - {use: dev, name: all, in: [a, b, c, d]}\n"
+                        "  - {use: group, frames: 2, out: two}\n  - {use: sink}\n", true);
+    char *text = dumped(&p, PLAN, GP_DUMP_TEXT);
+    ck_assert_msg(strstr(text, "\nPCIe per 2 frames of 'a', 2 of 'b', 2 of 'c', ...\n  to cuda:0 8.0 KiB, back 2.0 KiB\n")
+                  != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "\nrates\n  a 2 -> sink 1\n  b 2 -> sink 1\n  c 2 -> sink 1\n  d 2 -> sink 1\n\n")
+                  != NULL, "%s", text);
+    free(text);
+    plan_free(&p);
+}
+END_TEST
+
 START_TEST(test_json_checker)      /* the checker itself can fail */
 {
     static const char *const bad[] = { "{", "{\"a\" 1}", "[1,]", "\"a", "{\"a\": 1,}", "\"\n\"",
@@ -332,6 +474,12 @@ Suite *suite_dump(void)
     tcase_add_loop_test(tc, test_lines_are_short, 0, GOLDEN);
     tcase_add_loop_test(tc, test_json, 0, GOLDEN);
     tcase_add_loop_test(tc, test_dot, 0, GOLDEN);
+    tcase_add_test(tc, test_json_of_grids);
+    tcase_add_test(tc, test_json_of_rates);
+    tcase_add_test(tc, test_regroup_text);
+    tcase_add_test(tc, test_drawn_rates);
+    tcase_add_test(tc, test_period_of_many_sources);
+    tcase_add_test(tc, test_at_the_end);
     tcase_add_test(tc, test_json_checker);
     tcase_add_test(tc, test_dot_of_a_plan);
     tcase_add_test(tc, test_dot_of_long_names);

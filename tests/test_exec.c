@@ -5,6 +5,7 @@
 #include "cooperative_cases.h"
 #include "end_cases.h"
 #include "exec_cases.h"
+#include "unwritten_cases.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { THIN = 17 };
@@ -22,6 +23,7 @@ Suite *suite_exec(void)
     exec_cases(tc, "cpu", thin ? atoi(thin) : THIN);
     end_cases(tc, "cpu");
     cooperative_cases(tc, "cpu");
+    unwritten_cases(tc, "cpu");
     suite_add_tcase(s, tc);
     return s;
 }

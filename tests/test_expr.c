@@ -1,6 +1,9 @@
 /* test_expr.c - expressions, times and text with ${}. */
 #include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include "compile/expr.h"
 #include "compile/resolve.h"
 
 Suite *suite_expr(void);
@@ -74,6 +77,12 @@ static const struct { const char *text; int64_t want; } ints[] = {
     { "9223372036854775807", INT64_MAX }, { "-9223372036854775807 - 1", INT64_MIN },
     { "(-9223372036854775807 - 1) % -1", 0 }, { "ceil(9223372036854775807 / 2)", (int64_t)1 << 62 },
     { "min(9223372036854775806, 9223372036854775807)", INT64_MAX - 1 }, { "2 *\n 3", 6 },
+    { "2 + 3 * 4 - 10 / 5", 12 }, { "20 / 2 * 5", 50 }, { "2 * 9 % 4", 2 }, { "9 % 4 * 2", 2 },
+    { "-2 * -3", 6 }, { "2 - -3", 5 }, { "-(2 + 3) * 2", -10 }, { "+7 - +2", 5 }, { "-7 % 4", -3 },
+    { "7 - (2 - (3 - 4))", 4 }, { "min(7)", 7 }, { "max(1, min(5, 3), 2) * 2", 6 },
+    { "min(2 + 3, 2 * 3) - max(1, 2)", 3 }, { "ceil(7 / 2) * 2", 8 }, { "2 * ceil(7 / 2)", 8 },
+    { "floor(ceil(3 / 2) / 3 + 1 / 3)", 1 }, { "min(ceil(1 / 2), 6 / 2)", 1 },
+    { "ceil(4611686018427387903 / 2 - 1 / 2)", INT64_MAX / 4 },
 };
 
 START_TEST(integers)
@@ -109,7 +118,9 @@ static const struct { const char *text; int col; const char *msg; } bad[] = {
     { "", 10, "expected a number, and there is nothing" },
     { "7 / 2", 12, "7 / 2 leaves a remainder; write ceil(a / b) or floor(a / b), or 7.0" },
     { "1 + ", 14, "expected a number or a name at the end" },
-    { "1 2", 12, "expected an operator or the end, not '2'" },
+    { "1 2", 12, "expected an operator or the end, not '2'; a list is written [1, 2]" },
+    { "$gain", 10, "write the bare name: 'gain'" },
+    { "$", 10, "expected a number or a name, not '$'" },
     { "(1", 12, "expected ')' at the end" },
     { "min(1 2)", 16, "expected ',' or ')', not '2'" },
     { "ceil(1, 2)", 16, "expected ')', not ','" },
@@ -134,6 +145,26 @@ static const struct { const char *text; int col; const char *msg; } bad[] = {
     { "1e999", 10, "the number is too large" },
     { "1e308 * 10", 16, "the result is not a finite number" },
     { "#", 10, "expected a number or a name, not '#'" },
+    { "ceil(7 / 2) + 7 / 2", 26, "7 / 2 leaves a remainder" },
+    { "min(7 / 2, 1)", 16, "7 / 2 leaves a remainder" },
+    { "min(1, 1 / 0)", 19, "division by zero" },
+    { "ceil(1 / (2 - 2))", 17, "division by zero" },
+    { "1 / 0 + widht", 12, "division by zero" },
+    { "widht + 1 / 0", 10, "'widht' is neither a number nor" },
+    { "-(-9223372036854775807 - 1)", 10, "the result does not fit in 64 bits" },
+    { "(-9223372036854775807 - 1) / -1", 37, "the result does not fit in 64 bits" },
+    { "-9223372036854775807 - 2", 31, "the result does not fit in 64 bits" },
+    { "2 * ceil(1e300)", 14, "the result does not fit in 64 bits" },
+    { "floor(1 / 4294967296 / 4294967296)", 31, "the result does not fit in 64 bits" },
+    { "1 + 99999999999GiB", 14, "the number does not fit in 64 bits" },
+    { "in.shape", 18, "expected '[' and the number of an axis at the end" },
+    { "in.shape[0", 20, "expected ']' at the end" },
+    { "in.shape[99999999999]", 10, "'in' has no axis 1000; axes count from 0" },
+    { "a_name_of_more_letters_than_an_expression_may_have_in_one_of_them", 10,
+      "a name in an expression has at most 63 letters" },
+    /* what is no expression is refused before anything of it is evaluated */
+    { "1 / 0 +", 17, "expected a number or a name at the end" },
+    { "widht + #", 18, "expected a number or a name, not '#'" },
 };
 
 static void ck_error(int col, const char *msg)
@@ -169,6 +200,177 @@ START_TEST(deep)
     text[4000] = 0;
     ck_assert(!gp_eval(node(text), &scope, &n, &errs));
     ck_assert_str_eq(errs.e[0].msg, "nested more than 64 deep");
+}
+END_TEST
+
+/* `n` levels, each with as much that waits for the next as there can be. */
+START_TEST(deepest)
+{
+    static const char *const form[][3] = { { "(", "1", ")" }, { "-", "1", "" },
+                                           { "1 + 1 * min(1, ", "1 + 1 * 2", ")" },
+                                           { "ceil(", "1", ")" } };
+    for (int n = 64; n <= 65; n++) {
+        char text[4000] = "";
+        for (int i = 0; i < n; i++)
+            strcat(text, form[_i][0]);
+        strcat(text, form[_i][1]);
+        for (int i = 0; i < n; i++)
+            strcat(text, form[_i][2]);
+        gp_num v = { 0 };
+        ck_assert_msg(gp_eval(node(text), &scope, &v, &errs) == (n == 64), "%d: %s", n, text);
+        ck_assert_int_eq(v.i, n == 65 ? 0 : _i == 2 ? 2 : 1);
+    }
+    ck_assert_str_eq(errs.e[0].msg, "nested more than 64 deep");
+}
+END_TEST
+
+/* There is no bound on what is in a row. */
+START_TEST(long_rows)
+{
+    enum { N = 100000 };
+    static const struct { const char *head, *each, *tail; int want; } c[] = {
+        { "1", " + 1", "", N + 1 }, { "1", "*1", "", 1 }, { "max(0", ", 1", ")", 1 },
+        { "0", " - 1 * 1", "", -N } };
+    char *text = malloc(20 * N), *s = text;
+    s += sprintf(s, "%s", c[_i].head);
+    for (int i = 0; i < N; i++)
+        s += sprintf(s, "%s", c[_i].each);
+    sprintf(s, "%s", c[_i].tail);
+    gp_num n;
+    ck_assert(gp_eval(node(text), &scope, &n, &errs) && n.is_int);
+    ck_assert_int_eq(n.i, c[_i].want);
+    free(text);
+}
+END_TEST
+
+/* ---- trees ----------------------------------------------------------- */
+
+/* The nodes of a tree, each with its column and length: "1@1+1 k@5+1 +@3+1 named". */
+static const char *tree(const gp_expr *e)
+{
+    static const char *const sign[] = {
+        [GP_EXPR_NEGATE] = "neg", [GP_EXPR_CEIL] = "ceil", [GP_EXPR_FLOOR] = "floor",
+        [GP_EXPR_ADD] = "+", [GP_EXPR_SUBTRACT] = "-", [GP_EXPR_MULTIPLY] = "*",
+        [GP_EXPR_DIVIDE] = "/", [GP_EXPR_QUOTIENT] = "exact/", [GP_EXPR_REMAINDER] = "%",
+        [GP_EXPR_MIN] = "min", [GP_EXPR_MAX] = "max" };
+    static char text[1000];
+    char *s = text;
+    for (int i = 0; i < e->n; i++) {
+        const gp_expr_node *n = &e->node[i];
+        s += i ? sprintf(s, " ") : 0;
+        if (n->op == GP_EXPR_NUMBER)
+            s += sprintf(s, "%g%s%s", n->value.f, n->unit ? ":" : "", n->unit ? n->unit->name : "");
+        else if (n->op == GP_EXPR_PORT)
+            s += sprintf(s, "%s[%d]", n->name, n->axis);
+        else
+            s += sprintf(s, "%s", n->op == GP_EXPR_VAR ? n->name : sign[n->op]);
+        s += sprintf(s, "@%d+%d", (int)n->from + 1, (int)n->len);
+    }
+    sprintf(s, "%s", e->named ? " named" : "");
+    return text;
+}
+
+static const struct { const char *text, *tree; } trees[] = {
+    { "1", "1@1+1" }, { "((1))", "1@3+1" }, { "+1", "1@2+1" }, { "-1", "1@2+1 neg@1+1" },
+    { "1 + 2 * 3", "1@1+1 2@5+1 3@9+1 *@7+1 +@3+1" },
+    { "1 * 2 + 3", "1@1+1 2@5+1 *@3+1 3@9+1 +@7+1" },
+    { "1 - 2 - 3", "1@1+1 2@5+1 -@3+1 3@9+1 -@7+1" },
+    { "1 - (2 - 3)", "1@1+1 2@6+1 3@10+1 -@8+1 -@3+1" },
+    { "-1 % 2", "1@2+1 neg@1+1 2@6+1 %@4+1" },
+    { "1.5KiB", "1536:KiB@1+6 named" }, { "2e1", "20@1+3" }, { "k", "k@1+1 named" },
+    { "ceil(in.shape[1] / 16)", "in[1]@6+11 16@20+2 exact/@18+1 ceil@1+4 named" },
+    { "x.size / 2", "x[-1]@1+6 2@10+1 /@8+1 named" },
+    { "min(1)", "1@5+1 named" }, { "max(1, 2, 3)", "1@5+1 2@8+1 max@1+3 3@11+1 max@1+3 named" },
+    { "floor(min(1 / 2, 3)) / 4",
+      "1@11+1 2@15+1 exact/@13+1 3@18+1 min@7+3 floor@1+5 4@24+1 /@22+1 named" },
+};
+
+START_TEST(parsed)
+{
+    const gp_expr *e = gp_expr_parse(&arena, node(trees[_i].text), &errs);
+    ck_assert_ptr_nonnull(e);
+    ck_assert_str_eq(tree(e), trees[_i].tree);
+}
+END_TEST
+
+/* The first value or error of a text, as text. */
+static const char *outcome(const gp_node *n)
+{
+    static char text[1000];
+    gp_num v;
+    errs.n = errs.failed = 0;
+    if (gp_eval(n, &scope, &v, &errs))
+        sprintf(text, "%d %lld %a", v.is_int, (long long)v.i, v.f);
+    else
+        sprintf(text, "%d+%d: %s", errs.e[0].at.col, errs.e[0].at.len, errs.e[0].msg);
+    return gp_strdup(&arena, text);
+}
+
+static void ck_kept(const char *text)
+{
+    const gp_node *n = node(text);
+    const char *first = outcome(n);
+    const gp_expr *e = gp_expr_keep(&arena, n);
+    ck_assert_ptr_eq(n->expr, e);
+    ck_assert_str_eq(outcome(n), first);
+    ck_assert_str_eq(outcome(n), first);
+    if (e)
+        ck_assert_ptr_eq(gp_expr_keep(&arena, n), e);
+    else
+        ck_assert_int_eq(errs.failed, 1);
+}
+
+/* Whether a node keeps its tree or not, the outcome is the same. */
+START_TEST(kept)
+{
+    for (size_t i = 0; i < sizeof ints / sizeof *ints; i++)
+        ck_kept(ints[i].text);
+    for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++)
+        ck_kept(doubles[i].text);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_kept(bad[i].text);
+}
+END_TEST
+
+/* A kind may copy a node and give it another text. */
+START_TEST(copied)
+{
+    gp_node n = *node("1 + 2");
+    gp_num v;
+    ck_assert_ptr_nonnull(gp_expr_keep(&arena, &n));
+    n.text = "4 * 5";
+    ck_assert_ptr_null(gp_expr_kept(&n));
+    ck_assert(gp_eval(&n, NULL, &v, &errs));
+    ck_assert_int_eq(v.i, 20);
+    ck_assert_str_eq(tree(gp_expr_keep(&arena, &n)), "4@1+1 5@5+1 *@3+1");
+}
+END_TEST
+
+static void *evaluate(void *arg)
+{
+    const gp_node *const *n = arg;
+    static _Thread_local gp_errs own;
+    gp_num v;
+    for (int i = 0; i < 1000; i++)
+        if (!gp_eval(n[i % 2], &scope, &v, &own) || v.i != 65 || gp_eval(n[2], &scope, &v, &own))
+            return arg;
+    return NULL;
+}
+
+/* Launchers evaluate the same nodes at the same time; what no pass has parsed, too. */
+START_TEST(threads)
+{
+    enum { N = 4 };
+    const gp_node *n[] = { node("ceil(in.shape[1] / 16)"), node("width / 16 + 1"), node("k_2 +") };
+    pthread_t t[N];
+    void *wrong;
+    ck_assert_ptr_nonnull(gp_expr_keep(&arena, n[0]));
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(pthread_create(&t[i], NULL, evaluate, n), 0);
+    for (int i = 0; i < N; i++) {
+        ck_assert_int_eq(pthread_join(t[i], &wrong), 0);
+        ck_assert_ptr_null(wrong);
+    }
 }
 END_TEST
 
@@ -219,6 +421,8 @@ static const struct { const char *text; int col; const char *msg; } bad_times[] 
     { "30sec", 12, "no unit 'sec'" },
     { "", 10, "expected a time, like 30s or 1.5ms, and there is nothing" },
     { "1e30s", 10, "the time is too long" },
+    { "2 * (1s + 1.5KiB)", 23, "'KiB' is not a unit of time; use ns, us, ms, s, min or h" },
+    { "2 * 15", 10, "'2 * 15' has no unit" },
 };
 
 START_TEST(refused_durations)
@@ -341,6 +545,12 @@ Suite *suite_expr(void)
     LOOP(t, refused, bad);
     tcase_add_test(t, no_scope);
     tcase_add_loop_test(t, deep, 0, 2);
+    tcase_add_loop_test(t, deepest, 0, 4);
+    tcase_add_loop_test(t, long_rows, 0, 4);
+    LOOP(t, parsed, trees);
+    tcase_add_test(t, kept);
+    tcase_add_test(t, copied);
+    tcase_add_test(t, threads);
     tcase_add_loop_test(t, places_in_quotes, 0, 5);
     tcase_add_test(t, not_a_scalar);
     LOOP(t, durations, times);

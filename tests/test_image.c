@@ -153,7 +153,7 @@ static const struct { const char *text, *name; } hidden[] = {
     { H "static int *const n = new int(0); if (i < 8) out[i] = ++*n; }\n", "variable 'n'" },
     { "namespace state { int count; }\n" H "static const int count = 3; if (i < 8) out[i] = count + state::count++; }\n",
       "variable 'count'" },
-    { "#define const\nstatic const int n = 0;\n" H "if (i < 8) out[i] = n++; }\n", "variable 'n'" },
+    { "#define const\nstatic const int n = 0;\n#undef const\n" H "if (i < 8) out[i] = n++; }\n", "variable 'n'" },
     { "__attribute__((device)) int n;\n" H "if (i < 8) out[i] = n++; }\n", "variable 'n'" },
     /* harmless */
     { "#include \"cuda_runtime.h\"\n#include <errno.h>\n#include <iostream>\n" H "if (i < 8) out[i] = in[i]; }\n", NULL },

@@ -2,9 +2,11 @@
  * can be written, data that differ: what is said of each, and the exit code. */
 #include <glob.h>
 #include <math.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/outfile.h"
 #include "iotest.h"
 
 Suite *suite_io_errors(void);
@@ -43,9 +45,9 @@ static const struct { const char *yaml, *text; } refused[] = {
     { IN("text.npy"), "is not a .npy file" },
     { IN("text.png"), "is not a PNG file" },
     { IN("flat.npy"), "no elements" },
-    { AS("dtype: f32", "read, path: two.npy"), "not f32" },
-    { AS("shape: [3]", "read, path: two.npy"), "cannot be cut" },
-    { AS("dtype: u16", "read, path: a.png"), "not what is declared" },
+    { AS("dtype: f32", "read, path: two.npy"), "holds u8, and 'buffers' declares f32" },
+    { AS("shape: [3]", "read, path: two.npy"), "which cannot be cut into frames of u8 [3]" },
+    { AS("dtype: u16", "read, path: a.png"), "holds u8 [5, 7], and 'buffers' declares u16 [5, 7]" },
     { AS("dtype: u8, shape: [2, 3]", "read, path: a.raw"),
       "has 1 bytes after its last whole row of 3 bytes: 'tail: ignore'" },
     { "buffers: {x: {dtype: u8, shape: [2, 3]}}\nstages:\n"
@@ -226,6 +228,20 @@ START_TEST(long_names)
 }
 END_TEST
 
+/* A text that does not fit ends as it should: its middle is left out. */
+START_TEST(long_reasons)
+{
+    char err[GP_WHY], *path = long_path(1000, "/folder");
+    errno = EXDEV;
+    ck_assert(!gp_why(err, "cannot be written: there is no folder '%s'", path));
+    ck_assert_int_eq(errno, EXDEV);
+    ck_assert_uint_eq(strlen(err), GP_WHY - 1);
+    ck_assert_msg(!strncmp(err, "cannot be written: there is no folder 'aaa", 42) && strstr(err, "a...a")
+                  && !strcmp(err + GP_WHY - 9, "/folder'"), "%s", err);
+    free(path);
+}
+END_TEST
+
 START_TEST(tolerances)
 {
     static const struct { const char *options; bool same; } cases[] = {
@@ -267,6 +283,7 @@ Suite *suite_io_errors(void)
     LOOP(refuses, refused);
     LOOP(breaks, broken);
     LOOP(long_names, long_paths);
+    tcase_add_test(tc, long_reasons);
     tcase_add_test(tc, tolerances);
     suite_add_tcase(s, tc);
     return s;

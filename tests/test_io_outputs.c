@@ -208,21 +208,26 @@ END_TEST
 #define TWO(a, b) \
     IN "  - {name: a, use: write, path: " a "}\n  - {name: b, use: write, in: read, path: " b "}\n"
 
-static const struct { const char *yaml; bool same; } twice[] = {
-    { TWO("out/%05d.raw", "out/00000.raw"), true },
-    { TWO("out/00003.raw", "out/%05d.raw"), true },
-    { TWO("out/00004.raw", "out/%05d.raw"), false },
-    { TWO("out/%05d.raw", "link/%05d.raw"), true },
-    { TWO("out/%d.raw", "link/%05d.raw"), false },
-    { TWO("out/x.raw", "link/x.raw"), true },
-    { TWO("out/%n%d.raw", "link/in.raw"), false },
-    { TWO("out/%n%d.raw", "link/in2.raw"), true },
-    { TWO("out/in%d.raw", "link/%n%d.raw"), true },
-    { TWO("out/in%d.raw", "other/%n%d.raw"), false },
-    { TWO("out/soft.raw", "out/%05d.raw"), true },
-    { TWO("out/%d/x.raw", "link/%d/x.raw"), true },
-    { TWO("out/%d/x.raw", "out/1/x.raw"), true },
-    { TWO("out/1%d.raw", "link/%d.raw"), false },
+/* The exit code; 3: seen before anything runs, 0: no two are the same. */
+static const struct { const char *yaml; int code; } twice[] = {
+    { TWO("out/%05d.raw", "out/00000.raw"), 3 },
+    { TWO("out/%05d.raw", "out/0%04d.raw"), 3 },
+    { TWO("out/%05d.raw, start: 7", "out/../out/00007.raw"), 3 },
+    { TWO("out/%05d.raw", "out/0%04d.raw, start: 2"), 1 },
+    { TWO("out/%05d.raw", "out/0%04d.raw, start: 4"), 0 },
+    { TWO("out/00003.raw", "out/%05d.raw"), 1 },
+    { TWO("out/00004.raw", "out/%05d.raw"), 0 },
+    { TWO("out/%05d.raw", "link/%05d.raw"), 1 },
+    { TWO("out/%d.raw", "link/%05d.raw"), 0 },
+    { TWO("out/x.raw", "link/x.raw"), 1 },
+    { TWO("out/%n%d.raw", "link/in.raw"), 0 },
+    { TWO("out/%n%d.raw", "link/in2.raw"), 1 },
+    { TWO("out/in%d.raw", "link/%n%d.raw"), 1 },
+    { TWO("out/in%d.raw", "other/%n%d.raw"), 0 },
+    { TWO("out/soft.raw", "out/%05d.raw"), 1 },
+    { TWO("out/%d/x.raw", "link/%d/x.raw"), 1 },
+    { TWO("out/%d/x.raw", "out/1/x.raw"), 1 },
+    { TWO("out/1%d.raw", "link/%d.raw"), 0 },
 };
 
 START_TEST(one_name_twice)
@@ -238,12 +243,12 @@ START_TEST(one_name_twice)
     memcpy(first + 6, ", out: read", 11);
     pipe_result r = io_go(y);
     const char *text = io_error(&r);
-    if (!twice[_i].same) {
+    if (!twice[_i].code) {
         ck_assert_msg(r.outcome == GP_DONE, "%s", text);
         return;
     }
     ck_assert_msg(r.outcome == GP_ERROR, "it did not fail:\n%s", y);
-    ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
+    ck_assert_int_eq(gp_errs_exit(&r.errs), twice[_i].code);
     ck_assert_msg(strstr(text, "is written by stage 'a' too") || strstr(text, "is written by stage 'b' too"),
                   "%s", text);
     ck_assert_int_ge(r.errs.e[0].at.line, 4);
@@ -299,11 +304,44 @@ START_TEST(files_of_an_earlier_run)
     if (earlier[_i].error)
         ck_assert_msg(strstr(text, earlier[_i].error) != NULL, "%s", text);
     else if (earlier[_i].said)
-        ck_assert_msg(r.errs.n == 1 && strstr(text, earlier[_i].said), "%d: %s", r.errs.n, text);
+        ck_assert_msg(r.errs.n == 1 + (r.errs.e[1].code == GP_E_NOTE) && strstr(text, earlier[_i].said), "%d: %s",
+                      r.errs.n, text);
     else
         ck_assert_int_eq(r.errs.n, 0);
     for (size_t i = 0; earlier[_i].code && i < 5; i++)
         io_holds(there[i], "old", 3);
+}
+END_TEST
+
+/* A run of three frames replaces some of those that are there: the others that have higher numbers are told. */
+static const struct { const char *write, *there[5], *says; } higher[] = {
+    { "path: 'out/f%03d.raw'", { "f000.raw", "f002.raw" }, NULL },
+    { "path: 'out/f%03d.raw'", { "f000.raw", "f003.raw" }, "a file with a higher number is still there, '@f003.raw'" },
+    { "path: 'out/f%03d.raw', workers: 3", { "f1000.raw", "f000.raw", "f004.raw", "f999.raw" },
+      "3 files with higher numbers are still there, the first '@f004.raw'" },
+    { "path: 'out/f%03d.raw', start: 5", { "f000.raw", "f006.raw", "f007.raw" }, NULL },
+    { "path: 'out/f%03d.raw', start: 5", { "f000.raw", "f006.raw", "f008.raw" },
+      "a file with a higher number is still there, '@f008.raw'" },
+    { "path: 'out/f%03d.raw'", { "f000.raw", "f4.raw", "f0004.raw", "g004.raw", "f004.raw.partial" }, NULL },
+    { "path: 'out/f%d.raw', format: raw", { "f0.raw", "f4.raw", "f04.raw" },
+      "a file with a higher number is still there, '@f4.raw'" },
+    { "path: 'out/f%03d.raw'", { "f003.raw" }, NULL },
+};
+
+START_TEST(higher_numbers_are_told)
+{
+    char y[400], name[50], path[700], says[900] = "";
+    const char *at_sign = higher[_i].says ? strchr(higher[_i].says, '@') : NULL;
+    if (at_sign)
+        TEXT(says, "%.*s%s%s", (int)(at_sign - higher[_i].says), higher[_i].says, TEXT(path, "%s/out/", io_dir), at_sign + 1);
+    io_count_npy("in.npy", U8(3, 2), 0);
+    mkdir(at("out"), 0777);
+    for (int i = 0; i < 5 && higher[_i].there[i]; i++)
+        pipe_text(io_dir, TEXT(name, "out/%s", higher[_i].there[i]), "old");
+    pipe_result r = io_go(TEXT(y, IN "  - {use: write, %s}\n", higher[_i].write));
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    ck_assert_str_eq(r.errs.n == 2 && r.errs.e[1].code == GP_E_NOTE ? r.errs.e[1].msg : "", says);
+    ck_assert_int_le(r.errs.n, 2);
 }
 END_TEST
 
@@ -521,18 +559,35 @@ START_TEST(leaves_what_is_held)
 END_TEST
 
 /* Another run that writes a file just now holds its temporary file, or that itself if it is
- * live. Of numbered files each is whole, whoever named it last. */
-static const struct { const char *held, *write; bool fails; } at_once[] = {
+ * live; one that writes numbered files holds one that is called like their pattern. MEETS: that may
+ * make a name that the path has, too. */
+enum { MEETS = 2 };
+static const struct { const char *held, *write; int fails; } at_once[] = {
     { "out.raw", "path: out.raw", true },   { "out.raw", "path: out.raw, live: true", true },
     { "live", "path: out.raw", true },      { "live", "path: out.raw, live: true", true },
     { "ut.raw", "path: out.raw", false },   { "out.ra", "path: out.raw", false },
     { "out.raw2", "path: out.raw", false }, { "0.raw", "path: '%d.raw'", false },
     { LONG "1", "path: " LONG, false },
+    { "%d.raw", "path: '%d.raw'", true },   { "%d.raw", "path: ./%d.raw, if_exists: next", true },
+    { "%05d.raw", "path: '%d.raw'", MEETS }, { "%d.raw", "path: 'sub/%d.raw'", false },
+    { "%05d.raw", "path: '0%04d.raw'", MEETS }, { "%05d.raw", "path: '%06d.raw'", MEETS },
+    { "0%04d.raw", "path: '%05d.raw', start: 7", MEETS }, { "1%d.raw", "path: '%d.raw'", MEETS },
+    { "a%d.raw", "path: 'b%d.raw'", false }, { "%d_a.raw", "path: '%d_b.raw'", false },
+    { "0%d.raw", "path: '1%d.raw'", false }, { "1%05d.raw", "path: '2%05d.raw'", false },
+    { "%d%d.raw", "path: '1%d.raw'", MEETS }, { "%03d.raw", "path: '9%%%03d.raw'", false },
+    { "9%%%03d.raw", "path: '9%%%d.raw'", MEETS }, { "%d.raw", "path: 00007.raw", false },
+    { "%d.raw", "path: 7.raw", MEETS }, { "%d.raw", "path: 7a.raw", false },
+    { "%d\\x%d.raw", "path: '%d/x%d.raw'", true }, { "%dx%d.raw", "path: '%d/x%d.raw'", false },
+    { "%n%d.raw", "path: '%n%d.raw'", false }, { "5%%%d.raw", "path: '5%%%d.raw'", true },
 };
 
 START_TEST(two_runs_at_once)
 {
-    char y[900], name[NAME_MAX + 1] = "out.raw";
+    char y[900], name[NAME_MAX + 1] = "out.raw", says[200];
+    TEXT(says, "' cannot be written: another run is writing it (process %ld)", (long)getppid());
+    if (at_once[_i].fails == MEETS)
+        TEXT(says, "' cannot be written: another run is writing '%s' there, which may be the same file "
+             "(process %ld)", at_once[_i].held, (long)getppid());
     io_count_npy("in.npy", U8(1, 10), 0);
     if (strcmp(at_once[_i].held, "live"))
         gp_temporary_name(name, at_once[_i].held, getppid(), 0);
@@ -541,13 +596,33 @@ START_TEST(two_runs_at_once)
     ck_assert_int_eq(flock(fd, LOCK_EX), 0);
     TEXT(y, IN "  - {use: write, format: raw, %s}\n", at_once[_i].write);
     if (at_once[_i].fails)
-        io_fails(y, 1, "' cannot be written: another run is writing it");
+        io_fails(y, 1, strcmp(at_once[_i].held, "live") ? says
+                                                        : "' cannot be written: another run is writing it");
     else
         io_runs(y);
     io_holds(name, "half a file", 11);
     if (at_once[_i].fails)
         ck_assert_int_eq(io_files("."), 2);
     close(fd);
+}
+END_TEST
+
+/* Each stage of one run may write some of a pattern's numbers; nothing of what holds it stays. */
+START_TEST(one_run_writes_a_pattern_twice)
+{
+    io_count_npy("in.npy", U8(3, 10), 0);
+    mkdir(at("out"), 0777);
+    ck_assert_int_eq(symlink("out", at("link")), 0);
+    static const char y[] = "buffers: {x: {}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+                            "  - {use: write, path: 'link/%d.raw'}\n"
+                            "  - {use: write, in: x, path: 'out/%d.raw', start: 10}\n"
+                            "  - {use: write, in: x, path: link/7.raw}\n";
+    io_runs(y);
+    ck_assert_int_eq(io_files("out"), 7);
+    pipe_result r = io_go(y);
+    ck_assert_int_eq(r.errs.n, 3);     /* each replaced some, and left none */
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(r.errs.e[i].code, GP_E_WARN);
 }
 END_TEST
 
@@ -568,8 +643,10 @@ Suite *suite_io_outputs(void)
     tcase_add_test(tc, leaves_what_it_reads);
     tcase_add_test(tc, leaves_what_is_held);
     LOOP(two_runs_at_once, at_once);
+    tcase_add_test(tc, one_run_writes_a_pattern_twice);
     LOOP(files_of_an_earlier_run, earlier);
     LOOP(names_stay_in_their_folder, names);
+    LOOP(higher_numbers_are_told, higher);
     tcase_add_test(tc, numbers_go_on);
     LOOP(never_over_an_input, over_inputs);
     LOOP(beside_an_input, beside);

@@ -1,8 +1,12 @@
-/* test_io_partial.c - what is kept of a joined file when its run fails. */
+/* test_io_partial.c - what is kept of a joined file when its run fails, and what a run that is
+ * stopped before its first frame leaves of the file that was there. */
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/filetable.h"
 #include "iotest.h"
 
 Suite *suite_io_partial(void);
@@ -24,7 +28,7 @@ static const struct {
 
 static pipe_result fail_at(const char *write, int frame)
 {
-    char y[600];
+    char y[1600];
     TEXT(y, "function process(f, x, y)\n  if f.index == %d then error('as it should') end\n"
          "  y:copy(x)\nend\n", frame);
     pipe_text(io_dir, "fail.lua", y);
@@ -71,6 +75,92 @@ START_TEST(a_failed_run_keeps_what_it_wrote)
 }
 END_TEST
 
+/* A path may be longer than a message: it is told whole. */
+START_TEST(a_long_path)
+{
+    char write[1200] = "path: ", file[PATH_MAX], told[PATH_MAX];
+    while (strlen(write) < 1000)
+        strcat(write, "a folder whose name is 40 bytes or so .../");
+    strcat(write, "out.npy");
+    pipe_result r = fail_at(write, 3);
+    TEXT(file, "%s/%s.partial", io_dir, write + 6);
+    ck_assert_int_eq(access(file, F_OK), 0);
+    io_told(&r, told);
+    ck_assert_str_eq(told, file);
+}
+END_TEST
+
+/* What an earlier run kept stays, and so does anything else of that name; the first name that is
+ * free is taken. */
+static const struct { const char *there[3], *kept; } again[] = {
+    { { "out.npy.partial" }, "out.npy.partial.2" },
+    { { "out.npy.partial", "out.npy.partial.2" }, "out.npy.partial.3" },
+    { { "out.npy.partial.2" }, "out.npy.partial" },
+};
+
+START_TEST(what_was_kept_stays)
+{
+    char say[300], path[600];
+    for (int i = 0; i < 3 && again[_i].there[i]; i++)
+        pipe_text(io_dir, again[_i].there[i], "of an earlier run");
+    pipe_result r = fail_at("path: out.npy", 3);
+    TEXT(say, "is kept as '%s'", io_path(again[_i].kept, path));
+    ck_assert_msg(r.errs.n == 2 && strstr(r.errs.e[1].msg, say), "%s", r.errs.e[r.errs.n - 1].msg);
+    io_counts(again[_i].kept, U8(9, 4), 0);
+    for (int i = 0; i < 3 && again[_i].there[i]; i++)
+        io_holds(again[_i].there[i], "of an earlier run", 17);
+}
+END_TEST
+
+/* A link is not followed, a folder no hindrance, and a name may be as long as one can be. */
+START_TEST(whatever_has_the_name)
+{
+    char path[600], long_name[NAME_MAX + 1], write[NAME_MAX + 20];
+    pipe_text(io_dir, "theirs", "theirs");
+    ck_assert_int_eq(symlink("theirs", io_path("out.npy.partial", path)), 0);
+    ck_assert_int_eq(mkdir(io_path("out.npy.partial.2", path), 0777), 0);
+    fail_at("path: out.npy", 3);
+    io_holds("theirs", "theirs", 6);
+    io_counts("out.npy.partial.3", U8(9, 4), 0);
+
+    memset(long_name, 'x', NAME_MAX), long_name[NAME_MAX] = 0;
+    pipe_result r = fail_at(TEXT(write, "path: %s", long_name), 3);
+    ck_assert_msg(r.errs.n == 2 && strstr(r.errs.e[1].msg, "xxxx.partial'"), "%s",
+                  r.errs.e[r.errs.n - 1].msg);
+}
+END_TEST
+
+/* A run that comes to a good end says what is left of others, and leaves it. */
+static const struct { const char *there[3], *write, *says; } left[] = {
+    { { "out.npy.partial" }, "path: out.npy", "out.npy.partial', which a run that failed kept, is still there" },
+    { { "out.npy.partial", "out.npy.partial.2" }, "path: out.npy",
+      "out.npy.partial', which a run that failed kept, is still there, and 1 more" },
+    { { "out.npy.partial.2" }, "path: out.npy", "out.npy.partial.2', which a run that failed kept, is still there" },
+    { { "out.npy.partial.10", "out.npy.partial.9" }, "path: out.npy",
+      "out.npy.partial.9', which a run that failed kept, is still there, and 1 more" },
+    { { "out.npy.partial.1", "out.npy.partial.03", "out.npy.partial.2x" }, "path: out.npy", NULL },
+    { { "out.npy.partial.", "out.npy.partial.-2", "an-out.npy.partial" }, "path: out.npy", NULL },
+    { { "out.npy.partial" }, "path: out.npy, live: true", "out.npy.partial', which a run that failed" },
+    { { "out.npy.partial" }, "path: 'out%d.npy'", NULL }, { { "ut.npy.partial" }, "path: out.npy", NULL },
+};
+
+START_TEST(what_was_kept_is_told)
+{
+    char y[300];
+    for (int i = 0; i < 3 && left[_i].there[i]; i++)
+        pipe_text(io_dir, left[_i].there[i], "of an earlier run");
+    io_count_npy("in.npy", U8(2, 3, 4), 0);
+    pipe_result r = io_go(TEXT(y, "stages:\n  - {use: read, path: in.npy}\n  - {use: write, %s}\n",
+                               left[_i].write));
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    ck_assert_int_eq(r.errs.n, left[_i].says != NULL);
+    if (left[_i].says)
+        ck_assert_msg(strstr(io_error(&r), left[_i].says) && r.errs.e[0].at.line == 3, "%s", io_error(&r));
+    for (int i = 0; i < 3 && left[_i].there[i]; i++)
+        io_holds(left[_i].there[i], "of an earlier run", 17);
+}
+END_TEST
+
 /* A file that is read is not replaced: it is what somebody goes on from. */
 START_TEST(not_over_an_input)
 {
@@ -83,11 +173,100 @@ START_TEST(not_over_an_input)
                                "  - {use: read, path: out.npy.partial, format: npy, out: x}\n"
                                "  - {use: lua, script: fail.lua}\n  - {use: write, path: %s}\n", "out.npy"));
     ck_assert_int_eq(r.outcome, GP_ERROR);
-    ck_assert_int_eq(r.errs.n, 1);
+    ck_assert_int_eq(r.errs.n, 2);
     char *is = pipe_read(io_dir, "out.npy.partial", &now);
     ck_assert(n == now && !memcmp(was, is, n));
-    ck_assert_int_eq(io_files("."), 2);
+    io_counts("out.npy.partial.2", U8(6, 4), 0);
+    ck_assert_int_eq(io_files("."), 3);
     free(was), free(is);
+}
+END_TEST
+
+/* Of a run whose threads do not come back: what is worth it is kept, the rest goes; of what has a
+ * name already, or belongs to nobody, nothing does. So many names are taken before. */
+static const struct { bool worth, published; int taken; const char *is; } given_up[] = {
+    { true, false, 0, "out.raw.partial" },     { true, false, 1, "out.raw.partial.2" },
+    { true, false, 9, "out.raw.partial.10" },  { true, false, 10, "out.raw.partial.11" },
+    { true, false, 99, "out.raw.partial.100" }, { true, false, 100, "out.raw.partial.101" },
+    { false, false, 1, NULL },                 { true, true, 0, "out.raw" },
+};
+
+START_TEST(what_is_given_up)
+{
+    char path[600], name[100], why[GP_WHY];
+    gp_filetable *t = gp_filetable_new();
+    gp_outfile f = { .by = gp_filetable_writer(t, "stage 'write'", (gp_loc){ 0 }, "out.raw") };
+    for (int i = 1; i <= given_up[_i].taken; i++)
+        pipe_text(io_dir, i == 1 ? "out.raw.partial" : TEXT(name, "out.raw.partial.%d", i), "old");
+    ck_assert_msg(gp_outfile_open(&f, io_path("out.raw", path), why), "%s", why);
+    ck_assert_int_eq(write(f.fd, "data", 4), 4);
+    if (given_up[_i].worth)
+        gp_outfile_worth(&f);
+    ck_assert(!given_up[_i].published || gp_outfile_publish(&f, why));
+    gp_filetable_abandon(t);
+    gp_filetable_abandon(t);
+    ck_assert_int_eq(io_files("."), given_up[_i].taken + (given_up[_i].is != NULL));
+    if (given_up[_i].is)
+        io_holds(given_up[_i].is, "data", 4);
+    ck_assert_str_eq(f.by->kept_path, given_up[_i].is && !given_up[_i].published ? io_path(given_up[_i].is, path) : "");
+    gp_outfile_drop(&f);
+    gp_filetable_free(t);
+}
+END_TEST
+
+/* A FIFO whose writer is silent gives no frame. `left`: what the file then has, NULL: there is none. */
+static const struct { const char *write; bool there; const char *left, *says; } stopped[] = {
+    { "path: out.raw", true, "of an earlier run", "out.raw' is left as it is: the run was stopped before its first frame" },
+    { "path: out.npy", true, "of an earlier run", "out.npy' is left as it is: the run was stopped" },
+    { "path: out.npy, stack: true, durable: file", true, "of an earlier run", "out.npy' is left as it is" },
+    { "path: out.raw, live: true", true, "of an earlier run", "out.raw' is left as it is" },
+    { "path: out.npy, live: true", true, "of an earlier run", "out.npy' is left as it is" },
+    { "path: out.raw", false, NULL, "out.raw' is not made: the run was stopped before its first frame" },
+    { "path: out.raw, live: true", false, "", NULL },
+};
+
+/* Once the source reads; it is told no end of the FIFO. */
+static void stop(gp_pipeline *p, void *fifo)
+{
+    while (open(fifo, O_WRONLY | O_NONBLOCK) < 0)
+        usleep(1000);
+    gp_cancel(p, 1);
+}
+
+START_TEST(a_run_without_frames_that_is_stopped)
+{
+    char y[400], path[600];
+    const char *name = strstr(stopped[_i].write, ".npy") ? "out.npy" : "out.raw";
+    if (stopped[_i].there)
+        pipe_text(io_dir, name, "of an earlier run");
+    ck_assert_int_eq(mkfifo(io_path("fifo", path), 0600), 0);
+    TEXT(y, "buffers: {x: {dtype: u8, shape: [3, 4]}}\nstages:\n"
+         "  - {use: read, path: fifo, out: x}\n  - {use: write, %s}\n", stopped[_i].write);
+    pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, stop, path);
+    ck_assert_int_eq(r.outcome, GP_DRAINED);
+    ck_assert_int_eq(r.errs.n, stopped[_i].says != NULL);
+    if (stopped[_i].says)
+        ck_assert_msg(strstr(io_error(&r), stopped[_i].says) != NULL, "%s", io_error(&r));
+    if (stopped[_i].left)
+        io_holds(name, stopped[_i].left, strlen(stopped[_i].left));
+    ck_assert_int_eq(io_files("."), 1 + (stopped[_i].left != NULL));
+}
+END_TEST
+
+/* Two that read one FIFO would each get a part of it. */
+START_TEST(one_reader)
+{
+    char y[400], path[600];
+    ck_assert_int_eq(mkfifo(io_path("fifo", path), 0600), 0);
+    int fd = open(path, O_RDWR);
+    ck_assert_int_eq(write(fd, "0123456789ab", 12), 12);
+    TEXT(y, "buffers: {x: {dtype: u8, shape: [3, 4]}, z: {like: x}}\nstages:\n"
+         "  - {use: read, path: fifo, out: x, frames: 1}\n  - {use: discard}\n"
+         "  - {use: read, path: fifo, out: z, frames: 1}\n  - {use: discard}\n");
+    pipe_result r = pipe_run(io_dir, y, "cpu", NULL, (gp_run_options){ 0 });
+    close(fd);
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_msg(strstr(io_error(&r), "another run or stage of gpipe reads this FIFO") != NULL, "%s", io_error(&r));
 }
 END_TEST
 
@@ -98,7 +277,14 @@ Suite *suite_io_partial(void)
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
     tcase_add_loop_test(tc, a_failed_run_keeps_what_it_wrote, 0, sizeof kept / sizeof *kept);
+    tcase_add_test(tc, a_long_path);
+    tcase_add_loop_test(tc, what_was_kept_stays, 0, sizeof again / sizeof *again);
+    tcase_add_test(tc, whatever_has_the_name);
+    tcase_add_loop_test(tc, what_was_kept_is_told, 0, sizeof left / sizeof *left);
     tcase_add_test(tc, not_over_an_input);
+    tcase_add_loop_test(tc, what_is_given_up, 0, sizeof given_up / sizeof *given_up);
+    tcase_add_loop_test(tc, a_run_without_frames_that_is_stopped, 0, sizeof stopped / sizeof *stopped);
+    tcase_add_test(tc, one_reader);
     suite_add_tcase(s, tc);
     return s;
 }

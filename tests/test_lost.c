@@ -2,6 +2,7 @@
  * in ways that the CPU back end does not: a back end that breaks in one of its functions is
  * put in its place by a stage of the test. Each test is a process of its own. */
 #include <check.h>
+#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 Suite *suite_lost(void);
 
-extern const gp_kind gp_kind_scale;
+extern const gp_kind gp_kind_scale, gp_kind_mix;
 
 /* ---- a device that breaks -------------------------------------------- */
 
@@ -65,6 +66,28 @@ static bool fail_frames(gp_call *c, gp_frame *frames, int n)
     return gp_fail(c->errs, GP_E_RUN, (gp_loc){ 0 }, "it broke");
 }
 
+/* Stage `emits`, a mix of which some frames cannot be made, and `keeps`, a sink. */
+static float made[16];                 /* per frame, at the sink; 0: a hole */
+static int emitted;                    /* how often emit() was called */
+static bool writes_nothing;            /* it, whatever call it is */
+
+/* Calls 1 and 5 fail: of frames 4 to 7, and of the last three. */
+static bool emit_most(gp_dcall *c)
+{
+    int k = emitted++;
+    if (writes_nothing)
+        return true;
+    return k == 1 || k == 5 ? gp_fail(c->errs, GP_E_RUN, (gp_loc){ 0 }, "call %d broke", k) : gp_kind_mix.emit(c);
+}
+
+static bool keep(gp_call *c, gp_frame *frames, int n)
+{
+    (void)c;
+    for (int i = 0; i < n; i++)
+        made[frames[i].index] = *(const float *)frames[i].in[0].data;
+    return true;
+}
+
 static bool take_any(gp_shape *s)
 {
     (void)s;
@@ -79,17 +102,21 @@ static const char *environment(const void *arg, const char *name)
 
 static gp_pipeline *compile(const char *yaml, gp_registry *reg, gp_errs *errs)
 {
-    static gp_kind breaks, closed;
+    static gp_kind breaks, closed, emits;
     static const gp_port in[] = { { "in", GP_ACCEPT(GP_F32), false, "anything" }, { 0 } };
     static const gp_kind fails = { GP_KIND("fails"), .help = "fails", .in = in, .shape = take_any,
                                    .run = fail_frames };
+    static const gp_kind keeps = { GP_KIND("keeps"), .help = "keeps", .in = in, .shape = take_any, .run = keep };
     gp_machine machine;
     gp_config c = { .registry = reg, .machine = &machine, .env = { .get = environment } };
     breaks = closed = gp_kind_scale;
     breaks.name = "breaks", breaks.open = break_device;
     closed.name = "closed", closed.open = break_without_a_place;
+    emits = gp_kind_mix;
+    emits.name = "emits", emits.emit = emit_most;
     ck_assert(gp_register_builtin(reg, errs) && gp_register(reg, &breaks, errs)
-              && gp_register(reg, &closed, errs) && gp_register(reg, &fails, errs));
+              && gp_register(reg, &closed, errs) && gp_register(reg, &fails, errs)
+              && gp_register(reg, &emits, errs) && gp_register(reg, &keeps, errs));
     gp_machine_read(&machine, false);
     gp_pipeline *p = gp_compile(yaml, strlen(yaml), "test.yaml", &c, errs);
     ck_assert_msg(p != NULL, "%s", errs->n ? errs->e[0].msg : "?");
@@ -98,12 +125,12 @@ static gp_pipeline *compile(const char *yaml, gp_registry *reg, gp_errs *errs)
 
 typedef struct seen { gp_outcome outcome; gp_errs errs; gp_account account; } seen;
 
-static seen run(const char *yaml)
+static seen run_with(const char *yaml, gp_run_options options)
 {
     seen s = { .outcome = GP_ERROR };
     gp_registry *reg = gp_registry_create();
     gp_pipeline *p = compile(yaml, reg, &s.errs);
-    s.outcome = gp_pipeline_run(p, &(gp_run_options){ 0 }, &s.errs);
+    s.outcome = gp_pipeline_run(p, &options, &s.errs);
     ck_assert_int_eq(gp_accounts(p, &s.account, 1), 1);
     for (int i = 0; i < s.errs.n; i++) {
         ck_assert_msg(s.errs.e[i].at.file != NULL, "no place: %s", s.errs.e[i].msg);
@@ -112,6 +139,11 @@ static seen run(const char *yaml)
     gp_pipeline_destroy(p);
     gp_registry_destroy(reg);
     return s;
+}
+
+static seen run(const char *yaml)
+{
+    return run_with(yaml, (gp_run_options){ 0 });
 }
 
 /* The segment's first stage is in line 5. */
@@ -123,6 +155,91 @@ static seen run(const char *yaml)
     "  {name: first, use: scale, a: 2},\n"        \
     "  {use: breaks},\n"                          \
     "  {use: discard}]}\n"
+
+/* ---- a frame that cannot be made of many ------------------------------ */
+
+START_TEST(emission_that_fails)
+{
+    static const char *const knobs[] = { "depth: 1\n", "depth: 12\n", "depth: 3\nlaunch: stream\n" };
+    static const float want[16] = { 4, 0, 4, 4, 4 };
+    char yaml[400];
+    emitted = 0;
+    snprintf(yaml, sizeof yaml, "%son_error: %s\nbuffers: {a: {dtype: f32, shape: [3]}}\nstages:\n"
+             "  - {use: generate, pattern: constant, value: 1, frames: 23, out: a}\n  - {use: emits, op: sum, frames: 4}\n"
+             "  - {use: keeps}\n", knobs[_i / 2], _i % 2 ? "stop" : "drop");
+    seen s = run(yaml);
+    const gp_account *a = &s.account;
+    ck_assert_str_eq(s.errs.e[0].msg, "call 1 broke");
+    ck_assert_int_eq(s.errs.e[0].at.line, _i / 2 < 2 ? 6 : 7);
+    ck_assert_int_eq(s.outcome, _i % 2 ? GP_ERROR : GP_DONE);
+    ck_assert_uint_eq(a->in, a->out + a->dropped + a->failed + a->cancelled);
+    if (_i % 2)
+        return;
+    ck_assert_int_eq(s.errs.n, 2);
+    ck_assert_str_eq(s.errs.e[1].msg, "call 5 broke");
+    ck_assert_int_eq(s.errs.failed, 0);
+    ck_assert_msg(a->in == 23 && a->out == 16 && a->failed == 7, "%d in, %d out, %d failed", (int)a->in, (int)a->out,
+                  (int)a->failed);
+    for (int i = 0; i < 16; i++)
+        ck_assert_msg(made[i] == want[i], "frame %d: %g", i, (double)made[i]);
+}
+END_TEST
+
+/* What emit() leaves unwritten is poisoned. */
+START_TEST(emission_that_writes_nothing)
+{
+    static const char yaml[] = "depth: 2\nbuffers: {a: {dtype: f32, shape: [3]}}\nstages:\n"
+             "  - {use: generate, frames: 23, out: a}\n  - {use: emits, op: sum, frames: 4}\n"
+             "  - {use: keeps}\n";
+    writes_nothing = true;
+    seen s = run_with(yaml, (gp_run_options){ .poison = true });
+    ck_assert_int_eq(s.outcome, GP_DONE);
+    for (int i = 0; i < 6; i++)
+        ck_assert_msg(isnan(made[i]), "frame %d: %g", i, (double)made[i]);
+}
+END_TEST
+
+/* ---- one frame at a time ------------------------------------------------ */
+
+static gp_rec_ops ops;                  /* of the recorder, with a wait that fails in line `at_line` */
+static int at_line;
+struct body { gp_body does; void *arg; };
+
+static bool wait_in_body(gp_rec *r)
+{
+    return r->errs->at.line != at_line;
+}
+
+static bool with_wait(gp_rec *r, void *arg)
+{
+    const struct body *b = arg;
+    const gp_rec_ops *own = r->ops;
+    ops = *own, ops.wait = wait_in_body, r->ops = &ops;
+    bool ok = b->does(r, b->arg);
+    r->ops = own;
+    return ok;
+}
+
+static bool direct(gp_dev *dev, int stream, gp_body body, void *arg, gp_errs *errs)
+{
+    return gp_backend_cpu.direct(dev, stream, with_wait, &(struct body){ body, arg }, errs);
+}
+
+/* The stage that faults is found, also where it regroups. */
+START_TEST(isolated_stage)
+{
+    static const char *const of[] = { "scale, a: 2", "mix, op: sum, frames: 4", "group, frames: 4", "hold, frames: 4" };
+    char yaml[400];
+    broken.direct = direct, at_line = 6;
+    snprintf(yaml, sizeof yaml, "depth: 2\nbuffers: {a: {dtype: f32, shape: [3]}}\nstages:\n"
+             "  - {use: generate, frames: 23, out: a}\n  - {use: breaks, a: 2}\n  - {name: x, use: %s}\n"
+             "  - {name: on, use: scale, a: 2}\n  - {use: discard}\n", of[_i]);
+    seen s = run_with(yaml, (gp_run_options){ .isolate = true });
+    ck_assert_int_eq(s.outcome, GP_ERROR);
+    ck_assert_str_eq(s.errs.e[0].msg, "stage 'x' failed on the device in frame 0");
+    ck_assert_int_eq(s.errs.e[0].at.line, 6);
+}
+END_TEST
 
 /* ---- places ---------------------------------------------------------- */
 
@@ -257,29 +374,6 @@ START_TEST(issued_frames_are_below_next)
 END_TEST
 #endif
 
-/* ---- the caller ------------------------------------------------------ */
-
-START_TEST(run_twice)
-{
-    gp_errs errs = { .n = 0 };
-    gp_registry *reg = gp_registry_create();
-    gp_pipeline *p = compile(YAML, reg, &errs);
-    gp_account before, after;
-    ck_assert_int_eq(gp_pipeline_run(p, &(gp_run_options){ 0 }, &errs), GP_DONE);
-    gp_accounts(p, &before, 1);
-    ck_assert_int_eq(errs.n, 0);
-    ck_assert_int_eq(gp_pipeline_run(p, &(gp_run_options){ 0 }, &errs), GP_ERROR);
-    ck_assert_int_eq(errs.n, 1);
-    ck_assert_str_eq(errs.e[0].msg, "a pipeline is run once: compile it again");
-    ck_assert_str_eq(errs.e[0].at.file, "test.yaml");
-    gp_accounts(p, &after, 1);             /* those of the first run */
-    ck_assert_uint_eq(before.in, 2000);
-    ck_assert_uint_eq(after.in, 2000);
-    gp_pipeline_destroy(p);
-    gp_registry_destroy(reg);
-}
-END_TEST
-
 static void set_up(void)
 {
     broken = gp_backend_cpu;
@@ -291,6 +385,9 @@ Suite *suite_lost(void)
     TCase *tc = tcase_create("cpu");
     tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, set_up, NULL);
+    tcase_add_loop_test(tc, emission_that_fails, 0, 6);
+    tcase_add_test(tc, emission_that_writes_nothing);
+    tcase_add_loop_test(tc, isolated_stage, 0, 4);
     tcase_add_test(tc, graph_that_cannot_be_built);
     tcase_add_test(tc, places_of_stages);
     tcase_add_loop_test(tc, lost_in_flight, 0, 4);
@@ -298,7 +395,6 @@ Suite *suite_lost(void)
 #ifdef STEPS
     tcase_add_test(tc, issued_frames_are_below_next);
 #endif
-    tcase_add_test(tc, run_twice);
     suite_add_tcase(s, tc);
     return s;
 }

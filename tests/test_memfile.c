@@ -20,8 +20,10 @@ START_TEST(keeps_all)
     ck_assert_ptr_nonnull(text);
     ck_assert_uint_eq(n, want);
     ck_assert_uint_eq(strlen(text), want);
-    for (size_t i = 0; i < want; i++)
-        ck_assert_int_eq(text[i], 'a' + (int)(i % 26));
+    size_t good = 0;
+    while (good < want && text[good] == 'a' + (int)(good % 26))
+        good++;
+    ck_assert_uint_eq(good, want);
     free(text);
 }
 END_TEST

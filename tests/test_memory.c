@@ -89,6 +89,10 @@ static const struct { const char *name, *yaml; } pipelines[] = {
     { "cooperative, not as a graph", "launch: stream\n"
       "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
       "  - {use: generate, frames: %s, out: a}\n" TURN "  - {use: discard}\n" },
+    { "partial frames", "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
+      "  - {use: lua, script: short.lua, params: {frames: %s}, out: a}\n"
+      "  - {use: kernel, source: part.cu, args: [in, out, {i32: \"in.shape[0] - 2 * floor(in.size / 9)\"}],\n"
+      "     grid: \"ceil(in.shape[0] / 16)\", block: 16}\n  - {use: discard}\n" },
     { "host", "buffers: {a: {dtype: f32, shape: [64]}}\nstages:\n"
       "  - {use: generate, frames: %s, out: a}\n  - {use: discard}\n" },
 };
@@ -125,6 +129,14 @@ START_TEST(a_frame_allocates_nothing)
               "    cooperative_groups::this_grid().sync();\n"
               "    out[63 - i] = mine[threadIdx.x];\n"
               "}\n");
+    pipe_text(io_dir, "short.lua",
+              "local frames\nfunction init(stage) frames = stage.params.frames end\n"
+              "function produce(f, y)\n  if f.index == frames then return false end\n"
+              "  y:fill(1)\n  f.valid = 1 + f.index % 63\nend\n");
+    pipe_text(io_dir, "part.cu",
+              "extern \"C\" __global__ void part(const float *in, float *out, int n)\n"
+              "{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+              "    if (i < n)\n        out[i] = in[i];\n}\n");
     const char *yaml = pipelines[_i].yaml;
     count(yaml, "100");                    /* what is allocated once in a process */
     long few = count(yaml, "1000"), many = count(yaml, "3000");

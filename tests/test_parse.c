@@ -64,6 +64,33 @@ START_TEST(places)
 }
 END_TEST
 
+/* Where the lines of a block scalar stand; 0: not one by one in the file. */
+static const struct { const char *text; int line, col; } blocks[] = {
+    { "a: |\n  x\n  y\n", 2, 3 },
+    { "b: 1\na: |-  # why\n    x\n      y\n\n    z", 3, 5 },
+    { "a: &k |\n\n   \n   x\n", 2, 4 },
+    { "a: |2\n    x\n  y\n", 2, 3 },
+    { "a: |\r\n  x\r\n\r\n  y\r\n", 2, 3 },
+    { "\xc3\xa4: \xc3\xb6\na: |+\n  \xc3\xb6\n\n", 3, 3 },
+    { "a: >\n  x\n", 2, 3 },
+    { "a: >\n  x\n  y\n", 0, 0 },
+    { "a:\n  &k\n  |\n  x\n", 0, 0 },
+    { "a: |\n  x\xc2\x85  y\n", 0, 0 },                /* U+0085 ends a line of YAML 1.1 */
+    { "a: |\n", 0, 0 },
+    { "a: \"x\n\n  y\"\n", 0, 0 },
+    { "a: x\n", 0, 0 },
+};
+
+START_TEST(lines_of_blocks)
+{
+    gp_spec *s = parse(blocks[_i].text);
+    ck_assert_int_eq(errs.n, 0);
+    const gp_node *n = gp_node_get(s->root, "a");
+    ck_assert_int_eq(n->line, blocks[_i].line);
+    ck_assert_int_eq(n->col, blocks[_i].col);
+}
+END_TEST
+
 START_TEST(aliases)
 {
     gp_spec *s = parse("a: &a {x: 1, y: 2}\n"
@@ -119,11 +146,19 @@ static const struct { const char *text; int line, col; const char *msg; } bad[] 
     { "a: @x\n", 1, 4, "'@' cannot start a value in YAML; put quotes" },
     { "\xc3\xa4: {path: ${dir}/x}\n", 1, 12, "'${' inside [ ] or { } ends the value before it" },
     { "a: [${x}, 2]\n", 1, 5, "'${' inside [ ] or { }" },
-    { "a: [in.shape[1], 2]\n", 1, 13, "'[' inside [ ] or { }" },
+    { "a: [in.shape[1], 2]\n", 1, 13,
+      "'[' inside [ ] or { } ends the value before it; put quotes around the whole: \"in.shape[1]\"" },
+    { "a: {i32: 2 * in.shape[1] / 3 }\n", 1, 22,
+      "'[' inside [ ] or { } ends the value before it; put quotes around the whole: \"2 * in.shape[1] / 3\"" },
+    { "a: {x: in.shape[1\n", 1, 16, "'[' inside [ ] or { } ends the value before it; put quotes around the whole value" },
+    { "a: {path: ${dir}/x}\n", 1, 11,
+      "'${' inside [ ] or { } ends the value before it; put quotes around the whole: \"${dir}/x\"" },
     { "a: [min(a, b), 2]\n", 1, 5, "'min(a' is cut at the comma; put quotes around the whole: "
                                     "\"min(a, b)\"" },
     { "a: {g: max(1, min(2, 3))}\n", 1, 8, "'max(1' is cut at the comma; put quotes around the "
                                           "whole: \"max(1, min(2, 3))\"" },
+    { "a: {shape: (8, 3)}\n", 1, 12, "a list is written in [ ]: [8, 3]" },
+    { "a: {g: (2 * min(2, 3))}\n", 1, 8, "'(2 * min(2' is cut at the comma; put quotes around the whole" },
     { "a: [(x]\n", 1, 5, "'(x' has a '(' that is not closed" },
     { "a: [1, 2\n", 1, 4, "this '[' is never closed" },
     { "a: [1, 2\nb: 3\n", 2, 2, "expected ',' or ']'; close the '['" },
@@ -133,7 +168,34 @@ static const struct { const char *text; int line, col; const char *msg; } bad[] 
     { "a: \"\\d\"\n", 1, 5, "no such escape" },
     { "a: b: c\n", 1, 5, "a ':' does not fit here" },
     { "a: 1\n  b: 2\n", 2, 4, "a ':' does not fit here" },
-    { "a: 1\nb\nc: 2\n", 3, 1, "expected 'key: value'" },
+    /* at the line that lacks it, which libyaml only knows once it has read on */
+    { "a: 1\nb\nc: 2\n", 2, 1, "expected 'key: value'; behind 'b' a ':' is missing" },
+    { "a: 1\nb c\nc: 2\n", 2, 1, "expected 'key: value'; there is no ': ' here" },
+    { "a: 1\nb", 2, 1, "expected 'key: value'" },
+    { "stages:\n  - use: read\n    path \"x\"\n\n    # why\n    out: a\n", 3, 5, "expected 'key: value'" },
+    { "depth: 4\nstages\n  - use: read\n", 2, 1, "expected 'key: value'" },
+    { "stages:\n  - use read\n\n    path: x\n", 2, 5, "expected 'key: value'" },
+    { "depth 4\r\nstages:\r\n", 1, 1, "expected 'key: value'" },
+    { "vars:\n  a:1\n  b: 2\n", 2, 3, "expected 'key: value'" },
+    { "stages\n  - {use: read}\n", 1, 1, "expected 'key: value'; behind 'stages' a ':' is missing" },
+    { "stages\n\n# all\n- use: read\n  path: x\n", 1, 1, "expected 'key: value'; behind 'stages' a ':' is missing" },
+    { "stages\n- use: read\n  path: x\n- use: discard\n", 1, 1, "expected 'key: value'; behind 'stages' a ':' is" },
+    { "depth: 4\nstages\n  - use: read\n", 2, 1, "expected 'key: value'; behind 'stages' a ':' is missing" },
+    { "stages:\n  - use:read\n    path: x\n", 2, 5, "expected 'key: value'; behind 'use:' a blank is missing" },
+    { "- a\n- b\n  c: 1\n", 2, 3, "expected 'key: value'; behind 'b' a ':' is missing" },
+    { "- a\n  - b: 1\n", 2, 6, "a ':' does not fit here" },
+    /* a text of several lines */
+    { "code:\n  int f(int a)\n  { return a ? 1 : 2; }\n", 2, 3,
+      "expected 'key: value'; a text of several lines needs a '|', as in 'code: |'" },
+    { "- use: kernel\n  code:\n\n    int f()\n    {\n      return a ? 1 : 2;\n    }\n", 5, 5,
+      "expected 'key: value'; a text of several lines needs a '|', as in 'code: |'" },
+    { "- use: kernel\n  code: |\n  int f()\n  { }\n  args: 1\n", 3, 3,
+      "indent this further: the lines of a text stand deeper than its key, 'code'" },
+    { "vars:\n  x 3\n  y: 4\n", 2, 3, "expected 'key: value'; there is no ': ' here" },
+    { "a: b: c\n", 1, 5, "a ':' does not fit here" },
+    { "- 5\n- a: b: c\n", 2, 7, "a ':' does not fit here" },
+    { "- use: read\n   path: x\n", 2, 8, "a ':' does not fit here" },
+    { "a: some text\n  that goes on: here\n", 2, 15, "a ':' does not fit here" },
     { "a:\n  - 1\n  b: 2\n", 3, 3, "expected '- ' here" },
     { "a: \"x\"/y\n", 1, 7, "expected a key here" },
     { "a: - b\n", 1, 4, "a list item '- ' does not fit here" },
@@ -278,6 +340,7 @@ Suite *suite_parse(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, places);
+    tcase_add_loop_test(t, lines_of_blocks, 0, (int)(sizeof blocks / sizeof *blocks));
     tcase_add_test(t, aliases);
     tcase_add_loop_test(t, refused, 0, (int)(sizeof bad / sizeof *bad));
     tcase_add_test(t, commas_in_parens_are_all_reported);

@@ -427,6 +427,26 @@ START_TEST(expressions_of_calls)
 }
 END_TEST
 
+/* What a kind may evaluate at run time is parsed when it is read, and so is a number. */
+START_TEST(expressions_are_kept)
+{
+    const gp_graph *g = world_must(
+        "vars: {k: 10}\n"
+        "stages: [{use: src}, {use: both, n: k + 1, wait: 2ms, s: k, file: k}, {use: sink},\n"
+        "  {use: dev, in: src, out: d, node: {a: [in.size, {b: 2 * (k + 1)}], c: 'not, one'}},\n"
+        "  {use: sink, in: d}]");
+    static const struct { const char *key; bool kept; } both[] = {
+        { "n", true }, { "wait", true }, { "s", false }, { "file", false }, { "use", false } };
+    const gp_stage *st = world_stage(g, "both");
+    for (size_t i = 0; i < sizeof both / sizeof *both; i++)
+        ck_assert_int_eq(gp_node_get(st->node, both[i].key)->expr != NULL, both[i].kept);
+    const gp_node *n = gp_node_get(world_stage(g, "dev")->node, "node"), *a = gp_node_get(n, "a");
+    ck_assert_ptr_nonnull(a->item[0]->expr);
+    ck_assert_ptr_nonnull(a->item[1]->item[0]->expr);
+    ck_assert_ptr_null(gp_node_get(n, "c")->expr);
+}
+END_TEST
+
 /* ---- size ------------------------------------------------------------ */
 
 static double resolve_stages(int n, void *arg)
@@ -470,6 +490,7 @@ Suite *suite_resolve(void)
     tcase_add_loop_test(t, devices, 0, 10);
     tcase_add_test(t, partial_frames);
     tcase_add_test(t, expressions_of_calls);
+    tcase_add_test(t, expressions_are_kept);
     tcase_add_test(t, many_stages);
     suite_add_tcase(s, t);
     t = tcase_create("files");

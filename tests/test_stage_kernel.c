@@ -226,14 +226,111 @@ END_TEST
 #define SCALE "{use: kernel, source: scale.cu, out: y, "
 #define ARGS "args: [in, out, {i32: 1}, {i32: 1}, {f32: 1}]"
 
+/* ---- a source in the pipeline itself ----------------------------------- */
+
+#define FIRST "buffers: {x: {dtype: f32, shape: [8, 6], depth: 6}}\nstages:\n" \
+              "  - {use: read, path: x.npy, out: x}\n"        /* lines 1 to 3 */
+#define HEAD_QUOTED "extern \\\"C\\\" __global__ void "
+#define HEAD "extern \"C\" __global__ void "
+#define INDEX "        int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+#define LIST "    args: [in, out, {i32: in.size}]\n"
+
+/* Two that have the same entry and are not the same; a header beside the YAML; a macro. */
+START_TEST(code_in_the_pipeline)
+{
+    pipe_text(dir, "by.h", "enum { BY = 2 };\n");
+    pipe_result r = pipe_run(dir, FIRST
+        "  - use: kernel\n"
+        "    code: |\n"
+        "      #include \"by.h\"\n"
+        "      " HEAD "k(const float *in, float *out, int n)\n"
+        "      {\n" INDEX
+        "        if (i < n) out[i] = BY * in[i];\n"
+        "      }\n" LIST
+        "  - name: again\n"
+        "    use: kernel\n"
+        "    define: {T: float}\n"
+        "    code: \"" HEAD_QUOTED "k(const T *in, T *out, int n) {\\n int i = blockIdx.x * blockDim.x + "
+        "threadIdx.x;\\n if (i < n) out[i] = 2 * in[i]; }\"\n" LIST
+        "  - {use: write, path: out.raw}\n", "cpu", NULL, (gp_run_options){ 0 });
+    for (int i = 0; i < r.errs.n; i++)
+        fprintf(stderr, "%d: %s\n", r.errs.e[i].at.line, r.errs.e[i].msg);
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    size_t n;
+    float *out = (float *)(void *)pipe_read(dir, "out.raw", &n);
+    ck_assert_uint_eq(n, ROWS * COLS * sizeof *out);
+    for (int i = 0; i < ROWS * COLS; i++)
+        ck_assert_float_eq(out[i], fourfold(i));
+    free(out);
+}
+END_TEST
+
+/* `compiled`: found when the stage opens; the words are the compiler's. */
+static const struct { const char *stage; bool compiled; int line, col; const char *msg; } inline_bad[] = {
+    { "    code: |\n      " HEAD "k(const float *in, float *out, int n)\n      {\n" INDEX
+      "        if (i < n) out[i] = ina[i];\n      }\n" LIST, true, 9, 29, "'ina'" },
+    { "    code: >\n      " HEAD "k(const float *in, float *out, int n)\n      { out[n] = ina[0]; }\n" LIST
+      "    grid: 1\n", true, 5, 11, "in 'code', line 1: " },
+    { "    code: |\n      " HEAD "k(const float *in,\n          float *out, float n) {}\n" LIST "    grid: 1\n",
+      false, 8, 21, "test.yaml:7)" },
+    { "    code: |\n\n      __device__ int seen;\n      " HEAD "k(const float *in, float *out, int n) { seen++; }\n"
+      LIST "    grid: 1\n", false, 5, 11, "test.yaml:7), which launches for several frames share" },
+    { "    code: |\n      " HEAD "k(const float *in, float *out, int n)\n      { out[0] = threadIdx.x; }\n" LIST,
+      false, 4, 10, "kernel 'k' has 'threadIdx', which is not in the plain form blockIdx.x" },
+    { "    code: |\n      " HEAD "a() {}\n      " HEAD "b() {}\n" LIST, false, 5, 11,
+      "'code' has several kernels; set 'entry' to one of them: 'a', 'b'" },
+    { "    code: |\n      " HEAD "a() {}\n      " HEAD "b() {}\n    entry: c\n" LIST, false, 8, 12,
+      "no kernel 'c' in 'code'; set 'entry' to one of its kernels: 'a', 'b'" },
+    { "    code: \" \"\n" LIST, false, 5, 11, "'code' plainly declares no kernel" },
+    { "    code:\n      #define A 3\n      " HEAD "k(const float *in, float *out, int n)\n      {\n" INDEX
+      "        if (i < n) out[i] = A;\n      }\n" LIST, false, 7, 7, "'code' needs a '|', so that its lines stay" },
+    { "    code: k.cu\n" LIST, false, 5, 11, "'code' has the source itself; a file's name is 'source: k.cu'" },
+    { "    code: >\n      // k\n      " HEAD "k(const float *in, float *out, int n)\n      {}\n" LIST, false, 5, 11,
+      "best write 'code: |', so that its lines stay as they are" },
+    { "    code: |\n      " HEAD "k(const float *in, float *out, int n)\n      {\n" INDEX
+      "        if (i < n) {\n          out[i] = in[i];\n      }\n" LIST, false, 7, 7, "this '{' is never closed" },
+    { "    code: \"" HEAD_QUOTED "k(const float *in, float *out, int n) {\\n out[(n] = 0; }\"\n" LIST, false, 5, 11,
+      "this '(' is never closed (line 2 of 'code'); best write 'code: |'" },
+    { "    code: |\n      #include \"none.h\"\n      " HEAD "k(const float *in, float *out, int n) {}\n" LIST,
+      false, 4, 10, "stands in a source that includes a file that is not there: \"none.h\" (" },
+};
+
+START_TEST(code_that_is_wrong)
+{
+    char yaml[1000];
+    snprintf(yaml, sizeof yaml, FIRST "  - use: kernel\n%s  - {use: write, path: out.raw}\n", inline_bad[_i].stage);
+    pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.compiled, inline_bad[_i].compiled);
+    ck_assert_int_ge(r.errs.failed, 1);
+    const gp_err *e = &r.errs.e[0];
+    ck_assert_msg(strstr(e->msg, inline_bad[_i].msg) != NULL, "'%s' is not in '%s'", inline_bad[_i].msg, e->msg);
+    ck_assert_int_eq(e->at.line, inline_bad[_i].line);
+    ck_assert_int_eq(e->at.col, inline_bad[_i].col);
+}
+END_TEST
+
+/* ---- what is refused ----------------------------------------------------- */
+
 static const struct { const char *stage, *msg; } bad[] = {
-    { "{use: kernel, out: y, args: [in, out]}", "source" },
+    { "{use: kernel, out: y, args: [in, out]}", "a kernel needs 'source', its .cu file, or 'code'" },
+    { "{use: kernel, source: '', out: y, args: [in, out]}", "a kernel needs 'source', its .cu file, or 'code'" },
+    { "{use: kernel, source: scale.cu, code: 'x', out: y, args: [in, out]}", "leave out 'source' or 'code'" },
+    { "{use: kernel, code: {x: 1}, out: y, args: [in, out]}", "'code' is a text, best a block" },
     { "{use: kernel, source: scale.cu, out: y}", "args" },
     { "{use: kernel, source: none.cu, out: y, args: [in, out]}", "none.cu': No such file" },
     { "{use: kernel, source: '.', out: y, args: [in, out]}", "is not a regular file" },
     { "{use: kernel, source: how.h, out: y, args: [in, out]}", "'how.h' cannot be the name of a kernel" },
     { SCALE "args: in}", "'args' must be a list, like [" },
-    { SCALE "args: [in, otu]}", "'otu' is not an input or output of this stage; did you mean 'out'?" },
+    { SCALE "args: [in, otu]}", "'otu' is not a port of this stage: its ports are 'in' and 'out', and a number is written "
+      "{i32: otu}; did you mean 'out'?" },
+    { "{use: kernel, source: scale.cu, in: x, out: y, args: [x, y]}",
+      "'x' is not a port but the buffer of input 'in': write in" },
+    { "{use: kernel, source: scale.cu, in: x, out: y, args: [in, y]}",
+      "'y' is not a port but the buffer of output 'out': write out" },
+    { "{use: kernel, source: scale.cu, in: {a: x}, out: y, args: [x, out]}",
+      "'x' is not a port but the buffer of input 'a': write a" },
+    { "{use: kernel, source: scale.cu, in: {a: x, b: x}, out: y, args: [a, q, out]}",
+      "'q' is not a port of this stage: its ports are 'a', 'b' and 'out', and a number is written {i32: q}" },
     { SCALE "args: [in, [out]]}", "an argument is a port" },
     { SCALE "args: [in]}", "output 'out' is not among the arguments" },
     { SCALE "args: [in, out, {int: 3}]}", "no type 'int'" },
@@ -330,20 +427,21 @@ static bool is_poison(const char *dtype, const char *p, size_t bytes)
     return *dtype == 'u' ? (uint64_t)i > UINT64_MAX / 2 : i < INT64_MIN / 2 || i > INT64_MAX / 2;
 }
 
-/* Of outputs that a script and a kernel write in part, with --poison the rest shows. */
+/* Of outputs that a script and a kernel write in part from frame 1 on, with --poison the rest shows. */
 START_TEST(poison_shows)
 {
     char yaml[1000];
     pipe_text(dir, "one.lua", "function process(f, x, y)\n"
-              "  if y.dtype == 'c64' then y:set(1, 0, 0) else y[1] = 0 end\nend");
+              "  if y.dtype == 'c64' then y = y:parts() end\n"
+              "  y:slice(1, f.index == 0 and 4 or 1):fill(0)\nend");
     pipe_text(dir, "one.cu", "#include <cuda_fp16.h>\ntypedef ELEMENT element;\n"
-              "extern \"C\" __global__ void one(const element *in, element *out)\n"
-              "{ out[0] = element(); }\n");
+              "extern \"C\" __global__ void one(element *out, const gp_frame_info *f)\n"
+              "{ for (int i = 0; i < (f->index ? 1 : 4); i++) out[i] = element(); }\n");
     snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: %s, shape: [4]}}\n"
              "stages:\n"
              "  - {use: generate, frames: 5, out: x}\n"
              "  - {use: lua, script: one.lua}\n"
-             "  - {use: kernel, in: x, source: one.cu, args: [in, out], grid: 1, block: 1,\n"
+             "  - {use: kernel, in: x, source: one.cu, args: [out, frame], grid: 1, block: 1,\n"
              "     define: {ELEMENT: '%s'}}\n"
              "  - {use: write, path: lua.raw, in: lua}\n"
              "  - {use: write, path: kernel.raw, in: kernel}\n", types[_i].dtype, types[_i].c);
@@ -355,7 +453,7 @@ START_TEST(poison_shows)
         char *made = pipe_read(dir, name, &n);
         ck_assert_uint_eq(n, 5 * 4 * bytes);
         for (size_t i = 0; i < 5 * 4; i++)
-            ck_assert_msg(i % 4 ? is_poison(types[_i].dtype, made + i * bytes, bytes)
+            ck_assert_msg(i % 4 && i >= 4 ? is_poison(types[_i].dtype, made + i * bytes, bytes)
                                 : !memcmp(made + i * bytes, zero, bytes),
                           "%s of %s, element %zu", types[_i].dtype, name, i);
         free(made);
@@ -371,6 +469,8 @@ Suite *suite_stage_kernel(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, computes, 0, sizeof good / sizeof *good);
     tcase_add_test(tc, two_outputs);
+    tcase_add_test(tc, code_in_the_pipeline);
+    tcase_add_loop_test(tc, code_that_is_wrong, 0, sizeof inline_bad / sizeof *inline_bad);
     tcase_add_loop_test(tc, refuses, 0, sizeof bad / sizeof *bad);
     tcase_add_test(tc, no_blocks);
     tcase_add_loop_test(tc, does_not_compile, 0, sizeof broken / sizeof *broken);

@@ -177,7 +177,7 @@ static pipe_result stall(const char *stages, const char *script)
               "{\n"
               "    if (frame->index == 3)\n"
               "        pause();\n"
-              "    out[0] = in[0];\n"
+              "    for (int i = 0; i < 8192; i++) out[i] = in[i];\n"
               "}\n");
     put_script(script ? script : "");
     pipe_text(io_dir, "copy.lua", "function process(f, x, y) y:copy(x) end");
@@ -270,7 +270,7 @@ START_TEST(work_is_no_stall)
               "    long start = clock();\n"
               "    while (clock() - start < 4000000)\n"
               "        ;\n"
-              "    out[0] = in[0];\n"
+              "    for (int i = 0; i < 16; i++) out[i] = in[i];\n"
               "}\n");
     pipe_result r = pipe_run(io_dir, timed(slow[_i].stages, text), "cpu", NULL,
                              (gp_run_options){ 0 });
@@ -340,17 +340,21 @@ static const gp_kind nap = {
 START_TEST(a_wait_that_is_said_is_no_stall)
 {
     static gp_errs errs;
-    gp_registry *registry = gp_registry_create();
+    static gp_pipeline *p;             /* a stage that hangs still has it when the test is over */
+    static gp_registry *registry;
+    registry = gp_registry_create();
     ck_assert(gp_register_builtin(registry, &errs) && gp_register(registry, &nap, &errs));
     gp_config config = { .registry = registry };
     char text[2000];
     timed(_i ? "  - {use: generate, out: a, frames: 1}\n  - {use: nap, said: true}\n"
              : "  - {use: generate, out: a, frames: 1}\n  - {use: nap}\n", text);
-    gp_pipeline *p = gp_compile(text, strlen(text), "nap.yaml", &config, &errs);
+    p = gp_compile(text, strlen(text), "nap.yaml", &config, &errs);
     ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
     gp_outcome outcome = gp_pipeline_run(p, NULL, &errs);
     ck_assert_int_eq(gp_errs_exit(&errs), _i ? 0 : 5);
     ck_assert(_i ? outcome == GP_DONE : outcome != GP_DONE);
+    if (outcome == GP_DONE)
+        gp_pipeline_destroy(p), gp_registry_destroy(registry);
 }
 END_TEST
 
@@ -373,7 +377,7 @@ static pipe_result compile_slowly(const char *go, void (*during)(gp_pipeline *, 
     setenv("CXX", io_path("slow-c++", path), 1);
     setenv("XDG_CACHE_HOME", io_dir, 1);
     pipe_text(io_dir, "k.cu", "extern \"C\" __global__ void k(const float *in, float *out)\n"
-              "{\n    out[0] = in[0];\n}\n");
+              "{\n    for (int i = 0; i < 16; i++) out[i] = in[i];\n}\n");
     const char *yaml = "stall_timeout: 1s\n"
              "buffers: {a: {dtype: f32, shape: [16]}}\n"
              "stages:\n"
@@ -417,6 +421,34 @@ START_TEST(compiler_is_cancelled)
 }
 END_TEST
 
+/* A source waits for as long as it takes: for bytes of the standard input, and at a FIFO for its
+ * writer, too. */
+static const char *const sources[] = {
+    "{use: read, path: stdin, format: raw, out: a}", "{use: read, path: hang, format: raw, out: a}",
+    "{use: read, path: hang, format: raw, reopen: true, out: a}",
+};
+
+static void wait_and_stop(gp_pipeline *p, void *arg)
+{
+    (void)arg;
+    usleep(3 * 1000 * 1000);           /* three times its stall_timeout */
+    gp_cancel(p, 1);
+}
+
+START_TEST(no_input_yet_is_no_stall)
+{
+    char text[2000], stages[200], path[600];
+    int silent[2];
+    ck_assert_int_eq(pipe(silent), 0);
+    ck_assert_int_eq(dup2(silent[0], STDIN_FILENO), STDIN_FILENO);
+    ck_assert_int_eq(mkfifo(io_path("hang", path), 0600), 0);
+    TEXT(stages, "  - %s\n  - {use: discard}\n", sources[_i]);
+    pipe_result r = pipe_run_with(io_dir, timed(stages, text), "cpu", NULL, (gp_run_options){ 0 },
+                                  wait_and_stop, NULL);
+    ck_assert_msg(r.outcome == GP_DRAINED && !r.errs.n, "%s", io_error(&r));
+}
+END_TEST
+
 Suite *suite_stall(void)
 {
     Suite *s = suite_create("stall");
@@ -428,6 +460,7 @@ Suite *suite_stall(void)
     tcase_add_loop_test(tc, work_is_no_stall, 0, sizeof slow / sizeof *slow);
     tcase_add_test(tc, bytes_are_no_stall);
     tcase_add_loop_test(tc, a_wait_that_is_said_is_no_stall, 0, 2);
+    tcase_add_loop_test(tc, no_input_yet_is_no_stall, 0, sizeof sources / sizeof *sources);
     tcase_add_test(tc, compiler_is_no_stall);
     tcase_add_test(tc, compiler_is_cancelled);
     suite_add_tcase(s, tc);

@@ -3,8 +3,8 @@
 does the edit it names make the run faster? GPIPE is the binary. Prints a total; exit 1 after a
 failure. What needs a GPU is skipped, and says so, where there is none.
 
-Others may use the machine meanwhile. Then a verdict on what computes may be that they do, and
-has to say how much; what only waits is judged as ever. An edit that gains too little beside
+Others may use the machine meanwhile. Then a verdict may be that they do, and
+has to say how much. An edit that gains too little beside
 others is skipped, and says so."""
 import json, os, re, statistics, subprocess, sys, tempfile, threading, time
 try:
@@ -115,10 +115,11 @@ def is_shared(report):
 
 
 def case(name, yaml, bound, of=None, says="", edit=None, faster=None, other=None, args=(),
-         feed=None, computes=False):
+         feed=None):
     """The verdict on `yaml` is `bound`, of the stage, segment or buffer `of`. Its edit is of
     `edit` (a path; None: there is none); with it, or as the file `other`, the run is `faster`
-    times as fast at least. What `computes` may be bound by other processes."""
+    times as fast at least. Where others use the cores it may be bound by them: even who naps
+    wants a core after each nap."""
     if only and name not in only:
         return
     file = put(name.replace(" ", "_") + ".yaml", yaml)
@@ -130,7 +131,7 @@ def case(name, yaml, bound, of=None, says="", edit=None, faster=None, other=None
         path_of = v["edit"] and v["edit"]["path"]
         right = (v["bound"] == bound and (of is None or of in (v["name"], v["buffer"]))
                  and says in v["text"] and path_of == edit)
-        shared = not right and computes and is_shared(report)
+        shared = not right and is_shared(report)
         if right and faster:
             set_ = ["--set", f"{v['edit']['path']}={v['edit']['value']}"] if edit else []
             ratio, beside = gain(file, args, set_, other)
@@ -203,7 +204,7 @@ case("a stage that waits", SMALL + "stages:\n" + G % 40 + NAP % ("clean", 0.01) 
      "stage", "clean", edit="stages.clean.workers", faster=1.4)
 case("a stage that computes", SMALL + "stages:\n" + G % 60
      + "  - {name: clean, use: lua, script: burn.lua}\n" + END,
-     "stage", "clean", edit="stages.clean.workers", faster=1.2, computes=True)
+     "stage", "clean", edit="stages.clean.workers", faster=1.2)
 case("rate", SMALL + "stages:\n  - {use: generate, out: g, frames: 100, rate: 200}\n" + END,
      "rate", "generate", edit="stages.generate.rate", faster=5)
 
@@ -227,16 +228,15 @@ make = put("make.yaml", PICTURE + "  - {use: generate, pattern: sine, value: 128
 subprocess.run([gpipe, "run", "-q", make], env=env, check=True)
 READ = "stages:\n  - {use: read, path: p00000.%s, loop: true, frames: 60}\n" + END
 case("a reader of pictures", READ % "png", "stage", "read", "store its frames as .npy", faster=2,
-     other=put("npy.yaml", READ.replace("p00000.%s", "'p0000?.npy'")), computes=True)
+     other=put("npy.yaml", READ.replace("p00000.%s", "'p0000?.npy'")))
 WRITE = (PICTURE + "  - {use: read, path: p00000.npy, loop: true, frames: 60, out: p}\n"
          "  - {use: write, path: 'out/%%05d.png', compression: 9, workers: %d}\n")
-case("a writer of pictures", WRITE % 1, "stage", "write", edit="stages.write.workers", faster=1.2,
-     computes=True)
+case("a writer of pictures", WRITE % 1, "stage", "write", edit="stages.write.workers", faster=1.2)
 few = CORES <= 4                       # more than a reader can feed, and than streams there are
 if not few:
     print("SKIPPED, more than 4 cores: writers and kernels on all cores")
 few and case("writers on all cores", "depth: %d\n" % (4 * CORES) + WRITE % (2 * CORES), "cores", "write",
-     edit="stages.write.compression", faster=1.2, computes=True)
+     edit="stages.write.compression", faster=1.2)
 
 # == depth =======================================================================
 case("depth", "depth: 1\n" + SMALL + "stages:\n" + G % 40 + NAP % ("a", 0.01) + NAP % ("b", 0.01)
@@ -258,10 +258,10 @@ LARGE = "buffers: {g: {dtype: f32, shape: [%d, %d]}}\nstages:\n" \
 BLUR = "  - {use: blur, sigma: 3}\n"
 cpu = ("--device", "cpu")
 case("streams", "streams: 1\n" + LARGE % (256, 256, 300) + BLUR + END, "streams", "blur",
-     edit="streams", faster=1.2, args=cpu, computes=True)
+     edit="streams", faster=1.2, args=cpu)
 few and case("kernels on all cores", "streams: %d\ndepth: %d\n" % (2 * CORES, 8 * CORES)
      + LARGE % (512, 512, 60 * CORES) + BLUR + END, "cores", "blur", "kernels run on the CPU",
-     args=cpu, computes=True)
+     args=cpu)
 
 KERNELS = LARGE % (512, 512, 60) + "  - {use: blur, sigma: 4}\n" + END
 ends("edits of kernels", KERNELS, *cpu)
@@ -299,7 +299,7 @@ on_gpu("launches", "launch: stream\nbatch: 1\ndepth: 8\n" + LARGE % (8, 8, 30000
        + "  - {use: scale, a: 2}\n" * 8 + END, "launch", edit="launch", faster=1.2)
 on_gpu("a stage, with a GPU", LARGE % (256, 256, 60)
        + "  - {name: clean, use: lua, script: burn.lua}\n" + BLUR + END, "stage", "clean",
-       "GPU idle", edit="stages.clean.workers", faster=1.2, computes=True)
+       "GPU idle", edit="stages.clean.workers", faster=1.2)
 
 check("all reports: as the schema says", not misfits, misfits)
 print(f"verdict: {passed} passed, {len(failed)} failed")

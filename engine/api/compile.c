@@ -101,6 +101,11 @@ gp_pipeline *gp_compile(const char *text, size_t len, const char *file,
         gp_fail(errs, GP_E_RESOURCE, nowhere, "out of memory");
         return NULL;
     }
+    pthread_rwlockattr_t attr;         /* who looks all the time does not keep a run from starting */
+    pthread_rwlockattr_init(&attr);
+    pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&p->run_lock, &attr);
+    pthread_rwlockattr_destroy(&attr);
     p->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (p->stop_fd < 0)
         gp_fail(errs, GP_E_RESOURCE, nowhere, "no eventfd: %s", strerror(errno));
@@ -115,7 +120,8 @@ void gp_pipeline_destroy(gp_pipeline *p)
 {
     if (!p)
         return;
-    gp_run_destroy(atomic_load(&p->run));
+    gp_run_destroy(p->run);
+    pthread_rwlock_destroy(&p->run_lock);
     if (p->stop_fd >= 0)
         close(p->stop_fd);
     gp_filetable_free(p->files);
@@ -130,9 +136,11 @@ void gp_cancel(gp_pipeline *p, int level)
     while (now < level && !atomic_compare_exchange_weak(&p->cancel, &now, level))
         ;
     ssize_t told = level > 0 ? write(p->stop_fd, &one, sizeof one) : 0;
-    struct gp_filetable *files = level > 2 ? atomic_load(&p->files) : NULL;
     (void)told;                        /* it is readable already when its counter is full */
+    atomic_fetch_add(&p->cancelling, 1);
+    struct gp_filetable *files = level > 2 ? atomic_load(&p->files) : NULL;
     if (files)
         gp_filetable_abandon(files);
+    atomic_fetch_sub(&p->cancelling, 1);
     errno = kept;
 }

@@ -1,4 +1,4 @@
-/* err.c - see err.h. */
+/* err.c - see err.h, and of outfile.h gp_why. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -48,6 +48,17 @@ static void format(char *msg, size_t size, const char *fmt, va_list ap)
     while (inside(*tail))
         tail++;
     snprintf(msg, size, "%.*s...%s", head, whole, tail);
+}
+
+bool gp_why(char err[GP_WHY], const char *fmt, ...)
+{
+    int kept = errno;
+    va_list ap;
+    va_start(ap, fmt);
+    format(err, GP_WHY, fmt, ap);
+    va_end(ap);
+    errno = kept;
+    return false;
 }
 
 static bool ends_with(const char *text, const char *end)

@@ -56,7 +56,7 @@ struct gp_filetable {
     gp_table files;            /* "dev:ino" -> written, likewise: those that are open, and those
                                   that single names had before */
     gp_table read;             /* "dev:ino" -> who; the key malloc'd */
-    gp_table folders;          /* "dev:ino", malloc'd: those that were seen */
+    gp_table folders;          /* "dev:ino/" and "dev:ino/pattern", malloc'd: those that were seen */
 };
 
 gp_filetable *gp_filetable_new(void)
@@ -92,7 +92,7 @@ void gp_filetable_free(gp_filetable *t)
     for (gp_temporary *m = atomic_load(&t->temporaries), *next; m; m = next)
         next = m->next, free(m);
     for (gp_filewriter *w = t->writers, *next; w; w = next)
-        next = w->next, free(w->replaced_path), free(w->kept_path), free(w->numbers), free(w);
+        next = w->next, free(w->replaced_path), free(w->numbers), free(w);
     pthread_mutex_destroy(&t->lock);
     free(t);
 }
@@ -117,8 +117,8 @@ gp_filewriter *gp_filetable_writer(gp_filetable *t, const char *who, gp_loc at,
         return NULL;
     }
     size_t folder = gp_path_folder(pattern);
-    bool plain = gp_path_has_number(pattern + folder) && !gp_path_has_name(pattern)
-              && !memchr(pattern, '%', folder);
+    w->one_folder = !memchr(pattern, '%', folder);
+    bool plain = gp_path_has_number(pattern + folder) && !gp_path_has_name(pattern) && w->one_folder;
     w->table = t, w->who = memcpy(w + 1, who, len), w->at = at;
     w->numbers->base = plain ? pattern + folder : NULL;
     pthread_mutex_lock(&t->lock);
@@ -134,19 +134,24 @@ const gp_filewriter *gp_filetable_writers(const gp_filetable *t)
 
 /* ---- what is read ---------------------------------------------------- */
 
-enum { ID = 40, KEY = ID + NAME_MAX + 2 };
+enum { ID = 40, KEY = ID + PATH_MAX };     /* a pattern may be as long as a path */
 
 static void id_text(char id[ID], dev_t dev, ino_t ino)
 {
     snprintf(id, ID, "%llx:%llx", (unsigned long long)dev, (unsigned long long)ino);
 }
 
-/* The entry of a device and inode in a table of malloc'd names; *fresh: it was not there.
- * NULL: no memory. */
-static gp_entry *put_id(gp_table *t, dev_t dev, ino_t ino, bool *fresh)
+static void name_text(char key[KEY], dev_t dev, ino_t ino, const char *name)
 {
-    char id[ID];
-    id_text(id, dev, ino);
+    id_text(key, dev, ino);
+    size_t n = strlen(key);
+    snprintf(key + n, KEY - n, "/%s", name);
+}
+
+/* The entry of a key in a table of malloc'd ones; *fresh: it was not there. NULL: no
+ * memory. */
+static gp_entry *put_key(gp_table *t, const char *id, bool *fresh)
+{
     gp_entry *e = gp_table_find(t, id);
     *fresh = !e;
     if (e)
@@ -158,21 +163,35 @@ static gp_entry *put_id(gp_table *t, dev_t dev, ino_t ino, bool *fresh)
     return e;
 }
 
-bool gp_filetable_is_new(gp_filewriter *w, dev_t dev, ino_t ino)
+bool gp_filetable_is_new(gp_filewriter *w, dev_t dev, ino_t ino, const char *pattern)
 {
     bool fresh = false;
+    char key[KEY];
+    name_text(key, dev, ino, pattern);
     pthread_mutex_lock(&w->table->lock);
-    put_id(&w->table->folders, dev, ino, &fresh);
+    put_key(&w->table->folders, key, &fresh);
     pthread_mutex_unlock(&w->table->lock);
     return fresh;
 }
 
+bool gp_filetable_is_folder(gp_filewriter *w, const struct stat *folder)
+{
+    pthread_mutex_lock(&w->table->lock);
+    if (w->one_folder && !w->placed && folder->st_mode)
+        w->placed = true, w->dev = folder->st_dev, w->ino = folder->st_ino;
+    bool is = !w->placed || (folder->st_mode && folder->st_dev == w->dev && folder->st_ino == w->ino);
+    pthread_mutex_unlock(&w->table->lock);
+    return is;
+}
+
 static bool look_at(gp_filetable *t, const char *who, const char *path, struct stat *st)
 {
+    char id[ID];
     bool fresh;
     if (stat(path, st) || !(S_ISREG(st->st_mode) || S_ISFIFO(st->st_mode)))
         return true;                   /* who reads a terminal or a socket may write it */
-    gp_entry *e = put_id(&t->read, st->st_dev, st->st_ino, &fresh);
+    id_text(id, st->st_dev, st->st_ino);
+    gp_entry *e = put_key(&t->read, id, &fresh);
     if (fresh && e)
         e->ptr = (void *)who;
     return e;
@@ -289,9 +308,7 @@ static bool claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY])
         return false;
     if (!t->names.n && extend(w->numbers, c))
         return true;                   /* as it mostly is, and soon done */
-    id_text(key, c->dev, c->ino);
-    size_t n = strlen(key);
-    snprintf(key + n, sizeof key - n, "/%s", c->name);
+    name_text(key, c->dev, c->ino, c->name);
     is = look_up(&t->names, key);
     if (is && is->by == w && is->frame == c->frame)
         return true;                   /* it is tried again */
@@ -301,6 +318,16 @@ static bool claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY])
         return true;
     written now = { w, c->frame, false };
     return put(&t->names, key, now, err) && (!there || noted || put(&t->files, old, now, err));
+}
+
+bool gp_filetable_is_left(const gp_filewriter *w, const char *name, uint64_t *number)
+{
+    const gp_filenumbers *n = w->numbers;
+    const gp_fileclaim c = { .dev = n->dev, .ino = n->ino, .name = name };
+    char key[KEY], why[GP_WHY];
+    name_text(key, n->dev, n->ino, name);
+    return n->began && gp_path_match(n->base, name, number) && *number > n->last
+        && check_numbers(w, &c, why) && !look_up(&w->table->names, key);
 }
 
 bool gp_filetable_read(gp_filetable *t, const char *who, const char *path, char err[GP_WHY])
@@ -371,7 +398,7 @@ gp_temporary *gp_filetable_temporary(gp_filewriter *w)
     gp_temporary *t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
-    t->table = w->table;
+    t->by = w;
     pthread_mutex_lock(&w->table->lock);
     t->next = atomic_load(&w->table->temporaries);
     atomic_store(&w->table->temporaries, t);
@@ -379,19 +406,20 @@ gp_temporary *gp_filetable_temporary(gp_filewriter *w)
     return t;
 }
 
-bool gp_temporary_note(gp_temporary *t, const char *path)
+bool gp_temporary_note(gp_temporary *t, const char *path, const char *name)
 {
     snprintf(t->path, sizeof t->path, "%s", path);
+    snprintf(t->name, sizeof t->name, "%s", name);
+    atomic_store(&t->is_worth, false);
     atomic_store(&t->is_there, true);
-    return !atomic_load(&t->table->is_abandoned);
+    return !atomic_load(&t->by->table->is_abandoned);
 }
 
 void gp_filetable_abandon(gp_filetable *t)
 {
     atomic_store(&t->is_abandoned, true);
-    for (const gp_temporary *m = atomic_load(&t->temporaries); m; m = m->next)
-        if (atomic_load(&m->is_there))
-            unlink(m->path);
+    for (gp_temporary *m = atomic_load(&t->temporaries); m; m = m->next)
+        gp_temporary_end(m);
 }
 
 /* ---- on disk --------------------------------------------------------- */

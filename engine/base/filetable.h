@@ -42,8 +42,12 @@ typedef struct gp_filewriter {
     uint64_t replaced_number;          /* of the one with the lowest number: that, */
     char *replaced_path;               /* and its path; malloc'd, may be NULL for want of
                                           memory */
-    char *kept_path;                   /* where the beginning of a joined file was kept; malloc'd */
+    char kept_path[PATH_MAX];          /* where a joined file is that does not have its name; else "" */
     uint64_t goes_on_at;               /* after files of an earlier run, at this number; 0: no */
+    bool one_folder;                   /* all its files are in one, and once it has one: */
+    bool placed;
+    dev_t dev;
+    ino_t ino;
     struct gp_filenumbers *numbers;    /* filetable.c's */
 } gp_filewriter;
 
@@ -72,8 +76,12 @@ bool gp_filetable_claim(gp_filewriter *w, const gp_fileclaim *c, char err[GP_WHY
 bool gp_filetable_claim_open(gp_filewriter *w, const struct stat *st, uint64_t frame,
                              char err[GP_WHY]);
 
-/* Is this folder seen here for the first time? */
-bool gp_filetable_is_new(gp_filewriter *w, dev_t dev, ino_t ino);
+/* Is this the folder of all files of `w`, if they have one? The first is. st_mode 0: it is not there. */
+bool gp_filetable_is_folder(gp_filewriter *w, const struct stat *folder);
+
+/* Is this folder, or with a `pattern` that is not empty this pattern in it, seen here for the
+ * first time? */
+bool gp_filetable_is_new(gp_filewriter *w, dev_t dev, ino_t ino, const char *pattern);
 
 /* Notes that gp_filetable_sync has to put on disk what is in open file `fd`, in a folder of
  * device `dev`: the file, its folder by its path, and `above` folders above that one, or with
@@ -85,21 +93,28 @@ bool gp_filetable_must_sync(const gp_filetable *t);
  * their writer's place. When all writing is done, by one thread. */
 void gp_filetable_sync(gp_filetable *t, gp_errs *errs);
 
-/* One temporary file of a writer, for as long as it is there: gp_filetable_abandon removes it. */
+/* One temporary file of a writer, for as long as it is there: gp_filetable_abandon keeps or
+ * removes it. */
 typedef struct gp_temporary {
     struct gp_temporary *next;
-    const gp_filetable *table;
-    atomic_bool is_there;
-    char path[PATH_MAX];
+    gp_filewriter *by;
+    atomic_bool is_there, is_worth;    /* it is kept */
+    char path[PATH_MAX], name[NAME_MAX + 1];   /* name: that of the file that it is to be */
 } gp_temporary;
 
 /* Room to note one, then another, the table's. NULL: no memory. */
 gp_temporary *gp_filetable_temporary(gp_filewriter *w);
 /* Notes that it is there. False: the table is abandoned, so that nobody else removes it. */
-bool gp_temporary_note(gp_temporary *t, const char *path);
-/* Removes what is there: the process ends without its threads. May be called from a signal
- * handler, beside all others. */
+bool gp_temporary_note(gp_temporary *t, const char *path, const char *name);
+/* partial.c: keeps it, which its writer notes, or removes it. As gp_filetable_abandon. */
+void gp_temporary_end(gp_temporary *t);
+/* The process ends without its threads: keeps of what is there, by renaming it, what is worth
+ * it, and removes the rest. May be called from a signal handler, beside all others. */
 void gp_filetable_abandon(gp_filetable *t);
+
+/* Is this a name in the folder of numbered files that `w` wrote, with a number (*number) above
+ * theirs, and did nobody here write it? Once all writing is done. */
+bool gp_filetable_is_left(const gp_filewriter *w, const char *name, uint64_t *number);
 
 /* Notes that `w` replaced a file. */
 void gp_filetable_replaced(gp_filewriter *w, const char *path, uint64_t number);

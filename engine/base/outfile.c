@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,17 +10,6 @@
 #include "base/filetable.h"
 #include "base/path.h"
 #include "base/target.h"
-
-bool gp_why(char err[GP_WHY], const char *fmt, ...)
-{
-    int kept = errno;
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(err, GP_WHY, fmt, ap);
-    va_end(ap);
-    errno = kept;
-    return false;
-}
 
 /* Makes the folders that `path` lies in. What is put on disk alone needs the name of each
  * there, too: at once, or with the file. False with errno. */
@@ -50,7 +38,6 @@ static int open_temporary(gp_outfile *f, mode_t mode)
 {
     size_t folder = gp_path_folder(f->path);
     char name[NAME_MAX + 1];
-    struct stat st;
     int fd = -1;
     for (int try = 0; fd < 0 && try < 1000; try++) {
         gp_temporary_name(name, f->path + folder, getpid(), try);
@@ -63,23 +50,12 @@ static int open_temporary(gp_outfile *f, mode_t mode)
         if (fd < 0 && errno != EEXIST)
             return -1;
         if (fd >= 0 && !gp_hold_temporary(fd))
-            close(fd), fd = -1;
+            unlink(f->tmp), close(fd), fd = -1;
     }
-    f->made = fd < 0 || fstat(fd, &st) ? 0 : st.st_ino;
     return fd;
 }
 
-/* Is what has the temporary name still the file that is written? False with errno. */
-static bool is_made(const gp_outfile *f)
-{
-    struct stat st;
-    if (lstat(f->tmp, &st))
-        return false;
-    errno = ESTALE;
-    return !f->made || st.st_ino == f->made;       /* 0: not known */
-}
-
-/* Has the file removed if the run is abandoned. False with errno. */
+/* Has the file kept or removed if the run is abandoned. False with errno. */
 static bool note(gp_outfile *f)
 {
     if (f->by && !f->noted && !(f->noted = gp_filetable_temporary(f->by))) {
@@ -87,11 +63,16 @@ static bool note(gp_outfile *f)
         return false;
     }
     errno = ECANCELED;
-    return !f->noted || gp_temporary_note(f->noted, f->tmp);
+    return !f->noted || gp_temporary_note(f->noted, f->tmp, f->path + gp_path_folder(f->path));
 }
 
-/* It has its name, or is gone. */
-static void let_go(const gp_outfile *f)
+void gp_outfile_worth(const gp_outfile *f)
+{
+    if (f->noted)
+        atomic_store_explicit(&f->noted->is_worth, true, memory_order_release);
+}
+
+void gp_outfile_let_go(const gp_outfile *f)
 {
     if (f->noted)
         atomic_store(&f->noted->is_there, false);
@@ -118,9 +99,10 @@ static void take_over(int fd, const struct stat *old)
 /* Removes the temporary file, unless it is known to be another's. */
 static void discard(const gp_outfile *f)
 {
-    if (is_made(f) || errno != ESTALE)
-        unlink(f->tmp);
-    let_go(f);
+    char now[PATH_MAX];
+    if (gp_outfile_find(f, now))
+        unlink(now);
+    gp_outfile_let_go(f);
 }
 
 static bool cannot(char err[GP_WHY])
@@ -128,23 +110,37 @@ static bool cannot(char err[GP_WHY])
     return gp_why(err, "cannot be written: %s", strerror(errno));
 }
 
-/* Finds out which folder `path` lies in, unless it is that of the path before; makes it. */
-static bool find_folder(gp_outfile *f, const char *path, char err[GP_WHY])
+static bool is_moved(char err[GP_WHY])
+{
+    return gp_why(err, "cannot be written: its folder was moved or removed");
+}
+
+/* Finds out which folder `path` lies in; makes it. `own`: no link leads there, so it is that of the
+ * files before, if they have one. */
+static bool find_folder(gp_outfile *f, const char *path, bool own, char err[GP_WHY])
 {
     size_t n = gp_path_folder(path);
     char dir[PATH_MAX] = ".";
-    struct stat st;
-    if (f->placed && n == gp_path_folder(f->path) && !memcmp(path, f->path, n))
+    struct stat st = { .st_mode = 0 };
+    bool same = f->placed && n == gp_path_folder(f->path) && !memcmp(path, f->path, n);
+    own = own && f->by && f->by->one_folder;
+    if (same && !own)
         return true;
     if (n)
         memcpy(dir, path, n), dir[n] = 0;
     bool found = !stat(dir, &st);
+    if (own && (found || errno == ENOENT) && !gp_filetable_is_folder(f->by, &st))
+        return is_moved(err);
+    if (same && found)
+        return true;
     if (!found && errno == ENOENT && f->needs_folder)
         return gp_why(err, "cannot be written: there is no folder '%s'", dir);
     if (!found && (errno != ENOENT || !make_folders(f, path) || stat(dir, &st)))
         return cannot(err);
     f->placed = true, f->dev = st.st_dev, f->ino = st.st_ino;
-    if (!f->by || gp_filetable_is_new(f->by, f->dev, f->ino))
+    if (own && !gp_filetable_is_folder(f->by, &st))
+        return is_moved(err);
+    if (!f->by || gp_filetable_is_new(f->by, f->dev, f->ino, ""))
         gp_remove_stale(dir, f->by);
     return true;
 }
@@ -171,7 +167,7 @@ static bool find(gp_outfile *f, const char *path, gp_target *t, char err[GP_WHY]
     }
     if (f->replaces && f->keeps)
         return is_there(err);
-    if (!find_folder(f, t->path, err))
+    if (!find_folder(f, t->path, !strcmp(t->path, path), err))
         return false;
     strcpy(f->path, t->path);
     gp_fileclaim c = { f->dev, f->ino, f->path + gp_path_folder(f->path), &t->st, f->frame,
@@ -219,24 +215,45 @@ static bool open_in_place(gp_outfile *f, bool fifo, char err[GP_WHY])
     return f->open ? !fcntl(f->fd, F_SETFL, 0) : cannot(err);
 }
 
+/* Is another run at the same file, or pattern? Then the open one is dropped. */
+static bool is_taken(gp_outfile *f, char err[GP_WHY])
+{
+    pid_t pid;
+    char as[NAME_MAX + 1];
+    if (!gp_is_being_written(f, &pid, as))
+        return false;
+    gp_outfile_drop(f);
+    if (pid && strcmp(as, f->path + gp_path_folder(f->path)))
+        gp_why(err, "cannot be written: another run is writing '%s' there, which may be the same file "
+               "(process %ld)", as, (long)pid);
+    else if (pid)
+        gp_why(err, "cannot be written: another run is writing it (process %ld)", (long)pid);
+    else
+        gp_why(err, "cannot be written: another run is writing it");
+    return true;
+}
+
 static bool open_anew(gp_outfile *f, const struct stat *old, char err[GP_WHY])
 {
     mode_t mode = old->st_mode ? old->st_mode & 0600 : 0666;
     f->fd = open_temporary(f, mode);
-    if (f->fd < 0 && errno == ENOENT && !f->needs_folder && make_folders(f, f->path))
+    bool made = f->fd < 0 && errno == ENOENT && !f->needs_folder && !(f->by && f->by->one_folder)
+             && make_folders(f, f->path);
+    if (made)
         f->fd = open_temporary(f, mode);
     f->open = f->fd >= 0;
     if (!f->open)
-        return cannot(err);
+        return errno == ENOENT ? is_moved(err) : cannot(err);
     if (old->st_mode)
         take_over(f->fd, old);
-    bool other = f->is_sole && gp_is_being_written(f);
-    if (!other && note(f) && sync_later(f))
+    if (f->is_sole && is_taken(f, err))
+        return false;
+    if (note(f) && sync_later(f))
         return true;
     int bad = errno;
     gp_outfile_drop(f);
     errno = bad;
-    return other ? gp_why(err, "cannot be written: another run is writing it") : cannot(err);
+    return cannot(err);
 }
 
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
@@ -250,6 +267,32 @@ bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY])
                        : open_anew(f, &t.st, err);
 }
 
+/* A '/' of the pattern cannot stand in a name. */
+bool gp_outfile_hold(gp_outfile *f, const char *pattern, char err[GP_WHY])
+{
+    char path[PATH_MAX];
+    int fixed = (int)gp_path_fixed(pattern);
+    snprintf(f->path, sizeof f->path, "%.*s", fixed, pattern);
+    if (!gp_path_expand(path, f->path, 0, "", err))
+        return true;
+    size_t n = strlen(path);
+    snprintf(path + n, sizeof path - n, "%s", pattern + fixed);
+    for (char *p = path + n; *p; p++)
+        *p = *p == '/' ? '\\' : *p;
+    if (!find_folder(f, path, true, err))
+        return true;
+    strcpy(f->path, path);
+    if (!gp_filetable_is_new(f->by, f->dev, f->ino, path + n))
+        return true;                   /* this run holds it */
+    f->fd = open_temporary(f, 0600);
+    f->open = f->fd >= 0;
+    if (f->open && is_taken(f, err))
+        return false;
+    if (f->open && !note(f))
+        gp_outfile_drop(f);
+    return true;
+}
+
 bool gp_outfile_lend(gp_outfile *f, int fd, char err[GP_WHY])
 {
     struct stat st;
@@ -260,9 +303,7 @@ bool gp_outfile_lend(gp_outfile *f, int fd, char err[GP_WHY])
     return (!f->by || gp_filetable_claim_open(f->by, &st, 0, err)) && borrow(f, fd, err);
 }
 
-/* Gives the file a name that nothing has. EEXIST: something has it; EOPNOTSUPP: the file
- * system has no call that finds out and names at once. */
-static int name_anew(const char *tmp, const char *path)
+int gp_name_anew(const char *tmp, const char *path)
 {
     if (!renameat2(AT_FDCWD, tmp, AT_FDCWD, path, RENAME_NOREPLACE))
         return 0;
@@ -278,9 +319,9 @@ static int name_anew(const char *tmp, const char *path)
 static int name_it(gp_outfile *f)
 {
     struct stat st;
-    if (!is_made(f))
+    if (!gp_target_is(f->fd, f->tmp, AT_SYMLINK_NOFOLLOW))
         return errno;
-    int bad = name_anew(f->tmp, f->path);
+    int bad = gp_name_anew(f->tmp, f->path);
     f->replaces = bad && !lstat(f->path, &st);
     return !bad || f->keeps ? bad : rename(f->tmp, f->path) ? errno : 0;
 }
@@ -293,14 +334,26 @@ static int publish(gp_outfile *f)
     if (bad || (bad = name_it(f)))
         return bad;
     f->published = true;
-    let_go(f);
+    gp_outfile_let_go(f);
     if (f->replaces && f->by)
         gp_filetable_replaced(f->by, f->path, f->number);
     return now ? gp_sync_folder(f->path) : 0;
 }
 
+/* The temporary file is not where it was made. */
+static bool is_elsewhere(const gp_outfile *f, char err[GP_WHY])
+{
+    char now[PATH_MAX];
+    return gp_outfile_find(f, now)
+        ? gp_why(err, "cannot be written: its folder was moved")
+        : gp_why(err, "cannot be written: somebody else removed its temporary file");
+}
+
 static bool not_published(const gp_outfile *f, int bad, char err[GP_WHY])
 {
+    struct stat st;
+    if (f->open && !f->published && lstat(f->tmp, &st) && (errno == ENOENT || errno == ENOTDIR))
+        return is_elsewhere(f, err);
     errno = bad;
     if (bad == ESTALE)
         return gp_why(err, "cannot be written: somebody else changed its temporary file");
@@ -318,42 +371,27 @@ bool gp_outfile_publish(gp_outfile *f, char err[GP_WHY])
 
 bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY])
 {
-    int bad = f->in_place ? 0 : !f->published ? publish(f)
+    bool was_named = f->published, ok = true;
+    int bad = f->in_place ? 0 : !was_named ? publish(f)
             : f->durable == GP_DURABLE_FILE ? gp_sync_file(f->fd) : 0;
-    bool kept = f->in_place || f->published;
+    if (bad && !f->published)
+        return not_published(f, bad, err);
+    if (!bad && was_named)
+        ok = gp_outfile_is_named(f, err);
     bad = !f->lent && close(f->fd) && !bad ? errno : bad;
     f->open = f->published = false;
-    if (!bad)
-        return true;
-    if (!kept)
-        discard(f);
-    return not_published(f, bad, err);
+    return !bad ? ok : not_published(f, bad, err);
 }
 
 void gp_outfile_drop(gp_outfile *f)
 {
     if (!f->open)
         return;
-    if (!f->lent)
-        close(f->fd);
     if (!f->in_place && !f->published)
         discard(f);
+    if (!f->lent)
+        close(f->fd);
     f->open = f->published = false;
-}
-
-void gp_outfile_keep(gp_outfile *f)
-{
-    char why[GP_WHY], name[PATH_MAX];
-    gp_target t;
-    gp_outfile g = { .by = f->by };
-    if (f->open && !f->in_place && !f->published && f->by
-        && snprintf(name, sizeof name, "%s.partial", f->path) < (int)sizeof name
-        && find(&g, name, &t, why) && !g.in_place && is_made(f) && !rename(f->tmp, g.path)) {
-        let_go(f);
-        f->published = true;
-        f->by->kept_path = strdup(g.path);
-    }
-    gp_outfile_drop(f);
 }
 
 bool gp_write_all(int fd, struct iovec *v, int n, char err[GP_WHY])

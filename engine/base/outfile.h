@@ -13,7 +13,8 @@
 
 enum { GP_WHY = 320 };                 /* bytes of every `err` here */
 
-bool gp_why(char err[GP_WHY], const char *fmt, ...)    /* always false; errno stays */
+/* Always false; errno stays. Of a longer text the middle is left out. */
+bool gp_why(char err[GP_WHY], const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* How a text ends that says that memory ran out; its error is GP_E_RESOURCE (gp_fail). */
 #define GP_WHY_MEMORY "does not fit in memory"
@@ -47,10 +48,10 @@ typedef struct gp_outfile {
     bool replaces;                     /* a file is there: when it is opened, then when it gets
                                           its name */
     bool published;                    /* it has its name already */
+    int64_t checked;                   /* when it was seen to have its name still, CLOCK_MONOTONIC */
     bool unread;                       /* opening failed: a FIFO that nobody reads yet */
     char path[PATH_MAX];               /* without symbolic links at its end */
     char tmp[PATH_MAX];
-    ino_t made;                        /* the file that was made under that name */
     struct gp_temporary *noted;        /* `tmp`, in the table of `by` */
     int folders_made;                  /* for it, or for one before */
     bool placed;                       /* it had a path, whose folder is this */
@@ -61,27 +62,54 @@ typedef struct gp_outfile {
 /* The first half of gp_outfile_open: finds out what `path` is, claims it for `by`. */
 bool gp_outfile_claim(gp_outfile *f, const char *path, char err[GP_WHY]);
 bool gp_outfile_open(gp_outfile *f, const char *path, char err[GP_WHY]);
+/* Has no other run write files of this pattern, which has numbers and no %n, while `f` is open: as
+ * a temporary file for the pattern itself, which gets no name and is to be dropped. False: another
+ * run writes it. Where no file can be made none is open, and the first one of the pattern says why. */
+bool gp_outfile_hold(gp_outfile *f, const char *pattern, char err[GP_WHY]);
 /* The same for an open file of this process, which is not closed. */
 bool gp_outfile_lend(gp_outfile *f, int fd, char err[GP_WHY]);
+/* After an error it is to be dropped or kept. One that was published must still have its name; if
+ * it was moved, `by` notes where it is. */
 bool gp_outfile_commit(gp_outfile *f, char err[GP_WHY]);
 /* Gives the file its name at once: it stays open, and is there whatever comes. After an
  * error it is to be dropped. */
 bool gp_outfile_publish(gp_outfile *f, char err[GP_WHY]);
 void gp_outfile_drop(gp_outfile *f);                   /* does nothing when not open */
-/* Drops the file, but keeps what was written under its name with ".partial" behind, which `by`
- * notes, where that name is free or a file that no other uses. */
+/* The file has its name, or is gone: nobody has to remove it. */
+void gp_outfile_let_go(const gp_outfile *f);
+/* Gives the file `tmp` a name that nothing has. 0 or errno. EEXIST: something has it;
+ * EOPNOTSUPP: the file system has no call that finds out and names at once. */
+int gp_name_anew(const char *tmp, const char *path);
+
+/* moved.c: where the temporary file of an open one is now, should its folder have been moved. False:
+ * it is known to be gone, or another's. */
+bool gp_outfile_find(const gp_outfile *f, char now[PATH_MAX]);
+/* Does the name of one that is published still lead to it? `by` notes where it is if it was moved. */
+bool gp_outfile_is_named(const gp_outfile *f, char err[GP_WHY]);
+/* The same, looked at once a second, and is it still as long as the `size` bytes that it was given? */
+bool gp_outfile_check(gp_outfile *f, size_t size, char err[GP_WHY]);
+
+/* partial.c: drops the file, but keeps what was written under its name with ".partial" behind, or ".partial.2",
+ * ".partial.3", ...: the first that is free, which `by` notes. */
 void gp_outfile_keep(gp_outfile *f);
+/* From now on what is written is worth that, should the run end without this thread. */
+void gp_outfile_worth(const gp_outfile *f);
+/* How many files earlier runs kept of this one, whatever their numbers are, and the name of that
+ * with the lowest; 0 where the folder cannot be listed. */
+int gp_outfile_kept(const gp_outfile *f, char first[PATH_MAX]);
 
 /* stale.c: the name of a temporary file for `name`, the n-th that process `pid` tries. */
 void gp_temporary_name(char out[NAME_MAX + 1], const char *name, long pid, int n);
 /* Removes the temporary files of dead processes from a folder, but what the run reads that
  * `by` belongs to; it may be NULL. */
 void gp_remove_stale(const char *folder, struct gp_filewriter *by);
-/* Makes this temporary file's process be seen as alive. False: somebody removes it just now. */
+/* Makes this temporary file's process be seen as alive. False: another run looks at it or removes
+ * it just now, so it is of no use. */
 bool gp_hold_temporary(int fd);
-/* Does another run write what the open file is to replace? Seen where locks are: on a file
- * system of a network perhaps only on this machine. */
-bool gp_is_being_written(const gp_outfile *f);
+/* Does another run write what the open file is to replace, or files of a pattern that may be that?
+ * Seen where locks are: on a file system of a network perhaps only on this machine. *pid: its
+ * process, 0: not known; `as`: how it calls it. */
+bool gp_is_being_written(const gp_outfile *f, pid_t *pid, char as[NAME_MAX + 1]);
 
 /* sync.c: puts a file on disk (fsync), the names in the folder of `path`, all of a file's
  * file system (syncfs). 0 or errno; where there is no disk behind (a pipe, a device, a

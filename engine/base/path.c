@@ -62,6 +62,18 @@ bool gp_path_has_name(const char *path)
     return has(path, 'n');
 }
 
+size_t gp_path_fixed(const char *path)
+{
+    size_t fixed = 0, n;
+    int width;
+    for (const char *p = path; *p && !number_at(p, &width); p += n) {
+        n = gp_path_conversion(p);
+        n = n ? n : 1;
+        fixed = *p == '/' ? (size_t)(p + 1 - path) : fixed;
+    }
+    return fixed;
+}
+
 bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t number, const char *name,
                     char err[GP_WHY])
 {
@@ -111,6 +123,23 @@ bool gp_path_match(const char *pattern, const char *path, uint64_t *number)
             return true;
     }
     return false;
+}
+
+/* Is what `a` makes of this number one that `b` makes? */
+static bool makes_too(const char *a, uint64_t number, const char *b)
+{
+    char made[PATH_MAX], why[GP_WHY];
+    uint64_t other;
+    return gp_path_expand(made, a, number, "", why) && gp_path_match(b, made, &other);
+}
+
+/* Where the digits of one stand for some of the other's, only how many there are matters. */
+bool gp_path_meets(const char *a, const char *b)
+{
+    bool meets = makes_too(a, 0, b) || makes_too(b, 0, a);
+    for (uint64_t n = 1; !meets && n <= 1000000000000000000; n *= 10)
+        meets = makes_too(a, n, b) || makes_too(b, n, a);
+    return meets;
 }
 
 const char *gp_path_stem(const char *path, size_t *len)

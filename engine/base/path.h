@@ -19,6 +19,8 @@ size_t gp_path_conversion(const char *p);
 bool gp_path_has_number(const char *path);             /* has a %d or %05d */
 bool gp_path_lacks_zero(const char *path);             /* has a %5d, which means itself */
 bool gp_path_has_name(const char *path);               /* has a %n */
+/* The length of the folders at the beginning of `path` that have no number, with the last '/'. */
+size_t gp_path_fixed(const char *path);
 /* The path with this number and, for %n, `name`; %% becomes %. False when
  * it does not fit, with an empty text in `out`. */
 bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t number, const char *name,
@@ -26,6 +28,10 @@ bool gp_path_expand(char out[PATH_MAX], const char *pattern, uint64_t number, co
 /* Is `path` what gp_path_expand makes of `pattern`, which has no %n? Of one with a number
  * *number is which. */
 bool gp_path_match(const char *pattern, const char *path, uint64_t *number);
+
+/* May these two paths, patterns with a number or none but no %n, make the same one? Yes only where
+ * they do; no is not quite sure of patterns of which each has digits at another end. */
+bool gp_path_meets(const char *a, const char *b);
 
 /* The file's name without folder and extension: where it begins in `path`, and
  * its length. */

@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include "base/filetable.h"
 #include "base/path.h"
+#include "base/table.h"
 
 bool gp_hold_temporary(int fd)
 {
@@ -38,9 +39,7 @@ void gp_temporary_name(char out[NAME_MAX + 1], const char *name, long pid, int n
     snprintf(number, sizeof number, "%s%ld-%d", mark, pid, n);
     int keep = NAME_MAX - 1 - SUM - (int)strlen(number);
     int len = snprintf(out, NAME_MAX + 1, ".%.*s%s", keep, name, number);
-    uint64_t sum = 0xcbf29ce484222325u;                       /* FNV-1a, 64 bits */
-    for (const char *c = out; *c; c++)
-        sum = (sum ^ (unsigned char)*c) * 0x100000001b3u;
+    uint64_t sum = gp_text_hash(out);
     snprintf(out + len, SUM + 1, "-%08x", (unsigned)(sum ^ sum >> 32));
 }
 
@@ -113,18 +112,28 @@ void gp_remove_stale(const char *folder, gp_filewriter *by)
         closedir(d);
 }
 
-static bool is_held(int folder, const char *name)
+/* `pid`: who has it if it is there, else 0. Another user's may not be opened: it is held while he lives. */
+static bool is_held(int folder, const char *name, pid_t pid)
 {
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES && pid)
+        return !kill(pid, 0) || errno != ESRCH;
     bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
     if (fd >= 0)
         close(fd);
     return held;
 }
 
+/* Of this run the table knows what it writes (filetable.h). */
+static bool is_same(const char *other, const char *name, pid_t pid)
+{
+    return !strcmp(other, name)
+        || (pid != getpid() && gp_path_has_number(other) && !gp_path_has_name(other) && gp_path_meets(other, name));
+}
+
 /* One that is live has its name, and is still held. A name that is too long to stand in that of
  * a temporary file is not known from others. */
-bool gp_is_being_written(const gp_outfile *f)
+bool gp_is_being_written(const gp_outfile *f, pid_t *pid, char as[NAME_MAX + 1])
 {
     size_t n = gp_path_folder(f->path), len;
     const char *name = f->path + n, *own = f->tmp + n;
@@ -132,10 +141,14 @@ bool gp_is_being_written(const gp_outfile *f)
     if (n)
         memcpy(folder, f->path, n), folder[n] = 0;
     DIR *d = opendir(folder);
-    bool held = d && is_held(dirfd(d), name);
-    for (struct dirent *e; d && !held && (e = readdir(d));)
-        held = maker(e->d_name, &len) && strcmp(e->d_name, own) && !strncmp(e->d_name + 1, name, len)
-            && !name[len] && is_held(dirfd(d), e->d_name);
+    bool held = d && is_held(dirfd(d), name, 0);
+    *pid = 0;
+    for (struct dirent *e; d && !held && (e = readdir(d));) {
+        if (!(*pid = maker(e->d_name, &len)) || !strcmp(e->d_name, own))
+            continue;
+        memcpy(as, e->d_name + 1, len), as[len] = 0;
+        held = is_same(as, name, *pid) && is_held(dirfd(d), e->d_name, *pid);
+    }
     if (d)
         closedir(d);
     return held;

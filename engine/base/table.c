@@ -6,8 +6,7 @@
 
 enum { LEAST = 32 };
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo). */
-static uint64_t hash(const char *s)
+uint64_t gp_text_hash(const char *s)
 {
     uint64_t h = 0xcbf29ce484222325u;
     for (; *s; s++)
@@ -84,7 +83,7 @@ static gp_entry *put(gp_table *t, const char *name, uint64_t id, int64_t n)
 
 gp_entry *gp_table_find(const gp_table *t, const char *name)
 {
-    return find(t, name, hash(name));
+    return find(t, name, gp_text_hash(name));
 }
 
 gp_entry *gp_table_find_id(const gp_table *t, uint64_t id)
@@ -100,7 +99,7 @@ int gp_table_index(const gp_table *t, const char *name)
 
 gp_entry *gp_table_put(gp_table *t, const char *name, int64_t n)
 {
-    return put(t, name, hash(name), n);
+    return put(t, name, gp_text_hash(name), n);
 }
 
 gp_entry *gp_table_put_id(gp_table *t, uint64_t id, int64_t n)

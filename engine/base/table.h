@@ -23,6 +23,9 @@ typedef struct gp_table {
     size_t n, cap;             /* cap: 0 or a power of two */
 } gp_table;
 
+/* The hash of a text, the same everywhere: FNV-1a, 64 bits (Fowler, Noll, Vo). */
+uint64_t gp_text_hash(const char *s);
+
 /* Makes room for `n` entries in all. False: malloc has no memory. */
 bool gp_table_reserve(gp_table *t, size_t n);
 /* Of a table without an arena; it is then empty. */

@@ -1,4 +1,4 @@
-/* target.c - what the path of an output leads to, see target.h.
+/* target.c - what the path of an output leads to, and where an open one is, see target.h.
  *
  * In /proc a link is no name, but what is open or running there, whatever it reads like. */
 #include <errno.h>
@@ -80,6 +80,24 @@ static bool is_given(int fd)
     if (flags >= 0 && fd > STDERR_FILENO && flags & FD_CLOEXEC)
         flags = -1, errno = EBADF;
     return flags >= 0;
+}
+
+bool gp_target_is(int fd, const char *path, int flags)
+{
+    struct stat is, there;
+    if (fstat(fd, &is) || fstatat(AT_FDCWD, path, &there, flags))
+        return false;
+    errno = ESTALE;
+    return is.st_dev == there.st_dev && is.st_ino == there.st_ino;
+}
+
+bool gp_target_path(int fd, char path[PATH_MAX])
+{
+    char link[40];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, PATH_MAX - 1);
+    path[n > 0 ? n : 0] = 0;
+    return gp_target_is(fd, path, AT_SYMLINK_NOFOLLOW);
 }
 
 bool gp_target_find(gp_target *t, const char *path)

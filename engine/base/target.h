@@ -1,5 +1,5 @@
 /* target.h - what the path of an output leads to: a file that has a name, or one that is
- * open or that nothing may replace. Any thread. */
+ * open or that nothing may replace; and which path leads to an open one. Any thread. */
 #ifndef GP_TARGET_H
 #define GP_TARGET_H
 
@@ -17,5 +17,12 @@ typedef struct gp_target {
 
 /* False with errno. EBADF: it names a number at which this process was given no open file. */
 bool gp_target_find(gp_target *t, const char *path);
+
+/* Does the path lead to the open file? `flags` are fstatat()'s: AT_SYMLINK_NOFOLLOW, or 0. False
+ * with errno; ESTALE: it leads to another. */
+bool gp_target_is(int fd, const char *path, int flags);
+
+/* Where an open file is now, whoever moved it. False: it has no name that is known. */
+bool gp_target_path(int fd, char path[PATH_MAX]);
 
 #endif

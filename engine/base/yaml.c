@@ -10,6 +10,7 @@
 #include <yaml.h>
 #include "base/table.h"
 #include "base/yaml.h"
+#include "base/yaml_problem.h"
 
 enum {
     DEEPEST = 64,
@@ -122,68 +123,17 @@ static bool check_bytes(struct parser *p)
     return true;
 }
 
-/* Clearer messages for what libyaml says of text that is not YAML. */
-static const struct { const char *problem, *say; } rewords[] = {
-    { "mapping values are not allowed",
-      "a ':' does not fit here; check the indentation, or put quotes around the value" },
-    { "could not find expected ':'", "expected 'key: value'; there is no ':' here" },
-    { "did not find expected key",
-      "expected a key here; check the indentation, and put quotes around the whole of a value" },
-    { "did not find expected '-'", "expected '- ' here; check the indentation of this list" },
-    { "block sequence entries are not allowed",
-      "a list item '- ' does not fit here; start the list on a line of its own" },
-    { "unknown escape character",
-      "no such escape; inside double quotes write '\\\\' for a '\\', or use single quotes" },
-    { "hexdecimal", "this escape needs hexadecimal digits; for a plain '\\' use single quotes" },
-    { "<document start>", "there is text after the end of the document; check the indentation" },
-    { "directive", "'%' starts a YAML directive in the first column; indent or quote it" },
-    { "%YAML", "a YAML directive is not needed here; delete the line" },
-};
-
 static bool fail_yaml(struct parser *p)
 {
     const yaml_parser_t *y = &p->yaml;
-    const char *problem = y->problem ? y->problem : "not YAML";
-    const char *context = y->context ? y->context : "";
     size_t at = byte_of(p, y->problem_mark.index);
     size_t from = byte_of(p, y->context_mark.index);
-    char c = at < p->len ? p->text[at] : 0, before = at ? p->text[at - 1] : 0;
-    gp_loc loc = place(p, at, at + 1);
-    gp_errs *errs = p->errs;
-
+    gp_yaml_problem x = { .text = p->text, .len = p->len, .problem = y->problem ? y->problem : "not YAML",
+                          .context = y->context ? y->context : "", .at = at, .context_at = from };
     if (y->error == YAML_MEMORY_ERROR)
-        return gp_fail(errs, GP_E_RESOURCE, loc, "out of memory");
-    if (c == '\t' || strstr(problem, " tab "))
-        return gp_fail(errs, GP_E_SPEC, loc, "a tab cannot indent YAML; use spaces");
-    if (strstr(problem, "cannot start any token"))
-        return gp_fail(errs, GP_E_SPEC, loc,
-                       "'%c' cannot start a value in YAML; put quotes around the value", c);
-    if (strstr(context, "alias") || strstr(context, "anchor") || strstr(context, "a tag"))
-        return gp_fail(errs, GP_E_SPEC, place(p, from, from + 1),
-                       "'%c' at the start of a value has a meaning of its own in YAML; "
-                       "put quotes around the value", p->text[from]);
-    if (strstr(context, "quoted scalar") && strstr(problem, "unexpected"))
-        return gp_fail(errs, GP_E_SPEC, place(p, from, from + 1), "this quote is never closed");
-    if (strstr(context, "flow")) {
-        bool glued = before && !strchr(" \t\n[]{},:\"'", before);
-        bool dollar = before == '$';
-        if (c && strchr("[{", c) && glued)
-            return gp_fail(errs, GP_E_SPEC, dollar ? place(p, at - 1, at + 1) : loc,
-                           "'%s%c' inside [ ] or { } ends the value before it; "
-                           "put quotes around the whole value", dollar ? "$" : "", c);
-        if (strstr(context, "flow node"))
-            return gp_fail(errs, GP_E_SPEC, loc, "expected a value here");
-        gp_loc open = place(p, from, from + 1);
-        char bracket = p->text[from] == '[' ? ']' : '}';
-        if (!c)
-            return gp_fail(errs, GP_E_SPEC, open, "this '%c' is never closed", p->text[from]);
-        return gp_fail(errs, GP_E_SPEC, loc, "expected ',' or '%c'; close the '%c', "
-                       "or put quotes around the whole of a value", bracket, p->text[from]);
-    }
-    for (size_t i = 0; i < sizeof rewords / sizeof *rewords; i++)
-        if (strstr(problem, rewords[i].problem))
-            return gp_fail(errs, GP_E_SPEC, loc, "%s", rewords[i].say);
-    return gp_fail(errs, GP_E_SPEC, loc, "%s", problem);
+        return gp_fail(p->errs, GP_E_RESOURCE, place(p, at, at + 1), "out of memory");
+    gp_yaml_explain(&x);
+    return gp_fail(p->errs, GP_E_SPEC, place(p, x.from, x.to), "%s", x.say);
 }
 
 /* ---- events -> nodes ------------------------------------------------- */
@@ -221,15 +171,44 @@ static bool check_parens(struct parser *p, const gp_node *n)
         return true;
     const char *from = p->text + byte_of(p, p->event.start_mark.index), *s = from;
     const char *end = p->text + p->len;
+    int cut = open;                        /* how many are open at the comma */
     open = 0;
     do
         open += *s == '(' ? 1 : *s == ')' ? -1 : 0;
     while (!(*s == ')' && !open) && ++s < end && *s != '\n' && s - from < 80);
+    if (s < end && *s == ')' && *from == '(' && cut == 1)
+        return gp_fail(p->errs, GP_E_SPEC, n->at, "a list is written in [ ]: [%.*s]", (int)(s - 1 - from), from + 1);
     if (s < end && *s == ')')
         return gp_fail(p->errs, GP_E_SPEC, n->at, "'%s' is cut at the comma; "
                        "put quotes around the whole: \"%.*s\"",
                        n->text, (int)(s + 1 - from), from);
     return gp_fail(p->errs, GP_E_SPEC, n->at, "'%.80s' has a '(' that is not closed", n->text);
+}
+
+/* Do the lines of a block scalar stand below its '|' as in its text, behind as many blanks each? Of a
+ * folded one they may not. */
+static void find_lines(const struct parser *p, gp_node *n, size_t from)
+{
+    const char *end = p->text + p->len, *s = memchr(p->text + from, '\n', p->len - from);
+    size_t blanks = 0;
+    bool known = false;
+    for (const char *t = n->text; *t;) {
+        if (!s)
+            return;
+        s++;
+        const char *nl = memchr(s, '\n', (size_t)(end - s)), *stop = nl ? nl : end;
+        size_t room = (size_t)(stop - s), len = strcspn(t, "\n"), before = 0;
+        room -= room && s[room - 1] == '\r';
+        while (before < room && s[before] == ' ')
+            before++;
+        if (len && !known)
+            blanks = before - strspn(t, " "), known = true;
+        if (len ? room < len || room - len != blanks || memcmp(s + blanks, t, len) : before < room)
+            return;
+        t += len + (t[len] == '\n'), s = nl;
+    }
+    if (known)
+        n->line = n->at.line + 1, n->col = (int)blanks + 1;
 }
 
 static gp_node *parse_scalar(struct parser *p, bool flow)
@@ -243,6 +222,10 @@ static gp_node *parse_scalar(struct parser *p, bool flow)
         gp_fail(p->errs, GP_E_SPEC, n->at, "text cannot hold the character '\\0'");
         return NULL;
     }
+    bool block = p->event.data.scalar.style == YAML_LITERAL_SCALAR_STYLE
+        || p->event.data.scalar.style == YAML_FOLDED_SCALAR_STYLE;
+    if (block && !p->fixed)
+        find_lines(p, n, byte_of(p, p->event.start_mark.index));
     if (flow && !n->quoted)
         check_parens(p, n);            /* reading goes on, to find more errors */
     return n;

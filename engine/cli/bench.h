@@ -23,6 +23,9 @@ typedef struct gp_figures {
     int windows;                       /* how many count: 3 that agree, or all */
     double window_s;                   /* their mean length */
     bool stable, whole;                /* whole: each window was a whole run */
+    bool in;                           /* frames count where they go in: none is done with before the end */
+    double enough_s;                   /* there were too few windows to agree: the --max-time
+                                          in which there are; else 0 */
     gp_hist latency;                   /* in those windows */
     struct gp_busy {
         const char *name;

@@ -8,6 +8,7 @@
 #include "cli/bench.h"
 #include "base/json.h"
 #include "base/plain.h"
+#include "base/plural.h"
 
 /* ---- columns ---------------------------------------------------------- */
 
@@ -63,7 +64,9 @@ static value get(const gp_bench *b, const gp_row *r, column_id c)
     case WINDOWS:   v.number = f->windows; break;
     case WINDOW:    v.number = f->window_s; break;
     case SPREAD:    v.number = 100 * f->spread; break;
-    case STATE:     v.text = f->stable ? "stable" : "unstable"; break;
+    case STATE:
+        v.text = f->stable ? "stable" : f->enough_s > 0 ? "too few" : "unstable";
+        break;
     case RATIO:     v.number = r->base ? r->ratio : NAN; break;
     case RATIO_MIN: v.number = r->base ? r->ratio_min : NAN; break;
     case RATIO_MAX: v.number = r->base ? r->ratio_max : NAN; break;
@@ -148,6 +151,50 @@ static void print_bound(FILE *f, const gp_bench *b, const gp_row *r)
     }
 }
 
+/* As --max-time takes it. */
+static const char *time_text(double s, char buf[32])
+{
+    snprintf(buf, 32, "%.10g%s", s < 1 ? 1e3 * s : s, s < 1 ? "ms" : "s");
+    return buf;
+}
+
+/* A time to suggest: whole seconds, or milliseconds. */
+static double rounded_up(double s)
+{
+    double unit = s < 1 ? 1e-3 : 1;
+    return unit * ceil(s / unit - 1e-6);
+}
+
+/* Rows of which nobody knows whether they are stable. */
+static void print_too_few(FILE *f, const gp_bench *b)
+{
+    char max[32], needed[32];
+    for (int i = 0; i < b->nrows; i++) {
+        const gp_row *r = &b->row[i];
+        const gp_figures *is = r->figures;
+        if (!(is->enough_s > 0))
+            continue;
+        fprintf(f, "\ntoo few");
+        if (b->nrows > 1)
+            fprintf(f, ", %s%s%s", b->nfiles > 1 ? r->file : "", b->nfiles > 1 ? ", " : "", r->label);
+        fprintf(f, ": %d window%s of %.3g s%s in --max-time %s, and %d in a row have to agree; give it "
+                "%s\n", is->windows, gp_plural(is->windows), is->window_s,
+                is->whole ? " (whole runs)" : "", time_text(b->max_time_s, max), GP_BENCH_AGREE,
+                time_text(rounded_up(is->enough_s), needed));
+    }
+}
+
+/* Rows whose latency nobody knows, nor what their end takes. */
+static void print_in(FILE *f, const gp_bench *b)
+{
+    int n = 0;
+    for (int i = 0; i < b->nrows; i++)
+        n += b->row[i].figures->in;
+    if (n)
+        fprintf(f, "\n%sframes are counted where they go in, as none is done with before the end; what is made then is not "
+                "measured\n", n < b->nrows ? "rows without a latency: " : "");
+}
+
 /* Faster rows than the best. */
 static void print_noise(FILE *f, const gp_bench *b)
 {
@@ -170,6 +217,8 @@ static void print_text(FILE *f, const void *arg)
     if (b->nfiles == 1)
         fprintf(f, "%s\n", b->row[0].file);
     print_columns(f, b);
+    print_too_few(f, b);
+    print_in(f, b);
     print_noise(f, b);
     for (int i = 0; i < b->nrows; i++)
         print_bound(f, b, &b->row[i]);
@@ -244,6 +293,8 @@ static void print_json_row(gp_json *j, const gp_bench *b, const gp_row *r)
             json_number(j, columns[c].name, v.number);
     }
     gp_json_bool(j, "whole_runs", r->figures->whole);
+    gp_json_str(j, "counted", r->figures->in ? "in" : "done");
+    json_number(j, "needed_max_time_s", r->figures->enough_s > 0 ? r->figures->enough_s : NAN);
     gp_json_open(j, "rounds_frames_per_s", '[');
     for (int k = 0; k < b->rounds; k++)
         json_number(j, NULL, r->round[k].frames_per_s);

@@ -2,7 +2,8 @@
  *
  * The pipeline runs in a thread of its own and is watched from outside: its
  * counters are read at the edges of windows, which lie where a frame was done with:
- * came out, or was found to have been dropped.
+ * came out, or was found to have been dropped. Where none is before the run ends, they lie
+ * where one went in: in a run that goes on as many are at work as there is room for.
  * Nothing is reported of a run that ended badly or whose account is wrong. */
 #include <errno.h>
 #include <math.h>
@@ -27,6 +28,7 @@ typedef struct runner {
     gp_errs errs;
     gp_outcome outcome;
     gp_meter *meter;
+    bool whole;                        /* watched to their ends, not windows of one */
     pthread_t thread;
     atomic_bool over;
 } runner;
@@ -36,7 +38,8 @@ typedef struct runner {
 typedef struct counts {
     double s;                          /* seconds */
     uint64_t in, frames;               /* of the source that made most: in; done with, those
-                                          that were dropped on the way too */
+                                          that were dropped on the way too, or in */
+    uint64_t block;                    /* as gp_account.block, of the same */
 } counts;
 
 /* All that was counted up to a moment. */
@@ -61,9 +64,11 @@ static counts read_counts(runner *r)
     gp_counters_read(&r->now, r->l.pipeline);
     for (int i = 0; i < r->now.nsources; i++) {
         const gp_account *a = &r->now.source[i];
-        c.in = a->in > c.in ? a->in : c.in;
+        uint64_t frames = r->whole || a->block ? gp_frames_done(a, 1) : a->in;
+        if (a->in > c.in)
+            c.in = a->in, c.block = a->block;
+        c.frames = frames > c.frames ? frames : c.frames;
     }
-    c.frames = gp_frames_done(r->now.source, r->now.nsources);
     return c;
 }
 
@@ -148,7 +153,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void sum_up(const series *w, gp_figures *f)
+/* `each_s`: what the runs of a window take, with their set-up. */
+static void sum_up(const series *w, double each_s, gp_figures *f)
 {
     const sample *to = &w->last[0];
     f->stable = agree(w);
@@ -164,6 +170,9 @@ static void sum_up(const series *w, gp_figures *f)
     f->frames_per_s = f->windows % 2 ? rate[middle] : (rate[middle - 1] + rate[middle]) / 2;
     f->spread = spread(rate, f->windows) - 1;
     f->window_s = seconds / f->windows;
+    if (f->windows < GP_BENCH_AGREE)       /* with the warm-up, or room to spare */
+        f->enough_s = f->whole ? (GP_BENCH_AGREE + 1) * each_s * ceil(ENOUGH / f->window_s)
+                               : GP_BENCH_AGREE * f->window_s;
     f->bytes_per_frame = to->bytes_per_frame;
     f->latency = to->latency;
     gp_hist_subtract(&f->latency, &from->latency);
@@ -225,6 +234,20 @@ static bool wait_edge(runner *r, double seconds)
     return true;
 }
 
+/* Until the first frame is done with, which may take its time: before it the run is set up. False, too, where
+ * --max-time is over and not enough of them went in that one can be. */
+static bool wait_first(const gp_bench *b, runner *r, double *began)
+{
+    counts c = read_counts(r);
+    for (*began = c.s; !c.frames; c = read_counts(r)) {
+        if (!c.in)
+            *began = c.s;
+        if ((c.in && c.in < c.block && c.s > *began + b->max_time_s) || !wait_until(r, c.s + LOOK))
+            return false;
+    }
+    return true;
+}
+
 /* Frames that went in came out, and nothing else. */
 static bool check_account(runner *r)
 {
@@ -243,11 +266,16 @@ static bool check_account(runner *r)
     return true;
 }
 
-static int too_few(runner *r, double seconds, const char *more)
+/* `of`: the frames that there were in so many seconds. */
+static int too_few(runner *r, counts of, double seconds, const char *more)
 {
-    gp_fail(&r->errs, GP_E_RUN, (gp_loc){ .file = r->l.file }, "%llu frame%s in %.3g s: too few "
-            "to be measured; %s", (unsigned long long)read_counts(r).frames,
-            gp_plural((int64_t)read_counts(r).frames), seconds, more);
+    bool blocks = !r->whole && of.block > 1;
+    uint64_t n = blocks ? of.in : of.frames;
+    char block[64] = "";
+    if (blocks)
+        snprintf(block, sizeof block, ", and %llu at a time are done with", (unsigned long long)of.block);
+    gp_fail(&r->errs, GP_E_RUN, (gp_loc){ .file = r->l.file }, "%llu frame%s%s in %.3g s%s: too few to be measured; %s",
+            (unsigned long long)n, gp_plural((int64_t)n), blocks ? " went in" : "", seconds, block, more);
     return gp_errs_exit(&r->errs);
 }
 
@@ -271,14 +299,14 @@ static int finish(gp_bench *b, runner *r)
 
 /* ---- watching ---------------------------------------------------------- */
 
-/* Windows of one run that does not end. The first frame may take its time: before it
- * the run is set up. */
+/* Windows of one run that does not end. */
 static int watch_one(gp_bench *b, runner *r, series *w)
 {
     sample s;
+    double began;
     if (!start(b, r))
         return gp_errs_exit(&r->errs);
-    if (wait_edge(r, INFINITY) && wait_until(r, gp_seconds() + b->window_s)
+    if (wait_first(b, r, &began) && wait_until(r, gp_seconds() + b->window_s)
         && wait_edge(r, b->max_time_s)) {
         read_all(r, &s);
         begin(w, &s);
@@ -289,12 +317,13 @@ static int watch_one(gp_bench *b, runner *r, series *w)
             add_window(w, &s);
         }
     }
+    counts seen = read_counts(r);
     gp_cancel(r->l.pipeline, 1);
     int status = finish(b, r);
     if (status)
         return status;
     if (!w->n)
-        return too_few(r, b->max_time_s, "give it time with --max-time");
+        return too_few(r, seen, seen.s - began, "give it time with --max-time");
     /* Bytes and frames are counted one after the other: only now do they fit. */
     read_all(r, &s);
     w->last[0].bytes_per_frame = s.bytes_per_frame;
@@ -323,7 +352,7 @@ static int watch_whole(gp_bench *b, runner *r, sample *s, double *took)
         return status;
     read_all(r, s);
     *took = last - first;
-    return *took >= SHORT ? 0 : too_few(r, *took, "give a run more of them");
+    return *took >= SHORT ? 0 : too_few(r, c, *took, "give a run more of them");
 }
 
 /* ---- a measurement ----------------------------------------------------- */
@@ -353,6 +382,7 @@ static void describe(gp_bench *b, runner *r, gp_figures *f)
     uint64_t in = 0;
     for (int k = 0; k < sources; k++)
         in = a[k].in > in ? a[k].in : in;
+    f->in = !r->whole && !read_counts(r).block;
     f->nsegments = is.nsegments;
     f->copies = is.copies;
     f->device = is.nsegments ? is.device : -1;
@@ -373,7 +403,9 @@ static int measure(gp_bench *b, const gp_row *row, const gp_fit *fit, runner *r,
 {
     series w = { .arena = &b->arena };
     sample one, sum = { .n = 0 };
-    double took = 0, stop = gp_seconds() + b->max_time_s;
+    double took = 0, began = gp_seconds(), stop = began + b->max_time_s, each_s = 0;
+    int counted = 0;
+    r->whole = fit->whole;
     begin(&w, &sum);
     for (int runs = 0;; runs++) {
         r->errs = (gp_errs){ 0 };
@@ -388,16 +420,19 @@ static int measure(gp_bench *b, const gp_row *row, const gp_fit *fit, runner *r,
         bool late = gp_seconds() > stop;
         if (runs || late) {            /* the first is the warm-up, when there is time */
             add_run(&b->arena, &sum, &one, took);
+            counted++;
             if (sum.at.s - w.last[0].at.s >= ENOUGH || (late && !w.n))
                 add_window(&w, &sum);
         }
-        if (late || agree(&w))
+        if (late || agree(&w)) {
+            each_s = (gp_seconds() - began) / (runs + 1) * counted / w.n;
             break;
+        }
         gp_unload(&r->l);
     }
     f->whole = fit->whole;
     describe(b, r, f);
-    sum_up(&w, f);
+    sum_up(&w, each_s, f);
     return gp_errs_exit(&r->errs);
 }
 

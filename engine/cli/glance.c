@@ -79,9 +79,12 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
     }
     if (dt <= 0)
         return;
-    uint64_t done = gp_frames_done(v->source, v->nsources);
-    v->frames_s += ((double)(done - v->done) / dt - v->frames_s) * part;
-    v->done = done, v->frames = count_frames(p);
+    uint64_t moved = gp_frames_moved(v->source, v->nsources);
+    v->frames_s += ((double)(moved - v->moved) / dt - v->frames_s) * part;
+    v->moved = moved, v->done = gp_frames_done(v->source, v->nsources), v->frames = count_frames(p);
+    v->in = 0;
+    for (int i = 0; i < v->nsources; i++)
+        v->in = v->source[i].in > v->in ? v->source[i].in : v->in;
     for (int i = 0; i < v->nstages; i++) {
         const gp_stage_status *was = &v->stage[i].is;
         double frames_s = (double)(st[i].frames - was->frames) / dt;
@@ -96,8 +99,8 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
         v->buffer[i].is = b[i];
     }
     v->bound = find_bound(v);
-    if (v->frames && done && done <= v->frames && seconds > v->began)
-        v->left_s = (double)(v->frames - done) * (seconds - v->began) / (double)done;
+    if (v->frames && moved && moved <= v->frames && seconds > v->began)
+        v->left_s = (double)(v->frames - moved) * (seconds - v->began) / (double)moved;
 }
 
 /* ---- JSON ------------------------------------------------------------ */
@@ -109,6 +112,7 @@ void gp_glance_json(const gp_glance *v, FILE *f)
     gp_json_num(&j, "seconds", v->seconds);
     gp_json_bool(&j, "ended", v->ended);
     gp_json_bool(&j, "syncing", v->syncing);
+    gp_json_size(&j, "in", v->in);
     gp_json_size(&j, "done", v->done);
     if (v->frames)
         gp_json_size(&j, "frames", v->frames);
@@ -215,7 +219,7 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
     v->frames_s = number_of(&r, root, "frames_per_s", most);
     v->ended = !strcmp(text_of(root, "ended"), "true");
     v->syncing = !strcmp(text_of(root, "syncing"), "true");
-    v->done = count_of(root, "done"), v->frames = count_of(root, "frames");
+    v->done = count_of(root, "done"), v->in = count_of(root, "in"), v->frames = count_of(root, "frames");
     if (gp_node_get(root, "left_s"))
         v->left_s = number_of(&r, root, "left_s", most);
     for (int i = 0; i < nstages; i++) {

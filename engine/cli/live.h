@@ -12,9 +12,10 @@
 typedef struct gp_glance {
     double seconds;            /* since the start */
     bool ended, syncing;       /* syncing: as gp_syncing */
-    uint64_t done, frames;     /* as gp_frames_done; in the end (0: not known) */
+    uint64_t done, in;         /* as gp_frames_done; that went in, of the same source */
+    uint64_t moved, frames;    /* as gp_frames_moved; in the end (0: not known) */
     double left_s;             /* until the last is done; < 0: not known */
-    double frames_s;           /* `done` a second */
+    double frames_s;           /* `moved` a second */
     int bound;                 /* the stage that holds back the rest; -1: none does */
     double began, looked;      /* gp_glance_look's own */
     gp_counters now;           /* gp_glance_look's own */
@@ -26,6 +27,12 @@ typedef struct gp_glance {
 } gp_glance;
 
 void gp_glance_free(gp_glance *v);
+
+/* What a number of frames is, where it is not of those that are done with. */
+static inline const char *gp_none_done(const gp_glance *v)
+{
+    return v->done || !v->in ? "" : " in, none done yet";
+}
 
 /* glance.c. Looks again, `seconds` after the start; at first *v is zero. */
 void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds);

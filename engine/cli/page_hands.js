@@ -48,8 +48,9 @@ function find(tl, clientX, clientY) {
     return away(slice) <= near ? { row, t, slice } : { row, t };
 }
 
-const frames_of = s => s.first < 0 ? "no frame" : s.first === s.last ? `frame ${s.first}`
-    : `frames ${s.first} to ${s.last}`;
+const behind = of => of === null ? "" : ` of ${of}`;
+const frames_of = s => s.first < 0 ? "no frame" : (s.first === s.last ? `frame ${s.first}`
+    : `frames ${s.first} to ${s.last}`) + behind(s.of);
 
 /* ---- choosing -------------------------------------------------------- */
 
@@ -68,7 +69,7 @@ function list_chosen(tl) {
     const MOST = 50, { work, slice, first, last } = tl.chosen;
     const [t0, t1] = time_of_chosen(tl.chosen);
     const name = first < 0 ? slice.name
-        : first === last ? `Frame ${first}` : `Frames ${first} to ${last}`;
+        : (first === last ? `Frame ${first}` : `Frames ${first} to ${last}`) + behind(tl.of);
     const when = s => el("div", { class: "when" }, el("i", { style: {
         left: `${100 * (s.ts - t0) / (t1 - t0 || 1)}%`, width: `${100 * s.dur / (t1 - t0 || 1)}%`,
         background: color(s.kind.replace(" ", "-")) } }));
@@ -86,9 +87,11 @@ function list_chosen(tl) {
             ? el("p", { class: "soft small" }, `and ${work.length - MOST} more`) : "");
 }
 
-/* Frames `first` to `last`, with a slice of theirs; or a slice without a frame. */
+/* Frames `first` to `last`, with a slice of theirs; or a slice without a frame. Without a slice they are of the
+ * buffer of which a frame was chosen last. */
 function choose(tl, first, last, slice) {
-    const all = data.slices.filter(s => s === slice || (first >= 0 && s.first >= 0
+    tl.of = slice ? slice.of : tl.of;
+    const all = data.slices.filter(s => s === slice || (first >= 0 && s.first >= 0 && s.of === tl.of
                                                         && s.first <= last && s.last >= first));
     const work = all.filter(s => s.kind !== "wait");
     tl.chosen = all.length ? { first, last, slice, all, work: work.length ? work : all } : null;
@@ -96,8 +99,9 @@ function choose(tl, first, last, slice) {
     if (tl.chosen)
         list_chosen(tl);
     by_id("said").textContent = slice ? describe(slice)
-        : tl.chosen ? `frame ${first}, ${tl.chosen.work.length} slices`
-        : first >= 0 ? `frame ${first} is not in the trace` : "nothing chosen";
+        : tl.chosen ? `frame ${first}${behind(tl.of)}, ${tl.chosen.work.length} slices`
+        : first >= 0 ? `frame ${first}${behind(tl.of)} is not in the trace` : "nothing chosen";
+    by_id("of").textContent = behind(tl.of);
     redraw(tl);
 }
 
@@ -306,6 +310,7 @@ function start(tl) {
     const there = new Set(data.slices.map(s => s.kind));
     by_id("key").append(...KINDS.filter(k => there.has(k)).map(k =>
         el("span", null, swatch(k.replace(" ", "-")), k)));
+    by_id("of").textContent = behind(tl.of);
     lay_out_rows(tl);
     show(tl, 0, END);
     resize(tl);

@@ -13,6 +13,7 @@ const timeline = {
     rows: [],                          /* { y, h } and a title, a track or a counter */
     hovered: null, chosen: null,       /* a slice; { first, last, slice or null,
                                           all: slices, work: those that are no waits } */
+    of: data.tracks.length ? data.tracks[0].lanes[0][0].of : null,     /* whose frames are chosen */
     pointer: null,                     /* x of the mouse; null: elsewhere */
     paper: false,                      /* it is drawn to be printed */
     colors: {}, queued: false,
@@ -106,7 +107,7 @@ function draw_ruler(tl) {
 }
 
 const is_chosen = (tl, s) => tl.chosen !== null && (tl.chosen.slice === s
-    || (s.first >= 0 && s.first <= tl.chosen.last && s.last >= tl.chosen.first));
+    || (s.first >= 0 && s.of === tl.of && s.first <= tl.chosen.last && s.last >= tl.chosen.first));
 
 /* One slice of some width: with its frame, or its name where it has none. */
 function draw_slice(tl, s, at, strong) {

@@ -1,6 +1,7 @@
 /* page_trace.js - what a trace has: tracks of slices, counters.
  *
- * Times are us from the first event on. In a lane of a track slices are in order and apart. */
+ * Times are us from the first event on. In a lane of a track slices are in order and apart. Where frames are
+ * regrouped they have other numbers behind it: a slice says of which buffer its frame is, null: all have the same. */
 "use strict";
 
 const KINDS = ["stage", "launch", "copy in", "compute", "copy out", "wait"];
@@ -43,6 +44,7 @@ function read_trace(events) {
                           kind: KINDS.includes(e.cat) ? e.cat : "stage",
                           first: known(args.frame) ? args.frame : -1,
                           last: known(args.frame) ? args.frame + (args.frames || 1) - 1 : -1,
+                          of: args.of === undefined ? null : String(args.of),
                           track: track_of(e.pid, e.tid) });
         else if (e.ph === "C")
             counter_of(String(e.name)).points

@@ -103,8 +103,8 @@ static void say(gp_meter *m)
     const gp_glance *v = &m->view;
     bool sends = m->socket && gp_socket_clients(m->socket);
     if (m->how == GP_PROGRESS_PLAIN && !v->ended)
-        fprintf(stderr, "gpipe: %" PRIu64 " frame%s, %.0f frames/s, %.0f s%s\n", v->done,
-                gp_plural((int64_t)v->done), v->frames_s, v->seconds,
+        fprintf(stderr, "gpipe: %" PRIu64 " frame%s%s, %.0f frames/s, %.0f s%s\n", v->done ? v->done : v->in,
+                gp_plural((int64_t)(v->done ? v->done : v->in)), gp_none_done(v), v->frames_s, v->seconds,
                 v->syncing ? ", syncing to disk" : "");
     if (m->how == GP_PROGRESS_JSON) {
         gp_glance_json(v, gp_say_begin());

@@ -154,10 +154,9 @@ static void write_file(gp_outfile *f, const gp_writing *w,
                     (gp_loc){ .file = f->path }, "cannot be written: %s", strerror(errno));
         ok = false;
     }
-    if (!ok)
-        gp_outfile_drop(f);
-    else if (!gp_outfile_commit(f, why))
+    if (ok && !gp_outfile_commit(f, why))
         gp_fail(w->errs, GP_E_RUN, (gp_loc){ .file = f->path }, "%s", why);
+    gp_outfile_drop(f);
 }
 
 void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, gp_errs *errs)

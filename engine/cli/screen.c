@@ -69,11 +69,12 @@ static void stage_line(char *line, const gp_glance *v, int i, int width)
 static void total_line(char *line, const gp_glance *v)
 {
     char a[32];
+    uint64_t shown = v->done ? v->done : v->in;
     *line = 0;
-    add(line, "gpipe: %" PRIu64, v->done);
+    add(line, "gpipe: %" PRIu64, shown);
     if (v->frames)
         add(line, " of %" PRIu64, v->frames);
-    add(line, " frame%s, %s frames/s", gp_plural((int64_t)(v->frames ? v->frames : v->done)),
+    add(line, " frame%s%s, %s frames/s", gp_plural((int64_t)(v->frames ? v->frames : shown)), gp_none_done(v),
         gp_amount_text(v->frames_s, "", a));
     add(line, ", %s", duration(v->seconds, a));
     if (v->left_s >= 0 && !v->ended)

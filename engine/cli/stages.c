@@ -13,7 +13,7 @@ static const char *const opt_types[] = {
 
 static const char *runs_on(const gp_kind *k)
 {
-    return !k->record ? "host" : k->run ? "device or host" : "device";
+    return !k->record ? k->run ? "host" : "where its input is" : k->run ? "device or host" : "device";
 }
 
 static const char *port_name(const gp_port *p)
@@ -163,9 +163,9 @@ static void json_kind(gp_json *j, const gp_kind *k)
     gp_json_str(j, "name", k->name);
     gp_json_str(j, "help", k->help);
     gp_json_open(j, "on", '[');
-    if (k->record)
+    if (k->record || !k->run)
         gp_json_str(j, NULL, "device");
-    if (k->run)
+    if (k->run || !k->record)
         gp_json_str(j, NULL, "host");
     gp_json_close(j, ']');
     json_ports(j, "in", k->in, true);

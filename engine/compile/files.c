@@ -1,6 +1,7 @@
-/* files.c - no stage writes a file that one reads, as far as the paths tell: the pass
- * looks at no file. What it cannot see (links, other spellings of a folder, numbers beside
- * a %n) is refused when the file is opened, see base/filetable.h. */
+/* files.c - no stage writes a file that one reads, or that another writes first, as far as the
+ * paths tell: the pass looks at no file. What it cannot see (links, other spellings of a folder,
+ * numbers beside a %n, a later file of another stage's) is refused when the file is opened, see
+ * base/filetable.h. */
 #include <string.h>
 #include "base/path.h"
 #include "compile/resolve.h"
@@ -11,6 +12,7 @@ typedef struct files {
     gp_resolving *r;
     input *input; int ninputs; /* filled when they are needed first */
     gp_table read;             /* plain paths -> their place in `input` */
+    gp_table first;            /* plain paths of the first files that stages write -> the stage */
     char plain[PATH_MAX];      /* the one that was asked for last */
 } files;
 
@@ -111,9 +113,26 @@ static void check_named(files *f, const gp_stage *to)
     }
 }
 
+/* Two patterns are two spellings (gp_shape_writes), and yet may begin with one file. */
+static void check_first(files *f, int stage)
+{
+    const gp_graph *g = f->r->graph;
+    const gp_stage *to = &g->stage[stage];
+    char made[PATH_MAX], why[GP_WHY];
+    if (to->any_length || to->writes_from == INT64_MAX || gp_path_has_name(to->writes)
+        || !gp_path_expand(made, to->writes, (uint64_t)to->writes_from, "", why))
+        return;
+    const char *path = gp_strdup(f->r->arena, plain(f, made));
+    const gp_stage *other = &g->stage[gp_table_put(&f->first, path, stage)->n];
+    const gp_node *n = gp_node_get(to->node, to->writes_opt);
+    if (other != to)
+        gp_fail(f->r->errs, GP_E_SPEC, n ? n->at : to->at, "stage '%s': '%s' begins with '%s', which is written "
+                "by stage '%s' too: give each a path of its own", to->name, to->writes, made, other->name);
+}
+
 void gp_check_files(gp_resolving *r)
 {
-    files f = { .r = r };
+    files f = { .r = r, .first.arena = r->arena };
     const gp_graph *g = r->graph;
     for (int i = 0; i < g->nstages; i++) {
         const gp_stage *to = &g->stage[i];
@@ -121,6 +140,7 @@ void gp_check_files(gp_resolving *r)
             continue;
         if (!f.input)
             list_inputs(&f);
+        check_first(&f, i);
         if (!gp_path_has_name(to->writes))
             check_numbered(&f, to);
         else if (!gp_path_has_number(to->writes))

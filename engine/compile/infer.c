@@ -71,7 +71,9 @@ static bool check_type(gp_resolving *r, const gp_rstage *st, int p, const gp_rbu
         snprintf(list + len, sizeof list - len, "%s%s", n > 1 ? ", " : "",
                  gp_dtype_name((gp_dtype)d));
     }
-    if (t->dtype != GP_C64)
+    if (b->konst)
+        snprintf(cast, sizeof cast, "; store the constant so");
+    else if (t->dtype != GP_C64)
         snprintf(cast, sizeof cast, "; put {use: cast, dtype: %s} before it", only);
     const gp_node *in = gp_node_get(st->node, "in");
     return AT(r, in ? in->at : st->s.at, "stage '%s' takes %s at '%s', but '%s' is %s%s",
@@ -82,8 +84,9 @@ static bool check_type(gp_resolving *r, const gp_rstage *st, int p, const gp_rbu
 /* What the inputs say of end and type. False after errors. */
 static bool check_inputs(gp_resolving *r, gp_rstage *st)
 {
-    bool ok = true, frames = false;
-    st->s.endless = true;
+    bool ok = true;
+    int frames = 0;
+    st->s.endless = st->s.follows = true;
     for (int p = 0; p < st->s.nin; p++) {
         const gp_rbuf *b = st->s.in[p] < 0 ? NULL : &r->buffer[st->s.in[p]];
         if (!b)
@@ -91,9 +94,10 @@ static bool check_inputs(gp_resolving *r, gp_rstage *st)
         ok &= check_type(r, st, p, b);
         if (b->konst)
             continue;
-        st->s.endless &= b->b.endless;
-        frames = true;
+        st->s.endless &= b->b.endless, st->s.follows &= b->b.follows;
+        frames++;
     }
+    st->s.follows &= frames < 2 || st->s.endless;      /* of several that are held each counts */
     if (st->s.nin > 0 && !frames)
         ok = AT(r, st->s.at, "stage '%s' reads nothing but constants, so it has no frames; it "
                 "needs an input that has", st->s.name);
@@ -151,9 +155,9 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
     if (st->s.workers > 1 && (source || s->serial))
         ok = AT(r, key_at(st->node, "workers", st->s.at), "stage '%s' cannot have %d workers: %s",
                 name, st->s.workers, source ? "it is a source" : "it takes frames in order");
-    if (on_hole && !s->state)
-        ok = AT(r, on_hole->at, "'on_hole' has no effect: stage '%s' carries nothing from frame "
-                "to frame", name);
+    if (on_hole && (!s->state || st->s.kind->emit))
+        ok = AT(r, on_hole->at, s->state ? "'on_hole' has no effect: stage '%s' leaves holes out"
+                : "'on_hole' has no effect: stage '%s' carries nothing from frame to frame", name);
     if (s->table && !st->s.kind->table)
         ok = AT(r, st->s.at, "kind '%s' asks for a table of %zu bytes and has no table()",
                 st->s.kind->name, s->table);
@@ -162,32 +166,75 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
     return ok;
 }
 
+/* What shape() says of a kind that regroups frames; of all others that they do not. */
+static bool read_regroup(gp_resolving *r, gp_rstage *st, const gp_shape *s)
+{
+    enum { MOST = 1 << 20 };
+    gp_regroup g = s->regroup;
+    const gp_kind *k = st->s.kind;
+    if (k->emit && (g.every < 1 || !s->state || s->table || s->scratch || s->frame_info))
+        return AT(r, st->s.at, "shape() of kind '%s', which has emit(), says no 'every' or no state, or that it has a "
+                  "table, scratch or frame infos", k->name);
+    bool sound = g.step <= MOST && g.repeat <= MOST && g.take <= MOST && g.make <= MOST && (g.step == 1 || g.repeat == 1) && g.step > 0 && g.repeat > 0 && g.back >= 0 && g.take > g.back
+              && g.make > 0 && (g.take == 1 || g.stack) && (g.make == 1 || g.split) && !(g.stack && g.split);
+    if (k->emit || !st->s.regroups)
+        g = (gp_regroup){ .step = 1, .repeat = 1, .take = 1, .make = 1, .every = k->emit ? g.every : 1,
+                          .drop_tail = k->emit && g.drop_tail };
+    else if (!sound)
+        return AT(r, st->s.at, "shape() of kind '%s' says frames that no stage can regroup so (gp_regroup)",
+                  st->s.kind->name);
+    g.every = g.every ? g.every : 1;
+    st->s.regroup = g;
+    return true;
+}
+
 static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
 {
     gp_shape s = { .in = in, .out = out };
     bool ok = true;
+    if (st->s.regroups && !st->s.kind->record && !r->buffer[st->s.in[0]].konst)
+        st->s.device = r->stage[r->buffer[st->s.in[0]].b.producer.stage].s.device;
     if (!check_inputs(r, st) || !gp_shape_call(r, st, &s))
         return false;
     if (!st->s.nin)
-        st->s.endless = s.endless;
+        st->s.endless = st->s.follows = s.endless;
+    if (!read_regroup(r, st, &s))
+        return false;
+    st->s.follows |= st->s.regroup.repeat > 1;
     st->s.batched = s.batched, st->s.keeps_slots = s.keeps_slots;
     st->s.serial = s.serial || !st->s.nin, st->s.known = s.known;
     st->s.frame_info = s.frame_info, st->s.once = s.once, st->s.any_length = s.any_length;
     st->s.writes_from = s.writes_from, st->s.cooperative = s.cooperative;
+    st->s.writes_all = s.writes_all;
     st->s.scratch = s.scratch, st->s.state = s.state, st->s.table = s.table;
+    st->s.block = s.block, st->s.grid = s.grid;
     if (!check_stage(r, st, &s))
         return false;
     for (int p = 0; p < st->s.nout; p++) {
         gp_rbuf *b = st->s.out[p] < 0 ? NULL : &r->buffer[st->s.out[p]];
         if (!b)
             continue;
-        b->b.endless = st->s.endless;
+        b->b.endless = st->s.endless, b->b.follows = st->s.follows;
         if (!b->broken && check_output(r, st, b, &out[p]))
             b->b.type = out[p], b->known = true;
         else
             ok = false, b->broken = true;
     }
     return ok;
+}
+
+/* What a stage that regroups copies fits in what it makes. */
+static bool check_regroup(gp_resolving *r, const gp_rstage *st, const gp_type *in, const gp_type *out)
+{
+    const gp_regroup *g = &st->s.regroup;
+    size_t from = gp_bytes(in) * (g->stack ? (size_t)g->take : 1), to = gp_bytes(out) * (size_t)g->make;
+    const gp_buffer *b = &r->buffer[st->s.in[0]].b;
+    const gp_rstage *by = b->producer.stage < 0 ? NULL : &r->stage[b->producer.stage];
+    if ((g->stack || st->s.kind->emit) && by && by->s.regroup.back && !by->s.regroup.drop_partial)
+        return AT(r, st->s.at, "stage '%s' takes whole frames, and the first %lld of '%s' have fewer rows: set "
+                  "'partial: drop' on stage '%s'", st->s.name, (long long)by->s.regroup.back, b->name, by->s.name);
+    return st->s.kind->record || from == to
+        || AT(r, st->s.at, "shape() of kind '%s' makes other bytes than it takes (gp_regroup)", st->s.kind->name);
 }
 
 static void infer_stage(gp_resolving *r, gp_rstage *st)
@@ -211,7 +258,7 @@ static void infer_stage(gp_resolving *r, gp_rstage *st)
         ready &= !b->broken;
         out[p] = b->b.said;
     }
-    if (ready && ask(r, st, in, out))
+    if (ready && ask(r, st, in, out) && (!st->s.regroups || check_regroup(r, st, in, out)))
         return;
     for (int p = 0; p < st->s.nout; p++) {
         gp_rbuf *b = st->s.out[p] < 0 ? NULL : &r->buffer[st->s.out[p]];

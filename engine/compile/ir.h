@@ -6,7 +6,8 @@
  *   graph  what it means         kinds, options, types; indices, no names
  *   plan   what to do            rings, segments, tasks, memory
  *
- * A pass reads one form and writes the next; it never changes its input.
+ * A pass reads one form and writes the next; it never changes its input, but that
+ * resolve keeps in a scalar the tree of its expression (expr.h).
  * No pass touches a device, a file, a thread, a clock or the environment: what
  * they need of these is in gp_machine, gp_env and gp_probe, so that a plan made
  * anywhere is the same everywhere. All memory is in one arena. Cross-references
@@ -78,6 +79,10 @@ typedef enum gp_on_hole { GP_ON_HOLE_RESET, GP_ON_HOLE_SPLICE } gp_on_hole;
 
 typedef struct gp_use { int stage, port; } gp_use;
 
+/* Frames, or firings, in a period: what sources that are joined somewhere make in it is a whole number of frames
+ * for all of them. 1 where nothing is regrouped. */
+typedef int64_t gp_rate;
+
 typedef struct gp_buffer {
     const char *name;
     gp_loc at;                 /* where it is declared, or its producer */
@@ -90,6 +95,8 @@ typedef struct gp_buffer {
     gp_use *use; int nuse;     /* consumers, in stage order */
     const char *path;          /* of a constant: the .npy to load */
     bool endless;              /* every source it comes from is endless */
+    bool follows;              /* it ends when what it is read beside does: endless, or made of held frames */
+    gp_rate rate;
 } gp_buffer;
 
 typedef struct gp_stage {
@@ -105,14 +112,19 @@ typedef struct gp_stage {
     int workers;               /* host; 1 for sources and stages with state */
     bool zero;                 /* zero: true */
     gp_on_hole on_hole;
-    bool serial, endless, batched, keeps_slots, frame_info, once, any_length, cooperative;
+    bool serial, endless, follows, batched, keeps_slots, frame_info, once, any_length, cooperative,
+        writes_all;
     size_t scratch, state, table;
     gp_known known;
+    gp_dim3 block, grid;                 /* as shape() said; x 0: it did not */
     const char *writes, *writes_opt;     /* as gp_shape_writes was told */
     int64_t writes_from;                 /* as shape() said */
     const char *const *reads; int nreads;        /* as gp_shape_reads was told */
     unsigned *sources;         /* bit set over stages: which sources reach it;
                                   NULL until resolved */
+    bool regroups;             /* its kind has neither run() nor record(), or has emit(): */
+    gp_regroup regroup;        /* firing.h */
+    gp_rate rate;              /* firings */
 } gp_stage;
 
 /* A device stage whose frames take turns: what it does of one waits for the one before. */
@@ -210,11 +222,12 @@ typedef struct gp_task {
 
 typedef struct gp_segment {
     gp_place place;
+    int regroups;              /* the stage that regroups, which it is then alone; or -1 */
     int *task; int ntasks;     /* in an order that respects deps */
     int *in, *out;             /* rings with counters that it reads and writes */
     int nin, nout;
-    int depth;                 /* d: frames in flight at most; every ring it
-                                  touches has depth d * 2^k */
+    int depth;                 /* d: frames (of one that regroups: firings) in flight at most; of all
+                                  others every ring they touch has depth d * 2^k */
     int period;                /* of slot addresses: the largest such depth */
     int streams;
     int batch;                 /* the most frames in one launch, 1 .. depth */
@@ -235,7 +248,7 @@ typedef struct gp_plan {
     gp_actor *actor;     int nactors;    /* in topological order */
     int *host_task;            /* per stage: its GP_TASK_HOST task, or -1 */
     size_t host_bytes, pinned_bytes, device_bytes;
-    size_t copy_in_bytes, copy_out_bytes; /* over PCIe per frame */
+    size_t copy_in_bytes, copy_out_bytes; /* over PCIe in a period, see gp_rate */
 } gp_plan;
 
 /* ---- passes ---------------------------------------------------------- */

@@ -4,11 +4,14 @@
  * A segment must be convex: no path may leave it and come back through a host
  * stage, or it would wait for itself. Every stage gets a level, and
  *
- *     levels never fall along an edge, and rise from host to device.
+ *     levels never fall along an edge, and rise from host to device, and to
+ *     and from a stage that regroups frames.
  *
  * So a path from a device stage through a host stage back to the device ends
  * on a higher level than it began, and device stages of *one* level may be
- * joined freely. verify.c proves it again from the finished plan.
+ * joined freely, but for one that regroups: it fires more or less often than its
+ * neighbours, and is a segment by itself. verify.c proves it again from the
+ * finished plan.
  *
  * Everything here is linear in stages, ports and uses. */
 #include "compile/plan.h"
@@ -55,6 +58,12 @@ static int *none(gp_arena *a, int n)
 
 /* ---- segments -------------------------------------------------------- */
 
+/* Between two stages on the device: are they in different segments in any case? */
+static bool apart(const gp_stage *from, const gp_stage *to)
+{
+    return from->regroups || to->regroups;
+}
+
 static void assign_levels(lowering *w)
 {
     const gp_graph *g = w->g;
@@ -64,7 +73,7 @@ static void assign_levels(lowering *w)
             int from = s->in[i] < 0 ? -1 : g->buffer[s->in[i]].producer.stage;
             if (from < 0)
                 continue;
-            int l = w->level[from] + (s->device && !g->stage[from].device);
+            int l = w->level[from] + (s->device && (!g->stage[from].device || apart(&g->stage[from], s)));
             if (l > w->level[v])
                 w->level[v] = l;
         }
@@ -77,10 +86,10 @@ static void assign_levels(lowering *w)
         for (int o = 0; o < s->nout && raise; o++) {
             const gp_buffer *b = s->out[o] < 0 ? NULL : &g->buffer[s->out[o]];
             for (int u = 0; b && u < b->nuse && raise; u++) {
-                int to = b->use[u].stage;
+                int to = b->use[u].stage, most = w->level[to] - apart(s, &g->stage[to]);
                 raise = g->stage[to].device;
-                if (lowest < 0 || w->level[to] < lowest)
-                    lowest = w->level[to];
+                if (lowest < 0 || most < lowest)
+                    lowest = most;
             }
         }
         if (raise && lowest > w->level[v])
@@ -95,7 +104,7 @@ static int find(int *up, int v)
     return v;
 }
 
-/* Joins the device stages of one level that touch one buffer. The
+/* Joins the device stages of one level that touch one buffer and do not regroup. The
  * smaller stage stands for the larger. */
 static void join_stages(lowering *w)
 {
@@ -110,7 +119,7 @@ static void join_stages(lowering *w)
             continue;
         for (int u = -1; u < buf->nuse; u++) {
             int v = u < 0 ? buf->producer.stage : buf->use[u].stage, l = w->level[v];
-            if (!g->stage[v].device)
+            if (!g->stage[v].device || g->stage[v].regroups)
                 continue;
             if (seen[l] != b) {
                 seen[l] = b;
@@ -385,6 +394,7 @@ static bool place_infos(lowering *w, int actor, gp_errs *errs)
     p->segment[k] = (gp_segment){
         .place = on_device, .in = info->in.v, .nin = info->in.n,
         .out = info->out.v, .nout = info->out.n, .info_host = -1, .info_dev = -1,
+        .regroups = w->g->stage[info->first].regroups ? info->first : -1,
     };
     for (int v = info->first; v >= 0; v = w->next[v])
         if (w->g->stage[v].frame_info && ++asked > GP_INFOS)

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/dtypes.h"
+#include "compile/expr.h"
 #include "compile/resolve.h"
 
 /* ---- the scope of expressions ---------------------------------------- */
@@ -112,6 +113,7 @@ bool gp_read_num(gp_reader *r, const gp_node *n, gp_num *out)
     gp_lookup l = { .vars = r->vars };
     if (n->kind != GP_SCALAR)
         return WRONG(r, n, "must be a number, not a %s", kind_word(n));
+    gp_expr_keep(r->arena, n);
     return gp_eval_with(&l, n, out, r->errs);
 }
 
@@ -140,6 +142,7 @@ bool gp_read_time(gp_reader *r, const gp_node *n, int64_t *ns)
     int before = r->errs->n, failed = r->errs->failed;
     if (n->kind != GP_SCALAR)
         return WRONG(r, n, "must be a time, like 30s, not a %s", kind_word(n));
+    gp_expr_keep(r->arena, n);
     return gp_eval_time(n, &scope, ns, r->errs) || explain(&l, n, r->errs, before, failed);
 }
 
@@ -286,6 +289,16 @@ static bool text_option(gp_reader *r, const gp_opt *o, const gp_node *n, const c
     return *field != NULL;
 }
 
+/* What a kind may evaluate in shape() and at each launch is parsed now. */
+static void keep_all(gp_arena *a, const gp_node *n)
+{
+    if (n->kind == GP_SCALAR)
+        gp_expr_keep(a, n);
+    else
+        for (int i = 0; i < n->n; i++)
+            keep_all(a, n->item[i]);
+}
+
 bool gp_opt_read(gp_reader *r, const gp_opt *o, const gp_node *n, void *field)
 {
     gp_num v;
@@ -322,6 +335,7 @@ bool gp_opt_read(gp_reader *r, const gp_opt *o, const gp_node *n, void *field)
     case GP_OPT_FLOATS:
         return numbers(r, o, n, field);
     case GP_OPT_NODE:
+        keep_all(r->arena, n);
         *(const gp_node **)field = n;
         return true;
     }
@@ -358,7 +372,7 @@ bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_l
         const gp_node *n = gp_node_get(map, o->name);
         void *field = (char *)opts + o->off;
         if (n)
-            ok &= gp_opt_read(r, o, n, field);
+            ok &= !gp_option_is_file(r, kind, o, n) && gp_opt_read(r, o, n, field);
         else if (o->required && misspelt)
             ok = false;
         else if (o->required)
@@ -370,17 +384,19 @@ bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_l
     return ok;
 }
 
-static const gp_opt *option_of(const gp_kind *kind, const char *name)
+const gp_opt *gp_option_find(const gp_kind *kind, const char *name)
 {
-    for (const gp_opt *o = kind->opts; o && o->name; o++)
-        if (!strcmp(o->name, name))
-            return o;
-    return NULL;
+    const gp_opt *o = kind->opts;
+    while (o && o->name && strcmp(o->name, name))
+        o++;
+    return o && o->name ? o : NULL;
 }
+
+/* ---- would it be taken? ---------------------------------------------- */
 
 static bool takes(gp_arena *a, const gp_kind *kind, const char *option, const char *value)
 {
-    const gp_opt *o = option_of(kind, option);
+    const gp_opt *o = gp_option_find(kind, option);
     if (!o)
         return false;
     gp_reader r = { .arena = a, .errs = GP_NEW(a, gp_errs, 1), .dir = "", .vars = GP_NEW(a, gp_vars, 1) };

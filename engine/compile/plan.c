@@ -24,3 +24,14 @@ char *gp_place_text(const gp_plan *p, gp_place place, char buf[24])
         snprintf(buf, 24, "%s", place.device ? "cpu" : "host");
     return buf;
 }
+
+bool *gp_late_stages(gp_arena *a, const gp_graph *g)
+{
+    bool *late = GP_NEW(a, bool, g->nstages);
+    for (int v = 0; v < g->nstages; v++)
+        for (int i = 0; i < g->stage[v].nin; i++) {
+            int from = g->stage[v].in[i] < 0 ? -1 : g->buffer[g->stage[v].in[i]].producer.stage;
+            late[v] |= from >= 0 && (late[from] || g->stage[from].regroup.every == INT64_MAX);
+        }
+    return late;
+}

@@ -27,6 +27,10 @@ static inline size_t gp_size_round(size_t bytes)
     return bytes > SIZE_MAX - 255 ? SIZE_MAX & ~(size_t)255 : (bytes + 255) & ~(size_t)255;
 }
 
+/* deepen.c: raises the depths of rings, as lower left them, so that stages of different rates never stand still.
+ * False where a depth that the file says is too small for that. */
+bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs);
+
 /* schedule.c: how many launches of a segment differ in their slots: one for
  * each range of 1, 2, 4, ... `batch` frames, aligned to its own size, that does
  * not wrap `depth`, over all `period` slots. */
@@ -43,6 +47,8 @@ static inline size_t gp_copy_bytes(const gp_plan *p, const gp_task *t)
     return p->pool[t->from_pool].stride;
 }
 
+/* plan.c: of each stage, does it get its first frame only when a source has ended? */
+bool *gp_late_stages(gp_arena *a, const gp_graph *g);
 /* plan.c: "768 B", "2.3 MiB" in a caller's buffer; returns it. */
 char *gp_size_text(size_t bytes, char buf[24]);
 /* plan.c: "host", or "cuda:0"; on a unified plan "cpu" for the device. */

@@ -133,6 +133,11 @@ static bool options_sound(const gp_kind *k, gp_errs *errs)
     return ok;
 }
 
+static bool is_one(const gp_port *p)
+{
+    return p && p[0].name && strcmp(p[0].name, "*") && !p[0].optional && !p[1].name;
+}
+
 static bool sound(const gp_kind *k, gp_errs *errs)
 {
     if (!k->name || !gp_is_name(k->name))
@@ -141,10 +146,13 @@ static bool sound(const gp_kind *k, gp_errs *errs)
         return BAD("kind '%s' has no help", k->name);
     if (!k->shape)
         return BAD("kind '%s' has no shape()", k->name);
-    if (!k->run && !k->record)
-        return BAD("kind '%s' has neither run() nor record()", k->name);
+    if (!k->run && !k->record && !(is_one(k->in) && is_one(k->out)))
+        return BAD("kind '%s' has neither run() nor record(); one that regroups frames has one input and one "
+                   "output", k->name);
     if (!k->run && (!k->in || !k->in[0].name))
         return BAD("kind '%s' is a source and has no run()", k->name);
+    if (k->emit && !(k->record && is_one(k->in) && is_one(k->out)))
+        return BAD("kind '%s' has emit(), but not record() and one input and output", k->name);
     if (k->table && !k->record)
         return BAD("kind '%s' has table() and no record()", k->name);
     if (k->max_run < 0)

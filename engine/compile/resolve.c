@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
+#include "compile/expr.h"
 #include "compile/resolve.h"
 
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
@@ -31,7 +32,7 @@ bool gp_is_null(const gp_node *n)
 /* ---- vars ------------------------------------------------------------ */
 
 /* Each value is computed once, after those that it refers to. */
-struct vars_now { gp_vars *vars; gp_errs *scratch; int depth; bool deep; };
+struct vars_now { gp_arena *arena; gp_vars *vars; gp_errs *scratch; int depth; bool deep; };
 
 static void work_out(struct vars_now *now, gp_var *v);
 
@@ -57,7 +58,8 @@ static void work_out(struct vars_now *now, gp_var *v)
     }
     now->depth++;
     v->state = GP_VAR_BUSY;
-    v->number = !v->unset && gp_eval(v->node, &scope, &v->num, now->scratch);
+    v->number = !v->unset && gp_expr_keep(now->arena, v->node)
+             && gp_eval(v->node, &scope, &v->num, now->scratch);
     v->deep = !v->number && now->deep;
     now->scratch->n = 0;
     v->state = GP_VAR_DONE;
@@ -89,7 +91,8 @@ static void read_vars(gp_resolving *r, const gp_node *map)
             vars->v[vars->n++] = (gp_var){ .name = key->text, .node = value,
                                            .unset = gp_is_null(value) };
     }
-    struct vars_now now = { .vars = vars, .scratch = GP_NEW(r->arena, gp_errs, 1) };
+    struct vars_now now = { .arena = r->arena, .vars = vars,
+                            .scratch = GP_NEW(r->arena, gp_errs, 1) };
     for (int i = 0; i < vars->n; i++)
         if (vars->v[i].state == GP_VAR_NEW)
             now.deep = false, work_out(&now, &vars->v[i]);
@@ -195,6 +198,23 @@ static const char *name_of(gp_arena *a, const char *file)
     return gp_strndup(a, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
 }
 
+/* No key is called `stages`. Is one meant to be, or is it below another? */
+static bool has_stages_elsewhere(gp_resolving *r)
+{
+    const gp_node *root = r->spec->root;
+    for (int i = 0; i < root->n; i++) {
+        gp_near near = GP_NEAR(root->key[i]->text);
+        gp_near_try(&near, "stages");
+        if (*gp_near_text(&near))
+            return true;                   /* that was said */
+        for (int k = 0; k < root->item[i]->n && root->item[i]->kind == GP_MAP; k++)
+            if (!strcmp(root->item[i]->key[k]->text, "stages"))
+                return !AT(r, root->item[i]->key[k]->at, "'stages' stands below '%s'; write it in the first column, "
+                           "beside that", root->key[i]->text);
+    }
+    return false;
+}
+
 static void read_top(gp_resolving *r, const gp_machine *machine)
 {
     const gp_node *root = r->spec->root, *n;
@@ -210,6 +230,8 @@ static void read_top(gp_resolving *r, const gp_machine *machine)
     }
     g->file = r->spec->file, g->dir = r->spec->dir;
     n = top(r, "pipeline");
+    if (n && gp_node_get(n, "stages"))
+        n = NULL;                          /* which is said */
     g->name = n ? gp_read_text(&r->read, n) : name_of(r->arena, g->file);
     r->depth = g->depth = whole(r, "depth", false, GP_DEPTH_MAX, 3);
     g->streams = whole(r, "streams", true, 1024, 0);
@@ -249,16 +271,20 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
         return;
     }
     st->s.device = k->record != NULL;
+    st->s.regroups = (!k->run && !k->record) || k->emit;
     if ((n = stage_key(r, st, "on"))) {
         if (!k->run || !k->record)
-            no_effect(r, n, st, k->run ? "runs on the host only" : "runs on the device only");
+            no_effect(r, n, st, k->run ? "runs on the host only" : k->record ? "runs on the device only"
+                                : "runs where its input is made");
         else if ((i = gp_read_word(&r->read, n, "host|device")) >= 0)
             st->s.device = i == 1;
     } else if (k->run && !st->s.nin) {
         st->s.device = false;          /* used as a source: runs on the host */
     }
     if ((n = stage_key(r, st, "workers"))) {
-        if (st->s.device)
+        if (!k->run && !k->record)
+            no_effect(r, n, st, "copies frames as fast as one thread can");
+        else if (st->s.device)
             no_effect(r, n, st, k->run ? "runs on the device; write on: host"
                                        : "runs on the device");
         else if (gp_read_int(&r->read, n, 1, 1024, &workers))
@@ -268,6 +294,8 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
         gp_read_bool(&r->read, n, &st->s.zero);
         if (!st->s.nout && !st->outs_broken)
             no_effect(r, n, st, "has no output");
+        else if (st->s.regroups)
+            no_effect(r, n, st, "writes all of its output");
     }
     if ((n = stage_key(r, st, "on_hole")) && (i = gp_read_word(&r->read, n, "reset|splice")) >= 0)
         st->s.on_hole = (gp_on_hole)i;
@@ -385,8 +413,9 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
     read_top(r, machine);
     const gp_node *stages = gp_node_get(spec->root, "stages");
     if (!stages || (stages->kind == GP_LIST ? !stages->n : gp_is_null(stages))) {
-        AT(r, stages ? stages->at : ((gp_loc){ .file = spec->file }),
-           "the pipeline has no stages; write stages: [{use: KIND}, ...]");
+        if (stages || !has_stages_elsewhere(r))
+            AT(r, stages ? stages->at : ((gp_loc){ .file = spec->file }),
+               "the pipeline has no stages; write stages: [{use: KIND}, ...]");
     } else if (stages->kind != GP_LIST) {
         AT(r, stages->at, "'stages' must be a list, like [{use: read}, {use: gray}]");
     } else {
@@ -398,7 +427,8 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
     }
     if (errs->failed == failed) {
         build(r);
-        gp_check_files(r);
+        if (gp_rates(a, r->graph, errs))
+            gp_check_files(r);
     }
     sort_errors(errs, before, spec->file);
     return errs->failed == failed ? r->graph : NULL;

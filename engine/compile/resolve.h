@@ -6,8 +6,10 @@
  *   order.c    stages in topological order
  *   infer.c    types: calls shape() in order
  *   shape.c    what shape() may call back, at compile time and at run time
+ *   rates.c    how often each stage fires, for stages that regroup frames
  *   files.c    no stage writes a file that one reads
  *   options.c  one value of the YAML -> one value in C
+ *   hints.c    what an unknown key or a wrong value was meant to be
  *   text.c     ${} in texts
  *
  * Every part reports all errors it finds and goes on; what depends on
@@ -81,6 +83,7 @@ gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n);
 bool gp_interpolate(gp_arena *a, const gp_node *n, const gp_node *vars, const gp_env *env,
                     const char **out, gp_errs *errs);
 
+const gp_opt *gp_option_find(const gp_kind *kind, const char *name);     /* NULL: it has none of that name */
 size_t gp_opt_size(gp_opt_type t);             /* bytes of the field; 0: no such type */
 bool gp_opt_read(gp_reader *r, const gp_opt *o, const gp_node *n, void *field);
 bool gp_opt_default(gp_reader *r, const gp_opt *o, void *field);
@@ -88,6 +91,16 @@ bool gp_opt_default(gp_reader *r, const gp_opt *o, void *field);
  * it may be the one that is missing, so that a missing option is not reported. */
 bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_loc at,
                      bool misspelt, void *opts);
+
+/* ---- what was hardly meant: hints.c ---- */
+
+/* What to say behind "no option": of key `i` of a stage, which is none; `others` ends with NULL. */
+const char *gp_option_hint(gp_arena *a, const gp_kind *kind, const gp_node *stage, int i, const char *const *others);
+/* "use: gray", where `key`, whose value is `item` (NULL: it is no key), begins with `name` and then lacks its ': '; else
+ * NULL. */
+const char *gp_lacks_colon(gp_arena *a, const gp_node *key, const gp_node *item, const char *name);
+/* Is the value of an option that takes numbers a file's name? An error, then. */
+bool gp_option_is_file(gp_reader *r, const gp_kind *kind, const gp_opt *o, const gp_node *n);
 
 /* `text` relative to the YAML's folder, as of a GP_OPT_PATH. */
 const char *gp_path_from(gp_arena *a, const char *dir, const char *text);
@@ -155,6 +168,8 @@ void gp_infer(gp_resolving *r);
 /* shape.c: calls shape(), and check() if the kind has it. False after errors. */
 bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s);
 bool gp_shape_check(gp_resolving *r, const gp_rstage *st);
+/* rates.c: how often each stage of the graph fires; depths that follow from it. False after errors. */
+bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs);
 /* files.c: errors where a stage of the graph writes what one reads, as far as paths tell. */
 void gp_check_files(gp_resolving *r);
 /* probe.c: what is known of a path. */

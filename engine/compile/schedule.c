@@ -9,6 +9,9 @@
  * 2 * period ranges of slots, each an exec. What never leaves a segment has
  * depth d: no more than d frames of a segment are in flight.
  *
+ * A stage that regroups is a segment that takes any slots, as a host stage does: it is
+ * in no component, and is launched directly.
+ *
  * Copies. Rings with the same depth that the same segments copy the same way
  * share a pool on each side with one layout: the slots of a range of frames,
  * of all these rings, are one piece of memory and one copy. */
@@ -22,6 +25,7 @@ typedef struct scheduling {
     gp_plan *p;
     int *root;                 /* of each segment: its component */
     int *base;                 /* of each component: D */
+    const bool *late;          /* of each stage */
     int pool_cap;
 } scheduling;
 
@@ -47,12 +51,19 @@ static int ring_actor(const gp_ring *r, int i)
     return i == 0 ? r->producer : i <= r->nconsumers ? r->consumer[i - 1] : -1;
 }
 
-/* A segment that a ring with counters touches, or -1. */
+/* The segment that an actor is, if slots have to be aligned for it, or -1. */
+static int aligned_segment(const gp_plan *p, int actor)
+{
+    const gp_actor *q = &p->actor[actor];
+    return q->kind == GP_ACTOR_SEGMENT && p->segment[q->segment].regroups < 0 ? q->segment : -1;
+}
+
+/* Such a segment that a ring with counters touches, or -1. */
 static int ring_segment(const gp_plan *p, const gp_ring *r)
 {
     for (int i = 0, q; (q = ring_actor(r, i)) >= 0; i++)
-        if (p->actor[q].kind == GP_ACTOR_SEGMENT)
-            return p->actor[q].segment;
+        if (aligned_segment(p, q) >= 0)
+            return aligned_segment(p, q);
     return -1;
 }
 
@@ -65,8 +76,8 @@ static void find_components(scheduling *w)
         const gp_ring *r = &p->ring[i];
         int k = ring_segment(p, r);
         for (int j = 0, q; r->segment < 0 && (q = ring_actor(r, j)) >= 0; j++)
-            if (p->actor[q].kind == GP_ACTOR_SEGMENT)
-                w->root[find(w->root, p->actor[q].segment)] = find(w->root, k);
+            if (aligned_segment(p, q) >= 0)
+                w->root[find(w->root, aligned_segment(p, q))] = find(w->root, k);
     }
     for (int k = 0; k < p->nsegments; k++)
         w->root[k] = find(w->root, k);
@@ -98,6 +109,12 @@ static void set_depths(scheduling *w)
     }
     for (int k = 0; k < p->nsegments; k++) {
         gp_segment *s = &p->segment[k];
+        if (s->regroups >= 0) {
+            const gp_regroup *r = &w->g->stage[s->regroups].regroup;
+            w->base[k] = p->ring[r->every > 1 ? s->in[0] : s->out[0]].depth;
+            s->depth = s->period = w->base[k] > r->make ? w->base[k] / (int)r->make : 1;
+            continue;
+        }
         for (int i = 0; i < s->nin + s->nout; i++) {
             int depth = p->ring[i < s->nin ? s->in[i] : s->out[i - s->nin]].depth;
             lower_to(&s->depth, depth);
@@ -325,7 +342,7 @@ static int power_below(int n)
 int64_t gp_segment_execs(const gp_segment *s)
 {
     int64_t n = 0;
-    for (int m = 1; m <= s->batch; m *= 2)
+    for (int m = 1; m <= s->batch && s->regroups < 0; m *= 2)
         n += s->depth / m;
     return n * (s->period / s->depth);
 }
@@ -356,10 +373,23 @@ int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
 /* A resident kernel has no order between frames, and no other may ask for the whole GPU. */
 static bool may_persist(const gp_graph *g, const gp_stage *st, gp_errs *errs)
 {
-    return g->launch != GP_LAUNCH_PERSISTENT || (!gp_stage_in_order(st) && !st->cooperative)
+    return g->launch != GP_LAUNCH_PERSISTENT || st->regroups || (!gp_stage_in_order(st) && !st->cooperative)
         || gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' %s, which 'launch: persistent' cannot: set "
                    "'launch: graph'", st->name, st->cooperative ? "has a cooperative kernel"
                    : st->state ? "carries state from frame to frame" : "takes frames in order");
+}
+
+/* How many frames of a period a segment copies that way: none where they come once, at the end. */
+static size_t copies(const scheduling *w, const gp_segment *s, gp_task_kind way)
+{
+    int at = 0;
+    while (w->p->task[s->task[at]].stage < 0)
+        at++;
+    int v = w->p->task[s->task[at]].stage;
+    const gp_stage *st = &w->g->stage[v];
+    if (w->late[v])
+        return 0;
+    return (size_t)(way == GP_TASK_COPY_IN ? st->rate : st->rate * st->regroup.make / st->regroup.every);
 }
 
 static bool set_launches(scheduling *w, gp_errs *errs)
@@ -373,11 +403,13 @@ static bool set_launches(scheduling *w, gp_errs *errs)
         for (int i = 0; i < s->ntasks; i++)
             if (p->task[s->task[i]].stage >= 0)
                 ok &= may_persist(w->g, &w->g->stage[p->task[s->task[i]].stage], errs);
-        p->copy_in_bytes = gp_size_add(p->copy_in_bytes, in);
-        p->copy_out_bytes = gp_size_add(p->copy_out_bytes, out);
+        p->copy_in_bytes = gp_size_add(p->copy_in_bytes, gp_size_mul(in, copies(w, s, GP_TASK_COPY_IN)));
+        p->copy_out_bytes = gp_size_add(p->copy_out_bytes, gp_size_mul(out, copies(w, s, GP_TASK_COPY_OUT)));
 
         int streams = w->g->streams ? w->g->streams : STREAMS;
         s->streams = streams < s->depth ? streams : s->depth;
+        if (s->regroups >= 0 && w->g->stage[s->regroups].kind->emit && !in)
+            s->streams = 1;            /* frames take turns, and there is nothing else to do meanwhile */
         s->batch = gp_segment_batch(p, s, w->g->batch);
         if (s->ntasks > GP_REC_ITEMS) {
             int v = -1;
@@ -425,8 +457,10 @@ gp_plan *gp_schedule(gp_arena *a, const gp_plan *from, const gp_machine *m, gp_e
     p->host_task = DUP(a, from->host_task, from->graph->nstages);
     scheduling w = {
         .a = a, .g = from->graph, .p = p,
-        .root = GP_NEW(a, int, from->nsegments), .base = GP_NEW(a, int, from->nsegments),
+        .late = gp_late_stages(a, from->graph), .root = GP_NEW(a, int, from->nsegments), .base = GP_NEW(a, int, from->nsegments),
     };
+    if (!gp_deepen(a, p, errs))
+        return NULL;
     find_components(&w);
     set_depths(&w);
     bool ok = set_inner_depths(&w, errs);

@@ -8,6 +8,7 @@
  * Each check may rely on those before it. All are linear, but for one sort. */
 #include <stdlib.h>
 #include "base/plural.h"
+#include "compile/firing.h"
 #include "compile/plan.h"
 
 /* Lists of rings: that of actor i is v[from[i]] ... v[from[i + 1] - 1]. */
@@ -23,6 +24,7 @@ typedef struct verifying {
     int *writer;               /* of each ring: its task; -1: the launcher */
     lists made, read;          /* rings with counters, by actor */
     int *consumer, *reader;    /* of each ring: the last actor that was seen to be one */
+    const gp_stage **stage;    /* of each actor: the one that it is, or the first of a segment */
 } verifying;
 
 #define BUG(v, at, ...) gp_fail((v)->errs, GP_E_BUG, (at), __VA_ARGS__)
@@ -137,6 +139,9 @@ static bool check_tasks(verifying *v)
         if (s->device)
             v->actor[t->stage] = v->segment_actor[t->segment];
     }
+    for (int i = g->nstages - 1; i >= 0; i--)
+        if (v->actor[i] >= 0)
+            v->stage[v->actor[i]] = &g->stage[i];
     for (int i = 0; i < g->nstages; i++)
         if (times[i] != 1 || v->actor[i] < 0)
             return BUG(v, g->stage[i].at, "stage '%s' has no task", g->stage[i].name);
@@ -188,38 +193,58 @@ static lists list_rings(const verifying *v, bool makers)
     return l;
 }
 
-/* The ring that keeps an actor from its next frame, or -1. */
-static int blocked_by(const verifying *v, int actor, const int *done)
+/* The ring that keeps an actor from its next firing, or -1. */
+static int blocked_by(const verifying *v, int actor, const uint64_t *done)
 {
-    for (int i = v->read.from[actor]; i < v->read.from[actor + 1]; i++)
-        if (done[v->p->ring[v->read.v[i]].producer] <= done[actor])
+    const gp_regroup *mine = &v->stage[actor]->regroup;
+    for (int i = v->read.from[actor]; i < v->read.from[actor + 1]; i++) {
+        int from = v->p->ring[v->read.v[i]].producer;
+        if (v->stage[from]->regroup.every < INT64_MAX      /* else it comes at the end */
+            && gp_frames_made(&v->stage[from]->regroup, done[from]) < gp_firing_to(mine, done[actor]))
             return v->read.v[i];
+    }
     for (int i = v->made.from[actor]; i < v->made.from[actor + 1]; i++) {
         const gp_ring *r = &v->p->ring[v->made.v[i]];
-        for (int c = 0; c < r->nconsumers; c++)
-            if (done[actor] - done[r->consumer[c]] >= r->depth)
+        for (int c = 0; c < r->nconsumers; c++) {
+            int to = r->consumer[c];
+            uint64_t free = gp_firing_from(&v->stage[to]->regroup, done[to]) + (uint64_t)r->depth;
+            if (gp_frames_made(mine, done[actor] + 1) > free)
                 return v->made.v[i];
+        }
     }
     return -1;
 }
 
-/* Plays frames through the actors as the executor does: an actor takes a frame
- * when all it reads have one and all it makes have room. That is a marked graph:
- * once every actor has moved, the marking is what it was, so they can move for
- * ever. A launch may take several frames, but never needs more than one. */
+/* Plays frames through the actors as the executor does: an actor fires when all it reads have the frames that
+ * it takes and all it makes have room. Once every actor has fired as often as its rate says, the marking is what
+ * it was, so they can go on for ever; a window is full after some such periods. A launch may be of several
+ * firings, but never needs more than one. deepen.c refuses what would take longer. */
 static bool check_progress(verifying *v)
 {
-    enum { FRAMES = 2 };
     const gp_plan *p = v->p;
-    int *done = GP_NEW(v->a, int, p->nactors);
+    uint64_t *done = GP_NEW(v->a, uint64_t, p->nactors), periods = 2;
     v->made = list_rings(v, true);
     v->read = list_rings(v, false);
-    for (int f = 0; f < FRAMES; f++)
-        for (int i = 0; i < p->nactors; i++, done[i - 1]++) {
-            int r = blocked_by(v, i, done);
-            if (r >= 0)
-                return BUG(v, ring_at(v, r), "the pipeline would stand still at buffer '%s', "
-                           "which has depth %d", ring_name(v, r), p->ring[r].depth);
+    for (int i = 0; i < p->nactors; i++) {
+        const gp_regroup *r = &v->stage[i]->regroup;
+        if ((uint64_t)r->back / (uint64_t)v->stage[i]->rate + 2 > periods)
+            periods = (uint64_t)r->back / (uint64_t)v->stage[i]->rate + 2;
+    }
+    for (uint64_t f = 1; f <= periods; f++)
+        for (bool moved = true; moved;) {
+            int ring = -1;
+            moved = false;
+            for (int i = 0; i < p->nactors; i++)
+                while (done[i] < f * (uint64_t)v->stage[i]->rate) {
+                    int r = blocked_by(v, i, done);
+                    ring = ring < 0 ? r : ring;
+                    if (r >= 0)
+                        break;
+                    done[i]++, moved = true;
+                }
+            if (!moved && ring >= 0)
+                return BUG(v, ring_at(v, ring), "the pipeline would stand still at buffer '%s', "
+                           "which has depth %d", ring_name(v, ring), p->ring[ring].depth);
         }
     return true;
 }
@@ -395,7 +420,7 @@ static bool check_list(const verifying *v, int segment, const int *ring, int n, 
     if (!ok)
         return BUG(v, nowhere(v), "segment %d does not list the rings it touches", segment);
     for (int i = 0; i < n; i++)
-        if (!check_depth(v, ring[i], &v->p->segment[segment]))
+        if (v->p->segment[segment].regroups < 0 && !check_depth(v, ring[i], &v->p->segment[segment]))
             return false;
     return true;
 }
@@ -410,6 +435,12 @@ static bool check_depths(const verifying *v)
             return BUG(v, nowhere(v), "segment %d has depth %d, period %d, %d streams, batch %d",
                        k, s->depth, s->period, s->streams, s->batch);
         int q = v->segment_actor[k];
+        for (int i = 0; i < s->ntasks; i++) {
+            int st = p->task[s->task[i]].stage;
+            if (st >= 0 && (v->g->stage[st].regroups ? st : -1) != s->regroups)
+                return BUG(v, v->g->stage[st].at, "stage '%s' regroups frames beside others in segment %d",
+                           v->g->stage[st].name, k);
+        }
         if (!check_list(v, k, s->in, s->nin, &v->read, q)
             || !check_list(v, k, s->out, s->nout, &v->made, q))
             return false;
@@ -419,7 +450,7 @@ static bool check_depths(const verifying *v)
         if (r->depth < 1 || r->depth != p->pool[r->pool].depth)
             return BUG(v, ring_at(v, i), "buffer '%s' has a ring of depth %d", ring_name(v, i),
                        r->depth);
-        if (r->segment >= 0 && !check_depth(v, i, &p->segment[r->segment]))
+        if (r->segment >= 0 && p->segment[r->segment].regroups < 0 && !check_depth(v, i, &p->segment[r->segment]))
             return false;
     }
     return true;
@@ -541,6 +572,7 @@ static bool verify(verifying *v, const gp_machine *m)
         v->segment_actor[i] = -1;
     v->consumer = GP_NEW(v->a, int, p->nrings);
     v->reader = GP_NEW(v->a, int, p->nrings);
+    v->stage = GP_NEW(v->a, const gp_stage *, p->nactors);
     for (int i = 0; i < p->nrings; i++)
         v->writer[i] = v->consumer[i] = v->reader[i] = -1;
     return check_indices(v) && check_tasks(v) && check_convex(v) && check_progress(v)

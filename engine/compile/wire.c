@@ -215,6 +215,12 @@ static void lacks_kind(gp_resolving *r, const gp_rstage *st)
                bare && st->node->n == 1 ? "" : ", ...");
             return;
         }
+        const char *colon = gp_lacks_colon(r->arena, key, item, "use");
+        if (colon || (!gp_is_stage_key(key->text) && item->kind == GP_SCALAR && gp_kind_find(r->registry, item->text))) {
+            AT(r, key->at, "a stage names its kind with 'use': write '%s'", colon ? colon
+               : gp_format(r->arena, "use: %s", item->text));
+            return;
+        }
         gp_near near = GP_NEAR(key->text);
         gp_near_try(&near, "use");
         if (*gp_near_text(&near)) {
@@ -248,18 +254,9 @@ static void check_keys(gp_resolving *r, gp_rstage *st)
 {
     for (int i = 0; i < st->node->n; i++) {
         const char *key = st->node->key[i]->text;
-        const gp_opt *o = st->s.kind->opts;
-        if (gp_is_stage_key(key))
-            continue;
-        gp_near near = GP_NEAR(key);
-        for (; o && o->name && strcmp(o->name, key); o++)
-            gp_near_try(&near, o->name);
-        if (o && o->name)
-            continue;
-        for (int k = 0; stage_keys[k]; k++)
-            gp_near_try(&near, stage_keys[k]);
-        st->misspelt = !AT(r, st->node->key[i]->at, "stage '%s' has no option '%s'%s", st->s.name,
-                           key, gp_near_text(&near));
+        if (!gp_is_stage_key(key) && !gp_option_find(st->s.kind, key))
+            st->misspelt = !AT(r, st->node->key[i]->at, "stage '%s' has no option '%s'%s", st->s.name, key,
+                               gp_option_hint(r->arena, st->s.kind, st->node, i, stage_keys));
     }
 }
 
@@ -272,8 +269,9 @@ static void read_head(gp_resolving *r, gp_rstage *st, const gp_node *n, const ch
     st->s.at = label ? label->at : use ? use->at : n->at;
     st->s.workers = 1;
     if (n->kind != GP_MAP) {
-        AT(r, n->at, "a stage must be a map; write {use: %.60s}",
-           n->kind == GP_SCALAR && n->len ? n->text : "KIND");
+        const char *colon = gp_lacks_colon(r->arena, n, NULL, "use");
+        AT(r, n->at, "a stage must be a map; write {%.60s}", colon ? colon
+           : gp_format(r->arena, "use: %s", n->kind == GP_SCALAR && n->len ? n->text : "KIND"));
         return;
     }
     if (label && label->kind != GP_SCALAR)
@@ -480,7 +478,9 @@ static void consume(gp_resolving *r, gp_rstage *st, int port, const struct conn 
     gp_rbuf *b = find_buffer(r, c->buffer);
     gp_near near = GP_NEAR(c->buffer);
     if (!b) {
-        AT(r, c->at, "no stage makes a buffer '%s'%s", c->buffer, near_buffer(r, &near));
+        const char *file = strpbrk(c->buffer, "./") ? gp_format(r->arena, "; a file is read as a constant: buffers: {w: "
+                                                                "{const: %s}}, and 'w' here", c->buffer) : NULL;
+        AT(r, c->at, "no stage makes a buffer '%s'%s", c->buffer, file ? file : near_buffer(r, &near));
         return;
     }
     b->readers++;

@@ -4,6 +4,7 @@
  * that holds one gp_cpu_entry, and the names of the files that it has read. It is
  * given the input by a path: with "-" it would look for headers in quotes in the
  * folder that gpipe was started in before it looks beside the user's source. */
+#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -64,7 +65,7 @@ static bool find_compiler(compiler *c, const gp_source *src, gp_errs *errs)
     memset(c, 0, sizeof *c);
     c->word = calloc((cxx ? strlen(cxx) / 2 : 0) + 1, sizeof *c->word);
     if (!c->word)
-        return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
+        return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", gp_source_name(src));
     if (cxx && cxx[strspn(cxx, " ")]) {
         char *save = NULL;
         c->words = strdup(cxx);
@@ -74,7 +75,7 @@ static bool find_compiler(compiler *c, const gp_source *src, gp_errs *errs)
         if (c->nwords && find_program(c->word[0], c->path, &st))
             return true;
         return gp_fail(errs, GP_E_RESOURCE, src->at, "no compiler '%s' to compile '%s' for the "
-                       "CPU; set CXX to a C++ compiler", cxx, src->path);
+                       "CPU; set CXX to a C++ compiler", cxx, gp_source_name(src));
     }
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         if (find_program(usual[i], c->path, &st)) {
@@ -82,22 +83,7 @@ static bool find_compiler(compiler *c, const gp_source *src, gp_errs *errs)
             return true;
         }
     return gp_fail(errs, GP_E_RESOURCE, src->at, "no C++ compiler to compile '%s' for the CPU; "
-                   "install g++ or clang++, or set CXX", src->path);
-}
-
-/* Headers of the CUDA toolkit as gpipe has them for the CPU. */
-static const struct { const char *name, *file; } ours[] = {
-    { "cuda_fp16.h", "kernels/half.h" }, { "cooperative_groups.h", "kernels/groups.h" },
-    { "cuda_runtime.h", NULL },            /* nothing is missing */
-};
-enum { NOURS = sizeof ours / sizeof *ours };
-
-static const char *text_of(const char *file)
-{
-    const gp_blob *b = gp_blobs;
-    while (file && strcmp(b->name, file) != 0)
-        b++;
-    return file ? (const char *)b->data : "";
+                   "install g++ or clang++, or set CXX", gp_source_name(src));
 }
 
 /* ---- what it depends on -------------------------------------------------- */
@@ -117,8 +103,7 @@ static gp_key make_key(const gp_unit *u, const compiler *c)
     gp_hash_begin(&h);
     gp_hash_text(&h, "cpu " GP_VERSION);
     gp_hash_text(&h, u->text);
-    for (int i = 0; i < NOURS; i++)
-        gp_hash_text(&h, text_of(ours[i].file));
+    gp_cc_headers_hash(&h);
     gp_hash_text(&h, u->dir);
     for (int i = 0; i < c->nwords; i++) {
         char path[PATH_MAX];
@@ -209,27 +194,11 @@ static bool all_are_files(const gp_reads *r, const gp_source *src, gp_errs *errs
     for (int i = 0; i < r->npaths; i++)
         if (!stat(r->path[i], &st) && !S_ISREG(st.st_mode))
             return gp_fail(errs, GP_E_SPEC, src->at, "'%s' includes '%s', which is not a "
-                           "regular file", src->path, r->path[i]);
+                           "regular file", gp_source_name(src), r->path[i]);
     return true;
 }
 
 /* ---- compiling ----------------------------------------------------------- */
-
-/* Puts our headers where the compiler looks before the toolkit. */
-static bool put_headers(const gp_source *src, const char *dir, gp_errs *errs)
-{
-    for (int i = 0; i < NOURS; i++) {
-        char path[PATH_MAX];
-        snprintf(path, sizeof path, "%s/%s", dir, ours[i].name);
-        FILE *f = fopen(path, "we");
-        bool ok = f && fputs(text_of(ours[i].file), f) >= 0;
-        ok = f && !fclose(f) && ok;
-        if (!ok)
-            return gp_fail(errs, GP_E_RESOURCE, src->at, "to compile '%s' '%s' cannot be written: "
-                           "%s", src->path, path, strerror(errno));
-    }
-    return true;
-}
 
 /* The line in which a compiler, or what it has started, says that it was killed or has not what
  * it needs; one that names a line of a source is about that. NULL: there is none. */
@@ -283,8 +252,8 @@ static bool compile(const gp_unit *u, const compiler *c, const char *dir, const 
     const char **argv = calloc((size_t)(c->nwords + NFLAGS + 12), sizeof *argv);
     int n = 0;
     if (!argv)
-        return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
-    if (!put_headers(src, dir, errs)) {
+        return gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", gp_source_name(src));
+    if (!gp_cc_headers_put(src, dir, errs)) {
         free(argv);
         return false;
     }
@@ -354,7 +323,7 @@ static bool build(const gp_unit *u, const compiler *c, gp_reads *r, const atomic
     gp_scratch s;
     char file[PATH_MAX], rule[PATH_MAX], err[GP_WHY];
     if (!gp_scratch_open(&s, err))
-        return gp_fail(errs, GP_E_RESOURCE, u->src->at, "to compile '%s' %s", u->src->path, err);
+        return gp_fail(errs, GP_E_RESOURCE, u->src->at, "to compile '%s' %s", gp_source_name(u->src), err);
     snprintf(file, sizeof file, "%s/out.so", s.path);
     snprintf(rule, sizeof rule, "%s/out.d", s.path);
     const char *const depends[] = { "-MD", "-MF", rule, "-MT", "x", NULL };
@@ -372,7 +341,7 @@ static bool build(const gp_unit *u, const compiler *c, gp_reads *r, const atomic
         } else {
             const char *why = l->data ? dlerror() : err;
             gp_fail(errs, GP_E_RESOURCE, u->src->at, "cannot load '%s' as compiled: %s",
-                    u->src->path, why ? why : "it has no entry");
+                    gp_source_name(u->src), why ? why : "it has no entry");
         }
     }
     gp_scratch_close(&s);

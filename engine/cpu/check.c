@@ -195,14 +195,14 @@ static bool report(const gp_check *c, const char *verb, const char *place, const
                    gp_errs *errs)
 {
     char file[PATH_MAX];
-    gp_loc at = { .file = c->source->path };
-    bool same = true;
-    if (pc && gp_cpu_line(c->source, pc, file, &at.line))
-        same = !strcmp(file, c->source->path);
     char in[PATH_MAX + 32] = "";
-    if (!same) {               /* a header's line: it is named in the text */
-        snprintf(in, sizeof in, " (%s:%d)", file, at.line);
-        at.line = 0;
+    gp_loc at = gp_source_at(c->source);
+    int line;
+    if (pc && gp_cpu_line(c->source, pc, file, &line)) {
+        if (!strcmp(file, c->source->path))
+            at = (gp_loc){ .file = c->source->path, .line = line };
+        else                           /* a header's line */
+            snprintf(in, sizeof in, " (%s:%d)", file, line);
     }
     return gp_fail(errs, GP_E_RUN, at, "kernel '%s' of stage '%s' %s %s, in frame %llu%s",
                    c->kernel->name, c->stage, verb, place, (unsigned long long)c->frame, in);

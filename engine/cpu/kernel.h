@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include "base/embed.h"
 #include "device/backend.h"
+#include "device/cache.h"
 #include "device/source.h"
 #include <gpipe/gpipe.h>
 
@@ -64,6 +65,11 @@ bool gp_cpu_line(const gp_source *source, const void *pc, char file[PATH_MAX], i
 /* cc.c: compiles a unit again, to the same code with a table of lines, to the file `to`; `dir`
  * is for what the compiler writes beside it. */
 bool gp_cc_lines(const gp_unit *u, const char *dir, const char *to);
+
+/* headers.c: writes the headers of the CUDA toolkit that gpipe has of its own to the folder `dir`,
+ * where the compiler is to look first; what they are is part of the cache's key. */
+bool gp_cc_headers_put(const gp_source *src, const char *dir, gp_errs *errs);
+void gp_cc_headers_hash(gp_hash *h);
 
 /* Compiles a user's kernel with the system's C++ compiler ($CXX, c++, g++,
  * clang++), or finds it in the disk cache; loads it. `*dl` is for dlclose.

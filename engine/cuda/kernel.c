@@ -8,6 +8,7 @@
 #include "base/embed.h"
 #include "cuda/dev.h"
 #include "cuda/nvrtc.h"
+#include "device/source.h"
 
 struct gp_cuda_library {
     struct gp_cuda_library *next;
@@ -124,14 +125,14 @@ const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *err
     size_t bytes;
     if (!gp_cuda_alive(d) || !gp_nvrtc_compile(src, d->cc, dev->cancel, &image, &bytes, errs))
         return NULL;
-    struct gp_cuda_library *l = library_load(d, image, src->path, errs);
+    struct gp_cuda_library *l = library_load(d, image, gp_source_name(src), errs);
     free(image);
     if (!l)
         return NULL;
     cudaKernel_t fn;
     cudaError_t e = cudaLibraryGetKernel(&fn, l->lib, src->entry);
     if (e != cudaSuccess) {
-        gp_cuda_failed(d, e, errs, "kernel '%s' of '%s'", src->entry, src->path);
+        gp_cuda_failed(d, e, errs, "kernel '%s' of '%s'", src->entry, gp_source_name(src));
         return NULL;
     }
     gp_kernel *k = kernel_create(d, fn, errs);

@@ -240,13 +240,13 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, vo
     options o = { 0 };
     char what[300];
     *image = NULL;
-    snprintf(what, sizeof what, "compiling '%.200s' for the GPU", src->path);
+    snprintf(what, sizeof what, "compiling '%.200s' for the GPU", gp_source_name(src));
     if (!open_nvrtc(&rtc, what, "install libnvrtc of CUDA 12 or 13, or run with 'device: cpu'",
                     src->at, errs))
         return false;
     bool ok = gp_unit_make(&u, src, false, errs);
     if (ok && !set_options(&o, &src, 1, cc))
-        ok = gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", src->path);
+        ok = gp_fail(errs, GP_E_RESOURCE, src->at, "no memory to compile '%s'", gp_source_name(src));
     if (ok) {
         char *log = get(&rtc, u.text, u.user, &o, cancel, image, bytes, errs);
         ok = *image;
@@ -257,7 +257,7 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, vo
     if (ok && !memmem(*image, *bytes, src->entry, strlen(src->entry) + 1)) {
         free(*image);
         *image = NULL;
-        ok = gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = src->path }, "'%s' has a C++ name; declare "
+        ok = gp_fail(errs, GP_E_SPEC, gp_source_at(src), "'%s' has a C++ name; declare "
                      "it as extern \"C\" __global__ void %s(...)", src->entry, src->entry);
     }
     if (ok && !gp_image_keeps_nothing(src, false, *image, *bytes, errs)) {

@@ -14,7 +14,6 @@
 #include "base/embed.h"
 #include "cuda/dev.h"
 #include "cuda/nvrtc.h"
-#include "device/cache.h"
 #include "device/source.h"
 
 enum { COPY_IN, COPY, FILL, KERNEL };          /* gp_op.code, as in resident.h */
@@ -269,17 +268,17 @@ static void put_undefs(FILE *out, const char *text)
 static bool put_source(FILE *out, recorder *r, int n, gp_errs *errs)
 {
     const gp_source *src = &r->kernel[n]->source;
-    size_t bytes;
-    char err[GP_WHY], *text = gp_slurp(src->path, GP_SOURCE_MAX, &bytes, err);
+    char *text = gp_source_read(src, errs);
     if (!text)
-        return gp_fail(errs, GP_E_SPEC, src->at, "'%s' %s", src->path, err);
+        return false;
     for (int i = 0; i < src->ndefine; i++) {
         int name = (int)strcspn(src->define[i], "=");
         const char *value = src->define[i] + name;
         fprintf(out, "#define %.*s %s\n", name, src->define[i], *value ? value + 1 : "1");
     }
-    fprintf(out, "#define %s gp_u%d\nnamespace gp_b%d {\n#line 1 \"%s\"\n%s\n}\n#undef %s\n",
-            src->entry, n, n, src->path, text, src->entry);
+    fprintf(out, "#define %s gp_u%d\nnamespace gp_b%d {\n", src->entry, n, n);
+    gp_source_line(out, src);
+    fprintf(out, "%s\n}\n#undef %s\n", text, src->entry);
     for (int i = 0; i < src->ndefine; i++)
         fprintf(out, "#undef %.*s\n", (int)strcspn(src->define[i], "="), src->define[i]);
     put_undefs(out, text);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "device/image.h"
+#include "device/source.h"
 
 typedef struct image {
     const char *at; size_t bytes;
@@ -141,14 +142,14 @@ bool gp_image_keeps_nothing(const gp_source *src, bool cpu, const void *data, si
         return true;
     if (!open_image(&m, data, bytes))
         return gp_fail(errs, GP_E_RESOURCE, src->at, "what the compiler made of '%s' cannot be read, so it is "
-                       "not known whether the kernel changes variables: set 'serial: true'", src->path);
+                       "not known whether the kernel changes variables: set 'serial: true'", gp_source_name(src));
     int found = find(&m, src, cpu, name, sizeof name);
     if (found < 0)
         return gp_fail(errs, GP_E_SPEC, src->at, "what the compiler made of '%s' has no symbols, so it is not "
                        "known whether the kernel changes variables: leave -s out of CXX, or set 'serial: "
-                       "true'", src->path);
+                       "true'", gp_source_name(src));
     return !found || gp_fail(errs, GP_E_SPEC, src->at, "kernel '%s' of '%s' may change its variable '%s', "
                              "which launches for several frames share and change at the same time: declare "
                              "it const (or __constant__), with a value that the compiler knows, if it is only "
-                             "read, else set 'serial: true', so that frames take turns", src->entry, src->path, name);
+                             "read, else set 'serial: true', so that frames take turns", src->entry, gp_source_name(src), name);
 }

@@ -4,9 +4,10 @@
 
 #include "base/json.h"
 #include "draw/measured.h"
+#include "draw/rates.h"
 
 /* dump_graph.c: the head of a text, the stages of a text (with a plan, which may be NULL,
- * also where they run), the members of a JSON object, a whole DOT file. */
+ * also where they run) and the rates of the frames, the members of a JSON object, a whole DOT file. */
 void gp_dump_head(FILE *f, const gp_graph *g);
 void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p);
 void gp_dump_graph_members(gp_json *j, const gp_graph *g);

@@ -55,9 +55,37 @@ int gp_dump_width(const gp_graph *g)
     return w;
 }
 
+/* "read 12 -> write 3, show 4": what comes of a source's frames of a period; some comes when it has ended. */
+static void rates_text(FILE *f, const gp_graph *g)
+{
+    gp_arena a = { 0 };
+    const bool *late = gp_late_stages(&a, g);
+    fputs("\nrates\n", f);
+    for (int v = 0; v < g->nstages; v++) {
+        const gp_stage *from = &g->stage[v];
+        const char *sep = " ->";
+        if (from->nin)
+            continue;
+        fprintf(f, "  %s %lld", from->name, (long long)from->rate);
+        for (int i = v + 1; i < g->nstages; i++) {
+            const gp_stage *to = &g->stage[i];
+            if (to->nout || !(to->sources[v / 32] >> v % 32 & 1))
+                continue;
+            if (late[i])
+                fprintf(f, "%s %s at the end", sep, to->name);
+            else
+                fprintf(f, "%s %s %lld", sep, to->name, (long long)to->rate);
+            sep = ",";
+        }
+        fputc('\n', f);
+    }
+    gp_arena_free(&a);
+}
+
 void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
 {
     int names = gp_dump_width(g), kinds = 0, *segment = NULL;
+    char regroup[GP_REGROUP_TEXT];
     gp_arena a = { 0 };
     for (int i = 0; i < g->nstages; i++)
         kinds = widest(kinds, g->stage[i].kind->name);
@@ -86,9 +114,13 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
             if (s->out[k] >= 0)
                 fprintf(f, "%s %s %s", k ? "," : "", g->buffer[s->out[k]].name,
                         gp_type_text(&g->buffer[s->out[k]].type, type));
+        if (s->regroups)
+            fprintf(f, "; %s", gp_regroup_text(&s->regroup, regroup));
         fputc('\n', f);
     }
     gp_arena_free(&a);
+    if (gp_rates_differ(g))
+        rates_text(f, g);
 }
 
 static void graph_text(FILE *f, const gp_graph *g)
@@ -121,7 +153,32 @@ static void names(gp_json *j, const char *key, const gp_graph *g, const int *v, 
     gp_json_close(j, ']');
 }
 
-static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s)
+static void axes_json(gp_json *j, const char *key, gp_dim3 d)
+{
+    const int v[3] = { (int)d.x, (int)d.y, (int)d.z };
+    gp_json_ints(j, key, v, d.x ? 3 : 0);
+}
+
+static void regroup_json(gp_json *j, const gp_regroup *r)
+{
+    gp_json_open(j, "regroup", '{');
+    gp_json_int(j, "step", r->step);
+    gp_json_int(j, "repeat", r->repeat);
+    gp_json_int(j, "take", r->take);
+    gp_json_int(j, "back", r->back);
+    gp_json_int(j, "make", r->make);
+    gp_json_bool(j, "stack", r->stack);
+    gp_json_bool(j, "split", r->split);
+    gp_json_bool(j, "drop_tail", r->drop_tail);
+    if (r->every == INT64_MAX)
+        gp_json_str(j, "every", NULL);         /* one frame of all */
+    else
+        gp_json_int(j, "every", r->every);
+    gp_json_bool(j, "drop_partial", r->drop_partial);
+    gp_json_close(j, '}');
+}
+
+static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s, bool rates)
 {
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "name", s->name);
@@ -139,10 +196,16 @@ static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s)
     gp_json_size(j, "scratch", s->scratch);
     gp_json_size(j, "state", s->state);
     gp_json_size(j, "table", s->table);
+    axes_json(j, "block", s->block);
+    axes_json(j, "grid", s->grid);
+    if (s->regroups)
+        regroup_json(j, &s->regroup);
+    if (rates)
+        gp_json_int(j, "rate", s->rate);
     gp_json_close(j, '}');
 }
 
-static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b)
+static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b, bool rates)
 {
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "name", b->name);
@@ -162,12 +225,15 @@ static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b)
         gp_json_str(j, NULL, g->stage[b->use[u].stage].name);
     gp_json_close(j, ']');
     gp_json_bool(j, "endless", b->endless);
+    if (rates && b->producer.stage >= 0)
+        gp_json_int(j, "rate", b->rate);
     gp_json_close(j, '}');
 }
 
 void gp_dump_graph_members(gp_json *j, const gp_graph *g)
 {
     char device[24];
+    bool rates = gp_rates_differ(g);
     gp_json_str(j, "pipeline", g->name);
     gp_json_str(j, "file", g->file);
     gp_json_str(j, "device", device_text(g, device));
@@ -180,11 +246,11 @@ void gp_dump_graph_members(gp_json *j, const gp_graph *g)
     gp_json_int(j, "stall_timeout_ns", g->stall_ns);
     gp_json_open(j, "stages", '[');
     for (int i = 0; i < g->nstages; i++)
-        stage_json(j, g, &g->stage[i]);
+        stage_json(j, g, &g->stage[i], rates);
     gp_json_close(j, ']');
     gp_json_open(j, "buffers", '[');
     for (int i = 0; i < g->nbuffers; i++)
-        buffer_json(j, g, &g->buffer[i]);
+        buffer_json(j, g, &g->buffer[i], rates);
     gp_json_close(j, ']');
 }
 
@@ -208,7 +274,7 @@ static void dot_stage(FILE *f, const gp_graph *g, const gp_measured *m, int i, c
     const gp_stage *s = &g->stage[i];
     const gp_time time = m ? m->stage[i] : (gp_time){ -1, -1, false };
     bool hot = time.busy >= 0;
-    char note[64];
+    char note[64], regroup[GP_REGROUP_TEXT];
     fprintf(f, "%ss%d [label=\"", indent, i);
     dot_part(f, s->name);
     if (strcmp(s->name, s->kind->name)) {
@@ -217,6 +283,8 @@ static void dot_stage(FILE *f, const gp_graph *g, const gp_measured *m, int i, c
     }
     if (s->workers > 1 && !s->device)
         fprintf(f, " x %d", s->workers);
+    if (s->regroups)
+        fprintf(f, "\\n%s", gp_regroup_text(&s->regroup, regroup));
     if (*gp_time_text(m, time, note))
         fprintf(f, "\\n%s", note);
     fputc('"', f);

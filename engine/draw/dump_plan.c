@@ -75,10 +75,21 @@ static void extra_text(FILE *f, const gp_plan *p, int extra)
                 extra_name[p->extra[extra].use]);
 }
 
+/* ", grid [32, 96]", as it would stand in YAML. */
+static void axes_text(FILE *f, const char *name, gp_dim3 d)
+{
+    if (d.z > 1)
+        fprintf(f, ", %s [%u, %u, %u]", name, d.x, d.y, d.z);
+    else if (d.y > 1)
+        fprintf(f, ", %s [%u, %u]", name, d.x, d.y);
+    else if (d.x)
+        fprintf(f, ", %s %u", name, d.x);
+}
+
 static void task_text(FILE *f, const gp_plan *p, int task, int width)
 {
     const gp_task *t = &p->task[task];
-    char size[24];
+    char size[24], regroup[GP_REGROUP_TEXT];
     bool copy = t->stage < 0;
     fprintf(f, "  %4d  %-*s  ", task, width,
             copy ? op_name[t->op] : p->graph->stage[t->stage].name);
@@ -93,6 +104,12 @@ static void task_text(FILE *f, const gp_plan *p, int task, int width)
             fprintf(f, "%s%s", i ? ", " : " -> ", ring_name(p, t->out[i]));
     if (copy)
         fprintf(f, ", %s", gp_size_text(gp_copy_bytes(p, t), size));
+    if (!copy) {
+        axes_text(f, "block", p->graph->stage[t->stage].block);
+        axes_text(f, "grid", p->graph->stage[t->stage].grid);
+    }
+    if (!copy && p->graph->stage[t->stage].regroups)
+        fprintf(f, "; %s", gp_regroup_text(&p->graph->stage[t->stage].regroup, regroup));
     extra_text(f, p, t->state);
     extra_text(f, p, t->table);
     extra_text(f, p, t->scratch);
@@ -104,12 +121,16 @@ static void task_text(FILE *f, const gp_plan *p, int task, int width)
 static void segment_text(FILE *f, const gp_plan *p, int k, int width)
 {
     const gp_segment *s = &p->segment[k];
+    bool regroups = s->regroups >= 0;
+    const char *what = regroups ? "firing" : "frame";
     char place[24];
     int64_t execs = gp_segment_execs(s);
-    fprintf(f, "\nsegment %d on %s: %d frame%s in flight, %d stream%s, at most %d frame%s a launch",
-            k, gp_place_text(p, s->place, place), s->depth, gp_plural(s->depth), s->streams,
-            gp_plural(s->streams), s->batch, gp_plural(s->batch));
-    if (p->graph->launch == GP_LAUNCH_GRAPH)
+    fprintf(f, "\nsegment %d on %s: %d %s%s in flight, %d stream%s, at most %d %s%s a launch", k,
+            gp_place_text(p, s->place, place), s->depth, what, gp_plural(s->depth), s->streams, gp_plural(s->streams),
+            s->batch, what, gp_plural(s->batch));
+    if (regroups)
+        fputs(p->graph->launch == GP_LAUNCH_STREAM ? "" : ", launched directly", f);
+    else if (p->graph->launch == GP_LAUNCH_GRAPH)
         fprintf(f, ", %lld exec%s", (long long)execs, gp_plural(execs));
     fputc('\n', f);
     for (int i = 0; i < s->ntasks; i++)
@@ -133,8 +154,10 @@ static void plan_text(FILE *f, const gp_plan *p)
         return;
     gp_place_text(p, (gp_place){ true, 0 }, place);
     fprintf(f, "  %-7s  %9s\n", place, gp_size_text(p->device_bytes, a));
-    fprintf(f, "\nPCIe per frame\n  to %s %s, back %s\n", place, gp_size_text(p->copy_in_bytes, a),
-            gp_size_text(p->copy_out_bytes, b));
+    gp_arena arena = { 0 };
+    fprintf(f, "\nPCIe per %s\n  to %s %s, back %s\n", gp_period_text(&arena, p->graph), place,
+            gp_size_text(p->copy_in_bytes, a), gp_size_text(p->copy_out_bytes, b));
+    gp_arena_free(&arena);
 }
 
 /* ---- JSON ------------------------------------------------------------ */

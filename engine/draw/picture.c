@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/plural.h"
 #include "draw/picture.h"
+#include "draw/rates.h"
 
 typedef struct build {
     gp_arena *arena;
@@ -41,9 +42,11 @@ static int stage_node(build *b, int stage)
     const gp_stage *s = &b->pic.graph->stage[stage];
     bool named = strcmp(s->name, s->kind->name) != 0, many = s->workers > 1 && !s->device;
     const char *what = named ? s->kind->name : "";
-    char note[64];
+    char note[64], regroup[GP_REGROUP_TEXT];
     if (many)
         what = gp_format(b->arena, "%s%s%d workers", what, named ? ", " : "", s->workers);
+    if (s->regroups)
+        what = gp_format(b->arena, "%s%s%s", what, *what ? ", " : "", gp_regroup_text(&s->regroup, regroup));
     gp_time time = b->pic.measured ? b->pic.measured->stage[stage] : (gp_time){ -1, -1, false };
     return new_node(b, (gp_pic_node){
         .kind = s->device ? GP_PIC_DEVICE : GP_PIC_HOST, .segment = b->segment[stage],
@@ -273,7 +276,7 @@ const char *gp_picture_head(gp_arena *a, const gp_picture *pic, int i)
         return gp_format(a, "%s memory %s", place, gp_size_text(p->device_bytes, x));
     }
     if (i == 3 && p && !p->unified)
-        return gp_format(a, "PCIe per frame %s in, %s out", gp_size_text(p->copy_in_bytes, x),
-                         gp_size_text(p->copy_out_bytes, y));
+        return gp_format(a, "PCIe per %s: %s in, %s out", gp_period_text(a, g),
+                         gp_size_text(p->copy_in_bytes, x), gp_size_text(p->copy_out_bytes, y));
     return NULL;
 }

@@ -13,7 +13,7 @@ typedef struct gp_pic_node {
     int segment;               /* it is in this one, or -1 */
     int depth;                 /* of a buffer */
     const char *name;          /* of the stage or buffer; of a copy which way */
-    const char *what;          /* kind and workers; element type and shape; may be "" */
+    const char *what;          /* kind, workers, regrouping; element type and shape; may be "" */
     const char *size;          /* "4 x 2.2 MiB"; "" for stages */
     const char *more;          /* all there is to say, a line */
     const char *note;          /* what was measured; "" */

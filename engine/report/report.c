@@ -22,7 +22,7 @@ static void add_actor(gp_actor_report *r, const gp_run *run, gp_actorrt *p)
         .wait_stream_ns = (int64_t)atomic_load(&p->wait_ns[GP_WAITS_FOR_STREAM]),
     };
     r->streams = p->segment ? p->segment->streams : 0;
-    r->most_workers = p->stage && !p->stage->serial && p->nin ? run->pipeline->machine.cpus : 1;
+    r->most_workers = p->stage && !p->stage->serial && !p->regroup && p->nin ? run->pipeline->machine.cpus : 1;
     for (int t = 0; p->stage && t < p->nthreads; t++)
         gp_hist_merge(&r->time, p->thread[t].time);
     if (p->segment && p->seg->time)
@@ -124,10 +124,21 @@ uint64_t gp_frames_done(const gp_account *a, int n)
     return most;
 }
 
+uint64_t gp_frames_moved(const gp_account *a, int n)
+{
+    uint64_t most = 0;
+    for (int i = 0; i < n; i++) {
+        uint64_t moved = a[i].block == 1 ? gp_frames_done(&a[i], 1) : a[i].in;
+        most = moved > most ? moved : most;
+    }
+    return most;
+}
+
 gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
 {
-    gp_run *run = atomic_load(&((gp_pipeline *)p)->run);
+    gp_run *run = gp_pipeline_lock_run(p);
     if (!run || !run->ready || !run->end_ns || !run->options.timed) {
+        gp_pipeline_unlock_run(p);
         gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "there is nothing to report: no frame was begun");
         return NULL;
     }
@@ -145,13 +156,14 @@ gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
         for (int i = 0; i < r->nactors; i++)
             add_actor(&r->actor[i], run, &run->actor[i]);
         add_buffers(r, a, run);
-        gp_latency(p, &r->latency);
+        gp_run_latency(run, &r->latency);
         add_engines(r, run);
         r->overlap = gp_report_overlap(r);
         report = r;
     } else {
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     }
+    gp_pipeline_unlock_run(p);
     a->oom = NULL;
     return report;
 }

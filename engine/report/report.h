@@ -97,6 +97,8 @@ gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs);
 /* What all rates of frames count: those that are done with, be they out, dropped or failed.
  * Of several sources those of the one that made most. */
 uint64_t gp_frames_done(const gp_account *a, int n);
+/* While a run goes on: of sources whose frames are done with many at a time, those that went in. */
+uint64_t gp_frames_moved(const gp_account *a, int n);
 
 /* How much of what could be done at the same time was: with b the busy time of each
  * host stage (per worker) and engine, (sum b - wall) / (sum b - max b): 0 when nothing

@@ -7,6 +7,9 @@
  *           launches of n frames of each n-th
  *   C       frames held in a buffer, for each of its readers
  *
+ * A frame has a number in a stretch of the pipeline: up to where frames are regrouped, and from there on another
+ * one. Where there are several stretches each slice says of which it is, by a buffer.
+ *
  * All tracks begin at the same time: from when on each of them has all its events. They
  * are copied first, since in a run that is stuck some thread may still go on. */
 #include <stdlib.h>
@@ -20,14 +23,22 @@
 typedef struct placed {
     const gp_event *event;
     int tid;                   /* < 0: of the device */
+    int stretch;
     uint64_t frame;            /* the one that arrows follow */
 } placed;
+
+typedef struct stretch {
+    const char *buffer;
+    uint64_t step;             /* arrows follow each step-th frame */
+} stretch;
 
 typedef struct kept {
     const gp_run *run;
     int64_t from;              /* what ended before is left out */
     struct { gp_event *event; size_t n; bool lost; } *track;       /* as run->trace->track */
     size_t events;             /* of all tracks */
+    int *stretch_of;           /* of each actor */
+    stretch *stretch; int nstretches;
     placed *slice; size_t n;
 } kept;
 
@@ -79,6 +90,7 @@ static int by_frame(const void *a, const void *b)
 {
     const placed *x = a, *y = b;
     int by = (x->frame > y->frame) - (x->frame < y->frame);
+    by = by ? by : x->stretch - y->stretch;
     return by ? by : by_start(a, b);
 }
 
@@ -103,6 +115,54 @@ static bool find_start(kept *x, int64_t end, int64_t keep, size_t most)
     if (k > most && time[k - most] > x->from)
         x->from = time[k - most];
     free(time);
+    return true;
+}
+
+/* Is firing k of it about frame k of its inputs; of its outputs? */
+static bool keeps_number(const gp_actorrt *p, bool inputs)
+{
+    return !p->regroup || (inputs ? p->regroup->step == 1 && p->regroup->repeat == 1 : p->regroup->make == 1 && p->regroup->every == 1);
+}
+
+static int find(int *up, int v)
+{
+    while (up[v] != v)
+        v = up[v] = up[up[v]];
+    return v;
+}
+
+/* Actors are in the order of frames: the first of a stretch stands for it. */
+static bool find_stretches(kept *x)
+{
+    int n = x->run->plan->nactors;
+    x->stretch_of = malloc((size_t)n * sizeof *x->stretch_of);
+    x->stretch = malloc((size_t)n * sizeof *x->stretch);
+    if (!x->stretch_of || !x->stretch)
+        return false;
+    for (int i = 0; i < n; i++)
+        x->stretch_of[i] = i;
+    for (int i = 0; i < n; i++) {
+        const gp_actorrt *p = &x->run->actor[i];
+        for (int k = 0; k < p->nin; k++) {
+            const gp_actorrt *from = &x->run->actor[p->in[k].ring->ring->producer];
+            int a = find(x->stretch_of, i), b = find(x->stretch_of, from->index);
+            if (keeps_number(p, true) && keeps_number(from, false))
+                x->stretch_of[a < b ? b : a] = a < b ? a : b;
+        }
+    }
+    for (int i = 0; i < n; i++)
+        x->stretch_of[i] = find(x->stretch_of, i);
+    for (int i = 0; i < n; i++) {
+        const gp_actorrt *p = &x->run->actor[i];
+        int first = x->stretch_of[i];
+        if (first < i) {
+            x->stretch_of[i] = x->stretch_of[first];
+            continue;
+        }
+        x->stretch[x->nstretches] = (stretch){
+            (p->nin && keeps_number(p, true) ? p->in[0].ring : p->out[0])->buffer->name, 1 };
+        x->stretch_of[i] = x->nstretches++;
+    }
     return true;
 }
 
@@ -132,12 +192,12 @@ static void name_it(gp_json *j, int pid, int tid, const char *what, const char *
     gp_json_close(j, '}');
 }
 
-static void slice(gp_json *j, const kept *x, const gp_event *e, bool device, int tid)
+static void slice(gp_json *j, const kept *x, const gp_track *track, const gp_event *e, int tid)
 {
     static const char *const cats[] = {
         "stage", "wait", "launch", "copy in", "compute", "copy out",
     };
-    head(j, "X", device ? DEVICE : HOST, tid);
+    head(j, "X", track->device ? DEVICE : HOST, tid);
     gp_json_num(j, "ts", us(x, e->start));
     gp_json_num(j, "dur", (double)(e->end - e->start) * 1e-3);
     gp_json_str(j, "name", e->name);
@@ -145,6 +205,8 @@ static void slice(gp_json *j, const kept *x, const gp_event *e, bool device, int
     gp_json_open(j, "args", '{');
     gp_json_int(j, "frame", (int64_t)e->first);
     gp_json_int(j, "frames", e->n);
+    if (x->nstretches > 1)
+        gp_json_str(j, "of", x->stretch[x->stretch_of[track->actor->index]].buffer);
     if (e->kernel)
         gp_json_str(j, "kernel", e->kernel);
     gp_json_close(j, '}');
@@ -200,9 +262,10 @@ static int add_track(gp_json *j, kept *x, int i, int tid)
         }
         while (named <= lane)
             name_track(j, pid, tid + named++, track->name);
-        slice(j, x, e, track->device, tid + lane);
+        slice(j, x, track, e, tid + lane);
         if (carries(e))
-            x->slice[x->n++] = (placed){ e, track->device ? -tid - lane : tid, 0 };
+            x->slice[x->n++] = (placed){ e, track->device ? -tid - lane : tid,
+                                         x->stretch_of[track->actor->index], 0 };
     }
     free(l.until);
     return tid + named;
@@ -224,16 +287,18 @@ static bool add_tracks(gp_json *j, kept *x)
 /* Keeps the slices with a frame that arrows follow: each launch of n frames has one. */
 static void follow(kept *x)
 {
-    uint64_t step = 1;
     size_t n = 0;
-    for (size_t i = 0; i < x->n; i++)
-        while (step < (uint64_t)x->slice[i].event->n)
-            step *= 2;
     for (size_t i = 0; i < x->n; i++) {
-        const gp_event *e = x->slice[i].event;
-        uint64_t frame = (e->first + step - 1) / step * step;
-        if (frame < e->first + (uint64_t)e->n)
-            x->slice[n++] = (placed){ e, x->slice[i].tid, frame };
+        uint64_t *step = &x->stretch[x->slice[i].stretch].step;
+        while (*step < (uint64_t)x->slice[i].event->n)
+            *step *= 2;
+    }
+    for (size_t i = 0; i < x->n; i++) {
+        placed s = x->slice[i];
+        uint64_t step = x->stretch[s.stretch].step;
+        s.frame = (s.event->first + step - 1) / step * step;
+        if (s.frame < s.event->first + (uint64_t)s.event->n)
+            x->slice[n++] = s;
     }
     x->n = n;
     qsort(x->slice, n, sizeof *x->slice, by_frame);
@@ -243,7 +308,7 @@ static void arrow(gp_json *j, const kept *x, const placed *s, const char *ph)
 {
     head(j, ph, s->tid < 0 ? DEVICE : HOST, abs(s->tid));
     gp_json_num(j, "ts", us(x, s->event->start));
-    gp_json_int(j, "id", (int64_t)s->frame);
+    gp_json_int(j, "id", (int64_t)s->frame * x->nstretches + s->stretch);
     gp_json_str(j, "name", "frame");
     gp_json_str(j, "cat", "frame");
     if (*ph == 'f')
@@ -251,15 +316,26 @@ static void arrow(gp_json *j, const kept *x, const placed *s, const char *ph)
     gp_json_close(j, '}');
 }
 
+static bool is_same(const placed *a, const placed *b)
+{
+    return a->frame == b->frame && a->stretch == b->stretch;
+}
+
 static void add_arrows(gp_json *j, kept *x)
 {
     follow(x);
     for (size_t i = 0; i < x->n; i++) {
         const placed *s = &x->slice[i];
-        bool first = !i || s[-1].frame != s->frame, last = i + 1 == x->n || s[1].frame != s->frame;
+        bool first = !i || !is_same(s - 1, s), last = i + 1 == x->n || !is_same(s, s + 1);
         if (!first || !last)
             arrow(j, x, s, first ? "s" : last ? "f" : "t");
     }
+}
+
+/* The frames that p had made when it had fired k times; `end`: or more, where the last few made one. */
+static uint64_t made_by(const gp_actorrt *p, uint64_t k, bool end)
+{
+    return p->regroup ? gp_frames_made(p->regroup, k) + (end && atomic_load(&p->flushed)) : k;
 }
 
 /* How many frames reader `l` held, from when its frames and its producer's moved on. */
@@ -267,16 +343,21 @@ static void add_counter(gp_json *j, const kept *x, const gp_actorrt *to, const g
                         const char *name)
 {
     const gp_track *all = x->run->trace->track;
-    size_t p = (size_t)(x->run->actor[l->ring->ring->producer].moves - all);
+    const gp_actorrt *from = &x->run->actor[l->ring->ring->producer];
+    size_t p = (size_t)(from->moves - all);
     size_t g = (size_t)(to->moves - all);
     const gp_event *put = x->track[p].event, *put_end = put + x->track[p].n;
     const gp_event *got = x->track[g].event, *got_end = got + x->track[g].n;
-    uint64_t made = put < put_end ? put->first : 0, used = got < got_end ? got->first : 0;
+    uint64_t made = put < put_end ? made_by(from, put->first, false) : 0;
+    uint64_t used = got < got_end ? gp_actor_used(to, got->first) : 0;
     for (bool over = false; !over && (put < put_end || got < got_end);) {
         bool put_next = got == got_end || (put < put_end && put->start <= got->start);
         const gp_event *e = put_next ? put++ : got++;
         over = !put_next && !e->n;
-        *(put_next ? &made : &used) = over ? made : e->first + (uint64_t)e->n;
+        if (put_next)
+            made = made_by(from, e->first + (uint64_t)e->n, !e->n);
+        else
+            used = over ? made : gp_actor_used(to, e->first + (uint64_t)e->n);
         if (e->start < x->from)
             continue;
         head(j, "C", HOST, 0);
@@ -306,16 +387,15 @@ static bool add_counters(gp_json *j, const kept *x)
     return true;
 }
 
-bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs)
+static bool write_trace(const gp_run *run, size_t most, FILE *f, gp_errs *errs)
 {
-    const gp_run *run = atomic_load(&((gp_pipeline *)p)->run);
     kept x = { .run = run };
     if (!run || !run->ready || !run->trace)
         return gp_fail(errs, GP_E_RUN, (gp_loc){ 0 },
                        "there is nothing to show: no frame was begun");
     int64_t end = run->end_ns ? run->end_ns : gp_now_ns();
     gp_json j = { .f = f };
-    bool ok = copy_tracks(&x) && find_start(&x, end, run->options.trace_ns, most);
+    bool ok = copy_tracks(&x) && find_stretches(&x) && find_start(&x, end, run->options.trace_ns, most);
     if (ok) {
         gp_json_open(&j, NULL, '{');
         gp_json_open(&j, "traceEvents", '[');
@@ -336,6 +416,13 @@ bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs)
     }
     for (int i = 0; x.track && i < run->trace->ntracks; i++)
         free(x.track[i].event);
-    free(x.track), free(x.slice);
+    free(x.track), free(x.slice), free(x.stretch_of), free(x.stretch);
     return ok || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+}
+
+bool gp_trace_json(const gp_pipeline *p, size_t most, FILE *f, gp_errs *errs)
+{
+    bool ok = write_trace(gp_pipeline_lock_run(p), most, f, errs);
+    gp_pipeline_unlock_run(p);
+    return ok;
 }

@@ -70,8 +70,14 @@ static bool too_short(gp_judging *j)
             j->frames = j->r->actor[i].frames;
     if (j->frames >= FEW && j->r->wall_ns >= SHORT_NS)
         return false;
-    say(j, "too short to tell what bounds it: %" PRIu64 " frame%s in %.3g ms", j->frames,
-        gp_plural((int64_t)j->frames), 1e-6 * (double)j->r->wall_ns);
+    uint64_t frames = 0;               /* of the source that made most */
+    for (int i = 0; i < j->r->nactors; i++) {
+        const gp_actor_report *p = &j->r->actor[i];
+        if (p->stage >= 0 && !j->g->stage[p->stage].nin && p->frames > frames)
+            frames = p->frames;
+    }
+    say(j, "too short to tell what bounds it: %" PRIu64 " frame%s in %.3g ms", frames, gp_plural((int64_t)frames),
+        1e-6 * (double)j->r->wall_ns);
     return true;
 }
 
@@ -149,7 +155,10 @@ static void blame_launcher(gp_judging *j, gp_candidate c)
     double each = p->launches ? (double)p->frames / (double)p->launches : 0;
     say(j, "bound by launching '%.60s' (%d %% busy%s", p->name, percent(c.part), waitless(j, c));
     gp_say_machine(j);
-    say(j, "). A launch of %.3g frame%s takes %.3g us", each, each == 1 ? "" : "s", us);
+    say(j, "). A launch");
+    if (j->plan->segment[p->segment].regroups < 0)
+        say(j, " of %.3g frame%s", each, each == 1 ? "" : "s");
+    say(j, " takes %.3g us", us);
     if (j->g->launch == GP_LAUNCH_STREAM)
         gp_try_word(j, NULL, NULL, "launch", "graph");
     else if (!gp_try_batch(j, p))
@@ -174,16 +183,18 @@ static void blame_threads(gp_judging *j, gp_candidate c)
     }
 }
 
-/* The buffer that most bytes of a frame are copied of. */
+/* The buffer that most bytes are copied of. */
 static const gp_buffer *largest_copied(const gp_judging *j, gp_task_kind way)
 {
     const gp_buffer *best = NULL;
+    double most = 0;
     for (int i = 0; i < j->plan->ntasks; i++) {
         const gp_task *t = &j->plan->task[i];
         for (int k = 0; t->op == way && k < t->nin; k++) {
             int b = j->plan->ring[t->in[k]].buffer;
-            if (b >= 0 && (!best || gp_bytes(&j->g->buffer[b].type) > gp_bytes(&best->type)))
-                best = &j->g->buffer[b];
+            double bytes = b < 0 ? 0 : (double)gp_bytes(&j->g->buffer[b].type) * (double)j->g->buffer[b].rate;
+            if (bytes > most)
+                most = bytes, best = &j->g->buffer[b];
         }
     }
     return best;
@@ -275,7 +286,7 @@ static bool is_busiest(gp_judging *j)
 static bool is_held_up(const gp_judging *j, int actor)
 {
     for (int i = 0; i < j->r->nbuffers; i++)
-        if (j->r->buffer[i].from == actor && j->r->buffer[i].held > 0.5 * j->r->buffer[i].depth)
+        if (j->r->buffer[i].from == actor && gp_fullness(j, &j->r->buffer[i]) > 0.5)
             return true;
     return false;
 }
@@ -341,7 +352,7 @@ static double turns(const gp_judging *j, const gp_buffer_report *b)
     const gp_actor_report *from = &j->r->actor[b->from], *to = &j->r->actor[b->to];
     double out = waits(j, from, from->wait_out_ns), in = waits(j, to, to->wait_in_ns);
     double least = out < in ? out : in;
-    return least < TURNS ? 0 : from->segment >= 0 ? least : least * b->held / b->depth;
+    return least < TURNS ? 0 : from->segment >= 0 ? least : least * gp_fullness(j, b);
 }
 
 /* Frames that an actor can work on at a time. */
@@ -356,20 +367,23 @@ static const gp_buffer_report *starving(const gp_judging *j, const gp_buffer_rep
 {
     for (int i = 0; i < j->r->nbuffers; i++) {
         const gp_buffer_report *b = &j->r->buffer[i];
-        if (b != full && b->to == full->to && b->held / b->depth < full->held / full->depth / 2)
+        if (b != full && b->to == full->to && gp_fullness(j, b) < gp_fullness(j, full) / 2)
             return b;
     }
     return NULL;
 }
 
-/* Room for all that both sides can work on, and more to even out how they do it: where
+/* Room for all frames that both sides can work on, and more to even out how they do it: where
  * they take turns for all that, what they share is not this buffer. One that is full while
- * its reader waits for another way has to hold what can be on that way. */
+ * its reader waits for another way has to hold what can be on that way, in its own frames. */
 static bool is_deep(const gp_judging *j, const gp_buffer_report *b)
 {
-    int enough = ENOUGH_TIMES * (at_work(j, b->from) + at_work(j, b->to)), others = 0;
+    double made = at_work(j, b->from) * (double)gp_made_at_once(j, b), rate = (double)j->g->buffer[b->buffer].rate;
+    double taken = at_work(j, b->to) * (double)gp_taken_at_once(j, b), others = 0;
+    double enough = ENOUGH_TIMES * (made + taken) + gp_kept(j, b);
     for (int i = 0; i < j->r->nbuffers && starving(j, b); i++)
-        others += j->r->buffer[i].buffer == b->buffer ? 0 : j->r->buffer[i].depth;
+        if (j->r->buffer[i].buffer != b->buffer)
+            others += j->r->buffer[i].depth * rate / (double)j->g->buffer[j->r->buffer[i].buffer].rate;
     return b->depth > (others > enough ? others : enough);
 }
 

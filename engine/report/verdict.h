@@ -57,6 +57,24 @@ void gp_consider(gp_candidate *best, gp_candidate other);
 int gp_main_segment(const gp_judging *j);              /* that was longest on the device; -1 */
 gp_candidate gp_busiest(const gp_judging *j, int without);          /* all but actor `without` */
 
+/* ---- verdict_rates.c -------------------------------------------------- */
+
+enum { GP_DEEPEST = 65536 };           /* that a buffer may be */
+
+/* The frames that its producer makes at a time, that its reader takes anew at a time, and that the reader keeps
+ * from one time to the next: 1, 1 and 0 but where frames are regrouped. */
+int gp_made_at_once(const gp_judging *j, const gp_buffer_report *b);
+int gp_taken_at_once(const gp_judging *j, const gp_buffer_report *b);
+int gp_kept(const gp_judging *j, const gp_buffer_report *b);
+/* How full it was with frames that were still to be read, in the mean: 0 to 1. */
+double gp_fullness(const gp_judging *j, const gp_buffer_report *b);
+/* How many times there is room in `depth` slots for what its sides make or take at a time, at least 1; and the slots
+ * for so many times. */
+int gp_turns_of(const gp_judging *j, const gp_buffer_report *b, int depth);
+int gp_depth_for(const gp_judging *j, const gp_buffer_report *b, int turns);
+/* Has it the depth that the pipeline's `depth` gives it? */
+bool gp_follows_depth(const gp_judging *j, const gp_buffer *b);
+
 /* ---- verdict_edit.c: each adds to the text, and sets the edit ---------- */
 
 /* GROUP.NAME.KEY, or with NULL just KEY. */
@@ -73,7 +91,7 @@ void gp_try_unpaced(gp_judging *j, const gp_actor_report *p);
 void gp_try_streams(gp_judging *j, const gp_segment *s, int want);
 /* More frames in a launch of a segment; false: nothing allows that. */
 bool gp_try_batch(gp_judging *j, const gp_actor_report *p);
-/* `times` the depth of the shallowest buffer around `actor`, or with -1 of
+/* `times` the depth of the buffer around `actor` with the least room, or with -1 of
  * gp_report.buffer[buffer]. */
 void gp_try_deeper(gp_judging *j, int actor, int buffer, int times);
 /* As many times the depth as so many frames in flight take: 2 to 4. */

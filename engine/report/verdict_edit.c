@@ -4,8 +4,6 @@
 #include <string.h>
 #include "report/verdict.h"
 
-enum { DEEPEST = 65536 };
-
 #define say gp_verdict_say
 
 void gp_try_word(gp_judging *j, const char *group, const char *name, const char *key,
@@ -39,7 +37,7 @@ static int deeper(int depth, int times)
 {
     enum { LEAST = 3 };
     int64_t d = (int64_t)depth * times;
-    return d < LEAST ? LEAST : d > DEEPEST ? DEEPEST : (int)d;
+    return d < LEAST ? LEAST : d > GP_DEEPEST ? GP_DEEPEST : (int)d;
 }
 
 void gp_try_depth(gp_judging *j, int buffer)
@@ -66,25 +64,29 @@ int gp_times_for(int depth, int64_t frames)
 void gp_try_deeper(gp_judging *j, int actor, int buffer, int times)
 {
     const gp_buffer *least = NULL;
-    bool same = false;                 /* another one is as shallow, and one of them says so */
+    bool same = false, slots = true;   /* another one is as shallow, and one of them says so; its slots too */
+    int fewest = 0;
     for (int i = 0; i < j->r->nbuffers; i++) {
         const gp_buffer *b = &j->g->buffer[j->r->buffer[i].buffer];
         if (!is_around(j, i, actor, buffer) || b == least)
             continue;
-        if (least && b->depth == least->depth)
-            same |= b->depth_said || least->depth_said;
-        if (!least || b->depth < least->depth)
-            least = b, same = false, j->r->verdict.buffer = i;
+        int turns = gp_turns_of(j, &j->r->buffer[i], b->depth);
+        if (least && turns == fewest)
+            same |= b->depth_said || least->depth_said, slots &= b->depth == least->depth;
+        if (!least || turns < fewest)
+            least = b, fewest = turns, same = false, slots = true, j->r->verdict.buffer = i;
     }
     if (!least)
         return;
-    int depth = deeper(least->depth, times);
-    if (same)
+    int turns = deeper(fewest, times), depth = gp_depth_for(j, &j->r->buffer[j->r->verdict.buffer], turns);
+    if (same && slots)
         say(j, ": try depth %d for all buffers around it", depth);
-    else if (least->depth_said)
-        gp_try(j, "buffers", least->name, "depth", depth);
+    else if (same)
+        say(j, ": try %d times the depth for all buffers around it", turns / fewest);
+    else if (gp_follows_depth(j, least))
+        gp_try(j, NULL, NULL, "depth", deeper(j->g->depth, times));
     else
-        gp_try(j, NULL, NULL, "depth", depth);
+        gp_try(j, "buffers", least->name, "depth", depth);
 }
 
 /* ---- segments --------------------------------------------------------- */
@@ -167,6 +169,8 @@ void gp_try_less(gp_judging *j, const gp_actor_report *p)
         gp_try_word(j, "stages", st->name, a.opt, a.value);
     else if (*a.text)
         say(j, ": %s", a.text);
+    else if (st->regroups)
+        say(j, ": it only copies frames; make them smaller");
     else if (st->serial)
         say(j, ": it has one worker; divide it into two stages, or make it cheaper");
     else

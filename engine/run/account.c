@@ -6,36 +6,113 @@
  * cancelled. Ends only fall, and never below what the sink has seen, so what is
  * final stays so.
  *
+ * Where stages regroup, a firing of a sink stands for a block of frames, all of which have its fate; what a frame
+ * was before it came into a group, a hole, it stays.
+ *
  * Only holes need an entry. Sinks that go on are apart by at
  * most what all rings hold; one that ended early may lag behind, with as many
- * frames before its end: that room is reserved, so that no frame costs an allocation. */
+ * frames before its end: that room is reserved, so that no frame costs an allocation.
+ *
+ * A sink that fires once, for all frames, waits for the end of the run, and so would every entry. When they are many,
+ * those of frames that all others are done with are folded into tallies: nothing can happen to these frames
+ * but what happens to all. */
 #include <stdlib.h>
 #include "run/run.h"
 
-bool gp_account_init(gp_accountrt *l, const gp_plan *plan, int source)
+/* ---- blocks ---------------------------------------------------------- */
+
+static uint64_t common(uint64_t a, uint64_t b)         /* the least common multiple */
 {
+    uint64_t x = a, y = b;
+    while (y) {
+        uint64_t z = x % y;
+        x = y, y = z;
+    }
+    return a / x * b;
+}
+
+/* Of all frames that there are? Then it stays one. */
+static bool is_all(gp_block b)
+{
+    return b.frames >> 32;
+}
+
+static uint64_t times(uint64_t frames, uint64_t by)
+{
+    return frames >> 32 ? frames : frames * by;
+}
+
+/* Of the frames that a stage makes, in place of its firings. All at the end: no more can be asked for. */
+static gp_block made_block(gp_block b, const gp_regroup *r)
+{
+    if (r->every == INT64_MAX)
+        return (gp_block){ (uint64_t)1 << 62, 1, 0 };
+    uint64_t whole = common(b.firings, (uint64_t)r->every);
+    return (gp_block){ times(b.frames, whole / b.firings), whole / (uint64_t)r->every * (uint64_t)r->make, b.late };
+}
+
+/* Of a stage, from those before it, which come first. Inputs have one rate: the larger block is of whole ones. */
+static gp_block block_of(const gp_accountrt *l, const gp_graph *g, const gp_stage *st)
+{
+    gp_block all = { 0, 0, 0 };
+    for (int i = 0; i < st->nin; i++) {
+        int from = st->in[i] < 0 ? -1 : g->buffer[st->in[i]].producer.stage;
+        gp_block b = from < 0 ? all : l->block[from];
+        if (from < 0 || !b.firings)
+            continue;
+        b = made_block(b, &g->stage[from].regroup);
+        if (st->regroup.step > st->regroup.take) {     /* it does not wait for those that it leaves out */
+            uint64_t after = (uint64_t)(st->regroup.step - st->regroup.take);
+            b.late += times(b.frames, after / b.firings + (after % b.firings > 0));
+        }
+        uint64_t whole = common(b.firings, (uint64_t)st->regroup.step);
+        b.frames = times(b.frames, whole / b.firings);
+        b.firings = whole / (uint64_t)st->regroup.step * (uint64_t)st->regroup.repeat;
+        whole = all.firings ? common(all.firings, b.firings) : b.firings;
+        all = (gp_block){ times(b.frames, whole / b.firings), whole, b.late > all.late ? b.late : all.late };
+    }
+    return all;
+}
+
+bool gp_account_init(gp_accountrt *l, const gp_run *run, int source)
+{
+    enum { MARKS = 1 << 20 };          /* room for more is made when it is needed */
+    const gp_plan *plan = run->plan;
     const gp_graph *g = plan->graph;
     size_t window = 64;
-    l->source = source;
+    l->source = source, l->run = run;
     pthread_mutex_init(&l->lock, NULL);
     l->sink = calloc((size_t)g->nstages, sizeof *l->sink);
-    if (!l->sink)
+    l->block = calloc((size_t)g->nstages, sizeof *l->block);
+    if (!l->sink || !l->block)
         return false;
+    for (int i = 0; i < g->nstages; i++) {
+        l->block[i] = i == source ? (gp_block){ 1, 1, 0 } : block_of(l, g, &g->stage[i]);
+        l->spare |= l->block[i].firings && g->stage[i].regroup.repeat > 1;
+    }
     for (int i = 0; i < g->nstages; i++)
-        if (!g->stage[i].nout && gp_comes_from(&g->stage[i], source))
+        if (!g->stage[i].nout && gp_comes_from(&g->stage[i], source)) {
             l->sink[l->nsinks++] = (gp_sink){ .stage = i, .end = GP_UNKNOWN };
+            l->most = l->block[i].frames > l->most ? l->block[i].frames : l->most;
+        }
+    if (l->most >> 32)
+        l->most = 0;
+    l->tally = calloc((size_t)l->nsinks + 1, sizeof *l->tally);
     for (int i = 0; i < plan->nrings; i++) {
         const gp_ring *r = &plan->ring[i];
-        if (r->buffer >= 0 && gp_comes_from(&g->stage[g->buffer[r->buffer].producer.stage], source))
-            window += (size_t)r->depth;
+        const gp_block *b = r->buffer < 0 ? NULL : &l->block[g->buffer[r->buffer].producer.stage];
+        if (b && b->firings && !is_all(*b))
+            window += ((size_t)r->depth / b->firings + 1) * (b->frames < MARKS ? b->frames : MARKS);
     }
-    return gp_table_reserve(&l->marks, window * (size_t)(l->nsinks + 1));
+    window *= (size_t)(l->nsinks + 1);
+    l->room = window < MARKS ? window : MARKS;
+    return l->tally && gp_table_reserve(&l->marks, l->room);
 }
 
 void gp_account_fini(gp_accountrt *l)
 {
     gp_table_free(&l->marks);
-    free(l->sink);
+    free(l->sink), free(l->block), free(l->tally);
     pthread_mutex_destroy(&l->lock);
 }
 
@@ -44,13 +121,122 @@ void gp_account_fini(gp_accountrt *l)
 /* The value of an entry: a gp_hole other than GP_NO_HOLE, and whether it was counted. */
 enum { HOLE = 3, COUNTED = 4 };
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Of an actor's stages one that the source feeds. Firings 0: there is none. */
+static gp_block block_of_actor(const gp_accountrt *l, const gp_actorrt *p)
+{
+    gp_block b = { 0, 0, 0 };
+    const gp_stage *st;
+    for (int k = 0; !b.firings && (st = gp_actor_stage(p, &k)); )
+        b = l->block[st - p->run->graph->stage];
+    return b;
+}
+
+/* The same of the frames that the actor makes. */
+static gp_block block_of_made(const gp_accountrt *l, const gp_actorrt *p)
+{
+    gp_block b = block_of_actor(l, p);
+    return b.firings && p->regroup ? made_block(b, p->regroup) : b;
+}
+
+/* The frames in whole blocks that an actor is done with, which has fired, or made frames, so often. */
+static uint64_t done_with(gp_block b, uint64_t k)
+{
+    if (is_all(b) || !b.firings)
+        return UINT64_MAX;
+    uint64_t f = k / b.firings * b.frames;
+    return f > b.late ? f - b.late : 0;
+}
+
+/* The first frame of which some actor still has to say what becomes of it, and of it alone; a sink that failed never
+ * does. */
+static uint64_t first_open(const gp_accountrt *l)
+{
+    uint64_t f = atomic_load(&l->in);
+    for (int i = 0; i < l->nsinks; i++)
+        if (!is_all(l->block[l->sink[i].stage]) && l->sink[i].next < l->sink[i].end)
+            f = least(f, l->sink[i].next);
+    for (int i = 0; i < l->run->plan->nactors; i++) {
+        const gp_actorrt *p = &l->run->actor[i];
+        uint64_t k = atomic_load(&p->progress);
+        if (!atomic_load(&p->over))
+            f = least(f, least(done_with(block_of_actor(l, p), k), done_with(block_of_made(l, p), gp_actor_made(p, k))));
+    }
+    return f;
+}
+
+/* Where frame f is counted, by how many sinks end before it. One that does has seen all that it will. */
+static gp_tally *tally_of(const gp_accountrt *l, uint64_t f)
+{
+    int n = 0;
+    for (int i = 0; i < l->nsinks; i++)
+        n += l->sink[i].end <= f && !is_all(l->block[l->sink[i].stage]);
+    return &l->tally[n];
+}
+
+/* Does a sink wait for all frames? */
+static bool waits(const gp_accountrt *l)
+{
+    for (int i = 0; i < l->nsinks; i++)
+        if (is_all(l->block[l->sink[i].stage]) && l->sink[i].end && !l->sink[i].next)
+            return true;
+    return false;
+}
+
+static void fold(gp_accountrt *l)
+{
+    uint64_t to = first_open(l);
+    gp_table kept = { .n = 0 };
+    if (to <= l->folded || !waits(l) || !gp_table_reserve(&kept, l->room))
+        return;
+    for (const gp_entry *e = NULL; (e = gp_table_next(&l->marks, e));)
+        if (e->id >= to && !gp_table_put_id(&kept, e->id, e->n)) {
+            gp_table_free(&kept);      /* no memory: it all stays as it is */
+            return;
+        }
+    for (const gp_entry *e = NULL; (e = gp_table_next(&l->marks, e));)
+        if (e->id < to) {
+            gp_tally *t = tally_of(l, e->id);
+            t->counted += e->n & COUNTED ? 1 : 0;
+            t->dropped += e->n == GP_HOLE_DROPPED;
+            t->failed += e->n == GP_HOLE_FAILED;
+        }
+    gp_table_free(&l->marks);
+    l->marks = kept, l->folded = to;
+}
+
+/* Before marks are set. */
+static void make_room(gp_accountrt *l)
+{
+    if (l->most || l->marks.n < l->room)
+        return;
+    fold(l);
+    if (l->marks.n > l->room / 2)
+        l->room *= 2;
+}
+
 static void set_mark(gp_accountrt *l, uint64_t f, gp_hole hole, bool counted)
 {
+    if (hole == GP_HOLE_ABSENT)
+        return;
     gp_entry *e = gp_table_put_id(&l->marks, f, 0);
     if (!e)
         return;                        /* more than was reserved, and no memory */
     gp_hole worse = gp_worse_hole((gp_hole)(e->n & HOLE), hole);
     e->n = (e->n & COUNTED) | (counted ? COUNTED : 0) | (int)worse;
+}
+
+/* Of all frames that firing k of a stage stands for. */
+static void set_marks(gp_accountrt *l, gp_block b, uint64_t k, gp_hole hole)
+{
+    if (is_all(b) && hole != GP_HOLE_ABSENT)
+        l->all = gp_worse_hole(l->all, hole);
+    for (uint64_t f = k / b.firings * b.frames, end = f + b.frames; !is_all(b) && f < end; f++)
+        set_mark(l, f, hole, false);
 }
 
 /* ---- counting -------------------------------------------------------- */
@@ -66,30 +252,70 @@ static bool is_final(const gp_accountrt *l, uint64_t f)
     return reached;
 }
 
-/* Counts those of frames [from, to) whose fate is final; of none it was before. */
-static void count_final(gp_accountrt *l, uint64_t from, uint64_t to)
+/* No sink that goes on will see it. */
+static bool is_lost(const gp_accountrt *l, uint64_t f)
 {
-    uint64_t out = 0, dropped = 0, failed = 0;
-    if (l->nsinks == 1 && !l->marks.n)
-        out = to - from, from = to;
-    for (uint64_t f = from; f < to; f++) {
-        if (l->nsinks > 1 && !is_final(l, f))
-            continue;
-        gp_entry *e = gp_table_find_id(&l->marks, f);
-        if (!e) {
-            out++;
-            continue;
-        }
-        dropped += e->n == GP_HOLE_DROPPED;
-        failed += e->n == GP_HOLE_FAILED;
-        gp_table_remove(&l->marks, e);
-    }
-    if (out)
-        atomic_fetch_add(&l->out, out);
+    for (int i = 0; i < l->nsinks; i++)
+        if (l->sink[i].end > f)
+            return false;
+    return true;
+}
+
+/* Counts n frames, of which `t` are holes by themselves. */
+static void count(gp_accountrt *l, uint64_t n, gp_tally t)
+{
+    uint64_t whole = n - t.dropped - t.failed - t.counted;
+    uint64_t failed = t.failed + (l->all == GP_HOLE_FAILED ? whole + t.dropped : 0);
+    uint64_t dropped = l->all == GP_HOLE_FAILED ? 0 : t.dropped + (l->all ? whole : 0);
+    if (whole && !l->all)
+        atomic_fetch_add(&l->out, whole);
     if (dropped)
         atomic_fetch_add(&l->dropped, dropped);
     if (failed)
         atomic_fetch_add(&l->failed, failed);
+}
+
+/* Those that are folded and `is` so: all with one tally are. */
+static void count_folded(gp_accountrt *l, bool (*is)(const gp_accountrt *l, uint64_t f))
+{
+    for (uint64_t f = 0, to; f < l->folded; f = to) {
+        gp_tally *t = tally_of(l, f);
+        to = l->folded;
+        for (int i = 0; i < l->nsinks; i++)
+            to = l->sink[i].end > f ? least(to, l->sink[i].end) : to;
+        if (!t->done && is(l, f)) {
+            count(l, to - f, *t);
+            t->done = true;
+        }
+    }
+}
+
+/* Counts those of frames [from, to) whose fate is final; of none it was before. */
+static void count_final(gp_accountrt *l, uint64_t from, uint64_t to)
+{
+    gp_tally sum = { 0, 0, 0, false };
+    uint64_t n = 0;
+    if (l->closed)
+        return;
+    if (from < l->folded) {
+        count_folded(l, is_final);
+        from = l->folded;
+    }
+    if (l->nsinks == 1 && !l->marks.n && from < to)
+        n = to - from, from = to;
+    for (uint64_t f = from; f < to; f++) {
+        if (l->nsinks > 1 && !is_final(l, f))
+            continue;
+        gp_entry *e = gp_table_find_id(&l->marks, f);
+        n++;
+        if (!e)
+            continue;
+        sum.counted += e->n & COUNTED ? 1 : 0;
+        sum.dropped += e->n == GP_HOLE_DROPPED;
+        sum.failed += e->n == GP_HOLE_FAILED;
+        gp_table_remove(&l->marks, e);
+    }
+    count(l, n, sum);
 }
 
 static gp_sink *find_sink(const gp_accountrt *l, int stage)
@@ -100,6 +326,20 @@ static gp_sink *find_sink(const gp_accountrt *l, int stage)
     return NULL;
 }
 
+/* What a block lacks at the source's end is no frame. */
+static void seen_up_to(gp_accountrt *l, gp_sink *s, uint64_t to)
+{
+    uint64_t from = s->next, in = atomic_load(&l->in);
+    if (to > in)
+        to = in;
+    if (to <= from)
+        return;
+    if (is_all(l->block[s->stage]))
+        fold(l);
+    s->next = to;
+    count_final(l, from, to);
+}
+
 void gp_account_seen(gp_accountrt *l, int stage, uint64_t first, int n,
                     const unsigned char *hole)
 {
@@ -107,11 +347,29 @@ void gp_account_seen(gp_accountrt *l, int stage, uint64_t first, int n,
     if (!s)
         return;
     pthread_mutex_lock(&l->lock);
+    gp_block b = l->block[stage];
+    make_room(l);
     for (int i = 0; i < n; i++)
         if (hole[i])
-            set_mark(l, first + (uint64_t)i, (gp_hole)hole[i], false);
-    s->next = first + (uint64_t)n;
-    count_final(l, first, s->next);
+            set_marks(l, b, first + (uint64_t)i, (gp_hole)hole[i]);
+    uint64_t blocks = (first + (uint64_t)n) / b.firings, to = b.frames >> 32 && blocks ? b.frames : blocks * b.frames;
+    seen_up_to(l, s, to > b.late ? to - b.late : 0);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* How many frames the first k firings begin. */
+static uint64_t begun(gp_block b, uint64_t k)
+{
+    return b.frames >> 32 ? k ? b.frames : 0 : (k / b.firings + (k % b.firings > 0)) * b.frames;
+}
+
+void gp_account_last(gp_accountrt *l, int stage, uint64_t end)
+{
+    gp_sink *s = find_sink(l, stage);
+    if (!s)
+        return;
+    pthread_mutex_lock(&l->lock);
+    seen_up_to(l, s, begun(l->block[stage], end));
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -120,6 +378,7 @@ void gp_account_end(gp_accountrt *l, int stage, uint64_t end)
     gp_sink *s = find_sink(l, stage);
     if (!s)
         return;
+    end = begun(l->block[stage], end);
     pthread_mutex_lock(&l->lock);
     if (end < s->end) {
         uint64_t from = end > s->next ? end : s->next, seen = from;
@@ -135,13 +394,11 @@ void gp_account_end(gp_accountrt *l, int stage, uint64_t end)
 
 static void fail(gp_accountrt *l, uint64_t f)
 {
-    pthread_mutex_lock(&l->lock);
     const gp_entry *e = gp_table_find_id(&l->marks, f);
-    if (!is_final(l, f) && !(e && e->n & COUNTED)) {
+    if (!l->closed && !is_final(l, f) && !(e && e->n & COUNTED)) {
         atomic_fetch_add(&l->failed, 1);
         set_mark(l, f, GP_HOLE_FAILED, true);
     }
-    pthread_mutex_unlock(&l->lock);
 }
 
 void gp_actor_failed(gp_actorrt *p, uint64_t f)
@@ -149,13 +406,60 @@ void gp_actor_failed(gp_actorrt *p, uint64_t f)
     const gp_run *run = p->run;
     for (int i = 0; i < run->naccounts; i++) {
         gp_accountrt *l = &run->account[i];
-        bool feeds = false;
-        const gp_stage *st;
-        for (int k = 0; (st = gp_actor_stage(p, &k)); )
-            feeds |= gp_comes_from(st, l->source);
-        if (feeds && p->source)        /* it was not published */
+        gp_block b = block_of_actor(l, p);
+        if (!b.firings)
+            continue;
+        if (p->source)                 /* it was not published */
             atomic_fetch_add(&l->in, 1);
-        if (feeds)
-            fail(l, f);
+        pthread_mutex_lock(&l->lock);
+        uint64_t from = f / b.firings * b.frames, in = atomic_load(&l->in);
+        for (uint64_t k = from; !is_all(b) && k < from + b.frames && k < in; k++)
+            fail(l, k);
+        if (is_all(b) && !l->closed) {     /* all that have no fate yet */
+            atomic_fetch_add(&l->failed, in - atomic_load(&l->out) - atomic_load(&l->dropped) - atomic_load(&l->failed));
+            l->closed = true;
+        }
+        pthread_mutex_unlock(&l->lock);
+    }
+}
+
+void gp_actor_hole(gp_actorrt *p, uint64_t f, gp_hole hole)
+{
+    const gp_run *run = p->run;
+    for (int i = 0; i < run->naccounts; i++) {
+        gp_accountrt *l = &run->account[i];
+        gp_block b = block_of_made(l, p);
+        if (!b.firings)
+            continue;
+        pthread_mutex_lock(&l->lock);
+        make_room(l);
+        set_marks(l, b, f, hole);
+        pthread_mutex_unlock(&l->lock);
+    }
+}
+
+void gp_actor_lost(gp_actorrt *p, uint64_t f)
+{
+    const gp_run *run = p->run;
+    for (int i = 0; i < run->naccounts; i++) {
+        gp_accountrt *l = &run->account[i];
+        gp_block b = block_of_made(l, p);
+        if (!b.firings)
+            continue;
+        pthread_mutex_lock(&l->lock);
+        uint64_t k = is_all(b) ? 0 : f / b.firings * b.frames, in = l->closed ? 0 : atomic_load(&l->in);
+        if (is_all(b) && l->all && in) {
+            count_folded(l, is_lost);
+            k = l->folded;
+        }
+        for (; k < in; k++) {
+            const gp_entry *e = gp_table_find_id(&l->marks, k);
+            gp_hole hole = gp_worse_hole(e ? (gp_hole)(e->n & HOLE) : GP_NO_HOLE, l->all);
+            if (!hole || (e && e->n & COUNTED) || !is_lost(l, k))
+                continue;
+            atomic_fetch_add(hole == GP_HOLE_FAILED ? &l->failed : &l->dropped, 1);
+            set_mark(l, k, hole, true);
+        }
+        pthread_mutex_unlock(&l->lock);
     }
 }

@@ -2,15 +2,18 @@
  * the caller writes beside the run. What stages write they put there themselves; at the
  * end it is said what was replaced, where numbers went on, and what was kept of a file that
  * did not come to its end. */
+#include <dirent.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "base/filetable.h"
+#include "base/path.h"
 #include "run/setup.h"
 
 /* "stage 'read'", in the pipeline's memory. */
-static const char *who(gp_pipeline *p, const char *what, const char *name)
+static const char *make_who(gp_pipeline *p, const char *what, const char *name)
 {
     size_t n = strlen(what) + strlen(name) + 4;
     char *text = gp_alloc(&p->arena, n);
@@ -18,18 +21,31 @@ static const char *who(gp_pipeline *p, const char *what, const char *name)
     return text;
 }
 
+/* Names are made once, for all runs. */
+static const char *const *readers(gp_pipeline *p)
+{
+    const gp_graph *g = p->graph;
+    if (p->reader)
+        return p->reader;
+    const char **r = GP_NEW(&p->arena, const char *, g->nstages + g->nbuffers + 1);
+    for (int i = 0; i < g->nstages; i++)
+        r[i] = make_who(p, "stage", g->stage[i].name);
+    for (int i = 0; i < g->nbuffers; i++)
+        r[g->nstages + i] = make_who(p, "buffer", g->buffer[i].name);
+    return p->reader = r;
+}
+
 static bool fill(gp_pipeline *p, gp_filetable *t)
 {
     const gp_graph *g = p->graph;
+    const char *const *who = readers(p);
     bool ok = gp_filetable_reads(t, "gpipe as the pipeline", &g->file, 1);
     for (int i = 0; i < g->nstages; i++)
         if (g->stage[i].nreads)
-            ok &= gp_filetable_reads(t, who(p, "stage", g->stage[i].name),
-                                     g->stage[i].reads, g->stage[i].nreads);
+            ok &= gp_filetable_reads(t, who[i], g->stage[i].reads, g->stage[i].nreads);
     for (int i = 0; i < g->nbuffers; i++)
         if (g->buffer[i].path)
-            ok &= gp_filetable_reads(t, who(p, "buffer", g->buffer[i].name),
-                                     (const char *const *)&g->buffer[i].path, 1);
+            ok &= gp_filetable_reads(t, who[g->nstages + i], (const char *const *)&g->buffer[i].path, 1);
     return ok;
 }
 
@@ -46,6 +62,14 @@ struct gp_filetable *gp_pipeline_files(gp_pipeline *p)
         gp_filetable_free(t);
     p->arena.oom = was;
     return p->files;
+}
+
+void gp_pipeline_forget_files(gp_pipeline *p)
+{
+    gp_filetable *t = atomic_exchange(&p->files, NULL);
+    while (atomic_load(&p->cancelling))        /* a signal handler of another thread has it still */
+        sched_yield();
+    gp_filetable_free(t);
 }
 
 bool gp_pipeline_writes(gp_pipeline *p, const char *who, const char *path, gp_errs *errs)
@@ -118,6 +142,35 @@ static bool sync_all(gp_run *run)
     return true;
 }
 
+/* How many files of a longer run before are there beside `path`, which was replaced; `first`: the
+ * one with the lowest number. */
+static int count_higher(const gp_filewriter *w, const char *path, char first[PATH_MAX])
+{
+    char folder[PATH_MAX] = ".";
+    uint64_t number, lowest = 0;
+    int found = 0;
+    memcpy(folder, path, gp_path_folder(path));
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (gp_filetable_is_left(w, e->d_name, &number) && (!found++ || number < lowest)) {
+            lowest = number;
+            snprintf(first, PATH_MAX, "%.*s%s", (int)gp_path_folder(path), path, e->d_name);
+        }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+static void say_higher(const gp_filewriter *w, const char *path, gp_errs *errs)
+{
+    char first[PATH_MAX];
+    int n = count_higher(w, path, first);
+    if (n == 1)
+        gp_fail(errs, GP_E_NOTE, w->at, "a file with a higher number is still there, '%s'", first);
+    else if (n)
+        gp_fail(errs, GP_E_NOTE, w->at, "%d files with higher numbers are still there, the first '%s'", n, first);
+}
+
 static void say(gp_run *run)
 {
     const gp_filewriter *w = gp_filetable_writers(run->pipeline->files);
@@ -134,17 +187,36 @@ static void say(gp_run *run)
         else
             gp_fail(&errs, GP_E_WARN, w->at, "%s replaced %llu files, the first '%s'", w->who,
                     (unsigned long long)w->replaced, path);
+        if (w->replaced_path)
+            say_higher(w, path, &errs);
     }
     gp_run_fail(run, &errs);
+}
+
+/* A path that does not fit into a message is a note a part, each of whole folders. */
+static void say_kept(const gp_filewriter *w, gp_errs *errs)
+{
+    static const char says[] = "what was written is kept as";
+    enum { MOST = sizeof errs->e->msg - 1 };
+    const char *path = w->kept_path;
+    if (sizeof says + strlen(" ''") + strlen(path) <= sizeof errs->e->msg) {
+        gp_fail(errs, GP_E_WARN, w->at, "%s '%s'", says, path);
+        return;
+    }
+    gp_fail(errs, GP_E_WARN, w->at, "%s the path that these lines make:", says);
+    for (int n; *path; path += n) {
+        for (n = (int)strnlen(path, MOST); path[n] && n > 1 && path[n - 1] != '/'; n--)
+            ;
+        gp_fail(errs, GP_E_NOTE, w->at, "%.*s", n, path);
+    }
 }
 
 void gp_files_kept(const gp_pipeline *p, gp_errs *errs)
 {
     const gp_filewriter *w = p->files ? gp_filetable_writers(p->files) : NULL;
     for (; w; w = w->next)
-        if (w->kept_path)
-            gp_fail(errs, GP_E_WARN, w->at, "the file did not come to its end: what was written is "
-                    "kept as '%s'", w->kept_path);     /* `who` was the stage's */
+        if (*w->kept_path)             /* `who` was the stage's */
+            say_kept(w, errs);
 }
 
 bool gp_files_end(gp_run *run)

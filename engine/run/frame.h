@@ -14,7 +14,8 @@ typedef struct gp_segmentrt gp_segmentrt;
 typedef struct gp_taskrt gp_taskrt;
 typedef struct gp_worker_view gp_worker_view;
 
-typedef enum gp_hole { GP_NO_HOLE, GP_HOLE_DROPPED, GP_HOLE_FAILED } gp_hole;
+/* Absent: a row that a partial frame lacks, where rows became frames; no account counts it. */
+typedef enum gp_hole { GP_NO_HOLE, GP_HOLE_ABSENT, GP_HOLE_DROPPED, GP_HOLE_FAILED } gp_hole;
 
 static inline gp_hole gp_worse_hole(gp_hole a, gp_hole b)
 {

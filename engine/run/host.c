@@ -12,6 +12,7 @@
 #include "run/host.h"
 #include "run/measure.h"
 #include "run/nvtx.h"
+#include "run/regroup.h"
 
 enum { TAKEN, HANDED_IN, HANDED_FAILED };      /* gp_hostrt.handed */
 
@@ -57,6 +58,9 @@ void gp_host_init(gp_actorrt *p)
         if (h->port[i].ring && (uint64_t)h->port[i].ring->ring->depth < h->window)
             h->window = (uint64_t)h->port[i].ring->ring->depth;
     h->max_run = st->workers == 1 && st->kind->max_run > 1 ? st->kind->max_run : 1;
+    if (p->regroup)                    /* firings, for each of which there is room */
+        h->window = h->port[1].ring->ring->depth > p->regroup->make
+                  ? (uint64_t)h->port[1].ring->ring->depth / (uint64_t)p->regroup->make : 1;
     if ((uint64_t)h->max_run > h->window)
         h->max_run = (int)h->window;
     h->handed = GP_NEW(a, unsigned char, h->window);
@@ -150,11 +154,11 @@ static void account(gp_actorrt *p, uint64_t first, int n)
     }
 }
 
-void gp_host_latency(gp_actorrt *p, gp_hist *to)
+void gp_run_latency(const gp_run *run, gp_hist *to)
 {
-    gp_hostrt *h = p->host;
-    if (h->latency)
-        gp_hist_merge(to, h->latency);
+    for (int i = 0; i < run->plan->nactors; i++)
+        if (run->actor[i].host && run->actor[i].host->latency)
+            gp_hist_merge(to, run->actor[i].host->latency);
 }
 
 /* Publishes what is next; call with the lock. */
@@ -185,6 +189,15 @@ static void hand_over(gp_actorrt *p)
         gp_eventcount_wake(&p->changed);
 }
 
+/* The output of which a frame that is done has more or fewer rows than can be; -1: none. */
+static inline int wrong_rows(const gp_stage *st, const gp_frame *fr)
+{
+    for (int o = 0; o < st->nout; o++)
+        if (fr->out[o].type.dim[0] < 0 || fr->out[o].type.dim[0] > fr->out[o].rows)
+            return o;
+    return -1;
+}
+
 /* Has the kind run k frames that are laid out; *span, in a timed run: from when to when.
  * False: the next frame failed for good. */
 static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
@@ -204,16 +217,9 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     bool ok = st->kind->run(&call, fr, k);
     span->end = gp_measure_now(run);
     gp_nvtx_pop(p);
+    if (p->host->view[t->worker].looks && ok && !t->errs.failed && fr->status == GP_OK && wrong_rows(st, fr) < 0)
+        return gp_host_unwritten_look(p, &p->host->view[t->worker], &t->errs);
     return ok;
-}
-
-/* The output of which a frame that is done has more or fewer rows than can be; -1: none. */
-static inline int wrong_rows(const gp_stage *st, const gp_frame *fr)
-{
-    for (int o = 0; o < st->nout; o++)
-        if (fr->out[o].type.dim[0] < 0 || fr->out[o].type.dim[0] > fr->out[o].rows)
-            return o;
-    return -1;
 }
 
 /* Makes a failure of what run() should not have done: `fr` is the frame, `ok` what it
@@ -311,6 +317,27 @@ static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
     return true;
 }
 
+/* The same for a stage that regroups. */
+static int regroup(gp_threadrt *t, uint64_t first, int n, bool *failed)
+{
+    gp_actorrt *p = t->actor;
+    gp_interval span = { .start = gp_measure_now(p->run) };
+    int good = gp_regroup_good(p, first, n, &t->errs);
+    bool hole = !good && !gp_frame_is_fatal(t);
+    gp_thread_doing(t, GP_DOING_WORK, first);
+    *failed = !good && !hole;
+    if (*failed)
+        return 0;
+    for (int i = 0; i < good && first + (uint64_t)i < p->host->cached; i++)
+        gp_regroup_copy(p, first + (uint64_t)i);
+    gp_regrouped made = gp_regroup_write_metas(p, first, hole ? 1 : good, hole);
+    atomic_fetch_add_explicit(&p->bytes, made.bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&p->frames, made.frames, memory_order_relaxed);
+    span.end = gp_measure_now(p->run);
+    gp_measure_work(t, span, first, hole ? 1 : good);
+    return hole ? 1 : good;
+}
+
 /* Runs frames [first, first + n); returns how many may be handed in as done,
  * in order; *failed when the next one failed for good. *end: the source ends.
  * Neither, and fewer than n: the others are not done yet. */
@@ -320,7 +347,9 @@ static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
     gp_worker_view *wv = &p->host->view[t->worker];
     int done = 0;
 
-    while (done < n) {
+    while (done < n && p->regroup && !*failed)
+        done += regroup(t, first + (uint64_t)done, n - done, failed);
+    while (done < n && !p->regroup) {
         uint64_t f = first + (uint64_t)done;
         gp_hole hole;
         int k = gp_worker_view_lay_out(p, wv, f, n - done, &hole, &t->errs);
@@ -380,6 +409,8 @@ static void leave(gp_threadrt *t)
         if (t->errs.failed > before)
             gp_run_fail(run, &t->errs);
     }
+    for (int l = 0; clean && !p->nout && l < run->naccounts; l++)
+        gp_account_last(&run->account[l], (int)(p->stage - run->graph->stage), head);
     gp_actor_end(p, head, p->nin > 1 || h->end != GP_UNKNOWN);
 }
 

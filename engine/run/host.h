@@ -1,5 +1,6 @@
 /* host.h - a host stage at run time: for host.c, whose workers take frames and hand
- * them in, and worker_view.c, which lays them out for the kind's code. */
+ * them in, worker_view.c, which lays them out for the kind's code, and host_unwritten.c,
+ * which looks at what that leaves unwritten. */
 #ifndef GP_HOST_H
 #define GP_HOST_H
 
@@ -12,11 +13,15 @@ typedef struct gp_portrt {     /* of a stage: inputs, then outputs */
     size_t bytes, row_bytes;   /* of a whole frame, of a row */
 } gp_portrt;
 
+typedef struct gp_host_unwritten gp_host_unwritten;
+
 struct gp_worker_view {        /* one worker's frames; index 0 is the first laid out */
     gp_frame *frame;
     gp_view *view;             /* per frame: inputs, then outputs */
     int64_t *born_ns;          /* per frame */
     bool *partial;             /* per frame: some type is not that of a whole frame */
+    gp_host_unwritten *unwritten;  /* per output; NULL: there is nothing to look at any more */
+    bool looks;                /* the frame that is laid out is to be looked at: it is the only one */
 };
 
 typedef struct gp_hostrt {
@@ -40,9 +45,16 @@ typedef struct gp_hostrt {
 void gp_worker_view_init(gp_actorrt *p, gp_worker_view *wv, int max);
 
 /* Lays out as many of the n frames from `first` as are alike: without a hole in any
- * input, with shapes that can be computed. 0: the first is not; *hole is its hole,
+ * input, with shapes that can be computed, and with nothing to look at but the first alone. 0: the first is not; *hole is its hole,
  * or GP_NO_HOLE with an error. */
 int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, int n,
                            gp_hole *hole, gp_errs *errs);
+
+/* Is there anything to look at in a frame that is laid out? Then fill its outputs, if it is the first in the view;
+ * and look, once it is done. False: it is not written in full, with an error. */
+void gp_host_unwritten_init(gp_actorrt *p, gp_worker_view *wv);
+bool gp_host_unwritten_asks(const gp_actorrt *p, const gp_worker_view *wv, const gp_frame *fr);
+void gp_host_unwritten_fill(const gp_actorrt *p, gp_worker_view *wv);
+bool gp_host_unwritten_look(const gp_actorrt *p, gp_worker_view *wv, gp_errs *errs);
 
 #endif

@@ -4,6 +4,7 @@
  * on the slots of its frames only, unless the launch is irregular: then shapes, and
  * what is left out, are those that gp_frame_set_irregular found. Only true
  * dependencies are recorded. */
+#include "run/regroup.h"
 #include "run/segment.h"
 
 enum { MOST_SPANS = 2 * GP_MAXPORT + 4 };
@@ -41,11 +42,19 @@ static bool record_copy(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_t fir
 {
     const gp_plan *plan = p->run->plan;
     const gp_pool *from = &plan->pool[t->from_pool], *to = &plan->pool[t->to_pool];
+    bool out = t->op == GP_TASK_COPY_OUT;
     const char *src = p->run->pool[t->from_pool];
     char *dst = p->run->pool[t->to_pool];
-    return r->ops->copy(r, dst + first % (uint64_t)to->depth * to->stride,
-                        src + first % (uint64_t)from->depth * from->stride,
-                        to->stride * (size_t)n);
+    uint64_t f = out ? gp_actor_made(p, first) : first;
+    uint64_t end = out ? gp_actor_made(p, first + (uint64_t)n) + !n : first + (uint64_t)n;     /* n 0: of the last few */
+    while (f < end) {                  /* at once, but where slots are not aligned */
+        uint64_t slot = f % (uint64_t)to->depth, left = (uint64_t)to->depth - slot;
+        uint64_t k = end - f < left ? end - f : left;
+        if (!r->ops->copy(r, dst + slot * to->stride, src + slot * from->stride, to->stride * (size_t)k))
+            return false;
+        f += k;
+    }
+    return true;
 }
 
 static gp_span span_of(const char *name, const gp_view *v, const gp_type *whole, int n, bool output)
@@ -93,6 +102,14 @@ static int list_spans(const gp_dcall *c, const gp_run *run, const gp_stage *st, 
     return n;
 }
 
+/* With --isolate: waits for a stage, which says what it failed on. */
+static bool is_done(gp_rec *r, const gp_run *run, const gp_stage *st, uint64_t frame)
+{
+    return !run->options.isolate || r->ops->wait(r)
+        || gp_fail(r->errs, GP_E_RUN, st->at, "stage '%s' failed on the device in frame %llu", st->name,
+                   (unsigned long long)frame);
+}
+
 /* n frames of one stage, from `first`. */
 static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64_t first, int n)
 {
@@ -125,6 +142,8 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
                          gp_bytes(&g->buffer[st->out[i]].type)))
                 return false;
     }
+    if (o->check && !gp_unwritten_fill(r, p->seg->unwritten, part, out))
+        return false;
     if (t->state >= 0)
         c.carried = run->extra[t->state];
     if (t->table >= 0)
@@ -150,10 +169,22 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
                 st->name, (unsigned long long)first);
     if (r->errs->failed > before)
         return false;
-    if (!run->options.isolate || r->ops->wait(r))
-        return true;
-    return gp_fail(r->errs, GP_E_RUN, st->at, "stage '%s' failed on the device in frame %llu",
-                   st->name, (unsigned long long)first);
+    return is_done(r, run, st, first) && (!o->check || gp_unwritten_fetch(r, p->seg->unwritten, part, out));
+}
+
+/* A stage with emit(): all frames of the launch. */
+static bool record_gather(gp_rec *r, const gp_batch *o, const gp_taskrt *part)
+{
+    gp_run *run = o->p->run;
+    const gp_stage *st = part->stage;
+    gp_dcall c = { .opts = st->opts, .user = st->kind->user, .state = run->state[st - run->graph->stage],
+                   .carried = run->extra[part->task->state], .scope = &run->graph->scope, .name = st->name, .rec = r,
+                   .errs = r->errs };
+    int before = r->errs->failed;
+    if (!gp_gather_record(r, o, part, &c) && r->errs->failed == before)
+        gp_fail(r->errs, GP_E_RUN, st->at, "stage '%s' cannot queue frame %llu and does not say why", st->name,
+                (unsigned long long)o->first);
+    return r->errs->failed == before && is_done(r, run, st, o->n ? o->first : o->first - 1);
 }
 
 /* One item: n frames from f. A stage whose frames take turns waits for the frame before and
@@ -167,8 +198,17 @@ static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uin
     uint64_t slots = (uint64_t)p->segment->depth;
     int state = part->task->state;
 
+    if (o->recheck)
+        return !st || !gp_unwritten_asks(p->seg->unwritten, part) || record_stage(r, o, part, f, n);
     if (!st)
         return run->options.no_copies || record_copy(r, p, part->task, f, n);
+    if (p->regroup && (run->options.no_kernels || (o->again && run->cached[st - run->graph->stage])))
+        return true;
+    if (st->kind->emit)
+        return record_gather(r, o, part);
+    if (p->regroup)
+        return o->irregular
+            || (gp_regroup_record(r, p, f, n, o->bare) && is_done(r, run, st, gp_firing_frame(p->regroup, f)));
     if (run->options.no_kernels || (o->again && run->cached[st - run->graph->stage]))
         return true;
     if (part->order >= 0 && first
@@ -194,7 +234,7 @@ static bool record_parts(gp_rec *r, const gp_batch *o, gp_loc at)
         return false;
     for (int i = 0; i < s->nparts; i++) {
         gp_taskrt *part = &s->part[i];
-        bool once = !part->stage || (part->stage->batched && part->order < 0);
+        bool once = !part->stage || part->stage->regroups || (part->stage->batched && part->order < 0);
         part->item = id;
         part->items = once ? 1 : o->n;
         r->errs->at = part->stage ? part->stage->at : at;

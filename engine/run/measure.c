@@ -21,13 +21,13 @@ static gp_wait_reason blocked_on(const gp_actorrt *p, uint64_t next)
         && next - atomic_load(&p->seg->reaped) >= (uint64_t)p->segment->depth)
         return GP_WAITS_FOR_OUTPUT;         /* first: what is in flight holds its inputs too */
     for (int i = 0; i < p->nin; i++)
-        if (atomic_load(&p->in[i].ring->produced.at) <= next)
+        if (gp_actor_firings(p, atomic_load(&p->in[i].ring->produced.at)) <= next)
             return GP_WAITS_FOR_INPUT;
     for (int o = 0; o < p->nout; o++) {
         const gp_ringrt *r = p->out[o];
         for (int c = 0; c < r->ring->nconsumers; c++)
             if (!atomic_load(&r->consumed[c].closed)
-                && atomic_load(&r->consumed[c].at) + (uint64_t)r->ring->depth <= next)
+                && gp_actor_room(p, r, atomic_load(&r->consumed[c].at)) <= next)
                 return GP_WAITS_FOR_OUTPUT;
     }
     return p->kind == GP_ACTOR_SEGMENT ? GP_WAITS_FOR_STREAM : GP_WAITS_FOR_OUTPUT;
@@ -80,16 +80,33 @@ void gp_measure_launch(gp_threadrt *t, int64_t since, uint64_t first, int n)
     gp_trace_slice(t->track, GP_TRACE_LAUNCH, t->actor->name, since, now, first, n);
 }
 
+/* Firings [first, next) of p made frames of which a reader, one that takes one of several, gave some back before: to
+ * it they count as given back now. */
+static void put_used(const gp_actorrt *p, gp_cursor *c, uint64_t first, uint64_t next, uint64_t since)
+{
+    uint64_t used = atomic_load(&c->at), from = gp_actor_made(p, first), to = gp_actor_made(p, next);
+    if (used > from)
+        atomic_fetch_add_explicit(&c->got, ((used < to ? used : to) - from) * (since - atomic_load(&c->last)),
+                                  memory_order_relaxed);
+}
+
 void gp_measure_move_(gp_actorrt *p, uint64_t first, int n)
 {
     const gp_run *run = p->run;
     int64_t now = gp_now_ns();
-    uint64_t sum = (uint64_t)n * (uint64_t)(now - run->start_ns);
-    for (int o = 0; o < p->nout; o++)
-        atomic_fetch_add_explicit(&p->out[o]->put, sum, memory_order_relaxed);
-    for (int i = 0; i < p->nin; i++)
-        atomic_fetch_add_explicit(&p->in[i].ring->consumed[p->in[i].consumer].got, sum,
-                                  memory_order_relaxed);
+    uint64_t since = (uint64_t)(now - run->start_ns), next = first + (uint64_t)n;
+    uint64_t put = (n ? gp_actor_made(p, next) - gp_actor_made(p, first) : 1) * since;     /* 0: the last few made one */
+    uint64_t got = (gp_actor_used(p, next) - gp_actor_used(p, first)) * since;
+    for (int o = 0; o < p->nout; o++) {
+        atomic_fetch_add_explicit(&p->out[o]->put, put, memory_order_relaxed);
+        for (int c = 0; c < p->out[o]->ring->nconsumers; c++)
+            put_used(p, &p->out[o]->consumed[c], first, next, since);
+    }
+    for (int i = 0; i < p->nin; i++) {
+        gp_cursor *c = &p->in[i].ring->consumed[p->in[i].consumer];
+        atomic_fetch_add_explicit(&c->got, got, memory_order_relaxed);
+        atomic_store_explicit(&c->last, since, memory_order_relaxed);
+    }
     gp_trace_slice(p->moves, GP_TRACE_MOVE, p->name, now, now, first, n);
 }
 
@@ -99,9 +116,12 @@ int64_t gp_measure_held(const gp_run *run, const gp_ring_end *l, int64_t now)
     const gp_cursor *c = &r->consumed[l->consumer];
     if (atomic_load(&c->closed))
         return atomic_load(&c->held_ns);
-    uint64_t left = atomic_load(&r->produced.at) - atomic_load(&c->at);
-    uint64_t sum = atomic_load(&c->got) - atomic_load(&r->put)
-                 + left * (uint64_t)(now - run->start_ns);
+    uint64_t made = atomic_load(&r->produced.at), used = atomic_load(&c->at);
+    uint64_t sum = atomic_load(&c->got) - atomic_load(&r->put);
+    if (made >= used)
+        sum += (made - used) * (uint64_t)(now - run->start_ns);
+    else                               /* given back before they are made: not held at all */
+        sum -= (used - made) * atomic_load(&c->last);
     int64_t most = r->ring->depth * (now - run->start_ns), held = (int64_t)sum;
     return held < 0 ? 0 : held < most ? held : most;
 }

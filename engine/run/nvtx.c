@@ -2,6 +2,7 @@
  * names; where the compiler does not find it, no tool is ever attached.
  *
  * Invariant: names are made once, by gp_nvtx_open; a range only refers to them. */
+#include <pthread.h>
 #include "run/nvtx.h"
 
 #if defined(__has_include) && __has_include(<nvtx3/nvToolsExt.h>)
@@ -25,11 +26,19 @@ static const gp_kind *kind_of(const gp_actorrt *p)
     return kind;
 }
 
+/* The header's own way to load the tool once is no fence for other threads. */
+static void load_tool(void)
+{
+    nvtxInitialize(NULL);
+}
+
 /* Categories are numbered from 1 in the order of their stages. The last one is for
  * segments with stages of several kinds. */
 void gp_nvtx_open(gp_run *run)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     const gp_graph *g = run->graph;
+    pthread_once(&once, load_tool);
     nvtxDomainHandle_t domain = nvtxDomainCreateA("gpipe");
     uint32_t n = 0;
     if (!domain)

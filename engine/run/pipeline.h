@@ -2,6 +2,7 @@
 #ifndef GP_PIPELINE_H
 #define GP_PIPELINE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include "compile/ir.h"
 
@@ -14,19 +15,29 @@ struct gp_pipeline {
     gp_spec *spec;
     gp_graph *graph;
     gp_plan *plan;
-    atomic_int cancel;         /* the highest level asked for */
+    atomic_int cancel;         /* the highest level asked for, of this run or the next */
     int stop_fd;               /* eventfd: readable once cancel > 0 */
-    atomic_bool was_run;       /* gp_pipeline_run was called */
-    _Atomic(gp_run *) run;     /* NULL until it is set up */
-    _Atomic(struct gp_filetable *) files;      /* what the run reads and writes; NULL until it is
-                                  asked for */
+    atomic_bool running;       /* in gp_pipeline_run; for good once a run is stuck */
+    gp_run *run;               /* the newest that was set up; NULL: none */
+    pthread_rwlock_t run_lock; /* of `run`: held for reading while somebody looks at it */
+    _Atomic(struct gp_filetable *) files;      /* what this run, or the next, reads and writes; NULL
+                                  until it is asked for */
+    atomic_int cancelling;     /* calls of gp_cancel that use `files` */
+    const char **reader;       /* who reads what, for `files`: stages, then buffers; NULL: not made yet */
+    const char **actor_name;   /* per actor; NULL: not made yet */
 };
 
 /* files.c: p->files, made and filled with what is read; NULL: no memory. Until the run
  * has started, by one thread. */
 struct gp_filetable *gp_pipeline_files(gp_pipeline *p);
+/* files.c: the run that they were of is over. */
+void gp_pipeline_forget_files(gp_pipeline *p);
 
 /* run.c: frees what a run left; accepts NULL. */
 void gp_run_destroy(gp_run *run);
+
+/* run.c: the newest run, which stays until it is unlocked; NULL: there is none. Any thread, but not twice. */
+gp_run *gp_pipeline_lock_run(const gp_pipeline *p);
+void gp_pipeline_unlock_run(const gp_pipeline *p);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "base/plural.h"
 #include "run/measure.h"
+#include "run/regroup.h"
 
 static void relax(void)
 {
@@ -88,7 +89,7 @@ void gp_actor_ends_differ(gp_actorrt *p, uint64_t next)
         gp_ringrt *r = p->in[i].ring;
         if (atomic_load(&r->end) <= next)
             ended = r->buffer;
-        else if (!r->buffer->endless && atomic_load(&r->produced.at) > next)
+        else if (!gp_follows(p, r->buffer) && atomic_load(&r->produced.at) > next)
             goes_on = r->buffer;
     }
     if (!ended || !goes_on)
@@ -96,8 +97,8 @@ void gp_actor_ends_differ(gp_actorrt *p, uint64_t next)
     gp_errs e = { .n = 0 };
     gp_fail(&e, GP_E_RUN, reader_at(p, goes_on),
             "the inputs of '%s' have different lengths: '%s' ended after %llu frame%s, '%s' has "
-            "more", p->name, ended->name, (unsigned long long)next, gp_plural((int64_t)next),
-            goes_on->name);
+            "more%s", p->name, ended->name, (unsigned long long)next, gp_plural((int64_t)next),
+            goes_on->name, ended->follows ? ", of which none was held: does a 'tail: drop' leave out the last?" : "");
     gp_run_fail(p->run, &e);
 }
 
@@ -114,11 +115,15 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
+        if (p->regroup && end != GP_UNKNOWN)
+            end = at = gp_firings_in_all(p->regroup, end);
+        else
+            at = gp_actor_firings(p, at);
         if (end <= next) {
             over++;
             continue;
         }
-        if (!r->buffer->endless) {
+        if (!gp_follows(p, r->buffer)) {
             goes_on |= at > next;
             unknown |= at <= next;
         }
@@ -139,7 +144,7 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
             if (atomic_load(&r->consumed[c].closed))
                 continue;
             wanted++;
-            uint64_t room = atomic_load(&r->consumed[c].at) + (uint64_t)r->ring->depth - next;
+            uint64_t room = gp_actor_room(p, r, atomic_load(&r->consumed[c].at)) - next;
             if (room < avail)
                 avail = room;
         }
@@ -164,43 +169,59 @@ static void wake_consumers(gp_ringrt *r, gp_run *run)
         gp_eventcount_wake(&run->actor[r->ring->consumer[c]].changed);
 }
 
+/* Of frames [from, to) that it made. */
+static void tell_holes(gp_actorrt *p, uint64_t from, uint64_t to)
+{
+    for (int o = 0; o < p->nout; o++)
+        for (uint64_t f = from; f < to; f++)
+            if (gp_meta_of(p->out[o], f)->hole)
+                gp_actor_hole(p, f, gp_meta_of(p->out[o], f)->hole);
+}
+
 void gp_actor_publish(gp_actorrt *p, uint64_t first, int n)
 {
     gp_run *run = p->run;
     gp_measure_move(p, first, n);
+    if (p->tells_holes)
+        tell_holes(p, gp_actor_made(p, first), gp_actor_made(p, first + (uint64_t)n));
     if (p->source)
         atomic_fetch_add(&run->account[run->account_of[p->stage - run->graph->stage]].in,
                          (uint64_t)n);
     for (int o = 0; o < p->nout; o++) {
-        atomic_store(&p->out[o]->produced.at, first + (uint64_t)n);
+        atomic_store(&p->out[o]->produced.at, gp_actor_made(p, first + (uint64_t)n));
         wake_consumers(p->out[o], run);
     }
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
-        atomic_store(&r->consumed[p->in[i].consumer].at, first + (uint64_t)n);
+        atomic_store(&r->consumed[p->in[i].consumer].at, gp_actor_used(p, first + (uint64_t)n));
         wake_producer(r, run);
     }
     atomic_fetch_add(&p->progress, (unsigned long long)n);
 }
 
-/* Tells the accounts that no sink behind `p` sees frames from `end` on. */
+/* Tells the accounts that no sink behind `p`, which fires no more from `end` on, sees what that would have made. What
+ * others behind it drop at the end they tell themselves. */
 static void end_sinks(gp_actorrt *p, uint64_t end)
 {
     gp_run *run = p->run;
+    const gp_actorrt *self = p;
     int n = 0;
     pthread_mutex_lock(&run->lock);
     memset(run->visited, 0, sizeof *run->visited * (size_t)run->plan->nactors);
     run->visited[p->index] = true;
-    run->todo[n++] = p->index;
+    run->todo[n++] = p->index, run->todo_end[p->index] = end;
     while (n) {
         p = &run->actor[run->todo[--n]];
+        end = run->todo_end[p->index];
         for (int l = 0; l < run->naccounts && !p->nout; l++)      /* a sink: a host stage */
             gp_account_end(&run->account[l], (int)(p->stage - run->graph->stage), end);
         for (int o = 0; o < p->nout; o++)
             for (int c = 0; c < p->out[o]->ring->nconsumers; c++) {
                 int to = p->out[o]->ring->consumer[c];
+                const gp_regroup *g = run->actor[to].regroup;
+                uint64_t frames = !p->regroup ? end : (p == self ? gp_frames_in_all : gp_frames_at_most)(p->regroup, end);
                 if (!run->visited[to])
-                    run->todo[n++] = to;
+                    run->todo[n++] = to, run->todo_end[to] = g ? gp_firings_at_most(g, frames) : frames;
                 run->visited[to] = true;
             }
     }
@@ -213,8 +234,13 @@ void gp_actor_end(gp_actorrt *p, uint64_t end, bool early)
     if (early && !atomic_load(&run->level))
         end_sinks(p, end);
     gp_measure_end(p, end);
+    uint64_t left = p->regroup ? gp_regroup_left_out(p, end) : GP_UNKNOWN;
+    if (left != GP_UNKNOWN) {
+        end_sinks(p, end);
+        gp_actor_lost(&run->actor[p->in[0].ring->ring->producer], left);
+    }
     for (int o = 0; o < p->nout; o++) {
-        atomic_store(&p->out[o]->end, end);
+        atomic_store(&p->out[o]->end, gp_actor_made(p, end));
         wake_consumers(p->out[o], run);
     }
     for (int i = 0; i < p->nin; i++) {
@@ -222,5 +248,6 @@ void gp_actor_end(gp_actorrt *p, uint64_t end, bool early)
         atomic_store(&r->consumed[p->in[i].consumer].closed, true);
         wake_producer(r, run);
     }
+    atomic_store(&p->over, true);
     atomic_fetch_add(&p->progress, 1ULL);
 }

@@ -1,4 +1,4 @@
-/* run.c - runs a plan.
+/* run.c - runs a plan, as often as one likes: what a run was is freed when the next begins.
  *
  * A plan's actors (host stages and segments) each have threads of their own;
  * between them are rings. A ring has one producer, and one cursor for each
@@ -239,7 +239,7 @@ static void check_account(const gp_run *run, gp_errs *errs)
         gp_accountrt *l = &run->account[i];
         const gp_stage *s = &run->graph->stage[l->source];
         uint64_t in = l->in, seen = l->out + l->dropped + l->failed;
-        if (seen > in || (seen < in && !s->endless))
+        if (seen > in || (seen < in && !s->endless && !l->spare))
             gp_fail(errs, GP_E_BUG, s->at,
                     "source '%s': %llu frames went in, but %llu are accounted for", s->name,
                     (unsigned long long)in, (unsigned long long)seen);
@@ -269,7 +269,7 @@ static void *set_up_main(void *arg)
     errs->at = file_of(run->pipeline);
     if (!setjmp(oom))
         run->ready = set_up(run, errs);
-    run->arena.oom = NULL;
+    run->arena.oom = run->pipeline->arena.oom = NULL;
     if (!run->ready && !errs->failed && !atomic_load(&run->level))
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     atomic_store(&run->is_up, true);
@@ -298,25 +298,45 @@ static bool set_up_watched(gp_run *run)
     return true;
 }
 
-gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
+gp_run *gp_pipeline_lock_run(const gp_pipeline *p)
+{
+    pthread_rwlock_rdlock(&((gp_pipeline *)p)->run_lock);
+    return p->run;
+}
+
+void gp_pipeline_unlock_run(const gp_pipeline *p)
+{
+    pthread_rwlock_unlock(&((gp_pipeline *)p)->run_lock);
+}
+
+/* Puts `run` in the place of the newest run, which is freed. */
+static void replace_run(gp_pipeline *p, gp_run *run)
+{
+    pthread_rwlock_wrlock(&p->run_lock);
+    gp_run *was = p->run;
+    p->run = run;
+    pthread_rwlock_unlock(&p->run_lock);
+    gp_run_destroy(was);
+}
+
+/* *level: what was asked for by gp_cancel when it was over. */
+static gp_outcome run_once(gp_pipeline *p, const gp_run_options *o, int *level, gp_errs *errs)
 {
     gp_run *run;
-    if (atomic_exchange(&p->was_run, true)) {
-        gp_fail(errs, GP_E_RUN, file_of(p), "a pipeline is run once: compile it again");
-        return GP_ERROR;
-    }
+    replace_run(p, NULL);
     if (!(run = calloc(1, sizeof *run))) {
         gp_fail(errs, GP_E_RESOURCE, file_of(p), "out of memory");
         return GP_ERROR;
     }
-    run->pipeline = p, run->plan = p->plan, run->graph = p->plan->graph, run->options = o ? *o : (gp_run_options){ .poison = false };
+    run->pipeline = p, run->plan = p->plan, run->graph = p->plan->graph;
+    run->options = o ? *o : (gp_run_options){ .poison = false };
     run->options.isolate |= run->options.check_kernels;
     run->done_fd = eventfd(0, EFD_CLOEXEC);
     pthread_mutex_init(&run->lock, NULL);
     pthread_mutex_init(&run->engine_lock, NULL);
     bool back = set_up_watched(run);
     if (back)
-        atomic_store(&p->run, run);
+        replace_run(p, run);
     if (back && run->ready && !run->set_up_errs.failed) {
         gp_threads_start(run);
         back = gp_watch(run);
@@ -331,15 +351,35 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
     if (!back) {
         if (p->files)
             gp_filetable_abandon(p->files);
+        gp_files_kept(p, errs);
         return GP_STUCK;
     }
     close_stages(run);
     gp_files_kept(p, errs);
     if (!errs->failed && !atomic_load(&run->level))
         check_account(run, errs);
-    int level = atomic_load(&p->cancel);
+    *level = atomic_load(&p->cancel);
     return errs->failed ? GP_ERROR
-        : level >= 2                 ? GP_NOT_DRAINED
-        : level == 1                 ? GP_DRAINED
+        : *level >= 2                ? GP_NOT_DRAINED
+        : *level == 1                ? GP_DRAINED
                                      : GP_DONE;
+}
+
+gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
+{
+    eventfd_t told;
+    if (atomic_exchange(&p->running, true)) {
+        gp_fail(errs, GP_E_RUN, file_of(p), "this pipeline is running, or a run of it got stuck: it has one "
+                "run at a time");
+        return GP_ERROR;
+    }
+    int level = 0;
+    gp_outcome outcome = run_once(p, o, &level, errs);
+    if (outcome == GP_STUCK)
+        return outcome;
+    gp_pipeline_forget_files(p);
+    if (atomic_compare_exchange_strong(&p->cancel, &level, 0))     /* what came later is of the next run */
+        eventfd_read(p->stop_fd, &told);
+    atomic_store(&p->running, false);
+    return outcome;
 }

@@ -9,6 +9,7 @@
 #include "device/backend.h"
 #include "base/clock.h"
 #include "base/table.h"
+#include "compile/firing.h"
 #include "run/cores.h"
 #include "run/frame.h"
 #include "run/pipeline.h"
@@ -41,6 +42,7 @@ typedef struct gp_cursor {
     atomic_ullong got;         /* likewise, timed: the sum of the times at which frames were
                                   given back, since the start; sums wrap, see measure.c */
     atomic_llong held_ns;      /* likewise: of a closed one, gp_measure_held then */
+    atomic_ullong last;        /* likewise: when it gave frames back last, since the start */
 } gp_cursor;
 
 typedef struct gp_ringrt {
@@ -105,6 +107,12 @@ struct gp_actorrt {
     const gp_stage *stage;     /* of a host stage */
     const gp_segment *segment; /* of a segment */
     const char *name;
+    const gp_regroup *regroup; /* NULL: firing k takes and makes frame k */
+    bool leads;                /* some input of it ends by itself, and held ones with it */
+    bool gathers;              /* its stage has emit() */
+    atomic_bool over;          /* it fires no more, and has said what became of its frames */
+    bool tells_holes;          /* some reader of what it makes regroups it */
+    atomic_bool flushed;       /* a frame was made of the last firings, although they were too few */
     gp_ring_end *in; int nin;      /* rings with counters, each once */
     gp_ringrt **out; int nout;
     bool source;
@@ -112,8 +120,9 @@ struct gp_actorrt {
     gp_segmentrt *seg;         /* of a segment */
     gp_threadrt *thread; int nthreads;
     gp_eventcount changed;     /* its threads wait here for a frame to take */
-    _Alignas(64) _Atomic uint64_t next;    /* the first frame nobody has taken */
-    _Alignas(64) atomic_ullong progress;   /* frames done, holes too */
+    _Alignas(64) _Atomic uint64_t next;    /* the first firing nobody has taken; that of all that do
+                                  not regroup is the frame's number, and "frame" below */
+    _Alignas(64) atomic_ullong progress;   /* firings done, holes too */
     atomic_ullong frames, bytes;       /* of status: holes not counted */
     /* Of a timed run, see measure.h; sums over all workers. */
     atomic_ullong busy_ns, idle_ns, wait_ns[GP_WAIT_REASONS], launches;
@@ -122,6 +131,39 @@ struct gp_actorrt {
                                   when its frames moved on */
     struct { uint64_t done; int64_t since; } seen; /* the watchdog's own */
 };
+
+/* How many firings of p `frames` frames of an input are enough for; how many frames of an input are no longer
+ * needed, and how many of an output are made, after `k` firings. */
+static inline uint64_t gp_actor_firings(const gp_actorrt *p, uint64_t frames)
+{
+    return p->regroup ? gp_firings_ready(p->regroup, frames) : frames;
+}
+
+static inline uint64_t gp_actor_used(const gp_actorrt *p, uint64_t k)
+{
+    return p->regroup ? gp_firing_from(p->regroup, k) : k;
+}
+
+static inline uint64_t gp_actor_made(const gp_actorrt *p, uint64_t k)
+{
+    return p->regroup ? gp_frames_made(p->regroup, k) + atomic_load(&p->flushed) : k;
+}
+
+/* The firings of producer p that have room in its ring r, whose consumer has used so many frames. */
+static inline uint64_t gp_actor_room(const gp_actorrt *p, const gp_ringrt *r, uint64_t used)
+{
+    uint64_t frames = used + (uint64_t)r->ring->depth;
+    const gp_regroup *g = p->regroup;
+    if (g && g->every > 1)             /* up to the last that does not make a frame too many */
+        return g->every == INT64_MAX ? UINT64_MAX / 2 : frames * (uint64_t)g->every + (uint64_t)g->every - 1;
+    return g ? frames / (uint64_t)g->make : frames;
+}
+
+/* Does a buffer that it reads end when others do? Held frames only beside some that are not. */
+static inline bool gp_follows(const gp_actorrt *p, const gp_buffer *b)
+{
+    return b->endless || (b->follows && p->leads);
+}
 
 typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER } gp_look;
 
@@ -146,14 +188,31 @@ gp_loc gp_actor_at(const gp_actorrt *p);
 
 /* ---- the account (account.c) ------------------------------------------ */
 
+/* What it has seen, and where it ends, in frames of the source. */
 typedef struct gp_sink { int stage; uint64_t next, end; } gp_sink;
+
+/* So many frames of the source for each so many firings of a stage, in blocks that begin together; firings 0: the
+ * source does not feed it. The last `late` frames of a block may still be on their way when it has fired so often. */
+typedef struct gp_block { uint64_t frames, firings, late; } gp_block;
+
+/* Of many frames that go one way: those that have such an entry, see account.c. */
+typedef struct gp_tally { uint64_t dropped, failed, counted; bool done; } gp_tally;
 
 /* Of one source: what became of its frames. Any thread; no allocation per frame. */
 typedef struct gp_accountrt {
+    const gp_run *run;
     int source;                /* stage */
     pthread_mutex_t lock;      /* of sink and marks */
     gp_sink *sink; int nsinks; /* stages that it reaches */
+    gp_block *block;           /* per stage */
+    uint64_t most;             /* frames in the largest block of a sink; 0: all that there are */
+    bool spare;                /* some of its last frames may find no use: they are held beside others that end */
     gp_table marks;            /* by frame: those that are not whole, see account.c */
+    size_t room;               /* of them: with more than that, those that can be are folded */
+    uint64_t folded;           /* where a sink waits for all: of the frames before, instead, */
+    gp_tally *tally;           /* per number of sinks that end before: nsinks + 1 */
+    gp_hole all;               /* what all frames are */
+    bool closed;               /* nothing is counted any more */
     _Atomic uint64_t in, out, dropped, failed;
 } gp_accountrt;
 
@@ -163,15 +222,21 @@ static inline bool gp_comes_from(const gp_stage *st, int source)
     return st->sources[source / 32] >> source % 32 & 1;
 }
 
-bool gp_account_init(gp_accountrt *l, const gp_plan *plan, int source);
+bool gp_account_init(gp_accountrt *l, const gp_run *run, int source);
 void gp_account_fini(gp_accountrt *l);
 /* Sink `stage` has consumed frames [first, first + n), with these holes (gp_hole).
  * Other stages are ignored, here and below. */
 void gp_account_seen(gp_accountrt *l, int stage, uint64_t first, int n, const unsigned char *hole);
-/* Sink `stage` will see no frame from `end` on, and the run goes on without it. */
+/* Sink `stage` will not fire for the `end`-th time, nor later, and the run goes on without it. */
 void gp_account_end(gp_accountrt *l, int stage, uint64_t end);
-/* Frame f failed in actor p, which stops the run: counted once, if at all. */
+/* Sink `stage` has fired `end` times, and no more will come: what the last block lacks is not there. */
+void gp_account_last(gp_accountrt *l, int stage, uint64_t end);
+/* Firing f of actor p failed, which stops the run: counted once, if at all. */
 void gp_actor_failed(gp_actorrt *p, uint64_t f);
+/* Frame f, which actor p made, is such a hole; for what the regrouped frame at the sink does not tell. */
+void gp_actor_hole(gp_actorrt *p, uint64_t f, gp_hole hole);
+/* From frame f on, which actor p made, no sink will see what is such a hole: counts them. */
+void gp_actor_lost(gp_actorrt *p, uint64_t f);
 
 /* ---- the run --------------------------------------------------------- */
 
@@ -213,6 +278,7 @@ struct gp_run {
     atomic_bool failed;        /* an error was reported */
     atomic_bool syncing;       /* frames are done, what was written is put on disk */
     bool *visited; int *todo;  /* per actor, with lock: for gp_actor_end */
+    uint64_t *todo_end;
     bool *cached;              /* per stage: see gp_run_options */
     /* While it is set up: what is being done, and how often that changed. */
     _Atomic(const gp_stage *) opening;
@@ -245,8 +311,8 @@ bool gp_const_load(const gp_buffer *b, void *dst, gp_errs *errs);
 
 /* host.c */
 void gp_host_init(gp_actorrt *p);
-/* Adds a sink's latencies. */
-void gp_host_latency(gp_actorrt *p, gp_hist *to);
+/* Adds the latencies of all sinks. */
+void gp_run_latency(const gp_run *run, gp_hist *to);
 void gp_host_fini(gp_actorrt *p);
 void *gp_host_thread(void *thread);            /* gp_threadrt */
 
@@ -274,6 +340,10 @@ void gp_stall_note(gp_run *run, int64_t now);
 void gp_stall_report(gp_run *run, int64_t ns, gp_errs *errs);
 /* The same before frame 0. False: just now it went on. */
 bool gp_stall_report_early(gp_run *run, int64_t ns, gp_errs *errs);
+/* Who has been busy for at least ns and so holds up the end, a warning; these, too, before and
+ * from frame 0. False: nobody. */
+bool gp_stall_holds_up(gp_run *run, int64_t ns, gp_errs *errs);
+bool gp_stall_holds_up_early(gp_run *run, int64_t ns, gp_errs *errs);
 
 /* syscall.c: ", writing to standard output, a full pipe: ...", what thread `tid` of this
  * process is at; "" where the kernel does not tell. Returns `out`. */

@@ -2,8 +2,8 @@
  *
  * The launcher takes the longest ready run of frames that is an aligned power
  * of two of slots, and queues it on an idle stream: as an exec built before
- * frame 0 (launch: graph), or directly (launch: stream, and irregular launches,
- * see frame.h). What a launch does is in launch.c. The reaper waits for the launches
+ * frame 0 (launch: graph), or directly (launch: stream, irregular launches, see
+ * frame.h, and the first whole frame, see unwritten.c). What a launch does is in launch.c. The reaper waits for the launches
  * in flight in frame order, retires them and publishes. Neither holds a lock while
  * it calls the device.
  *
@@ -14,6 +14,7 @@
 #include <time.h>
 #include "run/measure.h"
 #include "run/nvtx.h"
+#include "run/regroup.h"
 #include "run/segment.h"
 
 /* ---- setting up ------------------------------------------------------ */
@@ -108,9 +109,9 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
     s->busy = GP_NEW(a, atomic_bool, seg->streams);
     s->ninflight = (uint64_t)seg->depth + 1;
     s->inflight = GP_NEW(a, gp_inflight, s->ninflight);
-    if (be->load && !warm_up(p, errs))
+    if ((be->load && !warm_up(p, errs)) || !gp_unwritten_init(p, errs))
         return false;
-    if (run->graph->launch == GP_LAUNCH_STREAM || run->options.isolate)
+    if (run->graph->launch == GP_LAUNCH_STREAM || run->options.isolate || p->regroup)
         return true;
     if (run->graph->launch == GP_LAUNCH_PERSISTENT && be->resident_create)
         return make_resident(p, errs);
@@ -147,6 +148,7 @@ void gp_segment_fini(gp_actorrt *p)
                 p->run->dev->backend->discard(p->run->dev, s->exec[k][i]);
     if (s->resident)
         p->run->dev->backend->resident_destroy(s->resident);
+    gp_unwritten_fini(p);
     gp_eventcount_fini(&s->done);
 }
 
@@ -184,9 +186,11 @@ static bool may_launch(void *arg)
     uint64_t next = atomic_load(&p->next);
     int room = p->segment->depth - (int)(next - atomic_load(&p->seg->reaped));
     int most = p->run->options.isolate ? 1 : p->segment->batch;
-    a->look = gp_actor_look(p, next, room < most ? room : most, &a->n);
+    int first = atomic_load(&p->seg->first);
+    a->look = first == GP_FIRST_FAILED ? GP_LOOK_OVER
+            : gp_actor_look(p, next, room < most ? room : most, &a->n);
     if (a->look == GP_LOOK_GO)
-        return idle_stream(p) >= 0
+        return idle_stream(p) >= 0 && first != GP_FIRST_LAUNCHED
             && !(p->run->options.isolate && room < p->segment->depth);
     return a->look != GP_LOOK_WAIT;
 }
@@ -211,10 +215,11 @@ static int alike(const gp_actorrt *p, uint64_t f, int n)
 
 static void poison_outputs(gp_actorrt *p, uint64_t f, int n)
 {
+    uint64_t end = gp_actor_made(p, f + (uint64_t)n) + !n;
     for (int i = 0; i < p->nout; i++) {
         const gp_type *t = &p->out[i]->buffer->type;
-        for (int j = 0; j < n && !p->out[i]->ring->place.device; j++)
-            memset(gp_slot(p->out[i], f + (uint64_t)j), gp_poison(t->dtype), gp_bytes(t));
+        for (uint64_t k = gp_actor_made(p, f); k < end && !p->out[i]->ring->place.device; k++)
+            memset(gp_slot(p->out[i], k), gp_poison(t->dtype), gp_bytes(t));
     }
 }
 
@@ -229,17 +234,23 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     const gp_backend *be = run->dev->backend;
-    gp_batch o = { .p = p, .first = f, .n = n, .irregular = failed || !gp_frame_is_whole(p, f),
+    gp_batch o = { .p = p, .first = f, .n = n, .irregular = failed || (!p->regroup && !gp_frame_is_whole(p, f)),
                    .again = f >= (uint64_t)p->segment->period };
+    bool gathers = p->gathers;
+    if (gathers) {
+        o.emits = gp_gather_emits(p, f, failed ? 1 : n) && !(failed && !s->gathered.added);
+        o.irregular = failed || (n && gp_meta_of(p->in[0].ring, f)->hole);
+    }
     int stream = idle_stream(p);
     bool ok;
 
-    if (o.irregular && !gp_frame_set_irregular(p, f, failed, &t->errs))
+    o.check = !o.irregular && atomic_load(&s->first) == GP_FIRST_DUE;
+    if (o.irregular && !p->regroup && !gp_frame_set_irregular(p, f, failed, &t->errs))
         return NOT_LAUNCHED;
-    bool resident = s->resident && !o.irregular && (!run->options.ncached || o.again);
+    bool resident = s->resident && !o.irregular && !o.check && (!run->options.ncached || o.again);
     if (resident)
         stream = GP_RESIDENT;
-    else if (o.irregular && !gp_frame_needs_device(p))
+    else if (o.irregular && (p->regroup ? !gathers : !gp_frame_needs_device(p)))
         stream = GP_NO_STREAM;
     for (int i = 0; i < n; i++)
         gp_frame_write_infos(p, f + (uint64_t)i);
@@ -256,7 +267,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
         for (int i = 0; resident && i < n; i++)
             number = be->resident_submit(s->resident, (int)((f + (uint64_t)i) % (uint64_t)p->segment->period));
         ok = true;
-    } else if (o.irregular || !s->exec || (run->options.ncached && !o.again)) {
+    } else if (o.irregular || o.check || !s->exec || (run->options.ncached && !o.again)) {
         ok = be->direct(run->dev, s->stream0 + stream, gp_segment_record, &o, &t->errs);
         if (!ok && be->wait(run->dev, s->stream0 + stream, GP_SYNC_BLOCK, &t->errs) == 1) {
             gp_nvtx_pop(p);
@@ -278,12 +289,18 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     gp_measure_launch(t, start, f, n);
     if (!ok)
         return DEVICE_LOST;
-    for (int i = 0; i < n; i++)        /* while the device works */
+    if (o.check)
+        atomic_store(&s->first, GP_FIRST_LAUNCHED);
+    if (gathers)                       /* while the device works */
+        gp_gather_note(p, f, n, failed, o.emits);
+    else if (p->regroup)
+        gp_regroup_write_metas(p, f, n, failed);
+    for (int i = 0; !p->regroup && i < n; i++)
         gp_frame_write_metas(p, f + (uint64_t)i);
     if (o.irregular)
         gp_frame_set_whole(p);
     uint64_t k = atomic_load(&s->issued);
-    s->inflight[k % s->ninflight] = (gp_inflight){ f, n, stream, o.irregular, number, start };
+    s->inflight[k % s->ninflight] = (gp_inflight){ f, n, stream, o.irregular, o.check, number, start };
     /* In this order: who sees a launch that was issued sees its frames below `next`, so that
        reaped <= next holds for the reaper, and what it says of a lost device is true. */
     atomic_store(&p->next, f + (uint64_t)n);
@@ -310,6 +327,55 @@ static void fault(gp_threadrt *t, uint64_t end)
     gp_run_level(t->run, 2);
 }
 
+/* Are there frames at the end that make one, although they are too few? */
+static bool has_rest(const gp_actorrt *p)
+{
+    uint64_t end = p->nin ? atomic_load(&p->in[0].ring->end) : 0;
+    return p->gathers && !p->regroup->drop_tail && p->seg->gathered.frames
+        && end == atomic_load(&p->next);
+}
+
+static bool may_flush(void *thread)
+{
+    const gp_actorrt *p = ((gp_threadrt *)thread)->actor;
+    bool room = idle_stream(p) >= 0, wanted = false;
+    for (int o = 0; o < p->nout; o++) {
+        const gp_ringrt *r = p->out[o];
+        for (int c = 0; c < r->ring->nconsumers; c++) {
+            bool open = !atomic_load(&r->consumed[c].closed);
+            wanted |= open;
+            room &= !open || atomic_load(&r->consumed[c].at) + (uint64_t)r->ring->depth
+                             > gp_actor_made(p, atomic_load(&p->next));
+        }
+    }
+    return room || !wanted || atomic_load(&p->run->level) >= 2;
+}
+
+/* Makes a frame of the last few: a launch of none. */
+static void flush(gp_threadrt *t)
+{
+    gp_actorrt *p = t->actor;
+    uint64_t f = atomic_load(&p->next);
+    if (!has_rest(p) || atomic_load(&p->run->level) >= 2)
+        return;
+    if (!may_flush(t)) {
+        gp_thread_doing(t, GP_DOING_WAIT, f);
+        gp_pause pause = gp_pause_begin(t, f);
+        gp_eventcount_wait(&p->changed, may_flush, t, p->run->spin_ns);
+        gp_pause_end(t, pause, f);
+    }
+    if (atomic_load(&p->run->level) >= 2)
+        return;
+    gp_thread_doing(t, GP_DOING_WORK, f);
+    gp_launched r = launch(t, f, 0, false);
+    if (r == NOT_LAUNCHED && p->seg->gathered.lost && !gp_frame_is_fatal(t))
+        r = launch(t, f, 0, true);
+    if (r == NOT_LAUNCHED)
+        fail_frame(t, f);
+    else if (r == DEVICE_LOST)
+        fault(t, f);
+}
+
 void *gp_segment_launcher(void *thread)
 {
     gp_threadrt *t = thread;
@@ -333,11 +399,13 @@ void *gp_segment_launcher(void *thread)
         if (a.look != GP_LOOK_GO)
             break;
         gp_thread_doing(t, GP_DOING_WORK, f);
-        int n = aligned(p, f, alike(p, f, a.n));
-        gp_launched r = launch(t, f, n, false);
-        if (r == NOT_LAUNCHED && n == 1 && !gp_frame_is_fatal(t)) {
+        int n = p->regroup ? (p->gathers ? gp_gather_good : gp_regroup_good)(p, f, a.n, &t->errs)
+              : atomic_load(&s->first) ? 1 : aligned(p, f, alike(p, f, a.n));
+        gp_launched r = n ? launch(t, f, n, false) : NOT_LAUNCHED;
+        n = n ? n : 1;
+        if (r == NOT_LAUNCHED && (n == 1 || s->gathered.lost) && !gp_frame_is_fatal(t)) {
             gp_frame_set_whole(p);
-            r = launch(t, f, 1, true);
+            r = launch(t, f, n, true);
         }
         if (r == NOT_LAUNCHED)
             fail_frame(t, f);
@@ -346,6 +414,8 @@ void *gp_segment_launcher(void *thread)
         if (r != LAUNCHED)
             break;
     }
+    if (!lost)
+        flush(t);
     atomic_store(&s->over, true);
     gp_eventcount_wake(&s->done);
     return NULL;
@@ -363,16 +433,18 @@ static bool has_inflight(void *arg)
 static void count(gp_actorrt *p, const gp_inflight *fl)
 {
     unsigned long long there = (unsigned)fl->n, bytes = p->seg->bytes * (unsigned)fl->n;
-    if (fl->irregular) {
+    if (fl->irregular || p->regroup)
         there = bytes = 0;
+    for (uint64_t f = gp_actor_made(p, fl->first), end = gp_actor_made(p, fl->first + (uint64_t)fl->n) + !fl->n;
+         (fl->irregular || p->regroup) && f < end; f++) {
+        bool some = false;
         for (int o = 0; o < p->nout; o++) {
             const gp_type *t = &p->out[o]->buffer->type;
-            const gp_meta *m = gp_meta_of(p->out[o], fl->first);
-            if (!m->hole) {
-                bytes += gp_bytes(t) / (size_t)t->dim[0] * (size_t)m->rows;
-                there = 1;
-            }
+            const gp_meta *m = gp_meta_of(p->out[o], f);
+            if (!m->hole)
+                bytes += gp_bytes(t) / (size_t)t->dim[0] * (size_t)m->rows, some = true;
         }
+        there += some;
     }
     atomic_fetch_add_explicit(&p->frames, there, memory_order_relaxed);
     atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
@@ -412,6 +484,23 @@ static int await_residents(const gp_actorrt *p, const gp_inflight *fl, gp_errs *
     return r;
 }
 
+/* Has the first whole frame, which is done, been written in full? `*lost`: the device is lost meanwhile. */
+static bool is_written(gp_threadrt *t, const gp_inflight *fl, bool *lost)
+{
+    gp_actorrt *p = t->actor;
+    const gp_backend *be = p->run->dev->backend;
+    int stream = p->seg->stream0 + fl->stream, r;
+    gp_batch o = { .p = p, .first = fl->first, .n = 1, .check = true, .recheck = true, .again = true,
+                   .bare = true };
+    while (!(r = gp_unwritten_look(p->seg->unwritten, fl->first, &t->errs)))
+        if (!be->direct(p->run->dev, stream, gp_segment_record, &o, &t->errs)
+            || be->wait(p->run->dev, stream, GP_SYNC_BLOCK, &t->errs) != 1) {
+            *lost = true;
+            return false;
+        }
+    return r > 0;
+}
+
 void *gp_segment_reaper(void *thread)
 {
     gp_threadrt *t = thread;
@@ -431,13 +520,19 @@ void *gp_segment_reaper(void *thread)
             break;
         gp_inflight fl = s->inflight[k % s->ninflight];
         gp_thread_doing(t, GP_DOING_WORK, fl.first);
-        bool done = fl.stream == GP_NO_STREAM
+        bool lost_now = false, done = fl.stream == GP_NO_STREAM
             || (fl.stream == GP_RESIDENT
                     ? await_residents(p, &fl, &t->errs)
                     : be->wait(run->dev, s->stream0 + fl.stream, run->graph->sync, &t->errs)) == 1;
+        bool written = !done || lost || !fl.check || is_written(t, &fl, &lost_now);
+        done &= !lost_now;
         if (!done && !lost)
             fault(t, atomic_load(&p->next));
-        lost |= !done;         /* then it only waits for what is in flight */
+        if (done && !written)
+            fail_frame(t, fl.first);
+        lost |= !done || !written;     /* then it only waits for what is in flight */
+        if (fl.check)
+            atomic_store(&s->first, written ? GP_FIRST_DONE : GP_FIRST_FAILED);
         if (!lost)
             gp_stamps_read(p, &fl);
         atomic_store(&s->retired, k + 1);
@@ -445,8 +540,9 @@ void *gp_segment_reaper(void *thread)
             atomic_store(&s->busy[fl.stream], false);
         if (!lost) {
             count(p, &fl);
-            atomic_store(&s->reaped, fl.first + (uint64_t)fl.n);
+            atomic_store(&p->flushed, !fl.n);
             gp_actor_publish(p, fl.first, fl.n);
+            atomic_store(&s->reaped, fl.first + (uint64_t)fl.n);   /* behind: it has looked at the metas */
         }
         gp_eventcount_wake(&p->changed);
     }

@@ -12,9 +12,20 @@ typedef struct gp_inflight {
     int n;
     int stream;                /* or one of these: */
     bool irregular;            /* see frame.h */
+    bool check;                /* as gp_batch.check */
     uint64_t number;           /* GP_RESIDENT: of the last frame, see gp_backend.resident_submit */
     int64_t queued_ns;         /* timed: when */
 } gp_inflight;
+
+typedef struct gp_unwritten gp_unwritten;
+typedef enum gp_first { GP_FIRST_DONE, GP_FIRST_DUE, GP_FIRST_LAUNCHED, GP_FIRST_FAILED } gp_first;
+
+/* Of a stage with emit(), what its launcher knows of the frames that were added and make no frame yet. */
+typedef struct gp_gathered {
+    uint64_t frames, added;    /* with holes, without */
+    bool lost;                 /* they were added, and the frame that they make cannot be made */
+    gp_meta meta;              /* of the frame that they make */
+} gp_gathered;
 
 enum { GP_NO_STREAM = -1, GP_RESIDENT = -2 };  /* nothing was queued; issued */
 
@@ -37,6 +48,9 @@ struct gp_segmentrt {
     int stream0, order0;       /* of this segment among the device's */
     gp_exec ***exec;           /* [log2 frames][slot / frames] */
     int sizes;
+    gp_unwritten *unwritten;   /* see unwritten.c; NULL: there is nothing to look at */
+    atomic_int first;          /* gp_first: of the first whole frame, which is launched alone */
+    gp_gathered gathered;
     gp_resident *resident;     /* launch: persistent, on a device that has it */
     gp_inflight *inflight;     /* a ring of ninflight */
     uint64_t ninflight;
@@ -66,6 +80,9 @@ typedef struct gp_batch {
     int n;
     bool irregular, again;
     bool bare;                 /* no stamps */
+    bool check;                /* what stages do not write: see unwritten.c */
+    bool emits;                /* of a stage with emit(): behind these frames */
+    bool recheck;              /* with `check`: only the stages that are not sure yet, and nothing else */
 } gp_batch;
 
 /* stamp.c: how many stamps the launches in flight need, after the parts are made. */
@@ -76,6 +93,16 @@ bool gp_stamps_begin(gp_rec *r, const gp_batch *o, int *id);
 bool gp_stamps_after(gp_rec *r, const gp_batch *o, const gp_taskrt *part, int *id);
 /* Of a launch that is done: notes what the engines did. The reaper's. */
 void gp_stamps_read(gp_actorrt *p, const gp_inflight *fl);
+
+/* unwritten.c. init takes memory, before frame 0, and says that a first frame is due; fini gives it back. In a
+ * body with `check` fill and fetch stand around a stage. Once that launch is done, look says: 1 all was
+ * written; -1 not all, with an error; 0 the stages that ask for it have to compute the frame again. */
+bool gp_unwritten_init(gp_actorrt *p, gp_errs *errs);
+void gp_unwritten_fini(gp_actorrt *p);
+bool gp_unwritten_fill(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_view *out);
+bool gp_unwritten_fetch(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_view *out);
+int gp_unwritten_look(gp_unwritten *u, uint64_t f, gp_errs *errs);
+bool gp_unwritten_asks(const gp_unwritten *u, const gp_taskrt *part);
 
 static inline gp_frame_info *gp_info_of(const gp_actorrt *p, int ring, const gp_taskrt *part,
                                         uint64_t f)

@@ -18,7 +18,8 @@ void gp_memory_give(gp_run *run);
 /* files.c: once the threads have returned, before the stages are closed: what was written
  * is put on disk. False: the disk does not come back, and nobody wants to wait longer. */
 bool gp_files_end(gp_run *run);
-/* Warns of files whose beginning was kept; once stages are closed. */
+/* Warns of joined files that do not have their names, and says where they are; once stages are
+ * closed. */
 void gp_files_kept(const gp_pipeline *p, gp_errs *errs);
 
 /* threads.c. When one cannot be started the others are told to stop. */

@@ -91,7 +91,7 @@ static int64_t since(const gp_actorrt *p, gp_actor_state s)
 
 static bool waits_for_frame(const gp_actorrt *p, const gp_ringrt *r)
 {
-    return atomic_load(&r->produced.at) <= atomic_load(&p->next)
+    return gp_actor_firings(p, atomic_load(&r->produced.at)) <= atomic_load(&p->next)
         && atomic_load(&r->end) == GP_UNKNOWN;
 }
 
@@ -99,7 +99,7 @@ static bool waits_for_frame(const gp_actorrt *p, const gp_ringrt *r)
 static bool waits_for_slot(const gp_actorrt *p, const gp_ringrt *r, int c)
 {
     return !atomic_load(&r->consumed[c].closed)
-        && atomic_load(&p->next) >= atomic_load(&r->consumed[c].at) + (uint64_t)r->ring->depth;
+        && atomic_load(&p->next) >= gp_actor_room(p, r, atomic_load(&r->consumed[c].at));
 }
 
 /* ---- lines ----------------------------------------------------------- */
@@ -108,12 +108,13 @@ typedef struct gp_report {
     gp_run *run;
     gp_errs *errs;
     int64_t now;
+    gp_code code;              /* of a line */
     int lines;                 /* those beyond LINES are only counted */
 } gp_report;
 
 #define LINE(r, p, ...)             \
     ((void)((r)->lines++ < LINES && \
-            gp_fail((r)->errs, GP_E_NOTE, gp_actor_at(p), __VA_ARGS__)))
+            gp_fail((r)->errs, (r)->code, gp_actor_at(p), __VA_ARGS__)))
 #define WHO(p) (p)->kind == GP_ACTOR_HOST ? "stage" : "segment", (p)->name
 
 typedef struct gp_ns_text { char text[24]; } gp_ns_text;
@@ -160,6 +161,7 @@ static void waiting_line(gp_report *r, const gp_actorrt *p, const gp_ringrt *rin
 {
     const gp_actorrt *actor = r->run->actor;
     uint64_t next = atomic_load(&p->next), depth = (uint64_t)ring->ring->depth;
+    next = c >= 0 ? gp_actor_made(p, next + 1) - 1 : p->regroup ? gp_firing_to(p->regroup, next) - 1 : next;
     gp_ns_text s = span(r->now - since(p, WAITING));
     if (c < 0)
         LINE(r, p, "%s '%s' has waited %s for frame %llu of '%s', which %s '%s' makes", WHO(p),
@@ -283,7 +285,7 @@ static void headline(gp_report *r, const gp_actorrt *p, int64_t ns)
 
 void gp_stall_report(gp_run *run, int64_t ns, gp_errs *errs)
 {
-    gp_report r = { run, errs, gp_now_ns(), 0 };
+    gp_report r = { run, errs, gp_now_ns(), GP_E_NOTE, 0 };
     const gp_actorrt *first = culprit(run);
 
     headline(&r, first, ns);
@@ -306,20 +308,40 @@ void gp_stall_report(gp_run *run, int64_t ns, gp_errs *errs)
             on_gpu ? "a kernel that never ends and one that takes long look the same from here: " : "");
 }
 
-bool gp_stall_report_early(gp_run *run, int64_t ns, gp_errs *errs)
+bool gp_stall_holds_up(gp_run *run, int64_t ns, gp_errs *errs)
+{
+    gp_report r = { run, errs, gp_now_ns(), GP_E_WARN, 0 };
+    const gp_actorrt *p = culprit(run);
+    bool does = p && r.now - holder(p)->seen.since >= ns;
+    if (does)
+        busy_line(&r, holder(p), true);
+    return does;
+}
+
+/* `begin`: of its text. */
+static bool early(gp_run *run, gp_code code, const char *begin, gp_errs *errs)
 {
     const gp_stage *st = atomic_load(&run->opening);
     const gp_actorrt *p = atomic_load(&run->warming);
     char doing[GP_DOING_TEXT];
     if (p)
-        gp_fail(errs, GP_E_STALL, gp_actor_at(p),
-                "nothing moved for %s: segment '%s' is loading its kernels", SPAN(ns),
-                p->name);
+        gp_fail(errs, code, gp_actor_at(p), "%ssegment '%s' is loading its kernels", begin, p->name);
     else if (st)
-        gp_fail(errs, GP_E_STALL, st->at,
-                "nothing moved for %s: stage '%s' is still being opened%s", SPAN(ns),
-                st->name, gp_thread_is(atomic_load(&run->set_up_tid), doing));
-    if (p || st)
-        gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "if it is only slow, raise 'stall_timeout'");
+        gp_fail(errs, code, st->at, "%sstage '%s' is still being opened%s", begin, st->name,
+                gp_thread_is(atomic_load(&run->set_up_tid), doing));
     return p || st;
+}
+
+bool gp_stall_report_early(gp_run *run, int64_t ns, gp_errs *errs)
+{
+    char begin[60];
+    snprintf(begin, sizeof begin, "nothing moved for %s: ", SPAN(ns));
+    return early(run, GP_E_STALL, begin, errs)
+        && (gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "if it is only slow, raise 'stall_timeout'"), true);
+}
+
+bool gp_stall_holds_up_early(gp_run *run, int64_t ns, gp_errs *errs)
+{
+    (void)ns;
+    return early(run, GP_E_WARN, "", errs);
 }

@@ -162,12 +162,13 @@ void gp_stamps_read(gp_actorrt *p, const gp_inflight *fl)
 {
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
-    if (!run->options.timed || fl->stream == GP_NO_STREAM)
+    if (!run->options.timed || fl->stream == GP_NO_STREAM || !fl->n)
         return;
     bool stamps = s->nstamps && fl->stream >= 0;
+    uint64_t made = gp_actor_made(p, fl->first + (uint64_t)fl->n) - gp_actor_made(p, fl->first);
     pthread_mutex_lock(&run->engine_lock);
     for (int e = 0; e < GP_ENGINES; e++) {
-        run->engine[e].bytes += s->copy_bytes[e] * (uint64_t)fl->n;
+        run->engine[e].bytes += s->copy_bytes[e] * (e == GP_ENGINE_COPY_OUT ? made : (uint64_t)fl->n);
         run->engine[e].estimated |= !stamps;
     }
     pthread_mutex_unlock(&run->engine_lock);

@@ -4,6 +4,7 @@
  * Nothing is opened and no thread is started here. But for the accounts', which are freed one
  * by one, all memory is the arena's; without memory it goes to run->arena.oom. */
 #include <string.h>
+#include "run/pipeline.h"
 #include "run/setup.h"
 
 void gp_tables_make(gp_run *run)
@@ -20,6 +21,7 @@ void gp_tables_make(gp_run *run)
     run->cached = GP_NEW(a, bool, run->graph->nstages);
     run->visited = GP_NEW(a, bool, plan->nactors);
     run->todo = GP_NEW(a, int, plan->nactors);
+    run->todo_end = GP_NEW(a, uint64_t, plan->nactors);
     for (int i = 0; i < run->graph->nstages; i++)
         for (int c = 0; c < run->options.ncached; c++)
             run->cached[i] |= !strcmp(run->graph->stage[i].name, run->options.cached[c]);
@@ -64,14 +66,19 @@ gp_loc gp_actor_at(const gp_actorrt *p)
     return gp_actor_stage(p, &at)->at;
 }
 
+/* In the pipeline's memory, made once for all runs: names are handed out, and a run is freed. */
 static const char *actor_name(const gp_actorrt *p)
 {
+    gp_pipeline *pipeline = p->run->pipeline;
+    const char **name = &pipeline->actor_name[p->index];
     int at = 0;
+    if (*name)
+        return *name;
     const gp_stage *first = gp_actor_stage(p, &at), *last = first, *st;
     while ((st = gp_actor_stage(p, &at)))
         last = st;
-    return first == last ? first->name
-        : gp_format(&p->run->arena, "%s..%s", first->name, last->name);
+    return *name = first == last ? first->name
+                 : gp_format(&pipeline->arena, "%s..%s", first->name, last->name);
 }
 
 static void make_actor(gp_run *run, int index)
@@ -86,6 +93,10 @@ static void make_actor(gp_run *run, int index)
         p->segment = &plan->segment[actor->segment];
     else
         p->stage = &run->graph->stage[actor->stage];
+    int at = 0;
+    const gp_stage *st = gp_actor_stage(p, &at);
+    if (st->regroups)
+        p->regroup = &st->regroup, p->gathers = st->kind->emit;
     p->name = actor_name(p);
 }
 
@@ -115,8 +126,12 @@ static void link_rings(gp_run *run, bool fill)
 void gp_actors_make(gp_run *run)
 {
     int n = run->plan->nactors;
+    run->pipeline->arena.oom = run->arena.oom;
+    if (!run->pipeline->actor_name)
+        run->pipeline->actor_name = GP_NEW(&run->pipeline->arena, const char *, n);
     for (int i = 0; i < n; i++)
         make_actor(run, i);
+    run->pipeline->arena.oom = NULL;
     link_rings(run, false);
     for (int i = 0; i < n; i++) {
         gp_actorrt *p = &run->actor[i];
@@ -126,6 +141,12 @@ void gp_actors_make(gp_run *run)
         p->nin = p->nout = 0;
     }
     link_rings(run, true);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < run->actor[i].nin; k++)
+            run->actor[i].leads |= !run->actor[i].in[k].ring->buffer->follows;
+    for (int i = 0; i < n; i++)
+        if (run->actor[i].regroup)
+            run->actor[run->actor[i].in[0].ring->ring->producer].tells_holes = true;
 }
 
 bool gp_accounts_make(gp_run *run)
@@ -137,7 +158,7 @@ bool gp_accounts_make(gp_run *run)
             continue;
         int stage = (int)(p->stage - g->stage);
         run->account_of[stage] = run->naccounts;
-        if (!gp_account_init(&run->account[run->naccounts++], run->plan, stage))
+        if (!gp_account_init(&run->account[run->naccounts++], run, stage))
             return false;
     }
     return true;

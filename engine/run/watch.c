@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 enum {
     TICK_MS = 50,
     GRACE_MS = 2000,           /* for threads to come back once nothing new starts */
+    LONG_MS = 1000,            /* who is at one frame for so long holds up the end */
 };
 
 void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame)
@@ -157,12 +159,23 @@ typedef struct gp_watcher {
     uint64_t (*progress)(gp_run *run, int64_t now);    /* rises when something moves */
     bool (*idle)(const gp_run *run);       /* nothing need move */
     void (*stalled)(gp_run *run, int64_t ns);
+    bool (*holds_up)(gp_run *run, int64_t ns, gp_errs *errs);  /* says who does */
 } gp_watcher;
+
+/* Who has cancelled twice hears whom he waits for. False: there is nobody to name yet. */
+static bool tell_who(gp_run *run, const gp_watcher *w)
+{
+    gp_errs e = { .n = 0 };
+    bool told = w->holds_up(run, LONG_MS * 1000000LL, &e);
+    gp_run_fail(run, &e);
+    return told;
+}
 
 static bool watch(gp_run *run, const gp_watcher *w)
 {
     int64_t stall = run->graph->stall_ns, moved = gp_now_ns(), stopped = 0;
     uint64_t last = w->progress(run, moved);
+    bool told = false;
     struct pollfd p[2] = { { run->done_fd, POLLIN, 0 }, { run->pipeline->stop_fd, POLLIN, 0 } };
 
     for (;;) {
@@ -174,6 +187,8 @@ static bool watch(gp_run *run, const gp_watcher *w)
         /* stop_fd stays readable: look at it only until it has been heard */
         if (poll(p, level ? 1 : 2, TICK_MS) < 0 && errno != EINTR)
             usleep(1000 * TICK_MS);        /* no memory for poll: that is no end of the run */
+        if (!level && p[1].revents && !atomic_load(&run->pipeline->cancel))
+            eventfd_read(run->pipeline->stop_fd, &(eventfd_t){ 0 });   /* it was of the run before */
 
         int64_t now = gp_now_ns();
         uint64_t at = w->progress(run, now);
@@ -181,6 +196,7 @@ static bool watch(gp_run *run, const gp_watcher *w)
             last = at, moved = now;
         if (level >= 2 && !stopped)
             stopped = now;
+        told = told || (asked >= 2 && tell_who(run, w));
         if (stopped && now - stopped > GRACE_MS * 1000000LL)
             return w->back(run);
         if (stall && !stopped && now - moved > stall)
@@ -195,7 +211,7 @@ static bool all_left(gp_run *run)
 
 bool gp_watch(gp_run *run)
 {
-    return watch(run, &(gp_watcher){ all_left, progress, idle, stalled });
+    return watch(run, &(gp_watcher){ all_left, progress, idle, stalled, gp_stall_holds_up });
 }
 
 static bool is_up(gp_run *run)
@@ -222,5 +238,6 @@ static bool takes_memory_or_compiles(const gp_run *run)
 
 bool gp_watch_set_up(gp_run *run)
 {
-    return watch(run, &(gp_watcher){ is_up, steps, takes_memory_or_compiles, stalled_early });
+    return watch(run, &(gp_watcher){ is_up, steps, takes_memory_or_compiles, stalled_early,
+                                     gp_stall_holds_up_early });
 }

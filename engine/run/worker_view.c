@@ -22,6 +22,7 @@ void gp_worker_view_init(gp_actorrt *p, gp_worker_view *wv, int max)
         wv->frame[j].out = wv->frame[j].in + st->nin;
         wv->partial[j] = true;          /* nothing is in its views yet */
     }
+    gp_host_unwritten_init(p, wv);
 }
 
 /* ---- laying out ------------------------------------------------------ */
@@ -137,11 +138,20 @@ int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, in
             whole_types(p, wv, j);
     lay_out_inputs(p, wv, first, n);
     lay_out_outputs(p, wv, first, n);
-    for (int j = 0; j < n; j++)
+    wv->looks = false;
+    for (int j = 0; j < n; j++) {
         if (wv->partial[j] && !gp_frame_set_partial(p, &wv->frame[j], errs)) {
             if (j)
                 *errs = (gp_errs){ .at = errs->at };   /* its turn comes after these */
             return j;
         }
+        if (wv->unwritten && gp_host_unwritten_asks(p, wv, &wv->frame[j])) {
+            if (j)
+                return j;
+            gp_host_unwritten_fill(p, wv);
+            wv->looks = true;
+            return 1;
+        }
+    }
     return n;
 }

@@ -49,7 +49,7 @@ bool gp_cut_npy(gp_cut *c, const void *head, size_t n, int64_t size, const gp_ty
     gp_type t;
     size_t data;
     bool fortran;
-    char have[128];
+    char have[128], want[128];
     if (!gp_npy_parse(head, n, &t, &data, &fortran, err))
         return false;
     if (fortran && t.ndim > 1)
@@ -61,8 +61,8 @@ bool gp_cut_npy(gp_cut *c, const void *head, size_t n, int64_t size, const gp_ty
                       gp_dtype_name(frame->dtype));
     if (extra == 0 ? !same_dims(t.dim + 1, frame->dim + 1, frame->ndim - 1)
                    : extra != 1 || !same_dims(t.dim + 1, frame->dim, frame->ndim))
-        return gp_why(err, "holds %s, which cannot be cut into the frames that are expected",
-                      gp_type_text(&t, have));
+        return gp_why(err, "holds %s, which cannot be cut into frames of %s", gp_type_text(&t, have),
+                      gp_type_text(frame, want));
     if (!start(c, frame, err))
         return false;
     c->data = (int64_t)data;

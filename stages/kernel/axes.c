@@ -11,25 +11,19 @@ enum { BRACKETS = 24 };        /* around an index, in its expression */
 enum { BLOCK = 1, DIM, THREAD, GRID, FIRST, WHOLE, STEP };    /* FIRST: of a block; WHOLE: of the grid */
 
 static const char *const indices[] = { "blockIdx", "blockDim", "threadIdx", "gridDim", NULL };
-static const char *const hidden[] = { "asm", "__asm__", "__asm", "this_grid", "this_thread_block",
-                                      "cooperative_groups", "gp_block", "clusterIdx", NULL };
+static const char *const hidden[] = { "this_grid", "this_thread_block", "cooperative_groups", "gp_block",
+                                      "clusterIdx", NULL };
 /* Threads that do the work of one element together are more than one for each. */
 static const char *const warps[] = { "warpSize", "__shfl", "__ballot", "__any_sync", "__all_sync",
                                      "__syncwarp", "__activemask", "__reduce_", "__match_", NULL };
-static const char *const types[] = { "uint", "ulong", "int", "unsigned", "long", "size_t", "int64_t", "uint64_t",
-                                     "int32_t", "uint32_t", "ptrdiff_t", NULL };
 static const char *const names[3][9] = {
     { "x", "ix", "px", "gx", "col", "column", NULL }, { "y", "iy", "py", "gy", "row", NULL },
     { "z", "iz", "pz", "gz", "slice", "plane", "layer", NULL },
 };
-/* What may keep a thread from one axis that has the others. */
-static const char *const leaves[] = { "if", "return", "goto", "switch", "while", "do", "case",
-                                      "break", "continue", "?", NULL };
 
 typedef struct search {
     gp_cu *c;
     const gp_toks *t;
-    gp_kernels k;
     bool *kernel;              /* words that name another kernel */
     int body, end;             /* of the entry: its brackets */
     int deep;                  /* brackets in brackets, while an expression is read */
@@ -46,21 +40,6 @@ static bool note(search *s, const gp_tok *t, const char *why)
     return false;
 }
 
-/* ---- what is looked at -------------------------------------------------------- */
-
-/* Calls f for all tokens that are not of another kernel, those of macros too. */
-static void each(search *s, void (*f)(search *, const gp_toks *, int))
-{
-    for (int i = 0, k = 0; i < s->t->n; i++) {
-        if (k < s->k.nothers && i == s->k.other[k].from)
-            i = s->k.other[k++].to - 1;
-        else
-            f(s, s->t, i);
-    }
-    for (int i = 0; i < s->c->text.n; i++)
-        f(s, &s->c->text, i);
-}
-
 /* ---- the form ------------------------------------------------------------ */
 
 typedef struct value { int kind, axis; } value;
@@ -69,11 +48,11 @@ typedef struct value { int kind, axis; } value;
 static int after_cast(const search *s, int i)
 {
     const gp_tok *v = s->t->v;
-    if (gp_tok_is(&v[i], "static_cast") && gp_tok_is(&v[i + 1], "<") && gp_tok_among(&v[i + 2], types)
+    if (gp_tok_is(&v[i], "static_cast") && gp_tok_is(&v[i + 1], "<") && gp_tok_is_integer(&v[i + 2])
         && !gp_tok_is_macro(s->c, &v[i + 2]) && gp_tok_is(&v[i + 3], ">"))
         return i + 4;
     int k = i + gp_tok_is(&v[i], "(");
-    for (; gp_tok_among(&v[k], types) && !gp_tok_is_macro(s->c, &v[k]); k++)
+    for (; gp_tok_is_integer(&v[k]) && !gp_tok_is_macro(s->c, &v[k]); k++)
         i += !gp_tok_is(&v[i], "(");
     if (!gp_tok_is(&v[i], "(") || k == i + 1)
         return i;
@@ -177,7 +156,7 @@ static int start(const search *s, int i)
         else if (gp_tok_is(&v[k], "(") && v[k - 1].kind != GP_TOK_WORD && !gp_tok_is(&v[k - 1], "]")
                  && !gp_tok_is(&v[k - 1], ">") && (!gp_tok_is(&v[k - 1], ")") || is_cast(s, k - 1)))
             i = k;
-        else if (gp_tok_is(&v[k], "(") && gp_tok_among(&v[k - 1], types))
+        else if (gp_tok_is(&v[k], "(") && gp_tok_is_integer(&v[k - 1]))
             i = --k;
         else if (gp_tok_is(&v[k], "(") && gp_tok_is(&v[k - 1], ">") && gp_tok_is(&v[k - 4], "static_cast"))
             i = k -= 4;
@@ -189,17 +168,17 @@ static int start(const search *s, int i)
     return i;
 }
 
-/* One that begins at or before i, the outermost that has it: its end, else 0. */
-static int read_form(search *s, int i, value *a)
+/* One that begins at or before i, the outermost that has it; its `to` is 0: there is none. */
+static gp_region read_form(search *s, int i, value *a)
 {
     const gp_tok *v = s->t->v;
     for (int from = start(s, i); from <= i; from++) {
         int end = from;
         *a = read_sum(s, &end);
         if (end > i && (a->kind == WHOLE || a->kind == STEP) && stands_alone(v, from, end))
-            return end;
+            return (gp_region){ from, end, from - 2 };
     }
-    return 0;
+    return (gp_region){ 0 };
 }
 
 /* ---- the entry ------------------------------------------------------------- */
@@ -221,7 +200,8 @@ static void find_hidden(search *s, const gp_toks *t, int i)
         within |= memmem(v->p, (size_t)v->len, indices[k], strlen(indices[k])) != NULL;
     if (macro && gp_tok_is(v, "##"))
         note(s, v, "puts words together");
-    else if (v->kind == GP_TOK_WORD && (within || gp_tok_among(v, hidden) || memmem(v->p, (size_t)v->len, "sreg", 4)
+    else if (v->kind == GP_TOK_WORD && (within || gp_tok_is_asm(v) || gp_tok_among(v, hidden)
+                                        || memmem(v->p, (size_t)v->len, "sreg", 4)
                                         || (v->len > 9 && !memcmp(v->p, "__cluster", 9))))
         note(s, v, "may have an index of its own");
     else if (v->kind == GP_TOK_WORD && begins_with(v, warps))
@@ -249,16 +229,18 @@ static bool find_forms(search *s, bool batched)
             i += 2;
             continue;
         }
-        int end = read_form(s, i, &a);
-        if (!end)
-            return note(s, &v[i], "is not part of blockIdx.A * blockDim.A + threadIdx.A, nor of "
-                        "gridDim.A * blockDim.A, with one A");
+        gp_region form = read_form(s, i, &a);
+        if (!form.to)
+            return note(s, &v[i], "is not in the plain form blockIdx.x * blockDim.x + threadIdx.x, "
+                        "best as int x = ..., nor in gridDim.x * blockDim.x");
         if (a.kind == WHOLE)
-            s->any |= 1u << a.axis, s->at[a.axis] = i, s->n[a.axis]++;
+            s->any |= 1u << a.axis, s->at[a.axis] = i, s->n[a.axis]++, s->c->flat = form;
         else
             s->step |= 1u << a.axis;
-        i = end - 1;
+        i = form.to - 1;
     }
+    if (s->any != 1 || s->step || s->n[0] > 1)
+        s->c->flat.to = 0;
     for (int a = 0; a < 3; a++)
         if (s->step & ~s->any & 1u << a)
             return note(s, &v[s->body], "begins a kernel with a step along an axis that it has no index of");
@@ -301,14 +283,12 @@ static bool is_named(search *s, int axis)
     const gp_tok *name = &v[i - 1];
     if (!gp_tok_is(&v[i], "=") || gp_tok_is_macro(s->c, name))
         return note(s, &v[s->at[axis]], "is of an index that has no name of its own (int x = ...)");
-    for (int a = 0; a < 3; a++)
-        if (a != axis && gp_tok_among(name, names[a]))
-            return note(s, name, axis == 0 ? "is computed from x, which would lie along the last axis" :
-                        axis == 1 ? "is computed from y, which would lie along the axis before the last"
-                                  : "is computed from z, which would lie along the third axis from the end");
     if (!gp_tok_among(name, names[axis]))
-        return note(s, name, "is an index that is not called after its axis (x or col, y or row, z or "
-                    "slice)");
+        return note(s, name, axis == 0 ? "is computed from .x and not called x or col, so that it may not go along "
+                    "the last axis" :
+                    axis == 1 ? "is computed from .y and not called y or row, so that it may not go along the "
+                    "axis before the last" : "is computed from .z and not called z or slice, so that it may not "
+                    "go along the third axis from the end");
     for (int k = s->at[axis]; k < s->end; k++)
         if (v[k].word == name->word && !gp_tok_is(&v[k - 1], "."))
             return true;
@@ -322,7 +302,7 @@ static bool check_axes(search *s, int axes)
     int from = s->end, to = s->body;
     for (int a = 0; a < axes; a++) {
         if (!s->n[a])
-            return note(s, &v[s->at[axes - 1]], "has an axis whose number is higher than one that is not used");
+            return note(s, &v[s->at[axes - 1]], "is of an axis beyond one that is not used: use .x first, then .y");
         if (s->n[a] > 1)
             return note(s, &v[s->at[a]], "is there twice, so that some threads may use fewer axes");
         if (!all_come(s, s->at[a]))
@@ -335,26 +315,30 @@ static bool check_axes(search *s, int axes)
     for (int i = from; i < to; i++)
         if (gp_tok_is_macro(s->c, &v[i]))
             return note(s, &v[i], "is a macro between the indices, so that some threads may use fewer axes");
-        else if (gp_tok_among(&v[i], leaves))
-            return note(s, &v[i], "stands between the indices, so that some threads may use fewer axes");
+        else if (gp_tok_branches(&v[i]))
+            return note(s, &v[i], "stands between the indices, where it may keep threads from an axis: compute "
+                        "all of them first");
     return true;
 }
 
-gp_axes gp_cu_axes(gp_cu *c, const char *entry, bool batched)
+gp_axes gp_cu_axes(gp_cu *c, bool batched)
 {
     search s = { .c = c, .t = &c->main, .axes = { .odd = c->odd, .why = c->why } };
     if (s.axes.odd)
         return s.axes;
-    s.k = gp_cu_kernels(c, entry);
-    s.axes.odd = s.k.odd;
+    s.axes.odd = c->kernels.odd;
     if (s.axes.odd)
         return s.axes;
-    s.end = s.k.entry.to - 1;
+    s.end = c->kernels.entry.to - 1;
     s.body = c->main.v[s.end].pair;
     s.kernel = gp_shape_alloc(c->s, (size_t)c->nwords);
-    for (int k = 0; k < s.k.nothers; k++)
-        s.kernel[c->main.v[s.k.other[k].name].word] = true;
-    each(&s, find_hidden);
+    for (int k = 0; k < c->kernels.nothers; k++)
+        s.kernel[c->main.v[c->kernels.other[k].name].word] = true;
+    for (int i = 0; i < c->main.n; i++)
+        if (!c->main.v[i].other)
+            find_hidden(&s, &c->main, i);
+    for (int i = 0; i < c->text.n; i++)
+        find_hidden(&s, &c->text, i);
     if (!s.axes.odd && find_forms(&s, batched) && s.any & ~1u)
         check_axes(&s, s.any & 4 ? 3 : 2);
     s.axes.any = s.any;

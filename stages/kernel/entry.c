@@ -1,4 +1,5 @@
 /* entry.c - where the kernels of a source stand, and which of them is the entry. */
+#include <string.h>
 #include "code.h"
 
 /* extern "C" before the token at i, or around it. */
@@ -47,42 +48,40 @@ static bool is_entry(const gp_cu *c, const gp_region *r)
     return voids == 1 && is_c(t, first);
 }
 
-gp_kernels gp_cu_kernels(gp_cu *c, const char *entry)
+void gp_cu_kernels(gp_cu *c)
 {
-    gp_kernels k = { .odd = c->main.v };
+    gp_kernels *k = &c->kernels;
     int cap = 0;
     bool twice = false;        /* or declared in another way */
+    k->odd = c->main.v;
     for (int i = 1; i < c->main.n; i++) {
         gp_region r;
         if (!gp_tok_is(&c->main.v[i], "__global__") || !read_kernel(&c->main, i, &r))
             continue;
         const gp_tok *name = &c->main.v[r.name];
-        if (!gp_tok_is(name, entry)) {
-            k.other = gp_cu_room(c, k.other, k.nothers, &cap, sizeof *k.other);
-            k.other[k.nothers++] = r;
-        } else if (k.entry.to || !is_entry(c, &r)) {
-            k.odd = name, twice = true;
+        if (!c->entry && name->kind == GP_TOK_WORD)
+            c->entry = memcpy(gp_shape_alloc(c->s, (size_t)name->len + 1), name->p, (size_t)name->len);
+        if (!c->entry || !gp_tok_is(name, c->entry)) {
+            k->other = gp_cu_room(c, k->other, k->nothers, &cap, sizeof *k->other);
+            k->other[k->nothers++] = r;
+            for (int t = r.from; t < r.to; t++)
+                c->main.v[t].other = true;
+        } else if (k->entry.to || !is_entry(c, &r)) {
+            k->odd = name, twice = true;
         } else {
-            k.entry = r;
+            k->entry = r;
             if (!twice)
-                k.odd = NULL;
+                k->odd = NULL;
         }
         i = r.to - 1;
     }
-    return k;
 }
 
-const gp_tok *gp_cu_uses(gp_cu *c, const char *entry, const char *word)
+const gp_tok *gp_cu_uses(const gp_cu *c, const char *word)
 {
-    gp_kernels k = gp_cu_kernels(c, entry);
-    for (int i = 0, other = 0; i < c->main.n; i++) {
-        if (other < k.nothers && i == k.other[other].from)
-            i = k.other[other++].to - 1;
-        else if (gp_tok_is(&c->main.v[i], word))
-            return &c->main.v[i];
-    }
-    for (int i = 0; i < c->text.n; i++)
-        if (gp_tok_is(&c->text.v[i], word))
-            return &c->text.v[i];
+    for (int k = 0; k < 2; k++)
+        for (const gp_tok *t = k ? c->text.v : c->main.v; t->kind; t++)
+            if (!t->other && gp_tok_is(t, word))
+                return t;
     return NULL;
 }

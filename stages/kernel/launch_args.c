@@ -59,6 +59,44 @@ static int find(const char *const *name, int n, const char *want)
     return i;
 }
 
+/* The buffer that option `side` (in, out) wires to the stage's i-th port there; NULL: the file does not say. */
+static const char *buffer_of(gp_shape *s, const char *side, int i)
+{
+    const gp_node *n = gp_shape_node(s, side);
+    return !n ? NULL : n->kind == GP_SCALAR ? n->text : n->item[i]->text;
+}
+
+/* "'a', 'b' and 'c'": all ports. */
+static const char *list_ports(gp_shape *s)
+{
+    size_t room = 1;
+    int n = s->nin + s->nout;
+    for (int i = 0; i < n; i++)
+        room += strlen(i < s->nin ? s->in_name[i] : s->out_name[i - s->nin]) + 7;
+    char *text = gp_shape_alloc(s, room), *p = text;
+    for (int i = 0; i < n; i++)
+        p += snprintf(p, room - (size_t)(p - text), "%s'%s'", i == 0 ? "" : i < n - 1 ? ", " : " and ",
+                      i < s->nin ? s->in_name[i] : s->out_name[i - s->nin]);
+    return text;
+}
+
+static bool fail_no_port(gp_shape *s, const gp_node *n)
+{
+    gp_near near = GP_NEAR(n->text);
+    gp_near_try(&near, "frame");
+    for (int i = 0; i < s->nin + s->nout; i++) {
+        bool in = i < s->nin;
+        const char *name = in ? s->in_name[i] : s->out_name[i - s->nin];
+        const char *buffer = buffer_of(s, in ? "in" : "out", in ? i : i - s->nin);
+        if (buffer && !strcmp(buffer, n->text))
+            return gp_shape_fail_at(s, n->at, "'%s' is not a port but the buffer of %s '%s': write %s",
+                                    n->text, in ? "input" : "output", name, name);
+        gp_near_try(&near, name);
+    }
+    return gp_shape_fail_at(s, n->at, "'%s' is not a port of this stage: its ports are %s, and a number is "
+                            "written {i32: %s}%s", n->text, list_ports(s), n->text, gp_near_text(&near));
+}
+
 /* `frame`, or a port by name; `in` and `out` are also the only input and output. */
 static bool read_port(gp_shape *s, gp_kargs *o, const gp_node *n, bool batched)
 {
@@ -71,16 +109,8 @@ static bool read_port(gp_shape *s, gp_kargs *o, const gp_node *n, bool batched)
         in = 0;
     if (out == s->nout && s->nout == 1 && !strcmp(n->text, "out"))
         out = 0;
-    if (in == s->nin && out == s->nout) {
-        gp_near near = GP_NEAR(n->text);
-        gp_near_try(&near, "frame");
-        for (int i = 0; i < s->nin; i++)
-            gp_near_try(&near, s->in_name[i]);
-        for (int i = 0; i < s->nout; i++)
-            gp_near_try(&near, s->out_name[i]);
-        return gp_shape_fail_at(s, n->at, "'%s' is not an input or output of this stage%s (a "
-                                "number is written {i32: %s})", n->text, gp_near_text(&near), n->text);
-    }
+    if (in == s->nin && out == s->nout)
+        return fail_no_port(s, n);
     if (in < s->nin && out < s->nout)
         return gp_shape_fail_at(s, n->at, "'%s' is the name of an input and of an output; give "
                                 "one another name, as in 'out: {result: %s}'", n->text, n->text);

@@ -1,4 +1,5 @@
-/* params.c - do the option `args` and the parameters of the kernel fit?
+/* params.c - do the option `args` and the parameters of the kernel fit? Each is passed, also one
+ * that has a default argument.
  *
  * Said only where the text leaves no doubt: one kernel of this name, no #if and no macro in its
  * parameters, and a type that is a word or two of C. All else the compiler says. */
@@ -83,52 +84,115 @@ static bool type_of(words *w, char text[TEXT])
     return true;
 }
 
-/* Is nothing in [from, to] but words, * and commas, of which none is a macro or chosen by #if? */
+/* Is nothing in [from, to) a macro or chosen by #if? */
 static bool is_plain(const gp_cu *c, int from, int to)
 {
-    for (int i = from; i < to; i++) {
-        const gp_tok *t = &c->main.v[i];
-        if (t->chosen || gp_tok_is_macro(c, t)
-            || (t->kind != GP_TOK_WORD && !gp_tok_is(t, "*") && !gp_tok_is(t, ",")))
+    for (int i = from; i < to; i++)
+        if (c->main.v[i].chosen || gp_tok_is_macro(c, &c->main.v[i]))
             return false;
-    }
     return true;
 }
 
-static bool check_type(gp_shape *s, const gp_cu *c, const char *entry, words w, int k, const gp_kargs *a)
+/* The end of the parameter at `from`, a comma or `to`; in *name that of its words and stars, which
+ * a default argument may follow. -1: there is more in it. */
+static int parameter(const gp_toks *t, int from, int to, int *name)
 {
-    char has[TEXT];
+    int i = from;
+    while (i < to && (t->v[i].kind == GP_TOK_WORD || gp_tok_is(&t->v[i], "*")))
+        i++;
+    *name = i;
+    if (i < to && !gp_tok_is(&t->v[i], ",") && !gp_tok_is(&t->v[i], "="))
+        return -1;
+    while (i < to && !gp_tok_is(&t->v[i], ","))
+        i = (gp_tok_is(&t->v[i], "<") ? gp_tok_angle(t, i, to) : gp_tok_close(t, i, to)) + 1;
+    return i < to ? i : to;
+}
+
+/* The length of their text. */
+static int span(const words *w)
+{
+    const gp_tok *last = &w->v[w->n - 1];
+    return (int)(last->p + last->len - w->v->p);
+}
+
+/* What is passed as argument k, and what to do where the parameter, `has`, is of another type. */
+static void explain(const gp_shape *s, const gp_kargs *a, int k, const char *has, char *text, size_t room)
+{
+    const gp_karg *arg = &a->arg[k];
+    bool in = arg->what == GP_INPUT, pointer = strchr(has, '*') != NULL, konst = !strncmp(has, "const ", 6);
+    const char *want = a->type[k], *order = ", unless the order in args is wrong";
+    *text = 0;
+    if (arg->what == GP_STRIDE_IN || arg->what == GP_STRIDE_OUT) {
+        snprintf(text, room, ": with 'batched' a size_t follows each pointer");
+        return;
+    }
+    if (!in && arg->what != GP_OUTPUT) {
+        snprintf(text, room, "%s", pointer ? ": args are in the order of the parameters" : "");
+        return;
+    }
+    const char *port = in ? s->in_name[arg->port] : s->out_name[arg->port];
+    if (in && !konst && !strcmp(has, want + 6))
+        snprintf(text, room, ": the input '%s', which is only read; declare it const%s", port, order);
+    else if (!in && konst && !strcmp(has + 6, want))
+        snprintf(text, room, ": the output '%s', which is written; leave out its const%s", port, order);
+    else
+        snprintf(text, room, ": the %s '%s'; %s", in ? "input" : "output", port, pointer
+                 ? "change that, or the dtype that 'buffers' gives the port's buffer"
+                 : "args are in the order of the parameters");
+}
+
+static bool check_type(gp_shape *s, const gp_cu *c, words w, int k, const gp_kargs *a)
+{
+    char has[TEXT], why[300];
     const char *want = strcmp(a->type[k], "size_t") ? a->type[k] : "unsigned long long";
     if (!type_of(&w, has) || !strcmp(has, want))
         return true;
     gp_loc at = gp_cu_at(c, w.v);
-    const gp_tok *last = &w.v[w.n - 1];
+    explain(s, a, k, has, why, sizeof why);
     return gp_shape_fail_at(s, a->at[k], "parameter %d of '%s' is '%.*s', but args passes '%s' (%s:%d)%s",
-                            k + 1, entry, (int)(last->p + last->len - w.v->p), w.v->p, a->type[k],
-                            at.file, at.line, strchr(has, '*') && strchr(want, '*')
-                            ? ": change that, or the dtype that 'buffers' gives the port's buffer" : "");
+                            k + 1, c->entry, span(&w), w.v->p, a->type[k],
+                            at.file, at.line, why);
 }
 
-bool gp_kargs_check(gp_shape *s, const gp_node *args, const gp_kargs *a, gp_cu *c, const char *entry)
+bool gp_kargs_check(gp_shape *s, const gp_node *args, const gp_kargs *a, gp_cu *c)
 {
-    gp_kernels kernels = gp_cu_kernels(c, entry);
     const gp_toks *t = &c->main;
-    int open = kernels.entry.name + 1, close = gp_tok_close(t, open, t->n), n = 0;
-    bool ok = true;
-    if (c->odd || kernels.odd || !is_plain(c, open + 1, close))
+    int open = c->kernels.entry.name + 1, close = gp_tok_close(t, open, t->n), n = 0, name;
+    bool ok = true, unused = false;        /* a default argument of one that is not passed */
+    words lacks = { 0 };                   /* the first that gets nothing */
+    if (c->odd || c->kernels.odd || !is_plain(c, open + 1, close))
         return true;
     bool none = close == open + 1 || (close == open + 2 && gp_tok_is(&t->v[open + 1], "void"));
-    for (int i = open + 1, from = i; i <= close && !none; i++)
-        if (i == close || gp_tok_is(&t->v[i], ",")) {
-            words w = { c, &t->v[from], i - from, 0 };
-            if (n < a->n && w.n)
-                ok &= check_type(s, c, entry, w, n, a);
-            n++, from = i + 1;
-        }
+    for (int i = open + 1, end; i <= close && !none; i = end + 1) {
+        if ((end = parameter(t, i, close, &name)) < 0)
+            return ok;
+        words w = { c, &t->v[i], name - i, 0 };
+        if (n < a->n && w.n)
+            ok &= check_type(s, c, w, n, a);
+        if (n == a->n)
+            lacks = w;
+        unused |= n++ >= a->n && name < end;
+    }
     gp_loc at = gp_cu_at(c, &t->v[open - 1]);
     if (n == a->n)
         return ok;
     return gp_shape_fail_at(s, n < a->n ? a->at[n] : args->at, "'%s' has %d parameter%s, but args gives "
-                            "%d value%s (%s:%d)", entry, n, n == 1 ? "" : "s", a->n,
-                            a->n == 1 ? "" : "s", at.file, at.line);
+                            "%d value%s (%s:%d)%s%.*s%s%s", c->entry, n, n == 1 ? "" : "s", a->n, a->n == 1 ? "" : "s",
+                            at.file, at.line, lacks.n ? ": none for '" : "", lacks.n ? span(&lacks) : 0,
+                            lacks.n ? lacks.v->p : "", lacks.n ? "'" : "",
+                            unused ? ", and a default argument is never used" : "");
+}
+
+const gp_tok *gp_kargs_name(const gp_cu *c, int k)
+{
+    const gp_toks *t = &c->main;
+    int open = c->kernels.entry.name + 1, close = gp_tok_close(t, open, t->n), name = open;
+    for (int i = open + 1; k >= 0; k--) {
+        int end = i < close && is_plain(c, i, close) ? parameter(t, i, close, &name) : -1;
+        if (end < 0)
+            return NULL;
+        i = end + 1;
+    }
+    const gp_tok *last = &t->v[name - 1];
+    return last->kind == GP_TOK_WORD && !gp_tok_among(last, pointer_words) && !gp_tok_is_type(last) ? last : NULL;
 }

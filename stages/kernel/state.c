@@ -1,4 +1,5 @@
-/* state.c - variables that live longer than a launch, which frames in flight would share.
+/* state.c - variables that live longer than a launch, which frames in flight would share: what is
+ * declared. What changes one that is const: changes.c.
  *
  * A declaration with one of the words below has to be of a function, or of a const variable;
  * everything else counts as a variable that changes. What this does not see the compiled image
@@ -20,15 +21,10 @@ static const char *const specifiers[] = { "__device__", "__managed__", "__consta
 static const char *const attributes[] = { "__attribute__", "__launch_bounds__", "__align__", "alignas",
     "decltype", "__declspec", "noexcept", "explicit", "requires", NULL };
 static const char *const types[] = { "struct", "class", "union", "enum", NULL };
-static const char *const type_words[] = { "int", "float", "double", "char", "short", "long", "unsigned",
-    "signed", "bool", "void", "const", "auto", "size_t", "volatile", "half", "struct", "typename",
-    "float2", "float3", "float4", "int2", "int3", "int4", "dim3", NULL };
 static const char *const no_variable[] = { "typedef", "using", NULL };
 /* What may follow the brackets of a function's parameters. */
 static const char *const heads[] = { "{", "->", "const", "volatile", "noexcept", "override", "final",
                                      "&", "&&", "try", "requires", "__attribute__", ":", NULL };
-static const char *const assignments[] = { "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
-                                           "<<=", ">>=", "++", "--", NULL };
 
 typedef struct search {
     gp_cu *c;
@@ -42,12 +38,6 @@ typedef struct search {
     bool mutable_members;
     bool only_fixed;           /* what is not const is no error */
 } search;
-
-static bool is_type(const gp_tok *t)
-{
-    return t->kind == GP_TOK_WORD
-        && (gp_tok_among(t, type_words) || (t->len > 2 && !memcmp(t->p + t->len - 2, "_t", 2)));
-}
 
 static bool begins(const search *s, const gp_tok *t)
 {
@@ -122,7 +112,7 @@ static bool is_function(search *s, const gp_toks *t, int open, int to)
     int close = gp_tok_close(t, open, to);
     const gp_tok *after = &t->v[close + 1];
     if (close >= to || gp_tok_is(inside, "*") || gp_tok_is(inside, "&")
-        || (name->kind != GP_TOK_WORD && !gp_tok_is(name, ">")) || is_type(name)
+        || (name->kind != GP_TOK_WORD && !gp_tok_is(name, ">")) || gp_tok_is_type(name)
         || gp_tok_is_macro(s->c, name))
         return false;
     if (close + 1 == to || gp_tok_is(after, ";") || gp_tok_is(after, ","))
@@ -201,7 +191,7 @@ static int declaration(search *s, const gp_toks *t, int from, int to)
             d.konst |= s->lasting[v->word] && !d.star && makes_const(s->c, v);
             words++;
             if (more)
-                d.name = v, d.plain |= is_type(v);
+                d.name = v, d.plain |= gp_tok_is_type(v);
             if (more && gp_tok_is_macro(s->c, v) && !is_a_word(s->c, v))
                 d.macro = v;
         } else if (!gp_tok_is(v, "::") && !gp_tok_is(v, "~") && !gp_tok_is(v, "##") && v->kind != GP_TOK_TEXT) {
@@ -308,130 +298,6 @@ static void look_at_macros(search *s)
     }
 }
 
-/* ---- what is const ------------------------------------------------------------ */
-
-/* A cast before the name at i that takes const away from its address. */
-static bool is_cast(gp_cu *c, const gp_toks *t, int i)
-{
-    bool address = false;
-    for (i--; i > 0 && (gp_tok_is(&t->v[i], "&") || gp_tok_is(&t->v[i], "(")
-                        || gp_tok_is(&t->v[i], "::")); i--)
-        address |= gp_tok_is(&t->v[i], "&");
-    if (!gp_tok_is(&t->v[i], ")") || t->v[i].pair < 0)
-        return false;
-    bool pointer = gp_tok_is(&t->v[i - 1], "*") || gp_tok_is(&t->v[i - 1], "&");
-    bool number = address && is_type(&t->v[i - 1]);
-    for (int k = t->v[i].pair; k < i && gp_cu_step(c, &t->v[k]); k++)
-        if (gp_tok_is(&t->v[k], "const"))
-            return false;
-    return pointer || number;
-}
-
-/* name[i].m = 1, ++name */
-static bool is_assigned(const gp_toks *t, int i)
-{
-    int before = i - 1;
-    for (i++; i < t->n; i++) {
-        if (gp_tok_is(&t->v[i], "["))
-            i = gp_tok_close(t, i, t->n);
-        else if (gp_tok_is(&t->v[i], "."))
-            i++;
-        else if (gp_tok_is(&t->v[i], ")") && gp_tok_is(&t->v[before], "(")
-                 && (t->v[before - 1].kind != GP_TOK_WORD || gp_tok_is(&t->v[before - 1], "return")))
-            before--;                      /* (name), not if (name) */
-        else
-            break;
-    }
-    return gp_tok_among(&t->v[i], assignments) || gp_tok_is(&t->v[before], "++")
-        || gp_tok_is(&t->v[before], "--");
-}
-
-/* Has the statement around i the word const_cast? */
-static bool is_const_cast(search *s, const gp_toks *t, int i)
-{
-    int from = i;
-    while (from > 0 && !gp_tok_is(&t->v[from - 1], ";") && gp_cu_step(s->c, &t->v[i]))
-        from--;
-    for (; from < t->n && !gp_tok_is(&t->v[from], ";") && gp_cu_step(s->c, &t->v[i]); from++)
-        if (gp_tok_is(&t->v[from], "const_cast"))
-            return true;
-    return false;
-}
-
-/* Does a text have the name as a word, or in one with the length before it, as C++ does? */
-static bool is_symbol(gp_cu *c, const gp_tok *text, const gp_tok *name)
-{
-    enum { EACH = 64 };        /* characters for a step */
-    const char *end = text->p + text->len, *p = text->p + 1;
-    for (int n = text->len / EACH; n > 0; n--)
-        if (!gp_cu_step(c, text))
-            return false;
-    for (; (p = memmem(p, (size_t)(end - p), name->p, (size_t)name->len)); p++)
-        if (!isalpha((unsigned char)p[-1]) && p[-1] != '_'
-            && (isdigit((unsigned char)p[-1]) || !isalnum((unsigned char)p[name->len])))
-            return true;
-    return false;
-}
-
-/* A text of assembly that names a variable by its symbol. */
-static const gp_tok *named_in(search *s, const gp_tok *text)
-{
-    const gp_toks *t = &s->c->main;
-    for (int i = 0; i < t->n && gp_cu_step(s->c, text); i++)
-        if (t->v[i].kind == GP_TOK_WORD && s->fixed[t->v[i].word]
-            && is_symbol(s->c, text, &t->v[i]))
-            return &t->v[i];
-    return NULL;
-}
-
-static void changed(search *s, const gp_tok *name, const gp_tok *at)
-{
-    if (!s->found.at && name)
-        s->found = (gp_state){ .at = name, .changed = at };
-}
-
-static bool declares(const gp_tok *text)
-{
-    return memmem(text->p, (size_t)text->len, ".global .", 9) || memmem(text->p, (size_t)text->len, ".data", 5)
-        || memmem(text->p, (size_t)text->len, ".comm", 5) || memmem(text->p, (size_t)text->len, ".bss", 4);
-}
-
-static void look_at_assembly(search *s, const gp_toks *t, int i)
-{
-    while (t->v[i].kind == GP_TOK_WORD && gp_cu_step(s->c, &t->v[i]))
-        i++;
-    bool code = true;          /* not what follows a colon: "=r"(a) */
-    for (int end = gp_tok_close(t, i, t->n); i < end && gp_cu_step(s->c, &t->v[i]); i++)
-        if (gp_tok_is(&t->v[i], ":") || gp_tok_is(&t->v[i], "::"))
-            code = false;
-        else if (code && t->v[i].kind == GP_TOK_TEXT && declares(&t->v[i]))
-            found(s, &t->v[i]);
-        else if (code && t->v[i].kind == GP_TOK_TEXT)
-            changed(s, named_in(s, &t->v[i]), &t->v[i]);
-        else if (t->v[i].kind == GP_TOK_WORD && s->fixed[t->v[i].word])
-            changed(s, &t->v[i], &t->v[i]);
-}
-
-static void look_at_uses(search *s, const gp_toks *t)
-{
-    static const char *const assembly[] = { "asm", "__asm__", "__asm", NULL };
-    bool casts = false;
-    for (int i = 0; i < t->n; i++)
-        casts |= gp_tok_is(&t->v[i], "const_cast");
-    for (int i = 1; i < t->n && !s->found.at; i++) {
-        const gp_tok *v = &t->v[i];
-        if (gp_tok_among(v, assembly))
-            look_at_assembly(s, t, i);
-        if (v->kind != GP_TOK_WORD || !s->fixed[v->word] || gp_tok_is(v - 1, ".")
-            || gp_tok_is(v - 1, "->"))
-            continue;
-        bool same = s->fixed[v->word] == 'c' || is_type(v - 1) || gp_tok_is(v - 1, "*")
-            || (t == &s->c->main && s->declares[i]);
-        if (is_cast(s->c, t, i) || (!same && is_assigned(t, i)) || (casts && is_const_cast(s, t, i)))
-            changed(s, v, v);
-    }
-}
-
 /* ---- all of it ------------------------------------------------------------------ */
 
 static int by_name(const void *a, const void *b)
@@ -512,8 +378,8 @@ gp_state gp_cu_state(gp_cu *c)
     look_at_macros(&s);
     s.declares = gp_shape_alloc(c->s, (size_t)c->main.n);
     look_at(&s, &c->main, 0, c->main.n);
-    look_at_uses(&s, &c->main);
-    look_at_uses(&s, &c->text);
+    if (!s.found.at)
+        s.found = gp_cu_changes(c, s.fixed, s.declares);
     look_at_constants(&s);
     drop_ambiguous(&s);
     keep_names(&s);

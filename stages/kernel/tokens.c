@@ -13,19 +13,6 @@ enum {
 
 /* ---- tokens ------------------------------------------------------------ */
 
-bool gp_tok_is(const gp_tok *t, const char *text)
-{
-    return t->kind && (int)strlen(text) == t->len && memcmp(t->p, text, (size_t)t->len) == 0;
-}
-
-bool gp_tok_among(const gp_tok *t, const char *const *words)
-{
-    for (; *words; words++)
-        if (gp_tok_is(t, *words))
-            return true;
-    return false;
-}
-
 void *gp_cu_room(gp_cu *c, void *v, int n, int *cap, size_t each)
 {
     if (n + 2 < *cap)
@@ -68,11 +55,18 @@ bool gp_cu_step(gp_cu *c, const gp_tok *t)
     return false;
 }
 
+const char *gp_cu_option(const gp_cu *c)
+{
+    return c->source->text ? "code" : "source";
+}
+
 gp_loc gp_cu_at(const gp_cu *c, const gp_tok *t)
 {
     int col = 1;
     for (const char *p = t->p; t->line > 0 && p[-1] != '\n' && p[-1] != '\0'; p--)
         col++;
+    if (!t->file && t->line > 0 && c->source->text && c->source->line)
+        col += c->source->col - 1;
     return (gp_loc){ .file = c->path[t->file], .line = t->line, .col = col, .len = t->len };
 }
 
@@ -303,7 +297,7 @@ static bool is_listed(const char *const *list, const char *p, size_t n, bool fol
 static void check_header(reader *r, const gp_tok *at, const char *p, size_t n)
 {
     gp_cu *c = r->c;
-    if (find_include(c, c->path[0], p, n))
+    if (find_include(c, c->source->path, p, n))
         cut(c, at, "includes a file that is not looked at; \"...\" is, <...> not");
     else if (is_listed(plain_headers, p, n, false))
         return;
@@ -331,9 +325,9 @@ static void read_include(reader *r)
     } else if (close == '>') {
         check_header(r, &at, p + 1, n);
     } else {
-        const gp_file *f = find_include(c, c->path[r->file], p + 1, n);
+        const gp_file *f = find_include(c, r->file ? c->path[r->file] : c->source->path, p + 1, n);
         if (!f)
-            f = find_include(c, c->path[0], p + 1, n);
+            f = find_include(c, c->source->path, p + 1, n);
         if (c->open)
             set_odd(c, &at, "includes a file within brackets");
         if (!f && !is_listed(plain_headers, p + 1, n, false))
@@ -396,9 +390,10 @@ static void read_file(gp_cu *c, const gp_file *f)
     /* A NUL before the text, so that a column can be counted back to it. */
     char *text = gp_shape_alloc(c->s, f->nhead + 2);
     memcpy(text + 1, f->head, f->nhead);
-    reader r = { .c = c, .file = c->nfiles, .line = 1, .p = text + 1, .end = text + 1 + f->nhead,
+    bool within = !c->nfiles && c->source->text && c->source->line;
+    reader r = { .c = c, .file = c->nfiles, .line = within ? c->source->line : 1, .p = text + 1, .end = text + 1 + f->nhead,
                  .fresh = true };
-    gp_tok at = { .kind = GP_TOK_OTHER, .file = r.file, .line = 1, .len = 1, .p = r.p }, t;
+    gp_tok at = { .kind = GP_TOK_OTHER, .file = r.file, .line = r.line, .len = 1, .p = r.p }, t;
     c->path = gp_cu_room(c, c->path, c->nfiles, &c->files_cap, sizeof *c->path);
     c->path[c->nfiles++] = f->path;
     if (f->size > (int64_t)f->nhead)
@@ -438,15 +433,19 @@ static void read_option(gp_cu *c, const char *define)
     read_define(&r);
 }
 
-gp_cu *gp_cu_read(gp_shape *s, const gp_file *f, const char *const *define, int ndefine)
+gp_cu *gp_cu_read(gp_shape *s, const gp_source *src, const gp_file *f)
 {
     gp_cu *c = gp_shape_alloc(s, sizeof *c);
-    c->s = s;
+    gp_file text = { .path = src->line ? src->path : "code", .head = src->text };
+    c->s = s, c->source = src, c->entry = src->entry;
+    if (src->text)
+        text.nhead = strlen(src->text), text.size = (int64_t)text.nhead;
     add(c, &c->main, (gp_tok){ .kind = GP_TOK_OTHER, .p = ";", .len = 1 });
     add(c, &c->text, (gp_tok){ .kind = GP_TOK_OTHER, .p = ";", .len = 1 });
-    read_file(c, f);
-    for (int i = 0; i < ndefine; i++)
-        read_option(c, define[i]);
+    read_file(c, src->text ? &text : f);
+    for (int i = 0; i < src->ndefine; i++)
+        read_option(c, src->define[i]);
     gp_cu_index(c);
+    gp_cu_kernels(c);
     return c;
 }

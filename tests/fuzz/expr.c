@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/yaml.h"
+#include "compile/expr.h"
 #include "compile/resolve.h"
 #include "fuzz.h"
 
@@ -66,11 +67,17 @@ static bool same(gp_num a, gp_num b)
     return a.is_int == b.is_int && a.i == b.i && !memcmp(&a.f, &b.f, sizeof a.f);
 }
 
+/* Once parsed anew, once from the tree that the node keeps. */
 static bool eval(gp_arena *a, const char *text, gp_num *out)
 {
-    gp_errs errs = { 0 };
-    bool ok = gp_eval(node(a, text), &scope, out, &errs);
+    gp_errs errs = { 0 }, again = { 0 };
+    const gp_node *n = node(a, text);
+    gp_num kept;
+    bool ok = gp_eval(n, &scope, out, &errs), parsed = gp_expr_keep(a, n);
     check_errs(&errs, ok, strlen(text));
+    MUST(parsed || !ok);
+    MUST(gp_eval(n, &scope, &kept, &again) == ok);
+    MUST(ok ? same(*out, kept) : !strcmp(errs.e[0].msg, again.e[0].msg));
     return ok;
 }
 

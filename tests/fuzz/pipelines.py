@@ -2,7 +2,7 @@
 """pipelines.py GPIPE [SEED [PIPELINES [RUNS]]] - random pipelines, each run a few times.
 
 Sources, joins, branches, scripts, kernels of one's own, carried state, drops, partial frames,
-frames that fail, scripts that fail at their end. A first run with `on_error: drop` makes the
+frames that are regrouped, frames that fail, scripts that fail at their end. A first run with `on_error: drop` makes the
 reference. The others have other depths, workers, streams, batches and launches; some stop at
 the first error, some are stopped by a signal or killed at any moment. Whatever happens:
 
@@ -66,6 +66,12 @@ KERNELS = {
 }
 SCRIPTS = ["copy", "drop", "fail", "late", "part"]
 OTHERS = ["scale", "sobel", "fir", "fir_splice"]
+PAIRS = {                      # of stages that regroup: what comes out has the shape that went in
+    "rows": ("use: group, frames: {}", "use: split"),
+    "every": ("use: decimate, frames: {}", "use: hold, frames: {}"),
+    "mean": ("use: mix, op: mean, frames: {}, tail: drop", "use: hold, frames: {}"),
+    "last": ("use: window, frames: {}", "use: reduce, op: max, axes: [0]"),
+}
 ACCOUNT = re.compile(r"(\d+) frames? in, (\d+) out, (\d+) dropped, (\d+) failed, (\d+) cancelled")
 SIGNALS = [[signal.SIGINT], [signal.SIGTERM], [signal.SIGINT, signal.SIGINT], [signal.SIGKILL]]
 
@@ -84,7 +90,12 @@ def structure(r):
     for k in range(r.randint(1, 7)):
         source, out = r.choice(names), f"o{k}"
         used.add(source)
-        stages.append((f"s{k}", r.choice(SCRIPTS + OTHERS + list(KERNELS)), source, out))
+        what = r.choice(SCRIPTS + OTHERS + list(KERNELS) + list(PAIRS))
+        if what in PAIRS:
+            by, (what, then) = r.randint(1, 5), PAIRS[what]
+            stages.append((f"w{k}", what.format(by), source, f"w{k}"))
+            what, source = then.format(by), f"w{k}"
+        stages.append((f"s{k}", what, source, out))
         names.append(out)
     for k, name in enumerate(n for n in names if n not in used):
         form = r.choice(["raw", "npy", "numbered", "text", "sink"])
@@ -100,6 +111,7 @@ def structure(r):
 def render(stages, r, on_error, reference):
     """The text, with settings that must not matter."""
     buffers, lines = [], []
+    least = 5 if any(s[0][0] == "w" for s in stages) else 1        # room for what one firing takes
     for name, what, source, out in stages:
         workers = f", workers: {r.randint(1, 5)}"
         script = f"use: lua, script: {'copy' if what == 'late' and reference else what}.lua{workers}"
@@ -109,9 +121,9 @@ def render(stages, r, on_error, reference):
         use = use.replace("+2", "") if reference else use        # of two lengths: an error
         if "%05d" in what:
             use += workers
-        if out:
+        if out and out[0] != "w":
             shape = "dtype: u8, shape: [64]" if what == "text" else "dtype: f32, shape: [4, 8]"
-            depth = f", depth: {r.randint(1, 9)}" if out in "ab" or what == "text" else ""
+            depth = f", depth: {r.randint(least, 9)}" if out in "ab" or what == "text" else ""
             buffers.append(f"  {out}: {{{shape}{depth}}}")
         line = f"{{name: {name}, {use}" + (f", in: {source}" if source else "")
         lines.append(f"  - {line}" + (f", out: {out}}}" if out else ", out: []}" if what == "sink" else "}"))
@@ -177,7 +189,7 @@ def wrong(code, said, files, first, whole, allowed, signalled):
         return "wrote other bytes than the reference: " + ", ".join(
             n for n in {**files, **first} if files.get(n) != first.get(n))
     for name, data in files.items():
-        base = name.removesuffix(".partial") if code else name       # kept when a run fails
+        base = re.sub(r"\.partial(\.\d+)?$", "", name) if code else name       # kept when a run fails
         if base not in first or not is_part(base, data, first[base]):
             return f"'{name}' is not as in the reference ({len(data)} bytes)"
     return None
@@ -203,7 +215,7 @@ def one_run(gpipe, folder, stages, r, first, failures, took):
     if not bad and code == -signal.SIGKILL:
         text = render(stages, r, "drop", True)
         code, said, files = run(gpipe, folder, text, 0)
-        left = {n for n in files if n.startswith(".") or n.endswith(".partial")}     # by that one
+        left = {n for n in files if n.startswith(".") or re.search(r"\.partial(\.\d+)?$", n)}     # by that one
         bad = wrong(code, said, {n: d for n, d in files.items() if n not in left}, first, True,
                     [0], False)
         bad = bad and f"after a killed run: {bad}"

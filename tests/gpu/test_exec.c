@@ -6,6 +6,8 @@
 #include "end_cases.h"
 #include "exec_cases.h"
 #include "gpu.h"
+#include "regroup_cases.h"
+#include "unwritten_cases.h"
 
 Suite *suite_exec(void);
 
@@ -19,6 +21,8 @@ Suite *suite_exec(void)
     exec_cases(tc, "cuda", thin ? atoi(thin) : 1);
     end_cases(tc, "cuda");
     cooperative_cases(tc, "cuda");
+    unwritten_cases(tc, "cuda");
+    regroup_cases(tc, "cuda");
     suite_add_tcase(s, tc);
     return s;
 }

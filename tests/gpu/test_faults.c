@@ -91,6 +91,7 @@ static command_result run(const char *yaml, const char *cu, const char *const *e
     "extern \"C\" __global__ void k(const float *in, float *out, const gp_frame_info *frame)\n" \
     "{\n"                                                                                 \
     "    volatile float *v = out;\n"                                                      \
+    "    for (int i = 1; i < 64; i++) out[i] = in[i];\n"                                  \
     "    *v = in[0] * 0.0f;\n"                                                            \
     "    while (*v == 0.0f && (" when "))\n"                                              \
     "        ;\n"                                                                         \
@@ -129,7 +130,7 @@ static const struct {
         "[0-9]+ frames? in" } },
     { "a kernel that never ends, from the first frame",
       PIPELINE("stall_timeout: 2s\n", "entry: k, " FRAME_ARGS ", grid: [1], block: [1]"),
-      ENDLESS("true"), { 0 }, 5, 20, true, { "nothing moved for" } },
+      ENDLESS("true"), { 0 }, 5, 20, true, { "nothing moved for", "'first\\.\\.second' is busy with frame 0" } },
 
     { "a kernel with a syntax error", PIPELINE("", "entry: k, args: [in, out]"),
       "extern \"C\" __global__ void k(const float *in, float *out)\n"
@@ -278,13 +279,16 @@ static const char big_yaml[] =
     "  c: {dtype: f32, shape: [64]}\n"
     "stages:\n"
     "  - {use: generate, out: a, frames: 3}\n"
-    "  - {use: kernel, source: k.cu, entry: k, args: [in, out], grid: [1], block: [64], out: big}\n"
-    "  - {use: kernel, source: k.cu, entry: k, args: [in, out], grid: [1], block: [64], out: c}\n"
+    "  - {use: kernel, source: k.cu, entry: k, args: [in, out, {i64: out.size}],\n"
+    "     block: [64], grid: [1000], out: big}\n"
+    "  - {use: kernel, source: k.cu, entry: k, args: [in, out, {i64: out.size}],\n"
+    "     block: [64], grid: [1], out: c}\n"
     "  - {use: discard}\n";
 static const char big_cu[] =
-    "extern \"C\" __global__ void k(const float *in, float *out)\n"
+    "extern \"C\" __global__ void k(const float *in, float *out, long long n)\n"
     "{\n"
-    "    out[threadIdx.x] = in[threadIdx.x];\n"
+    "    for (long long i = blockIdx.x * 64 + threadIdx.x; i < n; i += gridDim.x * 64)\n"
+    "        out[i] = in[i % 64];\n"
     "}\n";
 
 /* Takes GPU memory, the largest pieces first, until `leave` bytes are free. */
@@ -374,7 +378,7 @@ START_TEST(interrupted_twice)
         "    float v = in[0];\n"
         "    for (int i = 0; i < 400000000; i++)\n"      /* a second or two */
         "        v = v * 0.5f + 1.0f;\n"
-        "    out[0] = v;\n"
+        "    for (int i = 0; i < 64; i++) out[i] = v;\n"
         "}\n", NULL, LIMIT, 2);
     ck_assert_msg(!r.late && r.code == 130, "exit %d; stderr:\n%s", r.code, r.err);
     ck_assert_msg(strstr(r.err, "not drained"), "does not say 'not drained':\n%s", r.err);

@@ -4,6 +4,7 @@
 
 const char *code_dir;
 gp_errs code_errs;
+char code_plan[4000];
 static gp_registry *registry;
 
 void code_up(void)
@@ -34,6 +35,11 @@ void code_compile(const char *source, const char *shape, const char *options, bo
     memset(&code_errs, 0, sizeof code_errs);
     gp_machine_fixed(&machine, cuda);
     gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, &code_errs);
-    if (p)
-        gp_pipeline_destroy(p);
+    *code_plan = 0;
+    if (!p)
+        return;
+    FILE *f = fmemopen(code_plan, sizeof code_plan, "w");
+    gp_dump_plan(f, gp_pipeline_plan(p), GP_DUMP_TEXT);
+    fclose(f);
+    gp_pipeline_destroy(p);
 }

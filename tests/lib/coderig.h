@@ -6,6 +6,7 @@
 
 extern const char *code_dir;           /* of the test, where k.cu stands */
 extern gp_errs code_errs;              /* of the last code_compile() */
+extern char code_plan[4000];           /* ... its plan as text; empty: errors */
 
 /* A checked fixture. */
 void code_up(void);

@@ -34,6 +34,21 @@ const char *io_error(const pipe_result *r)
     return r->errs.n ? r->errs.e[0].msg : "no error";
 }
 
+void io_told(const pipe_result *r, char path[PATH_MAX])
+{
+    static const char says[] = "what was written is kept as '";
+    const char *from = NULL;
+    int i = 0;
+    while (i < r->errs.n && !(from = strstr(r->errs.e[i].msg, says)))
+        i++;
+    *path = 0;
+    if (from)
+        snprintf(path, PATH_MAX, "%.*s", (int)strlen(from + strlen(says)) - 1, from + strlen(says));
+    for (i = 0; !from && i < r->errs.n; i++)
+        if (r->errs.e[i].code == GP_E_NOTE)
+            strncat(path, r->errs.e[i].msg, PATH_MAX - 1 - strlen(path));
+}
+
 uint64_t io_runs(const char *yaml)
 {
     pipe_result r = io_go(yaml);

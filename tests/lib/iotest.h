@@ -4,6 +4,7 @@
 #define IOTEST_H
 
 #include <check.h>
+#include <limits.h>
 #include "base/npy.h"
 #include "pipe.h"
 
@@ -20,6 +21,8 @@ int io_files(const char *sub);
 
 pipe_result io_go(const char *yaml);
 const char *io_error(const pipe_result *r);            /* the first one's text */
+/* Where a run that failed says that it kept what it wrote. */
+void io_told(const pipe_result *r, char path[PATH_MAX]);
 /* Runs `yaml`; it must come to a good end. Returns how many frames did. */
 uint64_t io_runs(const char *yaml);
 /* Runs `yaml`; it must fail with this exit code and a message that has `text`. */

@@ -29,6 +29,14 @@ typedef struct frame {
     gp_view in[PORTS], out[PORTS];
 } frame;
 
+/* What most scripts get: 16 bytes, and a second port of them; as many elements as LuaJIT
+ * compiles a loop for. A script that is one function. */
+#define X16 "{dtype: u8, shape: [16]}"
+#define HOT "{dtype: f32, shape: [1024]}"
+#define TWO "\n  x2: {dtype: u8, shape: [16]}"
+#define TWO_OUT "\n  y2: {dtype: u8, shape: [16]}"
+#define P(body) "function process(f, x, y) " body " end"
+
 /* The stage's shapes; its state is not opened yet. `in` and `out` are declarations as
  * in YAML, "{dtype: u8, shape: [4]}", NULL for none, two with "x2: " or "y2: " on a
  * line of its own; `more` are further options; `script` is text, or the name of a

@@ -4,7 +4,7 @@
 #include "planned.h"
 
 typedef struct src_opts { int64_t size; } src_opts;
-typedef struct dev_opts { bool info; int64_t scratch, state, table; } dev_opts;
+typedef struct dev_opts { bool info; int64_t scratch, state, table; gp_ints block, grid; } dev_opts;
 
 static bool src_shape(gp_shape *s)
 {
@@ -20,6 +20,14 @@ static bool like_first(gp_shape *s)
     return true;
 }
 
+static gp_dim3 axes(const gp_ints *v)
+{
+    gp_dim3 d = { 0 };
+    if (v->n)
+        d = (gp_dim3){ (unsigned)v->v[0], v->n > 1 ? (unsigned)v->v[1] : 1, v->n > 2 ? (unsigned)v->v[2] : 1 };
+    return d;
+}
+
 static bool dev_shape(gp_shape *s)
 {
     const dev_opts *o = s->opts;
@@ -27,6 +35,7 @@ static bool dev_shape(gp_shape *s)
     s->scratch = (size_t)o->scratch;
     s->state = (size_t)o->state;
     s->table = (size_t)o->table;
+    s->block = axes(&o->block), s->grid = axes(&o->grid);
     return like_first(s);
 }
 
@@ -60,6 +69,8 @@ static const gp_opt dev_options[] = {
     { GP_INT(dev_opts, scratch), .def = "0", .help = "bytes per frame" },
     { GP_INT(dev_opts, state), .def = "0", .help = "bytes" },
     { GP_INT(dev_opts, table), .def = "0", .help = "bytes" },
+    { GP_INTS(dev_opts, block), .help = "threads" },
+    { GP_INTS(dev_opts, grid), .help = "blocks" },
     { 0 }
 };
 
@@ -75,6 +86,13 @@ static const gp_kind kinds[] = {
     { GP_KIND("sink"), .help = "a sink", .in = any, .shape = like_first, .run = run },
 };
 
+extern const gp_kind gp_kind_group, gp_kind_split, gp_kind_window, gp_kind_decimate, gp_kind_hold, gp_kind_mix,
+                     gp_kind_reduce;
+static const gp_kind *const built_in[] = {
+    &gp_kind_group, &gp_kind_split, &gp_kind_window, &gp_kind_decimate, &gp_kind_hold, &gp_kind_mix,
+    &gp_kind_reduce,
+};
+
 static const char *no_environment(const void *arg, const char *name)
 {
     (void)arg, (void)name;
@@ -86,6 +104,8 @@ planned plan_on(const char *yaml, const char *file, const gp_machine *machine)
     planned p = { .registry = gp_registry_create(), .machine = *machine };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         ck_assert_msg(gp_register(p.registry, &kinds[i], &p.errs), "%s", p.errs.e[0].msg);
+    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
+        ck_assert_msg(gp_register(p.registry, built_in[i], &p.errs), "%s", p.errs.e[0].msg);
     gp_config c = { .registry = p.registry, .machine = machine, .env = { .get = no_environment } };
     p.pipeline = gp_compile(yaml, strlen(yaml), file, &c, &p.errs);
     if (p.pipeline) {

@@ -5,7 +5,8 @@
  *   host   a host stage, any number of inputs; its output is like the first
  *   dev    the same on the device; options: info, scratch, state, table
  *   two    a device stage with two outputs
- *   sink   a host stage without outputs                                    */
+ *   sink   a host stage without outputs
+ *   group, split, window, decimate, hold, mix, reduce: as they are        */
 #ifndef TEST_PLANNED_H
 #define TEST_PLANNED_H
 

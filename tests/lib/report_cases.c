@@ -3,10 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pipe.h"
-#include "report/report.h"
 #include "report_cases.h"
-
-static const char *on;         /* the device under test */
+#include "reportrig.h"
 
 enum { FRAMES = 40, ELEMENTS = 4096, PERIOD_NS = 5000000 };
 
@@ -28,45 +26,9 @@ static const char work[] =
     "    for i = 1, 300000 do sum = sum + i % 7 end\n"
     "end\n";
 
-typedef struct seen {
-    gp_arena arena;
-    gp_report *report;
-    char *trace;
-    bool made;
-} seen;
-
-static void look(gp_pipeline *p, void *arg)
+static report_seen run(gp_run_options options)
 {
-    seen *s = arg;
-    gp_errs errs = { .n = 0 };
-    size_t n;
-    s->report = gp_report_make(&s->arena, p, &errs);
-    FILE *f = open_memstream(&s->trace, &n);
-    s->made = gp_trace_json(p, 0, f, &errs);
-    fclose(f);
-}
-
-static seen run_text(const char *text, const char *script, gp_run_options options)
-{
-    seen s = { .report = NULL };
-    const char *dir = pipe_dir();
-    pipe_text(dir, "work.lua", script);
-    pipe_result r = pipe_run_then(dir, text, on, NULL, options, look, &s);
-    ck_assert_msg(r.outcome == GP_DONE, "%s", r.errs.n ? r.errs.e[0].msg : "?");
-    ck_assert_ptr_nonnull(s.report);
-    pipe_dir_remove(dir);
-    return s;
-}
-
-static seen run(gp_run_options options)
-{
-    return run_text(yaml, work, options);
-}
-
-static void done(seen *s)
-{
-    free(s->trace);
-    gp_arena_free(&s->arena);
+    return report_run(yaml, work, options);
 }
 
 static double part(int64_t ns, const gp_report *r)
@@ -76,7 +38,7 @@ static double part(int64_t ns, const gp_report *r)
 
 START_TEST(test_numbers)
 {
-    seen s = run((gp_run_options){ .timed = true, .stamped = true });
+    report_seen s = run((gp_run_options){ .timed = true, .stamped = true });
     const gp_report *r = s.report;
     ck_assert(!s.made);                /* nothing was traced */
     ck_assert_int_eq(r->nactors, 4);
@@ -111,13 +73,13 @@ START_TEST(test_numbers)
     const gp_engine_report *e = r->engine;
     ck_assert(e[GP_ENGINE_COMPUTE].used && e[GP_ENGINE_COMPUTE].measured);
     ck_assert(e[GP_ENGINE_COMPUTE].busy_ns > 0 && part(e[GP_ENGINE_COMPUTE].busy_ns, r) <= 1);
-    bool copies = strcmp(on, "cpu");
+    bool copies = strcmp(report_on, "cpu");
     for (int i = 0; i < GP_ENGINES; i += GP_ENGINE_COPY_OUT - GP_ENGINE_COPY_IN) {
         ck_assert_uint_eq(e[i].bytes, copies ? FRAMES * ELEMENTS * 4 : 0);
         ck_assert(e[i].used == copies && (e[i].limit > 1e9) == copies);
         ck_assert((e[i].busy_ns > 0) == copies && part(e[i].busy_ns, r) <= 1);
     }
-    done(&s);
+    report_done(&s);
 }
 END_TEST
 
@@ -126,7 +88,7 @@ END_TEST
 START_TEST(test_finish)
 {
     enum { MS = 30 };
-    seen s = run_text("buffers: {x: {dtype: f32, shape: [16]}}\nstages:\n"
+    report_seen s = report_run("buffers: {x: {dtype: f32, shape: [16]}}\nstages:\n"
         "  - {use: generate, frames: 3, out: x}\n"
         "  - {name: work, use: lua, script: work.lua, out: []}\n",
         "function process(f, x) end\n"
@@ -135,69 +97,52 @@ START_TEST(test_finish)
     ck_assert_int_eq(s.report->nactors, 2);      /* the second is `work` */
     ck_assert_msg(s.report->actor[1].busy_ns >= MS / 2 * INT64_C(1000000), "%.3f ms",
                   1e-6 * (double)s.report->actor[1].busy_ns);
-    done(&s);
+    report_done(&s);
 }
 END_TEST
 
 /* Without stamps copies are estimated, and say so. */
 START_TEST(test_estimated)
 {
-    seen s = run((gp_run_options){ .timed = true });
-    bool copies = strcmp(on, "cpu");
+    report_seen s = run((gp_run_options){ .timed = true });
+    bool copies = strcmp(report_on, "cpu");
     for (int i = 0; i < GP_ENGINES; i++)
         ck_assert(!s.report->engine[i].measured);
     ck_assert(s.report->engine[GP_ENGINE_COPY_IN].used == copies);
     ck_assert((s.report->engine[GP_ENGINE_COPY_IN].busy_ns > 0) == copies);
     ck_assert_uint_eq(s.report->actor[2].time.n, FRAMES);
-    done(&s);
+    report_done(&s);
 }
 END_TEST
 
-/* The number behind "key": in a line of the trace. */
-static double member(const char *line, const char *key)
-{
-    char text[40];
-    snprintf(text, sizeof text, "\"%s\": ", key);
-    const char *at = strstr(line, text);
-    const char *end = strchr(line, '\n');
-    ck_assert_msg(at && (!end || at < end), "no %s in: %.150s", key, line);
-    return atof(at + strlen(text));
-}
-
-static bool has(const char *line, const char *text)
-{
-    const char *at = strstr(line, text), *end = strchr(line, '\n');
-    return at && (!end || at < end);
-}
-
 START_TEST(test_trace)
 {
-    seen s = run((gp_run_options){ .timed = true, .stamped = true, .trace_ns = 60000000000 });
+    report_seen s = run((gp_run_options){ .timed = true, .stamped = true, .trace_ns = 60000000000 });
     int made[FRAMES] = { 0 }, worked[FRAMES] = { 0 }, computed[FRAMES] = { 0 }, moved[2] = { 0 };
     int starts = 0, ends = 0, held = 0;
     double launched[FRAMES], wall = (double)s.report->wall_ns * 1e-3;
     ck_assert(s.made);
     for (const char *line = s.trace; line && *line; line = strchr(line, '\n')) {
         line += *line == '\n';
-        starts += has(line, "\"ph\": \"s\"");
-        ends += has(line, "\"ph\": \"f\"");
-        if (has(line, "\"ph\": \"C\"")) {
-            double n = member(line, "held");
+        starts += line_has(line, "\"ph\": \"s\"");
+        ends += line_has(line, "\"ph\": \"f\"");
+        if (line_has(line, "\"ph\": \"C\"")) {
+            double n = line_member(line, "held");
             ck_assert(n >= 0 && n <= 4);
             held += n > 0;
         }
-        if (!has(line, "\"ph\": \"X\""))
+        if (!line_has(line, "\"ph\": \"X\""))
             continue;
-        double ts = member(line, "ts"), end = ts + member(line, "dur");
+        double ts = line_member(line, "ts"), end = ts + line_member(line, "dur");
         ck_assert_msg(ts >= 0 && end <= wall + 500, "%.150s", line);
-        int first = (int)member(line, "frame"), n = (int)member(line, "frames");
-        for (int f = first; f < first + n && !has(line, "\"cat\": \"wait\""); f++) {
+        int first = (int)line_member(line, "frame"), n = (int)line_member(line, "frames");
+        for (int f = first; f < first + n && !line_has(line, "\"cat\": \"wait\""); f++) {
             ck_assert_int_lt(f, FRAMES);
-            made[f] += has(line, "\"name\": \"generate\"");
-            worked[f] += has(line, "\"name\": \"work\"");
-            moved[0] += has(line, "\"cat\": \"copy in\"");
-            moved[1] += has(line, "\"cat\": \"copy out\"");
-            if (has(line, "\"cat\": \"launch\""))
+            made[f] += line_has(line, "\"name\": \"generate\"");
+            worked[f] += line_has(line, "\"name\": \"work\"");
+            moved[0] += line_has(line, "\"cat\": \"copy in\"");
+            moved[1] += line_has(line, "\"cat\": \"copy out\"");
+            if (line_has(line, "\"cat\": \"launch\""))
                 launched[f] = ts;
         }
     }
@@ -206,16 +151,16 @@ START_TEST(test_trace)
          line = strstr(line + 1, "\"cat\": \"compute\"")) {
         while (line[-1] != '\n')
             line--;
-        int first = (int)member(line, "frame"), n = (int)member(line, "frames");
+        int first = (int)line_member(line, "frame"), n = (int)line_member(line, "frames");
         for (int f = first; f < first + n; f++) {
             computed[f]++;
             /* the device's clock is the host's, to a tenth of a millisecond */
-            ck_assert_msg(member(line, "ts") > launched[f] - 100, "%.1f, launched at %.1f",
-                          member(line, "ts"), launched[f]);
+            ck_assert_msg(line_member(line, "ts") > launched[f] - 100, "%.1f, launched at %.1f",
+                          line_member(line, "ts"), launched[f]);
         }
         line = strchr(line, '\n') - 1;
     }
-    bool cpu = !strcmp(on, "cpu");     /* where each stage of the segment has a slice */
+    bool cpu = !strcmp(report_on, "cpu");     /* where each stage of the segment has a slice */
     for (int f = 0; f < FRAMES; f++) {
         ck_assert_int_eq(made[f], 1);
         ck_assert_int_eq(worked[f], 1);
@@ -226,26 +171,26 @@ START_TEST(test_trace)
     ck_assert_int_eq(starts, ends);
     ck_assert_int_gt(starts, FRAMES / 8);
     ck_assert_int_gt(held, FRAMES / 8);        /* a change may be of several frames */
-    done(&s);
+    report_done(&s);
 }
 END_TEST
 
 /* Only the end_a run is kept. */
 START_TEST(test_trace_last)
 {
-    seen s = run((gp_run_options){ .timed = true, .trace_ns = 40000000 });
+    report_seen s = run((gp_run_options){ .timed = true, .trace_ns = 40000000 });
     double from = (double)s.report->wall_ns * 1e-3 - 40000;
     int n = 0;
     ck_assert(s.made);
     for (const char *line = s.trace; line && *line; line = strchr(line, '\n')) {
         line += *line == '\n';
-        if (!has(line, "\"ph\": \"X\""))
+        if (!line_has(line, "\"ph\": \"X\""))
             continue;
         n++;
-        ck_assert_msg(member(line, "ts") + member(line, "dur") > from - 1, "%.150s", line);
+        ck_assert_msg(line_member(line, "ts") + line_member(line, "dur") > from - 1, "%.150s", line);
     }
     ck_assert(n > 0 && n < FRAMES * 6);
-    done(&s);
+    report_done(&s);
 }
 END_TEST
 
@@ -259,7 +204,7 @@ static int by_start(const void *a, const void *b)
  * them has it. */
 START_TEST(test_segments)
 {
-    seen s = run_text(
+    report_seen s = report_run(
         "buffers:\n"
         "  x: {dtype: f32, shape: [16]}\n"
         "  y: {dtype: f32, shape: [1000000]}\n"
@@ -275,10 +220,10 @@ START_TEST(test_segments)
     int n = 0;
     for (const char *line = s.trace; line && *line; line = strchr(line, '\n')) {
         line += *line == '\n';
-        if (!has(line, "\"cat\": \"compute\""))
+        if (!line_has(line, "\"cat\": \"compute\""))
             continue;
         ck_assert_int_lt(n, 300);
-        slice[n][0] = member(line, "ts"), slice[n][1] = slice[n][0] + member(line, "dur");
+        slice[n][0] = line_member(line, "ts"), slice[n][1] = slice[n][0] + line_member(line, "dur");
         n++;
     }
     qsort(slice, (size_t)n, sizeof *slice, by_start);
@@ -289,7 +234,7 @@ START_TEST(test_segments)
     }
     double said = 1e-3 * (double)s.report->engine[GP_ENGINE_COMPUTE].busy_ns;
     ck_assert_msg(said > 0.99 * busy && said < 1.01 * busy, "%.1f us, but %.1f", said, busy);
-    done(&s);
+    report_done(&s);
 }
 END_TEST
 
@@ -298,7 +243,7 @@ START_TEST(test_early_end)
 {
     enum { ENDLESS = 0, FEW = 1, SHORT = 3, LONG = 4, STAGES = 7 };
     static const char join[] = "function process(f, x, y) y:copy(x.a) end\n";
-    seen s = run_text(
+    report_seen s = report_run(
         "depth: 4\n"
         "buffers:\n"
         "  a: {dtype: f32, shape: [16]}\n"
@@ -333,13 +278,13 @@ START_TEST(test_early_end)
     ck_assert_int_eq(found, 1);
     for (const char *line = s.trace; line && *line; line = strchr(line, '\n')) {
         line += *line == '\n';
-        if (has(line, "\"ph\": \"C\"")) {
-            ck_assert_msg(member(line, "held") <= 4, "%.150s", line);
+        if (line_has(line, "\"ph\": \"C\"")) {
+            ck_assert_msg(line_member(line, "held") <= 4, "%.150s", line);
             held++;
         }
     }
     ck_assert_int_gt(held, 25);
-    done(&s);
+    report_done(&s);
 }
 END_TEST
 
@@ -354,18 +299,18 @@ START_TEST(test_long_names)
              "  - {use: generate, frames: 20, out: %s}\n"
              "  - {name: %s1, use: discard, in: %s}\n  - {name: %s2, use: discard, in: %s}\n",
              name, name, name, name, name, name);
-    seen s = run_text(text, "", (gp_run_options){ .timed = true, .trace_ns = 60000000000 });
+    report_seen s = report_run(text, "", (gp_run_options){ .timed = true, .trace_ns = 60000000000 });
     for (int i = 1; i <= 2; i++) {
         snprintf(want, sizeof want, "\"name\": \"buffer %s for %s%d\"", name, name, i);
         ck_assert_msg(strstr(s.trace, want) != NULL, "no %s", want);
     }
-    done(&s);
+    report_done(&s);
 }
 END_TEST
 
 void report_cases(TCase *tc, const char *device)
 {
-    on = device;
+    report_on = device;
     tcase_add_test(tc, test_numbers);
     tcase_add_test(tc, test_finish);
     tcase_add_test(tc, test_estimated);
@@ -374,4 +319,5 @@ void report_cases(TCase *tc, const char *device)
     tcase_add_test(tc, test_segments);
     tcase_add_test(tc, test_early_end);
     tcase_add_test(tc, test_long_names);
+    report_rate_cases(tc);
 }

@@ -6,5 +6,7 @@
 
 /* Adds them, for `device` ("cpu" or "cuda"). */
 void report_cases(TCase *tc, const char *device);
+/* report_rate_cases.c: of them those of runs that regroup frames. */
+void report_rate_cases(TCase *tc);
 
 #endif

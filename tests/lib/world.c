@@ -129,6 +129,7 @@ static const gp_opt options[] = {
     {0}
 };
 static const gp_opt with_file[] = { { O(PATH, file), .required = true }, {0} };
+static const gp_opt with_node[] = { { O(NODE, node) }, {0} };
 static const gp_opt with_b[] = { { O(BOOL, b) }, {0} };
 
 #define KIND(n, i, o, sh, ...) { GP_KIND(n), .help = "for tests", .in = i, .out = o, .shape = sh, \
@@ -137,7 +138,7 @@ static const gp_kind kinds[] = {
     KIND("src", NULL, out1, shape_src, .run = run, .opts = with_b),
     KIND("sink", one, NULL, shape_same, .run = run),
     KIND("host", one, out1, shape_same, .run = run),
-    KIND("dev", one, out1, shape_same, .record = record),
+    KIND("dev", one, out1, shape_same, .record = record, .opts = with_node),
     KIND("both", u8_f32, out1, shape_opts, .run = run, .record = record, .opts = options),
     KIND("float", f32_only, out1, shape_same, .run = run),
     KIND("add", a_b, out1, shape_same, .run = run),

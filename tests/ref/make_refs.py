@@ -176,6 +176,28 @@ for op, f in functions.items():
          f(halves.astype(f64), axis=1).astype(np.float16), 1e-3 if op in ("sum", "mean") else 0)
     case("reduce", f"op: {op}, axes: [0]", "doubles_f64", f(doubles, axis=0), 1e-15 if op in ("sum", "mean") else 0)
 
+# -- mix: rows are frames; mixes.txt: op | frames | input | expected | tolerance ----
+
+mixes = []
+for name, x in [("wide_" + d, x) for d, x in wide.items()] + [("plane_f32", plane), ("nan_f32", nan_plane),
+                                                            ("halves_f16", halves), ("doubles_f64", doubles)]:
+    for op, f in {**functions, "last": lambda a, axis: a[-1]}.items():
+        for n in (4, len(x)) if name == "plane_f32" else (4,):
+            sums = op in ("sum", "mean")
+            if op == "mean" and name in ("wide_i8", "wide_u8"):
+                continue                       # such sums wrap
+            kept = x if not sums or op == "mean" and x.dtype.kind in "iu" else x.astype(
+                f64 if x.dtype.kind == "f" else np.uint64 if x.dtype == np.uint64 else np.int64)
+            r = np.stack([f(kept[i:i + n], axis=0) for i in range(0, len(x), n)])
+            if x.dtype.kind == "f":
+                r = r.astype(x.dtype)
+            elif op == "mean":
+                r = r.astype(f32)
+            mixes.append(f"{op} | {n} | {name} | mix_{len(mixes):02} | {(1e-3 if x.dtype == np.float16 else 1e-6) if sums else 0:g}")
+            save(f"mix_{len(mixes) - 1:02}", r)
+with open(os.path.join(here, "mixes.txt"), "w") as out:
+    out.write("# Made by make_refs.py: op | frames | input | expected | tolerance\n" + "\n".join(mixes) + "\n")
+
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
     out.write("\n".join(cases) + "\n")

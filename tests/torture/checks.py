@@ -105,7 +105,8 @@ def judge_files(pipeline, good, got, killed):
     """(texts, how many frames are missing)."""
     wrong, missing, lost = [], 0, []
     for name, data in got.files.items():
-        whole = name[:-len(".partial")] if name.endswith(".partial") else None
+        whole = re.sub(r"\.partial(\.\d+)?$", "", name)
+        whole = whole if whole != name else None
         if whole in good.files:                # kept by a run that failed
             if count_missing(pipeline, whole, data, good.files[whole]) is None:
                 wrong.append("wrong bytes in what was kept of a file")

@@ -99,6 +99,21 @@ stages:
   - {use: write, path: "${env:OUT}/each/%05d.npy"}
 """, good=1),
 
+    Pipeline("regroup", """depth: 3
+buffers: {a: {dtype: f32, shape: [64]}}
+stages:
+  - {use: read, path: ramp.npy, out: a}
+  - {use: group, frames: 2, tail: drop}
+  - {use: scale, a: 2}
+  - {use: split}
+  - {use: mix, op: sum, frames: 2, tail: drop}
+  - {use: write, path: "${env:OUT}/joined.npy"}
+  - {use: hold, in: a, frames: 2}
+  - {use: window, frames: 3}
+  - {use: decimate, frames: 4}
+  - {name: each, use: write, path: "${env:OUT}/each/%05d.raw"}
+""", frames={"joined.npy": 256}),
+
     Pipeline("compare", """depth: 3
 buffers: {a: {dtype: f32, shape: [64]}}
 stages:

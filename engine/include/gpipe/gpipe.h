@@ -163,6 +163,8 @@ typedef struct gp_run_options {
 typedef struct gp_account {
     const char *source;    /* stage name */
     uint64_t in, out, dropped, failed, cancelled;
+    uint64_t block;        /* where stages regroup: out, dropped and failed grow by so many at a time; else 1.
+                              0: only at the end of the run */
 } gp_account;
 
 /* Numbers of one stage while it runs, and after. */
@@ -197,19 +199,24 @@ typedef enum gp_outcome {
                               destroy the pipeline */
 } gp_outcome;
 
-/* Says that the caller writes a file of its own beside the run (a report), before it: no
+/* Says that the caller writes a file of its own beside the next run (a report), before it: no
  * stage may then write it. `who` names it in messages ("--report") and, as `path`, lives as
  * long as the pipeline. False, with an error, if the pipeline reads that file, somebody
  * else said so, or its folder is not there. */
 bool gp_pipeline_writes(gp_pipeline *p, const char *who, const char *path, gp_errs *errs);
 
-/* Runs the pipeline to its end. `o` NULL: no options. Once per gp_pipeline: again is an error. On a CUDA device it may raise the
- * stack size (cudaLimitStackSize) of the device's primary context. */
+/* Runs the pipeline to its end. `o` NULL: no options. It may be run again, one run at a time: each
+ * reads, writes and counts from the beginning, with the plan that gp_compile made: what it looked at then
+ * (scripts, types of files) is not looked at again. The numbers below are of the newest run; the names in
+ * them are the pipeline's. On one GPU a run beside others should not have `launch: persistent`: kernels that
+ * stay on the device hold up what others set up. Not after GP_STUCK. On a CUDA device it may raise the stack size
+ * (cudaLimitStackSize) of the device's primary context. */
 gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs);
 
 /* Level 1: sources stop, the rest drains. 2: nothing new is started. 3: the caller ends the
- * process now, and stages' files that are not whole are removed before it does. Levels only rise. May be called from any thread and from a signal handler, before
- * and during the run. */
+ * process now; before it does, stages' files that are not whole are removed, and what is written of a joined one is
+ * kept as after GP_STUCK. Levels only rise, and are 0 again when the run is over: what is asked for in between is of the next run. May be called from any thread and from a signal
+ * handler. */
 void gp_cancel(gp_pipeline *p, int level);
 
 /* Any thread, during and after the run; they take no lock that a frame waits for. Each

@@ -28,6 +28,10 @@ struct gp_node {
     gp_node **key;         /* of a map: scalars, unique, merge keys resolved */
     gp_node **item;
     const struct gp_table *index;  /* of a map with many keys: where each is; or NULL */
+    const struct gp_expr *expr;    /* of a scalar: its text as an expression, once the engine
+                                      has parsed it, so that no evaluation has to; or NULL */
+    int line, col;         /* of a block scalar whose lines stand in the file as in the text: the
+                              line that its text begins in, and the column of each of its lines; else 0 */
 };
 
 /* The value of `key` in a map; NULL when absent or `map` is not a map. */
@@ -65,7 +69,9 @@ struct gp_scope {
  * TiB (bytes), Hz kHz MHz GHz. Integers stay integers (64 bits, overflow is an
  * error); / of integers with a remainder is an error that names ceil and floor.
  * Inside ceil() and floor() a / is the exact quotient. Errors point at the
- * column inside the scalar. */
+ * column inside the scalar. Allocates nothing for numbers and nodes of the file,
+ * which are parsed when the pipeline is compiled; a scalar that was made since, or
+ * is no expression, is parsed anew each time. Any thread. */
 bool gp_eval(const gp_node *n, const gp_scope *scope, gp_num *out, gp_errs *errs);
 
 /* The same where a duration is expected: "30s", "1.5ms", "2 * 10ms". A bare

@@ -172,6 +172,29 @@ typedef struct gp_known {
     int64_t frames;            /* of a source: how many it makes */
 } gp_known;
 
+typedef struct gp_dim3 { unsigned x, y, z; } gp_dim3;
+
+/* Of a kind with neither run() nor record(), which changes how many frames there are: the engine copies the
+ * frames of its one input to its one output, where they are, on the host or on the device. It fires k = 0, 1, 2,
+ * ...; firing k belongs to input frame f = k * step / repeat, takes the frames [f - back, f - back + take) that
+ * there are, and makes output frames [k * make, (k + 1) * make). Of `step` and `repeat` one is 1.
+ *
+ *   stack      the frames that it takes, without those that are holes, are the rows of the one that it makes:
+ *              [take, ...] with `take` rows at most. Without any it is a hole, and so it is when frame f of a
+ *              firing that looks back is one
+ *   split      each row of the one frame that it takes is one of the `make` frames; for rows that a partial frame
+ *              lacks there are holes that no account counts
+ *   neither    it makes a copy of the frame */
+typedef struct gp_regroup {
+    int64_t step, repeat;
+    int64_t take, back, make;
+    bool stack, split;
+    bool drop_tail;            /* there is no firing for the last frames, where they are fewer than `take`; with
+                                  `every`, no frame is made of them */
+    int64_t every;             /* of a device kind with emit(): it makes a frame of so many; INT64_MAX: one, at the end */
+    bool drop_partial;         /* of one that stacks: a frame with fewer than `take` rows is a hole, and dropped */
+} gp_regroup;
+
 typedef struct gp_shape gp_shape;
 struct gp_shape {
     const void *opts;
@@ -211,6 +234,15 @@ struct gp_shape {
     int64_t writes_from;   /* of a path with %05d: the first number it gives; INT64_MAX:
                               none that a file has which is there */
     bool cooperative;      /* record() launches kernels whose gp_source says so */
+    bool writes_all;       /* record(), or run(), writes every element of its outputs, in the rows that it makes.
+                              The engine fills the outputs of the first whole frame with a pattern and looks for
+                              it after (in samples, of a large one): an element that was not written is an error.
+                              For that, record() may be called several times for that frame, unless its frames
+                              take turns; run() is called once, for the first frame of each worker alone. Not with
+                              keeps_slots */
+    gp_dim3 block, grid;   /* of what record() launches for one whole frame, as plans show it:
+                              threads, blocks; x 0: not said */
+    gp_regroup regroup;    /* of a kind with neither run() nor record(): required. With emit() `every` and drop_tail */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -356,14 +388,14 @@ typedef struct gp_dcall {
     const char *name;
     gp_rec *rec;
     gp_errs *errs;
+    uint64_t added;                /* of a kind with emit(): frames that `carried` is made of before this call */
 } gp_dcall;
 
 /* Evaluates an expression over vars and the views of this call, whose ports have
- * the names that shape() saw; for grids and arguments. Allocates nothing. */
+ * the names that shape() saw; for grids and arguments. Allocates nothing when
+ * `n` is in an option of this stage. */
 bool gp_dcall_eval(const gp_dcall *c, const char *const *in_name, int nin,
                    const char *const *out_name, int nout, const gp_node *n, gp_num *out);
-
-typedef struct gp_dim3 { unsigned x, y, z; } gp_dim3;
 
 /* Recorder calls. `args` are pointers to the arguments' values, in order; they
  * are copied before the call returns. `shared`: bytes of dynamic shared memory.
@@ -385,7 +417,7 @@ void *gp_rec_stream(gp_dcall *c);
 /* A user's kernel, compiled for the device when the stage is opened. All that it points
  * to lives until the stage is closed. */
 typedef struct gp_source {
-    const char *path;              /* of the .cu file */
+    const char *path;              /* of the .cu file; or see `text` */
     const char *entry;             /* extern "C" __global__ name */
     const char *const *param;      /* C types of the parameters, in order: the
                                       static check */
@@ -402,6 +434,12 @@ typedef struct gp_source {
     const char *const *constant; int nconstants;   /* __constant__: plain memory on a CPU */
     const char *const *fixed; int nfixed;  /* those and const: NVRTC makes variables of them */
     const char *const *words; int nwords;  /* of the source: others do not count; NULL: all count */
+    const char *text;              /* the source itself, NUL-terminated, where it is in no .cu file; or NULL.
+                                      Then headers in quotes are looked for in the folder of `path`, the file
+                                      that it is a part of or was made for (as a pipeline) */
+    int line, col;                 /* of a text whose lines stand in `path` one by one: the line that it
+                                      begins in, and the column of each. 0: messages are at `at`, and count
+                                      the lines of the text */
 } gp_source;
 
 /* NULL after errors (the compiler's, with the user's file and line). The
@@ -486,6 +524,11 @@ typedef struct gp_kind {
      * called once, before shape(), though the inputs be unknown, with nin and nout 0. Results
      * beside errors are shape()'s, which is not called after an error. */
     bool (*check)(gp_shape *s);
+
+    /* Optional, device: a frame is made of many (gp_regroup.every). record() then adds n frames to what is carried
+     * (shape.state), which they replace when c->added is 0, and has no output; emit() queues making the output of
+     * what c->added frames left there. Holes are left out; frames are whole, and take turns. */
+    bool (*emit)(gp_dcall *c);
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

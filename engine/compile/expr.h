@@ -1,0 +1,69 @@
+/* expr.h - an expression of the YAML as a tree: expr_parse.c makes it from the text of a
+ * scalar, expr.c finds its value. What the text may say is in node.h.
+ *
+ * The nodes are in the order of evaluation: an operator stands behind its operands, which
+ * stand from left to right; the last node is the root. So a walk is a loop that keeps on a
+ * stack what it knows of the operands: 1 + 1 + 1 + ... is as deep as it is long, and takes
+ * two places there. */
+#ifndef GP_EXPR_H
+#define GP_EXPR_H
+
+#include "base/arena.h"
+#include <gpipe/node.h>
+
+enum {
+    GP_EXPR_DEEPEST = 64,                          /* brackets, calls and signs in each other */
+    GP_EXPR_STACK = 3 * (GP_EXPR_DEEPEST + 1),     /* the most places that a walk needs: at each
+                                                      depth an argument of min() or max(), a sum
+                                                      and a product wait for what follows */
+};
+
+typedef enum gp_expr_op {
+    GP_EXPR_NUMBER, GP_EXPR_VAR, GP_EXPR_PORT,     /* no operand */
+    GP_EXPR_NEGATE, GP_EXPR_CEIL, GP_EXPR_FLOOR,   /* one */
+    GP_EXPR_ADD, GP_EXPR_SUBTRACT, GP_EXPR_MULTIPLY, GP_EXPR_DIVIDE,   /* two */
+    GP_EXPR_QUOTIENT,          /* a / inside ceil() or floor(): of integers, exact */
+    GP_EXPR_REMAINDER,
+    GP_EXPR_MIN, GP_EXPR_MAX,  /* of more than two arguments: one for each but the first */
+} gp_expr_op;
+
+typedef struct gp_unit {
+    const char *name;
+    bool time;
+    int64_t factor;
+} gp_unit;
+
+typedef struct gp_expr_node {
+    gp_expr_op op;
+    size_t from, len;          /* where it stands in the text, for gp_node_part: an operator's
+                                  sign, a function's name, else all of it */
+    union {
+        struct { gp_num value; const gp_unit *unit; };     /* of a number: the unit is in the
+                                                              value; NULL: it has none */
+        struct { const char *name; int axis; };            /* of a var; of a port: its shape[axis],
+                                                              -1: its size */
+    };
+} gp_expr_node;
+
+typedef struct gp_expr {
+    const char *text;          /* what it was made from */
+    bool named;                /* has a name or a unit: is no bare number */
+    int n;
+    gp_expr_node node[];
+} gp_expr;
+
+/* The tree of a scalar's text, in the arena. NULL after an error, which is not told when
+ * `errs` is NULL. */
+const gp_expr *gp_expr_parse(gp_arena *a, const gp_node *scalar, gp_errs *errs);
+
+/* The tree that a scalar keeps; NULL: none, or that of the text it was copied with. */
+static inline const gp_expr *gp_expr_kept(const gp_node *scalar)
+{
+    return scalar->expr && scalar->expr->text == scalar->text ? scalar->expr : NULL;
+}
+
+/* The same, after parsing it if there is none: while a pipeline is compiled, in its arena, so
+ * that threads that evaluate it later only read. NULL: it is no expression; gp_eval says why. */
+const gp_expr *gp_expr_keep(gp_arena *a, const gp_node *scalar);
+
+#endif

@@ -1,0 +1,79 @@
+/* firing.h - which frames a stage that regroups takes and makes, see gp_regroup in stage.h. Every other stage
+ * takes and makes frame k when it fires for the k-th time.
+ *
+ * In all of these k counts firings, and a number of frames is one from frame 0 on. */
+#ifndef GP_FIRING_H
+#define GP_FIRING_H
+
+#include "compile/ir.h"
+
+/* The input frame that firing k belongs to. */
+static inline uint64_t gp_firing_frame(const gp_regroup *r, uint64_t k)
+{
+    return k / (uint64_t)r->repeat * (uint64_t)r->step;
+}
+
+/* The first frame that it takes. */
+static inline uint64_t gp_firing_from(const gp_regroup *r, uint64_t k)
+{
+    uint64_t f = gp_firing_frame(r, k), back = (uint64_t)r->back;
+    return f > back ? f - back : 0;
+}
+
+/* The frame behind the last that it takes, if that many come. */
+static inline uint64_t gp_firing_to(const gp_regroup *r, uint64_t k)
+{
+    return gp_firing_frame(r, k) + (uint64_t)(r->take - r->back);
+}
+
+/* How many firings `frames` frames are enough for; and how many there are once no more will come. */
+static inline uint64_t gp_firings_ready(const gp_regroup *r, uint64_t frames)
+{
+    uint64_t ahead = (uint64_t)(r->take - r->back), step = (uint64_t)r->step;
+    return frames < ahead ? 0 : ((frames - ahead) / step + 1) * (uint64_t)r->repeat;
+}
+
+static inline uint64_t gp_firings_in_all(const gp_regroup *r, uint64_t frames)
+{
+    uint64_t step = (uint64_t)r->step;
+    return r->drop_tail ? gp_firings_ready(r, frames)
+                        : (frames / step + (frames % step > 0)) * (uint64_t)r->repeat;
+}
+
+/* The frames that the first k firings make; and all of `firings`, when there are no more. */
+static inline uint64_t gp_frames_made(const gp_regroup *r, uint64_t k)
+{
+    return r->every > 1 ? k / (uint64_t)r->every : k * (uint64_t)r->make;
+}
+
+static inline uint64_t gp_frames_in_all(const gp_regroup *r, uint64_t firings)
+{
+    return gp_frames_made(r, firings) + (r->every > 1 && !r->drop_tail && firings % (uint64_t)r->every > 0);
+}
+
+/* The same, were nothing dropped at the end. */
+static inline uint64_t gp_firings_at_most(const gp_regroup *r, uint64_t frames)
+{
+    gp_regroup keep = *r;
+    keep.drop_tail = false;
+    return gp_firings_in_all(&keep, frames);
+}
+
+static inline uint64_t gp_frames_at_most(const gp_regroup *r, uint64_t firings)
+{
+    gp_regroup keep = *r;
+    keep.drop_tail = false;
+    return gp_frames_in_all(&keep, firings);
+}
+
+/* The slots that a ring of what it takes, or makes, has for `depth` firings at once; 1: those that it needs to go on.
+ * Copies are fast: of frames by the thousand some are enough for others to go on meanwhile. */
+static inline int64_t gp_firing_slots(const gp_regroup *r, bool takes, int64_t depth)
+{
+    enum { ENOUGH = 256 };
+    int64_t each = takes ? (r->step < r->take ? r->step : r->take) : r->make, more = each * (depth - 1);
+    int64_t most = depth - 1 > ENOUGH ? depth - 1 : ENOUGH;
+    return (takes ? r->take : r->make) + (more < most ? more : most);
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* hints.c - what was hardly meant as it stands: a key that lacks its ':', an option of another name, a file where
+ * numbers are expected. */
+#include <ctype.h>
+#include <string.h>
+#include "compile/resolve.h"
+
+const char *gp_lacks_colon(gp_arena *a, const gp_node *key, const gp_node *item, const char *name)
+{
+    size_t n = strlen(name);
+    const char *rest = key->text + n;
+    if (key->kind != GP_SCALAR || key->quoted || strncmp(key->text, name, n) || !*rest || !strchr(" :=", *rest)
+        || (item && !gp_is_null(item)))
+        return NULL;
+    rest += strspn(rest, " :=");
+    return gp_format(a, "%s: %s", name, *rest ? rest : "...");
+}
+
+/* A required option that the stage does not give. */
+static bool is_due(const gp_opt *o, const gp_node *stage)
+{
+    return o->required && !gp_node_get(stage, o->name);
+}
+
+const char *gp_option_hint(gp_arena *a, const gp_kind *kind, const gp_node *stage, int i, const char *const *others)
+{
+    const gp_node *key = stage->key[i];
+    const char *due = NULL, *colon = NULL;
+    gp_near near = GP_NEAR(key->text);
+    for (int rest = 0; rest < 2; rest++)           /* those that are due first: the first of the nearest is taken */
+        for (const gp_opt *o = kind->opts; o && o->name; o++)
+            if (is_due(o, stage) != rest) {
+                gp_near_try(&near, o->name);
+                due = due || rest ? due : o->name;
+                colon = colon ? colon : gp_lacks_colon(a, key, stage->item[i], o->name);
+            }
+    for (; *others; others++) {
+        gp_near_try(&near, *others);
+        colon = colon ? colon : gp_lacks_colon(a, key, stage->item[i], *others);
+    }
+    bool far = !*gp_near_text(&near) || 2 * (size_t)near.distance >= strlen(key->text);
+    if (colon)
+        return gp_format(a, "; write '%s'", colon);
+    for (int k = 0; k < 2; k++)
+        if (!strncmp(key->text, k ? "output" : "input", k ? 6 : 5))
+            return k ? "; did you mean 'out'?" : "; did you mean 'in'?";
+    if (far && due)
+        return gp_format(a, "; it needs '%s'", due);
+    if (far)
+        return gp_format(a, "; 'gpipe stages %s' lists them", kind->name);
+    return gp_strndup(a, near.text, strlen(near.text));
+}
+
+bool gp_option_is_file(gp_reader *r, const gp_kind *kind, const gp_opt *o, const gp_node *n)
+{
+    bool list = o->type == GP_OPT_FLOATS || o->type == GP_OPT_INTS;
+    const char *dot = n->kind == GP_SCALAR ? strrchr(n->text, '.') : NULL, *port = "";
+    if ((!list && o->type != GP_OPT_FLOAT && o->type != GP_OPT_INT) || !dot || dot == n->text
+        || !isalpha((unsigned char)dot[1]) || isdigit((unsigned char)dot[-1]) || !strcmp(dot, ".size"))
+        return false;
+    for (const char *c = dot + 1; *c; c++)
+        if (!isalnum((unsigned char)*c))
+            return false;
+    for (const gp_port *in = kind->in; in && in->name; in++)
+        if (!strcmp(in->name, o->name))
+            port = gp_format(r->arena, ": make it a constant, buffers: {w: {const: %s}}, and connect the input '%s' "
+                             "to that, in: {..., %s: w}", n->text, o->name, o->name);
+    gp_fail(r->errs, GP_E_SPEC, n->at, "option '%s' of stage '%s' takes %s, not a file like '%s'%s", o->name, r->stage,
+            list ? "numbers, like [1, 2]" : "a number", n->text, port);
+    return true;
+}

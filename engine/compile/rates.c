@@ -1,0 +1,251 @@
+/* rates.c - how often each stage fires, and how deep the buffers between stages of different rates are.
+ *
+ * A stage fires as often as the frames of its inputs let it. Rates of stages that one source reaches, or sources
+ * that are joined somewhere, are fixed multiples of each other; those of all others are apart. The first stage of
+ * each such component has rate 1 until all are known, then all are made whole numbers. */
+#include "base/plural.h"
+#include "compile/firing.h"
+#include "compile/resolve.h"
+
+#define AT(at, ...) gp_fail(w->errs, GP_E_SPEC, (at), __VA_ARGS__)
+
+enum { RATE_MAX = 1 << 20 };
+
+typedef struct ratio { int64_t num, den; } ratio;
+
+typedef struct rating {
+    gp_graph *g;
+    gp_errs *errs;
+    int *up;                   /* of each stage: nearer to the one that stands for its component, or itself */
+    ratio *of;                 /* of each stage: its rate, by that of up[] */
+} rating;
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t c = a % b;
+        a = b, b = c;
+    }
+    return a;
+}
+
+/* 0/0 where it does not fit. */
+static ratio times(ratio a, ratio b)
+{
+    int64_t x = gcd(a.num, b.den), y = gcd(b.num, a.den);
+    ratio r;
+    if (!x || !y || __builtin_mul_overflow(a.num / x, b.num / y, &r.num)
+        || __builtin_mul_overflow(a.den / y, b.den / x, &r.den))
+        return (ratio){ 0, 0 };
+    return r;
+}
+
+static ratio inverse(ratio a)
+{
+    return (ratio){ a.den, a.num };
+}
+
+/* The stage that stands for the component of stage v; *r: v's rate by that one's. */
+static int find(rating *w, int v, ratio *r)
+{
+    int top = v;
+    ratio all = { 1, 1 };
+    for (; w->up[top] != top; top = w->up[top])
+        all = times(all, w->of[top]);
+    *r = all;
+    while (w->up[v] != top && v != top) {      /* so that no way is long for the next */
+        int next = w->up[v];
+        ratio rest = times(all, inverse(w->of[v]));
+        w->up[v] = top, w->of[v] = all;
+        v = next, all = rest;
+    }
+    return top;
+}
+
+static bool too_far(rating *w, const gp_stage *st)
+{
+    return AT(st->at, "the frames of stage '%s' and those of its sources differ in number by a factor of more "
+              "than %d", st->name, RATE_MAX);
+}
+
+static bool differ(rating *w, const gp_stage *st, int first, int port, ratio much)
+{
+    const char *a = w->g->buffer[st->in[first]].name, *b = w->g->buffer[st->in[port]].name;
+    const char *fast = much.num < much.den ? a : b, *slow = much.num < much.den ? b : a;
+    int64_t many = much.num < much.den ? much.den : much.num, few = much.num < much.den ? much.num : much.den;
+    const gp_node *in = gp_node_get(st->node, "in");
+    if (few == 1)
+        return AT(in ? in->at : st->at, "stage '%s' reads '%s' and '%s', which have different rates: for a frame "
+                  "of '%s' there are %lld of '%s'; put {use: group, frames: %lld} behind '%s', or {use: hold, "
+                  "frames: %lld} behind '%s'", st->name, a, b, slow, (long long)many, fast, (long long)many, fast,
+                  (long long)many, slow);
+    return AT(in ? in->at : st->at, "stage '%s' reads '%s' and '%s', which have different rates: for %lld frames of "
+              "'%s' there are %lld of '%s'; bring them together with group, split, decimate or hold", st->name, a,
+              b, (long long)few, slow, (long long)many, fast);
+}
+
+/* The frames that a stage makes when it fires, on average. */
+static ratio by_firing(const gp_stage *st)
+{
+    return (ratio){ st->regroup.make, st->regroup.every == INT64_MAX ? 1 : st->regroup.every };
+}
+
+/* Joins stage v to the component of what it reads at each port. */
+static bool rate_stage(rating *w, int v)
+{
+    const gp_stage *st = &w->g->stage[v];
+    int first = -1;
+    for (int i = 0; i < st->nin; i++) {
+        int from = st->in[i] < 0 ? -1 : w->g->buffer[st->in[i]].producer.stage;
+        if (from < 0 || w->g->stage[from].regroup.every == INT64_MAX)  /* one frame a run: of any rate */
+            continue;
+        ratio mine, its;
+        int a = find(w, v, &mine), b = find(w, from, &its);
+        /* What v's rate is by that of b, if this port decides. */
+        ratio wanted = times(its, times(by_firing(&w->g->stage[from]),
+                                        (ratio){ st->regroup.repeat, st->regroup.step }));
+        ratio much = times(wanted, inverse(mine));
+        if (!much.num)
+            return too_far(w, st);
+        if (a != b)
+            w->up[a] = b, w->of[a] = much;
+        else if (much.num != much.den)
+            return differ(w, st, first, i, much);
+        if (first < 0)
+            first = i;
+        find(w, v, &mine);
+        if (mine.num > RATE_MAX || mine.den > RATE_MAX)
+            return too_far(w, st);
+    }
+    return true;
+}
+
+/* Makes the rates of each component whole numbers, the smallest there are. */
+static bool make_whole(rating *w, gp_arena *a)
+{
+    enum { DENOMINATORS, NUMERATORS, DIVIDE };
+    gp_graph *g = w->g;
+    int64_t *den = GP_NEW(a, int64_t, g->nstages), *num = GP_NEW(a, int64_t, g->nstages), whole[2];
+    for (int v = 0; v < g->nstages; v++)
+        den[v] = 1;
+    for (int pass = DENOMINATORS; pass <= DIVIDE; pass++)
+        for (int v = 0; v < g->nstages; v++) {
+            gp_stage *st = &g->stage[v];
+            ratio rate[2];                 /* of firings; of the frames that they make */
+            int top = find(w, v, &rate[0]);
+            rate[1] = times(rate[0], by_firing(st));
+            for (int i = 0; i < 2; i++) {
+                if (!rate[i].num)
+                    return too_far(w, st);
+                if (pass == DENOMINATORS && (__builtin_mul_overflow(den[top] / gcd(den[top], rate[i].den), rate[i].den,
+                                                                    &den[top]) || den[top] > INT64_MAX / RATE_MAX))
+                    return too_far(w, st);
+                whole[i] = times(rate[i], (ratio){ den[top], 1 }).num;
+                if (pass == NUMERATORS)
+                    num[top] = gcd(whole[i], num[top]);
+                if (pass == DIVIDE && (!num[top] || (whole[i] /= num[top]) < 1 || whole[i] > RATE_MAX))
+                    return too_far(w, st);
+            }
+            st->rate = whole[0];
+            for (int o = 0; o < st->nout; o++)
+                if (st->out[o] >= 0)
+                    g->buffer[st->out[o]].rate = whole[1];
+        }
+    return true;
+}
+
+/* A buffer that says no depth has room for as many firings of each stage around it as others have for frames. */
+static bool set_depth(rating *w, gp_buffer *b)
+{
+    const gp_graph *g = w->g;
+    const gp_regroup *made = &g->stage[b->producer.stage].regroup;
+    int64_t least = gp_firing_slots(made, false, 1), depth = gp_firing_slots(made, false, g->depth);
+    const gp_stage *by = &g->stage[b->producer.stage];
+    for (int u = 0; u < b->nuse; u++) {
+        const gp_stage *st = &g->stage[b->use[u].stage];
+        const gp_regroup *r = &st->regroup;
+        int64_t each = r->step < r->take ? r->step : r->take;
+        int64_t needs = made->make + gp_firing_slots(r, true, 1) - gcd(made->make, each);
+        int64_t good = gp_firing_slots(r, true, g->depth);
+        if (needs > least)
+            least = needs, by = st;
+        depth = good > depth ? good : depth;
+    }
+    depth = depth < least ? least : depth;
+    if (b->depth_said)
+        return b->depth >= least
+            || AT(b->depth_at, "buffer '%s' has depth %d, and stage '%s' needs room for %lld frames of it: write a "
+                  "depth of at least %lld, or none", b->name, b->depth, by->name, (long long)least,
+                  (long long)least);
+    b->depth = depth < GP_DEPTH_MAX ? (int)depth : GP_DEPTH_MAX;
+    return least <= GP_DEPTH_MAX
+        || AT(by->at, "stage '%s' needs room for %lld frames of '%s', and a buffer has at most %d", by->name,
+              (long long)least, b->name, GP_DEPTH_MAX);
+}
+
+/* ---- what comes at the end ------------------------------------------- */
+
+/* Sets of sources, by stage: those whose frames come as they are made; those that have to end first. */
+typedef struct arrivals { unsigned *now, *late; size_t words; } arrivals;
+
+static bool both(const unsigned *x, const unsigned *y, size_t words)
+{
+    unsigned all = 0;
+    for (size_t i = 0; i < words; i++)
+        all |= x[i] & y[i];
+    return all;
+}
+
+/* No stage waits at one input for the end of what has to be taken at another for it to end. */
+static bool check_arrivals(rating *w, gp_arena *a)
+{
+    const gp_graph *g = w->g;
+    arrivals x = { .words = ((size_t)g->nstages + 31) / 32 };
+    bool some = false, ok = true;
+    for (int v = 0; v < g->nstages; v++)
+        some |= g->stage[v].regroup.every == INT64_MAX;
+    if (!some)
+        return true;
+    x.now = GP_NEW(a, unsigned, x.words * (size_t)g->nstages), x.late = GP_NEW(a, unsigned, x.words * (size_t)g->nstages);
+    for (int v = 0; v < g->nstages; v++) {
+        const gp_stage *st = &g->stage[v];
+        unsigned *now = x.now + x.words * (size_t)v, *late = x.late + x.words * (size_t)v;
+        const char *first = NULL;
+        int top = find(w, v, &(ratio){ 0 });
+        if (!st->nin)                  /* sources that are joined anywhere go on together */
+            now[top / 32] |= 1u << top % 32;
+        for (int i = 0; i < st->nin; i++) {
+            int from = st->in[i] < 0 ? -1 : g->buffer[st->in[i]].producer.stage;
+            if (from < 0)
+                continue;
+            const unsigned *n = x.now + x.words * (size_t)from, *l = x.late + x.words * (size_t)from;
+            const gp_node *in = gp_node_get(st->node, "in");
+            if (first && (both(n, late, x.words) || both(l, now, x.words)))
+                ok = AT(in ? in->at : st->at, "stage '%s' reads '%s' and '%s', of which one is made when all frames "
+                        "of the other have come", st->name, first, g->buffer[st->in[i]].name);
+            for (size_t k = 0; k < x.words; k++)
+                now[k] |= n[k], late[k] |= l[k];
+            first = first ? first : g->buffer[st->in[i]].name;
+        }
+        for (size_t k = 0; st->regroup.every == INT64_MAX && k < x.words; k++)
+            late[k] |= now[k], now[k] = 0;
+    }
+    return ok;
+}
+
+bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs)
+{
+    rating *w = &(rating){ .g = g, .errs = errs, .up = GP_NEW(a, int, g->nstages),
+                           .of = GP_NEW(a, ratio, g->nstages) };
+    bool ok = true;
+    for (int v = 0; v < g->nstages; v++)
+        w->up[v] = v, w->of[v] = (ratio){ 1, 1 };
+    for (int v = 0; v < g->nstages; v++)
+        ok &= rate_stage(w, v);
+    if (!ok || !check_arrivals(w, a) || !make_whole(w, a))
+        return false;
+    for (int b = 0; b < g->nbuffers; b++)
+        if (g->buffer[b].producer.stage >= 0)
+            ok &= set_depth(w, &g->buffer[b]);
+    return ok;
+}

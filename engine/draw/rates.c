@@ -1,0 +1,59 @@
+/* rates.c - see rates.h. */
+#include <stdio.h>
+#include <string.h>
+#include "base/plural.h"
+#include "draw/rates.h"
+
+bool gp_rates_differ(const gp_graph *g)
+{
+    for (int i = 0; i < g->nstages; i++)
+        if (g->stage[i].rate != 1 || g->stage[i].regroup.every == INT64_MAX)
+            return true;
+    for (int i = 0; i < g->nbuffers; i++)
+        if (g->buffer[i].producer.stage >= 0 && g->buffer[i].rate != 1)
+            return true;
+    return false;
+}
+
+char *gp_regroup_text(const gp_regroup *r, char buf[GP_REGROUP_TEXT])
+{
+    int64_t after = r->take - r->back - 1, becomes = r->make * r->repeat;
+    bool alone = !r->back && !after, apart = r->take > 1 && !r->back && r->step == r->take;
+    int n;
+    if (r->every == INT64_MAX)
+        return strcpy(buf, "all frames -> 1");
+    if (r->every > 1)
+        n = snprintf(buf, GP_REGROUP_TEXT, "%lld frames", (long long)r->every);
+    else if (apart)
+        n = snprintf(buf, GP_REGROUP_TEXT, "%lld frames", (long long)r->take);
+    else if (r->step > 1)
+        n = snprintf(buf, GP_REGROUP_TEXT, "1 of %lld frames", (long long)r->step);
+    else
+        n = snprintf(buf, GP_REGROUP_TEXT, alone ? "1 frame" : "each frame");
+    if (r->back)
+        n += snprintf(buf + n, GP_REGROUP_TEXT - (size_t)n, " with %lld before it", (long long)r->back);
+    if (after && !apart)
+        n += snprintf(buf + n, GP_REGROUP_TEXT - (size_t)n, " %s %lld after it", r->back ? "and" : "with",
+                      (long long)after);
+    if (becomes > 1 || apart || r->every > 1 || (alone && r->step == 1))
+        snprintf(buf + n, GP_REGROUP_TEXT - (size_t)n, " -> %lld", (long long)becomes);
+    return buf;
+}
+
+const char *gp_period_text(gp_arena *a, const gp_graph *g)
+{
+    enum { MOST = 3 };
+    const char *text = NULL;
+    if (!gp_rates_differ(g))
+        return "frame";
+    for (int i = 0, n = 0; i < g->nstages; i++) {
+        const gp_stage *s = &g->stage[i];
+        if (s->nin)
+            continue;
+        if (n++ == MOST)
+            return gp_format(a, "%s, ...", text);
+        text = text ? gp_format(a, "%s, %lld of '%s'", text, (long long)s->rate, s->name)
+            : gp_format(a, "%lld frame%s of '%s'", (long long)s->rate, gp_plural(s->rate), s->name);
+    }
+    return text;
+}

@@ -1,0 +1,63 @@
+/* verdict_rates.c - buffers whose two sides take and make several frames at a time: depths by what these need. */
+#include "compile/firing.h"
+#include "report/verdict.h"
+
+static const gp_regroup each_frame = { .step = 1, .repeat = 1, .take = 1, .make = 1 };
+
+static const gp_regroup *regroup_of(const gp_judging *j, int actor)
+{
+    const gp_actor_report *p = &j->r->actor[actor];
+    int stage = p->stage >= 0 ? p->stage : j->plan->segment[p->segment].regroups;
+    return stage >= 0 ? &j->g->stage[stage].regroup : &each_frame;
+}
+
+int gp_made_at_once(const gp_judging *j, const gp_buffer_report *b)
+{
+    return (int)regroup_of(j, b->from)->make;
+}
+
+int gp_taken_at_once(const gp_judging *j, const gp_buffer_report *b)
+{
+    const gp_regroup *r = regroup_of(j, b->to);
+    return (int)(gp_firing_slots(r, true, 1) - gp_firing_slots(r, true, 0));
+}
+
+int gp_kept(const gp_judging *j, const gp_buffer_report *b)
+{
+    return (int)gp_firing_slots(regroup_of(j, b->to), true, 0);
+}
+
+double gp_fullness(const gp_judging *j, const gp_buffer_report *b)
+{
+    int kept = gp_kept(j, b);
+    double held = b->held - kept, room = b->depth - kept;
+    return held <= 0 || room <= 0 ? 0 : held < room ? held / room : 1;
+}
+
+static int at_a_time(const gp_judging *j, const gp_buffer_report *b)
+{
+    int made = gp_made_at_once(j, b), taken = gp_taken_at_once(j, b);
+    return made > taken ? made : taken;
+}
+
+int gp_turns_of(const gp_judging *j, const gp_buffer_report *b, int depth)
+{
+    int turns = (depth - gp_kept(j, b)) / at_a_time(j, b);
+    return turns > 1 ? turns : 1;
+}
+
+int gp_depth_for(const gp_judging *j, const gp_buffer_report *b, int turns)
+{
+    int64_t depth = gp_kept(j, b) + (int64_t)at_a_time(j, b) * turns;
+    return depth < GP_DEEPEST ? (int)depth : GP_DEEPEST;
+}
+
+bool gp_follows_depth(const gp_judging *j, const gp_buffer *b)
+{
+    int64_t most = gp_firing_slots(&j->g->stage[b->producer.stage].regroup, false, j->g->depth);
+    for (int u = 0; u < b->nuse; u++) {
+        int64_t slots = gp_firing_slots(&j->g->stage[b->use[u].stage].regroup, true, j->g->depth);
+        most = slots > most ? slots : most;
+    }
+    return !b->depth_said && b->depth == most;
+}

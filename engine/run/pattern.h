@@ -1,0 +1,49 @@
+/* pattern.h - the elements of an output that nobody wrote, by a pattern that is put there before a stage
+ * computes a frame, and is looked for after it. For unwritten.c, which does that in launches, and
+ * host_unwritten.c, for host stages. */
+#ifndef GP_PATTERN_H
+#define GP_PATTERN_H
+
+#include "run/run.h"
+
+enum { GP_SAMPLES = 16 };
+
+/* Elements [from, from + n) of a frame; `at`, an element too, in the memory that has the pattern. */
+typedef struct gp_sample { uint64_t from, n, at; } gp_sample;
+
+/* One output of one stage. A c64 is two elements here. */
+typedef struct gp_pattern {
+    const gp_stage *stage;
+    int out;
+    const gp_type *type;       /* of a whole frame */
+    size_t size;               /* bytes of an element */
+    uint64_t all;              /* elements of a frame */
+    gp_sample sample[GP_SAMPLES]; int nsamples;
+    uint64_t n;                /* elements in all samples */
+    unsigned char *same;       /* of a stage that can compute a frame again, a bit for each element: it had the
+                                  pattern's value each time; NULL: it runs once */
+    int turn;                  /* patterns so far */
+    uint64_t looked, nsame;    /* elements that were looked at last, and had the pattern's value each time */
+    uint64_t first;            /* of these, in the frame: the first one; */
+    uint64_t longest, begin;   /* how many stand side by side at most, and the first one there */
+} gp_pattern;
+
+/* Does that stage say that it writes all of its outputs, in each frame? */
+bool gp_pattern_applies(const gp_run *run, const gp_stage *st);
+
+/* Of output `out`. All of a frame that is not too large, else samples. `packed`: in memory these lie one after
+ * the other, n elements in all; else it is a frame's. */
+gp_pattern gp_pattern_of(const gp_run *run, const gp_stage *st, int out, bool packed);
+
+/* Fills the samples in `data` with the next pattern. */
+void gp_pattern_put(const gp_pattern *c, void *data);
+
+/* What has become of it, in the first `rows` rows of a frame. 1: all of these were written, or a few elements at
+ * most that by chance cannot be told; -1: not all of them; 0: the stage has to compute the frame again, over the
+ * next pattern. */
+int gp_pattern_look(gp_pattern *c, const void *data, int64_t rows);
+
+/* After -1: adds the error, about frame f. `base`: "", or what indices count from; `how` all can be written. */
+void gp_pattern_fail(const gp_pattern *c, uint64_t f, const char *base, const char *how, gp_errs *errs);
+
+#endif

@@ -1,0 +1,238 @@
+/* regroup.c - copying frames so that there are more or fewer of them, see regroup.h.
+ *
+ * What a firing makes follows from the metas of the frames that it takes. The copies are pieces of one size: runs
+ * of frames whose slots follow each other in both rings, without a hole among them. */
+#include <string.h>
+#include "compile/firing.h"
+#include "run/regroup.h"
+#include "run/segment.h"
+
+/* `count` pieces of `bytes` each. */
+typedef struct piece { char *dst; size_t dst_stride; const char *src; size_t src_stride, bytes, count; } piece;
+
+/* ---- by the metas ---------------------------------------------------- */
+
+static const gp_ringrt *input(const gp_actorrt *p)
+{
+    return p->in[0].ring;
+}
+
+/* The rings in which its frames are, where they are copied: on the device those of its task. */
+static const gp_ringrt *side(const gp_actorrt *p, bool takes)
+{
+    const gp_plan *plan = p->run->plan;
+    if (p->kind == GP_ACTOR_HOST)
+        return takes ? input(p) : p->out[0];
+    for (int i = 0;; i++) {
+        const gp_task *t = &plan->task[p->segment->task[i]];
+        if (t->op == GP_TASK_STAGE)
+            return &p->run->ring[takes ? t->in[0] : t->out[0]];
+    }
+}
+
+/* The frame behind the last that firing k takes: at the end there are fewer. */
+static uint64_t taken_to(const gp_actorrt *p, uint64_t k)
+{
+    uint64_t to = gp_firing_to(p->regroup, k), end = atomic_load(&input(p)->end);
+    return to < end ? to : end;
+}
+
+/* What firing k makes; of rows that become frames, what all of them have. */
+static gp_meta made_by(const gp_actorrt *p, uint64_t k)
+{
+    const gp_regroup *g = p->regroup;
+    gp_meta m = *gp_meta_of(input(p), gp_firing_frame(g, k));
+    gp_hole worst = GP_NO_HOLE;
+    bool first = true;
+    if (!g->stack)
+        return m;
+    m.rows = 0;
+    for (uint64_t f = gp_firing_from(g, k), to = taken_to(p, k); f < to; f++) {
+        const gp_meta *in = gp_meta_of(input(p), f);
+        if (in->hole) {
+            worst = gp_worse_hole(worst, in->hole);
+            continue;
+        }
+        m.rows++;
+        if (!g->back && first)         /* the first of a group says when it was, and its name */
+            m.time_ns = in->time_ns, m.name = in->name;
+        if (first || in->born_ns < m.born_ns)
+            m.born_ns = in->born_ns;
+        first = false;
+    }
+    if (!g->back || !m.hole)           /* a window whose own frame is a hole is one */
+        m.hole = m.rows ? GP_NO_HOLE : worst;
+    if (g->drop_partial && m.rows < g->take)
+        m.hole = gp_worse_hole(m.hole, GP_HOLE_DROPPED);
+    return m;
+}
+
+void gp_regroup_partial(const gp_actorrt *p, uint64_t f, gp_errs *errs)
+{
+    const gp_ringrt *r = input(p);
+    const gp_graph *g = p->run->graph;
+    const gp_stage *by = &g->stage[r->buffer->producer.stage];
+    int at = 0;
+    const gp_stage *st = gp_actor_stage(p, &at);
+    unsigned long long k = f;
+    char cure[200] = "";
+    if (by->regroup.stack)
+        snprintf(cure, sizeof cure, ": set 'tail: drop' on stage '%.100s'", by->name);
+    else if (!by->nin && f)
+        snprintf(cure, sizeof cure, ": to leave it out, set 'frames: %llu' on stage '%.100s'", k, by->name);
+    gp_fail(errs, GP_E_RUN, st->at, "stage '%s' takes whole frames, and frame %llu of '%s' has %lld of %lld rows%s",
+            st->name, k, r->buffer->name, (long long)gp_meta_of(r, f)->rows, (long long)r->buffer->type.dim[0], cure);
+}
+
+int gp_regroup_good(const gp_actorrt *p, uint64_t k, int n, gp_errs *errs)
+{
+    const gp_ringrt *r = input(p);
+    int64_t rows = r->buffer->type.dim[0];
+    for (int i = 0; p->regroup->stack && i < n; i++)
+        for (uint64_t f = gp_firing_from(p->regroup, k + (uint64_t)i), to = taken_to(p, k + (uint64_t)i);
+             f < to; f++) {
+            const gp_meta *m = gp_meta_of(r, f);
+            if (m->hole || m->rows == rows)
+                continue;
+            if (i)
+                return i;
+            gp_regroup_partial(p, f, errs);
+            return 0;
+        }
+    return n;
+}
+
+/* ---- copies ---------------------------------------------------------- */
+
+static uint64_t before_wrap(const gp_ringrt *r, uint64_t frame)
+{
+    return (uint64_t)r->ring->depth - frame % (uint64_t)r->ring->depth;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The next piece of a firing; *at: 0 at first. False: there is none. */
+static bool next_piece(const gp_actorrt *p, uint64_t k, bool whole, uint64_t *at, piece *out)
+{
+    const gp_regroup *g = p->regroup;
+    const gp_ringrt *in = side(p, true), *to = side(p, false), *metas = input(p);
+    uint64_t frame = gp_firing_frame(g, k), make = (uint64_t)g->make, first = k * make;
+    if (g->stack) {
+        uint64_t from = gp_firing_from(g, k), end = whole ? from + (uint64_t)g->take : taken_to(p, k), f = from, row = 0;
+        size_t bytes = gp_bytes(&in->buffer->type);
+        for (; f < end && (f < from + *at || (!whole && gp_meta_of(metas, f)->hole)); f++)
+            row += whole || !gp_meta_of(metas, f)->hole;
+        uint64_t n = f, most = f + least(end - f, before_wrap(in, f));
+        while (n < most && (whole || !gp_meta_of(metas, n)->hole))
+            n++;
+        *at = n - from, n -= f;
+        *out = (piece){ (char *)gp_slot(to, k) + row * bytes, bytes, gp_slot(in, f), in->stride, bytes, n };
+        return n;
+    }
+    const gp_meta *m = gp_meta_of(metas, frame);
+    if (!whole && m->hole)
+        return false;
+    size_t bytes = gp_bytes(&to->buffer->type);
+    uint64_t rows = !g->split || whole ? make : (uint64_t)m->rows, row = *at;
+    uint64_t n = least(rows - row, before_wrap(to, first + row));
+    *at += n;
+    *out = (piece){ gp_slot(to, first + row), to->stride, (char *)gp_slot(in, frame) + row * bytes, bytes, bytes, n };
+    return n;
+}
+
+void gp_regroup_copy(const gp_actorrt *p, uint64_t k)
+{
+    piece s;
+    for (uint64_t at = 0; next_piece(p, k, false, &at, &s);)
+        for (size_t i = 0; i < s.count; i++)
+            memcpy(s.dst + i * s.dst_stride, s.src + i * s.src_stride, s.bytes);
+    if (p->regroup->stack) {
+        const gp_ringrt *to = side(p, false);
+        int64_t rows = made_by(p, k).rows;
+        size_t used = gp_bytes(&input(p)->buffer->type) * (size_t)rows;
+        memset((char *)gp_slot(to, k) + used, 0, gp_bytes(&to->buffer->type) - used);
+    }
+}
+
+static bool launch(gp_dcall *c, piece s)
+{
+    enum { BLOCK = 256, BLOCKS = 1 << 12, PIECES = 1 << 12 };
+    size_t all = s.dst_stride | s.src_stride | s.bytes;    /* slots are aligned to more */
+    size_t word = all % 16 == 0 ? 16 : all % 4 == 0 ? 4 : 1, n = s.bytes / word;
+    size_t to = s.dst_stride / word, from = s.src_stride / word, blocks = (n + BLOCK - 1) / BLOCK;
+    return gp_launch(c, word == 16 ? "regroup_16" : word == 4 ? "regroup_4" : "regroup_1",
+                     (gp_dim3){ (unsigned)least(blocks, BLOCKS), (unsigned)least(s.count, PIECES), 1 },
+                     (gp_dim3){ BLOCK, 1, 1 }, 0,
+                     GP_ARGS(&s.dst, &to, (void *)&s.src, &from, &n, &s.count));
+}
+
+bool gp_regroup_record(gp_rec *r, const gp_actorrt *p, uint64_t k, int n, bool whole)
+{
+    int at = 0;
+    const gp_stage *st = gp_actor_stage(p, &at);
+    gp_dcall c = { .opts = st->opts, .n = 1, .name = st->name, .rec = r, .errs = r->errs };
+    const gp_ringrt *to = side(p, false);
+    for (int i = 0; i < n; i++) {
+        uint64_t f = k + (uint64_t)i, done = 0;
+        piece s;
+        while (next_piece(p, f, whole, &done, &s))
+            if (!launch(&c, s))
+                return false;
+        int64_t rows = p->regroup->stack && !whole ? made_by(p, f).rows : p->regroup->take;
+        size_t used = gp_bytes(&input(p)->buffer->type) * (size_t)rows, all = gp_bytes(&to->buffer->type);
+        if (p->regroup->stack && used < all && !gp_fill(&c, (char *)gp_slot(to, f) + used, 0, all - used))
+            return false;
+    }
+    return true;
+}
+
+/* ---- metas ---------------------------------------------- */
+
+gp_regrouped gp_regroup_write_metas(gp_actorrt *p, uint64_t k, int n, bool failed)
+{
+    uint64_t make = (uint64_t)p->regroup->make;
+    gp_regrouped sum = { 0, 0 };
+    for (int i = 0; i < n; i++) {
+        uint64_t f = k + (uint64_t)i;
+        gp_meta m = made_by(p, f);
+        int64_t rows = m.rows;
+        if (failed)
+            m.hole = GP_HOLE_FAILED;
+        for (int o = 0; o < p->nout; o++) {
+            const gp_type *t = &p->out[o]->buffer->type;
+            size_t row = gp_bytes(t) / (size_t)t->dim[0];
+            for (uint64_t j = 0; j < make; j++) {
+                if (p->regroup->split || m.hole)
+                    m.rows = t->dim[0];
+                gp_meta *to = gp_meta_of(p->out[o], f * make + j);
+                *to = m;
+                if (!m.hole && p->regroup->split && (int64_t)j >= rows)
+                    to->hole = GP_HOLE_ABSENT;
+                to->touched = true;
+                sum.frames += !o && !to->hole;
+                sum.bytes += to->hole ? 0 : row * (size_t)m.rows;
+            }
+        }
+    }
+    return sum;
+}
+
+static uint64_t first_left_out(const gp_actorrt *p, uint64_t firings)
+{
+    const gp_regroup *g = p->regroup;
+    return gp_firing_frame(g, g->every > 1 ? firings - firings % (uint64_t)g->every : firings);
+}
+
+uint64_t gp_regroup_left_out(gp_actorrt *p, uint64_t firings)
+{
+    uint64_t end = atomic_load(&input(p)->end), first = first_left_out(p, firings);
+    gp_actorrt *made = &p->run->actor[input(p)->ring->producer];
+    if (!p->regroup->drop_tail || end == GP_UNKNOWN || gp_firings_in_all(p->regroup, end) != firings || first >= end)
+        return GP_UNKNOWN;
+    for (uint64_t f = first; f < end; f++)
+        gp_actor_hole(made, f, GP_HOLE_DROPPED);
+    return first;
+}

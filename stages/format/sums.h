@@ -1,0 +1,21 @@
+/* sums.h - the types of sums, means and extremes, see kernels/join.h. */
+#ifndef GP_SUMS_H
+#define GP_SUMS_H
+
+#include "gpipe/stage.h"
+
+static inline bool gp_is_float(gp_dtype t) { return t == GP_F16 || t == GP_F32 || t == GP_F64; }
+
+/* What a sum of such numbers is kept in: f64, u64 of u64, i64. */
+static inline gp_dtype gp_sum_kept(gp_dtype t)
+{
+    return gp_is_float(t) ? GP_F64 : t == GP_U64 ? GP_U64 : GP_I64;
+}
+
+/* What it becomes: floats keep their type; the mean of integers is f32. */
+static inline gp_dtype gp_sum_made(gp_dtype t, bool mean)
+{
+    return gp_is_float(t) ? t : mean ? GP_F32 : gp_sum_kept(t);
+}
+
+#endif

@@ -1,0 +1,111 @@
+/* call.c - has a worker of a stage `lua` do frames.
+ *
+ * A call gets handles (lua/handle.c), so that one which a script keeps is noticed, and a frame
+ * makes no garbage. Invariant: what a script without state computes does not depend on the
+ * worker, so its math.random starts from the frame number. */
+#include <inttypes.h>
+#include <string.h>
+#include "base/clock.h"
+#include "worker.h"
+
+enum { RUN_NS = 50000 };
+
+/* What process() or produce() returned, on top of the stack. */
+static bool read_status(struct gp_lua_worker *w, gp_status *status)
+{
+    lua_State *L = w->lua.L;
+    bool source = !w->nin, ok = true;
+    const char *s = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    if (s && !strcmp(s, "drop"))
+        *status = GP_DROP;
+    else if (source && lua_isboolean(L, -1))
+        *status = lua_toboolean(L, -1) ? GP_OK : GP_END;
+    else
+        ok = lua_isnil(L, -1);
+    if (!ok) {
+        snprintf(w->lua.error, sizeof w->lua.error, "%s returned %s%.40s%s: it returns nothing, %s",
+                 w->entry, s ? "'" : "a ", s ? s : luaL_typename(L, -1), s ? "'" : "",
+                 source ? "\"drop\", or false to end" : "or \"drop\"");
+        w->lua.line = 0;
+    }
+    lua_pop(L, 1);
+    return ok;
+}
+
+/* How many rows an output has: what the script said; by default all of them,
+ * but none of text that was not written. */
+static int64_t rows_made(const gp_lua_view *y)
+{
+    bool silent = !y->sized && !y->wrote && gp_lua_is_text(&y->type);
+    return silent ? 0 : y->type.dim[0];
+}
+
+/* What is not written would be what an earlier frame left in the slot. */
+static bool all_written(struct gp_lua_worker *w, const gp_lua_view *y)
+{
+    int i = 0;
+    while (i < w->nout && (y[i].wrote || !rows_made(&y[i])))
+        i++;
+    if (i == w->nout)
+        return true;
+    snprintf(w->lua.error, sizeof w->lua.error, "%s() did not write its output '%s': write it, return "
+             "\"drop\", %sor say 'zero: true' at the stage", w->entry, y[i].name,
+             w->nin ? "" : "return false to end, ");
+    w->lua.line = w->defined;
+    return false;
+}
+
+static void do_frame(gp_call *c, struct gp_lua_worker *w, gp_frame *f)
+{
+    const struct gp_lua_opts *opts = c->opts;
+    gp_lua *lua = &w->lua;
+    lua_State *L = lua->L;
+
+    const gp_lua_view *y = lua->guard.port + w->nin;
+
+    if (opts->stateless)
+        gp_lua_reseed(lua, f->index);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, w->function);
+    int given = gp_lua_begin(L, &lua->guard, c, f);
+    bool ok = gp_lua_call(lua, given, 1) && read_status(w, &f->status);
+    if (ok && f->status == GP_OK && !opts->zero)
+        ok = all_written(w, y);
+    for (int i = 0; i < w->nout; i++)
+        f->out[i].type.dim[0] = rows_made(&y[i]);
+    if (!ok && lua->guard.cancelled) {
+        f->status = GP_STOPPED;
+    } else if (!ok) {
+        char where[40];
+        snprintf(where, sizeof where, ", frame %" PRIu64, f->index);
+        f->status = GP_FAILED;
+        gp_lua_report(w, c->errs, c->name, where);
+    }
+    gp_lua_end(&lua->guard);
+}
+
+/* A run is handed over as a whole, so that it ends where the next frame would keep
+ * those before it waiting: a source may wait for its data, a filter may be slow. */
+bool gp_lua_stage_run(gp_call *c, gp_frame *frames, int n)
+{
+    struct gp_lua_stage *s = c->state;
+    struct gp_lua_worker *w = &s->w[c->worker];
+    int64_t start = n > 1 ? gp_now_ns() : 0;
+    for (int i = 0; i < n; i++) {
+        if (i && (!w->nin || frames[i - 1].status == GP_FAILED || gp_now_ns() - start > RUN_NS)) {
+            frames[i].status = GP_AGAIN;
+            break;
+        }
+        gp_working_on(c, frames[i].index);
+        do_frame(c, w, &frames[i]);
+    }
+    return true;
+}
+
+bool gp_lua_stage_finish(gp_call *c)
+{
+    struct gp_lua_stage *s = c->state;
+    for (int i = 0; i < s->n; i++)
+        if (!gp_lua_call_with_stage(&s->w[i], s->w[i].finish))
+            return gp_lua_report(&s->w[i], c->errs, c->name, ", finish");
+    return true;
+}

@@ -1,0 +1,79 @@
+/* test_io_held.c - how runs that write at the same time see each other: the locks on their
+ * temporary files, and the patterns that one run holds. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "base/filetable.h"
+#include "iotest.h"
+
+Suite *suite_io_held(void);
+
+/* Another run looks whether the next file that is to be held is. */
+static bool looks;
+
+/* Stands before libc's. */
+int flock(int fd, int how)
+{
+    char path[40];
+    int theirs = -1;
+    if (looks && how == (LOCK_EX | LOCK_NB)) {
+        looks = false;
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        theirs = open(path, O_RDONLY | O_CLOEXEC);
+        ck_assert_int_eq((int)syscall(SYS_flock, theirs, LOCK_SH | LOCK_NB), 0);
+    }
+    int bad = (int)syscall(SYS_flock, fd, how), error = errno;
+    if (theirs >= 0)
+        close(theirs);
+    errno = error;
+    return bad;
+}
+
+static const struct { const char *write; int files; } looked[] = {
+    { "path: out/all.raw", 1 }, { "path: out/all.raw, live: true", 1 }, { "path: 'out/%d.raw'", 3 },
+};
+
+/* Just then another run has a lock on it, for a moment: nothing of that stays. */
+START_TEST(somebody_looks)
+{
+    char y[300];
+    io_count_npy("in.npy", U8(3, 10), 0);
+    looks = true;
+    io_runs(TEXT(y, "stages:\n  - {use: read, path: in.npy}\n  - {use: write, %s}\n", looked[_i].write));
+    ck_assert_msg(!looks, "nothing was held");
+    ck_assert_int_eq(io_files("out"), looked[_i].files);
+}
+END_TEST
+
+/* Two patterns are two, however late they differ. */
+START_TEST(long_patterns)
+{
+    static const size_t lengths[] = { 1, NAME_MAX, NAME_MAX + 1, NAME_MAX + 2, 1000, PATH_MAX - 2 };
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        char a[PATH_MAX], b[PATH_MAX];
+        gp_filetable *t = gp_filetable_new();
+        gp_filewriter *w = gp_filetable_writer(t, "stage 'write'", (gp_loc){ 0 }, "out/%d.raw");
+        memset(a, 'x', lengths[i]), strcpy(a + lengths[i], "1");
+        memset(b, 'x', lengths[i]), strcpy(b + lengths[i], "2");
+        ck_assert(gp_filetable_is_new(w, 1, 2, a) && !gp_filetable_is_new(w, 1, 2, a));
+        ck_assert_msg(gp_filetable_is_new(w, 1, 2, b), "%zu bytes", lengths[i]);
+        gp_filetable_free(t);
+    }
+}
+END_TEST
+
+Suite *suite_io_held(void)
+{
+    Suite *s = suite_create("io_held");
+    TCase *tc = tcase_create("held");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
+    tcase_add_loop_test(tc, somebody_looks, 0, sizeof looked / sizeof *looked);
+    tcase_add_test(tc, long_patterns);
+    suite_add_tcase(s, tc);
+    return s;
+}

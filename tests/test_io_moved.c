@@ -1,0 +1,319 @@
+/* test_io_moved.c - a file or folder that somebody removes, renames or replaces while a run
+ * writes there: the run fails, and says where what it wrote is. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/outfile.h"
+#include "iotest.h"
+
+Suite *suite_io_moved(void);
+
+static char *at(const char *name)
+{
+    static char buf[4][600];
+    static int turn;
+    return io_path(name, buf[turn++ % 4]);
+}
+
+static void move(const char *from, const char *to)
+{
+    ck_assert_int_eq(rename(at(from), at(to)), 0);
+}
+
+static void remove_it(const char *now)
+{
+    ck_assert_int_eq(unlink(at(now)), 0);
+}
+
+static void rename_it(const char *now)
+{
+    move(now, "out/other.npy");
+}
+
+static void truncate_it(const char *now)
+{
+    ck_assert_int_eq(truncate(at(now), 0), 0);
+}
+
+static void cut_it(const char *now)
+{
+    ck_assert_int_eq(truncate(at(now), 130), 0);
+}
+
+static void move_and_link_it(const char *now)
+{
+    rename_it(now);
+    ck_assert_int_eq(symlink("other.npy", at(now)), 0);
+}
+
+static void replace_it(const char *now)
+{
+    pipe_text(io_dir, "theirs", "theirs");
+    move("theirs", now);
+}
+
+static void move_folder(const char *now)
+{
+    (void)now;
+    move("out", "away");
+}
+
+/* The name is there again, with another folder and file behind it. */
+static void put_another_folder(const char *now)
+{
+    move_folder(now);
+    ck_assert_int_eq(mkdir(at("out"), 0777), 0);
+    pipe_text(io_dir, "out/all.npy", "theirs");
+}
+
+/* In the folder is a file of an earlier run. */
+static void move_folder_with_a_file(const char *now)
+{
+    pipe_text(io_dir, "out/all.npy", "theirs");
+    move_folder(now);
+}
+
+/* `says` goes on after the file's name, NULL: the run does not fail; `is`: where its data are in
+ * the end, which it tells, NULL: nowhere; `theirs`: what stays as somebody put it there; so many `files` are in the folder it is in
+ * when the run is over. */
+static const struct {
+    const char *options;
+    void (*happens)(const char *now);
+    const char *says, *is, *theirs, *folder;
+    int files;
+} moves[] = {
+    { "live: true", remove_it, "all.npy' was removed or replaced while it was written", NULL, NULL, "out", 0 },
+    { "live: true", replace_it, "all.npy' was removed or replaced while it was written", NULL,
+      "out/all.npy", "out", 1 },
+    { "live: true", rename_it, "all.npy' was moved while it was written",
+      "out/other.npy", NULL, "out", 1 },
+    { "live: true, durable: file", move_folder,
+      "all.npy' was moved while it was written", "away/all.npy", NULL, "away", 1 },
+    { "live: true", put_another_folder,
+      "all.npy' was moved while it was written", "away/all.npy", "out/all.npy",
+      "away", 1 },
+    { "live: true", truncate_it, "all.npy' was truncated while it was written", NULL, NULL, "out", 1 },
+    { "live: true, stack: true, durable: file", cut_it, "all.npy' was truncated while it was written", NULL, NULL,
+      "out", 1 },
+    { "live: true", move_and_link_it, NULL, "out/other.npy", NULL, "out", 2 },
+    { "durable: end", remove_it, "all.npy' cannot be written: somebody else removed its temporary file",
+      NULL, NULL, "out", 0 },
+    { "durable: end", move_folder, "all.npy' cannot be written: its folder was moved",
+      "away/all.npy.partial", NULL, "away", 1 },
+    { "durable: file", put_another_folder, "all.npy' cannot be written: its folder was moved",
+      "away/all.npy.partial", "out/all.npy", "away", 1 },
+    { "if_exists: error", move_folder_with_a_file, "all.npy' cannot be written: its folder was moved",
+      "away/all.npy.partial", "away/all.npy", "away", 2 },
+};
+
+/* Once some frames are written. */
+static void happens(gp_pipeline *p, void *arg)
+{
+    int i = *(int *)arg;
+    char name[NAME_MAX + 1], now[NAME_MAX + 10] = "out/all.npy";
+    struct stat st = { 0 };
+    gp_temporary_name(name, "all.npy", getpid(), 0);
+    if (!strstr(moves[i].options, "live"))
+        TEXT(now, "out/%s", name);
+    while (stat(at(now), &st) || st.st_size < 128 + 4 * 16)
+        usleep(1000);
+    moves[i].happens(now);
+    gp_cancel(p, 1);
+}
+
+START_TEST(somebody_moves_it)
+{
+    char y[400], file[700], real[600], told[PATH_MAX];
+    int i = _i;
+    TEXT(y, "buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n  - {use: generate, rate: 500, out: a}\n"
+         "  - {use: write, path: out/all.npy, %s}\n", moves[i].options);
+    pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, happens, &i);
+    ck_assert_msg(r.outcome == (moves[i].says ? GP_ERROR : GP_DRAINED), "%s", io_error(&r));
+    ck_assert_int_eq(gp_errs_exit(&r.errs), moves[i].says != NULL);
+
+    ck_assert_int_eq(r.errs.n ? r.errs.e[0].at.line : 4, 4);
+    ck_assert_msg(!moves[i].says || strstr(io_error(&r), moves[i].says), "%s", io_error(&r));
+    ck_assert_ptr_nonnull(realpath(io_dir, real));
+    io_told(&r, told);
+    ck_assert_str_eq(told, moves[i].says && moves[i].is ? TEXT(file, "%s/%s", real, moves[i].is) : "");
+
+    if (moves[i].theirs)
+        io_holds(moves[i].theirs, "theirs", 6);
+    ck_assert_int_eq(io_files(moves[i].folder), moves[i].files);
+    if (!moves[i].is)
+        return;
+    size_t n = 0, head;
+    gp_type t;
+    bool fortran;
+    char err[160], *data = pipe_read(io_dir, moves[i].is, &n);
+    ck_assert_ptr_nonnull(data);
+    ck_assert_msg(gp_npy_parse(data, n, &t, &head, &fortran, err), "%s", err);
+    ck_assert_uint_eq(head + gp_bytes(&t), n);
+    ck_assert_uint_eq(gp_bytes(&t), 16 * r.account[0].out);
+    free(data);
+}
+END_TEST
+
+/* The same while the run goes on: it ends by itself. */
+static const struct { const char *file; void (*happens)(const char *now); const char *says, *kept; } meanwhile[] = {
+    { "all.npy", truncate_it, "' was truncated while it was written", NULL },
+    { "all.raw", truncate_it, "' was truncated while it was written", NULL },
+    { "all.raw", cut_it, "' was truncated while it was written", NULL },
+    { "all.npy", remove_it, "' was removed or replaced while it was written", NULL },
+    { "all.raw", replace_it, "' was removed or replaced while it was written", NULL },
+    { "all.raw", rename_it, "' was moved while it was written", "out/other.npy" },
+};
+
+static void happens_meanwhile(gp_pipeline *p, void *arg)
+{
+    int i = *(int *)arg;
+    char name[40];
+    struct stat st = { 0 };
+    (void)p;
+    TEXT(name, "out/%s", meanwhile[i].file);
+    while (stat(at(name), &st) || st.st_size < 128 + 4 * 16)
+        usleep(1000);
+    meanwhile[i].happens(name);
+}
+
+START_TEST(it_is_told_meanwhile)
+{
+    char y[400], file[700], real[600], told[PATH_MAX];
+    int i = _i;
+    TEXT(y, "buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n  - {use: generate, rate: 500, out: a}\n"
+         "  - {use: write, path: out/%s, live: true}\n", meanwhile[i].file);
+    pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, happens_meanwhile, &i);
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
+    ck_assert_int_eq(r.errs.e[0].at.line, 4);
+    ck_assert_msg(strstr(io_error(&r), meanwhile[i].says) != NULL, "%s", io_error(&r));
+    ck_assert_ptr_nonnull(realpath(io_dir, real));
+    io_told(&r, told);
+    ck_assert_str_eq(told, meanwhile[i].kept ? TEXT(file, "%s/%s", real, meanwhile[i].kept) : "");
+    if (meanwhile[i].happens == replace_it)
+        io_holds("out/all.raw", "theirs", 6);
+}
+END_TEST
+
+/* Whoever truncates it at whatever moment: a run that does not say so has written all of it. */
+static void truncate_often(gp_pipeline *p, void *arg)
+{
+    struct stat st = { 0 };
+    (void)arg;
+    while (stat(at("all.npy"), &st) || st.st_size < 128 + 100 * 16)
+        ;
+    ck_assert_int_eq(truncate(at("all.npy"), 128 + 16), 0);
+    gp_cancel(p, 1);
+}
+
+START_TEST(truncated_at_any_moment)
+{
+    pipe_result r = pipe_run_with(io_dir, "buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n"
+                                  "  - {use: generate, out: a}\n  - {use: write, path: all.npy, live: true}\n",
+                                  "cpu", NULL, (gp_run_options){ 0 }, truncate_often, NULL);
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_msg(strstr(io_error(&r), "all.npy' was truncated while it was written") != NULL, "%s", io_error(&r));
+}
+END_TEST
+
+/* To a path that is longer than a message. */
+static void moves_far(gp_pipeline *p, void *far)
+{
+    char from[600];
+    while (access(io_path("out.npy", from), F_OK))
+        usleep(1000);
+    for (char *end = far; (end = strchr(end + 1, '/')); *end = '/') {
+        *end = 0;
+        ck_assert(!mkdir(far, 0777) || errno == EEXIST);
+    }
+    ck_assert_int_eq(rename(from, far), 0);
+    gp_cancel(p, 1);
+}
+
+START_TEST(a_long_path)
+{
+    char far[PATH_MAX], told[PATH_MAX];
+    ck_assert_ptr_nonnull(realpath(io_dir, far));
+    for (int i = 0; i < 25; i++)
+        strcat(far, "/a folder whose name is 40 bytes or so ...");
+    strcat(far, "/other.npy");
+    pipe_result r = pipe_run_with(io_dir, "buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n"
+                                  "  - {use: generate, rate: 500, out: a}\n"
+                                  "  - {use: write, path: out.npy, live: true}\n", "cpu", NULL,
+                                  (gp_run_options){ 0 }, moves_far, far);
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    io_told(&r, told);
+    ck_assert_str_eq(told, far);
+}
+END_TEST
+
+static void moves_numbers(gp_pipeline *p, void *arg)
+{
+    (void)arg;
+    while (access(at("out/2.raw"), F_OK))
+        usleep(1000);
+    move_folder(NULL);
+    gp_cancel(p, 1);
+}
+
+/* Every file that was written is there, and nothing else; a frame that was on its way may fail. */
+START_TEST(a_folder_of_numbered_files_moves)
+{
+    pipe_result r = pipe_run_with(io_dir, "on_error: drop\nbuffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n"
+                                  "  - {use: generate, rate: 500, out: a}\n  - {use: write, path: 'out/%d.raw'}\n",
+                                  "cpu", NULL, (gp_run_options){ 0 }, moves_numbers, NULL);
+    ck_assert_int_eq(r.outcome, GP_DRAINED);
+    ck_assert_uint_ge(r.account[0].out, 3);
+    ck_assert_uint_eq((unsigned)io_files("out") + (unsigned)io_files("away"), r.account[0].out);
+}
+END_TEST
+
+/* The run does not go on elsewhere: it ends by itself. `there`: so many files are in a new folder. */
+static const struct { const char *options; void (*happens)(const char *now); int there; } numbers[] = {
+    { "", move_folder, 0 },           { ", workers: 4", move_folder, 0 },
+    { "", put_another_folder, 1 },    { ", workers: 4", put_another_folder, 1 },
+    { ", if_exists: next", put_another_folder, 1 },
+};
+
+static void moves_while_it_runs(gp_pipeline *p, void *arg)
+{
+    (void)p;
+    while (access(at("out/2.raw"), F_OK))
+        usleep(1000);
+    numbers[*(int *)arg].happens(NULL);
+}
+
+START_TEST(numbered_files_stay_in_their_folder)
+{
+    char y[400];
+    int i = _i;
+    pipe_result r = pipe_run_with(io_dir, TEXT(y, "buffers: {a: {dtype: u8, shape: [2, 8]}}\nstages:\n"
+                                  "  - {use: generate, rate: 500, frames: 5000, out: a}\n"
+                                  "  - {use: write, path: 'out/%%d.raw'%s}\n", numbers[i].options),
+                                  "cpu", NULL, (gp_run_options){ 0 }, moves_while_it_runs, &i);
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_int_eq(gp_errs_exit(&r.errs), 1);
+    ck_assert_msg(strstr(io_error(&r), ".raw' cannot be written: its folder was moved") != NULL, "%s", io_error(&r));
+    ck_assert_int_eq(access(at("out"), F_OK) != 0, !numbers[i].there);
+    ck_assert_int_eq(io_files("out"), numbers[i].there);
+    ck_assert_uint_eq((unsigned)io_files("away"), r.account[0].out);
+}
+END_TEST
+
+Suite *suite_io_moved(void)
+{
+    Suite *s = suite_create("io_moved");
+    TCase *tc = tcase_create("moved");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
+    tcase_add_loop_test(tc, somebody_moves_it, 0, sizeof moves / sizeof *moves);
+    tcase_add_loop_test(tc, it_is_told_meanwhile, 0, sizeof meanwhile / sizeof *meanwhile);
+    tcase_add_loop_test(tc, truncated_at_any_moment, 0, 50);
+    tcase_add_test(tc, a_long_path);
+    tcase_add_test(tc, a_folder_of_numbered_files_moves);
+    tcase_add_loop_test(tc, numbered_files_stay_in_their_folder, 0, sizeof numbers / sizeof *numbers);
+    suite_add_tcase(s, tc);
+    return s;
+}

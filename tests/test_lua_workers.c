@@ -1,0 +1,236 @@
+/* test_lua_workers.c - the Lua stage from frame to frame: runs of frames, sources and their ends,
+ * finish(), several workers, random numbers. */
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "luarig.h"
+#include "pipe.h"
+
+Suite *suite_lua_workers(void);
+
+/* ---- runs of frames -------------------------------------------------- */
+
+/* A frame that failed leaves the stage able to go on. */
+START_TEST(after_failure)
+{
+    rig *r = rig_opened(X16, "", "", P("if f.index == 1 then y() end y:copy(x)"));
+    for (uint64_t i = 0; i < 3; i++) {
+        frame *f = rig_frame(r, i, -1);
+        ck_assert_int_eq(rig_run(r, 0, f, &r->errs), i == 1 ? GP_FAILED : GP_OK);
+        ck_assert_int_eq(((unsigned char *)f->out[0].data)[15], i == 1 ? 0xa5 : 16);
+        rig_frame_free(f);
+    }
+    rig_free(r);
+}
+END_TEST
+
+/* A run of frames ends before one that would keep others waiting, and after a failure. */
+START_TEST(runs)
+{
+    static const struct { const char *in, *script; int done; gp_status last; } cases[] = {
+        { X16, P("y:fill(f.index)"), 6, GP_OK },
+        { X16, P("if f.index == 2 then error('no') end y:fill(f.index)"), 3, GP_FAILED },
+        { X16, P("if f.index == 2 then return 'drop' end y:fill(f.index)"), 6, GP_OK },
+        { X16, P("local t = os.clock() while f.index == 3 and os.clock() < t + 0.001 do end "
+                 "y:fill(f.index)"), 4, GP_OK },
+        { NULL, "function produce(f, y) y:fill(f.index) end", 1, GP_OK },
+        { NULL, "function produce(f, y) return false end", 1, GP_END },
+    };
+    rig *r = rig_opened(cases[_i].in, cases[_i].in ? "" : X16, "", cases[_i].script);
+    int done = 0;
+    for (int attempt = 0; attempt < 100 && done != cases[_i].done; attempt++) {
+        frame *f[6];                       /* a busy machine makes runs shorter */
+        gp_frame run[6];
+        for (int i = 0; i < 6; i++)
+            f[i] = rig_frame(r, (uint64_t)i, -1), run[i] = f[i]->f;
+        rig_run_frames(r, 0, run, 6, &r->errs);
+        for (done = 0; done < 6 && run[done].status != GP_AGAIN; done++)
+            if (run[done].status == GP_OK)
+                ck_assert_int_eq(((unsigned char *)f[done]->out[0].data)[15], done);
+        ck_assert_int_ge(done, 1);
+        ck_assert_int_eq(run[done - 1].status, done == cases[_i].done ? cases[_i].last : GP_OK);
+        for (int i = 0; i < 6; i++)
+            rig_frame_free(f[i]);
+    }
+    ck_assert_msg(done == cases[_i].done, "'%s' does %d", cases[_i].script, done);
+    rig_free(r);
+}
+END_TEST
+
+/* ---- sources, finish, several workers --------------------------------- */
+
+START_TEST(source_ends)
+{
+    rig *r = rig_opened(NULL, X16, "", "local n = 0\nfunction produce(f, y)\n  if n == 3 then "
+        "return false end\n"
+                        "  n = n + 1\n  f.time = 100 + n\n  y:fill(n)\nend");
+    for (uint64_t i = 0; i < 4; i++) {
+        frame *f = rig_frame(r, i, -1);
+        ck_assert_int_eq(rig_run(r, 0, f, &r->errs), i == 3 ? GP_END : GP_OK);
+        if (i < 3) {
+            ck_assert_int_eq(f->f.time_ns, (101 + (int64_t)i) * 1000000000);
+            ck_assert_int_eq(*(unsigned char *)f->out[0].data, (int)i + 1);
+        }
+        rig_frame_free(f);
+    }
+    rig_free(r);
+}
+END_TEST
+
+static bool call_finish(rig *r)
+{
+    gp_call c = { .opts = r->stage->opts, .state = r->state, .name = r->stage->name,
+                  .at = r->stage->at, .errs = &r->errs, .ctx = &r->thread };
+    return r->stage->kind->finish(&c);
+}
+
+/* finish() is called in every worker's state, and may fail. */
+START_TEST(finish)
+{
+    rig *r = rig_opened(X16, "", "workers: 3, params: {dir: '${env:LUA_TEST}'}",
+                        "stateless = true\nlocal seen = 0\nfunction process(f, x, y) seen = "
+                            "seen + 1 kept = x end\n"
+                        "function finish(stage)\n  if stage.worker == 3 then "
+                            "error(stage.params.dir .. seen) end\n"
+                        "  assert(seen == stage.worker - 1 and not pcall(function() return "
+                            "kept[1] end))\nend");
+    for (int w = 0; w < 3; w++)
+        for (int i = 0; i < w; i++) {
+            frame *f = rig_frame(r, (uint64_t)i, -1);
+            ck_assert_int_eq(rig_run(r, w, f, &r->errs), GP_OK);
+            rig_frame_free(f);
+        }
+    ck_assert(!call_finish(r));
+    ck_assert_msg(strstr(rig_error(&r->errs), "stage 'it', finish: a word2") != NULL, "%s",
+                  rig_error(&r->errs));
+    ck_assert_int_eq(r->errs.e[0].at.line, 5);
+    rig_free(r);
+    r = rig_opened(X16, "", "", "function process(f, x, y) end");
+    ck_assert(call_finish(r));
+    rig_free(r);
+}
+END_TEST
+
+enum { FRAMES = 96 };
+typedef struct crew { rig *r; int worker, workers; gp_errs errs; double *out; } crew;
+
+static void *crew_work(void *arg)
+{
+    crew *c = arg;
+    for (int i = c->worker; i < FRAMES; i += c->workers) {
+        frame *f = rig_frame(c->r, (uint64_t)i, -1);
+        if (rig_run(c->r, c->worker, f, &c->errs) == GP_OK)
+            memcpy(c->out + 4 * i, f->out[0].data, 4 * sizeof(double));
+        rig_frame_free(f);
+    }
+    return NULL;
+}
+
+/* Frames of a stage without state, among so many threads. */
+static void crew_run(const char *script, int workers, double *out)
+{
+    char more[40];
+    pthread_t id[CREW];
+    crew c[CREW];
+    snprintf(more, sizeof more, "workers: %d", workers);
+    rig *r = rig_opened("{dtype: f64, shape: [4]}", "", more, script);
+    for (int w = 0; w < workers; w++) {
+        c[w] = (crew){ .r = r, .worker = w, .workers = workers, .out = out };
+        pthread_create(&id[w], NULL, crew_work, &c[w]);
+    }
+    for (int w = 0; w < workers; w++) {
+        pthread_join(id[w], NULL);
+        ck_assert_msg(!c[w].errs.n, "%s", rig_error(&c[w].errs));
+    }
+    rig_free(r);
+}
+
+START_TEST(workers)
+{
+    static const char script[] = "stateless = true\nlocal gpipe = require 'gpipe'\n"
+        "function process(f, x, y)\n  y[1] = math.random()\n  y[2] = math.random(1000)\n"
+        "  y[3] = f.index + x:sum()\n  y[4] = math.random() * #gpipe.json { y[1] }\nend";
+    static double one[4 * FRAMES], many[4 * FRAMES];
+    crew_run(script, 1, one);
+    for (int n = 2; n <= CREW; n++) {
+        memset(many, 0, sizeof many);
+        crew_run(script, n, many);
+        ck_assert_msg(!memcmp(one, many, sizeof one), "%d workers make something else", n);
+    }
+    ck_assert(one[0] != one[4] && one[2] == 10 && one[6] == 11);
+}
+END_TEST
+
+/* Random numbers are the same in each run, and differ between stages. */
+START_TEST(seeds)
+{
+    double got[2] = { 0 };
+    for (int i = 0; i < 2; i++) {
+        rig *r = rig_opened("{dtype: f64, shape: [2]}", "", "",
+            "local a = math.random()\nfunction process(f, x, y) y:fill(a) end");
+        frame *f = rig_frame(r, 0, -1);
+        ck_assert_int_eq(rig_run(r, 0, f, &r->errs), GP_OK);
+        got[i] = *(double *)f->out[0].data;
+        rig_frame_free(f);
+        rig_free(r);
+    }
+    ck_assert(got[0] == got[1] && got[0] > 0 && got[0] < 1);
+}
+END_TEST
+
+/* The same through the executor: text of a source, a filter and a writer. */
+START_TEST(pipeline)
+{
+    static const char yaml[] =
+        "buffers: {n: {dtype: f64, shape: [8]}, text: {dtype: u8, shape: [400]}}\n"
+        "stages:\n"
+        "  - {use: lua, script: source.lua, out: n}\n"
+        "  - {name: it, use: lua, script: it.lua, out: text}\n"
+        "  - {use: write, path: out.txt, format: raw}\n";
+    char *first = NULL;
+    for (int n = 1; n <= CREW; n++) {
+        char set[60];
+        size_t len;
+        const char *dir = pipe_dir(), *sets[] = { set, NULL };
+        snprintf(set, sizeof set, "stages.it.workers=%d", n);
+        pipe_text(dir, "source.lua", "function produce(f, y)\n  if f.index == 50 then return "
+            "false end\n"
+                  "  if f.index % 7 == 3 then return 'drop' end\n  y:fill(f.index)\n"
+                  "  if f.index % 7 == 4 then f.valid = 2 end\nend");
+        pipe_text(dir, "it.lua", "stateless = true\nfunction process(f, x, y)\n"
+                  "  if f.index % 5 > 0 then y:print(f.index, #x, x:sum(), math.random(1000)) "
+                      "end\nend");
+        pipe_result p = pipe_run(dir, yaml, "cpu", sets, (gp_run_options){ .poison = true });
+        ck_assert_msg(p.outcome == GP_DONE, "%s", rig_error(&p.errs));
+        ck_assert_uint_eq(p.account[0].in, 50);
+        ck_assert_uint_eq(p.account[0].dropped, 7);
+        char *text = pipe_read(dir, "out.txt", &len);
+        ck_assert_ptr_nonnull(text);
+        ck_assert(!strncmp(text, "1\t8\t8", 5) && strstr(text, "\n4\t2\t8"));
+        ck_assert_msg(!first || !strcmp(first, text), "%d workers write something else", n);
+        if (first)
+            free(text);
+        else
+            first = text;
+        pipe_dir_remove(dir);
+    }
+    free(first);
+}
+END_TEST
+
+Suite *suite_lua_workers(void)
+{
+    Suite *s = suite_create("lua_workers");
+    TCase *tc = tcase_create("lua");
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, after_failure);
+    tcase_add_loop_test(tc, runs, 0, 6);
+    tcase_add_test(tc, source_ends);
+    tcase_add_test(tc, finish);
+    tcase_add_test(tc, workers);
+    tcase_add_test(tc, seeds);
+    tcase_add_test(tc, pipeline);
+    suite_add_tcase(s, tc);
+    return s;
+}

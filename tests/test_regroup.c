@@ -1,0 +1,85 @@
+/* test_regroup.c - stages that regroup, on the CPU back end; and what a run keeps of frames whose fate is known at
+ * its end only. */
+#include "regroup_cases.h"
+#include "pipe.h"
+#include "run/pipeline.h"
+#include "run/run.h"
+
+Suite *suite_regroup(void);
+
+/* Behind a source of N frames of [1]: an account of these, and no entry for each that is a hole. */
+enum { N = 20000, ENTRIES = 4096 };
+static const struct { const char *what, *stages; int out, dropped, failed; } long_runs[] = {
+    { "all dropped", "  - {use: lua, script: drop.lua, params: {by: 1}}\n  - {use: mix, op: sum}\n  - {use: discard}\n",
+      0, N, 0 },
+    { "another sink beside", "  - {use: lua, script: drop.lua, params: {by: 2}, in: a}\n  - {use: mix, op: sum}\n"
+      "  - {use: discard}\n  - {use: discard, in: a}\n", N / 2, N / 2, 0 },
+    { "two wait for the end", "  - {use: lua, script: drop.lua, params: {by: 2}, in: a, out: b}\n"
+      "  - {use: mix, op: sum}\n  - {use: discard}\n  - {use: lua, script: drop.lua, params: {by: 4}, in: a}\n"
+      "  - {use: mix, op: max}\n  - {use: discard}\n", N / 2, N / 2, 0 },
+    { "failed and dropped", "  - {use: lua, script: drop.lua, params: {by: 2}}\n"
+      "  - {use: lua, script: fail.lua, params: {by: 5}}\n  - {use: mix, op: sum}\n  - {use: discard}\n",
+      N * 4 / 10, N / 2, N / 10 },
+    { "what all became fails", "  - {use: lua, script: drop.lua, params: {by: 2}}\n  - {use: mix, op: sum}\n"
+      "  - {use: lua, script: fail.lua, params: {by: 1}}\n  - {use: discard}\n", 0, 0, N },
+    { "what all became is left out", "  - {use: lua, script: drop.lua, params: {by: 2}, in: a}\n"
+      "  - {use: mix, op: sum}\n  - {use: group, frames: 2, tail: drop}\n  - {use: discard}\n"
+      "  - {use: lua, script: fail.lua, params: {by: 5}, in: a}\n  - {use: discard}\n", 0, N * 8 / 10, N / 5 },
+};
+
+/* A sink that failed has not seen the frames behind: they are cancelled, whatever another one makes of all. */
+START_TEST(failed_beside_all)
+{
+    const char *dir = pipe_dir();
+    pipe_text(dir, "half.lua", "function process(frame, x) if frame.index == 1000 then error('no') end end\n");
+    pipe_result r = pipe_run(dir, "depth: 8\nbuffers: {a: {dtype: f32, shape: [1]}}\nstages:\n"
+                             "  - {use: generate, rate: 20kHz, frames: 4000, out: a}\n  - {use: mix, op: sum}\n"
+                             "  - {use: discard}\n  - {use: lua, script: half.lua, in: a, out: []}\n", "cpu", NULL,
+                             (gp_run_options){ 0 });
+    pipe_dir_remove(dir);
+    gp_account x = r.account[0];
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_msg(x.out <= 1000 && x.failed >= 1 && x.in == x.out + x.failed + x.cancelled, "%d in, %d out, %d failed, "
+                  "%d cancelled", (int)x.in, (int)x.out, (int)x.failed, (int)x.cancelled);
+}
+END_TEST
+
+static void look(gp_pipeline *p, void *entries)
+{
+    *(size_t *)entries = gp_pipeline_lock_run(p)->account[0].marks.cap;
+    gp_pipeline_unlock_run(p);
+}
+
+START_TEST(long_run)
+{
+    const char *dir = pipe_dir();
+    char yaml[2000];
+    size_t entries = 0;
+    pipe_text(dir, "drop.lua", "local by\nfunction init(stage) by = stage.params.by end\n"
+              "function process(frame, x, y) if frame.index % by == 0 then return 'drop' end y:copy(x) end\n");
+    pipe_text(dir, "fail.lua", "local by\nfunction init(stage) by = stage.params.by end\n"
+              "function process(frame, x, y) if frame.index % by == 0 then error('no') end y:copy(x) end\n");
+    snprintf(yaml, sizeof yaml, "on_error: drop\nbuffers: {a: {dtype: f32, shape: [1]}}\nstages:\n"
+             "  - {use: generate, frames: %d, out: a}\n%s", N, long_runs[_i].stages);
+    pipe_result r = pipe_run_then(dir, yaml, "cpu", NULL, (gp_run_options){ 0 }, look, &entries);
+    pipe_dir_remove(dir);
+    ck_assert_msg(r.outcome == GP_DONE, "%s: %s", long_runs[_i].what, r.errs.n ? r.errs.e[0].msg : "?");
+    gp_account x = r.account[0];
+    ck_assert_msg(x.in == N && x.out == (uint64_t)long_runs[_i].out && x.dropped == (uint64_t)long_runs[_i].dropped
+                  && x.failed == (uint64_t)long_runs[_i].failed, "%s: %d in, %d out, %d dropped, %d failed",
+                  long_runs[_i].what, (int)x.in, (int)x.out, (int)x.dropped, (int)x.failed);
+    ck_assert_msg(entries > 0 && entries <= ENTRIES, "%s: room for %zu entries", long_runs[_i].what, entries);
+}
+END_TEST
+
+Suite *suite_regroup(void)
+{
+    Suite *s = suite_create("regroup");
+    TCase *tc = tcase_create("cpu");
+    tcase_set_timeout(tc, 120);
+    regroup_cases(tc, "cpu");
+    tcase_add_loop_test(tc, long_run, 0, (int)(sizeof long_runs / sizeof *long_runs));
+    tcase_add_loop_test(tc, failed_beside_all, 0, 5);
+    suite_add_tcase(s, tc);
+    return s;
+}

@@ -1,0 +1,179 @@
+/* test_verdict_device.c - as test_verdict.c: engines, launches, streams, and the depth between
+ * stages. */
+#include <check.h>
+#include "verdictrig.h"
+
+Suite *suite_verdict_device(void);
+
+static const verdict_case cases[] = {
+    /* engines */
+    { "copy in", GPU(""), .cuda = true, .actor = { { "scale..cast", .out = 90 } },
+      .engine = { { 97, 48 }, { 30, 0 }, { 25, 12 } }, .bound = GP_BOUND_COPY_IN,
+      .of = "scale..cast",
+      .text = "bound by the copy in of 'scale..cast' (97 % busy, 48 of 50 GB/s). Most of it is buffer "
+      "'g', f32 [1024, 1024]: send it in a smaller type, and cast it on the device", NONE },
+    { "copy in of bytes", "buffers: {g: {dtype: u8, shape: [4096, 1024]}}\nstages:\n"
+      "  - {use: generate, out: g, frames: 9}\n  - {use: cast, dtype: f32}\n" END, .cuda = true,
+      .engine = { { 97, 48 }, { 30, 0 }, { 25, 12 } }, .bound = GP_BOUND_COPY_IN, .of = "cast",
+      .text = "u8 [4096, 1024]: send less of it", NONE },
+    { "copy out", GPU(""), .cuda = true, .estimated = true,
+      .engine = { { 30, 12 }, { 0, 0 }, { 97, 48 } }, .bound = GP_BOUND_COPY_OUT,
+      .of = "scale..cast", .text = "bound by the copy out of 'scale..cast' (~97 % busy, 48 of 50 "
+      "GB/s). Most of it is buffer 'cast', u8 [1024, 1024]: reduce it before it is copied", NONE },
+    { "copies that are small", "batch: 1\ndepth: 8\n" SCALE, .cuda = true,
+      .engine = { { 97, 2 }, { 30, 0 }, { 25, 2 } }, .bound = GP_BOUND_COPY_IN, .of = "scale",
+      .text = "2 of 50 GB/s): try batch: auto", .path = "batch", .value = "auto" },
+    { "kernels", GPU(""), .cuda = true, .engine = { { 50, 25 }, { 97, 0 }, { 25, 12 } },
+      .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
+      .text = "bound by the kernels of 'scale..cast' (compute 97 % busy): a trace shows", NONE },
+    { "kernels of one stream", GPU("streams: 1\n"), .cuda = true,
+      .engine = { { 5, 2 }, { 90, 0 }, { 5, 2 } }, .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
+      .text = "(compute 90 % busy): try streams: 2", .path = "streams", .value = "2" },
+    { "kernels, not measured", GPU(""), .cuda = true, .estimated = true,
+      .actor = { { "scale..cast", .out = 80 } }, .engine = { { 50, 25 }, { 0, 0 }, { 25, 12 } },
+      .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
+      .text = "as far as can be told when the GPU is not measured", NONE },
+
+    /* a stage that never waits is the bound, however busy what it holds up looks */
+#define WRITES(top) top "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n" SOURCE \
+      "  - {use: scale, a: 2}\n  - {name: out, use: write, path: out.npy}\n"
+    { "a writer that never waits, kernels estimated", WRITES(""), .cuda = true, .estimated = true,
+      .actor = { { "generate", .busy = 2, .out = 97 }, { "scale", .busy = 2, .out = 90 },
+                 { "out", .busy = 82 } },
+      .buffer = { { "scale", "out", 2.9 } }, .engine = { { 5, 2 }, { 88, 0 }, { 5, 2 } },
+      .bound = GP_BOUND_STAGE, .of = "out", .text = "bound by stage 'out' (host, 82 % busy, hardly "
+      "ever waiting, GPU idle ~12 %): write a smaller type", NONE },
+    { "a writer that never waits, streams that overlap", WRITES(""), .cuda = true,
+      .actor = { { "scale", .busy = 2, .out = 60, .in = 30 }, { "out", .busy = 82 } },
+      .engine = { { 5, 2 }, { 90, 0 }, { 5, 2 } }, .bound = GP_BOUND_STAGE, .of = "out",
+      .text = "bound by stage 'out' (host, 82 % busy, hardly ever waiting, GPU idle 10 %)", NONE },
+    { "a writer that never waits, threads on the CPU", WRITES(""),
+      .actor = { { "scale", .busy = 2, .out = 90, .launches = 880, .ms = 3 },
+                 { "out", .busy = 82 } },
+      .bound = GP_BOUND_STAGE, .of = "out", .text = "bound by stage 'out' (host, 82 % busy", NONE },
+    { "a writer that waits now and then", WRITES(""), .cuda = true, .estimated = true,
+      .actor = { { "scale", .busy = 2, .out = 90 }, { "out", .busy = 78, .in = 8 } },
+      .buffer = { { "scale", "out", 2.5 } }, .engine = { { 5, 2 }, { 95, 0 }, { 5, 2 } },
+      .text = "nothing stands out as what bounds it: the busiest is stage 'out', 78 %", NONE },
+    { "several workers that never wait", PNG("%05d.png', workers: 2"),
+      .actor = { { "generate", .busy = 30, .out = 65 }, { "out", .busy = 150, .in = 6 } },
+      .bound = GP_BOUND_STAGE, .of = "out", .text = "(host, 2 workers, 75 % busy, hardly ever "
+      "waiting): try", .path = "stages.out.workers", .value = "3" },
+    { "a source that ended early", HOST, .actor = { { "generate", .busy = 82, .ended = 84 },
+      { "clean", .busy = 84, .in = 12 } }, .text = "the busiest is stage 'clean', 84 %", NONE },
+    { "a source that ended with the last frame", HOST,
+      .actor = { { "generate", .busy = 82, .ended = 97 }, { "clean", .busy = 84, .in = 12 } },
+      .bound = GP_BOUND_STAGE, .of = "generate", .text = "(host, 82 % busy, hardly ever waiting)",
+      NONE },
+    { "a source that keeps up with its pipe", "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n"
+      "  - {use: read, path: stdin, format: raw, out: g}\n" END,
+      .actor = { { "read", .busy = 80, .idle = 8 } }, .text = "nothing stands out", NONE },
+    { "a launcher that never waits", SCALE, .cuda = true,
+      .actor = { { "scale", .busy = 75, .in = 2, .launches = LONG } }, .engine = { { 10, 1 } },
+      .bound = GP_BOUND_LAUNCH, .of = "scale",
+      .text = "bound by launching 'scale' (75 % busy, hardly ever waiting, GPU idle 90 %). A launch of 1 frame takes 750 us: ", .path = "depth",
+      .value = "12" },
+    { "kernels, estimated", GPU(""), .cuda = true, .estimated = true,
+      .actor = { { "scale..cast", .out = 80 } }, .engine = { { 50, 25 }, { 97, 0 }, { 25, 12 } },
+      .bound = GP_BOUND_COMPUTE, .of = "scale..cast",
+      .text = "as far as can be told when the GPU is not measured", NONE },
+    { "kernels, estimated, with one who is slow behind them", GPU(""), .cuda = true, .estimated = true,
+      .actor = { { "scale..cast", .out = 80 }, { "discard", .busy = 84, .in = 9 } },
+      .buffer = { { "cast", "discard", 2 } }, .engine = { { 50, 25 }, { 97, 0 }, { 25, 12 } },
+      .text = "the busiest is stage 'discard', 84 %", NONE },
+
+    /* launches */
+#define SMALL(top) top "buffers: {g: {dtype: f32, shape: [64]}}\nstages:\n" \
+      "  - {use: generate, out: g, frames: 9}\n  - {use: scale, a: 2}\n" END
+#define LAUNCHER .actor = { { "scale", .busy = 93, .launches = LONG } }, .cuda = true, \
+      .engine = { { 10, 1 }, { 20, 0 }, { 10, 1 } }, .bound = GP_BOUND_LAUNCH, .of = "scale"
+    { "launches", SMALL("launch: stream\n"), LAUNCHER,
+      .text = "bound by launching 'scale' (93 % busy, GPU idle 80 %). A launch of 1 frame "
+      "takes 930 us: try launch: graph", .path = "launch", .value = "graph" },
+    { "one by one", SMALL("batch: 1\ndepth: 12\n"), LAUNCHER, .text = ": try batch: auto",
+      .path = "batch", .value = "auto" },
+    { "not deep enough for a batch", SMALL(""), LAUNCHER, .text = ": try depth: 12",
+      .path = "depth", .value = "12" },
+    { "more than auto", SMALL("depth: 12\nbatch: 4\n"), LAUNCHER, .text = ": put more into a frame",
+      NONE },
+    { "as many as fit", GPU(""), .actor = { { "scale..cast", .busy = 93, .launches = LONG } },
+      .cuda = true, .engine = { { 10, 1 } }, .bound = GP_BOUND_LAUNCH, .of = "scale..cast",
+      .text = ": put more into a frame", NONE },
+
+    /* streams */
+    { "streams", GPU("streams: 1\n"), .cuda = true,
+      .actor = { { "scale..cast", .stream = 90 } }, .engine = { { 36, 18 }, { 33, 0 }, { 30, 12 } },
+      .bound = GP_BOUND_STREAMS, .of = "scale..cast",
+      .text = "bound by the 1 stream of 'scale..cast' (90 % of the time none is "
+      "free, GPU idle 64 %): try streams: 3", .path = "streams", .value = "3" },
+    { "no more than the depth", GPU("streams: 2\n"), .cuda = true,
+      .actor = { { "scale..cast", .stream = 50 } }, .engine = { { 40, 18 }, { 33, 0 }, { 30, 12 } },
+      .bound = GP_BOUND_STREAMS, .of = "scale..cast", .text = ": try streams: 3",
+      .path = "streams", .value = "3" },
+
+    /* depth */
+    { "depth", "depth: 1\n" G CHAIN,
+      .actor = { { "a", .busy = 50, .in = 5, .out = 45 }, { "b", .busy = 50, .in = 48 } },
+      .buffer = { { "a", "b", 0.5 } }, .bound = GP_BOUND_DEPTH, .of = "a",
+      .text = "bound by the depth of buffer 'a' (1). 'a' waits for room 45 % of the time, 'b' for "
+      "frames 48 %: try depth: 3", .path = "depth", .value = "3" },
+    { "of one buffer",
+      "buffers: {g: {dtype: f32, shape: [4]}, x-1: {depth: 2}}\nstages:\n"
+      SOURCE "  - {name: a, use: lua, script: free.lua, out: x-1}\n"
+      "  - {name: b, use: lua, script: free.lua}\n" END,
+      .actor = { { "a", .busy = 70, .out = 30 }, { "b", .busy = 70, .in = 28 } },
+      .buffer = { { "x-1", "b", 1.5 } }, .bound = GP_BOUND_DEPTH, .of = "x-1",
+      .text = ": try buffers.x-1.depth: 4", .path = "buffers.x-1.depth", .value = "4" },
+    { "around a segment", GPU("depth: 1\n"), .cuda = true,
+      .actor = { { "generate", .busy = 10, .out = 80 }, { "scale..cast", .out = 70, .in = 12 },
+                 { "discard", .busy = 1, .in = 95 } },
+      .buffer = { { "g", "scale..cast", 0.9 }, { "cast", "discard", 0.01 } },
+      .engine = { { 30, 14 }, { 30, 0 }, { 20, 9 } }, .bound = GP_BOUND_DEPTH, .of = "g",
+      .text = "'scale..cast' waits for room 70 % of the time, 'discard' for frames 95 %: try "
+      "depth: 3", .path = "depth", .value = "3" },
+    { "around a segment, said twice",
+      "buffers: {g: {dtype: f32, shape: [1024], depth: 1}, scale: {depth: 1}}\nstages:\n"
+      "  - {use: generate, out: g, frames: 9}\n  - {use: scale, a: 2}\n" END, .cuda = true,
+      .actor = { { "generate", .busy = 10, .out = 80 }, { "scale", .out = 70, .in = 12 },
+                 { "discard", .busy = 1, .in = 95 } },
+      .buffer = { { "scale", "discard", 0.01 } }, .engine = { { 30, 14 } },
+      .bound = GP_BOUND_DEPTH, .of = "g", .text = ": try depth 3 for all buffers around it", NONE },
+    { "fan-in", G FREE "  - {name: join, use: compare, in: [g, clean]}\n",
+      .actor = { { "generate", .busy = 5, .out = 90 }, { "clean", .busy = 60, .in = 38 },
+                 { "join", .busy = 2, .in = 97 } },
+      .buffer = { { "g", "join", 3 }, { "clean", "join", 0 } }, .bound = GP_BOUND_DEPTH, .of = "g",
+      .text = "bound by the depth of buffer 'g' (3). It is full while 'join' waits for 'clean': "
+      "try buffers.g.depth: 6", .path = "buffers.g.depth", .value = "6" },
+
+    { "deep, and turns for all that", "depth: 12\n" G CHAIN,
+      .actor = { { "a", .busy = 50, .in = 5, .out = 45 }, { "b", .busy = 50, .in = 48 } },
+      .buffer = { { "a", "b", 6 } }, .text = "nothing stands out", NONE },
+    { "fan-in, deeper than the other way", "buffers: {g: {dtype: f32, shape: [1024], depth: 12}}\n"
+      "stages:\n" SOURCE FREE "  - {name: join, use: compare, in: [g, clean]}\n",
+      .actor = { { "generate", .busy = 5, .out = 90 }, { "clean", .busy = 60, .in = 38 },
+                 { "join", .busy = 2, .in = 97 } },
+      .buffer = { { "g", "join", 12 }, { "clean", "join", 0 } }, .text = "nothing stands out", NONE },
+
+    /* nothing */
+    { "nothing stands out, on a GPU", GPU(""), .cuda = true, .engine = { { 40, 20 }, { 60, 0 } },
+      .text = "the busiest is compute of 'scale..cast', 60 %", NONE },
+    { "all alike is no depth", "depth: 1\n" G CHAIN, .actor = { { "a", .busy = 80, .out = 9 },
+      { "b", .busy = 80, .in = 50 } }, .buffer = { { "a", "b", 0.5 } },
+      .text = "nothing stands out", NONE },
+};
+
+START_TEST(says_what_and_what_to_try)
+{
+    verdict_check(&cases[_i]);
+}
+END_TEST
+
+Suite *suite_verdict_device(void)
+{
+    Suite *s = suite_create("verdict_device");
+    TCase *tc = tcase_create("verdict");
+    tcase_add_checked_fixture(tc, verdict_up, verdict_down);
+    tcase_add_loop_test(tc, says_what_and_what_to_try, 0, (int)(sizeof cases / sizeof *cases));
+    suite_add_tcase(s, tc);
+    return s;
+}
