@@ -10,6 +10,7 @@ template <> struct accumulator<uint64_t> { typedef uint64_t type; };
 #define SIGNED(T) template <> struct accumulator<T> { typedef int64_t type; };
 SIGNED(uint8_t) SIGNED(int8_t) SIGNED(uint16_t) SIGNED(int16_t)
 SIGNED(uint32_t) SIGNED(int32_t) SIGNED(int64_t)
+#undef SIGNED
 
 struct sum {
     template <class T> static __device__ __forceinline__ T join(T a, T b)

@@ -77,7 +77,7 @@ Suite *suite_regroup(void)
     Suite *s = suite_create("regroup");
     TCase *tc = tcase_create("cpu");
     tcase_set_timeout(tc, 120);
-    regroup_cases(tc, "cpu");
+    regroup_cases(tc, "cpu", 1);
     tcase_add_loop_test(tc, long_run, 0, (int)(sizeof long_runs / sizeof *long_runs));
     tcase_add_loop_test(tc, failed_beside_all, 0, 5);
     suite_add_tcase(s, tc);

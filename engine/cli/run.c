@@ -77,22 +77,19 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_run_options options = { .poison = args->poison, .isolate = args->isolate,
                                .check_kernels = args->check_kernels };
     gp_report_files files;
-    if (!gp_report_open(&files, args, l.pipeline, &options, errs)) {
-        gp_report_drop(&files);
-        gp_unload(&l);
-        return gp_errs_exit(errs);
-    }
+    gp_signals_for(l.pipeline);        /* from here on there are files that a signal removes */
+    gp_signals_catch(args->quiet);
     gp_metrics *metrics = NULL;
-    if (args->metrics)
+    bool opened = gp_report_open(&files, args, l.pipeline, &options, errs);
+    if (opened && args->metrics)
         metrics = gp_metrics_start(args->metrics, l.pipeline, args->quiet, errs);
-    if (args->metrics && !metrics) {
+    if (!opened || (args->metrics && !metrics)) {
         gp_report_drop(&files);
+        gp_signals_for(NULL);
         gp_unload(&l);
         return gp_errs_exit(errs);
     }
     print_device(args, l.pipeline);
-    gp_signals_for(l.pipeline);
-    gp_signals_catch(args->quiet);
     gp_socket *socket = gp_socket_open();
     gp_meter *meter = gp_meter_start(l.pipeline, args->quiet ? GP_PROGRESS_NONE
                                      : (gp_progress)args->progress, socket);

@@ -13,6 +13,10 @@
 bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, void **image,
                       size_t *bytes, gp_errs *errs);
 
+/* Comes before the kernels of a text for gp_nvrtc_compile_text: all that built-in kernels
+ * include, which then stays out of their namespaces. */
+extern const char gp_resident_head[];
+
 /* The same for `text`, which may include the headers of kernels/ and what `source`
  * includes, and holds kernels that each compiled by itself. */
 bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int nsource, int cc,

@@ -298,7 +298,7 @@ static char *make_text(recorder *r, gp_errs *errs)
         return NULL;
     }
     FILE *out = m.f;
-    fprintf(out, "#include \"resident.h\"\n#include \"map.h\"\n#include \"slide.h\"\n");
+    fputs(gp_resident_head, out);
     for (int n = 0; ok && n < r->nkernels; n++)
         ok = !r->kernel[n]->file || put_builtin(out, r, n, errs);
     for (int n = 0; ok && n < r->nkernels; n++)

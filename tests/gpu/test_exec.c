@@ -6,7 +6,6 @@
 #include "end_cases.h"
 #include "exec_cases.h"
 #include "gpu.h"
-#include "regroup_cases.h"
 #include "unwritten_cases.h"
 
 Suite *suite_exec(void);
@@ -22,7 +21,6 @@ Suite *suite_exec(void)
     end_cases(tc, "cuda");
     cooperative_cases(tc, "cuda");
     unwritten_cases(tc, "cuda");
-    regroup_cases(tc, "cuda");
     suite_add_tcase(s, tc);
     return s;
 }

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-/* Adds them, for `device` ("cpu" or "cuda"). */
-void regroup_cases(TCase *tc, const char *device);
+/* Adds them, for `device` ("cpu" or "cuda"); of those in a loop every `every`-th. */
+void regroup_cases(TCase *tc, const char *device, int every);
 
 #endif
