@@ -10,7 +10,7 @@
  * One function of each job per dtype comes from the tables of X-macros; with
  * loops this plain the compiler vectorises them. */
 #include <string.h>
-#include "half.h"
+#include "base/half.h"
 #include "view.h"
 
 #if defined(__GNUC__) && !defined(__clang__)

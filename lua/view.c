@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/dtypes.h"
-#include "half.h"
+#include "base/half.h"
 #include "view.h"
 
 /* In the registry: the dtypes' metatables, by dtype, and at GP_NO_DTYPE the methods.

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "base/plural.h"
 #include "cut.h"
-#include "half.h"
+#include "base/half.h"
 
 enum { NAN_EQUAL, NAN_DIFFER };
 enum { HEAD = 12 + (1 << 16) };

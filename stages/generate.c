@@ -4,7 +4,7 @@
  * element's: never on depth, speed or the order of slots. */
 #include <math.h>
 #include <stdlib.h>
-#include "half.h"
+#include "base/half.h"
 #include "pace.h"
 
 enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };

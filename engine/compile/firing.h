@@ -1,4 +1,5 @@
-/* firing.h - which frames a stage that regroups takes and makes, see gp_regroup in stage.h. Every other stage
+/* firing.h - which frames a stage that regroups takes and makes, see gp_regroup in stage.h; one that carries takes
+ * frame k - 1 when it fires for the k-th time, so that it fires once without any. Every other stage
  * takes and makes frame k when it fires for the k-th time.
  *
  * In all of these k counts firings, and a number of frames is one from frame 0 on. */
@@ -6,6 +7,12 @@
 #define GP_FIRING_H
 
 #include "compile/ir.h"
+
+/* Does it take the frame before, see carry.c? */
+static inline bool gp_firing_carries(const gp_regroup *r)
+{
+    return r->back == r->take;
+}
 
 /* The input frame that firing k belongs to. */
 static inline uint64_t gp_firing_frame(const gp_regroup *r, uint64_t k)

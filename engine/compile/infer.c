@@ -19,7 +19,7 @@ static bool complete(const gp_type *t)
 
 static bool read_constant(gp_resolving *r, gp_rbuf *b)
 {
-    gp_loc at = gp_node_get(b->node, "const")->at;
+    gp_loc at = b->node ? gp_node_get(b->node, "const")->at : b->b.at;
     const gp_file *f = &gp_probe_get(r->probe, b->b.path, false)->file;
     const char *path = b->b.path;
     gp_type *t = &b->b.type;
@@ -87,6 +87,7 @@ static bool check_inputs(gp_resolving *r, gp_rstage *st)
     bool ok = true;
     int frames = 0;
     st->s.endless = st->s.follows = true;
+    st->s.carried = st->s.nin > 0;
     for (int p = 0; p < st->s.nin; p++) {
         const gp_rbuf *b = st->s.in[p] < 0 ? NULL : &r->buffer[st->s.in[p]];
         if (!b)
@@ -94,7 +95,7 @@ static bool check_inputs(gp_resolving *r, gp_rstage *st)
         ok &= check_type(r, st, p, b);
         if (b->konst)
             continue;
-        st->s.endless &= b->b.endless, st->s.follows &= b->b.follows;
+        st->s.endless &= b->b.endless, st->s.follows &= b->b.follows, st->s.carried &= b->b.carried;
         frames++;
     }
     st->s.follows &= frames < 2 || st->s.endless;      /* of several that are held each counts */
@@ -214,7 +215,7 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
         gp_rbuf *b = st->s.out[p] < 0 ? NULL : &r->buffer[st->s.out[p]];
         if (!b)
             continue;
-        b->b.endless = st->s.endless, b->b.follows = st->s.follows;
+        b->b.endless = st->s.endless, b->b.follows = st->s.follows, b->b.carried = st->s.carried;
         if (!b->broken && check_output(r, st, b, &out[p]))
             b->b.type = out[p], b->known = true;
         else
@@ -270,8 +271,9 @@ static void infer_stage(gp_resolving *r, gp_rstage *st)
 void gp_infer(gp_resolving *r)
 {
     for (int i = 0; i < r->nbuffers; i++)
-        if (r->buffer[i].konst && !r->buffer[i].broken)
+        if (r->buffer[i].konst && !r->buffer[i].broken && r->buffer[i].b.path)
             r->buffer[i].known = read_constant(r, &r->buffer[i]);
     for (int i = 0; i < r->nstages; i++)
-        infer_stage(r, &r->stage[r->order[i]]);
+        (gp_is_carry(&r->stage[r->order[i]].s) ? gp_carry_infer : infer_stage)(r, &r->stage[r->order[i]]);
+    gp_carry_check(r);
 }

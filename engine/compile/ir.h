@@ -93,7 +93,9 @@ typedef struct gp_buffer {
     gp_loc depth_at;
     gp_use producer;           /* stage -1: a constant */
     gp_use *use; int nuse;     /* consumers, in stage order */
-    const char *path;          /* of a constant: the .npy to load */
+    const char *path;          /* of a constant: the .npy to load; NULL: all its elements are `value` */
+    gp_num value;
+    bool carried;              /* all of it comes by way of carried buffers: it decides no frame's name, time or end */
     bool endless;              /* every source it comes from is endless */
     bool follows;              /* it ends when what it is read beside does: endless, or made of held frames */
     gp_rate rate;
@@ -125,7 +127,14 @@ typedef struct gp_stage {
     bool regroups;             /* its kind has neither run() nor record(), or has emit(): */
     gp_regroup regroup;        /* firing.h */
     gp_rate rate;              /* firings */
+    bool carried;              /* what it makes is, see gp_buffer.carried */
+    bool closes;               /* it carries what is made from its own output: its input is left out where stages are in
+                                  order */
+    int cycle;                 /* the same number, not 0, for all stages of a cycle */
 } gp_stage;
+
+/* carry.c: is it the stage that makes a carried buffer? */
+bool gp_is_carry(const gp_stage *st);
 
 /* A device stage whose frames take turns: what it does of one waits for the one before. */
 static inline bool gp_stage_in_order(const gp_stage *s)

@@ -4,14 +4,17 @@
  * A segment must be convex: no path may leave it and come back through a host
  * stage, or it would wait for itself. Every stage gets a level, and
  *
- *     levels never fall along an edge, and rise from host to device, and to
- *     and from a stage that regroups frames.
+ *     levels never fall along an edge, and rise from host to device, to and
+ *     from a stage that regroups frames, and to and from the stages of a cycle.
+ *
+ * Edges that close a cycle (carry.c) are left out: what they carry is of the frame before.
  *
  * So a path from a device stage through a host stage back to the device ends
  * on a higher level than it began, and device stages of *one* level may be
- * joined freely, but for one that regroups: it fires more or less often than its
- * neighbours, and is a segment by itself. verify.c proves it again from the
- * finished plan.
+ * joined freely, but for one that regroups, which fires more or less often than its
+ * neighbours and is a segment by itself; and those of a cycle are joined with each
+ * other only, so that no other stage has to wait until a frame has gone round.
+ * verify.c proves it again from the finished plan.
  *
  * Everything here is linear in stages, ports and uses. */
 #include "compile/plan.h"
@@ -61,7 +64,7 @@ static int *none(gp_arena *a, int n)
 /* Between two stages on the device: are they in different segments in any case? */
 static bool apart(const gp_stage *from, const gp_stage *to)
 {
-    return from->regroups || to->regroups;
+    return from->regroups || to->regroups || from->cycle != to->cycle;
 }
 
 static void assign_levels(lowering *w)
@@ -70,7 +73,7 @@ static void assign_levels(lowering *w)
     for (int v = 0; v < g->nstages; v++) {
         const gp_stage *s = &g->stage[v];
         for (int i = 0; i < s->nin; i++) {
-            int from = s->in[i] < 0 ? -1 : g->buffer[s->in[i]].producer.stage;
+            int from = s->in[i] < 0 || s->closes ? -1 : g->buffer[s->in[i]].producer.stage;
             if (from < 0)
                 continue;
             int l = w->level[from] + (s->device && (!g->stage[from].device || apart(&g->stage[from], s)));
@@ -87,6 +90,8 @@ static void assign_levels(lowering *w)
             const gp_buffer *b = s->out[o] < 0 ? NULL : &g->buffer[s->out[o]];
             for (int u = 0; b && u < b->nuse && raise; u++) {
                 int to = b->use[u].stage, most = w->level[to] - apart(s, &g->stage[to]);
+                if (g->stage[to].closes)
+                    continue;
                 raise = g->stage[to].device;
                 if (lowest < 0 || most < lowest)
                     lowest = most;
@@ -104,13 +109,32 @@ static int find(int *up, int v)
     return v;
 }
 
-/* Joins the device stages of one level that touch one buffer and do not regroup. The
+/* Of each stage: its level or, on a cycle, a number above all levels that those of the same level and cycle have. */
+static int *classes(lowering *w)
+{
+    const gp_graph *g = w->g;
+    gp_table of = { .arena = w->a };
+    int *class = GP_NEW(w->a, int, g->nstages), n = g->nstages + 1;
+    for (int v = 0; v < g->nstages; v++) {
+        class[v] = w->level[v];
+        if (!g->stage[v].cycle)
+            continue;
+        const char *key = gp_format(w->a, "%d of %d", w->level[v], g->stage[v].cycle);
+        if (gp_table_index(&of, key) < 0)
+            gp_table_put(&of, key, n++);
+        class[v] = gp_table_index(&of, key);
+    }
+    return class;
+}
+
+/* Joins the device stages of one class that touch one buffer and do not regroup. The
  * smaller stage stands for the larger. */
 static void join_stages(lowering *w)
 {
     const gp_graph *g = w->g;
-    int *first = GP_NEW(w->a, int, g->nstages + 1);     /* by level, of this buffer */
-    int *seen = none(w->a, g->nstages + 1);
+    const int *class = classes(w);
+    int *first = GP_NEW(w->a, int, 2 * g->nstages + 1);     /* by class, of this buffer */
+    int *seen = none(w->a, 2 * g->nstages + 1);
     for (int v = 0; v < g->nstages; v++)
         w->group[v] = v;
     for (int b = 0; b < g->nbuffers; b++) {
@@ -118,7 +142,7 @@ static void join_stages(lowering *w)
         if (buf->producer.stage < 0)
             continue;
         for (int u = -1; u < buf->nuse; u++) {
-            int v = u < 0 ? buf->producer.stage : buf->use[u].stage, l = w->level[v];
+            int v = u < 0 ? buf->producer.stage : buf->use[u].stage, l = class[v];
             if (!g->stage[v].device || g->stage[v].regroups)
                 continue;
             if (seen[l] != b) {
@@ -150,7 +174,7 @@ static bool order_actors(lowering *w, gp_errs *errs)
         for (int u = 0; g->buffer[b].producer.stage >= 0 && u < g->buffer[b].nuse; u++) {
             int from = w->group[g->buffer[b].producer.stage];
             int to = w->group[g->buffer[b].use[u].stage];
-            waits[to] += from != to;
+            waits[to] += from != to && !g->stage[to].closes;
         }
     for (int v = 0; v < g->nstages; v++)
         if (w->group[v] == v) {
@@ -171,7 +195,7 @@ static bool order_actors(lowering *w, gp_errs *errs)
                 const gp_buffer *b = out < 0 ? NULL : &g->buffer[out];
                 for (int u = 0; b && u < b->nuse; u++) {
                     int to = w->group[b->use[u].stage];
-                    if (to != head && --waits[to] == 0)
+                    if (to != head && !g->stage[to].closes && --waits[to] == 0)
                         queue[n++] = to;
                 }
             }

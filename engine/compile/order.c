@@ -13,6 +13,8 @@ static int edge(const gp_resolving *r, const gp_rstage *st, int k, bool *like)
     *like = k >= st->s.nin;
     if (k < st->s.nin) {
         b = st->s.in[k];
+        if (st->s.closes && !k)        /* but the type of what it carries has to be known */
+            b = r->buffer[b].like, *like = true;
     } else if (k < st->s.nin + st->s.nout) {
         b = st->s.out[k - st->s.nin];
         b = b < 0 ? -1 : r->buffer[b].like;
@@ -42,7 +44,8 @@ static void report(gp_resolving *r, const struct step *path, int from, int n)
                 "itself, by way of 'like'; declare dtype and shape", first->s.name);
     else
         gp_fail(r->errs, GP_E_SPEC, first->s.at, "a cycle: %s%s; a stage cannot read what is made "
-                "from its own output", names, r->stage[path[n - 1].stage].s.name);
+                "from its own output, but for that of the frame before: buffers: {u: {carry: BUFFER}}", names,
+                r->stage[path[n - 1].stage].s.name);
 }
 
 void gp_order(gp_resolving *r)
@@ -51,6 +54,7 @@ void gp_order(gp_resolving *r)
     int n = 0, done = 0, *state = GP_NEW(r->arena, int, r->nstages);
     struct step *path = GP_NEW(r->arena, struct step, r->nstages);
     r->order = GP_NEW(r->arena, int, r->nstages);
+    gp_carry_mark(r);
     for (int i = 0; i < r->nstages; i++)
         state[i] = NEW;
     for (int i = 0; i < r->nstages; i++) {
@@ -72,4 +76,5 @@ void gp_order(gp_resolving *r)
             }
         }
     }
+    gp_carry_cycles(r);
 }

@@ -25,13 +25,19 @@ char *gp_place_text(const gp_plan *p, gp_place place, char buf[24])
     return buf;
 }
 
+const char *gp_const_text(const gp_buffer *b, char buf[32])
+{
+    snprintf(buf, 32, "%.17g", b->value.f);
+    return b->path ? b->path : buf;
+}
+
 bool *gp_late_stages(gp_arena *a, const gp_graph *g)
 {
     bool *late = GP_NEW(a, bool, g->nstages);
     for (int v = 0; v < g->nstages; v++)
         for (int i = 0; i < g->stage[v].nin; i++) {
             int from = g->stage[v].in[i] < 0 ? -1 : g->buffer[g->stage[v].in[i]].producer.stage;
-            late[v] |= from >= 0 && (late[from] || g->stage[from].regroup.every == INT64_MAX);
+            late[v] |= from >= 0 && !g->stage[v].closes && (late[from] || g->stage[from].regroup.every == INT64_MAX);
         }
     return late;
 }

@@ -49,6 +49,8 @@ static inline size_t gp_copy_bytes(const gp_plan *p, const gp_task *t)
 
 /* plan.c: of each stage, does it get its first frame only when a source has ended? */
 bool *gp_late_stages(gp_arena *a, const gp_graph *g);
+/* plan.c: what a constant is: its file, or the number that all its elements are. */
+const char *gp_const_text(const gp_buffer *b, char buf[32]);
 /* plan.c: "768 B", "2.3 MiB" in a caller's buffer; returns it. */
 char *gp_size_text(size_t bytes, char buf[24]);
 /* plan.c: "host", or "cuda:0"; on a unified plan "cpu" for the device. */

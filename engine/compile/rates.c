@@ -70,6 +70,9 @@ static bool too_far(rating *w, const gp_stage *st)
 
 static bool differ(rating *w, const gp_stage *st, int first, int port, ratio much)
 {
+    if (first < 0)                     /* what it reads is of that component already, by what is carried */
+        return AT(st->at, "stage '%s' is on a cycle by way of a carried buffer, and what goes round has another rate when "
+                  "it is back: frames are carried one for one", st->name);
     const char *a = w->g->buffer[st->in[first]].name, *b = w->g->buffer[st->in[port]].name;
     const char *fast = much.num < much.den ? a : b, *slow = much.num < much.den ? b : a;
     int64_t many = much.num < much.den ? much.den : much.num, few = much.num < much.den ? much.num : much.den;
@@ -215,7 +218,7 @@ static bool check_arrivals(rating *w, gp_arena *a)
         if (!st->nin)                  /* sources that are joined anywhere go on together */
             now[top / 32] |= 1u << top % 32;
         for (int i = 0; i < st->nin; i++) {
-            int from = st->in[i] < 0 ? -1 : g->buffer[st->in[i]].producer.stage;
+            int from = st->in[i] < 0 || st->closes ? -1 : g->buffer[st->in[i]].producer.stage;
             if (from < 0)
                 continue;
             const unsigned *n = x.now + x.words * (size_t)from, *l = x.late + x.words * (size_t)from;

@@ -335,16 +335,20 @@ static int join(sets *s, int x, int y)
     return z;
 }
 
-/* Which sources reach each stage. */
+/* Which sources reach each stage; not by way of what is carried, which decides no end. */
 static void find_sources(gp_resolving *r)
 {
     gp_graph *g = r->graph;
     sets s = { .a = r->arena, .words = ((size_t)g->nstages + 31) / 32,
                .joined = { .arena = r->arena } };
-    int *set = GP_NEW(r->arena, int, g->nstages);
+    int *set = GP_NEW(r->arena, int, g->nstages), none = -1;
     for (int i = 0; i < g->nstages; i++) {
         gp_stage *st = &g->stage[i];
         set[i] = -1;
+        if (gp_is_carry(st)) {
+            st->sources = s.v[set[i] = none = none < 0 ? new_set(&s) : none];
+            continue;
+        }
         for (int p = 0; p < st->nin; p++) {
             int from = st->in[p] < 0 ? -1 : g->buffer[st->in[p]].producer.stage;
             if (from >= 0 && set[from] != set[i])
@@ -427,7 +431,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
     }
     if (errs->failed == failed) {
         build(r);
-        if (gp_rates(a, r->graph, errs))
+        if (gp_rates(a, r->graph, errs) && gp_carry_sources(r->graph, errs))
             gp_check_files(r);
     }
     sort_errors(errs, before, spec->file);

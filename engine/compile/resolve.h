@@ -4,6 +4,7 @@
  *   resolve.c  the pass: vars, top-level keys, the result
  *   wire.c     who makes and who reads each buffer
  *   order.c    stages in topological order
+ *   carry.c    buffers that carry, and the cycles that they close
  *   infer.c    types: calls shape() in order
  *   shape.c    what shape() may call back, at compile time and at run time
  *   rates.c    how often each stage fires, for stages that regroup frames
@@ -129,6 +130,8 @@ typedef struct gp_rbuf {
     bool konst, known;         /* known: b.type is complete */
     bool broken;               /* its declaration is wrong */
     int readers;
+    const char *carry;         /* the buffer that it carries, or NULL; */
+    int init;                  /* then: its first frame, a constant */
 } gp_rbuf;
 
 typedef struct gp_rstage {
@@ -153,7 +156,8 @@ typedef struct gp_resolving {
     gp_table buffer_index;
     gp_table written;          /* paths -> stages, see gp_shape_writes */
     gp_rbuf *buffer; int nbuffers, buffers_cap;
-    gp_rstage *stage; int nstages;         /* as in the file */
+    gp_rstage *stage; int nstages;         /* as in the file, and from ngiven on those of carried buffers */
+    int ngiven;
     int *order;                /* stages in topological order */
 } gp_resolving;
 
@@ -161,6 +165,17 @@ typedef struct gp_resolving {
 void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages);
 /* Fills in what b.said leaves open from `t`, the type of the buffer it is like. */
 void gp_said_like(gp_rbuf *b, const gp_type *t);
+gp_rbuf *gp_add_buffer(gp_resolving *r, const char *name, gp_loc at);      /* moves buffer[] */
+/* carry.c. Reads a buffer's `carry` and `init`; finds out which carry stages close cycles, and, of stages in order,
+ * which are on one; the type of a carried buffer; what is wrong once all types are known; with the sources of each
+ * stage, once the graph is there. */
+extern const gp_kind gp_kind_carry;
+void gp_carry_read(gp_resolving *r, int buffer);
+void gp_carry_mark(gp_resolving *r);
+void gp_carry_cycles(gp_resolving *r);
+void gp_carry_infer(gp_resolving *r, gp_rstage *st);
+void gp_carry_check(gp_resolving *r);
+bool gp_carry_sources(const gp_graph *g, gp_errs *errs);
 /* order.c: fills order[]; cycles are errors. */
 void gp_order(gp_resolving *r);
 /* infer.c: types, rates and what shape() says, for stages in order. */

@@ -408,7 +408,7 @@ static bool set_launches(scheduling *w, gp_errs *errs)
 
         int streams = w->g->streams ? w->g->streams : STREAMS;
         s->streams = streams < s->depth ? streams : s->depth;
-        if (s->regroups >= 0 && w->g->stage[s->regroups].kind->emit && !in)
+        if (s->regroups >= 0 && ((w->g->stage[s->regroups].kind->emit && !in) || gp_is_carry(&w->g->stage[s->regroups])))
             s->streams = 1;            /* frames take turns, and there is nothing else to do meanwhile */
         s->batch = gp_segment_batch(p, s, w->g->batch);
         if (s->ntasks > GP_REC_ITEMS) {

@@ -214,7 +214,8 @@ bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, 
                               .errs = errs };
     gp_shape s = { .in = in, .out = out, .partial = true };
     int first = 0;
-    while (first < st->nin && (st->in[first] < 0 || g->buffer[st->in[first]].producer.stage < 0))
+    while (first < st->nin && (st->in[first] < 0 || g->buffer[st->in[first]].producer.stage < 0
+                               || (g->buffer[st->in[first]].carried && !st->carried)))
         first++;
     for (int i = 0; i < st->nout; i++) {
         out[i] = st->out[i] < 0 ? (gp_type){0} : g->buffer[st->out[i]].said;

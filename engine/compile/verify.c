@@ -151,7 +151,7 @@ static bool check_tasks(verifying *v)
     return true;
 }
 
-/* Actors are in topological order of the frames' ways. So no way leads out of a
+/* Actors are in topological order of the frames' ways, but for those that close a cycle. So no way leads out of a
  * segment and back: segments are convex, and none waits for another that waits
  * for it. */
 static bool check_convex(const verifying *v)
@@ -160,6 +160,8 @@ static bool check_convex(const verifying *v)
         const gp_buffer *buf = &v->g->buffer[b];
         for (int u = 0; buf->producer.stage >= 0 && u < buf->nuse; u++) {
             int from = v->actor[buf->producer.stage], to = v->actor[buf->use[u].stage];
+            if (v->g->stage[buf->use[u].stage].closes && gp_is_carry(&v->g->stage[buf->use[u].stage]))
+                continue;
             if (from > to || (from == to && v->p->actor[from].kind == GP_ACTOR_HOST))
                 return BUG(v, buf->at, "buffer '%s' leads back to an actor that made it",
                            buf->name);

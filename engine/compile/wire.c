@@ -17,7 +17,7 @@ static gp_rbuf *find_buffer(gp_resolving *r, const char *name)
     return i < 0 ? NULL : &r->buffer[i];
 }
 
-static gp_rbuf *add_buffer(gp_resolving *r, const char *name, gp_loc at)
+gp_rbuf *gp_add_buffer(gp_resolving *r, const char *name, gp_loc at)
 {
     gp_table_put(&r->buffer_index, name, r->nbuffers);
     gp_rbuf *b = GP_PUSH(r->arena, r->buffer, r->nbuffers, r->buffers_cap);
@@ -76,7 +76,7 @@ static void read_const(gp_resolving *r, gp_rbuf *b)
 
 static void read_buffer(gp_resolving *r, gp_rbuf *b)
 {
-    static const char *const keys[] = { "dtype", "shape", "depth", "like", "const", NULL };
+    static const char *const keys[] = { "dtype", "shape", "depth", "like", "const", "carry", "init", "on_hole", NULL };
     const gp_node *map = b->node, *n;
     int64_t depth;
     for (int i = 0; i < map->n; i++) {
@@ -88,10 +88,14 @@ static void read_buffer(gp_resolving *r, gp_rbuf *b)
             AT(r, map->key[i]->at, "a buffer has no key '%s'%s", map->key[i]->text,
                gp_near_text(&near));
     }
-    if (gp_node_get(map, "const")) {
+    if (gp_node_get(map, "const") && !gp_node_get(map, "carry")) {
         read_const(r, b);
         return;
     }
+    for (int i = 0; i < map->n && !gp_node_get(map, "carry"); i++)
+        if (!strcmp(map->key[i]->text, "init") || !strcmp(map->key[i]->text, "on_hole"))
+            AT(r, map->key[i]->at, "'%s' has no effect: buffer '%s' carries nothing; add carry: BUFFER", map->key[i]->text,
+               b->b.name);
     if ((n = gp_node_get(map, "depth"))) {
         r->read.key = "depth";
         b->b.depth_said = true, b->b.depth_at = n->at;
@@ -104,7 +108,7 @@ static void read_buffer(gp_resolving *r, gp_rbuf *b)
     }
     if ((n = gp_node_get(map, "shape")))
         b->broken |= !read_shape(r, n, &b->b.said);
-    if ((n = gp_node_get(map, "like")) && b->b.said.dtype && b->b.said.ndim)
+    if (!gp_node_get(map, "carry") && (n = gp_node_get(map, "like")) && b->b.said.dtype && b->b.said.ndim)
         AT(r, n->at, "'like' has no effect: dtype and shape of buffer '%s' are both given",
            b->b.name);
 }
@@ -120,12 +124,16 @@ static void read_buffers(gp_resolving *r, const gp_node *buffers)
     for (int i = 0; buffers && i < buffers->n; i++) {
         const gp_node *key = buffers->key[i], *value = buffers->item[i];
         check_label(r, "buffer", key->text, key->at);
-        gp_rbuf *b = add_buffer(r, key->text, key->at);
-        if (value->kind == GP_MAP)
+        gp_rbuf *b = gp_add_buffer(r, key->text, key->at);
+        if (value->kind == GP_MAP) {
+            int index = (int)(b - r->buffer);
             b->node = value, read_buffer(r, b);
-        else if (!gp_is_null(value))
+            if (gp_node_get(value, "carry"))
+                gp_carry_read(r, index);
+        } else if (!gp_is_null(value)) {
             AT(r, value->at, "buffer '%s' must be a map, like {dtype: f32, shape: [480, 640]}",
                key->text), b->broken = true;
+        }
     }
 }
 
@@ -148,7 +156,7 @@ void gp_said_like(gp_rbuf *b, const gp_type *t)
 
 static void find_like(gp_resolving *r, gp_rbuf *b)
 {
-    const gp_node *n = b->konst ? NULL : gp_node_get(b->node, "like");
+    const gp_node *n = b->konst || b->carry ? NULL : gp_node_get(b->node, "like");
     if (!n || complete(&b->b.said))
         return;
     r->read.stage = NULL, r->read.key = "like";
@@ -387,6 +395,8 @@ static void default_out(gp_resolving *r, const gp_rstage *st, struct side *s)
 static bool produce(gp_resolving *r, gp_rstage *st, int port, const struct conn *c)
 {
     gp_rbuf *b = find_buffer(r, c->buffer);
+    if (b && b->carry && !gp_is_carry(&st->s))
+        return AT(r, c->at, "buffer '%s' carries '%s'; stage '%s' cannot write it", c->buffer, b->carry, st->s.name);
     if (b && b->konst)
         return AT(r, c->at, "buffer '%s' is constant; stage '%s' cannot write it", c->buffer,
                   st->s.name);
@@ -394,7 +404,7 @@ static bool produce(gp_resolving *r, gp_rstage *st, int port, const struct conn 
         return AT(r, c->at, "buffer '%s' has two producers: stages '%s' and '%s'", c->buffer,
                   r->stage[b->b.producer.stage].s.name, st->s.name);
     if (!b)
-        b = check_label(r, "buffer", c->buffer, c->at) ? add_buffer(r, c->buffer, c->at) : NULL;
+        b = check_label(r, "buffer", c->buffer, c->at) ? gp_add_buffer(r, c->buffer, c->at) : NULL;
     if (b) {
         b->b.producer = (gp_use){ (int)(st - r->stage), port };
         st->s.out[port] = (int)(b - r->buffer);
@@ -490,6 +500,18 @@ static void consume(gp_resolving *r, gp_rstage *st, int port, const struct conn 
            near_buffer(r, &near));
 }
 
+/* Of a carry stage, which is called as its buffer is: what that carries, and its first frame. */
+static bool carried_in(gp_resolving *r, const gp_rstage *st, struct side *s)
+{
+    const gp_rbuf *b = find_buffer(r, st->s.name);
+    const gp_rbuf *v = b->carry ? find_buffer(r, b->carry) : NULL;
+    gp_loc at = gp_node_get(st->node, "carry")->at;
+    s->c[s->n++] = (struct conn){ NULL, b->carry, at };
+    s->c[s->n++] = (struct conn){ NULL, r->buffer[b->init].b.name, at };
+    return b->carry && (!v || !v->konst
+                        || AT(r, at, "buffer '%s' is constant: it is the same in the frame before", b->carry));
+}
+
 static void wire_in(gp_resolving *r, gp_rstage *st)
 {
     const gp_node *said = gp_node_get(st->node, "in");
@@ -503,6 +525,8 @@ static void wire_in(gp_resolving *r, gp_rstage *st)
                 st->s.kind->name);
     else if (said)
         ok = read_side(r, &s, said);
+    else if (gp_is_carry(&st->s))
+        ok = carried_in(r, st, &s);
     else if (ok)
         ok = default_in(r, st, &s);
     if (ok)
@@ -572,6 +596,17 @@ static void check_used(gp_resolving *r, const gp_rbuf *b)
 
 /* ---- the whole ------------------------------------------------------- */
 
+/* The stage that makes a carried buffer: as if it stood at the end of the file. */
+static void add_carry(gp_resolving *r, const gp_rbuf *b, gp_table *names)
+{
+    int i = r->nstages++, first = (int)gp_table_put(names, b->b.name, i)->n;
+    if (first != i)
+        AT(r, r->stage[first].s.at, "stage '%s' is called as a carried buffer is, which needs a stage of that name; call "
+           "one of them otherwise", b->b.name);
+    r->stage[i] = (gp_rstage){ .node = b->node, .s = { .name = b->b.name, .at = b->b.at, .workers = 1,
+                                                       .kind = &gp_kind_carry } };
+}
+
 void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
 {
     int failed = r->errs->failed;
@@ -579,11 +614,17 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
     r->buffer_index.arena = r->written.arena = r->arena;
     read_buffers(r, buffers);
     const char **name = GP_NEW(r->arena, const char *, stages->n);
-    r->nstages = stages->n;
-    r->stage = GP_NEW(r->arena, gp_rstage, stages->n);
+    int given = r->nbuffers, carries = 0;
+    for (int i = 0; i < given; i++)
+        carries += r->buffer[i].node && gp_node_get(r->buffer[i].node, "carry");
+    r->nstages = r->ngiven = stages->n;
+    r->stage = GP_NEW(r->arena, gp_rstage, stages->n + carries);
     gp_stage_names(r->arena, stages, name);
-    for (int i = 0; i < r->nstages; i++)
+    for (int i = 0; i < r->ngiven; i++)
         read_head(r, &r->stage[i], stages->item[i], name[i], &names, i);
+    for (int i = 0; i < given && carries; i++)
+        if (r->buffer[i].node && gp_node_get(r->buffer[i].node, "carry"))
+            add_carry(r, &r->buffer[i], &names);
     for (int i = 0; i < r->nstages; i++)
         wire_out(r, &r->stage[i]);
     for (int i = 0; i < r->nbuffers; i++)

@@ -131,10 +131,10 @@ static void graph_text(FILE *f, const gp_graph *g)
     fputs("\nbuffers\n", f);
     for (int i = 0; i < g->nbuffers; i++) {
         const gp_buffer *b = &g->buffer[i];
-        char size[24];
+        char size[24], text[32];
         fprintf(f, "  %-*s  %9s", width, b->name, gp_size_text(gp_bytes(&b->type), size));
         if (b->producer.stage < 0)
-            fprintf(f, "  constant  %s ->", b->path ? b->path : "?");
+            fprintf(f, "  constant  %s ->", gp_const_text(b, text));
         else
             fprintf(f, "  depth %-3d  %s ->", b->depth, g->stage[b->producer.stage].name);
         for (int u = 0; u < b->nuse; u++)
@@ -207,6 +207,7 @@ static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s, bool ra
 
 static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b, bool rates)
 {
+    char text[32];
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "name", b->name);
     gp_json_int(j, "line", b->at.line);
@@ -218,7 +219,7 @@ static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b, bool 
     gp_json_size(j, "bytes", gp_bytes(&b->type));
     gp_json_int(j, "depth", b->depth);
     gp_json_bool(j, "depth_said", b->depth_said);
-    gp_json_str(j, "const", b->path);
+    gp_json_str(j, "const", b->producer.stage < 0 ? gp_const_text(b, text) : NULL);
     gp_json_str(j, "from", b->producer.stage < 0 ? NULL : g->stage[b->producer.stage].name);
     gp_json_open(j, "to", '[');
     for (int u = 0; u < b->nuse; u++)

@@ -45,7 +45,9 @@ static int stage_node(build *b, int stage)
     char note[64], regroup[GP_REGROUP_TEXT];
     if (many)
         what = gp_format(b->arena, "%s%s%d workers", what, named ? ", " : "", s->workers);
-    if (s->regroups)
+    if (gp_is_carry(s))                /* its line may lead back, and is not drawn then */
+        what = gp_format(b->arena, "%s of the frame before", b->pic.graph->buffer[s->in[0]].name);
+    else if (s->regroups)
         what = gp_format(b->arena, "%s%s%s", what, *what ? ", " : "", gp_regroup_text(&s->regroup, regroup));
     gp_time time = b->pic.measured ? b->pic.measured->stage[stage] : (gp_time){ -1, -1, false };
     return new_node(b, (gp_pic_node){
@@ -78,7 +80,7 @@ static void buffer_node(build *b, int buffer)
 {
     const gp_buffer *f = &b->pic.graph->buffer[buffer];
     bool konst = f->producer.stage < 0;
-    char size[24], type[128];
+    char size[24], type[128], text[32];
     gp_size_text(gp_bytes(&f->type), size);
     gp_pic_node n = {
         .kind = konst ? GP_PIC_CONST : GP_PIC_BUFFER, .segment = -1, .depth = f->depth,
@@ -95,7 +97,7 @@ static void buffer_node(build *b, int buffer)
     if (konst) {
         n.size = gp_strdup(b->arena, size);
         n.more = gp_format(b->arena, "constant %s: %s, %s, from %s", n.name, n.what, size,
-                           f->path ? f->path : "a test");
+                           gp_const_text(f, text));
     } else {
         n.segment = b->segment[f->producer.stage];
         n.size = gp_format(b->arena, "%d × %s", n.depth, size);
@@ -143,7 +145,7 @@ static void stage_and_outputs(build *b, int stage, const gp_task *t)
     const gp_stage *s = &b->pic.graph->stage[stage];
     int node = stage_node(b, stage);
     for (int i = 0; i < s->nin; i++)
-        if (s->in[i] >= 0 && (!t || b->pic.graph->buffer[s->in[i]].producer.stage < 0))
+        if (s->in[i] >= 0 && !(s->closes && !i) && (!t || b->pic.graph->buffer[s->in[i]].producer.stage < 0))
             new_edge(b, b->buffer_node[s->in[i]], node);
     if (t)
         inputs(b, node, t->in, t->nin);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/half.h"
 #include "base/npy.h"
 #include "run/run.h"
 
@@ -29,8 +30,28 @@ static bool load(FILE *f, const gp_buffer *b, void *dst, gp_errs *errs)
     return true;
 }
 
+/* Each element is the same number, which its type has. */
+static void set_all(const gp_buffer *b, char *dst)
+{
+    const gp_num *x = &b->value;
+    size_t each = gp_dtype_size(b->type.dtype);
+    for (size_t i = 0, n = (size_t)gp_count(&b->type); i < n; i++, dst += each)
+        switch (b->type.dtype) {
+        case GP_F16: *(uint16_t *)dst = gp_half_from_double(x->f); break;
+        case GP_F32: *(float *)dst = (float)x->f; break;
+        case GP_F64: *(double *)dst = x->f; break;
+        case GP_C64: *(gp_c64 *)dst = (gp_c64){ (float)x->f, 0 }; break;
+        case GP_I64: case GP_U64: *(int64_t *)dst = x->i; break;
+        default: memcpy(dst, &(int64_t){ (int64_t)x->f }, each);       /* the low bytes come first */
+        }
+}
+
 bool gp_const_load(const gp_buffer *b, void *dst, gp_errs *errs)
 {
+    if (!b->path) {
+        set_all(b, dst);
+        return true;
+    }
     FILE *f = fopen(b->path, "rbe");
     if (!f)
         return gp_fail(errs, errno == ENOMEM ? GP_E_RESOURCE : GP_E_RUN, b->at,

@@ -25,15 +25,18 @@ bool gp_frame_is_whole(const gp_actorrt *p, uint64_t f)
 gp_meta gp_frame_meta(const gp_actorrt *p, uint64_t f)
 {
     gp_meta m = { .hole = GP_NO_HOLE };
+    int lead = gp_lead_input(p);
     for (int i = 0; i < p->nin; i++) {
         const gp_meta *in = gp_meta_of(p->in[i].ring, f);
-        if (!i)
+        m.hole = gp_worse_hole(m.hole, in->hole);
+        if (p->in[i].ring->buffer->carried && i != lead)
+            continue;
+        if (i == lead)
             m.time_ns = in->time_ns;
-        if (!i || in->born_ns < m.born_ns)
+        if (i == lead || in->born_ns < m.born_ns)
             m.born_ns = in->born_ns;
         if (!m.name)
             m.name = in->name;
-        m.hole = gp_worse_hole(m.hole, in->hole);
     }
     return m;
 }
@@ -114,7 +117,7 @@ void gp_frame_write_infos(gp_actorrt *p, uint64_t f)
             continue;
         int64_t rows = 0;
         for (int k = part->stage->nin - 1; k >= 0; k--)
-            if (part->task->in[k] >= 0)
+            if (part->task->in[k] >= 0 && (part->stage->carried || !p->run->graph->buffer[part->stage->in[k]].carried))
                 rows = s->type[part->stage->in[k]].dim[0];
         *gp_info_of(p, p->segment->info_host, part, f) =
             (gp_frame_info){ .index = f, .valid = (uint32_t)rows,

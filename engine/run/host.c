@@ -59,8 +59,8 @@ void gp_host_init(gp_actorrt *p)
             h->window = (uint64_t)h->port[i].ring->ring->depth;
     h->max_run = st->workers == 1 && st->kind->max_run > 1 ? st->kind->max_run : 1;
     if (p->regroup)                    /* firings, for each of which there is room */
-        h->window = h->port[1].ring->ring->depth > p->regroup->make
-                  ? (uint64_t)h->port[1].ring->ring->depth / (uint64_t)p->regroup->make : 1;
+        h->window = p->out[0]->ring->depth > p->regroup->make
+                  ? (uint64_t)p->out[0]->ring->depth / (uint64_t)p->regroup->make : 1;
     if ((uint64_t)h->max_run > h->window)
         h->max_run = (int)h->window;
     h->handed = GP_NEW(a, unsigned char, h->window);

@@ -10,6 +10,31 @@
 /* `count` pieces of `bytes` each. */
 typedef struct piece { char *dst; size_t dst_stride; const char *src; size_t src_stride, bytes, count; } piece;
 
+/* ---- what is carried -------------------------------------------------- */
+
+/* A frame of the output that is the one before of the input: whatever that was, it is whole, with zeros for the rows
+ * that a partial one lacks, and of nobody's name or time. */
+static gp_meta carried_meta(const gp_actorrt *p)
+{
+    return (gp_meta){ .rows = p->out[0]->buffer->type.dim[0], .born_ns = INT64_MAX };
+}
+
+/* What firing k copies: the frame before. The first frame stands for one that is not there; for a hole that, too, or
+ * with `on_hole: splice` what the hole's own frame was copied from. NULL: it is in its slot. */
+static const char *carried_from(const gp_actorrt *p, uint64_t k, const gp_ringrt *in, const gp_ringrt *to)
+{
+    int at = 0;
+    const gp_stage *st = gp_actor_stage(p, &at);
+    const gp_task *t = &p->run->plan->task[0];
+    while (t->stage != st - p->run->graph->stage)
+        t++;
+    if (k && !gp_meta_of(p->in[0].ring, k - 1)->hole)
+        return gp_slot(in, k - 1);
+    if (!k || st->on_hole == GP_ON_HOLE_RESET)
+        return p->run->extra[t->konst[1]];
+    return to->ring->depth > 1 ? gp_slot(to, k - 1) : NULL;
+}
+
 /* ---- by the metas ---------------------------------------------------- */
 
 static const gp_ringrt *input(const gp_actorrt *p)
@@ -41,6 +66,8 @@ static uint64_t taken_to(const gp_actorrt *p, uint64_t k)
 static gp_meta made_by(const gp_actorrt *p, uint64_t k)
 {
     const gp_regroup *g = p->regroup;
+    if (gp_firing_carries(g))
+        return carried_meta(p);
     gp_meta m = *gp_meta_of(input(p), gp_firing_frame(g, k));
     gp_hole worst = GP_NO_HOLE;
     bool first = true;
@@ -120,6 +147,11 @@ static bool next_piece(const gp_actorrt *p, uint64_t k, bool whole, uint64_t *at
     const gp_regroup *g = p->regroup;
     const gp_ringrt *in = side(p, true), *to = side(p, false), *metas = input(p);
     uint64_t frame = gp_firing_frame(g, k), make = (uint64_t)g->make, first = k * make;
+    if (gp_firing_carries(g)) {
+        size_t all = gp_bytes(&to->buffer->type);
+        *out = (piece){ gp_slot(to, k), all, *at ? NULL : carried_from(p, whole ? 0 : k, in, to), all, all, 1 };
+        return !(*at)++ && out->src;
+    }
     if (g->stack) {
         uint64_t from = gp_firing_from(g, k), end = whole ? from + (uint64_t)g->take : taken_to(p, k), f = from, row = 0;
         size_t bytes = gp_bytes(&in->buffer->type);

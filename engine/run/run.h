@@ -165,6 +165,15 @@ static inline bool gp_follows(const gp_actorrt *p, const gp_buffer *b)
     return b->endless || (b->follows && p->leads);
 }
 
+/* The input whose frames say when they were and what they are called: the first that is not carried. */
+static inline int gp_lead_input(const gp_actorrt *p)
+{
+    for (int i = 0; i < p->nin; i++)
+        if (!p->in[i].ring->buffer->carried)
+            return i;
+    return 0;
+}
+
 typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER } gp_look;
 
 /* Can actor `p` take frame `next`? GO: yes, *n of at most `max` in a row. OVER:

@@ -216,6 +216,8 @@ static int alike(const gp_actorrt *p, uint64_t f, int n)
 static void poison_outputs(gp_actorrt *p, uint64_t f, int n)
 {
     uint64_t end = gp_actor_made(p, f + (uint64_t)n) + !n;
+    if (p->regroup && gp_firing_carries(p->regroup))
+        return;                        /* it may need the frame that the slot has */
     for (int i = 0; i < p->nout; i++) {
         const gp_type *t = &p->out[i]->buffer->type;
         for (uint64_t k = gp_actor_made(p, f); k < end && !p->out[i]->ring->place.device; k++)

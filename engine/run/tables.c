@@ -145,7 +145,7 @@ void gp_actors_make(gp_run *run)
         for (int k = 0; k < run->actor[i].nin; k++)
             run->actor[i].leads |= !run->actor[i].in[k].ring->buffer->follows;
     for (int i = 0; i < n; i++)
-        if (run->actor[i].regroup)
+        if (run->actor[i].regroup && !gp_firing_carries(run->actor[i].regroup))
             run->actor[run->actor[i].in[0].ring->ring->producer].tells_holes = true;
 }
 

@@ -35,7 +35,7 @@ static void read_none(gp_frame *fr, uint64_t first, int n)
     }
 }
 
-/* Which frames, from the first input's metas: up to the first that has a hole. */
+/* Which frames, from the metas of the input that says when they were: up to the first that has a hole. */
 static int read_first(const gp_ringrt *r, gp_worker_view *wv, uint64_t first, int n)
 {
     gp_frame *fr = wv->frame;
@@ -58,7 +58,7 @@ static int read_more(const gp_ringrt *r, gp_worker_view *wv, uint64_t first, int
     for (int j = 0; j < n; j++, gp_walk_on(&w)) {
         if (w.meta->hole)
             return j;
-        if (!wv->frame[j].name)
+        if (!wv->frame[j].name && !r->buffer->carried)
             wv->frame[j].name = w.meta->name;
         if (w.meta->born_ns < wv->born_ns[j])
             wv->born_ns[j] = w.meta->born_ns;
@@ -130,8 +130,11 @@ int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, in
 {
     if (!p->nin)
         read_none(wv->frame, first, n);
+    int lead = gp_lead_input(p);
+    if (p->nin)
+        n = read_first(p->in[lead].ring, wv, first, n);
     for (int i = 0; i < p->nin; i++)
-        n = i ? read_more(p->in[i].ring, wv, first, n) : read_first(p->in[i].ring, wv, first, n);
+        n = i == lead ? n : read_more(p->in[i].ring, wv, first, n);
     *hole = n ? GP_NO_HOLE : gp_frame_meta(p, first).hole;
     for (int j = 0; j < n; j++)
         if (wv->partial[j])

@@ -1,6 +1,6 @@
 /* half.h - IEEE half precision (f16) to and from C's types, in plain C. */
-#ifndef GP_LUA_HALF_H
-#define GP_LUA_HALF_H
+#ifndef GP_HALF_H
+#define GP_HALF_H
 
 #include <stdint.h>
 #include <string.h>

@@ -1,0 +1,261 @@
+/* carry.c - buffers that carry: frame k of `u: {carry: v}` is frame k - 1 of v, and its frame 0 is `init`.
+ *
+ * Such a buffer is made by a stage of its own, which takes frame k - 1 when it fires for the k-th time (gp_regroup with
+ * take 1 and back 1) and so goes on without any frame at first. That is why a cycle of stages with one on it can
+ * start: its edge from v closes the cycle, and the passes that go from stage to stage leave it out. */
+#include <math.h>
+#include <string.h>
+#include "compile/resolve.h"
+
+#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
+
+static const gp_port in[] = {
+    { "in", GP_ACCEPT_ANY, .help = "frames" }, { "init", GP_ACCEPT_ANY, .help = "what is there before the first" }, { 0 }
+};
+static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "the frame before" }, { 0 } };
+
+/* In no registry: `buffers:` alone make such stages. */
+const gp_kind gp_kind_carry = { GP_KIND("carry"), .help = "the frame before", .in = in, .out = out };
+
+bool gp_is_carry(const gp_stage *st)
+{
+    return st->kind == &gp_kind_carry;
+}
+
+/* ---- what `buffers:` says ---------------------------------------------------------- */
+
+void gp_carry_read(gp_resolving *r, int buffer)
+{
+    const gp_node *map = r->buffer[buffer].node, *carry = gp_node_get(map, "carry"), *init = gp_node_get(map, "init");
+    const char *u = r->buffer[buffer].b.name, *name = gp_format(r->arena, "%s.init", u), *none;
+    for (int i = 0; (none = ((const char *const[]){ "like", "const", NULL })[i]); i++)
+        if (gp_node_get(map, none))
+            AT(r, gp_node_get(map, none)->at, "'%s' has no effect: buffer '%s' carries another, and has its type", none, u);
+    r->read.stage = NULL, r->read.key = "carry";
+    r->buffer[buffer].carry = gp_read_text(&r->read, carry);
+    gp_rbuf *b = gp_add_buffer(r, name, init ? init->at : carry->at);
+    r->buffer[buffer].init = (int)(b - r->buffer);
+    b->konst = true, b->b.depth = 1;
+    r->read.key = "init";
+    if (!init)
+        return;
+    if (init->kind == GP_SCALAR && strlen(init->text) > 4 && !strcmp(init->text + strlen(init->text) - 4, ".npy"))
+        b->broken = !(b->b.path = gp_read_path(&r->read, init));
+    else
+        b->broken = !gp_read_num(&r->read, init, &b->b.value);
+}
+
+/* ---- cycles ------------------------------------------------------------------------ */
+
+/* The stage that makes what port p of `st` reads, or -1. */
+static int maker(const gp_resolving *r, const gp_rstage *st, int p)
+{
+    return st->s.in[p] < 0 ? -1 : r->buffer[st->s.in[p]].b.producer.stage;
+}
+
+/* Marks `v` and all stages that it depends on, by whatever way. */
+static void mark_before(const gp_resolving *r, int v, bool *before, int *todo)
+{
+    int n = 0;
+    memset(before, 0, sizeof *before * (size_t)r->nstages);
+    before[v] = true, todo[n++] = v;
+    while (n) {
+        const gp_rstage *st = &r->stage[todo[--n]];
+        for (int p = 0; p < st->s.nin; p++) {
+            int from = maker(r, st, p);
+            if (from >= 0 && !before[from])
+                before[from] = true, todo[n++] = from;
+        }
+    }
+}
+
+/* Is what carry stage v carries made by carry stages alone, round and round? */
+static bool is_hollow(const gp_resolving *r, int v)
+{
+    int from = v;
+    for (int i = 0; i <= r->nstages; i++) {
+        from = r->stage[from].s.nin ? maker(r, &r->stage[from], 0) : -1;
+        if (from < 0 || !gp_is_carry(&r->stage[from].s))
+            return false;
+    }
+    return true;
+}
+
+void gp_carry_mark(gp_resolving *r)
+{
+    bool *before = GP_NEW(r->arena, bool, r->nstages);
+    int *todo = GP_NEW(r->arena, int, r->nstages);
+    for (int v = r->ngiven; v < r->nstages; v++) {
+        gp_rstage *st = &r->stage[v];
+        int from = st->s.nin ? maker(r, st, 0) : -1;
+        if (from < 0)
+            continue;
+        if (is_hollow(r, v))
+            st->broken = !AT(r, gp_node_get(st->node, "carry")->at, "buffer '%s' carries '%s', which carries nothing "
+                             "else: a stage has to make one of them", st->s.name, r->buffer[st->s.in[0]].b.name);
+        mark_before(r, from, before, todo);
+        st->s.closes = before[v];
+    }
+}
+
+static int find(int *up, int v)
+{
+    while (up[v] != v)
+        v = up[v] = up[up[v]];
+    return v;
+}
+
+/* In order: all of a cycle have its number. A stage is on one when the stage that closes it comes before it, and what
+ * that carries behind. */
+void gp_carry_cycles(gp_resolving *r)
+{
+    int n = r->nstages, *up = GP_NEW(r->arena, int, n), *todo = GP_NEW(r->arena, int, n);
+    bool *before = GP_NEW(r->arena, bool, n), *behind = GP_NEW(r->arena, bool, n), any = false;
+    for (int v = 0; v < n; v++)
+        up[v] = v;
+    for (int c = r->ngiven; c < n; c++) {
+        if (!r->stage[c].s.closes)
+            continue;
+        any = true;
+        mark_before(r, maker(r, &r->stage[c], 0), before, todo);
+        memset(behind, 0, sizeof *behind * (size_t)n);
+        up[find(up, maker(r, &r->stage[c], 0))] = find(up, c);
+        for (int i = 0; i < n; i++) {
+            int v = r->order[i];
+            const gp_rstage *st = &r->stage[v];
+            behind[v] = v == c;
+            for (int p = 0; p < st->s.nin && !(st->s.closes && v != c); p++)
+                behind[v] |= v != c && maker(r, st, p) >= 0 && behind[maker(r, st, p)];
+            if (behind[v] && before[v])
+                up[find(up, v)] = find(up, c);
+        }
+    }
+    int *members = GP_NEW(r->arena, int, n);
+    for (int v = 0; v < n && any; v++)
+        members[find(up, v)]++;
+    for (int v = 0; v < n && any; v++)
+        r->stage[v].s.cycle = members[find(up, v)] > 1 ? find(up, v) + 1 : 0;
+}
+
+/* ---- types ------------------------------------------------------------------------- */
+
+static bool complete(const gp_type *t)
+{
+    return t->dtype && t->ndim;
+}
+
+/* Does a number fit into elements of this type? */
+static bool fits(const gp_num *x, gp_dtype t)
+{
+    double v = x->f;
+    int bits = 8 * (int)gp_dtype_size(t);
+    bool is_signed = t == GP_I8 || t == GP_I16 || t == GP_I32 || t == GP_I64;
+    switch (t) {
+    case GP_F16:               return !isfinite(v) || fabs(v) <= 65504;
+    case GP_F32: case GP_C64:  return !isfinite(v) || fabs(v) <= 3.4028234663852886e38;
+    case GP_F64:               return true;
+    case GP_I64: case GP_U64:  return x->is_int && (is_signed || x->i >= 0);
+    default:                   return v == floor(v) && v >= (is_signed ? -ldexp(1, bits - 1) : 0)
+                                   && v < ldexp(1, bits - is_signed);
+    }
+}
+
+/* The type of what `st` makes, by what it carries, what is declared or what its first frame is; NULL after errors. */
+static const gp_type *type_of(gp_resolving *r, const gp_rstage *st)
+{
+    const gp_rbuf *u = &r->buffer[st->s.out[0]], *v = &r->buffer[st->s.in[0]], *init = &r->buffer[st->s.in[1]];
+    const gp_rbuf *like = v->like < 0 ? v : &r->buffer[v->like];
+    if (v->known || v->broken || like->known)
+        return v->known ? &v->b.type : v->broken ? NULL : &like->b.type;
+    if (complete(&u->b.said) || complete(&v->b.said))
+        return complete(&u->b.said) ? &u->b.said : &v->b.said;
+    if (init->known)
+        return &init->b.type;
+    if (st->s.closes && !init->broken)
+        AT(r, u->b.at, "the type of '%s' is that of '%s', which is made from it: declare '%s' under 'buffers', "
+           "%s: {dtype: f32, shape: [480, 640]}", u->b.name, v->b.name, v->b.name, v->b.name);
+    return NULL;
+}
+
+static bool check_init(gp_resolving *r, const gp_rbuf *u, gp_rbuf *init, const gp_type *t)
+{
+    char a[128], b[128];
+    if (init->broken || (init->b.path && !init->known))
+        return false;
+    if (!init->b.path && !fits(&init->b.value, t->dtype))
+        return AT(r, init->b.at, "'init' is %.17g, and buffer '%s' is %s, which has no such number", init->b.value.f,
+                  u->b.name, gp_dtype_name(t->dtype));
+    if (init->b.path && !gp_type_same(&init->b.type, t))
+        return AT(r, init->b.at, "'init' of buffer '%s': '%s' has %s, and a frame is %s", u->b.name, init->b.path,
+                  gp_type_text(&init->b.type, a), gp_type_text(t, b));
+    init->b.type = *t, init->known = true;
+    return true;
+}
+
+void gp_carry_infer(gp_resolving *r, gp_rstage *st)
+{
+    gp_rbuf *u = st->outs_broken || st->broken ? NULL : &r->buffer[st->s.out[0]];
+    const gp_type *t = u && !u->broken ? type_of(r, st) : NULL;
+    if (!t || !check_init(r, u, &r->buffer[st->s.in[1]], t)) {
+        if (u)
+            u->broken = true;
+        return;
+    }
+    const gp_rbuf *v = &r->buffer[st->s.in[0]];
+    int from = v->b.producer.stage;
+    while (gp_is_carry(&r->stage[from].s))
+        from = maker(r, &r->stage[from], 0);
+    st->s.device = r->stage[from].s.device;
+    st->s.regroup = (gp_regroup){ .step = 1, .repeat = 1, .take = 1, .back = 1, .make = 1, .every = 1, .drop_tail = true };
+    st->s.endless = st->s.follows = st->s.carried = true;
+    u->b.endless = u->b.follows = u->b.carried = true;
+    u->b.type = *t, u->known = true;
+}
+
+/* Once all types are known. */
+void gp_carry_check(gp_resolving *r)
+{
+    char a[128], b[128];
+    for (int i = r->ngiven; i < r->nstages; i++) {
+        const gp_rstage *st = &r->stage[i];
+        if (st->broken || st->outs_broken)
+            continue;
+        const gp_rbuf *u = &r->buffer[st->s.out[0]], *v = &r->buffer[st->s.in[0]];
+        gp_type said = u->b.said;
+        if (u->known && v->known && !gp_type_same(&u->b.type, &v->b.type))
+            AT(r, u->b.at, "buffer '%s' is %s, and '%s', which it carries, is %s", u->b.name,
+               gp_type_text(&u->b.type, a), v->b.name, gp_type_text(&v->b.type, b));
+        else if (u->known && ((said.dtype && said.dtype != u->b.type.dtype)
+                              || (said.ndim && (said.dtype = u->b.type.dtype, !gp_type_same(&said, &u->b.type)))))
+            AT(r, u->b.at, "buffer '%s' is declared otherwise than '%s', which it carries and which is %s", u->b.name,
+               v->b.name, gp_type_text(&u->b.type, a));
+    }
+    for (int i = 0; i < r->ngiven; i++) {
+        const gp_rstage *st = &r->stage[i];
+        if (st->s.cycle && st->s.regroup.every == INT64_MAX)
+            AT(r, st->s.at, "stage '%s' makes one frame of all, and what it reads is made from that, by way of a carried "
+               "buffer: give it a number of 'frames'", st->s.name);
+        if (!st->broken && st->s.carried && !st->s.nout)
+            AT(r, st->s.at, "stage '%s' reads nothing but what is carried, which has no end of its own: let it read "
+               "'%s' instead, or beside it a buffer that is not carried", st->s.name,
+               r->buffer[st->s.in[0]].carry ? r->buffer[st->s.in[0]].carry : "what is carried");
+    }
+}
+
+bool gp_carry_sources(const gp_graph *g, gp_errs *errs)
+{
+    bool *ends = NULL, ok = true;
+    gp_arena a = { 0 };
+    for (int i = 0; i < g->nstages && !ends; i++)
+        if (gp_is_carry(&g->stage[i]))
+            ends = GP_NEW(&a, bool, g->nstages);
+    for (int i = 0; ends && i < g->nstages; i++)
+        for (int s = 0; s < g->nstages && !g->stage[i].nout; s++)
+            ends[s] |= g->stage[i].sources[s / 32] >> s % 32 & 1;
+    for (int s = 0; ends && s < g->nstages; s++)
+        if (!g->stage[s].nin && !ends[s])
+            ok = gp_fail(errs, GP_E_SPEC, g->stage[s].at, "what source '%s' makes comes to its end in carried buffers "
+                         "only, which have no end of their own: read it somewhere without 'carry'", g->stage[s].name);
+    gp_arena_free(&a);
+    return ok;
+}
