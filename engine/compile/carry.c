@@ -163,10 +163,11 @@ static bool fits(const gp_num *x, gp_dtype t)
 /* The type of what `st` makes, by what it carries, what is declared or what its first frame is; NULL after errors. */
 static const gp_type *type_of(gp_resolving *r, const gp_rstage *st)
 {
-    const gp_rbuf *u = &r->buffer[st->s.out[0]], *v = &r->buffer[st->s.in[0]], *init = &r->buffer[st->s.in[1]];
-    const gp_rbuf *like = v->like < 0 ? v : &r->buffer[v->like];
-    if (v->known || v->broken || like->known)
-        return v->known ? &v->b.type : v->broken ? NULL : &like->b.type;
+    gp_rbuf *u = &r->buffer[st->s.out[0]], *v = &r->buffer[st->s.in[0]], *init = &r->buffer[st->s.in[1]];
+    if (v->known || v->broken)
+        return v->known ? &v->b.type : NULL;
+    if (v->like >= 0 && r->buffer[v->like].known)
+        gp_said_like(v, &r->buffer[v->like].b.type);
     if (complete(&u->b.said) || complete(&v->b.said))
         return complete(&u->b.said) ? &u->b.said : &v->b.said;
     if (init->known)

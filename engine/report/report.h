@@ -61,6 +61,7 @@ typedef enum gp_bound {
     GP_BOUND_COPY_IN, GP_BOUND_COMPUTE, GP_BOUND_COPY_OUT,
     GP_BOUND_LAUNCH,           /* queueing launches: `actor` */
     GP_BOUND_STREAMS,          /* `actor` */
+    GP_BOUND_CYCLE,            /* of a carried buffer: its stages take turns; `actor`: the one that reads it */
     GP_BOUND_DEPTH,            /* of `buffer`: too few frames in flight */
 } gp_bound;
 

@@ -14,6 +14,7 @@
  *             ever without work
  *   kernels   the GPU was not measured, and a launcher waits with nothing else to blame
  *   streams   nobody is; a launcher waits for a stream
+ *   cycle     nobody is; on a cycle somebody waits for what is carried, and has all else
  *   depth     nobody is; on one side of a buffer somebody waits for room, and on the
  *             other for frames, and the buffer is not that deep that it is no help
  *
@@ -387,6 +388,39 @@ static bool is_deep(const gp_judging *j, const gp_buffer_report *b)
     return b->depth > (others > enough ? others : enough);
 }
 
+static bool is_on_cycle(const gp_judging *j, int actor)
+{
+    const gp_actor_report *p = &j->r->actor[actor];
+    int stage = p->stage;
+    for (int i = 0; stage < 0; i++)
+        stage = j->plan->task[j->plan->segment[p->segment].task[i]].stage;
+    return j->g->stage[stage].cycle;
+}
+
+static bool is_cycle(gp_judging *j)
+{
+    int best = -1;
+    double most = TURNS;
+    for (int i = 0; i < j->r->nbuffers; i++) {
+        const gp_buffer_report *b = &j->r->buffer[i];
+        double in = waits(j, &j->r->actor[b->to], j->r->actor[b->to].wait_in_ns);
+        if (!j->g->buffer[b->buffer].carried || !is_on_cycle(j, b->to) || in < most)
+            continue;
+        for (int k = 0; k < j->r->nbuffers; k++)
+            if (j->r->buffer[k].to == b->to && k != i && gp_fullness(j, &j->r->buffer[k]) > 0.5)
+                most = in, best = i;
+    }
+    if (best < 0)
+        return false;
+    const gp_buffer_report *b = &j->r->buffer[best];
+    gp_verdict_found(j, GP_BOUND_CYCLE, b->to);
+    say(j, "bound by the cycle of the carried buffer '%.60s', whose stages take one frame after the other ('%.60s' waits "
+        "for the frame before %d %% of the time", b->name, j->r->actor[b->to].name, percent(most));
+    gp_say_machine(j);
+    say(j, "): make them faster, or take out of it what does not need the frame before");
+    return true;
+}
+
 static bool is_shallow(gp_judging *j)
 {
     int best = -1;
@@ -437,7 +471,8 @@ void gp_verdict_find(gp_report *r, const gp_pipeline *p)
     gp_say_crowd(&j);
     char *first = r->verdict.text + strlen(r->verdict.text);
     if (!is_paced(&j) && !gp_are_cores_busy(&j) && !never_waits(&j)
-        && !is_busiest(&j) && !must_be_kernels(&j) && !are_streams_few(&j) && !is_shallow(&j))
+        && !is_busiest(&j) && !must_be_kernels(&j) && !are_streams_few(&j) && !is_cycle(&j)
+        && !is_shallow(&j))
         give_up(&j);
     if (first > r->verdict.text)
         *first = (char)toupper((unsigned char)*first);

@@ -165,7 +165,9 @@ void gp_try_less(gp_judging *j, const gp_actor_report *p)
     const gp_stage *st = &j->g->stage[p->stage];
     gp_advice a;
     ask_kind(j->g, st, &a);
-    if (a.opt && *a.value && gp_option_takes(st->kind, a.opt, a.value))
+    if (st->cycle)
+        say(j, ": it needs the frame before, and so takes one after the other; take out of it what does not need that");
+    else if (a.opt && *a.value && gp_option_takes(st->kind, a.opt, a.value))
         gp_try_word(j, "stages", st->name, a.opt, a.value);
     else if (*a.text)
         say(j, ": %s", a.text);
