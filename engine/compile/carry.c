@@ -1,8 +1,11 @@
 /* carry.c - buffers that carry: frame k of `u: {carry: v}` is frame k - 1 of v, and its frame 0 is `init`.
  *
- * Such a buffer is made by a stage of its own, which takes frame k - 1 when it fires for the k-th time (gp_regroup with
- * take 1 and back 1) and so goes on without any frame at first. That is why a cycle of stages with one on it can
- * start: its edge from v closes the cycle, and the passes that go from stage to stage leave it out. */
+ * Such a buffer is made by a stage of its own, which copies. It takes frame k - 1 when it fires for the k-th time
+ * (gp_regroup with take 1 and back 1) and so goes on without any frame at first. That is why a cycle of stages with one
+ * on it can start: its edge from v closes the cycle, and the passes that go from stage to stage leave it out.
+ *
+ * A cycle that is all on the device is one segment, which its frames do not leave: there the copy is a part of the
+ * launch of frame k, behind the stage that makes v in the launch of frame k - 1 (run/launch.c). */
 #include <math.h>
 #include <string.h>
 #include "compile/resolve.h"
@@ -14,8 +17,21 @@ static const gp_port in[] = {
 };
 static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "the frame before" }, { 0 } };
 
+static bool shape(gp_shape *s)
+{
+    s->out[0] = s->in[0];
+    return true;
+}
+
+static bool record(gp_dcall *c)
+{
+    return gp_copy(c, c->out[0].data, c->in[0].data, gp_bytes(&c->out[0].type));
+}
+
 /* In no registry: `buffers:` alone make such stages. */
-const gp_kind gp_kind_carry = { GP_KIND("carry"), .help = "the frame before", .in = in, .out = out };
+const gp_kind gp_kind_carry = {
+    GP_KIND("carry"), .help = "the frame before", .in = in, .out = out, .shape = shape, .record = record,
+};
 
 bool gp_is_carry(const gp_stage *st)
 {
@@ -105,6 +121,23 @@ static int find(int *up, int v)
     return v;
 }
 
+/* Which cycles are in one segment: those of stages on the device that make a frame of each. A resident kernel has no
+ * order between frames. */
+static void find_segments(gp_resolving *r)
+{
+    bool *leaves = GP_NEW(r->arena, bool, r->nstages + 1);
+    for (int v = 0; v < r->nstages; v++) {
+        const gp_stage *s = &r->stage[v].s;
+        leaves[s->cycle] |= r->graph->launch == GP_LAUNCH_PERSISTENT
+                         || (!gp_is_carry(s) && (!s->device || s->regroups));
+    }
+    for (int v = 0; v < r->nstages; v++) {
+        gp_stage *s = &r->stage[v].s;
+        s->circles = s->cycle && !leaves[s->cycle];
+        s->regroups = gp_is_carry(s) ? !s->circles : s->regroups;
+    }
+}
+
 /* In order: all of a cycle have its number. A stage is on one when the stage that closes it comes before it, and what
  * that carries behind. */
 void gp_carry_cycles(gp_resolving *r)
@@ -135,6 +168,7 @@ void gp_carry_cycles(gp_resolving *r)
         members[find(up, v)]++;
     for (int v = 0; v < n && any; v++)
         r->stage[v].s.cycle = members[find(up, v)] > 1 ? find(up, v) + 1 : 0;
+    find_segments(r);
 }
 
 /* ---- types ------------------------------------------------------------------------- */
@@ -207,7 +241,8 @@ void gp_carry_infer(gp_resolving *r, gp_rstage *st)
     while (gp_is_carry(&r->stage[from].s))
         from = maker(r, &r->stage[from], 0);
     st->s.device = r->stage[from].s.device;
-    st->s.regroup = (gp_regroup){ .step = 1, .repeat = 1, .take = 1, .back = 1, .make = 1, .every = 1, .drop_tail = true };
+    st->s.regroup = (gp_regroup){ .step = 1, .repeat = 1, .take = 1, .back = st->s.regroups, .make = 1, .every = 1,
+                                  .drop_tail = true };
     st->s.endless = st->s.follows = st->s.carried = true;
     u->b.endless = u->b.follows = u->b.carried = true;
     u->b.type = *t, u->known = true;

@@ -131,6 +131,7 @@ typedef struct gp_stage {
     bool closes;               /* it carries what is made from its own output: its input is left out where stages are in
                                   order */
     int cycle;                 /* the same number, not 0, for all stages of a cycle */
+    bool circles;              /* ... which is in one segment */
 } gp_stage;
 
 /* carry.c: is it the stage that makes a carried buffer? */
@@ -140,6 +141,12 @@ bool gp_is_carry(const gp_stage *st);
 static inline bool gp_stage_in_order(const gp_stage *s)
 {
     return s->device && (s->state || s->serial);
+}
+
+/* One that waits for what another stage of its segment does of the frame before. */
+static inline bool gp_stage_circles_back(const gp_stage *s)
+{
+    return s->circles && s->closes;
 }
 
 typedef struct gp_graph {

@@ -67,7 +67,21 @@ static bool apart(const gp_stage *from, const gp_stage *to)
     return from->regroups || to->regroups || from->cycle != to->cycle;
 }
 
-static void assign_levels(lowering *w)
+/* Stages of a cycle in one segment have one level. False: some had to be raised. */
+static bool level_cycles(lowering *w, int *highest)
+{
+    const gp_graph *g = w->g;
+    bool same = true;
+    for (int v = 0; v < g->nstages; v++)
+        if (g->stage[v].circles && w->level[v] > highest[g->stage[v].cycle])
+            highest[g->stage[v].cycle] = w->level[v];
+    for (int v = 0; v < g->nstages; v++)
+        if (g->stage[v].circles && w->level[v] < highest[g->stage[v].cycle])
+            w->level[v] = highest[g->stage[v].cycle], same = false;
+    return same;
+}
+
+static void raise_levels(lowering *w)
 {
     const gp_graph *g = w->g;
     for (int v = 0; v < g->nstages; v++) {
@@ -81,11 +95,20 @@ static void assign_levels(lowering *w)
                 w->level[v] = l;
         }
     }
+}
+
+static void assign_levels(lowering *w)
+{
+    const gp_graph *g = w->g;
+    int *highest = GP_NEW(w->a, int, g->nstages + 1);
+    do
+        raise_levels(w);
+    while (!level_cycles(w, highest));
     /* A device stage that only device stages read joins the first of them. */
     for (int v = g->nstages - 1; v >= 0; v--) {
         const gp_stage *s = &g->stage[v];
         int lowest = -1;
-        bool raise = s->device;
+        bool raise = s->device && !s->circles;
         for (int o = 0; o < s->nout && raise; o++) {
             const gp_buffer *b = s->out[o] < 0 ? NULL : &g->buffer[s->out[o]];
             for (int u = 0; b && u < b->nuse && raise; u++) {
@@ -174,7 +197,7 @@ static bool order_actors(lowering *w, gp_errs *errs)
         for (int u = 0; g->buffer[b].producer.stage >= 0 && u < g->buffer[b].nuse; u++) {
             int from = w->group[g->buffer[b].producer.stage];
             int to = w->group[g->buffer[b].use[u].stage];
-            waits[to] += from != to && !g->stage[to].closes;
+            waits[to] += from != to && !g->stage[g->buffer[b].use[u].stage].closes;
         }
     for (int v = 0; v < g->nstages; v++)
         if (w->group[v] == v) {
@@ -195,7 +218,7 @@ static bool order_actors(lowering *w, gp_errs *errs)
                 const gp_buffer *b = out < 0 ? NULL : &g->buffer[out];
                 for (int u = 0; b && u < b->nuse; u++) {
                     int to = w->group[b->use[u].stage];
-                    if (to != head && !g->stage[to].closes && --waits[to] == 0)
+                    if (to != head && !g->stage[b->use[u].stage].closes && --waits[to] == 0)
                         queue[n++] = to;
                 }
             }

@@ -358,6 +358,9 @@ size_t gp_segment_copied(const gp_plan *p, const gp_segment *s, gp_task_kind way
 
 int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
 {
+    for (int i = 0; i < s->ntasks; i++)        /* a frame needs what was made last of the one before */
+        if (p->task[s->task[i]].stage >= 0 && gp_stage_circles_back(&p->graph->stage[p->task[s->task[i]].stage]))
+            return 1;
     int64_t batch = asked ? asked : s->depth / 3;
     size_t copied = gp_size_add(gp_segment_copied(p, s, GP_TASK_COPY_IN),
                                 gp_segment_copied(p, s, GP_TASK_COPY_OUT));

@@ -299,6 +299,8 @@ static bool check_read(const verifying *v, int i, int ring)
     const gp_ring *r = &p->ring[ring];
     int actor = t->segment < 0 ? v->actor[t->stage] : v->segment_actor[t->segment];
     v->reader[ring] = actor;
+    if (t->stage >= 0 && gp_stage_circles_back(&v->g->stage[t->stage]) && r->producer == actor)
+        return true;                   /* of the frame before */
     if (r->producer == actor && t->segment >= 0
             ? v->writer[ring] < 0 || waits_for(t, v->writer[ring])
             : r->segment < 0 && v->consumer[ring] == actor)

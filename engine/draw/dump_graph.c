@@ -114,8 +114,8 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
             if (s->out[k] >= 0)
                 fprintf(f, "%s %s %s", k ? "," : "", g->buffer[s->out[k]].name,
                         gp_type_text(&g->buffer[s->out[k]].type, type));
-        if (s->regroups)
-            fprintf(f, "; %s", gp_regroup_text(&s->regroup, regroup));
+        if (s->regroups || gp_is_carry(s))
+            fprintf(f, "; %s", gp_is_carry(s) ? "the frame before" : gp_regroup_text(&s->regroup, regroup));
         fputc('\n', f);
     }
     gp_arena_free(&a);

@@ -108,7 +108,9 @@ static void task_text(FILE *f, const gp_plan *p, int task, int width)
         axes_text(f, "block", p->graph->stage[t->stage].block);
         axes_text(f, "grid", p->graph->stage[t->stage].grid);
     }
-    if (!copy && p->graph->stage[t->stage].regroups)
+    if (!copy && gp_is_carry(&p->graph->stage[t->stage]))
+        fprintf(f, "; the frame before");
+    else if (!copy && p->graph->stage[t->stage].regroups)
         fprintf(f, "; %s", gp_regroup_text(&p->graph->stage[t->stage].regroup, regroup));
     extra_text(f, p, t->state);
     extra_text(f, p, t->table);

@@ -54,7 +54,7 @@ void gp_frame_set_whole(gp_actorrt *p)
 gp_hole gp_frame_stage_hole(const gp_segmentrt *s, const gp_stage *st)
 {
     gp_hole hole = GP_NO_HOLE;
-    for (int i = 0; i < st->nin; i++)
+    for (int i = 0; i < st->nin && !gp_stage_circles_back(st); i++)     /* what that takes is of another frame */
         if (st->in[i] >= 0)
             hole = gp_worse_hole(hole, s->hole[st->in[i]]);
     return hole;
@@ -62,7 +62,7 @@ gp_hole gp_frame_stage_hole(const gp_segmentrt *s, const gp_stage *st)
 
 bool gp_frame_stage_is_empty(const gp_segmentrt *s, const gp_taskrt *part)
 {
-    for (int i = 0; i < part->stage->nin; i++)
+    for (int i = 0; i < part->stage->nin && !gp_stage_circles_back(part->stage); i++)
         if (part->task->in[i] >= 0 && !s->type[part->stage->in[i]].dim[0])
             return true;
     return false;
@@ -103,7 +103,7 @@ bool gp_frame_needs_device(const gp_actorrt *p)
 {
     const gp_segmentrt *s = p->seg;
     for (int i = 0; i < s->nparts; i++)
-        if (s->part[i].stage && (s->part[i].order >= 0 || !gp_frame_stage_hole(s, s->part[i].stage)))
+        if (s->part[i].stage && (s->part[i].order >= 0 || s->part[i].lets || !gp_frame_stage_hole(s, s->part[i].stage)))
             return true;
     return false;
 }

@@ -125,7 +125,10 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
                    .errs = r->errs };
 
     for (int i = 0; i < st->nin; i++) {
-        if (t->in[i] >= 0) {
+        if (t->in[i] >= 0 && gp_stage_circles_back(st)) {      /* the frame before, all of its slot */
+            in[i] = view_of(p, t->in[i], st->in[i], first + (uint64_t)run->ring[t->in[i]].ring->depth - 1);
+            in[i].type = g->buffer[st->in[i]].type;
+        } else if (t->in[i] >= 0) {
             in[i] = view_of(p, t->in[i], st->in[i], first);
         } else if (st->in[i] >= 0) {
             const gp_buffer *b = &g->buffer[st->in[i]];
@@ -187,6 +190,27 @@ static bool record_gather(gp_rec *r, const gp_batch *o, const gp_taskrt *part)
     return r->errs->failed == before && is_done(r, run, st, o->n ? o->first : o->first - 1);
 }
 
+/* Behind a part that makes what is carried: frame f + 1 may take it. Where frame f is a hole, its slot gets what is
+ * carried in its place. */
+static bool let_next(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64_t f)
+{
+    const gp_run *run = o->p->run;
+    uint64_t slots = (uint64_t)o->p->segment->depth;
+    bool hole = o->irregular && gp_frame_stage_hole(o->p->seg, part->stage);
+    for (const gp_taskrt *c = part->lets; c; c = c->next) {
+        const gp_ringrt *v = &run->ring[c->task->in[0]];
+        uint64_t depth = (uint64_t)v->ring->depth;
+        const void *first = run->extra[c->task->konst[1]];
+        bool splices = c->stage->on_hole == GP_ON_HOLE_SPLICE;
+        if (hole && !(splices && depth == 1)
+            && !r->ops->copy(r, gp_slot(v, f), splices ? gp_slot(v, f + depth - 1) : first, gp_bytes(&v->buffer->type)))
+            return false;
+        if (!r->ops->order_pass(r, c->order, (int)(f % slots)))
+            return false;
+    }
+    return true;
+}
+
 /* One item: n frames from f. A stage whose frames take turns waits for the frame before and
  * lets the one after go on; one that carries state forgets it at a hole, unless it splices. */
 static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64_t f, int n,
@@ -221,7 +245,8 @@ static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uin
     } else if (!record_stage(r, o, part, f, n)) {
         return false;
     }
-    return part->order < 0 || !last || r->ops->order_pass(r, part->order, (int)(f % slots));
+    bool passes = part->order >= 0 && last && !gp_stage_circles_back(st);
+    return (!passes || r->ops->order_pass(r, part->order, (int)(f % slots))) && let_next(r, o, part, f);
 }
 
 /* `at`: the place of what is no stage's. */
@@ -264,7 +289,15 @@ bool gp_segment_reset(gp_rec *r, void *arg)
     gp_actorrt *p = arg;
     gp_segmentrt *s = p->seg;
     for (int i = 0, id = 0; i < s->nparts; i++) {
-        int state = s->part[i].stage ? s->part[i].task->state : -1;
+        const gp_task *t = s->part[i].task;
+        int state = s->part[i].stage ? t->state : -1;
+        if (s->part[i].stage && gp_stage_circles_back(s->part[i].stage)) {
+            const gp_ringrt *v = &p->run->ring[t->in[0]];
+            if (!r->ops->item(r, id++, NULL, 0)
+                || !r->ops->copy(r, gp_slot(v, (uint64_t)v->ring->depth - 1), p->run->extra[t->konst[1]],
+                                 gp_bytes(&v->buffer->type)))
+                return false;
+        }
         if (state >= 0
             && (!r->ops->item(r, id++, NULL, 0)
                 || !r->ops->fill(r, p->run->extra[state], 0, p->run->plan->extra[state].bytes)))

@@ -120,7 +120,8 @@ static int orders_of(const gp_run *run, const gp_segment *s)
     int n = 0;
     for (int i = 0; i < s->ntasks; i++) {
         int stage = run->plan->task[s->task[i]].stage;
-        n += stage >= 0 && gp_stage_in_order(&run->graph->stage[stage]);
+        n += stage >= 0 && (gp_stage_in_order(&run->graph->stage[stage])
+                            || gp_stage_circles_back(&run->graph->stage[stage]));
     }
     return n;
 }

@@ -33,6 +33,31 @@ static void say_lost(const gp_actorrt *p, uint64_t from, uint64_t end, gp_errs *
             p->run->graph->file);
 }
 
+static bool reset(gp_actorrt *p, gp_errs *errs)
+{
+    const gp_backend *be = p->run->dev->backend;
+    return be->direct(p->run->dev, p->seg->stream0, gp_segment_reset, p, errs)
+        && be->wait(p->run->dev, p->seg->stream0, GP_SYNC_BLOCK, errs) == 1;
+}
+
+/* Tells the parts that make what is carried inside the segment. Is there any? */
+static bool find_carried(gp_actorrt *p)
+{
+    gp_segmentrt *s = p->seg;
+    bool any = false;
+    for (int i = 0; i < s->nparts; i++) {
+        gp_taskrt *part = &s->part[i];
+        if (!part->stage || !gp_stage_circles_back(part->stage))
+            continue;
+        int made = 0;
+        while (s->part[made].stage != &p->run->graph->stage[p->run->graph->buffer[part->stage->in[0]].producer.stage])
+            made++;
+        part->next = s->part[made].lets, s->part[made].lets = part;
+        any = true;
+    }
+    return any;
+}
+
 /* Loads the kernels of the first slot's launch, and forgets what a library of a stage
  * may have left in its carried state. */
 static bool warm_up(gp_actorrt *p, gp_errs *errs)
@@ -42,9 +67,7 @@ static bool warm_up(gp_actorrt *p, gp_errs *errs)
     gp_batch once = { .p = p, .n = 1, .bare = true };
     int stream = p->seg->stream0;
     atomic_store(&run->warming, p);
-    bool ok = be->load(run->dev, gp_segment_record, &once, errs)
-        && be->direct(run->dev, stream, gp_segment_reset, p, errs)
-        && be->wait(run->dev, stream, GP_SYNC_BLOCK, errs) == 1;
+    bool ok = be->load(run->dev, gp_segment_record, &once, errs) && reset(p, errs);
     atomic_store(&run->warming, NULL);
     atomic_fetch_add(&run->steps, 1);
     if (!ok && be->query(run->dev, stream, errs) < 0)      /* else the stage said why */
@@ -94,10 +117,12 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
         part->task = &plan->task[seg->task[i]];
         part->stage = part->task->stage >= 0 ? &run->graph->stage[part->task->stage] : NULL;
         part->info = part->stage && part->stage->frame_info ? infos++ : 0;
-        part->order = part->stage && gp_stage_in_order(part->stage) ? s->order0 + s->ordered++ : -1;
+        part->order = part->stage && (gp_stage_in_order(part->stage) || gp_stage_circles_back(part->stage))
+                    ? s->order0 + s->ordered++ : -1;
         s->part_of[seg->task[i]] = i;
         deps += part->task->ndeps;
     }
+    bool carries = find_carried(p);
     s->dep = GP_NEW(a, int, ((size_t)deps + (size_t)seg->ntasks) * (size_t)seg->batch + 1);
     s->stamp0 = *stamps;
     int stamped = gp_stamps_init(p);
@@ -109,7 +134,7 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
     s->busy = GP_NEW(a, atomic_bool, seg->streams);
     s->ninflight = (uint64_t)seg->depth + 1;
     s->inflight = GP_NEW(a, gp_inflight, s->ninflight);
-    if ((be->load && !warm_up(p, errs)) || !gp_unwritten_init(p, errs))
+    if ((be->load && !warm_up(p, errs)) || (!be->load && carries && !reset(p, errs)) || !gp_unwritten_init(p, errs))
         return false;
     if (run->graph->launch == GP_LAUNCH_STREAM || run->options.isolate || p->regroup)
         return true;

@@ -33,7 +33,9 @@ enum { GP_NO_STREAM = -1, GP_RESIDENT = -2 };  /* nothing was queued; issued */
 struct gp_taskrt {
     const gp_task *task;
     const gp_stage *stage;     /* NULL: a copy */
-    int order;                 /* of a stage whose frames take turns, else -1 */
+    int order;                 /* of a stage whose frames take turns, or that carries, else -1 */
+    gp_taskrt *lets;           /* what carries what this makes, and waits for that: in an order that this part passes; */
+    gp_taskrt *next;           /* the next of these */
     int info;                  /* which of a frame's infos is this stage's */
     int item, items;           /* while a body runs: its items */
     gp_engine engine;          /* who does it */
@@ -112,7 +114,8 @@ static inline gp_frame_info *gp_info_of(const gp_actorrt *p, int ring, const gp_
 
 /* The body of a launch, for gp_backend: `arg` is a gp_batch. */
 bool gp_segment_record(gp_rec *r, void *arg);
-/* The body that makes carried state zero: `arg` is the gp_actorrt. */
+/* The body that makes carried state zero, and fills the slot before frame 0 of what is carried with the first frame:
+ * `arg` is the gp_actorrt. */
 bool gp_segment_reset(gp_rec *r, void *arg);
 
 #endif
