@@ -1,0 +1,18 @@
+/* test_carry.c - carried buffers, on the CUDA back end; a sanitizer, which makes each many times as slow, gets every
+ * 13th case. */
+#include <stdlib.h>
+#include "gpu.h"
+#include "carry_cases.h"
+
+Suite *suite_carry(void);
+
+Suite *suite_carry(void)
+{
+    if (!have_gpu)
+        return NULL;
+    Suite *s = suite_create("carry on cuda");
+    TCase *tc = tcase_create("cuda");
+    carry_cases(tc, "cuda", getenv("GPIPE_SANITIZED") ? 13 : 1);
+    suite_add_tcase(s, tc);
+    return s;
+}

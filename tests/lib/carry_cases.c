@@ -1,0 +1,555 @@
+/* carry_cases.c - carried buffers: graphs against a model, what they begin with, holes, names and times, partial
+ * frames, and a heat equation as NumPy computes it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/npy.h"
+#include "carry_cases.h"
+#include "carry_graph.h"
+
+static const char *on;
+
+static const char *const knobs[] = {
+    "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n", "depth: 12\nbatch: 1\nsync: block\n",
+    "depth: 5\nlaunch: persistent\n",
+};
+enum { KNOBS = sizeof knobs / sizeof *knobs };
+
+/* Runs it with settings `i`: as usual where kernels that stay on the device are not for this pipeline, and where a
+ * sanitizer runs one kernel at a time. */
+static pipe_result run_knob(const char *dir, const char *yaml, int i)
+{
+    char text[14000];
+    bool stays = strstr(knobs[i], "persistent") != NULL;
+    snprintf(text, sizeof text, "%s%s", stays && getenv("GPIPE_SANITIZED") ? knobs[0] : knobs[i], yaml);
+    pipe_result r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = i % 2 });
+    if (stays && !r.compiled && r.errs.n && strstr(r.errs.e[0].msg, "'launch: persistent' cannot"))
+        r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = i % 2 });
+    return r;
+}
+
+/* ---- graphs ---------------------------------------------------------- */
+
+/* Graphs, and where it is not nan by how much what v has last after 50 frames of [1, 3] begins. x is 0, 3, 6, ... */
+static const struct { const char *what, *words; double last; } graphs[] = {
+    { "every stage, and nothing carried", "a = sum x y; b = lua diff a x; c = mean b x; d = lua hdiff c x; e = scale d; "
+      "f = lua copy e; g = slow f; h = wide g; i = slide 3 h; j = lose 7 i; k = lua sum j x; l = fail 11 k; m = lua mean l x; "
+      "n = lua scale m; o = hdiff n x; p = lua slow o; q = copy p; r = cap 400 q x; v = diff r x", NAN },
+    { "a running sum", "v = sum x u; u : v", 3675 },
+    { "the input that is carried comes first", "v = sum u x; u : v", 3675 },
+    { "a running sum in a script", "v = lua sum x u; u : v", 3675 },
+    { "a script that reads the carried buffer first", "v = lua sum u x; u : v", 3675 },
+    { "a script in the cycle", "s = sum x u; v = lua copy s; u : v", 3675 },
+    { "a script in front of the sum", "s = lua copy u; v = sum x s; u : v", 3675 },
+    { "half of what was", "s = scale u; v = sum x s; u : v 4", NAN },
+    { "half of what was, all in scripts", "s = lua scale u; v = lua sum x s; u : v 4", NAN },
+    { "through another type", "s = wide u; v = sum x s; u : v", 3675 },
+    { "what it begins with", "v = sum x u; u : v 10", 3685 },
+    { "what it begins with, from a file", "v = sum x u; u : v file", 3676 },
+    { "a file, in scripts", "v = lua mean x u; u : v file", NAN },
+    { "two in one cycle", "v = sum p q; s = copy x; w = hdiff x v; p : w 1; q : v", NAN },
+    { "as Fibonacci's numbers", "s = hdiff x x2; x2 = copy x; t = sum p q; v = sum s t; p : v 1; q : p", NAN },
+    { "one of a carried buffer", "v = diff x q; p : x; q : p", 6 },
+    { "three of each other, in scripts and not", "v = diff x r; p : x; q : p 2; r : q 3 splice", 9 },
+    { "the one of a carried buffer alone", "v = lua diff x q; p : x; q : p 5", 6 },
+    { "a difference, and no cycle", "v = diff x u; u : x", 3 },
+    { "a difference in a script", "v = lua diff x u; u : x", 3 },
+    { "on the host and on the device", "v = sum x u; w = lua diff x u; u : v", 3675 },
+    { "read by three, one behind the other", "v = sum x u; a = mean u v; b = lua mean a u; c = hdiff b u; u : v", 3675 },
+    { "of what a script makes, for the device", "s = lua copy x; v = sum x u; w = mean v p; u : v; p : s", 3675 },
+    { "beside a long branch", "v = sum x u; a = slow x; b = slow a; c = lua slow b; d = slow c; e = mean d v; u : v", 3675 },
+    { "a long way in the cycle", "a = slow u; b = lua slow a; v = sum x b; w = copy x; u : v", 3675 },
+    { "two cycles", "v = sum x u; w = lua sum x p; u : v; p : w 1", 3675 },
+    { "a cycle behind a cycle", "s = sum x u; v = sum s p; u : s; p : v", 62475 },
+    { "a cycle in a cycle", "s = mean x p; v = hdiff s u; p : s 2; u : v 3", NAN },
+    { "two cycles with a stage in common", "s = mean p q; v = mean x s; w = lua hdiff v x; p : v; q : w", NAN },
+    { "three stages", "a = mean x u; b = scale a; v = hdiff b x; u : v", NAN },
+    { "three stages, one a script", "a = mean x u; b = lua scale a; v = hdiff b x; u : v 100", NAN },
+    { "three scripts", "a = lua mean x u; b = lua scale a; v = lua hdiff b x; u : v 100", NAN },
+    { "two sources", "v = mean x u; w = hdiff v y; u : w", NAN },
+    { "of one source, read beside the other", "v = sum y u; w = copy x; u : x", 1291 },
+    { "a window behind a cycle", "s = sum x u; v = slide 3 s; u : s", 3675 },
+    { "a window of a carried buffer", "s = sum x u; w = slide 3 u; v = mean w x; u : s", 1837.5 },
+    { "a window in a cycle", "w = slide 2 u; v = sum x w; u : v", NAN },
+    { "a window in a cycle, that goes on", "w = slide 2 u; v = sum x w; u : v 5 splice", NAN },
+    { "holes before the cycle", "s = lose 3 x; v = mean s u; u : v 8", NAN },
+    { "holes before the cycle, and it goes on", "s = lose 3 x; v = sum s u; u : v 8 splice", NAN },
+    { "holes only", "s = lose 1 x; v = mean s u; w = copy x; u : v", NAN },
+    { "failures before the cycle", "s = fail 4 x; v = mean s u; u : v 8", NAN },
+    { "failures before the cycle, and it goes on", "s = fail 4 x; v = sum s u; u : v file splice", NAN },
+    { "holes in the cycle", "s = mean x u; v = lose 5 s; u : v 8", NAN },
+    { "holes in the cycle, and it goes on", "s = mean x u; v = lose 5 s; u : v 8 splice", NAN },
+    { "failures in the cycle", "s = mean x u; v = fail 5 s; w = copy v; u : w", NAN },
+    { "failures in the cycle, and it goes on", "s = mean x u; v = fail 5 s; w = lua copy v; u : w splice", NAN },
+    { "holes of what is carried only", "s = lose 3 u; v = mean x s; u : v 6", NAN },
+    { "a hole by what was carried", "v = cap 50 x u; u : v", NAN },
+    { "a hole by what was carried, and for ever", "v = cap 50 x u; w = copy x; u : v splice", NAN },
+    { "the first frame is a hole", "s = lose 1 x; v = mean x u; w = mean x p; u : s 9; p : s 9 splice", NAN },
+    { "a hole, by way of two", "s = lose 3 x; v = mean x q; p : s 4; q : p 7 splice", NAN },
+    { "holes and failures", "s = lose 3 x; f = fail 4 x; v = mean s u; w = mean f p; a = mean v w; u : w splice; p : v", NAN },
+    { "of fewer frames", "s = decimate 3 x; v = sum s u; w = copy x; u : v", NAN },
+    { "of more frames", "s = hold 2 x; v = lua diff s u; u : s", NAN },
+    { "as many frames again in the cycle", "d = decimate 2 u; h = hold 2 d; v = mean x h; u : v 3", NAN },
+};
+enum { GRAPHS = sizeof graphs / sizeof *graphs };
+
+static void check_account(carry_graph *g, const pipe_result *r, const char *what)
+{
+    for (int i = 0; i < r->naccounts; i++) {
+        gp_account x = r->account[i];
+        ck_assert_msg(x.in == (uint64_t)g->frames && x.in == x.out + x.dropped + x.failed, "%d in, %d out, %d dropped, "
+                      "%d failed of %s", (int)x.in, (int)x.out, (int)x.dropped, (int)x.failed, what);
+    }
+    if (r->naccounts > 1 || carry_regroups(g))
+        return;
+    gp_account x = r->account[0], is = carry_account(g);
+    ck_assert_msg(x.out == is.out && x.dropped == is.dropped && x.failed == is.failed, "%d out, %d dropped, %d failed, "
+                  "not %d, %d and %d, of %s", (int)x.out, (int)x.dropped, (int)x.failed, (int)is.out,
+                  (int)is.dropped, (int)is.failed, what);
+}
+
+static void run_graph(const char *words, int frames, int rows, int knob, int seed)
+{
+    char yaml[12000], what[1200];
+    carry_graph g;
+    carry_parse(&g, words, frames, rows);
+    const char *dir = pipe_dir();
+    snprintf(what, sizeof what, "%s (%d frames of %d rows, settings %d, seed %d; %s)", words, frames, rows, knob, seed, dir);
+    carry_how how = { .knobs = "", .seed = seed };
+    carry_yaml(&g, dir, &how, yaml, sizeof yaml);
+    pipe_result r = run_knob(dir, yaml, knob);
+    ck_assert_msg(r.outcome == GP_DONE, "%s: %s", r.errs.n ? r.errs.e[0].msg : "?", what);
+    carry_outputs(&g, dir, &how, what);
+    check_account(&g, &r, what);
+    pipe_dir_remove(dir);
+    carry_free(&g);
+}
+
+START_TEST(graph)
+{
+    static const int frames[] = { 1, 2, 3, 50 };
+    int c = _i / KNOBS;
+    for (int i = 0; i < 4; i++)
+        run_graph(graphs[c].words, frames[i], i == 3 && c % 2 ? 500 : 1 + i, _i % KNOBS, _i + i);
+}
+END_TEST
+
+/* The model is right where one can tell without it. */
+START_TEST(model_by_hand)
+{
+    int known = 0;
+    for (int i = 0; i < GRAPHS; i++) {
+        carry_graph g;
+        carry_parse(&g, graphs[i].words, 50, 1);
+        const carry_node *v = carry_find(&g, "v");
+        bool there = graphs[i].last == graphs[i].last;
+        if (there)
+            ck_assert_msg(v->fate[49] == CARRY_OK && v->frame[49][0] == (float)graphs[i].last, "%s: %.9g", graphs[i].what,
+                          v->fate[49] == CARRY_OK ? (double)v->frame[49][0] : -1);
+        known += there;
+        carry_free(&g);
+    }
+    ck_assert_int_gt(known, 20);
+}
+END_TEST
+
+/* ---- graphs as they come --------------------------------------------- */
+
+static const char *const names[16] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "s" };
+static const char *const carried[3] = { "p", "q", "r" };
+
+typedef struct any_graph {
+    char text[1000];
+    unsigned seed;
+    bool alone[16], read[16]; int uses[16], n;      /* stages; the highest carried one behind one alone */
+    int ncarried;
+    bool carried_read[3];
+} any_graph;
+
+static int draw(any_graph *a, int below)
+{
+    return (int)((unsigned)rand_r(&a->seed) % (unsigned)below);
+}
+
+/* A buffer that the next stage may read: x, y, one that is there, or a carried one. */
+static const char *any_input(any_graph *a, bool *alone, int *uses)
+{
+    int i = draw(a, a->n + a->ncarried + 2) - 2;
+    if (i < 0) {
+        *alone = false;
+        return i == -2 || draw(a, 3) ? "x" : "y";
+    }
+    if (i < a->ncarried) {
+        a->carried_read[i] = true;
+        *uses = i > *uses ? i : *uses;
+        return carried[i];
+    }
+    i -= a->ncarried;
+    a->read[i] = true;
+    *alone &= a->alone[i];
+    *uses = a->uses[i] > *uses ? a->uses[i] : *uses;
+    return names[i];
+}
+
+static void add_any(any_graph *a, const char *op, const char *first, const char *second, bool alone, int uses)
+{
+    size_t at = strlen(a->text);
+    snprintf(a->text + at, sizeof a->text - at, "%s%s = %s %s%s%s", at ? "; " : "", names[a->n], op, first,
+             second ? " " : "", second ? second : "");
+    a->alone[a->n] = alone, a->uses[a->n] = uses, a->read[a->n] = false;
+    a->n++;
+}
+
+static void add_any_stage(any_graph *a)
+{
+    static const char *const ops[] = { "mean", "hdiff", "lua mean", "lua hdiff", "mean", "hdiff", "scale", "lua scale",
+                                       "copy", "lua copy", "wide", "slide 2", "lose 3", "lose 7", "fail 5" };
+    int op = draw(a, sizeof ops / sizeof *ops), uses = -1;
+    bool alone = true, both = op < 6;
+    const char *first = any_input(a, &alone, &uses), *second = both ? any_input(a, &alone, &uses) : NULL;
+    while (second && !strcmp(second, first))
+        second = any_input(a, &alone, &uses);
+    add_any(a, ops[op], first, second, alone, uses);
+}
+
+/* What it carries is fed by a source: that of a stage which reads carried buffers only is made of earlier ones. */
+static void add_any_carried(any_graph *a, int i)
+{
+    int of = draw(a, a->n);
+    bool fed = !a->alone[of] || a->uses[of] < i;
+    size_t at = strlen(a->text);
+    a->read[of] |= fed;
+    snprintf(a->text + at, sizeof a->text - at, "; %s : %s", carried[i], !fed || draw(a, 9) == 0 ? "x" : names[of]);
+    at = strlen(a->text);
+    if (draw(a, 2))
+        snprintf(a->text + at, sizeof a->text - at, " %s", draw(a, 3) ? "7.5" : "file");
+    at = strlen(a->text);
+    if (draw(a, 2))
+        snprintf(a->text + at, sizeof a->text - at, " splice");
+}
+
+static void any_words(any_graph *a)
+{
+    a->ncarried = 1 + draw(a, 3);
+    for (int i = 0, n = 1 + draw(a, 6); i < n; i++)
+        add_any_stage(a);
+    /* Each of what is carried, or made of that alone, is read by a stage that leads to a sink. */
+    for (int i = 0, n = a->n; i < n; i++)
+        if (a->alone[i] && !a->read[i])
+            add_any(a, "mean", "x", names[i], false, -1);
+    for (int i = 0; i < a->ncarried; i++)
+        if (!a->carried_read[i])
+            add_any(a, i % 2 ? "mean" : "lua mean", "x", carried[i], false, -1);
+    for (int i = 0; i < a->ncarried; i++)
+        add_any_carried(a, i);
+}
+
+START_TEST(any_graph_runs)
+{
+    any_graph a = { .seed = (unsigned)_i * 7919 + 31 };
+    any_words(&a);
+    run_graph(a.text, 1 + draw(&a, 40), 1 + draw(&a, 5), _i % KNOBS, draw(&a, 210));
+}
+END_TEST
+
+/* ---- the same bits ---------------------------------------------------- */
+
+/* Stages behind x, of which `write` makes a file: results that are rounded. */
+static const char *const rounded[] = {
+    "buffers: {x: {dtype: f32, shape: [40, 30]}, u: {carry: v, dtype: f32, shape: [40, 30], init: 0.1}}\nstages:\n"
+    "  - {use: generate, pattern: noise, frames: 30, out: x}\n"
+    "  - {use: blur, name: soft, in: u, sigma: 1.2}\n"
+    "  - name: v\n    use: kernel\n    code: |\n"
+    "      extern \"C\" __global__ void wave(const float *x, const float *u, float *out, int n)\n      {\n"
+    "          int i = blockIdx.x * blockDim.x + threadIdx.x;\n          if (i < n)\n"
+    "              out[i] = 0.3f * sinf(x[i]) + 0.9f * u[i] / (1.1f + fabsf(x[i]));\n      }\n"
+    "    in: {x: x, u: soft}\n    args: [x, u, out, {i32: x.size}]\n"
+    "  - {use: write, path: out.raw, durable: none}\n",
+    "buffers: {x: {dtype: f32, shape: [40, 30]}, v: {like: x}, u: {carry: v, init: 0.1}}\nstages:\n"
+    "  - {use: generate, pattern: noise, frames: 30, out: x}\n"
+    "  - {name: v, use: lua, script: wave.lua, in: {x: x, u: u}}\n"
+    "  - {use: sobel}\n  - {use: write, path: out.raw, durable: none}\n",
+    "buffers: {x: {dtype: f32, shape: [40, 30]}, u: {carry: v, dtype: f32, shape: [40, 30], init: 0.1},\n"
+    "  w: {carry: s, on_hole: splice}}\nstages:\n"
+    "  - {use: generate, pattern: noise, frames: 30, out: x}\n"
+    "  - {name: s, use: lua, script: wave.lua, in: {x: x, u: u}}\n  - {name: v, use: blur, sigma: 0.7}\n"
+    "  - {use: write, path: v.raw, durable: none}\n"
+    "  - {name: d, use: lua, script: wave.lua, in: {x: v, u: w}}\n  - {use: write, path: out.raw, durable: none}\n",
+};
+
+START_TEST(same_bits)
+{
+    char *first = NULL;
+    size_t n = 0, got;
+    for (int i = 0; i < 2 * KNOBS; i++) {
+        const char *dir = pipe_dir();
+        pipe_text(dir, "wave.lua", "local sin = math.sin\nfunction process(frame, x, y)\n"
+                  "  for i = 1, #y do y[i] = 0.3 * sin(x.x[i]) + 0.9 * x.u[i] / (1.1 + x.x[i] ^ 2) end\nend\n");
+        pipe_result r = run_knob(dir, rounded[_i], i % KNOBS);
+        ck_assert_msg(r.outcome == GP_DONE, "%s%s: %s", knobs[i % KNOBS], r.errs.n ? r.errs.e[0].msg : "?", rounded[_i]);
+        char *out = pipe_read(dir, "out.raw", &got);
+        pipe_dir_remove(dir);
+        ck_assert(out && got == sizeof(float) * 30 * 40 * 30);
+        ck_assert_msg(!first || !memcmp(first, out, n), "with %s:\n%s", knobs[i % KNOBS], rounded[_i]);
+        if (first)
+            free(out);
+        else
+            first = out, n = got;
+    }
+    free(first);
+}
+END_TEST
+
+/* ---- what a carried buffer begins with -------------------------------- */
+
+#define BYTES(...) (const void *)(__VA_ARGS__)
+static const struct { const char *dtype, *c, *init; size_t size; const void *is; } inits[] = {
+    { "u8", "unsigned char", "255", 1, BYTES((uint8_t[]){ 255 }) },
+    { "i8", "signed char", "-128", 1, BYTES((int8_t[]){ -128 }) },
+    { "u16", "unsigned short", "65535", 2, BYTES((uint16_t[]){ 65535 }) },
+    { "i16", "short", "-300", 2, BYTES((int16_t[]){ -300 }) },
+    { "u32", "unsigned", "4294967295", 4, BYTES((uint32_t[]){ 4294967295 }) },
+    { "i32", "int", "-70000", 4, BYTES((int32_t[]){ -70000 }) },
+    { "u64", "unsigned long long", "5000000000", 8, BYTES((uint64_t[]){ 5000000000 }) },
+    { "i64", "long long", "-5000000000", 8, BYTES((int64_t[]){ -5000000000 }) },
+    { "f16", "__half", "0.5", 2, BYTES((uint16_t[]){ 0x3800 }) },
+    { "f32", "float", "0.1", 4, BYTES((float[]){ 0.1f }) },
+    { "f64", "double", "0.1", 8, BYTES((double[]){ 0.1 }) },
+    { "c64", "float2", "-1.5", 8, BYTES((float[]){ -1.5f, 0 }) },
+    { "f64", "double", "\"(base + 1) / 2.0\"", 8, BYTES((double[]){ 3.5 }) },
+    { "i32", "int", "base", 4, BYTES((int32_t[]){ 6 }) },
+    { "f32", "float", NULL, 4, BYTES((float[]){ 0 }) },
+    { "i16", "short", "file", 2, BYTES((int16_t[]){ -7 }) },
+    { "c64", "float2", "file", 8, BYTES((float[]){ -7, 9 }) },
+};
+enum { INITS = sizeof inits / sizeof *inits, ELEMENTS = 5, INIT_FRAMES = 9 };
+
+static void put_start(const char *dir, int c)
+{
+    char head[GP_NPY_HEADER_MAX], all[GP_NPY_HEADER_MAX + 8 * ELEMENTS];
+    gp_type t = { gp_dtype_parse(inits[c].dtype), 1, { ELEMENTS } };
+    size_t n = gp_npy_header(&t, head, sizeof head);
+    memcpy(all, head, n);
+    for (size_t i = 0; i < ELEMENTS; i++)
+        memcpy(all + n + i * inits[c].size, inits[c].is, inits[c].size);
+    pipe_file(dir, "start.npy", all, n + ELEMENTS * inits[c].size);
+}
+
+/* Frame 0 is that; the others are those of the source, one later: in a script, and in a kernel. */
+START_TEST(begins_with)
+{
+    int c = _i / 2;
+    char in[INIT_FRAMES * ELEMENTS * 8], yaml[1500], init[60] = "";
+    size_t frame = ELEMENTS * inits[c].size, got;
+    const char *dir = pipe_dir();
+    for (size_t i = 0; i < sizeof in; i++)
+        in[i] = (char)(i % 50 + 1);                /* no NaN in any type */
+    pipe_file(dir, "in.raw", in, INIT_FRAMES * frame);
+    put_start(dir, c);
+    pipe_text(dir, "was.lua", "function process(frame, x, y) y:copy(x.u) end\n");
+    if (inits[c].init)
+        snprintf(init, sizeof init, ", init: %s", strcmp(inits[c].init, "file") ? inits[c].init : "start.npy");
+    snprintf(yaml, sizeof yaml, "vars: {base: 6}\nbuffers: {x: {dtype: %s, shape: [%d]}, u: {carry: x%s}}\nstages:\n"
+             "  - {use: read, path: in.raw, out: x}\n  - {name: was, in: {x: x, u: u}, ", inits[c].dtype, ELEMENTS, init);
+    if (_i % 2)
+        snprintf(yaml + strlen(yaml), 500, "use: kernel, args: [x, u, out, {i32: x.size}], source: was.cu}\n");
+    else
+        strcat(yaml, "use: lua, script: was.lua}\n");
+    strcat(yaml, "  - {use: write, path: out.raw, durable: none}\n");
+    char cu[500];
+    snprintf(cu, sizeof cu, "#include <cuda_fp16.h>\nextern \"C\" __global__ void was(const %s *x, const %s *u, %s *out, int n)\n{\n"
+             "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        out[i] = u[i];\n}\n",
+             inits[c].c, inits[c].c, inits[c].c);
+    pipe_text(dir, "was.cu", cu);
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = true });
+    pipe_no_errors(&r, yaml);
+    char *out = pipe_read(dir, "out.raw", &got);
+    pipe_dir_remove(dir);
+    ck_assert_msg(out && got == INIT_FRAMES * frame, "%s", yaml);
+    for (size_t i = 0; i < ELEMENTS; i++)
+        ck_assert_msg(!memcmp(out + i * inits[c].size, inits[c].is, inits[c].size), "element %d of\n%s", (int)i, yaml);
+    ck_assert_msg(!memcmp(out + frame, in, (INIT_FRAMES - 1) * frame), "%s", yaml);
+    free(out);
+}
+END_TEST
+
+/* Paths are relative to the YAML's folder, and a run begins anew with what the first did. */
+static void again(gp_pipeline *p, void *arg)
+{
+    gp_errs errs = { .n = 0 };
+    *(gp_outcome *)arg = gp_pipeline_run(p, NULL, &errs);
+}
+
+START_TEST(runs_again)
+{
+    char yaml[12000];
+    carry_graph g;
+    carry_how how = { .knobs = "", .seed = 1 };
+    gp_outcome second = GP_ERROR;
+    const char *dir = pipe_dir();
+    carry_parse(&g, _i ? "v = sum x u; w = lua sum x p; u : v 4; p : w" : "v = sum x u; w = lua copy v; u : w file", 20, 7);
+    carry_yaml(&g, dir, &how, yaml, sizeof yaml);
+    pipe_result r = pipe_run_then(dir, yaml, on, NULL, (gp_run_options){ 0 }, again, &second);
+    pipe_no_errors(&r, g.words);
+    ck_assert_int_eq(second, GP_DONE);
+    carry_outputs(&g, dir, &how, g.words);
+    pipe_dir_remove(dir);
+    carry_free(&g);
+}
+END_TEST
+
+/* ---- a source without end --------------------------------------------- */
+
+static void stop_soon(gp_pipeline *p, void *arg)
+{
+    gp_account a = { .out = 0 };
+    (void)arg;
+    while (gp_accounts(p, &a, 1) && a.out < 100)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    gp_cancel(p, 1);
+}
+
+/* Stopped, all that went in comes out, and has the values that it would have. */
+START_TEST(stopped)
+{
+    const char *dir = pipe_dir(), *make = _i % 2 ? "use: lua, script: sum.lua" : "use: kernel, source: sum.cu, "
+                       "args: [x, u, out, {i32: x.size}]";
+    char yaml[1500];
+    size_t n;
+    pipe_text(dir, "sum.lua", "function process(frame, x, y) y:add(x.x, x.u) end\n");
+    pipe_text(dir, "sum.cu", "extern \"C\" __global__ void sum(const int *x, const int *u, int *out, int n)\n{\n"
+              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        out[i] = x[i] + u[i];\n}\n");
+    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: i32, shape: [4]}, v: {dtype: i32, shape: [4]}, u: {carry: v}}\n"
+             "stages:\n  - {use: generate, pattern: constant, value: 3, rate: 2kHz, out: x}\n"
+             "  - {name: v, %s, in: {x: x, u: u}}\n  - {use: write, path: out.raw, durable: none}\n",
+             knobs[_i / 2 % (KNOBS - 1)], make);
+    pipe_result r = pipe_run_with(dir, yaml, on, NULL, (gp_run_options){ 0 }, stop_soon, NULL);
+    pipe_no_errors(&r, yaml);
+    ck_assert_int_eq(r.outcome, GP_DRAINED);
+    gp_account x = r.account[0];
+    ck_assert_msg(x.out >= 100 && x.in == x.out && !x.dropped && !x.failed, "%d in, %d out", (int)x.in, (int)x.out);
+    int32_t *out = (int32_t *)pipe_read(dir, "out.raw", &n);
+    ck_assert(out && n == x.out * 16);
+    for (size_t i = 0; i < n / 4; i++)
+        ck_assert_int_eq(out[i], 3 * (int)(i / 4 + 1));
+    free(out);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* ---- names and times --------------------------------------------------- */
+
+/* Frames, their names and times, seen by a script behind the sum (said) and by one that reads x alone (is). */
+START_TEST(names_and_times)
+{
+    static const char *const stage[] = { "use: lua, script: sum.lua", "use: kernel, source: sum.cu, "
+                                         "args: [x, u, out, {i32: x.size}]" };
+    const char *dir = pipe_dir();
+    char yaml[2500], name[40];
+    size_t n, m;
+    for (int i = 0; i < 6; i++) {
+        float v[4] = { (float)i, 1, 2, 3 };
+        snprintf(name, sizeof name, "in-%c.raw", 'f' - i);
+        pipe_file(dir, name, v, sizeof v);
+    }
+    pipe_text(dir, "sum.lua", "function process(frame, x, y) y:add(x.x, x.u) end\n");
+    pipe_text(dir, "sum.cu", "extern \"C\" __global__ void sum(const float *x, const float *u, float *out, int n)\n{\n"
+              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        out[i] = x[i] + u[i];\n}\n");
+    pipe_text(dir, "say.lua", "function process(frame, x, y)\n"
+              "  y:print(frame.index, frame.name, string.format('%.9f', frame.time), frame.valid)\nend\n");
+    snprintf(yaml, sizeof yaml, "%sbuffers:\n  x: {dtype: f32, shape: [4]}\n  v: {dtype: f32, shape: [4]}\n"
+             "  u: {carry: v}\n  said: {dtype: u8, shape: [200]}\n  is: {dtype: u8, shape: [200]}\nstages:\n"
+             "  - {use: read, path: \"in-*.raw\", out: x}\n  - {name: v, in: %s, %s}\n"
+             "  - {use: write, path: \"%%n-out.raw\", durable: none}\n  - {use: lua, script: say.lua, in: v, out: said}\n"
+             "  - {use: write, path: said.txt}\n  - {use: lua, script: say.lua, in: x, out: is}\n"
+             "  - {use: write, path: is.txt}\n", knobs[_i / 4 % (KNOBS - 1)], _i % 2 ? "{u: u, x: x}" : "{x: x, u: u}",
+             stage[_i / 2 % 2]);
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    pipe_no_errors(&r, yaml);
+    float sum = 0;
+    for (int i = 5; i >= 0; i--) {                  /* the glob is sorted */
+        snprintf(name, sizeof name, "in-%c-out.raw", 'f' - i);
+        float *v = (float *)pipe_read(dir, name, &n);
+        sum += (float)i;
+        ck_assert_msg(v && n == 16 && v[0] == sum, "%s of\n%s", name, yaml);
+        free(v);
+    }
+    char *said = pipe_read(dir, "said.txt", &n), *is = pipe_read(dir, "is.txt", &m);
+    pipe_dir_remove(dir);
+    ck_assert_msg(said && is && !strcmp(said, is), "%s, not %s, of\n%s", said, is, yaml);
+    ck_assert(strstr(is, "\tin-f\t") != NULL);
+    free(said), free(is);
+}
+END_TEST
+
+/* ---- partial frames ---------------------------------------------------- */
+
+/* The second of three frames has one row of two: it is no frame of u. */
+START_TEST(partial)
+{
+    static const char *const stage[] = { "use: lua, script: first.lua", "use: kernel, source: first.cu, "
+                                         "args: [x, u, out, {i32: x.size}]" };
+    const char *dir = pipe_dir();
+    char yaml[1500];
+    float v[12] = { 1, 2, 3 };
+    pipe_file(dir, "in-a.raw", v, sizeof v * 3 / 4);       /* a whole one and a half */
+    pipe_file(dir, "in-b.raw", v, sizeof v / 2);
+    pipe_text(dir, "first.lua", "function process(frame, x, y) y:fill(x.u[1]) end\n");
+    pipe_text(dir, "first.cu", "extern \"C\" __global__ void first(const float *x, const float *u, float *out, int n)\n{\n"
+              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        out[i] = x[i] + u[0];\n}\n");
+    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [2, 3]}, u: {carry: x}}\nstages:\n"
+             "  - {use: read, path: \"in-*.raw\", out: x}\n  - {use: discard}\n  - {in: {x: x, u: u}, %s, name: first}\n"
+             "  - {use: discard}\n", knobs[_i / 2], stage[_i % 2]);
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    pipe_dir_remove(dir);
+    ck_assert_msg(r.compiled, "%s: %s", yaml, r.errs.n ? r.errs.e[0].msg : "?");
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_msg(strstr(r.errs.e[0].msg, "stage 'u' takes whole frames, and frame 1 of 'x' has 1 of 2 rows") != NULL,
+                  "%s", r.errs.e[0].msg);
+}
+END_TEST
+
+/* ---- as NumPy ---------------------------------------------------------- */
+
+/* What tests/ref/heat.py makes of a plate that is warmed at a moving point. */
+START_TEST(heat_as_numpy)
+{
+    char ref[4096], yaml[16000];
+    ck_assert_ptr_nonnull(realpath("tests/ref", ref));
+    const char *dir = pipe_dir();
+    snprintf(yaml, sizeof yaml, "buffers: {point: {shape: [3]}, was: {carry: heat, init: %s/heat_start.npy}}\n"
+             "stages:\n  - {use: read, path: %s/heat_points.npy, out: point}\n  - name: heat\n    use: kernel\n    code: |\n"
+             "      extern \"C\" __global__ void heat(const double *point, const double *was, double *out, int width, int height)\n"
+             "      {\n          int x = blockIdx.x * blockDim.x + threadIdx.x;\n"
+             "          int y = blockIdx.y * blockDim.y + threadIdx.y;\n          if (x >= width || y >= height)\n"
+             "              return;\n          int w = width, i = y * w + x;\n"
+             "          double around = was[y ? i - w : i] + was[y < height - 1 ? i + w : i]\n"
+             "                        + was[x ? i - 1 : i] + was[x < w - 1 ? i + 1 : i];\n"
+             "          out[i] = was[i] + 0.2 * (around - 4 * was[i]);\n"
+             "          if (y == (int)point[0] && x == (int)point[1])\n              out[i] += point[2];\n      }\n"
+             "    in: {point: point, was: was}\n    args: [point, was, out, {i32: \"out.shape[1]\"}, {i32: \"out.shape[0]\"}]\n"
+             "  - {use: mix, op: last}\n  - {use: compare, file: %s/heat_end.npy, rel: 1e-6}\n", ref, ref, ref);
+    pipe_result r = run_knob(dir, yaml, _i);
+    pipe_dir_remove(dir);
+    pipe_no_errors(&r, yaml);
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    ck_assert_uint_eq(r.account[0].in, 50);
+}
+END_TEST
+
+void carry_cases(TCase *tc, const char *device, int every)
+{
+    on = device;
+#define LOOP(test, n) for (int i = 0; i < (n); i += every) tcase_add_loop_test(tc, test, i, i + 1)
+    tcase_add_test(tc, model_by_hand);
+    LOOP(graph, GRAPHS * KNOBS);
+    LOOP(any_graph_runs, 120);
+    LOOP(same_bits, (int)(sizeof rounded / sizeof *rounded));
+    LOOP(begins_with, 2 * INITS);
+    LOOP(runs_again, 2);
+    LOOP(stopped, 2 * (KNOBS - 1));
+    LOOP(names_and_times, 4 * (KNOBS - 1));
+    LOOP(partial, 2 * (KNOBS - 1));
+    LOOP(heat_as_numpy, KNOBS);
+}
