@@ -24,7 +24,8 @@ static bool shape(gp_shape *s)
     const struct opts *o = s->opts;
     const gp_type *in = &s->in[0];
     if (!o->frames && o->tail == DROP)
-        return gp_shape_fail(s, "tail", "with 'tail: drop' and no 'frames' nothing would come");
+        return gp_shape_fail(s, "tail", "'tail: drop' without 'frames' would drop everything: give "
+                             "'frames', or leave out 'tail'");
     s->out[0] = *in;
     if (is_sum(o->op))
         s->out[0].dtype = gp_sum_made(in->dtype, o->op == MEAN);

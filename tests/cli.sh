@@ -372,7 +372,7 @@ Y
 echo '#define BY 3' >"$tmp/code/by.h"
 expect 'code'                    0 '' "$GPIPE" run "$tmp/code/p.yaml" --set stages.kernel.define.FAR=0
 expect 'code: over its header'   2 "by.h' is read by|which stage 'kernel' reads" "$GPIPE" run "$tmp/code/p.yaml" --set stages.write.path=by.h
-expect 'code: --check-kernels'   1 "/code/p.yaml:11: error: kernel 'k' of stage 'kernel' reads in\[[0-9]+\], which has 4 elements, in frame 0" \
+expect 'code: --check-kernels'   1 "/code/p.yaml:11: error: kernel 'k' of stage 'kernel' reads in\[[0-9]+\]; 'in' has 4 elements, in frame 0" \
     "$GPIPE" run --check-kernels "$tmp/code/p.yaml"
 sed -i 's/in\[i/inn[i/' "$tmp/code/p.yaml"
 expect 'code: a compiler error'  3 "/code/p.yaml:11:36: error: .*'inn'" "$GPIPE" run "$tmp/code/p.yaml"

@@ -24,7 +24,10 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
     { CHAIN "depth: 0\n", { "2:8 'depth' must be 1 to 65536, not 0" } },
     { CHAIN "depth: -1\n", { "2:8 'depth' must be 1 to 65536, not -1" } },
     { CHAIN "depth: 1000000000\n", { "2:8 'depth' must be 1 to 65536, not 1000000000" } },
-    { CHAIN "depth: 1.5\n", { "2:8 'depth' must be a whole number, not 1.5" } },
+    { CHAIN "depth: 1.5\n", { "2:8 'depth' must be a whole number, written without point or exponent, not '1.5'" } },
+    { CHAIN "depth: 1e3\n", { "2:8 'depth' must be a whole number, written without point or exponent, not '1e3'" } },
+    { CHAIN "depth: 3 / 2.0\n", { "2:8 'depth' must be a whole number, written without point or exponent, not '3 / 2.0', which is 1.5" } },
+    { CHAIN "vars: {deep: 1e3}\ndepth: deep\n", { "3:8 'depth' must be a whole number, written without point or exponent, not 'deep', which is 1000" } },
     { CHAIN "depth: auto\n", { "2:8 'auto' is neither a number nor a variable that is a number" } },
     { CHAIN "depth: [1]\n", { "2:8 'depth' must be a number, not a list" } },
     { CHAIN "streams: 0\n", { "2:10 'streams' must be 1 to 1024, not 0" } },
@@ -132,7 +135,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
     { "stages: [{use: src}, {use: both, n: 65}, {use: sink}]\n",
       { "1:37 option 'n' of stage 'both' must be 0 to 64 px, not 65" } },
     { "stages: [{use: src}, {use: both, n: 1.0}, {use: sink}]\n",
-      { "1:37 option 'n' of stage 'both' must be a whole number, not 1" } },
+      { "1:37 option 'n' of stage 'both' must be a whole number, written without point or exponent, not '1.0'" } },
     { "stages: [{use: src}, {use: both, n: {}}, {use: sink}]\n",
       { "1:37 option 'n' of stage 'both' must be a number, not a map" } },
     { "stages: [{use: src}, {use: both, b: yes}, {use: sink}]\n",
@@ -226,7 +229,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
       { "1:28 a cycle: add -> add" } },
     /* types */
     { "buffers: {src: {dtype: i16}}\nstages: [{use: src}, {use: both}, {use: host}, {use: sink}]\n",
-      { "2:28 stage 'both' takes u8, f32 at 'in', but 'src' is i16; put {use: cast, dtype: TYPE} "
+      { "2:28 stage 'both' takes u8 or f32 at 'in', but 'src' is i16; put {use: cast, dtype: TYPE} "
         "before it" } },
     { "stages: [{use: src}, {use: float, in: src}, {use: sink}]\n",
       { "1:39 stage 'float' takes f32 at 'in', but 'src' is u8; put {use: cast, dtype: f32}" } },

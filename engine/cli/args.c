@@ -32,8 +32,8 @@ static const struct option {
     { "isolate", 0, NULL, GP_VERB_RUN, F(isolate),
       "one frame at a time: finds the stage that faults" },
     { "check-kernels", 0, NULL, GP_VERB_RUN, F(check_kernels),
-      "on the CPU, one frame at a time: finds kernels of yours that leave their frames, by up to 16 GiB; "
-      "of the 15 bytes behind one that ends within a vector, reads that change the output" },
+      "on the CPU, one frame at a time: finds kernels of yours that read or write up to 16 GiB outside their "
+      "frames; of reads in the padding of up to 15 bytes at a frame's end, only those that change the output" },
     { "sweep", 0, "PATH=LIST", GP_VERB_BENCH, W(sweep),
       "a row for each value: depth=1..8, batch=1,4,auto; may be given again" },
     { "serial", 0, NULL, GP_VERB_BENCH, F(serial), "add a row with depth 1 for all buffers, one stream and no batches" },

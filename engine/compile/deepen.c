@@ -99,8 +99,9 @@ static int play(playing *y, uint64_t times)
 static bool check_depth(const gp_buffer *b, int depth, gp_errs *errs)
 {
     return !b->depth_said || depth == b->depth
-        || gp_fail(errs, GP_E_SPEC, b->depth_at, "buffer '%s' has depth %d, and the pipeline would stand still: where "
-                   "it is read another input is made of more of its frames; write a depth of at least %d, or none",
+        || gp_fail(errs, GP_E_SPEC, b->depth_at, "buffer '%s' has depth %d, and the pipeline would stand still: a "
+                   "stage behind it waits for another input, for which more frames have to be made first; write "
+                   "'depth: %d' or more, or leave 'depth' out",
                    b->name, b->depth, depth);
 }
 

@@ -61,24 +61,26 @@ static bool check_type(gp_resolving *r, const gp_rstage *st, int p, const gp_rbu
     const gp_type *t = &b->b.type;
     if (accept & GP_ACCEPT(t->dtype))
         return true;
-    char list[120] = "", cast[80] = "";
+    char list[120] = "";
+    const char *cast = "";
     const char *only = "TYPE";
     for (int d = 1, n = 0; d < GP_NDTYPES; d++) {
         size_t len = strlen(list);
         if (!(accept & GP_ACCEPT(d)))
             continue;
         only = n++ ? "TYPE" : gp_dtype_name((gp_dtype)d);
-        snprintf(list + len, sizeof list - len, "%s%s", n > 1 ? ", " : "",
+        snprintf(list + len, sizeof list - len, "%s%s", n < 2 ? "" : accept >> d == 1 ? " or " : ", ",
                  gp_dtype_name((gp_dtype)d));
     }
     if (b->konst)
-        snprintf(cast, sizeof cast, "; store the constant so");
+        cast = gp_format(r->arena, ": store its file ('%s') as %s", gp_node_get(b->node, "const")->text,
+                         strcmp(only, "TYPE") ? only : "one of these");
     else if (t->dtype != GP_C64)
-        snprintf(cast, sizeof cast, "; put {use: cast, dtype: %s} before it", only);
+        cast = gp_format(r->arena, "; put {use: cast, dtype: %s} before it", only);
     const gp_node *in = gp_node_get(st->node, "in");
-    return AT(r, in ? in->at : st->s.at, "stage '%s' takes %s at '%s', but '%s' is %s%s",
+    return AT(r, in ? in->at : st->s.at, "stage '%s' takes %s at '%s', but %s'%s' is %s%s",
               st->s.name, (accept & GP_ACCEPT_ANY) == GP_ACCEPT_REAL ? "any type but c64" : list,
-              st->s.in_name[p], b->b.name, gp_dtype_name(t->dtype), cast);
+              st->s.in_name[p], b->konst ? "the constant " : "", b->b.name, gp_dtype_name(t->dtype), cast);
 }
 
 /* What the inputs say of end and type. False after errors. */

@@ -4,6 +4,7 @@
  * is replaced. YAML's own guesses (off, 010, null) play no part. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/dtypes.h"
 #include "compile/expr.h"
@@ -117,11 +118,15 @@ bool gp_read_num(gp_reader *r, const gp_node *n, gp_num *out)
     return gp_eval_with(&l, n, out, r->errs);
 }
 
+/* A number is quoted as it stands in the file; of any other expression there is its value, too. */
 static bool whole(gp_reader *r, const gp_node *n, gp_num *v)
 {
+    char *end, value[40] = "";
     if (v->is_int)
         return true;
-    return WRONG(r, n, "must be a whole number, not %g", v->f);
+    if (strtod(n->text, &end), *end)
+        snprintf(value, sizeof value, ", which is %g", v->f);
+    return WRONG(r, n, "must be a whole number, written without point or exponent, not '%.80s'%s", n->text, value);
 }
 
 bool gp_read_int(gp_reader *r, const gp_node *n, int64_t min, int64_t max, int64_t *out)

@@ -177,8 +177,8 @@ static bool set_depth(rating *w, gp_buffer *b)
     depth = depth < least ? least : depth;
     if (b->depth_said)
         return b->depth >= least
-            || AT(b->depth_at, "buffer '%s' has depth %d, and stage '%s' needs room for %lld frames of it: write a "
-                  "depth of at least %lld, or none", b->name, b->depth, by->name, (long long)least,
+            || AT(b->depth_at, "buffer '%s' has depth %d, and stage '%s' needs room for %lld frames of it: write "
+                  "'depth: %lld' or more, or leave 'depth' out", b->name, b->depth, by->name, (long long)least,
                   (long long)least);
     b->depth = depth < GP_DEPTH_MAX ? (int)depth : GP_DEPTH_MAX;
     return least <= GP_DEPTH_MAX
@@ -197,6 +197,26 @@ static bool both(const unsigned *x, const unsigned *y, size_t words)
     for (size_t i = 0; i < words; i++)
         all |= x[i] & y[i];
     return all;
+}
+
+/* Input `port` of stage v and one before it do not come together: one of them has to wait for the end. */
+static bool comes_late(rating *w, const arrivals *x, int v, int port)
+{
+    const gp_stage *st = &w->g->stage[v];
+    const gp_node *in = gp_node_get(st->node, "in");
+    const gp_buffer *b[2] = { NULL, &w->g->buffer[st->in[port]] };
+    size_t from = x->words * (size_t)b[1]->producer.stage;
+    bool is_late = false, found = false;
+    for (int i = 0; i < port && !found; i++) {
+        if (st->in[i] < 0 || (b[0] = &w->g->buffer[st->in[i]])->producer.stage < 0)
+            continue;
+        size_t other = x->words * (size_t)b[0]->producer.stage;
+        is_late = both(x->late + from, x->now + other, x->words);
+        found = is_late || both(x->now + from, x->late + other, x->words);
+    }
+    return AT(in ? in->at : st->at, "stage '%s' reads '%s' beside '%s', but '%s' comes only when its source has ended: "
+              "give the stage that makes one frame of all a number of 'frames'", st->name, b[is_late]->name,
+              b[!is_late]->name, b[is_late]->name);
 }
 
 /* No stage waits at one input for the end of what has to be taken at another for it to end. */
@@ -222,10 +242,8 @@ static bool check_arrivals(rating *w, gp_arena *a)
             if (from < 0)
                 continue;
             const unsigned *n = x.now + x.words * (size_t)from, *l = x.late + x.words * (size_t)from;
-            const gp_node *in = gp_node_get(st->node, "in");
             if (first && (both(n, late, x.words) || both(l, now, x.words)))
-                ok = AT(in ? in->at : st->at, "stage '%s' reads '%s' and '%s', of which one is made when all frames "
-                        "of the other have come", st->name, first, g->buffer[st->in[i]].name);
+                ok = comes_late(w, &x, v, i);
             for (size_t k = 0; k < x.words; k++)
                 now[k] |= n[k], late[k] |= l[k];
             first = first ? first : g->buffer[st->in[i]].name;

@@ -176,19 +176,19 @@ static const char *unit(const guarded *g)
     return g->span.dtype ? "element" : "byte";
 }
 
-/* "out[-1], which has 64 elements", "byte 256 of frame, which has 256 bytes" */
+/* "out[-1]; 'out' has 64 elements", "byte 256 of frame; 'frame' has 256 bytes" */
 static void name_place(const guarded *g, const char *address, char text[200])
 {
     int64_t size = g->span.dtype ? (int64_t)gp_dtype_size(g->span.dtype) : 1;
     int64_t bytes = address - g->data, index = bytes / size - (bytes % size < 0);
     long long n = (long long)g->span.bytes / size;
     bool in = bytes >= 0 && bytes < (int64_t)g->span.bytes;
-    int k = g->span.dtype ? snprintf(text, 200, "%.100s[%lld], which ", g->span.name, (long long)index)
-                          : snprintf(text, 200, "byte %lld of %.100s, which ", (long long)index, g->span.name);
+    int k = g->span.dtype ? snprintf(text, 200, "%.60s[%lld]", g->span.name, (long long)index)
+                          : snprintf(text, 200, "byte %lld of %.60s", (long long)index, g->span.name);
     if (in)
-        snprintf(text + k, 200 - (size_t)k, "is no output");
+        snprintf(text + k, 200 - (size_t)k, ", which is no output");
     else
-        snprintf(text + k, 200 - (size_t)k, "has %lld %s%s", n, unit(g), n == 1 ? "" : "s");
+        snprintf(text + k, 200 - (size_t)k, "; '%.60s' has %lld %s%s", g->span.name, n, unit(g), n == 1 ? "" : "s");
 }
 
 static bool report(const gp_check *c, const char *verb, const char *place, const void *pc,

@@ -1,9 +1,10 @@
 /* segment.c - the launcher and the reaper of a segment.
  *
- * The launcher takes the longest ready run of frames that is an aligned power
- * of two of slots, and queues it on an idle stream: as an exec built before
- * frame 0 (launch: graph), or directly (launch: stream, irregular launches, see
- * frame.h, and the first whole frame, see unwritten.c). What a launch does is in launch.c. The reaper waits for the launches
+ * The launcher takes the longest row of consecutive ready frames whose length is a
+ * power of two and whose first slot is a multiple of it, and queues it on an idle
+ * stream: as an exec built before frame 0 (launch: graph), or directly (launch: stream,
+ * irregular launches, see frame.h, and the first whole frame, see unwritten.c). What a
+ * launch does is in launch.c. The reaper waits for the launches
  * in flight in frame order, retires them and publishes. Neither holds a lock while
  * it calls the device.
  *
