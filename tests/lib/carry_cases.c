@@ -33,7 +33,7 @@ static pipe_result run_knob(const char *dir, const char *yaml, int i)
 
 /* Graphs, and where it is not nan by how much what v has last after 50 frames of [1, 3] begins. x is 0, 3, 6, ... */
 static const struct { const char *what, *words; double last; } graphs[] = {
-    { "every stage, and nothing carried", "a = sum x y; b = lua diff a x; c = mean b x; d = lua hdiff c x; e = scale d; "
+    { "every stage, and nothing carried", "z = copy x; a = sum x z; b = lua diff a z; c = mean b x; d = lua hdiff c x; e = scale d; "
       "f = lua copy e; g = slow f; h = wide g; i = slide 3 h; j = lose 7 i; k = lua sum j x; l = fail 11 k; m = lua mean l x; "
       "n = lua scale m; o = hdiff n x; p = lua slow o; q = copy p; r = cap 400 q x; v = diff r x", NAN },
     { "a running sum", "v = sum x u; u : v", 3675 },
