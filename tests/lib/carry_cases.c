@@ -11,8 +11,8 @@
 static const char *on;
 
 static const char *const knobs[] = {
-    "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n", "depth: 12\nbatch: 1\nsync: block\n",
-    "depth: 5\nlaunch: persistent\n",
+    "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n",
+    "depth: 12\nbatch: 1\nsync: block\n", "depth: 5\nlaunch: persistent\n",
 };
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 
@@ -33,9 +33,11 @@ static pipe_result run_knob(const char *dir, const char *yaml, int i)
 
 /* Graphs, and where it is not nan by how much what v has last after 50 frames of [1, 3] begins. x is 0, 3, 6, ... */
 static const struct { const char *what, *words; double last; } graphs[] = {
-    { "every stage, and nothing carried", "a = sum x y; b = lua diff a x; c = mean b x; d = lua hdiff c x; e = scale d; "
-      "f = lua copy e; g = slow f; h = wide g; i = slide 3 h; j = lose 7 i; k = lua sum j x; l = fail 11 k; m = lua mean l x; "
-      "n = lua scale m; o = hdiff n x; p = lua slow o; q = copy p; r = cap 400 q x; v = diff r x", NAN },
+    { "every stage, and nothing carried",
+      "z = copy x; a = sum x z; b = lua diff a z; c = mean b x; d = lua hdiff c x; e = scale d; "
+      "f = lua copy e; g = slow f; h = wide g; i = slide 3 h; j = lose 7 i; k = lua sum j x; l = fail 11 k; "
+      "m = lua mean l x; n = lua scale m; o = hdiff n x; p = lua slow o; q = copy p; r = cap 400 q x; v = diff r x",
+      NAN },
     { "a running sum", "v = sum x u; u : v", 3675 },
     { "the input that is carried comes first", "v = sum u x; u : v", 3675 },
     { "a running sum in a script", "v = lua sum x u; u : v", 3675 },
@@ -56,9 +58,11 @@ static const struct { const char *what, *words; double last; } graphs[] = {
     { "a difference, and no cycle", "v = diff x u; u : x", 3 },
     { "a difference in a script", "v = lua diff x u; u : x", 3 },
     { "on the host and on the device", "v = sum x u; w = lua diff x u; u : v", 3675 },
-    { "read by three, one behind the other", "v = sum x u; a = mean u v; b = lua mean a u; c = hdiff b u; u : v", 3675 },
+    { "read by three, one behind the other",
+      "v = sum x u; a = mean u v; b = lua mean a u; c = hdiff b u; u : v", 3675 },
     { "of what a script makes, for the device", "s = lua copy x; v = sum x u; w = mean v p; u : v; p : s", 3675 },
-    { "beside a long branch", "v = sum x u; a = slow x; b = slow a; c = lua slow b; d = slow c; e = mean d v; u : v", 3675 },
+    { "beside a long branch",
+      "v = sum x u; a = slow x; b = slow a; c = lua slow b; d = slow c; e = mean d v; u : v", 3675 },
     { "a long way in the cycle", "a = slow u; b = lua slow a; v = sum x b; w = copy x; u : v", 3675 },
     { "two cycles", "v = sum x u; w = lua sum x p; u : v; p : w 1", 3675 },
     { "a cycle behind a cycle", "s = sum x u; v = sum s p; u : s; p : v", 62475 },
@@ -87,7 +91,8 @@ static const struct { const char *what, *words; double last; } graphs[] = {
     { "a hole by what was carried, and for ever", "v = cap 50 x u; w = copy x; u : v splice", NAN },
     { "the first frame is a hole", "s = lose 1 x; v = mean x u; w = mean x p; u : s 9; p : s 9 splice", NAN },
     { "a hole, by way of two", "s = lose 3 x; v = mean x q; p : s 4; q : p 7 splice", NAN },
-    { "holes and failures", "s = lose 3 x; f = fail 4 x; v = mean s u; w = mean f p; a = mean v w; u : w splice; p : v", NAN },
+    { "holes and failures",
+      "s = lose 3 x; f = fail 4 x; v = mean s u; w = mean f p; a = mean v w; u : w splice; p : v", NAN },
     { "of fewer frames", "s = decimate 3 x; v = sum s u; w = copy x; u : v", NAN },
     { "of more frames", "s = hold 2 x; v = lua diff s u; u : s", NAN },
     { "as many frames again in the cycle", "d = decimate 2 u; h = hold 2 d; v = mean x h; u : v 3", NAN },
@@ -115,7 +120,8 @@ static void run_graph(const char *words, int frames, int rows, int knob, int see
     carry_graph g;
     carry_parse(&g, words, frames, rows);
     const char *dir = pipe_dir();
-    snprintf(what, sizeof what, "%s (%d frames of %d rows, settings %d, seed %d; %s)", words, frames, rows, knob, seed, dir);
+    snprintf(what, sizeof what, "%s (%d frames of %d rows, settings %d, seed %d; %s)", words, frames, rows, knob, seed,
+             dir);
     carry_how how = { .knobs = "", .seed = seed };
     carry_yaml(&g, dir, &how, yaml, sizeof yaml);
     pipe_result r = run_knob(dir, yaml, knob);
@@ -145,8 +151,8 @@ START_TEST(model_by_hand)
         const carry_node *v = carry_find(&g, "v");
         bool there = graphs[i].last == graphs[i].last;
         if (there)
-            ck_assert_msg(v->fate[49] == CARRY_OK && v->frame[49][0] == (float)graphs[i].last, "%s: %.9g", graphs[i].what,
-                          v->fate[49] == CARRY_OK ? (double)v->frame[49][0] : -1);
+            ck_assert_msg(v->fate[49] == CARRY_OK && v->frame[49][0] == (float)graphs[i].last, "%s: %.9g",
+                          graphs[i].what, v->fate[49] == CARRY_OK ? (double)v->frame[49][0] : -1);
         known += there;
         carry_free(&g);
     }
@@ -162,7 +168,7 @@ static const char *const carried[3] = { "p", "q", "r" };
 typedef struct any_graph {
     char text[1000];
     unsigned seed;
-    bool alone[16], read[16]; int uses[16], n;      /* stages; the highest carried one behind one alone */
+    bool alone[16], read[16]; int uses[16], n;      /* stages; uses: the highest carried one behind it */
     int ncarried;
     bool carried_read[3];
 } any_graph;
@@ -287,7 +293,8 @@ START_TEST(same_bits)
         pipe_text(dir, "wave.lua", "local sin = math.sin\nfunction process(frame, x, y)\n"
                   "  for i = 1, #y do y[i] = 0.3 * sin(x.x[i]) + 0.9 * x.u[i] / (1.1 + x.x[i] ^ 2) end\nend\n");
         pipe_result r = run_knob(dir, rounded[_i], i % KNOBS);
-        ck_assert_msg(r.outcome == GP_DONE, "%s%s: %s", knobs[i % KNOBS], r.errs.n ? r.errs.e[0].msg : "?", rounded[_i]);
+        ck_assert_msg(r.outcome == GP_DONE, "%s%s: %s", knobs[i % KNOBS], r.errs.n ? r.errs.e[0].msg : "?",
+                      rounded[_i]);
         char *out = pipe_read(dir, "out.raw", &got);
         pipe_dir_remove(dir);
         ck_assert(out && got == sizeof(float) * 30 * 40 * 30);
@@ -350,15 +357,17 @@ START_TEST(begins_with)
     pipe_text(dir, "was.lua", "function process(frame, x, y) y:copy(x.u) end\n");
     if (inits[c].init)
         snprintf(init, sizeof init, ", init: %s", strcmp(inits[c].init, "file") ? inits[c].init : "start.npy");
-    snprintf(yaml, sizeof yaml, "vars: {base: 6}\nbuffers: {x: {dtype: %s, shape: [%d]}, u: {carry: x%s}}\nstages:\n"
-             "  - {use: read, path: in.raw, out: x}\n  - {name: was, in: {x: x, u: u}, ", inits[c].dtype, ELEMENTS, init);
+    snprintf(yaml, sizeof yaml, "vars: {base: 6}\nbuffers: {x: {dtype: %s, shape: [%d]}, u: {carry: x%s}}\n"
+             "stages:\n  - {use: read, path: in.raw, out: x}\n  - {name: was, in: {x: x, u: u}, ",
+             inits[c].dtype, ELEMENTS, init);
     if (_i % 2)
         snprintf(yaml + strlen(yaml), 500, "use: kernel, args: [x, u, out, {i32: x.size}], source: was.cu}\n");
     else
         strcat(yaml, "use: lua, script: was.lua}\n");
     strcat(yaml, "  - {use: write, path: out.raw, durable: none}\n");
     char cu[500];
-    snprintf(cu, sizeof cu, "#include <cuda_fp16.h>\nextern \"C\" __global__ void was(const %s *x, const %s *u, %s *out, int n)\n{\n"
+    snprintf(cu, sizeof cu, "#include <cuda_fp16.h>\n"
+             "extern \"C\" __global__ void was(const %s *x, const %s *u, %s *out, int n)\n{\n"
              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        out[i] = u[i];\n}\n",
              inits[c].c, inits[c].c, inits[c].c);
     pipe_text(dir, "was.cu", cu);
@@ -388,7 +397,8 @@ START_TEST(runs_again)
     carry_how how = { .knobs = "", .seed = 1 };
     gp_outcome second = GP_ERROR;
     const char *dir = pipe_dir();
-    carry_parse(&g, _i ? "v = sum x u; w = lua sum x p; u : v 4; p : w" : "v = sum x u; w = lua copy v; u : w file", 20, 7);
+    carry_parse(&g, _i ? "v = sum x u; w = lua sum x p; u : v 4; p : w" : "v = sum x u; w = lua copy v; u : w file",
+                20, 7);
     carry_yaml(&g, dir, &how, yaml, sizeof yaml);
     pipe_result r = pipe_run_then(dir, yaml, on, NULL, (gp_run_options){ 0 }, again, &second);
     pipe_no_errors(&r, g.words);
@@ -461,7 +471,8 @@ START_TEST(names_and_times)
     snprintf(yaml, sizeof yaml, "%sbuffers:\n  x: {dtype: f32, shape: [4]}\n  v: {dtype: f32, shape: [4]}\n"
              "  u: {carry: v}\n  said: {dtype: u8, shape: [200]}\n  is: {dtype: u8, shape: [200]}\nstages:\n"
              "  - {use: read, path: \"in-*.raw\", out: x}\n  - {name: v, in: %s, %s}\n"
-             "  - {use: write, path: \"%%n-out.raw\", durable: none}\n  - {use: lua, script: say.lua, in: v, out: said}\n"
+             "  - {use: write, path: \"%%n-out.raw\", durable: none}\n"
+             "  - {use: lua, script: say.lua, in: v, out: said}\n"
              "  - {use: write, path: said.txt}\n  - {use: lua, script: say.lua, in: x, out: is}\n"
              "  - {use: write, path: is.txt}\n", knobs[_i / 4 % (KNOBS - 1)], _i % 2 ? "{u: u, x: x}" : "{x: x, u: u}",
              stage[_i / 2 % 2]);
@@ -496,10 +507,12 @@ START_TEST(partial)
     pipe_file(dir, "in-a.raw", v, sizeof v * 3 / 4);       /* a whole one and a half */
     pipe_file(dir, "in-b.raw", v, sizeof v / 2);
     pipe_text(dir, "first.lua", "function process(frame, x, y) y:fill(x.u[1]) end\n");
-    pipe_text(dir, "first.cu", "extern \"C\" __global__ void first(const float *x, const float *u, float *out, int n)\n{\n"
+    pipe_text(dir, "first.cu",
+              "extern \"C\" __global__ void first(const float *x, const float *u, float *out, int n)\n{\n"
               "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        out[i] = x[i] + u[0];\n}\n");
     snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [2, 3]}, u: {carry: x}}\nstages:\n"
-             "  - {use: read, path: \"in-*.raw\", out: x}\n  - {use: discard}\n  - {in: {x: x, u: u}, %s, name: first}\n"
+             "  - {use: read, path: \"in-*.raw\", out: x}\n  - {use: discard}\n"
+             "  - {in: {x: x, u: u}, %s, name: first}\n"
              "  - {use: discard}\n", knobs[_i / 2], stage[_i % 2]);
     pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
     pipe_dir_remove(dir);
@@ -519,16 +532,19 @@ START_TEST(heat_as_numpy)
     ck_assert_ptr_nonnull(realpath("tests/ref", ref));
     const char *dir = pipe_dir();
     snprintf(yaml, sizeof yaml, "buffers: {point: {shape: [3]}, was: {carry: heat, init: %s/heat_start.npy}}\n"
-             "stages:\n  - {use: read, path: %s/heat_points.npy, out: point}\n  - name: heat\n    use: kernel\n    code: |\n"
-             "      extern \"C\" __global__ void heat(const double *point, const double *was, double *out, int width, int height)\n"
-             "      {\n          int x = blockIdx.x * blockDim.x + threadIdx.x;\n"
+             "stages:\n  - {use: read, path: %s/heat_points.npy, out: point}\n  - name: heat\n    use: kernel\n"
+             "    code: |\n"
+             "      extern \"C\" __global__ void heat(const double *point, const double *was, double *out,\n"
+             "                                      int width, int height)\n      {\n"
+             "          int x = blockIdx.x * blockDim.x + threadIdx.x;\n"
              "          int y = blockIdx.y * blockDim.y + threadIdx.y;\n          if (x >= width || y >= height)\n"
              "              return;\n          int w = width, i = y * w + x;\n"
              "          double around = was[y ? i - w : i] + was[y < height - 1 ? i + w : i]\n"
              "                        + was[x ? i - 1 : i] + was[x < w - 1 ? i + 1 : i];\n"
              "          out[i] = was[i] + 0.2 * (around - 4 * was[i]);\n"
              "          if (y == (int)point[0] && x == (int)point[1])\n              out[i] += point[2];\n      }\n"
-             "    in: {point: point, was: was}\n    args: [point, was, out, {i32: \"out.shape[1]\"}, {i32: \"out.shape[0]\"}]\n"
+             "    in: {point: point, was: was}\n"
+             "    args: [point, was, out, {i32: \"out.shape[1]\"}, {i32: \"out.shape[0]\"}]\n"
              "  - {use: mix, op: last}\n  - {use: compare, file: %s/heat_end.npy, rel: 1e-6}\n", ref, ref, ref);
     pipe_result r = run_knob(dir, yaml, _i);
     pipe_dir_remove(dir);

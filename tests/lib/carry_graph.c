@@ -354,8 +354,8 @@ static void put_buffers(text *t, const carry_graph *g, const carry_how *how)
 static const struct { const char *op, *c, *lua; } makes[] = {
     { "sum", "a[i] + b[i]", "y:add(x.a, x.b)" },
     { "diff", "a[i] - b[i]", "y:sub(x.a, x.b)" },
-    { "mean", "(a[i] + b[i]) * 0.5f", "y:add(x.a, x.b) y:scale(y, 0.5)" },
-    { "hdiff", "(a[i] - b[i]) * 0.5f", "y:sub(x.a, x.b) y:scale(y, 0.5)" },
+    { "mean", "(a[i] + b[i]) * 0.5f", "y:add(x.a, x.b) y:mul(y, 0.5)" },
+    { "hdiff", "(a[i] - b[i]) * 0.5f", "y:sub(x.a, x.b) y:mul(y, 0.5)" },
     { "scale", "a[i] * 0.5f + 1", "y:scale(x, 0.5, 1)" },
     { "copy", "a[i]", "y:copy(x)" },
     { "slow", "slowly(a[i])", "for i = 1, 20000 do y[1] = i end y:copy(x)" },

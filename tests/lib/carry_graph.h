@@ -1,4 +1,4 @@
-/* carry_graph.h - graphs with carried buffers: read from words, written as YAML, and computed by a few lines of plain C.
+/* carry_graph.h - graphs with carried buffers: read from words, written as YAML, and computed by a few lines of C.
  *
  * A graph is statements with ';' between. Sources are x and y, which count up from 0 and from 1000, in frames of f32
  * [rows, 3].
