@@ -107,8 +107,8 @@ void gp_carry_mark(gp_resolving *r)
         if (from < 0)
             continue;
         if (is_hollow(r, v))
-            st->broken = !AT(r, gp_node_get(st->node, "carry")->at, "buffer '%s' carries '%s', which carries nothing "
-                             "else: a stage has to make one of them", st->s.name, r->buffer[st->s.in[0]].b.name);
+            st->broken = !AT(r, gp_node_get(st->node, "carry")->at, "buffer '%s' carries itself%s; name what a stage makes",
+                             st->s.name, from == v ? "" : ", by way of others");
         mark_before(r, from, before, todo);
         st->s.closes = before[v];
     }
@@ -207,8 +207,9 @@ static const gp_type *type_of(gp_resolving *r, const gp_rstage *st)
     if (init->known)
         return &init->b.type;
     if (st->s.closes && !init->broken)
-        AT(r, u->b.at, "the type of '%s' is that of '%s', which is made from it: declare '%s' under 'buffers', "
-           "%s: {dtype: f32, shape: [480, 640]}", u->b.name, v->b.name, v->b.name, v->b.name);
+        AT(r, u->b.at, "the type of buffer '%s' is not known: it carries '%s', which is made of '%s'; declare dtype and "
+           "shape of '%s' or '%s' under 'buffers', or give a file as 'init'", u->b.name, v->b.name, u->b.name, u->b.name,
+           v->b.name);
     return NULL;
 }
 
@@ -218,10 +219,10 @@ static bool check_init(gp_resolving *r, const gp_rbuf *u, gp_rbuf *init, const g
     if (init->broken || (init->b.path && !init->known))
         return false;
     if (!init->b.path && !fits(&init->b.value, t->dtype))
-        return AT(r, init->b.at, "'init' is %.17g, and buffer '%s' is %s, which has no such number", init->b.value.f,
-                  u->b.name, gp_dtype_name(t->dtype));
+        return AT(r, init->b.at, "'init' of buffer '%s' is %.17g, which %s cannot hold", u->b.name, init->b.value.f,
+                  gp_dtype_name(t->dtype));
     if (init->b.path && !gp_type_same(&init->b.type, t))
-        return AT(r, init->b.at, "'init' of buffer '%s': '%s' has %s, and a frame is %s", u->b.name, init->b.path,
+        return AT(r, init->b.at, "'init' of buffer '%s' is %s, and a frame of it is %s", u->b.name,
                   gp_type_text(&init->b.type, a), gp_type_text(t, b));
     init->b.type = *t, init->known = true;
     return true;
@@ -248,33 +249,42 @@ void gp_carry_infer(gp_resolving *r, gp_rstage *st)
     u->b.type = *t, u->known = true;
 }
 
+static void check_buffer(gp_resolving *r, const gp_rstage *st)
+{
+    char a[128], b[128];
+    const gp_rbuf *u = &r->buffer[st->s.out[0]], *v = &r->buffer[st->s.in[0]];
+    gp_type said = v->b.type;
+    if (u->b.said.dtype)
+        said.dtype = u->b.said.dtype;
+    if (u->b.said.ndim)
+        said.ndim = u->b.said.ndim, memcpy(said.dim, u->b.said.dim, sizeof said.dim);
+    if (v->known && !gp_type_same(&said, &v->b.type))
+        AT(r, u->b.at, "buffer '%s' is declared as %s, but it carries '%s', which is %s", u->b.name,
+           gp_type_text(&said, a), v->b.name, gp_type_text(&v->b.type, b));
+    else if (v->known && u->known && !gp_type_same(&u->b.type, &v->b.type))
+        AT(r, u->b.at, "buffer '%s' begins as %s, and '%s', which it carries, is %s", u->b.name,
+           gp_type_text(&u->b.type, a), v->b.name, gp_type_text(&v->b.type, b));
+    if (st->s.closes && u->known && v->known && r->stage[v->b.producer.stage].s.carried)
+        AT(r, u->b.at, "no source comes into the cycle of '%s' and '%s': a stage of it has to read what a source makes",
+           u->b.name, v->b.name);
+}
+
 /* Once all types are known. */
 void gp_carry_check(gp_resolving *r)
 {
-    char a[128], b[128];
-    for (int i = r->ngiven; i < r->nstages; i++) {
-        const gp_rstage *st = &r->stage[i];
-        if (st->broken || st->outs_broken)
-            continue;
-        const gp_rbuf *u = &r->buffer[st->s.out[0]], *v = &r->buffer[st->s.in[0]];
-        gp_type said = u->b.said;
-        if (u->known && v->known && !gp_type_same(&u->b.type, &v->b.type))
-            AT(r, u->b.at, "buffer '%s' is %s, and '%s', which it carries, is %s", u->b.name,
-               gp_type_text(&u->b.type, a), v->b.name, gp_type_text(&v->b.type, b));
-        else if (u->known && ((said.dtype && said.dtype != u->b.type.dtype)
-                              || (said.ndim && (said.dtype = u->b.type.dtype, !gp_type_same(&said, &u->b.type)))))
-            AT(r, u->b.at, "buffer '%s' is declared otherwise than '%s', which it carries and which is %s", u->b.name,
-               v->b.name, gp_type_text(&u->b.type, a));
-    }
+    for (int i = r->ngiven; i < r->nstages; i++)
+        if (!r->stage[i].broken && !r->stage[i].outs_broken)
+            check_buffer(r, &r->stage[i]);
     for (int i = 0; i < r->ngiven; i++) {
         const gp_rstage *st = &r->stage[i];
+        const gp_rbuf *b = st->s.nin && st->s.in[0] >= 0 ? &r->buffer[st->s.in[0]] : NULL;
         if (st->s.cycle && st->s.regroup.every == INT64_MAX)
             AT(r, st->s.at, "stage '%s' makes one frame of all, and what it reads is made from that, by way of a carried "
                "buffer: give it a number of 'frames'", st->s.name);
         if (!st->broken && st->s.carried && !st->s.nout)
-            AT(r, st->s.at, "stage '%s' reads nothing but what is carried, which has no end of its own: let it read "
-               "'%s' instead, or beside it a buffer that is not carried", st->s.name,
-               r->buffer[st->s.in[0]].carry ? r->buffer[st->s.in[0]].carry : "what is carried");
+            AT(r, st->s.at, "stage '%s' reads nothing but %s, so that nothing says how many frames it has: read %s%s%s too, "
+               "or instead", st->s.name, b && b->carry ? "carried buffers" : "what is made of carried buffers",
+               b && b->carry ? "'" : "", b && b->carry ? b->carry : "another buffer", b && b->carry ? "'" : "");
     }
 }
 
@@ -290,8 +300,9 @@ bool gp_carry_sources(const gp_graph *g, gp_errs *errs)
             ends[s] |= g->stage[i].sources[s / 32] >> s % 32 & 1;
     for (int s = 0; ends && s < g->nstages; s++)
         if (!g->stage[s].nin && !ends[s])
-            ok = gp_fail(errs, GP_E_SPEC, g->stage[s].at, "what source '%s' makes comes to its end in carried buffers "
-                         "only, which have no end of their own: read it somewhere without 'carry'", g->stage[s].name);
+            ok = gp_fail(errs, GP_E_SPEC, g->stage[s].at, "frames of source '%s' reach sinks only by way of carried buffers, "
+                         "which come a frame later and have no end of their own: add a stage that reads '%s' itself",
+                         g->stage[s].name, g->buffer[g->stage[s].out[0]].name);
     gp_arena_free(&a);
     return ok;
 }

@@ -73,7 +73,8 @@ static bool may_fire(const playing *y, int actor, int *full)
     return *full < 0;
 }
 
-/* Until each actor has fired `times` times its rate; the smallest ring that keeps one from it, or -1. */
+/* Until each actor has fired `times` times its rate; the smallest ring that keeps one from it, or -1. No ring does
+ * where stages on a cycle wait for each other. */
 static int play(playing *y, uint64_t times)
 {
     const gp_plan *p = y->p;
@@ -105,6 +106,29 @@ static bool check_depth(const gp_buffer *b, int depth, gp_errs *errs)
                    b->name, b->depth, depth);
 }
 
+/* How many frames a stage waits for beyond those that it has seen. */
+static int64_t ahead(const gp_stage *st)
+{
+    const gp_regroup *r = &st->regroup;
+    return r->every > 1 ? r->every : r->take - r->back;
+}
+
+/* Has each actor fired as often as it should? Else the error, at the stage on a cycle that needs most frames. */
+static bool check_cycles(const playing *y, uint64_t times, gp_errs *errs)
+{
+    const gp_stage *most = NULL;
+    bool done = true;
+    for (int i = 0; i < y->p->nactors; i++) {
+        const gp_stage *st = y->stage[i];
+        done &= y->fired[i] >= times * (uint64_t)st->rate;
+        if (st->cycle && (!most || ahead(st) > ahead(most)))
+            most = st;
+    }
+    return done || gp_fail(errs, most ? GP_E_SPEC : GP_E_BUG, most ? most->at : (gp_loc){ 0 }, "stage '%s' needs %lld "
+                           "frames to make one, and by way of a carried buffer the last of these is made of that one: "
+                           "nothing would ever come", most ? most->name : "?", most ? (long long)ahead(most) : 0LL);
+}
+
 bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs)
 {
     const gp_graph *g = p->graph;
@@ -133,7 +157,9 @@ bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs)
         return gp_fail(errs, GP_E_SPEC, g->stage[0].at, "the rates of these stages differ by so much that they fire "
                        "%llu times before they begin anew; at most %d can be looked at",
                        (unsigned long long)(firings * times), FIRINGS_MAX);
-    for (int r; (r = play(&y, times)) >= 0;) {
+    for (int r; (r = play(&y, times)) >= 0 || !check_cycles(&y, times, errs);) {
+        if (r < 0)
+            return false;
         const gp_buffer *b = &g->buffer[p->ring[r].buffer];
         uint64_t depth = wanted(&y, &p->ring[r]);
         if (depth > GP_DEPTH_MAX)

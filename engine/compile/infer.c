@@ -21,27 +21,29 @@ static bool read_constant(gp_resolving *r, gp_rbuf *b)
 {
     gp_loc at = b->node ? gp_node_get(b->node, "const")->at : b->b.at;
     const gp_file *f = &gp_probe_get(r->probe, b->b.path, false)->file;
-    const char *path = b->b.path;
+    const char *path = b->b.path, *name = b->node ? gp_format(r->arena, "constant '%s'", b->b.name)
+                                                  : gp_format(r->arena, "'init' of buffer '%.*s'",
+                                                              (int)strlen(b->b.name) - (int)strlen(".init"), b->b.name);
     gp_type *t = &b->b.type;
     size_t offset;
     bool fortran;
     char why[160];
     if (f->error || f->kind != GP_FILE_REGULAR)
-        return AT(r, at, "constant '%s': '%s' %s%s", b->b.name, path,
+        return AT(r, at, "%s: '%s' %s%s", name, path,
                   f->error ? "cannot be read: " : "is not a regular file",
                   f->error ? strerror(f->error) : "");
     if (!gp_npy_parse(f->head, f->nhead, t, &offset, &fortran, why))
-        return AT(r, at, "constant '%s': '%s' %s", b->b.name, path, why);
+        return AT(r, at, "%s: '%s' %s", name, path, why);
     if (fortran && t->ndim > 1)
-        return AT(r, at, "constant '%s': '%s' is column-major; save it with np.ascontiguousarray",
-                  b->b.name, path);
+        return AT(r, at, "%s: '%s' is column-major; save it with np.ascontiguousarray",
+                  name, path);
     if (gp_count(t) < 1)
-        return AT(r, at, "constant '%s': '%s' is empty", b->b.name, path);
+        return AT(r, at, "%s: '%s' is empty", name, path);
     size_t bytes = gp_bytes(t);
     if (bytes > (size_t)GP_BYTES_MAX)
-        return AT(r, at, "constant '%s': '%s' is larger than 1 TiB", b->b.name, path);
+        return AT(r, at, "%s: '%s' is larger than 1 TiB", name, path);
     if (f->size < 0 || (size_t)f->size < offset + bytes)
-        return AT(r, at, "constant '%s': '%s' is shorter than its header says", b->b.name, path);
+        return AT(r, at, "%s: '%s' is shorter than its header says", name, path);
     return true;
 }
 

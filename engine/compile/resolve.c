@@ -297,7 +297,10 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
         else if (st->s.regroups)
             no_effect(r, n, st, "writes all of its output");
     }
-    if ((n = stage_key(r, st, "on_hole")) && (i = gp_read_word(&r->read, n, "reset|splice")) >= 0)
+    n = stage_key(r, st, "on_hole");
+    if (gp_is_carry(&st->s))
+        r->read.stage = NULL;          /* it is the buffer's */
+    if (n && (i = gp_read_word(&r->read, n, "reset|splice")) >= 0)
         st->s.on_hole = (gp_on_hole)i;
     st->s.opts = gp_alloc(r->arena, k->opts_size ? k->opts_size : 1);
     r->read.stage = st->s.name;

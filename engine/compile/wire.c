@@ -509,7 +509,8 @@ static bool carried_in(gp_resolving *r, const gp_rstage *st, struct side *s)
     s->c[s->n++] = (struct conn){ NULL, b->carry, at };
     s->c[s->n++] = (struct conn){ NULL, r->buffer[b->init].b.name, at };
     return b->carry && (!v || !v->konst
-                        || AT(r, at, "buffer '%s' is constant: it is the same in the frame before", b->carry));
+                        || AT(r, at, "buffer '%s' carries '%s', which is constant: it has no frames to carry; read '%s' "
+                              "itself", b->b.name, b->carry, b->carry));
 }
 
 static void wire_in(gp_resolving *r, gp_rstage *st)
@@ -574,7 +575,9 @@ static void check_used(gp_resolving *r, const gp_rbuf *b)
     int i = b->b.producer.stage;
     if (b->readers)
         return;
-    if (b->konst) {
+    if (b->carry) {
+        AT(r, b->b.at, "no stage reads the carried buffer '%s'; remove it, or read it with in: %s", b->b.name, b->b.name);
+    } else if (b->konst) {
         AT(r, b->b.at, "no stage reads the constant '%s'", b->b.name);
     } else if (i < 0) {
         AT(r, b->b.at, "buffer '%s' is declared, but no stage makes or reads it%s", b->b.name,
@@ -601,8 +604,8 @@ static void add_carry(gp_resolving *r, const gp_rbuf *b, gp_table *names)
 {
     int i = r->nstages++, first = (int)gp_table_put(names, b->b.name, i)->n;
     if (first != i)
-        AT(r, r->stage[first].s.at, "stage '%s' is called as a carried buffer is, which needs a stage of that name; call "
-           "one of them otherwise", b->b.name);
+        AT(r, r->stage[first].s.at, "the name '%s' is taken: the carried buffer '%s' is made by a stage of that name",
+           b->b.name, b->b.name);
     r->stage[i] = (gp_rstage){ .node = b->node, .s = { .name = b->b.name, .at = b->b.at, .workers = 1,
                                                        .kind = &gp_kind_carry } };
 }
