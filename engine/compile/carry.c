@@ -237,8 +237,9 @@ void gp_carry_infer(gp_resolving *r, gp_rstage *st)
             u->broken = true;
         return;
     }
-    const gp_rbuf *v = &r->buffer[st->s.in[0]];
+    gp_rbuf *v = &r->buffer[st->s.in[0]];
     int from = v->b.producer.stage;
+    gp_said_like(v, t);                /* its stage need not guess it */
     while (gp_is_carry(&r->stage[from].s))
         from = maker(r, &r->stage[from], 0);
     st->s.device = r->stage[from].s.device;
@@ -264,7 +265,10 @@ static void check_buffer(gp_resolving *r, const gp_rstage *st)
     else if (v->known && u->known && !gp_type_same(&u->b.type, &v->b.type))
         AT(r, u->b.at, "buffer '%s' begins as %s, and '%s', which it carries, is %s", u->b.name,
            gp_type_text(&u->b.type, a), v->b.name, gp_type_text(&v->b.type, b));
-    if (st->s.closes && u->known && v->known && r->stage[v->b.producer.stage].s.carried)
+    bool fed = !st->s.closes || !u->known || !v->known;
+    for (int i = 0; i < r->ngiven && !fed; i++)
+        fed = r->stage[i].s.cycle == st->s.cycle && !r->stage[i].s.carried;
+    if (!fed)
         AT(r, u->b.at, "no source comes into the cycle of '%s' and '%s': a stage of it has to read what a source makes",
            u->b.name, v->b.name);
 }

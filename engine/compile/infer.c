@@ -235,7 +235,7 @@ static bool check_regroup(gp_resolving *r, const gp_rstage *st, const gp_type *i
     size_t from = gp_bytes(in) * (g->stack ? (size_t)g->take : 1), to = gp_bytes(out) * (size_t)g->make;
     const gp_buffer *b = &r->buffer[st->s.in[0]].b;
     const gp_rstage *by = b->producer.stage < 0 ? NULL : &r->stage[b->producer.stage];
-    if ((g->stack || st->s.kind->emit) && by && by->s.regroup.back && !by->s.regroup.drop_partial)
+    if ((g->stack || st->s.kind->emit) && by && by->s.regroup.back && !by->s.regroup.drop_partial && !gp_is_carry(&by->s))
         return AT(r, st->s.at, "stage '%s' takes whole frames, and the first %lld of '%s' have fewer rows: set "
                   "'partial: drop' on stage '%s'", st->s.name, (long long)by->s.regroup.back, b->name, by->s.name);
     return st->s.kind->record || from == to
