@@ -2,6 +2,8 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "compile/ir.h"
 #include "effort.h"
 
@@ -111,6 +113,8 @@ START_TEST(aliases)
 }
 END_TEST
 
+#define WORD_OF_60 "a_word_of_sixty_characters_a_word_of_sixty_characters_a_word"
+
 /* Text, where the first error is, and how it starts. */
 static const struct { const char *text; int line, col; const char *msg; } bad[] = {
     { "", 0, 0, "the file is empty" },
@@ -172,6 +176,8 @@ static const struct { const char *text; int line, col; const char *msg; } bad[] 
     { "a: 1\nb\nc: 2\n", 2, 1, "expected 'key: value'; behind 'b' a ':' is missing" },
     { "a: 1\nb c\nc: 2\n", 2, 1, "expected 'key: value'; there is no ': ' here" },
     { "a: 1\nb", 2, 1, "expected 'key: value'" },
+    { "a: 1\n" WORD_OF_60, 2, 1, "expected 'key: value'; there is no ': ' here" },
+    { "%YAML 1.1\n  ", 1, 1, "expected 'key: value'" },
     { "stages:\n  - use: read\n    path \"x\"\n\n    # why\n    out: a\n", 3, 5, "expected 'key: value'" },
     { "depth: 4\nstages\n  - use: read\n", 2, 1, "expected 'key: value'" },
     { "stages:\n  - use read\n\n    path: x\n", 2, 5, "expected 'key: value'" },
@@ -211,6 +217,24 @@ START_TEST(refused)
                   "%s--> %d:%d: %s\nwant %d:%d: %s", bad[_i].text, e->at.line, e->at.col, e->msg,
                   bad[_i].line, bad[_i].col, bad[_i].msg);
     ck_assert_int_eq(e->code, GP_E_SPEC);
+}
+END_TEST
+
+/* Nothing is read behind the end of a text, wherever it is cut: it ends where a page does, and the next one
+ * cannot be read. */
+START_TEST(cut_anywhere)
+{
+    const char *text = bad[_i].text;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), all = strlen(text);
+    char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *end = two + page;
+    ck_assert(two != MAP_FAILED && !mprotect(end, page, PROT_NONE));
+    for (size_t n = 0; n <= all; n++) {
+        memcpy(end - n, text, n);
+        gp_spec *s = gp_parse(&arena, end - n, n, "dir/p.yaml", &errs);
+        ck_assert_msg(s || errs.failed, "neither read nor refused: %.*s", (int)n, text);
+        teardown(), setup();
+    }
+    munmap(two, 2 * page);
 }
 END_TEST
 
@@ -343,6 +367,7 @@ Suite *suite_parse(void)
     tcase_add_loop_test(t, lines_of_blocks, 0, (int)(sizeof blocks / sizeof *blocks));
     tcase_add_test(t, aliases);
     tcase_add_loop_test(t, refused, 0, (int)(sizeof bad / sizeof *bad));
+    tcase_add_loop_test(t, cut_anywhere, 0, (int)(sizeof bad / sizeof *bad));
     tcase_add_test(t, commas_in_parens_are_all_reported);
     tcase_add_test(t, deep);
     tcase_add_test(t, bomb);

@@ -28,6 +28,14 @@ static void point(gp_yaml_problem *x, size_t from, size_t to)
     x->from = from, x->to = to;
 }
 
+/* Behind the characters of `set` that stand at `from`. The text has no NUL at its end. */
+static size_t skip(const gp_yaml_problem *x, size_t from, const char *set)
+{
+    while (from < x->len && strchr(set, x->text[from]))
+        from++;
+    return from;
+}
+
 static size_t line_end(const gp_yaml_problem *x, size_t from)
 {
     const char *nl = memchr(x->text + from, '\n', x->len - from);
@@ -54,7 +62,7 @@ static size_t line_above(const gp_yaml_problem *x, size_t start)
     for (size_t end = start, i; end; end = i) {
         for (i = end - 1; i && text[i - 1] != '\n'; i--)
             ;
-        size_t from = i + strspn(text + i, " \t\r");
+        size_t from = skip(x, i, " \t\r");
         if (from + 1 < end && text[from] != '#')
             return from;
     }
@@ -72,10 +80,11 @@ static size_t line_start(const gp_yaml_problem *x, size_t at)
 static bool is_above(const gp_yaml_problem *x, size_t at, size_t *from)
 {
     const char *text = x->text;
-    size_t start = line_start(x, at), first = start + strspn(text + start, " "), above = line_above(x, start);
-    if (above == start || has_key(x, start, at) || (text[first] == '-' && text[above] == '-'))
+    size_t start = line_start(x, at), first = skip(x, start, " "), above = line_above(x, start);
+    bool items = first < x->len && text[first] == '-' && text[above] == '-';
+    if (above == start || has_key(x, start, at) || items)
         return false;
-    *from = above + strspn(text + above, " -\t");
+    *from = skip(x, above, " -\t");
     return !has_key(x, *from, line_end(x, *from));
 }
 
@@ -90,7 +99,7 @@ static void say_no_colon(gp_yaml_problem *x, size_t from, size_t to)
         words++;
     if (words && words == len && len < 60)
         SAY(x, "expected 'key: value'; behind '%.*s' a ':' is missing", len, text);
-    else if (words && text[words] == ':' && words + 1 < len && text[words + 1] != ':' && words < 60)
+    else if (words && words + 1 < len && text[words] == ':' && text[words + 1] != ':' && words < 60)
         SAY(x, "expected 'key: value'; behind '%.*s:' a blank is missing", words, text);
 }
 
@@ -109,7 +118,7 @@ static void explain_text(gp_yaml_problem *x, size_t at)
     }
     if (!code || key == start)
         return;
-    key += strspn(x->text + key, " -");
+    key = skip(x, key, " -");
     int len = (int)strcspn(x->text + key, ":");
     char last = x->text[end - 1];
     if (len > 40 || (last != ':' && last != '|' && last != '>'))

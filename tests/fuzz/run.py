@@ -2,21 +2,26 @@
 """run.py [--seconds S] [--seed N] [HARNESS]... - the harnesses under libFuzzer; `make fuzz`.
 
 Each runs for S seconds from its corpus (tests/fuzz/corpus/NAME and the folders in ALSO). An
-input that is wrong is left in build/fuzz/found/NAME, with a line that repeats it: mend the
-defect, then move the input to tests/fuzz/corpus/NAME, which `make check` replays. At the end
-the stored corpus must reach what tests/fuzz/COVERAGE says.
+input that is wrong is left in build/fuzz/found/NAME, with a line that repeats it, and printed if
+it is short (`echo TEXT | base64 -d >FILE` makes it again elsewhere): mend the defect, then move
+the input to tests/fuzz/corpus/NAME, which `make check` replays. At the end the stored corpus must
+reach what tests/fuzz/COVERAGE says.
 """
 import argparse
+import base64
 import glob
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 BUILD, COVERED, CORPUS = "build/fuzz", "build/fuzz-coverage", "tests/fuzz/corpus"
 RUN, REPLAY = f"{BUILD}/tests/fuzz/run", f"{COVERED}/tests/fuzz/replay"
+PRINTED = 3000                          # bytes of an input that are printed at most
+WRONG = re.compile("ERROR: |runtime error: |does not hold: ")
 ALSO = {"yaml": ["pipelines", "tests/bad", "tests/golden"], "png": ["tests/data/png"]}
 LONGEST = {"yaml": 3000, "expr": 300, "set": 500, "npy": 400, "png": 1000, "lua": 500,
            "top": 3000, "report": 4000, "cu": 2000, "scan": 2000}
@@ -74,6 +79,21 @@ def dictionary(name):
     return [f"-dict={path}"]
 
 
+def said(lines):
+    """What was wrong: from the line that names it to the sanitizer's summary; without either, the end."""
+    first = next((i for i, line in enumerate(lines) if WRONG.search(line)), max(0, len(lines) - 40))
+    last = next((i for i in range(first, len(lines)) if lines[i].startswith("SUMMARY: ")), first + 40)
+    return lines[first:last + 1]
+
+
+def tell(name, path):
+    """How an input that is wrong runs again, here and on another machine."""
+    print(f"repeat: {RUN} --{name} {path}")
+    if os.path.getsize(path) <= PRINTED:
+        with open(path, "rb") as f:
+            print(f"input: {base64.b64encode(f.read()).decode()}")
+
+
 def fuzz(name, seconds, seed):
     """One harness. A Lua state keeps memory from one input to the next, which is no leak but is
     looked into at length: not there."""
@@ -92,9 +112,9 @@ def fuzz(name, seconds, seed):
     print(f"{name:8} seed {seed}, {stats.get('number_of_executed_units', '?').strip()} inputs, "
           f"{'ok' if not p.returncode else 'FAILED'}", flush=True)
     if p.returncode:
-        print("\n".join(p.stderr.splitlines()[-40:]))
+        print("\n".join(said(p.stderr.splitlines())))
     for new in sorted(set(os.listdir(found)) - before):
-        print(f"repeat: {RUN} --{name} {found}/{new}")
+        tell(name, f"{found}/{new}")
     return not p.returncode
 
 
