@@ -358,16 +358,32 @@ static void make_stage_tasks(lowering *w)
     }
 }
 
-/* Task `t` waits for the task of its own segment that writes `ring`. */
-static void depend(lowering *w, gp_task *t, const int *writer, int ring, int *cap)
+static void depend_on(lowering *w, gp_task *t, int on, int *cap)
 {
-    int on = ring < 0 ? -1 : writer[ring];
-    if (on < 0 || w->p->task[on].segment != t->segment)
-        return;
     for (int i = 0; i < t->ndeps; i++)
         if (t->dep[i] == on)
             return;
     *GP_PUSH(w->a, t->dep, t->ndeps, *cap) = on;
+}
+
+/* Task `t` waits for the task of its own segment that writes `ring`. */
+static void depend(lowering *w, gp_task *t, const int *writer, int ring, int *cap)
+{
+    int on = ring < 0 ? -1 : writer[ring];
+    if (on >= 0 && w->p->task[on].segment == t->segment)
+        depend_on(w, t, on, cap);
+}
+
+/* What stage v makes in place of an older frame is not written before that was carried to the next. */
+static void depend_on_carry(lowering *w, gp_task *t, int v, const int *task_of, int *cap)
+{
+    const gp_stage *s = &w->g->stage[v];
+    for (int o = 0; o < s->nout; o++) {
+        const gp_buffer *b = s->out[o] < 0 ? NULL : &w->g->buffer[s->out[o]];
+        for (int u = 0; b && u < b->nuse; u++)
+            if (gp_stage_circles_back(&w->g->stage[b->use[u].stage]))
+                depend_on(w, t, task_of[b->use[u].stage], cap);
+    }
 }
 
 static void emit_copies(lowering *w, gp_segment *s, int segment, gp_task_kind op, const list *pairs,
@@ -399,7 +415,7 @@ static void order_tasks(lowering *w)
         ncopies += (w->info[i].copy_in.n + w->info[i].copy_out.n) / 2;
     p->task = GP_NEW(w->a, gp_task, g->nstages + ncopies);
     int *order = GP_NEW(w->a, int, g->nstages + ncopies);
-    int *writer = none(w->a, p->nrings);
+    int *writer = none(w->a, p->nrings), *task_of = none(w->a, g->nstages);
     for (int i = 0; i < p->nactors; i++) {
         int v = p->actor[i].stage, k = p->actor[i].segment;
         actor_info *info = &w->info[i];
@@ -420,6 +436,8 @@ static void order_tasks(lowering *w)
                 depend(w, t, writer, t->in[j], &cap);
             if (g->stage[v].frame_info)
                 depend(w, t, writer, s->info_dev, &cap);
+            depend_on_carry(w, t, v, task_of, &cap);
+            task_of[v] = p->ntasks;
             for (int j = 0; j < t->nout; j++)
                 if (t->out[j] >= 0)
                     writer[t->out[j]] = p->ntasks;

@@ -349,7 +349,8 @@ static void find_sources(gp_resolving *r)
         gp_stage *st = &g->stage[i];
         set[i] = -1;
         if (gp_is_carry(st)) {
-            st->sources = s.v[set[i] = none = none < 0 ? new_set(&s) : none];
+            set[i] = none = none < 0 ? new_set(&s) : none;
+            st->sources = s.v[none];
             continue;
         }
         for (int p = 0; p < st->nin; p++) {
