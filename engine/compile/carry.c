@@ -114,6 +114,26 @@ void gp_carry_mark(gp_resolving *r)
     }
 }
 
+/* What is of the frame before is taken before it is written over: also what carries a carried buffer before that. */
+int gp_carry_first(const gp_resolving *r, int *stage)
+{
+    int n = 0, most = 0;
+    for (int far = 0; far <= most; far++)
+        for (int v = r->ngiven; v < r->nstages; v++) {
+            int steps = 0;
+            for (int c = v; r->stage[v].s.closes && steps <= r->nstages && maker(r, &r->stage[c], 0) >= r->ngiven; steps++)
+                c = maker(r, &r->stage[c], 0);
+            most = steps > most ? steps : most;
+            if (r->stage[v].s.closes && steps == far)
+                stage[n++] = v;
+        }
+    for (int i = 0; i < n / 2; i++) {
+        int s = stage[i];
+        stage[i] = stage[n - 1 - i], stage[n - 1 - i] = s;
+    }
+    return n;
+}
+
 static int find(int *up, int v)
 {
     while (up[v] != v)

@@ -57,10 +57,10 @@ void gp_order(gp_resolving *r)
     gp_carry_mark(r);
     for (int i = 0; i < r->nstages; i++)
         state[i] = NEW;
-    /* Those of carried buffers first: what is of the frame before is taken before it may be written over. */
-    for (int k = r->ngiven; k < 2 * r->nstages; k++) {
-        int i = k % r->nstages;
-        if (state[i] != NEW || (k < r->nstages && !r->stage[i].s.closes))
+    int *first = GP_NEW(r->arena, int, r->nstages), nfirst = gp_carry_first(r, first);
+    for (int k = 0; k < nfirst + r->nstages; k++) {
+        int i = k < nfirst ? first[k] : k - nfirst;
+        if (state[i] != NEW)
             continue;
         state[i] = 0, path[0] = (struct step){ .stage = i }, n = 1;
         while (n > 0) {

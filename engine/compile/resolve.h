@@ -166,12 +166,13 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages);
 /* Fills in what b.said leaves open from `t`, the type of the buffer it is like. */
 void gp_said_like(gp_rbuf *b, const gp_type *t);
 gp_rbuf *gp_add_buffer(gp_resolving *r, const char *name, gp_loc at);      /* moves buffer[] */
-/* carry.c. Reads a buffer's `carry` and `init`; finds out which carry stages close cycles, and, of stages in order,
- * which are on one; the type of a carried buffer; what is wrong once all types are known; with the sources of each
+/* carry.c. Reads a buffer's `carry` and `init`; finds out which carry stages close cycles; lists these, as they come
+ * before all others; finds out, of stages in order, which are on a cycle; the type of a carried buffer; what is wrong once all types are known; with the sources of each
  * stage, once the graph is there. */
 extern const gp_kind gp_kind_carry;
 void gp_carry_read(gp_resolving *r, int buffer);
 void gp_carry_mark(gp_resolving *r);
+int gp_carry_first(const gp_resolving *r, int *stage);
 void gp_carry_cycles(gp_resolving *r);
 void gp_carry_infer(gp_resolving *r, gp_rstage *st);
 void gp_carry_check(gp_resolving *r);

@@ -415,7 +415,7 @@ static void stop_soon(gp_pipeline *p, void *arg)
 {
     gp_account a = { .out = 0 };
     (void)arg;
-    while (gp_accounts(p, &a, 1) && a.out < 100)
+    while (gp_accounts(p, &a, 1) < 1 || a.out < 100)      /* none: it is being set up */
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     gp_cancel(p, 1);
 }
@@ -512,7 +512,7 @@ START_TEST(partial)
               "extern \"C\" __global__ void before(const float *u, float *out, int n)\n{\n"
               "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        out[i] = u[i];\n}\n");
     snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: f32, shape: [2, 3]}, u: {carry: x}}\nstages:\n"
-             "  - {use: read, path: \"in-*.raw\", out: x}\n  - {in: {u: u, x: x}, %s, name: before}\n"
+             "  - {use: read, path: \"in-*.raw\", out: x}\n  - {in: {x: x, u: u}, %s, name: before}\n"
              "  - {use: write, path: out.raw, durable: none}\n", stage[_i % 2]);
     pipe_result r = run_knob(dir, yaml, _i / 2);
     pipe_no_errors(&r, yaml);
