@@ -10,7 +10,7 @@
 #include "planned.h"
 
 static const char *const golden[] = {
-    "chain", "reentry", "fan-out", "twins", "const", "rounding", "raise", "work", "slow-way", "rows",
+    "chain", "reentry", "fan-out", "twins", "const", "rounding", "raise", "work", "slow-way", "rows", "carry",
 };
 
 enum { GOLDEN = sizeof golden / sizeof *golden };

@@ -177,6 +177,7 @@ function process(f, x, y)
     y:copy(x)
 end""")
 put("join.lua", "function process(f, x) end")
+put("cycle.lua", "function process(f, x, y) io.popen('sleep 0.01'):close() y:copy(x.u) end")
 SMALL = "buffers: {g: {dtype: f32, shape: [64]}}\n"
 G = "  - {use: generate, out: g, frames: %d}\n"
 NAP = "  - {name: %s, use: lua, script: nap.lua, params: {s: %g}}\n"
@@ -251,6 +252,11 @@ case("fan-in", "buffers: {g: {dtype: f32, shape: [64], depth: 2}}\nstages:\n" + 
      + NAP % ("a", 0.01) + NAP % ("b", 0.01) + NAP % ("c", 0.01)
      + "  - {name: join, use: lua, script: join.lua, in: [g, c], out: []}\n", "depth", "g",
      says="while 'join' waits for 'c'", edit="buffers.g.depth", faster=1.3)
+
+# == a cycle =====================================================================
+case("a cycle of two stages", "buffers: {g: {dtype: f32, shape: [64]}, v: {like: g}, u: {carry: v}}\nstages:\n"
+     + G % 60 + "  - {name: a, use: lua, script: cycle.lua, in: {g: g, u: u}}\n"
+     + NAP % ("v", 0.01) + END, "cycle", "a", says="the carried buffer 'u'")
 
 # == kernels on the CPU ==========================================================
 LARGE = "buffers: {g: {dtype: f32, shape: [%d, %d]}}\nstages:\n" \
