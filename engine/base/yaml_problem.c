@@ -31,7 +31,7 @@ static void point(gp_yaml_problem *x, size_t from, size_t to)
 /* Behind the characters of `set` that stand at `from`. The text has no NUL at its end. */
 static size_t skip(const gp_yaml_problem *x, size_t from, const char *set)
 {
-    while (from < x->len && strchr(set, x->text[from]))
+    while (from < x->len && x->text[from] && strchr(set, x->text[from]))
         from++;
     return from;
 }

@@ -13,7 +13,9 @@
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
 
 static const gp_port in[] = {
-    { "in", GP_ACCEPT_ANY, .help = "frames" }, { "init", GP_ACCEPT_ANY, .help = "what is there before the first" }, { 0 }
+    { "in", GP_ACCEPT_ANY, .help = "frames" },
+    { "init", GP_ACCEPT_ANY, .help = "what is there before the first" },
+    { 0 }
 };
 static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "the frame before" }, { 0 } };
 
@@ -42,16 +44,19 @@ bool gp_is_carry(const gp_stage *st)
 
 void gp_carry_read(gp_resolving *r, int buffer)
 {
+    static const char *const none[] = { "like", "const" };
     const gp_node *map = r->buffer[buffer].node, *carry = gp_node_get(map, "carry"), *init = gp_node_get(map, "init");
-    const char *u = r->buffer[buffer].b.name, *name = gp_format(r->arena, "%s.init", u), *none;
-    for (int i = 0; (none = ((const char *const[]){ "like", "const", NULL })[i]); i++)
-        if (gp_node_get(map, none))
-            AT(r, gp_node_get(map, none)->at, "'%s' has no effect: buffer '%s' carries another, and has its type", none, u);
+    const char *u = r->buffer[buffer].b.name;
+    for (int i = 0; i < 2; i++)
+        if (gp_node_get(map, none[i]))
+            AT(r, gp_node_get(map, none[i])->at, "'%s' has no effect: buffer '%s' carries another, and has its type",
+               none[i], u);
     r->read.stage = NULL, r->read.key = "carry";
     r->buffer[buffer].carry = gp_read_text(&r->read, carry);
-    gp_rbuf *b = gp_add_buffer(r, name, init ? init->at : carry->at);
+    gp_rbuf *b = gp_push_buffer(r, gp_format(r->arena, "%s.init", u), init ? init->at : carry->at);
     r->buffer[buffer].init = (int)(b - r->buffer);
     b->konst = true, b->b.depth = 1;
+    b->b.value.is_int = true;
     r->read.key = "init";
     if (!init)
         return;
@@ -107,31 +112,14 @@ void gp_carry_mark(gp_resolving *r)
         if (from < 0)
             continue;
         if (is_hollow(r, v))
-            st->broken = !AT(r, gp_node_get(st->node, "carry")->at, "buffer '%s' carries itself%s; name what a stage makes",
-                             st->s.name, from == v ? "" : ", by way of others");
+            st->broken = !AT(r, gp_node_get(st->node, "carry")->at, "buffer '%s' carries itself%s; name what a stage "
+                             "makes", st->s.name, from == v ? "" : ", by way of others");
         mark_before(r, from, before, todo);
-        st->s.closes = before[v];
+        if (!(st->s.closes = before[v]))
+            continue;
+        st->next_carrier = r->buffer[st->s.in[0]].carrier;
+        r->buffer[st->s.in[0]].carrier = v + 1;
     }
-}
-
-/* What is of the frame before is taken before it is written over: also what carries a carried buffer before that. */
-int gp_carry_first(const gp_resolving *r, int *stage)
-{
-    int n = 0, most = 0;
-    for (int far = 0; far <= most; far++)
-        for (int v = r->ngiven; v < r->nstages; v++) {
-            int steps = 0;
-            for (int c = v; r->stage[v].s.closes && steps <= r->nstages && maker(r, &r->stage[c], 0) >= r->ngiven; steps++)
-                c = maker(r, &r->stage[c], 0);
-            most = steps > most ? steps : most;
-            if (r->stage[v].s.closes && steps == far)
-                stage[n++] = v;
-        }
-    for (int i = 0; i < n / 2; i++) {
-        int s = stage[i];
-        stage[i] = stage[n - 1 - i], stage[n - 1 - i] = s;
-    }
-    return n;
 }
 
 static int find(int *up, int v)
@@ -141,13 +129,24 @@ static int find(int *up, int v)
     return v;
 }
 
-/* Which cycles are in one segment: those of stages on the device that make a frame of each. A resident kernel has no
- * order between frames. */
+/* Do two that carry one buffer begin alike, and have the same for a hole? */
+static bool agree(const gp_resolving *r, const gp_stage *a, const gp_stage *b)
+{
+    const gp_buffer *x = &r->buffer[a->in[1]].b, *y = &r->buffer[b->in[1]].b;
+    return a->on_hole == b->on_hole && x->value.is_int == y->value.is_int && x->value.i == y->value.i
+        && x->value.f == y->value.f && !x->path == !y->path && (!x->path || !strcmp(x->path, y->path));
+}
+
+/* Which cycles are in one segment: those of stages on the device that make a frame of each. There what is carried in
+ * place of a frame lies in that frame's slot, so that all who carry it agree. A resident kernel has no order between
+ * frames. */
 static void find_segments(gp_resolving *r)
 {
     bool *leaves = GP_NEW(r->arena, bool, r->nstages + 1);
     for (int v = 0; v < r->nstages; v++) {
         const gp_stage *s = &r->stage[v].s;
+        if (s->closes && r->stage[v].next_carrier)
+            leaves[s->cycle] |= !agree(r, s, &r->stage[r->stage[v].next_carrier - 1].s);
         leaves[s->cycle] |= r->graph->launch == GP_LAUNCH_PERSISTENT
                          || (!gp_is_carry(s) && (!s->device || s->regroups));
     }
@@ -193,11 +192,6 @@ void gp_carry_cycles(gp_resolving *r)
 
 /* ---- types ------------------------------------------------------------------------- */
 
-static bool complete(const gp_type *t)
-{
-    return t->dtype && t->ndim;
-}
-
 /* Does a number fit into elements of this type? */
 static bool fits(const gp_num *x, gp_dtype t)
 {
@@ -222,8 +216,8 @@ static const gp_type *type_of(gp_resolving *r, const gp_rstage *st)
         return v->known ? &v->b.type : NULL;
     if (v->like >= 0 && r->buffer[v->like].known)
         gp_said_like(v, &r->buffer[v->like].b.type);
-    if (complete(&u->b.said) || complete(&v->b.said))
-        return complete(&u->b.said) ? &u->b.said : &v->b.said;
+    if (gp_is_complete(&u->b.said) || gp_is_complete(&v->b.said))
+        return gp_is_complete(&u->b.said) ? &u->b.said : &v->b.said;
     if (init->known)
         return &init->b.type;
     if (st->s.closes && !init->broken)
@@ -250,8 +244,8 @@ static bool check_init(gp_resolving *r, const gp_rbuf *u, gp_rbuf *init, const g
 
 void gp_carry_infer(gp_resolving *r, gp_rstage *st)
 {
-    gp_rbuf *u = st->outs_broken || st->broken ? NULL : &r->buffer[st->s.out[0]];
-    const gp_type *t = u && !u->broken ? type_of(r, st) : NULL;
+    gp_rbuf *u = st->outs_broken ? NULL : &r->buffer[st->s.out[0]];
+    const gp_type *t = u && !u->broken && !st->broken ? type_of(r, st) : NULL;
     if (!t || !check_init(r, u, &r->buffer[st->s.in[1]], t)) {
         if (u)
             u->broken = true;
@@ -259,7 +253,8 @@ void gp_carry_infer(gp_resolving *r, gp_rstage *st)
     }
     gp_rbuf *v = &r->buffer[st->s.in[0]];
     int from = v->b.producer.stage;
-    gp_said_like(v, t);                /* its stage need not guess it */
+    if (!gp_is_complete(&v->b.said))   /* its stage need not guess it */
+        gp_said_like(v, t), v->said_by = u->b.name;
     while (gp_is_carry(&r->stage[from].s))
         from = maker(r, &r->stage[from], 0);
     st->s.device = r->stage[from].s.device;
@@ -303,11 +298,11 @@ void gp_carry_check(gp_resolving *r)
         const gp_rstage *st = &r->stage[i];
         const gp_rbuf *b = st->s.nin && st->s.in[0] >= 0 ? &r->buffer[st->s.in[0]] : NULL;
         if (st->s.cycle && st->s.regroup.every == INT64_MAX)
-            AT(r, st->s.at, "stage '%s' makes one frame of all, and what it reads is made from that, by way of a carried "
-               "buffer: give it a number of 'frames'", st->s.name);
+            AT(r, st->s.at, "stage '%s' makes one frame of all, and what it reads is made from that, by way of a "
+               "carried buffer: give it a number of 'frames'", st->s.name);
         if (!st->broken && st->s.carried && !st->s.nout)
-            AT(r, st->s.at, "stage '%s' reads nothing but %s, so that nothing says how many frames it has: read %s%s%s too, "
-               "or instead", st->s.name, b && b->carry ? "carried buffers" : "what is made of carried buffers",
+            AT(r, st->s.at, "stage '%s' reads nothing but %s, so that nothing says how many frames it has: read %s%s%s "
+               "too, or instead", st->s.name, b && b->carry ? "carried buffers" : "what is made of carried buffers",
                b && b->carry ? "'" : "", b && b->carry ? b->carry : "another buffer", b && b->carry ? "'" : "");
     }
 }
@@ -324,8 +319,8 @@ bool gp_carry_sources(const gp_graph *g, gp_errs *errs)
             ends[s] |= g->stage[i].sources[s / 32] >> s % 32 & 1;
     for (int s = 0; ends && s < g->nstages; s++)
         if (!g->stage[s].nin && !ends[s])
-            ok = gp_fail(errs, GP_E_SPEC, g->stage[s].at, "frames of source '%s' reach sinks only by way of carried buffers, "
-                         "which come a frame later and have no end of their own: add a stage that reads '%s' itself",
+            ok = gp_fail(errs, GP_E_SPEC, g->stage[s].at, "frames of source '%s' reach sinks only by way of carried "
+                         "buffers, which come a frame later and have no end of their own: add a stage that reads '%s' itself",
                          g->stage[s].name, g->buffer[g->stage[s].out[0]].name);
     gp_arena_free(&a);
     return ok;

@@ -62,7 +62,7 @@ static inline uint64_t gp_frames_in_all(const gp_regroup *r, uint64_t firings)
 static inline uint64_t gp_firings_at_most(const gp_regroup *r, uint64_t frames)
 {
     gp_regroup keep = *r;
-    keep.drop_tail = false;
+    keep.drop_tail = gp_firing_carries(r);
     return gp_firings_in_all(&keep, frames);
 }
 

@@ -10,11 +10,6 @@
 
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
 
-static bool complete(const gp_type *t)
-{
-    return t->dtype && t->ndim;
-}
-
 /* ---- constants ------------------------------------------------------- */
 
 static bool read_constant(gp_resolving *r, gp_rbuf *b)
@@ -139,6 +134,10 @@ static bool check_output(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b,
             return AT(r, st->s.at, t->dim[k] < 1 ? "stage '%s' makes empty frames: '%s' is %s"
                       : "stage '%s' makes frames of more than 1 TiB: '%s' is %s", st->s.name, name,
                       gp_type_text(t, text));
+    declared.dtype = said->dtype ? said->dtype : t->dtype;
+    if (b->said_by && !gp_type_same(&declared, t))
+        return AT(r, b->b.at, "buffer '%s', which carries '%s', is %s, but stage '%s' makes %s", b->said_by, name,
+                  gp_type_text(&declared, (char[128]){0}), st->s.name, gp_type_text(t, text));
     if (said->dtype && said->dtype != t->dtype)
         return AT(r, key_at(b->node, "dtype", b->b.at), "buffer '%s' is declared as %s, but stage "
                   "'%s' makes %s", name, gp_dtype_name(said->dtype), st->s.name,
@@ -267,7 +266,7 @@ static void infer_stage(gp_resolving *r, gp_rstage *st)
         return;
     for (int p = 0; p < st->s.nout; p++) {
         gp_rbuf *b = st->s.out[p] < 0 ? NULL : &r->buffer[st->s.out[p]];
-        if (b && !b->known && !b->broken && complete(&b->b.said))
+        if (b && !b->known && !b->broken && gp_is_complete(&b->b.said))
             b->b.type = b->b.said, b->known = true;
     }
 }

@@ -5,6 +5,19 @@
 #include <string.h>
 #include "compile/resolve.h"
 
+/* The k-th of the stages that close a cycle with what `st` makes, or -2: they take the frame before from its slot, and
+ * come before it. */
+static int carrier(const gp_resolving *r, const gp_rstage *st, int k)
+{
+    for (int o = 0; o < st->s.nout; o++) {
+        int c = st->s.out[o] < 0 ? 0 : r->buffer[st->s.out[o]].carrier;
+        for (; c; c = r->stage[c - 1].next_carrier)
+            if (!k--)
+                return c - 1;
+    }
+    return -2;
+}
+
 /* The stage that the k-th edge of `st` leads back to; -1: none; -2: no such edge.
  * `like`: the edge comes from `like`, not from an input. */
 static int edge(const gp_resolving *r, const gp_rstage *st, int k, bool *like)
@@ -14,12 +27,13 @@ static int edge(const gp_resolving *r, const gp_rstage *st, int k, bool *like)
     if (k < st->s.nin) {
         b = st->s.in[k];
         if (st->s.closes && !k)        /* but the type of what it carries has to be known */
-            b = r->buffer[b].like, *like = true;
+            b = gp_is_complete(&r->buffer[st->s.out[0]].b.said) ? -1 : r->buffer[b].like, *like = true;
     } else if (k < st->s.nin + st->s.nout) {
         b = st->s.out[k - st->s.nin];
         b = b < 0 ? -1 : r->buffer[b].like;
     } else {
-        return -2;
+        *like = false;
+        return carrier(r, st, k - st->s.nin - st->s.nout);
     }
     return b < 0 ? -1 : r->buffer[b].b.producer.stage;
 }
@@ -44,8 +58,8 @@ static void report(gp_resolving *r, const struct step *path, int from, int n)
                 "itself, by way of 'like'; declare dtype and shape", first->s.name);
     else
         gp_fail(r->errs, GP_E_SPEC, first->s.at, "a cycle: %s%s; a stage cannot read what is made "
-                "from its own output, only that of the frame before: buffers: {before: {carry: BUFFER}}, and in: before", names,
-                r->stage[path[n - 1].stage].s.name);
+                "from its own output, only that of the frame before: buffers: {before: {carry: BUFFER}}, and "
+                "in: before", names, r->stage[path[n - 1].stage].s.name);
 }
 
 void gp_order(gp_resolving *r)
@@ -57,9 +71,7 @@ void gp_order(gp_resolving *r)
     gp_carry_mark(r);
     for (int i = 0; i < r->nstages; i++)
         state[i] = NEW;
-    int *first = GP_NEW(r->arena, int, r->nstages), nfirst = gp_carry_first(r, first);
-    for (int k = 0; k < nfirst + r->nstages; k++) {
-        int i = k < nfirst ? first[k] : k - nfirst;
+    for (int i = 0; i < r->nstages; i++) {
         if (state[i] != NEW)
             continue;
         state[i] = 0, path[0] = (struct step){ .stage = i }, n = 1;

@@ -3,6 +3,7 @@
  * A stage fires as often as the frames of its inputs let it. Rates of stages that one source reaches, or sources
  * that are joined somewhere, are fixed multiples of each other; those of all others are apart. The first stage of
  * each such component has rate 1 until all are known, then all are made whole numbers. */
+#include <string.h>
 #include "base/plural.h"
 #include "compile/firing.h"
 #include "compile/resolve.h"
@@ -219,38 +220,56 @@ static bool comes_late(rating *w, const arrivals *x, int v, int port)
               b[!is_late]->name, b[is_late]->name);
 }
 
-/* No stage waits at one input for the end of what has to be taken at another for it to end. */
+/* Of stage v, from the sets of those that make its inputs; on a cycle they may not be all there yet. With `check`, false
+ * after an error. */
+static bool arrive(rating *w, arrivals *x, int v, bool check)
+{
+    const gp_graph *g = w->g;
+    const gp_stage *st = &g->stage[v];
+    unsigned *now = x->now + x->words * (size_t)v, *late = x->late + x->words * (size_t)v;
+    int top = find(w, v, &(ratio){ 0 });
+    bool some = false, ok = true;
+    for (size_t k = 0; check && k < x->words; k++)
+        now[k] = late[k] = 0;
+    if (!st->nin)                      /* sources that are joined anywhere go on together */
+        now[top / 32] |= 1u << top % 32;
+    for (int i = 0; i < st->nin; i++) {
+        int from = st->in[i] < 0 ? -1 : g->buffer[st->in[i]].producer.stage;
+        if (from < 0)
+            continue;
+        const unsigned *n = x->now + x->words * (size_t)from, *l = x->late + x->words * (size_t)from;
+        if (check && some && (both(n, late, x->words) || both(l, now, x->words)))
+            ok = comes_late(w, x, v, i);
+        for (size_t k = 0; k < x->words; k++)
+            now[k] |= n[k], late[k] |= l[k];
+        some = true;
+    }
+    for (size_t k = 0; st->regroup.every == INT64_MAX && k < x->words; k++)
+        late[k] |= now[k], now[k] = 0;
+    return ok;
+}
+
+/* No stage waits at one input for the end of what has to be taken at another for it to end. Stages are in order, but for
+ * what closes a cycle: then all sets are made until none grows. */
 static bool check_arrivals(rating *w, gp_arena *a)
 {
     const gp_graph *g = w->g;
     arrivals x = { .words = ((size_t)g->nstages + 31) / 32 };
-    bool some = false, ok = true;
+    size_t bytes = sizeof(unsigned) * x.words * (size_t)g->nstages;
+    bool some = false, circles = false, ok = true;
     for (int v = 0; v < g->nstages; v++)
-        some |= g->stage[v].regroup.every == INT64_MAX;
+        some |= g->stage[v].regroup.every == INT64_MAX, circles |= g->stage[v].closes;
     if (!some)
         return true;
-    x.now = GP_NEW(a, unsigned, x.words * (size_t)g->nstages), x.late = GP_NEW(a, unsigned, x.words * (size_t)g->nstages);
-    for (int v = 0; v < g->nstages; v++) {
-        const gp_stage *st = &g->stage[v];
-        unsigned *now = x.now + x.words * (size_t)v, *late = x.late + x.words * (size_t)v;
-        const char *first = NULL;
-        int top = find(w, v, &(ratio){ 0 });
-        if (!st->nin)                  /* sources that are joined anywhere go on together */
-            now[top / 32] |= 1u << top % 32;
-        for (int i = 0; i < st->nin; i++) {
-            int from = st->in[i] < 0 || st->closes ? -1 : g->buffer[st->in[i]].producer.stage;
-            if (from < 0)
-                continue;
-            const unsigned *n = x.now + x.words * (size_t)from, *l = x.late + x.words * (size_t)from;
-            if (first && (both(n, late, x.words) || both(l, now, x.words)))
-                ok = comes_late(w, &x, v, i);
-            for (size_t k = 0; k < x.words; k++)
-                now[k] |= n[k], late[k] |= l[k];
-            first = first ? first : g->buffer[st->in[i]].name;
-        }
-        for (size_t k = 0; st->regroup.every == INT64_MAX && k < x.words; k++)
-            late[k] |= now[k], now[k] = 0;
+    x.now = gp_alloc(a, bytes), x.late = gp_alloc(a, bytes);
+    for (unsigned *before = circles ? gp_alloc(a, 2 * bytes) : NULL; circles;) {
+        memcpy(before, x.now, bytes), memcpy((char *)before + bytes, x.late, bytes);
+        for (int v = 0; v < g->nstages; v++)
+            arrive(w, &x, v, false);
+        circles = memcmp(before, x.now, bytes) || memcmp((char *)before + bytes, x.late, bytes);
     }
+    for (int v = 0; v < g->nstages; v++)
+        ok &= arrive(w, &x, v, true);
     return ok;
 }
 

@@ -132,6 +132,8 @@ typedef struct gp_rbuf {
     int readers;
     const char *carry;         /* the buffer that it carries, or NULL; */
     int init;                  /* then: its first frame, a constant */
+    int carrier;               /* the last of the stages that carry it and close a cycle, plus 1, or 0 */
+    const char *said_by;       /* the buffer that carries it, where b.said is by that one's type */
 } gp_rbuf;
 
 typedef struct gp_rstage {
@@ -141,6 +143,7 @@ typedef struct gp_rstage {
     bool broken;               /* not to be shaped: unknown kind, no input, bad options */
     bool misspelt;             /* has keys that it should not have */
     int sort;                  /* its index in the graph */
+    int next_carrier;          /* as gp_rbuf.carrier: another that carries the same */
 } gp_rstage;
 
 typedef struct gp_resolving {
@@ -165,14 +168,18 @@ typedef struct gp_resolving {
 void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages);
 /* Fills in what b.said leaves open from `t`, the type of the buffer it is like. */
 void gp_said_like(gp_rbuf *b, const gp_type *t);
-gp_rbuf *gp_add_buffer(gp_resolving *r, const char *name, gp_loc at);      /* moves buffer[] */
-/* carry.c. Reads a buffer's `carry` and `init`; finds out which carry stages close cycles; lists these, as they come
- * before all others; finds out, of stages in order, which are on a cycle; the type of a carried buffer; what is wrong once all types are known; with the sources of each
+static inline bool gp_is_complete(const gp_type *t)
+{
+    return t->dtype && t->ndim;
+}
+/* wire.c: a buffer that nobody finds by its name; moves buffer[]. */
+gp_rbuf *gp_push_buffer(gp_resolving *r, const char *name, gp_loc at);
+/* carry.c. Reads a buffer's `carry` and `init`; finds out which carry stages close cycles, and, of stages in order,
+ * which are on one; the type of a carried buffer; what is wrong once all types are known; with the sources of each
  * stage, once the graph is there. */
 extern const gp_kind gp_kind_carry;
 void gp_carry_read(gp_resolving *r, int buffer);
 void gp_carry_mark(gp_resolving *r);
-int gp_carry_first(const gp_resolving *r, int *stage);
 void gp_carry_cycles(gp_resolving *r);
 void gp_carry_infer(gp_resolving *r, gp_rstage *st);
 void gp_carry_check(gp_resolving *r);

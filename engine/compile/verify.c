@@ -160,7 +160,7 @@ static bool check_convex(const verifying *v)
         const gp_buffer *buf = &v->g->buffer[b];
         for (int u = 0; buf->producer.stage >= 0 && u < buf->nuse; u++) {
             int from = v->actor[buf->producer.stage], to = v->actor[buf->use[u].stage];
-            if (v->g->stage[buf->use[u].stage].closes && gp_is_carry(&v->g->stage[buf->use[u].stage]))
+            if (v->g->stage[buf->use[u].stage].closes)
                 continue;
             if (from > to || (from == to && v->p->actor[from].kind == GP_ACTOR_HOST))
                 return BUG(v, buf->at, "buffer '%s' leads back to an actor that made it",

@@ -17,20 +17,25 @@ static gp_rbuf *find_buffer(gp_resolving *r, const char *name)
     return i < 0 ? NULL : &r->buffer[i];
 }
 
-gp_rbuf *gp_add_buffer(gp_resolving *r, const char *name, gp_loc at)
+gp_rbuf *gp_push_buffer(gp_resolving *r, const char *name, gp_loc at)
 {
-    gp_table_put(&r->buffer_index, name, r->nbuffers);
     gp_rbuf *b = GP_PUSH(r->arena, r->buffer, r->nbuffers, r->buffers_cap);
     *b = (gp_rbuf){ .b = { .name = name, .at = at, .depth = r->depth, .producer = { -1, -1 } },
                     .like = -1 };
     return b;
 }
 
+static gp_rbuf *add_buffer(gp_resolving *r, const char *name, gp_loc at)
+{
+    gp_table_put(&r->buffer_index, name, r->nbuffers);
+    return gp_push_buffer(r, name, at);
+}
+
 /* "; did you mean ...": of the buffers that have frames or are constant. */
 static const char *near_buffer(const gp_resolving *r, gp_near *near)
 {
     for (int i = 0; r->errs->n < GP_ERRS_MAX && i < r->nbuffers; i++)
-        if (r->buffer[i].konst || r->buffer[i].b.producer.stage >= 0)
+        if ((r->buffer[i].konst && r->buffer[i].node) || r->buffer[i].b.producer.stage >= 0)
             gp_near_try(near, r->buffer[i].b.name);
     return gp_near_text(near);
 }
@@ -124,7 +129,7 @@ static void read_buffers(gp_resolving *r, const gp_node *buffers)
     for (int i = 0; buffers && i < buffers->n; i++) {
         const gp_node *key = buffers->key[i], *value = buffers->item[i];
         check_label(r, "buffer", key->text, key->at);
-        gp_rbuf *b = gp_add_buffer(r, key->text, key->at);
+        gp_rbuf *b = add_buffer(r, key->text, key->at);
         if (value->kind == GP_MAP) {
             int index = (int)(b - r->buffer);
             b->node = value, read_buffer(r, b);
@@ -139,11 +144,6 @@ static void read_buffers(gp_resolving *r, const gp_node *buffers)
 
 /* ---- like ------------------------------------------------------------ */
 
-static bool complete(const gp_type *t)
-{
-    return t->dtype && t->ndim;
-}
-
 void gp_said_like(gp_rbuf *b, const gp_type *t)
 {
     if (!b->b.said.dtype)
@@ -157,7 +157,7 @@ void gp_said_like(gp_rbuf *b, const gp_type *t)
 static void find_like(gp_resolving *r, gp_rbuf *b)
 {
     const gp_node *n = b->konst || b->carry ? NULL : gp_node_get(b->node, "like");
-    if (!n || complete(&b->b.said))
+    if (!n || gp_is_complete(&b->b.said))
         return;
     r->read.stage = NULL, r->read.key = "like";
     const char *name = gp_read_text(&r->read, n);
@@ -193,7 +193,7 @@ static void follow_likes(gp_resolving *r)
             state[path[n]] = DONE;
             if (other && other->broken)
                 b->broken = true;
-            if (other && complete(&other->b.said))
+            if (other && gp_is_complete(&other->b.said))
                 gp_said_like(b, &other->b.said), b->like = -1;
         }
     }
@@ -404,7 +404,7 @@ static bool produce(gp_resolving *r, gp_rstage *st, int port, const struct conn 
         return AT(r, c->at, "buffer '%s' has two producers: stages '%s' and '%s'", c->buffer,
                   r->stage[b->b.producer.stage].s.name, st->s.name);
     if (!b)
-        b = check_label(r, "buffer", c->buffer, c->at) ? gp_add_buffer(r, c->buffer, c->at) : NULL;
+        b = check_label(r, "buffer", c->buffer, c->at) ? add_buffer(r, c->buffer, c->at) : NULL;
     if (b) {
         b->b.producer = (gp_use){ (int)(st - r->stage), port };
         st->s.out[port] = (int)(b - r->buffer);
@@ -501,16 +501,21 @@ static void consume(gp_resolving *r, gp_rstage *st, int port, const struct conn 
 }
 
 /* Of a carry stage, which is called as its buffer is: what that carries, and its first frame. */
-static bool carried_in(gp_resolving *r, const gp_rstage *st, struct side *s)
+static void wire_carry(gp_resolving *r, gp_rstage *st)
 {
-    const gp_rbuf *b = find_buffer(r, st->s.name);
-    const gp_rbuf *v = b->carry ? find_buffer(r, b->carry) : NULL;
-    gp_loc at = gp_node_get(st->node, "carry")->at;
-    s->c[s->n++] = (struct conn){ NULL, b->carry, at };
-    s->c[s->n++] = (struct conn){ NULL, r->buffer[b->init].b.name, at };
-    return b->carry && (!v || !v->konst
-                        || AT(r, at, "buffer '%s' carries '%s', which is constant: it has no frames to carry; read '%s' "
-                              "itself", b->b.name, b->carry, b->carry));
+    const char *names[] = { "in", "init" };
+    const gp_rbuf *b = find_buffer(r, st->s.name), *v = b->carry ? find_buffer(r, b->carry) : NULL;
+    struct conn c = { NULL, b->carry, gp_node_get(st->node, "carry")->at };
+    keep(r, 2, names, &st->s.in, &st->s.in_name);
+    st->s.nin = 2;
+    st->s.in[1] = b->init;
+    r->buffer[b->init].readers++;
+    if (v && v->konst)
+        AT(r, c.at, "buffer '%s' carries '%s', which is constant: it has no frames to carry; read '%s' itself", b->b.name,
+           b->carry, b->carry);
+    else if (b->carry)
+        consume(r, st, 0, &c);
+    st->broken = st->s.in[0] < 0;
 }
 
 static void wire_in(gp_resolving *r, gp_rstage *st)
@@ -526,8 +531,6 @@ static void wire_in(gp_resolving *r, gp_rstage *st)
                 st->s.kind->name);
     else if (said)
         ok = read_side(r, &s, said);
-    else if (gp_is_carry(&st->s))
-        ok = carried_in(r, st, &s);
     else if (ok)
         ok = default_in(r, st, &s);
     if (ok)
@@ -634,7 +637,7 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
         find_like(r, &r->buffer[i]);
     follow_likes(r);
     for (int i = 0; i < r->nstages; i++)
-        wire_in(r, &r->stage[i]), assume_read(r, &r->stage[i]);
+        (gp_is_carry(&r->stage[i].s) ? wire_carry : wire_in)(r, &r->stage[i]), assume_read(r, &r->stage[i]);
     int used = r->errs->failed == failed ? r->nbuffers : 0;
     for (int i = 0; i < used; i++)
         check_used(r, &r->buffer[i]);

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/plural.h"
-#include "compile/firing.h"
 #include "draw/rates.h"
 
 bool gp_rates_differ(const gp_graph *g)
@@ -21,8 +20,6 @@ char *gp_regroup_text(const gp_regroup *r, char buf[GP_REGROUP_TEXT])
     int64_t after = r->take - r->back - 1, becomes = r->make * r->repeat;
     bool alone = !r->back && !after, apart = r->take > 1 && !r->back && r->step == r->take;
     int n;
-    if (gp_firing_carries(r))
-        return strcpy(buf, "the frame before");
     if (r->every == INT64_MAX)
         return strcpy(buf, "all frames -> 1");
     if (r->every > 1)

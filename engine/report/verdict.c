@@ -124,6 +124,36 @@ static void blame_depth(gp_judging *j, gp_candidate c)
     gp_try_deeper(j, c.actor, -1, 2);
 }
 
+/* A stage of an actor that is on a cycle by way of a carried buffer, or NULL. */
+static const gp_stage *on_cycle(const gp_judging *j, int actor)
+{
+    const gp_actor_report *p = &j->r->actor[actor];
+    const gp_segment *s = p->segment >= 0 ? &j->plan->segment[p->segment] : NULL;
+    for (int i = 0; i < (s ? s->ntasks : 1); i++) {
+        int stage = s ? j->plan->task[s->task[i]].stage : p->stage;
+        if (stage >= 0 && j->g->stage[stage].cycle)
+            return &j->g->stage[stage];
+    }
+    return NULL;
+}
+
+static const char *carried_on(const gp_judging *j, int cycle)
+{
+    int i = 0;
+    while (!j->g->stage[i].closes || j->g->stage[i].cycle != cycle)
+        i++;
+    return j->g->stage[i].name;
+}
+
+static void blame_cycle(gp_judging *j, int actor, const char *carried, double part)
+{
+    gp_verdict_found(j, GP_BOUND_CYCLE, actor);
+    say(j, "bound by the cycle of the carried buffer '%.60s', whose stages take one frame after the other ('%.60s' waits "
+        "for the frame before %d %% of the time", carried, j->r->actor[actor].name, percent(part));
+    gp_say_machine(j);
+    say(j, "): make them faster, or take out of it what does not need the frame before");
+}
+
 /* For those whose busy share alone does not show that they are the bound. */
 static const char *waitless(const gp_judging *j, gp_candidate c)
 {
@@ -249,6 +279,11 @@ static void blame_kernels(gp_judging *j, gp_candidate c)
 
 static void blame(gp_judging *j, gp_candidate c)
 {
+    const gp_stage *st = c.bound == GP_BOUND_STREAMS ? on_cycle(j, c.actor) : NULL;
+    if (st && st->circles) {           /* its streams wait for each other */
+        blame_cycle(j, c.actor, carried_on(j, st->cycle), c.part);
+        return;
+    }
     gp_verdict_found(j, c.bound, c.actor);
     switch (c.bound) {
     case GP_BOUND_STAGE:    blame_stage(j, c); break;
@@ -329,7 +364,12 @@ static bool are_streams_few(gp_judging *j)
         return false;
     const gp_actor_report *p = &j->r->actor[best];
     const gp_segment *s = &j->plan->segment[p->segment];
+    const gp_stage *st = on_cycle(j, best);
     double most = gp_busiest(j, -1).part;
+    if (st && st->circles) {
+        blame_cycle(j, best, carried_on(j, st->cycle), gp_part_of_run(j, p->wait_stream_ns));
+        return true;
+    }
     gp_verdict_found(j, GP_BOUND_STREAMS, best);
     say(j, "bound by the %d stream%s of '%.60s' (%d %% of the time none is free", s->streams,
         gp_plural(s->streams), p->name, percent(gp_part_of_run(j, p->wait_stream_ns)));
@@ -388,15 +428,7 @@ static bool is_deep(const gp_judging *j, const gp_buffer_report *b)
     return b->depth > (others > enough ? others : enough);
 }
 
-static bool is_on_cycle(const gp_judging *j, int actor)
-{
-    const gp_actor_report *p = &j->r->actor[actor];
-    int stage = p->stage;
-    for (int i = 0; stage < 0; i++)
-        stage = j->plan->task[j->plan->segment[p->segment].task[i]].stage;
-    return j->g->stage[stage].cycle;
-}
-
+/* On the host, or across: who reads what is carried waits, and has a frame of all else. */
 static bool is_cycle(gp_judging *j)
 {
     int best = -1;
@@ -404,21 +436,15 @@ static bool is_cycle(gp_judging *j)
     for (int i = 0; i < j->r->nbuffers; i++) {
         const gp_buffer_report *b = &j->r->buffer[i];
         double in = waits(j, &j->r->actor[b->to], j->r->actor[b->to].wait_in_ns);
-        if (!j->g->buffer[b->buffer].carried || !is_on_cycle(j, b->to) || in < most)
+        if (!j->g->buffer[b->buffer].carried || !on_cycle(j, b->to) || in < most)
             continue;
         for (int k = 0; k < j->r->nbuffers; k++)
             if (j->r->buffer[k].to == b->to && k != i && gp_fullness(j, &j->r->buffer[k]) > 0.5)
                 most = in, best = i;
     }
-    if (best < 0)
-        return false;
-    const gp_buffer_report *b = &j->r->buffer[best];
-    gp_verdict_found(j, GP_BOUND_CYCLE, b->to);
-    say(j, "bound by the cycle of the carried buffer '%.60s', whose stages take one frame after the other ('%.60s' waits "
-        "for the frame before %d %% of the time", b->name, j->r->actor[b->to].name, percent(most));
-    gp_say_machine(j);
-    say(j, "): make them faster, or take out of it what does not need the frame before");
-    return true;
+    if (best >= 0)
+        blame_cycle(j, j->r->buffer[best].to, j->r->buffer[best].name, most);
+    return best >= 0;
 }
 
 static bool is_shallow(gp_judging *j)

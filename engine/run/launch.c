@@ -191,23 +191,22 @@ static bool record_gather(gp_rec *r, const gp_batch *o, const gp_taskrt *part)
 }
 
 /* Behind a part that makes what is carried: frame f + 1 may take it. Where frame f is a hole, its slot gets what is
- * carried in its place. */
+ * carried in its place: the first frame, or what frame f itself was given. All that carry it agree on that. */
 static bool let_next(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64_t f)
 {
     const gp_run *run = o->p->run;
     uint64_t slots = (uint64_t)o->p->segment->depth;
-    bool hole = o->irregular && gp_frame_stage_hole(o->p->seg, part->stage);
-    for (const gp_taskrt *c = part->lets; c; c = c->next) {
-        const gp_ringrt *v = &run->ring[c->task->in[0]];
-        uint64_t depth = (uint64_t)v->ring->depth;
-        const void *first = run->extra[c->task->konst[1]];
+    const gp_taskrt *c = part->lets;
+    if (c && o->irregular && gp_frame_stage_hole(o->p->seg, part->stage)) {
+        const gp_ringrt *v = &run->ring[c->task->in[0]], *u = &run->ring[c->task->out[0]];
         bool splices = c->stage->on_hole == GP_ON_HOLE_SPLICE;
-        if (hole && !(splices && depth == 1)
-            && !r->ops->copy(r, gp_slot(v, f), splices ? gp_slot(v, f + depth - 1) : first, gp_bytes(&v->buffer->type)))
-            return false;
-        if (!r->ops->order_pass(r, c->order, (int)(f % slots)))
+        if (!r->ops->copy(r, gp_slot(v, f), splices ? gp_slot(u, f) : run->extra[c->task->konst[1]],
+                          gp_bytes(&v->buffer->type)))
             return false;
     }
+    for (; c; c = c->next)
+        if (!r->ops->order_pass(r, c->order, (int)(f % slots)))
+            return false;
     return true;
 }
 

@@ -10,6 +10,17 @@
 /* `count` pieces of `bytes` each. */
 typedef struct piece { char *dst; size_t dst_stride; const char *src; size_t src_stride, bytes, count; } piece;
 
+static const gp_task *task_of(const gp_actorrt *p)
+{
+    const gp_plan *plan = p->run->plan;
+    if (p->kind == GP_ACTOR_HOST)
+        return &plan->task[plan->host_task[p->stage - p->run->graph->stage]];
+    const int *i = p->segment->task;
+    while (plan->task[*i].op != GP_TASK_STAGE)
+        i++;
+    return &plan->task[*i];
+}
+
 /* ---- what is carried -------------------------------------------------- */
 
 /* A frame of the output that is the one before of the input: whatever that was, it is whole, with zeros for the rows
@@ -23,14 +34,10 @@ static gp_meta carried_meta(const gp_actorrt *p)
  * with `on_hole: splice` what the hole's own frame was copied from. NULL: it is in its slot. */
 static const char *carried_from(const gp_actorrt *p, uint64_t k, const gp_ringrt *in, const gp_ringrt *to)
 {
-    int at = 0;
-    const gp_stage *st = gp_actor_stage(p, &at);
-    const gp_task *t = &p->run->plan->task[0];
-    while (t->stage != st - p->run->graph->stage)
-        t++;
+    const gp_task *t = task_of(p);
     if (k && !gp_meta_of(p->in[0].ring, k - 1)->hole)
         return gp_slot(in, k - 1);
-    if (!k || st->on_hole == GP_ON_HOLE_RESET)
+    if (!k || p->run->graph->stage[t->stage].on_hole == GP_ON_HOLE_RESET)
         return p->run->extra[t->konst[1]];
     return to->ring->depth > 1 ? gp_slot(to, k - 1) : NULL;
 }
@@ -45,14 +52,10 @@ static const gp_ringrt *input(const gp_actorrt *p)
 /* The rings in which its frames are, where they are copied: on the device those of its task. */
 static const gp_ringrt *side(const gp_actorrt *p, bool takes)
 {
-    const gp_plan *plan = p->run->plan;
+    const gp_task *t = task_of(p);
     if (p->kind == GP_ACTOR_HOST)
         return takes ? input(p) : p->out[0];
-    for (int i = 0;; i++) {
-        const gp_task *t = &plan->task[p->segment->task[i]];
-        if (t->op == GP_TASK_STAGE)
-            return &p->run->ring[takes ? t->in[0] : t->out[0]];
-    }
+    return &p->run->ring[takes ? t->in[0] : t->out[0]];
 }
 
 /* The frame behind the last that firing k takes: at the end there are fewer. */

@@ -135,7 +135,8 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
     s->busy = GP_NEW(a, atomic_bool, seg->streams);
     s->ninflight = (uint64_t)seg->depth + 1;
     s->inflight = GP_NEW(a, gp_inflight, s->ninflight);
-    if ((be->load && !warm_up(p, errs)) || (!be->load && carries && !reset(p, errs)) || !gp_unwritten_init(p, errs))
+    bool ready = be->load ? warm_up(p, errs) : !carries || reset(p, errs);
+    if (!ready || !gp_unwritten_init(p, errs))
         return false;
     if (run->graph->launch == GP_LAUNCH_STREAM || run->options.isolate || p->regroup)
         return true;

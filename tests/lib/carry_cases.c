@@ -41,6 +41,9 @@ static const struct { const char *what, *words; double last; } graphs[] = {
     { "a running sum", "v = sum x u; u : v", 3675 },
     { "the input that is carried comes first", "v = sum u x; u : v", 3675 },
     { "a running sum in a script", "v = lua sum x u; u : v", 3675 },
+    { "two of one buffer, which begin otherwise", "a = sum x p; v = mean a q; p : v; q : v 7.5", NAN },
+    { "two of one buffer, of which one goes on at holes", "l = lose 4 x; a = sum l p; v = mean a q; p : v; q : v splice", NAN },
+    { "two of one buffer that agree", "l = lose 4 x; a = sum l p; v = mean a q; p : v 3 splice; q : v 3 splice", NAN },
     { "a script that reads the carried buffer first", "v = lua sum u x; u : v", 3675 },
     { "a script in the cycle", "s = sum x u; v = lua copy s; u : v", 3675 },
     { "a script in front of the sum", "s = lua copy u; v = sum x s; u : v", 3675 },
@@ -327,6 +330,7 @@ static const struct { const char *dtype, *c, *init; size_t size; const void *is;
     { "f64", "double", "\"(base + 1) / 2.0\"", 8, BYTES((double[]){ 3.5 }) },
     { "i32", "int", "base", 4, BYTES((int32_t[]){ 6 }) },
     { "f32", "float", NULL, 4, BYTES((float[]){ 0 }) },
+    { "i64", "long long", NULL, 8, BYTES((int64_t[]){ 0 }) },
     { "i16", "short", "file", 2, BYTES((int16_t[]){ -7 }) },
     { "c64", "float2", "file", 8, BYTES((float[]){ -7, 9 }) },
 };
