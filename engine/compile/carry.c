@@ -27,7 +27,7 @@ static bool shape(gp_shape *s)
 
 static bool record(gp_dcall *c)
 {
-    return gp_copy(c, c->out[0].data, c->in[0].data, gp_bytes(&c->out[0].type));
+    return gp_copy(c, c->out[0].data, c->in[0].data, gp_bytes(&c->in[0].type));
 }
 
 /* In no registry: `buffers:` alone make such stages. */
@@ -212,6 +212,12 @@ static bool fits(const gp_num *x, gp_dtype t)
 static const gp_type *type_of(gp_resolving *r, const gp_rstage *st)
 {
     gp_rbuf *u = &r->buffer[st->s.out[0]], *v = &r->buffer[st->s.in[0]], *init = &r->buffer[st->s.in[1]];
+    for (int i = 0; i < r->nstages && v->carry && !v->known && !gp_is_complete(&v->b.said); i++) {
+        const gp_rstage *from = &r->stage[v->b.producer.stage];
+        if (from->broken || from->s.in[0] < 0)
+            return NULL;
+        v = &r->buffer[from->s.in[0]];
+    }
     if (v->known || v->broken)
         return v->known ? &v->b.type : NULL;
     if (v->like >= 0 && r->buffer[v->like].known)

@@ -73,7 +73,7 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
     gp_segmentrt *s = p->seg;
     for (int i = 0; i < p->nin; i++) {
         const gp_ringrt *r = p->in[i].ring;
-        s->type[r->ring->buffer].dim[0] = gp_meta_of(r, f)->rows;
+        s->type[r->ring->buffer].dim[0] = r->buffer->carried ? gp_carried_rows(p, r->buffer, f) : gp_meta_of(r, f)->rows;
         s->hole[r->ring->buffer] = failed ? GP_HOLE_FAILED : gp_meta_of(r, f)->hole;
     }
     for (int i = 0; i < s->nparts; i++) {
@@ -88,6 +88,8 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
                 in[k] = s->type[st->in[k]];
         if (!hole && !empty && !gp_partial_shape(p->run->graph, st, in, out, errs))
             return false;
+        if (gp_stage_circles_back(st))
+            out[0].dim[0] = gp_carried_rows(p, &p->run->graph->buffer[st->out[0]], f);
         for (int k = 0; k < st->nout; k++) {
             if (empty)                 /* then it has no rows to give either */
                 s->type[st->out[k]].dim[0] = 0;

@@ -174,6 +174,15 @@ static inline int gp_lead_input(const gp_actorrt *p)
     return 0;
 }
 
+/* The rows of frame f of what is carried, to actor p: as many as it is read beside has, where whole frames have as many.
+ * It is whole itself, and decides no frame's rows. */
+static inline int64_t gp_carried_rows(const gp_actorrt *p, const gp_buffer *b, uint64_t f)
+{
+    const gp_ringrt *lead = p->nin ? p->in[gp_lead_input(p)].ring : NULL;
+    int64_t rows = b->type.dim[0];
+    return lead && !lead->buffer->carried && lead->buffer->type.dim[0] == rows ? gp_meta_of(lead, f)->rows : rows;
+}
+
 typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER } gp_look;
 
 /* Can actor `p` take frame `next`? GO: yes, *n of at most `max` in a row. OVER:

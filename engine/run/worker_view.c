@@ -91,7 +91,7 @@ static void lay_out_inputs(gp_actorrt *p, gp_worker_view *wv, uint64_t first, in
         bool *partial = wv->partial;
         gp_walk w = gp_walk_from(r, first);
         for (int j = 0; j < n; j++, v += ports, gp_walk_on(&w)) {
-            int64_t rows = w.meta->rows;
+            int64_t rows = r->buffer->carried ? gp_carried_rows(p, r->buffer, first + (uint64_t)j) : w.meta->rows;
             v->data = w.data;
             v->type.dim[0] = rows;
             if (rows != v->rows)
