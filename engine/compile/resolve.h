@@ -174,9 +174,9 @@ static inline bool gp_is_complete(const gp_type *t)
 }
 /* wire.c: a buffer that nobody finds by its name; moves buffer[]. */
 gp_rbuf *gp_push_buffer(gp_resolving *r, const char *name, gp_loc at);
-/* carry.c. Reads a buffer's `carry` and `init`; finds out which carry stages close cycles, and, of stages in order,
- * which are on one; the type of a carried buffer; what is wrong once all types are known; with the sources of each
- * stage, once the graph is there. */
+/* carry.c, in the order in which resolve calls these: what a buffer says; which carry stages close cycles; of stages in
+ * order, which are on a cycle; the type of a carried buffer; what is wrong once all types are known, and once the sources
+ * of each stage are. */
 extern const gp_kind gp_kind_carry;
 void gp_carry_read(gp_resolving *r, int buffer);
 void gp_carry_mark(gp_resolving *r);

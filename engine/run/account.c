@@ -51,7 +51,8 @@ static gp_block made_block(gp_block b, const gp_regroup *r)
     return (gp_block){ times(b.frames, whole / b.firings), whole / (uint64_t)r->every * (uint64_t)r->make, b.late };
 }
 
-/* Of a stage, from those before it, which come first; what is carried decides nothing. Inputs have one rate: the larger block is of whole ones. */
+/* Of a stage, from those before it, which come first; what is carried decides nothing. Inputs have one rate: the larger
+ * block is of whole ones. */
 static gp_block block_of(const gp_accountrt *l, const gp_graph *g, const gp_stage *st)
 {
     gp_block all = { 0, 0, 0 };

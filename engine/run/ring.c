@@ -98,7 +98,8 @@ void gp_actor_ends_differ(gp_actorrt *p, uint64_t next)
     gp_fail(&e, GP_E_RUN, reader_at(p, goes_on),
             "the inputs of '%s' have different lengths: '%s' ended after %llu frame%s, '%s' has "
             "more%s", p->name, ended->name, (unsigned long long)next, gp_plural((int64_t)next),
-            goes_on->name, ended->follows && !ended->carried ? ", of which none was held: does a 'tail: drop' leave out the last?" : "");
+            goes_on->name, ended->follows && !ended->carried
+            ? ", of which none was held: does a 'tail: drop' leave out the last?" : "");
     gp_run_fail(p->run, &e);
 }
 
