@@ -144,6 +144,14 @@ static gp_block block_of_made(const gp_accountrt *l, const gp_actorrt *p)
     return b.firings && p->regroup ? made_block(b, p->regroup) : b;
 }
 
+/* Of the frames of a buffer: others that its actor makes may come from other sources. */
+static gp_block block_of_buffer(const gp_accountrt *l, const gp_buffer *buffer)
+{
+    const gp_stage *st = &l->run->graph->stage[buffer->producer.stage];
+    gp_block b = l->block[buffer->producer.stage];
+    return b.firings && st->regroups ? made_block(b, &st->regroup) : b;
+}
+
 /* The frames in whole blocks that an actor is done with, which has fired, or made frames, so often. */
 static uint64_t done_with(gp_block b, uint64_t k)
 {
@@ -424,12 +432,11 @@ void gp_actor_failed(gp_actorrt *p, uint64_t f)
     }
 }
 
-void gp_actor_hole(gp_actorrt *p, uint64_t f, gp_hole hole)
+void gp_buffer_hole(const gp_run *run, const gp_buffer *buffer, uint64_t f, gp_hole hole)
 {
-    const gp_run *run = p->run;
     for (int i = 0; i < run->naccounts; i++) {
         gp_accountrt *l = &run->account[i];
-        gp_block b = block_of_made(l, p);
+        gp_block b = block_of_buffer(l, buffer);
         if (!b.firings)
             continue;
         pthread_mutex_lock(&l->lock);
@@ -439,12 +446,11 @@ void gp_actor_hole(gp_actorrt *p, uint64_t f, gp_hole hole)
     }
 }
 
-void gp_actor_lost(gp_actorrt *p, uint64_t f)
+void gp_buffer_lost(const gp_run *run, const gp_buffer *buffer, uint64_t f)
 {
-    const gp_run *run = p->run;
     for (int i = 0; i < run->naccounts; i++) {
         gp_accountrt *l = &run->account[i];
-        gp_block b = block_of_made(l, p);
+        gp_block b = block_of_buffer(l, buffer);
         if (!b.firings)
             continue;
         pthread_mutex_lock(&l->lock);

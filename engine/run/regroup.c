@@ -264,10 +264,9 @@ static uint64_t first_left_out(const gp_actorrt *p, uint64_t firings)
 uint64_t gp_regroup_left_out(gp_actorrt *p, uint64_t firings)
 {
     uint64_t end = atomic_load(&input(p)->end), first = first_left_out(p, firings);
-    gp_actorrt *made = &p->run->actor[input(p)->ring->producer];
     if (!p->regroup->drop_tail || end == GP_UNKNOWN || gp_firings_in_all(p->regroup, end) != firings || first >= end)
         return GP_UNKNOWN;
     for (uint64_t f = first; f < end; f++)
-        gp_actor_hole(made, f, GP_HOLE_DROPPED);
+        gp_buffer_hole(p->run, input(p)->buffer, f, GP_HOLE_DROPPED);
     return first;
 }

@@ -176,7 +176,7 @@ static void tell_holes(gp_actorrt *p, uint64_t from, uint64_t to)
     for (int o = 0; o < p->nout; o++)
         for (uint64_t f = from; f < to; f++)
             if (gp_meta_of(p->out[o], f)->hole)
-                gp_actor_hole(p, f, gp_meta_of(p->out[o], f)->hole);
+                gp_buffer_hole(p->run, p->out[o]->buffer, f, gp_meta_of(p->out[o], f)->hole);
 }
 
 void gp_actor_publish(gp_actorrt *p, uint64_t first, int n)
@@ -238,7 +238,7 @@ void gp_actor_end(gp_actorrt *p, uint64_t end, bool early)
     uint64_t left = p->regroup ? gp_regroup_left_out(p, end) : GP_UNKNOWN;
     if (left != GP_UNKNOWN) {
         end_sinks(p, end);
-        gp_actor_lost(&run->actor[p->in[0].ring->ring->producer], left);
+        gp_buffer_lost(run, p->in[0].ring->buffer, left);
     }
     for (int o = 0; o < p->nout; o++) {
         atomic_store(&p->out[o]->end, gp_actor_made(p, end));

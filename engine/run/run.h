@@ -251,10 +251,10 @@ void gp_account_end(gp_accountrt *l, int stage, uint64_t end);
 void gp_account_last(gp_accountrt *l, int stage, uint64_t end);
 /* Firing f of actor p failed, which stops the run: counted once, if at all. */
 void gp_actor_failed(gp_actorrt *p, uint64_t f);
-/* Frame f, which actor p made, is such a hole; for what the regrouped frame at the sink does not tell. */
-void gp_actor_hole(gp_actorrt *p, uint64_t f, gp_hole hole);
-/* From frame f on, which actor p made, no sink will see what is such a hole: counts them. */
-void gp_actor_lost(gp_actorrt *p, uint64_t f);
+/* Frame f of a buffer is such a hole; for what the regrouped frame at the sink does not tell. */
+void gp_buffer_hole(const gp_run *run, const gp_buffer *buffer, uint64_t f, gp_hole hole);
+/* From its frame f on no sink will see what is such a hole: counts them. */
+void gp_buffer_lost(const gp_run *run, const gp_buffer *buffer, uint64_t f);
 
 /* ---- the run --------------------------------------------------------- */
 
