@@ -115,7 +115,8 @@ void gp_carry_mark(gp_resolving *r)
             st->broken = !AT(r, gp_node_get(st->node, "carry")->at, "buffer '%s' carries itself%s; name what a stage "
                              "makes", st->s.name, from == v ? "" : ", by way of others");
         mark_before(r, from, before, todo);
-        if (!(st->s.closes = before[v]))
+        st->s.closes = before[v];
+        if (!st->s.closes || st->broken)
             continue;
         st->next_carrier = r->buffer[st->s.in[0]].carrier;
         r->buffer[st->s.in[0]].carrier = v + 1;
