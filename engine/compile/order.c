@@ -1,7 +1,8 @@
 /* order.c - stages in topological order, as near to the file's as can be.
  *
  * A depth-first search in file order: a stage comes after the producers of what
- * it reads, and after those of the buffers that its outputs are `like`. */
+ * it reads, after those of the buffers that its outputs are `like`, and after the
+ * stages that close a cycle with what it makes (carry.c). */
 #include <string.h>
 #include "compile/resolve.h"
 
