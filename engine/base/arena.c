@@ -1,4 +1,5 @@
-/* arena.c - see arena.h. A list of blocks; the newest is filled. */
+/* arena.c - see arena.h. A list of blocks; the newest is filled. Under AddressSanitizer each piece is a block of its
+ * own, so that an access beside a piece is found. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +12,20 @@ struct gp_arena_block {
     _Alignas(16) char data[];
 };
 
-enum { BLOCK = 64 * 1024 };
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined __SANITIZE_ADDRESS__ || __has_feature(address_sanitizer)
+enum { BLOCK = 0, ROUND = 1 };
+#else
+enum { BLOCK = 64 * 1024, ROUND = 16 };
+#endif
 
 void *gp_alloc(gp_arena *a, size_t bytes)
 {
     if (bytes > (size_t)1 << 40)
         goto oom;
-    bytes = (bytes + 15) & ~(size_t)15;
+    bytes = (bytes + ROUND - 1) & ~(size_t)(ROUND - 1);
     struct gp_arena_block *b = a->head;
     if (!b || b->size - b->used < bytes) {
         size_t size = bytes > BLOCK / 4 ? bytes : BLOCK;

@@ -260,6 +260,10 @@ void gp_carry_infer(gp_resolving *r, gp_rstage *st)
     }
     gp_rbuf *v = &r->buffer[st->s.in[0]];
     int from = v->b.producer.stage;
+    if (from < 0) {                    /* declared, and the outputs of its stage were not understood */
+        u->broken = true;
+        return;
+    }
     if (!gp_is_complete(&v->b.said))   /* its stage need not guess it */
         gp_said_like(v, t), v->said_by = u->b.name;
     while (gp_is_carry(&r->stage[from].s))
