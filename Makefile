@@ -144,15 +144,15 @@ $B/%.fatbin: %.cu
 	  $(foreach a,$(ARCHS),-gencode=arch=compute_$a,code=sm_$a) \
 	  -gencode=arch=compute_$(lastword $(ARCHS)),code=compute_$(lastword $(ARCHS)) -fatbin -o $@ $<
 
-# The list of kinds is the list of files in stages/; kernels likewise.
+# The list of kinds is the list of files in stages/, and `loop` (engine/run/loop.c); kernels likewise.
 $B/kinds.c: FORCE
 	@mkdir -p $(@D)
 	@{ echo '/* Made by the Makefile from the files in stages/. */'; \
 	   echo '#include "gpipe/gpipe.h"'; \
-	   for k in $(basename $(notdir $(KINDS))); do echo "extern const gp_kind gp_kind_$$k;"; done; \
+	   for k in $(basename $(notdir $(KINDS))) loop; do echo "extern const gp_kind gp_kind_$$k;"; done; \
 	   echo 'bool gp_register_builtin(gp_registry *r, gp_errs *errs)'; echo '{'; \
 	   echo '    (void)r, (void)errs;'; echo '    return true'; \
-	   for k in $(basename $(notdir $(KINDS))); do echo "        && gp_register(r, &gp_kind_$$k, errs)"; done; \
+	   for k in $(basename $(notdir $(KINDS))) loop; do echo "        && gp_register(r, &gp_kind_$$k, errs)"; done; \
 	   echo '        ;'; echo '}'; } > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $B/embed.c: FORCE

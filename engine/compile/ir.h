@@ -95,11 +95,17 @@ typedef struct gp_buffer {
     gp_use *use; int nuse;     /* consumers, in stage order */
     const char *path;          /* of a constant: the .npy to load; NULL: all its elements are `value` */
     gp_num value;
+    bool given;                /* of a loop's body (loop.h): it comes from outside, and no stage makes it */
     bool carried;              /* all of it comes by way of carried buffers: it decides no frame's name, time or end */
     bool endless;              /* every source it comes from is endless */
     bool follows;              /* it ends when what it is read beside does: endless, or made of held frames */
     gp_rate rate;
 } gp_buffer;
+
+static inline bool gp_is_const(const gp_buffer *b)
+{
+    return b->producer.stage < 0 && !b->given;
+}
 
 typedef struct gp_stage {
     const gp_kind *kind;

@@ -302,6 +302,8 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
         r->read.stage = NULL;          /* it is the buffer's */
     if (n && (i = gp_read_word(&r->read, n, "reset|splice")) >= 0)
         st->s.on_hole = (gp_on_hole)i;
+    if (r->body)
+        gp_loop_admit(r, st);
     st->s.opts = gp_alloc(r->arena, k->opts_size ? k->opts_size : 1);
     r->read.stage = st->s.name;
     if (!gp_options_read(&r->read, k, st->node, st->s.at, st->misspelt, st->s.opts)
@@ -406,6 +408,24 @@ static void sort_errors(gp_errs *errs, int from, const char *file)
         }
 }
 
+static void resolve_stages(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
+{
+    gp_wire(r, buffers, stages);
+    for (int i = 0; i < r->nstages; i++)
+        read_stage(r, &r->stage[i]);
+    gp_order(r);
+    gp_infer(r);
+}
+
+bool gp_resolve_body(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
+{
+    int failed = r->errs->failed;
+    resolve_stages(r, buffers, stages);
+    if (r->errs->failed == failed)
+        build(r);
+    return r->errs->failed == failed;
+}
+
 gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *registry,
                      const gp_env *env, const gp_machine *machine, gp_probe *probe,
                      gp_errs *errs)
@@ -427,11 +447,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
     } else if (stages->kind != GP_LIST) {
         AT(r, stages->at, "'stages' must be a list, like [{use: read}, {use: gray}]");
     } else {
-        gp_wire(r, gp_node_get(spec->root, "buffers"), stages);
-        for (int i = 0; i < r->nstages; i++)
-            read_stage(r, &r->stage[i]);
-        gp_order(r);
-        gp_infer(r);
+        resolve_stages(r, gp_node_get(spec->root, "buffers"), stages);
     }
     if (errs->failed == failed) {
         build(r);

@@ -5,6 +5,7 @@
  *   wire.c     who makes and who reads each buffer
  *   order.c    stages in topological order
  *   carry.c    buffers that carry, and the cycles that they close
+ *   loop.c     the body of a stage `loop`, which is resolved as a pipeline is
  *   infer.c    types: calls shape() in order
  *   shape.c    what shape() may call back, at compile time and at run time
  *   rates.c    how often each stage fires, for stages that regroup frames
@@ -146,7 +147,21 @@ typedef struct gp_rstage {
     int next_carrier;          /* as gp_rbuf.carrier: another that carries the same */
 } gp_rstage;
 
-typedef struct gp_resolving {
+typedef struct gp_resolving gp_resolving;
+
+/* Of a loop's body, while it is resolved: */
+typedef struct gp_body {
+    const gp_resolving *outside;       /* the pipeline that it is a part of, */
+    const gp_rstage *stage;            /* its stage there, */
+    const struct gp_loop_opts *opts;
+    const gp_type *in;                 /* the types of its inputs */
+    int *carries;              /* per buffer, see loop.h */
+    int *out;                  /* per output of the loop: the buffer, or -1 */
+    int flag;
+    int64_t every;
+} gp_body;
+
+struct gp_resolving {
     gp_arena *arena;
     gp_errs *errs;
     const gp_spec *spec;
@@ -162,7 +177,20 @@ typedef struct gp_resolving {
     gp_rstage *stage; int nstages;         /* as in the file, and from ngiven on those of carried buffers */
     int ngiven;
     int *order;                /* stages in topological order */
-} gp_resolving;
+    gp_body *body;             /* NULL: it is a whole pipeline */
+};
+
+/* What a call of shape() belongs to: gp_shape.ctx. */
+typedef struct gp_shape_ctx {
+    gp_resolving *r;           /* NULL at run time */
+    const gp_rstage *rs;       /* likewise */
+    const gp_stage *stage;
+    const gp_vars *vars;
+    gp_errs *errs;
+} gp_shape_ctx;
+
+/* resolve.c: a loop's body, r->body, whose tables are empty yet; fills r->graph. False after errors. */
+bool gp_resolve_body(gp_resolving *r, const gp_node *buffers, const gp_node *stages);
 
 /* wire.c: fills buffer[] and stage[] from `buffers:` and `stages:`. */
 void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages);
@@ -172,8 +200,14 @@ static inline bool gp_is_complete(const gp_type *t)
 {
     return t->dtype && t->ndim;
 }
-/* wire.c: a buffer that nobody finds by its name; moves buffer[]. */
+/* wire.c: a buffer, and one that nobody finds by its name; they move buffer[]. */
+gp_rbuf *gp_add_buffer(gp_resolving *r, const char *name, gp_loc at);
 gp_rbuf *gp_push_buffer(gp_resolving *r, const char *name, gp_loc at);
+/* loop.c, while a body is wired: adds what comes from outside, before all other buffers; finds what goes outside, is
+ * carried or ends the loop; refuses a stage that no loop can have. */
+void gp_loop_give(gp_resolving *r);
+void gp_loop_ends(gp_resolving *r);
+void gp_loop_admit(gp_resolving *r, gp_rstage *st);
 /* carry.c, in the order in which resolve calls these: what a buffer says; which carry stages close cycles; of stages in
  * order, which are on a cycle; the type of a carried buffer; what is wrong once all types are known, and once the sources
  * of each stage are. */

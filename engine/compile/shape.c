@@ -9,15 +9,7 @@
 #include "base/path.h"
 #include "compile/resolve.h"
 
-struct gp_shape_ctx {
-    gp_resolving *r;           /* NULL at run time */
-    const gp_rstage *rs;       /* likewise */
-    const gp_stage *stage;
-    const gp_vars *vars;
-    gp_errs *errs;
-};
-
-static struct gp_shape_ctx *ctx_of(const gp_shape *s)
+static gp_shape_ctx *ctx_of(const gp_shape *s)
 {
     return s->ctx;
 }
@@ -67,7 +59,7 @@ bool gp_shape_without(gp_shape *s, const char *opt, const char *what)
 
 bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
 {
-    const struct gp_shape_ctx *c = ctx_of(s);
+    const gp_shape_ctx *c = ctx_of(s);
     bool lenient = c->r && c->r->probe->lenient && s->nout == c->stage->nout;
     for (int i = 0; i < s->nout; i++)
         lenient &= s->out[i].dtype && s->out[i].ndim;
@@ -80,7 +72,7 @@ bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
 
 static const gp_probed *look(gp_shape *s, const char *path, bool glob)
 {
-    const struct gp_shape_ctx *c = ctx_of(s);
+    const gp_shape_ctx *c = ctx_of(s);
     if (!path) {
         gp_fail(c->errs, GP_E_SPEC, c->stage->at, "kind '%s' looks at a file without a name",
                 c->stage->kind->name);
@@ -110,7 +102,7 @@ const gp_files *gp_probe_glob(gp_shape *s, const char *pattern)
 
 bool gp_shape_writes(gp_shape *s, const char *opt, const char *path)
 {
-    const struct gp_shape_ctx *c = ctx_of(s);
+    const gp_shape_ctx *c = ctx_of(s);
     if (!c->r)
         return true;
     const char *plain = gp_path_plain(gp_alloc(c->r->arena, strlen(path) + 1), path);
@@ -127,7 +119,7 @@ bool gp_shape_writes(gp_shape *s, const char *opt, const char *path)
 
 void gp_shape_reads(gp_shape *s, const char *const *path, int n)
 {
-    const struct gp_shape_ctx *c = ctx_of(s);
+    const gp_shape_ctx *c = ctx_of(s);
     if (c->r) {
         gp_stage *st = &c->r->stage[c->rs - c->r->stage].s;
         st->reads = path, st->nreads = n;
@@ -136,7 +128,7 @@ void gp_shape_reads(gp_shape *s, const char *const *path, int n)
 
 bool gp_shape_eval(gp_shape *s, const gp_node *n, gp_num *out)
 {
-    const struct gp_shape_ctx *c = ctx_of(s);
+    const gp_shape_ctx *c = ctx_of(s);
     gp_lookup l = { .vars = c->vars, .nin = s->nin, .nout = s->nout, .in_name = s->in_name,
                     .out_name = s->out_name, .in = s->in, .out = s->out };
     return gp_eval_with(&l, n, out, c->errs);
@@ -144,7 +136,7 @@ bool gp_shape_eval(gp_shape *s, const gp_node *n, gp_num *out)
 
 const char *gp_shape_text(gp_shape *s, const gp_node *n)
 {
-    const struct gp_shape_ctx *c = ctx_of(s);
+    const gp_shape_ctx *c = ctx_of(s);
     const char *text = NULL;
     if (!c->r) {
         gp_fail(c->errs, GP_E_BUG, n->at, "shape() read text at run time");
@@ -167,7 +159,7 @@ void *gp_shape_alloc(gp_shape *s, size_t bytes)
 
 /* ---- the calls ------------------------------------------------------- */
 
-static bool call(gp_shape *s, struct gp_shape_ctx *c, bool (*function)(gp_shape *), const char *name)
+static bool call(gp_shape *s, gp_shape_ctx *c, bool (*function)(gp_shape *), const char *name)
 {
     const gp_stage *st = c->stage;
     int failed = c->errs->failed;
@@ -181,7 +173,7 @@ static bool call(gp_shape *s, struct gp_shape_ctx *c, bool (*function)(gp_shape 
     return ok && c->errs->failed == failed;
 }
 
-static bool call_shape(gp_shape *s, struct gp_shape_ctx *c)
+static bool call_shape(gp_shape *s, gp_shape_ctx *c)
 {
     const gp_stage *st = c->stage;
     s->nin = st->nin, s->nout = st->nout;
@@ -191,14 +183,14 @@ static bool call_shape(gp_shape *s, struct gp_shape_ctx *c)
 
 bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s)
 {
-    struct gp_shape_ctx c = { .r = r, .rs = st, .stage = &st->s, .vars = &r->vars,
+    gp_shape_ctx c = { .r = r, .rs = st, .stage = &st->s, .vars = &r->vars,
                               .errs = r->errs };
     return call_shape(s, &c);
 }
 
 bool gp_shape_check(gp_resolving *r, const gp_rstage *st)
 {
-    struct gp_shape_ctx c = { .r = r, .rs = st, .stage = &st->s, .vars = &r->vars,
+    gp_shape_ctx c = { .r = r, .rs = st, .stage = &st->s, .vars = &r->vars,
                               .errs = r->errs };
     gp_shape s = { .nin = 0 };
     return !st->s.kind->check || call(&s, &c, st->s.kind->check, "check");
@@ -210,11 +202,11 @@ bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, 
                       gp_errs *errs)
 {
     static const gp_vars none;
-    struct gp_shape_ctx c = { .stage = st, .vars = g->scope.arg ? g->scope.arg : &none,
+    gp_shape_ctx c = { .stage = st, .vars = g->scope.arg ? g->scope.arg : &none,
                               .errs = errs };
     gp_shape s = { .in = in, .out = out, .partial = true };
     int first = 0;
-    while (first < st->nin && (st->in[first] < 0 || g->buffer[st->in[first]].producer.stage < 0
+    while (first < st->nin && (st->in[first] < 0 || gp_is_const(&g->buffer[st->in[first]])
                                || (g->buffer[st->in[first]].carried && !st->carried)))
         first++;
     for (int i = 0; i < st->nout; i++) {

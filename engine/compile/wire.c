@@ -25,7 +25,7 @@ gp_rbuf *gp_push_buffer(gp_resolving *r, const char *name, gp_loc at)
     return b;
 }
 
-static gp_rbuf *add_buffer(gp_resolving *r, const char *name, gp_loc at)
+gp_rbuf *gp_add_buffer(gp_resolving *r, const char *name, gp_loc at)
 {
     gp_table_put(&r->buffer_index, name, r->nbuffers);
     return gp_push_buffer(r, name, at);
@@ -35,7 +35,7 @@ static gp_rbuf *add_buffer(gp_resolving *r, const char *name, gp_loc at)
 static const char *near_buffer(const gp_resolving *r, gp_near *near)
 {
     for (int i = 0; r->errs->n < GP_ERRS_MAX && i < r->nbuffers; i++)
-        if ((r->buffer[i].konst && r->buffer[i].node) || r->buffer[i].b.producer.stage >= 0)
+        if ((r->buffer[i].konst && r->buffer[i].node) || r->buffer[i].b.given || r->buffer[i].b.producer.stage >= 0)
             gp_near_try(near, r->buffer[i].b.name);
     return gp_near_text(near);
 }
@@ -129,7 +129,7 @@ static void read_buffers(gp_resolving *r, const gp_node *buffers)
     for (int i = 0; buffers && i < buffers->n; i++) {
         const gp_node *key = buffers->key[i], *value = buffers->item[i];
         check_label(r, "buffer", key->text, key->at);
-        gp_rbuf *b = add_buffer(r, key->text, key->at);
+        gp_rbuf *b = gp_add_buffer(r, key->text, key->at);
         if (value->kind == GP_MAP) {
             int index = (int)(b - r->buffer);
             b->node = value, read_buffer(r, b);
@@ -397,6 +397,9 @@ static bool produce(gp_resolving *r, gp_rstage *st, int port, const struct conn 
     gp_rbuf *b = find_buffer(r, c->buffer);
     if (b && b->carry && !gp_is_carry(&st->s))
         return AT(r, c->at, "buffer '%s' carries '%s'; stage '%s' cannot write it", c->buffer, b->carry, st->s.name);
+    if (b && b->b.given)
+        return AT(r, c->at, "buffer '%s' comes into the loop; stage '%s' cannot write it: let it make another, and carry: "
+                  "{%s: THAT}", c->buffer, st->s.name, c->buffer);
     if (b && b->konst)
         return AT(r, c->at, "buffer '%s' is constant; stage '%s' cannot write it", c->buffer,
                   st->s.name);
@@ -404,7 +407,7 @@ static bool produce(gp_resolving *r, gp_rstage *st, int port, const struct conn 
         return AT(r, c->at, "buffer '%s' has two producers: stages '%s' and '%s'", c->buffer,
                   r->stage[b->b.producer.stage].s.name, st->s.name);
     if (!b)
-        b = check_label(r, "buffer", c->buffer, c->at) ? add_buffer(r, c->buffer, c->at) : NULL;
+        b = check_label(r, "buffer", c->buffer, c->at) ? gp_add_buffer(r, c->buffer, c->at) : NULL;
     if (b) {
         b->b.producer = (gp_use){ (int)(st - r->stage), port };
         st->s.out[port] = (int)(b - r->buffer);
@@ -464,6 +467,10 @@ static bool default_in(gp_resolving *r, const gp_rstage *st, struct side *s)
     bool optional = !fixed || ports[0].optional;
     if (!fixed && !star)
         return true;
+    if (!prev && r->body && r->body->stage->s.nin == 1) {
+        s->c[s->n++] = (struct conn){ NULL, r->body->stage->s.in_name[0], st->s.at };
+        return true;
+    }
     if (!prev)
         return optional || AT(r, st->s.at, "stage '%s' needs an input, and no stage is before it; "
                               "write in: BUFFER", st->s.name);
@@ -487,6 +494,11 @@ static void consume(gp_resolving *r, gp_rstage *st, int port, const struct conn 
 {
     gp_rbuf *b = find_buffer(r, c->buffer);
     gp_near near = GP_NEAR(c->buffer);
+    if (!b && r->body && gp_table_index(&r->body->outside->buffer_index, c->buffer) >= 0) {
+        AT(r, c->at, "buffer '%s' is outside of the loop '%s': give it to the loop as an input, in: {%s: %s}", c->buffer,
+           r->body->stage->s.name, c->buffer, c->buffer);
+        return;
+    }
     if (!b) {
         const char *file = strpbrk(c->buffer, "./") ? gp_format(r->arena, "; a file is read as a constant: buffers: {w: "
                                                                 "{const: %s}}, and 'w' here", c->buffer) : NULL;
@@ -495,7 +507,7 @@ static void consume(gp_resolving *r, gp_rstage *st, int port, const struct conn 
     }
     b->readers++;
     st->s.in[port] = (int)(b - r->buffer);
-    if (!b->konst && b->b.producer.stage < 0)
+    if (!b->konst && !b->b.given && b->b.producer.stage < 0)
         AT(r, c->at, "buffer '%s' is declared, but no stage makes it%s", c->buffer,
            near_buffer(r, &near));
 }
@@ -580,6 +592,8 @@ static void check_used(gp_resolving *r, const gp_rbuf *b)
         return;
     if (b->carry) {
         AT(r, b->b.at, "no stage reads the carried buffer '%s'; remove it, or read it with in: %s", b->b.name, b->b.name);
+    } else if (b->b.given || (b->konst && r->body)) {
+        AT(r, b->b.at, "no stage of the loop reads '%s', which comes into it", b->b.name);
     } else if (b->konst) {
         AT(r, b->b.at, "no stage reads the constant '%s'", b->b.name);
     } else if (i < 0) {
@@ -618,6 +632,8 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
     int failed = r->errs->failed;
     gp_table names = { .arena = r->arena };
     r->buffer_index.arena = r->written.arena = r->arena;
+    if (r->body)
+        gp_loop_give(r);
     read_buffers(r, buffers);
     const char **name = GP_NEW(r->arena, const char *, stages->n);
     int given = r->nbuffers, carries = 0;
@@ -638,6 +654,8 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
     follow_likes(r);
     for (int i = 0; i < r->nstages; i++)
         (gp_is_carry(&r->stage[i].s) ? wire_carry : wire_in)(r, &r->stage[i]), assume_read(r, &r->stage[i]);
+    if (r->body)
+        gp_loop_ends(r);
     int used = r->errs->failed == failed ? r->nbuffers : 0;
     for (int i = 0; i < used; i++)
         check_used(r, &r->buffer[i]);

@@ -23,7 +23,7 @@ struct gp_kernel {
     struct gp_kernel *next;
 };
 
-typedef enum gp_opcode { OP_KERNEL, OP_COPY, OP_FILL, OP_WAIT, OP_PASS, OP_STAMP } gp_opcode;
+typedef enum gp_opcode { OP_KERNEL, OP_COPY, OP_FILL, OP_WAIT, OP_PASS, OP_STAMP, OP_REPEAT, OP_AGAIN } gp_opcode;
 
 typedef struct gp_cpuop {
     gp_opcode code;
@@ -39,8 +39,9 @@ typedef struct gp_cpuop {
     const void *src;
     size_t n;
     int byte;
-    int slot;                  /* of OP_WAIT, OP_PASS: index into dev->turn; of OP_STAMP */
-    uint64_t turn;             /* ... and which turn, set at launch */
+    int slot;                  /* of OP_WAIT, OP_PASS: index into dev->turn; of OP_STAMP; of OP_REPEAT: its OP_AGAIN, and
+                                  the other way round */
+    uint64_t turn;             /* ... and which turn, set at launch; of OP_REPEAT: how many, while `src` is 0 */
 } gp_cpuop;
 
 /* Recorded operations. Grows while it is recorded, then stays. */
@@ -266,6 +267,21 @@ static bool rec_fill(gp_rec *r, void *dst, int byte, size_t bytes)
     return op;
 }
 
+static bool rec_repeat(gp_rec *r, const gp_repeat *what)
+{
+    gp_list *l = ((gp_cpurec *)r)->list;
+    int at = l->n;
+    gp_cpuop *op = add(r, OP_REPEAT);
+    if (!op)
+        return false;
+    op->turn = (uint64_t)what->turns, op->src = what->flag;
+    if (!what->body(r, what->arg) || !(op = add(r, OP_AGAIN)))
+        return false;
+    op->slot = at;
+    l->op[at].slot = l->n - 1;
+    return true;
+}
+
 static bool rec_turn(gp_rec *r, gp_opcode code, int o, int slot)
 {
     gp_cpuop *op = add(r, code);
@@ -312,7 +328,7 @@ static void *rec_stream(gp_rec *r)
 }
 
 static const gp_rec_ops rec_ops = {
-    .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill,
+    .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill, .repeat = rec_repeat,
     .order_wait = rec_order_wait, .order_pass = rec_order_pass, .stamp = rec_stamp, .wait = rec_wait,
     .kernel = rec_kernel, .stream = rec_stream,
 };
@@ -384,8 +400,28 @@ static bool run_op(gp_stream *s, const gp_list *l, const gp_cpuop *op)
     case OP_STAMP:
         s->dev->stamp[op->slot] = gp_now_ns();
         return true;
+    case OP_REPEAT: case OP_AGAIN:
+        return true;
     }
     return false;
+}
+
+/* A failed launch still passes its turn. */
+static bool run_list(gp_stream *s, const gp_list *l)
+{
+    bool ok = true;
+    uint64_t turn = 0;                 /* of the repeated operations that it is in */
+    for (int i = 0; i < l->n; i++) {
+        const gp_cpuop *op = &l->op[i];
+        if (op->code == OP_AGAIN)
+            i = op->slot, op = &l->op[i], turn++;
+        else if (op->code == OP_REPEAT)
+            turn = 0;
+        if (op->code == OP_REPEAT && (turn == op->turn || !ok || (op->src && *(const int32_t *)op->src)))
+            i = op->slot;
+        ok = run_op(s, l, op) && ok;
+    }
+    return ok;
 }
 
 static void *stream_main(void *arg)
@@ -401,9 +437,7 @@ static void *stream_main(void *arg)
             break;
         const gp_list *l = s->queued;
         pthread_mutex_unlock(&s->lock);
-        bool ok = true;
-        for (int i = 0; i < l->n; i++)
-            ok = run_op(s, l, &l->op[i]) && ok;     /* a failed launch still passes its turn */
+        bool ok = run_list(s, l);
         pthread_mutex_lock(&s->lock);
         s->failed |= !ok;
         s->queued = NULL;

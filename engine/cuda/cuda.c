@@ -130,6 +130,8 @@ static void cuda_close(gp_dev *dev)
         gp_cuda_unstamp(d);
     if (live && d->service)
         cudaStreamDestroy(d->service);
+    if (live && d->inner)
+        cudaStreamDestroy(d->inner);
     for (int i = 0; live && i < d->nspans; i++)
         release(d->span[i].device, (void *)d->span[i].at);
     gp_cuda_unload(d);
@@ -171,6 +173,8 @@ static gp_dev *cuda_open(int index, gp_errs *errs)
         d->node = -1;
     if (e == cudaSuccess)
         e = cudaStreamCreateWithFlags(&d->service, cudaStreamNonBlocking);
+    if (e == cudaSuccess)
+        e = cudaStreamCreateWithFlags(&d->inner, cudaStreamNonBlocking);
     d->cc = 10 * major + minor;
     d->shared_max = (size_t)shared;
     if (e != cudaSuccess)

@@ -56,6 +56,7 @@ typedef struct gp_cuda_dev {
     size_t shared_max;             /* per block, static and dynamic, bytes */
     atomic_bool dead;              /* a fault was reported */
     cudaStream_t service;          /* set-up work: clearing, capture, upload */
+    cudaStream_t inner;            /* ... capture of what a loop repeats, while `service` is captured */
     cudaStream_t *stream;
     cudaEvent_t *wake;             /* per stream: wakes who sleeps until it is empty */
     int nstreams;
@@ -110,6 +111,8 @@ void gp_cuda_set_current(const gp_cuda_dev *d, CUcontext context);
 bool gp_cuda_load_builtin(gp_cuda_dev *d, gp_errs *errs);
 void gp_cuda_unload(gp_cuda_dev *d);           /* every kernel; dead or alive */
 const gp_kernel *gp_cuda_find(const gp_cuda_dev *d, const char *name);     /* NULL: none */
+/* kernels/loop.cu, which is loaded at the first call; NULL after errors. Segments are set up one after the other. */
+const gp_kernel *gp_cuda_loop_turn(gp_cuda_dev *d, gp_errs *errs);
 const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *errs);
 /* Leaves nothing for the kernel's first launch to do: that may synchronise the device. */
 bool gp_cuda_load_kernel(gp_cuda_dev *d, cudaKernel_t fn, const char *name, gp_errs *errs);

@@ -108,14 +108,27 @@ static bool load_file(gp_cuda_dev *d, const gp_blob *b, gp_errs *errs)
     return fine;
 }
 
+/* What only loops need, which takes a part of CUDA's that runs on the device. */
+static const char for_loops[] = "kernels/loop.fatbin";
+
 bool gp_cuda_load_builtin(gp_cuda_dev *d, gp_errs *errs)
 {
     for (const gp_blob *b = gp_blobs; b->name; b++) {
         const char *end = strrchr(b->name, '.');
-        if (end && !strcmp(end, ".fatbin") && !load_file(d, b, errs))
+        if (end && !strcmp(end, ".fatbin") && strcmp(b->name, for_loops) && !load_file(d, b, errs))
             return false;
     }
     return true;
+}
+
+const gp_kernel *gp_cuda_loop_turn(gp_cuda_dev *d, gp_errs *errs)
+{
+    const gp_blob *b = gp_blobs;
+    while (strcmp(b->name, for_loops))
+        b++;
+    if (!gp_cuda_find(d, "loop_turn") && !load_file(d, b, errs))
+        return NULL;
+    return gp_cuda_find(d, "loop_turn");
 }
 
 const gp_kernel *gp_cuda_compile(gp_dev *dev, const gp_source *src, gp_errs *errs)

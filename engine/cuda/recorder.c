@@ -164,6 +164,82 @@ static bool rec_fill(gp_rec *rec, void *dst, int byte, size_t bytes)
                       rec->errs, "filling memory");
 }
 
+static bool launch_turn(struct recorder *r, const gp_kernel *k, cudaGraphConditionalHandle loop, const gp_repeat *what,
+                        int start)
+{
+    int64_t turns = what->turns;
+    return rec_launch(&r->rec, k, (gp_dim3){ 1, 1, 1 }, (gp_dim3){ 1, 1, 1 }, 0,
+                      GP_ARGS(&loop, (void *)&what->counter, &turns, (void *)&what->flag, &start));
+}
+
+/* Adds a `while` node behind what the capture has come to. */
+static bool add_while(struct recorder *r, cudaGraphConditionalHandle loop, cudaGraph_t graph, cudaGraph_t *body)
+{
+    struct cudaGraphNodeParams p = { .type = cudaGraphNodeTypeConditional };
+    enum cudaStreamCaptureStatus status;
+    const cudaGraphNode_t *dep;
+    const cudaGraphEdgeData *edge;
+    cudaGraphNode_t node;
+    size_t n;
+    p.conditional.handle = loop, p.conditional.type = cudaGraphCondTypeWhile, p.conditional.size = 1;
+    cudaError_t e = cudaStreamGetCaptureInfo(r->stream, &status, NULL, NULL, &dep, &edge, &n);
+    if (e == cudaSuccess)
+        e = cudaGraphAddNode(&node, graph, dep, edge, n, &p);
+    if (e == cudaSuccess)
+        e = cudaStreamUpdateCaptureDependencies(r->stream, &node, NULL, 1, cudaStreamSetCaptureDependencies);
+    if (e == cudaSuccess)
+        *body = p.conditional.phGraph_out[0];
+    return gp_cuda_ok(gp_cuda(r->rec.dev), e, r->rec.errs, "adding a loop to a graph");
+}
+
+/* The body is a graph of its own, captured by another stream. */
+static bool capture_repeat(struct recorder *r, const gp_repeat *what)
+{
+    gp_cuda_dev *d = gp_cuda(r->rec.dev);
+    const gp_kernel *turn = gp_cuda_find(d, "loop_turn");
+    enum cudaStreamCaptureStatus status;
+    cudaGraphConditionalHandle loop = 0;
+    cudaGraph_t graph = NULL, body = NULL, same = NULL;
+    cudaStream_t outer = r->stream;
+    cudaError_t e = cudaStreamGetCaptureInfo(outer, &status, NULL, &graph, NULL, NULL, NULL);
+    if (e == cudaSuccess)
+        e = cudaGraphConditionalHandleCreate(&loop, graph, 0, cudaGraphCondAssignDefault);
+    if (!gp_cuda_ok(d, e, r->rec.errs, "adding a loop to a graph") || !launch_turn(r, turn, loop, what, 1)
+        || !add_while(r, loop, graph, &body)
+        || !gp_cuda_ok(d, cudaStreamBeginCaptureToGraph(d->inner, body, NULL, NULL, 0, cudaStreamCaptureModeThreadLocal),
+                       r->rec.errs, capturing))
+        return false;
+    r->stream = d->inner;
+    bool fine = what->body(&r->rec, what->arg) && launch_turn(r, turn, loop, what, 0);
+    r->stream = outer;
+    e = cudaStreamEndCapture(d->inner, &same);
+    if (!fine)
+        cudaGetLastError();
+    return fine && gp_cuda_ok(d, e, r->rec.errs, capturing);
+}
+
+/* Without a graph the thread that launches looks at the flag. */
+static bool rec_repeat(gp_rec *rec, const gp_repeat *what)
+{
+    struct recorder *r = rec_of(rec);
+    gp_cuda_dev *d = gp_cuda(rec->dev);
+    if (r->first)
+        return capture_repeat(r, what);
+    for (int64_t i = 0; i < what->turns; i++) {
+        int32_t flag = 0;
+        if (what->flag
+            && !(gp_cuda_ok(d, cudaMemcpyAsync(&flag, what->flag, sizeof flag, cudaMemcpyDeviceToHost, r->stream), rec->errs,
+                            "looking whether a loop ends")
+                 && gp_cuda_ok(d, cudaStreamSynchronize(r->stream), rec->errs, "running a loop")))
+            return false;
+        if (flag)
+            break;
+        if (!what->body(rec, what->arg))
+            return false;
+    }
+    return true;
+}
+
 /* In a graph an order is a node of its own, outside of the capture's edges. */
 static bool rec_order_wait(gp_rec *rec, int o, int slot)
 {
@@ -214,7 +290,7 @@ static void *rec_stream(gp_rec *rec)
 }
 
 static const gp_rec_ops rec_ops = {
-    .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill,
+    .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill, .repeat = rec_repeat,
     .order_wait = rec_order_wait, .order_pass = rec_order_pass, .stamp = rec_stamp, .label = rec_label, .wait = rec_wait,
     .kernel = rec_kernel, .stream = rec_stream,
 };
@@ -241,6 +317,13 @@ static bool load_fill(gp_rec *rec, void *dst, int byte, size_t bytes)
     return true;
 }
 
+static bool load_repeat(gp_rec *rec, const gp_repeat *what)
+{
+    gp_cuda_dev *d = gp_cuda(rec->dev);
+    const gp_kernel *turn = gp_cuda_loop_turn(d, rec->errs);
+    return turn && gp_cuda_load_kernel(d, turn->fn, turn->name, rec->errs) && what->body(rec, what->arg);
+}
+
 static bool load_order(gp_rec *rec, int o, int slot)
 {
     (void)rec, (void)o, (void)slot;
@@ -254,7 +337,7 @@ static bool load_stamp(gp_rec *rec, int i)
 }
 
 static const gp_rec_ops load_ops = {
-    .item = rec_item, .launch = load_launch, .copy = load_copy, .fill = load_fill,
+    .item = rec_item, .launch = load_launch, .copy = load_copy, .fill = load_fill, .repeat = load_repeat,
     .order_wait = load_order, .order_pass = load_order, .stamp = load_stamp, .label = rec_label,
     .wait = rec_wait, .kernel = rec_kernel, .stream = rec_stream,
 };

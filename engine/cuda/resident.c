@@ -180,6 +180,12 @@ static bool rec_fill(gp_rec *rec, void *dst, int byte, size_t bytes)
     return o;
 }
 
+static bool rec_repeat(gp_rec *rec, const gp_repeat *what)
+{
+    (void)what;
+    return refuse(rec, "a loop of that many iterations");
+}
+
 static bool rec_order(gp_rec *rec, int o, int slot)
 {
     (void)o, (void)slot;
@@ -203,7 +209,7 @@ static void *rec_stream(gp_rec *rec)
 }
 
 static const gp_rec_ops rec_ops = {
-    .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill,
+    .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill, .repeat = rec_repeat,
     .order_wait = rec_order, .order_pass = rec_order, .wait = rec_wait,
     .kernel = rec_kernel, .stream = rec_stream,
 };

@@ -35,7 +35,20 @@ struct gp_rec {
     const gp_span *span; int nspans;   /* while a stage records: what it has been given */
     uint64_t frame;            /* ... for the first of these frames */
     bool check_kernels;        /* see gp_run_options */
+    int64_t most;              /* ... what a call of record() may add to an exec, about: launches, copies and fills */
 };
+
+/* A body that the device does again and again: `turns` times, unless it finds at the start of a turn that the number at
+ * `flag` (i32, device memory; NULL: there is none) is not 0. It does not hold another. `counter`: 8 bytes of device memory
+ * that the device counts in. */
+typedef bool (*gp_body)(gp_rec *r, void *arg);
+typedef struct gp_repeat {
+    int64_t turns;
+    const void *flag;
+    void *counter;
+    gp_body body;              /* called once, or for each turn */
+    void *arg;
+} gp_repeat;
 
 /* For back ends: false after the error that the grid of a cooperative kernel has more than `most`
  * blocks. */
@@ -50,6 +63,7 @@ struct gp_rec_ops {
                    size_t shared, void *const *args, int nargs);
     bool (*copy)(gp_rec *r, void *dst, const void *src, size_t bytes);   /* any two places */
     bool (*fill)(gp_rec *r, void *dst, int byte, size_t bytes);
+    bool (*repeat)(gp_rec *r, const gp_repeat *what);
     /* The current item goes on once order `o` has passed turn `turn` ... */
     bool (*order_wait)(gp_rec *r, int o, int slot);
     /* ... and lets it pass the next. See gp_backend.orders. */
@@ -64,8 +78,6 @@ struct gp_rec_ops {
     const gp_kernel *(*kernel)(gp_rec *r, const char *name);    /* built in */
     void *(*stream)(gp_rec *r);
 };
-
-typedef bool (*gp_body)(gp_rec *r, void *arg);
 
 /* A kernel, a copy or a fill that a device did, of a launch with this tag and an item
  * with this label. */

@@ -1,5 +1,6 @@
 /* dump_graph.c - the graph as text, DOT or JSON; a plan's dump begins with it. */
 #include <string.h>
+#include "compile/loop.h"
 #include "draw/dump.h"
 
 static const char *const on_error_name[] = { "stop", "drop" };
@@ -48,8 +49,12 @@ static int widest(int w, const char *s)
 int gp_dump_width(const gp_graph *g)
 {
     int w = 6;
-    for (int i = 0; i < g->nstages; i++)
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_loop *l = gp_stage_loop(&g->stage[i]);
         w = widest(w, g->stage[i].name);
+        for (int k = 0; l && k < l->graph->nstages; k++)
+            w = widest(w, l->graph->stage[k].name);
+    }
     for (int i = 0; i < g->nbuffers; i++)
         w = widest(w, g->buffer[i].name);
     return w;
@@ -82,10 +87,24 @@ static void rates_text(FILE *f, const gp_graph *g)
     gp_arena_free(&a);
 }
 
+/* What it reads, and makes. */
+static void ends_text(FILE *f, const gp_graph *g, const gp_stage *s)
+{
+    char type[128];
+    for (int k = 0; k < s->nin; k++)
+        fprintf(f, "%s %s", k ? "," : "", s->in[k] < 0 ? "-" : g->buffer[s->in[k]].name);
+    if (s->nout)
+        fputs(" ->", f);
+    for (int k = 0; k < s->nout; k++)
+        if (s->out[k] >= 0)
+            fprintf(f, "%s %s %s", k ? "," : "", g->buffer[s->out[k]].name,
+                    gp_type_text(&g->buffer[s->out[k]].type, type));
+}
+
 void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
 {
     int names = gp_dump_width(g), kinds = 0, *segment = NULL;
-    char regroup[GP_REGROUP_TEXT];
+    char note[GP_REGROUP_TEXT];
     gp_arena a = { 0 };
     for (int i = 0; i < g->nstages; i++)
         kinds = widest(kinds, g->stage[i].kind->name);
@@ -98,7 +117,7 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
     fputs("\nstages\n", f);
     for (int i = 0; i < g->nstages; i++) {
         const gp_stage *s = &g->stage[i];
-        char side[40], type[128];
+        char side[40];
         if (s->device && p)
             snprintf(side, sizeof side, "segment %d", segment[i]);
         else if (s->workers > 1)
@@ -106,17 +125,17 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
         else
             snprintf(side, sizeof side, s->device ? "device" : "host");
         fprintf(f, "  %-*s  %-*s  %-10s ", names, s->name, kinds, s->kind->name, side);
-        for (int k = 0; k < s->nin; k++)
-            fprintf(f, "%s %s", k ? "," : "", s->in[k] < 0 ? "-" : g->buffer[s->in[k]].name);
-        if (s->nout)
-            fputs(" ->", f);
-        for (int k = 0; k < s->nout; k++)
-            if (s->out[k] >= 0)
-                fprintf(f, "%s %s %s", k ? "," : "", g->buffer[s->out[k]].name,
-                        gp_type_text(&g->buffer[s->out[k]].type, type));
-        if (s->regroups || gp_is_carry(s))
-            fprintf(f, "; %s", gp_is_carry(s) ? "the frame before" : gp_regroup_text(&s->regroup, regroup));
+        ends_text(f, g, s);
+        if (*gp_stage_note(s, note))
+            fprintf(f, "; %s", note);
         fputc('\n', f);
+        const gp_loop *l = gp_stage_loop(s);
+        for (int k = 0; l && k < l->graph->nstages; k++) {
+            const gp_stage *inner = &l->graph->stage[k];
+            fprintf(f, "    %-*s  %-*s  %-10s ", names - 2, inner->name, kinds, inner->kind->name, "in loop");
+            ends_text(f, l->graph, inner);
+            fputc('\n', f);
+        }
     }
     gp_arena_free(&a);
     if (gp_rates_differ(g))
@@ -178,6 +197,8 @@ static void regroup_json(gp_json *j, const gp_regroup *r)
     gp_json_close(j, '}');
 }
 
+static void loop_json(gp_json *j, const gp_loop *l);
+
 static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s, bool rates)
 {
     gp_json_open(j, NULL, '{');
@@ -200,8 +221,28 @@ static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s, bool ra
     axes_json(j, "grid", s->grid);
     if (s->regroups)
         regroup_json(j, &s->regroup);
+    if (gp_stage_loop(s))
+        loop_json(j, gp_stage_loop(s));
     if (rates)
         gp_json_int(j, "rate", s->rate);
+    gp_json_close(j, '}');
+}
+
+static void loop_json(gp_json *j, const gp_loop *l)
+{
+    gp_json_open(j, "loop", '{');
+    gp_json_int(j, "times", l->times);
+    gp_json_str(j, "until", l->flag < 0 ? NULL : l->graph->buffer[l->flag].name);
+    gp_json_int(j, "every", l->every);
+    gp_json_open(j, "carry", '{');
+    for (int i = 0; i < l->graph->nbuffers; i++)
+        if (l->buffer[i].carries >= 0)
+            gp_json_str(j, l->graph->buffer[i].name, l->graph->buffer[l->buffer[i].carries].name);
+    gp_json_close(j, '}');
+    gp_json_open(j, "stages", '[');
+    for (int i = 0; i < l->graph->nstages; i++)
+        stage_json(j, l->graph, &l->graph->stage[i], false);
+    gp_json_close(j, ']');
     gp_json_close(j, '}');
 }
 
@@ -275,7 +316,7 @@ static void dot_stage(FILE *f, const gp_graph *g, const gp_measured *m, int i, c
     const gp_stage *s = &g->stage[i];
     const gp_time time = m ? m->stage[i] : (gp_time){ -1, -1, false };
     bool hot = time.busy >= 0;
-    char note[64], regroup[GP_REGROUP_TEXT];
+    char note[64], does[GP_REGROUP_TEXT];
     fprintf(f, "%ss%d [label=\"", indent, i);
     dot_part(f, s->name);
     if (strcmp(s->name, s->kind->name)) {
@@ -284,8 +325,10 @@ static void dot_stage(FILE *f, const gp_graph *g, const gp_measured *m, int i, c
     }
     if (s->workers > 1 && !s->device)
         fprintf(f, " x %d", s->workers);
-    if (s->regroups)
-        fprintf(f, "\\n%s", gp_regroup_text(&s->regroup, regroup));
+    if (*gp_stage_note(s, does)) {
+        fputs("\\n", f);
+        dot_part(f, does);
+    }
     if (*gp_time_text(m, time, note))
         fprintf(f, "\\n%s", note);
     fputc('"', f);

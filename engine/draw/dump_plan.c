@@ -89,7 +89,7 @@ static void axes_text(FILE *f, const char *name, gp_dim3 d)
 static void task_text(FILE *f, const gp_plan *p, int task, int width)
 {
     const gp_task *t = &p->task[task];
-    char size[24], regroup[GP_REGROUP_TEXT];
+    char size[24], note[GP_REGROUP_TEXT];
     bool copy = t->stage < 0;
     fprintf(f, "  %4d  %-*s  ", task, width,
             copy ? op_name[t->op] : p->graph->stage[t->stage].name);
@@ -108,10 +108,8 @@ static void task_text(FILE *f, const gp_plan *p, int task, int width)
         axes_text(f, "block", p->graph->stage[t->stage].block);
         axes_text(f, "grid", p->graph->stage[t->stage].grid);
     }
-    if (!copy && gp_is_carry(&p->graph->stage[t->stage]))
-        fprintf(f, "; the frame before");
-    else if (!copy && p->graph->stage[t->stage].regroups)
-        fprintf(f, "; %s", gp_regroup_text(&p->graph->stage[t->stage].regroup, regroup));
+    if (!copy && *gp_stage_note(&p->graph->stage[t->stage], note))
+        fprintf(f, "; %s", note);
     extra_text(f, p, t->state);
     extra_text(f, p, t->table);
     extra_text(f, p, t->scratch);

@@ -42,13 +42,13 @@ static int stage_node(build *b, int stage)
     const gp_stage *s = &b->pic.graph->stage[stage];
     bool named = strcmp(s->name, s->kind->name) != 0, many = s->workers > 1 && !s->device;
     const char *what = named ? s->kind->name : "";
-    char note[64], regroup[GP_REGROUP_TEXT];
+    char note[64], does[GP_REGROUP_TEXT];
     if (many)
         what = gp_format(b->arena, "%s%s%d workers", what, named ? ", " : "", s->workers);
     if (gp_is_carry(s))                /* its line may lead back, and is not drawn then */
         what = gp_format(b->arena, "%s of the frame before", b->pic.graph->buffer[s->in[0]].name);
-    else if (s->regroups)
-        what = gp_format(b->arena, "%s%s%s", what, *what ? ", " : "", gp_regroup_text(&s->regroup, regroup));
+    else if (*gp_stage_note(s, does))
+        what = gp_format(b->arena, "%s%s%s", what, *what ? ", " : "", does);
     gp_time time = b->pic.measured ? b->pic.measured->stage[stage] : (gp_time){ -1, -1, false };
     return new_node(b, (gp_pic_node){
         .kind = s->device ? GP_PIC_DEVICE : GP_PIC_HOST, .segment = b->segment[stage],

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/plural.h"
+#include "compile/loop.h"
 #include "draw/rates.h"
 
 bool gp_rates_differ(const gp_graph *g)
@@ -37,6 +38,22 @@ char *gp_regroup_text(const gp_regroup *r, char buf[GP_REGROUP_TEXT])
                       (long long)after);
     if (becomes > 1 || apart || r->every > 1 || (alone && r->step == 1))
         snprintf(buf + n, GP_REGROUP_TEXT - (size_t)n, " -> %lld", (long long)becomes);
+    return buf;
+}
+
+char *gp_stage_note(const gp_stage *s, char buf[GP_REGROUP_TEXT])
+{
+    const gp_loop *l = gp_stage_loop(s);
+    *buf = 0;
+    if (gp_is_carry(s))
+        return strcpy(buf, "the frame before");
+    if (s->regroups)
+        return gp_regroup_text(&s->regroup, buf);
+    if (l && l->flag < 0)
+        snprintf(buf, GP_REGROUP_TEXT, "%lld time%s", (long long)l->times, gp_plural(l->times));
+    else if (l)
+        snprintf(buf, GP_REGROUP_TEXT, "until %.60s, %lld time%s at most", l->graph->buffer[l->flag].name,
+                 (long long)l->times, gp_plural(l->times));
     return buf;
 }
 

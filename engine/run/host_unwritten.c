@@ -21,7 +21,7 @@ void gp_host_unwritten_init(gp_actorrt *p, gp_worker_view *wv)
         return;
     wv->unwritten = GP_NEW_LINES(&p->run->arena, gp_host_unwritten, st->nout);
     for (int o = 0; o < st->nout; o++)
-        wv->unwritten[o].pattern = gp_pattern_of(p->run, st, o, false);
+        wv->unwritten[o].pattern = gp_pattern_of(st, o, &p->run->graph->buffer[st->out[o]].type, false);
 }
 
 bool gp_host_unwritten_asks(const gp_actorrt *p, const gp_worker_view *wv, const gp_frame *fr)

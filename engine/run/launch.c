@@ -145,8 +145,6 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
                          gp_bytes(&g->buffer[st->out[i]].type)))
                 return false;
     }
-    if (o->check && !gp_unwritten_fill(r, p->seg->unwritten, part, out))
-        return false;
     if (t->state >= 0)
         c.carried = run->extra[t->state];
     if (t->table >= 0)
@@ -156,6 +154,8 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
         c.scratch = (char *)run->extra[t->scratch]
                   + first % (uint64_t)seg->depth * c.scratch_stride;
     }
+    if (o->check && !gp_unwritten_fill(r, p->seg->unwritten, part, &c))
+        return false;
     if (seg->info_dev >= 0)
         c.frame = gp_info_of(p, seg->info_dev, part, first);
     if (o->irregular && gp_frame_stage_is_empty(p->seg, part))
@@ -164,6 +164,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
     r->nspans = list_spans(&c, run, st, part, span);
     r->span = span, r->frame = first;
     r->check_kernels = run->options.check_kernels;
+    r->most = p->seg->most;
     int before = r->errs->failed;
     bool ok = st->kind->record(&c);
     r->span = NULL, r->nspans = 0, r->check_kernels = false;
@@ -172,7 +173,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
                 st->name, (unsigned long long)first);
     if (r->errs->failed > before)
         return false;
-    return is_done(r, run, st, first) && (!o->check || gp_unwritten_fetch(r, p->seg->unwritten, part, out));
+    return is_done(r, run, st, first) && (!o->check || gp_unwritten_fetch(r, p->seg->unwritten, part, &c));
 }
 
 /* A stage with emit(): all frames of the launch. */

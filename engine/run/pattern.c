@@ -47,9 +47,9 @@ static void place_samples(gp_pattern *c, bool packed)
     c->nsamples = (int)k, c->nsame = c->n;
 }
 
-gp_pattern gp_pattern_of(const gp_run *run, const gp_stage *st, int out, bool packed)
+gp_pattern gp_pattern_of(const gp_stage *st, int out, const gp_type *type, bool packed)
 {
-    gp_pattern c = { .stage = st, .out = out, .type = &run->graph->buffer[st->out[out]].type };
+    gp_pattern c = { .stage = st, .out = out, .type = type };
     c.size = c.type->dtype == GP_C64 ? 4 : gp_dtype_size(c.type->dtype);
     c.all = gp_bytes(c.type) / c.size;
     place_samples(&c, packed);

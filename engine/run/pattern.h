@@ -31,9 +31,9 @@ typedef struct gp_pattern {
 /* Does that stage say that it writes all of its outputs, in each frame? */
 bool gp_pattern_applies(const gp_run *run, const gp_stage *st);
 
-/* Of output `out`. All of a frame that is not too large, else samples. `packed`: in memory these lie one after
+/* Of output `out`, whose frames are of that type, which is kept. All of a frame that is not too large, else samples. `packed`: in memory these lie one after
  * the other, n elements in all; else it is a frame's. */
-gp_pattern gp_pattern_of(const gp_run *run, const gp_stage *st, int out, bool packed);
+gp_pattern gp_pattern_of(const gp_stage *st, int out, const gp_type *type, bool packed);
 
 /* Fills the samples in `data` with the next pattern. */
 void gp_pattern_put(const gp_pattern *c, void *data);

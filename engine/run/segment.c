@@ -93,6 +93,16 @@ static bool make_resident(gp_actorrt *p, gp_errs *errs)
     return s->resident;
 }
 
+/* What a stage may record of a frame: an exec has a node for each, and there is an exec for each row of slots. */
+static int64_t most_in_exec(const gp_segment *seg)
+{
+    enum { LEAST = 64, ALL = 1 << 16 };
+    int64_t frames = seg->period;      /* of the execs of one size */
+    for (int n = 2; n <= seg->batch; n *= 2)
+        frames += seg->period;
+    return ALL / frames > LEAST ? ALL / frames : LEAST;
+}
+
 bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_errs *errs)
 {
     gp_run *run = p->run;
@@ -123,6 +133,7 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
         s->part_of[seg->task[i]] = i;
         deps += part->task->ndeps;
     }
+    s->most = most_in_exec(seg);
     bool carries = find_carried(p);
     s->dep = GP_NEW(a, int, ((size_t)deps + (size_t)seg->ntasks) * (size_t)seg->batch + 1);
     s->stamp0 = *stamps;

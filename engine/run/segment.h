@@ -59,6 +59,7 @@ struct gp_segmentrt {
     atomic_bool *busy;         /* per stream */
     gp_type *type;             /* per buffer: of the launch being made, see frame.h */
     gp_hole *hole;             /* per buffer: likewise */
+    int64_t most;              /* as gp_rec.most */
     int *dep;                  /* room for a body */
     size_t bytes;              /* of a whole frame's outputs */
     size_t copy_bytes[GP_ENGINES];     /* per frame */
@@ -101,8 +102,8 @@ void gp_stamps_read(gp_actorrt *p, const gp_inflight *fl);
  * written; -1 not all, with an error; 0 the stages that ask for it have to compute the frame again. */
 bool gp_unwritten_init(gp_actorrt *p, gp_errs *errs);
 void gp_unwritten_fini(gp_actorrt *p);
-bool gp_unwritten_fill(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_view *out);
-bool gp_unwritten_fetch(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_view *out);
+bool gp_unwritten_fill(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_dcall *call);
+bool gp_unwritten_fetch(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_dcall *call);
 int gp_unwritten_look(gp_unwritten *u, uint64_t f, gp_errs *errs);
 bool gp_unwritten_asks(const gp_unwritten *u, const gp_taskrt *part);
 

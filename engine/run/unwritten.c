@@ -4,16 +4,20 @@
  * is silently some other frame's. Of a stage that says that it writes all (gp_shape.writes_all), the first
  * whole frame is launched alone: its outputs are filled with a pattern before, and copied to the host behind
  * the stage. As long as pattern.c is not sure, the stage alone computes the frame again over another pattern. A
- * stage whose frames take turns has state and runs once. */
+ * stage whose frames take turns has state and runs once.
+ *
+ * Of a loop all that the stages in it make is looked at, where its last iteration leaves it. */
 #include <stdlib.h>
 #include <string.h>
+#include "compile/loop.h"
 #include "run/pattern.h"
 #include "run/segment.h"
 
 /* One output. */
 typedef struct checked {
     const gp_taskrt *part;
-    int out;
+    int out;                   /* of the stage; -1: */
+    size_t at;                 /* in its scratch memory */
     gp_pattern pattern;
     char *copy;                /* pinned host memory for its samples */
     bool asks;                 /* it is not sure yet */
@@ -26,6 +30,24 @@ struct gp_unwritten { checked *of; int n; };
 static bool is_checked(const gp_run *run, const gp_taskrt *part)
 {
     return part->stage && gp_pattern_applies(run, part->stage);
+}
+
+/* The outputs of a part, into `to` if it is not NULL. How many are there? */
+static int list(const gp_graph *g, const gp_taskrt *part, checked *to)
+{
+    const gp_loop *l = gp_stage_loop(part->stage);
+    const gp_graph *in = l ? l->graph : g;
+    int n = 0;
+    for (int i = 0; i < (l ? in->nstages : 1); i++) {
+        const gp_stage *st = l ? &in->stage[i] : part->stage;
+        for (int o = 0; st->writes_all && !st->zero && o < st->nout; o++, n++) {
+            const gp_loop_buffer *b = l ? &l->buffer[st->out[o]] : NULL;
+            if (to)
+                to[n] = (checked){ .part = part, .out = b ? b->out : o, .at = b ? b->at[0] : 0, .asks = true,
+                                   .pattern = gp_pattern_of(st, o, &in->buffer[st->out[o]].type, true) };
+        }
+    }
+    return n;
 }
 
 static bool take_memory(gp_run *run, checked *c, gp_errs *errs)
@@ -50,7 +72,7 @@ bool gp_unwritten_init(gp_actorrt *p, gp_errs *errs)
     if (run->options.no_kernels || run->options.no_copies)
         return true;
     for (int i = 0; i < s->nparts; i++)
-        n += is_checked(run, &s->part[i]) ? s->part[i].stage->nout : 0;
+        n += is_checked(run, &s->part[i]) ? list(run->graph, &s->part[i], NULL) : 0;
     if (!n)
         return true;
     checked *of = GP_NEW(&run->arena, checked, n);
@@ -59,15 +81,17 @@ bool gp_unwritten_init(gp_actorrt *p, gp_errs *errs)
     s->unwritten = u;
     atomic_store(&s->first, GP_FIRST_DUE);
     gp_loc was = errs->at;
-    for (int i = 0; i < s->nparts; i++)
-        for (int o = 0; is_checked(run, &s->part[i]) && o < s->part[i].stage->nout; o++) {
-            checked *c = &u->of[u->n++];
-            *c = (checked){ .part = &s->part[i], .out = o, .asks = true,
-                            .pattern = gp_pattern_of(run, s->part[i].stage, o, true) };
-            errs->at = c->part->stage->at;
-            if (!take_memory(run, c, errs))
+    for (int i = 0; i < s->nparts; i++) {
+        checked *first = &of[u->n];
+        n = is_checked(run, &s->part[i]) ? list(run->graph, &s->part[i], first) : 0;
+        for (int k = 0; k < n; k++, u->n++) {
+            errs->at = first[k].pattern.stage->at;
+            if (!take_memory(run, &first[k], errs)) {
+                u->n++;
                 return false;
+            }
         }
+    }
     errs->at = was;
     return true;
 }
@@ -86,35 +110,36 @@ void gp_unwritten_fini(gp_actorrt *p)
 /* ---- in the launch --------------------------------------------------- */
 
 /* Copies the samples to a frame or, `back`, from it. */
-static bool copy_samples(gp_rec *r, const checked *c, const gp_view *out, bool back)
+static bool copy_samples(gp_rec *r, const checked *c, const gp_dcall *call, bool back)
 {
     const gp_pattern *pt = &c->pattern;
+    char *data = c->out >= 0 ? call->out[c->out].data : (char *)call->scratch + c->at;
     for (int i = 0; i < pt->nsamples; i++) {
         const gp_sample *s = &pt->sample[i];
-        char *there = (char *)out->data + s->from * pt->size, *here = c->copy + s->at * pt->size;
+        char *there = data + s->from * pt->size, *here = c->copy + s->at * pt->size;
         if (!r->ops->copy(r, back ? here : there, back ? there : here, s->n * pt->size))
             return false;
     }
     return true;
 }
 
-bool gp_unwritten_fill(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_view *out)
+bool gp_unwritten_fill(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_dcall *call)
 {
     for (int i = 0; i < u->n; i++) {
         checked *c = &u->of[i];
         if (c->part != part || !c->asks)
             continue;
         gp_pattern_put(&c->pattern, c->copy);
-        if (!copy_samples(r, c, &out[c->out], false))
+        if (!copy_samples(r, c, call, false))
             return false;
     }
     return true;
 }
 
-bool gp_unwritten_fetch(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_view *out)
+bool gp_unwritten_fetch(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_dcall *call)
 {
     for (int i = 0; i < u->n; i++)
-        if (u->of[i].part == part && u->of[i].asks && !copy_samples(r, &u->of[i], &out[u->of[i].out], true))
+        if (u->of[i].part == part && u->of[i].asks && !copy_samples(r, &u->of[i], call, true))
             return false;
     return true;
 }

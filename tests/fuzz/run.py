@@ -161,4 +161,5 @@ def main():
     sys.exit(not all(results))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,338 @@
+/* loop.c - the body of a stage `loop`, see loop.h.
+ *
+ * It is wired and inferred as a pipeline is, but that some of its buffers come from outside: those have their types before
+ * any stage. A buffer that carries has the type of what it carries. */
+#include <string.h>
+#include "compile/loop.h"
+#include "compile/plan.h"
+#include "compile/resolve.h"
+
+#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
+
+/* ---- names ----------------------------------------------------------- */
+
+static int find(const gp_resolving *r, const char *name)
+{
+    return gp_table_index(&r->buffer_index, name);
+}
+
+/* The buffer of that name that a stage of the body makes, or -1 after an error at `at`. */
+static int find_made(gp_resolving *r, const char *name, gp_loc at, const char *what)
+{
+    int b = find(r, name);
+    gp_near near = GP_NEAR(name);
+    for (int i = 0; b < 0 && i < r->nbuffers; i++)
+        if (r->buffer[i].b.producer.stage >= 0)
+            gp_near_try(&near, r->buffer[i].b.name);
+    if (b >= 0 && r->buffer[b].b.producer.stage >= 0) {
+        r->buffer[b].readers++;
+        return b;
+    }
+    AT(r, at, "stage '%s': %s '%s' is made by no stage of the loop%s", r->body->stage->s.name, what, name, gp_near_text(&near));
+    return -1;
+}
+
+void gp_loop_give(gp_resolving *r)
+{
+    gp_body *body = r->body;
+    const gp_stage *st = &body->stage->s;
+    for (int p = 0; p < st->nin; p++) {
+        const gp_rbuf *from = &body->outside->buffer[st->in[p]];
+        gp_rbuf *b = gp_add_buffer(r, st->in_name[p], st->at);
+        b->konst = from->konst, b->b.given = !b->konst, b->node = from->node;
+        b->b.type = b->b.said = body->in[p];
+        b->known = true;
+    }
+}
+
+static void read_carry(gp_resolving *r)
+{
+    const gp_node *map = r->body->opts->carry;
+    if (!map)
+        return;
+    if (map->kind != GP_MAP) {
+        AT(r, map->at, "'carry' must be a map, like {u: v}: in each iteration but the first 'u' is what 'v' was in the one "
+           "before");
+        return;
+    }
+    for (int i = 0; i < map->n; i++) {
+        const char *name = map->key[i]->text;
+        int u = find(r, name), v = -1;
+        gp_near near = GP_NEAR(name);
+        for (int p = 0; p < r->body->stage->s.nin; p++)
+            gp_near_try(&near, r->body->stage->s.in_name[p]);
+        if (u < 0 || !r->buffer[u].b.given)
+            AT(r, map->key[i]->at, "stage '%s': '%s' is %s, and only an input can carry%s", r->body->stage->s.name, name,
+               u >= 0 && r->buffer[u].konst ? "a constant" : "no input of the loop", u < 0 ? gp_near_text(&near) : "");
+        if (map->item[i]->kind != GP_SCALAR || !map->item[i]->len)
+            AT(r, map->item[i]->at, "the name of a buffer is expected here");
+        else
+            v = find_made(r, map->item[i]->text, map->item[i]->at, "buffer");
+        if (u < 0 || !r->buffer[u].b.given || v < 0)
+            continue;
+        r->body->carries[u] = v;
+        if (!gp_is_complete(&r->buffer[v].b.said))
+            gp_said_like(&r->buffer[v], &r->buffer[u].b.type), r->buffer[v].said_by = name;
+    }
+}
+
+static void read_until(gp_resolving *r)
+{
+    static const char *const keys[] = { "buffer", "every", NULL };
+    const gp_node *until = r->body->opts->until, *name = until;
+    r->body->every = 1;
+    if (!until)
+        return;
+    if (until->kind == GP_MAP) {
+        for (int i = 0; i < until->n; i++) {
+            gp_near near = GP_NEAR(until->key[i]->text);
+            int k = 0;
+            for (; keys[k] && strcmp(keys[k], near.word); k++)
+                gp_near_try(&near, keys[k]);
+            if (!keys[k])
+                AT(r, until->key[i]->at, "'until' has no key '%s'%s", near.word, gp_near_text(&near));
+        }
+        const gp_node *every = gp_node_get(until, "every");
+        r->read.stage = r->body->stage->s.name, r->read.key = "every";
+        if (every)
+            gp_read_int(&r->read, every, 1, 4096, &r->body->every);
+        name = gp_node_get(until, "buffer");
+    }
+    if (!name || name->kind != GP_SCALAR || !name->len)
+        AT(r, until->at, "'until' must be the name of a buffer, or a map, like {buffer: done, every: 20}");
+    else
+        r->body->flag = find_made(r, name->text, name->at, "buffer");
+    if (r->graph->launch == GP_LAUNCH_PERSISTENT)
+        AT(r, until->at, "'until' and 'launch: persistent' do not go together: set 'launch: graph'");
+}
+
+void gp_loop_ends(gp_resolving *r)
+{
+    const gp_rstage *loop = r->body->stage;
+    const gp_node *out = gp_node_get(loop->node, "out");
+    r->body->carries = GP_NEW(r->arena, int, r->nbuffers);
+    r->body->out = GP_NEW(r->arena, int, loop->s.nout);
+    for (int i = 0; i < r->nbuffers; i++)
+        r->body->carries[i] = GP_LOOP_NONE;
+    for (int p = 0; p < loop->s.nout; p++) {
+        r->body->out[p] = find_made(r, loop->s.out_name[p], out ? out->at : loop->s.at, "output");
+        for (int q = 0; q < p; q++)
+            if (r->body->out[p] == r->body->out[q] && r->body->out[p] >= 0)
+                AT(r, out->at, "stage '%s': two outputs are '%s'", loop->s.name, loop->s.out_name[p]);
+    }
+    read_carry(r);
+    read_until(r);
+}
+
+/* ---- which stages ---------------------------------------------------- */
+
+void gp_loop_admit(gp_resolving *r, gp_rstage *st)
+{
+    const gp_kind *k = st->s.kind;
+    const char *why = k->shape == gp_loop_shape ? "is a loop, and a loop has no loop in it"
+                    : !st->s.nin ? "is a source"
+                    : k->emit || (!k->run && !k->record) ? "changes how many frames there are"
+                    : !st->s.device ? "runs on the host" : NULL;
+    if (why)
+        st->broken = !AT(r, st->s.at, "stage '%s' %s; the stages of a loop run on the device, one frame at a time: put it "
+                         "before or behind the loop", st->s.name, why);
+}
+
+static bool check_stage(gp_resolving *r, const gp_stage *st)
+{
+    if (st->state)
+        return AT(r, st->at, "stage '%s' carries state from frame to frame, which a stage of a loop cannot", st->name);
+    if (st->serial || st->keeps_slots || st->frame_info)
+        return AT(r, st->at, "stage '%s' %s, which a stage of a loop cannot", st->name, st->frame_info
+                  ? "asks which frame it is" : "relies on the order of frames");
+    if (st->cooperative)
+        return AT(r, st->at, "stage '%s' has a cooperative kernel, which a loop cannot: let the kernel loop, as all of its "
+                  "blocks can wait for each other", st->name);
+    return true;
+}
+
+/* ---- its buffers ----------------------------------------------------- */
+
+/* `carry` and `until` want types. */
+static bool check_types(gp_resolving *r)
+{
+    char a[128], b[128];
+    const gp_node *carry = r->body->opts->carry;
+    bool ok = true;
+    for (int i = 0; i < r->nbuffers; i++) {
+        const gp_rbuf *u = &r->buffer[i], *v = r->body->carries[i] < 0 ? NULL : &r->buffer[r->body->carries[i]];
+        if (v && !gp_type_same(&u->b.type, &v->b.type))
+            ok = AT(r, gp_node_get(carry, u->b.name)->at, "stage '%s': '%s' is %s, and '%s', which it carries, is %s",
+                    r->body->stage->s.name, u->b.name, gp_type_text(&u->b.type, a), v->b.name, gp_type_text(&v->b.type, b));
+    }
+    const gp_type *t = r->body->flag < 0 ? NULL : &r->buffer[r->body->flag].b.type;
+    if (t && (t->dtype != GP_I32 || t->ndim != 1 || t->dim[0] != 1))
+        ok = AT(r, r->body->opts->until->at, "stage '%s': 'until' takes one number, i32 [1], which is not 0 once the loop is "
+                "to stop; '%s' is %s", r->body->stage->s.name, r->buffer[r->body->flag].b.name, gp_type_text(t, a));
+    return ok;
+}
+
+static size_t put(size_t *used, size_t bytes)
+{
+    size_t at = *used;
+    *used = gp_size_add(at, gp_size_round(bytes));
+    return at;
+}
+
+/* Where everything lies; fills in what `s` says of memory. */
+static void lay_out(gp_resolving *r, gp_loop *l, gp_shape *s)
+{
+    const gp_graph *g = l->graph;
+    size_t used = 0, most = 0, tables = 0;
+    l->counter = put(&used, sizeof(int64_t));
+    for (int i = 0; i < g->nbuffers; i++) {
+        gp_loop_buffer *b = &l->buffer[i];
+        *b = (gp_loop_buffer){ .in = i < s->nin ? i : GP_LOOP_NONE, .carries = r->body->carries[i], .out = GP_LOOP_NONE };
+        for (int p = 0; p < s->nout; p++)
+            if (r->body->out[p] == i)
+                b->out = p;
+    }
+    for (int i = 0; i < s->nin; i++)
+        if (l->buffer[i].carries >= 0)
+            l->buffer[l->buffer[i].carries].carried = true;
+    for (int i = s->nin; i < g->nbuffers; i++) {
+        gp_loop_buffer *b = &l->buffer[i];
+        size_t bytes = gp_bytes(&g->buffer[i].type);
+        if (b->out < 0)
+            b->at[0] = put(&used, bytes);
+        if (b->carried)
+            b->at[1] = put(&used, bytes);
+    }
+    l->table = GP_NEW(r->arena, size_t, g->nstages);
+    for (int i = 0; i < g->nstages; i++) {
+        most = g->stage[i].scratch > most ? g->stage[i].scratch : most;
+        l->table[i] = g->stage[i].table ? put(&tables, g->stage[i].table) : 0;
+    }
+    l->scratch = used;
+    s->scratch = gp_size_add(used, most), s->table = tables;
+}
+
+/* ---- the whole ------------------------------------------------------- */
+
+/* What is declared of the body's buffers: their types, no more. */
+static bool check_buffers(gp_resolving *r, const gp_node *buffers)
+{
+    static const char *const keys[] = { "depth", "const", "carry", "init", "on_hole" };
+    bool ok = true;
+    for (int i = 0; buffers && buffers->kind == GP_MAP && i < buffers->n; i++) {
+        const gp_node *b = buffers->item[i];
+        for (int p = 0; p < r->body->stage->s.nin; p++)
+            if (!strcmp(buffers->key[i]->text, r->body->stage->s.in_name[p]))
+                ok = AT(r, buffers->key[i]->at, "'%s' is an input of the loop, which has a type", buffers->key[i]->text);
+        for (size_t k = 0; b->kind == GP_MAP && k < sizeof keys / sizeof *keys; k++) {
+            const gp_node *n = gp_node_get(b, keys[k]);
+            if (n)
+                ok = AT(r, n->at, "a buffer of a loop has no '%s'%s", keys[k], !strcmp(keys[k], "const")
+                        ? ": declare the constant beside the loop, and read it as an input" : !strcmp(keys[k], "carry")
+                        ? ": the loop has, carry: {u: v}" : "");
+        }
+    }
+    return ok;
+}
+
+static void tell_reads(gp_shape *s, const gp_graph *g)
+{
+    int n = 0;
+    for (int i = 0; i < g->nstages; i++)
+        n += g->stage[i].nreads;
+    const char **path = gp_shape_alloc(s, sizeof *path * (size_t)(n + 1));
+    n = 0;
+    for (int i = 0; i < g->nstages; i++)
+        for (int k = 0; k < g->stage[i].nreads; k++)
+            path[n++] = g->stage[i].reads[k];
+    gp_shape_reads(s, path, n);
+}
+
+static bool resolve_body(gp_shape *s)
+{
+    const gp_shape_ctx *c = s->ctx;
+    const gp_resolving *outside = c->r;
+    gp_loop_opts *o = (gp_loop_opts *)s->opts;
+    gp_body body = { .outside = outside, .stage = c->rs, .opts = o, .in = s->in, .flag = GP_LOOP_NONE };
+    gp_resolving *r = GP_NEW(outside->arena, gp_resolving, 1);
+    int failed = outside->errs->failed;
+    *r = (gp_resolving){ .arena = outside->arena, .errs = outside->errs, .spec = outside->spec,
+                         .registry = outside->registry, .probe = outside->probe, .read = outside->read,
+                         .vars = outside->vars, .depth = 1, .body = &body };
+    r->graph = GP_NEW(r->arena, gp_graph, 1);
+    *r->graph = *outside->graph;
+    if (gp_shape_node(s, "zero"))
+        return gp_shape_fail(s, "zero", "'zero' is for the stages in a loop: set it there");
+    if (o->stages->kind != GP_LIST || !o->stages->n)
+        return gp_shape_fail(s, "stages", "'stages' must be a list, like [{use: kernel, ...}]");
+    if (!check_buffers(r, o->buffers) || !gp_resolve_body(r, o->buffers, o->stages))
+        return false;
+    if (r->nbuffers > GP_LOOP_BUFFERS)
+        return gp_shape_fail(s, "stages", "a loop has at most %d buffers, and this one %d", GP_LOOP_BUFFERS, r->nbuffers);
+    for (int i = 0; i < r->graph->nstages; i++)
+        check_stage(r, &r->graph->stage[i]);
+    if (!check_types(r) || r->errs->failed > failed)
+        return false;
+    gp_loop *l = o->loop = gp_shape_alloc(s, sizeof *l);
+    *l = (gp_loop){ .graph = r->graph, .buffer = GP_NEW(r->arena, gp_loop_buffer, r->nbuffers), .times = o->times,
+                    .flag = body.flag, .every = body.every };
+    lay_out(r, l, s);
+    tell_reads(s, l->graph);
+    return true;
+}
+
+bool gp_loop_types(const gp_loop *l, const gp_type *given, gp_type type[GP_LOOP_BUFFERS], gp_errs *errs)
+{
+    const gp_graph *g = l->graph;
+    for (int i = 0; i < g->nbuffers; i++)
+        type[i] = l->buffer[i].in >= 0 ? given[l->buffer[i].in] : g->buffer[i].type;
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_stage *st = &g->stage[i];
+        gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT];
+        for (int p = 0; p < st->nin; p++)
+            if (st->in[p] >= 0)
+                in[p] = type[st->in[p]];
+        if (!gp_partial_shape(g, st, in, out, errs))
+            return false;
+        for (int p = 0; p < st->nout; p++)
+            if (st->out[p] >= 0)
+                type[st->out[p]] = out[p];
+    }
+    for (int i = 0; i < g->nbuffers; i++) {
+        int v = l->buffer[i].carries;
+        char a[128], b[128];
+        if (v >= 0 && !gp_type_same(&type[i], &type[v]))
+            return gp_fail(errs, GP_E_RUN, g->stage[g->buffer[v].producer.stage].at, "'%s' of a partial frame is %s, and "
+                           "'%s', which it carries, is %s", g->buffer[i].name, gp_type_text(&type[i], a), g->buffer[v].name,
+                           gp_type_text(&type[v], b));
+    }
+    return true;
+}
+
+bool gp_loop_shape(gp_shape *s)
+{
+    const gp_loop_opts *o = s->opts;
+    gp_type type[GP_LOOP_BUFFERS];
+    const gp_shape_ctx *c = s->ctx;
+    if (s->partial ? !gp_loop_types(o->loop, s->in, type, c->errs) : !resolve_body(s))
+        return false;
+    const gp_loop *l = o->loop;
+    bool until = l->flag >= 0;
+    s->batched = !until;
+    for (int i = 0; i < l->graph->nstages; i++) {
+        s->batched &= l->graph->stage[i].batched;
+        s->writes_all |= l->graph->stage[i].writes_all && !l->graph->stage[i].zero;
+    }
+    for (int i = 0; i < l->graph->nbuffers; i++) {
+        const gp_buffer *b = &l->graph->buffer[i];
+        if (l->buffer[i].out < 0)
+            continue;
+        s->out[l->buffer[i].out] = s->partial ? type[i] : b->type;
+    }
+    return true;
+}
+
+const gp_loop *gp_stage_loop(const gp_stage *st)
+{
+    return st->kind->shape == gp_loop_shape ? ((const gp_loop_opts *)st->opts)->loop : NULL;
+}
