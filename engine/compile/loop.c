@@ -28,7 +28,10 @@ static int find_made(gp_resolving *r, const char *name, gp_loc at, const char *w
         r->buffer[b].readers++;
         return b;
     }
-    AT(r, at, "stage '%s': %s '%s' is made by no stage of the loop%s", r->body->stage->s.name, what, name, gp_near_text(&near));
+    const char *hint = gp_near_text(&near);
+    if (!*hint && !strcmp(what, "output"))
+        hint = "; write out: {BUFFER IN THE LOOP: BUFFER}";
+    AT(r, at, "stage '%s': %s '%s' is made by no stage of the loop%s", r->body->stage->s.name, what, name, hint);
     return -1;
 }
 
@@ -89,8 +92,10 @@ static void read_until(gp_resolving *r)
             int k = 0;
             for (; keys[k] && strcmp(keys[k], near.word); k++)
                 gp_near_try(&near, keys[k]);
-            if (!keys[k])
+            if (!keys[k]) {
                 AT(r, until->key[i]->at, "'until' has no key '%s'%s", near.word, gp_near_text(&near));
+                return;
+            }
         }
         const gp_node *every = gp_node_get(until, "every");
         r->read.stage = r->body->stage->s.name, r->read.key = "every";
@@ -106,8 +111,37 @@ static void read_until(gp_resolving *r)
         AT(r, until->at, "'until' and 'launch: persistent' do not go together: set 'launch: graph'");
 }
 
+static void admit(gp_resolving *r, gp_rstage *st)
+{
+    const gp_kind *k = st->s.kind;
+    const char *why = !k ? NULL : k->shape == gp_loop_shape ? "is a loop, and a loop has no loop in it"
+                    : !k->in || !st->s.nin ? "is a source"
+                    : k->emit || (!k->run && !k->record) ? "changes how many frames there are"
+                    : !k->record ? "runs on the host" : NULL;
+    if (why)
+        st->broken = !AT(r, st->s.at, "stage '%s' %s; the stages of a loop run on the device, one frame at a time: put it "
+                         "before or behind the loop", st->s.name, why);
+}
+
+void gp_loop_outside(gp_resolving *r, const char *name, gp_loc at)
+{
+    const gp_rstage *loop = r->body->stage;
+    for (int p = 0; p < loop->s.nin; p++)
+        if (!strcmp(r->body->outside->buffer[loop->s.in[p]].b.name, name)) {
+            AT(r, at, "buffer '%s' is called '%s' in the loop '%s'", name, loop->s.in_name[p], loop->s.name);
+            return;
+        }
+    AT(r, at, "buffer '%s' is outside of the loop '%s': give it to the loop as an input, in: {%s: %s}", name, loop->s.name,
+       name, name);
+}
+
 void gp_loop_ends(gp_resolving *r)
 {
+    int failed = r->errs->failed;
+    for (int i = 0; i < r->nstages; i++)
+        admit(r, &r->stage[i]);
+    if (r->errs->failed > failed)
+        return;
     const gp_rstage *loop = r->body->stage;
     const gp_node *out = gp_node_get(loop->node, "out");
     r->body->carries = GP_NEW(r->arena, int, r->nbuffers);
@@ -126,25 +160,15 @@ void gp_loop_ends(gp_resolving *r)
 
 /* ---- which stages ---------------------------------------------------- */
 
-void gp_loop_admit(gp_resolving *r, gp_rstage *st)
-{
-    const gp_kind *k = st->s.kind;
-    const char *why = k->shape == gp_loop_shape ? "is a loop, and a loop has no loop in it"
-                    : !st->s.nin ? "is a source"
-                    : k->emit || (!k->run && !k->record) ? "changes how many frames there are"
-                    : !st->s.device ? "runs on the host" : NULL;
-    if (why)
-        st->broken = !AT(r, st->s.at, "stage '%s' %s; the stages of a loop run on the device, one frame at a time: put it "
-                         "before or behind the loop", st->s.name, why);
-}
-
 static bool check_stage(gp_resolving *r, const gp_stage *st)
 {
+    if (!st->device)
+        return AT(r, st->at, "stage '%s' runs on the host, which a stage of a loop cannot", st->name);
     if (st->state)
         return AT(r, st->at, "stage '%s' carries state from frame to frame, which a stage of a loop cannot", st->name);
     if (st->serial || st->keeps_slots || st->frame_info)
         return AT(r, st->at, "stage '%s' %s, which a stage of a loop cannot", st->name, st->frame_info
-                  ? "asks which frame it is" : "relies on the order of frames");
+                  ? "reads frame infos" : "relies on the order of frames");
     if (st->cooperative)
         return AT(r, st->at, "stage '%s' has a cooperative kernel, which a loop cannot: let the kernel loop, as all of its "
                   "blocks can wait for each other", st->name);
@@ -223,7 +247,7 @@ static bool check_buffers(gp_resolving *r, const gp_node *buffers)
         const gp_node *b = buffers->item[i];
         for (int p = 0; p < r->body->stage->s.nin; p++)
             if (!strcmp(buffers->key[i]->text, r->body->stage->s.in_name[p]))
-                ok = AT(r, buffers->key[i]->at, "'%s' is an input of the loop, which has a type", buffers->key[i]->text);
+                ok = AT(r, buffers->key[i]->at, "'%s' is an input of the loop, whose type is known: leave it out here", buffers->key[i]->text);
         for (size_t k = 0; b->kind == GP_MAP && k < sizeof keys / sizeof *keys; k++) {
             const gp_node *n = gp_node_get(b, keys[k]);
             if (n)

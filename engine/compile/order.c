@@ -59,8 +59,9 @@ static void report(gp_resolving *r, const struct step *path, int from, int n)
                 "itself, by way of 'like'; declare dtype and shape", first->s.name);
     else
         gp_fail(r->errs, GP_E_SPEC, first->s.at, "a cycle: %s%s; a stage cannot read what is made "
-                "from its own output, only that of the frame before: buffers: {before: {carry: BUFFER}}, and "
-                "in: before", names, r->stage[path[n - 1].stage].s.name);
+                "from its own output, only that of the %s", names, r->stage[path[n - 1].stage].s.name, r->body
+                ? "iteration before: carry: {INPUT: BUFFER} of the loop, and in: INPUT"
+                : "frame before: buffers: {before: {carry: BUFFER}}, and in: before");
 }
 
 void gp_order(gp_resolving *r)

@@ -302,8 +302,6 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
         r->read.stage = NULL;          /* it is the buffer's */
     if (n && (i = gp_read_word(&r->read, n, "reset|splice")) >= 0)
         st->s.on_hole = (gp_on_hole)i;
-    if (r->body)
-        gp_loop_admit(r, st);
     st->s.opts = gp_alloc(r->arena, k->opts_size ? k->opts_size : 1);
     r->read.stage = st->s.name;
     if (!gp_options_read(&r->read, k, st->node, st->s.at, st->misspelt, st->s.opts)

@@ -495,8 +495,7 @@ static void consume(gp_resolving *r, gp_rstage *st, int port, const struct conn 
     gp_rbuf *b = find_buffer(r, c->buffer);
     gp_near near = GP_NEAR(c->buffer);
     if (!b && r->body && gp_table_index(&r->body->outside->buffer_index, c->buffer) >= 0) {
-        AT(r, c->at, "buffer '%s' is outside of the loop '%s': give it to the loop as an input, in: {%s: %s}", c->buffer,
-           r->body->stage->s.name, c->buffer, c->buffer);
+        gp_loop_outside(r, c->buffer, c->at);
         return;
     }
     if (!b) {
@@ -654,7 +653,7 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
     follow_likes(r);
     for (int i = 0; i < r->nstages; i++)
         (gp_is_carry(&r->stage[i].s) ? wire_carry : wire_in)(r, &r->stage[i]), assume_read(r, &r->stage[i]);
-    if (r->body)
+    if (r->body && r->errs->failed == failed)
         gp_loop_ends(r);
     int used = r->errs->failed == failed ? r->nbuffers : 0;
     for (int i = 0; i < used; i++)
