@@ -95,6 +95,7 @@ typedef struct gp_buffer {
     gp_use *use; int nuse;     /* consumers, in stage order */
     const char *path;          /* of a constant: the .npy to load; NULL: all its elements are `value` */
     gp_num value;
+    bool hidden;               /* no name of the file's: what a stage's key makes, see window.c */
     bool carried;              /* all of it comes by way of carried buffers: it decides no frame's name, time or end */
     bool endless;              /* every source it comes from is endless */
     bool follows;              /* it ends when what it is read beside does: endless, or made of held frames */
