@@ -161,7 +161,7 @@ typedef struct gp_resolving {
     gp_table written;          /* paths -> stages, see gp_shape_writes */
     gp_table windows;          /* names -> stages, see window.c */
     gp_rbuf *buffer; int nbuffers, buffers_cap;
-    gp_rstage *stage; int nstages;         /* as in the file, and from ngiven on those of carried buffers, then windows */
+    gp_rstage *stage; int nstages;         /* as in the file; from ngiven on those of carried buffers, then windows */
     int ngiven;
     int *order;                /* stages in topological order */
 } gp_resolving;
