@@ -11,6 +11,7 @@
 
 static const char *const golden[] = {
     "chain", "reentry", "fan-out", "twins", "const", "rounding", "raise", "work", "slow-way", "rows", "carry",
+    "window",
 };
 
 enum { GOLDEN = sizeof golden / sizeof *golden };

@@ -71,6 +71,16 @@ static const struct { const char *yaml, *wiring; } wired[] = {
       "src out:src | free(in:src) p:p q:q | more(x:p q:q) out:more | sink(in:more)" },
     { "stages: [{use: src}, {use: more}, {use: sink}]",
       "src out:src | more(x:src) out:more | sink(in:more)" },
+    /* windows: one for all that have the same, before the first of them */
+    { "stages: [{use: src}, {use: free, window: {in: 3}}, {use: sink}]",
+      "src out:src | src.window3(in:src) out:src.window3 | free(in:src.window3) out:free | sink(in:free)" },
+    { "vars: {w: 2}\nstages: [{use: src}, {use: free, in: {x: src}, window: {x: {frames: 2 * w + 1, partial: drop}}}, "
+      "{use: sink}]", "src out:src | src.window5.drop(in:src) out:src.window5.drop | free(x:src.window5.drop) out:free"
+      " | sink(in:free)" },
+    { "stages: [{use: free, in: {a: s, b: s, c: s}, window: {c: 2, a: {frames: 2}}, out: f}, {use: sink}, {use: src, "
+      "out: s}, {use: more, in: [s, f, s], window: {f: 2, s: 2}}, {use: sink}]", "src out:s | s.window2(in:s) "
+      "out:s.window2 | free(a:s.window2 b:s c:s.window2) out:f | sink(in:f) | f.window2(in:f) out:f.window2 | "
+      "more(x:s f:f.window2 s:s.window2) out:more | sink2(in:more)" },
 };
 
 START_TEST(wires)

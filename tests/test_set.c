@@ -102,6 +102,8 @@ static const struct { const char *set, *path, *want; } good[] = {
     { "stages.clean.params.floor=9", "stages.4.params.floor", "9" },
     { "stages.clean.params.new=9", "stages.4.params.new", "9" },
     { "stages.read.params.new=9", "stages.0.params.new", "9" },
+    { "stages.clean.window.x=4", "stages.4.window.x", "4" },
+    { "stages.clean.window={x: {frames: 8}}", "stages.4.window.x.frames", "8" },
     { "stages.fir.taps.0=7", "stages.1.taps.0", "7" },
     { "stages.fir2.taps={a: b}", "stages.2.taps.a", "b" },
 };

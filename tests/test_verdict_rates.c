@@ -62,6 +62,13 @@ static const verdict_case cases[] = {
       .buffer = { { "g", "join", 48 }, { "hold", "join", 0 } }, .bound = GP_BOUND_DEPTH, .of = "g",
       .text = "It is full while 'join' waits for 'hold': try buffers.g.depth: 96", .path = "buffers.g.depth",
       .value = "96" },
+    /* nothing in the file is that buffer */
+    { "fan-in of a slow way and a window", G A "  - {name: join, use: lua, script: free.lua, in: {g: g, a: a}, out: [], "
+      "window: {g: 4}}\n",
+      .actor = { { "generate", .busy = 5, .out = 90 }, { "g.window4", .busy = 5, .out = 90 }, { "a", .busy = 60, .in = 38 },
+                 { "join", .busy = 2, .in = 97 } },
+      .buffer = { { "g.window4", "join", 3 }, { "a", "join", 0 } }, .bound = GP_BOUND_DEPTH, .of = "g.window4",
+      .text = "It is full while 'join' waits for 'a': try depth: 6", .path = "depth", .value = "6" },
     /* the smaller buffer is copied 64 times as often */
     { "copy out of a fast buffer", "buffers: {g: {dtype: f32, shape: [16, 1024]}}\nstages:\n" SOURCE
       "  - {use: scale, a: 2, out: s}\n  - {use: reduce, op: mean, axes: [0]}\n  - {use: hold, frames: 64, out: h}\n"

@@ -108,7 +108,7 @@ void gp_carry_mark(gp_resolving *r)
     int *todo = GP_NEW(r->arena, int, r->nstages);
     for (int v = r->ngiven; v < r->nstages; v++) {
         gp_rstage *st = &r->stage[v];
-        int from = st->s.nin ? maker(r, st, 0) : -1;
+        int from = gp_is_carry(&st->s) && st->s.nin ? maker(r, st, 0) : -1;
         if (from < 0)
             continue;
         if (is_hollow(r, v))
@@ -303,7 +303,7 @@ static void check_buffer(gp_resolving *r, const gp_rstage *st)
 void gp_carry_check(gp_resolving *r)
 {
     for (int i = r->ngiven; i < r->nstages; i++)
-        if (!r->stage[i].broken && !r->stage[i].outs_broken)
+        if (gp_is_carry(&r->stage[i].s) && !r->stage[i].broken && !r->stage[i].outs_broken)
             check_buffer(r, &r->stage[i]);
     for (int i = 0; i < r->ngiven; i++) {
         const gp_rstage *st = &r->stage[i];

@@ -96,6 +96,7 @@ typedef struct gp_buffer {
     const char *path;          /* of a constant: the .npy to load; NULL: all its elements are `value` */
     gp_num value;
     bool given;                /* of a loop's body (loop.h): it comes from outside, and no stage makes it */
+    bool hidden;               /* no name of the file's: what a stage's key makes, see window.c */
     bool carried;              /* all of it comes by way of carried buffers: it decides no frame's name, time or end */
     bool endless;              /* every source it comes from is endless */
     bool follows;              /* it ends when what it is read beside does: endless, or made of held frames */

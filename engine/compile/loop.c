@@ -118,7 +118,11 @@ static void admit(gp_resolving *r, gp_rstage *st)
                     : !k->in || !st->s.nin ? "is a source"
                     : k->emit || (!k->run && !k->record) ? "changes how many frames there are"
                     : !k->record ? "runs on the host" : NULL;
-    if (why)
+    const gp_node *window = gp_node_get(st->node, "window");
+    if (window)
+        st->broken = !AT(r, window->at, "'window' has no effect in a loop: give it to the loop '%s' itself",
+                         r->body->stage->s.name);
+    else if (why)
         st->broken = !AT(r, st->s.at, "stage '%s' %s; the stages of a loop run on the device, one frame at a time: put it "
                          "before or behind the loop", st->s.name, why);
 }

@@ -69,12 +69,19 @@ static bool too_far(rating *w, const gp_stage *st)
               "than %d", st->name, RATE_MAX);
 }
 
+/* What port p of `st` reads, by a name of the file: a window has the rate of what it is one of. */
+static const char *read_at(const rating *w, const gp_stage *st, int p)
+{
+    const gp_buffer *b = &w->g->buffer[st->in[p]];
+    return b->hidden ? read_at(w, &w->g->stage[b->producer.stage], 0) : b->name;
+}
+
 static bool differ(rating *w, const gp_stage *st, int first, int port, ratio much)
 {
     if (first < 0)                     /* what it reads is of that component already, by what is carried */
         return AT(st->at, "stage '%s' is on a cycle by way of a carried buffer, and what goes round has another rate when "
                   "it is back: frames are carried one for one", st->name);
-    const char *a = w->g->buffer[st->in[first]].name, *b = w->g->buffer[st->in[port]].name;
+    const char *a = read_at(w, st, first), *b = read_at(w, st, port);
     const char *fast = much.num < much.den ? a : b, *slow = much.num < much.den ? b : a;
     int64_t many = much.num < much.den ? much.den : much.num, few = much.num < much.den ? much.num : much.den;
     const gp_node *in = gp_node_get(st->node, "in");
@@ -205,19 +212,21 @@ static bool comes_late(rating *w, const arrivals *x, int v, int port)
 {
     const gp_stage *st = &w->g->stage[v];
     const gp_node *in = gp_node_get(st->node, "in");
-    const gp_buffer *b[2] = { NULL, &w->g->buffer[st->in[port]] };
-    size_t from = x->words * (size_t)b[1]->producer.stage;
+    int at[2] = { 0, port };
+    size_t from = x->words * (size_t)w->g->buffer[st->in[port]].producer.stage;
     bool is_late = false, found = false;
     for (int i = 0; i < port && !found; i++) {
-        if (st->in[i] < 0 || (b[0] = &w->g->buffer[st->in[i]])->producer.stage < 0)
+        int by = st->in[i] < 0 ? -1 : w->g->buffer[st->in[i]].producer.stage;
+        if (by < 0)
             continue;
-        size_t other = x->words * (size_t)b[0]->producer.stage;
+        at[0] = i;
+        size_t other = x->words * (size_t)by;
         is_late = both(x->late + from, x->now + other, x->words);
         found = is_late || both(x->now + from, x->late + other, x->words);
     }
     return AT(in ? in->at : st->at, "stage '%s' reads '%s' beside '%s', but '%s' comes only when its source has ended: "
-              "give the stage that makes one frame of all a number of 'frames'", st->name, b[is_late]->name,
-              b[!is_late]->name, b[is_late]->name);
+              "give the stage that makes one frame of all a number of 'frames'", st->name, read_at(w, st, at[is_late]),
+              read_at(w, st, at[!is_late]), read_at(w, st, at[is_late]));
 }
 
 /* Of stage v, from the sets of those that make its inputs; on a cycle they may not be all there yet. With `check`, false

@@ -302,7 +302,8 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
         r->read.stage = NULL;          /* it is the buffer's */
     if (n && (i = gp_read_word(&r->read, n, "reset|splice")) >= 0)
         st->s.on_hole = (gp_on_hole)i;
-    st->s.opts = gp_alloc(r->arena, k->opts_size ? k->opts_size : 1);
+    if (!st->s.opts)                   /* those of a window are read */
+        st->s.opts = gp_alloc(r->arena, k->opts_size ? k->opts_size : 1);
     r->read.stage = st->s.name;
     if (!gp_options_read(&r->read, k, st->node, st->s.at, st->misspelt, st->s.opts)
         || !gp_shape_check(r, st))

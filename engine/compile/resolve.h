@@ -6,6 +6,7 @@
  *   order.c    stages in topological order
  *   carry.c    buffers that carry, and the cycles that they close
  *   loop.c     the body of a stage `loop`, which is resolved as a pipeline is
+ *   window.c   stages that the key `window` makes
  *   infer.c    types: calls shape() in order
  *   shape.c    what shape() may call back, at compile time and at run time
  *   rates.c    how often each stage fires, for stages that regroup frames
@@ -173,8 +174,9 @@ struct gp_resolving {
     int depth;                 /* default of buffers */
     gp_table buffer_index;
     gp_table written;          /* paths -> stages, see gp_shape_writes */
+    gp_table windows;          /* names -> stages, see window.c */
     gp_rbuf *buffer; int nbuffers, buffers_cap;
-    gp_rstage *stage; int nstages;         /* as in the file, and from ngiven on those of carried buffers */
+    gp_rstage *stage; int nstages;         /* as in the file; from ngiven on those of carried buffers, then windows */
     int ngiven;
     int *order;                /* stages in topological order */
     gp_body *body;             /* NULL: it is a whole pipeline */
@@ -218,6 +220,9 @@ void gp_carry_cycles(gp_resolving *r);
 void gp_carry_infer(gp_resolving *r, gp_rstage *st);
 void gp_carry_check(gp_resolving *r);
 bool gp_carry_sources(const gp_graph *g, gp_errs *errs);
+/* window.c: how many stages the key `window` makes at most; makes those of `st`, whose inputs are wired. */
+int gp_windows_most(const gp_node *stages);
+void gp_window_wire(gp_resolving *r, gp_rstage *st);
 /* order.c: fills order[]; cycles are errors. */
 void gp_order(gp_resolving *r);
 /* infer.c: types, rates and what shape() says, for stages in order. */

@@ -35,7 +35,8 @@ gp_rbuf *gp_add_buffer(gp_resolving *r, const char *name, gp_loc at)
 static const char *near_buffer(const gp_resolving *r, gp_near *near)
 {
     for (int i = 0; r->errs->n < GP_ERRS_MAX && i < r->nbuffers; i++)
-        if ((r->buffer[i].konst && r->buffer[i].node) || r->buffer[i].b.given || r->buffer[i].b.producer.stage >= 0)
+        if ((r->buffer[i].konst && r->buffer[i].node) || r->buffer[i].b.given
+            || (r->buffer[i].b.producer.stage >= 0 && !r->buffer[i].b.hidden))
             gp_near_try(near, r->buffer[i].b.name);
     return gp_near_text(near);
 }
@@ -202,7 +203,7 @@ static void follow_likes(gp_resolving *r)
 /* ---- stages: the keys that all have ---------------------------------- */
 
 static const char *const stage_keys[] = { "name", "use", "in", "out", "on", "workers", "zero",
-                                          "on_hole", NULL };
+                                          "on_hole", "window", NULL };
 
 bool gp_is_stage_key(const char *s)
 {
@@ -217,7 +218,7 @@ static void lacks_kind(gp_resolving *r, const gp_rstage *st)
 {
     for (int i = 0; i < st->node->n; i++) {
         const gp_node *key = st->node->key[i], *item = st->node->item[i];
-        if (!gp_is_stage_key(key->text) && gp_kind_find(r->registry, key->text)) {
+        if ((!i || !gp_is_stage_key(key->text)) && gp_kind_find(r->registry, key->text)) {
             bool bare = gp_is_null(item) || (item->kind == GP_MAP && !item->n);
             AT(r, key->at, "a stage names its kind with 'use': write {use: %s%s}", key->text,
                bare && st->node->n == 1 ? "" : ", ...");
@@ -561,6 +562,7 @@ static void wire_in(gp_resolving *r, gp_rstage *st)
         if (conn_of[p] >= 0 ? st->s.in[p] < 0 : !ports[p].optional)
             st->broken = true;
     }
+    gp_window_wire(r, st);
 }
 
 /* An unknown kind counts as a reader of the stage before it, so that its output is not
@@ -630,7 +632,7 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
 {
     int failed = r->errs->failed;
     gp_table names = { .arena = r->arena };
-    r->buffer_index.arena = r->written.arena = r->arena;
+    r->buffer_index.arena = r->written.arena = r->windows.arena = r->arena;
     if (r->body)
         gp_loop_give(r);
     read_buffers(r, buffers);
@@ -639,7 +641,7 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
     for (int i = 0; i < given; i++)
         carries += r->buffer[i].node && gp_node_get(r->buffer[i].node, "carry");
     r->nstages = r->ngiven = stages->n;
-    r->stage = GP_NEW(r->arena, gp_rstage, stages->n + carries);
+    r->stage = GP_NEW(r->arena, gp_rstage, stages->n + carries + gp_windows_most(stages));
     gp_stage_names(r->arena, stages, name);
     for (int i = 0; i < r->ngiven; i++)
         read_head(r, &r->stage[i], stages->item[i], name[i], &names, i);
@@ -651,7 +653,7 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
     for (int i = 0; i < r->nbuffers; i++)
         find_like(r, &r->buffer[i]);
     follow_likes(r);
-    for (int i = 0; i < r->nstages; i++)
+    for (int i = 0, n = r->nstages; i < n; i++)        /* windows are added behind, as they should be */
         (gp_is_carry(&r->stage[i].s) ? wire_carry : wire_in)(r, &r->stage[i]), assume_read(r, &r->stage[i]);
     if (r->body && r->errs->failed == failed)
         gp_loop_ends(r);

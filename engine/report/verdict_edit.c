@@ -43,7 +43,10 @@ static int deeper(int depth, int times)
 void gp_try_depth(gp_judging *j, int buffer)
 {
     const gp_buffer_report *b = &j->r->buffer[buffer];
-    gp_try(j, "buffers", b->name, "depth", deeper(b->depth, 2));
+    if (j->g->buffer[b->buffer].hidden)
+        gp_try(j, NULL, NULL, "depth", deeper(j->g->depth, 2));
+    else
+        gp_try(j, "buffers", b->name, "depth", deeper(b->depth, 2));
 }
 
 static bool is_around(const gp_judging *j, int i, int actor, int buffer)
