@@ -11,7 +11,7 @@
 Suite *suite_picture(void);
 
 static const char *const golden[] = { "chain", "reentry", "fan-out", "twins", "const", "rounding",
-                                      "raise", "work", "slow-way", "rows", "carry" };
+                                      "raise", "work", "slow-way", "rows", "carry", "loop" };
 enum { GOLDEN = sizeof golden / sizeof *golden };
 
 static planned plan_golden(const char *name, bool cuda)

@@ -260,14 +260,14 @@ void gp_carry_infer(gp_resolving *r, gp_rstage *st)
     }
     gp_rbuf *v = &r->buffer[st->s.in[0]];
     int from = v->b.producer.stage;
+    while (from >= 0 && gp_is_carry(&r->stage[from].s))
+        from = maker(r, &r->stage[from], 0);
     if (from < 0) {                    /* declared, and the outputs of its stage were not understood */
         u->broken = true;
         return;
     }
     if (!gp_is_complete(&v->b.said))   /* its stage need not guess it */
         gp_said_like(v, t), v->said_by = u->b.name;
-    while (gp_is_carry(&r->stage[from].s))
-        from = maker(r, &r->stage[from], 0);
     st->s.device = r->stage[from].s.device;
     st->s.regroup = (gp_regroup){ .step = 1, .repeat = 1, .take = 1, .back = st->s.regroups, .make = 1, .every = 1,
                                   .drop_tail = true };

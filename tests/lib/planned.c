@@ -39,6 +39,12 @@ static bool dev_shape(gp_shape *s)
     return like_first(s);
 }
 
+static bool flag_shape(gp_shape *s)
+{
+    s->out[0] = (gp_type){ .dtype = GP_I32, .ndim = 1, .dim = { 1 } };
+    return true;
+}
+
 static bool run(gp_call *c, gp_frame *frames, int n)
 {
     (void)c, (void)frames, (void)n;
@@ -83,14 +89,15 @@ static const gp_kind kinds[] = {
       .opts_size = sizeof(dev_opts), .shape = dev_shape, .record = record, .table = table },
     { GP_KIND("two"), .help = "two outputs", .in = any, .out = pair, .shape = like_first,
       .record = record },
+    { GP_KIND("flag"), .help = "a number, on the device", .in = any, .out = one, .shape = flag_shape, .record = record },
     { GP_KIND("sink"), .help = "a sink", .in = any, .shape = like_first, .run = run },
 };
 
 extern const gp_kind gp_kind_group, gp_kind_split, gp_kind_window, gp_kind_decimate, gp_kind_hold, gp_kind_mix,
-                     gp_kind_reduce;
+                     gp_kind_reduce, gp_kind_loop;
 static const gp_kind *const built_in[] = {
     &gp_kind_group, &gp_kind_split, &gp_kind_window, &gp_kind_decimate, &gp_kind_hold, &gp_kind_mix,
-    &gp_kind_reduce,
+    &gp_kind_reduce, &gp_kind_loop,
 };
 
 static const char *no_environment(const void *arg, const char *name)
