@@ -2,7 +2,7 @@
  * values, and the graph while it is being made.
  *
  *   resolve.c  the pass: vars, top-level keys, the result
- *   wire.c     who makes and who reads each buffer
+ *   wire.c     who makes and who reads each buffer: with buffers.c, `buffers:`, and ports.c, `in` and `out`
  *   order.c    stages in topological order
  *   carry.c    buffers that carry, and the cycles that they close
  *   loop.c     the body of a stage `loop`, which is resolved as a pipeline is
@@ -202,7 +202,7 @@ static inline bool gp_is_complete(const gp_type *t)
 {
     return t->dtype && t->ndim;
 }
-/* wire.c: a buffer, and one that nobody finds by its name; they move buffer[]. */
+/* buffers.c: a buffer, and one that nobody finds by its name; they move buffer[]. */
 gp_rbuf *gp_add_buffer(gp_resolving *r, const char *name, gp_loc at);
 gp_rbuf *gp_push_buffer(gp_resolving *r, const char *name, gp_loc at);
 /* loop.c, while a body is wired: adds what comes from outside, before all other buffers; refuses stages that no loop can

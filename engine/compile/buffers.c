@@ -1,0 +1,197 @@
+/* buffers.c - what `buffers:` says: names, types as far as they are declared, and `like`, from one to another. */
+#include <string.h>
+#include "compile/wire.h"
+
+#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
+
+/* ---- buffers --------------------------------------------------------- */
+
+gp_rbuf *gp_find_buffer(gp_resolving *r, const char *name)
+{
+    int i = gp_table_index(&r->buffer_index, name);
+    return i < 0 ? NULL : &r->buffer[i];
+}
+
+gp_rbuf *gp_push_buffer(gp_resolving *r, const char *name, gp_loc at)
+{
+    gp_rbuf *b = GP_PUSH(r->arena, r->buffer, r->nbuffers, r->buffers_cap);
+    *b = (gp_rbuf){ .b = { .name = name, .at = at, .depth = r->depth, .producer = { -1, -1 } },
+                    .like = -1 };
+    return b;
+}
+
+gp_rbuf *gp_add_buffer(gp_resolving *r, const char *name, gp_loc at)
+{
+    gp_table_put(&r->buffer_index, name, r->nbuffers);
+    return gp_push_buffer(r, name, at);
+}
+
+const char *gp_near_buffer(const gp_resolving *r, gp_near *near)
+{
+    for (int i = 0; r->errs->n < GP_ERRS_MAX && i < r->nbuffers; i++)
+        if ((r->buffer[i].konst && r->buffer[i].node) || r->buffer[i].b.given
+            || (r->buffer[i].b.producer.stage >= 0 && !r->buffer[i].b.hidden))
+            gp_near_try(near, r->buffer[i].b.name);
+    return gp_near_text(near);
+}
+
+bool gp_check_label(gp_resolving *r, const char *what, const char *name, gp_loc at)
+{
+    return gp_is_label(name)
+        || AT(r, at, "'%.60s' is not a valid name for a %s; use letters, digits, _ and -", name,
+              what);
+}
+
+static bool read_shape(gp_resolving *r, const gp_node *n, gp_type *t)
+{
+    int count = n->kind == GP_LIST ? n->n : 1;
+    int64_t size = t->dtype ? (int64_t)gp_dtype_size(t->dtype) : 1;
+    r->read.key = "shape";
+    if (count < 1 || count > GP_MAXDIM)
+        return AT(r, n->at, "a shape has 1 to %d axes, not %d", GP_MAXDIM, count);
+    for (int i = 0; i < count; i++) {
+        const gp_node *dim = n->kind == GP_LIST ? n->item[i] : n;
+        if (!gp_read_int(&r->read, dim, 1, GP_BYTES_MAX, &t->dim[i]))
+            return false;
+        if (__builtin_mul_overflow(size, t->dim[i], &size) || size > GP_BYTES_MAX)
+            return AT(r, n->at, "a frame of this shape is larger than 1 TiB");
+    }
+    t->ndim = count;
+    return true;
+}
+
+/* A constant's only key is `const`. */
+static void read_const(gp_resolving *r, gp_rbuf *b)
+{
+    r->read.key = "const";
+    b->konst = true;
+    b->b.depth = 1;
+    b->b.path = gp_read_path(&r->read, gp_node_get(b->node, "const"));
+    b->broken = !b->b.path;
+    for (int i = 0; i < b->node->n; i++)
+        if (strcmp(b->node->key[i]->text, "const"))
+            AT(r, b->node->key[i]->at, "'%s' has no effect: buffer '%s' is constant, and is what "
+               "its file holds", b->node->key[i]->text, b->b.name);
+}
+
+static void read_buffer(gp_resolving *r, gp_rbuf *b)
+{
+    static const char *const keys[] = { "dtype", "shape", "depth", "like", "const", "carry", "init", "on_hole", NULL };
+    const gp_node *map = b->node, *n;
+    int64_t depth;
+    for (int i = 0; i < map->n; i++) {
+        gp_near near = GP_NEAR(map->key[i]->text);
+        int k = 0;
+        for (; keys[k] && strcmp(keys[k], map->key[i]->text); k++)
+            gp_near_try(&near, keys[k]);
+        if (!keys[k])
+            AT(r, map->key[i]->at, "a buffer has no key '%s'%s", map->key[i]->text,
+               gp_near_text(&near));
+    }
+    if (gp_node_get(map, "const") && !gp_node_get(map, "carry")) {
+        read_const(r, b);
+        return;
+    }
+    for (int i = 0; i < map->n && !gp_node_get(map, "carry"); i++)
+        if (!strcmp(map->key[i]->text, "init") || !strcmp(map->key[i]->text, "on_hole"))
+            AT(r, map->key[i]->at, "'%s' has no effect: buffer '%s' carries nothing; add carry: BUFFER", map->key[i]->text,
+               b->b.name);
+    if ((n = gp_node_get(map, "depth"))) {
+        r->read.key = "depth";
+        b->b.depth_said = true, b->b.depth_at = n->at;
+        if (gp_read_int(&r->read, n, 1, GP_DEPTH_MAX, &depth))
+            b->b.depth = (int)depth;
+    }
+    if ((n = gp_node_get(map, "dtype"))) {
+        r->read.key = "dtype";
+        b->broken |= !(b->b.said.dtype = gp_read_dtype(&r->read, n));
+    }
+    if ((n = gp_node_get(map, "shape")))
+        b->broken |= !read_shape(r, n, &b->b.said);
+    if (!gp_node_get(map, "carry") && (n = gp_node_get(map, "like")) && b->b.said.dtype && b->b.said.ndim)
+        AT(r, n->at, "'like' has no effect: dtype and shape of buffer '%s' are both given",
+           b->b.name);
+}
+
+void gp_read_buffers(gp_resolving *r, const gp_node *buffers)
+{
+    if (buffers && buffers->kind != GP_MAP && !gp_is_null(buffers)) {
+        AT(r, buffers->at,
+           "'buffers' must be a map, like {photo: {dtype: u8, shape: [768, 1024]}}");
+        return;
+    }
+    r->read.stage = NULL;
+    for (int i = 0; buffers && i < buffers->n; i++) {
+        const gp_node *key = buffers->key[i], *value = buffers->item[i];
+        gp_check_label(r, "buffer", key->text, key->at);
+        gp_rbuf *b = gp_add_buffer(r, key->text, key->at);
+        if (value->kind == GP_MAP) {
+            int index = (int)(b - r->buffer);
+            b->node = value, read_buffer(r, b);
+            if (gp_node_get(value, "carry"))
+                gp_carry_read(r, index);
+        } else if (!gp_is_null(value)) {
+            AT(r, value->at, "buffer '%s' must be a map, like {dtype: f32, shape: [480, 640]}",
+               key->text), b->broken = true;
+        }
+    }
+}
+
+/* ---- like ------------------------------------------------------------ */
+
+void gp_said_like(gp_rbuf *b, const gp_type *t)
+{
+    if (!b->b.said.dtype)
+        b->b.said.dtype = t->dtype;
+    if (!b->b.said.ndim) {
+        b->b.said.ndim = t->ndim;
+        memcpy(b->b.said.dim, t->dim, sizeof t->dim);
+    }
+}
+
+static void find_like(gp_resolving *r, gp_rbuf *b)
+{
+    const gp_node *n = b->konst || b->carry ? NULL : gp_node_get(b->node, "like");
+    if (!n || gp_is_complete(&b->b.said))
+        return;
+    r->read.stage = NULL, r->read.key = "like";
+    const char *name = gp_read_text(&r->read, n);
+    gp_rbuf *other = name ? gp_find_buffer(r, name) : NULL;
+    gp_near near = GP_NEAR(name);
+    if (other)
+        b->like = (int)(other - r->buffer);
+    else if (name)
+        AT(r, n->at, "no buffer '%s'%s", name, gp_near_buffer(r, &near));
+    b->broken |= !other;
+}
+
+/* Follows chains of `like` down to what is declared. A chain that ends at a
+ * buffer whose type is inferred is left to infer. */
+void gp_follow_likes(gp_resolving *r)
+{
+    enum { NEW, BUSY, DONE };
+    char *state = GP_NEW(r->arena, char, r->nbuffers);
+    int *path = GP_NEW(r->arena, int, r->nbuffers), n;
+    for (int i = 0; i < r->nbuffers; i++)
+        find_like(r, &r->buffer[i]);
+    for (int start = 0; start < r->nbuffers; start++) {
+        int i = start;
+        for (n = 0; i >= 0 && state[i] == NEW; i = r->buffer[i].like)
+            state[i] = BUSY, path[n++] = i;
+        if (i >= 0 && state[i] == BUSY) {
+            gp_rbuf *b = &r->buffer[i];
+            AT(r, gp_node_get(b->node, "like")->at, "buffer '%s' is like itself%s", b->b.name,
+               b->like == i ? "" : ", by way of others");
+            b->broken = true;
+            b->like = -1;
+        }
+        while (n > 0) {
+            gp_rbuf *b = &r->buffer[path[--n]], *other = b->like < 0 ? NULL : &r->buffer[b->like];
+            state[path[n]] = DONE;
+            if (other && other->broken)
+                b->broken = true;
+            if (other && gp_is_complete(&other->b.said))
+                gp_said_like(b, &other->b.said), b->like = -1;
+        }
+    }
+}
