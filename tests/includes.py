@@ -73,6 +73,7 @@ kinds = {os.path.basename(p)[:-2] for p in glob.glob("stages/*.c")}
 OTHER = {
     "engine/compile/wire.c": {"window"},       # a key of stages
     "engine/compile/window.c": {"window"},     # the same
+    "engine/compile/loop.c": {"window"},       # the same
     "engine/cli/version.c": {"lua"},           # a line of --version
     "engine/draw/dump_graph.c": {"split"},     # a key of its JSON
     "engine/cli/help.c": {"lua", "kernel"},    # sections of the README
