@@ -139,11 +139,13 @@ void gp_loop_outside(gp_resolving *r, const char *name, gp_loc at)
        name, name);
 }
 
-void gp_loop_ends(gp_resolving *r)
+void gp_loop_ends(gp_resolving *r, int failed)
 {
-    int failed = r->errs->failed;
     for (int i = 0; i < r->nstages; i++)
-        admit(r, &r->stage[i]);
+        if (i < r->ngiven)
+            admit(r, &r->stage[i]);
+        else                           /* a window, and it was said that there is none */
+            r->stage[i].broken = true;
     if (r->errs->failed > failed)
         return;
     const gp_rstage *loop = r->body->stage;

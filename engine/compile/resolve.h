@@ -206,9 +206,10 @@ static inline bool gp_is_complete(const gp_type *t)
 gp_rbuf *gp_add_buffer(gp_resolving *r, const char *name, gp_loc at);
 gp_rbuf *gp_push_buffer(gp_resolving *r, const char *name, gp_loc at);
 /* loop.c, while a body is wired: adds what comes from outside, before all other buffers; refuses stages that no loop can
- * have, finds what goes outside, is carried or ends the loop; the error that a name is that of a buffer outside. */
+ * have and, unless there are more than `failed` errors, finds what goes outside, is carried or ends the loop; the error that
+ * a name is that of a buffer outside. */
 void gp_loop_give(gp_resolving *r);
-void gp_loop_ends(gp_resolving *r);
+void gp_loop_ends(gp_resolving *r, int failed);
 void gp_loop_outside(gp_resolving *r, const char *name, gp_loc at);
 /* carry.c, in the order in which resolve calls these: what a buffer says; which carry stages close cycles; of stages in
  * order, which are on a cycle; the type of a carried buffer; what is wrong once all types are known, and once the sources

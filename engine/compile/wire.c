@@ -180,8 +180,8 @@ void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages)
     gp_follow_likes(r);
     for (int i = 0, n = r->nstages; i < n; i++)        /* windows are added behind, as they should be */
         gp_wire_in(r, &r->stage[i]);
-    if (r->body && r->errs->failed == failed)
-        gp_loop_ends(r);
+    if (r->body)
+        gp_loop_ends(r, failed);
     int used = r->errs->failed == failed ? r->nbuffers : 0;
     for (int i = 0; i < used; i++)
         check_used(r, &r->buffer[i]);

@@ -1,0 +1,135 @@
+/* knobs_cases.c - one pipeline with all that there is: rates, windows, carried buffers on the device and by way of a
+ * script, loops, state, holes, partial frames. Whatever the settings, each of its files has the same bytes. */
+#include <stdlib.h>
+#include <string.h>
+#include "knobs_cases.h"
+#include "pipe.h"
+
+static const char *on;
+
+enum { ROWS = 6, COLS = 8, FRAME = ROWS * COLS };
+
+static const char yaml[] =
+    "buffers:\n"
+    "  x: {dtype: f32, shape: [6, 8]}\n"
+    "  kept: {like: x}\n  sum: {like: x}\n  before: {carry: sum, init: 0.25, on_hole: splice}\n"
+    "  slow: {like: x}\n  old: {carry: slow, init: 1}\n  near: {like: x}\n  mixed: {like: x}\n"
+    "  long: {like: x}\n"
+    "stages:\n"
+    "  - {use: read, path: \"in-*.raw\", out: x}\n"
+    /* Frames with fewer rows, and holes. */
+    "  - {use: lua, name: lose, script: lose.lua, in: x, out: kept, workers: 3}\n"
+    "  - {use: scale, a: 0.75, b: 0.1, in: kept, out: scaled}\n"
+    "  - {use: kernel, name: sum, source: k.cu, entry: mean, in: {a: scaled, b: before}, out: {o: sum}, "
+    "args: [a, b, o, {i32: a.size}]}\n"
+    "  - use: loop\n    name: near\n    in: {u: sum, w: scaled}\n    out: {v: near}\n    times: 7\n    carry: {u: v}\n"
+    "    buffers: {t: {like: u}}\n    stages:\n"
+    "      - {use: blur, sigma: 0.6, in: u, out: t}\n"
+    "      - {use: kernel, source: k.cu, entry: mean, in: {a: t, b: w}, out: {o: v}, args: [a, b, o, {i32: a.size}]}\n"
+    "  - {use: lua, name: slow, script: slow.lua, in: {x: near, u: old}, out: slow}\n"
+    "  - {use: write, in: slow, path: slow.raw, durable: none}\n"
+    "  - {use: write, in: near, path: near.raw, durable: none}\n"
+    "  - {use: write, in: sum, path: \"sum-%03d.npy\", durable: none, workers: 2}\n"
+    /* Whole frames, regrouped. */
+    "  - {use: generate, pattern: noise, frames: 41, in: [], out: long}\n"
+    "  - {use: fir, taps: [0.5, 0.25, 0.125], in: long, out: filtered}\n"
+    "  - use: loop\n    name: many\n    in: {a: filtered}\n    out: {b: many}\n    times: 300\n    carry: {a: b}\n"
+    "    until: {buffer: done, every: 3}\n    buffers: {done: {dtype: i32, shape: [1]}}\n    stages:\n"
+    "      - {use: kernel, source: k.cu, entry: shrink, in: {a: a}, out: {b: b, done: done}, "
+    "args: [a, b, done, {i32: a.size}]}\n"
+    "  - {use: kernel, name: mixed, source: k.cu, entry: window, in: {a: many}, out: {o: mixed}, window: {a: 4}, "
+    "args: [a, o, {i32: \"a.shape[0]\"}, {i32: o.size}], block: 64, grid: 1}\n"
+    "  - {use: write, path: mixed.raw, durable: none}\n"
+    "  - {use: group, frames: 6, in: many, out: groups}\n"
+    "  - {use: scale, a: 3, b: -1}\n"
+    "  - {use: split}\n"
+    "  - {use: write, path: groups.raw, durable: none}\n"
+    "  - {use: mix, op: mean, frames: 5, in: mixed, out: means}\n"
+    "  - {use: write, path: means.raw, durable: none}\n"
+    "  - {use: decimate, frames: 3, in: many}\n"
+    "  - {use: hold, frames: 2}\n"
+    "  - {use: sobel}\n"
+    "  - {use: write, path: held.raw, durable: none}\n";
+
+static const char kernels[] =
+    "extern \"C\" __global__ void mean(const float *a, const float *b, float *o, int n)\n{\n"
+    "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        o[i] = 0.6f * a[i] + 0.3f * b[i];\n}\n"
+    "extern \"C\" __global__ void shrink(const float *a, float *b, int *done, int n)\n{\n"
+    "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        b[i] = 0.9f * a[i];\n"
+    "    if (i == 0)\n        done[0] = a[0] * a[0] < 1e-4f;\n}\n"
+    "extern \"C\" __global__ void window(const float *a, float *o, int rows, int n)\n{\n"
+    "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    float sum = 0;\n    for (int k = 0; i < n && k < rows; k++)\n"
+    "        sum += (float)(k + 1) * a[k * n + i];\n    if (i < n)\n        o[i] = sum;\n}\n";
+
+static const char *const settings[][8] = {
+    { NULL },
+    { "depth=1", NULL },
+    { "depth=2", "streams=1", "sync=block", NULL },
+    { "depth=9", "streams=4", "batch=8", NULL },
+    { "depth=16", "batch=16", "stages.lose.workers=1", NULL },
+    { "depth=5", "launch=stream", "stages.lose.workers=7", NULL },
+    { "depth=8", "launch=stream", "batch=1", "sync=yield", NULL },
+    { "depth=33", "streams=2", "batch=2", "sync=spin", NULL },
+    { "buffers.kept.depth=1", "buffers.sum.depth=7", "buffers.x.depth=3", "depth=12", NULL },
+};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+static const char *const files[] = { "slow.raw", "near.raw", "sum-000.npy", "sum-017.npy", "mixed.raw", "groups.raw",
+                                     "means.raw", "held.raw" };
+enum { FILES = sizeof files / sizeof *files };
+
+typedef struct made { char *data[FILES]; size_t n[FILES]; } made;
+
+/* 23 frames, each fifth a hole; those at the end of each file have fewer rows. */
+static void put_files(const char *dir)
+{
+    static float in[23 * FRAME];
+    for (int i = 0; i < 23 * FRAME; i++)
+        in[i] = (float)((i * 7919 + 31) % 1009) / 64 - 5;
+    pipe_file(dir, "in-1.raw", in, sizeof *in * (10 * FRAME - 3 * COLS));
+    pipe_file(dir, "in-2.raw", in + 100, sizeof *in * (1 * COLS));
+    pipe_file(dir, "in-3.raw", in + 300, sizeof *in * (12 * FRAME - COLS));
+    pipe_text(dir, "k.cu", kernels);
+    pipe_text(dir, "lose.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index % 5 == 3 then return 'drop' end\n  y:copy(x)\nend\n");
+    pipe_text(dir, "slow.lua", "function process(frame, x, y)\n  for i = 1, #y do y[i] = 0.5 * x.x[i] + 0.25 * x.u[i] end\nend\n");
+}
+
+static made run(int i, int options)
+{
+    made m;
+    const char *dir = pipe_dir();
+    put_files(dir);
+    pipe_result r = pipe_run(dir, yaml, on, settings[i], (gp_run_options){ .poison = options & 1, .timed = options & 2 });
+    pipe_no_errors(&r, yaml);
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    ck_assert_int_eq(r.naccounts, 2);
+    for (int k = 0; k < 2; k++)
+        ck_assert_msg((r.account[k].in == 23 && r.account[k].out == 19 && r.account[k].dropped == 4)
+                      || (r.account[k].in == 41 && r.account[k].out == 41), "%d in, %d out, %d dropped",
+                      (int)r.account[k].in, (int)r.account[k].out, (int)r.account[k].dropped);
+    for (int k = 0; k < FILES; k++) {
+        m.data[k] = pipe_read(dir, files[k], &m.n[k]);
+        ck_assert_msg(m.data[k] && m.n[k], "no %s with %s", files[k], settings[i][0] ? settings[i][0] : "defaults");
+    }
+    pipe_dir_remove(dir);
+    return m;
+}
+
+START_TEST(same_bytes)
+{
+    made first = run(0, 0), now = run(_i / 4, _i % 4);
+    for (int k = 0; k < FILES; k++) {
+        ck_assert_msg(first.n[k] == now.n[k] && !memcmp(first.data[k], now.data[k], first.n[k]),
+                      "%s differs with settings %d (%s)", files[k], _i / 4, settings[_i / 4][0] ? settings[_i / 4][0] : "");
+        free(first.data[k]), free(now.data[k]);
+    }
+}
+END_TEST
+
+void knobs_cases(TCase *tc, const char *device)
+{
+    on = device;
+    for (int i = 1; i < 4 * SETTINGS; i++)
+        if (i % 4 == i / 4 % 4)
+            tcase_add_loop_test(tc, same_bytes, i, i + 1);
+}
