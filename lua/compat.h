@@ -59,6 +59,7 @@ static inline bool gp_lua_toint(lua_State *L, int idx, int64_t *out)
 
 #else
 
+#define lua_rawlen lua_objlen
 #define lua_pushglobaltable(L) lua_pushvalue((L), LUA_GLOBALSINDEX)
 #define lua_newuserdatauv(L, bytes, n) lua_newuserdata((L), (bytes))
 

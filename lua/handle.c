@@ -227,11 +227,13 @@ void gp_lua_handles_open(lua_State *L)
 /* ---- ports --------------------------------------------------------------- */
 
 bool gp_lua_ports_open(gp_lua_guard *g, const char *const *in_name, int nin,
-                       const char *const *out_name, int nout)
+                       const char *const *out_name, const gp_type *out, int nout)
 {
     g->port = calloc((size_t)(nin + nout) + 1, sizeof *g->port);
     for (int k = 0; g->port && k < nin + nout; k++)
         gp_lua_view_init(&g->port[k], g, k < nin ? in_name[k] : out_name[k - nin], k >= nin);
+    for (int k = 0; g->port && k < nout; k++)
+        g->port[nin + k].most = out[k];
     g->nin = nin, g->nout = nout;
     return g->port;
 }

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/plural.h"
 #include "base/dtypes.h"
 #include "base/half.h"
 #include "view.h"
@@ -306,9 +307,14 @@ int gp_lua_view_put(lua_State *L, gp_lua_view *v)
         return 0;
     }
     gp_lua_view_alive(L, v);
-    if (strcmp(lua_tostring(L, 2), "valid") || v->root != v)
+    bool shape = !strcmp(lua_tostring(L, 2), "shape") && v->most.ndim;
+    if ((!shape && strcmp(lua_tostring(L, 2), "valid")) || v->root != v)
         gp_lua_fail(L, "'%s' of a view cannot be set", lua_tostring(L, 2));
     want_writable(L, v);
+    if (shape) {
+        gp_lua_view_reshape(L, v, 3);
+        return 0;
+    }
     gp_lua_view_resize(v, gp_lua_arg_int(L, 3, -1, 0, v->rows, "the number of valid rows"));
     return 0;
 }
@@ -387,6 +393,21 @@ void gp_lua_view_point(gp_lua_view *v, const gp_view *slot)
     v->data = slot->data, v->type = slot->type, v->rows = slot->rows;
     v->born = v->guard->now;
     v->wrote = v->sized = false, v->printed = 0;
+    count(v);
+}
+
+void gp_lua_view_reshape(lua_State *L, gp_lua_view *v, int idx)
+{
+    gp_type t = v->most;
+    if (!lua_istable(L, idx) || (int)lua_rawlen(L, idx) != t.ndim)
+        gp_lua_fail(L, "the shape of '%s' is a list of %d number%s", v->name, t.ndim, gp_plural(t.ndim));
+    for (int d = 0; d < t.ndim; d++) {
+        lua_rawgeti(L, idx, d + 1);
+        t.dim[d] = gp_lua_arg_int(L, lua_gettop(L), -1, d > 0, v->most.dim[d], "a size of the shape");
+        lua_pop(L, 1);
+    }
+    v->type = t;
+    v->sized = true;
     count(v);
 }
 

@@ -60,6 +60,7 @@ struct gp_lua_view {
     GP_LUA_PART(GP_LUA_AS_IS)  /* *now: the guard's, or of an array its own `born` */
     int64_t count;             /* elements, by type */
     gp_type type;              /* dim[0]: valid rows */
+    gp_type most;              /* of an output: the largest that it can be */
     int64_t rows;              /* dim[0] at most */
     const char *name;          /* of the port; "array" */
     gp_lua_guard *guard;
@@ -83,6 +84,8 @@ void gp_lua_view_init(gp_lua_view *v, gp_lua_guard *guard, const char *name, boo
 void gp_lua_view_point(gp_lua_view *v, const gp_view *slot);
 /* Says that the slot holds n rows; n is within 0 .. rows. */
 void gp_lua_view_resize(gp_lua_view *v, int64_t n);
+/* Says how large the frame is, by the list at `idx`; at most as v->most. Raises an error when it is none. */
+void gp_lua_view_reshape(lua_State *L, gp_lua_view *v, int idx);
 
 /* For methods: argument `arg` as a living view, or a Lua error. The second is
  * for writing: the view must be an output or an array. */
@@ -121,7 +124,7 @@ bool gp_lua_is_compiled(gp_dtype t);
 void gp_lua_handles_open(lua_State *L);
 /* Makes the ports' views, which gp_lua_close frees; names are borrowed. False: no memory. */
 bool gp_lua_ports_open(gp_lua_guard *guard, const char *const *in_name, int nin,
-                       const char *const *out_name, int nout);
+                       const char *const *out_name, const gp_type *out, int nout);
 /* For LuaJIT, protected, once: the ports have these types. */
 void gp_lua_ports_compile(lua_State *L, gp_lua_guard *guard, const gp_type *in, const gp_type *out);
 /* A call with frame `f` begins; pushes handles to it, to its inputs and to its outputs, and

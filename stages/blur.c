@@ -77,5 +77,5 @@ const gp_kind gp_kind_blur = {
     GP_KIND("blur"),
     .help = "Gaussian blur",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .shape = shape, .record = record, .table = table,
+    .any_shape = true, .shape = shape, .record = record, .table = table,
 };

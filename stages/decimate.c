@@ -23,5 +23,5 @@ const gp_kind gp_kind_decimate = {
     GP_KIND("decimate"),
     .help = "keep the first frame of every few",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .shape = shape,
+    .any_shape = true, .shape = shape,
 };

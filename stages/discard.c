@@ -21,5 +21,5 @@ const gp_kind gp_kind_discard = {
     .help = "take frames and drop them",
     .in = in,
     .max_run = 64,
-    .shape = shape, .run = run,
+    .any_shape = true, .shape = shape, .run = run,
 };

@@ -56,5 +56,5 @@ const gp_kind gp_kind_gray = {
     GP_KIND("gray"),
     .help = "color image to brightness",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .shape = shape, .record = record,
+    .any_shape = true, .shape = shape, .record = record,
 };

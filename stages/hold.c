@@ -25,5 +25,5 @@ const gp_kind gp_kind_hold = {
     GP_KIND("hold"),
     .help = "repeat each frame, to stand beside a faster buffer",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .shape = shape,
+    .any_shape = true, .shape = shape,
 };

@@ -312,6 +312,6 @@ const gp_kind gp_kind_kernel = {
     GP_KIND("kernel"),
     .help = "runs a kernel of your own, from a .cu file or in the YAML",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .shape = shape, .open = open_kernel, .close = free, .record = record,
+    .any_shape = true, .shape = shape, .open = open_kernel, .close = free, .record = record,
     .check = check,
 };

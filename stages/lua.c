@@ -109,7 +109,6 @@ static bool read_script(gp_shape *s, struct gp_lua_opts *o)
 static bool shape_outputs(gp_shape *s, struct gp_lua_opts *o)
 {
     gp_type *out = gp_shape_alloc(s, sizeof *out * (size_t)(s->nout + 1));
-    o->follow = 0;
     for (int i = 0; i < s->nout; i++) {
         gp_type *t = &s->out[i];
         if (!s->nin && (!t->dtype || !t->ndim))
@@ -122,8 +121,6 @@ static bool shape_outputs(gp_shape *s, struct gp_lua_opts *o)
             *t = s->in[0];
             t->dtype = dtype;
         }
-        if (s->nin && t->dim[0] == s->in[0].dim[0])
-            o->follow |= 1u << i;
         out[i] = *t;
     }
     o->out = out;
@@ -141,11 +138,11 @@ static bool shape(gp_shape *s)
 {
     struct gp_lua_opts *o = (struct gp_lua_opts *)s->opts;       /* likewise */
     if (s->partial) {
-        for (int i = 0; i < s->nout; i++) {
-            s->out[i] = o->out[i];
-            if (o->follow >> i & 1)
-                s->out[i].dim[0] = s->in[0].dim[0];
-        }
+        for (int i = 0; i < s->nout; i++)      /* a declared one is as it should be */
+            if (!s->out[i].ndim) {
+                s->out[i] = s->in[0];
+                s->out[i].dtype = o->out[i].dtype;
+            }
         return true;
     }
     if (!s->nin && !s->nout)
@@ -196,7 +193,7 @@ const gp_kind gp_kind_lua = {
     .help = "a Lua script as source, filter or sink",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct gp_lua_opts),
     .max_run = MAX_RUN,
-    .shape = shape, .open = gp_lua_stage_open, .close = gp_lua_stage_close,
+    .any_shape = true, .shape = shape, .open = gp_lua_stage_open, .close = gp_lua_stage_close,
     .run = gp_lua_stage_run, .finish = gp_lua_stage_finish,
     .advise = advise, .check = check,
 };

@@ -31,6 +31,7 @@ struct opts {
     gp_filetype as;
     bool live;                 /* a stream: `file` is not a regular file */
     bool same_rows;            /* the frame's shape is that of the first file */
+    unsigned varies;           /* as declared: not 0, then each file is one frame, of its own shape */
     const char *const *file;
     int nfiles;
 };
@@ -107,6 +108,17 @@ static bool declared(gp_shape *s, const char *path)
                                     "of what is read from '%s' under 'buffers:'", path);
 }
 
+/* Is a file's frame one of those that are declared with bounds? */
+static bool fits_in(const gp_type *found, const gp_type *most, unsigned varies, char why[GP_WHY])
+{
+    char have[128], want[GP_BOUNDS_TEXT];
+    bool fits = found->dtype == most->dtype && found->ndim == most->ndim;
+    for (int k = 0; fits && k < found->ndim; k++)
+        fits = varies >> k & 1 ? found->dim[k] <= most->dim[k] : found->dim[k] == most->dim[k];
+    return fits || gp_why(why, "holds %s, which does not fit in %s", gp_type_text(found, have),
+                          gp_bounds_text(most, varies, want));
+}
+
 /* The type of a frame, from the head of the first file and the declaration. */
 static bool look_inside(gp_shape *s, struct opts *o, const gp_file *f, bool many)
 {
@@ -118,7 +130,14 @@ static bool look_inside(gp_shape *s, struct opts *o, const gp_file *f, bool many
     size_t data;
 
     o->same_rows = o->as == GP_NPY && many && !t->ndim;
-    if (o->as == GP_RAW) {
+    if (o->varies) {
+        if (!t->dtype)
+            return declared(s, f->path);
+        if (o->as != GP_RAW)
+            ok = (o->as == GP_PNG ? gp_png_head(f->head, f->nhead, &found, why)
+                                  : gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why))
+              && fits_in(&found, t, o->varies, why);
+    } else if (o->as == GP_RAW) {
         if (!declared(s, f->path))
             return false;
         ok = gp_cut_raw(&cut, f->size, t, &as, why);
@@ -143,7 +162,7 @@ static bool look_inside(gp_shape *s, struct opts *o, const gp_file *f, bool many
     if (!ok)
         return gp_shape_fail(s, "path", "'%s' %s", f->path, why);
     /* how many there are, where that shows in the first file */
-    int64_t each = o->as == GP_PNG || o->same_rows ? 1
+    int64_t each = o->as == GP_PNG || o->same_rows || o->varies ? 1
         : o->nfiles == 1 ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows
                          : 0;
     int64_t all = each * o->nfiles;
@@ -159,6 +178,10 @@ static bool shape(gp_shape *s)
 
     o->at = gp_shape_loc(s, "path");
     o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(o->path);
+    o->varies = s->out_varies[0];
+    if (o->varies & ~1u && o->as == GP_RAW)
+        return gp_shape_fail(s, "path", "raw data do not say what their shape is: in the shape of what is read from '%s' "
+                             "only the first number may be a bound ('<=')", o->path);
     if (!o->format && gp_foreign_extension(o->path))
         return gp_shape_fail(s, "path", "gpipe reads no %s files; make it .npy or .png, or set "
                              "'format: raw' to read its bytes", gp_foreign_extension(o->path));
@@ -186,6 +209,7 @@ static bool shape(gp_shape *s)
 
 struct reader {
     const struct opts *o;
+    gp_type most;              /* a whole frame */
     char **stem;               /* per file; live: one */
     int fd, file;              /* fd -1: `file` is not open */
     gp_cut cut;
@@ -219,7 +243,7 @@ static bool open_reader(const gp_open *g, void **state)
     int n = o->nfiles ? o->nfiles : 1;
     *state = r;
     if (r)
-        r->o = o, r->fd = -1, r->stem = calloc((size_t)n + 1, sizeof *r->stem);
+        r->o = o, r->most = g->out[0], r->fd = -1, r->stem = calloc((size_t)n + 1, sizeof *r->stem);
     bool ok = r && r->stem && gp_growbuf_need(&r->room, HEAD);
     for (int i = 0; ok && i < n; i++) {
         size_t len;
@@ -252,9 +276,36 @@ static gp_status fail(struct reader *r, gp_call *c, const gp_frame *f, const cha
     return GP_FAILED;
 }
 
-/* Opens a file, and finds out how it is cut. */
-static bool open_file(struct reader *r, const gp_type *frame, char why[GP_WHY])
+/* Makes the frame as large as the file says, where it may be so. */
+static bool take_shape(const struct reader *r, gp_view *v, const gp_type *found, char why[GP_WHY])
 {
+    if (!fits_in(found, &r->most, r->o->varies, why))
+        return false;
+    v->type = *found;
+    return true;
+}
+
+/* A raw file is one frame, of as many rows as it has. */
+static bool take_rows(const struct reader *r, gp_view *v, int64_t size, char why[GP_WHY])
+{
+    gp_type found = r->most;
+    int64_t row = (int64_t)gp_bytes(&found) / found.dim[0], rows = (size - r->o->offset - r->o->skip) / row;
+    found.dim[0] = rows > 1 ? rows : 1;
+    return take_shape(r, v, &found, why);
+}
+
+static bool take_header(struct reader *r, gp_view *v, char why[GP_WHY])
+{
+    gp_type found;
+    size_t data;
+    bool fortran;
+    return gp_npy_parse((const char *)r->room.data, r->room.n, &found, &data, &fortran, why) && take_shape(r, v, &found, why);
+}
+
+/* Opens a file, and finds out how it is cut. */
+static bool open_file(struct reader *r, gp_view *v, char why[GP_WHY])
+{
+    const gp_type *frame = &v->type;
     const struct opts *o = r->o;
     gp_cut_how as = how(o);
     struct stat st;
@@ -267,8 +318,8 @@ static bool open_file(struct reader *r, const gp_type *frame, char why[GP_WHY])
     if (o->as == GP_PNG)
         return gp_read_file(r->fd, SIZE_MAX, &r->room, why);
     if (o->as == GP_RAW)
-        return gp_cut_raw(&r->cut, st.st_size, frame, &as, why);
-    if (!gp_read_file(r->fd, HEAD, &r->room, why)
+        return (!o->varies || take_rows(r, v, st.st_size, why)) && gp_cut_raw(&r->cut, st.st_size, frame, &as, why);
+    if (!gp_read_file(r->fd, HEAD, &r->room, why) || (o->varies && !take_header(r, v, why))
         || !gp_cut_npy(&r->cut, r->room.data, r->room.n, st.st_size, frame, &as, why))
         return false;
     if (o->same_rows && r->cut.rows != frame->dim[0])
@@ -284,10 +335,12 @@ static bool decode(struct reader *r, gp_view *v, char why[GP_WHY])
     char have[128], want[128];
     if (!gp_png_head(r->room.data, r->room.n, &found, why))
         return false;
-    if (!gp_type_same(&found, &v->type))
-        return gp_why(why, "holds %s, the first file %s", gp_type_text(&found, have),
+    if (!r->o->varies && !gp_type_same(&found, &v->type))
+        return gp_why(why, "holds %s, the first file %s: for pictures of different sizes declare the largest under "
+                      "'buffers', like shape: [\"<=1080\", \"<=1920\", 3]", gp_type_text(&found, have),
                       gp_type_text(&v->type, want));
-    return gp_png_decode(r->room.data, r->room.n, &v->type, v->data, why);
+    return (!r->o->varies || take_shape(r, v, &found, why))
+        && gp_png_decode(r->room.data, r->room.n, &v->type, v->data, why);
 }
 
 static gp_status from_files(struct reader *r, gp_call *c, gp_frame *f)
@@ -309,7 +362,7 @@ static gp_status from_files(struct reader *r, gp_call *c, gp_frame *f)
             }
             r->any = false;
         }
-        if (r->fd < 0 && !open_file(r, &v->type, why))
+        if (r->fd < 0 && !open_file(r, v, why))
             return fail(r, c, f, why);
         f->name = r->stem[r->file];
         if (o->as == GP_PNG) {
@@ -512,6 +565,6 @@ const gp_kind gp_kind_read = {
     .out = out,
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,
-    .shape = shape, .open = open_reader, .close = close_reader, .run = run,
+    .any_shape = true, .shape = shape, .open = open_reader, .close = close_reader, .run = run,
     .advise = advise,
 };

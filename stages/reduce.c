@@ -209,5 +209,5 @@ const gp_kind gp_kind_reduce = {
     GP_KIND("reduce"),
     .help = "sum, mean, min or max over axes",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .shape = shape, .record = record,
+    .any_shape = true, .shape = shape, .record = record,
 };

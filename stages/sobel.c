@@ -34,5 +34,5 @@ const gp_kind gp_kind_sobel = {
     GP_KIND("sobel"),
     .help = "edges: the 3 x 3 Sobel operator, mirrored beyond the border",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .shape = shape, .record = record,
+    .any_shape = true, .shape = shape, .record = record,
 };

@@ -130,6 +130,9 @@ static bool shape(gp_shape *s)
     if (why)
         return gp_shape_fail(s, "path", "'%s' cannot hold %s: %s", o->path,
                              gp_type_text(t, have), why);
+    if (!o->single && s->in_varies[0] & ~1u)
+        return gp_shape_fail(s, "path", "'%s' joins frames along axis 0, and those of '%s' may differ in others: give "
+                             "each a file of its own, with %%05d or %%n in the path", o->path, s->in_name[0]);
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
     s->any_length = o->to_stdout || !strncmp(o->path, "/dev/", 5);
@@ -530,6 +533,6 @@ const gp_kind gp_kind_write = {
     .in = in,
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,
-    .shape = shape, .open = open_writer, .close = close_writer, .run = run, .finish = finish,
+    .any_shape = true, .shape = shape, .open = open_writer, .close = close_writer, .run = run, .finish = finish,
     .advise = advise, .check = check,
 };

@@ -95,12 +95,22 @@ bool gp_type_same(const gp_type *a, const gp_type *b)
         && !memcmp(a->dim, b->dim, sizeof a->dim[0] * (size_t)a->ndim);
 }
 
+static char *type_text(const gp_type *t, unsigned varies, char *buf, int size)
+{
+    int n = snprintf(buf, (size_t)size, "%s [", gp_dtype_name(t->dtype));
+    for (int i = 0; i < t->ndim && n < size - 8; i++)
+        n += snprintf(buf + n, (size_t)(size - n), "%s%s%lld", i ? ", " : "", varies >> i & 1 ? "<=" : "",
+                      (long long)t->dim[i]);
+    strcpy(buf + (n < size - 1 ? n : size - 5), n < size - 1 ? "]" : "...]");
+    return buf;
+}
+
 char *gp_type_text(const gp_type *t, char buf[128])
 {
-    int n = snprintf(buf, 128, "%s [", gp_dtype_name(t->dtype));
-    for (int i = 0; i < t->ndim && n < 120; i++)
-        n += snprintf(buf + n, 128 - (size_t)n, "%s%lld", i ? ", " : "",
-                      (long long)t->dim[i]);
-    strcpy(buf + (n < 127 ? n : 123), n < 127 ? "]" : "...]");
-    return buf;
+    return type_text(t, 0, buf, 128);
+}
+
+char *gp_bounds_text(const gp_type *t, unsigned varies, char buf[GP_BOUNDS_TEXT])
+{
+    return type_text(t, varies, buf, GP_BOUNDS_TEXT);
 }

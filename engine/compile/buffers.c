@@ -42,7 +42,21 @@ bool gp_check_label(gp_resolving *r, const char *what, const char *name, gp_loc 
               what);
 }
 
-static bool read_shape(gp_resolving *r, const gp_node *n, gp_type *t)
+/* "<=1080" of a dim is its bound: the expression behind; else the dim itself. */
+static const gp_node *bound_of(gp_resolving *r, const gp_node *dim)
+{
+    if (dim->kind != GP_SCALAR || strncmp(dim->text, "<=", 2))
+        return dim;
+    gp_node *bound = GP_NEW(r->arena, gp_node, 1);
+    size_t skip = 2 + strspn(dim->text + 2, " ");
+    *bound = *dim;
+    bound->text += skip, bound->len -= skip;
+    bound->at = gp_node_part(dim, skip, bound->len);
+    bound->quoted = false, bound->expr = NULL;
+    return bound;
+}
+
+static bool read_shape(gp_resolving *r, const gp_node *n, gp_type *t, unsigned *varies)
 {
     int count = n->kind == GP_LIST ? n->n : 1;
     int64_t size = t->dtype ? (int64_t)gp_dtype_size(t->dtype) : 1;
@@ -50,9 +64,10 @@ static bool read_shape(gp_resolving *r, const gp_node *n, gp_type *t)
     if (count < 1 || count > GP_MAXDIM)
         return AT(r, n->at, "a shape has 1 to %d axes, not %d", GP_MAXDIM, count);
     for (int i = 0; i < count; i++) {
-        const gp_node *dim = n->kind == GP_LIST ? n->item[i] : n;
-        if (!gp_read_int(&r->read, dim, 1, GP_BYTES_MAX, &t->dim[i]))
+        const gp_node *dim = n->kind == GP_LIST ? n->item[i] : n, *bound = bound_of(r, dim);
+        if (!gp_read_int(&r->read, bound, 1, GP_BYTES_MAX, &t->dim[i]))
             return false;
+        *varies |= (bound != dim) ? 1u << i : 0;
         if (__builtin_mul_overflow(size, t->dim[i], &size) || size > GP_BYTES_MAX)
             return AT(r, n->at, "a frame of this shape is larger than 1 TiB");
     }
@@ -107,7 +122,7 @@ static void read_buffer(gp_resolving *r, gp_rbuf *b)
         b->broken |= !(b->b.said.dtype = gp_read_dtype(&r->read, n));
     }
     if ((n = gp_node_get(map, "shape")))
-        b->broken |= !read_shape(r, n, &b->b.said);
+        b->broken |= !read_shape(r, n, &b->b.said, &b->b.varies);
     if (!gp_node_get(map, "carry") && (n = gp_node_get(map, "like")) && b->b.said.dtype && b->b.said.ndim)
         AT(r, n->at, "'like' has no effect: dtype and shape of buffer '%s' are both given",
            b->b.name);
@@ -139,11 +154,12 @@ void gp_read_buffers(gp_resolving *r, const gp_node *buffers)
 
 /* ---- like ------------------------------------------------------------ */
 
-void gp_said_like(gp_rbuf *b, const gp_type *t)
+void gp_said_like(gp_rbuf *b, const gp_type *t, unsigned varies)
 {
     if (!b->b.said.dtype)
         b->b.said.dtype = t->dtype;
     if (!b->b.said.ndim) {
+        b->b.varies = varies;
         b->b.said.ndim = t->ndim;
         memcpy(b->b.said.dim, t->dim, sizeof t->dim);
     }
@@ -191,7 +207,7 @@ void gp_follow_likes(gp_resolving *r)
             if (other && other->broken)
                 b->broken = true;
             if (other && gp_is_complete(&other->b.said))
-                gp_said_like(b, &other->b.said), b->like = -1;
+                gp_said_like(b, &other->b.said, other->b.varies), b->like = -1;
         }
     }
 }

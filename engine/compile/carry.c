@@ -222,7 +222,7 @@ static const gp_type *type_of(gp_resolving *r, const gp_rstage *st)
     if (v->known || v->broken)
         return v->known ? &v->b.type : NULL;
     if (v->like >= 0 && r->buffer[v->like].known)
-        gp_said_like(v, &r->buffer[v->like].b.type);
+        gp_said_like(v, &r->buffer[v->like].b.type, r->buffer[v->like].b.varies);
     if (gp_is_complete(&u->b.said) || gp_is_complete(&v->b.said))
         return gp_is_complete(&u->b.said) ? &u->b.said : &v->b.said;
     if (init->known)
@@ -267,7 +267,7 @@ void gp_carry_infer(gp_resolving *r, gp_rstage *st)
         return;
     }
     if (!gp_is_complete(&v->b.said))   /* its stage need not guess it */
-        gp_said_like(v, t), v->said_by = u->b.name;
+        gp_said_like(v, t, 0), v->said_by = u->b.name;
     st->s.device = r->stage[from].s.device;
     st->s.regroup = (gp_regroup){ .step = 1, .repeat = 1, .take = 1, .back = st->s.regroups, .make = 1, .every = 1,
                                   .drop_tail = true };
@@ -285,7 +285,10 @@ static void check_buffer(gp_resolving *r, const gp_rstage *st)
         said.dtype = u->b.said.dtype;
     if (u->b.said.ndim)
         said.ndim = u->b.said.ndim, memcpy(said.dim, u->b.said.dim, sizeof said.dim);
-    if (v->known && !gp_type_same(&said, &v->b.type))
+    if (v->known && v->b.varies)
+        AT(r, u->b.at, "buffer '%s' carries '%s', and frames that are carried have one shape: declare that of '%s' without '<='",
+           u->b.name, v->b.name, v->b.name);
+    else if (v->known && !gp_type_same(&said, &v->b.type))
         AT(r, u->b.at, "buffer '%s' is declared as %s, but it carries '%s', which is %s", u->b.name,
            gp_type_text(&said, a), v->b.name, gp_type_text(&v->b.type, b));
     else if (v->known && u->known && !gp_type_same(&u->b.type, &v->b.type))

@@ -192,13 +192,32 @@ static bool read_regroup(gp_resolving *r, gp_rstage *st, const gp_shape *s)
     return true;
 }
 
+/* Can the stage take frames that differ in shape? */
+static bool check_varying(gp_resolving *r, const gp_rstage *st)
+{
+    const char *name = NULL;
+    for (int p = 0; p < st->s.nin && !name; p++)
+        if (st->s.in[p] >= 0 && r->buffer[st->s.in[p]].b.varies)
+            name = r->buffer[st->s.in[p]].b.name;
+    if (st->s.kind->any_shape)
+        return true;
+    const gp_node *in = gp_node_get(st->node, "in");
+    return AT(r, in ? in->at : st->s.at, "stage '%s' takes frames of one shape, and those of '%s' may differ; where they do "
+              "not, declare its shape under 'buffers' without '<='", st->s.name, name);
+}
+
 static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
 {
-    gp_shape s = { .in = in, .out = out };
-    bool ok = true;
+    unsigned varies[GP_MAXPORT], declared[GP_MAXPORT];
+    gp_shape s = { .in = in, .out = out, .in_varies = varies, .out_varies = declared };
+    bool ok = true, any = false;
+    for (int p = 0; p < st->s.nin; p++)
+        any |= (varies[p] = st->s.in[p] < 0 ? 0 : r->buffer[st->s.in[p]].b.varies) != 0;
+    for (int p = 0; p < st->s.nout; p++)
+        declared[p] = st->s.out[p] < 0 ? 0 : r->buffer[st->s.out[p]].b.varies;
     if (st->s.regroups && !st->s.kind->record && !r->buffer[st->s.in[0]].konst)
         st->s.device = r->stage[r->buffer[st->s.in[0]].b.producer.stage].s.device;
-    if (!check_inputs(r, st) || !gp_shape_call(r, st, &s))
+    if (!check_inputs(r, st) || (any && !check_varying(r, st)) || !gp_shape_call(r, st, &s))
         return false;
     if (!st->s.nin)
         st->s.endless = st->s.follows = s.endless;
@@ -219,6 +238,8 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
         if (!b)
             continue;
         b->b.endless = st->s.endless, b->b.follows = st->s.follows, b->b.carried = st->s.carried;
+        if (any && !b->b.said.ndim)
+            b->b.varies = ~0u;
         if (!b->broken && check_output(r, st, b, &out[p]))
             b->b.type = out[p], b->known = true;
         else
@@ -257,7 +278,7 @@ static void infer_stage(gp_resolving *r, gp_rstage *st)
             continue;
         if (b->like >= 0) {
             b->broken |= !r->buffer[b->like].known;
-            gp_said_like(b, &r->buffer[b->like].b.type);
+            gp_said_like(b, &r->buffer[b->like].b.type, r->buffer[b->like].b.varies);
         }
         ready &= !b->broken;
         out[p] = b->b.said;

@@ -96,6 +96,8 @@ typedef struct gp_buffer {
     const char *path;          /* of a constant: the .npy to load; NULL: all its elements are `value` */
     gp_num value;
     bool given;                /* of a loop's body (loop.h): it comes from outside, and no stage makes it */
+    unsigned varies;           /* a set of axes (1u << k) in which a frame may be shorter than `type` says, by its
+                                  declaration or that of what it is made of; beside that any frame may have fewer rows */
     bool hidden;               /* no name of the file's: what a stage's key makes, see window.c */
     bool carried;              /* all of it comes by way of carried buffers: it decides no frame's name, time or end */
     bool endless;              /* every source it comes from is endless */

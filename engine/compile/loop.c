@@ -43,7 +43,7 @@ void gp_loop_give(gp_resolving *r)
         const gp_rbuf *from = &body->outside->buffer[st->in[p]];
         gp_rbuf *b = gp_add_buffer(r, st->in_name[p], st->at);
         b->konst = from->konst, b->b.given = !b->konst, b->node = from->node;
-        b->b.type = b->b.said = body->in[p];
+        b->b.type = b->b.said = body->in[p], b->b.varies = from->b.varies;
         b->known = true;
     }
 }
@@ -75,7 +75,7 @@ static void read_carry(gp_resolving *r)
             continue;
         r->body->carries[u] = v;
         if (!gp_is_complete(&r->buffer[v].b.said))
-            gp_said_like(&r->buffer[v], &r->buffer[u].b.type), r->buffer[v].said_by = name;
+            gp_said_like(&r->buffer[v], &r->buffer[u].b.type, r->buffer[u].b.varies), r->buffer[v].said_by = name;
     }
 }
 

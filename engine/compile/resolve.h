@@ -196,8 +196,8 @@ bool gp_resolve_body(gp_resolving *r, const gp_node *buffers, const gp_node *sta
 
 /* wire.c: fills buffer[] and stage[] from `buffers:` and `stages:`. */
 void gp_wire(gp_resolving *r, const gp_node *buffers, const gp_node *stages);
-/* Fills in what b.said leaves open from `t`, the type of the buffer it is like. */
-void gp_said_like(gp_rbuf *b, const gp_type *t);
+/* Fills in what b.said leaves open from `t` and `varies`, of the buffer it is like. */
+void gp_said_like(gp_rbuf *b, const gp_type *t, unsigned varies);
 static inline bool gp_is_complete(const gp_type *t)
 {
     return t->dtype && t->ndim;

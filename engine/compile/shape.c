@@ -197,7 +197,7 @@ bool gp_shape_check(gp_resolving *r, const gp_rstage *st)
 }
 
 /* An output whose declared rows are those of the first input has as many rows
- * as that input in a partial frame too. */
+ * as that input in a partial frame too; so for other axes that may be shorter. */
 bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, gp_type *out,
                       gp_errs *errs)
 {
@@ -205,15 +205,19 @@ bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, 
     gp_shape_ctx c = { .stage = st, .vars = g->scope.arg ? g->scope.arg : &none,
                               .errs = errs };
     gp_shape s = { .in = in, .out = out, .partial = true };
+    const gp_type *whole = NULL;       /* of the first input */
     int first = 0;
     while (first < st->nin && (st->in[first] < 0 || gp_is_const(&g->buffer[st->in[first]])
                                || (g->buffer[st->in[first]].carried && !st->carried)))
         first++;
+    if (first < st->nin)
+        whole = &g->buffer[st->in[first]].type;
     for (int i = 0; i < st->nout; i++) {
+        unsigned varies = 1 | (st->out[i] < 0 ? 0 : g->buffer[st->out[i]].varies);
         out[i] = st->out[i] < 0 ? (gp_type){0} : g->buffer[st->out[i]].said;
-        if (out[i].ndim && first < st->nin
-            && out[i].dim[0] == g->buffer[st->in[first]].type.dim[0])
-            out[i].dim[0] = in[first].dim[0];
+        for (int k = 0; whole && k < out[i].ndim && k < whole->ndim; k++)
+            if (varies >> k & 1 && out[i].dim[k] == whole->dim[k])
+                out[i].dim[k] = in[first].dim[k];
     }
     if (!call_shape(&s, &c))
         return false;
@@ -223,12 +227,13 @@ bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, 
         const gp_type *full = &g->buffer[st->out[i]].type;
         bool fits = out[i].dtype == full->dtype && out[i].ndim == full->ndim;
         for (int k = 0; fits && k < full->ndim; k++)
-            fits = out[i].dim[k] >= 0 && out[i].dim[k] <= full->dim[k];
-        char a[128], b[128];
+            fits = k == 0 || g->buffer[st->out[i]].varies >> k & 1 ? out[i].dim[k] >= 0 && out[i].dim[k] <= full->dim[k]
+                 : out[i].dim[k] == full->dim[k];
+        char a[128], b[GP_BOUNDS_TEXT];
         if (!fits)
-            return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' makes %s of a partial frame, which "
-                           "does not fit in %s", st->name, gp_type_text(&out[i], a),
-                           gp_type_text(full, b));
+            return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' makes %s of a smaller frame, and '%s' is %s", st->name,
+                           gp_type_text(&out[i], a), g->buffer[st->out[i]].name,
+                           gp_bounds_text(full, g->buffer[st->out[i]].varies, b));
     }
     return true;
 }

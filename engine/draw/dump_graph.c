@@ -90,7 +90,7 @@ static void rates_text(FILE *f, const gp_graph *g)
 /* What it reads, and makes. */
 static void ends_text(FILE *f, const gp_graph *g, const gp_stage *s)
 {
-    char type[128];
+    char type[GP_BOUNDS_TEXT];
     for (int k = 0; k < s->nin; k++)
         fprintf(f, "%s %s", k ? "," : "", s->in[k] < 0 ? "-" : g->buffer[s->in[k]].name);
     if (s->nout)
@@ -98,7 +98,7 @@ static void ends_text(FILE *f, const gp_graph *g, const gp_stage *s)
     for (int k = 0; k < s->nout; k++)
         if (s->out[k] >= 0)
             fprintf(f, "%s %s %s", k ? "," : "", g->buffer[s->out[k]].name,
-                    gp_type_text(&g->buffer[s->out[k]].type, type));
+                    gp_bounds_text(&g->buffer[s->out[k]].type, g->buffer[s->out[k]].varies, type));
 }
 
 void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
@@ -257,6 +257,13 @@ static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b, bool 
     for (int k = 0; k < b->type.ndim; k++)
         gp_json_int(j, NULL, b->type.dim[k]);
     gp_json_close(j, ']');
+    if (b->varies) {
+        gp_json_open(j, "varies", '[');        /* axes in which a frame may be shorter */
+        for (int k = 0; k < b->type.ndim; k++)
+            if (b->varies >> k & 1)
+                gp_json_int(j, NULL, k);
+        gp_json_close(j, ']');
+    }
     gp_json_size(j, "bytes", gp_bytes(&b->type));
     gp_json_int(j, "depth", b->depth);
     gp_json_bool(j, "depth_said", b->depth_said);
@@ -340,10 +347,10 @@ static void dot_stage(FILE *f, const gp_graph *g, const gp_measured *m, int i, c
 /* Its name and type; a constant, which has no depth, if that is 0. */
 static void dot_buffer_label(FILE *f, const gp_buffer *b, int depth, double held)
 {
-    char type[128];
+    char type[GP_BOUNDS_TEXT];
     fputs("[label=\"", f);
     dot_part(f, b->name);
-    fprintf(f, "\\n%s", gp_type_text(&b->type, type));
+    fprintf(f, "\\n%s", gp_bounds_text(&b->type, b->varies, type));
     if (depth)
         fprintf(f, " x %d", depth);
     if (depth && held >= 0)

@@ -80,12 +80,12 @@ static void buffer_node(build *b, int buffer)
 {
     const gp_buffer *f = &b->pic.graph->buffer[buffer];
     bool konst = f->producer.stage < 0;
-    char size[24], type[128], text[32];
+    char size[24], type[GP_BOUNDS_TEXT], text[32];
     gp_size_text(gp_bytes(&f->type), size);
     gp_pic_node n = {
         .kind = konst ? GP_PIC_CONST : GP_PIC_BUFFER, .segment = -1, .depth = f->depth,
         .busy = -1, .full = -1,
-        .name = f->name, .what = gp_strdup(b->arena, gp_type_text(&f->type, type)) };
+        .name = f->name, .what = gp_strdup(b->arena, gp_bounds_text(&f->type, f->varies, type)) };
     if (b->pic.plan && b->first_ring[buffer] >= 0)
         n.depth = b->pic.plan->ring[b->first_ring[buffer]].depth;
     for (int u = 0; konst && u < f->nuse; u++) {

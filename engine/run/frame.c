@@ -18,6 +18,8 @@ bool gp_frame_is_whole(const gp_actorrt *p, uint64_t f)
         const gp_meta *m = gp_meta_of(r, f);
         if (m->hole || m->rows != r->buffer->type.dim[0])
             return false;
+        if (r->type && !gp_type_same(&r->type[f % (uint64_t)r->ring->depth], &r->buffer->type))
+            return false;
     }
     return true;
 }
@@ -73,7 +75,9 @@ bool gp_frame_set_irregular(gp_actorrt *p, uint64_t f, bool failed, gp_errs *err
     gp_segmentrt *s = p->seg;
     for (int i = 0; i < p->nin; i++) {
         const gp_ringrt *r = p->in[i].ring;
-        s->type[r->ring->buffer].dim[0] = r->buffer->carried ? gp_carried_rows(p, r->buffer, f) : gp_meta_of(r, f)->rows;
+        s->type[r->ring->buffer] = gp_type_of(r, f);
+        if (r->buffer->carried)
+            s->type[r->ring->buffer].dim[0] = gp_carried_rows(p, r->buffer, f);
         s->hole[r->ring->buffer] = failed ? GP_HOLE_FAILED : gp_meta_of(r, f)->hole;
     }
     for (int i = 0; i < s->nparts; i++) {
@@ -133,9 +137,9 @@ void gp_frame_write_metas(gp_actorrt *p, uint64_t f)
     gp_meta m = gp_frame_meta(p, f);
     for (int o = 0; o < p->nout; o++) {
         gp_ringrt *r = p->out[o];
-        m.rows = s->type[r->ring->buffer].dim[0];
         m.hole = s->hole[r->ring->buffer];
         *gp_meta_of(r, f) = m;
+        gp_set_type(r, f, &s->type[r->ring->buffer]);
     }
 }
 
@@ -167,7 +171,12 @@ static size_t write_output_metas(gp_actorrt *p, gp_worker_view *view, int o, int
         const gp_frame *fr = &view->frame[j];
         gp_hole hole = gp_hole_by(fr->status);
         int64_t rows = v->type.dim[0];
-        if (hole || rows >= v->rows) {
+        if (port->ring->type) {
+            gp_type *t = &port->ring->type[w.meta - port->ring->meta];
+            *t = hole ? *port->type : v->type;
+            rows = t->dim[0];
+            bytes += hole ? 0 : gp_bytes(t);
+        } else if (hole || rows >= v->rows) {
             rows = v->rows;
             bytes += hole ? 0 : all;
         } else {
@@ -191,7 +200,9 @@ size_t gp_frames_write_metas(gp_actorrt *p, gp_worker_view *view, int n)
         size_t row = p->host->port[i].row_bytes;
         const gp_view *v = view->view + i;
         for (int j = 0; j < n && row; j++, v += st->nin)
-            bytes += view->frame[j].status == GP_OK ? row * (size_t)v->type.dim[0] : 0;
+            if (view->frame[j].status == GP_OK)
+                bytes += p->host->port[i].ring && p->host->port[i].ring->type ? gp_bytes(&v->type)
+                       : row * (size_t)v->type.dim[0];
     }
     return bytes;
 }
@@ -203,7 +214,7 @@ void gp_frame_write_hole(gp_actorrt *p, uint64_t f, gp_hole hole)
     for (int o = 0; o < p->nout; o++) {
         gp_meta *to = gp_meta_of(p->out[o], f);
         m.touched = to->touched;
-        m.rows = p->out[o]->buffer->type.dim[0];
         *to = m;
+        gp_set_type(p->out[o], f, &p->out[o]->buffer->type);
     }
 }

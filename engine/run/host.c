@@ -189,12 +189,25 @@ static void hand_over(gp_actorrt *p)
         gp_eventcount_wake(&p->changed);
 }
 
-/* The output of which a frame that is done has more or fewer rows than can be; -1: none. */
-static inline int wrong_rows(const gp_stage *st, const gp_frame *fr)
+/* Has a frame a shape that its buffer cannot have, but for its rows? */
+static bool is_wrong(const gp_buffer *b, const gp_type *t)
 {
-    for (int o = 0; o < st->nout; o++)
-        if (fr->out[o].type.dim[0] < 0 || fr->out[o].type.dim[0] > fr->out[o].rows)
+    bool wrong = t->dtype != b->type.dtype || t->ndim != b->type.ndim;
+    for (int k = 1; k < b->type.ndim && !wrong; k++)
+        wrong = b->varies >> k & 1 ? t->dim[k] < 1 || t->dim[k] > b->type.dim[k] : t->dim[k] != b->type.dim[k];
+    return wrong;
+}
+
+/* The output of which a frame that is done has more or fewer rows than can be, or another shape that cannot be; -1:
+ * none. */
+static inline int wrong_shape(const gp_actorrt *p, const gp_frame *fr)
+{
+    for (int o = 0; o < p->stage->nout; o++) {
+        const gp_ringrt *r = p->host->port[p->stage->nin + o].ring;
+        if (fr->out[o].type.dim[0] < 0 || fr->out[o].type.dim[0] > fr->out[o].rows
+            || (r->type && is_wrong(r->buffer, &fr->out[o].type)))
             return o;
+    }
     return -1;
 }
 
@@ -217,7 +230,7 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     bool ok = st->kind->run(&call, fr, k);
     span->end = gp_measure_now(run);
     gp_nvtx_pop(p);
-    if (p->host->view[t->worker].looks && ok && !t->errs.failed && fr->status == GP_OK && wrong_rows(st, fr) < 0)
+    if (p->host->view[t->worker].looks && ok && !t->errs.failed && fr->status == GP_OK && wrong_shape(p, fr) < 0)
         return gp_host_unwritten_look(p, &p->host->view[t->worker], &t->errs);
     return ok;
 }
@@ -229,8 +242,14 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
     const gp_stage *st = t->actor->stage;
     gp_status s = fr->status;
     bool stopping = atomic_load(&t->run->level) > 0;
-    int o = ok && s == GP_OK ? wrong_rows(st, fr) : -1;
-    if (o >= 0) {
+    int o = ok && s == GP_OK ? wrong_shape(t->actor, fr) : -1;
+    char made[128], most[128];
+    if (o >= 0 && t->actor->host->port[st->nin + o].ring->type) {
+        gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' made '%s' of frame %llu %s, which does not fit in %s", st->name,
+                st->out_name[o], (unsigned long long)fr->index, gp_type_text(&fr->out[o].type, made),
+                gp_type_text(t->actor->host->port[st->nin + o].type, most));
+        fr->status = GP_FAILED;
+    } else if (o >= 0) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' made %lld row%s of '%s' in frame %llu, which "
                 "is outside 0..%lld", st->name, (long long)fr->out[o].type.dim[0],
                 gp_plural(fr->out[o].type.dim[0]), st->out_name[o],
@@ -271,7 +290,7 @@ static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bo
     gp_frame *fr = h->view[t->worker].frame;
     int plain = 0;
     ok = ok && (!t->errs.failed || is_of_a_frame(fr, k));
-    while (ok && plain < k && fr[plain].status == GP_OK && wrong_rows(t->actor->stage, &fr[plain]) < 0)
+    while (ok && plain < k && fr[plain].status == GP_OK && wrong_shape(t->actor, &fr[plain]) < 0)
         plain++;
     set_bytes(h, h->hole, fr->index, plain, GP_NO_HOLE);
     *there = plain;

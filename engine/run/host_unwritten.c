@@ -1,16 +1,16 @@
 /* host_unwritten.c - does a host stage write all of its outputs?
  *
  * As unwritten.c has it of device stages. A host stage may have state, so that it runs once. Each worker fills
- * the outputs of its first frame with a pattern before, and looks for it after, in the rows that were made; the
- * first frame of all that is no hole is the first of some worker. It looks at a frame that may have more rows than any
- * it has looked at: partial frames may come before the first whole one, and a frame that is dropped or makes
- * no rows tells nothing. */
+ * the outputs of its first frame with a pattern before, and looks for it after, in the elements that were made; the
+ * first frame of all that is no hole is the first of some worker. It looks at a frame that may have more elements than
+ * any it has looked at: partial frames may come before the first whole one, and a frame that is dropped or has no
+ * elements tells nothing. */
 #include "run/host.h"
 #include "run/pattern.h"
 
 struct gp_host_unwritten {
     gp_pattern pattern;
-    int64_t rows;              /* the most that a frame could have that was looked at */
+    int64_t seen;              /* elements: the most that a frame could have that was looked at */
     int64_t most;              /* that this one can have, with the pattern in it; 0: it has no pattern */
 };
 
@@ -27,7 +27,7 @@ void gp_host_unwritten_init(gp_actorrt *p, gp_worker_view *wv)
 bool gp_host_unwritten_asks(const gp_actorrt *p, const gp_worker_view *wv, const gp_frame *fr)
 {
     for (int o = 0; o < p->stage->nout; o++)
-        if (fr->out[o].type.dim[0] > wv->unwritten[o].rows)
+        if (gp_count(&fr->out[o].type) > wv->unwritten[o].seen)
             return true;
     return false;
 }
@@ -37,7 +37,7 @@ void gp_host_unwritten_fill(const gp_actorrt *p, gp_worker_view *wv)
     for (int o = 0; o < p->stage->nout; o++) {
         gp_host_unwritten *u = &wv->unwritten[o];
         const gp_view *v = &wv->frame->out[o];
-        u->most = v->type.dim[0] > u->rows ? v->type.dim[0] : 0;
+        u->most = gp_count(&v->type) > u->seen ? gp_count(&v->type) : 0;
         if (u->most)
             gp_pattern_put(&u->pattern, v->data);
     }
@@ -51,13 +51,13 @@ bool gp_host_unwritten_look(const gp_actorrt *p, gp_worker_view *wv, gp_errs *er
         gp_host_unwritten *u = &wv->unwritten[o];
         const gp_view *v = &fr->out[o];
         if (u->most && v->type.dim[0]) {
-            if (gp_pattern_look(&u->pattern, v->data, v->type.dim[0]) < 0) {
+            if (gp_pattern_look(&u->pattern, v->data, &v->type) < 0) {
                 gp_pattern_fail(&u->pattern, fr->index, " (counted from 0)", "Write them all, make fewer rows", errs);
                 return false;
             }
-            u->rows = u->most;
+            u->seen = u->most;
         }
-        due |= u->rows < v->rows;
+        due |= u->seen < gp_count(u->pattern.type);
     }
     if (!due)
         wv->unwritten = NULL;

@@ -57,6 +57,27 @@ static bool record_copy(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_t fir
     return true;
 }
 
+/* Do frames that a task copies differ in shape? */
+static bool copies_varying(const gp_actorrt *p, const gp_task *t)
+{
+    bool varying = false;
+    for (int i = 0; i < t->nin; i++)
+        varying |= p->run->ring[t->in[i]].type != NULL;
+    return varying;
+}
+
+/* Of one frame what there is of it, ring by ring. */
+static bool record_exact(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_t f)
+{
+    for (int i = 0; i < t->nin; i++) {
+        const gp_ringrt *from = &p->run->ring[t->in[i]], *to = &p->run->ring[t->out[i]];
+        size_t bytes = from->buffer ? gp_bytes(&p->seg->type[from->ring->buffer]) : from->ring->bytes;
+        if (bytes && !r->ops->copy(r, gp_slot(to, f), gp_slot(from, f), bytes))
+            return false;
+    }
+    return true;
+}
+
 static gp_span span_of(const char *name, const gp_view *v, const gp_type *whole, int n, bool output)
 {
     size_t before = (size_t)(n - 1) * v->stride;
@@ -138,7 +159,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
     }
     for (int i = 0; i < st->nout; i++) {
         out[i] = view_of(p, t->out[i], st->out[i], first);
-        int fill = st->zero || o->irregular ? 0
+        int fill = st->zero || (o->irregular && !g->buffer[st->out[i]].varies) ? 0
                  : run->options.poison ? gp_poison(out[i].type.dtype) : -1;
         for (int j = 0; fill >= 0 && j < n; j++)
             if (!gp_fill(&c, (char *)out[i].data + (size_t)j * out[i].stride, fill,
@@ -224,6 +245,8 @@ static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uin
 
     if (o->recheck)
         return !st || !gp_unwritten_asks(p->seg->unwritten, part) || record_stage(r, o, part, f, n);
+    if (!st && o->irregular && copies_varying(p, part->task))
+        return run->options.no_copies || record_exact(r, p, part->task, f);
     if (!st)
         return run->options.no_copies || record_copy(r, p, part->task, f, n);
     if (p->regroup && (run->options.no_kernels || (o->again && run->cached[st - run->graph->stage])))

@@ -295,5 +295,5 @@ const gp_kind gp_kind_loop = {
     GP_KIND("loop"),
     .help = "repeats device stages, many times in one launch",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_loop_opts),
-    .shape = gp_loop_shape, .open = loop_open, .close = loop_close, .table = loop_table, .record = loop_record,
+    .any_shape = true, .shape = gp_loop_shape, .open = loop_open, .close = loop_close, .table = loop_table, .record = loop_record,
 };

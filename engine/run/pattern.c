@@ -152,9 +152,10 @@ static bool are_too_long(const gp_pattern *c)
     return c->longest && log((double)c->looked) - (double)c->longest * (double)c->size * log(256) < log(ONCE);
 }
 
-int gp_pattern_look(gp_pattern *c, const void *data, int64_t rows)
+int gp_pattern_look(gp_pattern *c, const void *data, const gp_type *is)
 {
-    uint64_t end = c->all / (uint64_t)c->type->dim[0] * (uint64_t)rows;
+    uint64_t end = gp_bytes(is) / c->size;
+    c->is = *is;
     c->looked = c->nsame = c->longest = 0;
     for (int i = 0; i < c->nsamples && c->sample[i].from < end; i++) {
         uint64_t n = end - c->sample[i].from;
@@ -171,10 +172,10 @@ int gp_pattern_look(gp_pattern *c, const void *data, int64_t rows)
 /* "[1, 13]": the index of element e. */
 static void index_text(const gp_pattern *c, uint64_t e, char text[GP_MAXDIM * 24])
 {
-    uint64_t n = (uint64_t)gp_count(c->type), at = e / (c->all / n);
+    uint64_t n = (uint64_t)gp_count(&c->is), at = e / (gp_bytes(&c->is) / c->size / n);
     int used = 0;
-    for (int d = 0; d < c->type->ndim; d++) {
-        n /= (uint64_t)c->type->dim[d];
+    for (int d = 0; d < c->is.ndim; d++) {
+        n /= (uint64_t)c->is.dim[d];
         used += snprintf(text + used, (size_t)(GP_MAXDIM * 24 - used), "%s%llu", d ? ", " : "",
                          (unsigned long long)(at / n));
         at %= n;

@@ -16,6 +16,7 @@ typedef struct gp_pattern {
     const gp_stage *stage;
     int out;
     const gp_type *type;       /* of a whole frame */
+    gp_type is;                /* of the frame that was looked at last */
     size_t size;               /* bytes of an element */
     uint64_t all;              /* elements of a frame */
     gp_sample sample[GP_SAMPLES]; int nsamples;
@@ -38,10 +39,10 @@ gp_pattern gp_pattern_of(const gp_stage *st, int out, const gp_type *type, bool 
 /* Fills the samples in `data` with the next pattern. */
 void gp_pattern_put(const gp_pattern *c, void *data);
 
-/* What has become of it, in the first `rows` rows of a frame. 1: all of these were written, or a few elements at
+/* What has become of it, in a frame of exactly that type. 1: all of these were written, or a few elements at
  * most that by chance cannot be told; -1: not all of them; 0: the stage has to compute the frame again, over the
  * next pattern. */
-int gp_pattern_look(gp_pattern *c, const void *data, int64_t rows);
+int gp_pattern_look(gp_pattern *c, const void *data, const gp_type *is);
 
 /* After -1: adds the error, about frame f. `base`: "", or what indices count from; `how` all can be written. */
 void gp_pattern_fail(const gp_pattern *c, uint64_t f, const char *base, const char *how, gp_errs *errs);

@@ -244,6 +244,10 @@ gp_regrouped gp_regroup_write_metas(gp_actorrt *p, uint64_t k, int n, bool faile
                     m.rows = t->dim[0];
                 gp_meta *to = gp_meta_of(p->out[o], f * make + j);
                 *to = m;
+                if (p->out[o]->type) {
+                    gp_type is = gp_type_of(input(p), gp_firing_frame(p->regroup, f));
+                    gp_set_type(p->out[o], f * make + j, m.hole ? t : &is);
+                }
                 if (!m.hole && p->regroup->split && (int64_t)j >= rows)
                     to->hole = GP_HOLE_ABSENT;
                 to->touched = true;

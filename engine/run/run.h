@@ -51,6 +51,8 @@ typedef struct gp_ringrt {
     gp_cursor *consumed;       /* per consumer of the plan's ring */
     atomic_ullong put;         /* timed: the sum of the times at which frames were published */
     gp_meta *meta;             /* per slot */
+    gp_type *type;             /* per slot, of a buffer whose frames differ in shape (gp_buffer.varies): written and read as
+                                  meta.rows, which it then has too; else NULL */
     char *base;                /* of slot 0 */
     size_t stride;
     const gp_ring *ring;
@@ -65,6 +67,23 @@ static inline void *gp_slot(const gp_ringrt *r, uint64_t frame)
 static inline gp_meta *gp_meta_of(const gp_ringrt *r, uint64_t frame)
 {
     return &r->meta[frame % (uint64_t)r->ring->depth];
+}
+
+/* What a frame is, exactly. */
+static inline gp_type gp_type_of(const gp_ringrt *r, uint64_t frame)
+{
+    if (r->type)
+        return r->type[frame % (uint64_t)r->ring->depth];
+    gp_type t = r->buffer->type;
+    t.dim[0] = gp_meta_of(r, frame)->rows;
+    return t;
+}
+
+static inline void gp_set_type(gp_ringrt *r, uint64_t frame, const gp_type *t)
+{
+    gp_meta_of(r, frame)->rows = t->dim[0];
+    if (r->type)
+        r->type[frame % (uint64_t)r->ring->depth] = *t;
 }
 
 /* ---- actors --------------------------------------------------------- */

@@ -479,10 +479,9 @@ static void count(gp_actorrt *p, const gp_inflight *fl)
          (fl->irregular || p->regroup) && f < end; f++) {
         bool some = false;
         for (int o = 0; o < p->nout; o++) {
-            const gp_type *t = &p->out[o]->buffer->type;
-            const gp_meta *m = gp_meta_of(p->out[o], f);
-            if (!m->hole)
-                bytes += gp_bytes(t) / (size_t)t->dim[0] * (size_t)m->rows, some = true;
+            gp_type t = gp_type_of(p->out[o], f);
+            if (!gp_meta_of(p->out[o], f)->hole)
+                bytes += gp_bytes(&t), some = true;
         }
         there += some;
     }

@@ -42,6 +42,8 @@ void gp_rings_make(gp_run *run)
         r->base = (char *)run->pool[ring->pool] + ring->offset;
         r->stride = plan->pool[ring->pool].stride;
         r->meta = GP_NEW(&run->arena, gp_meta, ring->depth);
+        if (r->buffer && r->buffer->varies)
+            r->type = GP_NEW(&run->arena, gp_type, ring->depth);
         atomic_init(&r->end, GP_UNKNOWN);
         r->consumed = GP_NEW_LINES(&run->arena, gp_cursor, ring->nconsumers);
     }

@@ -159,7 +159,7 @@ int gp_unwritten_look(gp_unwritten *u, uint64_t f, gp_errs *errs)
     int sure = 1;
     for (int i = 0; i < u->n; i++) {
         checked *c = &u->of[i];
-        int r = c->asks ? gp_pattern_look(&c->pattern, c->copy, c->pattern.type->dim[0]) : 1;
+        int r = c->asks ? gp_pattern_look(&c->pattern, c->copy, c->pattern.type) : 1;
         if (r < 0) {
             gp_pattern_fail(&c->pattern, f, "", "Write them all (does the grid reach them?)", errs);
             return -1;

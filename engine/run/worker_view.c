@@ -94,7 +94,9 @@ static void lay_out_inputs(gp_actorrt *p, gp_worker_view *wv, uint64_t first, in
             int64_t rows = r->buffer->carried ? gp_carried_rows(p, r->buffer, first + (uint64_t)j) : w.meta->rows;
             v->data = w.data;
             v->type.dim[0] = rows;
-            if (rows != v->rows)
+            if (r->type)
+                v->type = r->type[w.meta - r->meta];
+            if (rows != v->rows || (r->type && !gp_type_same(&v->type, &r->buffer->type)))
                 partial[j] = true;
         }
     }
@@ -113,6 +115,8 @@ static void lay_out_outputs(gp_actorrt *p, gp_worker_view *wv, uint64_t first, i
         for (int j = 0; j < n; j++, v += ports, gp_walk_on(&w)) {
             v->data = w.data;
             v->type.dim[0] = v->rows;
+            if (port->ring->type)
+                v->type = *port->type;
             v->fresh = !w.meta->touched;
         }
         for (int j = 0; (poison || st->zero) && j < n; j++) {

@@ -70,8 +70,10 @@ static void do_frame(gp_call *c, struct gp_lua_worker *w, gp_frame *f)
     bool ok = gp_lua_call(lua, given, 1) && read_status(w, &f->status);
     if (ok && f->status == GP_OK && !opts->zero)
         ok = all_written(w, y);
-    for (int i = 0; i < w->nout; i++)
+    for (int i = 0; i < w->nout; i++) {
+        f->out[i].type = y[i].type;
         f->out[i].type.dim[0] = rows_made(&y[i]);
+    }
     if (!ok && lua->guard.cancelled) {
         f->status = GP_STOPPED;
     } else if (!ok) {

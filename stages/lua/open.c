@@ -165,7 +165,7 @@ static bool open_worker(const gp_open *o, struct gp_lua_worker *w, int number)
     const struct gp_lua_opts *opts = o->opts;
     w->nin = o->nin, w->nout = o->nout;
     w->entry = o->nin ? "process" : "produce";
-    if (!gp_lua_ports_open(&w->lua.guard, o->in_name, o->nin, o->out_name, o->nout))
+    if (!gp_lua_ports_open(&w->lua.guard, o->in_name, o->nin, o->out_name, o->out, o->nout))
         return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
     /* Two stages draw different random numbers. */
     bool ok = gp_lua_open(&w->lua, opts->script, opts->text, opts->len, gp_text_hash(o->name));

@@ -10,13 +10,12 @@ struct gp_lua_opts {
     const char *script;
     const gp_node *params;
 
-    /* found by check(); the last three by shape() */
+    /* found by check(); the last two by shape() */
     const char *text;              /* of the script */
     size_t len;
     const gp_node *values;         /* params, with ${} replaced; NULL: none */
     bool stateless, zero;
     const gp_type *out;            /* of whole frames */
-    unsigned follow;               /* set of outputs: as many rows as the first input */
 };
 
 struct gp_lua_worker {

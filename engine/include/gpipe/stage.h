@@ -53,7 +53,8 @@ typedef struct gp_type {
 
 /* One frame of one buffer as a stage sees it. `type` is exact: in a partial
  * frame dim[0] is the number of valid rows. A host stage may lower
- * out.type.dim[0] when it makes fewer rows than `rows`, the slot's capacity.
+ * out.type.dim[0] when it makes fewer rows than `rows`, the slot's capacity; and
+ * other sizes of an output whose declared shape has bounds ("<=1080").
  * `data` is aligned to 256 bytes and owned by the engine; inputs are
  * read-only. Its memory is the host's in run() and the device's in record().
  * `stride`: bytes from this frame to the next frame's in the same launch (of
@@ -74,6 +75,9 @@ size_t gp_bytes(const gp_type *t);
 bool gp_type_same(const gp_type *a, const gp_type *b);
 /* "f32 [768, 1024, 3]" in a caller's buffer of 128 bytes; returns it. */
 char *gp_type_text(const gp_type *t, char buf[128]);
+/* The same of a type whose axes in the set `varies` are bounds: "u8 [<=1080, <=1920, 3]". */
+enum { GP_BOUNDS_TEXT = 128 + 2 * GP_MAXDIM };
+char *gp_bounds_text(const gp_type *t, unsigned varies, char buf[GP_BOUNDS_TEXT]);
 
 /* ---- options --------------------------------------------------------- */
 
@@ -209,9 +213,11 @@ struct gp_shape {
     const char *const *in_name;    /* port names, as wired */
     const char *const *out_name;
     int workers;                   /* as asked in the YAML; 1 when not said */
-    bool partial;                  /* called again, at run time, for a frame
-                                      with fewer rows: only `in`, `out` and
-                                      `opts` may be used then */
+    bool partial;                  /* called again, at run time, for a frame that is
+                                      shorter in some axis: only `in`, `out` and `opts`
+                                      may be used then. An `out` that is declared is
+                                      already as short as the first input, where both
+                                      have one size and may be shorter */
 
     /* Results beside the output types; all start as zero. */
     bool endless;          /* a source that never ends by itself */
@@ -243,6 +249,8 @@ struct gp_shape {
     gp_dim3 block, grid;   /* of what record() launches for one whole frame, as plans show it:
                               threads, blocks; x 0: not said */
     gp_regroup regroup;    /* of a kind with neither run() nor record(): required. With emit() `every` and drop_tail */
+    const unsigned *in_varies, *out_varies;    /* per port: a set of axes (1u << k) in which frames may be shorter than
+                                      `in` says, or the declaration of the output; NULL in a partial call */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -529,6 +537,10 @@ typedef struct gp_kind {
      * (shape.state), which they replace when c->added is 0, and has no output; emit() queues making the output of
      * what c->added frames left there. Holes are left out; frames are whole, and take turns. */
     bool (*emit)(gp_dcall *c);
+
+    /* It takes frames that are shorter in any axis, not only in axis 0 (a frame with fewer rows): it computes with the
+     * types of its views alone. Of a source: it can make such. */
+    bool any_shape;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

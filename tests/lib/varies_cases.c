@@ -1,0 +1,169 @@
+/* varies_cases.c - frames that differ in shape: each is as if it had come alone, in a pipeline of that one shape. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/npy.h"
+#include "varies_cases.h"
+#include "pipe.h"
+
+static const char *on;
+
+static const char *const knobs[] = {
+    "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n",
+    "depth: 12\nbatch: 1\nsync: block\n",
+};
+enum { KNOBS = sizeof knobs / sizeof *knobs };
+
+static const int sizes[][2] = { { 30, 40 }, { 1, 1 }, { 30, 1 }, { 7, 40 }, { 1, 40 }, { 30, 40 }, { 13, 17 }, { 2, 3 },
+                                { 29, 39 }, { 5, 5 } };
+enum { FILES = sizeof sizes / sizeof *sizes, HIGH = 30, WIDE = 40 };
+
+/* Stages from x to the file; `same`: what has to be declared of the kernels' outputs. */
+static const struct { const char *what, *buffers, *stages; bool drops; } chains[] = {
+    { "scale", "", "  - {use: scale, a: 2, b: 1, in: x}\n", false },
+    { "images", "", "  - {use: blur, sigma: 1.1, in: x}\n  - {use: sobel}\n  - {use: threshold, level: 3}\n", false },
+    { "kernel", "y: {like: x}", "  - {use: kernel, source: k.cu, entry: turn, in: {a: x}, out: {o: y}, "
+      "args: [a, o, {i32: \"a.shape[0]\"}, {i32: \"a.shape[1]\"}], block: [8, 8], "
+      "grid: [\"ceil(a.shape[1] / 8)\", \"ceil(a.shape[0] / 8)\"]}\n", false },
+    { "two ways", "y: {like: x}", "  - {use: blur, sigma: 0.7, in: x, out: b}\n"
+      "  - {use: lua, script: copy.lua, in: b, out: l}\n"
+      "  - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: l}, out: {o: y}, args: [a, b, o, {i32: a.size}]}\n", false },
+    { "rows", "", "  - {use: reduce, op: sum, axes: [1], in: x}\n", false },
+    { "columns", "", "  - {use: reduce, op: max, axes: [0], in: x}\n  - {use: scale, a: -1, b: 0}\n", false },
+    { "one number", "", "  - {use: reduce, op: mean, in: x}\n", false },
+    { "types", "", "  - {use: cast, dtype: i32, in: x}\n  - {use: cast, dtype: f64}\n", false },
+    { "a script", "", "  - {use: lua, script: copy.lua, in: x}\n  - {use: scale, a: 0.5, b: 0}\n"
+      "  - {use: lua, script: copy.lua}\n", false },
+    { "a script that makes another shape", "y: {dtype: f32, shape: [\"<=40\", \"<=30\"]}",
+      "  - {use: lua, script: turn.lua, in: x, out: y}\n  - {use: blur, sigma: 0.9}\n", false },
+    { "a script that makes one shape", "y: {dtype: f32, shape: [4]}",
+      "  - {use: lua, script: sum.lua, in: x, out: y}\n", false },
+    { "a loop", "", "  - {use: loop, in: {u: x}, out: {v: y}, times: 5, carry: {u: v}, stages: ["
+      "{use: blur, sigma: 0.6, in: u, out: v}]}\n", false },
+    { "holes", "", "  - {use: lua, script: lose.lua, in: x}\n  - {use: blur, sigma: 0.8}\n", true },
+    { "fewer and more", "", "  - {use: decimate, frames: 1, in: x}\n  - {use: scale, a: 3, b: 0}\n"
+      "  - {use: hold, frames: 1}\n", false },
+};
+enum { CHAINS = sizeof chains / sizeof *chains };
+
+static void put_files(const char *dir)
+{
+    static float v[HIGH * WIDE];
+    char name[40], all[GP_NPY_HEADER_MAX + sizeof v];
+    for (int i = 0; i < FILES; i++) {
+        gp_type t = { GP_F32, 2, { sizes[i][0], sizes[i][1] } };
+        size_t head = gp_npy_header(&t, all, GP_NPY_HEADER_MAX), n = (size_t)gp_count(&t);
+        for (size_t k = 0; k < n; k++)
+            v[k] = (float)(((int)k * 7919 + i * 31) % 1009) / 8;
+        memcpy(all + head, v, 4 * n);
+        snprintf(name, sizeof name, "in-%d.npy", i);
+        pipe_file(dir, name, all, head + 4 * n);
+    }
+    pipe_text(dir, "k.cu",
+              "extern \"C\" __global__ void turn(const float *a, float *o, int h, int w)\n{\n"
+              "    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;\n"
+              "    if (x < w && y < h)\n        o[y * w + x] = a[(h - 1 - y) * w + w - 1 - x];\n}\n"
+              "extern \"C\" __global__ void mean(const float *a, const float *b, float *o, int n)\n{\n"
+              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        o[i] = 0.5f * (a[i] + b[i]);\n}\n");
+    pipe_text(dir, "copy.lua", "function process(frame, x, y) y:copy(x) end\n");
+    pipe_text(dir, "turn.lua", "function process(frame, x, y)\n  local h, w = x.shape[1], x.shape[2]\n  y.shape = {w, h}\n"
+              "  for i = 1, w do for j = 1, h do y[(i - 1) * h + j] = x[(j - 1) * w + i] end end\nend\n");
+    pipe_text(dir, "sum.lua", "function process(frame, x, y)\n  y[1], y[2], y[3], y[4] = x:sum(), x.shape[1], x.shape[2], #x\nend\n");
+    pipe_text(dir, "lose.lua", "function process(frame, x, y)\n  if frame.name == 'in-3' then return 'drop' end\n  y:copy(x)\nend\n");
+}
+
+static void run(const char *dir, const char *buffers, int chain, const char *path, const char *to, const char *settings, int o)
+{
+    char yaml[4000];
+    const char *and = chains[chain].buffers;
+    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {%s}%s%s}\nstages:\n  - {use: read, path: \"%s\", out: x}\n%s"
+             "  - {use: write, path: \"%s/%%n.npy\", durable: none}\n", settings, buffers, *and ? ", " : "", and, path,
+             chains[chain].stages, to);
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ .poison = o & 1, .timed = o & 2 });
+    pipe_no_errors(&r, yaml);
+    ck_assert_msg(r.outcome == GP_DONE, "%s", yaml);
+}
+
+START_TEST(as_if_alone)
+{
+    int c = _i / KNOBS;
+    const char *dir = pipe_dir();
+    char buffers[100], path[40], name[60];
+    size_t n, m;
+    put_files(dir);
+    run(dir, "dtype: f32, shape: [\"<=30\", \"<= 20 + 20\"]", c, "in-*.npy", "all", knobs[_i % KNOBS], _i);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(path, sizeof path, "in-%d.npy", i);
+        snprintf(buffers, sizeof buffers, "dtype: f32, shape: [%d, %d]", sizes[i][0], sizes[i][1]);
+        run(dir, buffers, c, path, "one", "", 0);
+    }
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "one/in-%d.npy", i);
+        char *one = pipe_read(dir, name, &n);
+        snprintf(name, sizeof name, "all/in-%d.npy", i);
+        char *all = pipe_read(dir, name, &m);
+        ck_assert_msg(!one == !all && !one == (chains[c].drops && i == 3), "%s of %s", name, chains[c].what);
+        ck_assert_msg(!one || (n == m && !memcmp(one, all, n)), "%s of %s, with %s", name, chains[c].what, knobs[_i % KNOBS]);
+        free(one), free(all);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* What is declared with one shape may be regrouped, and be read beside what is not. */
+START_TEST(regrouped)
+{
+    const char *dir = pipe_dir();
+    char yaml[2000];
+    size_t n;
+    put_files(dir);
+    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {dtype: f32, shape: [4]}}\n"
+             "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n  - {use: lua, script: sum.lua, in: x, out: y}\n"
+             "  - {use: group, frames: 3}\n  - {use: write, path: out.raw, durable: none}\n", knobs[_i]);
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    pipe_no_errors(&r, yaml);
+    float *out = (float *)pipe_read(dir, "out.raw", &n);
+    ck_assert_msg(out && n == sizeof(float) * 4 * FILES, "%zu bytes", n);
+    for (int i = 0; i < FILES; i++)
+        ck_assert_msg(out[4 * i + 1] == (float)sizes[i][0] && out[4 * i + 2] == (float)sizes[i][1]
+                      && out[4 * i + 3] == (float)(sizes[i][0] * sizes[i][1]), "frame %d", i);
+    free(out);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* Each raw file is a frame of as many rows as it has; and what is not as declared is told by the file's name. */
+START_TEST(raw_files)
+{
+    static const struct { const char *shape; size_t bytes; const char *wrong; } cases[] = {
+        { "[\"<=10\", 3]", 120, NULL }, { "[\"<=10\", 3]", 36, NULL },
+        { "[\"<=10\", 3]", 132, "frame 1: '" }, { "[\"<=10\", 3]", 40, "has 4 bytes after its last whole row" },
+    };
+    const char *dir = pipe_dir();
+    char yaml[1000], data[200] = "abcdefghijklmnopqrstuvwxyz";
+    size_t n;
+    pipe_file(dir, "in-a.raw", data, 24);
+    pipe_file(dir, "in-b.raw", data, cases[_i].bytes);
+    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: f32, shape: %s}}\nstages:\n  - {use: read, path: \"in-*.raw\", out: x}\n"
+             "  - {use: write, path: \"out/%%n.raw\", durable: none}\n", cases[_i].shape);
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    if (cases[_i].wrong) {
+        ck_assert(r.outcome == GP_ERROR && r.errs.n);
+        ck_assert_msg(strstr(r.errs.e[0].msg, cases[_i].wrong) && strstr(r.errs.e[0].msg, "in-b.raw"), "%s", r.errs.e[0].msg);
+    } else {
+        pipe_no_errors(&r, yaml);
+        char *out = pipe_read(dir, "out/in-b.raw", &n);
+        ck_assert(out && n == cases[_i].bytes && !memcmp(out, data, n));
+        free(out);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+void varies_cases(TCase *tc, const char *device, int every)
+{
+    on = device;
+    for (int i = 0; i < CHAINS * KNOBS; i += every)
+        tcase_add_loop_test(tc, as_if_alone, i, i + 1);
+    tcase_add_loop_test(tc, regrouped, 0, KNOBS);
+    tcase_add_loop_test(tc, raw_files, 0, 4);
+}
