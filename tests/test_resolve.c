@@ -413,7 +413,7 @@ START_TEST(partial_frames)
     }
     in.dim[0] = 5;
     ck_assert(!gp_partial_shape(g, world_stage(g, "both"), &in, out, &world.errs));
-    ck_assert_ptr_nonnull(strstr(world.errs.e[0].msg, "does not fit in u8 [4, 6]"));
+    ck_assert_ptr_nonnull(strstr(world.errs.e[0].msg, "is u8 [4, 6]"));
 }
 END_TEST
 
