@@ -295,7 +295,7 @@ static void check_buffer(gp_resolving *r, const gp_rstage *st)
     for (int i = 0; i < r->ngiven && !fed; i++)
         fed = r->stage[i].s.cycle == st->s.cycle && !r->stage[i].s.carried;
     if (!fed)
-        AT(r, u->b.at, "no source comes into the cycle of '%s' and '%s': a stage of it has to read what a source makes",
+        AT(r, u->b.at, "no source feeds the cycle of '%s' and '%s': a stage of it has to read what a source makes",
            u->b.name, v->b.name);
 }
 
@@ -309,8 +309,8 @@ void gp_carry_check(gp_resolving *r)
         const gp_rstage *st = &r->stage[i];
         const gp_rbuf *b = st->s.nin && st->s.in[0] >= 0 ? &r->buffer[st->s.in[0]] : NULL;
         if (st->s.cycle && st->s.regroup.every == INT64_MAX)
-            AT(r, st->s.at, "stage '%s' makes one frame of all, and what it reads is made from that, by way of a "
-               "carried buffer: give it a number of 'frames'", st->s.name);
+            AT(r, st->s.at, "stage '%s' makes one frame of all that it reads, which is itself made from that frame, "
+               "through a carried buffer: take it out of the cycle", st->s.name);
         if (!st->broken && st->s.carried && !st->s.nout)
             AT(r, st->s.at, "stage '%s' reads nothing but %s, so that nothing says how many frames it has: read %s%s%s "
                "too, or instead", st->s.name, b && b->carry ? "carried buffers" : "what is made of carried buffers",
@@ -330,7 +330,7 @@ bool gp_carry_sources(const gp_graph *g, gp_errs *errs)
             ends[s] |= g->stage[i].sources[s / 32] >> s % 32 & 1;
     for (int s = 0; ends && s < g->nstages; s++)
         if (!g->stage[s].nin && !ends[s])
-            ok = gp_fail(errs, GP_E_SPEC, g->stage[s].at, "frames of source '%s' reach sinks only by way of carried "
+            ok = gp_fail(errs, GP_E_SPEC, g->stage[s].at, "frames of source '%s' reach sinks only through carried "
                          "buffers, which come a frame later and have no end of their own: add a stage that reads '%s' itself",
                          g->stage[s].name, g->buffer[g->stage[s].out[0]].name);
     gp_arena_free(&a);

@@ -140,7 +140,7 @@ static void busy_line(gp_report *r, const gp_threadrt *t, bool doing)
 
     if (p->kind == GP_ACTOR_SEGMENT && t->worker) {
         if (next > f + 1)
-            snprintf(who, sizeof who, ", behind it those to %llu", ULL(next - 1));
+            snprintf(who, sizeof who, ", after it those up to %llu", ULL(next - 1));
         LINE(r, p, "segment '%s' has had frame %llu on the device for %s%s", p->name, ULL(f),
              s.text, who);
         return;
