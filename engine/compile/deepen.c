@@ -1,9 +1,9 @@
-/* deepen.c - the depth that buffers need where ways of different lengths meet.
+/* deepen.c - the depth that buffers need where paths of different lengths meet.
  *
- * A buffer on the short way has to keep what the long one has not brought yet: all frames of a group, while the
- * group goes its own way and comes back held. So firings of actors are played; when none is possible, the smallest
- * ring that is full gets room for one more, until all go on (T. M. Parks, Bounded Scheduling of Process Networks,
- * 1995). Where nothing regroups, a ring that is full always has a reader that goes on. */
+ * A buffer on the short path has to keep the frames that the long one has not delivered yet: all frames of a group,
+ * while the group goes another path and comes back held. So the firings of actors are simulated; when none is possible,
+ * the smallest ring that is full gets room for one more frame, until all go on (T. M. Parks, Bounded
+ * Scheduling of Process Networks, 1995). Where nothing regroups, a ring that is full always has a reader that goes on. */
 #include "compile/firing.h"
 #include "compile/plan.h"
 #include "compile/resolve.h"

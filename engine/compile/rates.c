@@ -1,8 +1,8 @@
 /* rates.c - how often each stage fires, and how deep the buffers between stages of different rates are.
  *
  * A stage fires as often as the frames of its inputs let it. Rates of stages that one source reaches, or sources
- * that are joined somewhere, are fixed multiples of each other; those of all others are apart. The first stage of
- * each such component has rate 1 until all are known, then all are made whole numbers. */
+ * that are joined somewhere, are fixed multiples of each other; the rates of all others are independent. The first
+ * stage of each such component has rate 1 until all are known, then all are made whole numbers. */
 #include <string.h>
 #include "base/plural.h"
 #include "compile/firing.h"
