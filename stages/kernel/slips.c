@@ -1,8 +1,8 @@
-/* slips.c - slips for which no compiler would take a source, where its text shows them: a bracket that is not
- * closed, an index that is half written.
+/* slips.c - mistakes with which no compiler would accept a source, where its text shows them: a bracket that is
+ * not closed, an index that is half written.
  *
- * Looked for only when the text does not say plainly which kernel it has, or which grid that wants, of which such
- * a slip is then the likely reason. All others the compiler says. */
+ * They are looked for only when the text does not say plainly which kernel it has, or which grid that wants: then
+ * such a mistake is the likely reason. All others are left to the compiler. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
