@@ -13,7 +13,7 @@ static bool shape(gp_shape *s)
 
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames" }, { 0 } };
 static const gp_port out[] = {
-    { "out", GP_ACCEPT_ANY, .help = "each frame `frames` times; it ends when what it is read beside does" }, { 0 }
+    { "out", GP_ACCEPT_ANY, .help = "each frame `frames` times; it ends with the buffer that is read beside it" }, { 0 }
 };
 
 static const gp_opt options[] = {

@@ -280,7 +280,7 @@ static const gp_port out[] = {
 };
 
 static const gp_opt options[] = {
-    { GP_PATH(struct opts, source), .help = "the .cu file; or `code`" },
+    { GP_PATH(struct opts, source), .help = "the .cu file; else give `code`" },
     { GP_NODE(struct opts, code),
       .help = "the source itself, as a block: `code: |`, and CUDA C++ in the lines below" },
     { GP_TEXT(struct opts, entry),
@@ -288,7 +288,7 @@ static const gp_opt options[] = {
     { GP_NODE(struct opts, args), .required = true,
       .help = "its arguments: ports, `frame`, {f32: gain}" },
     { GP_INTS(struct opts, block), .min = 1, .max = MAX_BLOCK, .unit = "threads",
-      .help = "1 to 3 axes; else 256, or [32, 8] where grid is left out and the kernel uses "
+      .help = "threads of a block along 1 to 3 axes; else 256, or [32, 8] where grid is left out and the kernel uses "
               "threadIdx.y; a grid of several axes needs it" },
     { GP_NODE(struct opts, grid),
       .help = "blocks along 1 to 3 axes; else a thread for each element of the first output, if the "

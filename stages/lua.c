@@ -163,7 +163,7 @@ static void advise(gp_advice *a)
     const struct gp_lua_opts *o = a->opts;
     const char *slash = strrchr(o->script, '/');
     if (!a->nin)
-        strcpy(a->text, "a source has one worker; leave to a stage behind it what need not be in it");
+        strcpy(a->text, "a source has one worker; move what need not be in it to a stage after it");
     else if (a->serial)
         snprintf(a->text, sizeof a->text, "if it keeps nothing from frame to frame, say stateless "
                  "= true in '%.60s', and then workers: 2; else divide it into two stages, or use a "

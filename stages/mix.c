@@ -63,15 +63,15 @@ static bool emit(gp_dcall *c)
 
 static const gp_port in[] = { { "in", GP_ACCEPT_REAL, .help = "whole frames" }, { 0 } };
 static const gp_port out[] = {
-    { "out", GP_ACCEPT_REAL, .help = "a frame of each `frames`; floats and min, max, last keep their type, sums of "
-      "integers are i64 (u64 of u64), their means f32" }, { 0 }
+    { "out", GP_ACCEPT_REAL, .help = "one frame for every `frames` of the input; floats and min, max, last keep "
+      "their type, sums of integers are i64 (u64 of u64), their means f32" }, { 0 }
 };
 
 static const gp_opt options[] = {
     { GP_ENUM(struct opts, op), .required = true, .choices = "sum|mean|min|max|last",
       .help = "floats are summed in f64, integers in 64 bits; min and max keep a NaN; a mean is of the frames that are "
               "no holes" },
-    { GP_INT(struct opts, frames), .min = 0, .max = 1048576, .help = "how many become one; 0, or nothing: all" },
+    { GP_INT(struct opts, frames), .min = 0, .max = 1048576, .help = "how many frames become one; 0, or left out: all" },
     { GP_ENUM(struct opts, tail), .def = "keep", .choices = "keep|drop",
       .help = "what becomes of the last frames where they are fewer: a frame of these, or nothing" },
     { 0 }

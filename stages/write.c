@@ -517,10 +517,10 @@ static const gp_opt options[] = {
               "on), not only when it is whole, and the header of a .npy always says how many rows "
               "are there" },
     { GP_ENUM(struct opts, if_exists), .def = "replace", .choices = "replace|error|next",
-      .help = "of a file that is there already; next: with %05d, go on after the highest number" },
+      .help = "what to do where a file is there already; next: with %05d, go on after the highest number" },
     { GP_ENUM(struct opts, durable), .def = "end", .choices = "none|end|file",
-      .help = "what a power cut leaves: end: all, once the run is done; file: each file, once it has "
-              "its name" },
+      .help = "what survives a power cut: end: all, once the run is done; file: each file, once it "
+              "has its name; none: nothing is promised" },
     { GP_INT(struct opts, start), .min = 0, .max = 1e18, .help = "with %05d: the first number" },
     { GP_INT(struct opts, compression), .def = "3", .min = 0, .max = 9,
       .help = "png: 0 is fast, 9 is small" },

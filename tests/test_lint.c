@@ -69,11 +69,11 @@ static const struct {
       LARGE "  - {name: a, use: lua, script: free.lua, workers: 2}\n"
       "  - {name: b, use: lua, script: free.lua}\n"
       "  - {name: c, use: lua, script: free.lua, workers: 4}\n" END,
-      "stage 'b' has one worker, 'a' before it 2 and 'c' behind it 4; try as many, or write "
+      "stage 'b' has one worker, 'a' before it 2 and 'c' after it 4; try as many, or write "
       "workers: 1 if one is enough (lint: workers)", AT(5, 12, 1) },
     { "a writer behind", LARGE LUA(", workers: 2") LUA("")
       "  - {use: write, path: '%n', format: raw, workers: 2}\n",
-      "stage 'lua2' has one worker, 'lua' before it 2 and 'write' behind it 2; try as many, or "
+      "stage 'lua2' has one worker, 'lua' before it 2 and 'write' after it 2; try as many, or "
       "write workers: 1 if one is enough (lint: workers)", AT(5, 11, 3) },
     { "one worker is what is wanted", LARGE LUA(", workers: 2") LUA(", workers: 1")
       LUA(", workers: 4") END, SILENT },

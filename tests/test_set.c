@@ -165,7 +165,7 @@ static const struct { const char *set, *msg; } bad[] = {
     { "stages.fir.taps.x=4", "'taps' is a list of 3, counted from 0; it has no 'x'" },
     { "stages.read.path.x=4", "'path' is a single value and has no 'x'" },
     { "streams=[1, 2", "this '[' is never closed" },
-    { "streams={a: 1, a: 2}", "key 'a' is in line" },
+    { "streams={a: 1, a: 2}", "key 'a' is given twice" },
 };
 
 START_TEST(refused)

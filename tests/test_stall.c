@@ -78,7 +78,7 @@ static const struct { const char *stages, *script, *says, *at, *last; } cases[] 
       "  - {use: discard}\n",
       NULL,
       "nothing moved for #: segment 'stuck' is busy with frame 3\n"
-      "segment 'stuck' has had frame 3 on the device for #, behind it those to 5\n"
+      "segment 'stuck' has had frame 3 on the device for #, after it those up to 5\n"
       "stage 'discard' has waited # for frame 3 of 'stuck', which segment 'stuck' makes\n"
       "stage 'generate' has waited # to put frame 6 into 'a': its slot (1 of 3) has frame 3, "
       "which segment 'stuck' needs\n",

@@ -332,8 +332,8 @@ static gp_node *parse_map(struct parser *p, int depth, bool flow)
             gp_fail(p->errs, GP_E_SPEC, key->at,
                     "'<<' appears twice in this map; write '<<: [*a, *b]'");
         else if (i >= 0)
-            gp_fail(p->errs, GP_E_SPEC, key->at, "key '%s' is in line %d and in line %d; "
-                    "remove one", key->text, m.node->key[i]->at.line, key->at.line);
+            gp_fail(p->errs, GP_E_SPEC, key->at, "key '%s' is given twice, first in line %d; "
+                    "remove one", key->text, m.node->key[i]->at.line);
         else
             map_add(p, &m, key, item);
     }
@@ -345,8 +345,8 @@ static gp_node *parse_alias(struct parser *p)
     const char *name = (const char *)p->event.data.alias.anchor;
     int i = gp_table_index(&p->names, name);
     if (i < 0)
-        gp_fail(p->errs, GP_E_SPEC, here(p), "'*%s' stands for something marked '&%s', and there "
-                "is none; put quotes around the value if it is text", name, name);
+        gp_fail(p->errs, GP_E_SPEC, here(p), "'*%s' is a YAML alias, but no anchor '&%s' comes "
+                "before it; put quotes around the value if it is text", name, name);
     else if (!p->anchor[i].node)
         gp_fail(p->errs, GP_E_SPEC, here(p), "'*%s' is inside the '&%s' it stands for",
                 name, name);

@@ -98,9 +98,9 @@ static void say_no_colon(gp_yaml_problem *x, size_t from, size_t to)
     while (words < len && (isalnum((unsigned char)text[words]) || text[words] == '_'))
         words++;
     if (words && words == len && len < 60)
-        SAY(x, "expected 'key: value'; behind '%.*s' a ':' is missing", len, text);
+        SAY(x, "expected 'key: value'; after '%.*s' a ':' is missing", len, text);
     else if (words && words + 1 < len && text[words] == ':' && text[words + 1] != ':' && words < 60)
-        SAY(x, "expected 'key: value'; behind '%.*s:' a blank is missing", words, text);
+        SAY(x, "expected 'key: value'; after '%.*s:' a space is missing", words, text);
 }
 
 /* Or is it a line of a text of several, below `key:` or `key: |`? */

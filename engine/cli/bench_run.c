@@ -1,9 +1,9 @@
 /* bench_run.c - gpipe bench: one measurement.
  *
  * The pipeline runs in a thread of its own and is watched from outside: its
- * counters are read at the edges of windows, which lie where a frame was done with:
- * came out, or was found to have been dropped. Where none is before the run ends, they lie
- * where one went in: in a run that goes on as many are at work as there is room for.
+ * counters are read at the edges of windows. An edge is at the moment when a frame finished: when
+ * it came out, or was found to have been dropped. If none finishes before the run ends, an edge is
+ * where a frame went in: in a run that goes on, the number of frames in flight stays the same.
  * Nothing is reported of a run that ended badly or whose account is wrong. */
 #include <errno.h>
 #include <math.h>

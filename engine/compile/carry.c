@@ -1,8 +1,8 @@
 /* carry.c - buffers that carry: frame k of `u: {carry: v}` is frame k - 1 of v, and its frame 0 is `init`.
  *
- * Such a buffer is made by a stage of its own, which copies. It takes frame k - 1 when it fires for the k-th time
- * (gp_regroup with take 1 and back 1) and so goes on without any frame at first. That is why a cycle of stages with one
- * on it can start: its edge from v closes the cycle, and the passes that go from stage to stage leave it out.
+ * Such a buffer is made by a stage of its own, which copies. In firing k it takes frame k - 1 (gp_regroup with take 1
+ * and back 1), so its first firing needs no frame. That is why a cycle with such a stage on it can start: the edge from v
+ * closes the cycle, and the passes that go from stage to stage leave it out.
  *
  * A cycle that is all on the device is one segment, which its frames do not leave: there the copy is a part of the
  * launch of frame k, behind the stage that makes v in the launch of frame k - 1 (run/launch.c). */
@@ -298,7 +298,7 @@ static void check_buffer(gp_resolving *r, const gp_rstage *st)
     for (int i = 0; i < r->ngiven && !fed; i++)
         fed = r->stage[i].s.cycle == st->s.cycle && !r->stage[i].s.carried;
     if (!fed)
-        AT(r, u->b.at, "no source comes into the cycle of '%s' and '%s': a stage of it has to read what a source makes",
+        AT(r, u->b.at, "no source feeds the cycle of '%s' and '%s': a stage of it has to read what a source makes",
            u->b.name, v->b.name);
 }
 
@@ -312,8 +312,8 @@ void gp_carry_check(gp_resolving *r)
         const gp_rstage *st = &r->stage[i];
         const gp_rbuf *b = st->s.nin && st->s.in[0] >= 0 ? &r->buffer[st->s.in[0]] : NULL;
         if (st->s.cycle && st->s.regroup.every == INT64_MAX)
-            AT(r, st->s.at, "stage '%s' makes one frame of all, and what it reads is made from that, by way of a "
-               "carried buffer: give it a number of 'frames'", st->s.name);
+            AT(r, st->s.at, "stage '%s' makes one frame of all that it reads, which is itself made from that frame, "
+               "through a carried buffer: take it out of the cycle", st->s.name);
         if (!st->broken && st->s.carried && !st->s.nout)
             AT(r, st->s.at, "stage '%s' reads nothing but %s, so that nothing says how many frames it has: read %s%s%s "
                "too, or instead", st->s.name, b && b->carry ? "carried buffers" : "what is made of carried buffers",
@@ -333,7 +333,7 @@ bool gp_carry_sources(const gp_graph *g, gp_errs *errs)
             ends[s] |= g->stage[i].sources[s / 32] >> s % 32 & 1;
     for (int s = 0; ends && s < g->nstages; s++)
         if (!g->stage[s].nin && !ends[s])
-            ok = gp_fail(errs, GP_E_SPEC, g->stage[s].at, "frames of source '%s' reach sinks only by way of carried "
+            ok = gp_fail(errs, GP_E_SPEC, g->stage[s].at, "frames of source '%s' reach sinks only through carried "
                          "buffers, which come a frame later and have no end of their own: add a stage that reads '%s' itself",
                          g->stage[s].name, g->buffer[g->stage[s].out[0]].name);
     gp_arena_free(&a);

@@ -1,9 +1,9 @@
-/* deepen.c - the depth that buffers need where ways of different lengths meet.
+/* deepen.c - the depth that buffers need where paths of different lengths meet.
  *
- * A buffer on the short way has to keep what the long one has not brought yet: all frames of a group, while the
- * group goes its own way and comes back held. So firings of actors are played; when none is possible, the smallest
- * ring that is full gets room for one more, until all go on (T. M. Parks, Bounded Scheduling of Process Networks,
- * 1995). Where nothing regroups, a ring that is full always has a reader that goes on. */
+ * A buffer on the short path has to keep the frames that the long one has not delivered yet: all frames of a group,
+ * while the group goes another path and comes back held. So the firings of actors are simulated; when none is possible,
+ * the smallest ring that is full gets room for one more frame, until all go on (T. M. Parks, Bounded
+ * Scheduling of Process Networks, 1995). Where nothing regroups, a ring that is full always has a reader that goes on. */
 #include "compile/firing.h"
 #include "compile/plan.h"
 #include "compile/resolve.h"
@@ -100,8 +100,8 @@ static int play(playing *y, uint64_t times)
 static bool check_depth(const gp_buffer *b, int depth, gp_errs *errs)
 {
     return !b->depth_said || depth == b->depth
-        || gp_fail(errs, GP_E_SPEC, b->depth_at, "buffer '%s' has depth %d, and the pipeline would stand still: a "
-                   "stage behind it waits for another input, for which more frames have to be made first; write "
+        || gp_fail(errs, GP_E_SPEC, b->depth_at, "buffer '%s' has depth %d, and the pipeline would deadlock: a stage "
+                   "after it waits for another input, which needs more frames of this buffer first; write "
                    "'depth: %d' or more, or leave 'depth' out",
                    b->name, b->depth, depth);
 }
@@ -125,8 +125,9 @@ static bool check_cycles(const playing *y, uint64_t times, gp_errs *errs)
             most = st;
     }
     return done || gp_fail(errs, most ? GP_E_SPEC : GP_E_BUG, most ? most->at : (gp_loc){ 0 }, "stage '%s' needs %lld "
-                           "frames to make one, and by way of a carried buffer the last of these is made of that one: "
-                           "nothing would ever come", most ? most->name : "?", most ? (long long)ahead(most) : 0LL);
+                           "frames to make one, but the last of these is made from that one, through a carried "
+                           "buffer: it would never start; take it out of the cycle", most ? most->name : "?",
+                           most ? (long long)ahead(most) : 0LL);
 }
 
 bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs)
@@ -154,8 +155,9 @@ bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs)
         times = full > times ? full : times;
     }
     if (firings * times > FIRINGS_MAX)
-        return gp_fail(errs, GP_E_SPEC, g->stage[0].at, "the rates of these stages differ by so much that they fire "
-                       "%llu times before they begin anew; at most %d can be looked at",
+        return gp_fail(errs, GP_E_SPEC, g->stage[0].at, "the rates of these stages differ so much that the pattern "
+                       "in which they fire repeats only after %llu firings, and at most %d can be planned: make the "
+                       "numbers of 'frames' multiples of each other",
                        (unsigned long long)(firings * times), FIRINGS_MAX);
     for (int r; (r = play(&y, times)) >= 0 || !check_cycles(&y, times, errs);) {
         if (r < 0)
@@ -163,8 +165,9 @@ bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs)
         const gp_buffer *b = &g->buffer[p->ring[r].buffer];
         uint64_t depth = wanted(&y, &p->ring[r]);
         if (depth > GP_DEPTH_MAX)
-            return gp_fail(errs, GP_E_SPEC, b->at, "buffer '%s' needs a depth of more than %d, so much longer is "
-                           "another way to where it is read", b->name, GP_DEPTH_MAX);
+            return gp_fail(errs, GP_E_SPEC, b->at, "buffer '%s' needs a depth of more than %d: another path to a "
+                           "stage that reads it takes more frames than that first; regroup fewer frames at a time",
+                           b->name, GP_DEPTH_MAX);
         p->ring[r].depth = (int)depth;
     }
     for (int i = 0, next; i < p->nrings; i = next) {           /* the rings of a buffer are neighbours */

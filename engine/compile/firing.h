@@ -1,6 +1,5 @@
-/* firing.h - which frames a stage that regroups takes and makes, see gp_regroup in stage.h; one that carries takes
- * frame k - 1 when it fires for the k-th time, so that it fires once without any. Every other stage
- * takes and makes frame k when it fires for the k-th time.
+/* firing.h - which frames a stage that regroups takes and makes, see gp_regroup in stage.h. A stage that carries takes
+ * frame k - 1 in firing k, so it first fires without a frame. Every other stage takes and makes frame k in firing k.
  *
  * In all of these k counts firings, and a number of frames is one from frame 0 on. */
 #ifndef GP_FIRING_H

@@ -6,8 +6,8 @@
  *   graph  what it means         kinds, options, types; indices, no names
  *   plan   what to do            rings, segments, tasks, memory
  *
- * A pass reads one form and writes the next; it never changes its input, but that
- * resolve keeps in a scalar the tree of its expression (expr.h).
+ * A pass reads one form and writes the next; it never changes its input, except
+ * that resolve stores the tree of an expression in its scalar (expr.h).
  * No pass touches a device, a file, a thread, a clock or the environment: what
  * they need of these is in gp_machine, gp_env and gp_probe, so that a plan made
  * anywhere is the same everywhere. All memory is in one arena. Cross-references
@@ -79,8 +79,8 @@ typedef enum gp_on_hole { GP_ON_HOLE_RESET, GP_ON_HOLE_SPLICE } gp_on_hole;
 
 typedef struct gp_use { int stage, port; } gp_use;
 
-/* Frames, or firings, in a period: what sources that are joined somewhere make in it is a whole number of frames
- * for all of them. 1 where nothing is regrouped. */
+/* Frames, or firings, in a period, which is the shortest time in which all stages that are joined somewhere fire whole
+ * numbers of times. Not frames a second. 1 where nothing is regrouped. */
 typedef int64_t gp_rate;
 
 typedef struct gp_buffer {
@@ -98,8 +98,8 @@ typedef struct gp_buffer {
     bool given;                /* of a loop's body (loop.h): it comes from outside, and no stage makes it */
     unsigned varies;           /* a set of axes (1u << k) in which a frame may be shorter than `type` says, by its
                                   declaration or that of what it is made of; beside that any frame may have fewer rows */
-    bool hidden;               /* no name of the file's: what a stage's key makes, see window.c */
-    bool carried;              /* all of it comes by way of carried buffers: it decides no frame's name, time or end */
+    bool hidden;               /* its name is not in the file: a stage's key makes it, see window.c */
+    bool carried;              /* all of it comes through carried buffers: it decides no frame's name, time or end */
     bool endless;              /* every source it comes from is endless */
     bool follows;              /* it ends when what it is read beside does: endless, or made of held frames */
     gp_rate rate;
@@ -137,8 +137,8 @@ typedef struct gp_stage {
     gp_regroup regroup;        /* firing.h */
     gp_rate rate;              /* firings */
     bool carried;              /* what it makes is, see gp_buffer.carried */
-    bool closes;               /* it carries what is made from its own output: its input is left out where stages are in
-                                  order */
+    bool closes;               /* it carries what is made from its own output, which closes a cycle: its input is no edge
+                                  of the topological order */
     int cycle;                 /* the same number, not 0, for all stages of a cycle */
     bool circles;              /* ... which is in one segment */
 } gp_stage;
@@ -310,8 +310,8 @@ bool gp_verify(const gp_plan *, const gp_machine *, gp_errs *);
  * "# nolint: NAME" keeps that lint silent. */
 void gp_lint(const gp_plan *, const gp_spec *, const gp_machine *, const char *text, size_t len,
              gp_errs *);
-/* Does any lint depend on what device and how much memory there is? To ask takes a
- * quarter of a second. */
+/* Does any lint depend on what device and how much memory there is? Finding that out takes
+ * a quarter of a second. */
 bool gp_lint_of_machine(const gp_plan *);
 
 /* dump.c: any form, on a stdio stream. */

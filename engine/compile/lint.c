@@ -134,7 +134,7 @@ static void lint_workers(linting *l)
             for (int u = 0; st->out[p] >= 0 && u < l->g->buffer[st->out[p]].nuse; u++)
                 behind = fewer(behind, &l->g->stage[l->g->buffer[st->out[p]].use[u].stage]);
         if (before && before->workers > 1 && behind && behind->workers > 1)
-            warn(l, st->at, "stage '%s' has one worker, '%s' before it %d and '%s' behind it %d",
+            warn(l, st->at, "stage '%s' has one worker, '%s' before it %d and '%s' after it %d",
                  st->name, before->name, before->workers, behind->name, behind->workers);
     }
 }

@@ -124,7 +124,7 @@ static void admit(gp_resolving *r, gp_rstage *st)
                          r->body->stage->s.name);
     else if (why)
         st->broken = !AT(r, st->s.at, "stage '%s' %s; the stages of a loop run on the device, one frame at a time: put it "
-                         "before or behind the loop", st->s.name, why);
+                         "before or after the loop", st->s.name, why);
 }
 
 void gp_loop_outside(gp_resolving *r, const char *name, gp_loc at)
@@ -132,7 +132,8 @@ void gp_loop_outside(gp_resolving *r, const char *name, gp_loc at)
     const gp_rstage *loop = r->body->stage;
     for (int p = 0; p < loop->s.nin; p++)
         if (!strcmp(r->body->outside->buffer[loop->s.in[p]].b.name, name)) {
-            AT(r, at, "buffer '%s' is called '%s' in the loop '%s'", name, loop->s.in_name[p], loop->s.name);
+            AT(r, at, "buffer '%s' is called '%s' in the loop '%s': write that name", name, loop->s.in_name[p],
+               loop->s.name);
             return;
         }
     AT(r, at, "buffer '%s' is outside of the loop '%s': give it to the loop as an input, in: {%s: %s}", name, loop->s.name,
@@ -169,15 +170,18 @@ void gp_loop_ends(gp_resolving *r, int failed)
 static bool check_stage(gp_resolving *r, const gp_stage *st)
 {
     if (!st->device)
-        return AT(r, st->at, "stage '%s' runs on the host, which a stage of a loop cannot", st->name);
+        return AT(r, st->at, "stage '%s' runs on the host, which no stage of a loop may do: take it out of "
+                  "the loop", st->name);
     if (st->state)
-        return AT(r, st->at, "stage '%s' carries state from frame to frame, which a stage of a loop cannot", st->name);
+        return AT(r, st->at, "stage '%s' carries state from frame to frame, which no stage of a loop may do: "
+                  "take it out of the loop", st->name);
     if (st->serial || st->keeps_slots || st->frame_info)
-        return AT(r, st->at, "stage '%s' %s, which a stage of a loop cannot", st->name, st->frame_info
-                  ? "reads frame infos" : "relies on the order of frames");
+        return AT(r, st->at, "stage '%s' %s, which no stage of a loop may do: take it out of the loop", st->name,
+                  st->frame_info ? "reads the frame's number, rows or time ('frame')"
+                  : "relies on the order of frames");
     if (st->cooperative)
-        return AT(r, st->at, "stage '%s' has a cooperative kernel, which a loop cannot: let the kernel loop, as all of its "
-                  "blocks can wait for each other", st->name);
+        return AT(r, st->at, "stage '%s' has a cooperative kernel, which no stage of a loop may have: let the kernel "
+                  "itself loop, as all of its blocks can wait for each other", st->name);
     return true;
 }
 

@@ -1,8 +1,8 @@
 /* rates.c - how often each stage fires, and how deep the buffers between stages of different rates are.
  *
  * A stage fires as often as the frames of its inputs let it. Rates of stages that one source reaches, or sources
- * that are joined somewhere, are fixed multiples of each other; those of all others are apart. The first stage of
- * each such component has rate 1 until all are known, then all are made whole numbers. */
+ * that are joined somewhere, are fixed multiples of each other; the rates of all others are independent. The first
+ * stage of each such component has rate 1 until all are known, then all are made whole numbers. */
 #include <string.h>
 #include "base/plural.h"
 #include "compile/firing.h"
@@ -65,8 +65,8 @@ static int find(rating *w, int v, ratio *r)
 
 static bool too_far(rating *w, const gp_stage *st)
 {
-    return AT(st->at, "the frames of stage '%s' and those of its sources differ in number by a factor of more "
-              "than %d", st->name, RATE_MAX);
+    return AT(st->at, "stage '%s' makes more than %d frames for each frame of its sources, or one for more than "
+              "that; regroup by smaller numbers on the way to it", st->name, RATE_MAX);
 }
 
 /* What port p of `st` reads, by a name of the file: a window has the rate of what it is one of. */
@@ -79,16 +79,16 @@ static const char *read_at(const rating *w, const gp_stage *st, int p)
 static bool differ(rating *w, const gp_stage *st, int first, int port, ratio much)
 {
     if (first < 0)                     /* what it reads is of that component already, by what is carried */
-        return AT(st->at, "stage '%s' is on a cycle by way of a carried buffer, and what goes round has another rate when "
-                  "it is back: frames are carried one for one", st->name);
+        return AT(st->at, "stage '%s' is on a cycle through a carried buffer, around which the number of frames "
+                  "changes; it must come back the same: take the stages that regroup out of the cycle", st->name);
     const char *a = read_at(w, st, first), *b = read_at(w, st, port);
     const char *fast = much.num < much.den ? a : b, *slow = much.num < much.den ? b : a;
     int64_t many = much.num < much.den ? much.den : much.num, few = much.num < much.den ? much.num : much.den;
     const gp_node *in = gp_node_get(st->node, "in");
     if (few == 1)
         return AT(in ? in->at : st->at, "stage '%s' reads '%s' and '%s', which have different rates: for a frame "
-                  "of '%s' there are %lld of '%s'; put {use: group, frames: %lld} behind '%s', or {use: hold, "
-                  "frames: %lld} behind '%s'", st->name, a, b, slow, (long long)many, fast, (long long)many, fast,
+                  "of '%s' there are %lld of '%s'; put {use: group, frames: %lld} after '%s', or {use: hold, "
+                  "frames: %lld} after '%s'", st->name, a, b, slow, (long long)many, fast, (long long)many, fast,
                   (long long)many, slow);
     return AT(in ? in->at : st->at, "stage '%s' reads '%s' and '%s', which have different rates: for %lld frames of "
               "'%s' there are %lld of '%s'; bring them together with group, split, decimate or hold", st->name, a,
@@ -225,7 +225,7 @@ static bool comes_late(rating *w, const arrivals *x, int v, int port)
         found = is_late || both(x->now + from, x->late + other, x->words);
     }
     return AT(in ? in->at : st->at, "stage '%s' reads '%s' beside '%s', but '%s' comes only when its source has ended: "
-              "give the stage that makes one frame of all a number of 'frames'", st->name, read_at(w, st, at[is_late]),
+              "set the option 'frames' of the stage that makes one frame of all", st->name, read_at(w, st, at[is_late]),
               read_at(w, st, at[!is_late]), read_at(w, st, at[is_late]));
 }
 

@@ -377,7 +377,7 @@ int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
 static bool may_persist(const gp_graph *g, const gp_stage *st, gp_errs *errs)
 {
     return g->launch != GP_LAUNCH_PERSISTENT || st->regroups || (!gp_stage_in_order(st) && !st->cooperative)
-        || gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' %s, which 'launch: persistent' cannot: set "
+        || gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' %s, which 'launch: persistent' does not support: set "
                    "'launch: graph'", st->name, st->cooperative ? "has a cooperative kernel"
                    : st->state ? "carries state from frame to frame" : "takes frames in order");
 }

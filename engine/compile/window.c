@@ -20,7 +20,7 @@ static bool shape(gp_shape *s)
     const gp_type *in = &s->in[0];
     char text[128];
     if (in->ndim == GP_MAXDIM)
-        return gp_shape_fail(s, NULL, "%s has %d axes already, and there are no more", gp_type_text(in, text),
+        return gp_shape_fail(s, NULL, "%s already has %d axes, the most that a frame may have", gp_type_text(in, text),
                              GP_MAXDIM);
     s->regroup = (gp_regroup){ .step = 1, .repeat = 1, .take = o->frames, .back = o->frames - 1, .make = 1,
                                .stack = true, .drop_partial = o->drop };

@@ -1,15 +1,15 @@
 /* check.c - finds users' kernels that read or write beyond what they were given.
  *
- * Each piece of memory is copied for the launch, between two stretches of addresses that
- * fault: once so that it begins where the first ends, and once more so that it ends where the
- * second begins. What the kernel's library keeps is put back in between. What is left of the
- * pages is filled with a pattern, which is looked at afterwards. What is not to be written
- * cannot be. A fault is caught, tells which piece was left, by how much and where, and the grid
- * is given up.
+ * Each piece of memory is copied for the launch, between two guard regions, whose addresses
+ * fault: once so that it begins where the first ends, and once more, for a second launch, so that
+ * it ends where the second begins. What the kernel's library keeps is restored in between. The rest
+ * of the pages is filled with a pattern, which is checked afterwards. What the kernel may not write
+ * is write-protected. A fault is caught; it tells which piece was left, by how much and where, and
+ * the grid is abandoned.
  *
  * A kernel that moves vectors of 16 bytes cannot have a piece that ends anywhere: it ends up to
- * 15 bytes before what faults. Who reads these is found by what is written: the same whatever
- * is there, or it was read. */
+ * 15 bytes before what faults. A read of these is found by what the kernel writes: if that
+ * depends on what is there, it was read. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * thread after thread. When a thread waits at a barrier, its fiber is parked there
  * and the next fiber goes on with the next thread. When all threads were started,
  * the fibers that wait form a circle, in the order of their threads, and each
- * barrier is one turn of it. A kernel without barriers runs on one fiber and never
+ * barrier is one round of it. A kernel without barriers runs on one fiber and never
  * switches; a barrier costs one switch per thread.
  *
  * The blocks of a cooperative grid take turns on the one OS thread: each goes on to its next

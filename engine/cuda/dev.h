@@ -1,5 +1,5 @@
 /* dev.h - what the files of the CUDA back end share: the open device and
- * how its errors are reported. The essay stands at the top of cuda.c. */
+ * how its errors are reported. The comment at the top of cuda.c says how it works. */
 #ifndef GP_CUDA_DEV_H
 #define GP_CUDA_DEV_H
 

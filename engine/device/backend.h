@@ -38,10 +38,10 @@ struct gp_rec {
     int64_t most;              /* ... what a call of record() may add to an exec, about: launches, copies and fills */
 };
 
-/* A body that the device does again and again: `turns` times, unless it finds at the start of a turn that the number at
- * `flag` (i32, device memory; NULL: there is none) is not 0. It does not hold another. `counter`: 8 bytes of device memory
- * that the device counts in. */
 typedef bool (*gp_body)(gp_rec *r, void *arg);
+/* A loop on the device: it does the body `turns` times, or fewer, if at the start of a turn the number at `flag` (i32,
+ * device memory; NULL: there is none) is not 0. Loops are not nested. `counter`: 8 bytes of device memory, in which the
+ * device counts turns. */
 typedef struct gp_repeat {
     int64_t turns;
     const void *flag;
@@ -114,8 +114,8 @@ typedef struct gp_backend {
     /* Stamp i of a launch that is done: ns of CLOCK_MONOTONIC. Any thread. */
     int64_t (*stamped)(gp_dev *dev, int i);
     /* NULL where stamps tell everything. watch: `note` is told of each activity, by any
-     * thread, one at a time; before the first body is built. unwatch: it was told of all
-     * that is done, and of no more. tag: what this thread launches from now on has this
+     * thread, one at a time; before the first body is built. unwatch: on return it was
+     * told of all that is done, and is told of no more. tag: what this thread launches from now on has this
      * tag; 0: none, of which `note` is not told. */
     bool (*watch)(gp_dev *dev, void (*note)(void *arg, const gp_activity *a), void *arg,
                   gp_errs *errs);

@@ -13,14 +13,13 @@
  *   busiest   the host stage, launcher, set of streams or measured engine that is hardly
  *             ever without work
  *   kernels   the GPU was not measured, and a launcher waits with nothing else to blame
- *   streams   nobody is; a launcher waits for a stream
- *   cycle     nobody is; on a cycle somebody waits for what is carried, and has all else
- *   depth     nobody is; on one side of a buffer somebody waits for room, and on the
- *             other for frames, and the buffer is not that deep that it is no help
+ *   streams   none of these is; a launcher waits for a stream
+ *   cycle     none of these is; on a cycle a stage waits for what is carried, and has all else
+ *   depth     none of these is; on one side of a buffer an actor waits for room, on the
+ *             other one for frames, and the buffer is not yet so deep that more would be no help
  *
- * An edit must be able to help: who follows them one after the other gets to an end.
- * Pure. What is to be changed is in verdict_edit.c, the rule of the
- * cores in verdict_cores.c; what `--set` would refuse is never
+ * Every edit can help, so that applying one after the other comes to an end. Pure. The edits are
+ * in verdict_edit.c, the rule of the cores in verdict_cores.c; what `--set` would refuse is never
  * an edit. */
 #include <ctype.h>
 #include <inttypes.h>

@@ -6,16 +6,16 @@
  * cancelled. Ends only fall, and never below what the sink has seen, so what is
  * final stays so.
  *
- * Where stages regroup, a firing of a sink stands for a block of frames, all of which have its fate; what a frame
- * was before it came into a group, a hole, it stays.
+ * Where stages regroup, a firing of a sink stands for a block of frames, all of which share its fate; but a frame
+ * that was a hole before it came into a group stays one.
  *
- * Only holes need an entry. Sinks that go on are apart by at
- * most what all rings hold; one that ended early may lag behind, with as many
- * frames before its end: that room is reserved, so that no frame costs an allocation.
+ * Only holes need an entry, a mark. Sinks that still run are apart by at most the frames that all rings hold; one
+ * that ended early may lag as many frames behind its end. Room for both is reserved, so that no frame costs an
+ * allocation.
  *
- * A sink that fires once, for all frames, waits for the end of the run, and so would every entry. When they are many,
- * those of frames that all others are done with are folded into tallies: nothing can happen to these frames
- * but what happens to all. */
+ * A sink that fires once, for all frames, waits for the end of the run, and so would every mark. When there are many,
+ * the marks of frames that all other actors are done with are folded into tallies: from then on, these frames share
+ * one fate. */
 #include <stdlib.h>
 #include "run/run.h"
 
@@ -31,7 +31,7 @@ static uint64_t common(uint64_t a, uint64_t b)         /* the least common multi
     return a / x * b;
 }
 
-/* Of all frames that there are? Then it stays one. */
+/* Is it a block of all frames of the source? No multiple of it is larger. */
 static bool is_all(gp_block b)
 {
     return b.frames >> 32;
@@ -42,7 +42,8 @@ static uint64_t times(uint64_t frames, uint64_t by)
     return frames >> 32 ? frames : frames * by;
 }
 
-/* Of the frames that a stage makes, in place of its firings. All at the end: no more can be asked for. */
+/* Block `b` of a stage, in frames that the stage makes instead of its firings. If it makes one of all, the block is
+ * all frames. */
 static gp_block made_block(gp_block b, const gp_regroup *r)
 {
     if (r->every == INT64_MAX)
@@ -51,8 +52,8 @@ static gp_block made_block(gp_block b, const gp_regroup *r)
     return (gp_block){ times(b.frames, whole / b.firings), whole / (uint64_t)r->every * (uint64_t)r->make, b.late };
 }
 
-/* Of a stage, from those before it, which come first; what is carried decides nothing. Inputs have one rate: the larger
- * block is of whole ones. */
+/* The block of a stage, from those of the stages before it, which are known already; carried inputs decide nothing.
+ * Inputs have one rate, so the larger block is a multiple of the smaller ones. */
 static gp_block block_of(const gp_accountrt *l, const gp_graph *g, const gp_stage *st)
 {
     gp_block all = { 0, 0, 0 };
@@ -152,7 +153,7 @@ static gp_block block_of_buffer(const gp_accountrt *l, const gp_buffer *buffer)
     return b.firings && st->regroups ? made_block(b, &st->regroup) : b;
 }
 
-/* The frames in whole blocks that an actor is done with, which has fired, or made frames, so often. */
+/* The source's frames, in whole blocks, that an actor is done with after k firings (or after making k frames). */
 static uint64_t done_with(gp_block b, uint64_t k)
 {
     if (is_all(b) || !b.firings)
@@ -161,8 +162,7 @@ static uint64_t done_with(gp_block b, uint64_t k)
     return f > b.late ? f - b.late : 0;
 }
 
-/* The first frame of which some actor still has to say what becomes of it, and of it alone; a sink that failed never
- * does. */
+/* The first frame whose own fate some actor still has to decide; a sink that failed never decides. */
 static uint64_t first_open(const gp_accountrt *l)
 {
     uint64_t f = atomic_load(&l->in);
@@ -178,7 +178,7 @@ static uint64_t first_open(const gp_accountrt *l)
     return f;
 }
 
-/* Where frame f is counted, by how many sinks end before it. One that does has seen all that it will. */
+/* The tally of frame f, by how many sinks end before it. A sink that does has seen all that it will. */
 static gp_tally *tally_of(const gp_accountrt *l, uint64_t f)
 {
     int n = 0;
@@ -284,7 +284,7 @@ static void count(gp_accountrt *l, uint64_t n, gp_tally t)
         atomic_fetch_add(&l->failed, failed);
 }
 
-/* Those that are folded and `is` so: all with one tally are. */
+/* Counts the folded frames of which `is` holds; it holds for all or none of those with one tally. */
 static void count_folded(gp_accountrt *l, bool (*is)(const gp_accountrt *l, uint64_t f))
 {
     for (uint64_t f = 0, to; f < l->folded; f = to) {
@@ -299,7 +299,7 @@ static void count_folded(gp_accountrt *l, bool (*is)(const gp_accountrt *l, uint
     }
 }
 
-/* Counts those of frames [from, to) whose fate is final; of none it was before. */
+/* Counts those of frames [from, to) whose fate is final; for none it was final before. */
 static void count_final(gp_accountrt *l, uint64_t from, uint64_t to)
 {
     gp_tally sum = { 0, 0, 0, false };
@@ -335,7 +335,7 @@ static gp_sink *find_sink(const gp_accountrt *l, int stage)
     return NULL;
 }
 
-/* What a block lacks at the source's end is no frame. */
+/* The last block may reach beyond the source's end: only frames that there are count. */
 static void seen_up_to(gp_accountrt *l, gp_sink *s, uint64_t to)
 {
     uint64_t from = s->next, in = atomic_load(&l->in);

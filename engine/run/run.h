@@ -1,6 +1,6 @@
 /* run.h - a running pipeline: rings with counters, actors with threads.
- * For the files of the executor, and for who reads its counters (api/status.c, report).
- * The essay stands at the top of run.c. */
+ * For the files of the executor, and for those that read its counters (api/status.c, report).
+ * The comment at the top of run.c says how it works. */
 #ifndef GP_RUN_H
 #define GP_RUN_H
 
@@ -41,7 +41,7 @@ typedef struct gp_cursor {
     atomic_bool closed;        /* of a consumer: it takes no more */
     atomic_ullong got;         /* likewise, timed: the sum of the times at which frames were
                                   given back, since the start; sums wrap, see measure.c */
-    atomic_llong held_ns;      /* likewise: of a closed one, gp_measure_held then */
+    atomic_llong held_ns;      /* likewise: gp_measure_held when it was closed */
     atomic_ullong last;        /* likewise: when it gave frames back last, since the start */
 } gp_cursor;
 
@@ -151,8 +151,8 @@ struct gp_actorrt {
     struct { uint64_t done; int64_t since; } seen; /* the watchdog's own */
 };
 
-/* How many firings of p `frames` frames of an input are enough for; how many frames of an input are no longer
- * needed, and how many of an output are made, after `k` firings. */
+/* How many firings of p are possible with `frames` frames of an input; after `k` firings, how many frames of an input
+ * are no longer needed, and how many of an output are made. */
 static inline uint64_t gp_actor_firings(const gp_actorrt *p, uint64_t frames)
 {
     return p->regroup ? gp_firings_ready(p->regroup, frames) : frames;
@@ -168,7 +168,7 @@ static inline uint64_t gp_actor_made(const gp_actorrt *p, uint64_t k)
     return p->regroup ? gp_frames_made(p->regroup, k) + atomic_load(&p->flushed) : k;
 }
 
-/* The firings of producer p that have room in its ring r, whose consumer has used so many frames. */
+/* The firings of producer p that have room in its ring r, whose consumer has used `used` frames. */
 static inline uint64_t gp_actor_room(const gp_actorrt *p, const gp_ringrt *r, uint64_t used)
 {
     uint64_t frames = used + (uint64_t)r->ring->depth;
@@ -178,13 +178,13 @@ static inline uint64_t gp_actor_room(const gp_actorrt *p, const gp_ringrt *r, ui
     return g ? frames / (uint64_t)g->make : frames;
 }
 
-/* Does a buffer that it reads end when others do? Held frames only beside some that are not. */
+/* Does buffer b end when the other inputs of p do? Held frames do so only beside an input that ends by itself. */
 static inline bool gp_follows(const gp_actorrt *p, const gp_buffer *b)
 {
     return b->endless || (b->follows && p->leads);
 }
 
-/* The input whose frames say when they were and what they are called: the first that is not carried. */
+/* The input from which p's frames have their times and names: the first that is not carried. */
 static inline int gp_lead_input(const gp_actorrt *p)
 {
     for (int i = 0; i < p->nin; i++)
@@ -193,8 +193,8 @@ static inline int gp_lead_input(const gp_actorrt *p)
     return 0;
 }
 
-/* The rows of frame f of what is carried, to actor p: as many as it is read beside has, where whole frames have as many.
- * It is whole itself, and decides no frame's rows. */
+/* The rows of frame f of carried buffer b, as actor p reads it: those of the lead input, if whole frames of both have as
+ * many. The carried frame itself is whole, and decides no other frame's rows. */
 static inline int64_t gp_carried_rows(const gp_actorrt *p, const gp_buffer *b, uint64_t f)
 {
     const gp_ringrt *lead = p->nin ? p->in[gp_lead_input(p)].ring : NULL;
@@ -205,8 +205,8 @@ static inline int64_t gp_carried_rows(const gp_actorrt *p, const gp_buffer *b, u
 typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER } gp_look;
 
 /* Can actor `p` take frame `next`? GO: yes, *n of at most `max` in a row. OVER:
- * there will never be such a frame. DIFFER: nor then, because finite inputs end
- * at different counts, for gp_actor_ends_differ to report. Any thread. */
+ * there will never be such a frame. DIFFER: there will not, because finite inputs
+ * end at different counts, which gp_actor_ends_differ reports. Any thread. */
 gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n);
 /* Names the inputs. Not to be called with an eventcount's lock. */
 void gp_actor_ends_differ(gp_actorrt *p, uint64_t next);
@@ -228,11 +228,11 @@ gp_loc gp_actor_at(const gp_actorrt *p);
 /* What it has seen, and where it ends, in frames of the source. */
 typedef struct gp_sink { int stage; uint64_t next, end; } gp_sink;
 
-/* So many frames of the source for each so many firings of a stage, in blocks that begin together; firings 0: the
- * source does not feed it. The last `late` frames of a block may still be on their way when it has fired so often. */
+/* `frames` frames of the source go with `firings` firings of a stage, block by block; firings 0: the source does not feed
+ * the stage. When the firings of a block are done, its last `late` frames may still be on their way. */
 typedef struct gp_block { uint64_t frames, firings, late; } gp_block;
 
-/* Of many frames that go one way: those that have such an entry, see account.c. */
+/* How many of the frames that share a tally have each kind of mark, see account.c; done: they are counted. */
 typedef struct gp_tally { uint64_t dropped, failed, counted; bool done; } gp_tally;
 
 /* Of one source: what became of its frames. Any thread; no allocation per frame. */
@@ -243,12 +243,12 @@ typedef struct gp_accountrt {
     gp_sink *sink; int nsinks; /* stages that it reaches */
     gp_block *block;           /* per stage */
     uint64_t most;             /* frames in the largest block of a sink; 0: all that there are */
-    bool spare;                /* some of its last frames may find no use: they are held beside others that end */
-    gp_table marks;            /* by frame: those that are not whole, see account.c */
-    size_t room;               /* of them: with more than that, those that can be are folded */
-    uint64_t folded;           /* where a sink waits for all: of the frames before, instead, */
-    gp_tally *tally;           /* per number of sinks that end before: nsinks + 1 */
-    gp_hole all;               /* what all frames are */
+    bool spare;                /* its last frames may be used by no stage: they are held beside frames that end before */
+    gp_table marks;            /* by frame: the holes, see account.c */
+    size_t room;               /* marks that fit; with more, those that can be are folded */
+    uint64_t folded;           /* frames before this one have no marks but tallies, */
+    gp_tally *tally;           /* by how many sinks end before the frame: nsinks + 1 */
+    gp_hole all;               /* of a firing that stands for all frames: the worst hole */
     bool closed;               /* nothing is counted any more */
     _Atomic uint64_t in, out, dropped, failed;
 } gp_accountrt;
@@ -264,21 +264,21 @@ void gp_account_fini(gp_accountrt *l);
 /* Sink `stage` has consumed frames [first, first + n), with these holes (gp_hole).
  * Other stages are ignored, here and below. */
 void gp_account_seen(gp_accountrt *l, int stage, uint64_t first, int n, const unsigned char *hole);
-/* Sink `stage` will not fire for the `end`-th time, nor later, and the run goes on without it. */
+/* Sink `stage` fires only `end` times, and the run goes on without it. */
 void gp_account_end(gp_accountrt *l, int stage, uint64_t end);
-/* Sink `stage` has fired `end` times, and no more will come: what the last block lacks is not there. */
+/* Sink `stage` has fired `end` times, and no more frames will come: its last block may be incomplete. */
 void gp_account_last(gp_accountrt *l, int stage, uint64_t end);
 /* Firing f of actor p failed, which stops the run: counted once, if at all. */
 void gp_actor_failed(gp_actorrt *p, uint64_t f);
-/* Frame f of a buffer is such a hole; for what the regrouped frame at the sink does not tell. */
+/* Frame f of `buffer` is such a hole. Where its reader regroups, since the frame at the sink does not tell. */
 void gp_buffer_hole(const gp_run *run, const gp_buffer *buffer, uint64_t f, gp_hole hole);
-/* From its frame f on no sink will see what is such a hole: counts them. */
+/* No sink will see the frames of `buffer` from f on: counts the holes among them. */
 void gp_buffer_lost(const gp_run *run, const gp_buffer *buffer, uint64_t f);
 
 /* ---- the run --------------------------------------------------------- */
 
-/* A part of the device that works by itself: how long it was busy in all, and the last
- * times at which it is not known to have been, in order; the last one has no end. */
+/* A part of the device that works independently: how long it was busy in all, and the newest intervals in which it is
+ * not known to have been busy, in order; the last one is open. */
 enum { GP_GAPS = 256 };
 typedef struct gp_gap { int64_t from, to; } gp_gap;
 typedef struct gp_engine_time {
@@ -334,8 +334,8 @@ struct gp_run {
 
 /* Adds errors to the run's and stops the sources. Warnings only are kept. */
 void gp_run_fail(gp_run *run, const gp_errs *errs);
-/* Is the failure of a frame, in t->errs, the failure of the run? What does not match
- * what was expected always is. If not, the errors become warnings of the run. */
+/* Does the failure of a frame, in t->errs, end the run? GP_E_MISMATCH always does. If not,
+ * the errors become warnings of the run. */
 bool gp_frame_is_fatal(gp_threadrt *t);
 /* Raises the level and wakes everybody. */
 void gp_run_level(gp_run *run, int level);
@@ -354,8 +354,8 @@ void gp_host_fini(gp_actorrt *p);
 void *gp_host_thread(void *thread);            /* gp_threadrt */
 
 /* segment.c */
-/* Its streams, orders and stamps are stream0, order0 and *stamps upward of the device's;
- * adds its stamps to *stamps. */
+/* Its streams, orders and stamps have the device's numbers from stream0, order0 and *stamps on;
+ * adds the number of its stamps to *stamps. */
 bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_errs *errs);
 /* Nothing of it stays on the device; for all segments, before the first is freed. */
 void gp_segment_stop_resident(gp_actorrt *p);
@@ -377,8 +377,8 @@ void gp_stall_note(gp_run *run, int64_t now);
 void gp_stall_report(gp_run *run, int64_t ns, gp_errs *errs);
 /* The same before frame 0. False: just now it went on. */
 bool gp_stall_report_early(gp_run *run, int64_t ns, gp_errs *errs);
-/* Who has been busy for at least ns and so holds up the end, a warning; these, too, before and
- * from frame 0. False: nobody. */
+/* Warns of who has been busy for at least ns and so holds up the end; _early: before frame 0.
+ * False: nobody has. */
 bool gp_stall_holds_up(gp_run *run, int64_t ns, gp_errs *errs);
 bool gp_stall_holds_up_early(gp_run *run, int64_t ns, gp_errs *errs);
 

@@ -1,11 +1,9 @@
 /* stall.c - the report of a run in which nothing moves, neither frames nor bytes, and
- * nothing computes: the actor that holds up the
- * others is the error, and its lines say, from that actor outward, who waits for
- * which frame or slot, since when; then what was done last.
+ * nothing computes. The error is at the actor that holds up the others; its lines say, from
+ * that actor outward, who waits for which frame or slot, and since when; then what was done last.
  *
- * Threads store what they do (gp_thread_doing) and since when only the watchdog
- * knows: at each tick it sees whether that is still the same. So times are exact to
- * a tick, and frames pay nothing. */
+ * Threads store what they do (gp_thread_doing), but not since when. The watchdog looks at each
+ * tick whether that is still the same. So times are exact to a tick, and frames pay nothing. */
 #include <string.h>
 #include "base/plural.h"
 #include "run/run.h"
@@ -140,7 +138,7 @@ static void busy_line(gp_report *r, const gp_threadrt *t, bool doing)
 
     if (p->kind == GP_ACTOR_SEGMENT && t->worker) {
         if (next > f + 1)
-            snprintf(who, sizeof who, ", behind it those to %llu", ULL(next - 1));
+            snprintf(who, sizeof who, ", after it those up to %llu", ULL(next - 1));
         LINE(r, p, "segment '%s' has had frame %llu on the device for %s%s", p->name, ULL(f),
              s.text, who);
         return;

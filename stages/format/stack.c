@@ -7,7 +7,7 @@ bool gp_shape_stack(gp_shape *s, int64_t frames)
     gp_type *out = &s->out[0];
     char text[128];
     if (in->ndim == GP_MAXDIM)
-        return gp_shape_fail(s, NULL, "%s has %d axes already, and there are no more", gp_type_text(in, text),
+        return gp_shape_fail(s, NULL, "%s already has %d axes, the most that a frame may have", gp_type_text(in, text),
                              GP_MAXDIM);
     *out = (gp_type){ .dtype = in->dtype, .ndim = in->ndim + 1, .dim = { frames } };
     for (int d = 0; d < in->ndim; d++)

@@ -1,5 +1,5 @@
-/* changes.c - where a source may change what it declares const, of which the launches of frames in
- * flight share one: by a cast, in assembly. */
+/* changes.c - where a source may change, by a cast or in assembly, what it declares const and what all
+ * launches in flight share. */
 #include <ctype.h>
 #include <string.h>
 #include "code.h"

@@ -1,5 +1,5 @@
-/* index.c - numbers of words, pairs of brackets, macros by name: what makes that a source is
- * looked through in time that is in proportion to its length. */
+/* index.c - numbers of words, pairs of brackets, macros by name: with them, a source is searched in time
+ * that is in proportion to its length. */
 #include <stdlib.h>
 #include <string.h>
 #include "code.h"

@@ -2,7 +2,7 @@
  * that has a default argument.
  *
  * Said only where the text leaves no doubt: one kernel of this name, no #if and no macro in its
- * parameters, and a type that is a word or two of C. All else the compiler says. */
+ * parameters, and a type that is a word or two of C. All else is left to the compiler. */
 #include <stdio.h>
 #include <string.h>
 #include "launch_args.h"

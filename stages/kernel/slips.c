@@ -1,8 +1,8 @@
-/* slips.c - slips for which no compiler would take a source, where its text shows them: a bracket that is not
- * closed, an index that is half written.
+/* slips.c - mistakes with which no compiler would accept a source, where its text shows them: a bracket that is
+ * not closed, an index that is half written.
  *
- * Looked for only when the text does not say plainly which kernel it has, or which grid that wants, of which such
- * a slip is then the likely reason. All others the compiler says. */
+ * They are looked for only when the text does not say plainly which kernel it has, or which grid that wants: then
+ * such a mistake is the likely reason. All others are left to the compiler. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -94,7 +94,7 @@ static bool find_header(slip *x)
             && !gp_tok_is_macro(x->c, next);
         if (gp_tok_is(&t->v[open], "(") && gp_tok_is(&t->v[close], ")")
             && (!next->kind || words || gp_tok_is(next, "}")))
-            return FOUND(x, name, "behind '%.*s(...)' a '{' is missing", width(name), name->p);
+            return FOUND(x, name, "after '%.*s(...)' a '{' is missing", width(name), name->p);
     }
     return false;
 }
@@ -129,14 +129,14 @@ static bool find_index(slip *x)
                          t->p);
         if ((gp_tok_among(t, before_any) && gp_tok_among(&v[i + 1], closes))
             || (gp_tok_among(t, before_end) && gp_tok_is(&v[i + 1], ";")))
-            return FOUND(x, t, "behind '%.*s' a value is missing", width(t), t->p);
+            return FOUND(x, t, "after '%.*s' a value is missing", width(t), t->p);
         if (!gp_tok_among(t, indices) || gp_tok_is_macro(c, t))
             continue;
         if (!gp_tok_is(&v[i + 1], ".") && (gp_tok_among(&v[i + 1], sums) || gp_tok_among(&v[i - 1], sums)))
             return FOUND(x, t, "'%.*s' has the parts .x, .y and .z: write %.*s.x", width(t), t->p, width(t), t->p);
         if (has_axis(t) && ((next = &v[i + 3])->kind == GP_TOK_WORD || next->kind == GP_TOK_NUMBER)
             && !gp_tok_is_macro(c, next) && !gp_tok_among(next, joins))
-            return FOUND(x, t, "behind '%.*s.%c' a ';' or an operator is missing", width(t), t->p, *t[2].p);
+            return FOUND(x, t, "after '%.*s.%c' a ';' or an operator is missing", width(t), t->p, *t[2].p);
     }
     return false;
 }

@@ -2,9 +2,9 @@
  * declared. What changes one that is const: changes.c.
  *
  * A declaration with one of the words below has to be of a function, or of a const variable;
- * everything else counts as a variable that changes. What this does not see the compiled image
- * shows (device/image.h), but only when a run is set up; what is const there is not to be told
- * from what is not, so its names come from here. */
+ * everything else counts as a variable that changes. What this does not see, the compiled image
+ * shows (device/image.h), but only when a run is set up; as the image does not show which variables are
+ * const, their names come from here. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

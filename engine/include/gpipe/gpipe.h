@@ -72,7 +72,7 @@ typedef struct gp_env {
     gp_getenv get;
     const void *arg;
     const struct tm *date;     /* for ${date:FORMAT}: when this is, in local time, all that
-                                  strftime reads; NULL: nobody knows */
+                                  strftime reads; NULL: not known */
     int nanoseconds;           /* since that second began, for ${date:%N} */
 } gp_env;
 
@@ -152,11 +152,11 @@ typedef struct gp_run_options {
     bool trace_full;       /* each kernel and copy by itself, which costs */
     /* To time the rest alone; what comes out then means nothing. */
     bool no_copies, no_kernels;        /* segments leave these out */
-    const char *const *cached; int ncached;    /* stages that run for the first
-                              frames of their slots, which then are used again */
+    const char *const *cached; int ncached;    /* stages that run once for
+                              each slot, whose data then stand for all later frames */
     bool check_kernels;    /* on the CPU back end, one frame at a time: a user's kernel that
-                              reads or writes beyond its arguments is an error. On a GPU an
-                              error that names what does this there */
+                              reads or writes beyond its arguments is an error. On a GPU this
+                              is an error, which names the tool for it */
 } gp_run_options;
 
 /* Frames of one source. in == out + dropped + failed + cancelled. */
@@ -215,8 +215,8 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
 
 /* Level 1: sources stop, the rest drains. 2: nothing new is started. 3: the caller ends the
  * process now; before it does, stages' files that are not whole are removed, and what is written of a joined one is
- * kept as after GP_STUCK. Levels only rise, and are 0 again when the run is over: what is asked for in between is of the next run. May be called from any thread and from a signal
- * handler. */
+ * kept as after GP_STUCK. Levels only rise, until the run is over: then the level is 0 again, and a call between two
+ * runs is for the next one. May be called from any thread and from a signal handler. */
 void gp_cancel(gp_pipeline *p, int level);
 
 /* Any thread, during and after the run; they take no lock that a frame waits for. Each

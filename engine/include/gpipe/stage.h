@@ -237,8 +237,8 @@ struct gp_shape {
     bool any_length;       /* a sink that takes any number of frames and keeps none */
 
     void *ctx;             /* the engine's */
-    int64_t writes_from;   /* of a path with %05d: the first number it gives; INT64_MAX:
-                              none that a file has which is there */
+    int64_t writes_from;   /* of a path with %05d: the first number it writes; INT64_MAX:
+                              only numbers that no file has yet */
     bool cooperative;      /* record() launches kernels whose gp_source says so */
     bool writes_all;       /* record(), or run(), writes every element of its outputs, in the rows that it makes.
                               The engine fills the outputs of the first whole frame with a pattern and looks for
@@ -327,8 +327,8 @@ typedef enum gp_status {
     GP_STOPPED,     /* of a source: gp_wait_* said that the run is stopping; of any
                        stage: gp_cancelled() did, and the frame is not done */
     GP_AGAIN,       /* of a stage with one worker, never of the first frame of
-                       a run: this frame and those after it are not done yet;
-                       what is before them moves on, then run() is called anew */
+                       a call: this frame and those after it are not done yet;
+                       those before it move on, then run() is called again */
 } gp_status;
 
 /* One frame in run(). A source sets time_ns (CLOCK_REALTIME at arrival; the
@@ -359,7 +359,7 @@ typedef struct gp_call {
  * return GP_STOPPED. Who waits here counts as idle, not as stalled. */
 bool gp_wait_fd(gp_call *c, int fd);
 bool gp_wait_until(gp_call *c, int64_t t_ns);
-/* Of a run of several frames, `index` is now being worked on; for the watchdog. */
+/* Of the frames of this call, `index` is now being worked on; for the watchdog. */
 void gp_working_on(gp_call *c, uint64_t index);
 /* True once the run is being cancelled: long loops should then return. */
 bool gp_cancelled(const gp_call *c);
@@ -512,8 +512,8 @@ typedef struct gp_kind {
 
     /* Host: do n >= 1 consecutive frames; set the status of each. A single
      * worker sees all frames in order. Returns false only after adding an
-     * error that is of no frame (then the run stops); so counts one that is
-     * added while no status is GP_FAILED, unless one frame was done: it is of that. */
+     * error that belongs to no frame; then the run stops. An error that is added while no
+     * status is GP_FAILED counts as one, unless a single frame was run: then it is that frame's. */
     bool (*run)(gp_call *c, gp_frame *frames, int n);
     /* Optional: every frame was seen, nothing failed; called once, by worker
      * 0, before close(). A writer gives its file its name here. */
@@ -528,9 +528,9 @@ typedef struct gp_kind {
     /* Optional: see gp_advice. Pure. */
     void (*advise)(gp_advice *a);
 
-    /* Optional. What can be said without any port, of options and the files that they name:
-     * called once, before shape(), though the inputs be unknown, with nin and nout 0. Results
-     * beside errors are shape()'s, which is not called after an error. */
+    /* Optional. Checks options, and the files that they name, without any port: called once,
+     * before shape(), even if the inputs are unknown, with nin and nout 0. It only adds errors,
+     * after which shape() is not called; all other results are shape()'s. */
     bool (*check)(gp_shape *s);
 
     /* Optional, device: a frame is made of many (gp_regroup.every). record() then adds n frames to what is carried
