@@ -42,7 +42,8 @@ void gp_loop_give(gp_resolving *r)
     for (int p = 0; p < st->nin; p++) {
         const gp_rbuf *from = &body->outside->buffer[st->in[p]];
         gp_rbuf *b = gp_add_buffer(r, st->in_name[p], st->at);
-        b->konst = from->konst, b->b.given = !b->konst, b->node = from->node;
+        b->konst = from->konst, b->b.given = !b->konst;
+        b->node = b->konst ? from->node : NULL;    /* what else is declared outside is not of the body */
         b->b.type = b->b.said = body->in[p];
         b->known = true;
     }

@@ -206,6 +206,42 @@ START_TEST(as_written_out)
 }
 END_TEST
 
+/* ---- beside other things ------------------------------------------------ */
+
+/* What comes into the loop is what it made of the frame before: as declared outside, not in the loop. */
+START_TEST(in_a_cycle)
+{
+    enum { FRAMES = 9, SIZE = 6, TURNS = 3 };
+    const char *dir = new_dir();
+    float in[FRAMES * SIZE], before[SIZE];
+    text t = { .n = 0 };
+    size_t n;
+    for (int i = 0; i < FRAMES * SIZE; i++)
+        in[i] = (float)(i % 16);
+    for (int i = 0; i < SIZE; i++)
+        before[i] = 4;
+    pipe_file(dir, "a.raw", in, sizeof in);
+    put(&t, "buffers: {x: {dtype: f32, shape: [%d]}, u: {carry: end, init: 4, dtype: f32, shape: [%d]}}\nstages:\n"
+        "  - {use: read, path: a.raw, out: x}\n"
+        "  - use: loop\n    in: {x: x, u: u}\n    out: {v: end}\n    times: %d\n    carry: {x: v}\n    stages:\n"
+        "      - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: u}, out: {o: v}, "
+        "args: [a, b, o, {i32: a.size}]}\n"
+        "  - {use: write, in: end, path: out.raw, durable: none}\n", SIZE, SIZE, TURNS);
+    float *out = (float *)run_text(dir, &t, _i, &n);
+    ck_assert_uint_eq(n, sizeof in);
+    for (int f = 0; f < FRAMES; f++)
+        for (int i = 0; i < SIZE; i++) {
+            float v = in[f * SIZE + i];
+            for (int k = 0; k < TURNS; k++)
+                v = 0.5f * v + 0.5f * before[i];
+            ck_assert_msg(out[f * SIZE + i] == v, "frame %d has %g, not %g: %s%s", f, out[f * SIZE + i], v, knobs[_i], t.s);
+            before[i] = v;
+        }
+    free(out);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 /* ---- many iterations --------------------------------------------------- */
 
 /* Fibonacci's numbers, of two that are carried, modulo 2^32: a turn of the device has an even number of iterations, and
@@ -341,5 +377,6 @@ void loop_cases(TCase *tc, const char *device, int every)
     LOOP(many_iterations, MANY * KNOBS);
     LOOP(stops_when_done, STOPS * KNOBS);
     LOOP(heat_as_numpy, 3 * KNOBS);
+    tcase_add_loop_test(tc, in_a_cycle, 0, KNOBS);
     tcase_add_loop_test(tc, unwritten, 0, 6);
 }
