@@ -38,6 +38,9 @@ static const char kernels[] =
     KERNEL("sums", "const unsigned *a, const unsigned *b, unsigned *c, unsigned *d", "c[i] = b[i]; d[i] = a[i] + b[i];")
     KERNEL("count", "const int *a, int *b, int *done, int limit",
            "int next = a[i] + 1; b[i] = next; if (i == 0) done[0] = next >= limit;")
+    "extern \"C\" __global__ void evens(const float *a, size_t from, float *o, size_t to, int n)\n{\n"
+    "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "    if (i < n && i % 2 == 0)\n        o[blockIdx.z * to + i] = a[blockIdx.z * from + i];\n}\n"
     "extern \"C\" __global__ void heat(const double *a, double *o, int w, int h)\n{\n"
     "    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;\n"
     "    if (x >= w || y >= h)\n        return;\n    int i = y * w + x;\n"
@@ -208,6 +211,31 @@ END_TEST
 
 /* ---- beside other things ------------------------------------------------ */
 
+/* Several frames in one launch: what is set to 0 lies between what others made of these frames. */
+START_TEST(zero_in_batches)
+{
+    const char *dir = new_dir();
+    float in[16 * 10];
+    text t = { .n = 0 };
+    size_t n;
+    for (int i = 0; i < 160; i++)
+        in[i] = (float)i;
+    pipe_file(dir, "a.raw", in, sizeof in);
+    put(&t, "buffers: {x: {dtype: f32, shape: [10]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
+        "  - use: loop\n    in: {x: x}\n    out: {v: end}\n    times: 2\n    carry: {x: v}\n    stages:\n"
+        "      - {use: scale, a: 2, in: x, out: t}\n"
+        "      - {use: kernel, source: k.cu, entry: evens, in: {a: t}, out: {o: s}, args: [a, o, {i32: a.size}], "
+        "batched: true, grid: [1], zero: true}\n"
+        "      - {use: scale, b: 1, in: s, out: v}\n  - {use: write, in: end, path: out.raw, durable: none}\n");
+    float *out = (float *)run_text(dir, &t, _i, &n);
+    ck_assert_uint_eq(n, sizeof in);
+    for (int i = 0; i < 160; i++)
+        ck_assert_msg(out[i] == (i % 2 ? 1 : 4 * in[i] + 3), "element %d is %g: %s%s", i, out[i], knobs[_i], t.s);
+    free(out);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 /* What comes into the loop is what it made of the frame before: as declared outside, not in the loop. */
 START_TEST(in_a_cycle)
 {
@@ -377,6 +405,7 @@ void loop_cases(TCase *tc, const char *device, int every)
     LOOP(many_iterations, MANY * KNOBS);
     LOOP(stops_when_done, STOPS * KNOBS);
     LOOP(heat_as_numpy, 3 * KNOBS);
+    tcase_add_loop_test(tc, zero_in_batches, 0, KNOBS);
     tcase_add_loop_test(tc, in_a_cycle, 0, KNOBS);
     tcase_add_loop_test(tc, unwritten, 0, 6);
 }
