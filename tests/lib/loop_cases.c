@@ -35,6 +35,7 @@ static const char kernels[] =
     KERNEL("mean", "const float *a, const float *b, float *o", "o[i] = 0.5f * a[i] + 0.5f * b[i];")
     KERNEL("more", "const float *a, float *o", "o[i] = 1.25f * a[i] + 1;")
     KERNEL("even", "const float *a, float *o", "if (i % 2 == 0) o[i] = a[i];")
+    KERNEL("never", "const float *a, int *o", "o[i] = a[i] > 1e30f;")
     KERNEL("sums", "const unsigned *a, const unsigned *b, unsigned *c, unsigned *d", "c[i] = b[i]; d[i] = a[i] + b[i];")
     KERNEL("count", "const int *a, int *b, int *done, int limit",
            "int next = a[i] + 1; b[i] = next; if (i == 0) done[0] = next >= limit;")
@@ -374,6 +375,25 @@ START_TEST(unwritten)
 }
 END_TEST
 
+/* Also where iterations end in the other place of what is carried, and it is copied. */
+START_TEST(unwritten_until)
+{
+    const char *dir = new_dir();
+    text t = { .n = 0 };
+    put(&t, "buffers: {x: {dtype: f32, shape: [10]}}\nstages:\n  - {use: generate, pattern: noise, frames: 3, out: x}\n"
+        "  - use: loop\n    in: {x: x}\n    out: {v: end}\n    times: %d\n    carry: {x: v}\n"
+        "    until: {buffer: done, every: %d}\n    buffers: {done: {dtype: i32, shape: [1]}}\n    stages:\n"
+        "      - {name: half, use: kernel, source: k.cu, entry: even, in: {a: x}, out: {o: v}, args: [a, o, {i32: a.size}]}\n"
+        "      - {use: kernel, source: k.cu, entry: never, in: {a: x}, out: {o: done}, args: [a, o, {i32: 1}], block: 1, grid: 1}\n"
+        "  - {use: discard, in: end}\n", 1 + _i % 7, 1 + _i / 7);
+    pipe_result r = pipe_run(dir, t.s, on, NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_msg(strstr(r.errs.e[0].msg, "stage 'half' leaves 5 of the 10 elements of 'o' unwritten in frame 0"),
+                  "%s\n%s", r.errs.e[0].msg, t.s);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 /* ---- as NumPy ---------------------------------------------------------- */
 
 /* What tests/ref/heat.py makes of a plate that is left alone. */
@@ -408,4 +428,5 @@ void loop_cases(TCase *tc, const char *device, int every)
     tcase_add_loop_test(tc, zero_in_batches, 0, KNOBS);
     tcase_add_loop_test(tc, in_a_cycle, 0, KNOBS);
     tcase_add_loop_test(tc, unwritten, 0, 6);
+    tcase_add_loop_test(tc, unwritten_until, 0, 21);
 }
