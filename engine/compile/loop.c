@@ -292,6 +292,8 @@ static bool resolve_body(gp_shape *s)
     *r->graph = *outside->graph;
     if (gp_shape_node(s, "zero"))
         return gp_shape_fail(s, "zero", "'zero' is for the stages in a loop: set it there");
+    if (!s->nout)
+        return gp_shape_fail(s, NULL, "a loop needs an output; write out: {BUFFER IN THE LOOP: BUFFER}");
     if (o->stages->kind != GP_LIST || !o->stages->n)
         return gp_shape_fail(s, "stages", "'stages' must be a list, like [{use: kernel, ...}]");
     if (!check_buffers(r, o->buffers) || !gp_resolve_body(r, o->buffers, o->stages))
