@@ -194,6 +194,18 @@ START_TEST(leaves_alone)
 }
 END_TEST
 
+/* A kernel in a loop fails in each iteration, and that is told once. */
+START_TEST(in_a_loop)
+{
+    pipe_result r = run_stage("{use: loop, in: {x: x}, out: {y: y}, times: 9, carry: {x: y}, stages: [" WIDE(1) "]}",
+                              true);
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, "kernel 'wide' of stage 'mine' reads "), "%s",
+                  r.errs.n ? r.errs.e[0].msg : "?");
+    ck_assert_int_eq(r.errs.failed, 1);
+}
+END_TEST
+
 Suite *suite_check_kernels(void)
 {
     Suite *s = suite_create("check_kernels");
@@ -202,6 +214,7 @@ Suite *suite_check_kernels(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, finds, 0, sizeof wrong / sizeof *wrong);
     tcase_add_test(tc, compiles_for_lines_in_a_group_and_a_folder_of_its_own);
+    tcase_add_test(tc, in_a_loop);
     tcase_add_loop_test(tc, leaves_alone, 0, sizeof right / sizeof *right);
     suite_add_tcase(s, tc);
     return s;

@@ -42,7 +42,8 @@ void gp_loop_give(gp_resolving *r)
     for (int p = 0; p < st->nin; p++) {
         const gp_rbuf *from = &body->outside->buffer[st->in[p]];
         gp_rbuf *b = gp_add_buffer(r, st->in_name[p], st->at);
-        b->konst = from->konst, b->b.given = !b->konst, b->node = from->node;
+        b->konst = from->konst, b->b.given = !b->konst;
+        b->node = b->konst ? from->node : NULL;    /* what else is declared outside is not of the body */
         b->b.type = b->b.said = body->in[p], b->b.varies = from->b.varies;
         b->known = true;
     }
@@ -297,6 +298,8 @@ static bool resolve_body(gp_shape *s)
     *r->graph = *outside->graph;
     if (gp_shape_node(s, "zero"))
         return gp_shape_fail(s, "zero", "'zero' is for the stages in a loop: set it there");
+    if (!s->nout)
+        return gp_shape_fail(s, NULL, "a loop needs an output; write out: {BUFFER IN THE LOOP: BUFFER}");
     if (o->stages->kind != GP_LIST || !o->stages->n)
         return gp_shape_fail(s, "stages", "'stages' must be a list, like [{use: kernel, ...}]");
     if (!check_buffers(r, o->buffers) || !gp_resolve_body(r, o->buffers, o->stages))

@@ -413,6 +413,15 @@ static bool run_checked(gp_check *c, gp_cpu_runner *r, bool low, gp_dim3 grid, g
     return false;
 }
 
+/* A kernel in a loop fails in each iteration. */
+static void tell_once(gp_errs *to, const gp_errs *from)
+{
+    for (int i = 0; from->n && i < to->n; i++)
+        if (!strcmp(to->e[i].msg, from->e[0].msg))
+            return;
+    gp_errs_add(to, from);
+}
+
 bool gp_check_grid(gp_check *c, gp_cpu_runner *r, gp_dim3 grid, gp_dim3 block, size_t shared,
                    void **args, gp_errs *errs)
 {
@@ -420,8 +429,10 @@ bool gp_check_grid(gp_check *c, gp_cpu_runner *r, gp_dim3 grid, gp_dim3 block, s
     if (!(c->kept = gp_cpu_keep((const void *)(uintptr_t)c->kernel->threads)))
         return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory to check kernel '%s'",
                        c->kernel->name);
-    bool ok = run_checked(c, r, true, grid, block, shared, args, errs)
-        && run_checked(c, r, false, grid, block, shared, args, errs);
+    gp_errs found = { .n = 0 };
+    bool ok = run_checked(c, r, true, grid, block, shared, args, &found)
+        && run_checked(c, r, false, grid, block, shared, args, &found);
+    tell_once(errs, &found);
     for (int i = 0; i < c->nspans; i++) {
         guarded *g = &c->g[i];
         if (ok && g->map && g->span.output)

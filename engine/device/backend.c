@@ -50,10 +50,12 @@ bool gp_launch(gp_dcall *c, const char *kernel, gp_dim3 grid, gp_dim3 block, siz
 }
 
 /* Is [p, p + bytes) of one of the pieces of memory that the stage has been given, if it
- * begins in one? It may also have memory of its own. */
+ * begins in one? It may also have memory of its own. Pieces of several frames that take turns in memory, as in a loop, lie
+ * within each other: one of them will do. */
 static bool range_fits(gp_dcall *c, const char *what, const void *p, size_t bytes, bool written)
 {
     const gp_rec *r = c->rec;
+    const gp_span *in = NULL;
     if (!p || bytes > MOST_BYTES)
         return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': %s %zu bytes at %p", c->name,
                        what, bytes, p);
@@ -62,14 +64,18 @@ static bool range_fits(gp_dcall *c, const char *what, const void *p, size_t byte
         size_t at = (size_t)((uintptr_t)p - (uintptr_t)s->data);
         if (at >= s->room)
             continue;
-        if (bytes > s->room - at)
-            return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': %s %zu bytes from byte %zu "
-                           "of '%s', which has %zu", c->name, what, bytes, at, s->name, s->room);
-        if (written && !s->output)
-            return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': %s '%s', which is no output",
-                           c->name, what, s->name);
+        if (bytes <= s->room - at && (!written || s->output))
+            return true;
+        in = in ? in : s;
     }
-    return true;
+    if (!in)
+        return true;
+    size_t at = (size_t)((uintptr_t)p - (uintptr_t)in->data);
+    if (bytes > in->room - at)
+        return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': %s %zu bytes from byte %zu "
+                       "of '%s', which has %zu", c->name, what, bytes, at, in->name, in->room);
+    return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': %s '%s', which is no output",
+                   c->name, what, in->name);
 }
 
 bool gp_copy(gp_dcall *c, void *dst, const void *src, size_t bytes)

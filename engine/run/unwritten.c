@@ -18,6 +18,7 @@ typedef struct checked {
     const gp_taskrt *part;
     int out;                   /* of the stage; -1: */
     size_t at;                 /* in its scratch memory */
+    size_t other;              /* ... its other place there, which may be copied to this one; 0: it has none */
     gp_pattern pattern;
     char *copy;                /* pinned host memory for its samples */
     bool asks;                 /* it is not sure yet */
@@ -43,7 +44,8 @@ static int list(const gp_graph *g, const gp_taskrt *part, checked *to)
         for (int o = 0; st->writes_all && !st->zero && o < st->nout; o++, n++) {
             const gp_loop_buffer *b = l ? &l->buffer[st->out[o]] : NULL;
             if (to)
-                to[n] = (checked){ .part = part, .out = b ? b->out : o, .at = b ? b->at[0] : 0, .asks = true,
+                to[n] = (checked){ .part = part, .out = b ? b->out : o, .at = b ? b->at[0] : 0,
+                                   .other = b && b->carried ? b->at[1] : 0, .asks = true,
                                    .pattern = gp_pattern_of(st, o, &in->buffer[st->out[o]].type, true) };
         }
     }
@@ -109,11 +111,15 @@ void gp_unwritten_fini(gp_actorrt *p)
 
 /* ---- in the launch --------------------------------------------------- */
 
+static char *data_of(const checked *c, const gp_dcall *call)
+{
+    return c->out >= 0 ? call->out[c->out].data : (char *)call->scratch + c->at;
+}
+
 /* Copies the samples to a frame or, `back`, from it. */
-static bool copy_samples(gp_rec *r, const checked *c, const gp_dcall *call, bool back)
+static bool copy_samples(gp_rec *r, const checked *c, char *data, bool back)
 {
     const gp_pattern *pt = &c->pattern;
-    char *data = c->out >= 0 ? call->out[c->out].data : (char *)call->scratch + c->at;
     for (int i = 0; i < pt->nsamples; i++) {
         const gp_sample *s = &pt->sample[i];
         char *there = data + s->from * pt->size, *here = c->copy + s->at * pt->size;
@@ -130,7 +136,8 @@ bool gp_unwritten_fill(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const 
         if (c->part != part || !c->asks)
             continue;
         gp_pattern_put(&c->pattern, c->copy);
-        if (!copy_samples(r, c, call, false))
+        if (!copy_samples(r, c, data_of(c, call), false)
+            || (c->other && !copy_samples(r, c, (char *)call->scratch + c->other, false)))
             return false;
     }
     return true;
@@ -139,7 +146,7 @@ bool gp_unwritten_fill(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const 
 bool gp_unwritten_fetch(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_dcall *call)
 {
     for (int i = 0; i < u->n; i++)
-        if (u->of[i].part == part && u->of[i].asks && !copy_samples(r, &u->of[i], call, true))
+        if (u->of[i].part == part && u->of[i].asks && !copy_samples(r, &u->of[i], data_of(&u->of[i], call), true))
             return false;
     return true;
 }

@@ -35,9 +35,13 @@ static const char kernels[] =
     KERNEL("mean", "const float *a, const float *b, float *o", "o[i] = 0.5f * a[i] + 0.5f * b[i];")
     KERNEL("more", "const float *a, float *o", "o[i] = 1.25f * a[i] + 1;")
     KERNEL("even", "const float *a, float *o", "if (i % 2 == 0) o[i] = a[i];")
+    KERNEL("never", "const float *a, int *o", "o[i] = a[i] > 1e30f;")
     KERNEL("sums", "const unsigned *a, const unsigned *b, unsigned *c, unsigned *d", "c[i] = b[i]; d[i] = a[i] + b[i];")
     KERNEL("count", "const int *a, int *b, int *done, int limit",
            "int next = a[i] + 1; b[i] = next; if (i == 0) done[0] = next >= limit;")
+    "extern \"C\" __global__ void evens(const float *a, size_t from, float *o, size_t to, int n)\n{\n"
+    "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "    if (i < n && i % 2 == 0)\n        o[blockIdx.z * to + i] = a[blockIdx.z * from + i];\n}\n"
     "extern \"C\" __global__ void heat(const double *a, double *o, int w, int h)\n{\n"
     "    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;\n"
     "    if (x >= w || y >= h)\n        return;\n    int i = y * w + x;\n"
@@ -87,7 +91,7 @@ static void put_stages(text *t, const char *words, const char *carried, int i, c
     char copy[200], *more = copy;
     snprintf(copy, sizeof copy, "%s", words);
     for (char *statement; (statement = strsep(&more, ";"));) {
-        char out[8], op[8], in[2][8], name[2][16], own[16], out_name[16];
+        char out[8], op[8], in[2][8], name[2][24], own[16], out_name[16];
         int n = sscanf(statement, " %7s = %7s %7s %7s", out, op, in[0], in[1]) - 2;
         snprintf(own, sizeof own, i < 0 ? "" : "_%d", i);
         snprintf(out_name, sizeof out_name, "%.8s%.7s", out, own);
@@ -206,6 +210,67 @@ START_TEST(as_written_out)
 }
 END_TEST
 
+/* ---- beside other things ------------------------------------------------ */
+
+/* Several frames in one launch: what is set to 0 lies between what others made of these frames. */
+START_TEST(zero_in_batches)
+{
+    const char *dir = new_dir();
+    float in[16 * 10];
+    text t = { .n = 0 };
+    size_t n;
+    for (int i = 0; i < 160; i++)
+        in[i] = (float)i;
+    pipe_file(dir, "a.raw", in, sizeof in);
+    put(&t, "buffers: {x: {dtype: f32, shape: [10]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
+        "  - use: loop\n    in: {x: x}\n    out: {v: end}\n    times: 2\n    carry: {x: v}\n    stages:\n"
+        "      - {use: scale, a: 2, in: x, out: t}\n"
+        "      - {use: kernel, source: k.cu, entry: evens, in: {a: t}, out: {o: s}, args: [a, o, {i32: a.size}], "
+        "batched: true, grid: [1], zero: true}\n"
+        "      - {use: scale, b: 1, in: s, out: v}\n  - {use: write, in: end, path: out.raw, durable: none}\n");
+    float *out = (float *)run_text(dir, &t, _i, &n);
+    ck_assert_uint_eq(n, sizeof in);
+    for (int i = 0; i < 160; i++)
+        ck_assert_msg(out[i] == (i % 2 ? 1 : 4 * in[i] + 3), "element %d is %g: %s%s", i, out[i], knobs[_i], t.s);
+    free(out);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* What comes into the loop is what it made of the frame before: as declared outside, not in the loop. */
+START_TEST(in_a_cycle)
+{
+    enum { FRAMES = 9, SIZE = 6, TURNS = 3 };
+    const char *dir = new_dir();
+    float in[FRAMES * SIZE], before[SIZE];
+    text t = { .n = 0 };
+    size_t n;
+    for (int i = 0; i < FRAMES * SIZE; i++)
+        in[i] = (float)(i % 16);
+    for (int i = 0; i < SIZE; i++)
+        before[i] = 4;
+    pipe_file(dir, "a.raw", in, sizeof in);
+    put(&t, "buffers: {x: {dtype: f32, shape: [%d]}, u: {carry: end, init: 4, dtype: f32, shape: [%d]}}\nstages:\n"
+        "  - {use: read, path: a.raw, out: x}\n"
+        "  - use: loop\n    in: {x: x, u: u}\n    out: {v: end}\n    times: %d\n    carry: {x: v}\n    stages:\n"
+        "      - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: u}, out: {o: v}, "
+        "args: [a, b, o, {i32: a.size}]}\n"
+        "  - {use: write, in: end, path: out.raw, durable: none}\n", SIZE, SIZE, TURNS);
+    float *out = (float *)run_text(dir, &t, _i, &n);
+    ck_assert_uint_eq(n, sizeof in);
+    for (int f = 0; f < FRAMES; f++)
+        for (int i = 0; i < SIZE; i++) {
+            float v = in[f * SIZE + i];
+            for (int k = 0; k < TURNS; k++)
+                v = 0.5f * v + 0.5f * before[i];
+            ck_assert_msg(out[f * SIZE + i] == v, "frame %d has %g, not %g: %s%s", f, out[f * SIZE + i], v, knobs[_i], t.s);
+            before[i] = v;
+        }
+    free(out);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 /* ---- many iterations --------------------------------------------------- */
 
 /* Fibonacci's numbers, of two that are carried, modulo 2^32: a turn of the device has an even number of iterations, and
@@ -310,6 +375,25 @@ START_TEST(unwritten)
 }
 END_TEST
 
+/* Also where iterations end in the other place of what is carried, and it is copied. */
+START_TEST(unwritten_until)
+{
+    const char *dir = new_dir();
+    text t = { .n = 0 };
+    put(&t, "buffers: {x: {dtype: f32, shape: [10]}}\nstages:\n  - {use: generate, pattern: noise, frames: 3, out: x}\n"
+        "  - use: loop\n    in: {x: x}\n    out: {v: end}\n    times: %d\n    carry: {x: v}\n"
+        "    until: {buffer: done, every: %d}\n    buffers: {done: {dtype: i32, shape: [1]}}\n    stages:\n"
+        "      - {name: half, use: kernel, source: k.cu, entry: even, in: {a: x}, out: {o: v}, args: [a, o, {i32: a.size}]}\n"
+        "      - {use: kernel, source: k.cu, entry: never, in: {a: x}, out: {o: done}, args: [a, o, {i32: 1}], block: 1, grid: 1}\n"
+        "  - {use: discard, in: end}\n", 1 + _i % 7, 1 + _i / 7);
+    pipe_result r = pipe_run(dir, t.s, on, NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_msg(strstr(r.errs.e[0].msg, "stage 'half' leaves 5 of the 10 elements of 'o' unwritten in frame 0"),
+                  "%s\n%s", r.errs.e[0].msg, t.s);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 /* ---- as NumPy ---------------------------------------------------------- */
 
 /* What tests/ref/heat.py makes of a plate that is left alone. */
@@ -341,5 +425,8 @@ void loop_cases(TCase *tc, const char *device, int every)
     LOOP(many_iterations, MANY * KNOBS);
     LOOP(stops_when_done, STOPS * KNOBS);
     LOOP(heat_as_numpy, 3 * KNOBS);
+    tcase_add_loop_test(tc, zero_in_batches, 0, KNOBS);
+    tcase_add_loop_test(tc, in_a_cycle, 0, KNOBS);
     tcase_add_loop_test(tc, unwritten, 0, 6);
+    tcase_add_loop_test(tc, unwritten_until, 0, 21);
 }
