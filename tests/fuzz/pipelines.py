@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """pipelines.py GPIPE [SEED [PIPELINES [RUNS]]] - random pipelines, each run a few times.
 
-Sources, joins, branches, scripts, kernels of one's own, carried state, drops, partial frames,
+Sources, joins, branches, scripts, kernels of one's own, carried state and buffers, loops, drops, partial frames,
 frames that are regrouped, frames that fail, scripts that fail at their end. A first run with `on_error: drop` makes the
 reference. The others have other depths, workers, streams, batches and launches; some stop at
 the first error, some are stopped by a signal or killed at any moment. Whatever happens:
@@ -65,7 +65,11 @@ KERNELS = {
     "turn": f"use: kernel, source: turn.cu, args: [in, out, {{i32: \"in.shape[0]\"}}], {BLOCK}, shared: 128",
 }
 SCRIPTS = ["copy", "drop", "fail", "late", "part"]
-OTHERS = ["scale", "sobel", "fir", "fir_splice"]
+OTHERS = ["scale", "sobel", "fir", "fir_splice", "carry"]
+LOOPS = {
+    f"loop{n}": f"use: loop, times: {n}, carry: {{in: out}}, stages: [{{use: sobel, in: in, out: mid}}, "
+                "{use: scale, a: 0.25, in: mid, out: out}]" for n in (1, 2, 7, 200)
+}
 PAIRS = {                      # of stages that regroup: what comes out has the shape that went in
     "rows": ("use: group, frames: {}", "use: split"),
     "every": ("use: decimate, frames: {}", "use: hold, frames: {}"),
@@ -90,7 +94,7 @@ def structure(r):
     for k in range(r.randint(1, 7)):
         source, out = r.choice(names), f"o{k}"
         used.add(source)
-        what = r.choice(SCRIPTS + OTHERS + list(KERNELS) + list(PAIRS))
+        what = r.choice(SCRIPTS + OTHERS + list(KERNELS) + list(LOOPS) + list(PAIRS))
         if what in PAIRS:
             by, (what, then) = r.randint(1, 5), PAIRS[what]
             stages.append((f"w{k}", what.format(by), source, f"w{k}"))
@@ -117,7 +121,7 @@ def render(stages, r, on_error, reference):
         script = f"use: lua, script: {'copy' if what == 'late' and reference else what}.lua{workers}"
         use = {"fir": "use: fir, taps: [1, 2, 3]", "scale": "use: scale, a: 2", "sobel": "use: sobel",
                "fir_splice": "use: fir, taps: [1, 2, 3], on_hole: splice",
-               **KERNELS}.get(what, what if ":" in what else script)
+               "carry": f"use: lua, script: join.lua{workers}", **KERNELS, **LOOPS}.get(what, what if ":" in what else script)
         use = use.replace("+2", "") if reference else use        # of two lengths: an error
         if "%05d" in what:
             use += workers
@@ -125,6 +129,9 @@ def render(stages, r, on_error, reference):
             shape = "dtype: u8, shape: [64]" if what == "text" else "dtype: f32, shape: [4, 8]"
             depth = f", depth: {r.randint(least, 9)}" if out in "ab" or what == "text" else ""
             buffers.append(f"  {out}: {{{shape}{depth}}}")
+        if what == "carry":            # adds what it made of the frame before
+            buffers.append(f"  {out}_before: {{carry: {out}, on_hole: splice}}")
+            source = f"{{a: {source}, b: {out}_before}}"
         line = f"{{name: {name}, {use}" + (f", in: {source}" if source else "")
         lines.append(f"  - {line}" + (f", out: {out}}}" if out else ", out: []}" if what == "sink" else "}"))
     head = [f"depth: {r.randint(1, 9)}", f"streams: {r.randint(1, 5)}",
