@@ -321,13 +321,12 @@ void gp_carry_check(gp_resolving *r)
     }
 }
 
-bool gp_carry_sources(const gp_graph *g, gp_errs *errs)
+bool gp_carry_sources(gp_arena *a, const gp_graph *g, gp_errs *errs)
 {
     bool *ends = NULL, ok = true;
-    gp_arena a = { 0 };
     for (int i = 0; i < g->nstages && !ends; i++)
         if (gp_is_carry(&g->stage[i]))
-            ends = GP_NEW(&a, bool, g->nstages);
+            ends = GP_NEW(a, bool, g->nstages);
     for (int i = 0; ends && i < g->nstages; i++)
         for (int s = 0; s < g->nstages && !g->stage[i].nout; s++)
             ends[s] |= g->stage[i].sources[s / 32] >> s % 32 & 1;
@@ -336,6 +335,5 @@ bool gp_carry_sources(const gp_graph *g, gp_errs *errs)
             ok = gp_fail(errs, GP_E_SPEC, g->stage[s].at, "frames of source '%s' reach sinks only through carried "
                          "buffers, which come a frame later and have no end of their own: add a stage that reads '%s' itself",
                          g->stage[s].name, g->buffer[g->stage[s].out[0]].name);
-    gp_arena_free(&a);
     return ok;
 }

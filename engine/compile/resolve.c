@@ -450,7 +450,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
     }
     if (errs->failed == failed) {
         build(r);
-        if (gp_rates(a, r->graph, errs) && gp_carry_sources(r->graph, errs))
+        if (gp_rates(a, r->graph, errs) && gp_carry_sources(a, r->graph, errs))
             gp_check_files(r);
     }
     sort_errors(errs, before, spec->file);

@@ -220,7 +220,7 @@ void gp_carry_mark(gp_resolving *r);
 void gp_carry_cycles(gp_resolving *r);
 void gp_carry_infer(gp_resolving *r, gp_rstage *st);
 void gp_carry_check(gp_resolving *r);
-bool gp_carry_sources(const gp_graph *g, gp_errs *errs);
+bool gp_carry_sources(gp_arena *a, const gp_graph *g, gp_errs *errs);
 /* window.c: how many stages the key `window` makes at most; makes those of `st`, whose inputs are wired. */
 int gp_windows_most(const gp_node *stages);
 void gp_window_wire(gp_resolving *r, gp_rstage *st);

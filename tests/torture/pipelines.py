@@ -114,6 +114,29 @@ stages:
   - {name: each, use: write, path: "${env:OUT}/each/%05d.raw"}
 """, frames={"joined.npy": 256}),
 
+    Pipeline("feedback", """depth: 3
+buffers:
+  a: {dtype: f32, shape: [64]}
+  sum: {like: a}
+  before: {carry: sum, init: 1}
+  soft: {like: a}
+  old: {carry: soft}
+  last: {like: a}
+  both: {like: a}
+  p: {dtype: u8, shape: ["<=7", "<=9", 3]}
+stages:
+  - {use: read, path: ramp.npy, out: a}
+  - {name: sum, use: lua, script: sum.lua, in: {x: a, u: before}, out: sum}
+  - {use: loop, in: {u: sum}, out: {v: soft}, times: 4, carry: {u: v}, stages: [{use: scale, a: 0.5, in: u, out: v}]}
+  - {name: both, use: lua, script: sum.lua, in: {x: soft, u: old}, out: both}
+  - {use: write, path: "${env:OUT}/joined.npy"}
+  - {use: lua, script: last.lua, in: both, window: {in: 3}, out: last}
+  - {name: lasts, use: write, path: "${env:OUT}/last.raw"}
+  - {name: photos, use: read, path: "p*.png", out: p}
+  - {use: gray}
+  - {name: each, use: write, path: "${env:OUT}/%n.npy"}
+""", frames={"joined.npy": 256, "last.raw": 256}),
+
     Pipeline("compare", """depth: 3
 buffers: {a: {dtype: f32, shape: [64]}}
 stages:
@@ -126,6 +149,8 @@ stages:
 ]
 
 COPY = "stateless = true\nfunction process(f, x, y) y:copy(x) end\n"
+SUM = "function process(f, x, y) y:add(x.x, x.u) end\n"
+LAST = "function process(f, x, y) y:copy(x:slice(x.shape[1])) end\n"
 FAILS = """stateless = true
 function process(f, x, y)
   if f.index == 2 then return "drop" end
@@ -167,6 +192,8 @@ def make(folder):
         put(f"p{i}.png", png(8, 6, i))
     put("copy.lua", COPY)
     put("fails.lua", FAILS)
+    put("sum.lua", SUM)
+    put("last.lua", LAST)
     put("kernel.cu", CU)
     put("c++", COMPILER)
     os.chmod(os.path.join(folder, "c++"), 0o755)
