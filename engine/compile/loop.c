@@ -101,7 +101,7 @@ static void read_until(gp_resolving *r)
         const gp_node *every = gp_node_get(until, "every");
         r->read.stage = r->body->stage->s.name, r->read.key = "every";
         if (every)
-            gp_read_int(&r->read, every, 1, 4096, &r->body->every);
+            gp_read_int(&r->read, every, 1, 256, &r->body->every);
         name = gp_node_get(until, "buffer");
     }
     if (!name || name->kind != GP_SCALAR || !name->len)
