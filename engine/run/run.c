@@ -193,6 +193,7 @@ static bool set_up(gp_run *run, gp_errs *errs)
         return false;
     gp_rings_make(run);
     gp_actors_make(run);
+    gp_turns_init(run);
     gp_nvtx_open(run);
     if (!gp_accounts_make(run) || !open_stages(run, true, errs) || !open_stages(run, false, errs)
         || !init_actors(run, errs))
