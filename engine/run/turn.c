@@ -23,11 +23,17 @@
 #include "run/host.h"
 #include "run/measure.h"
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { SLOWER = 20 };          /* is all that is compiled so, threads that wake up included */
+#else
+enum { SLOWER = 1 };
+#endif
+
 enum {
-    FRAME_NS = 50, AWAKE_NS = 300, ASLEEP_NS = 2300,
-    UNKNOWN_NS = 5000,         /* before its first turns */
-    HELD_UP_NS = 100000,
-    LONG_NS = 20000,           /* a turn that may have waited for a core */
+    FRAME_NS = 50 * SLOWER, AWAKE_NS = 300 * SLOWER, ASLEEP_NS = 2300 * SLOWER,
+    UNKNOWN_NS = 5000 * SLOWER,        /* before its first turns */
+    HELD_UP_NS = 100000 * SLOWER,
+    LONG_NS = 20000 * SLOWER,  /* a turn that may have waited for a core */
     SAMPLED = 8,               /* one in so many turns is timed */
     WEIGHT = 64,               /* the mean is of about so many */
     WOKEN = 64,                /* one in so many times a thread that could stay awake is woken */
