@@ -145,12 +145,13 @@ void gp_run_latency(const gp_run *run, gp_hist *to)
             gp_hist_merge(to, run->actor[i].host->latency);
 }
 
-/* Publishes what is next; call with the lock. */
-static void hand_over(gp_actorrt *p)
+/* Publishes what is next, now that frames [from, from + done) are handed in; call with the lock. */
+static void hand_over(gp_actorrt *p, uint64_t from, int done)
 {
     gp_hostrt *h = p->host;
-    uint64_t first = atomic_load(&h->head), next = atomic_load(&p->next), at = first % h->window;
-    int n = 0;
+    uint64_t first = atomic_load(&h->head), next = atomic_load(&p->next);
+    int n = from == first ? done : 0;
+    uint64_t at = (first + (uint64_t)n) % h->window;
     if (next > h->end)
         next = h->end;
     while (first + (uint64_t)n < next && h->handed[at] == HANDED_IN) {
@@ -386,7 +387,7 @@ gp_look gp_host_step(gp_threadrt *t, int *n)
     }
     if (!end && !failed && done < *n)  /* GP_AGAIN: give the others back */
         atomic_store(&p->next, first + (uint64_t)done);
-    hand_over(p);
+    hand_over(p, first, done);
     pthread_mutex_unlock(&h->lock);
     *n = done;
     return failed || end ? GP_LOOK_OVER : GP_LOOK_GO;

@@ -131,10 +131,11 @@ struct gp_actorrt {
     gp_ringrt **out; int nout;
     gp_actorrt **near; int nnear;  /* who takes what it makes, then who makes what it takes, each once */
     bool source;
-    bool lends, lent;          /* its thread may do others' turns, other threads may do its own: see turn.c */
+    /* Of a host stage, see turn.c. */
+    bool lends, lent;          /* its thread may do others' turns; other threads may do its own */
     atomic_bool outside;       /* it has waited for something outside the pipeline */
-    atomic_llong cost;         /* mean ns of a turn, less what moving its frames to another core would take */
-    atomic_uint offers;
+    atomic_llong cost;         /* ns: the mean of its turns, less what moving the frames to another core takes */
+    atomic_uint offers;        /* how often its turn could have been done while its thread slept */
     struct gp_hostrt *host;    /* of a host stage */
     gp_segmentrt *seg;         /* of a segment */
     gp_threadrt *thread; int nthreads;
@@ -304,6 +305,7 @@ struct gp_run {
     void **state;              /* per stage, made by open() */
     bool *opened;
     int64_t spin_ns;           /* how long threads look before they sleep */
+    int64_t awake_ns;          /* see turn.c */
     int64_t start_ns, end_ns;  /* CLOCK_MONOTONIC: threads started, threads are gone */
     int64_t cpu_ns;            /* what the process computed in between */
     atomic_llong delayed_ns;   /* likewise for how long its threads waited for a core, timed */

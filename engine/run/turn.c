@@ -6,9 +6,10 @@
  * or room, when these are cheap, and nobody is at them; then it comes back to its own. A pipeline with little to do
  * runs on the source's thread.
  *
- *   cheap     A stage's cost is the mean time of its turns, less FRAME_NS for each frame. Up to AWAKE_NS that is less
- *             than handing over to a thread that looks all the time; its own thread then sleeps at once. Up to
- *             ASLEEP_NS it is less than waking one: then its thread is woken once in a while, and may stay awake.
+ *   cheap     A stage's cost is the mean time of its turns, less FRAME_NS for each frame. Up to AWAKE_NS (ALONE_NS
+ *             where each thread has a core) that is less than handing over to a thread that looks all the time; its
+ *             own thread then sleeps at once. Up to ASLEEP_NS it is less than waking one: if it sleeps, it is woken
+ *             once in a while only, and with much to do stays awake.
  *   turns     who does one has taken the worker (gp_threadrt.taken). Who gives it back looks whether there are frames
  *             again, and wakes its thread if so: they may have come meanwhile, from somebody who found it taken.
  *   alone     Sources, stages with several workers, and those that wait for something outside (gp_wait_fd,
@@ -22,6 +23,8 @@
 #include <sys/resource.h>
 #include "run/host.h"
 #include "run/measure.h"
+#include "run/pipeline.h"
+#include "run/setup.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { SLOWER = 20 };          /* is all that is compiled so, threads that wake up included */
@@ -30,7 +33,7 @@ enum { SLOWER = 1 };
 #endif
 
 enum {
-    FRAME_NS = 50 * SLOWER, AWAKE_NS = 300 * SLOWER, ASLEEP_NS = 2300 * SLOWER,
+    FRAME_NS = 20 * SLOWER, AWAKE_NS = 300 * SLOWER, ALONE_NS = 100 * SLOWER, ASLEEP_NS = 2300 * SLOWER,
     UNKNOWN_NS = 5000 * SLOWER,        /* before its first turns */
     HELD_UP_NS = 100000 * SLOWER,
     LONG_NS = 20000 * SLOWER,  /* a turn that may have waited for a core */
@@ -45,6 +48,7 @@ void gp_turns_init(gp_run *run)
 {
     int n = run->plan->nactors;
     gp_sync sync = run->graph->sync;
+    run->awake_ns = run->pipeline->machine.cpus > gp_threads_needed(run->plan) ? ALONE_NS : AWAKE_NS;
     for (int i = 0; i < n; i++) {
         gp_actorrt *p = &run->actor[i];
         p->lends = p->kind == GP_ACTOR_HOST && p->stage->workers == 1 && (sync == GP_SYNC_AUTO || sync == GP_SYNC_BLOCK);
@@ -91,11 +95,15 @@ static gp_look timed_step(gp_threadrt *me, gp_threadrt *t)
 {
     gp_actorrt *p = t->actor;
     int n;
-    if (!p->lent || t->turns++ % SAMPLED)
-        return gp_host_step(t, &n);
+    if (!p->lent || t->turns % SAMPLED) {
+        gp_look l = gp_host_step(t, &n);
+        t->turns += l == GP_LOOK_GO;
+        return l;
+    }
     int64_t start = gp_now_ns(), was = cost_of(p);
     gp_look l = gp_host_step(t, &n);
     int64_t took = gp_now_ns() - start;
+    t->turns += l == GP_LOOK_GO;
     if (l != GP_LOOK_GO || (took >= LONG_NS && was_preempted(me)))
         return l;
     if (t->samples < WEIGHT)
@@ -135,7 +143,7 @@ static bool is_cheap(gp_actorrt *p)
     int64_t c = cost_of(p);
     if (!p->lent || atomic_load(&p->outside) || c >= ASLEEP_NS)
         return false;
-    return c < AWAKE_NS || (atomic_load(&p->changed.sleepers) && atomic_fetch_add(&p->offers, 1) % WOKEN);
+    return c < p->run->awake_ns || (atomic_load(&p->changed.sleepers) && atomic_fetch_add(&p->offers, 1) % WOKEN);
 }
 
 /* Stages whose frames were moved, and what is next to them has not been looked at. */
@@ -180,7 +188,7 @@ static void tell_all(gp_threadrt *me, gp_actorrt *p, bool help)
 /* Do those before it do its turns, so that its thread need not look? */
 static bool stays_away(const gp_actorrt *p)
 {
-    bool stays = p->lent && cost_of(p) < AWAKE_NS && !atomic_load(&p->outside);
+    bool stays = p->lent && cost_of(p) < p->run->awake_ns && !atomic_load(&p->outside);
     for (int i = 0; stays && i < p->nin; i++) {
         const gp_actorrt *from = &p->run->actor[p->in[i].ring->ring->producer];
         stays = from->lends && !atomic_load(&from->outside);
