@@ -21,7 +21,7 @@ static atomic_ullong made, taken_by_maker, taken;
 static struct { uint64_t hash, frames; } result[4];
 static atomic_bool may_go_on, ended[4];
 
-struct opts { int64_t frames, nap, spin, drop, again, fail, block, id; bool says, until_end; };
+struct opts { int64_t frames, nap, spin, drop, again, fail, block, hang, id; bool says, until_end; };
 
 static void nap_ns(int64_t ns)
 {
@@ -118,6 +118,8 @@ static bool take(gp_call *c, gp_frame *f, int n)
                 nap_ns(1000000);
             atomic_store(&may_go_on, o->until_end ? atomic_load(&ended[1]) : atomic_load(&made) >= from + 100);
         }
+        if (o->hang && (int64_t)f[i].index == o->hang)
+            sleep(60);
         uint64_t hash = mixed(result[o->id].hash, f[i].index);
         for (int64_t k = 0, m = gp_count(&f[i].in[0].type); k < m; k++)
             hash = mixed(hash, ((const uint64_t *)f[i].in[0].data)[k]);
@@ -144,6 +146,7 @@ static const gp_opt options[] = {
     { GP_INT(struct opts, again), .min = 0, .max = 1e9, .help = "" },
     { GP_INT(struct opts, fail), .min = 0, .max = 1e9, .help = "" },
     { GP_INT(struct opts, block), .min = 0, .max = 1e9, .help = "" },
+    { GP_INT(struct opts, hang), .min = 0, .max = 1e9, .help = "" },
     { GP_INT(struct opts, id), .min = 0, .max = 3, .help = "" },
     { GP_BOOL(struct opts, says), .help = "" },
     { GP_BOOL(struct opts, until_end), .help = "" },
@@ -173,7 +176,8 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    gp_registry_destroy(registry);
+    if (registry)
+        gp_registry_destroy(registry);
 }
 
 static gp_pipeline *compile(const char *stages, const char *const *set, int nset)
@@ -326,7 +330,31 @@ START_TEST(a_run_is_cancelled_while_a_stage_blocks)
 }
 END_TEST
 
-/* ---- that times are true --------------------------------------------- */
+/* ---- that what is told is true --------------------------------------- */
+
+static bool says(const char *what)
+{
+    for (int i = 0; i < errs.n; i++)
+        if (strstr(errs.e[i].msg, what))
+            return true;
+    return false;
+}
+
+/* The stage that blocks is named, not the one whose thread is in it; the others wait as if that were not so. */
+START_TEST(a_stall_names_the_stage)
+{
+    const char *set[] = { "depth=20", "stall_timeout=1s" };
+    gp_pipeline *p = compile("  - {use: make, out: a, frames: 100000}\n  - {use: step}\n"
+                             "  - {use: take, hang: 50000}\n", set, 2);
+    ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_STUCK);
+    registry = NULL;                   /* the stage that hangs still has it */
+    ck_assert_msg(strstr(errs.e[0].msg, "stage 'take' is busy with frame"), "%s", errs.e[0].msg);
+    ck_assert(says("stage 'take' has been busy with frame"));
+    ck_assert(says("stage 'step' has waited") && says("into 'step': its slot"));
+    ck_assert(says("stage 'make' has waited") && says("into 'a': its slot"));
+    ck_assert(!says("'make' is busy") && !says("'make' has been busy"));
+}
+END_TEST
 
 START_TEST(times_are_of_the_stage)
 {
@@ -363,6 +391,7 @@ Suite *suite_turns(void)
     tcase_add_loop_test(tc, bytes_are_the_same, 0, COUNT(pipelines));
     tcase_add_loop_test(tc, what_blocks_holds_up_nobody, 0, COUNT(blocks));
     tcase_add_test(tc, a_run_is_cancelled_while_a_stage_blocks);
+    tcase_add_test(tc, a_stall_names_the_stage);
     tcase_add_test(tc, times_are_of_the_stage);
     suite_add_tcase(s, tc);
     return s;
