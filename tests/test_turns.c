@@ -106,17 +106,17 @@ static bool join(gp_call *c, gp_frame *f, int n)
     return true;
 }
 
-/* With `block`: in that frame it waits until the source has made many more, or with `until_end` until sink 1 has seen
- * its end: what a stage can do to another by way of something outside. */
+/* With `block`: in that frame it waits until the source is as far ahead as the depth lets it, nearly, or with
+ * `until_end` until sink 1 has seen its end: what a stage can do to another by way of something outside. */
 static bool take(gp_call *c, gp_frame *f, int n)
 {
     const struct opts *o = c->opts;
     for (int i = 0; i < n && behaves(c, &f[i], i == 0); i++) {
         if (o->block && (int64_t)f[i].index == o->block) {
-            uint64_t from = atomic_load(&made);
-            for (int k = 0; k < 20000 && !(o->until_end ? atomic_load(&ended[1]) : atomic_load(&made) >= from + 100); k++)
+            uint64_t ahead = f[i].index + 300;
+            for (int k = 0; k < 20000 && !(o->until_end ? atomic_load(&ended[1]) : atomic_load(&made) >= ahead); k++)
                 nap_ns(1000000);
-            atomic_store(&may_go_on, o->until_end ? atomic_load(&ended[1]) : atomic_load(&made) >= from + 100);
+            atomic_store(&may_go_on, o->until_end ? atomic_load(&ended[1]) : atomic_load(&made) >= ahead);
         }
         if (o->hang && (int64_t)f[i].index == o->hang)
             sleep(60);
