@@ -184,8 +184,8 @@ static gp_pipeline *compile(const char *stages, const char *const *set, int nset
 {
     char text[3000];
     gp_config config = { .registry = registry, .set = set, .nset = nset };
-    snprintf(text, sizeof text, "stall_timeout: 60s\nbuffers: {a: {dtype: u64, shape: [3]}, a2: {like: a}%s}\nstages:\n%s",
-             strstr(stages, "in: {a: a, b: u}") ? ", v: {like: a}, u: {carry: v}" : "", stages);
+    snprintf(text, sizeof text, "stall_timeout: 60s\nbuffers: {a: {dtype: u64, shape: [3]}, a2: {like: a}%s}\n"
+             "stages:\n%s", strstr(stages, "in: {a: a, b: u}") ? ", v: {like: a}, u: {carry: v}" : "", stages);
     if (!strstr(stages, "out: a2"))
         memcpy(strstr(text, ", a2: {like: a}"), "               ", 15);
     errs = (gp_errs){ .n = 0 };
@@ -250,8 +250,8 @@ static const char *const pipelines[] = {
     "  - {use: join, in: {a: a, b: a2}}\n  - {use: take}\n",
     "  - {use: make, out: a, frames: 4001}\n  - {use: group, frames: 3}\n  - {use: split}\n  - {use: step}\n"
     "  - {use: decimate, frames: 2}\n  - {use: take}\n",
-    "  - {use: make, out: a, frames: 3000}\n  - {use: join, in: {a: a, b: u}, out: v, spin: 1000}\n  - {use: step, in: v}\n"
-    "  - {use: take}\n",
+    "  - {use: make, out: a, frames: 3000}\n  - {use: join, in: {a: a, b: u}, out: v, spin: 1000}\n"
+    "  - {use: step, in: v}\n  - {use: take}\n",
     "  - {use: make, out: a, frames: 4000, says: true}\n  - {use: step, again: 9}\n  - {use: take, spin: 5000}\n",
     "  - {use: make, out: a, frames: 4000}\n  - {use: step, fail: 3210}\n  - {use: step}\n  - {use: take}\n",
 };
@@ -286,7 +286,8 @@ END_TEST
 static const char *const blocks[] = {
     "  - {use: make, out: a, frames: 60000}\n  - {use: take, block: 50000}\n",
     "  - {use: make, out: a, frames: 60000}\n  - {use: step}\n  - {use: take, block: 50000}\n",
-    "  - {use: make, out: a, frames: 60000}\n  - {use: step}\n  - {use: take}\n  - {use: take, in: a, block: 50000, id: 2}\n",
+    "  - {use: make, out: a, frames: 60000}\n  - {use: step}\n  - {use: take}\n"
+    "  - {use: take, in: a, block: 50000, id: 2}\n",
     "  - {use: make, out: a, frames: 50300}\n  - {use: take, id: 1}\n"
     "  - {use: take, in: a, block: 50000, until_end: true}\n",
     "  - {use: make, out: a, frames: 50300}\n  - {use: step}\n  - {use: take, id: 1}\n"
@@ -318,7 +319,8 @@ START_TEST(a_run_is_cancelled_while_a_stage_blocks)
     pthread_t thread;
     const char *set[] = { "depth=50" };
     gp_account a;
-    gp_pipeline *p = compile("  - {use: make, out: a, frames: 100000000}\n  - {use: step}\n  - {use: take, nap: 5000}\n", set, 1);
+    gp_pipeline *p = compile("  - {use: make, out: a, frames: 100000000}\n  - {use: step}\n"
+                             "  - {use: take, nap: 5000}\n", set, 1);
     ck_assert(!pthread_create(&thread, NULL, cancel, p));
     gp_outcome outcome = gp_pipeline_run(p, NULL, &errs);
     pthread_join(thread, NULL);
@@ -359,9 +361,10 @@ END_TEST
 START_TEST(times_are_of_the_stage)
 {
     const char *set[] = { "depth=16" };
-    gp_pipeline *p = compile("  - {use: make, out: a, frames: 100000}\n  - {use: step, spin: 20}\n  - {use: take}\n", set, 1);
-    ck_assert_msg(gp_pipeline_run(p, &(gp_run_options){ .timed = true, .trace_ns = 1000000000 }, &errs) == GP_DONE, "%s",
-                  errs.e[0].msg);
+    gp_pipeline *p = compile("  - {use: make, out: a, frames: 100000}\n  - {use: step, spin: 20}\n"
+                             "  - {use: take}\n", set, 1);
+    gp_run_options traced = { .timed = true, .trace_ns = 1000000000 };
+    ck_assert_msg(gp_pipeline_run(p, &traced, &errs) == GP_DONE, "%s", errs.e[0].msg);
     const gp_run *run = gp_pipeline_lock_run(p);
     int64_t wall = run->end_ns - run->start_ns;
     for (int i = 0; i < run->plan->nactors; i++) {
@@ -369,8 +372,8 @@ START_TEST(times_are_of_the_stage)
         int64_t busy = (int64_t)q->busy_ns, waited = 0;
         for (int w = 0; w < GP_WAIT_REASONS; w++)
             waited += (int64_t)q->wait_ns[w];
-        ck_assert_msg(busy > 0 && waited >= 0 && busy + waited <= wall, "'%s' was busy for %lld ns, waited for %lld, of %lld",
-                      q->name, (long long)busy, (long long)waited, (long long)wall);
+        ck_assert_msg(busy > 0 && waited >= 0 && busy + waited <= wall, "'%s' was busy for %lld ns and waited for %lld "
+                      "of %lld", q->name, (long long)busy, (long long)waited, (long long)wall);
         ck_assert_uint_eq(q->frames, 100000);
     }
     gp_pipeline_unlock_run(p);

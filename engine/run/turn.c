@@ -1,10 +1,10 @@
 /* turn.c - whose thread does the turns of a host stage.
  *
  * A turn of a worker is: take frames, run the stage, hand in (gp_host_step). Each worker has a thread, which does its
- * turns as long as there are frames, and sleeps. To wake it costs more than a cheap turn does, and so does moving frames
- * from core to core. So a thread that has moved frames goes on with the turns of those stages for which that made frames
- * or room, when these are cheap, and nobody is at them; then it comes back to its own. A pipeline with little to do
- * runs on the source's thread.
+ * turns as long as there are frames, and sleeps. To wake it costs more than a cheap turn does, and so does moving
+ * frames from core to core. So a thread that has moved frames goes on with the turns of those stages for which that
+ * made frames or room, when these are cheap, and nobody is at them; then it comes back to its own. A pipeline with
+ * little to do runs on the source's thread.
  *
  *   cheap     A stage's cost is the mean time of its turns, less FRAME_NS for each frame. Up to AWAKE_NS (ALONE_NS
  *             where each thread has a core) that is less than handing over to a thread that looks all the time; its
@@ -51,7 +51,8 @@ void gp_turns_init(gp_run *run)
     run->awake_ns = run->pipeline->machine.cpus > gp_threads_needed(run->plan) ? ALONE_NS : AWAKE_NS;
     for (int i = 0; i < n; i++) {
         gp_actorrt *p = &run->actor[i];
-        p->lends = p->kind == GP_ACTOR_HOST && p->stage->workers == 1 && (sync == GP_SYNC_AUTO || sync == GP_SYNC_BLOCK);
+        p->lends = p->kind == GP_ACTOR_HOST && p->stage->workers == 1
+                && (sync == GP_SYNC_AUTO || sync == GP_SYNC_BLOCK);
         p->lent = p->lends && !p->source;
         atomic_init(&p->cost, UNKNOWN_NS);
     }
