@@ -1,4 +1,4 @@
-/* host.c - the workers of a host stage.
+/* host.c - the workers of a host stage: what each does in a turn (turn.c says whose thread does it).
  *
  * Workers take consecutive frames under the stage's lock, work without it, and
  * hand in under it again; whoever hands in the frame that is next publishes it
@@ -79,8 +79,6 @@ void gp_host_fini(gp_actorrt *p)
 
 /* ---- a worker -------------------------------------------------------- */
 
-typedef struct gp_asking { gp_actorrt *p; gp_look look; int n; } gp_asking;
-
 /* As gp_actor_look, for what the workers of one stage share. */
 static gp_look look(gp_actorrt *p, uint64_t next, int *n)
 {
@@ -91,11 +89,10 @@ static gp_look look(gp_actorrt *p, uint64_t next, int *n)
     return gp_actor_look(p, next, room < (uint64_t)h->max_run ? (int)room : h->max_run, n);
 }
 
-static bool may_go(void *arg)
+gp_look gp_host_look(gp_actorrt *p)
 {
-    gp_asking *a = arg;
-    a->look = look(a->p, atomic_load(&a->p->next), &a->n);
-    return a->look != GP_LOOK_WAIT;
+    int n;
+    return look(p, atomic_load(&p->next), &n);
 }
 
 /* Sets what a table with a byte for each frame of the window has for frames
@@ -108,32 +105,19 @@ static void set_bytes(const gp_hostrt *h, unsigned char *table, uint64_t first, 
     memset(table, to, (size_t)n - before_end);
 }
 
-/* Takes frames: *first, and how many; 0 when there will be none. */
-static int take(gp_threadrt *t, uint64_t *first)
+/* Takes frames [*first, *first + *n), if there are any to take. */
+static gp_look take(gp_actorrt *p, uint64_t *first, int *n)
 {
-    gp_actorrt *p = t->actor;
     gp_hostrt *h = p->host;
-    for (;;) {
-        gp_asking a = { .p = p };
-        pthread_mutex_lock(&h->lock);
-        *first = atomic_load(&p->next);
-        a.look = look(p, *first, &a.n);
-        if (a.look == GP_LOOK_GO) {
-            set_bytes(h, h->handed, *first, a.n, TAKEN);
-            atomic_store(&p->next, *first + (uint64_t)a.n);
-        }
-        pthread_mutex_unlock(&h->lock);
-        if (a.look == GP_LOOK_GO)
-            return a.n;
-        if (a.look == GP_LOOK_DIFFER)
-            gp_actor_ends_differ(p, *first);
-        if (a.look != GP_LOOK_WAIT)
-            return 0;
-        gp_thread_doing(t, GP_DOING_WAIT, *first);
-        gp_pause pause = gp_pause_begin(t, *first);
-        gp_eventcount_wait(&p->changed, may_go, &a, p->run->spin_ns);
-        gp_pause_end(t, pause, *first);
+    pthread_mutex_lock(&h->lock);
+    *first = atomic_load(&p->next);
+    gp_look l = look(p, *first, n);
+    if (l == GP_LOOK_GO) {
+        set_bytes(h, h->handed, *first, *n, TAKEN);
+        atomic_store(&p->next, *first + (uint64_t)*n);
     }
+    pthread_mutex_unlock(&h->lock);
+    return l;
 }
 
 /* Frames [first, first + n) have left the pipeline by this sink. */
@@ -161,12 +145,13 @@ void gp_run_latency(const gp_run *run, gp_hist *to)
             gp_hist_merge(to, run->actor[i].host->latency);
 }
 
-/* Publishes what is next; call with the lock. */
-static void hand_over(gp_actorrt *p)
+/* Publishes what is next, now that frames [from, from + done) are handed in; call with the lock. */
+static void hand_over(gp_actorrt *p, uint64_t from, int done)
 {
     gp_hostrt *h = p->host;
-    uint64_t first = atomic_load(&h->head), next = atomic_load(&p->next), at = first % h->window;
-    int n = 0;
+    uint64_t first = atomic_load(&h->head), next = atomic_load(&p->next);
+    int n = from == first ? done : 0;
+    uint64_t at = (first + (uint64_t)n) % h->window;
     if (next > h->end)
         next = h->end;
     while (first + (uint64_t)n < next && h->handed[at] == HANDED_IN) {
@@ -395,8 +380,39 @@ static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
     return done;
 }
 
-/* The last worker to leave ends the stage. */
-static void leave(gp_threadrt *t)
+gp_look gp_host_step(gp_threadrt *t, int *n)
+{
+    gp_actorrt *p = t->actor;
+    gp_hostrt *h = p->host;
+    uint64_t first;
+    gp_look l = take(p, &first, n);
+    if (l == GP_LOOK_WAIT)
+        return l;
+    gp_pause_end(t, first);
+    if (l != GP_LOOK_GO)
+        return l;
+
+    bool failed = false, end = false;
+    int done = work(t, first, *n, &failed, &end);
+    pthread_mutex_lock(&h->lock);
+    set_bytes(h, h->handed, first, done, HANDED_IN);
+    if (failed) {
+        set_bytes(h, h->handed, first + (uint64_t)done, 1, HANDED_FAILED);
+        h->by[(first + (uint64_t)done) % h->window] = t;
+    }
+    if (end) {
+        h->end = first + (uint64_t)done;
+        atomic_store(&h->ended, true);
+    }
+    if (!end && !failed && done < *n)  /* GP_AGAIN: give the others back */
+        atomic_store(&p->next, first + (uint64_t)done);
+    hand_over(p, first, done);
+    pthread_mutex_unlock(&h->lock);
+    *n = done;
+    return failed || end ? GP_LOOK_OVER : GP_LOOK_GO;
+}
+
+void gp_host_leave(gp_threadrt *t)
 {
     gp_actorrt *p = t->actor;
     gp_run *run = p->run;
@@ -431,38 +447,6 @@ static void leave(gp_threadrt *t)
     for (int l = 0; clean && !p->nout && l < run->naccounts; l++)
         gp_account_last(&run->account[l], (int)(p->stage - run->graph->stage), head);
     gp_actor_end(p, head, p->nin > 1 || h->end != GP_UNKNOWN);
-}
-
-void *gp_host_thread(void *thread)
-{
-    gp_threadrt *t = thread;
-    gp_actorrt *p = t->actor;
-    gp_hostrt *h = p->host;
-    uint64_t first;
-    int n;
-
-    while ((n = take(t, &first))) {
-        bool failed = false, end = false;
-        int done = work(t, first, n, &failed, &end);
-        pthread_mutex_lock(&h->lock);
-        set_bytes(h, h->handed, first, done, HANDED_IN);
-        if (failed) {
-            set_bytes(h, h->handed, first + (uint64_t)done, 1, HANDED_FAILED);
-            h->by[(first + (uint64_t)done) % h->window] = t;
-        }
-        if (end) {
-            h->end = first + (uint64_t)done;
-            atomic_store(&h->ended, true);
-        }
-        if (!end && !failed && done < n)   /* GP_AGAIN: give the others back */
-            atomic_store(&p->next, first + (uint64_t)done);
-        hand_over(p);
-        pthread_mutex_unlock(&h->lock);
-        if (failed || end)
-            break;
-    }
-    leave(t);
-    return NULL;
 }
 
 /* ---- what stages may ask for ----------------------------------------- */

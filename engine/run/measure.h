@@ -6,11 +6,10 @@
 
 #include "run/run.h"
 
-/* A wait of a thread, from begin to end. What an actor lacks is looked at when it
- * begins. */
-typedef struct gp_pause { int64_t since; gp_wait_reason block; } gp_pause;
-gp_pause gp_pause_begin(gp_threadrt *t, uint64_t frame);
-void gp_pause_end(gp_threadrt *t, gp_pause p, uint64_t frame);
+/* A wait of t, t->pause, from begin to end. What its actor lacks is looked at when it begins. Begun again it goes on,
+ * and an end without a begin is none. */
+void gp_pause_begin(gp_threadrt *t, uint64_t frame);
+void gp_pause_end(gp_threadrt *t, uint64_t frame);
 
 /* The time, in a timed run; else 0. */
 static inline int64_t gp_measure_now(const gp_run *run)

@@ -33,14 +33,14 @@ void gp_eventcount_fini(gp_eventcount *p)
     pthread_cond_destroy(&p->wake);
 }
 
-void gp_eventcount_wait(gp_eventcount *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns)
+bool gp_eventcount_wait(gp_eventcount *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns)
 {
     enum { SHORT = 200, LONG = 2000, IDLE_CORES_NS = 100000 };
     int tight = spin_ns < IDLE_CORES_NS ? SHORT : LONG;    /* pauses: a few or 50 us */
     int64_t until = 0;
     for (int i = 0; spin_ns; i++) {
         if (ready(arg))
-            return;
+            return false;
         if (i < tight) {
             relax();
             continue;
@@ -58,6 +58,7 @@ void gp_eventcount_wait(gp_eventcount *p, bool (*ready)(void *arg), void *arg, i
         pthread_cond_wait(&p->wake, &p->lock);
     atomic_fetch_sub(&p->sleepers, 1);
     pthread_mutex_unlock(&p->lock);
+    return true;
 }
 
 void gp_eventcount_wake(gp_eventcount *p)
@@ -190,12 +191,14 @@ void gp_actor_publish(gp_actorrt *p, uint64_t first, int n)
                          (uint64_t)n);
     for (int o = 0; o < p->nout; o++) {
         atomic_store(&p->out[o]->produced.at, gp_actor_made(p, first + (uint64_t)n));
-        wake_consumers(p->out[o], run);
+        if (!p->lends)
+            wake_consumers(p->out[o], run);
     }
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
         atomic_store(&r->consumed[p->in[i].consumer].at, gp_actor_used(p, first + (uint64_t)n));
-        wake_producer(r, run);
+        if (!p->lends)
+            wake_producer(r, run);
     }
     atomic_fetch_add(&p->progress, (unsigned long long)n);
 }

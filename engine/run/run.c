@@ -1,7 +1,7 @@
 /* run.c - runs a plan, as often as one likes: what a run was is freed when the next begins.
  *
- * A plan's actors (host stages and segments) each have threads of their own;
- * between them are rings. A ring has one producer, and one cursor for each
+ * A plan's actors (host stages and segments) each have threads of their own, and
+ * may lend them to cheap neighbours (turn.c); between them are rings. A ring has one producer, and one cursor for each
  * consumer. An actor may take frame i when each of its input rings holds frame i
  * and each of its output rings has a free slot for it (ring.c): that is all the
  * scheduling and all the back-pressure there is. Host stages are worked by one or
@@ -193,6 +193,7 @@ static bool set_up(gp_run *run, gp_errs *errs)
         return false;
     gp_rings_make(run);
     gp_actors_make(run);
+    gp_turns_init(run);
     gp_nvtx_open(run);
     if (!gp_accounts_make(run) || !open_stages(run, true, errs) || !open_stages(run, false, errs)
         || !init_actors(run, errs))

@@ -29,8 +29,8 @@ typedef struct gp_eventcount {
 void gp_eventcount_init(gp_eventcount *p);
 void gp_eventcount_fini(gp_eventcount *p);
 /* Until ready(arg): spins a little, yields for spin_ns (INT64_MAX: for ever), then
- * sleeps; with spin_ns 0 it sleeps at once. */
-void gp_eventcount_wait(gp_eventcount *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns);
+ * sleeps; with spin_ns 0 it sleeps at once. Has it slept? */
+bool gp_eventcount_wait(gp_eventcount *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns);
 void gp_eventcount_wake(gp_eventcount *p);
 
 /* ---- rings ----------------------------------------------------------- */
@@ -96,22 +96,36 @@ typedef enum gp_wait_reason { GP_WAITS_FOR_INPUT, GP_WAITS_FOR_OUTPUT, GP_WAITS_
 typedef enum gp_doing { GP_DOING_NOTHING, GP_DOING_WAIT, GP_DOING_WORK, GP_DOING_FINISH,
                GP_DOING_IDLE, GP_DOING_GONE } gp_doing;
 
-/* One thread, and how the watchdog sees it. */
+/* A wait, from when on and for what; since 0: none, or the run is not timed. */
+typedef struct gp_pause { int64_t since; gp_wait_reason block; } gp_pause;
+
+/* A worker of a host stage, the launcher or the reaper of a segment; its thread; and how the watchdog sees it. */
 typedef struct gp_threadrt {
     pthread_t id;
     gp_run *run;
     struct gp_actorrt *actor;
     int worker;                /* of a host stage; of a segment 0 is the launcher,
                                   1 the reaper */
+    int own_tid, own_clock;    /* of the thread */
+    long lost_core, slept;     /* how often it had, when it last asked */
     _Alignas(64) atomic_int doing;
     _Atomic uint64_t frame;
-    atomic_int clock;          /* its CPU time, a clockid_t; to be read once there is a tid */
+    atomic_int clock;          /* CPU time of the thread that is or was at it, a clockid_t; to be read once there
+                                  is a tid */
     atomic_int tid;            /* of the kernel */
-    gp_errs errs;              /* this thread's own */
+    /* Of a host stage, see turn.c. */
+    atomic_bool taken;         /* a thread is at it */
+    gp_pause pause;            /* it waits since then; who has taken it reads and writes this */
+    unsigned turns;            /* likewise */
+    int samples;               /* likewise: of its actor's cost */
+    _Atomic(struct gp_threadrt *) at;      /* its thread is at this other one; NULL: at none */
+    _Atomic unsigned visits;   /* how often it has been at others */
+    _Atomic(struct gp_threadrt *) asked;   /* to do meanwhile the work of this one, whose thread is held up here */
+    gp_errs errs;              /* this worker's own */
     gp_hist *time;             /* of a host stage in a timed run: of one frame */
     struct gp_track *track;    /* of a traced run, else NULL */
-    struct { int doing; uint64_t frame; int64_t since; } seen; /* the watchdog's own;
-                                  since: CLOCK_MONOTONIC, 0: not yet */
+    struct { int doing; uint64_t frame; int64_t since; struct gp_threadrt *at; unsigned visits; } seen;
+                               /* the watchdog's own; since: CLOCK_MONOTONIC, 0: not yet */
 } gp_threadrt;
 
 typedef struct gp_ring_end {       /* an actor's end of a ring */
@@ -134,7 +148,13 @@ struct gp_actorrt {
     atomic_bool flushed;       /* a frame was made of the last firings, although they were too few */
     gp_ring_end *in; int nin;      /* rings with counters, each once */
     gp_ringrt **out; int nout;
+    gp_actorrt **near; int nnear;  /* who takes what it makes, then who makes what it takes, each once */
     bool source;
+    /* Of a host stage, see turn.c. */
+    bool lends, lent;          /* its thread may do others' turns; other threads may do its own */
+    atomic_bool outside;       /* it has waited for something outside the pipeline */
+    atomic_llong cost;         /* ns: the mean of its turns, less what moving the frames to another core takes */
+    atomic_uint offers;        /* how often its turn could have been done while its thread slept */
     struct gp_hostrt *host;    /* of a host stage */
     gp_segmentrt *seg;         /* of a segment */
     gp_threadrt *thread; int nthreads;
@@ -304,6 +324,7 @@ struct gp_run {
     void **state;              /* per stage, made by open() */
     bool *opened;
     int64_t spin_ns;           /* how long threads look before they sleep */
+    int64_t awake_ns;          /* see turn.c */
     int64_t start_ns, end_ns;  /* CLOCK_MONOTONIC: threads started, threads are gone */
     int64_t cpu_ns;            /* what the process computed in between */
     atomic_llong delayed_ns;   /* likewise for how long its threads waited for a core, timed */
@@ -351,7 +372,19 @@ void gp_host_init(gp_actorrt *p);
 /* Adds the latencies of all sinks. */
 void gp_run_latency(const gp_run *run, gp_hist *to);
 void gp_host_fini(gp_actorrt *p);
+/* Can a worker take a frame? As gp_actor_look. */
+gp_look gp_host_look(gp_actorrt *p);
+/* One turn of worker t: takes frames, runs the stage, hands in. GO: *n frames are done. Else nothing is, or the last
+ * was, when the stage is over. By one thread at a time. */
+gp_look gp_host_step(gp_threadrt *t, int *n);
+/* Worker t takes no more; the last to leave ends the stage. */
+void gp_host_leave(gp_threadrt *t);
+
+/* turn.c */
+void gp_turns_init(gp_run *run);
 void *gp_host_thread(void *thread);            /* gp_threadrt */
+/* For the watchdog, at each tick: who is held up at another stage's frame is replaced meanwhile. */
+void gp_turns_watch(gp_run *run);
 
 /* segment.c */
 /* Its streams, orders and stamps have the device's numbers from stream0, order0 and *stamps on;

@@ -400,9 +400,9 @@ static void flush(gp_threadrt *t)
         return;
     if (!may_flush(t)) {
         gp_thread_doing(t, GP_DOING_WAIT, f);
-        gp_pause pause = gp_pause_begin(t, f);
+        gp_pause_begin(t, f);
         gp_eventcount_wait(&p->changed, may_flush, t, p->run->spin_ns);
-        gp_pause_end(t, pause, f);
+        gp_pause_end(t, f);
     }
     if (atomic_load(&p->run->level) >= 2)
         return;
@@ -430,9 +430,9 @@ void *gp_segment_launcher(void *thread)
         uint64_t f = atomic_load(&p->next);
         if (!may_launch(&a)) {
             gp_thread_doing(t, GP_DOING_WAIT, f);
-            gp_pause pause = gp_pause_begin(t, f);
+            gp_pause_begin(t, f);
             gp_eventcount_wait(&p->changed, may_launch, &a, p->run->spin_ns);
-            gp_pause_end(t, pause, f);
+            gp_pause_end(t, f);
         }
         if (a.look == GP_LOOK_DIFFER)
             gp_actor_ends_differ(p, f);

@@ -125,6 +125,30 @@ static void link_rings(gp_run *run, bool fill)
     }
 }
 
+static void add_near(gp_actorrt *p, gp_actorrt *q)
+{
+    bool known = p == q;
+    for (int i = 0; i < p->nnear; i++)
+        known |= p->near[i] == q;
+    if (!known)
+        p->near[p->nnear++] = q;
+}
+
+/* Who has to hear of what p does. */
+static void find_near(gp_actorrt *p)
+{
+    gp_run *run = p->run;
+    int n = p->nin;
+    for (int o = 0; o < p->nout; o++)
+        n += p->out[o]->ring->nconsumers;
+    p->near = GP_NEW(&run->arena, gp_actorrt *, n);
+    for (int o = 0; o < p->nout; o++)
+        for (int c = 0; c < p->out[o]->ring->nconsumers; c++)
+            add_near(p, &run->actor[p->out[o]->ring->consumer[c]]);
+    for (int i = 0; i < p->nin; i++)
+        add_near(p, &run->actor[p->in[i].ring->ring->producer]);
+}
+
 void gp_actors_make(gp_run *run)
 {
     int n = run->plan->nactors;
@@ -143,6 +167,8 @@ void gp_actors_make(gp_run *run)
         p->nin = p->nout = 0;
     }
     link_rings(run, true);
+    for (int i = 0; i < n; i++)
+        find_near(&run->actor[i]);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < run->actor[i].nin; k++)
             run->actor[i].leads |= !run->actor[i].in[k].ring->buffer->follows;

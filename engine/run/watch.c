@@ -43,6 +43,7 @@ static bool source_wait(gp_call *c, int fd, int64_t t_ns)
     bool go = false;
     int64_t since = gp_measure_now(t->run);
 
+    atomic_store(&t->actor->outside, true);
     atomic_store(&t->doing, GP_DOING_IDLE);
     while (!atomic_load(&t->run->level) && wanted(t->actor)) {
         int64_t ns = TICK_MS * 1000000LL;  /* a failed run does not write to stop_fd */
@@ -107,6 +108,7 @@ static uint64_t progress(gp_run *run, int64_t now)
 {
     uint64_t sum = 0;
     gp_stall_note(run, now);
+    gp_turns_watch(run);
     for (int i = 0; i < run->plan->nactors; i++)
         sum += atomic_load(&run->actor[i].progress);
     for (int i = 0; i < run->nthreads; i++) {

@@ -140,13 +140,15 @@ int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, in
     for (int i = 0; i < p->nin; i++)
         n = i == lead ? n : read_more(p->in[i].ring, wv, first, n);
     *hole = n ? GP_NO_HOLE : gp_frame_meta(p, first).hole;
-    for (int j = 0; j < n; j++)
+    bool plain = !memchr(wv->partial, true, (size_t)n);
+    for (int j = 0; !plain && j < n; j++)
         if (wv->partial[j])
             whole_types(p, wv, j);
     lay_out_inputs(p, wv, first, n);
     lay_out_outputs(p, wv, first, n);
     wv->looks = false;
-    for (int j = 0; j < n; j++) {
+    plain = !wv->unwritten && !memchr(wv->partial, true, (size_t)n);
+    for (int j = 0; !plain && j < n; j++) {
         if (wv->partial[j] && !gp_frame_set_partial(p, &wv->frame[j], errs)) {
             if (j)
                 *errs = (gp_errs){ .at = errs->at };   /* its turn comes after these */

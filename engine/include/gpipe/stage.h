@@ -346,7 +346,8 @@ typedef struct gp_call {
     const void *opts;
     void *user;            /* the kind's */
     void *state;           /* made by open(), or NULL */
-    int worker;            /* 0 .. workers - 1 */
+    int worker;            /* 0 .. workers - 1; its calls come one after the other, not always
+                              on the same thread */
     const char *name;      /* of the stage */
     gp_loc at;
     gp_errs *errs;         /* this worker's own; allocates nothing. Warnings are told when
