@@ -42,6 +42,8 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
     { "a kernel that makes one shape, by chance as high as x", "y: {dtype: f32, shape: [30, 40]}",
       "  - {use: kernel, source: k.cu, entry: whole, in: {a: x}, out: {o: y}, args: [a, o, {i32: o.size}], block: 256, "
       "grid: \"ceil(o.size / 256)\"}\n", false },
+    { "a carried buffer, by chance as high as x", "y: {dtype: f32, shape: [30]}, u: {carry: y, init: 2}",
+      "  - {use: lua, script: count.lua, in: {x: x, u: u}, out: y}\n", false },
     { "a loop", "", "  - {use: loop, in: {u: x}, out: {v: y}, times: 5, carry: {u: v}, stages: ["
       "{use: blur, sigma: 0.6, in: u, out: v}]}\n", false },
     { "holes", "", "  - {use: lua, script: lose.lua, in: x}\n  - {use: blur, sigma: 0.8}\n", true },
@@ -76,6 +78,7 @@ static void put_files(const char *dir)
               "  for i = 1, w do for j = 1, h do y[(i - 1) * h + j] = x[(j - 1) * w + i] end end\nend\n");
     pipe_text(dir, "sum.lua", "function process(frame, x, y)\n  y[1], y[2], y[3], y[4] = x:sum(), x.shape[1], x.shape[2], #x\nend\n");
     pipe_text(dir, "ones.lua", "function process(frame, x, y)\n  for i = 1, 30 do y[i] = i + x[1] end\nend\n");
+    pipe_text(dir, "count.lua", "function process(frame, x, y) y:fill(#x.u) end\n");
     pipe_text(dir, "lose.lua", "function process(frame, x, y)\n  if frame.name == 'in-3' then return 'drop' end\n  y:copy(x)\nend\n");
 }
 
