@@ -213,8 +213,8 @@ static bool check_handed_on(gp_resolving *r, const gp_rstage *st, const gp_rbuf 
     char a[GP_BOUNDS_TEXT], c[GP_BOUNDS_TEXT];
     for (int k = 0; k < b->b.said.ndim && k < in->ndim; k++)
         if (varies >> k & 1 && !(b->b.varies >> k & 1) && in->dim[k] > 1)
-            return AT(r, b->b.at, "buffer '%s' is declared as %s, and stage '%s' hands on the frames of '%s', which are %s: "
-                      "leave out the shape of '%s'", b->b.name, gp_bounds_text(&b->b.said, b->b.varies, a), st->s.name,
+            return AT(r, b->b.at, "buffer '%s' is declared as %s, and stage '%s' hands on the frames of '%s', which are "
+                      "%s: leave out the shape of '%s'", b->b.name, gp_bounds_text(&b->b.said, b->b.varies, a), st->s.name,
                       from->b.name, gp_bounds_text(in, varies, c), b->b.name);
     return true;
 }

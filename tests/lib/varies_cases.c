@@ -101,7 +101,8 @@ START_TEST(as_if_alone)
     char buffers[100], path[40], name[60];
     size_t n, m;
     put_files(dir);
-    run(dir, _i & 1 ? "shape: [\"<=30\", \"<= 20 + 20\"]" : "dtype: f32, shape: [\"<=30\", \"<=40\"]", c, "in-*.npy", "all", knobs[_i % KNOBS], _i);
+    run(dir, _i & 1 ? "shape: [\"<=30\", \"<= 20 + 20\"]" : "dtype: f32, shape: [\"<=30\", \"<=40\"]", c, "in-*.npy",
+        "all", knobs[_i % KNOBS], _i);
     for (int i = 0; i < FILES; i++) {
         snprintf(path, sizeof path, "in-%d.npy", i);
         snprintf(buffers, sizeof buffers, "dtype: f32, shape: [%d, %d]", sizes[i][0], sizes[i][1]);
