@@ -211,6 +211,27 @@ static bool check(gp_shape *s)
     return read_define(s, o) && ok;
 }
 
+/* A kernel cannot say how large a frame is that it made: where that varies, it is as large as that of the input
+ * that does. */
+static bool bounds_follow(gp_shape *s)
+{
+    char a[GP_BOUNDS_TEXT], b[GP_BOUNDS_TEXT];
+    int first = 0;
+    while (first < s->nin && !s->in_varies[first])
+        first++;
+    first = first < s->nin ? first : 0;
+    const gp_type *in = &s->in[first];
+    for (int i = 0; i < s->nout; i++)
+        for (int k = 0; k < s->out[i].ndim; k++)
+            if (s->out_varies[i] >> k & 1 && s->out[i].dim[k] > 1
+                && (k >= in->ndim || s->out[i].dim[k] != in->dim[k]))
+                return gp_shape_fail(s, NULL, "output '%s' is %s, and a kernel cannot say how large what it made is: a "
+                                     "size with '<=' is that of its input '%s', which is %s. Declare one size, without '<='",
+                                     s->out_name[i], gp_bounds_text(&s->out[i], s->out_varies[i], a), s->in_name[first],
+                                     gp_bounds_text(in, s->in_varies[first], b));
+    return true;
+}
+
 static bool shape(gp_shape *s)
 {
     struct opts *o = (void *)s->opts;
@@ -231,7 +252,7 @@ static bool shape(gp_shape *s)
         return true;
     s->batched = o->batched;
     s->serial = o->serial, s->cooperative = o->cooperative, s->writes_all = true;
-    return gp_kargs_read(s, o->args, o->batched, &o->passed) && read_shared(s, o)
+    return bounds_follow(s) && gp_kargs_read(s, o->args, o->batched, &o->passed) && read_shared(s, o)
         && look_at_code(s, o);
 }
 

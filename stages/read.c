@@ -131,12 +131,14 @@ static bool look_inside(gp_shape *s, struct opts *o, const gp_file *f, bool many
 
     o->same_rows = o->as == GP_NPY && many && !t->ndim;
     if (o->varies) {
-        if (!t->dtype)
-            return declared(s, f->path);
+        if (o->as == GP_RAW && !declared(s, f->path))
+            return false;
         if (o->as != GP_RAW)
-            ok = (o->as == GP_PNG ? gp_png_head(f->head, f->nhead, &found, why)
-                                  : gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why))
-              && fits_in(&found, t, o->varies, why);
+            ok = o->as == GP_PNG ? gp_png_head(f->head, f->nhead, &found, why)
+                                 : gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why);
+        if (!t->dtype)
+            t->dtype = found.dtype;
+        ok = ok && (o->as == GP_RAW || fits_in(&found, t, o->varies, why));
     } else if (o->as == GP_RAW) {
         if (!declared(s, f->path))
             return false;

@@ -129,7 +129,10 @@ static bool find_folder(gp_outfile *f, const char *path, bool own, char err[GP_W
     if (n)
         memcpy(dir, path, n), dir[n] = 0;
     bool found = !stat(dir, &st);
-    if (own && (found || errno == ENOENT) && !gp_filetable_is_folder(f->by, &st))
+    bool moved = own && (found || errno == ENOENT) && !gp_filetable_is_folder(f->by, &st);
+    if (moved && !found)               /* or another worker has made it since it was looked for */
+        found = !stat(dir, &st), moved = !found || !gp_filetable_is_folder(f->by, &st);
+    if (moved)
         return is_moved(err);
     if (same && found)
         return true;

@@ -206,6 +206,19 @@ static bool check_varying(gp_resolving *r, const gp_rstage *st)
               "not, declare its shape under 'buffers' without '<='", st->s.name, name);
 }
 
+/* Frames that are handed on as they are differ wherever they did. */
+static bool check_handed_on(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b, unsigned varies, const gp_type *in)
+{
+    const gp_rbuf *from = &r->buffer[st->s.in[0]];
+    char a[GP_BOUNDS_TEXT], c[GP_BOUNDS_TEXT];
+    for (int k = 0; k < b->b.said.ndim && k < in->ndim; k++)
+        if (varies >> k & 1 && !(b->b.varies >> k & 1) && in->dim[k] > 1)
+            return AT(r, b->b.at, "buffer '%s' is declared as %s, and stage '%s' hands on the frames of '%s', which are "
+                      "%s: leave out the shape of '%s'", b->b.name, gp_bounds_text(&b->b.said, b->b.varies, a), st->s.name,
+                      from->b.name, gp_bounds_text(in, varies, c), b->b.name);
+    return true;
+}
+
 static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
 {
     unsigned varies[GP_MAXPORT], declared[GP_MAXPORT];
@@ -240,7 +253,9 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
         b->b.endless = st->s.endless, b->b.follows = st->s.follows, b->b.carried = st->s.carried;
         if (any && !b->b.said.ndim)
             b->b.varies = ~0u;
-        if (!b->broken && check_output(r, st, b, &out[p]))
+        bool handed_on = any && !st->s.kind->run && !st->s.kind->record;
+        if (!b->broken && check_output(r, st, b, &out[p])
+            && (!handed_on || check_handed_on(r, st, b, varies[0], &in[0])))
             b->b.type = out[p], b->known = true;
         else
             ok = false, b->broken = true;

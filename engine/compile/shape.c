@@ -196,8 +196,9 @@ bool gp_shape_check(gp_resolving *r, const gp_rstage *st)
     return !st->s.kind->check || call(&s, &c, st->s.kind->check, "check");
 }
 
-/* An output whose declared rows are those of the first input has as many rows
- * as that input in a partial frame too; so for other axes that may be shorter. */
+/* An output whose declared rows are those of the first input has as many rows as that input in a partial frame too; so
+ * for axes that are declared to vary. Where the input's rows vary by its declaration, the output's do by theirs: an
+ * output of one shape may have that size by chance. */
 bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, gp_type *out,
                       gp_errs *errs)
 {
@@ -205,18 +206,18 @@ bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, 
     gp_shape_ctx c = { .stage = st, .vars = g->scope.arg ? g->scope.arg : &none,
                               .errs = errs };
     gp_shape s = { .in = in, .out = out, .partial = true };
-    const gp_type *whole = NULL;       /* of the first input */
+    const gp_buffer *lead = NULL;      /* the first input */
     int first = 0;
     while (first < st->nin && (st->in[first] < 0 || gp_is_const(&g->buffer[st->in[first]])
                                || (g->buffer[st->in[first]].carried && !st->carried)))
         first++;
     if (first < st->nin)
-        whole = &g->buffer[st->in[first]].type;
+        lead = &g->buffer[st->in[first]];
     for (int i = 0; i < st->nout; i++) {
-        unsigned varies = 1 | (st->out[i] < 0 ? 0 : g->buffer[st->out[i]].varies);
+        unsigned varies = (lead && lead->varies & 1 ? 0 : 1) | (st->out[i] < 0 ? 0 : g->buffer[st->out[i]].varies);
         out[i] = st->out[i] < 0 ? (gp_type){0} : g->buffer[st->out[i]].said;
-        for (int k = 0; whole && k < out[i].ndim && k < whole->ndim; k++)
-            if (varies >> k & 1 && out[i].dim[k] == whole->dim[k])
+        for (int k = 0; lead && k < out[i].ndim && k < lead->type.ndim; k++)
+            if (varies >> k & 1 && out[i].dim[k] == lead->type.dim[k])
                 out[i].dim[k] = in[first].dim[k];
     }
     if (!call_shape(&s, &c))

@@ -190,7 +190,7 @@ static inline int wrong_shape(const gp_actorrt *p, const gp_frame *fr)
     for (int o = 0; o < p->stage->nout; o++) {
         const gp_ringrt *r = p->host->port[p->stage->nin + o].ring;
         if (fr->out[o].type.dim[0] < 0 || fr->out[o].type.dim[0] > fr->out[o].rows
-            || (r->type && is_wrong(r->buffer, &fr->out[o].type)))
+            || is_wrong(r->buffer, &fr->out[o].type))
             return o;
     }
     return -1;
@@ -228,11 +228,12 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
     gp_status s = fr->status;
     bool stopping = atomic_load(&t->run->level) > 0;
     int o = ok && s == GP_OK ? wrong_shape(t->actor, fr) : -1;
-    char made[128], most[128];
-    if (o >= 0 && t->actor->host->port[st->nin + o].ring->type) {
+    const gp_buffer *b = o >= 0 ? t->actor->host->port[st->nin + o].ring->buffer : NULL;
+    char made[128], most[GP_BOUNDS_TEXT];
+    if (b && (b->varies || is_wrong(b, &fr->out[o].type))) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' made '%s' of frame %llu %s, which does not fit in %s", st->name,
                 st->out_name[o], (unsigned long long)fr->index, gp_type_text(&fr->out[o].type, made),
-                gp_type_text(t->actor->host->port[st->nin + o].type, most));
+                gp_bounds_text(&b->type, b->varies, most));
         fr->status = GP_FAILED;
     } else if (o >= 0) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' made %lld row%s of '%s' in frame %llu, which "

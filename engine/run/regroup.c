@@ -238,7 +238,6 @@ gp_regrouped gp_regroup_write_metas(gp_actorrt *p, uint64_t k, int n, bool faile
             m.hole = GP_HOLE_FAILED;
         for (int o = 0; o < p->nout; o++) {
             const gp_type *t = &p->out[o]->buffer->type;
-            size_t row = gp_bytes(t) / (size_t)t->dim[0];
             for (uint64_t j = 0; j < make; j++) {
                 if (p->regroup->split || m.hole)
                     m.rows = t->dim[0];
@@ -252,7 +251,8 @@ gp_regrouped gp_regroup_write_metas(gp_actorrt *p, uint64_t k, int n, bool faile
                     to->hole = GP_HOLE_ABSENT;
                 to->touched = true;
                 sum.frames += !o && !to->hole;
-                sum.bytes += to->hole ? 0 : row * (size_t)m.rows;
+                gp_type made = gp_type_of(p->out[o], f * make + j);
+                sum.bytes += to->hole ? 0 : gp_bytes(&made);
             }
         }
     }

@@ -214,12 +214,13 @@ static inline int gp_lead_input(const gp_actorrt *p)
 }
 
 /* The rows of frame f of carried buffer b, as actor p reads it: those of the lead input, if whole frames of both have as
- * many. The carried frame itself is whole, and decides no other frame's rows. */
+ * many and its rows are not declared to vary. The carried frame itself is whole, and decides no other frame's rows. */
 static inline int64_t gp_carried_rows(const gp_actorrt *p, const gp_buffer *b, uint64_t f)
 {
     const gp_ringrt *lead = p->nin ? p->in[gp_lead_input(p)].ring : NULL;
     int64_t rows = b->type.dim[0];
-    return lead && !lead->buffer->carried && lead->buffer->type.dim[0] == rows ? gp_meta_of(lead, f)->rows : rows;
+    bool same = lead && !lead->buffer->carried && !(lead->buffer->varies & 1) && lead->buffer->type.dim[0] == rows;
+    return same ? gp_meta_of(lead, f)->rows : rows;
 }
 
 typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER } gp_look;

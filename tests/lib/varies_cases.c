@@ -37,6 +37,13 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
       "  - {use: lua, script: turn.lua, in: x, out: y}\n  - {use: blur, sigma: 0.9}\n", false },
     { "a script that makes one shape", "y: {dtype: f32, shape: [4]}",
       "  - {use: lua, script: sum.lua, in: x, out: y}\n", false },
+    { "a script that makes one shape, by chance as high as x", "y: {dtype: f32, shape: [30]}",
+      "  - {use: lua, script: ones.lua, in: x, out: y}\n", false },
+    { "a kernel that makes one shape, by chance as high as x", "y: {dtype: f32, shape: [30, 40]}",
+      "  - {use: kernel, source: k.cu, entry: whole, in: {a: x}, out: {o: y}, args: [a, o, {i32: o.size}], block: 256, "
+      "grid: \"ceil(o.size / 256)\"}\n", false },
+    { "a carried buffer, by chance as high as x", "y: {dtype: f32, shape: [30]}, u: {carry: y, init: 2}",
+      "  - {use: lua, script: count.lua, in: {x: x, u: u}, out: y}\n", false },
     { "a loop", "", "  - {use: loop, in: {u: x}, out: {v: y}, times: 5, carry: {u: v}, stages: ["
       "{use: blur, sigma: 0.6, in: u, out: v}]}\n", false },
     { "holes", "", "  - {use: lua, script: lose.lua, in: x}\n  - {use: blur, sigma: 0.8}\n", true },
@@ -63,11 +70,15 @@ static void put_files(const char *dir)
               "    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;\n"
               "    if (x < w && y < h)\n        o[y * w + x] = a[(h - 1 - y) * w + w - 1 - x];\n}\n"
               "extern \"C\" __global__ void mean(const float *a, const float *b, float *o, int n)\n{\n"
-              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        o[i] = 0.5f * (a[i] + b[i]);\n}\n");
+              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        o[i] = 0.5f * (a[i] + b[i]);\n}\n"
+              "extern \"C\" __global__ void whole(const float *a, float *o, int n)\n{\n"
+              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        o[i] = a[0] + i;\n}\n");
     pipe_text(dir, "copy.lua", "function process(frame, x, y) y:copy(x) end\n");
     pipe_text(dir, "turn.lua", "function process(frame, x, y)\n  local h, w = x.shape[1], x.shape[2]\n  y.shape = {w, h}\n"
               "  for i = 1, w do for j = 1, h do y[(i - 1) * h + j] = x[(j - 1) * w + i] end end\nend\n");
     pipe_text(dir, "sum.lua", "function process(frame, x, y)\n  y[1], y[2], y[3], y[4] = x:sum(), x.shape[1], x.shape[2], #x\nend\n");
+    pipe_text(dir, "ones.lua", "function process(frame, x, y)\n  for i = 1, 30 do y[i] = i + x[1] end\nend\n");
+    pipe_text(dir, "count.lua", "function process(frame, x, y) y:fill(#x.u) end\n");
     pipe_text(dir, "lose.lua", "function process(frame, x, y)\n  if frame.name == 'in-3' then return 'drop' end\n  y:copy(x)\nend\n");
 }
 
@@ -90,7 +101,8 @@ START_TEST(as_if_alone)
     char buffers[100], path[40], name[60];
     size_t n, m;
     put_files(dir);
-    run(dir, "dtype: f32, shape: [\"<=30\", \"<= 20 + 20\"]", c, "in-*.npy", "all", knobs[_i % KNOBS], _i);
+    run(dir, _i & 1 ? "shape: [\"<=30\", \"<= 20 + 20\"]" : "dtype: f32, shape: [\"<=30\", \"<=40\"]", c, "in-*.npy",
+        "all", knobs[_i % KNOBS], _i);
     for (int i = 0; i < FILES; i++) {
         snprintf(path, sizeof path, "in-%d.npy", i);
         snprintf(buffers, sizeof buffers, "dtype: f32, shape: [%d, %d]", sizes[i][0], sizes[i][1]);
@@ -159,6 +171,34 @@ START_TEST(raw_files)
 }
 END_TEST
 
+/* A script's frame of a shape that its buffer does not have is told, and is no frame. */
+START_TEST(wrong_shapes)
+{
+    static const struct { const char *shape, *made, *wrong; } cases[] = {
+        { "[4, 4]", "{2, 3}", "made 'out' of frame 0 f32 [2, 3], which does not fit in f32 [4, 4]" },
+        { "[\"<=4\", 4]", "{2, 3}", "made 'out' of frame 0 f32 [2, 3], which does not fit in f32 [<=4, 4]" },
+        { "[\"<=4\", \"<=4\"]", "{2, 5}", "a size of the shape 5 is outside 1..4" },
+        { "[\"<=4\", \"<=4\"]", "{2}", "the shape of 'out' is a list of 2 numbers" },
+        { "[4, 4]", "{2, 4}", NULL }, { "[\"<=4\", 4]", "{0, 4}", NULL }, { "[4, \"<=4\"]", "{4, 1}", NULL },
+    };
+    const char *dir = pipe_dir();
+    char yaml[1000], script[200];
+    snprintf(script, sizeof script, "function produce(frame, y)\n  if frame.index > 2 then return false end\n"
+             "  y.shape = %s\n  y:fill(1)\nend\n", cases[_i].made);
+    pipe_text(dir, "s.lua", script);
+    snprintf(yaml, sizeof yaml, "buffers: {y: {dtype: f32, shape: %s}}\nstages:\n  - {use: lua, script: s.lua, out: y}\n"
+             "  - {use: write, path: \"out/%%d.npy\", durable: none}\n", cases[_i].shape);
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    if (cases[_i].wrong) {
+        ck_assert(r.outcome == GP_ERROR && r.errs.n);
+        ck_assert_msg(strstr(r.errs.e[0].msg, cases[_i].wrong), "%s", r.errs.e[0].msg);
+    } else {
+        pipe_no_errors(&r, yaml);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 void varies_cases(TCase *tc, const char *device, int every)
 {
     on = device;
@@ -166,4 +206,5 @@ void varies_cases(TCase *tc, const char *device, int every)
         tcase_add_loop_test(tc, as_if_alone, i, i + 1);
     tcase_add_loop_test(tc, regrouped, 0, KNOBS);
     tcase_add_loop_test(tc, raw_files, 0, 4);
+    tcase_add_loop_test(tc, wrong_shapes, 0, 7);
 }
