@@ -196,6 +196,23 @@ bool gp_shape_check(gp_resolving *r, const gp_rstage *st)
     return !st->s.kind->check || call(&s, &c, st->s.kind->check, "check");
 }
 
+/* Inputs that have the same bounds are taken for the same in each frame: a kernel that goes through one by the size of
+ * another would read beyond it. */
+static bool are_alike(const gp_graph *g, const gp_stage *st, const gp_type *in, gp_errs *errs)
+{
+    for (int a = 0; a < st->nin; a++)
+        for (int b = a + 1; b < st->nin; b++) {
+            const gp_buffer *x = st->in[a] < 0 ? NULL : &g->buffer[st->in[a]];
+            const gp_buffer *y = st->in[b] < 0 ? NULL : &g->buffer[st->in[b]];
+            char one[128], two[128];
+            if (x && y && x->varies && y->varies && gp_type_same(&x->type, &y->type) && !gp_type_same(&in[a], &in[b]))
+                return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' reads frames of two shapes: '%s' is %s, and '%s', which has "
+                               "the same bounds, is %s", st->name, x->name, gp_type_text(&in[a], one), y->name,
+                               gp_type_text(&in[b], two));
+        }
+    return true;
+}
+
 /* An output whose declared rows are those of the first input has as many rows as that input in a partial frame too; so
  * for axes that are declared to vary. Where the input's rows vary by its declaration, the output's do by theirs: an
  * output of one shape may have that size by chance. */
@@ -220,7 +237,7 @@ bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, 
             if (varies >> k & 1 && out[i].dim[k] == lead->type.dim[k])
                 out[i].dim[k] = in[first].dim[k];
     }
-    if (!call_shape(&s, &c))
+    if ((st->device && !are_alike(g, st, in, errs)) || !call_shape(&s, &c))
         return false;
     for (int i = 0; i < st->nout; i++) {
         if (st->out[i] < 0)

@@ -143,6 +143,25 @@ START_TEST(regrouped)
 }
 END_TEST
 
+/* A kernel that goes through one by the size of the other would read what is in its slot beyond it. */
+START_TEST(two_shapes)
+{
+    const char *dir = pipe_dir();
+    char yaml[2000];
+    put_files(dir);
+    pipe_text(dir, "one.lua", "function process(frame, x, y) y.shape = {1, 1} y[1] = x[1] end\n");
+    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {like: x}, z: {like: x}}\n"
+             "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n  - {use: lua, script: one.lua, in: x, out: y}\n"
+             "  - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: y}, out: {o: z}, args: [a, b, o, {i32: a.size}]}\n"
+             "  - {use: write, path: \"%%n.raw\", durable: none}\n", knobs[_i]);
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    ck_assert(r.outcome == GP_ERROR && r.errs.n);
+    ck_assert_msg(strstr(r.errs.e[0].msg, "stage 'kernel' reads frames of two shapes: 'x' is f32 [30, 40], and 'y', which has "
+                         "the same bounds, is f32 [1, 1]"), "%s", r.errs.e[0].msg);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 /* Each raw file is a frame of as many rows as it has; and what is not as declared is told by the file's name. */
 START_TEST(raw_files)
 {
@@ -206,5 +225,6 @@ void varies_cases(TCase *tc, const char *device, int every)
         tcase_add_loop_test(tc, as_if_alone, i, i + 1);
     tcase_add_loop_test(tc, regrouped, 0, KNOBS);
     tcase_add_loop_test(tc, raw_files, 0, 4);
+    tcase_add_loop_test(tc, two_shapes, 0, KNOBS);
     tcase_add_loop_test(tc, wrong_shapes, 0, 7);
 }
