@@ -112,6 +112,21 @@ static void read_until(gp_resolving *r)
         AT(r, until->at, "'until' and 'launch: persistent' do not go together: set 'launch: graph'");
 }
 
+void gp_loop_outside(gp_resolving *r, const char *name, gp_loc at)
+{
+    const gp_rstage *loop = r->body->stage;
+    for (int p = 0; p < loop->s.nin; p++)
+        if (!strcmp(r->body->outside->buffer[loop->s.in[p]].b.name, name)) {
+            AT(r, at, "buffer '%s' is called '%s' in the loop '%s': write that name", name, loop->s.in_name[p],
+               loop->s.name);
+            return;
+        }
+    AT(r, at, "buffer '%s' is outside of the loop '%s': give it to the loop as an input, in: {%s: %s}", name, loop->s.name,
+       name, name);
+}
+
+/* ---- which stages ---------------------------------------------------- */
+
 static void admit(gp_resolving *r, gp_rstage *st)
 {
     const gp_kind *k = st->s.kind;
@@ -128,18 +143,26 @@ static void admit(gp_resolving *r, gp_rstage *st)
                          "before or after the loop", st->s.name, why);
 }
 
-void gp_loop_outside(gp_resolving *r, const char *name, gp_loc at)
+/* Of one that is resolved. */
+static bool check_stage(gp_resolving *r, const gp_stage *st)
 {
-    const gp_rstage *loop = r->body->stage;
-    for (int p = 0; p < loop->s.nin; p++)
-        if (!strcmp(r->body->outside->buffer[loop->s.in[p]].b.name, name)) {
-            AT(r, at, "buffer '%s' is called '%s' in the loop '%s': write that name", name, loop->s.in_name[p],
-               loop->s.name);
-            return;
-        }
-    AT(r, at, "buffer '%s' is outside of the loop '%s': give it to the loop as an input, in: {%s: %s}", name, loop->s.name,
-       name, name);
+    if (!st->device)
+        return AT(r, st->at, "stage '%s' runs on the host, which no stage of a loop may do: take it out of "
+                  "the loop", st->name);
+    if (st->state)
+        return AT(r, st->at, "stage '%s' carries state from frame to frame, which no stage of a loop may do: "
+                  "take it out of the loop", st->name);
+    if (st->serial || st->keeps_slots || st->frame_info)
+        return AT(r, st->at, "stage '%s' %s, which no stage of a loop may do: take it out of the loop", st->name,
+                  st->frame_info ? "reads the frame's number, rows or time ('frame')"
+                  : "relies on the order of frames");
+    if (st->cooperative)
+        return AT(r, st->at, "stage '%s' has a cooperative kernel, which no stage of a loop may have: let the kernel "
+                  "itself loop, as all of its blocks can wait for each other", st->name);
+    return true;
 }
+
+/* ---- the wiring ------------------------------------------------------ */
 
 void gp_loop_ends(gp_resolving *r, int failed)
 {
@@ -164,26 +187,6 @@ void gp_loop_ends(gp_resolving *r, int failed)
     }
     read_carry(r);
     read_until(r);
-}
-
-/* ---- which stages ---------------------------------------------------- */
-
-static bool check_stage(gp_resolving *r, const gp_stage *st)
-{
-    if (!st->device)
-        return AT(r, st->at, "stage '%s' runs on the host, which no stage of a loop may do: take it out of "
-                  "the loop", st->name);
-    if (st->state)
-        return AT(r, st->at, "stage '%s' carries state from frame to frame, which no stage of a loop may do: "
-                  "take it out of the loop", st->name);
-    if (st->serial || st->keeps_slots || st->frame_info)
-        return AT(r, st->at, "stage '%s' %s, which no stage of a loop may do: take it out of the loop", st->name,
-                  st->frame_info ? "reads the frame's number, rows or time ('frame')"
-                  : "relies on the order of frames");
-    if (st->cooperative)
-        return AT(r, st->at, "stage '%s' has a cooperative kernel, which no stage of a loop may have: let the kernel "
-                  "itself loop, as all of its blocks can wait for each other", st->name);
-    return true;
 }
 
 /* ---- its buffers ----------------------------------------------------- */
@@ -258,7 +261,8 @@ static bool check_buffers(gp_resolving *r, const gp_node *buffers)
         const gp_node *b = buffers->item[i];
         for (int p = 0; p < r->body->stage->s.nin; p++)
             if (!strcmp(buffers->key[i]->text, r->body->stage->s.in_name[p]))
-                ok = AT(r, buffers->key[i]->at, "'%s' is an input of the loop, whose type is known: leave it out here", buffers->key[i]->text);
+                ok = AT(r, buffers->key[i]->at, "'%s' is an input of the loop, whose type is known: leave it out here",
+                        buffers->key[i]->text);
         for (size_t k = 0; b->kind == GP_MAP && k < sizeof keys / sizeof *keys; k++) {
             const gp_node *n = gp_node_get(b, keys[k]);
             if (n)

@@ -11,10 +11,16 @@
 #include "compile/plan.h"
 #include "device/backend.h"
 
+/* A stage of the body: what open() was given, which lives as long as it is open, and made. */
+typedef struct gp_inner {
+    gp_type in[GP_MAXPORT], out[GP_MAXPORT];
+    void *state;
+} gp_inner;
+
 typedef struct gp_opened {
     const gp_loop *l;
-    int n;                     /* stages that open() was called for; */
-    void *state[];             /* theirs */
+    int n;                     /* stages that open() was called for */
+    gp_inner stage[];
 } gp_opened;
 
 static const gp_loop *loop_of(const void *opts)
@@ -24,33 +30,32 @@ static const gp_loop *loop_of(const void *opts)
 
 /* ---- opening --------------------------------------------------------- */
 
-static bool open_stage(const gp_open *o, const gp_loop *l, const gp_stage *st, void **state)
+static bool open_stage(const gp_open *o, const gp_loop *l, const gp_stage *st, gp_inner *x)
 {
-    gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT] = { { 0 } };
     for (int p = 0; p < st->nin; p++)
         if (st->in[p] >= 0)
-            in[p] = l->graph->buffer[st->in[p]].type;
+            x->in[p] = l->graph->buffer[st->in[p]].type;
     for (int p = 0; p < st->nout; p++)
         if (st->out[p] >= 0)
-            out[p] = l->graph->buffer[st->out[p]].type;
+            x->out[p] = l->graph->buffer[st->out[p]].type;
     gp_open inner = *o;
     inner.opts = st->opts, inner.user = st->kind->user, inner.name = st->name, inner.at = st->at;
-    inner.nin = st->nin, inner.nout = st->nout, inner.in = in, inner.out = out;
+    inner.nin = st->nin, inner.nout = st->nout, inner.in = x->in, inner.out = x->out;
     inner.in_name = st->in_name, inner.out_name = st->out_name;
-    return st->kind->open(&inner, state);
+    return st->kind->open(&inner, &x->state);
 }
 
 static bool loop_open(const gp_open *o, void **state)
 {
     const gp_loop *l = loop_of(o->opts);
-    gp_opened *s = calloc(1, sizeof *s + sizeof *s->state * (size_t)l->graph->nstages);
+    gp_opened *s = calloc(1, sizeof *s + sizeof *s->stage * (size_t)l->graph->nstages);
     gp_loc was = o->errs->at;
     if (!(*state = s))
         return gp_fail(o->errs, GP_E_RESOURCE, o->at, "out of memory");
     for (s->l = l; s->n < l->graph->nstages; s->n++) {
         const gp_stage *st = &l->graph->stage[s->n];
         o->errs->at = st->at;
-        if (st->kind->open && !open_stage(o, l, st, &s->state[s->n])) {
+        if (st->kind->open && !open_stage(o, l, st, &s->stage[s->n])) {
             s->n++;
             return false;
         }
@@ -64,7 +69,7 @@ static void loop_close(void *state)
     gp_opened *s = state;
     for (int i = 0; s && i < s->n; i++)
         if (s->l->graph->stage[i].kind->close)
-            s->l->graph->stage[i].kind->close(s->state[i]);
+            s->l->graph->stage[i].kind->close(s->stage[i].state);
     free(s);
 }
 
@@ -125,7 +130,7 @@ static bool record_inner(gp_looping *g, int stage, const gp_view *in, const gp_v
     const gp_graph *body = g->l->graph;
     const gp_stage *st = &body->stage[stage];
     gp_opened *s = c->state;
-    gp_dcall inner = { .opts = st->opts, .user = st->kind->user, .state = s->state[stage], .n = c->n, .in = in, .out = out,
+    gp_dcall inner = { .opts = st->opts, .user = st->kind->user, .state = s->stage[stage].state, .n = c->n, .in = in, .out = out,
                        .scratch = (char *)c->scratch + g->l->scratch, .scratch_stride = c->scratch_stride,
                        .table = st->table ? (const char *)c->table + g->l->table[stage] : NULL,
                        .scope = &body->scope, .name = st->name, .rec = c->rec, .errs = c->errs };
