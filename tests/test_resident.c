@@ -1,5 +1,6 @@
-/* test_resident.c - the text of `launch: persistent`: NVRTC takes every built-in kernel in it. The kernels run in
- * tests/gpu. Without NVRTC, or in a build without CUDA, it says that it skips. */
+/* test_resident.c - the text of `launch: persistent`: NVRTC takes it with every built-in kernel, and with users' sources
+ * that have several kernels, or the names of others. The kernels run in tests/gpu. Without NVRTC, or in a build without
+ * CUDA, it says that it skips. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,35 +8,80 @@
 #include "base/embed.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
+#include "cuda/resident_text.h"
 #endif
 
 Suite *suite_resident(void);
 
 #if GP_CUDA
-START_TEST(takes_every_built_in)
+static void takes(const gp_member *k, int n)
 {
-    char *text;
-    size_t len;
-    int n = 0;
-    FILE *out = open_memstream(&text, &len);
-    ck_assert_ptr_nonnull(out);
-    fputs(gp_resident_head, out);
-    for (const gp_blob *b = gp_blobs; b->name; b++)
-        if (!strncmp(b->name, "kernels/", 8) && strstr(b->name, ".cu"))
-            fprintf(out, "#line 1 \"%s\"\nnamespace gp_b%d {\n%s\n}\n", b->name, n++, (const char *)b->data);
-    fputs("static __device__ void gp_dispatch(int, const char *) { }\n", out);
-    ck_assert_int_eq(fclose(out), 0);
-    ck_assert_int_gt(n, 8);
-
     void *image;
     size_t bytes;
     gp_errs errs = { .n = 0 };
+    char *text = gp_resident_text(k, n, &errs);
+    ck_assert_msg(text, "%s", errs.n ? errs.e[0].msg : "");
     bool ok = gp_nvrtc_compile_text(text, NULL, 0, 90, NULL, &image, &bytes, &errs);
     free(text), free(image);
     if (!ok && strstr(errs.e[0].msg, "install libnvrtc"))
         printf("**** SKIPPED: the text of resident kernels: %s ****\n", errs.e[0].msg);
     else
         ck_assert_msg(ok, "%s", errs.e[0].msg);
+}
+
+START_TEST(takes_every_built_in)
+{
+    /* Of each file a kernel; but for loop.cu, which no resident kernel has. */
+    static const char *const kernel[][2] = {
+        { "blur", "blur_x_f32" }, { "blur", "blur_y_f32" }, { "cast", "cast_u8_f64" }, { "fir", "fir_f32" },
+        { "gray", "gray_u8" }, { "mix", "mix_add_sum_f32" }, { "mix", "mix_make_mean_f16" },
+        { "reduce", "reduce_tree_sum_f64" }, { "regroup", "regroup_16" }, { "scale", "scale_c64" },
+        { "sobel", "sobel_f32" }, { "threshold", "threshold_i16" },
+    };
+    enum { KERNELS = sizeof kernel / sizeof *kernel };
+    gp_member k[KERNELS];
+    char file[KERNELS][40];
+    for (int i = 0; i < KERNELS; i++) {
+        snprintf(file[i], sizeof file[i], "kernels/%s.fatbin", kernel[i][0]);
+        k[i] = (gp_member){ .name = kernel[i][1], .file = file[i] };
+    }
+    for (const gp_blob *b = gp_blobs; b->name; b++) {
+        bool here = !strstr(b->name, ".fatbin") || !strcmp(b->name, "kernels/loop.fatbin");
+        for (int i = 0; i < KERNELS && !here; i++)
+            here = !strcmp(file[i], b->name);
+        ck_assert_msg(here, "no kernel of %s", b->name);
+    }
+    takes(k, KERNELS);
+}
+END_TEST
+
+/* What one source has must not reach the next, and must be in one namespace for all of its kernels. */
+START_TEST(takes_users_sources)
+{
+    static const char *const small[] = { "SIZE=1" }, *const large[] = { "SIZE=2", "LARGE" };
+    static const char one[] =
+        "#ifndef ONCE\n#define ONCE\nstruct pair { float a, b; };\n#endif\n#define KERNEL extern \"C\" __global__\n"
+        "extern \"C\" { __device__ float twice(float x) { return 2 * x; } }\n"
+        "// extern \"C\" in words\n"
+        "KERNEL void a(float *o) { pair p = { twice(1), SIZE }; o[0] = p.a + p.b; }\n"
+        "KERNEL void b(float *o) { pair p = { 1, 2 }; o[0] = p.b; }\n"
+        "extern\n  \"C\" __global__ void never(float *o) { const char *s = \"extern \\\"C\\\"\"; o[0] = s[0]; }\n";
+    static const char two[] =
+        "struct pair { int a; };\n#define b (1 / 0 /\n#undef b\n"
+        "extern \"C\" __device__ int twice(int x) { return 3 * x; }\n"
+        "extern \"C\" __global__ void b(int *o) { pair p = { twice(1) }; o[0] = p.a; }\n"
+        "extern \"C\" __global__ void never(float *o) { }\n#define a (\n";
+    const gp_source s[] = {
+        { .path = "p.yaml", .text = one, .entry = "a", .define = small, .ndefine = 1 },
+        { .path = "p.yaml", .text = one, .entry = "b", .define = small, .ndefine = 1 },
+        { .path = "p.yaml", .text = two, .entry = "b" },
+        { .path = "p.yaml", .text = one, .entry = "a", .define = large, .ndefine = 2 },
+        { .path = "q.yaml", .text = two, .entry = "never" },
+    };
+    gp_member k[sizeof s / sizeof *s];
+    for (size_t i = 0; i < sizeof s / sizeof *s; i++)
+        k[i] = (gp_member){ .source = &s[i] };
+    takes(k, (int)(sizeof s / sizeof *s));
 }
 END_TEST
 #endif
@@ -45,8 +91,9 @@ Suite *suite_resident(void)
     Suite *s = suite_create("resident");
     TCase *tc = tcase_create("resident");
 #if GP_CUDA
-    tcase_set_timeout(tc, 120);
+    tcase_set_timeout(tc, 240);
     tcase_add_test(tc, takes_every_built_in);
+    tcase_add_test(tc, takes_users_sources);
 #endif
     suite_add_tcase(s, tc);
     return s;

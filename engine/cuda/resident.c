@@ -10,11 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "base/memfile.h"
-#include "base/embed.h"
 #include "cuda/dev.h"
 #include "cuda/nvrtc.h"
-#include "device/source.h"
+#include "cuda/resident_text.h"
 
 enum { COPY_IN, COPY, FILL, KERNEL };          /* gp_op.code, as in resident.h */
 enum { WORD_SLOT_BITS = 20, TURNS = 8 };       /* blocks of a grid that one block works off */
@@ -214,128 +212,23 @@ static const gp_rec_ops rec_ops = {
     .kernel = rec_kernel, .stream = rec_stream,
 };
 
-/* ---- the kernel's text ----------------------------------------------- */
-
-static const char *blob(const char *name)
-{
-    for (const gp_blob *b = gp_blobs; b->name; b++)
-        if (!strcmp(b->name, name))
-            return (const char *)b->data;
-    return NULL;
-}
-
-/* The first kernel of the table that is of the n-th one's file: its namespace has the file. */
-static int first_of_file(const recorder *r, int n)
-{
-    int i = 0;
-    while (!r->kernel[i]->file || strcmp(r->kernel[i]->file, r->kernel[n]->file) != 0)
-        i++;
-    return i;
-}
-
-/* The n-th kernel, a built-in: its file has a namespace of its own. It is called by gp_dN,
- * so that no macro of a source that follows can change its name. */
-static bool put_builtin(FILE *out, recorder *r, int n, gp_errs *errs)
-{
-    const gp_kernel *k = r->kernel[n];
-    int first = first_of_file(r, n);
-    char name[200];
-    snprintf(name, sizeof name, "%.*s.cu", (int)strcspn(k->file, "."), k->file);
-    const char *text = blob(name);
-    if (!text)
-        return gp_fail(errs, GP_E_BUG, (gp_loc){ 0 }, "no text of '%s'", name);
-    if (first == n)
-        fprintf(out, "#line 1 \"%s\"\nnamespace gp_b%d {\n%s\n}\n", name, n, text);
-    fprintf(out, "static __device__ void gp_d%d(const char *args) { gp_call(gp_b%d::%s, args); }\n",
-            n, first, k->name);
-    return true;
-}
-
-/* Takes back what a source defines: the next one is compiled as if it stood alone. */
-static void put_undefs(FILE *out, const char *text)
-{
-    char *code = gp_code_blank(text);
-    for (const char *p = code; p && (p = strchr(p, '#')); p++) {
-        const char *word = p + 1 + strspn(p + 1, " \t");
-        if (strncmp(word, "define", 6) != 0)
-            continue;
-        const char *name = word + 6 + strspn(word + 6, " \t");
-        int len = 0;
-        while (gp_in_word(name[len]))
-            len++;
-        if (len && name > word + 6)
-            fprintf(out, "#undef %.*s\n", len, name);
-    }
-    free(code);
-}
-
-/* The n-th kernel, a user's: its source has a namespace of its own, and its entry a name of
- * its own, as C names are the same in any namespace. */
-static bool put_source(FILE *out, recorder *r, int n, gp_errs *errs)
-{
-    const gp_source *src = &r->kernel[n]->source;
-    char *text = gp_source_read(src, errs);
-    if (!text)
-        return false;
-    for (int i = 0; i < src->ndefine; i++) {
-        int name = (int)strcspn(src->define[i], "=");
-        const char *value = src->define[i] + name;
-        fprintf(out, "#define %.*s %s\n", name, src->define[i], *value ? value + 1 : "1");
-    }
-    fprintf(out, "#define %s gp_u%d\nnamespace gp_b%d {\n", src->entry, n, n);
-    gp_source_line(out, src);
-    fprintf(out, "%s\n}\n#undef %s\n", text, src->entry);
-    for (int i = 0; i < src->ndefine; i++)
-        fprintf(out, "#undef %.*s\n", (int)strcspn(src->define[i], "="), src->define[i]);
-    put_undefs(out, text);
-    free(text);
-    return true;
-}
-
-/* Built-ins first: no user's macro reaches them. Behind a user's source all names are
- * reserved ones. */
-static char *make_text(recorder *r, gp_errs *errs)
-{
-    gp_memfile m;
-    size_t len;
-    bool ok = true;
-    if (!gp_memfile_open(&m)) {
-        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-        return NULL;
-    }
-    FILE *out = m.f;
-    fputs(gp_resident_head, out);
-    for (int n = 0; ok && n < r->nkernels; n++)
-        ok = !r->kernel[n]->file || put_builtin(out, r, n, errs);
-    for (int n = 0; ok && n < r->nkernels; n++)
-        ok = r->kernel[n]->file || put_source(out, r, n, errs);
-    fprintf(out, "static __device__ void gp_dispatch(int gp_kernel, const char *gp_args)\n{\n"
-                 "    switch (gp_kernel) {\n");
-    for (int n = 0; n < r->nkernels; n++)
-        if (r->kernel[n]->file)
-            fprintf(out, "    case %d: gp_d%d(gp_args); break;\n", n, n);
-        else
-            fprintf(out, "    case %d: gp_call(gp_b%d::gp_u%d, gp_args); break;\n", n, n, n);
-    fprintf(out, "    }\n}\n");
-    char *text = gp_memfile_close(&m, &len);
-    if (!text)
-        ok = gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    if (!ok)
-        free(text), text = NULL;
-    return text;
-}
+/* ---- the kernel ------------------------------------------------------- */
 
 static bool compile(gp_resident *x, recorder *r, gp_errs *errs)
 {
     gp_cuda_dev *d = x->dev;
     const gp_source **sources = gp_cuda_table((size_t)r->nkernels + 1, sizeof *sources, errs);
-    char *text = sources ? make_text(r, errs) : NULL;
+    gp_member *member = sources ? gp_cuda_table((size_t)r->nkernels + 1, sizeof *member, errs) : NULL;
     void *image = NULL;
     size_t bytes;
     int n = 0;
-    for (int i = 0; sources && i < r->nkernels; i++)
-        if (!r->kernel[i]->file)
-            sources[n++] = &r->kernel[i]->source;
+    for (int i = 0; member && i < r->nkernels; i++) {
+        const gp_kernel *k = r->kernel[i];
+        member[i] = (gp_member){ .name = k->file ? k->name : NULL, .file = k->file, .source = &k->source };
+        if (!k->file)
+            sources[n++] = &k->source;
+    }
+    char *text = member ? gp_resident_text(member, r->nkernels, errs) : NULL;
     bool ok = text && gp_nvrtc_compile_text(text, sources, n, d->cc, d->base.cancel, &image, &bytes,
                                             errs)
         && gp_cuda_ok(d, cudaLibraryLoadData(&x->lib, image, NULL, NULL, 0, NULL, NULL, 0), errs,
@@ -346,7 +239,7 @@ static bool compile(gp_resident *x, recorder *r, gp_errs *errs)
                                               (int)r->shared), errs,
                       "asking for a resident kernel's shared memory")
         && gp_cuda_load_kernel(d, x->fn, "gp_resident", errs);
-    free(text), free(image), free(sources);
+    free(text), free(image), free(sources), free(member);
     return ok;
 }
 
