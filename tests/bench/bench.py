@@ -28,10 +28,11 @@ import rows_durable
 import rows_host
 import rows_lua
 import rows_overhead
+import rows_stages
 from tools import HERE, Bench, Failure, Skip
 
 ROWS = rows_device.ROWS + rows_host.ROWS + rows_lua.ROWS + rows_command.ROWS + \
-    rows_durable.ROWS + rows_overhead.ROWS
+    rows_durable.ROWS + rows_overhead.ROWS + rows_stages.ROWS
 
 
 def first_line(command):

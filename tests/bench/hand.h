@@ -17,7 +17,7 @@
 
 #define CHECK(x) check((x), #x, __FILE__, __LINE__)
 
-static void check(cudaError_t e, const char *what, const char *file, int line)
+static inline void check(cudaError_t e, const char *what, const char *file, int line)
 {
     if (e != cudaSuccess) {
         fprintf(stderr, "%s:%d: %s: %s\n", file, line, what, cudaGetErrorString(e));
@@ -25,7 +25,7 @@ static void check(cudaError_t e, const char *what, const char *file, int line)
     }
 }
 
-static double seconds()
+static inline double seconds()
 {
     using namespace std::chrono;
     return duration<double>(steady_clock::now().time_since_epoch()).count();
@@ -45,12 +45,12 @@ struct job {
     std::vector<slot> slots;
 };
 
-static void launch_kernel(const job &j, const slot &s)
+static inline void launch_kernel(const job &j, const slot &s)
 {
     axpy<<<dim3(j.blocks, 1, j.many), 256, 0, s.stream>>>(s.in, j.n, s.out, j.n, j.n, j.iters);
 }
 
-static void queue(const job &j, const slot &s)
+static inline void queue(const job &j, const slot &s)
 {
     size_t all = j.bytes * j.many;
     CHECK(cudaMemcpyAsync(s.in, s.host_in, all, cudaMemcpyHostToDevice, s.stream));
@@ -58,7 +58,7 @@ static void queue(const job &j, const slot &s)
     CHECK(cudaMemcpyAsync(s.host_out, s.out, all, cudaMemcpyDeviceToHost, s.stream));
 }
 
-static slot make_slot(const job &j)
+static inline slot make_slot(const job &j)
 {
     slot s;
     cudaGraph_t graph;
@@ -80,7 +80,7 @@ static slot make_slot(const job &j)
     return s;
 }
 
-static job make_job(size_t bytes, int iters, int nslots, int many)
+static inline job make_job(size_t bytes, int iters, int nslots, int many)
 {
     job j = { bytes, (int)(bytes / sizeof(float)), iters, 0, many, {} };
     j.blocks = std::min((j.n + 255) / 256, 1056);
@@ -89,7 +89,7 @@ static job make_job(size_t bytes, int iters, int nslots, int many)
     return j;
 }
 
-static void drop_job(job &j)
+static inline void drop_job(job &j)
 {
     for (slot &s : j.slots) {
         CHECK(cudaGraphExecDestroy(s.graph));
@@ -103,7 +103,7 @@ static void drop_job(job &j)
 }
 
 // What the kernel makes of element i of a frame.
-static float expected(int i, int iters)
+static inline float expected(int i, int iters)
 {
     float v = (float)i;
     for (int k = 0; k < iters; k++)
@@ -112,7 +112,7 @@ static float expected(int i, int iters)
 }
 
 // Some elements of every frame of every slot.
-static void verify(const job &j)
+static inline void verify(const job &j)
 {
     for (const slot &s : j.slots)
         for (int i = 0; i < j.n; i += std::max(j.n / 16, 1))
@@ -140,7 +140,7 @@ template <class F> static double each(cudaStream_t stream, int count, F queue_on
     return best;
 }
 
-static void start_device()
+static inline void start_device()
 {
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     CHECK(cudaSetDeviceFlags(cudaDeviceScheduleSpin));
