@@ -1,6 +1,6 @@
 /* launch.c - what a launch of a segment does: its copies and stages, recorded.
  *
- * The same body is built into an exec or run directly (segment.c). It depends
+ * The same body is built into an exec or run directly (launcher.c). It depends
  * on the slots of its frames only, unless the launch is irregular: then shapes, and
  * what is left out, are those that gp_frame_set_irregular found. Only true
  * dependencies are recorded. */

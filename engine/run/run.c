@@ -7,7 +7,7 @@
  * scheduling and all the back-pressure there is. Host stages are worked by one or
  * more workers who publish in order (host.c). Segments have a launcher, which
  * queues runs of frames on streams, and a reaper, which waits for them in order
- * (segment.c).
+ * (launcher.c, reaper.c).
  *
  *   ends      A source that ends sets the end of its rings; whoever reaches the
  *             end of an input passes it on. An actor that takes no more closes

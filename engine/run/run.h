@@ -396,6 +396,7 @@ void gp_segment_stop_resident(gp_actorrt *p);
 void gp_segment_fini(gp_actorrt *p);
 /* CPU time of its kernels so far, in ns; 0: they run elsewhere, or p is no segment. */
 uint64_t gp_segment_computed(const gp_actorrt *p);
+/* launcher.c, reaper.c: of a gp_threadrt. */
 void *gp_segment_launcher(void *thread);
 void *gp_segment_reaper(void *thread);
 

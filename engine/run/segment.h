@@ -1,5 +1,5 @@
-/* segment.h - a segment at run time: for segment.c, which launches it and waits,
- * and launch.c, which says what a launch does. */
+/* segment.h - a segment at run time: segment.c sets it up, launcher.c queues its launches, launch.c says what they do, and
+ * reaper.c waits for them. */
 #ifndef GP_SEGMENT_H
 #define GP_SEGMENT_H
 
@@ -87,6 +87,11 @@ typedef struct gp_batch {
     bool emits;                /* of a stage with emit(): behind these frames */
     bool recheck;              /* with `check`: only the stages that are not sure yet, and nothing else */
 } gp_batch;
+
+/* segment.c. Frame f fails with the errors of t, and with it the run; what is before it comes out. */
+void gp_segment_fail_frame(gp_threadrt *t, uint64_t f);
+/* The device is lost. It tells only one of its threads why, and that one reports; frames [reaped, end) are not finished. */
+void gp_segment_fault(gp_threadrt *t, uint64_t end);
 
 /* stamp.c: how many stamps the launches in flight need, after the parts are made. */
 int gp_stamps_init(gp_actorrt *p);

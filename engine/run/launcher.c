@@ -1,0 +1,250 @@
+/* launcher.c - the thread that queues the launches of a segment.
+ *
+ * It takes the longest row of consecutive ready frames whose length is a power of two and whose first slot is a multiple
+ * of it, and queues it on an idle stream: as an exec built before frame 0 (launch: graph), or directly (launch: stream,
+ * irregular launches, see frame.h, and the first whole frame, see unwritten.c). It holds no lock while it calls the
+ * device.
+ *
+ * Invariant: frames [reaped, next) are in flight, at most `depth` of them, so that slots inside the segment are free when
+ * they are written again. */
+#include <string.h>
+#include "run/measure.h"
+#include "run/nvtx.h"
+#include "run/regroup.h"
+#include "run/segment.h"
+
+static int idle_stream(const gp_actorrt *p)
+{
+    for (int i = 0; i < p->segment->streams; i++)
+        if (!atomic_load(&p->seg->busy[i]))
+            return i;
+    return -1;
+}
+
+typedef struct gp_asking { gp_actorrt *p; gp_look look; int n; } gp_asking;
+
+static bool may_launch(void *arg)
+{
+    gp_asking *a = arg;
+    gp_actorrt *p = a->p;
+    uint64_t next = atomic_load(&p->next);
+    int room = p->segment->depth - (int)(next - atomic_load(&p->seg->reaped));
+    int most = p->run->options.isolate ? 1 : p->segment->batch;
+    int first = atomic_load(&p->seg->first);
+    a->look = first == GP_FIRST_FAILED ? GP_LOOK_OVER
+            : gp_actor_look(p, next, room < most ? room : most, &a->n);
+    if (a->look == GP_LOOK_GO)
+        return idle_stream(p) >= 0 && first != GP_FIRST_LAUNCHED
+            && !(p->run->options.isolate && room < p->segment->depth);
+    return a->look != GP_LOOK_WAIT;
+}
+
+/* The longest aligned power of two of frames from f, at most n. */
+static int aligned(const gp_actorrt *p, uint64_t f, int n)
+{
+    int slot = (int)(f % (uint64_t)p->segment->depth), m = 1;
+    while (2 * m <= n && slot % (2 * m) == 0 && slot + 2 * m <= p->segment->depth)
+        m *= 2;
+    return m;
+}
+
+/* Cuts [f, f + n) before the first frame that is not whole, or behind f when f is not. */
+static int alike(const gp_actorrt *p, uint64_t f, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!gp_frame_is_whole(p, f + (uint64_t)i))
+            return i ? i : 1;
+    return n;
+}
+
+static void poison_outputs(gp_actorrt *p, uint64_t f, int n)
+{
+    uint64_t end = gp_actor_made(p, f + (uint64_t)n) + !n;
+    if (p->regroup && gp_firing_carries(p->regroup))
+        return;                        /* it may need the frame that the slot has */
+    for (int i = 0; i < p->nout; i++) {
+        const gp_type *t = &p->out[i]->buffer->type;
+        for (uint64_t k = gp_actor_made(p, f); k < end && !p->out[i]->ring->place.device; k++)
+            memset(gp_slot(p->out[i], k), gp_poison(t->dtype), gp_bytes(t));
+    }
+}
+
+typedef enum gp_launched { LAUNCHED, NOT_LAUNCHED, DEVICE_LOST } gp_launched;
+
+/* Queues n frames from f; puts them in flight. NOT_LAUNCHED: the frame cannot be
+ * computed (a shape or an argument of a partial frame), the device is well.
+ * `failed`: that was so, and the frame goes on as a hole. */
+static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
+{
+    gp_actorrt *p = t->actor;
+    gp_run *run = p->run;
+    gp_segmentrt *s = p->seg;
+    const gp_backend *be = run->dev->backend;
+    gp_batch o = { .p = p, .first = f, .n = n, .irregular = failed || (!p->regroup && !gp_frame_is_whole(p, f)),
+                   .again = f >= (uint64_t)p->segment->period };
+    bool gathers = p->gathers;
+    if (gathers) {
+        o.emits = gp_gather_emits(p, f, failed ? 1 : n) && !(failed && !s->gathered.added);
+        o.irregular = failed || (n && gp_meta_of(p->in[0].ring, f)->hole);
+    }
+    int stream = idle_stream(p);
+    bool ok;
+
+    o.check = !o.irregular && atomic_load(&s->first) == GP_FIRST_DUE;
+    if (o.irregular && !p->regroup && !gp_frame_set_irregular(p, f, failed, &t->errs))
+        return NOT_LAUNCHED;
+    bool resident = s->resident && !o.irregular && !o.check && (!run->options.ncached || o.again);
+    if (resident)
+        stream = GP_RESIDENT;
+    else if (o.irregular && (p->regroup ? !gathers : !gp_frame_needs_device(p)))
+        stream = GP_NO_STREAM;
+    for (int i = 0; i < n; i++)
+        gp_frame_write_infos(p, f + (uint64_t)i);
+    if (run->options.poison && !run->plan->unified)
+        poison_outputs(p, f, n);
+    if (stream >= 0)
+        atomic_store(&s->busy[stream], true);
+    gp_nvtx_push(p, f);
+    int64_t start = gp_measure_now(run);
+    if (run->watched)
+        be->tag(run->dev, gp_trace_tag(p, f, n));
+    uint64_t number = 0;
+    if (stream < 0) {
+        for (int i = 0; resident && i < n; i++)
+            number = be->resident_submit(s->resident, (int)((f + (uint64_t)i) % (uint64_t)p->segment->period));
+        ok = true;
+    } else if (o.irregular || o.check || !s->exec || (run->options.ncached && !o.again)) {
+        ok = be->direct(run->dev, s->stream0 + stream, gp_segment_record, &o, &t->errs);
+        if (!ok && be->wait(run->dev, s->stream0 + stream, GP_SYNC_BLOCK, &t->errs) == 1) {
+            gp_nvtx_pop(p);
+            if (run->watched)
+                be->tag(run->dev, 0);
+            atomic_store(&s->busy[stream], false);
+            return NOT_LAUNCHED;
+        }
+    } else {
+        int k = 0, slot = (int)(f % (uint64_t)p->segment->period), d = p->segment->depth;
+        while (1 << k < n)
+            k++;
+        ok = be->launch(run->dev, s->stream0 + stream,
+                        s->exec[k][slot / d * (d / n) + slot % d / n], &t->errs);
+    }
+    gp_nvtx_pop(p);
+    if (run->watched)
+        be->tag(run->dev, 0);
+    gp_measure_launch(t, start, f, n);
+    if (!ok)
+        return DEVICE_LOST;
+    if (o.check)
+        atomic_store(&s->first, GP_FIRST_LAUNCHED);
+    if (gathers)                       /* while the device works */
+        gp_gather_note(p, f, n, failed, o.emits);
+    else if (p->regroup)
+        gp_regroup_write_metas(p, f, n, failed);
+    for (int i = 0; !p->regroup && i < n; i++)
+        gp_frame_write_metas(p, f + (uint64_t)i);
+    if (o.irregular)
+        gp_frame_set_whole(p);
+    uint64_t k = atomic_load(&s->issued);
+    s->inflight[k % s->ninflight] = (gp_inflight){ f, n, stream, o.irregular, o.check, number, start };
+    /* In this order: who sees a launch that was issued sees its frames below `next`, so that
+       reaped <= next holds for the reaper, and what it says of a lost device is true. */
+    atomic_store(&p->next, f + (uint64_t)n);
+    atomic_store(&s->issued, k + 1);
+    gp_eventcount_wake(&s->done);
+    return LAUNCHED;
+}
+
+/* Are there frames at the end that make one, although they are too few? */
+static bool has_rest(const gp_actorrt *p)
+{
+    uint64_t end = p->nin ? atomic_load(&p->in[0].ring->end) : 0;
+    return p->gathers && !p->regroup->drop_tail && p->seg->gathered.frames
+        && end == atomic_load(&p->next);
+}
+
+static bool may_flush(void *thread)
+{
+    const gp_actorrt *p = ((gp_threadrt *)thread)->actor;
+    bool room = idle_stream(p) >= 0, wanted = false;
+    for (int o = 0; o < p->nout; o++) {
+        const gp_ringrt *r = p->out[o];
+        for (int c = 0; c < r->ring->nconsumers; c++) {
+            bool open = !atomic_load(&r->consumed[c].closed);
+            wanted |= open;
+            room &= !open || atomic_load(&r->consumed[c].at) + (uint64_t)r->ring->depth
+                             > gp_actor_made(p, atomic_load(&p->next));
+        }
+    }
+    return room || !wanted || atomic_load(&p->run->level) >= 2;
+}
+
+/* Makes a frame of the last few: a launch of none. */
+static void flush(gp_threadrt *t)
+{
+    gp_actorrt *p = t->actor;
+    uint64_t f = atomic_load(&p->next);
+    if (!has_rest(p) || atomic_load(&p->run->level) >= 2)
+        return;
+    if (!may_flush(t)) {
+        gp_thread_doing(t, GP_DOING_WAIT, f);
+        gp_pause_begin(t, f);
+        gp_eventcount_wait(&p->changed, may_flush, t, p->run->spin_ns);
+        gp_pause_end(t, f);
+    }
+    if (atomic_load(&p->run->level) >= 2)
+        return;
+    gp_thread_doing(t, GP_DOING_WORK, f);
+    gp_launched r = launch(t, f, 0, false);
+    if (r == NOT_LAUNCHED && p->seg->gathered.lost && !gp_frame_is_fatal(t))
+        r = launch(t, f, 0, true);
+    if (r == NOT_LAUNCHED)
+        gp_segment_fail_frame(t, f);
+    else if (r == DEVICE_LOST)
+        gp_segment_fault(t, f);
+}
+
+void *gp_segment_launcher(void *thread)
+{
+    gp_threadrt *t = thread;
+    gp_actorrt *p = t->actor;
+    gp_segmentrt *s = p->seg;
+    bool lost = s->resident && !p->run->dev->backend->resident_start(s->resident, &t->errs);
+
+    if (lost)
+        gp_segment_fault(t, 0);
+    while (!lost) {
+        gp_asking a = { .p = p };
+        uint64_t f = atomic_load(&p->next);
+        if (!may_launch(&a)) {
+            gp_thread_doing(t, GP_DOING_WAIT, f);
+            gp_pause_begin(t, f);
+            gp_eventcount_wait(&p->changed, may_launch, &a, p->run->spin_ns);
+            gp_pause_end(t, f);
+        }
+        if (a.look == GP_LOOK_DIFFER)
+            gp_actor_ends_differ(p, f);
+        if (a.look != GP_LOOK_GO)
+            break;
+        gp_thread_doing(t, GP_DOING_WORK, f);
+        int n = p->regroup ? (p->gathers ? gp_gather_good : gp_regroup_good)(p, f, a.n, &t->errs)
+              : atomic_load(&s->first) ? 1 : aligned(p, f, alike(p, f, a.n));
+        gp_launched r = n ? launch(t, f, n, false) : NOT_LAUNCHED;
+        n = n ? n : 1;
+        if (r == NOT_LAUNCHED && (n == 1 || s->gathered.lost) && !gp_frame_is_fatal(t)) {
+            gp_frame_set_whole(p);
+            r = launch(t, f, n, true);
+        }
+        if (r == NOT_LAUNCHED)
+            gp_segment_fail_frame(t, f);
+        else if (r == DEVICE_LOST)
+            gp_segment_fault(t, f + (uint64_t)n);
+        if (r != LAUNCHED)
+            break;
+    }
+    if (!lost)
+        flush(t);
+    atomic_store(&s->over, true);
+    gp_eventcount_wake(&s->done);
+    return NULL;
+}
