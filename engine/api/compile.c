@@ -120,6 +120,7 @@ void gp_pipeline_destroy(gp_pipeline *p)
 {
     if (!p)
         return;
+    gp_pipeline_drop_paused(p, &(gp_errs){ .n = 0 });
     gp_run_destroy(p->run);
     pthread_rwlock_destroy(&p->run_lock);
     if (p->stop_fd >= 0)

@@ -1,8 +1,8 @@
 /* status.c - the numbers of a run, for whoever asks while it runs and after.
  *
  * Only counters are read, each by itself: nobody that moves frames waits for this. */
+#include "run/paused.h"
 #include "run/pipeline.h"
-#include "run/run.h"
 
 /* As gp_pipeline_lock_run; NULL, too, when no frame was begun. */
 static gp_run *lock(const gp_pipeline *p)
@@ -14,10 +14,11 @@ static gp_run *lock(const gp_pipeline *p)
 int gp_accounts(const gp_pipeline *p, gp_account *out, int max)
 {
     const gp_run *run = gp_pipeline_lock_run(p);
-    int n = run ? run->naccounts : 0;
+    const struct gp_paused *x = p->paused;
+    int n = x ? x->naccounts : run ? run->naccounts : 0;
     for (int i = 0; i < n && i < max; i++) {
-        gp_accountrt *l = &run->account[i];
-        gp_account a = { .source = run->graph->stage[l->source].name, .block = l->most };
+        const gp_accountrt *l = x ? &x->account[i] : &run->account[i];
+        gp_account a = { .source = p->graph->stage[l->source].name, .block = l->most };
         a.out = atomic_load(&l->out), a.dropped = atomic_load(&l->dropped);
         a.failed = atomic_load(&l->failed);
         a.in = atomic_load(&l->in);        /* last: it is the largest */

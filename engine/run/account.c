@@ -17,6 +17,7 @@
  * the marks of frames that all other actors are done with are folded into tallies: from then on, these frames share
  * one fate. */
 #include <stdlib.h>
+#include <string.h>
 #include "run/run.h"
 
 /* ---- blocks ---------------------------------------------------------- */
@@ -109,6 +110,21 @@ bool gp_account_init(gp_accountrt *l, const gp_run *run, int source)
     window *= (size_t)(l->nsinks + 1);
     l->room = window < MARKS ? window : MARKS;
     return l->tally && gp_table_reserve(&l->marks, l->room);
+}
+
+void gp_account_take(gp_accountrt *l, gp_accountrt *from)
+{
+    gp_table marks = l->marks;
+    l->marks = from->marks, from->marks = marks;
+    if (from->room > l->room)
+        l->room = from->room;          /* what is reserved is at least as much */
+    memcpy(l->sink, from->sink, sizeof *l->sink * (size_t)l->nsinks);
+    memcpy(l->tally, from->tally, sizeof *l->tally * ((size_t)l->nsinks + 1));
+    l->folded = from->folded, l->all = from->all, l->closed = from->closed;
+    atomic_store(&l->in, atomic_load(&from->in));
+    atomic_store(&l->out, atomic_load(&from->out));
+    atomic_store(&l->dropped, atomic_load(&from->dropped));
+    atomic_store(&l->failed, atomic_load(&from->failed));
 }
 
 void gp_account_fini(gp_accountrt *l)

@@ -209,11 +209,11 @@ void *gp_segment_launcher(void *thread)
     gp_threadrt *t = thread;
     gp_actorrt *p = t->actor;
     gp_segmentrt *s = p->seg;
-    bool lost = s->resident && !p->run->dev->backend->resident_start(s->resident, &t->errs);
+    bool lost = !atomic_load(&p->over) && s->resident && !p->run->dev->backend->resident_start(s->resident, &t->errs);
 
     if (lost)
         gp_segment_fault(t, 0);
-    while (!lost) {
+    while (!lost && !atomic_load(&p->over)) {
         gp_asking a = { .p = p };
         uint64_t f = atomic_load(&p->next);
         if (!may_launch(&a)) {
@@ -224,6 +224,8 @@ void *gp_segment_launcher(void *thread)
         }
         if (a.look == GP_LOOK_DIFFER)
             gp_actor_ends_differ(p, f);
+        if (a.look == GP_LOOK_PAUSED)
+            atomic_store(&p->paused, true);
         if (a.look != GP_LOOK_GO)
             break;
         gp_thread_doing(t, GP_DOING_WORK, f);
@@ -242,7 +244,7 @@ void *gp_segment_launcher(void *thread)
         if (r != LAUNCHED)
             break;
     }
-    if (!lost)
+    if (!lost && !atomic_load(&p->paused))
         flush(t);
     atomic_store(&s->over, true);
     gp_eventcount_wake(&s->done);

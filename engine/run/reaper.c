@@ -127,6 +127,9 @@ void *gp_segment_reaper(void *thread)
         gp_eventcount_wake(&p->changed);
     }
     gp_segment_stop_resident(p);
-    gp_actor_end(p, atomic_load(&s->reaped), p->nin > 1);
+    if (atomic_load(&p->paused))
+        gp_actor_pause(p);
+    else if (!atomic_load(&p->over))   /* it was, when a paused run went on */
+        gp_actor_end(p, atomic_load(&s->reaped), p->nin > 1);
     return NULL;
 }

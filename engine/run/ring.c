@@ -9,6 +9,7 @@
 #include <string.h>
 #include "base/plural.h"
 #include "run/measure.h"
+#include "run/paused.h"
 #include "run/regroup.h"
 
 static void relax(void)
@@ -112,7 +113,15 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
         return GP_LOOK_OVER;
 
     uint64_t avail = (uint64_t)max;
-    int over = 0;
+    int over = 0, pausing = atomic_load(&run->pausing);
+    bool lacks = false;                /* frames, or room, that will not come in this run */
+    if (p->source && pausing == GP_PAUSE_HOLD)
+        return GP_LOOK_WAIT;
+    if (p->source && pausing) {
+        if (p->pause_at <= next)
+            return GP_LOOK_PAUSED;
+        avail = p->pause_at - next < avail ? p->pause_at - next : avail;
+    }
     bool goes_on = false, unknown = false;     /* finite inputs that have not ended */
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
@@ -129,6 +138,7 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
             goes_on |= at > next;
             unknown |= at <= next;
         }
+        lacks |= at <= next && atomic_load(&r->paused);
         if (at - next < avail)
             avail = at - next;
     }
@@ -136,6 +146,7 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
         bool stopping = atomic_load(&run->level) > 0;
         return stopping || !(goes_on || unknown) ? GP_LOOK_OVER
             : goes_on                            ? GP_LOOK_DIFFER
+            : lacks                              ? GP_LOOK_PAUSED
                                                  : GP_LOOK_WAIT;
     }
 
@@ -147,6 +158,7 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
                 continue;
             wanted++;
             uint64_t room = gp_actor_room(p, r, atomic_load(&r->consumed[c].at)) - next;
+            lacks |= !room && atomic_load(&r->consumed[c].paused);
             if (room < avail)
                 avail = room;
         }
@@ -154,7 +166,7 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
     if (p->nout && !wanted)
         return GP_LOOK_OVER;
     *n = (int)avail;
-    return avail ? GP_LOOK_GO : GP_LOOK_WAIT;
+    return avail ? GP_LOOK_GO : lacks ? GP_LOOK_PAUSED : GP_LOOK_WAIT;
 }
 
 /* ---- moving ---------------------------------------------------------- */

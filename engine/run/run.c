@@ -29,6 +29,7 @@
 #include <unistd.h>
 #include "base/filetable.h"
 #include "run/nvtx.h"
+#include "run/paused.h"
 #include "run/setup.h"
 #include "run/trace.h"
 
@@ -79,7 +80,7 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
     gp_loc was = errs->at;
     for (int i = 0; i < g->nstages; i++) {
         const gp_stage *s = &g->stage[i];
-        if (s->device != device || !s->kind->open)
+        if (s->device != device || !s->kind->open || (run->goes_on && run->goes_on->opened[i]))
             continue;
         if (atomic_load(&run->level))
             return false;
@@ -89,7 +90,9 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
                 in[k] = g->buffer[s->in[k]].type;
         for (int k = 0; k < s->nout; k++)
             out[k] = g->buffer[s->out[k]].type;
-        gp_type *types = GP_NEW(&run->arena, gp_type, s->nin + s->nout + 1);
+        gp_type *types = run->types[i] = calloc((size_t)(s->nin + s->nout) + 1, sizeof *types);
+        if (!types)
+            return gp_fail(errs, GP_E_RESOURCE, s->at, "out of memory");
         memcpy(types, in, sizeof *types * (size_t)s->nin);
         memcpy(types + s->nin, out, sizeof *types * (size_t)s->nout);
         gp_open o = { .opts = s->opts, .user = s->kind->user, .name = s->name, .at = s->at, .nin = s->nin,
@@ -196,8 +199,10 @@ static bool set_up(gp_run *run, gp_errs *errs)
     gp_turns_init(run);
     gp_nvtx_open(run);
     if (!gp_accounts_make(run) || !open_stages(run, true, errs) || !open_stages(run, false, errs)
-        || !init_actors(run, errs))
+        || !init_actors(run, errs) || (run->goes_on && !gp_paused_load(run, run->goes_on, errs)))
         return false;
+    if (run->goes_on)
+        gp_paused_take(run, run->goes_on);
     gp_trace_open(run);
     return true;
 }
@@ -253,6 +258,8 @@ static void close_stages(gp_run *run)
     for (int i = run->graph->nstages - 1; run->opened && i >= 0; i--)
         if (run->opened[i] && run->graph->stage[i].kind->close)
             run->graph->stage[i].kind->close(run->state[i]);
+    for (int i = 0; run->types && i < run->graph->nstages; i++)
+        free(run->types[i]);
 }
 
 static gp_loc file_of(const gp_pipeline *p)
@@ -321,11 +328,34 @@ static void replace_run(gp_pipeline *p, gp_run *run)
     gp_run_destroy(was);
 }
 
-/* *level: what was asked for by gp_cancel when it was over. */
-static gp_outcome run_once(gp_pipeline *p, const gp_run_options *o, int *level, gp_errs *errs)
+static void set_paused(gp_pipeline *p, struct gp_paused *x)
+{
+    pthread_rwlock_wrlock(&p->run_lock);
+    struct gp_paused *was = p->paused;
+    p->paused = x;
+    pthread_rwlock_unlock(&p->run_lock);
+    gp_paused_free(was);
+}
+
+/* What the run has come to is kept; false: that fails, or it has not paused. */
+static bool keep_paused(gp_run *run, gp_errs *errs)
+{
+    struct gp_paused *x = run->ready && !errs->failed && gp_run_is_paused(run) ? gp_paused_make(run, errs) : NULL;
+    if (!x)
+        return false;
+    set_paused(run->pipeline, x);
+    close_stages(run);                 /* those on the device */
+    return true;
+}
+
+/* `from`: the run goes on with what one of that has come to; NULL: it begins. *level: what was asked for by gp_cancel when
+ * it was over. */
+static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, int *level, gp_errs *errs)
 {
     gp_run *run;
     replace_run(p, NULL);
+    if (from)
+        replace_run(from, NULL);
     if (!(run = calloc(1, sizeof *run))) {
         gp_fail(errs, GP_E_RESOURCE, file_of(p), "out of memory");
         return GP_ERROR;
@@ -334,19 +364,27 @@ static gp_outcome run_once(gp_pipeline *p, const gp_run_options *o, int *level, 
     run->options = o ? *o : (gp_run_options){ .poison = false };
     run->options.isolate |= run->options.check_kernels;
     run->done_fd = eventfd(0, EFD_CLOEXEC);
+    run->goes_on = from ? from->paused : NULL;
     pthread_mutex_init(&run->lock, NULL);
     pthread_mutex_init(&run->engine_lock, NULL);
     bool back = set_up_watched(run);
     if (back)
         replace_run(p, run);
+    if (back && run->ready && from) {
+        set_paused(from, NULL);
+        run->goes_on = NULL;
+    }
     if (back && run->ready && !run->set_up_errs.failed) {
         gp_threads_start(run);
+        if (atomic_load(&p->pause))
+            gp_run_pause(run);
         back = gp_watch(run);
         gp_threads_end(run, back);
     }
     if (back && run->watched)
         run->dev->backend->unwatch(run->dev);
-    back = back && gp_files_end(run);
+    bool paused = back && run->ready && gp_run_is_paused(run);
+    back = back && (paused || gp_files_end(run));
     pthread_mutex_lock(&run->lock);
     gp_errs_add(errs, &run->errs);
     pthread_mutex_unlock(&run->lock);
@@ -356,32 +394,115 @@ static gp_outcome run_once(gp_pipeline *p, const gp_run_options *o, int *level, 
         gp_files_kept(p, errs);
         return GP_STUCK;
     }
+    *level = atomic_load(&p->cancel);
+    if (keep_paused(run, errs))
+        return GP_PAUSED;
     close_stages(run);
-    gp_files_kept(p, errs);
+    if (!run->goes_on)                 /* else they are those of the paused run still */
+        gp_files_kept(p, errs);
     if (!errs->failed && !atomic_load(&run->level))
         check_account(run, errs);
-    *level = atomic_load(&p->cancel);
     return errs->failed ? GP_ERROR
         : *level >= 2                ? GP_NOT_DRAINED
         : *level == 1                ? GP_DRAINED
                                      : GP_DONE;
 }
 
-gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
+/* ---- from outside ---------------------------------------------------- */
+
+static bool begin(gp_pipeline *p, gp_errs *errs)
+{
+    return !atomic_exchange(&p->running, true)
+        || gp_fail(errs, GP_E_RUN, file_of(p), "this pipeline is running, or a run of it got stuck: it has one run at a time");
+}
+
+/* A run is over. */
+static void end(gp_pipeline *p, gp_outcome outcome, int level)
 {
     eventfd_t told;
-    if (atomic_exchange(&p->running, true)) {
-        gp_fail(errs, GP_E_RUN, file_of(p), "this pipeline is running, or a run of it got stuck: it has one "
-                "run at a time");
+    if (outcome == GP_STUCK)
+        return;
+    if (outcome != GP_PAUSED) {
+        gp_pipeline_forget_files(p);
+        if (atomic_compare_exchange_strong(&p->cancel, &level, 0))     /* what came later is of the next run */
+            eventfd_read(p->stop_fd, &told);
+    }
+    atomic_store(&p->running, false);
+}
+
+void gp_pipeline_drop_paused(gp_pipeline *p, gp_errs *errs)
+{
+    if (!p->paused)
+        return;
+    gp_paused_close(p->paused);
+    set_paused(p, NULL);
+    gp_files_kept(p, errs);
+    gp_pipeline_forget_files(p);
+}
+
+gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *errs)
+{
+    int level = 0;
+    if (!begin(p, errs))
+        return GP_ERROR;
+    gp_pipeline_drop_paused(p, errs);
+    atomic_store(&p->pause, false);
+    gp_outcome outcome = run_once(p, NULL, o, &level, errs);
+    end(p, outcome, level);
+    return outcome;
+}
+
+/* What the run goes on with besides: the table of files that are open, and what was asked of it. */
+static void hand_on(gp_pipeline *to, gp_pipeline *from)
+{
+    eventfd_t told;
+    if (to == from)
+        return;
+    gp_pipeline_forget_files(to);
+    to->files = atomic_exchange(&from->files, NULL);
+    int level = atomic_exchange(&from->cancel, 0);
+    if (level)
+        gp_cancel(to, level), eventfd_read(from->stop_fd, &told);
+}
+
+gp_outcome gp_pipeline_go_on(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs)
+{
+    int level = 0;
+    gp_outcome outcome = GP_ERROR;
+    if (!begin(p, errs))
+        return GP_ERROR;
+    if (p != from && !begin(from, errs)) {
+        atomic_store(&p->running, false);
         return GP_ERROR;
     }
-    int level = 0;
-    gp_outcome outcome = run_once(p, o, &level, errs);
-    if (outcome == GP_STUCK)
-        return outcome;
-    gp_pipeline_forget_files(p);
-    if (atomic_compare_exchange_strong(&p->cancel, &level, 0))     /* what came later is of the next run */
-        eventfd_read(p->stop_fd, &told);
-    atomic_store(&p->running, false);
+    bool fits = from->paused && (p == from || !p->paused)
+              ? gp_paused_fits(p, from, errs)
+              : gp_fail(errs, GP_E_RUN, file_of(from->paused ? p : from), from->paused ? "this pipeline has a paused run of its own"
+                                                                                        : "no run of this pipeline is paused");
+    if (fits) {
+        hand_on(p, from);
+        atomic_store(&p->pause, false);
+        outcome = run_once(p, from, o, &level, errs);
+    }
+    bool taken = !from->paused || (p == from && outcome == GP_PAUSED);
+    if (fits && !taken)
+        hand_on(from, p);
+    if (p != from)
+        atomic_store(&from->running, false);
+    if (taken)
+        end(p, outcome, level);
+    else if (outcome != GP_STUCK)
+        atomic_store(&p->running, false);
     return outcome;
+}
+
+void gp_pipeline_pause(gp_pipeline *p)
+{
+    if (!atomic_load(&p->running))
+        return;
+    atomic_store(&p->pause, true);
+    gp_run *run = gp_pipeline_lock_run(p);
+    if (run && run->ready)             /* else it is looked at once that is so */
+        gp_run_pause(run);
+    gp_pipeline_unlock_run(p);
 }

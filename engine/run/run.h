@@ -39,6 +39,7 @@ void gp_eventcount_wake(gp_eventcount *p);
 typedef struct gp_cursor {
     _Alignas(64) _Atomic uint64_t at;
     atomic_bool closed;        /* of a consumer: it takes no more */
+    atomic_bool paused;        /* ... in this run (paused.c) */
     atomic_ullong got;         /* likewise, timed: the sum of the times at which frames were
                                   given back, since the start; sums wrap, see measure.c */
     atomic_llong held_ns;      /* likewise: gp_measure_held when it was closed */
@@ -48,6 +49,7 @@ typedef struct gp_cursor {
 typedef struct gp_ringrt {
     gp_cursor produced;
     _Atomic uint64_t end;      /* frames in all; set after the last publish */
+    atomic_bool paused;        /* no more will come in this run (paused.c) */
     gp_cursor *consumed;       /* per consumer of the plan's ring */
     atomic_ullong put;         /* timed: the sum of the times at which frames were published */
     gp_meta *meta;             /* per slot */
@@ -144,6 +146,8 @@ struct gp_actorrt {
     bool leads;                /* some input of it ends by itself, and held ones with it */
     bool gathers;              /* its stage has emit() */
     atomic_bool over;          /* it fires no more, and has said what became of its frames */
+    atomic_bool paused;        /* it is over for this run, not for the next (paused.c) */
+    uint64_t pause_at;         /* of a source: the frame before which it stops; gp_run.pausing says that it is known */
     bool tells_holes;          /* some reader of what it makes regroups it */
     atomic_bool flushed;       /* a frame was made of the last firings, although they were too few */
     gp_ring_end *in; int nin;      /* rings with counters, each once */
@@ -223,11 +227,12 @@ static inline int64_t gp_carried_rows(const gp_actorrt *p, const gp_buffer *b, u
     return same ? gp_meta_of(lead, f)->rows : rows;
 }
 
-typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER } gp_look;
+typedef enum gp_look { GP_LOOK_WAIT, GP_LOOK_GO, GP_LOOK_OVER, GP_LOOK_DIFFER,
+               GP_LOOK_PAUSED } gp_look;
 
 /* Can actor `p` take frame `next`? GO: yes, *n of at most `max` in a row. OVER:
  * there will never be such a frame. DIFFER: there will not, because finite inputs
- * end at different counts, which gp_actor_ends_differ reports. Any thread. */
+ * end at different counts, which gp_actor_ends_differ reports. PAUSED: there will not in this run. Any thread. */
 gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n);
 /* Names the inputs. Not to be called with an eventcount's lock. */
 void gp_actor_ends_differ(gp_actorrt *p, uint64_t next);
@@ -238,6 +243,9 @@ void gp_actor_publish(gp_actorrt *p, uint64_t first, int n);
 /* No frame from `end` on will come; the actor takes no more. `early`: it ended by
  * itself, or at the end of one input of several. */
 void gp_actor_end(gp_actorrt *p, uint64_t end, bool early);
+
+/* paused.c: the actor has left, PAUSED. */
+void gp_actor_pause(gp_actorrt *p);
 
 /* The stages of an actor in order, one a call; *at: 0 at first. NULL: no more. */
 const gp_stage *gp_actor_stage(const gp_actorrt *p, int *at);
@@ -282,6 +290,8 @@ static inline bool gp_comes_from(const gp_stage *st, int source)
 
 bool gp_account_init(gp_accountrt *l, const gp_run *run, int source);
 void gp_account_fini(gp_accountrt *l);
+/* l goes on from where `from` is, that of the same source in a run of the same graph, which keeps nothing. */
+void gp_account_take(gp_accountrt *l, gp_accountrt *from);
 /* Sink `stage` has consumed frames [first, first + n), with these holes (gp_hole).
  * Other stages are ignored, here and below. */
 void gp_account_seen(gp_accountrt *l, int stage, uint64_t first, int n, const unsigned char *hole);
@@ -323,6 +333,7 @@ struct gp_run {
     gp_accountrt *account; int naccounts;
     int *account_of;            /* per stage: its account, or -1 */
     void **state;              /* per stage, made by open() */
+    gp_type **types;           /* ... and what it was given: inputs, then outputs; malloc'd */
     bool *opened;
     int64_t spin_ns;           /* how long threads look before they sleep */
     int64_t awake_ns;          /* see turn.c */
@@ -333,6 +344,8 @@ struct gp_run {
     struct gp_trace *trace;    /* NULL: nothing is traced (trace.h) */
     bool watched;              /* ... in full, by the device */
     gp_engine_time engine[GP_ENGINES]; pthread_mutex_t engine_lock;    /* stamp.c */
+    atomic_int pausing;        /* see paused.h */
+    struct gp_paused *goes_on; /* what a paused run has come to; NULL: it begins */
     atomic_int level;          /* as gp_cancel: 1 sources stop, 2 nothing new */
     atomic_bool failed;        /* an error was reported */
     atomic_bool syncing;       /* frames are done, what was written is put on disk */

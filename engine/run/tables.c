@@ -17,6 +17,7 @@ void gp_tables_make(gp_run *run)
     run->account = GP_NEW(a, gp_accountrt, run->graph->nstages);
     run->account_of = GP_NEW(a, int, run->graph->nstages);
     run->state = GP_NEW(a, void *, run->graph->nstages);
+    run->types = GP_NEW(a, gp_type *, run->graph->nstages);
     run->opened = GP_NEW(a, bool, run->graph->nstages);
     run->cached = GP_NEW(a, bool, run->graph->nstages);
     run->visited = GP_NEW(a, bool, plan->nactors);

@@ -202,6 +202,8 @@ static void leave(gp_threadrt *t, gp_look l)
     gp_actorrt *p = t->actor;
     if (l == GP_LOOK_DIFFER)
         gp_actor_ends_differ(p, atomic_load(&p->next));
+    if (l == GP_LOOK_PAUSED)
+        atomic_store(&p->paused, true);
     gp_host_leave(t);
 }
 

@@ -10,7 +10,7 @@ static const char *on;
 
 enum { ROWS = 6, COLS = 8, FRAME = ROWS * COLS };
 
-static const char yaml[] =
+const char knobs_yaml[] =
     "buffers:\n"
     "  x: {dtype: f32, shape: [6, 8]}\n"
     "  kept: {like: x}\n  sum: {like: x}\n  before: {carry: sum, init: 0.25, on_hole: splice}\n"
@@ -83,14 +83,14 @@ static const char *const settings[][8] = {
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
-static const char *const files[] = { "slow.raw", "near.raw", "sum-000.npy", "sum-017.npy", "mixed.raw", "groups.raw",
-                                     "means.raw", "held.raw", "some-000.npy", "some-007.npy", "some-012.npy" };
-enum { FILES = sizeof files / sizeof *files };
+const char *const knobs_written[] = { "slow.raw", "near.raw", "sum-000.npy", "sum-017.npy", "mixed.raw", "groups.raw",
+                                     "means.raw", "held.raw", "some-000.npy", "some-007.npy", "some-012.npy", NULL };
+enum { FILES = sizeof knobs_written / sizeof *knobs_written - 1 };
 
 typedef struct made { char *data[FILES]; size_t n[FILES]; } made;
 
 /* 23 frames, each fifth a hole; those at the end of each file have fewer rows. */
-static void put_files(const char *dir)
+void knobs_put_files(const char *dir)
 {
     static float in[23 * FRAME];
     for (int i = 0; i < 23 * FRAME; i++)
@@ -111,23 +111,28 @@ static void put_files(const char *dir)
     pipe_text(dir, "slow.lua", "function process(frame, x, y)\n  for i = 1, #y do y[i] = 0.5 * x.x[i] + 0.25 * x.u[i] end\nend\n");
 }
 
+void knobs_check_accounts(const pipe_result *r)
+{
+    ck_assert_int_eq(r->naccounts, 3);
+    for (int k = 0; k < 3; k++)
+        ck_assert_msg((r->account[k].in == 23 && r->account[k].out == 19 && r->account[k].dropped == 4)
+                      || (r->account[k].in == 41 && r->account[k].out == 41)
+                      || (r->account[k].in == 17 && r->account[k].out == 14 && r->account[k].dropped == 3), "%d in, %d out, %d dropped",
+                      (int)r->account[k].in, (int)r->account[k].out, (int)r->account[k].dropped);
+}
+
 static made run(int i, int options)
 {
     made m;
     const char *dir = pipe_dir();
-    put_files(dir);
-    pipe_result r = pipe_run(dir, yaml, on, settings[i], (gp_run_options){ .poison = options & 1, .timed = options & 2 });
-    pipe_no_errors(&r, yaml);
+    knobs_put_files(dir);
+    pipe_result r = pipe_run(dir, knobs_yaml, on, settings[i], (gp_run_options){ .poison = options & 1, .timed = options & 2 });
+    pipe_no_errors(&r, knobs_yaml);
     ck_assert_int_eq(r.outcome, GP_DONE);
-    ck_assert_int_eq(r.naccounts, 3);
-    for (int k = 0; k < 3; k++)
-        ck_assert_msg((r.account[k].in == 23 && r.account[k].out == 19 && r.account[k].dropped == 4)
-                      || (r.account[k].in == 41 && r.account[k].out == 41)
-                      || (r.account[k].in == 17 && r.account[k].out == 14 && r.account[k].dropped == 3), "%d in, %d out, %d dropped",
-                      (int)r.account[k].in, (int)r.account[k].out, (int)r.account[k].dropped);
+    knobs_check_accounts(&r);
     for (int k = 0; k < FILES; k++) {
-        m.data[k] = pipe_read(dir, files[k], &m.n[k]);
-        ck_assert_msg(m.data[k] && m.n[k], "no %s with %s", files[k], settings[i][0] ? settings[i][0] : "defaults");
+        m.data[k] = pipe_read(dir, knobs_written[k], &m.n[k]);
+        ck_assert_msg(m.data[k] && m.n[k], "no %s with %s", knobs_written[k], settings[i][0] ? settings[i][0] : "defaults");
     }
     pipe_dir_remove(dir);
     return m;
@@ -138,7 +143,7 @@ START_TEST(same_bytes)
     made first = run(0, 0), now = run(_i / 4, _i % 4);
     for (int k = 0; k < FILES; k++) {
         ck_assert_msg(first.n[k] == now.n[k] && !memcmp(first.data[k], now.data[k], first.n[k]),
-                      "%s differs with settings %d (%s)", files[k], _i / 4, settings[_i / 4][0] ? settings[_i / 4][0] : "");
+                      "%s differs with settings %d (%s)", knobs_written[k], _i / 4, settings[_i / 4][0] ? settings[_i / 4][0] : "");
         free(first.data[k]), free(now.data[k]);
     }
 }

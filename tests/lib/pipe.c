@@ -2,6 +2,8 @@
 #include <check.h>
 #include <ftw.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -159,4 +161,76 @@ pipe_result pipe_run(const char *dir, const char *yaml, const char *device,
 void pipe_no_errors(const pipe_result *r, const char *what)
 {
     ck_assert_msg(!r->errs.failed, "%s: %s", what, r->errs.n ? r->errs.e[0].msg : "?");
+}
+
+/* ---- in parts -------------------------------------------------------- */
+
+typedef struct pausing { gp_pipeline *p; unsigned long long at; atomic_bool over; } pausing;
+
+static unsigned long long frames_in(const gp_pipeline *p)
+{
+    gp_account a[8];
+    unsigned long long sum = 0;
+    int n = gp_accounts(p, a, 8);
+    for (int i = 0; i < n; i++)
+        sum += a[i].in;
+    return sum;
+}
+
+static void *pause_at(void *arg)
+{
+    pausing *w = arg;
+    while (!atomic_load(&w->over) && frames_in(w->p) < w->at)
+        sched_yield();
+    gp_pipeline_pause(w->p);
+    return NULL;
+}
+
+static gp_outcome run_part(gp_pipeline *p, gp_pipeline *from, const unsigned long long *at, const gp_run_options *o,
+                           gp_errs *errs)
+{
+    pausing w = { .p = p, .at = at ? *at : 0 };
+    pthread_t t;
+    if (at)
+        pthread_create(&t, NULL, pause_at, &w);
+    gp_outcome outcome = from ? gp_pipeline_go_on(p, from, o, errs) : gp_pipeline_run(p, o, errs);
+    atomic_store(&w.over, true);
+    if (at)
+        pthread_join(t, NULL);
+    return outcome;
+}
+
+pipe_result pipe_run_paused(const char *dir, const char *yaml, const char *device, const char *const *const *sets,
+                            const unsigned long long *at, int n, gp_run_options options, int *parts)
+{
+    enum { MOST = 16 };
+    pipe_result r = { .outcome = GP_PAUSED };
+    gp_pipeline *p[MOST] = { NULL };
+    gp_registry *reg = gp_registry_create();
+    gp_machine machine;
+    char file[600], dev[64];
+    ck_assert(n < MOST && gp_register_builtin(reg, &r.errs));
+    gp_machine_read(&machine, !strncmp(device, "cuda", 4));
+    snprintf(file, sizeof file, "%s/test.yaml", dir);
+    snprintf(dev, sizeof dev, "device=%s", device);
+    for (*parts = 0; *parts <= n && r.outcome == GP_PAUSED; ++*parts) {
+        const char *set[32] = { dev };
+        gp_config c = { .registry = reg, .machine = &machine, .env = { .get = environment }, .set = set, .nset = 1 };
+        for (const char *const *s = sets[*parts]; *s; s++)
+            set[c.nset++] = *s;
+        p[*parts] = gp_compile(yaml, strlen(yaml), file, &c, &r.errs);
+        r.compiled = p[*parts] != NULL;
+        r.outcome = r.compiled ? run_part(p[*parts], *parts ? p[*parts - 1] : NULL, *parts < n ? &at[*parts] : NULL, &options,
+                                          &r.errs) : GP_ERROR;
+    }
+    r.naccounts = r.compiled ? gp_accounts(p[*parts - 1], r.account, 8) : 0;
+    for (int i = 0; i < r.naccounts; i++)
+        r.account[i].source = NULL;
+    for (int i = *parts - 1; r.outcome != GP_STUCK && i >= 0; i--)
+        gp_pipeline_destroy(p[i]);
+    for (int i = 0; i < r.errs.n; i++)
+        r.errs.e[i].at.file = NULL;
+    if (r.outcome != GP_STUCK)
+        gp_registry_destroy(reg);
+    return r;
 }

@@ -197,6 +197,7 @@ typedef enum gp_outcome {
     GP_ERROR,              /* see errs */
     GP_STUCK,              /* a thread did not come back: call _exit soon, do not
                               destroy the pipeline */
+    GP_PAUSED,             /* gp_pipeline_pause: it can go on, see gp_pipeline_go_on */
 } gp_outcome;
 
 /* Says that the caller writes a file of its own beside the next run (a report), before it: no
@@ -218,6 +219,20 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
  * kept as after GP_STUCK. Levels only rise, until the run is over: then the level is 0 again, and a call between two
  * runs is for the next one. May be called from any thread and from a signal handler. */
 void gp_cancel(gp_pipeline *p, int level);
+
+/* Pauses the run: sources stop, those that are joined somewhere after as much of each; what they made goes through as far
+ * as it does not wait for later frames; nothing is flushed and no file gets its name; gp_pipeline_run returns GP_PAUSED, or
+ * how it ended, if it came to its end. A source that waits for its input ends that wait first. What gp_cancel asked for
+ * meanwhile is asked of the run that goes on. Any thread, a stage's too; does nothing between runs. */
+void gp_pipeline_pause(gp_pipeline *p);
+
+/* Goes on where the paused run of `from` is, under the plan of p, which is `from`, or was compiled from the same pipeline
+ * with another depth, streams, batch, launch, sync or stall_timeout. Frames keep their numbers; stages on the host stay
+ * open; windows, carried frames, and what is carried on the device move on. The numbers of gp_accounts go on, and so do
+ * the frames and bytes of gp_stages_status. `from` is destroyed after p. Where p does not fit, or cannot be set up, the
+ * run of `from` is paused still, and GP_ERROR returned. A paused run that is not to go on ends as a failed one
+ * does when the pipeline is destroyed, or run from the beginning. */
+gp_outcome gp_pipeline_go_on(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs);
 
 /* Any thread, during and after the run; they take no lock that a frame waits for. Each
  * returns how many there are, of which the first `max` are written. */

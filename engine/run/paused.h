@@ -1,0 +1,58 @@
+/* paused.h - what a paused run has come to, as its pipeline keeps it: for run.c, which makes it, and goes on with it
+ * under another plan of the same pipeline (paused.c). */
+#ifndef GP_PAUSED_H
+#define GP_PAUSED_H
+
+#include "run/segment.h"
+
+/* Sources take nothing until it is known where they stop; they stop at gp_actorrt.pause_at. */
+enum { GP_PAUSE_NOT, GP_PAUSE_HOLD, GP_PAUSE_AT };
+
+/* A frame that somebody may read again, in host memory. */
+typedef struct gp_held_frame {
+    uint64_t frame;
+    gp_meta meta;
+    gp_type type;
+    char *data;
+} gp_held_frame;
+
+typedef struct gp_held_ring {
+    uint64_t produced, end;
+    uint64_t *consumed; bool *closed;  /* per consumer */
+    gp_held_frame *frame; int nframes; /* in order, up to the last */
+} gp_held_ring;
+
+typedef struct gp_held_actor {
+    uint64_t next;
+    unsigned long long frames, bytes;
+    bool over, flushed;
+    gp_gathered gathered;
+} gp_held_actor;
+
+struct gp_paused {
+    const gp_plan *plan;       /* indices below are its */
+    gp_held_ring *ring;
+    gp_held_actor *actor;
+    void **state;              /* per stage: of a host stage that is open */
+    gp_type **types;           /* ... and what its open() was given */
+    bool *opened;
+    void **extra;              /* carried state, in host memory */
+    gp_accountrt *account; int naccounts;
+};
+
+/* Asks the sources of a run whose threads have started to stop. Any thread. */
+void gp_run_pause(gp_run *run);
+/* Its threads have returned: has it paused, not ended? */
+bool gp_run_is_paused(const gp_run *run);
+/* What it has come to; its host stages are the result's. NULL after an error. */
+struct gp_paused *gp_paused_make(gp_run *run, gp_errs *errs);
+void gp_paused_free(struct gp_paused *x);
+/* Closes the host stages that it has, without an end of what they write. */
+void gp_paused_close(struct gp_paused *x);
+/* Can a run of pipeline p go on with what one of `from` has come to? False after an error at what differs. */
+bool gp_paused_fits(const gp_pipeline *p, const gp_pipeline *from, gp_errs *errs);
+/* Into a run that is set up: memory first, which can fail; then all else, which leaves nothing in x. */
+bool gp_paused_load(gp_run *run, const struct gp_paused *x, gp_errs *errs);
+void gp_paused_take(gp_run *run, struct gp_paused *x);
+
+#endif

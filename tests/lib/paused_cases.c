@@ -1,0 +1,87 @@
+/* paused_cases.c - runs that pause at random frames, and go on with random settings, make the bytes of one that does not
+ * pause. */
+#include <stdlib.h>
+#include <string.h>
+#include "knobs_cases.h"
+#include "paused_cases.h"
+#include "pipe.h"
+
+static const char *on;
+
+static const char *const settings[][8] = {
+    { NULL },
+    { "depth=1", NULL },
+    { "depth=2", "streams=1", "sync=block", NULL },
+    { "depth=9", "streams=4", "batch=8", NULL },
+    { "depth=16", "batch=16", NULL },
+    { "depth=5", "launch=stream", NULL },
+    { "depth=8", "launch=stream", "batch=1", "sync=yield", NULL },
+    { "depth=33", "streams=2", "batch=2", NULL },
+    { "buffers.kept.depth=1", "buffers.sum.depth=7", "buffers.x.depth=3", "depth=12", NULL },
+};
+enum { SETTINGS = sizeof settings / sizeof *settings, PARTS = 6, RUNS = 40 };
+
+static unsigned next(unsigned *seed)
+{
+    return (*seed = *seed * 1103515245u + 12345u) >> 8;
+}
+
+static char *all_files(const char *dir, size_t *bytes)
+{
+    char *all = NULL;
+    *bytes = 0;
+    for (int k = 0; knobs_written[k]; k++) {
+        size_t n = 0;
+        char *one = pipe_read(dir, knobs_written[k], &n);
+        ck_assert_msg(one && n, "no %s", knobs_written[k]);
+        all = realloc(all, *bytes + n + 1);
+        memcpy(all + *bytes, one, n);
+        *bytes += n;
+        free(one);
+    }
+    return all;
+}
+
+START_TEST(same_bytes)
+{
+    unsigned seed = (unsigned)_i * 2654435761u + 17;
+    const char *const *sets[PARTS];
+    unsigned long long at[PARTS];
+    size_t want_n, n;
+    const char *dir = pipe_dir();
+    knobs_put_files(dir);
+    pipe_result r = pipe_run(dir, knobs_yaml, on, NULL, (gp_run_options){ 0 });
+    pipe_no_errors(&r, knobs_yaml);
+    char *want = all_files(dir, &want_n);
+    pipe_dir_remove(dir);
+
+    int parts = 0, cuts = 1 + (int)(next(&seed) % (PARTS - 1));
+    for (int i = 0; i <= cuts; i++) {
+        sets[i] = settings[next(&seed) % SETTINGS];
+        at[i] = (unsigned long long)((i ? at[i - 1] : 0) + next(&seed) % 16);      /* of 81 in all */
+    }
+    dir = NULL;
+    for (int tries = 0; parts < 2 && tries < 20; tries++) {     /* it may be over before anybody asks it to pause */
+        if (dir)
+            pipe_dir_remove(dir);
+        dir = pipe_dir();
+        knobs_put_files(dir);
+        r = pipe_run_paused(dir, knobs_yaml, on, sets, at, cuts, (gp_run_options){ .poison = _i & 1, .timed = _i & 2 },
+                            &parts);
+        pipe_no_errors(&r, knobs_yaml);
+    }
+    ck_assert_msg(r.outcome == GP_DONE, "run %d: outcome %d after %d parts", _i, r.outcome, parts);
+    ck_assert_msg(parts > 1, "run %d has not paused", _i);
+    knobs_check_accounts(&r);
+    char *have = all_files(dir, &n);
+    ck_assert_msg(n == want_n && !memcmp(have, want, n), "run %d, in %d parts, makes other bytes", _i, parts);
+    free(have), free(want);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+void paused_cases(TCase *tc, const char *device)
+{
+    on = device;
+    tcase_add_loop_test(tc, same_bytes, 0, RUNS);
+}

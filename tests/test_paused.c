@@ -1,0 +1,285 @@
+/* test_paused.c - runs that pause and go on under other plans, on the CPU back end; and what cannot go on. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "paused_cases.h"
+#include "pipe.h"
+
+Suite *suite_paused(void);
+
+static gp_registry *registry;
+static gp_errs errs;
+
+static const char yaml[] =
+    "vars: {gain: 2, frames: 40}\n"
+    "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}}\n"
+    "stages:\n"
+    "  - {use: generate, frames: frames, out: x}\n"
+    "  - {use: scale, a: gain, b: 0, out: y}\n"
+    "  - {use: write, path: out.raw, durable: none}\n";
+
+static gp_pipeline *compile(const char *dir, const char *text, const char *set)
+{
+    char file[600];
+    const char *sets[] = { "device=cpu", set };
+    gp_config c = { .registry = registry, .set = sets, .nset = set ? 2 : 1 };
+    snprintf(file, sizeof file, "%s/test.yaml", dir);
+    gp_pipeline *p = gp_compile(text, strlen(text), strdup(file), &c, &errs);
+    ck_assert_msg(p, "%s", errs.e[0].msg);
+    return p;
+}
+
+static void set_up(void)
+{
+    errs = (gp_errs){ .n = 0 };
+    registry = gp_registry_create();
+    ck_assert(gp_register_builtin(registry, &errs));
+}
+
+static void tear_down(void)
+{
+    gp_registry_destroy(registry);
+}
+
+typedef struct asked { gp_pipeline *p; bool pauses; int level; } asked;
+
+/* Once there are frames, and more of them: pauses, and cancels. */
+static void *ask(void *arg)
+{
+    asked *a = arg;
+    gp_account x;
+    while (gp_accounts(a->p, &x, 1) < 1)
+        sched_yield();
+    for (unsigned long long first = x.in; x.in == first; gp_accounts(a->p, &x, 1))
+        sched_yield();
+    if (a->pauses)
+        gp_pipeline_pause(a->p);
+    if (a->level)
+        gp_cancel(a->p, a->level);
+    return NULL;
+}
+
+/* A run of p. */
+static gp_outcome run_asked(gp_pipeline *p, gp_pipeline *from, bool pauses, int level)
+{
+    asked a = { p, pauses, level };
+    pthread_t t;
+    pthread_create(&t, NULL, ask, &a);
+    gp_outcome outcome = from ? gp_pipeline_go_on(p, from, NULL, &errs) : gp_pipeline_run(p, NULL, &errs);
+    pthread_join(t, NULL);
+    return outcome;
+}
+
+static gp_outcome pause_it(gp_pipeline *p, gp_pipeline *from)
+{
+    return run_asked(p, from, true, 0);
+}
+
+/* Frames 0, 1, 2, ... of the ramp times 2, as many as the account says. */
+static void check_ramp(const char *dir, const gp_pipeline *p, int values)
+{
+    gp_account a;
+    size_t bytes;
+    ck_assert_int_eq(gp_accounts(p, &a, 1), 1);
+    ck_assert_uint_eq(a.in, a.out);
+    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    ck_assert_ptr_nonnull(out);
+    ck_assert_uint_eq(bytes, a.in * (unsigned)values * sizeof *out);
+    for (size_t i = 0; i < bytes / sizeof *out; i++)
+        ck_assert_float_eq(out[i], 2 * (float)i);
+    free(out);
+}
+
+START_TEST(goes_on_with_itself_and_with_another)
+{
+    const char *dir = pipe_dir();
+    gp_pipeline *p = compile(dir, yaml, "vars.frames=0"), *q = compile(dir, yaml, "vars.frames=0");
+    ck_assert_int_eq(pause_it(p, NULL), GP_PAUSED);
+    ck_assert_int_eq(pause_it(p, p), GP_PAUSED);
+    ck_assert_int_eq(pause_it(q, p), GP_PAUSED);
+    ck_assert_int_eq(pause_it(p, q), GP_PAUSED);
+    gp_outcome last = run_asked(p, p, true, 1);        /* what comes first */
+    ck_assert(last == GP_PAUSED || last == GP_DRAINED);
+    if (last == GP_PAUSED)             /* what was asked for holds for the next */
+        last = gp_pipeline_go_on(p, p, NULL, &errs);
+    ck_assert_int_eq(last, GP_DRAINED);
+    ck_assert_int_eq(errs.n, 0);
+    check_ramp(dir, p, 4);
+    gp_pipeline_destroy(p), gp_pipeline_destroy(q);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+START_TEST(a_paused_run_that_does_not_go_on)
+{
+    const char *dir = pipe_dir();
+    char path[600];
+    snprintf(path, sizeof path, "%s/out.raw", dir);
+    gp_pipeline *p = compile(dir, yaml, "vars.frames=0");
+    ck_assert_int_eq(pause_it(p, NULL), GP_PAUSED);
+    if (_i) {                          /* from the beginning again */
+        ck_assert_int_eq(run_asked(p, NULL, false, 1), GP_DRAINED);
+        ck_assert_int_eq(errs.failed, 0);
+        check_ramp(dir, p, 4);
+    }
+    gp_pipeline_destroy(p);
+    ck_assert_int_eq(access(path, F_OK) == 0, _i);     /* what is not whole does not get its name */
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+START_TEST(one_that_is_over_before)
+{
+    const char *dir = pipe_dir();
+    gp_pipeline *p = compile(dir, yaml, NULL);
+    gp_pipeline_pause(p);              /* nothing runs */
+    ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_DONE);
+    gp_pipeline_pause(p);
+    check_ramp(dir, p, 4);
+    ck_assert_int_eq(gp_pipeline_go_on(p, p, NULL, &errs), GP_ERROR);
+    ck_assert_str_eq(errs.e[0].msg, "no run of this pipeline is paused");
+    gp_pipeline_destroy(p);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+#define KNOBS "depth, streams, batch, launch, sync and stall_timeout can change"
+static const struct { const char *from, *to, *msg; int line; } other[] = {
+    { "a: gain", "a: 2", "'a' differs from what the paused run has: " KNOBS, 5 },
+    { "gain: 2", "gain: 3", "'gain' differs from what the paused run has: " KNOBS, 1 },
+    { "shape: [4]", "shape: [8]", "'8' differs from what the paused run has: " KNOBS, 2 },
+    { ", y: {like: x}}", "}\non_error: drop", "'on_error' differs from what the paused run has: " KNOBS, 3 },
+    { "b: 0, out: y}\n", "b: 0, out: y}\n  - {use: scale, a: 1, b: 0}\n", "'stages' differs from what the paused run has: " KNOBS, 3 },
+    { "path: out.raw", "path: other.raw", "'path' differs from what the paused run has: " KNOBS, 6 },
+};
+
+/* `text` with `to` in place of `from`; malloc'd. */
+static char *edited(const char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    ck_assert_ptr_nonnull(at);
+    char *s = malloc(strlen(text) + strlen(to) + 1);
+    sprintf(s, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    return s;
+}
+
+START_TEST(what_differs_cannot_go_on)
+{
+    const char *dir = pipe_dir();
+    char *text = edited(yaml, other[_i].from, other[_i].to);
+    gp_pipeline *p = compile(dir, yaml, "vars.frames=0"), *q = compile(dir, text, "vars.frames=0");
+    ck_assert_int_eq(pause_it(p, NULL), GP_PAUSED);
+    ck_assert_int_eq(gp_pipeline_go_on(q, p, NULL, &errs), GP_ERROR);
+    ck_assert_int_eq(errs.n, 1);
+    ck_assert_str_eq(errs.e[0].msg, other[_i].msg);
+    ck_assert_int_eq(errs.e[0].at.line, other[_i].line);
+    errs = (gp_errs){ .n = 0 };
+    gp_cancel(p, 1);
+    ck_assert_int_eq(gp_pipeline_go_on(p, p, NULL, &errs), GP_DRAINED);    /* it is paused still */
+    check_ramp(dir, p, 4);
+    gp_pipeline_destroy(q), gp_pipeline_destroy(p);
+    free(text);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+START_TEST(a_plan_that_cannot_be_set_up)
+{
+    static const char lua[] =
+        "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n"
+        "  - {use: lua, script: s.lua, workers: 2}\n  - {use: discard}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "s.lua", "stateless = true\nfunction process(frame, x, y) y:copy(x) end\n");
+    gp_pipeline *p = compile(dir, lua, NULL), *q = compile(dir, lua, "stages.lua.workers=3");
+    ck_assert_int_eq(pause_it(p, NULL), GP_PAUSED);
+    ck_assert_int_eq(gp_pipeline_go_on(q, p, NULL, &errs), GP_ERROR);
+    ck_assert_str_eq(errs.e[0].msg, "'workers' differs from what the paused run has: " KNOBS);
+    errs = (gp_errs){ .n = 0 };
+    ck_assert_int_eq(pause_it(p, p), GP_PAUSED);
+    ck_assert_int_eq(errs.n, 0);
+    gp_pipeline_destroy(q), gp_pipeline_destroy(p);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* Joined sources stop after as many frames; a slow one beside them, which is not joined, does not wait for them. */
+START_TEST(sources_stop_together)
+{
+    static const char two[] =
+        "buffers: {a: {dtype: f32, shape: [4]}, b: {like: a}, c: {like: a}, d: {like: a}, o: {like: a}}\n"
+        "depth: 7\n"
+        "stages:\n"
+        "  - {use: generate, in: [], out: a}\n"
+        "  - {use: generate, in: [], out: b, rate: 500}\n"
+        "  - {use: hold, frames: 3, in: b, out: c}\n"
+        "  - {use: kernel, in: {a: a, c: c}, out: {o: o}, args: [a, c, o], source: k.cu, entry: k, grid: 1, block: 4}\n"
+        "  - {use: discard}\n"
+        "  - {use: generate, in: [], out: d}\n"
+        "  - {use: discard, in: d}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const float *a, const float *c, float *o)\n"
+                           "{\n    o[threadIdx.x] = a[threadIdx.x] + c[threadIdx.x];\n}\n");
+    gp_pipeline *p = compile(dir, two, NULL), *q = compile(dir, two, "depth=1");
+    ck_assert_int_eq(pause_it(p, NULL), GP_PAUSED);
+    ck_assert_int_eq(pause_it(q, p), GP_PAUSED);
+    gp_account a[3];
+    gp_accounts(q, a, 3);
+    ck_assert_uint_eq(a[0].in, 3 * a[1].in);
+    ck_assert_uint_gt(a[0].in, 0);
+    ck_assert_uint_eq(a[0].out, a[0].in);
+    ck_assert_uint_eq(a[2].out, a[2].in);
+    ck_assert_int_eq(errs.n, 0);
+    gp_pipeline_destroy(q), gp_pipeline_destroy(p);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* 1000 frames become one of all of them, whatever pauses. */
+START_TEST(an_accumulator_of_all)
+{
+    static const char all[] =
+        "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, frames: 3000, out: x, rate: 100000}\n"
+        "  - {use: mix, op: sum}\n  - {use: write, path: out.raw, durable: none}\n";
+    const char *dir = pipe_dir();
+    gp_pipeline *p = compile(dir, all, NULL);
+    size_t bytes;
+    int parts = 1;
+    gp_outcome outcome = pause_it(p, NULL);
+    for (; outcome == GP_PAUSED && parts < 5; parts++)
+        outcome = pause_it(p, p);
+    ck_assert_int_gt(parts, 1);
+    if (outcome == GP_PAUSED)
+        outcome = gp_pipeline_go_on(p, p, NULL, &errs);
+    ck_assert_int_eq(outcome, GP_DONE);
+    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    ck_assert_uint_eq(bytes, 16);
+    for (int i = 0; i < 4; i++)        /* 4 k + i for k < 3000 */
+        ck_assert_float_eq(out[i], (float)(4.0 * 2999 * 3000 / 2 + 3000.0 * i));
+    free(out);
+    gp_pipeline_destroy(p);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+Suite *suite_paused(void)
+{
+    Suite *s = suite_create("paused");
+    TCase *tc = tcase_create("cpu");
+    tcase_set_timeout(tc, 120);
+    paused_cases(tc, "cpu");
+    suite_add_tcase(s, tc);
+    tc = tcase_create("api");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, goes_on_with_itself_and_with_another);
+    tcase_add_loop_test(tc, a_paused_run_that_does_not_go_on, 0, 2);
+    tcase_add_test(tc, one_that_is_over_before);
+    tcase_add_loop_test(tc, what_differs_cannot_go_on, 0, (int)(sizeof other / sizeof *other));
+    tcase_add_test(tc, a_plan_that_cannot_be_set_up);
+    tcase_add_test(tc, sources_stop_together);
+    tcase_add_test(tc, an_accumulator_of_all);
+    suite_add_tcase(s, tc);
+    return s;
+}
