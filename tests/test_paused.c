@@ -185,6 +185,29 @@ START_TEST(what_differs_cannot_go_on)
 }
 END_TEST
 
+/* A kernel is compiled, and a stage opened, while the run is to stop: what was taken in comes out all the same. */
+START_TEST(stops_when_it_goes_on)
+{
+    static const char kernel[] =
+        "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}}\nstages:\n  - {use: generate, out: x}\n"
+        "  - {use: kernel, in: {a: x}, out: {o: y}, args: [a, o], source: k.cu, entry: k, grid: 1, block: 4}\n"
+        "  - {use: window, frames: 5, partial: drop}\n  - {use: mix, op: sum, frames: 7}\n  - {use: discard}\n";
+    const char *dir = pipe_dir();
+    pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const float *a, float *o) { o[threadIdx.x] = a[threadIdx.x]; }\n");
+    gp_pipeline *p = compile(dir, kernel, NULL), *q = compile(dir, kernel, "depth=16");
+    ck_assert_int_eq(pause_it(p, NULL), GP_PAUSED);
+    gp_cancel(p, 1);
+    ck_assert_int_eq(gp_pipeline_go_on(q, p, NULL, &errs), GP_DRAINED);
+    ck_assert_int_eq(errs.n, 0);
+    gp_account a;
+    gp_accounts(q, &a, 1);
+    ck_assert_uint_gt(a.in, 0);
+    ck_assert_uint_eq(a.in, a.out + a.dropped);
+    gp_pipeline_destroy(q), gp_pipeline_destroy(p);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 START_TEST(a_plan_that_cannot_be_set_up)
 {
     static const char lua[] =
@@ -277,6 +300,7 @@ Suite *suite_paused(void)
     tcase_add_loop_test(tc, a_paused_run_that_does_not_go_on, 0, 2);
     tcase_add_test(tc, one_that_is_over_before);
     tcase_add_loop_test(tc, what_differs_cannot_go_on, 0, (int)(sizeof other / sizeof *other));
+    tcase_add_test(tc, stops_when_it_goes_on);
     tcase_add_test(tc, a_plan_that_cannot_be_set_up);
     tcase_add_test(tc, sources_stop_together);
     tcase_add_test(tc, an_accumulator_of_all);

@@ -176,7 +176,7 @@ static bool open_device(gp_run *run, gp_errs *errs)
         errs->at = run->graph->device_at;
     if (!(run->dev = be->open(run->graph->device, errs)))
         return false;
-    run->dev->cancel = &run->pipeline->cancel;
+    run->dev->cancel = &run->level;
     if (!be->prepare(run->dev, streams, orders, slots, errs))
         return false;
     if (run->options.trace_full && run->options.trace_ns && be->watch
@@ -300,7 +300,7 @@ static bool set_up_watched(gp_run *run)
             return false;
         pthread_join(thread, NULL);
         eventfd_read(run->done_fd, &up);
-        if (!run->ready && atomic_load(&run->pipeline->cancel))
+        if (!run->ready && atomic_load(&run->level))
             run->set_up_errs = (gp_errs){ .n = 0 };    /* it was broken off */
     }
     gp_run_fail(run, &run->set_up_errs);

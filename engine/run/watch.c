@@ -182,14 +182,16 @@ static bool watch(gp_run *run, const gp_watcher *w)
 
     for (;;) {
         int level = atomic_load(&run->level), asked = atomic_load(&run->pipeline->cancel);
+        bool later = asked == 1 && run->goes_on;       /* what it goes on with is to come out: once it is set up */
+        asked = later ? 0 : asked;
         if (asked > level)
             gp_run_level(run, level = asked);
         if (w->back(run))
             return true;
         /* stop_fd stays readable: look at it only until it has been heard */
-        if (poll(p, level ? 1 : 2, TICK_MS) < 0 && errno != EINTR)
+        if (poll(p, level || later ? 1 : 2, TICK_MS) < 0 && errno != EINTR)
             usleep(1000 * TICK_MS);        /* no memory for poll: that is no end of the run */
-        if (!level && p[1].revents && !atomic_load(&run->pipeline->cancel))
+        if (!level && !later && p[1].revents && !atomic_load(&run->pipeline->cancel))
             eventfd_read(run->pipeline->stop_fd, &(eventfd_t){ 0 });   /* it was of the run before */
 
         int64_t now = gp_now_ns();

@@ -58,10 +58,10 @@ START_TEST(same_bytes)
     int parts = 0, cuts = 1 + (int)(next(&seed) % (PARTS - 1));
     for (int i = 0; i <= cuts; i++) {
         sets[i] = settings[next(&seed) % SETTINGS];
-        at[i] = (unsigned long long)((i ? at[i - 1] : 0) + next(&seed) % 16);      /* of 81 in all */
+        at[i] = (i ? at[i - 1] : 0) + (i || _i % 4 ? next(&seed) % 16 : 0);        /* of 81 in all */
     }
     dir = NULL;
-    for (int tries = 0; parts < 2 && tries < 20; tries++) {     /* it may be over before anybody asks it to pause */
+    for (int tries = 0; !tries || (parts < 2 && tries < 20); tries++) {    /* it may be over before it is asked to pause */
         if (dir)
             pipe_dir_remove(dir);
         dir = pipe_dir();
@@ -71,7 +71,7 @@ START_TEST(same_bytes)
         pipe_no_errors(&r, knobs_yaml);
     }
     ck_assert_msg(r.outcome == GP_DONE, "run %d: outcome %d after %d parts", _i, r.outcome, parts);
-    ck_assert_msg(parts > 1, "run %d has not paused", _i);
+    ck_assert_msg(parts > 1 || at[0], "run %d has not paused", _i);
     knobs_check_accounts(&r);
     char *have = all_files(dir, &n);
     ck_assert_msg(n == want_n && !memcmp(have, want, n), "run %d, in %d parts, makes other bytes", _i, parts);

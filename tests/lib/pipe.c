@@ -180,9 +180,9 @@ static unsigned long long frames_in(const gp_pipeline *p)
 static void *pause_at(void *arg)
 {
     pausing *w = arg;
-    while (!atomic_load(&w->over) && frames_in(w->p) < w->at)
-        sched_yield();
-    gp_pipeline_pause(w->p);
+    for (; !atomic_load(&w->over); sched_yield())
+        if (frames_in(w->p) >= w->at)
+            gp_pipeline_pause(w->p);
     return NULL;
 }
 
