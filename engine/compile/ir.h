@@ -120,7 +120,7 @@ typedef struct gp_stage {
     const char **in_name, **out_name;
     int nin, nout;
     bool device;               /* record() runs, not run() */
-    int workers;               /* host; 1 for sources and stages with state */
+    int workers;               /* host; 1 where frames take turns */
     bool zero;                 /* zero: true */
     gp_on_hole on_hole;
     bool serial, endless, follows, batched, keeps_slots, frame_info, once, any_length, cooperative,
