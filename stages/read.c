@@ -22,6 +22,7 @@
 #include "png_file.h"
 
 enum { MAX_RUN = 32, RUN_BYTES = 1 << 20, HEAD = 12 + (1 << 16) };
+enum { DECODE_NS = 10 };       /* of a byte of a picture, about */
 enum { LITTLE, BIG };
 enum { TAIL_ERROR, TAIL_IGNORE };
 
@@ -173,6 +174,7 @@ static bool look_inside(gp_shape *s, struct opts *o, const gp_file *f, bool many
         : o->nfiles == 1 ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows
                          : 0;
     int64_t all = each * o->nfiles;
+    s->busy_ns = o->as == GP_PNG ? DECODE_NS * (int64_t)gp_bytes(t) : 0;
     s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;
     return true;
 }

@@ -24,6 +24,9 @@ enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };
 enum { REPLACE, ERROR, NEXT };
 enum { NONE, END, FILE_BY_FILE };
 
+/* Of a byte of a picture, about, by compression. */
+static const int encode_ns[10] = { 7, 20, 22, 26, 32, 42, 60, 75, 100, 110 };
+
 struct opts {
     const char *path;
     int format;
@@ -138,6 +141,7 @@ static bool shape(gp_shape *s)
     s->any_length = o->to_stdout || !strncmp(o->path, "/dev/", 5);
     s->serial = !o->numbered && !o->named;
     s->writes_from = o->if_exists == NEXT ? INT64_MAX : o->start;
+    s->busy_ns = o->as == GP_PNG ? encode_ns[o->compression] * (int64_t)gp_bytes(t) : 0;
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* test_workers.c - stages with several workers: where they end, which error counts, in which order frames are told of. */
 #include <check.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include "api/forms.h"
@@ -200,6 +201,70 @@ START_TEST(a_kind_says_so)
 }
 END_TEST
 
+/* ---- as many as the machine is good for ------------------------------- */
+
+#define READ "  - {use: read, path: examples/data/raccoon.png, loop: true, out: photo}\n"
+#define EDGES READ "  - {use: gray}\n  - {use: cast, dtype: u8}\n  - {use: write, path: 'out/%05d.png'}\n"
+#define TWO READ "  - {use: write, path: 'out/%05d.png'}\n"
+#define THREE READ "  - {name: a, use: write, in: photo, path: 'a/%d.png'}\n" \
+    "  - {name: b, use: write, in: photo, path: 'b/%d.png', compression: 9}\n"
+
+/* Host stages with their workers, those of the machine with a '*'; depths of all buffers. */
+static const struct { const char *what, *yaml; int cpus; size_t mib; const char *comes_to; } choices[] = {
+    { "one core", "stages:\n" EDGES, 1, 65536, "read 1* write 1* / photo 3 gray 3 cast 3" },
+    { "two cores", "stages:\n" EDGES, 2, 65536, "read 2* write 1* / photo 4 gray 3 cast 3" },
+    { "8 cores", "stages:\n" EDGES, 8, 65536, "read 5* write 4* / photo 10 gray 3 cast 8" },
+    { "16 cores", "stages:\n" EDGES, 16, 65536, "read 9* write 8* / photo 18 gray 3 cast 16" },
+    { "64 cores", "stages:\n" EDGES, 64, 65536, "read 35* write 30* / photo 70 gray 3 cast 60" },
+    { "little memory", "stages:\n" EDGES, 64, 1024, "read 5* write 5* / photo 10 gray 3 cast 10" },
+    { "next to none", "stages:\n" EDGES, 64, 64, "read 3* write 3* / photo 3 gray 3 cast 3" },
+    { "a depth for all", "depth: 4\nstages:\n" EDGES, 16, 65536, "read 4* write 4* / photo 4 gray 4 cast 4" },
+    { "auto for all", "depth: auto\nstages:\n" EDGES, 2, 65536, "read 2* write 1* / photo 4 gray 3 cast 3" },
+    { "a depth for one", "buffers: {photo: {depth: 5}}\nstages:\n" EDGES, 16, 65536,
+      "read 5* write 8* / photo 5 gray 3 cast 16" },
+    { "one next to the other", "stages:\n" TWO, 4, 65536, "read 2* write 3* / photo 7" },
+    { "two readers", "stages:\n" THREE, 16, 65536, "read 2* a 3* b 13* / photo 27" },
+    { "workers that are said", "stages:\n  - {use: read, path: examples/data/raccoon.png, loop: true, workers: 3, out: photo}\n"
+      "  - {use: write, path: 'out/%05d.png'}\n", 4, 65536, "read 3 write 3* / photo 8" },
+    { "auto is said", "stages:\n  - {use: read, path: examples/data/raccoon.png, loop: true, workers: auto, out: photo}\n"
+      "  - {use: discard}\n", 4, 65536, "read 4* discard 1 / photo 8" },
+    { "a single picture", "stages:\n  - {use: read, path: examples/data/raccoon.png, out: photo}\n  - {use: discard}\n", 16, 65536,
+      "read 1* discard 1 / photo 3" },
+    { "two frames", "stages:\n  - {use: read, path: examples/data/raccoon.png, loop: true, frames: 2, out: photo}\n"
+      "  - {use: discard}\n", 16, 65536, "read 2* discard 1 / photo 4" },
+    { "a small picture", "stages:\n  - {use: read, path: tests/data/png/gray8.png, loop: true, out: photo}\n"
+      "  - {use: write, path: '%d.png'}\n", 16, 65536, "read 1 write 1 / photo 3" },
+    { "no picture", "buffers: {photo: {shape: [360]}}\nstages:\n  - {use: read, path: examples/data/ecg.npy, loop: true, out: photo}\n"
+      "  - {use: write, path: '%d.npy'}\n", 16, 65536, "read 1 write 1 / photo 3" },
+    { "one picture file", "stages:\n" READ "  - {use: write, path: one.png}\n", 16, 65536, "read 16* write 1 / photo 32" },
+    { "a cheap one that is asked for", "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
+      "  - {use: generate, out: x, workers: auto}\n  - {use: discard}\n", 6, 65536, "generate 6* discard 1 / x 12" },
+    { "what takes turns", "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: x, frames: 3}\n"
+      "  - {use: write, path: one.raw, workers: auto}\n", 6, 65536, "generate 1 write 1 / x 3" },
+};
+
+START_TEST(the_machine_decides)
+{
+    char text[400] = "";
+    gp_machine m;
+    gp_machine_fixed(&m, 0);
+    m.cpus = choices[_i].cpus, m.memory = choices[_i].mib << 20;
+    gp_config config = { .registry = registry, .machine = &m };
+    gp_pipeline *p = gp_compile(choices[_i].yaml, strlen(choices[_i].yaml), "workers.yaml", &config, &errs);
+    ck_assert_msg(p != NULL, "%s: %s", choices[_i].what, errs.e[0].msg);
+    const gp_graph *g = gp_pipeline_plan(p)->graph;
+    for (int v = 0; v < g->nstages; v++)
+        if (!g->stage[v].device)
+            sprintf(text + strlen(text), "%s %d%s ", g->stage[v].name, g->stage[v].workers,
+                    g->stage[v].workers_auto ? "*" : "");
+    strcat(text, "/");
+    for (int b = 0; b < g->nbuffers; b++)
+        sprintf(text + strlen(text), " %s %d", g->buffer[b].name, g->buffer[b].depth);
+    ck_assert_msg(!strcmp(text, choices[_i].comes_to), "%s: %s", choices[_i].what, text);
+    gp_pipeline_destroy(p);
+}
+END_TEST
+
 Suite *suite_workers(void)
 {
     Suite *s = suite_create("workers");
@@ -208,6 +273,7 @@ Suite *suite_workers(void)
     tcase_add_loop_test(tc, the_lowest_frame_counts, 0, sizeof ends / sizeof *ends);
     tcase_add_loop_test(tc, turns, 1, 6);
     tcase_add_test(tc, a_kind_says_so);
+    tcase_add_loop_test(tc, the_machine_decides, 0, sizeof choices / sizeof *choices);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -243,7 +243,7 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
     st->s.frame_info = s.frame_info, st->s.once = s.once, st->s.any_length = s.any_length;
     st->s.writes_from = s.writes_from, st->s.cooperative = s.cooperative;
     st->s.writes_all = s.writes_all;
-    st->s.scratch = s.scratch, st->s.state = s.state, st->s.table = s.table;
+    st->s.scratch = s.scratch, st->s.state = s.state, st->s.table = s.table, st->s.busy_ns = s.busy_ns;
     st->s.block = s.block, st->s.grid = s.grid;
     if (!check_stage(r, st, &s))
         return false;

@@ -254,6 +254,8 @@ struct gp_shape {
     bool by_number;        /* of a source whose kind says so too: it finds a frame by its number alone. It may then
                               have several workers, which call run() for one frame each, in any order. It ends at
                               the lowest frame that is GP_END or GP_STOPPED */
+    int64_t busy_ns;       /* of a host stage whose frames do not take turns, and take long: about how long a core is
+                              busy with one. Where it is 100 us or more, `workers: auto` is the default */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
