@@ -14,9 +14,9 @@ Suite *suite_workers(void);
 enum { FRAMES = 40 };
 enum { MAKES, ENDS, FAILS };
 
-struct opts { int64_t first, second; int64_t at; bool turn; };
+struct opts { int64_t first, second, third; int64_t at; bool turn; };
 
-static atomic_int called[FRAMES];
+static atomic_int begun[FRAMES], called[FRAMES];
 static uint64_t seen[FRAMES];
 static atomic_int nseen;
 static atomic_llong last_ns;
@@ -42,7 +42,22 @@ static gp_status becomes(gp_call *c, const gp_frame *f, int64_t how)
     return how == FAILS ? GP_FAILED : how == ENDS ? GP_END : GP_OK;
 }
 
-/* Frame `at` becomes `second`, once the one after it has become `first`. */
+static void await(const atomic_int *what)
+{
+    for (int i = 0; i < 5000 && !atomic_load(what); i++)
+        nap();
+}
+
+/* Until frame k is done, and handed in. */
+static void after(int k)
+{
+    await(&called[k]);
+    for (int i = 0; i < 5; i++)
+        nap();
+}
+
+/* Frame `at` becomes `second`, once the one after it has become `first`. With `third`, what the one behind these becomes,
+ * the order is: frame `at`, that one, the one between. */
 static bool deal(gp_call *c, gp_frame *f, int n)
 {
     const struct opts *o = c->opts;
@@ -56,15 +71,18 @@ static bool deal(gp_call *c, gp_frame *f, int n)
         return true;
     }
     *(unsigned char *)f->out[0].data = (unsigned char)k;
-    for (int i = 0; k == o->at && i < 5000 && !atomic_load(&called[k + 1]); i++)
-        nap();
-    for (int i = 0; k == o->at && i < 5; i++)
-        nap();                         /* and is handed in */
+    atomic_store(&begun[k], 1);
+    if (o->third && k == o->at)
+        await(&begun[k + 2]), await(&begun[k + 1]);
+    if (o->third && k == o->at + 2)
+        after(k - 2);
+    if (k == o->at + (o->third != MAKES))
+        after(k + 1);
     if (o->turn && gp_wait_turn(c))
         seen[atomic_fetch_add(&nseen, 1)] = (uint64_t)k;
     else if (o->turn)
         atomic_fetch_add(&late, 1);
-    f->status = becomes(c, f, k == o->at ? o->second : k == o->at + 1 ? o->first : MAKES);
+    f->status = becomes(c, f, k == o->at ? o->second : k == o->at + 1 ? o->first : k == o->at + 2 ? o->third : MAKES);
     atomic_store(&called[k], 1);
     return true;
 }
@@ -90,6 +108,7 @@ static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames" }, { 0 } }
 static const gp_opt options[] = {
     { GP_INT(struct opts, first), .min = 0, .max = 2, .help = "" },
     { GP_INT(struct opts, second), .min = 0, .max = 2, .help = "" },
+    { GP_INT(struct opts, third), .min = 0, .max = 2, .help = "" },
     { GP_INT(struct opts, at), .def = "10", .min = 0, .max = 100, .help = "" },
     { GP_BOOL(struct opts, turn), .help = "" },
     { 0 }
@@ -104,23 +123,25 @@ static const gp_kind kinds[] = {
 
 /* ---- ends and errors ------------------------------------------------- */
 
-static const struct { const char *what; int first, second; bool drops; int frames; const char *told; } ends[] = {
-    { "to the end", MAKES, MAKES, false, FRAMES, "" },
-    { "the lowest end", ENDS, ENDS, false, 10, "" },
-    { "a frame behind the end", MAKES, ENDS, false, 10, "" },
-    { "an end behind a frame", ENDS, MAKES, false, 11, "" },
-    { "an error behind the end", FAILS, ENDS, false, 10, "" },
-    { "a hole behind the end", FAILS, ENDS, true, 10, "" },
-    { "the lowest error", FAILS, FAILS, false, 11, "frame 10 fails;" },
-    { "an error before the end", ENDS, FAILS, false, 11, "frame 10 fails;" },
-    { "a hole before the end", ENDS, FAILS, true, 11, "frame 10 fails;" },
-    { "holes in order", FAILS, FAILS, true, FRAMES, "frame 10 fails;frame 11 fails;" },
+static const struct { const char *what; int first, second; bool drops; int frames; const char *told; int third; } ends[] = {
+    { "to the end", MAKES, MAKES, false, FRAMES, "", MAKES },
+    { "the lowest end", ENDS, ENDS, false, 10, "", MAKES },
+    { "a frame behind the end", MAKES, ENDS, false, 10, "", MAKES },
+    { "an end behind a frame", ENDS, MAKES, false, 11, "", MAKES },
+    { "an error behind the end", FAILS, ENDS, false, 10, "", MAKES },
+    { "a hole behind the end", FAILS, ENDS, true, 10, "", MAKES },
+    { "the lowest error", FAILS, FAILS, false, 11, "frame 10 fails;", MAKES },
+    { "an error before the end", ENDS, FAILS, false, 11, "frame 10 fails;", MAKES },
+    { "a hole before the end", ENDS, FAILS, true, 11, "frame 10 fails;", MAKES },
+    { "holes in order", FAILS, FAILS, true, FRAMES, "frame 10 fails;frame 11 fails;", MAKES },
+    { "a hole between two ends", FAILS, ENDS, true, 10, "", ENDS },
+    { "an error behind an end, a hole between", FAILS, ENDS, true, 10, "", FAILS },
 };
 
 static void clear(void)
 {
     for (int i = 0; i < FRAMES; i++)
-        atomic_store(&called[i], 0);
+        atomic_store(&called[i], 0), atomic_store(&begun[i], 0);
     atomic_store(&nseen, 0), atomic_store(&last_ns, 0), atomic_store(&older, false), atomic_store(&late, 0);
     atomic_store(&most, 0);
 }
@@ -155,8 +176,9 @@ START_TEST(the_lowest_frame_counts)
     gp_account a = { 0 };
     gp_stage_status st[4];
     snprintf(text, sizeof text, "depth: 6\n%sbuffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
-             "  - {use: deal, first: %d, second: %d, workers: 4, out: x}\n  - {use: take}\n",
-             ends[_i].drops ? "on_error: drop\n" : "", ends[_i].first, ends[_i].second);
+             "  - {use: deal, first: %d, second: %d, third: %d, workers: 4, out: x}\n  - {use: take}\n",
+             ends[_i].drops ? "on_error: drop\n" : "", ends[_i].first, ends[_i].second,
+             ends[_i].third);
     gp_pipeline *p = compile(text);
     ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
     gp_outcome o = gp_pipeline_run(p, NULL, &errs);
