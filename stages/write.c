@@ -339,6 +339,9 @@ static gp_status put_file(struct writer *w, gp_call *c, const gp_frame *f, const
             return GP_FAILED;
         v[1] = (struct iovec){ d->png.data, d->png.n };
     }
+    /* Of two frames with one name the first has it, whichever is encoded first. */
+    if (w->o->named && !w->o->numbered && !gp_wait_turn(c))
+        return GP_DROP;
     d->file.frame = f->index, d->file.number = w->first + f->index;
     gp_status s = reach(c, &d->file, path, why);
     if (s == GP_OK && !(gp_write_all(d->file.fd, v, 2, why) && gp_outfile_commit(&d->file, why)))

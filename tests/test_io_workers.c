@@ -1,5 +1,5 @@
-/* test_io_workers.c - sources with several workers: what they make is what one makes, byte for byte, name for name,
- * and so are their ends, holes and errors. */
+/* test_io_workers.c - sources and writers with several workers: what they make is what one makes, byte for byte, name
+ * for name, and so are their ends, holes and errors. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -47,6 +47,8 @@ static void make_files(void)
     pipe_text(io_dir, "look.lua",              /* a frame is not older than the one before */
               "local last = 0\nfunction process(f, x, y)\n  if f.time < last then error('older') end\n"
               "  last = f.time\n  y:copy(x)\nend\n");
+    pipe_text(io_dir, "slow.lua", "function process(f, x, y)\n"
+              "  if f.index % 4 == 0 then y:copy(x) else y:fill(f.index) end\nend\n");
     pipe_text(io_dir, "lose.lua", "stateless = true\nfunction process(f, x, y)\n"
               "  if f.index % 7 == 3 then return 'drop' end\n  y:copy(x)\nend\n");
 }
@@ -162,6 +164,51 @@ START_TEST(several_make_what_one_makes)
 }
 END_TEST
 
+/* ---- what is written ------------------------------------------------- */
+
+#define SOME "stages:\n  - {use: read, path: 'p*.png', loop: true, frames: 25, out: x}\n"
+/* Each fourth takes long to encode. */
+#define ONE "stages:\n  - {use: read, path: q.png, loop: true, frames: 25, out: x}\n  - {use: lua, script: slow.lua}\n"
+#define LOSE "  - {use: lua, script: lose.lua}\n"
+
+static const struct { const char *what, *yaml; int files; } writes[] = {
+    { "numbered pictures", SOME "  - {use: write, path: '%s/%%03d.png'", 25 },
+    { "with holes", SOME LOSE "  - {use: write, path: '%s/%%03d.png', start: 7", 21 },
+    { "numbers and names", SOME "  - {use: write, path: '%s/%%n-%%03d.png', compression: 0", 25 },
+    { "names", "stages:\n  - {use: read, path: 'p*.png'}\n  - {use: write, path: '%s/%%n.png'", 7 },
+    { "one name for several", ONE "  - {use: write, path: '%s/%%n.png', compression: 9", 1 },
+    { "one name for several, left out", "on_error: drop\n" ONE "  - {use: write, path: '%s/%%n.png', compression: 9", 1 },
+    { "arrays of one name", "on_error: drop\n" ONE "  - {use: write, path: '%s/%%n.npy'", 1 },
+    { "numbered arrays", SOME "  - {use: write, path: '%s/%%03d.npy'", 25 },
+};
+
+START_TEST(several_write_what_one_writes)
+{
+    static const char *const workers[] = { "1", "2", "5", "auto" };
+    static char made[2][200000], told[2][12000];
+    make_files();
+    io_runs(X("[300, 400]") "stages:\n  - {use: generate, frames: 1, pattern: noise, out: x}\n  - {use: write, path: q.png}\n");
+    for (int k = 0; k < 4; k++) {
+        char y[900], stage[500], sub[20], *list = told[k > 0];
+        TEXT(stage, writes[_i].yaml, TEXT(sub, "w%s", workers[k]));
+        TEXT(y, "%s, workers: %s, durable: none}\n", stage, workers[k]);
+        pipe_result r = pipe_run(io_dir, y, "cpu", (const char *[]){ "depth=8", NULL }, (gp_run_options){ .poison = true });
+        ck_assert_msg(r.compiled, "%s: %s", writes[_i].what, io_error(&r));
+        *list = 0;
+        for (int i = 0; i < r.errs.n; i++) {       /* up to the name of the folder, and from there on */
+            char *at = strstr(r.errs.e[i].msg, sub);
+            sprintf(list + strlen(list), "%.*s%s;", at ? (int)(at - r.errs.e[i].msg) : 0, r.errs.e[i].msg,
+                    at ? at + strlen(sub) : r.errs.e[i].msg);
+        }
+        gather(sub, made[k > 0], sizeof made[0]);
+        ck_assert_int_eq(io_files(sub), writes[_i].files);
+        ck_assert_msg(!k || !strcmp(told[0], told[1]), "%s, workers %s:\n%s not\n%s", writes[_i].what, workers[k], told[1],
+                      told[0]);
+        ck_assert_msg(!k || !memcmp(made[0], made[1], sizeof made[0]), "%s, workers %s", writes[_i].what, workers[k]);
+    }
+}
+END_TEST
+
 /* ---- stopped in the middle ------------------------------------------- */
 
 static void stop_soon(gp_pipeline *p, void *arg)
@@ -247,6 +294,7 @@ Suite *suite_io_workers(void)
     tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
 #define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
     LOOP(several_make_what_one_makes, reads);
+    LOOP(several_write_what_one_writes, writes);
     LOOP(stopped, endless);
     tcase_add_loop_test(tc, shrinks, 0, 3);
     suite_add_tcase(s, tc);
