@@ -35,7 +35,7 @@ B     ?= build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)-cuda$(CUDA)-$(LUA)$
 B     := $B
 say    = $(if $V,,@echo '  $1	$@';)
 again  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-PKGS  := yaml-0.1 $(LUA) libpng
+PKGS  := yaml-0.1 $(LUA) libpng libjpeg
 WARN  := -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wwrite-strings
 CWARN := -Wstrict-prototypes -Wmissing-prototypes
 INC   := -Iengine/include -Iengine -Istages/format -Istages/kernel -Istages/lua -Ilua -Ikernels -Itests/lib -I$B
@@ -47,7 +47,7 @@ ALL_C := -std=c11 $(ALL) $(CWARN) $(CFLAGS)
 ALL_X := -std=c++17 $(ALL) $(CFLAGS) -fno-exceptions -fno-rtti
 
 ifeq ($(STATIC),1)
-static = $(shell pkg-config --static --libs $1 | sed -E 's/-l(yaml|lua5.4|luajit-5.1|png16|z|check_pic|check|subunit)\b/-l:lib\1.a/g')
+static = $(shell pkg-config --static --libs $1 | sed -E 's/-l(yaml|lua5.4|luajit-5.1|png16|jpeg|z|check_pic|check|subunit)\b/-l:lib\1.a/g')
 LIBS  := $(call static,$(PKGS)) -static-libgcc
 CHECK  = $(call static,check)
 else
@@ -292,6 +292,7 @@ $B/bench/%: tests/bench/%.cu tests/bench/hand.h tests/bench/axpy.cu tests/bench/
 # The one that Debian's packages are for.
 PYTHON := $(or $(wildcard /usr/bin/python3),python3)
 NEED := pkg-config libyaml-dev $(if $(filter luajit,$(LUA)),libluajit-5.1-dev,liblua5.4-dev) libpng-dev \
+        $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = ubuntu ] && echo libjpeg-turbo8-dev || echo libjpeg62-turbo-dev) \
         libmicrohttpd-dev check g++ python3
 deps:
 	@missing=; for p in $(NEED); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
