@@ -233,15 +233,15 @@ check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tes
 	$(TORTURE:%=$(PYTHON) tests/torture/torture.py $B/gpipe % --part 0.1)
 
 # The harnesses of tests/fuzz, with stored inputs (replay) and under libFuzzer (run): one
-# program has them all. libpng.sh gets libpng's source, so that it is instrumented too.
+# program has them all. codec.sh gets libpng's and libjpeg's source, so that they are instrumented too.
 FUZZ_OBJ := $(patsubst %.c,$B/%.o,$(filter-out %/libfuzzer.c %/replay.c,$(wildcard tests/fuzz/*.c)) \
               $(filter-out %/main.c,$(CLI)))
 $B/tests/fuzz/replay: $B/tests/fuzz/replay.o $(FUZZ_OBJ) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -Wl,--wrap=gp_slurp -o $@ $^ $(LIBS) -lz
-$B/tests/fuzz/run: $B/tests/fuzz/libfuzzer.o $(FUZZ_OBJ) $B/libgpipe.a $B/libpng.a
+$B/tests/fuzz/run: $B/tests/fuzz/libfuzzer.o $(FUZZ_OBJ) $B/libgpipe.a $B/libpng.a $B/libjpeg.a
 	$(call say,link)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--wrap=gp_slurp -o $@ $^ $(LIBS) -lz
-$B/libpng.a: tests/fuzz/libpng.sh
-	tests/fuzz/libpng.sh $@ $(CC) -O1 -g -fsanitize=fuzzer-no-link,$(SAN)
+$B/libpng.a $B/libjpeg.a: tests/fuzz/codec.sh
+	tests/fuzz/codec.sh $(basename $(@F)) $@ $(CC) -O1 -g -fsanitize=fuzzer-no-link,$(SAN)
 
 SECONDS ?= 20
 FUZZ    ?=

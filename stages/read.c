@@ -103,8 +103,8 @@ static bool say_format(gp_shape *s, struct opts *o, const char *name)
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
                                     .keep_orientation = o->orientation == ORIENTATION_KEEP };
     if (o->varies & ~1u && o->as == GP_RAW && !open)
-        return gp_shape_fail(s, "path", "raw data do not say what their shape is: in the shape of what is read from '%s' "
-                             "only the first number may be a bound ('<=')", o->path);
+        return gp_shape_fail(s, "path", "raw data do not say what their shape is: in the shape of what is read from "
+                             "'%s' only the first number may be a bound ('<=')", o->path);
     return o->format || !gp_foreign_extension(name)
         || gp_shape_fail(s, "path", "gpipe reads no %s files; make it .npy or .png, or set "
                          "'format: raw' to read its bytes", gp_foreign_extension(name));

@@ -524,7 +524,9 @@ static void advise(gp_advice *a)
         strcpy(a->text, "write .npy, which needs no encoding");
 }
 
-static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames; PNG, PNM: u8 or u16; JPEG: u8; PFM: f32" }, { 0 } };
+static const gp_port in[] = {
+    { "in", GP_ACCEPT_ANY, .help = "frames; PNG, PNM: u8 or u16; JPEG: u8; PFM: f32" }, { 0 }
+};
 
 static const gp_opt options[] = {
     { GP_PATH(struct opts, path), .required = true,

@@ -11,7 +11,8 @@ Suite *suite_pnm(void);
 
 static const char *const sizes[] = { "1x1", "1x7", "17x3", "5x7" };
 static const struct { const char *name, *suffix; } kinds[] = {
-    { "gray8", "pgm" }, { "rgb8", "ppm" }, { "gray16", "pgm" }, { "rgb16", "ppm" }, { "f32", "pfm" }, { "rgb32", "pfm" },
+    { "gray8", "pgm" }, { "rgb8", "ppm" }, { "gray16", "pgm" }, { "rgb16", "ppm" }, { "f32", "pfm" },
+    { "rgb32", "pfm" },
 };
 enum { SIZES = sizeof sizes / sizeof *sizes, KINDS = sizeof kinds / sizeof *kinds };
 

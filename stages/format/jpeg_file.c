@@ -72,7 +72,8 @@ static bool take_frame(const unsigned char *p, size_t n, int sof, header *h, cha
     if (p[5] != 1 && p[5] != 3)
         return gp_why(err, "is a JPEG file of %d colours%s, of which gpipe reads gray and RGB: convert it first", p[5],
                       p[5] == 4 ? " (CMYK)" : "");
-    h->type = (gp_type){ .dtype = GP_U8, .ndim = p[5] > 1 ? 3 : 2, .dim = { be16(p + 1), be16(p + 3), p[5] > 1 ? 3 : 0 } };
+    bool color = p[5] == 3;
+    h->type = (gp_type){ .dtype = GP_U8, .ndim = color ? 3 : 2, .dim = { be16(p + 1), be16(p + 3), color ? 3 : 0 } };
     return true;
 }
 

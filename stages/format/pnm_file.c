@@ -80,8 +80,8 @@ static bool parse_pnm(const void *head, size_t n, header *h, char err[GP_WHY])
     if (n < 2 || p[0] != 'P' || p[1] < '1' || p[1] > '6')
         return gp_why(err, "is not a PNM file");
     if (p[1] != '5' && p[1] != '6')
-        return gp_why(err, "is a PNM file of %s (P%c), of which gpipe reads binary PGM (P5) and PPM (P6): convert it first",
-                      p[1] == '4' ? "bits" : "text", p[1]);
+        return gp_why(err, "is a PNM file of %s (P%c), of which gpipe reads binary PGM (P5) and PPM (P6): convert it "
+                      "first", p[1] == '4' ? "bits" : "text", p[1]);
     if (!parse(p, n, "PNM", h, last, err))
         return false;
     if (!whole(last, UINT16_MAX, &most))
@@ -109,7 +109,8 @@ static bool pnm_decode(const void *file, size_t n, const gp_picfile_how *how, co
         return false;
     const char *end = (const char *)file + h.data + gp_bytes(type);
     if (h.data + gp_bytes(type) < n && *end == 'P')
-        return gp_why(err, "has more than one picture, of which gpipe would read the first alone: write each into a file");
+        return gp_why(err, "has more than one picture, of which gpipe would read the first alone: write each into a "
+                      "file");
     memcpy(frame, (const char *)file + h.data, gp_bytes(type));
     if (type->dtype == GP_U16)
         gp_swap(frame, type);
