@@ -114,6 +114,27 @@ START_TEST(and_back)
 }
 END_TEST
 
+/* Several workers decode and encode at once: each frame is as if it had come alone. */
+START_TEST(workers_agree)
+{
+    enum { FRAMES = 24 };
+    char name[30];
+    size_t n, again;
+    take("jpeg/orient7.jpg", "a.jpg");
+    io_runs("stages:\n  - {use: read, path: a.jpg, loop: true, frames: 24, out: a}\n"
+            "  - {name: b, use: read, path: a.jpg, loop: true, frames: 24, orientation: keep, out: b}\n"
+            "  - {use: write, path: 'a/%d.jpg', workers: 4, in: a}\n"
+            "  - {name: w, use: write, path: 'b/%d.jpg', workers: 4, subsampling: 4:4:4, in: b}\n");
+    for (int i = 1; i < 2 * FRAMES; i++) {
+        char *first = pipe_read(io_dir, i < FRAMES ? "a/0.jpg" : "b/0.jpg", &n);
+        char *other = pipe_read(io_dir, TEXT(name, "%c/%d.jpg", i < FRAMES ? 'a' : 'b', i % FRAMES), &again);
+        ck_assert(first && other && n == again && !memcmp(first, other, n));
+        free(first);
+        free(other);
+    }
+}
+END_TEST
+
 static const struct { const char *type, *text; } refused[] = {
     { "dtype: u16, shape: [2, 3]", "cannot hold u16 [2, 3]: JPEG holds u8: put a 'cast'" },
     { "dtype: u8, shape: [2, 3, 4]", "JPEG holds frames of shape [H, W] or [H, W, 1 or 3]" },
@@ -210,6 +231,24 @@ START_TEST(not_read)
 }
 END_TEST
 
+/* What follows the end of a picture is another's, as phones have it; fill bytes mean nothing. */
+START_TEST(behind_the_end)
+{
+    char y[1000], here[400], more[3000];
+    size_t n;
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+    char *file = pipe_read("tests/data/jpeg", "rgb444_17x3.jpg", &n);
+    ck_assert_uint_lt(n + 20, sizeof more);
+    memcpy(more, "\xff\xd8\xff\xff\xff", 5);
+    memcpy(more + 5, file + 3, n - 3);
+    memcpy(more + n + 2, "\xff\xd8\xff and more", 12);
+    pipe_file(io_dir, "a.jpg", more, n + 14);
+    free(file);
+    io_runs(TEXT(y, "stages:\n  - {use: read, path: a.jpg}\n"
+                 "  - {use: compare, file: '%s/tests/data/jpeg/rgb444_17x3.npy'}\n", here));
+}
+END_TEST
+
 /* A picture whose header is large is refused by what the frame may have, at once. */
 START_TEST(bomb)
 {
@@ -290,10 +329,12 @@ Suite *suite_jpeg(void)
     LOOP(picture, pictures);
     tcase_add_loop_test(tc, orientation, 1, 9);
     LOOP(and_back, written);
+    tcase_add_test(tc, workers_agree);
     LOOP(not_written, refused);
     LOOP(cut_off, to_break);
     LOOP(changed, to_break);
     LOOP(not_read, patched);
+    tcase_add_test(tc, behind_the_end);
     tcase_add_test(tc, bomb);
     tcase_add_test(tc, other_names);
     tcase_add_test(tc, mixed);
