@@ -48,9 +48,9 @@ const gp_picfile *gp_picfile_of(gp_filetype as);
 /* By the extension of the name; GP_AUTO for one that is no picture's. */
 gp_filetype gp_picfile_named(const char *path);
 
-/* Name of the formats whose writers take the option, as "PNG". */
-const char *gp_picfile_taking(const char *option);
+/* Does the format take this option of writers? The name of the one that does. */
 bool gp_picfile_takes(gp_filetype as, const char *option);
+const char *gp_picfile_taking(const char *option);
 
 /* The same by the row of the file, which is called `path`. */
 bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *head, size_t n, gp_type *type,
