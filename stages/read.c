@@ -19,28 +19,34 @@
 #include "cut.h"
 #include "base/npy.h"
 #include "pace.h"
-#include "png_file.h"
+#include "picture_file.h"
 
 enum { MAX_RUN = 32, RUN_BYTES = 1 << 20, HEAD = 12 + (1 << 16) };
-enum { DECODE_NS = 10 };       /* of a byte of a picture, about */
 enum { LITTLE, BIG };
 enum { TAIL_ERROR, TAIL_IGNORE };
+enum { ORIENTATION_APPLY, ORIENTATION_KEEP };
 
 struct opts {
     const char *path;
-    int format, endian, tail;
+    int format, endian, tail, orientation;
     int64_t offset, skip, frames;
     bool loop, reopen;
     double rate;
     /* found by shape() */
     gp_loc at;
     gp_filetype as;
+    gp_picfile_how pictures;   /* where `as` is one */
     bool live;                 /* a stream: `file` is not a regular file */
     bool same_rows;            /* the frame's shape is that of the first file */
     unsigned varies;           /* as declared: not 0, then each file is one frame, of its own shape */
     const char *const *file;
     int nfiles;
 };
+
+static bool is_pictures(const struct opts *o)
+{
+    return o->as >= GP_PICTURE;
+}
 
 static gp_cut_how how(const struct opts *o)
 {
@@ -92,6 +98,23 @@ static bool list_files(gp_shape *s, struct opts *o, const gp_file **first, bool 
 
 /* ---- what is in them ------------------------------------------------- */
 
+/* What the files are: what `format` says, else the extension of `name`, which is the path or, for
+ * a glob of any extension, the first file. */
+static bool say_format(gp_shape *s, struct opts *o, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    bool open = !o->format && name == o->path && gp_path_is_glob(dot ? dot : name);
+    o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(name);
+    o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
+                                    .keep_orientation = o->orientation == ORIENTATION_KEEP };
+    if (o->varies & ~1u && o->as == GP_RAW && !open)
+        return gp_shape_fail(s, "path", "raw data do not say what their shape is: in the shape of what is read from "
+                             "'%s' only the first number may be a bound ('<=')", o->path);
+    return o->format || !gp_foreign_extension(name)
+        || gp_shape_fail(s, "path", "gpipe reads no %s files; make it .npy or .png, or set "
+                         "'format: raw' to read its bytes", gp_foreign_extension(name));
+}
+
 static bool raw_only(gp_shape *s, const struct opts *o)
 {
     const char *opt = o->offset           ? "offset"
@@ -100,7 +123,9 @@ static bool raw_only(gp_shape *s, const struct opts *o)
                                           : NULL;
     if (o->as != GP_RAW && opt)
         return gp_shape_fail(s, opt, "'%s' is only for raw data, not for '%s'", opt, o->path);
-    if (o->as == GP_PNG && o->tail != TAIL_ERROR)
+    if (!is_pictures(o) && !gp_shape_without(s, "orientation", "a file that is not a picture"))
+        return false;
+    if (is_pictures(o) && o->tail != TAIL_ERROR)
         return gp_shape_fail(s, "tail", "'tail' is only for raw and .npy data, not for '%s'",
                              o->path);
     return true;
@@ -140,8 +165,8 @@ static bool look_inside(gp_shape *s, struct opts *o, const gp_file *f, bool many
         if (o->as == GP_RAW && !declared(s, f->path))
             return false;
         if (o->as != GP_RAW)
-            ok = o->as == GP_PNG ? gp_png_head(f->head, f->nhead, &found, why)
-                                 : gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why);
+            ok = is_pictures(o) ? gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why)
+                                : gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why);
         if (!t->dtype)
             t->dtype = found.dtype;
         ok = ok && (o->as == GP_RAW || fits_in(&found, t, o->varies, why));
@@ -157,7 +182,7 @@ static bool look_inside(gp_shape *s, struct opts *o, const gp_file *f, bool many
           && gp_cut_infer(t, &found, many, why)
           && gp_cut_npy(&cut, f->head, f->nhead, f->size, t, &as, why);
     } else {
-        ok = gp_png_head(f->head, f->nhead, &found, why);
+        ok = gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why);
         gp_type said = { .dtype = t->dtype ? t->dtype : found.dtype,
                          .ndim = t->ndim ? t->ndim : found.ndim };
         memcpy(said.dim, t->ndim ? t->dim : found.dim, sizeof said.dim);
@@ -170,11 +195,11 @@ static bool look_inside(gp_shape *s, struct opts *o, const gp_file *f, bool many
     if (!ok)
         return gp_shape_fail(s, "path", "'%s' %s", f->path, why);
     /* how many there are, where that shows in the first file */
-    int64_t each = o->as == GP_PNG || o->same_rows || o->varies ? 1
+    int64_t each = is_pictures(o) || o->same_rows || o->varies ? 1
         : o->nfiles == 1 ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows
                          : 0;
     int64_t all = each * o->nfiles;
-    s->busy_ns = o->as == GP_PNG ? DECODE_NS * (int64_t)gp_bytes(t) : 0;
+    s->busy_ns = is_pictures(o) ? gp_picfile_of(o->as)->decode_ns * (int64_t)gp_bytes(t) : 0;
     s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;
     return true;
 }
@@ -186,17 +211,13 @@ static bool shape(gp_shape *s)
     bool many;
 
     o->at = gp_shape_loc(s, "path");
-    o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(o->path);
     o->varies = s->out_varies[0];
-    if (o->varies & ~1u && o->as == GP_RAW)
-        return gp_shape_fail(s, "path", "raw data do not say what their shape is: in the shape of what is read from '%s' "
-                             "only the first number may be a bound ('<=')", o->path);
-    if (!o->format && gp_foreign_extension(o->path))
-        return gp_shape_fail(s, "path", "gpipe reads no %s files; make it .npy or .png, or set "
-                             "'format: raw' to read its bytes", gp_foreign_extension(o->path));
+    if (!say_format(s, o, o->path))
+        return false;
     s->endless = (o->loop || o->reopen) && !o->frames;
     s->known.hertz = o->rate;
-    if (!list_files(s, o, &first, &many) || !raw_only(s, o))
+    if (!list_files(s, o, &first, &many) || (many && o->nfiles && !say_format(s, o, o->file[0]))
+        || !raw_only(s, o))
         return false;
     s->once = o->live;
     s->by_number = !o->live;
@@ -366,7 +387,7 @@ static bool look_into(struct reader *r, struct worker *w, struct piece_file *f, 
     if (!S_ISREG(st.st_mode))
         return gp_why(why, "is not a regular file");
     posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    if (o->as == GP_PNG)
+    if (is_pictures(o))
         return gp_read_file(f->fd, SIZE_MAX, room, why);
     if (o->as == GP_RAW)
         return (!o->varies || take_rows(r, v, st.st_size, why)) && gp_cut_raw(&f->cut, st.st_size, frame, &as, why);
@@ -393,18 +414,19 @@ static bool open_file(struct reader *r, struct worker *w, struct piece_file *f, 
     return false;
 }
 
-static bool decode(struct reader *r, struct worker *w, gp_view *v, char why[GP_WHY])
+static bool decode(struct reader *r, struct worker *w, int file, gp_view *v, char why[GP_WHY])
 {
     gp_type found;
     char have[128], want[128];
-    if (!gp_png_head(w->room.data, w->room.n, &found, why))
+    const gp_picfile_how *as = &r->o->pictures;
+    if (!gp_picfile_head(as, path_of(r, file), w->room.data, w->room.n, &found, why))
         return false;
     if (!r->o->varies && !gp_type_same(&found, &v->type))
         return gp_why(why, "holds %s, the first file %s: for pictures of different sizes declare the largest under "
                       "'buffers', like shape: [\"<=1080\", \"<=1920\", 3]", gp_type_text(&found, have),
                       gp_type_text(&v->type, want));
     return (!r->o->varies || take_shape(r, v, &found, why))
-        && gp_png_decode(w->room.data, w->room.n, &v->type, v->data, why);
+        && gp_picfile_decode(as, path_of(r, file), w->room.data, w->room.n, &v->type, v->data, why);
 }
 
 static bool read_piece(const struct piece_file *f, int64_t piece, gp_view *v, char why[GP_WHY])
@@ -427,7 +449,7 @@ static bool read_piece(const struct piece_file *f, int64_t piece, gp_view *v, ch
 /* Is a file one frame, whatever is in it? */
 static bool is_whole(const struct opts *o)
 {
-    return o->as == GP_PNG || o->same_rows || (o->varies && o->as == GP_NPY);
+    return is_pictures(o) || o->same_rows || (o->varies && o->as == GP_NPY);
 }
 
 /* No frame is from `frame` on: nobody waits for its turn. */
@@ -526,9 +548,9 @@ static bool read_whole(struct reader *r, struct worker *w, gp_frame *f, int file
     if (!open_file(r, w, &w->whole, file, v, why))
         return false;
     f->name = r->stem[file];
-    bool ok = r->o->as == GP_PNG || read_piece(&w->whole, 0, v, why);
+    bool ok = is_pictures(r->o) || read_piece(&w->whole, 0, v, why);
     release(&w->whole);
-    return ok && (r->o->as != GP_PNG || decode(r, w, v, why));
+    return ok && (!is_pictures(r->o) || decode(r, w, file, v, why));
 }
 
 static gp_status from_files(struct reader *r, gp_call *c, gp_frame *f)
@@ -675,7 +697,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
         gp_status s = GP_OK;
         if (o->frames && f[i].index >= (uint64_t)o->frames)
             s = GP_END;
-        else if (i && (bytes >= RUN_BYTES || o->as == GP_PNG))
+        else if (i && (bytes >= RUN_BYTES || is_pictures(o)))
             s = GP_AGAIN;
         else
             s = gp_pace_wait(&r->pace, c, o->rate, f[i].index, i == 0);
@@ -698,12 +720,12 @@ static bool run(gp_call *c, gp_frame *f, int n)
 static void advise(gp_advice *a)
 {
     const struct opts *o = a->opts;
-    strcpy(a->text, o->as == GP_PNG ? "store its frames as .npy, which need no decoding"
-                                    : "store a smaller type, and cast it on the device");
+    strcpy(a->text, is_pictures(o) ? "store its frames as .npy, which need no decoding"
+                                   : "store a smaller type, and cast it on the device");
 }
 
 static const gp_port out[] = {
-    { "out", .help = "declared under 'buffers:', else: a PNG or a .npy of a list is one frame; a "
+    { "out", .help = "declared under 'buffers:', else: a picture or a .npy of a list is one frame; a "
                      "single .npy is cut at each index of axis 0 (a 1-D one has to be declared)" },
     { 0 }
 };
@@ -713,7 +735,8 @@ static const gp_opt options[] = {
       .help = "a file; a glob ('*.png'), in byte order; a number ('img_%05d.png'), all that are there, "
               "from the lowest on; a FIFO, or stdin" },
     { GP_ENUM(struct opts, format), .def = "auto", .choices = GP_FORMATS,
-      .help = "auto: .npy and .png by the file's extension, all else is raw" },
+      .help = "auto: .npy and pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm) by the file's extension, all "
+              "else is raw; which picture it is, its first bytes say" },
     { GP_INT(struct opts, offset), .min = 0, .max = 1e15, .unit = "bytes",
       .help = "raw: where the data begin in each file" },
     { GP_INT(struct opts, skip), .min = 0, .max = 1e15, .unit = "bytes",
@@ -730,12 +753,14 @@ static const gp_opt options[] = {
               "another, as a FIFO does not tell two apart that have it open at once" },
     { GP_FLOAT(struct opts, rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "frames a second; 0: as fast as they can be read" },
+    { GP_ENUM(struct opts, orientation), .def = "apply", .choices = "apply|keep",
+      .help = "jpeg: turn pictures upright, as their EXIF data say, or keep them as they are stored" },
     { 0 }
 };
 
 const gp_kind gp_kind_read = {
     GP_KIND("read"),
-    .help = "frames from .npy, raw or PNG files, a FIFO or standard input",
+    .help = "frames from pictures, .npy or raw files, a FIFO or standard input",
     .out = out,
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN, .by_number = true,
