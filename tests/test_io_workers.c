@@ -175,6 +175,8 @@ static const struct { const char *what, *yaml; int files; } writes[] = {
     { "numbered pictures", SOME "  - {use: write, path: '%s/%%03d.png'", 25 },
     { "with holes", SOME LOSE "  - {use: write, path: '%s/%%03d.png', start: 7", 21 },
     { "numbers and names", SOME "  - {use: write, path: '%s/%%n-%%03d.png', compression: 0", 25 },
+    { "names, with holes", "stages:\n  - {use: read, path: 'p*.png'}\n" LOSE "  - {use: write, path: '%s/%%n.png'", 6 },
+    { "names, with holes", "stages:\n  - {use: read, path: 'p*.png'}\n" LOSE "  - {use: write, path: '%s/%%n.npy'", 6 },
     { "names", "stages:\n  - {use: read, path: 'p*.png'}\n  - {use: write, path: '%s/%%n.png'", 7 },
     { "one name for several", ONE "  - {use: write, path: '%s/%%n.png', compression: 9", 1 },
     { "one name for several, left out", "on_error: drop\n" ONE "  - {use: write, path: '%s/%%n.png', compression: 9", 1 },

@@ -523,7 +523,7 @@ void gp_host_leave(gp_threadrt *t)
 bool gp_wait_turn(gp_call *c)
 {
     gp_threadrt *t = c->ctx;
-    return await_turn(t, t->actor->host->view[t->worker].frame->index);
+    return t->actor->stage->workers == 1 || await_turn(t, t->actor->host->view[t->worker].frame->index);
 }
 
 void gp_working_on(gp_call *c, uint64_t index)
