@@ -35,7 +35,7 @@ B     ?= build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)-cuda$(CUDA)-$(LUA)$
 B     := $B
 say    = $(if $V,,@echo '  $1	$@';)
 again  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-PKGS  := yaml-0.1 $(LUA) libpng
+PKGS  := yaml-0.1 $(LUA) libpng libjpeg
 WARN  := -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wwrite-strings
 CWARN := -Wstrict-prototypes -Wmissing-prototypes
 INC   := -Iengine/include -Iengine -Istages/format -Istages/kernel -Istages/lua -Ilua -Ikernels -Itests/lib -I$B
@@ -47,7 +47,7 @@ ALL_C := -std=c11 $(ALL) $(CWARN) $(CFLAGS)
 ALL_X := -std=c++17 $(ALL) $(CFLAGS) -fno-exceptions -fno-rtti
 
 ifeq ($(STATIC),1)
-static = $(shell pkg-config --static --libs $1 | sed -E 's/-l(yaml|lua5.4|luajit-5.1|png16|z|check_pic|check|subunit)\b/-l:lib\1.a/g')
+static = $(shell pkg-config --static --libs $1 | sed -E 's/-l(yaml|lua5.4|luajit-5.1|png16|jpeg|z|check_pic|check|subunit)\b/-l:lib\1.a/g')
 LIBS  := $(call static,$(PKGS)) -static-libgcc
 CHECK  = $(call static,check)
 else
@@ -212,7 +212,7 @@ $B/tests/page: $B/tests/page.o $B/engine/cli/page.o $B/libgpipe.a
 $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
-check: NEED += python3-jsonschema $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
+check: NEED += python3-jsonschema python3-pil $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check: deps
 	+@$(again) check-built
 INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
@@ -223,6 +223,7 @@ check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tes
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
 	$(if $(T),,$(PYTHON) tests/live.py $B/gpipe)
 	$(if $(T),,$(PYTHON) tests/ends.py $B/gpipe)
+	$(if $(T),,$(PYTHON) tests/pictures.py $B/gpipe)
 	$(if $(T),,$(PYTHON) tests/page.py $B/tests/page $B/gpipe)
 	$(if $(T)$(SAN),,GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py)
 	$(if $(T)$(SAN),,$(PYTHON) tests/includes.py)
@@ -232,15 +233,15 @@ check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tes
 	$(TORTURE:%=$(PYTHON) tests/torture/torture.py $B/gpipe % --part 0.1)
 
 # The harnesses of tests/fuzz, with stored inputs (replay) and under libFuzzer (run): one
-# program has them all. libpng.sh gets libpng's source, so that it is instrumented too.
+# program has them all. codec.sh gets libpng's and libjpeg's source, so that they are instrumented too.
 FUZZ_OBJ := $(patsubst %.c,$B/%.o,$(filter-out %/libfuzzer.c %/replay.c,$(wildcard tests/fuzz/*.c)) \
               $(filter-out %/main.c,$(CLI)))
 $B/tests/fuzz/replay: $B/tests/fuzz/replay.o $(FUZZ_OBJ) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -Wl,--wrap=gp_slurp -o $@ $^ $(LIBS) -lz
-$B/tests/fuzz/run: $B/tests/fuzz/libfuzzer.o $(FUZZ_OBJ) $B/libgpipe.a $B/libpng.a
+$B/tests/fuzz/run: $B/tests/fuzz/libfuzzer.o $(FUZZ_OBJ) $B/libgpipe.a $B/libpng.a $B/libjpeg.a
 	$(call say,link)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--wrap=gp_slurp -o $@ $^ $(LIBS) -lz
-$B/libpng.a: tests/fuzz/libpng.sh
-	tests/fuzz/libpng.sh $@ $(CC) -O1 -g -fsanitize=fuzzer-no-link,$(SAN)
+$B/libpng.a $B/libjpeg.a: tests/fuzz/codec.sh
+	tests/fuzz/codec.sh $(basename $(@F)) $@ $(CC) -O1 -g -fsanitize=fuzzer-no-link,$(SAN)
 
 SECONDS ?= 20
 FUZZ    ?=
@@ -292,6 +293,7 @@ $B/bench/%: tests/bench/%.cu tests/bench/hand.h tests/bench/axpy.cu tests/bench/
 # The one that Debian's packages are for.
 PYTHON := $(or $(wildcard /usr/bin/python3),python3)
 NEED := pkg-config libyaml-dev $(if $(filter luajit,$(LUA)),libluajit-5.1-dev,liblua5.4-dev) libpng-dev \
+        $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = ubuntu ] && echo libjpeg-turbo8-dev || echo libjpeg62-turbo-dev) \
         libmicrohttpd-dev check g++ python3
 deps:
 	@missing=; for p in $(NEED); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \

@@ -37,6 +37,7 @@ static bool shape(gp_shape *s)
     s->known.hertz = o->rate, s->known.frames = o->frames;
     s->endless = !o->frames;
     s->keeps_slots = o->fill == ONCE;
+    s->by_number = true;
     return true;
 }
 
@@ -190,6 +191,6 @@ const gp_kind gp_kind_generate = {
     .out = out,
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,
-    .shape = shape, .open = open_pace, .close = free, .run = run,
+    .by_number = true, .shape = shape, .open = open_pace, .close = free, .run = run,
     .advise = advise,
 };

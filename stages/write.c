@@ -18,7 +18,7 @@
 #include "base/filetable.h"
 #include "base/npy.h"
 #include "base/plural.h"
-#include "png_file.h"
+#include "picture_file.h"
 
 enum { MAX_RUN = 64, RUN_BYTES = 1 << 20 };
 enum { REPLACE, ERROR, NEXT };
@@ -28,11 +28,12 @@ struct opts {
     const char *path;
     int format;
     bool stack, live;
-    int64_t compression, start;
-    int if_exists, durable;
+    int64_t compression, start, quality;
+    int if_exists, durable, subsampling;
     /* found by check() */
     gp_loc at;
     gp_filetype as;
+    gp_picfile_how pictures;   /* where `as` is one */
     bool numbered;             /* has a number: no two frames have one name */
     bool named;                /* has a %n */
     bool single;               /* one file a frame */
@@ -90,6 +91,26 @@ static bool check_exists(gp_shape *s, const struct opts *o)
                          "their names, like 'out/%%05d.raw'");
 }
 
+static bool is_pictures(const struct opts *o)
+{
+    return o->as >= GP_PICTURE;
+}
+
+/* Refuses options of other formats than that of the file. */
+static bool check_pictures(gp_shape *s, struct opts *o)
+{
+    static const char *const options[] = { "compression", "quality", "subsampling" };
+    char what[64];
+    bool ok = true;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        snprintf(what, sizeof what, "a file that is not a %s", gp_picfile_taking(options[i]));
+        ok = ok && (gp_picfile_takes(o->as, options[i]) || gp_shape_without(s, options[i], what));
+    }
+    o->pictures = (gp_picfile_how){ .format = o->as, .compression = (int)o->compression, .quality = (int)o->quality,
+                                    .subsampling = o->subsampling };
+    return ok;
+}
+
 static bool check(gp_shape *s)
 {
     struct opts *o = (struct opts *)s->opts;   /* its last fields are check()'s */
@@ -104,14 +125,14 @@ static bool check(gp_shape *s)
                              "'format: raw' for its bytes alone", gp_foreign_extension(o->path));
     o->numbered = gp_path_has_number(o->path);
     o->named = gp_path_has_name(o->path);
-    o->single = o->numbered || o->named || o->as == GP_PNG;
+    o->single = o->numbered || o->named || is_pictures(o);
 
     if (o->to_stdout && o->as != GP_RAW)
         return gp_shape_fail(s, "format", "only raw data can be written to stdout");
     if (o->stack && (o->single || o->as != GP_NPY))
         return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy file, which '%s' is not",
                              o->path);
-    if (o->as != GP_PNG && !gp_shape_without(s, "compression", "a file that is not a PNG"))
+    if (!check_pictures(s, o))
         return false;
     if ((o->single || o->to_stdout)
         && !gp_shape_without(s, "live", o->to_stdout ? "standard output" : "a file for each frame"))
@@ -125,7 +146,7 @@ static bool shape(gp_shape *s)
     const gp_type *t = &s->in[0];
     if (s->partial)
         return true;
-    const char *why = o->as == GP_PNG ? gp_png_why_not(t) : NULL;
+    const char *why = is_pictures(o) ? gp_picfile_of(o->as)->why_not(t, o->path) : NULL;
     char have[128];
     if (why)
         return gp_shape_fail(s, "path", "'%s' cannot hold %s: %s", o->path,
@@ -138,6 +159,7 @@ static bool shape(gp_shape *s)
     s->any_length = o->to_stdout || !strncmp(o->path, "/dev/", 5);
     s->serial = !o->numbered && !o->named;
     s->writes_from = o->if_exists == NEXT ? INT64_MAX : o->start;
+    s->busy_ns = is_pictures(o) ? gp_picfile_of(o->as)->encode_ns[o->compression] * (int64_t)gp_bytes(t) : 0;
     return true;
 }
 
@@ -145,7 +167,7 @@ static bool shape(gp_shape *s)
 
 struct worker {                  /* one worker's */
     gp_outfile file;
-    gp_growbuf png;
+    gp_growbuf picture;
 };
 
 struct writer {
@@ -192,7 +214,7 @@ static void close_writer(void *state)
         if (!w->o->single && w->joined.dim[0])
             gp_outfile_keep(f);
         gp_outfile_drop(f);
-        free(w->worker[i].png.data);
+        free(w->worker[i].picture.data);
     }
     gp_outfile_drop(&w->held);
     free(w->worker);
@@ -330,11 +352,14 @@ static gp_status put_file(struct writer *w, gp_call *c, const gp_frame *f, const
 
     if (w->o->as == GP_NPY)
         v[0].iov_len = gp_npy_header(&in->type, head, sizeof head);
-    if (w->o->as == GP_PNG) {
-        if (!gp_png_encode(in->data, &in->type, (int)w->o->compression, &d->png, why))
+    if (is_pictures(w->o)) {
+        if (!gp_picfile_encode(&w->o->pictures, in->data, &in->type, &d->picture, why))
             return GP_FAILED;
-        v[1] = (struct iovec){ d->png.data, d->png.n };
+        v[1] = (struct iovec){ d->picture.data, d->picture.n };
     }
+    /* Of two frames with one name the first has it, whichever is encoded first. */
+    if (w->o->named && !w->o->numbered && !gp_wait_turn(c))
+        return GP_DROP;
     d->file.frame = f->index, d->file.number = w->first + f->index;
     gp_status s = reach(c, &d->file, path, why);
     if (s == GP_OK && !(gp_write_all(d->file.fd, v, 2, why) && gp_outfile_commit(&d->file, why)))
@@ -495,22 +520,25 @@ static bool finish(gp_call *c)
 static void advise(gp_advice *a)
 {
     const struct opts *o = a->opts;
-    if (o->as != GP_PNG)
+    if (!is_pictures(o))
         strcpy(a->text, "write a smaller type, or less of each frame");
-    else if (o->compression > 0)
+    else if (gp_picfile_takes(o->as, "compression") && o->compression > 0)
         a->opt = "compression", strcpy(a->value, o->compression > 1 ? "1" : "0");
     else
         strcpy(a->text, "write .npy, which needs no encoding");
 }
 
-static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames; PNG: u8 or u16" }, { 0 } };
+static const gp_port in[] = {
+    { "in", GP_ACCEPT_ANY, .help = "frames; PNG, PNM: u8 or u16; JPEG: u8; PFM: f32" }, { 0 }
+};
 
 static const gp_opt options[] = {
     { GP_PATH(struct opts, path), .required = true,
       .help = "one file a frame with %05d (its number) or %n (its source file's name), else one "
               "file for all; or stdout" },
     { GP_ENUM(struct opts, format), .def = "auto", .choices = GP_FORMATS,
-      .help = "auto: .npy and .png by the file's extension, all else is raw" },
+      .help = "auto: .npy and pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm) by the file's extension, all "
+              "else is raw" },
     { GP_BOOL(struct opts, stack), .help = "one .npy for all: join frames along a new axis 0" },
     { GP_BOOL(struct opts, live),
       .help = "one file for all has its name from the start (where it replaces one, from frame 0 "
@@ -524,12 +552,15 @@ static const gp_opt options[] = {
     { GP_INT(struct opts, start), .min = 0, .max = 1e18, .help = "with %05d: the first number" },
     { GP_INT(struct opts, compression), .def = "3", .min = 0, .max = 9,
       .help = "png: 0 is fast, 9 is small" },
+    { GP_INT(struct opts, quality), .def = "90", .min = 1, .max = 100, .help = "jpeg: 1 is small, 100 is good" },
+    { GP_ENUM(struct opts, subsampling), .def = "4:2:0", .choices = GP_SUBSAMPLING,
+      .help = "jpeg: how many pixels share a colour: four, two side by side, none" },
     { 0 }
 };
 
 const gp_kind gp_kind_write = {
     GP_KIND("write"),
-    .help = "frames to .npy, raw or PNG files or to standard output",
+    .help = "frames to pictures, .npy or raw files or to standard output",
     .in = in,
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,

@@ -28,7 +28,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
     { CHAIN "depth: 1e3\n", { "2:8 'depth' must be a whole number, written without point or exponent, not '1e3'" } },
     { CHAIN "depth: 3 / 2.0\n", { "2:8 'depth' must be a whole number, written without point or exponent, not '3 / 2.0', which is 1.5" } },
     { CHAIN "vars: {deep: 1e3}\ndepth: deep\n", { "3:8 'depth' must be a whole number, written without point or exponent, not 'deep', which is 1000" } },
-    { CHAIN "depth: auto\n", { "2:8 'auto' is neither a number nor a variable that is a number" } },
+    { CHAIN "depth: deep\n", { "2:8 'deep' is neither a number nor a variable that is a number" } },
     { CHAIN "depth: [1]\n", { "2:8 'depth' must be a number, not a list" } },
     { CHAIN "streams: 0\n", { "2:10 'streams' must be 1 to 1024, not 0" } },
     { CHAIN "batch: 0\n", { "2:8 'batch' must be 1 to 65536, not 0" } },

@@ -228,14 +228,16 @@ make = put("make.yaml", PICTURE + "  - {use: generate, pattern: sine, value: 128
            "  - {use: write, in: p, path: 'p%05d.npy'}\n")
 subprocess.run([gpipe, "run", "-q", make], env=env, check=True)
 READ = "stages:\n  - {use: read, path: p00000.%s, loop: true, frames: 60}\n" + END
-case("a reader of pictures", READ % "png", "stage", "read", "store its frames as .npy", faster=2,
-     other=put("npy.yaml", READ.replace("p00000.%s", "'p0000?.npy'")))
+case("a reader of pictures", READ.replace("60}", "60, workers: 1}") % "png", "stage", "read",
+     edit="stages.read.workers", faster=1.2)
 WRITE = (PICTURE + "  - {use: read, path: p00000.npy, loop: true, frames: 60, out: p}\n"
          "  - {use: write, path: 'out/%%05d.png', compression: 9, workers: %d}\n")
 case("a writer of pictures", WRITE % 1, "stage", "write", edit="stages.write.workers", faster=1.2)
 few = CORES <= 4                       # more than a reader can feed, and than streams there are
 if not few:
-    print("SKIPPED, more than 4 cores: writers and kernels on all cores")
+    print("SKIPPED, more than 4 cores: readers, writers and kernels on all cores")
+few and case("readers on all cores", READ % "png", "cores", "read", "store its frames as .npy", faster=2,
+             other=put("npy.yaml", READ.replace("p00000.%s", "'p0000?.npy'")))
 few and case("writers on all cores", "depth: %d\n" % (4 * CORES) + WRITE % (2 * CORES), "cores", "write",
      edit="stages.write.compression", faster=1.2)
 

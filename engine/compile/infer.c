@@ -156,9 +156,10 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
     const gp_node *on_hole = gp_node_get(st->node, "on_hole");
     const char *name = st->s.name;
     bool ok = true, source = !st->s.nin;
-    if (st->s.workers > 1 && (source || s->serial))
+    if (st->s.workers > 1 && st->s.serial)
         ok = AT(r, key_at(st->node, "workers", st->s.at), "stage '%s' cannot have %d workers: %s",
-                name, st->s.workers, source ? "it is a source" : "it takes frames in order");
+                name, st->s.workers, source ? "it is a source, which makes one frame after the other"
+                                            : "it takes frames in order");
     if (on_hole && (!s->state || st->s.kind->emit))
         ok = AT(r, on_hole->at, s->state ? "'on_hole' has no effect: stage '%s' leaves holes out"
                 : "'on_hole' has no effect: stage '%s' carries nothing from frame to frame", name);
@@ -238,11 +239,11 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
         return false;
     st->s.follows |= st->s.regroup.repeat > 1;
     st->s.batched = s.batched, st->s.keeps_slots = s.keeps_slots;
-    st->s.serial = s.serial || !st->s.nin, st->s.known = s.known;
+    st->s.serial = s.serial || (!st->s.nin && !(st->s.kind->by_number && s.by_number)), st->s.known = s.known;
     st->s.frame_info = s.frame_info, st->s.once = s.once, st->s.any_length = s.any_length;
     st->s.writes_from = s.writes_from, st->s.cooperative = s.cooperative;
     st->s.writes_all = s.writes_all;
-    st->s.scratch = s.scratch, st->s.state = s.state, st->s.table = s.table;
+    st->s.scratch = s.scratch, st->s.state = s.state, st->s.table = s.table, st->s.busy_ns = s.busy_ns;
     st->s.block = s.block, st->s.grid = s.grid;
     if (!check_stage(r, st, &s))
         return false;

@@ -90,6 +90,7 @@ typedef struct gp_buffer {
     gp_type said;              /* as declared, see gp_shape.out */
     int depth;
     bool depth_said;           /* in the file, for this buffer */
+    bool depth_auto;           /* it has room for the workers beside it, see workers.c */
     gp_loc depth_at;
     gp_use producer;           /* stage -1: a constant */
     gp_use *use; int nuse;     /* consumers, in stage order */
@@ -120,7 +121,10 @@ typedef struct gp_stage {
     const char **in_name, **out_name;
     int nin, nout;
     bool device;               /* record() runs, not run() */
-    int workers;               /* host; 1 for sources and stages with state */
+    int workers;               /* host; 1 where frames take turns */
+    bool workers_auto;         /* the machine decides: it is not said, or `auto`; then whether it did, see workers.c */
+    bool workers_said;         /* the key is there */
+    int64_t busy_ns;           /* as shape() said */
     bool zero;                 /* zero: true */
     gp_on_hole on_hole;
     bool serial, endless, follows, batched, keeps_slots, frame_info, once, any_length, cooperative,
@@ -168,6 +172,7 @@ typedef struct gp_graph {
     const char *device_why;    /* "auto: NVIDIA H200", "auto: no NVIDIA driver" */
     gp_loc device_at;
     int depth;                 /* of buffers that say none */
+    bool depth_said;           /* in the file */
     int streams;               /* 0: auto */
     int batch;                 /* 0: auto */
     gp_launch_mode launch;

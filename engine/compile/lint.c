@@ -112,9 +112,15 @@ static void lint_streams(linting *l)
              l->g->streams, most, most, most == 1 ? "" : "es");
 }
 
+/* What the machine decides is no reason to give another stage more. */
+static int given(const gp_stage *st)
+{
+    return st->workers_auto ? 1 : st->workers;
+}
+
 static const gp_stage *fewer(const gp_stage *a, const gp_stage *b)
 {
-    return a && a->workers <= b->workers ? a : b;
+    return a && given(a) <= given(b) ? a : b;
 }
 
 /* Only between stages that were all given more; `workers: 1` says that it is meant. */
@@ -133,7 +139,7 @@ static void lint_workers(linting *l)
         for (int p = 0; p < st->nout; p++)
             for (int u = 0; st->out[p] >= 0 && u < l->g->buffer[st->out[p]].nuse; u++)
                 behind = fewer(behind, &l->g->stage[l->g->buffer[st->out[p]].use[u].stage]);
-        if (before && before->workers > 1 && behind && behind->workers > 1)
+        if (before && given(before) > 1 && behind && given(behind) > 1)
             warn(l, st->at, "stage '%s' has one worker, '%s' before it %d and '%s' after it %d",
                  st->name, before->name, before->workers, behind->name, behind->workers);
     }

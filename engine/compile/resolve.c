@@ -174,11 +174,16 @@ static const gp_node *top(gp_resolving *r, const char *key)
     return gp_node_get(r->spec->root, key);
 }
 
+static bool is_auto(const gp_node *n)
+{
+    return n->kind == GP_SCALAR && !strcmp(n->text, "auto");
+}
+
 static int whole(gp_resolving *r, const char *key, bool may_be_auto, int max, int otherwise)
 {
     const gp_node *n = top(r, key);
     int64_t v = otherwise;
-    if (n && !(may_be_auto && n->kind == GP_SCALAR && !strcmp(n->text, "auto")))
+    if (n && !(may_be_auto && is_auto(n)))
         gp_read_int(&r->read, n, 1, max, &v);
     return (int)v;
 }
@@ -233,7 +238,8 @@ static void read_top(gp_resolving *r, const gp_machine *machine)
     if (n && gp_node_get(n, "stages"))
         n = NULL;                          /* which is said */
     g->name = n ? gp_read_text(&r->read, n) : name_of(r->arena, g->file);
-    r->depth = g->depth = whole(r, "depth", false, GP_DEPTH_MAX, 3);
+    r->depth = g->depth = whole(r, "depth", true, GP_DEPTH_MAX, 3);
+    g->depth_said = (n = top(r, "depth")) && !is_auto(n);
     g->streams = whole(r, "streams", true, 1024, 0);
     g->batch = whole(r, "batch", true, GP_DEPTH_MAX, 0);
     g->launch = (gp_launch_mode)word(r, "launch", "graph|stream|persistent");
@@ -281,13 +287,16 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
     } else if (k->run && !st->s.nin) {
         st->s.device = false;          /* used as a source: runs on the host */
     }
-    if ((n = stage_key(r, st, "workers"))) {
+    n = stage_key(r, st, "workers");
+    st->s.workers_said = n != NULL;
+    st->s.workers_auto = !st->s.device && (!n || is_auto(n));
+    if (n) {
         if (!k->run && !k->record)
             no_effect(r, n, st, "copies frames as fast as one thread can");
         else if (st->s.device)
             no_effect(r, n, st, k->run ? "runs on the device; write on: host"
                                        : "runs on the device");
-        else if (gp_read_int(&r->read, n, 1, 1024, &workers))
+        else if (!is_auto(n) && gp_read_int(&r->read, n, 1, 1024, &workers))
             st->s.workers = (int)workers;
     }
     if ((n = stage_key(r, st, "zero"))) {
@@ -452,6 +461,8 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         build(r);
         if (gp_rates(a, r->graph, errs) && gp_carry_sources(a, r->graph, errs))
             gp_check_files(r);
+        if (errs->failed == failed)
+            gp_share_cores(a, r->graph, machine);
     }
     sort_errors(errs, before, spec->file);
     return errs->failed == failed ? r->graph : NULL;

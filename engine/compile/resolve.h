@@ -233,6 +233,8 @@ bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s);
 bool gp_shape_check(gp_resolving *r, const gp_rstage *st);
 /* rates.c: how often each stage of the graph fires; depths that follow from it. False after errors. */
 bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs);
+/* workers.c: how many workers stages have that leave it to the machine, and the room that they need. */
+void gp_share_cores(gp_arena *a, gp_graph *g, const gp_machine *m);
 /* files.c: errors where a stage of the graph writes what one reads, as far as paths tell. */
 void gp_check_files(gp_resolving *r);
 /* probe.c: what is known of a path. */

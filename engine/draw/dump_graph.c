@@ -1,5 +1,6 @@
 /* dump_graph.c - the graph as text, DOT or JSON; a plan's dump begins with it. */
 #include <string.h>
+#include "base/plural.h"
 #include "compile/loop.h"
 #include "draw/dump.h"
 
@@ -128,6 +129,8 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
         ends_text(f, g, s);
         if (*gp_stage_note(s, note))
             fprintf(f, "; %s", note);
+        if (s->workers_auto)
+            fprintf(f, "; %d worker%s (auto)", s->workers, gp_plural(s->workers));
         fputc('\n', f);
         const gp_loop *l = gp_stage_loop(s);
         for (int k = 0; l && k < l->graph->nstages; k++) {
@@ -207,6 +210,7 @@ static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s, bool ra
     gp_json_str(j, "on", s->device ? "device" : "host");
     gp_json_int(j, "line", s->at.line);
     gp_json_int(j, "workers", s->workers);
+    gp_json_bool(j, "workers_auto", s->workers_auto);
     names(j, "in", g, s->in, s->nin);
     names(j, "out", g, s->out, s->nout);
     gp_json_bool(j, "zero", s->zero);

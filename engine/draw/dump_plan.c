@@ -19,8 +19,10 @@ static char *depth_text(const gp_buffer *b, int depth, char buf[48])
 {
     int n = snprintf(buf, 48, "depth %d", depth);
     if (depth != b->depth)
-        snprintf(buf + n, 48 - (size_t)n, b->depth_said ? " (%d in the file)" : " (default %d)",
-                 b->depth);
+        snprintf(buf + n, 48 - (size_t)n, b->depth_said ? " (%d in the file)" : b->depth_auto ? " (auto %d)"
+                 : " (default %d)", b->depth);
+    else if (b->depth_auto)
+        snprintf(buf + n, 48 - (size_t)n, " (auto)");
     return buf;
 }
 

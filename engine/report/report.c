@@ -22,7 +22,7 @@ static void add_actor(gp_actor_report *r, const gp_run *run, gp_actorrt *p)
         .wait_stream_ns = (int64_t)atomic_load(&p->wait_ns[GP_WAITS_FOR_STREAM]),
     };
     r->streams = p->segment ? p->segment->streams : 0;
-    bool alone = !p->stage || p->stage->serial || p->stage->cycle || p->regroup || !p->nin;
+    bool alone = !p->stage || p->stage->serial || p->stage->cycle || p->regroup;
     r->most_workers = alone ? 1 : run->pipeline->machine.cpus;
     for (int t = 0; p->stage && t < p->nthreads; t++)
         gp_hist_merge(&r->time, p->thread[t].time);

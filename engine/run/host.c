@@ -4,7 +4,9 @@
  * hand in under it again; whoever hands in the frame that is next publishes it
  * and all that wait behind it. So frames are published in order for any number
  * of workers, and none waits for another. A failed frame is reported when it is
- * next to be published: the error of the lowest frame wins. */
+ * next to be published: the error of the lowest frame wins. A source ends at the
+ * lowest frame that a worker found not to be there; those behind it that others
+ * have made by then are nobody's, and are not counted. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -66,6 +68,10 @@ void gp_host_init(gp_actorrt *p)
     h->handed = GP_NEW(a, unsigned char, h->window);
     h->hole = GP_NEW(a, unsigned char, h->window);
     h->by = GP_NEW(a, gp_threadrt *, h->window);
+    if (st->workers > 1) {
+        h->bytes = GP_NEW(a, size_t, h->window);
+        h->dated = GP_NEW(a, bool, h->window);
+    }
     h->view = GP_NEW(a, gp_worker_view, st->workers);
     for (int w = 0; w < st->workers; w++)
         gp_worker_view_init(p, &h->view[w], h->max_run);
@@ -145,6 +151,23 @@ void gp_run_latency(const gp_run *run, gp_hist *to)
             gp_hist_merge(to, run->actor[i].host->latency);
 }
 
+/* Frames [first, first + n) of a stage with several workers are next: none of them lies behind the end any more. */
+static void settle(gp_actorrt *p, uint64_t first, int n)
+{
+    gp_hostrt *h = p->host;
+    for (int i = 0; i < n; i++) {
+        uint64_t f = first + (uint64_t)i, at = f % h->window;
+        atomic_fetch_add_explicit(&p->bytes, h->bytes[at], memory_order_relaxed);
+        atomic_fetch_add_explicit(&p->frames, h->hole[at] == GP_NO_HOLE, memory_order_relaxed);
+        if (!h->dated[at])
+            continue;
+        int64_t *time_ns = &gp_meta_of(p->out[0], f)->time_ns;
+        h->last_ns = *time_ns > h->last_ns ? *time_ns : h->last_ns;
+        for (int o = 0; o < p->nout; o++)      /* no frame is older than the one before */
+            gp_meta_of(p->out[o], f)->time_ns = h->last_ns;
+    }
+}
+
 /* Publishes what is next, now that frames [from, from + done) are handed in; call with the lock. */
 static void hand_over(gp_actorrt *p, uint64_t from, int done)
 {
@@ -159,6 +182,8 @@ static void hand_over(gp_actorrt *p, uint64_t from, int done)
         at = at + 1 < h->window ? at + 1 : 0;
     }
     if (n) {
+        if (h->bytes)
+            settle(p, first, n);
         if (!p->nout)
             account(p, first, n);
         gp_actor_publish(p, first, n);
@@ -218,6 +243,34 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     if (p->host->view[t->worker].looks && ok && !t->errs.failed && fr->status == GP_OK && wrong_shape(p, fr) < 0)
         return gp_host_unwritten_look(p, &p->host->view[t->worker], &t->errs);
     return ok;
+}
+
+typedef struct gp_turn { const gp_hostrt *host; uint64_t frame; } gp_turn;
+
+static bool has_turn(void *turn)
+{
+    const gp_turn *t = turn;
+    return atomic_load(&t->host->head) >= t->frame || atomic_load(&t->host->end) <= t->frame;
+}
+
+/* Waits until all frames before `frame`, which this worker has, are handed in. False: it lies behind the end. */
+static bool await_turn(gp_threadrt *t, uint64_t frame)
+{
+    gp_actorrt *p = t->actor;
+    gp_turn turn = { p->host, frame };
+    gp_eventcount_wait(&p->changed, has_turn, &turn, 0);
+    return atomic_load(&p->host->end) > frame;
+}
+
+/* Of several workers each tells what it leaves out when it has its turn: warnings come in the order of frames, and
+ * none is of a frame behind the end. */
+static bool is_fatal(gp_threadrt *t, uint64_t frame)
+{
+    bool tells = t->actor->stage->workers > 1 && t->run->graph->on_error == GP_ON_ERROR_DROP;
+    if (!tells || await_turn(t, frame))
+        return gp_frame_is_fatal(t);
+    t->errs = (gp_errs){ .at = t->errs.at };
+    return true;
 }
 
 /* Makes a failure of what run() should not have done: `fr` is the frame, `ok` what it
@@ -283,7 +336,7 @@ static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bo
     for (int i = plain; i < k; i++) {
         check_frame(t, &fr[i], ok);
         gp_status s = fr[i].status;
-        *failed = !ok || (s == GP_FAILED && gp_frame_is_fatal(t));
+        *failed = !ok || (s == GP_FAILED && is_fatal(t, fr[i].index));
         *end = !*failed && (s == GP_END || s == GP_STOPPED);
         if (*failed || *end || s == GP_AGAIN)
             return i;
@@ -294,12 +347,14 @@ static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bo
 }
 
 /* A source's frames get their times when they are made. */
-static void date(const gp_run *run, gp_worker_view *wv, int n)
+static void date(const gp_actorrt *p, gp_worker_view *wv, int n)
 {
     struct timespec now = { 0 };
-    int64_t born = run->options.timed ? gp_now_ns() : 0;
+    int64_t born = p->run->options.timed ? gp_now_ns() : 0;
     for (int i = 0; i < n; i++) {
         wv->born_ns[i] = born;
+        if (p->host->dated)
+            p->host->dated[wv->frame[i].index % p->host->window] = !wv->frame[i].time_ns;
         if (wv->frame[i].time_ns)
             continue;
         if (!now.tv_sec)
@@ -313,12 +368,15 @@ static void date(const gp_run *run, gp_worker_view *wv, int n)
 static bool skip(gp_threadrt *t, uint64_t f, gp_hole hole)
 {
     gp_actorrt *p = t->actor;
-    if (!hole && gp_frame_is_fatal(t))
+    gp_hostrt *h = p->host;
+    if (!hole && is_fatal(t, f))
         return false;
     if (!hole)
         hole = GP_HOLE_FAILED;
+    if (h->bytes)
+        h->bytes[f % h->window] = 0, h->dated[f % h->window] = false;
     gp_frame_write_hole(p, f, hole);
-    p->host->hole[f % p->host->window] = (unsigned char)hole;
+    h->hole[f % h->window] = (unsigned char)hole;
     return true;
 }
 
@@ -341,6 +399,18 @@ static int regroup(gp_threadrt *t, uint64_t first, int n, bool *failed)
     span.end = gp_measure_now(p->run);
     gp_measure_work(t, span, first, hole ? 1 : good);
     return hole ? 1 : good;
+}
+
+/* What a worker did from frame `first` on. Of several, a stage's frames are counted when they are handed over. */
+static void count(gp_actorrt *p, uint64_t first, int frames, size_t bytes)
+{
+    gp_hostrt *h = p->host;
+    if (h->bytes) {
+        h->bytes[first % h->window] = bytes;
+        return;
+    }
+    atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&p->frames, (unsigned)frames, memory_order_relaxed);
 }
 
 /* Runs frames [first, first + n); returns how many may be handed in as done,
@@ -370,10 +440,8 @@ static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
         int there, good = sort_out(t, ok, k, &there, failed, end);
         gp_measure_work(t, span, f, good);
         if (p->source)
-            date(p->run, wv, good);
-        size_t bytes = gp_frames_write_metas(p, wv, good);
-        atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
-        atomic_fetch_add_explicit(&p->frames, (unsigned)there, memory_order_relaxed);
+            date(p, wv, good);
+        count(p, f, there, gp_frames_write_metas(p, wv, good));
         done += good;
         if (good < k)
             break;
@@ -401,10 +469,10 @@ gp_look gp_host_step(gp_threadrt *t, int *n)
         set_bytes(h, h->handed, first + (uint64_t)done, 1, HANDED_FAILED);
         h->by[(first + (uint64_t)done) % h->window] = t;
     }
-    if (end) {
+    if (end && first + (uint64_t)done < h->end)
         h->end = first + (uint64_t)done;
+    if (end)
         atomic_store(&h->ended, true);
-    }
     if (!end && !failed && done < *n)  /* GP_AGAIN: give the others back */
         atomic_store(&p->next, first + (uint64_t)done);
     hand_over(p, first, done);
@@ -455,6 +523,12 @@ void gp_host_leave(gp_threadrt *t)
 }
 
 /* ---- what stages may ask for ----------------------------------------- */
+
+bool gp_wait_turn(gp_call *c)
+{
+    gp_threadrt *t = c->ctx;
+    return t->actor->stage->workers == 1 || await_turn(t, t->actor->host->view[t->worker].frame->index);
+}
 
 void gp_working_on(gp_call *c, uint64_t index)
 {

@@ -31,9 +31,12 @@ typedef struct gp_hostrt {
     unsigned char *handed;     /* how they were handed in */
     unsigned char *hole;       /* gp_hole, made here or before */
     gp_threadrt **by;          /* whose errors a failed one has */
+    size_t *bytes;             /* of several workers, else NULL: what it has; */
+    bool *dated;               /* the engine gave it its time */
+    int64_t last_ns;           /* ... and the latest of these so far */
     int live;                  /* workers that have not left */
     atomic_bool ended;         /* a source said so, or a frame failed: head is the end */
-    uint64_t end;
+    _Atomic uint64_t end;      /* no frame from here on; written with the lock */
     int max_run;
     gp_worker_view *view;      /* per worker */
     gp_portrt *port;

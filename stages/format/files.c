@@ -6,20 +6,19 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "files.h"
+#include "picture_file.h"
 
 gp_filetype gp_filetype_of(const char *path)
 {
     const char *dot = strrchr(path, '.');
-    return dot && !strcasecmp(dot, ".npy") ? GP_NPY : dot && !strcasecmp(dot, ".png") ? GP_PNG
-                                                                                      : GP_RAW;
+    gp_filetype picture = gp_picfile_named(path);
+    return picture ? picture : dot && !strcasecmp(dot, ".npy") ? GP_NPY : GP_RAW;
 }
 
 const char *gp_foreign_extension(const char *path)
 {
-    static const char *const foreign[] = { ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff",
-                                           ".webp", ".npz", ".mat", ".h5", ".hdf5", ".wav",
-                                           ".flac", ".mp3", ".ogg", ".mp4", ".avi", ".mkv" };
+    static const char *const foreign[] = { ".gif", ".bmp", ".tif", ".tiff", ".webp", ".npz", ".mat", ".h5",
+                                           ".hdf5", ".wav", ".flac", ".mp3", ".ogg", ".mp4", ".avi", ".mkv" };
     const char *dot = strrchr(path, '.');
     for (size_t i = 0; dot && i < sizeof foreign / sizeof *foreign; i++)
         if (!strcasecmp(dot, foreign[i]))

@@ -10,13 +10,13 @@
 #include "base/path.h"
 #include "gpipe/stage.h"
 
-typedef enum gp_filetype { GP_AUTO, GP_RAW, GP_NPY, GP_PNG } gp_filetype;
-#define GP_FORMATS "auto|raw|npy|png"
+/* From GP_PICTURE on: a picture, see picture_file.h. */
+typedef enum gp_filetype { GP_AUTO, GP_RAW, GP_NPY, GP_PICTURE } gp_filetype;
 
 /* By the extension of the name; raw for any other. */
 gp_filetype gp_filetype_of(const char *path);
 
-/* The extension, as ".jpg", where it is that of files gpipe does not know; else NULL. */
+/* The extension, as ".tif", where it is that of files gpipe does not know; else NULL. */
 const char *gp_foreign_extension(const char *path);
 
 /* One more than the highest number that a file has whose path `pattern` makes (its last part

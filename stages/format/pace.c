@@ -1,5 +1,6 @@
 /* pace.c - sources that make frames at a rate, see pace.h. Due times come
  * from the frame's number, so that one late frame does not delay those after it. */
+#include <stdatomic.h>
 #include "base/clock.h"
 #include "pace.h"
 
@@ -7,11 +8,11 @@ gp_status gp_pace_wait(gp_pace *p, gp_call *c, double rate, uint64_t index, bool
 {
     if (rate <= 0)
         return GP_OK;
-    int64_t now = gp_now_ns();
-    if (!p->started)
-        p->started = true, p->t0 = now;
+    int64_t now = gp_now_ns(), t0 = 0;
+    if (atomic_compare_exchange_strong(&p->t0, &t0, now))
+        t0 = now;
     double after = (double)index * 1e9 / rate;
-    int64_t due = after < 9e18 - (double)p->t0 ? p->t0 + (int64_t)after : INT64_MAX;
+    int64_t due = after < 9e18 - (double)t0 ? t0 + (int64_t)after : INT64_MAX;
     if (due <= now)
         return GP_OK;
     if (!first)

@@ -1,21 +1,23 @@
-/* png_file.c - pictures through libpng, see png_file.h.
+/* png_file.c - PNG through libpng, see picture_file.h.
  *
- * libpng leaves by longjmp. Each setjmp stands in a function of its own whose
+ * A frame is u8 or u16; C = 2 is gray and alpha, 3 RGB, 4 RGBA. Palettes, tRNS and less than
+ * 8 bits are expanded. libpng leaves by longjmp. Each setjmp stands in a function of its own whose
  * caller owns everything, so that no local changes between the two. */
 #include <png.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "png_file.h"
+#include "picture_file.h"
 
 static uint32_t be32(const unsigned char *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-bool gp_png_head(const void *head, size_t n, gp_type *type, char err[GP_WHY])
+static bool png_head(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY])
 {
+    (void)how;
     static const unsigned char begin[16] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n',
                                              0,    0,   0,   13,  'I',  'H',  'D',  'R' };
     const unsigned char *p = head;
@@ -135,9 +137,10 @@ static bool decode(png_structp png, png_infop info, source *from, const gp_type 
     return true;
 }
 
-bool gp_png_decode(const void *file, size_t n, const gp_type *type, void *frame,
-                   char err[GP_WHY])
+static bool png_decode(const void *file, size_t n, const gp_picfile_how *how, const gp_type *type, void *frame,
+                       char err[GP_WHY])
 {
+    (void)how;
     source from = { file, n, n };
     bool full = false;
     png_structp png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, err, on_read_error,
@@ -150,8 +153,9 @@ bool gp_png_decode(const void *file, size_t n, const gp_type *type, void *frame,
 
 /* ---- encode ---------------------------------------------------------- */
 
-const char *gp_png_why_not(const gp_type *t)
+static const char *png_why_not(const gp_type *t, const char *path)
 {
+    (void)path;
     if (t->dtype != GP_U8 && t->dtype != GP_U16)
         return "PNG holds u8 or u16: put a 'cast' stage before this one";
     if (t->ndim != 2 && !(t->ndim == 3 && t->dim[2] >= 1 && t->dim[2] <= 4))
@@ -182,17 +186,20 @@ static bool encode(png_structp png, png_infop info, const unsigned char *frame,
     return true;
 }
 
-bool gp_png_encode(const void *frame, const gp_type *type, int level, gp_growbuf *out,
-                   char err[GP_WHY])
+static bool png_encode(const void *frame, const gp_type *type, const gp_picfile_how *how, gp_growbuf *out,
+                       char err[GP_WHY])
 {
-    if (!gp_count(type))
-        return gp_why(err, "cannot be written: the frame has no rows, and a PNG must have one");
-    out->n = 0;
     bool full = false;
     png_structp png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, err, on_write_error,
                                                 on_warning, &full, take, give);
     png_infop info = png ? png_create_info_struct(png) : NULL;
-    bool ok = info && encode(png, info, frame, type, level, out);
+    bool ok = info && encode(png, info, frame, type, how->compression, out);
     png_destroy_write_struct(&png, &info);
     return ok || (full && gp_why(err, "cannot be encoded: " GP_WHY_MEMORY));
 }
+
+const gp_picfile gp_png = {
+    .name = "PNG", .suffix = { ".png" }, .magic = { "\x89PNG\r\n\x1a\n" }, .options = { "compression" },
+    .head = png_head, .decode = png_decode, .why_not = png_why_not, .encode = png_encode,
+    .decode_ns = 10, .encode_ns = { 7, 20, 22, 26, 32, 42, 60, 75, 100, 110 },
+};

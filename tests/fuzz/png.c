@@ -1,57 +1,17 @@
-/* png.c - pictures: what a head promises is what the decoder fills, and what was decoded is
- * encoded and decoded again.
+/* png.c - PNG files.
  *
  * The mutator knows chunks: it mends their sums, and changes pixels under the compression,
  * so that changed pictures are not all refused at once. */
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-#include "png_file.h"
-#include "fuzz.h"
+#include "pictures.h"
 
-enum { BYTES = 1 << 20, HEAD = 8, IHDR = 25, CHUNK = 12 };
-
-static void *decoded(const void *file, size_t n, const gp_type *type)
-{
-    char err[GP_WHY] = "";
-    void *frame = malloc(gp_bytes(type));
-    if (gp_png_decode(file, n, type, frame, err))
-        return frame;
-    MUST(*err);
-    free(frame);
-    return NULL;
-}
-
-/* A frame that can be written is read as it was; one of one channel has an axis less. */
-static void and_back(const gp_type *type, const void *frame)
-{
-    gp_growbuf file = { 0 };
-    gp_type again;
-    char err[GP_WHY] = "";
-    MUST(!gp_png_why_not(type) && gp_png_encode(frame, type, 1, &file, err));
-    MUST(gp_png_head(file.data, file.n, &again, err) && again.dtype == type->dtype
-         && gp_bytes(&again) == gp_bytes(type));
-    void *copy = decoded(file.data, file.n, &again);
-    MUST(copy && !memcmp(copy, frame, gp_bytes(type)));
-    free(copy);
-    free(file.data);
-}
+enum { HEAD = 8, IHDR = 25, CHUNK = 12 };
 
 static void one(const char *data, size_t n)
 {
-    gp_type type;
-    char err[GP_WHY] = "";
-    if (!gp_png_head(data, n, &type, err)) {
-        MUST(*err);
-        return;
-    }
-    MUST(type.ndim >= 2 && type.ndim <= 3 && type.dim[0] > 0 && type.dim[1] > 0);
-    if (type.dim[0] > BYTES || type.dim[1] > BYTES || gp_bytes(&type) > BYTES)
-        return;
-    void *frame = decoded(data, n, &type);
-    if (frame)
-        and_back(&type, frame);
-    free(frame);
+    fuzz_picture(&gp_png, &(gp_picfile_how){ .compression = 1 }, "a.png", true, data, n);
 }
 
 /* ---- the mutator -------------------------------------------------------- */

@@ -74,10 +74,10 @@ static const char *const settings[][8] = {
     { NULL },
     { "depth=1", NULL },
     { "depth=2", "streams=1", "sync=block", NULL },
-    { "depth=9", "streams=4", "batch=8", NULL },
+    { "depth=9", "streams=4", "batch=8", "stages.read.workers=3", "stages.generate.workers=4", "stages.read2.workers=5", NULL },
     { "depth=16", "batch=16", "stages.lose.workers=1", NULL },
     { "depth=5", "launch=stream", "stages.lose.workers=7", NULL },
-    { "depth=8", "launch=stream", "batch=1", "sync=yield", NULL },
+    { "depth=8", "launch=stream", "batch=1", "sync=yield", "stages.read.workers=2", "stages.read2.workers=2", NULL },
     { "depth=33", "streams=2", "batch=2", "sync=spin", NULL },
     { "buffers.kept.depth=1", "buffers.sum.depth=7", "buffers.x.depth=3", "depth=12", NULL },
 };

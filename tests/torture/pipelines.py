@@ -24,6 +24,11 @@ def png(w, h, seed):
             + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
+def jpeg(name):
+    with open(f"{os.path.dirname(os.path.abspath(__file__))}/../data/jpeg/{name}.jpg", "rb") as f:
+        return f.read()
+
+
 class Pipeline:
     def __init__(self, name, text, options="", good=0, frames={}, stdin=None, cached=False):
         self.name, self.text, self.options, self.good = name, text, options.split(), good
@@ -64,6 +69,14 @@ stages:
   - {use: gray}
   - {use: cast, dtype: u8}
   - {use: write, path: "${env:OUT}/%n-gray.png", workers: 2}
+"""),
+
+    Pipeline("jpeg", """depth: 3
+buffers: {photo: {dtype: u8, shape: ["<=40", "<=40", 3]}}
+stages:
+  - {use: read, path: "j*.jpg", out: photo}
+  - {use: write, path: "${env:OUT}/%n-again.jpg", workers: 2}
+  - {name: upright, use: write, in: photo, path: "${env:OUT}/%n.ppm"}
 """),
 
     Pipeline("kernel", KERNEL, frames={"joined.raw": 256}, cached=True),
@@ -190,6 +203,8 @@ def make(folder):
     put("ramp.npy", npy((9 * 64,), floats(9 * 64, lambda i: i)))
     for i in range(6):
         put(f"p{i}.png", png(8, 6, i))
+    for i, name in enumerate(["orient6", "progressive", "rgb420_19x33"]):
+        put(f"j{i}.jpg", jpeg(name))
     put("copy.lua", COPY)
     put("fails.lua", FAILS)
     put("sum.lua", SUM)

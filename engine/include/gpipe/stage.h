@@ -222,8 +222,8 @@ struct gp_shape {
     /* Results beside the output types; all start as zero. */
     bool endless;          /* a source that never ends by itself */
     bool serial;           /* frames take turns. On the host: one worker only (always so for
-                              sources), where the YAML else may ask for several, which call
-                              run() at the same time. On the device: what record() queues
+                              sources, but see by_number), where the YAML else may ask for several,
+                              which call run() at the same time. On the device: what record() queues
                               for a frame waits for what it queued for the one before */
     bool batched;          /* record() takes several frames at once */
     bool keeps_slots;      /* relies on what it left in a slot (view.fresh) */
@@ -251,6 +251,11 @@ struct gp_shape {
     gp_regroup regroup;    /* of a kind with neither run() nor record(): required. With emit() `every` and drop_tail */
     const unsigned *in_varies, *out_varies;    /* per port: a set of axes (1u << k) in which frames may be shorter than
                                       `in` says, or the declaration of the output; NULL in a partial call */
+    bool by_number;        /* of a source whose kind says so too: it finds a frame by its number alone. It may then
+                              have several workers, which call run() for one frame each, in any order. It ends at
+                              the lowest frame that is GP_END or GP_STOPPED */
+    int64_t busy_ns;       /* of a host stage whose frames do not take turns, and take long: about how long a core is
+                              busy with one. Where it is 100 us or more, `workers: auto` is the default */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -360,6 +365,9 @@ typedef struct gp_call {
  * return GP_STOPPED. Who waits here counts as idle, not as stalled. */
 bool gp_wait_fd(gp_call *c, int fd);
 bool gp_wait_until(gp_call *c, int64_t t_ns);
+/* Of a stage with several workers: waits until all frames before that of this call are done. False: one of them was the
+ * end, or failed for good, and what becomes of this frame does not matter. With one worker it does not wait. */
+bool gp_wait_turn(gp_call *c);
 /* Of the frames of this call, `index` is now being worked on; for the watchdog. */
 void gp_working_on(gp_call *c, uint64_t index);
 /* True once the run is being cancelled: long loops should then return. */
@@ -542,6 +550,9 @@ typedef struct gp_kind {
     /* It takes frames that are shorter in any axis, not only in axis 0 (a frame with fewer rows): it computes with the
      * types of its views alone. Of a source: it can make such. */
     bool any_shape;
+
+    /* Its shape() may say so of a source, see gp_shape. */
+    bool by_number;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

@@ -1,0 +1,376 @@
+/* jpeg_file.c - JPEG through libjpeg, see picture_file.h.
+ *
+ * A frame is u8, gray or RGB. What libjpeg only warns of, corrupt and missing data, is an error.
+ * EXIF says which side of a picture is up: its pixels are then put there, and the frame's shape is
+ * that of the upright picture. libjpeg leaves by longjmp: each setjmp stands in a function of its
+ * own whose caller owns everything, so that no local changes between the two. */
+#include <stdio.h>
+#include <string.h>
+#include <jpeglib.h>
+#include <jerror.h>
+#include <setjmp.h>
+#include "picture_file.h"
+
+enum { SOI = 0xd8, EOI, SOS, DHT = 0xc4, JPG = 0xc8, DAC = 0xcc, APP1 = 0xe1, TEM = 0x01 };
+enum { MOST_SCANS = 500, LONGEST = JPEG_MAX_DIMENSION, STRIP = 16 };
+
+/* ---- the header ------------------------------------------------------ */
+
+typedef struct header {
+    gp_type type;              /* as stored */
+    int orientation;           /* of EXIF, 1 to 8 */
+} header;
+
+static unsigned be16(const unsigned char *p)
+{
+    return (unsigned)p[0] << 8 | p[1];
+}
+
+/* Numbers of EXIF, in the order of bytes that it says. */
+static uint32_t number(const unsigned char *p, int bytes, bool big)
+{
+    uint32_t v = 0;
+    for (int i = 0; i < bytes; i++)
+        v = v << 8 | p[big ? i : bytes - 1 - i];
+    return v;
+}
+
+/* The orientation that an APP1 segment has, else `before`: EXIF 2.32, 4.6.2 and 4.6.4. */
+static int exif_orientation(const unsigned char *p, size_t n, int before)
+{
+    enum { TAG = 0x0112, SHORT = 3, ENTRY = 12 };
+    if (n < 14 || memcmp(p, "Exif\0", 6))
+        return before;
+    p += 6, n -= 6;
+    bool big = !memcmp(p, "MM", 2);
+    size_t at = number(p + 4, 4, big);
+    if ((!big && memcmp(p, "II", 2)) || at > n || n - at < 2)
+        return before;
+    unsigned entries = number(p + at, 2, big);
+    for (at += 2; entries-- && n - at >= ENTRY; at += ENTRY) {
+        uint32_t value = number(p + at + 8, 2, big);
+        if (number(p + at, 2, big) == TAG && number(p + at + 2, 2, big) == SHORT && value >= 1 && value <= 8)
+            return (int)value;
+    }
+    return before;
+}
+
+static bool is_frame(int marker)
+{
+    return marker >= 0xc0 && marker <= 0xcf && marker != DHT && marker != JPG && marker != DAC;
+}
+
+/* Which SOF: baseline, extended and progressive, with Huffman or arithmetic codes. */
+static bool take_frame(const unsigned char *p, size_t n, int sof, header *h, char err[GP_WHY])
+{
+    if ((sof & 3) == 3 || (sof & 4))
+        return gp_why(err, "is a lossless or hierarchical JPEG file, which gpipe does not read: convert it first");
+    if (n < 6 || n < 6 + 3 * (size_t)p[5] || !be16(p + 1) || !be16(p + 3) || !p[5])
+        return gp_why(err, "is a JPEG file with a broken header");
+    if (p[0] != 8)
+        return gp_why(err, "is a JPEG file of %d bits, of which gpipe reads those of 8: convert it first", p[0]);
+    if (p[5] != 1 && p[5] != 3)
+        return gp_why(err, "is a JPEG file of %d colours%s, of which gpipe reads gray and RGB: convert it first", p[5],
+                      p[5] == 4 ? " (CMYK)" : "");
+    bool color = p[5] == 3;
+    h->type = (gp_type){ .dtype = GP_U8, .ndim = color ? 3 : 2, .dim = { be16(p + 1), be16(p + 3), color ? 3 : 0 } };
+    return true;
+}
+
+static bool parse(const void *head, size_t n, header *h, char err[GP_WHY])
+{
+    const unsigned char *p = head;
+    *h = (header){ .orientation = 1 };
+    if (n < 3 || p[0] != 0xff || p[1] != SOI || p[2] != 0xff)
+        return gp_why(err, "is not a JPEG file");
+    for (size_t at = 2; at + 4 <= n;) {
+        int marker = p[at + 1];
+        if (p[at] != 0xff || marker == SOI || marker == EOI || marker == SOS || !marker)
+            return gp_why(err, "is a JPEG file with a broken header");
+        if (marker == 0xff || marker == TEM) {         /* a fill byte; a marker alone */
+            at += marker == TEM ? 2 : 1;
+            continue;
+        }
+        size_t size = be16(p + at + 2), there = n - at - 2;
+        if (size < 2)
+            return gp_why(err, "is a JPEG file with a broken header");
+        if (is_frame(marker) && size <= there)
+            return take_frame(p + at + 4, size - 2, marker & 15, h, err);
+        if (marker == APP1)
+            h->orientation = exif_orientation(p + at + 4, (size < there ? size : there) - 2, h->orientation);
+        at += 2 + size;
+    }
+    return gp_why(err, "has no picture in its first %zu bytes", n);
+}
+
+static bool jpeg_head(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY])
+{
+    header h;
+    if (!parse(head, n, &h, err))
+        return false;
+    *type = h.type;
+    if (!how->keep_orientation && h.orientation >= 5)
+        type->dim[0] = h.type.dim[1], type->dim[1] = h.type.dim[0];
+    return true;
+}
+
+/* ---- what libjpeg calls ---------------------------------------------- */
+
+/* Of a picture that is decoded or encoded. libjpeg knows the address of the first member. */
+typedef struct session {
+    struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
+    struct jpeg_source_mgr source;
+    struct jpeg_destination_mgr to;
+    jmp_buf back;
+    size_t n;                  /* bytes of the file */
+    gp_growbuf *out;
+    const char *what;          /* how an error begins */
+    char *err;
+} session;
+
+static session *session_of(j_common_ptr c)
+{
+    return (session *)c->err;
+}
+
+static _Noreturn void leave(session *s)
+{
+    longjmp(s->back, 1);
+}
+
+static void on_error(j_common_ptr c)
+{
+    session *s = session_of(c);
+    char text[JMSG_LENGTH_MAX];
+    c->err->format_message(c, text);
+    if (c->err->msg_code == JERR_OUT_OF_MEMORY)
+        gp_why(s->err, c->is_decompressor ? "cannot be decoded: " GP_WHY_MEMORY : "cannot be encoded: " GP_WHY_MEMORY);
+    else
+        gp_why(s->err, "%s: %s", s->what, text);
+    leave(s);
+}
+
+/* A warning (level -1) says that data are corrupt or missing, with two exceptions. */
+static void on_message(j_common_ptr c, int level)
+{
+    int code = c->err->msg_code;
+    if (level < 0 && code != JWRN_ADOBE_XFORM && code != JWRN_JFIF_MAJOR)
+        on_error(c);
+}
+
+/* Many scans of nothing take hours: a picture has ten or so. */
+static void on_progress(j_common_ptr c)
+{
+    session *s = session_of(c);
+    if (c->is_decompressor && ((j_decompress_ptr)c)->input_scan_number > MOST_SCANS) {
+        gp_why(s->err, "is a JPEG file of more than %d scans", MOST_SCANS);
+        leave(s);
+    }
+}
+
+static void on_source(j_decompress_ptr d)
+{
+    (void)d;
+}
+
+static boolean on_read(j_decompress_ptr d)
+{
+    session *s = session_of((j_common_ptr)d);
+    gp_why(s->err, "is cut off: its picture goes on after %zu bytes", s->n);
+    leave(s);
+}
+
+static void on_skip(j_decompress_ptr d, long n)
+{
+    if (n > 0 && (size_t)n > d->src->bytes_in_buffer)
+        on_read(d);
+    d->src->next_input_byte += n > 0 ? n : 0;
+    d->src->bytes_in_buffer -= n > 0 ? (size_t)n : 0;
+}
+
+/* All that has room behind out->n is libjpeg's. */
+static void lend_room(j_compress_ptr c, size_t room)
+{
+    gp_growbuf *out = session_of((j_common_ptr)c)->out;
+    if (!gp_growbuf_need(out, out->n + room))
+        ERREXIT1(c, JERR_OUT_OF_MEMORY, 0);
+    c->dest->next_output_byte = out->data + out->n;
+    c->dest->free_in_buffer = out->cap - out->n;
+}
+
+static void on_begin(j_compress_ptr c)
+{
+    lend_room(c, 1 << 16);
+}
+
+static boolean on_full(j_compress_ptr c)
+{
+    gp_growbuf *out = session_of((j_common_ptr)c)->out;
+    out->n = out->cap;
+    lend_room(c, 1 << 16);
+    return TRUE;
+}
+
+static void on_end(j_compress_ptr c)
+{
+    gp_growbuf *out = session_of((j_common_ptr)c)->out;
+    out->n = out->cap - c->dest->free_in_buffer;
+}
+
+static struct jpeg_error_mgr *errors(session *s, const char *what, char *err)
+{
+    jpeg_std_error(&s->errors);
+    s->errors.error_exit = on_error;
+    s->errors.emit_message = on_message;
+    s->progress.progress_monitor = on_progress;
+    s->what = what, s->err = err;
+    return &s->errors;
+}
+
+/* ---- decode ---------------------------------------------------------- */
+
+/* Where pixel (0, 0) of the picture as stored goes, and how far from it those right of it and
+ * below it, all in pixels. */
+typedef struct turn { ptrdiff_t origin, right, down; } turn;
+
+static turn turn_for(int orientation, ptrdiff_t w, ptrdiff_t h)
+{
+    const turn turns[9] = {
+        [1] = { 0, 1, w },                      [2] = { w - 1, -1, w },
+        [3] = { w * h - 1, -1, -w },            [4] = { w * (h - 1), 1, -w },
+        [5] = { 0, h, 1 },                      [6] = { h - 1, h, -1 },
+        [7] = { w * h - 1, -h, -1 },            [8] = { h * (w - 1), -h, 1 },
+    };
+    return turns[orientation];
+}
+
+/* Puts `rows` stored rows, from row y on, where they go: so many beside each other that what is
+ * written lies together. */
+static void put_strip(const unsigned char *strip, int rows, ptrdiff_t y, ptrdiff_t w, int c, turn t,
+                      unsigned char *frame)
+{
+    for (ptrdiff_t x = 0; x < w; x++) {
+        const unsigned char *from = strip + x * c;
+        unsigned char *to = frame + (t.origin + x * t.right + y * t.down) * c;
+        for (int i = 0; i < rows; i++, from += w * c, to += t.down * c)
+            for (int k = 0; k < c; k++)
+                to[k] = from[k];
+    }
+}
+
+static void decode_upright(j_decompress_ptr d, size_t row, unsigned char *frame)
+{
+    while (d->output_scanline < d->output_height)
+        jpeg_read_scanlines(d, &(JSAMPROW){ frame + row * d->output_scanline }, 1);
+}
+
+static void decode_turned(j_decompress_ptr d, int orientation, size_t row, unsigned char *frame)
+{
+    turn t = turn_for(orientation, d->output_width, d->output_height);
+    unsigned char *strip = d->mem->alloc_large((j_common_ptr)d, JPOOL_IMAGE, STRIP * row);
+    while (d->output_scanline < d->output_height) {
+        unsigned y = d->output_scanline;
+        while (d->output_scanline < d->output_height && d->output_scanline < y + STRIP)
+            jpeg_read_scanlines(d, &(JSAMPROW){ strip + row * (d->output_scanline - y) }, 1);
+        put_strip(strip, (int)(d->output_scanline - y), y, d->output_width, d->output_components, t, frame);
+    }
+}
+
+static bool decode(j_decompress_ptr d, session *s, const void *file, const header *h, int orientation,
+                   unsigned char *frame)
+{
+    if (setjmp(s->back))
+        return false;
+    jpeg_create_decompress(d);
+    d->progress = &s->progress;
+    s->source = (struct jpeg_source_mgr){ .next_input_byte = file, .bytes_in_buffer = s->n, .init_source = on_source,
+                                          .fill_input_buffer = on_read, .skip_input_data = on_skip,
+                                          .resync_to_restart = jpeg_resync_to_restart, .term_source = on_source };
+    d->src = &s->source;
+    jpeg_read_header(d, TRUE);
+    d->out_color_space = h->type.ndim == 2 ? JCS_GRAYSCALE : JCS_RGB;
+    if (d->image_height != h->type.dim[0] || d->image_width != h->type.dim[1]) {
+        gp_why(s->err, "is a broken JPEG file: it has two headers");
+        leave(s);
+    }
+    jpeg_start_decompress(d);
+    size_t row = (size_t)d->output_width * (size_t)d->output_components;
+    if (orientation == 1)
+        decode_upright(d, row, frame);
+    else
+        decode_turned(d, orientation, row, frame);
+    jpeg_finish_decompress(d);
+    return true;
+}
+
+static bool jpeg_decode(const void *file, size_t n, const gp_picfile_how *how, const gp_type *type, void *frame,
+                        char err[GP_WHY])
+{
+    struct jpeg_decompress_struct d = { 0 };
+    session s = { .n = n };
+    header h;
+    (void)type;
+    if (!parse(file, n, &h, err))
+        return false;
+    d.err = errors(&s, "is a broken JPEG file", err);
+    bool ok = decode(&d, &s, file, &h, how->keep_orientation ? 1 : h.orientation, frame);
+    jpeg_destroy_decompress(&d);
+    return ok;
+}
+
+/* ---- encode ---------------------------------------------------------- */
+
+static const char *jpeg_why_not(const gp_type *t, const char *path)
+{
+    (void)path;
+    if (t->dtype != GP_U8)
+        return "JPEG holds u8: put a 'cast' stage before this one";
+    if (t->ndim != 2 && !(t->ndim == 3 && (t->dim[2] == 1 || t->dim[2] == 3)))
+        return "JPEG holds frames of shape [H, W] or [H, W, 1 or 3]";
+    if (t->dim[0] > LONGEST || t->dim[1] > LONGEST)
+        return "JPEG holds at most 65500 rows and columns";
+    return NULL;
+}
+
+static bool encode(j_compress_ptr c, session *s, const unsigned char *frame, const gp_type *t,
+                   const gp_picfile_how *how)
+{
+    if (setjmp(s->back))
+        return false;
+    jpeg_create_compress(c);
+    s->to = (struct jpeg_destination_mgr){ .init_destination = on_begin, .empty_output_buffer = on_full,
+                                           .term_destination = on_end };
+    c->dest = &s->to;
+    c->image_height = (JDIMENSION)t->dim[0];
+    c->image_width = (JDIMENSION)t->dim[1];
+    c->input_components = t->ndim == 3 ? (int)t->dim[2] : 1;
+    c->in_color_space = c->input_components == 3 ? JCS_RGB : JCS_GRAYSCALE;
+    jpeg_set_defaults(c);
+    jpeg_set_quality(c, how->quality, TRUE);
+    c->comp_info[0].h_samp_factor = c->num_components == 3 && how->subsampling != GP_444 ? 2 : 1;
+    c->comp_info[0].v_samp_factor = c->num_components == 3 && how->subsampling == GP_420 ? 2 : 1;
+    jpeg_start_compress(c, TRUE);
+    size_t row = (size_t)c->image_width * (size_t)c->input_components;
+    while (c->next_scanline < c->image_height)
+        jpeg_write_scanlines(c, &(JSAMPROW){ (unsigned char *)frame + row * c->next_scanline }, 1);
+    jpeg_finish_compress(c);
+    return true;
+}
+
+static bool jpeg_encode(const void *frame, const gp_type *type, const gp_picfile_how *how, gp_growbuf *out,
+                        char err[GP_WHY])
+{
+    struct jpeg_compress_struct c = { 0 };
+    session s = { .out = out };
+    c.err = errors(&s, "cannot be made a JPEG file", err);
+    bool ok = encode(&c, &s, frame, type, how);
+    jpeg_destroy_compress(&c);
+    return ok;
+}
+
+const gp_picfile gp_jpeg = {
+    .name = "JPEG", .suffix = { ".jpg", ".jpeg" }, .magic = { "\xff\xd8\xff" }, .options = { "quality", "subsampling" },
+    .head = jpeg_head, .decode = jpeg_decode, .why_not = jpeg_why_not, .encode = jpeg_encode,
+    .decode_ns = 4, .encode_ns = { 5, 5, 5, 5, 5, 5, 5, 5, 5, 5 },
+};

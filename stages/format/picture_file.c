@@ -1,0 +1,72 @@
+/* picture_file.c - the table of the formats of pictures, see picture_file.h. */
+#include <string.h>
+#include <strings.h>
+#include "picture_file.h"
+
+static const gp_picfile *const table[] = { &gp_png, &gp_jpeg, &gp_pnm, &gp_pfm };
+enum { ROWS = sizeof table / sizeof *table };
+
+const gp_picfile *gp_picfile_of(gp_filetype as)
+{
+    return as >= GP_PICTURE && as < GP_PICTURE + ROWS ? table[as - GP_PICTURE] : NULL;
+}
+
+gp_filetype gp_picfile_named(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    for (int i = 0; dot && i < ROWS; i++)
+        for (const char *const *s = table[i]->suffix; *s; s++)
+            if (!strcasecmp(dot, *s))
+                return (gp_filetype)(GP_PICTURE + i);
+    return GP_AUTO;
+}
+
+bool gp_picfile_takes(gp_filetype as, const char *option)
+{
+    const gp_picfile *p = gp_picfile_of(as);
+    for (const char *const *o = p ? p->options : (const char *[]){ NULL }; *o; o++)
+        if (!strcmp(*o, option))
+            return true;
+    return false;
+}
+
+const char *gp_picfile_taking(const char *option)
+{
+    int i = 0;
+    while (i < ROWS - 1 && !gp_picfile_takes((gp_filetype)(GP_PICTURE + i), option))
+        i++;
+    return table[i]->name;
+}
+
+/* The row of a file that begins with `head`; NULL: no format is like it. */
+static const gp_picfile *row_of(const gp_picfile_how *how, const char *path, const void *head, size_t n)
+{
+    for (int i = 0; how->format == GP_AUTO && i < ROWS; i++)
+        for (const char *const *m = table[i]->magic; *m; m++)
+            if (n >= strlen(*m) && !memcmp(head, *m, strlen(*m)))
+                return table[i];
+    return gp_picfile_of(how->format ? how->format : gp_picfile_named(path));
+}
+
+bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *head, size_t n, gp_type *type,
+                     char err[GP_WHY])
+{
+    const gp_picfile *p = row_of(how, path, head, n);
+    return p ? p->head(head, n, how, type, err) : gp_why(err, "is not a picture that gpipe reads");
+}
+
+bool gp_picfile_decode(const gp_picfile_how *how, const char *path, const void *file, size_t n, const gp_type *type,
+                       void *frame, char err[GP_WHY])
+{
+    return row_of(how, path, file, n)->decode(file, n, how, type, frame, err);
+}
+
+bool gp_picfile_encode(const gp_picfile_how *how, const void *frame, const gp_type *type, gp_growbuf *out,
+                       char err[GP_WHY])
+{
+    const gp_picfile *p = gp_picfile_of(how->format);
+    if (!gp_count(type))
+        return gp_why(err, "cannot be written: the frame has no rows, and a %s must have one", p->name);
+    out->n = 0;
+    return p->encode(frame, type, how, out, err);
+}

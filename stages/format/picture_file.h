@@ -1,0 +1,66 @@
+/* picture_file.h - pictures: the table of their formats, files to and from frames.
+ *
+ * A frame is (H, W) for gray or (H, W, C); writers also take C = 1. Colour spaces and
+ * profiles are left alone. A file is what its first bytes say; where these are no
+ * format's, its name says what it should be. Read and write know formats by this table alone: a
+ * format is a row of it, from a NAME_file.c. Any thread; errors are as in files.h. */
+#ifndef GP_PICTURE_FILE_H
+#define GP_PICTURE_FILE_H
+
+#include "files.h"
+
+/* Choices of an option `format`: those of gp_filetype, then the rows of the table. */
+#define GP_FORMATS "auto|raw|npy|png|jpeg|pnm|pfm"
+
+/* What options say of pictures. */
+typedef struct gp_picfile_how {
+    gp_filetype format;                /* GP_AUTO: as the file says */
+    bool keep_orientation;             /* pixels as they are stored, whatever side is said to be up */
+    int compression;                   /* 0 to 9 */
+    int quality;                       /* 1 to 100 */
+    int subsampling;                   /* one of GP_SUBSAMPLING */
+} gp_picfile_how;
+enum { GP_420, GP_422, GP_444 };
+#define GP_SUBSAMPLING "4:2:0|4:2:2|4:4:4"
+
+typedef struct gp_picfile {
+    const char *name;                  /* as in messages: "PNG" */
+    const char *suffix[4], *magic[8];  /* each ends with NULL */
+    const char *options[3];            /* those of writers that it takes */
+    /* The type of the frame in a file that begins with `head`; all that stands before the
+     * picture's data has to be there. */
+    bool (*head)(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY]);
+    /* A whole file of n bytes -> a frame of type `type`, as head() said. */
+    bool (*decode)(const void *file, size_t n, const gp_picfile_how *how, const gp_type *type, void *frame,
+                   char err[GP_WHY]);
+    /* NULL when a file of this name can hold such frames, else why not: "PNG holds u8 or ...". */
+    const char *(*why_not)(const gp_type *type, const char *path);
+    /* A frame, not empty, -> a whole file in `out`, after what is there. */
+    bool (*encode)(const void *frame, const gp_type *type, const gp_picfile_how *how, gp_growbuf *out,
+                   char err[GP_WHY]);
+    /* About how long a core needs for a byte of a frame; to encode one, by compression. 0: hardly any time. */
+    int decode_ns, encode_ns[10];
+} gp_picfile;
+
+extern const gp_picfile gp_png, gp_jpeg, gp_pnm, gp_pfm;
+
+/* The row for `as`; NULL where that is no picture. */
+const gp_picfile *gp_picfile_of(gp_filetype as);
+
+/* By the extension of the name; GP_AUTO for one that is no picture's. */
+gp_filetype gp_picfile_named(const char *path);
+
+/* Does the format take this option of writers? The name of the one that does. */
+bool gp_picfile_takes(gp_filetype as, const char *option);
+const char *gp_picfile_taking(const char *option);
+
+/* The same by the row of the file, which is called `path`. */
+bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *head, size_t n, gp_type *type,
+                     char err[GP_WHY]);
+bool gp_picfile_decode(const gp_picfile_how *how, const char *path, const void *file, size_t n, const gp_type *type,
+                       void *frame, char err[GP_WHY]);
+/* As how->format, in place of what is in `out`. */
+bool gp_picfile_encode(const gp_picfile_how *how, const void *frame, const gp_type *type, gp_growbuf *out,
+                       char err[GP_WHY]);
+
+#endif

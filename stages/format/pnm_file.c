@@ -1,0 +1,252 @@
+/* pnm_file.c - PGM and PPM (netpbm), PFM, see picture_file.h.
+ *
+ * A header of words, one white space, rows of numbers. PNM: u8 or, where the largest value
+ * (maxval) is above 255, big-endian u16, which stay as they are stored, whatever the maxval.
+ * PFM: f32 in the order of bytes that the sign of its third number says, the lowest row first. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include "cut.h"
+#include "picture_file.h"
+
+typedef struct header {
+    gp_type type;
+    size_t data;               /* offset of the first row */
+    bool big;                  /* PFM: the order of bytes */
+} header;
+
+/* The next word of a header, into `word` and cut to its size, past white space and comments (from
+ * # to the end of the line); *at is then behind it. False: the bytes end within it. */
+static bool next_word(const unsigned char *p, size_t n, size_t *at, char word[32])
+{
+    size_t k = 0;
+    for (; *at < n && (isspace(p[*at]) || p[*at] == '#'); ++*at)
+        if (p[*at] == '#')
+            while (*at + 1 < n && p[*at + 1] != '\n' && p[*at + 1] != '\r')
+                ++*at;
+    for (; *at < n && !isspace(p[*at]); ++*at)
+        if (k < 31)
+            word[k++] = (char)p[*at];
+    word[k] = 0;
+    return *at < n;
+}
+
+static bool whole(const char *word, int64_t most, int64_t *value)
+{
+    *value = 0;
+    for (; isdigit((unsigned char)*word) && *value <= most; word++)
+        *value = 10 * *value + (*word - '0');
+    return !*word && *value >= 1 && *value <= most;
+}
+
+/* A decimal number that is not 0; is it below? */
+static bool scale(const char *word, bool *negative)
+{
+    *negative = *word == '-';
+    word += *word == '-' || *word == '+';
+    size_t mantissa = strspn(word, "0123456789."), exponent = strspn(word + mantissa, "eE+-0123456789");
+    return !word[mantissa + exponent] && strpbrk(word, "123456789") && strpbrk(word, "123456789") < word + mantissa;
+}
+
+/* "P5 WIDTH HEIGHT LAST": the words but the last, which is put into `last`. */
+static bool parse(const unsigned char *p, size_t n, const char *name, header *h, char last[32], char err[GP_WHY])
+{
+    char width[32], height[32];
+    h->data = 2;
+    if (n > 2 && !isspace(p[2]) && p[2] != '#')
+        return gp_why(err, "is not a %s file", name);
+    if (!next_word(p, n, &h->data, width) || !next_word(p, n, &h->data, height) || !next_word(p, n, &h->data, last))
+        return gp_why(err, "is cut off within its header, after %zu bytes", n);
+    h->data++;                 /* one white space, and what follows is data */
+    return (whole(height, INT32_MAX, &h->type.dim[0]) && whole(width, INT32_MAX, &h->type.dim[1]))
+        || gp_why(err, "is a %s file with a broken header", name);
+}
+
+static bool is_there(const header *h, size_t n, char err[GP_WHY])
+{
+    size_t want = gp_bytes(&h->type), left = n - h->data;
+    return want <= left || gp_why(err, "is cut off: %zu more bytes expected after %zu found", want - left, n);
+}
+
+/* ---- PGM and PPM ----------------------------------------------------- */
+
+static bool parse_pnm(const void *head, size_t n, header *h, char err[GP_WHY])
+{
+    const unsigned char *p = head;
+    char last[32];
+    int64_t most;
+    *h = (header){ 0 };
+    if (n < 2 || p[0] != 'P' || p[1] < '1' || p[1] > '6')
+        return gp_why(err, "is not a PNM file");
+    if (p[1] != '5' && p[1] != '6')
+        return gp_why(err, "is a PNM file of %s (P%c), of which gpipe reads binary PGM (P5) and PPM (P6): convert it "
+                      "first", p[1] == '4' ? "bits" : "text", p[1]);
+    if (!parse(p, n, "PNM", h, last, err))
+        return false;
+    if (!whole(last, UINT16_MAX, &most))
+        return gp_why(err, "is a PNM file with a broken header");
+    h->type.dtype = most > UINT8_MAX ? GP_U16 : GP_U8;
+    h->type.ndim = p[1] == '5' ? 2 : 3, h->type.dim[2] = p[1] == '5' ? 0 : 3;
+    return true;
+}
+
+static bool pnm_head(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY])
+{
+    header h;
+    (void)how;
+    bool ok = parse_pnm(head, n, &h, err);
+    *type = h.type;
+    return ok;
+}
+
+static bool pnm_decode(const void *file, size_t n, const gp_picfile_how *how, const gp_type *type, void *frame,
+                       char err[GP_WHY])
+{
+    header h;
+    (void)how;
+    if (!parse_pnm(file, n, &h, err) || !is_there(&h, n, err))
+        return false;
+    const char *end = (const char *)file + h.data + gp_bytes(type);
+    if (h.data + gp_bytes(type) < n && *end == 'P')
+        return gp_why(err, "has more than one picture, of which gpipe would read the first alone: write each into a "
+                      "file");
+    memcpy(frame, (const char *)file + h.data, gp_bytes(type));
+    if (type->dtype == GP_U16)
+        gp_swap(frame, type);
+    return true;
+}
+
+/* Is the extension of `path` this one? */
+static bool is_called(const char *path, const char *suffix)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && !strcasecmp(dot, suffix);
+}
+
+static int channels(const gp_type *t)
+{
+    return t->ndim == 2 ? 1 : t->ndim == 3 && (t->dim[2] == 1 || t->dim[2] == 3) ? (int)t->dim[2] : 0;
+}
+
+static const char *pnm_why_not(const gp_type *t, const char *path)
+{
+    if (t->dtype != GP_U8 && t->dtype != GP_U16)
+        return "PNM holds u8 or u16: put a 'cast' stage before this one";
+    if (!channels(t))
+        return "PNM holds frames of shape [H, W] or [H, W, 1 or 3]";
+    if (channels(t) == 3 && is_called(path, ".pgm"))
+        return "PGM is gray: name it .ppm, or put a 'gray' stage before this one";
+    if (channels(t) == 1 && is_called(path, ".ppm"))
+        return "PPM is RGB: name it .pgm";
+    return NULL;
+}
+
+/* A header, and room for the data behind it. */
+static bool begin(gp_growbuf *out, const gp_type *t, const char *kind, const char *last, char err[GP_WHY])
+{
+    char head[100];
+    int n = snprintf(head, sizeof head, "%s\n%lld %lld\n%s\n", kind, (long long)t->dim[1], (long long)t->dim[0], last);
+    if (!gp_growbuf_need(out, (size_t)n + gp_bytes(t)))
+        return gp_why(err, "cannot be encoded: " GP_WHY_MEMORY);
+    memcpy(out->data, head, (size_t)n);
+    out->n = (size_t)n;
+    return true;
+}
+
+static bool pnm_encode(const void *frame, const gp_type *t, const gp_picfile_how *how, gp_growbuf *out,
+                       char err[GP_WHY])
+{
+    const unsigned char *from = frame;
+    size_t n = gp_bytes(t);
+    (void)how;
+    if (!begin(out, t, channels(t) == 1 ? "P5" : "P6", t->dtype == GP_U8 ? "255" : "65535", err))
+        return false;
+    unsigned char *to = out->data + out->n;
+    if (t->dtype == GP_U8)
+        memcpy(to, from, n);
+    else
+        for (size_t i = 0; i < n; i += 2)
+            to[i] = from[i + 1], to[i + 1] = from[i];
+    out->n += n;
+    return true;
+}
+
+const gp_picfile gp_pnm = {
+    .name = "PNM", .suffix = { ".pgm", ".ppm", ".pnm" }, .magic = { "P5", "P6", "P1", "P2", "P3", "P4" },
+    .head = pnm_head, .decode = pnm_decode, .why_not = pnm_why_not, .encode = pnm_encode,
+};
+
+/* ---- PFM ------------------------------------------------------------- */
+
+static bool parse_pfm(const void *head, size_t n, header *h, char err[GP_WHY])
+{
+    const unsigned char *p = head;
+    char last[32];
+    bool little;
+    *h = (header){ 0 };
+    if (n < 2 || p[0] != 'P' || (p[1] != 'f' && p[1] != 'F'))
+        return gp_why(err, "is not a PFM file");
+    if (!parse(p, n, "PFM", h, last, err))
+        return false;
+    if (!scale(last, &little))
+        return gp_why(err, "is a PFM file with a broken header");
+    h->big = !little;
+    h->type.dtype = GP_F32;
+    h->type.ndim = p[1] == 'f' ? 2 : 3, h->type.dim[2] = p[1] == 'f' ? 0 : 3;
+    return true;
+}
+
+static bool pfm_head(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY])
+{
+    header h;
+    (void)how;
+    bool ok = parse_pfm(head, n, &h, err);
+    *type = h.type;
+    return ok;
+}
+
+/* Rows in the other order. */
+static void flip(void *to, const void *from, const gp_type *t)
+{
+    size_t row = gp_bytes(t) / (size_t)t->dim[0];
+    for (int64_t y = 0; y < t->dim[0]; y++)
+        memcpy((char *)to + row * (size_t)y, (const char *)from + row * (size_t)(t->dim[0] - 1 - y), row);
+}
+
+static bool pfm_decode(const void *file, size_t n, const gp_picfile_how *how, const gp_type *type, void *frame,
+                       char err[GP_WHY])
+{
+    header h;
+    (void)how;
+    if (!parse_pfm(file, n, &h, err) || !is_there(&h, n, err))
+        return false;
+    flip(frame, (const char *)file + h.data, type);
+    if (h.big)
+        gp_swap(frame, type);
+    return true;
+}
+
+static const char *pfm_why_not(const gp_type *t, const char *path)
+{
+    (void)path;
+    if (t->dtype != GP_F32)
+        return "PFM holds f32: put a 'cast' stage before this one";
+    return channels(t) ? NULL : "PFM holds frames of shape [H, W] or [H, W, 1 or 3]";
+}
+
+static bool pfm_encode(const void *frame, const gp_type *t, const gp_picfile_how *how, gp_growbuf *out,
+                       char err[GP_WHY])
+{
+    (void)how;
+    if (!begin(out, t, channels(t) == 1 ? "Pf" : "PF", "-1.0", err))
+        return false;
+    flip(out->data + out->n, frame, t);
+    out->n += gp_bytes(t);
+    return true;
+}
+
+const gp_picfile gp_pfm = {
+    .name = "PFM", .suffix = { ".pfm" }, .magic = { "Pf", "PF" },
+    .head = pfm_head, .decode = pfm_decode, .why_not = pfm_why_not, .encode = pfm_encode,
+};

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""pictures.py GPIPE - pictures that Pillow writes are read by gpipe, and those that gpipe writes by
+Pillow (PFM: by struct): formats, odd sizes, 16 bits, orientations, quality, subsampling. Prints a
+total; exit 1 after a failure. Without Pillow (python3-pil) it says that it skips."""
+import array, io, os, random, subprocess, sys, tempfile
+
+try:
+    from PIL import Image, ImageOps
+except ImportError:
+    print("pictures: SKIPPED: there is no Pillow: install python3-pil")
+    sys.exit(0)
+
+GPIPE = os.path.abspath(sys.argv[1])
+SIZES = (1, 1), (1, 7), (17, 3), (3, 17), (64, 48), (61, 203)         # rows, columns
+ORIENTATION = 0x0112
+MODE = {1: "L", 3: "RGB"}
+passed = failed = 0
+rng = random.Random(5)
+
+
+def check(what, ok):
+    global passed, failed
+    passed, failed = passed + bool(ok), failed + (not ok)
+    if not ok:
+        print(f"FAILED: pictures: {what}", file=sys.stderr)
+
+
+def run(text):
+    with open("p.yaml", "w") as f:
+        f.write(text)
+    p = subprocess.run([GPIPE, "run", "-q", "--device", "cpu", "p.yaml"], capture_output=True, text=True)
+    if p.returncode:
+        print(p.stderr, text, file=sys.stderr)
+    return p.returncode == 0
+
+
+def bytes_of(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def smooth(h, w, c):
+    """Something like a photo: slopes and a little noise."""
+    return bytes(min(255, 40 + 50 * k + 70 * x // w + 40 * y // h + rng.randrange(6))
+                 for y in range(h) for x in range(w) for k in range(c))
+
+
+def shape(h, w, c):
+    return f"[{h}, {w}]" if c == 1 else f"[{h}, {w}, {c}]"
+
+
+def read(name, dtype, h, w, c, options=""):
+    """What gpipe reads of a file that must have this type; None after an error."""
+    ok = run(f"buffers: {{p: {{dtype: {dtype}, shape: {shape(h, w, c)}}}}}\nstages:\n"
+             f"  - {{use: read, path: {name}{options}, out: p}}\n  - {{use: write, path: p.raw}}\n")
+    return bytes_of("p.raw") if ok else None
+
+
+def write(name, data, dtype, h, w, c, options=""):
+    with open("q.raw", "wb") as f:
+        f.write(data)
+    return run(f"buffers: {{p: {{dtype: {dtype}, shape: {shape(h, w, c)}}}}}\nstages:\n"
+               f"  - {{use: read, path: q.raw, out: p}}\n  - {{use: write, path: {name}{options}}}\n")
+
+
+def apart(a, b):
+    """The mean and the largest difference of two rows of bytes; none is like None."""
+    if a is None or b is None or len(a) != len(b):
+        return 255, 255
+    d = [abs(x - y) for x, y in zip(a, b)]
+    return sum(d) / len(d), max(d)
+
+
+def from_pillow(h, w, c):
+    im = Image.frombytes(MODE[c], (w, h), smooth(h, w, c))
+    at = f"{h} x {w} x {c}"
+    for suffix in "png", "ppm" if c == 3 else "pgm":
+        im.save(f"a.{suffix}")
+        check(f"{at} {suffix} of Pillow", read(f"a.{suffix}", "u8", h, w, c) == im.tobytes())
+    for how in {"quality": 90}, {"quality": 30, "subsampling": 2}, {"progressive": True, "subsampling": 0}:
+        im.save("a.jpg", **how)
+        # The last bit may be another library's.
+        check(f"{at} jpg of Pillow, {how}", apart(read("a.jpg", "u8", h, w, c), Image.open("a.jpg").tobytes())[1] <= 2)
+    for k in range(1, 9):
+        exif = Image.Exif()
+        exif[ORIENTATION] = k
+        im.save("a.jpg", exif=exif, subsampling=0, quality=95)
+        stored = Image.open("a.jpg")
+        shown = ImageOps.exif_transpose(stored)
+        check(f"{at} upright, {k}", apart(read("a.jpg", "u8", shown.height, shown.width, c), shown.tobytes())[1] <= 2)
+        kept = read("a.jpg", "u8", h, w, c, ", orientation: keep")
+        check(f"{at} as stored, {k}", apart(kept, stored.tobytes())[1] <= 2)
+
+
+def to_pillow(h, w, c):
+    data, at = smooth(h, w, c), f"{h} x {w} x {c}"
+    for suffix in "png", "ppm" if c == 3 else "pgm":
+        ok = write(f"b.{suffix}", data, "u8", h, w, c)
+        im = ok and Image.open(f"b.{suffix}")
+        check(f"{at} {suffix} for Pillow", ok and im.mode == MODE[c] and im.size == (w, h) and im.tobytes() == data)
+    for options, mean, samples in ((", quality: 100, subsampling: 4:4:4", 1, (1, 1)), ("", 3, (2, 2)),
+                                   (", quality: 75, subsampling: 4:2:2", 4, (2, 1))):
+        ok = write("b.jpg", data, "u8", h, w, c, options)
+        im = ok and Image.open("b.jpg")
+        check(f"{at} jpg for Pillow{options}", ok and im.mode == MODE[c] and im.size == (w, h)
+              and apart(im.tobytes(), data)[0] <= mean)
+        check(f"{at} its samples{options}", ok and im.layer[0][1:3] == (samples if c == 3 else (1, 1)))
+
+
+def wide(h, w):
+    """16 bits: PGM and PNG; f32: PFM, by its bytes."""
+    deep = array.array("H", (rng.randrange(65536) for _ in range(h * w)))
+    swapped = array.array("H", deep)
+    swapped.byteswap()
+    at = f"{h} x {w}"
+    for suffix in "pgm", "png":
+        ok = write(f"c.{suffix}", deep.tobytes(), "u16", h, w, 1)
+        values = array.array("i", Image.open(f"c.{suffix}").convert("I").tobytes() if ok else b"")
+        check(f"{at} 16 bits in {suffix} for Pillow", list(values) == list(deep))
+    with open("d.pgm", "wb") as f:
+        f.write(f"P5\n# 16 bits\n{w} {h}\n65535\n".encode() + swapped.tobytes())
+    check(f"{at} 16 bits of PGM", read("d.pgm", "u16", h, w, 1) == deep.tobytes())
+    floats = array.array("f", (rng.gauss(0, 3) for _ in range(h * w * 3)))
+    lines = [floats[3 * w * y:3 * w * (y + 1)] for y in range(h)]
+    ok = write("c.pfm", floats.tobytes(), "f32", h, w, 3)
+    check(f"{at} PFM", ok and bytes_of("c.pfm") == f"PF\n{w} {h}\n-1.0\n".encode() + b"".join(
+        x.tobytes() for x in reversed(lines)))
+    for x in lines:
+        x.byteswap()
+    with open("d.pfm", "wb") as f:
+        f.write(f"PF {w} {h} 1.0 ".encode() + b"".join(x.tobytes() for x in reversed(lines)))
+    check(f"{at} big-endian PFM", read("d.pfm", "f32", h, w, 3) == floats.tobytes())
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    for h, w in SIZES:
+        for c in 1, 3:
+            from_pillow(h, w, c)
+            to_pillow(h, w, c)
+        wide(h, w)
+print(f"pictures: {passed} passed, {failed} failed")
+sys.exit(failed > 0)

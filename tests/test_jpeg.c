@@ -1,0 +1,343 @@
+/* test_jpeg.c - JPEG: files of every kind in, as Pillow reads them; out and in again; broken
+ * ones; pictures whose names say something else. tests/data/make_pictures.py made the files. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "iotest.h"
+
+Suite *suite_jpeg(void);
+
+#define DISCARD "  - {use: discard}\n"
+#define READ(path) "stages:\n  - {use: read, path: " path "}\n" DISCARD
+
+/* Copies a file of tests/data into the test's folder; its size. */
+static size_t take(const char *name, const char *as)
+{
+    size_t n;
+    char *file = pipe_read("tests/data", name, &n);
+    ck_assert_msg(file != NULL, "no %s", name);
+    pipe_file(io_dir, as, file, n);
+    free(file);
+    return n;
+}
+
+/* ---- in -------------------------------------------------------------- */
+
+static const char *const pictures[] = {
+    "gray_1x1", "gray_1x7", "gray_17x3", "gray_3x17", "gray_19x33", "rgb420_1x1", "rgb420_1x7", "rgb420_17x3",
+    "rgb420_3x17", "rgb420_19x33", "rgb422_1x1", "rgb422_1x7", "rgb422_17x3", "rgb422_3x17", "rgb422_19x33",
+    "rgb444_1x1", "rgb444_1x7", "rgb444_17x3", "rgb444_3x17", "rgb444_19x33", "progressive", "progressive_gray",
+    "restarts", "optimized", "as_rgb", "profile", "arithmetic", "orient1", "orient2", "orient3", "orient4", "orient5",
+    "orient6", "orient7", "orient8", "orient6_big_endian_gray",
+};
+
+START_TEST(picture)
+{
+    char y[1000], here[400];
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+    const char *p = pictures[_i];
+    ck_assert_uint_eq(io_runs(TEXT(y, "stages:\n  - {use: read, path: '%s/tests/data/jpeg/%s.jpg'}\n"
+                                   "  - {use: compare, file: '%s/tests/data/jpeg/%s.npy'}\n", here, p, here, p)), 1);
+}
+END_TEST
+
+/* The shape is that of the upright picture, unless it is to be kept: then the pixels are, too. */
+START_TEST(orientation)
+{
+    char y[1000], name[40];
+    take(TEXT(name, "jpeg/orient%d.jpg", _i), "a.jpg");
+    bool turned = _i >= 5;
+    io_runs("buffers: {p: {dtype: u8, shape: [19, 35, 3]}}\nstages:\n"
+            "  - {use: read, path: a.jpg, orientation: keep, out: p}\n  - {use: write, path: kept.npy, stack: true}\n");
+    io_fails(TEXT(y, "buffers: {p: {dtype: u8, shape: [%s, 3]}}\nstages:\n"
+                  "  - {use: read, path: a.jpg, out: p}\n" DISCARD, turned ? "19, 35" : "35, 19"), 3,
+             turned ? "holds u8 [35, 19, 3], and 'buffers' declares u8 [19, 35, 3]"
+                    : "holds u8 [19, 35, 3], and 'buffers' declares u8 [35, 19, 3]");
+    size_t nkept, nup;
+    char *kept = pipe_read(io_dir, "kept.npy", &nkept);
+    char *up = pipe_read("tests/data/jpeg", TEXT(name, "orient%d.npy", _i), &nup);
+    const int w = 35, h = 19, bytes = w * h * 3;
+    const char *stored = kept + nkept - bytes, *shown = up + nup - bytes;
+    for (int v = 0; v < h; v++)
+        for (int u = 0; u < w; u++) {
+            /* where EXIF says that row v and column u of what is stored are seen */
+            int x = (int[]){ 0, u, w - 1 - u, w - 1 - u, u, v, h - 1 - v, h - 1 - v, v }[_i];
+            int z = (int[]){ 0, v, v, h - 1 - v, h - 1 - v, u, u, w - 1 - u, w - 1 - u }[_i];
+            ck_assert(!memcmp(stored + 3 * (v * w + u), shown + 3 * (z * (turned ? h : w) + x), 3));
+        }
+    free(kept);
+    free(up);
+}
+END_TEST
+
+/* ---- out ------------------------------------------------------------- */
+
+static const struct { const char *shape, *options; int abs, quantum, samples; } written[] = {
+    { "[1, 1]", "", 3, 3, 0x11 },
+    { "[1, 1, 1]", "", 3, 3, 0x11 },
+    { "[1, 7, 3]", "", 12, 3, 0x22 },
+    { "[17, 3, 3]", ", subsampling: 4:2:2", 12, 3, 0x21 },
+    { "[3, 17, 3]", ", subsampling: \"4:4:4\", quality: 100", 3, 1, 0x11 },
+    { "[33, 19]", ", quality: 100", 3, 1, 0x11 },
+    { "[40, 50, 3]", ", quality: 50", 40, 16, 0x22 },
+    { "[40, 50, 3]", ", quality: 1, subsampling: 4:2:0", 140, 255, 0x22 },
+    { "[700, 900, 3]", ", quality: 95, subsampling: 4:4:4", 8, 2, 0x11 },
+};
+
+/* A smooth picture; the file's first quantum and its first component's samples are as asked
+ * for, and it is read as nearly what it was. */
+START_TEST(and_back)
+{
+    char y[1000];
+    TEXT(y, "buffers: {p: {dtype: u8, shape: %s}}\nstages:\n"
+         "  - {use: lua, script: s.lua, out: p}\n"
+         "  - {use: write, path: a.jpg%s}\n"
+         "  - {name: raw, use: write, path: p.raw, in: p}\n", written[_i].shape, written[_i].options);
+    pipe_text(io_dir, "s.lua", "function produce(f, y)\n  if f.index == 1 then return false end\n"
+              "  local h, w, c = y.shape[1], y.shape[2], y.shape[3] or 1\n"
+              "  for i = 0, h * w * c - 1 do\n    local k, x, v = i % c, i // c % w, i // c // w\n"
+              "    y[i + 1] = (90 + 40 * k + 60 * x // w + 20 * v // h) end end\n");
+    io_runs(y);
+    size_t n;
+    char *file = pipe_read(io_dir, "a.jpg", &n), *p = file;
+    ck_assert(!memcmp(file, "\xff\xd8\xff", 3));
+    while (*(p += 2) != '\xff' || p[1] != '\xdb')
+        p += (unsigned char)p[2] << 8 | (unsigned char)p[3];
+    ck_assert_int_eq((unsigned char)p[5], written[_i].quantum);
+    while (p[1] != '\xc0')
+        p += 2 + ((unsigned char)p[2] << 8 | (unsigned char)p[3]);
+    ck_assert_int_eq(p[11], written[_i].samples);
+    free(file);
+    bool flat = !strcmp(written[_i].shape, "[1, 1, 1]");      /* is read as one of two axes */
+    io_runs(TEXT(y, "buffers: {p: {dtype: u8, shape: %s}}\nstages:\n  - {use: read, path: a.jpg, out: p}\n"
+                 "  - {use: compare, file: p.raw, abs: %d}\n", flat ? "[1, 1]" : written[_i].shape, written[_i].abs));
+}
+END_TEST
+
+/* Several workers decode and encode at once: each frame is as if it had come alone. */
+START_TEST(workers_agree)
+{
+    enum { FRAMES = 24 };
+    char name[30];
+    size_t n, again;
+    take("jpeg/orient7.jpg", "a.jpg");
+    io_runs("stages:\n  - {use: read, path: a.jpg, loop: true, frames: 24, out: a}\n"
+            "  - {name: b, use: read, path: a.jpg, loop: true, frames: 24, orientation: keep, out: b}\n"
+            "  - {use: write, path: 'a/%d.jpg', workers: 4, in: a}\n"
+            "  - {name: w, use: write, path: 'b/%d.jpg', workers: 4, subsampling: 4:4:4, in: b}\n");
+    for (int i = 1; i < 2 * FRAMES; i++) {
+        char *first = pipe_read(io_dir, i < FRAMES ? "a/0.jpg" : "b/0.jpg", &n);
+        char *other = pipe_read(io_dir, TEXT(name, "%c/%d.jpg", i < FRAMES ? 'a' : 'b', i % FRAMES), &again);
+        ck_assert(first && other && n == again && !memcmp(first, other, n));
+        free(first);
+        free(other);
+    }
+}
+END_TEST
+
+static const struct { const char *type, *text; } refused[] = {
+    { "dtype: u16, shape: [2, 3]", "cannot hold u16 [2, 3]: JPEG holds u8: put a 'cast'" },
+    { "dtype: u8, shape: [2, 3, 4]", "JPEG holds frames of shape [H, W] or [H, W, 1 or 3]" },
+    { "dtype: u8, shape: [2]", "JPEG holds frames of shape" },
+    { "dtype: u8, shape: [2, 65501]", "at most 65500 rows and columns" },
+};
+
+START_TEST(not_written)
+{
+    char y[500];
+    io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
+                  "  - {use: write, path: x.jpg}\n", refused[_i].type), 3, refused[_i].text);
+}
+END_TEST
+
+/* ---- broken ---------------------------------------------------------- */
+
+static const char *const to_break[] = { "rgb420_19x33", "progressive", "restarts", "orient6_big_endian_gray",
+                                        "arithmetic" };
+
+/* Cut off anywhere it is an error that names the file; the frame before is whole. */
+START_TEST(cut_off)
+{
+    char y[500], name[50];
+    size_t n;
+    take(TEXT(name, "jpeg/%s.jpg", to_break[_i]), "a.jpg");
+    char *file = pipe_read(io_dir, "a.jpg", &n);
+    for (size_t k = 0; k < n; k += k < 30 || k > n - 30 ? 1 : 13) {
+        pipe_file(io_dir, "b.jpg", file, k);
+        io_fails(READ("'?.jpg'"), 1, k < 3 ? "b.jpg' is not a JPEG file" : "b.jpg' ");
+    }
+    for (size_t part = 1; part < 8; part++) {
+        pipe_file(io_dir, "b.jpg", file, n * part / 8);
+        io_fails(READ("'?.jpg'"), 1, "frame 1: '");
+    }
+    pipe_file(io_dir, "b.jpg", file, n - 2);       /* all but its end */
+    io_fails(READ("'?.jpg'"), 1, "b.jpg' is cut off: its picture goes on after ");
+    free(file);
+    pipe_result r = io_go(TEXT(y, "on_error: drop\nstages:\n  - {use: read, path: '?.jpg'}\n"
+                               "  - {use: write, path: 'out/%%d.jpg'}\n"));
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    ck_assert_uint_eq(r.account[0].failed, 1);
+    ck_assert_uint_eq(r.account[0].out, 1);
+    ck_assert_int_eq(io_files("out"), 1);
+}
+END_TEST
+
+/* Bytes that are wrong: a picture or an error, and never a crash. */
+START_TEST(changed)
+{
+    char name[50];
+    size_t n;
+    unsigned errors = 0;
+    take(TEXT(name, "jpeg/%s.jpg", to_break[_i]), "a.jpg");
+    char *file = pipe_read(io_dir, "a.jpg", &n);
+    for (size_t k = 3; k < n; k++) {
+        char was = file[k];
+        file[k] ^= (char)(1 << k % 8);
+        pipe_file(io_dir, "b.jpg", file, n);
+        pipe_result r = io_go(READ("'?.jpg'"));
+        ck_assert(r.outcome == GP_DONE || r.outcome == GP_ERROR);
+        errors += r.outcome == GP_ERROR;
+        file[k] = was;
+    }
+    ck_assert_uint_gt(errors, 20);
+    free(file);
+}
+END_TEST
+
+/* Bytes that are put at `at` of a picture, and what is said. */
+static const struct { const char *from; int at; const char *bytes, *text; } patched[] = {
+    { "cmyk", 0, "\xff", "is a JPEG file of 4 colours (CMYK), of which gpipe reads gray and RGB" },
+    { "scans", 0, "\xff", "is a JPEG file of more than 500 scans" },
+    { "gray_1x7", 0, "\xfe", "is not a JPEG file" },
+    { "gray_1x7", 93, "\x0c", "is a JPEG file of 12 bits" },
+    { "gray_1x7", 90, "\xc3", "is a lossless or hierarchical JPEG file" },
+    { "gray_1x7", 90, "\xc5", "is a lossless or hierarchical JPEG file" },
+    { "gray_1x7", 98, "\x02", "is a JPEG file with a broken header" },
+    { "gray_1x7", 90, "\xda", "is a JPEG file with a broken header" },
+    { "gray_1x7", 94, "\xff\xff\xff\xff", "holds u8 [65535, 65535], the first file u8 [1, 7]" },
+};
+
+START_TEST(not_read)
+{
+    char name[50];
+    size_t n;
+    take(TEXT(name, "jpeg/%s.jpg", patched[_i].from), "b.jpg");
+    char *file = pipe_read(io_dir, "b.jpg", &n);
+    memcpy(file + patched[_i].at, patched[_i].bytes, strlen(patched[_i].bytes));
+    pipe_file(io_dir, "b.jpg", file, n);
+    free(file);
+    take(!strcmp(patched[_i].from, "scans") ? "jpeg/gray_1x1.jpg" : "jpeg/gray_1x7.jpg", "a.jpg");
+    io_fails(READ("'?.jpg'"), 1, patched[_i].text);
+}
+END_TEST
+
+/* What follows the end of a picture is another's, as phones have it; fill bytes mean nothing. */
+START_TEST(behind_the_end)
+{
+    char y[1000], here[400], more[3000];
+    size_t n;
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+    char *file = pipe_read("tests/data/jpeg", "rgb444_17x3.jpg", &n);
+    ck_assert_uint_lt(n + 20, sizeof more);
+    memcpy(more, "\xff\xd8\xff\xff\xff", 5);
+    memcpy(more + 5, file + 3, n - 3);
+    memcpy(more + n + 2, "\xff\xd8\xff and more", 12);
+    pipe_file(io_dir, "a.jpg", more, n + 14);
+    free(file);
+    io_runs(TEXT(y, "stages:\n  - {use: read, path: a.jpg}\n"
+                 "  - {use: compare, file: '%s/tests/data/jpeg/rgb444_17x3.npy'}\n", here));
+}
+END_TEST
+
+/* A picture whose header is large is refused by what the frame may have, at once. */
+START_TEST(bomb)
+{
+    size_t n;
+    take("jpeg/rgb420_19x33.jpg", "a.jpg");
+    char *file = pipe_read(io_dir, "a.jpg", &n), *sof = file;
+    while (sof[0] != '\xff' || sof[1] != '\xc0')
+        sof++;
+    memset(sof + 5, 0xff, 4);
+    pipe_file(io_dir, "b.jpg", file, n);
+    free(file);
+    io_fails("buffers: {p: {dtype: u8, shape: [\"<=100\", \"<=100\", 3]}}\nstages:\n"
+             "  - {use: read, path: '?.jpg', out: p}\n" DISCARD, 1,
+             "b.jpg' holds u8 [65535, 65535, 3], which does not fit in u8 [<=100, <=100, 3]");
+}
+END_TEST
+
+/* ---- names and formats ----------------------------------------------- */
+
+/* A name may be wrong: the bytes count, but where `format` is said. */
+START_TEST(other_names)
+{
+    char y[1000], here[400];
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+    take("jpeg/rgb420_19x33.jpg", "a.png");
+    take("png/rgb8.png", "b.JPEG");
+    take("jpeg/rgb420_19x33.jpg", "c");
+    io_runs(TEXT(y, "stages:\n  - {use: read, path: a.png}\n"
+                 "  - {use: compare, file: '%s/tests/data/jpeg/rgb420_19x33.npy'}\n", here));
+    io_runs(TEXT(y, "stages:\n  - {use: read, path: b.JPEG}\n"
+                 "  - {use: compare, file: '%s/tests/data/png/rgb8.npy'}\n", here));
+    io_runs(TEXT(y, "stages:\n  - {use: read, path: c, format: jpeg}\n"
+                 "  - {use: compare, file: '%s/tests/data/jpeg/rgb420_19x33.npy'}\n", here));
+    io_fails("stages:\n  - {use: read, path: a.png, format: png}\n" DISCARD, 3, "a.png' is not a PNG file");
+    pipe_text(io_dir, "text.jpg", "this is text");
+    io_fails(READ("text.jpg"), 3, "text.jpg' is not a JPEG file");
+    pipe_file(io_dir, "empty.jpg", "", 0);
+    io_fails(READ("empty.jpg"), 3, "empty.jpg' is not a JPEG file");
+}
+END_TEST
+
+/* Formats may be mixed in a list; types have to agree, or to be within bounds. */
+START_TEST(mixed)
+{
+    take("jpeg/gray_1x7.jpg", "a.jpg");
+    take("pnm/gray8_1x7.pgm", "b.pgm");
+    take("png/gray8.png", "c.png");
+    take("jpeg/progressive_gray.jpg", "d.jpg");
+    io_fails(READ("'*.*'"), 1, "c.png' holds u8 [5, 7], the first file u8 [1, 7]");
+    ck_assert_uint_eq(io_runs("buffers: {p: {dtype: u8, shape: [\"<=19\", \"<=33\"]}}\nstages:\n"
+                              "  - {use: read, path: '*.*', out: p}\n  - {use: write, path: 'out/%n.pgm'}\n"), 4);
+    ck_assert_int_eq(io_files("out"), 4);
+    io_runs("buffers: {p: {dtype: u8, shape: [\"<=19\", \"<=33\"]}, q: {like: p}}\nstages:\n"
+            "  - {use: read, path: '*.*', out: p}\n"
+            "  - {name: again, use: read, path: 'out/*', out: q}\n"
+            "  - {use: write, path: 'p/%n.raw', in: p}\n  - {name: w, use: write, path: 'q/%n.raw', in: q}\n");
+    for (int i = 0; i < 4; i++) {
+        size_t n;
+        char name[20], *p = pipe_read(io_dir, TEXT(name, "p/%c.raw", 'a' + i), &n);
+        io_holds(TEXT(name, "q/%c.raw", 'a' + i), p, n);
+        free(p);
+    }
+    pipe_text(io_dir, "0", "no picture, and no suffix");
+    io_fails(READ("'*'"), 3, "declare dtype and shape");
+    pipe_text(io_dir, "z.npy", "no picture");
+    io_fails("buffers: {p: {dtype: u8, shape: [\"<=19\", \"<=33\"]}}\nstages:\n"
+             "  - {use: read, path: '[a-z].*', out: p}\n" DISCARD, 1, "z.npy' is not a picture that gpipe reads");
+}
+END_TEST
+
+Suite *suite_jpeg(void)
+{
+    Suite *s = suite_create("jpeg");
+    TCase *tc = tcase_create("pictures");
+    tcase_set_timeout(tc, 120);
+    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
+#define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
+    LOOP(picture, pictures);
+    tcase_add_loop_test(tc, orientation, 1, 9);
+    LOOP(and_back, written);
+    tcase_add_test(tc, workers_agree);
+    LOOP(not_written, refused);
+    LOOP(cut_off, to_break);
+    LOOP(changed, to_break);
+    LOOP(not_read, patched);
+    tcase_add_test(tc, behind_the_end);
+    tcase_add_test(tc, bomb);
+    tcase_add_test(tc, other_names);
+    tcase_add_test(tc, mixed);
+    suite_add_tcase(s, tc);
+    return s;
+}

@@ -1,0 +1,162 @@
+/* test_pnm.c - PGM, PPM and PFM: in, as their bytes say, and out to the same bytes; broken ones.
+ * tests/data/make_pictures.py made the files. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "iotest.h"
+
+Suite *suite_pnm(void);
+
+#define DISCARD "  - {use: discard}\n"
+
+static const char *const sizes[] = { "1x1", "1x7", "17x3", "5x7" };
+static const struct { const char *name, *suffix; } kinds[] = {
+    { "gray8", "pgm" }, { "rgb8", "ppm" }, { "gray16", "pgm" }, { "rgb16", "ppm" }, { "f32", "pfm" },
+    { "rgb32", "pfm" },
+};
+enum { SIZES = sizeof sizes / sizeof *sizes, KINDS = sizeof kinds / sizeof *kinds };
+
+START_TEST(there_and_back)
+{
+    char y[1000], here[400], name[80];
+    size_t n;
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+    const char *kind = kinds[_i % KINDS].name, *suffix = kinds[_i % KINDS].suffix, *size = sizes[_i / KINDS];
+    io_runs(TEXT(y, "stages:\n  - {use: read, path: '%s/tests/data/pnm/%s_%s.%s', out: p}\n"
+                 "  - {use: compare, file: '%s/tests/data/pnm/%s_%s.npy', in: p}\n"
+                 "  - {use: write, path: out/a.%s, in: p}\n", here, kind, size, suffix, here, kind, size, suffix));
+    char *file = pipe_read("tests/data/pnm", TEXT(name, "%s_%s.%s", kind, size, suffix), &n);
+    io_holds(TEXT(name, "out/a.%s", suffix), file, n);
+    free(file);
+}
+END_TEST
+
+static const char *const others[] = { "comments.pgm", "twelve.pgm", "seven.ppm", "big_endian.pfm" };
+
+START_TEST(read_otherwise)
+{
+    char y[1000], here[400];
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+    int stem = (int)strcspn(others[_i], ".");
+    io_runs(TEXT(y, "stages:\n  - {use: read, path: '%s/tests/data/pnm/%s'}\n"
+                 "  - {use: compare, file: '%s/tests/data/pnm/%.*s.npy'}\n", here, others[_i], here, stem, others[_i]));
+}
+END_TEST
+
+/* A frame of one channel has an axis less when it is read; a name may be any where `format` is said. */
+START_TEST(one_channel)
+{
+    char two[] = { 7, 9 };
+    io_runs("buffers: {p: {dtype: u8, shape: [2, 1, 1]}}\nstages:\n"
+            "  - {use: generate, pattern: constant, value: 7, frames: 1, out: p}\n"
+            "  - {use: write, path: a.pgm}\n  - {name: w, use: write, path: 'a%d', format: pnm, in: p}\n");
+    io_holds("a.pgm", "P5\n1 2\n255\n\7\7", 13);
+    io_holds("a0", "P5\n1 2\n255\n\7\7", 13);
+    pipe_file(io_dir, "b.jpg", "P5\n1 2\n255\n\7\11more", 17);
+    io_runs("stages:\n  - {use: read, path: b.jpg}\n  - {use: write, path: b.raw}\n");
+    io_holds("b.raw", two, 2);
+}
+END_TEST
+
+/* ---- broken ---------------------------------------------------------- */
+
+static const struct { const char *name, *text, *said; } broken[] = {
+    { "a.pgm", "", "is not a PNM file" },
+    { "a.pgm", "P", "is not a PNM file" },
+    { "a.pgm", "P5", "is cut off within its header, after 2 bytes" },
+    { "a.pgm", "P5 7", "is cut off within its header" },
+    { "a.pgm", "P5 7 5 255", "is cut off within its header" },
+    { "a.pgm", "P5 # 7 5 255 abc", "is cut off within its header" },
+    { "a.pgm", "P57 5 255 ", "is not a PNM file" },
+    { "a.pgm", "P5 0 5 255 ", "is a PNM file with a broken header" },
+    { "a.pgm", "P5 7 -5 255 ", "is a PNM file with a broken header" },
+    { "a.pgm", "P5 7 5x 255 ", "is a PNM file with a broken header" },
+    { "a.pgm", "P5 7 5 0 ", "is a PNM file with a broken header" },
+    { "a.pgm", "P5 7 5 65536 ", "is a PNM file with a broken header" },
+    { "a.pgm", "P5 2147483648 1 255 ", "is a PNM file with a broken header" },
+    { "a.pgm", "P5 99999999999999999999999999999999999999999999 1 255 ", "is a PNM file with a broken header" },
+    { "a.pgm", "P5 2147483647 2147483647 65535 ", "makes frames of more than 1 TiB" },
+    { "a.pgm", "P2 1 1 255 7", "is a PNM file of text (P2), of which gpipe reads binary PGM (P5) and PPM (P6)" },
+    { "a.pgm", "P4 1 1 7", "is a PNM file of bits (P4)" },
+    { "a.pgm", "P7\nWIDTH 1\n", "is not a PNM file" },
+    { "a.pfm", "", "is not a PFM file" },
+    { "a.pfm", "PG 1 1 1 abcd", "is not a PFM file" },
+    { "a.pfm", "Pf 1 1 0 abcd", "is a PFM file with a broken header" },
+    { "a.pfm", "Pf 1 1 0e1 abcd", "is a PFM file with a broken header" },
+    { "a.pfm", "Pf 1 1 one abcd", "is a PFM file with a broken header" },
+    { "a.pfm", "Pf 1 1 - abcd", "is a PFM file with a broken header" },
+    { "a.pfm", "Pf 1 1 -1.0", "is cut off within its header" },
+    { "a.pfm", "PF 1 1.5 -1.0 abcd", "is a PFM file with a broken header" },
+};
+
+START_TEST(not_read)
+{
+    char y[200];
+    pipe_text(io_dir, broken[_i].name, broken[_i].text);
+    io_fails(TEXT(y, "stages:\n  - {use: read, path: %s}\n" DISCARD, broken[_i].name), 3, broken[_i].said);
+}
+END_TEST
+
+static const struct { const char *name, *head; int data; } cut[] = {
+    { "pgm", "P5 7 5 255\n", 35 }, { "ppm", "P6\n7 5\n300\n", 210 }, { "pfm", "PF 7 5 1.0\n", 420 },
+};
+
+/* Cut off anywhere it is an error, which says how much is missing. */
+START_TEST(cut_off)
+{
+    char file[500] = "", y[300], said[100];
+    strcpy(file, cut[_i].head);
+    int head = (int)strlen(file), n = head + cut[_i].data;
+    pipe_file(io_dir, TEXT(y, "a.%s", cut[_i].name), file, (size_t)n);
+    io_runs(TEXT(y, "stages:\n  - {use: read, path: '*.%s'}\n" DISCARD, cut[_i].name));
+    for (int k = head; k < n; k++) {
+        pipe_file(io_dir, TEXT(y, "b.%s", cut[_i].name), file, (size_t)k);
+        io_fails(TEXT(y, "stages:\n  - {use: read, path: '*.%s'}\n" DISCARD, cut[_i].name), 1,
+                 TEXT(said, "is cut off: %d more bytes expected after %d found", n - k, k));
+    }
+}
+END_TEST
+
+START_TEST(several)
+{
+    pipe_text(io_dir, "a.pgm", "P5 1 1 255 xP5 1 1 255 y");
+    io_fails("stages:\n  - {use: read, path: a.pgm}\n" DISCARD, 1, "has more than one picture");
+    pipe_text(io_dir, "a.pgm", "P5 1 1 255 x\n");
+    io_runs("stages:\n  - {use: read, path: a.pgm}\n" DISCARD);
+}
+END_TEST
+
+static const struct { const char *type, *path, *text; } refused[] = {
+    { "dtype: f32, shape: [2, 3]", "x.pgm", "cannot hold f32 [2, 3]: PNM holds u8 or u16: put a 'cast'" },
+    { "dtype: u8, shape: [2, 3, 2]", "x.pnm", "PNM holds frames of shape [H, W] or [H, W, 1 or 3]" },
+    { "dtype: u8, shape: [2, 3, 3]", "x.pgm", "PGM is gray: name it .ppm" },
+    { "dtype: u8, shape: [2, 3]", "x.ppm", "PPM is RGB: name it .pgm" },
+    { "dtype: f64, shape: [2, 3]", "x.pfm", "PFM holds f32: put a 'cast'" },
+    { "dtype: f32, shape: [6]", "x.pfm", "PFM holds frames of shape" },
+};
+
+START_TEST(not_written)
+{
+    char y[500];
+    io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
+                  "  - {use: write, path: %s}\n", refused[_i].type, refused[_i].path), 3, refused[_i].text);
+}
+END_TEST
+
+Suite *suite_pnm(void)
+{
+    Suite *s = suite_create("pnm");
+    TCase *tc = tcase_create("pictures");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
+#define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
+    tcase_add_loop_test(tc, there_and_back, 0, SIZES * KINDS);
+    LOOP(read_otherwise, others);
+    tcase_add_test(tc, one_channel);
+    LOOP(not_read, broken);
+    LOOP(cut_off, cut);
+    tcase_add_test(tc, several);
+    LOOP(not_written, refused);
+    suite_add_tcase(s, tc);
+    return s;
+}
