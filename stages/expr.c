@@ -9,11 +9,6 @@
 
 enum { BLOCK = 256, BLOCKS = 1 << 14 };
 
-struct opts {
-    const gp_node *expr;
-    gp_ew_program *program;            /* no option: made by shape() */
-};
-
 static bool read_text(gp_shape *s, const gp_node *n)
 {
     if (n->kind != GP_SCALAR)
@@ -23,7 +18,7 @@ static bool read_text(gp_shape *s, const gp_node *n)
     return true;
 }
 
-static void type_outputs(gp_shape *s, const struct opts *o, const gp_type *frame)
+static void type_outputs(gp_shape *s, const gp_ew_opts *o, const gp_type *frame)
 {
     for (int i = 0; i < s->nout; i++) {
         gp_dtype t = o->program->out[i];
@@ -33,7 +28,7 @@ static void type_outputs(gp_shape *s, const struct opts *o, const gp_type *frame
 
 static bool shape(gp_shape *s)
 {
-    struct opts *o = (void *)s->opts;
+    gp_ew_opts *o = (void *)s->opts;
     gp_type frame = { .ndim = 0 };
     const gp_expr *tree;
     if (s->partial) {
@@ -59,7 +54,7 @@ static bool shape(gp_shape *s)
 
 static bool table(const gp_table_call *t)
 {
-    const struct opts *o = t->opts;
+    const gp_ew_opts *o = t->opts;
     memcpy(t->data, o->program->code, t->bytes);
     return true;
 }
@@ -70,14 +65,14 @@ struct state { const gp_kernel *kernel; bool interprets; };
 
 static bool open_expr(const gp_open *o, void **state)
 {
-    const struct opts *opts = o->opts;
+    const gp_ew_opts *made = o->opts;
     struct state *st = *state = calloc(1, sizeof *st);
     if (!st)
         return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': no memory", o->name);
     st->kernel = gp_kernel_builtin(o->dev, "expr_run");
     st->interprets = st->kernel != NULL;
     if (!st->kernel)
-        st->kernel = gp_kernel_compile(o->dev, &opts->program->source, o->errs);
+        st->kernel = gp_kernel_compile(o->dev, &made->program->source, o->errs);
     return st->kernel != NULL;
 }
 
@@ -150,7 +145,7 @@ static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel,
 
 static bool record(gp_dcall *c)
 {
-    const struct opts *o = c->opts;
+    const gp_ew_opts *o = c->opts;
     const struct state *st = c->state;
     gp_ew_call x = call_of(c, o->program);
     if (!st->interprets)
@@ -167,7 +162,7 @@ static const gp_port out[] = {
 };
 
 static const gp_opt options[] = {
-    { GP_NODE(struct opts, expr), .required = true,
+    { GP_NODE(gp_ew_opts, expr), .required = true,
       .help = "an expression over inputs, vars and the indices i0, i1, ...; or lines `NAME = expression`, of which those "
               "that are named like outputs are these" },
     { 0 }
@@ -176,6 +171,6 @@ static const gp_opt options[] = {
 const gp_kind gp_kind_expr = {
     GP_KIND("expr"),
     .help = "computes each element by an expression of your own",
-    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_ew_opts),
     .any_shape = true, .shape = shape, .open = open_expr, .close = free, .record = record, .table = table,
 };

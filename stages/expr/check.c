@@ -381,6 +381,8 @@ static bool check_bits(checker *c, const gp_expr_node *e, const value *v)
     const char *sign = operators[e->op].sign;
     if (operators[e->op].n == 1)
         return is_integer(v) || FAIL(c, e, "'%s' is for integers, not %s", sign, name_of(v));
+    if (is_integer(&v[0]) && is_integer(&v[1]) && of_two(&v[0], &v[1]).type >= GP_EW_F32)
+        return FAIL(c, e, "'%s' has no type of integers that holds both %s and %s", sign, name_of(&v[0]), name_of(&v[1]));
     return (is_integer(&v[0]) && is_integer(&v[1]))
         || FAIL(c, e, "'%s' is for integers, not %s and %s", sign, name_of(&v[0]), name_of(&v[1]));
 }

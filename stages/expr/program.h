@@ -43,6 +43,12 @@ typedef struct gp_ew_program {
     int nvars;                 /* numbers that are arguments of the kernel */
 } gp_ew_program;
 
+/* The options of a stage, and what shape() made of them. */
+typedef struct gp_ew_opts {
+    const gp_node *expr;
+    gp_ew_program *program;
+} gp_ew_opts;
+
 /* How many of a, b and c are values. */
 int gp_ew_operands(gp_ew_op op);
 /* The computing type of a dtype, and the dtype of a result; names in C. */
