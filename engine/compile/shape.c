@@ -135,9 +135,11 @@ bool gp_shape_eval(gp_shape *s, const gp_node *n, gp_num *out)
     return gp_eval_with(&l, n, out, c->errs);
 }
 
-bool gp_shape_var(gp_shape *s, const char *name, gp_num *out)
+bool gp_shape_var(gp_shape *s, const char *name, gp_num *out, gp_near *near)
 {
     const gp_vars *vars = ctx_of(s)->vars;
+    for (int k = 0; near && k < vars->n; k++)
+        gp_near_try(near, vars->v[k].name);
     int i = gp_table_index(&vars->index, name);
     if (i >= 0 && vars->v[i].number)
         *out = vars->v[i].num;

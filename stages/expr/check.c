@@ -11,7 +11,7 @@
 
 typedef struct value {
     bool known;                /* it is the number `n`, */
-    bool var;                  /* ... which depends on a var; */
+    const char *var;           /* ... which this var is; "": which depends on vars; NULL: on none; */
     gp_num n;
     int at;                    /* else the value of operation `at`, */
     gp_dtype dtype;            /* ... which is this when stored, */
@@ -158,14 +158,20 @@ static gp_ew_value as_type(gp_num n, gp_ew_type t)
     return v;
 }
 
+/* Is it the same number for any values of the vars? */
+static bool is_same(const gp_ew_ins *a, const gp_ew_ins *b)
+{
+    bool known = a->var ? *a->var && b->var && !strcmp(a->var, b->var) : !b->var && a->value.u64 == b->value.u64;
+    return a->op == GP_EW_NUMBER && a->type == b->type && known;
+}
+
 /* The same number again is one operation, if it is not long ago. */
 static int emit_number(checker *c, const value *v, gp_ew_type t)
 {
     enum { NEAR = 64 };
     gp_ew_ins ins = { .op = GP_EW_NUMBER, .type = t, .value = as_type(v->n, t), .var = v->var };
     for (int i = c->p->n - 1; i >= 0 && i >= c->p->n - NEAR; i--)
-        if (c->p->ins[i].op == GP_EW_NUMBER && c->p->ins[i].type == t && c->p->ins[i].value.u64 == ins.value.u64
-            && c->p->ins[i].var == ins.var)
+        if (is_same(&c->p->ins[i], &ins))
             return i;
     return emit(c, ins);
 }
@@ -234,13 +240,17 @@ static int index_axis(const char *name)
     return name[0] == 'i' && name[1] >= '0' && name[1] <= '9' && !name[2] ? name[1] - '0' : -1;
 }
 
-static const char *near_name(checker *c, const char *word, gp_near *near)
+static const char *near_name(checker *c, const char *word, gp_near *near, bool vars)
 {
+    gp_num n;
+    const char *only = only_buffer(c->s, "in");
     *near = (gp_near)GP_NEAR(word);
-    for (gp_entry *e = NULL; (e = gp_table_next(&c->names, e));)
+    if (vars)
+        gp_shape_var(c->s, word, &n, near);
+    for (gp_entry *e = NULL; vars && (e = gp_table_next(&c->names, e));)
         gp_near_try(near, e->name);
     for (int i = 0; i < c->s->nin; i++)
-        gp_near_try(near, c->s->in_name[i]);
+        gp_near_try(near, c->s->nin == 1 && only ? only : c->s->in_name[i]);
     return gp_near_text(near);
 }
 
@@ -257,15 +267,15 @@ static bool unknown(checker *c, const gp_expr_node *e)
 {
     gp_near near;
     gp_num n;
-    const char *hint = near_name(c, e->name, &near);
+    const char *hint = near_name(c, e->name, &near, true);
     gp_node name = *c->text;
     if (is_later(c, e))
         return FAIL(c, e, "'%s' has no value yet: it is assigned here or further down", e->name);
-    if (*hint || find_output(c->s, e->name) >= 0)
+    if (near.distance)
         return FAIL(c, e, "no input, variable or assigned name '%s'%s", e->name, hint);
     name.quoted = false, name.text = e->name, name.len = strlen(e->name), name.expr = NULL, name.line = 0;
     name.at = gp_node_part(c->text, e->from, e->len);
-    return gp_shape_eval(c->s, &name, &n);     /* knows the vars, and says what is wrong */
+    return gp_shape_eval(c->s, &name, &n);     /* a var, which is no number: says why */
 }
 
 static value load(checker *c, int port)
@@ -301,12 +311,12 @@ static bool axis_index(checker *c, const gp_expr_node *e, int axis, value *out)
 static bool name(checker *c, const gp_expr_node *e, value *out)
 {
     int i = gp_table_index(&c->names, e->name), port = gp_ew_input(c->s, e->name), axis = index_axis(e->name);
-    *out = (value){ .known = true, .var = true };
+    *out = (value){ .known = true, .var = e->name };
     if (i >= 0)
         *out = c->named[i];
     else if (port >= 0)
         *out = load(c, port);
-    else if (gp_shape_var(c->s, e->name, &out->n))
+    else if (gp_shape_var(c->s, e->name, &out->n, NULL))
         return true;
     else if (axis >= 0)
         return axis_index(c, e, axis, out);
@@ -323,7 +333,7 @@ static bool size(checker *c, const gp_expr_node *e, value *out)
     gp_ew_type type;
     gp_near near;
     if (port < 0)
-        return FAIL(c, e, "no input '%s'%s", e->name, near_name(c, e->name, &near));
+        return FAIL(c, e, "no input '%s'%s", e->name, near_name(c, e->name, &near, false));
     const gp_type *t = &c->s->in[port];
     if (e->axis >= t->ndim)
         return FAIL(c, e, "'%s' has no axis %d; axes count from 0", e->name, e->axis);
@@ -425,12 +435,13 @@ static void compute(checker *c, const gp_expr_node *e, value *v)
 static bool apply(checker *c, const gp_expr_node *e, value *v)
 {
     int n = operators[e->op].n;
-    bool known = true, var = false;
+    bool known = true;
+    const char *var = NULL;
     gp_num num[3], made;
     if (operators[e->op].rule == BITS && !check_bits(c, e, v))
         return false;
     for (int i = 0; i < n; i++)
-        known &= v[i].known, var |= v[i].var, num[i] = v[i].n;
+        known &= v[i].known, var = v[i].var ? "" : var, num[i] = v[i].n;
     if (!known) {
         compute(c, e, v);
         return true;
@@ -449,7 +460,7 @@ static bool assign(checker *c, const gp_expr_node *e, const value *v)
     if (gp_ew_input(c->s, e->name) >= 0)
         return FAIL(c, e, "'%s' is an input; give what is assigned another name%s", e->name,
                     find_output(c->s, e->name) < 0 ? "" : ", as in out: {result: BUFFER}");
-    if (gp_shape_var(c->s, e->name, &n))
+    if (gp_shape_var(c->s, e->name, &n, NULL))
         return FAIL(c, e, "'%s' is a variable of the pipeline; give what is assigned another name", e->name);
     if (index_axis(e->name) >= 0 && find_output(c->s, e->name) < 0)
         return FAIL(c, e, "'%s' is the index along an axis; give what is assigned another name", e->name);

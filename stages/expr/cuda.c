@@ -146,33 +146,32 @@ static void put_quads(FILE *o, const gp_ew_program *p)
     put_call(o, p, "in%d[e]", "out%d[e]");
 }
 
-/* The type of `zero` is that of all offsets. */
-static void put_places(FILE *o, const gp_ew_program *p)
+/* `type`: of all offsets. */
+static void put_places(FILE *o, const gp_ew_program *p, const char *type)
 {
-    fputs("        auto walk = [&](auto zero) {\n            typedef decltype(zero) at_t;\n"
-          "            for (at_t e = (at_t)first_x(); e < (at_t)n; e += (at_t)step_x()) {\n"
-          "                at_t rest = e;\n", o);
+    fprintf(o, "        for (%s e = (%s)first_x(); e < (%s)n; e += (%s)step_x()) {\n            %s rest = e;\n", type, type, type,
+            type, type);
     for (int i = 0; i < p->nin; i++)
         if (is_used(p, i))
-            fprintf(o, "                at_t from%d = 0;\n", i);
-    if (!p->indices)
-        fputs("                for (int k = axes.n - 1; k >= 0; k--) {\n"
-              "                    const at_t at = rest % (at_t)axes.dim[k];\n                    rest /= (at_t)axes.dim[k];\n", o);
-    for (int i = 0; i < p->nin && !p->indices; i++)
-        if (is_used(p, i))
-            fprintf(o, "                    from%d += at * (at_t)axes.stride[%d][k];\n", i, i);
-    if (!p->indices)
-        fputs("                }\n", o);
-    for (int k = p->space.ndim - 1; k >= 0 && p->indices; k--) {
-        fprintf(o, "                const at_t at%d = rest %% (at_t)axes.dim[%d];\n                rest /= (at_t)axes.dim[%d];\n",
-                k, k, k);
+            fprintf(o, "            %s from%d = 0;\n", type, i);
+    for (int k = p->space.ndim - 1; p->indices && k >= 0; k--) {
+        fprintf(o, "            const %s at%d = rest %% (%s)axes.dim[%d];\n            rest /= (%s)axes.dim[%d];\n", type, k,
+                type, k, type, k);
         for (int i = 0; i < p->nin; i++)
             if (is_used(p, i))
-                fprintf(o, "                from%d += at%d * (at_t)axes.stride[%d][%d];\n", i, k, i, k);
+                fprintf(o, "            from%d += at%d * (%s)axes.stride[%d][%d];\n", i, k, type, i, k);
     }
-    fputs("                ", o);
+    if (!p->indices) {                 /* axes may be merged */
+        fprintf(o, "            for (int k = axes.n - 1; k >= 0; k--) {\n                const %s at = rest %% (%s)axes.dim[k];\n"
+                "                rest /= (%s)axes.dim[k];\n", type, type, type);
+        for (int i = 0; i < p->nin; i++)
+            if (is_used(p, i))
+                fprintf(o, "                from%d += at * (%s)axes.stride[%d][k];\n", i, type, i);
+        fputs("            }\n", o);
+    }
+    fputs("            ", o);
     put_call(o, p, "in%d[from%d]", "out%d[e]");
-    fputs("            }\n        };\n        if (axes.narrow)\n            walk(0u);\n        else\n            walk(0ull);\n", o);
+    fputs("        }\n", o);
 }
 
 /* ---- the kernel ---------------------------------------------------------------- */
@@ -238,11 +237,14 @@ static void put_kernel(params *q, gp_ew_program *p)
     if (!p->indices) {
         fputs("    if (linear) {\n", o);
         put_quads(o, p);
-        fputs("    } else {\n", o);
+        fputs("    } else ", o);
     } else {
-        fputs("    {\n", o);
+        fputs("    ", o);
     }
-    put_places(o, p);
+    fputs("if (axes.narrow) {\n", o);
+    put_places(o, p, "uint32_t");
+    fputs("    } else {\n", o);
+    put_places(o, p, "uint64_t");
     fputs("    }\n}\n", o);
 }
 
@@ -264,6 +266,6 @@ bool gp_ew_write(gp_shape *s, const gp_node *text, gp_ew_program *p)
     if (p->nvars > GP_EW_VARS)
         return gp_shape_fail_at(s, text->at, "more than %d different numbers that vars make", GP_EW_VARS);
     p->source = (gp_source){ .path = gp_shape_loc(s, NULL).file, .entry = "expr", .text = kept, .param = q.type,
-                             .nparam = q.n, .at = text->at, .overlaps = true };
+                             .nparam = q.n, .at = text->at };      /* it has no variables that launches could share */
     return true;
 }

@@ -15,7 +15,7 @@ typedef struct gp_ew_ins {
     int from;                  /* as in gp_ew_step */
     int d, a, b, c;
     gp_ew_value value;         /* of a GP_EW_NUMBER; */
-    bool var;                  /* ... which depends on a var, so that no code does on it */
+    const char *var;           /* ... NULL where it depends on no var; else code does not depend on it */
     bool needed;               /* by an output */
 } gp_ew_ins;
 

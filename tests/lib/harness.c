@@ -286,6 +286,11 @@ trial *trial_open_text(gp_dev *dev, const char *yaml, int n, gp_errs *errs)
     return t;
 }
 
+const void *trial_options(const trial *t)
+{
+    return t->stage->opts;
+}
+
 int trial_outputs(const trial *t)
 {
     return t->stage->nout;

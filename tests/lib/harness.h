@@ -38,6 +38,7 @@ trial *trial_open(gp_dev *dev, const char *kind, const char *options,
 trial *trial_open_text(gp_dev *dev, const char *yaml, int n, gp_errs *errs);
 bool trial_batched(const trial *t);
 int trial_outputs(const trial *t);
+const void *trial_options(const trial *t);     /* as shape() left them */
 /* One launch of n frames: frame i reads in[i * nin ...] and its outputs are put into
  * out[i * outputs ...], to be freed. The first input of each may have fewer rows than the
  * type, then n is 1. State goes on from launch to launch. */

@@ -290,8 +290,9 @@ void gp_shape_reads(gp_shape *s, const char *const *path, int n);
 /* Evaluates an expression over vars and this stage's ports (in and out as far
  * as they are known). Adds an error and returns false when it makes no sense. */
 bool gp_shape_eval(gp_shape *s, const gp_node *n, gp_num *out);
-/* The value of a var that is a number. False, without an error: there is none of that name. */
-bool gp_shape_var(gp_shape *s, const char *name, gp_num *out);
+/* The value of a var that is a number. False, without an error: there is none of that name. Tries the names of all
+ * vars for `near`, if that is not NULL. */
+bool gp_shape_var(gp_shape *s, const char *name, gp_num *out, gp_near *near);
 /* The text of a node as a program over the elements of frames, see engine/compile/expr.h, which lives as
  * long as the pipeline. NULL after errors. */
 const struct gp_expr *gp_shape_program(gp_shape *s, const gp_node *n);
