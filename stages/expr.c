@@ -54,8 +54,8 @@ static bool shape(gp_shape *s)
 
 static bool table(const gp_table_call *t)
 {
-    const gp_ew_opts *o = t->opts;
-    memcpy(t->data, o->program->code, t->bytes);
+    const gp_ew_program *p = ((const gp_ew_opts *)t->opts)->program;
+    memcpy(t->data, p->code, p->code_bytes);
     return true;
 }
 
