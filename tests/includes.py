@@ -78,7 +78,7 @@ OTHER = {
     "engine/compile/loop.c": {"window"},       # the same
     "engine/cli/version.c": {"lua"},           # a line of --version
     "engine/draw/dump_graph.c": {"split"},     # a key of its JSON
-    "engine/cli/help.c": {"lua", "kernel"},    # sections of the README
+    "engine/cli/help.c": {"expr", "lua", "kernel"},    # sections of the README
     "engine/report/trace_json.c": {"kernel"},  # a key of its JSON
     "engine/cli/args.c": {"window"},           # an option of bench
 }

@@ -16,10 +16,11 @@ static bool differ(gp_shape *s, const gp_node *text, const gp_expr *tree, int p,
     const gp_expr_node *e = first_use(s, tree, p);
     gp_loc at = e ? gp_node_part(text, e->from, e->len) : gp_shape_loc(s, "in");
     char a[GP_BOUNDS_TEXT], b[GP_BOUNDS_TEXT];
-    return gp_shape_fail_at(s, at, "input '%s' is %s and '%s' is %s: they do not broadcast, as counted from the last, axis "
-                            "%d has another size and neither is 1", s->in_name[p],
+    return gp_shape_fail_at(s, at, "input '%s' is %s and '%s' is %s: they do not broadcast, as axis %d from the end is "
+                            "%lld and %lld", s->in_name[p],
                             gp_bounds_text(&s->in[p], s->in_varies[p], a), s->in_name[q],
-                            gp_bounds_text(&s->in[q], s->in_varies[q], b), k + 1);
+                            gp_bounds_text(&s->in[q], s->in_varies[q], b), k + 1,
+                            (long long)s->in[p].dim[s->in[p].ndim - 1 - k], (long long)s->in[q].dim[s->in[q].ndim - 1 - k]);
 }
 
 bool gp_ew_broadcast(gp_shape *s, const gp_node *text, const gp_expr *tree, gp_ew_space *o, gp_type *frame)
