@@ -361,7 +361,7 @@ static value frame_info(checker *c, bool time)
 /* In which type an operator computes, and what it makes. */
 typedef enum rule { COMMON, COMPARED, TRUTHS, BITS, FLOAT, WHOLE, IS_NAN, CHOICE } rule;
 
-static const struct { gp_ew_op op; rule rule; int n; bool swapped; const char *sign; } operators[] = {
+static const struct { gp_ew_op op; rule rule; int n; } operators[] = {
     [GP_EXPR_NEGATE] = { GP_EW_NEG, COMMON, 1 }, [GP_EXPR_ABS] = { GP_EW_ABS, COMMON, 1 },
     [GP_EXPR_ADD] = { GP_EW_ADD, COMMON, 2 }, [GP_EXPR_SUBTRACT] = { GP_EW_SUB, COMMON, 2 },
     [GP_EXPR_MULTIPLY] = { GP_EW_MUL, COMMON, 2 }, [GP_EXPR_REMAINDER] = { GP_EW_REM, COMMON, 2 },
@@ -376,25 +376,26 @@ static const struct { gp_ew_op op; rule rule; int n; bool swapped; const char *s
     [GP_EXPR_FLOOR] = { GP_EW_FLOOR, WHOLE, 1 }, [GP_EXPR_CEIL] = { GP_EW_CEIL, WHOLE, 1 },
     [GP_EXPR_ROUND] = { GP_EW_ROUND, WHOLE, 1 }, [GP_EXPR_NOT] = { GP_EW_NOT, COMPARED, 1 },
     [GP_EXPR_LESS] = { GP_EW_LT, COMPARED, 2 }, [GP_EXPR_LESS_EQUAL] = { GP_EW_LE, COMPARED, 2 },
-    [GP_EXPR_GREATER] = { GP_EW_LT, COMPARED, 2, .swapped = true },
-    [GP_EXPR_GREATER_EQUAL] = { GP_EW_LE, COMPARED, 2, .swapped = true },
+    [GP_EXPR_GREATER] = { GP_EW_LT, COMPARED, 2 },
+    [GP_EXPR_GREATER_EQUAL] = { GP_EW_LE, COMPARED, 2 },
     [GP_EXPR_EQUAL] = { GP_EW_EQ, COMPARED, 2 }, [GP_EXPR_NOT_EQUAL] = { GP_EW_NE, COMPARED, 2 },
     [GP_EXPR_AND] = { GP_EW_BAND, TRUTHS, 2 }, [GP_EXPR_OR] = { GP_EW_BOR, TRUTHS, 2 },
-    [GP_EXPR_INVERT] = { GP_EW_INVERT, BITS, 1, .sign = "~" }, [GP_EXPR_BIT_AND] = { GP_EW_BAND, BITS, 2, .sign = "&" },
-    [GP_EXPR_BIT_OR] = { GP_EW_BOR, BITS, 2, .sign = "|" }, [GP_EXPR_BIT_XOR] = { GP_EW_BXOR, BITS, 2, .sign = "^" },
-    [GP_EXPR_SHIFT_LEFT] = { GP_EW_SHL, BITS, 2, .sign = "<<" },
-    [GP_EXPR_SHIFT_RIGHT] = { GP_EW_SHR, BITS, 2, .sign = ">>" }, [GP_EXPR_SELECT] = { GP_EW_SELECT, CHOICE, 3 },
+    [GP_EXPR_INVERT] = { GP_EW_INVERT, BITS, 1 }, [GP_EXPR_BIT_AND] = { GP_EW_BAND, BITS, 2 },
+    [GP_EXPR_BIT_OR] = { GP_EW_BOR, BITS, 2 }, [GP_EXPR_BIT_XOR] = { GP_EW_BXOR, BITS, 2 },
+    [GP_EXPR_SHIFT_LEFT] = { GP_EW_SHL, BITS, 2 },
+    [GP_EXPR_SHIFT_RIGHT] = { GP_EW_SHR, BITS, 2 }, [GP_EXPR_SELECT] = { GP_EW_SELECT, CHOICE, 3 },
 };
 
 static bool check_bits(checker *c, const gp_expr_node *e, const value *v)
 {
-    const char *sign = operators[e->op].sign;
-    if (operators[e->op].n == 1)
-        return is_integer(v) || FAIL(c, e, "'%s' is for integers, not %s", sign, name_of(v));
-    if (is_integer(&v[0]) && is_integer(&v[1]) && of_two(&v[0], &v[1]).type >= GP_EW_F32)
-        return FAIL(c, e, "'%s' has no type of integers that holds both %s and %s", sign, name_of(&v[0]), name_of(&v[1]));
-    return (is_integer(&v[0]) && is_integer(&v[1]))
-        || FAIL(c, e, "'%s' is for integers, not %s and %s", sign, name_of(&v[0]), name_of(&v[1]));
+    int n = operators[e->op].n, len = (int)e->len;
+    const char *sign = c->text->text + e->from;
+    if (n == 1)
+        return is_integer(v) || FAIL(c, e, "'%.*s' is for integers, not %s", len, sign, name_of(v));
+    if (!is_integer(&v[0]) || !is_integer(&v[1]))
+        return FAIL(c, e, "'%.*s' is for integers, not %s and %s", len, sign, name_of(&v[0]), name_of(&v[1]));
+    return of_two(&v[0], &v[1]).type < GP_EW_F32
+        || FAIL(c, e, "'%.*s' has no type of integers that holds both %s and %s", len, sign, name_of(&v[0]), name_of(&v[1]));
 }
 
 static gp_ew_type float_type(const value *v, int n)
@@ -407,7 +408,8 @@ static void compute(checker *c, const gp_expr_node *e, value *v)
 {
     gp_ew_op op = operators[e->op].op;
     rule r = operators[e->op].rule;
-    int n = operators[e->op].n, first = operators[e->op].swapped;
+    int n = operators[e->op].n;
+    bool swapped = e->op == GP_EXPR_GREATER || e->op == GP_EXPR_GREATER_EQUAL;
     const value *a = r == CHOICE ? v + 1 : v, *b = r == CHOICE ? v + 2 : v + (n > 1);
     common t = of_two(a, b);
     gp_ew_type type = r == FLOAT ? float_type(v, n) : r == TRUTHS ? GP_EW_I32 : t.type;
@@ -424,9 +426,9 @@ static void compute(checker *c, const gp_expr_node *e, value *v)
     } else if (r == TRUTHS) {
         ins.a = truth_of(c, a), ins.b = truth_of(c, b);
     } else {
-        ins.a = as(c, first ? b : a, type);
+        ins.a = as(c, swapped ? b : a, type);
         if (n > 1)
-            ins.b = as(c, first ? a : b, type);
+            ins.b = as(c, swapped ? a : b, type);
     }
     int at = emit(c, ins);
     *v = r == COMPARED || r == TRUTHS || r == IS_NAN ? truth_at(at) : result(at, type, r != FLOAT && t.small);
