@@ -214,7 +214,8 @@ def store(v, name=None):
             v = settle(v)
     t, a = TYPES[name or v.stored], v.a
     if t.kind == "f":
-        return a.astype(t)
+        with np.errstate(over="ignore"):
+            return a.astype(t)
     info = np.iinfo(t)
 
     def whole(x):
