@@ -198,7 +198,7 @@ static value truth_at(int at)
 static int truth_of(checker *c, const value *v)
 {
     if (v->known)
-        return emit_number(c, &(value){ .n = { true, v->n.f != 0, v->n.f != 0 }, .var = v->var }, GP_EW_I32);
+        return emit_number(c, &(value){ .n = { true, v->n.f != 0, v->n.f != 0 }, .var = v->var ? "" : NULL }, GP_EW_I32);
     gp_ew_op made = c->p->ins[v->at].op;
     bool is = made == GP_EW_LT || made == GP_EW_LE || made == GP_EW_EQ || made == GP_EW_NE || made == GP_EW_NOT
            || made == GP_EW_TRUTH || made == GP_EW_ISNAN;

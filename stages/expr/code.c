@@ -55,8 +55,6 @@ static void put(gp_ew_program *p, registers *r, int i)
     else
         to->d = (uint16_t)(r->of[i] = r->nfree ? r->free[--r->nfree] : r->n++);
     give_back(p, r, i);
-    if (x->op != GP_EW_STORE && r->last[i] == i)
-        r->free[r->nfree++] = r->of[i];
 }
 
 static bool put_all(gp_shape *s, const gp_node *text, gp_ew_program *p, registers *r)

@@ -121,7 +121,7 @@ char *expr_pipeline(const expr_case *c, bool bounds, const char *dtype)
     gp_memfile m;
     size_t len;
     ck_assert(gp_memfile_open(&m));
-    fputs("vars: {gain: 1.5, count: 3}\nbuffers:\n", m.f);
+    fputs("vars: {gain: 1.5, count: 6}\nbuffers:\n", m.f);
     for (int i = 0; i < c->nin; i++) {
         const gp_type *t = &c->in[i].type;
         fprintf(m.f, "  x%d: {dtype: %s, shape: [", i, gp_dtype_name(t->dtype));

@@ -19,7 +19,7 @@ NAMES = {"u8": "u1", "i8": "i1", "u16": "u2", "i16": "i2", "u32": "u4", "i32": "
 TYPES = {k: np.dtype(v) for k, v in NAMES.items()}
 NAME_OF = {v: k for k, v in TYPES.items()}
 i32, f32, f64 = TYPES["i32"], TYPES["f32"], TYPES["f64"]
-VARS = {"gain": 1.5, "count": 3}
+VARS = {"gain": 1.5, "count": 6}
 
 
 class Refused(Exception):
@@ -362,6 +362,8 @@ def main():
     d = ("-", "a", "b")
     case("names", {"a": "image", "b": "dark"}, [("*", d, "gain"), (">", d, 3)],
          program="d = a - b; y0 = d * gain; y1 = d > 3")
+    case("a var as it is, and as a truth", {"a": "dark"}, [(">=", (">>", "count", "a"), ("&&", "count", "a")),
+                                                           ("+", ("*", "gain", "a"), ("?:", "gain", "a", 0))])
     leaves = [*everything, "gain", "count"]
     n = 0
     while n < 80:
