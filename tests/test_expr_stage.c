@@ -86,7 +86,7 @@ static void compiles(const expr_case *c)
     void *image;
     size_t bytes;
     trial *t;
-    char *yaml = expr_pipeline(c, false, NULL);
+    char *yaml = expr_pipeline(c, false, false);
     gp_source source = program_of(yaml, &t)->source;
     if (!gp_nvrtc_compile(&source, 90, NULL, &image, &bytes, &errs) && !no_nvrtc(&errs))
         ck_abort_msg("%s: %s\n%.2000s", c->name, errs.e[0].msg, source.text);

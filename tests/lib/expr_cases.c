@@ -116,7 +116,7 @@ void expr_each_case(void (*f)(const expr_case *))
     ck_assert_int_gt(n, 200);
 }
 
-char *expr_pipeline(const expr_case *c, bool bounds, const char *dtype)
+char *expr_pipeline(const expr_case *c, bool bounds, bool typed)
 {
     gp_memfile m;
     size_t len;
@@ -129,8 +129,8 @@ char *expr_pipeline(const expr_case *c, bool bounds, const char *dtype)
             fprintf(m.f, bounds && t->dim[k] > 1 ? "%s\"<=%lld\"" : "%s%lld", k ? ", " : "", (long long)t->dim[k]);
         fputs("]}\n", m.f);
     }
-    for (int i = 0; dtype && i < c->nout; i++)
-        fprintf(m.f, "  z%d: {dtype: %s}\n", i, dtype);
+    for (int i = 0; typed && i < c->nout; i++)
+        fprintf(m.f, "  z%d: {dtype: %s}\n", i, gp_dtype_name((gp_dtype)(i + 1)));
     fputs("stages:\n  - {use: give, out: [", m.f);
     for (int i = 0; i < c->nin; i++)
         fprintf(m.f, "%sx%d", i ? ", " : "", i);
@@ -148,10 +148,10 @@ char *expr_pipeline(const expr_case *c, bool bounds, const char *dtype)
     return text;
 }
 
-static trial *open_case(const expr_case *c, int n, bool bounds, const char *dtype)
+static trial *open_case(const expr_case *c, int n, bool bounds, bool typed)
 {
     gp_errs errs = { 0 };
-    char *text = expr_pipeline(c, bounds, dtype);
+    char *text = expr_pipeline(c, bounds, typed);
     trial *t = trial_open_text(dev, text, n, &errs);
     ck_assert_msg(t != NULL, "%s: %s\n%s", c->name, errs.n ? errs.e[0].msg : "?", text);
     free(text);
@@ -169,7 +169,7 @@ static void free_all(array *a, int n)
 static void as_reference(const expr_case *c)
 {
     array out[EXPR_OUTPUTS];
-    trial *t = open_case(c, 1, false, NULL);
+    trial *t = open_case(c, 1, false, false);
     trial_run(t, c->in, 1, out);
     for (int i = 0; i < c->nout; i++)
         SAME(out[i], c->want[i], c->tolerance, "%s: y%d of %s", c->name, i, c->program);
@@ -197,7 +197,7 @@ static void as_singles(const expr_case *c)
     array in[N * EXPR_INPUTS], out[N * EXPR_OUTPUTS], alone[EXPR_OUTPUTS];
     if (!is_large(c) && strcmp(c->name, "random 7"))
         return;
-    trial *t = open_case(c, N, false, NULL);
+    trial *t = open_case(c, N, false, false);
     ck_assert(trial_batched(t));
     for (int j = 0; j < N; j++)
         for (int i = 0; i < c->nin; i++) {
@@ -252,7 +252,7 @@ static void smaller(const expr_case *c, const int64_t *size, int cut, bool bound
 {
     array in[EXPR_INPUTS], out[EXPR_OUTPUTS];
     int ndim = c->want[0].type.ndim;
-    trial *t = open_case(c, 1, bounds, NULL);
+    trial *t = open_case(c, 1, bounds, false);
     for (int i = 0; i < c->nin; i++)
         in[i] = i < cut ? corner(&c->in[i], ndim, size) : copy_of(&c->in[i]);
     trial_run(t, in, 1, out);
@@ -291,27 +291,32 @@ END_TEST
 
 /* ---- declared types: as `cast` ------------------------------------------------- */
 
+/* All types but the last, c64, each as an output. */
 static void as_cast(const expr_case *c)
 {
+    enum { TYPES = GP_C64 - 1 };
+    static const char *const made[] = { "a", "a + 0" };
     if (!strstr(c->name, " alone"))
         return;
-    expr_case copy = *c;
-    snprintf(copy.program, sizeof copy.program, "y0 = %s; y1 = %s + 0", c->port[0], c->port[0]);
-    copy.nout = 2;
-    for (int to = 1; to < GP_NDTYPES; to++) {
-        array out[2];
-        char options[40];
-        if (to == GP_C64)
-            continue;
-        snprintf(options, sizeof options, "dtype: %s", gp_dtype_name((gp_dtype)to));
-        array want = trial_once(dev, "cast", options, c->in, 1);
-        trial *t = open_case(&copy, 1, false, gp_dtype_name((gp_dtype)to));
+    for (int k = 0; k < 2; k++) {
+        expr_case copy = *c;
+        array out[TYPES];
+        size_t n = 0;
+        copy.nout = TYPES;
+        for (int i = 0; i < TYPES; i++)
+            n += (size_t)snprintf(copy.program + n, sizeof copy.program - n, "y%d = %s; ", i, made[k]);
+        trial *t = open_case(&copy, 1, false, true);
         trial_run(t, c->in, 1, out);
-        SAME(out[0], want, 0, "%s to %s", c->name, gp_dtype_name((gp_dtype)to));
-        if (c->in[0].type.dtype != GP_F32 && c->in[0].type.dtype != GP_F64 && c->in[0].type.dtype != GP_F16)
-            SAME(out[1], want, 0, "%s + 0 to %s", c->name, gp_dtype_name((gp_dtype)to));
-        free_all(out, 2);
-        array_free(&want);
+        for (int i = 0; i < TYPES; i++) {
+            char options[40];
+            snprintf(options, sizeof options, "dtype: %s", gp_dtype_name((gp_dtype)(i + 1)));
+            array want = trial_once(dev, "cast", options, c->in, 1);
+            bool zero = k && i + 1 >= GP_F16;          /* -0 + 0 is 0 */
+            if (!zero)
+                SAME(out[i], want, 0, "%s: '%s' as %s", c->name, made[k], gp_dtype_name((gp_dtype)(i + 1)));
+            array_free(&want);
+        }
+        free_all(out, TYPES);
         trial_close(t);
     }
 }

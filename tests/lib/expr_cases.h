@@ -19,8 +19,8 @@ typedef struct expr_case {
 } expr_case;
 
 void expr_each_case(void (*f)(const expr_case *));
-/* The pipeline of a case, as YAML, malloc'd; `bounds`: its inputs may be smaller, in all axes of more than one element.
- * `dtype`, of all outputs, or NULL. */
-char *expr_pipeline(const expr_case *c, bool bounds, const char *dtype);
+/* The pipeline of a case, as YAML, malloc'd; `bounds`: its inputs may be smaller, in all axes of more than one element;
+ * `typed`: output i is declared to have type i + 1. */
+char *expr_pipeline(const expr_case *c, bool bounds, bool typed);
 
 #endif
