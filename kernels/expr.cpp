@@ -27,7 +27,8 @@ GP_EW_OPS(OPERATION)
 
 #define ALL(name) { do_##name<int32_t>, do_##name<uint32_t>, do_##name<int64_t>, do_##name<uint64_t>, \
                     do_##name<float>, do_##name<double> },
-#define INT(name) { do_##name<int32_t>, do_##name<uint32_t>, do_##name<int64_t>, do_##name<uint64_t>, nullptr, nullptr },
+#define INT(name) { do_##name<int32_t>, do_##name<uint32_t>, do_##name<int64_t>, do_##name<uint64_t>, nullptr, \
+                    nullptr },
 #define FLOAT(name) { nullptr, nullptr, nullptr, nullptr, do_##name<float>, do_##name<double> },
 #define ENTRY(NAME, name, operands, types) types(name)
 static apply *const operation[GP_EW_NOPS][GP_EW_NTYPES] = { GP_EW_OPS(ENTRY) };
@@ -63,8 +64,8 @@ template <class T, class S> static void load(void *d, const void *from, int64_t 
 }
 
 static const struct { void (*load)(void *, const void *, int64_t, int); int bytes, computed; } loads[] = {
-    { nullptr, 0, 0 }, { load<int32_t, uint8_t>, 1, 4 }, { load<int32_t, int8_t>, 1, 4 }, { load<int32_t, uint16_t>, 2, 4 },
-    { load<int32_t, int16_t>, 2, 4 }, { load<uint32_t, uint32_t>, 4, 4 }, { load<int32_t, int32_t>, 4, 4 },
+    { nullptr, 0, 0 }, { load<int32_t, uint8_t>, 1, 4 }, { load<int32_t, int8_t>, 1, 4 },
+    { load<int32_t, uint16_t>, 2, 4 }, { load<int32_t, int16_t>, 2, 4 }, { load<uint32_t, uint32_t>, 4, 4 }, { load<int32_t, int32_t>, 4, 4 },
     { load<uint64_t, uint64_t>, 8, 8 }, { load<int64_t, int64_t>, 8, 8 }, { load<float, gp_half>, 2, 4 },
     { load<float, float>, 4, 4 }, { load<double, double>, 8, 8 },
 };

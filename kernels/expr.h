@@ -73,8 +73,8 @@ typedef struct gp_ew_code {
 enum { GP_EW_AXES = 8, GP_EW_PORTS = 16 };
 
 #ifndef __cplusplus
-/* Where the elements of each input lie, as an argument of the kernel that stages/expr/cuda.c writes (expr_ops.h has it for
- * that): strides in elements, 0 along an axis in which the input is repeated. */
+/* Where the elements of each input lie, as an argument of the kernel that stages/expr/cuda.c writes (expr_ops.h has it
+ * for that): strides in elements, 0 along an axis in which the input is repeated. */
 typedef struct gp_ew_axes {
     int n;
     int narrow;                /* all offsets fit in 31 bits */

@@ -12,7 +12,8 @@ enum { BLOCK = 256, BLOCKS = 1 << 14 };
 static bool read_text(gp_shape *s, const gp_node *n)
 {
     if (n->kind != GP_SCALAR)
-        return gp_shape_fail_at(s, n->at, "'expr' is a text, like \"(a - b) * gain\", or several lines behind 'expr: |'");
+        return gp_shape_fail_at(s, n->at, "'expr' is a text, like \"(a - b) * gain\", or several lines behind "
+                                "'expr: |'");
     if (!n->text[strspn(n->text, " \t\n;")])
         return gp_shape_fail_at(s, n->at, "'expr' is empty");
     return true;
@@ -163,8 +164,8 @@ static const gp_port out[] = {
 
 static const gp_opt options[] = {
     { GP_NODE(gp_ew_opts, expr), .required = true,
-      .help = "an expression over inputs, vars and the indices i0, i1, ...; or lines `NAME = expression`, of which those "
-              "that are named like outputs are these" },
+      .help = "an expression over inputs, vars and the indices i0, i1, ...; or lines `NAME = expression`, of which "
+              "those that are named like outputs are these" },
     { 0 }
 };
 

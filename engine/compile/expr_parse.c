@@ -270,8 +270,8 @@ static bool name(struct parser *p)
     if (peek(p) == '(')
         return call(p, at, len, word);
     if (p->program && *p->s == '[')
-        return FAIL(p, at, len, "'%s[...]': an expression sees one element of each input at a time; neighbours are for a "
-                    "stage of kind 'kernel'", word);
+        return FAIL(p, at, len, "'%s[...]': an expression sees one element of each input at a time; neighbours are for "
+                    "a stage of kind 'kernel'", word);
     put(p, GP_EXPR_VAR, at, len)->name = word;
     return true;
 }
@@ -392,8 +392,8 @@ static bool statement(struct parser *p, int before)
     const char *at = p->s;
     size_t len = target(p);
     if (!len && before)
-        return FAIL(p, at, 1, "expected NAME = ..., as each of several lines has; a line goes on within brackets, or after "
-                    "an operator");
+        return FAIL(p, at, 1, "expected NAME = ..., as each of several lines has; a line goes on within brackets, or "
+                    "after an operator");
     if (len >= NAME)
         return FAIL(p, at, len, "a name in an expression has at most %d letters", NAME - 1);
     if (len)
@@ -403,7 +403,8 @@ static bool statement(struct parser *p, int before)
     if (len)
         put(p, GP_EXPR_ASSIGN, at, len)->name = gp_strndup(p->arena, at, len);
     char c = peek(p);
-    return !c || c == '\n' || c == ';' || unexpected(p, len ? "an operator or the end of the line" : "an operator or the end");
+    return !c || c == '\n' || c == ';'
+        || unexpected(p, len ? "an operator or the end of the line" : "an operator or the end");
 }
 
 static bool program(struct parser *p)
@@ -414,8 +415,8 @@ static bool program(struct parser *p)
             p->s++;
         more = *p->s || !n;
         if (more && n == 1 && p->node[p->n - 1].op != GP_EXPR_ASSIGN)
-            return FAIL(p, p->scalar->text + strspn(p->scalar->text, " \t\n"), 1, "of several lines each is NAME = ...; "
-                        "a line goes on within brackets, or after an operator");
+            return FAIL(p, p->scalar->text + strspn(p->scalar->text, " \t\n"), 1, "of several lines each is NAME = "
+                        "...; a line goes on within brackets, or after an operator");
         if (more && !statement(p, n))
             return false;
     }

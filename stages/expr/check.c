@@ -198,7 +198,8 @@ static value truth_at(int at)
 static int truth_of(checker *c, const value *v)
 {
     if (v->known)
-        return emit_number(c, &(value){ .n = { true, v->n.f != 0, v->n.f != 0 }, .var = v->var ? "" : NULL }, GP_EW_I32);
+        return emit_number(c, &(value){ .n = { true, v->n.f != 0, v->n.f != 0 }, .var = v->var ? "" : NULL },
+                           GP_EW_I32);
     gp_ew_op made = c->p->ins[v->at].op;
     bool is = made == GP_EW_LT || made == GP_EW_LE || made == GP_EW_EQ || made == GP_EW_NE || made == GP_EW_NOT
            || made == GP_EW_TRUTH || made == GP_EW_ISNAN;
@@ -395,7 +396,8 @@ static bool check_bits(checker *c, const gp_expr_node *e, const value *v)
     if (!is_integer(&v[0]) || !is_integer(&v[1]))
         return FAIL(c, e, "'%.*s' is for integers, not %s and %s", len, sign, name_of(&v[0]), name_of(&v[1]));
     return of_two(&v[0], &v[1]).type < GP_EW_F32
-        || FAIL(c, e, "'%.*s' has no type of integers that holds both %s and %s", len, sign, name_of(&v[0]), name_of(&v[1]));
+        || FAIL(c, e, "'%.*s' has no type of integers that holds both %s and %s", len, sign, name_of(&v[0]),
+                name_of(&v[1]));
 }
 
 static gp_ew_type float_type(const value *v, int n)
@@ -489,8 +491,8 @@ static bool store(checker *c, int port, const value *v)
     gp_ew_type t = stored_from(v, c->s->out[port].dtype);
     gp_dtype *dtype = &c->s->out[port].dtype;
     if (*dtype == GP_C64)
-        return gp_shape_fail_at(c->s, c->text->at, "output '%s' is declared as c64, and an expression makes real numbers",
-                                c->s->out_name[port]);
+        return gp_shape_fail_at(c->s, c->text->at, "output '%s' is declared as c64, and an expression makes real "
+                                "numbers", c->s->out_name[port]);
     if (!*dtype)
         *dtype = v->known ? gp_ew_dtype[t] : v->dtype;
     c->p->out[port] = *dtype;

@@ -67,8 +67,8 @@ static bool put_all(gp_shape *s, const gp_node *text, gp_ew_program *p, register
         p->code->once = once ? p->code->n : p->code->once;
     }
     if (r->n > MOST)
-        return gp_shape_fail_at(s, text->at, "keeps %d values at the same time, and %d is the most: use fewer names and "
-                                "numbers, or several stages", r->n, MOST);
+        return gp_shape_fail_at(s, text->at, "keeps %d values at the same time, and %d is the most: use fewer names "
+                                "and numbers, or several stages", r->n, MOST);
     for (int i = 0; i < p->n; i++)
         if (p->ins[i].type == GP_EW_I64 || p->ins[i].type == GP_EW_U64 || p->ins[i].type == GP_EW_F64)
             width = 8;
@@ -83,7 +83,8 @@ static bool put_all(gp_shape *s, const gp_node *text, gp_ew_program *p, register
 bool gp_ew_encode(gp_shape *s, const gp_node *text, gp_ew_program *p)
 {
     size_t n = (size_t)p->n + 1;
-    registers r = { .of = calloc(n, sizeof *r.of), .last = calloc(n, sizeof *r.last), .free = calloc(n, sizeof *r.free) };
+    registers r = { .of = calloc(n, sizeof *r.of), .last = calloc(n, sizeof *r.last),
+                    .free = calloc(n, sizeof *r.free) };
     p->code = gp_shape_alloc(s, sizeof *p->code + sizeof(gp_ew_step) * n);
     bool ok = r.of && r.last && r.free;
     if (ok) {

@@ -149,21 +149,22 @@ static void put_quads(FILE *o, const gp_ew_program *p)
 /* `type`: of all offsets. */
 static void put_places(FILE *o, const gp_ew_program *p, const char *type)
 {
-    fprintf(o, "        for (%s e = (%s)first_x(); e < (%s)n; e += (%s)step_x()) {\n            %s rest = e;\n", type, type, type,
-            type, type);
+    fprintf(o, "        for (%s e = (%s)first_x(); e < (%s)n; e += (%s)step_x()) {\n", type, type, type, type);
+    fprintf(o, "            %s rest = e;\n", type);
     for (int i = 0; i < p->nin; i++)
         if (is_used(p, i))
             fprintf(o, "            %s from%d = 0;\n", type, i);
     for (int k = p->space.ndim - 1; p->indices && k >= 0; k--) {
-        fprintf(o, "            const %s at%d = rest %% (%s)axes.dim[%d];\n            rest /= (%s)axes.dim[%d];\n", type, k,
-                type, k, type, k);
+        fprintf(o, "            const %s at%d = rest %% (%s)axes.dim[%d];\n", type, k, type, k);
+        fprintf(o, "            rest /= (%s)axes.dim[%d];\n", type, k);
         for (int i = 0; i < p->nin; i++)
             if (is_used(p, i))
                 fprintf(o, "            from%d += at%d * (%s)axes.stride[%d][%d];\n", i, k, type, i, k);
     }
     if (!p->indices) {                 /* axes may be merged */
-        fprintf(o, "            for (int k = axes.n - 1; k >= 0; k--) {\n                const %s at = rest %% (%s)axes.dim[k];\n"
-                "                rest /= (%s)axes.dim[k];\n", type, type, type);
+        fputs("            for (int k = axes.n - 1; k >= 0; k--) {\n", o);
+        fprintf(o, "                const %s at = rest %% (%s)axes.dim[k];\n", type, type);
+        fprintf(o, "                rest /= (%s)axes.dim[k];\n", type);
         for (int i = 0; i < p->nin; i++)
             if (is_used(p, i))
                 fprintf(o, "                from%d += at * (%s)axes.stride[%d][k];\n", i, type, i);

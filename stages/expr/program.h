@@ -1,6 +1,6 @@
 /* program.h - what the kind `expr` makes of its text: a list of typed operations (check.c, with numbers that are known
- * from fold.c), the shapes that its inputs have together (space.c), and from these what runs: steps for kernels/expr.cpp
- * (code.c), and the text of a CUDA kernel (cuda.c). */
+ * from fold.c), the shapes that its inputs have together (space.c), and from these what runs: steps for
+ * kernels/expr.cpp (code.c), and the text of a CUDA kernel (cuda.c). */
 #ifndef GP_EW_PROGRAM_H
 #define GP_EW_PROGRAM_H
 

@@ -20,7 +20,8 @@ static bool differ(gp_shape *s, const gp_node *text, const gp_expr *tree, int p,
                             "%lld and %lld", s->in_name[p],
                             gp_bounds_text(&s->in[p], s->in_varies[p], a), s->in_name[q],
                             gp_bounds_text(&s->in[q], s->in_varies[q], b), k + 1,
-                            (long long)s->in[p].dim[s->in[p].ndim - 1 - k], (long long)s->in[q].dim[s->in[q].ndim - 1 - k]);
+                            (long long)s->in[p].dim[s->in[p].ndim - 1 - k],
+                            (long long)s->in[q].dim[s->in[q].ndim - 1 - k]);
 }
 
 bool gp_ew_broadcast(gp_shape *s, const gp_node *text, const gp_expr *tree, gp_ew_space *o, gp_type *frame)
