@@ -98,7 +98,7 @@ bool gp_ew_fold(gp_shape *s, gp_loc at, gp_expr_op op, const gp_num *v, gp_num *
 {
     gp_num a = v[0], b = is_one(op) ? a : v[1];
     bool truth;
-    int64_t i;
+    int64_t i = 0;
     int done = -1;
     if (op == GP_EXPR_SELECT)
         return *out = a.f != 0 ? v[1] : v[2], out->is_int &= v[1].is_int && v[2].is_int, true;
