@@ -4,7 +4,6 @@
  * frame, and then has that one's. Values of 8- and 16-bit integers are computed in i32 and stay `small`: with floats
  * they make f32, as f32 holds them; other integers make f64. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/table.h"
 #include "program.h"
@@ -580,8 +579,8 @@ bool gp_ew_check(gp_shape *s, const gp_node *text, const gp_expr *tree, const gp
 {
     size_t n = (size_t)tree->n + 1;
     checker c = { .s = s, .text = text, .tree = tree, .frame = frame, .p = p,
-                  .named = calloc(n, sizeof *c.named), .frame_at = { -1, -1 } };
-    value *stack = calloc(n + 2, sizeof *stack);
+                  .named = gp_shape_alloc(s, n * sizeof *c.named), .frame_at = { -1, -1 } };
+    value *stack = gp_shape_alloc(s, (n + 2) * sizeof *stack);
     for (int i = 0; i < GP_MAXPORT; i++)
         c.loaded[i] = -1;
     for (int i = 0; i < GP_MAXDIM; i++)
@@ -589,11 +588,9 @@ bool gp_ew_check(gp_shape *s, const gp_node *text, const gp_expr *tree, const gp
     p->nin = s->nin, p->nout = s->nout;
     for (int i = 0; i < s->nin; i++)
         p->in[i] = s->in[i].dtype;
-    bool ok = c.named && stack ? walk(&c, stack) : gp_shape_fail(s, NULL, "out of memory");
+    bool ok = walk(&c, stack);
     if (ok)
         mark_needed(p);
     gp_table_free(&c.names);
-    free(c.named);
-    free(stack);
     return ok;
 }

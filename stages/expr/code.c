@@ -1,6 +1,5 @@
 /* code.c - operations become steps with registers, for kernels/expr.cpp. Registers are few, so that a piece of each
  * stays in the cache, and long, so that a step's work is in its loop. */
-#include <stdlib.h>
 #include <string.h>
 #include "program.h"
 
@@ -83,16 +82,9 @@ static bool put_all(gp_shape *s, const gp_node *text, gp_ew_program *p, register
 bool gp_ew_encode(gp_shape *s, const gp_node *text, gp_ew_program *p)
 {
     size_t n = (size_t)p->n + 1;
-    registers r = { .of = calloc(n, sizeof *r.of), .last = calloc(n, sizeof *r.last),
-                    .free = calloc(n, sizeof *r.free) };
+    registers r = { .of = gp_shape_alloc(s, n * sizeof *r.of), .last = gp_shape_alloc(s, n * sizeof *r.last),
+                    .free = gp_shape_alloc(s, n * sizeof *r.free) };
     p->code = gp_shape_alloc(s, sizeof *p->code + sizeof(gp_ew_step) * n);
-    bool ok = r.of && r.last && r.free;
-    if (ok) {
-        find_last(p, &r);
-        ok = put_all(s, text, p, &r);
-    } else {
-        gp_shape_fail(s, NULL, "out of memory");
-    }
-    free(r.of), free(r.last), free(r.free);
-    return ok;
+    find_last(p, &r);
+    return put_all(s, text, p, &r);
 }
