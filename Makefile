@@ -38,7 +38,7 @@ again  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell
 PKGS  := yaml-0.1 $(LUA) libpng libjpeg
 WARN  := -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wwrite-strings
 CWARN := -Wstrict-prototypes -Wmissing-prototypes
-INC   := -Iengine/include -Iengine -Istages/format -Istages/kernel -Istages/lua -Ilua -Ikernels -Itests/lib -I$B
+INC   := -Iengine/include -Iengine -Istages/expr -Istages/format -Istages/kernel -Istages/lua -Ilua -Ikernels -Itests/lib -I$B
 ALL   := $(WARN) -ffunction-sections -fdata-sections -MMD -MP $(INC) \
          -D_GNU_SOURCE -DGP_CUDA=$(CUDA) $(shell pkg-config --cflags $(PKGS) 2>/dev/null) \
          -pthread -ffp-contract=off -fPIC -fvisibility=hidden
@@ -64,18 +64,19 @@ endif
 
 KINDS   := $(sort $(wildcard stages/*.c))
 KERNELS := $(sort $(wildcard kernels/*.cu))
+ONCPU   := $(sort $(wildcard kernels/*.cpp))
 LUAMODS := $(sort $(wildcard lua/*.lua))
 CLI     := $(wildcard engine/cli/*.c)
 ENGINE  := $(filter-out $(CLI) $(if $(filter 0,$(CUDA)),engine/cuda/%.c),$(wildcard engine/*/*.c))
-LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/format/*.c) $(wildcard stages/kernel/*.c) $(wildcard stages/lua/*.c) $(wildcard lua/*.c)
-OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $B/embed.o $B/kinds.o
+LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/format/*.c) $(wildcard stages/expr/*.c) $(wildcard stages/kernel/*.c) $(wildcard stages/lua/*.c) $(wildcard lua/*.c)
+OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $(ONCPU:%.cpp=$B/%.cpu.o) $B/embed.o $B/kinds.o
 EMBED   := README.md engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h kernels/groups.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page*))
 CUROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 ALL_C   += $(CUROOT:%=-isystem %/include)
 ifeq ($(CUDA),1)
 LIBS    += -L$(CUROOT)/lib64 -lcudart_static
 FATBIN  := $(KERNELS:%.cu=$B/%.fatbin)
-EMBED   += kernels/resident.h kernels/map.h kernels/slide.h kernels/join.h $(KERNELS)
+EMBED   += kernels/resident.h kernels/map.h kernels/slide.h kernels/join.h kernels/expr_ops.h $(KERNELS)
 endif
 S       := $(if $(T),-$(subst $() ,-,$(T)))
 SUITES  := $(if $(T),$(T:%=tests/test_%.c),$(sort $(wildcard tests/test_*.c)))
@@ -137,6 +138,11 @@ $B/%.cpu.o: %.cu kernels/cpu.h $B/flags
 	@mkdir -p $(@D)
 	$(call say,c++)$(CXX) $(ALL_X) -O3 -x c++ -include kernels/cpu.h -DGP_FILE=$(*F) -c -o $@ $<
 
+# One that only the CPU back end has.
+$B/%.cpu.o: %.cpp kernels/cpu.h $B/flags
+	@mkdir -p $(@D)
+	$(call say,c++)$(CXX) $(ALL_X) -O3 -include kernels/cpu.h -DGP_FILE=$(*F) -c -o $@ $<
+
 $B/%.fatbin: %.cu
 	@mkdir -p $(@D)
 	$(call say,nvcc)$(NVCC) -std=c++17 -O3 -fmad=false -Ikernels --compress-mode=size \
@@ -160,12 +166,12 @@ $B/embed.c: FORCE
 	@{ echo '/* Made by the Makefile: files that travel in the binary. */'; echo '#include "base/embed.h"'; \
 	   i=0; for f in $(EMBED) $(FATBIN); do i=$$((i+1)); \
 	     printf '__asm__(".section .rodata\\n.balign 64\\ngp_e%d:\\n.incbin \\"%s\\"\\ngp_e%d_end:\\n.byte 0\\n.previous\\n");\nextern const unsigned char gp_e%d[], gp_e%d_end[];\n' $$i $$f $$i $$i $$i; done; \
-	   for k in $(basename $(notdir $(KERNELS))); do echo "extern const gp_cpu_entry gp_cpu_entries_$$k[];"; done; \
+	   for k in $(basename $(notdir $(KERNELS) $(ONCPU))); do echo "extern const gp_cpu_entry gp_cpu_entries_$$k[];"; done; \
 	   echo 'const gp_blob gp_blobs[] = {'; \
 	   i=0; for f in $(EMBED) $(FATBIN:$B/%=%); do i=$$((i+1)); echo "    { \"$$f\", gp_e$$i, gp_e$${i}_end },"; done; \
 	   echo '    { 0 } };'; \
 	   echo 'const gp_cpu_entry *const gp_cpu_tables[] = {'; \
-	   for k in $(basename $(notdir $(KERNELS))); do echo "    gp_cpu_entries_$$k,"; done; \
+	   for k in $(basename $(notdir $(KERNELS) $(ONCPU))); do echo "    gp_cpu_entries_$$k,"; done; \
 	   echo '    0 };'; } > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $B/embed.o: $(EMBED) $(FATBIN)

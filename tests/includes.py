@@ -22,7 +22,8 @@ MAY = {
     "engine/report": ["base", "compile", "device", "run", "api"],
     "engine/draw": ["base", "compile"],
     "engine/cli": ["base", "report", "draw"],
-    "stages": ["base", "stages/format", "stages/kernel", "stages/lua", "lua"],
+    "stages": ["base", "stages/expr", "stages/format", "stages/kernel", "stages/lua", "lua"],
+    "stages/expr": ["base", "compile", "kernels"],
     "stages/format": ["base"],
     "stages/kernel": ["base", "stages/format"],
     "stages/lua": ["base", "lua"],
@@ -31,8 +32,9 @@ MAY = {
 }
 # The command draws plans, and for that alone looks at the forms.
 ALSO = {"engine/cli/plan.c": ["api"], "engine/cli/report.c": ["api"]}
-# Kernels for the CPU run with these; all other files of these folders are private.
-ONLY = {"kernels": {"base/embed.h", "cpu/fiber.h"}}
+# Kernels for the CPU run with these, and `expr` shares the trees of expressions; all other files of these folders are
+# private.
+ONLY = {"kernels": {"base/embed.h", "cpu/fiber.h"}, "stages/expr": {"base/memfile.h", "base/table.h", "compile/expr.h", "expr.h"}}
 
 wrong, seen = [], 0
 
@@ -43,7 +45,7 @@ def folder_of(name, path):
         return "gpipe"
     if os.path.exists("engine/" + name):
         return name.split("/")[0]
-    for folder in ("stages/format", "stages/kernel", "stages/lua", "lua", "kernels"):
+    for folder in ("stages/expr", "stages/format", "stages/kernel", "stages/lua", "lua", "kernels"):
         if os.path.exists(f"{folder}/{name}"):
             return folder
     wrong.append(f"{path}: includes '{name}', which is nowhere")
@@ -52,7 +54,7 @@ def folder_of(name, path):
 
 for folder, may in MAY.items():
     own = folder.removeprefix("engine/")
-    for path in sorted(glob.glob(folder + "/*.[ch]") + glob.glob(folder + "/*.cu")):
+    for path in sorted(glob.glob(folder + "/*.[ch]") + glob.glob(folder + "/*.cu") + glob.glob(folder + "/*.cpp")):
         text = open(path).read()
         for name in re.findall(r'^\s*#\s*include\s+(?:"|<(?=gpipe/))([^">]+)[">]', text, re.M):
             seen += 1
@@ -76,7 +78,7 @@ OTHER = {
     "engine/compile/loop.c": {"window"},       # the same
     "engine/cli/version.c": {"lua"},           # a line of --version
     "engine/draw/dump_graph.c": {"split"},     # a key of its JSON
-    "engine/cli/help.c": {"lua", "kernel"},    # sections of the README
+    "engine/cli/help.c": {"expr", "lua", "kernel"},    # sections of the README
     "engine/report/trace_json.c": {"kernel"},  # a key of its JSON
     "engine/cli/args.c": {"window"},           # an option of bench
 }

@@ -380,7 +380,8 @@ START_TEST(places_in_quotes)
 {
     static const struct { const char *text; int line, col; } c[] = {
         { "a: \"1 + x\"\n", 1, 9 }, { "a: '1 + x'\n", 1, 9 }, { "a: 1 +\n  x\n", 1, 4 },
-        { "a: \"1 \\\n  + x\"\n", 1, 4 }, { "a: >\n  1 + x\n", 1, 4 },
+        { "a: \"1 \\\n  + x\"\n", 1, 4 }, { "a: >\n  1 + x\n", 2, 7 },
+        { "a: |\n  1 +\n  2 * x\n", 3, 7 }, { "a: >\n  1 +\n  2 * x\n", 1, 4 }, { "a: |\n  1 + 2 +\n\n", 2, 10 },
     };
     gp_spec *s = gp_parse(&arena, c[_i].text, strlen(c[_i].text), "p.yaml", &errs);
     gp_num n;
@@ -551,7 +552,7 @@ Suite *suite_expr(void)
     tcase_add_test(t, kept);
     tcase_add_test(t, copied);
     tcase_add_test(t, threads);
-    tcase_add_loop_test(t, places_in_quotes, 0, 5);
+    tcase_add_loop_test(t, places_in_quotes, 0, 8);
     tcase_add_test(t, not_a_scalar);
     LOOP(t, durations, times);
     LOOP(t, refused_durations, bad_times);

@@ -20,6 +20,16 @@ gp_loc gp_node_part(const gp_node *n, size_t offset, size_t len)
     gp_loc at = n->at;
     bool plain = !n->quoted && at.len == (int)n->len;
     bool in_quotes = n->quoted && at.len == (int)n->len + 2;
+    if (n->line) {                     /* a block scalar, at whose end there may be newlines */
+        const char *line = n->text, *end = n->text + (offset < n->len ? offset : n->len), *nl;
+        while (!*end && end > line && end[-1] == '\n')
+            end--;
+        at.line = n->line;
+        for (; (nl = memchr(line, '\n', (size_t)(end - line))); line = nl + 1)
+            at.line++;
+        at.col = n->col + (int)(end - line), at.len = len ? (int)len : 1;
+        return at;
+    }
     if (at.line && (plain || in_quotes)) {
         at.col += (int)offset + in_quotes;
         at.len = len ? (int)len : 1;

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 
 static const struct topic { const char *name, *heading; } topics[] = {
-    { "yaml", "A pipeline's keys" }, { "lua", "Lua" }, { "kernel", "Kernels" },
+    { "yaml", "A pipeline's keys" }, { "lua", "Lua" }, { "expr", "Expressions" }, { "kernel", "Kernels" },
     { "exit", "Exit codes" }, { "limits", "Limits" },
 };
 enum { NTOPICS = sizeof topics / sizeof *topics };

@@ -52,7 +52,7 @@ static const gp_node *bound_of(gp_resolving *r, const gp_node *dim)
     *bound = *dim;
     bound->text += skip, bound->len -= skip;
     bound->at = gp_node_part(dim, skip, bound->len);
-    bound->quoted = false, bound->expr = NULL;
+    bound->quoted = false, bound->expr = NULL, bound->line = 0;
     return bound;
 }
 

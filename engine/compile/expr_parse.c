@@ -1,11 +1,14 @@
-/* expr_parse.c - the text of an expression becomes a tree, see expr.h. Recursive descent. */
+/* expr_parse.c - the text of an expression, or of a program, becomes a tree, see expr.h. Recursive descent.
+ *
+ * A program is what the kind `expr` computes for each element: it has the operators and functions of C, and lines.
+ * A line ends where an operator could stand; within brackets, and after an operator, it goes on. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "compile/expr.h"
 
-enum { NAME = 64, FEW = 16 };
+enum { NAME = GP_EXPR_NAME, FEW = 16 };
 
 struct parser {
     gp_arena *arena;
@@ -15,6 +18,8 @@ struct parser {
     gp_expr_node *node; int n, cap;
     int depth, rounding;               /* how deep, and how deep in ceil, floor */
     bool named;                        /* see gp_expr */
+    bool program;                      /* not only a value */
+    int brackets;                      /* of a program: how deep, in any */
 };
 
 /* ---- units ----------------------------------------------------------- */
@@ -37,11 +42,26 @@ enum { NUNITS = sizeof units / sizeof *units };
     ((p)->errs && gp_fail((p)->errs, GP_E_SPEC, gp_node_part((p)->scalar,    \
                           (size_t)((at) - (p)->scalar->text), (bytes)), __VA_ARGS__))
 
+/* Skips what is blank, and in a program comments; of lines, too, where `lines`. */
+static char skip(struct parser *p, bool lines)
+{
+    for (;; p->s++) {
+        if (p->program && *p->s == '#')
+            p->s += strcspn(p->s, "\n");
+        if (!*p->s || !strchr(lines ? " \t\n" : " \t", *p->s))
+            return *p->s;
+    }
+}
+
 static char peek(struct parser *p)
 {
-    while (*p->s && strchr(" \t\n", *p->s))
-        p->s++;
-    return *p->s;
+    return skip(p, !p->program || p->brackets);
+}
+
+/* Where a line cannot end. */
+static char peek_on(struct parser *p)
+{
+    return skip(p, true);
 }
 
 static size_t name_len(const char *s)
@@ -65,6 +85,10 @@ static bool unexpected(struct parser *p, const char *wanted)
         return FAIL(p, p->s, name_len(p->s + 1) + 1, "write the bare name: '%.*s'", (int)name_len(p->s + 1), p->s + 1);
     if (!c)
         return FAIL(p, p->s, 1, "expected %s at the end", wanted);
+    if (c == '\n')
+        return FAIL(p, p->s, 1, "expected %s at the end of the line", wanted);
+    if (p->program)
+        return FAIL(p, p->s, 1, "expected %s, not '%c'%s", wanted, c, c == '=' ? "; to compare write '=='" : "");
     bool list = c == ',' || (isdigit((unsigned char)c) && p->s > p->scalar->text && p->s[-1] == ' ');
     return FAIL(p, p->s, 1, "expected %s, not '%c'%s", wanted, c, list ? "; a list is written [1, 2]" : "");
 }
@@ -86,7 +110,7 @@ static gp_expr_node *put(struct parser *p, gp_expr_op op, const char *at, size_t
     return n;
 }
 
-static bool sum(struct parser *p);
+static bool expression(struct parser *p);
 
 /* The unit `name` of a number. */
 static bool unit(struct parser *p, const char *name, size_t len, const gp_unit **out)
@@ -147,35 +171,57 @@ static bool number(struct parser *p)
     return isfinite(n->value.f) || FAIL(p, from, len, "the number is too large");
 }
 
-/* ceil(a), floor(a), min(a, b, ...), max(a, b, ...); p->s is at the '('. */
+/* `args`: how many it takes; 0: any number, of which the operator takes two. */
+static const struct function { const char *name; gp_expr_op op; int args; bool program; } functions[] = {
+    { "ceil", GP_EXPR_CEIL, 1, false }, { "floor", GP_EXPR_FLOOR, 1, false },
+    { "min", GP_EXPR_MIN, 0, false }, { "max", GP_EXPR_MAX, 0, false },
+    { "abs", GP_EXPR_ABS, 1, true }, { "round", GP_EXPR_ROUND, 1, true }, { "sqrt", GP_EXPR_SQRT, 1, true },
+    { "rsqrt", GP_EXPR_RSQRT, 1, true }, { "exp", GP_EXPR_EXP, 1, true }, { "log", GP_EXPR_LOG, 1, true },
+    { "log2", GP_EXPR_LOG2, 1, true }, { "log10", GP_EXPR_LOG10, 1, true }, { "sin", GP_EXPR_SIN, 1, true },
+    { "cos", GP_EXPR_COS, 1, true }, { "tan", GP_EXPR_TAN, 1, true }, { "isnan", GP_EXPR_ISNAN, 1, true },
+    { "pow", GP_EXPR_POW, 2, true }, { "atan2", GP_EXPR_ATAN2, 2, true }, { "hypot", GP_EXPR_HYPOT, 2, true },
+    { "select", GP_EXPR_SELECT, 3, true }, { "clamp", GP_EXPR_MIN, 3, true },
+};
+enum { NFUNCTIONS = sizeof functions / sizeof *functions };
+
+/* The arguments of a function, behind its '('; `clamp` is min(max(a, lo), hi). */
+static bool arguments(struct parser *p, const struct function *f, const char *at, size_t len)
+{
+    bool clamp = f->op == GP_EXPR_MIN && f->args;
+    int n = 0;
+    do {
+        p->s += n > 0;
+        if (!expression(p))
+            return false;
+        n++;
+        if (!f->args && n > 1)
+            put(p, f->op, at, len);
+        if (clamp && n == 2)
+            put(p, GP_EXPR_MAX, at, len);
+    } while (peek(p) == ',' && f->args != 1);
+    if (f->args > 1 && *p->s == ')' && n != f->args)
+        return FAIL(p, at, len, "'%s' takes %d arguments, not %d", f->name, f->args, n);
+    if (f->args)
+        put(p, f->op, at, len);
+    return want(p, ')', f->args == 1 ? "')'" : "',' or ')'");
+}
+
+/* p->s is at the '('. */
 static bool call(struct parser *p, const char *at, size_t len, const char *name)
 {
-    static const struct { const char *name; gp_expr_op op; bool rounds; } functions[] = {
-        { "ceil", GP_EXPR_CEIL, true }, { "floor", GP_EXPR_FLOOR, true },
-        { "min", GP_EXPR_MIN, false }, { "max", GP_EXPR_MAX, false },
-    };
-    enum { NONE = sizeof functions / sizeof *functions };
-    int f = 0;
+    const struct function *f = functions, *end = functions + NFUNCTIONS;
     gp_near near = GP_NEAR(name);
-    for (; f < NONE && strcmp(functions[f].name, name); f++)
-        gp_near_try(&near, functions[f].name);
-    if (f == NONE)
+    for (; f < end && (strcmp(f->name, name) || (f->program && !p->program)); f++)
+        if (!f->program || p->program)
+            gp_near_try(&near, f->name);
+    if (f == end)
         return FAIL(p, at, len, "no function '%s'%s", name, gp_near_text(&near));
-    bool rounds = functions[f].rounds;
+    bool rounds = f->args == 1 && !p->program;
     p->s++;
-    p->rounding += rounds;
-    if (!sum(p))
-        return false;
-    while (!rounds && peek(p) == ',') {
-        p->s++;
-        if (!sum(p))
-            return false;
-        put(p, functions[f].op, at, len);
-    }
-    p->rounding -= rounds;
-    if (rounds)
-        put(p, functions[f].op, at, len);
-    return want(p, ')', rounds ? "')'" : "',' or ')'");
+    p->rounding += rounds, p->brackets++;
+    bool ok = arguments(p, f, at, len);
+    p->rounding -= rounds, p->brackets--;
+    return ok;
 }
 
 /* PORT.shape[k], PORT.size; p->s is at the '.'. */
@@ -184,7 +230,12 @@ static bool port(struct parser *p, const char *at, const char *name)
     int k = -1;
     const char *what = ++p->s;
     size_t what_len = name_len(what);
+    bool index = what_len == 5 && !strncmp(what, "index", 5), time = what_len == 4 && !strncmp(what, "time", 4);
     p->s += what_len;
+    if (p->program && !strcmp(name, "frame") && (index || time)) {
+        put(p, GP_EXPR_FRAME, at, (size_t)(p->s - at))->axis = time;
+        return true;
+    }
     if (what_len == 5 && !strncmp(what, "shape", 5)) {
         if (!want(p, '[', "'[' and the number of an axis"))
             return false;
@@ -218,26 +269,38 @@ static bool name(struct parser *p)
         return port(p, at, word);
     if (peek(p) == '(')
         return call(p, at, len, word);
+    if (p->program && *p->s == '[')
+        return FAIL(p, at, len, "'%s[...]': an expression sees one element of each input at a time; neighbours are for "
+                    "a stage of kind 'kernel'", word);
     put(p, GP_EXPR_VAR, at, len)->name = word;
     return true;
 }
 
+static bool too_deep(struct parser *p)
+{
+    if (p->depth > GP_EXPR_DEEPEST)
+        return !FAIL(p, p->s, 1, "nested more than %d deep", GP_EXPR_DEEPEST);
+    return p->program && p->n > GP_EXPR_MOST
+        && !FAIL(p, p->s, 1, "more than %d numbers, names and operators", GP_EXPR_MOST);
+}
+
 static bool atom(struct parser *p)
 {
-    char c = peek(p);
+    char c = peek_on(p);
     const char *at = p->s;
-    if (p->depth > GP_EXPR_DEEPEST)
-        return FAIL(p, at, 1, "nested more than %d deep", GP_EXPR_DEEPEST);
+    if (too_deep(p))
+        return false;
     p->depth++;
     bool ok;
-    if (c == '-' || c == '+') {
+    if (c == '-' || c == '+' || (p->program && (c == '~' || (c == '!' && at[1] != '=')))) {
         p->s++;
         ok = atom(p);
-        if (ok && c == '-')
-            put(p, GP_EXPR_NEGATE, at, 1);
+        if (ok && c != '+')
+            put(p, c == '-' ? GP_EXPR_NEGATE : c == '!' ? GP_EXPR_NOT : GP_EXPR_INVERT, at, 1);
     } else if (c == '(') {
-        p->s++;
-        ok = sum(p) && want(p, ')', "')'");
+        p->s++, p->brackets++;
+        ok = expression(p) && want(p, ')', "')'");
+        p->brackets--;
     } else if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)p->s[1]))) {
         ok = number(p);
     } else if (isalpha((unsigned char)c) || c == '_') {
@@ -249,45 +312,142 @@ static bool atom(struct parser *p)
     return ok;
 }
 
-static bool product(struct parser *p)
+/* Operators of two operands as in C, those that are longer first; a higher level binds more. */
+enum { COMPARED = 6, ORDERED = 7, SUM = 9 };
+static const struct operator { const char *sign; int level; gp_expr_op op; } operators[] = {
+    { "||", 1, GP_EXPR_OR }, { "&&", 2, GP_EXPR_AND }, { "==", COMPARED, GP_EXPR_EQUAL },
+    { "!=", COMPARED, GP_EXPR_NOT_EQUAL }, { "<=", ORDERED, GP_EXPR_LESS_EQUAL },
+    { ">=", ORDERED, GP_EXPR_GREATER_EQUAL }, { "<<", 8, GP_EXPR_SHIFT_LEFT }, { ">>", 8, GP_EXPR_SHIFT_RIGHT },
+    { "<", ORDERED, GP_EXPR_LESS }, { ">", ORDERED, GP_EXPR_GREATER }, { "|", 3, GP_EXPR_BIT_OR },
+    { "^", 4, GP_EXPR_BIT_XOR }, { "&", 5, GP_EXPR_BIT_AND }, { "+", SUM, GP_EXPR_ADD },
+    { "-", SUM, GP_EXPR_SUBTRACT }, { "*", SUM + 1, GP_EXPR_MULTIPLY }, { "/", SUM + 1, GP_EXPR_DIVIDE },
+    { "%", SUM + 1, GP_EXPR_REMAINDER },
+};
+enum { NOPERATORS = sizeof operators / sizeof *operators };
+
+/* The operator at p->s, of at least this level; NULL: there is none. */
+static const struct operator *operator_at(struct parser *p, int level)
 {
+    peek(p);
+    for (int i = 0; i < NOPERATORS; i++)
+        if (!strncmp(p->s, operators[i].sign, strlen(operators[i].sign)))
+            return operators[i].level >= level ? &operators[i] : NULL;
+    return NULL;
+}
+
+/* Operands with operators of at least this level between them. */
+static bool binary(struct parser *p, int level)
+{
+    const struct operator *o;
+    bool ordered = false;
     if (!atom(p))
         return false;
-    while (peek(p) && strchr("*/%", *p->s)) {
-        const char *at = p->s++;
-        if (!atom(p))
+    while ((o = operator_at(p, level))) {
+        const char *at = p->s;
+        size_t len = strlen(o->sign);
+        if (ordered && o->level == ORDERED)
+            return FAIL(p, at, len, "compares what a comparison gave, 0 or 1: for 'a %s b %s c' write a %s b && b %s c",
+                        o->sign, o->sign, o->sign, o->sign);
+        ordered = o->level == ORDERED;
+        p->s += len;
+        if (!binary(p, o->level + 1))
             return false;
-        put(p, *at == '*' ? GP_EXPR_MULTIPLY : *at == '%' ? GP_EXPR_REMAINDER
-            : p->rounding ? GP_EXPR_QUOTIENT : GP_EXPR_DIVIDE, at, 1);
+        put(p, o->op == GP_EXPR_DIVIDE && p->rounding ? GP_EXPR_QUOTIENT : o->op, at, len);
     }
     return true;
 }
 
-static bool sum(struct parser *p)
+static bool expression(struct parser *p)
 {
-    if (!product(p))
+    if (!binary(p, p->program ? 1 : SUM))
         return false;
-    while (peek(p) == '+' || *p->s == '-') {
-        const char *at = p->s++;
-        if (!product(p))
+    if (!p->program || peek(p) != '?')
+        return true;
+    const char *at = p->s++;
+    if (too_deep(p))
+        return false;
+    p->depth++, p->brackets++;
+    bool ok = expression(p) && want(p, ':', "':'");
+    p->brackets--;
+    ok = ok && expression(p);
+    p->depth--;
+    if (ok)
+        put(p, GP_EXPR_SELECT, at, 1);
+    return ok;
+}
+
+/* ---- programs ---------------------------------------------------------- */
+
+/* The length of the name at p->s, which is assigned to there; 0: nothing is. */
+static size_t target(struct parser *p)
+{
+    size_t n = name_len(p->s);
+    const char *s = p->s + n;
+    s += strspn(s, " \t");
+    return n && !isdigit((unsigned char)*p->s) && *s == '=' && s[1] != '=' ? n : 0;
+}
+
+static bool statement(struct parser *p, int before)
+{
+    const char *at = p->s;
+    size_t len = target(p);
+    if (!len && before)
+        return FAIL(p, at, 1, "expected NAME = ..., as each of several lines has; a line goes on within brackets, or "
+                    "after an operator");
+    if (len >= NAME)
+        return FAIL(p, at, len, "a name in an expression has at most %d letters", NAME - 1);
+    if (len)
+        p->s = strchr(p->s, '=') + 1;
+    if (!expression(p))
+        return false;
+    if (len)
+        put(p, GP_EXPR_ASSIGN, at, len)->name = gp_strndup(p->arena, at, len);
+    char c = peek(p);
+    return !c || c == '\n' || c == ';'
+        || unexpected(p, len ? "an operator or the end of the line" : "an operator or the end");
+}
+
+static bool program(struct parser *p)
+{
+    bool more = true;
+    for (int n = 0; more; n++) {
+        while (peek_on(p) == ';')
+            p->s++;
+        more = *p->s || !n;
+        if (more && n == 1 && p->node[p->n - 1].op != GP_EXPR_ASSIGN)
+            return FAIL(p, p->scalar->text + strspn(p->scalar->text, " \t\n"), 1, "of several lines each is NAME = "
+                        "...; a line goes on within brackets, or after an operator");
+        if (more && !statement(p, n))
             return false;
-        put(p, *at == '+' ? GP_EXPR_ADD : GP_EXPR_SUBTRACT, at, 1);
     }
     return true;
+}
+
+/* ---- what is called ------------------------------------------------------ */
+
+static const gp_expr *parse(struct parser *p)
+{
+    gp_expr_node few[FEW];             /* most have no more, and take no more memory */
+    p->s = p->scalar->text, p->node = few, p->cap = FEW;
+    if (p->program ? !program(p) : !expression(p) || (peek(p) && !unexpected(p, "an operator or the end")))
+        return NULL;
+    size_t bytes = sizeof *p->node * (size_t)p->n;
+    gp_expr *e = gp_alloc(p->arena, sizeof *e + bytes);
+    e->text = p->scalar->text, e->named = p->named, e->n = p->n;
+    memcpy(e->node, p->node, bytes);
+    return e;
 }
 
 const gp_expr *gp_expr_parse(gp_arena *a, const gp_node *scalar, gp_errs *errs)
 {
-    gp_expr_node few[FEW];             /* most have no more, and take no more memory */
-    struct parser p = { .arena = a, .scalar = scalar, .s = scalar->text, .errs = errs,
-                        .node = few, .cap = FEW };
-    if (!sum(&p) || (peek(&p) && !unexpected(&p, "an operator or the end")))
-        return NULL;
-    size_t bytes = sizeof *p.node * (size_t)p.n;
-    gp_expr *e = gp_alloc(a, sizeof *e + bytes);
-    e->text = scalar->text, e->named = p.named, e->n = p.n;
-    memcpy(e->node, p.node, bytes);
-    return e;
+    struct parser p = { .arena = a, .scalar = scalar, .errs = errs };
+    return parse(&p);
+}
+
+const gp_expr *gp_expr_parse_program(gp_arena *a, const gp_node *scalar, gp_errs *errs)
+{
+    struct parser p = { .arena = a, .scalar = scalar, .errs = errs, .program = true };
+    return parse(&p);
 }
 
 const gp_expr *gp_expr_keep(gp_arena *a, const gp_node *scalar)

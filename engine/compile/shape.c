@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/outfile.h"
 #include "base/path.h"
+#include "compile/expr.h"
 #include "compile/resolve.h"
 
 static gp_shape_ctx *ctx_of(const gp_shape *s)
@@ -132,6 +133,26 @@ bool gp_shape_eval(gp_shape *s, const gp_node *n, gp_num *out)
     gp_lookup l = { .vars = c->vars, .nin = s->nin, .nout = s->nout, .in_name = s->in_name,
                     .out_name = s->out_name, .in = s->in, .out = s->out };
     return gp_eval_with(&l, n, out, c->errs);
+}
+
+bool gp_shape_var(gp_shape *s, const char *name, gp_num *out, gp_near *near)
+{
+    const gp_vars *vars = ctx_of(s)->vars;
+    for (int k = 0; near && k < vars->n; k++)
+        gp_near_try(near, vars->v[k].name);
+    int i = gp_table_index(&vars->index, name);
+    if (i >= 0 && vars->v[i].number)
+        *out = vars->v[i].num;
+    return i >= 0 && vars->v[i].number;
+}
+
+const struct gp_expr *gp_shape_program(gp_shape *s, const gp_node *n)
+{
+    const gp_shape_ctx *c = ctx_of(s);
+    if (c->r)
+        return gp_expr_parse_program(c->r->arena, n, c->errs);
+    gp_fail(c->errs, GP_E_BUG, n->at, "shape() parsed a program at run time");
+    return NULL;
 }
 
 const char *gp_shape_text(gp_shape *s, const gp_node *n)

@@ -314,11 +314,15 @@ static bool rec_wait(gp_rec *r)
     return true;
 }
 
+static const gp_kernel *cpu_builtin(gp_dev *d, const char *name)
+{
+    const gp_entry *e = gp_table_find(&((gp_cpudev *)d)->builtin, name);
+    return e ? e->ptr : NULL;
+}
+
 static const gp_kernel *rec_kernel(gp_rec *r, const char *name)
 {
-    gp_cpudev *c = (gp_cpudev *)r->dev;
-    const gp_entry *e = gp_table_find(&c->builtin, name);
-    return e ? e->ptr : NULL;
+    return cpu_builtin(r->dev, name);
 }
 
 static void *rec_stream(gp_rec *r)
@@ -621,5 +625,5 @@ const gp_backend gp_backend_cpu = {
     .open = cpu_open, .close = cpu_close, .alloc = cpu_alloc, .free = cpu_free,
     .prepare = cpu_prepare, .stamps = cpu_stamps, .stamped = cpu_stamped, .build = cpu_build, .discard = cpu_discard,
     .launch = cpu_launch, .direct = cpu_direct, .query = cpu_query, .wait = cpu_wait,
-    .computed = cpu_computed, .compile = cpu_compile,
+    .computed = cpu_computed, .builtin = cpu_builtin, .compile = cpu_compile,
 };

@@ -383,6 +383,11 @@ static int cuda_wait(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs)
     return done;
 }
 
+static const gp_kernel *cuda_builtin(gp_dev *dev, const char *name)
+{
+    return gp_cuda_find(gp_cuda(dev), name);
+}
+
 const gp_backend gp_backend_cuda = {
     .name = "cuda",
     .open = cuda_open, .close = cuda_close,
@@ -395,5 +400,5 @@ const gp_backend gp_backend_cuda = {
     .query = cuda_query, .wait = cuda_wait,
     .resident_create = gp_cuda_resident_create, .resident_start = gp_cuda_resident_start, .resident_submit = gp_cuda_resident_submit,
     .resident_done = gp_cuda_resident_done, .resident_stop = gp_cuda_resident_stop, .resident_destroy = gp_cuda_resident_destroy,
-    .compile = gp_cuda_compile,
+    .builtin = cuda_builtin, .compile = gp_cuda_compile,
 };

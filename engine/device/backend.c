@@ -96,6 +96,11 @@ void *gp_rec_stream(gp_dcall *c)
     return c->rec->ops->stream(c->rec);
 }
 
+const gp_kernel *gp_kernel_builtin(gp_dev *dev, const char *name)
+{
+    return dev->backend->builtin(dev, name);
+}
+
 const gp_kernel *gp_kernel_compile(gp_dev *dev, const gp_source *src, gp_errs *errs)
 {
     gp_loc was = gp_errs_place(errs, src->at);

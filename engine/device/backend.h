@@ -162,6 +162,8 @@ typedef struct gp_backend {
     void (*resident_stop)(gp_resident *x);
     void (*resident_destroy)(gp_resident *x);
 
+    /* The kernels that are built in; NULL: none of this name. */
+    const gp_kernel *(*builtin)(gp_dev *dev, const char *name);
     /* The user's kernels; see gp_kernel_compile. */
     const gp_kernel *(*compile)(gp_dev *dev, const gp_source *src, gp_errs *errs);
 } gp_backend;

@@ -1,8 +1,9 @@
-/* expr.c - expressions and times, as text that stands where a number is expected; and the
- * same text with its ${...} replaced. */
+/* expr.c - expressions and times, as text that stands where a number is expected; the same text with its ${...}
+ * replaced; and as the program of a stage of kind `expr`. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/memfile.h"
 #include "base/yaml.h"
 #include "compile/expr.h"
 #include "compile/resolve.h"
@@ -97,6 +98,38 @@ static void laws(gp_arena *a, const char *text, gp_num value)
     }
 }
 
+/* The text in double quotes of YAML. */
+static void put_quoted(FILE *out, const char *text)
+{
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+        if (*p == '"' || *p == '\\')
+            fprintf(out, "\\%c", *p);
+        else if (*p < ' ' || *p > '~')
+            fprintf(out, "\\x%02x", *p);
+        else
+            fputc(*p, out);
+}
+
+/* A stage with it, for frames of three shapes; no plan, or one. */
+static void program(const char *text)
+{
+    gp_memfile m;
+    fuzz_forms f;
+    size_t n;
+    MUST(gp_memfile_open(&m));
+    fputs("vars: {gain: 1.5, width: 1024, word: x, none: }\nbuffers: {a: {dtype: u16, shape: [4, 3]}, b: {dtype: f32, shape: "
+          "[3]}, in: {dtype: i64, shape: [\"<=4\", 1]}}\nstages:\n  - {use: give, out: [a, b, in]}\n"
+          "  - {use: expr, in: [a, b, in], out: y, expr: \"", m.f);
+    put_quoted(m.f, text);
+    fputs("\"}\n  - {use: write, path: \"%05d.npy\"}\n", m.f);
+    char *yaml = gp_memfile_close(&m, &n);
+    MUST(yaml != NULL);
+    fuzz_compile(&f, yaml, n, NULL, 0, 1, true);
+    fuzz_print_errs(&f.errs, yaml, n);
+    fuzz_forms_free(&f);
+    free(yaml);
+}
+
 static void one(const char *data, size_t n)
 {
     static const char vars[] = "{dir: x y, rate: 360, empty: '', dollar: \"$\", odd: [1], null: ~}";
@@ -111,6 +144,11 @@ static void one(const char *data, size_t n)
         MUST(value.is_int ? value.f == (double)value.i : value.f - value.f == 0);
         laws(&a, text, value);
     }
+    program(text);
+    errs = (gp_errs){ 0 };
+    MUST((gp_expr_parse_program(&a, node(&a, text), &errs) != NULL) == !errs.failed);
+    check_errs(&errs, !errs.failed, strlen(text));
+    errs = (gp_errs){ 0 };
     bool ok = gp_eval_time(node(&a, text), &scope, &ns, &errs);
     check_errs(&errs, ok, strlen(text));
     errs = (gp_errs){ 0 };

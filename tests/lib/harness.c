@@ -126,9 +126,9 @@ static bool nothing(gp_call *c, gp_frame *f, int n)
 static const gp_port any[] = { { "*", GP_ACCEPT_ANY, .help = "anything" }, { 0 } };
 static const gp_port one[] = { { "in", GP_ACCEPT_ANY, .help = "anything" }, { 0 } };
 static const gp_kind give = { GP_KIND("give"), .help = "frames as declared", .out = any,
-                              .shape = as_declared, .run = nothing };
+                              .any_shape = true, .shape = as_declared, .run = nothing };
 static const gp_kind take = { GP_KIND("take"), .help = "takes anything", .in = one,
-                              .shape = as_declared, .run = nothing };
+                              .any_shape = true, .shape = as_declared, .run = nothing };
 
 static const char *no_env(const void *arg, const char *name)
 {
@@ -162,15 +162,16 @@ struct trial {
     gp_dev *dev;
     gp_errs errs;
     int n;                         /* frames of room */
-    gp_type type[2 + GP_MAXPORT];  /* of the inputs, then of the output */
-    size_t stride[2 + GP_MAXPORT]; /* bytes from frame to frame */
-    char *dev_mem[2 + GP_MAXPORT], *host_mem[2 + GP_MAXPORT];
+    gp_type type[2 * GP_MAXPORT];  /* of the inputs, then of the outputs */
+    size_t stride[2 * GP_MAXPORT]; /* bytes from frame to frame */
+    char *dev_mem[2 * GP_MAXPORT], *host_mem[2 * GP_MAXPORT];
+    void *opened;                  /* of the kind's open() */
     void *state, *table, *host_table, *scratch;
     size_t scratch_stride;
     /* of the launch in hand */
     int m;
     const array *in;
-    gp_type out;
+    gp_type out[GP_MAXPORT];
 };
 
 static size_t up(size_t n) { return (n + 255) / 256 * 256; }
@@ -212,8 +213,34 @@ gp_dev *trial_device(const gp_backend *b)
     return dev;
 }
 
+static int inputs(const trial *t)
+{
+    int n = 0;
+    while (n < t->stage->nin && t->stage->in[n] >= 0)
+        n++;
+    return n;
+}
+
+static void open_stage(trial *t)
+{
+    const gp_stage *st = t->stage;
+    gp_open o = { .opts = st->opts, .name = st->name, .at = st->at, .nin = inputs(t), .nout = st->nout, .in = t->type,
+                  .out = t->type + inputs(t), .in_name = st->in_name, .out_name = st->out_name, .workers = 1,
+                  .scope = &t->graph->scope, .dev = t->dev, .errs = &t->errs };
+    if (st->kind->open)
+        OK(st->kind->open(&o, &t->opened));
+}
+
 trial *trial_open(gp_dev *dev, const char *kind, const char *options,
                   const array *in, int nin, int n, gp_errs *errs)
+{
+    gp_arena a = { 0 };
+    trial *t = trial_open_text(dev, pipeline_text(&a, kind, options, in, nin), n, errs);
+    gp_arena_free(&a);
+    return t;
+}
+
+trial *trial_open_text(gp_dev *dev, const char *yaml, int n, gp_errs *errs)
 {
     trial *t = calloc(1, sizeof *t);
     gp_registry *registry = gp_registry_create();
@@ -224,7 +251,7 @@ trial *trial_open(gp_dev *dev, const char *kind, const char *options,
     ck_assert(gp_register_builtin(registry, errs) && gp_register(registry, &give, errs)
               && gp_register(registry, &take, errs));
     gp_machine_fixed(&machine, 1);
-    char *text = pipeline_text(&t->arena, kind, options, in, nin);
+    const char *text = gp_strdup(&t->arena, yaml);
     gp_spec *spec = gp_parse(&t->arena, text, strlen(text), "trial.yaml", errs);
     t->graph = spec ? gp_resolve(&t->arena, spec, registry, &env, &machine, &probe, errs) : NULL;
     t->registry = registry;
@@ -238,8 +265,9 @@ trial *trial_open(gp_dev *dev, const char *kind, const char *options,
         if (!strcmp(t->graph->stage[i].name, "it"))
             t->stage = &t->graph->stage[i];
     t->b = dev->backend, t->dev = dev, t->n = n;
-    for (int i = 0; i <= nin; i++) {
-        int buffer = i < nin ? t->stage->in[i] : t->stage->out[0];
+    int nin = inputs(t), ports = nin + t->stage->nout;
+    for (int i = 0; i < ports; i++) {
+        int buffer = i < nin ? t->stage->in[i] : t->stage->out[i - nin];
         t->type[i] = t->graph->buffer[buffer].type;
         t->stride[i] = up(gp_bytes(&t->type[i]));
         t->dev_mem[i] = memory(t, true, t->stride[i] * (size_t)n);
@@ -254,20 +282,25 @@ trial *trial_open(gp_dev *dev, const char *kind, const char *options,
         OK(t->stage->kind->table(&(gp_table_call){ .opts = t->stage->opts, .nin = nin, .in = t->type,
                                            .data = t->host_table, .bytes = t->stage->table }));
     do_now(t, fill_table);
+    open_stage(t);
     return t;
 }
 
-static int inputs(const trial *t)
+const void *trial_options(const trial *t)
 {
-    int n = 0;
-    while (n < t->stage->nin && t->stage->in[n] >= 0)
-        n++;
-    return n;
+    return t->stage->opts;
+}
+
+int trial_outputs(const trial *t)
+{
+    return t->stage->nout;
 }
 
 void trial_close(trial *t)
 {
-    for (int i = 0; i <= inputs(t); i++) {
+    if (t->opened)
+        t->stage->kind->close(t->opened);
+    for (int i = 0; i < inputs(t) + t->stage->nout; i++) {
         release(t, true, t->dev_mem[i], t->stride[i] * (size_t)t->n);
         release(t, false, t->host_mem[i], t->stride[i] * (size_t)t->n);
     }
@@ -290,17 +323,17 @@ bool trial_batched(const trial *t)
 static bool launch(gp_rec *r, void *arg)
 {
     trial *t = arg;
-    int nin = inputs(t);
+    int nin = inputs(t), nout = t->stage->nout;
     size_t m = (size_t)t->m;
-    gp_view in[GP_MAXPORT] = { { 0 } }, out = { 0 };
-    gp_dcall c = { .opts = t->stage->opts, .n = t->m, .in = in, .out = &out,
+    gp_view in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT] = { { 0 } };
+    gp_dcall c = { .opts = t->stage->opts, .state = t->opened, .n = t->m, .in = in, .out = out,
                    .carried = t->state, .table = t->table, .scratch = t->scratch,
                    .scratch_stride = t->scratch_stride, .scope = &t->graph->scope,
                    .name = "it", .rec = r, .errs = r->errs };
 
-    for (int i = 0; i <= nin; i++) {
-        gp_view *v = i < nin ? &in[i] : &out;
-        *v = (gp_view){ t->dev_mem[i], i < nin ? t->in[i].type : t->out, t->type[i].dim[0],
+    for (int i = 0; i < nin + nout; i++) {
+        gp_view *v = i < nin ? &in[i] : &out[i - nin];
+        *v = (gp_view){ t->dev_mem[i], i < nin ? t->in[i].type : t->out[i - nin], t->type[i].dim[0],
                         t->stride[i], false };
     }
     if (!r->ops->item(r, 0, NULL, 0))
@@ -310,9 +343,13 @@ static bool launch(gp_rec *r, void *arg)
             return false;
     if (t->scratch && !r->ops->fill(r, t->scratch, 0xff, t->scratch_stride * m))
         return false;
-    return r->ops->fill(r, t->dev_mem[nin], 0xa5, t->stride[nin] * m)
-        && t->stage->kind->record(&c)
-        && r->ops->copy(r, t->host_mem[nin], t->dev_mem[nin], t->stride[nin] * m);
+    bool ok = true;
+    for (int i = nin; ok && i < nin + nout; i++)
+        ok = r->ops->fill(r, t->dev_mem[i], 0xa5, t->stride[i] * m);
+    ok = ok && t->stage->kind->record(&c);
+    for (int i = nin; ok && i < nin + nout; i++)
+        ok = r->ops->copy(r, t->host_mem[i], t->dev_mem[i], t->stride[i] * m);
+    return ok;
 }
 
 void trial_run(trial *t, const array *in, int n, array *out)
@@ -328,15 +365,20 @@ void trial_run(trial *t, const array *in, int n, array *out)
             memcpy(slot, in[j * nin + i].data, gp_bytes(&in[j * nin + i].type));
             types[i] = in[i].type;
         }
-    t->out = t->type[nin];
-    if (in[0].type.dim[0] != t->type[0].dim[0])
-        OK(gp_partial_shape(t->graph, t->stage, types, &t->out, &t->errs));
+    int nout = t->stage->nout;
+    memcpy(t->out, t->type + nin, sizeof *t->out * (size_t)nout);
+    bool smaller = false;
+    for (int i = 0; i < nin; i++)
+        smaller |= !gp_type_same(&in[i].type, &t->type[i]);
+    if (smaller)
+        OK(gp_partial_shape(t->graph, t->stage, types, t->out, &t->errs));
     t->m = n, t->in = in;
     do_now(t, launch);
-    for (int j = 0; j < n; j++) {
-        out[j] = make(&t->out);
-        memcpy(out[j].data, t->host_mem[nin] + (size_t)j * t->stride[nin], gp_bytes(&t->out));
-    }
+    for (int j = 0; j < n; j++)
+        for (int o = 0; o < nout; o++) {
+            out[j * nout + o] = make(&t->out[o]);
+            memcpy(out[j * nout + o].data, t->host_mem[nin + o] + (size_t)j * t->stride[nin + o], gp_bytes(&t->out[o]));
+        }
 }
 
 array trial_once(gp_dev *dev, const char *kind, const char *options,

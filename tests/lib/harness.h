@@ -34,9 +34,13 @@ gp_dev *trial_device(const gp_backend *b);
  * with errors when such a pipeline makes no sense. */
 trial *trial_open(gp_dev *dev, const char *kind, const char *options,
                   const array *in, int nin, int n, gp_errs *errs);
+/* The same for the stage `it` of a whole pipeline, in which the test's kinds `give` and `take` stand around it. */
+trial *trial_open_text(gp_dev *dev, const char *yaml, int n, gp_errs *errs);
 bool trial_batched(const trial *t);
-/* One launch of n frames: frame i reads in[i * nin ...] and its output is put into
- * out[i], to be freed. The first input of each may have fewer rows than the
+int trial_outputs(const trial *t);
+const void *trial_options(const trial *t);     /* as shape() left them */
+/* One launch of n frames: frame i reads in[i * nin ...] and its outputs are put into
+ * out[i * outputs ...], to be freed. The first input of each may have fewer rows than the
  * type, then n is 1. State goes on from launch to launch. */
 void trial_run(trial *t, const array *in, int n, array *out);
 void trial_close(trial *t);

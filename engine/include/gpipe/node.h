@@ -38,7 +38,7 @@ struct gp_node {
 const gp_node *gp_node_get(const gp_node *map, const char *key);
 
 /* The place of `len` bytes at `offset` of a scalar's text, for errors about a
- * part of it; the whole scalar's where escapes or lines were joined. */
+ * part of it, in a block too; the whole scalar's where escapes or lines were joined. */
 gp_loc gp_node_part(const gp_node *n, size_t offset, size_t len);
 
 /* ---- expressions ----------------------------------------------------- */

@@ -295,6 +295,12 @@ void gp_shape_reads(gp_shape *s, const char *const *path, int n);
 /* Evaluates an expression over vars and this stage's ports (in and out as far
  * as they are known). Adds an error and returns false when it makes no sense. */
 bool gp_shape_eval(gp_shape *s, const gp_node *n, gp_num *out);
+/* The value of a var that is a number. False, without an error: there is none of that name. Tries the names of all
+ * vars for `near`, if that is not NULL. */
+bool gp_shape_var(gp_shape *s, const char *name, gp_num *out, gp_near *near);
+/* The text of a node as a program over the elements of frames, see engine/compile/expr.h, which lives as
+ * long as the pipeline. NULL after errors. */
+const struct gp_expr *gp_shape_program(gp_shape *s, const gp_node *n);
 /* ${} in a scalar node of an option. NULL after an error. */
 const char *gp_shape_text(gp_shape *s, const gp_node *n);
 /* The same, as a path relative to the YAML's folder. */
@@ -462,6 +468,9 @@ typedef struct gp_source {
 /* NULL after errors (the compiler's, with the user's file and line). The
  * kernel belongs to the device. */
 const gp_kernel *gp_kernel_compile(gp_dev *dev, const gp_source *src, gp_errs *errs);
+
+/* A kernel of gpipe's own for the device, for gp_launch_kernel; NULL: there is none of this name there. */
+const gp_kernel *gp_kernel_builtin(gp_dev *dev, const char *name);
 
 /* For table(): fills `bytes` bytes of host memory at `data`. */
 typedef struct gp_table_call {

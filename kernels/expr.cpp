@@ -1,0 +1,199 @@
+/* expr.cpp - runs a program of the kind `expr` on a CPU, piece after piece of a frame: a piece of each value stays in
+ * the cache. On a GPU the kind has a kernel written for each program (stages/expr/cuda.c). */
+#include "expr.h"
+#include "expr_ops.h"
+
+/* 16 bytes apart, as is all that a register holds. */
+#define NUMBERS(T, p) (T *__restrict)__builtin_assume_aligned(p, 16)
+typedef void apply(void *d, const void *a, const void *b, const void *c, int n);
+
+#define FUNCTION_1(name) d[i] = gp_ew_##name(a[i])
+#define FUNCTION_2(name) d[i] = gp_ew_##name(a[i], b[i])
+#define FUNCTION_3(name) d[i] = gp_ew_##name(((const int32_t *)a_)[i], b[i], c[i])
+#define OPERATION(NAME, name, operands, types)                                                     \
+    template <class T> static void do_##name(void *d_, const void *a_, const void *b_, const void *c_, int n) \
+    {                                                                                              \
+        typedef decltype(result_##operands(gp_ew_##name<T>)) R;                                    \
+        R *__restrict d = NUMBERS(R, d_);                                                          \
+        const T *a = NUMBERS(const T, a_), *b = NUMBERS(const T, b_), *c = NUMBERS(const T, c_);   \
+        (void)a, (void)b, (void)c;                                                                 \
+        for (int i = 0; i < n; i++)                                                                \
+            FUNCTION_##operands(name);                                                             \
+    }
+template <class R, class A> R result_1(R (*)(A));
+template <class R, class A> R result_2(R (*)(A, A));
+template <class R, class A> R result_3(R (*)(int, A, A));
+GP_EW_OPS(OPERATION)
+
+#define ALL(name) { do_##name<int32_t>, do_##name<uint32_t>, do_##name<int64_t>, do_##name<uint64_t>, \
+                    do_##name<float>, do_##name<double> },
+#define INT(name) { do_##name<int32_t>, do_##name<uint32_t>, do_##name<int64_t>, do_##name<uint64_t>, nullptr, \
+                    nullptr },
+#define FLOAT(name) { nullptr, nullptr, nullptr, nullptr, do_##name<float>, do_##name<double> },
+#define ENTRY(NAME, name, operands, types) types(name)
+static apply *const operation[GP_EW_NOPS][GP_EW_NTYPES] = { GP_EW_OPS(ENTRY) };
+
+/* ---- moves ----------------------------------------------------------------- */
+
+template <class F, class T> static void change(void *d, const void *a, const void *, const void *, int n)
+{
+    T *__restrict to = NUMBERS(T, d);
+    const F *from = NUMBERS(const F, a);
+    for (int i = 0; i < n; i++)
+        to[i] = (T)from[i];
+}
+
+#define FROM(NAME, F) { change<F, int32_t>, change<F, uint32_t>, change<F, int64_t>, change<F, uint64_t>, \
+                        change<F, float>, change<F, double> },
+static apply *const change_from[GP_EW_NTYPES][GP_EW_NTYPES] = { GP_EW_TYPES(FROM) };
+
+/* In the order of gp_dtype. */
+template <class T, class S> static void load(void *d, const void *from, int64_t stride, int n)
+{
+    T *__restrict to = (T *)d;
+    const S *s = (const S *)from;
+    if (stride == 1)
+        for (int i = 0; i < n; i++)
+            to[i] = gp_ew_load(s[i]);
+    else if (stride == 0)
+        for (int i = 0; i < n; i++)
+            to[i] = gp_ew_load(*s);
+    else
+        for (int i = 0; i < n; i++)
+            to[i] = gp_ew_load(s[i * stride]);
+}
+
+static const struct { void (*load)(void *, const void *, int64_t, int); int bytes, computed; } loads[] = {
+    { nullptr, 0, 0 }, { load<int32_t, uint8_t>, 1, 4 }, { load<int32_t, int8_t>, 1, 4 },
+    { load<int32_t, uint16_t>, 2, 4 }, { load<int32_t, int16_t>, 2, 4 }, { load<uint32_t, uint32_t>, 4, 4 }, { load<int32_t, int32_t>, 4, 4 },
+    { load<uint64_t, uint64_t>, 8, 8 }, { load<int64_t, int64_t>, 8, 8 }, { load<float, gp_half>, 2, 4 },
+    { load<float, float>, 4, 4 }, { load<double, double>, 8, 8 },
+};
+
+template <class F, class S> static void store(void *to, const void *a, const void *, const void *, int n)
+{
+    S *__restrict s = (S *)to;
+    const F *from = NUMBERS(const F, a);
+    for (int i = 0; i < n; i++)
+        s[i] = convert<S>(from[i]);
+}
+
+#define STORE(NAME, F) { nullptr, store<F, uint8_t>, store<F, int8_t>, store<F, uint16_t>, store<F, int16_t>, \
+                         store<F, uint32_t>, store<F, int32_t>, store<F, uint64_t>, store<F, int64_t>,        \
+                         store<F, gp_half>, store<F, float>, store<F, double> },
+static apply *const store_from[GP_EW_NTYPES][12] = { GP_EW_TYPES(STORE) };
+
+/* ---- a piece --------------------------------------------------------------- */
+
+struct piece {
+    const gp_ew_call *call;
+    int64_t first;
+    int n;
+    int64_t at[GP_EW_AXES];        /* the indices of its first element */
+};
+
+static void find_first(piece *p)
+{
+    int64_t rest = p->first;
+    for (int k = p->call->axes - 1; k >= 0; k--) {
+        p->at[k] = rest % p->call->dim[k];
+        rest /= p->call->dim[k];
+    }
+}
+
+/* Calls f(offset in the piece, indices, elements) for each run along the last axis. */
+template <class F> static void each_run(const piece *p, F f)
+{
+    const gp_ew_call *c = p->call;
+    int64_t at[GP_EW_AXES];
+    int last = c->axes - 1;
+    memcpy(at, p->at, sizeof at);
+    for (int done = 0; done < p->n;) {
+        int64_t run = c->dim[last] - at[last];
+        int n = run < p->n - done ? (int)run : p->n - done;
+        f(done, at, n);
+        done += n;
+        at[last] += n;
+        for (int k = last; k > 0 && at[k] == c->dim[k]; k--)
+            at[k] = 0, at[k - 1]++;
+    }
+}
+
+static void load_input(const piece *p, const gp_ew_step *s, const char *data, char *d)
+{
+    const gp_ew_call *c = p->call;
+    auto l = loads[s->from];
+    if (c->linear >> s->a & 1) {
+        l.load(d, data + p->first * l.bytes, 1, p->n);
+        return;
+    }
+    const int64_t *stride = c->stride[s->a];
+    each_run(p, [=](int done, const int64_t *at, int n) {
+        int64_t from = 0;
+        for (int k = 0; k < c->axes; k++)
+            from += at[k] * stride[k];
+        l.load(d + done * l.computed, data + from * l.bytes, stride[c->axes - 1], n);
+    });
+}
+
+template <class T> static void indices(const piece *p, int axis, T *d)
+{
+    bool runs = axis == p->call->axes - 1;
+    each_run(p, [=](int done, const int64_t *at, int n) {
+        for (int i = 0; i < n; i++)
+            d[done + i] = (T)(at[axis] + (runs ? i : 0));
+    });
+}
+
+template <class T> static void fill(char *d, T v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        ((T *)d)[i] = v;
+}
+
+static void fill_one(const gp_ew_code *code, const gp_ew_call *call, const gp_ew_step *s, char *d)
+{
+    const gp_frame_info *f = (const gp_frame_info *)call->frame + blockIdx.z;
+    if (s->op == GP_EW_SIZE)
+        s->type == GP_EW_I32 ? fill(d, (int32_t)call->size[s->a], code->piece) : fill(d, call->size[s->a], code->piece);
+    else if (s->op == GP_EW_FRAME)
+        s->a ? fill(d, (double)f->time_ns * 1e-9, code->piece) : fill(d, (int64_t)f->index, code->piece);
+    else if (s->type == GP_EW_I32 || s->type == GP_EW_U32 || s->type == GP_EW_F32)
+        fill(d, s->value.u32, code->piece);
+    else
+        fill(d, s->value.u64, code->piece);
+}
+
+extern "C" __global__ void expr_run(const gp_ew_code *code, gp_ew_call call)
+{
+    GP_SHARED(char, memory);
+    size_t z = blockIdx.z;
+    const gp_ew_step *step = (const gp_ew_step *)(code + 1), *once = step + code->once, *end = step + code->n;
+    piece p = { &call, 0, 0, { 0 } };
+#define AT(r) (memory + (size_t)(r) * code->bytes)
+    for (const gp_ew_step *s = step; s < once; s++)
+        fill_one(code, &call, s, AT(s->d));
+    for (; p.first < call.elements; p.first += p.n) {
+        int64_t left = call.elements - p.first;
+        p.n = left < code->piece ? (int)left : (int)code->piece;
+        find_first(&p);
+        for (const gp_ew_step *s = once; s < end; s++) {
+            if (s->op == GP_EW_LOAD) {
+                load_input(&p, s, call.in[s->a].data + z * call.in[s->a].next, AT(s->d));
+            } else if (s->op == GP_EW_STORE) {
+                const gp_ew_port *o = &call.out[s->d];
+                store_from[s->type][s->from](o->data + z * o->next + p.first * loads[s->from].bytes, AT(s->a), nullptr,
+                                             nullptr, p.n);
+            } else if (s->op == GP_EW_INDEX) {
+                s->type == GP_EW_I32 ? indices(&p, s->a, (int32_t *)AT(s->d)) : indices(&p, s->a, (int64_t *)AT(s->d));
+            } else if (s->op == GP_EW_CONVERT) {
+                change_from[s->from][s->type](AT(s->d), AT(s->a), nullptr, nullptr, p.n);
+            } else {
+                operation[s->op][s->type](AT(s->d), AT(s->a), AT(s->b), AT(s->c), p.n);
+            }
+        }
+    }
+#undef AT
+}
+
+GP_KERNELS(GP_K(expr_run))

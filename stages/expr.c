@@ -1,0 +1,177 @@
+/* expr.c - arithmetic in the pipeline itself: one expression, or a few lines, for each element.
+ *
+ * shape() makes a program of the text, once (expr/program.h). On a GPU a kernel is compiled of it; the CPU back end has
+ * a built-in one that runs any program, so that it needs no compiler. */
+#include <stdlib.h>
+#include <string.h>
+#include "device.h"
+#include "program.h"
+
+enum { BLOCK = 256, BLOCKS = 1 << 14 };
+
+static bool read_text(gp_shape *s, const gp_node *n)
+{
+    if (n->kind != GP_SCALAR)
+        return gp_shape_fail_at(s, n->at, "'expr' is a text, like \"(a - b) * gain\", or several lines behind "
+                                "'expr: |'");
+    if (!n->text[strspn(n->text, " \t\n;")])
+        return gp_shape_fail_at(s, n->at, "'expr' is empty");
+    return true;
+}
+
+static void type_outputs(gp_shape *s, const gp_ew_opts *o, const gp_type *frame)
+{
+    for (int i = 0; i < s->nout; i++) {
+        gp_dtype t = o->program->out[i];
+        s->out[i] = *frame, s->out[i].dtype = t;
+    }
+}
+
+static bool shape(gp_shape *s)
+{
+    gp_ew_opts *o = (void *)s->opts;
+    gp_type frame = { .ndim = 0 };
+    const gp_expr *tree;
+    if (s->partial) {
+        gp_ew_smaller(&o->program->space, s->in, s->nin, &frame);
+        type_outputs(s, o, &frame);
+        return true;
+    }
+    if (s->nin == 0)
+        return gp_shape_fail(s, NULL, "an expression needs an input; name one with 'in'");
+    if (s->nout == 0)
+        return gp_shape_fail(s, NULL, "an expression needs an output; name one with 'out'");
+    gp_ew_program *p = o->program = gp_shape_alloc(s, sizeof *o->program);
+    if (!read_text(s, o->expr) || !(tree = gp_shape_program(s, o->expr))
+        || !gp_ew_broadcast(s, o->expr, tree, &p->space, &frame) || !gp_ew_check(s, o->expr, tree, &frame, p)
+        || !gp_ew_encode(s, o->expr, p) || !gp_ew_write(s, o->expr, p))
+        return false;
+    type_outputs(s, o, &frame);
+    s->batched = true, s->frame_info = p->frame, s->table = p->code_bytes;
+    for (int i = 0; i < p->n; i++)
+        s->known.f64 |= p->ins[i].needed && p->ins[i].type == GP_EW_F64;
+    return true;
+}
+
+static bool table(const gp_table_call *t)
+{
+    const gp_ew_program *p = ((const gp_ew_opts *)t->opts)->program;
+    memcpy(t->data, p->code, p->code_bytes);
+    return true;
+}
+
+/* ---- run time ---------------------------------------------------------------- */
+
+struct state { const gp_kernel *kernel; bool interprets; };
+
+static bool open_expr(const gp_open *o, void **state)
+{
+    const gp_ew_opts *made = o->opts;
+    struct state *st = *state = calloc(1, sizeof *st);
+    if (!st)
+        return gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': no memory", o->name);
+    st->kernel = gp_kernel_builtin(o->dev, "expr_run");
+    st->interprets = st->kernel != NULL;
+    if (!st->kernel)
+        st->kernel = gp_kernel_compile(o->dev, &made->program->source, o->errs);
+    return st->kernel != NULL;
+}
+
+static int64_t size_of(const gp_dcall *c, gp_ew_size z)
+{
+    const gp_type *t = &c->in[z.port].type;
+    return z.axis < 0 ? gp_count(t) : t->dim[z.axis];
+}
+
+static gp_ew_call call_of(const gp_dcall *c, const gp_ew_program *p)
+{
+    gp_ew_call x = { .frame = c->frame };
+    gp_type in[GP_MAXPORT];
+    for (int i = 0; i < p->nin; i++) {
+        in[i] = c->in[i].type;
+        x.in[i] = (gp_ew_port){ c->in[i].data, c->in[i].stride };
+    }
+    for (int i = 0; i < p->nout; i++)
+        x.out[i] = (gp_ew_port){ c->out[i].data, c->out[i].stride };
+    for (int i = 0; i < p->nsizes; i++)
+        x.size[i] = size_of(c, p->size[i]);
+    gp_ew_place(&p->space, in, p->nin, &c->out[0].type, !p->indices, &x);
+    return x;
+}
+
+/* The arguments of the kernel that cuda.c writes. */
+struct args { void *v[GP_EW_ARGS]; int n; };
+
+static void add(struct args *a, const void *v)
+{
+    a->v[a->n++] = (void *)v;
+}
+
+static gp_ew_axes axes_of(const gp_ew_call *x, const gp_dcall *c, int nin)
+{
+    gp_ew_axes a = { .n = x->axes, .narrow = x->elements <= INT32_MAX };
+    for (int k = 0; k < x->axes; k++)
+        a.dim[k] = x->dim[k];
+    for (int i = 0; i < nin; i++) {
+        a.narrow &= gp_count(&c->in[i].type) <= INT32_MAX;
+        for (int k = 0; k < x->axes; k++)
+            a.stride[i][k] = x->stride[i][k];
+    }
+    return a;
+}
+
+static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel, const gp_ew_call *x)
+{
+    struct args a = { .n = 0 };
+    size_t next[2 * GP_MAXPORT], n = (size_t)x->elements;
+    gp_ew_axes axes = axes_of(x, c, p->nin);
+    int linear = !p->indices && x->linear + 1 == 1u << p->nin;
+    for (int i = 0; i < p->nin + p->nout; i++) {
+        const gp_view *v = i < p->nin ? &c->in[i] : &c->out[i - p->nin];
+        next[i] = gp_stride(v);
+        add(&a, &v->data), add(&a, &next[i]);
+    }
+    add(&a, &n), add(&a, &axes), add(&a, &linear);
+    if (p->frame)
+        add(&a, &c->frame);
+    for (int i = 0; i < p->nsizes; i++)
+        add(&a, &x->size[i]);
+    for (int i = 0; i < p->n; i++)
+        if (p->ins[i].op == GP_EW_NUMBER && p->ins[i].var && p->ins[i].needed)
+            add(&a, &p->ins[i].value);
+    size_t threads = linear ? (n + 3) / 4 : n, blocks = (threads + BLOCK - 1) / BLOCK;
+    gp_dim3 grid = { (unsigned)(blocks < 1 ? 1 : blocks < BLOCKS ? blocks : BLOCKS), 1, (unsigned)c->n };
+    return gp_launch_kernel(c, kernel, grid, (gp_dim3){ BLOCK, 1, 1 }, 0, a.v, a.n);
+}
+
+static bool record(gp_dcall *c)
+{
+    const gp_ew_opts *o = c->opts;
+    const struct state *st = c->state;
+    gp_ew_call x = call_of(c, o->program);
+    if (!st->interprets)
+        return launch(c, o->program, st->kernel, &x);
+    return gp_launch_kernel(c, st->kernel, (gp_dim3){ 1, 1, (unsigned)c->n }, (gp_dim3){ 1, 1, 1 }, o->program->shared,
+                            GP_ARGS(&c->table, &x));
+}
+
+static const gp_port in[] = {
+    { "*", GP_ACCEPT_REAL, .help = "one input or more, which broadcast as in NumPy; `in` is the only one" }, { 0 }
+};
+static const gp_port out[] = {
+    { "*", GP_ACCEPT_REAL, .help = "of the type that follows from the expression, where not declared" }, { 0 }
+};
+
+static const gp_opt options[] = {
+    { GP_NODE(gp_ew_opts, expr), .required = true,
+      .help = "an expression over inputs, vars and the indices i0, i1, ...; or lines `NAME = expression`, of which "
+              "those that are named like outputs are these" },
+    { 0 }
+};
+
+const gp_kind gp_kind_expr = {
+    GP_KIND("expr"),
+    .help = "computes each element by an expression of your own",
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_ew_opts),
+    .any_shape = true, .shape = shape, .open = open_expr, .close = free, .record = record, .table = table,
+};

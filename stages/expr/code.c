@@ -1,0 +1,90 @@
+/* code.c - operations become steps with registers, for kernels/expr.cpp. Registers are few, so that a piece of each
+ * stays in the cache, and long, so that a step's work is in its loop. */
+#include <string.h>
+#include "program.h"
+
+enum {
+    ALL_BYTES = 32 * 1024,             /* of all registers, about: what a first-level cache holds */
+    SHORTEST = 64, LONGEST = 2048,     /* elements in a register */
+    MOST = 1024,                       /* registers */
+};
+
+typedef struct registers {
+    int *of, *last;                    /* of each operation: its register, and the last one that uses it */
+    int *free; int nfree;
+    int n;                             /* in all */
+} registers;
+
+static bool is_once(const gp_ew_ins *x)
+{
+    return x->op == GP_EW_NUMBER || x->op == GP_EW_SIZE || x->op == GP_EW_FRAME;
+}
+
+static void find_last(const gp_ew_program *p, registers *r)
+{
+    for (int i = 0; i < p->n; i++) {
+        const int operand[] = { p->ins[i].a, p->ins[i].b, p->ins[i].c };
+        r->last[i] = is_once(&p->ins[i]) ? p->n : i;
+        for (int k = 0; p->ins[i].needed && k < gp_ew_operands(p->ins[i].op); k++)
+            r->last[operand[k]] = r->last[operand[k]] == p->n ? p->n : i;
+    }
+}
+
+/* An operand's register is given back after the result has one of its own: no step reads what it writes. */
+static void give_back(const gp_ew_program *p, registers *r, int i)
+{
+    const int operand[] = { p->ins[i].a, p->ins[i].b, p->ins[i].c };
+    for (int k = 0; k < gp_ew_operands(p->ins[i].op); k++)
+        if (r->last[operand[k]] == i) {
+            r->free[r->nfree++] = r->of[operand[k]];
+            r->last[operand[k]] = -1;          /* once, though it may be both operands */
+        }
+}
+
+static void put(gp_ew_program *p, registers *r, int i)
+{
+    const gp_ew_ins *x = &p->ins[i];
+    gp_ew_step *to = (gp_ew_step *)(p->code + 1) + p->code->n++;
+    int n = gp_ew_operands(x->op);
+    *to = (gp_ew_step){ .op = (uint8_t)x->op, .type = (uint8_t)x->type, .from = (uint8_t)x->from, .value = x->value,
+                        .a = (uint16_t)(n ? r->of[x->a] : x->a) };
+    to->b = (uint16_t)(n > 1 ? r->of[x->b] : 0), to->c = (uint16_t)(n > 2 ? r->of[x->c] : 0);
+    if (x->op == GP_EW_STORE)
+        to->d = (uint16_t)x->d;
+    else
+        to->d = (uint16_t)(r->of[i] = r->nfree ? r->free[--r->nfree] : r->n++);
+    give_back(p, r, i);
+}
+
+static bool put_all(gp_shape *s, const gp_node *text, gp_ew_program *p, registers *r)
+{
+    size_t width = 4;
+    for (int once = 1; once >= 0; once--) {
+        for (int i = 0; i < p->n; i++)
+            if (p->ins[i].needed && is_once(&p->ins[i]) == once)
+                put(p, r, i);
+        p->code->once = once ? p->code->n : p->code->once;
+    }
+    if (r->n > MOST)
+        return gp_shape_fail_at(s, text->at, "keeps %d values at the same time, and %d is the most: use fewer names "
+                                "and numbers, or several stages", r->n, MOST);
+    for (int i = 0; i < p->n; i++)
+        if (p->ins[i].type == GP_EW_I64 || p->ins[i].type == GP_EW_U64 || p->ins[i].type == GP_EW_F64)
+            width = 8;
+    size_t n = ALL_BYTES / (width * (size_t)(r->n + !r->n)) / 16 * 16;
+    p->code->piece = (uint32_t)(n < SHORTEST ? SHORTEST : n > LONGEST ? LONGEST : n);
+    p->code->bytes = (uint32_t)(width * p->code->piece);
+    p->shared = (size_t)p->code->bytes * (size_t)r->n;
+    p->code_bytes = sizeof *p->code + sizeof(gp_ew_step) * p->code->n;
+    return true;
+}
+
+bool gp_ew_encode(gp_shape *s, const gp_node *text, gp_ew_program *p)
+{
+    size_t n = (size_t)p->n + 1;
+    registers r = { .of = gp_shape_alloc(s, n * sizeof *r.of), .last = gp_shape_alloc(s, n * sizeof *r.last),
+                    .free = gp_shape_alloc(s, n * sizeof *r.free) };
+    p->code = gp_shape_alloc(s, sizeof *p->code + sizeof(gp_ew_step) * n);
+    find_last(p, &r);
+    return put_all(s, text, p, &r);
+}

@@ -1,0 +1,81 @@
+/* program.h - what the kind `expr` makes of its text: a list of typed operations (check.c, with numbers that are known
+ * from fold.c), the shapes that its inputs have together (space.c), and from these what runs: steps for
+ * kernels/expr.cpp (code.c), and the text of a CUDA kernel (cuda.c). */
+#ifndef GP_EW_PROGRAM_H
+#define GP_EW_PROGRAM_H
+
+#include "compile/expr.h"
+#include "expr.h"
+#include "gpipe/stage.h"
+
+/* Operation i makes value i, unless it is a GP_EW_STORE; a, b and c are values, where not said otherwise in expr.h. */
+typedef struct gp_ew_ins {
+    gp_ew_op op;
+    gp_ew_type type;
+    int from;                  /* as in gp_ew_step */
+    int d, a, b, c;
+    gp_ew_value value;         /* of a GP_EW_NUMBER; */
+    const char *var;           /* ... NULL where it depends on no var; else code does not depend on it */
+    bool needed;               /* by an output */
+} gp_ew_ins;
+
+/* A size of an input, as a value: PORT.shape[axis], or with -1 PORT.size. */
+typedef struct gp_ew_size { int port, axis; } gp_ew_size;
+
+/* How the inputs lie in the frame that they broadcast to, axis k of which is axis k - (ndim - axes[port]) of an input;
+ * `repeated`, for each: a set of the frame's axes along which it has one element, or has no axis. */
+typedef struct gp_ew_space {
+    int ndim, axes[GP_MAXPORT];
+    unsigned repeated[GP_MAXPORT];
+} gp_ew_space;
+
+typedef struct gp_ew_program {
+    gp_ew_ins *ins; int n, cap;
+    int nin, nout;
+    gp_dtype in[GP_MAXPORT], out[GP_MAXPORT];
+    gp_ew_size size[GP_EW_PORTS]; int nsizes;
+    gp_ew_space space;
+    unsigned indices;          /* a set of axes whose indices it uses */
+    bool frame;                /* uses frame.index, frame.time */
+    gp_ew_code *code; size_t code_bytes;       /* with its steps */
+    size_t shared;             /* bytes that running it takes */
+    gp_source source;
+    int nvars;                 /* numbers that are arguments of the kernel */
+} gp_ew_program;
+
+/* The options of a stage, and what shape() made of them. */
+typedef struct gp_ew_opts {
+    const gp_node *expr;
+    gp_ew_program *program;
+} gp_ew_opts;
+
+/* How many of a, b and c are values. */
+int gp_ew_operands(gp_ew_op op);
+/* The computing type of a dtype, and the dtype of a result; names in C. */
+gp_ew_type gp_ew_type_of(gp_dtype t);
+extern const gp_dtype gp_ew_dtype[GP_EW_NTYPES];
+
+/* space.c: the frame that the inputs broadcast to. False after an error. */
+bool gp_ew_broadcast(gp_shape *s, const gp_node *text, const gp_expr *tree, gp_ew_space *o, gp_type *frame);
+/* The same of a smaller frame: each axis is as long as the shortest input along which it is not repeated. */
+void gp_ew_smaller(const gp_ew_space *o, const gp_type *in, int nin, gp_type *frame);
+/* Fills in dim, stride, axes and linear of a launch that makes such frames; with `merge` axes that lie behind each
+ * other are one. */
+void gp_ew_place(const gp_ew_space *o, const gp_type *in, int nin, const gp_type *frame, bool merge, gp_ew_call *c);
+
+/* check.c: fills in ins, in, out (where s->out says none), size, indices, frame; needs space. False after errors. */
+bool gp_ew_check(gp_shape *s, const gp_node *text, const gp_expr *tree, const gp_type *frame, gp_ew_program *p);
+/* The input of this name, as the stage calls it, or as the pipeline calls its only buffer; -1: there is none. */
+int gp_ew_input(gp_shape *s, const char *name);
+
+/* fold.c: the value of an operator whose `n` operands are known. False after an error. */
+bool gp_ew_fold(gp_shape *s, gp_loc at, gp_expr_op op, const gp_num *v, gp_num *out);
+
+/* code.c. False after an error. */
+bool gp_ew_encode(gp_shape *s, const gp_node *text, gp_ew_program *p);
+
+/* cuda.c: fills in source, and nvars. */
+enum { GP_EW_VARS = 64, GP_EW_ARGS = 4 * GP_MAXPORT + 4 + GP_EW_PORTS + GP_EW_VARS };
+bool gp_ew_write(gp_shape *s, const gp_node *text, gp_ew_program *p);
+
+#endif

@@ -1,0 +1,26 @@
+/* expr_cases.h - what must hold of the kind `expr` on any back end. */
+#ifndef EXPR_CASES_H
+#define EXPR_CASES_H
+
+#include <check.h>
+#include "harness.h"
+
+/* All of them, on one back end (one call per program). */
+TCase *expr_cases(const gp_backend *b);
+
+enum { EXPR_INPUTS = 6, EXPR_OUTPUTS = 16 };
+
+/* A line of tests/ref/exprs.txt. */
+typedef struct expr_case {
+    char name[60], program[2000], port[EXPR_INPUTS][20];
+    int nin, nout;
+    array in[EXPR_INPUTS], want[EXPR_OUTPUTS];
+    double tolerance;
+} expr_case;
+
+void expr_each_case(void (*f)(const expr_case *));
+/* The pipeline of a case, as YAML, malloc'd; `bounds`: its inputs may be smaller, in all axes of more than one element;
+ * `typed`: output i is declared to have type i + 1. */
+char *expr_pipeline(const expr_case *c, bool bounds, bool typed);
+
+#endif

@@ -1,0 +1,382 @@
+#!/usr/bin/env python3
+"""Makes exprs.txt and exprs.bin beside it, with NumPy: programs of the kind `expr`, and what they give.
+
+    python3 tests/ref/make_exprs.py
+
+The rules are written down here a second time, in NumPy's terms: the type of two integers of 32 and 64 bits, and of an
+integer and a float, is np.promote_types'; smaller integers count as i32 among integers, and as i16 beside floats.
+tests/fuzz/exprs.py has random programs from here.
+
+A line of exprs.txt is `in NAME TYPE [SHAPE] OFFSET`, or `NAME @ TOLERANCE @ INPUTS @ PROGRAM @ TYPE [SHAPE] OFFSET, ...` with
+an output y0, y1, ... for each of the last; offsets count bytes of exprs.bin."""
+import os
+
+import numpy as np
+
+here = os.path.dirname(os.path.abspath(__file__))
+NAMES = {"u8": "u1", "i8": "i1", "u16": "u2", "i16": "i2", "u32": "u4", "i32": "i4", "u64": "u8", "i64": "i8", "f16": "f2",
+         "f32": "f4", "f64": "f8"}
+TYPES = {k: np.dtype(v) for k, v in NAMES.items()}
+NAME_OF = {v: k for k, v in TYPES.items()}
+i32, f32, f64 = TYPES["i32"], TYPES["f32"], TYPES["f64"]
+VARS = {"gain": 1.5, "count": 6}
+
+
+class Refused(Exception):
+    """It is an error, by the rules."""
+
+
+# -- types ------------------------------------------------------------------
+
+
+class Data:
+    """Values of a frame: `a` in the type that they are computed in; `stored`: the output's type, where not declared."""
+
+    def __init__(self, a, stored=None, small=False):
+        self.a, self.stored, self.small = np.asarray(a), stored or NAME_OF[np.asarray(a).dtype], small
+
+    def promotes_as(self, other_is_float):
+        return TYPES["i16"] if self.small and other_is_float else self.a.dtype
+
+
+def load(a):
+    small = a.dtype.kind in "iu" and a.dtype.itemsize < 4
+    return Data(a.astype(i32 if small else f32 if a.dtype == TYPES["f16"] else a.dtype), NAME_OF[a.dtype], small)
+
+
+def is_float(v):
+    return isinstance(v, float) if not isinstance(v, Data) else v.a.dtype.kind == "f"
+
+
+def settle(v):
+    """A number that meets no frame."""
+    if isinstance(v, Data):
+        return v
+    if isinstance(v, float):
+        return Data(np.asarray(v, f32))
+    fits = -2**31 <= v < 2**31
+    return Data(np.asarray(v, i32 if fits else TYPES["i64"]), small=fits)
+
+
+def both(x, y):
+    """x and y in their common type, and whether that stays small."""
+    for p, q in ((x, y), (y, x)):
+        if not isinstance(p, Data) and isinstance(q, Data):
+            if isinstance(p, float):
+                p = Data(np.asarray(p, f64).astype(f32))
+                t = np.promote_types(q.promotes_as(True), f32)
+                number = x if p is not x and not isinstance(x, Data) else y
+                value = np.asarray(number, f64).astype(t)
+                return (value, q.a.astype(t), False) if not isinstance(x, Data) else (q.a.astype(t), value, False)
+            t, small = q.a.dtype, q.small
+            if t.kind in "iu" and not np.iinfo(t).min <= p <= np.iinfo(t).max:
+                t, small = np.promote_types(t, TYPES["i64"]), False
+            value = np.asarray(p, t if t.kind in "iu" else f64).astype(t)
+            return (value, q.a.astype(t), small) if not isinstance(x, Data) else (q.a.astype(t), value, small)
+    x, y = settle(x), settle(y)
+    t = np.promote_types(x.promotes_as(is_float(y)), y.promotes_as(is_float(x)))
+    t = i32 if t == TYPES["i16"] else t
+    return x.a.astype(t), y.a.astype(t), x.small and y.small
+
+
+def float_of(v):
+    if not isinstance(v, Data):
+        return f32
+    return np.promote_types(v.promotes_as(True), f32)
+
+
+def as_float(v, t):
+    return v.a.astype(t) if isinstance(v, Data) else np.asarray(v, f64).astype(t)
+
+
+# -- operators ----------------------------------------------------------------
+
+
+def shift(a, b, left):
+    bits = 8 * a.dtype.itemsize
+    wide = (b >= bits) | (b < 0)
+    n = np.where(wide, 0, b).astype(a.dtype)
+    out = np.left_shift(a, n) if left else np.right_shift(a, n)
+    over = np.zeros_like(a) if left else np.where(a < 0, -1, 0).astype(a.dtype) if a.dtype.kind == "i" else np.zeros_like(a)
+    return np.where(wide, over, out).astype(a.dtype)
+
+
+PLAIN = {"+": np.add, "-": np.subtract, "*": np.multiply, "%": np.fmod,
+         "min": lambda a, b: np.where((a < b) | (a != a), a, b), "max": lambda a, b: np.where((a > b) | (a != a), a, b)}
+BITS = {"&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "<<": lambda a, b: shift(a, b, True),
+        ">>": lambda a, b: shift(a, b, False)}
+COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal,
+           "!=": np.not_equal}
+FLOAT1 = {"sqrt": np.sqrt, "rsqrt": lambda a: a.dtype.type(1) / np.sqrt(a), "exp": np.exp, "log": np.log, "log2": np.log2,
+          "log10": np.log10, "sin": np.sin, "cos": np.cos, "tan": np.tan}
+FLOAT2 = {"/": np.divide, "pow": np.power, "atan2": np.arctan2, "hypot": np.hypot}
+WHOLE = {"floor": np.floor, "ceil": np.ceil, "round": np.rint}
+
+
+def truth(v):
+    return Data(np.asarray(v).astype(i32), "u8", True)
+
+
+def is_true(v):
+    return v.a != 0 if isinstance(v, Data) else np.asarray(v != 0)
+
+
+def fits(n):
+    if not -2**63 <= n < 2**63:
+        raise Refused
+    return n
+
+
+def fold(op, v):
+    """Of numbers alone."""
+    ints = all(isinstance(x, int) for x in v)
+    if op in COMPARE:
+        return int(COMPARE[op](*(np.array(v, object) if ints else np.array(v, f64))))
+    if op in ("&&", "||", "!"):
+        t = [x != 0 for x in v]
+        return int(not t[0] if op == "!" else t[0] and t[1] if op == "&&" else t[0] or t[1])
+    if op == "isnan":
+        return int(v[0] != v[0])
+    if op == "?:":
+        out = v[1] if v[0] != 0 else v[2]
+        return out if ints or isinstance(v[1], int) and isinstance(v[2], int) else float(out)
+    if op == "neg":
+        return fits(-v[0]) if ints else -v[0]
+    if op == "abs":
+        return fits(abs(v[0])) if ints else abs(v[0])
+    if op in WHOLE:
+        return v[0] if ints else float(WHOLE[op](f64.type(v[0])))
+    if op == "~":
+        return ~v[0]
+    if op in BITS:
+        n = np.array(v, "i8")
+        out = BITS[op](n[0:1], n[1:2])[0]
+        if op == "<<" and 0 <= v[1] < 64:
+            fits(v[0] << v[1])
+        return int(out)
+    if op in FLOAT1:
+        return float(FLOAT1[op](f64.type(v[0])))
+    if ints and op in PLAIN:
+        a, b = v
+        if op == "%":
+            return 0 if b == 0 else int(np.fmod(np.int64(a), np.int64(b)))
+        return fits({"+": a + b, "-": a - b, "*": a * b, "min": min(a, b), "max": max(a, b)}[op])
+    return float((PLAIN.get(op) or FLOAT2[op])(f64.type(v[0]), f64.type(v[1])))
+
+
+def apply(op, v):
+    if op in BITS or op == "~":
+        if any(is_float(x) for x in v):
+            raise Refused
+    if op == "clamp":
+        return apply("min", [apply("max", v[:2]), v[2]])
+    if not any(isinstance(x, Data) for x in v):
+        return fold(op, v)
+    if op in PLAIN or op in BITS:
+        a, b, small = both(*v)
+        if op in BITS and a.dtype.kind == "f":
+            raise Refused
+        out = (PLAIN.get(op) or BITS[op])(a, b)
+        return Data(out, small=small and out.dtype == i32)
+    if op in COMPARE:
+        a, b, _ = both(*v)
+        return truth(COMPARE[op](a, b))
+    if op in ("&&", "||"):
+        return truth(is_true(v[0]) & is_true(v[1]) if op == "&&" else is_true(v[0]) | is_true(v[1]))
+    if op == "!":
+        return truth(~is_true(v[0]))
+    if op == "?:":
+        a, b, small = both(v[1], v[2])
+        return Data(np.where(is_true(v[0]), a, b), small=small)
+    x = v[0]
+    if op == "isnan":
+        return truth(x.a != x.a)
+    if op == "neg":
+        return Data(np.negative(x.a), small=x.small)
+    if op == "abs":
+        return Data(np.abs(x.a), small=x.small)
+    if op == "~":
+        return Data(~x.a, small=x.small)
+    if op in WHOLE:
+        return Data(WHOLE[op](x.a) if is_float(x) else x.a, small=x.small)
+    t = max((float_of(y) for y in v), key=lambda d: d.itemsize)
+    return Data((FLOAT1.get(op) or FLOAT2[op])(*(as_float(y, t) for y in v)))
+
+
+def store(v, name=None):
+    """As an output of the type `name`, or of its own."""
+    if not isinstance(v, Data):
+        if name:
+            t = TYPES[name]
+            v = Data(np.asarray(v, f64 if isinstance(v, float) else "i8" if t.kind != "f" else object).astype(
+                t if t.kind == "f" and t.itemsize > 2 else f64 if isinstance(v, float) else "i8"))
+        else:
+            v = settle(v)
+    t, a = TYPES[name or v.stored], v.a
+    if t.kind == "f":
+        with np.errstate(over="ignore"):
+            return a.astype(t)
+    info = np.iinfo(t)
+
+    def whole(x):
+        if x != x:
+            return 0
+        if x in (np.inf, -np.inf):
+            return info.max if x > 0 else info.min
+        return min(max(int(np.rint(x)) if a.dtype.kind == "f" else int(x), info.min), info.max)
+
+    return np.array([whole(x) for x in a.ravel()], t).reshape(a.shape)
+
+
+# -- expressions as trees -------------------------------------------------------
+
+CALLS = ("min", "max", "clamp", "isnan", "abs", "pow", "atan2", "hypot", *FLOAT1, *WHOLE)
+
+
+def text(e):
+    if isinstance(e, str):
+        return e
+    if isinstance(e, (int, float)):
+        return repr(e) if e >= 0 else f"({e!r})"
+    op, v = e[0], [text(x) for x in e[1:]]
+    if op in CALLS:
+        return f"{op}({', '.join(v)})"
+    if op == "?:":
+        return f"({v[0]} ? {v[1]} : {v[2]})"
+    if op in ("neg", "!", "~"):
+        return f"{'-' if op == 'neg' else op}{v[0]}"
+    return f"({v[0]} {op} {v[1]})"
+
+
+def value(e, names):
+    if isinstance(e, str):
+        return names[e]
+    if isinstance(e, (int, float)):
+        return e if e >= 0 else fold("neg", [-e])
+    with np.errstate(all="ignore"):
+        return apply(e[0], [value(x, names) for x in e[1:]])
+
+
+def random_tree(rng, leaves, depth):
+    pick = lambda seq: seq[rng.integers(len(seq))]
+    if depth == 0 or rng.random() < 0.15:
+        kind = rng.random()
+        if kind < 0.7:
+            return pick(leaves)
+        if kind < 0.85:
+            return int(pick([0, 1, 2, 3, 7, 100, 255, 256, 65535, 70000, 2**31, 2**40, -1, -5]))
+        return float(pick([0.5, 0.25, 1.0, 2.5, 1e-3, 3.3, 1e30, -0.75]))
+    op = pick(["+", "-", "*", "/", "%", "min", "max", "<", "<=", ">", ">=", "==", "!=", "&&", "||", "&", "|", "^", "<<", ">>",
+               "?:", "?:", "neg", "!", "~", "abs", "floor", "ceil", "round", "sqrt", "rsqrt", "isnan", "clamp", "+", "-", "*"])
+    n = 3 if op in ("?:", "clamp") else 1 if op in ("neg", "!", "~", "abs", "floor", "ceil", "round", "sqrt", "rsqrt",
+                                                   "isnan") else 2
+    return (op, *(random_tree(rng, leaves, depth - 1) for _ in range(n)))
+
+
+def special(dtype, rng, n):
+    """Values where types differ, then others."""
+    t = TYPES[dtype]
+    if t.kind == "f":
+        v = [0.0, -0.0, 1.5, -2.5, np.nan, np.inf, -np.inf, 300.25, -70000.0, 3e9]
+        with np.errstate(over="ignore"):
+            return np.array(v[:n] + list(rng.normal(0, 100, max(0, n - len(v)))), f64).astype(t)
+    info = np.iinfo(t)
+    v = [0, 1, info.max, info.min, 2, info.max - 1, min(info.max, 200), max(info.min, -3), 7, min(info.max, 40000)]
+    more = [int(x) for x in rng.integers(0, 100, max(0, n - len(v)))]
+    return np.array(v[:n] + more, t)
+
+
+# -- the files ------------------------------------------------------------------
+
+
+def main():
+    rng = np.random.default_rng(20261123)
+    blob, lines = bytearray(), []
+
+    def put(a):
+        at = len(blob)
+        blob.extend(np.ascontiguousarray(a).tobytes())
+        return f"{NAME_OF[a.dtype]} [{', '.join(str(n) for n in a.shape)}] {at}"
+
+    inputs = {}
+
+    def given(name, a):
+        inputs[name] = a
+        lines.append(f"in {name} {put(a)}")
+
+    def case(name, ins, trees, tolerance=0.0, program=None, extra=None):
+        names = {**VARS, **{k: load(inputs[v]) for k, v in ins.items()}, **(extra or {})}
+        shape = np.broadcast_shapes(*(inputs[v].shape for v in ins.values()))
+        out = []
+        for e in trees:
+            v = e(names) if callable(e) else value(e, names)
+            out.append(np.broadcast_to(store(v), shape))
+        text_of = program or "; ".join(f"y{i} = {text(e)}" for i, e in enumerate(trees))
+        lines.append(f"{name} @ {tolerance:g} @ {', '.join(f'{k}: {v}' for k, v in ins.items())} @ {text_of} @ "
+                     + ", ".join(put(a) for a in out))
+
+    for t in TYPES:
+        given(f"row_{t}", special(t, rng, 8))
+        given(f"column_{t}", special(t, rng, 8)[:, None])
+    names = list(TYPES)
+    for s in names:
+        for t in names:
+            ops = ["+", "-", "*", "/", "%", "min", "max", "<", "<=", "==", "!=", "&&", "||"]
+            trees = [(op, "a", "b") for op in ops] + [("?:", ("<", "a", 1), "a", "b"), ("+", ("-", "a", "b"), 0.5)]
+            case(f"{s} and {t}", {"a": f"row_{s}", "b": f"column_{t}"}, trees)
+            if np.promote_types(np.promote_types(TYPES[s], i32) if TYPES[s].itemsize < 4 else TYPES[s],
+                                np.promote_types(TYPES[t], i32) if TYPES[t].itemsize < 4 else TYPES[t]).kind != "f":
+                case(f"bits of {s} and {t}", {"a": f"row_{s}", "b": f"column_{t}"},
+                     [(op, "a", "b") for op in ("&", "|", "^", "<<", ">>")] + [("~", "a"), ("~", ("+", "a", "b"))])
+    for t in names:
+        case(f"{t} alone", {"a": f"row_{t}"},
+             ["a", ("neg", "a"), ("abs", "a"), ("!", "a"), ("sqrt", "a"), ("rsqrt", "a"), ("floor", "a"), ("ceil", "a"),
+              ("round", "a"), ("isnan", "a"), ("clamp", "a", 10, 100), ("*", "a", "gain"), ("+", "a", "count"),
+              ("*", "a", 0.1), ("-", "a", 1), ("/", "a", 2)])
+        case(f"{t} and large numbers", {"a": f"row_{t}"},
+             [("+", "a", 300), ("+", "a", 70000), ("+", "a", -1), ("*", "a", 5000000000), ("<", "a", 1e30), ("==", "a", -1),
+              ("max", "a", 2**40), ("&&", "a", 1), ("?:", "a", 1, 0), ("?:", "a", 0.1, 2), ("-", 0, "a"), ("/", 1, "a")])
+        moderate = f"moderate_{t}"
+        a = np.array([1, 2, 3, 5, 10, 0, 17, 40], f64)
+        given(moderate, (a / 7 if TYPES[t].kind == "f" else a).astype(TYPES[t]))
+        case(f"functions of {t}", {"a": moderate},
+             [(op, "a") for op in ("exp", "log", "log2", "log10", "sin", "cos", "tan")]
+             + [(op, "a", 1.7) for op in ("pow", "atan2", "hypot")], 2e-6)
+    given("image", rng.integers(0, 65536, (6, 5, 3), np.uint16, endpoint=False))
+    given("dark", rng.integers(0, 3000, (6, 5, 1), np.uint16, endpoint=False))
+    given("flat", rng.random((5, 1), np.float32) + np.float32(0.5))
+    given("weights", np.array([0.3, 0.59, 0.11], np.float32))
+    given("one", np.array([2.5], np.float64))
+    given("large", rng.normal(0, 50, (101, 133)).astype(np.float32))
+    given("line", rng.normal(0, 50, 133).astype(np.float32))
+    given("wide", rng.normal(0, 1, (1, 1)).astype(np.float32))
+    everything = {"a": "image", "b": "dark", "c": "flat", "w": "weights", "k": "one"}
+    case("dark, flat, clip", everything, [("clamp", ("/", ("-", "a", "b"), "c"), 0, 65535), ("*", "a", "w"), ("+", "b", "k")])
+    case("large", {"a": "large"}, [("+", ("*", "a", 1.7), 3), ("<", "a", 0)])
+    case("large, by columns", {"a": "large", "b": "line", "c": "wide"}, [("-", ("*", "a", "b"), "c"), ("+", "b", "c")])
+    i0, i1, i2 = np.ogrid[:6, :5, :3]
+    at = {f"i{k}": Data(v.astype(i32), small=True) for k, v in enumerate((i0, i1, i2))}
+    case("indices", {"a": "image", "b": "dark"}, [("+", ("*", "i0", 100), ("+", ("*", "i1", 10), "i2")),
+                                                   ("*", "a", ("==", ("%", ("+", "i0", "i1"), 2), 0)),
+                                                   ("+", "b", ("*", "i1", 0.5))], extra=at)
+    d = ("-", "a", "b")
+    case("names", {"a": "image", "b": "dark"}, [("*", d, "gain"), (">", d, 3)],
+         program="d = a - b; y0 = d * gain; y1 = d > 3")
+    case("a var as it is, and as a truth", {"a": "dark"}, [(">=", (">>", "count", "a"), ("&&", "count", "a")),
+                                                           ("+", ("*", "gain", "a"), ("?:", "gain", "a", 0))])
+    leaves = [*everything, "gain", "count"]
+    n = 0
+    while n < 80:
+        trees = [random_tree(rng, leaves, 4) for _ in range(3)]
+        try:
+            case(f"random {n}", everything, trees)
+            n += 1
+        except Refused:
+            pass
+    open(os.path.join(here, "exprs.txt"), "w").write(
+        "# made by make_exprs.py\n" + "\n".join(lines) + "\n")
+    open(os.path.join(here, "exprs.bin"), "wb").write(blob)
+
+
+if __name__ == "__main__":
+    main()

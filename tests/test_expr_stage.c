@@ -1,0 +1,340 @@
+/* test_expr_stage.c - the kind `expr` on the CPU back end, its errors, and the text of its CUDA kernels, which NVRTC
+ * compiles here; tests/gpu runs them. Without NVRTC, or in a build without CUDA, it says that it skips. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/memfile.h"
+#include "expr_cases.h"
+#include "pipe.h"
+#include "program.h"
+#if GP_CUDA
+#include "cuda/nvrtc.h"
+#include "cuda/resident_text.h"
+#endif
+
+Suite *suite_expr_stage(void);
+
+/* ---- the text of kernels ----------------------------------------------------- */
+
+static gp_dev *dev;
+static gp_arena arena;
+
+static void setup(void)
+{
+    dev = trial_device(&gp_backend_cpu);
+    arena = (gp_arena){ 0 };
+}
+
+static void teardown(void)
+{
+    dev->backend->close(dev);
+    gp_arena_free(&arena);
+}
+
+/* What the stage `it` of a pipeline was compiled to. */
+static const gp_ew_program *program_of(const char *yaml, trial **t)
+{
+    gp_errs errs = { 0 };
+    *t = trial_open_text(dev, yaml, 1, &errs);
+    ck_assert_msg(*t != NULL, "%s\n%s", errs.n ? errs.e[0].msg : "?", yaml);
+    return ((const gp_ew_opts *)trial_options(*t))->program;
+}
+
+/* With other values of vars it is the same, so that nothing is compiled again. */
+START_TEST(the_text_has_no_vars)
+{
+    static const char *const values[] = { "gain: 1.5, dark: 7", "gain: 0.25, dark: 40000", "gain: -1e30, dark: -3" };
+    char *text = NULL;
+    for (int i = 0; i < 3; i++) {
+        char *yaml = gp_format(&arena, "vars: {%s}\nbuffers: {x: {dtype: u16, shape: [5, 4]}}\nstages:\n  - {use: give, "
+                               "out: x}\n  - {name: it, use: expr, in: x, out: y, expr: \"(x - dark) * (gain + 2) / gain\"}\n"
+                               "  - {use: take}\n", values[i]);
+        trial *t;
+        const gp_ew_program *p = program_of(yaml, &t);
+        ck_assert_int_eq(p->nvars, 3);
+        if (text)
+            ck_assert_str_eq(text, p->source.text);
+        else
+            text = strdup(p->source.text);
+        trial_close(t);
+    }
+    free(text);
+}
+END_TEST
+
+#if GP_CUDA
+static int ncompiled;
+
+static bool no_nvrtc(const gp_errs *errs)
+{
+    bool none = strstr(errs->e[0].msg, "install libnvrtc") != NULL;
+    if (none && !ncompiled++)
+        printf("**** SKIPPED: the text of kernels of expressions: %s ****\n", errs->e[0].msg);
+    return none;
+}
+
+static void compiles(const expr_case *c)
+{
+    static const char *const names[] = { "u8 and f16", "i64 and u64", "bits of u32 and i8", "f32 alone", "u64 alone",
+        "f16 and large numbers", "functions of f32", "functions of i32", "indices", "names", "dark, flat, clip", "random 3" };
+    bool named = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        named |= !strcmp(names[i], c->name);
+    if (!named)
+        return;
+    gp_errs errs = { 0 };
+    void *image;
+    size_t bytes;
+    trial *t;
+    char *yaml = expr_pipeline(c, false, false);
+    gp_source source = program_of(yaml, &t)->source;
+    if (!gp_nvrtc_compile(&source, 90, NULL, &image, &bytes, &errs) && !no_nvrtc(&errs))
+        ck_abort_msg("%s: %s\n%.2000s", c->name, errs.e[0].msg, source.text);
+    ncompiled++;
+    free(image);
+    free(yaml);
+    trial_close(t);
+}
+
+START_TEST(nvrtc_takes_the_text)
+{
+    expr_each_case(compiles);
+    ck_assert_int_ge(ncompiled, 12);
+}
+END_TEST
+
+/* Sizes and frame.index, and two of them in one resident kernel. */
+START_TEST(nvrtc_takes_two)
+{
+    static const char yaml[] = "buffers: {x: {dtype: f32, shape: [5, 4]}}\nstages:\n  - {use: give, out: x}\n"
+        "  - {name: it, use: expr, in: x, out: y, expr: \"x.shape[0] + x.size * frame.index + frame.time + %s\"}\n"
+        "  - {use: take}\n";
+    const char *const more[] = { "x", "i1" };
+    gp_member member[2];
+    gp_source source[2];
+    trial *t[2];
+    gp_errs errs = { 0 };
+    void *image;
+    size_t bytes;
+    for (int i = 0; i < 2; i++) {
+        char *text = gp_strdup(&arena, yaml), *at = strstr(text, "%s");
+        text = gp_format(&arena, "%.*s%s%s", (int)(at - text), text, more[i], at + 2);
+        source[i] = program_of(text, &t[i])->source;
+        member[i] = (gp_member){ .source = &source[i] };
+        if (!gp_nvrtc_compile(&source[i], 90, NULL, &image, &bytes, &errs) && !no_nvrtc(&errs))
+            ck_abort_msg("%s\n%.2000s", errs.e[0].msg, source[i].text);
+        free(image);
+    }
+    char *text = gp_resident_text(member, 2, &errs);
+    ck_assert_msg(text != NULL, "%s", errs.n ? errs.e[0].msg : "");
+    if (!gp_nvrtc_compile_text(text, NULL, 0, 90, NULL, &image, &bytes, &errs) && !no_nvrtc(&errs))
+        ck_abort_msg("%s", errs.e[0].msg);
+    free(text), free(image);
+    trial_close(t[0]), trial_close(t[1]);
+}
+END_TEST
+#endif
+
+/* ---- errors -------------------------------------------------------------------- */
+
+static const struct { const char *expr; int col; const char *msg; } bad[] = {
+    { "x +", 4, "expected a number or a name at the end" },
+    { "x = 3 =", 7, "expected an operator or the end of the line, not '='; to compare write '=='" },
+    { "(x", 3, "expected ')' at the end" },
+    { "x y", 3, "expected an operator or the end, not 'y'" },
+    { "x ? 1", 6, "expected ':' at the end" },
+    { "x ? 1 :", 8, "expected a number or a name at the end" },
+    { "1 < x < 3", 7, "write a < b && b < c" },
+    { "sqr(x)", 1, "no function 'sqr'; did you mean 'sqrt'?" },
+    { "pow(x)", 1, "'pow' takes 2 arguments, not 1" },
+    { "sqrt(x, 2)", 7, "expected ')', not ','" },
+    { "clamp(x, 1)", 1, "'clamp' takes 3 arguments, not 2" },
+    { "select(x, 1, 2, 3)", 1, "'select' takes 3 arguments, not 4" },
+    { "x[i0 - 1]", 1, "sees one element of each input at a time" },
+    { "3 * gian", 5, "did you mean 'gain'?" },
+    { "dd = x; out = d", 15, "no input, variable or assigned name 'd'; did you mean 'dd'?" },
+    { "out = later; later = x", 7, "'later' has no value yet" },
+    { "d = x; d = 2; out = d", 8, "'d' is assigned twice" },
+    { "x = 3", 1, "'x' is an input" },
+    { "gain = x", 1, "'gain' is a variable of the pipeline" },
+    { "i0 = x; out = 2", 1, "'i0' is the index along an axis" },
+    { "d = x", 0, "nothing is assigned to output 'y'" },
+    { "x; y = 2", 1, "of several lines each is NAME = ..." },
+    { "y = 2; x", 8, "expected NAME = ..." },
+    { "x & 1.5", 3, "'&' is for integers, not u64 and a number with a fraction" },
+    { "x * 1.5 << x", 9, "'<<' is for integers, not f64 and u64" },
+    { "~(x / 2)", 1, "'~' is for integers, not f64" },
+    { "x | (x > 1)", 3, "'|' has no type of integers that holds both u64 and u8" },
+    { "x + i2", 5, "'i2': frames here have 2 axes, and their indices are i0 to i1" },
+    { "x.shape[2]", 1, "'x' has no axis 2; axes count from 0" },
+    { "z.size", 1, "no input 'z'" },
+    { "x.width", 3, "a port has 'x.shape[k]' and 'x.size', no 'width'" },
+    { "9223372036854775807 + 1 + x", 21, "the result does not fit in 64 bits" },
+    { "$gain * x", 1, "write the bare name: 'gain'" },
+    { "x * text", 5, "'text' is 'hello', which is not a number" },
+    { " ;", 0, "'expr' is empty" },
+};
+enum { NBAD = sizeof bad / sizeof *bad };
+
+static gp_errs errors_of(const char *expr)
+{
+    gp_errs errs = { 0 };
+    char *yaml = gp_format(&arena, "vars: {gain: 1.5, text: hello}\nbuffers: {x: {dtype: u64, shape: [5, 4]}}\nstages:\n"
+                           "  - {use: give, out: x}\n  - {name: it, use: expr, in: x, out: y, expr: \"%s\"}\n"
+                           "  - {use: take}\n", expr);
+    ck_assert_msg(!trial_open_text(dev, yaml, 1, &errs), "'%s' is no error", expr);
+    ck_assert_int_eq(errs.failed, 1);
+    return errs;
+}
+
+START_TEST(errors)
+{
+    enum { BEGIN = 48 };
+    gp_errs errs = errors_of(bad[_i].expr);
+    ck_assert_msg(strstr(errs.e[0].msg, bad[_i].msg), "%s: %s", bad[_i].expr, errs.e[0].msg);
+    ck_assert_msg(errs.e[0].at.line == 5 && errs.e[0].at.col == BEGIN + bad[_i].col, "%s: %s: at %d:%d, not %d",
+                  bad[_i].expr, errs.e[0].msg, errs.e[0].at.line, errs.e[0].at.col - BEGIN, bad[_i].col);
+}
+END_TEST
+
+/* An error wherever the text is cut, or has a character too many; or none: never a crash. */
+START_TEST(cut_anywhere)
+{
+    static const char whole[] = "d = (x - 3) * gain; y = clamp(d, -1.5, x.size) < i1 ? !x || ~x & 7 : frame.index % 2";
+    static const char odd[] = "()=?:,;.<>!&|^~%*/+-#@$[]0a \n";
+    gp_node node = { .kind = GP_SCALAR, .at = { "p.yaml", 1, 1, 1 } };
+    for (size_t i = 0; i < sizeof whole; i++)
+        for (const char *c = odd; *c; c++) {
+            gp_errs errs = { 0 };
+            node.text = gp_format(&arena, "%.*s%c%s", (int)i, whole, *c, whole + i), node.len = sizeof whole;
+            ck_assert((gp_expr_parse_program(&arena, &node, &errs) != NULL) == !errs.failed);
+            errs = (gp_errs){ 0 };
+            node.text = gp_format(&arena, "%.*s%c", (int)i, whole, *c), node.len = i + 1;
+            ck_assert((gp_expr_parse_program(&arena, &node, &errs) != NULL) == !errs.failed);
+        }
+}
+END_TEST
+
+/* `n` times `unit`, after `begin` and before `end`. */
+static char *repeated(const char *begin, const char *unit, int n, const char *end)
+{
+    size_t from = strlen(begin), len = strlen(unit);
+    char *text = gp_alloc(&arena, from + len * (size_t)n + strlen(end) + 1), *p = text + from;
+    strcpy(text, begin);
+    for (int i = 0; i < n; i++, p += len)
+        memcpy(p, unit, len);
+    strcpy(p, end);
+    return text;
+}
+
+START_TEST(too_much)
+{
+    enum { MANY = 100000 };
+    static const struct { const char *begin, *unit, *end, *msg; } c[] = {
+        { "x", " + x", "", "more than 10000 numbers, names and operators" },
+        { "", "(", "x", "nested more than 64 deep" },
+        { "", "-", "x", "nested more than 64 deep" },
+        { "", "sqrt(", "x", "nested more than 64 deep" },
+        { "", "x ? 1 : ", "2", "nested more than 64 deep" },
+        { "", "x ? ", "2", "nested more than 64 deep" },
+        { "max(x", ", x", ")", "more than 10000 numbers, names and operators" },
+    };
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        gp_errs errs = errors_of(repeated(c[i].begin, c[i].unit, MANY, c[i].end));
+        ck_assert_msg(strstr(errs.e[0].msg, c[i].msg), "%s...: %s", c[i].unit, errs.e[0].msg);
+    }
+}
+END_TEST
+
+/* As many operations as there may be, and too many values at a time. */
+START_TEST(just_enough)
+{
+    gp_errs errs = { 0 };
+    gp_memfile m;
+    size_t len;
+    char *sum = repeated("x", " + x", 4999, "");
+    trial *t = trial_open_text(dev, gp_format(&arena, "buffers: {x: {dtype: f32, shape: [5]}}\nstages:\n  - {use: give, "
+                               "out: x}\n  - {name: it, use: expr, in: x, out: y, expr: \"%s\"}\n  - {use: take}\n", sum),
+                               1, &errs);
+    ck_assert_msg(t != NULL, "%s", errs.n ? errs.e[0].msg : "?");
+    array in = array_new(GP_F32, 1, (int64_t[]){ 5 }), out;
+    ((float *)in.data)[3] = 2;
+    trial_run(t, &in, 1, &out);
+    ck_assert(((float *)out.data)[3] == 10000 && ((float *)out.data)[4] == 0);
+    array_free(&in), array_free(&out), trial_close(t);
+    ck_assert(gp_memfile_open(&m));
+    for (int i = 0; i < 1100; i++)
+        fprintf(m.f, "v%d = x + %d; ", i, i);
+    fputs("y = 0", m.f);
+    for (int i = 0; i < 1100; i++)
+        fprintf(m.f, " + v%d", i);
+    char *many = gp_memfile_close(&m, &len);
+    errs = errors_of(many);
+    ck_assert_msg(strstr(errs.e[0].msg, "values at the same time, and 1024 is the most"), "%s", errs.e[0].msg);
+    free(many);
+}
+END_TEST
+
+/* ---- whole pipelines --------------------------------------------------------------- */
+
+static float ramp(int64_t i) { return (float)i * 0.5f; }
+
+/* Indices of frames, lines in a block, a constant of fewer axes, holes and partial frames; whatever the batch and the
+ * streams. There is no C++ compiler. */
+START_TEST(pipelines)
+{
+    static const char *const sets[][3] = {
+        { "depth=3", NULL }, { "batch=4", "depth=8", NULL }, { "streams=3", "depth=6", NULL }, { "launch=stream", NULL },
+    };
+    static const char yaml[] =
+        "vars: {gain: 2}\nbuffers: {line: {const: line.npy}, x: {dtype: f32, shape: [4, 3]}}\nstages:\n"
+        "  - {use: read, path: x.npy, format: npy, out: x}\n"
+        "  - use: expr\n    in: {x: x, b: line}\n    out: {y: y, mask: mask}\n    expr: |\n"
+        "      # a comment\n      d = x * gain +\n          b\n      y = d + frame.index\n\n      mask = y > 100 && i1 != 1\n"
+        "  - {use: write, in: y, path: y.npy}\n  - {use: write, in: mask, path: mask.npy}\n";
+    const char *dir = pipe_dir();
+    setenv("CXX", "/nowhere/c++", 1);
+    pipe_npy(dir, "x.npy", 90, 3, ramp);
+    pipe_npy(dir, "line.npy", 3, 0, ramp);
+    for (size_t s = 0; s < sizeof sets / sizeof *sets; s++) {
+        size_t bytes, mask_bytes;
+        pipe_result r = pipe_run(dir, yaml, "cpu", sets[s], (gp_run_options){ 0 });
+        pipe_no_errors(&r, sets[s][0]);
+        char *y = pipe_read(dir, "y.npy", &bytes), *mask = pipe_read(dir, "mask.npy", &mask_bytes);
+        ck_assert(y && mask);
+        const double *v = (const double *)(y + bytes) - 90 * 3;
+        const unsigned char *k = (const unsigned char *)mask + mask_bytes - 90 * 3;
+        for (int i = 0; i < 90 * 3; i++) {
+            double want = (double)(ramp(i) * 2 + ramp(i % 3)) + i / 12;
+            ck_assert_msg(v[i] == want && k[i] == (want > 100 && i % 3 != 1), "%s: element %d: %g, %d, not %g", sets[s][0], i,
+                          v[i], k[i], want);
+        }
+        free(y), free(mask);
+    }
+    unsetenv("CXX");
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+Suite *suite_expr_stage(void)
+{
+    Suite *s = suite_create("expr_stage");
+    TCase *t = tcase_create("texts");
+    tcase_set_timeout(t, 300);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, the_text_has_no_vars);
+#if GP_CUDA
+    tcase_add_test(t, nvrtc_takes_the_text);
+    tcase_add_test(t, nvrtc_takes_two);
+#else
+    printf("**** SKIPPED: the text of kernels of expressions: a build without CUDA ****\n");
+#endif
+    tcase_add_loop_test(t, errors, 0, NBAD);
+    tcase_add_test(t, cut_anywhere);
+    tcase_add_test(t, too_much);
+    tcase_add_test(t, just_enough);
+    tcase_add_test(t, pipelines);
+    suite_add_tcase(s, t);
+    suite_add_tcase(s, expr_cases(&gp_backend_cpu));
+    return s;
+}
