@@ -8,7 +8,7 @@ Suite *suite_expr(void)
 {
 #if GP_CUDA
     if (have_gpu) {
-        Suite *s = suite_create("expr");
+        Suite *s = suite_create("expr on cuda");
         suite_add_tcase(s, expr_cases(&gp_backend_cuda));
         return s;
     }
