@@ -34,14 +34,24 @@ GP_EW_FUNCTION T gp_ew_neg(T a)
         return -a;
 }
 
+/* Of the smallest integer itself. CUDA's compiler makes the instruction `abs` of what it sees through here, and that makes
+ * the largest integer of it. */
 GP_EW_FUNCTION T gp_ew_abs(T a)
 {
-    if constexpr (!real<T>::integer)
+    if constexpr (!real<T>::integer) {
         return fabs(a);
-    else if constexpr (real<T>::is_signed)
-        return a < 0 ? gp_ew_sub(T(0), a) : a;
-    else
+    } else if constexpr (real<T>::is_signed) {
+        T minus = gp_ew_sub(T(0), a);
+#ifdef __CUDA_ARCH__
+        if constexpr (sizeof(T) == 4)
+            asm("neg.s32 %0, %1;" : "=r"(minus) : "r"(a));
+        else
+            asm("neg.s64 %0, %1;" : "=l"(minus) : "l"(a));
+#endif
+        return a < 0 && a != minus ? minus : a;
+    } else {
         return a;
+    }
 }
 
 /* The sign is that of `a`; of integers 0 for b = 0. */
