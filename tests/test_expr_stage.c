@@ -335,6 +335,6 @@ Suite *suite_expr_stage(void)
     tcase_add_test(t, just_enough);
     tcase_add_test(t, pipelines);
     suite_add_tcase(s, t);
-    suite_add_tcase(s, expr_cases(&gp_backend_cpu));
+    suite_add_tcase(s, expr_cases(&gp_backend_cpu, 1));
     return s;
 }

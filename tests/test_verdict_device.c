@@ -63,8 +63,8 @@ static const verdict_case cases[] = {
       { "clean", .busy = 84, .in = 12 } }, .text = "the busiest is stage 'clean', 84 %", NONE },
     { "a source that ended with the last frame", HOST,
       .actor = { { "generate", .busy = 82, .ended = 97 }, { "clean", .busy = 84, .in = 12 } },
-      .bound = GP_BOUND_STAGE, .of = "generate", .text = "(host, 82 % busy, hardly ever waiting)",
-      NONE },
+      .bound = GP_BOUND_STAGE, .of = "generate", .text = "(host, 82 % busy, hardly ever waiting): try workers: 2",
+      .path = "stages.generate.workers", .value = "2" },
     { "a source that keeps up with its pipe", "buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n"
       "  - {use: read, path: stdin, format: raw, out: g}\n" END,
       .actor = { { "read", .busy = 80, .idle = 8 } }, .text = "nothing stands out", NONE },

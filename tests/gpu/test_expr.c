@@ -1,4 +1,6 @@
-/* test_expr.c - the kind `expr` on CUDA. */
+/* test_expr.c - the kind `expr` on CUDA, where each program is a kernel to compile: every 9th reference, or with
+ * GPIPE_THIN=n every n-th. */
+#include <stdlib.h>
 #include "expr_cases.h"
 #include "gpu.h"
 
@@ -9,7 +11,8 @@ Suite *suite_expr(void)
 #if GP_CUDA
     if (have_gpu) {
         Suite *s = suite_create("expr on cuda");
-        suite_add_tcase(s, expr_cases(&gp_backend_cuda));
+        const char *thin = getenv("GPIPE_THIN");
+        suite_add_tcase(s, expr_cases(&gp_backend_cuda, thin ? atoi(thin) : 9));
         return s;
     }
 #endif
