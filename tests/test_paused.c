@@ -92,10 +92,22 @@ static void check_ramp(const char *dir, const gp_pipeline *p, int values)
     free(out);
 }
 
+/* `text` with `to` in place of `from`; malloc'd. */
+static char *edited(const char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    ck_assert_ptr_nonnull(at);
+    char *s = malloc(strlen(text) + strlen(to) + 1);
+    sprintf(s, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    return s;
+}
+
+/* The source with one worker, and with three. */
 START_TEST(goes_on_with_itself_and_with_another)
 {
     const char *dir = pipe_dir();
-    gp_pipeline *p = compile(dir, yaml, "vars.frames=0"), *q = compile(dir, yaml, "vars.frames=0");
+    char *text = edited(yaml, "out: x}", _i ? "out: x, workers: 3}" : "out: x}");
+    gp_pipeline *p = compile(dir, text, "vars.frames=0"), *q = compile(dir, text, "vars.frames=0");
     ck_assert_int_eq(pause_it(p, NULL), GP_PAUSED);
     ck_assert_int_eq(pause_it(p, p), GP_PAUSED);
     ck_assert_int_eq(pause_it(q, p), GP_PAUSED);
@@ -108,6 +120,7 @@ START_TEST(goes_on_with_itself_and_with_another)
     ck_assert_int_eq(errs.n, 0);
     check_ramp(dir, p, 4);
     gp_pipeline_destroy(p), gp_pipeline_destroy(q);
+    free(text);
     pipe_dir_remove(dir);
 }
 END_TEST
@@ -154,16 +167,6 @@ static const struct { const char *from, *to, *msg; int line; } other[] = {
     { "b: 0, out: y}\n", "b: 0, out: y}\n  - {use: scale, a: 1, b: 0}\n", "'stages' differs from what the paused run has: " KNOBS, 3 },
     { "path: out.raw", "path: other.raw", "'path' differs from what the paused run has: " KNOBS, 6 },
 };
-
-/* `text` with `to` in place of `from`; malloc'd. */
-static char *edited(const char *text, const char *from, const char *to)
-{
-    const char *at = strstr(text, from);
-    ck_assert_ptr_nonnull(at);
-    char *s = malloc(strlen(text) + strlen(to) + 1);
-    sprintf(s, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-    return s;
-}
 
 START_TEST(what_differs_cannot_go_on)
 {
@@ -296,7 +299,7 @@ Suite *suite_paused(void)
     tc = tcase_create("api");
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, goes_on_with_itself_and_with_another);
+    tcase_add_loop_test(tc, goes_on_with_itself_and_with_another, 0, 2);
     tcase_add_loop_test(tc, a_paused_run_that_does_not_go_on, 0, 2);
     tcase_add_test(tc, one_that_is_over_before);
     tcase_add_loop_test(tc, what_differs_cannot_go_on, 0, (int)(sizeof other / sizeof *other));
