@@ -125,6 +125,28 @@ START_TEST(goes_on_with_itself_and_with_another)
 }
 END_TEST
 
+/* A pause about where the source ends, or beyond. */
+START_TEST(a_source_that_ends_meanwhile)
+{
+    const char *dir = pipe_dir();
+    char *text = edited(yaml, "out: x}", _i & 1 ? "out: x, workers: 3}" : "out: x}");
+    const char *const set[] = { NULL }, *const *const sets[] = { set, set, set };
+    for (int i = 0; i < 12; i++) {
+        const unsigned long long at[] = { 25 + (unsigned)i, 33 + (unsigned)i };
+        int parts;
+        size_t bytes;
+        pipe_result r = pipe_run_paused(dir, text, "cpu", sets, at, 2, (gp_run_options){ 0 }, &parts);
+        pipe_no_errors(&r, text);
+        ck_assert_int_eq(r.outcome, GP_DONE);
+        ck_assert_uint_eq(r.account[0].out, 40);
+        free(pipe_read(dir, "out.raw", &bytes));
+        ck_assert_uint_eq(bytes, 40 * 16);
+    }
+    free(text);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 START_TEST(a_paused_run_that_does_not_go_on)
 {
     const char *dir = pipe_dir();
@@ -300,6 +322,7 @@ Suite *suite_paused(void)
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, goes_on_with_itself_and_with_another, 0, 2);
+    tcase_add_loop_test(tc, a_source_that_ends_meanwhile, 0, 8);
     tcase_add_loop_test(tc, a_paused_run_that_does_not_go_on, 0, 2);
     tcase_add_test(tc, one_that_is_over_before);
     tcase_add_loop_test(tc, what_differs_cannot_go_on, 0, (int)(sizeof other / sizeof *other));

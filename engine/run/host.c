@@ -493,10 +493,11 @@ void gp_host_leave(gp_threadrt *t)
     gp_eventcount_wake(&p->changed);
     if (!last)
         return;
-    if (atomic_load(&p->paused)) {
+    if (atomic_load(&p->paused) && h->end == GP_UNKNOWN) {
         gp_actor_pause(p);
         return;
     }
+    atomic_store(&p->paused, false);   /* one of several workers came to its end */
     const gp_kind *k = p->stage->kind;
     uint64_t head = atomic_load(&h->head);
     bool clean = !atomic_load(&run->failed) && atomic_load(&run->level) < 2;

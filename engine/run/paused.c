@@ -191,7 +191,7 @@ static bool keep_ring(gp_run *run, int i, gp_held_ring *h, gp_errs *errs)
 
 static void keep_actor(gp_actorrt *p, gp_held_actor *h)
 {
-    h->next = atomic_load(&p->next);
+    h->next = p->host ? atomic_load(&p->host->head) : atomic_load(&p->next);
     h->frames = atomic_load(&p->frames), h->bytes = atomic_load(&p->bytes);
     h->over = !atomic_load(&p->paused), h->flushed = atomic_load(&p->flushed);
     if (p->seg)

@@ -125,6 +125,7 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
     bool goes_on = false, unknown = false;     /* finite inputs that have not ended */
     for (int i = 0; i < p->nin; i++) {
         gp_ringrt *r = p->in[i].ring;
+        bool paused = atomic_load(&r->paused);         /* before what was made, as the end is */
         uint64_t end = atomic_load(&r->end), at = atomic_load(&r->produced.at);
         if (p->regroup && end != GP_UNKNOWN)
             end = at = gp_firings_in_all(p->regroup, end);
@@ -138,7 +139,7 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
             goes_on |= at > next;
             unknown |= at <= next;
         }
-        lacks |= at <= next && atomic_load(&r->paused);
+        lacks |= at <= next && paused;
         if (at - next < avail)
             avail = at - next;
     }
@@ -157,8 +158,9 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
             if (atomic_load(&r->consumed[c].closed))
                 continue;
             wanted++;
+            bool paused = atomic_load(&r->consumed[c].paused);
             uint64_t room = gp_actor_room(p, r, atomic_load(&r->consumed[c].at)) - next;
-            lacks |= !room && atomic_load(&r->consumed[c].paused);
+            lacks |= !room && paused;
             if (room < avail)
                 avail = room;
         }

@@ -19,7 +19,7 @@ static const char *const settings[][8] = {
     { "depth=33", "streams=2", "batch=2", NULL },
     { "buffers.kept.depth=1", "buffers.sum.depth=7", "buffers.x.depth=3", "depth=12", NULL },
 };
-enum { SETTINGS = sizeof settings / sizeof *settings, PARTS = 6, RUNS = 40 };
+enum { SETTINGS = sizeof settings / sizeof *settings, PARTS = 6, RUNS = 24 };
 
 static unsigned next(unsigned *seed)
 {
