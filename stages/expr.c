@@ -33,7 +33,8 @@ static bool shape(gp_shape *s)
     gp_type frame = { .ndim = 0 };
     const gp_expr *tree;
     if (s->partial) {
-        gp_ew_smaller(&o->program->space, s->in, s->nin, &frame);
+        if (!gp_ew_smaller(s, &o->program->space, &frame))
+            return false;
         type_outputs(s, o, &frame);
         return true;
     }

@@ -279,6 +279,42 @@ END_TEST
 
 static float ramp(int64_t i) { return (float)i * 0.5f; }
 
+/* Frames that are smaller than declared do not broadcast, and are not cut to the size of another. */
+static const struct { const char *buffers, *inputs, *msg; } unlike[] = {
+    { "a: {dtype: f32, shape: [\"<=8\", \"<=9\"]}, b: {dtype: f32, shape: [\"<=8\", 1]}", "b", "stage 'expr': 'a' is f32 [6, 9] and "
+      "'b' is f32 [4, 1] in one frame: what is shorter there than declared does not broadcast" },
+    { "a: {dtype: f32, shape: [\"<=8\", \"<=9\"]}, b: {const: b.npy}", "c", "stage 'expr': 'a' is f32 [6, 5] and 'b' is f32 [9] in "
+      "one frame: what is shorter there than declared does not broadcast" },
+    { "a: {dtype: f32, shape: [4, 9]}, b: {dtype: f32, shape: [4, 9]}", "p", "stage 'expr' reads frames of two shapes: 'a' is f32 "
+      "[2, 9], and 'b', which is declared alike, is f32 [1, 9]" },
+    { "a: {dtype: f32, shape: [4, 9]}, b: {dtype: f32, shape: [4, 1]}", "b", "stage 'expr': 'a' is f32 [2, 9] and 'b' is f32 [1, 1] in "
+      "one frame: what is shorter there than declared does not broadcast" },
+};
+
+START_TEST(smaller_frames_have_to_fit)
+{
+    const char *dir = pipe_dir();
+    bool whole = strstr(unlike[_i].buffers, "<=") != NULL, constant = *unlike[_i].inputs == 'c';
+    char yaml[800];
+    pipe_npy(dir, "a.npy", 6, constant ? 5 : 9, ramp);
+    if (*unlike[_i].inputs == 'p')
+        pipe_npy(dir, "b.npy", 5, 9, ramp);
+    else if (constant)
+        pipe_npy(dir, "b.npy", 9, 0, ramp);
+    else
+        pipe_npy(dir, "b.npy", whole ? 4 : 5, 1, ramp);
+    snprintf(yaml, sizeof yaml, "buffers: {%s}\nstages:\n  - {use: read, path: a.npy%s, out: a}\n%s"
+             "  - {use: expr, in: [a, b], out: o, expr: a + b}\n  - {use: discard}\n", unlike[_i].buffers,
+             "", constant ? "" : whole ? "  - {use: read, name: rb, path: b.npy, out: b}\n"
+             : "  - {use: read, name: rb, path: b.npy, out: b}\n");
+    pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_str_eq(r.errs.e[0].msg, unlike[_i].msg);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+
 /* Indices of frames, lines in a block, a constant of fewer axes, holes and partial frames; whatever the batch and the
  * streams. There is no C++ compiler. */
 START_TEST(pipelines)
@@ -333,6 +369,7 @@ Suite *suite_expr_stage(void)
     tcase_add_test(t, cut_anywhere);
     tcase_add_test(t, too_much);
     tcase_add_test(t, just_enough);
+    tcase_add_loop_test(t, smaller_frames_have_to_fit, 0, (int)(sizeof unlike / sizeof *unlike));
     tcase_add_test(t, pipelines);
     suite_add_tcase(s, t);
     suite_add_tcase(s, expr_cases(&gp_backend_cpu, 1));

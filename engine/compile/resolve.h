@@ -186,6 +186,7 @@ struct gp_resolving {
 typedef struct gp_shape_ctx {
     gp_resolving *r;           /* NULL at run time */
     const gp_rstage *rs;       /* likewise */
+    const gp_graph *g;         /* only at run time */
     const gp_stage *stage;
     const gp_vars *vars;
     gp_errs *errs;

@@ -27,6 +27,7 @@ typedef struct gp_ew_size { int port, axis; } gp_ew_size;
 typedef struct gp_ew_space {
     int ndim, axes[GP_MAXPORT];
     unsigned repeated[GP_MAXPORT];
+    unsigned varies;           /* a set of the frame's axes along which some input may be shorter, by its declaration */
 } gp_ew_space;
 
 typedef struct gp_ew_program {
@@ -57,8 +58,9 @@ extern const gp_dtype gp_ew_dtype[GP_EW_NTYPES];
 
 /* space.c: the frame that the inputs broadcast to. False after an error. */
 bool gp_ew_broadcast(gp_shape *s, const gp_node *text, const gp_expr *tree, gp_ew_space *o, gp_type *frame);
-/* The same of a smaller frame: each axis is as long as the shortest input along which it is not repeated. */
-void gp_ew_smaller(const gp_ew_space *o, const gp_type *in, int nin, gp_type *frame);
+/* The same of a smaller frame, in a partial call. Along an axis all frames have to be as long as each other. Of a
+ * constant the first elements count, if no frame is declared to vary there: it stands beside a frame with fewer rows. */
+bool gp_ew_smaller(gp_shape *s, const gp_ew_space *o, gp_type *frame);
 /* Fills in dim, stride, axes and linear of a launch that makes such frames; with `merge` axes that lie behind each
  * other are one. */
 void gp_ew_place(const gp_ew_space *o, const gp_type *in, int nin, const gp_type *frame, bool merge, gp_ew_call *c);

@@ -42,11 +42,15 @@ bool gp_ew_broadcast(gp_shape *s, const gp_node *text, const gp_expr *tree, gp_e
         }
     }
     *frame = (gp_type){ .ndim = o->ndim };
+    o->varies = 0;
     for (int k = 0; k < o->ndim; k++)
         frame->dim[k] = dim[o->ndim - 1 - k];
     for (int p = 0; p < s->nin; p++) {
         const gp_type *t = &s->in[p];
         o->axes[p] = t->ndim, o->repeated[p] = 0;
+        for (int k = 0; k < t->ndim; k++)
+            if (s->in_varies && s->in_varies[p] >> k & 1)
+                o->varies |= 1u << (k + o->ndim - t->ndim);
         for (int k = 0; k < o->ndim; k++) {
             int own = k - (o->ndim - t->ndim);
             if (own < 0 || (t->dim[own] == 1 && frame->dim[k] != 1))
@@ -56,17 +60,27 @@ bool gp_ew_broadcast(gp_shape *s, const gp_node *text, const gp_expr *tree, gp_e
     return true;
 }
 
-void gp_ew_smaller(const gp_ew_space *o, const gp_type *in, int nin, gp_type *frame)
+bool gp_ew_smaller(gp_shape *s, const gp_ew_space *o, gp_type *frame)
 {
     frame->ndim = o->ndim;
     for (int k = 0; k < o->ndim; k++) {
-        frame->dim[k] = INT64_MAX;
-        for (int p = 0; p < nin; p++)
-            if (!(o->repeated[p] >> k & 1)) {
-                int64_t n = in[p].dim[k - (o->ndim - o->axes[p])];
-                frame->dim[k] = n < frame->dim[k] ? n : frame->dim[k];
-            }
+        int by = -1;
+        frame->dim[k] = 1;
+        for (int p = 0; p < s->nin; p++) {
+            bool cut = gp_shape_is_const(s, p) && !(o->varies >> k & 1);
+            if (o->repeated[p] >> k & 1 || (cut && by >= 0))
+                continue;
+            int64_t n = s->in[p].dim[k - (o->ndim - o->axes[p])];
+            char a[128], b[128];
+            bool fits = by < 0 || n == frame->dim[k] || (gp_shape_is_const(s, by) && !(o->varies >> k & 1));
+            if (!fits)
+                return gp_shape_fail(s, NULL, "'%s' is %s and '%s' is %s in one frame: what is shorter there than declared "
+                                     "does not broadcast", s->in_name[by], gp_type_text(&s->in[by], a), s->in_name[p],
+                                     gp_type_text(&s->in[p], b));
+            frame->dim[k] = n, by = p;
+        }
     }
+    return true;
 }
 
 static void set_strides(const gp_ew_space *o, const gp_type *in, int p, gp_ew_call *c)

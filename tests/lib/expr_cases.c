@@ -252,19 +252,18 @@ static array corner(const array *a, int ndim, const int64_t *size)
     return c;
 }
 
-/* A smaller frame gives a corner of what the whole one gives; inputs beyond the first `cut` stay as large as they are. */
-static void smaller(const expr_case *c, const int64_t *size, int cut, bool bounds)
+/* A smaller frame gives a corner of what the whole one gives. */
+static void smaller(const expr_case *c, const int64_t *size, bool bounds)
 {
     array in[EXPR_INPUTS], out[EXPR_OUTPUTS];
     int ndim = c->want[0].type.ndim;
     trial *t = open_case(c, 1, bounds, false);
     for (int i = 0; i < c->nin; i++)
-        in[i] = i < cut ? corner(&c->in[i], ndim, size) : copy_of(&c->in[i]);
+        in[i] = corner(&c->in[i], ndim, size);
     trial_run(t, in, 1, out);
     for (int i = 0; i < c->nout; i++) {
         array want = corner(&c->want[i], ndim, size);
-        SAME(out[i], want, c->tolerance, "%s: y%d of a frame of %lld rows, %d of its inputs cut", c->name, i,
-             (long long)size[0], cut);
+        SAME(out[i], want, c->tolerance, "%s: y%d of a frame of %lld rows", c->name, i, (long long)size[0]);
         array_free(&want);
     }
     free_all(in, c->nin);
@@ -278,14 +277,13 @@ static void as_part(const expr_case *c)
     int64_t size[GP_MAXDIM];
     if (!is_large(c))
         return;
-    for (int rows = 1; rows < t->dim[0]; rows += 2 + (rows > 5) * 30)
-        for (int cut = 1; cut <= c->nin; cut += c->nin - 1 + (c->nin == 1)) {
-            memcpy(size, t->dim, sizeof size);
-            size[0] = rows;
-            smaller(c, size, cut, false);
-            size[1] = 1 + rows % (t->dim[1] - 1);
-            smaller(c, size, cut, true);
-        }
+    for (int rows = 1; rows < t->dim[0]; rows += 2 + (rows > 5) * 30) {
+        memcpy(size, t->dim, sizeof size);
+        size[0] = rows;
+        smaller(c, size, false);
+        size[1] = 1 + rows % (t->dim[1] - 1);
+        smaller(c, size, true);
+    }
 }
 
 START_TEST(test_smaller)

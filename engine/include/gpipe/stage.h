@@ -298,6 +298,9 @@ bool gp_shape_eval(gp_shape *s, const gp_node *n, gp_num *out);
 /* The value of a var that is a number. False, without an error: there is none of that name. Tries the names of all
  * vars for `near`, if that is not NULL. */
 bool gp_shape_var(gp_shape *s, const char *name, gp_num *out, gp_near *near);
+/* In a partial call: is what comes in at this port the same in each frame, a constant? (In a `loop` what is given to it
+ * counts as one.) */
+bool gp_shape_is_const(const gp_shape *s, int port);
 /* The text of a node as a program over the elements of frames, see engine/compile/expr.h, which lives as
  * long as the pipeline. NULL after errors. */
 const struct gp_expr *gp_shape_program(gp_shape *s, const gp_node *n);
