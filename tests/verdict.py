@@ -236,7 +236,8 @@ case("a writer of pictures", WRITE % 1, "stage", "write", edit="stages.write.wor
 few = CORES <= 4                       # more than a reader can feed, and than streams there are
 if not few:
     print("SKIPPED, more than 4 cores: readers, writers and kernels on all cores")
-few and case("readers on all cores", READ % "png", "cores", "read", "store its frames as .npy", faster=2,
+MANY = "depth: %d\n" % (4 * CORES) + READ.replace("60}", "60, workers: %d}" % (2 * CORES))
+few and case("readers on all cores", MANY % "png", "cores", "read", "store its frames as .npy", faster=2,
              other=put("npy.yaml", READ.replace("p00000.%s", "'p0000?.npy'")))
 few and case("writers on all cores", "depth: %d\n" % (4 * CORES) + WRITE % (2 * CORES), "cores", "write",
      edit="stages.write.compression", faster=1.2)
