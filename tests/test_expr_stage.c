@@ -285,8 +285,8 @@ static const struct { const char *buffers, *inputs, *msg; } unlike[] = {
       "'b' is f32 [4, 1] in one frame: what is shorter there than declared does not broadcast" },
     { "a: {dtype: f32, shape: [\"<=8\", \"<=9\"]}, b: {const: b.npy}", "c", "stage 'expr': 'a' is f32 [6, 5] and 'b' is f32 [9] in "
       "one frame: what is shorter there than declared does not broadcast" },
-    { "a: {dtype: f32, shape: [4, 9]}, b: {dtype: f32, shape: [4, 9]}", "p", "stage 'expr' reads frames of two shapes: 'a' is f32 "
-      "[2, 9], and 'b', which is declared alike, is f32 [1, 9]" },
+    { "a: {dtype: f32, shape: [4, 9]}, b: {dtype: f32, shape: [4, 9]}", "p", "stage 'expr': 'a' is f32 [2, 9] and 'b' is f32 "
+      "[1, 9] in one frame: what is shorter there than declared does not broadcast" },
     { "a: {dtype: f32, shape: [4, 9]}, b: {dtype: f32, shape: [4, 1]}", "b", "stage 'expr': 'a' is f32 [2, 9] and 'b' is f32 [1, 1] in "
       "one frame: what is shorter there than declared does not broadcast" },
 };

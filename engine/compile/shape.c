@@ -217,27 +217,14 @@ bool gp_shape_check(gp_resolving *r, const gp_rstage *st)
     return !st->s.kind->check || call(&s, &c, st->s.kind->check, "check");
 }
 
-/* A constant, or what is given to a loop, which may be one. */
-static bool may_be_const(const gp_buffer *b)
-{
-    return gp_is_const(b) || b->given;
-}
-
 bool gp_shape_is_const(const gp_shape *s, int port)
 {
     const gp_shape_ctx *c = s->ctx;
     int b = c->stage->in[port];
-    return c->g && (b < 0 || may_be_const(&c->g->buffer[b]));
+    return c->g && (b < 0 || gp_is_const(&c->g->buffer[b]) || c->g->buffer[b].given);
 }
 
-/* Do frames of both have the same shape, by their declarations? What is carried has the rows of the first input. */
-static bool should_be_alike(const gp_buffer *x, const gp_buffer *y)
-{
-    bool frames = !may_be_const(x) && !may_be_const(y) && !x->carried && !y->carried;
-    return gp_type_same(&x->type, &y->type) && (frames || (x->varies && y->varies));
-}
-
-/* Inputs that are declared alike are taken for the same in each frame: a kernel that goes through one by the size of
+/* Inputs that have the same bounds are taken for the same in each frame: a kernel that goes through one by the size of
  * another would read beyond it. */
 static bool are_alike(const gp_graph *g, const gp_stage *st, const gp_type *in, gp_errs *errs)
 {
@@ -246,10 +233,10 @@ static bool are_alike(const gp_graph *g, const gp_stage *st, const gp_type *in, 
             const gp_buffer *x = st->in[a] < 0 ? NULL : &g->buffer[st->in[a]];
             const gp_buffer *y = st->in[b] < 0 ? NULL : &g->buffer[st->in[b]];
             char one[128], two[128];
-            if (x && y && should_be_alike(x, y) && !gp_type_same(&in[a], &in[b]))
-                return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' reads frames of two shapes: '%s' is %s, and '%s', which %s, "
-                               "is %s", st->name, x->name, gp_type_text(&in[a], one), y->name,
-                               x->varies ? "has the same bounds" : "is declared alike", gp_type_text(&in[b], two));
+            if (x && y && x->varies && y->varies && gp_type_same(&x->type, &y->type) && !gp_type_same(&in[a], &in[b]))
+                return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' reads frames of two shapes: '%s' is %s, and '%s', which has "
+                               "the same bounds, is %s", st->name, x->name, gp_type_text(&in[a], one), y->name,
+                               gp_type_text(&in[b], two));
         }
     return true;
 }

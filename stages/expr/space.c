@@ -60,24 +60,32 @@ bool gp_ew_broadcast(gp_shape *s, const gp_node *text, const gp_expr *tree, gp_e
     return true;
 }
 
+static bool do_not_fit(gp_shape *s, int p, int q)
+{
+    char a[128], b[128];
+    return gp_shape_fail(s, NULL, "'%s' is %s and '%s' is %s in one frame: what is shorter there than declared does not "
+                         "broadcast", s->in_name[p], gp_type_text(&s->in[p], a), s->in_name[q], gp_type_text(&s->in[q], b));
+}
+
+/* Frames first, then constants that may be longer than these. */
 bool gp_ew_smaller(gp_shape *s, const gp_ew_space *o, gp_type *frame)
 {
     frame->ndim = o->ndim;
     for (int k = 0; k < o->ndim; k++) {
-        int by = -1;
+        int by = -1, from = -1;        /* from: the frame that says how long the axis is */
         frame->dim[k] = 1;
-        for (int p = 0; p < s->nin; p++) {
-            bool cut = gp_shape_is_const(s, p) && !(o->varies >> k & 1);
-            if (o->repeated[p] >> k & 1 || (cut && by >= 0))
+        for (int p = 0; p < 2 * s->nin; p++) {
+            int q = p % s->nin;
+            bool cut = gp_shape_is_const(s, q) && !(o->varies >> k & 1);
+            if (o->repeated[q] >> k & 1 || cut != (p >= s->nin))
                 continue;
-            int64_t n = s->in[p].dim[k - (o->ndim - o->axes[p])];
-            char a[128], b[128];
-            bool fits = by < 0 || n == frame->dim[k] || (gp_shape_is_const(s, by) && !(o->varies >> k & 1));
-            if (!fits)
-                return gp_shape_fail(s, NULL, "'%s' is %s and '%s' is %s in one frame: what is shorter there than declared "
-                                     "does not broadcast", s->in_name[by], gp_type_text(&s->in[by], a), s->in_name[p],
-                                     gp_type_text(&s->in[p], b));
-            frame->dim[k] = n, by = p;
+            int64_t n = s->in[q].dim[k - (o->ndim - o->axes[q])];
+            if (by >= 0 && (cut ? from >= 0 && n < frame->dim[k] : n != frame->dim[k]))
+                return do_not_fit(s, by, q);
+            if (by < 0 || n < frame->dim[k])
+                frame->dim[k] = n, by = q;
+            if (!cut)
+                from = q;
         }
     }
     return true;
