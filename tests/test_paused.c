@@ -45,14 +45,14 @@ static void tear_down(void)
 
 typedef struct asked { gp_pipeline *p; bool pauses; int level; } asked;
 
-/* Once there are frames, and more of them: pauses, and cancels. */
+/* Once there are frames, and more than a run before had made: pauses, and cancels. */
 static void *ask(void *arg)
 {
     asked *a = arg;
     gp_account x;
     while (gp_accounts(a->p, &x, 1) < 1)
         sched_yield();
-    for (unsigned long long first = x.in; x.in == first; gp_accounts(a->p, &x, 1))
+    for (unsigned long long first = x.in; x.in <= first; gp_accounts(a->p, &x, 1))
         sched_yield();
     if (a->pauses)
         gp_pipeline_pause(a->p);
