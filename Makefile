@@ -38,7 +38,7 @@ again  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell
 PKGS  := yaml-0.1 $(LUA) libpng libjpeg
 WARN  := -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wwrite-strings
 CWARN := -Wstrict-prototypes -Wmissing-prototypes
-INC   := -Iengine/include -Iengine -Istages/expr -Istages/format -Istages/kernel -Istages/lua -Ilua -Ikernels -Itests/lib -I$B
+INC   := -Iengine/include -Iengine $(patsubst %/,-I%,$(sort $(wildcard stages/*/))) -Ilua -Ikernels -Itests/lib -I$B
 ALL   := $(WARN) -ffunction-sections -fdata-sections -MMD -MP $(INC) \
          -D_GNU_SOURCE -DGP_CUDA=$(CUDA) $(shell pkg-config --cflags $(PKGS) 2>/dev/null) \
          -pthread -ffp-contract=off -fPIC -fvisibility=hidden
@@ -68,7 +68,7 @@ ONCPU   := $(sort $(wildcard kernels/*.cpp))
 LUAMODS := $(sort $(wildcard lua/*.lua))
 CLI     := $(wildcard engine/cli/*.c)
 ENGINE  := $(filter-out $(CLI) $(if $(filter 0,$(CUDA)),engine/cuda/%.c),$(wildcard engine/*/*.c))
-LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/format/*.c) $(wildcard stages/expr/*.c) $(wildcard stages/kernel/*.c) $(wildcard stages/lua/*.c) $(wildcard lua/*.c)
+LIBSRC  := $(ENGINE) $(KINDS) $(wildcard stages/*/*.c) $(wildcard lua/*.c)
 OBJ     := $(LIBSRC:%.c=$B/%.o) $(KERNELS:%.cu=$B/%.cpu.o) $(ONCPU:%.cpp=$B/%.cpu.o) $B/embed.o $B/kinds.o
 EMBED   := README.md engine/base/embed.h engine/cpu/fiber.h kernels/cpu.h kernels/kernel.h kernels/half.h kernels/groups.h $(LUAMODS) $(filter-out %.c %.h,$(wildcard engine/cli/page*))
 CUROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))

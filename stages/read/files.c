@@ -1,0 +1,269 @@
+/* files.c - frames of files, see reader.h.
+ *
+ * Where a file is one frame, a frame's number says which. Files that are cut into pieces are opened one after the
+ * other, since each says how many it has; then its pieces are read at the same time by all workers. A file that cannot
+ * be opened costs one frame: the next is from the next file. A piece that cannot be read costs its own, so that numbers
+ * depend on what files say when they are opened. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/npy.h"
+#include "reader.h"
+
+void gp_piece_release(gp_piece_file *f)
+{
+    if (f && !--f->users)
+        close(f->fd);
+}
+
+/* ---- what is in a file ------------------------------------------------ */
+
+static const char *path_of(const gp_reader *r, int file)
+{
+    return r->o->nfiles ? r->o->file[file] : r->o->path;
+}
+
+/* Makes the frame as large as the file says, where it may be so. */
+static bool take_shape(const gp_reader *r, gp_view *v, const gp_type *found, char why[GP_WHY])
+{
+    if (!gp_read_fits(found, &r->most, r->o->varies, why))
+        return false;
+    v->type = *found;
+    return true;
+}
+
+/* A raw file is one frame, of as many rows as it has. */
+static bool take_rows(const gp_reader *r, gp_view *v, int64_t size, char why[GP_WHY])
+{
+    gp_type found = r->most;
+    int64_t row = (int64_t)gp_bytes(&found) / found.dim[0], rows = (size - r->o->offset - r->o->skip) / row;
+    found.dim[0] = rows > 1 ? rows : 1;
+    return take_shape(r, v, &found, why);
+}
+
+static bool take_header(const gp_reader *r, const gp_growbuf *room, gp_view *v, char why[GP_WHY])
+{
+    gp_type found;
+    size_t data;
+    bool fortran;
+    return gp_npy_parse((const char *)room->data, room->n, &found, &data, &fortran, why)
+        && take_shape(r, v, &found, why);
+}
+
+/* Finds out how a file that is open is cut; of a picture, reads it whole. */
+static bool look_into(gp_reader *r, gp_read_worker *w, gp_piece_file *f, gp_view *v, char why[GP_WHY])
+{
+    const gp_type *frame = &v->type;
+    const gp_read_opts *o = r->o;
+    gp_cut_how as = gp_read_cut(o);
+    gp_growbuf *room = &w->room;
+    struct stat st;
+    if (fstat(f->fd, &st))
+        return gp_why(why, "cannot be read: %s", strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return gp_why(why, "is not a regular file");
+    posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    if (gp_read_is_pictures(o))
+        return gp_read_file(f->fd, SIZE_MAX, room, why);
+    if (o->as == GP_RAW)
+        return (!o->varies || take_rows(r, v, st.st_size, why)) && gp_cut_raw(&f->cut, st.st_size, frame, &as, why);
+    if (!gp_read_file(f->fd, GP_READ_HEAD, room, why) || (o->varies && !take_header(r, room, v, why))
+        || !gp_cut_npy(&f->cut, room->data, room->n, st.st_size, frame, &as, why))
+        return false;
+    if (o->same_rows && f->cut.rows != frame->dim[0])
+        return gp_why(why, "has %lld rows, the first file %lld: declare the output's shape to "
+                           "cut files of different length", (long long)f->cut.rows,
+                      (long long)frame->dim[0]);
+    return true;
+}
+
+/* Opens a file, and finds out how it is cut. */
+static bool open_file(gp_reader *r, gp_read_worker *w, gp_piece_file *f, int file, gp_view *v, char why[GP_WHY])
+{
+    f->fd = open(path_of(r, file), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (f->fd < 0)
+        return gp_why(why, "cannot be read: %s", strerror(errno));
+    f->users = 1;
+    if (look_into(r, w, f, v, why))
+        return true;
+    gp_piece_release(f);
+    return false;
+}
+
+static bool decode(gp_reader *r, gp_read_worker *w, int file, gp_view *v, char why[GP_WHY])
+{
+    gp_type found;
+    char have[128], want[128];
+    const gp_picfile_how *as = &r->o->pictures;
+    if (!gp_picfile_head(as, path_of(r, file), w->room.data, w->room.n, &found, why))
+        return false;
+    if (!r->o->varies && !gp_type_same(&found, &v->type))
+        return gp_why(why, "holds %s, the first file %s: for pictures of different sizes declare the largest under "
+                      "'buffers', like shape: [\"<=1080\", \"<=1920\", 3]", gp_type_text(&found, have),
+                      gp_type_text(&v->type, want));
+    return (!r->o->varies || take_shape(r, v, &found, why))
+        && gp_picfile_decode(as, path_of(r, file), w->room.data, w->room.n, &v->type, v->data, why);
+}
+
+static bool read_piece(const gp_piece_file *f, int64_t piece, gp_view *v, char why[GP_WHY])
+{
+    int64_t at, rows;
+    if (!gp_cut_frame(&f->cut, piece, &at, &rows))
+        return gp_why(why, "has no rows");
+    int64_t want = rows * f->cut.row_bytes, got = gp_read_at(f->fd, v->data, (size_t)want, at);
+    if (got < 0)
+        return gp_why(why, "cannot be read: %s", strerror(errno));
+    if (got != want)
+        return gp_why(why, "became shorter: %lld bytes expected at offset %lld, %lld found",
+                      (long long)want, (long long)at, (long long)got);
+    v->type.dim[0] = rows;
+    return true;
+}
+
+/* Where a frame is. */
+struct place {
+    int file;
+    uint64_t pass;             /* over the files */
+    bool first;                /* of its pass */
+    gp_piece_file *in;     /* NULL: the file is one frame */
+    int64_t piece;
+    bool none;                 /* there are none to be repeated */
+};
+
+/* ---- which of them --------------------------------------------------- */
+
+/* Is a file one frame, whatever is in it? */
+static bool is_whole(const gp_read_opts *o)
+{
+    return gp_read_is_pictures(o) || o->same_rows || (o->varies && o->as == GP_NPY);
+}
+
+void gp_reader_over(gp_reader *r, uint64_t frame)
+{
+    pthread_mutex_lock(&r->lock);
+    r->over = frame < r->over ? frame : r->over;
+    pthread_cond_broadcast(&r->turn);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* The file is done with: the next frame is from the next one. With the lock. */
+static void next_file(gp_reader *r)
+{
+    gp_piece_release(r->now);
+    r->now = NULL;
+    r->piece = 0;
+    r->file++;
+}
+
+/* The next piece, for the worker whose turn it is; with the lock. A file that cannot be opened costs one frame. */
+static gp_status next_piece(gp_reader *r, gp_read_worker *w, gp_view *v, struct place *p, char why[GP_WHY])
+{
+    const gp_read_opts *o = r->o;
+    int64_t at, rows;
+    for (;; next_file(r)) {
+        if (r->file == o->nfiles) {
+            if (!o->loop)
+                return GP_END;
+            r->file = 0, r->pass++;
+            *p = (struct place){ .none = !r->any };
+            if (p->none)
+                return GP_FAILED;
+            r->any = false;
+        }
+        *p = (struct place){ .file = r->file, .pass = r->pass, .first = !r->any, .piece = r->piece };
+        gp_piece_file *f = r->open;
+        while (!r->now && f->users)
+            f++;
+        if (!r->now && !open_file(r, w, f, r->file, v, why)) {
+            next_file(r);
+            break;
+        }
+        if (!r->now)
+            r->now = f;
+        if (!gp_cut_frame(&r->now->cut, r->piece, &at, &rows))
+            continue;
+        p->in = r->now;
+        p->in->users++;
+        r->piece++;
+        break;
+    }
+    r->any = true;
+    return p->in ? GP_OK : GP_FAILED;
+}
+
+/* Finds a frame of files in pieces; the frames before it first. */
+static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, struct place *p, char why[GP_WHY])
+{
+    pthread_mutex_lock(&r->lock);
+    while (r->next != f->index && r->over > f->index)
+        pthread_cond_wait(&r->turn, &r->lock);
+    gp_status s = r->over <= f->index ? GP_STOPPED : next_piece(r, w, &f->out[0], p, why);
+    r->next += s != GP_STOPPED;
+    pthread_cond_broadcast(&r->turn);
+    pthread_mutex_unlock(&r->lock);
+    return s;
+}
+
+/* Finds a frame where a file is one. */
+static gp_status find_file(const gp_reader *r, uint64_t frame, struct place *p)
+{
+    uint64_t n = (uint64_t)r->o->nfiles;
+    *p = (struct place){ .none = !n };
+    if (n)
+        *p = (struct place){ .file = (int)(frame % n), .pass = frame / n, .first = frame % n == 0 };
+    return (p->pass || p->none) && !r->o->loop ? GP_END : p->none ? GP_FAILED : GP_OK;
+}
+
+/* The frame cannot be made. One that begins a pass over the files ends the run, where the pass before made none: the
+ * next would not either. */
+static gp_status fail(gp_reader *r, gp_call *c, gp_frame *f, const struct place *p, char why[GP_WHY])
+{
+    bool none = p->none || (p->first && p->pass && gp_wait_turn(c) && atomic_load(&r->good) < p->pass);
+    if (none)
+        gp_why(why, "has no frames that could be repeated");
+    r->worker[c->worker].none |= none;
+    gp_fail(c->errs, GP_E_RUN, r->o->at, "frame %llu: '%s' %s",
+            (unsigned long long)f->index, path_of(r, p->file), why);
+    return GP_FAILED;
+}
+
+static bool read_whole(gp_reader *r, gp_read_worker *w, gp_frame *f, int file, char why[GP_WHY])
+{
+    gp_view *v = &f->out[0];
+    if (!open_file(r, w, &w->whole, file, v, why))
+        return false;
+    f->name = r->stem[file];
+    bool ok = gp_read_is_pictures(r->o) || read_piece(&w->whole, 0, v, why);
+    gp_piece_release(&w->whole);
+    return ok && (!gp_read_is_pictures(r->o) || decode(r, w, file, v, why));
+}
+
+gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
+{
+    gp_read_worker *w = &r->worker[c->worker];
+    struct place p;
+    char why[GP_WHY];
+    bool whole = is_whole(r->o), ok;
+    gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, w, f, &p, why);
+    if (s == GP_FAILED)
+        return fail(r, c, f, &p, why);
+    if (s != GP_OK)
+        return s;
+    if (whole) {
+        ok = read_whole(r, w, f, p.file, why);
+    } else {
+        f->name = r->stem[p.file];
+        ok = read_piece(p.in, p.piece, &f->out[0], why);
+        pthread_mutex_lock(&r->lock);
+        gp_piece_release(p.in);
+        pthread_mutex_unlock(&r->lock);
+    }
+    if (!ok)
+        return fail(r, c, f, &p, why);
+    for (uint64_t good = atomic_load(&r->good); good <= p.pass;)
+        if (atomic_compare_exchange_weak(&r->good, &good, p.pass + 1))
+            break;
+    return GP_OK;
+}

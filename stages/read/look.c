@@ -1,0 +1,199 @@
+/* look.c - which files a `read` stage has, and what is in them, see reader.h. */
+#include <string.h>
+#include "base/npy.h"
+#include "reader.h"
+
+bool gp_read_is_pictures(const gp_read_opts *o)
+{
+    return o->as >= GP_PICTURE;
+}
+
+gp_cut_how gp_read_cut(const gp_read_opts *o)
+{
+    return (gp_cut_how){ o->offset, o->skip, o->tail == GP_TAIL_IGNORE };
+}
+
+/* ---- which files ----------------------------------------------------- */
+
+/* Fills in file, nfiles, live. *many: a glob or numbered. False: ask again, or
+ * an error was added. */
+static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool *many)
+{
+    o->nfiles = 0;
+    *first = NULL;
+    *many = false;
+    if (!strcmp(o->path, "stdin")) {
+        static const char *const file[] = { "/dev/stdin" };    /* it may be any file */
+        gp_shape_reads(s, file, 1);
+        o->live = true;
+        return true;
+    }
+    bool glob = gp_path_is_glob(o->path), numbered = gp_path_has_number(o->path);
+    if (glob || numbered) {
+        *many = gp_probe_file(s, o->path)->error != 0;     /* a file may be called 'a[1].npy' */
+    }
+    if (!*many) {
+        const char **file = gp_shape_alloc(s, sizeof *file);
+        file[0] = o->path;
+        o->file = file, o->nfiles = 1;
+    } else {
+        const gp_files *all = gp_probe_glob(s, o->path);
+        o->file = all->path, o->nfiles = all->n;
+    }
+    if (!o->nfiles)
+        return gp_shape_missing(s, "path", "no file matches '%s'%s", o->path, glob && numbered
+                                ? ": beside a number, *, ? and [ mean themselves" : "");
+    *first = gp_probe_file(s, o->file[0]);
+    gp_shape_reads(s, o->file, o->nfiles);
+    if ((*first)->error)
+        return gp_shape_missing(s, "path", "cannot read '%s': %s%s", o->file[0],
+                                strerror((*first)->error), !gp_path_lacks_zero(o->file[0]) ? ""
+                                : "; a number is %d, or with its digits %05d");
+    if ((*first)->kind == GP_FILE_DIR)
+        return gp_shape_fail(s, "path", "'%s' is a folder: say which of its files, as in "
+                                        "'%s/*.npy'", o->file[0], o->file[0]);
+    o->live = (*first)->kind == GP_FILE_STREAM;
+    return true;
+}
+
+/* ---- what is in them ------------------------------------------------- */
+
+/* What the files are: what `format` says, else the extension of `name`, which is the path or, for
+ * a glob of any extension, the first file. */
+static bool say_format(gp_shape *s, gp_read_opts *o, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    bool open = !o->format && name == o->path && gp_path_is_glob(dot ? dot : name);
+    o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(name);
+    o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
+                                    .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
+    if (o->varies & ~1u && o->as == GP_RAW && !open)
+        return gp_shape_fail(s, "path", "raw data do not say what their shape is: in the shape of what is read from "
+                             "'%s' only the first number may be a bound ('<=')", o->path);
+    return o->format || !gp_foreign_extension(name)
+        || gp_shape_fail(s, "path", "gpipe reads no %s files; make it .npy or .png, or set "
+                         "'format: raw' to read its bytes", gp_foreign_extension(name));
+}
+
+static bool raw_only(gp_shape *s, const gp_read_opts *o)
+{
+    const char *opt = o->offset           ? "offset"
+                    : o->skip             ? "skip"
+                    : o->endian != GP_LITTLE ? "endian"
+                                          : NULL;
+    if (o->as != GP_RAW && opt)
+        return gp_shape_fail(s, opt, "'%s' is only for raw data, not for '%s'", opt, o->path);
+    if (!gp_read_is_pictures(o) && !gp_shape_without(s, "orientation", "a file that is not a picture"))
+        return false;
+    if (gp_read_is_pictures(o) && o->tail != GP_TAIL_ERROR)
+        return gp_shape_fail(s, "tail", "'tail' is only for raw and .npy data, not for '%s'",
+                             o->path);
+    return true;
+}
+
+static bool declared(gp_shape *s, const char *path)
+{
+    const gp_type *t = &s->out[0];
+    return (t->dtype && t->ndim)
+        || gp_shape_fail(s, "path", "raw data do not say what they are: declare dtype and shape "
+                                    "of what is read from '%s' under 'buffers:'", path);
+}
+
+bool gp_read_fits(const gp_type *found, const gp_type *most, unsigned varies, char why[GP_WHY])
+{
+    char have[128], want[GP_BOUNDS_TEXT];
+    bool fits = found->dtype == most->dtype && found->ndim == most->ndim;
+    for (int k = 0; fits && k < found->ndim; k++)
+        fits = varies >> k & 1 ? found->dim[k] <= most->dim[k] : found->dim[k] == most->dim[k];
+    return fits || gp_why(why, "holds %s, which does not fit in %s", gp_type_text(found, have),
+                          gp_bounds_text(most, varies, want));
+}
+
+/* The type of a frame, from the head of the first file and the declaration. */
+static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool many)
+{
+    gp_type *t = &s->out[0], found = { 0 };
+    gp_cut cut;
+    gp_cut_how as = gp_read_cut(o);
+    char why[GP_WHY], have[128], want[128];
+    bool ok = true, fortran;
+    size_t data;
+
+    o->same_rows = o->as == GP_NPY && many && !t->ndim;
+    if (o->varies) {
+        if (o->as == GP_RAW && !declared(s, f->path))
+            return false;
+        if (o->as != GP_RAW)
+            ok = gp_read_is_pictures(o) ? gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why)
+                                : gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why);
+        if (!t->dtype)
+            t->dtype = found.dtype;
+        ok = ok && (o->as == GP_RAW || gp_read_fits(&found, t, o->varies, why));
+    } else if (o->as == GP_RAW) {
+        if (!declared(s, f->path))
+            return false;
+        ok = gp_cut_raw(&cut, f->size, t, &as, why);
+    } else if (o->as == GP_NPY) {
+        ok = gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why)
+          && (!t->dtype || t->dtype == found.dtype
+              || gp_why(why, "holds %s, and 'buffers' declares %s", gp_dtype_name(found.dtype),
+                        gp_dtype_name(t->dtype)))
+          && gp_cut_infer(t, &found, many, why)
+          && gp_cut_npy(&cut, f->head, f->nhead, f->size, t, &as, why);
+    } else {
+        ok = gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why);
+        gp_type said = { .dtype = t->dtype ? t->dtype : found.dtype,
+                         .ndim = t->ndim ? t->ndim : found.ndim };
+        memcpy(said.dim, t->ndim ? t->dim : found.dim, sizeof said.dim);
+        if (ok && !gp_type_same(&said, &found))
+            ok = gp_why(why, "holds %s, and 'buffers' declares %s", gp_type_text(&found, have),
+                        gp_type_text(&said, want));
+        if (ok)
+            *t = found;
+    }
+    if (!ok)
+        return gp_shape_fail(s, "path", "'%s' %s", f->path, why);
+    /* how many there are, where that shows in the first file */
+    int64_t each = gp_read_is_pictures(o) || o->same_rows || o->varies ? 1
+        : o->nfiles == 1 ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows
+                         : 0;
+    int64_t all = each * o->nfiles;
+    s->busy_ns = gp_read_is_pictures(o) ? gp_picfile_of(o->as)->decode_ns * (int64_t)gp_bytes(t) : 0;
+    s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;
+    return true;
+}
+
+bool gp_read_shape(gp_shape *s)
+{
+    gp_read_opts *o = (gp_read_opts *)s->opts;   /* its last fields are shape()'s */
+    const gp_file *first;
+    bool many;
+
+    o->at = gp_shape_loc(s, "path");
+    o->varies = s->out_varies[0];
+    if (!say_format(s, o, o->path))
+        return false;
+    s->endless = (o->loop || o->reopen) && !o->frames;
+    s->known.hertz = o->rate;
+    if (!list_files(s, o, &first, &many) || (many && o->nfiles && !say_format(s, o, o->file[0]))
+        || !raw_only(s, o))
+        return false;
+    s->once = o->live;
+    s->by_number = !o->live;
+    if (o->live && s->workers > 1)
+        return gp_shape_fail(s, "workers", "'%s' is a stream, whose frames come one after the other: it has one worker",
+                             o->path);
+    if (o->reopen && (!o->live || !o->nfiles))
+        return gp_shape_fail(s, "reopen", "'reopen' waits for the next writer of a FIFO, which '%s' "
+                             "is not", o->path);
+    if (o->live) {
+        if (o->as != GP_RAW)
+            return gp_shape_fail(s, "path", "'%s' is a stream, and only raw data can be read from "
+                                            "one: set 'format: raw'", o->path);
+        if (o->loop)
+            return gp_shape_fail(s, "loop", "'%s' is a stream and cannot be read twice%s", o->path,
+                                 o->nfiles ? ": 'reopen' waits for its next writer" : "");
+        return declared(s, o->path);
+    }
+    return !first || first->error || look_inside(s, o, first, many);
+}

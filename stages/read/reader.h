@@ -1,0 +1,89 @@
+/* reader.h - what the files of the kind `read` share: its options, and what it has open.
+ *
+ * look.c finds out, for shape(), which files there are and what is in them; files.c makes frames of files, by all
+ * workers; stream.c makes them of a FIFO or standard input, by one. */
+#ifndef GP_READER_H
+#define GP_READER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "cut.h"
+#include "pace.h"
+#include "picture_file.h"
+
+enum { GP_READ_HEAD = 12 + (1 << 16) };        /* bytes that the header of a .npy or a picture may have */
+enum { GP_LITTLE, GP_BIG };
+enum { GP_TAIL_ERROR, GP_TAIL_IGNORE };
+enum { GP_ORIENTATION_APPLY, GP_ORIENTATION_KEEP };
+
+typedef struct gp_read_opts {
+    const char *path;
+    int format, endian, tail, orientation;
+    int64_t offset, skip, frames;
+    bool loop, reopen;
+    double rate;
+    /* found by shape() */
+    gp_loc at;
+    gp_filetype as;
+    gp_picfile_how pictures;   /* where `as` is one */
+    bool live;                 /* a stream: `file` is not a regular file */
+    bool same_rows;            /* the frame's shape is that of the first file */
+    unsigned varies;           /* as declared: not 0, then each file is one frame, of its own shape */
+    const char *const *file;
+    int nfiles;
+} gp_read_opts;
+
+typedef struct gp_piece_file { /* a file that is cut into pieces */
+    int fd, users;             /* users 0: it is not open */
+    gp_cut cut;
+} gp_piece_file;
+
+typedef struct gp_read_worker {
+    gp_growbuf room;           /* a header, a picture, or what is skipped of a stream */
+    gp_piece_file whole;       /* where a file is one frame */
+    bool none;                 /* no further frame could be made either */
+} gp_read_worker;
+
+typedef struct gp_reader {
+    const gp_read_opts *o;
+    gp_type most;              /* a whole frame */
+    char **stem;               /* per file; live: one */
+    gp_read_worker *worker;
+    int workers;
+    gp_pace pace;
+    _Atomic uint64_t good;     /* 1 more than the last pass over the files that made a frame */
+    /* Files in pieces. How many a file has is known once it is open, so workers find their pieces in the order of
+     * frames, by turns, and then read them at the same time: */
+    pthread_mutex_t lock;      /* of all below */
+    pthread_cond_t turn;
+    uint64_t next;             /* the frame that is to be found; */
+    uint64_t over;             /* none is from here on */
+    int file;                  /* its file, */
+    int64_t piece;             /* its number there, */
+    uint64_t pass;             /* the pass over the files, */
+    bool any;                  /* which has had a frame */
+    gp_piece_file *now;        /* NULL: `file` is not open */
+    gp_piece_file *open;       /* one for each worker, and `now` */
+    /* A stream. */
+    int fd;                    /* -1: it is not open */
+    bool ended;
+    int64_t before;            /* bytes to skip before the next frame's `skip` */
+} gp_reader;
+
+/* look.c: of the kind; fills in what is found, and the output's type. */
+bool gp_read_shape(gp_shape *s);
+bool gp_read_is_pictures(const gp_read_opts *o);
+gp_cut_how gp_read_cut(const gp_read_opts *o);
+/* Is a file's frame one of those that are declared with bounds? */
+bool gp_read_fits(const gp_type *found, const gp_type *most, unsigned varies, char why[GP_WHY]);
+
+/* files.c: makes frame f->index; f->status is the caller's to set. */
+gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f);
+/* No frame is from `frame` on: no worker waits for its turn. */
+void gp_reader_over(gp_reader *r, uint64_t frame);
+void gp_piece_release(gp_piece_file *f);
+
+/* stream.c: the next frame of the stream; `first`: of this call, otherwise GP_AGAIN where nothing is there yet. */
+gp_status gp_reader_stream(gp_reader *r, gp_call *c, gp_frame *f, bool first);
+
+#endif

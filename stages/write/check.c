@@ -1,0 +1,128 @@
+/* check.c - what can be said of a `write` stage before it runs, see writer.h. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include "writer.h"
+
+/* The length of a ${...} at `p`, or of a '$' alone. */
+static size_t value_length(const char *p)
+{
+    size_t n = 1;
+    int open = 0;
+    if (p[1] == '$')
+        return 2;
+    do {
+        open += p[n] == '{' ? 1 : p[n] == '}' ? -1 : 0;
+        n++;
+    } while (open && p[n - 1]);
+    return p[1] == '{' && !open ? n : 1;
+}
+
+/* Checks that every % in the path, as the pipeline spells it, begins a known conversion. */
+static bool check_path(gp_shape *s)
+{
+    const gp_node *n = gp_shape_node(s, "path");
+    bool ok = true;
+    size_t known;
+    for (const char *p = n->text; (p += strcspn(p, "$%"), *p); p += known)
+        if (*p == '$')
+            known = value_length(p);
+        else if (!(known = gp_path_conversion(p))) {
+            known = 1 + strspn(p + 1, "0123456789");
+            known += isalpha((unsigned char)p[known]) != 0;
+            ok = gp_shape_fail_at(s, gp_node_part(n, (size_t)(p - n->text), known),
+                                  "'%.*s' has no meaning here; %%05d is the frame's number, %%n "
+                                  "the name of its source file, %%%% a '%%'", (int)known, p);
+        }
+    const gp_write_opts *o = s->opts;
+    return ok && (!gp_path_lacks_zero(o->path)
+                  || gp_shape_fail(s, "path", "'%s' has no number: that is %%d, or with its digits "
+                                              "%%05d", o->path));
+}
+
+/* Refuses what has no effect on such a file. */
+static bool check_exists(gp_shape *s, const gp_write_opts *o)
+{
+    const char *name = o->path + gp_path_folder(o->path);
+    if (!o->numbered && !gp_shape_without(s, "start", "a path without a number, like %05d"))
+        return false;
+    if (o->to_stdout && (!gp_shape_without(s, "if_exists", "standard output")
+                         || !gp_shape_without(s, "durable", "standard output")))
+        return false;
+    return o->if_exists != GP_NEXT
+        || (gp_path_has_number(name) && !o->named && !memchr(o->path, '%', (size_t)(name - o->path)))
+        || gp_shape_fail(s, "if_exists", "'next' is for files that differ only in the number in "
+                         "their names, like 'out/%%05d.raw'");
+}
+
+bool gp_write_is_pictures(const gp_write_opts *o)
+{
+    return o->as >= GP_PICTURE;
+}
+
+/* Refuses options of other formats than that of the file. */
+static bool check_pictures(gp_shape *s, gp_write_opts *o)
+{
+    static const char *const options[] = { "compression", "quality", "subsampling" };
+    char what[64];
+    bool ok = true;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        snprintf(what, sizeof what, "a file that is not a %s", gp_picfile_taking(options[i]));
+        ok = ok && (gp_picfile_takes(o->as, options[i]) || gp_shape_without(s, options[i], what));
+    }
+    o->pictures = (gp_picfile_how){ .format = o->as, .compression = (int)o->compression, .quality = (int)o->quality,
+                                    .subsampling = o->subsampling };
+    return ok;
+}
+
+bool gp_write_check(gp_shape *s)
+{
+    gp_write_opts *o = (gp_write_opts *)s->opts;   /* its last fields are this function's */
+    if (!check_path(s))
+        return false;
+
+    o->at = gp_shape_loc(s, "path");
+    o->to_stdout = !strcmp(o->path, "stdout");
+    o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(o->path);
+    if (!o->format && gp_foreign_extension(o->path))
+        return gp_shape_fail(s, "path", "gpipe writes no %s files; name it .npy or .png, or set "
+                             "'format: raw' for its bytes alone", gp_foreign_extension(o->path));
+    o->numbered = gp_path_has_number(o->path);
+    o->named = gp_path_has_name(o->path);
+    o->single = o->numbered || o->named || gp_write_is_pictures(o);
+
+    if (o->to_stdout && o->as != GP_RAW)
+        return gp_shape_fail(s, "format", "only raw data can be written to stdout");
+    if (o->stack && (o->single || o->as != GP_NPY))
+        return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy file, which '%s' is not",
+                             o->path);
+    if (!check_pictures(s, o))
+        return false;
+    if ((o->single || o->to_stdout)
+        && !gp_shape_without(s, "live", o->to_stdout ? "standard output" : "a file for each frame"))
+        return false;
+    return check_exists(s, o) && gp_shape_writes(s, "path", o->path);
+}
+
+bool gp_write_shape(gp_shape *s)
+{
+    const gp_write_opts *o = s->opts;
+    const gp_type *t = &s->in[0];
+    if (s->partial)
+        return true;
+    const char *why = gp_write_is_pictures(o) ? gp_picfile_of(o->as)->why_not(t, o->path) : NULL;
+    char have[128];
+    if (why)
+        return gp_shape_fail(s, "path", "'%s' cannot hold %s: %s", o->path,
+                             gp_type_text(t, have), why);
+    if (!o->single && s->in_varies[0] & ~1u)
+        return gp_shape_fail(s, "path", "'%s' joins frames along axis 0, and those of '%s' may differ in others: give "
+                             "each a file of its own, with %%05d or %%n in the path", o->path, s->in_name[0]);
+    if (o->stack && t->ndim == GP_MAXDIM)
+        return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
+    s->any_length = o->to_stdout || !strncmp(o->path, "/dev/", 5);
+    s->serial = !o->numbered && !o->named;
+    s->writes_from = o->if_exists == GP_NEXT ? INT64_MAX : o->start;
+    s->busy_ns = gp_write_is_pictures(o) ? gp_picfile_of(o->as)->encode_ns[o->compression] * (int64_t)gp_bytes(t) : 0;
+    return true;
+}

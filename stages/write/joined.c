@@ -1,0 +1,180 @@
+/* joined.c - all frames in one file, or to standard output, see writer.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "base/npy.h"
+#include "base/plural.h"
+#include "writer.h"
+
+enum { RUN_BYTES = 1 << 20 };
+
+/* Writes the header of the joined file as it now is; its length stays the same. */
+static bool put_header(gp_writer *w, char why[GP_WHY])
+{
+    char head[GP_NPY_HEADER_MAX];
+    int fd = w->worker[0].file.fd;
+    size_t n = gp_npy_header(&w->joined, head, sizeof head);
+    struct iovec v = { head, n };
+    if (!w->head) {
+        w->head = n;
+        return gp_write_all(fd, &v, 1, why);
+    }
+    for (size_t at = 0; at < n;) {
+        ssize_t k = pwrite(fd, head + at, n - at, (off_t)at);
+        if (k < 0 && errno != EINTR)
+            return gp_why(why, "cannot be written: %s", strerror(errno));
+        at += k > 0 ? (size_t)k : 0;
+    }
+    return true;
+}
+
+bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY])
+{
+    const gp_write_opts *o = w->o;
+    char path[PATH_MAX];
+    w->joined = *frame;
+    if (o->stack) {
+        w->joined.ndim++;
+        memcpy(w->joined.dim + 1, frame->dim, sizeof frame->dim[0] * (size_t)frame->ndim);
+    }
+    w->joined.dim[0] = 0;
+    bool ok = gp_path_expand(path, o->path, 0, "", why)
+        && gp_outfile_open(&w->worker[0].file, path, why);
+    bool refused = w->worker[0].file.in_place && (o->as == GP_NPY || o->live);
+    if (refused)
+        w->worker[0].file.unread = false;      /* nor is its reader waited for */
+    if (refused && o->as == GP_NPY)
+        return gp_why(why, "is not a regular file, which a joined .npy needs: set 'format: raw'");
+    if (refused)
+        return gp_why(why, "is not a regular file, on which 'live' has no effect");
+    return ok && (o->as != GP_NPY || put_header(w, why))
+        && (!o->live || w->worker[0].file.replaces || gp_outfile_publish(&w->worker[0].file, why));
+}
+
+static gp_status reach_joined(gp_writer *w, gp_call *c, char why[GP_WHY])
+{
+    char path[PATH_MAX];
+    gp_outfile *f = &w->worker[0].file;
+    if (f->open)
+        return GP_OK;
+    return gp_path_expand(path, w->o->path, 0, "", why) ? gp_writer_reach(c, f, path, why) : GP_FAILED;
+}
+
+/* How many bytes the joined file has, as far as it is whole. */
+static size_t joined_size(const gp_writer *w)
+{
+    return w->head + gp_bytes(&w->joined);
+}
+
+/* Writes at the end of the file. Somebody may truncate one that is live at any moment: then it
+ * stays too short. */
+static bool put_rows(const gp_outfile *f, struct iovec *v, int n, char why[GP_WHY])
+{
+    if (f->published)
+        fcntl(f->fd, F_SETFL, O_APPEND);
+    bool ok = gp_write_all(f->fd, v, n, why);
+    if (f->published)
+        fcntl(f->fd, F_SETFL, 0);      /* the header has its place */
+    return ok;
+}
+
+/* Adds the frames to the joined file. A .npy then says that they are there, whatever comes; what
+ * could not be written whole is taken away. */
+static bool append(gp_writer *w, struct iovec *v, int n, int64_t rows, char why[GP_WHY])
+{
+    const gp_write_opts *o = w->o;
+    gp_outfile *f = &w->worker[0].file;
+    w->began = true;
+    if ((o->live && !f->published && !gp_outfile_publish(f, why))
+        || !gp_outfile_check(f, joined_size(w), why))
+        return false;
+    if (put_rows(f, v, n, why)) {
+        w->joined.dim[0] += rows;
+        if (o->as != GP_NPY || put_header(w, why)) {
+            if (w->joined.dim[0])
+                gp_outfile_worth(f);
+            return true;
+        }
+        w->joined.dim[0] -= rows;      /* the header says what was there before */
+    }
+    int cut = f->in_place ? 0 : ftruncate(f->fd, (off_t)joined_size(w));
+    (void)cut;                         /* a .npy says how much of it is whole */
+    return false;
+}
+
+/* A file with a gap is useless, so any error ends the run. */
+bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
+{
+    const gp_write_opts *o = w->o;
+    struct iovec v[GP_WRITE_RUN];
+    char why[GP_WHY];
+    size_t bytes = 0;
+    int64_t rows = 0;
+    int k = 0;
+    if ((f[0].status = reach_joined(w, c, why)) != GP_OK)
+        return f[0].status == GP_STOPPED
+            || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
+    for (; k < n && bytes < RUN_BYTES; k++) {
+        const gp_view *in = &f[k].in[0];
+        bool partial = o->stack && in->type.dim[0] != in->rows;
+        if (partial && k)
+            break;                     /* first those before it */
+        if (partial)
+            return gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' cannot stack a frame of "
+                           "%lld row%s on frames of %lld: set 'stack: false', or leave it out before (a group has "
+                           "'tail: drop'; a script returns 'drop')",
+                           (unsigned long long)f[k].index, o->path, (long long)in->type.dim[0],
+                           gp_plural(in->type.dim[0]), (long long)in->rows);
+        v[k] = (struct iovec){ in->data, gp_bytes(&in->type) };
+        bytes += v[k].iov_len;
+        rows += o->stack ? 1 : in->type.dim[0];
+    }
+    if (k < n)
+        f[k].status = GP_AGAIN;
+    if (append(w, v, k, rows, why))
+        return true;
+    gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : GP_E_RUN;
+    return (k == 1 ? gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s",
+                             (unsigned long long)f[0].index, o->path, why)
+                   : gp_fail(c->errs, code, o->at, "frames %llu to %llu: '%s' %s",
+                             (unsigned long long)f[0].index, (unsigned long long)f[k - 1].index,
+                             o->path, why));
+}
+
+/* Now that the file is whole, that may be done with. */
+static void tell_kept(const gp_writer *w, gp_call *c)
+{
+    char first[PATH_MAX], more[40] = "";
+    const gp_outfile *f = &w->worker[0].file;
+    int n = f->in_place ? 0 : gp_outfile_kept(f, first);
+    if (n > 1)
+        snprintf(more, sizeof more, ", and %d more", n - 1);
+    if (n)
+        gp_fail(c->errs, GP_E_WARN, w->o->at, "'%s', which a run that failed kept, is still there%s",
+                first, more);
+}
+
+bool gp_writer_finish(gp_call *c)
+{
+    gp_writer *w = c->state;
+    const gp_write_opts *o = w->o;
+    gp_outfile *f = &w->worker[0].file;
+    char why[GP_WHY];
+    if (o->single)
+        return true;
+    if (gp_stopping(c) && !w->began && f->open && !f->in_place && !f->published) {
+        gp_fail(c->errs, GP_E_WARN, o->at, "'%s' is %s: the run was stopped before its first frame",
+                o->path, f->replaces ? "left as it is" : "not made");
+        return true;                   /* close_writer() drops it */
+    }
+    gp_status s = reach_joined(w, c, why);
+    if (s == GP_STOPPED)
+        return true;
+    if (s != GP_OK || !gp_outfile_check(f, joined_size(w), why) || !gp_outfile_commit(f, why))
+        return gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
+    tell_kept(w, c);
+    return true;
+}

@@ -1,0 +1,100 @@
+/* single.c - one file a frame, see writer.h. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include "base/npy.h"
+#include "writer.h"
+
+/* Names of sources say nothing of numbers: two runs may well share a pattern with %n. */
+bool gp_writer_hold(gp_writer *w, char why[GP_WHY])
+{
+    w->held.by = w->files, w->held.durable = w->worker[0].file.durable;
+    return !w->o->numbered || w->o->named || gp_outfile_hold(&w->held, w->o->path, why);
+}
+
+/* The number of the first file. Where that is there and must not be replaced, this is known
+ * before frame 0. */
+bool gp_writer_find_first(gp_writer *w, char why[GP_WHY])
+{
+    const gp_write_opts *o = w->o;
+    char path[PATH_MAX];
+    struct stat st;
+    w->first = (uint64_t)o->start;
+    if (o->if_exists == GP_NEXT) {
+        bool ok = gp_next_number(o->path, w->first, &w->first, why);
+        w->files->goes_on_at = w->first > (uint64_t)o->start ? w->first : 0;
+        return ok;
+    }
+    if (o->if_exists == GP_REPLACE || o->named || !gp_path_expand(path, o->path, w->first, "", why)
+        || stat(path, &st) || !S_ISREG(st.st_mode))
+        return true;
+    return gp_why(why, o->numbered ? "is there already with number %llu" : "is there already",
+                  (unsigned long long)w->first);
+}
+
+/* What is put for %n stays in its folder, and is no other file with the rest of the path. */
+static bool is_file_name(const char *s)
+{
+    return *s && strcmp(s, ".") && strcmp(s, "..") && !strchr(s, '/');
+}
+
+/* `path` is empty after an error that is the pattern's. */
+static bool name_file(gp_writer *w, const gp_frame *f, char path[PATH_MAX],
+                      char why[GP_WHY])
+{
+    const gp_write_opts *o = w->o;
+    path[0] = 0;
+    if (o->named && (!f->name || !is_file_name(f->name)))
+        return f->name ? gp_why(why, "cannot take the name '%s', which its source has", f->name)
+                       : gp_why(why, "has a %%n, but the frame's source gives no names: use %%05d");
+    return gp_path_expand(path, o->path, w->first + f->index, f->name, why);
+}
+
+/* After GP_FAILED errno says whether a file system was to blame. */
+static gp_status put_file(gp_writer *w, gp_call *c, const gp_frame *f, const char *path,
+                          char why[GP_WHY])
+{
+    gp_write_worker *d = &w->worker[c->worker];
+    const gp_view *in = &f->in[0];
+    char head[GP_NPY_HEADER_MAX];
+    struct iovec v[2] = { { head, 0 }, { in->data, gp_bytes(&in->type) } };
+
+    if (w->o->as == GP_NPY)
+        v[0].iov_len = gp_npy_header(&in->type, head, sizeof head);
+    if (gp_write_is_pictures(w->o)) {
+        if (!gp_picfile_encode(&w->o->pictures, in->data, &in->type, &d->picture, why))
+            return GP_FAILED;
+        v[1] = (struct iovec){ d->picture.data, d->picture.n };
+    }
+    /* Of two frames with one name the first has it, whichever is encoded first. */
+    if (w->o->named && !w->o->numbered && !gp_wait_turn(c))
+        return GP_DROP;
+    d->file.frame = f->index, d->file.number = w->first + f->index;
+    gp_status s = gp_writer_reach(c, &d->file, path, why);
+    if (s == GP_OK && !(gp_write_all(d->file.fd, v, 2, why) && gp_outfile_commit(&d->file, why)))
+        s = GP_FAILED;
+    int error = errno;
+    gp_outfile_drop(&d->file);
+    errno = error;
+    return s;
+}
+
+/* Is it the disk that fails, and no single file? */
+static bool is_of_the_disk(int error)
+{
+    return error == ENOSPC || error == EDQUOT || error == EROFS || error == EIO;
+}
+
+bool gp_writer_single(gp_writer *w, gp_call *c, gp_frame *f)
+{
+    char why[GP_WHY], path[PATH_MAX];
+    errno = 0;
+    f->status = name_file(w, f, path, why) ? put_file(w, c, f, path, why) : GP_FAILED;
+    int error = errno;
+    if (f->status == GP_FAILED)
+        gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' %s",
+                (unsigned long long)f->index, *path ? path : w->o->path, why);
+    return f->status != GP_FAILED || !is_of_the_disk(error);
+}

@@ -1,0 +1,69 @@
+/* writer.h - what the files of the kind `write` share: its options, and what it has open.
+ *
+ * check.c is what can be said before a run; single.c writes one file a frame, by any number of workers; joined.c writes
+ * all frames to one file, or to standard output, by one. Functions that return bool put into `why` how the sentence
+ * goes on that begins with the file's name. */
+#ifndef GP_WRITER_H
+#define GP_WRITER_H
+
+#include "base/filetable.h"
+#include "picture_file.h"
+
+enum { GP_WRITE_RUN = 64 };            /* frames in a call, at most */
+enum { GP_REPLACE, GP_REFUSE, GP_NEXT };
+enum { GP_NOT_DURABLE, GP_AT_END, GP_FILE_BY_FILE };
+
+typedef struct gp_write_opts {
+    const char *path;
+    int format;
+    bool stack, live;
+    int64_t compression, start, quality;
+    int if_exists, durable, subsampling;
+    /* found by check() */
+    gp_loc at;
+    gp_filetype as;
+    gp_picfile_how pictures;   /* where `as` is one */
+    bool numbered;             /* has a number: no two frames have one name */
+    bool named;                /* has a %n */
+    bool single;               /* one file a frame */
+    bool to_stdout;
+} gp_write_opts;
+
+typedef struct gp_write_worker {
+    gp_outfile file;
+    gp_growbuf picture;
+} gp_write_worker;
+
+typedef struct gp_writer {
+    const gp_write_opts *o;
+    gp_filewriter *files;      /* all that it writes */
+    gp_outfile held;           /* the pattern of numbered files */
+    char who[128];
+    uint64_t first;            /* number of the file of frame 0 */
+    int workers;
+    gp_write_worker *worker;
+    gp_type joined;            /* what the joined file holds so far */
+    size_t head;               /* bytes of its header */
+    bool began;                /* a frame came, be it one of no rows */
+} gp_writer;
+
+/* check.c: of the kind. */
+bool gp_write_check(gp_shape *s);
+bool gp_write_shape(gp_shape *s);
+bool gp_write_is_pictures(const gp_write_opts *o);
+
+/* Opens a file; of a FIFO it waits for the reader. GP_OK; GP_STOPPED; GP_FAILED with `why`. */
+gp_status gp_writer_reach(gp_call *c, gp_outfile *f, const char *path, char why[GP_WHY]);
+
+/* single.c: before frame 0, whose files these are, and the number of the first. */
+bool gp_writer_hold(gp_writer *w, char why[GP_WHY]);
+bool gp_writer_find_first(gp_writer *w, char why[GP_WHY]);
+/* Writes a frame, and sets its status. False: no further frame could be written either. */
+bool gp_writer_single(gp_writer *w, gp_call *c, gp_frame *f);
+
+/* joined.c: the file for all frames, of which w->joined.dim[0] rows are there. */
+bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY]);
+bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n);
+bool gp_writer_finish(gp_call *c);
+
+#endif
