@@ -22,11 +22,13 @@ MAY = {
     "engine/report": ["base", "compile", "device", "run", "api"],
     "engine/draw": ["base", "compile"],
     "engine/cli": ["base", "report", "draw"],
-    "stages": ["base", "stages/expr", "stages/format", "stages/kernel", "stages/lua", "lua"],
+    "stages": ["base", "stages/expr", "stages/format", "stages/kernel", "stages/lua", "stages/read", "stages/write", "lua"],
     "stages/expr": ["base", "compile", "kernels"],
     "stages/format": ["base"],
     "stages/kernel": ["base", "stages/format"],
     "stages/lua": ["base", "lua"],
+    "stages/read": ["base", "stages/format"],
+    "stages/write": ["base", "stages/format"],
     "lua": ["base"],
     "kernels": ["base", "cpu"],
 }
@@ -45,7 +47,7 @@ def folder_of(name, path):
         return "gpipe"
     if os.path.exists("engine/" + name):
         return name.split("/")[0]
-    for folder in ("stages/expr", "stages/format", "stages/kernel", "stages/lua", "lua", "kernels"):
+    for folder in [f for f in MAY if f.startswith("stages/")] + ["lua", "kernels"]:
         if os.path.exists(f"{folder}/{name}"):
             return folder
     wrong.append(f"{path}: includes '{name}', which is nowhere")
