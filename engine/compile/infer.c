@@ -220,6 +220,16 @@ static bool check_handed_on(gp_resolving *r, const gp_rstage *st, const gp_rbuf 
     return true;
 }
 
+void gp_take_shape(gp_stage *st, const gp_shape *s)
+{
+    st->batched = s->batched, st->keeps_slots = s->keeps_slots, st->serial = s->serial, st->known = s->known;
+    st->frame_info = s->frame_info, st->once = s->once, st->any_length = s->any_length;
+    st->writes_from = s->writes_from, st->cooperative = s->cooperative;
+    st->writes_all = s->writes_all, st->expr = s->expr;
+    st->scratch = s->scratch, st->state = s->state, st->table = s->table, st->busy_ns = s->busy_ns;
+    st->block = s->block, st->grid = s->grid;
+}
+
 static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
 {
     unsigned varies[GP_MAXPORT], declared[GP_MAXPORT];
@@ -238,13 +248,8 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
     if (!read_regroup(r, st, &s))
         return false;
     st->s.follows |= st->s.regroup.repeat > 1;
-    st->s.batched = s.batched, st->s.keeps_slots = s.keeps_slots;
-    st->s.serial = s.serial || (!st->s.nin && !(st->s.kind->by_number && s.by_number)), st->s.known = s.known;
-    st->s.frame_info = s.frame_info, st->s.once = s.once, st->s.any_length = s.any_length;
-    st->s.writes_from = s.writes_from, st->s.cooperative = s.cooperative;
-    st->s.writes_all = s.writes_all;
-    st->s.scratch = s.scratch, st->s.state = s.state, st->s.table = s.table, st->s.busy_ns = s.busy_ns;
-    st->s.block = s.block, st->s.grid = s.grid;
+    gp_take_shape(&st->s, &s);
+    st->s.serial |= !st->s.nin && !(st->s.kind->by_number && s.by_number);
     if (!check_stage(r, st, &s))
         return false;
     for (int p = 0; p < st->s.nout; p++) {

@@ -145,6 +145,10 @@ typedef struct gp_stage {
                                   of the topological order */
     int cycle;                 /* the same number, not 0, for all stages of a cycle */
     bool circles;              /* ... which is in one segment */
+    const char *expr;          /* as shape() said */
+    /* Of one that fuse.c made: the stages of the file that it is, and the buffers between them, which are nowhere. */
+    const char *const *part; int nparts;
+    const char *const *inside; int ninside;
 } gp_stage;
 
 /* carry.c: is it the stage that makes a carried buffer? */
@@ -161,6 +165,9 @@ static inline bool gp_stage_circles_back(const gp_stage *s)
 {
     return s->circles && s->closes;
 }
+
+/* Two neighbours that compute element by element and are two kernels all the same: `to` reads what `from` makes. */
+typedef struct gp_unfused { const char *from, *to, *why; } gp_unfused;
 
 typedef struct gp_graph {
     const char *name;
@@ -179,6 +186,8 @@ typedef struct gp_graph {
     gp_sync sync;
     gp_on_error on_error;
     int64_t stall_ns;          /* 0: never */
+    bool fuse;                 /* neighbours may become one stage */
+    gp_unfused *unfused; int nunfused;
 } gp_graph;
 
 /* ---- 3. plan (lower.c, then schedule.c) ------------------------------ */

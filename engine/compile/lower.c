@@ -478,6 +478,15 @@ static bool place_infos(lowering *w, int actor, gp_errs *errs)
     return true;
 }
 
+const int *gp_segments(gp_arena *a, const gp_graph *g)
+{
+    lowering w = { .a = a, .g = g, .level = GP_NEW(a, int, g->nstages), .group = GP_NEW(a, int, g->nstages),
+                   .next = none(a, g->nstages) };
+    assign_levels(&w);
+    join_stages(&w);
+    return w.group;
+}
+
 gp_plan *gp_lower(gp_arena *a, const gp_graph *g, const gp_machine *m, gp_errs *errs)
 {
     (void)m;

@@ -31,6 +31,9 @@ static inline size_t gp_size_round(size_t bytes)
  * False where a depth that the file says is too small for that. */
 bool gp_deepen(gp_arena *a, gp_plan *p, gp_errs *errs);
 
+/* lower.c: of each stage the lowest one of its segment, or itself on the host. */
+const int *gp_segments(gp_arena *a, const gp_graph *g);
+
 /* schedule.c: how many launches of a segment differ in their slots: one for
  * each range of 1, 2, 4, ... `batch` frames, aligned to its own size, that does
  * not wrap `depth`, over all `period` slots. */

@@ -165,7 +165,7 @@ static void read_device(gp_resolving *r, const gp_node *n, const gp_machine *m)
 /* ---- the keys at the top --------------------------------------------- */
 
 static const char *const top_keys[] = { "pipeline", "device", "depth", "streams", "batch",
-                                        "launch", "sync", "on_error", "stall_timeout", "vars",
+                                        "launch", "sync", "fuse", "on_error", "stall_timeout", "vars",
                                         "buffers", "stages", NULL };
 
 static const gp_node *top(gp_resolving *r, const char *key)
@@ -244,6 +244,7 @@ static void read_top(gp_resolving *r, const gp_machine *machine)
     g->batch = whole(r, "batch", true, GP_DEPTH_MAX, 0);
     g->launch = (gp_launch_mode)word(r, "launch", "graph|stream|persistent");
     g->sync = (gp_sync)word(r, "sync", "auto|spin|yield|block");
+    g->fuse = word(r, "fuse", "auto|none") == 0;
     g->on_error = (gp_on_error)word(r, "on_error", "stop|drop");
     g->stall_ns = 30000000000;
     if ((n = top(r, "stall_timeout")) && gp_read_time(&r->read, n, &g->stall_ns)
@@ -349,12 +350,10 @@ static int join(sets *s, int x, int y)
 }
 
 /* Which sources reach each stage; not by way of what is carried, which decides no end. */
-static void find_sources(gp_resolving *r)
+void gp_find_sources(gp_arena *a, gp_graph *g)
 {
-    gp_graph *g = r->graph;
-    sets s = { .a = r->arena, .words = ((size_t)g->nstages + 31) / 32,
-               .joined = { .arena = r->arena } };
-    int *set = GP_NEW(r->arena, int, g->nstages), none = -1;
+    sets s = { .a = a, .words = ((size_t)g->nstages + 31) / 32, .joined = { .arena = a } };
+    int *set = GP_NEW(a, int, g->nstages), none = -1;
     for (int i = 0; i < g->nstages; i++) {
         gp_stage *st = &g->stage[i];
         set[i] = -1;
@@ -400,7 +399,7 @@ static void build(gp_resolving *r)
                 b->use[b->nuse++] = (gp_use){ i, p };
             }
     }
-    find_sources(r);
+    gp_find_sources(r->arena, g);
 }
 
 /* The errors from `from` on in the order of the file, as a reader meets them. */
@@ -461,6 +460,8 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         build(r);
         if (gp_rates(a, r->graph, errs) && gp_carry_sources(a, r->graph, errs))
             gp_check_files(r);
+        if (errs->failed == failed)
+            r->graph = gp_fuse_stages(r, r->graph);
         if (errs->failed == failed)
             gp_share_cores(a, r->graph, machine);
     }

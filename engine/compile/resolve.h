@@ -9,6 +9,7 @@
  *   window.c   stages that the key `window` makes
  *   infer.c    types: calls shape() in order
  *   shape.c    what shape() may call back, at compile time and at run time
+ *   fuse.c     neighbours that compute element by element become one stage
  *   rates.c    how often each stage fires, for stages that regroup frames
  *   files.c    no stage writes a file that one reads
  *   options.c  one value of the YAML -> one value in C
@@ -227,13 +228,20 @@ int gp_windows_most(const gp_node *stages);
 void gp_window_wire(gp_resolving *r, gp_rstage *st);
 /* order.c: fills order[]; cycles are errors. */
 void gp_order(gp_resolving *r);
-/* infer.c: types, rates and what shape() says, for stages in order. */
+/* infer.c: types, rates and what shape() says, for stages in order; what one call of it said. */
 void gp_infer(gp_resolving *r);
+void gp_take_shape(gp_stage *st, const gp_shape *s);
+/* shape.c: fills in what a shape() of this stage is given, beside types. */
+void gp_shape_begin(gp_shape *s, gp_shape_ctx *c);
 /* shape.c: calls shape(), and check() if the kind has it. False after errors. */
 bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s);
 bool gp_shape_check(gp_resolving *r, const gp_rstage *st);
 /* rates.c: how often each stage of the graph fires; depths that follow from it. False after errors. */
 bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs);
+/* fuse.c: the graph with neighbours that compute element by element as one stage each. */
+gp_graph *gp_fuse_stages(gp_resolving *r, gp_graph *g);
+/* resolve.c: fills in which sources reach each stage. */
+void gp_find_sources(gp_arena *a, gp_graph *g);
 /* workers.c: how many workers stages have that leave it to the machine, and the room that they need. */
 void gp_share_cores(gp_arena *a, gp_graph *g, const gp_machine *m);
 /* files.c: errors where a stage of the graph writes what one reads, as far as paths tell. */

@@ -184,9 +184,6 @@ static bool call(gp_shape *s, gp_shape_ctx *c, bool (*function)(gp_shape *), con
 {
     const gp_stage *st = c->stage;
     int failed = c->errs->failed;
-    s->opts = st->opts, s->user = st->kind->user;
-    s->workers = st->workers;
-    s->ctx = c;
     bool ok = function(s);
     if (!ok && c->errs->failed == failed)
         gp_fail(c->errs, GP_E_BUG, st->at, "%s() of kind '%s' failed and does not say why", name,
@@ -194,12 +191,20 @@ static bool call(gp_shape *s, gp_shape_ctx *c, bool (*function)(gp_shape *), con
     return ok && c->errs->failed == failed;
 }
 
-static bool call_shape(gp_shape *s, gp_shape_ctx *c)
+void gp_shape_begin(gp_shape *s, gp_shape_ctx *c)
 {
     const gp_stage *st = c->stage;
+    s->opts = st->opts, s->user = st->kind->user;
+    s->workers = st->workers;
+    s->ctx = c;
     s->nin = st->nin, s->nout = st->nout;
     s->in_name = st->in_name, s->out_name = st->out_name;
-    return call(s, c, st->kind->shape, "shape");
+}
+
+static bool call_shape(gp_shape *s, gp_shape_ctx *c)
+{
+    gp_shape_begin(s, c);
+    return call(s, c, c->stage->kind->shape, "shape");
 }
 
 bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s)
@@ -213,7 +218,7 @@ bool gp_shape_check(gp_resolving *r, const gp_rstage *st)
 {
     gp_shape_ctx c = { .r = r, .rs = st, .stage = &st->s, .vars = &r->vars,
                               .errs = r->errs };
-    gp_shape s = { .nin = 0 };
+    gp_shape s = { .opts = st->s.opts, .user = st->s.kind->user, .workers = st->s.workers, .ctx = &c };
     return !st->s.kind->check || call(&s, &c, st->s.kind->check, "check");
 }
 

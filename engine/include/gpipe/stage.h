@@ -200,6 +200,7 @@ typedef struct gp_regroup {
 } gp_regroup;
 
 typedef struct gp_shape gp_shape;
+struct gp_fuse;
 struct gp_shape {
     const void *opts;
     void *user;                    /* the kind's */
@@ -256,6 +257,10 @@ struct gp_shape {
                               the lowest frame that is GP_END or GP_STOPPED */
     int64_t busy_ns;       /* of a host stage whose frames do not take turns, and take long: about how long a core is
                               busy with one. Where it is 100 us or more, `workers: auto` is the default */
+    const char *expr;      /* of a device kind with one output: what an element of it is, of the elements at the same
+                              place of the inputs, as a text for the kind `expr`; names in it are the inputs', and
+                              options that are numbers. It must say bit for bit what record() does, so that the stage
+                              can be fused with its neighbours. Borrowed */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -565,6 +570,9 @@ typedef struct gp_kind {
 
     /* Its shape() may say so of a source, see gp_shape. */
     bool by_number;
+
+    /* Of one kind, engine/compile/fuse.h: makes its opts of those of several stages. False: `why` is set. */
+    bool (*fuse)(struct gp_fuse *f);
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

@@ -1,0 +1,450 @@
+/* fuse.c - neighbours that compute element by element become one stage, see fuse.h.
+ *
+ * A stage is elementwise where its kind has fuse(), or its shape() has said an `expr`. Stages are looked at in order, and
+ * each joins those that make its inputs, if they are in one segment, and nothing that is not a part has to run between
+ * them. What only parts read is nowhere in memory then. The kind that fuses has the last word: it makes one program of
+ * all parts, and says why it cannot. */
+#include <string.h>
+#include "compile/fuse.h"
+#include "compile/plan.h"
+#include "compile/resolve.h"
+
+/* What a stage that is made of others has while fuse() is asked. */
+typedef struct joined {
+    gp_fuse fuse;
+    gp_fuse_part part[GP_FUSE_MOST];
+    gp_stage stage;
+    gp_type in[GP_MAXPORT], out[GP_MAXPORT];
+    unsigned in_varies[GP_MAXPORT], out_varies[GP_MAXPORT];
+    gp_shape_ctx ctx, part_ctx[GP_FUSE_MOST];
+    gp_vars vars[GP_FUSE_MOST];
+} joined;
+
+typedef struct fusing {
+    gp_resolving *r;
+    const gp_graph *g;
+    const gp_kind *kind;       /* that fuses */
+    const int *segment;        /* of each stage */
+    int *group, *next;         /* of each stage: the first one of its group, the one behind it in order or -1 */
+    joined **made;             /* of each first one: the stage that its group becomes, NULL: it is alone */
+    void **kept;               /* of each stage, see gp_fuse_part */
+    bool *seen;                /* of each first one, in a walk; */
+    int *stack;                /* ... room for one */
+    gp_unfused *not; int nnot, not_cap;
+} fusing;
+
+static bool is_elementwise(const gp_stage *s)
+{
+    bool ok = s->device && (s->expr ? s->nout == 1 : s->kind->fuse != NULL);
+    for (int p = 0; p < s->nin; p++)
+        ok &= s->in[p] >= 0;
+    for (int p = 0; p < s->nout; p++)
+        ok &= s->out[p] >= 0;
+    return ok;
+}
+
+static const gp_stage *producer_of(const gp_graph *g, int buffer)
+{
+    return buffer < 0 || g->buffer[buffer].producer.stage < 0 ? NULL : &g->stage[g->buffer[buffer].producer.stage];
+}
+
+/* ---- may they? --------------------------------------------------------------- */
+
+/* Does a path lead from group v to group w by way of another group? All of it is in their segment. */
+static bool leads_to(fusing *f, int v, int w)
+{
+    const gp_graph *g = f->g;
+    int n = 0;
+    memset(f->seen, 0, sizeof *f->seen * (size_t)g->nstages);
+    f->seen[v] = true;
+    f->stack[n++] = v;
+    while (n) {
+        int at = f->stack[--n];
+        for (int m = at; m >= 0; m = f->next[m])
+            for (int o = 0; o < g->stage[m].nout; o++) {
+                const gp_buffer *b = g->stage[m].out[o] < 0 ? NULL : &g->buffer[g->stage[m].out[o]];
+                for (int u = 0; b && u < b->nuse; u++) {
+                    int to = b->use[u].stage, x = f->group[to];
+                    if (x == w && at != v)
+                        return true;
+                    if (x == w || f->seen[x] || g->stage[to].closes || f->segment[to] != f->segment[v])
+                        continue;
+                    f->seen[x] = true;
+                    f->stack[n++] = x;
+                }
+            }
+    }
+    return false;
+}
+
+/* Why a stage cannot join the one that makes its input `b`; NULL: nothing is against it. */
+static const char *against(fusing *f, const gp_stage *from, const gp_stage *to, const gp_buffer *b)
+{
+    int v = (int)(from - f->g->stage), w = (int)(to - f->g->stage);
+    const gp_type *t = to->out[0] < 0 ? NULL : &f->g->buffer[to->out[0]].type;
+    if (!f->g->fuse)
+        return "'fuse' is none";
+    if (f->segment[v] != f->segment[w])
+        return "one of them waits for the host";
+    if (from->cycle || to->cycle || from->carried != to->carried)
+        return "a carried buffer makes a cycle of it";
+    if (from->zero || to->zero)
+        return "of 'zero'";
+    if (!t || t->ndim != b->type.ndim || memcmp(t->dim, b->type.dim, sizeof t->dim[0] * (size_t)t->ndim))
+        return gp_format(f->r->arena, "the frames of '%s' are repeated along an axis", b->name);
+    return leads_to(f, f->group[v], f->group[w]) || leads_to(f, f->group[w], f->group[v])
+         ? "another stage has to run between them" : NULL;
+}
+
+/* ---- one of many --------------------------------------------------------------- */
+
+/* Options that are numbers, as vars. */
+static gp_vars vars_of(gp_arena *a, const gp_stage *st)
+{
+    gp_vars vars = { .index = { .arena = a } };
+    int n = 0;
+    for (const gp_opt *o = st->kind->opts; o && o->name; o++)
+        n++;
+    vars.v = GP_NEW(a, gp_var, n + 1);
+    for (const gp_opt *o = st->kind->opts; o && o->name; o++) {
+        const char *field = (const char *)st->opts + o->off;
+        gp_num num = { .is_int = true };
+        if (o->type == GP_OPT_INT)
+            num.f = (double)(num.i = *(const int64_t *)field);
+        else if (o->type == GP_OPT_FLOAT)
+            num = (gp_num){ .f = *(const double *)field };
+        else
+            continue;
+        gp_table_put(&vars.index, o->name, vars.n);
+        vars.v[vars.n++] = (gp_var){ .name = o->name, .number = true, .state = GP_VAR_DONE, .num = num };
+    }
+    return vars;
+}
+
+/* The types that a stage of the graph has, in its shape(). */
+static void begin_part(fusing *f, joined *j, int i, int v)
+{
+    const gp_graph *g = f->g;
+    const gp_stage *st = &g->stage[v];
+    gp_fuse_part *p = &j->part[i];
+    gp_arena *a = f->r->arena;
+    gp_type *in = GP_NEW(a, gp_type, st->nin + 1), *out = GP_NEW(a, gp_type, st->nout + 1);
+    unsigned *varies = GP_NEW(a, unsigned, st->nin + st->nout + 1);
+    for (int k = 0; k < st->nin; k++)
+        if (st->in[k] >= 0)
+            in[k] = g->buffer[st->in[k]].type, varies[k] = g->buffer[st->in[k]].varies;
+    for (int k = 0; k < st->nout; k++)
+        if (st->out[k] >= 0)
+            out[k] = g->buffer[st->out[k]].type, varies[st->nin + k] = g->buffer[st->out[k]].varies;
+    j->vars[i] = st->expr ? vars_of(a, st) : (gp_vars){ .n = 0 };
+    j->part_ctx[i] = (gp_shape_ctx){ .r = f->r, .stage = st, .vars = st->expr ? &j->vars[i] : &f->r->vars,
+                                 .errs = j->ctx.errs };
+    p->shape = GP_NEW(a, gp_shape, 1);
+    *p->shape = (gp_shape){ .in = in, .out = out, .in_varies = varies, .out_varies = varies + st->nin };
+    gp_shape_begin(p->shape, &j->part_ctx[i]);
+    p->expr = st->expr, p->kept = &f->kept[v];
+}
+
+static bool is_part(const int *stage, int n, int v)
+{
+    for (int i = 0; i < n; i++)
+        if (stage[i] == v)
+            return true;
+    return false;
+}
+
+/* Whose part i's input is. False: the new stage would have too many. */
+static bool wire_input(fusing *f, joined *j, const int *stage, int i, int port)
+{
+    const gp_graph *g = f->g;
+    int b = g->stage[stage[i]].in[port], k = 0;
+    const gp_buffer *buf = &g->buffer[b];
+    for (int p = 0; p < i; p++)
+        if (stage[p] == buf->producer.stage) {
+            j->part[i].from[port].part = p, j->part[i].from[port].port = buf->producer.port;
+            return true;
+        }
+    while (k < j->stage.nin && j->stage.in[k] != b)
+        k++;
+    if (k == GP_MAXPORT)
+        return false;
+    j->part[i].from[port].part = -1, j->part[i].from[port].port = k;
+    if (k == j->stage.nin) {
+        j->stage.in[k] = b, j->stage.in_name[k] = buf->name, j->stage.nin++;
+        j->in[k] = buf->type, j->in_varies[k] = buf->varies;
+    }
+    return true;
+}
+
+static bool wire_output(fusing *f, joined *j, const int *stage, int n, int i, int port)
+{
+    const gp_graph *g = f->g;
+    int b = g->stage[stage[i]].out[port], k = j->stage.nout;
+    const gp_buffer *buf = b < 0 ? NULL : &g->buffer[b];
+    bool outside = buf && !buf->nuse;
+    j->part[i].to[port] = -1;
+    for (int u = 0; buf && u < buf->nuse; u++)
+        outside |= !is_part(stage, n, buf->use[u].stage);
+    if (!outside)
+        return true;
+    if (k == GP_MAXPORT)
+        return false;
+    j->part[i].to[port] = k;
+    j->stage.out[k] = b, j->stage.out_name[k] = buf->name, j->stage.nout++;
+    j->out[k] = buf->type, j->out_varies[k] = buf->varies;
+    return true;
+}
+
+static bool wire(fusing *f, joined *j, const int *stage, int n)
+{
+    bool ok = true;
+    for (int i = 0; i < n && ok; i++) {
+        begin_part(f, j, i, stage[i]);
+        for (int k = 0; k < f->g->stage[stage[i]].nin && ok; k++)
+            ok = wire_input(f, j, stage, i, k);
+        for (int k = 0; k < f->g->stage[stage[i]].nout && ok; k++)
+            ok = wire_output(f, j, stage, n, i, k);
+    }
+    return ok;
+}
+
+/* "scale+clip". */
+static const char *joined_name(fusing *f, const int *stage, int n)
+{
+    const char *name = f->g->stage[stage[0]].name;
+    for (int i = 1; i < n; i++)
+        name = gp_format(f->r->arena, "%s+%s", name, f->g->stage[stage[i]].name);
+    return name;
+}
+
+/* A stage of the parts `stage`, n in order. NULL: `why` says why there is none. */
+static joined *join(fusing *f, const int *stage, int n, const char **why)
+{
+    gp_arena *a = f->r->arena;
+    joined *j = GP_NEW(a, joined, 1);
+    *why = "one kernel would have too many inputs and outputs";
+    if (n > GP_FUSE_MOST) {
+        *why = "one kernel would be too long";
+        return NULL;
+    }
+    j->stage = f->g->stage[stage[0]];
+    j->stage.kind = f->kind, j->stage.name = joined_name(f, stage, n);
+    j->stage.in = GP_NEW(a, int, GP_MAXPORT), j->stage.out = GP_NEW(a, int, GP_MAXPORT);
+    j->stage.in_name = GP_NEW(a, const char *, GP_MAXPORT), j->stage.out_name = GP_NEW(a, const char *, GP_MAXPORT);
+    j->stage.nin = j->stage.nout = 0;
+    j->ctx = (gp_shape_ctx){ .r = f->r, .stage = &j->stage, .vars = &f->r->vars, .errs = GP_NEW(a, gp_errs, 1) };
+    if (!wire(f, j, stage, n))
+        return NULL;
+    j->fuse = (gp_fuse){ .part = j->part, .n = n, .shape = GP_NEW(a, gp_shape, 1) };
+    *j->fuse.shape = (gp_shape){ .in = j->in, .out = j->out, .in_varies = j->in_varies, .out_varies = j->out_varies };
+    gp_shape_begin(j->fuse.shape, &j->ctx);
+    if (f->kind->fuse(&j->fuse))
+        return j;
+    *why = gp_strdup(a, j->fuse.why);
+    return NULL;
+}
+
+/* ---- who joins whom --------------------------------------------------------------- */
+
+/* The members of one group or two, in order. */
+static int members(const fusing *f, int v, int w, int *to)
+{
+    int n = 0;
+    for (int x = v, y = v == w ? -1 : w; x >= 0 || y >= 0;) {
+        int *next = y < 0 || (x >= 0 && x < y) ? &x : &y;
+        if (n <= GP_FUSE_MOST)
+            to[n++] = *next;
+        *next = f->next[*next];
+    }
+    return n;
+}
+
+static void say_not(fusing *f, const gp_stage *from, const gp_stage *to, const char *why)
+{
+    *GP_PUSH(f->r->arena, f->not, f->nnot, f->not_cap) = (gp_unfused){ from->name, to->name, why };
+}
+
+/* Stage w joins the group of the one that makes its input `b`. */
+static void try_join(fusing *f, int w, const gp_buffer *b)
+{
+    const gp_stage *from = &f->g->stage[b->producer.stage], *to = &f->g->stage[w];
+    int v = f->group[b->producer.stage], stage[GP_FUSE_MOST + 1];
+    if (v == f->group[w])
+        return;
+    const char *why = against(f, from, to, b);
+    int n = why ? 0 : members(f, v, f->group[w], stage);
+    joined *j = why ? NULL : join(f, stage, n, &why);
+    if (!j) {
+        say_not(f, from, to, why);
+        return;
+    }
+    for (int i = 0; i < n; i++)
+        f->group[stage[i]] = stage[0], f->next[stage[i]] = i + 1 < n ? stage[i + 1] : -1;
+    f->made[stage[0]] = j;
+}
+
+/* ---- the graph ----------------------------------------------------------------------- */
+
+/* What the parts say together; shape() of one that is made of others says the rest. */
+static void finish_stage(fusing *f, int first, gp_stage *to)
+{
+    const joined *j = f->made[first];
+    gp_arena *a = f->r->arena;
+    *to = j->stage;
+    gp_take_shape(to, j->fuse.shape);
+    to->opts = j->fuse.opts;
+    const char **part = GP_NEW(a, const char *, j->fuse.n), **inside = NULL;
+    int ninside = 0, cap = 0;
+    to->endless = to->follows = true;
+    for (int v = first; v >= 0; v = f->next[v]) {
+        const gp_stage *s = &f->g->stage[v];
+        part[to->nparts++] = s->name;
+        to->endless &= s->endless, to->follows &= s->follows;
+        for (int o = 0; o < s->nout; o++) {
+            bool out = s->out[o] < 0;
+            for (int k = 0; k < to->nout; k++)
+                out |= to->out[k] == s->out[o];
+            if (!out)
+                *GP_PUSH(a, inside, ninside, cap) = f->g->buffer[s->out[o]].name;
+        }
+    }
+    to->part = part, to->inside = inside, to->ninside = ninside;
+}
+
+/* The groups in an order in which each comes behind what it reads, and else as in the graph: order[i] is the first stage
+ * of the i-th. */
+static int sort_groups(fusing *f, int *order)
+{
+    const gp_graph *g = f->g;
+    int *waits = GP_NEW(f->r->arena, int, g->nstages), n = 0, left = 0, from_here = 0;
+    for (int v = 0; v < g->nstages; v++) {
+        left += f->group[v] == v;
+        for (int p = 0; p < g->stage[v].nin; p++) {
+            const gp_stage *from = g->stage[v].closes ? NULL : producer_of(g, g->stage[v].in[p]);
+            waits[f->group[v]] += from && f->group[(int)(from - g->stage)] != f->group[v];
+        }
+    }
+    while (n < left)
+        for (int v = from_here, before = n; v < g->nstages && before == n; v++) {
+            if (f->group[v] != v || waits[v]) {
+                from_here += v == from_here && (f->group[v] != v || waits[v] < 0);
+                continue;
+            }
+            order[n++] = v, waits[v] = -1;
+            for (int m = v; m >= 0; m = f->next[m])
+                for (int o = 0; o < g->stage[m].nout; o++) {
+                    const gp_buffer *b = g->stage[m].out[o] < 0 ? NULL : &g->buffer[g->stage[m].out[o]];
+                    for (int u = 0; b && u < b->nuse; u++)
+                        waits[f->group[b->use[u].stage]] -= f->group[b->use[u].stage] != v
+                                                         && !g->stage[b->use[u].stage].closes;
+                }
+        }
+    return n;
+}
+
+/* The buffers that are somewhere; `to`: of each its new index, or -1. */
+static void move_buffers(fusing *f, gp_graph *to, int *moved)
+{
+    const gp_graph *g = f->g;
+    for (int b = 0; b < g->nbuffers; b++) {
+        const gp_buffer *buf = &g->buffer[b];
+        int by = buf->producer.stage < 0 ? -1 : f->group[buf->producer.stage];
+        const joined *j = by < 0 ? NULL : f->made[by];
+        bool stays = !j;
+        for (int k = 0; j && k < j->stage.nout; k++)
+            stays |= j->stage.out[k] == b;
+        moved[b] = stays ? to->nbuffers : -1;
+        if (stays)
+            to->buffer[to->nbuffers++] = *buf;
+    }
+}
+
+static void move_stage(fusing *f, gp_graph *to, int i, const int *moved)
+{
+    gp_stage *st = &to->stage[i];
+    int *in = GP_NEW(f->r->arena, int, st->nin + 1), *out = GP_NEW(f->r->arena, int, st->nout + 1);
+    for (int p = 0; p < st->nin; p++) {
+        in[p] = st->in[p] < 0 ? -1 : moved[st->in[p]];
+        if (in[p] >= 0) {
+            gp_buffer *b = &to->buffer[in[p]];
+            b->use[b->nuse++] = (gp_use){ i, p };
+        }
+    }
+    for (int p = 0; p < st->nout; p++) {
+        out[p] = st->out[p] < 0 ? -1 : moved[st->out[p]];
+        if (out[p] >= 0)
+            to->buffer[out[p]].producer = (gp_use){ i, p };
+    }
+    st->in = in, st->out = out;
+}
+
+static gp_graph *rebuild(fusing *f)
+{
+    const gp_graph *g = f->g;
+    gp_arena *a = f->r->arena;
+    gp_graph *to = GP_NEW(a, gp_graph, 1);
+    int *order = GP_NEW(a, int, g->nstages), *moved = GP_NEW(a, int, g->nbuffers);
+    *to = *g;
+    to->stage = GP_NEW(a, gp_stage, g->nstages), to->buffer = GP_NEW(a, gp_buffer, g->nbuffers), to->nbuffers = 0;
+    to->nstages = sort_groups(f, order);
+    move_buffers(f, to, moved);
+    for (int b = 0; b < to->nbuffers; b++) {
+        gp_buffer *buf = &to->buffer[b];
+        buf->use = GP_NEW(a, gp_use, buf->nuse + 1), buf->nuse = 0;
+    }
+    for (int i = 0; i < to->nstages; i++) {
+        if (f->made[order[i]])
+            finish_stage(f, order[i], &to->stage[i]);
+        else
+            to->stage[i] = g->stage[order[i]];
+        move_stage(f, to, i, moved);
+    }
+    gp_find_sources(a, to);
+    return to;
+}
+
+static const gp_kind *kind_that_fuses(const gp_registry *r)
+{
+    const gp_kind *k = NULL;
+    for (int i = 0; (k = gp_kind_at(r, i)) && !k->fuse; i++)
+        ;
+    return k;
+}
+
+static bool begin(fusing *f)
+{
+    const gp_graph *g = f->g;
+    gp_arena *a = f->r->arena;
+    f->kind = kind_that_fuses(f->r->registry);
+    bool any = false;
+    for (int v = 0; v < g->nstages && f->kind; v++)
+        for (int p = 0; p < g->stage[v].nin && is_elementwise(&g->stage[v]); p++)
+            any |= producer_of(g, g->stage[v].in[p]) && is_elementwise(producer_of(g, g->stage[v].in[p]));
+    if (!any)
+        return false;
+    f->segment = gp_segments(a, g);
+    f->group = GP_NEW(a, int, g->nstages), f->next = GP_NEW(a, int, g->nstages), f->stack = GP_NEW(a, int, g->nstages);
+    f->seen = GP_NEW(a, bool, g->nstages);
+    f->made = GP_NEW(a, joined *, g->nstages), f->kept = GP_NEW(a, void *, g->nstages);
+    for (int v = 0; v < g->nstages; v++)
+        f->group[v] = v, f->next[v] = -1;
+    return true;
+}
+
+gp_graph *gp_fuse_stages(gp_resolving *r, gp_graph *g)
+{
+    fusing f = { .r = r, .g = g };
+    bool any = false;
+    if (!begin(&f))
+        return g;
+    for (int v = 0; v < g->nstages; v++)
+        for (int p = 0; p < g->stage[v].nin && is_elementwise(&g->stage[v]); p++) {
+            const gp_stage *from = producer_of(g, g->stage[v].in[p]);
+            if (from && is_elementwise(from) && !g->stage[v].closes)
+                try_join(&f, v, &g->buffer[g->stage[v].in[p]]);
+        }
+    for (int v = 0; v < g->nstages; v++)
+        any |= f.made[v] != NULL;
+    g->unfused = f.not, g->nunfused = f.nnot;
+    return any ? rebuild(&f) : g;
+}

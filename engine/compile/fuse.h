@@ -1,0 +1,28 @@
+/* fuse.h - neighbours that compute element by element become one stage.
+ *
+ * fuse.c says which; the kind that has fuse() makes one stage of them, of its own kind. */
+#ifndef GP_FUSE_H
+#define GP_FUSE_H
+
+#include <gpipe/stage.h>
+
+enum { GP_FUSE_MOST = 64, GP_FUSE_WHY = 200 };
+
+/* One of the stages, in an order in which each comes behind what it reads. */
+typedef struct gp_fuse_part {
+    gp_shape *shape;           /* as it was when its shape() was done */
+    const char *expr;          /* as shape() said; NULL: it is of the kind that fuses */
+    void **kept;               /* that kind's own, from call to call */
+    /* Per input: output `port` of an earlier part; or, with part -1, input `port` of the new stage. */
+    struct { int part, port; } from[GP_MAXPORT];
+    int to[GP_MAXPORT];        /* per output: the output of the new stage that it is, or -1: nobody else reads it */
+} gp_fuse_part;
+
+typedef struct gp_fuse {
+    gp_shape *shape;           /* of the new stage: types of inputs; of outputs too; fuse() sets the rest */
+    gp_fuse_part *part; int n;
+    void *opts;                /* result: options of the new stage */
+    char why[GP_FUSE_WHY];     /* result: why it cannot be, behind "because " */
+} gp_fuse;
+
+#endif
