@@ -136,6 +136,81 @@ static void load_input(const piece *p, const gp_ew_step *s, const char *data, ch
     });
 }
 
+/* ---- neighbours ------------------------------------------------------------- */
+
+static int64_t find(const gp_ew_shift *s, int64_t at, int64_t n)
+{
+    return s->edge == GP_EW_REFLECT ? gp_ew_reflect(at, s->by, n)
+         : s->edge == GP_EW_NEAREST ? gp_ew_nearest(at, s->by, n) : gp_ew_zero(at, s->by, n);
+}
+
+/* The last axis along which a step shifts, and those behind it, where the input has these in one row: a run moves along
+ * them as a whole. */
+struct line {
+    int axis;                      /* the first of these axes */
+    int64_t elements, inner;       /* in all of them; in those behind `axis` */
+    int64_t stride;                /* from one element to the next */
+    const gp_ew_shift *shift;      /* along `axis`; nullptr: none */
+};
+
+static line line_of(const gp_ew_call *c, const gp_ew_step *s, const gp_ew_shift *shift)
+{
+    const gp_ew_shift *moved = shift + s->c - 1;
+    const int64_t *stride = c->stride[s->a];
+    int k = c->axes - 1;
+    line l = { k, c->dim[k], 1, stride[k], nullptr };
+    while (k > moved->axis && stride[k - 1] == stride[k] * c->dim[k])
+        l.inner = l.elements, l.elements *= c->dim[--k];
+    l.axis = k;
+    if (k == moved->axis)
+        l.shift = moved;
+    return l;
+}
+
+/* Elements `at` .. at + n - 1 of a line that begins at `data`. */
+template <class L> static void load_run(const line *t, L l, const char *data, int64_t at, int n, char *d)
+{
+    int64_t by = t->shift ? t->shift->by * t->inner : 0, dim = t->elements / t->inner;
+    for (int i = 0; i < n;) {
+        int64_t k = at + i + by, m = 1;
+        if (k >= 0 && k < t->elements)
+            m = t->elements - k < n - i ? t->elements - k : n - i;
+        else if ((k = find(t->shift, (at + i) / t->inner, dim)) >= 0)
+            k = k * t->inner + (at + i) % t->inner;
+        if (k < 0)
+            memset(d + i * l.computed, 0, l.computed);
+        else
+            l.load(d + i * l.computed, data + k * t->stride * l.bytes, t->stride, (int)m);
+        i += (int)m;
+    }
+}
+
+static void load_near(const piece *p, const gp_ew_step *s, const gp_ew_shift *shift, const char *data, char *d)
+{
+    const gp_ew_call *c = p->call;
+    const int64_t *stride = c->stride[s->a];
+    auto l = loads[s->from];
+    line t = line_of(c, s, shift);
+    for (int done = 0; done < p->n;) {
+        int64_t rest = (p->first + done) / t.elements, at = (p->first + done) % t.elements, from = 0;
+        int n = t.elements - at < p->n - done ? (int)(t.elements - at) : p->n - done;
+        bool inside = true;
+        for (int k = t.axis - 1, i = s->c - 1 - (t.shift != nullptr); k >= 0; k--) {
+            int64_t index = rest % c->dim[k];
+            rest /= c->dim[k];
+            if (i >= 0 && shift[i].axis == k)
+                index = find(&shift[i--], index, c->dim[k]);
+            inside &= index >= 0;
+            from += index * stride[k];
+        }
+        if (inside)
+            load_run(&t, l, data + from * l.bytes, at, n, d + done * l.computed);
+        else
+            memset(d + done * l.computed, 0, (size_t)n * l.computed);
+        done += n;
+    }
+}
+
 template <class T> static void indices(const piece *p, int axis, T *d)
 {
     bool runs = axis == p->call->axes - 1;
@@ -169,6 +244,7 @@ extern "C" __global__ void expr_run(const gp_ew_code *code, gp_ew_call call)
     GP_SHARED(char, memory);
     size_t z = blockIdx.z;
     const gp_ew_step *step = (const gp_ew_step *)(code + 1), *once = step + code->once, *end = step + code->n;
+    const gp_ew_shift *shift = (const gp_ew_shift *)end;
     piece p = { &call, 0, 0, { 0 } };
 #define AT(r) (memory + (size_t)(r) * code->bytes)
     for (const gp_ew_step *s = step; s < once; s++)
@@ -180,6 +256,8 @@ extern "C" __global__ void expr_run(const gp_ew_code *code, gp_ew_call call)
         for (const gp_ew_step *s = once; s < end; s++) {
             if (s->op == GP_EW_LOAD) {
                 load_input(&p, s, call.in[s->a].data + z * call.in[s->a].next, AT(s->d));
+            } else if (s->op == GP_EW_NEAR) {
+                load_near(&p, s, shift + s->b, call.in[s->a].data + z * call.in[s->a].next, AT(s->d));
             } else if (s->op == GP_EW_STORE) {
                 const gp_ew_port *o = &call.out[s->d];
                 store_from[s->type][s->from](o->data + z * o->next + p.first * loads[s->from].bytes, AT(s->a), nullptr,

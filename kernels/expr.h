@@ -42,6 +42,7 @@ typedef enum gp_ew_type {
     X(FRAME)       /* frame.index, or of a = 1 frame.time; once */                                \
     X(INDEX)       /* of the element along axis a */                                              \
     X(LOAD)        /* the elements of input a, of dtype `from` */                                 \
+    X(NEAR)        /* the same of elements that lie where c shifts, from that of number b on, lead */ \
     X(STORE)       /* a, to output d, of dtype `from` */
 
 typedef enum gp_ew_op {
@@ -63,6 +64,16 @@ typedef struct gp_ew_step {
     gp_ew_value value;
 } gp_ew_step;
 
+/* From an element to one that lies `by` further along an axis of the frame, which `edge` says where it ends: the
+ * functions of expr_ops.h. Behind the steps is a list of them. */
+typedef enum gp_ew_edge { GP_EW_REFLECT, GP_EW_NEAREST, GP_EW_ZERO } gp_ew_edge;
+typedef struct gp_ew_shift {
+    int32_t axis, edge;
+    int64_t by;
+} gp_ew_shift;
+
+enum { GP_EW_FAR = 1 << 30 };  /* the most that `by` is; frames of which all indices are less have narrow offsets */
+
 /* What the stage's table begins with; the steps follow. */
 typedef struct gp_ew_code {
     uint32_t n, once;          /* steps; those that are done once */
@@ -80,6 +91,14 @@ typedef struct gp_ew_axes {
     int narrow;                /* all offsets fit in 31 bits */
     long long dim[GP_EW_AXES], stride[GP_EW_PORTS][GP_EW_AXES];
 } gp_ew_axes;
+
+/* The frame as rows of which each is the axes from `cut` on, for a kernel that reads neighbours: a block computes a
+ * tile. Number e < 2^31 divided by dim[k] is e * magic[k] >> up[k]. */
+typedef struct gp_ew_tiles {
+    long long rows, line;
+    int cut;
+    unsigned magic[GP_EW_AXES], up[GP_EW_AXES];
+} gp_ew_tiles;
 #endif
 
 /* A launch; `next`: bytes from one frame to the next. */

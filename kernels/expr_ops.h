@@ -15,6 +15,12 @@ struct gp_ew_axes {
     long long dim[8], stride[16][8];
 };
 
+struct gp_ew_tiles {
+    long long rows, line;
+    int cut;
+    unsigned magic[8], up[8];
+};
+
 template <class T> struct gp_ew_wrap { typedef T type; };
 template <> struct gp_ew_wrap<int32_t> { typedef uint32_t type; };
 template <> struct gp_ew_wrap<int64_t> { typedef uint64_t type; };
@@ -109,6 +115,52 @@ GP_EW_FUNCTION T gp_ew_tan(T a) { return tan(a); }
 GP_EW_FUNCTION T gp_ew_pow(T a, T b) { return pow(a, b); }
 GP_EW_FUNCTION T gp_ew_atan2(T a, T b) { return atan2(a, b); }
 GP_EW_FUNCTION T gp_ew_hypot(T a, T b) { return hypot(a, b); }
+
+/* ---- neighbours: index `at` of an axis of n elements, `by` further ---------------- */
+
+GP_EW_FUNCTION T gp_ew_nearest(T at, T by, T n)
+{
+    T i = at + by;
+    return by < 0 ? (i < 0 ? T(0) : i) : i < n ? i : n - 1;
+}
+
+/* d c b a | a b c d | d c b a */
+GP_EW_FUNCTION T gp_ew_reflect(T at, T by, T n)
+{
+    T i = at + by;
+    if (by < 0 && i < 0)
+        i = -1 - i;
+    if (i >= n) {
+        i %= 2 * n;
+        i = i < n ? i : 2 * n - 1 - i;
+    }
+    return i;
+}
+
+/* -1: there is 0. */
+GP_EW_FUNCTION T gp_ew_zero(T at, T by, T n)
+{
+    T i = at + by;
+    return i >= 0 && i < n ? i : T(-1);
+}
+
+/* 0 where the place is below 0. */
+GP_EW_FUNCTION T gp_ew_inside(const T *in, long long at) { return at < 0 ? T{} : in[at]; }
+
+/* The index along axis k of element `rest` of what is made of the axes up to it; `rest` becomes that of those before. */
+static __device__ __forceinline__ int32_t gp_ew_split(int32_t &rest, const gp_ew_axes &axes, const gp_ew_tiles &tiles, int k)
+{
+    int32_t q = (int32_t)((uint64_t)(uint32_t)rest * tiles.magic[k] >> tiles.up[k]), at = rest - q * (int32_t)axes.dim[k];
+    rest = q;
+    return at;
+}
+
+static __device__ __forceinline__ int64_t gp_ew_split(int64_t &rest, const gp_ew_axes &axes, const gp_ew_tiles &, int k)
+{
+    int64_t at = rest % axes.dim[k];
+    rest /= axes.dim[k];
+    return at;
+}
 
 /* An element as it is computed with; the way back is convert(). */
 GP_EW_FUNCTION T gp_ew_load(T a) { return a; }

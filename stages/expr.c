@@ -7,7 +7,7 @@
 #include "device.h"
 #include "program.h"
 
-enum { BLOCK = 256, BLOCKS = 1 << 14 };
+enum { BLOCK = 256, BLOCKS = 1 << 14, TILE_X = 32 };
 
 static bool read_text(gp_shape *s, const gp_node *n)
 {
@@ -96,7 +96,7 @@ static gp_ew_call call_of(const gp_dcall *c, const gp_ew_program *p)
         x.out[i] = (gp_ew_port){ c->out[i].data, c->out[i].stride };
     for (int i = 0; i < p->nsizes; i++)
         x.size[i] = size_of(c, p->size[i]);
-    gp_ew_place(&p->space, in, p->nin, &c->out[0].type, !p->indices, &x);
+    gp_ew_place(&p->space, in, p->nin, &c->out[0].type, !p->indices && !p->nshifts, &x);
     return x;
 }
 
@@ -108,9 +108,9 @@ static void add(struct args *a, const void *v)
     a->v[a->n++] = (void *)v;
 }
 
-static gp_ew_axes axes_of(const gp_ew_call *x, const gp_dcall *c, int nin)
+static gp_ew_axes axes_of(const gp_ew_call *x, const gp_dcall *c, int nin, int64_t most)
 {
-    gp_ew_axes a = { .n = x->axes, .narrow = x->elements <= INT32_MAX };
+    gp_ew_axes a = { .n = x->axes, .narrow = x->elements <= most };
     for (int k = 0; k < x->axes; k++)
         a.dim[k] = x->dim[k];
     for (int i = 0; i < nin; i++) {
@@ -121,18 +121,28 @@ static gp_ew_axes axes_of(const gp_ew_call *x, const gp_dcall *c, int nin)
     return a;
 }
 
+static gp_dim3 blocks_of(int64_t x, int64_t y, int n, gp_dim3 block)
+{
+    int64_t gx = (x + block.x - 1) / block.x, gy = (y + block.y - 1) / block.y;
+    return (gp_dim3){ (unsigned)(gx < 1 ? 1 : gx < BLOCKS ? gx : BLOCKS), (unsigned)(gy < 1 ? 1 : gy < BLOCKS ? gy : BLOCKS),
+                      (unsigned)n };
+}
+
 static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel, const gp_ew_call *x)
 {
     struct args a = { .n = 0 };
     size_t next[2 * GP_MAXPORT], n = (size_t)x->elements;
-    gp_ew_axes axes = axes_of(x, c, p->nin);
-    int linear = !p->indices && x->linear + 1 == 1u << p->nin;
+    gp_ew_axes axes = axes_of(x, c, p->nin, p->nshifts ? GP_EW_FAR - 1 : INT32_MAX);
+    gp_ew_tiles tiles = gp_ew_tiles_of(x);
+    int linear = !p->indices && !p->nshifts && x->linear + 1 == 1u << p->nin;
     for (int i = 0; i < p->nin + p->nout; i++) {
         const gp_view *v = i < p->nin ? &c->in[i] : &c->out[i - p->nin];
         next[i] = gp_stride(v);
         add(&a, &v->data), add(&a, &next[i]);
     }
     add(&a, &n), add(&a, &axes), add(&a, &linear);
+    if (p->nshifts)
+        add(&a, &tiles);
     if (p->frame)
         add(&a, &c->frame);
     for (int i = 0; i < p->nsizes; i++)
@@ -140,9 +150,13 @@ static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel,
     for (int i = 0; i < p->n; i++)
         if (p->ins[i].op == GP_EW_NUMBER && p->ins[i].var && p->ins[i].needed)
             add(&a, &p->ins[i].value);
-    size_t threads = linear ? (n + 3) / 4 : n, blocks = (threads + BLOCK - 1) / BLOCK;
-    gp_dim3 grid = { (unsigned)(blocks < 1 ? 1 : blocks < BLOCKS ? blocks : BLOCKS), 1, (unsigned)c->n };
-    return gp_launch_kernel(c, kernel, grid, (gp_dim3){ BLOCK, 1, 1 }, 0, a.v, a.n);
+    for (int i = 0; i < p->nshifts; i++)
+        if (p->shift[i].var)
+            add(&a, &p->shift[i].to.by);
+    gp_dim3 block = p->nshifts && tiles.rows > 1 ? (gp_dim3){ TILE_X, BLOCK / TILE_X, 1 } : (gp_dim3){ BLOCK, 1, 1 };
+    gp_dim3 grid = p->nshifts ? blocks_of(tiles.line, tiles.rows, c->n, block)
+                 : blocks_of(linear ? (x->elements + 3) / 4 : x->elements, 1, c->n, block);
+    return gp_launch_kernel(c, kernel, grid, block, 0, a.v, a.n);
 }
 
 static bool record(gp_dcall *c)
@@ -165,14 +179,16 @@ static const gp_port out[] = {
 
 static const gp_opt options[] = {
     { GP_NODE(gp_ew_opts, expr), .required = true,
-      .help = "an expression over inputs, vars and the indices i0, i1, ...; or lines `NAME = expression`, of which "
-              "those that are named like outputs are these" },
+      .help = "an expression over inputs, their neighbours as in a[i0 - 1, i1], vars and the indices i0, i1, ...; or lines "
+              "`NAME = expression`, of which those that are named like outputs are these" },
+    { GP_ENUM(gp_ew_opts, edge), .def = "reflect", .choices = "reflect|nearest|zero",
+      .help = "neighbours beyond the border: mirrored (cba|abc), the border's element, or 0" },
     { 0 }
 };
 
 const gp_kind gp_kind_expr = {
     GP_KIND("expr"),
-    .help = "computes each element by an expression of your own",
+    .help = "computes each element by an expression of your own, of the elements in its place and near it",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_ew_opts),
     .any_shape = true, .shape = shape, .open = open_expr, .close = free, .record = record, .table = table,
 };

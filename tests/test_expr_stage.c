@@ -43,15 +43,16 @@ static const gp_ew_program *program_of(const char *yaml, trial **t)
 /* With other values of vars it is the same, so that nothing is compiled again. */
 START_TEST(the_text_has_no_vars)
 {
-    static const char *const values[] = { "gain: 1.5, dark: 7", "gain: 0.25, dark: 40000", "gain: -1e30, dark: -3" };
+    static const char *const values[] = { "gain: 1.5, dark: 7, lag: 1", "gain: 0.25, dark: 40000, lag: 0",
+                                         "gain: -1e30, dark: -3, lag: -9" };
     char *text = NULL;
     for (int i = 0; i < 3; i++) {
         char *yaml = gp_format(&arena, "vars: {%s}\nbuffers: {x: {dtype: u16, shape: [5, 4]}}\nstages:\n  - {use: give, "
-                               "out: x}\n  - {name: it, use: expr, in: x, out: y, expr: \"(x - dark) * (gain + 2) / gain\"}\n"
+                               "out: x}\n  - {name: it, use: expr, in: x, out: y, expr: \"(x - dark) * (gain + 2) / gain + x[i0 - lag, i1 + 3]\"}\n"
                                "  - {use: take}\n", values[i]);
         trial *t;
         const gp_ew_program *p = program_of(yaml, &t);
-        ck_assert_int_eq(p->nvars, 3);
+        ck_assert_int_eq(p->nvars, 4);
         if (text)
             ck_assert_str_eq(text, p->source.text);
         else
@@ -76,7 +77,8 @@ static bool no_nvrtc(const gp_errs *errs)
 static void compiles(const expr_case *c)
 {
     static const char *const names[] = { "u8 and f16", "i64 and u64", "bits of u32 and i8", "f32 alone", "u64 alone",
-        "f16 and large numbers", "functions of f32", "functions of i32", "indices", "names", "dark, flat, clip", "random 3" };
+        "f16 and large numbers", "functions of f32", "functions of i32", "indices", "names", "dark, flat, clip", "random 3",
+        "near, 3 x 3, reflect", "near, zero, indices", "near, channels, nearest", "near, f16, zero", "near, names and vars, reflect" };
     bool named = false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         named |= !strcmp(names[i], c->name);
@@ -86,7 +88,7 @@ static void compiles(const expr_case *c)
     void *image;
     size_t bytes;
     trial *t;
-    char *yaml = expr_pipeline(c, false, false);
+    char *yaml = expr_pipeline(c, (expr_way){ 0 });
     gp_source source = program_of(yaml, &t)->source;
     if (!gp_nvrtc_compile(&source, 90, NULL, &image, &bytes, &errs) && !no_nvrtc(&errs))
         ck_abort_msg("%s: %s\n%.2000s", c->name, errs.e[0].msg, source.text);
@@ -99,7 +101,7 @@ static void compiles(const expr_case *c)
 START_TEST(nvrtc_takes_the_text)
 {
     expr_each_case(compiles);
-    ck_assert_int_ge(ncompiled, 12);
+    ck_assert_int_ge(ncompiled, 17);
 }
 END_TEST
 
@@ -150,7 +152,31 @@ static const struct { const char *expr; int col; const char *msg; } bad[] = {
     { "sqrt(x, 2)", 7, "expected ')', not ','" },
     { "clamp(x, 1)", 1, "'clamp' takes 3 arguments, not 2" },
     { "select(x, 1, 2, 3)", 1, "'select' takes 3 arguments, not 4" },
-    { "x[i0 - 1]", 1, "sees one element of each input at a time" },
+    { "x[i0 - 1]", 1, "'x' has 2 axes, not 1: write x[i0, i1], where each index may have a number added or subtracted" },
+    { "x[i0, i1, 0]", 1, "'x' has 2 axes, not 3" },
+    { "x[i1, i0]", 3, "index 0 of 'x' has to be i0, or i0 plus or minus a whole number that is known before the run, as in "
+      "x[i0 - 1, i1]; other elements are for a stage of kind 'kernel'" },
+    { "x + x[i0, 2 * i1 ]", 11, "index 1 of 'x' has to be i1, or i1 plus or minus a whole number" },
+    { "x[3 - i0, i1]", 3, "index 0 of 'x' has to be i0" },
+    { "x[i0 - gain, i1]", 3, "index 0 of 'x' has to be i0" },
+    { "x[i0, i1 - x]", 7, "index 1 of 'x' has to be i1" },
+    { "x[i0, x[i0, i1]]", 7, "index 1 of 'x' has to be i1" },
+    { "x[i0, 1]", 7, "index 1 of 'x' has to be i1" },
+    { "x[i0, i1 - x.shape[1]]", 7, "index 1 of 'x' has to be i1" },
+    { "x[i0 + frame.index, i1]", 3, "index 0 of 'x' has to be i0" },
+    { "x[i0 + 4611686018427387904 + 4611686018427387904, i1]", 3, "index 0 of 'x' has to be i0" },
+    { "x[i0 - 1073741825, i1]", 3, "-1073741825 elements away is further than 1073741824" },
+    { "x[i2, i1]", 3, "'i2': frames here have 2 axes" },
+    { "x[i0, i1", 9, "expected ',' or ']' at the end" },
+    { "x[]", 3, "expected a number or a name, not ']'" },
+    { "x[i0][i1]", 6, "the indices of 'x' stand in one pair of brackets: x[i0, i1]" },
+    { "d = x; y = d[i0 - 1, i1]", 12, "'d' is computed here, and only inputs have neighbours: compute it in a stage of its own "
+      "before this one, and name that one's output in 'in'" },
+    { "y = x + y[i0 - 1, i1]", 9, "'y' is computed here, and only inputs have neighbours" },
+    { "d = e[i0, i1]; e = x; y = d", 5, "'e' is computed here, and only inputs have neighbours" },
+    { "gain[i0, i1]", 1, "'gain' is a variable, and only inputs have neighbours" },
+    { "xx[i0, i1]", 1, "no input 'xx'; did you mean 'x'?" },
+    { "i0[i1]", 1, "no input 'i0'" },
     { "3 * gian", 5, "did you mean 'gain'?" },
     { "dd = x; out = d", 15, "no input, variable or assigned name 'd'; did you mean 'dd'?" },
     { "out = later; later = x", 7, "'later' has no value yet" },
@@ -200,7 +226,7 @@ END_TEST
 /* An error wherever the text is cut, or has a character too many; or none: never a crash. */
 START_TEST(cut_anywhere)
 {
-    static const char whole[] = "d = (x - 3) * gain; y = clamp(d, -1.5, x.size) < i1 ? !x || ~x & 7 : frame.index % 2";
+    static const char whole[] = "d = (x - 3) * gain + x[i0 - 1, k]; y = clamp(d, -1.5, x.size) < i1 ? !x || ~x & 7 : frame.index % 2";
     static const char odd[] = "()=?:,;.<>!&|^~%*/+-#@$[]0a \n";
     gp_node node = { .kind = GP_SCALAR, .at = { "p.yaml", 1, 1, 1 } };
     for (size_t i = 0; i < sizeof whole; i++)

@@ -40,6 +40,8 @@ typedef enum gp_expr_op {
     GP_EXPR_BIT_AND, GP_EXPR_BIT_OR, GP_EXPR_BIT_XOR, GP_EXPR_SHIFT_LEFT, GP_EXPR_SHIFT_RIGHT,
     GP_EXPR_POW, GP_EXPR_ATAN2, GP_EXPR_HYPOT,
     GP_EXPR_SELECT,            /* three: ? : */
+    GP_EXPR_INDEX,             /* one, which stays: it is an index within NAME[...] */
+    GP_EXPR_AT,                /* NAME[...], which has `axis` operands */
     GP_EXPR_ASSIGN,            /* one, which it takes: `name` is that from here on */
 } gp_expr_op;
 
@@ -52,12 +54,13 @@ typedef struct gp_unit {
 typedef struct gp_expr_node {
     gp_expr_op op;
     size_t from, len;          /* where it stands in the text, for gp_node_part: an operator's
-                                  sign, a function's name, else all of it */
+                                  sign, the name of a function or before a '[', else all of it */
     union {
         struct { gp_num value; const gp_unit *unit; };     /* of a number: the unit is in the
                                                               value; NULL: it has none */
-        struct { const char *name; int axis; };            /* of a var, and of what is assigned; of a
-                                                              port: its shape[axis], -1: its size */
+        struct { const char *name; int axis; };            /* of a var, of what is assigned, of
+                                                              NAME[...]; of a port: its
+                                                              shape[axis], -1: its size */
     };
 } gp_expr_node;
 

@@ -256,6 +256,33 @@ static bool port(struct parser *p, const char *at, const char *name)
     return true;
 }
 
+/* NAME[index, ...]; p->s is at the '['. */
+static bool elements(struct parser *p, const char *at, size_t len, const char *name)
+{
+    int n = 0;
+    p->brackets++;
+    do {
+        p->s++;
+        peek(p);
+        const char *index = p->s;
+        if (!expression(p))
+            return false;
+        size_t bytes = (size_t)(p->s - index);
+        while (strchr(" \t\n", index[bytes - 1]))
+            bytes--;
+        put(p, GP_EXPR_INDEX, index, bytes);
+        n++;
+    } while (peek(p) == ',');
+    if (!want(p, ']', "',' or ']'"))
+        return false;
+    p->brackets--;
+    if (peek(p) == '[')
+        return FAIL(p, p->s, 1, "the indices of '%s' stand in one pair of brackets: %s[i0, i1]", name, name);
+    gp_expr_node *e = put(p, GP_EXPR_AT, at, len);
+    e->name = name, e->axis = n;
+    return true;
+}
+
 static bool name(struct parser *p)
 {
     const char *at = p->s;
@@ -270,8 +297,7 @@ static bool name(struct parser *p)
     if (peek(p) == '(')
         return call(p, at, len, word);
     if (p->program && *p->s == '[')
-        return FAIL(p, at, len, "'%s[...]': an expression sees one element of each input at a time; neighbours are for "
-                    "a stage of kind 'kernel'", word);
+        return elements(p, at, len, word);
     put(p, GP_EXPR_VAR, at, len)->name = word;
     return true;
 }

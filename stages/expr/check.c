@@ -15,6 +15,8 @@ typedef struct value {
     int at;                    /* else the value of operation `at`, */
     gp_dtype dtype;            /* ... which is this when stored, */
     bool small;
+    gp_ew_index index;         /* it is that of an axis, moved */
+    const gp_expr_node *where; /* ... and stands there, within NAME[...] */
 } value;
 
 typedef struct checker {
@@ -303,7 +305,7 @@ static bool axis_index(checker *c, const gp_expr_node *e, int axis, value *out)
     *out = count_up_to(c->frame->dim[axis], &type);
     if (c->index[axis] < 0)
         c->index[axis] = emit(c, (gp_ew_ins){ .op = GP_EW_INDEX, .type = type, .a = axis });
-    c->p->indices |= 1u << axis;
+    out->index = (gp_ew_index){ .is = true, .to.axis = axis };
     out->at = c->index[axis];
     return true;
 }
@@ -322,6 +324,48 @@ static bool name(checker *c, const gp_expr_node *e, value *out)
         return axis_index(c, e, axis, out);
     else
         return unknown(c, e);
+    return true;
+}
+
+/* NAME[...] of what is no input. */
+static bool no_input(checker *c, const gp_expr_node *e)
+{
+    gp_near near;
+    gp_num n;
+    bool made = gp_table_index(&c->names, e->name) >= 0 || find_output(c->s, e->name) >= 0;
+    if (made || is_later(c, e))
+        return FAIL(c, e, "'%s' is computed here, and only inputs have neighbours: compute it in a stage of its own "
+                    "before this one, and name that one's output in 'in'", e->name);
+    if (gp_shape_var(c->s, e->name, &n, NULL))
+        return FAIL(c, e, "'%s' is a variable, and only inputs have neighbours", e->name);
+    return FAIL(c, e, "no input '%s'%s", e->name, near_name(c, e->name, &near, false));
+}
+
+static int load_near(checker *c, const gp_ew_ins *ins)
+{
+    gp_ew_program *p = c->p;
+    size_t bytes = sizeof *ins->shift * (size_t)p->space.ndim;
+    for (int i = 0; i < p->n; i++)
+        if (p->ins[i].op == GP_EW_NEAR && p->ins[i].a == ins->a && !memcmp(p->ins[i].shift, ins->shift, bytes))
+            return i;
+    return emit(c, *ins);
+}
+
+/* NAME[...], whose indices begin at v; the result takes the place of the first. */
+static bool neighbour(checker *c, const gp_expr_node *e, value *v)
+{
+    gp_ew_index at[GP_MAXDIM];
+    const gp_expr_node *where[GP_MAXDIM];
+    int port = gp_ew_input(c->s, e->name);
+    if (port < 0)
+        return no_input(c, e);
+    for (int k = 0; k < e->axis && k < GP_MAXDIM; k++)
+        at[k] = v[k].index, where[k] = v[k].where;
+    gp_dtype t = c->s->in[port].dtype;
+    gp_ew_ins ins = { .op = GP_EW_NEAR, .type = gp_ew_type_of(t), .from = t, .a = port };
+    if (!gp_ew_neighbour(c->s, c->text, e, port, at, where, c->p, &ins))
+        return false;
+    *v = ins.shift ? (value){ .at = load_near(c, &ins), .dtype = t, .small = is_small(t) } : load(c, port);
     return true;
 }
 
@@ -446,7 +490,13 @@ static bool apply(checker *c, const gp_expr_node *e, value *v)
     for (int i = 0; i < n; i++)
         known &= v[i].known, var = v[i].var ? "" : var, num[i] = v[i].n;
     if (!known) {
+        gp_ew_index index = { .is = false };
+        if (v[0].index.is && n == 2 && v[1].known)
+            index = gp_ew_moved(e, &v[0].index, v[1].n, var != NULL);
+        else if (n == 2 && v[1].index.is && v[0].known && e->op == GP_EXPR_ADD)
+            index = gp_ew_moved(e, &v[1].index, v[0].n, var != NULL);
         compute(c, e, v);
+        v->index = index;
         return true;
     }
     if (!gp_ew_fold(c->s, gp_node_part(c->text, e->from, e->len), e->op, num, &made))
@@ -546,6 +596,11 @@ static value *step(checker *c, const gp_expr_node *e, value *top)
         c->p->frame = true;
         *top = frame_info(c, e->axis == 1);
         return top + 1;
+    case GP_EXPR_INDEX:
+        top[-1].where = e;
+        return top;
+    case GP_EXPR_AT:
+        return neighbour(c, e, top - e->axis) ? top - e->axis + 1 : NULL;
     case GP_EXPR_ASSIGN:
         return assign(c, e, top - 1) ? top - 1 : NULL;
     default:
@@ -559,6 +614,7 @@ static void mark_needed(gp_ew_program *p)
         gp_ew_ins *x = &p->ins[i];
         int n = gp_ew_operands(x->op);
         x->needed |= x->op == GP_EW_STORE;
+        p->indices |= x->needed && x->op == GP_EW_INDEX ? 1u << x->a : 0;
         const int operand[] = { x->a, x->b, x->c };
         for (int k = 0; x->needed && k < n; k++)
             p->ins[operand[k]].needed = true;

@@ -13,6 +13,7 @@ typedef struct registers {
     int *of, *last;                    /* of each operation: its register, and the last one that uses it */
     int *free; int nfree;
     int n;                             /* in all */
+    gp_ew_shift *shift; int nshifts;   /* of the steps: those of one behind each other */
 } registers;
 
 static bool is_once(const gp_ew_ins *x)
@@ -41,6 +42,15 @@ static void give_back(const gp_ew_program *p, registers *r, int i)
         }
 }
 
+static void put_shifts(const gp_ew_program *p, registers *r, const gp_ew_ins *x, gp_ew_step *to)
+{
+    to->b = (uint16_t)r->nshifts;
+    for (int k = 0; k < p->space.ndim; k++)
+        if (x->shift[k] >= 0)
+            r->shift[r->nshifts++] = p->shift[x->shift[k]].to;
+    to->c = (uint16_t)(r->nshifts - to->b);
+}
+
 static void put(gp_ew_program *p, registers *r, int i)
 {
     const gp_ew_ins *x = &p->ins[i];
@@ -49,6 +59,8 @@ static void put(gp_ew_program *p, registers *r, int i)
     *to = (gp_ew_step){ .op = (uint8_t)x->op, .type = (uint8_t)x->type, .from = (uint8_t)x->from, .value = x->value,
                         .a = (uint16_t)(n ? r->of[x->a] : x->a) };
     to->b = (uint16_t)(n > 1 ? r->of[x->b] : 0), to->c = (uint16_t)(n > 2 ? r->of[x->c] : 0);
+    if (x->op == GP_EW_NEAR)
+        put_shifts(p, r, x, to);
     if (x->op == GP_EW_STORE)
         to->d = (uint16_t)x->d;
     else
@@ -75,16 +87,23 @@ static bool put_all(gp_shape *s, const gp_node *text, gp_ew_program *p, register
     p->code->piece = (uint32_t)(n < SHORTEST ? SHORTEST : n > LONGEST ? LONGEST : n);
     p->code->bytes = (uint32_t)(width * p->code->piece);
     p->shared = (size_t)p->code->bytes * (size_t)r->n;
+    size_t shifts = sizeof *r->shift * (size_t)r->nshifts;
     p->code_bytes = sizeof *p->code + sizeof(gp_ew_step) * p->code->n;
+    if (shifts)
+        memcpy((char *)p->code + p->code_bytes, r->shift, shifts);
+    p->code_bytes += shifts;
     return true;
 }
 
 bool gp_ew_encode(gp_shape *s, const gp_node *text, gp_ew_program *p)
 {
-    size_t n = (size_t)p->n + 1;
+    size_t n = (size_t)p->n + 1, shifts = 0;
+    for (int i = 0; i < p->n; i++)
+        shifts += p->ins[i].op == GP_EW_NEAR ? (size_t)p->space.ndim : 0;
     registers r = { .of = gp_shape_alloc(s, n * sizeof *r.of), .last = gp_shape_alloc(s, n * sizeof *r.last),
-                    .free = gp_shape_alloc(s, n * sizeof *r.free) };
-    p->code = gp_shape_alloc(s, sizeof *p->code + sizeof(gp_ew_step) * n);
+                    .free = gp_shape_alloc(s, n * sizeof *r.free),
+                    .shift = gp_shape_alloc(s, (shifts + 1) * sizeof *r.shift) };
+    p->code = gp_shape_alloc(s, sizeof *p->code + sizeof(gp_ew_step) * n + sizeof *r.shift * shifts);
     find_last(p, &r);
     return put_all(s, text, p, &r);
 }

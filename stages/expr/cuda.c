@@ -1,8 +1,9 @@
 /* cuda.c - operations become the text of a CUDA kernel. It depends on the program alone, and on no var's value, so that
  * it is compiled once.
  *
- * Where each input lies as the frame does, a thread takes four neighbours at a time; else it finds the place of each
- * element in each input. Which of the two a launch does is an argument, where both may happen. */
+ * Where each input lies as the frame does, a thread takes four elements at a time; else it finds the place of each
+ * element in each input. Which of the two a launch does is an argument, where both may happen. With neighbours blocks
+ * take tiles (tiles.c). */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -74,6 +75,8 @@ static void put_ins(FILE *o, const gp_ew_program *p, int i, int *vars)
         fprintf(o, "(%s)i%d", computed[x->type], x->a);
     else if (x->op == GP_EW_LOAD)
         fprintf(o, "gp_ew_load(x%d)", x->a);
+    else if (x->op == GP_EW_NEAR)
+        fprintf(o, "gp_ew_load(near%d)", i);
     else if (x->op == GP_EW_SELECT)
         fprintf(o, "gp_ew_select<%s>(v%d, v%d, v%d)", computed[x->type], x->a, x->b, x->c);
     else if (gp_ew_operands(x->op) == 1)
@@ -96,6 +99,9 @@ static void put_one(FILE *o, const gp_ew_program *p)
     for (int i = 0; i < p->nin; i++)
         if (is_used(p, i))
             fprintf(o, "%s%s x%d", comma(&n), stored[p->in[i]], i);
+    for (int i = 0; i < p->n; i++)
+        if (p->ins[i].op == GP_EW_NEAR && p->ins[i].needed)
+            fprintf(o, "%s%s near%d", comma(&n), stored[p->ins[i].from], i);
     for (int k = 0; k < p->space.ndim; k++)
         if (p->indices >> k & 1)
             fprintf(o, "%sint64_t i%d", comma(&n), k);
@@ -110,7 +116,7 @@ static void put_one(FILE *o, const gp_ew_program *p)
 
 /* ---- the walk over a frame ------------------------------------------------------ */
 
-static void put_call(FILE *o, const gp_ew_program *p, const char *in, const char *out)
+void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char *out)
 {
     int n = 0;
     fputs("one(", o);
@@ -119,6 +125,9 @@ static void put_call(FILE *o, const gp_ew_program *p, const char *in, const char
             fputs(comma(&n), o);
             fprintf(o, in, i, i);
         }
+    for (int i = 0; i < p->n; i++)
+        if (p->ins[i].op == GP_EW_NEAR && p->ins[i].needed)
+            fprintf(o, "%snear%d", comma(&n), i);
     for (int k = 0; k < p->space.ndim; k++)
         if (p->indices >> k & 1)
             fprintf(o, "%sat%d", comma(&n), k);
@@ -139,11 +148,11 @@ static void put_quads(FILE *o, const gp_ew_program *p)
     for (int i = 0; i < p->nout; i++)
         fprintf(o, "            quad<%s> y%d;\n", stored[p->out[i]], i);
     fputs("            for (int k = 0; k < 4; k++)\n                ", o);
-    put_call(o, p, "x%d.v[k]", "y%d.v[k]");
+    gp_ew_put_call(o, p, "x%d.v[k]", "y%d.v[k]");
     for (int i = 0; i < p->nout; i++)
         fprintf(o, "            ((quad<%s> *)out%d)[i] = y%d;\n", stored[p->out[i]], i, i);
     fputs("        }\n        size_t e = n / 4 * 4 + first_x();\n        if (e < n)\n            ", o);
-    put_call(o, p, "in%d[e]", "out%d[e]");
+    gp_ew_put_call(o, p, "in%d[e]", "out%d[e]");
 }
 
 /* `type`: of all offsets. */
@@ -171,7 +180,7 @@ static void put_places(FILE *o, const gp_ew_program *p, const char *type)
         fputs("            }\n", o);
     }
     fputs("            ", o);
-    put_call(o, p, "in%d[from%d]", "out%d[e]");
+    gp_ew_put_call(o, p, "in%d[from%d]", "out%d[e]");
     fputs("        }\n", o);
 }
 
@@ -212,6 +221,8 @@ static void put_params(params *q, gp_ew_program *p)
     put_param(q, "size_t", "n", -1);
     put_param(q, "gp_ew_axes", "axes", -1);
     put_param(q, "int", "linear", -1);
+    if (p->nshifts)
+        put_param(q, "gp_ew_tiles", "tiles", -1);
     if (p->frame)
         put_param(q, "const gp_frame_info *", "frame", -1);
     for (int i = 0; i < p->nsizes; i++)
@@ -220,6 +231,18 @@ static void put_params(params *q, gp_ew_program *p)
     for (int i = 0; i < p->n; i++)
         if (p->ins[i].op == GP_EW_NUMBER && p->ins[i].var && p->ins[i].needed && p->nvars++ < GP_EW_VARS)
             put_param(q, computed[p->ins[i].type], "k", p->nvars - 1);
+    for (int i = 0; i < p->nshifts; i++)
+        if (p->shift[i].var && p->nvars++ < GP_EW_VARS)
+            put_param(q, "int64_t", "by", i);
+}
+
+/* In the offsets' type. */
+static void put_walk(FILE *o, const gp_ew_program *p, const char *near, const char *plain)
+{
+    if (p->nshifts)
+        gp_ew_put_tiles(o, p, near);
+    else
+        put_places(o, p, plain);
 }
 
 static void put_kernel(params *q, gp_ew_program *p)
@@ -235,7 +258,7 @@ static void put_kernel(params *q, gp_ew_program *p)
     if (p->frame)
         fputs("    frame += blockIdx.z;\n", o);
     put_one(o, p);
-    if (!p->indices) {
+    if (!p->indices && !p->nshifts) {
         fputs("    if (linear) {\n", o);
         put_quads(o, p);
         fputs("    } else ", o);
@@ -243,9 +266,9 @@ static void put_kernel(params *q, gp_ew_program *p)
         fputs("    ", o);
     }
     fputs("if (axes.narrow) {\n", o);
-    put_places(o, p, "uint32_t");
+    put_walk(o, p, "int32_t", "uint32_t");
     fputs("    } else {\n", o);
-    put_places(o, p, "uint64_t");
+    put_walk(o, p, "int64_t", "uint64_t");
     fputs("    }\n}\n", o);
 }
 

@@ -1,9 +1,10 @@
 /* program.h - what the kind `expr` makes of its text: a list of typed operations (check.c, with numbers that are known
- * from fold.c), the shapes that its inputs have together (space.c), and from these what runs: steps for
- * kernels/expr.cpp (code.c), and the text of a CUDA kernel (cuda.c). */
+ * from fold.c, and neighbours.c), the shapes that its inputs have together (space.c), and from these what runs: steps
+ * for kernels/expr.cpp (code.c), and the text of a CUDA kernel (cuda.c, tiles.c). */
 #ifndef GP_EW_PROGRAM_H
 #define GP_EW_PROGRAM_H
 
+#include <stdio.h>
 #include "compile/expr.h"
 #include "expr.h"
 #include "gpipe/stage.h"
@@ -16,8 +17,16 @@ typedef struct gp_ew_ins {
     int d, a, b, c;
     gp_ew_value value;         /* of a GP_EW_NUMBER; */
     const char *var;           /* ... NULL where it depends on no var; else code does not depend on it */
+    const int *shift;          /* of a GP_EW_NEAR, for each axis of the frame: which of the program's; -1: none */
     bool needed;               /* by an output */
 } gp_ew_ins;
+
+/* The index along an axis and a known number, as a neighbour's index has to be. */
+typedef struct gp_ew_index {
+    bool is;                   /* not set: another value */
+    gp_ew_shift to;
+    const gp_expr_node *var;   /* the operator that made `by` of vars: code does not depend on it; NULL: none did */
+} gp_ew_index;
 
 /* A size of an input, as a value: PORT.shape[axis], or with -1 PORT.size. */
 typedef struct gp_ew_size { int port, axis; } gp_ew_size;
@@ -36,17 +45,19 @@ typedef struct gp_ew_program {
     gp_dtype in[GP_MAXPORT], out[GP_MAXPORT];
     gp_ew_size size[GP_EW_PORTS]; int nsizes;
     gp_ew_space space;
-    unsigned indices;          /* a set of axes whose indices it uses */
+    gp_ew_index *shift; int nshifts, capshifts;    /* to neighbours, each once */
+    unsigned indices;          /* a set of axes whose indices it computes with */
     bool frame;                /* uses frame.index, frame.time */
     gp_ew_code *code; size_t code_bytes;       /* with its steps */
     size_t shared;             /* bytes that running it takes */
     gp_source source;
-    int nvars;                 /* numbers that are arguments of the kernel */
+    int nvars;                 /* numbers, and distances of neighbours, that are arguments of the kernel */
 } gp_ew_program;
 
 /* The options of a stage, and what shape() made of them. */
 typedef struct gp_ew_opts {
     const gp_node *expr;
+    int edge;                  /* gp_ew_edge */
     gp_ew_program *program;
 } gp_ew_opts;
 
@@ -65,7 +76,8 @@ bool gp_ew_smaller(gp_shape *s, const gp_ew_space *o, gp_type *frame);
  * other are one. */
 void gp_ew_place(const gp_ew_space *o, const gp_type *in, int nin, const gp_type *frame, bool merge, gp_ew_call *c);
 
-/* check.c: fills in ins, in, out (where s->out says none), size, indices, frame; needs space. False after errors. */
+/* check.c: fills in ins, in, out (where s->out says none), size, shift, indices, frame; needs space. False after
+ * errors. */
 bool gp_ew_check(gp_shape *s, const gp_node *text, const gp_expr *tree, const gp_type *frame, gp_ew_program *p);
 /* The input of this name, as the stage calls it, or as the pipeline calls its only buffer; -1: there is none. */
 int gp_ew_input(gp_shape *s, const char *name);
@@ -73,11 +85,25 @@ int gp_ew_input(gp_shape *s, const char *name);
 /* fold.c: the value of an operator whose `n` operands are known. False after an error. */
 bool gp_ew_fold(gp_shape *s, gp_loc at, gp_expr_op op, const gp_num *v, gp_num *out);
 
+/* neighbours.c: an index further by a number that is known, by operator e; else what has `is` not set. */
+gp_ew_index gp_ew_moved(const gp_expr_node *e, const gp_ew_index *index, gp_num by, bool var);
+/* The element of input `port` that e->name[...] is, at the indices `at`, which stand at the nodes `where`. Fills in
+ * `shift` of `ins`; NULL there: it is the element itself. False after an error. */
+bool gp_ew_neighbour(gp_shape *s, const gp_node *text, const gp_expr_node *e, int port, const gp_ew_index *at,
+                     const gp_expr_node *const *where, gp_ew_program *p, gp_ew_ins *ins);
+
 /* code.c. False after an error. */
 bool gp_ew_encode(gp_shape *s, const gp_node *text, gp_ew_program *p);
 
 /* cuda.c: fills in source, and nvars. */
-enum { GP_EW_VARS = 64, GP_EW_ARGS = 4 * GP_MAXPORT + 4 + GP_EW_PORTS + GP_EW_VARS };
+enum { GP_EW_VARS = 64, GP_EW_ARGS = 4 * GP_MAXPORT + 5 + GP_EW_PORTS + GP_EW_VARS };
 bool gp_ew_write(gp_shape *s, const gp_node *text, gp_ew_program *p);
+/* The call of the function of one element, by the texts of an input's element and an output's. */
+void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char *out);
+
+/* tiles.c, for programs with neighbours: the walk over a frame, in the integers `type`; */
+void gp_ew_put_tiles(FILE *o, const gp_ew_program *p, const char *type);
+/* ... and how the frame of a launch is cut. */
+gp_ew_tiles gp_ew_tiles_of(const gp_ew_call *c);
 
 #endif

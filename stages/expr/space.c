@@ -5,9 +5,9 @@
 /* Where the program names input p first; NULL: nowhere. */
 static const gp_expr_node *first_use(gp_shape *s, const gp_expr *tree, int p)
 {
-    for (int i = 0; i < tree->n; i++)
-        if (tree->node[i].op == GP_EXPR_VAR && gp_ew_input(s, tree->node[i].name) == p)
-            return &tree->node[i];
+    for (const gp_expr_node *e = tree->node; e < tree->node + tree->n; e++)
+        if ((e->op == GP_EXPR_VAR || e->op == GP_EXPR_AT) && gp_ew_input(s, e->name) == p)
+            return e;
     return NULL;
 }
 

@@ -23,7 +23,7 @@ static void close_device(void) { backend->close(dev); }
 
 /* ---- the cases ------------------------------------------------------------ */
 
-enum { MOST_GIVEN = 80 };
+enum { MOST_GIVEN = 90 };
 static struct { char name[20]; array a; } given[MOST_GIVEN];
 static int ngiven;
 
@@ -66,6 +66,11 @@ static expr_case parse_case(char *line, FILE *data)
     for (char *in = next(&line, " @ "); *in; c.nin++) {
         char *port = next(&in, ": "), *name = next(&in, ", ");
         int i = 0;
+        if (!strcmp(port, "edge")) {
+            snprintf(c.edge, sizeof c.edge, "%s", name);
+            c.nin--;
+            continue;
+        }
         while (i < ngiven && strcmp(given[i].name, name))
             i++;
         ck_assert_msg(i < ngiven && c.nin < EXPR_INPUTS, "%s: %s", c.name, name);
@@ -116,7 +121,14 @@ void expr_each_case(void (*f)(const expr_case *))
     ck_assert_int_gt(n, 200);
 }
 
-char *expr_pipeline(const expr_case *c, bool bounds, bool typed)
+/* Inputs of fewer axes do not have the first one. */
+static int64_t declared(const expr_case *c, const gp_type *t, int k, expr_way way)
+{
+    bool first = k + c->want[0].type.ndim - t->ndim == 0;
+    return t->dim[k] + (t->dim[k] == 1 ? 0 : first ? way.rows : way.more);
+}
+
+char *expr_pipeline(const expr_case *c, expr_way way)
 {
     gp_memfile m;
     size_t len;
@@ -126,10 +138,11 @@ char *expr_pipeline(const expr_case *c, bool bounds, bool typed)
         const gp_type *t = &c->in[i].type;
         fprintf(m.f, "  x%d: {dtype: %s, shape: [", i, gp_dtype_name(t->dtype));
         for (int k = 0; k < t->ndim; k++)
-            fprintf(m.f, bounds && t->dim[k] > 1 ? "%s\"<=%lld\"" : "%s%lld", k ? ", " : "", (long long)t->dim[k]);
+            fprintf(m.f, way.bounds && t->dim[k] > 1 ? "%s\"<=%lld\"" : "%s%lld", k ? ", " : "",
+                    (long long)declared(c, t, k, way));
         fputs("]}\n", m.f);
     }
-    for (int i = 0; typed && i < c->nout; i++)
+    for (int i = 0; way.typed && i < c->nout; i++)
         fprintf(m.f, "  z%d: {dtype: %s}\n", i, gp_dtype_name((gp_dtype)(i + 1)));
     fputs("stages:\n  - {use: give, out: [", m.f);
     for (int i = 0; i < c->nin; i++)
@@ -140,7 +153,10 @@ char *expr_pipeline(const expr_case *c, bool bounds, bool typed)
     fputs("}\n    out: {", m.f);
     for (int i = 0; i < c->nout; i++)
         fprintf(m.f, "%sy%d: z%d", i ? ", " : "", i, i);
-    fprintf(m.f, "}\n    expr: \"%s\"\n", c->program);
+    fputs("}\n", m.f);
+    if (*c->edge)
+        fprintf(m.f, "    edge: %s\n", c->edge);
+    fprintf(m.f, "    expr: \"%s\"\n", c->program);
     for (int i = 0; i < c->nout; i++)
         fprintf(m.f, "  - {use: take, in: z%d}\n", i);
     char *text = gp_memfile_close(&m, &len);
@@ -148,10 +164,10 @@ char *expr_pipeline(const expr_case *c, bool bounds, bool typed)
     return text;
 }
 
-static trial *open_case(const expr_case *c, int n, bool bounds, bool typed)
+static trial *open_case(const expr_case *c, int n, expr_way way)
 {
     gp_errs errs = { 0 };
-    char *text = expr_pipeline(c, bounds, typed);
+    char *text = expr_pipeline(c, way);
     trial *t = trial_open_text(dev, text, n, &errs);
     ck_assert_msg(t != NULL, "%s: %s\n%s", c->name, errs.n ? errs.e[0].msg : "?", text);
     free(text);
@@ -171,9 +187,9 @@ static int every, nth;             /* of the cases that are compared with refere
 static void as_reference(const expr_case *c)
 {
     array out[EXPR_OUTPUTS];
-    if (nth++ % every)
+    if (!*c->edge && nth++ % every)
         return;
-    trial *t = open_case(c, 1, false, false);
+    trial *t = open_case(c, 1, (expr_way){ 0 });
     trial_run(t, c->in, 1, out);
     for (int i = 0; i < c->nout; i++)
         SAME(out[i], c->want[i], c->tolerance, "%s: y%d of %s", c->name, i, c->program);
@@ -200,9 +216,9 @@ static void as_singles(const expr_case *c)
 {
     enum { N = 3 };
     array in[N * EXPR_INPUTS], out[N * EXPR_OUTPUTS], alone[EXPR_OUTPUTS];
-    if (!is_large(c) && strcmp(c->name, "random 7"))
+    if (!is_large(c) && !*c->edge && strcmp(c->name, "random 7"))
         return;
-    trial *t = open_case(c, N, false, false);
+    trial *t = open_case(c, N, (expr_way){ 0 });
     ck_assert(trial_batched(t));
     for (int j = 0; j < N; j++)
         for (int i = 0; i < c->nin; i++) {
@@ -257,7 +273,7 @@ static void smaller(const expr_case *c, const int64_t *size, bool bounds)
 {
     array in[EXPR_INPUTS], out[EXPR_OUTPUTS];
     int ndim = c->want[0].type.ndim;
-    trial *t = open_case(c, 1, bounds, false);
+    trial *t = open_case(c, 1, (expr_way){ .bounds = bounds });
     for (int i = 0; i < c->nin; i++)
         in[i] = corner(&c->in[i], ndim, size);
     trial_run(t, in, 1, out);
@@ -292,6 +308,27 @@ START_TEST(test_smaller)
 }
 END_TEST
 
+/* Neighbours are those of the frame that is there, where larger ones are declared: with fewer rows, or of any shape. */
+static void in_larger(const expr_case *c)
+{
+    static const expr_way ways[] = { { .rows = 3 }, { .bounds = true, .rows = 9, .more = 5 } };
+    array out[EXPR_OUTPUTS];
+    for (int w = 0; *c->edge && w < 2; w++) {
+        trial *t = open_case(c, 1, ways[w]);
+        trial_run(t, c->in, 1, out);
+        for (int i = 0; i < c->nout; i++)
+            SAME(out[i], c->want[i], c->tolerance, "%s: y%d of a frame that is smaller than declared", c->name, i);
+        free_all(out, c->nout);
+        trial_close(t);
+    }
+}
+
+START_TEST(test_edges_of_smaller)
+{
+    expr_each_case(in_larger);
+}
+END_TEST
+
 /* ---- declared types: as `cast` ------------------------------------------------- */
 
 /* All types but the last, c64, each as an output. */
@@ -308,7 +345,7 @@ static void as_cast(const expr_case *c)
         copy.nout = TYPES;
         for (int i = 0; i < TYPES; i++)
             n += (size_t)snprintf(copy.program + n, sizeof copy.program - n, "y%d = %s; ", i, made[k]);
-        trial *t = open_case(&copy, 1, false, true);
+        trial *t = open_case(&copy, 1, (expr_way){ .typed = true });
         trial_run(t, c->in, 1, out);
         for (int i = 0; i < TYPES; i++) {
             char options[40];
@@ -339,6 +376,7 @@ TCase *expr_cases(const gp_backend *b, int thin)
     tcase_add_test(c, test_references);
     tcase_add_test(c, test_batches);
     tcase_add_test(c, test_smaller);
+    tcase_add_test(c, test_edges_of_smaller);
     tcase_add_test(c, test_declared);
     return c;
 }

@@ -7,8 +7,11 @@ The rules are written down here a second time, in NumPy's terms: the type of two
 integer and a float, is np.promote_types'; smaller integers count as i32 among integers, and as i16 beside floats.
 tests/fuzz/exprs.py has random programs from here.
 
+A neighbour is an element of what np.pad makes of the input, broadcast to the frame.
+
 A line of exprs.txt is `in NAME TYPE [SHAPE] OFFSET`, or `NAME @ TOLERANCE @ INPUTS @ PROGRAM @ TYPE [SHAPE] OFFSET, ...` with
-an output y0, y1, ... for each of the last; offsets count bytes of exprs.bin."""
+an output y0, y1, ... for each of the last; offsets count bytes of exprs.bin. Before INPUTS stands `edge: EDGE, ` where the
+program has neighbours."""
 import os
 
 import numpy as np
@@ -228,6 +231,31 @@ def store(v, name=None):
     return np.array([whole(x) for x in a.ravel()], t).reshape(a.shape)
 
 
+# -- neighbours -----------------------------------------------------------------
+
+PADS = {"reflect": "symmetric", "nearest": "edge", "zero": "constant"}
+
+
+class Frame:
+    """What inputs broadcast to: ("near", NAME, axes, offsets) is an element of its last axes."""
+
+    def __init__(self, shape, edge):
+        self.shape, self.edge = shape, edge
+
+    def near(self, v, offsets):
+        offsets = (0,) * (len(self.shape) - len(offsets)) + tuple(offsets)
+        far = max(abs(n) for n in offsets)
+        padded = np.pad(np.broadcast_to(v.a, self.shape), far, mode=PADS[self.edge])
+        at = tuple(slice(far + by, far + by + n) for by, n in zip(offsets, self.shape))
+        return Data(padded[at], v.stored, v.small)
+
+
+def near_text(e):
+    _, name, axes, offsets = e
+    index = [f"i{axes - len(offsets) + k}" + (f" {'+' if n > 0 else '-'} {abs(n)}" if n else "") for k, n in enumerate(offsets)]
+    return f"{name}[{', '.join(index)}]"
+
+
 # -- expressions as trees -------------------------------------------------------
 
 CALLS = ("min", "max", "clamp", "isnan", "abs", "pow", "atan2", "hypot", *FLOAT1, *WHOLE)
@@ -238,6 +266,8 @@ def text(e):
         return e
     if isinstance(e, (int, float)):
         return repr(e) if e >= 0 else f"({e!r})"
+    if e[0] == "near":
+        return near_text(e)
     op, v = e[0], [text(x) for x in e[1:]]
     if op in CALLS:
         return f"{op}({', '.join(v)})"
@@ -253,6 +283,8 @@ def value(e, names):
         return names[e]
     if isinstance(e, (int, float)):
         return e if e >= 0 else fold("neg", [-e])
+    if e[0] == "near":
+        return names["frame"].near(names[e[1]], e[3])
     with np.errstate(all="ignore"):
         return apply(e[0], [value(x, names) for x in e[1:]])
 
@@ -304,15 +336,17 @@ def main():
         inputs[name] = a
         lines.append(f"in {name} {put(a)}")
 
-    def case(name, ins, trees, tolerance=0.0, program=None, extra=None):
+    def case(name, ins, trees, tolerance=0.0, program=None, extra=None, edge=None):
         names = {**VARS, **{k: load(inputs[v]) for k, v in ins.items()}, **(extra or {})}
         shape = np.broadcast_shapes(*(inputs[v].shape for v in ins.values()))
+        names["frame"] = Frame(shape, edge)
         out = []
         for e in trees:
             v = e(names) if callable(e) else value(e, names)
             out.append(np.broadcast_to(store(v), shape))
         text_of = program or "; ".join(f"y{i} = {text(e)}" for i, e in enumerate(trees))
-        lines.append(f"{name} @ {tolerance:g} @ {', '.join(f'{k}: {v}' for k, v in ins.items())} @ {text_of} @ "
+        before = f"edge: {edge}, " if edge else ""
+        lines.append(f"{name} @ {tolerance:g} @ {before}{', '.join(f'{k}: {v}' for k, v in ins.items())} @ {text_of} @ "
                      + ", ".join(put(a) for a in out))
 
     for t in TYPES:
@@ -373,6 +407,44 @@ def main():
             n += 1
         except Refused:
             pass
+    given("field", rng.normal(0, 50, (43, 67)).astype(np.float32))
+    given("hem", rng.normal(0, 50, 67).astype(np.float32))
+    given("bytes", rng.integers(0, 256, (7, 9), np.uint8))
+    given("tall", rng.integers(-3, 4, (41, 1), np.int64))
+    given("single", rng.normal(0, 1, (1, 1, 1)).astype(np.float32))
+    given("row", special("f16", rng, 37))
+    field_at = {f"i{k}": Data(v.astype(i32), small=True) for k, v in enumerate(np.ogrid[:43, :67])}
+    for edge in PADS:
+        def near(name, axes, *offsets):
+            return ("near", name, axes, offsets)
+
+        def total(trees):
+            return trees[0] if len(trees) == 1 else ("+", total(trees[:-1]), trees[-1])
+
+        around = total([near("a", 2, dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)])
+        case(f"near, 3 x 3, {edge}", {"a": "field"}, [("/", around, 9), ("-", near("a", 2, 0, 1), near("a", 2, 0, -1)),
+                                                      ("-", near("a", 2, 1, 0), "a")], edge=edge)
+        case(f"near, {edge}, indices", {"a": "field", "b": "hem", "c": "wide"}, [
+            ("+", ("*", near("a", 2, -1, 2), "i0"), ("*", near("b", 2, -3), "i1")), ("-", near("c", 2, 1, -1), near("a", 2, 0, 5)),
+            ("+", near("a", 2, 0, 0), "a")], extra=field_at, edge=edge)
+        for t in names:
+            case(f"near, {t}, {edge}", {"a": f"row_{t}"}, [near("a", 1, -1), ("max", near("a", 1, 3), near("a", 1, -5)),
+                                                           ("==", near("a", 1, -1), near("a", 1, 1))], edge=edge)
+        case(f"near, channels, {edge}", {"a": "image", "b": "dark", "c": "flat", "w": "weights"}, [
+            ("+", near("a", 3, -1, 0, 0), near("a", 3, 0, 1, 0)), ("-", near("a", 3, 0, 0, 1), near("a", 3, 2, -1, -1)),
+            ("+", near("b", 3, 1, -2, 0), near("b", 3, 0, 0, 1)), ("*", near("c", 3, 1, 0), near("w", 3, -1)),
+            ("+", near("c", 3, -2, 1), near("a", 3, -2, 1, 0))], edge=edge)
+        case(f"near, further than the frame, {edge}", {"a": "bytes"}, [
+            near("a", 2, -8, 0), near("a", 2, 25, -40), ("+", near("a", 2, 7, 9), near("a", 2, -7, -9)), near("a", 2, 0, 300),
+            near("a", 2, -14, 18), near("a", 2, 13, -19)], edge=edge)
+        case(f"near, columns, {edge}", {"a": "tall"}, [("-", near("a", 2, 1, 0), near("a", 2, -1, 0)), near("a", 2, 2, 5)],
+             edge=edge)
+        case(f"near, one element, {edge}", {"a": "single"}, [near("a", 3, 1, 0, -2), ("*", near("a", 3, 0, 0, 0), 2),
+                                                             near("a", 3, -5, 0, 0)], edge=edge)
+        case(f"near, a row, {edge}", {"a": "row"}, [total([("*", near("a", 1, k), 0.25) for k in range(-6, 7)])], edge=edge)
+        case(f"near, names and vars, {edge}", {"a": "field"}, [("-", near("a", 2, 6, -3), near("a", 2, -6, 0)), near("a", 2, 5, 6)],
+             program="k = count + i0; l = i1 - 2; y0 = a[k, l - 1] - a[i0 - count, i1]; y1 = a[k - 1, (1 + i1) + (count - 1)]",
+             edge=edge)
     open(os.path.join(here, "exprs.txt"), "w").write(
         "# made by make_exprs.py\n" + "\n".join(lines) + "\n")
     open(os.path.join(here, "exprs.bin"), "wb").write(blob)
