@@ -83,6 +83,27 @@ template <class F, class S> static void store(void *to, const void *a, const voi
                          store<F, gp_half>, store<F, float>, store<F, double> },
 static apply *const store_from[GP_EW_NTYPES][12] = { GP_EW_TYPES(STORE) };
 
+/* What an element of type S is computed as. */
+template <class S> struct computed { typedef S type; };
+template <> struct computed<uint8_t> { typedef int32_t type; };
+template <> struct computed<int8_t> { typedef int32_t type; };
+template <> struct computed<uint16_t> { typedef int32_t type; };
+template <> struct computed<int16_t> { typedef int32_t type; };
+template <> struct computed<gp_half> { typedef float type; };
+
+template <class F, class S> static void through(void *d, const void *a, const void *, const void *, int n)
+{
+    typename computed<S>::type *__restrict to = NUMBERS(typename computed<S>::type, d);
+    const F *from = NUMBERS(const F, a);
+    for (int i = 0; i < n; i++)
+        to[i] = gp_ew_load(convert<S>(from[i]));
+}
+
+#define THROUGH(NAME, F) { nullptr, through<F, uint8_t>, through<F, int8_t>, through<F, uint16_t>, through<F, int16_t>, \
+                           through<F, uint32_t>, through<F, int32_t>, through<F, uint64_t>, through<F, int64_t>,      \
+                           through<F, gp_half>, through<F, float>, through<F, double> },
+static apply *const through_as[GP_EW_NTYPES][12] = { GP_EW_TYPES(THROUGH) };
+
 /* ---- a piece --------------------------------------------------------------- */
 
 struct piece {
@@ -264,6 +285,8 @@ extern "C" __global__ void expr_run(const gp_ew_code *code, gp_ew_call call)
                                              nullptr, p.n);
             } else if (s->op == GP_EW_INDEX) {
                 s->type == GP_EW_I32 ? indices(&p, s->a, (int32_t *)AT(s->d)) : indices(&p, s->a, (int64_t *)AT(s->d));
+            } else if (s->op == GP_EW_THROUGH) {
+                through_as[s->b][s->from](AT(s->d), AT(s->a), nullptr, nullptr, p.n);
             } else if (s->op == GP_EW_CONVERT) {
                 change_from[s->from][s->type](AT(s->d), AT(s->a), nullptr, nullptr, p.n);
             } else {

@@ -43,6 +43,7 @@ typedef enum gp_ew_type {
     X(INDEX)       /* of the element along axis a */                                              \
     X(LOAD)        /* the elements of input a, of dtype `from` */                                 \
     X(NEAR)        /* the same of elements that lie where c shifts, from that of number b on, lead */ \
+    X(THROUGH)     /* a, of type b, as it is loaded where it was stored as dtype `from` */       \
     X(STORE)       /* a, to output d, of dtype `from` */
 
 typedef enum gp_ew_op {

@@ -13,6 +13,8 @@ static bool shape(gp_shape *s)
     s->out[0] = *in;
     s->out[0].dtype = o->dtype;
     s->batched = true;
+    if (in->dtype != GP_C64 && o->dtype != GP_C64)
+        s->expr = "in";
     if (o->dtype == in->dtype)
         return true;
     if (in->dtype == GP_C64)

@@ -27,6 +27,14 @@ static void type_outputs(gp_shape *s, const gp_ew_opts *o, const gp_type *frame)
     }
 }
 
+bool gp_ew_describe(gp_shape *s, const gp_ew_program *p)
+{
+    s->batched = true, s->frame_info = p->frame, s->table = p->code_bytes;
+    for (int i = 0; i < p->n; i++)
+        s->known.f64 |= p->ins[i].needed && p->ins[i].type == GP_EW_F64;
+    return true;
+}
+
 static bool shape(gp_shape *s)
 {
     gp_ew_opts *o = (void *)s->opts;
@@ -48,10 +56,7 @@ static bool shape(gp_shape *s)
         || !gp_ew_encode(s, o->expr, p) || !gp_ew_write(s, o->expr, p))
         return false;
     type_outputs(s, o, &frame);
-    s->batched = true, s->frame_info = p->frame, s->table = p->code_bytes;
-    for (int i = 0; i < p->n; i++)
-        s->known.f64 |= p->ins[i].needed && p->ins[i].type == GP_EW_F64;
-    return true;
+    return gp_ew_describe(s, p);
 }
 
 static bool table(const gp_table_call *t)
@@ -191,4 +196,5 @@ const gp_kind gp_kind_expr = {
     .help = "computes each element by an expression of your own, of the elements in its place and near it",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_ew_opts),
     .any_shape = true, .shape = shape, .open = open_expr, .close = free, .record = record, .table = table,
+    .fuse = gp_ew_fuse,
 };

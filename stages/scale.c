@@ -7,6 +7,8 @@ static bool shape(gp_shape *s)
 {
     s->out[0] = s->in[0];
     s->batched = true;
+    if (s->in[0].dtype != GP_C64)
+        s->expr = "a * in + b";
     return true;
 }
 

@@ -28,6 +28,8 @@ static bool shape(gp_shape *s)
 
     s->out[0] = s->in[0];
     s->batched = true;
+    if (t == GP_F32 || gp_dtype_size(t) == 1 || t == GP_U16 || t == GP_I16)
+        s->expr = "in > level ? above : below";    /* f32 holds all of these */
     for (int i = 0; i < 3 && integer_range(t, &min, &end); i++)
         if (v[i].v < min || v[i].v >= end || (v[i].whole && v[i].v != floor(v[i].v)))
             return gp_shape_fail(s, v[i].name, "'%s' is %g, which '%s' does not hold; give "

@@ -82,8 +82,6 @@ static const char *against(fusing *f, const gp_stage *from, const gp_stage *to, 
 {
     int v = (int)(from - f->g->stage), w = (int)(to - f->g->stage);
     const gp_type *t = to->out[0] < 0 ? NULL : &f->g->buffer[to->out[0]].type;
-    if (!f->g->fuse)
-        return "'fuse' is none";
     if (f->segment[v] != f->segment[w])
         return "one of them waits for the host";
     if (from->cycle || to->cycle || from->carried != to->carried)
@@ -268,7 +266,7 @@ static void say_not(fusing *f, const gp_stage *from, const gp_stage *to, const c
 static void try_join(fusing *f, int w, const gp_buffer *b)
 {
     const gp_stage *from = &f->g->stage[b->producer.stage], *to = &f->g->stage[w];
-    int v = f->group[b->producer.stage], stage[GP_FUSE_MOST + 1];
+    int v = f->group[b->producer.stage], stage[GP_FUSE_MOST + 1] = { v };
     if (v == f->group[w])
         return;
     const char *why = against(f, from, to, b);
@@ -420,7 +418,7 @@ static bool begin(fusing *f)
     for (int v = 0; v < g->nstages && f->kind; v++)
         for (int p = 0; p < g->stage[v].nin && is_elementwise(&g->stage[v]); p++)
             any |= producer_of(g, g->stage[v].in[p]) && is_elementwise(producer_of(g, g->stage[v].in[p]));
-    if (!any)
+    if (!any || !g->fuse)
         return false;
     f->segment = gp_segments(a, g);
     f->group = GP_NEW(a, int, g->nstages), f->next = GP_NEW(a, int, g->nstages), f->stack = GP_NEW(a, int, g->nstages);

@@ -129,6 +129,8 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
         ends_text(f, g, s);
         if (*gp_stage_note(s, note))
             fprintf(f, "; %s", note);
+        for (int k = 0; k < s->ninside; k++)
+            fprintf(f, "%s %s", k ? "," : ", without", s->inside[k]);
         if (s->workers_auto)
             fprintf(f, "; %d worker%s (auto)", s->workers, gp_plural(s->workers));
         fputc('\n', f);
@@ -141,6 +143,10 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
         }
     }
     gp_arena_free(&a);
+    if (g->nunfused)
+        fputs("\nneighbours that are not one kernel\n", f);
+    for (int i = 0; i < g->nunfused; i++)
+        fprintf(f, "  %s, %s: %s\n", g->unfused[i].from, g->unfused[i].to, g->unfused[i].why);
     if (gp_rates_differ(g))
         rates_text(f, g);
 }
@@ -172,6 +178,14 @@ static void names(gp_json *j, const char *key, const gp_graph *g, const int *v, 
     gp_json_open(j, key, '[');
     for (int i = 0; i < n; i++)
         gp_json_str(j, NULL, v[i] < 0 ? NULL : g->buffer[v[i]].name);
+    gp_json_close(j, ']');
+}
+
+static void strings(gp_json *j, const char *key, const char *const *v, int n)
+{
+    gp_json_open(j, key, '[');
+    for (int i = 0; i < n; i++)
+        gp_json_str(j, NULL, v[i]);
     gp_json_close(j, ']');
 }
 
@@ -223,6 +237,10 @@ static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s, bool ra
     gp_json_size(j, "table", s->table);
     axes_json(j, "block", s->block);
     axes_json(j, "grid", s->grid);
+    if (s->nparts) {
+        strings(j, "fused", s->part, s->nparts);
+        strings(j, "inside", s->inside, s->ninside);
+    }
     if (s->regroups)
         regroup_json(j, &s->regroup);
     if (gp_stage_loop(s))
@@ -300,6 +318,16 @@ void gp_dump_graph_members(gp_json *j, const gp_graph *g)
     gp_json_open(j, "stages", '[');
     for (int i = 0; i < g->nstages; i++)
         stage_json(j, g, &g->stage[i], rates);
+    gp_json_close(j, ']');
+    gp_json_bool(j, "fuse", g->fuse);
+    gp_json_open(j, "unfused", '[');
+    for (int i = 0; i < g->nunfused; i++) {
+        gp_json_open(j, NULL, '{');
+        gp_json_str(j, "from", g->unfused[i].from);
+        gp_json_str(j, "to", g->unfused[i].to);
+        gp_json_str(j, "why", g->unfused[i].why);
+        gp_json_close(j, '}');
+    }
     gp_json_close(j, ']');
     gp_json_open(j, "buffers", '[');
     for (int i = 0; i < g->nbuffers; i++)

@@ -43,7 +43,7 @@ int gp_ew_operands(gp_ew_op op)
         GP_EW_OPS(X)
 #undef X
     };
-    return op < GP_EW_NOPS ? operands[op] : op == GP_EW_STORE || op == GP_EW_CONVERT;
+    return op < GP_EW_NOPS ? operands[op] : op == GP_EW_STORE || op == GP_EW_CONVERT || op == GP_EW_THROUGH;
 }
 
 const gp_dtype gp_ew_dtype[GP_EW_NTYPES] = { GP_I32, GP_U32, GP_I64, GP_U64, GP_F32, GP_F64 };
@@ -608,7 +608,7 @@ static value *step(checker *c, const gp_expr_node *e, value *top)
     }
 }
 
-static void mark_needed(gp_ew_program *p)
+void gp_ew_mark(gp_ew_program *p)
 {
     for (int i = p->n - 1; i >= 0; i--) {
         gp_ew_ins *x = &p->ins[i];
@@ -646,7 +646,7 @@ bool gp_ew_check(gp_shape *s, const gp_node *text, const gp_expr *tree, const gp
         p->in[i] = s->in[i].dtype;
     bool ok = walk(&c, stack);
     if (ok)
-        mark_needed(p);
+        gp_ew_mark(p);
     gp_table_free(&c.names);
     return ok;
 }

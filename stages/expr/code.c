@@ -61,6 +61,8 @@ static void put(gp_ew_program *p, registers *r, int i)
     to->b = (uint16_t)(n > 1 ? r->of[x->b] : 0), to->c = (uint16_t)(n > 2 ? r->of[x->c] : 0);
     if (x->op == GP_EW_NEAR)
         put_shifts(p, r, x, to);
+    if (x->op == GP_EW_THROUGH)
+        to->b = (uint16_t)x->b;
     if (x->op == GP_EW_STORE)
         to->d = (uint16_t)x->d;
     else

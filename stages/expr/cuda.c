@@ -67,6 +67,8 @@ static void put_ins(FILE *o, const gp_ew_program *p, int i, int *vars)
         put_number(o, x);
     else if (x->op == GP_EW_CONVERT)
         fprintf(o, "(%s)v%d", computed[x->type], x->a);
+    else if (x->op == GP_EW_THROUGH)
+        fprintf(o, "gp_ew_load(convert<%s>(v%d))", stored[x->from], x->a);
     else if (x->op == GP_EW_SIZE)
         fprintf(o, "(%s)size%d", computed[x->type], x->a);
     else if (x->op == GP_EW_FRAME)

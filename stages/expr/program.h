@@ -1,6 +1,7 @@
 /* program.h - what the kind `expr` makes of its text: a list of typed operations (check.c, with numbers that are known
  * from fold.c, and neighbours.c), the shapes that its inputs have together (space.c), and from these what runs: steps
- * for kernels/expr.cpp (code.c), and the text of a CUDA kernel (cuda.c, tiles.c). */
+ * for kernels/expr.cpp (code.c), and the text of a CUDA kernel (cuda.c, tiles.c). Programs of several stages become one
+ * (link.c). */
 #ifndef GP_EW_PROGRAM_H
 #define GP_EW_PROGRAM_H
 
@@ -79,6 +80,8 @@ void gp_ew_place(const gp_ew_space *o, const gp_type *in, int nin, const gp_type
 /* check.c: fills in ins, in, out (where s->out says none), size, shift, indices, frame; needs space. False after
  * errors. */
 bool gp_ew_check(gp_shape *s, const gp_node *text, const gp_expr *tree, const gp_type *frame, gp_ew_program *p);
+/* Finds out which operations outputs need, and whose indices. */
+void gp_ew_mark(gp_ew_program *p);
 /* The input of this name, as the stage calls it, or as the pipeline calls its only buffer; -1: there is none. */
 int gp_ew_input(gp_shape *s, const char *name);
 
@@ -105,5 +108,11 @@ void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char 
 void gp_ew_put_tiles(FILE *o, const gp_ew_program *p, const char *type);
 /* ... and how the frame of a launch is cut. */
 gp_ew_tiles gp_ew_tiles_of(const gp_ew_call *c);
+
+
+/* link.c: of the kind, see compile/fuse.h. */
+bool gp_ew_fuse(struct gp_fuse *f);
+/* expr.c: what shape() says of a stage that runs the program. True. */
+bool gp_ew_describe(gp_shape *s, const gp_ew_program *p);
 
 #endif

@@ -5,7 +5,7 @@
 /* Where the program names input p first; NULL: nowhere. */
 static const gp_expr_node *first_use(gp_shape *s, const gp_expr *tree, int p)
 {
-    for (const gp_expr_node *e = tree->node; e < tree->node + tree->n; e++)
+    for (const gp_expr_node *e = tree ? tree->node : NULL; tree && e < tree->node + tree->n; e++)
         if ((e->op == GP_EXPR_VAR || e->op == GP_EXPR_AT) && gp_ew_input(s, e->name) == p)
             return e;
     return NULL;

@@ -1,0 +1,222 @@
+/* link.c - one program of those of several stages, each of which reads what earlier ones make: what a stage stores and
+ * another loads stays a value, rounded as if it had been in memory. */
+#include <stdio.h>
+#include <string.h>
+#include "compile/fuse.h"
+#include "program.h"
+
+typedef struct output { int at; gp_ew_type type; int loaded; } output;     /* the value that is stored; as it is loaded, or -1 */
+
+typedef struct linker {
+    gp_fuse *f;
+    gp_ew_program *p;
+    output out[GP_FUSE_MOST][GP_MAXPORT];
+    const gp_ew_program *of;   /* the one whose operations are taken over, */
+    int part;                  /* its number, */
+    int *to;                   /* ... of each its number in p */
+} linker;
+
+/* ---- the program of a part ------------------------------------------------------ */
+
+/* Of the text that a kind gives for its stages. */
+static gp_ew_program *compile(gp_shape *s, const char *expr)
+{
+    gp_node *text = gp_shape_alloc(s, sizeof *text);
+    gp_ew_program *p = gp_shape_alloc(s, sizeof *p);
+    gp_type frame;
+    *text = (gp_node){ .kind = GP_SCALAR, .at = gp_shape_loc(s, NULL), .text = expr, .len = strlen(expr) };
+    const gp_expr *tree = gp_shape_program(s, text);
+    return tree && gp_ew_broadcast(s, text, tree, &p->space, &frame) && gp_ew_check(s, text, tree, &frame, p) ? p : NULL;
+}
+
+static const gp_ew_program *program_of(gp_fuse_part *part)
+{
+    if (!*part->kept)
+        *part->kept = part->expr ? compile(part->shape, part->expr) : ((const gp_ew_opts *)part->shape->opts)->program;
+    return *part->kept;
+}
+
+/* ---- operations ------------------------------------------------------------------- */
+
+static bool fail(linker *l, const char *what, int port)
+{
+    const gp_shape *s = l->f->part[l->part].shape;
+    snprintf(l->f->why, sizeof l->f->why, "%s '%s'", what, s->in_name[port]);
+    return false;
+}
+
+static int add(linker *l, gp_ew_ins ins)
+{
+    l->p->ins[l->p->n] = ins;
+    return l->p->n++;
+}
+
+static bool is_number(const gp_ew_ins *a, const gp_ew_ins *b)
+{
+    return a->op == GP_EW_NUMBER && a->type == b->type && !a->var && !b->var && a->value.u64 == b->value.u64;
+}
+
+static bool is_same(const linker *l, const gp_ew_ins *a, const gp_ew_ins *b)
+{
+    if (a->op != b->op || a->op == GP_EW_STORE)
+        return false;
+    if (a->op == GP_EW_NUMBER)
+        return is_number(a, b);
+    if (a->op == GP_EW_NEAR)
+        return a->a == b->a && !memcmp(a->shift, b->shift, sizeof *a->shift * (size_t)l->p->space.ndim);
+    return (a->op == GP_EW_LOAD || a->op == GP_EW_INDEX || a->op == GP_EW_FRAME || a->op == GP_EW_SIZE) && a->a == b->a;
+}
+
+/* What has no operands is there once. */
+static int add_once(linker *l, gp_ew_ins ins)
+{
+    for (int i = 0; i < l->p->n; i++)
+        if (is_same(l, &l->p->ins[i], &ins))
+            return i;
+    return add(l, ins);
+}
+
+/* The value that is loaded where `o` was stored as a `dtype`. */
+static int loaded(linker *l, output *o, gp_dtype dtype)
+{
+    gp_ew_type type = gp_ew_type_of(dtype);
+    if (o->loaded < 0)
+        o->loaded = o->type == type && gp_ew_dtype[type] == dtype ? o->at
+                  : add(l, (gp_ew_ins){ .op = GP_EW_THROUGH, .type = type, .from = dtype, .a = o->at, .b = (int)o->type });
+    return o->loaded;
+}
+
+static int shift_of(linker *l, const gp_ew_index *x)
+{
+    gp_ew_program *p = l->p;
+    for (int i = 0; i < p->nshifts; i++)
+        if (!x->var && !p->shift[i].var && !memcmp(&p->shift[i].to, &x->to, sizeof x->to))
+            return i;
+    p->shift[p->nshifts] = *x;
+    return p->nshifts++;
+}
+
+static const int *shifts_of(linker *l, const gp_ew_ins *x)
+{
+    int *shift = gp_shape_alloc(l->f->shape, sizeof *shift * GP_MAXDIM);
+    for (int k = 0; k < l->p->space.ndim; k++)
+        shift[k] = x->shift[k] < 0 ? -1 : shift_of(l, &l->of->shift[x->shift[k]]);
+    return shift;
+}
+
+static bool add_size(linker *l, gp_ew_ins x, int *at)
+{
+    gp_ew_program *p = l->p;
+    gp_ew_size size = l->of->size[x.a];
+    const gp_fuse_part *part = &l->f->part[l->part];
+    if (part->from[size.port].part >= 0)
+        return fail(l, "it needs the size of", size.port);
+    size.port = part->from[size.port].port;
+    for (x.a = 0; x.a < p->nsizes; x.a++)
+        if (p->size[x.a].port == size.port && p->size[x.a].axis == size.axis)
+            break;
+    if (x.a == GP_EW_PORTS)
+        return fail(l, "there are too many sizes beside that of", l->of->size[0].port);
+    p->size[x.a] = size;
+    p->nsizes += x.a == p->nsizes;
+    *at = add_once(l, x);
+    return true;
+}
+
+static bool take_over(linker *l, int i)
+{
+    gp_ew_ins x = l->of->ins[i];
+    const gp_fuse_part *part = &l->f->part[l->part];
+    if (x.op == GP_EW_STORE) {
+        output *o = &l->out[l->part][x.d];
+        *o = (output){ l->to[x.a], x.type, -1 };
+        x.a = o->at, x.d = part->to[x.d];
+        if (x.d >= 0)
+            add(l, x);
+        return true;
+    }
+    if (x.op == GP_EW_LOAD || x.op == GP_EW_NEAR) {
+        int from = part->from[x.a].part, port = part->from[x.a].port;
+        if (from >= 0 && x.op == GP_EW_NEAR)
+            return fail(l, "it reads neighbours of", x.a);
+        x.a = port;
+        if (x.op == GP_EW_NEAR)
+            x.shift = shifts_of(l, &x);
+        l->to[i] = from < 0 ? add_once(l, x) : loaded(l, &l->out[from][port], (gp_dtype)x.from);
+        return true;
+    }
+    if (x.op == GP_EW_SIZE)
+        return add_size(l, x, &l->to[i]);
+    int n = gp_ew_operands(x.op);
+    if (n > 0)
+        x.a = l->to[x.a];
+    if (n > 1)
+        x.b = l->to[x.b];
+    if (n > 2)
+        x.c = l->to[x.c];
+    l->to[i] = n ? add(l, x) : add_once(l, x);
+    return true;
+}
+
+static bool take_over_all(linker *l)
+{
+    l->to = gp_shape_alloc(l->f->shape, sizeof *l->to * ((size_t)l->of->n + 1));
+    l->p->frame |= l->of->frame;
+    for (int i = 0; i < l->of->n; i++)
+        if (l->of->ins[i].needed && !take_over(l, i))
+            return false;
+    return true;
+}
+
+/* ---- the whole -------------------------------------------------------------------- */
+
+/* A program with room for what those of all parts have. */
+static gp_ew_program *begin(gp_fuse *f)
+{
+    gp_shape *s = f->shape;
+    gp_ew_program *p = gp_shape_alloc(s, sizeof *p);
+    for (int i = 0; i < f->n; i++) {
+        const gp_ew_program *of = program_of(&f->part[i]);
+        if (!of) {
+            snprintf(f->why, sizeof f->why, "'%s' of its kind makes no sense with these types", f->part[i].expr);
+            return NULL;
+        }
+        p->cap += of->n + of->nout, p->capshifts += of->nshifts;
+    }
+    p->ins = gp_shape_alloc(s, sizeof *p->ins * ((size_t)p->cap + 1));
+    p->shift = gp_shape_alloc(s, sizeof *p->shift * ((size_t)p->capshifts + 1));
+    p->nin = s->nin, p->nout = s->nout;
+    for (int i = 0; i < s->nin; i++)
+        p->in[i] = s->in[i].dtype;
+    for (int i = 0; i < s->nout; i++)
+        p->out[i] = s->out[i].dtype;
+    return p;
+}
+
+bool gp_ew_fuse(gp_fuse *f)
+{
+    gp_shape *s = f->shape;
+    gp_ew_opts *o = gp_shape_alloc(s, sizeof *o);
+    gp_node *text = gp_shape_alloc(s, sizeof *text);
+    linker *l = gp_shape_alloc(s, sizeof *l);
+    gp_type frame;
+    *text = (gp_node){ .kind = GP_SCALAR, .at = gp_shape_loc(s, NULL), .text = "" };
+    *l = (linker){ .f = f, .p = begin(f) };
+    if (!l->p)
+        return false;
+    snprintf(f->why, sizeof f->why, "the program of one kernel would be too large");
+    if (!gp_ew_broadcast(s, text, NULL, &l->p->space, &frame) || frame.ndim != s->out[0].ndim
+        || memcmp(frame.dim, s->out[0].dim, sizeof frame.dim[0] * (size_t)frame.ndim)) {
+        snprintf(f->why, sizeof f->why, "their frames have other shapes");
+        return false;
+    }
+    for (; l->part < f->n; l->part++) {
+        l->of = program_of(&f->part[l->part]);
+        if (!take_over_all(l))
+            return false;
+    }
+    gp_ew_mark(l->p);
+    o->program = l->p, o->expr = text;
+    f->opts = o;
+    return gp_ew_encode(s, text, l->p) && gp_ew_write(s, text, l->p) && gp_ew_describe(s, l->p);
+}
