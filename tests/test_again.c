@@ -233,7 +233,7 @@ START_TEST(watched)
     gp_errs errs;
     gp_stage_status first[8], last[8];
     gp_pipeline *p = compile(BUFFERS "stages: [{use: generate, frames: 20, out: a}, {use: scale, a: 2},\n"
-                             "  {use: cast, dtype: f64}, {use: discard}]\n");
+                             "  {use: cast, dtype: f64}, {use: discard}]\nfuse: none\n");
     for (int i = 0; i < N; i++)
         ck_assert_int_eq(pthread_create(&t[i], NULL, look, p), 0);
     for (int k = 0; k < 30; k++) {

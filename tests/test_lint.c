@@ -42,7 +42,7 @@ static const struct {
     { "depth 1 of one buffer", FRAMES("[1024, 1024]", ", depth: 1") SCALE END,
       "buffer 'g' has depth 1, so stages 'generate' and 'scale' take turns; depth: 3 lets them "
       "work at once (lint: depth)", AT(1, 55, 1) },
-    { "and not of what is inside", FRAMES("[1024, 1024]", ", depth: 1") SCALE SCALE END,
+    { "and not of what is inside", FRAMES("[1024, 1024]", ", depth: 1") SCALE SCALE END "fuse: none\n",
       "buffer 'g' has depth 1, so stages 'generate' and 'scale' take turns; depth: 3 lets them "
       "work at once (lint: depth)", AT(1, 55, 1) },
     { "depth 1 behind the device",

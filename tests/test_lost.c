@@ -154,7 +154,7 @@ static seen run(const char *yaml)
     "  {use: generate, frames: 2000, out: a},\n"  \
     "  {name: first, use: scale, a: 2},\n"        \
     "  {use: breaks},\n"                          \
-    "  {use: discard}]}\n"
+    "  {use: discard}], fuse: none}\n"
 
 /* ---- a frame that cannot be made of many ------------------------------ */
 
@@ -233,7 +233,7 @@ START_TEST(isolated_stage)
     broken.direct = direct, at_line = 6;
     snprintf(yaml, sizeof yaml, "depth: 2\nbuffers: {a: {dtype: f32, shape: [3]}}\nstages:\n"
              "  - {use: generate, frames: 23, out: a}\n  - {use: breaks, a: 2}\n  - {name: x, use: %s}\n"
-             "  - {name: on, use: scale, a: 2}\n  - {use: discard}\n", of[_i]);
+             "  - {name: on, use: scale, a: 2}\n  - {use: discard}\nfuse: none\n", of[_i]);
     seen s = run_with(yaml, (gp_run_options){ .isolate = true });
     ck_assert_int_eq(s.outcome, GP_ERROR);
     ck_assert_str_eq(s.errs.e[0].msg, "stage 'x' failed on the device in frame 0");
@@ -366,7 +366,7 @@ START_TEST(issued_frames_are_below_next)
     seen s = run("{depth: 4, batch: 1, launch: graph,\n"
                  "buffers: {a: {dtype: f32, shape: [16]}},\n"
                  "stages: [{use: generate, frames: 20, out: a}, {use: scale, a: 2},\n"
-                 "         {use: breaks}, {use: discard}]}\n");
+                 "         {use: breaks}, {use: discard}], fuse: none}\n");
     ck_assert_int_eq(s.outcome, GP_DONE);
     ck_assert_int_eq(atomic_load(&steps), 20);
     ck_assert_int_eq(atomic_load(&too_early), 0);

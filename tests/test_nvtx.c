@@ -27,7 +27,8 @@ static const char yaml[] =
     "  - {name: again, use: lua, script: copy.lua, workers: 2}\n"
     "  - {name: half, use: scale, a: 0.5}\n"
     "  - {name: less, use: scale, b: -1}\n"
-    "  - {use: discard}\n";
+    "  - {use: discard}\n"
+    "fuse: none\n";
 
 /* The names of ranges, the categories that they are in, how many threads have them. */
 static const struct { const char *name, *category; int threads; bool each; } ranges[] = {

@@ -172,6 +172,18 @@ static gp_machine *choose_machine(const gp_args *args, bool *ok, gp_errs *errs)
 
 /* ---- both ------------------------------------------------------------ */
 
+/* What --set says, behind what other options of the command line ask for; malloc'd. */
+static const char **settings(const gp_args *args, int *n)
+{
+    const char **set = malloc(sizeof *set * ((size_t)args->nset + 1));
+    *n = 0;
+    if (set && (args->isolate || args->check_kernels))
+        set[(*n)++] = "fuse=none";     /* they name one stage of the file */
+    for (int i = 0; set && i < args->nset; i++)
+        set[(*n)++] = args->set[i];
+    return set;
+}
+
 bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_registry *registry,
              gp_errs *errs)
 {
@@ -179,18 +191,21 @@ bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_regis
         return false;
     struct timespec moment;
     struct tm now;
+    int nset;
+    const char **set = settings(args, &nset);
     clock_gettime(CLOCK_REALTIME, &moment);
     gp_config config = { .registry = registry,
                          .env = { from_env, NULL, localtime_r(&moment.tv_sec, &now),
                                   (int)moment.tv_nsec },
-                         .set = args->set, .nset = args->nset, .lenient = args->verb == GP_VERB_CHECK,
+                         .set = set, .nset = nset, .lenient = args->verb == GP_VERB_CHECK,
                          .bounded = args->verb == GP_VERB_PLAN };
-    bool ok = true;
-    gp_machine *machine = choose_machine(args, &ok, errs);
+    bool ok = set || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    gp_machine *machine = ok ? choose_machine(args, &ok, errs) : NULL;
     config.machine = machine;
     if (ok)
         l->pipeline = gp_compile(l->text, l->len, l->file, &config, errs);
     gp_machine_destroy(machine);
+    free(set);
     for (int i = 0; i < errs->n; i++)          /* what --set says is of the command line */
         if (errs->e[i].code == GP_E_SPEC && find_set(args, errs->e[i].at.file) >= 0)
             errs->e[i].code = GP_E_USAGE;

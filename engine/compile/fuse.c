@@ -25,6 +25,7 @@ typedef struct fusing {
     const gp_graph *g;
     const gp_kind *kind;       /* that fuses */
     const int *segment;        /* of each stage */
+    bool compiler;             /* of what the device runs */
     int *group, *next;         /* of each stage: the first one of its group, the one behind it in order or -1 */
     joined **made;             /* of each first one: the stage that its group becomes, NULL: it is alone */
     void **kept;               /* of each stage, see gp_fuse_part */
@@ -82,6 +83,8 @@ static const char *against(fusing *f, const gp_stage *from, const gp_stage *to, 
 {
     int v = (int)(from - f->g->stage), w = (int)(to - f->g->stage);
     const gp_type *t = to->out[0] < 0 ? NULL : &f->g->buffer[to->out[0]].type;
+    if (!f->compiler)
+        return "there is no NVRTC to compile one kernel of both";
     if (f->segment[v] != f->segment[w])
         return "one of them waits for the host";
     if (from->cycle || to->cycle || from->carried != to->carried)
@@ -429,12 +432,13 @@ static bool begin(fusing *f)
     return true;
 }
 
-gp_graph *gp_fuse_stages(gp_resolving *r, gp_graph *g)
+gp_graph *gp_fuse_stages(gp_resolving *r, gp_graph *g, const gp_machine *m)
 {
     fusing f = { .r = r, .g = g };
     bool any = false;
     if (!begin(&f))
         return g;
+    f.compiler = g->device < 0 || !m->nvrtc || m->nvrtc();
     for (int v = 0; v < g->nstages; v++)
         for (int p = 0; p < g->stage[v].nin && is_elementwise(&g->stage[v]); p++) {
             const gp_stage *from = producer_of(g, g->stage[v].in[p]);

@@ -38,6 +38,7 @@ struct gp_machine {
     gp_device_info device[64];
     char why[200];             /* why ndevices is 0: "no NVIDIA driver", ... */
     int cuda_driver;           /* as gp_machine_info */
+    bool (*nvrtc)(void);       /* is NVRTC there, for kernels that gpipe writes for its devices? NULL: it is */
 };
 
 /* Files by name. Each is looked at once, when a pass first asks for it, by `look`

@@ -461,7 +461,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         if (gp_rates(a, r->graph, errs) && gp_carry_sources(a, r->graph, errs))
             gp_check_files(r);
         if (errs->failed == failed)
-            r->graph = gp_fuse_stages(r, r->graph);
+            r->graph = gp_fuse_stages(r, r->graph, machine);
         if (errs->failed == failed)
             gp_share_cores(a, r->graph, machine);
     }

@@ -239,7 +239,7 @@ bool gp_shape_check(gp_resolving *r, const gp_rstage *st);
 /* rates.c: how often each stage of the graph fires; depths that follow from it. False after errors. */
 bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs);
 /* fuse.c: the graph with neighbours that compute element by element as one stage each. */
-gp_graph *gp_fuse_stages(gp_resolving *r, gp_graph *g);
+gp_graph *gp_fuse_stages(gp_resolving *r, gp_graph *g, const gp_machine *m);
 /* resolve.c: fills in which sources reach each stage. */
 void gp_find_sources(gp_arena *a, gp_graph *g);
 /* workers.c: how many workers stages have that leave it to the machine, and the room that they need. */

@@ -2,6 +2,7 @@
  * milliseconds and no device memory. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
+#include "cuda/nvrtc.h"
 #include "device/backend.h"
 
 /* The oldest GPUs that CUDA 13 compiles for: Turing, 7.5. */
@@ -36,7 +37,7 @@ void gp_cuda_machine(gp_machine *m)
         snprintf(m->why, sizeof m->why, "no NVIDIA driver");
         return;
     }
-    m->cuda_driver = driver;
+    m->cuda_driver = driver, m->nvrtc = gp_nvrtc_is_there;
     if (driver < 1000 * major) {
         snprintf(m->why, sizeof m->why, "the NVIDIA driver is too old: it is for CUDA %d.%d, and "
                  "gpipe needs %d.0", driver / 1000, driver % 1000 / 10, major);

@@ -58,6 +58,13 @@ static bool open_nvrtc(nvrtc *n, const char *what, const char *advice, gp_loc at
     return true;
 }
 
+bool gp_nvrtc_is_there(void)
+{
+    nvrtc n;
+    gp_errs none = { .n = 0 };
+    return open_nvrtc(&n, "", "", (gp_loc){ 0 }, &none);
+}
+
 /* Headers of the C library that a source may name, so that it also compiles for
  * the CPU: kernel.h and NVRTC have what kernels need of them. */
 static const char *const stub_names[] = {

@@ -13,6 +13,9 @@
 bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, void **image,
                       size_t *bytes, gp_errs *errs);
 
+/* Can it be opened? */
+bool gp_nvrtc_is_there(void);
+
 /* Comes before the kernels of a text for gp_nvrtc_compile_text: all that built-in kernels
  * include, which then stays out of their namespaces. */
 extern const char gp_resident_head[];

@@ -17,7 +17,8 @@ static const char yaml[] =
     "  - {name: work, use: lua, script: work.lua}\n"
     "  - {use: scale, a: 2}\n"
     "  - {use: scale, b: 2}\n"
-    "  - {use: discard}\n";
+    "  - {use: discard}\n"
+    "fuse: none\n";
 
 static const char work[] =
     "function process(f, x, y)\n"

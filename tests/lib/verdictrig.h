@@ -40,7 +40,7 @@ typedef struct verdict_case {
       "  - {use: generate, out: g, frames: 9}\n  - {name: out, use: write, path: '" more "}\n"
 #define SCALE G "  - {use: scale, a: 2}\n" END
 #define GPU(top) top "buffers: {g: {dtype: f32, shape: [1024, 1024]}}\nstages:\n" \
-      SOURCE "  - {use: scale, a: 2}\n  - {use: cast, dtype: u8}\n" END
+      SOURCE "  - {use: scale, a: 2}\n  - {use: cast, dtype: u8}\n" END "fuse: none\n"
 #define CHAIN "  - {name: a, use: lua, script: free.lua}\n  - {name: b, use: lua, " \
       "script: free.lua}\n" END
 #define NONE .path = "", .value = ""

@@ -1,0 +1,214 @@
+/* fuse_cases.c - random graphs of stages that compute element by element, with some between them that do not, on random
+ * bytes: what is written has to be the same with `fuse: auto` and `fuse: none`. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "fuse_cases.h"
+#include "pipe.h"
+
+enum { FRAMES = 5, MOST = 16, TEXT = 1 << 13, YAML = 3 * TEXT, ROWS = 6, COLS = 37 };
+
+static const char *on;
+static int every = 1;
+
+static const char *const types[] = { "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32", "f64" };
+enum { TYPES = sizeof types / sizeof *types, F16 = 8, F32 = 9 };
+
+/* Of one to three inputs, p, q and r. */
+static const struct { int nin; const char *text; } expressions[] = {
+    { 1, "p" }, { 1, "p * gain - 3" }, { 1, "sqrt(abs(p))" }, { 1, "p > 100 ? p : 0 - p" }, { 1, "p / 3" },
+    { 1, "exp(0 - abs(p) * 0.01)" }, { 1, "floor(p / 7) * 7" }, { 1, "p + i1 - i0" }, { 1, "p + frame.index" },
+    { 1, "p - p.shape[1]" }, { 1, "isnan(p) ? 1 : p" }, { 1, "p[i0, i1 - 1] + p[i0 + 1, i1]" }, { 1, "p * offset + 1e9" },
+    { 2, "p + q" }, { 2, "p * 0.25 - q" }, { 2, "min(p, q)" }, { 2, "max(p, q) * 2 > 100 && p < q" },
+    { 2, "p / (q + 1)" }, { 2, "p - q[i0 - 1, i1]" }, { 2, "(p > q) + (p == q)" }, { 2, "hypot(p, q)" },
+    { 3, "p < q ? r : p" }, { 3, "clamp(p, min(q, r), max(q, r))" }, { 3, "p * q + r" }, { 3, "p - (q - r) * gain" },
+};
+enum { EXPRESSIONS = sizeof expressions / sizeof *expressions };
+
+typedef struct graph {
+    unsigned seed;
+    char stages[TEXT], buffers[TEXT];
+    int n;                     /* buffers b0, b1, ..., and their types where these are known, or -1 */
+    int type[MOST];
+    bool read[MOST];
+    const char *out[MOST]; int nout;
+} graph;
+
+static unsigned below(graph *g, unsigned n)
+{
+    g->seed = g->seed * 1664525u + 1013904223u;
+    return (g->seed >> 8) % n;
+}
+
+static void add(char *text, const char *fmt, ...)
+{
+    va_list ap;
+    size_t len = strlen(text);
+    va_start(ap, fmt);
+    int n = vsnprintf(text + len, TEXT - len, fmt, ap);
+    va_end(ap);
+    ck_assert_int_lt(n, (int)(TEXT - len));
+}
+
+/* One of the last buffers, mostly. */
+static int pick(graph *g)
+{
+    int from = g->n > 3 && below(g, 4) ? g->n - 3 : 0, b = from + (int)below(g, (unsigned)(g->n - from));
+    g->read[b] = true;
+    return b;
+}
+
+static void declare(graph *g, int b, int type)
+{
+    g->type[b] = type;
+    add(g->buffers, "  b%d: {dtype: %s}\n", b, types[type]);
+}
+
+static void add_expr(graph *g)
+{
+    static const char *const names[] = { "p", "q", "r" };
+    const int e = (int)below(g, EXPRESSIONS);
+    add(g->stages, "  - {use: expr, in: {");
+    for (int k = 0; k < expressions[e].nin; k++) {
+        bool row = k && !below(g, 5) && !strchr(expressions[e].text, '[');
+        if (row)
+            add(g->stages, "%s: row%s", names[k], k + 1 < expressions[e].nin ? ", " : "");
+        else
+            add(g->stages, "%s: b%d%s", names[k], pick(g), k + 1 < expressions[e].nin ? ", " : "");
+    }
+    add(g->stages, "}, out: b%d, expr: \"%s\"}\n", g->n, expressions[e].text);
+    g->type[g->n] = -1;
+    if (below(g, 2))
+        declare(g, g->n, (int)below(g, TYPES));
+}
+
+/* Two outputs, one of which may be of a smaller type. */
+static void add_two(graph *g)
+{
+    add(g->stages, "  - use: expr\n    in: {p: b%d}\n    out: {y: b%d, z: b%d}\n    expr: |\n      h = p * 2\n"
+        "      y = h + 1\n      z = h > p\n", pick(g), g->n, g->n + 1);
+    g->type[g->n] = g->type[g->n + 1] = -1;
+    if (below(g, 2))
+        declare(g, g->n, (int)below(g, TYPES));
+    g->n++;
+}
+
+static void add_stage(graph *g)
+{
+    int b = 0;
+    switch (below(g, 8)) {
+    case 0:
+        add(g->stages, "  - {use: cast, in: b%d, out: b%d, dtype: %s}\n", pick(g), g->n, types[below(g, TYPES)]);
+        g->type[g->n] = -1;
+        break;
+    case 1:
+        b = pick(g);
+        add(g->stages, "  - {use: threshold, in: b%d, out: b%d, level: 50, below: 3, above: 77}\n", b, g->n);
+        g->type[g->n] = g->type[b];
+        break;
+    case 2:
+        for (b = g->n - 1; b > 0 && g->type[b] < F16; b--)
+            ;
+        if (g->type[b] < F16) {
+            add_expr(g);
+            break;
+        }
+        g->read[b] = true;
+        add(g->stages, "  - {use: scale, in: b%d, out: b%d, a: gain, b: 0.1}\n", b, g->n);
+        g->type[g->n] = g->type[b];
+        break;
+    case 3:
+        if (below(g, 3)) {
+            add_two(g);
+            break;
+        }
+        b = pick(g);           /* these are not computed element by element */
+        add(g->stages, g->type[b] == F32 ? "  - {use: blur, sigma: 1, in: b%d, out: b%d}\n"
+            : "  - {use: lua, script: copy.lua, in: b%d, out: b%d}\n", b, g->n);
+        g->type[g->n] = g->type[b];
+        break;
+    default:
+        add_expr(g);
+    }
+    g->n++;
+}
+
+static void make(graph *g, unsigned seed, char yaml[YAML])
+{
+    int first = 0, stages = 2 + (int)(seed % 8);
+    *g = (graph){ .seed = seed * 2654435761u + 99 };
+    first = (int)below(g, TYPES);
+    add(g->buffers, "  b0: {dtype: %s, shape: [%d, %d]}\n", types[first], ROWS, COLS);
+    add(g->stages, "  - {use: read, path: in.raw, frames: %d, tail: ignore, out: b0}\n", FRAMES);
+    g->type[0] = first, g->n = 1;
+    while (stages-- && g->n + 2 < MOST)
+        add_stage(g);
+    for (int b = 0; b < g->n; b++)
+        if (!g->read[b] || !below(g, 5))
+            add(g->stages, "  - {use: write, in: b%d, path: b%d.raw, durable: none}\n", b, b);
+    snprintf(yaml, YAML, "vars: {gain: 1.7, offset: 12}\nbuffers:\n%s%sstages:\n%s",
+             strstr(g->stages, ": row") ? "  row: {const: row.npy}\n" : "", g->buffers, g->stages);
+}
+
+static float row_value(int64_t i)
+{
+    return (float)i * 0.5f - 3;
+}
+
+/* What is written, in the order of buffers. */
+static char *run(const char *yaml, const char *fuse, const unsigned char *in, size_t nin, size_t *bytes)
+{
+    const char *dir = pipe_dir();
+    const char *sets[] = { fuse, NULL };
+    char *all = malloc(1);
+    *bytes = 0;
+    pipe_file(dir, "in.raw", in, nin);
+    pipe_npy(dir, "row.npy", COLS, 0, row_value);
+    pipe_text(dir, "copy.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
+    pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
+    pipe_no_errors(&r, yaml);
+    ck_assert_msg(r.outcome == GP_DONE, "%s", yaml);
+    for (int b = 0; b < MOST; b++) {
+        char name[20];
+        size_t n;
+        snprintf(name, sizeof name, "b%d.raw", b);
+        char *one = pipe_read(dir, name, &n);
+        if (!one)
+            continue;
+        all = realloc(all, *bytes + n + 1);
+        memcpy(all + *bytes, one, n);
+        *bytes += n;
+        free(one);
+    }
+    pipe_dir_remove(dir);
+    return all;
+}
+
+/* A hundred graphs a test. */
+START_TEST(same_bytes)
+{
+    static unsigned char in[FRAMES * ROWS * COLS * 8];
+    static char yaml[YAML];
+    unsigned seed = 7;
+    for (size_t i = 0; i < sizeof in; i++)
+        in[i] = (unsigned char)((seed = seed * 1103515245u + 12345u) >> 16);
+    for (int i = 100 * _i; i < 100 * (_i + 1); i += every) {
+        graph g;
+        size_t n[2];
+        make(&g, (unsigned)i, yaml);
+        char *apart = run(yaml, "fuse=none", in, sizeof in, &n[0]), *fused = run(yaml, "fuse=auto", in, sizeof in, &n[1]);
+        ck_assert_msg(n[0] && n[0] == n[1], "graph %d wrote %zu and %zu bytes:\n%s", i, n[0], n[1], yaml);
+        for (size_t k = 0; k < n[0]; k++)
+            ck_assert_msg(apart[k] == fused[k], "graph %d differs at byte %zu:\n%s", i, k, yaml);
+        free(apart), free(fused);
+    }
+}
+END_TEST
+
+void fuse_cases(TCase *tc, const char *device, int graphs, int step)
+{
+    on = device, every = step;
+    tcase_set_timeout(tc, 600);
+    tcase_add_loop_test(tc, same_bytes, 0, graphs / 100);
+}

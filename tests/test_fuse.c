@@ -1,0 +1,160 @@
+/* test_fuse.c - which neighbours become one kernel, why others do not, and that it computes what they did. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "api/forms.h"
+#include "base/memfile.h"
+#include "device/machine.h"
+#include "fuse_cases.h"
+#include "pipe.h"
+
+Suite *suite_fuse(void);
+
+/* Stage lists behind a source of x, f32 [4, 6]; what they become: "NAME: INPUTS > OUTPUTS" each, and behind a bar why
+ * neighbours are not one. */
+static const struct { const char *what, *stages, *becomes; } cases[] = {
+    { "a chain",
+      "[{use: scale}, {use: cast, dtype: u8}, {use: threshold, level: 3}, {use: discard}]",
+      "scale+cast+threshold: x > threshold; discard: threshold >" },
+    { "a diamond",
+      "[{use: scale, out: y}, {use: scale, name: up, in: y, out: u}, {use: scale, name: down, in: y, out: d},"
+      " {use: expr, in: {u: u, d: d}, expr: 'u - d'}, {use: discard}]",
+      "scale+up+down+expr: x > expr; discard: expr >" },
+    { "what others read is written",
+      "[{use: scale, out: y}, {use: cast, dtype: u8, out: z}, {use: discard}, {use: discard, name: d2, in: y}]",
+      "scale+cast: x > y z; discard: z >; d2: y >" },
+    { "two of one input are apart",
+      "[{use: scale, in: x, out: y}, {use: scale, in: x, out: z}, {use: discard, in: y}, {use: discard, in: z}]",
+      "scale: x > y; scale2: x > z; discard: y >; discard2: z >" },
+    { "another kind between them",
+      "[{use: scale, out: y}, {use: blur, sigma: 1, out: b}, {use: expr, in: {y: y, b: b}, expr: 'y - b'}, {use: discard}]",
+      "scale: x > y; blur: y > b; expr: y b > expr; discard: expr >"
+      " | scale expr: another stage has to run between them" },
+    { "another kind behind the first and before the last",
+      "[{use: scale, out: y}, {use: scale, in: y, out: z, name: z}, {use: blur, in: y, sigma: 1, out: b},"
+      " {use: expr, in: {z: z, b: b}, expr: 'z - b'}, {use: discard}]",
+      "scale+z: x > y z; blur: y > b; expr: z b > expr; discard: expr >"
+      " | z expr: another stage has to run between them" },
+    { "the host between them",
+      "[{use: scale, out: y}, {use: lua, script: copy.lua, out: l}, {use: expr, in: {y: y, l: l}, expr: 'y - l'},"
+      " {use: discard}]",
+      "scale: x > y; lua: y > l; expr: y l > expr; discard: expr > | scale expr: one of them waits for the host" },
+    { "frames that are repeated",
+      "[{use: reduce, op: sum, axes: [0], out: row}, {use: scale, in: row, out: half},"
+      " {use: expr, in: {x: x, h: half}, expr: 'x - h'}, {use: discard}]",
+      "reduce: x > row; scale: row > half; expr: x half > expr; discard: expr >"
+      " | scale expr: the frames of 'half' are repeated along an axis" },
+    { "neighbours of what is computed",
+      "[{use: scale, out: y}, {use: expr, expr: 'y[i0, i1 - 1]', in: y}, {use: discard}]",
+      "scale: x > y; expr: y > expr; discard: expr > | scale expr: it reads neighbours of 'in'" },
+    { "neighbours of what comes in",
+      "[{use: expr, expr: 'x[i0, i1 - 1]', in: x}, {use: scale}, {use: discard}]",
+      "expr+scale: x > scale; discard: scale >" },
+    { "the size of what is computed",
+      "[{use: scale, out: y}, {use: expr, expr: 'y / y.size', in: y}, {use: discard}]",
+      "scale: x > y; expr: y > expr; discard: expr > | scale expr: it needs the size of 'in'" },
+    { "what is filled with zeros",
+      "[{use: scale, zero: true}, {use: cast, dtype: u8}, {use: discard}]",
+      "scale: x > scale; cast: scale > cast; discard: cast > | scale cast: of 'zero'" },
+    { "types that the text does not fit",
+      "[{use: cast, dtype: f64, out: d}, {use: threshold, level: 0.1}, {use: discard}]",
+      "cast: x > d; threshold: d > threshold; discard: threshold >" },
+    { "frames that are regrouped between them",
+      "[{use: scale}, {use: group, frames: 2}, {use: scale}, {use: scale}, {use: discard}]",
+      "scale: x > scale; group: scale > group; scale2+scale3: group > scale3; discard: scale3 >" },
+};
+
+static gp_pipeline *compile(const char *dir, const char *stages, const char *top, gp_errs *errs)
+{
+    static char file[600];     /* places point to it */
+    char yaml[2000];
+    const char *set[] = { "device=cpu" };
+    gp_registry *registry = gp_registry_create();
+    *errs = (gp_errs){ .n = 0 };
+    ck_assert(registry && gp_register_builtin(registry, errs));
+    snprintf(file, sizeof file, "%s/test.yaml", dir);
+    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [4, 6]}}\nstages:\n  [{use: generate, frames: 7, out: x}, %s\n",
+             top, stages + 1);
+    gp_config config = { .registry = registry, .set = set, .nset = 1 };
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, errs);
+    ck_assert_msg(p, "%s\n%s", yaml, errs->e[0].msg);
+    return p;
+}
+
+static void put_ends(FILE *f, const gp_graph *g, const int *v, int n)
+{
+    for (int i = 0; i < n; i++)
+        fprintf(f, " %s", g->buffer[v[i]].name);
+}
+
+/* The stages but the source; malloc'd. */
+static char *text_of(const gp_graph *g)
+{
+    gp_memfile m;
+    size_t len;
+    ck_assert(gp_memfile_open(&m));
+    for (int i = 1; i < g->nstages; i++) {
+        const gp_stage *s = &g->stage[i];
+        fprintf(m.f, "%s%s:", i > 1 ? "; " : "", s->name);
+        put_ends(m.f, g, s->in, s->nin);
+        fputs(" >", m.f);
+        put_ends(m.f, g, s->out, s->nout);
+    }
+    for (int i = 0; i < g->nunfused; i++)
+        fprintf(m.f, " | %s %s: %s", g->unfused[i].from, g->unfused[i].to, g->unfused[i].why);
+    return gp_memfile_close(&m, &len);
+}
+
+START_TEST(which)
+{
+    const char *dir = pipe_dir();
+    gp_errs errs;
+    pipe_text(dir, "copy.lua", "function process(f, x, y) y:copy(x) end\n");
+    gp_pipeline *p = compile(dir, cases[_i].stages, "", &errs);
+    char *is = text_of(gp_pipeline_graph(p));
+    ck_assert_msg(!strcmp(is, cases[_i].becomes), "%s is\n%s\nnot\n%s", cases[_i].what, is, cases[_i].becomes);
+    free(is);
+    gp_pipeline_destroy(p);
+    p = compile(dir, cases[_i].stages, "fuse: none\n", &errs);
+    for (int i = 0; i < gp_pipeline_graph(p)->nstages; i++)
+        ck_assert_int_eq(gp_pipeline_graph(p)->stage[i].nparts, 0);
+    ck_assert_int_eq(gp_pipeline_graph(p)->nunfused, 0);
+    gp_pipeline_destroy(p);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* As many as one kernel takes, and the rest in the next. */
+START_TEST(a_long_chain)
+{
+    enum { STAGES = 200 };
+    const char *dir = pipe_dir();
+    char *yaml = malloc(STAGES * 40 + 400), *end = yaml;
+    end += sprintf(end, "buffers: {x: {dtype: f32, shape: [100]}}\nstages:\n  - {use: generate, frames: 2, out: x}\n");
+    for (int i = 0; i < STAGES; i++)
+        end += sprintf(end, "  - {use: scale, a: 1, b: %d}\n", i);
+    sprintf(end, "  - {use: write, path: out.raw, durable: none}\n");
+    pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
+    pipe_no_errors(&r, "a long chain");
+    size_t bytes;
+    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    ck_assert_uint_eq(bytes, 200 * sizeof *out);
+    for (int i = 0; i < 200; i++)
+        ck_assert_float_eq(out[i], (float)i + STAGES * (STAGES - 1) / 2);
+    free(out), free(yaml);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+Suite *suite_fuse(void)
+{
+    Suite *s = suite_create("fuse");
+    TCase *tc = tcase_create("stages");
+    tcase_add_loop_test(tc, which, 0, (int)(sizeof cases / sizeof *cases));
+    tcase_add_test(tc, a_long_chain);
+    suite_add_tcase(s, tc);
+    tc = tcase_create("random graphs");
+    fuse_cases(tc, "cpu", 1000, 1);
+    suite_add_tcase(s, tc);
+    return s;
+}
