@@ -30,8 +30,12 @@ static void type_outputs(gp_shape *s, const gp_ew_opts *o, const gp_type *frame)
 bool gp_ew_describe(gp_shape *s, const gp_ew_program *p)
 {
     s->batched = true, s->frame_info = p->frame, s->table = p->code_bytes;
-    for (int i = 0; i < p->n; i++)
-        s->known.f64 |= p->ins[i].needed && p->ins[i].type == GP_EW_F64;
+    for (int i = 0; i < p->n; i++) {
+        const gp_ew_ins *x = &p->ins[i];
+        s->known.f64 |= x->needed && x->type == GP_EW_F64;
+        if (x->needed && (x->op == GP_EW_NEAR || x->op == GP_EW_SIZE))
+            s->beyond |= 1u << (x->op == GP_EW_NEAR ? x->a : p->size[x->a].port);
+    }
     return true;
 }
 

@@ -24,12 +24,13 @@ typedef struct fusing {
     gp_resolving *r;
     const gp_graph *g;
     const gp_kind *kind;       /* that fuses */
-    const int *segment;        /* of each stage */
     bool compiler;             /* of what the device runs */
-    int *group, *next;         /* of each stage: the first one of its group, the one behind it in order or -1 */
+    const int *segment;        /* of each stage */
+    int *group, *next, *last;  /* of each stage: the first one of its group, the one behind it in order or -1; of each
+                                  first one the last */
     joined **made;             /* of each first one: the stage that its group becomes, NULL: it is alone */
     void **kept;               /* of each stage, see gp_fuse_part */
-    bool *seen;                /* of each first one, in a walk; */
+    int *seen, walk;           /* of each first one: the walk that came by; its number */
     int *stack;                /* ... room for one */
     gp_unfused *not; int nnot, not_cap;
 } fusing;
@@ -51,13 +52,13 @@ static const gp_stage *producer_of(const gp_graph *g, int buffer)
 
 /* ---- may they? --------------------------------------------------------------- */
 
-/* Does a path lead from group v to group w by way of another group? All of it is in their segment. */
+/* Does a path lead from group v to group w by way of another group? All of it is in their segment, and no group on it
+ * begins behind the end of w. */
 static bool leads_to(fusing *f, int v, int w)
 {
     const gp_graph *g = f->g;
     int n = 0;
-    memset(f->seen, 0, sizeof *f->seen * (size_t)g->nstages);
-    f->seen[v] = true;
+    f->seen[v] = ++f->walk;
     f->stack[n++] = v;
     while (n) {
         int at = f->stack[--n];
@@ -68,9 +69,10 @@ static bool leads_to(fusing *f, int v, int w)
                     int to = b->use[u].stage, x = f->group[to];
                     if (x == w && at != v)
                         return true;
-                    if (x == w || f->seen[x] || g->stage[to].closes || f->segment[to] != f->segment[v])
+                    if (x == w || x > f->last[w] || f->seen[x] == f->walk || g->stage[to].closes
+                        || f->segment[to] != f->segment[v])
                         continue;
-                    f->seen[x] = true;
+                    f->seen[x] = f->walk;
                     f->stack[n++] = x;
                 }
             }
@@ -78,11 +80,25 @@ static bool leads_to(fusing *f, int v, int w)
     return false;
 }
 
-/* Why a stage cannot join the one that makes its input `b`; NULL: nothing is against it. */
-static const char *against(fusing *f, const gp_stage *from, const gp_stage *to, const gp_buffer *b)
+/* Why what one stage makes of the other cannot stay within a kernel; NULL: nothing is against it. */
+static const char *against_edge(fusing *f, const gp_stage *to, int port)
 {
-    int v = (int)(from - f->g->stage), w = (int)(to - f->g->stage);
-    const gp_type *t = to->out[0] < 0 ? NULL : &f->g->buffer[to->out[0]].type;
+    const gp_buffer *b = &f->g->buffer[to->in[port]];
+    const gp_type *t = &f->g->buffer[to->out[0]].type;
+    if (to->closes)
+        return "a carried buffer makes a cycle of it";
+    if (t->ndim != b->type.ndim || memcmp(t->dim, b->type.dim, sizeof t->dim[0] * (size_t)t->ndim))
+        return gp_format(f->r->arena, "the frames of '%s' are repeated along an axis", b->name);
+    if (to->beyond >> port & 1)
+        return gp_format(f->r->arena, "of '%s' more is needed than the element at the same place", b->name);
+    return NULL;
+}
+
+/* Why the groups of two neighbours, which have the stages `all`, cannot be one. */
+static const char *against(fusing *f, const gp_stage *from, const gp_stage *to, const int *all, int n)
+{
+    int v = f->group[(int)(from - f->g->stage)], w = f->group[(int)(to - f->g->stage)];
+    const char *why = NULL;
     if (!f->compiler)
         return "there is no NVRTC to compile one kernel of both";
     if (f->segment[v] != f->segment[w])
@@ -91,10 +107,16 @@ static const char *against(fusing *f, const gp_stage *from, const gp_stage *to, 
         return "a carried buffer makes a cycle of it";
     if (from->zero || to->zero)
         return "of 'zero'";
-    if (!t || t->ndim != b->type.ndim || memcmp(t->dim, b->type.dim, sizeof t->dim[0] * (size_t)t->ndim))
-        return gp_format(f->r->arena, "the frames of '%s' are repeated along an axis", b->name);
-    return leads_to(f, f->group[v], f->group[w]) || leads_to(f, f->group[w], f->group[v])
-         ? "another stage has to run between them" : NULL;
+    if (n > GP_FUSE_MOST)
+        return "one kernel would be too long";
+    for (int i = 0; i < n && !why; i++)
+        for (int p = 0; p < f->g->stage[all[i]].nin && !why; p++) {
+            const gp_stage *by = producer_of(f->g, f->g->stage[all[i]].in[p]);
+            int g = by ? f->group[(int)(by - f->g->stage)] : -1;
+            if (g == v || g == w)
+                why = against_edge(f, &f->g->stage[all[i]], p);
+        }
+    return why ? why : leads_to(f, v, w) || leads_to(f, w, v) ? "another stage has to run between them" : NULL;
 }
 
 /* ---- one of many --------------------------------------------------------------- */
@@ -200,7 +222,6 @@ static bool wire(fusing *f, joined *j, const int *stage, int n)
 {
     bool ok = true;
     for (int i = 0; i < n && ok; i++) {
-        begin_part(f, j, i, stage[i]);
         for (int k = 0; k < f->g->stage[stage[i]].nin && ok; k++)
             ok = wire_input(f, j, stage, i, k);
         for (int k = 0; k < f->g->stage[stage[i]].nout && ok; k++)
@@ -218,24 +239,37 @@ static const char *joined_name(fusing *f, const int *stage, int n)
     return name;
 }
 
-/* A stage of the parts `stage`, n in order. NULL: `why` says why there is none. */
-static joined *join(fusing *f, const int *stage, int n, const char **why)
+/* Would a stage of the parts `stage`, n in order, have too many inputs or outputs? */
+static bool is_too_wide(fusing *f, joined *j, const int *stage, int n)
+{
+    j->stage.nin = j->stage.nout = 0;
+    return !wire(f, j, stage, n);
+}
+
+static joined *new_joined(fusing *f)
 {
     gp_arena *a = f->r->arena;
     joined *j = GP_NEW(a, joined, 1);
-    *why = "one kernel would have too many inputs and outputs";
-    if (n > GP_FUSE_MOST) {
-        *why = "one kernel would be too long";
-        return NULL;
-    }
-    j->stage = f->g->stage[stage[0]];
-    j->stage.kind = f->kind, j->stage.name = joined_name(f, stage, n);
     j->stage.in = GP_NEW(a, int, GP_MAXPORT), j->stage.out = GP_NEW(a, int, GP_MAXPORT);
     j->stage.in_name = GP_NEW(a, const char *, GP_MAXPORT), j->stage.out_name = GP_NEW(a, const char *, GP_MAXPORT);
-    j->stage.nin = j->stage.nout = 0;
+    return j;
+}
+
+/* A stage of the parts. NULL: `why` says why there is none. */
+static joined *join(fusing *f, const int *stage, int n, const char **why)
+{
+    gp_arena *a = f->r->arena;
+    joined *j = new_joined(f);
+    gp_stage s = f->g->stage[stage[0]];
+    s.in = j->stage.in, s.out = j->stage.out, s.in_name = j->stage.in_name, s.out_name = j->stage.out_name;
+    s.kind = f->kind, s.name = joined_name(f, stage, n), s.opts = NULL;
+    j->stage = s;
     j->ctx = (gp_shape_ctx){ .r = f->r, .stage = &j->stage, .vars = &f->r->vars, .errs = GP_NEW(a, gp_errs, 1) };
-    if (!wire(f, j, stage, n))
+    *why = "one kernel would have too many inputs and outputs";
+    if (is_too_wide(f, j, stage, n))
         return NULL;
+    for (int i = 0; i < n; i++)
+        begin_part(f, j, i, stage[i]);
     j->fuse = (gp_fuse){ .part = j->part, .n = n, .shape = GP_NEW(a, gp_shape, 1) };
     *j->fuse.shape = (gp_shape){ .in = j->in, .out = j->out, .in_varies = j->in_varies, .out_varies = j->out_varies };
     gp_shape_begin(j->fuse.shape, &j->ctx);
@@ -247,46 +281,66 @@ static joined *join(fusing *f, const int *stage, int n, const char **why)
 
 /* ---- who joins whom --------------------------------------------------------------- */
 
-/* The members of one group or two, in order. */
-static int members(const fusing *f, int v, int w, int *to)
+/* The members of one group or two, in order; no more than one too many. */
+static int members(const fusing *f, int v, int w, int to[GP_FUSE_MOST + 1])
 {
     int n = 0;
-    for (int x = v, y = v == w ? -1 : w; x >= 0 || y >= 0;) {
+    for (int x = v, y = v == w ? -1 : w; (x >= 0 || y >= 0) && n <= GP_FUSE_MOST;) {
         int *next = y < 0 || (x >= 0 && x < y) ? &x : &y;
-        if (n <= GP_FUSE_MOST)
-            to[n++] = *next;
+        to[n++] = *next;
         *next = f->next[*next];
     }
     return n;
 }
 
+static void make_group(fusing *f, const int *stage, int n)
+{
+    for (int i = 0; i < n; i++)
+        f->group[stage[i]] = stage[0], f->next[stage[i]] = i + 1 < n ? stage[i + 1] : -1;
+    f->last[stage[0]] = stage[n - 1];
+}
+
 static void say_not(fusing *f, const gp_stage *from, const gp_stage *to, const char *why)
 {
+    if (f->nnot && f->not[f->nnot - 1].from == from->name && f->not[f->nnot - 1].to == to->name)
+        return;                        /* by way of another input */
     *GP_PUSH(f->r->arena, f->not, f->nnot, f->not_cap) = (gp_unfused){ from->name, to->name, why };
 }
 
-/* Stage w joins the group of the one that makes its input `b`. */
-static void try_join(fusing *f, int w, const gp_buffer *b)
+/* Stage w joins the group of the one that makes its input. `room`: to wire stages in. */
+static void try_join(fusing *f, int w, int port, joined *room)
 {
-    const gp_stage *from = &f->g->stage[b->producer.stage], *to = &f->g->stage[w];
-    int v = f->group[b->producer.stage], stage[GP_FUSE_MOST + 1] = { v };
-    if (v == f->group[w])
+    const gp_stage *to = &f->g->stage[w], *from = producer_of(f->g, to->in[port]);
+    int v = from && is_elementwise(from) ? f->group[(int)(from - f->g->stage)] : -1, all[GP_FUSE_MOST + 1];
+    if (v < 0 || v == f->group[w])
         return;
-    const char *why = against(f, from, to, b);
-    int n = why ? 0 : members(f, v, f->group[w], stage);
-    joined *j = why ? NULL : join(f, stage, n, &why);
-    if (!j) {
+    int n = members(f, v, f->group[w], all);
+    const char *why = against(f, from, to, all, n);
+    if (!why && is_too_wide(f, room, all, n))
+        why = "one kernel would have too many inputs and outputs";
+    if (why)
         say_not(f, from, to, why);
+    else
+        make_group(f, all, n);
+}
+
+/* Groups become stages. Where one kernel cannot be made of all, two are tried of the halves: as stages are in order, what is
+ * before one does not wait for it. */
+static void make_stages(fusing *f, const int *stage, int n)
+{
+    const char *why;
+    int half = n / 2;
+    make_group(f, stage, n);
+    if (n == 1 || (f->made[stage[0]] = join(f, stage, n, &why)))
         return;
-    }
-    for (int i = 0; i < n; i++)
-        f->group[stage[i]] = stage[0], f->next[stage[i]] = i + 1 < n ? stage[i + 1] : -1;
-    f->made[stage[0]] = j;
+    say_not(f, &f->g->stage[stage[half - 1]], &f->g->stage[stage[half]], why);
+    make_stages(f, stage, half);
+    make_stages(f, stage + half, n - half);
 }
 
 /* ---- the graph ----------------------------------------------------------------------- */
 
-/* What the parts say together; shape() of one that is made of others says the rest. */
+/* What the parts say together; fuse() has said the rest. */
 static void finish_stage(fusing *f, int first, gp_stage *to)
 {
     const joined *j = f->made[first];
@@ -302,7 +356,7 @@ static void finish_stage(fusing *f, int first, gp_stage *to)
         part[to->nparts++] = s->name;
         to->endless &= s->endless, to->follows &= s->follows;
         for (int o = 0; o < s->nout; o++) {
-            bool out = s->out[o] < 0;
+            bool out = false;
             for (int k = 0; k < to->nout; k++)
                 out |= to->out[k] == s->out[o];
             if (!out)
@@ -424,11 +478,11 @@ static bool begin(fusing *f)
     if (!any || !g->fuse)
         return false;
     f->segment = gp_segments(a, g);
-    f->group = GP_NEW(a, int, g->nstages), f->next = GP_NEW(a, int, g->nstages), f->stack = GP_NEW(a, int, g->nstages);
-    f->seen = GP_NEW(a, bool, g->nstages);
+    f->group = GP_NEW(a, int, g->nstages), f->next = GP_NEW(a, int, g->nstages), f->last = GP_NEW(a, int, g->nstages);
+    f->stack = GP_NEW(a, int, g->nstages), f->seen = GP_NEW(a, int, g->nstages);
     f->made = GP_NEW(a, joined *, g->nstages), f->kept = GP_NEW(a, void *, g->nstages);
     for (int v = 0; v < g->nstages; v++)
-        f->group[v] = v, f->next[v] = -1;
+        f->group[v] = f->last[v] = v, f->next[v] = -1;
     return true;
 }
 
@@ -439,14 +493,16 @@ gp_graph *gp_fuse_stages(gp_resolving *r, gp_graph *g, const gp_machine *m)
     if (!begin(&f))
         return g;
     f.compiler = g->device < 0 || !m->nvrtc || m->nvrtc();
+    joined *room = new_joined(&f);
     for (int v = 0; v < g->nstages; v++)
-        for (int p = 0; p < g->stage[v].nin && is_elementwise(&g->stage[v]); p++) {
-            const gp_stage *from = producer_of(g, g->stage[v].in[p]);
-            if (from && is_elementwise(from) && !g->stage[v].closes)
-                try_join(&f, v, &g->buffer[g->stage[v].in[p]]);
-        }
-    for (int v = 0; v < g->nstages; v++)
+        for (int p = 0; p < g->stage[v].nin && is_elementwise(&g->stage[v]); p++)
+            try_join(&f, v, p, room);
+    for (int v = 0; v < g->nstages; v++) {
+        int stage[GP_FUSE_MOST + 1], n = f.group[v] == v && !f.made[v] ? members(&f, v, v, stage) : 0;
+        if (n > 1)
+            make_stages(&f, stage, n);
         any |= f.made[v] != NULL;
+    }
     g->unfused = f.not, g->nunfused = f.nnot;
     return any ? rebuild(&f) : g;
 }

@@ -225,7 +225,7 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
     st->batched = s->batched, st->keeps_slots = s->keeps_slots, st->serial = s->serial, st->known = s->known;
     st->frame_info = s->frame_info, st->once = s->once, st->any_length = s->any_length;
     st->writes_from = s->writes_from, st->cooperative = s->cooperative;
-    st->writes_all = s->writes_all, st->expr = s->expr;
+    st->writes_all = s->writes_all, st->expr = s->expr, st->beyond = s->beyond;
     st->scratch = s->scratch, st->state = s->state, st->table = s->table, st->busy_ns = s->busy_ns;
     st->block = s->block, st->grid = s->grid;
 }

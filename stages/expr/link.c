@@ -38,13 +38,6 @@ static const gp_ew_program *program_of(gp_fuse_part *part)
 
 /* ---- operations ------------------------------------------------------------------- */
 
-static bool fail(linker *l, const char *what, int port)
-{
-    const gp_shape *s = l->f->part[l->part].shape;
-    snprintf(l->f->why, sizeof l->f->why, "%s '%s'", what, s->in_name[port]);
-    return false;
-}
-
 static int add(linker *l, gp_ew_ins ins)
 {
     l->p->ins[l->p->n] = ins;
@@ -108,15 +101,12 @@ static bool add_size(linker *l, gp_ew_ins x, int *at)
 {
     gp_ew_program *p = l->p;
     gp_ew_size size = l->of->size[x.a];
-    const gp_fuse_part *part = &l->f->part[l->part];
-    if (part->from[size.port].part >= 0)
-        return fail(l, "it needs the size of", size.port);
-    size.port = part->from[size.port].port;
+    size.port = l->f->part[l->part].from[size.port].port;
     for (x.a = 0; x.a < p->nsizes; x.a++)
         if (p->size[x.a].port == size.port && p->size[x.a].axis == size.axis)
             break;
     if (x.a == GP_EW_PORTS)
-        return fail(l, "there are too many sizes beside that of", l->of->size[0].port);
+        return false;
     p->size[x.a] = size;
     p->nsizes += x.a == p->nsizes;
     *at = add_once(l, x);
@@ -137,8 +127,6 @@ static bool take_over(linker *l, int i)
     }
     if (x.op == GP_EW_LOAD || x.op == GP_EW_NEAR) {
         int from = part->from[x.a].part, port = part->from[x.a].port;
-        if (from >= 0 && x.op == GP_EW_NEAR)
-            return fail(l, "it reads neighbours of", x.a);
         x.a = port;
         if (x.op == GP_EW_NEAR)
             x.shift = shifts_of(l, &x);

@@ -261,6 +261,8 @@ struct gp_shape {
                               place of the inputs, as a text for the kind `expr`; names in it are the inputs', and
                               options that are numbers. It must say bit for bit what record() does, so that the stage
                               can be fused with its neighbours. Borrowed */
+    unsigned beyond;       /* of a kind with fuse(): a set of inputs of which it needs more than the element at the same
+                              place */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
