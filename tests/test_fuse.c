@@ -4,6 +4,7 @@
 #include <string.h>
 #include "api/forms.h"
 #include "base/memfile.h"
+#include "device/backend.h"
 #include "device/machine.h"
 #include "fuse_cases.h"
 #include "pipe.h"
@@ -150,12 +151,101 @@ START_TEST(a_long_chain)
 }
 END_TEST
 
+/* ---- the text of the kernel, compiled and run by the CPU back end ------------------- */
+
+extern const gp_kind gp_kind_cast;
+static gp_backend texts;
+
+static const gp_kernel *no_interpreter(gp_dev *d, const char *name)
+{
+    return strcmp(name, "expr_run") ? gp_backend_cpu.builtin(d, name) : NULL;
+}
+
+/* Stage `swap`: a cast of a device that knows no interpreter from then on. */
+static bool swap(const gp_open *o, void **state)
+{
+    *state = NULL;
+    texts = gp_backend_cpu, texts.builtin = no_interpreter;
+    o->dev->backend = &texts;
+    return true;
+}
+
+static bool swap_shape(gp_shape *s)
+{
+    bool ok = gp_kind_cast.shape(s);
+    s->expr = NULL;
+    return ok;
+}
+
+static const char *environment(const void *arg, const char *name)
+{
+    (void)arg;
+    return getenv(name);
+}
+
+/* Every type is stored and loaded, from every type that is computed in. */
+static void put_chain(char *to)
+{
+    static const char *const stored[] = { "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32", "f64" };
+    static const char *const computed[] = { "i8", "u32", "i64", "u64", "f32", "f64" };
+    to += sprintf(to, "buffers: {x: {dtype: f32, shape: [301]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+                  "  - {use: swap, dtype: f32}\n");
+    for (int i = 0; i < 11; i++)
+        for (int k = 0; k < 6; k++)
+            to += sprintf(to, "  - {use: cast, dtype: %s, out: a%d_%d}\n  - {use: expr, in: a%d_%d, expr: 'a%d_%d * 3 + 1', "
+                          "out: b%d_%d}\n  - {use: cast, dtype: %s, out: c%d_%d}\n", computed[k], i, k, i, k, i, k, i, k,
+                          stored[i], i, k);
+    sprintf(to, "  - {use: write, path: out.npy, durable: none}\n");
+}
+
+static float uneven(int64_t i)
+{
+    return (float)(i - 150) * 12.37f;
+}
+
+static char *run_chain(const char *yaml, bool fuse, size_t *bytes)
+{
+    static char file[600];
+    const char *dir = pipe_dir(), *set[] = { fuse ? "fuse=auto" : "fuse=none", "device=cpu" };
+    gp_kind kind = gp_kind_cast;
+    gp_errs errs = { .n = 0 };
+    gp_registry *registry = gp_registry_create();
+    kind.name = "swap", kind.open = swap, kind.shape = swap_shape;
+    ck_assert(registry && gp_register_builtin(registry, &errs) && gp_register(registry, &kind, &errs));
+    snprintf(file, sizeof file, "%s/test.yaml", dir);
+    pipe_npy(dir, "in.npy", 301, 0, uneven);
+    gp_config config = { .registry = registry, .set = set, .nset = 2, .env = { .get = environment } };
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, &errs);
+    ck_assert_msg(p && gp_pipeline_run(p, NULL, &errs) == GP_DONE, "%s", errs.n ? errs.e[0].msg : "?");
+    ck_assert_int_eq(gp_pipeline_graph(p)->nstages < 20, fuse);
+    gp_pipeline_destroy(p);
+    gp_registry_destroy(registry);
+    char *out = pipe_read(dir, "out.npy", bytes);
+    pipe_dir_remove(dir);
+    return out;
+}
+
+START_TEST(the_text_computes_the_same)
+{
+    char *yaml = malloc(1 << 16);
+    size_t n[2];
+    put_chain(yaml);
+    ck_assert(!setenv("CPLUS_INCLUDE_PATH", "kernels", 1));
+    char *apart = run_chain(yaml, false, &n[0]), *fused = run_chain(yaml, true, &n[1]);
+    ck_assert_uint_eq(n[0], n[1]);
+    ck_assert_mem_eq(apart, fused, n[0]);
+    free(apart), free(fused), free(yaml);
+}
+END_TEST
+
 Suite *suite_fuse(void)
 {
     Suite *s = suite_create("fuse");
     TCase *tc = tcase_create("stages");
     tcase_add_loop_test(tc, which, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(tc, a_long_chain);
+    tcase_add_test(tc, the_text_computes_the_same);
+    tcase_set_timeout(tc, 300);
     suite_add_tcase(s, tc);
     tc = tcase_create("random graphs");
     fuse_cases(tc, "cpu", 1000, 1);

@@ -1,0 +1,19 @@
+/* test_fuse.c - fused stages on the CUDA back end: every 10th random graph, or with GPIPE_THIN=n every n-th. */
+#include <stdlib.h>
+#include "fuse_cases.h"
+#include "gpu.h"
+
+Suite *suite_fuse(void);
+
+Suite *suite_fuse(void)
+{
+    const char *thin = getenv("GPIPE_THIN");
+    int step = thin && atoi(thin) > 0 ? atoi(thin) : 10;
+    if (!have_gpu)
+        return NULL;
+    Suite *s = suite_create("fuse on cuda");
+    TCase *tc = tcase_create("cuda");
+    fuse_cases(tc, "cuda", 1000, step);
+    suite_add_tcase(s, tc);
+    return s;
+}
