@@ -75,7 +75,7 @@ static bool read_shape(gp_resolving *r, const gp_node *n, gp_type *t, unsigned *
     return true;
 }
 
-/* A constant's only key is `const`. */
+/* A constant's shape is its file's. */
 static void read_const(gp_resolving *r, gp_rbuf *b)
 {
     r->read.key = "const";
@@ -83,10 +83,14 @@ static void read_const(gp_resolving *r, gp_rbuf *b)
     b->b.depth = 1;
     b->b.path = gp_read_path(&r->read, gp_node_get(b->node, "const"));
     b->broken = !b->b.path;
-    for (int i = 0; i < b->node->n; i++)
-        if (strcmp(b->node->key[i]->text, "const"))
-            AT(r, b->node->key[i]->at, "'%s' has no effect: buffer '%s' is constant, and is what "
-               "its file holds", b->node->key[i]->text, b->b.name);
+    for (int i = 0; i < b->node->n; i++) {
+        r->read.key = b->node->key[i]->text;
+        if (!strcmp(r->read.key, "dtype"))
+            b->broken |= !(b->b.said.dtype = gp_read_dtype(&r->read, b->node->item[i]));
+        else if (strcmp(r->read.key, "const"))
+            AT(r, b->node->key[i]->at, "'%s' has no effect: buffer '%s' is constant, and has the shape of its file",
+               r->read.key, b->b.name);
+    }
 }
 
 static void read_buffer(gp_resolving *r, gp_rbuf *b)

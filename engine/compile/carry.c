@@ -266,6 +266,12 @@ void gp_carry_infer(gp_resolving *r, gp_rstage *st)
         u->broken = true;
         return;
     }
+    if (v->konst) {
+        u->broken = true;
+        gp_fail(r->errs, GP_E_SPEC, u->b.at, "buffer '%s' carries '%s', which is made of constants, and the same in each "
+                "frame", u->b.name, v->b.name);
+        return;
+    }
     if (!gp_is_complete(&v->b.said))   /* its stage need not guess it */
         gp_said_like(v, t, 0), v->said_by = u->b.name;
     st->s.device = r->stage[from].s.device;

@@ -433,6 +433,21 @@ static void move_stage(fusing *f, gp_graph *to, int i, const int *moved)
     st->in = in, st->out = out;
 }
 
+/* Stages of the prologue have only constants, which all stay. */
+static void move_prologue(fusing *f, gp_graph *to, const int *moved)
+{
+    to->prologue = GP_NEW(f->r->arena, gp_stage, to->nprologue + 1);
+    for (int i = 0; i < to->nprologue; i++) {
+        gp_stage *st = &to->prologue[i];
+        *st = f->g->prologue[i];
+        st->in = GP_NEW(f->r->arena, int, st->nin + 1), st->out = GP_NEW(f->r->arena, int, st->nout + 1);
+        for (int p = 0; p < st->nin; p++)
+            st->in[p] = f->g->prologue[i].in[p] < 0 ? -1 : moved[f->g->prologue[i].in[p]];
+        for (int p = 0; p < st->nout; p++)
+            st->out[p] = f->g->prologue[i].out[p] < 0 ? -1 : moved[f->g->prologue[i].out[p]];
+    }
+}
+
 static gp_graph *rebuild(fusing *f)
 {
     const gp_graph *g = f->g;
@@ -454,6 +469,7 @@ static gp_graph *rebuild(fusing *f)
             to->stage[i] = g->stage[order[i]];
         move_stage(f, to, i, moved);
     }
+    move_prologue(f, to, moved);
     gp_find_sources(a, to);
     return to;
 }

@@ -35,10 +35,15 @@ static bool read_constant(gp_resolving *r, gp_rbuf *b)
     if (gp_count(t) < 1)
         return AT(r, at, "%s: '%s' is empty", name, path);
     size_t bytes = gp_bytes(t);
-    if (bytes > (size_t)GP_BYTES_MAX)
+    if (bytes > (size_t)GP_BYTES_MAX || gp_count(t) * 8 > GP_BYTES_MAX)
         return AT(r, at, "%s: '%s' is larger than 1 TiB", name, path);
     if (f->size < 0 || (size_t)f->size < offset + bytes)
         return AT(r, at, "%s: '%s' is shorter than its header says", name, path);
+    b->b.file = t->dtype;
+    if (b->b.said.dtype && b->b.said.dtype != t->dtype && (b->b.said.dtype == GP_C64 || t->dtype == GP_C64))
+        return AT(r, gp_node_get(b->node, "dtype")->at, "%s: '%s' holds %s, which is not cast to %s", name, path,
+                  gp_dtype_name(t->dtype), gp_dtype_name(b->b.said.dtype));
+    t->dtype = b->b.said.dtype ? b->b.said.dtype : t->dtype;
     return true;
 }
 
@@ -69,9 +74,9 @@ static bool check_type(gp_resolving *r, const gp_rstage *st, int p, const gp_rbu
         snprintf(list + len, sizeof list - len, "%s%s", n < 2 ? "" : accept >> d == 1 ? " or " : ", ",
                  gp_dtype_name((gp_dtype)d));
     }
-    if (b->konst)
-        cast = gp_format(r->arena, ": store its file ('%s') as %s", gp_node_get(b->node, "const")->text,
-                         strcmp(only, "TYPE") ? only : "one of these");
+    if (b->konst && b->b.path)
+        cast = gp_format(r->arena, ": declare it so, %s: {const: %s, dtype: %s}", b->b.name,
+                         gp_node_get(b->node, "const")->text, only);
     else if (t->dtype != GP_C64)
         cast = gp_format(r->arena, "; put {use: cast, dtype: %s} before it", only);
     const gp_node *in = gp_node_get(st->node, "in");
@@ -98,9 +103,10 @@ static bool check_inputs(gp_resolving *r, gp_rstage *st)
         frames++;
     }
     st->s.follows &= frames < 2 || st->s.endless;      /* of several that are held each counts */
-    if (st->s.nin > 0 && !frames)
+    st->s.prologue = st->s.nin > 0 && !frames;
+    if (st->s.prologue && (!st->s.device || st->s.regroups || st->s.kind->emit || r->body))
         ok = AT(r, st->s.at, "stage '%s' reads nothing but constants, so it has no frames; it "
-                "needs an input that has", st->s.name);
+                "needs an input that has%s", st->s.name, st->s.device || r->body ? "" : ": only stages of the device run without, once");
     return ok;
 }
 
@@ -169,6 +175,15 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
     if (st->s.device && source)
         ok = AT(r, st->s.at, "stage '%s' is a source, and a source runs on the host", name);
     return ok;
+}
+
+/* Nothing that it needs is of a frame. */
+static bool check_prologue(gp_resolving *r, const gp_rstage *st)
+{
+    const char *why = st->s.state ? "carries something from frame to frame"
+                    : st->s.frame_info ? "asks for the number or the time of a frame" : NULL;
+    return !why || AT(r, st->s.at, "stage '%s' reads nothing but constants, so that it runs once, before frame 0, and it %s",
+                      st->s.name, why);
 }
 
 /* What shape() says of a kind that regroups frames; of all others that they do not. */
@@ -250,12 +265,13 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
     st->s.follows |= st->s.regroup.repeat > 1;
     gp_take_shape(&st->s, &s);
     st->s.serial |= !st->s.nin && !(st->s.kind->by_number && s.by_number);
-    if (!check_stage(r, st, &s))
+    if (!check_stage(r, st, &s) || (st->s.prologue && !check_prologue(r, st)))
         return false;
     for (int p = 0; p < st->s.nout; p++) {
         gp_rbuf *b = st->s.out[p] < 0 ? NULL : &r->buffer[st->s.out[p]];
         if (!b)
             continue;
+        b->konst |= st->s.prologue;
         b->b.endless = st->s.endless, b->b.follows = st->s.follows, b->b.carried = st->s.carried;
         if (any && !b->b.said.ndim)
             b->b.varies = ~0u;

@@ -95,8 +95,11 @@ typedef struct gp_buffer {
     gp_loc depth_at;
     gp_use producer;           /* stage -1: a constant */
     gp_use *use; int nuse;     /* consumers, in stage order */
-    const char *path;          /* of a constant: the .npy to load; NULL: all its elements are `value` */
+    const char *path;          /* of a constant: the .npy to load, see `file`; NULL: all its elements are `value`; */
     gp_num value;
+    gp_dtype file;             /* the type of that file's elements, which are cast to `type` */
+    gp_use maker;              /* ... or, where stage is not -1: a stage of gp_graph.prologue makes it */
+    bool in_prologue;          /* a constant that such a stage reads */
     bool given;                /* of a loop's body (loop.h): it comes from outside, and no stage makes it */
     unsigned varies;           /* a set of axes (1u << k) in which a frame may be shorter than `type` says, by its
                                   declaration or that of what it is made of; beside that any frame may have fewer rows */
@@ -142,6 +145,7 @@ typedef struct gp_stage {
     gp_regroup regroup;        /* firing.h */
     gp_rate rate;              /* firings */
     bool carried;              /* what it makes is, see gp_buffer.carried */
+    bool prologue;             /* see gp_graph.prologue */
     bool closes;               /* it carries what is made from its own output, which closes a cycle: its input is no edge
                                   of the topological order */
     int cycle;                 /* the same number, not 0, for all stages of a cycle */
@@ -175,6 +179,8 @@ typedef struct gp_graph {
     const char *file, *dir;
     gp_buffer *buffer;  int nbuffers;
     gp_stage *stage;    int nstages;     /* in topological order */
+    gp_stage *prologue; int nprologue;   /* those that read nothing but constants, in order: each runs once, before
+                                            frame 0, and makes constants */
     gp_scope scope;                      /* the vars, for expressions */
     int device;                /* -1: the CPU back end; else a CUDA device */
     const char *device_why;    /* "auto: NVIDIA H200", "auto: no NVIDIA driver" */
@@ -287,6 +293,7 @@ typedef struct gp_plan {
     gp_segment *segment; int nsegments;
     gp_actor *actor;     int nactors;    /* in topological order */
     int *host_task;            /* per stage: its GP_TASK_HOST task, or -1 */
+    int *konst[2];             /* per buffer: the extra of a constant on the host, on the device; or -1 */
     size_t host_bytes, pinned_bytes, device_bytes;
     size_t copy_in_bytes, copy_out_bytes; /* over PCIe in a period, see gp_rate */
 } gp_plan;

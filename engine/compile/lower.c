@@ -256,21 +256,27 @@ static int add_extra(lowering *w, gp_extra_use use, gp_place place, int buffer, 
     return p->nextras - 1;
 }
 
-/* A constant lives on each side that reads it; once where the sides are one. */
+static int konst_on(lowering *w, int b, bool device)
+{
+    int *extra = &w->p->konst[device][b];
+    if (*extra < 0)
+        *extra = add_extra(w, GP_EXTRA_CONST, device ? on_device : on_host, b, -1, gp_bytes(&w->g->buffer[b].type));
+    return *extra;
+}
+
+/* A constant lives on each side that reads it, and where a stage makes it; once where the sides are one. */
 static void place_const(lowering *w, int b)
 {
     const gp_buffer *buf = &w->g->buffer[b];
-    int extra[2] = { -1, -1 };
     bool host = false;
     for (int u = 0; u < buf->nuse; u++)
         host |= !w->g->stage[buf->use[u].stage].device;
+    bool apart = !(w->p->unified && host);
+    if (buf->in_prologue || buf->maker.stage >= 0)
+        konst_on(w, b, apart);
     for (int u = 0; u < buf->nuse; u++) {
         int v = buf->use[u].stage;
-        bool device = w->g->stage[v].device && !(w->p->unified && host);
-        if (extra[device] < 0)
-            extra[device] = add_extra(w, GP_EXTRA_CONST, device ? on_device : on_host, b, -1,
-                                      gp_bytes(&buf->type));
-        w->task[v].konst[buf->use[u].port] = extra[device];
+        w->task[v].konst[buf->use[u].port] = konst_on(w, b, w->g->stage[v].device && apart);
     }
 }
 
@@ -491,7 +497,8 @@ gp_plan *gp_lower(gp_arena *a, const gp_graph *g, const gp_machine *m, gp_errs *
 {
     (void)m;
     gp_plan *p = GP_NEW(a, gp_plan, 1);
-    *p = (gp_plan){ .graph = g, .unified = g->device < 0, .host_task = none(a, g->nstages) };
+    *p = (gp_plan){ .graph = g, .unified = g->device < 0, .host_task = none(a, g->nstages),
+                    .konst = { none(a, g->nbuffers), none(a, g->nbuffers) } };
     lowering w = {
         .a = a, .g = g, .p = p,
         .level = GP_NEW(a, int, g->nstages), .group = GP_NEW(a, int, g->nstages),

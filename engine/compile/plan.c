@@ -28,7 +28,7 @@ char *gp_place_text(const gp_plan *p, gp_place place, char buf[24])
 const char *gp_const_text(const gp_buffer *b, char buf[32])
 {
     snprintf(buf, 32, "%.17g", b->value.f);
-    return b->path ? b->path : buf;
+    return b->maker.stage >= 0 ? "computed once" : b->path ? b->path : buf;
 }
 
 bool *gp_late_stages(gp_arena *a, const gp_graph *g)

@@ -375,29 +375,43 @@ void gp_find_sources(gp_arena *a, gp_graph *g)
     }
 }
 
-/* Stages get their place in topological order; indices follow. */
+static void build_buffer(gp_resolving *r, const gp_rbuf *from, gp_buffer *b)
+{
+    const gp_rstage *by = from->b.producer.stage < 0 ? NULL : &r->stage[from->b.producer.stage];
+    *b = from->b;
+    b->maker.stage = -1;
+    if (by && by->s.prologue)
+        b->maker = (gp_use){ by->sort, b->producer.port }, b->producer.stage = -1;
+    else if (by)
+        b->producer.stage = by->sort;
+    b->use = GP_NEW(r->arena, gp_use, from->readers);
+}
+
+/* Stages get their place in topological order, and those of the prologue among themselves; indices follow. */
 static void build(gp_resolving *r)
 {
     gp_graph *g = r->graph;
-    g->nstages = r->nstages, g->nbuffers = r->nbuffers;
-    g->stage = GP_NEW(r->arena, gp_stage, r->nstages);
+    g->nbuffers = r->nbuffers;
+    g->stage = GP_NEW(r->arena, gp_stage, r->nstages), g->prologue = GP_NEW(r->arena, gp_stage, r->nstages);
     g->buffer = GP_NEW(r->arena, gp_buffer, r->nbuffers);
-    for (int i = 0; i < r->nbuffers; i++) {
-        gp_buffer *b = &g->buffer[i];
-        *b = r->buffer[i].b;
-        if (b->producer.stage >= 0)
-            b->producer.stage = r->stage[b->producer.stage].sort;
-        b->use = GP_NEW(r->arena, gp_use, r->buffer[i].readers);
-    }
     for (int i = 0; i < r->nstages; i++) {
-        gp_stage *st = &g->stage[i];
-        *st = r->stage[r->order[i]].s;
-        st->node = r->stage[r->order[i]].node;
-        for (int p = 0; p < st->nin; p++)
-            if (st->in[p] >= 0) {
-                gp_buffer *b = &g->buffer[st->in[p]];
-                b->use[b->nuse++] = (gp_use){ i, p };
-            }
+        gp_rstage *from = &r->stage[r->order[i]];
+        from->sort = from->s.prologue ? g->nprologue++ : g->nstages++;
+    }
+    for (int i = 0; i < r->nbuffers; i++)
+        build_buffer(r, &r->buffer[i], &g->buffer[i]);
+    for (int i = 0; i < r->nstages; i++) {
+        const gp_rstage *from = &r->stage[r->order[i]];
+        gp_stage *st = from->s.prologue ? &g->prologue[from->sort] : &g->stage[from->sort];
+        *st = from->s;
+        st->node = from->node;
+        for (int p = 0; p < st->nin; p++) {
+            gp_buffer *b = st->in[p] < 0 ? NULL : &g->buffer[st->in[p]];
+            if (b && st->prologue)
+                b->in_prologue = true;
+            else if (b)
+                b->use[b->nuse++] = (gp_use){ from->sort, p };
+        }
     }
     gp_find_sources(r->arena, g);
 }

@@ -107,6 +107,8 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
     int names = gp_dump_width(g), kinds = 0, *segment = NULL;
     char note[GP_REGROUP_TEXT];
     gp_arena a = { 0 };
+    for (int i = 0; i < g->nprologue; i++)
+        kinds = widest(kinds, g->prologue[i].kind->name);
     for (int i = 0; i < g->nstages; i++)
         kinds = widest(kinds, g->stage[i].kind->name);
     if (p) {
@@ -116,6 +118,12 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
                 segment[p->task[i].stage] = p->task[i].segment;
     }
     fputs("\nstages\n", f);
+    for (int i = 0; i < g->nprologue; i++) {
+        const gp_stage *s = &g->prologue[i];
+        fprintf(f, "  %-*s  %-*s  %-10s ", names, s->name, kinds, s->kind->name, "once");
+        ends_text(f, g, s);
+        fputc('\n', f);
+    }
     for (int i = 0; i < g->nstages; i++) {
         const gp_stage *s = &g->stage[i];
         char side[40];
@@ -318,6 +326,10 @@ void gp_dump_graph_members(gp_json *j, const gp_graph *g)
     gp_json_open(j, "stages", '[');
     for (int i = 0; i < g->nstages; i++)
         stage_json(j, g, &g->stage[i], rates);
+    gp_json_close(j, ']');
+    gp_json_open(j, "prologue", '[');
+    for (int i = 0; i < g->nprologue; i++)
+        stage_json(j, g, &g->prologue[i], false);
     gp_json_close(j, ']');
     gp_json_bool(j, "fuse", g->fuse);
     gp_json_open(j, "unfused", '[');

@@ -49,38 +49,65 @@ static bool record_upload(gp_rec *r, void *arg)
     return r->ops->item(r, 0, NULL, 0) && r->ops->copy(r, u->dst, u->src, u->bytes);
 }
 
-/* What a constant or a table holds, in host memory. */
-static bool load_extra(gp_run *run, const gp_extra *x, void *host, gp_errs *errs)
+bool gp_memory_copy(gp_run *run, void *dst, const void *src, size_t bytes, gp_errs *errs)
+{
+    const gp_backend *be = run->dev->backend;
+    gp_upload u = { dst, src, bytes };
+    return be->direct(run->dev, 0, record_upload, &u, errs) && be->wait(run->dev, 0, GP_SYNC_BLOCK, errs) == 1;
+}
+
+static bool load_table(gp_run *run, const gp_stage *st, void *host, gp_errs *errs)
 {
     const gp_graph *g = run->graph;
-    if (x->use == GP_EXTRA_CONST)
-        return gp_const_load(&g->buffer[x->buffer], host, errs);
-    const gp_stage *st = &g->stage[x->stage];
     gp_type in[GP_MAXPORT] = { { 0 } };
     for (int i = 0; i < st->nin; i++)
         if (st->in[i] >= 0)
             in[i] = g->buffer[st->in[i]].type;
     return st->kind->table(&(gp_table_call){ .opts = st->opts, .user = st->kind->user, .nin = st->nin,
-                                             .in = in, .data = host, .bytes = x->bytes })
+                                             .in = in, .data = host, .bytes = st->table })
         || gp_fail(errs, GP_E_RESOURCE, st->at, "stage '%s': out of memory", st->name);
+}
+
+/* Fills device memory, or that of the host, with a constant or, where that is NULL, with a stage's table. */
+static bool load_into(gp_run *run, bool device, void *to, size_t bytes, const gp_buffer *konst, const gp_stage *st,
+                      gp_errs *errs)
+{
+    const gp_backend *be = device && !run->plan->unified ? run->dev->backend : NULL;
+    void *host = be ? be->alloc(run->dev, false, bytes, errs) : to;
+    bool ok = host && (konst ? gp_const_load(konst, host, errs) : load_table(run, st, host, errs))
+           && (!be || gp_memory_copy(run, to, host, bytes, errs));
+    if (be && host)
+        be->free(run->dev, false, host, bytes);
+    return ok;
 }
 
 static bool fill_extra(gp_run *run, int i, gp_errs *errs)
 {
     const gp_extra *x = &run->plan->extra[i];
-    if (x->use != GP_EXTRA_CONST && x->use != GP_EXTRA_TABLE)
+    const gp_buffer *konst = x->use == GP_EXTRA_CONST ? &run->graph->buffer[x->buffer] : NULL;
+    if (konst ? konst->maker.stage >= 0 : x->use != GP_EXTRA_TABLE)
         return true;
-    if (!x->place.device || run->plan->unified)
-        return load_extra(run, x, run->extra[i], errs);
-    const gp_backend *be = run->dev->backend;
-    void *host = be->alloc(run->dev, false, x->bytes, errs);
-    gp_upload u = { run->extra[i], host, x->bytes };
-    bool ok = host && load_extra(run, x, host, errs)
-        && be->direct(run->dev, 0, record_upload, &u, errs)
-        && be->wait(run->dev, 0, GP_SYNC_BLOCK, errs) == 1;
-    if (host)
-        be->free(run->dev, false, host, x->bytes);
-    return ok;
+    return load_into(run, x->place.device, run->extra[i], x->bytes, konst, konst ? NULL : &run->graph->stage[x->stage],
+                     errs);
+}
+
+void *gp_memory_device(gp_run *run, size_t bytes, gp_errs *errs)
+{
+    return take_memory(run, (gp_place){ .device = true }, false, bytes, errs);
+}
+
+void gp_memory_device_free(gp_run *run, void *mem, size_t bytes)
+{
+    give_memory(run, (gp_place){ .device = true }, false, mem, bytes);
+}
+
+void *gp_memory_table(gp_run *run, const gp_stage *st, gp_errs *errs)
+{
+    void *mem = gp_memory_device(run, st->table, errs);
+    if (!mem || load_into(run, true, mem, st->table, NULL, st, errs))
+        return mem;
+    gp_memory_device_free(run, mem, st->table);
+    return NULL;
 }
 
 /* The place of the first buffer in a pool; one of frame infos alone has none. */

@@ -177,7 +177,7 @@ static bool open_device(gp_run *run, gp_errs *errs)
     if (!(run->dev = be->open(run->graph->device, errs)))
         return false;
     run->dev->cancel = &run->level;
-    if (!be->prepare(run->dev, streams, orders, slots, errs))
+    if (!be->prepare(run->dev, streams ? streams : 1, orders, slots, errs))
         return false;
     if (run->options.trace_full && run->options.trace_ns && be->watch
         && !(run->watched = be->watch(run->dev, gp_trace_activity, run, errs)))
@@ -192,7 +192,8 @@ static bool set_up(gp_run *run, gp_errs *errs)
     gp_tables_make(run);
     if (!gp_pipeline_files(run->pipeline))
         longjmp(*run->arena.oom, 1);
-    if ((run->plan->nsegments && !open_device(run, errs)) || !gp_memory_take(run, errs))
+    if (((run->plan->nsegments || run->graph->nprologue) && !open_device(run, errs)) || !gp_memory_take(run, errs)
+        || !gp_prologue_run(run, errs))
         return false;
     gp_rings_make(run);
     gp_actors_make(run);

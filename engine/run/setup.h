@@ -14,6 +14,15 @@ bool gp_accounts_make(gp_run *run);
 /* memory.c */
 bool gp_memory_take(gp_run *run, gp_errs *errs);
 void gp_memory_give(gp_run *run);
+/* Device memory beside that: some, zeroed, and the table of a stage; NULL after an error. A copy from any place to any
+ * other, which is done on return. */
+void *gp_memory_device(gp_run *run, size_t bytes, gp_errs *errs);
+void *gp_memory_table(gp_run *run, const gp_stage *st, gp_errs *errs);
+void gp_memory_device_free(gp_run *run, void *mem, size_t bytes);
+bool gp_memory_copy(gp_run *run, void *dst, const void *src, size_t bytes, gp_errs *errs);
+
+/* prologue.c: runs the stages of gp_graph.prologue; wants constants in memory, and a device. */
+bool gp_prologue_run(gp_run *run, gp_errs *errs);
 
 /* files.c: once the threads have returned, before the stages are closed: what was written
  * is put on disk. False: the disk does not come back, and nobody wants to wait longer. */

@@ -1,0 +1,132 @@
+/* prologue_cases.c - constants that are cast have the bytes that the kind `cast` makes of frames; what stages make of
+ * constants is what they would make of frames, and is there for the device and for the host. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/npy.h"
+#include "pipe.h"
+#include "prologue_cases.h"
+
+enum { N = 301 };
+
+static const char *on;
+static const gp_dtype real[] = { GP_U8, GP_I8, GP_U16, GP_I16, GP_U32, GP_I32, GP_U64, GP_I64, GP_F16, GP_F32, GP_F64 };
+enum { REAL = sizeof real / sizeof *real };
+
+static char *run(const char *dir, const char *yaml, size_t *bytes)
+{
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    pipe_no_errors(&r, yaml);
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    char *out = pipe_read(dir, "out.raw", bytes);
+    ck_assert_ptr_nonnull(out);
+    return out;
+}
+
+/* Random bytes, and numbers about the ends of integers. */
+static void put_numbers(const char *dir, gp_dtype t)
+{
+    static const double ends[] = { 0.5, 1.5, -0.5, -1.5, 127.5, -128.5, 255.5, 65535.5, -32768.5, 2147483647, -2147483649.0,
+                                   4294967295.5, 9.3e18, -9.3e18, 1.9e19, 65519, 65520, 1e-7, 3e38, 1e300, -0.0 };
+    gp_type type = { .dtype = t, .ndim = 1, .dim = { N } };
+    char file[GP_NPY_HEADER_MAX + 8 * N];
+    size_t head = gp_npy_header(&type, file, GP_NPY_HEADER_MAX), each = gp_dtype_size(t);
+    unsigned seed = 5;
+    for (size_t i = 0; i < N * each; i++)
+        file[head + i] = (char)((seed = seed * 1103515245u + 12345u) >> 16);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (t == GP_F64)
+            memcpy(file + head + 8 * i, &ends[i], 8);
+        else if (t == GP_F32)
+            memcpy(file + head + 4 * i, &(float){ (float)ends[i] }, 4);
+    pipe_file(dir, "c.npy", file, head + N * each);
+}
+
+/* Of each type to all types. */
+START_TEST(casts)
+{
+    const char *dir = pipe_dir();
+    char yaml[600];
+    put_numbers(dir, real[_i]);
+    pipe_text(dir, "c.lua", "function process(f, x, y) y:copy(x.c) end\n");
+    for (int k = 0; k < REAL; k++) {
+        const char *to = gp_dtype_name(real[k]);
+        size_t n[2];
+        snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: u8, shape: [1]}, c: {const: c.npy, dtype: %s}, y: {dtype: %s, shape: "
+                 "[%d]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n  - {use: lua, script: c.lua, in: [x, c], out: y}\n"
+                 "  - {use: write, path: out.raw, durable: none}\n", to, to, N);
+        char *konst = run(dir, yaml, &n[0]);
+        snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: %s, shape: [%d]}}\nstages:\n  - {use: read, path: c.npy, out: x}\n"
+                 "  - {use: cast, dtype: %s}\n  - {use: write, path: out.raw, durable: none}\n", gp_dtype_name(real[_i]), N, to);
+        char *frame = run(dir, yaml, &n[1]);
+        ck_assert_uint_eq(n[0], n[1]);
+        size_t each = gp_dtype_size(real[k]);
+        for (size_t i = 0; i < n[0]; i += each) {
+            bool nan = real[k] == GP_F32 ? *(float *)(konst + i) != *(float *)(konst + i)
+                     : real[k] == GP_F64 ? *(double *)(konst + i) != *(double *)(konst + i)
+                     : real[k] == GP_F16 && (*(uint16_t *)(konst + i) & 0x7fff) > 0x7c00;
+            ck_assert_msg(nan || !memcmp(konst + i, frame + i, each), "element %zu, %s to %s", i / each,
+                          gp_dtype_name(real[_i]), to);
+        }
+        free(konst), free(frame);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+static float ramp(int64_t i)
+{
+    return (float)(i + 1);
+}
+
+#define TOP(buffers) "buffers: {x: {dtype: f32, shape: [4, 5]}, c: {const: c.npy, dtype: f32}" buffers "}\n" \
+                     "stages:\n  - {use: generate, frames: 6, out: x}\n"
+#define END "  - {use: write, in: y, path: out.raw, durable: none}\n"
+static const struct { const char *what, *once, *frames; } pairs[] = {
+    { "one expression",
+      TOP("") "  - {use: expr, in: c, out: g, expr: c / 7}\n  - {use: expr, in: [x, g], out: y, expr: x * g}\n" END,
+      TOP("") "  - {use: expr, in: [x, c], out: y, expr: x * (c / 7)}\n" END },
+    { "a chain, a reduction, what is read twice",
+      TOP(", h: {dtype: f32}") "  - {use: expr, in: c, out: h, expr: c + 1}\n  - {use: scale, a: 2, in: h, out: k}\n"
+      "  - {use: reduce, op: sum, axes: [0], in: k, out: s}\n  - {use: expr, in: [x, k, s], out: y, expr: x + k / s}\n" END,
+      TOP("") "  - {use: expr, in: [x, c], out: h, expr: 'c + 1 + 0 * x'}\n  - {use: scale, a: 2, in: h, out: k}\n"
+      "  - {use: reduce, op: sum, axes: [0], in: k, out: s}\n  - {use: expr, in: [x, k, s], out: y, expr: x + k / s}\n" END },
+    { "for the host",
+      TOP("") "  - {use: scale, a: 3, in: c, out: k}\n  - {use: lua, script: add.lua, in: [x, k], out: y}\n" END,
+      TOP("") "  - {use: expr, in: [x, c], out: y, expr: x + 3 * c}\n" END },
+    { "for both, by a user's kernel",
+      TOP(", k: {dtype: f32, shape: [4, 5]}") "  - {use: kernel, source: k.cu, args: [in, out], grid: 1, block: 20, in: c, out: k}\n"
+      "  - {use: lua, script: add.lua, in: [x, k], out: z}\n  - {use: expr, in: [z, k], out: y, expr: z - k * 0.5}\n" END,
+      TOP("") "  - {use: expr, in: [x, c], out: y, expr: 'x + (c - 1) - (c - 1) * 0.5'}\n" END },
+    { "of two outputs one, with a table",
+      TOP("") "  - {use: blur, sigma: 1, in: c, out: b}\n  - {use: expr, in: b, out: {o: o, p: p}, expr: \"o = b * 2; p = b * 3\"}\n"
+      "  - {use: expr, in: [x, o, p], out: y, expr: x + o - p}\n" END,
+      TOP("") "  - {use: expr, in: [x, c], out: h, expr: c + 0 * x}\n  - {use: blur, sigma: 1, in: h, out: b}\n"
+      "  - {use: expr, in: [x, b], out: y, expr: x + b * 2 - b * 3}\n" END },
+    { "in a loop, as its input",
+      TOP("") "  - {use: scale, a: 2, in: c, out: k}\n  - {use: loop, in: {u: x, k: k}, out: {v: y}, carry: {u: v}, times: 3,\n"
+      "     stages: [{use: expr, in: [u, k], out: v, expr: u + k}]}\n" END,
+      TOP("") "  - {use: expr, in: [x, c], out: y, expr: '((x + 2 * c) + 2 * c) + 2 * c'}\n" END },
+};
+
+START_TEST(same_as_of_frames)
+{
+    const char *dir = pipe_dir();
+    size_t n[2];
+    pipe_npy(dir, "c.npy", 4, 5, ramp);
+    pipe_text(dir, "add.lua", "function process(f, x, y) y:add(x.x, x.k) end\n");
+    pipe_text(dir, "k.cu", "extern \"C\" __global__ void k(const float *a, float *o) { o[threadIdx.x] = a[threadIdx.x] - 1; }\n");
+    char *once = run(dir, pairs[_i].once, &n[0]), *frames = run(dir, pairs[_i].frames, &n[1]);
+    ck_assert_msg(n[0] && n[0] == n[1] && !memcmp(once, frames, n[0]), "%s", pairs[_i].what);
+    free(once), free(frames);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+void prologue_cases(TCase *tc, const char *device)
+{
+    on = device;
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, casts, 0, REAL);
+    tcase_add_loop_test(tc, same_as_of_frames, 0, (int)(sizeof pairs / sizeof *pairs));
+}
