@@ -35,7 +35,7 @@ B     ?= build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)-cuda$(CUDA)-$(LUA)$
 B     := $B
 say    = $(if $V,,@echo '  $1	$@';)
 again  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-PKGS  := yaml-0.1 $(LUA) libpng libjpeg
+PKGS  := yaml-0.1 $(LUA) libdeflate libjpeg
 WARN  := -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wwrite-strings
 CWARN := -Wstrict-prototypes -Wmissing-prototypes
 INC   := -Iengine/include -Iengine -Istages/expr -Istages/format -Istages/kernel -Istages/lua -Ilua -Ikernels -Itests/lib -I$B
@@ -47,7 +47,7 @@ ALL_C := -std=c11 $(ALL) $(CWARN) $(CFLAGS)
 ALL_X := -std=c++17 $(ALL) $(CFLAGS) -fno-exceptions -fno-rtti
 
 ifeq ($(STATIC),1)
-static = $(shell pkg-config --static --libs $1 | sed -E 's/-l(yaml|lua5.4|luajit-5.1|png16|jpeg|z|check_pic|check|subunit)\b/-l:lib\1.a/g')
+static = $(shell pkg-config --static --libs $1 | sed -E 's/-l(yaml|lua5.4|luajit-5.1|deflate|png16|jpeg|z|check_pic|check|subunit)\b/-l:lib\1.a/g')
 LIBS  := $(call static,$(PKGS)) -static-libgcc
 CHECK  = $(call static,check)
 else
@@ -131,6 +131,9 @@ $B/gpipe.pc: FORCE
 	   echo 'Libs: -L$${libdir} -lgpipe'; \
 	   echo 'Libs.private: $(if $(filter 1,$(CUDA)),-L$(CUROOT)/lib64 -lcudart_static) -pthread -ldl -lm -lrt'; \
 	 } > $@
+
+# Loops over the rows of pictures, for vectors.
+$B/stages/format/png_filter.o: private ALL_C += -O3
 
 # A kernel's one source, twice: by the C++ compiler for the CPU back end, and
 # by nvcc, for each architecture and as PTX for newer ones.
