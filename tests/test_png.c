@@ -220,6 +220,26 @@ START_TEST(by_hand)
 }
 END_TEST
 
+/* Of the number in tRNS those bits count that samples have (PNG specification, 11.3.2.1). */
+START_TEST(transparent_gray)
+{
+    unsigned char z[64], frame[12], head[13] = { 0, 0, 0, 3, 0, 0, 0, 2, 2, 0 };
+    size_t nz = stored(z, (const unsigned char[]){ 0, 0x18, 0, 0xe4 }, 4);
+    nfile = 8;
+    memcpy(file, "\x89PNG\r\n\x1a\n", 8);
+    chunk("IHDR", head, 13);
+    chunk("tRNS", "\xff\x06", 2);
+    chunk("IDAT", z, nz);
+    chunk("IEND", "", 0);
+    gp_type t;
+    char err[GP_WHY] = "";
+    ck_assert(gp_png.head(file, nfile, &(gp_picfile_how){ 0 }, &t, err) && gp_bytes(&t) == sizeof frame);
+    ck_assert_msg(gp_png.decode(file, nfile, &(gp_picfile_how){ 0 }, &t, frame, err), "%s", err);
+    static const unsigned char want[12] = { 0, 255, 85, 255, 170, 0, 255, 255, 170, 0, 85, 255 };
+    ck_assert(!memcmp(frame, want, sizeof want));
+}
+END_TEST
+
 Suite *suite_png(void)
 {
     Suite *s = suite_create("png");
@@ -230,6 +250,7 @@ Suite *suite_png(void)
     LOOP(picture, pictures);
     tcase_add_test(tc, pictures_cut_off);
     LOOP(by_hand, odd);
+    tcase_add_test(tc, transparent_gray);
     suite_add_tcase(s, tc);
     return s;
 }
