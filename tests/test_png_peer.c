@@ -142,7 +142,8 @@ static void make_up(sample *s)
                    .color = kinds[kind].color, .interlace = (int)below(2), .filters = filters[below(8)],
                    .level = (int)below(10), .piece = 6 + (int)below(3000) };
     s->ncolors = s->color == 3 ? 1 << s->bits : 0;
-    s->nalpha = s->color & PNG_COLOR_MASK_ALPHA || below(2) ? 0 : s->color == 3 ? 1 + (int)below((unsigned)s->ncolors) : 1;
+    if (!(s->color & PNG_COLOR_MASK_ALPHA) && below(2))
+        s->nalpha = s->color == 3 ? 1 + (int)below((unsigned)s->ncolors) : 1;
     size_t row = row_of(s);
     unsigned noise = 1 + below(4) * below(80);
     for (size_t i = 0; i < row * (size_t)s->h; i++)
@@ -163,7 +164,8 @@ START_TEST(random_pictures)
         seed = (unsigned)(_i * 500 + i);
         make_up(s);
         peer_write(s, &file);
-        ck_assert_msg(gp_png.head(file.data, file.n, &(gp_picfile_how){ 0 }, &t, err), "seed %d: %s", _i * 500 + i, err);
+        ck_assert_msg(gp_png.head(file.data, file.n, &(gp_picfile_how){ 0 }, &t, err), "seed %d: %s", _i * 500 + i,
+                      err);
         memset(mine, 0xa5, sizeof mine);
         memset(peers, 0x5a, sizeof peers);
         ck_assert_msg(gp_png.decode(file.data, file.n, &(gp_picfile_how){ 0 }, &t, mine, err), "seed %d: %s",

@@ -28,7 +28,8 @@ INLINE int paeth(int a, int b, int c)
     return pc < least ? c : nearest;
 }
 
-INLINE void undo(int filter, unsigned char *to, const unsigned char *from, const unsigned char *above, size_t n, int bpp)
+INLINE void undo(int filter, unsigned char *to, const unsigned char *from, const unsigned char *above, size_t n,
+                 int bpp)
 {
     int a[8] = { 0 }, c[8] = { 0 };
     for (size_t i = 0; i < n; i += (size_t)bpp)
