@@ -35,7 +35,7 @@ B     ?= build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)-cuda$(CUDA)-$(LUA)$
 B     := $B
 say    = $(if $V,,@echo '  $1	$@';)
 again  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-PKGS  := yaml-0.1 $(LUA) libpng libjpeg
+PKGS  := yaml-0.1 $(LUA) libdeflate libjpeg
 WARN  := -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wwrite-strings
 CWARN := -Wstrict-prototypes -Wmissing-prototypes
 INC   := -Iengine/include -Iengine $(patsubst %/,-I%,$(sort $(wildcard stages/*/))) -Ilua -Ikernels -Itests/lib -I$B
@@ -47,12 +47,14 @@ ALL_C := -std=c11 $(ALL) $(CWARN) $(CFLAGS)
 ALL_X := -std=c++17 $(ALL) $(CFLAGS) -fno-exceptions -fno-rtti
 
 ifeq ($(STATIC),1)
-static = $(shell pkg-config --static --libs $1 | sed -E 's/-l(yaml|lua5.4|luajit-5.1|png16|jpeg|z|check_pic|check|subunit)\b/-l:lib\1.a/g')
+static = $(shell pkg-config --static --libs $1 | sed -E 's/-l(yaml|lua5.4|luajit-5.1|deflate|png16|jpeg|z|check_pic|check|subunit)\b/-l:lib\1.a/g')
 LIBS  := $(call static,$(PKGS)) -static-libgcc
 CHECK  = $(call static,check)
+PEER   = $(call static,libpng)
 else
 LIBS  := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 CHECK  = $(shell pkg-config --libs check)
+PEER   = $(shell pkg-config --libs libpng)
 endif
 LIBS  += -pthread -ldl -lm -lrt -Wl,--gc-sections
 ifneq ($(SAN),)
@@ -101,6 +103,7 @@ $B/libgpipe.a: $(OBJ)
 TOOLS = $(filter-out -%,$(CC) $(CXX)) pkg-config $(if $(filter 1,$(CUDA)),$(or $(NVCC),nvcc))
 USES  = $(PKGS) libmicrohttpd
 check-built gpu-tests: USES += check
+check-built: USES += libpng
 $B/flags: FORCE
 	@missing=; for t in $(TOOLS); do command -v $$t >/dev/null || missing="$$missing $$t"; done; \
 	if command -v pkg-config >/dev/null; then \
@@ -131,6 +134,9 @@ $B/gpipe.pc: FORCE
 	   echo 'Libs: -L$${libdir} -lgpipe'; \
 	   echo 'Libs.private: $(if $(filter 1,$(CUDA)),-L$(CUROOT)/lib64 -lcudart_static) -pthread -ldl -lm -lrt'; \
 	 } > $@
+
+# Loops over the rows of pictures, for vectors.
+$B/stages/format/png_filter.o: private ALL_C += -O3
 
 # A kernel's one source, twice: by the C++ compiler for the CPU back end, and
 # by nvcc, for each architecture and as PTX for newer ones.
@@ -196,7 +202,10 @@ $B/tests/suites$S.c: FORCE
 $B/tests/gpu/suites.c: FORCE
 	$(call list_suites,$(GPUTEST:tests/gpu/test_%.c=%))
 $B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so
-	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
+	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(PEER) $(LIBS)
+
+# What gpipe's own PNG is compared with.
+$B/tests/test_png_peer.o: private ALL_C += $(shell pkg-config --cflags libpng 2>/dev/null)
 
 # A tool for test_nvtx, which finds it beside itself.
 $B/tests/nvtx_inject.so: tests/nvtx_inject.c
@@ -218,7 +227,7 @@ $B/tests/page: $B/tests/page.o $B/engine/cli/page.o $B/libgpipe.a
 $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
-check: NEED += python3-jsonschema python3-pil $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
+check: NEED += libpng-dev python3-jsonschema python3-pil $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check: deps
 	+@$(again) check-built
 INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
@@ -239,14 +248,14 @@ check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tes
 	$(TORTURE:%=$(PYTHON) tests/torture/torture.py $B/gpipe % --part 0.1)
 
 # The harnesses of tests/fuzz, with stored inputs (replay) and under libFuzzer (run): one
-# program has them all. codec.sh gets libpng's and libjpeg's source, so that they are instrumented too.
+# program has them all. codec.sh gets libdeflate's and libjpeg's source, so that they are instrumented too.
 FUZZ_OBJ := $(patsubst %.c,$B/%.o,$(filter-out %/libfuzzer.c %/replay.c,$(wildcard tests/fuzz/*.c)) \
               $(filter-out %/main.c,$(CLI)))
 $B/tests/fuzz/replay: $B/tests/fuzz/replay.o $(FUZZ_OBJ) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -Wl,--wrap=gp_slurp -o $@ $^ $(LIBS) -lz
-$B/tests/fuzz/run: $B/tests/fuzz/libfuzzer.o $(FUZZ_OBJ) $B/libgpipe.a $B/libpng.a $B/libjpeg.a
+$B/tests/fuzz/run: $B/tests/fuzz/libfuzzer.o $(FUZZ_OBJ) $B/libgpipe.a $B/libdeflate.a $B/libjpeg.a
 	$(call say,link)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--wrap=gp_slurp -o $@ $^ $(LIBS) -lz
-$B/libpng.a $B/libjpeg.a: tests/fuzz/codec.sh
+$B/libdeflate.a $B/libjpeg.a: tests/fuzz/codec.sh
 	tests/fuzz/codec.sh $(basename $(@F)) $@ $(CC) -O1 -g -fsanitize=fuzzer-no-link,$(SAN)
 
 SECONDS ?= 20
@@ -298,7 +307,7 @@ $B/bench/%: tests/bench/%.cu tests/bench/hand.h tests/bench/axpy.cu tests/bench/
 
 # The one that Debian's packages are for.
 PYTHON := $(or $(wildcard /usr/bin/python3),python3)
-NEED := pkg-config libyaml-dev $(if $(filter luajit,$(LUA)),libluajit-5.1-dev,liblua5.4-dev) libpng-dev \
+NEED := pkg-config libyaml-dev $(if $(filter luajit,$(LUA)),libluajit-5.1-dev,liblua5.4-dev) libdeflate-dev \
         $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = ubuntu ] && echo libjpeg-turbo8-dev || echo libjpeg62-turbo-dev) \
         libmicrohttpd-dev check g++ python3
 deps:

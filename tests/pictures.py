@@ -107,6 +107,32 @@ def to_pillow(h, w, c):
         check(f"{at} its samples{options}", ok and im.layer[0][1:3] == (samples if c == 3 else (1, 1)))
 
 
+def png_kinds(h, w):
+    """PNG alone: alpha, palettes, less bits, and what each compression makes."""
+    at = f"{h} x {w}"
+    for c, mode in (2, "LA"), (4, "RGBA"):
+        data = smooth(h, w, c)
+        Image.frombytes(mode, (w, h), data).save("e.png")
+        check(f"{at} {mode} of Pillow", read("e.png", "u8", h, w, c) == data)
+        im = write("f.png", data, "u8", h, w, c) and Image.open("f.png")
+        check(f"{at} {mode} for Pillow", im and im.mode == mode and im.size == (w, h) and im.tobytes() == data)
+    data = smooth(h, w, 3)
+    rgb = Image.frombytes("RGB", (w, h), data)
+    for colors in 2, 4, 16, 200:
+        im = rgb.quantize(colors)
+        im.save("e.png")
+        check(f"{at} {colors} colors of Pillow", read("e.png", "u8", h, w, 3) == im.convert("RGB").tobytes())
+        im.save("e.png", transparency=0)
+        want = Image.open("e.png").convert("RGBA").tobytes()
+        check(f"{at} {colors} colors, one transparent", read("e.png", "u8", h, w, 4) == want)
+    bits = rgb.convert("1")
+    bits.save("e.png")
+    check(f"{at} 1 bit of Pillow", read("e.png", "u8", h, w, 1) == bits.convert("L").tobytes())
+    for n in range(10):
+        im = write("f.png", data, "u8", h, w, 3, f", compression: {n}") and Image.open("f.png")
+        check(f"{at} compression {n} for Pillow", im and im.mode == "RGB" and im.tobytes() == data)
+
+
 def wide(h, w):
     """16 bits: PGM and PNG; f32: PFM, by its bytes."""
     deep = array.array("H", (rng.randrange(65536) for _ in range(h * w)))
@@ -139,5 +165,6 @@ with tempfile.TemporaryDirectory() as folder:
             from_pillow(h, w, c)
             to_pillow(h, w, c)
         wide(h, w)
+        png_kinds(h, w)
 print(f"pictures: {passed} passed, {failed} failed")
 sys.exit(failed > 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "iotest.h"
+#include "picture_file.h"
 
 Suite *suite_png(void);
 
@@ -75,6 +76,170 @@ START_TEST(pictures_cut_off)
 }
 END_TEST
 
+/* ---- files by hand --------------------------------------------------- */
+
+static unsigned char file[4096];
+static size_t nfile;
+
+static void put32(unsigned char *p, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (unsigned char)(v >> (24 - 8 * i));
+}
+
+/* The checksum of chunks, a bit at a time (PNG specification, annex D). */
+static uint32_t crc(const unsigned char *p, size_t n)
+{
+    uint32_t c = UINT32_MAX;
+    while (n--) {
+        c ^= *p++;
+        for (int k = 0; k < 8; k++)
+            c = c & 1 ? 0xedb88320u ^ c >> 1 : c >> 1;
+    }
+    return ~c;
+}
+
+static void chunk(const char *name, const void *data, size_t n)
+{
+    unsigned char *p = file + nfile;
+    put32(p, (uint32_t)n);
+    memcpy(p + 4, name, 4);
+    memcpy(p + 8, data, n);
+    put32(p + 8 + n, crc(p + 4, n + 4));
+    nfile += n + 12;
+}
+
+/* Not compressed: a stream of zlib of one stored block. */
+static size_t stored(unsigned char *to, const unsigned char *lines, size_t n)
+{
+    uint32_t a = 1, b = 0;
+    memcpy(to, (unsigned char[]){ 0x78, 1, 1, (unsigned char)n, 0, (unsigned char)~n, 0xff }, 7);
+    memcpy(to + 7, lines, n);
+    for (size_t i = 0; i < n; i++)
+        a = (a + lines[i]) % 65521, b = (b + a) % 65521;
+    put32(to + 7 + n, b << 16 | a);
+    return n + 11;
+}
+
+/* What is wrong, or odd, with a picture of 3 x 2 pixels of 4 colors, 2 bits each. */
+static const struct { const char *what; const char *said; } odd[] = {
+    { "nothing", NULL }, { "pieces", NULL }, { "chunks", NULL }, { "behind", NULL }, { "stream goes on", NULL },
+    { "tRNS late", NULL }, { "checksum of gAMA", NULL }, { "color", NULL },
+    { "bits", "is a PNG file with a broken header" }, { "color type", "is a PNG file with a broken header" },
+    { "interlace", "is a PNG file with a broken header" }, { "method", "is a PNG file with a broken header" },
+    { "no picture", "has no picture in its first " },
+    { "no palette", "is a broken PNG file: it has no palette" },
+    { "palettes", "is a broken PNG file: it has two palettes" },
+    { "palette", "is a broken PNG file: its palette has 11 bytes" },
+    { "tRNS early", "is a broken PNG file: its chunk tRNS says 1 colors, its palette before that 0" },
+    { "tRNS", "is a broken PNG file: its chunk tRNS says 5 colors, its palette before that 4" },
+    { "critical", "is a broken PNG file: the chunk IDOT at byte 33 does not belong there" },
+    { "header", "is a broken PNG file: the chunk IHDR at byte 33 does not belong there" },
+    { "name", "is a broken PNG file: there is no chunk at byte 33" },
+    { "checksum", "is a broken PNG file: the checksum of the chunk IDAT at byte 57 is wrong" },
+    { "filter", "is a broken PNG file: a row has filter 5, and there is none above 4" },
+    { "less", "is a broken PNG file: its data end before its last row" },
+    { "more", "is a broken PNG file: its data go on behind its last row" },
+    { "adler", "is a broken PNG file: its data cannot be decompressed" },
+    { "deflate", "is a broken PNG file: its data cannot be decompressed" },
+    { "bomb", "is a broken PNG file: its data end before its last row" },
+    { "no end", "is cut off: 8 more bytes expected after " },
+    { "cut off", "is cut off: 2 more bytes expected after " },
+    { "long", "is cut off: " }, { "too long", "is a broken PNG file: the chunk IDAT at byte 57 is too long" },
+};
+
+START_TEST(by_hand)
+{
+    const char *what = odd[_i].what;
+#define IS(x) (!strcmp(what, x))
+    unsigned char head[13] = { 0, 0, 0, 3, 0, 0, 0, 2, 2, 3 }, z[64] = { 0 };
+    unsigned char colors[13] = { 1, 2, 3, 40, 50, 60, 70, 80, 90, 255, 254, 253 };
+    unsigned char lines[6] = { 0, 0x18, 1, 0xe4 };           /* 0 1 2 and, by the filter Sub, 3 2 1 */
+    head[8] = IS("bits") ? 3 : 2, head[9] = IS("color type") ? 5 : 3, head[12] = IS("interlace") ? 2 : 0;
+    head[10] = IS("method"), lines[2] = IS("filter") ? 5 : 1;
+    if (IS("bomb"))
+        put32(head, INT32_MAX), put32(head + 4, INT32_MAX / 64);
+    size_t nz = stored(z, lines, IS("less") ? 3 : IS("more") ? 5 : 4);
+    z[nz - 1] ^= IS("adler");
+    z[2] |= IS("deflate") ? 6 : 0;
+    nz += IS("stream goes on") ? 3 : 0;
+    nfile = 8;
+    memcpy(file, "\x89PNG\r\n\x1a\n", 8);
+    chunk("IHDR", head, 13);
+    if (IS("critical") || IS("header") || IS("name"))
+        chunk(IS("critical") ? "IDOT" : IS("header") ? "IHDR" : "ID T", "", 0);
+    if (IS("tRNS early"))
+        chunk("tRNS", "\x80", 1);
+    if (!IS("no palette"))
+        chunk("PLTE", colors, IS("palette") ? 11 : IS("color") ? 9 : 12);
+    if (IS("palettes"))
+        chunk("PLTE", colors, 12);
+    if (IS("tRNS"))
+        chunk("tRNS", "\x80\x81\x82\x83\x84", 5);
+    if (IS("chunks") || IS("checksum of gAMA"))
+        chunk("gAMA", "\0\0\0\1", 4);
+    file[nfile - 1] ^= IS("checksum of gAMA");
+    size_t piece = IS("pieces") ? 3 : sizeof z;
+    if (IS("pieces"))
+        chunk("IDAT", z, 0);
+    for (size_t at = 0; at < nz && !IS("no picture"); at += piece)
+        chunk("IDAT", z + at, piece < nz - at ? piece : nz - at);
+    file[nfile - 1] ^= IS("checksum");
+    if (IS("long") || IS("too long"))
+        file[57] = IS("long") ? 1 : 0x80;
+    if (IS("chunks"))
+        chunk("tEXt", "a\0b", 3), chunk("IDAT", z, 5);
+    if (IS("tRNS late"))
+        chunk("tRNS", "\x80", 1);
+    if (!IS("no end"))
+        chunk("IEND", "", 0);
+    nfile -= IS("cut off") ? 2 : 0;
+    if (IS("behind"))
+        memcpy(file + nfile, "more", 4), nfile += 4;
+#undef IS
+
+    gp_type t;
+    char err[GP_WHY] = "";
+    unsigned char frame[18];
+    const unsigned char *c = colors;
+    unsigned char *alone = malloc(nfile);                    /* so that a sanitizer sees its end */
+    memcpy(alone, file, nfile);
+    bool ok = gp_png.head(alone, nfile, &(gp_picfile_how){ 0 }, &t, err);
+    if (ok) {
+        ck_assert(t.dtype == GP_U8 && t.ndim == 3);
+        ok = gp_png.decode(alone, nfile, &(gp_picfile_how){ 0 }, &t, frame, err);
+    }
+    free(alone);
+    ck_assert_msg(odd[_i].said ? !ok && strstr(err, odd[_i].said) == err : ok, "%s: '%s'", what, err);
+    static const int want[6] = { 0, 1, 2, 3, 2, 1 };
+    for (int i = 0; ok && i < 6; i++) {
+        static const unsigned char black[3];
+        bool none = !strcmp(what, "color") && want[i] == 3;  /* what is not in the palette is black */
+        ck_assert_msg(!memcmp(frame + 3 * i, none ? black : c + 3 * want[i], 3), "%s: pixel %d", what, i);
+    }
+}
+END_TEST
+
+/* Of the number in tRNS those bits count that samples have (PNG specification, 11.3.2.1). */
+START_TEST(transparent_gray)
+{
+    unsigned char z[64], frame[12], head[13] = { 0, 0, 0, 3, 0, 0, 0, 2, 2, 0 };
+    size_t nz = stored(z, (const unsigned char[]){ 0, 0x18, 0, 0xe4 }, 4);
+    nfile = 8;
+    memcpy(file, "\x89PNG\r\n\x1a\n", 8);
+    chunk("IHDR", head, 13);
+    chunk("tRNS", "\xff\x06", 2);
+    chunk("IDAT", z, nz);
+    chunk("IEND", "", 0);
+    gp_type t;
+    char err[GP_WHY] = "";
+    ck_assert(gp_png.head(file, nfile, &(gp_picfile_how){ 0 }, &t, err) && gp_bytes(&t) == sizeof frame);
+    ck_assert_msg(gp_png.decode(file, nfile, &(gp_picfile_how){ 0 }, &t, frame, err), "%s", err);
+    static const unsigned char want[12] = { 0, 255, 85, 255, 170, 0, 255, 255, 170, 0, 85, 255 };
+    ck_assert(!memcmp(frame, want, sizeof want));
+}
+END_TEST
+
 Suite *suite_png(void)
 {
     Suite *s = suite_create("png");
@@ -84,6 +249,8 @@ Suite *suite_png(void)
 #define LOOP(test, table) tcase_add_loop_test(tc, test, 0, sizeof table / sizeof *table)
     LOOP(picture, pictures);
     tcase_add_test(tc, pictures_cut_off);
+    LOOP(by_hand, odd);
+    tcase_add_test(tc, transparent_gray);
     suite_add_tcase(s, tc);
     return s;
 }

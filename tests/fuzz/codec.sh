@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# codec.sh libpng|libjpeg LIBRARY COMPILER... - libpng or libjpeg-turbo as this Debian has it,
-# compiled with these flags and without SIMD, so that a fuzzer sees its branches and a sanitizer its
+# codec.sh libdeflate|libjpeg LIBRARY COMPILER... - libdeflate or libjpeg-turbo as this Debian has it,
+# compiled with these flags, the latter without SIMD, so that a fuzzer sees its branches and a sanitizer its
 # memory. The source comes through apt-get, which checks its signature. Where it cannot be had an
 # empty library is made, and the system's is used, which is said.
 set -euo pipefail
@@ -8,7 +8,7 @@ name=$1 library=$2; shift 2
 here=$(dirname "$library")/$name
 rm -rf "$here" "$library"
 mkdir -p "$here/lists/partial" "$here/source"
-case $name in libpng) package=libpng1.6 ;; libjpeg) package=libjpeg-turbo ;; esac
+case $name in libdeflate) package=libdeflate ;; libjpeg) package=libjpeg-turbo ;; esac
 
 fetch() {
     local suite key=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -26,18 +26,16 @@ if ! (fetch) >"$here/log" 2>&1; then
     exit 0
 fi
 cd "$here/source/$package"*/
-if [ $name = libpng ]; then
-    flags=(-DPNG_INTEL_SSE_OPT=0 -DPNG_ARM_NEON_OPT=0 -I/usr/include/libpng16)
-    files=$(ls png*.c | grep -v pngtest)
+if [ $name = libdeflate ]; then
+    files=$(ls lib/*.c lib/*/*.c)
 else
     # What its CMake would find out; jconfig.h is the system's. The rest are parts of other files and programs.
     printf '#define %s\n' 'BUILD "fuzz"' 'PACKAGE_NAME "libjpeg-turbo"' 'VERSION "fuzz"' 'INLINE inline' \
         'THREAD_LOCAL __thread' 'SIZEOF_SIZE_T __SIZEOF_SIZE_T__' 'HAVE_BUILTIN_CTZL 1' FALLTHROUGH >jconfigint.h
     sed 's/@COPYRIGHT_YEAR@//' jversion.h.in >jversion.h
-    flags=()
     files=$(ls j*.c | grep -vE '^(jccolext|jcstest|jdcol565|jdcolext|jdmrg565|jdmrgext|jpegtran|jstdhuff|jdata(src|dst)-tj)\.c')
 fi
 for f in $files; do
-    "$@" -w "${flags[@]}" -I. -c "$f" -o "${f%.c}.o"
+    "$@" -w -I. -c "$f" -o "${f%.c}.o"
 done
-ar rcs ../../../"$(basename "$library")" $(printf '%s\n' "$files" | sed 's/c$/o/')
+ar qcs ../../../"$(basename "$library")" $(printf '%s\n' "$files" | sed 's/c$/o/')
