@@ -17,7 +17,6 @@ struct gp_ew_axes {
 
 struct gp_ew_tiles {
     long long rows, line;
-    int cut;
     unsigned magic[8], up[8];
 };
 

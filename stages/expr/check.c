@@ -641,7 +641,7 @@ bool gp_ew_check(gp_shape *s, const gp_node *text, const gp_expr *tree, const gp
         c.loaded[i] = -1;
     for (int i = 0; i < GP_MAXDIM; i++)
         c.index[i] = -1;
-    p->nin = s->nin, p->nout = s->nout;
+    p->nin = s->nin, p->nout = s->nout, p->cut = gp_ew_cut(frame);
     for (int i = 0; i < s->nin; i++)
         p->in[i] = s->in[i].dtype;
     bool ok = walk(&c, stack);
