@@ -63,6 +63,74 @@ START_TEST(the_text_has_no_vars)
 }
 END_TEST
 
+/* Cases for what compiles the text. */
+static bool is_named(const expr_case *c)
+{
+    static const char *const names[] = { "u8 and f16", "i64 and u64", "bits of u32 and i8", "f32 alone", "u64 alone",
+        "f16 and large numbers", "functions of f32", "functions of i32", "indices", "names", "dark, flat, clip", "random 3",
+        "near, 3 x 3, reflect", "near, zero, indices", "near, channels, nearest", "near, f16, zero", "near, columns, zero",
+        "near, further than the frame, reflect", "near, names and vars, reflect" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i], c->name))
+            return true;
+    return false;
+}
+
+/* ---- the text, run by the CPU back end as a user's source --------------------------- */
+
+static bool wide;                  /* as if offsets did not fit in 31 bits */
+
+static const gp_kernel *no_builtin(gp_dev *d, const char *name)
+{
+    (void)d, (void)name;
+    return NULL;
+}
+
+static const gp_kernel *compile_text(gp_dev *d, const gp_source *src, gp_errs *errs)
+{
+    static const char asks[] = "axes.narrow", no[] = "0 * 1234567";
+    gp_source changed = *src;
+    char *text = gp_strdup(&arena, src->text), *at = strstr(text, asks);
+    ck_assert(at && sizeof asks == sizeof no);
+    if (wide)
+        memcpy(at, no, sizeof no - 1);
+    changed.text = text;
+    return gp_backend_cpu.compile(d, &changed, errs);
+}
+
+static void computes(const expr_case *c)
+{
+    static const expr_way ways[] = { { .rows = 0 }, { .bounds = true, .rows = 9, .more = 5 } };
+    bool is_near = *c->edge;
+    for (int w = 0; is_named(c) && w < 1 + is_near; w++) {
+        array out[EXPR_OUTPUTS];
+        gp_errs errs = { 0 };
+        char *yaml = expr_pipeline(c, ways[w]);
+        trial *t = trial_open_text(dev, yaml, 1, &errs);
+        ck_assert_msg(t != NULL, "%s: %s\n%s", c->name, errs.n ? errs.e[0].msg : "?", yaml);
+        trial_run(t, c->in, 1, out);
+        for (int i = 0; i < c->nout; i++) {
+            const char *differs = array_differs(&out[i], &c->want[i], c->tolerance);
+            ck_assert_msg(!*differs, "%s: y%d of %s: %s", c->name, i, c->program, differs);
+            array_free(&out[i]);
+        }
+        trial_close(t);
+        free(yaml);
+    }
+}
+
+/* Whatever a GPU is needed for, this is right without one. */
+START_TEST(the_text_computes_the_same)
+{
+    gp_backend cpu = gp_backend_cpu;
+    cpu.builtin = no_builtin, cpu.compile = compile_text, wide = _i;
+    dev->backend = &cpu;
+    ck_assert(!setenv("CPLUS_INCLUDE_PATH", "kernels", 1));
+    expr_each_case(computes);
+    dev->backend = &gp_backend_cpu;
+}
+END_TEST
+
 #if GP_CUDA
 static int ncompiled;
 
@@ -76,13 +144,7 @@ static bool no_nvrtc(const gp_errs *errs)
 
 static void compiles(const expr_case *c)
 {
-    static const char *const names[] = { "u8 and f16", "i64 and u64", "bits of u32 and i8", "f32 alone", "u64 alone",
-        "f16 and large numbers", "functions of f32", "functions of i32", "indices", "names", "dark, flat, clip", "random 3",
-        "near, 3 x 3, reflect", "near, zero, indices", "near, channels, nearest", "near, f16, zero", "near, names and vars, reflect" };
-    bool named = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        named |= !strcmp(names[i], c->name);
-    if (!named)
+    if (!is_named(c))
         return;
     gp_errs errs = { 0 };
     void *image;
@@ -101,7 +163,7 @@ static void compiles(const expr_case *c)
 START_TEST(nvrtc_takes_the_text)
 {
     expr_each_case(compiles);
-    ck_assert_int_ge(ncompiled, 17);
+    ck_assert_int_ge(ncompiled, 19);
 }
 END_TEST
 
@@ -385,6 +447,7 @@ Suite *suite_expr_stage(void)
     tcase_set_timeout(t, 300);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, the_text_has_no_vars);
+    tcase_add_loop_test(t, the_text_computes_the_same, 0, 2);
 #if GP_CUDA
     tcase_add_test(t, nvrtc_takes_the_text);
     tcase_add_test(t, nvrtc_takes_two);
