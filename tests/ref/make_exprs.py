@@ -305,6 +305,14 @@ def random_tree(rng, leaves, depth):
     return (op, *(random_tree(rng, leaves, depth - 1) for _ in range(n)))
 
 
+def random_near(rng, tree, shapes, ndim):
+    """The tree with neighbours in place of some of its inputs: `shapes` by name."""
+    if isinstance(tree, str) and tree in shapes and rng.random() < 0.6:
+        far = 2 if rng.random() < 0.9 else 20
+        return ("near", tree, ndim, tuple(int(n) for n in rng.integers(-far, far + 1, len(shapes[tree]))))
+    return tuple(random_near(rng, e, shapes, ndim) for e in tree) if isinstance(tree, tuple) else tree
+
+
 def special(dtype, rng, n):
     """Values where types differ, then others."""
     t = TYPES[dtype]
