@@ -195,7 +195,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_expr = {
     GP_KIND("expr"),
-    .help = "computes each element by an expression of your own, of the elements in its place and near it",
+    .help = "computes each element by an expression of your own",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_ew_opts),
     .any_shape = true, .shape = shape, .open = open_expr, .close = free, .record = record, .table = table,
 };
