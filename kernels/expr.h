@@ -72,7 +72,7 @@ typedef struct gp_ew_shift {
     int64_t by;
 } gp_ew_shift;
 
-enum { GP_EW_FAR = 1 << 30 };  /* the most that `by` is; frames of which all indices are less have narrow offsets */
+enum { GP_EW_FAR = 1 << 29 };  /* the most that `by` is; frames of which all indices are less have narrow offsets */
 
 /* What the stage's table begins with; the steps follow. */
 typedef struct gp_ew_code {
