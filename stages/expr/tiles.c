@@ -1,7 +1,8 @@
 /* tiles.c - the walk over a frame of a CUDA kernel that reads neighbours. The frame counts as rows of a line each. A
  * block takes a tile of them, so that what its threads read of the same and of near elements is in its
- * multiprocessor's cache; a thread takes elements below each other, which share what they read. Where all neighbours
- * of these are inside, their places differ by numbers that are the same for all threads; only else each one is sought. */
+ * multiprocessor's cache; a thread takes elements below each other, which share what they read. Where all
+ * neighbours of these are inside, their places differ by numbers that are the same for all threads; else each one is
+ * sought. */
 #include <inttypes.h>
 #include "program.h"
 
@@ -62,7 +63,8 @@ static void put_indices(FILE *o, const char *name, const char *of, int from, int
         return;
     fprintf(o, "            %s %srest%d = %s;\n", type, name, from, of);
     for (int k = to - 1; k > from; k--)
-        fprintf(o, "            const %s %s%d = gp_ew_split(%srest%d, axes, tiles, %d);\n", type, name, k, name, from, k);
+        fprintf(o, "            const %s %s%d = gp_ew_split(%srest%d, axes, tiles, %d);\n", type, name, k, name, from,
+                k);
     fprintf(o, "            const %s %s%d = %srest%d;\n", type, name, from, name, from);
 }
 
@@ -101,8 +103,8 @@ static void put_condition(FILE *o, const gp_ew_program *p, int below, const char
         if (!is_shift_used(p, i))
             continue;
         if (p->shift[i].var)
-            fprintf(o, "            inside &= a%d + (%s)by%d >= 0 && a%d + (%s)by%d + %d < (%s)axes.dim[%d];\n", k, type, i, k,
-                    type, i, more, type, k);
+            fprintf(o, "            inside &= a%d + (%s)by%d >= 0 && a%d + (%s)by%d + %d < (%s)axes.dim[%d];\n", k,
+                    type, i, k, type, i, more, type, k);
         else if (by < 0)
             least[k] = by < least[k] ? by : least[k];
         else
@@ -185,7 +187,8 @@ static void put_offset(FILE *o, const gp_ew_program *p, int port, const int *shi
 {
     for (int k = 0; k < p->space.ndim; k++) {
         bool moved = shift && shift[k] >= 0;
-        fprintf(o, "%s%s%d * (%s)axes.stride[%d][%d]", k ? " + " : "", moved ? "s" : "at", moved ? shift[k] : k, type, port, k);
+        fprintf(o, "%s%s%d * (%s)axes.stride[%d][%d]", k ? " + " : "", moved ? "s" : "at", moved ? shift[k] : k, type,
+                port, k);
     }
 }
 
@@ -235,12 +238,12 @@ static void put_sought(FILE *o, const gp_ew_program *p, const char *type)
 void gp_ew_put_tiles(FILE *o, const gp_ew_program *p, const char *type)
 {
     int below = gp_ew_below(p);
-    fprintf(o, "        const %s line = tiles.line, rows = tiles.rows, x = first_x(), next = (%s)gridDim.y * blockDim.y * %d;\n",
-            type, type, below);
+    fprintf(o, "        const %s line = tiles.line, rows = tiles.rows, x = first_x();\n", type);
+    fprintf(o, "        const %s next = (%s)gridDim.y * blockDim.y * %d;\n", type, type, below);
     fputs("        if (x >= line)\n            return;\n", o);
     put_indices(o, "a", "x", p->cut, p->space.ndim, type);
-    fprintf(o, "#pragma unroll 1\n        for (%s y = ((%s)blockIdx.y * blockDim.y + threadIdx.y) * %d; y < rows; y += next) {\n",
-            type, type, below);
+    fprintf(o, "#pragma unroll 1\n        for (%s y = ((%s)blockIdx.y * blockDim.y + threadIdx.y) * %d; y < rows; "
+            "y += next) {\n", type, type, below);
     put_indices(o, "a", "y", 0, p->cut, type);
     put_condition(o, p, below, type);
     fputs("            if (inside) {\n", o);

@@ -455,6 +455,7 @@ def main():
         case(f"near, a photo, {edge}", {"a": "photo", "b": "weights"}, [
             ("+", near("a", 3, 1, -1, 0), ("-", near("a", 3, -2, 0, 1), near("a", 3, 0, 3, -1))), ("*", near("a", 3, 3, 0, 0),
                                                                                                   near("b", 3, 1))], edge=edge)
+        case(f"near, above, {edge}", {"a": "photo"}, [near("a", 3, -1, 0, 0)], edge=edge)
         case(f"near, one element, {edge}", {"a": "single"}, [near("a", 3, 1, 0, -2), ("*", near("a", 3, 0, 0, 0), 2),
                                                              near("a", 3, -5, 0, 0)], edge=edge)
         case(f"near, a row, {edge}", {"a": "row"}, [total([("*", near("a", 1, k), 0.25) for k in range(-6, 7)])], edge=edge)
