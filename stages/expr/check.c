@@ -615,6 +615,9 @@ static void mark_needed(gp_ew_program *p)
         int n = gp_ew_operands(x->op);
         x->needed |= x->op == GP_EW_STORE;
         p->indices |= x->needed && x->op == GP_EW_INDEX ? 1u << x->a : 0;
+        for (int k = 0; x->needed && x->shift && k < p->space.ndim; k++)
+            if (x->shift[k] >= 0)
+                p->shift[x->shift[k]].needed = true;
         const int operand[] = { x->a, x->b, x->c };
         for (int k = 0; x->needed && k < n; k++)
             p->ins[operand[k]].needed = true;

@@ -26,6 +26,7 @@ typedef struct gp_ew_index {
     bool is;                   /* not set: another value */
     gp_ew_shift to;
     const gp_expr_node *var;   /* the operator that made `by` of vars: code does not depend on it; NULL: none did */
+    bool needed;               /* of the program's: by an output */
 } gp_ew_index;
 
 /* A size of an input, as a value: PORT.shape[axis], or with -1 PORT.size. */

@@ -70,15 +70,6 @@ static void put_indices(FILE *o, const char *name, const char *of, int from, int
 
 static const char *const edges[] = { [GP_EW_REFLECT] = "reflect", [GP_EW_NEAREST] = "nearest", [GP_EW_ZERO] = "zero" };
 
-static bool is_shift_used(const gp_ew_program *p, int shift)
-{
-    for (int i = 0; i < p->n; i++)
-        for (int k = 0; is_near(p, i) && k < p->space.ndim; k++)
-            if (p->ins[i].shift[k] == shift)
-                return true;
-    return false;
-}
-
 /* By how much shift i moves. */
 static void put_by(FILE *o, const gp_ew_program *p, int i, const char *type)
 {
@@ -100,7 +91,7 @@ static void put_condition(FILE *o, const gp_ew_program *p, int below, const char
     for (int i = 0; i < p->nshifts; i++) {
         int k = p->shift[i].to.axis, more = k == p->cut - 1 ? below - 1 : 0;
         int64_t by = p->shift[i].to.by;
-        if (!is_shift_used(p, i))
+        if (!p->shift[i].needed)
             continue;
         if (p->shift[i].var)
             fprintf(o, "            inside &= a%d + (%s)by%d >= 0 && a%d + (%s)by%d + %d < (%s)axes.dim[%d];\n", k,
@@ -219,7 +210,7 @@ static void put_sought(FILE *o, const gp_ew_program *p, const char *type)
     for (int k = p->cut; k < p->space.ndim; k++)
         fprintf(o, "            const %s at%d = a%d;\n", type, k, k);
     for (int i = 0; i < p->nshifts; i++)
-        if (is_shift_used(p, i))
+        if (p->shift[i].needed)
             put_shift(o, p, i, type);
     for (int i = 0; i < p->n; i++)
         if (is_near(p, i))
