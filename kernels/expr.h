@@ -73,7 +73,7 @@ typedef struct gp_ew_shift {
     int64_t by;
 } gp_ew_shift;
 
-enum { GP_EW_FAR = 1 << 30 };  /* the most that `by` is; frames of which all indices are less have narrow offsets */
+enum { GP_EW_FAR = 1 << 29 };  /* the most that `by` is; frames of which all indices are less have narrow offsets */
 
 /* What the stage's table begins with; the steps follow. */
 typedef struct gp_ew_code {
@@ -93,11 +93,10 @@ typedef struct gp_ew_axes {
     long long dim[GP_EW_AXES], stride[GP_EW_PORTS][GP_EW_AXES];
 } gp_ew_axes;
 
-/* The frame as rows of which each is the axes from `cut` on, for a kernel that reads neighbours: a block computes a
- * tile. Number e < 2^31 divided by dim[k] is e * magic[k] >> up[k]. */
+/* The frame as rows of lines, for a kernel that reads neighbours. Number e < 2^31 divided by dim[k] is
+ * e * magic[k] >> up[k]. */
 typedef struct gp_ew_tiles {
     long long rows, line;
-    int cut;
     unsigned magic[GP_EW_AXES], up[GP_EW_AXES];
 } gp_ew_tiles;
 #endif

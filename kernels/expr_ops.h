@@ -17,7 +17,6 @@ struct gp_ew_axes {
 
 struct gp_ew_tiles {
     long long rows, line;
-    int cut;
     unsigned magic[8], up[8];
 };
 
@@ -147,15 +146,18 @@ GP_EW_FUNCTION T gp_ew_zero(T at, T by, T n)
 /* 0 where the place is below 0. */
 GP_EW_FUNCTION T gp_ew_inside(const T *in, long long at) { return at < 0 ? T{} : in[at]; }
 
-/* The index along axis k of element `rest` of what is made of the axes up to it; `rest` becomes that of those before. */
-static __device__ __forceinline__ int32_t gp_ew_split(int32_t &rest, const gp_ew_axes &axes, const gp_ew_tiles &tiles, int k)
+/* The index along axis k of element `rest` of the axes up to it; `rest` becomes that of the axes before. */
+static __device__ __forceinline__ int32_t gp_ew_split(int32_t &rest, const gp_ew_axes &axes,
+                                                      const gp_ew_tiles &tiles, int k)
 {
-    int32_t q = (int32_t)((uint64_t)(uint32_t)rest * tiles.magic[k] >> tiles.up[k]), at = rest - q * (int32_t)axes.dim[k];
+    int32_t q = (int32_t)((uint64_t)(uint32_t)rest * tiles.magic[k] >> tiles.up[k]);
+    int32_t at = rest - q * (int32_t)axes.dim[k];
     rest = q;
     return at;
 }
 
-static __device__ __forceinline__ int64_t gp_ew_split(int64_t &rest, const gp_ew_axes &axes, const gp_ew_tiles &, int k)
+static __device__ __forceinline__ int64_t gp_ew_split(int64_t &rest, const gp_ew_axes &axes, const gp_ew_tiles &,
+                                                      int k)
 {
     int64_t at = rest % axes.dim[k];
     rest /= axes.dim[k];

@@ -7,7 +7,7 @@
 #include "device.h"
 #include "program.h"
 
-enum { BLOCK = 256, BLOCKS = 1 << 14, TILE_X = 32 };
+enum { BLOCK = 256, BLOCKS = 1 << 14, TILE_X = 64 };
 
 static bool read_text(gp_shape *s, const gp_node *n)
 {
@@ -130,10 +130,16 @@ static gp_ew_axes axes_of(const gp_ew_call *x, const gp_dcall *c, int nin, int64
     return a;
 }
 
-static gp_dim3 blocks_of(int64_t x, int64_t y, int n, gp_dim3 block)
+static unsigned blocks_of(int64_t threads, unsigned block, int64_t most)
 {
-    int64_t gx = (x + block.x - 1) / block.x, gy = (y + block.y - 1) / block.y;
-    return (gp_dim3){ (unsigned)(gx < 1 ? 1 : gx < BLOCKS ? gx : BLOCKS), (unsigned)(gy < 1 ? 1 : gy < BLOCKS ? gy : BLOCKS),
+    int64_t n = (threads + block - 1) / block;
+    return (unsigned)(n < 1 ? 1 : n < most ? n : most);
+}
+
+static gp_dim3 tile_grid(const gp_ew_program *p, const gp_ew_tiles *t, int n, gp_dim3 block)
+{
+    int below = gp_ew_below(p);
+    return (gp_dim3){ blocks_of(t->line, block.x, INT32_MAX), blocks_of((t->rows + below - 1) / below, block.y, BLOCKS),
                       (unsigned)n };
 }
 
@@ -142,7 +148,7 @@ static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel,
     struct args a = { .n = 0 };
     size_t next[2 * GP_MAXPORT], n = (size_t)x->elements;
     gp_ew_axes axes = axes_of(x, c, p->nin, p->nshifts ? GP_EW_FAR - 1 : INT32_MAX);
-    gp_ew_tiles tiles = gp_ew_tiles_of(x);
+    gp_ew_tiles tiles = gp_ew_tiles_of(x, p->cut);
     int linear = !p->indices && !p->nshifts && x->linear + 1 == 1u << p->nin;
     for (int i = 0; i < p->nin + p->nout; i++) {
         const gp_view *v = i < p->nin ? &c->in[i] : &c->out[i - p->nin];
@@ -163,8 +169,9 @@ static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel,
         if (p->shift[i].var)
             add(&a, &p->shift[i].to.by);
     gp_dim3 block = p->nshifts && tiles.rows > 1 ? (gp_dim3){ TILE_X, BLOCK / TILE_X, 1 } : (gp_dim3){ BLOCK, 1, 1 };
-    gp_dim3 grid = p->nshifts ? blocks_of(tiles.line, tiles.rows, c->n, block)
-                 : blocks_of(linear ? (x->elements + 3) / 4 : x->elements, 1, c->n, block);
+    gp_dim3 grid = { blocks_of(linear ? (x->elements + 3) / 4 : x->elements, BLOCK, BLOCKS), 1, (unsigned)c->n };
+    if (p->nshifts)
+        grid = tile_grid(p, &tiles, c->n, block);
     return gp_launch_kernel(c, kernel, grid, block, 0, a.v, a.n);
 }
 
@@ -188,8 +195,8 @@ static const gp_port out[] = {
 
 static const gp_opt options[] = {
     { GP_NODE(gp_ew_opts, expr), .required = true,
-      .help = "an expression over inputs, their neighbours as in a[i0 - 1, i1], vars and the indices i0, i1, ...; or lines "
-              "`NAME = expression`, of which those that are named like outputs are these" },
+      .help = "an expression over inputs, their neighbours as in a[i0 - 1, i1], vars and the indices i0, i1, ...; or "
+              "lines `NAME = expression`, of which those that are named like outputs are these" },
     { GP_ENUM(gp_ew_opts, edge), .def = "reflect", .choices = "reflect|nearest|zero",
       .help = "neighbours beyond the border: mirrored (cba|abc), the border's element, or 0" },
     { 0 }
@@ -197,7 +204,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_expr = {
     GP_KIND("expr"),
-    .help = "computes each element by an expression of your own, of the elements in its place and near it",
+    .help = "computes each element by an expression of your own",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_ew_opts),
     .any_shape = true, .shape = shape, .open = open_expr, .close = free, .record = record, .table = table,
     .fuse = gp_ew_fuse,

@@ -99,7 +99,7 @@ expect 'two forms'       2 "'--json' and '--dot' exclude each other" "$GPIPE" pl
 expect 'two of stages'   2 "'--json' and '--markdown' exclude" "$GPIPE" stages --markdown --json
 expect 'a table of one'  2 "leave out 'blur'" "$GPIPE" stages --markdown blur
 expect 'plan --dot'      0 '' "$GPIPE" plan --dot pipelines/edges.yaml
-expect 'plan of a grid'  0 '' sh -c '"$0" plan pipelines/contrast.yaml | grep -q "hazy, gain -> apply, block 256, grid 3072"' "$GPIPE"
+expect 'plan of a grid'  0 '' sh -c '"$0" plan examples/own-kernel/own-kernel.yaml | grep -qF "gray -> sharpen, block [16, 16], grid [64, 48]"' "$GPIPE"
 expect 'plan --mermaid'  0 '' "$GPIPE" plan --mermaid pipelines/edges.yaml
 expect 'svg and mermaid' 2 "'--svg' and '--mermaid' exclude" "$GPIPE" plan --svg --mermaid pipelines/edges.yaml
 expect 'a drawn spec'    2 "'--svg' cannot draw the spec" "$GPIPE" plan --form spec --svg pipelines/edges.yaml
@@ -162,7 +162,7 @@ if starved 200000 "$GPIPE" plan "$tmp/long.yaml"; then         # a sanitizer tak
     [ $rc -eq 0 ] && ok || bad "run with little memory: exit $rc"
 fi
 # too few files may be open: exit 4 and the limit, or all is well
-for file in edges contrast blocks selftest; do
+for file in edges contrast blocks selftest ../examples/own-kernel/own-kernel; do
     rc=0
     for n in $(seq 4 40); do
         (ulimit -n "$n"; exec "$GPIPE" --version) >"$tmp/stdout" 2>&1 || continue

@@ -48,7 +48,8 @@ START_TEST(the_text_has_no_vars)
     char *text = NULL;
     for (int i = 0; i < 3; i++) {
         char *yaml = gp_format(&arena, "vars: {%s}\nbuffers: {x: {dtype: u16, shape: [5, 4]}}\nstages:\n  - {use: give, "
-                               "out: x}\n  - {name: it, use: expr, in: x, out: y, expr: \"(x - dark) * (gain + 2) / gain + x[i0 - lag, i1 + 3]\"}\n"
+                               "out: x}\n  - {name: it, use: expr, in: x, out: y, expr: \"(x - dark) * (gain + 2) / gain + "
+                               "x[i0 - lag, i1 + 3] - x[i0 - 1, i1 + 3]\"}\n"
                                "  - {use: take}\n", values[i]);
         trial *t;
         const gp_ew_program *p = program_of(yaml, &t);
@@ -60,6 +61,75 @@ START_TEST(the_text_has_no_vars)
         trial_close(t);
     }
     free(text);
+}
+END_TEST
+
+/* Cases for what compiles the text. */
+static bool is_named(const expr_case *c)
+{
+    static const char *const names[] = { "u8 and f16", "i64 and u64", "bits of u32 and i8", "f32 alone", "u64 alone",
+        "f16 and large numbers", "functions of f32", "functions of i32", "indices", "names", "dark, flat, clip", "random 3",
+        "near, 3 x 3, reflect", "near, zero, indices", "near, channels, nearest", "near, f16, zero", "near, columns, zero",
+        "near, further than the frame, reflect", "near, names and vars, reflect", "near, a volume, reflect",
+        "near, a volume, zero", "near, a photo, nearest", "near, above, reflect" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i], c->name))
+            return true;
+    return false;
+}
+
+/* ---- the text, run by the CPU back end as a user's source --------------------------- */
+
+static bool wide;                  /* as if offsets did not fit in 31 bits */
+
+static const gp_kernel *no_builtin(gp_dev *d, const char *name)
+{
+    (void)d, (void)name;
+    return NULL;
+}
+
+static const gp_kernel *compile_text(gp_dev *d, const gp_source *src, gp_errs *errs)
+{
+    static const char asks[] = "axes.narrow", no[] = "0 * 1234567";
+    gp_source changed = *src;
+    char *text = gp_strdup(&arena, src->text), *at = strstr(text, asks);
+    ck_assert(at && sizeof asks == sizeof no);
+    if (wide)
+        memcpy(at, no, sizeof no - 1);
+    changed.text = text;
+    return gp_backend_cpu.compile(d, &changed, errs);
+}
+
+static void computes(const expr_case *c)
+{
+    static const expr_way ways[] = { { .rows = 0 }, { .bounds = true, .rows = 9, .more = 5 } };
+    bool is_near = *c->edge;
+    for (int w = 0; is_named(c) && w < 1 + is_near; w++) {
+        array out[EXPR_OUTPUTS];
+        gp_errs errs = { 0 };
+        char *yaml = expr_pipeline(c, ways[w]);
+        trial *t = trial_open_text(dev, yaml, 1, &errs);
+        ck_assert_msg(t != NULL, "%s: %s\n%s", c->name, errs.n ? errs.e[0].msg : "?", yaml);
+        trial_run(t, c->in, 1, out);
+        for (int i = 0; i < c->nout; i++) {
+            const char *differs = array_differs(&out[i], &c->want[i], c->tolerance);
+            ck_assert_msg(!*differs, "%s: y%d of %s: %s", c->name, i, c->program, differs);
+            array_free(&out[i]);
+        }
+        trial_close(t);
+        free(yaml);
+    }
+}
+
+/* Whatever a GPU is needed for, this is right without one. */
+START_TEST(the_text_computes_the_same)
+{
+    gp_backend cpu = gp_backend_cpu;
+    cpu.builtin = no_builtin, cpu.compile = compile_text, wide = _i;
+    dev->backend = &cpu;
+    ck_assert(!setenv("CPLUS_INCLUDE_PATH", "kernels", 1));
+    expr_each_case(computes);
+    dev->backend = &gp_backend_cpu;
 }
 END_TEST
 
@@ -76,13 +146,7 @@ static bool no_nvrtc(const gp_errs *errs)
 
 static void compiles(const expr_case *c)
 {
-    static const char *const names[] = { "u8 and f16", "i64 and u64", "bits of u32 and i8", "f32 alone", "u64 alone",
-        "f16 and large numbers", "functions of f32", "functions of i32", "indices", "names", "dark, flat, clip", "random 3",
-        "near, 3 x 3, reflect", "near, zero, indices", "near, channels, nearest", "near, f16, zero", "near, names and vars, reflect" };
-    bool named = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        named |= !strcmp(names[i], c->name);
-    if (!named)
+    if (!is_named(c))
         return;
     gp_errs errs = { 0 };
     void *image;
@@ -101,24 +165,25 @@ static void compiles(const expr_case *c)
 START_TEST(nvrtc_takes_the_text)
 {
     expr_each_case(compiles);
-    ck_assert_int_ge(ncompiled, 17);
+    ck_assert_int_ge(ncompiled, 23);
 }
 END_TEST
 
-/* Sizes and frame.index, and two of them in one resident kernel. */
-START_TEST(nvrtc_takes_two)
+/* Sizes and frame.index, and several of them in one resident kernel. */
+START_TEST(nvrtc_takes_several)
 {
     static const char yaml[] = "buffers: {x: {dtype: f32, shape: [5, 4]}}\nstages:\n  - {use: give, out: x}\n"
         "  - {name: it, use: expr, in: x, out: y, expr: \"x.shape[0] + x.size * frame.index + frame.time + %s\"}\n"
         "  - {use: take}\n";
-    const char *const more[] = { "x", "i1" };
-    gp_member member[2];
-    gp_source source[2];
-    trial *t[2];
+    const char *const more[] = { "x", "i1", "x[i0 - 1, i1 + 2]" };
+    enum { N = sizeof more / sizeof *more };
+    gp_member member[N];
+    gp_source source[N];
+    trial *t[N];
     gp_errs errs = { 0 };
     void *image;
     size_t bytes;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < N; i++) {
         char *text = gp_strdup(&arena, yaml), *at = strstr(text, "%s");
         text = gp_format(&arena, "%.*s%s%s", (int)(at - text), text, more[i], at + 2);
         source[i] = program_of(text, &t[i])->source;
@@ -127,12 +192,13 @@ START_TEST(nvrtc_takes_two)
             ck_abort_msg("%s\n%.2000s", errs.e[0].msg, source[i].text);
         free(image);
     }
-    char *text = gp_resident_text(member, 2, &errs);
+    char *text = gp_resident_text(member, N, &errs);
     ck_assert_msg(text != NULL, "%s", errs.n ? errs.e[0].msg : "");
     if (!gp_nvrtc_compile_text(text, NULL, 0, 90, NULL, &image, &bytes, &errs) && !no_nvrtc(&errs))
         ck_abort_msg("%s", errs.e[0].msg);
     free(text), free(image);
-    trial_close(t[0]), trial_close(t[1]);
+    for (int i = 0; i < N; i++)
+        trial_close(t[i]);
 }
 END_TEST
 #endif
@@ -165,7 +231,7 @@ static const struct { const char *expr; int col; const char *msg; } bad[] = {
     { "x[i0, i1 - x.shape[1]]", 7, "index 1 of 'x' has to be i1" },
     { "x[i0 + frame.index, i1]", 3, "index 0 of 'x' has to be i0" },
     { "x[i0 + 4611686018427387904 + 4611686018427387904, i1]", 3, "index 0 of 'x' has to be i0" },
-    { "x[i0 - 1073741825, i1]", 3, "-1073741825 elements away is further than 1073741824" },
+    { "x[i0 - 536870913, i1]", 3, "-536870913 elements away is further than 536870912" },
     { "x[i2, i1]", 3, "'i2': frames here have 2 axes" },
     { "x[i0, i1", 9, "expected ',' or ']' at the end" },
     { "x[]", 3, "expected a number or a name, not ']'" },
@@ -385,9 +451,10 @@ Suite *suite_expr_stage(void)
     tcase_set_timeout(t, 300);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, the_text_has_no_vars);
+    tcase_add_loop_test(t, the_text_computes_the_same, 0, 2);
 #if GP_CUDA
     tcase_add_test(t, nvrtc_takes_the_text);
-    tcase_add_test(t, nvrtc_takes_two);
+    tcase_add_test(t, nvrtc_takes_several);
 #else
     printf("**** SKIPPED: the text of kernels of expressions: a build without CUDA ****\n");
 #endif

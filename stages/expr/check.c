@@ -615,6 +615,9 @@ void gp_ew_mark(gp_ew_program *p)
         int n = gp_ew_operands(x->op);
         x->needed |= x->op == GP_EW_STORE;
         p->indices |= x->needed && x->op == GP_EW_INDEX ? 1u << x->a : 0;
+        for (int k = 0; x->needed && x->shift && k < p->space.ndim; k++)
+            if (x->shift[k] >= 0)
+                p->shift[x->shift[k]].needed = true;
         const int operand[] = { x->a, x->b, x->c };
         for (int k = 0; x->needed && k < n; k++)
             p->ins[operand[k]].needed = true;
@@ -641,7 +644,7 @@ bool gp_ew_check(gp_shape *s, const gp_node *text, const gp_expr *tree, const gp
         c.loaded[i] = -1;
     for (int i = 0; i < GP_MAXDIM; i++)
         c.index[i] = -1;
-    p->nin = s->nin, p->nout = s->nout;
+    p->nin = s->nin, p->nout = s->nout, p->cut = gp_ew_cut(frame);
     for (int i = 0; i < s->nin; i++)
         p->in[i] = s->in[i].dtype;
     bool ok = walk(&c, stack);

@@ -28,6 +28,11 @@ static const char *const function[GP_EW_NOPS] = {
 #undef X
 };
 
+const char *gp_ew_stored(gp_dtype t)
+{
+    return stored[t];
+}
+
 static bool is_used(const gp_ew_program *p, int port)
 {
     for (int i = 0; i < p->n; i++)

@@ -52,8 +52,8 @@ bool gp_ew_neighbour(gp_shape *s, const gp_node *text, const gp_expr_node *e, in
     int n = o->axes[port], before = o->ndim - n, shift[GP_MAXDIM];
     bool moved = false;
     if (e->axis != n)
-        return gp_shape_fail_at(s, gp_node_part(text, e->from, e->len), "'%s' has %d ax%cs, not %d: write %s, where each index "
-                                "may have a number added or subtracted", e->name, n, n == 1 ? 'i' : 'e', e->axis,
+        return gp_shape_fail_at(s, gp_node_part(text, e->from, e->len), "'%s' has %d ax%cs, not %d: write %s, where each "
+                                "index may have a number added or subtracted", e->name, n, n == 1 ? 'i' : 'e', e->axis,
                                 form(s, o, port, e->name, -1));
     for (int k = 0; k < o->ndim; k++)
         shift[k] = -1;
@@ -61,9 +61,9 @@ bool gp_ew_neighbour(gp_shape *s, const gp_node *text, const gp_expr_node *e, in
         gp_ew_index x = at[k];
         gp_loc loc = gp_node_part(text, where[k]->from, where[k]->len);
         if (!x.is || x.to.axis != before + k)
-            return gp_shape_fail_at(s, loc, "index %d of '%s' has to be i%d, or i%d plus or minus a whole number that is "
-                                    "known before the run, as in %s; other elements are for a stage of kind 'kernel'", k,
-                                    e->name, before + k, before + k, form(s, o, port, e->name, k));
+            return gp_shape_fail_at(s, loc, "index %d of '%s' has to be i%d, or i%d plus or minus a whole number that "
+                                    "is known before the run, as in %s; other elements are for a stage of kind "
+                                    "'kernel'", k, e->name, before + k, before + k, form(s, o, port, e->name, k));
         if (x.to.by > GP_EW_FAR || x.to.by < -GP_EW_FAR)
             return gp_shape_fail_at(s, loc, "%" PRId64 " elements away is further than %d", x.to.by, GP_EW_FAR);
         x.to.edge = ((const gp_ew_opts *)s->opts)->edge;

@@ -27,6 +27,7 @@ typedef struct gp_ew_index {
     bool is;                   /* not set: another value */
     gp_ew_shift to;
     const gp_expr_node *var;   /* the operator that made `by` of vars: code does not depend on it; NULL: none did */
+    bool needed;               /* of the program's: by an output */
 } gp_ew_index;
 
 /* A size of an input, as a value: PORT.shape[axis], or with -1 PORT.size. */
@@ -47,6 +48,7 @@ typedef struct gp_ew_program {
     gp_ew_size size[GP_EW_PORTS]; int nsizes;
     gp_ew_space space;
     gp_ew_index *shift; int nshifts, capshifts;    /* to neighbours, each once */
+    int cut;                   /* the axes from this one on are a line, for tiles.c */
     unsigned indices;          /* a set of axes whose indices it computes with */
     bool frame;                /* uses frame.index, frame.time */
     gp_ew_code *code; size_t code_bytes;       /* with its steps */
@@ -104,10 +106,16 @@ bool gp_ew_write(gp_shape *s, const gp_node *text, gp_ew_program *p);
 /* The call of the function of one element, by the texts of an input's element and an output's. */
 void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char *out);
 
-/* tiles.c, for programs with neighbours: the walk over a frame, in the integers `type`; */
+/* The type of an element in memory, in C. */
+const char *gp_ew_stored(gp_dtype t);
+
+/* tiles.c, for programs with neighbours: the axis that lines of such frames begin with, for `cut`; */
+int gp_ew_cut(const gp_type *frame);
+/* ... how many elements below each other a thread takes; the walk over a frame, in the integers `type`; */
+int gp_ew_below(const gp_ew_program *p);
 void gp_ew_put_tiles(FILE *o, const gp_ew_program *p, const char *type);
-/* ... and how the frame of a launch is cut. */
-gp_ew_tiles gp_ew_tiles_of(const gp_ew_call *c);
+/* ... and the frame of a launch. */
+gp_ew_tiles gp_ew_tiles_of(const gp_ew_call *c, int cut);
 
 
 /* link.c: of the kind, see compile/fuse.h. */

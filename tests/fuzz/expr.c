@@ -113,13 +113,15 @@ static void put_quoted(FILE *out, const char *text)
 /* A stage with it, for frames of three shapes; no plan, or one. */
 static void program(const char *text)
 {
+    static const char *const edges[] = { "reflect", "nearest", "zero" };
     gp_memfile m;
     fuzz_forms f;
     size_t n;
     MUST(gp_memfile_open(&m));
     fputs("vars: {gain: 1.5, width: 1024, word: x, none: }\nbuffers: {a: {dtype: u16, shape: [4, 3]}, b: {dtype: f32, shape: "
           "[3]}, in: {dtype: i64, shape: [\"<=4\", 1]}}\nstages:\n  - {use: give, out: [a, b, in]}\n"
-          "  - {use: expr, in: [a, b, in], out: y, expr: \"", m.f);
+          "  - {use: expr, in: [a, b, in], out: y, ", m.f);
+    fprintf(m.f, "edge: %s, expr: \"", edges[strlen(text) % 3]);
     put_quoted(m.f, text);
     fputs("\"}\n  - {use: write, path: \"%05d.npy\"}\n", m.f);
     char *yaml = gp_memfile_close(&m, &n);

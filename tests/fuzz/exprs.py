@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """exprs.py GPIPE [--rounds N] [--seed N] [--device D] - random expressions of random types and shapes, against NumPy, by the
-rules in tests/ref/make_exprs.py. Needs numpy. A stage that differs is left in the folder that is named."""
+rules in tests/ref/make_exprs.py; half of them with neighbours. Needs numpy. A stage that differs is left in the folder that is named."""
 import argparse
 import os
 import subprocess
@@ -37,6 +37,10 @@ def one_round(rng, gpipe, device, folder):
         lines.append(f"  {port}: {{const: {port}.npy}}")
     while len(want) < EACH:
         tree = ref.random_tree(rng, [*inputs, "gain", "count"], int(rng.integers(1, 6)))
+        edge = rng.choice(list(ref.PADS))
+        values["frame"] = ref.Frame(SHAPES[0], edge)
+        if rng.random() < 0.5:
+            tree = ref.random_near(rng, tree, {k: v.shape for k, v in inputs.items()}, len(SHAPES[0]))
         dtype = names[rng.integers(len(names))] if rng.random() < 0.5 else None
         try:
             v = np.broadcast_to(ref.store(ref.value(tree, values), dtype), SHAPES[0])
@@ -45,7 +49,7 @@ def one_round(rng, gpipe, device, folder):
         n = len(want)
         if dtype:
             lines.append(f"  y{n}: {{dtype: {dtype}}}")
-        stages.append(f"  - {{use: expr, in: [a, b, c, d, e], out: y{n}, expr: \"{ref.text(tree)}\"}}")
+        stages.append(f"  - {{use: expr, in: [a, b, c, d, e], out: y{n}, edge: {edge}, expr: \"{ref.text(tree)}\"}}")
         stages.append(f"  - {{use: write, in: y{n}, path: y{n}.npy}}")
         want.append((tree, v))
     open(f"{folder}/p.yaml", "w").write("\n".join(lines + stages) + "\n")

@@ -23,7 +23,7 @@ static void close_device(void) { backend->close(dev); }
 
 /* ---- the cases ------------------------------------------------------------ */
 
-enum { MOST_GIVEN = 90 };
+enum { MOST_GIVEN = 100 };
 static struct { char name[20]; array a; } given[MOST_GIVEN];
 static int ngiven;
 

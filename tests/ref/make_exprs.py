@@ -305,6 +305,14 @@ def random_tree(rng, leaves, depth):
     return (op, *(random_tree(rng, leaves, depth - 1) for _ in range(n)))
 
 
+def random_near(rng, tree, shapes, ndim):
+    """The tree with neighbours in place of some of its inputs: `shapes` by name."""
+    if isinstance(tree, str) and tree in shapes and rng.random() < 0.6:
+        far = 2 if rng.random() < 0.9 else 20
+        return ("near", tree, ndim, tuple(int(n) for n in rng.integers(-far, far + 1, len(shapes[tree]))))
+    return tuple(random_near(rng, e, shapes, ndim) for e in tree) if isinstance(tree, tuple) else tree
+
+
 def special(dtype, rng, n):
     """Values where types differ, then others."""
     t = TYPES[dtype]
@@ -407,13 +415,15 @@ def main():
             n += 1
         except Refused:
             pass
-    given("field", rng.normal(0, 50, (43, 67)).astype(np.float32))
+    given("field", rng.normal(0, 50, (44, 67)).astype(np.float32))
     given("hem", rng.normal(0, 50, 67).astype(np.float32))
     given("bytes", rng.integers(0, 256, (7, 9), np.uint8))
     given("tall", rng.integers(-3, 4, (41, 1), np.int64))
     given("single", rng.normal(0, 1, (1, 1, 1)).astype(np.float32))
     given("row", special("f16", rng, 37))
-    field_at = {f"i{k}": Data(v.astype(i32), small=True) for k, v in enumerate(np.ogrid[:43, :67])}
+    given("volume", rng.integers(0, 256, (3, 7, 130), np.uint8))
+    given("photo", rng.integers(0, 256, (9, 45, 3), np.uint8))
+    field_at = {f"i{k}": Data(v.astype(i32), small=True) for k, v in enumerate(np.ogrid[:44, :67])}
     for edge in PADS:
         def near(name, axes, *offsets):
             return ("near", name, axes, offsets)
@@ -439,6 +449,13 @@ def main():
             near("a", 2, -14, 18), near("a", 2, 13, -19)], edge=edge)
         case(f"near, columns, {edge}", {"a": "tall"}, [("-", near("a", 2, 1, 0), near("a", 2, -1, 0)), near("a", 2, 2, 5)],
              edge=edge)
+        case(f"near, a volume, {edge}", {"a": "volume"}, [
+            ("min", near("a", 3, -1, 1, 0), ("min", near("a", 3, 1, -1, 2), near("a", 3, 0, 4, -1))), near("a", 3, 0, 1, 0)],
+             edge=edge)
+        case(f"near, a photo, {edge}", {"a": "photo", "b": "weights"}, [
+            ("+", near("a", 3, 1, -1, 0), ("-", near("a", 3, -2, 0, 1), near("a", 3, 0, 3, -1))), ("*", near("a", 3, 3, 0, 0),
+                                                                                                  near("b", 3, 1))], edge=edge)
+        case(f"near, above, {edge}", {"a": "photo"}, [near("a", 3, -1, 0, 0)], edge=edge)
         case(f"near, one element, {edge}", {"a": "single"}, [near("a", 3, 1, 0, -2), ("*", near("a", 3, 0, 0, 0), 2),
                                                              near("a", 3, -5, 0, 0)], edge=edge)
         case(f"near, a row, {edge}", {"a": "row"}, [total([("*", near("a", 1, k), 0.25) for k in range(-6, 7)])], edge=edge)
