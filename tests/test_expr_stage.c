@@ -407,7 +407,7 @@ START_TEST(smaller_frames_have_to_fit)
 END_TEST
 
 
-/* Indices of frames, lines in a block, a constant of fewer axes, holes and partial frames; whatever the batch and the
+/* Indices of frames, lines in a block, a constant of fewer axes, neighbours, partial frames; whatever the batch and the
  * streams. There is no C++ compiler. */
 START_TEST(pipelines)
 {
@@ -417,8 +417,9 @@ START_TEST(pipelines)
     static const char yaml[] =
         "vars: {gain: 2}\nbuffers: {line: {const: line.npy}, x: {dtype: f32, shape: [4, 3]}}\nstages:\n"
         "  - {use: read, path: x.npy, format: npy, out: x}\n"
-        "  - use: expr\n    in: {x: x, b: line}\n    out: {y: y, mask: mask}\n    expr: |\n"
-        "      # a comment\n      d = x * gain +\n          b\n      y = d + frame.index\n\n      mask = y > 100 && i1 != 1\n"
+        "  - use: expr\n    in: {x: x, b: line}\n    out: {y: y, mask: mask}\n    edge: zero\n    expr: |\n"
+        "      # a comment\n      d = x * gain +\n          b\n      y = d + frame.index +\n"
+        "        (x[i0 - 1, i1] - x[i0 + 1, i1])\n\n      mask = y > 100 && i1 != 1\n"
         "  - {use: write, in: y, path: y.npy}\n  - {use: write, in: mask, path: mask.npy}\n";
     const char *dir = pipe_dir();
     setenv("CXX", "/nowhere/c++", 1);
@@ -433,7 +434,8 @@ START_TEST(pipelines)
         const double *v = (const double *)(y + bytes) - 90 * 3;
         const unsigned char *k = (const unsigned char *)mask + mask_bytes - 90 * 3;
         for (int i = 0; i < 90 * 3; i++) {
-            double want = (double)(ramp(i) * 2 + ramp(i % 3)) + i / 12;
+            float above = i / 3 % 4 > 0 ? ramp(i - 3) : 0, below = i / 3 % 4 < 3 && i < 89 * 3 ? ramp(i + 3) : 0;
+            double want = (double)(ramp(i) * 2 + ramp(i % 3)) + i / 12 + (double)(above - below);
             ck_assert_msg(v[i] == want && k[i] == (want > 100 && i % 3 != 1), "%s: element %d: %g, %d, not %g", sets[s][0], i,
                           v[i], k[i], want);
         }

@@ -1,5 +1,5 @@
-/* test_expr.c - the kind `expr` on CUDA, where each program is a kernel to compile: every 9th reference, or with
- * GPIPE_THIN=n every n-th. */
+/* test_expr.c - the kind `expr` on CUDA, where each program is a kernel to compile: every 9th reference and all with neighbours,
+ * or with GPIPE_THIN=n every n-th. */
 #include <stdlib.h>
 #include "expr_cases.h"
 #include "gpu.h"

@@ -5,7 +5,7 @@
 #include <check.h>
 #include "harness.h"
 
-/* All of them, on one back end (one call per program); of the references every `thin`-th. */
+/* All of them, on one back end (one call per program); of the references every `thin`-th, and those of neighbours. */
 TCase *expr_cases(const gp_backend *b, int thin);
 
 enum { EXPR_INPUTS = 6, EXPR_OUTPUTS = 16 };
