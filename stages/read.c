@@ -21,7 +21,7 @@ static void close_reader(void *state)
     for (int i = 0; r->stem && r->stem[i]; i++)
         free(r->stem[i]);
     for (int i = 0; r->worker && i < r->workers; i++)
-        free(r->worker[i].room.data);
+        free(r->worker[i].room.data), gp_rowsfile_leave(&r->worker[i].own);
     pthread_cond_destroy(&r->turn);
     pthread_mutex_destroy(&r->lock);
     free(r->stem);
@@ -121,6 +121,8 @@ static const gp_opt options[] = {
               "another, as a FIFO does not tell two apart that have it open at once" },
     { GP_FLOAT(gp_read_opts, rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "frames a second; 0: as fast as they can be read" },
+    { GP_INT(gp_read_opts, sample_rate), .min = 0, .max = 1e9, .unit = "Hz",
+      .help = "wav, flac, ogg, aiff: a file with another is an error; 0: any" },
     { GP_ENUM(gp_read_opts, orientation), .def = "apply", .choices = "apply|keep",
       .help = "jpeg: turn pictures upright, as their EXIF data say, or keep them as they are stored" },
     { 0 }

@@ -16,14 +16,17 @@
 static void close_writer(void *state)
 {
     gp_writer *w = state;
+    char why[GP_WHY];
     if (!w)
         return;
+    if (w->rows)
+        w->rows->as->finish(w->rows, why);
     for (int i = 0; w->worker && i < w->workers; i++) {
         gp_outfile *f = &w->worker[i].file;
         if (!w->o->single && w->joined.dim[0])
             gp_outfile_keep(f);
         gp_outfile_drop(f);
-        free(w->worker[i].picture.data);
+        free(w->worker[i].encoded.data);
     }
     gp_outfile_drop(&w->held);
     free(w->worker);
@@ -115,9 +118,11 @@ static const gp_opt options[] = {
     { GP_INT(gp_write_opts, start), .min = 0, .max = 1e18, .help = "with %05d: the first number" },
     { GP_INT(gp_write_opts, compression), .def = "3", .min = 0, .max = 9,
       .help = "png: 0 is fast, 9 is small" },
-    { GP_INT(gp_write_opts, quality), .def = "90", .min = 1, .max = 100, .help = "jpeg: 1 is small, 100 is good" },
+    { GP_INT(gp_write_opts, quality), .def = "90", .min = 1, .max = 100, .help = "jpeg, ogg: 1 is small, 100 is good" },
     { GP_ENUM(gp_write_opts, subsampling), .def = "4:2:0", .choices = GP_SUBSAMPLING,
       .help = "jpeg: how many pixels share a colour: four, two side by side, none" },
+    { GP_INT(gp_write_opts, sample_rate), .min = 1, .max = 1e9, .unit = "Hz",
+      .help = "wav, flac, ogg, aiff: rows a second; required, as a frame does not say it" },
     { 0 }
 };
 

@@ -1,11 +1,17 @@
 /* look.c - which files a `read` stage has, and what is in them, see reader.h. */
+#include <stdio.h>
 #include <string.h>
 #include "base/npy.h"
 #include "reader.h"
 
 bool gp_read_is_pictures(const gp_read_opts *o)
 {
-    return o->as >= GP_PICTURE;
+    return gp_picfile_of(o->as) != NULL;
+}
+
+bool gp_read_is_rows(const gp_read_opts *o)
+{
+    return gp_rowsfile_of(o->as) != NULL;
 }
 
 gp_cut_how gp_read_cut(const gp_read_opts *o)
@@ -67,6 +73,7 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const char *name)
     o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(name);
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
                                     .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
+    o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate };
     if (o->varies & ~1u && o->as == GP_RAW && !open)
         return gp_shape_fail(s, "path", "raw data do not say what their shape is: in the shape of what is read from "
                              "'%s' only the first number may be a bound ('<=')", o->path);
@@ -85,7 +92,9 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o)
         return gp_shape_fail(s, opt, "'%s' is only for raw data, not for '%s'", opt, o->path);
     if (!gp_read_is_pictures(o) && !gp_shape_without(s, "orientation", "a file that is not a picture"))
         return false;
-    if (gp_read_is_pictures(o) && o->tail != GP_TAIL_ERROR)
+    if (!gp_rowsfile_takes(o->as, "sample_rate") && !gp_shape_without(s, "sample_rate", "a file that is not a recording"))
+        return false;
+    if ((gp_read_is_pictures(o) || gp_read_is_rows(o)) && o->tail != GP_TAIL_ERROR)
         return gp_shape_fail(s, "tail", "'tail' is only for raw and .npy data, not for '%s'",
                              o->path);
     return true;
@@ -109,6 +118,30 @@ bool gp_read_fits(const gp_type *found, const gp_type *most, unsigned varies, ch
                           gp_bounds_text(most, varies, want));
 }
 
+/* Has the file the type that is declared? */
+static bool has_dtype(const gp_type *found, const gp_type *t, char why[GP_WHY])
+{
+    return !t->dtype || t->dtype == found->dtype
+        || gp_why(why, "holds %s, and 'buffers' declares %s", gp_dtype_name(found->dtype), gp_dtype_name(t->dtype));
+}
+
+/* The same of a list of rows. One that is not declared is a frame where there are many, whose rows then have to be known. */
+static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, bool many, gp_cut *cut, char why[GP_WHY])
+{
+    char have[128], columns[32] = "";
+    if (!t->dtype)
+        t->dtype = found->dtype;
+    if (!t->ndim && many && found->dim[0] > 0)
+        *t = *found;
+    if (found->ndim > 1)
+        snprintf(columns, sizeof columns, ", %lld", (long long)found->dim[1]);
+    if (!t->ndim)
+        return gp_why(why, "holds %s: how many rows make a frame? declare the shape of the output under 'buffers:', for "
+                      "instance shape: [%d%s]", gp_cut_text(found, have), gp_rowsfile_takes(o->as, "sample_rate") ? 4096 : 1000,
+                      columns);
+    return gp_cut_type(cut, found, t, why);
+}
+
 /* The type of a frame, from the head of the first file and the declaration. */
 static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool many)
 {
@@ -116,28 +149,32 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     gp_cut cut;
     gp_cut_how as = gp_read_cut(o);
     char why[GP_WHY], have[128], want[128];
-    bool ok = true, fortran;
+    bool ok = true, fortran, rows = gp_read_is_rows(o);
     size_t data;
 
-    o->same_rows = o->as == GP_NPY && many && !t->ndim;
+    o->same_rows = (o->as == GP_NPY || rows) && many && !t->ndim;
+    if (rows && !gp_rowsfile_head(&o->rows, o->as, &(gp_rows_head){ f->head, f->nhead, f->size }, t, &found, why))
+        return gp_shape_fail(s, "path", "'%s' %s", f->path, why);
     if (o->varies) {
         if (o->as == GP_RAW && !declared(s, f->path))
             return false;
-        if (o->as != GP_RAW)
+        if (o->as != GP_RAW && !rows)
             ok = gp_read_is_pictures(o) ? gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why)
                                 : gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why);
         if (!t->dtype)
             t->dtype = found.dtype;
+        if (rows && found.dim[0] < 0)
+            found.dim[0] = t->dim[0];  /* as many as there may be */
         ok = ok && (o->as == GP_RAW || gp_read_fits(&found, t, o->varies, why));
     } else if (o->as == GP_RAW) {
         if (!declared(s, f->path))
             return false;
         ok = gp_cut_raw(&cut, f->size, t, &as, why);
+    } else if (rows) {
+        ok = infer_rows(o, t, &found, many, &cut, why);
     } else if (o->as == GP_NPY) {
         ok = gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why)
-          && (!t->dtype || t->dtype == found.dtype
-              || gp_why(why, "holds %s, and 'buffers' declares %s", gp_dtype_name(found.dtype),
-                        gp_dtype_name(t->dtype)))
+          && has_dtype(&found, t, why)
           && gp_cut_infer(t, &found, many, why)
           && gp_cut_npy(&cut, f->head, f->nhead, f->size, t, &as, why);
     } else {
@@ -155,8 +192,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
         return gp_shape_fail(s, "path", "'%s' %s", f->path, why);
     /* how many there are, where that shows in the first file */
     int64_t each = gp_read_is_pictures(o) || o->same_rows || o->varies ? 1
-        : o->nfiles == 1 ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows
-                         : 0;
+        : o->nfiles == 1 && cut.rows > 0 ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows
+                                         : 0;
     int64_t all = each * o->nfiles;
     s->busy_ns = gp_read_is_pictures(o) ? gp_picfile_of(o->as)->decode_ns * (int64_t)gp_bytes(t) : 0;
     s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;
