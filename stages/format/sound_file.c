@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/dl.h"
+#include "base/plural.h"
 #include "rows_file.h"
 
 /* ---- the library ----------------------------------------------------- */
@@ -132,7 +133,8 @@ static int64_t get_bytes(void *to, int64_t n, void *user)
     return got;
 }
 
-/* After an error nothing is written any more. */
+/* All of it or nothing, so that the library counts no rows that are not there. After an error nothing is written any
+ * more. */
 static int64_t put_bytes(const void *from, int64_t n, void *user)
 {
     source *s = user;
@@ -142,6 +144,11 @@ static int64_t put_bytes(const void *from, int64_t n, void *user)
         if (k < 0 && errno != EINTR)
             s->error = errno;
         put += k > 0 ? k : 0;
+    }
+    if (s->error) {
+        int cut = put && s->at == s->size ? ftruncate(s->fd, (off_t)s->at) : 0;
+        (void)cut;                     /* the header says how much there is */
+        return 0;
     }
     s->at += put;
     s->size = s->at > s->size ? s->at : s->size;
@@ -156,7 +163,8 @@ static void *open_handle(const sf_library *l, source *s, int mode, sf_info *info
     pthread_mutex_lock(&library.opening);
     void *file = l->open(&io, mode, info, s);
     if (!file && !s->error)
-        gp_why(err, "is not a recording that gpipe reads (WAV, FLAC, Ogg/Vorbis, AIFF): libsndfile says '%s'", l->why(NULL));
+        gp_why(err, "%s: libsndfile says '%s'", mode == SF_READ ? "is not a recording that gpipe reads (WAV, FLAC, Ogg/Vorbis, "
+               "AIFF)" : "cannot be written", l->why(NULL));
     pthread_mutex_unlock(&library.opening);
     if (s->error)
         gp_why(err, "cannot be %s: %s", mode == SF_READ ? "read" : "written", strerror(s->error));
@@ -435,7 +443,8 @@ static gp_rows_out *sound_create(int fd, const gp_rowsfile_how *how, const gp_ty
     sf_info info = { .rate = (int)how->sample_rate, .channels = r->channels,
                      .format = r->container | codec_of(r->container, r->dtype) };
     if (!l->check(&info))
-        gp_why(err, "cannot be written: %s takes no %d channels at %d Hz", r->out.as->name, r->channels, info.rate);
+        gp_why(err, "cannot be written: %s has no form with %d channel%s at %d Hz", r->out.as->name, r->channels,
+               gp_plural(r->channels), info.rate);
     else
         r->file = open_handle(l, &r->to, SF_WRITE, &info, err);
     if (!r->file) {
@@ -451,7 +460,8 @@ static gp_rows_out *sound_create(int fd, const gp_rowsfile_how *how, const gp_ty
 static bool not_written(const recording *r, char err[GP_WHY])
 {
     errno = r->to.error;
-    return gp_why(err, "cannot be written: %s", r->to.error ? strerror(r->to.error) : library.call.why(r->file));
+    return errno ? gp_why(err, "cannot be written: %s", strerror(errno))
+                 : gp_why(err, "cannot be written: libsndfile says '%s'", library.call.why(r->file));
 }
 
 /* Has each sample 24 bits? */
@@ -467,10 +477,9 @@ static bool sound_append(gp_rows_out *o, const void *rows, int64_t n, char err[G
 {
     enum { MOST = 4096 };              /* the Vorbis encoder has a block's memory on its stack */
     recording *r = (recording *)o;
-    int64_t before = r->to.size;
     bool chunks = r->container == SF_WAV || r->container == SF_AIFF;
     errno = 0;
-    if (chunks && n > (chunks_max - before) / r->row_bytes)
+    if (chunks && n > (chunks_max - r->to.size) / r->row_bytes)
         return gp_why(err, "cannot be written: it would be larger than 4 GiB, the most that %s holds: %s", o->as->name,
                       r->container == SF_WAV ? "name it .rf64, or give each frame a file" : "give each frame a file");
     if (r->container == SF_FLAC && r->dtype == GP_I32 && !are_24_bits(rows, n * r->channels))
@@ -478,13 +487,8 @@ static bool sound_append(gp_rows_out *o, const void *rows, int64_t n, char err[G
                       "frame have more: name it .wav, or 'cast' to i16");
     for (int64_t i = 0, k; i < n; i += k) {
         k = r->container == SF_OGG && n - i > MOST ? MOST : n - i;
-        if (library.call.put[r->dtype](r->file, (const char *)rows + i * r->row_bytes, k) != k || r->to.error) {
-            not_written(r, err);
-            int cut = chunks ? ftruncate(r->to.fd, (off_t)before) : -1;
-            r->to.size = cut ? r->to.size : before;
-            errno = r->to.error;
-            return false;
-        }
+        if (library.call.put[r->dtype](r->file, (const char *)rows + i * r->row_bytes, k) != k || r->to.error)
+            return not_written(r, err);
     }
     if (chunks || r->container == SF_RF64)     /* so that it is a recording whatever comes */
         library.call.command(r->file, SF_UPDATE_HEADER, NULL, 0);
