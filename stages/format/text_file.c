@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include "base/plural.h"
 #include "rows_file.h"
 
 enum { CHUNK = 1 << 18, MARK_ROWS = 1024, LINE_MAX_BYTES = 1 << 26, SHOWN = 40 };
@@ -303,8 +304,8 @@ static bool put_row(const layout *l, const char *line, const char *end, gp_dtype
     for (; next_token(l, &p, end, &from, &until); k++)
         if (k < l->columns && !put_number(from, until, t, to + (size_t)k * size, number, err))
             return false;
-    return k == l->columns || gp_why(err, "has %lld numbers in line %lld, and %lld in its first row", (long long)k,
-                                     (long long)number, (long long)l->columns);
+    return k == l->columns || gp_why(err, "has %lld number%s in line %lld, and %lld in its first row", (long long)k,
+                                     gp_plural(k), (long long)number, (long long)l->columns);
 }
 
 /* ---- reading ---------------------------------------------------------- */
