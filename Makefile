@@ -218,7 +218,7 @@ $B/tests/page: $B/tests/page.o $B/engine/cli/page.o $B/libgpipe.a
 $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/gpu/run.c $(wildcard tests/lib/*.c)) $B/libgpipe.a
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
-check: NEED += python3-jsonschema python3-pil $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
+check: NEED += libsndfile1 python3-jsonschema python3-pil $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check: deps
 	+@$(again) check-built
 INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
@@ -230,6 +230,7 @@ check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tes
 	$(if $(T),,$(PYTHON) tests/live.py $B/gpipe)
 	$(if $(T),,$(PYTHON) tests/ends.py $B/gpipe)
 	$(if $(T),,$(PYTHON) tests/pictures.py $B/gpipe)
+	$(if $(T),,$(PYTHON) tests/recordings.py $B/gpipe)
 	$(if $(T),,$(PYTHON) tests/page.py $B/tests/page $B/gpipe)
 	$(if $(T)$(SAN),,GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py)
 	$(if $(T)$(SAN),,$(PYTHON) tests/includes.py)

@@ -93,8 +93,8 @@ static void advise(gp_advice *a)
 }
 
 static const gp_port out[] = {
-    { "out", .help = "declared under 'buffers:', else: a picture or a .npy of a list is one frame; a "
-                     "single .npy is cut at each index of axis 0 (a 1-D one has to be declared)" },
+    { "out", .help = "declared under 'buffers:', else: a picture or a file of a list is one frame; a "
+                     "single .npy is cut at each index of axis 0 (a 1-D one, a recording and text have to be declared)" },
     { 0 }
 };
 
@@ -103,8 +103,9 @@ static const gp_opt options[] = {
       .help = "a file; a glob ('*.png'), in byte order; a number ('img_%05d.png'), all that are there, "
               "from the lowest on; a FIFO, or stdin" },
     { GP_ENUM(gp_read_opts, format), .def = "auto", .choices = GP_FORMATS,
-      .help = "auto: .npy and pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm) by the file's extension, all "
-              "else is raw; which picture it is, its first bytes say" },
+      .help = "auto: .npy, pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm), recordings (.wav .rf64 .flac .ogg "
+              ".oga .aiff .aif .aifc) and text (.csv .tsv .jsonl .ndjson) by the file's extension, all else is "
+              "raw; which picture or recording it is, its first bytes say" },
     { GP_INT(gp_read_opts, offset), .min = 0, .max = 1e15, .unit = "bytes",
       .help = "raw: where the data begin in each file" },
     { GP_INT(gp_read_opts, skip), .min = 0, .max = 1e15, .unit = "bytes",
@@ -130,7 +131,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_read = {
     GP_KIND("read"),
-    .help = "frames from pictures, .npy or raw files, a FIFO or standard input",
+    .help = "frames from pictures, recordings, text, .npy or raw files, a FIFO or standard input",
     .out = out,
     .opts = options, .opts_size = sizeof(gp_read_opts),
     .max_run = MAX_RUN, .by_number = true,

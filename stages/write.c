@@ -95,7 +95,8 @@ static void advise(gp_advice *a)
 }
 
 static const gp_port in[] = {
-    { "in", GP_ACCEPT_ANY, .help = "frames; PNG, PNM: u8 or u16; JPEG: u8; PFM: f32" }, { 0 }
+    { "in", GP_ACCEPT_ANY, .help = "frames; PNG, PNM: u8 or u16; JPEG: u8; PFM, Ogg: f32; WAV, AIFF: i16, i32, f32 "
+      "or f64; FLAC: i16, i32; text: all but f16 and c64" }, { 0 }
 };
 
 static const gp_opt options[] = {
@@ -103,9 +104,9 @@ static const gp_opt options[] = {
       .help = "one file a frame with %05d (its number) or %n (its source file's name), else one "
               "file for all; or stdout" },
     { GP_ENUM(gp_write_opts, format), .def = "auto", .choices = GP_FORMATS,
-      .help = "auto: .npy and pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm) by the file's extension, all "
-              "else is raw" },
-    { GP_BOOL(gp_write_opts, stack), .help = "one .npy for all: join frames along a new axis 0" },
+      .help = "auto: .npy, pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm), recordings (.wav .rf64 .flac .ogg "
+              ".oga .aiff .aif .aifc) and text (.csv .tsv .jsonl .ndjson) by the file's extension, all else is raw" },
+    { GP_BOOL(gp_write_opts, stack), .help = "one .npy or text for all: join frames along a new axis 0" },
     { GP_BOOL(gp_write_opts, live),
       .help = "one file for all has its name from the start (where it replaces one, from frame 0 "
               "on), not only when it is whole, and the header of a .npy always says how many rows "
@@ -128,7 +129,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_write = {
     GP_KIND("write"),
-    .help = "frames to pictures, .npy or raw files or to standard output",
+    .help = "frames to pictures, recordings, text, .npy or raw files or to standard output",
     .in = in,
     .opts = options, .opts_size = sizeof(gp_write_opts),
     .max_run = GP_WRITE_RUN,

@@ -426,6 +426,15 @@ static int codec_of(int container, gp_dtype dtype)
          : container == SF_FLAC ? SF_24 : SF_32;
 }
 
+/* A chunk that libsndfile adds to floats has the time of day. Without it the header of an AIFF is shorter; what is left of
+ * the longer one would count as rows. */
+static void without_peak(recording *r)
+{
+    library.call.command(r->file, SF_PEAK_CHUNK, NULL, 0);
+    if (r->container == SF_AIFF && r->to.at < r->to.size && !ftruncate(r->to.fd, (off_t)r->to.at))
+        r->to.size = r->to.at;
+}
+
 static gp_rows_out *sound_create(int fd, const gp_rowsfile_how *how, const gp_type *frame, const char *path,
                                  char err[GP_WHY])
 {
@@ -452,7 +461,7 @@ static gp_rows_out *sound_create(int fd, const gp_rowsfile_how *how, const gp_ty
         return NULL;
     }
     double quality = how->quality / 100.0;
-    l->command(r->file, SF_PEAK_CHUNK, NULL, 0);               /* it has the time of day */
+    without_peak(r);
     l->command(r->file, SF_VBR_QUALITY, &quality, sizeof quality);
     return &r->out;
 }
