@@ -11,7 +11,7 @@
 Suite *suite_sound(void);
 
 /* libsndfile loses some memory of libvorbis where an Ogg file cannot be opened. */
-const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
     return "leak:vorbis_info_init\n";
