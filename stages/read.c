@@ -131,7 +131,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_read = {
     GP_KIND("read"),
-    .help = "frames from pictures, recordings, text, .npy or raw files, a FIFO or standard input",
+    .help = "frames from pictures, recordings, text, .npy, raw files, FIFOs, stdin",
     .out = out,
     .opts = options, .opts_size = sizeof(gp_read_opts),
     .max_run = MAX_RUN, .by_number = true,

@@ -129,7 +129,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_write = {
     GP_KIND("write"),
-    .help = "frames to pictures, recordings, text, .npy or raw files or to standard output",
+    .help = "frames to pictures, recordings, text, .npy, raw files or stdout",
     .in = in,
     .opts = options, .opts_size = sizeof(gp_write_opts),
     .max_run = GP_WRITE_RUN,
