@@ -259,7 +259,7 @@ START_TEST(four_gigabytes)
     FILE *f = fopen(io_path("a.wav", path), "wb");
     ck_assert_ptr_nonnull(f);
     gp_type t = { GP_I16, 2, { 100, 2 } };
-    gp_rows_out *o = gp_wav.create(fileno(f), &(gp_rowsfile_how){ gp_rowsfile_named("a.wav"), 8000, 90 }, &t, "a.wav", why);
+    gp_rows_out *o = gp_wav.create(fileno(f), &(gp_rowsfile_how){ .format = gp_rowsfile_named("a.wav"), .sample_rate = 8000 }, &t, "a.wav", why);
     ck_assert_ptr_nonnull(o);
     ck_assert(!gp_wav.append(o, "", (int64_t)1 << 30, why));
     ck_assert_msg(strstr(why, "would be larger than 4 GiB, the most that WAV holds: name it .rf64"), "%s", why);

@@ -13,6 +13,7 @@ typedef struct gp_rowsfile_how {
     gp_filetype format;        /* of a reader GP_AUTO: as the file says */
     int64_t sample_rate;       /* Hz; of a reader 0: any */
     int quality;               /* 1 to 100 */
+    const char *member;        /* of an archive: which; NULL or "": the only one */
 } gp_rowsfile_how;
 
 typedef struct gp_rowsfile gp_rowsfile;
@@ -45,9 +46,10 @@ typedef struct gp_rows_head {
 struct gp_rowsfile {
     const char *name;                  /* as in messages: "WAV" */
     const char *suffix[4], *magic[3];  /* each ends with NULL */
-    const char *options[3];            /* those of writers that it takes */
+    const char *options[3];            /* those of readers and writers that it takes */
+    bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy */
     /* The type of the whole file, of elements of type `dtype` (0: as it is stored). dim[0] is -1 where the head does not
-     * say how many rows there are. */
+     * say how many rows there are; all is 0 where it says nothing at all. */
     bool (*head)(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY]);
     /* The same of a file that is open and stays so. NULL: an error. */
     gp_rows *(*open)(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY]);
@@ -59,7 +61,7 @@ struct gp_rowsfile {
 
     /* NULL when a file of this name can hold such frames, else why not: "WAV holds ...". */
     const char *(*why_not)(const gp_type *type, const char *path);
-    /* Writers have either encode() or the three below it. A frame -> what stands for its rows in a file, after what is in
+    /* Writers have either encode() or the three below it, or none of them. A frame -> what stands for its rows in a file, after what is in
      * `out`: a file is nothing but that. */
     bool (*encode)(const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY]);
     /* Begins a new, empty file, which is called `path` and stays open until it is finished: for frames of this type. NULL:
@@ -71,7 +73,7 @@ struct gp_rowsfile {
     bool (*finish)(gp_rows_out *o, char err[GP_WHY]);
 };
 
-extern const gp_rowsfile gp_wav, gp_flac, gp_ogg, gp_aiff, gp_csv, gp_jsonl;
+extern const gp_rowsfile gp_wav, gp_flac, gp_ogg, gp_aiff, gp_csv, gp_jsonl, gp_npz;
 
 /* The row for `as`; NULL where that is no such format. */
 const gp_rowsfile *gp_rowsfile_of(gp_filetype as);
@@ -79,7 +81,7 @@ const gp_rowsfile *gp_rowsfile_of(gp_filetype as);
 /* By the extension of the name; GP_AUTO for one of another kind. */
 gp_filetype gp_rowsfile_named(const char *path);
 
-/* Does the format take this option of writers? */
+/* Does the format take this option? */
 bool gp_rowsfile_takes(gp_filetype as, const char *option);
 
 /* The same by the row of the file, which is of type `as` by its name. `frame`: of those that it is to be cut into, as far

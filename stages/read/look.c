@@ -73,7 +73,7 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const char *name)
     o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(name);
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
                                     .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
-    o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate };
+    o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member };
     if (o->varies & ~1u && o->as == GP_RAW && !open)
         return gp_shape_fail(s, "path", "raw data do not say what their shape is: in the shape of what is read from "
                              "'%s' only the first number may be a bound ('<=')", o->path);
@@ -93,6 +93,8 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o)
     if (!gp_read_is_pictures(o) && !gp_shape_without(s, "orientation", "a file that is not a picture"))
         return false;
     if (!gp_rowsfile_takes(o->as, "sample_rate") && !gp_shape_without(s, "sample_rate", "a file that is not a recording"))
+        return false;
+    if (!gp_rowsfile_takes(o->as, "member") && !gp_shape_without(s, "member", "a file that is not a .npz"))
         return false;
     if ((gp_read_is_pictures(o) || gp_read_is_rows(o)) && o->tail != GP_TAIL_ERROR)
         return gp_shape_fail(s, "tail", "'tail' is only for raw and .npy data, not for '%s'",
@@ -125,10 +127,23 @@ static bool has_dtype(const gp_type *found, const gp_type *t, char why[GP_WHY])
         || gp_why(why, "holds %s, and 'buffers' declares %s", gp_dtype_name(found->dtype), gp_dtype_name(t->dtype));
 }
 
+/* Of a file that does not say in its head what it holds. */
+static bool is_declared(const gp_type *t, char why[GP_WHY])
+{
+    return (t->dtype && t->ndim) || gp_why(why, "has more than a MiB, and says at its end what its arrays are, where gpipe "
+                                           "looks later: declare dtype and shape of the output under 'buffers:'");
+}
+
 /* The same of a list of rows. One that is not declared is a frame where there are many, whose rows then have to be known. */
 static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, bool many, gp_cut *cut, char why[GP_WHY])
 {
     char have[128], columns[32] = "";
+    if (!found->ndim)
+        return is_declared(t, why);
+    if (!has_dtype(found, t, why))
+        return false;
+    if (gp_rowsfile_of(o->as)->is_array)
+        return gp_cut_infer(t, found, many, why) && gp_cut_type(cut, found, t, why);
     if (!t->dtype)
         t->dtype = found->dtype;
     if (!t->ndim && many && found->dim[0] > 0)
@@ -146,7 +161,7 @@ static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, 
 static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool many)
 {
     gp_type *t = &s->out[0], found = { 0 };
-    gp_cut cut;
+    gp_cut cut = { 0 };
     gp_cut_how as = gp_read_cut(o);
     char why[GP_WHY], have[128], want[128];
     bool ok = true, fortran, rows = gp_read_is_rows(o);
@@ -161,10 +176,13 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
         if (o->as != GP_RAW && !rows)
             ok = gp_read_is_pictures(o) ? gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why)
                                 : gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why);
+        ok = ok && (!rows || found.ndim || is_declared(t, why));
         if (!t->dtype)
             t->dtype = found.dtype;
         if (rows && found.dim[0] < 0)
             found.dim[0] = t->dim[0];  /* as many as there may be */
+        if (rows && !found.ndim)
+            found = *t;                /* which is declared */
         ok = ok && (o->as == GP_RAW || gp_read_fits(&found, t, o->varies, why));
     } else if (o->as == GP_RAW) {
         if (!declared(s, f->path))

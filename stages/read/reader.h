@@ -18,7 +18,7 @@ enum { GP_TAIL_ERROR, GP_TAIL_IGNORE };
 enum { GP_ORIENTATION_APPLY, GP_ORIENTATION_KEEP };
 
 typedef struct gp_read_opts {
-    const char *path;
+    const char *path, *member;
     int format, endian, tail, orientation;
     int64_t offset, skip, frames, sample_rate;
     bool loop, reopen;

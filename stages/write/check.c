@@ -69,7 +69,7 @@ bool gp_write_is_text(const gp_write_opts *o)
 bool gp_write_is_sound(const gp_write_opts *o)
 {
     const gp_rowsfile *f = gp_rowsfile_of(o->as);
-    return f && !f->encode;
+    return f && f->create;
 }
 
 /* Refuses options of other formats than that of the file. */
@@ -104,9 +104,12 @@ bool gp_write_check(gp_shape *s)
     o->at = gp_shape_loc(s, "path");
     o->to_stdout = !strcmp(o->path, "stdout");
     o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(o->path);
-    if (!o->format && gp_foreign_extension(o->path))
+    const gp_rowsfile *rows = gp_rowsfile_of(o->as);
+    const char *foreign = rows && !rows->encode && !rows->create ? rows->name
+                        : !o->format ? gp_foreign_extension(o->path) : NULL;
+    if (foreign)
         return gp_shape_fail(s, "path", "gpipe writes no %s files; name it .npy or .png, or set "
-                             "'format: raw' for its bytes alone", gp_foreign_extension(o->path));
+                             "'format: raw' for its bytes alone", foreign);
     o->numbered = gp_path_has_number(o->path);
     o->named = gp_path_has_name(o->path);
     o->single = o->numbered || o->named || gp_write_is_pictures(o);
