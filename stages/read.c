@@ -56,6 +56,24 @@ static bool open_reader(const gp_open *g, void **state)
     return ok || gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
 }
 
+/* Pairs of whole numbers -> c64, in place: the last one first, as it takes more room. */
+static void widen(void *data, int64_t n, const gp_read_opts *o)
+{
+    gp_c64 *to = data;
+    const int8_t *byte = data;
+    while (n-- > 0) {
+        int16_t pair[2];
+        if (o->stored == GP_STORED_CI8)
+            pair[0] = byte[2 * n], pair[1] = byte[2 * n + 1];
+        else
+            memcpy(pair, byte + 4 * n, sizeof pair);
+        if (o->stored == GP_STORED_CI16 && o->endian == GP_BIG)
+            for (int k = 0; k < 2; k++)
+                pair[k] = (int16_t)__builtin_bswap16((uint16_t)pair[k]);
+        to[n] = (gp_c64){ pair[0], pair[1] };
+    }
+}
+
 static bool run(gp_call *c, gp_frame *f, int n)
 {
     gp_reader *r = c->state;
@@ -71,7 +89,9 @@ static bool run(gp_call *c, gp_frame *f, int n)
             s = gp_pace_wait(&r->pace, c, o->rate, f[i].index, i == 0);
         if (s == GP_OK)
             s = o->live ? gp_reader_stream(r, c, &f[i], i == 0) : gp_reader_file(r, c, &f[i]);
-        if (s == GP_OK && o->endian == GP_BIG)
+        if (s == GP_OK && o->stored)
+            widen(f[i].out[0].data, gp_count(&f[i].out[0].type), o);
+        else if (s == GP_OK && o->endian == GP_BIG)
             gp_swap(f[i].out[0].data, &f[i].out[0].type);
         f[i].status = s;
         if (s == GP_END || s == GP_STOPPED)
@@ -110,6 +130,8 @@ static const gp_opt options[] = {
       .help = "raw: where the data begin in each file" },
     { GP_INT(gp_read_opts, skip), .min = 0, .max = 1e15, .unit = "bytes",
       .help = "raw: what stands before each frame and is not data" },
+    { GP_ENUM(gp_read_opts, stored), .def = "same", .choices = "same|ci8|ci16",
+      .help = "raw: of c64, how a number is stored: as pairs of i8 or i16, of which each value stays as it is" },
     { GP_ENUM(gp_read_opts, endian), .def = "little", .choices = "little|big",
       .help = "raw: the order of bytes in an element" },
     { GP_ENUM(gp_read_opts, tail), .def = "error", .choices = "error|ignore",

@@ -41,7 +41,8 @@ static bool take_shape(const gp_reader *r, gp_view *v, const gp_type *found, cha
 static bool take_rows(const gp_reader *r, gp_view *v, int64_t size, char why[GP_WHY])
 {
     gp_type found = r->most;
-    int64_t row = (int64_t)gp_bytes(&found) / found.dim[0], rows = (size - r->o->offset - r->o->skip) / row;
+    gp_type stored = gp_read_stored(r->o, &found);
+    int64_t row = (int64_t)gp_bytes(&stored) / found.dim[0], rows = (size - r->o->offset - r->o->skip) / row;
     found.dim[0] = rows > 1 ? rows : 1;
     return take_shape(r, v, &found, why);
 }
@@ -90,8 +91,12 @@ static bool look_into(gp_reader *r, gp_read_worker *w, gp_piece_file *f, gp_view
         return gp_read_file(f->fd, SIZE_MAX, room, why);
     if (gp_read_is_rows(o))
         return look_into_rows(r, f, v, why);
-    if (o->as == GP_RAW)
-        return (!o->varies || take_rows(r, v, st.st_size, why)) && gp_cut_raw(&f->cut, st.st_size, frame, &as, why);
+    if (o->as == GP_RAW && o->varies && !take_rows(r, v, st.st_size, why))
+        return false;
+    if (o->as == GP_RAW) {
+        gp_type stored = gp_read_stored(o, frame);
+        return gp_cut_raw(&f->cut, st.st_size, &stored, &as, why);
+    }
     return gp_read_file(f->fd, GP_READ_HEAD, room, why) && (!o->varies || take_header(r, room, v, why))
         && gp_cut_npy(&f->cut, room->data, room->n, st.st_size, frame, &as, why)
         && has_rows_of_first(r, f, frame, why);

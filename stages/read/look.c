@@ -19,6 +19,13 @@ gp_cut_how gp_read_cut(const gp_read_opts *o)
     return (gp_cut_how){ o->offset, o->skip, o->tail == GP_TAIL_IGNORE };
 }
 
+gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame)
+{
+    gp_type t = *frame;
+    t.dtype = o->stored == GP_STORED_CI8 ? GP_U16 : o->stored == GP_STORED_CI16 ? GP_U32 : t.dtype;
+    return t;
+}
+
 /* ---- which files ----------------------------------------------------- */
 
 /* Fills in file, nfiles, live. *many: a glob or numbered. False: ask again, or
@@ -86,6 +93,7 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o)
 {
     const char *opt = o->offset           ? "offset"
                     : o->skip             ? "skip"
+                    : o->stored           ? "stored"
                     : o->endian != GP_LITTLE ? "endian"
                                           : NULL;
     if (o->as != GP_RAW && opt)
@@ -102,9 +110,14 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o)
     return true;
 }
 
-static bool declared(gp_shape *s, const char *path)
+static bool declared(gp_shape *s, const gp_read_opts *o, const char *path)
 {
-    const gp_type *t = &s->out[0];
+    gp_type *t = &s->out[0];
+    if (o->stored && !t->dtype)
+        t->dtype = GP_C64;
+    if (o->stored && t->dtype != GP_C64)
+        return gp_shape_fail(s, "stored", "pairs of whole numbers are read as c64, and 'buffers' declares %s",
+                             gp_dtype_name(t->dtype));
     return (t->dtype && t->ndim)
         || gp_shape_fail(s, "path", "raw data do not say what they are: declare dtype and shape "
                                     "of what is read from '%s' under 'buffers:'", path);
@@ -171,7 +184,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     if (rows && !gp_rowsfile_head(&o->rows, o->as, &(gp_rows_head){ f->head, f->nhead, f->size }, t, &found, why))
         return gp_shape_fail(s, "path", "'%s' %s", f->path, why);
     if (o->varies) {
-        if (o->as == GP_RAW && !declared(s, f->path))
+        if (o->as == GP_RAW && !declared(s, o, f->path))
             return false;
         if (o->as != GP_RAW && !rows)
             ok = gp_read_is_pictures(o) ? gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why)
@@ -185,9 +198,10 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
             found = *t;                /* which is declared */
         ok = ok && (o->as == GP_RAW || gp_read_fits(&found, t, o->varies, why));
     } else if (o->as == GP_RAW) {
-        if (!declared(s, f->path))
+        if (!declared(s, o, f->path))
             return false;
-        ok = gp_cut_raw(&cut, f->size, t, &as, why);
+        gp_type stored = gp_read_stored(o, t);
+        ok = gp_cut_raw(&cut, f->size, &stored, &as, why);
     } else if (rows) {
         ok = infer_rows(o, t, &found, many, &cut, why);
     } else if (o->as == GP_NPY) {
@@ -248,7 +262,7 @@ bool gp_read_shape(gp_shape *s)
         if (o->loop)
             return gp_shape_fail(s, "loop", "'%s' is a stream and cannot be read twice%s", o->path,
                                  o->nfiles ? ": 'reopen' waits for its next writer" : "");
-        return declared(s, o->path);
+        return declared(s, o, o->path);
     }
     return !first || first->error || look_inside(s, o, first, many);
 }

@@ -14,12 +14,13 @@
 
 enum { GP_READ_HEAD = 12 + (1 << 16) };        /* bytes that the header of a .npy or a picture may have */
 enum { GP_LITTLE, GP_BIG };
+enum { GP_STORED_SAME, GP_STORED_CI8, GP_STORED_CI16 };
 enum { GP_TAIL_ERROR, GP_TAIL_IGNORE };
 enum { GP_ORIENTATION_APPLY, GP_ORIENTATION_KEEP };
 
 typedef struct gp_read_opts {
     const char *path, *member;
-    int format, endian, tail, orientation;
+    int format, stored, endian, tail, orientation;
     int64_t offset, skip, frames, sample_rate;
     bool loop, reopen;
     double rate;
@@ -79,6 +80,8 @@ bool gp_read_shape(gp_shape *s);
 bool gp_read_is_pictures(const gp_read_opts *o);
 bool gp_read_is_rows(const gp_read_opts *o);
 gp_cut_how gp_read_cut(const gp_read_opts *o);
+/* As which type the elements of such frames lie in the file: with other bytes to an element, where it is one of pairs. */
+gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame);
 /* Is a file's frame one of those that are declared with bounds? */
 bool gp_read_fits(const gp_type *found, const gp_type *most, unsigned varies, char why[GP_WHY]);
 
