@@ -116,6 +116,8 @@ START_TEST(large)
     io_fails("stages:\n  - {use: read, path: '?.csv'}\n" DISCARD, 3,
              "holds rows of f64 [2]: how many rows make a frame? declare the shape of the output under 'buffers:', for "
              "instance shape: [1000, 2]");
+    io_fails("buffers: {x: {shape: [10, 3]}}\nstages:\n  - {use: read, path: a.csv, out: x}\n" DISCARD, 3,
+             "holds rows of f64 [2], which cannot be cut into frames of f64 [10, 3]");
     ck_assert_uint_eq(io_runs("buffers: {x: {shape: ['<=400000', 2]}}\nstages:\n  - {use: read, path: '?.csv', out: x}\n"
                               DISCARD), 1);
     pipe_text(io_dir, "b1.csv", "1,2\n3,4\n");

@@ -1,5 +1,4 @@
 /* cut.c - how a .npy or raw file is cut into frames, see cut.h. */
-#include <stdio.h>
 #include <string.h>
 #include "cut.h"
 #include "base/npy.h"
@@ -44,19 +43,6 @@ static bool same_dims(const int64_t *a, const int64_t *b, int n)
     return !memcmp(a, b, sizeof *a * (size_t)n);
 }
 
-char *gp_cut_text(const gp_type *whole, char buf[128])
-{
-    char row[128];
-    gp_type t = *whole;
-    if (t.dim[0] >= 0)
-        return gp_type_text(&t, buf);
-    t.ndim -= t.ndim > 1;
-    memmove(t.dim, t.dim + 1, sizeof t.dim - sizeof t.dim[0]);
-    t.dim[0] += whole->ndim == 1;
-    snprintf(buf, 128, "rows of %.110s", gp_type_text(&t, row));
-    return buf;
-}
-
 bool gp_cut_type(gp_cut *c, const gp_type *whole, const gp_type *frame, char err[GP_WHY])
 {
     char have[128], want[128];
@@ -66,7 +52,7 @@ bool gp_cut_type(gp_cut *c, const gp_type *whole, const gp_type *frame, char err
                       gp_dtype_name(frame->dtype));
     if (extra == 0 ? !same_dims(whole->dim + 1, frame->dim + 1, frame->ndim - 1)
                    : extra != 1 || !same_dims(whole->dim + 1, frame->dim, frame->ndim))
-        return gp_why(err, "holds %s, which cannot be cut into frames of %s", gp_cut_text(whole, have),
+        return gp_why(err, "holds %s, which cannot be cut into frames of %s", gp_type_text(whole, have),
                       gp_type_text(frame, want));
     if (!start(c, frame, err))
         return false;

@@ -32,9 +32,6 @@ bool gp_cut_type(gp_cut *c, const gp_type *whole, const gp_type *frame, char err
 bool gp_cut_npy(gp_cut *c, const void *head, size_t n, int64_t size, const gp_type *frame,
                 const gp_cut_how *how, char err[GP_WHY]);
 
-/* As gp_type_text; "rows of f32 [2]" where it is not known how many there are. */
-char *gp_cut_text(const gp_type *whole, char buf[128]);
-
 /* Fills in what is not declared of a .npy file's frame. `whole`: one file is one
  * frame; else each index of axis 0 is one. `array` is the file's type. */
 bool gp_cut_infer(gp_type *frame, const gp_type *array, bool whole, char err[GP_WHY]);

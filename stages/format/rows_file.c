@@ -1,5 +1,6 @@
 /* rows_file.c - the table of the formats of lists of rows, see rows_file.h. */
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include "rows_file.h"
@@ -56,6 +57,19 @@ bool gp_rowsfile_head(const gp_rowsfile_how *how, gp_filetype as, const gp_rows_
         return false;
     take_columns(whole, frame);
     return true;
+}
+
+char *gp_rowsfile_text(const gp_type *whole, char buf[128])
+{
+    char row[128];
+    gp_type t = *whole;
+    if (t.dim[0] >= 0)
+        return gp_type_text(&t, buf);
+    t.ndim -= t.ndim > 1;
+    memmove(t.dim, t.dim + 1, sizeof t.dim - sizeof t.dim[0]);
+    t.dim[0] += whole->ndim == 1;
+    snprintf(buf, 128, "rows of %.110s", gp_type_text(&t, row));
+    return buf;
 }
 
 gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, const gp_type *frame, char err[GP_WHY])

@@ -89,6 +89,8 @@ bool gp_rowsfile_takes(gp_filetype as, const char *option);
 bool gp_rowsfile_head(const gp_rowsfile_how *how, gp_filetype as, const gp_rows_head *h, const gp_type *frame,
                       gp_type *whole, char err[GP_WHY]);
 gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, const gp_type *frame, char err[GP_WHY]);
+/* As gp_type_text; "rows of f32 [2]" where it is not known how many there are. */
+char *gp_rowsfile_text(const gp_type *whole, char buf[128]);
 bool gp_rowsfile_read(gp_rows *f, gp_rows_own *w, int64_t first, int64_t n, void *to, char err[GP_WHY]);
 void gp_rowsfile_leave(gp_rows_own *w);
 void gp_rowsfile_close(gp_rows *f);

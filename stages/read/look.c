@@ -150,7 +150,7 @@ static bool is_declared(const gp_type *t, char why[GP_WHY])
 /* The same of a list of rows. One that is not declared is a frame where there are many, whose rows then have to be known. */
 static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, bool many, gp_cut *cut, char why[GP_WHY])
 {
-    char have[128], columns[32] = "";
+    char have[128], want[128], columns[32] = "";
     if (!found->ndim)
         return is_declared(t, why);
     if (!has_dtype(found, t, why))
@@ -165,9 +165,11 @@ static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, 
         snprintf(columns, sizeof columns, ", %lld", (long long)found->dim[1]);
     if (!t->ndim)
         return gp_why(why, "holds %s: how many rows make a frame? declare the shape of the output under 'buffers:', for "
-                      "instance shape: [%d%s]", gp_cut_text(found, have), gp_rowsfile_takes(o->as, "sample_rate") ? 4096 : 1000,
+                      "instance shape: [%d%s]", gp_rowsfile_text(found, have), gp_rowsfile_takes(o->as, "sample_rate") ? 4096 : 1000,
                       columns);
-    return gp_cut_type(cut, found, t, why);
+    return gp_cut_type(cut, found, t, why)
+        || (found->dim[0] < 0 && gp_why(why, "holds %s, which cannot be cut into frames of %s",
+                                        gp_rowsfile_text(found, have), gp_type_text(t, want)));
 }
 
 /* The type of a frame, from the head of the first file and the declaration. */
