@@ -108,7 +108,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
 static void advise(gp_advice *a)
 {
     const gp_read_opts *o = a->opts;
-    strcpy(a->text, gp_read_is_pictures(o) ? "store its frames as .npy, which need no decoding"
+    strcpy(a->text, gp_read_is_pictures(o) || gp_read_is_rows(o) ? "store its frames as .npy, which need no decoding"
                                    : "store a smaller type, and cast it on the device");
 }
 

@@ -86,7 +86,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
 static void advise(gp_advice *a)
 {
     const gp_write_opts *o = a->opts;
-    if (!gp_write_is_pictures(o))
+    if (!gp_write_is_pictures(o) && !gp_rowsfile_of(o->as))
         strcpy(a->text, "write a smaller type, or less of each frame");
     else if (gp_picfile_takes(o->as, "compression") && o->compression > 0)
         a->opt = "compression", strcpy(a->value, o->compression > 1 ? "1" : "0");

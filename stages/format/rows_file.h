@@ -48,6 +48,8 @@ struct gp_rowsfile {
     const char *suffix[4], *magic[3];  /* each ends with NULL */
     const char *options[3];            /* those of readers and writers that it takes */
     bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy */
+    int decode_ns;                     /* about how long a core needs for a byte of a frame, where several may read at the
+                                          same time; 0: hardly any time */
     /* The type of the whole file, of elements of type `dtype` (0: as it is stored). dim[0] is -1 where the head does not
      * say how many rows there are; all is 0 where it says nothing at all. */
     bool (*head)(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY]);

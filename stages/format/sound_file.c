@@ -559,7 +559,7 @@ const gp_rowsfile gp_wav = {
     .why_not = wav_why_not, SOUND,
 };
 const gp_rowsfile gp_flac = {
-    .name = "FLAC", .suffix = { ".flac" }, .magic = { "fLaC" }, .options = { "sample_rate" },
+    .name = "FLAC", .suffix = { ".flac" }, .magic = { "fLaC" }, .decode_ns = 3, .options = { "sample_rate" },
     .why_not = flac_why_not, SOUND,
 };
 const gp_rowsfile gp_ogg = {

@@ -544,7 +544,7 @@ static bool jsonl_encode(const void *frame, const gp_type *type, gp_growbuf *out
     return encode(true, frame, type, out, err);
 }
 
-#define TEXT .read = text_read, .leave = text_leave, .close = text_close, .why_not = why_not
+#define TEXT .decode_ns = 20, .read = text_read, .leave = text_leave, .close = text_close, .why_not = why_not
 
 const gp_rowsfile gp_csv = { .name = "CSV", .suffix = { ".csv", ".tsv" }, .head = csv_head, .open = csv_open,
                              .encode = csv_encode, TEXT };
