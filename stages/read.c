@@ -114,7 +114,8 @@ static void advise(gp_advice *a)
 
 static const gp_port out[] = {
     { "out", .help = "declared under 'buffers:', else: a picture or a file of a list is one frame; a "
-                     "single .npy is cut at each index of axis 0 (a 1-D one, a recording and text have to be declared)" },
+                     "single .npy is cut at each index of axis 0 (a 1-D one, a recording and text have to be "
+                     "declared)" },
     { 0 }
 };
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """recordings.py GPIPE - what Python's wave, csv and json write is read by gpipe, and what gpipe writes by them; with
-soundfile and NumPy, where they are installed, FLAC, AIFF, Ogg/Vorbis, floats and np.savetxt, too. Prints a total; exit 1
-after a failure."""
+soundfile and NumPy, where they are installed, FLAC, AIFF, Ogg/Vorbis, floats and np.savetxt, too. Prints a total; exit
+1 after a failure."""
 import csv, json, math, os, random, struct, subprocess, sys, tempfile, wave
 
 try:
@@ -65,7 +65,8 @@ def with_wave(n, c):
         check(f"{at} {dtype} of wave", read("a.wav", dtype, c) == data)
         ok = write("b.wav", data, dtype, c)
         with wave.open("b.wav" if ok else "a.wav") as w:
-            check(f"{at} {dtype} for wave", ok and w.getparams()[:4] == (c, width, 22050, n) and w.readframes(n) == data)
+            check(f"{at} {dtype} for wave",
+                  ok and w.getparams()[:4] == (c, width, 22050, n) and w.readframes(n) == data)
 
 
 def with_csv(n, c):

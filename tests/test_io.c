@@ -80,7 +80,8 @@ START_TEST(skips_and_swaps)
 }
 END_TEST
 
-/* Pairs of whole numbers are c64 of the same values: of a file in blocks, each a frame of its own length, and of a FIFO. */
+/* Pairs of whole numbers are c64 of the same values: of a file in blocks, each a frame of its own length, and of a
+ * FIFO. */
 static const struct { const char *stored; int bytes; bool big; } pairs[] = {
     { "ci8", 1, false }, { "ci16", 2, false }, { "ci16, endian: big", 2, true }, { "ci8, endian: big", 1, true },
 };
@@ -133,8 +134,9 @@ START_TEST(pairs_of_whole_numbers)
         spell_pairs(NULL, 0, bytes, pairs[_i].big, open(fifo, O_WRONLY));
         _exit(0);
     }
-    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [10, 10]}}\nstages:\n  - {use: read, path: fifo, stored: %s, "
-                                   "tail: ignore, out: x}\n  - {use: discard}\n  - {name: w, use: write, in: x, path: w.raw}\n",
+    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [10, 10]}}\nstages:\n"
+                                   "  - {use: read, path: fifo, stored: %s, tail: ignore, out: x}\n"
+                                   "  - {use: discard}\n  - {name: w, use: write, in: x, path: w.raw}\n",
                                    pairs[_i].stored)), 10);
     ck_assert(waitpid(child, &status, 0) == child && !status);
     size_t n, all;
@@ -146,7 +148,8 @@ START_TEST(pairs_of_whole_numbers)
 END_TEST
 
 static const struct { const char *type, *read, *said; } no_pairs[] = {
-    { "dtype: f32, shape: [4]", "in.raw, stored: ci8", "pairs of whole numbers are read as c64, and 'buffers' declares f32" },
+    { "dtype: f32, shape: [4]", "in.raw, stored: ci8",
+      "pairs of whole numbers are read as c64, and 'buffers' declares f32" },
     { "depth: 3", "in.raw, stored: ci8", "declare dtype and shape" },
     { "shape: [3]", "in.raw, stored: ci16", "has 1 bytes after its last whole row of 4 bytes" },
     { "shape: [3]", "in.npy, stored: ci16", "'stored' is only for raw data" },

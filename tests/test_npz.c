@@ -1,5 +1,5 @@
-/* test_npz.c - members of .npz archives that NumPy made (tests/data/make_npz.py), stored and compressed, in pieces, by any
- * number of workers; broken ones. */
+/* test_npz.c - members of .npz archives that NumPy made (tests/data/make_npz.py), stored and compressed, in pieces, by
+ * any number of workers; broken ones. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -69,7 +69,8 @@ START_TEST(a_file_a_frame)
     ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: '?.npz', member: u, workers: 2}\n"
                               "  - {use: write, path: '%n.npy'}\n"), 2);
     ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: ['<=9', 3, 5]}}\nstages:\n"
-                                   "  - {use: read, path: '?.npz', member: u, out: x}\n  - {use: write, path: '%%n2.npy'}\n")), 2);
+                                   "  - {use: read, path: '?.npz', member: u, out: x}\n  - {use: write, path: "
+                                   "'%%n2.npy'}\n")), 2);
     char *u = pipe_read("tests/data/npz", "u.npy", &(size_t){ 0 });
     for (int i = 0; i < 4; i++) {
         size_t n;
@@ -101,11 +102,14 @@ START_TEST(large)
     ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {dtype: f32, shape: [300]}}\nstages:\n"
                                    "  - {use: read, path: a.npz, member: line, out: x}\n"
                                    "  - {use: compare, file: '%s/tests/data/npz/line.npy'}\n", here)), 4);
-    io_fails("buffers: {x: {dtype: f32, shape: [300]}}\nstages:\n  - {use: read, path: a.npz, member: u, out: x}\n" DISCARD, 1,
+    io_fails("buffers: {x: {dtype: f32, shape: [300]}}\nstages:\n  - {use: read, path: a.npz, member: u, out: "
+             "x}\n" DISCARD, 1,
              "holds u8, not f32");
     io_fails("stages:\n  - {use: read, path: a.npz, member: line}\n" DISCARD, 3,
-             "has more than a MiB, and says at its end what its arrays are, where gpipe looks later: declare dtype and shape");
-    io_fails("buffers: {x: {shape: ['<=2000']}}\nstages:\n  - {use: read, path: a.npz, member: line, out: x}\n" DISCARD, 3,
+             "has more than a MiB, and says at its end what its arrays are, where gpipe looks later: declare dtype and "
+             "shape");
+    io_fails("buffers: {x: {shape: ['<=2000']}}\nstages:\n  - {use: read, path: a.npz, member: line, out: "
+             "x}\n" DISCARD, 3,
              "declare dtype and shape");
     ck_assert_uint_eq(io_runs("buffers: {x: {dtype: f32, shape: ['<=2000']}}\nstages:\n"
                               "  - {use: read, path: a.npz, member: line, out: x}\n" DISCARD), 1);
@@ -169,7 +173,8 @@ START_TEST(damaged)
     for (int k = 0; k < 200; k++) {
         memcpy(bad, npz, n);
         for (int i = 0; i < 3; i++)
-            bad[k % 2 ? n - 1 - (unsigned)rand_r(&seed) % 200 : (unsigned)rand_r(&seed) % n] = (char)(rand_r(&seed) >> 8);
+            bad[k % 2 ? n - 1 - (unsigned)rand_r(&seed) % 200
+                : (unsigned)rand_r(&seed) % n] = (char)(rand_r(&seed) >> 8);
         pipe_file(io_dir, "a.npz", bad, n);
         pipe_result r = io_go("stages:\n  - {use: read, path: a.npz, member: u}\n" DISCARD);
         ck_assert(r.outcome == GP_DONE || r.errs.failed);

@@ -1,5 +1,5 @@
-/* test_sound.c - recordings: what soundfile and SciPy wrote (tests/data/make_sounds.py), in blocks of any length, by any
- * number of workers; what is written, by its bytes and read again; broken and refused ones. */
+/* test_sound.c - recordings: what soundfile and SciPy wrote (tests/data/make_sounds.py), in blocks of any length, by
+ * any number of workers; what is written, by its bytes and read again; broken and refused ones. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,13 +85,15 @@ START_TEST(other_shapes)
     link_here("mono.wav", "mono.wav");
     link_here("big.aiff", "b.wav");            /* its first bytes say what it is */
     bool two = *shapes[_i].path == '{';
-    uint64_t frames = io_runs(TEXT(y, "buffers: {x: {shape: %s}}\nstages:\n  - {use: read, path: '%s', out: x, workers: 2}\n"
+    uint64_t frames = io_runs(TEXT(y, "buffers: {x: {shape: %s}}\nstages:\n  - {use: read, path: '%s', out: x, "
+                                   "workers: 2}\n"
                                    "  - {use: write, path: '%%d.npy'}\n", shapes[_i].shape,
                                    two ? "[ab].wav" : !strcmp(shapes[_i].path, "i16.wav") ? "a.wav" : "mono.wav"));
     ck_assert_uint_eq(frames, shapes[_i].frames);
     size_t n, head = 128;
     char *got = pipe_read(io_dir, two ? "1.npy" : "0.npy", &n);
-    char *want = pipe_read("tests/data/sound", strstr(shapes[_i].path, "mono") ? "mono.npy" : "i16.npy", &(size_t){ 0 });
+    char *want = pipe_read("tests/data/sound", strstr(shapes[_i].path, "mono") ? "mono.npy" : "i16.npy",
+                           &(size_t){ 0 });
     ck_assert(!memcmp(got + head, want + head, n - head));
     free(got), free(want);
 }
@@ -147,7 +149,8 @@ START_TEST(there_and_back)
     for (int i = 0; i < 2; i++)
         io_runs(TEXT(y, "buffers: {x: {shape: [70%s]}}\nstages:\n"
                      "  - {use: read, path: '%s/tests/data/sound/%s.npy', out: x}\n"
-                     "  - {use: write, path: '%d%s', sample_rate: 8000, in: x}\n", row, here, out[_i].name, i, out[_i].write));
+                     "  - {use: write, path: '%d%s', sample_rate: 8000, in: x}\n", row, here, out[_i].name, i,
+                         out[_i].write));
     const char *file = out[_i].file ? out[_i].file : out[_i].write;
     io_runs(TEXT(y, "buffers: {x: {shape: [70%s]}}\nstages:\n  - {use: read, path: '0%s', sample_rate: 8000, out: x}\n"
                  "  - {use: compare, file: '%s/tests/data/sound/%s.npy'}\n", row, file, here, out[_i].name));
@@ -217,7 +220,8 @@ START_TEST(a_part)
     char y[1100];
     const char *name = _i ? "a.flac" : "a.wav";
     io_fails(TEXT(y, "buffers: {x: {dtype: i16, shape: [10, 2]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
-                  "  - {use: lua, script: fail.lua}\n  - {use: write, path: %s, sample_rate: 8000}\n", name), 1, "as it should");
+                  "  - {use: lua, script: fail.lua}\n  - {use: write, path: %s, sample_rate: 8000}\n", name), 1,
+                      "as it should");
     ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [10, 2]}}\nstages:\n"
                                    "  - {use: read, path: %s.partial, format: %s, out: x}\n"
                                    "  - {use: write, path: b.npy}\n", name, name + 2)), 3);
@@ -244,7 +248,8 @@ START_TEST(no_room)
                                strstr(dtype, "f") ? "0.5" : "20000", full[_i]));
     setrlimit(RLIMIT_FSIZE, &was);
     ck_assert_int_eq(r.outcome, GP_ERROR);
-    ck_assert_msg(strstr(io_error(&r), "cannot be written: File too large") && strstr(io_error(&r), "frame"), "%s", io_error(&r));
+    ck_assert_msg(strstr(io_error(&r), "cannot be written: File too large") && strstr(io_error(&r), "frame"), "%s",
+                  io_error(&r));
     if (!strcmp(full[_i], "a.wav"))
         ck_assert_uint_eq(io_runs("buffers: {x: {dtype: i16, shape: [1000, 2]}}\nstages:\n"
                                   "  - {use: read, path: a.wav.partial, format: wav, out: x}\n" DISCARD), 4);
@@ -259,7 +264,8 @@ START_TEST(four_gigabytes)
     FILE *f = fopen(io_path("a.wav", path), "wb");
     ck_assert_ptr_nonnull(f);
     gp_type t = { GP_I16, 2, { 100, 2 } };
-    gp_rows_out *o = gp_wav.create(fileno(f), &(gp_rowsfile_how){ .format = gp_rowsfile_named("a.wav"), .sample_rate = 8000 }, &t, "a.wav", why);
+    gp_rows_out *o = gp_wav.create(fileno(f), &(gp_rowsfile_how){ .format = gp_rowsfile_named("a.wav"),
+                                                                  .sample_rate = 8000 }, &t, "a.wav", why);
     ck_assert_ptr_nonnull(o);
     ck_assert(!gp_wav.append(o, "", (int64_t)1 << 30, why));
     ck_assert_msg(strstr(why, "would be larger than 4 GiB, the most that WAV holds: name it .rf64"), "%s", why);
@@ -273,7 +279,8 @@ END_TEST
 
 static const struct { const char *file; size_t bytes; int code; const char *said; } cut[] = {
     { "i16.wav", 0, 3, "is not a recording that gpipe reads" },   { "i16.wav", 11, 3, "is not a recording" },
-    { "i16.wav", 40, 3, "is not a recording" },                   { "i16.wav", 44, 3, "says 1200 bytes of data, 0 are there" },
+    { "i16.wav", 40, 3, "is not a recording" },
+    { "i16.wav", 44, 3, "says 1200 bytes of data, 0 are there" },
     { "i16.wav", 1243, 3, "says 1200 bytes of data, 1199 are" },  { "wide.rf64", 1000, 3, "is cut off" },
     { "big.aiff", 1000, 3, "is cut off" },                        { "five.flac", 2000, 1, "is cut off or damaged" },
     { "five.flac", 20, 3, "is not a recording" },                 { "vorbis.ogg", 6000, 1, "is cut off" },
@@ -317,22 +324,32 @@ END_TEST
 #define SOUND(file) "'%s/tests/data/sound/" file "'"
 static const struct { const char *text; int code; const char *said; } refused[] = {
     { "stages:\n  - {use: read, path: " SOUND("i16.wav") "}\n" DISCARD, 3,
-      "holds i16 [300, 2]: how many rows make a frame? declare the shape of the output under 'buffers:', for instance shape: "
+      "holds i16 [300, 2]: how many rows make a frame? declare the shape of the output under 'buffers:', for instance "
+      "shape: "
       "[4096, 2]" },
     { "stages:\n  - {use: read, path: " SOUND("mono.wav") "}\n" DISCARD, 3, "for instance shape: [4096]" },
-    { "buffers: {x: {dtype: u8, shape: [10, 2]}}\nstages:\n  - {use: read, path: " SOUND("i16.wav") ", out: x}\n" DISCARD, 3,
+    { "buffers: {x: {dtype: u8, shape: [10, 2]}}\nstages:\n"
+      "  - {use: read, path: " SOUND("i16.wav") ", out: x}\n" DISCARD,
+      3,
       "holds i16, and 'buffers' declares u8: recordings are read as i16, i32, f32 or f64" },
-    { "buffers: {x: {dtype: i16, shape: [10, 2]}}\nstages:\n  - {use: read, path: " SOUND("i24.wav") ", out: x}\n" DISCARD, 3,
+    { "buffers: {x: {dtype: i16, shape: [10, 2]}}\nstages:\n"
+      "  - {use: read, path: " SOUND("i24.wav") ", out: x}\n" DISCARD,
+      3,
       "holds samples of 24 or 32 bits, of which i16 has not all bits: declare i32" },
-    { "buffers: {x: {dtype: i32, shape: [10, 2]}}\nstages:\n  - {use: read, path: " SOUND("f32.wav") ", out: x}\n" DISCARD, 3,
+    { "buffers: {x: {dtype: i32, shape: [10, 2]}}\nstages:\n"
+      "  - {use: read, path: " SOUND("f32.wav") ", out: x}\n" DISCARD,
+      3,
       "holds floats, of which i32 has not all bits: declare f32" },
     { "buffers: {x: {shape: [10, 3]}}\nstages:\n  - {use: read, path: " SOUND("i16.wav") ", out: x}\n" DISCARD, 3,
       "holds i16 [300, 2], which cannot be cut into frames of i16 [10, 3]" },
-    { "buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: " SOUND("i16.wav") ", sample_rate: 44100, out: x}\n"
+    { "buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: " SOUND("i16.wav") ", sample_rate: 44100, out: "
+      "x}\n"
       DISCARD, 3, "has a sample rate of 8000 Hz, not 44100" },
-    { "buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: " SOUND("i16.wav") ", format: flac, out: x}\n" DISCARD, 3,
+    { "buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: " SOUND("i16.wav") ", format: flac, out: "
+      "x}\n" DISCARD, 3,
       "is not a FLAC file" },
-    { "buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: " SOUND("i16.wav") ", tail: ignore, out: x}\n" DISCARD, 3,
+    { "buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: " SOUND("i16.wav") ", tail: ignore, out: "
+      "x}\n" DISCARD, 3,
       "'tail' is only for raw and .npy" },
     { "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.wav, "
       "sample_rate: 8000}\n# %s", 3, "WAV and AIFF hold i16, i32, f32 or f64: put a 'cast'" },
@@ -342,24 +359,29 @@ static const struct { const char *text; int code; const char *said; } refused[] 
       "sample_rate: 8000}\n# %s", 3, "of 8 channels at most" },
     { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.ogg, "
       "sample_rate: 8000}\n# %s", 3, "Ogg/Vorbis holds f32" },
-    { "buffers: {x: {dtype: i16, shape: [4, 2, 2]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.wav, "
+    { "buffers: {x: {dtype: i16, shape: [4, 2, 2]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: "
+      "a.wav, "
       "sample_rate: 8000}\n# %s", 3, "recordings have frames of shape [rows] or [rows, channels]" },
-    { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.wav}\n# %s", 3,
+    { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.wav}\n# "
+      "%s", 3,
       "set 'sample_rate'" },
     { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.raw, "
       "sample_rate: 8000}\n# %s", 3, "'sample_rate' has no effect on a file that is not a recording" },
     { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.wav, "
       "sample_rate: 8000, live: true}\n# %s", 3, "'live' has no effect on a recording" },
-    { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: stdout, format: wav, "
+    { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: stdout, "
+      "format: wav, "
       "sample_rate: 8000}\n# %s", 3, "only raw data and text can be written to stdout" },
-    { "buffers: {x: {dtype: i32, shape: [4]}}\nstages:\n  - {use: generate, pattern: constant, value: 3, frames: 1, out: x}\n"
+    { "buffers: {x: {dtype: i32, shape: [4]}}\nstages:\n  - {use: generate, pattern: constant, value: 3, frames: 1, "
+      "out: x}\n"
       "  - {use: write, path: a.flac, sample_rate: 8000}\n# %s", 1, "frame 0: '" },
     { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
       "  - {use: write, path: /dev/null, format: wav, sample_rate: 8000}\n# %s", 1, "is not a regular file" },
     { "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
       "  - {use: write, path: a.ogg, sample_rate: 999999999}\n# %s", 1, "a.ogg' cannot be written: libsndfile says '" },
     { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
-      "  - {use: write, path: a.flac, sample_rate: 999999999}\n# %s", 1, "a.flac' cannot be written: libsndfile says '" },
+      "  - {use: write, path: a.flac, sample_rate: 999999999}\n# %s", 1,
+          "a.flac' cannot be written: libsndfile says '" },
 };
 
 START_TEST(refuses)
@@ -373,7 +395,8 @@ END_TEST
 START_TEST(empty)
 {
     char y[1100];
-    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: " SOUND("empty.wav")
+    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: "
+                                   SOUND("empty.wav")
                                    ", out: x}\n" DISCARD, here)), 0);
     link_here("i16.wav", "a.wav");
     pipe_text(io_dir, "b.wav", "no recording");

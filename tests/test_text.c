@@ -1,5 +1,5 @@
-/* test_text.c - numbers as text: CSV and JSON lines, in and out, by any number of workers; each number is read back to its
- * bits; broken lines are errors that name theirs. */
+/* test_text.c - numbers as text: CSV and JSON lines, in and out, by any number of workers; each number is read back to
+ * its bits; broken lines are errors that name theirs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,8 @@ START_TEST(is_read)
     io_holds("a.raw", six, sizeof six);
     ck_assert_uint_eq(io_runs(READ("f64", "[3]", ", workers: 2")), 2);         /* a row is a frame */
     io_holds("a.raw", six, sizeof six);
-    io_runs("buffers: {x: {shape: [1, 3]}}\nstages:\n  - {use: read, path: a.csv, out: x}\n  - {use: write, path: a.raw}\n");
+    io_runs("buffers: {x: {shape: [1, 3]}}\nstages:\n  - {use: read, path: a.csv, out: x}\n  - {use: write, path: "
+            "a.raw}\n");
     io_holds("a.raw", six, sizeof six);
 }
 END_TEST
@@ -52,10 +53,12 @@ static const char *const lines[] = { "[1, 2, 3]\n[4,5,6]\n", "\n [ 1 ,2, 3 ] \r\
 START_TEST(json)
 {
     pipe_text(io_dir, "a.jsonl", lines[_i]);
-    io_runs("buffers: {x: {shape: [2, 3]}}\nstages:\n  - {use: read, path: a.jsonl, out: x}\n  - {use: write, path: a.raw}\n");
+    io_runs("buffers: {x: {shape: [2, 3]}}\nstages:\n  - {use: read, path: a.jsonl, out: x}\n  - {use: write, path: "
+            "a.raw}\n");
     io_holds("a.raw", six, sizeof six);
     pipe_text(io_dir, "b.ndjson", "NaN\n-Infinity\n[7]\n");
-    io_runs("buffers: {x: {shape: [2]}}\nstages:\n  - {use: read, path: b.ndjson, out: x}\n  - {use: write, path: b.raw}\n");
+    io_runs("buffers: {x: {shape: [2]}}\nstages:\n  - {use: read, path: b.ndjson, out: x}\n  - {use: write, path: "
+            "b.raw}\n");
     size_t n;
     double *b = (double *)(void *)pipe_read(io_dir, "b.raw", &n);
     ck_assert(n == 24 && isnan(b[0]) && b[1] == -HUGE_VAL && b[2] == 7);
@@ -118,7 +121,8 @@ START_TEST(large)
              "instance shape: [1000, 2]");
     io_fails("buffers: {x: {shape: [10, 3]}}\nstages:\n  - {use: read, path: a.csv, out: x}\n" DISCARD, 3,
              "holds rows of f64 [2], which cannot be cut into frames of f64 [10, 3]");
-    ck_assert_uint_eq(io_runs("buffers: {x: {shape: ['<=400000', 2]}}\nstages:\n  - {use: read, path: '?.csv', out: x}\n"
+    ck_assert_uint_eq(io_runs("buffers: {x: {shape: ['<=400000', 2]}}\nstages:\n  - {use: read, path: '?.csv', out: "
+                              "x}\n"
                               DISCARD), 1);
     pipe_text(io_dir, "b1.csv", "1,2\n3,4\n");
     pipe_text(io_dir, "b2.csv", "5,6\n7,8\n");
@@ -147,7 +151,8 @@ START_TEST(there_and_back)
         bits[i] = (unsigned char)(rand_r(&seed) >> 8);
     if (*dtype == 'f')                 /* small, large, tenths, -0, the least */
         for (size_t i = 0; i < 200; i++) {
-            double d = i < 100 ? (double)i / 10 : i == 100 ? -0.0 : i == 101 ? 5e-324 : i == 102 ? INFINITY : i == 103 ? 1.7976931348623157e308
+            double d = i < 100 ? (double)i / 10 : i == 100 ? -0.0 : i == 101 ? 5e-324 : i == 102 ? INFINITY : i == 103
+                ? 1.7976931348623157e308
                      : pow(10, (double)i - 150) * (i % 2 ? 1 : -1);
             float f = i == 101 ? 1e-45f : (float)d;
             memcpy(bits + i * size, size == 4 ? (void *)&f : (void *)&d, size);
@@ -156,7 +161,8 @@ START_TEST(there_and_back)
     io_runs(TEXT(y, "buffers: {x: {dtype: %s, shape: [30, %d]}}\nstages:\n  - {use: read, path: in.raw, out: x}\n"
                  "  - {use: write, path: a.%s, in: x}\n", dtype, COLUMNS, as));
     ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {dtype: %s, shape: [90, %d]}}\nstages:\n"
-                                   "  - {use: read, path: a.%s, out: x}\n  - {use: write, path: out.raw}\n", dtype, COLUMNS, as)), 5);
+                                   "  - {use: read, path: a.%s, out: x}\n  - {use: write, path: out.raw}\n", dtype,
+                                       COLUMNS, as)), 5);
     size_t got;
     unsigned char *back = (unsigned char *)pipe_read(io_dir, "out.raw", &got);
     ck_assert_uint_eq(got, n * size);
@@ -197,7 +203,8 @@ START_TEST(live_and_partial)
               "  y:copy(x)\nend\n");
     char y[500];
     io_fails(TEXT(y, "buffers: {x: {dtype: u8, shape: [2]}}\nstages:\n  - {use: generate, frames: 5, out: x}\n"
-                  "  - {use: lua, script: fail.lua}\n  - {use: write, path: a.csv, stack: true%s}\n", _i ? ", live: true" : ""),
+                  "  - {use: lua, script: fail.lua}\n  - {use: write, path: a.csv, stack: true%s}\n", _i
+                      ? ", live: true" : ""),
              1, "as it should");
     size_t n;
     char *text = pipe_read(io_dir, _i ? "a.csv" : "a.csv.partial", &n);
@@ -231,8 +238,10 @@ static const struct { const char *type, *text; int code; const char *said; } bro
     { "dtype: u8, shape: [2, 2]", "1,2\n3,-1\n", 1, "has '-1' in line 2, which u8 cannot hold" },
     { "dtype: i8, shape: [2, 2]", "1,-128\n3,-129\n", 1, "has '-129' in line 2, which i8 cannot hold" },
     { "dtype: i8, shape: [2, 2]", "1,127\n3,128\n", 1, "has '128' in line 2, which i8 cannot hold" },
-    { "dtype: u64, shape: [2, 2]", "1,18446744073709551615\n3,18446744073709551616\n", 1, "in line 2, which u64 cannot hold" },
-    { "dtype: i64, shape: [2, 2]", "1,-9223372036854775808\n3,9223372036854775808\n", 1, "in line 2, which i64 cannot hold" },
+    { "dtype: u64, shape: [2, 2]", "1,18446744073709551615\n3,18446744073709551616\n", 1,
+      "in line 2, which u64 cannot hold" },
+    { "dtype: i64, shape: [2, 2]", "1,-9223372036854775808\n3,9223372036854775808\n", 1,
+      "in line 2, which i64 cannot hold" },
     { "dtype: i32, shape: [2, 2]", "1,2\n3,4.0\n", 1, "has '4.0' in line 2, where a whole number is due" },
     { "dtype: i32, shape: [2, 2]", "1,2\n3,x\n", 1, "has 'x' in line 2, where a number is due" },
     { "dtype: f16, shape: [2, 2]", "1,2\n", 3, "is text, which is read as any type but f16 and c64" },
@@ -262,7 +271,8 @@ static const struct { const char *text, *said; } broken_json[] = {
 START_TEST(not_json)
 {
     pipe_text(io_dir, "a.jsonl", broken_json[_i].text);
-    io_fails("buffers: {x: {shape: [2, 2]}}\nstages:\n  - {use: read, path: a.jsonl, out: x}\n" DISCARD, 1, broken_json[_i].said);
+    io_fails("buffers: {x: {shape: [2, 2]}}\nstages:\n  - {use: read, path: a.jsonl, out: x}\n" DISCARD, 1,
+             broken_json[_i].said);
 }
 END_TEST
 

@@ -122,8 +122,8 @@ static bool choose(const bytes *b, const unsigned char *c, size_t n, const char 
         only = c + at;
         len -= len > 4 && !memcmp(name + len - 4, ".npy", 4) ? 4 : 0;
         if (used < 160)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s'%.*s'", all ? ", " : "", len > 60 ? 60 : (int)len,
-                                     name);
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s'%.*s'", all ? ", " : "",
+                                     len > 60 ? 60 : (int)len, name);
         all++;
     }
     if (!*want && all == 1)
@@ -224,10 +224,9 @@ static bool take_header(npz *f, char err[GP_WHY])
     f->data = (int64_t)data, f->given = data;
     if (fortran && f->rows.whole.ndim > 1)
         return gp_why(err, "is in column-major (Fortran) order: save its numpy.ascontiguousarray");
-    if ((int64_t)gp_bytes(&f->rows.whole) != f->is.size - f->data || (f->is.method == STORED && f->is.packed != f->is.size))
-        return gp_why(err, "is damaged: its array has %lld bytes, and %lld are there", (long long)gp_bytes(&f->rows.whole),
-                      (long long)(f->is.size - f->data));
-    return true;
+    int64_t want = (int64_t)gp_bytes(&f->rows.whole), there = f->is.size - f->data;
+    return (want == there && (f->is.method != STORED || f->is.packed == f->is.size))
+        || gp_why(err, "is damaged: its array has %lld bytes, and %lld are there", (long long)want, (long long)there);
 }
 
 static void npz_close(gp_rows *rows)
@@ -257,7 +256,8 @@ static npz *open_bytes(const bytes *from, const gp_rowsfile_how *how, char err[G
     return NULL;
 }
 
-static bool npz_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY])
+static bool npz_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
+                     char err[GP_WHY])
 {
     bytes from = { .fd = -1, .head = h->data, .n = h->n, .size = h->size };
     (void)dtype;
@@ -303,7 +303,7 @@ static bool npz_read(gp_rows *rows, void **own, int64_t first, int64_t n, void *
     if (!rows->in_order) {
         int64_t at = f->is.data + f->data + first * (int64_t)size, want = n * (int64_t)size;
         int64_t got = gp_read_at(f->from.fd, to, (size_t)want, at);
-        return got == want || (got < 0 ? gp_why(err, "cannot be read: %s", strerror(errno)) : gp_why(err, "became shorter"));
+        return got == want || gp_why(err, got < 0 ? "cannot be read: %s" : "became shorter%.0s", strerror(errno));
     }
     if (f->broken || f->next != first)
         return gp_why(err, "is damaged before row %lld", (long long)first);

@@ -48,27 +48,28 @@ struct gp_rowsfile {
     const char *suffix[4], *magic[3];  /* each ends with NULL */
     const char *options[3];            /* those of readers and writers that it takes */
     bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy */
-    int decode_ns;                     /* about how long a core needs for a byte of a frame, where several may read at the
-                                          same time; 0: hardly any time */
-    /* The type of the whole file, of elements of type `dtype` (0: as it is stored). dim[0] is -1 where the head does not
-     * say how many rows there are; all is 0 where it says nothing at all. */
+    /* About how long a core needs for a byte of a frame, where several may read at the same time; 0: hardly any. */
+    int decode_ns;
+    /* The type of the whole file, of elements of type `dtype` (0: as it is stored). dim[0] is -1 where the head does
+     * not say how many rows there are; all is 0 where it says nothing at all. */
     bool (*head)(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY]);
     /* The same of a file that is open and stays so. NULL: an error. */
     gp_rows *(*open)(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY]);
-    /* Reads `n` rows, which are there by `whole`. Any thread, each with an `*own` of its own, NULL at first; of a file in
-     * order one thread at a time, each row once. */
+    /* Reads `n` rows, which are there by `whole`. Any thread, each with an `*own` of its own, NULL at first; of a file
+     * in order one thread at a time, each row once. */
     bool (*read)(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
     void (*leave)(void *own);          /* the file may be closed by now */
     void (*close)(gp_rows *f);
 
     /* NULL when a file of this name can hold such frames, else why not: "WAV holds ...". */
     const char *(*why_not)(const gp_type *type, const char *path);
-    /* Writers have either encode() or the three below it, or none of them. A frame -> what stands for its rows in a file, after what is in
-     * `out`: a file is nothing but that. */
+    /* Writers have either encode() or the three below it, or none of them. A frame -> what stands for its rows in a
+     * file, after what is in `out`: a file is nothing but that. */
     bool (*encode)(const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY]);
-    /* Begins a new, empty file, which is called `path` and stays open until it is finished: for frames of this type. NULL:
-     * an error. */
-    gp_rows_out *(*create)(int fd, const gp_rowsfile_how *how, const gp_type *frame, const char *path, char err[GP_WHY]);
+    /* Begins a new, empty file, which is called `path` and stays open until it is finished: for frames of this type.
+     * NULL: an error. */
+    gp_rows_out *(*create)(int fd, const gp_rowsfile_how *how, const gp_type *frame, const char *path,
+                           char err[GP_WHY]);
     /* Adds rows. After an error, errno says whether a file system was to blame, and no more is added. */
     bool (*append)(gp_rows_out *o, const void *rows, int64_t n, char err[GP_WHY]);
     /* Makes the file whole; `o` is gone, also after an error. */
@@ -86,8 +87,8 @@ gp_filetype gp_rowsfile_named(const char *path);
 /* Does the format take this option? */
 bool gp_rowsfile_takes(gp_filetype as, const char *option);
 
-/* The same by the row of the file, which is of type `as` by its name. `frame`: of those that it is to be cut into, as far
- * as that is known. */
+/* The same by the row of the file, which is of type `as` by its name. `frame`: of those that it is to be cut into, as
+ * far as that is known. */
 bool gp_rowsfile_head(const gp_rowsfile_how *how, gp_filetype as, const gp_rows_head *h, const gp_type *frame,
                       gp_type *whole, char err[GP_WHY]);
 gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, const gp_type *frame, char err[GP_WHY]);

@@ -1,8 +1,8 @@
 /* sound_file.c - recordings: WAV (with RF64), FLAC, Ogg/Vorbis and AIFF, see rows_file.h.
  *
- * Through libsndfile, which is opened by the first pipeline that has a recording. A row has a sample of each channel. One
- * of its handles is for one thread: each worker has its own over the one open file, with its own place to read at. A
- * format that cannot seek to the very sample (Vorbis) is read in order. */
+ * Through libsndfile, which is opened by the first pipeline that has a recording. A row has a sample of each channel.
+ * One of its handles is for one thread: each worker has its own over the one open file, with its own place to read at.
+ * A format that cannot seek to the very sample (Vorbis) is read in order. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -73,8 +73,8 @@ static void open_library(void)
         { 0 },
     };
     gp_errs errs = { .n = 0 };
-    library.ok = gp_dl_open(names, symbol, "is a recording, which", "install libsndfile1 (Debian, Ubuntu)", (gp_loc){ 0 },
-                            &errs);
+    library.ok = gp_dl_open(names, symbol, "is a recording, which", "install libsndfile1 (Debian, Ubuntu)",
+                            (gp_loc){ 0 }, &errs);
     if (!library.ok)
         gp_why(library.why, "%s", errs.e[0].msg);
 }
@@ -163,8 +163,8 @@ static void *open_handle(const sf_library *l, source *s, int mode, sf_info *info
     pthread_mutex_lock(&library.opening);
     void *file = l->open(&io, mode, info, s);
     if (!file && !s->error)
-        gp_why(err, "%s: libsndfile says '%s'", mode == SF_READ ? "is not a recording that gpipe reads (WAV, FLAC, Ogg/Vorbis, "
-               "AIFF)" : "cannot be written", l->why(NULL));
+        gp_why(err, "%s: libsndfile says '%s'", mode == SF_WRITE ? "cannot be written"
+               : "is not a recording that gpipe reads (WAV, FLAC, Ogg/Vorbis, AIFF)", l->why(NULL));
     pthread_mutex_unlock(&library.opening);
     if (s->error)
         gp_why(err, "cannot be %s: %s", mode == SF_READ ? "read" : "written", strerror(s->error));
@@ -267,11 +267,12 @@ static bool take_info(const sf_info *info, const gp_rowsfile_how *how, gp_dtype 
     if (!dtype)
         dtype = stored;
     if (!library.call.get[dtype])
-        return gp_why(err, "holds %s, and 'buffers' declares %s: recordings are read as i16, i32, f32 or f64; another type "
-                      "is made by a 'cast' stage behind this one", gp_dtype_name(stored), gp_dtype_name(dtype));
+        return gp_why(err, "holds %s, and 'buffers' declares %s: recordings are read as i16, i32, f32 or f64; another "
+                      "type is made by a 'cast' stage behind this one", gp_dtype_name(stored), gp_dtype_name(dtype));
     if (dtype < GP_F16 && (stored >= GP_F16 || dtype < stored))
         return gp_why(err, "holds %s, of which %s has not all bits: declare %s, and put a 'cast' stage behind this one",
-                      stored == GP_I32 ? "samples of 24 or 32 bits" : "floats", gp_dtype_name(dtype), gp_dtype_name(stored));
+                      stored == GP_I32 ? "samples of 24 or 32 bits" : "floats", gp_dtype_name(dtype),
+                      gp_dtype_name(stored));
     *whole = (gp_type){ dtype, info->channels > 1 ? 2 : 1, { info->rows, info->channels } };
     if (whole->ndim == 1)
         whole->dim[1] = 0;
@@ -355,15 +356,16 @@ static handle *own_handle(const sound *s, void **own, char err[GP_WHY])
     return NULL;
 }
 
-static bool get_rows(void *file, source *from, const gp_type *whole, int64_t first, int64_t n, void *to, char err[GP_WHY])
+static bool get_rows(void *file, source *from, const gp_type *whole, int64_t first, int64_t n, void *to,
+                     char err[GP_WHY])
 {
     int64_t got = library.call.get[whole->dtype](file, to, n);
     if (got == n && !from->error)
         return true;
     if (from->error)
         return gp_why(err, "cannot be read: %s", strerror(from->error));
-    return gp_why(err, "is cut off or damaged: %lld rows expected at row %lld, %lld found", (long long)n, (long long)first,
-                  (long long)got);
+    return gp_why(err, "is cut off or damaged: %lld rows expected at row %lld, %lld found", (long long)n,
+                  (long long)first, (long long)got);
 }
 
 static bool sound_read(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY])
@@ -422,12 +424,16 @@ static int container_of(const gp_rowsfile *as, const char *path)
 /* FLAC has 24 bits at most. */
 static int codec_of(int container, gp_dtype dtype)
 {
-    return container == SF_OGG ? SF_VORBIS : dtype == GP_I16 ? SF_16 : dtype == GP_F32 ? SF_FLOAT : dtype == GP_F64 ? SF_DOUBLE
-         : container == SF_FLAC ? SF_24 : SF_32;
+    switch (dtype) {
+    case GP_I16: return SF_16;
+    case GP_I32: return container == SF_FLAC ? SF_24 : SF_32;
+    case GP_F32: return container == SF_OGG ? SF_VORBIS : SF_FLOAT;
+    default: return SF_DOUBLE;
+    }
 }
 
-/* A chunk that libsndfile adds to floats has the time of day. Without it the header of an AIFF is shorter; what is left of
- * the longer one would count as rows. */
+/* A chunk that libsndfile adds to floats has the time of day. Without it the header of an AIFF is shorter; what is left
+ * of the longer one would count as rows. */
 static void without_peak(recording *r)
 {
     library.call.command(r->file, SF_PEAK_CHUNK, NULL, 0);
@@ -492,8 +498,8 @@ static bool sound_append(gp_rows_out *o, const void *rows, int64_t n, char err[G
         return gp_why(err, "cannot be written: it would be larger than 4 GiB, the most that %s holds: %s", o->as->name,
                       r->container == SF_WAV ? "name it .rf64, or give each frame a file" : "give each frame a file");
     if (r->container == SF_FLAC && r->dtype == GP_I32 && !are_24_bits(rows, n * r->channels))
-        return gp_why(err, "cannot be written: FLAC holds 24 bits of a sample, the upper ones of an i32, and samples of this "
-                      "frame have more: name it .wav, or 'cast' to i16");
+        return gp_why(err, "cannot be written: FLAC holds 24 bits of a sample, the upper ones of an i32, and samples "
+                      "of this frame have more: name it .wav, or 'cast' to i16");
     for (int64_t i = 0, k; i < n; i += k) {
         k = r->container == SF_OGG && n - i > MOST ? MOST : n - i;
         if (library.call.put[r->dtype](r->file, (const char *)rows + i * r->row_bytes, k) != k || r->to.error)
@@ -530,8 +536,8 @@ static const char *wav_why_not(const gp_type *t, const char *path)
     (void)path;
     if (t->dtype != GP_I16 && t->dtype != GP_I32 && t->dtype != GP_F32 && t->dtype != GP_F64)
         return "WAV and AIFF hold i16, i32, f32 or f64: put a 'cast' stage before this one";
-    return has_channels(t, 1024) ? NULL : "recordings have frames of shape [rows] or [rows, channels], of 1024 channels at "
-                                          "most";
+    return has_channels(t, 1024) ? NULL
+         : "recordings have frames of shape [rows] or [rows, channels], of 1024 channels at most";
 }
 
 static const char *flac_why_not(const gp_type *t, const char *path)
@@ -547,7 +553,8 @@ static const char *ogg_why_not(const gp_type *t, const char *path)
     (void)path;
     if (t->dtype != GP_F32)
         return "Ogg/Vorbis holds f32: put a 'cast' stage before this one";
-    return has_channels(t, 255) ? NULL : "Ogg/Vorbis has frames of shape [rows] or [rows, channels], of 255 channels at most";
+    return has_channels(t, 255) ? NULL
+         : "Ogg/Vorbis has frames of shape [rows] or [rows, channels], of 255 channels at most";
 }
 
 #define SOUND                                                                                              \

@@ -294,7 +294,8 @@ static bool put_number(const char *from, const char *to, gp_dtype t, void *at, i
     return true;
 }
 
-static bool put_row(const layout *l, const char *line, const char *end, gp_dtype t, char *to, int64_t number, char err[GP_WHY])
+static bool put_row(const layout *l, const char *line, const char *end, gp_dtype t, char *to, int64_t number,
+                    char err[GP_WHY])
 {
     const char *p = line, *from, *until;
     size_t size = gp_dtype_size(t);
@@ -326,8 +327,8 @@ static bool take_type(const layout *l, gp_dtype dtype, gp_type *whole, char err[
     if (!l->columns)
         return gp_why(err, "has no rows of numbers");
     if (dtype == GP_F16 || dtype == GP_C64)
-        return gp_why(err, "is text, which is read as any type but f16 and c64: declare f32, and put a 'cast' stage behind "
-                      "this one");
+        return gp_why(err, "is text, which is read as any type but f16 and c64: declare f32, and put a 'cast' stage "
+                      "behind this one");
     *whole = (gp_type){ dtype ? dtype : GP_F64, l->columns > 1 ? 2 : 1, { l->rows, l->columns > 1 ? l->columns : 0 } };
     return true;
 }
@@ -510,13 +511,15 @@ static const char *why_not(const gp_type *t, const char *path)
 
 /* ---- the two of them -------------------------------------------------- */
 
-static bool csv_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY])
+static bool csv_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
+                     char err[GP_WHY])
 {
     (void)how;
     return look(false, h, dtype, whole, err);
 }
 
-static bool jsonl_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY])
+static bool jsonl_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
+                       char err[GP_WHY])
 {
     (void)how;
     return look(true, h, dtype, whole, err);

@@ -100,7 +100,8 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o)
         return gp_shape_fail(s, opt, "'%s' is only for raw data, not for '%s'", opt, o->path);
     if (!gp_read_is_pictures(o) && !gp_shape_without(s, "orientation", "a file that is not a picture"))
         return false;
-    if (!gp_rowsfile_takes(o->as, "sample_rate") && !gp_shape_without(s, "sample_rate", "a file that is not a recording"))
+    if (!gp_rowsfile_takes(o->as, "sample_rate")
+        && !gp_shape_without(s, "sample_rate", "a file that is not a recording"))
         return false;
     if (!gp_rowsfile_takes(o->as, "member") && !gp_shape_without(s, "member", "a file that is not a .npz"))
         return false;
@@ -143,12 +144,15 @@ static bool has_dtype(const gp_type *found, const gp_type *t, char why[GP_WHY])
 /* Of a file that does not say in its head what it holds. */
 static bool is_declared(const gp_type *t, char why[GP_WHY])
 {
-    return (t->dtype && t->ndim) || gp_why(why, "has more than a MiB, and says at its end what its arrays are, where gpipe "
-                                           "looks later: declare dtype and shape of the output under 'buffers:'");
+    return (t->dtype && t->ndim)
+        || gp_why(why, "has more than a MiB, and says at its end what its arrays are, where gpipe looks later: declare "
+                  "dtype and shape of the output under 'buffers:'");
 }
 
-/* The same of a list of rows. One that is not declared is a frame where there are many, whose rows then have to be known. */
-static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, bool many, gp_cut *cut, char why[GP_WHY])
+/* The same of a list of rows. One that is not declared is a frame where there are many, whose rows then have to be
+ * known. */
+static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, bool many, gp_cut *cut,
+                       char why[GP_WHY])
 {
     char have[128], want[128], columns[32] = "";
     if (!found->ndim)
@@ -164,9 +168,9 @@ static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, 
     if (found->ndim > 1)
         snprintf(columns, sizeof columns, ", %lld", (long long)found->dim[1]);
     if (!t->ndim)
-        return gp_why(why, "holds %s: how many rows make a frame? declare the shape of the output under 'buffers:', for "
-                      "instance shape: [%d%s]", gp_rowsfile_text(found, have), gp_rowsfile_takes(o->as, "sample_rate") ? 4096 : 1000,
-                      columns);
+        return gp_why(why, "holds %s: how many rows make a frame? declare the shape of the output under 'buffers:', "
+                      "for instance shape: [%d%s]", gp_rowsfile_text(found, have),
+                      gp_rowsfile_takes(o->as, "sample_rate") ? 4096 : 1000, columns);
     return gp_cut_type(cut, found, t, why)
         || (found->dim[0] < 0 && gp_why(why, "holds %s, which cannot be cut into frames of %s",
                                         gp_rowsfile_text(found, have), gp_type_text(t, want)));

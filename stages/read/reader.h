@@ -80,7 +80,7 @@ bool gp_read_shape(gp_shape *s);
 bool gp_read_is_pictures(const gp_read_opts *o);
 bool gp_read_is_rows(const gp_read_opts *o);
 gp_cut_how gp_read_cut(const gp_read_opts *o);
-/* As which type the elements of such frames lie in the file: with other bytes to an element, where it is one of pairs. */
+/* As which type the elements of such frames lie in the file, where an element of pairs has fewer bytes. */
 gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame);
 /* Is a file's frame one of those that are declared with bounds? */
 bool gp_read_fits(const gp_type *found, const gp_type *most, unsigned varies, char why[GP_WHY]);

@@ -173,8 +173,9 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
     }
     if (k < n)
         f[k].status = GP_AGAIN;
+    bool text = gp_write_is_text(o);
     if (w->rows ? append_rows(w, v, k, why)
-                : (!gp_write_is_text(o) || spell(w, f, k, v, why)) && append(w, v, gp_write_is_text(o) ? 1 : k, rows, why))
+                : (!text || spell(w, f, k, v, why)) && append(w, v, text ? 1 : k, rows, why))
         return true;
     gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : GP_E_RUN;
     return (k == 1 ? gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s",

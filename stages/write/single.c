@@ -98,8 +98,9 @@ static gp_status put_file(gp_writer *w, gp_call *c, const gp_frame *f, const cha
         return GP_DROP;
     d->file.frame = f->index, d->file.number = w->first + f->index;
     gp_status s = gp_writer_reach(c, &d->file, path, why);
-    if (s == GP_OK && !((gp_write_is_sound(w->o) ? put_recording(w, d, in, path, why) : gp_write_all(d->file.fd, v, 2, why))
-                        && gp_outfile_commit(&d->file, why)))
+    bool ok = s == GP_OK && (gp_write_is_sound(w->o) ? put_recording(w, d, in, path, why)
+                                                     : gp_write_all(d->file.fd, v, 2, why));
+    if (s == GP_OK && !(ok && gp_outfile_commit(&d->file, why)))
         s = GP_FAILED;
     int error = errno;
     gp_outfile_drop(&d->file);
