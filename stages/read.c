@@ -21,7 +21,7 @@ static void close_reader(void *state)
     for (int i = 0; r->stem && r->stem[i]; i++)
         free(r->stem[i]);
     for (int i = 0; r->worker && i < r->workers; i++)
-        free(r->worker[i].room.data);
+        free(r->worker[i].room.data), gp_rowsfile_leave(&r->worker[i].own);
     pthread_cond_destroy(&r->turn);
     pthread_mutex_destroy(&r->lock);
     free(r->stem);
@@ -56,6 +56,24 @@ static bool open_reader(const gp_open *g, void **state)
     return ok || gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
 }
 
+/* Pairs of whole numbers -> c64, in place: the last one first, as it takes more room. */
+static void widen(void *data, int64_t n, const gp_read_opts *o)
+{
+    gp_c64 *to = data;
+    const int8_t *byte = data;
+    while (n-- > 0) {
+        int16_t pair[2];
+        if (o->stored == GP_STORED_CI8)
+            pair[0] = byte[2 * n], pair[1] = byte[2 * n + 1];
+        else
+            memcpy(pair, byte + 4 * n, sizeof pair);
+        if (o->stored == GP_STORED_CI16 && o->endian == GP_BIG)
+            for (int k = 0; k < 2; k++)
+                pair[k] = (int16_t)__builtin_bswap16((uint16_t)pair[k]);
+        to[n] = (gp_c64){ pair[0], pair[1] };
+    }
+}
+
 static bool run(gp_call *c, gp_frame *f, int n)
 {
     gp_reader *r = c->state;
@@ -71,7 +89,9 @@ static bool run(gp_call *c, gp_frame *f, int n)
             s = gp_pace_wait(&r->pace, c, o->rate, f[i].index, i == 0);
         if (s == GP_OK)
             s = o->live ? gp_reader_stream(r, c, &f[i], i == 0) : gp_reader_file(r, c, &f[i]);
-        if (s == GP_OK && o->endian == GP_BIG)
+        if (s == GP_OK && o->stored)
+            widen(f[i].out[0].data, gp_count(&f[i].out[0].type), o);
+        else if (s == GP_OK && o->endian == GP_BIG)
             gp_swap(f[i].out[0].data, &f[i].out[0].type);
         f[i].status = s;
         if (s == GP_END || s == GP_STOPPED)
@@ -88,13 +108,14 @@ static bool run(gp_call *c, gp_frame *f, int n)
 static void advise(gp_advice *a)
 {
     const gp_read_opts *o = a->opts;
-    strcpy(a->text, gp_read_is_pictures(o) ? "store its frames as .npy, which need no decoding"
+    strcpy(a->text, gp_read_is_pictures(o) || gp_read_is_rows(o) ? "store its frames as .npy, which need no decoding"
                                    : "store a smaller type, and cast it on the device");
 }
 
 static const gp_port out[] = {
-    { "out", .help = "declared under 'buffers:', else: a picture or a .npy of a list is one frame; a "
-                     "single .npy is cut at each index of axis 0 (a 1-D one has to be declared)" },
+    { "out", .help = "declared under 'buffers:', else: a picture or a file of a list is one frame; a "
+                     "single .npy is cut at each index of axis 0 (a 1-D one, a recording and text have to be "
+                     "declared)" },
     { 0 }
 };
 
@@ -103,12 +124,15 @@ static const gp_opt options[] = {
       .help = "a file; a glob ('*.png'), in byte order; a number ('img_%05d.png'), all that are there, "
               "from the lowest on; a FIFO, or stdin" },
     { GP_ENUM(gp_read_opts, format), .def = "auto", .choices = GP_FORMATS,
-      .help = "auto: .npy and pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm) by the file's extension, all "
-              "else is raw; which picture it is, its first bytes say" },
+      .help = "auto: .npy, .npz, pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm), recordings (.wav .rf64 .flac .ogg "
+              ".oga .aiff .aif .aifc) and text (.csv .tsv .jsonl .ndjson) by the file's extension, all else is "
+              "raw; which picture or recording it is, its first bytes say" },
     { GP_INT(gp_read_opts, offset), .min = 0, .max = 1e15, .unit = "bytes",
       .help = "raw: where the data begin in each file" },
     { GP_INT(gp_read_opts, skip), .min = 0, .max = 1e15, .unit = "bytes",
       .help = "raw: what stands before each frame and is not data" },
+    { GP_ENUM(gp_read_opts, stored), .def = "same", .choices = "same|ci8|ci16",
+      .help = "raw: of c64, how a number is stored: as pairs of i8 or i16, of which each value stays as it is" },
     { GP_ENUM(gp_read_opts, endian), .def = "little", .choices = "little|big",
       .help = "raw: the order of bytes in an element" },
     { GP_ENUM(gp_read_opts, tail), .def = "error", .choices = "error|ignore",
@@ -121,6 +145,9 @@ static const gp_opt options[] = {
               "another, as a FIFO does not tell two apart that have it open at once" },
     { GP_FLOAT(gp_read_opts, rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "frames a second; 0: as fast as they can be read" },
+    { GP_TEXT(gp_read_opts, member), .help = "npz: which array, where there are several" },
+    { GP_INT(gp_read_opts, sample_rate), .min = 0, .max = 1e9, .unit = "Hz",
+      .help = "wav, flac, ogg, aiff: a file with another is an error; 0: any" },
     { GP_ENUM(gp_read_opts, orientation), .def = "apply", .choices = "apply|keep",
       .help = "jpeg: turn pictures upright, as their EXIF data say, or keep them as they are stored" },
     { 0 }
@@ -128,7 +155,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_read = {
     GP_KIND("read"),
-    .help = "frames from pictures, .npy or raw files, a FIFO or standard input",
+    .help = "frames from pictures, recordings, text, .npy, raw files, FIFOs, stdin",
     .out = out,
     .opts = options, .opts_size = sizeof(gp_read_opts),
     .max_run = MAX_RUN, .by_number = true,

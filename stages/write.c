@@ -16,14 +16,17 @@
 static void close_writer(void *state)
 {
     gp_writer *w = state;
+    char why[GP_WHY];
     if (!w)
         return;
+    if (w->rows)
+        w->rows->as->finish(w->rows, why);
     for (int i = 0; w->worker && i < w->workers; i++) {
         gp_outfile *f = &w->worker[i].file;
         if (!w->o->single && w->joined.dim[0])
             gp_outfile_keep(f);
         gp_outfile_drop(f);
-        free(w->worker[i].picture.data);
+        free(w->worker[i].encoded.data);
     }
     gp_outfile_drop(&w->held);
     free(w->worker);
@@ -83,7 +86,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
 static void advise(gp_advice *a)
 {
     const gp_write_opts *o = a->opts;
-    if (!gp_write_is_pictures(o))
+    if (!gp_write_is_pictures(o) && !gp_rowsfile_of(o->as))
         strcpy(a->text, "write a smaller type, or less of each frame");
     else if (gp_picfile_takes(o->as, "compression") && o->compression > 0)
         a->opt = "compression", strcpy(a->value, o->compression > 1 ? "1" : "0");
@@ -92,7 +95,8 @@ static void advise(gp_advice *a)
 }
 
 static const gp_port in[] = {
-    { "in", GP_ACCEPT_ANY, .help = "frames; PNG, PNM: u8 or u16; JPEG: u8; PFM: f32" }, { 0 }
+    { "in", GP_ACCEPT_ANY, .help = "frames; PNG, PNM: u8 or u16; JPEG: u8; PFM, Ogg: f32; WAV, AIFF: i16, i32, f32 "
+      "or f64; FLAC: i16, i32; text: all but f16 and c64" }, { 0 }
 };
 
 static const gp_opt options[] = {
@@ -100,9 +104,9 @@ static const gp_opt options[] = {
       .help = "one file a frame with %05d (its number) or %n (its source file's name), else one "
               "file for all; or stdout" },
     { GP_ENUM(gp_write_opts, format), .def = "auto", .choices = GP_FORMATS,
-      .help = "auto: .npy and pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm) by the file's extension, all "
-              "else is raw" },
-    { GP_BOOL(gp_write_opts, stack), .help = "one .npy for all: join frames along a new axis 0" },
+      .help = "auto: .npy, pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm), recordings (.wav .rf64 .flac .ogg "
+              ".oga .aiff .aif .aifc) and text (.csv .tsv .jsonl .ndjson) by the file's extension, all else is raw" },
+    { GP_BOOL(gp_write_opts, stack), .help = "one .npy or text for all: join frames along a new axis 0" },
     { GP_BOOL(gp_write_opts, live),
       .help = "one file for all has its name from the start (where it replaces one, from frame 0 "
               "on), not only when it is whole, and the header of a .npy always says how many rows "
@@ -115,15 +119,17 @@ static const gp_opt options[] = {
     { GP_INT(gp_write_opts, start), .min = 0, .max = 1e18, .help = "with %05d: the first number" },
     { GP_INT(gp_write_opts, compression), .def = "3", .min = 0, .max = 9,
       .help = "png: 0 is fast, 9 is small" },
-    { GP_INT(gp_write_opts, quality), .def = "90", .min = 1, .max = 100, .help = "jpeg: 1 is small, 100 is good" },
+    { GP_INT(gp_write_opts, quality), .def = "90", .min = 1, .max = 100, .help = "jpeg, ogg: 1 is small, 100 is good" },
     { GP_ENUM(gp_write_opts, subsampling), .def = "4:2:0", .choices = GP_SUBSAMPLING,
       .help = "jpeg: how many pixels share a colour: four, two side by side, none" },
+    { GP_INT(gp_write_opts, sample_rate), .min = 1, .max = 1e9, .unit = "Hz",
+      .help = "wav, flac, ogg, aiff: rows a second; required, as a frame does not say it" },
     { 0 }
 };
 
 const gp_kind gp_kind_write = {
     GP_KIND("write"),
-    .help = "frames to pictures, .npy or raw files or to standard output",
+    .help = "frames to pictures, recordings, text, .npy, raw files or stdout",
     .in = in,
     .opts = options, .opts_size = sizeof(gp_write_opts),
     .max_run = GP_WRITE_RUN,

@@ -231,6 +231,7 @@ expect 'own kernel' 0 'out' "$GPIPE" run examples/own-kernel/own-kernel.yaml --s
 # as its first line says
 mkdir "$tmp/readme"
 cp examples/data/* examples/heartbeat/bandpass.npy "$tmp/readme/"
+cp tests/data/sound/f32.wav "$tmp/readme/speech.wav"
 awk -v dir="$tmp/readme/" '
     /^```yaml/ {file = dir "block" ++n ".yaml"; next}
     /^```(lua|cuda)/ {named = 1; next}

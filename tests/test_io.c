@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "iotest.h"
@@ -76,6 +77,91 @@ START_TEST(skips_and_swaps)
                   "  - {use: write, path: out.raw}\n", swaps[i].dtype));
         io_holds("out.raw", swaps[i].out, 8);
     }
+}
+END_TEST
+
+/* Pairs of whole numbers are c64 of the same values: of a file in blocks, each a frame of its own length, and of a
+ * FIFO. */
+static const struct { const char *stored; int bytes; bool big; } pairs[] = {
+    { "ci8", 1, false }, { "ci16", 2, false }, { "ci16, endian: big", 2, true }, { "ci8, endian: big", 1, true },
+};
+
+static void spell_pairs(const char *name, int skip, int bytes, bool big, int fd)
+{
+    unsigned char raw[2 * 2 * 1003 + 8] = "12345";
+    size_t n = (size_t)skip;
+    for (int i = 0; i < 2 * 1003; i++) {
+        int x = bytes == 1 ? i % 256 - 128 : i * 37 % 65536 - 32768;
+        raw[n++] = (unsigned char)(big && bytes == 2 ? x >> 8 : x);
+        if (bytes == 2)
+            raw[n++] = (unsigned char)(big ? x : x >> 8);
+    }
+    if (fd < 0)
+        pipe_file(io_dir, name, raw, n);
+    else if (write(fd, raw, n) != (ssize_t)n)
+        _exit(1);
+}
+
+static void hold_pairs(int bytes)
+{
+    static gp_c64 want[1003];
+    for (int i = 0; i < 1003; i++)
+        for (int k = 0; k < 2; k++)
+            (k ? &want[i].im : &want[i].re)[0] = (float)(bytes == 1 ? (2 * i + k) % 256 - 128
+                                                                    : (2 * i + k) * 37 % 65536 - 32768);
+    io_holds("out.raw", want, sizeof want);
+}
+
+START_TEST(pairs_of_whole_numbers)
+{
+    char y[600], fifo[600];
+    int status, bytes = pairs[_i].bytes;
+    spell_pairs("in.raw", 5, bytes, pairs[_i].big, -1);
+    for (int workers = 1; workers < 4; workers += 2) {
+        ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [100]}}\nstages:\n"
+            "  - {use: read, path: in.raw, offset: 5, stored: %s, workers: %d, out: x}\n"
+            "  - {use: write, path: out.raw}\n", pairs[_i].stored, workers)), 11);
+        hold_pairs(bytes);
+    }
+    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {dtype: c64, shape: ['<=2000']}}\nstages:\n"
+        "  - {use: read, path: in.raw, offset: 5, stored: %s, out: x}\n"
+        "  - {use: write, path: 'out%%d.raw'}\n", pairs[_i].stored)), 1);
+    ck_assert_int_eq(rename(io_path("out0.raw", y), io_path("out.raw", fifo)), 0);
+    hold_pairs(bytes);
+    ck_assert_int_eq(mkfifo(io_path("fifo", fifo), 0600), 0);
+    pid_t child = fork();
+    if (!child) {
+        spell_pairs(NULL, 0, bytes, pairs[_i].big, open(fifo, O_WRONLY));
+        _exit(0);
+    }
+    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [10, 10]}}\nstages:\n"
+                                   "  - {use: read, path: fifo, stored: %s, tail: ignore, out: x}\n"
+                                   "  - {use: discard}\n  - {name: w, use: write, in: x, path: w.raw}\n",
+                                   pairs[_i].stored)), 10);
+    ck_assert(waitpid(child, &status, 0) == child && !status);
+    size_t n, all;
+    char *w = pipe_read(io_dir, "w.raw", &n), *want = pipe_read(io_dir, "out.raw", &all);
+    ck_assert_uint_eq(n, 1000 * sizeof(gp_c64));       /* ten rows of ten, ten times; three numbers are left */
+    ck_assert(!memcmp(w, want, n));
+    free(w), free(want);
+}
+END_TEST
+
+static const struct { const char *type, *read, *said; } no_pairs[] = {
+    { "dtype: f32, shape: [4]", "in.raw, stored: ci8",
+      "pairs of whole numbers are read as c64, and 'buffers' declares f32" },
+    { "depth: 3", "in.raw, stored: ci8", "declare dtype and shape" },
+    { "shape: [3]", "in.raw, stored: ci16", "has 1 bytes after its last whole row of 4 bytes" },
+    { "shape: [3]", "in.npy, stored: ci16", "'stored' is only for raw data" },
+};
+
+START_TEST(not_pairs)
+{
+    char y[400];
+    pipe_file(io_dir, "in.raw", "123456789", 9);
+    io_count_npy("in.npy", U8(3, 3), 0);
+    io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: %s, out: x}\n  - {use: discard}\n",
+                  no_pairs[_i].type, no_pairs[_i].read), 3, no_pairs[_i].said);
 }
 END_TEST
 
@@ -299,6 +385,8 @@ Suite *suite_io(void)
     LOOP(cuts_raw, raw_cuts);
     LOOP(cuts_npy, npy_cuts);
     tcase_add_test(tc, skips_and_swaps);
+    LOOP(pairs_of_whole_numbers, pairs);
+    LOOP(not_pairs, no_pairs);
     tcase_add_test(tc, stacks);
     tcase_add_test(tc, globs_in_order);
     tcase_add_test(tc, numbered);

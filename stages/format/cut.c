@@ -43,30 +43,37 @@ static bool same_dims(const int64_t *a, const int64_t *b, int n)
     return !memcmp(a, b, sizeof *a * (size_t)n);
 }
 
+bool gp_cut_type(gp_cut *c, const gp_type *whole, const gp_type *frame, char err[GP_WHY])
+{
+    char have[128], want[128];
+    int extra = whole->ndim - frame->ndim;
+    if (whole->dtype != frame->dtype)
+        return gp_why(err, "holds %s, not %s", gp_dtype_name(whole->dtype),
+                      gp_dtype_name(frame->dtype));
+    if (extra == 0 ? !same_dims(whole->dim + 1, frame->dim + 1, frame->ndim - 1)
+                   : extra != 1 || !same_dims(whole->dim + 1, frame->dim, frame->ndim))
+        return gp_why(err, "holds %s, which cannot be cut into frames of %s", gp_type_text(whole, have),
+                      gp_type_text(frame, want));
+    if (!start(c, frame, err))
+        return false;
+    c->rows = whole->dim[0] * (extra ? frame->dim[0] : 1);
+    return true;
+}
+
 bool gp_cut_npy(gp_cut *c, const void *head, size_t n, int64_t size, const gp_type *frame,
                 const gp_cut_how *how, char err[GP_WHY])
 {
     gp_type t;
     size_t data;
     bool fortran;
-    char have[128], want[128];
     if (!gp_npy_parse(head, n, &t, &data, &fortran, err))
         return false;
     if (fortran && t.ndim > 1)
         return gp_why(err, "is in column-major (Fortran) order: save its "
                            "numpy.ascontiguousarray");
-    int extra = t.ndim - frame->ndim;
-    if (t.dtype != frame->dtype)
-        return gp_why(err, "holds %s, not %s", gp_dtype_name(t.dtype),
-                      gp_dtype_name(frame->dtype));
-    if (extra == 0 ? !same_dims(t.dim + 1, frame->dim + 1, frame->ndim - 1)
-                   : extra != 1 || !same_dims(t.dim + 1, frame->dim, frame->ndim))
-        return gp_why(err, "holds %s, which cannot be cut into frames of %s", gp_type_text(&t, have),
-                      gp_type_text(frame, want));
-    if (!start(c, frame, err))
+    if (!gp_cut_type(c, &t, frame, err))
         return false;
     c->data = (int64_t)data;
-    c->rows = t.dim[0] * (extra ? frame->dim[0] : 1);
     int64_t bytes = (int64_t)gp_bytes(&t), found = size - c->data;
     if (found < bytes)
         return gp_why(err, "is cut off: its header says %lld bytes of data, %lld are there",

@@ -24,6 +24,10 @@ typedef struct gp_cut_how { int64_t offset, skip; bool ignore_tail; } gp_cut_how
 bool gp_cut_raw(gp_cut *c, int64_t size, const gp_type *frame, const gp_cut_how *how,
                 char err[GP_WHY]);
 
+/* Frames of type `frame` in an array of type `whole`, whose data begin at 0. How many rows that has may not be known
+ * yet: dim[0] is -1 then. */
+bool gp_cut_type(gp_cut *c, const gp_type *whole, const gp_type *frame, char err[GP_WHY]);
+
 /* Frames of type `frame` in a .npy file that begins with `head`. */
 bool gp_cut_npy(gp_cut *c, const void *head, size_t n, int64_t size, const gp_type *frame,
                 const gp_cut_how *how, char err[GP_WHY]);

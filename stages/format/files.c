@@ -7,18 +7,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "picture_file.h"
+#include "rows_file.h"
 
 gp_filetype gp_filetype_of(const char *path)
 {
     const char *dot = strrchr(path, '.');
-    gp_filetype picture = gp_picfile_named(path);
-    return picture ? picture : dot && !strcasecmp(dot, ".npy") ? GP_NPY : GP_RAW;
+    gp_filetype picture = gp_picfile_named(path), rows = gp_rowsfile_named(path);
+    return picture ? picture : rows ? rows : dot && !strcasecmp(dot, ".npy") ? GP_NPY : GP_RAW;
 }
 
 const char *gp_foreign_extension(const char *path)
 {
-    static const char *const foreign[] = { ".gif", ".bmp", ".tif", ".tiff", ".webp", ".npz", ".mat", ".h5",
-                                           ".hdf5", ".wav", ".flac", ".mp3", ".ogg", ".mp4", ".avi", ".mkv" };
+    static const char *const foreign[] = { ".gif", ".bmp", ".tif", ".tiff", ".webp", ".mat", ".h5",
+                                           ".hdf5", ".mp3", ".m4a", ".opus", ".mp4", ".avi", ".mkv" };
     const char *dot = strrchr(path, '.');
     for (size_t i = 0; dot && i < sizeof foreign / sizeof *foreign; i++)
         if (!strcasecmp(dot, foreign[i]))

@@ -10,8 +10,11 @@
 #include "base/path.h"
 #include "gpipe/stage.h"
 
-/* From GP_PICTURE on: a picture, see picture_file.h. */
-typedef enum gp_filetype { GP_AUTO, GP_RAW, GP_NPY, GP_PICTURE } gp_filetype;
+/* From GP_PICTURE on: a picture, see picture_file.h; from GP_ROWS on: a list of rows, see rows_file.h. */
+typedef enum gp_filetype { GP_AUTO, GP_RAW, GP_NPY, GP_PICTURE, GP_ROWS = GP_PICTURE + 4 } gp_filetype;
+
+/* Choices of an option `format`: those of gp_filetype, then the rows of both tables. */
+#define GP_FORMATS "auto|raw|npy|png|jpeg|pnm|pfm|wav|flac|ogg|aiff|csv|jsonl|npz"
 
 /* By the extension of the name; raw for any other. */
 gp_filetype gp_filetype_of(const char *path);

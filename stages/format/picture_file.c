@@ -5,6 +5,7 @@
 
 static const gp_picfile *const table[] = { &gp_png, &gp_jpeg, &gp_pnm, &gp_pfm };
 enum { ROWS = sizeof table / sizeof *table };
+_Static_assert(GP_PICTURE + ROWS == GP_ROWS, "the table of rows follows that of pictures");
 
 const gp_picfile *gp_picfile_of(gp_filetype as)
 {
@@ -28,14 +29,6 @@ bool gp_picfile_takes(gp_filetype as, const char *option)
         if (!strcmp(*o, option))
             return true;
     return false;
-}
-
-const char *gp_picfile_taking(const char *option)
-{
-    int i = 0;
-    while (i < ROWS - 1 && !gp_picfile_takes((gp_filetype)(GP_PICTURE + i), option))
-        i++;
-    return table[i]->name;
 }
 
 /* The row of a file that begins with `head`; NULL: no format is like it. */

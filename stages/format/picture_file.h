@@ -9,9 +9,6 @@
 
 #include "files.h"
 
-/* Choices of an option `format`: those of gp_filetype, then the rows of the table. */
-#define GP_FORMATS "auto|raw|npy|png|jpeg|pnm|pfm"
-
 /* What options say of pictures. */
 typedef struct gp_picfile_how {
     gp_filetype format;                /* GP_AUTO: as the file says */
@@ -50,9 +47,8 @@ const gp_picfile *gp_picfile_of(gp_filetype as);
 /* By the extension of the name; GP_AUTO for one that is no picture's. */
 gp_filetype gp_picfile_named(const char *path);
 
-/* Does the format take this option of writers? The name of the one that does. */
+/* Does the format take this option of writers? */
 bool gp_picfile_takes(gp_filetype as, const char *option);
-const char *gp_picfile_taking(const char *option);
 
 /* The same by the row of the file, which is called `path`. */
 bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *head, size_t n, gp_type *type,

@@ -3,7 +3,7 @@
  * Where a file is one frame, a frame's number says which. Files that are cut into pieces are opened one after the
  * other, since each says how many it has; then its pieces are read at the same time by all workers. A file that cannot
  * be opened costs one frame: the next is from the next file. A piece that cannot be read costs its own, so that numbers
- * depend on what files say when they are opened. */
+ * depend on what files say when they are opened. A file whose rows can be read in their order only is read by turns. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,8 +14,11 @@
 
 void gp_piece_release(gp_piece_file *f)
 {
-    if (f && !--f->users)
-        close(f->fd);
+    if (!f || --f->users)
+        return;
+    gp_rowsfile_close(f->rows);
+    f->rows = NULL;
+    close(f->fd);
 }
 
 /* ---- what is in a file ------------------------------------------------ */
@@ -38,7 +41,8 @@ static bool take_shape(const gp_reader *r, gp_view *v, const gp_type *found, cha
 static bool take_rows(const gp_reader *r, gp_view *v, int64_t size, char why[GP_WHY])
 {
     gp_type found = r->most;
-    int64_t row = (int64_t)gp_bytes(&found) / found.dim[0], rows = (size - r->o->offset - r->o->skip) / row;
+    gp_type stored = gp_read_stored(r->o, &found);
+    int64_t row = (int64_t)gp_bytes(&stored) / found.dim[0], rows = (size - r->o->offset - r->o->skip) / row;
     found.dim[0] = rows > 1 ? rows : 1;
     return take_shape(r, v, &found, why);
 }
@@ -50,6 +54,24 @@ static bool take_header(const gp_reader *r, const gp_growbuf *room, gp_view *v, 
     bool fortran;
     return gp_npy_parse((const char *)room->data, room->n, &found, &data, &fortran, why)
         && take_shape(r, v, &found, why);
+}
+
+/* Of a file that is an array: are its rows those of the first? */
+static bool has_rows_of_first(const gp_reader *r, const gp_piece_file *f, const gp_type *frame, char why[GP_WHY])
+{
+    if (r->o->same_rows && f->cut.rows != frame->dim[0])
+        return gp_why(why, "has %lld rows, the first file %lld: declare the output's shape to "
+                           "cut files of different length", (long long)f->cut.rows,
+                      (long long)frame->dim[0]);
+    return true;
+}
+
+/* Opens a list of rows. */
+static bool look_into_rows(const gp_reader *r, gp_piece_file *f, gp_view *v, char why[GP_WHY])
+{
+    f->rows = gp_rowsfile_open(&r->o->rows, r->o->as, f->fd, &v->type, why);
+    return f->rows && (!r->o->varies || take_shape(r, v, &f->rows->whole, why))
+        && gp_cut_type(&f->cut, &f->rows->whole, &v->type, why) && has_rows_of_first(r, f, &v->type, why);
 }
 
 /* Finds out how a file that is open is cut; of a picture, reads it whole. */
@@ -67,16 +89,17 @@ static bool look_into(gp_reader *r, gp_read_worker *w, gp_piece_file *f, gp_view
     posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     if (gp_read_is_pictures(o))
         return gp_read_file(f->fd, SIZE_MAX, room, why);
-    if (o->as == GP_RAW)
-        return (!o->varies || take_rows(r, v, st.st_size, why)) && gp_cut_raw(&f->cut, st.st_size, frame, &as, why);
-    if (!gp_read_file(f->fd, GP_READ_HEAD, room, why) || (o->varies && !take_header(r, room, v, why))
-        || !gp_cut_npy(&f->cut, room->data, room->n, st.st_size, frame, &as, why))
+    if (gp_read_is_rows(o))
+        return look_into_rows(r, f, v, why);
+    if (o->as == GP_RAW && o->varies && !take_rows(r, v, st.st_size, why))
         return false;
-    if (o->same_rows && f->cut.rows != frame->dim[0])
-        return gp_why(why, "has %lld rows, the first file %lld: declare the output's shape to "
-                           "cut files of different length", (long long)f->cut.rows,
-                      (long long)frame->dim[0]);
-    return true;
+    if (o->as == GP_RAW) {
+        gp_type stored = gp_read_stored(o, frame);
+        return gp_cut_raw(&f->cut, st.st_size, &stored, &as, why);
+    }
+    return gp_read_file(f->fd, GP_READ_HEAD, room, why) && (!o->varies || take_header(r, room, v, why))
+        && gp_cut_npy(&f->cut, room->data, room->n, st.st_size, frame, &as, why)
+        && has_rows_of_first(r, f, frame, why);
 }
 
 /* Opens a file, and finds out how it is cut. */
@@ -107,11 +130,25 @@ static bool decode(gp_reader *r, gp_read_worker *w, int file, gp_view *v, char w
         && gp_picfile_decode(as, path_of(r, file), w->room.data, w->room.n, &v->type, v->data, why);
 }
 
-static bool read_piece(const gp_piece_file *f, int64_t piece, gp_view *v, char why[GP_WHY])
+/* Rows of the file, of which a frame may be one or several. */
+static bool read_rows(gp_piece_file *f, gp_read_worker *w, int64_t at, int64_t rows, gp_view *v, char why[GP_WHY])
+{
+    gp_type row = f->rows->whole;
+    row.dim[0] = 1;
+    int64_t bytes = (int64_t)gp_bytes(&row);
+    if (!gp_rowsfile_read(f->rows, &w->own, at / bytes, rows * f->cut.row_bytes / bytes, v->data, why))
+        return false;
+    v->type.dim[0] = rows;
+    return true;
+}
+
+static bool read_piece(gp_piece_file *f, gp_read_worker *w, int64_t piece, gp_view *v, char why[GP_WHY])
 {
     int64_t at, rows;
     if (!gp_cut_frame(&f->cut, piece, &at, &rows))
         return gp_why(why, "has no rows");
+    if (f->rows)
+        return read_rows(f, w, at, rows, v, why);
     int64_t want = rows * f->cut.row_bytes, got = gp_read_at(f->fd, v->data, (size_t)want, at);
     if (got < 0)
         return gp_why(why, "cannot be read: %s", strerror(errno));
@@ -130,6 +167,7 @@ struct place {
     gp_piece_file *in;     /* NULL: the file is one frame */
     int64_t piece;
     bool none;                 /* there are none to be repeated */
+    bool is_read, ok;          /* it was read as it was found, and could be */
 };
 
 /* ---- which of them --------------------------------------------------- */
@@ -137,7 +175,7 @@ struct place {
 /* Is a file one frame, whatever is in it? */
 static bool is_whole(const gp_read_opts *o)
 {
-    return gp_read_is_pictures(o) || o->same_rows || (o->varies && o->as == GP_NPY);
+    return gp_read_is_pictures(o) || o->same_rows || (o->varies && o->as != GP_RAW);
 }
 
 void gp_reader_over(gp_reader *r, uint64_t frame)
@@ -200,6 +238,8 @@ static gp_status find_piece(gp_reader *r, gp_read_worker *w, gp_frame *f, struct
     while (r->next != f->index && r->over > f->index)
         pthread_cond_wait(&r->turn, &r->lock);
     gp_status s = r->over <= f->index ? GP_STOPPED : next_piece(r, w, &f->out[0], p, why);
+    if (s == GP_OK && p->in->rows && p->in->rows->in_order)
+        p->is_read = true, p->ok = read_piece(p->in, w, p->piece, &f->out[0], why);
     r->next += s != GP_STOPPED;
     pthread_cond_broadcast(&r->turn);
     pthread_mutex_unlock(&r->lock);
@@ -235,7 +275,7 @@ static bool read_whole(gp_reader *r, gp_read_worker *w, gp_frame *f, int file, c
     if (!open_file(r, w, &w->whole, file, v, why))
         return false;
     f->name = r->stem[file];
-    bool ok = gp_read_is_pictures(r->o) || read_piece(&w->whole, 0, v, why);
+    bool ok = gp_read_is_pictures(r->o) || read_piece(&w->whole, w, 0, v, why);
     gp_piece_release(&w->whole);
     return ok && (!gp_read_is_pictures(r->o) || decode(r, w, file, v, why));
 }
@@ -255,7 +295,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
         ok = read_whole(r, w, f, p.file, why);
     } else {
         f->name = r->stem[p.file];
-        ok = read_piece(p.in, p.piece, &f->out[0], why);
+        ok = p.is_read ? p.ok : read_piece(p.in, w, p.piece, &f->out[0], why);
         pthread_mutex_lock(&r->lock);
         gp_piece_release(p.in);
         pthread_mutex_unlock(&r->lock);

@@ -1,16 +1,29 @@
 /* look.c - which files a `read` stage has, and what is in them, see reader.h. */
+#include <stdio.h>
 #include <string.h>
 #include "base/npy.h"
 #include "reader.h"
 
 bool gp_read_is_pictures(const gp_read_opts *o)
 {
-    return o->as >= GP_PICTURE;
+    return gp_picfile_of(o->as) != NULL;
+}
+
+bool gp_read_is_rows(const gp_read_opts *o)
+{
+    return gp_rowsfile_of(o->as) != NULL;
 }
 
 gp_cut_how gp_read_cut(const gp_read_opts *o)
 {
     return (gp_cut_how){ o->offset, o->skip, o->tail == GP_TAIL_IGNORE };
+}
+
+gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame)
+{
+    gp_type t = *frame;
+    t.dtype = o->stored == GP_STORED_CI8 ? GP_U16 : o->stored == GP_STORED_CI16 ? GP_U32 : t.dtype;
+    return t;
 }
 
 /* ---- which files ----------------------------------------------------- */
@@ -67,6 +80,7 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const char *name)
     o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(name);
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
                                     .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
+    o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member };
     if (o->varies & ~1u && o->as == GP_RAW && !open)
         return gp_shape_fail(s, "path", "raw data do not say what their shape is: in the shape of what is read from "
                              "'%s' only the first number may be a bound ('<=')", o->path);
@@ -79,21 +93,32 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o)
 {
     const char *opt = o->offset           ? "offset"
                     : o->skip             ? "skip"
+                    : o->stored           ? "stored"
                     : o->endian != GP_LITTLE ? "endian"
                                           : NULL;
     if (o->as != GP_RAW && opt)
         return gp_shape_fail(s, opt, "'%s' is only for raw data, not for '%s'", opt, o->path);
     if (!gp_read_is_pictures(o) && !gp_shape_without(s, "orientation", "a file that is not a picture"))
         return false;
-    if (gp_read_is_pictures(o) && o->tail != GP_TAIL_ERROR)
+    if (!gp_rowsfile_takes(o->as, "sample_rate")
+        && !gp_shape_without(s, "sample_rate", "a file that is not a recording"))
+        return false;
+    if (!gp_rowsfile_takes(o->as, "member") && !gp_shape_without(s, "member", "a file that is not a .npz"))
+        return false;
+    if ((gp_read_is_pictures(o) || gp_read_is_rows(o)) && o->tail != GP_TAIL_ERROR)
         return gp_shape_fail(s, "tail", "'tail' is only for raw and .npy data, not for '%s'",
                              o->path);
     return true;
 }
 
-static bool declared(gp_shape *s, const char *path)
+static bool declared(gp_shape *s, const gp_read_opts *o, const char *path)
 {
-    const gp_type *t = &s->out[0];
+    gp_type *t = &s->out[0];
+    if (o->stored && !t->dtype)
+        t->dtype = GP_C64;
+    if (o->stored && t->dtype != GP_C64)
+        return gp_shape_fail(s, "stored", "pairs of whole numbers are read as c64, and 'buffers' declares %s",
+                             gp_dtype_name(t->dtype));
     return (t->dtype && t->ndim)
         || gp_shape_fail(s, "path", "raw data do not say what they are: declare dtype and shape "
                                     "of what is read from '%s' under 'buffers:'", path);
@@ -109,35 +134,85 @@ bool gp_read_fits(const gp_type *found, const gp_type *most, unsigned varies, ch
                           gp_bounds_text(most, varies, want));
 }
 
+/* Has the file the type that is declared? */
+static bool has_dtype(const gp_type *found, const gp_type *t, char why[GP_WHY])
+{
+    return !t->dtype || t->dtype == found->dtype
+        || gp_why(why, "holds %s, and 'buffers' declares %s", gp_dtype_name(found->dtype), gp_dtype_name(t->dtype));
+}
+
+/* Of a file that does not say in its head what it holds. */
+static bool is_declared(const gp_type *t, char why[GP_WHY])
+{
+    return (t->dtype && t->ndim)
+        || gp_why(why, "has more than a MiB, and says at its end what its arrays are, where gpipe looks later: declare "
+                  "dtype and shape of the output under 'buffers:'");
+}
+
+/* The same of a list of rows. One that is not declared is a frame where there are many, whose rows then have to be
+ * known. */
+static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, bool many, gp_cut *cut,
+                       char why[GP_WHY])
+{
+    char have[128], want[128], columns[32] = "";
+    if (!found->ndim)
+        return is_declared(t, why);
+    if (!has_dtype(found, t, why))
+        return false;
+    if (gp_rowsfile_of(o->as)->is_array)
+        return gp_cut_infer(t, found, many, why) && gp_cut_type(cut, found, t, why);
+    if (!t->dtype)
+        t->dtype = found->dtype;
+    if (!t->ndim && many && found->dim[0] > 0)
+        *t = *found;
+    if (found->ndim > 1)
+        snprintf(columns, sizeof columns, ", %lld", (long long)found->dim[1]);
+    if (!t->ndim)
+        return gp_why(why, "holds %s: how many rows make a frame? declare the shape of the output under 'buffers:', "
+                      "for instance shape: [%d%s]", gp_rowsfile_text(found, have),
+                      gp_rowsfile_takes(o->as, "sample_rate") ? 4096 : 1000, columns);
+    return gp_cut_type(cut, found, t, why)
+        || (found->dim[0] < 0 && gp_why(why, "holds %s, which cannot be cut into frames of %s",
+                                        gp_rowsfile_text(found, have), gp_type_text(t, want)));
+}
+
 /* The type of a frame, from the head of the first file and the declaration. */
 static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool many)
 {
     gp_type *t = &s->out[0], found = { 0 };
-    gp_cut cut;
+    gp_cut cut = { 0 };
     gp_cut_how as = gp_read_cut(o);
     char why[GP_WHY], have[128], want[128];
-    bool ok = true, fortran;
+    bool ok = true, fortran, rows = gp_read_is_rows(o);
     size_t data;
 
-    o->same_rows = o->as == GP_NPY && many && !t->ndim;
+    o->same_rows = (o->as == GP_NPY || rows) && many && !t->ndim;
+    if (rows && !gp_rowsfile_head(&o->rows, o->as, &(gp_rows_head){ f->head, f->nhead, f->size }, t, &found, why))
+        return gp_shape_fail(s, "path", "'%s' %s", f->path, why);
     if (o->varies) {
-        if (o->as == GP_RAW && !declared(s, f->path))
+        if (o->as == GP_RAW && !declared(s, o, f->path))
             return false;
-        if (o->as != GP_RAW)
+        if (o->as != GP_RAW && !rows)
             ok = gp_read_is_pictures(o) ? gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why)
                                 : gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why);
+        ok = ok && (!rows || found.ndim || is_declared(t, why));
         if (!t->dtype)
             t->dtype = found.dtype;
+        if (rows && found.dim[0] < 0)
+            found.dim[0] = t->dim[0];  /* as many as there may be */
+        if (rows && !found.ndim)
+            found = *t;                /* which is declared */
         ok = ok && (o->as == GP_RAW || gp_read_fits(&found, t, o->varies, why));
     } else if (o->as == GP_RAW) {
-        if (!declared(s, f->path))
+        if (!declared(s, o, f->path))
             return false;
-        ok = gp_cut_raw(&cut, f->size, t, &as, why);
+        gp_type stored = gp_read_stored(o, t);
+        ok = gp_cut_raw(&cut, f->size, &stored, &as, why);
+    } else if (rows) {
+        ok = infer_rows(o, t, &found, many, &cut, why);
     } else if (o->as == GP_NPY) {
         ok = gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why)
-          && (!t->dtype || t->dtype == found.dtype
-              || gp_why(why, "holds %s, and 'buffers' declares %s", gp_dtype_name(found.dtype),
-                        gp_dtype_name(t->dtype)))
+          && has_dtype(&found, t, why)
           && gp_cut_infer(t, &found, many, why)
           && gp_cut_npy(&cut, f->head, f->nhead, f->size, t, &as, why);
     } else {
@@ -155,10 +230,11 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
         return gp_shape_fail(s, "path", "'%s' %s", f->path, why);
     /* how many there are, where that shows in the first file */
     int64_t each = gp_read_is_pictures(o) || o->same_rows || o->varies ? 1
-        : o->nfiles == 1 ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows
-                         : 0;
+        : o->nfiles == 1 && cut.rows > 0 ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows
+                                         : 0;
     int64_t all = each * o->nfiles;
-    s->busy_ns = gp_read_is_pictures(o) ? gp_picfile_of(o->as)->decode_ns * (int64_t)gp_bytes(t) : 0;
+    int ns = rows ? gp_rowsfile_of(o->as)->decode_ns : gp_read_is_pictures(o) ? gp_picfile_of(o->as)->decode_ns : 0;
+    s->busy_ns = ns * (int64_t)gp_bytes(t);
     s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;
     return true;
 }
@@ -193,7 +269,7 @@ bool gp_read_shape(gp_shape *s)
         if (o->loop)
             return gp_shape_fail(s, "loop", "'%s' is a stream and cannot be read twice%s", o->path,
                                  o->nfiles ? ": 'reopen' waits for its next writer" : "");
-        return declared(s, o->path);
+        return declared(s, o, o->path);
     }
     return !first || first->error || look_inside(s, o, first, many);
 }

@@ -10,22 +10,25 @@
 #include "cut.h"
 #include "pace.h"
 #include "picture_file.h"
+#include "rows_file.h"
 
 enum { GP_READ_HEAD = 12 + (1 << 16) };        /* bytes that the header of a .npy or a picture may have */
 enum { GP_LITTLE, GP_BIG };
+enum { GP_STORED_SAME, GP_STORED_CI8, GP_STORED_CI16 };
 enum { GP_TAIL_ERROR, GP_TAIL_IGNORE };
 enum { GP_ORIENTATION_APPLY, GP_ORIENTATION_KEEP };
 
 typedef struct gp_read_opts {
-    const char *path;
-    int format, endian, tail, orientation;
-    int64_t offset, skip, frames;
+    const char *path, *member;
+    int format, stored, endian, tail, orientation;
+    int64_t offset, skip, frames, sample_rate;
     bool loop, reopen;
     double rate;
     /* found by shape() */
     gp_loc at;
     gp_filetype as;
     gp_picfile_how pictures;   /* where `as` is one */
+    gp_rowsfile_how rows;      /* where it is a list of rows */
     bool live;                 /* a stream: `file` is not a regular file */
     bool same_rows;            /* the frame's shape is that of the first file */
     unsigned varies;           /* as declared: not 0, then each file is one frame, of its own shape */
@@ -36,11 +39,13 @@ typedef struct gp_read_opts {
 typedef struct gp_piece_file { /* a file that is cut into pieces */
     int fd, users;             /* users 0: it is not open */
     gp_cut cut;
+    gp_rows *rows;             /* NULL: its rows are plain bytes */
 } gp_piece_file;
 
 typedef struct gp_read_worker {
     gp_growbuf room;           /* a header, a picture, or what is skipped of a stream */
     gp_piece_file whole;       /* where a file is one frame */
+    gp_rows_own own;           /* where files are lists of rows */
     bool none;                 /* no further frame could be made either */
 } gp_read_worker;
 
@@ -73,7 +78,10 @@ typedef struct gp_reader {
 /* look.c: of the kind; fills in what is found, and the output's type. */
 bool gp_read_shape(gp_shape *s);
 bool gp_read_is_pictures(const gp_read_opts *o);
+bool gp_read_is_rows(const gp_read_opts *o);
 gp_cut_how gp_read_cut(const gp_read_opts *o);
+/* As which type the elements of such frames lie in the file, where an element of pairs has fewer bytes. */
+gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame);
 /* Is a file's frame one of those that are declared with bounds? */
 bool gp_read_fits(const gp_type *found, const gp_type *most, unsigned varies, char why[GP_WHY]);
 

@@ -63,7 +63,8 @@ static gp_status live(gp_reader *r, gp_call *c, gp_frame *f, bool first)
 {
     const gp_read_opts *o = r->o;
     gp_view *v = &f->out[0];
-    int64_t row = (int64_t)gp_bytes(&v->type) / v->type.dim[0], all = row * v->type.dim[0];
+    gp_type stored = gp_read_stored(o, &v->type);
+    int64_t row = (int64_t)gp_bytes(&stored) / v->type.dim[0], all = row * v->type.dim[0];
     int64_t skip = o->skip + r->before, skipped, got = 0;
 
     if (!first && poll(&(struct pollfd){ .fd = r->fd, .events = POLLIN }, 1, 0) == 0)

@@ -57,21 +57,41 @@ static bool check_exists(gp_shape *s, const gp_write_opts *o)
 
 bool gp_write_is_pictures(const gp_write_opts *o)
 {
-    return o->as >= GP_PICTURE;
+    return gp_picfile_of(o->as) != NULL;
+}
+
+bool gp_write_is_text(const gp_write_opts *o)
+{
+    const gp_rowsfile *f = gp_rowsfile_of(o->as);
+    return f && f->encode;
+}
+
+bool gp_write_is_sound(const gp_write_opts *o)
+{
+    const gp_rowsfile *f = gp_rowsfile_of(o->as);
+    return f && f->create;
 }
 
 /* Refuses options of other formats than that of the file. */
-static bool check_pictures(gp_shape *s, gp_write_opts *o)
+static bool check_format(gp_shape *s, gp_write_opts *o)
 {
-    static const char *const options[] = { "compression", "quality", "subsampling" };
+    static const struct { const char *name, *what; } options[] = {
+        { "compression", "PNG" }, { "quality", "JPEG or Ogg/Vorbis" }, { "subsampling", "JPEG" },
+        { "sample_rate", "recording" },
+    };
     char what[64];
     bool ok = true;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        snprintf(what, sizeof what, "a file that is not a %s", gp_picfile_taking(options[i]));
-        ok = ok && (gp_picfile_takes(o->as, options[i]) || gp_shape_without(s, options[i], what));
+        snprintf(what, sizeof what, "a file that is not a %s", options[i].what);
+        ok = ok && (gp_picfile_takes(o->as, options[i].name) || gp_rowsfile_takes(o->as, options[i].name)
+                    || gp_shape_without(s, options[i].name, what));
     }
+    if (ok && gp_rowsfile_takes(o->as, "sample_rate") && !o->sample_rate)
+        return gp_shape_fail(s, "path", "'%s' has to say how many rows make a second: set 'sample_rate', for instance "
+                             "to 44100", o->path);
     o->pictures = (gp_picfile_how){ .format = o->as, .compression = (int)o->compression, .quality = (int)o->quality,
                                     .subsampling = o->subsampling };
+    o->rows = (gp_rowsfile_how){ .format = o->as, .sample_rate = o->sample_rate, .quality = (int)o->quality };
     return ok;
 }
 
@@ -84,19 +104,24 @@ bool gp_write_check(gp_shape *s)
     o->at = gp_shape_loc(s, "path");
     o->to_stdout = !strcmp(o->path, "stdout");
     o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(o->path);
-    if (!o->format && gp_foreign_extension(o->path))
+    const gp_rowsfile *rows = gp_rowsfile_of(o->as);
+    const char *foreign = rows && !rows->encode && !rows->create ? rows->name
+                        : !o->format ? gp_foreign_extension(o->path) : NULL;
+    if (foreign)
         return gp_shape_fail(s, "path", "gpipe writes no %s files; name it .npy or .png, or set "
-                             "'format: raw' for its bytes alone", gp_foreign_extension(o->path));
+                             "'format: raw' for its bytes alone", foreign);
     o->numbered = gp_path_has_number(o->path);
     o->named = gp_path_has_name(o->path);
     o->single = o->numbered || o->named || gp_write_is_pictures(o);
 
-    if (o->to_stdout && o->as != GP_RAW)
-        return gp_shape_fail(s, "format", "only raw data can be written to stdout");
-    if (o->stack && (o->single || o->as != GP_NPY))
-        return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy file, which '%s' is not",
+    if (o->to_stdout && o->as != GP_RAW && !gp_write_is_text(o))
+        return gp_shape_fail(s, "format", "only raw data and text can be written to stdout");
+    if (o->stack && (o->single || (o->as != GP_NPY && !gp_write_is_text(o))))
+        return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy or text file, which '%s' is not",
                              o->path);
-    if (!check_pictures(s, o))
+    if (!check_format(s, o))
+        return false;
+    if (gp_write_is_sound(o) && !gp_shape_without(s, "live", "a recording, whose header is right at its end only"))
         return false;
     if ((o->single || o->to_stdout)
         && !gp_shape_without(s, "live", o->to_stdout ? "standard output" : "a file for each frame"))
@@ -110,7 +135,11 @@ bool gp_write_shape(gp_shape *s)
     const gp_type *t = &s->in[0];
     if (s->partial)
         return true;
-    const char *why = gp_write_is_pictures(o) ? gp_picfile_of(o->as)->why_not(t, o->path) : NULL;
+    gp_type row = *t;                          /* a stacked frame is one */
+    row.ndim += o->stack, row.dim[1] = o->stack ? t->dim[0] : t->dim[1];
+    const char *why = gp_write_is_pictures(o)    ? gp_picfile_of(o->as)->why_not(t, o->path)
+                    : gp_rowsfile_of(o->as) ? gp_rowsfile_of(o->as)->why_not(&row, o->path)
+                                            : NULL;
     char have[128];
     if (why)
         return gp_shape_fail(s, "path", "'%s' cannot hold %s: %s", o->path,

@@ -19,7 +19,7 @@ static bool put_header(gp_writer *w, char why[GP_WHY])
     size_t n = gp_npy_header(&w->joined, head, sizeof head);
     struct iovec v = { head, n };
     if (!w->head) {
-        w->head = n;
+        w->head = w->size = n;
         return gp_write_all(fd, &v, 1, why);
     }
     for (size_t at = 0; at < n;) {
@@ -43,11 +43,16 @@ bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY])
     w->joined.dim[0] = 0;
     bool ok = gp_path_expand(path, o->path, 0, "", why)
         && gp_outfile_open(&w->worker[0].file, path, why);
-    bool refused = w->worker[0].file.in_place && (o->as == GP_NPY || o->live);
+    bool sound = gp_write_is_sound(o);
+    bool refused = w->worker[0].file.in_place && (o->as == GP_NPY || sound || o->live);
     if (refused)
         w->worker[0].file.unread = false;      /* nor is its reader waited for */
     if (refused && o->as == GP_NPY)
         return gp_why(why, "is not a regular file, which a joined .npy needs: set 'format: raw'");
+    if (refused && sound)
+        return gp_why(why, "is not a regular file, which a recording needs: set 'format: raw'");
+    if (ok && sound && !(w->rows = gp_rowsfile_of(o->as)->create(w->worker[0].file.fd, &o->rows, frame, path, why)))
+        return false;
     if (refused)
         return gp_why(why, "is not a regular file, on which 'live' has no effect");
     return ok && (o->as != GP_NPY || put_header(w, why))
@@ -63,12 +68,6 @@ static gp_status reach_joined(gp_writer *w, gp_call *c, char why[GP_WHY])
     return gp_path_expand(path, w->o->path, 0, "", why) ? gp_writer_reach(c, f, path, why) : GP_FAILED;
 }
 
-/* How many bytes the joined file has, as far as it is whole. */
-static size_t joined_size(const gp_writer *w)
-{
-    return w->head + gp_bytes(&w->joined);
-}
-
 /* Writes at the end of the file. Somebody may truncate one that is live at any moment: then it
  * stays too short. */
 static bool put_rows(const gp_outfile *f, struct iovec *v, int n, char why[GP_WHY])
@@ -81,6 +80,24 @@ static bool put_rows(const gp_outfile *f, struct iovec *v, int n, char why[GP_WH
     return ok;
 }
 
+/* Adds the frames to a recording. */
+static bool append_rows(gp_writer *w, const struct iovec *v, int n, char why[GP_WHY])
+{
+    gp_type row = w->joined;
+    row.dim[0] = 1;
+    size_t bytes = gp_bytes(&row);
+    w->began = true;
+    for (int i = 0; i < n; i++) {
+        int64_t rows = (int64_t)(v[i].iov_len / bytes);
+        if (!w->rows->as->append(w->rows, v[i].iov_base, rows, why))
+            return false;
+        w->joined.dim[0] += rows;
+    }
+    if (w->joined.dim[0])
+        gp_outfile_worth(&w->worker[0].file);
+    return true;
+}
+
 /* Adds the frames to the joined file. A .npy then says that they are there, whatever comes; what
  * could not be written whole is taken away. */
 static bool append(gp_writer *w, struct iovec *v, int n, int64_t rows, char why[GP_WHY])
@@ -89,20 +106,42 @@ static bool append(gp_writer *w, struct iovec *v, int n, int64_t rows, char why[
     gp_outfile *f = &w->worker[0].file;
     w->began = true;
     if ((o->live && !f->published && !gp_outfile_publish(f, why))
-        || !gp_outfile_check(f, joined_size(w), why))
+        || !gp_outfile_check(f, w->size, why))
         return false;
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += v[i].iov_len;
     if (put_rows(f, v, n, why)) {
         w->joined.dim[0] += rows;
+        w->size += bytes;
         if (o->as != GP_NPY || put_header(w, why)) {
             if (w->joined.dim[0])
                 gp_outfile_worth(f);
             return true;
         }
+        w->size -= bytes;
         w->joined.dim[0] -= rows;      /* the header says what was there before */
     }
-    int cut = f->in_place ? 0 : ftruncate(f->fd, (off_t)joined_size(w));
+    int cut = f->in_place ? 0 : ftruncate(f->fd, (off_t)w->size);
     (void)cut;                         /* a .npy says how much of it is whole */
     return false;
+}
+
+/* The frames as text, in v[0]. */
+static bool spell(gp_writer *w, const gp_frame *f, int n, struct iovec *v, char why[GP_WHY])
+{
+    const gp_write_opts *o = w->o;
+    gp_growbuf *to = &w->worker[0].encoded;
+    to->n = 0;
+    for (int i = 0; i < n; i++) {
+        gp_type t = f[i].in[0].type;
+        if (o->stack)
+            t = (gp_type){ t.dtype, 2, { 1, t.dim[0] } };
+        if (!gp_rowsfile_of(o->as)->encode(f[i].in[0].data, &t, to, why))
+            return false;
+    }
+    v[0] = (struct iovec){ to->data, to->n };
+    return true;
 }
 
 /* A file with a gap is useless, so any error ends the run. */
@@ -134,7 +173,9 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
     }
     if (k < n)
         f[k].status = GP_AGAIN;
-    if (append(w, v, k, rows, why))
+    bool text = gp_write_is_text(o);
+    if (w->rows ? append_rows(w, v, k, why)
+                : (!text || spell(w, f, k, v, why)) && append(w, v, text ? 1 : k, rows, why))
         return true;
     gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : GP_E_RUN;
     return (k == 1 ? gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s",
@@ -173,7 +214,10 @@ bool gp_writer_finish(gp_call *c)
     gp_status s = reach_joined(w, c, why);
     if (s == GP_STOPPED)
         return true;
-    if (s != GP_OK || !gp_outfile_check(f, joined_size(w), why) || !gp_outfile_commit(f, why))
+    gp_rows_out *rows = w->rows;
+    w->rows = NULL;
+    if (s != GP_OK || (rows && !rows->as->finish(rows, why)) || !gp_outfile_check(f, w->size, why)
+        || !gp_outfile_commit(f, why))
         return gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
     tell_kept(w, c);
     return true;

@@ -52,6 +52,25 @@ static bool name_file(gp_writer *w, const gp_frame *f, char path[PATH_MAX],
     return gp_path_expand(path, o->path, w->first + f->index, f->name, why);
 }
 
+/* A recording of one frame. */
+static bool put_recording(const gp_writer *w, const gp_write_worker *d, const gp_view *in, const char *path,
+                          char why[GP_WHY])
+{
+    char later[GP_WHY];
+    const gp_rowsfile *as = gp_rowsfile_of(w->o->as);
+    if (d->file.in_place)
+        return gp_why(why, "is not a regular file, which a recording needs: set 'format: raw'");
+    gp_rows_out *out = as->create(d->file.fd, &w->o->rows, &in->type, path, why);
+    if (!out)
+        return false;
+    if (as->append(out, in->data, in->type.dim[0], why))
+        return as->finish(out, why);
+    int error = errno;
+    as->finish(out, later);
+    errno = error;
+    return false;
+}
+
 /* After GP_FAILED errno says whether a file system was to blame. */
 static gp_status put_file(gp_writer *w, gp_call *c, const gp_frame *f, const char *path,
                           char why[GP_WHY])
@@ -64,16 +83,24 @@ static gp_status put_file(gp_writer *w, gp_call *c, const gp_frame *f, const cha
     if (w->o->as == GP_NPY)
         v[0].iov_len = gp_npy_header(&in->type, head, sizeof head);
     if (gp_write_is_pictures(w->o)) {
-        if (!gp_picfile_encode(&w->o->pictures, in->data, &in->type, &d->picture, why))
+        if (!gp_picfile_encode(&w->o->pictures, in->data, &in->type, &d->encoded, why))
             return GP_FAILED;
-        v[1] = (struct iovec){ d->picture.data, d->picture.n };
+        v[1] = (struct iovec){ d->encoded.data, d->encoded.n };
+    }
+    if (gp_write_is_text(w->o)) {
+        d->encoded.n = 0;
+        if (!gp_rowsfile_of(w->o->as)->encode(in->data, &in->type, &d->encoded, why))
+            return GP_FAILED;
+        v[1] = (struct iovec){ d->encoded.data, d->encoded.n };
     }
     /* Of two frames with one name the first has it, whichever is encoded first. */
     if (w->o->named && !w->o->numbered && !gp_wait_turn(c))
         return GP_DROP;
     d->file.frame = f->index, d->file.number = w->first + f->index;
     gp_status s = gp_writer_reach(c, &d->file, path, why);
-    if (s == GP_OK && !(gp_write_all(d->file.fd, v, 2, why) && gp_outfile_commit(&d->file, why)))
+    bool ok = s == GP_OK && (gp_write_is_sound(w->o) ? put_recording(w, d, in, path, why)
+                                                     : gp_write_all(d->file.fd, v, 2, why));
+    if (s == GP_OK && !(ok && gp_outfile_commit(&d->file, why)))
         s = GP_FAILED;
     int error = errno;
     gp_outfile_drop(&d->file);

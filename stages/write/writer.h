@@ -8,6 +8,7 @@
 
 #include "base/filetable.h"
 #include "picture_file.h"
+#include "rows_file.h"
 
 enum { GP_WRITE_RUN = 64 };            /* frames in a call, at most */
 enum { GP_REPLACE, GP_REFUSE, GP_NEXT };
@@ -17,12 +18,13 @@ typedef struct gp_write_opts {
     const char *path;
     int format;
     bool stack, live;
-    int64_t compression, start, quality;
+    int64_t compression, start, quality, sample_rate;
     int if_exists, durable, subsampling;
     /* found by check() */
     gp_loc at;
     gp_filetype as;
     gp_picfile_how pictures;   /* where `as` is one */
+    gp_rowsfile_how rows;      /* where it is a list of rows */
     bool numbered;             /* has a number: no two frames have one name */
     bool named;                /* has a %n */
     bool single;               /* one file a frame */
@@ -31,7 +33,7 @@ typedef struct gp_write_opts {
 
 typedef struct gp_write_worker {
     gp_outfile file;
-    gp_growbuf picture;
+    gp_growbuf encoded;        /* pictures and text */
 } gp_write_worker;
 
 typedef struct gp_writer {
@@ -43,7 +45,8 @@ typedef struct gp_writer {
     int workers;
     gp_write_worker *worker;
     gp_type joined;            /* what the joined file holds so far */
-    size_t head;               /* bytes of its header */
+    size_t head, size;         /* bytes of its header, and of all that is whole */
+    gp_rows_out *rows;         /* of a format that is not plain bytes; NULL: it is */
     bool began;                /* a frame came, be it one of no rows */
 } gp_writer;
 
@@ -51,6 +54,9 @@ typedef struct gp_writer {
 bool gp_write_check(gp_shape *s);
 bool gp_write_shape(gp_shape *s);
 bool gp_write_is_pictures(const gp_write_opts *o);
+/* Rows as text, bytes that need nothing before or behind them; rows behind a library. */
+bool gp_write_is_text(const gp_write_opts *o);
+bool gp_write_is_sound(const gp_write_opts *o);
 
 /* Opens a file; of a FIFO it waits for the reader. GP_OK; GP_STOPPED; GP_FAILED with `why`. */
 gp_status gp_writer_reach(gp_call *c, gp_outfile *f, const char *path, char why[GP_WHY]);

@@ -1,0 +1,319 @@
+/* npz_file.c - a member of a NumPy .npz, which is a ZIP archive of .npy files, see rows_file.h.
+ *
+ * Rows of a member that is stored are read where they are; those of one that is compressed (np.savez_compressed) in
+ * order. ZIP: PKWARE's APPNOTE.TXT, with ZIP64; all its numbers are little-endian. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+#include "base/npy.h"
+#include "base/plural.h"
+#include "rows_file.h"
+
+enum { STORED = 0, DEFLATED = 8, FIXED_LOCAL = 30, FIXED_CENTRAL = 46, FIXED_END = 22, DIRECTORY_MAX = 1 << 26 };
+enum { HEAD = 12 + (1 << 16), CHUNK = 1 << 16 };
+
+/* ---- bytes of the archive --------------------------------------------- */
+
+typedef struct bytes {
+    int fd;                    /* -1: only the first n bytes can be read */
+    const unsigned char *head;
+    size_t n;
+    int64_t size;
+} bytes;
+
+static bool get(const bytes *b, int64_t at, void *to, size_t n)
+{
+    if (at < 0 || at > b->size || (int64_t)n > b->size - at)
+        return false;
+    if (b->fd >= 0)
+        return gp_read_at(b->fd, to, n, at) == (int64_t)n;
+    if (at + (int64_t)n > (int64_t)b->n)
+        return false;
+    memcpy(to, b->head + at, n);
+    return true;
+}
+
+static uint64_t number(const unsigned char *p, int n)
+{
+    uint64_t x = 0;
+    while (n--)
+        x = x << 8 | p[n];
+    return x;
+}
+
+static bool broken(char err[GP_WHY])
+{
+    return gp_why(err, "is not a .npz file, or is cut off or damaged");
+}
+
+/* ---- its members ------------------------------------------------------ */
+
+typedef struct member {
+    int64_t data, packed, size;        /* where its bytes are, how many, and how many they are of */
+    uint32_t crc;
+    int method;
+} member;
+
+/* Numbers that have no room in 32 bits stand in an extra field, in this order. */
+static void take_zip64(const unsigned char *extra, size_t n, uint64_t *size, uint64_t *packed, uint64_t *at)
+{
+    uint64_t *of[] = { size, packed, at };
+    for (size_t i = 0; i + 4 <= n; i += 4 + (size_t)number(extra + i + 2, 2)) {
+        size_t k = i + 4, end = k + (size_t)number(extra + i + 2, 2);
+        if (number(extra + i, 2) != 1)
+            continue;
+        for (int j = 0; j < 3; j++)
+            if (of[j] && *of[j] == UINT32_MAX && k + 8 <= end && end <= n)
+                *of[j] = number(extra + k, 8), k += 8;
+    }
+}
+
+/* What a member is called: "x" or "x.npy". */
+static bool is_called(const char *name, size_t n, const char *want)
+{
+    size_t len = strlen(want);
+    return n >= len && !memcmp(name, want, len) && (n == len || (n == len + 4 && !memcmp(name + len, ".npy", 4)));
+}
+
+/* Of where its own header is, where its data are. */
+static bool find_data(const bytes *b, uint64_t at, member *m, char err[GP_WHY])
+{
+    unsigned char h[FIXED_LOCAL];
+    if (at > INT64_MAX || !get(b, (int64_t)at, h, sizeof h) || memcmp(h, "PK\3\4", 4))
+        return broken(err);
+    m->data = (int64_t)at + FIXED_LOCAL + (int64_t)(number(h + 26, 2) + number(h + 28, 2));
+    if (m->packed < 0 || m->size < 0 || m->data > b->size || m->packed > b->size - m->data)
+        return gp_why(err, "is cut off or damaged");
+    return true;
+}
+
+static bool take_member(const bytes *b, const unsigned char *c, size_t name, size_t extra, member *m, char err[GP_WHY])
+{
+    uint64_t packed = number(c + 20, 4), size = number(c + 24, 4), at = number(c + 42, 4);
+    take_zip64(c + FIXED_CENTRAL + name, extra, &size, &packed, &at);
+    *m = (member){ .method = (int)number(c + 10, 2), .crc = (uint32_t)number(c + 16, 4), .packed = (int64_t)packed,
+                   .size = (int64_t)size };
+    if (number(c + 8, 2) & 1)
+        return gp_why(err, "is encrypted");
+    if (m->method != STORED && m->method != DEFLATED)
+        return gp_why(err, "is compressed by method %d, of which gpipe knows none and deflate", m->method);
+    return find_data(b, at, m, err);
+}
+
+/* The one that is asked for, or the only one; else an error that lists them. */
+static bool choose(const bytes *b, const unsigned char *c, size_t n, const char *want, member *m, char err[GP_WHY])
+{
+    char names[GP_WHY] = "";
+    int all = 0;
+    size_t used = 0, at = 0;
+    const unsigned char *only = NULL;
+    for (size_t next; at + FIXED_CENTRAL <= n && !memcmp(c + at, "PK\1\2", 4); at = next) {
+        const char *name = (const char *)c + at + FIXED_CENTRAL;
+        size_t len = (size_t)number(c + at + 28, 2), extra = (size_t)number(c + at + 30, 2);
+        next = at + FIXED_CENTRAL + len + extra + (size_t)number(c + at + 32, 2);
+        if (next > n)
+            return broken(err);
+        if (*want && is_called(name, len, want))
+            return take_member(b, c + at, len, extra, m, err);
+        only = c + at;
+        len -= len > 4 && !memcmp(name + len - 4, ".npy", 4) ? 4 : 0;
+        if (used < 160)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s'%.*s'", all ? ", " : "",
+                                     len > 60 ? 60 : (int)len, name);
+        all++;
+    }
+    if (!*want && all == 1)
+        return take_member(b, only, (size_t)number(only + 28, 2), (size_t)number(only + 30, 2), m, err);
+    if (!all)
+        return at < n ? broken(err) : gp_why(err, "has no members");
+    return *want ? gp_why(err, "has no member '%.60s'; it has %s", want, names)
+                 : gp_why(err, "has %d members: set 'member' to one of %s", all, names);
+}
+
+/* Where the list of members is, which stands at the end. */
+static bool find_directory(const bytes *b, uint64_t *at, uint64_t *n)
+{
+    unsigned char end[FIXED_END + UINT16_MAX], locator[20], wide[56];
+    size_t look = b->size < (int64_t)sizeof end ? (size_t)b->size : sizeof end, k = look - FIXED_END;
+    if (look < FIXED_END || !get(b, b->size - (int64_t)look, end, look))
+        return false;
+    while (memcmp(end + k, "PK\5\6", 4))
+        if (!k--)
+            return false;
+    *n = number(end + k + 12, 4), *at = number(end + k + 16, 4);
+    if (*n != UINT32_MAX && *at != UINT32_MAX)
+        return true;
+    int64_t here = b->size - (int64_t)look + (int64_t)k;
+    if (!get(b, here - 20, locator, sizeof locator) || memcmp(locator, "PK\6\7", 4)
+        || !get(b, (int64_t)number(locator + 8, 8), wide, sizeof wide) || memcmp(wide, "PK\6\6", 4))
+        return false;
+    *n = number(wide + 40, 8), *at = number(wide + 48, 8);
+    return true;
+}
+
+static bool find_member(const bytes *b, const char *want, member *m, char err[GP_WHY])
+{
+    uint64_t at, n;
+    if (!find_directory(b, &at, &n) || at > INT64_MAX || n > DIRECTORY_MAX)
+        return broken(err);
+    unsigned char *c = malloc(n + 1);
+    if (!c)
+        return gp_why(err, GP_WHY_MEMORY);
+    bool ok = get(b, (int64_t)at, c, n) ? choose(b, c, n, want ? want : "", m, err) : broken(err);
+    free(c);
+    return ok;
+}
+
+/* ---- what is in one --------------------------------------------------- */
+
+typedef struct npz {
+    gp_rows rows;
+    bytes from;
+    member is;
+    int64_t data;              /* of the array, within the member */
+    /* compressed: */
+    z_stream z;
+    bool begun, broken;
+    int64_t at;                /* within the member: what was unpacked, */
+    int64_t taken;             /* of how many packed bytes; */
+    int64_t next;              /* the row that comes */
+    uint32_t crc;
+    size_t ready, given;       /* of `room`, what was unpacked with the header, and of that what is used */
+    unsigned char room[HEAD], chunk[CHUNK];
+} npz;
+
+/* Unpacks the next `n` bytes. */
+static bool unpack(npz *f, unsigned char *to, size_t n, char err[GP_WHY])
+{
+    for (size_t got = 0; got < n;) {
+        size_t step = n - got < UINT_MAX ? n - got : UINT_MAX;
+        int64_t left = f->is.packed - f->taken;
+        if (!f->z.avail_in && left) {
+            uInt k = left < CHUNK ? (uInt)left : CHUNK;
+            if (!get(&f->from, f->is.data + f->taken, f->chunk, k))
+                return false;
+            f->z.next_in = f->chunk, f->z.avail_in = k, f->taken += k;
+        }
+        f->z.next_out = to + got, f->z.avail_out = (uInt)step;
+        int rc = inflate(&f->z, Z_NO_FLUSH);
+        size_t made = step - f->z.avail_out;
+        f->crc = (uint32_t)crc32_z(f->crc, to + got, made);
+        got += made, f->at += (int64_t)made;
+        if (got < n && (rc != Z_OK || (!made && !f->z.avail_in && f->taken == f->is.packed)))
+            return gp_why(err, "is cut off or damaged");
+    }
+    return f->at < f->is.size || (f->at == f->is.size && f->crc == f->is.crc)
+        || gp_why(err, "is damaged: its checksum is another");
+}
+
+/* The header of the array, of which a compressed member unpacks some of the data, too. */
+static bool take_header(npz *f, char err[GP_WHY])
+{
+    size_t n = f->is.size < HEAD ? (size_t)f->is.size : HEAD, data;
+    bool fortran;
+    gp_why(err, "is cut off or damaged");
+    if (f->is.method == STORED ? !get(&f->from, f->is.data, f->room, n) : !unpack(f, f->room, n, err))
+        return false;
+    f->ready = n;
+    if (!gp_npy_parse((const char *)f->room, n, &f->rows.whole, &data, &fortran, err))
+        return false;
+    f->data = (int64_t)data, f->given = data;
+    if (fortran && f->rows.whole.ndim > 1)
+        return gp_why(err, "is in column-major (Fortran) order: save its numpy.ascontiguousarray");
+    int64_t want = (int64_t)gp_bytes(&f->rows.whole), there = f->is.size - f->data;
+    return (want == there && (f->is.method != STORED || f->is.packed == f->is.size))
+        || gp_why(err, "is damaged: its array has %lld bytes, and %lld are there", (long long)want, (long long)there);
+}
+
+static void npz_close(gp_rows *rows)
+{
+    npz *f = (npz *)rows;
+    if (f->begun)
+        inflateEnd(&f->z);
+    free(f);
+}
+
+static npz *open_bytes(const bytes *from, const gp_rowsfile_how *how, char err[GP_WHY])
+{
+    npz *f = calloc(1, sizeof *f);
+    if (!f) {
+        gp_why(err, GP_WHY_MEMORY);
+        return NULL;
+    }
+    f->from = *from;
+    bool ok = find_member(from, how->member, &f->is, err);
+    f->rows.in_order = f->is.method == DEFLATED;
+    f->begun = ok && f->rows.in_order && inflateInit2(&f->z, -MAX_WBITS) == Z_OK;
+    if (ok && f->rows.in_order && !f->begun)
+        ok = gp_why(err, GP_WHY_MEMORY);
+    if (ok && take_header(f, err))
+        return f;
+    npz_close(&f->rows);
+    return NULL;
+}
+
+static bool npz_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
+                     char err[GP_WHY])
+{
+    bytes from = { .fd = -1, .head = h->data, .n = h->n, .size = h->size };
+    (void)dtype;
+    *whole = (gp_type){ 0 };
+    if ((int64_t)h->n < h->size)       /* the list of members is at the end */
+        return true;
+    npz *f = open_bytes(&from, how, err);
+    if (!f)
+        return false;
+    *whole = f->rows.whole;
+    npz_close(&f->rows);
+    return true;
+}
+
+static gp_rows *npz_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
+{
+    struct stat st;
+    (void)dtype;
+    if (fstat(fd, &st)) {
+        gp_why(err, "cannot be read: %s", strerror(errno));
+        return NULL;
+    }
+    npz *f = open_bytes(&(bytes){ .fd = fd, .size = st.st_size }, how, err);
+    return f ? &f->rows : NULL;
+}
+
+/* The next bytes of a compressed member. */
+static bool next_bytes(npz *f, unsigned char *to, size_t n, char err[GP_WHY])
+{
+    size_t k = f->ready - f->given < n ? f->ready - f->given : n;
+    memcpy(to, f->room + f->given, k);
+    f->given += k;
+    return unpack(f, to + k, n - k, err);
+}
+
+static bool npz_read(gp_rows *rows, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY])
+{
+    npz *f = (npz *)rows;
+    gp_type row = rows->whole;
+    row.dim[0] = 1;
+    size_t size = gp_bytes(&row);
+    (void)own;
+    if (!rows->in_order) {
+        int64_t at = f->is.data + f->data + first * (int64_t)size, want = n * (int64_t)size;
+        int64_t got = gp_read_at(f->from.fd, to, (size_t)want, at);
+        return got == want || gp_why(err, got < 0 ? "cannot be read: %s" : "became shorter%.0s", strerror(errno));
+    }
+    if (f->broken || f->next != first)
+        return gp_why(err, "is damaged before row %lld", (long long)first);
+    gp_why(err, "is cut off or damaged");
+    f->next += n;
+    f->broken = !next_bytes(f, to, (size_t)n * size, err);
+    return !f->broken;
+}
+
+const gp_rowsfile gp_npz = {
+    .name = ".npz", .suffix = { ".npz" }, .options = { "member" }, .is_array = true,
+    .head = npz_head, .open = npz_open, .read = npz_read, .close = npz_close,
+};

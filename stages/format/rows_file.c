@@ -1,0 +1,109 @@
+/* rows_file.c - the table of the formats of lists of rows, see rows_file.h. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include "rows_file.h"
+
+static const gp_rowsfile *const table[] = { &gp_wav, &gp_flac, &gp_ogg, &gp_aiff, &gp_csv, &gp_jsonl, &gp_npz };
+enum { ROWS = sizeof table / sizeof *table };
+
+const gp_rowsfile *gp_rowsfile_of(gp_filetype as)
+{
+    return as >= GP_ROWS && as < GP_ROWS + ROWS ? table[as - GP_ROWS] : NULL;
+}
+
+gp_filetype gp_rowsfile_named(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    for (int i = 0; dot && i < ROWS; i++)
+        for (const char *const *s = table[i]->suffix; *s; s++)
+            if (!strcasecmp(dot, *s))
+                return (gp_filetype)(GP_ROWS + i);
+    return GP_AUTO;
+}
+
+bool gp_rowsfile_takes(gp_filetype as, const char *option)
+{
+    const gp_rowsfile *f = gp_rowsfile_of(as);
+    for (const char *const *o = f ? f->options : (const char *[]){ NULL }; *o; o++)
+        if (!strcmp(*o, option))
+            return true;
+    return false;
+}
+
+/* A format with a magic is what the first bytes say; text has none, and may begin with any bytes. */
+static const gp_rowsfile *row_of(const gp_rowsfile_how *how, gp_filetype as, const void *head, size_t n)
+{
+    const gp_rowsfile *named = gp_rowsfile_of(as);
+    for (int i = 0; !how->format && *named->magic && i < ROWS; i++)
+        for (const char *const *m = table[i]->magic; *m; m++)
+            if (n >= strlen(*m) && !memcmp(head, *m, strlen(*m)))
+                return table[i];
+    return named;
+}
+
+/* One column is an axis only where the frame has one for it. */
+static void take_columns(gp_type *whole, const gp_type *frame)
+{
+    if (whole->ndim == 1 && frame->ndim == 2 && frame->dim[1] == 1)
+        whole->ndim = 2, whole->dim[1] = 1;
+}
+
+bool gp_rowsfile_head(const gp_rowsfile_how *how, gp_filetype as, const gp_rows_head *h, const gp_type *frame,
+                      gp_type *whole, char err[GP_WHY])
+{
+    if (!row_of(how, as, h->data, h->n)->head(h, how, frame->dtype, whole, err))
+        return false;
+    take_columns(whole, frame);
+    return true;
+}
+
+char *gp_rowsfile_text(const gp_type *whole, char buf[128])
+{
+    char row[128];
+    gp_type t = *whole;
+    if (t.dim[0] >= 0)
+        return gp_type_text(&t, buf);
+    t.ndim -= t.ndim > 1;
+    memmove(t.dim, t.dim + 1, sizeof t.dim - sizeof t.dim[0]);
+    t.dim[0] += whole->ndim == 1;
+    snprintf(buf, 128, "rows of %.110s", gp_type_text(&t, row));
+    return buf;
+}
+
+gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, const gp_type *frame, char err[GP_WHY])
+{
+    static _Atomic uint64_t openings;
+    char head[16];
+    int64_t n = gp_read_at(fd, head, sizeof head, 0);
+    const gp_rowsfile *row = row_of(how, as, head, n > 0 ? (size_t)n : 0);
+    gp_rows *f = row->open(fd, how, frame->dtype, err);
+    if (!f)
+        return NULL;
+    f->as = row;
+    f->serial = atomic_fetch_add(&openings, 1) + 1;
+    take_columns(&f->whole, frame);
+    return f;
+}
+
+bool gp_rowsfile_read(gp_rows *f, gp_rows_own *w, int64_t first, int64_t n, void *to, char err[GP_WHY])
+{
+    if (w->serial != f->serial)
+        gp_rowsfile_leave(w);
+    w->as = f->as, w->serial = f->serial;
+    return f->as->read(f, &w->own, first, n, to, err);
+}
+
+void gp_rowsfile_leave(gp_rows_own *w)
+{
+    if (w->own)
+        w->as->leave(w->own);
+    *w = (gp_rows_own){ 0 };
+}
+
+void gp_rowsfile_close(gp_rows *f)
+{
+    if (f)
+        f->as->close(f);
+}

@@ -1,0 +1,101 @@
+/* rows_file.h - files that are a list of rows, behind a library's or our own reader: the table of their formats.
+ *
+ * A recording or a table of numbers: (rows) or (rows, columns), of which any rows can be read. Such files are cut along
+ * axis 0 into frames, as those of .npy are (cut.h), whose bytes stand at no offset. Read and write know formats by this
+ * table alone: a format is a row of it, from a NAME_file.c. Errors are as in files.h. */
+#ifndef GP_ROWS_FILE_H
+#define GP_ROWS_FILE_H
+
+#include "cut.h"
+
+/* What options say of such files. */
+typedef struct gp_rowsfile_how {
+    gp_filetype format;        /* of a reader GP_AUTO: as the file says */
+    int64_t sample_rate;       /* Hz; of a reader 0: any */
+    int quality;               /* 1 to 100 */
+    const char *member;        /* of an archive: which; NULL or "": the only one */
+} gp_rowsfile_how;
+
+typedef struct gp_rowsfile gp_rowsfile;
+
+/* An open file that is read: the first member of a format's own struct, which all workers share. */
+typedef struct gp_rows {
+    const gp_rowsfile *as;
+    gp_type whole;             /* of all rows */
+    uint64_t serial;           /* of its opening */
+    bool in_order;             /* rows can be read one after the other only, and by one at a time */
+} gp_rows;
+
+/* What a worker keeps from read to read. Zeroed before first use. */
+typedef struct gp_rows_own {
+    void *own;
+    const gp_rowsfile *as;
+    uint64_t serial;           /* of whose opening it is */
+} gp_rows_own;
+
+/* A file that is written: the first member of a format's own struct. 1 thread. */
+typedef struct gp_rows_out { const gp_rowsfile *as; } gp_rows_out;
+
+/* The beginning of a file: the first n of its `size` bytes. */
+typedef struct gp_rows_head {
+    const void *data;
+    size_t n;
+    int64_t size;
+} gp_rows_head;
+
+struct gp_rowsfile {
+    const char *name;                  /* as in messages: "WAV" */
+    const char *suffix[4], *magic[3];  /* each ends with NULL */
+    const char *options[3];            /* those of readers and writers that it takes */
+    bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy */
+    /* About how long a core needs for a byte of a frame, where several may read at the same time; 0: hardly any. */
+    int decode_ns;
+    /* The type of the whole file, of elements of type `dtype` (0: as it is stored). dim[0] is -1 where the head does
+     * not say how many rows there are; all is 0 where it says nothing at all. */
+    bool (*head)(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY]);
+    /* The same of a file that is open and stays so. NULL: an error. */
+    gp_rows *(*open)(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY]);
+    /* Reads `n` rows, which are there by `whole`. Any thread, each with an `*own` of its own, NULL at first; of a file
+     * in order one thread at a time, each row once. */
+    bool (*read)(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
+    void (*leave)(void *own);          /* the file may be closed by now */
+    void (*close)(gp_rows *f);
+
+    /* NULL when a file of this name can hold such frames, else why not: "WAV holds ...". */
+    const char *(*why_not)(const gp_type *type, const char *path);
+    /* Writers have either encode() or the three below it, or none of them. A frame -> what stands for its rows in a
+     * file, after what is in `out`: a file is nothing but that. */
+    bool (*encode)(const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY]);
+    /* Begins a new, empty file, which is called `path` and stays open until it is finished: for frames of this type.
+     * NULL: an error. */
+    gp_rows_out *(*create)(int fd, const gp_rowsfile_how *how, const gp_type *frame, const char *path,
+                           char err[GP_WHY]);
+    /* Adds rows. After an error, errno says whether a file system was to blame, and no more is added. */
+    bool (*append)(gp_rows_out *o, const void *rows, int64_t n, char err[GP_WHY]);
+    /* Makes the file whole; `o` is gone, also after an error. */
+    bool (*finish)(gp_rows_out *o, char err[GP_WHY]);
+};
+
+extern const gp_rowsfile gp_wav, gp_flac, gp_ogg, gp_aiff, gp_csv, gp_jsonl, gp_npz;
+
+/* The row for `as`; NULL where that is no such format. */
+const gp_rowsfile *gp_rowsfile_of(gp_filetype as);
+
+/* By the extension of the name; GP_AUTO for one of another kind. */
+gp_filetype gp_rowsfile_named(const char *path);
+
+/* Does the format take this option? */
+bool gp_rowsfile_takes(gp_filetype as, const char *option);
+
+/* The same by the row of the file, which is of type `as` by its name. `frame`: of those that it is to be cut into, as
+ * far as that is known. */
+bool gp_rowsfile_head(const gp_rowsfile_how *how, gp_filetype as, const gp_rows_head *h, const gp_type *frame,
+                      gp_type *whole, char err[GP_WHY]);
+gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, const gp_type *frame, char err[GP_WHY]);
+/* As gp_type_text; "rows of f32 [2]" where it is not known how many there are. */
+char *gp_rowsfile_text(const gp_type *whole, char buf[128]);
+bool gp_rowsfile_read(gp_rows *f, gp_rows_own *w, int64_t first, int64_t n, void *to, char err[GP_WHY]);
+void gp_rowsfile_leave(gp_rows_own *w);
+void gp_rowsfile_close(gp_rows *f);
+
+#endif

@@ -1,0 +1,555 @@
+/* text_file.c - numbers as text: CSV, and JSON lines, see rows_file.h.
+ *
+ * A line is a row. Opening a file finds where its rows are, and keeps the place of one in many; the numbers in them are
+ * read when a frame is due, by all workers at the same time. Numbers are spelled with a point, whatever the locale. */
+#include <ctype.h>
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include "base/plural.h"
+#include "rows_file.h"
+
+enum { CHUNK = 1 << 18, MARK_ROWS = 1024, LINE_MAX_BYTES = 1 << 26, SHOWN = 40 };
+
+/* ---- lines ------------------------------------------------------------ */
+
+typedef struct place { int64_t at, line; } place;      /* the offset where a line begins, and its number, from 1 */
+
+/* Where rows are. */
+typedef struct layout {
+    bool json;
+    char separator;            /* of CSV: , ; tab, or a blank for any number of blanks */
+    int64_t columns, rows;     /* columns 0: no row was seen yet */
+    place *mark;               /* of every row of which MARK_ROWS is a divisor */
+    size_t marks, room;
+} layout;
+
+/* A token without the blanks around it: [*from, *to). */
+static void trim(const char **from, const char **to)
+{
+    while (*from < *to && isspace((unsigned char)**from))
+        ++*from;
+    while (*to > *from && isspace((unsigned char)(*to)[-1]))
+        --*to;
+}
+
+/* The next token of a line; *p goes behind its separator. False: there is none left. */
+static bool next_token(const layout *l, const char **p, const char *end, const char **from, const char **to)
+{
+    if (*p > end)
+        return false;
+    char separator = l->json ? ',' : l->separator;
+    const char *q = *p;
+    if (separator == ' ')
+        while (q < end && isspace((unsigned char)*q))
+            q++;
+    *from = q;
+    while (q < end && (separator == ' ' ? !isspace((unsigned char)*q) : *q != separator))
+        q++;
+    *to = q;
+    *p = q + 1;
+    trim(from, to);
+    return true;
+}
+
+/* Is a line none of the rows: empty, or a comment? */
+static bool is_blank(const layout *l, const char *line, const char *end)
+{
+    trim(&line, &end);
+    return line == end || (!l->json && *line == '#');
+}
+
+/* Of JSON a line loses its brackets. False: they are not in order. */
+static bool open_brackets(const layout *l, const char **line, const char **end)
+{
+    trim(line, end);
+    if (!l->json || *line == *end || **line != '[')
+        return true;
+    if ((*end)[-1] != ']' || *end - *line < 2)
+        return false;
+    ++*line, --*end;
+    trim(line, end);
+    return true;
+}
+
+static bool is_word(const char *from, const char *to, const char *word)
+{
+    return (size_t)(to - from) == strlen(word) && !strncasecmp(from, word, strlen(word));
+}
+
+/* Might this be a number? *infinite: it says so. */
+static bool is_number_like(const char *from, const char *to, bool *infinite)
+{
+    from += from < to && (*from == '-' || *from == '+');
+    *infinite = is_word(from, to, "inf") || is_word(from, to, "infinity");
+    return *infinite || is_word(from, to, "nan") || (from < to && (isdigit((unsigned char)*from) || *from == '.'));
+}
+
+static char separator_of(const char *line, const char *end)
+{
+    static const char known[] = ";\t,";
+    for (const char *s = known; *s; s++)
+        if (memchr(line, *s, (size_t)(end - line)))
+            return *s;
+    return ' ';
+}
+
+/* The first line that is neither empty nor a comment: says how the file is written. Of CSV it may be a header, in which
+ * nothing is a number. */
+static bool take_first(layout *l, const char *line, const char *end)
+{
+    const char *from, *to;
+    bool any = false, infinite;
+    int64_t columns = 0;
+    open_brackets(l, &line, &end);
+    l->separator = separator_of(line, end);
+    for (const char *p = line; next_token(l, &p, end, &from, &to); columns++)
+        any = any || is_number_like(from, to, &infinite);
+    l->columns = any || l->json ? columns : 0;
+    return l->columns > 0;
+}
+
+static bool mark(layout *l, place at, char err[GP_WHY])
+{
+    if (l->marks == l->room) {
+        size_t room = l->room ? 2 * l->room : 64;
+        place *more = realloc(l->mark, room * sizeof *more);
+        if (!more)
+            return gp_why(err, GP_WHY_MEMORY);
+        l->mark = more, l->room = room;
+    }
+    l->mark[l->marks++] = at;
+    return true;
+}
+
+/* ---- where lines come from: memory, or a file ------------------------- */
+
+typedef struct lines {
+    int fd;                    /* -1: all is in memory */
+    gp_growbuf room;           /* a part of the file, */
+    int64_t begins;            /* from here on; */
+    const char *text;          /* or what is in memory, */
+    size_t n;                  /* that many bytes of either */
+    place now;                 /* the next line */
+    bool ended;                /* no more bytes come */
+} lines;
+
+/* Brings more of the file, from the next line on. */
+static bool bring_more(lines *s, char err[GP_WHY])
+{
+    size_t done = (size_t)(s->now.at - s->begins), left = s->n - done;
+    if (s->fd < 0)
+        return s->ended = true;
+    if (left > LINE_MAX_BYTES)
+        return gp_why(err, "has a line of more than 64 MiB, line %lld", (long long)s->now.line);
+    if (!gp_growbuf_need(&s->room, left + CHUNK + 1))
+        return gp_why(err, GP_WHY_MEMORY);
+    memmove(s->room.data, s->room.data + done, left);
+    int64_t got = gp_read_at(s->fd, s->room.data + left, CHUNK, s->now.at + (int64_t)left);
+    if (got < 0)
+        return gp_why(err, "cannot be read: %s", strerror(errno));
+    s->begins = s->now.at;
+    s->n = left + (size_t)got;
+    s->room.data[s->n] = 0;            /* a number may be the last that there is */
+    s->text = (const char *)s->room.data;
+    s->ended = got < CHUNK;
+    return true;
+}
+
+/* The next line, without its end: [*line, *end), and where it was. *line NULL: there are no more. */
+static bool next_line(lines *s, const char **line, const char **end, place *was, char err[GP_WHY])
+{
+    size_t looked = 0;
+    for (;;) {
+        size_t at = (size_t)(s->now.at - s->begins);
+        const char *from = s->n ? s->text + at : NULL;
+        const char *stop = at + looked < s->n ? memchr(from + looked, '\n', s->n - at - looked) : NULL;
+        if (stop || s->ended) {
+            *was = s->now;
+            *line = stop || at < s->n ? from : NULL;
+            *end = stop ? stop : s->n ? s->text + s->n : NULL;
+            s->now.at += *line ? *end - *line + (stop != NULL) : 0;
+            s->now.line += *line != NULL;
+            return true;
+        }
+        looked = s->n - at;
+        if (!bring_more(s, err))
+            return false;
+    }
+}
+
+/* Starts over at a place. What is there of the file is kept, where the place is in it. */
+static void go_to(lines *s, place at)
+{
+    if (at.at < s->begins || at.at > s->begins + (int64_t)s->n)
+        s->begins = at.at, s->n = 0, s->ended = false;
+    s->now = at;
+}
+
+/* A text of UTF-8 may begin with a mark that says so. */
+static void skip_byte_order_mark(const char **line, const char *end)
+{
+    if (end - *line >= 3 && !memcmp(*line, "\xef\xbb\xbf", 3))
+        *line += 3;
+}
+
+/* Finds all rows there are, as far as lines are whole. */
+static bool find_rows(layout *l, lines *s, char err[GP_WHY])
+{
+    const char *line, *end;
+    bool began = false;
+    place at;
+    while (next_line(s, &line, &end, &at, err)) {
+        if (!line)
+            return true;
+        if (at.line == 1)
+            skip_byte_order_mark(&line, end);
+        if (is_blank(l, line, end))
+            continue;
+        bool header = !l->columns && !take_first(l, line, end);
+        if (header && began)
+            return gp_why(err, "has no numbers in line %lld", (long long)at.line);
+        began = true;
+        if (header)
+            continue;
+        if (l->rows % MARK_ROWS == 0 && !mark(l, at, err))
+            return false;
+        l->rows++;
+    }
+    return false;
+}
+
+/* ---- numbers ---------------------------------------------------------- */
+
+static locale_t c_locale;
+
+static void make_locale(void)
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+/* As strtod and strtof, of [from, to), behind which there is a byte that is of no number. False: it is none. */
+static bool to_double(const char *from, const char *to, bool single, double *x, bool *fits)
+{
+    char *end;
+    bool infinite;
+    const char *p = from + (from < to && (*from == '-' || *from == '+'));
+    if (!is_number_like(from, to, &infinite) || (p[0] == '0' && p + 1 < to && tolower((unsigned char)p[1]) == 'x'))
+        return false;
+    *x = single ? (double)strtof_l(from, &end, c_locale) : strtod_l(from, &end, c_locale);
+    *fits = infinite || !isinf(*x);
+    return end == to;
+}
+
+/* A whole number within its type. */
+static bool to_integer(const char *from, const char *to, gp_dtype t, uint64_t *x, bool *fits)
+{
+    bool negative = from < to && *from == '-', is_signed = t == GP_I8 || t == GP_I16 || t == GP_I32 || t == GP_I64;
+    int bits = 8 * (int)gp_dtype_size(t);
+    uint64_t most = UINT64_MAX >> (64 - bits) >> is_signed, v = 0;
+    most = negative ? (is_signed ? most + 1 : 0) : most;
+    from += from < to && (*from == '-' || *from == '+');
+    if (from == to)
+        return false;
+    for (*fits = true; from < to; from++) {
+        if (!isdigit((unsigned char)*from))
+            return false;
+        uint64_t digit = (uint64_t)(*from - '0');
+        *fits = *fits && v <= (most - digit) / 10 && digit <= most;
+        v = 10 * v + digit;
+    }
+    *x = negative ? 0 - v : v;
+    return true;
+}
+
+static bool wrong(const char *from, const char *to, int64_t line, const char *what, char err[GP_WHY])
+{
+    int n = to - from > SHOWN ? SHOWN : (int)(to - from);
+    return gp_why(err, "has '%.*s%s' in line %lld, %s", n, from, n < to - from ? "..." : "", (long long)line, what);
+}
+
+/* One number of the row, to its place. */
+static bool put_number(const char *from, const char *to, gp_dtype t, void *at, int64_t line, char err[GP_WHY])
+{
+    char beyond[40];
+    uint64_t whole = 0;
+    double d = 0;
+    bool fits = true, real = t == GP_F32 || t == GP_F64;
+    if (from == to)
+        return gp_why(err, "has a place without a number in line %lld", (long long)line);
+    if (real ? !to_double(from, to, t == GP_F32, &d, &fits) : !to_integer(from, to, t, &whole, &fits))
+        return wrong(from, to, line, !real && to_double(from, to, false, &d, &fits) ? "where a whole number is due"
+                                                                                    : "where a number is due", err);
+    snprintf(beyond, sizeof beyond, "which %s cannot hold", gp_dtype_name(t));
+    if (!fits)
+        return wrong(from, to, line, beyond, err);
+    float single = (float)d;
+    memcpy(at, t == GP_F32 ? (void *)&single : t == GP_F64 ? (void *)&d : (void *)&whole, gp_dtype_size(t));
+    return true;
+}
+
+static bool put_row(const layout *l, const char *line, const char *end, gp_dtype t, char *to, int64_t number,
+                    char err[GP_WHY])
+{
+    const char *p = line, *from, *until;
+    size_t size = gp_dtype_size(t);
+    int64_t k = 0;
+    if (!open_brackets(l, &p, &end))
+        return gp_why(err, "has no closing ']' in line %lld", (long long)number);
+    for (; next_token(l, &p, end, &from, &until); k++)
+        if (k < l->columns && !put_number(from, until, t, to + (size_t)k * size, number, err))
+            return false;
+    return k == l->columns || gp_why(err, "has %lld number%s in line %lld, and %lld in its first row", (long long)k,
+                                     gp_plural(k), (long long)number, (long long)l->columns);
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+typedef struct text {
+    gp_rows rows;
+    layout layout;
+    int fd;
+} text;
+
+typedef struct cursor {        /* a worker's */
+    lines from;
+    int64_t next;              /* the row that it is before; -1: none */
+} cursor;
+
+static bool take_type(const layout *l, gp_dtype dtype, gp_type *whole, char err[GP_WHY])
+{
+    if (!l->columns)
+        return gp_why(err, "has no rows of numbers");
+    if (dtype == GP_F16 || dtype == GP_C64)
+        return gp_why(err, "is text, which is read as any type but f16 and c64: declare f32, and put a 'cast' stage "
+                      "behind this one");
+    *whole = (gp_type){ dtype ? dtype : GP_F64, l->columns > 1 ? 2 : 1, { l->rows, l->columns > 1 ? l->columns : 0 } };
+    return true;
+}
+
+static bool look(bool json, const gp_rows_head *h, gp_dtype dtype, gp_type *whole, char err[GP_WHY])
+{
+    layout l = { .json = json };
+    bool all = (int64_t)h->n == h->size;
+    lines s = { .fd = -1, .text = h->data, .n = h->n, .now = { 0, 1 } };
+    while (!all && s.n && s.text[s.n - 1] != '\n')     /* a line that is not all here */
+        s.n--;
+    bool ok = find_rows(&l, &s, err) && take_type(&l, dtype, whole, err);
+    if (ok && !all)
+        whole->dim[0] = -1;
+    free(l.mark);
+    return ok;
+}
+
+static void text_close(gp_rows *f)
+{
+    text *t = (text *)f;
+    free(t->layout.mark);
+    free(t);
+}
+
+static gp_rows *open_text(bool json, int fd, gp_dtype dtype, char err[GP_WHY])
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    lines s = { .fd = fd, .now = { 0, 1 } };
+    text *t = calloc(1, sizeof *t);
+    if (!t) {
+        gp_why(err, GP_WHY_MEMORY);
+        return NULL;
+    }
+    pthread_once(&once, make_locale);
+    t->fd = fd, t->layout.json = json;
+    bool ok = find_rows(&t->layout, &s, err) && take_type(&t->layout, dtype, &t->rows.whole, err);
+    free(s.room.data);
+    if (ok)
+        return &t->rows;
+    text_close(&t->rows);
+    return NULL;
+}
+
+static cursor *own_cursor(const text *t, void **own, char err[GP_WHY])
+{
+    cursor *c = *own;
+    if (c)
+        return c;
+    if (!(*own = c = calloc(1, sizeof *c)))
+        gp_why(err, GP_WHY_MEMORY);
+    else
+        c->from.fd = t->fd, c->next = -1;
+    return c;
+}
+
+/* Rows from `first` on: to the nearest place before it that is known, and from there line by line. */
+static bool text_read(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY])
+{
+    const text *t = (const text *)f;
+    const layout *l = &t->layout;
+    const char *line, *end;
+    place at;
+    cursor *c = own_cursor(t, own, err);
+    if (!c)
+        return false;
+    size_t row = gp_dtype_size(f->whole.dtype) * (size_t)l->columns;
+    int64_t marked = first / MARK_ROWS * MARK_ROWS;
+    if (c->next < marked || c->next > first) {
+        go_to(&c->from, l->mark[first / MARK_ROWS]);
+        c->next = marked;
+    }
+    int64_t k = c->next;
+    c->next = -1;
+    while (k < first + n) {
+        if (!next_line(&c->from, &line, &end, &at, err))
+            return false;
+        if (!line)
+            return gp_why(err, "became shorter: it has no row %lld any more", (long long)k);
+        if (at.line == 1)
+            skip_byte_order_mark(&line, end);
+        if (is_blank(l, line, end))
+            continue;
+        if (k >= first && !put_row(l, line, end, f->whole.dtype, (char *)to + (size_t)(k - first) * row, at.line, err))
+            return false;
+        k++;
+    }
+    c->next = k;
+    return true;
+}
+
+static void text_leave(void *own)
+{
+    cursor *c = own;
+    free(c->from.room.data);
+    free(c);
+}
+
+/* ---- writing ---------------------------------------------------------- */
+
+enum { NUMBER_MAX = 32 };              /* bytes that a number and its separator need at most */
+
+/* The fewest digits that are read back to the same bits. */
+static int put_float(char *to, double x, bool single, bool json)
+{
+    if (!isfinite(x))
+        return sprintf(to, "%s", isnan(x) ? (json ? "NaN" : "nan") : json ? (x < 0 ? "-Infinity" : "Infinity")
+                                                                          : x < 0 ? "-inf" : "inf");
+    int n = 0;
+    if (fabs(x) < 1e6 && x == (int)x && !(x == 0 && signbit(x)))
+        return sprintf(to, "%d", (int)x);
+    for (int digits = single ? 6 : 15; digits <= (single ? 9 : 17); digits++) {
+        n = sprintf(to, "%.*g", digits, x);
+        double again = single ? (double)strtof(to, NULL) : strtod(to, NULL);
+        if (again == x)
+            break;
+    }
+    for (char *p = to; *p; p++)        /* some locales have a comma */
+        if (!isdigit((unsigned char)*p) && !strchr("+-e", *p))
+            *p = '.';
+    return n;
+}
+
+static int put_element(char *to, const char *from, gp_dtype t, bool json)
+{
+    switch (t) {
+#define WHOLE(NAME, ctype, format, wide)         \
+    case NAME: {                                 \
+        ctype x;                                 \
+        memcpy(&x, from, sizeof x);              \
+        return sprintf(to, "%" format, (wide)x); \
+    }
+    WHOLE(GP_U8, uint8_t, "u", unsigned)
+    WHOLE(GP_I8, int8_t, "d", int)
+    WHOLE(GP_U16, uint16_t, "u", unsigned)
+    WHOLE(GP_I16, int16_t, "d", int)
+    WHOLE(GP_U32, uint32_t, "u", unsigned)
+    WHOLE(GP_I32, int32_t, "d", int)
+    WHOLE(GP_U64, uint64_t, "llu", unsigned long long)
+    WHOLE(GP_I64, int64_t, "lld", long long)
+#undef WHOLE
+    default: {
+        float f;
+        double d;
+        memcpy(t == GP_F32 ? (void *)&f : (void *)&d, from, gp_dtype_size(t));
+        return put_float(to, t == GP_F32 ? (double)f : d, t == GP_F32, json);
+    }
+    }
+}
+
+static bool encode(bool json, const void *frame, const gp_type *t, gp_growbuf *out, char err[GP_WHY])
+{
+    size_t size = gp_dtype_size(t->dtype), count = (size_t)gp_count(t);
+    size_t columns = t->ndim > 1 ? (size_t)t->dim[1] : 1;
+    const char *from = frame;
+    if (!gp_growbuf_need(out, out->n + count * (NUMBER_MAX + 1) + 1))
+        return gp_why(err, "cannot be written: " GP_WHY_MEMORY);
+    char *to = (char *)out->data + out->n;
+    for (size_t i = 0; i < count; i++, from += size) {
+        size_t k = i % columns;
+        if (json)
+            to += sprintf(to, "%s", k ? ", " : t->ndim > 1 ? "[" : "");
+        else if (k)
+            *to++ = ',';
+        to += put_element(to, from, t->dtype, json);
+        if (k + 1 == columns)
+            to += sprintf(to, "%s\n", json && t->ndim > 1 ? "]" : "");
+    }
+    out->n = (size_t)(to - (char *)out->data);
+    return true;
+}
+
+static const char *why_not(const gp_type *t, const char *path)
+{
+    (void)path;
+    if (t->dtype == GP_F16 || t->dtype == GP_C64)
+        return "text holds no f16 and no c64: put a 'cast' stage before this one";
+    return t->ndim <= 2 ? NULL : "text has frames of shape [rows] or [rows, columns]";
+}
+
+/* ---- the two of them -------------------------------------------------- */
+
+static bool csv_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
+                     char err[GP_WHY])
+{
+    (void)how;
+    return look(false, h, dtype, whole, err);
+}
+
+static bool jsonl_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
+                       char err[GP_WHY])
+{
+    (void)how;
+    return look(true, h, dtype, whole, err);
+}
+
+static gp_rows *csv_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
+{
+    (void)how;
+    return open_text(false, fd, dtype, err);
+}
+
+static gp_rows *jsonl_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
+{
+    (void)how;
+    return open_text(true, fd, dtype, err);
+}
+
+static bool csv_encode(const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY])
+{
+    return encode(false, frame, type, out, err);
+}
+
+static bool jsonl_encode(const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY])
+{
+    return encode(true, frame, type, out, err);
+}
+
+#define TEXT .decode_ns = 20, .read = text_read, .leave = text_leave, .close = text_close, .why_not = why_not
+
+const gp_rowsfile gp_csv = { .name = "CSV", .suffix = { ".csv", ".tsv" }, .head = csv_head, .open = csv_open,
+                             .encode = csv_encode, TEXT };
+const gp_rowsfile gp_jsonl = { .name = "JSON lines", .suffix = { ".jsonl", ".ndjson" }, .head = jsonl_head,
+                               .open = jsonl_open, .encode = jsonl_encode, TEXT };

@@ -1,0 +1,49 @@
+/* npz.c - .npz archives: the only member, and one by its name. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "rows_file.h"
+#include "fuzz.h"
+
+enum { BYTES = 1 << 20 };
+
+/* Reads what the head promises, in three pieces. */
+static void read_all(gp_rows *f)
+{
+    gp_rows_own own = { 0 };
+    char err[GP_WHY] = "";
+    char *to = malloc(gp_bytes(&f->whole) + 1);
+    gp_type row = f->whole;
+    row.dim[0] = 1;
+    int64_t piece = f->whole.dim[0] / 3 + 1;
+    for (int64_t at = 0, n; at < f->whole.dim[0]; at += n) {
+        n = f->whole.dim[0] - at < piece ? f->whole.dim[0] - at : piece;
+        bool ok = gp_rowsfile_read(f, &own, at, n, to + (size_t)at * gp_bytes(&row), err);
+        MUST(ok || *err);
+    }
+    gp_rowsfile_leave(&own);
+    free(to);
+}
+
+static void one(const char *data, size_t n)
+{
+    static const char *const members[] = { "", "u" };
+    int fd = memfd_create("npz", MFD_CLOEXEC);
+    MUST(fd >= 0 && write(fd, data, n) == (ssize_t)n);
+    for (int i = 0; i < 2; i++) {
+        gp_rowsfile_how how = { .member = members[i] };
+        gp_filetype as = gp_rowsfile_named("a.npz");
+        gp_type none = { .dtype = GP_NO_DTYPE }, head = { 0 };
+        char err[GP_WHY] = "", why[GP_WHY] = "";
+        bool ok = gp_rowsfile_head(&how, as, &(gp_rows_head){ data, n, (int64_t)n }, &none, &head, why);
+        gp_rows *f = gp_rowsfile_open(&how, as, fd, &none, err);
+        MUST(ok ? f && gp_type_same(&f->whole, &head) : !f && *err && !strcmp(err, why));
+        if (f && gp_bytes(&f->whole) <= BYTES)
+            read_all(f);
+        gp_rowsfile_close(f);
+    }
+    close(fd);
+}
+
+const fuzz_harness fuzz_npz = { .name = "npz", .one = one };

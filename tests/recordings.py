@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""recordings.py GPIPE - what Python's wave, csv and json write is read by gpipe, and what gpipe writes by them; with
+soundfile and NumPy, where they are installed, FLAC, AIFF, Ogg/Vorbis, floats and np.savetxt, too. Prints a total; exit
+1 after a failure."""
+import csv, json, math, os, random, struct, subprocess, sys, tempfile, wave
+
+try:
+    import numpy as np
+    import soundfile as sf
+except ImportError:
+    sf = None
+
+GPIPE = os.path.abspath(sys.argv[1])
+SIZES = (1, 1), (1, 2), (500, 1), (333, 2), (41, 6)                     # rows, channels
+passed = failed = 0
+rng = random.Random(5)
+
+
+def check(what, ok):
+    global passed, failed
+    passed, failed = passed + bool(ok), failed + (not ok)
+    if not ok:
+        print(f"FAILED: recordings: {what}", file=sys.stderr)
+
+
+def run(text):
+    with open("p.yaml", "w") as f:
+        f.write(text)
+    p = subprocess.run([GPIPE, "run", "-q", "--device", "cpu", "p.yaml"], capture_output=True, text=True)
+    if p.returncode:
+        print(p.stderr, text, file=sys.stderr)
+    return p.returncode == 0
+
+
+def bytes_of(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def convert(source, sink, dtype, columns, options=""):
+    """One file to another, in blocks of 100 rows."""
+    shape = "[100]" if columns == 1 else f"[100, {columns}]"
+    return run(f"buffers: {{x: {{dtype: {dtype}, shape: {shape}}}}}\nstages:\n"
+               f"  - {{use: read, path: {source}, out: x}}\n  - {{use: write, path: {sink}{options}}}\n")
+
+
+def read(name, dtype, columns):
+    """What gpipe reads of a file; None after an error."""
+    return bytes_of("p.raw") if convert(name, "p.raw", dtype, columns) else None
+
+
+def write(name, data, dtype, columns, options=", sample_rate: 22050"):
+    with open("q.raw", "wb") as f:
+        f.write(data)
+    return convert("q.raw", name, dtype, columns, options)
+
+
+def with_wave(n, c):
+    at = f"{n} x {c}"
+    for width, dtype in (2, "i16"), (4, "i32"):
+        data = rng.randbytes(n * c * width)
+        with wave.open("a.wav", "wb") as w:
+            w.setparams((c, width, 8000, 0, "NONE", ""))
+            w.writeframes(data)
+        check(f"{at} {dtype} of wave", read("a.wav", dtype, c) == data)
+        ok = write("b.wav", data, dtype, c)
+        with wave.open("b.wav" if ok else "a.wav") as w:
+            check(f"{at} {dtype} for wave",
+                  ok and w.getparams()[:4] == (c, width, 22050, n) and w.readframes(n) == data)
+
+
+def with_csv(n, c):
+    at = f"{n} x {c}"
+    values = [[rng.choice((rng.gauss(0, 1), rng.randrange(-99, 99), 10 ** rng.uniform(-300, 300), 0.1, math.inf))
+               for _ in range(c)] for _ in range(n)]
+    data = b"".join(struct.pack(f"{c}d", *row) for row in values)
+    with open("a.csv", "w", newline="") as f:
+        w = csv.writer(f)
+        w.writerow([f"column_{k}" for k in range(c)])
+        w.writerows(values)
+    check(f"{at} of csv", read("a.csv", "f64", c) == data)
+    with open("a.jsonl", "w") as f:
+        f.writelines(json.dumps(row) + "\n" for row in values)
+    check(f"{at} of json", read("a.jsonl", "f64", c) == data)
+    ok = write("b.csv", data, "f64", c, "") and write("b.jsonl", data, "f64", c, "")
+    with open("b.csv" if ok else "a.csv", newline="") as f:
+        check(f"{at} for csv", [[float(x) for x in row] for row in csv.reader(f)] == values)
+    with open("b.jsonl" if ok else "a.jsonl") as f:
+        check(f"{at} for json", [json.loads(line) for line in f] == ([row[0] for row in values] if c == 1 else values))
+
+
+def with_soundfile(n, c):
+    at = f"{n} x {c}"
+    ints = np.frombuffer(rng.randbytes(2 * n * c), "i2").reshape(n, c)
+    floats = (ints / 20000).astype("f4")
+    for name, subtype, data, dtype in (("flac", "PCM_16", ints, "i16"), ("aiff", "PCM_16", ints, "i16"),
+                                       ("wav", "FLOAT", floats, "f32"), ("aiff", "FLOAT", floats, "f32"),
+                                       ("wav", "DOUBLE", floats.astype("f8"), "f64"), ("rf64", "PCM_16", ints, "i16"),
+                                       ("flac", "PCM_24", ints.astype("i4") << 16 | 0x100, "i32")):
+        how = {"format": "RF64"} if name == "rf64" else {}
+        sf.write(f"c.{name}", data, 8000, subtype=subtype, **how)
+        check(f"{at} {name} {subtype} of soundfile", read(f"c.{name}", dtype, c) == data.tobytes())
+        ok = write(f"d.{name}", data.tobytes(), dtype, c)
+        got, rate = sf.read(f"d.{name}" if ok else f"c.{name}", dtype=data.dtype.name, always_2d=True)
+        check(f"{at} {name} {subtype} for soundfile", ok and rate == 22050 and got.tobytes() == data.tobytes())
+    smooth = np.sin(np.arange(n)[:, None] * (1 + np.arange(c)) / 20).astype("f4") / 2
+    ok = write("d.ogg", smooth.tobytes(), "f32", c)
+    got = sf.read("d.ogg", dtype="f4", always_2d=True)[0] if ok else smooth + 1
+    check(f"{at} ogg for soundfile", got.shape == smooth.shape and np.abs(got - smooth).max() < 0.2)
+    np.savetxt("e.csv", floats, fmt="%.9g", delimiter=";", header="of NumPy")
+    check(f"{at} of np.savetxt", read("e.csv", "f32", c) == floats.tobytes())
+    ok = write("f.csv", floats.tobytes(), "f32", c, "")
+    check(f"{at} for np.loadtxt", ok and (np.loadtxt("f.csv", "f4", delimiter=",", ndmin=2) == floats).all())
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    for n, c in SIZES:
+        with_wave(n, c)
+        with_csv(n, c)
+        if sf:
+            with_soundfile(n, c)
+print(f"recordings: {passed} passed, {failed} failed" + ("" if sf else ", without soundfile"))
+sys.exit(failed > 0)

@@ -1,0 +1,202 @@
+/* test_npz.c - members of .npz archives that NumPy made (tests/data/make_npz.py), stored and compressed, in pieces, by
+ * any number of workers; broken ones. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "iotest.h"
+
+Suite *suite_npz(void);
+
+#define DISCARD "  - {use: discard}\n"
+
+static char here[400];
+
+static void set_up(void)
+{
+    io_set_up();
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+}
+
+/* As NAME.npy is read, declared or not. */
+static const struct { const char *member, *shape; uint64_t frames; } reads[] = {
+    { "u", NULL, 7 },       { "u", "[2, 3, 5]", 4 },    { "u.npy", "[7, 3, 5]", 1 }, { "line", "[300]", 4 },
+    { "c", "[4, 2]", 3 },   { "c", NULL, 11 },
+};
+enum { READS = sizeof reads / sizeof *reads };
+
+START_TEST(is_read)
+{
+    char y[1300], declared[80] = "";
+    int i = _i / 4;
+    const char *archive = _i % 2 ? "packed" : "stored";
+    if (reads[i].shape)
+        TEXT(declared, "buffers: {x: {shape: %s}}\n", reads[i].shape);
+    ck_assert_uint_eq(io_runs(TEXT(y, "%sstages:\n"
+        "  - {use: read, path: '%s/tests/data/npz/%s.npz', member: %s, workers: %d, out: x}\n"
+        "  - {use: compare, file: '%s/tests/data/npz/%.*s.npy', in: x}\n", declared, here, archive, reads[i].member,
+        _i % 4 < 2 ? 1 : 3, here, (int)strcspn(reads[i].member, "."), reads[i].member)), reads[i].frames);
+}
+END_TEST
+
+/* More than is unpacked at once; repeated; the only member needs no name. */
+START_TEST(a_long_one)
+{
+    char y[800];
+    size_t n;
+    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [7000, 2]}}\nstages:\n"
+        "  - {use: read, path: '%s/tests/data/npz/long.npz', workers: %d, loop: true, frames: 14, out: x}\n"
+        "  - {use: write, path: a.raw}\n", here, 1 + _i * 3)), 14);
+    int32_t *x = (int32_t *)(void *)pipe_read(io_dir, "a.raw", &n);
+    ck_assert_uint_eq(n, 2 * 90000 * sizeof *x);
+    for (int i = 0; i < 180000; i++)
+        ck_assert_int_eq(x[i], i % 90000 / 7 * 3);
+    free(x);
+}
+END_TEST
+
+static void link_here(const char *name, const char *as)
+{
+    char from[600], to[600];
+    ck_assert_int_eq(symlink(TEXT(from, "%s/tests/data/npz/%s", here, name), io_path(as, to)), 0);
+}
+
+/* Each archive of a glob is a frame. */
+START_TEST(a_file_a_frame)
+{
+    char y[800];
+    link_here("stored.npz", "a.npz");
+    link_here("packed.npz", "b.npz");
+    ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: '?.npz', member: u, workers: 2}\n"
+                              "  - {use: write, path: '%n.npy'}\n"), 2);
+    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: ['<=9', 3, 5]}}\nstages:\n"
+                                   "  - {use: read, path: '?.npz', member: u, out: x}\n  - {use: write, path: "
+                                   "'%%n2.npy'}\n")), 2);
+    char *u = pipe_read("tests/data/npz", "u.npy", &(size_t){ 0 });
+    for (int i = 0; i < 4; i++) {
+        size_t n;
+        char *got = pipe_read(io_dir, i == 0 ? "a.npy" : i == 1 ? "b.npy" : i == 2 ? "a2.npy" : "b2.npy", &n);
+        ck_assert(n == 128 + 105 && !memcmp(got + 128, u + 128, 105));
+        free(got);
+    }
+    free(u);
+}
+END_TEST
+
+/* An archive whose list of members is beyond what `check` looks at. */
+START_TEST(large)
+{
+    enum { MORE = 2 << 20 };
+    size_t n;
+    char *npz = pipe_read("tests/data/npz", "packed.npz", &n), *grown = calloc(1, MORE + n);
+    memcpy(grown, npz, n);
+    /* What is between the last member and the list is nobody's: the list moves, and its place with it. */
+    size_t end = n - 22;
+    uint32_t list;
+    memcpy(&list, npz + end + 16, 4);
+    memcpy(grown + list + MORE, npz + list, n - list);
+    list += MORE;
+    memcpy(grown + end + MORE + 16, &list, 4);
+    pipe_file(io_dir, "a.npz", grown, MORE + n);
+    free(npz), free(grown);
+    char y[800];
+    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {dtype: f32, shape: [300]}}\nstages:\n"
+                                   "  - {use: read, path: a.npz, member: line, out: x}\n"
+                                   "  - {use: compare, file: '%s/tests/data/npz/line.npy'}\n", here)), 4);
+    io_fails("buffers: {x: {dtype: f32, shape: [300]}}\nstages:\n  - {use: read, path: a.npz, member: u, out: "
+             "x}\n" DISCARD, 1,
+             "holds u8, not f32");
+    io_fails("stages:\n  - {use: read, path: a.npz, member: line}\n" DISCARD, 3,
+             "has more than a MiB, and says at its end what its arrays are, where gpipe looks later: declare dtype and "
+             "shape");
+    io_fails("buffers: {x: {shape: ['<=2000']}}\nstages:\n  - {use: read, path: a.npz, member: line, out: "
+             "x}\n" DISCARD, 3,
+             "declare dtype and shape");
+    ck_assert_uint_eq(io_runs("buffers: {x: {dtype: f32, shape: ['<=2000']}}\nstages:\n"
+                              "  - {use: read, path: a.npz, member: line, out: x}\n" DISCARD), 1);
+}
+END_TEST
+
+/* ---- refused, broken -------------------------------------------------- */
+
+static const struct { const char *type, *read, *said; } refused[] = {
+    { "", "stored.npz', member: v", "stored.npz' has no member 'v'; it has 'u', 'line', 'c'" },
+    { "", "stored.npz'", "stored.npz' has 3 members: set 'member' to one of 'u', 'line', 'c'" },
+    { "", "stored.npz', member: line", "how many elements make a frame" },
+    { "dtype: f64, shape: [10]", "packed.npz', member: line", "holds f32, and 'buffers' declares f64" },
+    { "shape: [10]", "packed.npz', member: u", "holds u8 [7, 3, 5], which cannot be cut into frames of u8 [10]" },
+    { "", "columns.npz'", "is in column-major (Fortran) order" },
+    { "", "strange.npz'", "is compressed by method 12" },
+    { "", "none.npz'", "has no members" },
+    { "", "u.npy', format: npz", "is not a .npz file" },
+    { "", "u.npy', member: u", "'member' has no effect on a file that is not a .npz" },
+    { "", "stored.npz', member: u, tail: ignore", "'tail' is only for raw and .npy" },
+};
+
+START_TEST(refuses)
+{
+    char y[1000];
+    io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: '%s/tests/data/npz/%s, out: x}\n" DISCARD,
+                  *refused[_i].type ? refused[_i].type : "depth: 3", here, refused[_i].read), 3, refused[_i].said);
+}
+END_TEST
+
+START_TEST(not_written)
+{
+    io_fails("buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
+             "  - {use: write, path: a.npz}\n", 3, "gpipe writes no .npz files");
+}
+END_TEST
+
+/* A byte of the packed data that is another is an error; so is a missing part. */
+START_TEST(damaged)
+{
+    size_t n;
+    char *npz = pipe_read("tests/data/npz", "long.npz", &n), y[400];
+    static const char *const run = "buffers: {x: {dtype: i32, shape: [7000, 2]}}\nstages:\n"
+                                   "  - {use: read, path: a.npz, out: x}\n" DISCARD;
+    for (size_t at = 60; at < n - 200; at += 997) {
+        npz[at] ^= 16;
+        pipe_file(io_dir, "a.npz", npz, n);
+        pipe_result r = io_go(run);
+        ck_assert_msg(r.outcome == GP_ERROR && strstr(io_error(&r), "damaged"), "%zu: %s", at, io_error(&r));
+        npz[at] ^= 16;
+    }
+    for (size_t k = 0; k < n; k += 1 + n / 50) {
+        pipe_file(io_dir, "a.npz", npz, k);
+        io_fails(TEXT(y, "%s", run), 3, "is not a .npz file, or is cut off or damaged");
+    }
+    /* Any bytes in the list of members, and before it. */
+    unsigned seed = 1;
+    free(npz);
+    npz = pipe_read("tests/data/npz", _i ? "packed.npz" : "stored.npz", &n);
+    char *bad = malloc(n);
+    for (int k = 0; k < 200; k++) {
+        memcpy(bad, npz, n);
+        for (int i = 0; i < 3; i++)
+            bad[k % 2 ? n - 1 - (unsigned)rand_r(&seed) % 200
+                : (unsigned)rand_r(&seed) % n] = (char)(rand_r(&seed) >> 8);
+        pipe_file(io_dir, "a.npz", bad, n);
+        pipe_result r = io_go("stages:\n  - {use: read, path: a.npz, member: u}\n" DISCARD);
+        ck_assert(r.outcome == GP_DONE || r.errs.failed);
+    }
+    free(npz), free(bad);
+}
+END_TEST
+
+#define N(a) (int)(sizeof(a) / sizeof *(a))
+Suite *suite_npz(void)
+{
+    Suite *s = suite_create("npz");
+    TCase *t = tcase_create("npz");
+    tcase_add_checked_fixture(t, set_up, io_tear_down);
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, is_read, 0, READS * 4);
+    tcase_add_loop_test(t, a_long_one, 0, 2);
+    tcase_add_test(t, a_file_a_frame);
+    tcase_add_test(t, large);
+    tcase_add_loop_test(t, refuses, 0, N(refused));
+    tcase_add_test(t, not_written);
+    tcase_add_loop_test(t, damaged, 0, 2);
+    suite_add_tcase(s, t);
+    return s;
+}

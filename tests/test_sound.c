@@ -1,0 +1,436 @@
+/* test_sound.c - recordings: what soundfile and SciPy wrote (tests/data/make_sounds.py), in blocks of any length, by
+ * any number of workers; what is written, by its bytes and read again; broken and refused ones. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "iotest.h"
+#include "rows_file.h"
+
+Suite *suite_sound(void);
+
+/* libsndfile loses some memory of libvorbis where an Ogg file cannot be opened. */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:vorbis_info_init\n";
+}
+
+#define DISCARD "  - {use: discard}\n"
+
+static char here[400];
+
+static void set_up(void)
+{
+    io_set_up();
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+}
+
+/* ---- in -------------------------------------------------------------- */
+
+static const struct { const char *name, *dtype; int channels, rows; } files[] = {
+    { "i16.wav", "i16", 2, 300 },    { "i24.wav", "i32", 2, 300 },   { "i32.wav", "i32", 2, 300 },
+    { "f32.wav", "f32", 2, 300 },    { "f64.wav", "f64", 2, 300 },   { "u8.wav", "i16", 1, 300 },
+    { "mono.wav", "i16", 1, 300 },   { "chunks.wav", "i16", 2, 300 }, { "endless.wav", "i16", 2, 300 },
+    { "wide.rf64", "i16", 2, 300 },  { "five.flac", "i16", 5, 300 }, { "deep.flac", "i32", 2, 300 },
+    { "big.aiff", "i16", 2, 300 },   { "float.aiff", "f32", 2, 300 }, { "vorbis.ogg", "f32", 2, 5000 },
+};
+enum { FILES = sizeof files / sizeof *files, WAYS = 5 };
+static const struct { int rows, workers; } ways[WAYS] = { { 64, 1 }, { 1, 1 }, { 300, 2 }, { 37, 4 }, { 10000, 3 } };
+
+/* Another version of a library may round the last bit of what Vorbis holds. */
+START_TEST(is_read)
+{
+    char y[1200], shape[40], last[40] = "";
+    int i = _i % FILES, block = ways[_i / FILES].rows;
+    if (files[i].channels > 1)
+        TEXT(last, ", %d", files[i].channels);
+    TEXT(shape, "[%d%s]", block, last);
+    int stem = (int)strcspn(files[i].name, ".");
+    uint64_t frames = io_runs(TEXT(y, "buffers: {x: {shape: %s}}\nstages:\n"
+        "  - {use: read, path: '%s/tests/data/sound/%s', workers: %d, out: x}\n"
+        "  - {use: compare, file: '%s/tests/data/sound/%.*s.npy', abs: %s, in: x}\n"
+        "  - {use: write, path: a.npy, in: x}\n", shape, here, files[i].name, ways[_i / FILES].workers, here, stem,
+        files[i].name, strstr(files[i].name, ".ogg") ? "1e-6" : "0"));
+    ck_assert_uint_eq(frames, (unsigned)((files[i].rows + block - 1) / block));
+    char *npy = pipe_read("tests/data/sound", TEXT(y, "%.*s.npy", stem, files[i].name), &(size_t){ 0 });
+    gp_type want;
+    size_t data;
+    bool fortran;
+    char why[160];
+    ck_assert(gp_npy_parse(npy, 4000, &want, &data, &fortran, why));
+    ck_assert_str_eq(gp_dtype_name(want.dtype), files[i].dtype);
+    ck_assert_int_eq(want.dim[0], files[i].rows);
+    free(npy);
+}
+END_TEST
+
+/* Where a row is a frame, one channel has an axis, or a file is a frame of its own length. */
+static const struct { const char *shape, *path; uint64_t frames; } shapes[] = {
+    { "[2]", "i16.wav", 300 }, { "[100, 1]", "mono.wav", 3 }, { "['<=400', 2]", "{big.aiff,i16.wav}", 2 },
+    { "['<=300']", "mono.wav", 1 },
+};
+
+static void link_here(const char *name, const char *as)
+{
+    char from[600], to[600];
+    ck_assert_int_eq(symlink(TEXT(from, "%s/tests/data/sound/%s", here, name), io_path(as, to)), 0);
+}
+
+START_TEST(other_shapes)
+{
+    char y[1000];
+    link_here("i16.wav", "a.wav");
+    link_here("mono.wav", "mono.wav");
+    link_here("big.aiff", "b.wav");            /* its first bytes say what it is */
+    bool two = *shapes[_i].path == '{';
+    uint64_t frames = io_runs(TEXT(y, "buffers: {x: {shape: %s}}\nstages:\n  - {use: read, path: '%s', out: x, "
+                                   "workers: 2}\n"
+                                   "  - {use: write, path: '%%d.npy'}\n", shapes[_i].shape,
+                                   two ? "[ab].wav" : !strcmp(shapes[_i].path, "i16.wav") ? "a.wav" : "mono.wav"));
+    ck_assert_uint_eq(frames, shapes[_i].frames);
+    size_t n, head = 128;
+    char *got = pipe_read(io_dir, two ? "1.npy" : "0.npy", &n);
+    char *want = pipe_read("tests/data/sound", strstr(shapes[_i].path, "mono") ? "mono.npy" : "i16.npy",
+                           &(size_t){ 0 });
+    ck_assert(!memcmp(got + head, want + head, n - head));
+    free(got), free(want);
+}
+END_TEST
+
+/* Undeclared, a glob's files are frames of the first one's shape; stems are names. */
+START_TEST(a_file_a_frame)
+{
+    link_here("i16.wav", "a.wav");
+    link_here("chunks.wav", "b.wav");
+    ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: '?.wav', sample_rate: 8000}\n"
+                              "  - {use: write, path: 'out/%n.wav', sample_rate: 8000}\n"), 2);
+    ck_assert_int_eq(io_files("out"), 2);
+    char y[700];
+    io_runs(TEXT(y, "buffers: {x: {shape: [50, 2]}}\nstages:\n  - {use: read, path: out/b.wav, out: x}\n"
+                 "  - {use: compare, file: '%s/tests/data/sound/chunks.npy'}\n", here));
+}
+END_TEST
+
+/* The values of another type: floats are in [-1, 1), whole numbers at full scale. */
+static const struct { const char *file, *dtype, *expr; } types[] = {
+    { "i16.wav", "f32", "x / 32768" }, { "i16.wav", "f64", "x / 32768" }, { "i16.wav", "i32", "x * 65536" },
+    { "deep.flac", "f64", "x / 2147483648" }, { "f32.wav", "f64", "x" },
+};
+
+START_TEST(another_type)
+{
+    char y[1200];
+    io_runs(TEXT(y, "buffers: {x: {shape: [64, 2]}, y: {dtype: %s, shape: [64, 2]}, z: {dtype: %s}}\nstages:\n"
+                 "  - {use: read, path: '%s/tests/data/sound/%s', out: x}\n"
+                 "  - {name: r, use: read, path: '%s/tests/data/sound/%s', out: y}\n"
+                 "  - {use: cast, dtype: f64, in: x, out: c}\n"
+                 "  - {use: expr, expr: '%s', in: {x: c}, out: z}\n"
+                 "  - {use: compare, in: [z, y]}\n", types[_i].dtype, types[_i].dtype, here, types[_i].file, here,
+                 types[_i].file, types[_i].expr));
+}
+END_TEST
+
+/* ---- out ------------------------------------------------------------- */
+
+static const struct { const char *name, *write, *file; } out[] = {
+    { "i16", "a.wav", NULL },   { "i24", "a.wav", NULL },  { "f32", "a.wav", NULL }, { "f64", "a.wav", NULL },
+    { "mono", "a.wav", NULL },  { "i16", "a.rf64", NULL }, { "i16", "a.flac", NULL }, { "deep", "a.flac", NULL },
+    { "five", "a.flac", NULL }, { "i16", "a.aiff", NULL }, { "float", "a.aif", NULL }, { "i32", "a.wav", NULL },
+    { "i16", "a%d.flac", "a?.flac" }, { "f32", "a%d.wav", "a?.wav" },
+};
+
+/* Joined or in files of their own, all rows are there, and the same on every run. */
+START_TEST(there_and_back)
+{
+    char y[1200], again[100];
+    const char *row = !strcmp(out[_i].name, "mono") ? "" : !strcmp(out[_i].name, "five") ? ", 5" : ", 2";
+    for (int i = 0; i < 2; i++)
+        io_runs(TEXT(y, "buffers: {x: {shape: [70%s]}}\nstages:\n"
+                     "  - {use: read, path: '%s/tests/data/sound/%s.npy', out: x}\n"
+                     "  - {use: write, path: '%d%s', sample_rate: 8000, in: x}\n", row, here, out[_i].name, i,
+                         out[_i].write));
+    const char *file = out[_i].file ? out[_i].file : out[_i].write;
+    io_runs(TEXT(y, "buffers: {x: {shape: [70%s]}}\nstages:\n  - {use: read, path: '0%s', sample_rate: 8000, out: x}\n"
+                 "  - {use: compare, file: '%s/tests/data/sound/%s.npy'}\n", row, file, here, out[_i].name));
+    if (out[_i].file)
+        return;
+    size_t n;
+    char *first = pipe_read(io_dir, TEXT(again, "0%s", out[_i].write), &n);
+    io_holds(TEXT(again, "1%s", out[_i].write), first, n);
+    free(first);
+}
+END_TEST
+
+/* The fields that any reader goes by; of each sample, the bytes. */
+START_TEST(bytes_of_a_wav)
+{
+    size_t n;
+    io_count_npy("in.npy", (gp_type){ GP_I16, 2, { 10, 3 } }, 0);
+    io_runs("buffers: {x: {shape: [4, 3]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+            "  - {use: write, path: a.wav, sample_rate: 22050}\n");
+    char *wav = pipe_read(io_dir, "a.wav", &n);
+    static const unsigned char head[] = "RIFF\x60\0\0\0WAVEfmt \x10\0\0\0\1\0\3\0\x22\x56\0\0\xcc\x04\2\0\6\0\x10\0"
+                                        "data\x3c\0\0";
+    ck_assert_uint_eq(n, 44 + 60);
+    ck_assert(!memcmp(wav, head, sizeof head));
+    for (int i = 0; i < 60; i++)
+        ck_assert_int_eq(wav[44 + i], i);
+    free(wav);
+}
+END_TEST
+
+/* A few rows, fewer bytes than a header has. */
+START_TEST(short_ones)
+{
+    static const char *const names[] = { "a.wav", "a.aiff", "a.rf64" };
+    char y[400];
+    io_count_npy("in.npy", (gp_type){ GP_F32, 1, { 1 } }, 60);
+    io_runs(TEXT(y, "buffers: {x: {shape: [4]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+                 "  - {use: write, path: %s, sample_rate: 22050}\n", names[_i]));
+    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [1]}}\nstages:\n  - {use: read, path: %s, out: x}\n"
+                                   "  - {use: compare, file: in.npy}\n", names[_i])), 1);
+}
+END_TEST
+
+/* As near as a lossy format is; and its quality matters. */
+START_TEST(vorbis)
+{
+    char y[1000];
+    size_t good, small;
+    io_runs(TEXT(y, "buffers: {x: {shape: [777, 2]}}\nstages:\n"
+                 "  - {use: read, path: '%s/tests/data/sound/vorbis.npy', out: x}\n"
+                 "  - {use: write, path: good.ogg, sample_rate: 8000, in: x}\n"
+                 "  - {name: w, use: write, path: small.ogg, quality: 1, sample_rate: 8000, in: x}\n", here));
+    io_runs(TEXT(y, "buffers: {x: {shape: [333, 2]}}\nstages:\n  - {use: read, path: good.ogg, out: x}\n"
+                 "  - {use: compare, file: '%s/tests/data/sound/vorbis.npy', abs: 0.15}\n", here));
+    free(pipe_read(io_dir, "good.ogg", &good));
+    free(pipe_read(io_dir, "small.ogg", &small));
+    ck_assert_uint_gt(good, small + small / 2);
+}
+END_TEST
+
+/* What a run that failed keeps is a recording. */
+START_TEST(a_part)
+{
+    pipe_text(io_dir, "fail.lua", "function process(f, x, y)\n  if f.index == 3 then error('as it should') end\n"
+              "  y:copy(x)\nend\n");
+    io_count_npy("in.npy", (gp_type){ GP_I16, 2, { 100, 2 } }, 0);
+    char y[1100];
+    const char *name = _i ? "a.flac" : "a.wav";
+    io_fails(TEXT(y, "buffers: {x: {dtype: i16, shape: [10, 2]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+                  "  - {use: lua, script: fail.lua}\n  - {use: write, path: %s, sample_rate: 8000}\n", name), 1,
+                      "as it should");
+    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [10, 2]}}\nstages:\n"
+                                   "  - {use: read, path: %s.partial, format: %s, out: x}\n"
+                                   "  - {use: write, path: b.npy}\n", name, name + 2)), 3);
+    io_counts("b.npy", (gp_type){ GP_I16, 2, { 30, 2 } }, 0);
+}
+END_TEST
+
+static const char *const full[] = { "a.wav", "a.flac", "a%d.wav", "a.ogg" };
+
+/* A file that cannot grow: the frame is named, and what came before is kept whole. */
+START_TEST(no_room)
+{
+    struct rlimit was, now;
+    char y[700], wav[600];
+    bool sole = !strchr(full[_i], '%');
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    now = was, now.rlim_cur = sole ? 20000 : 1000;
+    const char *dtype = strstr(full[_i], "ogg") ? "f32" : "i16";
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &now), 0);
+    pipe_result r = io_go(TEXT(y, "buffers: {x: {dtype: %s, shape: [1000, 2]}}\nstages:\n"
+                               "  - {use: generate, pattern: noise, amplitude: %s, frames: 200, out: x}\n"
+                               "  - {use: write, path: '%s', sample_rate: 8000}\n", dtype,
+                               strstr(dtype, "f") ? "0.5" : "20000", full[_i]));
+    setrlimit(RLIMIT_FSIZE, &was);
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_msg(strstr(io_error(&r), "cannot be written: File too large") && strstr(io_error(&r), "frame"), "%s",
+                  io_error(&r));
+    if (!strcmp(full[_i], "a.wav"))
+        ck_assert_uint_eq(io_runs("buffers: {x: {dtype: i16, shape: [1000, 2]}}\nstages:\n"
+                                  "  - {use: read, path: a.wav.partial, format: wav, out: x}\n" DISCARD), 4);
+    ck_assert(access(io_path("a.wav", wav), F_OK));
+}
+END_TEST
+
+/* A header counts in 32 bits: more is refused before anything is written. */
+START_TEST(four_gigabytes)
+{
+    char why[GP_WHY], path[600];
+    FILE *f = fopen(io_path("a.wav", path), "wb");
+    ck_assert_ptr_nonnull(f);
+    gp_type t = { GP_I16, 2, { 100, 2 } };
+    gp_rows_out *o = gp_wav.create(fileno(f), &(gp_rowsfile_how){ .format = gp_rowsfile_named("a.wav"),
+                                                                  .sample_rate = 8000 }, &t, "a.wav", why);
+    ck_assert_ptr_nonnull(o);
+    ck_assert(!gp_wav.append(o, "", (int64_t)1 << 30, why));
+    ck_assert_msg(strstr(why, "would be larger than 4 GiB, the most that WAV holds: name it .rf64"), "%s", why);
+    ck_assert(gp_wav.append(o, "abcd", 1, why));
+    ck_assert(gp_wav.finish(o, why));
+    fclose(f);
+}
+END_TEST
+
+/* ---- broken, refused ------------------------------------------------- */
+
+static const struct { const char *file; size_t bytes; int code; const char *said; } cut[] = {
+    { "i16.wav", 0, 3, "is not a recording that gpipe reads" },   { "i16.wav", 11, 3, "is not a recording" },
+    { "i16.wav", 40, 3, "is not a recording" },
+    { "i16.wav", 44, 3, "says 1200 bytes of data, 0 are there" },
+    { "i16.wav", 1243, 3, "says 1200 bytes of data, 1199 are" },  { "wide.rf64", 1000, 3, "is cut off" },
+    { "big.aiff", 1000, 3, "is cut off" },                        { "five.flac", 2000, 1, "is cut off or damaged" },
+    { "five.flac", 20, 3, "is not a recording" },                 { "vorbis.ogg", 6000, 1, "is cut off" },
+    { "vorbis.ogg", 4500, 1, "is cut off" },                      { "vorbis.ogg", 100, 3, "is not a recording" },
+};
+
+START_TEST(cut_off)
+{
+    char y[700];
+    size_t n;
+    char *all = pipe_read("tests/data/sound", cut[_i].file, &n);
+    const char *as = strrchr(cut[_i].file, '.');
+    pipe_file(io_dir, TEXT(y, "a%s", as), all, cut[_i].bytes);
+    free(all);
+    io_fails(TEXT(y, "buffers: {x: {shape: [100, %d]}}\nstages:\n  - {use: read, path: a%s, out: x}\n" DISCARD,
+                  strstr(as, "flac") ? 5 : 2, as), cut[_i].code, cut[_i].said);
+}
+END_TEST
+
+/* Any bytes instead of some: an error or other samples, no crash. */
+START_TEST(damaged)
+{
+    size_t n;
+    unsigned seed = 1;
+    char y[300];
+    static const char *const which[] = { "i24.wav", "five.flac", "vorbis.ogg", "float.aiff", "wide.rf64" };
+    char *all = pipe_read("tests/data/sound", which[_i], &n), *bad = malloc(n);
+    for (int k = 0; k < 60; k++) {
+        memcpy(bad, all, n);
+        for (int i = 0; i < 4; i++)
+            bad[(unsigned)rand_r(&seed) % (i < 2 ? 100 : n)] = (char)rand_r(&seed);
+        pipe_file(io_dir, "a.wav", bad, n);
+        pipe_result r = io_go(TEXT(y, "buffers: {x: {dtype: f64, shape: [100, %d]}}\non_error: drop\nstages:\n"
+                                   "  - {use: read, path: a.wav, out: x, frames: 100}\n" DISCARD, _i == 1 ? 5 : 2));
+        ck_assert(r.outcome == GP_DONE || r.errs.failed);
+    }
+    free(all), free(bad);
+}
+END_TEST
+
+#define SOUND(file) "'%s/tests/data/sound/" file "'"
+static const struct { const char *text; int code; const char *said; } refused[] = {
+    { "stages:\n  - {use: read, path: " SOUND("i16.wav") "}\n" DISCARD, 3,
+      "holds i16 [300, 2]: how many rows make a frame? declare the shape of the output under 'buffers:', for instance "
+      "shape: "
+      "[4096, 2]" },
+    { "stages:\n  - {use: read, path: " SOUND("mono.wav") "}\n" DISCARD, 3, "for instance shape: [4096]" },
+    { "buffers: {x: {dtype: u8, shape: [10, 2]}}\nstages:\n"
+      "  - {use: read, path: " SOUND("i16.wav") ", out: x}\n" DISCARD,
+      3,
+      "holds i16, and 'buffers' declares u8: recordings are read as i16, i32, f32 or f64" },
+    { "buffers: {x: {dtype: i16, shape: [10, 2]}}\nstages:\n"
+      "  - {use: read, path: " SOUND("i24.wav") ", out: x}\n" DISCARD,
+      3,
+      "holds samples of 24 or 32 bits, of which i16 has not all bits: declare i32" },
+    { "buffers: {x: {dtype: i32, shape: [10, 2]}}\nstages:\n"
+      "  - {use: read, path: " SOUND("f32.wav") ", out: x}\n" DISCARD,
+      3,
+      "holds floats, of which i32 has not all bits: declare f32" },
+    { "buffers: {x: {shape: [10, 3]}}\nstages:\n  - {use: read, path: " SOUND("i16.wav") ", out: x}\n" DISCARD, 3,
+      "holds i16 [300, 2], which cannot be cut into frames of i16 [10, 3]" },
+    { "buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: " SOUND("i16.wav") ", sample_rate: 44100, out: "
+      "x}\n"
+      DISCARD, 3, "has a sample rate of 8000 Hz, not 44100" },
+    { "buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: " SOUND("i16.wav") ", format: flac, out: "
+      "x}\n" DISCARD, 3,
+      "is not a FLAC file" },
+    { "buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: " SOUND("i16.wav") ", tail: ignore, out: "
+      "x}\n" DISCARD, 3,
+      "'tail' is only for raw and .npy" },
+    { "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.wav, "
+      "sample_rate: 8000}\n# %s", 3, "WAV and AIFF hold i16, i32, f32 or f64: put a 'cast'" },
+    { "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.flac, "
+      "sample_rate: 8000}\n# %s", 3, "FLAC holds i16, or i32 of 24 bits: put a 'cast'" },
+    { "buffers: {x: {dtype: i16, shape: [4, 9]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.flac, "
+      "sample_rate: 8000}\n# %s", 3, "of 8 channels at most" },
+    { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.ogg, "
+      "sample_rate: 8000}\n# %s", 3, "Ogg/Vorbis holds f32" },
+    { "buffers: {x: {dtype: i16, shape: [4, 2, 2]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: "
+      "a.wav, "
+      "sample_rate: 8000}\n# %s", 3, "recordings have frames of shape [rows] or [rows, channels]" },
+    { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.wav}\n# "
+      "%s", 3,
+      "set 'sample_rate'" },
+    { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.raw, "
+      "sample_rate: 8000}\n# %s", 3, "'sample_rate' has no effect on a file that is not a recording" },
+    { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.wav, "
+      "sample_rate: 8000, live: true}\n# %s", 3, "'live' has no effect on a recording" },
+    { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: stdout, "
+      "format: wav, "
+      "sample_rate: 8000}\n# %s", 3, "only raw data and text can be written to stdout" },
+    { "buffers: {x: {dtype: i32, shape: [4]}}\nstages:\n  - {use: generate, pattern: constant, value: 3, frames: 1, "
+      "out: x}\n"
+      "  - {use: write, path: a.flac, sample_rate: 8000}\n# %s", 1, "frame 0: '" },
+    { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
+      "  - {use: write, path: /dev/null, format: wav, sample_rate: 8000}\n# %s", 1, "is not a regular file" },
+    { "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
+      "  - {use: write, path: a.ogg, sample_rate: 999999999}\n# %s", 1, "a.ogg' cannot be written: libsndfile says '" },
+    { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
+      "  - {use: write, path: a.flac, sample_rate: 999999999}\n# %s", 1,
+          "a.flac' cannot be written: libsndfile says '" },
+};
+
+START_TEST(refuses)
+{
+    char y[1200];
+    io_fails(TEXT(y, refused[_i].text, here), refused[_i].code, refused[_i].said);
+}
+END_TEST
+
+/* An empty recording has no frames; one that is gone among others costs one. */
+START_TEST(empty)
+{
+    char y[1100];
+    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {shape: [10, 2]}}\nstages:\n  - {use: read, path: "
+                                   SOUND("empty.wav")
+                                   ", out: x}\n" DISCARD, here)), 0);
+    link_here("i16.wav", "a.wav");
+    pipe_text(io_dir, "b.wav", "no recording");
+    link_here("chunks.wav", "c.wav");
+    pipe_result r = io_go("buffers: {x: {shape: [100, 2]}}\non_error: drop\nstages:\n"
+                          "  - {use: read, path: '?.wav', workers: 3, out: x}\n" DISCARD);
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    ck_assert_uint_eq(r.account[0].in, 7);
+    ck_assert_uint_eq(r.account[0].out, 6);
+}
+END_TEST
+
+#define N(a) (int)(sizeof(a) / sizeof *(a))
+Suite *suite_sound(void)
+{
+    Suite *s = suite_create("sound");
+    TCase *t = tcase_create("sound");
+    tcase_add_checked_fixture(t, set_up, io_tear_down);
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, is_read, 0, FILES * WAYS);
+    tcase_add_loop_test(t, other_shapes, 0, N(shapes));
+    tcase_add_test(t, a_file_a_frame);
+    tcase_add_loop_test(t, another_type, 0, N(types));
+    tcase_add_loop_test(t, there_and_back, 0, N(out));
+    tcase_add_test(t, bytes_of_a_wav);
+    tcase_add_loop_test(t, short_ones, 0, 3);
+    tcase_add_test(t, vorbis);
+    tcase_add_loop_test(t, a_part, 0, 2);
+    tcase_add_loop_test(t, no_room, 0, N(full));
+    tcase_add_test(t, four_gigabytes);
+    tcase_add_loop_test(t, cut_off, 0, N(cut));
+    tcase_add_loop_test(t, damaged, 0, 5);
+    tcase_add_loop_test(t, refuses, 0, N(refused));
+    tcase_add_test(t, empty);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,329 @@
+/* test_text.c - numbers as text: CSV and JSON lines, in and out, by any number of workers; each number is read back to
+ * its bits; broken lines are errors that name theirs. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "iotest.h"
+
+Suite *suite_text(void);
+
+#define DISCARD "  - {use: discard}\n"
+#define READ(type, shape, options)                                                                 \
+    "buffers: {x: {dtype: " type ", shape: " shape "}}\nstages:\n  - {use: read, path: a.csv" options \
+    ", out: x}\n  - {use: write, path: a.raw}\n"
+
+static void holds(const char *name, const char *text)
+{
+    io_holds(name, text, strlen(text));
+}
+
+/* ---- in -------------------------------------------------------------- */
+
+static const double six[] = { 1, 2, 3, 4, 5, 6 };
+static const struct { const char *text; } ways[] = {
+    { "1,2,3\n4,5,6\n" },
+    { "1,2,3\n4,5,6" },
+    { "1 , 2,3\r\n 4,5, 6\r\n" },
+    { "a,b,c\n1,2,3\n4,5,6\n" },
+    { ",b,c\n1,2,3\n4,5,6\n" },
+    { "# of today\n\ninfo,nano,b\n# and this\n1,2,3\n\n4,5,6\n\n# the end" },
+    { "1;2;3\n4;5;6\n" },
+    { "1\t2\t3\n4\t5\t6\n" },
+    { "1   2 3\n 4  5 6  \n" },
+    { "\xef\xbb\xbf" "1,2,3\n4,5,6\n" },
+    { "\xef\xbb\xbfx,y,z\n+1,2.0,3e0\n0.4e1,50e-1,.6E+1\n" },
+};
+
+START_TEST(is_read)
+{
+    pipe_text(io_dir, "a.csv", ways[_i].text);
+    ck_assert_uint_eq(io_runs(READ("f64", "[10, 3]", "")), 1);
+    io_holds("a.raw", six, sizeof six);
+    ck_assert_uint_eq(io_runs(READ("f64", "[3]", ", workers: 2")), 2);         /* a row is a frame */
+    io_holds("a.raw", six, sizeof six);
+    io_runs("buffers: {x: {shape: [1, 3]}}\nstages:\n  - {use: read, path: a.csv, out: x}\n  - {use: write, path: "
+            "a.raw}\n");
+    io_holds("a.raw", six, sizeof six);
+}
+END_TEST
+
+static const char *const lines[] = { "[1, 2, 3]\n[4,5,6]\n", "\n [ 1 ,2, 3 ] \r\n\n[4, 5, 6]", "1, 2, 3\n4, 5, 6\n" };
+
+START_TEST(json)
+{
+    pipe_text(io_dir, "a.jsonl", lines[_i]);
+    io_runs("buffers: {x: {shape: [2, 3]}}\nstages:\n  - {use: read, path: a.jsonl, out: x}\n  - {use: write, path: "
+            "a.raw}\n");
+    io_holds("a.raw", six, sizeof six);
+    pipe_text(io_dir, "b.ndjson", "NaN\n-Infinity\n[7]\n");
+    io_runs("buffers: {x: {shape: [2]}}\nstages:\n  - {use: read, path: b.ndjson, out: x}\n  - {use: write, path: "
+            "b.raw}\n");
+    size_t n;
+    double *b = (double *)(void *)pipe_read(io_dir, "b.raw", &n);
+    ck_assert(n == 24 && isnan(b[0]) && b[1] == -HUGE_VAL && b[2] == 7);
+    free(b);
+}
+END_TEST
+
+/* One column is no axis, unless it is declared. */
+START_TEST(one_column)
+{
+    static const int32_t want[] = { -5, 0, 2147483647, -2147483647 - 1 };
+    pipe_text(io_dir, "a.csv", "n\n-5\n0\n2147483647\n-2147483648\n");
+    ck_assert_uint_eq(io_runs(READ("i32", "[3]", "")), 2);
+    io_holds("a.raw", want, sizeof want);
+    ck_assert_uint_eq(io_runs(READ("i32", "[4, 1]", "")), 1);
+    io_holds("a.raw", want, sizeof want);
+}
+END_TEST
+
+/* Many rows, of which each has its number: in blocks, by workers, repeated. */
+START_TEST(many)
+{
+    FILE *f;
+    char path[600], y[500];
+    ck_assert_ptr_nonnull(f = fopen(io_path("a.csv", path), "w"));
+    fputs("i, square\n", f);
+    for (int i = 0; i < 20000; i++)
+        fprintf(f, i % 1000 == 7 ? "%d,%d\n# between\n\n" : "%d,%d\n", i, i * i);
+    fclose(f);
+    uint64_t frames = io_runs(TEXT(y, "buffers: {x: {dtype: i32, shape: [%d, 2]}}\nstages:\n"
+        "  - {use: read, path: a.csv, workers: %d, out: x, loop: true, frames: %d}\n  - {use: write, path: a.raw}\n",
+        _i % 2 ? 700 : 3001, 1 + _i / 2 * 3, _i % 2 ? 58 : 14));
+    ck_assert_uint_eq(frames, _i % 2 ? 58 : 14);
+    size_t n;
+    int32_t *x = (int32_t *)(void *)pipe_read(io_dir, "a.raw", &n);
+    ck_assert_uint_eq(n, 40000 * 2 * sizeof *x);
+    for (int i = 0; i < 40000; i++)
+        ck_assert(x[2 * i] == i % 20000 && x[2 * i + 1] == (i % 20000) * (i % 20000));
+    free(x);
+}
+END_TEST
+
+/* A file that is longer than what `check` looks at; a glob of files, each a frame. */
+START_TEST(large)
+{
+    FILE *f;
+    char path[600];
+    ck_assert_ptr_nonnull(f = fopen(io_path("a.csv", path), "w"));
+    for (int i = 0; i < 300000; i++)
+        fprintf(f, "%d,%d\n", i, -i);
+    fclose(f);
+    ck_assert_uint_eq(io_runs(READ("i32", "[100000, 2]", ", workers: 3")), 3);
+    size_t n;
+    int32_t *x = (int32_t *)(void *)pipe_read(io_dir, "a.raw", &n);
+    for (int i = 0; i < 300000; i++)
+        ck_assert(x[2 * i] == i && x[2 * i + 1] == -i);
+    free(x);
+    io_fails("stages:\n  - {use: read, path: '?.csv'}\n" DISCARD, 3,
+             "holds rows of f64 [2]: how many rows make a frame? declare the shape of the output under 'buffers:', for "
+             "instance shape: [1000, 2]");
+    io_fails("buffers: {x: {shape: [10, 3]}}\nstages:\n  - {use: read, path: a.csv, out: x}\n" DISCARD, 3,
+             "holds rows of f64 [2], which cannot be cut into frames of f64 [10, 3]");
+    ck_assert_uint_eq(io_runs("buffers: {x: {shape: ['<=400000', 2]}}\nstages:\n  - {use: read, path: '?.csv', out: "
+                              "x}\n"
+                              DISCARD), 1);
+    pipe_text(io_dir, "b1.csv", "1,2\n3,4\n");
+    pipe_text(io_dir, "b2.csv", "5,6\n7,8\n");
+    ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: 'b?.csv'}\n  - {use: write, path: '%n-again.csv'}\n"), 2);
+    holds("b2-again.csv", "5,6\n7,8\n");
+}
+END_TEST
+
+/* ---- out, and back --------------------------------------------------- */
+
+static const struct { const char *dtype; size_t size; } types[] = {
+    { "u8", 1 }, { "i8", 1 }, { "u16", 2 }, { "i16", 2 }, { "u32", 4 }, { "i32", 4 }, { "u64", 8 }, { "i64", 8 },
+    { "f32", 4 }, { "f64", 8 },
+};
+enum { TYPES = sizeof types / sizeof *types, ROWS = 400, COLUMNS = 5 };
+
+/* Any bits: those of a NaN alone may differ. */
+START_TEST(there_and_back)
+{
+    char y[900];
+    const char *dtype = types[_i % TYPES].dtype, *as = _i < TYPES ? "csv" : "jsonl";
+    size_t size = types[_i % TYPES].size, n = ROWS * COLUMNS;
+    unsigned char *bits = malloc(n * size);
+    unsigned seed = (unsigned)_i + 1;
+    for (size_t i = 0; i < n * size; i++)
+        bits[i] = (unsigned char)(rand_r(&seed) >> 8);
+    if (*dtype == 'f')                 /* small, large, tenths, -0, the least */
+        for (size_t i = 0; i < 200; i++) {
+            double d = i < 100 ? (double)i / 10 : i == 100 ? -0.0 : i == 101 ? 5e-324 : i == 102 ? INFINITY : i == 103
+                ? 1.7976931348623157e308
+                     : pow(10, (double)i - 150) * (i % 2 ? 1 : -1);
+            float f = i == 101 ? 1e-45f : (float)d;
+            memcpy(bits + i * size, size == 4 ? (void *)&f : (void *)&d, size);
+        }
+    pipe_file(io_dir, "in.raw", bits, n * size);
+    io_runs(TEXT(y, "buffers: {x: {dtype: %s, shape: [30, %d]}}\nstages:\n  - {use: read, path: in.raw, out: x}\n"
+                 "  - {use: write, path: a.%s, in: x}\n", dtype, COLUMNS, as));
+    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {x: {dtype: %s, shape: [90, %d]}}\nstages:\n"
+                                   "  - {use: read, path: a.%s, out: x}\n  - {use: write, path: out.raw}\n", dtype,
+                                       COLUMNS, as)), 5);
+    size_t got;
+    unsigned char *back = (unsigned char *)pipe_read(io_dir, "out.raw", &got);
+    ck_assert_uint_eq(got, n * size);
+    for (size_t i = 0; i < n; i++) {
+        float a, b;
+        double c, d;
+        memcpy(&a, bits + i * size, 4 < size ? 4 : size), memcpy(&b, back + i * size, 4 < size ? 4 : size);
+        memcpy(&c, bits + i * size, size), memcpy(&d, back + i * size, size);
+        bool nan = *dtype == 'f' && (size == 4 ? isnan(a) && isnan(b) : isnan(c) && isnan(d));
+        ck_assert_msg(nan || !memcmp(bits + i * size, back + i * size, size), "element %zu of %s in %s", i, dtype, as);
+    }
+    free(bits), free(back);
+}
+END_TEST
+
+/* The shortest text of a number; a row a line; one column: a number a line. */
+START_TEST(spelling)
+{
+    static const float f[] = { 0.1f, 1.0f, -0.0f, 16777216, 1e-7f, 3.14159274f, INFINITY, -INFINITY };
+    pipe_file(io_dir, "f.raw", f, sizeof f);
+    io_runs("buffers: {x: {dtype: f32, shape: [2, 2]}}\nstages:\n  - {use: read, path: f.raw, out: x}\n"
+            "  - {use: write, path: a.csv, in: x}\n  - {name: w, use: write, path: a.jsonl, in: x}\n"
+            "  - {name: v, use: write, path: 'b%d.csv', in: x}\n");
+    holds("a.csv", "0.1,1\n-0,16777216\n1e-07,3.1415927\ninf,-inf\n");
+    holds("a.jsonl", "[0.1, 1]\n[-0, 16777216]\n[1e-07, 3.1415927]\n[Infinity, -Infinity]\n");
+    holds("b1.csv", "1e-07,3.1415927\ninf,-inf\n");
+    io_runs("buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: read, path: f.raw, out: x}\n"
+            "  - {use: write, path: a.csv, in: x}\n  - {name: w, use: write, path: a.jsonl, stack: true, in: x}\n");
+    holds("a.csv", "0.1\n1\n-0\n16777216\n1e-07\n3.1415927\ninf\n-inf\n");
+    holds("a.jsonl", "[0.1, 1, -0, 16777216]\n[1e-07, 3.1415927, Infinity, -Infinity]\n");
+}
+END_TEST
+
+/* What is live can be read at any time; what failed keeps its rows. */
+START_TEST(live_and_partial)
+{
+    pipe_text(io_dir, "fail.lua", "function process(f, x, y)\n  if f.index == 3 then error('as it should') end\n"
+              "  y:copy(x)\nend\n");
+    char y[500];
+    io_fails(TEXT(y, "buffers: {x: {dtype: u8, shape: [2]}}\nstages:\n  - {use: generate, frames: 5, out: x}\n"
+                  "  - {use: lua, script: fail.lua}\n  - {use: write, path: a.csv, stack: true%s}\n", _i
+                      ? ", live: true" : ""),
+             1, "as it should");
+    size_t n;
+    char *text = pipe_read(io_dir, _i ? "a.csv" : "a.csv.partial", &n);
+    int count = 0;
+    for (const char *p = text; *p; p++)
+        count += *p == '\n';
+    ck_assert_int_eq(count, 3);
+    free(text);
+}
+END_TEST
+
+/* ---- broken, refused ------------------------------------------------- */
+
+static const struct { const char *type, *text; int code; const char *said; } broken[] = {
+    { "dtype: f32, shape: [2, 2]", "", 3, "a.csv' has no rows of numbers" },
+    { "dtype: f32, shape: [2, 2]", "a,b\n", 3, "has no rows of numbers" },
+    { "dtype: f32, shape: [2, 2]", "a,b\nc,d\n1,2\n", 3, "has no numbers in line 2" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,4\n5\n", 1, "frame 1: '" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,4\n5\n", 1, "a.csv' has 1 number in line 3, and 2 in its first row" },
+    { "dtype: f32, shape: [2, 2]", "# x\n1,2\n3,4,5\n", 1, "has 3 numbers in line 3, and 2 in its first row" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,\n", 1, "has a place without a number in line 2" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,four\n", 1, "has 'four' in line 2, where a number is due" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,0x4\n", 1, "has '0x4' in line 2, where a number is due" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,4 4\n", 1, "has '4 4' in line 2, where a number is due" },
+    { "dtype: f32, shape: [2, 2]", "1;2\n3;4,5\n", 1, "has '4,5' in line 2, where a number is due" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,\"4\"\n", 1, "in line 2, where a number is due" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,4\x01\n", 1, "in line 2, where a number is due" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,1e39\n", 1, "has '1e39' in line 2, which f32 cannot hold" },
+    { "dtype: f64, shape: [2, 2]", "1,2\n3,1e309\n", 1, "has '1e309' in line 2, which f64 cannot hold" },
+    { "dtype: u8, shape: [2, 2]", "1,2\n3,256\n", 1, "has '256' in line 2, which u8 cannot hold" },
+    { "dtype: u8, shape: [2, 2]", "1,2\n3,-1\n", 1, "has '-1' in line 2, which u8 cannot hold" },
+    { "dtype: i8, shape: [2, 2]", "1,-128\n3,-129\n", 1, "has '-129' in line 2, which i8 cannot hold" },
+    { "dtype: i8, shape: [2, 2]", "1,127\n3,128\n", 1, "has '128' in line 2, which i8 cannot hold" },
+    { "dtype: u64, shape: [2, 2]", "1,18446744073709551615\n3,18446744073709551616\n", 1,
+      "in line 2, which u64 cannot hold" },
+    { "dtype: i64, shape: [2, 2]", "1,-9223372036854775808\n3,9223372036854775808\n", 1,
+      "in line 2, which i64 cannot hold" },
+    { "dtype: i32, shape: [2, 2]", "1,2\n3,4.0\n", 1, "has '4.0' in line 2, where a whole number is due" },
+    { "dtype: i32, shape: [2, 2]", "1,2\n3,x\n", 1, "has 'x' in line 2, where a number is due" },
+    { "dtype: f16, shape: [2, 2]", "1,2\n", 3, "is text, which is read as any type but f16 and c64" },
+    { "dtype: f32, shape: [2, 3]", "1,2\n", 3, "holds f32 [1, 2], which cannot be cut into frames of f32 [2, 3]" },
+    { "dtype: f32, shape: [2, 2]", "1,2\n3,123456789012345678901234567890123456789012345678901234567890x\n", 1,
+      "has '1234567890123456789012345678901234567890...' in line 2" },
+};
+
+START_TEST(not_read)
+{
+    char y[400];
+    pipe_text(io_dir, "a.csv", broken[_i].text);
+    io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: a.csv, out: x}\n" DISCARD, broken[_i].type),
+             broken[_i].code, broken[_i].said);
+}
+END_TEST
+
+static const struct { const char *text, *said; } broken_json[] = {
+    { "[1, 2]\n[3, 4\n", "has no closing ']' in line 2" },
+    { "[1, 2]\n[3, [4]]\n", "has '[4]' in line 2, where a number is due" },
+    { "[1, 2]\n[]\n", "has a place without a number in line 2" },
+    { "[1, 2]\n{\"a\": 1}\n", "in line 2, where a number is due" },
+    { "[1, 2]\n# 3\n", "has '# 3' in line 2, where a number is due" },
+    { "[1, 2]\n[3, null]\n", "has 'null' in line 2, where a number is due" },
+};
+
+START_TEST(not_json)
+{
+    pipe_text(io_dir, "a.jsonl", broken_json[_i].text);
+    io_fails("buffers: {x: {shape: [2, 2]}}\nstages:\n  - {use: read, path: a.jsonl, out: x}\n" DISCARD, 1,
+             broken_json[_i].said);
+}
+END_TEST
+
+/* A line that is wrong costs the frames that need it, and no other. */
+START_TEST(one_frame)
+{
+    pipe_text(io_dir, "a.csv", "1\n2\n3\nfour\n5\n6\n7\n");
+    pipe_result r = io_go("buffers: {x: {dtype: u8, shape: [2]}}\non_error: drop\nstages:\n"
+                          "  - {use: read, path: a.csv, workers: 3, out: x}\n  - {use: write, path: a.raw}\n");
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    ck_assert_uint_eq(r.account[0].in, 4);
+    io_holds("a.raw", "\1\2\5\6\7", 5);
+}
+END_TEST
+
+static const struct { const char *type, *write, *said; } refused[] = {
+    { "dtype: c64, shape: [2]", "path: a.csv", "text holds no f16 and no c64" },
+    { "dtype: f16, shape: [2]", "path: a.jsonl", "text holds no f16 and no c64" },
+    { "dtype: f32, shape: [2, 2, 2]", "path: a.csv", "text has frames of shape [rows] or [rows, columns]" },
+    { "dtype: f32, shape: [2, 2]", "path: a.csv, stack: true", "text has frames of shape [rows] or [rows, columns]" },
+    { "dtype: f32, shape: [2]", "path: 'a%d.csv', stack: true", "'stack' joins frames in one .npy or text file" },
+    { "dtype: f32, shape: [2]", "path: a.csv, sample_rate: 8000", "'sample_rate' has no effect" },
+};
+
+START_TEST(not_written)
+{
+    char y[500];
+    io_fails(TEXT(y, "buffers: {x: {%s}}\nstages:\n  - {use: generate, frames: 1, out: x}\n  - {use: write, %s}\n",
+                  refused[_i].type, refused[_i].write), 3, refused[_i].said);
+}
+END_TEST
+
+#define N(a) (int)(sizeof(a) / sizeof *(a))
+Suite *suite_text(void)
+{
+    Suite *s = suite_create("text");
+    TCase *t = tcase_create("text");
+    tcase_add_checked_fixture(t, io_set_up, io_tear_down);
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, is_read, 0, N(ways));
+    tcase_add_loop_test(t, json, 0, N(lines));
+    tcase_add_test(t, one_column);
+    tcase_add_loop_test(t, many, 0, 4);
+    tcase_add_test(t, large);
+    tcase_add_loop_test(t, there_and_back, 0, 2 * TYPES);
+    tcase_add_test(t, spelling);
+    tcase_add_loop_test(t, live_and_partial, 0, 2);
+    tcase_add_loop_test(t, not_read, 0, N(broken));
+    tcase_add_loop_test(t, not_json, 0, N(broken_json));
+    tcase_add_test(t, one_frame);
+    tcase_add_loop_test(t, not_written, 0, N(refused));
+    suite_add_tcase(s, t);
+    return s;
+}
