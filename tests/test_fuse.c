@@ -69,14 +69,26 @@ static const struct { const char *what, *stages, *becomes; } cases[] = {
       "scale: x > scale; group: scale > group; scale2+scale3: group > scale3; discard: scale3 >" },
 };
 
+static gp_registry *registry;
+
+static void set_up(void)
+{
+    gp_errs errs = { .n = 0 };
+    registry = gp_registry_create();
+    ck_assert(registry && gp_register_builtin(registry, &errs));
+}
+
+static void tear_down(void)
+{
+    gp_registry_destroy(registry);
+}
+
 static gp_pipeline *compile(const char *dir, const char *stages, const char *top, gp_errs *errs)
 {
     static char file[600];     /* places point to it */
     char yaml[2000];
     const char *set[] = { "device=cpu" };
-    gp_registry *registry = gp_registry_create();
     *errs = (gp_errs){ .n = 0 };
-    ck_assert(registry && gp_register_builtin(registry, errs));
     snprintf(file, sizeof file, "%s/test.yaml", dir);
     snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [4, 6]}}\nstages:\n  [{use: generate, frames: 7, out: x}, %s\n",
              top, stages + 1);
@@ -209,17 +221,17 @@ static char *run_chain(const char *yaml, bool fuse, size_t *bytes)
     const char *dir = pipe_dir(), *set[] = { fuse ? "fuse=auto" : "fuse=none", "device=cpu" };
     gp_kind kind = gp_kind_cast;
     gp_errs errs = { .n = 0 };
-    gp_registry *registry = gp_registry_create();
+    gp_registry *own = gp_registry_create();
     kind.name = "swap", kind.open = swap, kind.shape = swap_shape;
-    ck_assert(registry && gp_register_builtin(registry, &errs) && gp_register(registry, &kind, &errs));
+    ck_assert(own && gp_register_builtin(own, &errs) && gp_register(own, &kind, &errs));
     snprintf(file, sizeof file, "%s/test.yaml", dir);
     pipe_npy(dir, "in.npy", 301, 0, uneven);
-    gp_config config = { .registry = registry, .set = set, .nset = 2, .env = { .get = environment } };
+    gp_config config = { .registry = own, .set = set, .nset = 2, .env = { .get = environment } };
     gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, &errs);
     ck_assert_msg(p && gp_pipeline_run(p, NULL, &errs) == GP_DONE, "%s", errs.n ? errs.e[0].msg : "?");
     ck_assert_int_eq(gp_pipeline_graph(p)->nstages < 20, fuse);
     gp_pipeline_destroy(p);
-    gp_registry_destroy(registry);
+    gp_registry_destroy(own);
     char *out = pipe_read(dir, "out.npy", bytes);
     pipe_dir_remove(dir);
     return out;
@@ -242,6 +254,7 @@ Suite *suite_fuse(void)
 {
     Suite *s = suite_create("fuse");
     TCase *tc = tcase_create("stages");
+    tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, which, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(tc, a_long_chain);
     tcase_add_test(tc, the_text_computes_the_same);
