@@ -131,6 +131,10 @@ typedef struct gp_stage {
     int64_t busy_ns;           /* as shape() said */
     bool zero;                 /* zero: true */
     gp_on_hole on_hole;
+    gp_on_error on_error;      /* host */
+    int64_t max_dropped;       /* frames that it may drop because they failed; or */
+    double max_part;           /* ... of those that it took up, the part that may be; each -1: any */
+    gp_loc max_at;
     bool serial, endless, follows, batched, keeps_slots, frame_info, once, any_length, cooperative,
         writes_all;
     size_t scratch, state, table;

@@ -267,6 +267,43 @@ static const gp_node *stage_key(gp_resolving *r, const gp_rstage *st, const char
     return gp_node_get(st->node, key);
 }
 
+/* "1%", "0.5%". */
+static void read_part(gp_resolving *r, const gp_node *n, double *part)
+{
+    gp_node number = *n;
+    gp_num value;
+    number.text = gp_strndup(r->arena, n->text, n->len - 1), number.len = n->len - 1, number.expr = NULL;
+    if (!gp_read_num(&r->read, &number, &value))
+        return;
+    if (value.f >= 0 && value.f <= 100)
+        *part = value.f / 100;
+    else
+        AT(r, n->at, "'max_dropped' of stage '%s' must be 0%% to 100%%, or a number of frames", r->read.stage);
+}
+
+/* What becomes of a frame that fails in the stage, and how many may. */
+static void read_on_error(gp_resolving *r, gp_rstage *st)
+{
+    const gp_node *n = stage_key(r, st, "on_error");
+    int i;
+    st->s.on_error = r->graph->on_error, st->s.max_dropped = -1, st->s.max_part = -1;
+    if (n && st->s.device)
+        no_effect(r, n, st, "runs on the device; for all stages write it at the top");
+    else if (n && (i = gp_read_word(&r->read, n, "stop|drop")) >= 0)
+        st->s.on_error = (gp_on_error)i;
+    if (!(n = stage_key(r, st, "max_dropped")))
+        return;
+    st->s.max_at = n->at;
+    if (st->s.device)
+        no_effect(r, n, st, "runs on the device");
+    else if (st->s.on_error == GP_ON_ERROR_STOP)
+        no_effect(r, n, st, "drops no frame that fails; add on_error: drop");
+    else if (n->kind == GP_SCALAR && n->len > 1 && n->text[n->len - 1] == '%')
+        read_part(r, n, &st->s.max_part);
+    else
+        gp_read_int(&r->read, n, 0, INT64_MAX, &st->s.max_dropped);
+}
+
 static void read_stage(gp_resolving *r, gp_rstage *st)
 {
     const gp_kind *k = st->s.kind;
@@ -307,6 +344,7 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
         else if (st->s.regroups)
             no_effect(r, n, st, "writes all of its output");
     }
+    read_on_error(r, st);
     n = stage_key(r, st, "on_hole");
     if (gp_is_carry(&st->s))
         r->read.stage = NULL;          /* it is the buffer's */

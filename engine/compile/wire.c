@@ -10,7 +10,7 @@
 /* ---- stages: the keys that all have ---------------------------------- */
 
 static const char *const stage_keys[] = { "name", "use", "in", "out", "on", "workers", "zero",
-                                          "on_hole", "window", NULL };
+                                          "on_hole", "on_error", "max_dropped", "window", NULL };
 
 bool gp_is_stage_key(const char *s)
 {

@@ -266,7 +266,7 @@ static bool await_turn(gp_threadrt *t, uint64_t frame)
  * none is of a frame behind the end. */
 static bool is_fatal(gp_threadrt *t, uint64_t frame)
 {
-    bool tells = t->actor->stage->workers > 1 && t->run->graph->on_error == GP_ON_ERROR_DROP;
+    bool tells = t->actor->stage->workers > 1 && t->actor->stage->on_error == GP_ON_ERROR_DROP;
     if (!tells || await_turn(t, frame))
         return gp_frame_is_fatal(t);
     t->errs = (gp_errs){ .at = t->errs.at };

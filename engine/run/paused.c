@@ -192,7 +192,7 @@ static bool keep_ring(gp_run *run, int i, gp_held_ring *h, gp_errs *errs)
 static void keep_actor(gp_actorrt *p, gp_held_actor *h)
 {
     h->next = p->host ? atomic_load(&p->host->head) : atomic_load(&p->next);
-    h->frames = atomic_load(&p->frames), h->bytes = atomic_load(&p->bytes);
+    h->frames = atomic_load(&p->frames), h->bytes = atomic_load(&p->bytes), h->dropped = atomic_load(&p->dropped);
     h->over = !atomic_load(&p->paused), h->flushed = atomic_load(&p->flushed);
     if (p->seg)
         h->gathered = p->seg->gathered;
@@ -461,7 +461,7 @@ static void take_ring(gp_ringrt *r, const gp_held_ring *h)
 static void take_actor(gp_actorrt *p, const gp_held_actor *h)
 {
     atomic_store(&p->next, h->next);
-    atomic_store(&p->frames, h->frames), atomic_store(&p->bytes, h->bytes);
+    atomic_store(&p->frames, h->frames), atomic_store(&p->bytes, h->bytes), atomic_store(&p->dropped, h->dropped);
     atomic_store(&p->flushed, h->flushed);
     atomic_store(&p->over, h->over);
     if (p->host) {

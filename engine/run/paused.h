@@ -24,7 +24,7 @@ typedef struct gp_held_ring {
 
 typedef struct gp_held_actor {
     uint64_t next;
-    unsigned long long frames, bytes;
+    unsigned long long frames, bytes, dropped;
     bool over, flushed;
     gp_gathered gathered;
 } gp_held_actor;

@@ -28,6 +28,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "base/filetable.h"
+#include "base/plural.h"
 #include "run/nvtx.h"
 #include "run/paused.h"
 #include "run/setup.h"
@@ -59,17 +60,35 @@ void gp_run_fail(gp_run *run, const gp_errs *errs)
 
 bool gp_frame_is_fatal(gp_threadrt *t)
 {
-    bool fatal = t->run->graph->on_error == GP_ON_ERROR_STOP;
+    const gp_stage *st = t->actor->stage;
+    bool fatal = (st ? st->on_error : t->run->graph->on_error) == GP_ON_ERROR_STOP;
     for (int i = 0; i < t->errs.n; i++)
         fatal |= t->errs.e[i].code == GP_E_MISMATCH;
     if (fatal)
         return true;
+    uint64_t dropped = atomic_fetch_add(&t->actor->dropped, 1) + 1;
+    if (st && st->max_dropped >= 0 && dropped > (uint64_t)st->max_dropped) {
+        gp_fail(&t->errs, GP_E_RUN, st->max_at, "more than %lld frame%s failed in stage '%s'", (long long)st->max_dropped,
+                gp_plural(st->max_dropped), st->name);
+        return true;
+    }
     for (int i = 0; i < t->errs.n; i++)
         t->errs.e[i].code = GP_E_WARN;
     t->errs.failed = 0;
     gp_run_fail(t->run, &t->errs);
     t->errs = (gp_errs){ .at = t->errs.at };
     return false;
+}
+
+void gp_frames_check_dropped(const gp_run *run, gp_errs *errs)
+{
+    for (int i = 0; i < run->plan->nactors; i++) {
+        const gp_actorrt *p = &run->actor[i];
+        uint64_t dropped = atomic_load(&p->dropped), all = dropped + atomic_load(&p->frames);
+        if (p->stage && p->stage->max_part >= 0 && (double)dropped > p->stage->max_part * (double)all)
+            gp_fail(errs, GP_E_RUN, p->stage->max_at, "%llu of %llu frames failed in stage '%s', more than %g %%",
+                    (unsigned long long)dropped, (unsigned long long)all, p->stage->name, 100 * p->stage->max_part);
+    }
 }
 
 /* ---- stages ---------------------------------------------------------- */
@@ -403,6 +422,8 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         gp_files_kept(p, errs);
     if (!errs->failed && !atomic_load(&run->level))
         check_account(run, errs);
+    if (run->ready && !errs->failed)
+        gp_frames_check_dropped(run, errs);
     return errs->failed ? GP_ERROR
         : *level >= 2                ? GP_NOT_DRAINED
         : *level == 1                ? GP_DRAINED

@@ -139,7 +139,8 @@ struct gp_actorrt {
     gp_run *run;
     int index;
     gp_actor_kind kind;
-    const gp_stage *stage;     /* of a host stage */
+    const gp_stage *stage;     /* of a host stage; */
+    _Atomic uint64_t dropped;  /* ... the frames that failed in it and were dropped */
     const gp_segment *segment; /* of a segment */
     const char *name;
     const gp_regroup *regroup; /* NULL: firing k takes and makes frame k */
@@ -372,6 +373,8 @@ void gp_run_fail(gp_run *run, const gp_errs *errs);
 /* Does the failure of a frame, in t->errs, end the run? GP_E_MISMATCH always does. If not,
  * the errors become warnings of the run. */
 bool gp_frame_is_fatal(gp_threadrt *t);
+/* Errors of stages in which more frames failed than 'max_dropped' allows. */
+void gp_frames_check_dropped(const gp_run *run, gp_errs *errs);
 /* Raises the level and wakes everybody. */
 void gp_run_level(gp_run *run, int level);
 void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame);

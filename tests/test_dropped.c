@@ -1,0 +1,72 @@
+/* test_dropped.c - stages that say themselves what becomes of frames that fail in them, and how many may. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pipe.h"
+
+Suite *suite_dropped(void);
+
+/* Of 20 frames, frames 3, 7, 11, 15 and 19 fail in stage `some`; in stage `late` none, or all from frame 9 on. */
+static const char some[] = "stateless = true\nfunction process(f, x, y) if f.index % 4 == 3 then error('odd one') end y:copy(x) end\n";
+static const char late[] = "stateless = true\nfunction process(f, x, y) if f.index >= 9 then error('late one') end y:copy(x) end\n";
+
+static const struct {
+    const char *top, *some, *late, *script;    /* script: of `late` */
+    gp_outcome outcome;
+    unsigned out, failed;
+    const char *says; int line;                /* the last error; its line, or 0 */
+} cases[] = {
+    { "", "on_error: drop", "", "some.lua", GP_DONE, 15, 5, NULL, 0 },
+    { "", "on_error: drop, workers: 3", "", "some.lua", GP_DONE, 15, 5, NULL, 0 },
+    { "on_error: drop\n", "", "", "late.lua", GP_DONE, 7, 13, NULL, 0 },
+    { "", "on_error: drop", "", "late.lua", GP_ERROR, 7, 3, "late one", 0 },
+    { "on_error: drop\n", "", "on_error: stop", "late.lua", GP_ERROR, 7, 3, "late one", 0 },
+    { "", "", "on_error: drop", "late.lua", GP_ERROR, 3, 1, "odd one", 0 },
+    { "", "on_error: drop, max_dropped: 5", "", "some.lua", GP_DONE, 15, 5, NULL, 0 },
+    { "", "on_error: drop, max_dropped: 4", "", "some.lua", GP_ERROR, 15, 5, "more than 4 frames failed in stage 'some'", 5 },
+    { "", "on_error: drop, max_dropped: 1, workers: 3", "", "some.lua", GP_ERROR, 6, 2, "more than 1 frame failed in stage 'some'", 5 },
+    { "", "on_error: drop, max_dropped: 0", "", "some.lua", GP_ERROR, 3, 1, "more than 0 frames failed in stage 'some'", 5 },
+    { "", "on_error: drop, max_dropped: 25%", "", "some.lua", GP_DONE, 15, 5, NULL, 0 },
+    { "", "on_error: drop, max_dropped: 24%", "", "some.lua", GP_ERROR, 15, 5, "5 of 20 frames failed in stage 'some', more than 24 %", 5 },
+    { "on_error: drop\n", "max_dropped: 100%", "max_dropped: 50%", "late.lua", GP_ERROR, 7, 13, "8 of 15 frames failed in stage 'late', more than 50 %", 6 },
+};
+
+START_TEST(of_a_stage)
+{
+    const char *dir = pipe_dir();
+    char yaml[800];
+    pipe_text(dir, "some.lua", some);
+    pipe_text(dir, "late.lua", late);
+    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [3]}}\nstages:\n"
+             "%s  - {use: generate, frames: 20, out: x}\n  - {name: some, use: lua, script: some.lua%s%s}\n"
+             "  - {name: late, use: lua, script: %s%s%s}\n  - {use: write, path: out.raw, durable: none}\n", cases[_i].top,
+             *cases[_i].top ? "" : "\n", *cases[_i].some ? ", " : "", cases[_i].some,
+             !strcmp(cases[_i].script, "late.lua") ? "late.lua" : "copy.lua", *cases[_i].late ? ", " : "", cases[_i].late);
+    pipe_text(dir, "copy.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
+    pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
+    ck_assert_msg(r.outcome == cases[_i].outcome, "case %d: outcome %d: %s\n%s", _i, r.outcome,
+                  r.errs.n ? r.errs.e[r.errs.n - 1].msg : "", yaml);
+    ck_assert_uint_eq(r.account[0].out, cases[_i].out);
+    ck_assert_uint_eq(r.account[0].failed, cases[_i].failed);
+    ck_assert_uint_eq(r.errs.failed != 0, cases[_i].says != NULL);
+    const gp_err *e = NULL;
+    for (int i = 0; i < r.errs.n; i++)
+        e = r.errs.e[i].code == GP_E_WARN ? e : &r.errs.e[i];
+    if (cases[_i].says) {
+        ck_assert_msg(e && strstr(e->msg, cases[_i].says), "case %d: %s", _i, e ? e->msg : "no error");
+        ck_assert_msg(!cases[_i].line || e->at.line == cases[_i].line, "case %d: line %d", _i, e->at.line);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+Suite *suite_dropped(void)
+{
+    Suite *s = suite_create("dropped");
+    TCase *tc = tcase_create("cpu");
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, of_a_stage, 0, (int)(sizeof cases / sizeof *cases));
+    suite_add_tcase(s, tc);
+    return s;
+}
