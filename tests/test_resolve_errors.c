@@ -84,10 +84,10 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
     { CHAIN "buffers: {k: {const: none.npy}}\n",
       { "2:11 no stage reads the constant 'k'",
         "2:22 constant 'k': 'none.npy' cannot be read: No such file" } },
-    { "buffers: {k: {const: none.npy, dtype: u8}}\n"
+    { "buffers: {k: {const: none.npy, depth: 8}}\n"
       "stages: [{use: src}, {use: add, in: [src, k]}, {use: sink}]\n",
       { "1:22 constant 'k': 'none.npy' cannot be read: No such file or directory",
-        "1:32 'dtype' has no effect: buffer 'k' is constant" } },
+        "1:32 'depth' has no effect: buffer 'k' is constant" } },
     { "buffers: {k: {const: .}}\nstages: [{use: src}, {use: add, in: [src, k]}, {use: sink}]\n",
       { "1:22 constant 'k': '.' is not a regular file" } },
     { "buffers: {k: {const: Makefile}}\n"
