@@ -60,5 +60,5 @@ const gp_kind gp_kind_cast = {
     GP_KIND("cast"),
     .help = "change the element type",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .shape = shape, .record = record,
+    .any_shape = true, .elementwise = true, .shape = shape, .record = record,
 };

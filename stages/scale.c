@@ -38,5 +38,5 @@ const gp_kind gp_kind_scale = {
     GP_KIND("scale"),
     .help = "multiply by a number and add a number",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .shape = shape, .record = record,
+    .any_shape = true, .elementwise = true, .shape = shape, .record = record,
 };

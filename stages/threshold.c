@@ -69,5 +69,5 @@ const gp_kind gp_kind_threshold = {
     GP_KIND("threshold"),
     .help = "one value above a level, another up to it",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .shape = shape, .record = record,
+    .any_shape = true, .elementwise = true, .shape = shape, .record = record,
 };

@@ -36,6 +36,15 @@ static const struct { const char *what, *stages, *becomes; } cases[] = {
       " {use: expr, in: {z: z, b: b}, expr: 'z - b'}, {use: discard}]",
       "scale+z: x > y z; blur: y > b; expr: z b > expr; discard: expr >"
       " | z expr: another stage has to run between them" },
+    { "a hole that only one would have",
+      "[{use: scale, out: y}, {use: lua, script: copy.lua, in: x, out: l}, {use: expr, in: {y: y, l: l}, expr: 'y - l', out: z},"
+      " {use: discard, in: z}, {use: discard, in: y, name: d2}]",
+      "scale: x > y; lua: x > l; expr: y l > z; discard: z >; d2: y >"
+      " | scale expr: what is written of one can be there in frames in which an input of the other is not" },
+    { "holes of both",
+      "[{use: scale, out: y}, {use: blur, sigma: 1, in: x, out: b}, {use: expr, in: {y: y, b: b}, expr: 'y - b', out: z},"
+      " {use: discard, in: z}, {use: discard, in: y, name: d2}]",
+      "blur: x > b; scale+expr: x b > y z; discard: z >; d2: y >" },
     { "the host between them",
       "[{use: scale, out: y}, {use: lua, script: copy.lua, out: l}, {use: expr, in: {y: y, l: l}, expr: 'y - l'},"
       " {use: discard}]",
@@ -64,6 +73,14 @@ static const struct { const char *what, *stages, *becomes; } cases[] = {
     { "types that the text does not fit",
       "[{use: cast, dtype: f64, out: d}, {use: threshold, level: 0.1}, {use: discard}]",
       "cast: x > d; threshold: d > threshold; discard: threshold >" },
+    { "a buffer that has a depth",
+      "[{use: scale, out: deep}, {use: scale, in: deep}, {use: discard}]",
+      "scale: x > deep; scale2: deep > scale2; discard: scale2 > | scale scale2: 'deep' has a depth of its own" },
+    { "a cycle beside them",
+      "[{use: scale}, {use: scale}, {use: scale}, {use: scale, out: y}, {use: expr, in: {y: y, o: old}, out: st, expr: 'y + o / 2'},"
+      " {use: discard}]",
+      "scale+scale2+scale3+scale4: x > y; old: st old.init > old; expr: y old > st; discard: st >"
+      " | scale4 expr: a carried buffer makes a cycle of it" },
     { "frames that are regrouped between them",
       "[{use: scale}, {use: group, frames: 2}, {use: scale}, {use: scale}, {use: discard}]",
       "scale: x > scale; group: scale > group; scale2+scale3: group > scale3; discard: scale3 >" },
@@ -90,8 +107,9 @@ static gp_pipeline *compile(const char *dir, const char *stages, const char *top
     const char *set[] = { "device=cpu" };
     *errs = (gp_errs){ .n = 0 };
     snprintf(file, sizeof file, "%s/test.yaml", dir);
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [4, 6]}}\nstages:\n  [{use: generate, frames: 7, out: x}, %s\n",
-             top, stages + 1);
+    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [4, 6]}%s}\nstages:\n  [{use: generate, frames: 7, out: x}, %s\n",
+             top, strstr(stages, "deep") ? ", deep: {depth: 3}" : strstr(stages, "o: old") ? ", old: {carry: st, init: 0}, st: {like: x}"
+             : "", stages + 1);
     gp_config config = { .registry = registry, .set = set, .nset = 1 };
     gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, errs);
     ck_assert_msg(p, "%s\n%s", yaml, errs->e[0].msg);

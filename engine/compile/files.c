@@ -77,11 +77,15 @@ static void list_inputs(files *f)
     size_t n = 1;
     for (int i = 0; i < g->nstages; i++)
         n += (size_t)g->stage[i].nreads;
+    for (int i = 0; i < g->nprologue; i++)
+        n += (size_t)g->prologue[i].nreads;
     f->input = gp_alloc(f->r->arena, (n + (size_t)g->nbuffers) * sizeof *f->input);
     f->read.arena = f->r->arena;
     add_inputs(f, (const char *const[]){ g->file }, 1, "", "gpipe");
     for (int i = 0; i < g->nstages; i++)
         add_inputs(f, g->stage[i].reads, g->stage[i].nreads, "stage ", g->stage[i].name);
+    for (int i = 0; i < g->nprologue; i++)
+        add_inputs(f, g->prologue[i].reads, g->prologue[i].nreads, "stage ", g->prologue[i].name);
     for (int i = 0; i < g->nbuffers; i++)
         if (g->buffer[i].path)
             add_inputs(f, (const char *const[]){ g->buffer[i].path }, 1, "buffer ", g->buffer[i].name);

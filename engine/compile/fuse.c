@@ -26,6 +26,7 @@ typedef struct fusing {
     const gp_kind *kind;       /* that fuses */
     bool compiler;             /* of what the device runs */
     const int *segment;        /* of each stage */
+    uint64_t *roots;           /* of each stage: the frames that its segment takes in and that it is made of, as a set */
     int *group, *next, *last;  /* of each stage: the first one of its group, the one behind it in order or -1; of each
                                   first one the last */
     joined **made;             /* of each first one: the stage that its group becomes, NULL: it is alone */
@@ -87,6 +88,8 @@ static const char *against_edge(fusing *f, const gp_stage *to, int port)
     const gp_type *t = &f->g->buffer[to->out[0]].type;
     if (to->closes)
         return "a carried buffer makes a cycle of it";
+    if (b->depth_said)
+        return gp_format(f->r->arena, "'%s' has a depth of its own", b->name);
     if (t->ndim != b->type.ndim || memcmp(t->dim, b->type.dim, sizeof t->dim[0] * (size_t)t->ndim))
         return gp_format(f->r->arena, "the frames of '%s' are repeated along an axis", b->name);
     if (to->beyond >> port & 1)
@@ -101,10 +104,10 @@ static const char *against(fusing *f, const gp_stage *from, const gp_stage *to, 
     const char *why = NULL;
     if (!f->compiler)
         return "there is no NVRTC to compile one kernel of both";
-    if (f->segment[v] != f->segment[w])
-        return "one of them waits for the host";
     if (from->cycle || to->cycle || from->carried != to->carried)
         return "a carried buffer makes a cycle of it";
+    if (f->segment[v] != f->segment[w])
+        return "one of them waits for the host";
     if (from->zero || to->zero)
         return "of 'zero'";
     if (n > GP_FUSE_MOST)
@@ -116,7 +119,23 @@ static const char *against(fusing *f, const gp_stage *from, const gp_stage *to, 
             if (g == v || g == w)
                 why = against_edge(f, &f->g->stage[all[i]], p);
         }
-    return why ? why : leads_to(f, v, w) || leads_to(f, w, v) ? "another stage has to run between them" : NULL;
+    return why ? why : leads_to(f, v, w) ? "another stage has to run between them" : NULL;
+}
+
+static const char losing[] = "what is written of one can be there in frames in which an input of the other is not";
+
+/* What the stage of these parts would write, it would write where all of its inputs have a frame: is that made of other
+ * frames than some part? Then a hole in one would leave out more than before. */
+static bool loses_frames(const fusing *f, const joined *j, const int *stage, int n)
+{
+    uint64_t all = 0;
+    for (int i = 0; i < n; i++)
+        all |= f->roots[stage[i]];
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < f->g->stage[stage[i]].nout; k++)
+            if (j->part[i].to[k] >= 0 && f->roots[stage[i]] != all)
+                return true;
+    return all >> 63;                  /* too many to tell */
 }
 
 /* ---- one of many --------------------------------------------------------------- */
@@ -268,9 +287,14 @@ static joined *join(fusing *f, const int *stage, int n, const char **why)
     *why = "one kernel would have too many inputs and outputs";
     if (is_too_wide(f, j, stage, n))
         return NULL;
+    *why = losing;
+    if (loses_frames(f, j, stage, n))
+        return NULL;
     for (int i = 0; i < n; i++)
         begin_part(f, j, i, stage[i]);
     j->fuse = (gp_fuse){ .part = j->part, .n = n, .shape = GP_NEW(a, gp_shape, 1) };
+    for (int k = 0; k < j->stage.nin; k++)
+        j->fuse.has_const |= gp_is_const(&f->g->buffer[j->stage.in[k]]);
     *j->fuse.shape = (gp_shape){ .in = j->in, .out = j->out, .in_varies = j->in_varies, .out_varies = j->out_varies };
     gp_shape_begin(j->fuse.shape, &j->ctx);
     if (f->kind->fuse(&j->fuse))
@@ -318,6 +342,8 @@ static void try_join(fusing *f, int w, int port, joined *room)
     const char *why = against(f, from, to, all, n);
     if (!why && is_too_wide(f, room, all, n))
         why = "one kernel would have too many inputs and outputs";
+    if (!why && loses_frames(f, room, all, n))
+        why = losing;
     if (why)
         say_not(f, from, to, why);
     else
@@ -474,6 +500,29 @@ static gp_graph *rebuild(fusing *f)
     return to;
 }
 
+/* Of buffers that come into a segment each has a bit, as far as there are bits; the last stands for the rest. */
+static void find_roots(fusing *f)
+{
+    const gp_graph *g = f->g;
+    gp_arena *a = f->r->arena;
+    int *seen = GP_NEW(a, int, g->nbuffers), *number = GP_NEW(a, int, g->nbuffers), *n = GP_NEW(a, int, g->nstages);
+    f->roots = GP_NEW(a, uint64_t, g->nstages);
+    for (int v = 0; v < g->nstages; v++)
+        for (int p = 0; p < g->stage[v].nin; p++) {
+            int b = g->stage[v].in[p], s = f->segment[v];
+            const gp_stage *by = producer_of(g, b);
+            if (!by)
+                continue;
+            if (f->segment[(int)(by - g->stage)] == s && !g->stage[v].closes) {
+                f->roots[v] |= f->roots[(int)(by - g->stage)];
+                continue;
+            }
+            if (seen[b] != s + 1)
+                seen[b] = s + 1, number[b] = n[s]++;
+            f->roots[v] |= (uint64_t)1 << (number[b] < 63 ? number[b] : 63);
+        }
+}
+
 static const gp_kind *kind_that_fuses(const gp_registry *r)
 {
     const gp_kind *k = NULL;
@@ -494,6 +543,7 @@ static bool begin(fusing *f)
     if (!any || !g->fuse)
         return false;
     f->segment = gp_segments(a, g);
+    find_roots(f);
     f->group = GP_NEW(a, int, g->nstages), f->next = GP_NEW(a, int, g->nstages), f->last = GP_NEW(a, int, g->nstages);
     f->stack = GP_NEW(a, int, g->nstages), f->seen = GP_NEW(a, int, g->nstages);
     f->made = GP_NEW(a, joined *, g->nstages), f->kept = GP_NEW(a, void *, g->nstages);

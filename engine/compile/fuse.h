@@ -21,6 +21,7 @@ typedef struct gp_fuse_part {
 typedef struct gp_fuse {
     gp_shape *shape;           /* of the new stage: types of inputs; of outputs too; fuse() sets the rest */
     gp_fuse_part *part; int n;
+    bool has_const;            /* some input of the new stage is a constant */
     void *opts;                /* result: options of the new stage */
     char why[GP_FUSE_WHY];     /* result: why it cannot be, behind "because " */
 } gp_fuse;

@@ -74,10 +74,14 @@ static bool check_type(gp_resolving *r, const gp_rstage *st, int p, const gp_rbu
         snprintf(list + len, sizeof list - len, "%s%s", n < 2 ? "" : accept >> d == 1 ? " or " : ", ",
                  gp_dtype_name((gp_dtype)d));
     }
-    if (b->konst && b->b.path)
+    if (strcmp(only, "TYPE") == 0 && accept & GP_ACCEPT(GP_F32))
+        only = "f32";
+    if (t->dtype == GP_C64)
+        cast = "";
+    else if (b->konst && b->b.path)
         cast = gp_format(r->arena, ": declare it so, %s: {const: %s, dtype: %s}", b->b.name,
                          gp_node_get(b->node, "const")->text, only);
-    else if (t->dtype != GP_C64)
+    else
         cast = gp_format(r->arena, "; put {use: cast, dtype: %s} before it", only);
     const gp_node *in = gp_node_get(st->node, "in");
     return AT(r, in ? in->at : st->s.at, "stage '%s' takes %s at '%s', but %s'%s' is %s%s",
@@ -104,6 +108,7 @@ static bool check_inputs(gp_resolving *r, gp_rstage *st)
     }
     st->s.follows &= frames < 2 || st->s.endless;      /* of several that are held each counts */
     st->s.prologue = st->s.nin > 0 && !frames;
+    st->s.carried &= frames > 0;
     if (st->s.prologue && (!st->s.device || st->s.regroups || st->s.kind->emit || r->body))
         ok = AT(r, st->s.at, "stage '%s' reads nothing but constants, so it has no frames; it "
                 "needs an input that has%s", st->s.name, st->s.device || r->body ? "" : ": only stages of the device run without, once");
@@ -240,7 +245,7 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
     st->batched = s->batched, st->keeps_slots = s->keeps_slots, st->serial = s->serial, st->known = s->known;
     st->frame_info = s->frame_info, st->once = s->once, st->any_length = s->any_length;
     st->writes_from = s->writes_from, st->cooperative = s->cooperative;
-    st->writes_all = s->writes_all, st->expr = s->expr, st->beyond = s->beyond;
+    st->writes_all = s->writes_all, st->expr = st->kind->elementwise ? s->expr : NULL, st->beyond = s->beyond;
     st->scratch = s->scratch, st->state = s->state, st->table = s->table, st->busy_ns = s->busy_ns;
     st->block = s->block, st->grid = s->grid;
 }
@@ -272,6 +277,8 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
         if (!b)
             continue;
         b->konst |= st->s.prologue;
+        if (b->konst && b->b.depth_said)
+            ok = AT(r, b->b.depth_at, "'depth' has no effect: buffer '%s' is made of constants, and is one", b->b.name);
         b->b.endless = st->s.endless, b->b.follows = st->s.follows, b->b.carried = st->s.carried;
         if (any && !b->b.said.ndim)
             b->b.varies = ~0u;

@@ -152,7 +152,7 @@ typedef struct gp_stage {
     bool prologue;             /* see gp_graph.prologue */
     bool closes;               /* it carries what is made from its own output, which closes a cycle: its input is no edge
                                   of the topological order */
-    int cycle;                 /* the same number, not 0, for all stages of a cycle */
+    int cycle;                 /* the same number, from 1 up, for all stages of a cycle; 0: it is on none */
     bool circles;              /* ... which is in one segment */
     const char *expr; unsigned beyond;         /* as shape() said */
     /* Of one that fuse.c made: the stages of the file that it is, and the buffers between them, which are nowhere. */

@@ -287,15 +287,16 @@ static void read_on_error(gp_resolving *r, gp_rstage *st)
     const gp_node *n = stage_key(r, st, "on_error");
     int i;
     st->s.on_error = r->graph->on_error, st->s.max_dropped = -1, st->s.max_part = -1;
-    if (n && st->s.device)
-        no_effect(r, n, st, "runs on the device; for all stages write it at the top");
+    if (n && (st->s.device || !st->s.kind->run))
+        no_effect(r, n, st, st->s.device ? "runs on the device; for all stages write it at the top"
+                                         : "copies frames; for all stages write it at the top");
     else if (n && (i = gp_read_word(&r->read, n, "stop|drop")) >= 0)
         st->s.on_error = (gp_on_error)i;
     if (!(n = stage_key(r, st, "max_dropped")))
         return;
     st->s.max_at = n->at;
-    if (st->s.device)
-        no_effect(r, n, st, "runs on the device");
+    if (st->s.device || !st->s.kind->run)
+        no_effect(r, n, st, st->s.device ? "runs on the device" : "copies frames");
     else if (st->s.on_error == GP_ON_ERROR_STOP)
         no_effect(r, n, st, "drops no frame that fails; add on_error: drop");
     else if (n->kind == GP_SCALAR && n->len > 1 && n->text[n->len - 1] == '%')
@@ -438,11 +439,15 @@ static void build(gp_resolving *r)
     }
     for (int i = 0; i < r->nbuffers; i++)
         build_buffer(r, &r->buffer[i], &g->buffer[i]);
+    int *cycle = GP_NEW(r->arena, int, r->nstages + 1), ncycles = 0;
     for (int i = 0; i < r->nstages; i++) {
         const gp_rstage *from = &r->stage[r->order[i]];
         gp_stage *st = from->s.prologue ? &g->prologue[from->sort] : &g->stage[from->sort];
         *st = from->s;
         st->node = from->node;
+        if (st->cycle && !cycle[st->cycle])
+            cycle[st->cycle] = ++ncycles;
+        st->cycle = cycle[st->cycle];
         for (int p = 0; p < st->nin; p++) {
             gp_buffer *b = st->in[p] < 0 ? NULL : &g->buffer[st->in[p]];
             if (b && st->prologue)

@@ -237,6 +237,7 @@ static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s, bool ra
     names(j, "out", g, s->out, s->nout);
     gp_json_bool(j, "zero", s->zero);
     gp_json_str(j, "on_hole", on_hole_name[s->on_hole]);
+    gp_json_str(j, "on_error", on_error_name[s->device ? g->on_error : s->on_error]);
     gp_json_bool(j, "endless", s->endless);
     gp_json_bool(j, "batched", s->batched);
     gp_json_bool(j, "frame_info", s->frame_info);

@@ -18,6 +18,20 @@ static number of_signed(int64_t x)
     return (number){ true, x < 0, x < 0 ? 0 - (uint64_t)x : (uint64_t)x, 0 };
 }
 
+/* A NaN becomes the one that GPUs make of any. */
+static float half_to_float(uint16_t h)
+{
+    float f = gp_half_to_float(h);
+    if (f != f)
+        memcpy(&f, &(uint32_t){ 0x7fffffff }, sizeof f);
+    return f;
+}
+
+static uint16_t double_to_half(double x)
+{
+    return x == x ? gp_half_from_double(x) : 0x7fff;
+}
+
 static number fetch(const void *from, gp_dtype t)
 {
     switch (t) {
@@ -29,7 +43,7 @@ static number fetch(const void *from, gp_dtype t)
     case GP_I16: return of_signed(*(const int16_t *)from);
     case GP_I32: return of_signed(*(const int32_t *)from);
     case GP_I64: return of_signed(*(const int64_t *)from);
-    case GP_F16: return (number){ .f = gp_half_to_float(*(const uint16_t *)from) };
+    case GP_F16: return (number){ .f = half_to_float(*(const uint16_t *)from) };
     case GP_F32: return (number){ .f = *(const float *)from };
     default: return (number){ .f = *(const double *)from };
     }
@@ -68,7 +82,7 @@ static void cast(void *dst, gp_dtype to, const void *src, gp_dtype from, size_t 
     for (size_t i = 0; i < n; i++, d += gp_dtype_size(to), s += gp_dtype_size(from)) {
         number x = fetch(s, from);
         if (to == GP_F16)
-            *(uint16_t *)d = gp_half_from_double(to_double(&x));
+            *(uint16_t *)d = double_to_half(to_double(&x));
         else if (to == GP_F32)
             *(float *)d = to_float(&x);
         else if (to == GP_F64)

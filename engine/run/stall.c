@@ -324,6 +324,8 @@ static bool early(gp_run *run, gp_code code, const char *begin, gp_errs *errs)
     char doing[GP_DOING_TEXT];
     if (p)
         gp_fail(errs, code, gp_actor_at(p), "%ssegment '%s' is loading its kernels", begin, p->name);
+    else if (st && st->prologue)
+        gp_fail(errs, code, st->at, "%sstage '%s', which runs once, before frame 0, is not done", begin, st->name);
     else if (st)
         gp_fail(errs, code, st->at, "%sstage '%s' is still being opened%s", begin, st->name,
                 gp_thread_is(atomic_load(&run->set_up_tid), doing));

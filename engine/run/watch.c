@@ -225,9 +225,11 @@ static bool is_up(gp_run *run)
 
 static uint64_t steps(gp_run *run, int64_t now)
 {
-    uint64_t opens = atomic_load(&run->opening)
-        ? computed(&run->set_up_tid, &run->set_up_clock) : 0;
+    const gp_stage *st = atomic_load(&run->opening);
+    uint64_t opens = st ? computed(&run->set_up_tid, &run->set_up_clock) : 0;
     (void)now;
+    if (st && st->prologue && run->dev->backend->computed)
+        opens += run->dev->backend->computed(run->dev, 0);
     return (uint64_t)atomic_load(&run->steps) + opens;
 }
 

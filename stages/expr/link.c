@@ -5,6 +5,8 @@
 #include "compile/fuse.h"
 #include "program.h"
 
+enum { MOST_OPERATIONS = 1 << 14 };
+
 typedef struct output { int at; gp_ew_type type; int loaded; } output;     /* the value that is stored; as it is loaded, or -1 */
 
 typedef struct linker {
@@ -25,7 +27,13 @@ static gp_ew_program *compile(gp_shape *s, const char *expr)
     gp_ew_program *p = gp_shape_alloc(s, sizeof *p);
     gp_type frame;
     *text = (gp_node){ .kind = GP_SCALAR, .at = gp_shape_loc(s, NULL), .text = expr, .len = strlen(expr) };
+    for (int i = 0; i < s->nin; i++)
+        if (s->in[i].dtype == GP_C64)
+            return NULL;
     const gp_expr *tree = gp_shape_program(s, text);
+    for (int i = 0; tree && i < tree->n; i++)
+        if (tree->node[i].op == GP_EXPR_AT)    /* `edge` is an option of `expr` alone */
+            return NULL;
     return tree && gp_ew_broadcast(s, text, tree, &p->space, &frame) && gp_ew_check(s, text, tree, &frame, p) ? p : NULL;
 }
 
@@ -158,6 +166,17 @@ static bool take_over_all(linker *l)
 
 /* ---- the whole -------------------------------------------------------------------- */
 
+/* Of a constant as many elements count as frames have, along axes in which none varies: that has to be the same for each
+ * part and for all together. */
+static bool vary_alike(const gp_fuse *f, const gp_ew_program *p)
+{
+    unsigned axes = (1u << p->space.ndim) - 1;
+    for (int i = 0; i < f->n; i++)
+        if (((program_of(&f->part[i])->space.varies ^ p->space.varies) & axes) && f->has_const)
+            return false;
+    return true;
+}
+
 /* A program with room for what those of all parts have. */
 static gp_ew_program *begin(gp_fuse *f)
 {
@@ -170,6 +189,10 @@ static gp_ew_program *begin(gp_fuse *f)
             return NULL;
         }
         p->cap += of->n + of->nout, p->capshifts += of->nshifts;
+    }
+    if (p->cap > MOST_OPERATIONS) {
+        snprintf(f->why, sizeof f->why, "the program of one kernel would be too large");
+        return NULL;
     }
     p->ins = gp_shape_alloc(s, sizeof *p->ins * ((size_t)p->cap + 1));
     p->shift = gp_shape_alloc(s, sizeof *p->shift * ((size_t)p->capshifts + 1));
@@ -198,6 +221,11 @@ bool gp_ew_fuse(gp_fuse *f)
         snprintf(f->why, sizeof f->why, "their frames have other shapes");
         return false;
     }
+    if (!vary_alike(f, l->p)) {
+        snprintf(f->why, sizeof f->why, "their frames vary along other axes, beside a constant");
+        return false;
+    }
+    l->p->cut = gp_ew_cut(&frame);
     for (; l->part < f->n; l->part++) {
         l->of = program_of(&f->part[l->part]);
         if (!take_over_all(l))

@@ -257,7 +257,7 @@ struct gp_shape {
                               the lowest frame that is GP_END or GP_STOPPED */
     int64_t busy_ns;       /* of a host stage whose frames do not take turns, and take long: about how long a core is
                               busy with one. Where it is 100 us or more, `workers: auto` is the default */
-    const char *expr;      /* of a device kind with one output: what an element of it is, of the elements at the same
+    const char *expr;      /* of a device kind with one output that is `elementwise`: what an element of it is, of the elements at the same
                               place of the inputs, as a text for the kind `expr`; names in it are the inputs', and
                               options that are numbers. It must say bit for bit what record() does, so that the stage
                               can be fused with its neighbours. Borrowed */
@@ -573,7 +573,10 @@ typedef struct gp_kind {
     /* Its shape() may say so of a source, see gp_shape. */
     bool by_number;
 
-    /* Of one kind, engine/compile/fuse.h: makes its opts of those of several stages. False: `why` is set. */
+    /* Its shape() may say what it computes element by element, see gp_shape.expr. */
+    bool elementwise;
+
+    /* Of one kind of gpipe's own (struct gp_fuse is not public): makes its opts of those of several stages. */
     bool (*fuse)(struct gp_fuse *f);
 } gp_kind;
 
