@@ -42,7 +42,7 @@ static const struct { int rows, workers; } ways[WAYS] = { { 64, 1 }, { 1, 1 }, {
 /* Another version of a library may round the last bit of what Vorbis holds. */
 START_TEST(is_read)
 {
-    char y[1200], shape[40], last[40] = "";
+    char y[1200], shape[80], last[40] = "";
     int i = _i % FILES, block = ways[_i / FILES].rows;
     if (files[i].channels > 1)
         TEXT(last, ", %d", files[i].channels);
