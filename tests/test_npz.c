@@ -38,6 +38,17 @@ START_TEST(is_read)
 }
 END_TEST
 
+/* Of several that are called the same NumPy reads the last; the very name counts before that with .npy. */
+START_TEST(twice)
+{
+    static const struct { const char *member, *array; } of[] = { { "u", "line" }, { "v", "u" }, { "v.npy", "line" } };
+    char y[1300];
+    ck_assert_uint_ge(io_runs(TEXT(y, "stages:\n  - {use: read, path: '%s/tests/data/npz/twice.npz', member: %s, out: x}\n"
+        "  - {use: compare, file: '%s/tests/data/npz/%s.npy', in: x}\nbuffers: {x: {shape: %s}}\n", here, of[_i].member, here,
+        of[_i].array, strcmp(of[_i].array, "u") ? "[100]" : "[7, 3, 5]")), 1);
+}
+END_TEST
+
 /* More than is unpacked at once; repeated; the only member needs no name. */
 START_TEST(a_long_one)
 {
@@ -106,8 +117,7 @@ START_TEST(large)
              "x}\n" DISCARD, 1,
              "holds u8, not f32");
     io_fails("stages:\n  - {use: read, path: a.npz, member: line}\n" DISCARD, 3,
-             "has more than a MiB, and says at its end what its arrays are, where gpipe looks later: declare dtype and "
-             "shape");
+             "says behind its first MiB what it holds, where gpipe looks later: declare dtype and shape");
     io_fails("buffers: {x: {shape: ['<=2000']}}\nstages:\n  - {use: read, path: a.npz, member: line, out: "
              "x}\n" DISCARD, 3,
              "declare dtype and shape");
@@ -191,6 +201,7 @@ Suite *suite_npz(void)
     tcase_add_checked_fixture(t, set_up, io_tear_down);
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, is_read, 0, READS * 4);
+    tcase_add_loop_test(t, twice, 0, 3);
     tcase_add_loop_test(t, a_long_one, 0, 2);
     tcase_add_test(t, a_file_a_frame);
     tcase_add_test(t, large);

@@ -25,6 +25,7 @@ static void set_up(void)
 {
     io_set_up();
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+    pipe_text(io_dir, "none.lua", "function process(f, x, y) return 'drop' end\n");
 }
 
 /* ---- in -------------------------------------------------------------- */
@@ -283,8 +284,8 @@ static const struct { const char *file; size_t bytes; int code; const char *said
     { "i16.wav", 44, 3, "says 1200 bytes of data, 0 are there" },
     { "i16.wav", 1243, 3, "says 1200 bytes of data, 1199 are" },  { "wide.rf64", 1000, 3, "is cut off" },
     { "big.aiff", 1000, 3, "is cut off" },                        { "five.flac", 2000, 1, "is cut off or damaged" },
-    { "five.flac", 20, 3, "is not a recording" },                 { "vorbis.ogg", 6000, 1, "is cut off" },
-    { "vorbis.ogg", 4500, 1, "is cut off" },                      { "vorbis.ogg", 100, 3, "is not a recording" },
+    { "five.flac", 20, 3, "is not a recording" },                 { "vorbis.ogg", 6000, 3, "is cut off" },
+    { "vorbis.ogg", 4500, 3, "is cut off" },                      { "vorbis.ogg", 2830, 3, "is cut off: its last page" },                      { "vorbis.ogg", 100, 3, "is not a recording" },
 };
 
 START_TEST(cut_off)
@@ -318,6 +319,70 @@ START_TEST(damaged)
         ck_assert(r.outcome == GP_DONE || r.errs.failed);
     }
     free(all), free(bad);
+}
+END_TEST
+
+/* Of an Ogg file every byte is in some checksum, and pages are counted: libsndfile goes on behind what is wrong. */
+START_TEST(an_ogg_that_is_not_whole)
+{
+    static const char run[] = "buffers: {x: {shape: [100, 2]}}\nstages:\n  - {use: read, path: a.ogg, out: x}\n" DISCARD;
+    enum { PAGE_2 = 58, PAGE_3 = 2830 };
+    size_t n;
+    char *all = pipe_read("tests/data/sound", "vorbis.ogg", &n), *twice = malloc(2 * n);
+    for (size_t at = PAGE_2; at < n; at += 61) {
+        all[at] ^= 4;
+        pipe_file(io_dir, "a.ogg", all, n);
+        pipe_result r = io_go(run);
+        ck_assert_msg(r.outcome == GP_ERROR, "byte %zu", at);
+        all[at] ^= 4;
+    }
+    memcpy(twice, all, n), memcpy(twice + n, all, n);
+    pipe_file(io_dir, "a.ogg", twice, 2 * n);
+    io_fails(run, 3, "holds several recordings");
+    memmove(twice + PAGE_2, all + PAGE_3, n - PAGE_3);
+    pipe_file(io_dir, "a.ogg", twice, n - PAGE_3 + PAGE_2);
+    pipe_result r = io_go(run);
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    free(all), free(twice);
+}
+END_TEST
+
+/* One damaged place costs the frames that it is in, the same ones for any number of workers. */
+START_TEST(a_flac_that_is_damaged)
+{
+    size_t n, have[2];
+    char *all = pipe_read("tests/data/sound", "five.flac", &n), y[400], *made[2];
+    all[n / 2] ^= 4;
+    pipe_file(io_dir, "a.flac", all, n);
+    for (int k = 0; k < 2; k++) {
+        pipe_result r = io_go(TEXT(y, "buffers: {x: {shape: [10, 5]}}\non_error: drop\nstages:\n"
+                                   "  - {use: read, path: a.flac, workers: %d, out: x}\n  - {use: write, path: a.raw}\n", 1 + 2 * k));
+        ck_assert_int_eq(r.outcome, GP_DONE);
+        ck_assert_uint_gt(r.account[0].failed, 0);
+        made[k] = pipe_read(io_dir, "a.raw", &have[k]);
+    }
+    ck_assert_uint_eq(have[0], have[1]);
+    ck_assert_mem_eq(made[0], made[1], have[0]);
+    free(all), free(made[0]), free(made[1]);
+}
+END_TEST
+
+/* What a recorder leaves that was killed; what stands before the first byte. */
+START_TEST(unfinished)
+{
+    static const char run[] = "buffers: {x: {shape: [100, 2]}}\nstages:\n  - {use: read, path: a.wav, out: x}\n" DISCARD;
+    size_t n;
+    char *all = pipe_read("tests/data/sound", "i16.wav", &n), *more = calloc(1, n + 20);
+    memset(all + 40, 0, 4);
+    pipe_file(io_dir, "a.wav", all, n);
+    io_fails(run, 3, "says that it holds no data, and 1200 bytes follow");
+    memcpy(more, "ID3\3\0\0\0\0\0\12", 10), memcpy(more + 20, all, n);
+    pipe_file(io_dir, "a.wav", more, n + 20);
+    io_fails(run, 3, "");
+    free(all), free(more);
+    io_fails("buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, frames: 3, out: x}\n"
+             "  - {use: lua, script: none.lua}\n  - {use: write, path: a.flac, sample_rate: 8000}\n", 1,
+             "a FLAC file has rows, and there were none");
 }
 END_TEST
 
@@ -418,6 +483,9 @@ Suite *suite_sound(void)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, is_read, 0, FILES * WAYS);
     tcase_add_loop_test(t, other_shapes, 0, N(shapes));
+    tcase_add_test(t, an_ogg_that_is_not_whole);
+    tcase_add_test(t, a_flac_that_is_damaged);
+    tcase_add_test(t, unfinished);
     tcase_add_test(t, a_file_a_frame);
     tcase_add_loop_test(t, another_type, 0, N(types));
     tcase_add_loop_test(t, there_and_back, 0, N(out));

@@ -102,6 +102,32 @@ START_TEST(many)
 END_TEST
 
 /* A file that is longer than what `check` looks at; a glob of files, each a frame. */
+/* By its name: numbers have tabs between them. */
+START_TEST(tabs)
+{
+    io_runs("buffers: {x: {dtype: u8, shape: [2, 2]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
+            "  - {use: write, path: a.tsv}\n");
+    io_holds("a.tsv", "0\t1\n2\t3\n", 8);
+}
+END_TEST
+
+/* The first row may lie behind what is looked at beforehand. */
+START_TEST(far_behind)
+{
+    enum { COMMENTS = 1 << 20 };
+    char *text = malloc(COMMENTS + 100), *end = text;
+    while (end - text < COMMENTS)
+        end += sprintf(end, "# nothing\n");
+    sprintf(end, "7,8\n9,10\n");
+    pipe_text(io_dir, "a.csv", text);
+    free(text);
+    ck_assert_uint_eq(io_runs("buffers: {x: {dtype: u8, shape: [2, 2]}}\nstages:\n  - {use: read, path: a.csv, out: x}\n"
+                              "  - {use: write, path: a.raw}\n"), 1);
+    io_holds("a.raw", "\7\10\11\12", 4);
+    io_fails("stages:\n  - {use: read, path: a.csv}\n" DISCARD, 3, "says behind its first MiB what it holds");
+}
+END_TEST
+
 START_TEST(large)
 {
     FILE *f;
@@ -244,6 +270,10 @@ static const struct { const char *type, *text; int code; const char *said; } bro
       "in line 2, which i64 cannot hold" },
     { "dtype: i32, shape: [2, 2]", "1,2\n3,4.0\n", 1, "has '4.0' in line 2, where a whole number is due" },
     { "dtype: i32, shape: [2, 2]", "1,2\n3,x\n", 1, "has 'x' in line 2, where a number is due" },
+    { "dtype: f32, shape: [2, 2]", "1\t2\n3\t\n", 1, "has a place without a number in line 2" },
+    { "dtype: f32, shape: [2, 2]", "1\t2\n\t3\n", 1, "has a place without a number in line 2" },
+    { "dtype: f32, shape: [2, 2]", "1\t2\n\t\n", 1, "has a place without a number in line 2" },
+    { "dtype: f32, shape: [2, 2]", "1\t\n\t2\n", 1, "has a place without a number in line 1" },
     { "dtype: f16, shape: [2, 2]", "1,2\n", 3, "is text, which is read as any type but f16 and c64" },
     { "dtype: f32, shape: [2, 3]", "1,2\n", 3, "holds f32 [1, 2], which cannot be cut into frames of f32 [2, 3]" },
     { "dtype: f32, shape: [2, 2]", "1,2\n3,123456789012345678901234567890123456789012345678901234567890x\n", 1,
@@ -317,6 +347,8 @@ Suite *suite_text(void)
     tcase_add_test(t, one_column);
     tcase_add_loop_test(t, many, 0, 4);
     tcase_add_test(t, large);
+    tcase_add_test(t, far_behind);
+    tcase_add_test(t, tabs);
     tcase_add_loop_test(t, there_and_back, 0, 2 * TYPES);
     tcase_add_test(t, spelling);
     tcase_add_loop_test(t, live_and_partial, 0, 2);

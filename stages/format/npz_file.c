@@ -110,15 +110,16 @@ static bool choose(const bytes *b, const unsigned char *c, size_t n, const char 
     char names[GP_WHY] = "";
     int all = 0;
     size_t used = 0, at = 0;
-    const unsigned char *only = NULL;
+    const unsigned char *only = NULL, *found = NULL;
+    bool exact = false;                /* `found` has the very name, else that with .npy behind it */
     for (size_t next; at + FIXED_CENTRAL <= n && !memcmp(c + at, "PK\1\2", 4); at = next) {
         const char *name = (const char *)c + at + FIXED_CENTRAL;
         size_t len = (size_t)number(c + at + 28, 2), extra = (size_t)number(c + at + 30, 2);
         next = at + FIXED_CENTRAL + len + extra + (size_t)number(c + at + 32, 2);
         if (next > n)
             return broken(err);
-        if (*want && is_called(name, len, want))
-            return take_member(b, c + at, len, extra, m, err);
+        if (*want && is_called(name, len, want) && (!exact || len == strlen(want)))
+            found = c + at, exact = len == strlen(want);       /* of several the last */
         only = c + at;
         len -= len > 4 && !memcmp(name + len - 4, ".npy", 4) ? 4 : 0;
         if (used < 160)
@@ -126,8 +127,9 @@ static bool choose(const bytes *b, const unsigned char *c, size_t n, const char 
                                      len > 60 ? 60 : (int)len, name);
         all++;
     }
-    if (!*want && all == 1)
-        return take_member(b, only, (size_t)number(only + 28, 2), (size_t)number(only + 30, 2), m, err);
+    found = !*want && all == 1 ? only : found;
+    if (found)
+        return take_member(b, found, (size_t)number(found + 28, 2), (size_t)number(found + 30, 2), m, err);
     if (!all)
         return at < n ? broken(err) : gp_why(err, "has no members");
     return *want ? gp_why(err, "has no member '%.60s'; it has %s", want, names)

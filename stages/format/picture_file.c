@@ -41,11 +41,23 @@ static const gp_picfile *row_of(const gp_picfile_how *how, const char *path, con
     return gp_picfile_of(how->format ? how->format : gp_picfile_named(path));
 }
 
+static bool is_too_large(const gp_type *t)
+{
+    double bytes = (double)gp_dtype_size(t->dtype);
+    for (int k = 0; k < t->ndim; k++)
+        bytes *= (double)t->dim[k];
+    return bytes > 0x1p40;
+}
+
 bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *head, size_t n, gp_type *type,
                      char err[GP_WHY])
 {
     const gp_picfile *p = row_of(how, path, head, n);
-    return p ? p->head(head, n, how, type, err) : gp_why(err, "is not a picture that gpipe reads");
+    if (!p)
+        return gp_why(err, "is not a picture that gpipe reads");
+    return p->head(head, n, how, type, err) && (!is_too_large(type)
+        || gp_why(err, "says that it has %lld x %lld pixels, which is more than 1 TiB", (long long)type->dim[1],
+                  (long long)type->dim[0]));
 }
 
 bool gp_picfile_decode(const gp_picfile_how *how, const char *path, const void *file, size_t n, const gp_type *type,

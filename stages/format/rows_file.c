@@ -5,7 +5,7 @@
 #include <strings.h>
 #include "rows_file.h"
 
-static const gp_rowsfile *const table[] = { &gp_wav, &gp_flac, &gp_ogg, &gp_aiff, &gp_csv, &gp_jsonl, &gp_npz };
+static const gp_rowsfile *const table[] = { &gp_wav, &gp_flac, &gp_ogg, &gp_aiff, &gp_csv, &gp_tsv, &gp_jsonl, &gp_npz };
 enum { ROWS = sizeof table / sizeof *table };
 
 const gp_rowsfile *gp_rowsfile_of(gp_filetype as)

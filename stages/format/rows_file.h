@@ -76,7 +76,7 @@ struct gp_rowsfile {
     bool (*finish)(gp_rows_out *o, char err[GP_WHY]);
 };
 
-extern const gp_rowsfile gp_wav, gp_flac, gp_ogg, gp_aiff, gp_csv, gp_jsonl, gp_npz;
+extern const gp_rowsfile gp_wav, gp_flac, gp_ogg, gp_aiff, gp_csv, gp_tsv, gp_jsonl, gp_npz;
 
 /* The row for `as`; NULL where that is no such format. */
 const gp_rowsfile *gp_rowsfile_of(gp_filetype as);

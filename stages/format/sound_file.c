@@ -2,7 +2,8 @@
  *
  * Through libsndfile, which is opened by the first pipeline that has a recording. A row has a sample of each channel.
  * One of its handles is for one thread: each worker has its own over the one open file, with its own place to read at.
- * A format that cannot seek to the very sample (Vorbis) is read in order. */
+ * A format that cannot seek to the very sample (Vorbis) is read in order, and so is one in which seeking takes long, and
+ * where what can be read behind damage depends on how one came there (FLAC). */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -203,6 +204,63 @@ static bool is_open_end(uint64_t size)
     return size >= 0xffffff00 || (size >= 0x7ffff000 && size <= 0x80000000);
 }
 
+/* Of a page of Ogg, whose own checksum is 0: polynomial 0x04c11db7, from 0, the highest bit first (RFC 3533, 6). */
+static uint32_t ogg_checksum(const unsigned char *p, size_t n)
+{
+    uint32_t part[16], crc = 0;
+    for (uint32_t i = 0; i < 16; i++) {
+        part[i] = i << 28;
+        for (int k = 0; k < 4; k++)
+            part[i] = part[i] << 1 ^ (part[i] >> 31 ? 0x04c11db7 : 0);
+    }
+    for (size_t i = 0; i < n; i++) {
+        crc ^= (uint32_t)p[i] << 24;
+        crc = crc << 4 ^ part[crc >> 28];
+        crc = crc << 4 ^ part[crc >> 28];
+    }
+    return crc;
+}
+
+/* The library goes on behind a page that is damaged or missing as if there had been none: rows would lie too early. */
+static bool is_whole_ogg(source s, char err[GP_WHY])
+{
+    enum { FIXED = 27, LAST = 4, MOST = FIXED + 255 + 255 * 255 };
+    unsigned char *p = malloc(MOST);
+    bool ok = p || gp_why(err, GP_WHY_MEMORY), last = false, all = !s.head || (int64_t)s.n == s.size;
+    uint64_t serial = 0;
+    for (int64_t at = 0, page = 0; ok && at < s.size; page++) {
+        s.at = at;
+        int64_t got = get_bytes(p, MOST, &s), n = FIXED;
+        if (!all && at + MOST > (int64_t)s.n)
+            break;                     /* the rest is looked at when it is open */
+        for (int i = 0; got >= FIXED && i < p[26]; i++)
+            n += 1 + (FIXED + i < got ? p[FIXED + i] : 0);
+        bool whole = got >= n && !memcmp(p, "OggS", 4);
+        uint64_t sum = whole ? number(p + 22, 4, false) : 0;
+        if (whole)
+            memset(p + 22, 0, 4);
+        if (last)
+            ok = gp_why(err, "holds several recordings, one behind the other, or goes on behind its end");
+        else if (!whole || ogg_checksum(p, (size_t)n) != sum)
+            ok = gp_why(err, "is cut off or damaged at byte %lld", (long long)at);
+        else if (number(p + 18, 4, false) != (uint64_t)page || (page && number(p + 14, 4, false) != serial))
+            ok = gp_why(err, "lacks a page before byte %lld, or holds several streams", (long long)at);
+        if (ok)
+            serial = number(p + 14, 4, false), last = p[5] & LAST, at += n;
+    }
+    free(p);
+    return ok && (last || !all || gp_why(err, "is cut off: its last page is not there"));
+}
+
+/* Is this how a chunk begins, of which all is there? */
+static bool is_chunk(const unsigned char *p, int64_t there, bool big)
+{
+    for (int i = 0; i < 4; i++)
+        if (p[i] < 0x20 || p[i] > 0x7e)
+            return false;
+    return there >= 8 && number(p + 4, 4, big) <= (uint64_t)there - 8;
+}
+
 /* The library takes data that are cut off for a shorter recording: in files of chunks (WAV, AIFF) this is seen here. */
 static bool is_whole(source s, char err[GP_WHY])
 {
@@ -211,6 +269,10 @@ static bool is_whole(source s, char err[GP_WHY])
     s.at = 0;
     if (get_bytes(p, 12, &s) < 12)
         return true;
+    if (!memcmp(p, "ID3", 3))
+        return gp_why(err, "begins with an ID3 tag, which a recording that gpipe reads has not");
+    if (!memcmp(p, "OggS", 4))
+        return is_whole_ogg(s, err);
     bool big = !memcmp(p, "FORM", 4);
     if (!big && memcmp(p, "RIFF", 4) && memcmp(p, "RF64", 4))
         return true;
@@ -225,6 +287,9 @@ static bool is_whole(source s, char err[GP_WHY])
         if (memcmp(p, big ? "SSND" : "data", 4))
             continue;
         size = size == UINT32_MAX && ds64 ? ds64 : size;
+        if (!size && !ds64 && got > 8 && !is_chunk(p + 8, got < 16 ? 0 : s.size - at - 8, big))
+            return gp_why(err, "says that it holds no data, and %lld bytes follow: it was never finished",
+                          (long long)(s.size - at - 8));
         uint64_t there = (uint64_t)(s.size - at - 8);
         return size <= there || (!ds64 && is_open_end(size))
             || gp_why(err, "is cut off: its header says %llu bytes of data, %llu are there", (unsigned long long)size,
@@ -279,6 +344,15 @@ static bool take_info(const sf_info *info, const gp_rowsfile_how *how, gp_dtype 
     return true;
 }
 
+static bool has_magic(const gp_rows_head *h)
+{
+    static const char *const magic[] = { "RIFF", "RF64", "FORM", "fLaC", "OggS" };
+    for (size_t i = 0; i < sizeof magic / sizeof *magic; i++)
+        if (h->n >= 4 && !memcmp(h->data, magic[i], 4))
+            return true;
+    return false;
+}
+
 static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
                        char err[GP_WHY])
 {
@@ -286,6 +360,10 @@ static bool sound_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dty
     source s = { .fd = -1, .head = h->data, .n = h->n, .size = h->size };
     sf_info info = { 0 };
     void *file = l ? open_handle(l, &s, SF_READ, &info, err) : NULL;
+    if (l && !file && (int64_t)h->n < h->size && has_magic(h)) {       /* much stands before the data */
+        *whole = (gp_type){ .ndim = 0 };
+        return true;
+    }
     if (!file)
         return false;
     bool ok = take_info(&info, how, dtype, whole, err) && is_whole(s, err);
@@ -303,11 +381,11 @@ static void sound_close(gp_rows *f)
     free(s);
 }
 
-/* May rows be read in any order, each the same as if all before were? */
+/* May rows be read in any order, each the same as if all before were, and in little time? */
 static bool finds_rows(const sf_info *info)
 {
     int codec = info->format & SF_CODEC;
-    return info->seekable && ((codec >= SF_S8 && codec <= SF_DOUBLE) || codec == SF_ULAW || codec == SF_ALAW);
+    return info->seekable && (info->format & SF_CONTAINER) != SF_FLAC && ((codec >= SF_S8 && codec <= SF_DOUBLE) || codec == SF_ULAW || codec == SF_ALAW);
 }
 
 static gp_rows *sound_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
@@ -368,13 +446,27 @@ static bool get_rows(void *file, source *from, const gp_type *whole, int64_t fir
                   (long long)first, (long long)got);
 }
 
+/* Behind damage: a new handle at this row, where it can be found to the sample. */
+static bool begin_again(sound *s, int64_t first)
+{
+    char why[GP_WHY];
+    sf_info info = { 0 };
+    if (s->file)
+        library.call.close(s->file);
+    s->from.at = 0, s->from.error = 0;
+    s->file = open_handle(&library.call, &s->from, SF_READ, &info, why);
+    s->broken = !s->file || (info.format & SF_CONTAINER) != SF_FLAC
+             || library.call.seek(s->file, first, SEEK_SET) != first;
+    return !s->broken;
+}
+
 static bool sound_read(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY])
 {
     sound *s = (sound *)f;
     if (f->in_order) {
-        if (s->broken || s->next != first)
+        if ((s->broken || s->next != first) && !begin_again(s, first))
             return gp_why(err, "is cut off or damaged before row %lld", (long long)first);
-        s->next += n;
+        s->next = first + n;
         s->broken = !get_rows(s->file, &s->from, &f->whole, first, n, to, err);
         return !s->broken;
     }
@@ -516,10 +608,12 @@ static bool sound_finish(gp_rows_out *o, char err[GP_WHY])
     int failed = r->to.error;
     r->to.error = 0;                   /* what is whole gets its header */
     int bad = library.call.close(r->file);
-    bool ok = !bad && !r->to.error && !failed;
+    bool none = !r->to.size && !r->to.error && !failed;        /* FLAC begins with its first row */
+    bool ok = !bad && !r->to.error && !failed && !none;
     errno = r->to.error ? r->to.error : failed;
     if (!ok)
-        gp_why(err, "cannot be written: %s", errno ? strerror(errno) : "libsndfile could not finish it");
+        gp_why(err, "cannot be written: %s", errno ? strerror(errno) : none ? "a FLAC file has rows, and there were none"
+               : "libsndfile could not finish it");
     free(r);
     return ok;
 }
@@ -566,7 +660,7 @@ const gp_rowsfile gp_wav = {
     .why_not = wav_why_not, SOUND,
 };
 const gp_rowsfile gp_flac = {
-    .name = "FLAC", .suffix = { ".flac" }, .magic = { "fLaC" }, .decode_ns = 3, .options = { "sample_rate" },
+    .name = "FLAC", .suffix = { ".flac" }, .magic = { "fLaC" }, .options = { "sample_rate" },
     .why_not = flac_why_not, SOUND,
 };
 const gp_rowsfile gp_ogg = {

@@ -39,6 +39,16 @@ static void trim(const char **from, const char **to)
         --*to;
 }
 
+/* A line likewise, but that tabs which separate, or may, stay. */
+static void trim_line(const layout *l, const char **from, const char **to)
+{
+    bool tabs = !l->json && (!l->separator || l->separator == '\t');
+    while (*from < *to && isspace((unsigned char)**from) && !(tabs && **from == '\t'))
+        ++*from;
+    while (*to > *from && isspace((unsigned char)(*to)[-1]) && !(tabs && (*to)[-1] == '\t'))
+        --*to;
+}
+
 /* The next token of a line; *p goes behind its separator. False: there is none left. */
 static bool next_token(const layout *l, const char **p, const char *end, const char **from, const char **to)
 {
@@ -61,14 +71,14 @@ static bool next_token(const layout *l, const char **p, const char *end, const c
 /* Is a line none of the rows: empty, or a comment? */
 static bool is_blank(const layout *l, const char *line, const char *end)
 {
-    trim(&line, &end);
+    trim_line(l, &line, &end);
     return line == end || (!l->json && *line == '#');
 }
 
 /* Of JSON a line loses its brackets. False: they are not in order. */
 static bool open_brackets(const layout *l, const char **line, const char **end)
 {
-    trim(line, end);
+    trim_line(l, line, end);
     if (!l->json || *line == *end || **line != '[')
         return true;
     if ((*end)[-1] != ']' || *end - *line < 2)
@@ -340,8 +350,12 @@ static bool look(bool json, const gp_rows_head *h, gp_dtype dtype, gp_type *whol
     lines s = { .fd = -1, .text = h->data, .n = h->n, .now = { 0, 1 } };
     while (!all && s.n && s.text[s.n - 1] != '\n')     /* a line that is not all here */
         s.n--;
-    bool ok = find_rows(&l, &s, err) && take_type(&l, dtype, whole, err);
-    if (ok && !all)
+    bool ok = find_rows(&l, &s, err);
+    if (ok && !all && !l.columns)
+        *whole = (gp_type){ .ndim = 0 };       /* its first row lies further behind */
+    else
+        ok = ok && take_type(&l, dtype, whole, err);
+    if (ok && !all && l.columns)
         whole->dim[0] = -1;
     free(l.mark);
     return ok;
@@ -479,11 +493,13 @@ static int put_element(char *to, const char *from, gp_dtype t, bool json)
     }
 }
 
-static bool encode(bool json, const void *frame, const gp_type *t, gp_growbuf *out, char err[GP_WHY])
+/* separator 0: JSON. */
+static bool encode(char separator, const void *frame, const gp_type *t, gp_growbuf *out, char err[GP_WHY])
 {
     size_t size = gp_dtype_size(t->dtype), count = (size_t)gp_count(t);
     size_t columns = t->ndim > 1 ? (size_t)t->dim[1] : 1;
     const char *from = frame;
+    bool json = !separator;
     if (!gp_growbuf_need(out, out->n + count * (NUMBER_MAX + 1) + 1))
         return gp_why(err, "cannot be written: " GP_WHY_MEMORY);
     char *to = (char *)out->data + out->n;
@@ -492,7 +508,7 @@ static bool encode(bool json, const void *frame, const gp_type *t, gp_growbuf *o
         if (json)
             to += sprintf(to, "%s", k ? ", " : t->ndim > 1 ? "[" : "");
         else if (k)
-            *to++ = ',';
+            *to++ = separator;
         to += put_element(to, from, t->dtype, json);
         if (k + 1 == columns)
             to += sprintf(to, "%s\n", json && t->ndim > 1 ? "]" : "");
@@ -509,7 +525,7 @@ static const char *why_not(const gp_type *t, const char *path)
     return t->ndim <= 2 ? NULL : "text has frames of shape [rows] or [rows, columns]";
 }
 
-/* ---- the two of them -------------------------------------------------- */
+/* ---- the three of them -------------------------------------------------- */
 
 static bool csv_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole,
                      char err[GP_WHY])
@@ -539,17 +555,24 @@ static gp_rows *jsonl_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, c
 
 static bool csv_encode(const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY])
 {
-    return encode(false, frame, type, out, err);
+    return encode(',', frame, type, out, err);
+}
+
+static bool tsv_encode(const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY])
+{
+    return encode('\t', frame, type, out, err);
 }
 
 static bool jsonl_encode(const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY])
 {
-    return encode(true, frame, type, out, err);
+    return encode(0, frame, type, out, err);
 }
 
 #define TEXT .decode_ns = 20, .read = text_read, .leave = text_leave, .close = text_close, .why_not = why_not
 
-const gp_rowsfile gp_csv = { .name = "CSV", .suffix = { ".csv", ".tsv" }, .head = csv_head, .open = csv_open,
+const gp_rowsfile gp_csv = { .name = "CSV", .suffix = { ".csv" }, .head = csv_head, .open = csv_open,
                              .encode = csv_encode, TEXT };
+const gp_rowsfile gp_tsv = { .name = "TSV", .suffix = { ".tsv" }, .head = csv_head, .open = csv_open,
+                             .encode = tsv_encode, TEXT };
 const gp_rowsfile gp_jsonl = { .name = "JSON lines", .suffix = { ".jsonl", ".ndjson" }, .head = jsonl_head,
                                .open = jsonl_open, .encode = jsonl_encode, TEXT };

@@ -145,7 +145,7 @@ static bool has_dtype(const gp_type *found, const gp_type *t, char why[GP_WHY])
 static bool is_declared(const gp_type *t, char why[GP_WHY])
 {
     return (t->dtype && t->ndim)
-        || gp_why(why, "has more than a MiB, and says at its end what its arrays are, where gpipe looks later: declare "
+        || gp_why(why, "says behind its first MiB what it holds, where gpipe looks later: declare "
                   "dtype and shape of the output under 'buffers:'");
 }
 
@@ -264,8 +264,8 @@ bool gp_read_shape(gp_shape *s)
                              "is not", o->path);
     if (o->live) {
         if (o->as != GP_RAW)
-            return gp_shape_fail(s, "path", "'%s' is a stream, and only raw data can be read from "
-                                            "one: set 'format: raw'", o->path);
+            return gp_shape_fail(s, "path", "'%s' is a stream, and only raw data can be read from one ('format: raw'): "
+                                 "what another format is, its file says", o->path);
         if (o->loop)
             return gp_shape_fail(s, "loop", "'%s' is a stream and cannot be read twice%s", o->path,
                                  o->nfiles ? ": 'reopen' waits for its next writer" : "");

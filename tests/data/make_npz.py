@@ -26,6 +26,9 @@ def main():
         z.write(f"{TO}/line.npy", "line.npy")
     with zipfile.ZipFile(f"{TO}/none.npz", "w"):
         pass
+    with zipfile.ZipFile(f"{TO}/twice.npz", "w") as z:     # it warns of the second u.npy
+        for name, array in ("u.npy", "u"), ("v", "u"), ("v.npy", "line"), ("u.npy", "line"):
+            z.write(f"{TO}/{array}.npy", name, compress_type=zipfile.ZIP_DEFLATED)
 
 
 main()
