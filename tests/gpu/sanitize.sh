@@ -48,9 +48,9 @@ rc=0
 [ $# -gt 0 ] || set -- memcheck racecheck
 for t in "$@"; do
     case $t in
-    memcheck)  tool memcheck 199 'backend,backend_order,stages,exec on cuda,regroup on cuda,carry on cuda,loop on cuda,knobs on cuda,paused on cuda,varies on cuda,expr on cuda' --report-api-errors no \
+    memcheck)  tool memcheck 199 'backend,backend_order,stages,exec on cuda,regroup on cuda,carry on cuda,loop on cuda,knobs on cuda,paused on cuda,varies on cuda,expr on cuda,fuse on cuda,prologue on cuda' --report-api-errors no \
                    --leak-check no || rc=1 ;;
-    racecheck) tool racecheck 499 'backend,backend_order,stages,exec on cuda,regroup on cuda,carry on cuda,loop on cuda,knobs on cuda,paused on cuda,varies on cuda,expr on cuda' --racecheck-report all || rc=1 ;;
+    racecheck) tool racecheck 499 'backend,backend_order,stages,exec on cuda,regroup on cuda,carry on cuda,loop on cuda,knobs on cuda,paused on cuda,varies on cuda,expr on cuda,fuse on cuda,prologue on cuda' --racecheck-report all || rc=1 ;;
     *)         tool "$t" 199 'stages,exec on cuda' || rc=1 ;;
     esac
 done
