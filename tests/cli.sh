@@ -136,6 +136,21 @@ python3 tests/picture.py "$GPIPE" pipelines/*.yaml examples/*/*.yaml "$tmp/fan.y
 "$GPIPE" plan --device cuda --svg pipelines/edges.yaml >"$tmp/edges.svg" 2>"$tmp/stderr"
 ! grep -q 'this is the plan for an H200' "$tmp/stderr" || cmp -s "$tmp/edges.svg" examples/edges-plan.svg \
     && ok || bad 'examples/edges-plan.svg: gpipe plan -q --device cuda --svg pipelines/edges.yaml draws another'
+cat >"$tmp/once.yaml" <<E
+buffers: {x: {dtype: f32, shape: [4, 16]}, k: {const: $PWD/tests/golden/dark.npy}}
+stages:
+  - {use: generate, frames: 2, out: x}
+  - {use: expr, in: k, out: twice, expr: 2 * k}
+  - {use: scale, in: x, out: y}
+  - {use: expr, in: [y, twice], out: z, expr: y - twice}
+  - {use: discard}
+E
+expect 'what runs once'  0 '' "$GPIPE" plan --device cpu "$tmp/once.yaml"
+grep -qE '^  expr +expr +once +k -> twice' "$tmp/stdout" && grep -qE 'scale[+]expr2 .*2 stages in one, without y' "$tmp/stdout" \
+    && ok || bad 'plan: what runs once, what is fused'
+expect 'drawn'           0 '' "$GPIPE" plan --device cpu --mermaid "$tmp/once.yaml"
+grep -q '"expr<br/>once"' "$tmp/stdout" && ok || bad 'plan --mermaid: what runs once'
+expect 'kept apart'      0 '2 frames in, 2 out' "$GPIPE" run --device cpu --isolate "$tmp/once.yaml"
 expect 'plan for cuda'   0 '' "$GPIPE" plan --device cuda pipelines/edges.yaml
 long() {
     printf 'buffers: {g: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: g, frames: 2}\n'

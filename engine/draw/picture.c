@@ -88,7 +88,8 @@ static void buffer_node(build *b, int buffer)
         .name = f->name, .what = gp_strdup(b->arena, gp_bounds_text(&f->type, f->varies, type)) };
     if (b->pic.plan && b->first_ring[buffer] >= 0)
         n.depth = b->pic.plan->ring[b->first_ring[buffer]].depth;
-    for (int u = 0; konst && u < f->nuse; u++) {
+    bool beside = f->in_prologue || f->maker.stage >= 0;
+    for (int u = 0; konst && !beside && u < f->nuse; u++) {
         int segment = b->segment[f->use[u].stage];
         n.segment = u && n.segment != segment ? -1 : segment;
         if (n.segment < 0)
@@ -161,6 +162,22 @@ static void stage_and_outputs(build *b, int stage, const gp_task *t)
             b->ring_node[t->out[i]] = b->buffer_node[b->pic.plan->ring[t->out[i]].buffer];
 }
 
+/* A stage that runs once, between constants. */
+static void prologue_stage(build *b, const gp_stage *s)
+{
+    bool named = strcmp(s->name, s->kind->name) != 0;
+    int node = new_node(b, (gp_pic_node){
+        .kind = GP_PIC_DEVICE, .segment = -1, .name = s->name, .size = "", .note = "", .busy = -1,
+        .what = gp_format(b->arena, "%s%sonce", named ? s->kind->name : "", named ? ", " : ""),
+        .more = gp_format(b->arena, "stage %s, before the first frame: %s", s->name, s->kind->help) });
+    for (int i = 0; i < s->nin; i++)
+        if (s->in[i] >= 0)
+            new_edge(b, b->buffer_node[s->in[i]], node);
+    for (int i = 0; i < s->nout; i++)
+        if (s->out[i] >= 0)
+            new_edge(b, node, b->buffer_node[s->out[i]]);
+}
+
 /* Edges from one node become neighbours; else they stay in order. */
 static void group_edges(build *b)
 {
@@ -198,6 +215,8 @@ static gp_picture picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p,
     for (int i = 0; i < g->nbuffers; i++)
         if (g->buffer[i].producer.stage < 0)
             buffer_node(&b, i);
+    for (int i = 0; i < g->nprologue; i++)
+        prologue_stage(&b, &g->prologue[i]);
     for (int i = 0; p && i < p->ntasks; i++)
         if (p->task[i].stage < 0)
             copy_task(&b, &p->task[i]);
