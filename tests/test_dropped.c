@@ -61,12 +61,38 @@ START_TEST(of_a_stage)
 }
 END_TEST
 
+/* The first of several files is one that can be dropped, if what the others hold is declared. */
+START_TEST(the_first_file)
+{
+    static const struct { const char *buffer, *rule; gp_outcome outcome; unsigned out, failed; const char *first; } ways[] = {
+        { "dtype: u8, shape: [2, 2]", ", on_error: drop", GP_DONE, 2, 1, "no picture" },
+        { "dtype: u8, shape: ['<=2', '<=4']", ", on_error: drop", GP_DONE, 2, 1, "no picture" },
+        { "dtype: u8, shape: [2, 2]", "", GP_ERROR, 0, 0, "no picture" },
+        { "dtype: u8", ", on_error: drop", GP_ERROR, 0, 0, "no picture" },
+        { "dtype: u8, shape: [2, 3]", ", on_error: drop", GP_ERROR, 0, 0, "P5 2 2 255\nijkl" },
+    };
+    const char *dir = pipe_dir();
+    char yaml[300];
+    pipe_text(dir, "a.pgm", ways[_i].first);
+    pipe_text(dir, "b.pgm", "P5 2 2 255\nabcd");
+    pipe_text(dir, "c.pgm", "P5 2 2 255\nefgh");
+    snprintf(yaml, sizeof yaml, "buffers: {x: {%s}}\nstages:\n  - {use: read, path: '?.pgm', out: x%s}\n  - {use: discard}\n",
+             ways[_i].buffer, ways[_i].rule);
+    pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
+    ck_assert_msg(r.outcome == ways[_i].outcome, "%s: outcome %d, %s", yaml, r.outcome, r.errs.n ? r.errs.e[0].msg : "");
+    ck_assert_uint_eq(r.compiled ? r.account[0].out : 0, ways[_i].out);
+    ck_assert_uint_eq(r.compiled ? r.account[0].failed : 0, ways[_i].failed);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 Suite *suite_dropped(void)
 {
     Suite *s = suite_create("dropped");
     TCase *tc = tcase_create("cpu");
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, of_a_stage, 0, (int)(sizeof cases / sizeof *cases));
+    tcase_add_loop_test(tc, the_first_file, 0, 5);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -117,7 +117,7 @@ START_TEST(large)
              "x}\n" DISCARD, 1,
              "holds u8, not f32");
     io_fails("stages:\n  - {use: read, path: a.npz, member: line}\n" DISCARD, 3,
-             "says behind its first MiB what it holds, where gpipe looks later: declare dtype and shape");
+             "says what it holds behind its first MiB, which is all that is read before the run: declare dtype and shape");
     io_fails("buffers: {x: {shape: ['<=2000']}}\nstages:\n  - {use: read, path: a.npz, member: line, out: "
              "x}\n" DISCARD, 3,
              "declare dtype and shape");

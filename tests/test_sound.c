@@ -419,7 +419,7 @@ static const struct { const char *text; int code; const char *said; } refused[] 
     { "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.wav, "
       "sample_rate: 8000}\n# %s", 3, "WAV and AIFF hold i16, i32, f32 or f64: put a 'cast'" },
     { "buffers: {x: {dtype: f32, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.flac, "
-      "sample_rate: 8000}\n# %s", 3, "FLAC holds i16, or i32 of 24 bits: put a 'cast'" },
+      "sample_rate: 8000}\n# %s", 3, "FLAC holds i16, or i32 of 24 bits: for floats in [-1, 1) put" },
     { "buffers: {x: {dtype: i16, shape: [4, 9]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.flac, "
       "sample_rate: 8000}\n# %s", 3, "of 8 channels at most" },
     { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: a.ogg, "

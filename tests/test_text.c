@@ -124,7 +124,7 @@ START_TEST(far_behind)
     ck_assert_uint_eq(io_runs("buffers: {x: {dtype: u8, shape: [2, 2]}}\nstages:\n  - {use: read, path: a.csv, out: x}\n"
                               "  - {use: write, path: a.raw}\n"), 1);
     io_holds("a.raw", "\7\10\11\12", 4);
-    io_fails("stages:\n  - {use: read, path: a.csv}\n" DISCARD, 3, "says behind its first MiB what it holds");
+    io_fails("stages:\n  - {use: read, path: a.csv}\n" DISCARD, 3, "says what it holds behind its first MiB");
 }
 END_TEST
 

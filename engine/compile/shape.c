@@ -71,6 +71,11 @@ bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
     return go_on;
 }
 
+bool gp_shape_drops(const gp_shape *s)
+{
+    return ((const gp_shape_ctx *)s->ctx)->stage->on_error == GP_ON_ERROR_DROP;
+}
+
 static const gp_probed *look(gp_shape *s, const char *path, bool glob)
 {
     const gp_shape_ctx *c = ctx_of(s);

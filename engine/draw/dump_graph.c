@@ -152,7 +152,7 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
     }
     gp_arena_free(&a);
     if (g->nunfused)
-        fputs("\nneighbours that are not one kernel\n", f);
+        fputs("\nstages that are not fused\n", f);
     for (int i = 0; i < g->nunfused; i++)
         fprintf(f, "  %s, %s: %s\n", g->unfused[i].from, g->unfused[i].to, g->unfused[i].why);
     if (gp_rates_differ(g))
@@ -173,8 +173,13 @@ static void graph_text(FILE *f, const gp_graph *g)
             fprintf(f, "  constant  %s ->", gp_const_text(b, text));
         else
             fprintf(f, "  depth %-3d  %s ->", b->depth, g->stage[b->producer.stage].name);
-        for (int u = 0; u < b->nuse; u++)
-            fprintf(f, "%s %s", u ? "," : "", g->stage[b->use[u].stage].name);
+        const char *sep = " ";
+        for (int k = 0; b->in_prologue && k < g->nprologue; k++)
+            for (int p = 0; p < g->prologue[k].nin; p++)
+                if (g->prologue[k].in[p] == i)
+                    fprintf(f, "%s%s", sep, g->prologue[k].name), sep = ", ";
+        for (int u = 0; u < b->nuse; u++, sep = ", ")
+            fprintf(f, "%s%s", sep, g->stage[b->use[u].stage].name);
         fputc('\n', f);
     }
 }

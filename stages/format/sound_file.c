@@ -638,7 +638,8 @@ static const char *flac_why_not(const gp_type *t, const char *path)
 {
     (void)path;
     if (t->dtype != GP_I16 && t->dtype != GP_I32)
-        return "FLAC holds i16, or i32 of 24 bits: put a 'cast' stage before this one, or name it .wav";
+        return "FLAC holds i16, or i32 of 24 bits: for floats in [-1, 1) put {use: scale, a: 32768} and {use: cast, dtype: "
+               "i16} before this one, or name it .wav";
     return has_channels(t, 8) ? NULL : "FLAC has frames of shape [rows] or [rows, channels], of 8 channels at most";
 }
 

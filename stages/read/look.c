@@ -145,7 +145,7 @@ static bool has_dtype(const gp_type *found, const gp_type *t, char why[GP_WHY])
 static bool is_declared(const gp_type *t, char why[GP_WHY])
 {
     return (t->dtype && t->ndim)
-        || gp_why(why, "says behind its first MiB what it holds, where gpipe looks later: declare "
+        || gp_why(why, "says what it holds behind its first MiB, which is all that is read before the run: declare "
                   "dtype and shape of the output under 'buffers:'");
 }
 
@@ -183,13 +183,13 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     gp_cut cut = { 0 };
     gp_cut_how as = gp_read_cut(o);
     char why[GP_WHY], have[128], want[128];
-    bool ok = true, fortran, rows = gp_read_is_rows(o);
+    bool ok = true, broken = false, fortran, rows = gp_read_is_rows(o);
     size_t data;
 
     o->same_rows = (o->as == GP_NPY || rows) && many && !t->ndim;
-    if (rows && !gp_rowsfile_head(&o->rows, o->as, &(gp_rows_head){ f->head, f->nhead, f->size }, t, &found, why))
-        return gp_shape_fail(s, "path", "'%s' %s", f->path, why);
-    if (o->varies) {
+    if (rows && !gp_rowsfile_head(&o->rows, o->as, &(gp_rows_head){ f->head, f->nhead, f->size }, t, &found, why)) {
+        ok = false, broken = true;
+    } else if (o->varies) {
         if (o->as == GP_RAW && !declared(s, o, f->path))
             return false;
         if (o->as != GP_RAW && !rows)
@@ -202,6 +202,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
             found.dim[0] = t->dim[0];  /* as many as there may be */
         if (rows && !found.ndim)
             found = *t;                /* which is declared */
+        broken = !ok;
         ok = ok && (o->as == GP_RAW || gp_read_fits(&found, t, o->varies, why));
     } else if (o->as == GP_RAW) {
         if (!declared(s, o, f->path))
@@ -211,12 +212,14 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     } else if (rows) {
         ok = infer_rows(o, t, &found, many, &cut, why);
     } else if (o->as == GP_NPY) {
-        ok = gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why)
-          && has_dtype(&found, t, why)
+        ok = gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why);
+        broken = !ok;
+        ok = ok && has_dtype(&found, t, why)
           && gp_cut_infer(t, &found, many, why)
           && gp_cut_npy(&cut, f->head, f->nhead, f->size, t, &as, why);
     } else {
         ok = gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why);
+        broken = !ok;
         gp_type said = { .dtype = t->dtype ? t->dtype : found.dtype,
                          .ndim = t->ndim ? t->ndim : found.ndim };
         memcpy(said.dim, t->ndim ? t->dim : found.dim, sizeof said.dim);
@@ -226,6 +229,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
         if (ok)
             *t = found;
     }
+    if (broken && many && t->dtype && t->ndim && gp_shape_drops(s))
+        return true;                   /* frame 0 says it */
     if (!ok)
         return gp_shape_fail(s, "path", "'%s' %s", f->path, why);
     /* how many there are, where that shows in the first file */

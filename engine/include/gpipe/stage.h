@@ -277,6 +277,8 @@ bool gp_shape_fail_at(gp_shape *s, gp_loc at, const char *fmt, ...)
  * it is. Else the same as gp_shape_fail. */
 bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Are frames that fail in this stage dropped? Then what is wrong with a single file need not end all. */
+bool gp_shape_drops(const gp_shape *s);
 /* The place of option `opt`, for later messages. */
 gp_loc gp_shape_loc(gp_shape *s, const char *opt);
 /* Option `opt` as the file spells it; NULL: it does not, or in a partial call. */
