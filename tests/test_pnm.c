@@ -75,7 +75,7 @@ static const struct { const char *name, *text, *said; } broken[] = {
     { "a.pgm", "P5 7 5 65536 ", "is a PNM file with a broken header" },
     { "a.pgm", "P5 2147483648 1 255 ", "is a PNM file with a broken header" },
     { "a.pgm", "P5 99999999999999999999999999999999999999999999 1 255 ", "is a PNM file with a broken header" },
-    { "a.pgm", "P5 2147483647 2147483647 65535 ", "makes frames of more than 1 TiB" },
+    { "a.pgm", "P5 2147483647 2147483647 65535 ", "pixels, which is more than 1 TiB" },
     { "a.pgm", "P2 1 1 255 7", "is a PNM file of text (P2), of which gpipe reads binary PGM (P5) and PPM (P6)" },
     { "a.pgm", "P4 1 1 7", "is a PNM file of bits (P4)" },
     { "a.pgm", "P7\nWIDTH 1\n", "is not a PNM file" },

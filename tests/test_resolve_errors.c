@@ -229,7 +229,7 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
       { "1:28 a cycle: add -> add" } },
     /* types */
     { "buffers: {src: {dtype: i16}}\nstages: [{use: src}, {use: both}, {use: host}, {use: sink}]\n",
-      { "2:28 stage 'both' takes u8 or f32 at 'in', but 'src' is i16; put {use: cast, dtype: TYPE} "
+      { "2:28 stage 'both' takes u8 or f32 at 'in', but 'src' is i16; put {use: cast, dtype: f32} "
         "before it" } },
     { "stages: [{use: src}, {use: float, in: src}, {use: sink}]\n",
       { "1:39 stage 'float' takes f32 at 'in', but 'src' is u8; put {use: cast, dtype: f32}" } },
