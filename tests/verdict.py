@@ -227,7 +227,12 @@ make = put("make.yaml", PICTURE + "  - {use: generate, pattern: sine, value: 128
            "period: 1000, out: p, frames: 1}\n  - {use: write, in: p, path: 'p%05d.png'}\n"
            "  - {use: write, in: p, path: 'p%05d.npy'}\n")
 subprocess.run([gpipe, "run", "-q", make], env=env, check=True)
-READ = "stages:\n  - {use: read, path: p00000.%s, loop: true, frames: 60}\n" + END
+# To decode one takes longer than a core is given to a thread.
+big = put("big.yaml", PICTURE.replace("512, 512", "2048, 2048") + "  - {use: generate, pattern: sine, value: 128, "
+          "amplitude: 99, period: 1000, out: p, frames: 1}\n  - {use: write, in: p, path: 'b%05d.png'}\n"
+          "  - {use: write, in: p, path: 'b%05d.npy'}\n")
+subprocess.run([gpipe, "run", "-q", big], env=env, check=True)
+READ = "stages:\n  - {use: read, path: b00000.%s, loop: true, frames: 60}\n" + END
 case("a reader of pictures", READ.replace("60}", "60, workers: 1}") % "png", "stage", "read",
      edit="stages.read.workers", faster=1.2)
 WRITE = (PICTURE + "  - {use: read, path: p00000.npy, loop: true, frames: 60, out: p}\n"
@@ -238,7 +243,7 @@ if not few:
     print("SKIPPED, more than 4 cores: readers, writers and kernels on all cores")
 MANY = "depth: %d\n" % (4 * CORES) + READ.replace("60}", "60, workers: %d}" % (2 * CORES))
 few and case("readers on all cores", MANY % "png", "cores", "read", "store its frames as .npy", faster=2,
-             other=put("npy.yaml", READ.replace("p00000.%s", "'p0000?.npy'")))
+             other=put("npy.yaml", READ.replace("b00000.%s", "'b0000?.npy'")))
 few and case("writers on all cores", "depth: %d\n" % (4 * CORES) + WRITE % (2 * CORES), "cores", "write",
      edit="stages.write.compression", faster=1.2)
 
