@@ -117,7 +117,6 @@ void gp_ew_put_tiles(FILE *o, const gp_ew_program *p, const char *type);
 /* ... and the frame of a launch. */
 gp_ew_tiles gp_ew_tiles_of(const gp_ew_call *c, int cut);
 
-
 /* link.c: of the kind, see compile/fuse.h. */
 bool gp_ew_fuse(struct gp_fuse *f);
 /* expr.c: what shape() says of a stage that runs the program. True. */
