@@ -2,6 +2,7 @@
  * the cache. On a GPU the kind has a kernel written for each program (stages/expr/cuda.c). */
 #include "expr.h"
 #include "expr_ops.h"
+#include "join.h"
 
 /* 16 bytes apart, as is all that a register holds. */
 #define NUMBERS(T, p) (T *__restrict)__builtin_assume_aligned(p, 16)
@@ -241,6 +242,51 @@ template <class T> static void indices(const piece *p, int axis, T *d)
     });
 }
 
+/* ---- a reduction ------------------------------------------------------------ */
+
+/* Of a plane of `rows` all are there: lanes without a row, of which the last chunk may have some, get what fold.h says. */
+template <class Op, class A> static void fill_spare(const gp_ew_partials *f, A *last)
+{
+    uint64_t wide = f->lanes * f->inner, there = (f->rows - 1) % (f->lanes * f->steps) * f->inner + f->inner;
+    for (uint64_t q = there; q < wide; q++)
+        last[q] = f->op ? last[q - f->inner] : A();
+}
+
+/* Elements first, first + 1, ... of a frame, in this order, to the partials of fold.h. */
+template <class Op, class A, class T> static void fold(const gp_ew_partials *f, void *to, const void *from, uint64_t first, int n)
+{
+    const T *y = (const T *)from;
+    const uint64_t wide = f->lanes * f->inner, block = wide * f->steps, plane = f->rows * f->inner;
+    const uint64_t chunks = (f->rows + f->lanes * f->steps - 1) / (f->lanes * f->steps);
+    for (uint64_t left = (uint64_t)n, run; left; left -= run, y += run, first += run) {
+        uint64_t in = first % plane, at = in % block, q = at % wide;
+        A *__restrict d = (A *)to + (first / plane * chunks + in / block) * wide + q;
+        uint64_t end = wide == 1 ? block - at : wide - q;
+        run = end < left ? end : left;
+        run = run < plane - in ? run : plane - in;
+        if (wide == 1) {
+            A a = at ? Op::join(*d, convert<A>(y[0])) : convert<A>(y[0]);
+            for (uint64_t i = 1; i < run; i++)
+                a = Op::join(a, convert<A>(y[i]));
+            *d = a;
+        } else if (at < wide) {
+            for (uint64_t i = 0; i < run; i++)
+                d[i] = convert<A>(y[i]);
+        } else {
+            for (uint64_t i = 0; i < run; i++)
+                d[i] = Op::join(d[i], convert<A>(y[i]));
+        }
+        if (in + run == plane)
+            fill_spare<Op>(f, d - q);
+    }
+}
+
+typedef void folds(const gp_ew_partials *, void *, const void *, uint64_t, int);
+#define FOLD(name, T) { fold<sum, accumulator<T>::type, T>, fold<least, T, T>, fold<most, T, T> },
+static folds *const fold_of[][3] = { { nullptr, nullptr, nullptr }, GP_REALS(FOLD) };
+
+/* ---- a frame ------------------------------------------------------------------ */
+
 template <class T> static void fill(char *d, T v, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -283,6 +329,10 @@ extern "C" __global__ void expr_run(const gp_ew_code *code, gp_ew_call call)
                 const gp_ew_port *o = &call.out[s->d];
                 store_from[s->type][s->from](o->data + z * o->next + p.first * loads[s->from].bytes, AT(s->a), nullptr,
                                              nullptr, p.n);
+            } else if (s->op == GP_EW_FOLD) {
+                store_from[s->type][s->from](AT(s->d), AT(s->a), nullptr, nullptr, p.n);
+                fold_of[s->from][call.fold.op](&call.fold, call.fold.to.data + z * call.fold.to.next, AT(s->d),
+                                               (uint64_t)p.first, p.n);
             } else if (s->op == GP_EW_INDEX) {
                 s->type == GP_EW_I32 ? indices(&p, s->a, (int32_t *)AT(s->d)) : indices(&p, s->a, (int64_t *)AT(s->d));
             } else if (s->op == GP_EW_THROUGH) {

@@ -44,7 +44,8 @@ typedef enum gp_ew_type {
     X(LOAD)        /* the elements of input a, of dtype `from` */                                 \
     X(NEAR)        /* the same of elements that lie where c shifts, from that of number b on, lead */ \
     X(THROUGH)     /* a, of type b, as it is loaded where it was stored as dtype `from` */       \
-    X(STORE)       /* a, to output d, of dtype `from` */
+    X(STORE)       /* a, to output d, of dtype `from` */                                          \
+    X(FOLD)        /* a, as dtype `from`, to the partials of call.fold; d: a register for that */
 
 typedef enum gp_ew_op {
 #define X(NAME, name, n, types) GP_EW_##NAME,
@@ -103,11 +104,20 @@ typedef struct gp_ew_tiles {
 
 /* A launch; `next`: bytes from one frame to the next. */
 typedef struct gp_ew_port { char *data; size_t next; } gp_ew_port;
+
+/* Of a program with a FOLD: what the fold of kernels/fold.h has; op 0: sum, 1: min, 2: max. */
+typedef struct gp_ew_partials {
+    gp_ew_port to;
+    uint64_t outer, rows, inner, lanes, steps;
+    int32_t op;
+} gp_ew_partials;
+
 typedef struct gp_ew_call {
     gp_ew_port in[GP_EW_PORTS], out[GP_EW_PORTS];
     int64_t stride[GP_EW_PORTS][GP_EW_AXES], dim[GP_EW_AXES];      /* as gp_ew_axes */
     int64_t elements;
     int64_t size[GP_EW_PORTS];
+    gp_ew_partials fold;
     const void *frame;
     int32_t axes;
     uint32_t linear;           /* a set of inputs: element e of the frame is their element e */

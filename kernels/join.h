@@ -22,6 +22,12 @@ struct sum {
     }
 };
 
+/* Of two NaNs an addition keeps either, as the compiler likes; so a sum that is NaN gets the same bits everywhere. */
+static __device__ __forceinline__ double one_nan(double a)
+{
+    return a == a ? a : __longlong_as_double(0x7fffffffffffffffll);
+}
+
 static __device__ __forceinline__ float order(gp_half x) { return gp_from_half(x); }
 template <class T> static __device__ __forceinline__ T order(T x) { return x; }
 

@@ -21,9 +21,14 @@ static bool read_text(gp_shape *s, const gp_node *n)
 
 static void type_outputs(gp_shape *s, const gp_ew_opts *o, const gp_type *frame)
 {
+    const gp_ew_program *p = o->program;
     for (int i = 0; i < s->nout; i++) {
-        gp_dtype t = o->program->out[i];
-        s->out[i] = *frame, s->out[i].dtype = t;
+        bool folds = p->fold.op && i == p->folded;
+        gp_type t = *frame;
+        t.dtype = folds ? p->folds : p->out[i];
+        if (folds)
+            gp_reduction_type(&p->fold, &t, &t);
+        s->out[i] = t;
     }
 }
 
@@ -93,7 +98,8 @@ static int64_t size_of(const gp_dcall *c, gp_ew_size z)
     return z.axis < 0 ? gp_count(t) : t->dim[z.axis];
 }
 
-static gp_ew_call call_of(const gp_dcall *c, const gp_ew_program *p)
+/* `frame`: result, what is computed. */
+static gp_ew_call call_of(const gp_dcall *c, const gp_ew_program *p, gp_type *frame)
 {
     gp_ew_call x = { .frame = c->frame };
     gp_type in[GP_MAXPORT];
@@ -105,7 +111,10 @@ static gp_ew_call call_of(const gp_dcall *c, const gp_ew_program *p)
         x.out[i] = (gp_ew_port){ c->out[i].data, c->out[i].stride };
     for (int i = 0; i < p->nsizes; i++)
         x.size[i] = size_of(c, p->size[i]);
-    gp_ew_place(&p->space, in, p->nin, &c->out[0].type, !p->indices && !p->nshifts, &x);
+    *frame = c->out[0].type;
+    if (p->fold.op)
+        gp_ew_frame(&p->space, in, p->nin, p->consts, frame);
+    gp_ew_place(&p->space, in, p->nin, frame, !p->indices && !p->nshifts, &x);
     return x;
 }
 
@@ -143,7 +152,9 @@ static gp_dim3 tile_grid(const gp_ew_program *p, const gp_ew_tiles *t, int n, gp
                       (unsigned)n };
 }
 
-static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel, const gp_ew_call *x)
+/* `f`: with a program that folds, into so many `partials`. */
+static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel, const gp_ew_call *x, const gp_fold *f,
+                   size_t partials)
 {
     struct args a = { .n = 0 };
     size_t next[2 * GP_MAXPORT], n = (size_t)x->elements;
@@ -152,12 +163,15 @@ static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel,
     int linear = !p->indices && !p->nshifts && x->linear + 1 == 1u << p->nin;
     for (int i = 0; i < p->nin + p->nout; i++) {
         const gp_view *v = i < p->nin ? &c->in[i] : &c->out[i - p->nin];
-        next[i] = gp_stride(v);
-        add(&a, &v->data), add(&a, &next[i]);
+        bool folds = f && i == p->nin + p->folded;
+        next[i] = folds ? f->stride : gp_stride(v);
+        add(&a, folds ? &f->to : &v->data), add(&a, &next[i]);
     }
     add(&a, &n), add(&a, &axes), add(&a, &linear);
     if (p->nshifts)
         add(&a, &tiles);
+    if (f)
+        add(&a, &f->outer), add(&a, &f->rows), add(&a, &f->inner), add(&a, &f->lanes), add(&a, &f->steps);
     if (p->frame)
         add(&a, &c->frame);
     for (int i = 0; i < p->nsizes; i++)
@@ -169,21 +183,42 @@ static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel,
         if (p->shift[i].var)
             add(&a, &p->shift[i].to.by);
     gp_dim3 block = p->nshifts && tiles.rows > 1 ? (gp_dim3){ TILE_X, BLOCK / TILE_X, 1 } : (gp_dim3){ BLOCK, 1, 1 };
-    gp_dim3 grid = { blocks_of(linear ? (x->elements + 3) / 4 : x->elements, BLOCK, BLOCKS), 1, (unsigned)c->n };
+    int64_t threads = f ? (int64_t)partials : linear ? (x->elements + 3) / 4 : x->elements;
+    gp_dim3 grid = { blocks_of(threads, BLOCK, BLOCKS), 1, (unsigned)c->n };
     if (p->nshifts)
         grid = tile_grid(p, &tiles, c->n, block);
     return gp_launch_kernel(c, kernel, grid, block, 0, a.v, a.n);
 }
 
+static bool interpret(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel, const gp_ew_call *x)
+{
+    return gp_launch_kernel(c, kernel, (gp_dim3){ 1, 1, (unsigned)c->n }, (gp_dim3){ 1, 1, 1 }, p->shared,
+                            GP_ARGS(&c->table, (void *)x));
+}
+
+static bool first_fold(gp_dcall *c, const gp_fold *f, size_t partials, void *arg)
+{
+    const gp_ew_program *p = ((const gp_ew_opts *)c->opts)->program;
+    const struct state *st = c->state;
+    gp_ew_call *x = arg;
+    size_t bytes = gp_dtype_size(gp_reduction_kept(&p->fold, p->folds));
+    if (!st->interprets)
+        return launch(c, p, st->kernel, x, f, partials);
+    x->fold = (gp_ew_partials){ { f->to, f->stride * bytes }, f->outer, f->rows, f->inner, f->lanes, f->steps,
+                            p->fold.op == GP_MIN ? 1 : p->fold.op == GP_MAX ? 2 : 0 };
+    return interpret(c, p, st->kernel, x);
+}
+
 static bool record(gp_dcall *c)
 {
-    const gp_ew_opts *o = c->opts;
+    const gp_ew_program *p = ((const gp_ew_opts *)c->opts)->program;
     const struct state *st = c->state;
-    gp_ew_call x = call_of(c, o->program);
-    if (!st->interprets)
-        return launch(c, o->program, st->kernel, &x);
-    return gp_launch_kernel(c, st->kernel, (gp_dim3){ 1, 1, (unsigned)c->n }, (gp_dim3){ 1, 1, 1 }, o->program->shared,
-                            GP_ARGS(&c->table, &x));
+    gp_view frame = { .data = NULL };
+    gp_ew_call x = call_of(c, p, &frame.type);
+    frame.type.dtype = p->folds;
+    if (p->fold.op)
+        return gp_reduction_record(c, &p->fold, &frame, &c->out[p->folded], first_fold, &x);
+    return st->interprets ? interpret(c, p, st->kernel, &x) : launch(c, p, st->kernel, &x, NULL, 0);
 }
 
 static const gp_port in[] = {

@@ -1,40 +1,12 @@
-/* fuse.c - neighbours that compute element by element become one stage, see fuse.h.
+/* fuse.c - which neighbours become one stage, see fuse.h.
  *
  * A stage is elementwise where its kind has fuse(), or its shape() has said an `expr`. Stages are looked at in order, and
  * each joins those that make its inputs, if they are in one segment, and nothing that is not a part has to run between
- * them. What only parts read is nowhere in memory then. The kind that fuses has the last word: it makes one program of
- * all parts, and says why it cannot. */
+ * them; so does a reduction. What only parts read is nowhere in memory then. The kind that fuses has the last word: it
+ * makes one program of all parts, and says why it cannot. */
 #include <string.h>
-#include "compile/fuse.h"
+#include "compile/fusing.h"
 #include "compile/plan.h"
-#include "compile/resolve.h"
-
-/* What a stage that is made of others has while fuse() is asked. */
-typedef struct joined {
-    gp_fuse fuse;
-    gp_fuse_part part[GP_FUSE_MOST];
-    gp_stage stage;
-    gp_type in[GP_MAXPORT], out[GP_MAXPORT];
-    unsigned in_varies[GP_MAXPORT], out_varies[GP_MAXPORT];
-    gp_shape_ctx ctx, part_ctx[GP_FUSE_MOST];
-    gp_vars vars[GP_FUSE_MOST];
-} joined;
-
-typedef struct fusing {
-    gp_resolving *r;
-    const gp_graph *g;
-    const gp_kind *kind;       /* that fuses */
-    bool compiler;             /* of what the device runs */
-    const int *segment;        /* of each stage */
-    uint64_t *roots;           /* of each stage: the frames that its segment takes in and that it is made of, as a set */
-    int *group, *next, *last;  /* of each stage: the first one of its group, the one behind it in order or -1; of each
-                                  first one the last */
-    joined **made;             /* of each first one: the stage that its group becomes, NULL: it is alone */
-    void **kept;               /* of each stage, see gp_fuse_part */
-    int *seen, walk;           /* of each first one: the walk that came by; its number */
-    int *stack;                /* ... room for one */
-    gp_unfused *not; int nnot, not_cap;
-} fusing;
 
 static bool is_elementwise(const gp_stage *s)
 {
@@ -46,7 +18,17 @@ static bool is_elementwise(const gp_stage *s)
     return ok;
 }
 
-static const gp_stage *producer_of(const gp_graph *g, int buffer)
+static bool is_reduction(const gp_stage *s)
+{
+    return s->device && s->reduction.op && s->in[0] >= 0 && s->out[0] >= 0;
+}
+
+static bool may_join(const gp_stage *s)
+{
+    return is_elementwise(s) || is_reduction(s);
+}
+
+const gp_stage *gp_fusing_producer(const gp_graph *g, int buffer)
 {
     return buffer < 0 || g->buffer[buffer].producer.stage < 0 ? NULL : &g->stage[g->buffer[buffer].producer.stage];
 }
@@ -55,7 +37,7 @@ static const gp_stage *producer_of(const gp_graph *g, int buffer)
 
 /* Does a path lead from group v to group w by way of another group? All of it is in their segment, and no group on it
  * begins behind the end of w. */
-static bool leads_to(fusing *f, int v, int w)
+static bool leads_to(gp_fusing *f, int v, int w)
 {
     const gp_graph *g = f->g;
     int n = 0;
@@ -82,10 +64,12 @@ static bool leads_to(fusing *f, int v, int w)
 }
 
 /* Why what one stage makes of the other cannot stay within a kernel; NULL: nothing is against it. */
-static const char *against_edge(fusing *f, const gp_stage *to, int port)
+static const char *against_edge(gp_fusing *f, const gp_stage *from, const gp_stage *to, int port)
 {
     const gp_buffer *b = &f->g->buffer[to->in[port]];
-    const gp_type *t = &f->g->buffer[to->out[0]].type;
+    const gp_type *t = is_reduction(to) ? &b->type : &f->g->buffer[to->out[0]].type;
+    if (is_reduction(from))
+        return gp_format(f->r->arena, "'%s' is there when all of a frame is reduced", b->name);
     if (to->closes)
         return "a carried buffer makes a cycle of it";
     if (b->depth_said)
@@ -98,7 +82,7 @@ static const char *against_edge(fusing *f, const gp_stage *to, int port)
 }
 
 /* Why the groups of two neighbours, which have the stages `all`, cannot be one. */
-static const char *against(fusing *f, const gp_stage *from, const gp_stage *to, const int *all, int n)
+static const char *against(gp_fusing *f, const gp_stage *from, const gp_stage *to, const int *all, int n)
 {
     int v = f->group[(int)(from - f->g->stage)], w = f->group[(int)(to - f->g->stage)];
     const char *why = NULL;
@@ -112,13 +96,16 @@ static const char *against(fusing *f, const gp_stage *from, const gp_stage *to, 
         return "of 'zero'";
     if (n > GP_FUSE_MOST)
         return "one kernel would be too long";
-    for (int i = 0; i < n && !why; i++)
+    for (int i = 0, reductions = 0; i < n && !why; i++) {
+        reductions += is_reduction(&f->g->stage[all[i]]);
+        why = reductions > 1 ? "one kernel has one reduction at most" : NULL;
         for (int p = 0; p < f->g->stage[all[i]].nin && !why; p++) {
-            const gp_stage *by = producer_of(f->g, f->g->stage[all[i]].in[p]);
+            const gp_stage *by = gp_fusing_producer(f->g, f->g->stage[all[i]].in[p]);
             int g = by ? f->group[(int)(by - f->g->stage)] : -1;
             if (g == v || g == w)
-                why = against_edge(f, &f->g->stage[all[i]], p);
+                why = against_edge(f, by, &f->g->stage[all[i]], p);
         }
+    }
     return why ? why : leads_to(f, v, w) ? "another stage has to run between them" : NULL;
 }
 
@@ -126,7 +113,7 @@ static const char losing[] = "what is written of one can be there in frames in w
 
 /* What the stage of these parts would write, it would write where all of its inputs have a frame: is that made of other
  * frames than some part? Then a hole in one would leave out more than before. */
-static bool loses_frames(const fusing *f, const joined *j, const int *stage, int n)
+static bool loses_frames(const gp_fusing *f, const gp_joined *j, const int *stage, int n)
 {
     uint64_t all = 0;
     for (int i = 0; i < n; i++)
@@ -164,7 +151,7 @@ static gp_vars vars_of(gp_arena *a, const gp_stage *st)
 }
 
 /* The types that a stage of the graph has, in its shape(). */
-static void begin_part(fusing *f, joined *j, int i, int v)
+static void begin_part(gp_fusing *f, gp_joined *j, int i, int v)
 {
     const gp_graph *g = f->g;
     const gp_stage *st = &g->stage[v];
@@ -184,7 +171,7 @@ static void begin_part(fusing *f, joined *j, int i, int v)
     p->shape = GP_NEW(a, gp_shape, 1);
     *p->shape = (gp_shape){ .in = in, .out = out, .in_varies = varies, .out_varies = varies + st->nin };
     gp_shape_begin(p->shape, &j->part_ctx[i]);
-    p->expr = st->expr, p->kept = &f->kept[v];
+    p->expr = st->expr, p->reduction = st->reduction, p->kept = &f->kept[v];
 }
 
 static bool is_part(const int *stage, int n, int v)
@@ -196,7 +183,7 @@ static bool is_part(const int *stage, int n, int v)
 }
 
 /* Whose part i's input is. False: the new stage would have too many. */
-static bool wire_input(fusing *f, joined *j, const int *stage, int i, int port)
+static bool wire_input(gp_fusing *f, gp_joined *j, const int *stage, int i, int port)
 {
     const gp_graph *g = f->g;
     int b = g->stage[stage[i]].in[port], k = 0;
@@ -218,7 +205,7 @@ static bool wire_input(fusing *f, joined *j, const int *stage, int i, int port)
     return true;
 }
 
-static bool wire_output(fusing *f, joined *j, const int *stage, int n, int i, int port)
+static bool wire_output(gp_fusing *f, gp_joined *j, const int *stage, int n, int i, int port)
 {
     const gp_graph *g = f->g;
     int b = g->stage[stage[i]].out[port], k = j->stage.nout;
@@ -237,7 +224,7 @@ static bool wire_output(fusing *f, joined *j, const int *stage, int n, int i, in
     return true;
 }
 
-static bool wire(fusing *f, joined *j, const int *stage, int n)
+static bool wire(gp_fusing *f, gp_joined *j, const int *stage, int n)
 {
     bool ok = true;
     for (int i = 0; i < n && ok; i++) {
@@ -250,7 +237,7 @@ static bool wire(fusing *f, joined *j, const int *stage, int n)
 }
 
 /* "scale+clip". */
-static const char *joined_name(fusing *f, const int *stage, int n)
+static const char *joined_name(gp_fusing *f, const int *stage, int n)
 {
     const char *name = f->g->stage[stage[0]].name;
     for (int i = 1; i < n; i++)
@@ -259,26 +246,26 @@ static const char *joined_name(fusing *f, const int *stage, int n)
 }
 
 /* Would a stage of the parts `stage`, n in order, have too many inputs or outputs? */
-static bool is_too_wide(fusing *f, joined *j, const int *stage, int n)
+static bool is_too_wide(gp_fusing *f, gp_joined *j, const int *stage, int n)
 {
     j->stage.nin = j->stage.nout = 0;
     return !wire(f, j, stage, n);
 }
 
-static joined *new_joined(fusing *f)
+static gp_joined *new_joined(gp_fusing *f)
 {
     gp_arena *a = f->r->arena;
-    joined *j = GP_NEW(a, joined, 1);
+    gp_joined *j = GP_NEW(a, gp_joined, 1);
     j->stage.in = GP_NEW(a, int, GP_MAXPORT), j->stage.out = GP_NEW(a, int, GP_MAXPORT);
     j->stage.in_name = GP_NEW(a, const char *, GP_MAXPORT), j->stage.out_name = GP_NEW(a, const char *, GP_MAXPORT);
     return j;
 }
 
 /* A stage of the parts. NULL: `why` says why there is none. */
-static joined *join(fusing *f, const int *stage, int n, const char **why)
+static gp_joined *join(gp_fusing *f, const int *stage, int n, const char **why)
 {
     gp_arena *a = f->r->arena;
-    joined *j = new_joined(f);
+    gp_joined *j = new_joined(f);
     gp_stage s = f->g->stage[stage[0]];
     s.in = j->stage.in, s.out = j->stage.out, s.in_name = j->stage.in_name, s.out_name = j->stage.out_name;
     s.kind = f->kind, s.name = joined_name(f, stage, n), s.opts = NULL;
@@ -294,7 +281,7 @@ static joined *join(fusing *f, const int *stage, int n, const char **why)
         begin_part(f, j, i, stage[i]);
     j->fuse = (gp_fuse){ .part = j->part, .n = n, .shape = GP_NEW(a, gp_shape, 1) };
     for (int k = 0; k < j->stage.nin; k++)
-        j->fuse.has_const |= gp_is_const(&f->g->buffer[j->stage.in[k]]);
+        j->fuse.consts |= (unsigned)gp_is_const(&f->g->buffer[j->stage.in[k]]) << k;
     *j->fuse.shape = (gp_shape){ .in = j->in, .out = j->out, .in_varies = j->in_varies, .out_varies = j->out_varies };
     gp_shape_begin(j->fuse.shape, &j->ctx);
     if (f->kind->fuse(&j->fuse))
@@ -306,7 +293,7 @@ static joined *join(fusing *f, const int *stage, int n, const char **why)
 /* ---- who joins whom --------------------------------------------------------------- */
 
 /* The members of one group or two, in order; no more than one too many. */
-static int members(const fusing *f, int v, int w, int to[GP_FUSE_MOST + 1])
+static int members(const gp_fusing *f, int v, int w, int to[GP_FUSE_MOST + 1])
 {
     int n = 0;
     for (int x = v, y = v == w ? -1 : w; (x >= 0 || y >= 0) && n <= GP_FUSE_MOST;) {
@@ -317,14 +304,14 @@ static int members(const fusing *f, int v, int w, int to[GP_FUSE_MOST + 1])
     return n;
 }
 
-static void make_group(fusing *f, const int *stage, int n)
+static void make_group(gp_fusing *f, const int *stage, int n)
 {
     for (int i = 0; i < n; i++)
         f->group[stage[i]] = stage[0], f->next[stage[i]] = i + 1 < n ? stage[i + 1] : -1;
     f->last[stage[0]] = stage[n - 1];
 }
 
-static void say_not(fusing *f, const gp_stage *from, const gp_stage *to, const char *why)
+static void say_not(gp_fusing *f, const gp_stage *from, const gp_stage *to, const char *why)
 {
     if (f->nnot && f->not[f->nnot - 1].from == from->name && f->not[f->nnot - 1].to == to->name)
         return;                        /* by way of another input */
@@ -332,9 +319,9 @@ static void say_not(fusing *f, const gp_stage *from, const gp_stage *to, const c
 }
 
 /* Stage w joins the group of the one that makes its input. `room`: to wire stages in. */
-static void try_join(fusing *f, int w, int port, joined *room)
+static void try_join(gp_fusing *f, int w, int port, gp_joined *room)
 {
-    const gp_stage *to = &f->g->stage[w], *from = producer_of(f->g, to->in[port]);
+    const gp_stage *to = &f->g->stage[w], *from = gp_fusing_producer(f->g, to->in[port]);
     int v = from && is_elementwise(from) ? f->group[(int)(from - f->g->stage)] : -1, all[GP_FUSE_MOST + 1];
     if (v < 0 || v == f->group[w])
         return;
@@ -352,7 +339,7 @@ static void try_join(fusing *f, int w, int port, joined *room)
 
 /* Groups become stages. Where one kernel cannot be made of all, two are tried of the halves: as stages are in order, what is
  * before one does not wait for it. */
-static void make_stages(fusing *f, const int *stage, int n)
+static void make_stages(gp_fusing *f, const int *stage, int n)
 {
     const char *why;
     int half = n / 2;
@@ -364,144 +351,10 @@ static void make_stages(fusing *f, const int *stage, int n)
     make_stages(f, stage + half, n - half);
 }
 
-/* ---- the graph ----------------------------------------------------------------------- */
-
-/* What the parts say together; fuse() has said the rest. */
-static void finish_stage(fusing *f, int first, gp_stage *to)
-{
-    const joined *j = f->made[first];
-    gp_arena *a = f->r->arena;
-    *to = j->stage;
-    gp_take_shape(to, j->fuse.shape);
-    to->opts = j->fuse.opts;
-    const char **part = GP_NEW(a, const char *, j->fuse.n), **inside = NULL;
-    int ninside = 0, cap = 0;
-    to->endless = to->follows = true;
-    for (int v = first; v >= 0; v = f->next[v]) {
-        const gp_stage *s = &f->g->stage[v];
-        part[to->nparts++] = s->name;
-        to->endless &= s->endless, to->follows &= s->follows;
-        for (int o = 0; o < s->nout; o++) {
-            bool out = false;
-            for (int k = 0; k < to->nout; k++)
-                out |= to->out[k] == s->out[o];
-            if (!out)
-                *GP_PUSH(a, inside, ninside, cap) = f->g->buffer[s->out[o]].name;
-        }
-    }
-    to->part = part, to->inside = inside, to->ninside = ninside;
-}
-
-/* The groups in an order in which each comes behind what it reads, and else as in the graph: order[i] is the first stage
- * of the i-th. */
-static int sort_groups(fusing *f, int *order)
-{
-    const gp_graph *g = f->g;
-    int *waits = GP_NEW(f->r->arena, int, g->nstages), n = 0, left = 0, from_here = 0;
-    for (int v = 0; v < g->nstages; v++) {
-        left += f->group[v] == v;
-        for (int p = 0; p < g->stage[v].nin; p++) {
-            const gp_stage *from = g->stage[v].closes ? NULL : producer_of(g, g->stage[v].in[p]);
-            waits[f->group[v]] += from && f->group[(int)(from - g->stage)] != f->group[v];
-        }
-    }
-    while (n < left)
-        for (int v = from_here, before = n; v < g->nstages && before == n; v++) {
-            if (f->group[v] != v || waits[v]) {
-                from_here += v == from_here && (f->group[v] != v || waits[v] < 0);
-                continue;
-            }
-            order[n++] = v, waits[v] = -1;
-            for (int m = v; m >= 0; m = f->next[m])
-                for (int o = 0; o < g->stage[m].nout; o++) {
-                    const gp_buffer *b = g->stage[m].out[o] < 0 ? NULL : &g->buffer[g->stage[m].out[o]];
-                    for (int u = 0; b && u < b->nuse; u++)
-                        waits[f->group[b->use[u].stage]] -= f->group[b->use[u].stage] != v
-                                                         && !g->stage[b->use[u].stage].closes;
-                }
-        }
-    return n;
-}
-
-/* The buffers that are somewhere; `to`: of each its new index, or -1. */
-static void move_buffers(fusing *f, gp_graph *to, int *moved)
-{
-    const gp_graph *g = f->g;
-    for (int b = 0; b < g->nbuffers; b++) {
-        const gp_buffer *buf = &g->buffer[b];
-        int by = buf->producer.stage < 0 ? -1 : f->group[buf->producer.stage];
-        const joined *j = by < 0 ? NULL : f->made[by];
-        bool stays = !j;
-        for (int k = 0; j && k < j->stage.nout; k++)
-            stays |= j->stage.out[k] == b;
-        moved[b] = stays ? to->nbuffers : -1;
-        if (stays)
-            to->buffer[to->nbuffers++] = *buf;
-    }
-}
-
-static void move_stage(fusing *f, gp_graph *to, int i, const int *moved)
-{
-    gp_stage *st = &to->stage[i];
-    int *in = GP_NEW(f->r->arena, int, st->nin + 1), *out = GP_NEW(f->r->arena, int, st->nout + 1);
-    for (int p = 0; p < st->nin; p++) {
-        in[p] = st->in[p] < 0 ? -1 : moved[st->in[p]];
-        if (in[p] >= 0) {
-            gp_buffer *b = &to->buffer[in[p]];
-            b->use[b->nuse++] = (gp_use){ i, p };
-        }
-    }
-    for (int p = 0; p < st->nout; p++) {
-        out[p] = st->out[p] < 0 ? -1 : moved[st->out[p]];
-        if (out[p] >= 0)
-            to->buffer[out[p]].producer = (gp_use){ i, p };
-    }
-    st->in = in, st->out = out;
-}
-
-/* Stages of the prologue have only constants, which all stay. */
-static void move_prologue(fusing *f, gp_graph *to, const int *moved)
-{
-    to->prologue = GP_NEW(f->r->arena, gp_stage, to->nprologue + 1);
-    for (int i = 0; i < to->nprologue; i++) {
-        gp_stage *st = &to->prologue[i];
-        *st = f->g->prologue[i];
-        st->in = GP_NEW(f->r->arena, int, st->nin + 1), st->out = GP_NEW(f->r->arena, int, st->nout + 1);
-        for (int p = 0; p < st->nin; p++)
-            st->in[p] = f->g->prologue[i].in[p] < 0 ? -1 : moved[f->g->prologue[i].in[p]];
-        for (int p = 0; p < st->nout; p++)
-            st->out[p] = f->g->prologue[i].out[p] < 0 ? -1 : moved[f->g->prologue[i].out[p]];
-    }
-}
-
-static gp_graph *rebuild(fusing *f)
-{
-    const gp_graph *g = f->g;
-    gp_arena *a = f->r->arena;
-    gp_graph *to = GP_NEW(a, gp_graph, 1);
-    int *order = GP_NEW(a, int, g->nstages), *moved = GP_NEW(a, int, g->nbuffers);
-    *to = *g;
-    to->stage = GP_NEW(a, gp_stage, g->nstages), to->buffer = GP_NEW(a, gp_buffer, g->nbuffers), to->nbuffers = 0;
-    to->nstages = sort_groups(f, order);
-    move_buffers(f, to, moved);
-    for (int b = 0; b < to->nbuffers; b++) {
-        gp_buffer *buf = &to->buffer[b];
-        buf->use = GP_NEW(a, gp_use, buf->nuse + 1), buf->nuse = 0;
-    }
-    for (int i = 0; i < to->nstages; i++) {
-        if (f->made[order[i]])
-            finish_stage(f, order[i], &to->stage[i]);
-        else
-            to->stage[i] = g->stage[order[i]];
-        move_stage(f, to, i, moved);
-    }
-    move_prologue(f, to, moved);
-    gp_find_sources(a, to);
-    return to;
-}
+/* ---- all of it -------------------------------------------------------------------- */
 
 /* Of buffers that come into a segment each has a bit, as far as there are bits; the last stands for the rest. */
-static void find_roots(fusing *f)
+static void find_roots(gp_fusing *f)
 {
     const gp_graph *g = f->g;
     gp_arena *a = f->r->arena;
@@ -510,7 +363,7 @@ static void find_roots(fusing *f)
     for (int v = 0; v < g->nstages; v++)
         for (int p = 0; p < g->stage[v].nin; p++) {
             int b = g->stage[v].in[p], s = f->segment[v];
-            const gp_stage *by = producer_of(g, b);
+            const gp_stage *by = gp_fusing_producer(g, b);
             if (!by)
                 continue;
             if (f->segment[(int)(by - g->stage)] == s && !g->stage[v].closes) {
@@ -531,22 +384,22 @@ static const gp_kind *kind_that_fuses(const gp_registry *r)
     return k;
 }
 
-static bool begin(fusing *f)
+static bool begin(gp_fusing *f)
 {
     const gp_graph *g = f->g;
     gp_arena *a = f->r->arena;
     f->kind = kind_that_fuses(f->r->registry);
     bool any = false;
     for (int v = 0; v < g->nstages && f->kind; v++)
-        for (int p = 0; p < g->stage[v].nin && is_elementwise(&g->stage[v]); p++)
-            any |= producer_of(g, g->stage[v].in[p]) && is_elementwise(producer_of(g, g->stage[v].in[p]));
+        for (int p = 0; p < g->stage[v].nin && may_join(&g->stage[v]); p++)
+            any |= gp_fusing_producer(g, g->stage[v].in[p]) && is_elementwise(gp_fusing_producer(g, g->stage[v].in[p]));
     if (!any || !g->fuse)
         return false;
     f->segment = gp_segments(a, g);
     find_roots(f);
     f->group = GP_NEW(a, int, g->nstages), f->next = GP_NEW(a, int, g->nstages), f->last = GP_NEW(a, int, g->nstages);
     f->stack = GP_NEW(a, int, g->nstages), f->seen = GP_NEW(a, int, g->nstages);
-    f->made = GP_NEW(a, joined *, g->nstages), f->kept = GP_NEW(a, void *, g->nstages);
+    f->made = GP_NEW(a, gp_joined *, g->nstages), f->kept = GP_NEW(a, void *, g->nstages);
     for (int v = 0; v < g->nstages; v++)
         f->group[v] = f->last[v] = v, f->next[v] = -1;
     return true;
@@ -554,14 +407,14 @@ static bool begin(fusing *f)
 
 gp_graph *gp_fuse_stages(gp_resolving *r, gp_graph *g, const gp_machine *m)
 {
-    fusing f = { .r = r, .g = g };
+    gp_fusing f = { .r = r, .g = g };
     bool any = false;
     if (!begin(&f))
         return g;
     f.compiler = g->device < 0 || !m->nvrtc || m->nvrtc();
-    joined *room = new_joined(&f);
+    gp_joined *room = new_joined(&f);
     for (int v = 0; v < g->nstages; v++)
-        for (int p = 0; p < g->stage[v].nin && is_elementwise(&g->stage[v]); p++)
+        for (int p = 0; p < g->stage[v].nin && may_join(&g->stage[v]); p++)
             try_join(&f, v, p, room);
     for (int v = 0; v < g->nstages; v++) {
         int stage[GP_FUSE_MOST + 1], n = f.group[v] == v && !f.made[v] ? members(&f, v, v, stage) : 0;
@@ -570,5 +423,5 @@ gp_graph *gp_fuse_stages(gp_resolving *r, gp_graph *g, const gp_machine *m)
         any |= f.made[v] != NULL;
     }
     g->unfused = f.not, g->nunfused = f.nnot;
-    return any ? rebuild(&f) : g;
+    return any ? gp_fusing_rebuild(&f) : g;
 }

@@ -1,4 +1,4 @@
-/* fuse.h - neighbours that compute element by element become one stage.
+/* fuse.h - neighbours that compute element by element become one stage, with a reduction behind them.
  *
  * fuse.c says which; the kind that has fuse() makes one stage of them, of its own kind. */
 #ifndef GP_FUSE_H
@@ -11,7 +11,8 @@ enum { GP_FUSE_MOST = 64, GP_FUSE_WHY = 200 };
 /* One of the stages, in an order in which each comes behind what it reads. */
 typedef struct gp_fuse_part {
     gp_shape *shape;           /* as it was when its shape() was done */
-    const char *expr;          /* as shape() said; NULL: it is of the kind that fuses */
+    const char *expr;          /* as shape() said; NULL: it is of the kind that fuses, or a reduction */
+    gp_reduction reduction;    /* op 0: it is none; of no more than one part */
     void **kept;               /* that kind's own, from call to call */
     /* Per input: output `port` of an earlier part; or, with part -1, input `port` of the new stage. */
     struct { int part, port; } from[GP_MAXPORT];
@@ -21,7 +22,7 @@ typedef struct gp_fuse_part {
 typedef struct gp_fuse {
     gp_shape *shape;           /* of the new stage: types of inputs; of outputs too; fuse() sets the rest */
     gp_fuse_part *part; int n;
-    bool has_const;            /* some input of the new stage is a constant */
+    unsigned consts;           /* a set of the new stage's inputs: those that are constants */
     void *opts;                /* result: options of the new stage */
     char why[GP_FUSE_WHY];     /* result: why it cannot be, behind "because " */
 } gp_fuse;

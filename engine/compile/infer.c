@@ -246,6 +246,7 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
     st->frame_info = s->frame_info, st->once = s->once, st->any_length = s->any_length;
     st->writes_from = s->writes_from, st->cooperative = s->cooperative;
     st->writes_all = s->writes_all, st->expr = st->kind->elementwise ? s->expr : NULL, st->beyond = s->beyond;
+    st->reduction = st->kind->reduces ? s->reduction : (gp_reduction){ 0 };
     st->scratch = s->scratch, st->state = s->state, st->table = s->table, st->busy_ns = s->busy_ns;
     st->block = s->block, st->grid = s->grid;
 }

@@ -154,7 +154,7 @@ typedef struct gp_stage {
                                   of the topological order */
     int cycle;                 /* the same number, from 1 up, for all stages of a cycle; 0: it is on none */
     bool circles;              /* ... which is in one segment */
-    const char *expr; unsigned beyond;         /* as shape() said */
+    const char *expr; unsigned beyond; gp_reduction reduction;         /* as shape() said */
     /* Of one that fuse.c made: the stages of the file that it is, and the buffers between them, which are nowhere. */
     const char *const *part; int nparts;
     const char *const *inside; int ninside;

@@ -43,7 +43,8 @@ int gp_ew_operands(gp_ew_op op)
         GP_EW_OPS(X)
 #undef X
     };
-    return op < GP_EW_NOPS ? operands[op] : op == GP_EW_STORE || op == GP_EW_CONVERT || op == GP_EW_THROUGH;
+    return op < GP_EW_NOPS ? operands[op] : op == GP_EW_STORE || op == GP_EW_FOLD || op == GP_EW_CONVERT
+                            || op == GP_EW_THROUGH;
 }
 
 const gp_dtype gp_ew_dtype[GP_EW_NTYPES] = { GP_I32, GP_U32, GP_I64, GP_U64, GP_F32, GP_F64 };
@@ -613,7 +614,7 @@ void gp_ew_mark(gp_ew_program *p)
     for (int i = p->n - 1; i >= 0; i--) {
         gp_ew_ins *x = &p->ins[i];
         int n = gp_ew_operands(x->op);
-        x->needed |= x->op == GP_EW_STORE;
+        x->needed |= x->op == GP_EW_STORE || x->op == GP_EW_FOLD;
         p->indices |= x->needed && x->op == GP_EW_INDEX ? 1u << x->a : 0;
         for (int k = 0; x->needed && x->shift && k < p->space.ndim; k++)
             if (x->shift[k] >= 0)

@@ -68,6 +68,8 @@ static void put(gp_ew_program *p, registers *r, int i)
     else
         to->d = (uint16_t)(r->of[i] = r->nfree ? r->free[--r->nfree] : r->n++);
     give_back(p, r, i);
+    if (x->op == GP_EW_FOLD)
+        r->free[r->nfree++] = to->d;           /* nobody reads it behind this step */
 }
 
 static bool put_all(gp_shape *s, const gp_node *text, gp_ew_program *p, registers *r)
@@ -85,7 +87,8 @@ static bool put_all(gp_shape *s, const gp_node *text, gp_ew_program *p, register
         return gp_shape_fail_at(s, text->at, "keeps %d values at the same time, and %d is the most: use fewer names "
                                 "and numbers, or several stages", r->n, MOST);
     for (int i = 0; i < p->n; i++)
-        if (p->ins[i].type == GP_EW_I64 || p->ins[i].type == GP_EW_U64 || p->ins[i].type == GP_EW_F64)
+        if (p->ins[i].type == GP_EW_I64 || p->ins[i].type == GP_EW_U64 || p->ins[i].type == GP_EW_F64
+            || (p->ins[i].op == GP_EW_FOLD && gp_dtype_size(p->folds) == 8))
             width = 8;
     size_t n = ALL_BYTES / (width * (size_t)(r->n + !r->n)) / 16 * 16;
     p->code->piece = (uint32_t)(n < SHORTEST ? SHORTEST : n > LONGEST ? LONGEST : n);

@@ -59,8 +59,8 @@ static void put_number(FILE *o, const gp_ew_ins *x)
 static void put_ins(FILE *o, const gp_ew_program *p, int i, int *vars)
 {
     const gp_ew_ins *x = &p->ins[i];
-    if (x->op == GP_EW_STORE) {
-        fprintf(o, "        y%d = convert<%s>(v%d);\n", x->d, stored[x->from], x->a);
+    if (x->op == GP_EW_STORE || x->op == GP_EW_FOLD) {
+        fprintf(o, "        y%d = convert<%s>(v%d);\n", x->op == GP_EW_FOLD ? p->folded : x->d, stored[x->from], x->a);
         return;
     }
     bool is_truth = x->op == GP_EW_TRUTH || x->op == GP_EW_NOT || x->op == GP_EW_ISNAN
@@ -99,6 +99,12 @@ static const char *comma(int *n)
     return (*n)++ ? ", " : "";
 }
 
+/* As an output is computed. */
+static const char *made(const gp_ew_program *p, int i)
+{
+    return stored[p->fold.op && i == p->folded ? p->folds : p->out[i]];
+}
+
 static void put_one(FILE *o, const gp_ew_program *p)
 {
     int n = 0, vars = 0;
@@ -113,7 +119,7 @@ static void put_one(FILE *o, const gp_ew_program *p)
         if (p->indices >> k & 1)
             fprintf(o, "%sint64_t i%d", comma(&n), k);
     for (int i = 0; i < p->nout; i++)
-        fprintf(o, "%s%s &y%d", comma(&n), stored[p->out[i]], i);
+        fprintf(o, "%s%s &y%d", comma(&n), made(p, i), i);
     fputs(") {\n", o);
     for (int i = 0; i < p->n; i++)
         if (p->ins[i].needed)
@@ -162,11 +168,9 @@ static void put_quads(FILE *o, const gp_ew_program *p)
     gp_ew_put_call(o, p, "in%d[e]", "out%d[e]");
 }
 
-/* `type`: of all offsets. */
-static void put_places(FILE *o, const gp_ew_program *p, const char *type)
+/* Where element `rest` of the frame is, in integers of `type`. */
+static void put_offsets(FILE *o, const gp_ew_program *p, const char *type)
 {
-    fprintf(o, "        for (%s e = (%s)first_x(); e < (%s)n; e += (%s)step_x()) {\n", type, type, type, type);
-    fprintf(o, "            %s rest = e;\n", type);
     for (int i = 0; i < p->nin; i++)
         if (is_used(p, i))
             fprintf(o, "            %s from%d = 0;\n", type, i);
@@ -186,9 +190,69 @@ static void put_places(FILE *o, const gp_ew_program *p, const char *type)
                 fprintf(o, "                from%d += at * (%s)axes.stride[%d][k];\n", i, type, i);
         fputs("            }\n", o);
     }
+}
+
+static void put_places(FILE *o, const gp_ew_program *p, const char *type)
+{
+    fprintf(o, "        for (%s e = (%s)first_x(); e < (%s)n; e += (%s)step_x()) {\n", type, type, type, type);
+    fprintf(o, "            %s rest = e;\n", type);
+    put_offsets(o, p, type);
     fputs("            ", o);
     gp_ew_put_call(o, p, "in%d[from%d]", "out%d[e]");
     fputs("        }\n", o);
+}
+
+/* ---- a reduction ----------------------------------------------------------------- */
+
+/* What an element is computed of, for the loads of kernels/fold.h. */
+static void put_loaded(FILE *o, const gp_ew_program *p)
+{
+    fputs("    struct loaded {", o);
+    for (int i = 0; i < p->nin; i++)
+        if (is_used(p, i))
+            fprintf(o, " %s x%d;", stored[p->in[i]], i);
+    for (int k = 0; k < p->space.ndim; k++)
+        if (p->indices >> k & 1)
+            fprintf(o, " int64_t i%d;", k);
+    fputs(" };\n", o);
+}
+
+/* `type` NULL: inputs lie as the frame does. */
+static void put_fold(FILE *o, const gp_ew_program *p, const char *type)
+{
+    static const char *const joins[] = { [GP_SUM] = "sum", [GP_MEAN] = "sum", [GP_MIN] = "least", [GP_MAX] = "most" };
+    int n = 0;
+    fprintf(o, "        gp_fold<%s>(out%d, outer, rows, inner, lanes, steps, %d, [&](size_t e) {\n", joins[p->fold.op],
+            p->folded, p->fold.op == GP_MIN || p->fold.op == GP_MAX);
+    if (type) {
+        fprintf(o, "            %s rest = (%s)e;\n", type, type);
+        put_offsets(o, p, type);
+    }
+    fputs("            return loaded{", o);
+    for (int i = 0; i < p->nin; i++)
+        if (is_used(p, i))
+            fprintf(o, type ? "%s in%d[from%d]" : "%s in%d[e]", n++ ? "," : "", i, i);
+    for (int k = 0; k < p->space.ndim; k++)
+        if (p->indices >> k & 1)
+            fprintf(o, "%s (int64_t)at%d", n++ ? "," : "", k);
+    fputs(" };\n        }, [&](const loaded &x, size_t e) {\n", o);
+    for (int i = 0; i < p->nout; i++)
+        fprintf(o, "            %s y%d;\n", made(p, i), i);
+    fputs("            one(", o);
+    n = 0;
+    for (int i = 0; i < p->nin; i++)
+        if (is_used(p, i))
+            fprintf(o, "%sx.x%d", comma(&n), i);
+    for (int k = 0; k < p->space.ndim; k++)
+        if (p->indices >> k & 1)
+            fprintf(o, "%sx.i%d", comma(&n), k);
+    for (int i = 0; i < p->nout; i++)
+        fprintf(o, "%sy%d", comma(&n), i);
+    fputs(");\n", o);
+    for (int i = 0; i < p->nout; i++)
+        if (i != p->folded)
+            fprintf(o, "            out%d[e] = y%d;\n", i, i);
+    fprintf(o, "            return y%d;\n        });\n", p->folded);
 }
 
 /* ---- the kernel ---------------------------------------------------------------- */
@@ -230,6 +294,9 @@ static void put_params(params *q, gp_ew_program *p)
     put_param(q, "int", "linear", -1);
     if (p->nshifts)
         put_param(q, "gp_ew_tiles", "tiles", -1);
+    static const char *const numbers[] = { "outer", "rows", "inner", "lanes", "steps" };
+    for (int i = 0; p->fold.op && i < 5; i++)
+        put_param(q, "size_t", numbers[i], -1);
     if (p->frame)
         put_param(q, "const gp_frame_info *", "frame", -1);
     for (int i = 0; i < p->nsizes; i++)
@@ -248,6 +315,8 @@ static void put_walk(FILE *o, const gp_ew_program *p, const char *near, const ch
 {
     if (p->nshifts)
         gp_ew_put_tiles(o, p, near);
+    else if (p->fold.op)
+        put_fold(o, p, plain);
     else
         put_places(o, p, plain);
 }
@@ -255,7 +324,7 @@ static void put_walk(FILE *o, const gp_ew_program *p, const char *near, const ch
 static void put_kernel(params *q, gp_ew_program *p)
 {
     FILE *o = q->o;
-    fputs("#include \"expr_ops.h\"\nextern \"C\" __global__ void expr(", o);
+    fprintf(o, "#include \"expr_ops.h\"\n%sextern \"C\" __global__ void expr(", p->fold.op ? "#include \"fold.h\"\n" : "");
     put_params(q, p);
     fputs(")\n{\n", o);
     for (int i = 0; i < p->nin; i++)
@@ -265,9 +334,14 @@ static void put_kernel(params *q, gp_ew_program *p)
     if (p->frame)
         fputs("    frame += blockIdx.z;\n", o);
     put_one(o, p);
+    if (p->fold.op)
+        put_loaded(o, p);
     if (!p->indices && !p->nshifts) {
         fputs("    if (linear) {\n", o);
-        put_quads(o, p);
+        if (p->fold.op)
+            put_fold(o, p, NULL);
+        else
+            put_quads(o, p);
         fputs("    } else ", o);
     } else {
         fputs("    ", o);

@@ -1,5 +1,5 @@
 /* link.c - one program of those of several stages, each of which reads what earlier ones make: what a stage stores and
- * another loads stays a value, rounded as if it had been in memory. */
+ * another loads stays a value, rounded as if it had been in memory; so is what a reduction loads. */
 #include <stdio.h>
 #include <string.h>
 #include "compile/fuse.h"
@@ -59,7 +59,7 @@ static bool is_number(const gp_ew_ins *a, const gp_ew_ins *b)
 
 static bool is_same(const linker *l, const gp_ew_ins *a, const gp_ew_ins *b)
 {
-    if (a->op != b->op || a->op == GP_EW_STORE)
+    if (a->op != b->op || a->op == GP_EW_STORE || a->op == GP_EW_FOLD)
         return false;
     if (a->op == GP_EW_NUMBER)
         return is_number(a, b);
@@ -154,8 +154,32 @@ static bool take_over(linker *l, int i)
     return true;
 }
 
+/* A reduction's only input is of an earlier part. */
+static bool take_fold(linker *l, const gp_fuse_part *part)
+{
+    gp_ew_program *p = l->p;
+    int from = part->from[0].part;
+    if (from < 0) {
+        snprintf(l->f->why, sizeof l->f->why, "what is reduced is computed before");
+        return false;
+    }
+    if (p->nshifts) {
+        snprintf(l->f->why, sizeof l->f->why, "a reduction takes in nothing that reads neighbours");
+        return false;
+    }
+    const output *o = &l->out[from][part->from[0].port];
+    p->fold = part->reduction, p->folds = part->shape->in[0].dtype, p->folded = part->to[0];
+    p->out[p->folded] = gp_reduction_kept(&p->fold, p->folds);
+    add(l, (gp_ew_ins){ .op = GP_EW_FOLD, .type = o->type, .from = (int)p->folds, .a = o->at });
+    return true;
+}
+
 static bool take_over_all(linker *l)
 {
+    const gp_fuse_part *part = &l->f->part[l->part];
+    if (part->reduction.op)
+        return take_fold(l, part);
+    l->of = program_of(&l->f->part[l->part]);
     l->to = gp_shape_alloc(l->f->shape, sizeof *l->to * ((size_t)l->of->n + 1));
     l->p->frame |= l->of->frame;
     for (int i = 0; i < l->of->n; i++)
@@ -171,8 +195,8 @@ static bool take_over_all(linker *l)
 static bool vary_alike(const gp_fuse *f, const gp_ew_program *p)
 {
     unsigned axes = (1u << p->space.ndim) - 1;
-    for (int i = 0; i < f->n; i++)
-        if (((program_of(&f->part[i])->space.varies ^ p->space.varies) & axes) && f->has_const)
+    for (int i = 0; i < f->n && f->consts; i++)
+        if (!f->part[i].reduction.op && (program_of(&f->part[i])->space.varies ^ p->space.varies) & axes)
             return false;
     return true;
 }
@@ -183,7 +207,11 @@ static gp_ew_program *begin(gp_fuse *f)
     gp_shape *s = f->shape;
     gp_ew_program *p = gp_shape_alloc(s, sizeof *p);
     for (int i = 0; i < f->n; i++) {
-        const gp_ew_program *of = program_of(&f->part[i]);
+        const gp_ew_program *of = f->part[i].reduction.op ? NULL : program_of(&f->part[i]);
+        if (f->part[i].reduction.op) {
+            p->cap++;
+            continue;
+        }
         if (!of) {
             snprintf(f->why, sizeof f->why, "'%s' of its kind makes no sense with these types", f->part[i].expr);
             return NULL;
@@ -196,12 +224,19 @@ static gp_ew_program *begin(gp_fuse *f)
     }
     p->ins = gp_shape_alloc(s, sizeof *p->ins * ((size_t)p->cap + 1));
     p->shift = gp_shape_alloc(s, sizeof *p->shift * ((size_t)p->capshifts + 1));
-    p->nin = s->nin, p->nout = s->nout;
+    p->nin = s->nin, p->nout = s->nout, p->consts = f->consts;
     for (int i = 0; i < s->nin; i++)
         p->in[i] = s->in[i].dtype;
     for (int i = 0; i < s->nout; i++)
         p->out[i] = s->out[i].dtype;
     return p;
+}
+
+/* Is that what the first part computes, or reduces? All parts do the same. */
+static bool is_frame(const gp_fuse_part *part, const gp_type *frame)
+{
+    const gp_type *t = part->reduction.op ? &part->shape->in[0] : &part->shape->out[0];
+    return t->ndim == frame->ndim && !memcmp(t->dim, frame->dim, sizeof t->dim[0] * (size_t)t->ndim);
 }
 
 bool gp_ew_fuse(gp_fuse *f)
@@ -216,8 +251,7 @@ bool gp_ew_fuse(gp_fuse *f)
     if (!l->p)
         return false;
     snprintf(f->why, sizeof f->why, "the program of one kernel would be too large");
-    if (!gp_ew_broadcast(s, text, NULL, &l->p->space, &frame) || frame.ndim != s->out[0].ndim
-        || memcmp(frame.dim, s->out[0].dim, sizeof frame.dim[0] * (size_t)frame.ndim)) {
+    if (!gp_ew_broadcast(s, text, NULL, &l->p->space, &frame) || !is_frame(&f->part[0], &frame)) {
         snprintf(f->why, sizeof f->why, "their frames have other shapes");
         return false;
     }
@@ -226,13 +260,13 @@ bool gp_ew_fuse(gp_fuse *f)
         return false;
     }
     l->p->cut = gp_ew_cut(&frame);
-    for (; l->part < f->n; l->part++) {
-        l->of = program_of(&f->part[l->part]);
+    for (; l->part < f->n; l->part++)
         if (!take_over_all(l))
             return false;
-    }
     gp_ew_mark(l->p);
     o->program = l->p, o->expr = text;
     f->opts = o;
+    frame.dtype = l->p->folds;
+    s->scratch = l->p->fold.op ? gp_reduction_scratch(&l->p->fold, &frame) : 0;
     return gp_ew_encode(s, text, l->p) && gp_ew_write(s, text, l->p) && gp_ew_describe(s, l->p);
 }

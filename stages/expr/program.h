@@ -9,6 +9,7 @@
 #include "compile/expr.h"
 #include "expr.h"
 #include "gpipe/stage.h"
+#include "reduction.h"
 
 /* Operation i makes value i, unless it is a GP_EW_STORE; a, b and c are values, where not said otherwise in expr.h. */
 typedef struct gp_ew_ins {
@@ -51,6 +52,11 @@ typedef struct gp_ew_program {
     int cut;                   /* the axes from this one on are a line, for tiles.c */
     unsigned indices;          /* a set of axes whose indices it computes with */
     bool frame;                /* uses frame.index, frame.time */
+    /* Of one with a GP_EW_FOLD: the reduction of frames of type `folds`, which is output `folded`. */
+    gp_reduction fold;
+    gp_dtype folds;
+    int folded;
+    unsigned consts;           /* ... a set of inputs: those that are constants, as which frame() has to know */
     gp_ew_code *code; size_t code_bytes;       /* with its steps */
     size_t shared;             /* bytes that running it takes */
     gp_source source;
@@ -75,6 +81,8 @@ bool gp_ew_broadcast(gp_shape *s, const gp_node *text, const gp_expr *tree, gp_e
 /* The same of a smaller frame, in a partial call. Along an axis all frames have to be as long as each other. Of a
  * constant the first elements count, if no frame is declared to vary there: it stands beside a frame with fewer rows. */
 bool gp_ew_smaller(gp_shape *s, const gp_ew_space *o, gp_type *frame);
+/* The same of inputs that are known to fit; `consts`: a set of them, those that are constants. */
+void gp_ew_frame(const gp_ew_space *o, const gp_type *in, int nin, unsigned consts, gp_type *frame);
 /* Fills in dim, stride, axes and linear of a launch that makes such frames; with `merge` axes that lie behind each
  * other are one. */
 void gp_ew_place(const gp_ew_space *o, const gp_type *in, int nin, const gp_type *frame, bool merge, gp_ew_call *c);
@@ -101,7 +109,7 @@ bool gp_ew_neighbour(gp_shape *s, const gp_node *text, const gp_expr_node *e, in
 bool gp_ew_encode(gp_shape *s, const gp_node *text, gp_ew_program *p);
 
 /* cuda.c: fills in source, and nvars. */
-enum { GP_EW_VARS = 64, GP_EW_ARGS = 4 * GP_MAXPORT + 5 + GP_EW_PORTS + GP_EW_VARS };
+enum { GP_EW_VARS = 64, GP_EW_ARGS = 4 * GP_MAXPORT + 10 + GP_EW_PORTS + GP_EW_VARS };
 bool gp_ew_write(gp_shape *s, const gp_node *text, gp_ew_program *p);
 /* The call of the function of one element, by the texts of an input's element and an output's. */
 void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char *out);

@@ -67,28 +67,47 @@ static bool do_not_fit(gp_shape *s, int p, int q)
                          "broadcast", s->in_name[p], gp_type_text(&s->in[p], a), s->in_name[q], gp_type_text(&s->in[q], b));
 }
 
-/* Frames first, then constants that may be longer than these. */
-bool gp_ew_smaller(gp_shape *s, const gp_ew_space *o, gp_type *frame)
+/* How long the frame is along axis k: frames say it first, then constants that may be longer than these. False: input *p
+ * does not fit to input *by. */
+static bool axis_of(const gp_ew_space *o, const gp_type *in, int nin, unsigned consts, int k, int64_t *dim, int *by, int *p)
 {
-    frame->ndim = o->ndim;
-    for (int k = 0; k < o->ndim; k++) {
-        int by = -1, from = -1;        /* from: the frame that says how long the axis is */
-        frame->dim[k] = 1;
-        for (int p = 0; p < 2 * s->nin; p++) {
-            int q = p % s->nin;
-            bool cut = gp_shape_is_const(s, q) && !(o->varies >> k & 1);
-            if (o->repeated[q] >> k & 1 || cut != (p >= s->nin))
-                continue;
-            int64_t n = s->in[q].dim[k - (o->ndim - o->axes[q])];
-            if (by >= 0 && (cut ? from >= 0 && n < frame->dim[k] : n != frame->dim[k]))
-                return do_not_fit(s, by, q);
-            if (by < 0 || n < frame->dim[k])
-                frame->dim[k] = n, by = q;
-            if (!cut)
-                from = q;
-        }
+    int from = -1;                     /* the frame that says it */
+    *dim = 1, *by = -1;
+    for (int i = 0; i < 2 * nin; i++) {
+        *p = i % nin;
+        bool cut = consts >> *p & 1 && !(o->varies >> k & 1);
+        if (o->repeated[*p] >> k & 1 || cut != (i >= nin))
+            continue;
+        int64_t n = in[*p].dim[k - (o->ndim - o->axes[*p])];
+        if (*by >= 0 && (cut ? from >= 0 && n < *dim : n != *dim))
+            return false;
+        if (*by < 0 || n < *dim)
+            *dim = n, *by = *p;
+        if (!cut)
+            from = *p;
     }
     return true;
+}
+
+bool gp_ew_smaller(gp_shape *s, const gp_ew_space *o, gp_type *frame)
+{
+    unsigned consts = 0;
+    int by, p;
+    for (p = 0; p < s->nin; p++)
+        consts |= (unsigned)gp_shape_is_const(s, p) << p;
+    frame->ndim = o->ndim;
+    for (int k = 0; k < o->ndim; k++)
+        if (!axis_of(o, s->in, s->nin, consts, k, &frame->dim[k], &by, &p))
+            return do_not_fit(s, by, p);
+    return true;
+}
+
+void gp_ew_frame(const gp_ew_space *o, const gp_type *in, int nin, unsigned consts, gp_type *frame)
+{
+    int by, p;
+    frame->ndim = o->ndim;
+    for (int k = 0; k < o->ndim; k++)
+        axis_of(o, in, nin, consts, k, &frame->dim[k], &by, &p);
 }
 
 static void set_strides(const gp_ew_space *o, const gp_type *in, int p, gp_ew_call *c)

@@ -7,7 +7,7 @@
 #include "fuse_cases.h"
 #include "pipe.h"
 
-enum { FRAMES = 5, MOST = 16, TEXT = 1 << 13, YAML = 3 * TEXT, ROWS = 6, COLS = 37 };
+enum { FRAMES = 5, MOST = 16, TEXT = 1 << 13, YAML = 3 * TEXT, ROWS = 6, COLS = 37, REDUCTIONS = 3 };
 
 static const char *on;
 static int every = 1;
@@ -29,6 +29,7 @@ enum { EXPRESSIONS = sizeof expressions / sizeof *expressions };
 typedef struct graph {
     unsigned seed;
     char stages[TEXT], buffers[TEXT];
+    int reductions;            /* r0, r1, ... */
     int n;                     /* buffers b0, b1, ..., and their types where these are known, or -1 */
     int type[MOST];
     bool read[MOST];
@@ -135,6 +136,20 @@ static void add_stage(graph *g)
     g->n++;
 }
 
+/* Of a buffer, and sometimes an expression of both. */
+static void add_reduction(graph *g)
+{
+    static const char *const how[] = { "axes: [0]", "axes: [1]", "axes: [0, 1], keep: true", "axes: [0], keep: true" };
+    static const char *const ops[] = { "sum", "mean", "min", "max" };
+    int b = pick(g), r = g->reductions++, axes = (int)below(g, 4);
+    add(g->stages, "  - {use: reduce, op: %s, %s, in: b%d, out: r%d}\n", ops[below(g, 4)], how[axes], b, r);
+    if (axes != 1 && g->n + 1 < MOST && below(g, 2)) {
+        add(g->stages, "  - {use: expr, in: {p: b%d, q: r%d}, out: b%d, expr: \"p - q * 0.5\"}\n", pick(g), r, g->n);
+        g->type[g->n++] = -1;
+    }
+    add(g->stages, "  - {use: write, in: r%d, path: r%d.raw, durable: none}\n", r, r);
+}
+
 static void make(graph *g, unsigned seed, char yaml[YAML])
 {
     int first = 0, stages = 2 + (int)(seed % 8);
@@ -145,6 +160,8 @@ static void make(graph *g, unsigned seed, char yaml[YAML])
     g->type[0] = first, g->n = 1, g->whole = ROWS * COLS * gp_dtype_size(gp_dtype_parse(types[first]));
     while (stages-- && g->n + 2 < MOST)
         add_stage(g);
+    for (int i = (int)below(g, 4); i; i--)
+        add_reduction(g);
     for (int b = 0; b < g->n; b++)
         if (!g->read[b] || !below(g, 5))
             add(g->stages, "  - {use: write, in: b%d, path: b%d.raw, durable: none}\n", b, b);
@@ -166,16 +183,17 @@ static char *run(const char *yaml, const char *fuse, const unsigned char *in, si
     *bytes = 0;
     pipe_file(dir, "in.raw", in, nin);
     pipe_npy(dir, "row.npy", COLS, 0, row_value);
+    pipe_npy(dir, "one.npy", 1, 0, row_value);
     pipe_text(dir, "copy.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) end\n");
     pipe_text(dir, "drop.lua", "stateless = true\nfunction process(f, x, y) if f.index % 3 == 1 then return 'drop' end "
               "y:copy(x) end\n");
     pipe_result r = pipe_run(dir, yaml, on, sets, (gp_run_options){ 0 });
     pipe_no_errors(&r, yaml);
     ck_assert_msg(r.outcome == GP_DONE, "%s", yaml);
-    for (int b = 0; b < MOST; b++) {
+    for (int b = 0; b < MOST + REDUCTIONS; b++) {
         char name[20];
         size_t n;
-        snprintf(name, sizeof name, "b%d.raw", b);
+        snprintf(name, sizeof name, "%c%d.raw", b < MOST ? 'b' : 'r', b < MOST ? b : b - MOST);
         char *one = pipe_read(dir, name, &n);
         if (!one)
             continue;
@@ -210,9 +228,59 @@ START_TEST(same_bytes)
 }
 END_TEST
 
+/* ---- reductions of all sizes -------------------------------------------------------- */
+
+/* One pass and several; lanes (kernels/fold.h) that are full and that are not, rows that are few and many. */
+static const struct { const char *shape, *axes; size_t elements; int rows; } reduced[] = {
+    { "[1000]", "[0]", 1000, 1000 }, { "[65]", "[0]", 65, 65 }, { "[1057]", "[0]", 1057, 1057 },
+    { "[300000]", "[0]", 300000, 300000 }, { "[70, 3]", "[0]", 210, 70 }, { "[70, 3]", "[1]", 210, 70 },
+    { "[70, 3]", "[]", 210, 70 }, { "[1100, 7]", "[0]", 7700, 1100 }, { "[2500, 40]", "[0]", 100000, 2500 },
+    { "[2500, 40]", "[1]", 100000, 2500 }, { "[5, 700, 9]", "[1]", 31500, 5 }, { "[5, 700, 9]", "[0, 2]", 31500, 5 },
+    { "[5, 700, 33]", "[1]", 115500, 5 }, { "[3, 90, 4, 70]", "[1, 3]", 75600, 3 }, { "[200, 100]", "[-1]", 20000, 200 },
+};
+
+/* What is reduced lies as the input, is repeated along axes, or is computed with its indices; it is also written. */
+static void put_reductions(char yaml[YAML], int i, const char *type)
+{
+    static const char *const ops[] = { "sum", "mean", "min", "max" };
+    char *to = yaml + sprintf(yaml, "buffers: {x: {dtype: %s, shape: %s}, one: {const: one.npy}}\nstages:\n"
+                              "  - {use: read, path: in.raw, frames: 3, tail: ignore, out: x}\n", type, reduced[i].shape);
+    for (int k = 0; k < 4; k++) {
+        to += sprintf(to, "  - {use: expr, in: {p: x}, expr: 'p * 3 - 1', out: y%d}\n", k);
+        to += sprintf(to, "  - {use: expr, in: {p: x, q: one}, expr: 'p * q + i0', out: z%d}\n", k);
+        to += sprintf(to, "  - {use: expr, in: {p: x, q: one}, expr: 'p > q', out: t%d}\n", k);
+        for (int of = 0; of < 3; of++)
+            to += sprintf(to, "  - {use: reduce, op: %s, axes: %s, in: %c%d, out: %c%dr}\n"
+                          "  - {use: write, path: b%d.raw, durable: none}\n", ops[k], reduced[i].axes, "yzt"[of], k,
+                          "yzt"[of], k, 3 * k + of);
+    }
+    sprintf(to, "  - {use: write, in: y0, path: b12.raw, durable: none}\n");
+}
+
+START_TEST(same_reductions)
+{
+    static char yaml[YAML];
+    static const char *const of[] = { "f32", "u8", "i64", "f16" };
+    for (int t = 0; t < 4; t++) {
+        size_t whole = reduced[_i].elements * gp_dtype_size(gp_dtype_parse(of[t])), row = whole / (size_t)reduced[_i].rows;
+        size_t nin = 2 * whole + (size_t)(reduced[_i].rows + 1) / 2 * row, n[2];
+        unsigned char *in = malloc(nin);
+        unsigned seed = 7;
+        for (size_t i = 0; i < nin; i++)
+            in[i] = (unsigned char)((seed = seed * 1103515245u + 12345u) >> 16);
+        put_reductions(yaml, _i, of[t]);
+        char *apart = run(yaml, "fuse=none", in, nin, &n[0]), *fused = run(yaml, "fuse=auto", in, nin, &n[1]);
+        ck_assert_msg(n[0] && n[0] == n[1], "%zu and %zu bytes of\n%s", n[0], n[1], yaml);
+        ck_assert_msg(!memcmp(apart, fused, n[0]), "different bytes of\n%s", yaml);
+        free(apart), free(fused), free(in);
+    }
+}
+END_TEST
+
 void fuse_cases(TCase *tc, const char *device, int graphs, int step)
 {
     on = device, every = step;
     tcase_set_timeout(tc, 600);
     tcase_add_loop_test(tc, same_bytes, 0, graphs / 100);
+    tcase_add_loop_test(tc, same_reductions, 0, (int)(sizeof reduced / sizeof *reduced));
 }

@@ -199,6 +199,15 @@ typedef struct gp_regroup {
     bool drop_partial;         /* of one that stacks: a frame with fewer than `take` rows is a hole, and dropped */
 } gp_regroup;
 
+/* A kind that reduces its one input along `axes`, a set of these; `keep`: they stay, with size 1. Sums and means of
+ * floats are of f64, rounded once at the end to the type of the input. */
+typedef enum gp_reducing { GP_SUM = 1, GP_MEAN, GP_MIN, GP_MAX } gp_reducing;
+typedef struct gp_reduction {
+    gp_reducing op;
+    unsigned axes;
+    bool keep;
+} gp_reduction;
+
 typedef struct gp_shape gp_shape;
 struct gp_fuse;
 struct gp_shape {
@@ -263,6 +272,8 @@ struct gp_shape {
                               can be fused with its neighbours. Borrowed */
     unsigned beyond;       /* of a kind with fuse(): a set of inputs of which it needs more than the element at the same
                               place */
+    gp_reduction reduction;        /* of a device kind with one input and one output that `reduces`: how. Then what makes its
+                              input element by element can be fused with it */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -577,6 +588,9 @@ typedef struct gp_kind {
 
     /* Its shape() may say what it computes element by element, see gp_shape.expr. */
     bool elementwise;
+
+    /* Its shape() may say that it is a reduction, see gp_shape.reduction. */
+    bool reduces;
 
     /* Of one kind of gpipe's own (struct gp_fuse is not public): makes its opts of those of several stages. */
     bool (*fuse)(struct gp_fuse *f);

@@ -1,0 +1,137 @@
+/* fuse_graph.c - the graph in which groups of stages are one each, see fuse.c. */
+#include "compile/fusing.h"
+#include "compile/resolve.h"
+
+/* What the parts say together; fuse() has said the rest. */
+static void finish_stage(gp_fusing *f, int first, gp_stage *to)
+{
+    const gp_joined *j = f->made[first];
+    gp_arena *a = f->r->arena;
+    *to = j->stage;
+    gp_take_shape(to, j->fuse.shape);
+    to->opts = j->fuse.opts;
+    const char **part = GP_NEW(a, const char *, j->fuse.n), **inside = NULL;
+    int ninside = 0, cap = 0;
+    to->endless = to->follows = true;
+    for (int v = first; v >= 0; v = f->next[v]) {
+        const gp_stage *s = &f->g->stage[v];
+        part[to->nparts++] = s->name;
+        to->endless &= s->endless, to->follows &= s->follows;
+        for (int o = 0; o < s->nout; o++) {
+            bool out = false;
+            for (int k = 0; k < to->nout; k++)
+                out |= to->out[k] == s->out[o];
+            if (!out)
+                *GP_PUSH(a, inside, ninside, cap) = f->g->buffer[s->out[o]].name;
+        }
+    }
+    to->part = part, to->inside = inside, to->ninside = ninside;
+}
+
+/* The groups in an order in which each comes behind what it reads, and else as in the graph: order[i] is the first stage
+ * of the i-th. */
+static int sort_groups(gp_fusing *f, int *order)
+{
+    const gp_graph *g = f->g;
+    int *waits = GP_NEW(f->r->arena, int, g->nstages), n = 0, left = 0, from_here = 0;
+    for (int v = 0; v < g->nstages; v++) {
+        left += f->group[v] == v;
+        for (int p = 0; p < g->stage[v].nin; p++) {
+            const gp_stage *from = g->stage[v].closes ? NULL : gp_fusing_producer(g, g->stage[v].in[p]);
+            waits[f->group[v]] += from && f->group[(int)(from - g->stage)] != f->group[v];
+        }
+    }
+    while (n < left)
+        for (int v = from_here, before = n; v < g->nstages && before == n; v++) {
+            if (f->group[v] != v || waits[v]) {
+                from_here += v == from_here && (f->group[v] != v || waits[v] < 0);
+                continue;
+            }
+            order[n++] = v, waits[v] = -1;
+            for (int m = v; m >= 0; m = f->next[m])
+                for (int o = 0; o < g->stage[m].nout; o++) {
+                    const gp_buffer *b = g->stage[m].out[o] < 0 ? NULL : &g->buffer[g->stage[m].out[o]];
+                    for (int u = 0; b && u < b->nuse; u++)
+                        waits[f->group[b->use[u].stage]] -= f->group[b->use[u].stage] != v
+                                                         && !g->stage[b->use[u].stage].closes;
+                }
+        }
+    return n;
+}
+
+/* The buffers that are somewhere; `to`: of each its new index, or -1. */
+static void move_buffers(gp_fusing *f, gp_graph *to, int *moved)
+{
+    const gp_graph *g = f->g;
+    for (int b = 0; b < g->nbuffers; b++) {
+        const gp_buffer *buf = &g->buffer[b];
+        int by = buf->producer.stage < 0 ? -1 : f->group[buf->producer.stage];
+        const gp_joined *j = by < 0 ? NULL : f->made[by];
+        bool stays = !j;
+        for (int k = 0; j && k < j->stage.nout; k++)
+            stays |= j->stage.out[k] == b;
+        moved[b] = stays ? to->nbuffers : -1;
+        if (stays)
+            to->buffer[to->nbuffers++] = *buf;
+    }
+}
+
+static void move_stage(gp_fusing *f, gp_graph *to, int i, const int *moved)
+{
+    gp_stage *st = &to->stage[i];
+    int *in = GP_NEW(f->r->arena, int, st->nin + 1), *out = GP_NEW(f->r->arena, int, st->nout + 1);
+    for (int p = 0; p < st->nin; p++) {
+        in[p] = st->in[p] < 0 ? -1 : moved[st->in[p]];
+        if (in[p] >= 0) {
+            gp_buffer *b = &to->buffer[in[p]];
+            b->use[b->nuse++] = (gp_use){ i, p };
+        }
+    }
+    for (int p = 0; p < st->nout; p++) {
+        out[p] = st->out[p] < 0 ? -1 : moved[st->out[p]];
+        if (out[p] >= 0)
+            to->buffer[out[p]].producer = (gp_use){ i, p };
+    }
+    st->in = in, st->out = out;
+}
+
+/* Stages of the prologue have only constants, which all stay. */
+static void move_prologue(gp_fusing *f, gp_graph *to, const int *moved)
+{
+    to->prologue = GP_NEW(f->r->arena, gp_stage, to->nprologue + 1);
+    for (int i = 0; i < to->nprologue; i++) {
+        gp_stage *st = &to->prologue[i];
+        *st = f->g->prologue[i];
+        st->in = GP_NEW(f->r->arena, int, st->nin + 1), st->out = GP_NEW(f->r->arena, int, st->nout + 1);
+        for (int p = 0; p < st->nin; p++)
+            st->in[p] = f->g->prologue[i].in[p] < 0 ? -1 : moved[f->g->prologue[i].in[p]];
+        for (int p = 0; p < st->nout; p++)
+            st->out[p] = f->g->prologue[i].out[p] < 0 ? -1 : moved[f->g->prologue[i].out[p]];
+    }
+}
+
+gp_graph *gp_fusing_rebuild(gp_fusing *f)
+{
+    const gp_graph *g = f->g;
+    gp_arena *a = f->r->arena;
+    gp_graph *to = GP_NEW(a, gp_graph, 1);
+    int *order = GP_NEW(a, int, g->nstages), *moved = GP_NEW(a, int, g->nbuffers);
+    *to = *g;
+    to->stage = GP_NEW(a, gp_stage, g->nstages), to->buffer = GP_NEW(a, gp_buffer, g->nbuffers), to->nbuffers = 0;
+    to->nstages = sort_groups(f, order);
+    move_buffers(f, to, moved);
+    for (int b = 0; b < to->nbuffers; b++) {
+        gp_buffer *buf = &to->buffer[b];
+        buf->use = GP_NEW(a, gp_use, buf->nuse + 1), buf->nuse = 0;
+    }
+    for (int i = 0; i < to->nstages; i++) {
+        if (f->made[order[i]])
+            finish_stage(f, order[i], &to->stage[i]);
+        else
+            to->stage[i] = g->stage[order[i]];
+        move_stage(f, to, i, moved);
+    }
+    move_prologue(f, to, moved);
+    gp_find_sources(a, to);
+    return to;
+}

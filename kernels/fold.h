@@ -1,0 +1,61 @@
+/* fold.h - the first of the two steps of a reduction (reduce.cu): the rows of (outer, rows, inner) to partials, in an
+ * order that depends on these numbers alone. So does a kernel that stages/expr/cuda.c writes, of what it computes. */
+#ifndef GP_FOLD_H
+#define GP_FOLD_H
+
+#include "join.h"
+
+/* Before a loop that is not to be unrolled: its body has loads enough to overlap,
+ * and there are many of these kernels. */
+#ifdef __CUDACC__
+#define GP_ROLLED _Pragma("unroll 1")
+#else
+#define GP_ROLLED
+#endif
+
+/* a, then elements first + step, first + 2 step, ... of which there are n, in order; eight loads at a time are in
+ * flight. load(e): what element e is made of; value(x, e): the element. */
+template <class Op, class A, class Load, class Value>
+static __device__ __forceinline__ A gp_join_all(A a, size_t first, size_t n, size_t step, Load load, Value value)
+{
+    typedef decltype(load(first)) X;
+    GP_ROLLED for (; n >= 8; n -= 8, first += 8 * step) {
+        X x[8];
+        for (int k = 0; k < 8; k++)
+            x[k] = load(first + (k + 1) * step);
+        for (int k = 0; k < 8; k++)
+            a = Op::join(a, convert<A>(value(x[k], first + (k + 1) * step)));
+    }
+    GP_ROLLED for (; n; n--) {
+        first += step;
+        a = Op::join(a, convert<A>(value(load(first), first)));
+    }
+    return a;
+}
+
+/* dst (outer, chunks * lanes, inner): in chunks of lanes * steps rows, lane l of a chunk takes its rows l, l + lanes,
+ * ... in order. Lanes without a row in the last chunk give 0 (`spare`), or for extremes the last row once more. */
+template <class Op, class A, class Load, class Value>
+static __device__ __forceinline__ void gp_fold(A *dst, size_t outer, size_t rows, size_t inner, size_t lanes,
+                                               size_t steps, bool spare, Load load, Value value)
+{
+    size_t chunks = (rows + lanes * steps - 1) / (lanes * steps), wide = lanes * inner;
+    size_t n = outer * chunks * wide;
+
+    GP_ROLLED for (size_t i = first_x(); i < n; i += step_x()) {
+        size_t q = i % wide, chunk = i / wide % chunks, o = i / wide / chunks;
+        size_t row = chunk * lanes * steps + q / inner;
+        size_t end = row + lanes * steps < rows ? row + lanes * steps : rows;
+        A a = A();
+        if (row < rows || spare) {
+            if (row >= rows)
+                row = rows - 1;
+            size_t e = (o * rows + row) * inner + q % inner;
+            a = gp_join_all<Op>(convert<A>(value(load(e), e)), e, row < end ? (end - row - 1) / lanes : 0, wide, load,
+                                value);
+        }
+        dst[i] = a;
+    }
+}
+
+#endif
