@@ -4,10 +4,15 @@
 #include <string.h>
 #include "api/forms.h"
 #include "base/memfile.h"
+#if GP_CUDA
+#include "cuda/nvrtc.h"
+#include "cuda/resident_text.h"
+#endif
 #include "device/backend.h"
 #include "device/machine.h"
 #include "fuse_cases.h"
 #include "pipe.h"
+#include "program.h"
 
 Suite *suite_fuse(void);
 
@@ -230,6 +235,13 @@ static bool swap_shape(gp_shape *s)
     return ok;
 }
 
+static gp_kind swap_kind(void)
+{
+    gp_kind kind = gp_kind_cast;
+    kind.name = "swap", kind.open = swap, kind.shape = swap_shape;
+    return kind;
+}
+
 static const char *environment(const void *arg, const char *name)
 {
     (void)arg;
@@ -273,10 +285,9 @@ static char *run_chain(const char *yaml, bool fuse, size_t *bytes)
 {
     static char file[600];
     const char *dir = pipe_dir(), *set[] = { fuse ? "fuse=auto" : "fuse=none", "device=cpu" };
-    gp_kind kind = gp_kind_cast;
+    gp_kind kind = swap_kind();
     gp_errs errs = { .n = 0 };
     gp_registry *own = gp_registry_create();
-    kind.name = "swap", kind.open = swap, kind.shape = swap_shape;
     ck_assert(own && gp_register_builtin(own, &errs) && gp_register(own, &kind, &errs));
     snprintf(file, sizeof file, "%s/test.yaml", dir);
     pipe_npy(dir, "in.npy", 301, 0, uneven);
@@ -310,6 +321,54 @@ START_TEST(the_text_computes_the_same)
 }
 END_TEST
 
+#if GP_CUDA
+/* Each alone, and all of them in one resident kernel. */
+START_TEST(nvrtc_takes_the_text)
+{
+    enum { MOST = 16 };
+    char *yaml = malloc(1 << 16);
+    const char *dir = pipe_dir(), *set[] = { "device=cpu" };
+    char file[600];
+    gp_member member[MOST];
+    gp_errs errs = { .n = 0 };
+    void *image;
+    size_t bytes, n = 0;
+    texts_of[_i](yaml);
+    gp_kind kind = swap_kind();
+    ck_assert(gp_register(registry, &kind, &errs));
+    pipe_npy(dir, "in.npy", 301, 0, uneven);
+    pipe_npy(dir, "one.npy", 1, 0, uneven);
+    snprintf(file, sizeof file, "%s/test.yaml", dir);
+    gp_config config = { .registry = registry, .set = set, .nset = 1 };
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &config, &errs);
+    ck_assert_msg(p, "%s", errs.n ? errs.e[0].msg : "?");
+    const gp_graph *g = gp_pipeline_graph(p);
+    for (int i = 0; i < g->nstages && n < MOST; i++) {
+        if (!g->stage[i].nparts)
+            continue;
+        const gp_source *source = &((const gp_ew_opts *)g->stage[i].opts)->program->source;
+        member[n++] = (gp_member){ .source = source };
+        if (gp_nvrtc_compile(source, 90, NULL, &image, &bytes, &errs))
+            free(image);
+        else if (strstr(errs.e[0].msg, "install libnvrtc"))
+            printf("**** SKIPPED: the text of fused stages: %s ****\n", errs.e[0].msg);
+        else
+            ck_abort_msg("%s\n%.4000s", errs.e[0].msg, source->text);
+    }
+    ck_assert_uint_ge(n, _i ? 4 : 1);
+    char *text = gp_resident_text(member, (int)n, &errs);
+    ck_assert_msg(text != NULL, "%s", errs.n ? errs.e[0].msg : "");
+    if (gp_nvrtc_compile_text(text, NULL, 0, 90, NULL, &image, &bytes, &errs))
+        free(image);
+    else if (!strstr(errs.e[0].msg, "install libnvrtc"))
+        ck_abort_msg("%s", errs.e[0].msg);
+    free(text), free(yaml);
+    gp_pipeline_destroy(p);
+    pipe_dir_remove(dir);
+}
+END_TEST
+#endif
+
 Suite *suite_fuse(void)
 {
     Suite *s = suite_create("fuse");
@@ -318,6 +377,11 @@ Suite *suite_fuse(void)
     tcase_add_loop_test(tc, which, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(tc, a_long_chain);
     tcase_add_loop_test(tc, the_text_computes_the_same, 0, 2);
+#if GP_CUDA
+    tcase_add_loop_test(tc, nvrtc_takes_the_text, 0, 2);
+#else
+    printf("**** SKIPPED: the text of fused stages: a build without CUDA ****\n");
+#endif
     tcase_set_timeout(tc, 300);
     suite_add_tcase(s, tc);
     tc = tcase_create("random graphs");
