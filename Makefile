@@ -232,21 +232,27 @@ check: deps
 	+@$(again) check-built
 INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
 TORTURE := $(if $(T)$(SAN)$(filter 1,$(STATIC)),,$B/tests/torture/shim.so)
+# Side by side: the suites in four parts, with T those alone, and what uses the command. The rest has the machine for itself.
+PARTS := $(if $(T),1,1 2 3 4)
+BESIDE := $(if $(T),,replay cli live ends pictures recordings page)
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tests/fuzz/replay) $(INJECT) $(TORTURE)
-	GPIPE=$(abspath $B/gpipe) $B/tests/run$S
-	$(if $(T),,$B/tests/fuzz/replay tests/fuzz/corpus)
-	$(if $(T),,GPIPE=$(abspath $B/gpipe) tests/cli.sh)
-	$(if $(T),,$(PYTHON) tests/live.py $B/gpipe)
-	$(if $(T),,$(PYTHON) tests/ends.py $B/gpipe)
-	$(if $(T),,$(PYTHON) tests/pictures.py $B/gpipe)
-	$(if $(T),,$(PYTHON) tests/recordings.py $B/gpipe)
-	$(if $(T),,$(PYTHON) tests/page.py $B/tests/page $B/gpipe)
+	+@$(again) -k $(PARTS:%=units-%) $(BESIDE:%=check-%)
 	$(if $(T)$(SAN),,GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py)
 	$(if $(T)$(SAN),,$(PYTHON) tests/includes.py)
 	$(if $(T)$(SAN),,MAKE="$(MAKE) --no-print-directory" CC="$(CC)" tests/install.sh)
 	$(if $(T),,GPIPE=$(abspath $B/gpipe) $B/tests/gpu/run)
 	$(INJECT)
 	$(TORTURE:%=$(PYTHON) tests/torture/torture.py $B/gpipe % --part 0.1)
+units-%: FORCE
+	GPIPE=$(abspath $B/gpipe) $B/tests/run$S $*/$(words $(PARTS))
+check-replay: FORCE
+	$B/tests/fuzz/replay tests/fuzz/corpus
+check-cli: FORCE
+	GPIPE=$(abspath $B/gpipe) tests/cli.sh
+check-live check-ends check-pictures check-recordings: check-%: FORCE
+	$(PYTHON) tests/$*.py $B/gpipe
+check-page: FORCE
+	$(PYTHON) tests/page.py $B/tests/page $B/gpipe
 
 # The harnesses of tests/fuzz, with stored inputs (replay) and under libFuzzer (run): one
 # program has them all. codec.sh gets libdeflate's and libjpeg's source, so that they are instrumented too.

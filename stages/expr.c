@@ -38,8 +38,11 @@ bool gp_ew_describe(gp_shape *s, const gp_ew_program *p)
     for (int i = 0; i < p->n; i++) {
         const gp_ew_ins *x = &p->ins[i];
         s->known.f64 |= x->needed && x->type == GP_EW_F64;
-        if (x->needed && (x->op == GP_EW_NEAR || x->op == GP_EW_SIZE))
-            s->beyond |= 1u << (x->op == GP_EW_NEAR ? x->a : p->size[x->a].port);
+        if (!x->needed || (x->op != GP_EW_NEAR && x->op != GP_EW_SIZE && x->op != GP_EW_LOAD))
+            continue;
+        const gp_ew_input *in = x->op == GP_EW_SIZE ? NULL : &p->space.in[x->a];
+        if (x->op != GP_EW_LOAD || in->fixed)
+            s->beyond |= 1u << (in ? in->port : p->size[x->a].port);
     }
     return true;
 }
@@ -60,8 +63,11 @@ static bool shape(gp_shape *s)
     if (s->nout == 0)
         return gp_shape_fail(s, NULL, "an expression needs an output; name one with 'out'");
     gp_ew_program *p = o->program = gp_shape_alloc(s, sizeof *o->program);
-    if (!read_text(s, o->expr) || !(tree = gp_shape_program(s, o->expr))
-        || !gp_ew_broadcast(s, o->expr, tree, &p->space, &frame) || !gp_ew_check(s, o->expr, tree, &frame, p)
+    p->edge = (gp_ew_edge)o->edge;
+    if (!read_text(s, o->expr) || !(tree = gp_shape_program(s, o->expr)))
+        return false;
+    gp_ew_find_inputs(s, tree, &p->space);
+    if (!gp_ew_broadcast(s, o->expr, tree, &p->space, &frame) || !gp_ew_check(s, o->expr, tree, &frame, p)
         || !gp_ew_encode(s, o->expr, p) || !gp_ew_write(s, o->expr, p))
         return false;
     type_outputs(s, o, &frame);
@@ -103,9 +109,12 @@ static gp_ew_call call_of(const gp_dcall *c, const gp_ew_program *p, gp_type *fr
 {
     gp_ew_call x = { .frame = c->frame };
     gp_type in[GP_MAXPORT];
-    for (int i = 0; i < p->nin; i++) {
-        in[i] = c->in[i].type;
-        x.in[i] = (gp_ew_port){ c->in[i].data, c->in[i].stride };
+    for (int i = 0; i < p->space.nin; i++) {
+        int port = p->space.in[i].port;
+        const gp_view *v = &c->in[port];
+        in[port] = v->type;
+        x.in[i] = (gp_ew_port){ (char *)v->data + gp_ew_begins(&p->space, i, &v->type) * (int64_t)gp_dtype_size(p->in[i]),
+                                v->stride };
     }
     for (int i = 0; i < p->nout; i++)
         x.out[i] = (gp_ew_port){ c->out[i].data, c->out[i].stride };
@@ -113,8 +122,8 @@ static gp_ew_call call_of(const gp_dcall *c, const gp_ew_program *p, gp_type *fr
         x.size[i] = size_of(c, p->size[i]);
     *frame = c->out[0].type;
     if (p->fold.op)
-        gp_ew_frame(&p->space, in, p->nin, p->consts, frame);
-    gp_ew_place(&p->space, in, p->nin, frame, !p->indices && !p->nshifts, &x);
+        gp_ew_frame(&p->space, in, p->consts, frame);
+    gp_ew_lay_out(&p->space, in, frame, !p->indices && !p->nshifts, &x);
     return x;
 }
 
@@ -126,13 +135,13 @@ static void add(struct args *a, const void *v)
     a->v[a->n++] = (void *)v;
 }
 
-static gp_ew_axes axes_of(const gp_ew_call *x, const gp_dcall *c, int nin, int64_t most)
+static gp_ew_axes axes_of(const gp_ew_call *x, const gp_dcall *c, const gp_ew_space *o, int64_t most)
 {
     gp_ew_axes a = { .n = x->axes, .narrow = x->elements <= most };
     for (int k = 0; k < x->axes; k++)
         a.dim[k] = x->dim[k];
-    for (int i = 0; i < nin; i++) {
-        a.narrow &= gp_count(&c->in[i].type) <= INT32_MAX;
+    for (int i = 0; i < o->nin; i++) {
+        a.narrow &= gp_count(&c->in[o->in[i].port].type) <= INT32_MAX;
         for (int k = 0; k < x->axes; k++)
             a.stride[i][k] = x->stride[i][k];
     }
@@ -157,15 +166,19 @@ static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel,
                    size_t partials)
 {
     struct args a = { .n = 0 };
-    size_t next[2 * GP_MAXPORT], n = (size_t)x->elements;
-    gp_ew_axes axes = axes_of(x, c, p->nin, p->nshifts ? GP_EW_FAR - 1 : INT32_MAX);
+    size_t next[GP_EW_PORTS + GP_MAXPORT], n = (size_t)x->elements;
+    gp_ew_axes axes = axes_of(x, c, &p->space, p->nshifts ? GP_EW_FAR - 1 : INT32_MAX);
     gp_ew_tiles tiles = gp_ew_tiles_of(x, p->cut);
-    int linear = !p->indices && !p->nshifts && x->linear + 1 == 1u << p->nin;
-    for (int i = 0; i < p->nin + p->nout; i++) {
-        const gp_view *v = i < p->nin ? &c->in[i] : &c->out[i - p->nin];
-        bool folds = f && i == p->nin + p->folded;
-        next[i] = folds ? f->stride : gp_stride(v);
-        add(&a, folds ? &f->to : &v->data), add(&a, &next[i]);
+    int linear = !p->indices && !p->nshifts && x->linear + 1 == 1u << p->space.nin;
+    for (int i = 0; i < p->space.nin; i++) {
+        next[i] = gp_stride(&c->in[p->space.in[i].port]);
+        add(&a, &x->in[i].data), add(&a, &next[i]);
+    }
+    for (int i = 0; i < p->nout; i++) {
+        size_t *stride = &next[p->space.nin + i];
+        bool folds = f && i == p->folded;
+        *stride = folds ? f->stride : gp_stride(&c->out[i]);
+        add(&a, folds ? &f->to : &c->out[i].data), add(&a, stride);
     }
     add(&a, &n), add(&a, &axes), add(&a, &linear);
     if (p->nshifts)

@@ -1,8 +1,24 @@
 /* gray.c - color to luma, in the input's units. The default weights are those of
  * ITU-R BT.601 (2.5.1). */
+#include <math.h>
+#include <stdio.h>
 #include "device.h"
 
 struct opts { gp_floats weights; };
+
+/* As kernels/gray.cu computes it; NULL: weights that no text can spell. A fraction makes f32 of integers. */
+static const char *text_of(gp_shape *s, const double *w)
+{
+    enum { MOST = 200 };
+    char *text = gp_shape_alloc(s, MOST);
+    int n = 0;
+    for (int i = 0; i < 3; i++) {
+        if (!isfinite((float)w[i]))
+            return NULL;
+        n += snprintf(text + n, (size_t)(MOST - n), "%s(%.16e) * in[i0, i1, %d]", i ? " + " : "", (double)(float)w[i], i);
+    }
+    return text;
+}
 
 static bool shape(gp_shape *s)
 {
@@ -18,6 +34,8 @@ static bool shape(gp_shape *s)
                              gp_type_text(in, text));
     s->out[0] = (gp_type){ GP_F32, 2, { in->dim[0], in->dim[1] } };
     s->batched = true;
+    if (!s->partial)
+        s->expr = text_of(s, o->weights.v), s->beyond = 1;
     return true;
 }
 
@@ -56,5 +74,5 @@ const gp_kind gp_kind_gray = {
     GP_KIND("gray"),
     .help = "color image to brightness",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .shape = shape, .record = record,
+    .any_shape = true, .elementwise = true, .shape = shape, .record = record,
 };

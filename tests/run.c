@@ -1,6 +1,7 @@
-/* run.c - runs all suites of tests/test_*.c; check prints the total. Compiled kernels
+/* run.c - runs all suites of tests/test_*.c, or with PART/PARTS every so manieth; check prints the total. Compiled kernels
  * are cached in a folder that goes away. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include "pipe.h"
 
@@ -15,15 +16,21 @@ const char *__tsan_default_options(void)
     return "report_thread_leaks=0";
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    int part = 1, parts = 1;
+    if (argc > 2 || (argc == 2 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || part < 1 || part > parts))) {
+        fprintf(stderr, "usage: %s [PART/PARTS]\n", argv[0]);
+        return EXIT_FAILURE;
+    }
     const char *cache = pipe_dir();
     setenv("XDG_CACHE_HOME", cache, 1);
     setenv("CK_DEFAULT_TIMEOUT", "60", 0);         /* a machine may have much else to do: what is bounded is */
     setenv("CK_TIMEOUT_MULTIPLIER", "5", 0);       /* a test that hangs */
     SRunner *r = srunner_create(NULL);
-    for (const suite *s = suites; *s; s++)
-        srunner_add_suite(r, (*s)());
+    for (int i = 0; suites[i]; i++)
+        if (i % parts == part - 1)
+            srunner_add_suite(r, suites[i]());
     srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);

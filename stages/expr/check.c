@@ -28,7 +28,7 @@ typedef struct checker {
     value *named;              /* what was assigned; */
     gp_table names;            /* ... index by name */
     int nnamed;
-    int loaded[GP_MAXPORT], index[GP_MAXDIM], frame_at[2];     /* operations; -1: not yet */
+    int loaded[GP_EW_PORTS], index[GP_MAXDIM], frame_at[2];     /* operations; -1: not yet */
 } checker;
 
 #define FAIL(c, e, ...) \
@@ -227,7 +227,7 @@ static int find_port(const char *const *name, int n, const char *want, const cha
     return n == 1 && only && !strcmp(only, want) ? 0 : -1;
 }
 
-int gp_ew_input(gp_shape *s, const char *name)
+int gp_ew_port_of(gp_shape *s, const char *name)
 {
     return find_port(s->in_name, s->nin, name, only_buffer(s, "in"));
 }
@@ -237,8 +237,7 @@ static int find_output(gp_shape *s, const char *name)
     return find_port(s->out_name, s->nout, name, only_buffer(s, "out"));
 }
 
-/* k of an index `ik`; -1: it is none. */
-static int index_axis(const char *name)
+int gp_ew_axis_of(const char *name)
 {
     return name[0] == 'i' && name[1] >= '0' && name[1] <= '9' && !name[2] ? name[1] - '0' : -1;
 }
@@ -281,12 +280,13 @@ static bool unknown(checker *c, const gp_expr_node *e)
     return gp_shape_eval(c->s, &name, &n);     /* a var, which is no number: says why */
 }
 
-static value load(checker *c, int port)
+/* Input i of the program. */
+static value load(checker *c, int i)
 {
-    gp_dtype t = c->s->in[port].dtype;
-    if (c->loaded[port] < 0)
-        c->loaded[port] = emit(c, (gp_ew_ins){ .op = GP_EW_LOAD, .type = gp_ew_type_of(t), .from = t, .a = port });
-    return (value){ .at = c->loaded[port], .dtype = t, .small = is_small(t) };
+    gp_dtype t = c->s->in[c->p->space.in[i].port].dtype;
+    if (c->loaded[i] < 0)
+        c->loaded[i] = emit(c, (gp_ew_ins){ .op = GP_EW_LOAD, .type = gp_ew_type_of(t), .from = t, .a = i });
+    return (value){ .at = c->loaded[i], .dtype = t, .small = is_small(t) };
 }
 
 /* What counts up to `most`: small, where f32 holds each. */
@@ -313,12 +313,12 @@ static bool axis_index(checker *c, const gp_expr_node *e, int axis, value *out)
 
 static bool name(checker *c, const gp_expr_node *e, value *out)
 {
-    int i = gp_table_index(&c->names, e->name), port = gp_ew_input(c->s, e->name), axis = index_axis(e->name);
+    int i = gp_table_index(&c->names, e->name), port = gp_ew_port_of(c->s, e->name), axis = gp_ew_axis_of(e->name);
     *out = (value){ .known = true, .var = e->name };
     if (i >= 0)
         *out = c->named[i];
     else if (port >= 0)
-        *out = load(c, port);
+        *out = load(c, gp_ew_add_input(&c->p->space, &(gp_ew_input){ .port = port, .known = true }));
     else if (gp_shape_var(c->s, e->name, &out->n, NULL))
         return true;
     else if (axis >= 0)
@@ -355,18 +355,17 @@ static int load_near(checker *c, const gp_ew_ins *ins)
 /* NAME[...], whose indices begin at v; the result takes the place of the first. */
 static bool neighbour(checker *c, const gp_expr_node *e, value *v)
 {
-    gp_ew_index at[GP_MAXDIM];
-    const gp_expr_node *where[GP_MAXDIM];
-    int port = gp_ew_input(c->s, e->name);
+    gp_ew_place at[GP_MAXDIM];
+    int port = gp_ew_port_of(c->s, e->name);
     if (port < 0)
         return no_input(c, e);
     for (int k = 0; k < e->axis && k < GP_MAXDIM; k++)
-        at[k] = v[k].index, where[k] = v[k].where;
+        at[k] = (gp_ew_place){ v[k].known, v[k].n, v[k].index, v[k].where };
     gp_dtype t = c->s->in[port].dtype;
-    gp_ew_ins ins = { .op = GP_EW_NEAR, .type = gp_ew_type_of(t), .from = t, .a = port };
-    if (!gp_ew_neighbour(c->s, c->text, e, port, at, where, c->p, &ins))
+    gp_ew_ins ins = { .op = GP_EW_NEAR, .type = gp_ew_type_of(t), .from = t };
+    if (!gp_ew_neighbour(c->s, c->text, e, port, at, c->p, &ins))
         return false;
-    *v = ins.shift ? (value){ .at = load_near(c, &ins), .dtype = t, .small = is_small(t) } : load(c, port);
+    *v = ins.shift ? (value){ .at = load_near(c, &ins), .dtype = t, .small = is_small(t) } : load(c, ins.a);
     return true;
 }
 
@@ -374,7 +373,7 @@ static bool neighbour(checker *c, const gp_expr_node *e, value *v)
 static bool size(checker *c, const gp_expr_node *e, value *out)
 {
     gp_ew_program *p = c->p;
-    int port = gp_ew_input(c->s, e->name), i = 0;
+    int port = gp_ew_port_of(c->s, e->name), i = 0;
     gp_ew_type type;
     gp_near near;
     if (port < 0)
@@ -511,12 +510,12 @@ static bool apply(checker *c, const gp_expr_node *e, value *v)
 static bool assign(checker *c, const gp_expr_node *e, const value *v)
 {
     gp_num n;
-    if (gp_ew_input(c->s, e->name) >= 0)
+    if (gp_ew_port_of(c->s, e->name) >= 0)
         return FAIL(c, e, "'%s' is an input; give what is assigned another name%s", e->name,
                     find_output(c->s, e->name) < 0 ? "" : ", as in out: {result: BUFFER}");
     if (gp_shape_var(c->s, e->name, &n, NULL))
         return FAIL(c, e, "'%s' is a variable of the pipeline; give what is assigned another name", e->name);
-    if (index_axis(e->name) >= 0 && find_output(c->s, e->name) < 0)
+    if (gp_ew_axis_of(e->name) >= 0 && find_output(c->s, e->name) < 0)
         return FAIL(c, e, "'%s' is the index along an axis; give what is assigned another name", e->name);
     if (gp_table_index(&c->names, e->name) >= 0)
         return FAIL(c, e, "'%s' is assigned twice", e->name);
@@ -582,9 +581,15 @@ static bool finish(checker *c, const value *last)
 
 /* ---- the walk --------------------------------------------------------------- */
 
+int gp_ew_takes(const gp_expr_node *e)
+{
+    return e->op == GP_EXPR_AT ? e->axis : e->op == GP_EXPR_INDEX || e->op == GP_EXPR_ASSIGN ? 1
+         : e->op < sizeof operators / sizeof *operators ? operators[e->op].n : 0;
+}
+
 static value *step(checker *c, const gp_expr_node *e, value *top)
 {
-    int n = e->op < sizeof operators / sizeof *operators ? operators[e->op].n : 0;
+    int n = gp_ew_takes(e);
     switch (e->op) {
     case GP_EXPR_NUMBER:
         *top = (value){ .known = true, .n = e->value };
@@ -601,7 +606,7 @@ static value *step(checker *c, const gp_expr_node *e, value *top)
         top[-1].where = e;
         return top;
     case GP_EXPR_AT:
-        return neighbour(c, e, top - e->axis) ? top - e->axis + 1 : NULL;
+        return neighbour(c, e, top - n) ? top - n + 1 : NULL;
     case GP_EXPR_ASSIGN:
         return assign(c, e, top - 1) ? top - 1 : NULL;
     default:
@@ -641,14 +646,14 @@ bool gp_ew_check(gp_shape *s, const gp_node *text, const gp_expr *tree, const gp
     checker c = { .s = s, .text = text, .tree = tree, .frame = frame, .p = p,
                   .named = gp_shape_alloc(s, n * sizeof *c.named), .frame_at = { -1, -1 } };
     value *stack = gp_shape_alloc(s, (n + 2) * sizeof *stack);
-    for (int i = 0; i < GP_MAXPORT; i++)
+    for (int i = 0; i < GP_EW_PORTS; i++)
         c.loaded[i] = -1;
     for (int i = 0; i < GP_MAXDIM; i++)
         c.index[i] = -1;
-    p->nin = s->nin, p->nout = s->nout, p->cut = gp_ew_cut(frame);
-    for (int i = 0; i < s->nin; i++)
-        p->in[i] = s->in[i].dtype;
+    p->nout = s->nout, p->cut = gp_ew_cut(frame);
     bool ok = walk(&c, stack);
+    for (int i = 0; i < p->space.nin; i++)
+        p->in[i] = s->in[p->space.in[i].port].dtype;
     if (ok)
         gp_ew_mark(p);
     gp_table_free(&c.names);

@@ -109,7 +109,7 @@ static void put_one(FILE *o, const gp_ew_program *p)
 {
     int n = 0, vars = 0;
     fputs("    auto one = [=](", o);
-    for (int i = 0; i < p->nin; i++)
+    for (int i = 0; i < p->space.nin; i++)
         if (is_used(p, i))
             fprintf(o, "%s%s x%d", comma(&n), stored[p->in[i]], i);
     for (int i = 0; i < p->n; i++)
@@ -133,7 +133,7 @@ void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char 
 {
     int n = 0;
     fputs("one(", o);
-    for (int i = 0; i < p->nin; i++)
+    for (int i = 0; i < p->space.nin; i++)
         if (is_used(p, i)) {
             fputs(comma(&n), o);
             fprintf(o, in, i, i);
@@ -154,7 +154,7 @@ void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char 
 static void put_quads(FILE *o, const gp_ew_program *p)
 {
     fputs("        for (size_t i = first_x(); i < n / 4; i += step_x()) {\n", o);
-    for (int i = 0; i < p->nin; i++)
+    for (int i = 0; i < p->space.nin; i++)
         if (is_used(p, i))
             fprintf(o, "            const quad<%s> x%d = ((const quad<%s> *)in%d)[i];\n", stored[p->in[i]], i,
                     stored[p->in[i]], i);
@@ -171,13 +171,13 @@ static void put_quads(FILE *o, const gp_ew_program *p)
 /* Where element `rest` of the frame is, in integers of `type`. */
 static void put_offsets(FILE *o, const gp_ew_program *p, const char *type)
 {
-    for (int i = 0; i < p->nin; i++)
+    for (int i = 0; i < p->space.nin; i++)
         if (is_used(p, i))
             fprintf(o, "            %s from%d = 0;\n", type, i);
     for (int k = p->space.ndim - 1; p->indices && k >= 0; k--) {
         fprintf(o, "            const %s at%d = rest %% (%s)axes.dim[%d];\n", type, k, type, k);
         fprintf(o, "            rest /= (%s)axes.dim[%d];\n", type, k);
-        for (int i = 0; i < p->nin; i++)
+        for (int i = 0; i < p->space.nin; i++)
             if (is_used(p, i))
                 fprintf(o, "            from%d += at%d * (%s)axes.stride[%d][%d];\n", i, k, type, i, k);
     }
@@ -185,7 +185,7 @@ static void put_offsets(FILE *o, const gp_ew_program *p, const char *type)
         fputs("            for (int k = axes.n - 1; k >= 0; k--) {\n", o);
         fprintf(o, "                const %s at = rest %% (%s)axes.dim[k];\n", type, type);
         fprintf(o, "                rest /= (%s)axes.dim[k];\n", type);
-        for (int i = 0; i < p->nin; i++)
+        for (int i = 0; i < p->space.nin; i++)
             if (is_used(p, i))
                 fprintf(o, "                from%d += at * (%s)axes.stride[%d][k];\n", i, type, i);
         fputs("            }\n", o);
@@ -208,7 +208,7 @@ static void put_places(FILE *o, const gp_ew_program *p, const char *type)
 static void put_loaded(FILE *o, const gp_ew_program *p)
 {
     fputs("    struct loaded {", o);
-    for (int i = 0; i < p->nin; i++)
+    for (int i = 0; i < p->space.nin; i++)
         if (is_used(p, i))
             fprintf(o, " %s x%d;", stored[p->in[i]], i);
     for (int k = 0; k < p->space.ndim; k++)
@@ -229,7 +229,7 @@ static void put_fold(FILE *o, const gp_ew_program *p, const char *type)
         put_offsets(o, p, type);
     }
     fputs("            return loaded{", o);
-    for (int i = 0; i < p->nin; i++)
+    for (int i = 0; i < p->space.nin; i++)
         if (is_used(p, i))
             fprintf(o, type ? "%s in%d[from%d]" : "%s in%d[e]", n++ ? "," : "", i, i);
     for (int k = 0; k < p->space.ndim; k++)
@@ -240,7 +240,7 @@ static void put_fold(FILE *o, const gp_ew_program *p, const char *type)
         fprintf(o, "            %s y%d;\n", made(p, i), i);
     fputs("            one(", o);
     n = 0;
-    for (int i = 0; i < p->nin; i++)
+    for (int i = 0; i < p->space.nin; i++)
         if (is_used(p, i))
             fprintf(o, "%sx.x%d", comma(&n), i);
     for (int k = 0; k < p->space.ndim; k++)
@@ -281,7 +281,7 @@ static const char *pointer(gp_shape *s, const char *before, gp_dtype t)
 /* As record() passes them. */
 static void put_params(params *q, gp_ew_program *p)
 {
-    for (int i = 0; i < p->nin; i++) {
+    for (int i = 0; i < p->space.nin; i++) {
         put_param(q, pointer(q->s, "const ", p->in[i]), "in", i);
         put_param(q, "size_t", "in_next", i);
     }
@@ -327,7 +327,7 @@ static void put_kernel(params *q, gp_ew_program *p)
     fprintf(o, "#include \"expr_ops.h\"\n%sextern \"C\" __global__ void expr(", p->fold.op ? "#include \"fold.h\"\n" : "");
     put_params(q, p);
     fputs(")\n{\n", o);
-    for (int i = 0; i < p->nin; i++)
+    for (int i = 0; i < p->space.nin; i++)
         fprintf(o, "    in%d += blockIdx.z * in_next%d;\n", i, i);
     for (int i = 0; i < p->nout; i++)
         fprintf(o, "    out%d += blockIdx.z * out_next%d;\n", i, i);

@@ -31,10 +31,11 @@ static gp_ew_program *compile(gp_shape *s, const char *expr)
         if (s->in[i].dtype == GP_C64)
             return NULL;
     const gp_expr *tree = gp_shape_program(s, text);
-    for (int i = 0; tree && i < tree->n; i++)
-        if (tree->node[i].op == GP_EXPR_AT)    /* `edge` is an option of `expr` alone */
-            return NULL;
-    return tree && gp_ew_broadcast(s, text, tree, &p->space, &frame) && gp_ew_check(s, text, tree, &frame, p) ? p : NULL;
+    if (!tree)
+        return NULL;
+    gp_ew_find_inputs(s, tree, &p->space);
+    bool ok = gp_ew_broadcast(s, text, tree, &p->space, &frame) && gp_ew_check(s, text, tree, &frame, p);
+    return ok && !p->nshifts ? p : NULL;       /* `edge` is an option of `expr` alone */
 }
 
 static const gp_ew_program *program_of(gp_fuse_part *part)
@@ -134,8 +135,10 @@ static bool take_over(linker *l, int i)
         return true;
     }
     if (x.op == GP_EW_LOAD || x.op == GP_EW_NEAR) {
-        int from = part->from[x.a].part, port = part->from[x.a].port;
-        x.a = port;
+        gp_ew_input in = l->of->space.in[x.a];
+        int from = part->from[in.port].part, port = part->from[in.port].port;
+        in.port = port;
+        x.a = from < 0 ? gp_ew_add_input(&l->p->space, &in) : -1;
         if (x.op == GP_EW_NEAR)
             x.shift = shifts_of(l, &x);
         l->to[i] = from < 0 ? add_once(l, x) : loaded(l, &l->out[from][port], (gp_dtype)x.from);
@@ -201,6 +204,21 @@ static bool vary_alike(const gp_fuse *f, const gp_ew_program *p)
     return true;
 }
 
+/* Those of a part that are inputs of the new stage. */
+static bool find_inputs(gp_fuse_part *part, gp_ew_space *to)
+{
+    const gp_ew_space *o = part->reduction.op ? NULL : &program_of(part)->space;
+    to->ndim = o ? o->ndim : to->ndim;
+    for (int i = 0; o && i < o->nin; i++) {
+        gp_ew_input in = o->in[i];
+        bool outside = part->from[in.port].part < 0;
+        in.port = part->from[in.port].port;
+        if (outside && gp_ew_add_input(to, &in) < 0)
+            return false;
+    }
+    return true;
+}
+
 /* A program with room for what those of all parts have. */
 static gp_ew_program *begin(gp_fuse *f)
 {
@@ -224,9 +242,14 @@ static gp_ew_program *begin(gp_fuse *f)
     }
     p->ins = gp_shape_alloc(s, sizeof *p->ins * ((size_t)p->cap + 1));
     p->shift = gp_shape_alloc(s, sizeof *p->shift * ((size_t)p->capshifts + 1));
-    p->nin = s->nin, p->nout = s->nout, p->consts = f->consts;
-    for (int i = 0; i < s->nin; i++)
-        p->in[i] = s->in[i].dtype;
+    p->nout = s->nout, p->consts = f->consts;
+    for (int i = 0; i < f->n; i++)
+        if (!find_inputs(&f->part[i], &p->space)) {
+            snprintf(f->why, sizeof f->why, "one kernel would have too many inputs");
+            return NULL;
+        }
+    for (int i = 0; i < p->space.nin; i++)
+        p->in[i] = s->in[p->space.in[i].port].dtype;
     for (int i = 0; i < s->nout; i++)
         p->out[i] = s->out[i].dtype;
     return p;

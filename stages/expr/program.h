@@ -34,18 +34,30 @@ typedef struct gp_ew_index {
 /* A size of an input, as a value: PORT.shape[axis], or with -1 PORT.size. */
 typedef struct gp_ew_size { int port, axis; } gp_ew_size;
 
-/* How the inputs lie in the frame that they broadcast to, axis k of which is axis k - (ndim - axes[port]) of an input;
- * `repeated`, for each: a set of the frame's axes along which it has one element, or has no axis. */
+/* What a program takes in: input `port` of the stage, whose last axis lies along the frame's last one; or what
+ * rgb[i0, i1, 2] names: along its axis k an index that is known, at[k], or the frame's axis -1 - at[k]. */
+typedef struct gp_ew_input {
+    int port;
+    bool placed;               /* it is of the second kind; */
+    unsigned fixed;            /* ... a set of axes, whose index is known; */
+    bool known;                /* ... and these are */
+    int64_t at[GP_MAXDIM];
+} gp_ew_input;
+
+/* How these lie in the frame that they broadcast to; for each: */
 typedef struct gp_ew_space {
-    int ndim, axes[GP_MAXPORT];
-    unsigned repeated[GP_MAXPORT];
+    int ndim, nin;
+    gp_ew_input in[GP_EW_PORTS];
+    int axis[GP_EW_PORTS][GP_MAXDIM];  /* by the frame's axis: its own one; -1: it has none there */
+    unsigned repeated[GP_EW_PORTS];    /* a set of the frame's axes along which it has one element, or has no axis */
     unsigned varies;           /* a set of the frame's axes along which some input may be shorter, by its declaration */
 } gp_ew_space;
 
 typedef struct gp_ew_program {
     gp_ew_ins *ins; int n, cap;
-    int nin, nout;
-    gp_dtype in[GP_MAXPORT], out[GP_MAXPORT];
+    int nout;
+    gp_dtype in[GP_EW_PORTS], out[GP_MAXPORT]; /* of the space's inputs; of the stage's outputs */
+    gp_ew_edge edge;
     gp_ew_size size[GP_EW_PORTS]; int nsizes;
     gp_ew_space space;
     gp_ew_index *shift; int nshifts, capshifts;    /* to neighbours, each once */
@@ -76,34 +88,57 @@ int gp_ew_operands(gp_ew_op op);
 gp_ew_type gp_ew_type_of(gp_dtype t);
 extern const gp_dtype gp_ew_dtype[GP_EW_NTYPES];
 
-/* space.c: the frame that the inputs broadcast to. False after an error. */
+/* space.c: which inputs a program has, and how many axes its frame: of the stage's inputs those that it names as a whole,
+ * or nowhere, then others. */
+void gp_ew_find_inputs(gp_shape *s, const gp_expr *tree, gp_ew_space *o);
+/* The number of such an input, which it becomes one of. -1: there are too many. */
+int gp_ew_add_input(gp_ew_space *o, const gp_ew_input *in);
+/* The input in->port[...] with n indices, each known, or moved along axis[k] of the frame (-1: neither). False: it is none,
+ * as these have to be in the order of the frame's axes; then `in` is the whole input. */
+bool gp_ew_place_input(const gp_shape *s, const bool *known, const int *axis, int n, gp_ew_input *in);
+/* Is what is placed the whole input, as it lies in a frame of so many axes? */
+bool gp_ew_is_whole(const gp_shape *s, int ndim, const gp_ew_input *in);
+/* The frame that they broadcast to. False after an error. */
 bool gp_ew_broadcast(gp_shape *s, const gp_node *text, const gp_expr *tree, gp_ew_space *o, gp_type *frame);
 /* The same of a smaller frame, in a partial call. Along an axis all frames have to be as long as each other. Of a
  * constant the first elements count, if no frame is declared to vary there: it stands beside a frame with fewer rows. */
 bool gp_ew_smaller(gp_shape *s, const gp_ew_space *o, gp_type *frame);
 /* The same of inputs that are known to fit; `consts`: a set of them, those that are constants. */
-void gp_ew_frame(const gp_ew_space *o, const gp_type *in, int nin, unsigned consts, gp_type *frame);
+void gp_ew_frame(const gp_ew_space *o, const gp_type *in, unsigned consts, gp_type *frame);
 /* Fills in dim, stride, axes and linear of a launch that makes such frames; with `merge` axes that lie behind each
- * other are one. */
-void gp_ew_place(const gp_ew_space *o, const gp_type *in, int nin, const gp_type *frame, bool merge, gp_ew_call *c);
+ * other are one. `in`: of the stage. */
+void gp_ew_lay_out(const gp_ew_space *o, const gp_type *in, const gp_type *frame, bool merge, gp_ew_call *c);
+/* Elements from the beginning of a stage's input, of type `in`, to where input i begins. */
+int64_t gp_ew_begins(const gp_ew_space *o, int i, const gp_type *in);
 
-/* check.c: fills in ins, in, out (where s->out says none), size, shift, indices, frame; needs space. False after
- * errors. */
+/* check.c: fills in ins, in, out (where s->out says none), size, shift, indices, frame; needs space, to which it adds parts
+ * of inputs, and edge. False after errors. */
 bool gp_ew_check(gp_shape *s, const gp_node *text, const gp_expr *tree, const gp_type *frame, gp_ew_program *p);
+/* How many of the values before it a node takes. */
+int gp_ew_takes(const gp_expr_node *e);
 /* Finds out which operations outputs need, and whose indices. */
 void gp_ew_mark(gp_ew_program *p);
 /* The input of this name, as the stage calls it, or as the pipeline calls its only buffer; -1: there is none. */
-int gp_ew_input(gp_shape *s, const char *name);
+int gp_ew_port_of(gp_shape *s, const char *name);
+/* The axis whose index the name is; -1: none. */
+int gp_ew_axis_of(const char *name);
 
 /* fold.c: the value of an operator whose `n` operands are known. False after an error. */
 bool gp_ew_fold(gp_shape *s, gp_loc at, gp_expr_op op, const gp_num *v, gp_num *out);
 
 /* neighbours.c: an index further by a number that is known, by operator e; else what has `is` not set. */
 gp_ew_index gp_ew_moved(const gp_expr_node *e, const gp_ew_index *index, gp_num by, bool var);
-/* The element of input `port` that e->name[...] is, at the indices `at`, which stand at the nodes `where`. Fills in
- * `shift` of `ins`; NULL there: it is the element itself. False after an error. */
-bool gp_ew_neighbour(gp_shape *s, const gp_node *text, const gp_expr_node *e, int port, const gp_ew_index *at,
-                     const gp_expr_node *const *where, gp_ew_program *p, gp_ew_ins *ins);
+/* An index in NAME[...]: a number, or that of an axis, moved; `where` it stands. */
+typedef struct gp_ew_place {
+    bool known;
+    gp_num number;
+    gp_ew_index index;
+    const gp_expr_node *where;
+} gp_ew_place;
+/* The element of input `port` of the stage that e->name[...] is. Fills in `a` and `shift` of `ins`; NULL there: it is the
+ * element itself. False after an error. */
+bool gp_ew_neighbour(gp_shape *s, const gp_node *text, const gp_expr_node *e, int port, const gp_ew_place *at,
+                     gp_ew_program *p, gp_ew_ins *ins);
 
 /* code.c. False after an error. */
 bool gp_ew_encode(gp_shape *s, const gp_node *text, gp_ew_program *p);

@@ -132,7 +132,7 @@ static void put_step(FILE *o, const gp_ew_program *p, int port, const int *shift
 static void put_inside(FILE *o, const gp_ew_program *p, int below, const char *type)
 {
     char out[20];
-    for (int i = 0; i < p->nin; i++) {
+    for (int i = 0; i < p->space.nin; i++) {
         fprintf(o, "                const %s *p%d = in%d", gp_ew_stored(p->in[i]), i, i);
         for (int k = 0; k < p->space.ndim; k++)
             fprintf(o, " + a%d * (%s)axes.stride[%d][%d]", k, type, i, k);
@@ -144,7 +144,7 @@ static void put_inside(FILE *o, const gp_ew_program *p, int below, const char *t
         fputs("                {\n", o);
         for (int k = 0; k < p->space.ndim; k++)
             fprintf(o, "                const %s at%d = a%d + %d;\n", type, k, k, k == p->cut - 1 ? j : 0);
-        for (int i = 0; i < p->nin; i++) {
+        for (int i = 0; i < p->space.nin; i++) {
             fprintf(o, "                const %s x%d = ", gp_ew_stored(p->in[i]), i);
             put_step(o, p, i, NULL, j, type);
         }
@@ -215,7 +215,7 @@ static void put_sought(FILE *o, const gp_ew_program *p, const char *type)
     for (int i = 0; i < p->n; i++)
         if (is_near(p, i))
             put_near(o, p, i, type);
-    for (int i = 0; i < p->nin; i++) {
+    for (int i = 0; i < p->space.nin; i++) {
         fprintf(o, "            const %s from%d = ", type, i);
         put_offset(o, p, i, NULL, type);
         fputs(";\n", o);

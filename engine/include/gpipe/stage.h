@@ -266,12 +266,12 @@ struct gp_shape {
                               the lowest frame that is GP_END or GP_STOPPED */
     int64_t busy_ns;       /* of a host stage whose frames do not take turns, and take long: about how long a core is
                               busy with one. Where it is 100 us or more, `workers: auto` is the default */
-    const char *expr;      /* of a device kind with one output that is `elementwise`: what an element of it is, of the elements at the same
-                              place of the inputs, as a text for the kind `expr`; names in it are the inputs', and
-                              options that are numbers. It must say bit for bit what record() does, so that the stage
+    const char *expr;      /* of a device kind with one output that is `elementwise`: what an element of it is, of the
+                              elements at the same place of the inputs, or some of these (in[i0, i1, 2]), as a text for
+                              the kind `expr`; names in it are the inputs', and options that are numbers. It must say bit for bit what record() does, so that the stage
                               can be fused with its neighbours. Borrowed */
-    unsigned beyond;       /* of a kind with fuse(): a set of inputs of which it needs more than the element at the same
-                              place */
+    unsigned beyond;       /* of a kind with fuse(), or with `expr`: a set of inputs of which it needs more than the element
+                              at the same place, or another one */
     gp_reduction reduction;        /* of a device kind with one input and one output that `reduces`: how. Then what makes its
                               input element by element can be fused with it */
 };
