@@ -71,7 +71,8 @@ static bool is_named(const expr_case *c)
         "f16 and large numbers", "functions of f32", "functions of i32", "indices", "names", "dark, flat, clip", "random 3",
         "near, 3 x 3, reflect", "near, zero, indices", "near, channels, nearest", "near, f16, zero", "near, columns, zero",
         "near, further than the frame, reflect", "near, names and vars, reflect", "near, a volume, reflect",
-        "near, a volume, zero", "near, a photo, nearest", "near, above, reflect" };
+        "near, a volume, zero", "near, a photo, nearest", "near, above, reflect",
+        "part, channels", "part, channels of all", "part, rows and columns", "part, neighbours, zero" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i], c->name))
             return true;

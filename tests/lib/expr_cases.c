@@ -313,7 +313,7 @@ static void in_larger(const expr_case *c)
 {
     static const expr_way ways[] = { { .rows = 3 }, { .bounds = true, .rows = 9, .more = 5 } };
     array out[EXPR_OUTPUTS];
-    for (int w = 0; *c->edge && w < 2; w++) {
+    for (int w = 0; *c->edge && w < 2 && !strstr(c->name, "part"); w++) {  /* their axes are longer in other ways */
         trial *t = open_case(c, 1, ways[w]);
         trial_run(t, c->in, 1, out);
         for (int i = 0; i < c->nout; i++)

@@ -20,6 +20,7 @@ static const struct { int nin; const char *text; } expressions[] = {
     { 1, "p" }, { 1, "p * gain - 3" }, { 1, "sqrt(abs(p))" }, { 1, "p > 100 ? p : 0 - p" }, { 1, "p / 3" },
     { 1, "exp(0 - abs(p) * 0.01)" }, { 1, "floor(p / 7) * 7" }, { 1, "p + i1 - i0" }, { 1, "p + frame.index" },
     { 1, "p - p.shape[1]" }, { 1, "isnan(p) ? 1 : p" }, { 1, "p[i0, i1 - 1] + p[i0 + 1, i1]" }, { 1, "p * offset + 1e9" },
+    { 1, "p - p[i0, 3]" }, { 2, "p + q[1, i1]" }, { 1, "p[i0, 0] * p[0, i1]" },
     { 2, "p + q" }, { 2, "p * 0.25 - q" }, { 2, "min(p, q)" }, { 2, "max(p, q) * 2 > 100 && p < q" },
     { 2, "p / (q + 1)" }, { 2, "p - q[i0 - 1, i1]" }, { 2, "(p > q) + (p == q)" }, { 2, "hypot(p, q)" },
     { 3, "p < q ? r : p" }, { 3, "clamp(p, min(q, r), max(q, r))" }, { 3, "p * q + r" }, { 3, "p - (q - r) * gain" },

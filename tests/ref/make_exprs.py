@@ -242,10 +242,18 @@ class Frame:
     def __init__(self, shape, edge):
         self.shape, self.edge = shape, edge
 
+    def part(self, v, index):
+        """An index is a number, or (axis of the frame, offset), in the order of these."""
+        a = v.a[tuple(slice(None) if isinstance(n, tuple) else n for n in index)]
+        axes = [n[0] for n in index if isinstance(n, tuple)]
+        a = a.reshape([a.shape[axes.index(k)] if k in axes else 1 for k in range(len(self.shape))])
+        offsets = dict(n for n in index if isinstance(n, tuple))
+        return self.near(Data(a, v.stored, v.small), [offsets.get(k, 0) for k in range(len(self.shape))])
+
     def near(self, v, offsets):
         offsets = (0,) * (len(self.shape) - len(offsets)) + tuple(offsets)
         far = max(abs(n) for n in offsets)
-        padded = np.pad(np.broadcast_to(v.a, self.shape), far, mode=PADS[self.edge])
+        padded = np.pad(np.broadcast_to(v.a, self.shape), far, mode=PADS[self.edge or "reflect"])
         at = tuple(slice(far + by, far + by + n) for by, n in zip(offsets, self.shape))
         return Data(padded[at], v.stored, v.small)
 
@@ -254,6 +262,11 @@ def near_text(e):
     _, name, axes, offsets = e
     index = [f"i{axes - len(offsets) + k}" + (f" {'+' if n > 0 else '-'} {abs(n)}" if n else "") for k, n in enumerate(offsets)]
     return f"{name}[{', '.join(index)}]"
+
+
+def part_text(e):
+    moved = lambda n: f"i{n[0]}" + (f" {'+' if n[1] > 0 else '-'} {abs(n[1])}" if n[1] else "")
+    return f"{e[1]}[{', '.join(moved(n) if isinstance(n, tuple) else str(n) for n in e[2])}]"
 
 
 # -- expressions as trees -------------------------------------------------------
@@ -268,6 +281,8 @@ def text(e):
         return repr(e) if e >= 0 else f"({e!r})"
     if e[0] == "near":
         return near_text(e)
+    if e[0] == "part":
+        return part_text(e)
     op, v = e[0], [text(x) for x in e[1:]]
     if op in CALLS:
         return f"{op}({', '.join(v)})"
@@ -285,6 +300,8 @@ def value(e, names):
         return e if e >= 0 else fold("neg", [-e])
     if e[0] == "near":
         return names["frame"].near(names[e[1]], e[3])
+    if e[0] == "part":
+        return names["frame"].part(names[e[1]], e[2])
     with np.errstate(all="ignore"):
         return apply(e[0], [value(x, names) for x in e[1:]])
 
@@ -344,9 +361,9 @@ def main():
         inputs[name] = a
         lines.append(f"in {name} {put(a)}")
 
-    def case(name, ins, trees, tolerance=0.0, program=None, extra=None, edge=None):
+    def case(name, ins, trees, tolerance=0.0, program=None, extra=None, edge=None, shape=None):
         names = {**VARS, **{k: load(inputs[v]) for k, v in ins.items()}, **(extra or {})}
-        shape = np.broadcast_shapes(*(inputs[v].shape for v in ins.values()))
+        shape = shape or np.broadcast_shapes(*(inputs[v].shape for v in ins.values()))
         names["frame"] = Frame(shape, edge)
         out = []
         for e in trees:
@@ -462,6 +479,34 @@ def main():
         case(f"near, names and vars, {edge}", {"a": "field"}, [("-", near("a", 2, 6, -3), near("a", 2, -6, 0)), near("a", 2, 5, 6)],
              program="k = count + i0; l = i1 - 2; y0 = a[k, l - 1] - a[i0 - count, i1]; y1 = a[k - 1, (1 + i1) + (count - 1)]",
              edge=edge)
+    given("color", rng.integers(0, 256, (11, 45, 4), np.uint8))
+    given("plane", rng.normal(0, 50, (11, 45)).astype(np.float32))
+    given("rows", rng.normal(0, 50, 11).astype(np.float32))
+    given("columns", rng.normal(0, 50, 45).astype(np.float32))
+    y, x, c = (0, 0), (1, 0), (2, 0)
+    at = {f"i{k}": Data(v.astype(i32), small=True) for k, v in enumerate(np.ogrid[:11, :45])}
+
+    def part(name, *index):
+        return ("part", name, index)
+
+    luma = ("+", ("+", ("*", part("a", y, x, 0), 0.299), ("*", part("a", y, x, 1), 0.587)), ("*", part("a", y, x, 2), 0.114))
+    case("part, channels", {"a": "color"}, [luma, ("max", part("a", y, x, 3), part("a", y, x, 0))], shape=(11, 45))
+    case("part, channels and a plane", {"a": "color", "b": "plane"}, [("-", luma, "b"), ("+", part("a", y, x, 2), "i1")],
+         extra=at, shape=(11, 45))
+    case("part, channels of all", {"a": "color"}, [("-", "a", part("a", y, x, 1)), ("+", "a", part("a", y, 7, c))])
+    case("part, rows and columns", {"b": "plane", "r": "rows", "c": "columns"},
+         [("-", "b", part("b", y, 3)), ("+", "b", part("b", 2, x)), ("*", part("r", y), part("c", x)), ("+", "b", part("r", y))],
+         shape=(11, 45))
+    case("part, an outer product", {"r": "rows", "c": "columns"}, [("*", part("r", y), part("c", x))], shape=(11, 45))
+    case("part, of the first axis", {"a": "color"}, [("-", part("a", 4, y, x), part("a", 0, y, x)), ("+", part("a", 10, y, x), "i0")],
+         shape=(45, 4), extra={f"i{k}": Data(v.astype(i32), small=True) for k, v in enumerate(np.ogrid[:45, :4])})
+    case("part, of the middle axis", {"a": "color", "r": "rows"}, [("+", part("a", y, 44, x), part("r", y))], shape=(11, 4))
+    case("part, names and vars", {"a": "color"}, [("+", part("a", y, x, 3), part("a", y, 6, 1))], shape=(11, 45),
+         program="k = i1; last = 3; y0 = a[i0, k, last] + a[i0, count, 2 - 1]")
+    for edge in PADS:
+        case(f"part, neighbours, {edge}", {"a": "color", "r": "rows"}, [
+            ("-", part("a", (0, 1), (1, -2), 0), part("a", y, x, 3)), ("+", part("r", (0, -1)), part("a", (0, 3), 5, 1))],
+             shape=(11, 45), edge=edge)
     open(os.path.join(here, "exprs.txt"), "w").write(
         "# made by make_exprs.py\n" + "\n".join(lines) + "\n")
     open(os.path.join(here, "exprs.bin"), "wb").write(blob)
