@@ -150,9 +150,9 @@ bool gp_write_shape(gp_shape *s)
         return gp_shape_fail(s, "path", "'%s' cannot hold %s: %s", o->path,
                              gp_type_text(t, have), why);
     if (!o->single && s->in_varies[0] & (o->pages ? ~0u : ~1u))
-        return gp_shape_fail(s, "path", "'%s' joins frames %s, and those of '%s' may differ in %s: give each a file of "
-                             "its own, with %%05d or %%n in the path", o->path, o->pages ? "as pages of one shape" : "along axis 0",
-                             s->in_name[0], o->pages ? "theirs" : "others");
+        return gp_shape_fail(s, "path", "'%s' joins frames along axis 0, and those of '%s' may differ in %s: give "
+                             "each a file of its own, with %%05d or %%n in the path", o->path, s->in_name[0],
+                             o->pages ? "shape" : "others");
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
     s->any_length = o->to_stdout || !strncmp(o->path, "/dev/", 5);
