@@ -424,8 +424,7 @@ START_TEST(cut_off)
         *why = 0;
         char *got = read_bytes(file, k, 1 << 20, &part, why);
         ck_assert(got || *why);
-        /* A JPEG that lacks its end is a picture to libjpeg. */
-        if (got && strcmp(files[_i].name, "jpeg"))
+        if (got)
             ck_assert(gp_type_same(&part, &whole) && !memcmp(got, all, gp_bytes(&whole)));
         free(got);
     }

@@ -42,8 +42,10 @@ static struct {
     say_fn error_before, warning_before;       /* of an application that uses libtiff, too */
 } library = { .once = PTHREAD_ONCE_INIT };
 
-/* What libtiff says while it works for us goes here, not to standard error: the first error counts. */
+/* What libtiff says while it works for us goes here, not to standard error: the first error counts. Of pixels it also
+ * warns, where some are damaged or not there and it goes on; of a tag that it does not know there is nothing to say. */
 static _Thread_local char *heard;
+static _Thread_local bool decodes;
 
 static void on_error(const char *module, const char *fmt, va_list ap)
 {
@@ -55,7 +57,10 @@ static void on_error(const char *module, const char *fmt, va_list ap)
 
 static void on_warning(const char *module, const char *fmt, va_list ap)
 {
-    if (!heard && library.warning_before)
+    static const char harmless[] = "JPEG strip size exceeds expected";       /* the last strip is as high as the others */
+    if (heard && decodes && strncmp(fmt, harmless, sizeof harmless - 1))
+        on_error(module, fmt, ap);
+    else if (!heard && library.warning_before)
         library.warning_before(module, fmt, ap);
 }
 
@@ -312,7 +317,10 @@ static bool read_piece(handle *h, const gp_tiff_page *p, uint32_t piece, const p
         return gp_why(err, GP_WHY_MEMORY);
     char *room = direct ? to + (size_t)at->y * (size_t)p->cols * pixel : (char *)h->piece.data;
     *h->said = 0;
-    if ((p->tiled ? l->tile : l->strip)(h->tiff, piece, room, n) != n)
+    decodes = true;
+    ptrdiff_t got = (p->tiled ? l->tile : l->strip)(h->tiff, piece, room, n);
+    decodes = false;
+    if (got != n || *h->said)
         return library_failed(h, err);
     if (!direct)
         put_piece(p, at, room, to);
