@@ -316,6 +316,7 @@ static bool read_piece(handle *h, const gp_tiff_page *p, uint32_t piece, const p
     if (!direct && !gp_growbuf_need(&h->piece, (size_t)n))
         return gp_why(err, GP_WHY_MEMORY);
     char *room = direct ? to + (size_t)at->y * (size_t)p->cols * pixel : (char *)h->piece.data;
+    memset(room, 0, (size_t)n);        /* of data that are damaged libtiff may write a part, and say nothing */
     *h->said = 0;
     decodes = true;
     ptrdiff_t got = (p->tiled ? l->tile : l->strip)(h->tiff, piece, room, n);
