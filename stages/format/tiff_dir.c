@@ -84,10 +84,10 @@ bool gp_tiff_begin(gp_tiff_bytes *f, char err[GP_WHY])
 /* ---- a directory ------------------------------------------------------ */
 
 /* The tags that say what is in a page, and their numbers in a list of fields. */
-static const uint16_t tags[] = { 254, 255, 256, 257, 258, 259, 262, 266, 270, 273, 274, 277, 278, 279, 284, 322, 323, 324,
-                                 325, 339, 32997 };
-enum { KIND, OLD_KIND, COLS, ROWS, BITS, COMPRESSION, COLOURS, BIT_ORDER, TEXT, STRIPS, ORIENTATION, SAMPLES, STRIP_ROWS,
-       STRIP_BYTES, PLANES, TILE_COLS, TILE_ROWS, TILES, TILE_BYTES, FORMAT, DEPTH, FIELDS };
+static const uint16_t tags[] = { 254, 255, 256, 257, 258, 259, 262, 266, 270, 273, 274, 277, 278, 279, 284, 322, 323,
+                                 324, 325, 339, 32997 };
+enum { KIND, OLD_KIND, COLS, ROWS, BITS, COMPRESSION, COLOURS, BIT_ORDER, TEXT, STRIPS, ORIENTATION, SAMPLES,
+       STRIP_ROWS, STRIP_BYTES, PLANES, TILE_COLS, TILE_ROWS, TILES, TILE_BYTES, FORMAT, DEPTH, FIELDS };
 _Static_assert(sizeof tags / sizeof *tags == FIELDS, "a name for each tag");
 
 typedef struct window { int64_t at, n; unsigned char bytes[1 << 12]; } window;
@@ -124,7 +124,8 @@ static void take_entry(const gp_tiff_bytes *f, const unsigned char *e, gp_tiff_f
     field[k] = v;
 }
 
-static bool take_entries(const gp_tiff_bytes *f, int64_t at, gp_tiff_field field[FIELDS], int64_t *next, char err[GP_WHY])
+static bool take_entries(const gp_tiff_bytes *f, int64_t at, gp_tiff_field field[FIELDS], int64_t *next,
+                         char err[GP_WHY])
 {
     window w = { .n = 0 };
     int count = f->big ? 8 : 2, entry = f->big ? 20 : 12, link = f->big ? 8 : 4;
@@ -238,7 +239,8 @@ static bool take_pieces(const gp_tiff_bytes *f, gp_tiff_page *p, const gp_tiff_f
     if (size > 64 << 20 && size > 4 * (double)gp_bytes(&p->type))
         return gp_why(err, "says that its tiles have %lld x %lld pixels, far more than the page: it is damaged",
                       (long long)p->piece_cols, (long long)p->piece_rows);
-    int64_t down = (p->rows + p->piece_rows - 1) / p->piece_rows, across = (p->cols + p->piece_cols - 1) / p->piece_cols;
+    int64_t down = (p->rows + p->piece_rows - 1) / p->piece_rows;
+    int64_t across = (p->cols + p->piece_cols - 1) / p->piece_cols;
     uint64_t want = (uint64_t)down * (uint64_t)across * (p->separate ? (uint64_t)p->samples : 1);
     if (p->offsets.count < want || (p->counts.count && p->counts.count < want))
         return gp_why(err, "needs %llu %s for its pixels, and lists %llu: it is damaged", (unsigned long long)want,
@@ -270,7 +272,8 @@ static bool take_page(const gp_tiff_bytes *f, gp_tiff_page *p, const gp_tiff_fie
     if (compression == GP_TIFF_OLD_JPEG)
         return gp_why(err, "is compressed by the JPEG of TIFF 6.0, which was given up: convert it first");
     return take_colours(p, value_of(f, &field[COLOURS], GP_TIFF_BLACK_IS_0), err)
-        && take_type(p, value_of_all(f, &field[BITS], p->samples, 1), value_of_all(f, &field[FORMAT], p->samples, 1), err)
+        && take_type(p, value_of_all(f, &field[BITS], p->samples, 1),
+                     value_of_all(f, &field[FORMAT], p->samples, 1), err)
         && take_pieces(f, p, field, err);
 }
 
@@ -347,7 +350,8 @@ static bool find_images(const gp_tiff_bytes *f, gp_tiff_pages *all, char err[GP_
     const gp_tiff_page *p = &all->first;
     const gp_tiff_field *v = &p->text;
     size_t n = v->count < sizeof text ? (size_t)v->count : sizeof text - 1;
-    if (all->whole.dim[0] != 1 || v->inside || gp_tiff_get(f, v->at, text, n) != (int64_t)n || strncmp(text, "ImageJ=", 7))
+    if (all->whole.dim[0] != 1 || v->inside || gp_tiff_get(f, v->at, text, n) != (int64_t)n
+        || strncmp(text, "ImageJ=", 7))
         return true;
     const char *said = strstr(text, "\nimages=");
     long long images = said ? strtoll(said + 8, NULL, 10) : 1;
@@ -386,8 +390,8 @@ bool gp_tiff_find_pages(const gp_tiff_bytes *f, bool keep_orientation, gp_tiff_p
         if (!page)
             all->first = p, first = t, all->whole = list_of(&t);
         if (!gp_type_same(&t, &first))
-            return gp_why(err, "has pages of different types: page 0 holds %s, page %lld %s; split it into files of one "
-                          "page, for instance with tiffsplit", gp_type_text(&first, want), (long long)page,
+            return gp_why(err, "has pages of different types: page 0 holds %s, page %lld %s; split it into files of "
+                          "one page, for instance with tiffsplit", gp_type_text(&first, want), (long long)page,
                           gp_type_text(&t, have));
         if (!add_page(all, &room, at, err))
             return false;

@@ -1,9 +1,9 @@
 /* tiff_file.c - the format TIFF, and writing it, see tiff_file.h.
  *
  * A file has the pages that were added, whatever comes: the directory of a page is written with it, and last the number
- * in that before it which says where it is. Up to 4 GiB it is a TIFF, beyond a BigTIFF. As nobody knows at its first page
- * which of the two it will be, pages of a file that may become large have a directory of both kinds; which of them count,
- * the header says, which is changed when the file grows beyond 4 GiB. */
+ * in that before it which says where it is. Up to 4 GiB it is a TIFF, beyond a BigTIFF. As nobody knows at its first
+ * page which of the two it will be, pages of a file that may become large have a directory of both kinds; which of them
+ * count, the header says, which is changed when the file grows beyond 4 GiB. */
 #include <errno.h>
 #include <libdeflate.h>
 #include <stdlib.h>
@@ -168,8 +168,8 @@ static void pad(gp_growbuf *to, size_t n)
     to->n = n;
 }
 
-/* Adds to o->head, in which there is room, the directory that is to lie at `at`, of a page whose strips begin at `data`.
- * The place that says where the next directory is. */
+/* Adds to o->head, in which there is room, the directory that is to lie at `at`, of a page whose strips begin at
+ * `data`. The place that says where the next directory is. */
 static int64_t put_directory(pages_out *o, bool big, int64_t at, int64_t data)
 {
     gp_growbuf *to = &o->head;
@@ -298,8 +298,9 @@ static gp_rows_out *tiff_create(int fd, const gp_rowsfile_how *how, const gp_typ
     pages_out *o = calloc(1, sizeof *o);
     if (o) {
         size_t row = gp_bytes(frame) / (size_t)frame->dim[0];
-        *o = (pages_out){ .out.as = &gp_tiff, .fd = fd, .type = *frame, .compression = how->compression, .alone = how->alone,
-                          .most = how->narrow ? how->narrow : UINT32_MAX, .size = HEADER, .link = { 4 } };
+        *o = (pages_out){ .out.as = &gp_tiff, .fd = fd, .type = *frame, .compression = how->compression,
+                          .alone = how->alone, .most = how->narrow ? how->narrow : UINT32_MAX, .size = HEADER,
+                          .link = { 4 } };
         o->rows = row < STRIP ? (int64_t)(STRIP / row) : 1;
         o->rows = o->compression && o->rows < frame->dim[0] ? o->rows : frame->dim[0];
         o->nstrips = (frame->dim[0] + o->rows - 1) / o->rows;

@@ -1,9 +1,9 @@
 /* tiff_file.h - what the parts of the format share: tiff_dir.c (which pages a file has), tiff_read.c (what is in them),
  * tiff_file.c (writing).
  *
- * TIFF 6.0 and BigTIFF: a file is a chain of directories, each of which has the tags of a page: [H, W] or [H, W, C]. All
- * pages that are read have one type, so that the file is a list of them. Pages are counted from 0, without those that
- * are a smaller copy or a mask of another. */
+ * TIFF 6.0 and BigTIFF: a file is a chain of directories, each of which has the tags of a page: [H, W] or [H, W, C].
+ * All pages that are read have one type, so that the file is a list of them. Pages are counted from 0, without those
+ * that are a smaller copy or a mask of another. */
 #ifndef GP_TIFF_FILE_H
 #define GP_TIFF_FILE_H
 

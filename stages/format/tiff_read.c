@@ -1,8 +1,8 @@
 /* tiff_read.c - the pixels of a TIFF's pages, see tiff_file.h.
  *
- * Plain pages are read as they are. Those that are compressed, in tiles or a plane a sample go through libtiff, which is
- * opened by the first pipeline that has one: each worker has a handle of its own over the one open file, and tells it
- * where the page's directory is. What libtiff finds there has to be what tiff_dir.c found. */
+ * Plain pages are read as they are. Those that are compressed, in tiles or a plane a sample go through libtiff, which
+ * is opened by the first pipeline that has one: each worker has a handle of its own over the one open file, and tells
+ * it where the page's directory is. What libtiff finds there has to be what tiff_dir.c found. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -57,7 +57,7 @@ static void on_error(const char *module, const char *fmt, va_list ap)
 
 static void on_warning(const char *module, const char *fmt, va_list ap)
 {
-    static const char harmless[] = "JPEG strip size exceeds expected";       /* the last strip is as high as the others */
+    static const char harmless[] = "JPEG strip size exceeds expected";   /* the last strip is as high as the others */
     if (heard && decodes && strncmp(fmt, harmless, sizeof harmless - 1))
         on_error(module, fmt, ap);
     else if (!heard && library.warning_before)
@@ -176,12 +176,14 @@ static bool read_plain(const gp_tiff_bytes *f, const gp_tiff_page *p, char *to, 
     for (uint64_t i = 0; left; i += 32) {
         uint64_t all = (left + strip - 1) / strip;
         int n = all < 32 ? (int)all : 32;
-        if (!gp_tiff_values(f, &p->offsets, i, n, at) || (p->counts.count && !gp_tiff_values(f, &p->counts, i, n, bytes)))
+        if (!gp_tiff_values(f, &p->offsets, i, n, at)
+            || (p->counts.count && !gp_tiff_values(f, &p->counts, i, n, bytes)))
             return gp_why(err, "is cut off or damaged");
         for (int k = 0; k < n; k++) {
             uint64_t want = strip < left ? strip : left;
             if ((p->counts.count && bytes[k] < want) || at[k] >= (uint64_t)f->size)
-                return gp_why(err, "is cut off or damaged: its strip %llu has too few bytes", (unsigned long long)i + (unsigned)k);
+                return gp_why(err, "is cut off or damaged: its strip %llu has too few bytes",
+                              (unsigned long long)i + (unsigned)k);
             if (ready && at[k] != from + ready) {
                 if (!get_bytes(f, (int64_t)from, to, ready, err))
                     return false;

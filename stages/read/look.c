@@ -99,7 +99,8 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o)
                                           : NULL;
     if (o->as != GP_RAW && opt)
         return gp_shape_fail(s, opt, "'%s' is only for raw data, not for '%s'", opt, o->path);
-    if (!gp_read_is_pictures(o) && !gp_rowsfile_takes(o->as, "orientation") && !gp_shape_without(s, "orientation", "a file that is not a picture"))
+    if (!gp_read_is_pictures(o) && !gp_rowsfile_takes(o->as, "orientation")
+        && !gp_shape_without(s, "orientation", "a file that is not a picture"))
         return false;
     if (!gp_rowsfile_takes(o->as, "sample_rate")
         && !gp_shape_without(s, "sample_rate", "a file that is not a recording"))

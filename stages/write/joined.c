@@ -50,7 +50,8 @@ bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY])
     if (refused && o->as == GP_NPY)
         return gp_why(why, "is not a regular file, which a joined .npy needs: set 'format: raw'");
     if (refused && sound)
-        return gp_why(why, "is not a regular file, which a %s needs: set 'format: raw'", o->pages ? "TIFF" : "recording");
+        return gp_why(why, "is not a regular file, which a %s needs: set 'format: raw'",
+                      o->pages ? "TIFF" : "recording");
     if (ok && sound && !(w->rows = gp_rowsfile_of(o->as)->create(w->worker[0].file.fd, &o->rows, frame, path, why)))
         return false;
     if (refused)
