@@ -114,7 +114,7 @@ static void advise(gp_advice *a)
 
 static const gp_port out[] = {
     { "out", .help = "declared under 'buffers:', else: a picture or a file of a list is one frame; a "
-                     "single .npy is cut at each index of axis 0 (a 1-D one, a recording and text have to be "
+                     "single .npy, and any .tif, is cut at each index of axis 0 (a 1-D one, a recording and text have to be "
                      "declared)" },
     { 0 }
 };
@@ -124,8 +124,8 @@ static const gp_opt options[] = {
       .help = "a file; a glob ('*.png'), in byte order; a number ('img_%05d.png'), all that are there, "
               "from the lowest on; a FIFO, or stdin" },
     { GP_ENUM(gp_read_opts, format), .def = "auto", .choices = GP_FORMATS,
-      .help = "auto: .npy, .npz, pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm), recordings (.wav .rf64 .flac .ogg "
-              ".oga .aiff .aif .aifc) and text (.csv .tsv .jsonl .ndjson) by the file's extension, all else is "
+      .help = "auto: .npy, .npz, pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm), .tif .tiff .btf, recordings "
+              "(.wav .rf64 .flac .ogg .oga .aiff .aif .aifc) and text (.csv .tsv .jsonl .ndjson) by the file's extension, all else is "
               "raw; which picture or recording it is, its first bytes say" },
     { GP_INT(gp_read_opts, offset), .min = 0, .max = 1e15, .unit = "bytes",
       .help = "raw: where the data begin in each file" },
@@ -149,7 +149,7 @@ static const gp_opt options[] = {
     { GP_INT(gp_read_opts, sample_rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "wav, flac, ogg, aiff: a file with another is an error; 0: any" },
     { GP_ENUM(gp_read_opts, orientation), .def = "apply", .choices = "apply|keep",
-      .help = "jpeg: turn pictures upright, as their EXIF data say, or keep them as they are stored" },
+      .help = "jpeg, tiff: turn pictures upright, as they say, or keep them as they are stored" },
     { 0 }
 };
 

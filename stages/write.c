@@ -88,15 +88,15 @@ static void advise(gp_advice *a)
     const gp_write_opts *o = a->opts;
     if (!gp_write_is_pictures(o) && !gp_rowsfile_of(o->as))
         strcpy(a->text, "write a smaller type, or less of each frame");
-    else if (gp_picfile_takes(o->as, "compression") && o->compression > 0)
+    else if ((gp_picfile_takes(o->as, "compression") || o->pages) && o->compression > 0)
         a->opt = "compression", strcpy(a->value, o->compression > 1 ? "1" : "0");
     else
         strcpy(a->text, "write .npy, which needs no encoding");
 }
 
 static const gp_port in[] = {
-    { "in", GP_ACCEPT_ANY, .help = "frames; PNG, PNM: u8 or u16; JPEG: u8; PFM, Ogg: f32; WAV, AIFF: i16, i32, f32 "
-      "or f64; FLAC: i16, i32; text: all but f16 and c64" }, { 0 }
+    { "in", GP_ACCEPT_ANY, .help = "frames; PNG, PNM: u8 or u16; JPEG: u8; TIFF: all but c64; PFM, Ogg: f32; WAV, AIFF: "
+      "i16, i32, f32 or f64; FLAC: i16, i32; text: all but f16 and c64" }, { 0 }
 };
 
 static const gp_opt options[] = {
@@ -104,8 +104,8 @@ static const gp_opt options[] = {
       .help = "one file a frame with %05d (its number) or %n (its source file's name), else one "
               "file for all; or stdout" },
     { GP_ENUM(gp_write_opts, format), .def = "auto", .choices = GP_FORMATS,
-      .help = "auto: .npy, pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm), recordings (.wav .rf64 .flac .ogg "
-              ".oga .aiff .aif .aifc) and text (.csv .tsv .jsonl .ndjson) by the file's extension, all else is raw" },
+      .help = "auto: .npy, pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm), .tif .tiff .btf, recordings (.wav .rf64 "
+              ".flac .ogg .oga .aiff .aif .aifc) and text (.csv .tsv .jsonl .ndjson) by the file's extension, all else is raw" },
     { GP_BOOL(gp_write_opts, stack), .help = "one .npy or text for all: join frames along a new axis 0" },
     { GP_BOOL(gp_write_opts, live),
       .help = "one file for all has its name from the start (where it replaces one, from frame 0 "
@@ -118,7 +118,7 @@ static const gp_opt options[] = {
               "has its name; none: nothing is promised" },
     { GP_INT(gp_write_opts, start), .min = 0, .max = 1e18, .help = "with %05d: the first number" },
     { GP_INT(gp_write_opts, compression), .def = "3", .min = 0, .max = 9,
-      .help = "png: 0 is fast, 9 is small" },
+      .help = "png, tiff: 0 is fast, 9 is small; a TIFF is not compressed where this is not said" },
     { GP_INT(gp_write_opts, quality), .def = "90", .min = 1, .max = 100, .help = "jpeg, ogg: 1 is small, 100 is good" },
     { GP_ENUM(gp_write_opts, subsampling), .def = "4:2:0", .choices = GP_SUBSAMPLING,
       .help = "jpeg: how many pixels share a colour: four, two side by side, none" },

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """pictures.py GPIPE - pictures that Pillow writes are read by gpipe, and those that gpipe writes by
-Pillow (PFM: by struct): formats, odd sizes, 16 bits, orientations, quality, subsampling. Prints a
-total; exit 1 after a failure. Without Pillow (python3-pil) it says that it skips."""
+Pillow (PFM: by struct): formats, odd sizes, 16 bits, orientations, quality, subsampling; TIFF with
+tifffile, too, where it is installed. Prints a total; exit 1 after a failure. Without Pillow
+(python3-pil) it says that it skips, and without tifffile (python3-tifffile) what."""
 import array, io, os, random, subprocess, sys, tempfile
 
 try:
@@ -9,6 +10,13 @@ try:
 except ImportError:
     print("pictures: SKIPPED: there is no Pillow: install python3-pil")
     sys.exit(0)
+
+try:
+    import numpy as np
+    import tifffile
+except ImportError:
+    tifffile = None
+    print("pictures: SKIPPED: TIFF beside tifffile: install python3-tifffile")
 
 GPIPE = os.path.abspath(sys.argv[1])
 SIZES = (1, 1), (1, 7), (17, 3), (3, 17), (64, 48), (61, 203)         # rows, columns
@@ -158,6 +166,68 @@ def wide(h, w):
     check(f"{at} big-endian PFM", read("d.pfm", "f32", h, w, 3) == floats.tobytes())
 
 
+def pages_of(name):
+    """The pages of a file as gpipe reads them, by four workers; None after an error."""
+    ok = run(f"stages:\n  - {{use: read, path: {name}, workers: 4}}\n  - {{use: write, path: t.raw}}\n")
+    return bytes_of("t.raw") if ok else None
+
+
+def write_pages(name, pages, dtype, h, w, c, options=""):
+    return write(name, b"".join(pages), dtype, h, w, c, options)
+
+
+def tiff(h, w):
+    """Several pages, each way, with what Pillow has of libtiff's compressions."""
+    at = f"{h} x {w}"
+    for mode, dtype, c, size in ("L", "u8", 1, 1), ("RGB", "u8", 3, 1), ("RGBA", "u8", 4, 1), ("LA", "u8", 2, 1), \
+                                ("I;16", "u16", 1, 2), ("I", "i32", 1, 4), ("F", "f32", 1, 4):
+        pages = [smooth(h, w, c * size) for _ in range(3)]
+        images = [Image.frombytes(mode, (w, h), p) for p in pages]
+        for compression in None, "tiff_lzw", "tiff_adobe_deflate", "packbits":
+            if mode == "I;16" and compression:
+                continue               # which this Pillow may not write
+            images[0].save("g.tif", save_all=True, append_images=images[1:], compression=compression)
+            check(f"{at} {mode} {compression} of Pillow", pages_of("g.tif") == b"".join(pages))
+        for options in "", ", compression: 1", ", compression: 9":
+            ok = write_pages("h.tif", pages, dtype, h, w, c, options)
+            im = ok and Image.open("h.tif")
+            check(f"{at} {mode} for Pillow{options}", ok and im.n_frames == 3 and im.size == (w, h))
+            for k in range(3 if ok else 0):
+                im.seek(k)
+                check(f"{at} {mode} page {k} for Pillow{options}", im.mode == mode and im.tobytes() == pages[k])
+    for k in range(1, 9):
+        im = Image.frombytes("RGB", (w, h), smooth(h, w, 3))
+        im.save("g.tif", tiffinfo={ORIENTATION: k}, compression="tiff_lzw" if k % 2 else None)
+        stored = im.tobytes()
+        im.getexif()[ORIENTATION] = k
+        shown = ImageOps.exif_transpose(im)
+        check(f"{at} upright TIFF, {k}", read("g.tif", "u8", shown.height, shown.width, 3) == shown.tobytes())
+        check(f"{at} TIFF as stored, {k}", read("g.tif", "u8", h, w, 3, ", orientation: keep") == stored)
+
+
+def beside_tifffile(h, w):
+    """All types, both forms and byte orders, tiles, planes; and what gpipe writes."""
+    numbers = np.random.default_rng(h * 1000 + w)
+    rgb, gray = {"photometric": "rgb"}, {"photometric": "minisblack"}
+    ways = (2, (), gray), (3, (), {**gray, "tile": (16, 32)}), (2, (3,), rgb), (1, (), {**gray, "rowsperstrip": 3}), \
+           (2, (3,), {**rgb, "planarconfig": "separate"}), (1, (5,), {**gray, "planarconfig": "separate", "tile": (16, 16)})
+    for name, dtype in ("u8", "u1"), ("i8", "i1"), ("u16", "u2"), ("i16", "i2"), ("u32", "u4"), ("i32", "i4"), \
+                       ("u64", "u8"), ("f16", "f2"), ("f32", "f4"), ("f64", "f8"):
+        for i, (n, last, how) in enumerate(ways):
+            size = np.dtype(dtype).itemsize
+            a = np.frombuffer(numbers.bytes(n * h * w * (last or (1,))[0] * size), dtype).reshape((n, h, w) + last)
+            planes = "planarconfig" in how
+            for big in False, True:
+                kind = {"byteorder": "<>"[(i + big) % 2], "bigtiff": big, "compression": "zlib" if i % 2 else None}
+                tifffile.imwrite("g.tif", np.moveaxis(a, -1, 1) if planes else a, metadata=None, **kind, **how)
+                check(f"{h} x {w} {name} {how} {kind} of tifffile", pages_of("g.tif") == a.tobytes())
+            for options in "", ", compression: 6":
+                ok = not planes and write_pages("h.tif", [a.tobytes()], name, h, w, (last or (1,))[0], options)
+                with tifffile.TiffFile("h.tif" if ok else "g.tif") as t:
+                    found = b"".join(p.asarray().astype(dtype).tobytes() for p in t.pages)
+                check(f"{h} x {w} {name} for tifffile{options}", planes or (ok and found == a.tobytes()))
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     for h, w in SIZES:
@@ -166,5 +236,8 @@ with tempfile.TemporaryDirectory() as folder:
             to_pillow(h, w, c)
         wide(h, w)
         png_kinds(h, w)
+        tiff(h, w)
+        if tifffile and (h, w) in SIZES[::2]:
+            beside_tifffile(h, w)
 print(f"pictures: {passed} passed, {failed} failed")
 sys.exit(failed > 0)

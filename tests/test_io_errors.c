@@ -30,7 +30,7 @@ static const struct { const char *yaml, *text; } refused[] = {
       "declare dtype and shape" },
     { IN("stdin"), "declare dtype and shape" },
     { AS("dtype: u8, shape: [2]", "read, path: a.MP3"), "gpipe reads no .mp3 files" },
-    { IN("two.npy") "  - {use: write, path: '%d.tif'}\n", "gpipe writes no .tif files" },
+    { IN("two.npy") "  - {use: write, path: '%d.gif'}\n", "gpipe writes no .gif files" },
     { "stages:\n  - {use: read, path: stdin, format: npy}\n", "only raw data can be read" },
     { "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
       "  - {use: read, path: stdin, loop: true, out: x}\n", "cannot be read twice" },

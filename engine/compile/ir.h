@@ -41,8 +41,8 @@ struct gp_machine {
     bool (*nvrtc)(void);       /* is NVRTC there, for kernels that gpipe writes for its devices? NULL: it is */
 };
 
-/* Files by name. Each is looked at once, when a pass first asks for it, by `look`
- * and by nothing else. */
+/* Files by name. Each is looked at once, when a pass first asks for it, by `look`, and what its head does not have is
+ * read by `read`, and all that by nothing else. */
 typedef struct gp_probed {
     const char *path;
     bool glob;                 /* `files` is filled in, else `file` */
@@ -55,6 +55,8 @@ typedef struct gp_probed {
 typedef struct gp_probe {
     gp_arena *arena;
     void (*look)(gp_arena *, gp_probed *);     /* gp_probe_look, but for tests */
+    /* gp_probe_read, but for tests; NULL: files have no more than their heads. */
+    int64_t (*read)(const char *path, int64_t at, void *to, size_t n);
     bool lenient;              /* gp_config.lenient */
     int most;                  /* names in folders that are looked at for globs; 0: all */
     int seen;                  /* ... so far */
@@ -321,9 +323,11 @@ bool gp_option_takes(const gp_kind *, const char *option, const char *value);
 /* resolve.c: NULL after errors. */
 gp_graph *gp_resolve(gp_arena *, const gp_spec *, const gp_registry *, const gp_env *,
                      const gp_machine *, gp_probe *, gp_errs *);
-/* probe.c: looks at what the path or pattern of `x` names; fills in the rest. The
- * only part of a compilation that touches files. */
+/* probe.c: looks at what the path or pattern of `x` names; fills in the rest. This file
+ * is the only part of a compilation that touches files. */
 void gp_probe_look(gp_arena *, gp_probed *x);
+/* Bytes of a regular file from `at` on: how many there were, -1 with errno. */
+int64_t gp_probe_read(const char *path, int64_t at, void *to, size_t n);
 /* lower.c */
 gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);
 /* schedule.c: fills in depths, pools, offsets, streams, batch; a new plan. */

@@ -33,26 +33,30 @@ const gp_probed *gp_probe_get(gp_probe *p, const char *path, bool glob)
 
 /* ---- one file -------------------------------------------------------- */
 
+int64_t gp_probe_read(const char *path, int64_t at, void *to, size_t n)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    size_t got = 0;
+    ssize_t k = fd < 0 ? -1 : 1;
+    while (k > 0 && got < n) {
+        k = pread(fd, (char *)to + got, n - got, (off_t)at + (off_t)got);
+        got += k > 0 ? (size_t)k : 0;
+        k = k < 0 && errno == EINTR ? 1 : k;
+    }
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return k < 0 ? -1 : (int64_t)got;
+}
+
 static void read_head(gp_arena *a, gp_file *f)
 {
     size_t want = f->size < GP_PROBE_HEAD ? (size_t)f->size : GP_PROBE_HEAD;
     char *head = gp_alloc(a, want + 1);
-    int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) {
-        f->error = errno;
-        return;
-    }
-    while (f->nhead < want) {
-        ssize_t n = read(fd, head + f->nhead, want - f->nhead);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            f->error = errno;
-        if (n <= 0)
-            break;
-        f->nhead += (size_t)n;
-    }
-    close(fd);
+    int64_t got = gp_probe_read(f->path, 0, head, want);
+    f->error = got < 0 ? errno : 0;
+    f->nhead = got < 0 ? 0 : (size_t)got;
     f->head = head;
 }
 

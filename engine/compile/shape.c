@@ -106,6 +106,12 @@ const gp_files *gp_probe_glob(gp_shape *s, const char *pattern)
     return p ? &p->files : NULL;
 }
 
+int64_t gp_probe_bytes(gp_shape *s, const gp_file *f, int64_t at, void *to, size_t n)
+{
+    const gp_probe *p = ctx_of(s)->r ? ctx_of(s)->r->probe : NULL;
+    return p && p->read ? p->read(f->path, at, to, n) : 0;
+}
+
 bool gp_shape_writes(gp_shape *s, const char *opt, const char *path)
 {
     const gp_shape_ctx *c = ctx_of(s);

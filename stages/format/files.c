@@ -18,7 +18,7 @@ gp_filetype gp_filetype_of(const char *path)
 
 const char *gp_foreign_extension(const char *path)
 {
-    static const char *const foreign[] = { ".gif", ".bmp", ".tif", ".tiff", ".webp", ".mat", ".h5",
+    static const char *const foreign[] = { ".gif", ".bmp", ".webp", ".mat", ".h5",
                                            ".hdf5", ".mp3", ".m4a", ".opus", ".mp4", ".avi", ".mkv" };
     const char *dot = strrchr(path, '.');
     for (size_t i = 0; dot && i < sizeof foreign / sizeof *foreign; i++)

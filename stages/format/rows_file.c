@@ -5,7 +5,8 @@
 #include <strings.h>
 #include "rows_file.h"
 
-static const gp_rowsfile *const table[] = { &gp_wav, &gp_flac, &gp_ogg, &gp_aiff, &gp_csv, &gp_tsv, &gp_jsonl, &gp_npz };
+static const gp_rowsfile *const table[] = { &gp_wav, &gp_flac, &gp_ogg, &gp_aiff, &gp_csv, &gp_tsv, &gp_jsonl, &gp_npz,
+                                           &gp_tiff };
 enum { ROWS = sizeof table / sizeof *table };
 
 const gp_rowsfile *gp_rowsfile_of(gp_filetype as)
@@ -56,6 +57,18 @@ bool gp_rowsfile_head(const gp_rowsfile_how *how, gp_filetype as, const gp_rows_
     if (!row_of(how, as, h->data, h->n)->head(h, how, frame->dtype, whole, err))
         return false;
     take_columns(whole, frame);
+    return true;
+}
+
+bool gp_rowsfile_one(gp_type *whole, const gp_rowsfile *as, int ndim, char err[GP_WHY])
+{
+    if (!as->pages || whole->ndim != ndim + 1)
+        return true;
+    if (whole->dim[0] != 1)
+        return gp_why(err, "has %lld pages, and where the shape is declared by bounds ('<=') each file is a frame",
+                      (long long)whole->dim[0]);
+    whole->ndim--;
+    memmove(whole->dim, whole->dim + 1, sizeof whole->dim - sizeof *whole->dim);
     return true;
 }
 

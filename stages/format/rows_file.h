@@ -14,6 +14,10 @@ typedef struct gp_rowsfile_how {
     int64_t sample_rate;       /* Hz; of a reader 0: any */
     int quality;               /* 1 to 100 */
     const char *member;        /* of an archive: which; NULL or "": the only one */
+    bool keep_orientation;     /* pixels as they are stored, whatever side is said to be up */
+    int compression;           /* 0 to 9 */
+    bool alone;                /* of a writer: there is one frame */
+    int64_t narrow;            /* bytes of a file in which places have 32 bits; 0: 4 GiB */
 } gp_rowsfile_how;
 
 typedef struct gp_rowsfile gp_rowsfile;
@@ -41,15 +45,19 @@ typedef struct gp_rows_head {
     const void *data;
     size_t n;
     int64_t size;
+    /* Bytes of it from anywhere: how many were there, -1 with errno. NULL: there are none but these. */
+    int64_t (*more)(void *user, int64_t at, void *to, size_t n);
+    void *user;
 } gp_rows_head;
 
 struct gp_rowsfile {
     const char *name;                  /* as in messages: "WAV" */
     const char *suffix[4], *magic[3];  /* each ends with NULL */
     const char *options[3];            /* those of readers and writers that it takes */
-    bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy */
+    bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy; */
+    bool pages;                        /* also where there are many files. A frame that is written is one of its rows */
     /* About how long a core needs for a byte of a frame, where several may read at the same time; 0: hardly any. */
-    int decode_ns;
+    int decode_ns, encode_ns[10];      /* the latter by compression */
     /* The type of the whole file, of elements of type `dtype` (0: as it is stored). dim[0] is -1 where the head does
      * not say how many rows there are; all is 0 where it says nothing at all. */
     bool (*head)(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY]);
@@ -76,7 +84,7 @@ struct gp_rowsfile {
     bool (*finish)(gp_rows_out *o, char err[GP_WHY]);
 };
 
-extern const gp_rowsfile gp_wav, gp_flac, gp_ogg, gp_aiff, gp_csv, gp_tsv, gp_jsonl, gp_npz;
+extern const gp_rowsfile gp_wav, gp_flac, gp_ogg, gp_aiff, gp_csv, gp_tsv, gp_jsonl, gp_npz, gp_tiff;
 
 /* The row for `as`; NULL where that is no such format. */
 const gp_rowsfile *gp_rowsfile_of(gp_filetype as);
@@ -92,6 +100,8 @@ bool gp_rowsfile_takes(gp_filetype as, const char *option);
 bool gp_rowsfile_head(const gp_rowsfile_how *how, gp_filetype as, const gp_rows_head *h, const gp_type *frame,
                       gp_type *whole, char err[GP_WHY]);
 gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, const gp_type *frame, char err[GP_WHY]);
+/* Where a file is one frame, of `ndim` axes: makes the type of the whole that of the frame. False: it is several. */
+bool gp_rowsfile_one(gp_type *whole, const gp_rowsfile *as, int ndim, char err[GP_WHY]);
 /* As gp_type_text; "rows of f32 [2]" where it is not known how many there are. */
 char *gp_rowsfile_text(const gp_type *whole, char buf[128]);
 bool gp_rowsfile_read(gp_rows *f, gp_rows_own *w, int64_t first, int64_t n, void *to, char err[GP_WHY]);

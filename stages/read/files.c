@@ -70,7 +70,9 @@ static bool has_rows_of_first(const gp_reader *r, const gp_piece_file *f, const 
 static bool look_into_rows(const gp_reader *r, gp_piece_file *f, gp_view *v, char why[GP_WHY])
 {
     f->rows = gp_rowsfile_open(&r->o->rows, r->o->as, f->fd, &v->type, why);
-    return f->rows && (!r->o->varies || take_shape(r, v, &f->rows->whole, why))
+    gp_type found = f->rows ? f->rows->whole : (gp_type){ 0 };
+    return f->rows && (!r->o->varies || (gp_rowsfile_one(&found, f->rows->as, r->most.ndim, why)
+                                         && take_shape(r, v, &found, why)))
         && gp_cut_type(&f->cut, &f->rows->whole, &v->type, why) && has_rows_of_first(r, f, &v->type, why);
 }
 

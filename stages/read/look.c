@@ -80,7 +80,8 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const char *name)
     o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(name);
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
                                     .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
-    o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member };
+    o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member,
+                                 .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
     if (o->varies & ~1u && o->as == GP_RAW && !open)
         return gp_shape_fail(s, "path", "raw data do not say what their shape is: in the shape of what is read from "
                              "'%s' only the first number may be a bound ('<=')", o->path);
@@ -98,7 +99,8 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o)
                                           : NULL;
     if (o->as != GP_RAW && opt)
         return gp_shape_fail(s, opt, "'%s' is only for raw data, not for '%s'", opt, o->path);
-    if (!gp_read_is_pictures(o) && !gp_shape_without(s, "orientation", "a file that is not a picture"))
+    if (!gp_read_is_pictures(o) && !gp_rowsfile_takes(o->as, "orientation")
+        && !gp_shape_without(s, "orientation", "a file that is not a picture"))
         return false;
     if (!gp_rowsfile_takes(o->as, "sample_rate")
         && !gp_shape_without(s, "sample_rate", "a file that is not a recording"))
@@ -160,7 +162,7 @@ static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, 
     if (!has_dtype(found, t, why))
         return false;
     if (gp_rowsfile_of(o->as)->is_array)
-        return gp_cut_infer(t, found, many, why) && gp_cut_type(cut, found, t, why);
+        return gp_cut_infer(t, found, many && !gp_rowsfile_of(o->as)->pages, why) && gp_cut_type(cut, found, t, why);
     if (!t->dtype)
         t->dtype = found->dtype;
     if (!t->ndim && many && found->dim[0] > 0)
@@ -176,6 +178,21 @@ static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, 
                                         gp_rowsfile_text(found, have), gp_type_text(t, want)));
 }
 
+/* Where bytes of a file are that are not in its head. */
+typedef struct probed { gp_shape *s; const gp_file *f; } probed;
+
+static int64_t more(void *user, int64_t at, void *to, size_t n)
+{
+    const probed *p = user;
+    return gp_probe_bytes(p->s, p->f, at, to, n);
+}
+
+static bool look_at_head(gp_shape *s, const gp_read_opts *o, const gp_file *f, gp_type *found, char why[GP_WHY])
+{
+    gp_rows_head h = { f->head, f->nhead, f->size, more, &(probed){ s, f } };
+    return gp_rowsfile_head(&o->rows, o->as, &h, &s->out[0], found, why);
+}
+
 /* The type of a frame, from the head of the first file and the declaration. */
 static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool many)
 {
@@ -186,8 +203,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     bool ok = true, broken = false, fortran, rows = gp_read_is_rows(o);
     size_t data;
 
-    o->same_rows = (o->as == GP_NPY || rows) && many && !t->ndim;
-    if (rows && !gp_rowsfile_head(&o->rows, o->as, &(gp_rows_head){ f->head, f->nhead, f->size }, t, &found, why)) {
+    o->same_rows = (o->as == GP_NPY || (rows && !gp_rowsfile_of(o->as)->pages)) && many && !t->ndim;
+    if (rows && !look_at_head(s, o, f, &found, why)) {
         ok = false, broken = true;
     } else if (o->varies) {
         if (o->as == GP_RAW && !declared(s, o, f->path))
@@ -195,7 +212,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
         if (o->as != GP_RAW && !rows)
             ok = gp_read_is_pictures(o) ? gp_picfile_head(&o->pictures, f->path, f->head, f->nhead, &found, why)
                                 : gp_npy_parse(f->head, f->nhead, &found, &data, &fortran, why);
-        ok = ok && (!rows || found.ndim || is_declared(t, why));
+        ok = ok && (!rows || found.ndim || is_declared(t, why))
+          && (!rows || gp_rowsfile_one(&found, gp_rowsfile_of(o->as), t->ndim, why));
         if (!t->dtype)
             t->dtype = found.dtype;
         if (rows && found.dim[0] < 0)

@@ -76,7 +76,7 @@ bool gp_write_is_sound(const gp_write_opts *o)
 static bool check_format(gp_shape *s, gp_write_opts *o)
 {
     static const struct { const char *name, *what; } options[] = {
-        { "compression", "PNG" }, { "quality", "JPEG or Ogg/Vorbis" }, { "subsampling", "JPEG" },
+        { "compression", "PNG or TIFF" }, { "quality", "JPEG or Ogg/Vorbis" }, { "subsampling", "JPEG" },
         { "sample_rate", "recording" },
     };
     char what[64];
@@ -91,7 +91,10 @@ static bool check_format(gp_shape *s, gp_write_opts *o)
                              "to 44100", o->path);
     o->pictures = (gp_picfile_how){ .format = o->as, .compression = (int)o->compression, .quality = (int)o->quality,
                                     .subsampling = o->subsampling };
-    o->rows = (gp_rowsfile_how){ .format = o->as, .sample_rate = o->sample_rate, .quality = (int)o->quality };
+    if (o->pages && !gp_shape_node(s, "compression"))
+        o->compression = 0;            /* what is in many pages is to be read fast, and by any program */
+    o->rows = (gp_rowsfile_how){ .format = o->as, .sample_rate = o->sample_rate, .quality = (int)o->quality,
+                                 .compression = (int)o->compression, .alone = o->single };
     return ok;
 }
 
@@ -113,6 +116,7 @@ bool gp_write_check(gp_shape *s)
     o->numbered = gp_path_has_number(o->path);
     o->named = gp_path_has_name(o->path);
     o->single = o->numbered || o->named || gp_write_is_pictures(o);
+    o->pages = rows && rows->pages;
 
     if (o->to_stdout && o->as != GP_RAW && !gp_write_is_text(o))
         return gp_shape_fail(s, "format", "only raw data and text can be written to stdout");
@@ -121,7 +125,8 @@ bool gp_write_check(gp_shape *s)
                              o->path);
     if (!check_format(s, o))
         return false;
-    if (gp_write_is_sound(o) && !gp_shape_without(s, "live", "a recording, whose header is right at its end only"))
+    if (gp_write_is_sound(o) && !gp_shape_without(s, "live", o->pages ? "a TIFF"
+                                                  : "a recording, whose header is right at its end only"))
         return false;
     if ((o->single || o->to_stdout)
         && !gp_shape_without(s, "live", o->to_stdout ? "standard output" : "a file for each frame"))
@@ -144,14 +149,17 @@ bool gp_write_shape(gp_shape *s)
     if (why)
         return gp_shape_fail(s, "path", "'%s' cannot hold %s: %s", o->path,
                              gp_type_text(t, have), why);
-    if (!o->single && s->in_varies[0] & ~1u)
-        return gp_shape_fail(s, "path", "'%s' joins frames along axis 0, and those of '%s' may differ in others: give "
-                             "each a file of its own, with %%05d or %%n in the path", o->path, s->in_name[0]);
+    if (!o->single && s->in_varies[0] & (o->pages ? ~0u : ~1u))
+        return gp_shape_fail(s, "path", "'%s' joins frames along axis 0, and those of '%s' may differ in %s: give "
+                             "each a file of its own, with %%05d or %%n in the path", o->path, s->in_name[0],
+                             o->pages ? "shape" : "others");
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
     s->any_length = o->to_stdout || !strncmp(o->path, "/dev/", 5);
     s->serial = !o->numbered && !o->named;
     s->writes_from = o->if_exists == GP_NEXT ? INT64_MAX : o->start;
-    s->busy_ns = gp_write_is_pictures(o) ? gp_picfile_of(o->as)->encode_ns[o->compression] * (int64_t)gp_bytes(t) : 0;
+    int ns = gp_write_is_pictures(o) ? gp_picfile_of(o->as)->encode_ns[o->compression]
+           : gp_rowsfile_of(o->as)   ? gp_rowsfile_of(o->as)->encode_ns[o->compression] : 0;
+    s->busy_ns = ns * (int64_t)gp_bytes(t);
     return true;
 }

@@ -36,7 +36,7 @@ bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY])
     const gp_write_opts *o = w->o;
     char path[PATH_MAX];
     w->joined = *frame;
-    if (o->stack) {
+    if (o->stack || o->pages) {
         w->joined.ndim++;
         memcpy(w->joined.dim + 1, frame->dim, sizeof frame->dim[0] * (size_t)frame->ndim);
     }
@@ -50,7 +50,8 @@ bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY])
     if (refused && o->as == GP_NPY)
         return gp_why(why, "is not a regular file, which a joined .npy needs: set 'format: raw'");
     if (refused && sound)
-        return gp_why(why, "is not a regular file, which a recording needs: set 'format: raw'");
+        return gp_why(why, "is not a regular file, which a %s needs: set 'format: raw'",
+                      o->pages ? "TIFF" : "recording");
     if (ok && sound && !(w->rows = gp_rowsfile_of(o->as)->create(w->worker[0].file.fd, &o->rows, frame, path, why)))
         return false;
     if (refused)
@@ -158,18 +159,19 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
             || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
     for (; k < n && bytes < RUN_BYTES; k++) {
         const gp_view *in = &f[k].in[0];
-        bool partial = o->stack && in->type.dim[0] != in->rows;
+        bool partial = (o->stack || o->pages) && in->type.dim[0] != in->rows;
         if (partial && k)
             break;                     /* first those before it */
         if (partial)
             return gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' cannot stack a frame of "
-                           "%lld row%s on frames of %lld: set 'stack: false', or leave it out before (a group has "
+                           "%lld row%s on frames of %lld: %s, or leave it out before (a group has "
                            "'tail: drop'; a script returns 'drop')",
                            (unsigned long long)f[k].index, o->path, (long long)in->type.dim[0],
-                           gp_plural(in->type.dim[0]), (long long)in->rows);
+                           gp_plural(in->type.dim[0]), (long long)in->rows,
+                           o->pages ? "give each frame a file" : "set 'stack: false'");
         v[k] = (struct iovec){ in->data, gp_bytes(&in->type) };
         bytes += v[k].iov_len;
-        rows += o->stack ? 1 : in->type.dim[0];
+        rows += o->stack || o->pages ? 1 : in->type.dim[0];
     }
     if (k < n)
         f[k].status = GP_AGAIN;

@@ -52,18 +52,19 @@ static bool name_file(gp_writer *w, const gp_frame *f, char path[PATH_MAX],
     return gp_path_expand(path, o->path, w->first + f->index, f->name, why);
 }
 
-/* A recording of one frame. */
+/* A recording, or a page, of one frame. */
 static bool put_recording(const gp_writer *w, const gp_write_worker *d, const gp_view *in, const char *path,
                           char why[GP_WHY])
 {
     char later[GP_WHY];
     const gp_rowsfile *as = gp_rowsfile_of(w->o->as);
     if (d->file.in_place)
-        return gp_why(why, "is not a regular file, which a recording needs: set 'format: raw'");
+        return gp_why(why, "is not a regular file, which a %s needs: set 'format: raw'",
+                      w->o->pages ? "TIFF" : "recording");
     gp_rows_out *out = as->create(d->file.fd, &w->o->rows, &in->type, path, why);
     if (!out)
         return false;
-    if (as->append(out, in->data, in->type.dim[0], why))
+    if (as->append(out, in->data, w->o->pages ? 1 : in->type.dim[0], why))
         return as->finish(out, why);
     int error = errno;
     as->finish(out, later);

@@ -28,6 +28,7 @@ typedef struct gp_write_opts {
     bool numbered;             /* has a number: no two frames have one name */
     bool named;                /* has a %n */
     bool single;               /* one file a frame */
+    bool pages;                /* of a TIFF, each of which is a frame */
     bool to_stdout;
 } gp_write_opts;
 

@@ -36,7 +36,8 @@ static void one(const char *data, size_t n)
         gp_filetype as = gp_rowsfile_named("a.npz");
         gp_type none = { .dtype = GP_NO_DTYPE }, head = { 0 };
         char err[GP_WHY] = "", why[GP_WHY] = "";
-        bool ok = gp_rowsfile_head(&how, as, &(gp_rows_head){ data, n, (int64_t)n }, &none, &head, why);
+        gp_rows_head all = { .data = data, .n = n, .size = (int64_t)n };
+        bool ok = gp_rowsfile_head(&how, as, &all, &none, &head, why);
         gp_rows *f = gp_rowsfile_open(&how, as, fd, &none, err);
         MUST(ok ? f && gp_type_same(&f->whole, &head) : !f && *err && !strcmp(err, why));
         if (f && gp_bytes(&f->whole) <= BYTES)

@@ -23,10 +23,11 @@ RUN, REPLAY = f"{BUILD}/tests/fuzz/run", f"{COVERED}/tests/fuzz/replay"
 PRINTED = 3000                          # bytes of an input that are printed at most
 WRONG = re.compile("ERROR: |runtime error: |does not hold: ")
 ALSO = {"yaml": ["pipelines", "tests/bad", "tests/golden"], "png": ["tests/data/png"],
-        "jpeg": ["tests/data/jpeg"], "pnm": ["tests/data/pnm"], "npz": ["tests/data/npz"]}
+        "jpeg": ["tests/data/jpeg"], "pnm": ["tests/data/pnm"], "npz": ["tests/data/npz"],
+        "tiff": ["tests/data/tiff"]}
 LONGEST = {"yaml": 3000, "expr": 300, "set": 500, "npy": 400, "png": 1000, "lua": 500,
            "top": 3000, "report": 4000, "cu": 2000, "scan": 2000, "jpeg": 2000, "pnm": 400, "text": 400,
-           "npz": 3000}
+           "npz": 3000, "tiff": 4000}
 WORDS = {
     "yaml": "pipeline device depth streams batch launch sync on_error stall_timeout vars buffers "
             "stages use name in out window frames partial carry init workers zero on_hole dtype shape "
@@ -54,6 +55,8 @@ WORDS = {
             "\\xff\\xdb \\xff\\xdd \\xff\\xdc \\xff\\xe0 \\xff\\xe1 \\xff\\xee Exif\\x00\\x00 II*\\x00 MM\\x00* "
             "\\x12\\x01\\x03\\x00 \\x01\\x12\\x00\\x03 Adobe JFIF",
     "npz": "PK\\x03\\x04 PK\\x01\\x02 PK\\x05\\x06 PK\\x06\\x06 PK\\x06\\x07 \\x01\\x00\\x10\\x00 \\xff\\xff\\xff\\xff u.npy .npy \\x93NUMPY\\x01\\x00",
+    "tiff": "II*\\x00 MM\\x00* II+\\x00\\x08\\x00 \\x00\\x01\\x03\\x00 \\x01\\x01\\x04\\x00 \\x12\\x01\\x03\\x00 \\x11\\x01\\x04\\x00 "
+            "\\x16\\x01\\x03\\x00 \\x17\\x01\\x04\\x00 \\x1c\\x01\\x03\\x00 \\x42\\x01\\x03\\x00 \\x53\\x01\\x03\\x00 ImageJ= \\x0aimages=3",
     "text": "nan inf NaN -Infinity 1e308 5e-324 -9223372036854775808 18446744073709551615 0.1 1,2 3;4 5\\x096 7\\x208 [ ] #\\x20 "
             "\\x0a \\x0d\\x0a \\xef\\xbb\\xbf a,b \\x220\\x22",
     "pnm": "P5 P6 P2 P4 Pf PF # 255 65535 4095 -1.0 1.0 2.5e-1 \\x0a 7\\x205\\x20",

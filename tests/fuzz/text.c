@@ -70,7 +70,9 @@ static void as_one(gp_filetype as, gp_dtype dtype, const char *data, size_t n)
     gp_type declared = { .dtype = dtype }, head = { 0 };
     char err[GP_WHY] = "", why[GP_WHY] = "";
     int fd = file_of(data, n);
-    bool ok = gp_rowsfile_head(&how, as, &(gp_rows_head){ data, n, (int64_t)n }, &declared, &head, why);
+    gp_rows_head whole = { .data = data, .n = n, .size = (int64_t)n }, half = whole;
+    half.n /= 2;
+    bool ok = gp_rowsfile_head(&how, as, &whole, &declared, &head, why);
     gp_rows *f = gp_rowsfile_open(&how, as, fd, &declared, err);
     MUST(ok ? f && gp_type_same(&f->whole, &head) : !f && *err && !strcmp(err, why));
     if (f && gp_bytes(&f->whole) <= BYTES) {
@@ -84,7 +86,7 @@ static void as_one(gp_filetype as, gp_dtype dtype, const char *data, size_t n)
     gp_rowsfile_close(f);
     close(fd);
     /* Of a part of the file the head says no less than that, and no more rows than there are; or nothing. */
-    if (gp_rowsfile_head(&how, as, &(gp_rows_head){ data, n / 2, (int64_t)n }, &declared, &head, why))
+    if (gp_rowsfile_head(&how, as, &half, &declared, &head, why))
         MUST(!head.ndim || (head.dim[0] == -1 && head.dtype == (dtype ? dtype : GP_F64)));
 }
 

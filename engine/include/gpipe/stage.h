@@ -303,6 +303,9 @@ bool gp_shape_without(gp_shape *s, const char *opt, const char *what);
  * for a `path` that is NULL. */
 const gp_file *gp_probe_file(gp_shape *s, const char *path);
 const gp_files *gp_probe_glob(gp_shape *s, const char *pattern);
+/* Bytes of a file that gp_probe_file found to be regular, which its head does not have: up to `n` from offset `at` on.
+ * How many there were; -1 with errno. */
+int64_t gp_probe_bytes(gp_shape *s, const gp_file *f, int64_t at, void *to, size_t n);
 
 /* Says that this stage writes the files that `path` names, with %05d as it stands.
  * Two stages that say so of one path are an error at option `opt`, which names
