@@ -594,6 +594,11 @@ typedef struct gp_kind {
 
     /* Of one kind of gpipe's own (struct gp_fuse is not public): makes its opts of those of several stages. */
     bool (*fuse)(struct gp_fuse *f);
+
+    /* Optional, host, of a sink that has several workers: called for each frame that run() is then called for, by the
+     * same worker, in the order of frames and one at a time, so that each can be given its place in what is written.
+     * The stage's lock is held: it must not wait, nor fail. */
+    void (*reserve)(gp_call *c, const gp_frame *f);
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n
