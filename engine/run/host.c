@@ -549,6 +549,13 @@ bool gp_wait_turn(gp_call *c)
     return t->actor->stage->workers == 1 || await_turn(t, t->actor->host->view[t->worker].frame->index);
 }
 
+void gp_source_dropped(gp_call *c, uint64_t n)
+{
+    const gp_threadrt *t = c->ctx;
+    gp_run *run = t->run;
+    atomic_fetch_add(&run->account[run->account_of[t->actor->stage - run->graph->stage]].lost, n);
+}
+
 void gp_working_on(gp_call *c, uint64_t index)
 {
     gp_threadrt *t = c->ctx;

@@ -397,6 +397,8 @@ bool gp_wait_until(gp_call *c, int64_t t_ns);
 /* Of a stage with several workers: waits until all frames before that of this call are done. False: one of them was the
  * end, or failed for good, and what becomes of this frame does not matter. With one worker it does not wait. */
 bool gp_wait_turn(gp_call *c);
+/* Of a source: `n` more frames came for which there was no room. They have no number, and count as dropped. */
+void gp_source_dropped(gp_call *c, uint64_t n);
 /* Of the frames of this call, `index` is now being worked on; for the watchdog. */
 void gp_working_on(gp_call *c, uint64_t index);
 /* True once the run is being cancelled: long loops should then return. */
