@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/plural.h"
 #include "reader.h"
 
 enum { MAX_RUN = 32, RUN_BYTES = 1 << 20 };
@@ -14,6 +15,7 @@ static void close_reader(void *state)
     gp_reader *r = state;
     if (!r)
         return;
+    gp_ahead_free(r->ahead);
     if (r->fd > STDIN_FILENO)
         close(r->fd);
     if (r->open)
@@ -53,6 +55,7 @@ static bool open_reader(const gp_open *g, void **state)
         const char *stem = gp_path_stem(o->nfiles ? o->file[i] : o->path, &len);
         ok = (r->stem[i] = strndup(stem, len));
     }
+    ok = ok && (o->when_full == GP_FULL_WAIT || (r->ahead = gp_ahead_new(r)));
     return ok || gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
 }
 
@@ -105,6 +108,16 @@ static bool run(gp_call *c, gp_frame *f, int n)
     return !r->worker[c->worker].none;
 }
 
+static bool finish(gp_call *c)
+{
+    gp_reader *r = c->state;
+    uint64_t n = r->ahead ? gp_ahead_end(r->ahead, c) : 0;
+    if (n)
+        gp_fail(c->errs, GP_E_WARN, r->o->at, "'%s': %llu frame%s came when there was no room, and %s dropped "
+                "('when_full: drop')", r->o->path, (unsigned long long)n, gp_plural((int64_t)n), n > 1 ? "were" : "was");
+    return true;
+}
+
 static void advise(gp_advice *a)
 {
     const gp_read_opts *o = a->opts;
@@ -143,6 +156,9 @@ static const gp_opt options[] = {
     { GP_BOOL(gp_read_opts, reopen),
       .help = "a FIFO: when its writer has closed it, wait for the next one; writers come one after "
               "another, as a FIFO does not tell two apart that have it open at once" },
+    { GP_ENUM(gp_read_opts, when_full), .def = "wait", .choices = "wait|drop",
+      .help = "a FIFO, stdin: what to do when there is no room for a frame: wait, and let the writer wait; or go on "
+              "reading and drop it: it counts as dropped and has no number" },
     { GP_FLOAT(gp_read_opts, rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "frames a second; 0: as fast as they can be read" },
     { GP_TEXT(gp_read_opts, member), .help = "npz: which array, where there are several" },
@@ -159,6 +175,6 @@ const gp_kind gp_kind_read = {
     .out = out,
     .opts = options, .opts_size = sizeof(gp_read_opts),
     .max_run = MAX_RUN, .by_number = true,
-    .any_shape = true, .shape = gp_read_shape, .open = open_reader, .close = close_reader, .run = run,
+    .any_shape = true, .shape = gp_read_shape, .open = open_reader, .close = close_reader, .run = run, .finish = finish,
     .advise = advise,
 };

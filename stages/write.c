@@ -2,7 +2,7 @@
  *
  * A path with %05d or %n is one file a frame, and any number of workers may
  * write; otherwise frames are joined along axis 0 in one file, which gets its
- * name in finish(). A file has its name only once it is complete, unless it is `live`:
+ * name in finish(), and is written by one worker, unless the pipeline asks for several. A file has its name only once it is complete, unless it is `live`:
  * then it has it before frame 0, and holds whole frames whatever happens. A run that is
  * stopped before its first frame leaves a file that is there already as it is. */
 #include <stdio.h>
@@ -21,6 +21,8 @@ static void close_writer(void *state)
         return;
     if (w->rows)
         w->rows->as->finish(w->rows, why);
+    if (w->ranges)
+        gp_ranges_cut(w);
     for (int i = 0; w->worker && i < w->workers; i++) {
         gp_outfile *f = &w->worker[i].file;
         if (!w->o->single && w->joined.dim[0])
@@ -29,6 +31,8 @@ static void close_writer(void *state)
         free(w->worker[i].encoded.data);
     }
     gp_outfile_drop(&w->held);
+    pthread_mutex_destroy(&w->settling);
+    pthread_mutex_destroy(&w->lock);
     free(w->worker);
     free(w);
 }
@@ -53,6 +57,8 @@ static bool open_writer(const gp_open *g, void **state)
     *state = w;
     if (w) {
         w->o = o, w->workers = g->workers;
+        pthread_mutex_init(&w->lock, NULL);
+        pthread_mutex_init(&w->settling, NULL);
         snprintf(w->who, sizeof w->who, "stage '%s'", g->name);
         w->files = gp_filetable_writer(g->files, w->who, o->at, o->path);
         w->worker = calloc((size_t)g->workers, sizeof *w->worker);
@@ -69,6 +75,8 @@ static bool open_writer(const gp_open *g, void **state)
     bool ok = o->to_stdout ? gp_outfile_lend(&w->worker[0].file, STDOUT_FILENO, why)
             : o->single    ? gp_writer_hold(w, why) && gp_writer_find_first(w, why)
                            : gp_writer_open_joined(w, &g->in[0], why);
+    if (ok && !o->single)
+        gp_ranges_open(w);
     return ok || w->worker[0].file.unread      /* run() waits for its reader */
         || gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
 }
@@ -77,7 +85,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
 {
     gp_writer *w = c->state;
     if (!w->o->single)
-        return gp_writer_join(w, c, f, n);
+        return w->ranges ? gp_ranges_write(w, c, f) : gp_writer_join(w, c, f, n);
     if (n > 1)
         f[1].status = GP_AGAIN;
     return gp_writer_single(w, c, &f[0]);
@@ -134,5 +142,5 @@ const gp_kind gp_kind_write = {
     .opts = options, .opts_size = sizeof(gp_write_opts),
     .max_run = GP_WRITE_RUN,
     .any_shape = true, .shape = gp_write_shape, .open = open_writer, .close = close_writer, .run = run, .finish = gp_writer_finish,
-    .advise = advise, .check = gp_write_check,
+    .advise = advise, .check = gp_write_check, .reserve = gp_ranges_reserve,
 };

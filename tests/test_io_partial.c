@@ -183,12 +183,13 @@ START_TEST(not_over_an_input)
 END_TEST
 
 /* Of a run whose threads do not come back: what is worth it is kept, the rest goes; of what has a
- * name already, or belongs to nobody, nothing does. So many names are taken before. */
-static const struct { bool worth, published; int taken; const char *is; } given_up[] = {
-    { true, false, 0, "out.raw.partial" },     { true, false, 1, "out.raw.partial.2" },
-    { true, false, 9, "out.raw.partial.10" },  { true, false, 10, "out.raw.partial.11" },
-    { true, false, 99, "out.raw.partial.100" }, { true, false, 100, "out.raw.partial.101" },
-    { false, false, 1, NULL },                 { true, true, 0, "out.raw" },
+ * name already, or belongs to nobody, nothing does. So many names are taken before; so many bytes are whole, 0: all. */
+static const struct { bool worth, published; int taken; const char *is; int whole; } given_up[] = {
+    { true, false, 0, "out.raw.partial", 0 },     { true, false, 1, "out.raw.partial.2", 0 },
+    { true, false, 9, "out.raw.partial.10", 0 },  { true, false, 10, "out.raw.partial.11", 0 },
+    { true, false, 99, "out.raw.partial.100", 0 }, { true, false, 100, "out.raw.partial.101", 0 },
+    { false, false, 1, NULL, 0 },                 { true, true, 0, "out.raw", 0 },
+    { true, false, 0, "out.raw.partial", 3 },  { true, true, 0, "out.raw", 3 },
 };
 
 START_TEST(what_is_given_up)
@@ -200,14 +201,18 @@ START_TEST(what_is_given_up)
         pipe_text(io_dir, i == 1 ? "out.raw.partial" : TEXT(name, "out.raw.partial.%d", i), "old");
     ck_assert_msg(gp_outfile_open(&f, io_path("out.raw", path), why), "%s", why);
     ck_assert_int_eq(write(f.fd, "data", 4), 4);
+    if (given_up[_i].whole)
+        gp_outfile_whole(&f, (size_t)given_up[_i].whole);
     if (given_up[_i].worth)
         gp_outfile_worth(&f);
     ck_assert(!given_up[_i].published || gp_outfile_publish(&f, why));
+    ck_assert(!gp_outfile_is_abandoned(&f));
     gp_filetable_abandon(t);
     gp_filetable_abandon(t);
+    ck_assert(gp_outfile_is_abandoned(&f));
     ck_assert_int_eq(io_files("."), given_up[_i].taken + (given_up[_i].is != NULL));
     if (given_up[_i].is)
-        io_holds(given_up[_i].is, "data", 4);
+        io_holds(given_up[_i].is, "data", given_up[_i].whole && !given_up[_i].published ? 3 : 4);
     ck_assert_str_eq(f.by->kept_path, given_up[_i].is && !given_up[_i].published ? io_path(given_up[_i].is, path) : "");
     gp_outfile_drop(&f);
     gp_filetable_free(t);

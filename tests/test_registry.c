@@ -19,6 +19,7 @@ static bool run(gp_call *c, gp_frame *frames, int n)
     return true;
 }
 
+static void reserve(gp_call *c, const gp_frame *f) { (void)c, (void)f; }
 static bool record(gp_dcall *c)
 {
     (void)c;
@@ -54,6 +55,9 @@ static const struct { gp_kind kind; const char *msg; } bad[] = {
       "kind 'x' has neither run() nor record()" },
     { { GP_KIND("x"), .help = "h", .shape = shape, .record = record },
       "kind 'x' is a source and has no run()" },
+    { KIND("x", .in = any, .out = PORTS(P("a", 0)), .reserve = reserve), "kind 'x' has reserve(), but is no sink with run()" },
+    { { GP_KIND("x"), .help = "h", .shape = shape, .record = record, .in = any, .reserve = reserve },
+      "kind 'x' has reserve(), but is no sink with run()" },
     { KIND("x", .in = PORTS(P("a", GP_ACCEPT_ANY), P("a", GP_ACCEPT_ANY))),
       "kind 'x' has two input ports 'a'" },
     { KIND("x", .in = PORTS(P("*", GP_ACCEPT_ANY), P("a", GP_ACCEPT_ANY))),

@@ -103,6 +103,48 @@ static bool take(gp_call *c, gp_frame *f, int n)
     return true;
 }
 
+/* Frames are taken one by one, in order, each by the worker that then has it; the first of each four is done last. */
+static _Atomic uint64_t place[64];
+static atomic_int inside, taken;
+static atomic_bool odd;
+
+static void reserve(gp_call *c, const gp_frame *f)
+{
+    if (atomic_fetch_add(&inside, 1) || c->worker > 63)
+        atomic_store(&odd, true);
+    seen[atomic_fetch_add(&taken, 1)] = f->index;
+    atomic_store(&place[c->worker], f->index + 1);
+    nap();
+    atomic_fetch_sub(&inside, 1);
+}
+
+static bool keep(gp_call *c, gp_frame *f, int n)
+{
+    if (n != 1 || atomic_load(&place[c->worker]) != f->index + 1 || *(unsigned char *)f->in[0].data != f->index)
+        atomic_store(&odd, true);
+    for (int i = 0; i < 5 && f->index % 4 == 0; i++)
+        nap();
+    atomic_fetch_add(&nseen, n);
+    return true;
+}
+
+/* Each fifth becomes a hole. */
+static bool lose(gp_call *c, gp_frame *f, int n)
+{
+    (void)c;
+    for (int i = 0; i < n; i++) {
+        *(unsigned char *)f[i].out[0].data = *(unsigned char *)f[i].in[0].data;
+        f[i].status = f[i].index % 5 == 2 ? GP_DROP : GP_OK;
+    }
+    return true;
+}
+
+static bool like_it(gp_shape *s)
+{
+    s->out[0] = s->in[0];
+    return true;
+}
+
 static const gp_port out[] = { { "out", .help = "frames" }, { 0 } };
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "frames" }, { 0 } };
 static const gp_opt options[] = {
@@ -117,6 +159,8 @@ static const gp_kind kinds[] = {
     { GP_KIND("deal"), .help = "", .opts = options, .opts_size = sizeof(struct opts), .out = out, .max_run = 8,
       .by_number = true, .shape = deal_shape, .run = deal },
     { GP_KIND("take"), .help = "", .in = in, .max_run = 8, .shape = any, .run = take },
+    { GP_KIND("keep"), .help = "", .in = in, .max_run = 8, .shape = any, .run = keep, .reserve = reserve },
+    { GP_KIND("lose"), .help = "", .in = in, .out = out, .max_run = 8, .shape = like_it, .run = lose },
     { GP_KIND("one"), .help = "", .opts = options, .opts_size = sizeof(struct opts), .out = out, .shape = deal_shape,
       .run = deal },
 };
@@ -214,6 +258,29 @@ START_TEST(turns)
 }
 END_TEST
 
+/* A sink whose frames have places, which holes have not; one worker needs none. */
+START_TEST(places)
+{
+    char text[400];
+    int holes = 0;
+    atomic_store(&taken, 0), atomic_store(&odd, false), atomic_store(&inside, 0);
+    snprintf(text, sizeof text, "depth: 8\nbuffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
+             "  - {use: deal, workers: 3, at: 100, out: x}\n  - {use: lose}\n  - {use: keep, workers: %d}\n", _i);
+    gp_pipeline *p = compile(text);
+    ck_assert_msg(p != NULL, "%s", errs.e[0].msg);
+    ck_assert_int_eq(gp_pipeline_run(p, NULL, &errs), GP_DONE);
+    ck_assert_int_eq(atomic_load(&nseen), FRAMES * 4 / 5);
+    ck_assert_int_eq(atomic_load(&taken), _i > 1 ? FRAMES * 4 / 5 : 0);
+    for (int i = 0; _i > 1 && i < FRAMES; i++)
+        if (i % 5 == 2)
+            holes++;
+        else
+            ck_assert_uint_eq(seen[i - holes], (unsigned)i);
+    ck_assert(_i == 1 || !atomic_load(&odd));
+    gp_pipeline_destroy(p);
+}
+END_TEST
+
 /* The kind has to say so, and shape(). */
 START_TEST(a_kind_says_so)
 {
@@ -294,6 +361,7 @@ Suite *suite_workers(void)
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, the_lowest_frame_counts, 0, sizeof ends / sizeof *ends);
     tcase_add_loop_test(tc, turns, 1, 6);
+    tcase_add_loop_test(tc, places, 1, 6);
     tcase_add_test(tc, a_kind_says_so);
     tcase_add_loop_test(tc, the_machine_decides, 0, sizeof choices / sizeof *choices);
     suite_add_tcase(s, tc);

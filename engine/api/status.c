@@ -19,9 +19,10 @@ int gp_accounts(const gp_pipeline *p, gp_account *out, int max)
     for (int i = 0; i < n && i < max; i++) {
         const gp_accountrt *l = x ? &x->account[i] : &run->account[i];
         gp_account a = { .source = p->graph->stage[l->source].name, .block = l->most };
-        a.out = atomic_load(&l->out), a.dropped = atomic_load(&l->dropped);
+        uint64_t lost = atomic_load(&l->lost);
+        a.out = atomic_load(&l->out), a.dropped = atomic_load(&l->dropped) + lost;
         a.failed = atomic_load(&l->failed);
-        a.in = atomic_load(&l->in);        /* last: it is the largest */
+        a.in = atomic_load(&l->in) + lost; /* last: it is the largest */
         a.cancelled = a.in - a.out - a.dropped - a.failed;
         out[i] = a;
     }

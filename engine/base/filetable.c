@@ -411,6 +411,7 @@ bool gp_temporary_note(gp_temporary *t, const char *path, const char *name)
     snprintf(t->path, sizeof t->path, "%s", path);
     snprintf(t->name, sizeof t->name, "%s", name);
     atomic_store(&t->is_worth, false);
+    atomic_store(&t->whole, -1);
     atomic_store(&t->is_there, true);
     return !atomic_load(&t->by->table->is_abandoned);
 }
@@ -420,6 +421,11 @@ void gp_filetable_abandon(gp_filetable *t)
     atomic_store(&t->is_abandoned, true);
     for (gp_temporary *m = atomic_load(&t->temporaries); m; m = m->next)
         gp_temporary_end(m);
+}
+
+bool gp_filetable_is_abandoned(const gp_filetable *t)
+{
+    return atomic_load(&t->is_abandoned);
 }
 
 /* ---- on disk --------------------------------------------------------- */

@@ -99,6 +99,7 @@ typedef struct gp_temporary {
     struct gp_temporary *next;
     gp_filewriter *by;
     atomic_bool is_there, is_worth;    /* it is kept */
+    _Atomic int64_t whole;             /* then so many bytes of it; -1: all */
     char path[PATH_MAX], name[NAME_MAX + 1];   /* name: that of the file that it is to be */
 } gp_temporary;
 
@@ -111,6 +112,7 @@ void gp_temporary_end(gp_temporary *t);
 /* The process ends without its threads: keeps of what is there, by renaming it, what is worth
  * it, and removes the rest. May be called from a signal handler, beside all others. */
 void gp_filetable_abandon(gp_filetable *t);
+bool gp_filetable_is_abandoned(const gp_filetable *t);
 
 /* Is this a name in the folder of numbered files that `w` wrote, with a number (*number) above
  * theirs, and did nobody here write it? Once all writing is done. */

@@ -72,6 +72,17 @@ void gp_outfile_worth(const gp_outfile *f)
         atomic_store_explicit(&f->noted->is_worth, true, memory_order_release);
 }
 
+void gp_outfile_whole(const gp_outfile *f, size_t bytes)
+{
+    if (f->noted)
+        atomic_store(&f->noted->whole, (int64_t)bytes);
+}
+
+bool gp_outfile_is_abandoned(const gp_outfile *f)
+{
+    return f->by && gp_filetable_is_abandoned(f->by->table);
+}
+
 void gp_outfile_let_go(const gp_outfile *f)
 {
     if (f->noted)

@@ -94,6 +94,11 @@ bool gp_outfile_check(gp_outfile *f, size_t size, char err[GP_WHY]);
 void gp_outfile_keep(gp_outfile *f);
 /* From now on what is written is worth that, should the run end without this thread. */
 void gp_outfile_worth(const gp_outfile *f);
+/* The same of one that is written in several places at once: its first `bytes` bytes are whole, what lies behind them
+ * is then cut off. */
+void gp_outfile_whole(const gp_outfile *f, size_t bytes);
+/* Has the run ended without this thread? Then nothing is to be written any more. */
+bool gp_outfile_is_abandoned(const gp_outfile *f);
 /* How many files earlier runs kept of this one, whatever their numbers are, and the name of that
  * with the lowest; 0 where the folder cannot be listed. */
 int gp_outfile_kept(const gp_outfile *f, char first[PATH_MAX]);

@@ -66,6 +66,9 @@ void gp_temporary_end(gp_temporary *t)
 {
     if (!atomic_load(&t->is_there))
         return;
+    int64_t whole = atomic_load(&t->whole);
+    int cut = whole >= 0 ? truncate(t->path, whole) : 0;
+    (void)cut;
     if (!atomic_load(&t->is_worth) || !keep(t->path, t->name, t->by))
         unlink(t->path);
     atomic_store(&t->is_there, false);

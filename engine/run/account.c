@@ -125,6 +125,7 @@ void gp_account_take(gp_accountrt *l, gp_accountrt *from)
     atomic_store(&l->out, atomic_load(&from->out));
     atomic_store(&l->dropped, atomic_load(&from->dropped));
     atomic_store(&l->failed, atomic_load(&from->failed));
+    atomic_store(&l->lost, atomic_load(&from->lost));
 }
 
 void gp_account_fini(gp_accountrt *l)

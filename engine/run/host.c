@@ -111,9 +111,29 @@ static void set_bytes(const gp_hostrt *h, unsigned char *table, uint64_t first, 
     memset(table, to, (size_t)n - before_end);
 }
 
-/* Takes frames [*first, *first + *n), if there are any to take. */
-static gp_look take(gp_actorrt *p, uint64_t *first, int *n)
+static gp_call call_of(gp_threadrt *t)
 {
+    gp_actorrt *p = t->actor;
+    const gp_stage *st = p->stage;
+    return (gp_call){ .opts = st->opts, .user = st->kind->user, .state = p->run->state[st - p->run->graph->stage],
+                      .worker = t->worker, .name = st->name, .at = st->at, .errs = &t->errs, .ctx = t };
+}
+
+/* A worker of several has taken a frame of a sink; a hole needs no place. */
+static void reserve(gp_threadrt *t, uint64_t frame)
+{
+    gp_worker_view *wv = &t->actor->host->view[t->worker];
+    gp_hole hole;
+    if (gp_worker_view_lay_out(t->actor, wv, frame, 1, &hole, &t->errs)) {
+        gp_call call = call_of(t);
+        t->actor->stage->kind->reserve(&call, wv->frame);
+    }
+}
+
+/* Takes frames [*first, *first + *n), if there are any to take. */
+static gp_look take(gp_threadrt *t, uint64_t *first, int *n)
+{
+    gp_actorrt *p = t->actor;
     gp_hostrt *h = p->host;
     pthread_mutex_lock(&h->lock);
     *first = atomic_load(&p->next);
@@ -121,6 +141,8 @@ static gp_look take(gp_actorrt *p, uint64_t *first, int *n)
     if (l == GP_LOOK_GO) {
         set_bytes(h, h->handed, *first, *n, TAKEN);
         atomic_store(&p->next, *first + (uint64_t)*n);
+        if (p->stage->workers > 1 && p->stage->kind->reserve)
+            reserve(t, *first);
     }
     pthread_mutex_unlock(&h->lock);
     return l;
@@ -229,9 +251,7 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     gp_run *run = p->run;
     const gp_stage *st = p->stage;
     gp_frame *fr = p->host->view[t->worker].frame;
-    gp_call call = { .opts = st->opts, .user = st->kind->user, .state = run->state[st - run->graph->stage],
-                     .worker = t->worker, .name = st->name, .at = st->at,
-                     .errs = &t->errs, .ctx = t };
+    gp_call call = call_of(t);
     if (fr->index >= p->host->cached)
         return true;
     gp_thread_doing(t, GP_DOING_WORK, fr->index);
@@ -454,7 +474,7 @@ gp_look gp_host_step(gp_threadrt *t, int *n)
     gp_actorrt *p = t->actor;
     gp_hostrt *h = p->host;
     uint64_t first;
-    gp_look l = take(p, &first, n);
+    gp_look l = take(t, &first, n);
     if (l == GP_LOOK_WAIT)
         return l;
     gp_pause_end(t, first);
@@ -502,10 +522,8 @@ void gp_host_leave(gp_threadrt *t)
     uint64_t head = atomic_load(&h->head);
     bool clean = !atomic_load(&run->failed) && atomic_load(&run->level) < 2;
     if (clean && k->finish) {
-        gp_call call = { .opts = p->stage->opts, .user = k->user, .name = p->stage->name,
-                         .at = p->stage->at,
-                         .state = run->state[p->stage - run->graph->stage],
-                         .errs = &t->errs, .ctx = t };
+        gp_call call = call_of(t);
+        call.worker = 0;
         gp_thread_doing(t, GP_DOING_FINISH, head);
         int before = t->errs.failed;
         gp_interval span = { .start = gp_measure_now(run) };
@@ -529,6 +547,13 @@ bool gp_wait_turn(gp_call *c)
 {
     gp_threadrt *t = c->ctx;
     return t->actor->stage->workers == 1 || await_turn(t, t->actor->host->view[t->worker].frame->index);
+}
+
+void gp_source_dropped(gp_call *c, uint64_t n)
+{
+    const gp_threadrt *t = c->ctx;
+    gp_run *run = t->run;
+    atomic_fetch_add(&run->account[run->account_of[t->actor->stage - run->graph->stage]].lost, n);
 }
 
 void gp_working_on(gp_call *c, uint64_t index)

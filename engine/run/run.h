@@ -281,6 +281,7 @@ typedef struct gp_accountrt {
     gp_hole all;               /* of a firing that stands for all frames: the worst hole */
     bool closed;               /* nothing is counted any more */
     _Atomic uint64_t in, out, dropped, failed;
+    _Atomic uint64_t lost;     /* came and were dropped before they had a number: in none of these */
 } gp_accountrt;
 
 /* Does source stage `source` feed this stage? */

@@ -285,6 +285,8 @@ bool gp_read_shape(gp_shape *s)
     if (o->reopen && (!o->live || !o->nfiles))
         return gp_shape_fail(s, "reopen", "'reopen' waits for the next writer of a FIFO, which '%s' "
                              "is not", o->path);
+    if (!o->live && !gp_shape_without(s, "when_full", "a file, which waits"))
+        return false;
     if (o->live) {
         if (o->as != GP_RAW)
             return gp_shape_fail(s, "path", "'%s' is a stream, and only raw data can be read from one ('format: raw'): "

@@ -1,7 +1,8 @@
 /* reader.h - what the files of the kind `read` share: its options, and what it has open.
  *
  * look.c finds out, for shape(), which files there are and what is in them; files.c makes frames of files, by all
- * workers; stream.c makes them of a FIFO or standard input, by one. */
+ * workers; stream.c makes them of a FIFO or standard input, by one; ahead.c reads such a stream on a thread of its own,
+ * which does not wait for anybody. */
 #ifndef GP_READER_H
 #define GP_READER_H
 
@@ -17,10 +18,11 @@ enum { GP_LITTLE, GP_BIG };
 enum { GP_STORED_SAME, GP_STORED_CI8, GP_STORED_CI16 };
 enum { GP_TAIL_ERROR, GP_TAIL_IGNORE };
 enum { GP_ORIENTATION_APPLY, GP_ORIENTATION_KEEP };
+enum { GP_FULL_WAIT, GP_FULL_DROP };
 
 typedef struct gp_read_opts {
     const char *path, *member;
-    int format, stored, endian, tail, orientation;
+    int format, stored, endian, tail, orientation, when_full;
     int64_t offset, skip, frames, sample_rate;
     bool loop, reopen;
     double rate;
@@ -49,6 +51,16 @@ typedef struct gp_read_worker {
     bool none;                 /* no further frame could be made either */
 } gp_read_worker;
 
+typedef struct gp_came {       /* what a stream gave for a frame */
+    gp_status status;          /* GP_OK; GP_END; GP_STOPPED; GP_AGAIN: nothing is there yet; GP_FAILED, with */
+    int error;                 /* ... why it cannot be read; 0: it ends within a row, */
+    bool none;                 /* ... no further frame could be made either */
+    int64_t rows, rest;        /* and bytes behind them */
+    int64_t time_ns;           /* CLOCK_REALTIME; 0: now */
+} gp_came;
+
+typedef struct gp_ahead gp_ahead;
+
 typedef struct gp_reader {
     const gp_read_opts *o;
     gp_type most;              /* a whole frame */
@@ -73,6 +85,7 @@ typedef struct gp_reader {
     int fd;                    /* -1: it is not open */
     bool ended;
     int64_t before;            /* bytes to skip before the next frame's `skip` */
+    gp_ahead *ahead;           /* NULL: who wants a frame reads it */
 } gp_reader;
 
 /* look.c: of the kind; fills in what is found, and the output's type. */
@@ -93,5 +106,16 @@ void gp_piece_release(gp_piece_file *f);
 
 /* stream.c: the next frame of the stream; `first`: of this call, otherwise GP_AGAIN where nothing is there yet. */
 gp_status gp_reader_stream(gp_reader *r, gp_call *c, gp_frame *f, bool first);
+/* What it is, in `to`; `c` is NULL on the thread of ahead.c. */
+gp_came gp_stream_next(gp_reader *r, gp_call *c, void *to, bool first);
+
+/* ahead.c: NULL: no memory, or no more open files. The thread begins with the first frame that is asked for. */
+gp_ahead *gp_ahead_new(gp_reader *r);
+gp_came gp_ahead_take(gp_ahead *a, gp_call *c, void *to, bool first);
+/* Waits until r->fd can be read; false: nobody wants it any more. */
+bool gp_ahead_wait(gp_ahead *a, int fd);
+/* How many frames were dropped in all, now that no more are wanted. */
+uint64_t gp_ahead_end(gp_ahead *a, gp_call *c);
+void gp_ahead_free(gp_ahead *a);                       /* accepts NULL */
 
 #endif

@@ -12,9 +12,9 @@
  * NULL. GP_OK with *got set; GP_STOPPED; GP_FAILED with errno. */
 static gp_status from_stream(gp_reader *r, gp_call *c, char *to, int64_t n, int64_t *got)
 {
-    const gp_growbuf *room = &r->worker[c->worker].room;
+    const gp_growbuf *room = &r->worker[0].room;
     for (*got = 0; *got < n;) {
-        if (!gp_wait_fd(c, r->fd))
+        if (!(c ? gp_wait_fd(c, r->fd) : gp_ahead_wait(r->ahead, r->fd)))
             return GP_STOPPED;
         size_t left = (size_t)(n - *got);
         ssize_t k = to ? read(r->fd, to + *got, left)
@@ -59,57 +59,66 @@ static void open_stream(gp_reader *r)
 }
 
 /* One writer's frames. A frame of no rows: there are no more. */
-static gp_status live(gp_reader *r, gp_call *c, gp_frame *f, bool first)
+static gp_came live(gp_reader *r, gp_call *c, char *to, bool first)
 {
     const gp_read_opts *o = r->o;
-    gp_view *v = &f->out[0];
-    gp_type stored = gp_read_stored(o, &v->type);
-    int64_t row = (int64_t)gp_bytes(&stored) / v->type.dim[0], all = row * v->type.dim[0];
+    gp_type stored = gp_read_stored(o, &r->most);
+    int64_t row = (int64_t)gp_bytes(&stored) / stored.dim[0], all = row * stored.dim[0];
     int64_t skip = o->skip + r->before, skipped, got = 0;
 
     if (!first && poll(&(struct pollfd){ .fd = r->fd, .events = POLLIN }, 1, 0) == 0)
-        return GP_AGAIN;
+        return (gp_came){ .status = GP_AGAIN };
     gp_status s = from_stream(r, c, NULL, skip, &skipped);
     if (s == GP_OK && skipped == skip)
-        s = from_stream(r, c, v->data, all, &got);
+        s = from_stream(r, c, to, all, &got);
     if (s == GP_STOPPED)
-        return s;
+        return (gp_came){ .status = s };
+    gp_came came = { .status = s, .error = s == GP_FAILED ? errno : 0, .rows = got / row, .rest = got ? got % row : skipped };
     r->before = 0;
     r->ended = s == GP_FAILED || got < all;
-    int64_t rest = got ? got % row : skipped;
-    if (s == GP_FAILED) {
-        gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' cannot be read: %s",
-                (unsigned long long)f->index, o->path, strerror(errno));
-    } else if (r->ended && rest && o->tail == GP_TAIL_ERROR) {
-        gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' ends within a frame, %lld bytes after "
-                "its last whole row of %lld bytes: 'tail: ignore' leaves them out",
-                (unsigned long long)f->index, o->path, (long long)rest, (long long)row);
-        s = GP_FAILED;
+    if (s == GP_OK && r->ended && came.rest && o->tail == GP_TAIL_ERROR)
+        came.status = GP_FAILED;
+    return came;
+}
+
+gp_came gp_stream_next(gp_reader *r, gp_call *c, void *to, bool first)
+{
+    for (;;) {
+        if (r->ended && !r->o->reopen)
+            return (gp_came){ .status = GP_END };
+        if (r->fd < 0 || r->ended)
+            open_stream(r);
+        if (r->fd < 0)
+            return (gp_came){ .status = GP_FAILED, .error = errno, .none = true };
+        gp_came came = live(r, c, to, first);
+        if (came.status != GP_OK || came.rows)
+            return came;
     }
-    v->type.dim[0] = got / row;
-    f->name = r->stem[0];
-    return s;
 }
 
 /* A frame of a stream, whoever writes it. */
 gp_status gp_reader_stream(gp_reader *r, gp_call *c, gp_frame *f, bool first)
 {
-    int64_t rows = f->out[0].type.dim[0];
-    for (;;) {
-        if (r->ended && !r->o->reopen)
-            return GP_END;
-        if (r->fd < 0 || r->ended)
-            open_stream(r);
-        if (r->fd < 0) {
-            r->worker[c->worker].none = true;
-            gp_fail(c->errs, GP_E_RUN, r->o->at, "'%s' cannot be read: %s", r->o->path,
-                    errno == EBUSY ? "another run or stage of gpipe reads this FIFO, and each would get "
-                                     "a part of it" : strerror(errno));
-            return GP_FAILED;
-        }
-        f->out[0].type.dim[0] = rows;
-        gp_status s = live(r, c, f, first);
-        if (s != GP_OK || f->out[0].type.dim[0])
-            return s;
-    }
+    const gp_read_opts *o = r->o;
+    gp_view *v = &f->out[0];
+    gp_type stored = gp_read_stored(o, &r->most);
+    gp_came came = r->ahead ? gp_ahead_take(r->ahead, c, v->data, first) : gp_stream_next(r, c, v->data, first);
+    v->type.dim[0] = came.rows;
+    f->name = r->stem[0], f->time_ns = came.time_ns;
+    r->worker[c->worker].none |= came.none;
+    if (came.status != GP_FAILED)
+        return came.status;
+    if (came.none)
+        gp_fail(c->errs, GP_E_RUN, o->at, "'%s' cannot be read: %s", o->path,
+                came.error == EBUSY ? "another run or stage of gpipe reads this FIFO, and each would get "
+                                      "a part of it" : strerror(came.error));
+    else if (came.error)
+        gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' cannot be read: %s",
+                (unsigned long long)f->index, o->path, strerror(came.error));
+    else
+        gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' ends within a frame, %lld bytes after "
+                "its last whole row of %lld bytes: 'tail: ignore' leaves them out",
+                (unsigned long long)f->index, o->path, (long long)came.rest,
+                (long long)gp_bytes(&stored) / (long long)stored.dim[0]);
+    return GP_FAILED;
 }

@@ -156,7 +156,8 @@ bool gp_write_shape(gp_shape *s)
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
     s->any_length = o->to_stdout || !strncmp(o->path, "/dev/", 5);
-    s->serial = !o->numbered && !o->named;
+    bool bytes = !o->single && (o->as == GP_RAW || o->as == GP_NPY) && !o->to_stdout && !o->live;
+    s->serial = !o->numbered && !o->named && !(bytes && s->workers > 1);   /* `auto`: one, mostly the fastest */
     s->writes_from = o->if_exists == GP_NEXT ? INT64_MAX : o->start;
     int ns = gp_write_is_pictures(o) ? gp_picfile_of(o->as)->encode_ns[o->compression]
            : gp_rowsfile_of(o->as)   ? gp_rowsfile_of(o->as)->encode_ns[o->compression] : 0;

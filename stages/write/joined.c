@@ -11,8 +11,7 @@
 
 enum { RUN_BYTES = 1 << 20 };
 
-/* Writes the header of the joined file as it now is; its length stays the same. */
-static bool put_header(gp_writer *w, char why[GP_WHY])
+bool gp_writer_put_header(gp_writer *w, char why[GP_WHY])
 {
     char head[GP_NPY_HEADER_MAX];
     int fd = w->worker[0].file.fd;
@@ -56,7 +55,7 @@ bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY])
         return false;
     if (refused)
         return gp_why(why, "is not a regular file, on which 'live' has no effect");
-    return ok && (o->as != GP_NPY || put_header(w, why))
+    return ok && (o->as != GP_NPY || gp_writer_put_header(w, why))
         && (!o->live || w->worker[0].file.replaces || gp_outfile_publish(&w->worker[0].file, why));
 }
 
@@ -115,7 +114,7 @@ static bool append(gp_writer *w, struct iovec *v, int n, int64_t rows, char why[
     if (put_rows(f, v, n, why)) {
         w->joined.dim[0] += rows;
         w->size += bytes;
-        if (o->as != GP_NPY || put_header(w, why)) {
+        if (o->as != GP_NPY || gp_writer_put_header(w, why)) {
             if (w->joined.dim[0])
                 gp_outfile_worth(f);
             return true;
@@ -145,6 +144,16 @@ static bool spell(gp_writer *w, const gp_frame *f, int n, struct iovec *v, char 
     return true;
 }
 
+bool gp_writer_stacks(const gp_writer *w, gp_call *c, const gp_frame *f)
+{
+    const gp_view *in = &f->in[0];
+    return !(w->o->stack || w->o->pages) || in->type.dim[0] == in->rows
+        || gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' cannot stack a frame of %lld row%s on frames of %lld: "
+                   "%s, or leave it out before (a group has 'tail: drop'; a script returns 'drop')",
+                   (unsigned long long)f->index, w->o->path, (long long)in->type.dim[0], gp_plural(in->type.dim[0]),
+                   (long long)in->rows, w->o->pages ? "give each frame a file" : "set 'stack: false'");
+}
+
 /* A file with a gap is useless, so any error ends the run. */
 bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
 {
@@ -154,6 +163,10 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
     size_t bytes = 0;
     int64_t rows = 0;
     int k = 0;
+    if (w->workers > 1 && !gp_wait_turn(c)) {
+        f[0].status = GP_DROP;
+        return true;
+    }
     if ((f[0].status = reach_joined(w, c, why)) != GP_OK)
         return f[0].status == GP_STOPPED
             || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
@@ -162,13 +175,8 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
         bool partial = (o->stack || o->pages) && in->type.dim[0] != in->rows;
         if (partial && k)
             break;                     /* first those before it */
-        if (partial)
-            return gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' cannot stack a frame of "
-                           "%lld row%s on frames of %lld: %s, or leave it out before (a group has "
-                           "'tail: drop'; a script returns 'drop')",
-                           (unsigned long long)f[k].index, o->path, (long long)in->type.dim[0],
-                           gp_plural(in->type.dim[0]), (long long)in->rows,
-                           o->pages ? "give each frame a file" : "set 'stack: false'");
+        if (!gp_writer_stacks(w, c, &f[k]))
+            return false;
         v[k] = (struct iovec){ in->data, gp_bytes(&in->type) };
         bytes += v[k].iov_len;
         rows += o->stack || o->pages ? 1 : in->type.dim[0];

@@ -1,11 +1,12 @@
 /* writer.h - what the files of the kind `write` share: its options, and what it has open.
  *
  * check.c is what can be said before a run; single.c writes one file a frame, by any number of workers; joined.c writes
- * all frames to one file, or to standard output, by one. Functions that return bool put into `why` how the sentence
+ * all frames to one file, or to standard output, by one; ranges.c to one file, by several. Functions that return bool put into `why` how the sentence
  * goes on that begins with the file's name. */
 #ifndef GP_WRITER_H
 #define GP_WRITER_H
 
+#include <pthread.h>
 #include "base/filetable.h"
 #include "picture_file.h"
 #include "rows_file.h"
@@ -35,6 +36,9 @@ typedef struct gp_write_opts {
 typedef struct gp_write_worker {
     gp_outfile file;
     gp_growbuf encoded;        /* pictures and text */
+    bool writes;               /* a frame, which has the place `at` in the joined file, behind so many rows; */
+    size_t at;                 /* with gp_writer.lock */
+    int64_t rows;
 } gp_write_worker;
 
 typedef struct gp_writer {
@@ -49,6 +53,13 @@ typedef struct gp_writer {
     size_t head, size;         /* bytes of its header, and of all that is whole */
     gp_rows_out *rows;         /* of a format that is not plain bytes; NULL: it is */
     bool began;                /* a frame came, be it one of no rows */
+    /* Where several workers write the joined file: */
+    bool ranges;               /* they do, each a range of it */
+    bool maps;                 /* they copy into it */
+    pthread_mutex_t lock;      /* of `began`, `end`, of ranges */
+    size_t end;                /* of the last range, */
+    int64_t rows_end;          /* in rows */
+    pthread_mutex_t settling;  /* of `size` and `joined`, which only grow over ranges that lie one behind the other */
 } gp_writer;
 
 /* check.c: of the kind. */
@@ -72,5 +83,16 @@ bool gp_writer_single(gp_writer *w, gp_call *c, gp_frame *f);
 bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY]);
 bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n);
 bool gp_writer_finish(gp_call *c);
+/* Can a frame be a row of a stacked file? Else an error is added. */
+bool gp_writer_stacks(const gp_writer *w, gp_call *c, const gp_frame *f);
+/* Writes the header of the joined file as it now is; its length stays the same. */
+bool gp_writer_put_header(gp_writer *w, char why[GP_WHY]);
+
+/* ranges.c: the same by several workers. When it is open; of each frame, in order; once it has its range; what stays
+ * of a file that does not come to its end. */
+void gp_ranges_open(gp_writer *w);
+void gp_ranges_reserve(gp_call *c, const gp_frame *f);
+bool gp_ranges_write(gp_writer *w, gp_call *c, gp_frame *f);
+void gp_ranges_cut(gp_writer *w);
 
 #endif

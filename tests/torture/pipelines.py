@@ -51,7 +51,7 @@ stages:
   - {use: read, path: a.npy, out: a}
   - {use: scale, a: 2}
   - {use: lua, script: copy.lua, workers: 3}
-  - {use: write, path: "${env:OUT}/joined.npy"}
+  - {use: write, path: "${env:OUT}/joined.npy", workers: 4}
   - {name: each, use: write, in: a, path: "${env:OUT}/each/%05d.raw", workers: 2}
 """, "--report $OUT/report.json --trace $OUT/trace.json", frames={"joined.npy": 256}),
 
@@ -101,7 +101,7 @@ stages:
   - {use: gray}
   - {use: lua, script: fails.lua, workers: 2}
   - {use: write, path: "${env:OUT}/each/%05d.npy"}
-  - {name: all, use: write, in: lua, path: "${env:OUT}/joined.raw"}
+  - {name: all, use: write, in: lua, path: "${env:OUT}/joined.raw", workers: 2}
 """, frames={"joined.raw": 8 * 6 * 4}),
 
     Pipeline("stop", """depth: 3

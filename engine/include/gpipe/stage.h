@@ -400,6 +400,8 @@ bool gp_wait_until(gp_call *c, int64_t t_ns);
 /* Of a stage with several workers: waits until all frames before that of this call are done. False: one of them was the
  * end, or failed for good, and what becomes of this frame does not matter. With one worker it does not wait. */
 bool gp_wait_turn(gp_call *c);
+/* Of a source: `n` more frames came for which there was no room. They have no number, and count as dropped. */
+void gp_source_dropped(gp_call *c, uint64_t n);
 /* Of the frames of this call, `index` is now being worked on; for the watchdog. */
 void gp_working_on(gp_call *c, uint64_t index);
 /* True once the run is being cancelled: long loops should then return. */
@@ -597,6 +599,11 @@ typedef struct gp_kind {
 
     /* Of one kind of gpipe's own (struct gp_fuse is not public): makes its opts of those of several stages. */
     bool (*fuse)(struct gp_fuse *f);
+
+    /* Optional, host, of a sink that has several workers: called for each frame that run() is then called for, by the
+     * same worker, in the order of frames and one at a time, so that each can be given its place in what is written.
+     * The stage's lock is held: it must not wait, nor fail. */
+    void (*reserve)(gp_call *c, const gp_frame *f);
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

@@ -1,0 +1,214 @@
+/* test_when_full.c - streams that do not wait: `when_full: drop`. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "iotest.h"
+
+Suite *suite_when_full(void);
+
+enum { FRAME = 1 << 16 };              /* bytes: 64 are in the queue at most */
+
+static void set_up(void)
+{
+    char path[600], lua[900];
+    io_set_up();
+    ck_assert_int_eq(mkfifo(io_path("fifo", path), 0600), 0);
+    pipe_text(io_dir, "hold.lua", TEXT(lua, "function process(f, x, y)\n  y:copy(x)\n"
+                                       "  while f.index == 0 and not io.open('%s/go') do end\nend\n", io_dir));
+}
+
+#define READ "depth: 3\nbuffers: {x: {dtype: i32, shape: [16, 1024]}}\nstages:\n  - {use: read, path: fifo, out: x%s}\n"
+#define HOLD "  - {use: lua, script: hold.lua}\n"
+#define WRITE "  - {use: write, path: 'out/%%d.raw', durable: none}\n"
+
+typedef struct job { int frames, tail; bool ends; int cancel; } job;
+
+static void put(int fd, int frame, size_t n)
+{
+    static int data[FRAME / 4];
+    for (int i = 0; i < FRAME / 4; i++)
+        data[i] = frame;
+    for (size_t at = 0; at < n;) {
+        ssize_t k = write(fd, (char *)data + at, n - at);
+        if (k < 0 && errno == EPIPE)
+            return;
+        ck_assert_int_gt(k, 0);
+        at += (size_t)k;
+    }
+}
+
+/* Writes its frames, each in one piece, before the pipeline goes on. */
+static void send(gp_pipeline *p, void *arg)
+{
+    job *j = arg;
+    char path[600];
+    signal(SIGPIPE, SIG_IGN);
+    int fd = open(io_path("fifo", path), O_WRONLY);
+    ck_assert_int_ge(fd, 0);
+    for (int i = 0; i < j->frames; i++)
+        put(fd, i, FRAME);
+    if (j->tail)
+        put(fd, j->frames, (size_t)j->tail);
+    pipe_text(io_dir, "go", "");
+    if (j->ends)
+        close(fd);
+    gp_account a = { 0 };
+    while (!j->ends && a.out < 3) {
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        gp_accounts(p, &a, 1);
+    }
+    if (j->cancel)
+        gp_cancel(p, j->cancel);
+}
+
+/* The number that file out/N.raw has in each place, which are `rows` rows. */
+static int number_in(int n, int rows)
+{
+    char name[40];
+    size_t bytes;
+    int *data = (int *)(void *)pipe_read(io_dir, TEXT(name, "out/%d.raw", n), &bytes), first;
+    ck_assert_msg(data != NULL, "no %s", name);
+    ck_assert_uint_eq(bytes, (size_t)rows * 4096);
+    first = *data;
+    for (size_t i = 0; i < bytes / 4; i++)
+        ck_assert_int_eq(data[i], first);
+    free(data);
+    return first;
+}
+
+static pipe_result go(const char *options, const char *behind, job *j)
+{
+    char y[900];
+    snprintf(y, sizeof y, READ "%s" WRITE, options, behind);
+    return pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, send, j);
+}
+
+/* While a stage holds back frame 0 its writer is not held up. Of what was dropped nobody sees a part. */
+START_TEST(drops)
+{
+    char says[200];
+    job j = { .frames = 300, .ends = true, .tail = _i ? FRAME / 2 : 0 };
+    pipe_result r = go(", when_full: drop", HOLD, &j);
+    const gp_account *a = &r.account[0];
+    int last = -1;
+    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+    ck_assert_uint_eq(a->in, 300u + (_i != 0));
+    ck_assert_uint_ge(a->dropped, 300 - 64 - 3 * 3);
+    ck_assert_uint_eq(a->in, a->out + a->dropped);
+    ck_assert_uint_eq(a->failed + a->cancelled, 0);
+    ck_assert_int_eq(io_files("out"), (int)a->out);
+    for (int i = 0; i < (int)a->out; i++) {
+        bool tail = _i && i == (int)a->out - 1;
+        int is = number_in(i, tail ? 8 : 16);
+        ck_assert_int_gt(is, last);
+        last = is;
+    }
+    ck_assert_int_eq(number_in(0, 16), 0);
+    ck_assert(!_i || last == 300);
+    TEXT(says, "fifo': %d frames came when there was no room, and were dropped ('when_full: drop')", (int)a->dropped);
+    ck_assert_msg(r.errs.n == 1 && strstr(io_error(&r), says) && r.errs.e[0].code == GP_E_WARN, "%s", io_error(&r));
+    ck_assert_int_eq(r.errs.e[0].at.line, 4);
+}
+END_TEST
+
+/* What there is room for comes through, in order, and its times do not go back. */
+START_TEST(drops_nothing)
+{
+    job j = { .frames = 40, .ends = true };
+    pipe_text(io_dir, "go", "");
+    pipe_text(io_dir, "hold.lua", "local last = 0\nfunction process(f, x, y)\n  y:copy(x)\n"
+              "  if f.time < last or f.time < 1e9 or f.name ~= 'fifo' then error('a wrong time') end\n  last = f.time\nend\n");
+    pipe_result r = go(", when_full: drop", HOLD, &j);
+    ck_assert_msg(r.outcome == GP_DONE && !r.errs.n, "%s", io_error(&r));
+    ck_assert_uint_eq(r.account[0].out, 40);
+    ck_assert_uint_eq(r.account[0].in, 40);
+    for (int i = 0; i < 40; i++)
+        ck_assert_int_eq(number_in(i, 16), i);
+}
+END_TEST
+
+START_TEST(ends_within_a_row)
+{
+    job j = { .frames = 5, .ends = true, .tail = 5000 };
+    pipe_text(io_dir, "go", "");
+    pipe_result r = go(_i ? ", when_full: drop, tail: ignore" : ", when_full: drop", HOLD, &j);
+    ck_assert_int_eq(r.outcome, _i ? GP_DONE : GP_ERROR);
+    ck_assert_uint_eq(r.account[0].out, 5u + (_i != 0));
+    if (_i)
+        ck_assert_int_eq(number_in(5, 1), 5);
+    else
+        ck_assert_msg(strstr(io_error(&r), "frame 5: '") && strstr(io_error(&r), "ends within a frame, 904 bytes after"), "%s",
+                      io_error(&r));
+}
+END_TEST
+
+START_TEST(so_many_frames)
+{
+    job j = { .frames = 20, .ends = true };
+    pipe_text(io_dir, "go", "");
+    pipe_result r = go(", when_full: drop, frames: 7", HOLD, &j);
+    ck_assert_msg(r.outcome == GP_DONE && !r.errs.n, "%s", io_error(&r));
+    ck_assert_uint_eq(r.account[0].out, 7);
+    ck_assert_int_eq(number_in(6, 16), 6);
+}
+END_TEST
+
+/* Its writer says no more, and does not close it. */
+START_TEST(stopped)
+{
+    job j = { .frames = 200, .cancel = _i };
+    pipe_result r = go(", when_full: drop", HOLD, &j);
+    const gp_account *a = &r.account[0];
+    ck_assert_msg(r.outcome == (_i == 1 ? GP_DRAINED : GP_NOT_DRAINED) || r.outcome == GP_DRAINED, "%d", (int)r.outcome);
+    ck_assert_uint_eq(a->in, a->out + a->dropped + a->cancelled);
+    ck_assert_uint_gt(a->dropped, 0);
+    ck_assert_int_eq(io_files("out"), (int)a->out);
+}
+END_TEST
+
+/* The frames of the next writer go on behind those of the first. */
+static void send_twice(gp_pipeline *p, void *arg)
+{
+    job j = *(job *)arg;
+    gp_account a = { 0 };
+    send(p, &j);
+    while (a.out < 4) {
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        gp_accounts(p, &a, 1);
+    }
+    send(p, &j);
+}
+
+START_TEST(another_writer)
+{
+    char y[700];
+    job j = { .frames = 4, .ends = true };
+    pipe_text(io_dir, "go", "");
+    snprintf(y, sizeof y, READ WRITE, ", when_full: drop, reopen: true, frames: 8");
+    pipe_result r = pipe_run_with(io_dir, y, "cpu", NULL, (gp_run_options){ 0 }, send_twice, &j);
+    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+    for (int i = 0; i < 8; i++)
+        ck_assert_int_eq(number_in(i, 16), i % 4);
+}
+END_TEST
+
+Suite *suite_when_full(void)
+{
+    Suite *s = suite_create("when_full");
+    TCase *tc = tcase_create("drop");
+    tcase_set_timeout(tc, 120);
+    tcase_add_checked_fixture(tc, set_up, io_tear_down);
+    tcase_add_loop_test(tc, drops, 0, 2);
+    tcase_add_test(tc, drops_nothing);
+    tcase_add_loop_test(tc, ends_within_a_row, 0, 2);
+    tcase_add_test(tc, so_many_frames);
+    tcase_add_loop_test(tc, stopped, 1, 3);
+    tcase_add_test(tc, another_writer);
+    suite_add_tcase(s, tc);
+    return s;
+}
