@@ -233,8 +233,8 @@ check: deps
 	+@$(again) check-built
 INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
 TORTURE := $(if $(T)$(SAN)$(filter 1,$(STATIC)),,$B/tests/torture/shim.so)
-# Side by side: the suites in four parts, with T those alone, and what uses the command. The rest has the machine for itself.
-PARTS := $(if $(T),1,1 2 3 4)
+# Side by side: the suites in parts, with T those alone, and what uses the command. The rest has the machine for itself.
+PARTS := $(if $(T),$(if $(word 2,$(T)),1 2,1),1 2 3 4)
 BESIDE := $(if $(T),,replay cli live ends pictures recordings page)
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tests/fuzz/replay) $(INJECT) $(TORTURE)
 	+@$(again) -k $(PARTS:%=units-%) $(BESIDE:%=check-%)

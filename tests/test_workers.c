@@ -338,7 +338,8 @@ START_TEST(the_machine_decides)
     gp_machine m;
     gp_machine_fixed(&m, 0);
     m.cpus = choices[_i].cpus, m.memory = choices[_i].mib << 20;
-    gp_config config = { .registry = registry, .machine = &m };
+    const char *apart[] = { "fuse=none" };
+    gp_config config = { .registry = registry, .machine = &m, .set = apart, .nset = 1 };
     gp_pipeline *p = gp_compile(choices[_i].yaml, strlen(choices[_i].yaml), "workers.yaml", &config, &errs);
     ck_assert_msg(p != NULL, "%s: %s", choices[_i].what, errs.e[0].msg);
     const gp_graph *g = gp_pipeline_plan(p)->graph;
