@@ -80,7 +80,7 @@ LIBS    += -L$(CUROOT)/lib64 -lcudart_static
 FATBIN  := $(KERNELS:%.cu=$B/%.fatbin)
 EMBED   += kernels/resident.h kernels/map.h kernels/slide.h kernels/join.h kernels/fold.h kernels/expr_ops.h $(KERNELS)
 endif
-S       := $(if $(T),-$(subst $() ,-,$(T)))
+S       := $(if $(T),-some)
 SUITES  := $(if $(T),$(T:%=tests/test_%.c),$(sort $(wildcard tests/test_*.c)))
 ifneq ($(filter-out $(wildcard tests/test_*.c),$(SUITES)),)
 $(error no suite $(patsubst tests/test_%.c,'%',$(filter-out $(wildcard tests/test_*.c),$(SUITES))); \
