@@ -1,4 +1,4 @@
-/* read.c - frames from files, a FIFO or standard input.
+/* read.c - frames from files, a FIFO, standard input or a process.
  *
  * shape() finds out what the files hold; run() looks again and checks that this has not changed. Raw and .npy data are
  * read straight into the slot. See read/reader.h. */
@@ -16,7 +16,9 @@ static void close_reader(void *state)
     if (!r)
         return;
     gp_ahead_free(r->ahead);
-    if (r->fd > STDIN_FILENO)
+    if (r->process)
+        gp_process_stop(r->process);
+    else if (r->fd > STDIN_FILENO)
         close(r->fd);
     if (r->open)
         gp_piece_release(r->now);
@@ -56,7 +58,12 @@ static bool open_reader(const gp_open *g, void **state)
         ok = (r->stem[i] = strndup(stem, len));
     }
     ok = ok && (o->when_full == GP_FULL_WAIT || (r->ahead = gp_ahead_new(r)));
-    return ok || gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
+    if (!ok)
+        return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
+    char why[GP_WHY];
+    if (o->command.n && !(r->process = gp_process_start(o->command.v, o->folder, false, why)))
+        return gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
+    return true;
 }
 
 /* Pairs of whole numbers -> c64, in place: the last one first, as it takes more room. */
@@ -127,18 +134,21 @@ static void advise(gp_advice *a)
 
 static const gp_port out[] = {
     { "out", .help = "declared under 'buffers:', else: a picture or a file of a list is one frame; a "
-                     "single .npy, and any .tif, is cut at each index of axis 0 (a 1-D one, a recording and text have to be "
+                     "single .npy, and any .tif, is cut at each index of axis 0 (a 1-D one, a recording, text and streams have to be "
                      "declared)" },
     { 0 }
 };
 
 static const gp_opt options[] = {
-    { GP_PATH(gp_read_opts, path), .required = true,
+    { GP_PATH(gp_read_opts, path), .required = true, .choices = "command",
       .help = "a file; a glob ('*.png'), in byte order; a number ('img_%05d.png'), all that are there, "
               "from the lowest on; a FIFO, or stdin" },
+    { GP_TEXTS(gp_read_opts, command),
+      .help = "in place of a path: a program and its arguments, as a list, whose standard output is read" },
     { GP_ENUM(gp_read_opts, format), .def = "auto", .choices = GP_FORMATS,
       .help = "auto: .npy, .npz, pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm), .tif .tiff .btf, recordings "
-              "(.wav .rf64 .flac .ogg .oga .aiff .aif .aifc) and text (.csv .tsv .jsonl .ndjson) by the file's extension, all else is "
+              "(.wav .rf64 .flac .ogg .oga .aiff .aif .aifc), text (.csv .tsv .jsonl .ndjson) and video (.y4m) by the file's "
+              "extension, all else is "
               "raw; which picture or recording it is, its first bytes say" },
     { GP_INT(gp_read_opts, offset), .min = 0, .max = 1e15, .unit = "bytes",
       .help = "raw: where the data begin in each file" },
@@ -171,7 +181,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_read = {
     GP_KIND("read"),
-    .help = "frames from pictures, recordings, text, .npy, raw files, FIFOs, stdin",
+    .help = "frames from pictures, video, sound, text, .npy, raw, stdin, programs",
     .out = out,
     .opts = options, .opts_size = sizeof(gp_read_opts),
     .max_run = MAX_RUN, .by_number = true,

@@ -1,4 +1,4 @@
-/* write.c - frames to files or standard output.
+/* write.c - frames to files, standard output or a process.
  *
  * A path with %05d or %n is one file a frame, and any number of workers may
  * write; otherwise frames are joined along axis 0 in one file, which gets its
@@ -33,6 +33,7 @@ static void close_writer(void *state)
     gp_outfile_drop(&w->held);
     pthread_mutex_destroy(&w->settling);
     pthread_mutex_destroy(&w->lock);
+    gp_process_stop(w->process);
     free(w->worker);
     free(w);
 }
@@ -72,7 +73,12 @@ static bool open_writer(const gp_open *g, void **state)
                                                                   : GP_DURABLE_END_ALONE;
     if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
-    bool ok = o->to_stdout ? gp_outfile_lend(&w->worker[0].file, STDOUT_FILENO, why)
+    if (gp_write_is_video(o))
+        w->nbegin = gp_rowsfile_of(o->as)->begin(&o->rows, &g->in[0], w->begin);
+    if (o->command.n && !(w->process = gp_process_start(o->command.v, o->folder, true, why)))
+        return gp_fail(g->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
+    bool ok = w->process   ? gp_outfile_lend(&w->worker[0].file, gp_process_fd(w->process), why)
+            : o->to_stdout ? gp_outfile_lend(&w->worker[0].file, STDOUT_FILENO, why)
             : o->single    ? gp_writer_hold(w, why) && gp_writer_find_first(w, why)
                            : gp_writer_open_joined(w, &g->in[0], why);
     if (ok && !o->single)
@@ -94,7 +100,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
 static void advise(gp_advice *a)
 {
     const gp_write_opts *o = a->opts;
-    if (!gp_write_is_pictures(o) && !gp_rowsfile_of(o->as))
+    if (!gp_write_is_pictures(o) && (!gp_rowsfile_of(o->as) || gp_write_is_video(o)))
         strcpy(a->text, "write a smaller type, or less of each frame");
     else if ((gp_picfile_takes(o->as, "compression") || o->pages) && o->compression > 0)
         a->opt = "compression", strcpy(a->value, o->compression > 1 ? "1" : "0");
@@ -103,17 +109,20 @@ static void advise(gp_advice *a)
 }
 
 static const gp_port in[] = {
-    { "in", GP_ACCEPT_ANY, .help = "frames; PNG, PNM: u8 or u16; JPEG: u8; TIFF: all but c64; PFM, Ogg: f32; WAV, AIFF: "
+    { "in", GP_ACCEPT_ANY, .help = "frames; PNG, PNM, y4m: u8 or u16; JPEG: u8; TIFF: all but c64; PFM, Ogg: f32; WAV, AIFF: "
       "i16, i32, f32 or f64; FLAC: i16, i32; text: all but f16 and c64" }, { 0 }
 };
 
 static const gp_opt options[] = {
-    { GP_PATH(gp_write_opts, path), .required = true,
+    { GP_PATH(gp_write_opts, path), .required = true, .choices = "command",
       .help = "one file a frame with %05d (its number) or %n (its source file's name), else one "
               "file for all; or stdout" },
+    { GP_TEXTS(gp_write_opts, command),
+      .help = "in place of a path: a program and its arguments, as a list, which reads frames at its standard input" },
     { GP_ENUM(gp_write_opts, format), .def = "auto", .choices = GP_FORMATS,
       .help = "auto: .npy, pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm), .tif .tiff .btf, recordings (.wav .rf64 "
-              ".flac .ogg .oga .aiff .aif .aifc) and text (.csv .tsv .jsonl .ndjson) by the file's extension, all else is raw" },
+              ".flac .ogg .oga .aiff .aif .aifc), text (.csv .tsv .jsonl .ndjson) and video (.y4m) by the file's extension, "
+              "all else is raw" },
     { GP_BOOL(gp_write_opts, stack), .help = "one .npy or text for all: join frames along a new axis 0" },
     { GP_BOOL(gp_write_opts, live),
       .help = "one file for all has its name from the start (where it replaces one, from frame 0 "
@@ -128,8 +137,17 @@ static const gp_opt options[] = {
     { GP_INT(gp_write_opts, compression), .def = "3", .min = 0, .max = 9,
       .help = "png, tiff: 0 is fast, 9 is small; a TIFF is not compressed where this is not said" },
     { GP_INT(gp_write_opts, quality), .def = "90", .min = 1, .max = 100, .help = "jpeg, ogg: 1 is small, 100 is good" },
-    { GP_ENUM(gp_write_opts, subsampling), .def = "4:2:0", .choices = GP_SUBSAMPLING,
-      .help = "jpeg: how many pixels share a colour: four, two side by side, none" },
+    { GP_ENUM(gp_write_opts, subsampling), .def = "4:2:0", .choices = GP_SUBSAMPLING "|mono",
+      .help = "jpeg, y4m: how many pixels share a colour: four, two side by side, none; y4m: without colours. Of y4m "
+              "frames with 3 axes are 4:4:4 where it is not said" },
+    { GP_TEXT(gp_write_opts, frame_rate), .def = "", .unit = "Hz",
+      .help = "y4m: frames a second, 25 or 30000/1001; required, as a frame does not say it" },
+    { GP_TEXT(gp_write_opts, pixel_aspect), .def = "1:1",
+      .help = "y4m: the width of a pixel to its height; 0:0: not said" },
+    { GP_ENUM(gp_write_opts, siting), .def = "jpeg", .choices = GP_Y4M_SITING,
+      .help = "y4m, 4:2:0: where colours lie: between four pixels, beside the left two, on the left ones as in DV" },
+    { GP_INT(gp_write_opts, bits), .min = 0, .max = 16,
+      .help = "y4m: how many of a value's bits are used; 0: 8 of u8, 16 of u16" },
     { GP_INT(gp_write_opts, sample_rate), .min = 1, .max = 1e9, .unit = "Hz",
       .help = "wav, flac, ogg, aiff: rows a second; required, as a frame does not say it" },
     { 0 }
@@ -137,7 +155,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_write = {
     GP_KIND("write"),
-    .help = "frames to pictures, recordings, text, .npy, raw files or stdout",
+    .help = "frames to pictures, video, sound, text, .npy, raw, stdout, programs",
     .in = in,
     .opts = options, .opts_size = sizeof(gp_write_opts),
     .max_run = GP_WRITE_RUN,

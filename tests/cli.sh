@@ -242,6 +242,27 @@ if python3 tests/compare_beats.py "$tmp/beats.jsonl" tests/ref/beats.npy >"$tmp/
 expect 'own kernel' 0 'out' "$GPIPE" run examples/own-kernel/own-kernel.yaml --set vars.out="$tmp/own"
 [ "$(ls "$tmp/own" | wc -l)" -eq 4 ] && ok || bad 'own-kernel made no pictures'
 
+expect 'video: made' 0 'out' "$GPIPE" run examples/video/make.yaml --set vars.out="$tmp/video"
+cmp -s "$tmp/video/noisy.y4m" examples/video/noisy.y4m && ok || bad 'make.yaml did not make noisy.y4m'
+expect 'video: denoised' 0 '16 out' "$GPIPE" run examples/video/denoise.yaml --set vars.out="$tmp/video"
+head -1 "$tmp/video/clean.y4m" | grep -qx 'YUV4MPEG2 W96 H64 F25:1 Ip A1:1 C420jpeg' && ok || bad 'clean.y4m has another header'
+# through a pipe, and from what the command itself writes
+cat >"$tmp/video.yaml" <<'Y'
+buffers: {v: {dtype: u8, shape: [96, 96]}}
+stages:
+  - {use: read, path: stdin, format: y4m, out: v}
+  - {use: write, path: stdout, format: y4m, frame_rate: 25}
+Y
+"$GPIPE" run -q "$tmp/video.yaml" <examples/video/noisy.y4m 2>"$tmp/stderr" | cmp -s - examples/video/noisy.y4m \
+    && ok || bad 'y4m by stdin and stdout'
+cat >"$tmp/itself.yaml" <<Y
+buffers: {v: {dtype: u8, shape: [96, 96]}}
+stages:
+  - {use: read, command: [sh, -c, 'exec "$GPIPE" run -q video.yaml <"$PWD/examples/video/noisy.y4m"'], format: y4m, out: v}
+  - {use: write, command: [cat], format: y4m, frame_rate: 25}
+Y
+"$GPIPE" run -q "$tmp/itself.yaml" 2>"$tmp/stderr" | cmp -s - examples/video/noisy.y4m && ok || bad 'y4m by processes'
+
 # every YAML block of README.md, in a folder with what they read; other code is called
 # as its first line says
 mkdir "$tmp/readme"

@@ -31,7 +31,7 @@ static const struct { const char *yaml, *text; } refused[] = {
     { IN("stdin"), "declare dtype and shape" },
     { AS("dtype: u8, shape: [2]", "read, path: a.MP3"), "gpipe reads no .mp3 files" },
     { IN("two.npy") "  - {use: write, path: '%d.gif'}\n", "gpipe writes no .gif files" },
-    { "stages:\n  - {use: read, path: stdin, format: npy}\n", "only raw data can be read" },
+    { "stages:\n  - {use: read, path: stdin, format: npy}\n", "only raw data and y4m can be read" },
     { "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
       "  - {use: read, path: stdin, loop: true, out: x}\n", "cannot be read twice" },
     { IN("one.npy"), "how many elements make a frame" },
@@ -64,7 +64,7 @@ static const struct { const char *yaml, *text; } refused[] = {
     { AS("dtype: u8, shape: [2, 3, 5]", "generate, frames: 1")
       "  - {use: write, path: x.png}\n", "PNG holds frames of shape" },
     { IN("two.npy") "  - {use: write, path: stdout, format: npy}\n",
-      "only raw data and text can be written to stdout" },
+      "only raw data, text and y4m can be written to stdout" },
     { IN("two.npy") "  - {use: write, path: a.raw, stack: true}\n", "'stack'" },
     { IN("two.npy") "  - {use: write, path: '%d.npy', stack: true}\n",
       "'stack'" },

@@ -9,6 +9,7 @@ static const char *const opt_types[] = {
     [GP_OPT_TEXT] = "text", [GP_OPT_PATH] = "path", [GP_OPT_ENUM] = "word",
     [GP_OPT_DTYPE] = "dtype", [GP_OPT_TIME] = "time", [GP_OPT_INTS] = "integers",
     [GP_OPT_FLOATS] = "numbers", [GP_OPT_NODE] = "yaml",
+    [GP_OPT_TEXTS] = "texts",
 };
 
 static const char *runs_on(const gp_kind *k)
@@ -72,6 +73,12 @@ static void print_range(FILE *to, const gp_opt *o)
         fprintf(to, ", at most %.15g%s", o->max * scale, unit);
 }
 
+/* The option that may stand in the place of this one, or NULL. */
+static const char *instead(const gp_opt *o)
+{
+    return o->type == GP_OPT_ENUM ? NULL : o->choices;
+}
+
 static void print_option(FILE *to, const gp_opt *o)
 {
     fprintf(to, "  %-12s  %s\n  %-12s    %s", o->name, o->help, "",
@@ -80,7 +87,7 @@ static void print_option(FILE *to, const gp_opt *o)
         fprintf(to, " [%s]", o->unit);
     print_range(to, o);
     if (o->required)
-        fprintf(to, ", required");
+        fprintf(to, ", required%s%s", instead(o) ? " unless there is " : "", instead(o) ? instead(o) : "");
     else if (o->def && *o->def)
         fprintf(to, ", default %s", o->def);
     fprintf(to, "\n");
@@ -113,7 +120,8 @@ static void print_markdown(const gp_registry *registry)
     for (int i = 0; (k = gp_kind_at(registry, i)); i++) {
         printf("| `%s` | %s | %s |", k->name, runs_on(k), k->help);
         for (const gp_opt *o = k->opts; o && o->name; o++)
-            printf("%s `%s`%s", o == k->opts ? "" : ",", o->name, o->required ? " (required)" : "");
+            printf(instead(o) ? "%s `%s` (or `%s`)" : "%s `%s`%s", o == k->opts ? "" : ",", o->name,
+                   instead(o) ? instead(o) : o->required ? " (required)" : "");
         printf(" |\n");
     }
 }
@@ -146,7 +154,7 @@ static void json_option(gp_json *j, const gp_opt *o)
     gp_json_str(j, "name", o->name);
     gp_json_str(j, "type", opt_types[o->type]);
     gp_json_str(j, "default", o->def);
-    gp_json_str(j, "choices", o->choices);
+    gp_json_str(j, "choices", o->type == GP_OPT_ENUM ? o->choices : NULL);
     gp_json_str(j, "unit", o->unit);
     gp_json_str(j, "help", o->help);
     gp_json_bool(j, "required", o->required);

@@ -15,12 +15,6 @@ const char *gp_lacks_colon(gp_arena *a, const gp_node *key, const gp_node *item,
     return gp_format(a, "%s: %s", name, *rest ? rest : "...");
 }
 
-/* A required option that the stage does not give. */
-static bool is_due(const gp_opt *o, const gp_node *stage)
-{
-    return o->required && !gp_node_get(stage, o->name);
-}
-
 const char *gp_option_hint(gp_arena *a, const gp_kind *kind, const gp_node *stage, int i, const char *const *others)
 {
     const gp_node *key = stage->key[i];
@@ -28,7 +22,7 @@ const char *gp_option_hint(gp_arena *a, const gp_kind *kind, const gp_node *stag
     gp_near near = GP_NEAR(key->text);
     for (int rest = 0; rest < 2; rest++)           /* those that are due first: the first of the nearest is taken */
         for (const gp_opt *o = kind->opts; o && o->name; o++)
-            if (is_due(o, stage) != rest) {
+            if (gp_option_is_due(o, stage) != rest) {
                 gp_near_try(&near, o->name);
                 due = due || rest ? due : o->name;
                 colon = colon ? colon : gp_lacks_colon(a, key, stage->item[i], o->name);

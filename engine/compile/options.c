@@ -244,6 +244,8 @@ size_t gp_opt_size(gp_opt_type t)
         return sizeof(gp_ints);
     case GP_OPT_FLOATS:
         return sizeof(gp_floats);
+    case GP_OPT_TEXTS:
+        return sizeof(gp_texts);
     case GP_OPT_TEXT:
     case GP_OPT_PATH:
     case GP_OPT_NODE:
@@ -294,6 +296,31 @@ static bool text_option(gp_reader *r, const gp_opt *o, const gp_node *n, const c
     return *field != NULL;
 }
 
+/* A single value as the list that may be meant: its words. */
+static const char *as_list(gp_arena *a, const char *s)
+{
+    const char *list = "";
+    for (size_t len; s += strspn(s, " "), *s; s += len) {
+        len = strcspn(s, " ");
+        list = gp_format(a, "%s%s%.*s", list, *list ? ", " : "", (int)len, s);
+    }
+    return list;
+}
+
+static bool texts(gp_reader *r, const gp_node *n, gp_texts *field)
+{
+    if (n->kind == GP_SCALAR)
+        return WRONG(r, n, "must be a list, not a single value: [%.200s]", as_list(r->arena, n->text));
+    if (n->kind != GP_LIST)
+        return WRONG(r, n, "must be a list, not a %s", kind_word(n));
+    const char **v = GP_NEW(r->arena, const char *, n->n + 1);
+    bool ok = true;
+    for (int k = 0; k < n->n; k++)
+        ok &= (v[k] = gp_read_text(r, n->item[k])) != NULL;
+    *field = (gp_texts){ n->n, v };
+    return ok;
+}
+
 /* What a kind may evaluate in shape() and at each launch is parsed now. */
 static void keep_all(gp_arena *a, const gp_node *n)
 {
@@ -339,6 +366,8 @@ bool gp_opt_read(gp_reader *r, const gp_opt *o, const gp_node *n, void *field)
     case GP_OPT_INTS:
     case GP_OPT_FLOATS:
         return numbers(r, o, n, field);
+    case GP_OPT_TEXTS:
+        return texts(r, n, field);
     case GP_OPT_NODE:
         keep_all(r->arena, n);
         *(const gp_node **)field = n;
@@ -369,6 +398,12 @@ bool gp_opt_default(gp_reader *r, const gp_opt *o, void *field)
     return gp_opt_read(r, o, &list, field);
 }
 
+bool gp_option_is_due(const gp_opt *o, const gp_node *stage)
+{
+    return o->required && !gp_node_get(stage, o->name)
+        && (o->type == GP_OPT_ENUM || !o->choices || !gp_node_get(stage, o->choices));
+}
+
 bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_loc at,
                      bool misspelt, void *opts)
 {
@@ -378,11 +413,11 @@ bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_l
         void *field = (char *)opts + o->off;
         if (n)
             ok &= !gp_option_is_file(r, kind, o, n) && gp_opt_read(r, o, n, field);
-        else if (o->required && misspelt)
+        else if (gp_option_is_due(o, map) && misspelt)
             ok = false;
-        else if (o->required)
-            ok = gp_fail(r->errs, GP_E_SPEC, at, "stage '%s' needs the option '%s': %s", r->stage,
-                         o->name, o->help);
+        else if (gp_option_is_due(o, map))
+            ok = gp_fail(r->errs, GP_E_SPEC, at, "stage '%s' needs the option '%s'%s: %s", r->stage, o->name,
+                         o->type != GP_OPT_ENUM && o->choices ? gp_format(r->arena, ", or '%s'", o->choices) : "", o->help);
         else if (o->def)
             ok &= gp_opt_default(r, o, field);
     }

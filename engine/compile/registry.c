@@ -95,7 +95,8 @@ static bool option_sound(const gp_kind *k, int i, gp_reader *r, void *opts, gp_e
         return BAD("kind '%s': option '%s' lies outside of opts_size", k->name, o->name);
     if (!o->help)
         return BAD("kind '%s': option '%s' has no help", k->name, o->name);
-    if ((o->type == GP_OPT_ENUM) != (o->choices != NULL))
+    bool stands_in = o->type != GP_OPT_ENUM && o->required && o->choices && gp_option_find(k, o->choices);
+    if ((o->type == GP_OPT_ENUM) != (o->choices != NULL) && !stands_in)
         return BAD("kind '%s': option '%s': an enum, and only an enum, has choices", k->name,
                    o->name);
     if (o->def && (o->required || o->type == GP_OPT_NODE))

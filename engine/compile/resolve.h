@@ -87,6 +87,8 @@ gp_dtype gp_read_dtype(gp_reader *r, const gp_node *n);
 bool gp_interpolate(gp_arena *a, const gp_node *n, const gp_node *vars, const gp_env *env,
                     const char **out, gp_errs *errs);
 
+/* Is it required, and neither it nor what may stand in its place in the stage? */
+bool gp_option_is_due(const gp_opt *o, const gp_node *stage);
 const gp_opt *gp_option_find(const gp_kind *kind, const char *name);     /* NULL: it has none of that name */
 size_t gp_opt_size(gp_opt_type t);             /* bytes of the field; 0: no such type */
 bool gp_opt_read(gp_reader *r, const gp_opt *o, const gp_node *n, void *field);

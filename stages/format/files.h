@@ -14,7 +14,7 @@
 typedef enum gp_filetype { GP_AUTO, GP_RAW, GP_NPY, GP_PICTURE, GP_ROWS = GP_PICTURE + 4 } gp_filetype;
 
 /* Choices of an option `format`: those of gp_filetype, then the rows of both tables. */
-#define GP_FORMATS "auto|raw|npy|png|jpeg|pnm|pfm|wav|flac|ogg|aiff|csv|tsv|jsonl|npz|tiff"
+#define GP_FORMATS "auto|raw|npy|png|jpeg|pnm|pfm|wav|flac|ogg|aiff|csv|tsv|jsonl|npz|tiff|y4m"
 
 /* By the extension of the name; raw for any other. */
 gp_filetype gp_filetype_of(const char *path);

@@ -6,7 +6,7 @@
 #include "rows_file.h"
 
 static const gp_rowsfile *const table[] = { &gp_wav, &gp_flac, &gp_ogg, &gp_aiff, &gp_csv, &gp_tsv, &gp_jsonl, &gp_npz,
-                                           &gp_tiff };
+                                           &gp_tiff, &gp_y4m_video };
 enum { ROWS = sizeof table / sizeof *table };
 
 const gp_rowsfile *gp_rowsfile_of(gp_filetype as)

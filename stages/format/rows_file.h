@@ -18,6 +18,7 @@ typedef struct gp_rowsfile_how {
     int compression;           /* 0 to 9 */
     bool alone;                /* of a writer: there is one frame */
     int64_t narrow;            /* bytes of a file in which places have 32 bits; 0: 4 GiB */
+    const struct gp_y4m *video;        /* of a writer of .y4m: what its header says */
 } gp_rowsfile_how;
 
 typedef struct gp_rowsfile gp_rowsfile;
@@ -53,9 +54,10 @@ typedef struct gp_rows_head {
 struct gp_rowsfile {
     const char *name;                  /* as in messages: "WAV" */
     const char *suffix[4], *magic[3];  /* each ends with NULL */
-    const char *options[3];            /* those of readers and writers that it takes */
+    const char *options[6];            /* those of readers and writers that it takes */
     bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy; */
     bool pages;                        /* also where there are many files. A frame that is written is one of its rows */
+    bool is_video;                     /* each index of axis 0 is a frame, which is never cut or put together */
     /* About how long a core needs for a byte of a frame, where several may read at the same time; 0: hardly any. */
     int decode_ns, encode_ns[10];      /* the latter by compression */
     /* The type of the whole file, of elements of type `dtype` (0: as it is stored). dim[0] is -1 where the head does
@@ -71,8 +73,12 @@ struct gp_rowsfile {
 
     /* NULL when a file of this name can hold such frames, else why not: "WAV holds ...". */
     const char *(*why_not)(const gp_type *type, const char *path);
-    /* Writers have either encode() or the three below it, or none of them. A frame -> what stands for its rows in a
-     * file, after what is in `out`: a file is nothing but that. */
+    /* Writers have begin() and `before`, or encode(), or the three below it, or none of them. With the first a file is
+     * the bytes of frames: begin() makes what stands before the first of them, at most 1 KiB, and says how long that is;
+     * `before` stands before each. */
+    size_t (*begin)(const gp_rowsfile_how *how, const gp_type *frame, char to[1024]);
+    const char *before;
+    /* A frame -> what stands for its rows in a file, after what is in `out`: a file is nothing but that. */
     bool (*encode)(const void *frame, const gp_type *type, gp_growbuf *out, char err[GP_WHY]);
     /* Begins a new, empty file, which is called `path` and stays open until it is finished: for frames of this type.
      * NULL: an error. */
@@ -84,7 +90,7 @@ struct gp_rowsfile {
     bool (*finish)(gp_rows_out *o, char err[GP_WHY]);
 };
 
-extern const gp_rowsfile gp_wav, gp_flac, gp_ogg, gp_aiff, gp_csv, gp_tsv, gp_jsonl, gp_npz, gp_tiff;
+extern const gp_rowsfile gp_wav, gp_flac, gp_ogg, gp_aiff, gp_csv, gp_tsv, gp_jsonl, gp_npz, gp_tiff, gp_y4m_video;
 
 /* The row for `as`; NULL where that is no such format. */
 const gp_rowsfile *gp_rowsfile_of(gp_filetype as);

@@ -14,6 +14,11 @@ bool gp_read_is_rows(const gp_read_opts *o)
     return gp_rowsfile_of(o->as) != NULL;
 }
 
+bool gp_read_is_video(const gp_read_opts *o)
+{
+    return gp_read_is_rows(o) && gp_rowsfile_of(o->as)->is_video;
+}
+
 gp_cut_how gp_read_cut(const gp_read_opts *o)
 {
     return (gp_cut_how){ o->offset, o->skip, o->tail == GP_TAIL_IGNORE };
@@ -35,6 +40,10 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
     o->nfiles = 0;
     *first = NULL;
     *many = false;
+    if (o->command.n) {
+        o->live = true;
+        return true;
+    }
     if (!strcmp(o->path, "stdin")) {
         static const char *const file[] = { "/dev/stdin" };    /* it may be any file */
         gp_shape_reads(s, file, 1);
@@ -76,16 +85,19 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
 static bool say_format(gp_shape *s, gp_read_opts *o, const char *name)
 {
     const char *dot = strrchr(name, '.');
-    bool open = !o->format && name == o->path && gp_path_is_glob(dot ? dot : name);
-    o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(name);
+    bool open = !o->format && !o->command.n && name == o->path && gp_path_is_glob(dot ? dot : name);
+    o->as = o->format ? (gp_filetype)o->format : o->command.n ? GP_RAW : gp_filetype_of(name);
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
                                     .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
     o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member,
                                  .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
+    if (o->varies && gp_read_is_video(o))
+        return gp_shape_fail(s, o->from, "the frames of a video are of one size, which is that of '%s': declare no bounds "
+                             "('<=')", o->path);
     if (o->varies & ~1u && o->as == GP_RAW && !open)
-        return gp_shape_fail(s, "path", "raw data do not say what their shape is: in the shape of what is read from "
+        return gp_shape_fail(s, o->from, "raw data do not say what their shape is: in the shape of what is read from "
                              "'%s' only the first number may be a bound ('<=')", o->path);
-    return o->format || !gp_foreign_extension(name)
+    return o->format || o->command.n || !gp_foreign_extension(name)
         || gp_shape_fail(s, "path", "gpipe reads no %s files; make it .npy or .png, or set "
                          "'format: raw' to read its bytes", gp_foreign_extension(name));
 }
@@ -122,8 +134,40 @@ static bool declared(gp_shape *s, const gp_read_opts *o, const char *path)
         return gp_shape_fail(s, "stored", "pairs of whole numbers are read as c64, and 'buffers' declares %s",
                              gp_dtype_name(t->dtype));
     return (t->dtype && t->ndim)
-        || gp_shape_fail(s, "path", "raw data do not say what they are: declare dtype and shape "
-                                    "of what is read from '%s' under 'buffers:'", path);
+        || gp_shape_fail(s, o->from, "raw data do not say what they are: declare dtype and shape "
+                                     "of what is read from '%s' under 'buffers:'", path);
+}
+
+/* Of what has no file to look at. */
+static bool look_at_stream(gp_shape *s, const gp_read_opts *o)
+{
+    const gp_type *t = &s->out[0];
+    if (gp_read_is_video(o))
+        return (t->dtype && t->ndim)
+            || gp_shape_fail(s, o->from, "'%s' says what it is when the run has begun: declare dtype and shape of what is "
+                             "read from it under 'buffers:', for 640 x 480 in 4:2:0 {dtype: u8, shape: [480 * 3 / 2, 640]}",
+                             o->path);
+    if (o->as != GP_RAW)
+        return gp_shape_fail(s, o->from, "'%s' is a stream, and only raw data and y4m can be read from one ('format: raw'): "
+                             "what another format is, its file says", o->path);
+    return declared(s, o, o->path);
+}
+
+/* Of a process: what does not go with it. */
+static bool check_command(gp_shape *s, gp_read_opts *o)
+{
+    static const char *const others[] = { "loop", "reopen", "when_full" };
+    gp_node here = { .kind = GP_SCALAR, .text = ".", .len = 1 };
+    bool ok = true;
+    if (gp_shape_node(s, "path"))
+        return gp_shape_fail(s, "command", "frames come from a 'path' or from a 'command', not from both");
+    if (!o->command.n || !*o->command.v[0])
+        return gp_shape_fail(s, "command", "'command' is empty: its first word is the program");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ok = ok && gp_shape_without(s, others[i], "what a process writes");
+    o->path = o->command.v[0];
+    o->folder = gp_shape_path(s, &here);
+    return ok && o->folder;
 }
 
 bool gp_read_fits(const gp_type *found, const gp_type *most, unsigned varies, char why[GP_WHY])
@@ -161,6 +205,16 @@ static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, 
         return is_declared(t, why);
     if (!has_dtype(found, t, why))
         return false;
+    if (gp_read_is_video(o)) {
+        gp_type frame = { 0 };
+        if (!gp_cut_infer(&frame, found, false, why))
+            return false;
+        if (!t->ndim)
+            *t = frame;
+        return gp_type_same(t, &frame)
+            ? gp_cut_type(cut, found, t, why)
+            : gp_why(why, "has frames of %s, and 'buffers' declares %s", gp_type_text(&frame, have), gp_type_text(t, want));
+    }
     if (gp_rowsfile_of(o->as)->is_array)
         return gp_cut_infer(t, found, many && !gp_rowsfile_of(o->as)->pages, why) && gp_cut_type(cut, found, t, why);
     if (!t->dtype)
@@ -203,7 +257,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     bool ok = true, broken = false, fortran, rows = gp_read_is_rows(o);
     size_t data;
 
-    o->same_rows = (o->as == GP_NPY || (rows && !gp_rowsfile_of(o->as)->pages)) && many && !t->ndim;
+    o->same_rows = (o->as == GP_NPY || (rows && !gp_rowsfile_of(o->as)->pages && !gp_read_is_video(o))) && many && !t->ndim;
     if (rows && !look_at_head(s, o, f, &found, why)) {
         ok = false, broken = true;
     } else if (o->varies) {
@@ -268,8 +322,12 @@ bool gp_read_shape(gp_shape *s)
     const gp_file *first;
     bool many;
 
-    o->at = gp_shape_loc(s, "path");
+    bool spawns = gp_shape_node(s, "command") != NULL;
+    o->from = spawns ? "command" : "path";
+    o->at = gp_shape_loc(s, o->from);
     o->varies = s->out_varies[0];
+    if (spawns && !check_command(s, o))
+        return false;
     if (!say_format(s, o, o->path))
         return false;
     s->endless = (o->loop || o->reopen) && !o->frames;
@@ -277,7 +335,7 @@ bool gp_read_shape(gp_shape *s)
     if (!list_files(s, o, &first, &many) || (many && o->nfiles && !say_format(s, o, o->file[0]))
         || !raw_only(s, o))
         return false;
-    s->once = o->live;
+    s->once = o->live && !spawns;      /* a process can be started again */
     s->by_number = !o->live;
     if (o->live && s->workers > 1)
         return gp_shape_fail(s, "workers", "'%s' is a stream, whose frames come one after the other: it has one worker",
@@ -288,13 +346,10 @@ bool gp_read_shape(gp_shape *s)
     if (!o->live && !gp_shape_without(s, "when_full", "a file, which waits"))
         return false;
     if (o->live) {
-        if (o->as != GP_RAW)
-            return gp_shape_fail(s, "path", "'%s' is a stream, and only raw data can be read from one ('format: raw'): "
-                                 "what another format is, its file says", o->path);
         if (o->loop)
             return gp_shape_fail(s, "loop", "'%s' is a stream and cannot be read twice%s", o->path,
                                  o->nfiles ? ": 'reopen' waits for its next writer" : "");
-        return declared(s, o, o->path);
+        return look_at_stream(s, o);
     }
     return !first || first->error || look_inside(s, o, first, many);
 }

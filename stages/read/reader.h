@@ -1,8 +1,8 @@
 /* reader.h - what the files of the kind `read` share: its options, and what it has open.
  *
  * look.c finds out, for shape(), which files there are and what is in them; files.c makes frames of files, by all
- * workers; stream.c makes them of a FIFO or standard input, by one; ahead.c reads such a stream on a thread of its own,
- * which does not wait for anybody. */
+ * workers; stream.c makes them of a FIFO, of standard input or of what a process writes, by one; ahead.c reads such a
+ * stream on a thread of its own, which does not wait for anybody. */
 #ifndef GP_READER_H
 #define GP_READER_H
 
@@ -11,6 +11,7 @@
 #include "cut.h"
 #include "pace.h"
 #include "picture_file.h"
+#include "process.h"
 #include "rows_file.h"
 
 enum { GP_READ_HEAD = 12 + (1 << 16) };        /* bytes that the header of a .npy or a picture may have */
@@ -21,13 +22,16 @@ enum { GP_ORIENTATION_APPLY, GP_ORIENTATION_KEEP };
 enum { GP_FULL_WAIT, GP_FULL_DROP };
 
 typedef struct gp_read_opts {
-    const char *path, *member;
+    const char *path, *member; /* path: of a process the name of its program */
+    gp_texts command;
     int format, stored, endian, tail, orientation, when_full;
     int64_t offset, skip, frames, sample_rate;
     bool loop, reopen;
     double rate;
     /* found by shape() */
     gp_loc at;
+    const char *from;          /* the option that names what is read: "path", "command" */
+    const char *folder;        /* of a process: where it runs */
     gp_filetype as;
     gp_picfile_how pictures;   /* where `as` is one */
     gp_rowsfile_how rows;      /* where it is a list of rows */
@@ -53,9 +57,10 @@ typedef struct gp_read_worker {
 
 typedef struct gp_came {       /* what a stream gave for a frame */
     gp_status status;          /* GP_OK; GP_END; GP_STOPPED; GP_AGAIN: nothing is there yet; GP_FAILED, with */
-    int error;                 /* ... why it cannot be read; 0: it ends within a row, */
+    int error;                 /* ... why it cannot be opened; 0: it is, and */
+    char why[GP_WHY];          /* ... goes on after its name; */
     bool none;                 /* ... no further frame could be made either */
-    int64_t rows, rest;        /* and bytes behind them */
+    int64_t rows;
     int64_t time_ns;           /* CLOCK_REALTIME; 0: now */
 } gp_came;
 
@@ -82,8 +87,10 @@ typedef struct gp_reader {
     gp_piece_file *now;        /* NULL: `file` is not open */
     gp_piece_file *open;       /* one for each worker, and `now` */
     /* A stream. */
+    gp_process *process;       /* whose it is, or NULL */
     int fd;                    /* -1: it is not open */
     bool ended;
+    bool begun;                /* of a video: its header was read */
     int64_t before;            /* bytes to skip before the next frame's `skip` */
     gp_ahead *ahead;           /* NULL: who wants a frame reads it */
 } gp_reader;
@@ -92,6 +99,7 @@ typedef struct gp_reader {
 bool gp_read_shape(gp_shape *s);
 bool gp_read_is_pictures(const gp_read_opts *o);
 bool gp_read_is_rows(const gp_read_opts *o);
+bool gp_read_is_video(const gp_read_opts *o);
 gp_cut_how gp_read_cut(const gp_read_opts *o);
 /* As which type the elements of such frames lie in the file, where an element of pairs has fewer bytes. */
 gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame);

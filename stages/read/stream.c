@@ -1,4 +1,4 @@
-/* stream.c - frames of a FIFO or of standard input, see reader.h. */
+/* stream.c - frames of a FIFO, of standard input or of what a process writes, see reader.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -6,9 +6,11 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "reader.h"
+#include "y4m_file.h"
 
-/* Reads `n` bytes of a stream, or up to its end; into the room when `to` is
+/* Reads `n` bytes of a stream, or up to its end, which it then has; into the room when `to` is
  * NULL. GP_OK with *got set; GP_STOPPED; GP_FAILED with errno. */
 static gp_status from_stream(gp_reader *r, gp_call *c, char *to, int64_t n, int64_t *got)
 {
@@ -21,6 +23,7 @@ static gp_status from_stream(gp_reader *r, gp_call *c, char *to, int64_t n, int6
                        : read(r->fd, room->data, left < room->cap ? left : room->cap);
         if (k < 0 && errno != EINTR && errno != EAGAIN)
             return GP_FAILED;
+        r->ended |= !k;
         if (!k)
             break;
         *got += k > 0 ? k : 0;
@@ -42,10 +45,12 @@ static void open_stream(gp_reader *r)
 {
     const gp_read_opts *o = r->o;
     int old = r->fd, error;
-    r->fd = o->nfiles ? open(o->file[0], O_RDONLY | O_CLOEXEC | O_NONBLOCK) : STDIN_FILENO;
+    r->fd = r->process  ? gp_process_fd(r->process)
+          : o->nfiles   ? open(o->file[0], O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+                        : STDIN_FILENO;
     error = errno;
     r->before = o->offset;
-    r->ended = false;
+    r->ended = r->begun = false;
     if (old > STDIN_FILENO)
         close(old);
 #ifdef F_SETPIPE_SZ
@@ -58,26 +63,123 @@ static void open_stream(gp_reader *r)
     errno = error;
 }
 
-/* One writer's frames. A frame of no rows: there are no more. */
-static gp_came live(gp_reader *r, gp_call *c, char *to, bool first)
+/* ---- what comes, frame by frame -------------------------------------- */
+
+/* A raw frame. One of no rows: there are no more. */
+static gp_status take_raw(gp_reader *r, gp_call *c, char *to, gp_came *came)
 {
     const gp_read_opts *o = r->o;
     gp_type stored = gp_read_stored(o, &r->most);
     int64_t row = (int64_t)gp_bytes(&stored) / stored.dim[0], all = row * stored.dim[0];
     int64_t skip = o->skip + r->before, skipped, got = 0;
 
-    if (!first && poll(&(struct pollfd){ .fd = r->fd, .events = POLLIN }, 1, 0) == 0)
-        return (gp_came){ .status = GP_AGAIN };
     gp_status s = from_stream(r, c, NULL, skip, &skipped);
     if (s == GP_OK && skipped == skip)
         s = from_stream(r, c, to, all, &got);
-    if (s == GP_STOPPED)
-        return (gp_came){ .status = s };
-    gp_came came = { .status = s, .error = s == GP_FAILED ? errno : 0, .rows = got / row, .rest = got ? got % row : skipped };
+    if (s != GP_OK)
+        return s;
     r->before = 0;
-    r->ended = s == GP_FAILED || got < all;
-    if (s == GP_OK && r->ended && came.rest && o->tail == GP_TAIL_ERROR)
+    int64_t rest = got ? got % row : skipped;
+    came->rows = got / row;
+    if (r->ended && rest && o->tail == GP_TAIL_ERROR)
+        gp_why(came->why, "ends within a frame, %lld bytes after its last whole row of %lld bytes: 'tail: ignore' leaves "
+               "them out", (long long)rest, (long long)row);
+    return GP_OK;
+}
+
+/* The rest of a line, of which n bytes are there already: no byte behind its newline is taken. *n: its length without
+ * that; GP_Y4M_LINE where it is too long, or the stream ends in it. */
+static gp_status take_line(gp_reader *r, gp_call *c, char line[GP_Y4M_LINE], size_t *n)
+{
+    gp_status s = GP_OK;
+    int64_t got = 1;
+    for (; *n < GP_Y4M_LINE; ++*n) {
+        s = from_stream(r, c, &line[*n], 1, &got);
+        if (s != GP_OK || (got && line[*n] == '\n'))
+            return s;
+        if (!got)
+            *n = GP_Y4M_LINE - 1;
+    }
+    return s;
+}
+
+/* The header of a video, which has to be what is declared. */
+static gp_status take_header(gp_reader *r, gp_call *c, const gp_type *want, char why[GP_WHY])
+{
+    char line[GP_Y4M_LINE], have[128], declared[128], says[80];
+    size_t n = 0;
+    gp_y4m v;
+    gp_type found;
+    gp_status s = take_line(r, c, line, &n);
+    if (s != GP_OK)
+        return s;
+    r->begun = true;
+    if (n == GP_Y4M_LINE)
+        gp_why(why, "is no YUV4MPEG2 stream: it ends, or goes on for more than %d bytes, without a header", GP_Y4M_LINE);
+    else if (gp_y4m_parse(line, n, &v, why) && gp_y4m_type(&v, &found, why) && !gp_type_same(&found, want))
+        gp_why(why, "has frames of %s (%s), and 'buffers' declares %s", gp_type_text(&found, have),
+               gp_y4m_text(&v, says), gp_type_text(want, declared));
+    return GP_OK;
+}
+
+/* A frame of a video, as take_raw(). */
+static gp_status take_video(gp_reader *r, gp_call *c, char *to, gp_came *came)
+{
+    static const char word[] = "FRAME";
+    char line[GP_Y4M_LINE];
+    int64_t all = (int64_t)gp_bytes(&r->most), got = 0, first = sizeof word;
+    gp_status s = r->begun ? GP_OK : take_header(r, c, &r->most, came->why);
+    if (s == GP_OK && !*came->why)
+        s = from_stream(r, c, line, first, &got);
+    if (s != GP_OK || *came->why || !got)
+        return s;
+    size_t n = (size_t)got;
+    char last = line[first - 1];
+    bool named = got == first && !memcmp(line, word, sizeof word - 1) && (last == '\n' || last == ' ');
+    if (named && last == ' ')
+        s = take_line(r, c, line, &n);
+    if (s == GP_OK && (!named || n == GP_Y4M_LINE))
+        gp_why(came->why, "has no line 'FRAME' where the frame begins");
+    if (s != GP_OK || *came->why)
+        return s;
+    s = from_stream(r, c, to, all, &got);
+    if (s == GP_OK && got < all)
+        gp_why(came->why, "ends within the frame, which has %lld of %lld bytes", (long long)got, (long long)all);
+    came->rows = r->most.dim[0];
+    return s;
+}
+
+/* ---- who writes it --------------------------------------------------- */
+
+/* The process has written all that it will: waits for its end. GP_OK: that was a good one. */
+static gp_status end_process(gp_reader *r, gp_call *c, gp_came *came)
+{
+    enum { MOMENT_NS = 1000000, MOMENTS = 20 };
+    char why[GP_WHY];
+    for (int k = 1; !gp_process_has_ended(r->process, false); k += k < MOMENTS)
+        if (!gp_wait_until(c, gp_now_ns() + k * MOMENT_NS))
+            return GP_STOPPED;
+    if (gp_process_is_well(r->process, why))
+        return GP_OK;
+    strcpy(came->why, why);
+    came->none = true;
+    return GP_FAILED;
+}
+
+/* One writer's frames. A frame of no rows: there are no more. */
+static gp_came live(gp_reader *r, gp_call *c, char *to, bool first)
+{
+    gp_came came = { .status = GP_OK };
+    if (!first && poll(&(struct pollfd){ .fd = r->fd, .events = POLLIN }, 1, 0) == 0)
+        return (gp_came){ .status = GP_AGAIN };
+    came.status = gp_read_is_video(r->o) ? take_video(r, c, to, &came) : take_raw(r, c, to, &came);
+    if (came.status == GP_FAILED)
+        gp_why(came.why, "cannot be read: %s", strerror(errno));
+    if (came.status == GP_OK && r->process && r->ended)
+        came.status = end_process(r, c, &came);        /* which may say why */
+    if (came.status == GP_OK && *came.why)
         came.status = GP_FAILED;
+    r->ended |= came.status == GP_FAILED;
     return came;
 }
 
@@ -101,24 +203,19 @@ gp_status gp_reader_stream(gp_reader *r, gp_call *c, gp_frame *f, bool first)
 {
     const gp_read_opts *o = r->o;
     gp_view *v = &f->out[0];
-    gp_type stored = gp_read_stored(o, &r->most);
     gp_came came = r->ahead ? gp_ahead_take(r->ahead, c, v->data, first) : gp_stream_next(r, c, v->data, first);
     v->type.dim[0] = came.rows;
     f->name = r->stem[0], f->time_ns = came.time_ns;
     r->worker[c->worker].none |= came.none;
     if (came.status != GP_FAILED)
         return came.status;
-    if (came.none)
+    if (came.error)
         gp_fail(c->errs, GP_E_RUN, o->at, "'%s' cannot be read: %s", o->path,
                 came.error == EBUSY ? "another run or stage of gpipe reads this FIFO, and each would get "
                                       "a part of it" : strerror(came.error));
-    else if (came.error)
-        gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' cannot be read: %s",
-                (unsigned long long)f->index, o->path, strerror(came.error));
     else
-        gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' ends within a frame, %lld bytes after "
-                "its last whole row of %lld bytes: 'tail: ignore' leaves them out",
-                (unsigned long long)f->index, o->path, (long long)came.rest,
-                (long long)gp_bytes(&stored) / (long long)stored.dim[0]);
+        gp_fail(c->errs, GP_E_RUN, o->at, "frame %llu: '%s' %s", (unsigned long long)f->index, o->path, came.why);
+    if (came.none && r->process)
+        gp_process_tell(r->process, c->errs);
     return GP_FAILED;
 }

@@ -40,6 +40,23 @@ static bool check_path(gp_shape *s)
                                               "%%05d", o->path));
 }
 
+/* Of a process: what does not go with it. */
+static bool check_command(gp_shape *s, gp_write_opts *o)
+{
+    static const char *const others[] = { "live", "if_exists", "durable", "start" };
+    gp_node here = { .kind = GP_SCALAR, .text = ".", .len = 1 };
+    bool ok = true;
+    if (gp_shape_node(s, "path"))
+        return gp_shape_fail(s, "command", "frames go to a 'path' or to a 'command', not to both");
+    if (!o->command.n || !*o->command.v[0])
+        return gp_shape_fail(s, "command", "'command' is empty: its first word is the program");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ok = ok && gp_shape_without(s, others[i], "what a process reads");
+    o->path = o->command.v[0];
+    o->folder = gp_shape_path(s, &here);
+    return ok && o->folder;
+}
+
 /* Refuses what has no effect on such a file. */
 static bool check_exists(gp_shape *s, const gp_write_opts *o)
 {
@@ -72,12 +89,49 @@ bool gp_write_is_sound(const gp_write_opts *o)
     return f && f->create;
 }
 
+bool gp_write_is_video(const gp_write_opts *o)
+{
+    const gp_rowsfile *f = gp_rowsfile_of(o->as);
+    return f && f->begin;
+}
+
+/* What the header of a video says, as far as it does not depend on its frames. */
+static bool check_video(gp_shape *s, gp_write_opts *o)
+{
+    o->video = (gp_y4m){ .siting = o->siting };
+    if (!*o->frame_rate)
+        return gp_shape_fail(s, o->to, "'%s' has to say how many frames make a second: set 'frame_rate', for instance to "
+                             "25 or 30000/1001", o->path);
+    if (!gp_y4m_ratio(o->frame_rate, o->video.rate))
+        return gp_shape_fail(s, "frame_rate", "'%s' is no rate like 25, 12.5 or 30000/1001", o->frame_rate);
+    if (strcmp(o->pixel_aspect, "0:0") && !gp_y4m_ratio(o->pixel_aspect, o->video.aspect))
+        return gp_shape_fail(s, "pixel_aspect", "'%s' is no ratio like 1:1 or 16:11; 0:0 says nothing", o->pixel_aspect);
+    return true;
+}
+
+/* The rest, from the type of the frames. */
+static bool check_planes(gp_shape *s, gp_write_opts *o, const gp_type *t)
+{
+    char why[GP_WHY];
+    bool chosen = gp_shape_node(s, "subsampling") != NULL, deep = t->dtype == GP_U16;
+    o->video.subsampling = t->ndim == 3 && !chosen ? GP_Y4M_444 : o->subsampling;
+    o->video.bits = o->bits ? (int)o->bits : deep ? 16 : 8;
+    if (o->bits && deep != (o->bits > 8))
+        return gp_shape_fail(s, "bits", "8 bits are u8, 9 to 16 are u16, and frames of '%s' are %s", s->in_name[0],
+                             gp_dtype_name(t->dtype));
+    if (o->video.subsampling != GP_Y4M_420 && !gp_shape_without(s, "siting", "a video that is not 4:2:0"))
+        return false;
+    o->rows.video = &o->video;
+    return gp_y4m_take(&o->video, t, why) || gp_shape_fail(s, o->to, "'%s' %s", o->path, why);
+}
+
 /* Refuses options of other formats than that of the file. */
 static bool check_format(gp_shape *s, gp_write_opts *o)
 {
     static const struct { const char *name, *what; } options[] = {
-        { "compression", "PNG or TIFF" }, { "quality", "JPEG or Ogg/Vorbis" }, { "subsampling", "JPEG" },
-        { "sample_rate", "recording" },
+        { "compression", "PNG or TIFF" }, { "quality", "JPEG or Ogg/Vorbis" }, { "subsampling", "JPEG or .y4m" },
+        { "sample_rate", "recording" }, { "frame_rate", ".y4m" }, { "pixel_aspect", ".y4m" }, { "siting", ".y4m" },
+        { "bits", ".y4m" },
     };
     char what[64];
     bool ok = true;
@@ -89,6 +143,10 @@ static bool check_format(gp_shape *s, gp_write_opts *o)
     if (ok && gp_rowsfile_takes(o->as, "sample_rate") && !o->sample_rate)
         return gp_shape_fail(s, "path", "'%s' has to say how many rows make a second: set 'sample_rate', for instance "
                              "to 44100", o->path);
+    if (ok && gp_write_is_video(o) && !check_video(s, o))
+        return false;
+    if (ok && gp_write_is_pictures(o) && o->subsampling == GP_Y4M_MONO)
+        return gp_shape_fail(s, "subsampling", "a JPEG is gray where its frame is: 'mono' is for .y4m");
     o->pictures = (gp_picfile_how){ .format = o->as, .compression = (int)o->compression, .quality = (int)o->quality,
                                     .subsampling = o->subsampling };
     if (o->pages && !gp_shape_node(s, "compression"))
@@ -101,25 +159,28 @@ static bool check_format(gp_shape *s, gp_write_opts *o)
 bool gp_write_check(gp_shape *s)
 {
     gp_write_opts *o = (gp_write_opts *)s->opts;   /* its last fields are this function's */
-    if (!check_path(s))
+    bool spawns = gp_shape_node(s, "command") != NULL;
+    if (spawns ? !check_command(s, o) : !check_path(s))
         return false;
 
-    o->at = gp_shape_loc(s, "path");
-    o->to_stdout = !strcmp(o->path, "stdout");
-    o->as = o->format ? (gp_filetype)o->format : gp_filetype_of(o->path);
+    o->to = spawns ? "command" : "path";
+    o->at = gp_shape_loc(s, o->to);
+    o->to_stdout = !spawns && !strcmp(o->path, "stdout");
+    o->as = o->format ? (gp_filetype)o->format : spawns ? GP_RAW : gp_filetype_of(o->path);
     const gp_rowsfile *rows = gp_rowsfile_of(o->as);
-    const char *foreign = rows && !rows->encode && !rows->create ? rows->name
-                        : !o->format ? gp_foreign_extension(o->path) : NULL;
+    const char *foreign = rows && !rows->encode && !rows->create && !rows->begin ? rows->name
+                        : !o->format && !spawns ? gp_foreign_extension(o->path) : NULL;
     if (foreign)
-        return gp_shape_fail(s, "path", "gpipe writes no %s files; name it .npy or .png, or set "
+        return gp_shape_fail(s, o->to, "gpipe writes no %s files; name it .npy or .png, or set "
                              "'format: raw' for its bytes alone", foreign);
-    o->numbered = gp_path_has_number(o->path);
-    o->named = gp_path_has_name(o->path);
-    o->single = o->numbered || o->named || gp_write_is_pictures(o);
+    o->numbered = !spawns && gp_path_has_number(o->path);
+    o->named = !spawns && gp_path_has_name(o->path);
+    o->single = o->numbered || o->named || (gp_write_is_pictures(o) && !spawns);
     o->pages = rows && rows->pages;
 
-    if (o->to_stdout && o->as != GP_RAW && !gp_write_is_text(o))
-        return gp_shape_fail(s, "format", "only raw data and text can be written to stdout");
+    if ((o->to_stdout || spawns) && o->as != GP_RAW && !gp_write_is_text(o) && !gp_write_is_video(o))
+        return gp_shape_fail(s, "format", "only raw data, text and y4m can be written to %s",
+                             spawns ? "a process" : "stdout");
     if (o->stack && (o->single || (o->as != GP_NPY && !gp_write_is_text(o))))
         return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy or text file, which '%s' is not",
                              o->path);
@@ -131,12 +192,12 @@ bool gp_write_check(gp_shape *s)
     if ((o->single || o->to_stdout)
         && !gp_shape_without(s, "live", o->to_stdout ? "standard output" : "a file for each frame"))
         return false;
-    return check_exists(s, o) && gp_shape_writes(s, "path", o->path);
+    return spawns || (check_exists(s, o) && gp_shape_writes(s, "path", o->path));
 }
 
 bool gp_write_shape(gp_shape *s)
 {
-    const gp_write_opts *o = s->opts;
+    gp_write_opts *o = (gp_write_opts *)s->opts;   /* its last fields are this function's */
     const gp_type *t = &s->in[0];
     if (s->partial)
         return true;
@@ -147,16 +208,21 @@ bool gp_write_shape(gp_shape *s)
                                             : NULL;
     char have[128];
     if (why)
-        return gp_shape_fail(s, "path", "'%s' cannot hold %s: %s", o->path,
+        return gp_shape_fail(s, o->to, "'%s' cannot hold %s: %s", o->path,
                              gp_type_text(t, have), why);
+    if (gp_write_is_video(o) && s->in_varies[0])
+        return gp_shape_fail(s, o->to, "the frames of a video are of one size, and those of '%s' may differ",
+                             s->in_name[0]);
+    if (gp_write_is_video(o) && !check_planes(s, o, t))
+        return false;
     if (!o->single && s->in_varies[0] & (o->pages ? ~0u : ~1u))
-        return gp_shape_fail(s, "path", "'%s' joins frames along axis 0, and those of '%s' may differ in %s: give "
+        return gp_shape_fail(s, o->to, "'%s' joins frames along axis 0, and those of '%s' may differ in %s: give "
                              "each a file of its own, with %%05d or %%n in the path", o->path, s->in_name[0],
                              o->pages ? "shape" : "others");
     if (o->stack && t->ndim == GP_MAXDIM)
         return gp_shape_fail(s, "stack", "frames with %d axes cannot have one more", GP_MAXDIM);
-    s->any_length = o->to_stdout || !strncmp(o->path, "/dev/", 5);
-    bool bytes = !o->single && (o->as == GP_RAW || o->as == GP_NPY) && !o->to_stdout && !o->live;
+    s->any_length = o->to_stdout || (!o->command.n && !strncmp(o->path, "/dev/", 5));
+    bool bytes = !o->single && (o->as == GP_RAW || o->as == GP_NPY) && !o->to_stdout && !o->command.n && !o->live;
     s->serial = !o->numbered && !o->named && !(bytes && s->workers > 1);   /* `auto`: one, mostly the fastest */
     s->writes_from = o->if_exists == GP_NEXT ? INT64_MAX : o->start;
     int ns = gp_write_is_pictures(o) ? gp_picfile_of(o->as)->encode_ns[o->compression]

@@ -1,6 +1,7 @@
-/* joined.c - all frames in one file, or to standard output, see writer.h. */
+/* joined.c - all frames in one file, to standard output or to a process, see writer.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -70,11 +71,12 @@ static gp_status reach_joined(gp_writer *w, gp_call *c, char why[GP_WHY])
 
 /* Writes at the end of the file. Somebody may truncate one that is live at any moment: then it
  * stays too short. */
-static bool put_rows(const gp_outfile *f, struct iovec *v, int n, char why[GP_WHY])
+static bool put_rows(const gp_writer *w, struct iovec *v, int n, char why[GP_WHY])
 {
+    const gp_outfile *f = &w->worker[0].file;
     if (f->published)
         fcntl(f->fd, F_SETFL, O_APPEND);
-    bool ok = gp_write_all(f->fd, v, n, why);
+    bool ok = w->process ? gp_process_write(w->process, v, n, why) : gp_write_all(f->fd, v, n, why);
     if (f->published)
         fcntl(f->fd, F_SETFL, 0);      /* the header has its place */
     return ok;
@@ -111,7 +113,7 @@ static bool append(gp_writer *w, struct iovec *v, int n, int64_t rows, char why[
     size_t bytes = 0;
     for (int i = 0; i < n; i++)
         bytes += v[i].iov_len;
-    if (put_rows(f, v, n, why)) {
+    if (put_rows(w, v, n, why)) {
         w->joined.dim[0] += rows;
         w->size += bytes;
         if (o->as != GP_NPY || gp_writer_put_header(w, why)) {
@@ -144,9 +146,73 @@ static bool spell(gp_writer *w, const gp_frame *f, int n, struct iovec *v, char 
     return true;
 }
 
+/* The frames of a video, with what stands before the first and before each, in `all`. How many parts that are. */
+static int video_parts(gp_writer *w, const struct iovec *v, int n, struct iovec all[2 * GP_WRITE_RUN + 1])
+{
+    const char *before = gp_rowsfile_of(w->o->as)->before;
+    int k = 0;
+    if (w->nbegin)
+        all[k++] = (struct iovec){ w->begin, w->nbegin };
+    for (int i = 0; i < n; i++) {
+        all[k++] = (struct iovec){ (void *)before, strlen(before) };
+        all[k++] = v[i];
+    }
+    w->nbegin = 0;
+    return k;
+}
+
+/* Adds the frames as the format has them. */
+static bool append_frames(gp_writer *w, const gp_frame *f, struct iovec *v, int n, int64_t rows, char why[GP_WHY])
+{
+    struct iovec all[2 * GP_WRITE_RUN + 1];
+    if (w->rows)
+        return append_rows(w, v, n, why);
+    if (gp_write_is_video(w->o))
+        return append(w, all, video_parts(w, v, n, all), rows, why);
+    if (gp_write_is_text(w->o))
+        return spell(w, f, n, v, why) && append(w, v, 1, rows, why);
+    return append(w, v, n, rows, why);
+}
+
+/* The process reads no more. It may be about to say why. */
+static void say_ended(gp_writer *w, char why[GP_WHY])
+{
+    enum { TICK_MS = 10, TICKS = 100 };
+    for (int i = 0; i < TICKS && !gp_process_has_ended(w->process, false); i++)
+        poll(NULL, 0, TICK_MS);
+    if (!gp_process_has_ended(w->process, false))
+        gp_why(why, "has closed its input, and does not end");
+    else if (gp_process_is_well(w->process, why))
+        gp_why(why, "ended with exit status 0, and did not read all frames");
+}
+
+/* The frames (n 0: what is written at the end) could not be written, nor will any be that follow. */
+static bool fail(gp_writer *w, gp_call *c, const gp_frame *f, int n, char why[GP_WHY])
+{
+    const gp_write_opts *o = w->o;
+    gp_code code = n && o->to_stdout && errno == EPIPE ? GP_E_CLOSED : GP_E_RUN;
+    bool ended = w->process && errno == EPIPE;
+    if (ended)
+        say_ended(w, why);
+    if (!n)
+        gp_fail(c->errs, code, o->at, "'%s' %s", o->path, why);
+    else if (n == 1)
+        gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s", (unsigned long long)f[0].index, o->path, why);
+    else
+        gp_fail(c->errs, code, o->at, "frames %llu to %llu: '%s' %s", (unsigned long long)f[0].index,
+                (unsigned long long)f[n - 1].index, o->path, why);
+    if (ended)
+        gp_process_tell(w->process, c->errs);
+    return false;
+}
+
 bool gp_writer_stacks(const gp_writer *w, gp_call *c, const gp_frame *f)
 {
     const gp_view *in = &f->in[0];
+    if (gp_write_is_video(w->o) && in->type.dim[0] != in->rows)
+        return gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' holds pictures of one size, and this frame has %lld "
+                       "of %lld rows", (unsigned long long)f->index, w->o->path, (long long)in->type.dim[0],
+                       (long long)in->rows);
     return !(w->o->stack || w->o->pages) || in->type.dim[0] == in->rows
         || gp_fail(c->errs, GP_E_RUN, w->o->at, "frame %llu: '%s' cannot stack a frame of %lld row%s on frames of %lld: "
                    "%s, or leave it out before (a group has 'tail: drop'; a script returns 'drop')",
@@ -172,7 +238,7 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
             || gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
     for (; k < n && bytes < RUN_BYTES; k++) {
         const gp_view *in = &f[k].in[0];
-        bool partial = (o->stack || o->pages) && in->type.dim[0] != in->rows;
+        bool partial = (o->stack || o->pages || gp_write_is_video(o)) && in->type.dim[0] != in->rows;
         if (partial && k)
             break;                     /* first those before it */
         if (!gp_writer_stacks(w, c, &f[k]))
@@ -183,16 +249,7 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
     }
     if (k < n)
         f[k].status = GP_AGAIN;
-    bool text = gp_write_is_text(o);
-    if (w->rows ? append_rows(w, v, k, why)
-                : (!text || spell(w, f, k, v, why)) && append(w, v, text ? 1 : k, rows, why))
-        return true;
-    gp_code code = o->to_stdout && errno == EPIPE ? GP_E_CLOSED : GP_E_RUN;
-    return (k == 1 ? gp_fail(c->errs, code, o->at, "frame %llu: '%s' %s",
-                             (unsigned long long)f[0].index, o->path, why)
-                   : gp_fail(c->errs, code, o->at, "frames %llu to %llu: '%s' %s",
-                             (unsigned long long)f[0].index, (unsigned long long)f[k - 1].index,
-                             o->path, why));
+    return append_frames(w, f, v, k, rows, why) || fail(w, c, f, k, why);
 }
 
 /* Now that the file is whole, that may be done with. */
@@ -208,12 +265,26 @@ static void tell_kept(const gp_writer *w, gp_call *c)
                 first, more);
 }
 
+/* Nothing more is written: waits for the process. */
+static bool finish_process(gp_writer *w, gp_call *c)
+{
+    char why[GP_WHY];
+    gp_process_hang_up(w->process);
+    gp_process_has_ended(w->process, true);
+    if (gp_process_is_well(w->process, why))
+        return true;
+    gp_fail(c->errs, GP_E_RUN, w->o->at, "'%s' %s", w->o->path, why);
+    gp_process_tell(w->process, c->errs);
+    return false;
+}
+
 bool gp_writer_finish(gp_call *c)
 {
     gp_writer *w = c->state;
     const gp_write_opts *o = w->o;
     gp_outfile *f = &w->worker[0].file;
     char why[GP_WHY];
+    errno = 0;
     if (o->single)
         return true;
     if (gp_stopping(c) && !w->began && f->open && !f->in_place && !f->published) {
@@ -226,9 +297,15 @@ bool gp_writer_finish(gp_call *c)
         return true;
     gp_rows_out *rows = w->rows;
     w->rows = NULL;
+    if (s == GP_OK && w->nbegin) {     /* a video without frames */
+        struct iovec v = { w->begin, w->nbegin };
+        if (!append(w, &v, 1, 0, why))
+            return fail(w, c, NULL, 0, why);
+        w->nbegin = 0;
+    }
     if (s != GP_OK || (rows && !rows->as->finish(rows, why)) || !gp_outfile_check(f, w->size, why)
         || !gp_outfile_commit(f, why))
-        return gp_fail(c->errs, GP_E_RUN, o->at, "'%s' %s", o->path, why);
+        return fail(w, c, NULL, 0, why);
     tell_kept(w, c);
-    return true;
+    return !w->process || finish_process(w, c);
 }

@@ -78,11 +78,18 @@ static gp_status put_file(gp_writer *w, gp_call *c, const gp_frame *f, const cha
 {
     gp_write_worker *d = &w->worker[c->worker];
     const gp_view *in = &f->in[0];
-    char head[GP_NPY_HEADER_MAX];
+    char head[GP_NPY_HEADER_MAX + GP_Y4M_LINE];
     struct iovec v[2] = { { head, 0 }, { in->data, gp_bytes(&in->type) } };
 
     if (w->o->as == GP_NPY)
         v[0].iov_len = gp_npy_header(&in->type, head, sizeof head);
+    if (gp_write_is_video(w->o)) {
+        if (in->type.dim[0] != in->rows)
+            return gp_why(why, "holds a picture of %lld rows, and this frame has %lld", (long long)in->rows,
+                          (long long)in->type.dim[0]), GP_FAILED;
+        memcpy(head, w->begin, w->nbegin);
+        v[0].iov_len = (size_t)(stpcpy(head + w->nbegin, gp_rowsfile_of(w->o->as)->before) - head);
+    }
     if (gp_write_is_pictures(w->o)) {
         if (!gp_picfile_encode(&w->o->pictures, in->data, &in->type, &d->encoded, why))
             return GP_FAILED;

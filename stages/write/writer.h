@@ -1,7 +1,8 @@
 /* writer.h - what the files of the kind `write` share: its options, and what it has open.
  *
  * check.c is what can be said before a run; single.c writes one file a frame, by any number of workers; joined.c writes
- * all frames to one file, or to standard output, by one; ranges.c to one file, by several. Functions that return bool put into `why` how the sentence
+ * all frames to one file, to standard output or to a process, by one; ranges.c to one file, by several. Functions that
+ * return bool put into `why` how the sentence
  * goes on that begins with the file's name. */
 #ifndef GP_WRITER_H
 #define GP_WRITER_H
@@ -9,23 +10,31 @@
 #include <pthread.h>
 #include "base/filetable.h"
 #include "picture_file.h"
+#include "process.h"
 #include "rows_file.h"
+#include "y4m_file.h"
 
 enum { GP_WRITE_RUN = 64 };            /* frames in a call, at most */
 enum { GP_REPLACE, GP_REFUSE, GP_NEXT };
 enum { GP_NOT_DURABLE, GP_AT_END, GP_FILE_BY_FILE };
 
 typedef struct gp_write_opts {
-    const char *path;
+    const char *path;          /* of a process the name of its program */
+    gp_texts command;
     int format;
     bool stack, live;
     int64_t compression, start, quality, sample_rate;
-    int if_exists, durable, subsampling;
+    int if_exists, durable, subsampling, siting;
+    int64_t bits;
+    const char *frame_rate, *pixel_aspect;
     /* found by check() */
     gp_loc at;
+    const char *to;            /* the option that says where to: "path", "command" */
+    const char *folder;        /* of a process: where it runs */
     gp_filetype as;
     gp_picfile_how pictures;   /* where `as` is one */
     gp_rowsfile_how rows;      /* where it is a list of rows */
+    gp_y4m video;              /* where it is one */
     bool numbered;             /* has a number: no two frames have one name */
     bool named;                /* has a %n */
     bool single;               /* one file a frame */
@@ -52,6 +61,9 @@ typedef struct gp_writer {
     gp_type joined;            /* what the joined file holds so far */
     size_t head, size;         /* bytes of its header, and of all that is whole */
     gp_rows_out *rows;         /* of a format that is not plain bytes; NULL: it is */
+    gp_process *process;       /* that reads what is written, or NULL */
+    char begin[GP_Y4M_LINE];   /* of a video: what is to be written before its first frame; */
+    size_t nbegin;             /* its bytes; 0: it was */
     bool began;                /* a frame came, be it one of no rows */
     /* Where several workers write the joined file: */
     bool ranges;               /* they do, each a range of it */
@@ -69,6 +81,7 @@ bool gp_write_is_pictures(const gp_write_opts *o);
 /* Rows as text, bytes that need nothing before or behind them; rows behind a library. */
 bool gp_write_is_text(const gp_write_opts *o);
 bool gp_write_is_sound(const gp_write_opts *o);
+bool gp_write_is_video(const gp_write_opts *o);
 
 /* Opens a file; of a FIFO it waits for the reader. GP_OK; GP_STOPPED; GP_FAILED with `why`. */
 gp_status gp_writer_reach(gp_call *c, gp_outfile *f, const char *path, char why[GP_WHY]);

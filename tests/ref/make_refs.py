@@ -198,6 +198,102 @@ for name, x in [("wide_" + d, x) for d, x in wide.items()] + [("plane_f32", plan
 with open(os.path.join(here, "mixes.txt"), "w") as out:
     out.write("# Made by make_refs.py: op | frames | input | expected | tolerance\n" + "\n".join(mixes) + "\n")
 
+# -- color: in f64, by inverted matrices; planes below each other ----------------
+
+def luma_chroma(matrix):
+    kr, kb = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722), "bt2020": (0.2627, 0.0593)}[matrix]
+    y = np.array([kr, 1 - kr - kb, kb])
+    return np.stack([y, (np.array([0, 0, 1]) - y) / (2 - 2 * kb), (np.array([1, 0, 0]) - y) / (2 - 2 * kr)])
+
+
+def weights_between(n):
+    """Each of 2 n pixels, of n values that lie between pairs of them."""
+    m = np.zeros((2 * n, n))
+    for i in range(2 * n):
+        m[i, i // 2] += 0.75
+        m[i, min(max(i // 2 + (1 if i % 2 else -1), 0), n - 1)] += 0.25
+    return m
+
+
+def up(plane, fy, fx, smooth):
+    for axis, f, s in ((0, fy, smooth[0]), (1, fx, smooth[1])):
+        if f == 2 and s:
+            plane = np.moveaxis(np.tensordot(weights_between(plane.shape[axis]), plane, (1, axis)), 0, axis)
+        elif f == 2:
+            plane = plane.repeat(2, axis)
+    return plane
+
+
+steps = {"yuv420": (2, 2), "yuv422": (1, 2), "yuv444": (1, 1)}
+
+
+def color(x, source, to, matrix="bt601", limited=True, smooth=True, bits=(8, 8)):
+    x = x.astype(f64)
+    units = [(2.0 ** (b - 8), 2.0 ** b - 1) for b in bits]
+    (u, top), (v, most) = units
+    y0, ys, c0, cs = (16 * u, 219 * u, 128 * u, 224 * u) if limited else (0, top, 128 * u, top)
+    fine = steps.get(to, (1, 1))
+    if source in steps:
+        fy, fx = steps[source]
+        h = x.size * fy * fx // (fy * fx + 2) // x.shape[-1]
+        w = x.shape[-1]
+        flat = x.ravel()
+        planes = [flat[:h * w].reshape(h, w)] + [
+            up(p.reshape(h // fy, w // fx), fy, fx, (smooth and fine[0] < 2, smooth and fine[1] < 2))
+            for p in np.split(flat[h * w:], 2)]
+        p = np.stack([(planes[0] - y0) / ys] + [(c - c0) / cs for c in planes[1:]], -1)
+    elif source == "gray":
+        p = np.stack([x / top, 0 * x, 0 * x], -1)
+    else:
+        p = (x if source == "rgb" else x[..., ::-1]) / top
+    inside, outside = source in ("rgb", "bgr"), to in ("rgb", "bgr")
+    if inside and not outside:
+        p = p @ luma_chroma(matrix).T
+    if outside and not inside:
+        p = p @ np.linalg.inv(luma_chroma(matrix)).T
+    if outside:
+        r = (p if to == "rgb" else p[..., ::-1]) * most
+    elif to == "gray":
+        r = p[..., 0] * most
+    else:
+        y0, ys, c0, cs = (16 * v, 219 * v, 128 * v, 224 * v) if limited else (0, most, 128 * v, most)
+        h, w = p.shape[:2]
+        fy, fx = fine
+        chroma = [p[..., k].reshape(h // fy, fy, w // fx, fx).mean((1, 3)) * cs + c0 for k in (1, 2)]
+        r = np.concatenate([a.ravel() for a in [p[..., 0] * ys + y0] + chroma])
+        r = r.reshape((3, h, w) if to == "yuv444" else (-1, w))
+    # halves stay halves where only numbers of one family are averaged; f32 may miss them elsewhere
+    exact = inside == outside or np.abs(r % 1 - 0.5).min() > 1e-4
+    return np.clip(np.rint(r.round(6)), 0, most).astype(np.uint8 if bits[1] == 8 else np.uint16), exact
+
+
+sizes = {"yuv420": (9, 8), "yuv422": (12, 6), "yuv444": (3, 5, 7), "rgb": (6, 8, 3), "bgr": (4, 6, 3), "gray": (6, 8)}
+inputs = {}
+
+
+def color_case(options, source, to, *how, bits=8):
+    """With random numbers, but others where a result lies between two whole numbers."""
+    name = f"{source}_u{bits}"
+    x = inputs.get(name)
+    while x is None or not color(x, source, to, *how, bits=(bits, bits))[1]:
+        name = f"{source}_u{bits}_{count.get('color', -1) + 1}" if name in inputs else name
+        x = integers(np.uint8, sizes[source]) if bits == 8 else integers(np.uint16, sizes[source]) >> (16 - bits)
+    inputs[name] = save(name, x)
+    case("color", f"from: {source}, to: {to}{options}", name, color(x, source, to, *how, bits=(bits, bits))[0])
+
+
+for i, source in enumerate(sizes):
+    for j, to in enumerate(sizes):
+        if source == "yuv444" and to in ("yuv420", "yuv422"):
+            continue                           # of an odd width
+        matrix, limited, smooth = ("bt601", "bt709", "bt2020")[(i + j) % 3], j % 2 == 0, (i + j // 2) % 2 == 0
+        color_case(f", matrix: {matrix}, range: {'limited' if limited else 'full'}, "
+                   f"chroma: {'bilinear' if smooth else 'nearest'}", source, to, matrix, limited, smooth)
+color_case("", "yuv420", "rgb")
+color_case(", bits: 10", "yuv420", "rgb", bits=10)
+color_case(", bits: 10", "yuv420", "yuv422", bits=10)
+color_case(", bits: 10, matrix: bt2020, range: full", "rgb", "yuv420", "bt2020", False, bits=10)
+
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
     out.write("\n".join(cases) + "\n")

@@ -99,10 +99,12 @@ typedef enum gp_opt_type {
     GP_OPT_FLOATS,    /* gp_floats: a list, or one value */
     GP_OPT_NODE,      /* const gp_node *: as it stands, NULL when absent; the
                          kind reads it in shape() */
+    GP_OPT_TEXTS,     /* gp_texts: a list, each interpolated; one value is an error */
 } gp_opt_type;
 
 typedef struct gp_ints { int n; int64_t *v; } gp_ints;
 typedef struct gp_floats { int n; double *v; } gp_floats;
+typedef struct gp_texts { int n; const char *const *v; } gp_texts;     /* v[n] is NULL */
 
 typedef struct gp_opt {
     const char *name;      /* the key in YAML; also the field's name in C */
@@ -111,7 +113,7 @@ typedef struct gp_opt {
     const char *def;       /* as it would stand in YAML; NULL: zero, empty */
     bool required;
     double min, max;       /* of numbers, each element, ns; min == max: none */
-    const char *choices;   /* of a GP_OPT_ENUM */
+    const char *choices;   /* of a GP_OPT_ENUM; of another that is required: the option that may stand in its place */
     const char *unit;      /* "px", "Hz", "bytes", ... or NULL */
     const char *help;      /* one line, no full stop */
 } gp_opt;
@@ -131,6 +133,7 @@ typedef struct gp_opt {
 #define GP_INTS(T, f)   .name = #f, .type = GP_OPT_INTS,   .off = GP_OFF(T, f, gp_ints)
 #define GP_FLOATS(T, f) .name = #f, .type = GP_OPT_FLOATS, .off = GP_OFF(T, f, gp_floats)
 #define GP_NODE(T, f)   .name = #f, .type = GP_OPT_NODE,   .off = GP_OFF(T, f, const gp_node *)
+#define GP_TEXTS(T, f)  .name = #f, .type = GP_OPT_TEXTS,  .off = GP_OFF(T, f, gp_texts)
 
 /* ---- ports ----------------------------------------------------------- */
 

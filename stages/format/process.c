@@ -1,0 +1,291 @@
+/* process.c - see process.h.
+ *
+ * The program is our child, so that its exit status is known exactly. It is in a process group that a guard leads: a
+ * shell that reads a pipe whose other end only we have. When we die, of whatever cause, the guard sees the pipe's end and
+ * kills the group. (PR_SET_PDEATHSIG would have to be set in the child, would come when the thread that started it ends,
+ * and would not reach what the program has started.) Where there is no shell, the program sees its pipe closed.
+ *
+ * A thread takes what the program writes to its standard error, so that it never waits for us; the last part is kept. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "process.h"
+
+extern char **environ;
+
+enum { KEPT = 4096, LINES = 8, LINE = 300, TICK_MS = 10, GRACE_MS = 2000, PIPE_BYTES = 1 << 20 };
+enum { OURS = -1, NOTHING = -2 };      /* in place of a descriptor: as it is; /dev/null */
+
+struct gp_process {
+    pid_t pid, guard;          /* 0: there is none */
+    bool ended;                /* and was waited for: status */
+    int status;
+    int fd, lifeline;          /* ours: of the pipe, of the guard's; -1: closed */
+    int errors, quit;          /* what its standard error is read from; told to the thread at the end */
+    bool listens;              /* the thread is there */
+    pthread_t thread;
+    size_t nlog;               /* all that was written; */
+    char log[KEPT];            /* the last of it, a ring */
+};
+
+static void close_one(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* A pipe above the standard streams, which the child's ends are put in the place of. */
+static bool open_pipe(int p[2])
+{
+    if (pipe2(p, O_CLOEXEC)) {
+        p[0] = p[1] = -1;
+        return false;
+    }
+    for (int i = 0; i < 2; i++) {
+        int low = p[i];
+        if (low > STDERR_FILENO)
+            continue;
+        p[i] = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        close(low);
+    }
+    return p[0] >= 0 && p[1] >= 0;
+}
+
+/* ---- starting -------------------------------------------------------- */
+
+/* Starts one program in process group `group` (0: its own), with these standard streams. 0 or errno. */
+static int spawn(pid_t *pid, const char *const *argv, const char *folder, const int fd[3], pid_t group)
+{
+    posix_spawn_file_actions_t io;
+    posix_spawnattr_t attr;
+    sigset_t none, all;
+    sigemptyset(&none), sigfillset(&all);
+    posix_spawn_file_actions_init(&io);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setpgroup(&attr, group);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &all);        /* who ignores SIGPIPE would write for ever */
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int e = 0;
+    for (int i = 0; i < 3 && !e; i++)
+        if (fd[i] >= 0)
+            e = posix_spawn_file_actions_adddup2(&io, fd[i], i);
+        else if (fd[i] == NOTHING)
+            e = posix_spawn_file_actions_addopen(&io, i, "/dev/null", O_RDWR, 0);
+#if defined __GLIBC__ && __GLIBC_PREREQ(2, 34)
+    if (!e)                            /* ours are closed by exec, but not all that we have inherited */
+        e = posix_spawn_file_actions_addclosefrom_np(&io, STDERR_FILENO + 1);
+#endif
+    if (!e && folder)
+        e = posix_spawn_file_actions_addchdir_np(&io, folder);
+    if (!e)
+        e = posix_spawnp(pid, argv[0], &io, &attr, (char *const *)argv, environ);
+    posix_spawn_file_actions_destroy(&io);
+    posix_spawnattr_destroy(&attr);
+    if (e)
+        *pid = 0;
+    return e;
+}
+
+/* The leader of the group, if there is a shell. */
+static void start_guard(gp_process *p)
+{
+    static const char *const argv[] = { "/bin/sh", "-c", "trap '' TERM HUP INT; read -r x; kill -9 0", NULL };
+    int life[2];
+    if (open_pipe(life) && !spawn(&p->guard, argv, NULL, (int[]){ life[0], NOTHING, NOTHING }, 0))
+        p->lifeline = life[1], life[1] = -1;
+    close_one(&life[0]), close_one(&life[1]);
+}
+
+/* Keeps what the program says. False: it says no more, or nothing yet. */
+static bool listen_once(gp_process *p)
+{
+    char buf[1024];
+    ssize_t n = read(p->errors, buf, sizeof buf);
+    for (ssize_t i = 0; i < n; i++)
+        p->log[p->nlog++ % KEPT] = buf[i];
+    return n > 0 || (n < 0 && errno == EINTR);
+}
+
+static void *listen_main(void *arg)
+{
+    gp_process *p = arg;
+    struct pollfd at[2] = { { p->quit, POLLIN, 0 }, { p->errors, POLLIN, 0 } };
+    while (!at[0].revents) {
+        if (poll(at, 2, -1) < 0)
+            continue;
+        if (at[1].revents && !listen_once(p))
+            at[1].fd = -1;             /* it has closed it */
+    }
+    while (listen_once(p))
+        ;
+    return NULL;
+}
+
+static bool start_listening(gp_process *p, int errors)
+{
+    sigset_t all, was;
+    p->errors = errors;
+    fcntl(errors, F_SETFL, O_NONBLOCK);
+    p->quit = eventfd(0, EFD_CLOEXEC);
+    if (p->quit < 0)
+        return false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &was);
+    int e = pthread_create(&p->thread, NULL, listen_main, p);
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    errno = e;
+    return p->listens = !e;
+}
+
+/* 0 or errno. */
+static int start(gp_process *p, const char *const *argv, const char *folder, bool reads)
+{
+    int data[2] = { -1, -1 }, said[2] = { -1, -1 }, e = 0;
+    if (!open_pipe(data) || !open_pipe(said)) {
+        e = errno;
+    } else {
+        start_guard(p);
+        e = spawn(&p->pid, argv, folder, (int[]){ reads ? data[0] : NOTHING, reads ? OURS : data[1], said[1] }, p->guard);
+    }
+    p->fd = reads ? data[1] : data[0];
+    close_one(reads ? &data[0] : &data[1]), close_one(&said[1]);
+#ifdef F_SETPIPE_SZ
+    fcntl(p->fd, F_SETPIPE_SZ, PIPE_BYTES);            /* fewer, larger reads and writes; may fail */
+#endif
+    if (!e && !start_listening(p, said[0]))
+        e = errno;
+    if (p->errors < 0)
+        close_one(&said[0]);
+    return e;
+}
+
+gp_process *gp_process_start(const char *const *argv, const char *folder, bool reads, char why[GP_WHY])
+{
+    gp_process *p = calloc(1, sizeof *p);
+    if (!p) {
+        gp_why(why, "cannot be started: %s", strerror(ENOMEM));
+        return NULL;
+    }
+    p->fd = p->lifeline = p->errors = p->quit = -1;
+    int e = start(p, argv, folder, reads);
+    if (!e)
+        return p;
+    gp_process_stop(p);
+    gp_why(why, "cannot be started: %s", strerror(e));
+    return NULL;
+}
+
+/* ---- while it runs --------------------------------------------------- */
+
+int gp_process_fd(const gp_process *p)
+{
+    return p->fd;
+}
+
+bool gp_process_write(gp_process *p, struct iovec *v, int n, char why[GP_WHY])
+{
+    sigset_t broken, was, pending;
+    sigemptyset(&broken), sigaddset(&broken, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken, &was);
+    bool ok = gp_write_all(p->fd, v, n, why);
+    int e = errno;
+    if (!ok && !sigismember(&was, SIGPIPE) && !sigpending(&pending) && sigismember(&pending, SIGPIPE))
+        sigtimedwait(&broken, NULL, &(struct timespec){ 0 });
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    errno = e;
+    return ok;
+}
+
+void gp_process_hang_up(gp_process *p)
+{
+    close_one(&p->fd);
+}
+
+/* ---- its end --------------------------------------------------------- */
+
+bool gp_process_has_ended(gp_process *p, bool wait)
+{
+    pid_t k;
+    while (!p->ended && (k = waitpid(p->pid, &p->status, wait ? 0 : WNOHANG))) {
+        if (k < 0 && errno == EINTR)
+            continue;
+        p->status = k < 0 ? 0 : p->status;             /* somebody else has waited for it */
+        p->ended = true;
+    }
+    return p->ended;
+}
+
+bool gp_process_is_well(gp_process *p, char why[GP_WHY])
+{
+    if (WIFSIGNALED(p->status))
+        return gp_why(why, "was ended by signal %d (%s)", WTERMSIG(p->status), strsignal(WTERMSIG(p->status)));
+    return !WEXITSTATUS(p->status) || gp_why(why, "ended with exit status %d", WEXITSTATUS(p->status));
+}
+
+static void stop_listening(gp_process *p)
+{
+    if (p->listens) {
+        eventfd_write(p->quit, 1);
+        pthread_join(p->thread, NULL);
+    }
+    p->listens = false;
+}
+
+void gp_process_tell(gp_process *p, gp_errs *errs)
+{
+    char log[KEPT + 1], *line[LINES], *rest;
+    int n = 0;
+    stop_listening(p);
+    size_t have = p->nlog < KEPT ? p->nlog : KEPT;
+    for (size_t i = 0; i < have; i++) {
+        char c = p->log[(p->nlog - have + i) % KEPT];
+        log[i] = c ? c : ' ';
+    }
+    log[have] = 0;
+    for (char *s = strtok_r(log, "\r\n", &rest); s; s = strtok_r(NULL, "\r\n", &rest))
+        line[n++ % LINES] = s;
+    for (int i = n > LINES ? n - LINES : 0; i < n; i++)
+        gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "%.*s", LINE, line[i % LINES]);
+}
+
+/* Soon, as it was asked to. */
+static void await_end(gp_process *p)
+{
+    for (int ms = 0; !gp_process_has_ended(p, false); ms += TICK_MS) {
+        if (ms > GRACE_MS)
+            kill(p->pid, SIGKILL);
+        poll(NULL, 0, TICK_MS);
+    }
+}
+
+void gp_process_stop(gp_process *p)
+{
+    if (!p)
+        return;
+    if (p->pid && !gp_process_has_ended(p, false))
+        kill(p->pid, SIGTERM);         /* before it sees the end of its input, which it would take for a good one */
+    close_one(&p->fd);
+    if (p->pid)
+        await_end(p);
+    stop_listening(p);
+    if (p->guard) {                    /* and what it has left behind */
+        kill(-p->guard, SIGKILL);
+        while (waitpid(p->guard, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    close_one(&p->lifeline), close_one(&p->errors), close_one(&p->quit);
+    free(p);
+}

@@ -1,0 +1,85 @@
+/* test_color.c - the kind `color` in whole pipelines: frames of other depths, of several sizes, with fewer rows. What it
+ * computes, stage_cases.c compares with NumPy. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/outfile.h"
+#include "iotest.h"
+
+Suite *suite_color(void);
+
+/* Limited 8 bits are a quarter of 10 bits, both ways, whatever the colours. */
+START_TEST(depths)
+{
+    size_t n;
+    io_count_raw("a.raw", 2 * 36);
+    io_runs("buffers: {x: {dtype: u8, shape: [6, 6]}, deep: {dtype: u16}, back: {dtype: u8}}\nstages:\n"
+            "  - {use: read, path: a.raw, out: x}\n  - {use: color, from: yuv420, to: yuv420, bits: 10, out: deep}\n"
+            "  - {name: w, use: write, path: deep.raw}\n"
+            "  - {name: c, use: color, in: deep, from: yuv420, to: yuv420, bits: 10, out: back}\n"
+            "  - {use: compare, in: [x, back]}\n");
+    uint16_t *deep = (uint16_t *)(void *)pipe_read(io_dir, "deep.raw", &n);
+    ck_assert_uint_eq(n, 4 * 36);
+    for (int i = 0; i < 2 * 36; i++)
+        ck_assert_int_eq(deep[i], 4 * i);
+    free(deep);
+}
+END_TEST
+
+/* To 4:4:4 with the nearest chroma and back by means, nothing changes; nor from RGB to BGR and back. */
+START_TEST(and_back)
+{
+    io_count_raw("a.raw", 216);
+    io_runs("buffers: {x: {dtype: u8, shape: [9, 12]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
+            "  - {use: color, from: yuv420, to: yuv444, chroma: nearest, out: full}\n"
+            "  - {name: c, use: color, from: yuv444, to: yuv420, out: back}\n  - {use: compare, in: [x, back]}\n");
+    io_runs("buffers: {x: {dtype: u8, shape: [4, 9, 3]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
+            "  - {use: color, from: rgb, to: bgr, out: b}\n  - {name: c, use: color, from: bgr, to: rgb, out: back}\n"
+            "  - {use: compare, in: [x, back]}\n");
+}
+END_TEST
+
+/* Frames of their own shapes within bounds. */
+START_TEST(shapes)
+{
+    io_count_npy("0.npy", U8(3, 4), 0);
+    io_count_npy("1.npy", U8(6, 2), 40);
+    io_count_npy("2.npy", U8(6, 4), 80);
+    ck_assert_uint_eq(io_runs("buffers: {x: {dtype: u8, shape: ['<=6', '<=4']}}\nstages:\n"
+                              "  - {use: read, path: '?.npy', out: x}\n  - {use: color, from: yuv420, to: rgb}\n"
+                              "  - {use: color, from: rgb, to: gray}\n  - {use: write, path: 'out/%d.npy'}\n"), 3);
+    size_t n;
+    static const int64_t want[][2] = { { 2, 4 }, { 4, 2 }, { 4, 4 } };
+    for (int i = 0; i < 3; i++) {
+        char name[20], why[GP_WHY];
+        gp_type t;
+        size_t data;
+        bool fortran;
+        char *file = pipe_read(io_dir, TEXT(name, "out/%d.npy", i), &n);
+        ck_assert(file && gp_npy_parse(file, n, &t, &data, &fortran, why));
+        ck_assert(t.ndim == 2 && t.dim[0] == want[i][0] && t.dim[1] == want[i][1]);
+        free(file);
+    }
+}
+END_TEST
+
+/* The last rows of a raw file are no planes. */
+START_TEST(partial)
+{
+    io_count_raw("a.raw", 28);
+    io_fails("buffers: {x: {dtype: u8, shape: [6, 4]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
+             "  - {use: color, from: yuv420, to: rgb}\n  - {use: discard}\n", 1, "a frame of 'yuv420' is (3 H / 2, W)");
+}
+END_TEST
+
+Suite *suite_color(void)
+{
+    Suite *s = suite_create("color");
+    TCase *c = tcase_create("color");
+    tcase_add_checked_fixture(c, io_set_up, io_tear_down);
+    tcase_add_test(c, depths);
+    tcase_add_test(c, and_back);
+    tcase_add_test(c, shapes);
+    tcase_add_test(c, partial);
+    suite_add_tcase(s, c);
+    return s;
+}
