@@ -33,7 +33,7 @@ const char *gp_ew_stored(gp_dtype t)
     return stored[t];
 }
 
-static bool is_used(const gp_ew_program *p, int port)
+bool gp_ew_is_used(const gp_ew_program *p, int port)
 {
     for (int i = 0; i < p->n; i++)
         if (p->ins[i].op == GP_EW_LOAD && p->ins[i].a == port && p->ins[i].needed)
@@ -100,7 +100,7 @@ static const char *comma(int *n)
 }
 
 /* As an output is computed. */
-static const char *made(const gp_ew_program *p, int i)
+const char *gp_ew_made(const gp_ew_program *p, int i)
 {
     return stored[p->fold.op && i == p->folded ? p->folds : p->out[i]];
 }
@@ -110,7 +110,7 @@ static void put_one(FILE *o, const gp_ew_program *p)
     int n = 0, vars = 0;
     fputs("    auto one = [=](", o);
     for (int i = 0; i < p->space.nin; i++)
-        if (is_used(p, i))
+        if (gp_ew_is_used(p, i))
             fprintf(o, "%s%s x%d", comma(&n), stored[p->in[i]], i);
     for (int i = 0; i < p->n; i++)
         if (p->ins[i].op == GP_EW_NEAR && p->ins[i].needed)
@@ -119,7 +119,7 @@ static void put_one(FILE *o, const gp_ew_program *p)
         if (p->indices >> k & 1)
             fprintf(o, "%sint64_t i%d", comma(&n), k);
     for (int i = 0; i < p->nout; i++)
-        fprintf(o, "%s%s &y%d", comma(&n), made(p, i), i);
+        fprintf(o, "%s%s &y%d", comma(&n), gp_ew_made(p, i), i);
     fputs(") {\n", o);
     for (int i = 0; i < p->n; i++)
         if (p->ins[i].needed)
@@ -134,7 +134,7 @@ void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char 
     int n = 0;
     fputs("one(", o);
     for (int i = 0; i < p->space.nin; i++)
-        if (is_used(p, i)) {
+        if (gp_ew_is_used(p, i)) {
             fputs(comma(&n), o);
             fprintf(o, in, i, i);
         }
@@ -155,7 +155,7 @@ static void put_quads(FILE *o, const gp_ew_program *p)
 {
     fputs("        for (size_t i = first_x(); i < n / 4; i += step_x()) {\n", o);
     for (int i = 0; i < p->space.nin; i++)
-        if (is_used(p, i))
+        if (gp_ew_is_used(p, i))
             fprintf(o, "            const quad<%s> x%d = ((const quad<%s> *)in%d)[i];\n", stored[p->in[i]], i,
                     stored[p->in[i]], i);
     for (int i = 0; i < p->nout; i++)
@@ -169,16 +169,16 @@ static void put_quads(FILE *o, const gp_ew_program *p)
 }
 
 /* Where element `rest` of the frame is, in integers of `type`. */
-static void put_offsets(FILE *o, const gp_ew_program *p, const char *type)
+void gp_ew_put_offsets(FILE *o, const gp_ew_program *p, const char *type)
 {
     for (int i = 0; i < p->space.nin; i++)
-        if (is_used(p, i))
+        if (gp_ew_is_used(p, i))
             fprintf(o, "            %s from%d = 0;\n", type, i);
     for (int k = p->space.ndim - 1; p->indices && k >= 0; k--) {
         fprintf(o, "            const %s at%d = rest %% (%s)axes.dim[%d];\n", type, k, type, k);
         fprintf(o, "            rest /= (%s)axes.dim[%d];\n", type, k);
         for (int i = 0; i < p->space.nin; i++)
-            if (is_used(p, i))
+            if (gp_ew_is_used(p, i))
                 fprintf(o, "            from%d += at%d * (%s)axes.stride[%d][%d];\n", i, k, type, i, k);
     }
     if (!p->indices) {                 /* axes may be merged */
@@ -186,7 +186,7 @@ static void put_offsets(FILE *o, const gp_ew_program *p, const char *type)
         fprintf(o, "                const %s at = rest %% (%s)axes.dim[k];\n", type, type);
         fprintf(o, "                rest /= (%s)axes.dim[k];\n", type);
         for (int i = 0; i < p->space.nin; i++)
-            if (is_used(p, i))
+            if (gp_ew_is_used(p, i))
                 fprintf(o, "                from%d += at * (%s)axes.stride[%d][k];\n", i, type, i);
         fputs("            }\n", o);
     }
@@ -196,63 +196,10 @@ static void put_places(FILE *o, const gp_ew_program *p, const char *type)
 {
     fprintf(o, "        for (%s e = (%s)first_x(); e < (%s)n; e += (%s)step_x()) {\n", type, type, type, type);
     fprintf(o, "            %s rest = e;\n", type);
-    put_offsets(o, p, type);
+    gp_ew_put_offsets(o, p, type);
     fputs("            ", o);
     gp_ew_put_call(o, p, "in%d[from%d]", "out%d[e]");
     fputs("        }\n", o);
-}
-
-/* ---- a reduction ----------------------------------------------------------------- */
-
-/* What an element is computed of, for the loads of kernels/fold.h. */
-static void put_loaded(FILE *o, const gp_ew_program *p)
-{
-    fputs("    struct loaded {", o);
-    for (int i = 0; i < p->space.nin; i++)
-        if (is_used(p, i))
-            fprintf(o, " %s x%d;", stored[p->in[i]], i);
-    for (int k = 0; k < p->space.ndim; k++)
-        if (p->indices >> k & 1)
-            fprintf(o, " int64_t i%d;", k);
-    fputs(" };\n", o);
-}
-
-/* `type` NULL: inputs lie as the frame does. */
-static void put_fold(FILE *o, const gp_ew_program *p, const char *type)
-{
-    static const char *const joins[] = { [GP_SUM] = "sum", [GP_MEAN] = "sum", [GP_MIN] = "least", [GP_MAX] = "most" };
-    int n = 0;
-    fprintf(o, "        gp_fold<%s>(out%d, outer, rows, inner, lanes, steps, %d, [&](size_t e) {\n", joins[p->fold.op],
-            p->folded, p->fold.op == GP_MIN || p->fold.op == GP_MAX);
-    if (type) {
-        fprintf(o, "            %s rest = (%s)e;\n", type, type);
-        put_offsets(o, p, type);
-    }
-    fputs("            return loaded{", o);
-    for (int i = 0; i < p->space.nin; i++)
-        if (is_used(p, i))
-            fprintf(o, type ? "%s in%d[from%d]" : "%s in%d[e]", n++ ? "," : "", i, i);
-    for (int k = 0; k < p->space.ndim; k++)
-        if (p->indices >> k & 1)
-            fprintf(o, "%s (int64_t)at%d", n++ ? "," : "", k);
-    fputs(" };\n        }, [&](const loaded &x, size_t e) {\n", o);
-    for (int i = 0; i < p->nout; i++)
-        fprintf(o, "            %s y%d;\n", made(p, i), i);
-    fputs("            one(", o);
-    n = 0;
-    for (int i = 0; i < p->space.nin; i++)
-        if (is_used(p, i))
-            fprintf(o, "%sx.x%d", comma(&n), i);
-    for (int k = 0; k < p->space.ndim; k++)
-        if (p->indices >> k & 1)
-            fprintf(o, "%sx.i%d", comma(&n), k);
-    for (int i = 0; i < p->nout; i++)
-        fprintf(o, "%sy%d", comma(&n), i);
-    fputs(");\n", o);
-    for (int i = 0; i < p->nout; i++)
-        if (i != p->folded)
-            fprintf(o, "            out%d[e] = y%d;\n", i, i);
-    fprintf(o, "            return y%d;\n        });\n", p->folded);
 }
 
 /* ---- the kernel ---------------------------------------------------------------- */
@@ -316,7 +263,7 @@ static void put_walk(FILE *o, const gp_ew_program *p, const char *near, const ch
     if (p->nshifts)
         gp_ew_put_tiles(o, p, near);
     else if (p->fold.op)
-        put_fold(o, p, plain);
+        gp_ew_put_fold(o, p, plain);
     else
         put_places(o, p, plain);
 }
@@ -335,11 +282,11 @@ static void put_kernel(params *q, gp_ew_program *p)
         fputs("    frame += blockIdx.z;\n", o);
     put_one(o, p);
     if (p->fold.op)
-        put_loaded(o, p);
+        gp_ew_put_loaded(o, p);
     if (!p->indices && !p->nshifts) {
         fputs("    if (linear) {\n", o);
         if (p->fold.op)
-            put_fold(o, p, NULL);
+            gp_ew_put_fold(o, p, NULL);
         else
             put_quads(o, p);
         fputs("    } else ", o);

@@ -1,6 +1,6 @@
 /* program.h - what the kind `expr` makes of its text: a list of typed operations (check.c, with numbers that are known
  * from fold.c, and neighbours.c), the shapes that its inputs have together (space.c), and from these what runs: steps
- * for kernels/expr.cpp (code.c), and the text of a CUDA kernel (cuda.c, tiles.c). Programs of several stages become one
+ * for kernels/expr.cpp (code.c), and the text of a CUDA kernel (cuda.c, tiles.c, reduced.c). Programs of several stages become one
  * (link.c). */
 #ifndef GP_EW_PROGRAM_H
 #define GP_EW_PROGRAM_H
@@ -149,8 +149,18 @@ bool gp_ew_write(gp_shape *s, const gp_node *text, gp_ew_program *p);
 /* The call of the function of one element, by the texts of an input's element and an output's. */
 void gp_ew_put_call(FILE *o, const gp_ew_program *p, const char *in, const char *out);
 
-/* The type of an element in memory, in C. */
+/* The type of an element in memory, in C; of an output as it is computed. */
 const char *gp_ew_stored(gp_dtype t);
+const char *gp_ew_made(const gp_ew_program *p, int output);
+/* Is it loaded at its own place? */
+bool gp_ew_is_used(const gp_ew_program *p, int input);
+/* Where element `rest` of the frame is, in integers of `type`. */
+void gp_ew_put_offsets(FILE *o, const gp_ew_program *p, const char *type);
+
+/* reduced.c: the struct `loaded`, what an element is computed of; the fold, with offsets in integers of `type`, NULL:
+ * inputs lie as the frame does. */
+void gp_ew_put_loaded(FILE *o, const gp_ew_program *p);
+void gp_ew_put_fold(FILE *o, const gp_ew_program *p, const char *type);
 
 /* tiles.c, for programs with neighbours: the axis that lines of such frames begin with, for `cut`; */
 int gp_ew_cut(const gp_type *frame);

@@ -75,7 +75,7 @@ bool gp_ew_place_input(const gp_shape *s, const bool *known, const int *axis, in
             in->fixed |= 1u << k;
             continue;
         }
-        ok = axis[k] > last;
+        ok = axis[k] > last && axis[k] < GP_MAXDIM;
         in->at[k] = -1 - axis[k], last = axis[k], any = true;
     }
     if (!ok || !any)

@@ -27,7 +27,7 @@ ALSO = {"yaml": ["pipelines", "tests/bad", "tests/golden"], "png": ["tests/data/
         "tiff": ["tests/data/tiff"]}
 LONGEST = {"yaml": 3000, "expr": 300, "set": 500, "npy": 400, "png": 1000, "lua": 500,
            "top": 3000, "report": 4000, "cu": 2000, "scan": 2000, "jpeg": 2000, "pnm": 400, "text": 400,
-           "npz": 3000, "tiff": 4000}
+           "npz": 3000, "tiff": 4000, "y4m": 400}
 WORDS = {
     "yaml": "pipeline device depth streams batch launch sync on_error stall_timeout vars buffers "
             "stages use name in out window frames partial carry init workers zero on_hole dtype shape "
@@ -55,6 +55,8 @@ WORDS = {
             "\\xff\\xdb \\xff\\xdd \\xff\\xdc \\xff\\xe0 \\xff\\xe1 \\xff\\xee Exif\\x00\\x00 II*\\x00 MM\\x00* "
             "\\x12\\x01\\x03\\x00 \\x01\\x12\\x00\\x03 Adobe JFIF",
     "npz": "PK\\x03\\x04 PK\\x01\\x02 PK\\x05\\x06 PK\\x06\\x06 PK\\x06\\x07 \\x01\\x00\\x10\\x00 \\xff\\xff\\xff\\xff u.npy .npy \\x93NUMPY\\x01\\x00",
+    "y4m": "YUV4MPEG2\\x20 \\x20W4 \\x20H2 \\x20F30:1 \\x20Ip \\x20It \\x20A1:1 \\x20C420jpeg \\x20C420p10 \\x20C422 \\x20C444 "
+           "\\x20Cmono \\x20Cmono12 \\x20C420mpeg2 \\x20C420paldv \\x20C444p16 \\x20XCOLORRANGE=FULL FRAME\\x0a",
     "tiff": "II*\\x00 MM\\x00* II+\\x00\\x08\\x00 \\x00\\x01\\x03\\x00 \\x01\\x01\\x04\\x00 \\x12\\x01\\x03\\x00 \\x11\\x01\\x04\\x00 "
             "\\x16\\x01\\x03\\x00 \\x17\\x01\\x04\\x00 \\x1c\\x01\\x03\\x00 \\x42\\x01\\x03\\x00 \\x53\\x01\\x03\\x00 ImageJ= \\x0aimages=3",
     "text": "nan inf NaN -Infinity 1e308 5e-324 -9223372036854775808 18446744073709551615 0.1 1,2 3;4 5\\x096 7\\x208 [ ] #\\x20 "
