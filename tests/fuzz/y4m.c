@@ -51,7 +51,7 @@ static void as_file(const char *data, size_t n)
     char err[GP_WHY] = "", why[GP_WHY] = "";
     int fd = memfd_create("y4m", MFD_CLOEXEC);
     MUST(fd >= 0 && write(fd, data, n) == (ssize_t)n);
-    bool ok = gp_rowsfile_head(&how, as, &(gp_rows_head){ data, n, (int64_t)n }, &any, &head, why);
+    bool ok = gp_rowsfile_head(&how, as, &(gp_rows_head){ .data = data, .n = n, .size = (int64_t)n }, &any, &head, why);
     gp_rows *f = gp_rowsfile_open(&how, as, fd, &any, err);
     MUST(ok == (f != NULL) && (f || !strcmp(err, why)));
     if (f)
