@@ -25,6 +25,7 @@ sys.dont_write_bytecode = True         # nothing is left beside the sources
 import rows_command
 import rows_device
 import rows_durable
+import rows_expr
 import rows_host
 import rows_lua
 import rows_overhead
@@ -32,7 +33,7 @@ import rows_stages
 from tools import HERE, Bench, Failure, Skip
 
 ROWS = rows_device.ROWS + rows_host.ROWS + rows_lua.ROWS + rows_command.ROWS + \
-    rows_durable.ROWS + rows_overhead.ROWS + rows_stages.ROWS
+    rows_durable.ROWS + rows_expr.ROWS + rows_overhead.ROWS + rows_stages.ROWS
 
 
 def first_line(command):
