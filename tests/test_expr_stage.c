@@ -231,7 +231,8 @@ static const struct { const char *expr; int col; const char *msg; } bad[] = {
     { "x[i0, 4]", 7, "index 1 of 'x' has to be a whole number from 0 to 3, or an index of the frame" },
     { "x[i0, 0 - 1]", 7, "index 1 of 'x' has to be a whole number from 0 to 3" },
     { "x[0.5, i0]", 3, "index 0 of 'x' has to be a whole number from 0 to 4" },
-    { "x[2, 1]", 3, "index 0 of 'x' has to be i0" },
+    { "x[2, 1]", 3, "all indices of 'x' are numbers, and one at least has to be the frame's, as in x[i0, i1]" },
+    { "x[0, 0, 0] + x[i0, 1]", 1, "'x' has 2 axes, not 3" },
     { "x[i1, i0]", 3, "index 0 of 'x' has to be i0" },
     { "x[i1, 2]", 0, "no input lies along axis 0 of the frame, and 'i1' is used" },
     { "x[0, i0] + x[i0, 0]", 1, "input 'in[:, k]' is u64 [5, 4] and 'in[k, :]' is u64 [5, 4]: they do not broadcast, as axis 1 "

@@ -209,6 +209,31 @@ START_TEST(a_long_chain)
 }
 END_TEST
 
+static float uneven(int64_t i)
+{
+    return (float)(i - 150) * 12.37f;
+}
+
+/* What is wrong in a frame is said at the line of the part, with the frame's number. */
+START_TEST(an_error_of_a_part)
+{
+    const char *dir = pipe_dir(), *sets[] = { _i ? "fuse=none" : "fuse=auto", NULL };
+    pipe_npy(dir, "in.npy", 7, 5, uneven);
+    pipe_result r = pipe_run(dir, "buffers: {x: {dtype: f32, shape: [4, 5]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+                             "  - {use: scale, out: y}\n  - {use: expr, in: {y: y, x: x}, expr: 'y - x[3, i1]', out: z}\n"
+                             "  - {use: reduce, op: sum}\n  - {use: discard}\n", "cpu", sets, (gp_run_options){ 0 });
+    ck_assert_int_eq(r.outcome, GP_ERROR);
+    ck_assert_int_ge(r.errs.n, 2);
+    ck_assert_str_eq(r.errs.e[0].msg, _i ? "stage 'expr': 'x' is f32 [3, 5] in one frame, and has no element 3 along axis 0"
+                     : "stage 'scale+expr+reduce': 'x' is f32 [3, 5] in one frame, and has no element 3 along axis 0");
+    ck_assert_int_eq(r.errs.e[0].at.line, 5);
+    ck_assert_int_eq(r.errs.e[0].at.col, 46);
+    ck_assert_int_eq(r.errs.e[1].code, GP_E_NOTE);
+    ck_assert_str_eq(r.errs.e[1].msg, "in frame 1");
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 /* ---- the text of the kernel, compiled and run by the CPU back end ------------------- */
 
 extern const gp_kind gp_kind_cast;
@@ -276,10 +301,6 @@ static void put_reductions(char *to)
            "  - {use: write, path: out.npy, durable: none}\n");
 }
 
-static float uneven(int64_t i)
-{
-    return (float)(i - 150) * 12.37f;
-}
 
 static char *run_chain(const char *yaml, bool fuse, size_t *bytes)
 {
@@ -376,6 +397,7 @@ Suite *suite_fuse(void)
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, which, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(tc, a_long_chain);
+    tcase_add_loop_test(tc, an_error_of_a_part, 0, 2);
     tcase_add_loop_test(tc, the_text_computes_the_same, 0, 2);
 #if GP_CUDA
     tcase_add_loop_test(tc, nvrtc_takes_the_text, 0, 2);

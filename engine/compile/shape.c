@@ -293,9 +293,11 @@ bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, 
                  : out[i].dim[k] == full->dim[k];
         char a[128], b[GP_BOUNDS_TEXT];
         if (!fits)
-            return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' makes %s of a smaller frame, and '%s' is %s", st->name,
+            return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' makes %s of a smaller frame, and '%s' is %s, of which "
+                           "frames may be shorter in axis 0%s: leave such frames out before", st->name,
                            gp_type_text(&out[i], a), g->buffer[st->out[i]].name,
-                           gp_bounds_text(full, g->buffer[st->out[i]].varies, b));
+                           gp_bounds_text(full, g->buffer[st->out[i]].varies, b),
+                           g->buffer[st->out[i]].varies ? " and where it has bounds" : "");
     }
     return true;
 }

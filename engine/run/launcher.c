@@ -91,8 +91,10 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     bool ok;
 
     o.check = !o.irregular && atomic_load(&s->first) == GP_FIRST_DUE;
-    if (o.irregular && !p->regroup && !gp_frame_set_irregular(p, f, failed, &t->errs))
+    if (o.irregular && !p->regroup && !gp_frame_set_irregular(p, f, failed, &t->errs)) {
+        gp_fail(&t->errs, GP_E_NOTE, (gp_loc){ 0 }, "in frame %llu", (unsigned long long)f);
         return NOT_LAUNCHED;
+    }
     bool resident = s->resident && !o.irregular && !o.check && (!run->options.ncached || o.again);
     if (resident)
         stream = GP_RESIDENT;

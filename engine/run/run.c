@@ -73,7 +73,8 @@ bool gp_frame_is_fatal(gp_threadrt *t)
         return true;
     }
     for (int i = 0; i < t->errs.n; i++)
-        t->errs.e[i].code = GP_E_WARN;
+        if (t->errs.e[i].code != GP_E_NOTE)
+            t->errs.e[i].code = GP_E_WARN;
     t->errs.failed = 0;
     gp_run_fail(t->run, &t->errs);
     t->errs = (gp_errs){ .at = t->errs.at };

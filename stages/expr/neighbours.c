@@ -51,16 +51,29 @@ static int shift_of(gp_shape *s, gp_ew_program *p, const gp_ew_index *x)
     return p->nshifts++;
 }
 
+static bool all(const bool *known, int n)
+{
+    for (int k = 0; k < n; k++)
+        if (!known[k])
+            return false;
+    return true;
+}
+
 /* Which of the program's inputs it is; -1 after an error. */
 static int input_of(gp_shape *s, const gp_node *text, const gp_expr_node *e, int port, const gp_ew_place *at, gp_ew_space *o)
 {
-    gp_ew_input in = { .port = port };
+    gp_ew_input in = { .port = port, .where = gp_node_part(text, e->from, e->len) };
     const gp_type *t = &s->in[port];
     bool known[GP_MAXDIM];
     int axis[GP_MAXDIM];
     for (int k = 0; k < t->ndim; k++)
         known[k] = at[k].known, axis[k] = at[k].index.is ? at[k].index.to.axis : -1;
-    gp_ew_place_input(s, known, axis, t->ndim, &in);
+    if (!gp_ew_place_input(s, known, axis, t->ndim, &in) && all(known, t->ndim)) {
+        const gp_ew_input whole = { .port = port };
+        gp_shape_fail_at(s, gp_node_part(text, at[0].where->from, at[0].where->len), "all indices of '%s' are numbers, and one "
+                         "at least has to be the frame's, as in %s", e->name, form(s, o, &whole, e->name, -1));
+        return -1;
+    }
     for (int k = 0; k < t->ndim && in.placed; k++) {
         const gp_num *n = &at[k].number;
         if (known[k] && (!n->is_int || n->i < 0 || n->i >= t->dim[k])) {

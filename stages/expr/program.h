@@ -42,6 +42,7 @@ typedef struct gp_ew_input {
     unsigned fixed;            /* ... a set of axes, whose index is known; */
     bool known;                /* ... and these are */
     int64_t at[GP_MAXDIM];
+    gp_loc where;              /* ... where they stand, for errors */
 } gp_ew_input;
 
 /* How these lie in the frame that they broadcast to; for each: */
@@ -51,6 +52,7 @@ typedef struct gp_ew_space {
     int axis[GP_EW_PORTS][GP_MAXDIM];  /* by the frame's axis: its own one; -1: it has none there */
     unsigned repeated[GP_EW_PORTS];    /* a set of the frame's axes along which it has one element, or has no axis */
     unsigned varies;           /* a set of the frame's axes along which some input may be shorter, by its declaration */
+    bool refused;              /* some NAME[...] is not as it has to be: gp_ew_check says why, and shapes may not fit */
 } gp_ew_space;
 
 typedef struct gp_ew_program {

@@ -92,7 +92,9 @@ static void find_input(finder *f, const gp_expr_node *e, const operand *at)
         known[k] = at[k].plain, axis[k] = at[k].axis;
     if (in.port < 0)
         return;
-    if (!gp_ew_place_input(f->s, known, axis, e->axis, &in) || gp_ew_add_input(&f->placed, &in) < 0)
+    if (!gp_ew_place_input(f->s, known, axis, e->axis, &in))
+        f->whole |= 1u << in.port, f->placed.refused = true;
+    else if (gp_ew_add_input(&f->placed, &in) < 0)
         f->whole |= 1u << in.port;
 }
 
@@ -143,7 +145,7 @@ void gp_ew_find_inputs(gp_shape *s, const gp_expr *tree, gp_ew_space *o)
         for (int k = 0; k < s->in[f.placed.in[i].port].ndim; k++)
             if (ndim < -f.placed.in[i].at[k])
                 ndim = (int)-f.placed.in[i].at[k];
-    o->nin = 0, o->ndim = ndim;
+    o->nin = 0, o->ndim = ndim, o->refused = f.placed.refused;
     for (int i = 0; i < f.placed.nin; i++)
         if (gp_ew_is_whole(s, ndim, &f.placed.in[i]))
             f.whole |= 1u << f.placed.in[i].port;
@@ -224,7 +226,7 @@ bool gp_ew_broadcast(gp_shape *s, const gp_node *text, const gp_expr *tree, gp_e
             if (o->axis[i][k] < 0)
                 continue;
             int64_t n = t->dim[o->axis[i][k]];
-            if (by >= 0 && n != 1 && frame->dim[k] != 1 && n != frame->dim[k])
+            if (by >= 0 && n != 1 && frame->dim[k] != 1 && n != frame->dim[k] && !o->refused)
                 return differ(s, text, tree, o, i, by, k);
             if (by < 0 || frame->dim[k] == 1)
                 frame->dim[k] = n, by = i;
@@ -281,8 +283,8 @@ static bool has_part(gp_shape *s, const gp_ew_space *o, int i)
     char text[128];
     for (int k = 0; k < t->ndim; k++)
         if (x->fixed >> k & 1 && x->at[k] >= t->dim[k])
-            return gp_shape_fail(s, NULL, "'%s' is %s in one frame, and has no element %lld along axis %d",
-                                 s->in_name[x->port], gp_type_text(t, text), (long long)x->at[k], k);
+            return gp_shape_fail_at(s, x->where, "'%s' is %s in one frame, and has no element %lld along axis %d",
+                                    s->in_name[x->port], gp_type_text(t, text), (long long)x->at[k], k);
     return true;
 }
 
