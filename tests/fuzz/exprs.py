@@ -12,6 +12,8 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../ref"))
 import make_exprs as ref  # noqa: E402
 
+for inexact in ("abs", "arg", "exp"):    # of c64
+    del ref.COMPLEX1[inexact]
 EACH = 40                               # expressions in a pipeline
 SHAPES = [(6, 5, 3), (5, 3), (5, 1), (1,), (6, 1, 1), (3,)]
 
