@@ -20,9 +20,9 @@ typedef enum gp_ew_type {
     GP_EW_NTYPES
 } gp_ew_type;
 
-/* X(NAME, name, operands, types): each is a function gp_ew_NAME of expr_ops.h, for ALL types, for all REALs, for INTs, for
- * FLOATs, for these and c64 (FIELDs), or for the one that is named. Its operands have the type of the instruction; but the
- * first of `select`, which is 0 or 1 in i32. */
+/* X(NAME, name, operands, types): each is a function gp_ew_NAME of expr_ops.h, for ALL types, for all REALs, for INTs,
+ * for FLOATs, for these and c64 (FIELD), or for the one that is named. Its operands have the type of the instruction;
+ * but the first of `select`, which is 0 or 1 in i32. */
 #define GP_EW_OPS(X)                                                                              \
     X(NEG, neg, 1, ALL) X(ABS, abs, 1, ALL) X(TRUTH, truth, 1, REAL) X(NOT, not, 1, REAL)         \
     X(INVERT, invert, 1, INT) X(ADD, add, 2, ALL) X(SUB, sub, 2, ALL) X(MUL, mul, 2, ALL)         \

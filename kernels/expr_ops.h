@@ -214,8 +214,8 @@ static __device__ __forceinline__ int64_t gp_ew_split(int64_t &rest, const gp_ew
     return at;
 }
 
-/* A value in another type that is computed in; stored as another type, by the one rule for that. A real number is the real
- * part of a c64. */
+/* A value in another type that is computed in; stored as another type, by the one rule for that. A real number is the
+ * real part of a c64. */
 template <class To, class From> static __device__ __forceinline__ To gp_ew_change(From a)
 {
     if constexpr (gp_ew_same<To, gp_c64>::is)

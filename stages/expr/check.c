@@ -221,7 +221,8 @@ static int truth_of(checker *c, const value *v)
     if (v->known)
         return emit_number(c, &(value){ .n = { true, v->n.f != 0, v->n.f != 0 }, .var = v->var ? "" : NULL },
                            GP_EW_I32);
-    return gp_ew_is_truth(c->p->ins[v->at].op) ? v->at : emit(c, (gp_ew_ins){ .op = GP_EW_TRUTH, .type = gp_ew_type_of(v->dtype), .a = v->at });
+    bool is = gp_ew_is_truth(c->p->ins[v->at].op);
+    return is ? v->at : emit(c, (gp_ew_ins){ .op = GP_EW_TRUTH, .type = gp_ew_type_of(v->dtype), .a = v->at });
 }
 
 /* ---- names ----------------------------------------------------------------- */
@@ -421,33 +422,44 @@ static value frame_info(checker *c, bool time)
 /* In which type an operator computes, and what it makes. */
 typedef enum rule { COMMON, COMPARED, TRUTHS, BITS, FLOAT, WHOLE, IS_NAN, CHOICE, PART, PARTS } rule;
 
-static const struct { gp_ew_op op; rule rule; int n; bool complex; } operators[] = {
-    [GP_EXPR_NEGATE] = { GP_EW_NEG, COMMON, 1, true }, [GP_EXPR_ABS] = { GP_EW_ABS, COMMON, 1, true },
-    [GP_EXPR_ADD] = { GP_EW_ADD, COMMON, 2, true }, [GP_EXPR_SUBTRACT] = { GP_EW_SUB, COMMON, 2, true },
-    [GP_EXPR_MULTIPLY] = { GP_EW_MUL, COMMON, 2, true }, [GP_EXPR_REMAINDER] = { GP_EW_REM, COMMON, 2 },
+static const struct { gp_ew_op op; rule rule; int n; } operators[] = {
+    [GP_EXPR_NEGATE] = { GP_EW_NEG, COMMON, 1 }, [GP_EXPR_ABS] = { GP_EW_ABS, COMMON, 1 },
+    [GP_EXPR_ADD] = { GP_EW_ADD, COMMON, 2 }, [GP_EXPR_SUBTRACT] = { GP_EW_SUB, COMMON, 2 },
+    [GP_EXPR_MULTIPLY] = { GP_EW_MUL, COMMON, 2 }, [GP_EXPR_REMAINDER] = { GP_EW_REM, COMMON, 2 },
     [GP_EXPR_MIN] = { GP_EW_MIN, COMMON, 2 }, [GP_EXPR_MAX] = { GP_EW_MAX, COMMON, 2 },
-    [GP_EXPR_DIVIDE] = { GP_EW_DIV, FLOAT, 2, true }, [GP_EXPR_POW] = { GP_EW_POW, FLOAT, 2 },
+    [GP_EXPR_DIVIDE] = { GP_EW_DIV, FLOAT, 2 }, [GP_EXPR_POW] = { GP_EW_POW, FLOAT, 2 },
     [GP_EXPR_ATAN2] = { GP_EW_ATAN2, FLOAT, 2 }, [GP_EXPR_HYPOT] = { GP_EW_HYPOT, FLOAT, 2 },
     [GP_EXPR_SQRT] = { GP_EW_SQRT, FLOAT, 1 }, [GP_EXPR_RSQRT] = { GP_EW_RSQRT, FLOAT, 1 },
-    [GP_EXPR_EXP] = { GP_EW_EXP, FLOAT, 1, true }, [GP_EXPR_LOG] = { GP_EW_LOG, FLOAT, 1 },
+    [GP_EXPR_EXP] = { GP_EW_EXP, FLOAT, 1 }, [GP_EXPR_LOG] = { GP_EW_LOG, FLOAT, 1 },
     [GP_EXPR_LOG2] = { GP_EW_LOG2, FLOAT, 1 }, [GP_EXPR_LOG10] = { GP_EW_LOG10, FLOAT, 1 },
     [GP_EXPR_SIN] = { GP_EW_SIN, FLOAT, 1 }, [GP_EXPR_COS] = { GP_EW_COS, FLOAT, 1 },
-    [GP_EXPR_TAN] = { GP_EW_TAN, FLOAT, 1 }, [GP_EXPR_ISNAN] = { GP_EW_ISNAN, IS_NAN, 1, true },
+    [GP_EXPR_TAN] = { GP_EW_TAN, FLOAT, 1 }, [GP_EXPR_ISNAN] = { GP_EW_ISNAN, IS_NAN, 1 },
     [GP_EXPR_FLOOR] = { GP_EW_FLOOR, WHOLE, 1 }, [GP_EXPR_CEIL] = { GP_EW_CEIL, WHOLE, 1 },
     [GP_EXPR_ROUND] = { GP_EW_ROUND, WHOLE, 1 }, [GP_EXPR_NOT] = { GP_EW_NOT, COMPARED, 1 },
     [GP_EXPR_LESS] = { GP_EW_LT, COMPARED, 2 }, [GP_EXPR_LESS_EQUAL] = { GP_EW_LE, COMPARED, 2 },
     [GP_EXPR_GREATER] = { GP_EW_LT, COMPARED, 2 },
     [GP_EXPR_GREATER_EQUAL] = { GP_EW_LE, COMPARED, 2 },
-    [GP_EXPR_EQUAL] = { GP_EW_EQ, COMPARED, 2, true }, [GP_EXPR_NOT_EQUAL] = { GP_EW_NE, COMPARED, 2, true },
+    [GP_EXPR_EQUAL] = { GP_EW_EQ, COMPARED, 2 }, [GP_EXPR_NOT_EQUAL] = { GP_EW_NE, COMPARED, 2 },
     [GP_EXPR_AND] = { GP_EW_BAND, TRUTHS, 2 }, [GP_EXPR_OR] = { GP_EW_BOR, TRUTHS, 2 },
     [GP_EXPR_INVERT] = { GP_EW_INVERT, BITS, 1 }, [GP_EXPR_BIT_AND] = { GP_EW_BAND, BITS, 2 },
     [GP_EXPR_BIT_OR] = { GP_EW_BOR, BITS, 2 }, [GP_EXPR_BIT_XOR] = { GP_EW_BXOR, BITS, 2 },
     [GP_EXPR_SHIFT_LEFT] = { GP_EW_SHL, BITS, 2 },
-    [GP_EXPR_SHIFT_RIGHT] = { GP_EW_SHR, BITS, 2 }, [GP_EXPR_SELECT] = { GP_EW_SELECT, CHOICE, 3, true },
-    [GP_EXPR_RE] = { GP_EW_RE, PART, 1, true }, [GP_EXPR_IM] = { GP_EW_IM, PART, 1, true },
-    [GP_EXPR_CONJ] = { GP_EW_CONJ, PART, 1, true }, [GP_EXPR_ARG] = { GP_EW_ARG, PART, 1, true },
+    [GP_EXPR_SHIFT_RIGHT] = { GP_EW_SHR, BITS, 2 }, [GP_EXPR_SELECT] = { GP_EW_SELECT, CHOICE, 3 },
+    [GP_EXPR_RE] = { GP_EW_RE, PART, 1 }, [GP_EXPR_IM] = { GP_EW_IM, PART, 1 },
+    [GP_EXPR_CONJ] = { GP_EW_CONJ, PART, 1 }, [GP_EXPR_ARG] = { GP_EW_ARG, PART, 1 },
     [GP_EXPR_COMPLEX] = { GP_EW_COMPLEX, PARTS, 2 },
 };
+
+static bool takes_complex(gp_expr_op op)
+{
+    static const bool takes[sizeof operators / sizeof *operators] = {
+        [GP_EXPR_NEGATE] = true, [GP_EXPR_ADD] = true, [GP_EXPR_SUBTRACT] = true, [GP_EXPR_MULTIPLY] = true,
+        [GP_EXPR_DIVIDE] = true, [GP_EXPR_EQUAL] = true, [GP_EXPR_NOT_EQUAL] = true, [GP_EXPR_SELECT] = true,
+        [GP_EXPR_ABS] = true, [GP_EXPR_EXP] = true, [GP_EXPR_ISNAN] = true, [GP_EXPR_RE] = true, [GP_EXPR_IM] = true,
+        [GP_EXPR_CONJ] = true, [GP_EXPR_ARG] = true,
+    };
+    return takes[op];
+}
 
 static bool check_bits(checker *c, const gp_expr_node *e, const value *v)
 {
@@ -476,13 +488,14 @@ static bool check_complex(checker *c, const gp_expr_node *e, const value *v)
     const bool choice = operators[e->op].rule == CHOICE;
     if (choice && is_complex(v))
         return FAIL(c, e, "'%.*s' wants a condition that is a real number, not c64: write z != 0", len, sign);
-    if (!operators[e->op].complex)
-        return FAIL(c, e, "'%.*s' is for real numbers, not %s%s%s: take re(z), im(z) or abs(z); of c64 there are + - * /, ==, "
-                    "!=, ? : and arg, conj, exp, isnan", len, sign, name_of(v), n > 1 ? " and " : "", n > 1 ? name_of(&v[1]) : "");
+    if (!takes_complex(e->op))
+        return FAIL(c, e, "'%.*s' is for real numbers, not %s%s%s: take re(z), im(z) or abs(z); of c64 there are + - * "
+                    "/, ==, !=, ? : and arg, conj, exp, isnan", len, sign, name_of(v), n > 1 ? " and " : "",
+                    n > 1 ? name_of(&v[1]) : "");
     for (int i = choice; i < n; i++)
         if (!is_complex(&v[i]) && !is_narrow(&v[i]))
-            return FAIL(c, e, "'%.*s' has no type that holds both c64 and %s: complex(x, 0) rounds the %s to f32", len, sign,
-                        name_of(&v[i]), name_of(&v[i]));
+            return FAIL(c, e, "'%.*s' has no type that holds both c64 and %s: complex(x, 0) rounds the %s to f32", len,
+                        sign, name_of(&v[i]), name_of(&v[i]));
     return true;
 }
 
@@ -608,8 +621,8 @@ static bool store(checker *c, int port, const value *v)
     gp_ew_type t = stored_from(v, c->s->out[port].dtype);
     gp_dtype *dtype = &c->s->out[port].dtype;
     if (is_complex(v) && *dtype && *dtype != GP_C64)
-        return gp_shape_fail_at(c->s, c->text->at, "output '%s' is declared as %s, and c64 is what is computed: store re(z), "
-                                "im(z) or abs(z)", c->s->out_name[port], gp_dtype_name(*dtype));
+        return gp_shape_fail_at(c->s, c->text->at, "output '%s' is declared as %s, and c64 is what is computed: store "
+                                "re(z), im(z) or abs(z)", c->s->out_name[port], gp_dtype_name(*dtype));
     if (!*dtype)
         *dtype = v->known ? gp_ew_dtype[t] : v->dtype;
     c->p->out[port] = *dtype;

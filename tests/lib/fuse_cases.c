@@ -102,9 +102,10 @@ static void add_complex(graph *g)
     static const char *const made[] = { "p", "complex(p, i1)", "complex(gain, p) / 3", "exp(complex(0, p))" };
     static const char *const parts[] = { "re(c * conj(c))", "im(c / complex(p, 3))", "abs(c) + arg(c[i0, 2])",
                                          "c == complex(p, 0) ? re(-c) : im(c * gain - 1)" };
+    const int b = pick(g), p = pick(g), how = (int)below(g, 4);
     add(g->buffers, "  c%d: {dtype: c64}\n", g->n);
-    add(g->stages, "  - {use: expr, in: {p: b%d}, out: c%d, expr: \"%s\"}\n", pick(g), g->n, made[below(g, 4)]);
-    add(g->stages, "  - {use: expr, in: {c: c%d, p: b%d}, out: b%d, expr: \"%s\"}\n", g->n, pick(g), g->n, parts[below(g, 4)]);
+    add(g->stages, "  - {use: expr, in: {p: b%d}, out: c%d, expr: \"%s\"}\n", b, g->n, made[how]);
+    add(g->stages, "  - {use: expr, in: {c: c%d, p: b%d}, out: b%d, expr: \"%s\"}\n", g->n, p, g->n, parts[below(g, 4)]);
     g->type[g->n] = F32;
 }
 
