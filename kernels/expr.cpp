@@ -26,11 +26,15 @@ template <class R, class A> R result_2(R (*)(A, A));
 template <class R, class A> R result_3(R (*)(int, A, A));
 GP_EW_OPS(OPERATION)
 
-#define ALL(name) { do_##name<int32_t>, do_##name<uint32_t>, do_##name<int64_t>, do_##name<uint64_t>, \
-                    do_##name<float>, do_##name<double> },
-#define INT(name) { do_##name<int32_t>, do_##name<uint32_t>, do_##name<int64_t>, do_##name<uint64_t>, nullptr, \
-                    nullptr },
-#define FLOAT(name) { nullptr, nullptr, nullptr, nullptr, do_##name<float>, do_##name<double> },
+#define INTS(name) do_##name<int32_t>, do_##name<uint32_t>, do_##name<int64_t>, do_##name<uint64_t>
+#define NO_INTS nullptr, nullptr, nullptr, nullptr
+#define ALL(name) { INTS(name), do_##name<float>, do_##name<double>, do_##name<gp_c64> },
+#define REAL(name) { INTS(name), do_##name<float>, do_##name<double>, nullptr },
+#define INT(name) { INTS(name), nullptr, nullptr, nullptr },
+#define FIELD(name) { NO_INTS, do_##name<float>, do_##name<double>, do_##name<gp_c64> },
+#define FLOAT(name) { NO_INTS, do_##name<float>, do_##name<double>, nullptr },
+#define F32(name) { NO_INTS, do_##name<float>, nullptr, nullptr },
+#define C64(name) { NO_INTS, nullptr, nullptr, do_##name<gp_c64> },
 #define ENTRY(NAME, name, operands, types) types(name)
 static apply *const operation[GP_EW_NOPS][GP_EW_NTYPES] = { GP_EW_OPS(ENTRY) };
 
@@ -41,12 +45,12 @@ template <class F, class T> static void change(void *d, const void *a, const voi
     T *__restrict to = NUMBERS(T, d);
     const F *from = NUMBERS(const F, a);
     for (int i = 0; i < n; i++)
-        to[i] = (T)from[i];
+        to[i] = gp_ew_change<T>(from[i]);
 }
 
 #define FROM(NAME, F) { change<F, int32_t>, change<F, uint32_t>, change<F, int64_t>, change<F, uint64_t>, \
-                        change<F, float>, change<F, double> },
-static apply *const change_from[GP_EW_NTYPES][GP_EW_NTYPES] = { GP_EW_TYPES(FROM) };
+                        change<F, float>, change<F, double>, change<F, gp_c64> },
+static apply *const change_from[][GP_EW_NTYPES] = { GP_EW_REALS(FROM) };
 
 /* In the order of gp_dtype. */
 template <class T, class S> static void load(void *d, const void *from, int64_t stride, int n)
@@ -68,7 +72,7 @@ static const struct { void (*load)(void *, const void *, int64_t, int); int byte
     { nullptr, 0, 0 }, { load<int32_t, uint8_t>, 1, 4 }, { load<int32_t, int8_t>, 1, 4 },
     { load<int32_t, uint16_t>, 2, 4 }, { load<int32_t, int16_t>, 2, 4 }, { load<uint32_t, uint32_t>, 4, 4 }, { load<int32_t, int32_t>, 4, 4 },
     { load<uint64_t, uint64_t>, 8, 8 }, { load<int64_t, int64_t>, 8, 8 }, { load<float, gp_half>, 2, 4 },
-    { load<float, float>, 4, 4 }, { load<double, double>, 8, 8 },
+    { load<float, float>, 4, 4 }, { load<double, double>, 8, 8 }, { load<gp_c64, gp_c64>, 8, 8 },
 };
 
 template <class F, class S> static void store(void *to, const void *a, const void *, const void *, int n)
@@ -76,13 +80,20 @@ template <class F, class S> static void store(void *to, const void *a, const voi
     S *__restrict s = (S *)to;
     const F *from = NUMBERS(const F, a);
     for (int i = 0; i < n; i++)
-        s[i] = convert<S>(from[i]);
+        s[i] = gp_ew_store<S>(from[i]);
 }
 
-#define STORE(NAME, F) { nullptr, store<F, uint8_t>, store<F, int8_t>, store<F, uint16_t>, store<F, int16_t>, \
-                         store<F, uint32_t>, store<F, int32_t>, store<F, uint64_t>, store<F, int64_t>,        \
-                         store<F, gp_half>, store<F, float>, store<F, double> },
-static apply *const store_from[GP_EW_NTYPES][12] = { GP_EW_TYPES(STORE) };
+/* By the types of what is stored. A c64 is stored as nothing else. */
+enum { DTYPES = sizeof loads / sizeof *loads };
+#define STORED_AS(f, F) { nullptr, f<F, uint8_t>, f<F, int8_t>, f<F, uint16_t>, f<F, int16_t>, f<F, uint32_t>, \
+                          f<F, int32_t>, f<F, uint64_t>, f<F, int64_t>, f<F, gp_half>, f<F, float>, f<F, double>, \
+                          f<F, gp_c64> },
+#define STORE(NAME, F) STORED_AS(store, F)
+static apply *const store_from[GP_EW_NTYPES][DTYPES] = {
+    GP_EW_REALS(STORE)
+    { nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+      store<gp_c64, gp_c64> },
+};
 
 /* What an element of type S is computed as. */
 template <class S> struct computed { typedef S type; };
@@ -97,13 +108,11 @@ template <class F, class S> static void through(void *d, const void *a, const vo
     typename computed<S>::type *__restrict to = NUMBERS(typename computed<S>::type, d);
     const F *from = NUMBERS(const F, a);
     for (int i = 0; i < n; i++)
-        to[i] = gp_ew_load(convert<S>(from[i]));
+        to[i] = gp_ew_load(gp_ew_store<S>(from[i]));
 }
 
-#define THROUGH(NAME, F) { nullptr, through<F, uint8_t>, through<F, int8_t>, through<F, uint16_t>, through<F, int16_t>, \
-                           through<F, uint32_t>, through<F, int32_t>, through<F, uint64_t>, through<F, int64_t>,      \
-                           through<F, gp_half>, through<F, float>, through<F, double> },
-static apply *const through_as[GP_EW_NTYPES][12] = { GP_EW_TYPES(THROUGH) };
+#define THROUGH(NAME, F) STORED_AS(through, F)
+static apply *const through_as[][DTYPES] = { GP_EW_REALS(THROUGH) };
 
 /* ---- a piece --------------------------------------------------------------- */
 

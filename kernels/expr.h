@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 /* The types that are computed in, in C. */
-#define GP_EW_TYPES(X) X(I32, int32_t) X(U32, uint32_t) X(I64, int64_t) X(U64, uint64_t) X(F32, float) X(F64, double)
+#define GP_EW_REALS(X) X(I32, int32_t) X(U32, uint32_t) X(I64, int64_t) X(U64, uint64_t) X(F32, float) X(F64, double)
+#define GP_EW_TYPES(X) GP_EW_REALS(X) X(C64, gp_c64)
 
 typedef enum gp_ew_type {
 #define X(NAME, ctype) GP_EW_##NAME,
@@ -19,20 +20,22 @@ typedef enum gp_ew_type {
     GP_EW_NTYPES
 } gp_ew_type;
 
-/* X(NAME, name, operands, types): each is a function gp_ew_NAME of expr_ops.h, for ALL types, for INTs, or for FLOATs.
- * Its operands have the type of the instruction; but the first of `select`, which is 0 or 1 in i32. */
+/* X(NAME, name, operands, types): each is a function gp_ew_NAME of expr_ops.h, for ALL types, for all REALs, for INTs,
+ * for FLOATs, for these and c64 (FIELD), or for the one that is named. Its operands have the type of the instruction;
+ * but the first of `select`, which is 0 or 1 in i32. */
 #define GP_EW_OPS(X)                                                                              \
-    X(NEG, neg, 1, ALL) X(ABS, abs, 1, ALL) X(TRUTH, truth, 1, ALL) X(NOT, not, 1, ALL)           \
+    X(NEG, neg, 1, ALL) X(ABS, abs, 1, ALL) X(TRUTH, truth, 1, REAL) X(NOT, not, 1, REAL)         \
     X(INVERT, invert, 1, INT) X(ADD, add, 2, ALL) X(SUB, sub, 2, ALL) X(MUL, mul, 2, ALL)         \
-    X(DIV, div, 2, FLOAT) X(REM, rem, 2, ALL) X(MIN, min, 2, ALL) X(MAX, max, 2, ALL)             \
-    X(LT, lt, 2, ALL) X(LE, le, 2, ALL) X(EQ, eq, 2, ALL) X(NE, ne, 2, ALL)                       \
+    X(DIV, div, 2, FIELD) X(REM, rem, 2, REAL) X(MIN, min, 2, REAL) X(MAX, max, 2, REAL)          \
+    X(LT, lt, 2, REAL) X(LE, le, 2, REAL) X(EQ, eq, 2, ALL) X(NE, ne, 2, ALL)                     \
     X(BAND, band, 2, INT) X(BOR, bor, 2, INT) X(BXOR, bxor, 2, INT) X(SHL, shl, 2, INT)           \
     X(SHR, shr, 2, INT) X(FLOOR, floor, 1, FLOAT) X(CEIL, ceil, 1, FLOAT)                         \
     X(ROUND, round, 1, FLOAT) X(SQRT, sqrt, 1, FLOAT) X(RSQRT, rsqrt, 1, FLOAT)                   \
-    X(EXP, exp, 1, FLOAT) X(LOG, log, 1, FLOAT) X(LOG2, log2, 1, FLOAT) X(LOG10, log10, 1, FLOAT) \
-    X(SIN, sin, 1, FLOAT) X(COS, cos, 1, FLOAT) X(TAN, tan, 1, FLOAT) X(ISNAN, isnan, 1, FLOAT)   \
+    X(EXP, exp, 1, FIELD) X(LOG, log, 1, FLOAT) X(LOG2, log2, 1, FLOAT) X(LOG10, log10, 1, FLOAT) \
+    X(SIN, sin, 1, FLOAT) X(COS, cos, 1, FLOAT) X(TAN, tan, 1, FLOAT) X(ISNAN, isnan, 1, FIELD)   \
     X(POW, pow, 2, FLOAT) X(ATAN2, atan2, 2, FLOAT) X(HYPOT, hypot, 2, FLOAT)                     \
-    X(SELECT, select, 3, ALL)
+    X(RE, re, 1, C64) X(IM, im, 1, C64) X(CONJ, conj, 1, C64) X(ARG, arg, 1, C64)                 \
+    X(COMPLEX, complex, 2, F32) X(SELECT, select, 3, ALL)
 
 /* What else an instruction does; d is where its result goes. */
 #define GP_EW_MOVES(X)                                                                            \
@@ -58,7 +61,10 @@ typedef enum gp_ew_op {
 #undef X
 } gp_ew_op;
 
-typedef union gp_ew_value { int32_t i32; uint32_t u32; int64_t i64; uint64_t u64; float f32; double f64; } gp_ew_value;
+typedef union gp_ew_value {
+    int32_t i32; uint32_t u32; int64_t i64; uint64_t u64; float f32; double f64;
+    float c64[2];
+} gp_ew_value;
 
 typedef struct gp_ew_step {
     uint8_t op, type, from;

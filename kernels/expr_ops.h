@@ -3,7 +3,9 @@
  *
  * Integers wrap around, and an operation that C leaves undefined has a value here. Floats are IEEE's, each result
  * rounded once: nothing is contracted. What is not a basic operation (exp, log, sin, pow, ...) is the device's
- * own, and may differ in its last bits. */
+ * own, and may differ in its last bits.
+ *
+ * c64 is two f32: its operations are specializations, behind those of real numbers. */
 #ifndef GP_EXPR_OPS_H
 #define GP_EXPR_OPS_H
 
@@ -23,7 +25,12 @@ struct gp_ew_tiles {
 template <class T> struct gp_ew_wrap { typedef T type; };
 template <> struct gp_ew_wrap<int32_t> { typedef uint32_t type; };
 template <> struct gp_ew_wrap<int64_t> { typedef uint64_t type; };
+template <class A, class B> struct gp_ew_same { static constexpr bool is = false; };
+template <class A> struct gp_ew_same<A, A> { static constexpr bool is = true; };
+template <class T> struct gp_ew_part { typedef T type; };      /* of abs(a) */
+template <> struct gp_ew_part<gp_c64> { typedef float type; };
 #define GP_EW_FUNCTION template <class T> static __device__ __forceinline__
+#define GP_EW_COMPLEX template <> __device__ __forceinline__
 #define GP_EW_WRAP(a) ((typename gp_ew_wrap<T>::type)(a))
 
 GP_EW_FUNCTION T gp_ew_add(T a, T b) { return (T)(GP_EW_WRAP(a) + GP_EW_WRAP(b)); }
@@ -41,7 +48,7 @@ GP_EW_FUNCTION T gp_ew_neg(T a)
 
 /* Of the smallest integer itself. CUDA's compiler makes the instruction `abs` of what it sees through here, and that makes
  * the largest integer of it. */
-GP_EW_FUNCTION T gp_ew_abs(T a)
+GP_EW_FUNCTION typename gp_ew_part<T>::type gp_ew_abs(T a)
 {
     if constexpr (!real<T>::integer) {
         return fabs(a);
@@ -115,6 +122,49 @@ GP_EW_FUNCTION T gp_ew_pow(T a, T b) { return pow(a, b); }
 GP_EW_FUNCTION T gp_ew_atan2(T a, T b) { return atan2(a, b); }
 GP_EW_FUNCTION T gp_ew_hypot(T a, T b) { return hypot(a, b); }
 
+/* ---- c64 ---------------------------------------------------------------------- */
+
+GP_EW_FUNCTION gp_c64 gp_ew_complex(T re, T im) { return { re, im }; }
+GP_EW_FUNCTION float gp_ew_re(T a) { return a.re; }
+GP_EW_FUNCTION float gp_ew_im(T a) { return a.im; }
+GP_EW_FUNCTION T gp_ew_conj(T a) { return { a.re, -a.im }; }
+GP_EW_FUNCTION float gp_ew_arg(T a) { return gp_ew_atan2<float>(a.im, a.re); }
+
+GP_EW_COMPLEX gp_c64 gp_ew_neg(gp_c64 a) { return { -a.re, -a.im }; }
+GP_EW_COMPLEX float gp_ew_abs(gp_c64 a) { return gp_ew_hypot<float>(a.re, a.im); }
+GP_EW_COMPLEX gp_c64 gp_ew_add(gp_c64 a, gp_c64 b) { return { a.re + b.re, a.im + b.im }; }
+GP_EW_COMPLEX gp_c64 gp_ew_sub(gp_c64 a, gp_c64 b) { return { a.re - b.re, a.im - b.im }; }
+GP_EW_COMPLEX int gp_ew_eq(gp_c64 a, gp_c64 b) { return a.re == b.re && a.im == b.im; }
+GP_EW_COMPLEX int gp_ew_ne(gp_c64 a, gp_c64 b) { return a.re != b.re || a.im != b.im; }
+GP_EW_COMPLEX int gp_ew_isnan(gp_c64 a) { return a.re != a.re || a.im != a.im; }
+
+GP_EW_COMPLEX gp_c64 gp_ew_mul(gp_c64 a, gp_c64 b)
+{
+    return { a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re };
+}
+
+/* Smith, "Algorithm 116: Complex division", 1962, with a factor in place of the last two divisions, as NumPy has it. */
+GP_EW_COMPLEX gp_c64 gp_ew_div(gp_c64 a, gp_c64 b)
+{
+    const float re = fabs(b.re), im = fabs(b.im);
+    if (re == 0 && im == 0)
+        return { a.re / re, a.im / re };
+    if (re >= im) {
+        const float ratio = b.im / b.re, factor = 1 / (b.re + b.im * ratio);
+        return { (a.re + a.im * ratio) * factor, (a.im - a.re * ratio) * factor };
+    }
+    const float ratio = b.re / b.im, factor = 1 / (b.im + b.re * ratio);
+    return { (a.re * ratio + a.im) * factor, (a.im * ratio - a.re) * factor };
+}
+
+GP_EW_COMPLEX gp_c64 gp_ew_exp(gp_c64 a)
+{
+    const float r = gp_ew_exp<float>(a.re);
+    if (a.im == 0)                     /* so that inf * 0 is none */
+        return { r, a.im };
+    return { r * gp_ew_cos<float>(a.im), r * gp_ew_sin<float>(a.im) };
+}
+
 /* ---- neighbours: index `at` of an axis of n elements, `by` further ---------------- */
 
 GP_EW_FUNCTION T gp_ew_nearest(T at, T by, T n)
@@ -164,7 +214,27 @@ static __device__ __forceinline__ int64_t gp_ew_split(int64_t &rest, const gp_ew
     return at;
 }
 
-/* An element as it is computed with; the way back is convert(). */
+/* A value in another type that is computed in; stored as another type, by the one rule for that. A real number is the
+ * real part of a c64. */
+template <class To, class From> static __device__ __forceinline__ To gp_ew_change(From a)
+{
+    if constexpr (gp_ew_same<To, gp_c64>::is)
+        return { (float)a, 0 };
+    else
+        return (To)a;
+}
+
+template <class To, class From> static __device__ __forceinline__ To gp_ew_store(From a)
+{
+    if constexpr (gp_ew_same<From, gp_c64>::is)
+        return a;
+    else if constexpr (gp_ew_same<To, gp_c64>::is)
+        return { convert<float>(a), 0 };
+    else
+        return convert<To>(a);
+}
+
+/* An element as it is computed with. */
 GP_EW_FUNCTION T gp_ew_load(T a) { return a; }
 static __device__ __forceinline__ float gp_ew_load(gp_half a) { return gp_from_half(a); }
 

@@ -19,7 +19,7 @@ static bool shape(gp_shape *s)
         return true;
     if (in->dtype == GP_C64)
         return gp_shape_fail(s, "dtype", "c64 cannot become '%s': a number has two parts; take "
-                             "the one you want with a stage of kind 'kernel' or 'lua'",
+                             "the one you want: {use: expr, expr: \"re(in)\"}, or im(in), abs(in)",
                              gp_dtype_name(o->dtype));
     if (o->dtype == GP_C64) {
         if (in->ndim < 2 || in->dim[in->ndim - 1] != 2)

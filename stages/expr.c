@@ -235,10 +235,10 @@ static bool record(gp_dcall *c)
 }
 
 static const gp_port in[] = {
-    { "*", GP_ACCEPT_REAL, .help = "one input or more, which broadcast as in NumPy; `in` is the only one" }, { 0 }
+    { "*", GP_ACCEPT_ANY, .help = "one input or more, which broadcast as in NumPy; `in` is the only one" }, { 0 }
 };
 static const gp_port out[] = {
-    { "*", GP_ACCEPT_REAL, .help = "of the type that follows from the expression, where not declared" }, { 0 }
+    { "*", GP_ACCEPT_ANY, .help = "of the type that follows from the expression, where not declared" }, { 0 }
 };
 
 static const gp_opt options[] = {

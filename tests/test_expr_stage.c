@@ -72,7 +72,9 @@ static bool is_named(const expr_case *c)
         "near, 3 x 3, reflect", "near, zero, indices", "near, channels, nearest", "near, f16, zero", "near, columns, zero",
         "near, further than the frame, reflect", "near, names and vars, reflect", "near, a volume, reflect",
         "near, a volume, zero", "near, a photo, nearest", "near, above, reflect",
-        "part, channels", "part, channels of all", "part, rows and columns", "part, neighbours, zero" };
+        "part, channels", "part, channels of all", "part, rows and columns", "part, neighbours, zero",
+        "c64, as it is", "c64 and u8", "c64 and f32", "c64 and c64", "functions of c64", "parts of f64", "parts of u8", "c64 of numbers",
+        "c64, mixed", "near, c64, reflect", "near, c64, zero", "part, c64, nearest", "random c64 1", "random c64 2" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i], c->name))
             return true;
@@ -166,7 +168,7 @@ static void compiles(const expr_case *c)
 START_TEST(nvrtc_takes_the_text)
 {
     expr_each_case(compiles);
-    ck_assert_int_ge(ncompiled, 23);
+    ck_assert_int_ge(ncompiled, 37);
 }
 END_TEST
 
@@ -266,6 +268,25 @@ static const struct { const char *expr; int col; const char *msg; } bad[] = {
     { "x * 1.5 << x", 9, "'<<' is for integers, not f64 and u64" },
     { "~(x / 2)", 1, "'~' is for integers, not f64" },
     { "x | (x > 1)", 3, "'|' has no type of integers that holds both u64 and u8" },
+    { "complex(x, 1) < 2", 15, "'<' is for real numbers, not c64 and an integer: take re(z), im(z) or abs(z); of c64 there are + - "
+      "* /, ==, !=, ? : and arg, conj, exp, isnan" },
+    { "sqrt(complex(x, 1))", 1, "'sqrt' is for real numbers, not c64: take" },
+    { "x % complex(x, 1)", 3, "'%' is for real numbers, not u64 and c64: take" },
+    { "clamp(complex(x, 1), 0, 1)", 1, "'clamp' is for real numbers, not c64 and an integer" },
+    { "x + atan2(complex(x, 1), 0.5)", 5, "'atan2' is for real numbers, not c64 and a number with a fraction" },
+    { "complex(complex(1, 2), x)", 1, "'complex' is for real numbers, not c64 and u64" },
+    { "!complex(x, x)", 1, "'!' is for real numbers, not c64" },
+    { "x > 3 && complex(1, 2)", 7, "'&&' is for real numbers, not u8 and c64" },
+    { "complex(1, 2) & 3", 15, "'&' is for integers, not c64 and an integer" },
+    { "complex(1, 2) ? x : 3", 15, "'?' wants a condition that is a real number, not c64: write z != 0" },
+    { "select(complex(1, 2), x, 3)", 1, "'select' wants a condition that is a real number, not c64" },
+    { "complex(x, 1) * x", 15, "'*' has no type that holds both c64 and u64: complex(x, 0) rounds the u64 to f32" },
+    { "x / 2 - complex(x, 1)", 7, "'-' has no type that holds both c64 and f64: complex(x, 0) rounds the f64 to f32" },
+    { "x > 3 ? frame.index : complex(x, 1)", 7, "'?' has no type that holds both c64 and i64" },
+    { "complex(1, 2) == frame.time", 15, "'==' has no type that holds both c64 and f64" },
+    { "x[i0 + complex(1, 0), i1]", 3, "index 0 of 'x' has to be i0" },
+    { "complex(x)", 1, "'complex' takes 2 arguments, not 1" },
+    { "conj(x, x)", 7, "expected ')', not ','" },
     { "x + i2", 5, "'i2': frames here have 2 axes, and their indices are i0 to i1" },
     { "x.shape[2]", 1, "'x' has no axis 2; axes count from 0" },
     { "z.size", 1, "no input 'z'" },

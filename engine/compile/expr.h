@@ -34,11 +34,12 @@ typedef enum gp_expr_op {
     /* Of programs only. */
     GP_EXPR_FRAME,             /* no operand: frame.index (axis 0), frame.time (1) */
     GP_EXPR_NOT, GP_EXPR_INVERT, GP_EXPR_ABS, GP_EXPR_ROUND, GP_EXPR_SQRT, GP_EXPR_RSQRT, GP_EXPR_EXP,
-    GP_EXPR_LOG, GP_EXPR_LOG2, GP_EXPR_LOG10, GP_EXPR_SIN, GP_EXPR_COS, GP_EXPR_TAN, GP_EXPR_ISNAN,    /* one */
+    GP_EXPR_LOG, GP_EXPR_LOG2, GP_EXPR_LOG10, GP_EXPR_SIN, GP_EXPR_COS, GP_EXPR_TAN,
+    GP_EXPR_RE, GP_EXPR_IM, GP_EXPR_CONJ, GP_EXPR_ARG, GP_EXPR_ISNAN,      /* one */
     GP_EXPR_AND, GP_EXPR_OR,   /* two; && and ||, of which both are computed */
     GP_EXPR_LESS, GP_EXPR_LESS_EQUAL, GP_EXPR_GREATER, GP_EXPR_GREATER_EQUAL, GP_EXPR_EQUAL, GP_EXPR_NOT_EQUAL,
     GP_EXPR_BIT_AND, GP_EXPR_BIT_OR, GP_EXPR_BIT_XOR, GP_EXPR_SHIFT_LEFT, GP_EXPR_SHIFT_RIGHT,
-    GP_EXPR_POW, GP_EXPR_ATAN2, GP_EXPR_HYPOT,
+    GP_EXPR_POW, GP_EXPR_ATAN2, GP_EXPR_HYPOT, GP_EXPR_COMPLEX,
     GP_EXPR_SELECT,            /* three: ? : */
     GP_EXPR_INDEX,             /* one, which stays: it is an index within NAME[...] */
     GP_EXPR_AT,                /* NAME[...], which has `axis` operands */

@@ -180,6 +180,8 @@ static const struct function { const char *name; gp_expr_op op; int args; bool p
     { "log2", GP_EXPR_LOG2, 1, true }, { "log10", GP_EXPR_LOG10, 1, true }, { "sin", GP_EXPR_SIN, 1, true },
     { "cos", GP_EXPR_COS, 1, true }, { "tan", GP_EXPR_TAN, 1, true }, { "isnan", GP_EXPR_ISNAN, 1, true },
     { "pow", GP_EXPR_POW, 2, true }, { "atan2", GP_EXPR_ATAN2, 2, true }, { "hypot", GP_EXPR_HYPOT, 2, true },
+    { "re", GP_EXPR_RE, 1, true }, { "im", GP_EXPR_IM, 1, true }, { "conj", GP_EXPR_CONJ, 1, true },
+    { "arg", GP_EXPR_ARG, 1, true }, { "complex", GP_EXPR_COMPLEX, 2, true },
     { "select", GP_EXPR_SELECT, 3, true }, { "clamp", GP_EXPR_MIN, 3, true },
 };
 enum { NFUNCTIONS = sizeof functions / sizeof *functions };

@@ -2,7 +2,7 @@
  *
  * A number that is known now (a var, what the text spells, and what is made of these) has no type until it meets a
  * frame, and then has that one's. Values of 8- and 16-bit integers are computed in i32 and stay `small`: with floats
- * they make f32, as f32 holds them; other integers make f64. */
+ * they make f32, as f32 holds them; other integers make f64. c64 takes in what f32 holds. */
 #include <math.h>
 #include <string.h>
 #include "base/table.h"
@@ -47,13 +47,25 @@ int gp_ew_operands(gp_ew_op op)
                             || op == GP_EW_THROUGH;
 }
 
-const gp_dtype gp_ew_dtype[GP_EW_NTYPES] = { GP_I32, GP_U32, GP_I64, GP_U64, GP_F32, GP_F64 };
+bool gp_ew_is_truth(gp_ew_op op)
+{
+    return op == GP_EW_TRUTH || op == GP_EW_NOT || op == GP_EW_ISNAN || (op >= GP_EW_LT && op <= GP_EW_NE);
+}
+
+gp_ew_type gp_ew_makes(const gp_ew_ins *x)
+{
+    bool part = x->op == GP_EW_ABS || x->op == GP_EW_RE || x->op == GP_EW_IM || x->op == GP_EW_ARG;
+    return gp_ew_is_truth(x->op) ? GP_EW_I32 : x->op == GP_EW_COMPLEX ? GP_EW_C64
+         : part && x->type == GP_EW_C64 ? GP_EW_F32 : x->type;
+}
+
+const gp_dtype gp_ew_dtype[GP_EW_NTYPES] = { GP_I32, GP_U32, GP_I64, GP_U64, GP_F32, GP_F64, GP_C64 };
 
 gp_ew_type gp_ew_type_of(gp_dtype t)
 {
     static const gp_ew_type type[GP_NDTYPES] = {
         [GP_U32] = GP_EW_U32, [GP_I64] = GP_EW_I64, [GP_U64] = GP_EW_U64, [GP_F16] = GP_EW_F32, [GP_F32] = GP_EW_F32,
-        [GP_F64] = GP_EW_F64,
+        [GP_F64] = GP_EW_F64, [GP_C64] = GP_EW_C64,
     };
     return type[t];                    /* all others are computed in i32 */
 }
@@ -66,6 +78,11 @@ static bool is_small(gp_dtype t)
 static bool is_integer(const value *v)
 {
     return v->known ? v->n.is_int : gp_ew_type_of(v->dtype) < GP_EW_F32;
+}
+
+static bool is_complex(const value *v)
+{
+    return !v->known && v->dtype == GP_C64;
 }
 
 static bool fits(gp_num n, gp_ew_type t)
@@ -92,7 +109,7 @@ static common of_both(common a, common b)
         common t = a;
         a = b, b = t;
     }
-    if (b.type == GP_EW_F64)
+    if (b.type >= GP_EW_F64)
         return b;
     if (b.type == GP_EW_F32)
         return a.type == GP_EW_F32 || a.small ? b : (common){ GP_EW_F64, false };
@@ -123,6 +140,8 @@ static common of_two(const value *a, const value *b)
 static gp_ew_type float_of(const value *v)
 {
     common t = of_value(v);
+    if (t.type == GP_EW_C64)
+        return GP_EW_C64;
     return t.type == GP_EW_F64 || (t.type < GP_EW_F32 && !t.small && !v->known) ? GP_EW_F64 : GP_EW_F32;
 }
 
@@ -154,7 +173,7 @@ static gp_ew_value as_type(gp_num n, gp_ew_type t)
     case GP_EW_I32: v.i32 = (int32_t)n.i; break;
     case GP_EW_U32: v.u32 = (uint32_t)n.i; break;
     case GP_EW_I64: case GP_EW_U64: v.i64 = n.i; break;
-    case GP_EW_F32: v.f32 = n.is_int ? (float)n.i : (float)n.f; break;
+    case GP_EW_F32: case GP_EW_C64: v.c64[0] = n.is_int ? (float)n.i : (float)n.f; break;
     default: v.f64 = n.f;
     }
     return v;
@@ -202,9 +221,7 @@ static int truth_of(checker *c, const value *v)
     if (v->known)
         return emit_number(c, &(value){ .n = { true, v->n.f != 0, v->n.f != 0 }, .var = v->var ? "" : NULL },
                            GP_EW_I32);
-    gp_ew_op made = c->p->ins[v->at].op;
-    bool is = made == GP_EW_LT || made == GP_EW_LE || made == GP_EW_EQ || made == GP_EW_NE || made == GP_EW_NOT
-           || made == GP_EW_TRUTH || made == GP_EW_ISNAN;
+    bool is = gp_ew_is_truth(c->p->ins[v->at].op);
     return is ? v->at : emit(c, (gp_ew_ins){ .op = GP_EW_TRUTH, .type = gp_ew_type_of(v->dtype), .a = v->at });
 }
 
@@ -403,7 +420,7 @@ static value frame_info(checker *c, bool time)
 /* ---- operators -------------------------------------------------------------- */
 
 /* In which type an operator computes, and what it makes. */
-typedef enum rule { COMMON, COMPARED, TRUTHS, BITS, FLOAT, WHOLE, IS_NAN, CHOICE } rule;
+typedef enum rule { COMMON, COMPARED, TRUTHS, BITS, FLOAT, WHOLE, IS_NAN, CHOICE, PART, PARTS } rule;
 
 static const struct { gp_ew_op op; rule rule; int n; } operators[] = {
     [GP_EXPR_NEGATE] = { GP_EW_NEG, COMMON, 1 }, [GP_EXPR_ABS] = { GP_EW_ABS, COMMON, 1 },
@@ -428,7 +445,21 @@ static const struct { gp_ew_op op; rule rule; int n; } operators[] = {
     [GP_EXPR_BIT_OR] = { GP_EW_BOR, BITS, 2 }, [GP_EXPR_BIT_XOR] = { GP_EW_BXOR, BITS, 2 },
     [GP_EXPR_SHIFT_LEFT] = { GP_EW_SHL, BITS, 2 },
     [GP_EXPR_SHIFT_RIGHT] = { GP_EW_SHR, BITS, 2 }, [GP_EXPR_SELECT] = { GP_EW_SELECT, CHOICE, 3 },
+    [GP_EXPR_RE] = { GP_EW_RE, PART, 1 }, [GP_EXPR_IM] = { GP_EW_IM, PART, 1 },
+    [GP_EXPR_CONJ] = { GP_EW_CONJ, PART, 1 }, [GP_EXPR_ARG] = { GP_EW_ARG, PART, 1 },
+    [GP_EXPR_COMPLEX] = { GP_EW_COMPLEX, PARTS, 2 },
 };
+
+static bool takes_complex(gp_expr_op op)
+{
+    static const bool takes[sizeof operators / sizeof *operators] = {
+        [GP_EXPR_NEGATE] = true, [GP_EXPR_ADD] = true, [GP_EXPR_SUBTRACT] = true, [GP_EXPR_MULTIPLY] = true,
+        [GP_EXPR_DIVIDE] = true, [GP_EXPR_EQUAL] = true, [GP_EXPR_NOT_EQUAL] = true, [GP_EXPR_SELECT] = true,
+        [GP_EXPR_ABS] = true, [GP_EXPR_EXP] = true, [GP_EXPR_ISNAN] = true, [GP_EXPR_RE] = true, [GP_EXPR_IM] = true,
+        [GP_EXPR_CONJ] = true, [GP_EXPR_ARG] = true,
+    };
+    return takes[op];
+}
 
 static bool check_bits(checker *c, const gp_expr_node *e, const value *v)
 {
@@ -443,9 +474,52 @@ static bool check_bits(checker *c, const gp_expr_node *e, const value *v)
                 name_of(&v[1]));
 }
 
+/* Does f32 hold it? */
+static bool is_narrow(const value *v)
+{
+    common t = of_value(v);
+    return v->known || t.small || t.type == GP_EW_F32;
+}
+
+static bool check_complex(checker *c, const gp_expr_node *e, const value *v)
+{
+    const int n = operators[e->op].n, len = (int)e->len;
+    const char *sign = c->text->text + e->from;
+    const bool choice = operators[e->op].rule == CHOICE;
+    if (choice && is_complex(v))
+        return FAIL(c, e, "'%.*s' wants a condition that is a real number, not c64: write z != 0", len, sign);
+    if (!takes_complex(e->op))
+        return FAIL(c, e, "'%.*s' is for real numbers, not %s%s%s: take re(z), im(z) or abs(z); of c64 there are + - * "
+                    "/, ==, !=, ? : and arg, conj, exp, isnan", len, sign, name_of(v), n > 1 ? " and " : "",
+                    n > 1 ? name_of(&v[1]) : "");
+    for (int i = choice; i < n; i++)
+        if (!is_complex(&v[i]) && !is_narrow(&v[i]))
+            return FAIL(c, e, "'%.*s' has no type that holds both c64 and %s: complex(x, 0) rounds the %s to f32", len,
+                        sign, name_of(&v[i]), name_of(&v[i]));
+    return true;
+}
+
 static gp_ew_type float_type(const value *v, int n)
 {
-    return float_of(&v[0]) == GP_EW_F64 || (n > 1 && float_of(&v[1]) == GP_EW_F64) ? GP_EW_F64 : GP_EW_F32;
+    gp_ew_type a = float_of(&v[0]), b = n > 1 ? float_of(&v[1]) : a;
+    return a > b ? a : b;
+}
+
+/* Of a real number: that itself, 0, or its angle. */
+static void compute_part(checker *c, const gp_expr_node *e, value *v)
+{
+    const gp_ew_type type = of_value(v).type, to = float_of(v);
+    const value zero = { .known = true, .n = { true, 0, 0 } };
+    gp_ew_ins ins = { .op = operators[e->op].op, .type = type, .a = v->at };
+    if (type == GP_EW_C64)
+        *v = result(emit(c, ins), gp_ew_makes(&ins), false);
+    else if (e->op == GP_EXPR_IM)
+        v->at = as(c, &zero, type);
+    if (type == GP_EW_C64 || e->op != GP_EXPR_ARG)
+        return;
+    ins = (gp_ew_ins){ .op = GP_EW_ATAN2, .type = to, .a = as(c, &zero, to) };
+    ins.b = as(c, v, to);
+    *v = result(emit(c, ins), to, false);
 }
 
 /* Operands that are not all known; the result takes the place of the first. */
@@ -457,7 +531,11 @@ static void compute(checker *c, const gp_expr_node *e, value *v)
     bool swapped = e->op == GP_EXPR_GREATER || e->op == GP_EXPR_GREATER_EQUAL;
     const value *a = r == CHOICE ? v + 1 : v, *b = r == CHOICE ? v + 2 : v + (n > 1);
     common t = of_two(a, b);
-    gp_ew_type type = r == FLOAT ? float_type(v, n) : r == TRUTHS ? GP_EW_I32 : t.type;
+    gp_ew_type type = r == FLOAT ? float_type(v, n) : r == TRUTHS ? GP_EW_I32 : r == PARTS ? GP_EW_F32 : t.type;
+    if (r == PART) {
+        compute_part(c, e, v);
+        return;
+    }
     if ((r == WHOLE || r == IS_NAN) && type < GP_EW_F32) {       /* an integer is what it is rounded to */
         if (r == IS_NAN)
             *v = truth_at(emit_number(c, &(value){ .n = { true, 0, 0 } }, GP_EW_I32));
@@ -476,19 +554,22 @@ static void compute(checker *c, const gp_expr_node *e, value *v)
             ins.b = as(c, swapped ? a : b, type);
     }
     int at = emit(c, ins);
-    *v = r == COMPARED || r == TRUTHS || r == IS_NAN ? truth_at(at) : result(at, type, r != FLOAT && t.small);
+    *v = r == COMPARED || r == TRUTHS || r == IS_NAN ? truth_at(at)
+       : result(at, gp_ew_makes(&ins), r != FLOAT && r != PARTS && t.small);
 }
 
 static bool apply(checker *c, const gp_expr_node *e, value *v)
 {
     int n = operators[e->op].n;
-    bool known = true;
+    bool known = operators[e->op].rule != PARTS, complex = false;
     const char *var = NULL;
     gp_num num[3], made;
     if (operators[e->op].rule == BITS && !check_bits(c, e, v))
         return false;
     for (int i = 0; i < n; i++)
-        known &= v[i].known, var = v[i].var ? "" : var, num[i] = v[i].n;
+        known &= v[i].known, complex |= is_complex(&v[i]), var = v[i].var ? "" : var, num[i] = v[i].n;
+    if (complex && !check_complex(c, e, v))
+        return false;
     if (!known) {
         gp_ew_index index = { .is = false };
         if (v[0].index.is && n == 2 && v[1].known)
@@ -539,9 +620,9 @@ static bool store(checker *c, int port, const value *v)
 {
     gp_ew_type t = stored_from(v, c->s->out[port].dtype);
     gp_dtype *dtype = &c->s->out[port].dtype;
-    if (*dtype == GP_C64)
-        return gp_shape_fail_at(c->s, c->text->at, "output '%s' is declared as c64, and an expression makes real "
-                                "numbers", c->s->out_name[port]);
+    if (is_complex(v) && *dtype && *dtype != GP_C64)
+        return gp_shape_fail_at(c->s, c->text->at, "output '%s' is declared as %s, and c64 is what is computed: store "
+                                "re(z), im(z) or abs(z)", c->s->out_name[port], gp_dtype_name(*dtype));
     if (!*dtype)
         *dtype = v->known ? gp_ew_dtype[t] : v->dtype;
     c->p->out[port] = *dtype;

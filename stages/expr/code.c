@@ -72,6 +72,11 @@ static void put(gp_ew_program *p, registers *r, int i)
         r->free[r->nfree++] = to->d;           /* nobody reads it behind this step */
 }
 
+static bool is_wide(gp_ew_type t)
+{
+    return gp_dtype_size(gp_ew_dtype[t]) == 8;
+}
+
 static bool put_all(gp_shape *s, const gp_node *text, gp_ew_program *p, registers *r)
 {
     size_t width = 4;
@@ -87,7 +92,7 @@ static bool put_all(gp_shape *s, const gp_node *text, gp_ew_program *p, register
         return gp_shape_fail_at(s, text->at, "keeps %d values at the same time, and %d is the most: use fewer names "
                                 "and numbers, or several stages", r->n, MOST);
     for (int i = 0; i < p->n; i++)
-        if (p->ins[i].type == GP_EW_I64 || p->ins[i].type == GP_EW_U64 || p->ins[i].type == GP_EW_F64
+        if (is_wide(p->ins[i].type) || is_wide(gp_ew_makes(&p->ins[i]))
             || (p->ins[i].op == GP_EW_FOLD && gp_dtype_size(p->folds) == 8))
             width = 8;
     size_t n = ALL_BYTES / (width * (size_t)(r->n + !r->n)) / 16 * 16;

@@ -15,7 +15,7 @@
 static const char *const stored[GP_NDTYPES] = {
     [GP_U8] = "uint8_t", [GP_I8] = "int8_t", [GP_U16] = "uint16_t", [GP_I16] = "int16_t", [GP_U32] = "uint32_t",
     [GP_I32] = "int32_t", [GP_U64] = "uint64_t", [GP_I64] = "int64_t", [GP_F16] = "gp_half", [GP_F32] = "float",
-    [GP_F64] = "double",
+    [GP_F64] = "double", [GP_C64] = "gp_c64",
 };
 static const char *const computed[GP_EW_NTYPES] = {
 #define X(NAME, ctype) #ctype,
@@ -46,7 +46,9 @@ bool gp_ew_is_used(const gp_ew_program *p, int port)
 /* By its bits, so that it is this number on any compiler. */
 static void put_number(FILE *o, const gp_ew_ins *x)
 {
-    if (x->type == GP_EW_F32)
+    if (x->type == GP_EW_C64)
+        fprintf(o, "gp_c64{ __uint_as_float(0x%08" PRIx32 "u), 0 }", x->value.u32);
+    else if (x->type == GP_EW_F32)
         fprintf(o, "__uint_as_float(0x%08" PRIx32 "u)", x->value.u32);
     else if (x->type == GP_EW_F64)
         fprintf(o, "__longlong_as_double(0x%016" PRIx64 "ll)", x->value.u64);
@@ -60,20 +62,18 @@ static void put_ins(FILE *o, const gp_ew_program *p, int i, int *vars)
 {
     const gp_ew_ins *x = &p->ins[i];
     if (x->op == GP_EW_STORE || x->op == GP_EW_FOLD) {
-        fprintf(o, "        y%d = convert<%s>(v%d);\n", x->op == GP_EW_FOLD ? p->folded : x->d, stored[x->from], x->a);
+        fprintf(o, "        y%d = gp_ew_store<%s>(v%d);\n", x->op == GP_EW_FOLD ? p->folded : x->d, stored[x->from], x->a);
         return;
     }
-    bool is_truth = x->op == GP_EW_TRUTH || x->op == GP_EW_NOT || x->op == GP_EW_ISNAN
-                 || (x->op >= GP_EW_LT && x->op <= GP_EW_NE);
-    fprintf(o, "        const %s v%d = ", is_truth ? "int32_t" : computed[x->type], i);
+    fprintf(o, "        const %s v%d = ", computed[gp_ew_makes(x)], i);
     if (x->op == GP_EW_NUMBER && x->var)
         fprintf(o, "k%d", (*vars)++);
     else if (x->op == GP_EW_NUMBER)
         put_number(o, x);
     else if (x->op == GP_EW_CONVERT)
-        fprintf(o, "(%s)v%d", computed[x->type], x->a);
+        fprintf(o, "gp_ew_change<%s>(v%d)", computed[x->type], x->a);
     else if (x->op == GP_EW_THROUGH)
-        fprintf(o, "gp_ew_load(convert<%s>(v%d))", stored[x->from], x->a);
+        fprintf(o, "gp_ew_load(gp_ew_store<%s>(v%d))", stored[x->from], x->a);
     else if (x->op == GP_EW_SIZE)
         fprintf(o, "(%s)size%d", computed[x->type], x->a);
     else if (x->op == GP_EW_FRAME)

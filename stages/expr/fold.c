@@ -72,6 +72,9 @@ static double reals(gp_expr_op op, double a, double b)
     case GP_EXPR_LOG10: return log10(a);
     case GP_EXPR_SIN: return sin(a);
     case GP_EXPR_COS: return cos(a);
+    case GP_EXPR_RE: case GP_EXPR_CONJ: return a;
+    case GP_EXPR_IM: return 0;
+    case GP_EXPR_ARG: return atan2(0, a);
     default: return tan(a);
     }
 }
@@ -83,7 +86,8 @@ static bool one_integer(gp_expr_op op, int64_t a, int64_t *out)
     case GP_EXPR_NEGATE: return !__builtin_sub_overflow((int64_t)0, a, out);
     case GP_EXPR_ABS: return a >= 0 ? *out = a, true : !__builtin_sub_overflow((int64_t)0, a, out);
     case GP_EXPR_INVERT: return *out = ~a, true;
-    case GP_EXPR_FLOOR: case GP_EXPR_CEIL: case GP_EXPR_ROUND: return *out = a, true;
+    case GP_EXPR_FLOOR: case GP_EXPR_CEIL: case GP_EXPR_ROUND: case GP_EXPR_RE: case GP_EXPR_CONJ: return *out = a, true;
+    case GP_EXPR_IM: return *out = 0, true;
     default: return false;
     }
 }

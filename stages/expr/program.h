@@ -86,7 +86,10 @@ typedef struct gp_ew_opts {
 
 /* How many of a, b and c are values. */
 int gp_ew_operands(gp_ew_op op);
-/* The computing type of a dtype, and the dtype of a result; names in C. */
+/* Is the result 0 or 1? The computing type of the result. */
+bool gp_ew_is_truth(gp_ew_op op);
+gp_ew_type gp_ew_makes(const gp_ew_ins *x);
+/* The computing type of a dtype, and the dtype of a result. */
 gp_ew_type gp_ew_type_of(gp_dtype t);
 extern const gp_dtype gp_ew_dtype[GP_EW_NTYPES];
 

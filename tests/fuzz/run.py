@@ -36,7 +36,7 @@ WORDS = {
             "max( .shape[0] .size <<: &a *a # nolint: ---\\x0a \\x0a\\x20\\x20-\\x20 give take",
     "expr": "ceil( floor( min( max( in.shape[ in.size width gain k_2 least most tiny KiB MiB GiB "
             "TiB KB MB GB kHz MHz GHz ns us ms min h e308 9223372036854775807 ${dir} ${ ${env: :- $$ "
-            "clamp( select( atan2( hypot( pow( rsqrt( log10( isnan( round( frame.index frame.time a.shape[ b.size i0 i1 a b "
+            "clamp( select( atan2( hypot( pow( rsqrt( log10( isnan( round( complex( conj( re( im( arg( frame.index frame.time a.shape[ b.size i0 i1 a b "
             "&& || == != <= >= << >> ?:",
     "npy": "\\x93NUMPY\\x01\\x00 'descr' 'fortran_order' 'shape' True False '<f4' '|u1' '<c8' '>i2' (6, 4) "
            "9223372036854775807",

@@ -331,10 +331,20 @@ END_TEST
 
 /* ---- declared types: as `cast` ------------------------------------------------- */
 
-/* All types but the last, c64, each as an output. */
+/* The real part of c64, as f32. */
+static array complex_of(array a)
+{
+    array c = array_new(GP_C64, a.type.ndim, a.type.dim);
+    for (int64_t i = 0; i < gp_count(&a.type); i++)
+        ((gp_c64 *)c.data)[i] = (gp_c64){ ((float *)a.data)[i], 0 };
+    array_free(&a);
+    return c;
+}
+
+/* Each type as an output. */
 static void as_cast(const expr_case *c)
 {
-    enum { TYPES = GP_C64 - 1 };
+    enum { TYPES = GP_C64 };
     static const char *const made[] = { "a", "a + 0" };
     if (!strstr(c->name, " alone"))
         return;
@@ -349,8 +359,10 @@ static void as_cast(const expr_case *c)
         trial_run(t, c->in, 1, out);
         for (int i = 0; i < TYPES; i++) {
             char options[40];
-            snprintf(options, sizeof options, "dtype: %s", gp_dtype_name((gp_dtype)(i + 1)));
+            bool complex = i + 1 == GP_C64;
+            snprintf(options, sizeof options, "dtype: %s", gp_dtype_name(complex ? GP_F32 : (gp_dtype)(i + 1)));
             array want = trial_once(dev, "cast", options, c->in, 1);
+            want = complex ? complex_of(want) : want;
             bool zero = k && i + 1 >= GP_F16;          /* -0 + 0 is 0 */
             if (!zero)
                 SAME(out[i], want, 0, "%s: '%s' as %s", c->name, made[k], gp_dtype_name((gp_dtype)(i + 1)));

@@ -96,10 +96,23 @@ static void add_two(graph *g)
     g->n++;
 }
 
+/* c64 that is made, by what it is stored as too, and real numbers of it. */
+static void add_complex(graph *g)
+{
+    static const char *const made[] = { "p", "complex(p, i1)", "complex(gain, p) / 3", "exp(complex(0, p))" };
+    static const char *const parts[] = { "re(c * conj(c))", "im(c / complex(p, 3))", "abs(c) + arg(c[i0, 2])",
+                                         "c == complex(p, 0) ? re(-c) : im(c * gain - 1)" };
+    const int b = pick(g), p = pick(g), how = (int)below(g, 4);
+    add(g->buffers, "  c%d: {dtype: c64}\n", g->n);
+    add(g->stages, "  - {use: expr, in: {p: b%d}, out: c%d, expr: \"%s\"}\n", b, g->n, made[how]);
+    add(g->stages, "  - {use: expr, in: {c: c%d, p: b%d}, out: b%d, expr: \"%s\"}\n", g->n, p, g->n, parts[below(g, 4)]);
+    g->type[g->n] = F32;
+}
+
 static void add_stage(graph *g)
 {
     int b = 0;
-    switch (below(g, 8)) {
+    switch (below(g, 9)) {
     case 0:
         add(g->stages, "  - {use: cast, in: b%d, out: b%d, dtype: %s}\n", pick(g), g->n, types[below(g, TYPES)]);
         g->type[g->n] = -1;
@@ -130,6 +143,9 @@ static void add_stage(graph *g)
             : below(g, 2) ? "  - {use: lua, script: copy.lua, in: b%d, out: b%d}\n"
             : "  - {use: lua, script: drop.lua, in: b%d, out: b%d}\n", b, g->n);
         g->type[g->n] = g->type[b];
+        break;
+    case 4:
+        add_complex(g);
         break;
     default:
         add_expr(g);

@@ -7,6 +7,8 @@ The rules are written down here a second time, in NumPy's terms: the type of two
 integer and a float, is np.promote_types'; smaller integers count as i32 among integers, and as i16 beside floats.
 tests/fuzz/exprs.py has random programs from here.
 
+c64 is np.complex64, and there is no complex128: beside it are f16, f32, integers of 8 and 16 bits, and numbers.
+
 A neighbour is an element of what np.pad makes of the input, broadcast to the frame.
 
 A line of exprs.txt is `in NAME TYPE [SHAPE] OFFSET`, or `NAME @ TOLERANCE @ INPUTS @ PROGRAM @ TYPE [SHAPE] OFFSET, ...` with
@@ -21,6 +23,8 @@ NAMES = {"u8": "u1", "i8": "i1", "u16": "u2", "i16": "i2", "u32": "u4", "i32": "
          "f32": "f4", "f64": "f8"}
 TYPES = {k: np.dtype(v) for k, v in NAMES.items()}
 NAME_OF = {v: k for k, v in TYPES.items()}
+c64 = np.dtype("c8")
+NAME_OF[c64] = "c64"
 i32, f32, f64 = TYPES["i32"], TYPES["f32"], TYPES["f64"]
 VARS = {"gain": 1.5, "count": 6}
 
@@ -113,6 +117,7 @@ COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_
 FLOAT1 = {"sqrt": np.sqrt, "rsqrt": lambda a: a.dtype.type(1) / np.sqrt(a), "exp": np.exp, "log": np.log, "log2": np.log2,
           "log10": np.log10, "sin": np.sin, "cos": np.cos, "tan": np.tan}
 FLOAT2 = {"/": np.divide, "pow": np.power, "atan2": np.arctan2, "hypot": np.hypot}
+PARTS = ("re", "im", "conj", "arg")
 WHOLE = {"floor": np.floor, "ceil": np.ceil, "round": np.rint}
 
 
@@ -159,6 +164,8 @@ def fold(op, v):
         return int(out)
     if op in FLOAT1:
         return float(FLOAT1[op](f64.type(v[0])))
+    if op in PARTS:
+        return float(np.arctan2(0.0, v[0])) if op == "arg" else v[0] if op != "im" else type(v[0])(0)
     if ints and op in PLAIN:
         a, b = v
         if op == "%":
@@ -167,7 +174,65 @@ def fold(op, v):
     return float((PLAIN.get(op) or FLOAT2[op])(f64.type(v[0]), f64.type(v[1])))
 
 
+# -- c64 ------------------------------------------------------------------------
+
+
+def join(re, im):
+    out = np.empty(np.broadcast_shapes(re.shape, im.shape), c64)
+    out.real, out.imag = re, im
+    return out
+
+
+def multiply(a, b):
+    """Each operation is rounded: np.multiply may contract them."""
+    return join(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
+
+
+def exponential(a):
+    r = np.exp(a.real)
+    return join(np.where(a.imag == 0, r, r * np.cos(a.imag)), np.where(a.imag == 0, a.imag, r * np.sin(a.imag)))
+
+
+COMPLEX = {"+": np.add, "-": np.subtract, "*": multiply, "/": np.divide, "==": np.equal, "!=": np.not_equal}
+COMPLEX1 = {"neg": lambda a: join(-a.real, -a.imag), "conj": lambda a: join(a.real, -a.imag), "re": np.real, "im": np.imag,
+            "abs": lambda a: np.hypot(a.real, a.imag), "arg": lambda a: np.arctan2(a.imag, a.real), "exp": exponential,
+            "isnan": np.isnan}
+
+
+def is_complex(v):
+    return isinstance(v, Data) and v.a.dtype == c64
+
+
+def as_c64(v):
+    if isinstance(v, Data) and not is_complex(v) and v.promotes_as(True) not in (TYPES["i16"], f32):
+        raise Refused
+    return v.a if is_complex(v) else as_float(v, f32).astype(c64)
+
+
+def apply_complex(op, v):
+    if op == "?:" and not is_complex(v[0]):
+        return Data(np.where(is_true(v[0]), as_c64(v[1]), as_c64(v[2])))
+    if op not in COMPLEX and op not in COMPLEX1:
+        raise Refused
+    out = np.asarray((COMPLEX.get(op) or COMPLEX1[op])(*(as_c64(x) for x in v)))
+    return truth(out) if out.dtype == bool else Data(out)
+
+
+def part_of(op, x):
+    """re, im, conj and arg of a real number."""
+    if op == "arg":
+        t = float_of(x)
+        return Data(np.arctan2(t.type(0), as_float(x, t)))
+    return Data(np.zeros_like(x.a), x.stored, x.small) if op == "im" else x
+
+
 def apply(op, v):
+    if op == "complex":
+        if any(is_complex(x) for x in v):
+            raise Refused
+        return Data(join(*(as_float(x, f32) for x in v)))
+    if any(is_complex(x) for x in v):
+        return apply_complex(op, v)
     if op in BITS or op == "~":
         if any(is_float(x) for x in v):
             raise Refused
@@ -192,6 +257,8 @@ def apply(op, v):
         a, b, small = both(v[1], v[2])
         return Data(np.where(is_true(v[0]), a, b), small=small)
     x = v[0]
+    if op in PARTS:
+        return part_of(op, x)
     if op == "isnan":
         return truth(x.a != x.a)
     if op == "neg":
@@ -210,11 +277,17 @@ def store(v, name=None):
     """As an output of the type `name`, or of its own."""
     if not isinstance(v, Data):
         if name:
-            t = TYPES[name]
-            v = Data(np.asarray(v, f64 if isinstance(v, float) else "i8" if t.kind != "f" else object).astype(
-                t if t.kind == "f" and t.itemsize > 2 else f64 if isinstance(v, float) else "i8"))
+            t = TYPES.get(name, c64)
+            v = Data(np.asarray(v, f64 if isinstance(v, float) else "i8" if t.kind not in "fc" else object).astype(
+                t if t.kind in "fc" and t.itemsize > 2 else f64 if isinstance(v, float) else "i8"))
         else:
             v = settle(v)
+    if is_complex(v) and name not in (None, "c64"):
+        raise Refused
+    if name == "c64":
+        return v.a.astype(c64)
+    if is_complex(v):
+        return v.a
     t, a = TYPES[name or v.stored], v.a
     if t.kind == "f":
         with np.errstate(over="ignore"):
@@ -271,7 +344,11 @@ def part_text(e):
 
 # -- expressions as trees -------------------------------------------------------
 
-CALLS = ("min", "max", "clamp", "isnan", "abs", "pow", "atan2", "hypot", *FLOAT1, *WHOLE)
+CALLS = ("min", "max", "clamp", "isnan", "abs", "pow", "atan2", "hypot", "complex", *PARTS, *FLOAT1, *WHOLE)
+# Operators of random programs, and of those with c64.
+OPS = ["+", "-", "*", "/", "%", "min", "max", "<", "<=", ">", ">=", "==", "!=", "&&", "||", "&", "|", "^", "<<", ">>", "?:", "?:",
+       "neg", "!", "~", "abs", "floor", "ceil", "round", "sqrt", "rsqrt", "isnan", "clamp", "+", "-", "*"]
+OPS_OF_COMPLEX = 2 * ["+", "-", "*", "/", "conj"] + ["==", "!=", "?:", "neg", "isnan", "re", "im", "complex", "<", "max", "%"]
 
 
 def text(e):
@@ -306,7 +383,7 @@ def value(e, names):
         return apply(e[0], [value(x, names) for x in e[1:]])
 
 
-def random_tree(rng, leaves, depth):
+def random_tree(rng, leaves, depth, ops=OPS):
     pick = lambda seq: seq[rng.integers(len(seq))]
     if depth == 0 or rng.random() < 0.15:
         kind = rng.random()
@@ -315,11 +392,10 @@ def random_tree(rng, leaves, depth):
         if kind < 0.85:
             return int(pick([0, 1, 2, 3, 7, 100, 255, 256, 65535, 70000, 2**31, 2**40, -1, -5]))
         return float(pick([0.5, 0.25, 1.0, 2.5, 1e-3, 3.3, 1e30, -0.75]))
-    op = pick(["+", "-", "*", "/", "%", "min", "max", "<", "<=", ">", ">=", "==", "!=", "&&", "||", "&", "|", "^", "<<", ">>",
-               "?:", "?:", "neg", "!", "~", "abs", "floor", "ceil", "round", "sqrt", "rsqrt", "isnan", "clamp", "+", "-", "*"])
+    op = pick(ops)
     n = 3 if op in ("?:", "clamp") else 1 if op in ("neg", "!", "~", "abs", "floor", "ceil", "round", "sqrt", "rsqrt",
-                                                   "isnan") else 2
-    return (op, *(random_tree(rng, leaves, depth - 1) for _ in range(n)))
+                                                   "isnan", *PARTS) else 2
+    return (op, *(random_tree(rng, leaves, depth - 1, ops) for _ in range(n)))
 
 
 def random_near(rng, tree, shapes, ndim):
@@ -332,6 +408,8 @@ def random_near(rng, tree, shapes, ndim):
 
 def special(dtype, rng, n):
     """Values where types differ, then others."""
+    if dtype == "c64":
+        return join(special("f32", rng, n), rng.permutation(special("f32", rng, n)))
     t = TYPES[dtype]
     if t.kind == "f":
         v = [0.0, -0.0, 1.5, -2.5, np.nan, np.inf, -np.inf, 300.25, -70000.0, 3e9]
@@ -507,6 +585,46 @@ def main():
         case(f"part, neighbours, {edge}", {"a": "color", "r": "rows"}, [
             ("-", part("a", (0, 1), (1, -2), 0), part("a", y, x, 3)), ("+", part("r", (0, -1)), part("a", (0, 3), 5, 1))],
              shape=(11, 45), edge=edge)
+    given("row_c64", special("c64", rng, 8))
+    given("column_c64", special("c64", rng, 8)[:, None])
+    given("samples", join(*rng.normal(0, 3, (2, 41, 67)).astype(f32)))
+    given("taps", join(*rng.normal(0, 1, (2, 67)).astype(f32)))
+    case("c64, as it is", {"a": "row_c64"},
+         ["a", ("neg", "a"), ("conj", "a"), ("re", "a"), ("im", "a"), ("isnan", "a"), ("*", "a", "gain"), ("+", "a", "count"),
+          ("*", "a", 0.1), ("-", 1, "a"), ("/", "a", 2), ("/", 2.5, "a"), ("==", "a", 0), ("!=", "a", "a"), ("?:", 1, "a", "count")])
+    for t in ("u8", "i8", "u16", "i16", "f16", "f32", "c64"):
+        case(f"c64 and {t}", {"a": "row_c64", "b": f"column_{t}"},
+             [("+", "a", "b"), ("+", "b", "a"), ("-", "a", "b"), ("-", "b", "a"), ("*", "a", "b"), ("*", "b", "a"), ("/", "a", "b"),
+              ("/", "b", "a"), ("==", "a", "b"), ("!=", "b", "a"), ("?:", (">", ("re", "b"), 1), "a", "b"),
+              ("?:", ("==", "a", "b"), "b", 0.1), ("re", ("*", "a", ("conj", "b")))])
+    case("functions of c64", {"a": "taps"}, [(op, "a") for op in ("abs", "arg", "exp")] + [("exp", ("complex", 0, ("abs", "a")))], 2e-6)
+    for t in names:
+        case(f"parts of {t}", {"a": f"row_{t}", "b": f"column_{t}"},
+             [(op, "a") for op in ("re", "im", "conj")] + [(op, ("neg", "a")) for op in ("re", "im", "conj")]
+             + [("complex", "a", "b"), ("complex", "a", 2), ("complex", "gain", "b")])
+        case(f"angles of {t}", {"a": f"moderate_{t}"}, [("arg", "a"), ("arg", ("neg", "a")), ("arg", ("-", "a", "gain"))], 2e-6)
+    case("c64 of numbers", {"a": "taps"}, [("complex", "gain", -2), ("*", ("complex", 1, 2), "a"), ("arg", 1), ("im", 2.5), ("re", "count"),
+                                           ("conj", 7)])
+    case("c64, mixed", {"a": "samples"}, [("*", "a", ("complex", ("cos", ("*", "i1", 0.1)), ("sin", ("*", "i1", 0.1)))), "y1"],
+         2e-6, program="w = complex(cos(i1 * 0.1), sin(i1 * 0.1)); y0 = a * w; y1 = re(a) * re(a) + im(a) * im(a)",
+         extra={"i1": Data(np.arange(67, dtype=i32), small=True),
+                "y1": Data(np.square(inputs["samples"].real) + np.square(inputs["samples"].imag))})
+    for edge in PADS:
+        case(f"near, c64, {edge}", {"a": "samples", "b": "taps"}, [
+            ("-", ("near", "a", 2, (-1, 2)), "a"), ("*", ("near", "a", 2, (0, -3)), ("conj", ("near", "b", 2, (1,)))),
+            ("near", "b", 2, (-2,)), ("re", ("near", "a", 2, (1, 0)))], edge=edge)
+        case(f"part, c64, {edge}", {"a": "samples", "b": "taps"}, [
+            ("/", "a", ("part", "a", (y, 3))), ("-", ("part", "b", (x,)), ("part", "a", ((0, 1), 66)))], shape=(41, 67), edge=edge)
+    several = {"a": "row_c64", "b": "column_c64", "c": "row_f32", "d": "column_i8", "e": "column_f64"}
+    n = 0
+    while n < 60:
+        trees = [random_tree(rng, [*several, "a", "b", "gain", "count"], 4, OPS_OF_COMPLEX) for _ in range(3)]
+        try:
+            if all(isinstance(e, tuple) for e in trees):
+                case(f"random c64 {n}", several, trees)
+                n += 1
+        except Refused:
+            pass
     open(os.path.join(here, "exprs.txt"), "w").write(
         "# made by make_exprs.py\n" + "\n".join(lines) + "\n")
     open(os.path.join(here, "exprs.bin"), "wb").write(blob)
