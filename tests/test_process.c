@@ -209,6 +209,9 @@ END_TEST
 
 /* ---- ends from outside ----------------------------------------------- */
 
+static const struct { int signal, code; } stops[] = { { SIGINT, 130 }, { SIGTERM, 143 }, { SIGHUP, 129 }, { SIGKILL, 137 } };
+enum { STOPS = sizeof stops / sizeof *stops };
+
 static pid_t start(const char *yaml)
 {
     char path[600], err[600];
@@ -217,6 +220,8 @@ static pid_t start(const char *yaml)
     pid_t pid = fork();
     if (pid)
         return pid;
+    for (int i = 0; i < STOPS; i++)
+        signal(stops[i].signal, SIG_DFL);      /* who started the tests may have had it ignored, as nohup does */
     freopen(err, "w", stderr);
     freopen("/dev/null", "w", stdout);
     execl(getenv("GPIPE"), "gpipe", "run", "--progress", "none", path, (char *)NULL);
@@ -240,8 +245,6 @@ static const char *const waiting[] = {
     "  - {use: write, command: [sh, -c, 'sleep 1000 & echo $! >pid; cat >/dev/null']}\n",
 };
 enum { WAITING = sizeof waiting / sizeof *waiting };
-static const struct { int signal, code; } stops[] = { { SIGINT, 130 }, { SIGTERM, 143 }, { SIGHUP, 129 }, { SIGKILL, 137 } };
-enum { STOPS = sizeof stops / sizeof *stops };
 
 START_TEST(is_stopped)
 {
