@@ -1,5 +1,6 @@
-/* fold.h - the first of the two steps of a reduction (reduce.cu): the rows of (outer, rows, inner) to partials, in an
- * order that depends on these numbers alone. So does a kernel that stages/expr/cuda.c writes, of what it computes. */
+/* fold.h - the first of the two steps of a reduction: it folds the rows of (outer, rows, inner) to partials, in an order
+ * that depends on these numbers alone. reduce.cu reads the elements from memory; kernels that stages/expr/reduced.c
+ * writes compute them. */
 #ifndef GP_FOLD_H
 #define GP_FOLD_H
 
@@ -34,7 +35,8 @@ static __device__ __forceinline__ A gp_join_all(A a, size_t first, size_t n, siz
 }
 
 /* dst (outer, chunks * lanes, inner): in chunks of lanes * steps rows, lane l of a chunk takes its rows l, l + lanes,
- * ... in order. Lanes without a row in the last chunk give 0 (`spare`), or for extremes the last row once more. */
+ * ... in order. A lane without a row in the last chunk gives 0, as sums need it; with `spare`, as extremes need it, it
+ * gives the last row once more. */
 template <class Op, class A, class Load, class Value>
 static __device__ __forceinline__ void gp_fold(A *dst, size_t outer, size_t rows, size_t inner, size_t lanes,
                                                size_t steps, bool spare, Load load, Value value)

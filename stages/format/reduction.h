@@ -2,7 +2,8 @@
  * that has taken one in.
  *
  * Neighbouring axes are reduced together, the last ones first: such a group is the middle axis of (outer, rows, inner).
- * Folds make `rows` at most TREE, a tree then makes it 1 (kernels/fold.h, reduce.cu). What is between passes, partials,
+ * Folds reduce `rows` to at most TREE (reduction.c), a tree then
+ * reduces these to 1 (kernels/fold.h, reduce.cu). What is between passes, partials,
  * goes from one half of the scratch to the other. */
 #ifndef GP_REDUCTION_H
 #define GP_REDUCTION_H
@@ -18,7 +19,7 @@ typedef struct gp_fold {
 /* Queues the first pass over frames; `partials`: of each frame. */
 typedef bool gp_first_fold(gp_dcall *c, const gp_fold *f, size_t partials, void *arg);
 
-/* Its type between passes, for frames of `t`. */
+/* The type of partials, for frames of type `t`. */
 gp_dtype gp_reduction_kept(const gp_reduction *r, gp_dtype t);
 /* What frames of type `in` become; `out` may be `in`. */
 void gp_reduction_type(const gp_reduction *r, const gp_type *in, gp_type *out);

@@ -51,7 +51,7 @@ bool gp_tiff_page_at(const gp_tiff_bytes *f, int64_t at, gp_tiff_page *p, char e
 /* `n` values of a field, 32 at most, from `first` on. */
 bool gp_tiff_values(const gp_tiff_bytes *f, const gp_tiff_field *v, uint64_t first, int n, uint64_t *to);
 
-/* Makes an error that of a page; false. */
+/* Puts "(page N)" before the error. Returns false. */
 bool gp_tiff_of_page(int64_t page, char err[GP_WHY]);
 
 /* A page's type when it is upright, or as it is stored. */

@@ -46,7 +46,7 @@ typedef struct gp_write_worker {
     gp_outfile file;
     gp_growbuf encoded;        /* pictures and text */
     bool writes;               /* a frame, which has the place `at` in the joined file, behind so many rows; */
-    size_t at;                 /* with gp_writer.lock */
+    size_t at;                 /* ... set, as `rows`, under gp_writer.lock */
     int64_t rows;
 } gp_write_worker;
 
@@ -67,7 +67,7 @@ typedef struct gp_writer {
     bool began;                /* a frame came, be it one of no rows */
     /* Where several workers write the joined file: */
     bool ranges;               /* they do, each a range of it */
-    bool maps;                 /* they copy into it */
+    bool maps;                 /* they copy into it through mappings */
     pthread_mutex_t lock;      /* of `began`, `end`, of ranges */
     size_t end;                /* of the last range, */
     int64_t rows_end;          /* in rows */

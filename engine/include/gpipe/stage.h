@@ -202,8 +202,9 @@ typedef struct gp_regroup {
     bool drop_partial;         /* of one that stacks: a frame with fewer than `take` rows is a hole, and dropped */
 } gp_regroup;
 
-/* A kind that reduces its one input along `axes`, a set of these; `keep`: they stay, with size 1. Sums and means of
- * floats are of f64, rounded once at the end to the type of the input. */
+/* What a kind that reduces its one input computes. `axes`: bit k is set for axis k; with `keep` these stay, with size 1.
+ * Floats are summed in f64 and rounded once to the input's type; sums of integers are i64 (u64 of u64), their means f32.
+ * Extremes keep the type. */
 typedef enum gp_reducing { GP_SUM = 1, GP_MEAN, GP_MIN, GP_MAX } gp_reducing;
 typedef struct gp_reduction {
     gp_reducing op;
