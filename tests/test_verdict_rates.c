@@ -74,7 +74,7 @@ static const verdict_case cases[] = {
       "  - {use: scale, a: 2, out: s}\n  - {use: reduce, op: mean, axes: [0]}\n  - {use: hold, frames: 64, out: h}\n"
       "  - {use: split, in: g, out: rows}\n  - {use: group, frames: 1, in: rows, out: one}\n"
       "  - {use: compare, in: [h, h]}\n  - {use: discard, in: s}\n  - {use: discard, name: d2, in: one}\n",
-      .cuda = true, .engine = { { 30, 12 }, { 10, 0 }, { 97, 48 } }, .bound = GP_BOUND_COPY_OUT, .of = "scale..reduce",
+      .cuda = true, .engine = { { 30, 12 }, { 10, 0 }, { 97, 48 } }, .bound = GP_BOUND_COPY_OUT, .of = "scale+reduce",
       .text = "Most of it is buffer 'h', f32 [1024]", NONE },
     /* it takes no workers */
     { "a split", "buffers: {g: {dtype: f32, shape: [16, 1024]}}\nstages:\n" SOURCE "  - {use: split}\n" END,

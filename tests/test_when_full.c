@@ -58,7 +58,7 @@ static void send(gp_pipeline *p, void *arg)
     if (j->ends)
         close(fd);
     gp_account a = { 0 };
-    while (!j->ends && a.out < 3) {
+    while (!j->ends && (a.out < 3 || !a.dropped)) {      /* what was dropped is told with the next frame */
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
         gp_accounts(p, &a, 1);
     }
