@@ -68,7 +68,7 @@ static bool shape(gp_shape *s)
         return false;
     gp_ew_find_inputs(s, tree, &p->space);
     if (!gp_ew_broadcast(s, o->expr, tree, &p->space, &frame) || !gp_ew_check(s, o->expr, tree, &frame, p)
-        || p->space.refused || !gp_ew_encode(s, o->expr, p) || !gp_ew_write(s, o->expr, p))
+        || !gp_ew_encode(s, o->expr, p) || !gp_ew_write(s, o->expr, p))
         return false;
     type_outputs(s, o, &frame);
     return gp_ew_describe(s, p);

@@ -1,4 +1,4 @@
-/* run.c - runs all suites of tests/test_*.c, or with PART/PARTS every so manieth; check prints the total. Compiled kernels
+/* run.c - runs all suites of tests/test_*.c, or with PART/PARTS a part of them; check prints the total. Compiled kernels
  * are cached in a folder that goes away. */
 #include <check.h>
 #include <stdio.h>

@@ -65,7 +65,7 @@ static bool copy_into(int fd, const char *data, size_t n, size_t at)
 static bool write_range(const gp_writer *w, const char *data, size_t n, size_t at, char why[GP_WHY])
 {
     const gp_outfile *f = &w->worker[0].file;
-    if (w->maps && copy_into(f->fd, data, n, at))
+    if (w->maps && !gp_outfile_is_abandoned(f) && copy_into(f->fd, data, n, at))
         return true;
     for (size_t done = 0; done < n;) {
         if (gp_outfile_is_abandoned(f))        /* it has been cut to what is whole */
