@@ -78,7 +78,7 @@ ALL_C   += $(CUROOT:%=-isystem %/include)
 ifeq ($(CUDA),1)
 LIBS    += -L$(CUROOT)/lib64 -lcudart_static
 FATBIN  := $(KERNELS:%.cu=$B/%.fatbin)
-EMBED   += kernels/resident.h kernels/map.h kernels/slide.h kernels/join.h kernels/fold.h kernels/expr_ops.h $(KERNELS)
+EMBED   += kernels/resident.h kernels/map.h kernels/slide.h kernels/join.h kernels/fold.h kernels/lines.h kernels/resize.h kernels/expr_ops.h $(KERNELS)
 endif
 S       := $(if $(T),-some)
 SUITES  := $(if $(T),$(T:%=tests/test_%.c),$(sort $(wildcard tests/test_*.c)))
@@ -201,7 +201,7 @@ $B/tests/suites$S.c: FORCE
 	$(call list_suites,$(SUITES:tests/test_%.c=%))
 $B/tests/gpu/suites.c: FORCE
 	$(call list_suites,$(GPUTEST:tests/gpu/test_%.c=%))
-$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so
+$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so $B/tests/nvjpeg_fake.so
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(PEER) $(LIBS)
 
 # What gpipe's own PNG is compared with.
@@ -211,6 +211,11 @@ $B/tests/test_png_peer.o: private ALL_C += $(shell pkg-config --cflags libpng 2>
 $B/tests/nvtx_inject.so: tests/nvtx_inject.c
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=c11 $(ALL) $(CUROOT:%=-isystem %/include) $(CWARN) $(CFLAGS) -fPIC -shared -o $@ $<
+
+# What stands in for nvJPEG in test_nvjpeg, which finds it beside itself.
+$B/tests/nvjpeg_fake.so: tests/nvjpeg_fake.c tests/nvjpeg_fake.h stages/decode/nvjpeg_library.h
+	@mkdir -p $(@D)
+	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -Wl,-soname,libnvjpeg.so.13 -o $@ $< $(shell pkg-config --libs libjpeg)
 
 # All of them, or PART of them at random; SEED and TRY, as it prints them, repeat.
 PART ?= 1

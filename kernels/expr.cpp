@@ -2,7 +2,7 @@
  * the cache. On a GPU the kind has a kernel written for each program (stages/expr/cuda.c). */
 #include "expr.h"
 #include "expr_ops.h"
-#include "join.h"
+#include "lines.h"
 
 /* 16 bytes apart, as is all that a register holds. */
 #define NUMBERS(T, p) (T *__restrict)__builtin_assume_aligned(p, 16)
@@ -290,9 +290,23 @@ template <class Op, class A, class T> static void fold(const gp_ew_partials *f, 
     }
 }
 
+/* The same to the results of lines.h; the lanes of a chunk, then its line's partials, are in the scratch. */
+template <class Op, class T>
+static void add_lines(const gp_ew_partials *f, void *, const void *from, uint64_t first, int n)
+{
+    typedef typename kept<Op, T>::type A;
+    const T *y = (const T *)from;
+    A *lane = (A *)((char *)f->lines.partials + blockIdx.z * f->lines.scratch_next);
+    gp_line_add<Op, T>(f->lines, lane, lane + 4 * GP_LINE_THREADS, (size_t)first, (size_t)n,
+                       [=](size_t i) { return y[i]; });
+}
+
 typedef void folds(const gp_ew_partials *, void *, const void *, uint64_t, int);
-#define FOLD(name, T) { fold<sum, accumulator<T>::type, T>, fold<least, T, T>, fold<most, T, T> },
-static folds *const fold_of[][3] = { { nullptr, nullptr, nullptr }, GP_REALS(FOLD) };
+#define FOLD(name, T) { { fold<sum, accumulator<T>::type, T>, fold<least, T, T>, fold<most, T, T> }, \
+                        { add_lines<sum, T>, add_lines<least, T>, add_lines<most, T> } },
+static folds *const fold_of[][2][3] = {
+    { { nullptr, nullptr, nullptr }, { nullptr, nullptr, nullptr } }, GP_REALS(FOLD)
+};
 
 /* ---- a frame ------------------------------------------------------------------ */
 
@@ -340,8 +354,8 @@ extern "C" __global__ void expr_run(const gp_ew_code *code, gp_ew_call call)
                                              nullptr, p.n);
             } else if (s->op == GP_EW_FOLD) {
                 store_from[s->type][s->from](AT(s->d), AT(s->a), nullptr, nullptr, p.n);
-                fold_of[s->from][call.fold.op](&call.fold, call.fold.to.data + z * call.fold.to.next, AT(s->d),
-                                               (uint64_t)p.first, p.n);
+                folds *f = fold_of[s->from][call.fold.by_lines][call.fold.op];
+                f(&call.fold, call.fold.to.data + z * call.fold.to.next, AT(s->d), (uint64_t)p.first, p.n);
             } else if (s->op == GP_EW_INDEX) {
                 s->type == GP_EW_I32 ? indices(&p, s->a, (int32_t *)AT(s->d)) : indices(&p, s->a, (int64_t *)AT(s->d));
             } else if (s->op == GP_EW_THROUGH) {

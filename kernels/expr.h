@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "lines.h"
 
 /* The types that are computed in, in C. */
 #define GP_EW_REALS(X) X(I32, int32_t) X(U32, uint32_t) X(I64, int64_t) X(U64, uint64_t) X(F32, float) X(F64, double)
@@ -111,11 +112,12 @@ typedef struct gp_ew_tiles {
 /* A launch; `next`: bytes from one frame to the next. */
 typedef struct gp_ew_port { char *data; size_t next; } gp_ew_port;
 
-/* Of a program with a FOLD: what the fold of kernels/fold.h has; op 0: sum, 1: min, 2: max. */
+/* Of a program with a FOLD: what the fold of kernels/fold.h has, or kernels/lines.h; op 0: sum, 1: min, 2: max. */
 typedef struct gp_ew_partials {
     gp_ew_port to;
     uint64_t outer, rows, inner, lanes, steps;
-    int32_t op;
+    int32_t op, by_lines;
+    gp_lines lines;
 } gp_ew_partials;
 
 typedef struct gp_ew_call {

@@ -12,7 +12,9 @@ SIGNED(uint8_t) SIGNED(int8_t) SIGNED(uint16_t) SIGNED(int16_t)
 SIGNED(uint32_t) SIGNED(int32_t) SIGNED(int64_t)
 #undef SIGNED
 
+/* none<T>(): what changes nothing that it is joined with. */
 struct sum {
+    template <class T> static __device__ __forceinline__ T none() { return T(); }
     template <class T> static __device__ __forceinline__ T join(T a, T b)
     {
         if constexpr (real<T>::integer)
@@ -28,10 +30,37 @@ static __device__ __forceinline__ double one_nan(double a)
     return a == a ? a : __longlong_as_double(0x7fffffffffffffffll);
 }
 
+/* What elements of type T become: `sum` and `mean` of them. */
+template <class T> struct total { typedef int64_t sum; typedef float mean; };
+template <> struct total<uint64_t> { typedef uint64_t sum; typedef float mean; };
+template <> struct total<gp_half> { typedef gp_half sum, mean; };
+template <> struct total<float> { typedef float sum, mean; };
+template <> struct total<double> { typedef double sum, mean; };
+
+template <class To, class A> static __device__ __forceinline__ To gp_total(A a)
+{
+    if constexpr (real<To>::integer)
+        return a;
+    else if constexpr (real<To>::half)
+        return convert<To>(a);
+    else
+        return (To)one_nan(a);
+}
+
 static __device__ __forceinline__ float order(gp_half x) { return gp_from_half(x); }
 template <class T> static __device__ __forceinline__ T order(T x) { return x; }
 
+/* The largest number of a type; with `sign` -1 the least. */
+template <class T> static __device__ __forceinline__ T furthest(int sign)
+{
+    if constexpr (real<T>::integer)
+        return sign < 0 ? real<T>::min : real<T>::max;
+    else
+        return convert<T>(sign * (float)INFINITY);
+}
+
 struct least {
+    template <class T> static __device__ __forceinline__ T none() { return furthest<T>(1); }
     template <class T> static __device__ __forceinline__ T join(T a, T b)
     {
         return order(b) < order(a) || order(b) != order(b) ? b : a;
@@ -39,10 +68,17 @@ struct least {
 };
 
 struct most {
+    template <class T> static __device__ __forceinline__ T none() { return furthest<T>(-1); }
     template <class T> static __device__ __forceinline__ T join(T a, T b)
     {
         return order(b) > order(a) || order(b) != order(b) ? b : a;
     }
 };
+
+/* Does Op add? What elements of type T are kept as meanwhile. */
+template <class Op> struct totals { static constexpr bool are = false; };
+template <> struct totals<sum> { static constexpr bool are = true; };
+template <class Op, class T> struct kept { typedef T type; };
+template <class T> struct kept<sum, T> { typedef typename accumulator<T>::type type; };
 
 #endif

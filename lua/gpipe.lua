@@ -10,8 +10,9 @@
 --                               r:mean(), r.count
 --
 -- A script is called with a frame (index, from 0; valid; time, in seconds since 1970;
--- name, of the source's file) and views of its inputs and outputs. Setting frame.valid
--- sets the number of rows that were made. Of a view v, an input x, an output y:
+-- name, of the source's file; meta.NAME, a number that the pipeline lists, or nil) and
+-- views of its inputs and outputs. Setting frame.valid sets the number of rows that were
+-- made. Of a view v, an input x, an output y:
 --
 --   v[i]  #v  v:at(i, j, ...)  v:set(i, j, ..., value)  v:values([t [, first [, last]]])
 --   v.shape  v.dtype  v.name  v.valid (may be set)  v.rows

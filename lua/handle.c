@@ -14,7 +14,7 @@
 enum { BITS = 6, CALL_BITS = LUA_VERSION_NUM >= 503 ? 58 : 40 };
 
 /* What a handle stands for; `x` is INPUTS where there are several. */
-enum { FRAME, INPUTS, OUTPUTS, PORTS };
+enum { FRAME, META, INPUTS, OUTPUTS, PORTS };
 _Static_assert(PORTS + 2 * GP_MAXPORT <= 1 << BITS, "handles of all ports");
 
 /* From 1, so that NULL, as others have it, is no handle. `now` counts ends, too. */
@@ -28,7 +28,7 @@ static void push(lua_State *L, const gp_lua_guard *g, int what)
     lua_pushlightuserdata(L, (void *)(this_call(g) << BITS | (uintptr_t)what));
 }
 
-/* FRAME, ..., or PORTS + k of port k; beyond them: no handle. */
+/* FRAME, META, ..., or PORTS + k of port k; beyond them: no handle. */
 static int what_is(lua_State *L, int arg)
 {
     return (int)((uintptr_t)lua_touserdata(L, arg) & ((1 << BITS) - 1));
@@ -58,7 +58,7 @@ static void want_frame(lua_State *L, const gp_lua_guard *g)
         gp_lua_fail(L, "the frame is used after its call");
 }
 
-/* frame.index, frame.valid, frame.time, frame.name */
+/* frame.index, frame.valid, frame.time, frame.name, frame.meta */
 static int frame_get(lua_State *L, const gp_lua_guard *g)
 {
     const char *key = lua_tostring(L, 2);
@@ -71,8 +71,10 @@ static int frame_get(lua_State *L, const gp_lua_guard *g)
         lua_pushnumber(L, (double)g->frame->time_ns / 1e9);
     else if (key && !strcmp(key, "name"))
         lua_pushstring(L, g->frame->name);
+    else if (key && !strcmp(key, "meta"))
+        push(L, g, META);
     else
-        gp_lua_fail(L, "a frame has no '%s': index, valid, time, name", key ? key : "?");
+        gp_lua_fail(L, "a frame has no '%s': index, valid, time, name, meta", key ? key : "?");
     return 1;
 }
 
@@ -96,8 +98,58 @@ static int frame_put(lua_State *L, gp_lua_guard *g)
         g->frame->time_ns = llround(t * 1e9);
     } else {
         gp_lua_fail(L, "'%s' of this frame cannot be set%s", key ? key : "?",
-                    key && !strcmp(key, "time") ? ", only a source tells the time" : "");
+                    !key ? "" : !strcmp(key, "time") ? ", only a source tells the time"
+                    : !strcmp(key, "meta") ? ": set a number of it, as in frame.meta.gain = 2" : "");
     }
+    return 0;
+}
+
+/* ---- its numbers --------------------------------------------------------- */
+
+/* The name at index 2, which has to be one that the pipeline lists. */
+static const char *want_key(lua_State *L, const gp_lua_guard *g)
+{
+    const char *const *keys, *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : NULL;
+    want_frame(L, g);
+    int n = gp_meta_keys(g->call, &keys);
+    if (!key)
+        gp_lua_fail(L, "the numbers in frame.meta have names, and this is a %s", luaL_typename(L, 2));
+    if (strlen(key) < lua_rawlen(L, 2))        /* no C string, which one that is listed is */
+        gp_lua_fail(L, "the pipeline lists no '%s\\0...' under 'metadata'", key);
+    if (!strcmp(key, "time"))
+        gp_lua_fail(L, "the time of a frame is frame.time");
+    for (int i = 0; i < n; i++)
+        if (!strcmp(keys[i], key))
+            return key;
+    gp_lua_fail(L, "the pipeline lists no '%s' under 'metadata'", key);
+}
+
+/* frame.meta.exposure; nil: the frame has none. */
+static int meta_get(lua_State *L, const gp_lua_guard *g)
+{
+    double value;
+    if (gp_meta_get(g->call, g->frame, want_key(L, g), &value))
+        lua_pushnumber(L, value);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+static int meta_put(lua_State *L, gp_lua_guard *g)
+{
+    const char *key = want_key(L, g);
+    if (!g->nout)
+        gp_lua_fail(L, "frame.meta.%s cannot be set: nothing comes behind this stage", key);
+    if (!lua_isnil(L, 3) && lua_type(L, 3) != LUA_TNUMBER)
+        gp_lua_fail(L, "frame.meta.%s is a number or nil, not a %s", key, luaL_typename(L, 3));
+    double value = lua_tonumber(L, 3);
+#if LUA_VERSION_NUM >= 503
+    if (lua_isinteger(L, 3) && ((double)INT64_MAX <= value || (lua_Integer)value != lua_tointeger(L, 3)))
+        gp_lua_fail(L, "frame.meta.%s cannot hold %s: numbers in it are exact up to 2^53", key, lua_tostring(L, 3));
+#endif
+    if (!gp_meta_set(g->call, g->frame, key, lua_isnil(L, 3) ? NULL : &value))
+        gp_lua_fail(L, "frame.meta.%s cannot be %s: it is a finite number, or nil", key,
+                    isnan(value) ? "NaN" : value < 0 ? "-inf" : "inf");
     return 0;
 }
 
@@ -170,7 +222,7 @@ static int handle_index(lua_State *L)
     if (v)
         return gp_lua_view_get(L, v);
     const gp_lua_guard *g = gp_lua_owner(L);
-    return what_is(L, 1) == FRAME ? frame_get(L, g) : ports_get(L, g);
+    return what_is(L, 1) == FRAME ? frame_get(L, g) : what_is(L, 1) == META ? meta_get(L, g) : ports_get(L, g);
 }
 
 static int handle_newindex(lua_State *L)
@@ -180,6 +232,8 @@ static int handle_newindex(lua_State *L)
         return gp_lua_view_put(L, v);
     if (what_is(L, 1) == FRAME)
         return frame_put(L, gp_lua_owner(L));
+    if (what_is(L, 1) == META)
+        return meta_put(L, gp_lua_owner(L));
     gp_lua_fail(L, "an input or output cannot be set: write its elements, as with copy() or fill()");
 }
 

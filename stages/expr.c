@@ -161,29 +161,32 @@ static gp_dim3 tile_grid(const gp_ew_program *p, const gp_ew_tiles *t, int n, gp
                       (unsigned)n };
 }
 
-/* `f`: with a program that folds, into so many `partials`. */
-static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel, const gp_ew_call *x, const gp_fold *f,
-                   size_t partials)
+/* `f`: with a program that reduces. */
+static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel, const gp_ew_call *x, const gp_fold *f)
 {
     struct args a = { .n = 0 };
     size_t next[GP_EW_PORTS + GP_MAXPORT], n = (size_t)x->elements;
     gp_ew_axes axes = axes_of(x, c, &p->space, p->nshifts ? GP_EW_FAR - 1 : INT32_MAX);
     gp_ew_tiles tiles = gp_ew_tiles_of(x, p->cut);
-    int linear = !p->indices && !p->nshifts && x->linear + 1 == 1u << p->space.nin;
+    bool lines = gp_ew_has_lines(p);
+    int linear = !p->indices && !p->nshifts && x->linear + 1 == 1u << p->space.nin
+              && !(lines && f->lines.outer > 1 && f->lines.rows % 4);
     for (int i = 0; i < p->space.nin; i++) {
         next[i] = gp_stride(&c->in[p->space.in[i].port]);
         add(&a, &x->in[i].data), add(&a, &next[i]);
     }
     for (int i = 0; i < p->nout; i++) {
         size_t *stride = &next[p->space.nin + i];
-        bool folds = f && i == p->folded;
+        bool folds = f && !lines && i == p->folded;
         *stride = folds ? f->stride : gp_stride(&c->out[i]);
         add(&a, folds ? &f->to : &c->out[i].data), add(&a, stride);
     }
     add(&a, &n), add(&a, &axes), add(&a, &linear);
     if (p->nshifts)
         add(&a, &tiles);
-    if (f)
+    if (lines)
+        add(&a, &f->lines);
+    else if (f)
         add(&a, &f->outer), add(&a, &f->rows), add(&a, &f->inner), add(&a, &f->lanes), add(&a, &f->steps);
     if (p->frame)
         add(&a, &c->frame);
@@ -196,11 +199,12 @@ static bool launch(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel,
         if (p->shift[i].var)
             add(&a, &p->shift[i].to.by);
     gp_dim3 block = p->nshifts && tiles.rows > 1 ? (gp_dim3){ TILE_X, BLOCK / TILE_X, 1 } : (gp_dim3){ BLOCK, 1, 1 };
-    int64_t threads = f ? (int64_t)partials : linear ? (x->elements + 3) / 4 : x->elements;
-    gp_dim3 grid = { blocks_of(threads, BLOCK, BLOCKS), 1, (unsigned)c->n };
+    gp_dim3 grid = { blocks_of(linear ? (x->elements + 3) / 4 : x->elements, BLOCK, BLOCKS), 1, (unsigned)c->n };
     if (p->nshifts)
         grid = tile_grid(p, &tiles, c->n, block);
-    return gp_launch_kernel(c, kernel, grid, block, 0, a.v, a.n);
+    if (f)
+        grid = f->grid, block = f->block;
+    return gp_launch_kernel(c, kernel, grid, block, f ? f->shared : 0, a.v, a.n);
 }
 
 static bool interpret(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kernel, const gp_ew_call *x)
@@ -209,16 +213,16 @@ static bool interpret(gp_dcall *c, const gp_ew_program *p, const gp_kernel *kern
                             GP_ARGS(&c->table, (void *)x));
 }
 
-static bool first_fold(gp_dcall *c, const gp_fold *f, size_t partials, void *arg)
+static bool first_fold(gp_dcall *c, const gp_fold *f, void *arg)
 {
     const gp_ew_program *p = ((const gp_ew_opts *)c->opts)->program;
     const struct state *st = c->state;
     gp_ew_call *x = arg;
     size_t bytes = gp_dtype_size(gp_reduction_kept(&p->fold, p->folds));
     if (!st->interprets)
-        return launch(c, p, st->kernel, x, f, partials);
+        return launch(c, p, st->kernel, x, f);
     x->fold = (gp_ew_partials){ { f->to, f->stride * bytes }, f->outer, f->rows, f->inner, f->lanes, f->steps,
-                            p->fold.op == GP_MIN ? 1 : p->fold.op == GP_MAX ? 2 : 0 };
+                                p->fold.op == GP_MIN ? 1 : p->fold.op == GP_MAX ? 2 : 0, gp_ew_has_lines(p), f->lines };
     return interpret(c, p, st->kernel, x);
 }
 
@@ -231,7 +235,7 @@ static bool record(gp_dcall *c)
     frame.type.dtype = p->folds;
     if (p->fold.op)
         return gp_reduction_record(c, &p->fold, &frame, &c->out[p->folded], first_fold, &x);
-    return st->interprets ? interpret(c, p, st->kernel, &x) : launch(c, p, st->kernel, &x, NULL, 0);
+    return st->interprets ? interpret(c, p, st->kernel, &x) : launch(c, p, st->kernel, &x, NULL);
 }
 
 static const gp_port in[] = {

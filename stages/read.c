@@ -145,11 +145,12 @@ static const gp_opt options[] = {
               "from the lowest on; a FIFO, or stdin" },
     { GP_TEXTS(gp_read_opts, command),
       .help = "in place of a path: a program and its arguments, as a list, whose standard output is read" },
-    { GP_ENUM(gp_read_opts, format), .def = "auto", .choices = GP_FORMATS,
+    { GP_ENUM(gp_read_opts, format), .def = "auto", .choices = GP_FORMATS "|bytes",
       .help = "auto: .npy, .npz, pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm), .tif .tiff .btf, recordings "
               "(.wav .rf64 .flac .ogg .oga .aiff .aif .aifc), text (.csv .tsv .jsonl .ndjson) and video (.y4m) by the file's "
               "extension, all else is "
-              "raw; which picture or recording it is, its first bytes say" },
+              "raw; which picture or recording it is, its first bytes say; bytes: a whole file is a frame, "
+              "u8 [<=N], with N of the largest where it is not declared" },
     { GP_INT(gp_read_opts, offset), .min = 0, .max = 1e15, .unit = "bytes",
       .help = "raw: where the data begin in each file" },
     { GP_INT(gp_read_opts, skip), .min = 0, .max = 1e15, .unit = "bytes",
@@ -171,7 +172,8 @@ static const gp_opt options[] = {
               "reading and drop it: it counts as dropped and has no number" },
     { GP_FLOAT(gp_read_opts, rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "frames a second; 0: as fast as they can be read" },
-    { GP_TEXT(gp_read_opts, member), .help = "npz: which array, where there are several" },
+    { GP_TEXT(gp_read_opts, member),
+      .help = "npz: which array, where there are several beside numbers that 'metadata' lists" },
     { GP_INT(gp_read_opts, sample_rate), .min = 0, .max = 1e9, .unit = "Hz",
       .help = "wav, flac, ogg, aiff: a file with another is an error; 0: any" },
     { GP_ENUM(gp_read_opts, orientation), .def = "apply", .choices = "apply|keep",

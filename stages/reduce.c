@@ -35,7 +35,7 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, "axes", "'axes' must be different axes of %s: 0 to %d, or -1 "
                              "and down from the last", gp_type_text(in, text), in->ndim - 1);
     gp_reduction_type(&r, in, &s->out[0]);
-    s->scratch = gp_reduction_scratch(&r, in);
+    s->scratch = gp_reduction_scratch(&r, in), s->scratch_zero = gp_reduction_zero(&r, in);
     s->batched = true, s->reduction = r;
     return true;
 }

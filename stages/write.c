@@ -149,7 +149,8 @@ static const gp_opt options[] = {
     { GP_INT(gp_write_opts, bits), .min = 0, .max = 16,
       .help = "y4m: how many of a value's bits are used; 0: 8 of u8, 16 of u16" },
     { GP_INT(gp_write_opts, sample_rate), .min = 1, .max = 1e9, .unit = "Hz",
-      .help = "wav, flac, ogg, aiff: rows a second; required, as a frame does not say it" },
+      .help = "wav, flac, ogg, aiff: rows a second; where it is not said, what the frames say, if the pipeline lists "
+              "'sample_rate' under 'metadata'" },
     { 0 }
 };
 

@@ -246,6 +246,18 @@ expect 'video: made' 0 'out' "$GPIPE" run examples/video/make.yaml --set vars.ou
 cmp -s "$tmp/video/noisy.y4m" examples/video/noisy.y4m && ok || bad 'make.yaml did not make noisy.y4m'
 expect 'video: denoised' 0 '16 out' "$GPIPE" run examples/video/denoise.yaml --set vars.out="$tmp/video"
 head -1 "$tmp/video/clean.y4m" | grep -qx 'YUV4MPEG2 W96 H64 F25:1 Ip A1:1 C420jpeg' && ok || bad 'clean.y4m has another header'
+expect 'photos: made' 0 '1 out' "$GPIPE" run examples/photos/make.yaml --set vars.out="$tmp/photos"
+[ "$(cd "$tmp/photos/made" && ls | tr '\n' ' ')" = 'face.jpg raccoon.jpg small.png ' ] && ok || bad 'make.yaml made no photos'
+expect 'photos' 0 '4 frames in, 3 out, 0 dropped, 1 failed' "$GPIPE" run examples/photos/photos.yaml --set vars.out="$tmp/thumbs"
+[ "$(cd "$tmp/thumbs" && ls | tr '\n' ' ')" = 'face-edges.png face.jpg raccoon-edges.png raccoon.jpg small-edges.png small.jpg ' ] \
+    && ok || bad 'photos.yaml made other files'
+for size in face:82:120 raccoon:120:90 small:100:72; do
+    IFS=: read -r name wide high <<<"$size"
+    [ "$(od -An -tu1 -j16 -N8 "$tmp/thumbs/$name-edges.png" | tr -s ' ')" = " 0 0 0 $wide 0 0 0 $high" ] \
+        && ok || bad "photos: the edges of $name have another size"
+done
+expect 'photos: one too many' 1 'torn.jpg. is cut off' "$GPIPE" run examples/photos/photos.yaml --set vars.out="$tmp/torn" \
+    --set stages.read.max_dropped=0
 # through a pipe, and from what the command itself writes
 cat >"$tmp/video.yaml" <<'Y'
 buffers: {v: {dtype: u8, shape: [96, 96]}}
@@ -268,6 +280,7 @@ Y
 mkdir "$tmp/readme"
 cp examples/data/* examples/heartbeat/bandpass.npy "$tmp/readme/"
 cp tests/data/sound/f32.wav "$tmp/readme/speech.wav"
+cp tests/data/jpeg/rgb4*.jpg "$tmp/readme/"
 awk -v dir="$tmp/readme/" '
     /^```yaml/ {file = dir "block" ++n ".yaml"; next}
     /^```(lua|cuda)/ {named = 1; next}

@@ -3,10 +3,11 @@
 Pillow (PFM: by struct): formats, odd sizes, 16 bits, orientations, quality, subsampling; TIFF with
 tifffile, too, where it is installed. Prints a total; exit 1 after a failure. Without Pillow
 (python3-pil) it says that it skips, and without tifffile (python3-tifffile) what."""
-import array, io, os, random, subprocess, sys, tempfile
+import array, io, json, os, random, subprocess, sys, tempfile
 
 try:
     from PIL import Image, ImageOps
+    from PIL.PngImagePlugin import PngInfo
 except ImportError:
     print("pictures: SKIPPED: there is no Pillow: install python3-pil")
     sys.exit(0)
@@ -228,6 +229,89 @@ def beside_tifffile(h, w):
                 check(f"{h} x {w} {name} for tifffile{options}", planes or (ok and found == a.tobytes()))
 
 
+def metadata():
+    """Numbers that travel with frames: Pillow's and tifffile's are read, and written again; what is none is refused."""
+    rgb, numbers = smooth(9, 5, 3), {"exposure": 0.1, "gain": -0.0, "shots": 1e22, "iso": 400, "tiny": 5e-324}
+    listed = f"metadata: [{', '.join(numbers)}, other]\n"
+    info = PngInfo()
+    for key, value in numbers.items():
+        info.add_text(key, f" {value!r}\n" if key == "gain" else repr(value))
+    info.add_text("Software", "exposure 7")
+    Image.frombytes("RGB", (5, 9), rgb).save("m.png", pnginfo=info)
+    copy = listed + "stages:\n  - {use: read, path: %s}\n  - {use: write, path: %s}\n"
+    text = Image.open("n.png").text if run(copy % ("m.png", "n.png")) else {}
+    check("tEXt of Pillow, and for Pillow", {k: repr(float(v)) for k, v in text.items()}
+          == {k: repr(float(v)) for k, v in numbers.items()})
+    check("the fewest digits", text.get("exposure") == "0.1" and text.get("iso") == "400" and text.get("gain") == "-0")
+    check("the picture beside them", Image.open("n.png").tobytes() == rgb)
+    text = Image.open("n.png").text if run((copy % ("m.png", "n.png")).replace(listed, "")) else None
+    check("nothing that is not listed", text == {})
+    for wrong, why in [(w, "which is no number") for w in ("fast", "", "0x10", "inf", "nan", "1 2")] + [
+            ("1" * 64, "says its 'exposure' in 64 characters, and a number has at most 63"),
+            ("1\0002", "has a NUL in its 'exposure', which is no number")]:
+        info = PngInfo()
+        info.add_text("exposure", wrong)
+        Image.frombytes("RGB", (5, 9), rgb).save("m.png", pnginfo=info)
+        with open("p.yaml", "w") as f:
+            f.write(copy % ("m.png", "n.png"))
+        p = subprocess.run([GPIPE, "run", "-q", "p.yaml"], capture_output=True, text=True)
+        check(f"exposure {wrong!r}", p.returncode == 1 and why in p.stderr and "p.yaml:3:" in p.stderr)
+    info = PngInfo()
+    info.add_text("exposure", "0.25")
+    Image.frombytes("RGB", (5, 9), rgb).save("m.png", pnginfo=info)
+    for time, ok in ("1763935191.123456789", True), ("1763935191", True), ("1e9", False), ("-1", False), ("1.1234567890", False):
+        info = PngInfo()
+        info.add_text("time", time)
+        Image.frombytes("RGB", (5, 9), rgb).save("t.png", pnginfo=info)
+        with open("p.yaml", "w") as f:
+            f.write((copy % ("t.png", "n.png")).replace(listed, "metadata: [time]\n"))
+        p = subprocess.run([GPIPE, "run", "-q", "p.yaml"], capture_output=True, text=True)
+        said = Image.open("n.png").text["time"] if p.returncode == 0 else None
+        check(f"time {time}", said == (time + ".000000000")[:20] if ok else "no number of seconds since 1970" in p.stderr)
+    with open("p.yaml", "w") as f:
+        f.write(copy % ("m.png", "n.png"))
+    damaged = bytes_of("m.png").replace(b"0.25", b"0.75")
+    with open("m.png", "wb") as f:
+        f.write(damaged)
+    p = subprocess.run([GPIPE, "run", "-q", "p.yaml"], capture_output=True, text=True)
+    check("a number that is damaged", p.returncode == 1 and "the checksum of the chunk tEXt" in p.stderr)
+    if not tifffile:
+        return
+    pages = np.frombuffer(smooth(3 * 9, 5, 1), "u1").reshape(3, 9, 5)
+    with tifffile.TiffWriter("m.tif") as t:        # tifffile adds the shape, and a list that is passed over
+        for i, page in enumerate(pages):
+            t.write(page, metadata={"list": [1, {"exposure": 9}], "exposure": 0.1 * i, "name": 'a "b" {', "gain": i})
+    with tifffile.TiffWriter("o.tif") as t:
+        t.write(pages[0], metadata=None, description="{not JSON")
+    for options in "", ", compression: 6":
+        ok = run(copy % ("m.tif", "n.tif" + options))
+        with tifffile.TiffFile("n.tif" if ok else "o.tif") as t:
+            said = [json.loads(p.description) for p in t.pages] if ok else []
+            same = t.asarray().tobytes() == pages.tobytes()
+        check(f"JSON of tifffile, and for tifffile{options}",
+              said == [{"exposure": 0.1 * i, "gain": i} for i in range(3)] and same)
+        check("by Pillow", ok and json.loads(Image.open("n.tif").tag_v2[270]) == said[0])
+    check("a description that is no JSON", run(copy % ("o.tif", "n.tif")))
+    for save in np.savez, np.savez_compressed:
+        save("m.npz", frames=pages, exposure=0.1, gain=np.int64(2 ** 53), iso=np.ones((1, 1), "f2"))
+        ok = run(copy % ("m.npz", "n.tif"))
+        with tifffile.TiffFile("n.tif" if ok else "o.tif") as t:
+            said = [json.loads(p.description) for p in t.pages] if ok else []
+        check(f"members of {save.__name__}", said == 3 * [{"exposure": 0.1, "gain": 2 ** 53, "iso": 1}])
+        save("m.npz", frames=pages, gain=np.uint64(2 ** 63))
+        ok = run(copy % ("m.npz", "n.tif"))
+        check("2^63 of a u64", ok and json.loads(Image.open("n.tif").tag_v2[270]) == {"gain": 2 ** 63})
+        for wrong, why in (np.arange(2), "has i64 [2] as 'gain'"), (np.int64(2 ** 53 + 1), "is not exact in an f64"), \
+                          (np.uint64(2 ** 64 - 1), "is not exact in an f64"), (np.complex128(1), "or its .real"), \
+                          (np.float64("nan"), "is no finite number"), (np.complex64(1), "is complex: save its .real"), \
+                          (np.array("x"), "(member 'gain') holds strings"):
+            save("m.npz", frames=pages, gain=wrong)
+            with open("p.yaml", "w") as f:
+                f.write(copy % ("m.npz", "n.tif"))
+            p = subprocess.run([GPIPE, "run", "-q", "p.yaml"], capture_output=True, text=True)
+            check(f"gain {wrong!r}", p.returncode == 1 and why in p.stderr)
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     for h, w in SIZES:
@@ -239,5 +323,6 @@ with tempfile.TemporaryDirectory() as folder:
         tiff(h, w)
         if tifffile and (h, w) in SIZES[::2]:
             beside_tifffile(h, w)
+    metadata()
 print(f"pictures: {passed} passed, {failed} failed")
 sys.exit(failed > 0)

@@ -12,7 +12,7 @@ typedef enum wrong {
     FEWER_THAN_NONE, TOO_MANY_ROWS, FAILS_SILENTLY, RETURNS_FALSE, ENDS, STOPS, NO_STATUS,
     ADDS, ADDS_AND_DROPS, FINISH_SILENT, FINISH_ADDS, OPEN_SILENT, OPEN_ADDS, NO_TABLE,
     NO_TYPE, NO_FILE, NO_GLOB, SOURCE_FAILS, SOURCE_ADDS, SOURCE_ENDS, LEAVES_A_PART,
-    NOTHING, WRONGS
+    FIRST_AGAIN, FILLS_IN_ORDER, ZEROS_MORE, NOTHING, WRONGS
 } wrong;
 
 static const struct { const char *says; bool at_compile; } expected[WRONGS] = {
@@ -37,6 +37,9 @@ static const struct { const char *says; bool at_compile; } expected[WRONGS] = {
     [SOURCE_ADDS] = { "it was too bright", false },
     [SOURCE_ENDS] = { "it was too bright", false },
     [LEAVES_A_PART] = { "stage 'filter' leaves about 5 of the 64 elements of 'out' unwritten in frame 0, such as [60]", false },
+    [FIRST_AGAIN] = { "stage 'filter' gave frame 2 the status GP_AGAIN, which the first frame of a call may not have", false },
+    [FILLS_IN_ORDER] = { "stage 'filter' takes frames in order, and fills the memory of the device", true },
+    [ZEROS_MORE] = { "kind 'filter' wants 65 bytes of its scratch memory zero, and asks for 64", true },
 };
 
 static wrong how(void *user) { return *(wrong *)user; }
@@ -71,6 +74,10 @@ static bool filter_shape(gp_shape *s)
     s->writes_all = true;
     if (how(s->user) == NO_TABLE)
         s->table = 64;
+    if (how(s->user) == FILLS_IN_ORDER)
+        s->fills_device = s->serial = true;
+    if (how(s->user) == ZEROS_MORE)
+        s->scratch = 64, s->scratch_zero = 65;
     if (how(s->user) == NO_TYPE)
         s->out[0].dtype = (gp_dtype)77;
     if (how(s->user) == NO_FILE)
@@ -102,6 +109,7 @@ static bool filter_run(gp_call *c, gp_frame *f, int n)
     case ENDS:            f->status = GP_END; break;
     case STOPS:           f->status = GP_STOPPED; break;
     case NO_STATUS:       f->status = (gp_status)77; break;
+    case FIRST_AGAIN:     f->status = GP_AGAIN; break;
     case ADDS:            add(c->errs); break;
     case ADDS_AND_DROPS:  add(c->errs), f->status = GP_DROP; break;
     default:              break;
@@ -126,7 +134,7 @@ START_TEST(is_an_error)
                      .run = made_run, .user = &w };
     gp_kind filter = { GP_KIND("filter"), .help = "a filter", .in = in, .out = out,
                        .shape = filter_shape, .open = filter_open, .run = filter_run,
-                       .finish = filter_finish, .user = &w };
+                       .finish = filter_finish, .user = &w, .fills_device = w == FILLS_IN_ORDER };
     gp_errs errs = { .n = 0 };
     gp_registry *r = gp_registry_create();
     gp_machine *m = gp_machine_create(false);

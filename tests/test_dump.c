@@ -11,7 +11,7 @@
 
 static const char *const golden[] = {
     "chain", "reentry", "fan-out", "twins", "const", "rounding", "raise", "work", "slow-way", "rows", "carry",
-    "window", "loop",
+    "window", "loop", "fills",
 };
 
 enum { GOLDEN = sizeof golden / sizeof *golden };
@@ -305,6 +305,27 @@ START_TEST(test_at_the_end)
 }
 END_TEST
 
+/* What a stage says the shape of each frame for is launched one by one, and nothing is built for that. */
+START_TEST(test_each_shape)
+{
+    static const char *const launch[] = { "graph", "persistent", "stream" };
+    for (int i = 0; i < 3; i++) {
+        char yaml[300];
+        snprintf(yaml, sizeof yaml, "launch: %s\ndepth: 12\nbuffers: {x: {dtype: u8, shape: [\"<=1000\"]}}\nstages:\n"
+                 "  - {use: src, out: x}\n  - {use: box}\n  - {use: sink}\n", launch[i]);
+        planned p = plan_ok(yaml, true);
+        char *text = dumped(&p, PLAN, GP_DUMP_TEXT);
+        ck_assert_msg(strstr(text, i < 2 ? "at most 1 frame a launch, launched directly\n" : "at most 1 frame a launch\n")
+                      != NULL, "%s", text);
+        free(text);
+        text = dumped(&p, PLAN, GP_DUMP_JSON);
+        ck_assert_msg(strstr(text, "\"execs\": 0,") != NULL, "%s", text);
+        free(text);
+        plan_free(&p);
+    }
+}
+END_TEST
+
 /* Of many sources the first say what a period is. */
 START_TEST(test_period_of_many_sources)
 {
@@ -479,6 +500,7 @@ Suite *suite_dump(void)
     tcase_add_test(tc, test_json_of_rates);
     tcase_add_test(tc, test_regroup_text);
     tcase_add_test(tc, test_drawn_rates);
+    tcase_add_test(tc, test_each_shape);
     tcase_add_test(tc, test_period_of_many_sources);
     tcase_add_test(tc, test_at_the_end);
     tcase_add_test(tc, test_json_checker);

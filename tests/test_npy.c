@@ -61,7 +61,7 @@ END_TEST
 static const struct { const char *dict, *err; } bad[] = {
     { DESCR("'>f4'"), "is big-endian" },
     { DESCR("'<c16'"), "holds complex128, which gpipe has no type for: save it with "
-      ".astype('complex64')" },
+      ".astype('complex64'), or its .real" },
     { DESCR("'|O'"), "Python objects" },
     { DESCR("'<U5'"), "strings" },
     { DESCR("'|S5'"), "strings" },

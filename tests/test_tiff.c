@@ -625,6 +625,32 @@ START_TEST(no_room)
 }
 END_TEST
 
+/* A number that an entry of a directory has room for; and a text that is cut off, whatever it begins with. */
+START_TEST(short_text)
+{
+    pipe_text(io_dir, "g.lua", "function process(frame, x) assert(frame.meta.g == 1, frame.meta.g) end\n");
+    begin(true, _i);
+    page(1, &(tag){ 270, ASCII, 8, { '{', '"', 'g', '"', ':', '1', '}', 0 } }, 1);
+    save("a.tif");
+    ck_assert_uint_eq(io_runs("metadata: [g]\nstages:\n  - {use: read, path: a.tif}\n"
+                              "  - {use: lua, script: g.lua, out: []}\n"), 1);
+}
+END_TEST
+
+START_TEST(long_text)
+{
+    static const uint64_t begins[][8] = { { '{' }, { ' ', '{' }, { '\n', '\t', '\r', ' ', '{', '"', 'g', '"' } };
+    tag text = { 270, ASCII, 1 << 15, { 0 } };
+    memcpy(text.value, begins[_i], sizeof text.value);
+    begin(false, false);
+    page(1, &text, 1);
+    m.n += 1 << 15;
+    save("a.tif");
+    io_fails("metadata: [g]\nstages:\n  - {use: read, path: a.tif}\n" DISCARD, 1,
+             "has a description that is cut off, or longer than 16384 bytes");
+}
+END_TEST
+
 #define MAKE(type, rest) "buffers: {x: {" type "}}\nstages:\n  - {use: generate, frames: 2, out: x}\n  - {use: write, " rest "}\n"
 static const struct { const char *text; int code; const char *said; } wrong[] = {
     { MAKE("dtype: c64, shape: [4, 4]", "path: a.tif"), 3, "a.tif' cannot hold c64 [4, 4]: TIFF holds whole numbers" },
@@ -682,6 +708,8 @@ Suite *suite_tiff(void)
     tcase_add_loop_test(t, alone_is_as_small_as_can_be, 0, 2);
     tcase_add_test(t, a_part);
     tcase_add_loop_test(t, no_room, 0, 2);
+    tcase_add_loop_test(t, short_text, 0, 2);
+    tcase_add_loop_test(t, long_text, 0, 3);
     tcase_add_loop_test(t, says_what_is_wrong, 0, N(wrong));
     suite_add_tcase(s, t);
     return s;

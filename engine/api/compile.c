@@ -37,7 +37,7 @@ static bool passes(gp_pipeline *p, const char *text, size_t len, const char *fil
     gp_probe *probe = GP_NEW(a, gp_probe, 1);
     gp_plan *plan;
     bool ok = true;
-    *probe = (gp_probe){ .arena = a, .look = gp_probe_look, .read = gp_probe_read, .lenient = config->lenient,
+    *probe = (gp_probe){ .arena = a, .look = gp_probe_look, .read = gp_probe_read, .size = gp_probe_size_of, .lenient = config->lenient,
                          .most = config->lenient || config->bounded ? CHECKED : 0 };
     p->text = gp_strndup(a, text, len), p->len = len;
     if (!(p->spec = gp_parse(a, text, len, file, errs)))

@@ -100,8 +100,8 @@ static bool parse_descr(scan *s, gp_type *t)
                          : NULL;
         const char *wide = !strcmp(code, "c16") ? "complex128" : !strcmp(code, "c32") ? "complex256"
                          : !strcmp(code, "f16") ? "longdouble" : NULL;
-        return wide ? fail(s->err, "holds %s, which gpipe has no type for: save it with .astype('%s')",
-                           wide, *code == 'c' ? "complex64" : "float64")
+        return wide ? fail(s->err, "holds %s, which gpipe has no type for: save it with .astype('%s')%s",
+                           wide, *code == 'c' ? "complex64" : "float64", *code == 'c' ? ", or its .real" : "")
              : what ? fail(s->err, "holds %s, which gpipe has no type for", what)
                     : fail(s->err, "has element type '%.31s', which gpipe does not have", d);
     }

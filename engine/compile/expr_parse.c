@@ -72,6 +72,25 @@ static size_t name_len(const char *s)
     return n;
 }
 
+/* In a program: what an operator of another language is here; "" if it is none. */
+static const char *operator_here(const struct parser *p)
+{
+    static const char *const word[][2] = {
+        { "and", "; write '&&'" }, { "or", "; write '||'" }, { "if", "; write 'condition ? a : b'" },
+    };
+    char before = p->s > p->scalar->text ? p->s[-1] : 0;
+    if (*p->s == '*' && before == '*')
+        return "; a power is pow(a, b)";
+    if (*p->s == '/' && before == '/')
+        return "; write floor(a / b)";
+    if (*p->s == '=')
+        return "; to compare write '=='";
+    for (size_t i = 0, n = name_len(p->s); i < sizeof word / sizeof *word; i++)
+        if (strlen(word[i][0]) == n && !strncmp(p->s, word[i][0], n))
+            return word[i][1];
+    return "";
+}
+
 static bool unexpected(struct parser *p, const char *wanted)
 {
     char c = peek(p);
@@ -88,7 +107,7 @@ static bool unexpected(struct parser *p, const char *wanted)
     if (c == '\n')
         return FAIL(p, p->s, 1, "expected %s at the end of the line", wanted);
     if (p->program)
-        return FAIL(p, p->s, 1, "expected %s, not '%c'%s", wanted, c, c == '=' ? "; to compare write '=='" : "");
+        return FAIL(p, p->s, 1, "expected %s, not '%c'%s", wanted, c, operator_here(p));
     bool list = c == ',' || (isdigit((unsigned char)c) && p->s > p->scalar->text && p->s[-1] == ' ');
     return FAIL(p, p->s, 1, "expected %s, not '%c'%s", wanted, c, list ? "; a list is written [1, 2]" : "");
 }
@@ -208,6 +227,21 @@ static bool arguments(struct parser *p, const struct function *f, const char *at
     return want(p, ')', f->args == 1 ? "')'" : "',' or ')'");
 }
 
+/* What other languages call it; "" if none does. */
+static const char *spelled(const char *name)
+{
+    static const char *const other[][2] = {
+        { "clip", "clamp(x, least, most)" }, { "where", "select(condition, a, b)" }, { "maximum", "max(a, b)" },
+        { "minimum", "min(a, b)" }, { "power", "pow(a, b)" }, { "absolute", "abs(x)" }, { "arctan2", "atan2(y, x)" },
+        { "angle", "arg(z)" }, { "real", "re(z)" }, { "imag", "im(z)" }, { "rint", "round(x)" },
+        { "sum", "a stage of its own: {use: reduce, op: sum}" }, { "mean", "a stage of its own: {use: reduce, op: mean}" },
+    };
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (!strcmp(name, other[i][0]))
+            return other[i][1];
+    return "";
+}
+
 /* p->s is at the '('. */
 static bool call(struct parser *p, const char *at, size_t len, const char *name)
 {
@@ -216,6 +250,9 @@ static bool call(struct parser *p, const char *at, size_t len, const char *name)
     for (; f < end && (strcmp(f->name, name) || (f->program && !p->program)); f++)
         if (!f->program || p->program)
             gp_near_try(&near, f->name);
+    const char *other = f == end && p->program ? spelled(name) : "";
+    if (*other)
+        return FAIL(p, at, len, "no function '%s'; here it is %s", name, other);
     if (f == end)
         return FAIL(p, at, len, "no function '%s'%s", name, gp_near_text(&near));
     bool rounds = f->args == 1 && !p->program;

@@ -156,7 +156,7 @@ static bool check_output(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b,
     declared.dtype = t->dtype;
     if (said->ndim && !gp_type_same(&declared, t))
         return AT(r, key_at(b->node, "shape", b->b.at), "buffer '%s' is declared as %s, but stage "
-                  "'%s' makes %s", name, gp_type_text(&declared, (char[128]){0}), st->s.name,
+                  "'%s' makes %s", name, gp_bounds_text(&declared, b->b.varies, (char[GP_BOUNDS_TEXT]){0}), st->s.name,
                   gp_type_text(t, text));
     return true;
 }
@@ -177,6 +177,16 @@ static bool check_stage(gp_resolving *r, const gp_rstage *st, const gp_shape *s)
     if (s->table && !st->s.kind->table)
         ok = AT(r, st->s.at, "kind '%s' asks for a table of %zu bytes and has no table()",
                 st->s.kind->name, s->table);
+    if (s->scratch_zero > s->scratch)
+        ok = AT(r, st->s.at, "kind '%s' wants %zu bytes of its scratch memory zero, and asks for %zu",
+                st->s.kind->name, s->scratch_zero, s->scratch);
+    if (st->s.fills_device && s->serial)
+        ok = AT(r, st->s.at, "stage '%s' takes frames in order, and fills the memory of the device: shape() of kind '%s' "
+                "may say one of both", name, st->s.kind->name);
+    if (st->s.fills_device && (source || gp_host_reader(r, &st->s)))
+        ok = AT(r, st->s.at, source ? "stage '%s' is a source, and a source writes host memory"
+                : "stage '%s' writes the memory of the device, and stage '%s' reads that on the host: put a stage of the device "
+                "between", name, gp_host_reader(r, &st->s));
     if (st->s.device && source)
         ok = AT(r, st->s.at, "stage '%s' is a source, and a source runs on the host", name);
     return ok;
@@ -245,10 +255,14 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
     st->batched = s->batched, st->keeps_slots = s->keeps_slots, st->serial = s->serial, st->known = s->known;
     st->frame_info = s->frame_info, st->once = s->once, st->any_length = s->any_length;
     st->writes_from = s->writes_from, st->cooperative = s->cooperative;
-    st->writes_all = s->writes_all, st->expr = st->kind->elementwise ? s->expr : NULL, st->beyond = s->beyond;
+    st->writes_all = s->writes_all && !s->fills_device;
+    st->expr = st->kind->elementwise ? s->expr : NULL, st->beyond = s->beyond;
     st->reduction = st->kind->reduces ? s->reduction : (gp_reduction){ 0 };
-    st->scratch = s->scratch, st->state = s->state, st->table = s->table, st->busy_ns = s->busy_ns;
+    st->scratch = s->scratch, st->scratch_zero = s->scratch_zero, st->state = s->state, st->table = s->table;
+    st->busy_ns = s->busy_ns;
     st->block = s->block, st->grid = s->grid;
+    st->fills_device = st->kind->fills_device && s->fills_device, st->does = s->does;
+    st->at_once = st->fills_device ? s->at_once : 0;
 }
 
 static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
@@ -261,7 +275,7 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
     for (int p = 0; p < st->s.nout; p++)
         declared[p] = st->s.out[p] < 0 ? 0 : r->buffer[st->s.out[p]].b.varies;
     if (st->s.regroups && !st->s.kind->record && !r->buffer[st->s.in[0]].konst)
-        st->s.device = r->stage[r->buffer[st->s.in[0]].b.producer.stage].s.device;
+        st->s.device = gp_stage_makes_on_device(&r->stage[r->buffer[st->s.in[0]].b.producer.stage].s);
     if (!check_inputs(r, st) || (any && !check_varying(r, st)) || !gp_shape_call(r, st, &s))
         return false;
     if (!st->s.nin)
@@ -270,6 +284,9 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
         return false;
     st->s.follows |= st->s.regroup.repeat > 1;
     gp_take_shape(&st->s, &s);
+    st->s.each_shape = any && st->s.kind->each_shape;
+    if (st->s.fills_device && !st->s.workers_said)
+        st->s.workers = s.default_workers ? s.default_workers : 1, st->s.workers_auto = false;
     st->s.serial |= !st->s.nin && !(st->s.kind->by_number && s.by_number);
     if (!check_stage(r, st, &s) || (st->s.prologue && !check_prologue(r, st)))
         return false;
@@ -281,8 +298,8 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
         if (b->konst && b->b.depth_said)
             ok = AT(r, b->b.depth_at, "'depth' has no effect: buffer '%s' is made of constants, and is one", b->b.name);
         b->b.endless = st->s.endless, b->b.follows = st->s.follows, b->b.carried = st->s.carried;
-        if (any && !b->b.said.ndim)
-            b->b.varies = ~0u;
+        if (!b->b.said.ndim)
+            b->b.varies = any ? ~0u : p ? 0 : s.varies;
         bool handed_on = any && !st->s.kind->run && !st->s.kind->record;
         if (!b->broken && check_output(r, st, b, &out[p])
             && (!handed_on || check_handed_on(r, st, b, varies[0], &in[0])))

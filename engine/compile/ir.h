@@ -38,6 +38,7 @@ struct gp_machine {
     gp_device_info device[64];
     char why[200];             /* why ndevices is 0: "no NVIDIA driver", ... */
     int cuda_driver;           /* as gp_machine_info */
+    bool here;                 /* it is the one that this process runs on */
     bool (*nvrtc)(void);       /* is NVRTC there, for kernels that gpipe writes for its devices? NULL: it is */
 };
 
@@ -57,6 +58,7 @@ typedef struct gp_probe {
     void (*look)(gp_arena *, gp_probed *);     /* gp_probe_look, but for tests */
     /* gp_probe_read, but for tests; NULL: files have no more than their heads. */
     int64_t (*read)(const char *path, int64_t at, void *to, size_t n);
+    int64_t (*size)(const char *path);         /* gp_probe_size_of, but for tests; NULL: as `look` says */
     bool lenient;              /* gp_config.lenient */
     int most;                  /* names in folders that are looked at for globs; 0: all */
     int seen;                  /* ... so far */
@@ -110,6 +112,8 @@ typedef struct gp_buffer {
     bool endless;              /* every source it comes from is endless */
     bool follows;              /* it ends when what it is read beside does: endless, or made of held frames */
     gp_rate rate;
+    int origin;                /* see metadata.c: its own, of one whose maker says its frames' numbers; else -1; */
+    const int *origins; int norigins;  /* ... those of the buffers that it has them from */
 } gp_buffer;
 
 static inline bool gp_is_const(const gp_buffer *b)
@@ -139,7 +143,7 @@ typedef struct gp_stage {
     gp_loc max_at;
     bool serial, endless, follows, batched, keeps_slots, frame_info, once, any_length, cooperative,
         writes_all;
-    size_t scratch, state, table;
+    size_t scratch, scratch_zero, state, table;
     gp_known known;
     gp_dim3 block, grid;                 /* as shape() said; x 0: it did not */
     const char *writes, *writes_opt;     /* as gp_shape_writes was told */
@@ -156,7 +160,9 @@ typedef struct gp_stage {
                                   of the topological order */
     int cycle;                 /* the same number, from 1 up, for all stages of a cycle; 0: it is on none */
     bool circles;              /* ... which is in one segment */
-    const char *expr; unsigned beyond; gp_reduction reduction;         /* as shape() said */
+    bool each_shape;           /* the types of its outputs are bounds: shape() is called for each frame */
+    bool fills_device; int at_once; const char *does;                  /* likewise */
+    const char *expr; unsigned beyond; gp_reduction reduction;         /* likewise */
     /* Of one that fuse.c made: the stages of the file that it is, and the buffers between them, which are nowhere. */
     const char *const *part; int nparts;
     const char *const *inside; int ninside;
@@ -164,6 +170,12 @@ typedef struct gp_stage {
 
 /* carry.c: is it the stage that makes a carried buffer? */
 bool gp_is_carry(const gp_stage *st);
+
+/* Is what it makes in the memory of the device, where that is not the host's? */
+static inline bool gp_stage_makes_on_device(const gp_stage *s)
+{
+    return s->device || s->fills_device;
+}
 
 /* A device stage whose frames take turns: what it does of one waits for the one before. */
 static inline bool gp_stage_in_order(const gp_stage *s)
@@ -201,6 +213,7 @@ typedef struct gp_graph {
     int64_t stall_ns;          /* 0: never */
     bool fuse;                 /* neighbours may become one stage */
     gp_unfused *unfused; int nunfused;
+    const char *const *metadata; int nmetadata;  /* the names of numbers that travel with frames, as listed */
 } gp_graph;
 
 /* ---- 3. plan (lower.c, then schedule.c) ------------------------------ */
@@ -275,6 +288,7 @@ typedef struct gp_task {
 typedef struct gp_segment {
     gp_place place;
     int regroups;              /* the stage that regroups, which it is then alone; or -1 */
+    bool each_shape;           /* a stage of it says the shapes of each frame, which is launched directly, alone */
     int *task; int ntasks;     /* in an order that respects deps */
     int *in, *out;             /* rings with counters that it reads and writes */
     int nin, nout;
@@ -328,6 +342,8 @@ gp_graph *gp_resolve(gp_arena *, const gp_spec *, const gp_registry *, const gp_
 void gp_probe_look(gp_arena *, gp_probed *x);
 /* Bytes of a regular file from `at` on: how many there were, -1 with errno. */
 int64_t gp_probe_read(const char *path, int64_t at, void *to, size_t n);
+/* The bytes of a regular file, -1: it is none. */
+int64_t gp_probe_size_of(const char *path);
 /* lower.c */
 gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);
 /* schedule.c: fills in depths, pools, offsets, streams, batch; a new plan. */

@@ -156,6 +156,9 @@ static bool check_stage(gp_resolving *r, const gp_stage *st)
         return AT(r, st->at, "stage '%s' %s, which no stage of a loop may do: take it out of the loop", st->name,
                   st->frame_info ? "reads the frame's number, rows or time ('frame')"
                   : "relies on the order of frames");
+    if (st->each_shape)
+        return AT(r, st->at, "stage '%s' makes of each frame one of another shape, which no stage of a loop may do where frames "
+                  "differ: take it out of the loop", st->name);
     if (st->cooperative)
         return AT(r, st->at, "stage '%s' has a cooperative kernel, which no stage of a loop may have: let the kernel "
                   "itself loop, as all of its blocks can wait for each other", st->name);
@@ -242,11 +245,17 @@ static void lay_out(gp_resolving *r, gp_loop *l, gp_shape *s)
             b->at[1] = put(&used, bytes);
     }
     l->table = GP_NEW(r->arena, size_t, g->nstages);
+    l->scratch = GP_NEW(r->arena, size_t, g->nstages);
     for (int i = 0; i < g->nstages; i++) {
-        most = g->stage[i].scratch > most ? g->stage[i].scratch : most;
+        if (g->stage[i].scratch_zero)
+            l->scratch[i] = put(&used, g->stage[i].scratch);
+        else
+            most = g->stage[i].scratch > most ? g->stage[i].scratch : most;
         l->table[i] = g->stage[i].table ? put(&tables, g->stage[i].table) : 0;
     }
-    l->scratch = used;
+    for (int i = 0; i < g->nstages; i++)
+        if (!g->stage[i].scratch_zero)
+            l->scratch[i] = used;
     s->scratch = gp_size_add(used, most), s->table = tables;
 }
 

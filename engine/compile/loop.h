@@ -25,7 +25,8 @@ typedef struct gp_loop {
     int flag;                  /* the buffer of `until`, or GP_LOOP_NONE; */
     int64_t every;             /* then: after how many iterations it is looked at */
     size_t *table;             /* per stage: where its table is in the loop's, in bytes */
-    size_t scratch;            /* where the scratch memory of stages is in the loop's */
+    size_t *scratch;           /* per stage: where its scratch memory is in the loop's; all share one, but those with a
+                                  scratch_zero */
     size_t counter;            /* ... and 8 bytes that a device counts in */
 } gp_loop;
 

@@ -287,7 +287,8 @@ static void add_copy(lowering *w, list *copies, int from, int to)
 }
 
 /* The rings of one buffer: where it is made, and on the other side a ring for
- * each segment that reads it, or one for all host stages that do. */
+ * each segment that reads it, or one for all host stages that do. What a host stage
+ * makes in the memory of the device has one ring there. */
 static void place_buffer(lowering *w, int b)
 {
     const gp_graph *g = w->g;
@@ -295,13 +296,14 @@ static void place_buffer(lowering *w, int b)
     const gp_buffer *buf = &g->buffer[b];
     int from = w->actor[buf->producer.stage], home_segment = p->actor[from].segment;
     bool made_on_host = home_segment < 0, to_host = false, to_segment = false;
+    bool filled = !p->unified && g->stage[buf->producer.stage].fills_device;
     for (int u = 0; u < buf->nuse; u++) {
         int to = w->actor[buf->use[u].stage];
         to_host |= p->actor[to].kind == GP_ACTOR_HOST;
         to_segment |= p->actor[to].kind == GP_ACTOR_SEGMENT && to != from;
     }
     bool shared = made_on_host || to_segment || (p->unified && to_host);
-    gp_place place = made_on_host || (p->unified && to_host) ? on_host : on_device;
+    gp_place place = (made_on_host && !filled) || (p->unified && to_host) ? on_host : on_device;
     int home = add_ring(w, b, place, from, shared ? -1 : home_segment), back = home;
     if (shared && !made_on_host)
         push(w->a, &w->info[from].out, home);
@@ -324,7 +326,7 @@ static void place_buffer(lowering *w, int b)
                 push(w->a, &readers[info->ring != home], to);
             if (to != from && segment >= 0) {
                 push(w->a, &info->in, home);
-                if (made_on_host && !p->unified) {
+                if (made_on_host && !filled && !p->unified) {
                     info->ring = add_ring(w, b, on_device, to, segment);
                     add_copy(w, &info->copy_in, home, info->ring);
                 }
@@ -467,6 +469,8 @@ static bool place_infos(lowering *w, int actor, gp_errs *errs)
         .out = info->out.v, .nout = info->out.n, .info_host = -1, .info_dev = -1,
         .regroups = w->g->stage[info->first].regroups ? info->first : -1,
     };
+    for (int v = info->first; v >= 0; v = w->next[v])
+        p->segment[k].each_shape |= w->g->stage[v].each_shape;
     for (int v = info->first; v >= 0; v = w->next[v])
         if (w->g->stage[v].frame_info && ++asked > GP_INFOS)
             return gp_fail(errs, GP_E_SPEC, w->g->stage[v].at,

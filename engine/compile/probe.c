@@ -50,6 +50,12 @@ int64_t gp_probe_read(const char *path, int64_t at, void *to, size_t n)
     return k < 0 ? -1 : (int64_t)got;
 }
 
+int64_t gp_probe_size_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) || !S_ISREG(st.st_mode) ? -1 : st.st_size;
+}
+
 static void read_head(gp_arena *a, gp_file *f)
 {
     size_t want = f->size < GP_PROBE_HEAD ? (size_t)f->size : GP_PROBE_HEAD;

@@ -165,8 +165,8 @@ static void read_device(gp_resolving *r, const gp_node *n, const gp_machine *m)
 /* ---- the keys at the top --------------------------------------------- */
 
 static const char *const top_keys[] = { "pipeline", "device", "depth", "streams", "batch",
-                                        "launch", "sync", "fuse", "on_error", "stall_timeout", "vars",
-                                        "buffers", "stages", NULL };
+                                        "launch", "sync", "fuse", "on_error", "stall_timeout", "metadata",
+                                        "vars", "buffers", "stages", NULL };
 
 static const gp_node *top(gp_resolving *r, const char *key)
 {
@@ -250,6 +250,8 @@ static void read_top(gp_resolving *r, const gp_machine *machine)
     if ((n = top(r, "stall_timeout")) && gp_read_time(&r->read, n, &g->stall_ns)
         && g->stall_ns < 0)
         AT(r, n->at, "'stall_timeout' must be 0 (never) or more");
+    if ((n = top(r, "metadata")))
+        gp_metadata_read(r, n);
     n = top(r, "device");
     read_device(r, n, machine);
 }
@@ -499,6 +501,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
     r->arena = a, r->errs = errs, r->spec = spec, r->registry = registry, r->probe = probe;
     r->read = (gp_reader){ .arena = a, .errs = errs, .vars = &r->vars, .env = env,
                            .dir = spec->dir };
+    r->machine = machine;
     r->graph = GP_NEW(a, gp_graph, 1);
     r->graph->scope = (gp_scope){ .var = var_later, .each = each_var, .arg = &r->vars };
     read_vars(r, gp_node_get(spec->root, "vars"));
@@ -517,6 +520,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         build(r);
         if (gp_rates(a, r->graph, errs) && gp_carry_sources(a, r->graph, errs))
             gp_check_files(r);
+        gp_metadata_origins(a, r->graph);
         if (errs->failed == failed)
             r->graph = gp_fuse_stages(r, r->graph, machine);
         if (errs->failed == failed)

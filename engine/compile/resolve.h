@@ -9,6 +9,7 @@
  *   window.c   stages that the key `window` makes
  *   infer.c    types: calls shape() in order
  *   shape.c    what shape() may call back, at compile time and at run time
+ *   metadata.c names of numbers that travel with frames, and which buffers have them from which
  *   fuse.c     neighbours that compute element by element become one stage
  *   rates.c    how often each stage fires, for stages that regroup frames
  *   files.c    no stage writes a file that one reads
@@ -171,6 +172,7 @@ struct gp_resolving {
     const gp_spec *spec;
     const gp_registry *registry;
     gp_probe *probe;
+    const gp_machine *machine; /* NULL in a loop's body */
     gp_reader read;
     gp_vars vars;
     gp_graph *graph;
@@ -238,8 +240,13 @@ void gp_shape_begin(gp_shape *s, gp_shape_ctx *c);
 /* shape.c: calls shape(), and check() if the kind has it. False after errors. */
 bool gp_shape_call(gp_resolving *r, const gp_rstage *st, gp_shape *s);
 bool gp_shape_check(gp_resolving *r, const gp_rstage *st);
+/* shape.c: a stage on the host that reads what this one makes; NULL: there is none. */
+const char *gp_host_reader(const gp_resolving *r, const gp_stage *of);
 /* rates.c: how often each stage of the graph fires; depths that follow from it. False after errors. */
 bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs);
+/* metadata.c: the key at the top; before stages are fused, from which buffers each has its numbers. */
+void gp_metadata_read(gp_resolving *r, const gp_node *n);
+void gp_metadata_origins(gp_arena *a, gp_graph *g);
 /* fuse.c: the graph with neighbours that compute element by element as one stage each. */
 gp_graph *gp_fuse_stages(gp_resolving *r, gp_graph *g, const gp_machine *m);
 /* resolve.c: fills in which sources reach each stage. */

@@ -342,7 +342,7 @@ static int power_below(int n)
 int64_t gp_segment_execs(const gp_segment *s)
 {
     int64_t n = 0;
-    for (int m = 1; m <= s->batch && s->regroups < 0; m *= 2)
+    for (int m = 1; m <= s->batch && s->regroups < 0 && !s->each_shape; m *= 2)
         n += s->depth / m;
     return n * (s->period / s->depth);
 }
@@ -361,6 +361,8 @@ int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
     for (int i = 0; i < s->ntasks; i++)        /* a frame needs what was made last of the one before */
         if (p->task[s->task[i]].stage >= 0 && gp_stage_circles_back(&p->graph->stage[p->task[s->task[i]].stage]))
             return 1;
+    if (s->each_shape)
+        return 1;
     int64_t batch = asked ? asked : s->depth / 3;
     size_t copied = gp_size_add(gp_segment_copied(p, s, GP_TASK_COPY_IN),
                                 gp_segment_copied(p, s, GP_TASK_COPY_OUT));
@@ -382,6 +384,15 @@ static bool may_persist(const gp_graph *g, const gp_stage *st, gp_errs *errs)
                    : st->state ? "carries state from frame to frame" : "takes frames in order");
 }
 
+/* Nor may anything ask the device for memory while it runs, as libraries do. */
+static bool may_fill(const gp_graph *g, const gp_stage *st, gp_errs *errs)
+{
+    return g->launch != GP_LAUNCH_PERSISTENT || !st->fills_device || g->device < 0
+        || gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' calls a library on the device, which 'launch: persistent' does "
+                   "not support: set 'launch: graph', or an option of the stage that keeps it on the CPU ('gpipe stages "
+                   "%s')", st->name, st->kind->name);
+}
+
 /* How many frames of a period a segment copies that way: none where they come once, at the end. */
 static size_t copies(const scheduling *w, const gp_segment *s, gp_task_kind way)
 {
@@ -399,6 +410,8 @@ static bool set_launches(scheduling *w, gp_errs *errs)
 {
     gp_plan *p = w->p;
     bool ok = true;
+    for (int v = 0; v < w->g->nstages; v++)
+        ok &= may_fill(w->g, &w->g->stage[v], errs);
     for (int k = 0; k < p->nsegments; k++) {
         gp_segment *s = &p->segment[k];
         size_t in = gp_segment_copied(p, s, GP_TASK_COPY_IN);

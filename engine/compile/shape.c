@@ -76,6 +76,14 @@ bool gp_shape_drops(const gp_shape *s)
     return ((const gp_shape_ctx *)s->ctx)->stage->on_error == GP_ON_ERROR_DROP;
 }
 
+int gp_shape_meta_keys(const gp_shape *s, const char *const **keys)
+{
+    const gp_shape_ctx *c = s->ctx;
+    const gp_graph *g = c->r ? c->r->graph : c->g;
+    *keys = g->metadata;
+    return g->nmetadata;
+}
+
 static const gp_probed *look(gp_shape *s, const char *path, bool glob)
 {
     const gp_shape_ctx *c = ctx_of(s);
@@ -110,6 +118,15 @@ int64_t gp_probe_bytes(gp_shape *s, const gp_file *f, int64_t at, void *to, size
 {
     const gp_probe *p = ctx_of(s)->r ? ctx_of(s)->r->probe : NULL;
     return p && p->read ? p->read(f->path, at, to, n) : 0;
+}
+
+int64_t gp_probe_size(gp_shape *s, const char *path)
+{
+    const gp_probe *p = ctx_of(s)->r ? ctx_of(s)->r->probe : NULL;
+    if (p && p->size)
+        return p->size(path);
+    const gp_file *f = gp_probe_file(s, path);
+    return !f || f->error || f->kind != GP_FILE_REGULAR ? -1 : f->size;
 }
 
 bool gp_shape_writes(gp_shape *s, const char *opt, const char *path)
@@ -182,6 +199,38 @@ const char *gp_shape_path(gp_shape *s, const gp_node *n)
 {
     const char *text = gp_shape_text(s, n);
     return text ? gp_path_from(ctx_of(s)->r->arena, ctx_of(s)->r->read.dir, text) : NULL;
+}
+
+int gp_shape_gpu(const gp_shape *s, bool *here)
+{
+    const gp_resolving *r = ((const gp_shape_ctx *)s->ctx)->r;
+    *here = r && r->machine && r->machine->here;
+    return r && r->machine && r->graph->device >= 0 ? r->machine->device[r->graph->device].cc : 0;
+}
+
+/* What regroups frames does so where they are, if it comes to be asked after who makes them. */
+static bool reads_on_host(const gp_rstage *st)
+{
+    bool follows = st->s.regroups && !st->s.kind->record && !st->s.closes;
+    return !st->s.device && !follows;
+}
+
+const char *gp_host_reader(const gp_resolving *r, const gp_stage *of)
+{
+    for (int i = 0; i < r->nstages; i++) {
+        const gp_rstage *st = &r->stage[i];
+        for (int p = 0; p < st->s.nin; p++)
+            for (int o = 0; o < of->nout; o++)
+                if (st->s.in[p] >= 0 && st->s.in[p] == of->out[o] && reads_on_host(st))
+                    return st->s.name;
+    }
+    return NULL;
+}
+
+const char *gp_shape_host_reader(const gp_shape *s)
+{
+    const gp_shape_ctx *c = s->ctx;
+    return c->r ? gp_host_reader(c->r, c->stage) : NULL;
 }
 
 void *gp_shape_alloc(gp_shape *s, size_t bytes)
@@ -286,18 +335,23 @@ bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, 
     for (int i = 0; i < st->nout; i++) {
         if (st->out[i] < 0)
             continue;
-        const gp_type *full = &g->buffer[st->out[i]].type;
-        bool fits = out[i].dtype == full->dtype && out[i].ndim == full->ndim;
-        for (int k = 0; fits && k < full->ndim; k++)
-            fits = k == 0 || g->buffer[st->out[i]].varies >> k & 1 ? out[i].dim[k] >= 0 && out[i].dim[k] <= full->dim[k]
+        const gp_buffer *y = &g->buffer[st->out[i]];
+        const gp_type *full = &y->type;
+        bool fits = out[i].dtype == full->dtype && out[i].ndim == full->ndim, beyond = false;
+        for (int k = 0; fits && k < full->ndim; k++) {
+            bool bound = y->varies >> k & 1;
+            beyond |= bound && out[i].dim[k] > full->dim[k];
+            fits = bound ? out[i].dim[k] >= 0 : k == 0 ? out[i].dim[k] >= 0 && out[i].dim[k] <= full->dim[k]
                  : out[i].dim[k] == full->dim[k];
-        char a[128], b[GP_BOUNDS_TEXT];
-        if (!fits)
+        }
+        char a[128], b[GP_BOUNDS_TEXT], raise[128] = "";
+        if (fits && beyond && y->said.ndim)
+            snprintf(raise, sizeof raise, ", or raise the bounds of '%.60s' under 'buffers'", y->name);
+        if (!fits || beyond)
             return gp_fail(errs, GP_E_RUN, st->at, "stage '%s' makes %s of a smaller frame, and '%s' is %s, of which "
-                           "frames may be shorter in axis 0%s: leave such frames out before", st->name,
-                           gp_type_text(&out[i], a), g->buffer[st->out[i]].name,
-                           gp_bounds_text(full, g->buffer[st->out[i]].varies, b),
-                           g->buffer[st->out[i]].varies ? " and where it has bounds" : "");
+                           "frames may be shorter in axis 0%s: leave such frames out before%s", st->name,
+                           gp_type_text(&out[i], a), y->name, gp_bounds_text(full, y->varies, b),
+                           y->varies ? " and where it has bounds" : "", raise);
     }
     return true;
 }

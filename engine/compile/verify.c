@@ -309,8 +309,8 @@ static bool check_read(const verifying *v, int i, int ring)
                ring_name(v, ring));
 }
 
-/* A stage's port is served by a ring or a constant of its buffer, on its side. */
-static bool check_port(const verifying *v, const gp_task *t, int buffer, int ring, int konst)
+/* A stage's port is served by a ring or a constant of its buffer, on its side, or where it says that it writes. */
+static bool check_port(const verifying *v, const gp_task *t, int buffer, int ring, int konst, bool output)
 {
     const gp_plan *p = v->p;
     const gp_stage *s = &v->g->stage[t->stage];
@@ -321,7 +321,7 @@ static bool check_port(const verifying *v, const gp_task *t, int buffer, int rin
         return BUG(v, s->at, "stage '%s' has another buffer at a port than was wired", s->name);
     bool device = ring >= 0 ? p->ring[ring].place.device
                 : konst >= 0 ? p->extra[konst].place.device : s->device;
-    return device == s->device || p->unified
+    return device == (output ? gp_stage_makes_on_device(s) : s->device) || p->unified
         || BUG(v, s->at, "stage '%s' has a buffer on the other side", s->name);
 }
 
@@ -357,10 +357,10 @@ static bool check_task(const verifying *v, int i, const int *rings_in)
     if (t->nin != s->nin || t->nout != s->nout)
         return BUG(v, s->at, "stage '%s' has a task with other ports", s->name);
     for (int j = 0; j < s->nin; j++)
-        if (!check_port(v, t, s->in[j], t->in[j], t->konst[j]))
+        if (!check_port(v, t, s->in[j], t->in[j], t->konst[j], false))
             return false;
     for (int j = 0; j < s->nout; j++)
-        if (!check_port(v, t, s->out[j], t->out[j], -1))
+        if (!check_port(v, t, s->out[j], t->out[j], -1, true))
             return false;
     if (!s->device || !s->frame_info)
         return true;

@@ -3,8 +3,8 @@
  * The machine's cores are divided among the host stages that take long, by the time that each says it needs, so that all
  * of them together have about as many workers as there are cores: each gets its share, rounded up. A stage that has n
  * workers needs room for n frames that they work on and for n that are done and wait for their turn; buffers that say no
- * depth get it, as far as memory goes. Where they do say one, workers follow from it. All of it depends on the machine
- * and the file alone; what is made depends on none of it. */
+ * depth get it, as far as memory goes; so it is for a stage that takes several frames at once. Where they do say one,
+ * workers follow from it. All of it depends on the machine and the file alone; what is made depends on none of it. */
 #include "compile/plan.h"
 #include "compile/resolve.h"
 
@@ -95,17 +95,28 @@ static int share(const sharing *s, const gp_stage *st, double cost)
     return n > 1 ? n : 1;
 }
 
+/* The frames that a stage's workers have at most. */
+static int held(const gp_stage *st)
+{
+    return st->workers * (st->at_once > 1 ? st->at_once : 1);
+}
+
 /* Room for those who make it, for the one of its readers that has the most workers, and for what is done. */
 static void make_room(const sharing *s, gp_buffer *b)
 {
-    int made = s->g->stage[b->producer.stage].workers, read = 1;
+    int made = held(&s->g->stage[b->producer.stage]), read = 1;
     for (int u = 0; u < b->nuse; u++)
-        if (s->g->stage[b->use[u].stage].workers > read)
-            read = s->g->stage[b->use[u].stage].workers;
+        if (held(&s->g->stage[b->use[u].stage]) > read)
+            read = held(&s->g->stage[b->use[u].stage]);
     int need = made + read + (made > read ? made : read) - 1;
     need = need < s->most ? need : s->most;
     if (need > b->depth)
         b->depth = need, b->depth_auto = true;
+}
+
+static bool takes_room(const gp_stage *st)
+{
+    return st->workers_auto || st->at_once > 1;
 }
 
 void gp_share_cores(gp_arena *a, gp_graph *g, const gp_machine *m)
@@ -120,9 +131,9 @@ void gp_share_cores(gp_arena *a, gp_graph *g, const gp_machine *m)
     }
     for (int i = 0; i < g->nbuffers; i++) {
         gp_buffer *b = &g->buffer[i];
-        bool beside = !gp_is_const(b) && g->stage[b->producer.stage].workers_auto;
+        bool beside = !gp_is_const(b) && takes_room(&g->stage[b->producer.stage]);
         for (int u = 0; u < b->nuse; u++)
-            beside |= g->stage[b->use[u].stage].workers_auto;
+            beside |= takes_room(&g->stage[b->use[u].stage]);
         if (beside && !gp_is_const(b) && may_grow(g, b))
             make_room(&s, b);
     }

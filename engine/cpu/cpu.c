@@ -603,6 +603,13 @@ static bool cpu_direct(gp_dev *d, int stream, gp_body body, void *arg, gp_errs *
     return true;
 }
 
+static bool cpu_call(gp_dev *d, void (*f)(void *arg), void *arg)
+{
+    (void)d;
+    f(arg);
+    return true;
+}
+
 /* A user's kernel stays loaded until the device is closed. */
 static const gp_kernel *cpu_compile(gp_dev *d, const gp_source *src, gp_errs *errs)
 {
@@ -624,6 +631,6 @@ const gp_backend gp_backend_cpu = {
     .name = "cpu",
     .open = cpu_open, .close = cpu_close, .alloc = cpu_alloc, .free = cpu_free,
     .prepare = cpu_prepare, .stamps = cpu_stamps, .stamped = cpu_stamped, .build = cpu_build, .discard = cpu_discard,
-    .launch = cpu_launch, .direct = cpu_direct, .query = cpu_query, .wait = cpu_wait,
+    .launch = cpu_launch, .direct = cpu_direct, .call = cpu_call, .query = cpu_query, .wait = cpu_wait,
     .computed = cpu_computed, .builtin = cpu_builtin, .compile = cpu_compile,
 };

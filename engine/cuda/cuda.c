@@ -330,6 +330,17 @@ static bool cuda_direct(gp_dev *dev, int stream, gp_body body, void *arg, gp_err
     return gp_cuda_alive(d) && gp_cuda_run(d, d->stream[stream], body, arg, errs);
 }
 
+static bool cuda_call(gp_dev *dev, void (*f)(void *arg), void *arg)
+{
+    gp_cuda_dev *d = gp_cuda(dev);
+    CUcontext was = gp_cuda_current(d);
+    bool alive = gp_cuda_alive(d);
+    if (alive)
+        f(arg);
+    gp_cuda_set_current(d, was);
+    return alive;
+}
+
 static int finished(gp_cuda_dev *d, cudaError_t e, gp_errs *errs)
 {
     return e == cudaErrorNotReady ? 0 : gp_cuda_ok(d, e, errs, "running") ? 1 : -1;
@@ -396,7 +407,7 @@ const gp_backend gp_backend_cuda = {
     .stamps = gp_cuda_stamps, .stamped = gp_cuda_stamped, .rates = gp_cuda_rates,
     .watch = gp_cuda_watch, .unwatch = gp_cuda_unwatch, .tag = gp_cuda_tag,
     .build = gp_cuda_build, .discard = gp_cuda_discard, .load = gp_cuda_load,
-    .launch = cuda_launch, .direct = cuda_direct,
+    .launch = cuda_launch, .direct = cuda_direct, .call = cuda_call,
     .query = cuda_query, .wait = cuda_wait,
     .resident_create = gp_cuda_resident_create, .resident_start = gp_cuda_resident_start, .resident_submit = gp_cuda_resident_submit,
     .resident_done = gp_cuda_resident_done, .resident_stop = gp_cuda_resident_stop, .resident_destroy = gp_cuda_resident_destroy,

@@ -96,6 +96,11 @@ void *gp_rec_stream(gp_dcall *c)
     return c->rec->ops->stream(c->rec);
 }
 
+bool gp_rec_on_cpu(const gp_dcall *c)
+{
+    return c->rec->dev->backend == &gp_backend_cpu;
+}
+
 const gp_kernel *gp_kernel_builtin(gp_dev *dev, const char *name)
 {
     return dev->backend->builtin(dev, name);

@@ -144,6 +144,10 @@ typedef struct gp_backend {
     int (*query)(gp_dev *dev, int stream, gp_errs *errs);
     int (*wait)(gp_dev *dev, int stream, gp_sync sync, gp_errs *errs);
 
+    /* Calls f, which may call libraries, with the device as this thread's current one, and then puts back what was. False:
+     * the device has stopped, and f was not called. */
+    bool (*call)(gp_dev *dev, void (*f)(void *arg), void *arg);
+
     /* The CPU time that kernels have taken so far on a stream, in ns; NULL where they run
      * elsewhere. Any thread. */
     uint64_t (*computed)(gp_dev *dev, int stream);

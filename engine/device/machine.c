@@ -82,7 +82,7 @@ static size_t memory(void)
 
 void gp_machine_read(gp_machine *m, bool cuda)
 {
-    *m = (gp_machine){ .cpus = cpus(), .memory = memory() };
+    *m = (gp_machine){ .cpus = cpus(), .memory = memory(), .here = true };
     m->pin_limit = m->memory / 4 * 3;
 #if GP_CUDA
     if (cuda)

@@ -249,6 +249,8 @@ static void stage_json(gp_json *j, const gp_graph *g, const gp_stage *s, bool ra
     gp_json_size(j, "scratch", s->scratch);
     gp_json_size(j, "state", s->state);
     gp_json_size(j, "table", s->table);
+    if (s->does)
+        gp_json_str(j, "does", s->does);
     axes_json(j, "block", s->block);
     axes_json(j, "grid", s->grid);
     if (s->nparts) {

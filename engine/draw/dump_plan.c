@@ -130,7 +130,7 @@ static void segment_text(FILE *f, const gp_plan *p, int k, int width)
     fprintf(f, "\nsegment %d on %s: %d %s%s in flight, %d stream%s, at most %d %s%s a launch", k,
             gp_place_text(p, s->place, place), s->depth, what, gp_plural(s->depth), s->streams, gp_plural(s->streams),
             s->batch, what, gp_plural(s->batch));
-    if (regroups)
+    if (regroups || s->each_shape)
         fputs(p->graph->launch == GP_LAUNCH_STREAM ? "" : ", launched directly", f);
     else if (p->graph->launch == GP_LAUNCH_GRAPH)
         fprintf(f, ", %lld exec%s", (long long)execs, gp_plural(execs));

@@ -49,6 +49,8 @@ char *gp_stage_note(const gp_stage *s, char buf[GP_REGROUP_TEXT])
         return strcpy(buf, "the frame before");
     if (s->regroups)
         return gp_regroup_text(&s->regroup, buf);
+    if (s->does)
+        snprintf(buf, GP_REGROUP_TEXT, "%s", s->does);
     if (s->nparts)
         snprintf(buf, GP_REGROUP_TEXT, "%d stages in one", s->nparts);
     if (l && l->flag < 0)

@@ -11,8 +11,8 @@ bool gp_rates_differ(const gp_graph *g);
  * buf. */
 enum { GP_REGROUP_TEXT = 160 };
 char *gp_regroup_text(const gp_regroup *r, char buf[GP_REGROUP_TEXT]);
-/* What a stage does with frames, where that is not one for one and once: as above, "the frame before", "1000 times"; else
- * "". Returns buf. */
+/* What a stage does with frames, where that is not one for one and once: as above, "the frame before", "1000 times"; or how
+ * it does its work; else "". Returns buf. */
 char *gp_stage_note(const gp_stage *s, char buf[GP_REGROUP_TEXT]);
 
 /* What a period is, after "per": "frame"; where rates differ "12 frames of 'read', 1 of 'mask'", of many sources

@@ -134,6 +134,8 @@ static void stage(gp_json *j, const gp_report *r, const gp_actor_report *p, cons
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "name", p->name);
     gp_json_str(j, "use", g->stage[p->stage].kind->name);
+    if (g->stage[p->stage].does)
+        gp_json_str(j, "does", g->stage[p->stage].does);
     gp_json_int(j, "workers", p->workers);
     gp_json_int(j, "most_workers", p->most_workers);
     gp_json_size(j, "frames", p->frames);

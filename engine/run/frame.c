@@ -24,6 +24,11 @@ bool gp_frame_is_whole(const gp_actorrt *p, uint64_t f)
     return true;
 }
 
+bool gp_frame_is_regular(const gp_actorrt *p, uint64_t f)
+{
+    return !p->segment->each_shape && gp_frame_is_whole(p, f);
+}
+
 gp_meta gp_frame_meta(const gp_actorrt *p, uint64_t f)
 {
     gp_meta m = { .hole = GP_NO_HOLE };
@@ -141,6 +146,8 @@ void gp_frame_write_metas(gp_actorrt *p, uint64_t f)
         *gp_meta_of(r, f) = m;
         gp_set_type(r, f, &s->type[r->ring->buffer]);
     }
+    if (p->run->graph->nmetadata)
+        gp_numbers_pass(p, f);
 }
 
 /* ---- in a host stage ------------------------------------------------- */
@@ -181,9 +188,11 @@ static size_t write_output_metas(gp_actorrt *p, gp_worker_view *view, int o, int
             bytes += hole ? 0 : all;
         } else {
             size_t used = row * (size_t)rows;
-            memset((char *)v->data + used, 0, all - used);
+            gp_host_fill(p, view, (char *)v->data + used, 0, all - used);
             bytes += used;
         }
+        if (view->numbers && fr->index < p->host->cached)
+            gp_numbers_write(port->ring, fr->index, &view->numbers[j]);
         *w.meta = (gp_meta){ .rows = rows, .time_ns = fr->time_ns, .name = fr->name,
                              .hole = hole, .touched = true, .born_ns = view->born_ns[j] };
     }

@@ -2,8 +2,8 @@
  * with fewer rows than the buffer's type, or a hole: dropped or failed, so that there is
  * no data. A frame that is whole in all of an actor's inputs costs nothing here.
  *
- * A launch of a segment is regular when its frames are whole in all inputs; a frame that
- * is not makes an irregular launch of its own. */
+ * A launch of a segment is regular when its frames are whole in all inputs, and so in all that is
+ * made of them; any other frame makes an irregular launch of its own. */
 #ifndef GP_FRAME_H
 #define GP_FRAME_H
 
@@ -13,6 +13,7 @@ typedef struct gp_actorrt gp_actorrt;
 typedef struct gp_segmentrt gp_segmentrt;
 typedef struct gp_taskrt gp_taskrt;
 typedef struct gp_worker_view gp_worker_view;
+typedef struct gp_ringrt gp_ringrt;
 
 /* Absent: a row that a partial frame lacks, where rows became frames; no account counts it. */
 typedef enum gp_hole { GP_NO_HOLE, GP_HOLE_ABSENT, GP_HOLE_DROPPED, GP_HOLE_FAILED } gp_hole;
@@ -46,8 +47,17 @@ typedef struct gp_meta {
     int64_t born_ns;           /* in a timed run: when it was made, CLOCK_MONOTONIC */
 } gp_meta;
 
+/* The numbers that travel with it, by their index in gp_graph.metadata. Written and read as a gp_meta. */
+typedef struct gp_numbers {
+    unsigned set;              /* which of them it has */
+    int origin[GP_META_KEYS];  /* of each that it has: of the buffer whose maker said so */
+    double value[GP_META_KEYS];
+} gp_numbers;
+
 /* Is frame f whole in all inputs? */
 bool gp_frame_is_whole(const gp_actorrt *p, uint64_t f);
+/* And so in all that a segment makes of it? Not where a stage says the shapes of each frame. */
+bool gp_frame_is_regular(const gp_actorrt *p, uint64_t f);
 
 /* What frame f is by its inputs' metas, the worst of their holes: for its outputs' metas,
  * but for `rows` and `touched`. */
@@ -84,5 +94,14 @@ size_t gp_frames_write_metas(gp_actorrt *p, gp_worker_view *view, int n);
 
 /* Frame f, which was not run, is a hole in each output. */
 void gp_frame_write_hole(gp_actorrt *p, uint64_t f, gp_hole hole);
+
+/* ---- numbers.c: for pipelines that list metadata ---------------------- */
+
+/* Those of the n frames from `first` on that a worker sees, before its kind's code runs: by its inputs. */
+void gp_numbers_lay_out(const gp_actorrt *p, gp_worker_view *view, uint64_t first, int n);
+/* Frame f of ring r has these numbers, by r's own maker; none where `from` is NULL. Nothing where none are listed. */
+void gp_numbers_write(gp_ringrt *r, uint64_t f, const gp_numbers *from);
+/* Frame f passes a segment: the numbers of its outputs. */
+void gp_numbers_pass(const gp_actorrt *p, uint64_t f);
 
 #endif

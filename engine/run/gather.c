@@ -80,6 +80,8 @@ void gp_gather_note(gp_actorrt *p, uint64_t f, int n, bool failed, bool emits)
         if (!g->frames || (!g->added && !m.hole)) {    /* the first that counts says when it was, and its name */
             gp_hole worst = g->frames ? gp_worse_hole(g->meta.hole, m.hole) : m.hole;
             g->meta = m, g->meta.hole = worst;
+            if (p->run->graph->nmetadata)
+                g->numbers = *gp_numbers_of(p->in[0].ring, f + (uint64_t)i);
         }
         g->meta.hole = gp_worse_hole(g->meta.hole, m.hole);
         g->added += !m.hole;
@@ -93,6 +95,7 @@ void gp_gather_note(gp_actorrt *p, uint64_t f, int n, bool failed, bool emits)
         *gp_meta_of(p->out[o], frame) = g->meta;
         gp_meta_of(p->out[o], frame)->hole = emits ? GP_NO_HOLE : g->meta.hole;
         gp_meta_of(p->out[o], frame)->touched = true;
+        gp_numbers_write(p->out[o], frame, &g->numbers);
     }
     *g = (gp_gathered){ .frames = 0 };
 }

@@ -59,12 +59,13 @@ void gp_host_init(gp_actorrt *p)
     for (int i = 0; i < st->nin + st->nout; i++)
         if (h->port[i].ring && (uint64_t)h->port[i].ring->ring->depth < h->window)
             h->window = (uint64_t)h->port[i].ring->ring->depth;
-    h->max_run = st->workers == 1 && st->kind->max_run > 1 ? st->kind->max_run : 1;
+    h->max_run = st->at_once > 1 ? st->at_once : st->workers == 1 && st->kind->max_run > 1 ? st->kind->max_run : 1;
     if (p->regroup)                    /* firings, for each of which there is room */
         h->window = p->out[0]->ring->depth > p->regroup->make
                   ? (uint64_t)p->out[0]->ring->depth / (uint64_t)p->regroup->make : 1;
-    if ((uint64_t)h->max_run > h->window)
-        h->max_run = (int)h->window;
+    uint64_t share = h->window > (uint64_t)st->workers ? h->window / (uint64_t)st->workers : 1;
+    if ((uint64_t)h->max_run > share)
+        h->max_run = (int)share;
     h->handed = GP_NEW(a, unsigned char, h->window);
     h->hole = GP_NEW(a, unsigned char, h->window);
     h->by = GP_NEW(a, gp_threadrt *, h->window);
@@ -140,6 +141,7 @@ static gp_look take(gp_threadrt *t, uint64_t *first, int *n)
     gp_look l = look(p, *first, n);
     if (l == GP_LOOK_GO) {
         set_bytes(h, h->handed, *first, *n, TAKEN);
+        h->view[t->worker].first = *first;
         atomic_store(&p->next, *first + (uint64_t)*n);
         if (p->stage->workers > 1 && p->stage->kind->reserve)
             reserve(t, *first);
@@ -265,19 +267,20 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     return ok;
 }
 
-typedef struct gp_turn { const gp_hostrt *host; uint64_t frame; } gp_turn;
+typedef struct gp_turn { const gp_hostrt *host; uint64_t first, frame; } gp_turn;
 
 static bool has_turn(void *turn)
 {
     const gp_turn *t = turn;
-    return atomic_load(&t->host->head) >= t->frame || atomic_load(&t->host->end) <= t->frame;
+    return atomic_load(&t->host->head) >= t->first || atomic_load(&t->host->end) <= t->frame;
 }
 
-/* Waits until all frames before `frame`, which this worker has, are handed in. False: it lies behind the end. */
+/* Waits until all frames before those that this worker has, of which `frame` is one, are handed in. False: it lies behind
+ * the end. */
 static bool await_turn(gp_threadrt *t, uint64_t frame)
 {
     gp_actorrt *p = t->actor;
-    gp_turn turn = { p->host, frame };
+    gp_turn turn = { p->host, p->host->view[t->worker].first, frame };
     gp_eventcount_wait(&p->changed, has_turn, &turn, 0);
     return atomic_load(&p->host->end) > frame;
 }
@@ -321,6 +324,10 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
                     || s < GP_OK || s > GP_AGAIN)) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status %d, which only "
                 "a source may give, or nobody", st->name, (unsigned long long)fr->index, (int)s);
+        fr->status = GP_FAILED;
+    } else if (ok && s == GP_AGAIN && fr == t->actor->host->view[t->worker].frame) {
+        gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status GP_AGAIN, which the first frame of a call "
+                "may not have", st->name, (unsigned long long)fr->index);
         fr->status = GP_FAILED;
     }
 }
@@ -421,12 +428,14 @@ static int regroup(gp_threadrt *t, uint64_t first, int n, bool *failed)
     return hole ? 1 : good;
 }
 
-/* What a worker did from frame `first` on. Of several, a stage's frames are counted when they are handed over. */
-static void count(gp_actorrt *p, uint64_t first, int frames, size_t bytes)
+/* What a worker did from frame `first` on: `done` frames, of which `frames` are no holes. Of several workers a stage's
+ * frames are counted when they are handed over. */
+static void count(gp_actorrt *p, uint64_t first, int done, int frames, size_t bytes)
 {
     gp_hostrt *h = p->host;
     if (h->bytes) {
-        h->bytes[first % h->window] = bytes;
+        for (int i = 0; i < done; i++)
+            h->bytes[(first + (uint64_t)i) % h->window] = i ? 0 : bytes;
         return;
     }
     atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
@@ -435,7 +444,7 @@ static void count(gp_actorrt *p, uint64_t first, int frames, size_t bytes)
 
 /* Runs frames [first, first + n); returns how many may be handed in as done,
  * in order; *failed when the next one failed for good. *end: the source ends.
- * Neither, and fewer than n: the others are not done yet. */
+ * Neither, and fewer than n: the others are not done yet (of a stage that says at_once they are done here). */
 static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
 {
     gp_actorrt *p = t->actor;
@@ -461,9 +470,9 @@ static int work(gp_threadrt *t, uint64_t first, int n, bool *failed, bool *end)
         gp_measure_work(t, span, f, good);
         if (p->source)
             date(p, wv, good);
-        count(p, f, there, gp_frames_write_metas(p, wv, good));
+        count(p, f, good, there, gp_frames_write_metas(p, wv, good));
         done += good;
-        if (good < k)
+        if (good < k && (*failed || *end || !good || !p->stage->at_once))
             break;
     }
     return done;

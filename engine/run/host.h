@@ -16,9 +16,11 @@ typedef struct gp_portrt {     /* of a stage: inputs, then outputs */
 typedef struct gp_host_unwritten gp_host_unwritten;
 
 struct gp_worker_view {        /* one worker's frames; index 0 is the first laid out */
+    uint64_t first;            /* of those that it has taken */
     gp_frame *frame;
     gp_view *view;             /* per frame: inputs, then outputs */
     int64_t *born_ns;          /* per frame */
+    gp_numbers *numbers;       /* per frame; NULL: the pipeline lists no metadata */
     bool *partial;             /* per frame: some type is not that of a whole frame */
     gp_host_unwritten *unwritten;  /* per output; NULL: there is nothing to look at any more */
     bool looks;                /* the frame that is laid out is to be looked at: it is the only one */
@@ -38,11 +40,15 @@ typedef struct gp_hostrt {
     atomic_bool ended;         /* a source said so, or a frame failed: head is the end */
     _Atomic uint64_t end;      /* no frame from here on; written with the lock */
     int max_run;
+    int stream;                /* of the device, of worker 0, if the stage fills device memory; those of others follow */
     gp_worker_view *view;      /* per worker */
     gp_portrt *port;
     uint64_t cached;           /* from this frame on the slots are as they are */
     gp_hist *latency;          /* of a sink in a timed run, else NULL; with the lock */
 } gp_hostrt;
+
+/* Sets bytes of the outputs of frames that worker `w` has, which may lie on the device (device_do.c). */
+void gp_host_fill(gp_actorrt *p, const gp_worker_view *w, void *at, int byte, size_t bytes);
 
 /* For runs of `max` frames. Without memory goes to run->arena.oom. */
 void gp_worker_view_init(gp_actorrt *p, gp_worker_view *wv, int max);

@@ -175,7 +175,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
         c.scratch = (char *)run->extra[t->scratch]
                   + first % (uint64_t)seg->depth * c.scratch_stride;
     }
-    if (o->check && !gp_unwritten_fill(r, p->seg->unwritten, part, &c))
+    if (o->check && !gp_unwritten_fill(r, p, part, &c))
         return false;
     if (seg->info_dev >= 0)
         c.frame = gp_info_of(p, seg->info_dev, part, first);

@@ -48,11 +48,11 @@ static int aligned(const gp_actorrt *p, uint64_t f, int n)
     return m;
 }
 
-/* Cuts [f, f + n) before the first frame that is not whole, or behind f when f is not. */
+/* Cuts [f, f + n) before the first frame that is not regular, or behind f when f is not. */
 static int alike(const gp_actorrt *p, uint64_t f, int n)
 {
     for (int i = 0; i < n; i++)
-        if (!gp_frame_is_whole(p, f + (uint64_t)i))
+        if (!gp_frame_is_regular(p, f + (uint64_t)i))
             return i ? i : 1;
     return n;
 }
@@ -80,7 +80,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
     const gp_backend *be = run->dev->backend;
-    gp_batch o = { .p = p, .first = f, .n = n, .irregular = failed || (!p->regroup && !gp_frame_is_whole(p, f)),
+    gp_batch o = { .p = p, .first = f, .n = n, .irregular = failed || (!p->regroup && !gp_frame_is_regular(p, f)),
                    .again = f >= (uint64_t)p->segment->period };
     bool gathers = p->gathers;
     if (gathers) {
@@ -90,7 +90,8 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     int stream = idle_stream(p);
     bool ok;
 
-    o.check = !o.irregular && atomic_load(&s->first) == GP_FIRST_DUE;
+    o.check = (!o.irregular || (p->segment->each_shape && !failed && gp_frame_is_whole(p, f)))
+           && atomic_load(&s->first) == GP_FIRST_DUE;
     if (o.irregular && !p->regroup && !gp_frame_set_irregular(p, f, failed, &t->errs)) {
         gp_fail(&t->errs, GP_E_NOTE, (gp_loc){ 0 }, "in frame %llu", (unsigned long long)f);
         return NOT_LAUNCHED;
@@ -145,7 +146,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
         gp_regroup_write_metas(p, f, n, failed);
     for (int i = 0; !p->regroup && i < n; i++)
         gp_frame_write_metas(p, f + (uint64_t)i);
-    if (o.irregular)
+    if (o.irregular && !o.check)       /* else the reaper does, which looks at what was written */
         gp_frame_set_whole(p);
     uint64_t k = atomic_load(&s->issued);
     s->inflight[k % s->ninflight] = (gp_inflight){ f, n, stream, o.irregular, o.check, number, start };

@@ -131,7 +131,7 @@ static bool record_inner(gp_looping *g, int stage, const gp_view *in, const gp_v
     const gp_stage *st = &body->stage[stage];
     gp_opened *s = c->state;
     gp_dcall inner = { .opts = st->opts, .user = st->kind->user, .state = s->stage[stage].state, .n = c->n, .in = in, .out = out,
-                       .scratch = (char *)c->scratch + g->l->scratch, .scratch_stride = c->scratch_stride,
+                       .scratch = (char *)c->scratch + g->l->scratch[stage], .scratch_stride = c->scratch_stride,
                        .table = st->table ? (const char *)c->table + g->l->table[stage] : NULL,
                        .scope = &body->scope, .name = st->name, .rec = c->rec, .errs = c->errs };
     gp_span span[MOST_SPANS];

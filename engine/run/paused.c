@@ -3,7 +3,8 @@
  *   stop    All sources stop at the end of the same period (gp_rate), so that stages that join them have taken as much
  *           of each. An actor that can fire no more, because of that, leaves without an end: nothing is flushed.
  *   keep    What the next frames need is copied to host memory: frames in rings, state that is carried on the device,
- *           counters. Host stages stay open. The memory of the run, and its device, are given back.
+ *           counters. Host stages stay open, but those that fill the device's
+ *           memory, which keep nothing between frames. The memory of the run, and its device, are given back.
  *   go on   The next run has a plan with the same actors and rings; so what was kept goes by index. Frames keep their
  *           numbers: frame f lies in slot f mod depth, whatever the depth is then. */
 #include <stdlib.h>
@@ -182,6 +183,8 @@ static bool keep_ring(gp_run *run, int i, gp_held_ring *h, gp_errs *errs)
         x->frame = f, x->meta = *gp_meta_of(r, f);
         if (r->type)
             x->type = r->type[f % (uint64_t)r->ring->depth];
+        if (r->numbers)
+            x->numbers = *gp_numbers_of(r, f);
         if (!(x->data = malloc(r->ring->bytes + 1)) || !move(run, r->ring->place, x->data, gp_slot(r, f), r->ring->bytes,
                                                                true, errs))
             return false;
@@ -243,7 +246,7 @@ struct gp_paused *gp_paused_make(gp_run *run, gp_errs *errs)
         return NULL;
     }
     for (int i = 0; i < run->graph->nstages; i++) {
-        if (run->graph->stage[i].device || !run->opened[i])
+        if (gp_stage_makes_on_device(&run->graph->stage[i]) || !run->opened[i])
             continue;
         x->state[i] = run->state[i], x->types[i] = run->types[i], x->opened[i] = true;
         run->opened[i] = false, run->types[i] = NULL;
@@ -430,6 +433,8 @@ static bool load_ring(gp_run *run, gp_ringrt *r, const gp_held_ring *h, gp_errs 
         *gp_meta_of(r, x->frame) = x->meta;
         if (r->type)
             r->type[x->frame % depth] = x->type;
+        if (r->numbers)
+            *gp_numbers_of(r, x->frame) = x->numbers;
         if (!move(run, r->ring->place, gp_slot(r, x->frame), x->data, r->ring->bytes, false, errs))
             return false;
     }

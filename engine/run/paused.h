@@ -13,6 +13,7 @@ typedef struct gp_held_frame {
     uint64_t frame;
     gp_meta meta;
     gp_type type;
+    gp_numbers numbers;
     char *data;
 } gp_held_frame;
 

@@ -70,9 +70,9 @@ static bool is_written(gp_threadrt *t, const gp_inflight *fl, bool *lost)
     gp_actorrt *p = t->actor;
     const gp_backend *be = p->run->dev->backend;
     int stream = p->seg->stream0 + fl->stream, r;
-    gp_batch o = { .p = p, .first = fl->first, .n = 1, .check = true, .recheck = true, .again = true,
-                   .bare = true };
-    while (!(r = gp_unwritten_look(p->seg->unwritten, fl->first, &t->errs)))
+    gp_batch o = { .p = p, .first = fl->first, .n = 1, .irregular = fl->irregular, .check = true, .recheck = true,
+                   .again = true, .bare = true };
+    while (!(r = gp_unwritten_look(p, fl->first, &t->errs)))
         if (!be->direct(p->run->dev, stream, gp_segment_record, &o, &t->errs)
             || be->wait(p->run->dev, stream, GP_SYNC_BLOCK, &t->errs) != 1) {
             *lost = true;
@@ -111,6 +111,8 @@ void *gp_segment_reaper(void *thread)
         if (done && !written)
             gp_segment_fail_frame(t, fl.first);
         lost |= !done || !written;     /* then it only waits for what is in flight */
+        if (fl.check && fl.irregular)
+            gp_frame_set_whole(p);
         if (fl.check)
             atomic_store(&s->first, written ? GP_FIRST_DONE : GP_FIRST_FAILED);
         if (!lost)

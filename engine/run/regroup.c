@@ -65,13 +65,17 @@ static uint64_t taken_to(const gp_actorrt *p, uint64_t k)
     return to < end ? to : end;
 }
 
-/* What firing k makes; of rows that become frames, what all of them have. */
-static gp_meta made_by(const gp_actorrt *p, uint64_t k)
+/* What firing k makes; of rows that become frames, what all of them have. *says: the frame that has its time and name,
+ * and so its numbers; NULL where that is not asked. */
+static gp_meta made_by(const gp_actorrt *p, uint64_t k, uint64_t *says)
 {
     const gp_regroup *g = p->regroup;
     if (gp_firing_carries(g))
         return carried_meta(p);
-    gp_meta m = *gp_meta_of(input(p), gp_firing_frame(g, k));
+    uint64_t own = gp_firing_frame(g, k);
+    says = says ? says : &own;
+    *says = own;
+    gp_meta m = *gp_meta_of(input(p), own);
     gp_hole worst = GP_NO_HOLE;
     bool first = true;
     if (!g->stack)
@@ -85,7 +89,7 @@ static gp_meta made_by(const gp_actorrt *p, uint64_t k)
         }
         m.rows++;
         if (!g->back && first)         /* the first of a group says when it was, and its name */
-            m.time_ns = in->time_ns, m.name = in->name;
+            m.time_ns = in->time_ns, m.name = in->name, *says = f;
         if (first || in->born_ns < m.born_ns)
             m.born_ns = in->born_ns;
         first = false;
@@ -186,7 +190,7 @@ void gp_regroup_copy(const gp_actorrt *p, uint64_t k)
             memcpy(s.dst + i * s.dst_stride, s.src + i * s.src_stride, s.bytes);
     if (p->regroup->stack) {
         const gp_ringrt *to = side(p, false);
-        int64_t rows = made_by(p, k).rows;
+        int64_t rows = made_by(p, k, NULL).rows;
         size_t used = gp_bytes(&input(p)->buffer->type) * (size_t)rows;
         memset((char *)gp_slot(to, k) + used, 0, gp_bytes(&to->buffer->type) - used);
     }
@@ -216,7 +220,7 @@ bool gp_regroup_record(gp_rec *r, const gp_actorrt *p, uint64_t k, int n, bool w
         while (next_piece(p, f, whole, &done, &s))
             if (!launch(&c, s))
                 return false;
-        int64_t rows = p->regroup->stack && !whole ? made_by(p, f).rows : p->regroup->take;
+        int64_t rows = p->regroup->stack && !whole ? made_by(p, f, NULL).rows : p->regroup->take;
         size_t used = gp_bytes(&input(p)->buffer->type) * (size_t)rows, all = gp_bytes(&to->buffer->type);
         if (p->regroup->stack && used < all && !gp_fill(&c, (char *)gp_slot(to, f) + used, 0, all - used))
             return false;
@@ -231,8 +235,9 @@ gp_regrouped gp_regroup_write_metas(gp_actorrt *p, uint64_t k, int n, bool faile
     uint64_t make = (uint64_t)p->regroup->make;
     gp_regrouped sum = { 0, 0 };
     for (int i = 0; i < n; i++) {
-        uint64_t f = k + (uint64_t)i;
-        gp_meta m = made_by(p, f);
+        uint64_t f = k + (uint64_t)i, says = 0;
+        gp_meta m = made_by(p, f, &says);
+        const gp_numbers *numbers = gp_firing_carries(p->regroup) ? NULL : gp_numbers_of(input(p), says);
         int64_t rows = m.rows;
         if (failed)
             m.hole = GP_HOLE_FAILED;
@@ -250,6 +255,7 @@ gp_regrouped gp_regroup_write_metas(gp_actorrt *p, uint64_t k, int n, bool faile
                 if (!m.hole && p->regroup->split && (int64_t)j >= rows)
                     to->hole = GP_HOLE_ABSENT;
                 to->touched = true;
+                gp_numbers_write(p->out[o], f * make + j, numbers);
                 sum.frames += !o && !to->hole;
                 gp_type made = gp_type_of(p->out[o], f * make + j);
                 sum.bytes += to->hole ? 0 : gp_bytes(&made);

@@ -29,6 +29,7 @@
 #include <unistd.h>
 #include "base/filetable.h"
 #include "base/plural.h"
+#include "run/host.h"
 #include "run/nvtx.h"
 #include "run/paused.h"
 #include "run/setup.h"
@@ -118,7 +119,7 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
         gp_open o = { .opts = s->opts, .user = s->kind->user, .name = s->name, .at = s->at, .nin = s->nin,
                       .nout = s->nout, .in = types, .out = types + s->nin,
                       .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
-                      .scope = &g->scope, .dev = device ? run->dev : NULL, .errs = errs,
+                      .scope = &g->scope, .dev = gp_stage_makes_on_device(s) ? run->dev : NULL, .errs = errs,
                       .files = run->pipeline->files };
         run->opened[i] = true;
         errs->at = s->at;
@@ -158,6 +159,7 @@ static bool init_actors(gp_run *run, gp_errs *errs)
         gp_actorrt *p = &run->actor[i];
         if (p->kind == GP_ACTOR_HOST) {
             gp_host_init(p);
+            p->host->stream = streams, streams += p->stage->fills_device ? p->stage->workers : 0;
             continue;
         }
         errs->at = gp_actor_at(p);
@@ -191,6 +193,8 @@ static bool open_device(gp_run *run, gp_errs *errs)
         slots = s->depth > slots ? s->depth : slots;
         orders += orders_of(run, s);
     }
+    for (int i = 0; i < run->graph->nstages; i++)
+        streams += run->graph->stage[i].fills_device ? run->graph->stage[i].workers : 0;
     gp_loc was = errs->at;
     if (run->graph->device_at.file)
         errs->at = run->graph->device_at;
@@ -206,13 +210,21 @@ static bool open_device(gp_run *run, gp_errs *errs)
     return true;
 }
 
+static bool needs_device(const gp_run *run)
+{
+    bool fills = false;
+    for (int i = 0; i < run->graph->nstages; i++)
+        fills |= run->graph->stage[i].fills_device;
+    return run->plan->nsegments || run->graph->nprologue || fills;
+}
+
 /* Meanwhile errs->at is the place of what is made: the file, the device, a buffer, a stage. */
 static bool set_up(gp_run *run, gp_errs *errs)
 {
     gp_tables_make(run);
     if (!gp_pipeline_files(run->pipeline))
         longjmp(*run->arena.oom, 1);
-    if (((run->plan->nsegments || run->graph->nprologue) && !open_device(run, errs)) || !gp_memory_take(run, errs)
+    if ((needs_device(run) && !open_device(run, errs)) || !gp_memory_take(run, errs)
         || !gp_prologue_run(run, errs))
         return false;
     gp_rings_make(run);

@@ -46,20 +46,21 @@ typedef struct gp_cursor {
     atomic_ullong last;        /* likewise: when it gave frames back last, since the start */
 } gp_cursor;
 
-typedef struct gp_ringrt {
+struct gp_ringrt {
     gp_cursor produced;
     _Atomic uint64_t end;      /* frames in all; set after the last publish */
     atomic_bool paused;        /* no more will come in this run (paused.c) */
     gp_cursor *consumed;       /* per consumer of the plan's ring */
     atomic_ullong put;         /* timed: the sum of the times at which frames were published */
     gp_meta *meta;             /* per slot */
+    gp_numbers *numbers;       /* per slot, likewise; NULL: the pipeline lists no metadata */
     gp_type *type;             /* per slot, of a buffer whose frames differ in shape (gp_buffer.varies): written and read as
                                   meta.rows, which it then has too; else NULL */
     char *base;                /* of slot 0 */
     size_t stride;
     const gp_ring *ring;
     const gp_buffer *buffer;   /* NULL: frame infos */
-} gp_ringrt;
+};
 
 static inline void *gp_slot(const gp_ringrt *r, uint64_t frame)
 {
@@ -69,6 +70,12 @@ static inline void *gp_slot(const gp_ringrt *r, uint64_t frame)
 static inline gp_meta *gp_meta_of(const gp_ringrt *r, uint64_t frame)
 {
     return &r->meta[frame % (uint64_t)r->ring->depth];
+}
+
+/* NULL: the pipeline lists no metadata. */
+static inline gp_numbers *gp_numbers_of(const gp_ringrt *r, uint64_t frame)
+{
+    return r->numbers ? &r->numbers[frame % (uint64_t)r->ring->depth] : NULL;
 }
 
 /* What a frame is, exactly. */

@@ -152,7 +152,7 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
     bool ready = be->load ? warm_up(p, errs) : !carries || reset(p, errs);
     if (!ready || !gp_unwritten_init(p, errs))
         return false;
-    if (run->graph->launch == GP_LAUNCH_STREAM || run->options.isolate || p->regroup)
+    if (run->graph->launch == GP_LAUNCH_STREAM || run->options.isolate || p->regroup || seg->each_shape)
         return true;
     if (run->graph->launch == GP_LAUNCH_PERSISTENT && be->resident_create)
         return make_resident(p, errs);

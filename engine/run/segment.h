@@ -25,6 +25,7 @@ typedef struct gp_gathered {
     uint64_t frames, added;    /* with holes, without */
     bool lost;                 /* they were added, and the frame that they make cannot be made */
     gp_meta meta;              /* of the frame that they make */
+    gp_numbers numbers;        /* likewise */
 } gp_gathered;
 
 enum { GP_NO_STREAM = -1, GP_RESIDENT = -2 };  /* nothing was queued; issued */
@@ -104,12 +105,13 @@ void gp_stamps_read(gp_actorrt *p, const gp_inflight *fl);
 
 /* unwritten.c. init takes memory, before frame 0, and says that a first frame is due; fini gives it back. In a
  * body with `check` fill and fetch stand around a stage. Once that launch is done, look says: 1 all was
- * written; -1 not all, with an error; 0 the stages that ask for it have to compute the frame again. */
+ * written; -1 not all, with an error; 0 the stages that ask for it have to compute the frame again. Until then the
+ * segment's types are those of this launch. */
 bool gp_unwritten_init(gp_actorrt *p, gp_errs *errs);
 void gp_unwritten_fini(gp_actorrt *p);
-bool gp_unwritten_fill(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_dcall *call);
+bool gp_unwritten_fill(gp_rec *r, const gp_actorrt *p, const gp_taskrt *part, const gp_dcall *call);
 bool gp_unwritten_fetch(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_dcall *call);
-int gp_unwritten_look(gp_unwritten *u, uint64_t f, gp_errs *errs);
+int gp_unwritten_look(const gp_actorrt *p, uint64_t f, gp_errs *errs);
 bool gp_unwritten_asks(const gp_unwritten *u, const gp_taskrt *part);
 
 static inline gp_frame_info *gp_info_of(const gp_actorrt *p, int ring, const gp_taskrt *part,

@@ -45,6 +45,8 @@ void gp_rings_make(gp_run *run)
         r->meta = GP_NEW(&run->arena, gp_meta, ring->depth);
         if (r->buffer && r->buffer->varies)
             r->type = GP_NEW(&run->arena, gp_type, ring->depth);
+        if (r->buffer && run->graph->nmetadata)
+            r->numbers = GP_NEW(&run->arena, gp_numbers, ring->depth);
         atomic_init(&r->end, GP_UNKNOWN);
         r->consumed = GP_NEW_LINES(&run->arena, gp_cursor, ring->nconsumers);
     }

@@ -2,8 +2,8 @@
  *
  * A slot of a ring holds what an earlier frame left there, so that an element which a stage does not write
  * is silently some other frame's. Of a stage that says that it writes all (gp_shape.writes_all), the first
- * whole frame is launched alone: its outputs are filled with a pattern before, and copied to the host behind
- * the stage. As long as pattern.c is not sure, the stage alone computes the frame again over another pattern. A
+ * frame that comes in whole is launched alone: its outputs are filled with a pattern before, and copied to the host
+ * behind the stage. As long as pattern.c is not sure, the stage alone computes the frame again over another pattern. A
  * stage whose frames take turns has state and runs once.
  *
  * Of a loop all that the stages in it make is looked at, where its last iteration leaves it. */
@@ -129,11 +129,24 @@ static bool copy_samples(gp_rec *r, const checked *c, char *data, bool back)
     return true;
 }
 
-bool gp_unwritten_fill(gp_rec *r, gp_unwritten *u, const gp_taskrt *part, const gp_dcall *call)
+/* Has the stage to write all of it in this launch? It may come behind one that says the shapes of each frame. Then it
+ * has, where its frames differ in shape; else the engine clears what a smaller frame leaves. */
+static bool is_due(const gp_actorrt *p, const checked *c)
 {
+    const gp_graph *g = p->run->graph;
+    const gp_stage *st = c->part->stage;
+    bool whole = true;
+    for (int i = 0; i < st->nin; i++)
+        whole &= st->in[i] < 0 || gp_type_same(&p->seg->type[st->in[i]], &g->buffer[st->in[i]].type);
+    return whole || (c->out >= 0 && g->buffer[st->out[c->out]].varies);
+}
+
+bool gp_unwritten_fill(gp_rec *r, const gp_actorrt *p, const gp_taskrt *part, const gp_dcall *call)
+{
+    gp_unwritten *u = p->seg->unwritten;
     for (int i = 0; i < u->n; i++) {
         checked *c = &u->of[i];
-        if (c->part != part || !c->asks)
+        if (c->part != part || !c->asks || !(c->asks = is_due(p, c)))
             continue;
         gp_pattern_put(&c->pattern, c->copy);
         if (!copy_samples(r, c, data_of(c, call), false)
@@ -161,12 +174,14 @@ bool gp_unwritten_asks(const gp_unwritten *u, const gp_taskrt *part)
 
 /* ---- when it is done ------------------------------------------------- */
 
-int gp_unwritten_look(gp_unwritten *u, uint64_t f, gp_errs *errs)
+int gp_unwritten_look(const gp_actorrt *p, uint64_t f, gp_errs *errs)
 {
+    gp_unwritten *u = p->seg->unwritten;
     int sure = 1;
     for (int i = 0; i < u->n; i++) {
         checked *c = &u->of[i];
-        int r = c->asks ? gp_pattern_look(&c->pattern, c->copy, c->pattern.type) : 1;
+        const gp_type *is = c->out >= 0 ? &p->seg->type[c->part->stage->out[c->out]] : c->pattern.type;
+        int r = c->asks ? gp_pattern_look(&c->pattern, c->copy, is) : 1;
         if (r < 0) {
             gp_pattern_fail(&c->pattern, f, "", "Write them all (does the grid reach them?)", errs);
             return -1;

@@ -17,6 +17,8 @@ void gp_worker_view_init(gp_actorrt *p, gp_worker_view *wv, int max)
     wv->view = GP_NEW_LINES(a, gp_view, max * ports + 1);
     wv->born_ns = GP_NEW_LINES(a, int64_t, max);
     wv->partial = GP_NEW_LINES(a, bool, max);
+    if (p->run->graph->nmetadata)
+        wv->numbers = GP_NEW_LINES(a, gp_numbers, max);
     for (int j = 0; j < max; j++) {
         wv->frame[j].in = wv->view + j * ports;
         wv->frame[j].out = wv->frame[j].in + st->nin;
@@ -122,9 +124,9 @@ static void lay_out_outputs(gp_actorrt *p, gp_worker_view *wv, uint64_t first, i
         for (int j = 0; (poison || st->zero) && j < n; j++) {
             v -= ports;
             if (poison)
-                memset(v->data, gp_poison(v->type.dtype), port->bytes);
+                gp_host_fill(p, wv, v->data, gp_poison(v->type.dtype), port->bytes);
             if (st->zero && (v->fresh || !keep))
-                memset(v->data, 0, port->bytes);
+                gp_host_fill(p, wv, v->data, 0, port->bytes);
         }
     }
 }
@@ -140,6 +142,8 @@ int gp_worker_view_lay_out(gp_actorrt *p, gp_worker_view *wv, uint64_t first, in
     for (int i = 0; i < p->nin; i++)
         n = i == lead ? n : read_more(p->in[i].ring, wv, first, n);
     *hole = n ? GP_NO_HOLE : gp_frame_meta(p, first).hole;
+    if (wv->numbers)
+        gp_numbers_lay_out(p, wv, first, n);
     bool plain = !memchr(wv->partial, true, (size_t)n);
     for (int j = 0; !plain && j < n; j++)
         if (wv->partial[j])

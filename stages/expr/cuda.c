@@ -33,6 +33,11 @@ const char *gp_ew_stored(gp_dtype t)
     return stored[t];
 }
 
+bool gp_ew_has_lines(const gp_ew_program *p)
+{
+    return p->fold.op && gp_reduction_is_lines(&p->fold, p->space.ndim);
+}
+
 bool gp_ew_is_used(const gp_ew_program *p, int port)
 {
     for (int i = 0; i < p->n; i++)
@@ -242,7 +247,9 @@ static void put_params(params *q, gp_ew_program *p)
     if (p->nshifts)
         put_param(q, "gp_ew_tiles", "tiles", -1);
     static const char *const numbers[] = { "outer", "rows", "inner", "lanes", "steps" };
-    for (int i = 0; p->fold.op && i < 5; i++)
+    if (gp_ew_has_lines(p))
+        put_param(q, "gp_lines", "lines", -1);
+    for (int i = 0; p->fold.op && !gp_ew_has_lines(p) && i < 5; i++)
         put_param(q, "size_t", numbers[i], -1);
     if (p->frame)
         put_param(q, "const gp_frame_info *", "frame", -1);
@@ -262,6 +269,8 @@ static void put_walk(FILE *o, const gp_ew_program *p, const char *near, const ch
 {
     if (p->nshifts)
         gp_ew_put_tiles(o, p, near);
+    else if (gp_ew_has_lines(p))
+        gp_ew_put_lines(o, p, plain);
     else if (p->fold.op)
         gp_ew_put_fold(o, p, plain);
     else
@@ -271,7 +280,8 @@ static void put_walk(FILE *o, const gp_ew_program *p, const char *near, const ch
 static void put_kernel(params *q, gp_ew_program *p)
 {
     FILE *o = q->o;
-    fprintf(o, "#include \"expr_ops.h\"\n%sextern \"C\" __global__ void expr(", p->fold.op ? "#include \"fold.h\"\n" : "");
+    fprintf(o, "#include \"expr_ops.h\"\n%sextern \"C\" __global__ void expr(",
+            gp_ew_has_lines(p) ? "#include \"lines.h\"\n" : p->fold.op ? "#include \"fold.h\"\n" : "");
     put_params(q, p);
     fputs(")\n{\n", o);
     for (int i = 0; i < p->space.nin; i++)
@@ -285,7 +295,9 @@ static void put_kernel(params *q, gp_ew_program *p)
         gp_ew_put_loaded(o, p);
     if (!p->indices && !p->nshifts) {
         fputs("    if (linear) {\n", o);
-        if (p->fold.op)
+        if (gp_ew_has_lines(p))
+            gp_ew_put_lines(o, p, NULL);
+        else if (p->fold.op)
             gp_ew_put_fold(o, p, NULL);
         else
             put_quads(o, p);

@@ -290,6 +290,9 @@ bool gp_ew_fuse(gp_fuse *f)
     o->program = l->p, o->expr = text;
     f->opts = o;
     frame.dtype = l->p->folds;
-    s->scratch = l->p->fold.op ? gp_reduction_scratch(&l->p->fold, &frame) : 0;
+    if (l->p->fold.op) {
+        s->scratch = gp_reduction_scratch(&l->p->fold, &frame);
+        s->scratch_zero = gp_reduction_zero(&l->p->fold, &frame);
+    }
     return gp_ew_encode(s, text, l->p) && gp_ew_write(s, text, l->p) && gp_ew_describe(s, l->p);
 }

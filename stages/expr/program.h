@@ -162,10 +162,14 @@ bool gp_ew_is_used(const gp_ew_program *p, int input);
 /* Where element `rest` of the frame is, in integers of `type`. */
 void gp_ew_put_offsets(FILE *o, const gp_ew_program *p, const char *type);
 
-/* reduced.c: the struct `loaded`, what an element is computed of; the fold, with offsets in integers of `type`, NULL:
- * inputs lie as the frame does. */
+/* Does it reduce the last axes? Else, if it has a reduction, others. */
+bool gp_ew_has_lines(const gp_ew_program *p);
+
+/* reduced.c: the struct `loaded`, what an element is computed of; the two walks, with offsets in integers of `type`, NULL:
+ * inputs lie as the frame does (and lines begin at multiples of four elements). */
 void gp_ew_put_loaded(FILE *o, const gp_ew_program *p);
 void gp_ew_put_fold(FILE *o, const gp_ew_program *p, const char *type);
+void gp_ew_put_lines(FILE *o, const gp_ew_program *p, const char *type);
 
 /* tiles.c, for programs with neighbours: the axis that lines of such frames begin with, for `cut`; */
 int gp_ew_cut(const gp_type *frame);

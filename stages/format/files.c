@@ -53,6 +53,24 @@ bool gp_next_number(const char *pattern, uint64_t start, uint64_t *next, char er
     return !bad || gp_why(err, "cannot be listed: %s", strerror(bad));
 }
 
+bool gp_file_fits(const gp_type *found, const gp_type *most, unsigned varies, char why[GP_WHY])
+{
+    char have[128], want[GP_BOUNDS_TEXT];
+    bool fits = found->dtype == most->dtype && found->ndim == most->ndim;
+    for (int k = 0; fits && k < found->ndim; k++)
+        fits = varies >> k & 1 ? found->dim[k] <= most->dim[k] : found->dim[k] == most->dim[k];
+    return fits || gp_why(why, "holds %s, which does not fit in %s", gp_type_text(found, have),
+                          gp_bounds_text(most, varies, want));
+}
+
+bool gp_file_take(gp_view *v, const gp_type *most, unsigned varies, const gp_type *found, char why[GP_WHY])
+{
+    if (!gp_file_fits(found, most, varies, why))
+        return false;
+    v->type = *found;
+    return true;
+}
+
 /* ---- reading --------------------------------------------------------- */
 
 int64_t gp_read_at(int fd, void *buf, size_t n, int64_t at)

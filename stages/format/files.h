@@ -11,9 +11,10 @@
 #include "gpipe/stage.h"
 
 /* From GP_PICTURE on: a picture, see picture_file.h; from GP_ROWS on: a list of rows, see rows_file.h. */
-typedef enum gp_filetype { GP_AUTO, GP_RAW, GP_NPY, GP_PICTURE, GP_ROWS = GP_PICTURE + 4 } gp_filetype;
+typedef enum gp_filetype { GP_AUTO, GP_RAW, GP_NPY, GP_PICTURE, GP_ROWS = GP_PICTURE + 4, GP_WHOLE = GP_ROWS + 10 } gp_filetype;
 
-/* Choices of an option `format`: those of gp_filetype, then the rows of both tables. */
+/* Choices of an option `format`: those of gp_filetype, then the rows of both tables. `read` has one more, GP_WHOLE: the
+ * bytes of a file, whatever is in it. */
 #define GP_FORMATS "auto|raw|npy|png|jpeg|pnm|pfm|wav|flac|ogg|aiff|csv|tsv|jsonl|npz|tiff|y4m"
 
 /* By the extension of the name; raw for any other. */
@@ -25,6 +26,11 @@ const char *gp_foreign_extension(const char *path);
 /* One more than the highest number that a file has whose path `pattern` makes (its last part
  * has the number, its folder none), but `start` at least. */
 bool gp_next_number(const char *pattern, uint64_t start, uint64_t *next, char err[GP_WHY]);
+
+/* Is what a file holds one of the frames that are declared, of which those axes may be shorter? */
+bool gp_file_fits(const gp_type *found, const gp_type *most, unsigned varies, char why[GP_WHY]);
+/* The same of a frame, which is then made as large. */
+bool gp_file_take(gp_view *v, const gp_type *most, unsigned varies, const gp_type *found, char why[GP_WHY]);
 
 /* ---- reading --------------------------------------------------------- */
 

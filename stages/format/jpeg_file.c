@@ -9,9 +9,9 @@
 #include <jpeglib.h>
 #include <jerror.h>
 #include <setjmp.h>
-#include "picture_file.h"
+#include "jpeg_file.h"
 
-enum { SOI = 0xd8, EOI, SOS, DHT = 0xc4, JPG = 0xc8, DAC = 0xcc, APP1 = 0xe1, TEM = 0x01 };
+enum { SOI = 0xd8, EOI, SOS, DHT = 0xc4, JPG = 0xc8, DAC = 0xcc, APP0 = 0xe0, APP1 = 0xe1, APP14 = 0xee, TEM = 0x01 };
 enum { MOST_SCANS = 500, LONGEST = JPEG_MAX_DIMENSION, STRIP = 16 };
 
 /* ---- the header ------------------------------------------------------ */
@@ -19,6 +19,8 @@ enum { MOST_SCANS = 500, LONGEST = JPEG_MAX_DIMENSION, STRIP = 16 };
 typedef struct header {
     gp_type type;              /* as stored */
     int orientation;           /* of EXIF, 1 to 8 */
+    int sof;                   /* which SOF it has */
+    int ids;                   /* of three components, as 0x010203 */
 } header;
 
 static unsigned be16(const unsigned char *p)
@@ -73,6 +75,8 @@ static bool take_frame(const unsigned char *p, size_t n, int sof, header *h, cha
         return gp_why(err, "is a JPEG file of %d colours%s, of which gpipe reads gray and RGB: convert it first", p[5],
                       p[5] == 4 ? " (CMYK)" : "");
     bool color = p[5] == 3;
+    h->sof = sof;
+    h->ids = color ? p[6] << 16 | p[9] << 8 | p[12] : 0;
     h->type = (gp_type){ .dtype = GP_U8, .ndim = color ? 3 : 2, .dim = { be16(p + 1), be16(p + 3), color ? 3 : 0 } };
     return true;
 }
@@ -103,15 +107,86 @@ static bool parse(const void *head, size_t n, header *h, char err[GP_WHY])
     return gp_why(err, "has no picture in its first %zu bytes", n);
 }
 
+static gp_jpeg_turn turn_for(int orientation, ptrdiff_t w, ptrdiff_t h)
+{
+    const gp_jpeg_turn turns[9] = {
+        [1] = { 0, 1, w },                      [2] = { w - 1, -1, w },
+        [3] = { w * h - 1, -1, -w },            [4] = { w * (h - 1), 1, -w },
+        [5] = { 0, h, 1 },                      [6] = { h - 1, h, -1 },
+        [7] = { w * h - 1, -h, -1 },            [8] = { h * (w - 1), -h, 1 },
+    };
+    return turns[orientation];
+}
+
+static gp_type upright(const header *h, const gp_picfile_how *how)
+{
+    gp_type t = h->type;
+    if (!how->keep_orientation && h->orientation >= 5)
+        t.dim[0] = h->type.dim[1], t.dim[1] = h->type.dim[0];
+    return t;
+}
+
 static bool jpeg_head(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY])
 {
     header h;
     if (!parse(head, n, &h, err))
         return false;
-    *type = h.type;
-    if (!how->keep_orientation && h.orientation >= 5)
-        type->dim[0] = h.type.dim[1], type->dim[1] = h.type.dim[0];
+    *type = upright(&h, how);
     return true;
+}
+
+/* ---- for who decodes it without libjpeg ------------------------------ */
+
+/* Goes through the segments before the first scan, and notes those that say what the colours are. 0: there is no scan. */
+static size_t first_scan(const unsigned char *p, size_t n, bool *jfif, int *adobe)
+{
+    for (size_t at = 2; at + 4 <= n;) {
+        int marker = p[at + 1];
+        if (p[at] != 0xff)
+            return 0;
+        if (marker == 0xff || marker == TEM) {
+            at += marker == TEM ? 2 : 1;
+            continue;
+        }
+        size_t size = be16(p + at + 2), there = n - at - 2;
+        const unsigned char *data = p + at + 4;
+        if (size < 2 || size > there || marker == EOI)
+            return 0;
+        if (marker == SOS)
+            return at + 2 + size;
+        *jfif |= marker == APP0 && size >= 16 && !memcmp(data, "JFIF", 5);
+        if (marker == APP14 && size >= 14 && !memcmp(data, "Adobe", 5))
+            *adobe = data[11];
+        at += 2 + size;
+    }
+    return 0;
+}
+
+/* Is there an end behind the first scan? What is coded has no such bytes. */
+static bool has_end(const unsigned char *p, size_t from, size_t n)
+{
+    for (size_t at = n; at >= from + 2; at--)
+        if (p[at - 2] == 0xff && p[at - 1] == EOI)
+            return true;
+    return false;
+}
+
+bool gp_jpeg_look(const void *file, size_t n, const gp_picfile_how *how, gp_jpeg_is *is, char err[GP_WHY])
+{
+    enum { RGB = 'R' << 16 | 'G' << 8 | 'B' };
+    header h;
+    bool jfif = false;
+    int adobe = -1;
+    if (!parse(file, n, &h, err))
+        return false;
+    size_t scan = first_scan(file, n, &jfif, &adobe);
+    bool color = h.type.ndim == 3;
+    *is = (gp_jpeg_is){ .stored = h.type, .type = upright(&h, how),
+                        .turned = !how->keep_orientation && h.orientation != 1,
+                        .turn = turn_for(h.orientation, h.type.dim[1], h.type.dim[0]), .huffman = h.sof < 8,
+                        .ends = scan && has_end(file, scan, n),
+                        .rgb = color && !jfif && (adobe == 0 || (adobe < 0 && h.ids == RGB)) };
+    return is->ends || gp_why(err, "is cut off: its picture goes on after %zu bytes", n);
 }
 
 /* ---- what libjpeg calls ---------------------------------------------- */
@@ -230,24 +305,9 @@ static struct jpeg_error_mgr *errors(session *s, const char *what, char *err)
 
 /* ---- decode ---------------------------------------------------------- */
 
-/* Where pixel (0, 0) of the picture as stored goes, and how far from it those right of it and
- * below it, all in pixels. */
-typedef struct turn { ptrdiff_t origin, right, down; } turn;
-
-static turn turn_for(int orientation, ptrdiff_t w, ptrdiff_t h)
-{
-    const turn turns[9] = {
-        [1] = { 0, 1, w },                      [2] = { w - 1, -1, w },
-        [3] = { w * h - 1, -1, -w },            [4] = { w * (h - 1), 1, -w },
-        [5] = { 0, h, 1 },                      [6] = { h - 1, h, -1 },
-        [7] = { w * h - 1, -h, -1 },            [8] = { h * (w - 1), -h, 1 },
-    };
-    return turns[orientation];
-}
-
 /* Puts `rows` stored rows, from row y on, where they go: so many beside each other that what is
  * written lies together. */
-static void put_strip(const unsigned char *strip, int rows, ptrdiff_t y, ptrdiff_t w, int c, turn t,
+static void put_strip(const unsigned char *strip, int rows, ptrdiff_t y, ptrdiff_t w, int c, gp_jpeg_turn t,
                       unsigned char *frame)
 {
     for (ptrdiff_t x = 0; x < w; x++) {
@@ -267,7 +327,7 @@ static void decode_upright(j_decompress_ptr d, size_t row, unsigned char *frame)
 
 static void decode_turned(j_decompress_ptr d, int orientation, size_t row, unsigned char *frame)
 {
-    turn t = turn_for(orientation, d->output_width, d->output_height);
+    gp_jpeg_turn t = turn_for(orientation, d->output_width, d->output_height);
     unsigned char *strip = d->mem->alloc_large((j_common_ptr)d, JPOOL_IMAGE, STRIP * row);
     while (d->output_scanline < d->output_height) {
         unsigned y = d->output_scanline;

@@ -4,14 +4,17 @@
  * order. ZIP: PKWARE's APPNOTE.TXT, with ZIP64; all its numbers are little-endian. */
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
+#include "base/half.h"
 #include "base/npy.h"
 #include "base/plural.h"
 #include "rows_file.h"
+#include "sums.h"
 
 enum { STORED = 0, DEFLATED = 8, FIXED_LOCAL = 30, FIXED_CENTRAL = 46, FIXED_END = 22, DIRECTORY_MAX = 1 << 26 };
 enum { HEAD = 12 + (1 << 16), CHUNK = 1 << 16 };
@@ -56,6 +59,7 @@ typedef struct member {
     int64_t data, packed, size;        /* where its bytes are, how many, and how many they are of */
     uint32_t crc;
     int method;
+    bool missing;                      /* there is none of its name */
 } member;
 
 /* Numbers that have no room in 32 bits stand in an extra field, in this order. */
@@ -104,9 +108,20 @@ static bool take_member(const bytes *b, const unsigned char *c, size_t name, siz
     return find_data(b, at, m, err);
 }
 
-/* The one that is asked for, or the only one; else an error that lists them. */
-static bool choose(const bytes *b, const unsigned char *c, size_t n, const char *want, member *m, char err[GP_WHY])
+/* Is it one of the numbers that travel with frames? */
+static bool is_number(const char *name, size_t n, const gp_rowsfile_how *how)
 {
+    for (int i = 0; i < how->nkeys; i++)
+        if (is_called(name, n, how->key[i]))
+            return true;
+    return false;
+}
+
+/* The one that is asked for, or the only one that is no number; else an error that lists them. */
+static bool choose(const bytes *b, const unsigned char *c, size_t n, const gp_rowsfile_how *how, member *m,
+                   char err[GP_WHY])
+{
+    const char *want = how->member ? how->member : "";
     char names[GP_WHY] = "";
     int all = 0;
     size_t used = 0, at = 0;
@@ -118,6 +133,8 @@ static bool choose(const bytes *b, const unsigned char *c, size_t n, const char 
         next = at + FIXED_CENTRAL + len + extra + (size_t)number(c + at + 32, 2);
         if (next > n)
             return broken(err);
+        if (!*want && is_number(name, len, how))
+            continue;
         if (*want && is_called(name, len, want) && (!exact || len == strlen(want)))
             found = c + at, exact = len == strlen(want);       /* of several the last */
         only = c + at;
@@ -128,6 +145,7 @@ static bool choose(const bytes *b, const unsigned char *c, size_t n, const char 
         all++;
     }
     found = !*want && all == 1 ? only : found;
+    m->missing = *want && !found && at >= n;
     if (found)
         return take_member(b, found, (size_t)number(found + 28, 2), (size_t)number(found + 30, 2), m, err);
     if (!all)
@@ -157,7 +175,7 @@ static bool find_directory(const bytes *b, uint64_t *at, uint64_t *n)
     return true;
 }
 
-static bool find_member(const bytes *b, const char *want, member *m, char err[GP_WHY])
+static bool find_member(const bytes *b, const gp_rowsfile_how *how, member *m, char err[GP_WHY])
 {
     uint64_t at, n;
     if (!find_directory(b, &at, &n) || at > INT64_MAX || n > DIRECTORY_MAX)
@@ -165,7 +183,7 @@ static bool find_member(const bytes *b, const char *want, member *m, char err[GP
     unsigned char *c = malloc(n + 1);
     if (!c)
         return gp_why(err, GP_WHY_MEMORY);
-    bool ok = get(b, (int64_t)at, c, n) ? choose(b, c, n, want ? want : "", m, err) : broken(err);
+    bool ok = get(b, (int64_t)at, c, n) ? choose(b, c, n, how, m, err) : broken(err);
     free(c);
     return ok;
 }
@@ -239,7 +257,8 @@ static void npz_close(gp_rows *rows)
     free(f);
 }
 
-static npz *open_bytes(const bytes *from, const gp_rowsfile_how *how, char err[GP_WHY])
+/* *missing: set where that is why it cannot be. */
+static npz *open_bytes(const bytes *from, const gp_rowsfile_how *how, bool *missing, char err[GP_WHY])
 {
     npz *f = calloc(1, sizeof *f);
     if (!f) {
@@ -247,13 +266,14 @@ static npz *open_bytes(const bytes *from, const gp_rowsfile_how *how, char err[G
         return NULL;
     }
     f->from = *from;
-    bool ok = find_member(from, how->member, &f->is, err);
+    bool ok = find_member(from, how, &f->is, err);
     f->rows.in_order = f->is.method == DEFLATED;
     f->begun = ok && f->rows.in_order && inflateInit2(&f->z, -MAX_WBITS) == Z_OK;
     if (ok && f->rows.in_order && !f->begun)
         ok = gp_why(err, GP_WHY_MEMORY);
     if (ok && take_header(f, err))
         return f;
+    *missing = f->is.missing;
     npz_close(&f->rows);
     return NULL;
 }
@@ -266,24 +286,13 @@ static bool npz_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype
     *whole = (gp_type){ 0 };
     if ((int64_t)h->n < h->size)       /* the list of members is at the end */
         return true;
-    npz *f = open_bytes(&from, how, err);
+    bool missing;
+    npz *f = open_bytes(&from, how, &missing, err);
     if (!f)
         return false;
     *whole = f->rows.whole;
     npz_close(&f->rows);
     return true;
-}
-
-static gp_rows *npz_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
-{
-    struct stat st;
-    (void)dtype;
-    if (fstat(fd, &st)) {
-        gp_why(err, "cannot be read: %s", strerror(errno));
-        return NULL;
-    }
-    npz *f = open_bytes(&(bytes){ .fd = fd, .size = st.st_size }, how, err);
-    return f ? &f->rows : NULL;
 }
 
 /* The next bytes of a compressed member. */
@@ -313,6 +322,74 @@ static bool npz_read(gp_rows *rows, void **own, int64_t first, int64_t n, void *
     f->next += n;
     f->broken = !next_bytes(f, to, (size_t)n * size, err);
     return !f->broken;
+}
+
+/* ---- numbers that travel with frames ---------------------------------- */
+
+/* False: a double cannot hold it. */
+static bool to_double(gp_dtype t, const void *from, double *x)
+{
+    const double most = t == GP_U64 ? 0x1p64 : 0x1p63;
+    switch (t) {
+#define WHOLE(T, ctype) \
+    case T: *x = (double)*(const ctype *)from; return *x < most && (ctype)*x == *(const ctype *)from;
+    WHOLE(GP_U8, uint8_t) WHOLE(GP_I8, int8_t) WHOLE(GP_U16, uint16_t) WHOLE(GP_I16, int16_t)
+    WHOLE(GP_U32, uint32_t) WHOLE(GP_I32, int32_t) WHOLE(GP_U64, uint64_t) WHOLE(GP_I64, int64_t)
+#undef WHOLE
+    case GP_F16: *x = (double)gp_half_to_float(*(const uint16_t *)from); break;
+    case GP_F32: *x = (double)*(const float *)from; break;
+    case GP_F64: *x = *(const double *)from; break;
+    default: return false;
+    }
+    return isfinite(*x);
+}
+
+/* A member with one number is that of all rows. */
+static bool take_number(npz *f, int i, char err[GP_WHY])
+{
+    gp_said *s = &f->rows.said;
+    const char *key = s->key[i];
+    bool missing = false, ok;
+    char why[GP_WHY], has[128];
+    uint64_t bits = 0;
+    npz *m = open_bytes(&f->from, &(gp_rowsfile_how){ .member = key }, &missing, why);
+    if (!m)
+        return missing || gp_why(err, "(member '%s') %.200s", key, why);
+    const gp_type *t = &m->rows.whole;
+    if (gp_count(t) != 1)
+        ok = gp_why(err, "has %s as '%s', which 'metadata' lists: that is one number", gp_type_text(t, has), key);
+    else if (!npz_read(&m->rows, NULL, 0, 1, &bits, why))
+        ok = gp_why(err, "(member '%s') %.200s", key, why);
+    else if (!(ok = to_double(t->dtype, &bits, &s->value[i])))
+        gp_why(err, "has a '%s' that %s", key, t->dtype == GP_C64 ? "is complex: save its .real"
+               : gp_is_float(t->dtype) ? "is no finite number" : "is not exact in an f64");
+    if (ok && !strcmp(key, "time")) {
+        s->time_ns = s->value[i] > 0 && s->value[i] < 9e9 ? llround(s->value[i] * 1e9) : 0;
+        ok = s->time_ns > 0 || gp_why(err, "has a 'time' that is no number of seconds since 1970");
+    }
+    s->has |= (unsigned)ok << i;
+    npz_close(&m->rows);
+    return ok;
+}
+
+static gp_rows *npz_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
+{
+    struct stat st;
+    bool missing;
+    (void)dtype;
+    if (fstat(fd, &st)) {
+        gp_why(err, "cannot be read: %s", strerror(errno));
+        return NULL;
+    }
+    npz *f = open_bytes(&(bytes){ .fd = fd, .size = st.st_size }, how, &missing, err);
+    if (f)
+        f->rows.said = (gp_said){ .n = how->nkeys, .key = how->key };
+    for (int i = 0; f && i < how->nkeys; i++)
+        if (!take_number(f, i, err)) {
+            npz_close(&f->rows);
+            return NULL;
+        }
+    return f ? &f->rows : NULL;
 }
 
 const gp_rowsfile gp_npz = {

@@ -66,6 +66,13 @@ bool gp_picfile_decode(const gp_picfile_how *how, const char *path, const void *
     return row_of(how, path, file, n)->decode(file, n, how, type, frame, err);
 }
 
+bool gp_picfile_said(const gp_picfile_how *how, const char *path, const void *file, size_t n, gp_said *to,
+                     char err[GP_WHY])
+{
+    const gp_picfile *p = row_of(how, path, file, n);
+    return !to->n || !p->said || p->said(file, n, to, err);
+}
+
 bool gp_picfile_encode(const gp_picfile_how *how, const void *frame, const gp_type *type, gp_growbuf *out,
                        char err[GP_WHY])
 {

@@ -149,19 +149,33 @@ static void put_chunk(gp_growbuf *out, const char *name, const unsigned char *da
     out->n += CHUNK + n;
 }
 
-static bool put_file(const writing *w, const gp_type *t, gp_growbuf *out)
+/* Each number is a chunk tEXt: its name, a NUL, its text. */
+static void put_numbers(gp_growbuf *out, const gp_said *s)
+{
+    for (int i = 0; s && i < s->n; i++) {
+        char text[GP_META_NAME + 1 + GP_SAID_NUMBER];
+        size_t n = (size_t)(stpcpy(text, s->key[i]) - text) + 1;
+        n += s->has & 1u << i ? (size_t)gp_said_spell(s, i, text + n) : 0;
+        if (s->has & 1u << i)
+            put_chunk(out, "tEXt", (unsigned char *)text, n);
+    }
+}
+
+static bool put_file(const writing *w, const gp_type *t, const gp_said *said, gp_growbuf *out)
 {
     static const unsigned char color[5] = { 0, GP_PNG_GRAY, GP_PNG_GRAY | GP_PNG_ALPHA, GP_PNG_RGB,
                                             GP_PNG_RGB | GP_PNG_ALPHA };
     unsigned char head[13] = { [8] = w->swap ? 16 : 8, [9] = color[t->ndim == 3 ? t->dim[2] : 1] };
     put_number(head, (uint32_t)t->dim[1]);
     put_number(head + 4, (uint32_t)t->dim[0]);
-    size_t chunks = w->npacked / INT32_MAX + 1;
-    if (!gp_growbuf_need(out, out->n + GP_PNG_FIRST + CHUNK + sizeof head + chunks * CHUNK + w->npacked + CHUNK))
+    size_t chunks = w->npacked / INT32_MAX + 1, numbers = said ? (size_t)said->n * (CHUNK + GP_META_NAME + 1 + GP_SAID_NUMBER) : 0;
+    if (!gp_growbuf_need(out, out->n + GP_PNG_FIRST + CHUNK + sizeof head + numbers + chunks * CHUNK + w->npacked
+                              + CHUNK))
         return false;
     memcpy(out->data + out->n, begin, GP_PNG_FIRST);
     out->n += GP_PNG_FIRST;
     put_chunk(out, "IHDR", head, sizeof head);
+    put_numbers(out, said);
     for (size_t at = 0; at < w->npacked; at += INT32_MAX)
         put_chunk(out, "IDAT", w->packed + at, w->npacked - at < INT32_MAX ? w->npacked - at : INT32_MAX);
     put_chunk(out, "IEND", NULL, 0);
@@ -181,7 +195,7 @@ static bool png_encode(const void *frame, const gp_type *type, const gp_picfile_
         w.work = memory + lines, w.row[0] = w.work + n, w.row[1] = w.row[0] + n, w.packed = w.row[1] + n;
         memset(w.row[0], 0, n);
         filter_lines(&w, frame, how->compression > 0);
-        ok = pack_as(&w, how->compression, room) && put_file(&w, type, out);
+        ok = pack_as(&w, how->compression, room) && put_file(&w, type, how->said, out);
     }
     free(memory);
     return ok || gp_why(err, "cannot be encoded: " GP_WHY_MEMORY);
@@ -189,6 +203,6 @@ static bool png_encode(const void *frame, const gp_type *type, const gp_picfile_
 
 const gp_picfile gp_png = {
     .name = "PNG", .suffix = { ".png" }, .magic = { "\x89PNG\r\n\x1a\n" }, .options = { "compression" },
-    .head = png_head, .decode = gp_png_decode, .why_not = png_why_not, .encode = png_encode,
+    .head = png_head, .decode = gp_png_decode, .said = gp_png_said, .why_not = png_why_not, .encode = png_encode,
     .decode_ns = 3, .encode_ns = { 1, 7, 9, 10, 15, 19, 26, 50, 63, 90 },
 };

@@ -128,6 +128,26 @@ static bool walk(reader *r)
     return r->ncolors || r->head.color != GP_PNG_PALETTE || broken(r, "it has no palette");
 }
 
+/* Of several with one name the last counts. */
+bool gp_png_said(const void *file, size_t n, gp_said *to, char err[GP_WHY])
+{
+    reader r = { .file = file, .n = n, .at = GP_PNG_FIRST, .err = err };
+    chunk c;
+    do {
+        if (!next_chunk(&r, &c))
+            return false;
+        const unsigned char *end = strcmp(c.name, "tEXt") ? NULL : memchr(c.data, 0, c.n);
+        int i = end ? gp_said_find(to, (const char *)c.data, (size_t)(end - c.data)) : -1;
+        if (i < 0)
+            continue;
+        if (libdeflate_crc32(0, c.data - 4, c.n + 4) != gp_png_number(c.data + c.n))
+            return broken(&r, "the checksum of the chunk tEXt with '%s' is wrong", to->key[i]);
+        if (!gp_said_take(to, i, (const char *)end + 1, c.n - (size_t)(end + 1 - c.data), err))
+            return false;
+    } while (strcmp(c.name, "IEND"));
+    return true;
+}
+
 /* ---- lines ----------------------------------------------------------- */
 
 /* Pixels x0, x0 + dx, ... of rows y0, y0 + dy, ...: all of them, or one of seven parts of an interlaced picture. */

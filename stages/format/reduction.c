@@ -4,7 +4,11 @@
 #include "reduction.h"
 #include "sums.h"
 
-enum { TREE = 4096, PARTIALS = 1 << 16, SHORT = 64, LANES = 32, STEPS = 32, BLOCK = 256 };
+enum {
+    TREE = 4096, PARTIALS = 1 << 16, SHORT = 64, LANES = 32, STEPS = 32, BLOCK = 256, GRID = 1 << 14,
+    LINE_BLOCKS = 512, LINE_STEPS = 8, LINE_ROWS = 16,     /* of all chunks; in a chunk at least; a thread */
+    WIDEST = 8,                                            /* bytes of a partial */
+};
 
 static const char *const names[] = { [GP_SUM] = "sum", [GP_MEAN] = "mean", [GP_MIN] = "min", [GP_MAX] = "max" };
 
@@ -25,6 +29,73 @@ void gp_reduction_type(const gp_reduction *r, const gp_type *in, gp_type *out)
         t.dim[t.ndim++] = 1;
     *out = t;
 }
+
+/* ---- lines ------------------------------------------------------------------- */
+
+bool gp_reduction_is_lines(const gp_reduction *r, int ndim)
+{
+    unsigned set = r->axes, last = 1u << (ndim - 1);
+    for (; last && set & last; last >>= 1)
+        set &= ~last;
+    return !set;
+}
+
+size_t gp_reduction_zero(const gp_reduction *r, const gp_type *in)
+{
+    return gp_reduction_is_lines(r, in->ndim) ? GP_LINE_TICKETS * sizeof(unsigned) : 0;
+}
+
+/* The tickets, then the partials of a GPU, or lanes and partials of a CPU. */
+static size_t line_scratch(void)
+{
+    return GP_LINE_TICKETS * sizeof(unsigned) + (size_t)(4 * GP_LINE_THREADS + GP_LINE_PARTIALS) * WIDEST;
+}
+
+/* Chunks are as many as keep a GPU busy, but not short; several of a line only if its threads are a whole block, so
+ * there are at most LINE_BLOCKS such lines, and LINE_BLOCKS more partials than lines. */
+static gp_lines lines_of(const gp_dcall *c, const gp_reduction *r, const gp_type *t, const gp_view *out)
+{
+    gp_lines l = { .to = out->data, .to_next = out->stride, .tickets = c->scratch, .scratch_next = c->scratch_stride,
+                   .partials = (char *)c->scratch + GP_LINE_TICKETS * sizeof(unsigned),
+                   .outer = 1, .rows = 1, .threads = 1 };
+    for (int d = 0; d < t->ndim; d++)
+        *(r->axes >> d & 1 ? &l.rows : &l.outer) *= (size_t)t->dim[d];
+    while (l.threads < GP_LINE_THREADS && l.threads * LINE_ROWS <= l.rows)
+        l.threads *= 2;
+    size_t lanes = 4 * l.threads, each = (size_t)4 * GP_LINE_THREADS * LINE_BLOCKS;
+    l.steps = (l.rows * l.outer + each - 1) / each;
+    if (l.steps < LINE_STEPS)
+        l.steps = LINE_STEPS;
+    l.chunks = (l.rows + lanes * l.steps - 1) / (lanes * l.steps);
+    l.count = r->op == GP_MEAN ? (double)l.rows : 0;
+    return l;
+}
+
+static bool record_lines(gp_dcall *c, const gp_reduction *r, const gp_view *in, const gp_view *out, gp_first_fold *first,
+                         void *arg)
+{
+    gp_fold f = { .lines = lines_of(c, r, &in->type, out) };
+    const gp_lines *l = &f.lines;
+    const gp_dtype t = in->type.dtype;
+    size_t stride = in->stride / gp_dtype_size(t), beside = GP_LINE_THREADS / l->threads;
+    size_t blocks = (l->outer * l->chunks + beside - 1) / beside;
+    int quads = l->outer == 1 || l->rows % 4 == 0;
+    char name[48];
+
+    f.block = (gp_dim3){ l->threads, (unsigned)beside, 1 };
+    f.shared = 4 * GP_LINE_THREADS * gp_dtype_size(gp_reduction_kept(r, t)) + 16;
+    if (gp_rec_on_cpu(c)) {
+        f.block = (gp_dim3){ 1, 1, 1 };
+        blocks = 1;
+    }
+    f.grid = (gp_dim3){ (unsigned)blocks, 1, (unsigned)c->n };
+    if (first)
+        return first(c, &f, arg);
+    snprintf(name, sizeof name, "reduce_lines_%s_%s", names[r->op == GP_MEAN ? GP_SUM : r->op], gp_dtype_name(t));
+    return gp_launch(c, name, f.grid, f.block, f.shared, GP_ARGS(&f.lines, (void *)&in->data, &stride, &quads));
+}
+
+/* ---- other axes --------------------------------------------------------------- */
 
 /* A group of axes. */
 typedef struct group { size_t outer, rows, inner; bool last; } group;
@@ -61,7 +132,7 @@ static size_t half_scratch(const gp_reduction *r, const gp_type *t)
 
 size_t gp_reduction_scratch(const gp_reduction *r, const gp_type *in)
 {
-    return 2 * half_scratch(r, in);
+    return gp_reduction_is_lines(r, in->ndim) ? line_scratch() : 2 * half_scratch(r, in);
 }
 
 /* ---- passes ------------------------------------------------------------------ */
@@ -86,7 +157,8 @@ static void is_written(work *w)
 static bool fold(gp_dcall *c, work *w, group *g, gp_first_fold *first, void *arg)
 {
     size_t results = g->outer * g->inner;
-    gp_fold f = { w->free, w->partials, g->outer, g->rows, g->inner, 1, g->rows };
+    gp_fold f = { .to = w->free, .stride = w->partials, .outer = g->outer, .rows = g->rows, .inner = g->inner, .lanes = 1,
+                  .steps = g->rows, .block = { BLOCK, 1, 1 } };
     char name[48];
 
     if (g->rows > SHORT && results < PARTIALS) {
@@ -96,11 +168,13 @@ static bool fold(gp_dcall *c, work *w, group *g, gp_first_fold *first, void *arg
             f.steps = STEPS;
     }
     size_t partials = (g->rows + f.lanes * f.steps - 1) / (f.lanes * f.steps) * f.lanes;
+    size_t blocks = (results * partials + BLOCK - 1) / BLOCK;
+    f.grid = (gp_dim3){ (unsigned)(blocks < GRID ? blocks : GRID), 1, (unsigned)c->n };
     snprintf(name, sizeof name, "reduce_fold_%s_%s", w->op, gp_dtype_name(w->dtype));
-    if (first ? !first(c, &f, results * partials, arg)
-              : !gp_launch_map(c, name, (int64_t)(results * partials),
-                               GP_ARGS(&f.to, &f.stride, (void *)&w->data, &w->stride, &f.outer, &f.rows, &f.inner,
-                                       &f.lanes, &f.steps)))
+    if (first ? !first(c, &f, arg)
+              : !gp_launch(c, name, f.grid, f.block, 0,
+                           GP_ARGS(&f.to, &f.stride, (void *)&w->data, &w->stride, &f.outer, &f.rows, &f.inner,
+                                   &f.lanes, &f.steps)))
         return false;
     g->rows = partials;
     is_written(w);
@@ -132,6 +206,8 @@ bool gp_reduction_record(gp_dcall *c, const gp_reduction *r, const gp_view *in, 
                          void *arg)
 {
     const gp_type *t = &in->type;
+    if (gp_reduction_is_lines(r, t->ndim))
+        return record_lines(c, r, in, out, first, arg);
     gp_dtype kept = gp_reduction_kept(r, t->dtype);
     work w = { .data = in->data, .dtype = t->dtype, .stride = gp_stride(in), .kept = kept,
                .partials = c->scratch_stride / gp_dtype_size(kept), .free = c->scratch,

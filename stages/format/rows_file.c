@@ -8,6 +8,7 @@
 static const gp_rowsfile *const table[] = { &gp_wav, &gp_flac, &gp_ogg, &gp_aiff, &gp_csv, &gp_tsv, &gp_jsonl, &gp_npz,
                                            &gp_tiff, &gp_y4m_video };
 enum { ROWS = sizeof table / sizeof *table };
+_Static_assert(GP_ROWS + ROWS == GP_WHOLE, "whole files follow the table");
 
 const gp_rowsfile *gp_rowsfile_of(gp_filetype as)
 {
@@ -106,6 +107,13 @@ bool gp_rowsfile_read(gp_rows *f, gp_rows_own *w, int64_t first, int64_t n, void
         gp_rowsfile_leave(w);
     w->as = f->as, w->serial = f->serial;
     return f->as->read(f, &w->own, first, n, to, err);
+}
+
+bool gp_rowsfile_said(gp_rows *f, int64_t row, gp_said *to, char err[GP_WHY])
+{
+    if (f->said.has)
+        *to = f->said;
+    return !to->n || !f->as->said || f->as->said(f, row, to, err);
 }
 
 void gp_rowsfile_leave(gp_rows_own *w)

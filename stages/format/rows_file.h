@@ -7,6 +7,7 @@
 #define GP_ROWS_FILE_H
 
 #include "cut.h"
+#include "said.h"
 
 /* What options say of such files. */
 typedef struct gp_rowsfile_how {
@@ -18,6 +19,7 @@ typedef struct gp_rowsfile_how {
     int compression;           /* 0 to 9 */
     bool alone;                /* of a writer: there is one frame */
     int64_t narrow;            /* bytes of a file in which places have 32 bits; 0: 4 GiB */
+    const char *const *key; int nkeys; /* of a reader: the names of numbers that the pipeline lists */
     const struct gp_y4m *video;        /* of a writer of .y4m: what its header says */
 } gp_rowsfile_how;
 
@@ -29,6 +31,7 @@ typedef struct gp_rows {
     gp_type whole;             /* of all rows */
     uint64_t serial;           /* of its opening */
     bool in_order;             /* rows can be read one after the other only, and by one at a time */
+    gp_said said;              /* the numbers that the file says of all rows */
 } gp_rows;
 
 /* What a worker keeps from read to read. Zeroed before first use. */
@@ -39,7 +42,10 @@ typedef struct gp_rows_own {
 } gp_rows_own;
 
 /* A file that is written: the first member of a format's own struct. 1 thread. */
-typedef struct gp_rows_out { const gp_rowsfile *as; } gp_rows_out;
+typedef struct gp_rows_out {
+    const gp_rowsfile *as;
+    const gp_said *said;       /* the numbers of the frame whose rows are added next, for those that can; or NULL */
+} gp_rows_out;
 
 /* The beginning of a file: the first n of its `size` bytes. */
 typedef struct gp_rows_head {
@@ -68,6 +74,8 @@ struct gp_rowsfile {
     /* Reads `n` rows, which are there by `whole`. Any thread, each with an `*own` of its own, NULL at first; of a file
      * in order one thread at a time, each row once. */
     bool (*read)(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
+    /* Notes the numbers that the file says of one row alone. Any thread. NULL: there are none. */
+    bool (*said)(gp_rows *f, int64_t row, gp_said *to, char err[GP_WHY]);
     void (*leave)(void *own);          /* the file may be closed by now */
     void (*close)(gp_rows *f);
 
@@ -111,6 +119,8 @@ bool gp_rowsfile_one(gp_type *whole, const gp_rowsfile *as, int ndim, char err[G
 /* As gp_type_text; "rows of f32 [2]" where it is not known how many there are. */
 char *gp_rowsfile_text(const gp_type *whole, char buf[128]);
 bool gp_rowsfile_read(gp_rows *f, gp_rows_own *w, int64_t first, int64_t n, void *to, char err[GP_WHY]);
+/* The numbers that it says of a row. */
+bool gp_rowsfile_said(gp_rows *f, int64_t row, gp_said *to, char err[GP_WHY]);
 void gp_rowsfile_leave(gp_rows_own *w);
 void gp_rowsfile_close(gp_rows *f);
 

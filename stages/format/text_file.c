@@ -237,6 +237,7 @@ static bool find_rows(layout *l, lines *s, char err[GP_WHY])
 
 /* ---- numbers ---------------------------------------------------------- */
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;
 
 static void make_locale(void)
@@ -370,7 +371,6 @@ static void text_close(gp_rows *f)
 
 static gp_rows *open_text(bool json, int fd, gp_dtype dtype, char err[GP_WHY])
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     lines s = { .fd = fd, .now = { 0, 1 } };
     text *t = calloc(1, sizeof *t);
     if (!t) {
@@ -464,6 +464,18 @@ static int put_float(char *to, double x, bool single, bool json)
         if (!isdigit((unsigned char)*p) && !strchr("+-e", *p))
             *p = '.';
     return n;
+}
+
+int gp_text_spell(char to[GP_SAID_NUMBER], double x)
+{
+    return put_float(to, x, false, true);
+}
+
+bool gp_text_number(const char *s, double *x)
+{
+    bool fits;
+    pthread_once(&once, make_locale);
+    return *s && to_double(s, s + strlen(s), false, x, &fits) && isfinite(*x);
 }
 
 static int put_element(char *to, const char *from, gp_dtype t, bool json)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "tiff_file.h"
 
-enum { HEADER = 16, ENTRIES = 13, STRIP = 1 << 18, SHORT = 3, LONG = 4, LONG8 = 16 };
+enum { HEADER = 16, ENTRIES = 14, STRIP = 1 << 18, ASCII = 2, SHORT = 3, LONG = 4, LONG8 = 16 };
 
 typedef struct pages_out {
     gp_rows_out out;
@@ -27,6 +27,8 @@ typedef struct pages_out {
     gp_growbuf data, head, work;       /* of a page: its strips, its directories; a strip before it is compressed */
     uint64_t *strip;           /* bytes of each */
     int64_t rows, nstrips;     /* of a strip; in a page */
+    char text[GP_SAID_JSON];   /* of a page: its numbers, which is its ImageDescription */
+    int64_t ntext;             /* its bytes, with the NUL; 0: there is none */
 } pages_out;
 
 static void put_number(gp_growbuf *to, uint64_t x, int n)
@@ -114,19 +116,19 @@ static bool pack(pages_out *o, const char *from)
 
 /* ---- directories ------------------------------------------------------ */
 
-enum { BITS = 258, STRIPS = 273, STRIP_BYTES = 279 };
+enum { BITS = 258, TEXT = 270, STRIPS = 273, STRIP_BYTES = 279 };
 typedef struct entry { int tag, type; int64_t count; uint64_t value; } entry;      /* the value of each */
 
 static int value_bytes(int type)
 {
-    return type == SHORT ? 2 : type == LONG ? 4 : 8;
+    return type == ASCII ? 1 : type == SHORT ? 2 : type == LONG ? 4 : 8;
 }
 
 /* At most; the next thing behind it lies well, too. */
 static int64_t directory_bytes(const pages_out *o, bool big)
 {
-    int64_t fixed = big ? 8 + 20 * ENTRIES + 8 : 2 + 12 * ENTRIES + 4;
-    return (fixed + 4 * channels(&o->type) + 2 * o->nstrips * (big ? 8 : 4) + 7) / 8 * 8;
+    int64_t always = ENTRIES - !o->ntext, fixed = big ? 8 + 20 * always + 8 : 2 + 12 * always + 4;
+    return (fixed + o->ntext + 4 * channels(&o->type) + 2 * o->nstrips * (big ? 8 : 4) + 7) / 8 * 8;
 }
 
 static void list_entries(const pages_out *o, bool big, entry e[ENTRIES])
@@ -141,6 +143,7 @@ static void list_entries(const pages_out *o, bool big, entry e[ENTRIES])
         { BITS, SHORT, c, 8 * gp_dtype_size(t->dtype) },
         { 259, SHORT, 1, o->compression ? GP_TIFF_DEFLATE : GP_TIFF_NONE },
         { 262, SHORT, 1, c > 2 ? GP_TIFF_RGB : GP_TIFF_BLACK_IS_0 },
+        { TEXT, ASCII, o->ntext, 0 },
         { STRIPS, wide, o->nstrips, 0 },
         { 277, SHORT, 1, (uint64_t)c },
         { 278, LONG, 1, (uint64_t)o->rows },
@@ -155,6 +158,11 @@ static void list_entries(const pages_out *o, bool big, entry e[ENTRIES])
 
 static void put_values(pages_out *o, const entry *e, int64_t data)
 {
+    if (e->tag == TEXT) {
+        memcpy(o->head.data + o->head.n, o->text, (size_t)e->count);
+        o->head.n += (size_t)e->count;
+        return;
+    }
     for (int64_t i = 0; i < e->count; i++) {
         uint64_t x = e->tag == STRIPS ? (uint64_t)data : e->tag == STRIP_BYTES ? o->strip[i] : e->value;
         put_number(&o->head, x, value_bytes(e->type));
@@ -253,7 +261,8 @@ static bool put_page(pages_out *o, const void *strips, int64_t bytes, char err[G
 static bool tiff_append(gp_rows_out *out, const void *frames, int64_t n, char err[GP_WHY])
 {
     pages_out *o = (pages_out *)out;
-    size_t bytes = gp_bytes(&o->type);
+    size_t bytes = gp_bytes(&o->type), text = out->said ? gp_said_json(out->said, o->text) : 0;
+    o->ntext = text ? (int64_t)text + 1 : 0;
     for (const char *p = frames; n > 0; n--, p += bytes) {
         o->data.n = 0;
         if (o->compression && !pack(o, p))
@@ -330,6 +339,7 @@ static const char *tiff_why_not(const gp_type *t, const char *path)
 const gp_rowsfile gp_tiff = {
     .name = "TIFF", .suffix = { ".tif", ".tiff", ".btf" }, .options = { "orientation", "compression" },
     .is_array = true, .pages = true, .decode_ns = 3, .encode_ns = { 0, 7, 9, 10, 15, 19, 26, 50, 63, 90 },
-    .head = gp_tiff_head, .open = gp_tiff_open, .read = gp_tiff_read, .leave = gp_tiff_leave, .close = gp_tiff_close,
+    .head = gp_tiff_head, .open = gp_tiff_open, .read = gp_tiff_read, .said = gp_tiff_said,
+    .leave = gp_tiff_leave, .close = gp_tiff_close,
     .why_not = tiff_why_not, .create = tiff_create, .append = tiff_append, .finish = tiff_finish,
 };

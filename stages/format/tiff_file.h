@@ -77,6 +77,7 @@ bool gp_tiff_find_pages(const gp_tiff_bytes *f, bool keep_orientation, gp_tiff_p
 bool gp_tiff_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY]);
 gp_rows *gp_tiff_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY]);
 bool gp_tiff_read(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
+bool gp_tiff_said(gp_rows *f, int64_t row, gp_said *to, char err[GP_WHY]);
 void gp_tiff_leave(void *own);
 void gp_tiff_close(gp_rows *f);
 

@@ -420,3 +420,28 @@ bool gp_tiff_read(gp_rows *f, void **own, int64_t first, int64_t n, void *to, ch
             return gp_tiff_of_page(i, err);
     return true;
 }
+
+/* What a description says that is JSON. */
+bool gp_tiff_said(gp_rows *f, int64_t row, gp_said *to, char err[GP_WHY])
+{
+    enum { ASCII = 2, MOST = 1 << 14 };
+    const tiff *t = (tiff *)f;
+    gp_tiff_page p;
+    gp_type type = gp_tiff_shown(&t->pages.first, t->keep_orientation);
+    char text[MOST + 1] = "";
+    if (!take_page(t, row, &type, &p, err))
+        return gp_tiff_of_page(row, err);
+    const gp_tiff_field *v = &p.text;
+    size_t n = v->count < MOST ? (size_t)v->count : MOST;
+    if (v->type != ASCII)
+        return true;
+    if (v->inside)
+        memcpy(text, v->here, n);
+    bool there = v->inside || gp_tiff_get(&t->from, v->at, text, n) == (int64_t)n;
+    size_t blank = strspn(text, " \t\r\n");
+    if (!there || (n < v->count && (blank == n || text[blank] == '{')))
+        gp_why(err, "has a description that is cut off, or longer than %d bytes", MOST);
+    else if (gp_said_in_json(to, text, err))
+        return true;
+    return gp_tiff_of_page(row, err);
+}

@@ -28,23 +28,16 @@ static const char *path_of(const gp_reader *r, int file)
     return r->o->nfiles ? r->o->file[file] : r->o->path;
 }
 
-/* Makes the frame as large as the file says, where it may be so. */
-static bool take_shape(const gp_reader *r, gp_view *v, const gp_type *found, char why[GP_WHY])
-{
-    if (!gp_read_fits(found, &r->most, r->o->varies, why))
-        return false;
-    v->type = *found;
-    return true;
-}
-
 /* A raw file is one frame, of as many rows as it has. */
 static bool take_rows(const gp_reader *r, gp_view *v, int64_t size, char why[GP_WHY])
 {
     gp_type found = r->most;
+    if (r->o->whole && !size)
+        return gp_why(why, "is empty");
     gp_type stored = gp_read_stored(r->o, &found);
     int64_t row = (int64_t)gp_bytes(&stored) / found.dim[0], rows = (size - r->o->offset - r->o->skip) / row;
     found.dim[0] = rows > 1 ? rows : 1;
-    return take_shape(r, v, &found, why);
+    return gp_file_take(v, &r->most, r->o->varies, &found, why);
 }
 
 static bool take_header(const gp_reader *r, const gp_growbuf *room, gp_view *v, char why[GP_WHY])
@@ -53,7 +46,7 @@ static bool take_header(const gp_reader *r, const gp_growbuf *room, gp_view *v, 
     size_t data;
     bool fortran;
     return gp_npy_parse((const char *)room->data, room->n, &found, &data, &fortran, why)
-        && take_shape(r, v, &found, why);
+        && gp_file_take(v, &r->most, r->o->varies, &found, why);
 }
 
 /* Of a file that is an array: are its rows those of the first? */
@@ -72,7 +65,7 @@ static bool look_into_rows(const gp_reader *r, gp_piece_file *f, gp_view *v, cha
     f->rows = gp_rowsfile_open(&r->o->rows, r->o->as, f->fd, &v->type, why);
     gp_type found = f->rows ? f->rows->whole : (gp_type){ 0 };
     return f->rows && (!r->o->varies || (gp_rowsfile_one(&found, f->rows->as, r->most.ndim, why)
-                                         && take_shape(r, v, &found, why)))
+                                         && gp_file_take(v, &r->most, r->o->varies, &found, why)))
         && gp_cut_type(&f->cut, &f->rows->whole, &v->type, why) && has_rows_of_first(r, f, &v->type, why);
 }
 
@@ -128,8 +121,9 @@ static bool decode(gp_reader *r, gp_read_worker *w, int file, gp_view *v, char w
         return gp_why(why, "holds %s, the first file %s: for pictures of different sizes declare the largest under "
                       "'buffers', like shape: [\"<=1080\", \"<=1920\", 3]", gp_type_text(&found, have),
                       gp_type_text(&v->type, want));
-    return (!r->o->varies || take_shape(r, v, &found, why))
-        && gp_picfile_decode(as, path_of(r, file), w->room.data, w->room.n, &v->type, v->data, why);
+    return (!r->o->varies || gp_file_take(v, &r->most, r->o->varies, &found, why))
+        && gp_picfile_decode(as, path_of(r, file), w->room.data, w->room.n, &v->type, v->data, why)
+        && gp_picfile_said(as, path_of(r, file), w->room.data, w->room.n, &w->said, why);
 }
 
 /* Rows of the file, of which a frame may be one or several. */
@@ -138,7 +132,8 @@ static bool read_rows(gp_piece_file *f, gp_read_worker *w, int64_t at, int64_t r
     gp_type row = f->rows->whole;
     row.dim[0] = 1;
     int64_t bytes = (int64_t)gp_bytes(&row);
-    if (!gp_rowsfile_read(f->rows, &w->own, at / bytes, rows * f->cut.row_bytes / bytes, v->data, why))
+    if (!gp_rowsfile_read(f->rows, &w->own, at / bytes, rows * f->cut.row_bytes / bytes, v->data, why)
+        || !gp_rowsfile_said(f->rows, at / bytes, &w->said, why))
         return false;
     v->type.dim[0] = rows;
     return true;
@@ -177,7 +172,7 @@ struct place {
 /* Is a file one frame, whatever is in it? */
 static bool is_whole(const gp_read_opts *o)
 {
-    return gp_read_is_pictures(o) || o->same_rows || (o->varies && o->as != GP_RAW);
+    return gp_read_is_pictures(o) || o->same_rows || o->whole || (o->varies && o->as != GP_RAW);
 }
 
 void gp_reader_over(gp_reader *r, uint64_t frame)
@@ -288,6 +283,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     struct place p;
     char why[GP_WHY];
     bool whole = is_whole(r->o), ok;
+    w->said = gp_said_none(c);
     gp_status s = whole ? find_file(r, f->index, &p) : find_piece(r, w, f, &p, why);
     if (s == GP_FAILED)
         return fail(r, c, f, &p, why);
@@ -304,6 +300,7 @@ gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f)
     }
     if (!ok)
         return fail(r, c, f, &p, why);
+    gp_said_give(c, f, &w->said);
     for (uint64_t good = atomic_load(&r->good); good <= p.pass;)
         if (atomic_compare_exchange_weak(&r->good, &good, p.pass + 1))
             break;

@@ -4,6 +4,8 @@
 #include "base/npy.h"
 #include "reader.h"
 
+enum { COPIED_IN_NS = 8 };      /* bytes, from the cache of files, about */
+
 bool gp_read_is_pictures(const gp_read_opts *o)
 {
     return gp_picfile_of(o->as) != NULL;
@@ -84,26 +86,37 @@ static bool list_files(gp_shape *s, gp_read_opts *o, const gp_file **first, bool
  * a glob of any extension, the first file. */
 static bool say_format(gp_shape *s, gp_read_opts *o, const char *name)
 {
-    const char *dot = strrchr(name, '.');
-    bool open = !o->format && !o->command.n && name == o->path && gp_path_is_glob(dot ? dot : name);
-    o->as = o->format ? (gp_filetype)o->format : o->command.n ? GP_RAW : gp_filetype_of(name);
+    o->whole = o->format == GP_WHOLE;
+    o->as = o->whole ? GP_RAW : o->format ? (gp_filetype)o->format : o->command.n ? GP_RAW : gp_filetype_of(name);
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
                                     .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
     o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member,
                                  .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
+    o->rows.nkeys = gp_shape_meta_keys(s, &o->rows.key);
     if (o->varies && gp_read_is_video(o))
         return gp_shape_fail(s, o->from, "the frames of a video are of one size, which is that of '%s': declare no bounds "
                              "('<=')", o->path);
-    if (o->varies & ~1u && o->as == GP_RAW && !open)
-        return gp_shape_fail(s, o->from, "raw data do not say what their shape is: in the shape of what is read from "
-                             "'%s' only the first number may be a bound ('<=')", o->path);
     return o->format || o->command.n || !gp_foreign_extension(name)
         || gp_shape_fail(s, "path", "gpipe reads no %s files; make it .npy or .png, or set "
                          "'format: raw' to read its bytes", gp_foreign_extension(name));
 }
 
+/* What is raw has no shape of its own. The first of many files says what all are. */
+static bool may_vary(gp_shape *s, const gp_read_opts *o, bool many)
+{
+    if (!(o->varies & ~1u) || o->as != GP_RAW)
+        return true;
+    return gp_shape_fail(s, o->from, "raw data do not say what their shape is: in the shape of what is read from '%s' only "
+                         "the first number may be a bound ('<=')%s%s%s", o->path, many ? "; the first of its files, '" : "",
+                         many ? o->file[0] : "", many ? "', says what they are, and is no picture" : "");
+}
+
 static bool raw_only(gp_shape *s, const gp_read_opts *o)
 {
+    static const char *const of_raw[] = { "offset", "skip", "stored", "endian", "tail" };
+    for (size_t i = 0; o->whole && i < sizeof of_raw / sizeof *of_raw; i++)
+        if (!gp_shape_without(s, of_raw[i], "whole files ('format: bytes')"))
+            return false;
     const char *opt = o->offset           ? "offset"
                     : o->skip             ? "skip"
                     : o->stored           ? "stored"
@@ -142,6 +155,9 @@ static bool declared(gp_shape *s, const gp_read_opts *o, const char *path)
 static bool look_at_stream(gp_shape *s, const gp_read_opts *o)
 {
     const gp_type *t = &s->out[0];
+    if (o->whole)
+        return gp_shape_fail(s, o->from, "'%s' is a stream, which does not say where a file ends: 'format: bytes' reads whole "
+                             "files", o->path);
     if (gp_read_is_video(o))
         return (t->dtype && t->ndim)
             || gp_shape_fail(s, o->from, "'%s' says what it is when the run has begun: declare dtype and shape of what is "
@@ -168,16 +184,6 @@ static bool check_command(gp_shape *s, gp_read_opts *o)
     o->path = o->command.v[0];
     o->folder = gp_shape_path(s, &here);
     return ok && o->folder;
-}
-
-bool gp_read_fits(const gp_type *found, const gp_type *most, unsigned varies, char why[GP_WHY])
-{
-    char have[128], want[GP_BOUNDS_TEXT];
-    bool fits = found->dtype == most->dtype && found->ndim == most->ndim;
-    for (int k = 0; fits && k < found->ndim; k++)
-        fits = varies >> k & 1 ? found->dim[k] <= most->dim[k] : found->dim[k] == most->dim[k];
-    return fits || gp_why(why, "holds %s, which does not fit in %s", gp_type_text(found, have),
-                          gp_bounds_text(most, varies, want));
 }
 
 /* Has the file the type that is declared? */
@@ -232,6 +238,25 @@ static bool infer_rows(const gp_read_opts *o, gp_type *t, const gp_type *found, 
                                         gp_rowsfile_text(found, have), gp_type_text(t, want)));
 }
 
+/* Whole files: a frame has as many bytes as its file, and the largest has room, as it is now. */
+static bool look_at_bytes(gp_shape *s, gp_read_opts *o)
+{
+    gp_type *t = &s->out[0];
+    int64_t most = 1;
+    if ((t->dtype && t->dtype != GP_U8) || (t->ndim && (t->ndim != 1 || !(o->varies & 1))))
+        return gp_shape_fail(s, "format", "the bytes of a file are u8, and as many as it has: declare no more than a bound, "
+                             "as in {dtype: u8, shape: [\"<=1000000\"]}");
+    for (int i = 0; !t->ndim && i < o->nfiles; i++) {
+        int64_t size = gp_probe_size(s, o->file[i]);
+        most = size > most ? size : most;
+    }
+    *t = (gp_type){ .dtype = GP_U8, .ndim = 1, .dim = { t->ndim ? t->dim[0] : most } };
+    o->varies = s->varies = 1;
+    s->busy_ns = t->dim[0] / COPIED_IN_NS;
+    s->known.frames = o->loop || (o->frames && o->frames < o->nfiles) ? o->frames : o->nfiles;
+    return true;
+}
+
 /* Where bytes of a file are that are not in its head. */
 typedef struct probed { gp_shape *s; const gp_file *f; } probed;
 
@@ -275,7 +300,7 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
         if (rows && !found.ndim)
             found = *t;                /* which is declared */
         broken = !ok;
-        ok = ok && (o->as == GP_RAW || gp_read_fits(&found, t, o->varies, why));
+        ok = ok && (o->as == GP_RAW || gp_file_fits(&found, t, o->varies, why));
     } else if (o->as == GP_RAW) {
         if (!declared(s, o, f->path))
             return false;
@@ -333,7 +358,7 @@ bool gp_read_shape(gp_shape *s)
     s->endless = (o->loop || o->reopen) && !o->frames;
     s->known.hertz = o->rate;
     if (!list_files(s, o, &first, &many) || (many && o->nfiles && !say_format(s, o, o->file[0]))
-        || !raw_only(s, o))
+        || !may_vary(s, o, many && o->nfiles) || !raw_only(s, o))
         return false;
     s->once = o->live && !spawns;      /* a process can be started again */
     s->by_number = !o->live;
@@ -351,5 +376,5 @@ bool gp_read_shape(gp_shape *s)
                                  o->nfiles ? ": 'reopen' waits for its next writer" : "");
         return look_at_stream(s, o);
     }
-    return !first || first->error || look_inside(s, o, first, many);
+    return !first || first->error || (o->whole ? look_at_bytes(s, o) : look_inside(s, o, first, many));
 }

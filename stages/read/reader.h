@@ -35,9 +35,10 @@ typedef struct gp_read_opts {
     gp_filetype as;
     gp_picfile_how pictures;   /* where `as` is one */
     gp_rowsfile_how rows;      /* where it is a list of rows */
+    bool whole;                /* its bytes, whatever is in them */
     bool live;                 /* a stream: `file` is not a regular file */
     bool same_rows;            /* the frame's shape is that of the first file */
-    unsigned varies;           /* as declared: not 0, then each file is one frame, of its own shape */
+    unsigned varies;           /* as declared, or of whole files: not 0, then each file is one frame, of its own shape */
     const char *const *file;
     int nfiles;
 } gp_read_opts;
@@ -52,6 +53,7 @@ typedef struct gp_read_worker {
     gp_growbuf room;           /* a header, a picture, or what is skipped of a stream */
     gp_piece_file whole;       /* where a file is one frame */
     gp_rows_own own;           /* where files are lists of rows */
+    gp_said said;              /* the numbers that its file says of the frame */
     bool none;                 /* no further frame could be made either */
 } gp_read_worker;
 
@@ -103,8 +105,6 @@ bool gp_read_is_video(const gp_read_opts *o);
 gp_cut_how gp_read_cut(const gp_read_opts *o);
 /* As which type the elements of such frames lie in the file, where an element of pairs has fewer bytes. */
 gp_type gp_read_stored(const gp_read_opts *o, const gp_type *frame);
-/* Is a file's frame one of those that are declared with bounds? */
-bool gp_read_fits(const gp_type *found, const gp_type *most, unsigned varies, char why[GP_WHY]);
 
 /* files.c: makes frame f->index; f->status is the caller's to set. */
 gp_status gp_reader_file(gp_reader *r, gp_call *c, gp_frame *f);

@@ -125,6 +125,16 @@ static bool check_planes(gp_shape *s, gp_write_opts *o, const gp_type *t)
     return gp_y4m_take(&o->video, t, why) || gp_shape_fail(s, o->to, "'%s' %s", o->path, why);
 }
 
+/* Does that travel with frames? */
+static bool lists(gp_shape *s, const char *key)
+{
+    const char *const *keys;
+    int n = gp_shape_meta_keys(s, &keys);
+    while (n && strcmp(keys[n - 1], key))
+        n--;
+    return n > 0;
+}
+
 /* Refuses options of other formats than that of the file. */
 static bool check_format(gp_shape *s, gp_write_opts *o)
 {
@@ -140,9 +150,10 @@ static bool check_format(gp_shape *s, gp_write_opts *o)
         ok = ok && (gp_picfile_takes(o->as, options[i].name) || gp_rowsfile_takes(o->as, options[i].name)
                     || gp_shape_without(s, options[i].name, what));
     }
-    if (ok && gp_rowsfile_takes(o->as, "sample_rate") && !o->sample_rate)
+    if (ok && gp_rowsfile_takes(o->as, "sample_rate") && !o->sample_rate && !lists(s, "sample_rate"))
         return gp_shape_fail(s, "path", "'%s' has to say how many rows make a second: set 'sample_rate', for instance "
-                             "to 44100", o->path);
+                             "to 44100; or where frames are from recordings, say 'metadata: [sample_rate]' at the top",
+                             o->path);
     if (ok && gp_write_is_video(o) && !check_video(s, o))
         return false;
     if (ok && gp_write_is_pictures(o) && o->subsampling == GP_Y4M_MONO)

@@ -31,6 +31,27 @@ bool gp_writer_put_header(gp_writer *w, char why[GP_WHY])
     return true;
 }
 
+/* Do its frames say what the header has to? */
+static bool says_rate(const gp_write_opts *o)
+{
+    return gp_rowsfile_takes(o->as, "sample_rate") && !o->sample_rate;
+}
+
+bool gp_writer_rate(const gp_write_opts *o, const gp_said *said, int64_t *rate, char why[GP_WHY])
+{
+    if (!says_rate(o))
+        return true;
+    int i = gp_said_find(said, "sample_rate", strlen("sample_rate"));
+    if (i < 0 || !(said->has & 1u << i))
+        return gp_why(why, "cannot be written: the frame's metadata have no 'sample_rate': set the option "
+                      "'sample_rate'");
+    double hz = said->value[i];
+    *rate = hz >= 1 && hz <= 1e9 ? (int64_t)hz : 0;
+    return (*rate && (double)*rate == hz)
+        || gp_why(why, "cannot be written: the frame's 'sample_rate' is %g Hz, and a recording has a whole number of "
+                  "them, from 1 to 1e9", hz);
+}
+
 bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY])
 {
     const gp_write_opts *o = w->o;
@@ -52,7 +73,8 @@ bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY])
     if (refused && sound)
         return gp_why(why, "is not a regular file, which a %s needs: set 'format: raw'",
                       o->pages ? "TIFF" : "recording");
-    if (ok && sound && !(w->rows = gp_rowsfile_of(o->as)->create(w->worker[0].file.fd, &o->rows, frame, path, why)))
+    if (ok && sound && !says_rate(o)
+        && !(w->rows = gp_rowsfile_of(o->as)->create(w->worker[0].file.fd, &o->rows, frame, path, why)))
         return false;
     if (refused)
         return gp_why(why, "is not a regular file, on which 'live' has no effect");
@@ -82,16 +104,40 @@ static bool put_rows(const gp_writer *w, struct iovec *v, int n, char why[GP_WHY
     return ok;
 }
 
-/* Adds the frames to a recording. */
-static bool append_rows(gp_writer *w, const struct iovec *v, int n, char why[GP_WHY])
+/* The recording, whose header has the sample rate of its first frame; all others have the same. */
+static bool begin_rows(gp_writer *w, const gp_frame *f, const gp_said *said, char why[GP_WHY])
+{
+    gp_rowsfile_how how = w->o->rows;
+    char path[PATH_MAX];
+    if (!gp_writer_rate(w->o, said, &how.sample_rate, why))
+        return false;
+    if (w->rows)
+        return !says_rate(w->o) || how.sample_rate == w->rate
+            || gp_why(why, "cannot be written: the frame has a sample rate of %lld Hz, those before it %lld",
+                      (long long)how.sample_rate, (long long)w->rate);
+    w->rate = how.sample_rate;
+    return gp_path_expand(path, w->o->path, 0, "", why)
+        && (w->rows = gp_rowsfile_of(w->o->as)->create(w->worker[0].file.fd, &how, &f->in[0].type, path, why));
+}
+
+/* Adds the frames to a recording. Those before `*at` are in it, whatever comes. */
+static bool append_rows(gp_writer *w, const gp_call *c, const gp_frame *f, const struct iovec *v, int n, int *at,
+                        char why[GP_WHY])
 {
     gp_type row = w->joined;
     row.dim[0] = 1;
     size_t bytes = gp_bytes(&row);
     w->began = true;
     for (int i = 0; i < n; i++) {
+        *at = i;
         int64_t rows = (int64_t)(v[i].iov_len / bytes);
-        if (!w->rows->as->append(w->rows, v[i].iov_base, rows, why))
+        gp_said said = gp_said_by(c, &f[i]);
+        if (!begin_rows(w, &f[i], &said, why))
+            return false;
+        w->rows->said = &said;
+        bool ok = w->rows->as->append(w->rows, v[i].iov_base, rows, why);
+        w->rows->said = NULL;          /* it lives no longer than the frame's turn */
+        if (!ok)
             return false;
         w->joined.dim[0] += rows;
     }
@@ -161,12 +207,10 @@ static int video_parts(gp_writer *w, const struct iovec *v, int n, struct iovec 
     return k;
 }
 
-/* Adds the frames as the format has them. */
+/* Adds the frames as the format has them, at once. */
 static bool append_frames(gp_writer *w, const gp_frame *f, struct iovec *v, int n, int64_t rows, char why[GP_WHY])
 {
     struct iovec all[2 * GP_WRITE_RUN + 1];
-    if (w->rows)
-        return append_rows(w, v, n, why);
     if (gp_write_is_video(w->o))
         return append(w, all, video_parts(w, v, n, all), rows, why);
     if (gp_write_is_text(w->o))
@@ -249,6 +293,9 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
     }
     if (k < n)
         f[k].status = GP_AGAIN;
+    int at = 0;
+    if (gp_write_is_sound(o))
+        return append_rows(w, c, f, v, k, &at, why) || fail(w, c, &f[at], 1, why);
     return append_frames(w, f, v, k, rows, why) || fail(w, c, f, k, why);
 }
 
@@ -302,6 +349,10 @@ bool gp_writer_finish(gp_call *c)
         if (!append(w, &v, 1, 0, why))
             return fail(w, c, NULL, 0, why);
         w->nbegin = 0;
+    }
+    if (s == GP_OK && !rows && gp_write_is_sound(o)) {
+        gp_why(why, "cannot be written: there was no frame that says its sample rate");
+        return fail(w, c, NULL, 0, why);
     }
     if (s != GP_OK || (rows && !rows->as->finish(rows, why)) || !gp_outfile_check(f, w->size, why)
         || !gp_outfile_commit(f, why))

@@ -53,17 +53,20 @@ static bool name_file(gp_writer *w, const gp_frame *f, char path[PATH_MAX],
 }
 
 /* A recording, or a page, of one frame. */
-static bool put_recording(const gp_writer *w, const gp_write_worker *d, const gp_view *in, const char *path,
-                          char why[GP_WHY])
+static bool put_recording(const gp_writer *w, const gp_write_worker *d, const gp_view *in, const gp_said *said,
+                          const char *path, char why[GP_WHY])
 {
     char later[GP_WHY];
     const gp_rowsfile *as = gp_rowsfile_of(w->o->as);
     if (d->file.in_place)
         return gp_why(why, "is not a regular file, which a %s needs: set 'format: raw'",
                       w->o->pages ? "TIFF" : "recording");
-    gp_rows_out *out = as->create(d->file.fd, &w->o->rows, &in->type, path, why);
+    gp_rowsfile_how how = w->o->rows;
+    gp_rows_out *out = gp_writer_rate(w->o, said, &how.sample_rate, why)
+                     ? as->create(d->file.fd, &how, &in->type, path, why) : NULL;
     if (!out)
         return false;
+    out->said = said;
     if (as->append(out, in->data, w->o->pages ? 1 : in->type.dim[0], why))
         return as->finish(out, why);
     int error = errno;
@@ -90,8 +93,11 @@ static gp_status put_file(gp_writer *w, gp_call *c, const gp_frame *f, const cha
         memcpy(head, w->begin, w->nbegin);
         v[0].iov_len = (size_t)(stpcpy(head + w->nbegin, gp_rowsfile_of(w->o->as)->before) - head);
     }
+    gp_said said = gp_said_by(c, f);
+    gp_picfile_how pictures = w->o->pictures;
+    pictures.said = &said;
     if (gp_write_is_pictures(w->o)) {
-        if (!gp_picfile_encode(&w->o->pictures, in->data, &in->type, &d->encoded, why))
+        if (!gp_picfile_encode(&pictures, in->data, &in->type, &d->encoded, why))
             return GP_FAILED;
         v[1] = (struct iovec){ d->encoded.data, d->encoded.n };
     }
@@ -106,7 +112,7 @@ static gp_status put_file(gp_writer *w, gp_call *c, const gp_frame *f, const cha
         return GP_DROP;
     d->file.frame = f->index, d->file.number = w->first + f->index;
     gp_status s = gp_writer_reach(c, &d->file, path, why);
-    bool ok = s == GP_OK && (gp_write_is_sound(w->o) ? put_recording(w, d, in, path, why)
+    bool ok = s == GP_OK && (gp_write_is_sound(w->o) ? put_recording(w, d, in, &said, path, why)
                                                      : gp_write_all(d->file.fd, v, 2, why));
     if (s == GP_OK && !(ok && gp_outfile_commit(&d->file, why)))
         s = GP_FAILED;

@@ -60,7 +60,8 @@ typedef struct gp_writer {
     gp_write_worker *worker;
     gp_type joined;            /* what the joined file holds so far */
     size_t head, size;         /* bytes of its header, and of all that is whole */
-    gp_rows_out *rows;         /* of a format that is not plain bytes; NULL: it is */
+    gp_rows_out *rows;         /* of a format that is not plain bytes; NULL: it is, or its first frame says */
+    int64_t rate;              /* ... the sample rate; 0: it is not known yet, or an option says it */
     gp_process *process;       /* that reads what is written, or NULL */
     char begin[GP_Y4M_LINE];   /* of a video: what is to be written before its first frame; */
     size_t nbegin;             /* its bytes; 0: it was */
@@ -92,7 +93,10 @@ bool gp_writer_find_first(gp_writer *w, char why[GP_WHY]);
 /* Writes a frame, and sets its status. False: no further frame could be written either. */
 bool gp_writer_single(gp_writer *w, gp_call *c, gp_frame *f);
 
-/* joined.c: the file for all frames, of which w->joined.dim[0] rows are there. */
+/* joined.c: the sample rate of a recording where no option says it (`*rate` is 0): by its frame's numbers. Of other files
+ * it stays 0. */
+bool gp_writer_rate(const gp_write_opts *o, const gp_said *said, int64_t *rate, char why[GP_WHY]);
+/* The file for all frames, of which w->joined.dim[0] rows are there. */
 bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY]);
 bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n);
 bool gp_writer_finish(gp_call *c);

@@ -17,7 +17,16 @@ static void *decoded(const gp_picfile *format, const gp_picfile_how *how, const 
     return NULL;
 }
 
-/* A frame that was read can be written; one of one channel has an axis less. */
+static gp_said said_by(const gp_picfile *format, const void *file, size_t n)
+{
+    static const char *const keys[] = { "a", "exposure", "time" };
+    gp_said said = { .n = 3, .key = keys };
+    char err[GP_WHY] = "";
+    MUST(!format->said || format->said(file, n, &said, err) || *err);
+    return said;
+}
+
+/* A frame that was read can be written, with its numbers; one of one channel has an axis less. */
 static void and_back(const gp_picfile *format, const gp_picfile_how *how, const char *path, bool exact,
                      const gp_type *type, const void *frame)
 {
@@ -27,6 +36,11 @@ static void and_back(const gp_picfile *format, const gp_picfile_how *how, const 
     MUST(!format->why_not(type, path) && format->encode(frame, type, how, &file, err));
     MUST(format->head(file.data, file.n, how, &again, err) && again.dtype == type->dtype
          && gp_bytes(&again) == gp_bytes(type));
+    gp_said said = said_by(format, file.data, file.n);
+    MUST(!how->said || said.has == how->said->has);
+    for (int i = 0; i < said.n; i++)   /* the last is the time */
+        MUST(!(said.has & 1u << i) || (i == 2 ? said.time_ns == how->said->time_ns
+                                              : !memcmp(&said.value[i], &how->said->value[i], sizeof said.value[i])));
     void *copy = decoded(format, how, file.data, file.n, &again);
     MUST(copy && (!exact || !memcmp(copy, frame, gp_bytes(type))));
     free(copy);
@@ -46,7 +60,11 @@ void fuzz_picture(const gp_picfile *format, const gp_picfile_how *how, const cha
     if (type.dim[0] > BYTES || type.dim[1] > BYTES || gp_bytes(&type) > BYTES)
         return;
     void *frame = decoded(format, how, data, n, &type);
+    gp_picfile_how with = *how;
+    gp_said said = { .n = 0 };
+    if (frame && format->said)
+        said = said_by(format, data, n), with.said = &said;
     if (frame)
-        and_back(format, how, path, exact, &type, frame);
+        and_back(format, &with, path, exact, &type, frame);
     free(frame);
 }

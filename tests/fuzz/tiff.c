@@ -8,6 +8,21 @@
 
 enum { BYTES = 1 << 20 };
 
+/* The numbers of a page, which come back from their text. */
+static void read_numbers(gp_rows *f, int64_t page)
+{
+    static const char *const keys[] = { "a", "exposure", "time" };
+    gp_said said = { .n = 3, .key = keys }, again = said;
+    char err[GP_WHY] = "", text[GP_SAID_JSON];
+    MUST(gp_rowsfile_said(f, page, &said, err) || *err);
+    size_t n = gp_said_json(&said, text);
+    MUST(!n == !said.has && (!n || ((n + 1) % 8 == 0 && gp_said_in_json(&again, text, err))));
+    MUST(said.has == again.has);
+    for (int i = 0; i < 2; i++)
+        MUST(!(said.has & 1u << i) || !memcmp(&said.value[i], &again.value[i], sizeof said.value[i]));
+    MUST(!(said.has & 1u << 2) || said.time_ns == again.time_ns);
+}
+
 /* The last page first; each is the same whenever it is read. */
 static void read_pages(gp_rows *f)
 {
@@ -18,6 +33,7 @@ static void read_pages(gp_rows *f)
     for (int64_t i = f->whole.dim[0]; i--; *err = 0) {
         bool ok = gp_rowsfile_read(f, &own, i, 1, to, err);
         MUST(ok || *err);
+        read_numbers(f, i);
         if (ok && i < 3)
             MUST(gp_rowsfile_read(f, &own, i, 1, again, err) && !memcmp(to, again, page));
     }

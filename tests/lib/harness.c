@@ -344,6 +344,8 @@ static bool launch(gp_rec *r, void *arg)
     if (t->scratch && !r->ops->fill(r, t->scratch, 0xff, t->scratch_stride * m))
         return false;
     bool ok = true;
+    for (unsigned k = 0; ok && t->stage->scratch_zero && k < m; k++)
+        ok = r->ops->fill(r, (char *)t->scratch + k * t->scratch_stride, 0, t->stage->scratch_zero);
     for (int i = nin; ok && i < nin + nout; i++)
         ok = r->ops->fill(r, t->dev_mem[i], 0xa5, t->stride[i] * m);
     ok = ok && t->stage->kind->record(&c);

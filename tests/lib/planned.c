@@ -57,6 +57,12 @@ static bool record(gp_dcall *c)
     return true;
 }
 
+static bool fill_shape(gp_shape *s)
+{
+    s->fills_device = true, s->at_once = 8, s->default_workers = 2, s->does = "a library 1.2";
+    return like_first(s);
+}
+
 static bool table(const gp_table_call *t)
 {
     (void)t;
@@ -82,15 +88,19 @@ static const gp_opt dev_options[] = {
 
 static const gp_kind kinds[] = {
     { GP_KIND("src"), .help = "a source", .out = one, .opts = src_options,
-      .opts_size = sizeof(src_opts), .shape = src_shape, .run = run },
+      .opts_size = sizeof(src_opts), .shape = src_shape, .run = run, .any_shape = true },
     { GP_KIND("host"), .help = "on the host", .in = any, .out = one, .shape = like_first,
       .run = run },
+    { GP_KIND("fill"), .help = "on the host, fills device memory", .in = any, .out = one, .shape = fill_shape, .run = run,
+      .fills_device = true },
     { GP_KIND("dev"), .help = "on the device", .in = any, .out = one, .opts = dev_options,
       .opts_size = sizeof(dev_opts), .shape = dev_shape, .record = record, .table = table },
+    { GP_KIND("box"), .help = "on the device", .in = any, .out = one, .opts = dev_options,
+      .opts_size = sizeof(dev_opts), .shape = dev_shape, .record = record, .table = table, .any_shape = true, .each_shape = true },
     { GP_KIND("two"), .help = "two outputs", .in = any, .out = pair, .shape = like_first,
       .record = record },
     { GP_KIND("flag"), .help = "a number, on the device", .in = any, .out = one, .shape = flag_shape, .record = record },
-    { GP_KIND("sink"), .help = "a sink", .in = any, .shape = like_first, .run = run },
+    { GP_KIND("sink"), .help = "a sink", .in = any, .shape = like_first, .run = run, .any_shape = true },
 };
 
 extern const gp_kind gp_kind_group, gp_kind_split, gp_kind_window, gp_kind_decimate, gp_kind_hold, gp_kind_mix,

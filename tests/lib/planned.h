@@ -3,7 +3,9 @@
  *
  *   src    a host source of u8 [size]               options: size
  *   host   a host stage, any number of inputs; its output is like the first
+ *   fill   the same, whose output is in device memory: two workers, 8 frames at once
  *   dev    the same on the device; options: info, scratch, state, table
+ *   box    as dev, of frames that differ in shape it says that of each
  *   two    a device stage with two outputs
  *   sink   a host stage without outputs
  *   group, split, window, decimate, hold, mix, reduce: as they are        */

@@ -118,9 +118,65 @@ START_TEST(first_whole_frame_comes_late)
 }
 END_TEST
 
+/* Where frames differ in shape and `resize` says that of each, what comes in whole is checked, in the shape that it has. */
+static const struct { const char *first, *second, *msg; int whole; } shaped[] = {
+    { "i % 5", "true", "stage 'a' leaves 120 of the 600 elements of 'out' unwritten in frame 0, such as [0, 0]", 0 },
+    { "i % 5", "true", "stage 'a' leaves 120 of the 600 elements of 'out' unwritten in frame 4, such as [0, 0]", 4 },
+    { "true", "i % 5 != 3", "stage 'b' leaves 14 of the 70 elements of 'out' unwritten in frame 0, such as [0, 3]", 0 },
+    { "true", "true", NULL, 0 },
+    { "true", "true", NULL, 4 },
+};
+
+/* `zero`: a kernel that is not checked. */
+static char *run_shaped(const char *dir, int i, bool zero, pipe_result *r, size_t *n)
+{
+    char text[2000];
+    snprintf(text, sizeof text, "function process(f, x, y)\n  local h = f.index < %d and 9 or 20\n  y.shape = {h, 30}\n"
+             "  for i = 1, 30 * h do y[i] = x[i] end\nend\n", shaped[i].whole);
+    pipe_text(dir, "some.lua", text);
+    snprintf(text, sizeof text, "extern \"C\" __global__ void a(const float *in, float *out, int n)\n{\n"
+             "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n && (%s)) out[i] = in[i] + 1;\n}\n"
+             "extern \"C\" __global__ void b(const float *in, float *out, int n)\n{\n"
+             "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n && (%s)) out[i] = in[i] + 1;\n}\n",
+             shaped[i].first, shaped[i].second);
+    pipe_text(dir, "k.cu", text);
+    snprintf(text, sizeof text, "buffers:\n  x: {dtype: f32, shape: [20, 30]}\n  v: {dtype: f32, shape: [\"<=20\", \"<=30\"]}\n"
+             "  y: {like: v}\n  q: {dtype: f32, shape: [\"<=10\", \"<=10\"]}\nstages:\n  - {use: generate, frames: 9, out: x}\n"
+             "  - {use: lua, script: some.lua, in: x, out: v}\n"
+             "  - {name: a, use: kernel, source: k.cu, entry: a, args: [in, out, {i32: in.size}], zero: %s, out: y}\n"
+             "  - {use: resize, fit: 10}\n"
+             "  - {name: b, use: kernel, source: k.cu, entry: b, args: [in, out, {i32: in.size}], zero: %s, out: q}\n"
+             "  - {use: write, path: \"%%05d.npy\"}\n", zero ? "true" : "false", zero ? "true" : "false");
+    *r = pipe_run(dir, text, on, NULL, (gp_run_options){ .poison = false });
+    return pipe_read(dir, "00008.npy", n);
+}
+
+START_TEST(each_shape)
+{
+    const char *dir = pipe_dir();
+    size_t n = 0, nzero = 0;
+    pipe_result r, as_zero;
+    setenv("XDG_CACHE_HOME", dir, 1);
+    char *made = run_shaped(dir, _i, false, &r, &n);
+    char *same = shaped[_i].msg ? NULL : run_shaped(dir, _i, true, &as_zero, &nzero);
+    pipe_dir_remove(dir);
+    if (shaped[_i].msg) {
+        ck_assert_msg(r.outcome == GP_ERROR, "%d is done: %s", _i, r.errs.e[0].msg);
+        ck_assert_msg(strstr(r.errs.e[0].msg, shaped[_i].msg) != NULL, "%d: %s", _i, r.errs.e[0].msg);
+        ck_assert_ptr_null(made);
+    } else {
+        pipe_no_errors(&r, "each_shape");
+        ck_assert(made && same && n == nzero && !memcmp(made, same, n));
+    }
+    free(made);
+    free(same);
+}
+END_TEST
+
 void unwritten_cases(TCase *tc, const char *device)
 {
     on = device;
     tcase_add_loop_test(tc, first_whole_frame_comes_late, 0, 7);
+    tcase_add_loop_test(tc, each_shape, 0, sizeof shaped / sizeof *shaped);
     tcase_add_loop_test(tc, unwritten, 0, sizeof cases / sizeof *cases);
 }

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Makes the arrays and cases.txt beside it, with NumPy and SciPy:
+"""Makes the arrays and cases.txt beside it, with NumPy, SciPy and Pillow:
 
-    pip install numpy scipy && python3 tests/ref/make_refs.py
+    pip install numpy scipy pillow && python3 tests/ref/make_refs.py
 
 A line of cases.txt: kind | options | inputs | expected | tolerance. The tolerance
 is of the largest expected magnitude; 0 asks for the same bits."""
 import os
 
 import numpy as np
+from PIL import Image
 from scipy import ndimage, signal
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -176,6 +177,18 @@ for op, f in functions.items():
          f(halves.astype(f64), axis=1).astype(np.float16), 1e-3 if op in ("sum", "mean") else 0)
     case("reduce", f"op: {op}, axes: [0]", "doubles_f64", f(doubles, axis=0), 1e-15 if op in ("sum", "mean") else 0)
 
+# lines of several chunks (kernels/lines.h); of a length that four divides, and not
+long = np.random.default_rng(7)
+lines = {"u1": save("long_u1", long.integers(0, 256, (3, 20011), np.uint8)),
+         "f4": save("long_f32", long.normal(0, 3, (4, 5000)).astype(f32))}
+for d, x in lines.items():
+    for op, f in functions.items():
+        for axis in (None, 1):
+            r = np.atleast_1d(f(x.astype(np.int64 if d == "u1" and op != "mean" else f64), axis=axis))
+            r = r.astype(f32 if op == "mean" or d == "f4" else np.int64 if op == "sum" else x.dtype)
+            case("reduce", f"op: {op}" + (f", axes: {axis}" if axis else ""), "long_u1" if d == "u1" else "long_f32", r,
+                 1e-7 if d == "f4" and op in ("sum", "mean") or op == "mean" else 0)
+
 # -- mix: rows are frames; mixes.txt: op | frames | input | expected | tolerance ----
 
 mixes = []
@@ -293,6 +306,96 @@ color_case("", "yuv420", "rgb")
 color_case(", bits: 10", "yuv420", "rgb", bits=10)
 color_case(", bits: 10", "yuv420", "yuv422", bits=10)
 color_case(", bits: 10, matrix: bt2020, range: full", "rgb", "yuv420", "bt2020", False, bits=10)
+
+# -- resize: in f64, by matrices that Pillow agrees with ---------------------------
+
+filters = {"bilinear": Image.BILINEAR, "cubic": Image.BICUBIC, "area": Image.BOX, "nearest": Image.NEAREST}
+
+
+def pillow(x, size, method):
+    return np.array(Image.fromarray(x.astype(f32)).resize(size[::-1], filters[method])).astype(f64)
+
+
+def covered(n, m):
+    """What each of m pixels covers of n: differences of the integral of a step function."""
+    at = np.linspace(0, n, m + 1)
+    whole = np.concatenate([np.zeros((n, 1)), np.cumsum(np.eye(n), 1)], 1)
+    return np.diff([[np.interp(a, np.arange(n + 1), w) for w in whole] for a in at], axis=0) * m / n
+
+
+def resizing(n, m, method, smooth=True):
+    """Each of m pixels, of n."""
+    if n == m:
+        return np.eye(n)
+    if method == "area":
+        w = covered(n, m)
+        assert n % m or np.abs(w - pillow(np.eye(n), (m, n), method)).max() < 1e-6
+        return w
+    if method == "nearest":                    # of two that are as near the later one, which Pillow rounds
+        at, rest = np.divmod((2 * np.arange(m) + 1) * n, 2 * m)
+        w = np.eye(n)[at]
+        assert np.array_equal(w[rest > 0], pillow(np.eye(n), (m, n), method)[rest > 0])
+        return w
+    t = np.abs((np.arange(n) - ((np.arange(m)[:, None] + 0.5) * n / m - 0.5)) / (max(n / m, 1) if smooth else 1))
+    if method == "bilinear":
+        w = np.maximum(0, 1 - t)
+    else:                                      # Keys, as a spline through four points (Catmull and Rom)
+        w = np.select([t < 1, t < 2], [(2 - 5 * t ** 2 + 3 * t ** 3) / 2, (4 - 8 * t + 5 * t ** 2 - t ** 3) / 2])
+    w = w / w.sum(1, keepdims=True)
+    assert not smooth or np.abs(w - pillow(np.eye(n), (m, n), method)).max() < 1e-6
+    return w
+
+
+def resized(x, size, method, smooth=True):
+    down, across = (resizing(n, m, method, smooth) for n, m in zip(x.shape, size))
+    return np.einsum("yh,hw...,xw->yx...", down, x.astype(f64), across)
+
+
+def resize_case(name, x, options, size, method="bilinear", smooth=True):
+    """False: a result lies between two whole numbers, so that f32 may miss the nearest."""
+    r = resized(x, size, method, smooth)
+    if x.dtype.kind in "iu":
+        info = np.iinfo(x.dtype)
+        if method != "nearest" and np.abs(np.abs(r) % 1 - 0.5).min() < (1e-3 if x.dtype.itemsize < 4 else 1e-7):
+            return False
+        r = np.clip(np.rint(r), info.min, info.max)
+    options += (f", method: {method}" if method != "bilinear" else "") + ("" if smooth else ", antialias: false")
+    case("resize", options, name, r.astype(x.dtype),
+         0 if x.dtype.kind in "iu" or method == "nearest" else 1e-3 if x.dtype == np.float16 else 1e-6)
+    return True
+
+
+def resize_new(name, dtype, shape, *how):
+    """With random numbers, but others where that is so."""
+    x = None
+    while x is None or not resize_case(name, x, *how):
+        x = integers(dtype, shape) if np.dtype(dtype).kind in "iu" else rng.normal(0, 9, shape).astype(dtype)
+    save(name, x)
+
+
+for i, method in enumerate(filters):
+    resize_new(f"resize_u8_{i}", np.uint8, (7, 9, 3), "height: 3, width: 5", (3, 5), method)
+    resize_new(f"resize_u16_{i}", np.uint16, (5, 11, 4), "scale: 0.5", (3, 6), method)
+    resize_new(f"resize_i16_{i}", np.int16, (6, 5), "height: 11, width: 16", (11, 16), method)
+    resize_new(f"resize_i8_{i}", np.int8, (8, 4, 2), "height: 2, width: 7", (2, 7), method)
+    resize_new(f"resize_u32_{i}", np.uint32, (5, 6), "height: 2, width: 9", (2, 9), method)
+    resize_new(f"resize_i32_{i}", np.int32, (4, 7, 3), "width: 3", (2, 3), method)
+    for options, size in (("height: 4, width: 5", (4, 5)), ("height: 29, width: 40", (29, 40)), ("height: 1, width: 1", (1, 1)),
+                          ("scale: 1", (13, 17)), ("fit: [7, 8]", (6, 8)), ("fit: 26, enlarge: true", (20, 26)),
+                          ("fit: [20, 30]", (13, 17)), ("height: 13, width: 6", (13, 6)), ("height: 39, width: 17", (39, 17))):
+        resize_case("plane_f32", plane, options, size, method)
+    resize_case("halves_f16", halves, "height: 4, width: 10", (4, 10), method)
+    resize_case("doubles_f64", doubles, "height: 7, width: 13", (7, 13), method)
+    resize_case("thin_f32", thin, "height: 3, width: 4", (3, 4), method)
+    resize_new(f"resize_many_{i}", f32, (5, 4, 7), "height: 3, width: 6", (3, 6), method)
+    resize_new(f"resize_wide_{i}", np.uint8, (2, 3100, 3), "height: 1, width: 2", (1, 2), method)
+    resize_new(f"resize_line_{i}", np.uint8, (1, 3000), "width: 20", (1, 20), method)
+    resize_new(f"resize_one_{i}", np.uint8, (1, 1, 3), "height: 3, width: 2", (3, 2), method)
+for method in ("bilinear", "cubic"):
+    for size in ((5, 6), (20, 9)):
+        resize_case("plane_f32", plane, f"height: {size[0]}, width: {size[1]}", size, method, False)
+case("resize", "height: 4, width: 6", "nan_f32", pillow(nan_plane, (4, 6), "bilinear").astype(f32), 1e-6)
+case("resize", "height: 7, width: 5, method: nearest", "nan_f32", pillow(nan_plane, (7, 5), "nearest").astype(f32))
 
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")

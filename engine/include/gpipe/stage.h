@@ -242,7 +242,7 @@ struct gp_shape {
     bool batched;          /* record() takes several frames at once */
     bool keeps_slots;      /* relies on what it left in a slot (view.fresh) */
     bool frame_info;       /* record() uses gp_dcall.frame */
-    size_t scratch;        /* device bytes per frame, undefined at start */
+    size_t scratch;        /* device bytes per frame, undefined at start; but see scratch_zero */
     size_t state;          /* device bytes carried from frame to frame, zero at
                               first and after a hole (on_hole: reset) */
     size_t table;          /* device bytes that are constant: filled by table() */
@@ -278,6 +278,15 @@ struct gp_shape {
                               at the same place, or another one */
     gp_reduction reduction;        /* of a device kind with one input and one output that `reduces`: how. Then what makes its
                               input element by element can be fused with it */
+    size_t scratch_zero;   /* of the scratch, from its beginning: bytes that are zero when a frame's work begins; it leaves
+                              them so */
+    unsigned varies;       /* of output 0, if no shape of it is declared: a set of axes in which its frames may be shorter */
+    bool fills_device;     /* of a host stage whose kind says so too: its outputs lie in the memory of the device, where that
+                              has its own, and run() writes them by gp_device_do(). No stage on the host may read them. A pause
+                              calls close() and open(): it keeps nothing between frames, and may not be `serial` */
+    int at_once;           /* of such a stage: the most frames that a call of run() takes, with several workers too; 0: 1 */
+    int default_workers;   /* of such a stage: how many it has where the file does not say; 0: 1 */
+    const char *does;      /* how it does its work, for plans: "nvJPEG 13.0, hardware"; or NULL */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -294,6 +303,9 @@ bool gp_shape_missing(gp_shape *s, const char *opt, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Are frames that fail in this stage dropped? Then what is wrong with a single file need not end all. */
 bool gp_shape_drops(const gp_shape *s);
+/* As gp_meta_keys, before a run. At most: keys, bytes of one. */
+enum { GP_META_KEYS = 16, GP_META_NAME = 31 };
+int gp_shape_meta_keys(const gp_shape *s, const char *const **keys);
 /* The place of option `opt`, for later messages. */
 gp_loc gp_shape_loc(gp_shape *s, const char *opt);
 /* Option `opt` as the file spells it; NULL: it does not, or in a partial call. */
@@ -310,6 +322,9 @@ const gp_files *gp_probe_glob(gp_shape *s, const char *pattern);
 /* Bytes of a file that gp_probe_file found to be regular, which its head does not have: up to `n` from offset `at` on.
  * How many there were; -1 with errno. */
 int64_t gp_probe_bytes(gp_shape *s, const gp_file *f, int64_t at, void *to, size_t n);
+
+/* The bytes of a file whose head nobody wants, which is not read then; -1: it is not there, or no regular file. */
+int64_t gp_probe_size(gp_shape *s, const char *path);
 
 /* Says that this stage writes the files that `path` names, with %05d as it stands.
  * Two stages that say so of one path are an error at option `opt`, which names
@@ -335,6 +350,11 @@ const struct gp_expr *gp_shape_program(gp_shape *s, const gp_node *n);
 const char *gp_shape_text(gp_shape *s, const gp_node *n);
 /* The same, as a path relative to the YAML's folder. */
 const char *gp_shape_path(gp_shape *s, const gp_node *n);
+/* The compute capability of the GPU that the pipeline is for (90 is 9.0); 0: the CPU back end. *here: it is one of this
+ * machine, whose libraries may be looked for; else they are taken to be there. */
+int gp_shape_gpu(const gp_shape *s, bool *here);
+/* A stage on the host that reads what this one makes; NULL: there is none. */
+const char *gp_shape_host_reader(const gp_shape *s);
 /* Memory that lives as long as the pipeline, zeroed. */
 void *gp_shape_alloc(gp_shape *s, size_t bytes);
 
@@ -355,7 +375,7 @@ typedef struct gp_open {
     const char *const *in_name, *const *out_name;
     int workers;
     const gp_scope *scope;         /* vars, for gp_eval */
-    gp_dev *dev;                   /* of a device stage; else NULL */
+    gp_dev *dev;                   /* of a device stage, or one that fills device memory; else NULL */
     gp_errs *errs;
     struct gp_filetable *files;    /* the engine's: the files of this run, base/filetable.h */
 } gp_open;
@@ -367,9 +387,9 @@ typedef enum gp_status {
     GP_END,         /* of a source: there is no such frame, nor a later one */
     GP_STOPPED,     /* of a source: gp_wait_* said that the run is stopping; of any
                        stage: gp_cancelled() did, and the frame is not done */
-    GP_AGAIN,       /* of a stage with one worker, never of the first frame of
-                       a call: this frame and those after it are not done yet;
-                       those before it move on, then run() is called again */
+    GP_AGAIN,       /* of a stage with one worker, or that says at_once, never of the
+                       first frame of a call: this frame and those after it are not
+                       done yet; those before it are, then run() is called again */
 } gp_status;
 
 /* One frame in run(). A source sets time_ns (CLOCK_REALTIME at arrival; the
@@ -413,6 +433,19 @@ bool gp_cancelled(const gp_call *c);
 /* True once the run was asked to end before its sources did, as by Ctrl-C: what finish()
  * sees is then a part. */
 bool gp_stopping(const gp_call *c);
+
+/* Numbers that travel with a frame, by the keys that the pipeline lists under `metadata`. For run() of a host stage, of
+ * the frames that it was given: at first they are those of its inputs (of the first, in port order, that has the
+ * key), and what they are when it returns goes with all outputs. On the device none can be seen or set, and outputs
+ * have those of the inputs.
+ *
+ * gp_meta_get: false where the frame has no such number, or the key is not listed. gp_meta_set: a finite number, or
+ * NULL for none; false, with nothing done, where the key is not listed or the number is not finite. gp_meta_keys: how
+ * many keys are listed, and which, in the order of the list; they live as long as the pipeline. `time` is no number:
+ * where it is listed, files keep gp_frame.time_ns. */
+bool gp_meta_get(const gp_call *c, const gp_frame *f, const char *key, double *value);
+bool gp_meta_set(const gp_call *c, const gp_frame *f, const char *key, const double *value);
+int gp_meta_keys(const gp_call *c, const char *const **keys);
 
 /* What a kernel's `frame` argument points to, one per frame of the launch. A
  * frame's infos, one for each stage of the segment that asks (GP_INFOS at most),
@@ -465,6 +498,8 @@ bool gp_fill(gp_dcall *c, void *dst, int byte, size_t bytes);
 /* The CUstream_st to call a library on, NULL on the CPU back end. record() is called once
  * before frame 0 too; then only what is put on this stream runs, on memory of zeros. */
 void *gp_rec_stream(gp_dcall *c);
+/* Is this the CPU back end, where the threads of a grid run one after another? */
+bool gp_rec_on_cpu(const gp_dcall *c);
 
 #define GP_ARGS(...) ((void *const[]){ __VA_ARGS__ }), \
     (int)(sizeof((void *const[]){ __VA_ARGS__ }) / sizeof(void *))
@@ -503,6 +538,19 @@ const gp_kernel *gp_kernel_compile(gp_dev *dev, const gp_source *src, gp_errs *e
 
 /* A kernel of gpipe's own for the device, for gp_launch_kernel; NULL: there is none of this name there. */
 const gp_kernel *gp_kernel_builtin(gp_dev *dev, const char *name);
+
+/* In run() of a stage that fills device memory: `body` queues work as record() does, by launches, copies and fills or with a
+ * library on gp_rec_stream(), for frames that this worker has; that is then waited for. Views are as run() has them, and
+ * d->in, d->out none. False: body() said so, or the device failed, with an error that belongs to no frame. Not to be called
+ * by body(). */
+bool gp_device_do(gp_call *c, bool (*body)(gp_dcall *d, void *arg), void *arg);
+/* In open(), run() and close() of such a stage: calls f with the device as the current one of this thread, for
+ * libraries. False: f was not called, as the device has stopped. */
+bool gp_device_call(gp_dev *dev, void (*f)(void *arg), void *arg);
+
+/* In open() of such a stage, and close(): memory of the device, zeroed, for its own use. NULL after an error. */
+void *gp_device_alloc(gp_dev *dev, size_t bytes, gp_errs *errs);
+void gp_device_free(gp_dev *dev, void *mem, size_t bytes);         /* accepts NULL */
 
 /* For table(): fills `bytes` bytes of host memory at `data`. */
 typedef struct gp_table_call {
@@ -608,6 +656,14 @@ typedef struct gp_kind {
      * same worker, in the order of frames and one at a time, so that each can be given its place in what is written.
      * The stage's lock is held: it must not wait, nor fail. */
     void (*reserve)(gp_call *c, const gp_frame *f);
+
+    /* Device, with any_shape: of frames that differ in shape it makes larger ones of some that are smaller (as of pictures
+     * that are fitted in a box: of high and of wide ones). What shape() then says of an output is a bound for all, and it is
+     * called for each frame, as in a partial call, for those that are as large as can be too. */
+    bool each_shape;
+
+    /* Its shape() may say so of a host stage, see gp_shape. */
+    bool fills_device;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

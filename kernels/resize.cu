@@ -1,0 +1,278 @@
+/* resize.cu - pictures in another size. A pixel of the output is a sum along the row of sums down the columns, each
+ * from the first to the last, however the work is shared: resize_weights_A makes the weights, resize_T adds up, or
+ * resize_y_T and resize_x_T do. resize_nearest_BYTES copies the pixels that lie nearest. */
+#include "map.h"
+#include "resize.h"
+
+/* Computed in f32, or what that does not hold in f64. */
+template <class T> struct sum_of { typedef float type; };
+template <> struct sum_of<uint32_t> { typedef double type; };
+template <> struct sum_of<int32_t> { typedef double type; };
+template <> struct sum_of<double> { typedef double type; };
+
+/* ---- weights ----------------------------------------------------------- */
+
+/* Pixel k lies from k to k + 1 in its picture; so (2 k + 1) out and (2 i + 1) in are two centers in the same unit, and
+ * all but one division of a weight is exact. What the filter reaches, to one side, in that unit: */
+static __device__ __forceinline__ int64_t reach(const resize_axis &a)
+{
+    return (a.method == CUBIC ? 4 : 2) * (int64_t)(a.smooth && a.in > a.out ? a.in : a.out);
+}
+
+static __device__ __forceinline__ resize_span span_of(const resize_axis &a, int64_t i)
+{
+    int64_t in = a.in, out = a.out, center = (2 * i + 1) * in, first, last;
+    if (in == out || a.method == NEAREST)
+        return { (int)(center / (2 * out)), 1 };           /* of two that are as near the later one */
+    if (a.method == AREA) {
+        first = i * in / out, last = ((i + 1) * in - 1) / out;
+    } else {                               /* only those within, where weights are not 0 */
+        int64_t low = center - reach(a) - out, high = center + reach(a) - out;
+        first = low < 0 ? 0 : low / (2 * out) + 1;
+        last = (high + 2 * out - 1) / (2 * out) - 1;
+        last = last < in ? last : in - 1;
+    }
+    return { (int)first, (int)(last - first) + 1 };
+}
+
+/* Up to a factor: the part of output pixel i that k covers; a triangle; the cubic convolution of Keys ("Cubic
+ * convolution interpolation for digital image processing", 1981) with a = -1/2. */
+static __device__ __forceinline__ double weight_of(const resize_axis &a, int64_t i, int64_t k)
+{
+    int64_t in = a.in, out = a.out;
+    if (in == out || a.method == NEAREST)
+        return 1;
+    if (a.method == AREA) {
+        int64_t from = k * out > i * in ? k * out : i * in;
+        int64_t to = (k + 1) * out < (i + 1) * in ? (k + 1) * out : (i + 1) * in;
+        return (double)(to - from);
+    }
+    int64_t far = (2 * k + 1) * out - (2 * i + 1) * in, unit = 2 * (a.smooth && in > out ? in : out);
+    double t = (double)(far < 0 ? -far : far) / (double)unit;
+    if (a.method == BILINEAR)
+        return 1 - t;
+    return t < 1 ? (1.5 * t - 2.5) * t * t + 1 : (((t - 5) * t + 8) * t - 4) * -0.5;
+}
+
+/* With sum 1. */
+template <class A>
+static __device__ __forceinline__ void weigh(const resize_axis &a, int i, resize_span *span, A *weight)
+{
+    resize_span s = span[i] = span_of(a, i);
+    double sum = 0;
+    weight += (size_t)i * a.taps;
+    for (int k = 0; k < s.n; k++)
+        sum += weight_of(a, i, s.first + k);
+    for (int k = 0; k < s.n; k++)
+        weight[k] = (A)(weight_of(a, i, s.first + k) / sum);
+}
+
+/* Rows, then columns; the weights of each are a.taps apart. */
+#define WEIGHTS(name, A)                                                                                              \
+    extern "C" __global__ void resize_weights_##name(resize_span *span, A *weight, resize_axis y, resize_axis x)      \
+    {                                                                                                                 \
+        for (size_t i = first_x(); i < (size_t)y.out + (size_t)x.out; i += step_x())                                  \
+            if (i < (size_t)y.out)                                                                                    \
+                weigh(y, (int)i, span, weight);                                                                       \
+            else                                                                                                      \
+                weigh(x, (int)(i - (size_t)y.out), span + y.out, weight + (size_t)y.out * y.taps);                    \
+    }
+WEIGHTS(f32, float) WEIGHTS(f64, double)
+
+/* ---- sums -------------------------------------------------------------- */
+
+template <class A, class T> static __device__ __forceinline__ A get(T x) { return (A)x; }
+template <> __device__ __forceinline__ float get<float, gp_half>(gp_half x) { return gp_from_half(x); }
+
+/* As convert(), but for what it costs on a CPU: below 2^22 the sum with 1.5 * 2^23 is rounded to a whole number. */
+template <class T, class A> static __device__ __forceinline__ T put(A v)
+{
+    if constexpr (real<T>::integer && sizeof(T) <= 2) {
+        const float low = (float)real<T>::min, high = (float)real<T>::max, whole = 12582912.0f;
+        v = v == v ? v : 0;
+        v = v < low ? low : v > high ? high : v;
+        return (T)(int)(v + whole - whole);
+    } else {
+        return convert<T>(v);
+    }
+}
+
+/* w[0] p[0] + w[1] p[width] + ..., n rows, of N neighbours. On a GPU those of aligned quads are loaded at once. */
+template <int N, class A, class T>
+static __device__ __forceinline__ void add_rows(A *sum, const T *p, size_t width, const A *w, int n)
+{
+    struct alignas(N == 4 ? 4 * sizeof(T) : alignof(T)) several { T v[N]; };
+    several x = *(const several *)p;
+    for (int j = 0; j < N; j++)
+        sum[j] = w[0] * get<A>(x.v[j]);
+    for (int k = 1; k < n; k++) {
+        x = *(const several *)(p += width);
+        for (int j = 0; j < N; j++)
+            sum[j] += w[k] * get<A>(x.v[j]);
+    }
+}
+
+/* Columns [from, to) of an output row of sums, by `all` threads of which this is number `me`. */
+template <class A, class T>
+static __device__ __forceinline__ void add_row(A *sum, const T *rows, int from, int to, int width, const A *w, int n,
+                                               int me, int all)
+{
+#ifdef GP_CPU
+    enum { N = 16 };                       /* for its vectors */
+    bool whole = true;
+#else
+    enum { N = 4 };
+    bool whole = width % N == 0;           /* then all quads of the frame are aligned */
+#endif
+    int x = from + N * me;
+    for (; whole && x + N <= to; x += N * all)
+        add_rows<N>(sum + (x - from), rows + x, width, w, n);
+    for (x = (whole ? from + (to - from) / N * N : from) + me; x < to; x += all)
+        add_rows<1>(sum + (x - from), rows + x, width, w, n);
+}
+
+/* The same along a row, of C channels out of `channels`. */
+template <int C, class T, class A>
+static __device__ __forceinline__ void add_pixels(T *dst, const A *src, int channels, const A *w, int n)
+{
+    A sum[C];
+    for (int c = 0; c < C; c++)
+        sum[c] = w[0] * src[c];
+    for (int k = 1; k < n; k++) {
+        src += channels;
+        for (int c = 0; c < C; c++)
+            sum[c] += w[k] * src[c];
+    }
+    for (int c = 0; c < C; c++)
+        dst[c] = put<T>(sum[c]);
+}
+
+/* Pixels [from, to) of an output row, of sums from column `begin` on. */
+template <int C, class T, class A>
+static __device__ __forceinline__ void add_columns(T *dst, const A *sum, int begin, const resize_axis &a, int from,
+                                                   int to, int channels, const resize_span *span, const A *weight,
+                                                   int me, int all)
+{
+    for (int x = from + me; x < to; x += all) {
+        resize_span s = span[x];
+        const A *w = weight + (size_t)x * a.taps, *p = sum + ((size_t)s.first * channels - begin);
+        for (int c = 0; c < channels; c += C)
+            add_pixels<C>(dst + (size_t)x * channels + c, p + c, channels, w, s.n);
+    }
+}
+
+template <class T, class A>
+static __device__ __forceinline__ void add_columns(T *dst, const A *sum, int begin, const resize_axis &a, int from,
+                                                   int to, int channels, const resize_span *span, const A *weight,
+                                                   int me, int all)
+{
+    if (channels == 3)
+        add_columns<3>(dst, sum, begin, a, from, to, channels, span, weight, me, all);
+    else if (channels == 4)
+        add_columns<4>(dst, sum, begin, a, from, to, channels, span, weight, me, all);
+    else
+        add_columns<1>(dst, sum, begin, a, from, to, channels, span, weight, me, all);
+}
+
+/* A block makes `each` pixels of a row, or of several: the sums of rows lie in shared memory. On a CPU one thread of a
+ * block does all, as barriers would cost more than the sums. */
+template <class T, class A>
+static __device__ __forceinline__ void resize(T *dst, const T *src, const resize_axis &ay, const resize_axis &ax,
+                                              int channels, int each, const resize_span *span, const A *weight)
+{
+    GP_SHARED(A, sum);
+#ifdef GP_CPU
+    const int me = 0, all = 1;
+    if (threadIdx.x)
+        return;
+#else
+    const int me = threadIdx.x, all = blockDim.x;
+#endif
+    const resize_span *xspan = span + ay.out;
+    const A *xweight = weight + (size_t)ay.out * ay.taps;
+    const int width = ax.in * channels, parts = (ax.out + each - 1) / each;
+    for (int y = blockIdx.y; y < ay.out; y += gridDim.y)
+        for (int part = blockIdx.x; part < parts; part += gridDim.x) {
+            int from = part * each, to = from + each < ax.out ? from + each : ax.out;
+            int begin = xspan[from].first * channels / 4 * 4, end = (xspan[to - 1].first + xspan[to - 1].n) * channels;
+            add_row(sum, src + (size_t)span[y].first * width, begin, end, width, weight + (size_t)y * ay.taps, span[y].n,
+                    me, all);
+#ifndef GP_CPU
+            __syncthreads();
+#endif
+            add_columns(dst + (size_t)y * ax.out * channels, (const A *)sum, begin, ax, from, to, channels, xspan,
+                        xweight, me, all);
+#ifndef GP_CPU
+            __syncthreads();
+#endif
+        }
+}
+
+/* In one pass over the frame; or, where a pixel is made of more than shared memory has room for, by sums of rows in
+ * scratch memory, and sums of these. The weights are the same for all frames. */
+#define RESIZE(name, T)                                                                                               \
+    extern "C" __global__ void resize_##name(T *dst, size_t dst_stride, const T *src, size_t src_stride,              \
+                                             resize_axis y, resize_axis x, int channels, int each,                    \
+                                             const resize_span *span, const sum_of<T>::type *weight)                  \
+    {                                                                                                                 \
+        dst += blockIdx.z * dst_stride, src += blockIdx.z * src_stride;                                               \
+        resize(dst, src, y, x, channels, each, span, weight);                                                         \
+    }                                                                                                                 \
+    extern "C" __global__ void resize_y_##name(sum_of<T>::type *sums, size_t sums_stride, const T *src,               \
+                                               size_t src_stride, resize_axis a, int width, const resize_span *span,  \
+                                               const sum_of<T>::type *weight)                                         \
+    {                                                                                                                 \
+        int me = (int)first_x(), all = (int)step_x();                                                                 \
+        sums += blockIdx.z * sums_stride, src += blockIdx.z * src_stride;                                             \
+        for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < a.out; y += gridDim.y * blockDim.y)                   \
+            add_row(sums + (size_t)y * width, src + (size_t)span[y].first * width, 0, width, width,                   \
+                    weight + (size_t)y * a.taps, span[y].n, me, all);                                                 \
+    }                                                                                                                 \
+    extern "C" __global__ void resize_x_##name(T *dst, size_t dst_stride, const sum_of<T>::type *sums,                \
+                                               size_t sums_stride, resize_axis a, int rows, int channels,             \
+                                               const resize_span *span, const sum_of<T>::type *weight)                \
+    {                                                                                                                 \
+        int me = (int)first_x(), all = (int)step_x();                                                                 \
+        dst += blockIdx.z * dst_stride, sums += blockIdx.z * sums_stride;                                             \
+        for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < rows; y += gridDim.y * blockDim.y)                    \
+            add_columns(dst + (size_t)y * a.out * channels, sums + (size_t)y * a.in * channels, 0, a, 0, a.out,       \
+                        channels, span, weight, me, all);                                                             \
+    }
+#define TYPES(X)                                                                                       \
+    X(u8, uint8_t) X(i8, int8_t) X(u16, uint16_t) X(i16, int16_t) X(u32, uint32_t) X(i32, int32_t)     \
+    X(f16, gp_half) X(f32, float) X(f64, double)
+TYPES(RESIZE)
+
+/* ---- the nearest ------------------------------------------------------- */
+
+template <int C, class T>
+static __device__ __forceinline__ void pick(T *dst, const T *src, int rows, int cols, int width, int channels,
+                                            const resize_span *span)
+{
+    const resize_span *xspan = span + rows;
+    for (int y = blockIdx.y * blockDim.y + threadIdx.y; y < rows; y += gridDim.y * blockDim.y) {
+        const T *row = src + (size_t)span[y].first * width;
+        T *to = dst + (size_t)y * cols * channels;
+        for (int x = blockIdx.x * blockDim.x + threadIdx.x; x < cols; x += gridDim.x * blockDim.x)
+            for (int c = 0; c < channels; c += C)
+                for (int j = 0; j < C; j++)
+                    to[(size_t)x * channels + c + j] = row[(size_t)xspan[x].first * channels + c + j];
+    }
+}
+
+#define PICK(bytes, T)                                                                                                \
+    extern "C" __global__ void resize_nearest_##bytes(T *dst, size_t dst_stride, const T *src, size_t src_stride,     \
+                                                      int rows, int cols, int width, int channels,                    \
+                                                      const resize_span *span)                                        \
+    {                                                                                                                 \
+        dst += blockIdx.z * dst_stride, src += blockIdx.z * src_stride;                                               \
+        if (channels == 3)                                                                                            \
+            pick<3>(dst, src, rows, cols, width, channels, span);                                                     \
+        else                                                                                                          \
+            pick<1>(dst, src, rows, cols, width, channels, span);                                                     \
+    }
+PICK(1, uint8_t) PICK(2, uint16_t) PICK(4, uint32_t) PICK(8, uint64_t)
+
+#define ENTRY(name, T) GP_K(resize_##name) GP_K(resize_y_##name) GP_K(resize_x_##name)
+GP_KERNELS(TYPES(ENTRY) GP_K(resize_weights_f32) GP_K(resize_weights_f64) GP_K(resize_nearest_1) GP_K(resize_nearest_2)
+           GP_K(resize_nearest_4) GP_K(resize_nearest_8))

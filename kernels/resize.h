@@ -1,0 +1,14 @@
+/* resize.h - what the stage `resize` and its kernels say to each other. */
+#ifndef GP_RESIZE_H
+#define GP_RESIZE_H
+
+enum { BILINEAR, AREA, CUBIC, NEAREST };
+
+/* One axis: pixels there are, pixels to be made; `smooth`: all that a pixel covers counts; `taps`: the most pixels that
+ * one is made of. */
+struct resize_axis { int in, out, method, smooth, taps; };
+
+/* Pixels [first, first + n) of the input are what one of the output is made of. */
+struct resize_span { int first, n; };
+
+#endif

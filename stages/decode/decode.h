@@ -1,0 +1,31 @@
+/* decode.h - what the files of the kind `decode` share. */
+#ifndef GP_DECODE_H
+#define GP_DECODE_H
+
+#include "jpeg_file.h"
+
+enum { GP_DECODER_AUTO, GP_DECODER_CPU, GP_DECODER_CUDA, GP_DECODER_HARDWARE };
+enum { GP_UPRIGHT, GP_AS_STORED };
+enum { GP_DECODE_AT_ONCE = 32 };       /* frames that a worker hands to the GPU */
+
+typedef struct gp_decode_opts {
+    int decoder, orientation;
+    /* found by shape() */
+    gp_loc at;                 /* of `decoder` */
+    int by;                    /* CPU, CUDA or HARDWARE */
+    unsigned varies;           /* of the output */
+    gp_picfile_how how;
+} gp_decode_opts;
+
+/* The CPU decodes a frame's file into `to`, as the type of its output says; the frame gets the file's numbers. */
+bool gp_decode_by_cpu(gp_call *c, gp_frame *f, void *to, char why[GP_WHY]);
+/* Says what is wrong with a frame. */
+void gp_decode_fail(gp_call *c, gp_frame *f, const char *why);
+
+/* cuda.c: pictures that a GPU decodes: open, where *made may be made in part when it fails; close; run(). */
+typedef struct gp_decode_cuda gp_decode_cuda;
+bool gp_decode_cuda_open(const gp_open *o, gp_decode_cuda **made);
+void gp_decode_cuda_close(gp_decode_cuda *d);          /* accepts NULL */
+bool gp_decode_cuda_run(gp_decode_cuda *d, gp_call *c, gp_frame *f, int n);
+
+#endif

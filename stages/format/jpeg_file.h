@@ -1,0 +1,23 @@
+/* jpeg_file.h - what a JPEG file says of itself, for who decodes it without libjpeg. */
+#ifndef GP_JPEG_FILE_H
+#define GP_JPEG_FILE_H
+
+#include "picture_file.h"
+
+/* Where pixel (0, 0) of the picture as stored goes, and how far from it those right of it and
+ * below it, all in pixels. */
+typedef struct gp_jpeg_turn { ptrdiff_t origin, right, down; } gp_jpeg_turn;
+
+typedef struct gp_jpeg_is {
+    gp_type stored, type;      /* as the pixels are stored; as the frame is, see gp_picfile_how.keep_orientation */
+    bool turned;               /* they are to be turned, or mirrored: */
+    gp_jpeg_turn turn;
+    bool huffman;              /* its codes are Huffman's, not arithmetic */
+    bool rgb;                  /* three colours that are not YCbCr, by what libjpeg goes by */
+    bool ends;                 /* it has an end */
+} gp_jpeg_is;
+
+/* Of a whole file; false, with what is wrong with it: it is none that gpipe reads, or cut off. */
+bool gp_jpeg_look(const void *file, size_t n, const gp_picfile_how *how, gp_jpeg_is *is, char err[GP_WHY]);
+
+#endif

@@ -1,0 +1,284 @@
+/* resize.c - pictures in another size, see kernels/resize.cu. Weights are made for each launch, in scratch memory, as
+ * they follow from the exact size of a frame. */
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include "device.h"
+#include "resize.h"
+
+enum { SIDE = 1 << 28, ROW = 1 << 30, BLOCK = 256, SHARED = 1 << 15, SLACK = 4 };
+
+struct opts {
+    int64_t height, width;
+    double scale;
+    gp_ints fit;
+    bool enlarge, antialias;
+    int method;
+};
+
+/* ---- sizes --------------------------------------------------------------- */
+
+static int64_t round_ratio(int64_t n, int64_t times, int64_t by)
+{
+    int64_t r = (2 * n * times + by) / (2 * by);
+    return r > 1 ? r : 1;
+}
+
+static int64_t box(const struct opts *o, int axis)
+{
+    return o->fit.v[o->fit.n == 2 ? axis : 0];
+}
+
+/* Rows and columns that a picture of h rows and w columns gets. */
+static void size_of(const struct opts *o, int64_t h, int64_t w, int64_t to[2])
+{
+    if (o->fit.n) {
+        int64_t high = box(o, 0), wide = box(o, 1);
+        bool inside = h <= high && w <= wide && !o->enlarge, tall = w * high <= h * wide;
+        to[0] = inside ? h : tall ? high : round_ratio(h, wide, w);
+        to[1] = inside ? w : tall ? round_ratio(w, high, h) : wide;
+    } else if (o->scale > 0) {
+        to[0] = (int64_t)fmin(fmax(floor((double)h * o->scale + 0.5), 1), ROW);
+        to[1] = (int64_t)fmin(fmax(floor((double)w * o->scale + 0.5), 1), ROW);
+    } else {
+        to[0] = o->height ? o->height : round_ratio(h, o->width, w);
+        to[1] = o->width ? o->width : round_ratio(w, o->height, h);
+    }
+}
+
+/* Of pictures that differ in size: the largest that there can be in this axis; 0: there is none. */
+static int64_t bound(const struct opts *o, const gp_type *in, unsigned varies, int axis)
+{
+    int64_t to[2], given = axis ? o->width : o->height;
+    size_of(o, in->dim[0], in->dim[1], to);
+    if (o->fit.n)
+        return o->enlarge || box(o, axis) < in->dim[axis] ? box(o, axis) : in->dim[axis];
+    return given || o->scale > 0 || !(varies >> (1 - axis) & 1) ? to[axis] : 0;
+}
+
+/* ---- what comes out ------------------------------------------------------- */
+
+static bool check(gp_shape *s)
+{
+    const struct opts *o = s->opts;
+    bool side = o->height || o->width;
+    const char *last = o->fit.n ? "fit" : "scale";
+    if (!side && !o->fit.n && !(o->scale > 0))
+        return gp_shape_fail(s, NULL, "needs a size: 'height' or 'width' or both, 'scale' or 'fit'");
+    if (side + (o->fit.n > 0) + (o->scale > 0) > 1)
+        return gp_shape_fail(s, last, "'%s' and '%s' both say a size: leave one out", last,
+                             o->height ? "height" : o->width ? "width" : "scale");
+    if (o->fit.n > 2)
+        return gp_shape_fail(s, "fit", "'fit' has %d numbers; give [H, W], or one for both", o->fit.n);
+    return (o->fit.n || gp_shape_without(s, "enlarge", "a size that is given: it is for 'fit'"))
+        && (o->method == BILINEAR || o->method == CUBIC
+            || gp_shape_without(s, "antialias", o->method == AREA ? "'area', which counts all that a pixel covers"
+                                                                  : "'nearest', which takes one pixel"));
+}
+
+static bool in_f64(gp_dtype t)
+{
+    return t == GP_F64 || t == GP_U32 || t == GP_I32;
+}
+
+/* The most input pixels that one of the output is made of. */
+static int64_t taps(const struct opts *o, int64_t in, int64_t out)
+{
+    int64_t reach = (o->method == CUBIC ? 4 : 2) * (in > out && o->antialias ? in : out);
+    if (in == out || o->method == NEAREST)
+        return 1;
+    return o->method == AREA ? (in + out - 1) / out + 1 : (reach + out - 1) / out;
+}
+
+static struct resize_axis axis_of(const struct opts *o, const gp_type *in, const gp_type *out, int k)
+{
+    int64_t from = in->dim[k], to = out->dim[k];
+    return (struct resize_axis){ (int)from, (int)to, o->method, o->antialias, (int)taps(o, from, to) };
+}
+
+static int channels_of(const gp_type *t)
+{
+    return t->ndim == 3 ? (int)t->dim[2] : 1;
+}
+
+/* The most pixels of a row for whose sums there is room in shared memory, in equal parts of the row; 0: too few. */
+static int each_of(const struct resize_axis *a, int channels, size_t size)
+{
+    enum { LEAST = 8 };
+    int64_t columns = (int64_t)(SHARED / size - SLACK) / channels - a->taps - 1, most = columns * a->out / a->in;
+    if (most < LEAST && most < a->out)
+        return 0;
+    int64_t parts = (a->out + most - 1) / most;
+    return (int)((a->out + parts - 1) / parts);
+}
+
+static size_t up(size_t n)
+{
+    return (n + 15) / 16 * 16;
+}
+
+/* Room for the weights of an axis, whatever sizes up to these it has: as many as taps(), rounded up, for each pixel. */
+static size_t room(const struct opts *o, int64_t in, int64_t out)
+{
+    size_t longer = (size_t)(in > out ? in : out);
+    return (o->method == CUBIC ? 4 : 2) * longer + 2 * (size_t)out;
+}
+
+/* For spans, weights and, where one pass may not do, sums of rows. */
+static size_t scratch_of(const struct opts *o, const gp_type *in, const gp_type *out, bool varies)
+{
+    struct resize_axis across = axis_of(o, in, out, 1);
+    size_t size = in_f64(in->dtype) ? 8 : 4, rows = (size_t)out->dim[0], line = (size_t)(gp_count(in) / in->dim[0]);
+    size_t weights = room(o, in->dim[0], out->dim[0]) + room(o, in->dim[1], out->dim[1]);
+    bool sums = o->method != NEAREST && (varies || !each_of(&across, channels_of(in), size));
+    return up(sizeof(struct resize_span) * (rows + (size_t)out->dim[1]))
+         + up(size * weights) + (sums ? size * rows * line : 0);
+}
+
+static bool shape(gp_shape *s)
+{
+    const struct opts *o = s->opts;
+    const gp_type *in = &s->in[0];
+    gp_type *out = &s->out[0];
+    gp_type made = *in, said = *out;
+    unsigned varies = s->in_varies ? s->in_varies[0] & 3 : 0;
+    char text[128];
+
+    if (!gp_shape_image(s, true))
+        return false;
+    size_of(o, in->dim[0], in->dim[1], made.dim);
+    for (int k = 0; varies && k < 2; k++) {
+        made.dim[k] = bound(o, in, varies, k);
+        if (!made.dim[k] && said.ndim != in->ndim)
+            return gp_shape_fail(s, o->height ? "height" : "width", "'%s' alone makes pictures of any %s, as the sizes "
+                                 "of those that come in differ: use 'fit', or declare the largest under 'buffers', with "
+                                 "a shape of [%s%s]",
+                                 o->height ? "height" : "width", k ? "width" : "height",
+                                 k ? "256, \"<=1024\"" : "\"<=1024\", 256", in->ndim == 3 ? ", 3" : "");
+        made.dim[k] = made.dim[k] ? made.dim[k] : said.dim[k];
+    }
+    *out = made;
+    if (made.dim[0] > SIDE || gp_count(&made) / made.dim[0] > ROW)
+        return gp_shape_fail(s, NULL, "a picture has at most %d rows, and %d values in a row, not %s", SIDE, ROW,
+                             gp_type_text(&made, text));
+    for (int k = 0; k < 2; k++)
+        if (taps(o, in->dim[k], made.dim[k]) > INT_MAX)
+            return gp_shape_fail(s, "method", "makes one pixel of at most %d in each axis, and here of %lld: set "
+                                 "'method: area', or 'antialias: false'", INT_MAX,
+                                 (long long)taps(o, in->dim[k], made.dim[k]));
+    s->batched = true;
+    s->scratch = scratch_of(o, in, &made, varies);
+    return true;
+}
+
+/* ---- work ------------------------------------------------------------------ */
+
+/* What the kernels of one call have in common. */
+struct work {
+    gp_dcall *c;
+    struct resize_axis down, across;
+    int channels;
+    size_t xs, ys, size;       /* strides; bytes of a sum */
+    struct resize_span *span;
+    char *weight, *sums;       /* of frame 0 */
+};
+
+static struct work work_of(gp_dcall *c)
+{
+    const gp_view *x = c->in, *y = c->out;
+    struct work w = { .c = c, .down = axis_of(c->opts, &x->type, &y->type, 0),
+                      .across = axis_of(c->opts, &x->type, &y->type, 1), .channels = channels_of(&x->type),
+                      .xs = gp_stride(x), .ys = gp_stride(y), .size = in_f64(x->type.dtype) ? 8 : 4,
+                      .span = c->scratch };
+    size_t rows = (size_t)w.down.out, cols = (size_t)w.across.out;
+    w.weight = (char *)w.span + up(sizeof *w.span * (rows + cols));
+    w.sums = w.weight + up(w.size * (rows * (size_t)w.down.taps + cols * (size_t)w.across.taps));
+    return w;
+}
+
+static bool queue_nearest(struct work *w)
+{
+    const gp_view *x = w->c->in, *y = w->c->out;
+    char kernel[32];
+    int width = w->across.in * w->channels;
+    snprintf(kernel, sizeof kernel, "resize_nearest_%zu", gp_dtype_size(x->type.dtype));
+    return gp_launch_image(w->c, kernel, w->down.out, w->across.out,
+                           GP_ARGS((void *)&y->data, &w->ys, (void *)&x->data, &w->xs, &w->down.out, &w->across.out,
+                                   &width, &w->channels, &w->span));
+}
+
+/* The same for all frames. */
+static bool queue_weights(struct work *w)
+{
+    char kernel[32];
+    gp_dim3 grid = { (unsigned)(w->down.out + w->across.out + BLOCK - 1) / BLOCK, 1, 1 };
+    snprintf(kernel, sizeof kernel, "resize_weights_f%zu", 8 * w->size);
+    return gp_launch(w->c, kernel, grid, (gp_dim3){ BLOCK, 1, 1 }, 0,
+                     GP_ARGS(&w->span, &w->weight, &w->down, &w->across));
+}
+
+static bool queue_one_pass(struct work *w, int each)
+{
+    enum { ROWS = 1 << 14 };
+    const gp_view *x = w->c->in, *y = w->c->out;
+    char kernel[32];
+    gp_dim3 grid = { (unsigned)((w->across.out + each - 1) / each), (unsigned)(w->down.out < ROWS ? w->down.out : ROWS),
+                     (unsigned)w->c->n };
+    snprintf(kernel, sizeof kernel, "resize_%s", gp_dtype_name(x->type.dtype));
+    return gp_launch(w->c, kernel, grid, (gp_dim3){ BLOCK, 1, 1 }, SHARED,
+                     GP_ARGS((void *)&y->data, &w->ys, (void *)&x->data, &w->xs, &w->down, &w->across, &w->channels,
+                             &each, &w->span, &w->weight));
+}
+
+static bool queue_two_passes(struct work *w)
+{
+    const gp_view *x = w->c->in, *y = w->c->out;
+    const char *type = gp_dtype_name(x->type.dtype);
+    struct resize_span *xspan = w->span + w->down.out;
+    char rows[32], columns[32], *xweight = w->weight + w->size * (size_t)w->down.out * (size_t)w->down.taps;
+    int width = w->across.in * w->channels;
+    size_t stride = w->c->scratch_stride / w->size;
+    snprintf(rows, sizeof rows, "resize_y_%s", type);
+    snprintf(columns, sizeof columns, "resize_x_%s", type);
+    return gp_launch_image(w->c, rows, w->down.out, (width + 3) / 4,
+                           GP_ARGS(&w->sums, &stride, (void *)&x->data, &w->xs, &w->down, &width, &w->span, &w->weight))
+        && gp_launch_image(w->c, columns, w->down.out, w->across.out,
+                           GP_ARGS((void *)&y->data, &w->ys, &w->sums, &stride, &w->across, &w->down.out, &w->channels,
+                                   &xspan, &xweight));
+}
+
+static bool record(gp_dcall *c)
+{
+    struct work w = work_of(c);
+    int each = each_of(&w.across, w.channels, w.size);
+    return queue_weights(&w) && (w.down.method == NEAREST ? queue_nearest(&w) : each ? queue_one_pass(&w, each)
+                                 : queue_two_passes(&w));
+}
+
+#define ACCEPT (GP_ACCEPT_REAL & ~GP_ACCEPT(GP_U64) & ~GP_ACCEPT(GP_I64))
+
+static const gp_port in[] = { { "in", ACCEPT, .help = "a picture (H, W) or (H, W, C)" }, { 0 } };
+static const gp_port out[] = { { "out", ACCEPT, .help = "the picture in its new size, of the same type" }, { 0 } };
+
+static const gp_opt options[] = {
+    { GP_INT(struct opts, height), .def = "0", .min = 0, .max = SIDE, .unit = "px",
+      .help = "rows of the output; 0: as many as keep the aspect, rounded to the nearest, halves up" },
+    { GP_INT(struct opts, width), .def = "0", .min = 0, .max = SIDE, .unit = "px", .help = "columns; likewise" },
+    { GP_FLOAT(struct opts, scale), .def = "0", .min = 0, .max = 10000,
+      .help = "of both, in place of them: 0.5 for half, rounded likewise; 0: not said" },
+    { GP_INTS(struct opts, fit), .min = 1, .max = SIDE, .unit = "px",
+      .help = "in place of them: the largest size within [H, W] that keeps the aspect; one number is for both" },
+    { GP_BOOL(struct opts, enlarge), .def = "false", .help = "with 'fit': a picture that is smaller grows" },
+    { GP_ENUM(struct opts, method), .def = "bilinear", .choices = "bilinear|area|cubic|nearest",
+      .help = "weights of a triangle; of the part that is covered; cubic (Keys, a = -0.5); the nearest pixel" },
+    { GP_BOOL(struct opts, antialias), .def = "true",
+      .help = "bilinear, cubic: made smaller, a pixel is made of all that it covers; else of its 2 or 4 neighbours" },
+    { 0 }
+};
+
+const gp_kind gp_kind_resize = {
+    GP_KIND("resize"),
+    .help = "pictures in another size: thumbnails, antialiased",
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
+    .any_shape = true, .each_shape = true, .check = check, .shape = shape, .record = record,
+};

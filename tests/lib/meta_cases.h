@@ -1,0 +1,15 @@
+/* meta_cases.h - tests of numbers that travel with frames, on either back end. */
+#ifndef TEST_META_CASES_H
+#define TEST_META_CASES_H
+
+#include <check.h>
+
+/* Adds them, for `device` ("cpu" or "cuda"): every `every`-th. */
+void meta_cases(TCase *tc, const char *device, int every);
+
+/* Puts the scripts that pipelines of these tests have into a folder. */
+void meta_put_scripts(const char *dir);
+/* Compares a text file with what is due: "1 2 | 3 4" for two lines. */
+void meta_is(const char *dir, const char *name, const char *want, const char *what);
+
+#endif

@@ -1,0 +1,338 @@
+/* test_nvjpeg.c - decoding by nvJPEG without a GPU: a library in its place (nvjpeg_fake.c), which decodes by libjpeg and
+ * refuses, or garbles, what it is told to; what is declared of nvJPEG beside its header, where that is there. */
+#include <check.h>
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "decode.h"
+#include "nvjpeg_library.h"
+#include "nvjpeg_fake.h"
+#include "pipe.h"
+
+Suite *suite_nvjpeg(void);
+
+/* ---- what is declared ------------------------------------------------ */
+
+#if defined __has_include
+#if __has_include(<nvjpeg.h>)
+#include <nvjpeg.h>
+
+_Static_assert((int)NVJPEG_BACKEND_HYBRID == GP_NVJPEG_HYBRID && (int)NVJPEG_BACKEND_GPU_HYBRID == GP_NVJPEG_GPU
+               && (int)NVJPEG_BACKEND_HARDWARE == GP_NVJPEG_HARDWARE && (int)NVJPEG_OUTPUT_Y == GP_NVJPEG_Y
+               && (int)NVJPEG_OUTPUT_RGBI == GP_NVJPEG_RGBI && NVJPEG_STATUS_SUCCESS == 0
+               && NVJPEG_STATUS_ARCH_MISMATCH == 7 && NVJPEG_FLAGS_DEFAULT == 0 && MAJOR_VERSION == 0 && MINOR_VERSION == 1,
+               "numbers");
+_Static_assert(sizeof(nvjpegImage_t) == sizeof(gp_nvjpeg_image)
+               && offsetof(nvjpegImage_t, pitch) == offsetof(gp_nvjpeg_image, pitch) && sizeof(nvjpegStatus_t) == sizeof(int)
+               && sizeof(nvjpegBackend_t) == sizeof(int) && sizeof(nvjpegOutputFormat_t) == sizeof(int), "sizes");
+
+/* Calls that do not compile if the header has other parameters in these places. */
+__attribute__((unused)) static int calls(nvjpegHandle_t h, nvjpegJpegState_t s, nvjpegJpegStream_t p, const unsigned char *file,
+                                         size_t n, const unsigned char *const *files, const size_t *sizes,
+                                         nvjpegImage_t *to, cudaStream_t stream, int *out, unsigned *size)
+{
+    return nvjpegGetProperty(MAJOR_VERSION, out) + nvjpegCreateEx(NVJPEG_BACKEND_HARDWARE, NULL, NULL, 0u, &h)
+         + nvjpegDestroy(h) + nvjpegJpegStateCreate(h, &s) + nvjpegJpegStateDestroy(s) + nvjpegJpegStreamCreate(h, &p)
+         + nvjpegJpegStreamDestroy(p) + nvjpegJpegStreamParseHeader(h, file, n, p)
+         + nvjpegJpegStreamGetFrameDimensions(p, size, size) + nvjpegJpegStreamGetComponentsNum(p, size)
+         + nvjpegDecodeBatchedSupported(h, p, out) + nvjpegDecodeBatchedInitialize(h, s, 1, 1, NVJPEG_OUTPUT_RGBI)
+         + nvjpegDecodeBatched(h, s, files, sizes, to, stream) + nvjpegDecode(h, s, file, n, NVJPEG_OUTPUT_RGBI, to, stream);
+}
+#endif
+#endif
+
+START_TEST(statuses)
+{
+    char buf[24];
+    ck_assert_str_eq(gp_nvjpeg_text(3, buf), "BAD_JPEG");
+    ck_assert_str_eq(gp_nvjpeg_text(10, buf), "INCOMPLETE_BITSTREAM");
+    ck_assert_str_eq(gp_nvjpeg_text(11, buf), "status 11");
+    ck_assert_str_eq(gp_nvjpeg_text(-1, buf), "status -1");
+}
+END_TEST
+
+/* ---- decoding -------------------------------------------------------- */
+
+extern const gp_kind gp_kind_decode;
+static gp_registry *registry;
+static nvjpeg_fake *fake;      /* what the library does, and has done */
+
+/* As the kind `decode` on a machine with a GPU: the memory of the CPU back end will do. */
+static bool shape(gp_shape *s)
+{
+    gp_decode_opts *o = (gp_decode_opts *)s->opts;
+    if (!gp_kind_decode.shape(s))
+        return false;
+    if (s->partial)
+        return true;
+    o->by = o->decoder == GP_DECODER_CPU ? GP_DECODER_CPU : GP_DECODER_HARDWARE;
+    s->fills_device = o->by != GP_DECODER_CPU, s->at_once = GP_DECODE_AT_ONCE, s->default_workers = 2;
+    return true;
+}
+
+static void set_up(void)
+{
+    char path[4096];
+    gp_errs errs = { .n = 0 };
+    gp_kind kind = gp_kind_decode;
+    kind.name = "nvdecode", kind.shape = shape;
+    registry = gp_registry_create();
+    ck_assert(gp_register_builtin(registry, &errs) && gp_register(registry, &kind, &errs));
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 20);
+    ck_assert_int_gt(n, 0);
+    path[n] = 0;
+    strcpy(strrchr(path, '/') + 1, "nvjpeg_fake.so");
+    void *dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);    /* found by its name from now on */
+    ck_assert_msg(dl != NULL, "%s", dlerror());
+    fake = dlsym(dl, "nvjpeg_fake_does");
+    ck_assert_ptr_nonnull(fake);
+    *fake = (nvjpeg_fake){ .version = 13, .bad_status = 3 };
+}
+
+static void tear_down(void)
+{
+    gp_registry_destroy(registry);
+}
+
+static gp_outcome run_yaml(const char *dir, const char *yaml, gp_account *a, gp_errs *errs)
+{
+    char file[600];
+    gp_machine m;
+    const char *set[] = { "device=cpu" };
+    gp_machine_read(&m, false);
+    snprintf(file, sizeof file, "%s/test.yaml", dir);
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &(gp_config){ .registry = registry, .machine = &m, .set = set,
+                                                                        .nset = 1 }, errs);
+    ck_assert_msg(p != NULL, "%s", errs->e[0].msg);
+    gp_outcome outcome = gp_pipeline_run(p, NULL, errs);
+    *a = (gp_account){ .in = 0 };
+    gp_accounts(p, a, 1);
+    a->source = NULL;
+    gp_pipeline_destroy(p);
+    return outcome;
+}
+
+static gp_outcome run(const char *dir, const char *knob, const char *stage, const char *to, gp_account *a,
+                      gp_errs *errs)
+{
+    char yaml[1500], cwd[300];
+    ck_assert_ptr_nonnull(getcwd(cwd, sizeof cwd));
+    snprintf(yaml, sizeof yaml, "%sbuffers: {photo: {shape: [\"<=400\", \"<=400\", 3]}}\nstages:\n"
+             "  - {use: read, path: \"%s/tests/data/jpeg/*.jpg\", format: bytes, out: coded}\n"
+             "  - {use: %s, in: coded, out: photo}\n  - {use: decimate, frames: 1}\n"
+             "  - {use: write, path: \"%s/%%n.npy\", durable: none}\n", knob, cwd, stage, to);
+    return run_yaml(dir, yaml, a, errs);
+}
+
+static const char *const knobs[] = { "", "depth: 1\n", "depth: 5\n", "depth: 90\n" };
+static const char *const stages[] = { "nvdecode, on_error: drop", "nvdecode, on_error: drop, workers: 1",
+                                      "nvdecode, on_error: drop, workers: 3", "nvdecode, on_error: drop, orientation: keep" };
+
+/* The pictures that the library decodes, alone or in batches, and those that the CPU does, are where they belong: all are
+ * as the CPU has them. `garbled`: a batch with this file in it fails. */
+static void compare(const char *dir, const char *knob, const char *stage, const char *garbled)
+{
+    static const char *const names[] = { "rgb420_19x33", "rgb444_1x1", "progressive", "arithmetic", "as_rgb", "orient1", "orient2",
+                                         "orient3", "orient4", "orient5", "orient6", "orient7", "orient8", "restarts", "profile",
+                                         "rgb422_17x3" };
+    gp_account a, b;
+    gp_errs errs = { .n = 0 };
+    char name[100], by_cpu[100];
+    size_t n, m;
+    ck_assert_msg(run(dir, knob, stage, "gpu", &a, &errs) == GP_DONE, "%s%s: %s", knob, stage, errs.n ? errs.e[0].msg : "?");
+    snprintf(by_cpu, sizeof by_cpu, "decode, decoder: cpu, on_error: drop%s", strstr(stage, "keep") ? ", orientation: keep" : "");
+    ck_assert_int_eq(run(dir, "", by_cpu, "cpu", &b, &errs), GP_DONE);
+    ck_assert_msg(a.in == b.in && a.failed == b.failed + (garbled != NULL), "%s%s: %d failed, by the CPU %d", knob, stage,
+                  (int)a.failed, (int)b.failed);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bool gone = garbled && !strcmp(names[i], garbled);
+        snprintf(name, sizeof name, "gpu/%s.npy", names[i]);
+        char *x = pipe_read(dir, name, &n);
+        snprintf(name, sizeof name, "cpu/%s.npy", names[i]);
+        char *y = pipe_read(dir, name, &m);
+        ck_assert_msg(!x == gone && y, "%s%s: %s", knob, stage, names[i]);
+        ck_assert_msg(gone || (n == m && !memcmp(x, y, n)), "%s%s: %s differs", knob, stage, names[i]);
+        free(x), free(y);
+    }
+    if (garbled) {
+        char buf[24];
+        snprintf(name, sizeof name, "'%s' is a JPEG file that nvJPEG does not decode (%s)", garbled,
+                 gp_nvjpeg_text(fake->bad_status, buf));
+        bool said = false;
+        for (int i = 0; i < errs.n; i++)
+            said |= strstr(errs.e[i].msg, name) != NULL;
+        ck_assert_msg(said, "no '%s'", name);
+    }
+}
+
+START_TEST(as_the_cpu_has_them)
+{
+    const char *dir = pipe_dir();
+    compare(dir, knobs[_i % 4], stages[_i / 4], NULL);
+    ck_assert_int_gt(atomic_load(&fake->in_batches), 0);
+    ck_assert_int_gt(atomic_load(&fake->alone), 0);
+    if (_i == 1)
+        ck_assert_int_eq(atomic_load(&fake->most), 1);
+    if (_i == 3)
+        ck_assert_int_gt(atomic_load(&fake->most), 1);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* The library says this of the file, and of a batch with it. */
+static void garble(const char *name, int status)
+{
+    char path[200];
+    size_t n;
+    snprintf(path, sizeof path, "jpeg/%s.jpg", name);
+    char *data = pipe_read("tests/data", path, &n);
+    ck_assert_ptr_nonnull(data);
+    fake->bad = n, fake->bad_status = status;
+    free(data);
+}
+
+/* A batch that fails is done one by one; a file that fails alone is a hole, wherever it is in its batch. */
+START_TEST(batches_that_fail)
+{
+    static const char *const garbled[] = { "orient1", "restarts", "profile" };
+    const char *dir = pipe_dir();
+    garble(garbled[_i % 3], _i % 2 ? 3 : 10);
+    compare(dir, knobs[_i / 3 % 4], stages[_i / 12], garbled[_i % 3]);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* There is less memory than batches need: their files are done one by one. */
+START_TEST(little_memory)
+{
+    const char *dir = pipe_dir();
+    fake->room = _i % 2 + 1;
+    compare(dir, knobs[_i / 2], stages[_i % 4], NULL);
+    ck_assert_int_le(atomic_load(&fake->most), fake->room);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* What is no file's fault, of files in batches or alone, makes no hole: it ends the run. */
+START_TEST(machine_fails)
+{
+    static const struct { int status; const char *name; } cases[] = {
+        { 5, "ALLOCATOR_FAILURE" }, { 6, "EXECUTION_FAILED" }, { 8, "INTERNAL_ERROR" },
+    };
+    const char *dir = pipe_dir();
+    char says[200];
+    gp_account a;
+    gp_errs errs = { .n = 0 };
+    bool said = false;
+    garble(_i % 2 ? "progressive" : "orient1", cases[_i / 2 % 3].status);
+    ck_assert_int_eq(run(dir, knobs[_i / 6], stages[_i % 4], "gpu", &a, &errs), GP_ERROR);
+    snprintf(says, sizeof says, "stage 'nvdecode': nvJPEG failed (%s): lower 'workers' or a depth, or set "
+             "'decoder: cpu'", cases[_i / 2 % 3].name);
+    for (int i = 0; i < errs.n; i++)
+        said |= !strcmp(errs.e[i].msg, says) && errs.e[i].code == GP_E_RESOURCE;
+    ck_assert_msg(said, "%s, not %s", errs.e[0].msg, says);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* But of a file that is wrong, whatever nvJPEG says of it, a hole. */
+START_TEST(wrong_all_the_same)
+{
+    const char *dir = pipe_dir();
+    gp_account a;
+    gp_errs errs = { .n = 0 };
+    size_t n;
+    char *data = pipe_read("tests/data", _i % 2 ? "jpeg/progressive.jpg" : "jpeg/restarts.jpg", &n);
+    ck_assert_ptr_nonnull(data);
+    memcpy(data + n - n / 8, "\xff\xd9", 2);          /* it ends before its last rows */
+    pipe_file(dir, "in.jpg", data, n);
+    free(data);
+    fake->bad = n, fake->bad_status = _i < 2 ? 5 : 8;
+    ck_assert_int_eq(run_yaml(dir, "buffers: {photo: {shape: [\"<=400\", \"<=400\", 3]}}\nstages:\n"
+                              "  - {use: read, path: in.jpg, format: bytes, out: coded, loop: true, frames: 5}\n"
+                              "  - {use: nvdecode, in: coded, out: photo, on_error: drop}\n"
+                              "  - {use: decimate, frames: 1}\n  - {use: discard}\n", &a, &errs), GP_DONE);
+    ck_assert_msg(a.failed == 5 && strstr(errs.e[0].msg, "'in' is a broken JPEG file"), "%s", errs.n ? errs.e[0].msg : "?");
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* A library that finds another size than gpipe would write beyond the picture. */
+START_TEST(two_headers)
+{
+    const char *dir = pipe_dir();
+    gp_account a;
+    gp_errs errs = { .n = 0 };
+    fake->wider = true;
+    ck_assert_int_eq(run(dir, "", "nvdecode", "gpu", &a, &errs), GP_ERROR);
+    ck_assert_msg(errs.n && strstr(errs.e[0].msg, "frame 1: 'as_rgb'") == NULL, "%s", errs.e[0].msg);
+    errs = (gp_errs){ .n = 0 };
+    ck_assert_int_eq(run(dir, "", "nvdecode, on_error: drop", "gpu", &a, &errs), GP_DONE);
+    bool said = false;
+    for (int i = 0; i < errs.n; i++)
+        said |= strstr(errs.e[i].msg, "'rgb420_19x33' is a broken JPEG file: it has two headers") != NULL;
+    ck_assert(said && atomic_load(&fake->in_batches) == 0 && atomic_load(&fake->alone) == 0);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* The numbers of a file that the CPU decodes are its frame's. */
+START_TEST(numbers)
+{
+    const char *dir = pipe_dir();
+    gp_account a;
+    gp_errs errs = { .n = 0 };
+    pipe_text(dir, "mark.lua", "function process(frame, x, y)\n  y:copy(x)\n"
+              "  frame.meta.exposure = 5 + frame.index\nend\n");
+    pipe_text(dir, "same.lua", "function process(frame, x)\n  assert(frame.meta.exposure == 5 + frame.index)\nend\n");
+    ck_assert_int_eq(run_yaml(dir, "metadata: [exposure]\nbuffers: {x: {dtype: u8, shape: [5, 7]}}\nstages:\n"
+                              "  - {use: generate, frames: 9, out: x}\n  - {use: lua, script: mark.lua}\n"
+                              "  - {use: write, path: '%d.png'}\n", &a, &errs), GP_DONE);
+    ck_assert_msg(run_yaml(dir, "metadata: [exposure]\nbuffers: {photo: {shape: [5, 7]}}\nstages:\n"
+                           "  - {use: read, path: '%d.png', format: bytes, out: coded}\n"
+                           "  - {use: nvdecode, in: coded, out: photo}\n  - {use: decimate, frames: 1}\n"
+                           "  - {use: lua, script: same.lua, out: []}\n", &a, &errs) == GP_DONE && a.out == 9, "%s",
+                  errs.n ? errs.e[0].msg : "frames are missing");
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* What opening says. */
+START_TEST(no_decoder)
+{
+    static const struct { int status; const char *says; } cases[] = {
+        { 7, "stage 'nvdecode': nvJPEG finds no JPEG decoder in this GPU (ARCH_MISMATCH): set 'decoder: cuda'" },
+        { 5, "stage 'nvdecode': nvJPEG finds no JPEG decoder in this GPU, or none that this process may use (ALLOCATOR_FAILURE): "
+             "set 'decoder: cuda'" },
+    };
+    const char *dir = pipe_dir();
+    gp_account a;
+    gp_errs errs = { .n = 0 };
+    fake->create_status = cases[_i].status;
+    ck_assert_int_eq(run(dir, "", "nvdecode", "gpu", &a, &errs), GP_ERROR);
+    ck_assert_msg(!strcmp(errs.e[0].msg, cases[_i].says), "%s", errs.e[0].msg);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+Suite *suite_nvjpeg(void)
+{
+    Suite *s = suite_create("nvjpeg");
+    TCase *tc = tcase_create("fake");
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, statuses);
+    tcase_add_loop_test(tc, as_the_cpu_has_them, 0, 16);
+    tcase_add_loop_test(tc, batches_that_fail, 0, 36);
+    tcase_add_loop_test(tc, little_memory, 0, 8);
+    tcase_add_loop_test(tc, machine_fails, 0, 24);
+    tcase_add_loop_test(tc, wrong_all_the_same, 0, 4);
+    tcase_add_test(tc, two_headers);
+    tcase_add_test(tc, numbers);
+    tcase_add_loop_test(tc, no_decoder, 0, 2);
+    suite_add_tcase(s, tc);
+    return s;
+}

@@ -1,0 +1,174 @@
+/* test_resize.c - the kind `resize` in whole pipelines: the sizes that options give, frames of several sizes, with
+ * fewer rows, of one value. What it computes, stage_cases.c compares with Pillow and NumPy. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/outfile.h"
+#include "iotest.h"
+
+Suite *suite_resize(void);
+
+static void has_shape(const char *name, int64_t h, int64_t w, const char *what)
+{
+    char why[GP_WHY];
+    gp_type t;
+    size_t n, data;
+    bool fortran;
+    char *file = pipe_read(io_dir, name, &n);
+    ck_assert_msg(file && gp_npy_parse(file, n, &t, &data, &fortran, why), "no %s: %s", name, what);
+    ck_assert_msg(t.ndim == 2 && t.dim[0] == h && t.dim[1] == w, "%s: [%lld, %lld], not [%lld, %lld]", what,
+                  (long long)t.dim[0], (long long)t.dim[1], (long long)h, (long long)w);
+    free(file);
+}
+
+/* `bound`: what has to be declared where the sizes of frames differ. */
+static const struct { const char *options, *bound; int h, w, high, wide; } sizes[] = {
+    { "height: 4, width: 9", "", 20, 30, 4, 9 },
+    { "height: 10", "[10, '<=50']", 20, 30, 10, 15 },
+    { "width: 10", "['<=50', 10]", 20, 30, 7, 10 },
+    { "width: 3", "['<=50', 3]", 1, 30, 1, 3 },
+    { "height: 3", "[3, '<=50']", 6, 1, 3, 1 },                /* 0.5: up */
+    { "height: 3", "[3, '<=50']", 6, 5, 3, 3 },                /* 2.5: up */
+    { "height: 5, width: 0", "[5, '<=50']", 20, 30, 5, 8 },
+    { "scale: 0.5", "", 20, 30, 10, 15 },
+    { "scale: 0.5", "", 5, 3, 3, 2 },
+    { "scale: 0.01", "", 20, 30, 1, 1 },
+    { "scale: 2", "", 3, 5, 6, 10 },
+    { "fit: [10, 10]", "", 20, 30, 7, 10 },
+    { "fit: 10", "", 30, 20, 10, 7 },
+    { "fit: [10, 30]", "", 20, 30, 10, 15 },
+    { "fit: [20, 30]", "", 20, 30, 20, 30 },
+    { "fit: [200, 100]", "", 20, 30, 20, 30 },
+    { "fit: [19, 100]", "", 20, 30, 19, 29 },                  /* 28.5: up */
+    { "fit: [200, 100], enlarge: true", "", 20, 30, 67, 100 },
+    { "fit: [10, 15], enlarge: true", "", 20, 30, 10, 15 },
+    { "fit: [4, 1000], enlarge: true", "", 1, 1, 4, 4 },
+    { "fit: [9, 9]", "", 1, 30, 1, 9 },
+    { "fit: 1", "", 20, 30, 1, 1 },
+};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+/* Of frames of one size; where sizes may differ, of the largest that there can be, and of a smaller one. */
+START_TEST(size)
+{
+    static const struct { const char *le; int more; } declared[] = { { "", 0 }, { "<=", 0 }, { "<=", 7 } };
+    char yaml[800], made[80] = "", what[100];
+    io_count_npy("in.npy", U8(sizes[_i].h, sizes[_i].w), 0);
+    for (int k = 0; k < 3; k++) {
+        if (k && *sizes[_i].bound)
+            snprintf(made, sizeof made, ", y: {shape: %s}", sizes[_i].bound);
+        snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: u8, shape: ['%s%d', '%s%d']}%s}\nstages:\n"
+                 "  - {use: read, path: in.npy, out: x}\n  - {use: resize, %s, out: y}\n"
+                 "  - {use: write, path: 'out/%%d.npy', if_exists: replace}\n", declared[k].le,
+                 sizes[_i].h + declared[k].more, declared[k].le, sizes[_i].w + declared[k].more, made, sizes[_i].options);
+        ck_assert_uint_eq(io_runs(yaml), 1);
+        has_shape("out/0.npy", sizes[_i].high, sizes[_i].wide, TEXT(what, "%s, run %d", sizes[_i].options, k));
+    }
+}
+END_TEST
+
+/* High and wide frames beside each other, of which the bound of the box is as high and as wide as the box. */
+START_TEST(shapes)
+{
+    static const int in[][2] = { { 40, 60 }, { 40, 10 }, { 7, 60 }, { 3, 4 }, { 40, 40 } };
+    static const int want[][2] = { { 13, 20 }, { 20, 5 }, { 2, 20 }, { 3, 4 }, { 20, 20 } };
+    char name[20];
+    for (int i = 0; i < 5; i++)
+        io_count_npy(TEXT(name, "%d.npy", i), U8(in[i][0], in[i][1]), i);
+    ck_assert_uint_eq(io_runs("depth: 6\nbuffers: {x: {dtype: u8, shape: ['<=40', '<=60']}}\nstages:\n"
+                              "  - {use: read, path: '?.npy', out: x}\n  - {use: resize, fit: 20}\n"
+                              "  - {use: write, path: 'out/%n.npy'}\n"), 5);
+    for (int i = 0; i < 5; i++)
+        has_shape(TEXT(name, "out/%d.npy", i), want[i][0], want[i][1], "fit: 20");
+    io_counts("out/3.npy", U8(3, 4), 3);       /* which fits as it is */
+}
+END_TEST
+
+/* A bound that was declared is kept: a frame that comes out larger is an error, not cut. */
+START_TEST(beyond)
+{
+    io_count_npy("0.npy", U8(20, 30), 0);
+    io_count_npy("1.npy", U8(5, 40), 0);
+    io_fails("buffers: {x: {dtype: u8, shape: ['<=20', '<=40']}, y: {shape: [10, '<=50']}}\nstages:\n"
+             "  - {use: read, path: '?.npy', out: x}\n  - {use: resize, height: 10, out: y}\n"
+             "  - {use: write, path: 'out/%n.npy'}\n", 1, "stage 'resize' makes u8 [10, 80] of a smaller frame, and 'y' is "
+             "u8 [10, <=50], of which frames may be shorter in axis 0 and where it has bounds: leave such frames out before, "
+             "or raise the bounds of 'y' under 'buffers'");
+    io_fails("buffers: {x: {dtype: u8, shape: ['<=20', '<=40']}}\nstages:\n  - {use: read, path: '?.npy', out: x}\n"
+             "  - {use: resize, height: 10, out: y}\n  - {use: discard}\n", 3,
+             "'height' alone makes pictures of any width");
+}
+END_TEST
+
+/* More than 2^31 - 1 pixels for one: the sides are what a picture may have. */
+START_TEST(too_much_smaller)
+{
+    static const struct { const char *shape, *options, *taps; } cases[] = {
+        { "536870912, 1", "height: 1, method: cubic", "2147483648" },
+        { "1, 536870912", "width: 1, method: cubic", "2147483648" },
+        { "1, 1073741824", "height: 1, width: 1", "2147483648" },
+        { "1073741824, 1", "fit: 1, method: cubic", "4294967296" },
+    };
+    char yaml[400], says[200];
+    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: u8, shape: [%s]}}\nstages:\n"
+             "  - {use: generate, frames: 1, out: x}\n  - {use: resize, %s}\n  - {use: discard}\n", cases[_i].shape, cases[_i].options);
+    snprintf(says, sizeof says, "makes one pixel of at most 2147483647 in each axis, and here of %s: set "
+             "'method: area'", cases[_i].taps);
+    io_fails(yaml, 3, says);
+}
+END_TEST
+
+/* The last rows of a raw file are a picture of their own, as long as that is no wider. */
+START_TEST(partial)
+{
+    size_t n;
+    io_count_raw("a.raw", 28 * 8);
+    io_runs("buffers: {x: {dtype: u8, shape: [20, 8]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
+            "  - {use: resize, scale: 0.5}\n  - {use: write, path: b.raw}\n");
+    free(pipe_read(io_dir, "b.raw", &n));
+    ck_assert_uint_eq(n, (10 + 4) * 4);
+    io_fails("buffers: {x: {dtype: u8, shape: [20, 8]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
+             "  - {use: resize, height: 10}\n  - {use: write, path: b.raw}\n", 1,
+             "makes u8 [10, 10] of a smaller frame");
+}
+END_TEST
+
+/* Weights have the sum 1: a picture of one value stays that, the largest too, in any size. */
+START_TEST(flat)
+{
+    static const char *const method[] = { "bilinear", "area", "cubic", "nearest", "bilinear, antialias: false" };
+    static const struct { const char *dtype, *value; } types[] = {
+        { "u8", "255" }, { "u16", "65535" }, { "i8", "-128" },
+    };
+    static const char *const options[] = { "height: 1, width: 1", "scale: 0.37", "height: 300, width: 77", "fit: 13" };
+    char yaml[1000];
+    for (int t = 0; t < 3; t++)
+        for (int k = 0; k < 4; k++) {
+            snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: %s, shape: [113, 217]}}\nstages:\n"
+                     "  - {use: generate, pattern: constant, value: %s, frames: 1, out: x}\n"
+                     "  - {use: resize, %s, method: %s, out: y}\n"
+                     "  - {use: reduce, op: min, in: y, out: low}\n  - {use: reduce, op: max, in: y, out: high}\n"
+                     "  - {use: write, in: low, path: low.csv}\n  - {use: write, in: high, path: high.csv}\n",
+                     types[t].dtype, types[t].value, options[k], method[_i]);
+            io_runs(yaml);
+            char line[20];
+            TEXT(line, "%s\n", types[t].value);
+            io_holds("low.csv", line, strlen(line));
+            io_holds("high.csv", line, strlen(line));
+        }
+}
+END_TEST
+
+Suite *suite_resize(void)
+{
+    Suite *s = suite_create("resize");
+    TCase *c = tcase_create("resize");
+    tcase_add_checked_fixture(c, io_set_up, io_tear_down);
+    tcase_add_loop_test(c, size, 0, SIZES);
+    tcase_add_test(c, shapes);
+    tcase_add_test(c, beyond);
+    tcase_add_loop_test(c, too_much_smaller, 0, 4);
+    tcase_add_test(c, partial);
+    tcase_add_loop_test(c, flat, 0, 5);
+    suite_add_tcase(s, c);
+    return s;
+}
