@@ -1,4 +1,4 @@
-/* text.c - numbers as text: each input as CSV and as JSON lines, of a type that its first byte picks. */
+/* text.c - numbers as text: each input as CSV, TSV and JSON lines, of a type that its first byte picks. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -92,9 +92,11 @@ static void as_one(gp_filetype as, gp_dtype dtype, const char *data, size_t n)
 
 static void one(const char *data, size_t n)
 {
-    static const gp_dtype types[] = { GP_NO_DTYPE, GP_F32, GP_U8, GP_I16, GP_I64, GP_U64 };
+    static const gp_dtype types[] = { GP_NO_DTYPE, GP_F32, GP_U8, GP_I16, GP_I64, GP_U64, GP_I8, GP_U16, GP_U32, GP_I32,
+                                      GP_F16 };
     size_t k = n ? (unsigned char)*data % (sizeof types / sizeof *types) : 0;
     as_one(gp_rowsfile_named("a.csv"), types[k], data + (n > 0), n - (n > 0));
+    as_one(gp_rowsfile_named("a.tsv"), types[k], data + (n > 0), n - (n > 0));
     as_one(gp_rowsfile_named("a.jsonl"), types[k], data + (n > 0), n - (n > 0));
 }
 
