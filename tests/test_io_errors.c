@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/outfile.h"
 #include "iotest.h"
@@ -13,6 +14,8 @@ Suite *suite_io_errors(void);
 
 /* A pipeline that reads `path`; one whose source makes frames declared so. */
 #define IN(path) "stages:\n  - {use: read, path: " path "}\n"
+/* Who may leave frames out. */
+#define LUA "  - {use: lua, script: same.lua}\n"
 #define AS(decl, source) \
     "buffers: {x: {" decl "}}\nstages:\n  - {use: " source ", out: x}\n"
 
@@ -68,6 +71,9 @@ static const struct { const char *yaml, *text; } refused[] = {
     { IN("two.npy") "  - {use: write, path: a.raw, stack: true}\n", "'stack'" },
     { IN("two.npy") "  - {use: write, path: '%d.npy', stack: true}\n",
       "'stack'" },
+    { IN("two.npy") "  - {use: write, path: '%n.npy'}\n",
+      "%n.npy' is one file, and stage 'read' makes 4 frames: put %05d into the path" },
+    { IN("'?/a.png'") "  - {use: write, path: '%n.png'}\n", "/a.png' and '" },
     { IN("two.npy") "  - {use: compare}\n", "one thing to compare with" },
     { IN("two.npy") "  - {use: compare, file: no.npy}\n", "cannot read" },
     { IN("two.npy") "  - {use: compare, file: a.png}\n", "neither a .npy" },
@@ -94,6 +100,11 @@ START_TEST(refuses)
     free(two);
     char *png = pipe_read("tests/data/png", "gray8.png", &png_n);
     pipe_file(io_dir, "a.png", png, png_n);
+    for (int i = 0; i < 2; i++) {              /* two of one name */
+        char folder[600];
+        mkdir(io_path(i ? "q" : "p", folder), 0755);
+        pipe_file(folder, "a.png", png, png_n);
+    }
     free(png);
     pipe_text(io_dir, "text.npy", "this is text");
     pipe_text(io_dir, "text.png", "this is text");
@@ -123,9 +134,9 @@ static const struct { const char *yaml, *text; int code; } broken[] = {
       "  - {use: read, path: 'none*.raw', loop: true, out: x}\n  - {use: discard}\n",
       "no frames that could be repeated", 1 },
     /* Two frames with one name. */
-    { IN("two.npy") "  - {use: write, path: out/%n.npy}\n",
+    { IN("two.npy") LUA "  - {use: write, path: out/%n.npy}\n",
       "is the name of both frame 0 and frame 1: put %05d into the path", 1 },
-    { IN("'rgb*.npy'") "  - {use: write, path: out/x.png, workers: 1}\n",
+    { IN("'rgb*.npy'") LUA "  - {use: write, path: out/x.png, workers: 1}\n",
       "is the name of both frame 0 and frame 1", 1 },
     { AS("dtype: u8, shape: [4]", "generate, frames: 2")
       "  - {use: write, path: 'out/%n.npy'}\n", "gives no names: use %05d", 1 },
@@ -165,6 +176,7 @@ START_TEST(breaks)
     io_count_npy("type2.npy", (gp_type){ GP_F32, 2, { 2, 3 } }, 0);
     io_count_npy("rgb1.npy", U8(2, 3, 3), 0), io_count_npy("rgb2.npy", U8(2, 3, 3), 0);
     io_count_npy("two.npy", U8(4, 10), 0);
+    pipe_text(io_dir, "same.lua", "function process(f, x, y) y:copy(x) end\n");
     io_count_npy("less.npy", U8(3, 10), 0), io_count_npy("more.npy", U8(5, 10), 0);
     pipe_file(io_dir, "none1.raw", "", 0), pipe_file(io_dir, "none2.raw", "", 0);
     for (int i = 1; i <= 2; i++) {
@@ -183,7 +195,33 @@ START_TEST(breaks)
     globfree(&kept);
     bool folder = !access(io_path("out", (char[600]){ 0 }), F_OK);
     ck_assert_int_le(io_files("out"), 1);
-    ck_assert_int_eq(io_files("."), 16 + folder + more);
+    ck_assert_int_eq(io_files("."), 17 + folder + more);
+}
+END_TEST
+
+/* Frames that are rows of a file, beside a constant of that file's shape: said, once; not of a declared buffer, nor of a
+ * constant that is a row. */
+START_TEST(rows_beside_all_rows)
+{
+    static const struct { const char *declared, *dark; int warnings; } cases[] = {
+        { "", "all.npy", 1 }, { ", x: {shape: [10]}", "all.npy", 0 }, { ", x: {shape: [4, 10]}", "all.npy", 0 },
+        { "", "row.npy", 0 }, { "", "five.npy", 0 },
+    };
+    io_count_npy("in.npy", U8(4, 10), 0), io_count_npy("all.npy", U8(4, 10), 0);
+    io_count_npy("row.npy", U8(10), 0), io_count_npy("five.npy", U8(5, 10), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char y[500];
+        TEXT(y, "buffers: {dark: {const: %s}%s}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+             "  - {use: expr, in: {x: x, dark: dark}, expr: x - dark}\n  - {use: discard}\n", cases[i].dark,
+             cases[i].declared);
+        pipe_result r = io_go(y);
+        ck_assert_int_eq(r.outcome, GP_DONE);
+        ck_assert_int_eq(r.errs.n, cases[i].warnings);
+        if (r.errs.n)
+            ck_assert_str_eq(r.errs.e[0].msg, "stage 'expr': a frame of 'x' is u8 [10], one of the 4 rows that stage 'read' "
+                             "reads, and the constant 'dark' is as large as all of them. If the file is one frame, declare "
+                             "x: {dtype: u8, shape: [4, 10]}; if not, declare x: {dtype: u8, shape: [10]}");
+    }
 }
 END_TEST
 
@@ -283,6 +321,7 @@ Suite *suite_io_errors(void)
     LOOP(refuses, refused);
     LOOP(breaks, broken);
     LOOP(long_names, long_paths);
+    tcase_add_test(tc, rows_beside_all_rows);
     tcase_add_test(tc, long_reasons);
     tcase_add_test(tc, tolerances);
     suite_add_tcase(s, tc);

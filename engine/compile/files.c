@@ -1,4 +1,4 @@
-/* files.c - no stage writes a file that one reads, or that another writes first, as far as the
+/* files.c - no stage writes a file that one reads, that another writes first, or that it has written, as far as the
  * paths tell: the pass looks at no file. What it cannot see (links, other spellings of a folder,
  * numbers beside a %n, a later file of another stage's) is refused when the file is opened, see
  * base/filetable.h. */
@@ -91,6 +91,43 @@ static void list_inputs(files *f)
             add_inputs(f, (const char *const[]){ g->buffer[i].path }, 1, "buffer ", g->buffer[i].name);
 }
 
+/* Of a path without a number: frames that would all be one file, and two files of one name in two folders. Where a stage
+ * of the host, or one that regroups, may leave frames out, that is seen when it runs. */
+static void check_one_file(files *f, const gp_stage *to)
+{
+    const gp_graph *g = f->r->graph;
+    const gp_node *n = gp_node_get(to->node, to->writes_opt);
+    const gp_stage *from = NULL;
+    gp_table seen = { .arena = f->r->arena };
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_stage *st = &g->stage[i];
+        if (to->sources[i / 32] >> i % 32 & 1) {
+            if (from)
+                return;
+            from = st;
+        }
+        if (st->nin && st->nout && (!st->device || st->regroups))
+            return;
+    }
+    if (!from || from->known.frames < 2 || (!from->nreads && gp_path_has_name(to->writes)))
+        return;
+    if (from->nreads < 2 || !gp_path_has_name(to->writes)) {
+        gp_fail(f->r->errs, GP_E_SPEC, n ? n->at : to->at, "stage '%s': '%s' is one file, and stage '%s' makes %lld frames: "
+                "put %%05d into the path", to->name, to->writes, from->name, (long long)from->known.frames);
+        return;
+    }
+    for (int k = 0; k < from->nreads && k < from->known.frames; k++) {
+        size_t len;
+        const char *stem = gp_path_stem(from->reads[k], &len);
+        int64_t was = gp_table_put(&seen, gp_strndup(f->r->arena, stem, len), k)->n;
+        if (was != k) {
+            gp_fail(f->r->errs, GP_E_SPEC, n ? n->at : to->at, "stage '%s': '%s' is one file for both '%s' and '%s': put "
+                    "%%05d into the path", to->name, to->writes, from->reads[was], from->reads[k]);
+            return;
+        }
+    }
+}
+
 /* Of a path with %n: the names are those of the files that are read. */
 static void check_named(files *f, const gp_stage *to)
 {
@@ -145,6 +182,8 @@ void gp_check_files(gp_resolving *r)
         if (!f.input)
             list_inputs(&f);
         check_first(&f, i);
+        if (to->file_each && !gp_path_has_number(to->writes))
+            check_one_file(&f, to);
         if (!gp_path_has_name(to->writes))
             check_numbered(&f, to);
         else if (!gp_path_has_number(to->writes))

@@ -89,6 +89,36 @@ static bool check_type(gp_resolving *r, const gp_rstage *st, int p, const gp_rbu
               st->s.in_name[p], b->konst ? "the constant " : "", b->b.name, gp_dtype_name(t->dtype), cast);
 }
 
+/* Frames that are rows of a file, beside a constant of the shape of the whole file: likely the file is one frame. Who
+ * wants each row beside all of them declares the buffer. */
+static void warn_of_rows(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b)
+{
+    const gp_rstage *from = b->b.producer.stage < 0 ? NULL : &r->stage[b->b.producer.stage];
+    const gp_node *in = gp_node_get(st->node, "in");
+    if (!from || from->s.nin || b->b.said.ndim || !from->s.known.frames)
+        return;
+    gp_type file = b->b.type;
+    if (file.ndim == GP_MAXDIM)
+        return;
+    memmove(file.dim + 1, file.dim, sizeof file.dim[0] * (size_t)file.ndim);
+    file.ndim++;
+    file.dim[0] = from->s.known.frames;
+    for (int p = 0; p < st->s.nin; p++) {
+        const gp_rbuf *c = st->s.in[p] < 0 ? NULL : &r->buffer[st->s.in[p]];
+        gp_type whole = c ? c->b.type : file;
+        char frame[128], all[128];
+        const char *one = strchr(gp_type_text(&b->b.type, frame), '['), *type = gp_dtype_name(file.dtype);
+        whole.dtype = file.dtype;
+        if (!c || !c->konst || !gp_type_same(&whole, &file))
+            continue;
+        gp_fail(r->errs, GP_E_WARN, in ? in->at : st->s.at, "stage '%s': a frame of '%s' is %s, one of the %lld rows that "
+                "stage '%s' reads, and the constant '%s' is as large as all of them. If the file is one frame, declare "
+                "%s: {dtype: %s, shape: %s}; if not, declare %s: {dtype: %s, shape: %s}", st->s.name, b->b.name,
+                frame, (long long)from->s.known.frames, from->s.name, c->b.name, b->b.name, type,
+                strchr(gp_type_text(&file, all), '['), b->b.name, type, one);
+    }
+}
+
 /* What the inputs say of end and type. False after errors. */
 static bool check_inputs(gp_resolving *r, gp_rstage *st)
 {
@@ -103,6 +133,7 @@ static bool check_inputs(gp_resolving *r, gp_rstage *st)
         ok &= check_type(r, st, p, b);
         if (b->konst)
             continue;
+        warn_of_rows(r, st, b);
         st->s.endless &= b->b.endless, st->s.follows &= b->b.follows, st->s.carried &= b->b.carried;
         frames++;
     }
@@ -254,7 +285,7 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
 {
     st->batched = s->batched, st->keeps_slots = s->keeps_slots, st->serial = s->serial, st->known = s->known;
     st->frame_info = s->frame_info, st->once = s->once, st->any_length = s->any_length;
-    st->writes_from = s->writes_from, st->cooperative = s->cooperative;
+    st->writes_from = s->writes_from, st->file_each = s->file_each, st->cooperative = s->cooperative;
     st->writes_all = s->writes_all && !s->fills_device;
     st->expr = st->kind->elementwise ? s->expr : NULL, st->beyond = s->beyond;
     st->reduction = st->kind->reduces ? s->reduction : (gp_reduction){ 0 };

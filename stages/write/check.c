@@ -235,6 +235,7 @@ bool gp_write_shape(gp_shape *s)
     s->any_length = o->to_stdout || (!o->command.n && !strncmp(o->path, "/dev/", 5));
     bool bytes = !o->single && (o->as == GP_RAW || o->as == GP_NPY) && !o->to_stdout && !o->command.n && !o->live;
     s->serial = !o->numbered && !o->named && !(bytes && s->workers > 1);   /* `auto`: one, mostly the fastest */
+    s->file_each = o->single && !s->any_length;
     s->writes_from = o->if_exists == GP_NEXT ? INT64_MAX : o->start;
     int ns = gp_write_is_pictures(o) ? gp_picfile_of(o->as)->encode_ns[o->compression]
            : gp_rowsfile_of(o->as)   ? gp_rowsfile_of(o->as)->encode_ns[o->compression] : 0;

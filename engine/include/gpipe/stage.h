@@ -287,6 +287,7 @@ struct gp_shape {
     int at_once;           /* of such a stage: the most frames that a call of run() takes, with several workers too; 0: 1 */
     int default_workers;   /* of such a stage: how many it has where the file does not say; 0: 1 */
     const char *does;      /* how it does its work, for plans: "nvJPEG 13.0, hardware"; or NULL */
+    bool file_each;        /* of a sink that calls gp_shape_writes(): it makes one file of each frame */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
