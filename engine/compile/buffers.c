@@ -1,5 +1,6 @@
 /* buffers.c - what `buffers:` says: names, types as far as they are declared, and `like`, from one to another. */
 #include <string.h>
+#include "compile/expr.h"
 #include "compile/wire.h"
 
 #define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
@@ -56,8 +57,19 @@ static const gp_node *bound_of(gp_resolving *r, const gp_node *dim)
     return bound;
 }
 
-static bool read_shape(gp_resolving *r, const gp_node *n, gp_type *t, unsigned *varies)
+/* Is it an expression of shapes, which are not known yet? */
+static bool of_shapes(gp_resolving *r, const gp_node *dim)
 {
+    const gp_expr *e = dim->kind == GP_SCALAR ? gp_expr_keep(r->arena, dim) : NULL;
+    for (int i = 0; e && i < e->n; i++)
+        if (e->node[i].op == GP_EXPR_PORT)
+            return true;
+    return false;
+}
+
+static bool read_shape(gp_resolving *r, const gp_node *n, bool carried, gp_buffer *b)
+{
+    gp_type *t = &b->said;
     int count = n->kind == GP_LIST ? n->n : 1;
     int64_t size = t->dtype ? (int64_t)gp_dtype_size(t->dtype) : 1;
     r->read.key = "shape";
@@ -65,9 +77,13 @@ static bool read_shape(gp_resolving *r, const gp_node *n, gp_type *t, unsigned *
         return AT(r, n->at, "a shape has 1 to %d axes, not %d", GP_MAXDIM, count);
     for (int i = 0; i < count; i++) {
         const gp_node *dim = n->kind == GP_LIST ? n->item[i] : n, *bound = bound_of(r, dim);
+        b->varies |= (bound != dim) ? 1u << i : 0;
+        if (!carried && of_shapes(r, bound)) {
+            b->dim[i] = bound;
+            continue;
+        }
         if (!gp_read_int(&r->read, bound, 1, GP_BYTES_MAX, &t->dim[i]))
             return false;
-        *varies |= (bound != dim) ? 1u << i : 0;
         if (__builtin_mul_overflow(size, t->dim[i], &size) || size > GP_BYTES_MAX)
             return AT(r, n->at, "a frame of this shape is larger than 1 TiB");
     }
@@ -126,7 +142,7 @@ static void read_buffer(gp_resolving *r, gp_rbuf *b)
         b->broken |= !(b->b.said.dtype = gp_read_dtype(&r->read, n));
     }
     if ((n = gp_node_get(map, "shape")))
-        b->broken |= !read_shape(r, n, &b->b.said, &b->b.varies);
+        b->broken |= !read_shape(r, n, gp_node_get(map, "carry"), &b->b);
     if (!gp_node_get(map, "carry") && (n = gp_node_get(map, "like")) && b->b.said.dtype && b->b.said.ndim)
         AT(r, n->at, "'like' has no effect: dtype and shape of buffer '%s' are both given",
            b->b.name);

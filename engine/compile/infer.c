@@ -303,8 +303,12 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
     bool ok = true, any = false;
     for (int p = 0; p < st->s.nin; p++)
         any |= (varies[p] = st->s.in[p] < 0 ? 0 : r->buffer[st->s.in[p]].b.varies) != 0;
-    for (int p = 0; p < st->s.nout; p++)
-        declared[p] = st->s.out[p] < 0 ? 0 : r->buffer[st->s.out[p]].b.varies;
+    for (int p = 0; p < st->s.nout; p++) {
+        const gp_buffer *b = st->s.out[p] < 0 ? NULL : &r->buffer[st->s.out[p]].b;
+        declared[p] = b ? b->varies : 0;
+        for (int k = 0; b && k < GP_MAXDIM; k++)
+            declared[p] &= b->dim[k] ? ~(1u << k) : ~0u;
+    }
     if (st->s.regroups && !st->s.kind->record && !r->buffer[st->s.in[0]].konst)
         st->s.device = gp_stage_makes_on_device(&r->stage[r->buffer[st->s.in[0]].b.producer.stage].s);
     if (!check_inputs(r, st) || (any && !check_varying(r, st)) || !gp_shape_call(r, st, &s))
@@ -373,6 +377,7 @@ static void infer_stage(gp_resolving *r, gp_rstage *st)
             b->broken |= !r->buffer[b->like].known;
             gp_said_like(b, &r->buffer[b->like].b.type, r->buffer[b->like].b.varies);
         }
+        b->broken |= ready && !gp_said_of(r, st, in, b);
         ready &= !b->broken;
         out[p] = b->b.said;
     }

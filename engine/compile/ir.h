@@ -93,6 +93,7 @@ typedef struct gp_buffer {
     gp_loc at;                 /* where it is declared, or its producer */
     gp_type type;
     gp_type said;              /* as declared, see gp_shape.out */
+    const gp_node *dim[GP_MAXDIM];     /* ... and of a size that is declared by the shapes of its maker's inputs, how */
     int depth;
     bool depth_said;           /* in the file, for this buffer */
     bool depth_auto;           /* it has room for the workers beside it, see workers.c */

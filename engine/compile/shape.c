@@ -3,6 +3,7 @@
  * At compile time a call belongs to a gp_resolving. At run time (partial
  * frames) there is none: nothing is allocated or looked at then, and several
  * threads may call at once. */
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 #include "base/outfile.h"
@@ -306,6 +307,41 @@ static bool are_alike(const gp_graph *g, const gp_stage *st, const gp_type *in, 
     return true;
 }
 
+/* The size of an axis of buffer `b` that is an expression of the shapes `in`, of the inputs of its maker. */
+static bool size_of(const gp_stage *st, const gp_type *in, const gp_vars *vars, const gp_buffer *b, int axis, int64_t *size,
+                    gp_code code, gp_errs *errs)
+{
+    gp_lookup l = { .vars = vars, .nin = st->nin, .in_name = st->in_name, .in = in };
+    const gp_node *n = b->dim[axis];
+    gp_num v;
+    if (!gp_eval_with(&l, n, &v, errs))
+        return false;
+    double x = v.is_int ? (double)v.i : v.f;
+    if (x != floor(x) || !(x >= 1 && x <= (double)GP_BYTES_MAX))
+        return gp_fail(errs, code, n->at, "axis %d of buffer '%s' would have %g elements%s", axis, b->name, x,
+                       x == floor(x) || x < 1 ? "" : ": write floor(...) or ceil(...)");
+    *size = (int64_t)x;
+    return true;
+}
+
+bool gp_said_of(gp_resolving *r, const gp_rstage *st, const gp_type *in, gp_rbuf *b)
+{
+    bool differ = false;
+    for (int p = 0; p < st->s.nin; p++)
+        differ |= st->s.in[p] >= 0 && r->buffer[st->s.in[p]].b.varies;
+    for (int k = 0; k < b->b.said.ndim; k++) {
+        if (!b->b.dim[k])
+            continue;
+        if (!size_of(&st->s, in, &r->vars, &b->b, k, &b->b.said.dim[k], GP_E_SPEC, r->errs))
+            return false;
+        if (b->b.varies >> k & 1)
+            b->b.dim[k] = NULL;        /* it is a bound, and no frame's */
+        else if (differ)
+            b->b.varies |= 1u << k;
+    }
+    return true;
+}
+
 /* An output whose declared rows are those of the first input has as many rows as that input in a partial frame too; so
  * for axes that are declared to vary. Where the input's rows vary by its declaration, the output's do by theirs: an
  * output of one shape may have that size by chance. */
@@ -329,6 +365,11 @@ bool gp_partial_shape(const gp_graph *g, const gp_stage *st, const gp_type *in, 
         for (int k = 0; lead && k < out[i].ndim && k < lead->type.ndim; k++)
             if (varies >> k & 1 && out[i].dim[k] == lead->type.dim[k])
                 out[i].dim[k] = in[first].dim[k];
+        for (int k = 0; st->out[i] >= 0 && k < out[i].ndim; k++)
+            if (g->buffer[st->out[i]].dim[k]
+                && !size_of(st, in, c.vars, &g->buffer[st->out[i]], k, &out[i].dim[k], GP_E_RUN,
+                            errs))
+                return false;
     }
     if ((st->device && !are_alike(g, st, in, errs)) || !call_shape(&s, &c))
         return false;

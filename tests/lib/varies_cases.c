@@ -17,6 +17,12 @@ static const int sizes[][2] = { { 30, 40 }, { 1, 1 }, { 30, 1 }, { 7, 40 }, { 1,
                                 { 29, 39 }, { 5, 5 } };
 enum { FILES = sizeof sizes / sizeof *sizes, HIGH = 30, WIDE = 40 };
 
+/* A kernel whose frames are half as high as those of x, rounded up, and wider by one. */
+#define BY_INPUT "[\"ceil(a.shape[0] / 2)\", \"a.shape[1] + 1\"]"
+#define SHRINK "  - {use: kernel, source: k.cu, entry: shrink, in: {a: x}, out: {o: y}, block: [8, 8], args: [a, o, " \
+    "{i32: \"a.shape[1]\"}, {i32: \"o.shape[0]\"}, {i32: \"o.shape[1]\"}], " \
+    "grid: [\"ceil(o.shape[1] / 8)\", \"ceil(o.shape[0] / 8)\"]}\n"
+
 /* Stages from x to the file; `same`: what has to be declared of the kernels' outputs. */
 static const struct { const char *what, *buffers, *stages; bool drops; } chains[] = {
     { "scale", "", "  - {use: scale, a: 2, b: 1, in: x}\n", false },
@@ -47,6 +53,15 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
     { "a kernel that makes one shape, by chance as high as x", "y: {dtype: f32, shape: [30, 40]}",
       "  - {use: kernel, source: k.cu, entry: whole, in: {a: x}, out: {o: y}, args: [a, o, {i32: o.size}], block: 256, "
       "grid: \"ceil(o.size / 256)\"}\n", false },
+    { "a kernel that makes sizes by expressions", "y: {dtype: f32, shape: " BY_INPUT "}", SHRINK "  - {use: blur, sigma: 0.9}\n",
+      false },
+    { "a kernel that turns, and one that is like its output", "y: {dtype: f32, shape: [\"a.shape[1]\", \"a.shape[0]\"]}, z: {like: y}",
+      "  - {use: kernel, source: k.cu, entry: ramp, in: {a: x}, out: {o: y}, args: [a, o, {i32: o.size}]}\n"
+      "  - {use: kernel, source: k.cu, entry: ramp, in: {a: y}, out: {o: z}, args: [a, o, {i32: o.size}]}\n", false },
+    { "a script whose sizes are expressions", "y: {dtype: f32, shape: [\"in.shape[1] * 2\", 3]}",
+      "  - {use: lua, script: fill.lua, in: x, out: y}\n", false },
+    { "a size beside a bound", "y: {dtype: f32, shape: [\"in.shape[0] + 1\", \"<=2 * in.shape[1]\"]}",
+      "  - {use: lua, script: wide.lua, in: x, out: y}\n", false },
     { "a carried buffer, by chance as high as x", "y: {dtype: f32, shape: [30]}, u: {carry: y, init: 2}",
       "  - {use: lua, script: count.lua, in: {x: x, u: u}, out: y}\n", false },
     { "a loop", "", "  - {use: loop, in: {u: x}, out: {v: y}, times: 5, carry: {u: v}, stages: ["
@@ -77,12 +92,19 @@ static void put_files(const char *dir)
               "extern \"C\" __global__ void mean(const float *a, const float *b, float *o, int n)\n{\n"
               "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        o[i] = 0.5f * (a[i] + b[i]);\n}\n"
               "extern \"C\" __global__ void whole(const float *a, float *o, int n)\n{\n"
-              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        o[i] = a[0] + i;\n}\n");
+              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        o[i] = a[0] + i;\n}\n"
+              "extern \"C\" __global__ void shrink(const float *a, float *o, int wide, int h, int w)\n{\n"
+              "    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;\n"
+              "    if (x < w && y < h)\n        o[y * w + x] = a[2 * y * wide + x - (x == w - 1)];\n}\n"
+              "extern \"C\" __global__ void ramp(const float *a, float *o, int n)\n{\n"
+              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        o[i] = a[n - 1 - i] * 2;\n}\n");
     pipe_text(dir, "copy.lua", "function process(frame, x, y) y:copy(x) end\n");
     pipe_text(dir, "turn.lua", "function process(frame, x, y)\n  local h, w = x.shape[1], x.shape[2]\n  y.shape = {w, h}\n"
               "  for i = 1, w do for j = 1, h do y[(i - 1) * h + j] = x[(j - 1) * w + i] end end\nend\n");
     pipe_text(dir, "sum.lua", "function process(frame, x, y)\n  y[1], y[2], y[3], y[4] = x:sum(), x.shape[1], x.shape[2], #x\nend\n");
     pipe_text(dir, "ones.lua", "function process(frame, x, y)\n  for i = 1, 30 do y[i] = i + x[1] end\nend\n");
+    pipe_text(dir, "fill.lua", "function process(frame, x, y) y:fill(#x + #y) end\n");
+    pipe_text(dir, "wide.lua", "function process(frame, x, y)\n  y.shape = {x.shape[1] + 1, x.shape[2] * 2}\n  y:fill(#y)\nend\n");
     pipe_text(dir, "count.lua", "function process(frame, x, y) y:fill(#x.u) end\n");
     pipe_text(dir, "lose.lua", "function process(frame, x, y)\n  if frame.name == 'in-3' then return 'drop' end\n  y:copy(x)\nend\n");
 }
@@ -122,6 +144,37 @@ START_TEST(as_if_alone)
         ck_assert_msg(!one || (n == m && !memcmp(one, all, n)), "%s of %s, with %s", name, chains[c].what, knobs[_i % KNOBS]);
         free(one), free(all);
     }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* Sizes that are expressions are those of each frame; one that comes to nothing is an error of its frame. */
+START_TEST(sizes_by_expressions)
+{
+    const char *dir = pipe_dir();
+    char yaml[2000], name[60], why[160];
+    size_t n, data;
+    bool fortran;
+    gp_type t;
+    put_files(dir);
+    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {dtype: f32, shape: %s}}\n"
+             "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n" SHRINK "  - {use: write, path: \"made/%%n.npy\", durable: none}\n",
+             knobs[_i], BY_INPUT);
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    pipe_no_errors(&r, yaml);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "made/in-%d.npy", i);
+        char *out = pipe_read(dir, name, &n);
+        ck_assert_msg(out && gp_npy_parse(out, n, &t, &data, &fortran, why), "%s", name);
+        ck_assert_msg(t.ndim == 2 && t.dim[0] == (sizes[i][0] + 1) / 2 && t.dim[1] == sizes[i][1] + 1, "%s", name);
+        free(out);
+    }
+    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [\"<=30\", \"<=40\"]}, y: {dtype: f32, shape: "
+             "[\"floor(a.shape[0] / 2)\", \"a.shape[1] + 1\"]}}\n"
+             "stages:\n  - {use: read, path: \"in-*.npy\", out: x}\n" SHRINK "  - {use: discard}\n", knobs[_i]);
+    r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    ck_assert(r.outcome == GP_ERROR && r.errs.n);
+    ck_assert_msg(strstr(r.errs.e[0].msg, "axis 0 of buffer 'y' would have 0 elements"), "%s", r.errs.e[0].msg);
     pipe_dir_remove(dir);
 }
 END_TEST
@@ -228,6 +281,7 @@ void varies_cases(TCase *tc, const char *device, int every)
     on = device;
     for (int i = 0; i < CHAINS * KNOBS; i += every)
         tcase_add_loop_test(tc, as_if_alone, i, i + 1);
+    tcase_add_loop_test(tc, sizes_by_expressions, 0, KNOBS);
     tcase_add_loop_test(tc, regrouped, 0, KNOBS);
     tcase_add_loop_test(tc, raw_files, 0, 4);
     tcase_add_loop_test(tc, two_shapes, 0, KNOBS);

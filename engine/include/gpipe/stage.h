@@ -264,7 +264,8 @@ struct gp_shape {
                               threads, blocks; x 0: not said */
     gp_regroup regroup;    /* of a kind with neither run() nor record(): required. With emit() `every` and drop_tail */
     const unsigned *in_varies, *out_varies;    /* per port: a set of axes (1u << k) in which frames may be shorter than
-                                      `in` says, or the declaration of the output; NULL in a partial call */
+                                      `in` says, or the declaration of the output (but not where that is an expression of
+                                      the inputs' shapes, which the engine finds for each frame); NULL in a partial call */
     bool by_number;        /* of a source whose kind says so too: it finds a frame by its number alone. It may then
                               have several workers, which call run() for one frame each, in any order. It ends at
                               the lowest frame that is GP_END or GP_STOPPED */
