@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "npz_file.h"
 #include "writer.h"
 
 /* A joined file that did not come to its end keeps what it has. */
@@ -100,7 +101,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
 static void advise(gp_advice *a)
 {
     const gp_write_opts *o = a->opts;
-    if (!gp_write_is_pictures(o) && (!gp_rowsfile_of(o->as) || gp_write_is_video(o)))
+    if (!gp_write_is_pictures(o) && (!gp_rowsfile_of(o->as) || gp_write_is_video(o) || gp_rowsfile_takes(o->as, "member")))
         strcpy(a->text, "write a smaller type, or less of each frame");
     else if ((gp_picfile_takes(o->as, "compression") || o->pages) && o->compression > 0)
         a->opt = "compression", strcpy(a->value, o->compression > 1 ? "1" : "0");
@@ -120,10 +121,10 @@ static const gp_opt options[] = {
     { GP_TEXTS(gp_write_opts, command),
       .help = "in place of a path: a program and its arguments, as a list, which reads frames at its standard input" },
     { GP_ENUM(gp_write_opts, format), .def = "auto", .choices = GP_FORMATS,
-      .help = "auto: .npy, pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm), .tif .tiff .btf, recordings (.wav .rf64 "
+      .help = "auto: .npy, .npz, pictures (.png .jpg .jpeg .pgm .ppm .pnm .pfm), .tif .tiff .btf, recordings (.wav .rf64 "
               ".flac .ogg .oga .aiff .aif .aifc), text (.csv .tsv .jsonl .ndjson) and video (.y4m) by the file's extension, "
               "all else is raw" },
-    { GP_BOOL(gp_write_opts, stack), .help = "one .npy or text for all: join frames along a new axis 0" },
+    { GP_BOOL(gp_write_opts, stack), .help = "one .npy, .npz or text for all: join frames along a new axis 0" },
     { GP_BOOL(gp_write_opts, live),
       .help = "one file for all has its name from the start (where it replaces one, from frame 0 "
               "on), not only when it is whole, and the header of a .npy always says how many rows "
@@ -151,6 +152,7 @@ static const gp_opt options[] = {
     { GP_INT(gp_write_opts, sample_rate), .min = 1, .max = 1e9, .unit = "Hz",
       .help = "wav, flac, ogg, aiff: rows a second; where it is not said, what the frames say, if the pipeline lists "
               "'sample_rate' under 'metadata'" },
+    { GP_TEXT(gp_write_opts, member), .help = "npz: the name of the array; where it is not said, " GP_NPZ_MEMBER },
     { 0 }
 };
 

@@ -298,6 +298,21 @@ def metadata():
         with tifffile.TiffFile("n.tif" if ok else "o.tif") as t:
             said = [json.loads(p.description) for p in t.pages] if ok else []
         check(f"members of {save.__name__}", said == 3 * [{"exposure": 0.1, "gain": 2 ** 53, "iso": 1}])
+        save("m.npz", frames=pages, exposure=np.array([0.5, np.nan, 7]), gain=np.arange(3, dtype="u8"), iso=2)
+        ok = run(copy % ("m.npz", "n.tif"))
+        with tifffile.TiffFile("n.tif" if ok else "o.tif") as t:
+            said = [json.loads(p.description) for p in t.pages] if ok else []
+        check(f"a number a frame, by {save.__name__}", said == [{"exposure": 0.5, "gain": 0, "iso": 2}, {"gain": 1, "iso": 2},
+                                                               {"exposure": 7, "gain": 2, "iso": 2}])
+        ok = run(copy % ("m.npz", "w.npz, stack: true"))
+        w = np.load("w.npz") if ok else {}
+        check("written for NumPy", ok and sorted(w.files) == ["arr_0", "exposure", "gain", "iso"]
+              and (w["arr_0"] == pages).all() and w["arr_0"].dtype == pages.dtype and w["gain"].tolist() == [0, 1, 2]
+              and str(w["exposure"].tolist()) == "[0.5, nan, 7.0]")
+        ok = run(copy % ("m.npz", "w%d.npz"))
+        w = [np.load(f"w{i}.npz") for i in range(3)] if ok else []
+        check("a file a frame, for NumPy", ok and all((x["arr_0"] == p).all() for x, p in zip(w, pages))
+              and w[0]["exposure"].shape == () and w[0]["exposure"] == 0.5 and "exposure" not in w[1] and w[2]["gain"] == 2)
         save("m.npz", frames=pages, gain=np.uint64(2 ** 63))
         ok = run(copy % ("m.npz", "n.tif"))
         check("2^63 of a u64", ok and json.loads(Image.open("n.tif").tag_v2[270]) == {"gain": 2 ** 63})

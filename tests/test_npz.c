@@ -1,9 +1,10 @@
 /* test_npz.c - members of .npz archives that NumPy made (tests/data/make_npz.py), stored and compressed, in pieces, by
- * any number of workers; broken ones. */
+ * any number of workers; broken ones; archives that are written. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "iotest.h"
+#include "rows_file.h"
 
 Suite *suite_npz(void);
 
@@ -152,8 +153,103 @@ END_TEST
 
 START_TEST(not_written)
 {
-    io_fails("buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n"
-             "  - {use: write, path: a.npz}\n", 3, "gpipe writes no .npz files");
+    static const struct { const char *metadata, *options, *said; } cases[] = {
+        { "[]", "path: a.npz, compression: 3", "'compression' has no effect on a file that is not a PNG or TIFF" },
+        { "[]", "path: '%d.npz', stack: true", "'stack' joins frames in one .npy, .npz or text file" },
+        { "[]", "path: a.npy, member: u", "'member' has no effect on a file that is not a .npz" },
+        { "[]", "path: a.npz, member: 'a/b'", "'a/b' is no name for an array: it has 1 to 200 bytes and no '/'" },
+        { "[]", "path: a.npz, member: ''", "'' is no name for an array" },
+        { "[u]", "path: a.npz, member: u", "'u' is a number that 'metadata' lists, which is in the file, too" },
+        { "[]", "path: a.npz, live: true", "'live' has no effect on a .npz, whose list of arrays is at its end" },
+        { "[]", "path: stdout, format: npz", "only raw data, text and y4m can be written to stdout" },
+    };
+    char y[500];
+    for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
+        io_fails(TEXT(y, "metadata: %s\nbuffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
+                      "  - {use: generate, frames: 1, out: x}\n  - {use: write, %s}\n", cases[i].metadata, cases[i].options), 3,
+                 cases[i].said);
+}
+END_TEST
+
+/* ---- written ---------------------------------------------------------- */
+
+/* One file for all, stacked or not, and one a frame, of each type: what is read is what was written. */
+START_TEST(is_written)
+{
+    static const char *const types[] = { "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32", "f64", "c64" };
+    char y[1000], *raw;
+    const char *type = types[_i];
+    size_t n;
+    io_count_raw("in.raw", 5 * 21 * 16);
+#define TYPED(shape) "buffers: {x: {dtype: %s, shape: " shape "}}\nstages:\n"
+    uint64_t frames = io_runs(TEXT(y, TYPED("[3, 7]") "  - {use: read, path: in.raw, out: x}\n"
+                 "  - {use: write, path: all.npz}\n  - {use: write, path: stack.npz, stack: true, member: my frames, in: x}\n"
+                 "  - {use: write, path: '%%03d.npz', workers: 3, in: x}\n", type));
+    io_runs(TEXT(y, TYPED("[3, 7]") "  - {use: read, path: all.npz, out: x}\n  - {use: write, path: all.raw}\n", type));
+    io_runs("stages:\n  - {use: read, path: stack.npz}\n  - {use: write, path: stack.raw}\n");
+    ck_assert_uint_eq(io_runs("stages:\n  - {use: read, path: '*.npz', member: arr_0, frames: 2}\n  - {use: discard}\n"), 2);
+    ck_assert_uint_eq(io_runs(TEXT(y, TYPED("[3, 7]") "  - {use: read, path: '%%03d.npz', out: x}\n"
+                                   "  - {use: write, path: each.raw}\n", type)), frames);
+    raw = pipe_read(io_dir, "in.raw", &n);
+    io_holds("all.raw", raw, n), io_holds("stack.raw", raw, n), io_holds("each.raw", raw, n);
+    free(raw);
+}
+END_TEST
+
+/* Sizes and places that have no room in 32 bits, here in few: all that is there is read again. */
+START_TEST(wide)
+{
+    char path[600], why[GP_WHY] = "", as[] = "a.npz";
+    static const char *const keys[] = { "gain", "time" };
+    float rows[5][6];
+    gp_type t = { GP_F32, 2, { 1, 6 } };
+    for (int i = 0; i < 30; i++)
+        rows[i / 6][i % 6] = (float)i;
+    FILE *f = fopen(io_path(as, path), "w+b");
+    gp_rowsfile_how how = { .format = gp_rowsfile_named(as), .alone = _i % 2, .narrow = 1 + 60 * _i, .key = keys, .nkeys = 2,
+                            .member = "u" };
+    gp_rows_out *o = gp_npz.create(fileno(f), &how, &t, as, why);
+    ck_assert_msg(o != NULL, "%s", why);
+    for (int i = 0; i < 5; i += 1 + 4 * how.alone) {
+        o->said = &(gp_said){ .n = 2, .key = keys, .has = i == 3 ? 2 : 3, .value = { 0.5 + i }, .time_ns = 1000000000 + i };
+        ck_assert_msg(gp_npz.append(o, rows[i], how.alone ? 5 : 1, why), "%s", why);
+    }
+    ck_assert_msg(gp_npz.finish(o, why), "%s", why);
+    gp_rows *in = gp_rowsfile_open(&how, how.format, fileno(f), &(gp_type){ 0 }, why);
+    ck_assert_msg(in != NULL, "%s", why);
+    float got[5][6];
+    gp_rows_own own = { 0 };
+    ck_assert_int_eq(in->whole.dim[0], 5);
+    ck_assert(gp_rowsfile_read(in, &own, 0, 5, got, why) && !memcmp(got, rows, sizeof got));
+    for (int i = 0; i < 5; i++) {
+        gp_said said = { .n = 2, .key = keys };
+        ck_assert_msg(gp_rowsfile_said(in, i, &said, why), "%s", why);
+        ck_assert_uint_eq(said.has, !how.alone && i == 3 ? 2 : 3);
+        ck_assert(said.has == 2 || said.value[0] == (how.alone ? 0.5 : 0.5 + i));
+        ck_assert_int_ge(said.time_ns, 1000000000);
+        ck_assert_int_le(said.time_ns, 1000000300);    /* an f64 */
+    }
+    gp_rowsfile_leave(&own), gp_rowsfile_close(in);
+    fclose(f);
+}
+END_TEST
+
+/* What a run that failed keeps is an archive of the frames before. */
+START_TEST(a_part)
+{
+    pipe_text(io_dir, "fail.lua", "function process(f, x, y)\n  if f.index == 3 then error('as it should') end\n"
+              "  y:copy(x)\nend\n");
+    io_count_raw("in.raw", 500);
+    io_fails("buffers: {x: {dtype: u8, shape: [10, 5]}}\nstages:\n  - {use: read, path: in.raw, out: x}\n"
+             "  - {use: lua, script: fail.lua}\n  - {use: write, path: a.npz}\n", 1, "as it should");
+    ck_assert_uint_eq(io_runs("buffers: {x: {shape: [10, 5]}}\nstages:\n  - {use: read, path: a.npz.partial, format: npz, out: "
+                              "x}\n  - {use: write, path: b.raw}\n"), 3);
+    size_t n;
+    char *raw = pipe_read(io_dir, "in.raw", &n);
+    io_holds("b.raw", raw, 150);
+    free(raw);
+    io_fails("buffers: {x: {dtype: u8, shape: [10, 5]}}\nstages:\n  - {use: read, path: in.raw, out: x}\n"
+             "  - {use: write, path: /dev/null, format: npz}\n", 1, "is not a regular file, which .npz needs");
 }
 END_TEST
 
@@ -207,6 +303,9 @@ Suite *suite_npz(void)
     tcase_add_test(t, large);
     tcase_add_loop_test(t, refuses, 0, N(refused));
     tcase_add_test(t, not_written);
+    tcase_add_loop_test(t, is_written, 0, 12);
+    tcase_add_loop_test(t, wide, 0, 20);
+    tcase_add_test(t, a_part);
     tcase_add_loop_test(t, damaged, 0, 2);
     suite_add_tcase(s, t);
     return s;

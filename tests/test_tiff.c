@@ -657,11 +657,11 @@ static const struct { const char *text; int code; const char *said; } wrong[] = 
     { MAKE("dtype: u8, shape: [4]", "path: a.tif"), 3, "a page of a TIFF is a frame of shape [H, W] or [H, W, 1 to 4]" },
     { MAKE("dtype: u8, shape: [4, 4, 5]", "path: 'a%d.tif'"), 3, "[H, W, 1 to 4]: put a 'split' stage" },
     { MAKE("dtype: u8, shape: [4, 4]", "path: a.tif, live: true"), 3, "'live' has no effect on a TIFF" },
-    { MAKE("dtype: u8, shape: [4, 4]", "path: a.tif, stack: true"), 3, "'stack' joins frames in one .npy or text file" },
+    { MAKE("dtype: u8, shape: [4, 4]", "path: a.tif, stack: true"), 3, "'stack' joins frames in one .npy, .npz or text file" },
     { MAKE("dtype: u8, shape: [4, 4]", "path: a.tif, quality: 3"), 3, "'quality' has no effect" },
     { MAKE("dtype: u8, shape: [4, 4]", "path: a.npy, compression: 3"), 3, "a file that is not a PNG or TIFF" },
     { MAKE("dtype: u8, shape: [4, 4]", "path: stdout, format: tiff"), 3, "only raw data, text and y4m can be written to stdout" },
-    { MAKE("dtype: u8, shape: [4, 4]", "path: /dev/null, format: tiff"), 1, "is not a regular file, which a TIFF needs" },
+    { MAKE("dtype: u8, shape: [4, 4]", "path: /dev/null, format: tiff"), 1, "is not a regular file, which TIFF needs" },
     { "stages:\n  - {use: read, path: in.raw, out: x}\n  - {use: write, path: a.tif}\nbuffers: {x: {dtype: u8, shape: [4, 5]}}\n",
       1, "cannot stack a frame of 2 rows on frames of 4: give each frame a file, or leave it out before" },
     { "stages:\n  - {use: read, path: in.raw, frames: 3, out: x}\n  - {use: lua, script: none.lua}\n  - {use: write, path: a.tif}\n"

@@ -433,3 +433,14 @@ bool gp_write_all(int fd, struct iovec *v, int n, char err[GP_WHY])
     }
     return true;
 }
+
+bool gp_put_at(int fd, const void *from, size_t n, int64_t at, char err[GP_WHY])
+{
+    for (size_t put = 0; put < n;) {
+        ssize_t k = pwrite(fd, (const char *)from + put, n - put, (off_t)(at + (int64_t)put));
+        if (k < 0 && errno != EINTR)
+            return gp_why(err, "cannot be written: %s", strerror(errno));
+        put += k > 0 ? (size_t)k : 0;
+    }
+    return true;
+}

@@ -126,5 +126,7 @@ int gp_sync_all(int fd);
 struct iovec;
 /* Writes all of it, at the end; changes `v`. */
 bool gp_write_all(int fd, struct iovec *v, int n, char err[GP_WHY]);
+/* Writes all of it at a place. */
+bool gp_put_at(int fd, const void *from, size_t n, int64_t at, char err[GP_WHY]);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/half.h"
 #include "base/npy.h"
 #include "base/plural.h"
-#include "rows_file.h"
+#include "npz_file.h"
 #include "sums.h"
 
 enum { STORED = 0, DEFLATED = 8, FIXED_LOCAL = 30, FIXED_CENTRAL = 46, FIXED_END = 22, DIRECTORY_MAX = 1 << 26 };
@@ -201,6 +201,7 @@ typedef struct npz {
     int64_t at;                /* within the member: what was unpacked, */
     int64_t taken;             /* of how many packed bytes; */
     int64_t next;              /* the row that comes */
+    double *each[GP_META_KEYS];        /* of a key with one number a row: those; NaN: a row has none */
     uint32_t crc;
     size_t ready, given;       /* of `room`, what was unpacked with the header, and of that what is used */
     unsigned char room[HEAD], chunk[CHUNK];
@@ -254,6 +255,8 @@ static void npz_close(gp_rows *rows)
     npz *f = (npz *)rows;
     if (f->begun)
         inflateEnd(&f->z);
+    for (int i = 0; i < GP_META_KEYS; i++)
+        free(f->each[i]);
     free(f);
 }
 
@@ -344,32 +347,72 @@ static bool to_double(gp_dtype t, const void *from, double *x)
     return isfinite(*x);
 }
 
-/* A member with one number is that of all rows. */
+/* The numbers of member m, one of all rows or one a row. */
+static bool take_values(npz *m, const char *key, double *x, int64_t n, char err[GP_WHY])
+{
+    const gp_type *t = &m->rows.whole;
+    size_t size = gp_dtype_size(t->dtype);
+    char why[GP_WHY], *raw = malloc(size * (size_t)n + 8);
+    bool ok = raw ? npz_read(&m->rows, NULL, 0, t->ndim ? t->dim[0] : 1, raw, why) : gp_why(why, GP_WHY_MEMORY);
+    if (!ok)
+        gp_why(err, "(member '%s') %.200s", key, why);
+    for (int64_t i = 0; ok && i < n; i++)
+        if (!(ok = to_double(t->dtype, raw + (size_t)i * size, &x[i]) || (n > 1 && isnan(x[i]))))
+            gp_why(err, "has a '%s' that %s", key, t->dtype == GP_C64 ? "is complex: save its .real"
+                   : gp_is_float(t->dtype) ? "is no finite number" : "is not exact in an f64");
+    free(raw);
+    return ok;
+}
+
+/* Notes x of the i-th key; NaN, which only one of many can be: there is none. */
+static bool note(gp_said *s, int i, double x, char err[GP_WHY])
+{
+    s->value[i] = x;
+    if (!strcmp(s->key[i], "time") && !isnan(x)) {
+        s->time_ns = x > 0 && x < 9e9 ? llround(x * 1e9) : 0;
+        if (!s->time_ns)
+            return gp_why(err, "has a 'time' that is no number of seconds since 1970");
+    }
+    s->has |= (unsigned)!isnan(x) << i;
+    return true;
+}
+
+/* A member with one number is that of all rows; one with as many as there are rows has one for each. */
 static bool take_number(npz *f, int i, char err[GP_WHY])
 {
-    gp_said *s = &f->rows.said;
-    const char *key = s->key[i];
-    bool missing = false, ok;
+    const char *key = f->rows.said.key[i];
+    bool missing = false;
     char why[GP_WHY], has[128];
-    uint64_t bits = 0;
+    double one;
     npz *m = open_bytes(&f->from, &(gp_rowsfile_how){ .member = key }, &missing, why);
     if (!m)
         return missing || gp_why(err, "(member '%s') %.200s", key, why);
     const gp_type *t = &m->rows.whole;
-    if (gp_count(t) != 1)
-        ok = gp_why(err, "has %s as '%s', which 'metadata' lists: that is one number", gp_type_text(t, has), key);
-    else if (!npz_read(&m->rows, NULL, 0, 1, &bits, why))
-        ok = gp_why(err, "(member '%s') %.200s", key, why);
-    else if (!(ok = to_double(t->dtype, &bits, &s->value[i])))
-        gp_why(err, "has a '%s' that %s", key, t->dtype == GP_C64 ? "is complex: save its .real"
-               : gp_is_float(t->dtype) ? "is no finite number" : "is not exact in an f64");
-    if (ok && !strcmp(key, "time")) {
-        s->time_ns = s->value[i] > 0 && s->value[i] < 9e9 ? llround(s->value[i] * 1e9) : 0;
-        ok = s->time_ns > 0 || gp_why(err, "has a 'time' that is no number of seconds since 1970");
-    }
-    s->has |= (unsigned)ok << i;
+    int64_t n = gp_count(t), rows = f->rows.whole.dim[0];
+    bool each = n != 1 && t->ndim == 1 && n == rows, ok = n == 1 || each;
+    if (!ok)
+        gp_why(err, "has %s as '%s', which 'metadata' lists: that is one number, or one for each of the %lld indices of "
+               "axis 0", gp_type_text(t, has), key, (long long)rows);
+    if (each && !(f->each[i] = malloc(sizeof *f->each[i] * (size_t)n)))
+        ok = gp_why(err, GP_WHY_MEMORY);
+    ok = ok && take_values(m, key, each ? f->each[i] : &one, n, err) && (each || note(&f->rows.said, i, one, err));
     npz_close(&m->rows);
     return ok;
+}
+
+static bool npz_said(gp_rows *rows, int64_t row, gp_said *to, char err[GP_WHY])
+{
+    const npz *f = (const npz *)rows;
+    bool ok = true;
+    for (int i = 0; ok && i < rows->said.n; i++)
+        ok = !f->each[i] || note(to, i, f->each[i][row], err);
+    return ok;
+}
+
+static const char *why_not(const gp_type *type, const char *path)
+{
+    (void)type, (void)path;
+    return NULL;                       /* it holds all that a .npy does */
 }
 
 static gp_rows *npz_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY])
@@ -394,5 +437,6 @@ static gp_rows *npz_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, cha
 
 const gp_rowsfile gp_npz = {
     .name = ".npz", .suffix = { ".npz" }, .options = { "member" }, .is_array = true,
-    .head = npz_head, .open = npz_open, .read = npz_read, .close = npz_close,
+    .head = npz_head, .open = npz_open, .read = npz_read, .said = npz_said, .close = npz_close,
+    .why_not = why_not, .create = gp_npz_create, .append = gp_npz_append, .finish = gp_npz_finish,
 };

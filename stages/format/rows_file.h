@@ -14,7 +14,8 @@ typedef struct gp_rowsfile_how {
     gp_filetype format;        /* of a reader GP_AUTO: as the file says */
     int64_t sample_rate;       /* Hz; of a reader 0: any */
     int quality;               /* 1 to 100 */
-    const char *member;        /* of an archive: which; NULL or "": the only one */
+    const char *member;        /* of an archive: which; NULL or "": the only one, and of a writer NumPy's name */
+    bool stack;                /* of a writer: a frame is one of the file's rows */
     bool keep_orientation;     /* pixels as they are stored, whatever side is said to be up */
     int compression;           /* 0 to 9 */
     bool alone;                /* of a writer: there is one frame */
@@ -61,8 +62,9 @@ struct gp_rowsfile {
     const char *name;                  /* as in messages: "WAV" */
     const char *suffix[4], *magic[3];  /* each ends with NULL */
     const char *options[6];            /* those of readers and writers that it takes */
-    bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy; */
-    bool pages;                        /* also where there are many files. A frame that is written is one of its rows */
+    bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy; one that is
+                                          written can be stacked, */
+    bool pages;                        /* ... and each frame is a row, also where there are many files. A frame that is written is one of its rows */
     bool is_video;                     /* each index of axis 0 is a frame, which is never cut or put together */
     /* About how long a core needs for a byte of a frame, where several may read at the same time; 0: hardly any. */
     int decode_ns, encode_ns[10];      /* the latter by compression */

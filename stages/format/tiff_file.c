@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/outfile.h"
 #include "tiff_file.h"
 
 enum { HEADER = 16, ENTRIES = 14, STRIP = 1 << 18, ASCII = 2, SHORT = 3, LONG = 4, LONG8 = 16 };
@@ -35,17 +36,6 @@ static void put_number(gp_growbuf *to, uint64_t x, int n)
 {
     for (int i = 0; i < n; i++)
         to->data[to->n++] = (unsigned char)(x >> 8 * i);
-}
-
-static bool put_at(pages_out *o, const void *from, size_t n, int64_t at, char err[GP_WHY])
-{
-    for (size_t put = 0; put < n;) {
-        ssize_t k = pwrite(o->fd, (const char *)from + put, n - put, (off_t)(at + (int64_t)put));
-        if (k < 0 && errno != EINTR)
-            return gp_why(err, "cannot be written: %s", strerror(errno));
-        put += k > 0 ? (size_t)k : 0;
-    }
-    return true;
 }
 
 /* ---- strips ----------------------------------------------------------- */
@@ -217,7 +207,7 @@ static bool put_link(pages_out *o, int64_t at, int64_t to, int n, char err[GP_WH
     unsigned char bytes[8];
     gp_growbuf b = { bytes, 0, sizeof bytes };
     put_number(&b, (uint64_t)to, n);
-    return put_at(o, bytes, (size_t)n, at, err);
+    return gp_put_at(o->fd, bytes, (size_t)n, at, err);
 }
 
 static bool put_header(pages_out *o, char err[GP_WHY])
@@ -226,7 +216,7 @@ static bool put_header(pages_out *o, char err[GP_WHY])
     gp_growbuf b = { bytes, 2, sizeof bytes };
     if (o->big)
         put_number(&b, 43, 2), put_number(&b, 8, 4), put_number(&b, (uint64_t)o->first, 8);
-    return put_at(o, bytes, sizeof bytes, 0, err);
+    return gp_put_at(o->fd, bytes, sizeof bytes, 0, err);
 }
 
 /* Writes a page behind what is there; what could not be written whole does not count. */
@@ -244,7 +234,7 @@ static bool put_page(pages_out *o, const void *strips, int64_t bytes, char err[G
         link[0] = put_directory(o, false, at, data);
     if (big || both)
         link[1] = put_directory(o, true, at_large, data);
-    if (!put_at(o, o->head.data, o->head.n, at, err) || !put_at(o, strips, (size_t)bytes, data, err))
+    if (!gp_put_at(o->fd, o->head.data, o->head.n, at, err) || !gp_put_at(o->fd, strips, (size_t)bytes, data, err))
         return false;
     if (!big && !put_link(o, o->link[0], at, 4, err))
         return false;

@@ -83,7 +83,7 @@ bool gp_write_is_text(const gp_write_opts *o)
     return f && f->encode;
 }
 
-bool gp_write_is_sound(const gp_write_opts *o)
+bool gp_write_creates(const gp_write_opts *o)
 {
     const gp_rowsfile *f = gp_rowsfile_of(o->as);
     return f && f->create;
@@ -141,7 +141,7 @@ static bool check_format(gp_shape *s, gp_write_opts *o)
     static const struct { const char *name, *what; } options[] = {
         { "compression", "PNG or TIFF" }, { "quality", "JPEG or Ogg/Vorbis" }, { "subsampling", "JPEG or .y4m" },
         { "sample_rate", "recording" }, { "frame_rate", ".y4m" }, { "pixel_aspect", ".y4m" }, { "siting", ".y4m" },
-        { "bits", ".y4m" },
+        { "bits", ".y4m" }, { "member", ".npz" },
     };
     char what[64];
     bool ok = true;
@@ -162,9 +162,18 @@ static bool check_format(gp_shape *s, gp_write_opts *o)
                                     .subsampling = o->subsampling };
     if (o->pages && !gp_shape_node(s, "compression"))
         o->compression = 0;            /* what is in many pages is to be read fast, and by any program */
-    o->rows = (gp_rowsfile_how){ .format = o->as, .sample_rate = o->sample_rate, .quality = (int)o->quality,
+    o->rows = (gp_rowsfile_how){ .format = o->as, .member = o->member, .stack = o->stack, .sample_rate = o->sample_rate, .quality = (int)o->quality,
                                  .compression = (int)o->compression, .alone = o->single };
     return ok;
+}
+
+/* The name of an array, which is that of a file in the archive. */
+static bool check_member(gp_shape *s, const gp_write_opts *o)
+{
+    if (!*o->member || strlen(o->member) > 200 || strchr(o->member, '/'))
+        return gp_shape_fail(s, "member", "'%.60s' is no name for an array: it has 1 to 200 bytes and no '/'", o->member);
+    return !lists(s, o->member)
+        || gp_shape_fail(s, "member", "'%s' is a number that 'metadata' lists, which is in the file, too", o->member);
 }
 
 bool gp_write_check(gp_shape *s)
@@ -192,13 +201,17 @@ bool gp_write_check(gp_shape *s)
     if ((o->to_stdout || spawns) && o->as != GP_RAW && !gp_write_is_text(o) && !gp_write_is_video(o))
         return gp_shape_fail(s, "format", "only raw data, text and y4m can be written to %s",
                              spawns ? "a process" : "stdout");
-    if (o->stack && (o->single || (o->as != GP_NPY && !gp_write_is_text(o))))
-        return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy or text file, which '%s' is not",
+    bool stacks = o->as == GP_NPY || gp_write_is_text(o) || (rows && rows->is_array && !rows->pages);
+    if (o->stack && (o->single || !stacks))
+        return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy, .npz or text file, which '%s' is not",
                              o->path);
+    if (o->member && !check_member(s, o))
+        return false;
     if (!check_format(s, o))
         return false;
-    if (gp_write_is_sound(o) && !gp_shape_without(s, "live", o->pages ? "a TIFF"
-                                                  : "a recording, whose header is right at its end only"))
+    if (gp_write_creates(o) && !gp_shape_without(s, "live", o->pages ? "a TIFF"
+                                                 : stacks ? "a .npz, whose list of arrays is at its end"
+                                                 : "a recording, whose header is right at its end only"))
         return false;
     if ((o->single || o->to_stdout)
         && !gp_shape_without(s, "live", o->to_stdout ? "standard output" : "a file for each frame"))

@@ -22,13 +22,7 @@ bool gp_writer_put_header(gp_writer *w, char why[GP_WHY])
         w->head = w->size = n;
         return gp_write_all(fd, &v, 1, why);
     }
-    for (size_t at = 0; at < n;) {
-        ssize_t k = pwrite(fd, head + at, n - at, (off_t)at);
-        if (k < 0 && errno != EINTR)
-            return gp_why(why, "cannot be written: %s", strerror(errno));
-        at += k > 0 ? (size_t)k : 0;
-    }
-    return true;
+    return gp_put_at(fd, head, n, 0, why);
 }
 
 /* Do its frames say what the header has to? */
@@ -64,15 +58,14 @@ bool gp_writer_open_joined(gp_writer *w, const gp_type *frame, char why[GP_WHY])
     w->joined.dim[0] = 0;
     bool ok = gp_path_expand(path, o->path, 0, "", why)
         && gp_outfile_open(&w->worker[0].file, path, why);
-    bool sound = gp_write_is_sound(o);
+    bool sound = gp_write_creates(o);
     bool refused = w->worker[0].file.in_place && (o->as == GP_NPY || sound || o->live);
     if (refused)
         w->worker[0].file.unread = false;      /* nor is its reader waited for */
     if (refused && o->as == GP_NPY)
         return gp_why(why, "is not a regular file, which a joined .npy needs: set 'format: raw'");
     if (refused && sound)
-        return gp_why(why, "is not a regular file, which a %s needs: set 'format: raw'",
-                      o->pages ? "TIFF" : "recording");
+        return gp_why(why, "is not a regular file, which %s needs: set 'format: raw'", gp_rowsfile_of(o->as)->name);
     if (ok && sound && !says_rate(o)
         && !(w->rows = gp_rowsfile_of(o->as)->create(w->worker[0].file.fd, &o->rows, frame, path, why)))
         return false;
@@ -294,7 +287,7 @@ bool gp_writer_join(gp_writer *w, gp_call *c, gp_frame *f, int n)
     if (k < n)
         f[k].status = GP_AGAIN;
     int at = 0;
-    if (gp_write_is_sound(o))
+    if (gp_write_creates(o))
         return append_rows(w, c, f, v, k, &at, why) || fail(w, c, &f[at], 1, why);
     return append_frames(w, f, v, k, rows, why) || fail(w, c, f, k, why);
 }
@@ -350,7 +343,7 @@ bool gp_writer_finish(gp_call *c)
             return fail(w, c, NULL, 0, why);
         w->nbegin = 0;
     }
-    if (s == GP_OK && !rows && gp_write_is_sound(o)) {
+    if (s == GP_OK && !rows && gp_write_creates(o)) {
         gp_why(why, "cannot be written: there was no frame that says its sample rate");
         return fail(w, c, NULL, 0, why);
     }

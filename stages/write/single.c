@@ -52,15 +52,14 @@ static bool name_file(gp_writer *w, const gp_frame *f, char path[PATH_MAX],
     return gp_path_expand(path, o->path, w->first + f->index, f->name, why);
 }
 
-/* A recording, or a page, of one frame. */
-static bool put_recording(const gp_writer *w, const gp_write_worker *d, const gp_view *in, const gp_said *said,
+/* A file of one frame that its format makes. */
+static bool put_created(const gp_writer *w, const gp_write_worker *d, const gp_view *in, const gp_said *said,
                           const char *path, char why[GP_WHY])
 {
     char later[GP_WHY];
     const gp_rowsfile *as = gp_rowsfile_of(w->o->as);
     if (d->file.in_place)
-        return gp_why(why, "is not a regular file, which a %s needs: set 'format: raw'",
-                      w->o->pages ? "TIFF" : "recording");
+        return gp_why(why, "is not a regular file, which %s needs: set 'format: raw'", as->name);
     gp_rowsfile_how how = w->o->rows;
     gp_rows_out *out = gp_writer_rate(w->o, said, &how.sample_rate, why)
                      ? as->create(d->file.fd, &how, &in->type, path, why) : NULL;
@@ -112,7 +111,7 @@ static gp_status put_file(gp_writer *w, gp_call *c, const gp_frame *f, const cha
         return GP_DROP;
     d->file.frame = f->index, d->file.number = w->first + f->index;
     gp_status s = gp_writer_reach(c, &d->file, path, why);
-    bool ok = s == GP_OK && (gp_write_is_sound(w->o) ? put_recording(w, d, in, &said, path, why)
+    bool ok = s == GP_OK && (gp_write_creates(w->o) ? put_created(w, d, in, &said, path, why)
                                                      : gp_write_all(d->file.fd, v, 2, why));
     if (s == GP_OK && !(ok && gp_outfile_commit(&d->file, why)))
         s = GP_FAILED;

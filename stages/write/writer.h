@@ -26,7 +26,7 @@ typedef struct gp_write_opts {
     int64_t compression, start, quality, sample_rate;
     int if_exists, durable, subsampling, siting;
     int64_t bits;
-    const char *frame_rate, *pixel_aspect;
+    const char *frame_rate, *pixel_aspect, *member;
     /* found by check() */
     gp_loc at;
     const char *to;            /* the option that says where to: "path", "command" */
@@ -79,9 +79,9 @@ typedef struct gp_writer {
 bool gp_write_check(gp_shape *s);
 bool gp_write_shape(gp_shape *s);
 bool gp_write_is_pictures(const gp_write_opts *o);
-/* Rows as text, bytes that need nothing before or behind them; rows behind a library. */
+/* Rows as text, bytes that need nothing before or behind them; a file that its format makes, by create(). */
 bool gp_write_is_text(const gp_write_opts *o);
-bool gp_write_is_sound(const gp_write_opts *o);
+bool gp_write_creates(const gp_write_opts *o);
 bool gp_write_is_video(const gp_write_opts *o);
 
 /* Opens a file; of a FIFO it waits for the reader. GP_OK; GP_STOPPED; GP_FAILED with `why`. */
