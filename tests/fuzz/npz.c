@@ -8,7 +8,7 @@
 
 enum { BYTES = 1 << 20 };
 
-/* Reads what the head promises, in three pieces. */
+/* Reads what the head promises, in three pieces, and the numbers of its first rows. */
 static void read_all(gp_rows *f)
 {
     gp_rows_own own = { 0 };
@@ -21,6 +21,10 @@ static void read_all(gp_rows *f)
         n = f->whole.dim[0] - at < piece ? f->whole.dim[0] - at : piece;
         bool ok = gp_rowsfile_read(f, &own, at, n, to + (size_t)at * gp_bytes(&row), err);
         MUST(ok || *err);
+    }
+    for (int64_t i = 0; i < f->whole.dim[0] && i < 40; i++) {
+        gp_said said = { .n = f->said.n, .key = f->said.key };
+        MUST(gp_rowsfile_said(f, i, &said, err) || *err);
     }
     gp_rowsfile_leave(&own);
     free(to);
@@ -40,6 +44,7 @@ static void one(const char *data, size_t n)
         bool ok = gp_rowsfile_head(&how, as, &all, &none, &head, why);
         gp_rows *f = gp_rowsfile_open(&how, as, fd, &none, err);
         MUST(i == 2 && ok && !f ? *err : ok ? f && gp_type_same(&f->whole, &head) : !f && *err && !strcmp(err, why));
+        MUST(!f || !gp_rowsfile_of(as)->why_not(&f->whole, "a.npz"));
         if (f && gp_bytes(&f->whole) <= BYTES)
             read_all(f);
         gp_rowsfile_close(f);
