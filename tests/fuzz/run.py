@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """run.py [--seconds S] [--seed N] [HARNESS]... - the harnesses under libFuzzer; `make fuzz`.
 
-Each runs for S seconds from its corpus (tests/fuzz/corpus/NAME and the folders in ALSO). An
+Each runs for S seconds, as many at a time as there are cores, from its corpus (tests/fuzz/corpus/NAME and the folders in ALSO). An
 input that is wrong is left in build/fuzz/found/NAME, with a line that repeats it, and printed if
 it is short (`echo TEXT | base64 -d >FILE` makes it again elsewhere): mend the defect, then move
 the input to tests/fuzz/corpus/NAME, which `make check` replays. At the end the stored corpus must
@@ -9,6 +9,7 @@ reach what tests/fuzz/COVERAGE says.
 """
 import argparse
 import base64
+import concurrent.futures
 import glob
 import json
 import os
@@ -104,10 +105,11 @@ def said(lines):
 
 def tell(name, path):
     """How an input that is wrong runs again, here and on another machine."""
-    print(f"repeat: {RUN} --{name} {path}")
+    lines = [f"repeat: {RUN} --{name} {path}"]
     if os.path.getsize(path) <= PRINTED:
         with open(path, "rb") as f:
-            print(f"input: {base64.b64encode(f.read()).decode()}")
+            lines.append(f"input: {base64.b64encode(f.read()).decode()}")
+    return lines
 
 
 def fuzz(name, seconds, seed):
@@ -125,12 +127,13 @@ def fuzz(name, seconds, seed):
         capture_output=True, text=True, errors="replace")
     stats = dict(line[6:].split(": ", 1) for line in p.stderr.splitlines()
                  if line.startswith("stat::"))
-    print(f"{name:8} seed {seed}, {stats.get('number_of_executed_units', '?').strip()} inputs, "
-          f"{'ok' if not p.returncode else 'FAILED'}", flush=True)
+    lines = [f"{name:8} seed {seed}, {stats.get('number_of_executed_units', '?').strip()} inputs, "
+             f"{'ok' if not p.returncode else 'FAILED'}"]
     if p.returncode:
-        print("\n".join(said(p.stderr.splitlines())))
+        lines += said(p.stderr.splitlines())
     for new in sorted(set(os.listdir(found)) - before):
-        tell(name, f"{found}/{new}")
+        lines += tell(name, f"{found}/{new}")
+    print("\n".join(lines), flush=True)
     return not p.returncode
 
 
@@ -171,7 +174,8 @@ def main():
             sys.exit(f"no harness '{name}'; there are {', '.join(known)}")
     names = args.harness or list(known)
     seed = args.seed or random.randrange(1, 1 << 31)
-    results = [fuzz(name, args.seconds, seed) for name in names]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(lambda name: fuzz(name, args.seconds, seed), names))
     results += [covers(name, *known[name]) for name in names]
     print(f"fuzz: {sum(results)} passed, {len(results) - sum(results)} failed")
     sys.exit(not all(results))
