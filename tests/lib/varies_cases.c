@@ -29,6 +29,14 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
       "  - {use: scale, a: 2, b: 0}\n", false },
     { "in one size", "", "  - {use: resize, height: 11, width: 7, method: area, in: x}\n  - {use: sobel}\n", false },
     { "in parts of a size", "", "  - {use: resize, scale: 0.4, method: nearest, in: x}\n", false },
+    { "turned", "", "  - {use: transpose, in: x}\n  - {use: blur, sigma: 0.8}\n  - {use: rotate90, times: -1}\n", false },
+    { "half of it", "", "  - {use: slice, in: x, index: \"::2, ::-3\"}\n  - {use: scale, a: 2, b: 1}\n", false },
+    { "more of a smaller frame", "", "  - {use: slice, in: x, index: \"-20:25\"}\n"
+      "  - {use: scale, a: 2, b: 1}\n", false },
+    { "the middle", "", "  - {use: pad, in: x, before: [4, 3], after: [5, 6], edge: reflect}\n"
+      "  - {use: crop, size: [8, 9]}\n  - {use: reshape, shape: [4, -1]}\n", false },
+    { "around", "", "  - {use: pad, in: x, before: 2, after: [70, 0], edge: wrap, out: x1}\n"
+      "  - {use: concat, in: {a: x1, b: x1}, axis: 1}\n", false },
     { "two ways", "y: {like: x}", "  - {use: blur, sigma: 0.7, in: x, out: b}\n"
       "  - {use: lua, script: copy.lua, in: b, out: l}\n"
       "  - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: l}, out: {o: y}, args: [a, b, o, {i32: a.size}]}\n", false },

@@ -397,6 +397,80 @@ for method in ("bilinear", "cubic"):
 case("resize", "height: 4, width: 6", "nan_f32", pillow(nan_plane, (4, 6), "bilinear").astype(f32), 1e-6)
 case("resize", "height: 7, width: 5, method: nearest", "nan_f32", pillow(nan_plane, (7, 5), "nearest").astype(f32))
 
+# -- rearranged: copied as runs, words and tiles, of all sizes of elements (stages/format/strided.c) ----
+
+own = np.random.default_rng(20261124)
+
+
+def any_bits(name, dtype, shape):
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    x = own.integers(0, 256, size, np.uint8).view(dtype).reshape(shape)
+    if np.dtype(dtype).kind in "fc":           # of NaNs the payload may be lost in a file's way through NumPy
+        x = own.normal(0, 100, shape).astype(dtype)
+    return save(name, x)
+
+
+pictures = {name: any_bits(name, dtype, shape) for name, dtype, shape in (
+    ("re_u8", np.uint8, (67, 71)), ("re_rgb", np.uint8, (37, 41, 3)), ("re_rgba", np.uint8, (33, 36, 4)),
+    ("re_u16", np.uint16, (35, 70)), ("re_f16", np.float16, (34, 33, 3)), ("re_f32", f32, (40, 37)),
+    ("re_i64", np.int64, (19, 34)), ("re_c64", c64, (33, 18)), ("re_f64", f64, (17, 33, 3)),
+    ("re_c64_2", c64, (20, 18, 2)), ("re_bands", np.uint8, (18, 21, 5)), ("re_line", np.int16, (301,)),
+    ("re_deep", np.int8, (2, 3, 2, 4, 1, 3, 2, 5)), ("re_wide", np.uint8, (3, 250)), ("re_one", np.uint32, (1,)))}
+
+for name, x in pictures.items():
+    case("transpose", "{}", name, x.T)
+    for index, key in (("::-1", np.s_[::-1]), ("..., ::-1", np.s_[..., ::-1]),
+                       ("1:, ..., :-1:2", np.s_[1:, ..., :-1:2])):
+        if x.ndim > 1 or index == "::-1":
+            case("slice", f'index: "{index}"', name, x[key])
+    if x.ndim > 1:
+        for k in (-3, 1, 2):
+            case("rotate90", f"times: {k}", name, np.rot90(x, k))
+        h, w = x.shape[:2]
+        case("crop", f"size: [{h // 2 + 1}, {w - 1}]", name, x[(h - h // 2 - 1) // 2:][:h // 2 + 1, :w - 1])
+        case("crop", f"size: [{h // 2}], at: {h - h // 2}", name, x[h - h // 2:])
+    case("concat", "axis: -1", f"{name}, {name}", np.concatenate([x, x], -1))
+case("concat", "axis: 0", "re_rgb, re_rgb", np.concatenate([pictures["re_rgb"]] * 2))
+case("concat", "{}", "re_c64, re_c64", np.concatenate([pictures["re_c64"]] * 2))
+case("reshape", "shape: -1", "re_c64", pictures["re_c64"].ravel())
+
+rgb, deeper = pictures["re_rgb"], pictures["re_deep"]
+case("transpose", "axes: [2, 0, 1]", "re_rgb", rgb.transpose(2, 0, 1))
+case("transpose", "axes: [-2, 0, 2]", "re_rgb", rgb.transpose(1, 0, 2))
+case("transpose", "axes: [0, 2, 1]", "re_rgb", rgb.transpose(0, 2, 1))
+case("transpose", "axes: [0, 1, 2]", "re_rgb", rgb)
+case("transpose", "axes: [1, 2, 0]", "re_bands", pictures["re_bands"].transpose(1, 2, 0))
+case("transpose", "axes: [1, 0, 2]", "re_bands", pictures["re_bands"].transpose(1, 0, 2))
+case("transpose", "axes: [2, 0, 1]", "re_f64", pictures["re_f64"].transpose(2, 0, 1))
+case("transpose", "axes: [3, 1, 5, 0, 4, 2, 7, 6]", "re_deep", deeper.transpose(3, 1, 5, 0, 4, 2, 7, 6))
+for index in ("-20:-3, 5:30", "30:5:-2, ::3", "::-1, ::-1", "::-1, ::-1, ::-1", "..., 1", ":, 7", "3, 4, 2", "-1, ..., ::2", ":100, -100:",
+              " 2 : 30 :7 , : ", "10:", "...", "3, ...", "::1000", "5::-1", ":5:-1", "-5:, :-5"):
+    r = np.atleast_1d(eval("rgb[" + index.strip() + "]"))
+    case("slice", f'index: "{index}"', "re_rgb", r)
+case("slice", 'index: "1, :, ::-1, ::-2, 0, 1:, ..., ::2"', "re_deep", deeper[1, :, ::-1, ::-2, 0, 1:, ..., ::2])
+case("slice", 'index: ":-1:2"', "re_line", pictures["re_line"][:-1:2])
+case("slice", "index: 0", "re_rgba", pictures["re_rgba"][0])
+case("slice", "index: -3", "re_line", np.atleast_1d(pictures["re_line"][-3]))
+for shape in ((41, -1), (3, 41, 37), (1, 37, 1, 41, 3, 1)):
+    case("reshape", f"shape: {list(shape)}", "re_rgb", rgb.reshape(shape))
+case("concat", "axis: 1", "plane_f32, nan_f32", np.concatenate([plane, nan_plane], 1))
+other = any_bits("re_rgb_2", np.uint8, (37, 2, 3))
+case("concat", "axis: 1", "re_rgb, re_rgb_2", np.concatenate([rgb, other], 1))
+case("concat", "axis: -2", "re_rgb_2, re_rgb", np.concatenate([other, rgb], 1))
+
+edges = {"constant": "constant", "nearest": "edge", "reflect": "symmetric", "mirror": "reflect", "wrap": "wrap"}
+for edge, mode in edges.items():
+    for name in ("re_rgb", "re_f32", "re_c64", "re_f16", "re_line", "re_one", "re_i64", "re_deep"):
+        x = pictures[name]
+        widths = {1: ((5, 700),), 2: ((2, 5), (40, 0)), 3: ((0, 2), (7, 1), (0, 0)), 8: ((1, 0), (0, 2)) + ((0, 0),) * 5 + ((3, 2),)}[x.ndim]
+        before, after = ([w[k] for w in widths] for k in (0, 1))
+        case("pad", f"before: {before}, after: {after}, edge: {edge}", name, np.pad(x, widths, mode))
+case("pad", "before: 2, after: 1, value: 7", "re_rgb", np.pad(rgb, ((2, 1),) * 3, constant_values=7))
+case("pad", "after: [0, 4], value: -7", "re_i64", np.pad(pictures["re_i64"], ((0, 0), (0, 4)), constant_values=-7))
+case("pad", "before: 3, value: -0.1", "re_f16", np.pad(pictures["re_f16"], ((3, 0),) * 3, constant_values=np.float16(-0.1)))
+case("pad", "before: [1], value: 2.5", "re_c64", np.pad(pictures["re_c64"], ((1, 0), (1, 0)), constant_values=2.5))
+case("pad", "before: [0, 3, 1], edge: mirror", "re_rgb", np.pad(rgb, ((0, 0), (3, 0), (1, 0)), "reflect"))
+
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
     out.write("\n".join(cases) + "\n")
