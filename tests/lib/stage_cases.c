@@ -95,6 +95,11 @@ static const struct { const char *kind, *options; gp_dtype dtype; int ndim; int6
     { "reduce", "op: min", GP_F64, 1, { 262145 } },
     { "reduce", "op: sum, axes: [0, 2]", GP_F32, 4, { 130, 3, 140, 5 } },
     { "reduce", "op: sum, axes: [0, 2]", GP_U64, 3, { 500, 70, 1 } },
+    { "reduce", "op: std", GP_F32, 2, { 411, 777 } },
+    { "reduce", "op: std, axes: [0, 2]", GP_F16, 4, { 130, 3, 140, 5 } },
+    { "reduce", "op: argmax, axes: 0", GP_U8, 2, { 3000, 37 } },
+    { "reduce", "op: argmin", GP_I64, 2, { 411, 777 } },
+    { "reduce", "op: any, axes: [1]", GP_U16, 2, { 300, 1100 } },
 };
 
 static char *trim(char *s)
@@ -489,6 +494,8 @@ START_TEST(test_errors)
         { "reduce", "op: sum, axes: [0, 0]", GP_F32, 2, { 5, 3 }, "'axes' must be different axes" },
         { "reduce", "op: sum, axes: 2", GP_F32, 2, { 5, 3 }, "0 to 1" },
         { "reduce", "op: median", GP_F32, 2, { 5, 3 }, "median" },
+        { "reduce", "op: argmax, axes: [0, 1]", GP_F32, 2, { 5, 3 }, "is said along one axis, or in all of a frame" },
+        { "reduce", "op: std", GP_C64, 2, { 5, 3 }, "takes any type but c64" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         gp_errs errs = { 0 };

@@ -471,6 +471,32 @@ case("pad", "before: 3, value: -0.1", "re_f16", np.pad(pictures["re_f16"], ((3, 
 case("pad", "before: [1], value: 2.5", "re_c64", np.pad(pictures["re_c64"], ((1, 0), (1, 0)), constant_values=2.5))
 case("pad", "before: [0, 3, 1], edge: mirror", "re_rgb", np.pad(rgb, ((0, 0), (3, 0), (1, 0)), "reflect"))
 
+# -- more of reduce: deviations in f64, places, truths ---------------------------------
+
+sparse = save("sparse_u8", (own.random((7, 4, 33)) < 0.02).astype(np.uint8))
+hollow = own.normal(0, 1, (6, 200)).astype(f32) * (own.random((6, 200)) < 0.01)
+hollow[2] = 0
+hollow[4, 7] = np.nan
+hollow = save("hollow_f32", hollow.astype(f32))
+shifted = save("shifted_f64", own.normal(0, 1e-3, (3, 4000)) + np.array([[1e6], [0], [-3]]))
+ties = save("ties_i16", own.integers(-3, 4, (90, 70), np.int16))
+numbers = {"cube_f32": cube, "nan_f32": nan_plane, "halves_f16": halves, "doubles_f64": doubles, "sparse_u8": sparse,
+           "hollow_f32": hollow, "shifted_f64": shifted, "ties_i16": ties, "long_f32": lines["f4"], "long_u1": lines["u1"],
+           **{"wide_" + d: x for d, x in wide.items()}}
+for name, x in numbers.items():
+    every = (None, 0, -1) + (((0, 2), (1, 2)) if x.ndim > 2 else ())
+    for axis in every:
+        option = "" if axis is None else f", axes: {list(axis) if isinstance(axis, tuple) else axis}"
+        keep = ", keep: true" if axis == 0 else ""
+        keeps = dict(axis=axis, keepdims=bool(keep))
+        r = np.std(x.astype(np.longdouble), **keeps).astype(x.dtype if x.dtype.kind == "f" else f32)
+        case("reduce", f"op: std{option}{keep}", name, np.atleast_1d(r), 1e-3 if x.dtype == np.float16 else 3e-7)
+        for op, f in (("any", np.any), ("all", np.all)):
+            case("reduce", f"op: {op}{option}{keep}", name, np.atleast_1d(f(x, **keeps)).astype(np.uint8))
+        if not isinstance(axis, tuple):
+            for op, f in (("argmin", np.argmin), ("argmax", np.argmax)):
+                case("reduce", f"op: {op}{option}{keep}", name, np.atleast_1d(f(x, **keeps)).astype(np.int64))
+
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
     out.write("\n".join(cases) + "\n")
