@@ -35,7 +35,7 @@ START_TEST(takes_every_built_in)
     static const char *const kernel[][2] = {
         { "blur", "blur_x_f32" }, { "blur", "blur_y_f32" }, { "cast", "cast_u8_f64" }, { "color", "color_u8_u16" },
         { "copy", "copy_runs_1" }, { "copy", "copy_tile_1" }, { "copy", "copy_each_2" }, { "copy", "pad_8" },
-        { "fir", "fir_f32" },
+        { "cumsum", "cumsum_u8" }, { "softmax", "softmax_f16" }, { "fir", "fir_f32" },
         { "gray", "gray_u8" }, { "mix", "mix_add_sum_f32" }, { "mix", "mix_make_mean_f16" },
         { "reduce", "reduce_tree_sum_f64" }, { "regroup", "regroup_16" },
         { "resize", "resize_weights_f64" }, { "resize", "resize_u8" }, { "resize", "resize_y_f16" }, { "resize", "resize_x_f64" },

@@ -96,6 +96,10 @@ static const struct { const char *kind, *options; gp_dtype dtype; int ndim; int6
     { "reduce", "op: sum, axes: [0, 2]", GP_F32, 4, { 130, 3, 140, 5 } },
     { "reduce", "op: sum, axes: [0, 2]", GP_U64, 3, { 500, 70, 1 } },
     { "reduce", "op: std", GP_F32, 2, { 411, 777 } },
+    { "cumsum", "axis: 1", GP_F32, 2, { 33, 777 } },
+    { "cumsum", "", GP_U8, 2, { 5001, 7 } },
+    { "softmax", "", GP_F32, 2, { 300, 700 } },
+    { "softmax", "axis: 1", GP_F64, 3, { 5, 10, 333 } },
     { "reduce", "op: std, axes: [0, 2]", GP_F16, 4, { 130, 3, 140, 5 } },
     { "reduce", "op: argmax, axes: 0", GP_U8, 2, { 3000, 37 } },
     { "reduce", "op: argmin", GP_I64, 2, { 411, 777 } },
@@ -496,6 +500,10 @@ START_TEST(test_errors)
         { "reduce", "op: median", GP_F32, 2, { 5, 3 }, "median" },
         { "reduce", "op: argmax, axes: [0, 1]", GP_F32, 2, { 5, 3 }, "is said along one axis, or in all of a frame" },
         { "reduce", "op: std", GP_C64, 2, { 5, 3 }, "takes any type but c64" },
+        { "cumsum", "axis: 2", GP_F32, 2, { 5, 3 }, "'axis' is 2, and f32 [5, 3] has the axes 0 to 1" },
+        { "cumsum", "", GP_C64, 1, { 5 }, "takes any type but c64" },
+        { "softmax", "axis: -3", GP_F32, 2, { 5, 3 }, "'axis' is -3" },
+        { "softmax", "", GP_U8, 1, { 5 }, "takes f16, f32 or f64" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         gp_errs errs = { 0 };

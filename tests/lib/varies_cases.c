@@ -41,6 +41,8 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
       "  - {use: lua, script: copy.lua, in: b, out: l}\n"
       "  - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: l}, out: {o: y}, args: [a, b, o, {i32: a.size}]}\n", false },
     { "rows", "", "  - {use: reduce, op: sum, axes: [1], in: x}\n", false },
+    { "statistics", "", "  - {use: cumsum, axis: 1, in: x}\n  - {use: softmax, axis: 0}\n"
+      "  - {use: reduce, op: std, axes: [1]}\n", false },
     { "columns", "", "  - {use: reduce, op: max, axes: [0], in: x}\n  - {use: scale, a: -1, b: 0}\n", false },
     { "one number", "", "  - {use: reduce, op: mean, in: x}\n", false },
     { "types", "", "  - {use: cast, dtype: i32, in: x}\n  - {use: cast, dtype: f64}\n", false },

@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 from PIL import Image
-from scipy import ndimage, signal
+from scipy import ndimage, signal, special as special_functions
 
 here = os.path.dirname(os.path.abspath(__file__))
 rng = np.random.default_rng(20240229)
@@ -496,6 +496,26 @@ for name, x in numbers.items():
         if not isinstance(axis, tuple):
             for op, f in (("argmin", np.argmin), ("argmax", np.argmax)):
                 case("reduce", f"op: {op}{option}{keep}", name, np.atleast_1d(f(x, **keeps)).astype(np.int64))
+
+# -- cumsum, softmax ----------------------------------------------------------------------
+
+far = save("far_f32", own.normal(0, 1, (2, 9000)).astype(f32))
+for name, x in {**numbers, "far_f32": far, "signal_f32": sig}.items():
+    for axis in (0, -1) if x.ndim < 3 else (0, 1, -1):
+        if x.dtype.kind == "f":
+            kept = np.longdouble
+        else:
+            kept = np.uint64 if x.dtype == np.uint64 else np.int64
+        r = np.cumsum(x.astype(kept), axis).astype(x.dtype if x.dtype.kind == "f" else kept)
+        case("cumsum", f"axis: {axis}", name, r, 0 if x.dtype.kind != "f" else 1e-3 if x.dtype == np.float16 else
+             1e-7 if x.dtype == f32 else 1e-14)
+        if x.dtype.kind == "f":
+            r = special_functions.softmax(x.astype(np.longdouble), axis).astype(x.dtype)
+            case("softmax", f"axis: {axis}", name, r, 1e-3 if x.dtype == np.float16 else 1e-6 if x.dtype == f32 else 1e-14)
+steep = np.array([[-np.inf, 0, 3, -90, 88], [1e30, -1e30, 5, 0, 1e30], [-103.9, -80, -60.5, -20, 0]], f32)
+save("steep_f32", steep)
+case("softmax", "{}", "steep_f32",
+     special_functions.softmax(steep.astype(np.longdouble), -1).astype(f32), 1e-7)
 
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
