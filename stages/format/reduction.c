@@ -218,7 +218,7 @@ static bool tree(gp_dcall *c, work *w, const group *g, const char *op, const cha
     while (threads < BLOCK && 2 * threads <= g->rows)
         threads *= 2;
     size_t blocks = (g->outer * g->inner * threads + BLOCK - 1) / BLOCK;
-    size_t stride = to ? gp_stride(to) : w->partials;
+    size_t stride = !to ? w->partials : to->type.dtype ? gp_stride(to) : to->stride / w->kept.size;
     void *dst = to ? to->data : w->free;
     size_t rows = g->rows, outer = g->outer, inner = g->inner;
     char name[48];
@@ -244,7 +244,7 @@ bool gp_reduction_record(gp_dcall *c, const gp_reduction *r, const gp_view *in, 
                .other = (char *)c->scratch + half_scratch(r, t), .fold = names[r->op].first,
                .join = names[r->op].join };
     bool floats = gp_is_float(t->dtype), own = !is_arg(r) && !is_truth(r);
-    const char *made = own && (floats || r->op == GP_STD) ? gp_dtype_name(made_of(r, t->dtype)) : kept.name;
+    const char *made = out->type.dtype && own && (floats || r->op == GP_STD) ? gp_dtype_name(made_of(r, t->dtype)) : kept.name;
     group g = { .inner = 1 };
     double count = 1;
 

@@ -99,6 +99,14 @@ static const struct { const char *kind, *options; gp_dtype dtype; int ndim; int6
     { "cumsum", "axis: 1", GP_F32, 2, { 33, 777 } },
     { "cumsum", "", GP_U8, 2, { 5001, 7 } },
     { "softmax", "", GP_F32, 2, { 300, 700 } },
+    { "median", "size: 5", GP_U8, 3, { 101, 133, 3 } },
+    { "median", "size: 7, edge: nearest", GP_F32, 2, { 90, 201 } },
+    { "morphology", "op: close, size: [9, 31]", GP_U16, 2, { 101, 133 } },
+    { "histogram", "", GP_U8, 3, { 201, 133, 3 } },
+    { "histogram", "bins: 99, range: [-50, 60]", GP_F32, 2, { 201, 333 } },
+    { "colormap", "map: turbo", GP_U8, 2, { 201, 333 } },
+    { "normalize", "", GP_U16, 2, { 201, 333 } },
+    { "normalize", "to: deviation", GP_F32, 2, { 411, 777 } },
     { "softmax", "axis: 1", GP_F64, 3, { 5, 10, 333 } },
     { "reduce", "op: std, axes: [0, 2]", GP_F16, 4, { 130, 3, 140, 5 } },
     { "reduce", "op: argmax, axes: 0", GP_U8, 2, { 3000, 37 } },
@@ -274,8 +282,9 @@ static void as_rows(const stage_case *c)
     if (!takes_rows(c->kind, c->options))
         return;
     for (int k = 0; k < 3; k++) {
-        if (rows[k] < 1 || rows[k] >= n)
-            continue;
+        bool window = !strcmp(c->kind, "median") || !strcmp(c->kind, "morphology");
+        if (rows[k] < (window ? 9 : 1) || rows[k] >= n)
+            continue;                  /* alone such a frame is smaller than the window */
         array in[2] = { array_rows(&c->in[0], n - rows[k], rows[k]), c->in[1] }, got;
         array alone = trial_once(dev, c->kind, c->options, in, c->nin);
         trial *t = open_case(c, c->in, 1);
@@ -502,6 +511,14 @@ START_TEST(test_errors)
         { "reduce", "op: std", GP_C64, 2, { 5, 3 }, "takes any type but c64" },
         { "cumsum", "axis: 2", GP_F32, 2, { 5, 3 }, "'axis' is 2, and f32 [5, 3] has the axes 0 to 1" },
         { "cumsum", "", GP_C64, 1, { 5 }, "takes any type but c64" },
+        { "median", "", GP_F16, 2, { 5, 5 }, "takes u8, u16, i16 or f32" },
+        { "median", "size: 7", GP_U8, 2, { 9, 5 }, "7 x 7 pixels are more than there are of u8 [9, 5]" },
+        { "median", "", GP_U8, 1, { 9 }, "needs an image" },
+        { "morphology", "op: erode, size: [3, 7]", GP_U8, 2, { 9, 5 }, "3 x 7 pixels are more than there are" },
+        { "histogram", "", GP_F32, 2, { 9, 5 }, "needs a 'range'" },
+        { "histogram", "", GP_U64, 2, { 9, 5 }, "takes u8" },
+        { "colormap", "", GP_F32, 2, { 9, 5 }, "needs a 'range' of f32" },
+        { "normalize", "", GP_C64, 2, { 9, 5 }, "takes any type but c64" },
         { "softmax", "axis: -3", GP_F32, 2, { 5, 3 }, "'axis' is -3" },
         { "softmax", "", GP_U8, 1, { 5 }, "takes f16, f32 or f64" },
     };

@@ -484,7 +484,7 @@ numbers = {"cube_f32": cube, "nan_f32": nan_plane, "halves_f16": halves, "double
            "hollow_f32": hollow, "shifted_f64": shifted, "ties_i16": ties, "long_f32": lines["f4"], "long_u1": lines["u1"],
            **{"wide_" + d: x for d, x in wide.items()}}
 for name, x in numbers.items():
-    every = (None, 0, -1) + (((0, 2), (1, 2)) if x.ndim > 2 else ())
+    every = (None, -1) if x.size > 10000 else (None, 0, -1) + (((0, 2), (1, 2)) if x.ndim > 2 else ())
     for axis in every:
         option = "" if axis is None else f", axes: {list(axis) if isinstance(axis, tuple) else axis}"
         keep = ", keep: true" if axis == 0 else ""
@@ -500,7 +500,8 @@ for name, x in numbers.items():
 # -- cumsum, softmax ----------------------------------------------------------------------
 
 far = save("far_f32", own.normal(0, 1, (2, 9000)).astype(f32))
-for name, x in {**numbers, "far_f32": far, "signal_f32": sig}.items():
+short_ones = {name: x for name, x in numbers.items() if x.size < 2000}
+for name, x in {**short_ones, "far_f32": far, "signal_f32": sig}.items():
     for axis in (0, -1) if x.ndim < 3 else (0, 1, -1):
         if x.dtype.kind == "f":
             kept = np.longdouble
@@ -516,6 +517,72 @@ steep = np.array([[-np.inf, 0, 3, -90, 88], [1e30, -1e30, 5, 0, 1e30], [-103.9, 
 save("steep_f32", steep)
 case("softmax", "{}", "steep_f32",
      special_functions.softmax(steep.astype(np.longdouble), -1).astype(f32), 1e-7)
+
+# -- median, morphology, histogram, colormap, normalize --------------------------------------
+
+short = save("short_i16", own.integers(-40, 40, (7, 8), np.int16))
+for name, x in (("re_rgb", rgb), ("re_u16", pictures["re_u16"]), ("plane_f32", plane), ("short_i16", short)):
+    for n in (3, 5, 7):
+        for edge in ("reflect", "nearest"):
+            window = (n, n) + (1,) * (x.ndim - 2)
+            case("median", f"size: {n}, edge: {edge}", name, ndimage.median_filter(x, window, mode=edge))
+holed = np.pad(nan_plane, 1, "symmetric")
+case("median", "{}", "nan_f32", np.median(np.lib.stride_tricks.sliding_window_view(holed, (3, 3)), (2, 3)))
+
+for name, x in (("re_rgb", rgb), ("plane_f32", plane), ("nan_f32", nan_plane), ("short_i16", short), ("wide_i8", wide["i8"]),
+                ("wide_u4", wide["u4"]), ("re_f16", pictures["re_f16"])):
+    for size in ((3, 3), (1, 7), (5, 1), (7, 5)):
+        def each(x, f, ends=size):
+            reach = [(n // 2,) * 2 for n in ends] + [(0, 0)] * (x.ndim - 2)
+            if x.dtype.kind == "f":
+                end = np.inf if f is np.min else -np.inf
+            else:
+                end = np.iinfo(x.dtype).max if f is np.min else np.iinfo(x.dtype).min
+            at = np.lib.stride_tricks.sliding_window_view(np.pad(x, reach, constant_values=end), ends, (0, 1))
+            r = f(at, (-2, -1))
+            if x.dtype.itemsize < 8 and x.dtype != np.float16 and not np.isnan(x).any():
+                g = ndimage.grey_erosion if f is np.min else ndimage.grey_dilation
+                assert np.array_equal(r, g(x, ends + (1,) * (x.ndim - 2), mode="reflect"))
+            return r
+        for op, steps_of in (("erode", (np.min,)), ("dilate", (np.max,)), ("open", (np.min, np.max)), ("close", (np.max, np.min))):
+            r = x
+            for f in steps_of:
+                r = each(r, f)
+            case("morphology", f"op: {op}, size: {size[0] if size == (3, 3) else list(size)}", name, r)
+
+for name, options, x, how in (
+        ("re_rgb", "{}", rgb, dict(bins=256, range=(0, 256))), ("re_rgb", "bins: 7", rgb, dict(bins=7, range=(0, 256))),
+        ("re_u16", "bins: 1000", pictures["re_u16"], dict(bins=1000, range=(0, 65536))),
+        ("short_i16", "bins: 9, range: [-20, 25]", short, dict(bins=9, range=(-20, 25))),
+        ("plane_f32", "bins: 10, range: [0, 200]", plane, dict(bins=10, range=(0, 200))),
+        ("nan_f32", "bins: 1, range: [-1e3, 1e3]", nan_plane[~np.isnan(nan_plane)], dict(bins=1, range=(-1e3, 1e3))),
+        ("halves_f16", "bins: 30, range: [-3, 3]", halves.astype(f64), dict(bins=30, range=(-3, 3))),
+        ("doubles_f64", "bins: 777, range: [-9.1, 7.3]", doubles, dict(bins=777, range=(-9.1, 7.3))),
+        ("wide_u4", "bins: 13, range: [0, 4294967295]", wide["u4"], dict(bins=13, range=(0, 4294967295))),
+        ("tenths_f64", "bins: 10, range: [0, 1]", save("tenths_f64", np.arange(-2, 13) / 10), dict(bins=10, range=(0, 1)))):
+    case("histogram", options, name, np.histogram(x, **how)[0].astype(np.int64))
+
+tables = dict(zip(("viridis", "magma", "turbo"), np.load(os.path.join(here, "colormaps.npy"))))    # make_colormaps.py
+tables["gray"] = np.arange(256, dtype=np.uint8).repeat(3).reshape(256, 3)
+for name, t in tables.items():
+    case("colormap", f"map: {name}", "re_u8", t[pictures["re_u8"]])
+for name, x in (("nan_f32", nan_plane), ("short_i16", short), ("halves_f16", halves)):
+    level = np.clip(np.floor((np.nan_to_num(x.astype(f64)) + 2) / 40 * 256), 0, 255).astype(int)
+    r = tables["viridis"][level]
+    r[np.isnan(x.astype(f64))] = 0
+    case("colormap", "range: [-2, 38]", name, r)
+
+flat = save("flat_u8", np.full((5, 6), 77, np.uint8))
+for name, x in {**short_ones, "flat_u8": flat, "far_f32": far}.items():
+    exact = x.astype(np.longdouble)
+    low, high = exact.min(), exact.max()
+    made = x.dtype if x.dtype.kind == "f" else f32
+    tolerance = 1e-3 if x.dtype == np.float16 else 1e-12 if x.dtype == f64 else 1e-6
+    for options, a, b in (("{}", 0, 1), ("range: [200, -50.5]", 200, -50.5)):
+        r = (exact - low) * ((b - a) / (high - low)) + a if high != low else exact * 0 + a
+        case("normalize", options, name, r.astype(made), tolerance)
+    r = (exact - exact.mean()) / exact.std() if high != low else exact * 0
+    case("normalize", "to: deviation", name, r.astype(made), tolerance)
 
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
