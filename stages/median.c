@@ -18,7 +18,7 @@ static bool shape(gp_shape *s)
     char text[128];
     if (!gp_shape_image(s, true))
         return false;
-    if (!s->partial && (in->dim[0] < o->size || in->dim[1] < o->size))
+    if (in->dim[0] < o->size || in->dim[1] < o->size)
         return gp_shape_fail(s, "size", "%lld x %lld pixels are more than there are of %s", (long long)o->size,
                              (long long)o->size, gp_type_text(in, text));
     s->out[0] = *in;

@@ -35,7 +35,7 @@ static bool shape(gp_shape *s)
     char text[128];
     if (!gp_shape_image(s, true))
         return false;
-    if (!s->partial && (in->dim[0] < side(o, 0) || in->dim[1] < side(o, 1)))
+    if (in->dim[0] < side(o, 0) || in->dim[1] < side(o, 1))
         return gp_shape_fail(s, "size", "%lld x %lld pixels are more than there are of %s", (long long)side(o, 0),
                              (long long)side(o, 1), gp_type_text(in, text));
     s->out[0] = *in;

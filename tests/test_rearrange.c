@@ -67,6 +67,7 @@ START_TEST(fewer_rows_refused)
         { "  - {use: slice, index: '4:'}\n", "'4:' takes nothing of axis 0 of u8 [4, 8]" },
         { "  - {use: slice, index: '9'}\n", "'9' takes nothing of axis 0 of u8 [4, 8]" },
         { "  - {use: slice, index: '-9:3'}\n", "makes u8 [3, 8] of a smaller frame" },
+        { "  - {use: median, size: 5}\n", "stage 'median': 5 x 5 pixels are more than there are of u8 [4, 8]" },
         { "  - {use: reshape, shape: [8, 10]}\n", "u8 [4, 8] has 32 elements, and u8 [8, 10] needs 80" },
     };
     char yaml[1000];
@@ -117,7 +118,7 @@ Suite *suite_rearrange(void)
     TCase *c = tcase_create("rearrange");
     tcase_add_checked_fixture(c, io_set_up, io_tear_down);
     tcase_add_loop_test(c, fewer_rows, 0, sizeof parts / sizeof *parts);
-    tcase_add_loop_test(c, fewer_rows_refused, 0, 8);
+    tcase_add_loop_test(c, fewer_rows_refused, 0, 9);
     tcase_add_test(c, sizes);
     tcase_add_test(c, bounds);
     suite_add_tcase(s, c);

@@ -43,7 +43,8 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
     { "rows", "", "  - {use: reduce, op: sum, axes: [1], in: x}\n", false },
     { "statistics", "", "  - {use: cumsum, axis: 1, in: x}\n  - {use: softmax, axis: 0}\n"
       "  - {use: reduce, op: std, axes: [1]}\n", false },
-    { "specks", "", "  - {use: median, size: 5, in: x}\n  - {use: morphology, op: open, size: [3, 5]}\n"
+    { "specks", "", "  - {use: pad, before: 3, after: 3, edge: mirror, in: x}\n"
+      "  - {use: median, size: 5}\n  - {use: morphology, op: open, size: [3, 5]}\n"
       "  - {use: normalize, range: [-1, 1]}\n  - {use: colormap, range: [-1, 1]}\n", false },
     { "counts", "", "  - {use: normalize, to: deviation, in: x}\n  - {use: histogram, bins: 30, range: [-2, 2]}\n", false },
     { "columns", "", "  - {use: reduce, op: max, axes: [0], in: x}\n  - {use: scale, a: -1, b: 0}\n", false },
