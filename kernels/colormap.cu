@@ -2,7 +2,8 @@
  * black. Four pixels a thread. */
 #include "map.h"
 
-template <class T> static __device__ __forceinline__ const uint8_t *color_of(const uint8_t *table, T x, double low, double scale)
+template <class T> static __device__ __forceinline__ const uint8_t *color_of(const uint8_t *table, T x, double low,
+                                                                             double scale)
 {
     double v = floor((convert<double>(x) - low) * scale);
     return table + 3 * (v != v ? 256 : v < 0 ? 0 : v > 255 ? 255 : (int)v);

@@ -103,7 +103,8 @@ template <class T> static __device__ __forceinline__ const T &word_at(const char
 
 #ifdef GP_CPU
 
-template <class T> static inline void copy_line(char *to, int64_t to_step, const char *from, int64_t from_step, unsigned n)
+template <class T> static inline void copy_line(char *to, int64_t to_step, const char *from, int64_t from_step,
+                                                unsigned n)
 {
     if (to_step == sizeof(T) && from_step == -(int64_t)sizeof(T))
         for (unsigned i = 0; i < n; i++)

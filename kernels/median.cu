@@ -67,7 +67,8 @@ static __device__ __forceinline__ void median(T *dst, const T *src, int rows, in
             size_t row[SIZE];
             int at[SIZE];
             for (int k = 0; k < SIZE; k++)
-                row[k] = beyond(y + k - R, rows, nearest) * width, at[k] = beyond(column + k - R, cols, nearest) * channels + c;
+                row[k] = beyond(y + k - R, rows, nearest) * width,
+                at[k] = beyond(column + k - R, cols, nearest) * channels + c;
             T v[M];
             bool odd = false;
             auto value = [&](int i) {

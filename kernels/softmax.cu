@@ -44,7 +44,8 @@ template <class T> struct computed { typedef float type; };
 template <> struct computed<double> { typedef double type; };
 
 /* Joins the lanes of each line; `step`: from a lane to the next. */
-template <class Op, class F> static __device__ __forceinline__ F all_lanes(F *part, unsigned me, unsigned lane, unsigned lanes,
+template <class Op, class F> static __device__ __forceinline__ F all_lanes(F *part, unsigned me, unsigned lane,
+                                                                           unsigned lanes,
                                                                            unsigned step, F mine)
 {
     part[me] = mine;
@@ -59,7 +60,8 @@ template <class Op, class F> static __device__ __forceinline__ F all_lanes(F *pa
     return a;
 }
 
-template <class T> static __device__ __forceinline__ void softmax(T *dst, const T *src, size_t outer, size_t rows, size_t inner,
+template <class T> static __device__ __forceinline__ void softmax(T *dst, const T *src, size_t outer, size_t rows,
+                                                                  size_t inner,
                                                                   unsigned lanes)
 {
     typedef typename computed<T>::type F;

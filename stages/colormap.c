@@ -15,7 +15,8 @@ static bool check(gp_shape *s)
     if (o->range.n && o->range.n != 2)
         return gp_shape_fail(s, "range", "'range' has %d numbers; give [low, high]", o->range.n);
     return !o->range.n || (o->range.v[0] < o->range.v[1] && isfinite(o->range.v[1] - o->range.v[0]))
-        || gp_shape_fail(s, "range", "'range' is [%g, %g]: the second must be more than the first", o->range.v[0], o->range.v[1]);
+        || gp_shape_fail(s, "range", "'range' is [%g, %g]: the second must be more than the first", o->range.v[0],
+                         o->range.v[1]);
 }
 
 static bool shape(gp_shape *s)
@@ -24,7 +25,8 @@ static bool shape(gp_shape *s)
     const gp_type *in = &s->in[0];
     char text[128];
     if (in->ndim >= GP_MAXDIM)
-        return gp_shape_fail(s, NULL, "adds an axis for red, green and blue, and %s has %d already", gp_type_text(in, text), in->ndim);
+        return gp_shape_fail(s, NULL, "adds an axis for red, green and blue, and %s has %d already",
+                             gp_type_text(in, text), in->ndim);
     if (!o->range.n && in->dtype != GP_U8)
         return gp_shape_fail(s, NULL, "needs a 'range' of %s, from the first colour to the last: range: [0, 1]",
                              gp_dtype_name(in->dtype));
@@ -57,12 +59,15 @@ static bool record(gp_dcall *c)
 }
 
 static const gp_port in[] = { { "in", GP_ACCEPT_REAL, .help = "levels, as a picture (H, W)" }, { 0 } };
-static const gp_port out[] = { { "out", GP_ACCEPT(GP_U8), .help = "red, green and blue in one axis more, (H, W, 3); black for NaN" }, { 0 } };
+static const gp_port out[] = { { "out", GP_ACCEPT(GP_U8), .help = "red, green and blue in one axis more, (H, W, 3); "
+                                                                  "black for NaN" }, { 0 } };
 
 static const gp_opt options[] = {
-    { GP_ENUM(struct opts, map), .def = "viridis", .choices = "viridis|magma|turbo|gray", .help = "the colours, 256 of them" },
+    { GP_ENUM(struct opts, map), .def = "viridis", .choices = "viridis|magma|turbo|gray",
+      .help = "the colours, 256 of them" },
     { GP_FLOATS(struct opts, range),
-      .help = "[low, high], in 256 equal parts; what is outside has the first colour or the last; u8: [0, 256] when left out" },
+      .help = "[low, high], in 256 equal parts; what is outside has the first colour or the last; u8: [0, 256] when "
+              "left out" },
     { 0 }
 };
 

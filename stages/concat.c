@@ -22,7 +22,8 @@ static bool shape(gp_shape *s)
         for (int k = 0; fits && k < t->ndim; k++)
             fits = k == axis || t->dim[k] == first->dim[k];
         if (!fits)
-            return gp_shape_fail(s, NULL, "'%s' is %s, and '%s' is %s: all must be of one type, and differ in axis %d only",
+            return gp_shape_fail(s, NULL, "'%s' is %s, and '%s' is %s: all must be of one type, and differ in axis "
+                                          "%d only",
                                  s->in_name[0], gp_type_text(first, a), s->in_name[i], gp_type_text(t, b), axis);
         s->out[0].dim[axis] += t->dim[axis];
     }
@@ -47,11 +48,13 @@ static bool record(gp_dcall *c)
     return true;
 }
 
-static const gp_port in[] = { { "*", GP_ACCEPT_ANY, .help = "arrays of one type that have one size in all other axes" }, { 0 } };
+static const gp_port in[] = { { "*", GP_ACCEPT_ANY, .help = "arrays of one type that have one size in all other "
+                                                            "axes" }, { 0 } };
 static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "all of them, in the order of `in`" }, { 0 } };
 
 static const gp_opt options[] = {
-    { GP_INT(struct opts, axis), .def = "0", GP_AXIS_RANGE, .help = "along which they follow each other, negative from the last" },
+    { GP_INT(struct opts, axis), .def = "0", GP_AXIS_RANGE, .help = "along which they follow each other, negative "
+                                                                    "from the last" },
     { 0 }
 };
 

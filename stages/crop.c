@@ -24,12 +24,14 @@ static bool shape(gp_shape *s)
     char text[128];
 
     if (o->size.n > in->ndim)
-        return gp_shape_fail(s, "size", "'size' has %d numbers, and %s has %d axes", o->size.n, gp_type_text(in, text), in->ndim);
+        return gp_shape_fail(s, "size", "'size' has %d numbers, and %s has %d axes", o->size.n,
+                             gp_type_text(in, text), in->ndim);
     s->out[0] = *in;
     for (int k = 0; k < o->size.n; k++) {
         int64_t n = o->size.v[k], first = first_of(o, k, in->dim[k]);
         if (n > in->dim[k])
-            return gp_shape_fail(s, "size", "'size' is %lld in axis %d, which is more than there is of %s", (long long)n, k,
+            return gp_shape_fail(s, "size", "'size' is %lld in axis %d, which is more than there is of %s",
+                                 (long long)n, k,
                                  gp_type_text(in, text));
         if (first + n > in->dim[k])
             return gp_shape_fail(s, "at", "elements %lld to %lld of axis %d are not all in %s", (long long)first,

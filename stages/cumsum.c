@@ -42,7 +42,8 @@ static bool shape(gp_shape *s)
     return true;
 }
 
-static bool launch(gp_dcall *c, const char *kernel, gp_dtype t, const struct work *w, size_t parts, void *const *args, int n)
+static bool launch(gp_dcall *c, const char *kernel, gp_dtype t, const struct work *w, size_t parts,
+                   void *const *args, int n)
 {
     char name[32];
     snprintf(name, sizeof name, "%s_%s", kernel, gp_dtype_name(t));
@@ -62,17 +63,20 @@ static bool record(gp_dcall *c)
     for (int l = 0; l < w.levels; l++) {
         sums[l + 1] = sums[l] + bytes_of(&w, l);
         if (!launch(c, "cumsum_parts", l ? kept : t, &w, w.parts[l],
-                    GP_ARGS(&sums[l], &stride, l ? (void *)&sums[l - 1] : (void *)&x->data, l ? &stride : &from, &w.outer,
+                    GP_ARGS(&sums[l], &stride, l ? (void *)&sums[l - 1] : (void *)&x->data, l ? &stride : &from,
+                            &w.outer,
                             l ? &w.parts[l - 1] : &w.rows, &w.inner)))
             return false;
     }
     for (int l = w.levels - 1; l >= 0; l--)
         if (!launch(c, "cumsum", kept, &w, (w.parts[l] + PART - 1) / PART,
-                    GP_ARGS(&sums[l], &stride, &sums[l], &stride, l + 1 < w.levels ? &sums[l + 1] : &sums[l], &stride, &w.outer,
+                    GP_ARGS(&sums[l], &stride, &sums[l], &stride, l + 1 < w.levels ? &sums[l + 1] : &sums[l],
+                            &stride, &w.outer,
                             &w.parts[l], &w.inner)))
             return false;
     return launch(c, "cumsum", t, &w, w.levels ? w.parts[0] : 1,
-                  GP_ARGS((void *)&y->data, &to, (void *)&x->data, &from, &sums[0], &stride, &w.outer, &w.rows, &w.inner));
+                  GP_ARGS((void *)&y->data, &to, (void *)&x->data, &from, &sums[0], &stride, &w.outer, &w.rows,
+                          &w.inner));
 }
 
 static const gp_port in[] = { { "in", GP_ACCEPT_REAL, .help = "numbers" }, { 0 } };

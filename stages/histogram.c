@@ -12,7 +12,8 @@ struct histogram_range { double low, high, step, scale; int bins; };     /* as i
 /* Without a `range` that of the type, where that has one: 0 to 256 for u8, so that a bin has one value. */
 static struct histogram_range range_of(const struct opts *o, gp_dtype t)
 {
-    double end = ldexp(1, (int)(8 * gp_dtype_size(t))), low = t == GP_I8 || t == GP_I16 ? -end / 2 : 0, high = low + end;
+    double end = ldexp(1, (int)(8 * gp_dtype_size(t))), low = t == GP_I8 || t == GP_I16 ? -end / 2 : 0;
+    double high = low + end;
     if (o->range.n)
         low = o->range.v[0], high = o->range.v[1];
     double bins = (double)o->bins;
@@ -25,7 +26,8 @@ static bool check(gp_shape *s)
     if (o->range.n && o->range.n != 2)
         return gp_shape_fail(s, "range", "'range' has %d numbers; give [low, high]", o->range.n);
     return !o->range.n || (o->range.v[0] < o->range.v[1] && isfinite(o->range.v[1] - o->range.v[0]))
-        || gp_shape_fail(s, "range", "'range' is [%g, %g]: the second must be more than the first", o->range.v[0], o->range.v[1]);
+        || gp_shape_fail(s, "range", "'range' is [%g, %g]: the second must be more than the first", o->range.v[0],
+                         o->range.v[1]);
 }
 
 static bool shape(gp_shape *s)
@@ -33,7 +35,8 @@ static bool shape(gp_shape *s)
     const struct opts *o = s->opts;
     gp_dtype t = s->in[0].dtype;
     if (!o->range.n && (gp_dtype_size(t) > 2 || t == GP_F16))
-        return gp_shape_fail(s, NULL, "needs a 'range', as %s has no ends that a picture reaches: range: [0, 1]", gp_dtype_name(t));
+        return gp_shape_fail(s, NULL, "needs a 'range', as %s has no ends that a picture reaches: range: [0, 1]",
+                             gp_dtype_name(t));
     s->out[0] = (gp_type){ GP_I64, 1, { o->bins } };
     s->batched = true;
     return true;
@@ -57,13 +60,15 @@ static bool record(gp_dcall *c)
 }
 
 #define ACCEPT (GP_ACCEPT_REAL & ~GP_ACCEPT(GP_U64) & ~GP_ACCEPT(GP_I64))
-static const gp_port in[] = { { "in", ACCEPT, .help = "numbers; NaN and what is outside of the range are not counted" }, { 0 } };
+static const gp_port in[] = { { "in", ACCEPT, .help = "numbers; NaN and what is outside of the range are not "
+                                                      "counted" }, { 0 } };
 static const gp_port out[] = { { "out", GP_ACCEPT(GP_I64), .help = "(bins): how many, i64" }, { 0 } };
 
 static const gp_opt options[] = {
     { GP_INT(struct opts, bins), .def = "256", .min = 1, .max = MOST, .help = "equal parts of the range" },
     { GP_FLOATS(struct opts, range),
-      .help = "[low, high]; high is in the last bin; when left out [0, 256] for u8, that of the type for i8, u16, i16" },
+      .help = "[low, high]; high is in the last bin; when left out [0, 256] for u8, that of the type for i8, u16, "
+              "i16" },
     { 0 }
 };
 

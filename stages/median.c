@@ -8,7 +8,8 @@ static bool check(gp_shape *s)
 {
     const struct opts *o = s->opts;
     return o->size % 2
-        || gp_shape_fail(s, "size", "'size' is %lld, and a median has a middle pixel: give 3, 5 or 7", (long long)o->size);
+        || gp_shape_fail(s, "size", "'size' is %lld, and a median has a middle pixel: give 3, 5 or 7",
+                         (long long)o->size);
 }
 
 static bool shape(gp_shape *s)
@@ -36,7 +37,8 @@ static bool record(gp_dcall *c)
     char kernel[32];
     snprintf(kernel, sizeof kernel, "median_%s", gp_dtype_name(x->type.dtype));
     return gp_launch_image(c, kernel, rows, (int64_t)cols * channels,
-                           GP_ARGS((void *)&y->data, &ys, (void *)&x->data, &xs, &rows, &cols, &channels, &size, &nearest));
+                           GP_ARGS((void *)&y->data, &ys, (void *)&x->data, &xs, &rows, &cols, &channels, &size,
+                                   &nearest));
 }
 
 #define ACCEPT (GP_ACCEPT(GP_U8) | GP_ACCEPT(GP_U16) | GP_ACCEPT(GP_I16) | GP_ACCEPT(GP_F32))

@@ -45,7 +45,8 @@ static bool shape(gp_shape *s)
 }
 
 /* From src to dst by way of `between`, of each the first frame's. */
-static bool queue(gp_dcall *c, const char *op, void *dst, size_t ds, void *between, size_t bs, const void *src, size_t ss)
+static bool queue(gp_dcall *c, const char *op, void *dst, size_t ds, void *between, size_t bs, const void *src,
+                  size_t ss)
 {
     const struct opts *o = c->opts;
     const gp_type *t = &c->in->type;
@@ -78,7 +79,8 @@ static const gp_port out[] = {
 
 static const gp_opt options[] = {
     { GP_ENUM(struct opts, op), .required = true, .choices = "erode|dilate|open|close",
-      .help = "the least of each pixel's neighbours; the most; erode, then dilate: removes bright specks; dilate, then erode" },
+      .help = "the least of each pixel's neighbours; the most; erode, then dilate: removes bright specks; dilate, "
+              "then erode" },
     { GP_INTS(struct opts, size), .def = "3", .min = 1, .max = 1023, .unit = "px",
       .help = "of the rectangle, [H, W], odd; one number is for both; what is beyond the border does not count" },
     { 0 }

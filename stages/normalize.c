@@ -67,12 +67,14 @@ static bool record(gp_dcall *c)
 
 static const gp_port in[] = { { "in", GP_ACCEPT_REAL, .help = "numbers" }, { 0 } };
 static const gp_port out[] = {
-    { "out", GP_ACCEPT_REAL, .help = "floats of their type, f32 of integers; NaN everywhere in a frame with a NaN" }, { 0 }
+    { "out", GP_ACCEPT_REAL, .help = "floats of their type, f32 of integers; NaN everywhere in a frame with a "
+                                     "NaN" }, { 0 }
 };
 
 static const gp_opt options[] = {
     { GP_ENUM(struct opts, to), .def = "range", .choices = "range|deviation",
-      .help = "the least element becomes the first of `range`, the most the second; or the mean 0, the standard deviation 1" },
+      .help = "the least element becomes the first of `range`, the most the second; or the mean 0, the standard "
+              "deviation 1" },
     { GP_FLOATS(struct opts, range), .def = "[0, 1]", .help = "[low, high]; a frame of one value becomes low, or 0" },
     { 0 }
 };

@@ -21,7 +21,8 @@ static bool check(gp_shape *s)
     const struct opts *o = s->opts;
     if (!o->before.n && !o->after.n)
         return gp_shape_fail(s, NULL, "needs 'before' or 'after', or both: how many elements to add in each axis");
-    return o->edge == GP_PAD_CONSTANT || gp_shape_without(s, "value", "an edge that is made of the frame: it is for 'constant'");
+    return o->edge == GP_PAD_CONSTANT || gp_shape_without(s, "value", "an edge that is made of the frame: it is for "
+                                                                      "'constant'");
 }
 
 static bool shape(gp_shape *s)
@@ -33,7 +34,8 @@ static bool shape(gp_shape *s)
     for (int i = 0; i < 2; i++) {
         const gp_ints *v = i ? &o->after : &o->before;
         if (v->n > 1 && v->n > in->ndim)
-            return gp_shape_fail(s, i ? "after" : "before", "'%s' has %d numbers, and %s has %d axes", i ? "after" : "before",
+            return gp_shape_fail(s, i ? "after" : "before", "'%s' has %d numbers, and %s has %d axes",
+                                 i ? "after" : "before",
                                  v->n, gp_type_text(in, text), in->ndim);
     }
     if (!gp_number_fits(s, "value", o->value, in->dtype))
@@ -139,7 +141,8 @@ static const gp_opt options[] = {
       .help = "how many to add in front, for each axis; one number is for all, an axis that is not said gets none" },
     { GP_INTS(struct opts, after), .min = 0, .max = GP_PAD_MOST, .help = "how many to add behind; likewise" },
     { GP_ENUM(struct opts, edge), .def = "constant", .choices = "constant|nearest|reflect|mirror|wrap",
-      .help = "what is added: `value`, or of the frame abcd its last element (dddd), itself mirrored with (dcba) or without that "
+      .help = "what is added: `value`, or of the frame abcd its last element (dddd), itself mirrored with (dcba) or "
+              "without that "
       "(cba), or once more (abcd)" },
     { GP_FLOAT(struct opts, value), .def = "0", .help = "of 'edge: constant'; of c64 the real part" },
     { 0 }

@@ -36,7 +36,8 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, "axes", "'axes' must be different axes of %s: 0 to %d, or -1 "
                              "and down from the last", gp_type_text(in, text), in->ndim - 1);
     if ((o->op == GP_ARGMIN - GP_SUM || o->op == GP_ARGMAX - GP_SUM) && o->axes.n > 1)
-        return gp_shape_fail(s, "axes", "where the least or the most is is said along one axis, or in all of a frame: give one, "
+        return gp_shape_fail(s, "axes", "where the least or the most is is said along one axis, or in all of a "
+                                        "frame: give one, "
                              "or leave 'axes' out");
     gp_reduction_type(&r, in, &s->out[0]);
     s->scratch = gp_reduction_scratch(&r, in), s->scratch_zero = gp_reduction_zero(&r, in);
@@ -55,13 +56,15 @@ static bool record(gp_dcall *c)
 static const gp_port in[] = { { "in", GP_ACCEPT_REAL, .help = "numbers" }, { 0 } };
 static const gp_port out[] = {
     { "out", GP_ACCEPT_REAL, .help = "the axes that are left, or [1]; floats and min, max keep "
-      "their type, sums of integers are i64 (u64 of u64), their means and std f32; argmin, argmax i64; any, all u8, 0 or 1" },
+      "their type, sums of integers are i64 (u64 of u64), their means and std f32; argmin, argmax i64; any, all u8, "
+      "0 or 1" },
     { 0 }
 };
 
 static const gp_opt options[] = {
     { GP_ENUM(struct opts, op), .required = true, .choices = "sum|mean|min|max|std|argmin|argmax|any|all",
-      .help = "floats are summed in f64, integers in 64 bits; min, max, argmin and argmax find a NaN; std divides by the count; "
+      .help = "floats are summed in f64, integers in 64 bits; min, max, argmin and argmax find a NaN; std divides by "
+              "the count; "
       "argmin and argmax say the first place, along one axis or in all; any and all say what is not 0" },
     { GP_INTS(struct opts, axes), .min = -GP_MAXDIM, .max = GP_MAXDIM - 1,
       .help = "the axes to reduce, negative from the last; all when left out" },

@@ -34,7 +34,8 @@ static bool shape(gp_shape *s)
             given = INT64_MAX;
     }
     if (open < 0 ? given != all : all % given != 0)
-        return gp_shape_fail(s, "shape", "%s has %lld elements, and %s needs %s%lld", gp_type_text(in, a), (long long)all,
+        return gp_shape_fail(s, "shape", "%s has %lld elements, and %s needs %s%lld", gp_type_text(in, a),
+                             (long long)all,
                              gp_type_text(&s->out[0], b), open < 0 ? "" : "a multiple of ", (long long)given);
     if (open >= 0)
         s->out[0].dim[open] = all / given;

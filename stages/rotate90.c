@@ -35,8 +35,10 @@ static bool record(gp_dcall *c)
     return gp_strided_record(c, c->in, from, c->out, 0, s);
 }
 
-static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "a picture (H, W), (H, W, C), or any array of two axes or more" }, { 0 } };
-static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "the same turned: (W, H), (W, H, C) after an odd number of times" }, { 0 } };
+static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "a picture (H, W), (H, W, C), or any array of two axes "
+                                                             "or more" }, { 0 } };
+static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "the same turned: (W, H), (W, H, C) after an odd "
+                                                               "number of times" }, { 0 } };
 
 static const gp_opt options[] = {
     { GP_INT(struct opts, times), .def = "1", .min = -3, .max = 3,

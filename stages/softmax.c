@@ -44,10 +44,12 @@ static bool record(gp_dcall *c)
 
 #define FLOATS (GP_ACCEPT(GP_F16) | GP_ACCEPT(GP_F32) | GP_ACCEPT(GP_F64))
 static const gp_port in[] = { { "in", FLOATS, .help = "numbers, such as the scores of classes" }, { 0 } };
-static const gp_port out[] = { { "out", FLOATS, .help = "from 0 to 1, with the sum 1 along the axis; NaN along one with a NaN" }, { 0 } };
+static const gp_port out[] = { { "out", FLOATS, .help = "from 0 to 1, with the sum 1 along the axis; NaN along one "
+                                                        "with a NaN" }, { 0 } };
 
 static const gp_opt options[] = {
-    { GP_INT(struct opts, axis), .def = "-1", GP_AXIS_RANGE, .help = "along which the sum is 1, negative from the last" },
+    { GP_INT(struct opts, axis), .def = "-1", GP_AXIS_RANGE, .help = "along which the sum is 1, negative from the "
+                                                                     "last" },
     { 0 }
 };
 

@@ -46,7 +46,8 @@ static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "its axes in the 
 
 static const gp_opt options[] = {
     { GP_INTS(struct opts, axes), GP_AXIS_RANGE,
-      .help = "axes of the input in their new order, each once: [2, 0, 1] makes (C, H, W) of (H, W, C); all turned round when "
+      .help = "axes of the input in their new order, each once: [2, 0, 1] makes (C, H, W) of (H, W, C); all turned "
+              "round when "
       "left out" },
     { 0 }
 };

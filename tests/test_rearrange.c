@@ -27,7 +27,8 @@ static int again(int k, int rows) { return k % rows; }
 static int from_left(int k) { return 7 - k; }
 static int at_two(int k) { return k + 2; }
 
-static const struct { const char *stages; int rows[2], wide; int (*row)(int k, int rows), (*column)(int k); } parts[] = {
+static const struct { const char *stages; int rows[2], wide; int (*row)(int k, int rows),
+                      (*column)(int k); } parts[] = {
     { "  - {use: slice, index: '::-1'}\n", { 10, 4 }, 8, last_first, same },
     { "  - {use: slice, index: '::3, ::-1'}\n", { 4, 2 }, 8, third, from_left },
     { "  - {use: slice, index: ':6, 2:5'}\n", { 6, 4 }, 3, row, at_two },
@@ -48,7 +49,8 @@ START_TEST(fewer_rows)
             for (int x = 0; x < parts[_i].wide; x++, want++) {
                 int r = parts[_i].row(y, f ? 4 : 10);
                 int v = r < 0 ? 0 : 8 * (10 * f + r) + parts[_i].column(x);
-                ck_assert_msg(want < n && (unsigned char)out[want] == v, "%s: frame %d, (%d, %d) of %zu bytes", parts[_i].stages,
+                ck_assert_msg(want < n && (unsigned char)out[want] == v, "%s: frame %d, (%d, %d) of %zu bytes",
+                              parts[_i].stages,
                               f, y, x, n);
             }
     ck_assert_uint_eq(n, want);
@@ -60,9 +62,11 @@ END_TEST
 START_TEST(fewer_rows_refused)
 {
     static const struct { const char *stages, *says; } cases[] = {
-        { "  - {use: transpose}\n", "stage 'transpose' makes u8 [8, 4] of a smaller frame, and 'transpose' is u8 [8, 10]" },
+        { "  - {use: transpose}\n", "stage 'transpose' makes u8 [8, 4] of a smaller frame, and 'transpose' is u8 [8, "
+                                    "10]" },
         { "  - {use: rotate90}\n", "stage 'rotate90' makes u8 [8, 4] of a smaller frame" },
-        { "  - {use: crop, size: [5, 8]}\n", "stage 'crop': 'size' is 5 in axis 0, which is more than there is of u8 [4, 8]" },
+        { "  - {use: crop, size: [5, 8]}\n", "stage 'crop': 'size' is 5 in axis 0, which is more than there is of u8 "
+                                             "[4, 8]" },
         { "  - {use: crop, size: [2, 8], at: [3, 0]}\n", "elements 3 to 4 of axis 0 are not all in u8 [4, 8]" },
         { "  - {use: slice, index: '4:'}\n", "'4:' takes nothing of axis 0 of u8 [4, 8]" },
         { "  - {use: slice, index: '9'}\n", "'9' takes nothing of axis 0 of u8 [4, 8]" },
@@ -72,7 +76,8 @@ START_TEST(fewer_rows_refused)
     };
     char yaml[1000];
     io_count_raw("a.raw", 14 * 8);
-    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: u8, shape: [10, 8]}}\nstages:\n  - {use: read, path: a.raw, out: x}\n"
+    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: u8, shape: [10, 8]}}\nstages:\n  - {use: read, path: a.raw, "
+                                "out: x}\n"
              "%s  - {use: write, path: b.raw}\n", cases[_i].stages);
     io_fails(yaml, 1, cases[_i].says);
 }

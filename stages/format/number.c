@@ -10,7 +10,8 @@ bool gp_number_fits(gp_shape *s, const char *opt, double v, gp_dtype t)
     bool is_signed = t == GP_I8 || t == GP_I16 || t == GP_I32 || t == GP_I64;
     double min = is_signed ? -ldexp(1, bits - 1) : 0, end = ldexp(1, is_signed ? bits - 1 : bits);
     return t == GP_F16 || t == GP_F32 || t == GP_F64 || t == GP_C64 || (v >= min && v < end && v == floor(v))
-        || gp_shape_fail(s, opt, "'%s' is %g, which '%s' does not hold; give another, or put a 'cast' before this stage",
+        || gp_shape_fail(s, opt, "'%s' is %g, which '%s' does not hold; give another, or put a 'cast' before this "
+                                 "stage",
                          opt, v, gp_dtype_name(t));
 }
 

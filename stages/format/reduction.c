@@ -43,7 +43,8 @@ gp_dtype gp_reduction_kept(const gp_reduction *r, gp_dtype t)
 
 static gp_dtype made_of(const gp_reduction *r, gp_dtype t)
 {
-    return is_extreme(r) ? t : is_truth(r) ? GP_U8 : is_arg(r) ? GP_I64 : gp_sum_made(t, r->op == GP_MEAN || r->op == GP_STD);
+    return is_extreme(r) ? t : is_truth(r) ? GP_U8 : is_arg(r) ? GP_I64
+         : gp_sum_made(t, r->op == GP_MEAN || r->op == GP_STD);
 }
 
 void gp_reduction_type(const gp_reduction *r, const gp_type *in, gp_type *out)
@@ -244,7 +245,8 @@ bool gp_reduction_record(gp_dcall *c, const gp_reduction *r, const gp_view *in, 
                .other = (char *)c->scratch + half_scratch(r, t), .fold = names[r->op].first,
                .join = names[r->op].join };
     bool floats = gp_is_float(t->dtype), own = !is_arg(r) && !is_truth(r);
-    const char *made = out->type.dtype && own && (floats || r->op == GP_STD) ? gp_dtype_name(made_of(r, t->dtype)) : kept.name;
+    bool as_said = out->type.dtype && own && (floats || r->op == GP_STD);
+    const char *made = as_said ? gp_dtype_name(made_of(r, t->dtype)) : kept.name;
     group g = { .inner = 1 };
     double count = 1;
 

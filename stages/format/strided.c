@@ -31,7 +31,8 @@ gp_divisor gp_divisor_of(int64_t d)
     unsigned shift = 0;
     while ((int64_t)1 << shift < d)
         shift++;
-    return (gp_divisor){ (unsigned)d, (unsigned)((((uint64_t)1 << 32) * (((uint64_t)1 << shift) - (uint64_t)d)) / (uint64_t)d + 1),
+    return (gp_divisor){ (unsigned)d,
+                         (unsigned)((((uint64_t)1 << 32) * (((uint64_t)1 << shift) - (uint64_t)d)) / (uint64_t)d + 1),
                          shift };
 }
 
@@ -49,7 +50,8 @@ static void simplify(gp_strided *s)
         if (s->axis[k].n == 1)
             drop(s, k);
     for (int k = s->axes - 2; k >= 0; k--)
-        if (s->axis[k].from == s->axis[k + 1].from * s->axis[k + 1].n && s->axis[k].to == s->axis[k + 1].to * s->axis[k + 1].n) {
+        if (s->axis[k].from == s->axis[k + 1].from * s->axis[k + 1].n
+            && s->axis[k].to == s->axis[k + 1].to * s->axis[k + 1].n) {
             s->axis[k + 1].n *= s->axis[k].n;
             drop(s, k);
         }
@@ -69,7 +71,8 @@ static unsigned word_of(const gp_strided *s, uintptr_t from, uintptr_t to, size_
 
 /* ---- launches --------------------------------------------------------------- */
 
-static bool launch(gp_dcall *c, const char *name, unsigned word, gp_dim3 grid, gp_dim3 block, size_t shared, gp_layout *copy)
+static bool launch(gp_dcall *c, const char *name, unsigned word, gp_dim3 grid, gp_dim3 block, size_t shared,
+                   gp_layout *copy)
 {
     char kernel[32];
     snprintf(kernel, sizeof kernel, "copy_%s_%u", name, word);
@@ -106,7 +109,8 @@ static bool runs(gp_dcall *c, gp_layout *copy, const gp_strided *s, int64_t all)
         return launch(c, "runs", 1, (gp_dim3){ at_most((words * word + PART - 1) / PART, ROWS), at_most(all, ROWS), 1 },
                       (gp_dim3){ 1, 1, 1 }, 0, copy);
     return launch(c, "runs", word < 4 ? 1 : word,
-                  (gp_dim3){ at_most((words + WORDS * x - 1) / (WORDS * x), BLOCKS), at_most((all * x + BLOCK - 1) / BLOCK, ROWS), 1 },
+                  (gp_dim3){ at_most((words + WORDS * x - 1) / (WORDS * x), BLOCKS),
+                             at_most((all * x + BLOCK - 1) / BLOCK, ROWS), 1 },
                   (gp_dim3){ x, BLOCK / x, 1 }, 0, copy);
 }
 
@@ -152,7 +156,8 @@ static bool tiles(gp_dcall *c, gp_layout *copy, gp_strided *s, int q, unsigned w
     copy->all = copy->tiles_p.d * copy->tiles_q.d;
     for (int k = 0; k < s->axes; k++)
         copy->all *= (unsigned)s->axis[k].n;
-    return launch(c, "tile", word, (gp_dim3){ at_most(copy->all, BLOCKS), 1, 1 }, (gp_dim3){ gp_rec_on_cpu(c) ? 1 : BLOCK, 1, 1 },
+    return launch(c, "tile", word, (gp_dim3){ at_most(copy->all, BLOCKS), 1, 1 },
+                  (gp_dim3){ gp_rec_on_cpu(c) ? 1 : BLOCK, 1, 1 },
                   (size_t)tile_q * copy->pitch, copy);
 }
 
