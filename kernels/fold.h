@@ -1,6 +1,6 @@
-/* fold.h - the first of the two steps of a reduction: it folds the rows of (outer, rows, inner) to partials, in an order
- * that depends on these numbers alone. reduce.cu reads the elements from memory; kernels that stages/expr/reduced.c
- * writes compute them. */
+/* fold.h - the two steps of a reduction of (outer, rows, inner), in an order that depends on these numbers alone: rows
+ * are folded to partials, then a tree joins these. reduce.cu and statistics.cu read the elements from memory; kernels
+ * that stages/expr/reduced.c writes compute them. */
 #ifndef GP_FOLD_H
 #define GP_FOLD_H
 
@@ -14,6 +14,18 @@
 #define GP_ROLLED
 #endif
 
+template <class A, class B> struct gp_same { static constexpr bool is = false; };
+template <class A> struct gp_same<A, A> { static constexpr bool is = true; };
+
+/* An element as it is kept: as A, which it may be already. */
+template <class A, class X> static __device__ __forceinline__ A gp_keep(X x)
+{
+    if constexpr (gp_same<A, X>::is)
+        return x;
+    else
+        return convert<A>(x);
+}
+
 /* a, then elements first + step, first + 2 step, ... of which there are n, in order; eight loads at a time are in
  * flight. load(e): what element e is made of; value(x, e): the element. */
 template <class Op, class A, class Load, class Value>
@@ -24,12 +36,15 @@ static __device__ __forceinline__ A gp_join_all(A a, size_t first, size_t n, siz
         X x[8];
         for (int k = 0; k < 8; k++)
             x[k] = load(first + (k + 1) * step);
-        for (int k = 0; k < 8; k++)
-            a = Op::join(a, convert<A>(value(x[k], first + (k + 1) * step)));
+        if constexpr (Op::at_once)
+            a = Op::join(a, Op::of(x));
+        else
+            for (int k = 0; k < 8; k++)
+                a = Op::join(a, gp_keep<A>(value(x[k], first + (k + 1) * step)));
     }
     GP_ROLLED for (; n; n--) {
         first += step;
-        a = Op::join(a, convert<A>(value(load(first), first)));
+        a = Op::join(a, gp_keep<A>(value(load(first), first)));
     }
     return a;
 }
@@ -53,11 +68,33 @@ static __device__ __forceinline__ void gp_fold(A *dst, size_t outer, size_t rows
             if (row >= rows)
                 row = rows - 1;
             size_t e = (o * rows + row) * inner + q % inner;
-            a = gp_join_all<Op>(convert<A>(value(load(e), e)), e, row < end ? (end - row - 1) / lanes : 0, wide, load,
+            a = gp_join_all<Op>(gp_keep<A>(value(load(e), e)), e, row < end ? (end - row - 1) / lanes : 0, wide, load,
                                 value);
         }
         dst[i] = a;
     }
+}
+
+/* dst (outer, inner) from src (outer, n, inner); blockDim.y results a block, by
+ * blockDim.x threads each: a power of two, at most n. */
+template <class Op, class A, class F>
+static __device__ __forceinline__ void gp_tree(const A *src, size_t outer, size_t n, size_t inner, F store)
+{
+    GP_SHARED(A, part);                    /* one a thread */
+    size_t result = blockIdx.x * (size_t)blockDim.y + threadIdx.y;
+    size_t i = result < outer * inner ? result : 0;
+    size_t first = (i / inner * n + threadIdx.x) * inner + i % inner;
+    A *mine = part + threadIdx.y * blockDim.x + threadIdx.x;
+
+    *mine = gp_join_all<Op>(src[first], first, (n - threadIdx.x - 1) / blockDim.x, blockDim.x * inner,
+                            [src](size_t e) { return src[e]; }, [](A a, size_t) { return a; });
+    for (unsigned half = blockDim.x / 2; half; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half)
+            *mine = Op::join(mine[0], mine[half]);
+    }
+    if (threadIdx.x == 0 && result < outer * inner)
+        store(result, *mine);
 }
 
 #endif

@@ -12,8 +12,10 @@ SIGNED(uint8_t) SIGNED(int8_t) SIGNED(uint16_t) SIGNED(int16_t)
 SIGNED(uint32_t) SIGNED(int32_t) SIGNED(int64_t)
 #undef SIGNED
 
-/* none<T>(): what changes nothing that it is joined with. */
+/* none<T>(): what changes nothing that it is joined with. at_once: it has an of(x), which makes what is kept of eight
+ * elements faster than one after the other. */
 struct sum {
+    static constexpr bool at_once = false;
     template <class T> static __device__ __forceinline__ T none() { return T(); }
     template <class T> static __device__ __forceinline__ T join(T a, T b)
     {
@@ -60,6 +62,7 @@ template <class T> static __device__ __forceinline__ T furthest(int sign)
 }
 
 struct least {
+    static constexpr bool at_once = false;
     template <class T> static __device__ __forceinline__ T none() { return furthest<T>(1); }
     template <class T> static __device__ __forceinline__ T join(T a, T b)
     {
@@ -68,6 +71,7 @@ struct least {
 };
 
 struct most {
+    static constexpr bool at_once = false;
     template <class T> static __device__ __forceinline__ T none() { return furthest<T>(-1); }
     template <class T> static __device__ __forceinline__ T join(T a, T b)
     {

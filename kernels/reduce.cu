@@ -11,29 +11,6 @@
 #include "lines.h"
 #include "fold.h"
 
-/* dst (outer, inner) from src (outer, n, inner); blockDim.y results a block, by
- * blockDim.x threads each: a power of two, at most n. */
-template <class Op, class A, class F>
-static __device__ __forceinline__ void tree(const A *src, size_t outer, size_t n, size_t inner,
-                                            F store)
-{
-    GP_SHARED(A, part);                    /* one a thread */
-    size_t result = blockIdx.x * (size_t)blockDim.y + threadIdx.y;
-    size_t i = result < outer * inner ? result : 0;
-    size_t first = (i / inner * n + threadIdx.x) * inner + i % inner;
-    A *mine = part + threadIdx.y * blockDim.x + threadIdx.x;
-
-    *mine = gp_join_all<Op>(src[first], first, (n - threadIdx.x - 1) / blockDim.x, blockDim.x * inner,
-                            [src](size_t e) { return src[e]; }, [](A a, size_t) { return a; });
-    for (unsigned half = blockDim.x / 2; half; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half)
-            *mine = Op::join(mine[0], mine[half]);
-    }
-    if (threadIdx.x == 0 && result < outer * inner)
-        store(result, *mine);
-}
-
 /* `quads`: each line begins at a multiple of four elements. */
 #define LINES(op, Op, name, T)                                                      \
     extern "C" __global__ void reduce_lines_##op##_##name(gp_lines r, const T *src, \
@@ -70,8 +47,8 @@ static __device__ __forceinline__ void tree(const A *src, size_t outer, size_t n
         size_t n, size_t inner, double count)                                       \
     {                                                                               \
         dst += blockIdx.z * dst_stride;                                             \
-        tree<Op>(src + blockIdx.z * src_stride, outer, n, inner,                    \
-                 [dst, count](size_t i, A a) { (void)count, dst[i] = expr; });      \
+        gp_tree<Op>(src + blockIdx.z * src_stride, outer, n, inner,                    \
+                    [dst, count](size_t i, A a) { (void)count, dst[i] = expr; });      \
     }
 
 #define DEFINE(name, T)                                                             \

@@ -1,4 +1,4 @@
-/* reduce.c - sum, mean, min or max over some axes, see format/reduction.h. */
+/* reduce.c - sums, means, extremes and others over some axes, see format/reduction.h. */
 #include "reduction.h"
 
 struct opts {
@@ -27,6 +27,7 @@ static gp_reduction reduction(const struct opts *o, int ndim)
 
 static bool shape(gp_shape *s)
 {
+    const struct opts *o = s->opts;
     const gp_type *in = &s->in[0];
     gp_reduction r = reduction(s->opts, in->ndim);
     char text[128];
@@ -34,9 +35,15 @@ static bool shape(gp_shape *s)
     if (!r.axes)
         return gp_shape_fail(s, "axes", "'axes' must be different axes of %s: 0 to %d, or -1 "
                              "and down from the last", gp_type_text(in, text), in->ndim - 1);
+    if ((o->op == GP_ARGMIN - GP_SUM || o->op == GP_ARGMAX - GP_SUM) && o->axes.n > 1)
+        return gp_shape_fail(s, "axes", "where the least or the most is is said along one axis, or in all of a "
+                                        "frame: give one, "
+                             "or leave 'axes' out");
     gp_reduction_type(&r, in, &s->out[0]);
     s->scratch = gp_reduction_scratch(&r, in), s->scratch_zero = gp_reduction_zero(&r, in);
-    s->batched = true, s->reduction = r;
+    s->batched = true;
+    if (r.op <= GP_MAX)
+        s->reduction = r;
     return true;
 }
 
@@ -49,13 +56,16 @@ static bool record(gp_dcall *c)
 static const gp_port in[] = { { "in", GP_ACCEPT_REAL, .help = "numbers" }, { 0 } };
 static const gp_port out[] = {
     { "out", GP_ACCEPT_REAL, .help = "the axes that are left, or [1]; floats and min, max keep "
-      "their type, sums of integers are i64 (u64 of u64), their means f32" },
+      "their type, sums of integers are i64 (u64 of u64), their means and std f32; argmin, argmax i64; any, all u8, "
+      "0 or 1" },
     { 0 }
 };
 
 static const gp_opt options[] = {
-    { GP_ENUM(struct opts, op), .required = true, .choices = "sum|mean|min|max",
-      .help = "floats are summed in f64, integers in 64 bits; min and max keep a NaN" },
+    { GP_ENUM(struct opts, op), .required = true, .choices = "sum|mean|min|max|std|argmin|argmax|any|all",
+      .help = "floats are summed in f64, integers in 64 bits; min, max, argmin and argmax find a NaN; std divides by "
+              "the count; "
+      "argmin and argmax say the first place, along one axis or in all; any and all say what is not 0" },
     { GP_INTS(struct opts, axes), .min = -GP_MAXDIM, .max = GP_MAXDIM - 1,
       .help = "the axes to reduce, negative from the last; all when left out" },
     { GP_BOOL(struct opts, keep), .def = "false", .help = "keep reduced axes, with size 1" },
@@ -64,7 +74,7 @@ static const gp_opt options[] = {
 
 const gp_kind gp_kind_reduce = {
     GP_KIND("reduce"),
-    .help = "sum, mean, min or max over axes",
+    .help = "over axes: sum, mean, std, min, max, where they are, any, all",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .reduces = true, .shape = shape, .record = record,
 };

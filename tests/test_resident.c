@@ -34,12 +34,15 @@ START_TEST(takes_every_built_in)
     /* Of each file a kernel; but for loop.cu and turn.cu, which no resident kernel has. */
     static const char *const kernel[][2] = {
         { "blur", "blur_x_f32" }, { "blur", "blur_y_f32" }, { "cast", "cast_u8_f64" }, { "color", "color_u8_u16" },
-        { "fir", "fir_f32" },
+        { "copy", "copy_runs_1" }, { "copy", "copy_tile_1" }, { "copy", "copy_each_2" }, { "copy", "pad_8" },
+        { "colormap", "colormap_u8" }, { "histogram", "histogram_f16" }, { "median", "median_f32" },
+        { "morphology", "morphology_x_max_u8" }, { "normalize", "normalize_ends_f16" },
+        { "cumsum", "cumsum_u8" }, { "softmax", "softmax_f16" }, { "fir", "fir_f32" },
         { "gray", "gray_u8" }, { "mix", "mix_add_sum_f32" }, { "mix", "mix_make_mean_f16" },
         { "reduce", "reduce_tree_sum_f64" }, { "regroup", "regroup_16" },
         { "resize", "resize_weights_f64" }, { "resize", "resize_u8" }, { "resize", "resize_y_f16" }, { "resize", "resize_x_f64" },
         { "resize", "resize_nearest_2" }, { "scale", "scale_c64" },
-        { "sobel", "sobel_f32" }, { "threshold", "threshold_i16" },
+        { "statistics", "reduce_fold_argmax_u8" }, { "statistics", "reduce_tree_std_f32" }, { "sobel", "sobel_f32" }, { "threshold", "threshold_i16" },
     };
     enum { KERNELS = sizeof kernel / sizeof *kernel };
     gp_member k[KERNELS];

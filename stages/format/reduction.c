@@ -10,18 +10,46 @@ enum {
     WIDEST = 8,                                            /* bytes of a partial */
 };
 
-static const char *const names[] = { [GP_SUM] = "sum", [GP_MEAN] = "mean", [GP_MIN] = "min", [GP_MAX] = "max" };
+/* In names of kernels: of the first fold, of folds and trees behind it, of the last tree. */
+static const struct { const char *first, *join, *last; } names[] = {
+    [GP_SUM] = { "sum", "sum", "sum" }, [GP_MEAN] = { "sum", "sum", "mean" }, [GP_MIN] = { "min", "min", "min" },
+    [GP_MAX] = { "max", "max", "max" }, [GP_STD] = { "std", "std", "std" }, [GP_ARGMIN] = { "argmin", "argmin", "argmin" },
+    [GP_ARGMAX] = { "argmax", "argmax", "argmax" }, [GP_ANY] = { "any", "max", "max" }, [GP_ALL] = { "all", "min", "min" },
+};
+
+static bool is_arg(const gp_reduction *r) { return r->op == GP_ARGMIN || r->op == GP_ARGMAX; }
+static bool is_truth(const gp_reduction *r) { return r->op == GP_ANY || r->op == GP_ALL; }
+
+/* What a kernel reads or writes: how its name says that, and its bytes. */
+typedef struct item { const char *name; size_t size; } item;
+
+/* Partials of frames of type t, see kernels/join.h and statistics.cu. */
+static item kept_of(const gp_reduction *r, gp_dtype t)
+{
+    gp_dtype sum = gp_sum_kept(t), plain = gp_reduction_kept(r, t);
+    if (r->op == GP_STD)
+        return (item){ "spread", 4 * sizeof(double) };
+    if (is_arg(r))
+        return (item){ sum == GP_F64 ? "best_f64" : sum == GP_U64 ? "best_u64" : "best_i64", 2 * sizeof(double) };
+    return (item){ gp_dtype_name(plain), gp_dtype_size(plain) };
+}
 
 static bool is_extreme(const gp_reduction *r) { return r->op == GP_MIN || r->op == GP_MAX; }
 
 gp_dtype gp_reduction_kept(const gp_reduction *r, gp_dtype t)
 {
-    return is_extreme(r) ? t : gp_sum_kept(t);
+    return is_extreme(r) ? t : is_truth(r) ? GP_U8 : gp_sum_kept(t);
+}
+
+static gp_dtype made_of(const gp_reduction *r, gp_dtype t)
+{
+    return is_extreme(r) ? t : is_truth(r) ? GP_U8 : is_arg(r) ? GP_I64
+         : gp_sum_made(t, r->op == GP_MEAN || r->op == GP_STD);
 }
 
 void gp_reduction_type(const gp_reduction *r, const gp_type *in, gp_type *out)
 {
-    gp_type t = { .dtype = is_extreme(r) ? in->dtype : gp_sum_made(in->dtype, r->op == GP_MEAN) };
+    gp_type t = { .dtype = made_of(r, in->dtype) };
     for (int d = 0; d < in->ndim; d++)
         if (!(r->axes >> d & 1) || r->keep)
             t.dim[t.ndim++] = r->axes >> d & 1 ? 1 : in->dim[d];
@@ -35,6 +63,8 @@ void gp_reduction_type(const gp_reduction *r, const gp_type *in, gp_type *out)
 bool gp_reduction_is_lines(const gp_reduction *r, int ndim)
 {
     unsigned set = r->axes, last = 1u << (ndim - 1);
+    if (r->op > GP_MAX)
+        return false;
     for (; last && set & last; last >>= 1)
         set &= ~last;
     return !set;
@@ -91,7 +121,7 @@ static bool record_lines(gp_dcall *c, const gp_reduction *r, const gp_view *in, 
     f.grid = (gp_dim3){ (unsigned)blocks, 1, (unsigned)c->n };
     if (first)
         return first(c, &f, arg);
-    snprintf(name, sizeof name, "reduce_lines_%s_%s", names[r->op == GP_MEAN ? GP_SUM : r->op], gp_dtype_name(t));
+    snprintf(name, sizeof name, "reduce_lines_%s_%s", names[r->op].first, gp_dtype_name(t));
     return gp_launch(c, name, f.grid, f.block, f.shared, GP_ARGS(&f.lines, (void *)&in->data, &stride, &quads));
 }
 
@@ -127,7 +157,7 @@ static size_t half_scratch(const gp_reduction *r, const gp_type *t)
         if (n > most)
             most = n;
     }
-    return (most * gp_dtype_size(gp_reduction_kept(r, t->dtype)) + 255) / 256 * 256;
+    return (most * kept_of(r, t->dtype).size + 255) / 256 * 256;
 }
 
 size_t gp_reduction_scratch(const gp_reduction *r, const gp_type *in)
@@ -139,19 +169,19 @@ size_t gp_reduction_scratch(const gp_reduction *r, const gp_type *in)
 
 typedef struct work {
     const void *data;                  /* what the next pass reads, of the first frame; */
-    gp_dtype dtype;
+    item what;
     size_t stride;                     /* ... elements to the next */
-    gp_dtype kept;                     /* as partials are, */
+    item kept;                         /* as partials are, */
     size_t partials;                   /* ... elements from a frame's to the next frame's */
     void *free, *other;                /* the halves of the scratch */
-    const char *op;                    /* of folds, and trees that are not the last */
+    const char *fold, *join;           /* of the next fold, and of those behind it */
 } work;
 
 static void is_written(work *w)
 {
     void *data = w->free;
     w->free = w->other, w->other = data;
-    w->data = data, w->dtype = w->kept, w->stride = w->partials;
+    w->data = data, w->what = w->kept, w->stride = w->partials;
 }
 
 static bool fold(gp_dcall *c, work *w, group *g, gp_first_fold *first, void *arg)
@@ -170,32 +200,33 @@ static bool fold(gp_dcall *c, work *w, group *g, gp_first_fold *first, void *arg
     size_t partials = (g->rows + f.lanes * f.steps - 1) / (f.lanes * f.steps) * f.lanes;
     size_t blocks = (results * partials + BLOCK - 1) / BLOCK;
     f.grid = (gp_dim3){ (unsigned)(blocks < GRID ? blocks : GRID), 1, (unsigned)c->n };
-    snprintf(name, sizeof name, "reduce_fold_%s_%s", w->op, gp_dtype_name(w->dtype));
+    snprintf(name, sizeof name, "reduce_fold_%s_%s", w->fold, w->what.name);
     if (first ? !first(c, &f, arg)
               : !gp_launch(c, name, f.grid, f.block, 0,
                            GP_ARGS(&f.to, &f.stride, (void *)&w->data, &w->stride, &f.outer, &f.rows, &f.inner,
                                    &f.lanes, &f.steps)))
         return false;
     g->rows = partials;
+    w->fold = w->join;
     is_written(w);
     return true;
 }
 
 /* Into `to`, or where that is NULL into partials. */
-static bool tree(gp_dcall *c, work *w, const group *g, const char *op, gp_dtype named, const gp_view *to, double count)
+static bool tree(gp_dcall *c, work *w, const group *g, const char *op, const char *named, const gp_view *to, double count)
 {
     unsigned threads = 1;
     while (threads < BLOCK && 2 * threads <= g->rows)
         threads *= 2;
     size_t blocks = (g->outer * g->inner * threads + BLOCK - 1) / BLOCK;
-    size_t stride = to ? gp_stride(to) : w->partials;
+    size_t stride = !to ? w->partials : to->type.dtype ? gp_stride(to) : to->stride / w->kept.size;
     void *dst = to ? to->data : w->free;
     size_t rows = g->rows, outer = g->outer, inner = g->inner;
     char name[48];
 
-    snprintf(name, sizeof name, "reduce_tree_%s_%s", op, gp_dtype_name(named));
+    snprintf(name, sizeof name, "reduce_tree_%s_%s", op, named);
     if (!gp_launch(c, name, (gp_dim3){ (unsigned)blocks, 1, (unsigned)c->n }, (gp_dim3){ threads, BLOCK / threads, 1 },
-                   BLOCK * gp_dtype_size(w->dtype),
+                   BLOCK * w->what.size,
                    GP_ARGS(&dst, &stride, (void *)&w->data, &w->stride, &outer, &rows, &inner, &count)))
         return false;
     is_written(w);
@@ -208,10 +239,14 @@ bool gp_reduction_record(gp_dcall *c, const gp_reduction *r, const gp_view *in, 
     const gp_type *t = &in->type;
     if (gp_reduction_is_lines(r, t->ndim))
         return record_lines(c, r, in, out, first, arg);
-    gp_dtype kept = gp_reduction_kept(r, t->dtype);
-    work w = { .data = in->data, .dtype = t->dtype, .stride = gp_stride(in), .kept = kept,
-               .partials = c->scratch_stride / gp_dtype_size(kept), .free = c->scratch,
-               .other = (char *)c->scratch + half_scratch(r, t), .op = names[r->op == GP_MEAN ? GP_SUM : r->op] };
+    item kept = kept_of(r, t->dtype);
+    work w = { .data = in->data, .what = { gp_dtype_name(t->dtype), gp_dtype_size(t->dtype) }, .stride = gp_stride(in),
+               .kept = kept, .partials = c->scratch_stride / kept.size, .free = c->scratch,
+               .other = (char *)c->scratch + half_scratch(r, t), .fold = names[r->op].first,
+               .join = names[r->op].join };
+    bool floats = gp_is_float(t->dtype), own = !is_arg(r) && !is_truth(r);
+    bool as_said = out->type.dtype && own && (floats || r->op == GP_STD);
+    const char *made = as_said ? gp_dtype_name(made_of(r, t->dtype)) : kept.name;
     group g = { .inner = 1 };
     double count = 1;
 
@@ -221,8 +256,8 @@ bool gp_reduction_record(gp_dcall *c, const gp_reduction *r, const gp_view *in, 
         for (bool more = true; more; more = g.rows > TREE, first = NULL)
             if (!fold(c, &w, &g, first, arg))
                 return false;
-        if (!(g.last ? tree(c, &w, &g, names[r->op], gp_is_float(t->dtype) ? t->dtype : kept, out, count)
-                     : tree(c, &w, &g, w.op, kept, NULL, 1)))
+        if (!(g.last ? tree(c, &w, &g, names[r->op].last, made, out, count)
+                     : tree(c, &w, &g, names[r->op].join, kept.name, NULL, 1)))
             return false;
     }
     return true;

@@ -1,5 +1,5 @@
-/* reduction.h - sum, mean, min or max over some axes: types, memory and passes, of the kind `reduce` and of `expr` where
- * that has taken one in.
+/* reduction.h - sum, mean, min, max and others over some axes: types, memory and passes, of the kind `reduce` and of
+ * `expr` where that has taken one in.
  *
  * The last axes are reduced by one kernel (kernels/lines.h). Others are taken in groups of neighbouring ones, the last
  * group first, each the middle axis of (outer, rows, inner): folds reduce `rows` to at most TREE (reduction.c), a tree
@@ -32,7 +32,9 @@ void gp_reduction_type(const gp_reduction *r, const gp_type *in, gp_type *out);
 /* Bytes of scratch a frame; of them from the first, those that have to be zero. */
 size_t gp_reduction_scratch(const gp_reduction *r, const gp_type *in);
 size_t gp_reduction_zero(const gp_reduction *r, const gp_type *in);
-/* Queues all of it. With `first`, which gets `arg`, what is reduced is in no memory: only the type of `in` counts. */
+/* Queues all of it. With `first`, which gets `arg`, what is reduced is in no memory: only the type of `in` counts.
+ * Where `out` has no type, a standard deviation leaves what it is made of there: f64 [4], how many elements, their mean,
+ * the sum of the squares of what they differ from it, and nothing. */
 bool gp_reduction_record(gp_dcall *c, const gp_reduction *r, const gp_view *in, const gp_view *out, gp_first_fold *first,
                          void *arg);
 

@@ -51,6 +51,16 @@ const char knobs_yaml[] =
     "  - {use: hold, frames: 2}\n"
     "  - {use: sobel}\n"
     "  - {use: write, path: held.raw, durable: none}\n"
+    /* Rearranged, filtered. */
+    "  - {use: slice, index: \"::-1, 1:\", in: scaled, out: turned}\n"
+    "  - {use: write, path: turned.raw, durable: none}\n"
+    "  - {use: pad, before: 2, after: [3, 1], edge: wrap, in: filtered, out: wide}\n"
+    "  - {use: median}\n  - {use: morphology, op: open}\n  - {use: normalize, to: deviation, out: even}\n"
+    "  - {use: rotate90}\n  - {use: softmax}\n  - {use: cumsum, out: sums}\n"
+    "  - {use: concat, in: {a: sums, b: sums}, axis: 1}\n  - {use: transpose}\n  - {use: crop, size: [7, 5]}\n"
+    "  - {use: reduce, op: std, axes: [0]}\n  - {use: write, path: moved.raw, durable: none}\n"
+    "  - {use: histogram, bins: 9, range: [-2, 2], in: even}\n  - {use: reshape, shape: [3, -1]}\n"
+    "  - {use: write, path: counts.raw, durable: none}\n"
     /* Frames of different shapes. */
     "  - {use: read, path: \"any-*.npy\", out: any}\n"
     "  - {use: lua, name: some, script: lose.lua, in: any, workers: 2}\n"
@@ -84,7 +94,8 @@ static const char *const settings[][8] = {
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
 const char *const knobs_written[] = { "slow.raw", "near.raw", "sum-000.npy", "sum-017.npy", "mixed.raw", "groups.raw",
-                                     "means.raw", "held.raw", "some-000.npy", "some-007.npy", "some-012.npy", NULL };
+                                     "means.raw", "held.raw", "turned.raw", "moved.raw",
+                                     "counts.raw", "some-000.npy", "some-007.npy", "some-012.npy", NULL };
 enum { FILES = sizeof knobs_written / sizeof *knobs_written - 1 };
 
 typedef struct made { char *data[FILES]; size_t n[FILES]; } made;

@@ -35,10 +35,24 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
       "  - {use: scale, a: 2, b: 0}\n", false },
     { "in one size", "", "  - {use: resize, height: 11, width: 7, method: area, in: x}\n  - {use: sobel}\n", false },
     { "in parts of a size", "", "  - {use: resize, scale: 0.4, method: nearest, in: x}\n", false },
+    { "turned", "", "  - {use: transpose, in: x}\n  - {use: blur, sigma: 0.8}\n  - {use: rotate90, times: -1}\n", false },
+    { "half of it", "", "  - {use: slice, in: x, index: \"::2, ::-3\"}\n  - {use: scale, a: 2, b: 1}\n", false },
+    { "more of a smaller frame", "", "  - {use: slice, in: x, index: \"-20:25\"}\n"
+      "  - {use: scale, a: 2, b: 1}\n", false },
+    { "the middle", "", "  - {use: pad, in: x, before: [4, 3], after: [5, 6], edge: reflect}\n"
+      "  - {use: crop, size: [8, 9]}\n  - {use: reshape, shape: [4, -1]}\n", false },
+    { "around", "", "  - {use: pad, in: x, before: 2, after: [70, 0], edge: wrap, out: x1}\n"
+      "  - {use: concat, in: {a: x1, b: x1}, axis: 1}\n", false },
     { "two ways", "y: {like: x}", "  - {use: blur, sigma: 0.7, in: x, out: b}\n"
       "  - {use: lua, script: copy.lua, in: b, out: l}\n"
       "  - {use: kernel, source: k.cu, entry: mean, in: {a: x, b: l}, out: {o: y}, args: [a, b, o, {i32: a.size}]}\n", false },
     { "rows", "", "  - {use: reduce, op: sum, axes: [1], in: x}\n", false },
+    { "statistics", "", "  - {use: cumsum, axis: 1, in: x}\n  - {use: softmax, axis: 0}\n"
+      "  - {use: reduce, op: std, axes: [1]}\n", false },
+    { "specks", "", "  - {use: pad, before: 3, after: 3, edge: mirror, in: x}\n"
+      "  - {use: median, size: 5}\n  - {use: morphology, op: open, size: [3, 5]}\n"
+      "  - {use: normalize, range: [-1, 1]}\n  - {use: colormap, range: [-1, 1]}\n", false },
+    { "counts", "", "  - {use: normalize, to: deviation, in: x}\n  - {use: histogram, bins: 30, range: [-2, 2]}\n", false },
     { "columns", "", "  - {use: reduce, op: max, axes: [0], in: x}\n  - {use: scale, a: -1, b: 0}\n", false },
     { "one number", "", "  - {use: reduce, op: mean, in: x}\n", false },
     { "types", "", "  - {use: cast, dtype: i32, in: x}\n  - {use: cast, dtype: f64}\n", false },

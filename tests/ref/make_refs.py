@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 from PIL import Image
-from scipy import ndimage, signal
+from scipy import ndimage, signal, special as special_functions
 
 here = os.path.dirname(os.path.abspath(__file__))
 rng = np.random.default_rng(20240229)
@@ -396,6 +396,193 @@ for method in ("bilinear", "cubic"):
         resize_case("plane_f32", plane, f"height: {size[0]}, width: {size[1]}", size, method, False)
 case("resize", "height: 4, width: 6", "nan_f32", pillow(nan_plane, (4, 6), "bilinear").astype(f32), 1e-6)
 case("resize", "height: 7, width: 5, method: nearest", "nan_f32", pillow(nan_plane, (7, 5), "nearest").astype(f32))
+
+# -- rearranged: copied as runs, words and tiles, of all sizes of elements (stages/format/strided.c) ----
+
+own = np.random.default_rng(20261124)
+
+
+def any_bits(name, dtype, shape):
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    x = own.integers(0, 256, size, np.uint8).view(dtype).reshape(shape)
+    if np.dtype(dtype).kind in "fc":           # of NaNs the payload may be lost in a file's way through NumPy
+        x = own.normal(0, 100, shape).astype(dtype)
+    return save(name, x)
+
+
+pictures = {name: any_bits(name, dtype, shape) for name, dtype, shape in (
+    ("re_u8", np.uint8, (67, 71)), ("re_rgb", np.uint8, (37, 41, 3)), ("re_rgba", np.uint8, (33, 36, 4)),
+    ("re_u16", np.uint16, (35, 70)), ("re_f16", np.float16, (34, 33, 3)), ("re_f32", f32, (40, 37)),
+    ("re_i64", np.int64, (19, 34)), ("re_c64", c64, (33, 18)), ("re_f64", f64, (17, 33, 3)),
+    ("re_c64_2", c64, (20, 18, 2)), ("re_bands", np.uint8, (18, 21, 5)), ("re_line", np.int16, (301,)),
+    ("re_deep", np.int8, (2, 3, 2, 4, 1, 3, 2, 5)), ("re_wide", np.uint8, (3, 250)), ("re_one", np.uint32, (1,)))}
+
+for name, x in pictures.items():
+    case("transpose", "{}", name, x.T)
+    for index, key in (("::-1", np.s_[::-1]), ("..., ::-1", np.s_[..., ::-1]),
+                       ("1:, ..., :-1:2", np.s_[1:, ..., :-1:2])):
+        if x.ndim > 1 or index == "::-1":
+            case("slice", f'index: "{index}"', name, x[key])
+    if x.ndim > 1:
+        for k in (-3, 1, 2):
+            case("rotate90", f"times: {k}", name, np.rot90(x, k))
+        h, w = x.shape[:2]
+        case("crop", f"size: [{h // 2 + 1}, {w - 1}]", name, x[(h - h // 2 - 1) // 2:][:h // 2 + 1, :w - 1])
+        case("crop", f"size: [{h // 2}], at: {h - h // 2}", name, x[h - h // 2:])
+    case("concat", "axis: -1", f"{name}, {name}", np.concatenate([x, x], -1))
+case("concat", "axis: 0", "re_rgb, re_rgb", np.concatenate([pictures["re_rgb"]] * 2))
+case("concat", "{}", "re_c64, re_c64", np.concatenate([pictures["re_c64"]] * 2))
+case("reshape", "shape: -1", "re_c64", pictures["re_c64"].ravel())
+
+rgb, deeper = pictures["re_rgb"], pictures["re_deep"]
+case("transpose", "axes: [2, 0, 1]", "re_rgb", rgb.transpose(2, 0, 1))
+case("transpose", "axes: [-2, 0, 2]", "re_rgb", rgb.transpose(1, 0, 2))
+case("transpose", "axes: [0, 2, 1]", "re_rgb", rgb.transpose(0, 2, 1))
+case("transpose", "axes: [0, 1, 2]", "re_rgb", rgb)
+case("transpose", "axes: [1, 2, 0]", "re_bands", pictures["re_bands"].transpose(1, 2, 0))
+case("transpose", "axes: [1, 0, 2]", "re_bands", pictures["re_bands"].transpose(1, 0, 2))
+case("transpose", "axes: [2, 0, 1]", "re_f64", pictures["re_f64"].transpose(2, 0, 1))
+case("transpose", "axes: [3, 1, 5, 0, 4, 2, 7, 6]", "re_deep", deeper.transpose(3, 1, 5, 0, 4, 2, 7, 6))
+for index in ("-20:-3, 5:30", "30:5:-2, ::3", "::-1, ::-1", "::-1, ::-1, ::-1", "..., 1", ":, 7", "3, 4, 2", "-1, ..., ::2", ":100, -100:",
+              " 2 : 30 :7 , : ", "10:", "...", "3, ...", "::1000", "5::-1", ":5:-1", "-5:, :-5"):
+    r = np.atleast_1d(eval("rgb[" + index.strip() + "]"))
+    case("slice", f'index: "{index}"', "re_rgb", r)
+case("slice", 'index: "1, :, ::-1, ::-2, 0, 1:, ..., ::2"', "re_deep", deeper[1, :, ::-1, ::-2, 0, 1:, ..., ::2])
+case("slice", 'index: ":-1:2"', "re_line", pictures["re_line"][:-1:2])
+case("slice", "index: 0", "re_rgba", pictures["re_rgba"][0])
+case("slice", "index: -3", "re_line", np.atleast_1d(pictures["re_line"][-3]))
+for shape in ((41, -1), (3, 41, 37), (1, 37, 1, 41, 3, 1)):
+    case("reshape", f"shape: {list(shape)}", "re_rgb", rgb.reshape(shape))
+case("concat", "axis: 1", "plane_f32, nan_f32", np.concatenate([plane, nan_plane], 1))
+other = any_bits("re_rgb_2", np.uint8, (37, 2, 3))
+case("concat", "axis: 1", "re_rgb, re_rgb_2", np.concatenate([rgb, other], 1))
+case("concat", "axis: -2", "re_rgb_2, re_rgb", np.concatenate([other, rgb], 1))
+
+edges = {"constant": "constant", "nearest": "edge", "reflect": "symmetric", "mirror": "reflect", "wrap": "wrap"}
+for edge, mode in edges.items():
+    for name in ("re_rgb", "re_f32", "re_c64", "re_f16", "re_line", "re_one", "re_i64", "re_deep"):
+        x = pictures[name]
+        widths = {1: ((5, 700),), 2: ((2, 5), (40, 0)), 3: ((0, 2), (7, 1), (0, 0)), 8: ((1, 0), (0, 2)) + ((0, 0),) * 5 + ((3, 2),)}[x.ndim]
+        before, after = ([w[k] for w in widths] for k in (0, 1))
+        case("pad", f"before: {before}, after: {after}, edge: {edge}", name, np.pad(x, widths, mode))
+case("pad", "before: 2, after: 1, value: 7", "re_rgb", np.pad(rgb, ((2, 1),) * 3, constant_values=7))
+case("pad", "after: [0, 4], value: -7", "re_i64", np.pad(pictures["re_i64"], ((0, 0), (0, 4)), constant_values=-7))
+case("pad", "before: 3, value: -0.1", "re_f16", np.pad(pictures["re_f16"], ((3, 0),) * 3, constant_values=np.float16(-0.1)))
+case("pad", "before: [1], value: 2.5", "re_c64", np.pad(pictures["re_c64"], ((1, 0), (1, 0)), constant_values=2.5))
+case("pad", "before: [0, 3, 1], edge: mirror", "re_rgb", np.pad(rgb, ((0, 0), (3, 0), (1, 0)), "reflect"))
+
+# -- more of reduce: deviations in f64, places, truths ---------------------------------
+
+sparse = save("sparse_u8", (own.random((7, 4, 33)) < 0.02).astype(np.uint8))
+hollow = own.normal(0, 1, (6, 200)).astype(f32) * (own.random((6, 200)) < 0.01)
+hollow[2] = 0
+hollow[4, 7] = np.nan
+hollow = save("hollow_f32", hollow.astype(f32))
+shifted = save("shifted_f64", own.normal(0, 1e-3, (3, 4000)) + np.array([[1e6], [0], [-3]]))
+ties = save("ties_i16", own.integers(-3, 4, (90, 70), np.int16))
+numbers = {"cube_f32": cube, "nan_f32": nan_plane, "halves_f16": halves, "doubles_f64": doubles, "sparse_u8": sparse,
+           "hollow_f32": hollow, "shifted_f64": shifted, "ties_i16": ties, "long_f32": lines["f4"], "long_u1": lines["u1"],
+           **{"wide_" + d: x for d, x in wide.items()}}
+for name, x in numbers.items():
+    every = (None, -1) if x.size > 10000 else (None, 0, -1) + (((0, 2), (1, 2)) if x.ndim > 2 else ())
+    for axis in every:
+        option = "" if axis is None else f", axes: {list(axis) if isinstance(axis, tuple) else axis}"
+        keep = ", keep: true" if axis == 0 else ""
+        keeps = dict(axis=axis, keepdims=bool(keep))
+        r = np.std(x.astype(np.longdouble), **keeps).astype(x.dtype if x.dtype.kind == "f" else f32)
+        case("reduce", f"op: std{option}{keep}", name, np.atleast_1d(r), 1e-3 if x.dtype == np.float16 else 3e-7)
+        for op, f in (("any", np.any), ("all", np.all)):
+            case("reduce", f"op: {op}{option}{keep}", name, np.atleast_1d(f(x, **keeps)).astype(np.uint8))
+        if not isinstance(axis, tuple):
+            for op, f in (("argmin", np.argmin), ("argmax", np.argmax)):
+                case("reduce", f"op: {op}{option}{keep}", name, np.atleast_1d(f(x, **keeps)).astype(np.int64))
+
+# -- cumsum, softmax ----------------------------------------------------------------------
+
+far = save("far_f32", own.normal(0, 1, (2, 9000)).astype(f32))
+short_ones = {name: x for name, x in numbers.items() if x.size < 2000}
+for name, x in {**short_ones, "far_f32": far, "signal_f32": sig}.items():
+    for axis in (0, -1) if x.ndim < 3 else (0, 1, -1):
+        if x.dtype.kind == "f":
+            kept = np.longdouble
+        else:
+            kept = np.uint64 if x.dtype == np.uint64 else np.int64
+        r = np.cumsum(x.astype(kept), axis).astype(x.dtype if x.dtype.kind == "f" else kept)
+        case("cumsum", f"axis: {axis}", name, r, 0 if x.dtype.kind != "f" else 1e-3 if x.dtype == np.float16 else
+             1e-7 if x.dtype == f32 else 1e-14)
+        if x.dtype.kind == "f":
+            r = special_functions.softmax(x.astype(np.longdouble), axis).astype(x.dtype)
+            case("softmax", f"axis: {axis}", name, r, 1e-3 if x.dtype == np.float16 else 1e-6 if x.dtype == f32 else 1e-14)
+steep = np.array([[-np.inf, 0, 3, -90, 88], [1e30, -1e30, 5, 0, 1e30], [-103.9, -80, -60.5, -20, 0]], f32)
+save("steep_f32", steep)
+case("softmax", "{}", "steep_f32",
+     special_functions.softmax(steep.astype(np.longdouble), -1).astype(f32), 1e-7)
+
+# -- median, morphology, histogram, colormap, normalize --------------------------------------
+
+short = save("short_i16", own.integers(-40, 40, (7, 8), np.int16))
+for name, x in (("re_rgb", rgb), ("re_u16", pictures["re_u16"]), ("plane_f32", plane), ("short_i16", short)):
+    for n in (3, 5, 7):
+        for edge in ("reflect", "nearest"):
+            window = (n, n) + (1,) * (x.ndim - 2)
+            case("median", f"size: {n}, edge: {edge}", name, ndimage.median_filter(x, window, mode=edge))
+holed = np.pad(nan_plane, 1, "symmetric")
+case("median", "{}", "nan_f32", np.median(np.lib.stride_tricks.sliding_window_view(holed, (3, 3)), (2, 3)))
+
+for name, x in (("re_rgb", rgb), ("plane_f32", plane), ("nan_f32", nan_plane), ("short_i16", short), ("wide_i8", wide["i8"]),
+                ("wide_u4", wide["u4"]), ("re_f16", pictures["re_f16"])):
+    for size in ((3, 3), (1, 7), (5, 1), (7, 5)):
+        def each(x, f, ends=size):
+            reach = [(n // 2,) * 2 for n in ends] + [(0, 0)] * (x.ndim - 2)
+            if x.dtype.kind == "f":
+                end = np.inf if f is np.min else -np.inf
+            else:
+                end = np.iinfo(x.dtype).max if f is np.min else np.iinfo(x.dtype).min
+            at = np.lib.stride_tricks.sliding_window_view(np.pad(x, reach, constant_values=end), ends, (0, 1))
+            r = f(at, (-2, -1))
+            if x.dtype.itemsize < 8 and x.dtype != np.float16 and not np.isnan(x).any():
+                g = ndimage.grey_erosion if f is np.min else ndimage.grey_dilation
+                assert np.array_equal(r, g(x, ends + (1,) * (x.ndim - 2), mode="reflect"))
+            return r
+        for op, steps_of in (("erode", (np.min,)), ("dilate", (np.max,)), ("open", (np.min, np.max)), ("close", (np.max, np.min))):
+            r = x
+            for f in steps_of:
+                r = each(r, f)
+            case("morphology", f"op: {op}, size: {size[0] if size == (3, 3) else list(size)}", name, r)
+
+for name, options, x, how in (
+        ("re_rgb", "{}", rgb, dict(bins=256, range=(0, 256))), ("re_rgb", "bins: 7", rgb, dict(bins=7, range=(0, 256))),
+        ("re_u16", "bins: 1000", pictures["re_u16"], dict(bins=1000, range=(0, 65536))),
+        ("short_i16", "bins: 9, range: [-20, 25]", short, dict(bins=9, range=(-20, 25))),
+        ("plane_f32", "bins: 10, range: [0, 200]", plane, dict(bins=10, range=(0, 200))),
+        ("nan_f32", "bins: 1, range: [-1e3, 1e3]", nan_plane[~np.isnan(nan_plane)], dict(bins=1, range=(-1e3, 1e3))),
+        ("halves_f16", "bins: 30, range: [-3, 3]", halves.astype(f64), dict(bins=30, range=(-3, 3))),
+        ("doubles_f64", "bins: 777, range: [-9.1, 7.3]", doubles, dict(bins=777, range=(-9.1, 7.3))),
+        ("wide_u4", "bins: 13, range: [0, 4294967295]", wide["u4"], dict(bins=13, range=(0, 4294967295))),
+        ("tenths_f64", "bins: 10, range: [0, 1]", save("tenths_f64", np.arange(-2, 13) / 10), dict(bins=10, range=(0, 1)))):
+    case("histogram", options, name, np.histogram(x, **how)[0].astype(np.int64))
+
+tables = dict(zip(("viridis", "magma", "turbo"), np.load(os.path.join(here, "colormaps.npy"))))    # make_colormaps.py
+tables["gray"] = np.arange(256, dtype=np.uint8).repeat(3).reshape(256, 3)
+for name, t in tables.items():
+    case("colormap", f"map: {name}", "re_u8", t[pictures["re_u8"]])
+for name, x in (("nan_f32", nan_plane), ("short_i16", short), ("halves_f16", halves)):
+    level = np.clip(np.floor((np.nan_to_num(x.astype(f64)) + 2) / 40 * 256), 0, 255).astype(int)
+    r = tables["viridis"][level]
+    r[np.isnan(x.astype(f64))] = 0
+    case("colormap", "range: [-2, 38]", name, r)
+
+flat = save("flat_u8", np.full((5, 6), 77, np.uint8))
+for name, x in {**short_ones, "flat_u8": flat, "far_f32": far}.items():
+    exact = x.astype(np.longdouble)
+    low, high = exact.min(), exact.max()
+    made = x.dtype if x.dtype.kind == "f" else f32
+    tolerance = 1e-3 if x.dtype == np.float16 else 1e-12 if x.dtype == f64 else 1e-6
+    for options, a, b in (("{}", 0, 1), ("range: [200, -50.5]", 200, -50.5)):
+        r = (exact - low) * ((b - a) / (high - low)) + a if high != low else exact * 0 + a
+        case("normalize", options, name, r.astype(made), tolerance)
+    r = (exact - exact.mean()) / exact.std() if high != low else exact * 0
+    case("normalize", "to: deviation", name, r.astype(made), tolerance)
 
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")

@@ -204,8 +204,12 @@ typedef struct gp_regroup {
 
 /* What a kind that reduces its one input computes. `axes`: bit k is set for axis k; with `keep` these stay, with size 1.
  * Floats are summed in f64 and rounded once to the input's type; sums of integers are i64 (u64 of u64), their means f32.
- * Extremes keep the type. */
-typedef enum gp_reducing { GP_SUM = 1, GP_MEAN, GP_MIN, GP_MAX } gp_reducing;
+ * Extremes keep the type. Those behind GP_MAX are not fused, so that no gp_shape.reduction has them: standard deviations
+ * have the types of means; where the first least or most element is, along one axis or in all of a frame, is i64; truths
+ * are u8, 0 or 1, and NaN is true. */
+typedef enum gp_reducing {
+    GP_SUM = 1, GP_MEAN, GP_MIN, GP_MAX, GP_STD, GP_ARGMIN, GP_ARGMAX, GP_ANY, GP_ALL
+} gp_reducing;
 typedef struct gp_reduction {
     gp_reducing op;
     unsigned axes;

@@ -1,0 +1,120 @@
+/* statistics.cu - more reductions over axes, by the steps of fold.h; any and all are the most and the least of 0 and 1.
+ *
+ *   reduce_fold_OP_T      elements -> partials: OP std, argmin, argmax, any, all
+ *   reduce_fold_OP_KEPT   partials -> fewer
+ *   reduce_tree_std_KEPT, reduce_tree_std_T, reduce_tree_argmin_KEPT, reduce_tree_argmax_KEPT   partials -> one
+ */
+#include "fold.h"
+
+/* ---- standard deviations ------------------------------------------------ */
+
+/* So many numbers, their mean, and the sum of the squares of what they differ from it. Two of these are joined as in
+ * Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983. */
+struct spread { double n, mean, squares, unused; };
+
+struct deviation {
+    static constexpr bool at_once = true;
+    static __device__ __forceinline__ spread join(spread a, spread b)
+    {
+        const double n = a.n + b.n, part = b.n / n, d = b.mean - a.mean;
+        if (a.n == 0)
+            return b;
+        return b.n == 0 ? a : spread{ n, a.mean + d * part, a.squares + b.squares + d * d * (a.n * part), 0 };
+    }
+
+    template <class T> static __device__ __forceinline__ spread of(const T *x)
+    {
+        double v[8], sum = 0, squares = 0;
+        for (int k = 0; k < 8; k++)
+            v[k] = convert<double>(x[k]), sum += v[k];
+        const double mean = sum / 8;
+        for (int k = 0; k < 8; k++)
+            squares += (v[k] - mean) * (v[k] - mean);
+        return { 8, mean, squares, 0 };
+    }
+
+    static __device__ __forceinline__ spread of(const spread *x)
+    {
+        spread a = x[0];
+        for (int k = 1; k < 8; k++)
+            a = join(a, x[k]);
+        return a;
+    }
+};
+
+/* ---- where the least is, and the most ------------------------------------- */
+
+/* A number, and which element of the frame it is. Of equal ones the first counts, and a NaN before all others. */
+template <class V> struct best { V v; uint64_t at; };
+
+template <int SIGN> struct first_best {
+    static constexpr bool at_once = false;
+    template <class V> static __device__ __forceinline__ best<V> join(best<V> a, best<V> b)
+    {
+        const bool odd_a = a.v != a.v, odd_b = b.v != b.v;
+        const bool better = odd_a || odd_b ? odd_b && !odd_a : SIGN < 0 ? b.v < a.v : b.v > a.v;
+        const bool as_good = odd_a || odd_b ? odd_a && odd_b : a.v == b.v;
+        return better || (as_good && b.at < a.at) ? b : a;
+    }
+};
+
+/* What holds all numbers of a type. */
+template <class T> struct wide { typedef typename accumulator<T>::type type; };
+
+/* ---- kernels ---------------------------------------------------------------- */
+
+#define FOLD(op, Op, A, name, T, spare, value)                                      \
+    extern "C" __global__ void reduce_fold_##op##_##name(                           \
+        A *dst, size_t dst_stride, const T *src, size_t src_stride, size_t outer,   \
+        size_t rows, size_t inner, size_t lanes, size_t steps)                      \
+    {                                                                               \
+        src += blockIdx.z * src_stride;                                             \
+        gp_fold<Op>(dst + blockIdx.z * dst_stride, outer, rows, inner, lanes, steps, \
+                    spare, [src](size_t e) { return src[e]; }, value);              \
+    }
+
+#define AS_SPREAD(T) [](T x, size_t) { return spread{ 1, convert<double>(x), 0, 0 }; }
+#define AS_BEST(T) [](T x, size_t e) { typedef wide<T>::type V; return best<V>{ convert<V>(x), e }; }
+#define IS_TRUE(T) [](T x, size_t) { return uint8_t(order(x) != 0); }
+#define AS_IT_IS(T) [](T x, size_t) { return x; }
+
+#define FOLDS(name, T)                                                              \
+    FOLD(std, deviation, spread, name, T, false, AS_SPREAD(T))                         \
+    FOLD(argmin, first_best<-1>, best<wide<T>::type>, name, T, true, AS_BEST(T))    \
+    FOLD(argmax, first_best<1>, best<wide<T>::type>, name, T, true, AS_BEST(T))     \
+    FOLD(any, most, uint8_t, name, T, true, IS_TRUE(T))                                \
+    FOLD(all, least, uint8_t, name, T, true, IS_TRUE(T))
+GP_REALS(FOLDS)
+
+FOLD(std, deviation, spread, spread, spread, false, AS_IT_IS(spread))
+
+/* `count`: elements along the axis. */
+#define TREE(op, Op, A, name, To, expr)                                             \
+    extern "C" __global__ void reduce_tree_##op##_##name(                           \
+        To *dst, size_t dst_stride, const A *src, size_t src_stride, size_t outer,  \
+        size_t n, size_t inner, double count)                                       \
+    {                                                                               \
+        dst += blockIdx.z * dst_stride;                                             \
+        gp_tree<Op>(src + blockIdx.z * src_stride, outer, n, inner,                 \
+                    [=](size_t i, A a) { (void)count, dst[i] = expr; });            \
+    }
+
+#define BEST(name, V)                                                               \
+    FOLD(argmin, first_best<-1>, best<V>, best_##name, best<V>, true, AS_IT_IS(best<V>))     \
+    FOLD(argmax, first_best<1>, best<V>, best_##name, best<V>, true, AS_IT_IS(best<V>))      \
+    TREE(argmin, first_best<-1>, best<V>, best_##name, int64_t, (int64_t)(a.at / inner % (uint64_t)count)) \
+    TREE(argmax, first_best<1>, best<V>, best_##name, int64_t, (int64_t)(a.at / inner % (uint64_t)count))
+BEST(i64, int64_t) BEST(u64, uint64_t) BEST(f64, double)
+
+TREE(std, deviation, spread, spread, spread, a)
+#define STD(name, T) TREE(std, deviation, spread, name, T, gp_total<T>(sqrt(a.squares / a.n)))
+STD(f16, gp_half) STD(f32, float) STD(f64, double)
+
+#define ENTRY(name, T)                                                              \
+    GP_K(reduce_fold_std_##name) GP_K(reduce_fold_argmin_##name) GP_K(reduce_fold_argmax_##name) \
+    GP_K(reduce_fold_any_##name) GP_K(reduce_fold_all_##name)
+#define ENTRY_BEST(name)                                                            \
+    GP_K(reduce_fold_argmin_best_##name) GP_K(reduce_fold_argmax_best_##name)       \
+    GP_K(reduce_tree_argmin_best_##name) GP_K(reduce_tree_argmax_best_##name)
+GP_KERNELS(GP_REALS(ENTRY) GP_K(reduce_fold_std_spread) ENTRY_BEST(i64) ENTRY_BEST(u64) ENTRY_BEST(f64)
+           GP_K(reduce_tree_std_spread) GP_K(reduce_tree_std_f16) GP_K(reduce_tree_std_f32) GP_K(reduce_tree_std_f64))

@@ -1,0 +1,79 @@
+/* colormap.c - a picture of one channel in colours. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "colormaps.h"
+#include "device.h"
+
+enum { LEVELS = 256 };
+
+struct opts { int map; gp_floats range; };
+
+static bool check(gp_shape *s)
+{
+    const struct opts *o = s->opts;
+    if (o->range.n && o->range.n != 2)
+        return gp_shape_fail(s, "range", "'range' has %d numbers; give [low, high]", o->range.n);
+    return !o->range.n || (o->range.v[0] < o->range.v[1] && isfinite(o->range.v[1] - o->range.v[0]))
+        || gp_shape_fail(s, "range", "'range' is [%g, %g]: the second must be more than the first", o->range.v[0],
+                         o->range.v[1]);
+}
+
+static bool shape(gp_shape *s)
+{
+    const struct opts *o = s->opts;
+    const gp_type *in = &s->in[0];
+    char text[128];
+    if (in->ndim >= GP_MAXDIM)
+        return gp_shape_fail(s, NULL, "adds an axis for red, green and blue, and %s has %d already",
+                             gp_type_text(in, text), in->ndim);
+    if (!o->range.n && in->dtype != GP_U8)
+        return gp_shape_fail(s, NULL, "needs a 'range' of %s, from the first colour to the last: range: [0, 1]",
+                             gp_dtype_name(in->dtype));
+    s->out[0] = *in;
+    s->out[0].dtype = GP_U8, s->out[0].dim[s->out[0].ndim++] = 3;
+    s->table = 3 * (LEVELS + 1);
+    s->batched = true;
+    return true;
+}
+
+static bool table(const gp_table_call *t)
+{
+    const struct opts *o = t->opts;
+    uint8_t *to = t->data;
+    memset(to, 0, t->bytes);
+    for (int i = 0; i < LEVELS; i++)
+        for (int k = 0; k < 3; k++)
+            to[3 * i + k] = o->map == GP_NCOLORMAPS ? (uint8_t)i : gp_colormaps[o->map][i][k];
+    return true;
+}
+
+static bool record(gp_dcall *c)
+{
+    const struct opts *o = c->opts;
+    const gp_view *x = c->in, *y = c->out;
+    size_t n = (size_t)gp_count(&x->type), xs = gp_stride(x), ys = gp_stride(y);
+    double low = o->range.n ? o->range.v[0] : 0, high = o->range.n ? o->range.v[1] : LEVELS, scale = LEVELS / (high - low);
+    return gp_launch_typed(c, "colormap", x->type.dtype, (int64_t)n,
+                           GP_ARGS((void *)&y->data, &ys, (void *)&x->data, &xs, &n, (void *)&c->table, &low, &scale));
+}
+
+static const gp_port in[] = { { "in", GP_ACCEPT_REAL, .help = "levels, as a picture (H, W)" }, { 0 } };
+static const gp_port out[] = { { "out", GP_ACCEPT(GP_U8), .help = "red, green and blue in one axis more, (H, W, 3); "
+                                                                  "black for NaN" }, { 0 } };
+
+static const gp_opt options[] = {
+    { GP_ENUM(struct opts, map), .def = "viridis", .choices = "viridis|magma|turbo|gray",
+      .help = "the colours, 256 of them" },
+    { GP_FLOATS(struct opts, range),
+      .help = "[low, high], in 256 equal parts; what is outside has the first colour or the last; u8: [0, 256] when "
+              "left out" },
+    { 0 }
+};
+
+const gp_kind gp_kind_colormap = {
+    GP_KIND("colormap"),
+    .help = "a picture of one channel in colours",
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
+    .any_shape = true, .check = check, .shape = shape, .record = record, .table = table,
+};

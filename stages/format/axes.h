@@ -1,0 +1,20 @@
+/* axes.h - axes as options name them: from 0, or negative from the last. */
+#ifndef GP_AXES_H
+#define GP_AXES_H
+
+#include "gpipe/stage.h"
+
+/* One axis of `t`. False with an error at option `opt`. */
+bool gp_axis_of(gp_shape *s, const char *opt, int64_t v, const gp_type *t, int *axis);
+/* Different axes of `t`. */
+bool gp_axes_of(gp_shape *s, const char *opt, const gp_ints *v, const gp_type *t, int axis[GP_MAXDIM]);
+
+/* Axis v of `ndim`, which is one. */
+static inline int gp_axis(int64_t v, int ndim)
+{
+    return (int)(v < 0 ? v + ndim : v);
+}
+
+#define GP_AXIS_RANGE .min = -GP_MAXDIM, .max = GP_MAXDIM - 1
+
+#endif

@@ -1,0 +1,12 @@
+/* number.h - numbers of options as elements. */
+#ifndef GP_NUMBER_H
+#define GP_NUMBER_H
+
+#include "gpipe/stage.h"
+
+/* Does type `t` hold v, a whole number where t is of integers? Where not, false, with an error at option `opt`. */
+bool gp_number_fits(gp_shape *s, const char *opt, double v, gp_dtype t);
+/* v as an element of type t lies in memory, in the first bytes; of c64 its real part. */
+uint64_t gp_number_bits(double v, gp_dtype t);
+
+#endif

@@ -1,0 +1,87 @@
+/* normalize.c - each frame brought to a range, or to mean 0 and deviation 1: reductions of it, then a map. */
+#include <math.h>
+#include <stdio.h>
+#include "device.h"
+#include "reduction.h"
+#include "sums.h"
+
+enum { RANGE, DEVIATION };
+enum { RESULT = 256 };                     /* bytes for a result */
+
+struct opts { int to; gp_floats range; };
+
+static bool check(gp_shape *s)
+{
+    const struct opts *o = s->opts;
+    if (o->to == DEVIATION)
+        return gp_shape_without(s, "range", "'deviation', which makes mean 0 and deviation 1");
+    if (o->range.n != 2)
+        return gp_shape_fail(s, "range", "'range' has %d numbers; give [low, high]", o->range.n);
+    return isfinite(o->range.v[0]) && isfinite(o->range.v[1])
+        ? true : gp_shape_fail(s, "range", "'range' is [%g, %g], and must be finite", o->range.v[0], o->range.v[1]);
+}
+
+/* How many reductions, and which, see kernels/normalize.cu. */
+static int reductions(const struct opts *o, const gp_type *in, gp_reduction r[2])
+{
+    unsigned all = (1u << in->ndim) - 1;
+    r[0] = (gp_reduction){ o->to == RANGE ? GP_MIN : GP_STD, all, false }, r[1] = (gp_reduction){ GP_MAX, all, false };
+    return o->to == RANGE ? 2 : 1;
+}
+
+static bool shape(gp_shape *s)
+{
+    const gp_type *in = &s->in[0];
+    gp_reduction r[2];
+    reductions(s->opts, in, r);                /* both of a range need as much */
+    s->out[0] = *in;
+    s->out[0].dtype = gp_sum_made(in->dtype, true);
+    s->scratch = (gp_reduction_scratch(&r[0], in) + 255) / 256 * 256 + 2 * RESULT;
+    s->scratch_zero = gp_reduction_zero(&r[0], in);
+    s->batched = true;
+    return true;
+}
+
+static bool record(gp_dcall *c)
+{
+    const struct opts *o = c->opts;
+    const gp_view *x = c->in, *y = c->out;
+    size_t n = (size_t)gp_count(&x->type), xs = gp_stride(x), ys = gp_stride(y), next = c->scratch_stride, most = RESULT;
+    char *of = (char *)c->scratch + next - 2 * RESULT, kernel[40];
+    gp_reduction r[2];
+    for (int i = 0; i < reductions(o, &x->type, r); i++) {
+        gp_view result = { .data = of + i * RESULT, .rows = 1, .stride = next };
+        if (o->to == RANGE)
+            gp_reduction_type(&r[i], &x->type, &result.type);
+        if (!gp_reduction_record(c, &r[i], x, &result, NULL, NULL))
+            return false;
+    }
+    snprintf(kernel, sizeof kernel, "normalize_%s", o->to == RANGE ? "ends" : "deviation");
+    return o->to == RANGE
+        ? gp_launch_typed(c, kernel, x->type.dtype, (int64_t)n,
+                          GP_ARGS((void *)&y->data, &ys, (void *)&x->data, &xs, &n, &of, &next, &most,
+                                  (void *)&o->range.v[0], (void *)&o->range.v[1]))
+        : gp_launch_typed(c, kernel, x->type.dtype, (int64_t)n,
+                          GP_ARGS((void *)&y->data, &ys, (void *)&x->data, &xs, &n, &of, &next));
+}
+
+static const gp_port in[] = { { "in", GP_ACCEPT_REAL, .help = "numbers" }, { 0 } };
+static const gp_port out[] = {
+    { "out", GP_ACCEPT_REAL, .help = "floats of their type, f32 of integers; NaN everywhere in a frame with a "
+                                     "NaN" }, { 0 }
+};
+
+static const gp_opt options[] = {
+    { GP_ENUM(struct opts, to), .def = "range", .choices = "range|deviation",
+      .help = "the least element becomes the first of `range`, the most the second; or the mean 0, the standard "
+              "deviation 1" },
+    { GP_FLOATS(struct opts, range), .def = "[0, 1]", .help = "[low, high]; a frame of one value becomes low, or 0" },
+    { 0 }
+};
+
+const gp_kind gp_kind_normalize = {
+    GP_KIND("normalize"),
+    .help = "each frame to a range, or to mean 0 and deviation 1",
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
+    .any_shape = true, .check = check, .shape = shape, .record = record,
+};
