@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks which folders include which, and that no stage kind is known by name outside its file.
 
-Includes run one way:  include <- base <- compile <- device <- cpu, cuda, run <- api <- report <- cli;
+Includes run one way:  include <- base <- compile <- device <- cpu, cuda, run <- api <- report <- simulate <- cli;
 draw sees base and compile.
 """
 import glob, os, re, sys
@@ -20,8 +20,9 @@ MAY = {
     "engine/run": ["base", "compile", "device"],
     "engine/api": ["base", "compile", "device", "run"],
     "engine/report": ["base", "compile", "device", "run", "api"],
+    "engine/simulate": ["base", "compile", "api", "report"],
     "engine/draw": ["base", "compile"],
-    "engine/cli": ["base", "report", "draw"],
+    "engine/cli": ["base", "report", "simulate", "draw"],
     "stages": ["base", "kernels", "stages/decode", "stages/expr", "stages/format", "stages/kernel", "stages/lua",
                "stages/read", "stages/write", "lua"],
     "stages/decode": ["base", "stages/format"],

@@ -40,7 +40,7 @@ bool gp_report_open(gp_report_files *f, const gp_args *args, gp_pipeline *p, gp_
                     gp_errs *errs)
 {
     const int64_t keep = 30000000000;
-    *f = (gp_report_files){ .html = args->report && has_end(args->report, ".html") };
+    *f = (gp_report_files){ .set = args->set, .nset = args->nset, .html = args->report && has_end(args->report, ".html") };
     if (args->report && !f->html && !has_end(args->report, ".json"))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
                        "--report %s: the name must end in .json or .html", args->report);
@@ -169,7 +169,7 @@ void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcom
     gp_counters now = { 0 };
     gp_counters_read(&now, p);
     gp_report_about about = { .outcome = outcome, .account = now.source,
-                              .naccounts = now.nsources };
+                              .naccounts = now.nsources, .set = f->set, .nset = f->nset };
     gp_pipeline_info is;
     gp_pipeline_about(p, &is);
     gp_environment_read(&about.environment, is.device);

@@ -10,6 +10,7 @@ typedef struct gp_report_files {
     gp_outfile report, trace;
     bool html;
     bool account;              /* a table on stderr; as JSON: the verdict alone */
+    const char *const *set; int nset;  /* what --set said */
     char verdict[700];         /* after gp_report_close; "": none was found */
 } gp_report_files;
 
