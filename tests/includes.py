@@ -36,7 +36,8 @@ MAY = {
     "kernels": ["base", "cpu"],
 }
 # The command draws plans, and for that alone looks at the forms.
-ALSO = {"engine/cli/plan.c": ["api"], "engine/cli/report.c": ["api"]}
+ALSO = {"engine/cli/plan.c": ["api"], "engine/cli/report.c": ["api"], "engine/cli/simulate.c": ["api"],
+        "engine/cli/tune.c": ["api"]}
 # Kernels for the CPU run with these, and `expr` shares the trees of expressions; all other files of these folders are
 # private.
 ONLY = {"kernels": {"base/embed.h", "cpu/fiber.h"}, "stages/expr": {"base/memfile.h", "base/table.h", "compile/expr.h", "compile/fuse.h", "expr.h", "reduction.h"}}

@@ -20,7 +20,7 @@ typedef struct simulated_case {
     struct { const char *name; double cpu, wait, pace; } stage[4];
     double launch, kernels, fixed, wake;
     int cores;                         /* 0: 64 */
-    bool cuda, ends_alone;             /* ends_alone: the last frames share with nobody, and the rate is within 2e-4 */
+    bool cuda, ends_alone;             /* ends_alone: the last frames share with nobody, and the rate is within 5e-4 */
     double rate;                       /* frames/s, exact */
     double p50;                        /* of the latency, in us: within a bucket of a histogram; 0: not looked at */
     gp_bound bound;
@@ -122,7 +122,7 @@ START_TEST(follows_from_the_times)
     fill(c, gp_pipeline_graph(p), plan, &costs);
     gp_simulated *s = gp_simulate(&verdict_arena, plan, &costs, 0, 0, &errs);
     ck_assert_msg(s != NULL, "%s: %s", c->what, errs.e[0].msg);
-    ck_assert_msg(fabs(s->frames_per_s / c->rate - 1) < (c->ends_alone ? 2e-4 : 1e-6), "%s: %.9g frames/s, not %.9g", c->what, s->frames_per_s,
+    ck_assert_msg(fabs(s->frames_per_s / c->rate - 1) < (c->ends_alone ? 5e-4 : 1e-6), "%s: %.9g frames/s, not %.9g", c->what, s->frames_per_s,
                   c->rate);
     double p50 = 1e-3 * (double)gp_hist_at(&s->report->latency, 0.5);
     ck_assert_msg(!(c->p50 > 0) || fabs(p50 / c->p50 - 1) < 0.07, "%s: p50 %.9g us, not %.9g", c->what, p50, c->p50);

@@ -54,7 +54,7 @@ START_TEST(says_it_as_json)
     gp_account account = { "generate", 15, 12, 0, 0, 3, .block = 1 };
     const char *const set = "vars.a=\"1\"";
     gp_report_about about = { GP_DRAINED, { .cpu = "a \"chip\"", .date = "2026-01-02T03:04:05Z",
-                              .cores = 8 }, &account, 1, &set, 1 };
+                              .cores = 8 }, &account, 1, &set, 1, false };
     char *text = NULL;
     size_t n = 0;
     gp_pipeline *p = verdict_compile(yaml, NULL, true, errs);

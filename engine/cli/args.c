@@ -3,7 +3,7 @@
 #include <string.h>
 #include "cli/cli.h"
 
-enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH,
+enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH | GP_VERB_SIMULATE,
        ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP | GP_VERB_TOP };
 
 typedef enum option_type { FLAG, CHOICE, TEXT, SET, DEVICE, WORDS, TIME, COUNT } option_type;
@@ -49,7 +49,7 @@ static const struct option {
       "on stderr: auto (bar, on a terminal), bar (a line a stage), plain (a line a second), json (each line an object), none" },
     { "metrics", 0, "[ADDR:]PORT", GP_VERB_RUN, X(metrics),
       "serve http://127.0.0.1:PORT/metrics to Prometheus while it runs; port 0: a free one" },
-    { "report", 0, "FILE", GP_VERB_RUN, X(report),
+    { "report", 0, "FILE", GP_VERB_RUN | GP_VERB_SIMULATE, X(report),
       "what each stage and engine did, and what held the run back: .json or .html" },
     { "trace", 0, "FILE.json", GP_VERB_RUN, X(trace),
       "when each thing was done, for ui.perfetto.dev" },
@@ -62,9 +62,10 @@ static const struct option {
     { "dot", 0, NULL, GP_VERB_PLAN, F(dot), "as a graph for dot (Graphviz)" },
     { "svg", 0, NULL, GP_VERB_PLAN, F(svg), "as a drawing (SVG); of the plan or the graph" },
     { "mermaid", 0, NULL, GP_VERB_PLAN, F(mermaid), "as a flowchart for Mermaid; likewise" },
-    { "with", 0, "REPORT", GP_VERB_PLAN, X(with),
-      "color the drawing by what a run took: a file of 'gpipe run --report FILE.json'" },
-    { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH | GP_VERB_TOP, F(json),
+    { "with", 0, "REPORT", GP_VERB_PLAN | GP_VERB_SIMULATE, X(with),
+      "what a run took, a file of 'gpipe run --report FILE.json': plan colors the drawing by it" },
+    { "machine", 0, "FILE", GP_VERB_SIMULATE, X(machine), "another machine than that of the report, as JSON" },
+    { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH | GP_VERB_TOP | GP_VERB_SIMULATE, F(json),
       "as JSON" },
     { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as a table in Markdown" },
     { "man", 0, NULL, GP_VERB_HELP, F(man), "all of the reference, as the source of a man page" },
@@ -223,7 +224,7 @@ static bool one_form(const gp_args *args, gp_errs *errs)
     if (args->form == GP_FORM_SPEC && (args->svg || args->mermaid))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' cannot draw the spec; try "
                        "--form graph", first);
-    if (args->with && (args->form == GP_FORM_SPEC || !(args->svg || args->mermaid || args->dot)))
+    if (args->verb == GP_VERB_PLAN && args->with && (args->form == GP_FORM_SPEC || !(args->svg || args->mermaid || args->dot)))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--with' colors the drawing of a plan or "
                        "graph; add --svg, --dot or --mermaid");
     return true;

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "base/outfile.h"
 #include "report/report.h"
+#include "simulate/simulate.h"
 
 typedef struct gp_report_files {
     gp_outfile report, trace;
@@ -20,6 +21,9 @@ bool gp_report_open(gp_report_files *f, const gp_args *args, gp_pipeline *p, gp_
                     gp_errs *errs);
 /* After the run. What went wrong is added to `errs`. */
 void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, gp_errs *errs);
+/* The file of `simulate --report`: JSON, or a page. False after errors. */
+bool gp_report_simulated(const char *path, const gp_pipeline *p, const gp_simulated *s, const gp_report_about *about,
+                         gp_errs *errs);
 /* Removes what is not written. */
 void gp_report_drop(gp_report_files *f);
 

@@ -247,7 +247,7 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
     gp_json_str(&j, "gpipe", GP_VERSION);
     text(&j, "commit", about->environment.commit);
     gp_json_str(&j, "date", about->environment.date);
-    gp_json_str(&j, "outcome", gp_outcome_text(about->outcome));
+    gp_json_str(&j, "outcome", about->simulated ? "simulated" : gp_outcome_text(about->outcome));
     seconds(&j, "wall_s", r->wall_ns);
     known(&j, "frames_per_s", r->wall_ns > 0,
           1e9 * (double)gp_frames_done(about->account, about->naccounts) / (double)r->wall_ns);

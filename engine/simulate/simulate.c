@@ -150,11 +150,29 @@ static void publish(simulation *x, int a, uint64_t first, int n)
 
 /* ---- host stages ----------------------------------------------------- */
 
+static void share_cores(simulation *x, double work, what then, int a, int lane)
+{
+    gp_share_go_on(&x->cores, x->now);
+    gp_share_add(&x->cores, work, then, a, lane);
+}
+
 static void work(simulation *x, int a, int w)
 {
+    share_cores(x, x->actor[a].worker[w].work, WORKED, a, w);
+}
+
+static void begin_work(simulation *x, int a, int w)
+{
     actor *p = &x->actor[a];
-    gp_share_go_on(&x->cores, x->now);
-    gp_share_add(&x->cores, p->worker[w].work, WORKED, a, w);
+    piece *q = &p->worker[w];
+    double due = (double)q->first * p->cost->pace_ns;
+    q->start = x->now;
+    if (due > x->now) {
+        p->report->idle_ns += (int64_t)(due - x->now);
+        gp_agenda_add(&x->agenda, due, PACED, a, w);
+    } else {
+        work(x, a, w);
+    }
 }
 
 static void look_host(simulation *x, int a)
@@ -173,17 +191,14 @@ static void look_host(simulation *x, int a)
             why = p->next < able ? FOR_OUTPUT : why;
             continue;
         }
-        double factor = varied(p, p->next), wake = q->rested && !x->spins && p->next ? x->wake : 0;
-        *q = (piece){ .busy = true, .first = p->next, .n = 1, .start = x->now,
-                      .work = p->cost->cpu_ns * factor + wake, .sleep = p->cost->wait_ns * factor };
-        double due = (double)p->next * p->cost->pace_ns;
-        p->next++;
-        if (due > x->now) {
-            p->report->idle_ns += (int64_t)(due - x->now);
-            gp_agenda_add(&x->agenda, due, PACED, a, w);
-        } else {
-            work(x, a, w);
-        }
+        bool rested = q->rested && !x->spins && x->wake > 0;
+        double factor = varied(p, p->next);
+        *q = (piece){ .busy = true, .first = p->next++, .n = 1, .work = p->cost->cpu_ns * factor,
+                      .sleep = p->cost->wait_ns * factor };
+        if (rested)
+            share_cores(x, x->wake, WOKEN, a, w);
+        else
+            begin_work(x, a, w);
     }
     set_idle(x, p, idle, why);
 }
@@ -230,6 +245,13 @@ static piece *flight_of(const actor *p, uint64_t k)
     return &p->flight[k % (uint64_t)(p->segment->depth + 1)];
 }
 
+static void launch(simulation *x, int a)
+{
+    actor *p = &x->actor[a];
+    flight_of(p, p->launched)->start = x->now;
+    share_cores(x, p->launch->launch_ns, QUEUED, a, 0);
+}
+
 static void look_segment(simulation *x, int a)
 {
     actor *p = &x->actor[a];
@@ -251,12 +273,14 @@ static void look_segment(simulation *x, int a)
     int n = able - p->next < (uint64_t)most ? (int)(able - p->next) : most;
     if (!p->regroup)
         n = aligned(p, p->next, n);
-    double wake = p->launcher_rested && !x->spins ? x->wake : 0;
-    *flight_of(p, p->launched) = (piece){ .first = p->next, .n = n, .stream = stream, .start = x->now };
+    bool rested = p->launcher_rested && !x->spins && x->wake > 0;
+    *flight_of(p, p->launched) = (piece){ .first = p->next, .n = n, .stream = stream };
     p->launching = true, p->launcher_rested = false;
     set_idle(x, p, 0, FOR_NOTHING);
-    gp_share_go_on(&x->cores, x->now);
-    gp_share_add(&x->cores, p->launch->launch_ns + wake, QUEUED, a, 0);
+    if (rested)
+        share_cores(x, x->wake, LAUNCHER_WOKEN, a, 0);
+    else
+        launch(x, a);
 }
 
 static void look(simulation *x, int a)
@@ -392,8 +416,7 @@ static void done_on_device(simulation *x, int a, uint64_t k)
         return;
     if (x->wake > 0 && !x->spins) {
         p->reaping = true;
-        gp_share_go_on(&x->cores, x->now);
-        gp_share_add(&x->cores, x->wake, REAPED, a, 0);
+        share_cores(x, x->wake, REAPED, a, 0);
     } else {
         reap(x, a);
     }
@@ -412,6 +435,8 @@ static void happen(simulation *x, gp_due e)
 {
     actor *p = &x->actor[e.who];
     switch ((what)e.what) {
+    case WOKEN:      begin_work(x, e.who, e.lane); break;
+    case LAUNCHER_WOKEN: launch(x, e.who); break;
     case PACED:
         work(x, e.who, e.lane);
         break;
