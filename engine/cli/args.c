@@ -3,7 +3,7 @@
 #include <string.h>
 #include "cli/cli.h"
 
-enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH | GP_VERB_SIMULATE,
+enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH | GP_VERB_SIMULATE | GP_VERB_TUNE,
        ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP | GP_VERB_TOP };
 
 typedef enum option_type { FLAG, CHOICE, TEXT, SET, DEVICE, WORDS, TIME, COUNT } option_type;
@@ -36,6 +36,12 @@ static const struct option {
       "frames; of reads in the padding of up to 15 bytes at a frame's end, only those that change the output" },
     { "sweep", 0, "PATH=LIST", GP_VERB_BENCH, W(sweep),
       "a row for each value: depth=1..8, batch=1,4,auto; may be given again" },
+    { "goal", 0, "GOAL", GP_VERB_TUNE, X(goal),
+      "rate (default), latency (of 99 frames in 100), with limits: 'rate, latency < 5 ms'; 'latency, rate > 100'" },
+    { "budget", 0, "TIME", GP_VERB_TUNE, T(budget_ns), "how long it may take; default 60s" },
+    { "memory", 0, "SIZE", GP_VERB_TUNE, X(memory), "the most host and device memory together: 4GiB" },
+    { "svg", 0, "FILE", GP_VERB_TUNE, X(svg_file), "a drawing of all settings: rate against latency and memory" },
+    { "write", 0, NULL, GP_VERB_TUNE, F(write), "change the file, if settings were measured that are better" },
     { "serial", 0, NULL, GP_VERB_BENCH, F(serial), "add a row with depth 1 for all buffers, one stream and no batches" },
     { "cached", 0, "STAGE", GP_VERB_BENCH, W(cached),
       "a row in which that stage costs nothing: its outputs are used again" },

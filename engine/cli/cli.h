@@ -43,6 +43,9 @@ typedef struct gp_args {
     int trace_gpu;                         /* 0 cheap, 1 full */
     const char *with;                      /* a report's file, or NULL */
     const char *machine;                   /* a file that says what the machine is like, or NULL */
+    const char *goal, *memory, *svg_file;  /* of tune; NULL: not said */
+    int64_t budget_ns;                     /* 0: not said */
+    bool write;
     /* of bench */
     gp_words sweep, cached;                /* "path=values", names of stages */
     int swept_from, swept_to;              /* those of `set` that come from --sweep */
@@ -104,6 +107,7 @@ int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs
 int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_simulate(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_tune(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 

@@ -55,6 +55,14 @@ static const verb verbs[] = {
       "optional: {\"cores\": 16, \"memory\": \"64 GiB\", \"speed\": 1.5, \"gpu\": \"NVIDIA H200\",\n"
       "\"gpu_memory\": \"141 GB\", \"kernels_speed\": 20, \"copy_in_gb_s\": 50, \"copy_out_gb_s\": 50};\n"
       "speeds are times that of the report's machine. The same everywhere.\n", 1, 1, gp_cmd_simulate },
+    { GP_VERB_TUNE, "tune", "FILE", "find settings that are faster: measure once, simulate many, measure a few",
+      "The pipeline is measured as by 'gpipe bench', which also says what cannot be: outputs go\n"
+      "to a temporary folder. From that run's times thousands of settings are simulated: depth,\n"
+      "streams, batch, workers, sync, which change no byte of any output. The most promising\n"
+      "are measured in turns with the given ones. Others are proposed only if they were better in\n"
+      "most turns, and by more than 1 % in the middle one. What is printed: a table of what was\n"
+      "measured, and the lines of the file to change; --write changes them, and nothing else.\n",
+      1, 1, gp_cmd_tune },
     { GP_VERB_TOP, "top", "PID|SOCKET", "watch a pipeline that runs elsewhere",
       "Shows the same live lines as that 'gpipe run', each second, until it ends or Ctrl-C.\n"
       "Its socket is $XDG_RUNTIME_DIR/gpipe/PID.sock, or /tmp/gpipe-UID/PID.sock, for its\n"
