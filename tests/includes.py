@@ -86,7 +86,7 @@ OTHER = {
     "engine/draw/dump_graph.c": {"split"},     # a key of its JSON
     "engine/cli/help.c": {"expr", "lua", "kernel"},    # sections of the README
     "engine/report/trace_json.c": {"kernel"},  # a key of its JSON
-    "engine/cli/args.c": {"window"},           # an option of bench
+    "engine/cli/args.c": {"window", "write"},  # an option of bench, of tune
 }
 for path in sorted(glob.glob("engine/*/*.c")):
     text = re.sub(r"/\*.*?\*/", "", open(path).read(), flags=re.S)

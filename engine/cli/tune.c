@@ -11,9 +11,9 @@
 #include "cli/live.h"
 #include "cli/tune.h"
 
-enum { CANDIDATES = 7, SIMULATED = 4000 };
+enum { CANDIDATES = 7, SIMULATED = 4000, TURNS = 3 };   /* TURNS: of all candidates there is time for so many */
 static const double BUDGET = 60, SIMULATING = 0.2;     /* seconds; the part of it for simulations */
-static const double NOISE = 0.01, BEHIND = 0.93;
+static const double NOISE = 0.01, LOUD = 0.05, BEHIND = 0.93;       /* LOUD: with fewer turns than TURNS */
 
 typedef struct tuner {
     gp_tuning t;
@@ -22,7 +22,7 @@ typedef struct tuner {
     gp_machine *machine;
     char *report;
     size_t report_n;
-    double budget, began, stop_simulating;
+    double budget, began, once, stop_simulating;   /* once: seconds of one measurement */
     gp_errs *errs;
 } tuner;
 
@@ -154,7 +154,7 @@ static int measure_once(tuner *x)
     if (!status && !json)
         gp_fail(x->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"), status = gp_errs_exit(x->errs);
     x->report = json, x->report_n = n;
-    double took = gp_seconds() - x->began;
+    double took = x->once = gp_seconds() - x->began;
     if (!status && took > 0.5 * x->budget) {
         gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--budget %.3gs is too small: one measurement took %.2g s, and several are "
                 "needed; give it %.0fs", x->budget, took, ceil(20 * took));
@@ -182,7 +182,9 @@ static bool simulate(tuner *x)
     double began = gp_seconds();
     x->stop_simulating = began + SIMULATING * x->budget;
     gp_search s = { .given = given, .costs = c, .goal = x->t.goal, .plan = plan, .goes_on = goes_on, .arg = x, .most = SIMULATED };
-    const gp_found *f = x->t.found = gp_search_settings(a, &s, CANDIDATES, x->errs);
+    int most = (int)(left(x) / (TURNS * x->once)) - 1;
+    most = most < 2 ? 2 : most < CANDIDATES ? most : CANDIDATES;
+    const gp_found *f = x->t.found = gp_search_settings(a, &s, most, x->errs);
     if (!f)
         return false;
     double took = gp_seconds() - began;
@@ -205,7 +207,7 @@ static bool simulate(tuner *x)
 static void drop(tuner *x)
 {
     double best = 0;
-    int alive = 0, keep = x->t.tried[0].n > 3 ? 2 : x->t.tried[0].n > 2 ? 3 : CANDIDATES;
+    int alive = 0, keep = x->t.tried[0].n > 2 ? 2 : x->t.tried[0].n > 1 ? 3 : 4;
     for (int i = 0; i < x->t.ntried; i++) {
         gp_result m = gp_result_middle(x->t.tried[i].result, x->t.tried[i].n);
         best = x->t.tried[i].out ? best : fmax(best, gp_goal_score(&x->t.goal, &m));
@@ -265,7 +267,7 @@ static void choose(tuner *x)
         for (int k = 0; k < rounds[i]; k++)
             x->t.tried[i].result[k].memory = x->t.tried[i].settings->is.memory;
     }
-    x->t.chosen = gp_choose_measured(&x->t.goal, result, rounds, x->t.ntried, NOISE);
+    x->t.chosen = gp_choose_measured(&x->t.goal, result, rounds, x->t.ntried, x->t.tried[0].n < TURNS ? LOUD : NOISE);
 }
 
 /* Does what is proposed reach what the goal limits? */

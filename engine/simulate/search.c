@@ -9,8 +9,8 @@
 #include "compile/plan.h"
 #include "simulate/search.h"
 
-enum { VALUES = 16, KNOBS = 64, FRAMES = 500, STARTS = 6, PASSES = 3 };
-static const double ALIKE = 0.003;     /* of a score: no difference */
+enum { VALUES = 16, KNOBS = 64, FEWEST = 400, MOST = 6000, FILLS = 4, STARTS = 6, PASSES = 3 };
+static const double CHANGE = 0.004, DOUBLE = 0.01;    /* of a score: what a change more, or twice the memory, has to give */
 static const double WORTH = 0.7;       /* of the best score: may still be the best when it is measured */
 
 typedef struct knob {
@@ -103,6 +103,16 @@ static const char **assignments(searching *x, const int *value, int *n)
     return set;
 }
 
+/* So many that all buffers are as full as they will be before the first quarter is over. */
+static uint64_t frames_for(const gp_plan *p)
+{
+    int64_t room = 0;
+    for (int i = 0; i < p->nrings && room < MOST; i++)
+        if (p->ring[i].segment < 0)
+            room += p->ring[i].depth;
+    return room * FILLS < FEWEST ? FEWEST : room * FILLS < MOST ? (uint64_t)(room * FILLS) : MOST;
+}
+
 /* In an arena of its own, so that thousands fit. */
 static bool simulate(searching *x, const gp_plan *plan, gp_result *out)
 {
@@ -113,7 +123,7 @@ static bool simulate(searching *x, const gp_plan *plan, gp_result *out)
     a.oom = &oom;
     if (!setjmp(oom)) {
         const gp_costs *c = gp_costs_for(&a, x->s->costs, x->s->given, plan, &ignored);
-        const gp_simulated *s = c ? gp_simulate(&a, plan, c, FRAMES, 0, &ignored) : NULL;
+        const gp_simulated *s = c ? gp_simulate(&a, plan, c, frames_for(plan), 0, &ignored) : NULL;
         ok = s != NULL;
         if (ok)
             *out = (gp_result){ s->frames_per_s, (double)gp_hist_at(&s->report->latency, 0.99),
@@ -129,6 +139,14 @@ static const char *key_of(searching *x, const int *value)
     for (int i = 0; i < x->nknobs; i++)
         key[i] = (char)('A' + value[i]);
     return key;
+}
+
+/* How good it is; what is simple is better where the rest is alike. */
+static double merit(const searching *x, const gp_settings *p)
+{
+    double score = gp_goal_score(&x->s->goal, &p->is);
+    double more = x->n ? log2((double)p->is.memory / (double)x->all[0].is.memory) : 0;
+    return score > 0 ? score * (1 - CHANGE * p->nset - DOUBLE * fmax(more, 0)) : score;
 }
 
 /* The number of these settings among all, simulated if they were not; -1: they are none, or there is no time. */
@@ -148,18 +166,9 @@ static int try(searching *x, const int *value)
     gp_table_put(&x->seen, key, ok ? x->n + 1 : 0);
     if (!ok)
         return -1;
-    one.score = gp_goal_score(&x->s->goal, &one.is);
+    one.score = merit(x, &one);
     *GP_PUSH(x->arena, x->all, x->n, x->cap) = one;
     return x->n - 1;
-}
-
-/* Better, or as good with fewer changes, or with less memory. */
-static bool is_better(const gp_settings *p, const gp_settings *q)
-{
-    double more = p->score - q->score, some = ALIKE * fabs(q->score);
-    if (fabs(more) > some)
-        return more > 0;
-    return p->nset != q->nset ? p->nset < q->nset : p->is.memory < q->is.memory;
 }
 
 /* ---- many ------------------------------------------------------------- */
@@ -189,7 +198,7 @@ static void climb(searching *x, int at)
             for (int k = 0; k < x->knob[i].n; k++) {
                 value[i] = k;
                 int to = try(x, value);
-                if (to >= 0 && is_better(&x->all[to], &x->all[at]))
+                if (to >= 0 && x->all[to].score > x->all[at].score)
                     at = to;
             }
         }
@@ -227,21 +236,34 @@ static double distance(const searching *x, const gp_settings *p, const gp_settin
     return d;
 }
 
-/* The best ones that are unlike each other, and unlike the given one. */
+/* Takes the best that is worth it, has no more memory, and is so unlike those that were taken. False: there is none. */
+static bool take(searching *x, gp_found *f, const int *order, size_t memory, double apart)
+{
+    double best = x->all[order[0]].score;
+    for (int i = 0; i < x->n; i++) {
+        const gp_settings *p = &x->all[order[i]];
+        bool worth = p->nset > 0 && p->is.memory <= memory && (best <= 0 || p->score >= WORTH * best);
+        for (int k = 0; k < f->nbest && worth; k++)
+            worth = distance(x, p, &x->all[f->best[k]]) >= apart;
+        if (worth) {
+            f->best[f->nbest++] = order[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The best; the best with a quarter of its memory, and so on, since caches are not simulated; then others that are unlike
+ * these. */
 static void choose(searching *x, gp_found *f, int most)
 {
     const int *order = in_order(x);
     f->best = GP_NEW(x->arena, int, most);
-    for (double apart = 1.5; f->nbest < most && apart > 0.4; apart /= 2)
-        for (int i = 0; i < x->n && f->nbest < most; i++) {
-            const gp_settings *p = &x->all[order[i]];
-            double best = x->all[order[0]].score;
-            bool unlike = p->nset > 0 && (best <= 0 || p->score >= WORTH * best);
-            for (int k = 0; k < f->nbest && unlike; k++)
-                unlike = distance(x, p, &x->all[f->best[k]]) >= apart;
-            if (unlike)
-                f->best[f->nbest++] = order[i];
-        }
+    for (size_t memory = SIZE_MAX; f->nbest < most && take(x, f, order, memory, 1);)
+        memory = x->all[f->best[f->nbest - 1]].is.memory / 4;
+    for (double apart = 1.5; apart > 0.4; apart /= 2)
+        while (f->nbest < most && take(x, f, order, SIZE_MAX, apart))
+            ;
 }
 
 static bool fits(searching *x, gp_found *f)

@@ -27,7 +27,7 @@ typedef struct gp_settings {
     const char **set; int nset;        /* "depth=8": what differs from the given ones */
     gp_result is;              /* simulated */
     int *value;                /* of each knob; 0: as given */
-    double score;
+    double score;              /* as gp_goal_score, less a little for each change and for more memory */
 } gp_settings;
 
 /* Makes the plan of some settings; NULL: they are not valid, or no plan fits. It is used until the next call. */
