@@ -17,11 +17,16 @@ static const char *skip(const char *s)
     return s + strspn(s, " \t");
 }
 
-/* "latency < 5 ms", "rate > 100". */
+/* "< 5 ms", "> 100"; a time as in a pipeline, but with blanks. */
 static bool read_limit(const char *part, bool latency, gp_goal *g)
 {
     gp_errs ignored = { .n = 0 };
-    gp_node n = { .text = skip(part + 1), .len = strlen(skip(part + 1)) };
+    char text[256], *to = text;
+    for (const char *s = part + 1; *s && to < text + sizeof text - 1; s++)
+        if (!strchr(" \t", *s))
+            *to++ = *s;
+    *to = '\0';
+    gp_node n = { .text = text, .len = strlen(text) };
     gp_num rate;
     int64_t ns;
     if (latency && *part == '<' && gp_eval_time(&n, NULL, &ns, &ignored) && ns > 0)

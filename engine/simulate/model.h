@@ -44,7 +44,7 @@ typedef struct actor {
     reason why;
     int nidle;
     /* Of a host stage. */
-    piece *worker; int nworkers;
+    piece *worker; int nworkers, nbusy;
     unsigned char *handed; uint64_t window;
     /* Of a segment: launches in flight, in order. */
     piece *flight; uint64_t launched, retired, turns;

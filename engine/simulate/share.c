@@ -39,8 +39,9 @@ static double speed(const gp_share *s)
 
 void gp_share_go_on(gp_share *s, double now)
 {
-    double took = now - s->now, rate = speed(s);
-    if (s->jobs.n) {
+    double took = now - s->now;
+    if (s->jobs.n && took > 0) {
+        double rate = speed(s);
         s->had += took * rate;
         s->used += took * rate * s->jobs.n;
         s->delayed += took * (1 - rate) * s->jobs.n;

@@ -137,8 +137,8 @@ static void publish(simulation *x, int a, uint64_t first, int n)
         r->used = used;
     }
     p->head = end;
-    if (a == x->last && !x->quarter_at && end >= x->quarter)
-        x->quarter_at = x->now, x->quarter = end;
+    if (a == x->last && end >= x->quarter && (!(x->quarter_at > 0) || x->quarter_at >= x->now))
+        x->quarter_at = x->now, x->quarter = end;      /* with all that comes at the same time */
     if (end >= p->total)
         p->report->end_ns = (int64_t)x->now, x->sinks -= !p->nout;
     for (int i = 0; i < p->nout; i++)
@@ -179,6 +179,8 @@ static void look_host(simulation *x, int a)
 {
     actor *p = &x->actor[a];
     reason why;
+    if (p->nbusy == p->nworkers)
+        return;
     uint64_t able = firings_able(x, p, &why);
     int idle = 0;
     for (int w = 0; w < p->nworkers; w++) {
@@ -195,6 +197,7 @@ static void look_host(simulation *x, int a)
         double factor = varied(p, p->next);
         *q = (piece){ .busy = true, .first = p->next++, .n = 1, .work = p->cost->cpu_ns * factor,
                       .sleep = p->cost->wait_ns * factor };
+        p->nbusy++;
         if (rested)
             share_cores(x, x->wake, WOKEN, a, w);
         else
@@ -212,6 +215,7 @@ static void hand_in(simulation *x, int a, int w)
     gp_hist_add(&p->report->time, took, 1);
     keep(x, (gp_slice){ GP_SLICE_STAGE, a, w, (int64_t)q->start, (int64_t)x->now, q->first, 1 });
     q->busy = q->rested = false;
+    p->nbusy--;
     p->handed[q->first % p->window] = 1;
     uint64_t first = p->head, end = first;
     while (end < p->next && p->handed[end % p->window])
