@@ -20,7 +20,7 @@ typedef struct simulated_case {
     struct { const char *name; double cpu, wait, pace; } stage[4];
     double launch, kernels, fixed, wake;
     int cores;                         /* 0: 64 */
-    bool cuda, ends_alone;             /* ends_alone: the last frames share with nobody, and the rate is within 5e-4 */
+    bool cuda;
     double rate;                       /* frames/s, exact */
     double p50;                        /* of the latency, in us: within a bucket of a histogram; 0: not looked at */
     gp_bound bound;
@@ -43,11 +43,11 @@ static const simulated_case cases[] = {
       { { "a", 2000, 0, 0 } }, .rate = 2000, .bound = GP_BOUND_STAGE, .of = "a" },
     { "four workers, room for two", DEPTH(2) G "  - {name: a, use: lua, script: free.lua, workers: 4}\n" END,
       { { "a", 2000, 0, 0 } }, .rate = 1000 },
-    { "two threads share one core", DEPTH(8) G A B END, { { "a", 1000, 0, 0 }, { "b", 1000, 0, 0 } }, .ends_alone = true, .cores = 1,
+    { "two threads share one core", DEPTH(8) G A B END, { { "a", 1000, 0, 0 }, { "b", 1000, 0, 0 } }, .cores = 1,
       .rate = 500, .bound = GP_BOUND_CORES, .of = "a" },
     { "sleeping needs no core", DEPTH(8) G A B END, { { "a", 0, 1000, 0 }, { "b", 1000, 0, 0 } }, .cores = 1, .rate = 1000 },
     { "three threads share two cores", DEPTH(8) G A B END,
-      { { "generate", 1000, 0, 0 }, { "a", 1000, 0, 0 }, { "b", 1000, 0, 0 } }, .ends_alone = true, .cores = 2, .rate = 1e6 / 1500 },
+      { { "generate", 1000, 0, 0 }, { "a", 1000, 0, 0 }, { "b", 1000, 0, 0 } }, .cores = 2, .rate = 1e6 / 1500 },
     { "a source that keeps a pace", "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n"
       "  - {use: generate, out: g, rate: 100}\n" A END, { { "generate", 0, 0, 10000 }, { "a", 1000, 0, 0 } }, .rate = 100,
       .p50 = 1000, .bound = GP_BOUND_RATE, .of = "generate" },
@@ -65,9 +65,9 @@ static const simulated_case cases[] = {
     { "with depth 2 two frames share three engines", DEPTH(2) BIG KERNEL END, .cuda = true, .kernels = 1000,
       .rate = 2e6 / 3000 },
     { "bound by copies", DEPTH(4) BIG KERNEL END, .cuda = true, .kernels = 500, .rate = 1000 },
-    { "bound by kernels", DEPTH(4) BIG KERNEL END, .cuda = true, .ends_alone = true, .kernels = 4000, .rate = 250, .bound = GP_BOUND_COMPUTE,
+    { "bound by kernels", DEPTH(4) BIG KERNEL END, .cuda = true, .kernels = 4000, .rate = 250, .bound = GP_BOUND_COMPUTE,
       .of = "k" },
-    { "kernels share the device", "streams: 4\n" DEPTH(8) BIG KERNEL END, .cuda = true, .ends_alone = true, .kernels = 4000, .rate = 250 },
+    { "kernels share the device", "streams: 4\n" DEPTH(8) BIG KERNEL END, .cuda = true, .kernels = 4000, .rate = 250 },
     { "bound by launches", "batch: 1\nstreams: 8\n" DEPTH(16) G KERNEL END, .cuda = true, .launch = 2000, .kernels = 1,
       .rate = 500, .bound = GP_BOUND_LAUNCH, .of = "k" },
     { "a batch shares a launch", "batch: 4\nstreams: 8\n" DEPTH(16) G KERNEL END, .cuda = true, .launch = 2000,
@@ -122,7 +122,7 @@ START_TEST(follows_from_the_times)
     fill(c, gp_pipeline_graph(p), plan, &costs);
     gp_simulated *s = gp_simulate(&verdict_arena, plan, &costs, 0, 0, &errs);
     ck_assert_msg(s != NULL, "%s: %s", c->what, errs.e[0].msg);
-    ck_assert_msg(fabs(s->frames_per_s / c->rate - 1) < (c->ends_alone ? 5e-4 : 1e-6), "%s: %.9g frames/s, not %.9g", c->what, s->frames_per_s,
+    ck_assert_msg(fabs(s->frames_per_s / c->rate - 1) < 1e-6, "%s: %.9g frames/s, not %.9g", c->what, s->frames_per_s,
                   c->rate);
     double p50 = 1e-3 * (double)gp_hist_at(&s->report->latency, 0.5);
     ck_assert_msg(!(c->p50 > 0) || fabs(p50 / c->p50 - 1) < 0.07, "%s: p50 %.9g us, not %.9g", c->what, p50, c->p50);

@@ -55,6 +55,9 @@ typedef struct actor {
     gp_actor_report *report;
 } actor;
 
+/* Sums for the straight line through (time, firing) that has the least squares: steps matter little to its slope. */
+typedef struct line { uint64_t from, to; double start, n, t, k, tt, tk; } line;
+
 typedef struct simulation {
     gp_arena *arena;
     const gp_plan *plan;
@@ -71,7 +74,8 @@ typedef struct simulation {
     bool spins;
     gp_simulated *out;
     int slices;
-    int last; uint64_t quarter; double quarter_at;     /* the sink that most comes out of */
+    int last;                          /* the sink that most comes out of; */
+    line line;                         /* ... when, in the middle half */
 } simulation;
 
 /* The frames of an output that its first k firings make; those of an input that it does not need after them. */

@@ -106,10 +106,11 @@ static void fill_account(simulation *x)
         most = p->total > most ? p->total : most;
     }
     const actor *last = &x->actor[x->last];
-    double part = 1, took = x->now;
-    if (last->total >= 8 && (double)last->report->end_ns > x->quarter_at)
-        part = (double)(last->total - x->quarter) / (double)last->total, took = (double)last->report->end_ns - x->quarter_at;
-    s->frames_per_s = took > 0 ? 1e9 * (double)most * part / took : 0;
+    const line *l = &x->line;
+    double of = l->n * l->tt - l->t * l->t, slope = (double)last->total / x->now;
+    if (last->total >= 16 && of > 0)
+        slope = (l->n * l->tk - l->t * l->k) / of;
+    s->frames_per_s = x->now > 0 ? 1e9 * slope * (double)most / (double)last->total : 0;
 }
 
 void gp_model_report(simulation *x)

@@ -9,7 +9,7 @@
 #include "compile/plan.h"
 #include "simulate/search.h"
 
-enum { VALUES = 16, KNOBS = 64, FEWEST = 250, MOST = 1500, FILLS = 2, STARTS = 6, PASSES = 3 };
+enum { VALUES = 16, KNOBS = 64, FEWEST = 250, MOST = 2500, FILLS = 4, STARTS = 6, PASSES = 3 };
 static const double CHANGE = 0.004, DOUBLE = 0.01;    /* of a score: what a change more, or twice the memory, has to give */
 static const double WORTH = 0.7;       /* of the best score: may still be the best when it is measured */
 

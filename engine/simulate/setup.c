@@ -174,7 +174,8 @@ static void init_totals(simulation *x, uint64_t frames)
         if (x->last < 0 || p->total > x->actor[x->last].total)
             x->last = a;
     }
-    x->quarter = x->last >= 0 ? (x->actor[x->last].total + 3) / 4 : 0;
+    uint64_t total = x->last >= 0 ? x->actor[x->last].total : 0;
+    x->line.from = total / 4, x->line.to = total - total / 4;
 }
 
 void gp_model_init(simulation *x, uint64_t frames)

@@ -114,6 +114,15 @@ static double born_of(const simulation *x, const actor *p, uint64_t k)
     return born < INFINITY ? born : x->now;
 }
 
+static void add_to_line(simulation *x, uint64_t firing)
+{
+    line *l = &x->line;
+    if (l->n < 1)
+        l->start = x->now;
+    double t = x->now - l->start, k = (double)(firing - l->from);
+    l->n++, l->t += t, l->k += k, l->tt += t * t, l->tk += t * k;
+}
+
 /* Firings [first, first + n) are done, and all before them. */
 static void publish(simulation *x, int a, uint64_t first, int n)
 {
@@ -137,8 +146,9 @@ static void publish(simulation *x, int a, uint64_t first, int n)
         r->used = used;
     }
     p->head = end;
-    if (a == x->last && end >= x->quarter && (!(x->quarter_at > 0) || x->quarter_at >= x->now))
-        x->quarter_at = x->now, x->quarter = end;      /* with all that comes at the same time */
+    for (uint64_t k = first; k < end && a == x->last; k++)
+        if (k >= x->line.from && k < x->line.to)
+            add_to_line(x, k);
     if (end >= p->total)
         p->report->end_ns = (int64_t)x->now, x->sinks -= !p->nout;
     for (int i = 0; i < p->nout; i++)

@@ -46,7 +46,7 @@ typedef struct gp_slice {
 typedef struct gp_simulated {
     gp_report *report;         /* as of a run; without a verdict */
     gp_account *account; int naccounts;
-    double frames_per_s;       /* of the source that makes most, when the rest is under way: without the first quarter */
+    double frames_per_s;       /* of the source that makes most, when the rest is under way: in the middle half */
     gp_slice *slice; int nslices;
 } gp_simulated;
 
