@@ -36,26 +36,32 @@ static const simulated_case cases[] = {
       .bound = GP_BOUND_STAGE, .of = "b" },
     { "the same the other way round", G A B END, { { "a", 2000, 0, 0 }, { "b", 1000, 0, 0 } }, .rate = 500,
       .bound = GP_BOUND_STAGE, .of = "a" },
-    { "with depth 1 they take turns", DEPTH(1) G A B END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0, 0 }, { "b", 2000, 0, 0 } },
+    { "with depth 1 they take turns", DEPTH(1) G A B END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0, 0 }, { "b",
+            2000, 0, 0 } },
       .rate = 1e6 / 3000, .bound = GP_BOUND_DEPTH, .of = "a" },
-    { "depth 2 is enough for two", DEPTH(2) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0, 0 } }, .rate = 1000 },
+    { "depth 2 is enough for two", DEPTH(2) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0, 0 } },
+      .rate = 1000 },
     { "four workers", DEPTH(16) G "  - {name: a, use: lua, script: free.lua, workers: 4}\n" END,
       { { "a", 2000, 0, 0 } }, .rate = 2000, .bound = GP_BOUND_STAGE, .of = "a" },
     { "four workers, room for two", DEPTH(2) G "  - {name: a, use: lua, script: free.lua, workers: 4}\n" END,
       { { "a", 2000, 0, 0 } }, .rate = 1000 },
     { "two threads share one core", DEPTH(8) G A B END, { { "a", 1000, 0, 0 }, { "b", 1000, 0, 0 } }, .cores = 1,
       .rate = 500, .bound = GP_BOUND_CORES, .of = "a" },
-    { "sleeping needs no core", DEPTH(8) G A B END, { { "a", 0, 1000, 0 }, { "b", 1000, 0, 0 } }, .cores = 1, .rate = 1000 },
+    { "sleeping needs no core", DEPTH(8) G A B END, { { "a", 0, 1000, 0 }, { "b", 1000, 0, 0 } }, .cores = 1,
+      .rate = 1000 },
     { "three threads share two cores", DEPTH(8) G A B END,
       { { "generate", 1000, 0, 0 }, { "a", 1000, 0, 0 }, { "b", 1000, 0, 0 } }, .cores = 2, .rate = 1e6 / 1500 },
     { "a source that keeps a pace", "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n"
-      "  - {use: generate, out: g, rate: 100}\n" A END, { { "generate", 0, 0, 10000 }, { "a", 1000, 0, 0 } }, .rate = 100,
+      "  - {use: generate, out: g, rate: 100}\n" A END, { { "generate", 0, 0, 10000 }, { "a", 1000, 0, 0 } },
+          .rate = 100,
       .p50 = 1000, .bound = GP_BOUND_RATE, .of = "generate" },
     { "to wake a thread takes time", DEPTH(1) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0, 0 } }, .wake = 250,
       .rate = 1e6 / 2500 },
-    { "spinning threads are awake", "sync: spin\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0, 0 } },
+    { "spinning threads are awake", "sync: spin\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0,
+            0 } },
       .wake = 250, .rate = 500 },
-    { "... and have a part of the core", "sync: spin\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0, 0 } },
+    { "... and have a part of the core", "sync: spin\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0,
+            0 } },
       .cores = 1, .rate = 1e6 / 6000 },
 
     /* the device */
@@ -65,7 +71,8 @@ static const simulated_case cases[] = {
     { "with depth 2 two frames share three engines", DEPTH(2) BIG KERNEL END, .cuda = true, .kernels = 1000,
       .rate = 2e6 / 3000 },
     { "bound by copies", DEPTH(4) BIG KERNEL END, .cuda = true, .kernels = 500, .rate = 1000 },
-    { "bound by kernels", DEPTH(4) BIG KERNEL END, .cuda = true, .kernels = 4000, .rate = 250, .bound = GP_BOUND_COMPUTE,
+    { "bound by kernels", DEPTH(4) BIG KERNEL END, .cuda = true, .kernels = 4000, .rate = 250,
+      .bound = GP_BOUND_COMPUTE,
       .of = "k" },
     { "kernels share the device", "streams: 4\n" DEPTH(8) BIG KERNEL END, .cuda = true, .kernels = 4000, .rate = 250 },
     { "bound by launches", "batch: 1\nstreams: 8\n" DEPTH(16) G KERNEL END, .cuda = true, .launch = 2000, .kernels = 1,
@@ -82,7 +89,8 @@ static const simulated_case cases[] = {
       .bound = GP_BOUND_CORES, .of = "k" },
 
     /* rates */
-    { "a group of 4", DEPTH(8) "buffers: {g: {dtype: f32, shape: [1024]}, a: {dtype: f32, shape: [4, 1024]}}\nstages:\n" SOURCE
+    { "a group of 4",
+      DEPTH(8) "buffers: {g: {dtype: f32, shape: [1024]}, a: {dtype: f32, shape: [4, 1024]}}\nstages:\n" SOURCE
       "  - {use: group, frames: 4}\n" A END, { { "a", 8000, 0, 0 } }, .rate = 500 },
     { "one of 10", DEPTH(8) G "  - {use: decimate, frames: 10}\n" A END, { { "a", 2000, 0, 0 } }, .rate = 5000 },
 };
@@ -90,7 +98,8 @@ static const simulated_case cases[] = {
 static void fill(const simulated_case *c, const gp_graph *g, const gp_plan *plan, gp_costs *costs)
 {
     *costs = (gp_costs){ .stage = GP_NEW(&verdict_arena, gp_stage_cost, g->nstages), .nstages = g->nstages,
-                         .segment = GP_NEW(&verdict_arena, gp_segment_cost, plan->nsegments), .nsegments = plan->nsegments,
+                         .segment = GP_NEW(&verdict_arena, gp_segment_cost, plan->nsegments),
+                             .nsegments = plan->nsegments,
                          .wake_ns = 1e3 * c->wake, .cores = c->cores ? c->cores : 64, .copy_in = 1e3 * MIB,
                          .copy_out = 1e3 * MIB };
     for (int k = 0; k < plan->nsegments; k++)

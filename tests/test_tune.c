@@ -58,15 +58,19 @@ static const struct {
 } measured[] = {
     { "the fastest", "rate", { { 100, 100, 100 }, { 120, 120, 120 }, { 130, 130, 130 } }, { 1, 1, 1 }, 1, 0, 2 },
     { "none is faster", "rate", { { 100, 100, 100 }, { 90, 90, 90 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0, 0 },
-    { "within the noise", "rate", { { 100, 100, 100 }, { 100.5, 100.5, 100.5 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0, 0 },
+    { "within the noise", "rate", { { 100, 100, 100 }, { 100.5, 100.5, 100.5 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0,
+      0 },
     { "faster once", "rate", { { 100, 100, 100 }, { 300, 90, 95 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0, 0 },
     { "faster in most turns", "rate", { { 100, 100, 100 }, { 110, 90, 112 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0, 1 },
-    { "turns of which the machine was slow", "rate", { { 100, 50, 100 }, { 110, 56, 111 }, { 90, 49, 99 } }, { 1, 1, 1 }, 1, 0, 1 },
+    { "turns of which the machine was slow", "rate", { { 100, 50, 100 }, { 110, 56, 111 }, { 90, 49, 99 } }, { 1, 1,
+            1 }, 1, 0, 1 },
     { "one that was measured once", "rate", { { 100, 100, 100 }, { 130 }, { 120, 120, 120 } }, { 1, 1, 1 }, 1, 0, 1 },
     { "one that was not measured", "rate", { { 100, 100, 100 }, { 0 }, { 120, 120, 120 } }, { 1, 1, 1 }, 1, 0, 2 },
     { "the least latency", "latency", { { 100, 100, 100 }, { 20, 20, 20 }, { 130, 130, 130 } }, { 3, 1, 2 }, 1, 0, 1 },
-    { "a limit", "rate, latency < 2 ms", { { 100, 100, 100 }, { 130, 130, 130 }, { 120, 120, 120 } }, { 1, 3, 1 }, 1, 0, 2 },
-    { "a limit that the given one misses", "rate, latency < 2 ms", { { 100, 100, 100 }, { 50, 50, 50 }, { 40, 40, 40 } },
+    { "a limit", "rate, latency < 2 ms", { { 100, 100, 100 }, { 130, 130, 130 }, { 120, 120, 120 } }, { 1, 3, 1 }, 1,
+      0, 2 },
+    { "a limit that the given one misses", "rate, latency < 2 ms", { { 100, 100, 100 }, { 50, 50, 50 }, { 40, 40,
+            40 } },
       { 5, 1, 1 }, 1, 0, 1 },
     { "a limit that nothing reaches", "rate, latency < 2 us", { { 100, 100, 100 }, { 150, 150, 150 }, { 40, 40, 40 } },
       { 5, 1, 1 }, 1, 0, 0 },
@@ -94,7 +98,7 @@ END_TEST
 
 /* ---- what to try ------------------------------------------------------ */
 
-typedef struct planning { const char *yaml; gp_pipeline *p; gp_registry *registry; gp_machine machine; char file[700]; } planning;
+typedef struct planning { const char *yaml; gp_pipeline *p; gp_registry *registry; gp_machine machine; } planning;
 
 static gp_pipeline *compile(planning *x, const char *const *set, int nset)
 {
@@ -130,18 +134,21 @@ static const struct {
 } searches[] = {
     { "depth", "depth: 1\n" SCALE, 0, 0, 1000, 0, 4, 0, "rate", 3, 5, "depth=", "batch=", NULL },
     { "kernels share cores", "depth: 1\n" SCALE, 0, 0, 1000, 0, 2, 0, "rate", 1.8, 2.1, "depth=", NULL, NULL },
-    { "nothing to gain", "depth: 8\nstreams: 1\nbatch: 1\n" SCALE, 0, 0, 1000, 0, 1, 0, "rate", 0.99, 1.02, NULL, NULL, NULL },
+    { "nothing to gain", "depth: 8\nstreams: 1\nbatch: 1\n" SCALE, 0, 0, 1000, 0, 1, 0, "rate", 0.99, 1.02, NULL, NULL,
+      NULL },
     { "launches", "depth: 64\nstreams: 1\nbatch: 1\n" SCALE, 0, 0, 1, 500, 2, 0, "rate", 8, 100, "batch=", NULL, NULL },
     { "latency", "depth: 32\n" SCALE, 0, 0, 1000, 0, 1, 0, "latency", 0.5, 1.1, "depth=1", NULL, NULL },
     { "memory", "depth: 1\n" SCALE, 0, 0, 1000, 0, 4, 2 << 14, "rate", 1.5, 3, "depth=", NULL, NULL },
-    { "too little memory", "depth: 4\n" SCALE, 0, 0, 1000, 0, 4, 100, "rate", 0, 0, NULL, NULL, "with depth 1 the pipeline needs" },
+    { "too little memory", "depth: 4\n" SCALE, 0, 0, 1000, 0, 4, 100, "rate", 0, 0, NULL, NULL,
+      "with depth 1 the pipeline needs" },
 };
 
 START_TEST(finds_settings)
 {
     gp_errs errs = { 0 };
     planning x = { .yaml = searches[_i].yaml, .registry = gp_registry_create() };
-    x.machine = (gp_machine){ .cpus = searches[_i].cores, .memory = (size_t)8 << 30, .pin_limit = (size_t)4 << 30, .unified = true };
+    x.machine = (gp_machine){ .cpus = searches[_i].cores, .memory = (size_t)8 << 30, .pin_limit = (size_t)4 << 30,
+                              .unified = true };
     ck_assert(gp_register_builtin(x.registry, &errs));
     gp_pipeline *given = compile(&x, NULL, 0);
     ck_assert_ptr_nonnull(given);
@@ -167,8 +174,10 @@ START_TEST(finds_settings)
         for (int i = 0; i < best->nset; i++)
             snprintf(text + strlen(text), sizeof text - strlen(text), "%s ", best->set[i]);
         double gain = best->is.rate / f->all[0].is.rate;
-        ck_assert_msg(gain >= searches[_i].least && gain <= searches[_i].most, "%s: %s: %g", searches[_i].what, text, gain);
-        ck_assert_msg((!searches[_i].has || strstr(text, searches[_i].has)) && (!searches[_i].lacks || !strstr(text, searches[_i].lacks)),
+        ck_assert_msg(gain >= searches[_i].least && gain <= searches[_i].most, "%s: %s: %g", searches[_i].what, text,
+                      gain);
+        ck_assert_msg((!searches[_i].has || strstr(text, searches[_i].has)) && (!searches[_i].lacks || !strstr(text,
+                searches[_i].lacks)),
                       "%s: %s", searches[_i].what, text);
         for (int i = 0; i < f->nbest; i++)
             ck_assert_msg(!s.goal.memory || f->all[f->best[i]].is.memory <= s.goal.memory, "%s", searches[_i].what);

@@ -104,7 +104,8 @@ static part *read_part(editing *e, int depth)
         return p;
     case YAML_SCALAR_EVENT:
         p->kind = SCALAR;
-        p->block_text = v->data.scalar.style == YAML_LITERAL_SCALAR_STYLE || v->data.scalar.style == YAML_FOLDED_SCALAR_STYLE;
+        p->block_text = v->data.scalar.style == YAML_LITERAL_SCALAR_STYLE
+            || v->data.scalar.style == YAML_FOLDED_SCALAR_STYLE;
         p->from = behind_anchor(e, from, to, v->data.scalar.anchor != NULL);
         p->text = gp_strndup(e->arena, (const char *)v->data.scalar.value, v->data.scalar.length);
         return p;
@@ -285,7 +286,8 @@ static const part *child(const part *p, const char *word)
     return p->kind == LIST && end != word && !*end && k < (unsigned long)p->n ? p->item[k] : NULL;
 }
 
-static char *edit(editing *e, const part *p, const char *const *word, int n, const char *value, size_t *out_len, gp_errs *errs)
+static char *edit(editing *e, const part *p, const char *const *word, int n, const char *value, size_t *out_len,
+                  gp_errs *errs)
 {
     int i = 0;
     for (const part *to; i < n && (to = child(p, word[i])); i++)
@@ -301,7 +303,8 @@ static char *edit(editing *e, const part *p, const char *const *word, int n, con
     if (i < n && p->kind == MAP && p->flow)
         return add_to_flow(e, p, text, out_len);
     gp_fail(errs, GP_E_SPEC, place(e, p), p->kind == ALIAS
-            ? "'%s' cannot be set here: this is an alias, and what it stands for is used in other places, too; write it by hand"
+            ? "'%s' cannot be set here: this is an alias, and what it stands for is used in other places, too; write it "
+              "by hand"
             : "'%s' cannot be set here; write it by hand", word[i < n ? i : n - 1]);
     return NULL;
 }

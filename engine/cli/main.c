@@ -59,7 +59,8 @@ static const verb verbs[] = {
       "The pipeline is measured as by 'gpipe bench', which also says what cannot be: outputs go\n"
       "to a temporary folder. From that run's times thousands of settings are simulated: depth,\n"
       "streams, batch, workers, sync, which change no byte of any output. The most promising\n"
-      "are measured in turns with the given ones. Others are proposed only if they were better in\n"
+      "are measured in turns with the given ones, and the best of them with another sync and\n"
+      "launch. Others are proposed only if they were better in\n"
       "most turns, and by more than 1 % in the middle one. What is printed: a table of what was\n"
       "measured, and the lines of the file to change; --write changes them, and nothing else.\n",
       1, 1, gp_cmd_tune },

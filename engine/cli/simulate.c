@@ -51,14 +51,16 @@ static const gp_simulated *simulate(simulating *s)
     gp_other_machine other;
     if (!gp_load_text(&s->report, args->with, s->errs))
         return NULL;
-    const gp_source_report *r = gp_source_report_read(&s->arena, s->report.text, s->report.len, s->report.file, s->errs);
+    const gp_source_report *r = gp_source_report_read(&s->arena, s->report.text, s->report.len, s->report.file,
+                                                      s->errs);
     if (!r)
         return NULL;
     gp_source_report_machine(r, &here);
     other = (gp_other_machine){ .machine = here };
     if (args->machine
         && (!gp_load_text(&s->machine, args->machine, s->errs)
-            || !gp_other_machine_read(&s->arena, s->machine.text, s->machine.len, s->machine.file, &here, &other, s->errs)))
+            || !gp_other_machine_read(&s->arena, s->machine.text, s->machine.len, s->machine.file, &here, &other,
+                                      s->errs)))
         return NULL;
     gp_args as_run = with_settings(&s->arena, args, r, false), as_asked = with_settings(&s->arena, args, r, true);
     if (!compile(s, &s->run, &as_run, &here) || !compile(s, &s->plan, &as_asked, &other.machine))
@@ -105,7 +107,8 @@ static bool show(simulating *s, const gp_simulated *x)
 int gp_cmd_simulate(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     if (!args->with) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "simulate needs the times of a run: gpipe run %s --report run.json, then "
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
+                "simulate needs the times of a run: gpipe run %s --report run.json, then "
                 "--with run.json", args->operand[0]);
         return gp_errs_exit(errs);
     }

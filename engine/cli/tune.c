@@ -11,7 +11,7 @@
 #include "cli/live.h"
 #include "cli/tune.h"
 
-enum { CANDIDATES = 7, SIMULATED = 4000, TURNS = 3 };   /* TURNS: of all candidates there is time for so many */
+enum { CANDIDATES = 7, SIMULATED = 4000, TURNS = 3, VARIANTS = 3 };   /* TURNS: of all candidates there is time for so many */
 static const double BUDGET = 60, SIMULATING = 0.2;     /* seconds; the part of it for simulations */
 static const double NOISE = 0.01, LOUD = 0.05, BEHIND = 0.93;       /* LOUD: with fewer turns than TURNS */
 
@@ -37,12 +37,10 @@ static bool read_memory(tuner *x)
 {
     gp_node n = { .text = x->t.args->memory, .len = strlen(x->t.args->memory) };
     gp_num v;
-    if (!gp_eval(&n, NULL, &v, x->errs)) {
-        x->errs->e[x->errs->n - 1].code = GP_E_USAGE;
-        return false;
-    }
-    x->t.goal.memory = v.f >= 1 && v.f < 1e18 ? (size_t)v.f : 0;
-    return x->t.goal.memory || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--memory %s: write a size, like 4GiB", n.text);
+    gp_errs ignored = { .n = 0 };
+    x->t.goal.memory = gp_eval(&n, NULL, &v, &ignored) && v.f >= 1 && v.f < 1e18 ? (size_t)v.f : 0;
+    return x->t.goal.memory || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--memory %s: write a size, like 4GiB",
+                                       n.text);
 }
 
 /* Can the file be changed? As root every file can, which its owner may not want. */
@@ -50,11 +48,13 @@ static bool check_write(tuner *x, const char *file)
 {
     struct stat st;
     if (x->t.args->nset)
-        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--write with --set: the file would be tuned for values that it does "
+        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 },
+                       "--write with --set: the file would be tuned for values that it does "
                        "not have; leave out one of them");
     if (!stat(file, &st) && !(st.st_mode & 0222))
         return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ .file = file }, "--write: the file is read-only");
-    return !access(file, W_OK) || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ .file = file }, "--write: %s", strerror(errno));
+    return !access(file, W_OK) || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ .file = file }, "--write: %s",
+                                          strerror(errno));
 }
 
 /* What bench runs as it is, and would be done again and again. */
@@ -63,7 +63,8 @@ static bool check_sinks(tuner *x)
     const gp_graph *g = gp_pipeline_graph(x->given.pipeline);
     for (int v = 0; v < g->nstages; v++)
         if (!g->stage[v].nout && gp_node_get(g->stage[v].node, "command"))
-            return gp_fail(x->errs, GP_E_USAGE, g->stage[v].at, "'%s' starts a program, and each measurement would start it "
+            return gp_fail(x->errs, GP_E_USAGE, g->stage[v].at,
+                           "'%s' starts a program, and each measurement would start it "
                            "again; tune with a path in place of its command", g->stage[v].name);
     return true;
 }
@@ -73,7 +74,8 @@ static bool check(tuner *x)
     const gp_args *args = x->t.args;
     const char *file = args->operand[0];
     if (!strcmp(file, "-"))
-        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "tune reads a pipeline several times, and stdin can be read once; "
+        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 },
+                       "tune reads a pipeline several times, and stdin can be read once; "
                        "name a file in place of '-'");
     return gp_goal_read(args->goal ? args->goal : "rate", &x->t.goal, x->errs) && (!args->memory || read_memory(x))
         && (!args->write || check_write(x, file));
@@ -136,7 +138,8 @@ static int measure(tuner *x, gp_tried *t, FILE *report)
         t->out = true, t->why = gp_strdup(&b->arena, why);
         return 0;
     }
-    t->result[t->n++] = (gp_result){ f.frames_per_s, (double)gp_hist_at(&f.latency, 0.99), t->settings ? t->settings->is.memory : 0 };
+    t->result[t->n++] = (gp_result){ f.frames_per_s, (double)gp_hist_at(&f.latency, 0.99), t->settings
+                                     ? t->settings->is.memory : 0 };
     return 0;
 }
 
@@ -156,7 +159,8 @@ static int measure_once(tuner *x)
     x->report = json, x->report_n = n;
     double took = x->once = gp_seconds() - x->began;
     if (!status && took > 0.5 * x->budget) {
-        gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--budget %.3gs is too small: one measurement took %.2g s, and several are "
+        gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 },
+                "--budget %.3gs is too small: one measurement took %.2g s, and several are "
                 "needed; give it %.0fs", x->budget, took, ceil(20 * took));
         status = gp_errs_exit(x->errs);
     }
@@ -171,6 +175,14 @@ static const char *label(gp_arena *a, const gp_settings *s)
     return text;
 }
 
+static void add_tried(tuner *x, const gp_settings *s)
+{
+    gp_tried *t = &x->t.tried[x->t.ntried++];
+    *t = (gp_tried){ .settings = s, .label = label(&x->t.bench.arena, s), .row = x->t.tried[0].row };
+    for (int k = 0; k < s->nset; k++)
+        t->row.args = gp_bench_set(&x->t.bench, &t->row.args, s->set[k]);
+}
+
 static bool simulate(tuner *x)
 {
     gp_arena *a = &x->t.bench.arena;
@@ -181,7 +193,8 @@ static bool simulate(tuner *x)
         return false;
     double began = gp_seconds();
     x->stop_simulating = began + SIMULATING * x->budget;
-    gp_search s = { .given = given, .costs = c, .goal = x->t.goal, .plan = plan, .goes_on = goes_on, .arg = x, .most = SIMULATED };
+    gp_search s = { .given = given, .costs = c, .goal = x->t.goal, .plan = plan, .goes_on = goes_on, .arg = x,
+                    .most = SIMULATED };
     int most = (int)(left(x) / (TURNS * x->once)) - 1;
     most = most < 2 ? 2 : most < CANDIDATES ? most : CANDIDATES;
     const gp_found *f = x->t.found = gp_search_settings(a, &s, most, x->errs);
@@ -192,14 +205,8 @@ static bool simulate(tuner *x)
         fprintf(stderr, "gpipe: simulated %d settings in %.2g s (%.0f a second)\n", f->n, took, f->n / took);
     x->t.tried[0].settings = &f->all[0];
     x->t.tried[0].result[0].memory = memory_of(given);
-    for (int i = 0; i < f->nbest; i++) {
-        gp_tried *t = &x->t.tried[x->t.ntried++];
-        const gp_settings *q = &f->all[f->best[i]];
-        *t = (gp_tried){ .settings = q, .label = label(a, q) };
-        t->row = x->t.tried[0].row;
-        for (int k = 0; k < q->nset; k++)
-            t->row.args = gp_bench_set(&x->t.bench, &t->row.args, q->set[k]);
-    }
+    for (int i = 0; i < f->nbest; i++)
+        add_tried(x, &f->all[f->best[i]]);
     return true;
 }
 
@@ -230,6 +237,34 @@ static void drop(tuner *x)
     }
 }
 
+/* Knobs that are not simulated, on top of the best of the first turn: whether they help is measured. */
+static void add_variants(tuner *x)
+{
+    static const char *const more[] = { "sync=block", "launch=stream", "launch=persistent" };
+    const gp_plan *given = gp_pipeline_plan(x->given.pipeline);
+    const gp_graph *g = given->graph;
+    gp_arena *a = &x->t.bench.arena;
+    int best = 0;
+    for (int i = 1; i < x->t.ntried; i++)
+        if (!x->t.tried[i].why && gp_goal_score(&x->t.goal, x->t.tried[i].result)
+            > gp_goal_score(&x->t.goal, x->t.tried[best].result))
+            best = i;
+    for (int i = 0; i < VARIANTS; i++) {
+        bool launch = i > 0, same = launch ? (int)g->launch == i : g->sync == GP_SYNC_BLOCK;
+        const gp_settings *was = x->t.tried[best].settings;
+        if (same || (launch && (given->unified || !given->nsegments)))
+            continue;
+        gp_settings *s = GP_NEW(a, gp_settings, 1);
+        *s = *was;
+        s->set = GP_NEW(a, const char *, was->nset + 1);
+        for (int k = 0; k < was->nset; k++)
+            s->set[k] = was->set[k];
+        s->set[s->nset++] = more[i];
+        if (plan(x, s->set, s->nset))
+            add_tried(x, s);
+    }
+}
+
 /* Round by round, as long as there is time; each with the given settings first. */
 static int measure_in_turns(tuner *x)
 {
@@ -237,13 +272,15 @@ static int measure_in_turns(tuner *x)
     x->t.tried[0].n = 0;               /* the first was without rivals */
     for (int turn = 0; turn < GP_TUNE_TURNS && alive && !status; turn++) {
         double began = gp_seconds();
-        for (int i = 0; i < x->t.ntried && !status; i++) {
+        for (int i = 0, simulated = x->t.ntried; i < x->t.ntried && !status; i++) {
             gp_tried *t = &x->t.tried[i];
             if (t->out || (i && turn && left(x) < 0))
                 continue;
             status = measure(x, t, NULL);
             if (!x->t.args->quiet && !status && !t->out)
                 fprintf(stderr, "gpipe: turn %d: %s: %.1f frames/s\n", turn + 1, t->label, t->result[t->n - 1].rate);
+            if (!turn && !status && i + 1 == simulated)
+                add_variants(x);
         }
         drop(x);
         alive = 0;
@@ -259,8 +296,8 @@ static int measure_in_turns(tuner *x)
 
 static void choose(tuner *x)
 {
-    const gp_result *result[CANDIDATES + 1];
-    int rounds[CANDIDATES + 1];
+    const gp_result *result[CANDIDATES + VARIANTS + 1];
+    int rounds[CANDIDATES + VARIANTS + 1];
     for (int i = 0; i < x->t.ntried; i++) {
         result[i] = x->t.tried[i].result;
         rounds[i] = x->t.tried[i].why ? 0 : x->t.tried[i].n;
@@ -283,7 +320,8 @@ static bool is_reached(tuner *x)
             best = m, t = &x->t.tried[i];
     }
     char size[32];
-    return gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = x->file.file }, "no settings that were measured reach the goal; nearest: "
+    return gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = x->file.file },
+                   "no settings that were measured reach the goal; nearest: "
                    "%s, %.4g frames/s, latency %.3g ms, %s", t->label, best.rate, 1e-6 * best.latency_ns,
                    gp_amount_text((double)best.memory, "B", size));
 }
@@ -358,7 +396,7 @@ static bool finish(tuner *x)
 static int tune(tuner *x)
 {
     const gp_args *args = x->t.args;
-    x->t.tried = GP_NEW(&x->t.bench.arena, gp_tried, CANDIDATES + 1);
+    x->t.tried = GP_NEW(&x->t.bench.arena, gp_tried, CANDIDATES + VARIANTS + 1);
     x->t.tried[0] = (gp_tried){ .label = "as given", .row = { .file = args->operand[0], .args = *x->t.bench.args } };
     x->t.ntried = 1;
     x->t.bench.row = &x->t.tried[0].row;

@@ -21,7 +21,8 @@ static const char *ratio_text(const gp_tuning *t, const gp_tried *p, char buf[64
     }
     gp_result is = gp_result_middle(p->result, n), was = gp_result_middle(given->result, n);
     if (n && p != given)
-        snprintf(buf, 64, "%.2f (%.2f to %.2f)", t->goal.latency ? is.latency_ns / was.latency_ns : is.rate / was.rate, low,
+        snprintf(buf, 64, "%.2f (%.2f to %.2f)", t->goal.latency ? is.latency_ns / was.latency_ns : is.rate / was.rate,
+                 low,
                  high);
     return buf;
 }
@@ -35,7 +36,8 @@ static void print_row(const gp_tuning *t, int i, int width)
         gp_amount_text(m.rate, "", rate);
         snprintf(p99, sizeof p99, "%.3g ms", 1e-6 * m.latency_ns);
     }
-    printf("%-*s  %12s  %12s  %5d  %10s  %9s  %s%s\n", width, p->label, gp_amount_text(p->settings->is.rate, "", simulated),
+    printf("%-*s  %12s  %12s  %5d  %10s  %9s  %s%s\n", width, p->label, gp_amount_text(p->settings->is.rate, "",
+            simulated),
            rate, p->n, p99, gp_amount_text((double)p->settings->is.memory, "B", memory), ratio_text(t, p, ratio),
            i == t->chosen ? i ? "  best" : "" : "");
     if (p->why)
@@ -47,7 +49,8 @@ void gp_tune_print(const gp_tuning *t)
     int width = 8;
     for (int i = 0; i < t->ntried; i++)
         width = (int)strlen(t->tried[i].label) > width ? (int)strlen(t->tried[i].label) : width;
-    printf("%-*s  %12s  %12s  %5s  %10s  %9s  %s\n", width, "settings", "simulated/s", "measured/s", "turns", "p99", "memory",
+    printf("%-*s  %12s  %12s  %5s  %10s  %9s  %s\n", width, "settings", "simulated/s", "measured/s", "turns", "p99",
+           "memory",
            t->goal.latency ? "p99, as a ratio" : "rate, as a ratio");
     for (int i = 0; i < t->ntried; i++)
         print_row(t, i, width);

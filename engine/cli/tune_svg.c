@@ -1,5 +1,6 @@
-/* tune_svg.c - gpipe tune: all settings in a drawing: a point's place is its rate and its latency, its color its memory. Small
- * ones were simulated, large ones measured; a line joins those that none of the same sort beats in both. */
+/* tune_svg.c - gpipe tune: all settings in a drawing: a point's place is its rate and its latency, its color its
+ * memory. Small ones were simulated, large ones measured; a line joins those that none of the same sort beats in both.
+ * */
 #include <math.h>
 #include <stdlib.h>
 #include "cli/live.h"
@@ -72,8 +73,10 @@ static void point(FILE *f, const view *v, const gp_result *r, bool measured, con
     char rate[32], memory[32];
     if (!(r->rate > 0) || !(r->latency_ns > 0))
         return;
-    fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%s\" fill=\"%s\"%s><title>", x_of(v, r->latency_ns), y_of(v, r->rate),
-            measured ? "6" : "2", color_of(v, (double)r->memory), measured ? " stroke=\"#222\"" : " fill-opacity=\"0.6\"");
+    fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%s\" fill=\"%s\"%s><title>", x_of(v, r->latency_ns), y_of(v,
+            r->rate),
+            measured ? "6" : "2", color_of(v, (double)r->memory), measured ? " stroke=\"#222\""
+                : " fill-opacity=\"0.6\"");
     fprintf(f, "%s: %s frames/s, %.3g ms, %s, %s</title></circle>\n", label, gp_amount_text(r->rate, "", rate),
             1e-6 * r->latency_ns, gp_amount_text((double)r->memory, "B", memory), measured ? "measured" : "simulated");
 }
@@ -117,7 +120,8 @@ void gp_tune_svg(FILE *f, const gp_tuning *t)
     if (!(v.high_m > v.low_m * 1.01))
         v.high_m = v.low_m * 1.1;
     fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-            "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n", WIDTH,
+            "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+                WIDTH,
             HEIGHT, WIDTH, HEIGHT);
     if (r && v.high_y > 0) {
         axes(f, &v);

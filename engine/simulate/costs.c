@@ -52,7 +52,8 @@ static bool check(gp_source_report *r, gp_errs *errs)
     const gp_node *root = r->root;
     const char *version = text_of(root, "gpipe"), *outcome = text_of(root, "outcome");
     if (!*version || !list_of(root, "stages") || !gp_node_get(root, "verdict"))
-        return gp_fail(errs, GP_E_USAGE, r->at, "this is not a report; give a file that 'gpipe run --report FILE.json' wrote");
+        return gp_fail(errs, GP_E_USAGE, r->at,
+                       "this is not a report; give a file that 'gpipe run --report FILE.json' wrote");
     if (strcmp(version, GP_VERSION))
         return gp_fail(errs, GP_E_USAGE, r->at, "a report of gpipe %.40s, and this is gpipe %s; " MAKE_ANEW, version,
                        GP_VERSION);
@@ -60,14 +61,16 @@ static bool check(gp_source_report *r, gp_errs *errs)
         return gp_fail(errs, GP_E_USAGE, r->at, "this is the report of a simulation; give one of a run, of 'gpipe run "
                        "--report FILE.json'");
     if (strcmp(outcome, gp_outcome_text(GP_DONE)) && strcmp(outcome, gp_outcome_text(GP_DRAINED)))
-        return gp_fail(errs, GP_E_USAGE, r->at, "a report of a run that did not come to its end (outcome: %.40s) does not "
+        return gp_fail(errs, GP_E_USAGE, r->at,
+                       "a report of a run that did not come to its end (outcome: %.40s) does not "
                        "tell what frames cost; " MAKE_ANEW, outcome);
     const gp_node *sources = list_of(root, "sources");
     for (int i = 0; sources && i < sources->n; i++)
         r->frames = fmax(r->frames, number(sources->item[i], "in"));
     r->wall_ns = 1e9 * number(root, "wall_s");
     if (r->frames < FEWEST || !(r->wall_ns > 0))
-        return gp_fail(errs, GP_E_USAGE, r->at, "%.0f frames are too few to know what one costs; make a report of a run of "
+        return gp_fail(errs, GP_E_USAGE, r->at,
+                       "%.0f frames are too few to know what one costs; make a report of a run of "
                        "%d or more", r->frames, FEWEST);
     return true;
 }
@@ -209,7 +212,8 @@ static const gp_node *segment_of(const gp_source_report *r, const gp_plan *plan,
 }
 
 /* On a GPU: the time in which kernels had it is shared out by how long the launches of each segment took. */
-static bool read_segment(const gp_source_report *r, const gp_plan *plan, int k, double firings, gp_segment_cost *c, double *weight,
+static bool read_segment(const gp_source_report *r, const gp_plan *plan, int k, double firings, gp_segment_cost *c,
+                         double *weight,
                          gp_errs *errs)
 {
     const char *name = first_of(plan, &plan->segment[k]);
@@ -247,14 +251,16 @@ static bool read_device(const gp_source_report *r, const gp_plan *plan, gp_costs
     for (int k = 0; k < plan->nsegments; k++)
         all += weight[k];
     for (int k = 0; k < plan->nsegments; k++)
-        c->segment[k].kernels_ns = 1e9 * busy * (all > 0 ? weight[k] / all : 1.0 / plan->nsegments) / fmax(firings[k], 1);
+        c->segment[k].kernels_ns = 1e9 * busy * (all > 0 ? weight[k] / all : 1.0 / plan->nsegments) / fmax(firings[k],
+                1);
     return true;
 }
 
 static void read_cores(const gp_source_report *r, gp_costs *c)
 {
     const gp_node *cores = gp_node_get(r->root, "cores");
-    double all = fmax(number(cores, "all"), 1), others = fmax(number(cores, "others"), 0), quota = number(cores, "quota");
+    double all = fmax(number(cores, "all"), 1), others = fmax(number(cores, "others"), 0), quota = number(cores,
+            "quota");
     c->cores = fmax(all - others, 0.5);
     if (quota > 0 && quota < c->cores)
         c->cores = quota;
@@ -280,7 +286,8 @@ gp_measured_costs *gp_measured_costs_read(gp_arena *a, const gp_source_report *r
     }
     for (int v = 0; v < g->nstages; v++)
         if (!g->stage[v].device
-            && !read_stage(r, &g->stage[v], period[v] * (double)g->stage[v].rate, &m->costs.stage[v], &m->busy_ns[v], errs))
+            && !read_stage(r, &g->stage[v], period[v] * (double)g->stage[v].rate, &m->costs.stage[v], &m->busy_ns[v],
+                           errs))
             return NULL;
     for (int k = 0; k < plan->nsegments; k++) {
         int i = 0;

@@ -8,7 +8,8 @@
 
 static bool wrong(gp_errs *errs, const char *text)
 {
-    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--goal '%.100s': write rate or latency, and limits of the other, like 'rate, "
+    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
+                   "--goal '%.100s': write rate or latency, and limits of the other, like 'rate, "
                    "latency < 5 ms' or 'latency, rate > 100'", text);
 }
 

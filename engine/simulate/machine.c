@@ -45,7 +45,8 @@ bool gp_other_machine_read(gp_arena *a, const char *text, size_t len, const char
 {
     double cores = m->cpus, memory = (double)m->memory, gpu_memory = 0;
     const struct { const char *key; double least, most; double *to; } keys[] = {
-        { "cores", 1, 4096, &cores }, { "memory", 1 << 20, 1e15, &memory }, { "speed", 1 / MOST, MOST, &out->host_speed },
+        { "cores", 1, 4096, &cores }, { "memory", 1 << 20, 1e15, &memory }, { "speed", 1 / MOST, MOST,
+                                                                              &out->host_speed },
         { "kernels_speed", 1 / MOST, MOST, &out->device_speed }, { "gpu_memory", 1 << 20, 1e15, &gpu_memory },
         { "copy_in_gb_s", 1e-3, MOST, &out->copy_in }, { "copy_out_gb_s", 1e-3, MOST, &out->copy_out },
     };
@@ -53,7 +54,8 @@ bool gp_other_machine_read(gp_arena *a, const char *text, size_t len, const char
     *out = (gp_other_machine){ .machine = *m, .host_speed = 1 };
     const gp_node *root = gp_yaml_parse(a, text, len, file, errs);
     if (!root || root->kind != GP_MAP)
-        return errs->failed ? false : gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = file }, "a machine is an object, like "
+        return errs->failed ? false : gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = file },
+                                              "a machine is an object, like "
                                               "{\"cores\": 16, \"speed\": 1.5}");
     for (int i = 0; i < root->n; i++) {
         const char *key = root->key[i]->text;
@@ -82,13 +84,15 @@ bool gp_costs_move(gp_costs *c, const gp_plan *plan, bool unified_before, const 
     gp_loc at = { .file = file };
     double kernels = m->device_speed > 0 ? m->device_speed : plan->unified ? m->host_speed : 1;
     if (plan->nsegments && unified_before != plan->unified && !(m->device_speed > 0))
-        return gp_fail(errs, GP_E_USAGE, at, "kernels ran on %s in the report, and this machine has %s: say how many times "
+        return gp_fail(errs, GP_E_USAGE, at,
+                       "kernels ran on %s in the report, and this machine has %s: say how many times "
                        "as fast they are there ('kernels_speed')", unified_before ? "the CPU" : "a GPU",
                        unified_before ? "a GPU" : "none");
     c->copy_in = m->copy_in > 0 ? m->copy_in : c->copy_in;
     c->copy_out = m->copy_out > 0 ? m->copy_out : c->copy_out;
     if (!plan->unified && ((plan->copy_in_bytes && !(c->copy_in > 0)) || (plan->copy_out_bytes && !(c->copy_out > 0))))
-        return gp_fail(errs, GP_E_USAGE, at, "how fast it copies to and from the GPU is not known: say 'copy_in_gb_s' and "
+        return gp_fail(errs, GP_E_USAGE, at,
+                       "how fast it copies to and from the GPU is not known: say 'copy_in_gb_s' and "
                        "'copy_out_gb_s'");
     for (int v = 0; v < c->nstages; v++)
         c->stage[v].cpu_ns /= m->host_speed;

@@ -9,7 +9,8 @@
 
 enum { VARIANTS = 256 };               /* of the time of one thing, spread over its distribution */
 
-typedef enum what { WOKEN, LAUNCHER_WOKEN, PACED, WORKED, SLEPT, QUEUED, COPIED_IN, COMPUTED, TOOK_TURN, COPIED_OUT, REAPED } what;
+typedef enum what { WOKEN, LAUNCHER_WOKEN, PACED, WORKED, SLEPT, QUEUED, COPIED_IN, COMPUTED, TOOK_TURN, COPIED_OUT,
+                    REAPED } what;
 typedef enum reason { FOR_INPUT, FOR_OUTPUT, FOR_STREAM, FOR_NOTHING } reason;
 
 typedef struct reader { int actor; uint64_t used; double got; } reader;

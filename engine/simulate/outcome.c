@@ -102,7 +102,8 @@ static void fill_account(simulation *x)
         const actor *p = &x->actor[a];
         if (!p->stage || p->nin)
             continue;
-        s->account[s->naccounts++] = (gp_account){ .source = p->stage->name, .in = p->total, .out = p->total, .block = 1 };
+        s->account[s->naccounts++] = (gp_account){ .source = p->stage->name, .in = p->total, .out = p->total,
+                                                   .block = 1 };
         most = p->total > most ? p->total : most;
     }
     const actor *last = &x->actor[x->last];

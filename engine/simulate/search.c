@@ -1,7 +1,8 @@
 /* search.c - see search.h.
  *
- * Depth, streams and batch are tried in all combinations. From the best of these on one knob after the other is changed, as
- * long as that helps: workers of each host stage, then the others again. What a knob does not change is left as given. */
+ * Depth, streams and batch are tried in all combinations. From the best of these on one knob after the other is
+ * changed, as long as that helps: workers of each host stage, then the others again. What a knob does not change is
+ * left as given. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 #include "simulate/search.h"
 
 enum { VALUES = 16, KNOBS = 64, FEWEST = 250, MOST = 2500, FILLS = 4, STARTS = 6, PASSES = 3 };
-static const double CHANGE = 0.004, DOUBLE = 0.01;    /* of a score: what a change more, or twice the memory, has to give */
+static const double CHANGE = 0.004, DOUBLE = 0.01;    /* of a score: what a change more, or twice the memory, has to
+                                                         give */
 static const double WORTH = 0.7;       /* of the best score: may still be the best when it is measured */
 
 typedef struct knob {
@@ -162,7 +164,8 @@ static int try(searching *x, const int *value)
     memcpy(one.value, value, sizeof *value * (size_t)x->nknobs);
     one.set = assignments(x, value, &one.nset);
     const gp_plan *plan = one.nset ? x->s->plan(x->s->arg, one.set, one.nset) : x->s->given;
-    bool ok = plan && simulate(x, plan, &one.is) && !(one.nset && x->s->goal.memory && one.is.memory > x->s->goal.memory);
+    bool ok = plan && simulate(x, plan, &one.is) && !(one.nset && x->s->goal.memory
+                                                      && one.is.memory > x->s->goal.memory);
     gp_table_put(&x->seen, key, ok ? x->n + 1 : 0);
     if (!ok)
         return -1;
@@ -253,8 +256,8 @@ static bool take(searching *x, gp_found *f, const int *order, size_t memory, dou
     return false;
 }
 
-/* The best; the best with a quarter of its memory, and so on, since caches are not simulated; then others that are unlike
- * these. */
+/* The best; the best with a quarter of its memory, and so on, since caches are not simulated; then others that are
+ * unlike these. */
 static void choose(searching *x, gp_found *f, int most)
 {
     const int *order = in_order(x);

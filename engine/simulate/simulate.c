@@ -2,11 +2,11 @@
  *
  *   host stage   `workers` take consecutive firings, and publish them in order. A firing has a core for a while, then
  *                sleeps for a while. A source with a pace waits for its time first.
- *   segment      a launcher, one launch after the other: as many consecutive frames as are ready, a power of two of them
- *                from an aligned slot on, for an idle stream. The launch goes through the copy engine for that direction,
- *                which takes one copy after the other; its kernels share the device evenly with those of other launches,
- *                as if each launch alone filled it; stages whose frames take turns wait for the launch before. Launches
- *                are published in order, and a stream is free when its launch is.
+ *   segment      a launcher, one launch after the other: as many consecutive frames as are ready, a power of two of
+ *                them from an aligned slot on, for an idle stream. The launch goes through the copy engine for that
+ *                direction, which takes one copy after the other; its kernels share the device evenly with those of
+ *                other launches, as if each launch alone filled it; stages whose frames take turns wait for the launch
+ *                before. Launches are published in order, and a stream is free when its launch is.
  *   cores        shared evenly by all threads that have work: host stages, launchers, threads that wake up, and on the
  *                CPU back end kernels. With `sync: spin` every thread that waits has a part of them, too.
  *
@@ -359,7 +359,8 @@ static void end_compute(simulation *x, int a, uint64_t k)
     keep(x, (gp_slice){ GP_SLICE_COMPUTE, a, q->stream, (int64_t)q->sleep, (int64_t)x->now, q->first, q->n });
     if (!--x->computing)
         x->engine_busy[GP_ENGINE_COMPUTE] += x->now - x->computing_since;
-    if (p->out_bytes && !x->plan->unified && (!p->regroup || made_by(p, q->first + (uint64_t)q->n) > made_by(p, q->first)))
+    if (p->out_bytes && !x->plan->unified && (!p->regroup || made_by(p, q->first + (uint64_t)q->n) > made_by(p,
+            q->first)))
         copy(x, a, k, GP_ENGINE_COPY_OUT);
     else
         done_on_device(x, a, k);

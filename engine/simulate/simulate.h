@@ -19,7 +19,8 @@ typedef struct gp_stage_cost {
 /* Of a segment; ns. */
 typedef struct gp_segment_cost {
     double launch_ns;          /* to queue a launch: the launcher has a core */
-    double kernels_ns;         /* the kernels of one firing, with the device for themselves; on the CPU back end: a core */
+    double kernels_ns;         /* the kernels of one firing, with the device for themselves; on the CPU back end: a
+                                  core */
     double fixed_ns;           /* the same of a launch, however many firings it has */
     double spread;
 } gp_segment_cost;
@@ -50,8 +51,8 @@ typedef struct gp_simulated {
     gp_slice *slice; int nslices;
 } gp_simulated;
 
-/* Runs `plan` on paper. The sources make as many frames as their costs say, in proportion at most `frames` (0: all); the
- * first `slices` slices are kept. All in memory of `a`. NULL after an error: the frames never come to the end. */
+/* Runs `plan` on paper. The sources make as many frames as their costs say, in proportion at most `frames` (0: all);
+ * the first `slices` slices are kept. All in memory of `a`. NULL after an error: the frames never come to the end. */
 gp_simulated *gp_simulate(gp_arena *a, const gp_plan *plan, const gp_costs *costs, uint64_t frames, int slices,
                           gp_errs *errs);
 
@@ -60,16 +61,16 @@ void gp_timeline_json(FILE *f, const gp_plan *plan, const gp_simulated *s);
 
 /* ---- from the report of a run (costs.c, calibrate.c) ------------------ */
 
-/* What a report says: of JSON text, which stays as long as it. NULL with an error that names `file`: it is no report, of another version,
- * of a run that failed, or it lacks times. */
+/* What a report says: of JSON text, which stays as long as it. NULL with an error that names `file`: it is no report,
+ * of another version, of a run that failed, or it lacks times. */
 typedef struct gp_source_report gp_source_report;
 gp_source_report *gp_source_report_read(gp_arena *a, const char *json, size_t len, const char *file, gp_errs *errs);
 /* The --set of that run; the machine it ran on, as far as passes ask for it. */
 int gp_source_report_set(const gp_source_report *r, const char *const **set);
 void gp_source_report_machine(const gp_source_report *r, gp_machine *m);
 
-/* What its parts cost: of `plan`, which is that of the run. They are such that simulating `plan` gives the rate and the
- * busy times of the report. NULL with an error: it is of another pipeline. */
+/* What its parts cost: of `plan`, which is that of the run. They are such that simulating `plan` gives the rate and
+ * the busy times of the report. NULL with an error: it is of another pipeline. */
 gp_costs *gp_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *plan, gp_errs *errs);
 /* The same costs for another plan of the same pipeline. NULL with an error: its stages or segments differ. */
 gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, const gp_plan *to, gp_errs *errs);
@@ -85,6 +86,7 @@ typedef struct gp_other_machine {
 bool gp_other_machine_read(gp_arena *a, const char *text, size_t len, const char *file, const gp_machine *m,
                            gp_other_machine *out, gp_errs *errs);
 /* Changes the costs to those on that machine. False with an error: `plan` copies, and no rate is known. */
-bool gp_costs_move(gp_costs *c, const gp_plan *plan, bool unified_before, const gp_other_machine *m, const char *file, gp_errs *errs);
+bool gp_costs_move(gp_costs *c, const gp_plan *plan, bool unified_before, const gp_other_machine *m, const char *file,
+                   gp_errs *errs);
 
 #endif

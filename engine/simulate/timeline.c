@@ -59,7 +59,8 @@ static void name_tracks(gp_json *j, tracks *t)
         const gp_actor_report *p = &t->r->actor[i];
         t->host[i] = tid;
         for (int w = 0; w < (p->workers > 0 ? p->workers : 1); w++) {
-            snprintf(name, sizeof name, p->segment >= 0 ? "launch %.100s" : p->workers > 1 ? "%.100s %d" : "%.100s", p->name, w);
+            snprintf(name, sizeof name, p->segment >= 0 ? "launch %.100s" : p->workers > 1 ? "%.100s %d" : "%.100s",
+                     p->name, w);
             name_it(j, HOST, tid++, "thread_name", name);
         }
     }
@@ -86,7 +87,8 @@ void gp_timeline_json(FILE *f, const gp_plan *plan, const gp_simulated *s)
         name_tracks(&j, &t);
     for (int i = 0; i < s->nslices && t.host && t.streams; i++) {
         const gp_slice *e = &s->slice[i];
-        head(&j, "X", on_device(e) ? DEVICE : HOST, track_of(&t, e), is_copy(e) ? cats[e->what] : s->report->actor[e->actor].name);
+        head(&j, "X", on_device(e) ? DEVICE : HOST, track_of(&t, e), is_copy(e) ? cats[e->what]
+             : s->report->actor[e->actor].name);
         gp_json_num(&j, "ts", 1e-3 * (double)e->start);
         gp_json_num(&j, "dur", 1e-3 * (double)(e->end - e->start));
         gp_json_str(&j, "cat", cats[e->what]);
