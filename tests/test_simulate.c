@@ -1,6 +1,7 @@
 /* test_simulate.c - plans on paper: cases whose rate and latency follow from their times alone. */
 #include <check.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "api/forms.h"
 #include "simulate/simulate.h"
@@ -143,12 +144,43 @@ START_TEST(follows_from_the_times)
 }
 END_TEST
 
+/* What a report says of a simulation is enough to do it again: costs are found from it. */
+START_TEST(comes_back_from_its_report)
+{
+    const simulated_case *c = &cases[_i];
+    gp_errs errs = { 0 };
+    gp_costs costs;
+    char *json = NULL;
+    size_t len = 0;
+    gp_pipeline *p = verdict_compile(c->yaml, NULL, c->cuda, &errs);
+    const gp_plan *plan = gp_pipeline_plan(p);
+    fill(c, gp_pipeline_graph(p), plan, &costs);
+    gp_simulated *s = gp_simulate(&verdict_arena, plan, &costs, 0, 0, &errs);
+    gp_verdict_find(s->report, p);
+    gp_report_about about = { .outcome = GP_DONE, .account = s->account, .naccounts = s->naccounts };
+    FILE *f = open_memstream(&json, &len);
+    gp_report_json(s->report, p, &about, f);
+    fclose(f);
+    const gp_source_report *r = gp_source_report_read(&verdict_arena, json, len, "run.json", &errs);
+    const gp_costs *found = r ? gp_costs_read(&verdict_arena, r, plan, &errs) : NULL;
+    ck_assert_msg(found != NULL, "%s: %s", c->what, errs.e[0].msg);
+    gp_simulated *again = gp_simulate(&verdict_arena, plan, found, 0, 0, &errs);
+    ck_assert_ptr_nonnull(again);
+    ck_assert_msg(fabs(again->frames_per_s / s->frames_per_s - 1) < 0.03, "%s: %g frames/s, not %g", c->what,
+                  again->frames_per_s, s->frames_per_s);
+    free(json);
+    gp_pipeline_destroy(p);
+}
+END_TEST
+
 Suite *suite_simulate(void)
 {
     Suite *s = suite_create("simulate");
     TCase *tc = tcase_create("times");
     tcase_add_checked_fixture(tc, verdict_up, verdict_down);
     tcase_add_loop_test(tc, follows_from_the_times, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(tc, comes_back_from_its_report, 0, sizeof cases / sizeof *cases);
+    tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);
     return s;
 }
