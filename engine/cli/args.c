@@ -110,6 +110,7 @@ static const struct option *find(const char *word, const char *value, gp_verb ve
     if (word[1] == '-' && len + 3 < sizeof name)
         memcpy(name, word, len + 2);
     gp_near near = GP_NEAR(name);
+    bool of_another = false;           /* another verb has one of that name */
     for (const struct option *o = options; o < options + NOPTIONS; o++) {
         char full[32];
         snprintf(full, sizeof full, "--%s", o->name);
@@ -117,15 +118,16 @@ static const struct option *find(const char *word, const char *value, gp_verb ve
             : o->letter && word[1] == o->letter && !word[2];
         if (is_it && o->verbs & verb)
             return o;
-        if (is_it) {
-            usage(errs, "this verb has no option", word, "; its --help shows which it has");
-            return NULL;
-        }
+        of_another |= is_it;
         if (o->verbs & verb) {
             gp_near_try(&near, full);
             if (near.best == full)     /* `full` is gone after this round */
                 near.best = o->name;
         }
+    }
+    if (of_another) {
+        usage(errs, "this verb has no option", word, "; its --help shows which it has");
+        return NULL;
     }
     char did[160] = "";
     const char *const *key = keys;

@@ -13,7 +13,8 @@
 
 enum { CANDIDATES = 7, SIMULATED = 4000, TURNS = 3, VARIANTS = 3 };   /* TURNS: of all candidates there is time for so many */
 static const double BUDGET = 60, SIMULATING = 0.2;     /* seconds; the part of it for simulations */
-static const double NOISE = 0.01, LOUD = 0.05, BEHIND = 0.93;       /* LOUD: with fewer turns than TURNS */
+static const double NOISE = 0.01, LOUD = 0.05, BEHIND = 0.93;
+static const double PROMISE = 1.02;    /* times the given score: less is none */
 
 typedef struct tuner {
     gp_tuning t;
@@ -294,6 +295,16 @@ static int measure_in_turns(tuner *x)
 
 /* ---- the end ---------------------------------------------------------- */
 
+/* What is better by less than this may be chance: with few turns, or where simulations promised nothing. */
+static double noise_of(const tuner *x)
+{
+    const gp_settings *given = x->t.tried[0].settings;
+    double most = -INFINITY;
+    for (int i = 1; i < x->t.ntried; i++)
+        most = fmax(most, x->t.tried[i].settings->score);
+    return x->t.tried[0].n < TURNS || most < given->score + (PROMISE - 1) * fabs(given->score) ? LOUD : NOISE;
+}
+
 static void choose(tuner *x)
 {
     const gp_result *result[CANDIDATES + VARIANTS + 1];
@@ -304,7 +315,7 @@ static void choose(tuner *x)
         for (int k = 0; k < rounds[i]; k++)
             x->t.tried[i].result[k].memory = x->t.tried[i].settings->is.memory;
     }
-    x->t.chosen = gp_choose_measured(&x->t.goal, result, rounds, x->t.ntried, x->t.tried[0].n < TURNS ? LOUD : NOISE);
+    x->t.chosen = gp_choose_measured(&x->t.goal, result, rounds, x->t.ntried, noise_of(x));
 }
 
 /* Does what is proposed reach what the goal limits? */
