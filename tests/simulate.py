@@ -108,7 +108,8 @@ def tune(file, given, keys, rows):
              for _ in range(2 * ROUNDS)]
     ratio = statistics.median(a / b for a, b in pairs)
     print(f"{os.path.basename(file)}: tune proposes {' '.join(proposed) or 'the given settings'}: {ratio:.2f} of the "
-          f"best of the sweep ({' '.join(best)}), with {runs} measurements, where the sweep took {len(rows) * ROUNDS}", flush=True)
+          f"best of the sweep ({' '.join(best)}), with {runs} measurements, where the sweep took "
+          f"{len(rows) * ROUNDS}", flush=True)
 
 
 every, only = [], os.environ.get("ONLY", "").split(",")

@@ -64,7 +64,8 @@ put("fast.json", '{"cores": 16, "speed": 4}\n')
 fast = json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--machine", "fast.json").stdout)
 check("simulate: --machine", 3 < fast["frames_per_s"] / is_["frames_per_s"] < 12 and fast["cores"]["all"] == 16,
       (fast["frames_per_s"], is_["frames_per_s"]))
-put("gpu.json", '{"gpu": "NVIDIA H200", "kernels_speed": 50, "copy_in_gb_s": 50, "copy_out_gb_s": 50}\n')
+put("gpu.json", '{"memory": "64GiB", "gpu": "NVIDIA H200", "gpu_memory": "141GB", "kernels_speed": 50,'
+    ' "copy_in_gb_s": 50, "copy_out_gb_s": 50}\n')
 gpu = json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--machine", "gpu.json", "--set",
                      "device=cuda").stdout or "{}")
 check("simulate: a GPU that is not here", [e["name"] for e in gpu.get("engines", [])] == ["copy in", "compute",

@@ -52,8 +52,8 @@ static const verb verbs[] = {
       "kernels, copies and launches took in that run. --set comes on top of that run's.\n"
       "Kernels share the device, and threads the cores, evenly. Where the report lacks the\n"
       "times (another device, other stages) this is an error. --machine FILE has, each\n"
-      "optional: {\"cores\": 16, \"memory\": \"64 GiB\", \"speed\": 1.5, \"gpu\": \"NVIDIA H200\",\n"
-      "\"gpu_memory\": \"141 GB\", \"kernels_speed\": 20, \"copy_in_gb_s\": 50, \"copy_out_gb_s\": 50};\n"
+      "optional: {\"cores\": 16, \"memory\": \"64GiB\", \"speed\": 1.5, \"gpu\": \"NVIDIA H200\",\n"
+      "\"gpu_memory\": \"141GB\", \"kernels_speed\": 20, \"copy_in_gb_s\": 50, \"copy_out_gb_s\": 50};\n"
       "speeds are times that of the report's machine. The same everywhere.\n", 1, 1, gp_cmd_simulate },
     { GP_VERB_TUNE, "tune", "FILE", "find settings that are faster: measure once, simulate many, measure a few",
       "The pipeline is measured as by 'gpipe bench', which also says what cannot be: outputs go\n"

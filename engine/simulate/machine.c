@@ -1,6 +1,6 @@
 /* machine.c - another machine than that of the report, from a file. JSON is YAML: the reader of YAML reads it.
  *
- *   {"cores": 16, "memory": "64 GiB", "speed": 1.5, "gpu": "NVIDIA H200", "gpu_memory": "141 GB",
+ *   {"cores": 16, "memory": "64GiB", "speed": 1.5, "gpu": "NVIDIA H200", "gpu_memory": "141GB",
  *    "kernels_speed": 20, "copy_in_gb_s": 50, "copy_out_gb_s": 50} */
 #include <stdlib.h>
 #include <string.h>

@@ -111,7 +111,7 @@ static void fill_account(simulation *x)
     double of = l->n * l->tt - l->t * l->t, slope = (double)last->total / x->now;
     if (last->total >= 16 && of > 0)
         slope = (l->n * l->tk - l->t * l->k) / of;
-    s->frames_per_s = x->now > 0 ? 1e9 * slope * (double)most / (double)last->total : 0;
+    s->frames_per_s = x->now > 0 && last->total ? 1e9 * slope * (double)most / (double)last->total : 0;
 }
 
 void gp_model_report(simulation *x)

@@ -505,6 +505,11 @@ gp_simulated *gp_simulate(gp_arena *a, const gp_plan *plan, const gp_costs *cost
     r->others = costs->others;
     s->slice = GP_NEW(a, gp_slice, slices);
     gp_model_init(&x, frames);
+    if (x.last < 0) {
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = plan->graph->file }, "no stage takes what comes out: there is "
+                "nothing to simulate");
+        return NULL;
+    }
     for (int i = 0; i < x.nactors; i++)
         look(&x, i);
     while (x.sinks && step(&x))
