@@ -13,7 +13,7 @@
 
 enum { CANDIDATES = 7, SIMULATED = 4000, TURNS = 3, VARIANTS = 3 };   /* TURNS: of all candidates there is time for so many */
 static const double BUDGET = 60, SIMULATING = 0.2;     /* seconds; the part of it for simulations */
-static const double NOISE = 0.01, LOUD = 0.05, BEHIND = 0.93;
+static const double NOISE = 0.01, LOUD = 0.1, BEHIND = 0.93;
 static const double PROMISE = 1.02;    /* times the given score: less is none */
 
 typedef struct tuner {
@@ -215,7 +215,7 @@ static bool simulate(tuner *x)
 static void drop(tuner *x)
 {
     double best = 0;
-    int alive = 0, keep = x->t.tried[0].n > 2 ? 2 : x->t.tried[0].n > 1 ? 3 : 4;
+    int alive = 0, keep = x->t.tried[0].n > 1 ? 2 : 3;
     for (int i = 0; i < x->t.ntried; i++) {
         gp_result m = gp_result_middle(x->t.tried[i].result, x->t.tried[i].n);
         best = x->t.tried[i].out ? best : fmax(best, gp_goal_score(&x->t.goal, &m));
@@ -273,11 +273,13 @@ static int measure_in_turns(tuner *x)
     x->t.tried[0].n = 0;               /* the first was without rivals */
     for (int turn = 0; turn < GP_TUNE_TURNS && alive && !status; turn++) {
         double began = gp_seconds();
+        int measured = 0;
         for (int i = 0, simulated = x->t.ntried; i < x->t.ntried && !status; i++) {
             gp_tried *t = &x->t.tried[i];
             if (t->out || (i && turn && left(x) < 0))
                 continue;
             status = measure(x, t, NULL);
+            measured++;
             if (!x->t.args->quiet && !status && !t->out)
                 fprintf(stderr, "gpipe: turn %d: %s: %.1f frames/s\n", turn + 1, t->label, t->result[t->n - 1].rate);
             if (!turn && !status && i + 1 == simulated)
@@ -287,7 +289,7 @@ static int measure_in_turns(tuner *x)
         alive = 0;
         for (int i = 1; i < x->t.ntried; i++)
             alive += !x->t.tried[i].out;
-        if (left(x) < (gp_seconds() - began) * 0.7)
+        if (left(x) < (gp_seconds() - began) / measured * (alive + 1))
             break;
     }
     return status;

@@ -154,10 +154,13 @@ static double *periods(gp_arena *a, const gp_source_report *r, const gp_graph *g
     return n;
 }
 
-static double spread_of(const gp_node *of)
+/* Where others had a part of the cores, that a frame took long says little of the frame: from a quarter on nothing. */
+static double spread_of(const gp_source_report *r, const gp_node *of)
 {
+    const gp_node *cores = gp_node_get(r->root, "cores");
     double p50 = number(of, "frame_p50_us"), p99 = number(of, "frame_p99_us");
-    return p50 > 0 && p99 > p50 ? p99 / p50 : 1;
+    double part = fmax(number(cores, "others"), 0) / fmax(number(cores, "all"), 1);
+    return p50 > 0 && p99 > p50 ? 1 + (p99 / p50 - 1) * fmax(1 - 4 * part, 0) : 1;
 }
 
 static bool read_stage(const gp_source_report *r, const gp_stage *st, double firings, gp_stage_cost *c, double *busy_ns,
@@ -176,7 +179,7 @@ static bool read_stage(const gp_source_report *r, const gp_stage *st, double fir
         return lacks(r, errs, "the CPU time", st->name);
     busy = fmax(busy - idle, 0);
     *busy_ns = 1e9 * busy / fmax(firings, 1);
-    *c = (gp_stage_cost){ .cpu_ns = fmin(1e9 * fmax(cpu, 0) / fmax(firings, 1), *busy_ns), .spread = spread_of(of) };
+    *c = (gp_stage_cost){ .cpu_ns = fmin(1e9 * fmax(cpu, 0) / fmax(firings, 1), *busy_ns), .spread = spread_of(r, of) };
     if (!st->nin) {
         c->frames = (uint64_t)fmax(number(named(list_of(r->root, "sources"), st->name), "in"), 1);
         c->pace_ns = hertz > 0 ? 1e9 / hertz : 1e9 * idle > 0.1 * r->wall_ns ? r->wall_ns / (double)c->frames : 0;
@@ -225,7 +228,7 @@ static bool read_segment(const gp_source_report *r, const gp_plan *plan, int k, 
         return lacks(r, errs, "the launches", name);
     if (plan->unified && cpu < 0)
         return lacks(r, errs, "the CPU time of the kernels", name);
-    *c = (gp_segment_cost){ .launch_ns = 1e9 * launching / launches, .spread = spread_of(of) };
+    *c = (gp_segment_cost){ .launch_ns = 1e9 * launching / launches, .spread = spread_of(r, of) };
     if (plan->unified)
         c->kernels_ns = 1e9 * cpu / fmax(firings, 1);
     *weight = fmax(number(of, "frame_p50_us"), 0) * fmax(number(of, "frames"), 0);
