@@ -11,7 +11,8 @@
 #include "cli/live.h"
 #include "cli/tune.h"
 
-enum { CANDIDATES = 7, SIMULATED = 4000, TURNS = 3, VARIANTS = 3 };   /* TURNS: of all candidates there is time for so many */
+enum { CANDIDATES = 7, SIMULATED = 4000, VARIANTS = 3,
+       TURNS = 3 };            /* of all candidates there is time for so many */
 static const double BUDGET = 60, SIMULATING = 0.2;     /* seconds; the part of it for simulations */
 static const double NOISE = 0.01, LOUD = 0.1, BEHIND = 0.93;
 static const double PROMISE = 1.02;    /* times the given score: less is none */
