@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks which folders include which, and that no stage kind is known by name outside its file.
 
-Includes run one way:  include <- base <- compile <- device <- cpu, cuda, run <- api <- report <- cli;
+Includes run one way:  include <- base <- compile <- device <- cpu, cuda, run <- api <- report <- simulate <- cli;
 draw sees base and compile.
 """
 import glob, os, re, sys
@@ -20,8 +20,9 @@ MAY = {
     "engine/run": ["base", "compile", "device"],
     "engine/api": ["base", "compile", "device", "run"],
     "engine/report": ["base", "compile", "device", "run", "api"],
+    "engine/simulate": ["base", "compile", "api", "report"],
     "engine/draw": ["base", "compile"],
-    "engine/cli": ["base", "report", "draw"],
+    "engine/cli": ["base", "report", "simulate", "draw"],
     "stages": ["base", "kernels", "stages/decode", "stages/expr", "stages/format", "stages/kernel", "stages/lua",
                "stages/read", "stages/write", "lua"],
     "stages/decode": ["base", "stages/format"],
@@ -35,7 +36,8 @@ MAY = {
     "kernels": ["base", "cpu"],
 }
 # The command draws plans, and for that alone looks at the forms.
-ALSO = {"engine/cli/plan.c": ["api"], "engine/cli/report.c": ["api"]}
+ALSO = {"engine/cli/plan.c": ["api"], "engine/cli/report.c": ["api"], "engine/cli/simulate.c": ["api"],
+        "engine/cli/tune.c": ["api"]}
 # Kernels for the CPU run with these, and `expr` shares the trees of expressions; all other files of these folders are
 # private.
 ONLY = {"kernels": {"base/embed.h", "cpu/fiber.h"}, "stages/expr": {"base/memfile.h", "base/table.h", "compile/expr.h", "compile/fuse.h", "expr.h", "reduction.h"}}
@@ -84,7 +86,7 @@ OTHER = {
     "engine/draw/dump_graph.c": {"split"},     # a key of its JSON
     "engine/cli/help.c": {"expr", "lua", "kernel"},    # sections of the README
     "engine/report/trace_json.c": {"kernel"},  # a key of its JSON
-    "engine/cli/args.c": {"window"},           # an option of bench
+    "engine/cli/args.c": {"window", "write"},  # an option of bench, of tune
 }
 for path in sorted(glob.glob("engine/*/*.c")):
     text = re.sub(r"/\*.*?\*/", "", open(path).read(), flags=re.S)

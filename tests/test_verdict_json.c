@@ -32,7 +32,7 @@ START_TEST(says_it_as_json)
         { "environment.cpu", "a \"chip\"" }, { "environment.gpu", "null" },
         { "cores.all", "16" }, { "cores.used", "0.5" }, { "cores.others", "2.5" },
         { "cores.quota", "null" },
-        { "sources.0.name", "generate" }, { "sources.0.cancelled", "3" },
+        { "set.0", "vars.a=\"1\"" }, { "sources.0.name", "generate" }, { "sources.0.cancelled", "3" },
         { "stages.0.use", "generate" }, { "stages.1.busy", "0.97" }, { "stages.1.busy_s", "0.97" },
         { "stages.1.most_workers", "16" }, { "stages.1.frame_p50_us", "null" },
         { "segments.0.name", "scale" }, { "segments.0.stages.0", "scale" },
@@ -52,8 +52,9 @@ START_TEST(says_it_as_json)
       .path = "stages.clean.workers", .value = "3" };
     gp_errs *errs = GP_NEW(&verdict_arena, gp_errs, 1);
     gp_account account = { "generate", 15, 12, 0, 0, 3, .block = 1 };
+    const char *const set = "vars.a=\"1\"";
     gp_report_about about = { GP_DRAINED, { .cpu = "a \"chip\"", .date = "2026-01-02T03:04:05Z",
-                              .cores = 8 }, &account, 1 };
+                              .cores = 8 }, &account, 1, &set, 1, false };
     char *text = NULL;
     size_t n = 0;
     gp_pipeline *p = verdict_compile(yaml, NULL, true, errs);

@@ -1,4 +1,4 @@
-/* yaml.c - see yaml.h. The only file that knows libyaml.
+/* yaml.c - see yaml.h. Only this file and yaml_edit.c know libyaml.
  *
  * libyaml counts characters; all places that leave this file count bytes.
  * Work and memory are linear in the size of the text: an alias is a second

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "cli/cli.h"
 
-enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH,
+enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH | GP_VERB_SIMULATE | GP_VERB_TUNE,
        ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP | GP_VERB_TOP };
 
 typedef enum option_type { FLAG, CHOICE, TEXT, SET, DEVICE, WORDS, TIME, COUNT } option_type;
@@ -36,6 +36,12 @@ static const struct option {
       "frames; of reads in the padding of up to 15 bytes at a frame's end, only those that change the output" },
     { "sweep", 0, "PATH=LIST", GP_VERB_BENCH, W(sweep),
       "a row for each value: depth=1..8, batch=1,4,auto; may be given again" },
+    { "goal", 0, "GOAL", GP_VERB_TUNE, X(goal),
+      "rate (default), latency (of 99 frames in 100), with limits: 'rate, latency < 5 ms'; 'latency, rate > 100'" },
+    { "budget", 0, "TIME", GP_VERB_TUNE, T(budget_ns), "how long it may take; default 60s" },
+    { "memory", 0, "SIZE", GP_VERB_TUNE, X(memory), "the most host and device memory together: 4GiB" },
+    { "svg", 0, "FILE", GP_VERB_TUNE, X(svg_file), "a drawing of all settings: rate against latency and memory" },
+    { "write", 0, NULL, GP_VERB_TUNE, F(write), "change the file, if settings were measured that are better" },
     { "serial", 0, NULL, GP_VERB_BENCH, F(serial), "add a row with depth 1 for all buffers, one stream and no batches" },
     { "cached", 0, "STAGE", GP_VERB_BENCH, W(cached),
       "a row in which that stage costs nothing: its outputs are used again" },
@@ -49,7 +55,7 @@ static const struct option {
       "on stderr: auto (bar, on a terminal), bar (a line a stage), plain (a line a second), json (each line an object), none" },
     { "metrics", 0, "[ADDR:]PORT", GP_VERB_RUN, X(metrics),
       "serve http://127.0.0.1:PORT/metrics to Prometheus while it runs; port 0: a free one" },
-    { "report", 0, "FILE", GP_VERB_RUN, X(report),
+    { "report", 0, "FILE", GP_VERB_RUN | GP_VERB_SIMULATE, X(report),
       "what each stage and engine did, and what held the run back: .json or .html" },
     { "trace", 0, "FILE.json", GP_VERB_RUN, X(trace),
       "when each thing was done, for ui.perfetto.dev" },
@@ -62,9 +68,10 @@ static const struct option {
     { "dot", 0, NULL, GP_VERB_PLAN, F(dot), "as a graph for dot (Graphviz)" },
     { "svg", 0, NULL, GP_VERB_PLAN, F(svg), "as a drawing (SVG); of the plan or the graph" },
     { "mermaid", 0, NULL, GP_VERB_PLAN, F(mermaid), "as a flowchart for Mermaid; likewise" },
-    { "with", 0, "REPORT", GP_VERB_PLAN, X(with),
-      "color the drawing by what a run took: a file of 'gpipe run --report FILE.json'" },
-    { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH | GP_VERB_TOP, F(json),
+    { "with", 0, "REPORT", GP_VERB_PLAN | GP_VERB_SIMULATE, X(with),
+      "what a run took, a file of 'gpipe run --report FILE.json': plan colors the drawing by it" },
+    { "machine", 0, "FILE", GP_VERB_SIMULATE, X(machine), "another machine than that of the report, as JSON" },
+    { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH | GP_VERB_TOP | GP_VERB_SIMULATE, F(json),
       "as JSON" },
     { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as a table in Markdown" },
     { "man", 0, NULL, GP_VERB_HELP, F(man), "all of the reference, as the source of a man page" },
@@ -103,6 +110,7 @@ static const struct option *find(const char *word, const char *value, gp_verb ve
     if (word[1] == '-' && len + 3 < sizeof name)
         memcpy(name, word, len + 2);
     gp_near near = GP_NEAR(name);
+    bool of_another = false;           /* another verb has one of that name */
     for (const struct option *o = options; o < options + NOPTIONS; o++) {
         char full[32];
         snprintf(full, sizeof full, "--%s", o->name);
@@ -110,15 +118,16 @@ static const struct option *find(const char *word, const char *value, gp_verb ve
             : o->letter && word[1] == o->letter && !word[2];
         if (is_it && o->verbs & verb)
             return o;
-        if (is_it) {
-            usage(errs, "this verb has no option", word, "; its --help shows which it has");
-            return NULL;
-        }
+        of_another |= is_it;
         if (o->verbs & verb) {
             gp_near_try(&near, full);
             if (near.best == full)     /* `full` is gone after this round */
                 near.best = o->name;
         }
+    }
+    if (of_another) {
+        usage(errs, "this verb has no option", word, "; its --help shows which it has");
+        return NULL;
     }
     char did[160] = "";
     const char *const *key = keys;
@@ -223,7 +232,7 @@ static bool one_form(const gp_args *args, gp_errs *errs)
     if (args->form == GP_FORM_SPEC && (args->svg || args->mermaid))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'%s' cannot draw the spec; try "
                        "--form graph", first);
-    if (args->with && (args->form == GP_FORM_SPEC || !(args->svg || args->mermaid || args->dot)))
+    if (args->verb == GP_VERB_PLAN && args->with && (args->form == GP_FORM_SPEC || !(args->svg || args->mermaid || args->dot)))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--with' colors the drawing of a plan or "
                        "graph; add --svg, --dot or --mermaid");
     return true;

@@ -142,7 +142,7 @@ static int find_bound(gp_bench *b, gp_row *r)
 /* ---- the verb --------------------------------------------------------- */
 
 /* What a pipeline writes to stdout would stand in the table. */
-static int silence_stdout(void)
+int gp_bench_silence(void)
 {
     fflush(stdout);
     int kept = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), null = open("/dev/null", O_WRONLY);
@@ -153,7 +153,7 @@ static int silence_stdout(void)
     return kept;
 }
 
-static void restore_stdout(int kept)
+void gp_bench_restore(int kept)
 {
     if (kept < 0)
         return;
@@ -203,9 +203,9 @@ int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs
     gp_signals_catch(args->quiet);
     int status = 1;
     if (gp_bench_rows(&b, errs)) {
-        int kept = silence_stdout();
+        int kept = gp_bench_silence();
         status = bench(&b);
-        restore_stdout(kept);
+        gp_bench_restore(kept);
         if (!status && gp_signal_taken())
             status = 128 + gp_signal_taken();
     } else {

@@ -71,6 +71,7 @@ typedef struct gp_bench {
     double window_s, max_time_s;
     int rounds, nfiles;
     gp_row *row; int nrows;
+    FILE *report;                      /* where the report of what is measured goes, as JSON; NULL: there is none */
     bool stuck;                        /* a thread still uses a pipeline: _exit */
 } gp_bench;
 
@@ -91,6 +92,10 @@ void gp_bench_unfit(gp_fit *f);
 /* The settings for one frame in flight, on top of `args`. */
 gp_args gp_bench_serial(gp_bench *b, const gp_args *args, const gp_loaded *l);
 gp_args gp_bench_set(gp_bench *b, const gp_args *args, const char *assignment);
+
+/* bench.c: what a pipeline writes to stdout would stand in the table: it goes nowhere, until it is restored. */
+int gp_bench_silence(void);
+void gp_bench_restore(int kept);
 
 /* bench_run.c: compiles a row and says what is wrong with it. The exit code. */
 int gp_bench_check(gp_bench *b, const gp_row *r);

@@ -323,7 +323,8 @@ static int watch_one(gp_bench *b, runner *r, series *w)
     if (status)
         return status;
     if (!w->n)
-        return too_few(r, seen, seen.s - began, "give it time with --max-time");
+        return too_few(r, seen, seen.s - began, b->args->verb == GP_VERB_TUNE ? "give it time with --budget"
+                       : "give it time with --max-time");
     /* Bytes and frames are counted one after the other: only now do they fit. */
     read_all(r, &s);
     w->last[0].bytes_per_frame = s.bytes_per_frame;
@@ -398,6 +399,24 @@ static void describe(gp_bench *b, runner *r, gp_figures *f)
     }
 }
 
+/* The report of the run that is over. */
+static bool write_report(gp_bench *b, const gp_fit *fit, runner *r)
+{
+    gp_arena arena = { 0 };
+    gp_report *report = gp_report_make(&arena, r->l.pipeline, &r->errs);
+    gp_report_about about = { .outcome = r->outcome, .account = r->now.source, .naccounts = r->now.nsources,
+                              .set = fit->args.set, .nset = fit->args.nset };
+    gp_pipeline_info is;
+    gp_pipeline_about(r->l.pipeline, &is);
+    gp_environment_read(&about.environment, is.device);
+    if (report) {
+        gp_verdict_find(report, r->l.pipeline);
+        gp_report_json(report, r->l.pipeline, &about, b->report);
+    }
+    gp_arena_free(&arena);
+    return report != NULL;
+}
+
 /* A run, or several. The pipeline of the last one is left in `r`. */
 static int measure(gp_bench *b, const gp_row *row, const gp_fit *fit, runner *r, gp_figures *f)
 {
@@ -433,6 +452,8 @@ static int measure(gp_bench *b, const gp_row *row, const gp_fit *fit, runner *r,
     f->whole = fit->whole;
     describe(b, r, f);
     sum_up(&w, each_s, f);
+    if (b->report)
+        write_report(b, fit, r);
     return gp_errs_exit(&r->errs);
 }
 

@@ -17,7 +17,7 @@ enum { GP_EXIT_PIPE = 128 + 13 };
 /* The bits say which verbs an option is for. */
 typedef enum gp_verb {
     GP_VERB_RUN = 1, GP_VERB_CHECK = 2, GP_VERB_PLAN = 4, GP_VERB_STAGES = 8, GP_VERB_HELP = 16,
-    GP_VERB_BENCH = 32, GP_VERB_TOP = 64,
+    GP_VERB_BENCH = 32, GP_VERB_TOP = 64, GP_VERB_SIMULATE = 128, GP_VERB_TUNE = 256,
 } gp_verb;
 
 typedef enum gp_progress {
@@ -42,6 +42,10 @@ typedef struct gp_args {
     int64_t trace_ns;                      /* 0: not said */
     int trace_gpu;                         /* 0 cheap, 1 full */
     const char *with;                      /* a report's file, or NULL */
+    const char *machine;                   /* a file that says what the machine is like, or NULL */
+    const char *goal, *memory, *svg_file;  /* of tune; NULL: not said */
+    int64_t budget_ns;                     /* 0: not said */
+    bool write;
     /* of bench */
     gp_words sweep, cached;                /* "path=values", names of stages */
     int swept_from, swept_to;              /* those of `set` that come from --sweep */
@@ -66,6 +70,9 @@ typedef struct gp_loaded {
 /* Reads ("-" is stdin) and compiles a file; false after errors. */
 bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_registry *registry,
              gp_errs *errs);
+/* Compiles the text that is loaded, for a machine; NULL: this one. */
+bool gp_load_for(gp_loaded *l, const gp_args *args, const gp_machine *machine, const gp_registry *registry,
+                 gp_errs *errs);
 /* The file's text alone; gp_unload frees it. */
 bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs);
 void gp_unload(gp_loaded *l);
@@ -99,6 +106,8 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_plan(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_simulate(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_tune(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 

@@ -184,11 +184,9 @@ static const char **settings(const gp_args *args, int *n)
     return set;
 }
 
-bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_registry *registry,
-             gp_errs *errs)
+bool gp_load_for(gp_loaded *l, const gp_args *args, const gp_machine *machine, const gp_registry *registry,
+                 gp_errs *errs)
 {
-    if (!gp_load_text(l, file, errs))
-        return false;
     struct timespec moment;
     struct tm now;
     int nset;
@@ -197,19 +195,29 @@ bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_regis
     gp_config config = { .registry = registry,
                          .env = { from_env, NULL, localtime_r(&moment.tv_sec, &now),
                                   (int)moment.tv_nsec },
-                         .set = set, .nset = nset, .lenient = args->verb == GP_VERB_CHECK,
+                         .set = set, .nset = nset, .machine = machine,
+                         .lenient = args->verb == GP_VERB_CHECK || args->verb == GP_VERB_SIMULATE,
                          .bounded = args->verb == GP_VERB_PLAN };
     bool ok = set || gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
-    gp_machine *machine = ok ? choose_machine(args, &ok, errs) : NULL;
-    config.machine = machine;
     if (ok)
         l->pipeline = gp_compile(l->text, l->len, l->file, &config, errs);
-    gp_machine_destroy(machine);
     free(set);
     for (int i = 0; i < errs->n; i++)          /* what --set says is of the command line */
         if (errs->e[i].code == GP_E_SPEC && find_set(args, errs->e[i].at.file) >= 0)
             errs->e[i].code = GP_E_USAGE;
     return l->pipeline != NULL;
+}
+
+bool gp_load(gp_loaded *l, const char *file, const gp_args *args, const gp_registry *registry,
+             gp_errs *errs)
+{
+    if (!gp_load_text(l, file, errs))
+        return false;
+    bool ok = true;
+    gp_machine *machine = choose_machine(args, &ok, errs);
+    ok = ok && gp_load_for(l, args, machine, registry, errs);
+    gp_machine_destroy(machine);
+    return ok;
 }
 
 void gp_unload(gp_loaded *l)

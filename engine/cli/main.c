@@ -46,6 +46,24 @@ static const verb verbs[] = {
       "CPU time, through the streams and cores that they could use).\n"
       "Several files are measured in turns and compared with the first.\n",
       1, INT_MAX, gp_cmd_bench },
+    { GP_VERB_SIMULATE, "simulate", "FILE", "predict a pipeline's rate and latency from the report of a run",
+      "gpipe run p.yaml --report run.json; gpipe simulate p.yaml --with run.json --set depth=8\n"
+      "The pipeline is not run: its plan is moved on paper, with the times that its stages,\n"
+      "kernels, copies and launches took in that run. --set comes on top of that run's.\n"
+      "Kernels share the device, and threads the cores, evenly. Where the report lacks the\n"
+      "times (another device, other stages) this is an error. --machine FILE has, each\n"
+      "optional: {\"cores\": 16, \"memory\": \"64GiB\", \"speed\": 1.5, \"gpu\": \"NVIDIA H200\",\n"
+      "\"gpu_memory\": \"141GB\", \"kernels_speed\": 20, \"copy_in_gb_s\": 50, \"copy_out_gb_s\": 50};\n"
+      "speeds are times that of the report's machine. The same everywhere.\n", 1, 1, gp_cmd_simulate },
+    { GP_VERB_TUNE, "tune", "FILE", "find settings that are faster: measure once, simulate many, measure a few",
+      "The pipeline is measured as by 'gpipe bench', which also says what cannot be: outputs go\n"
+      "to a temporary folder. From that run's times thousands of settings are simulated: depth,\n"
+      "streams, batch, workers, sync, which change no byte of any output. The most promising\n"
+      "are measured in turns with the given ones, and the best of them with another sync and\n"
+      "launch. Others are proposed only if they were better in\n"
+      "most turns, and by more than 1 % in the middle one. What is printed: a table of what was\n"
+      "measured, and the lines of the file to change; --write changes them, and nothing else.\n",
+      1, 1, gp_cmd_tune },
     { GP_VERB_TOP, "top", "PID|SOCKET", "watch a pipeline that runs elsewhere",
       "Shows the same live lines as that 'gpipe run', each second, until it ends or Ctrl-C.\n"
       "Its socket is $XDG_RUNTIME_DIR/gpipe/PID.sock, or /tmp/gpipe-UID/PID.sock, for its\n"
@@ -77,7 +95,7 @@ static void print_help(FILE *to)
 {
     fprintf(to, "usage: gpipe VERB ...\n\n");
     for (const verb *v = verbs; v < verbs + NVERBS; v++)
-        fprintf(to, "  %-6s %-10s  %s\n", v->name, v->operand, v->help);
+        fprintf(to, "  %-8s %-10s  %s\n", v->name, v->operand, v->help);
     fprintf(to, "\n  gpipe VERB --help shows the options of a verb\n"
             "  gpipe --version   shows the version and the back ends\n"
             "  gpipe help NAME   shows the reference: yaml, lua, kernel, exit, limits, or a stage\n\n"

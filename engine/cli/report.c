@@ -40,7 +40,7 @@ bool gp_report_open(gp_report_files *f, const gp_args *args, gp_pipeline *p, gp_
                     gp_errs *errs)
 {
     const int64_t keep = 30000000000;
-    *f = (gp_report_files){ .html = args->report && has_end(args->report, ".html") };
+    *f = (gp_report_files){ .set = args->set, .nset = args->nset, .html = args->report && has_end(args->report, ".html") };
     if (args->report && !f->html && !has_end(args->report, ".json"))
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
                        "--report %s: the name must end in .json or .html", args->report);
@@ -75,6 +75,7 @@ typedef struct gp_writing {
     const gp_pipeline *pipeline;
     const gp_report *report;
     const gp_report_about *about;
+    const gp_simulated *simulated;     /* NULL: it was a run */
     gp_errs *errs;
 } gp_writing;
 
@@ -114,6 +115,8 @@ static bool write_page(const gp_writing *w, FILE *to)
         }
         if (i == 0)
             gp_report_json(w->report, w->pipeline, w->about, m.f);
+        else if (i == 1 && w->simulated)
+            gp_timeline_json(m.f, gp_pipeline_plan(w->pipeline), w->simulated);
         else if (i == 1)
             ok = gp_trace_json(w->pipeline, PAGE_SLICES, m.f, w->errs);
         else
@@ -159,6 +162,22 @@ static void write_file(gp_outfile *f, const gp_writing *w,
     gp_outfile_drop(f);
 }
 
+bool gp_report_simulated(const char *path, const gp_pipeline *p, const gp_simulated *s, const gp_report_about *about,
+                         gp_errs *errs)
+{
+    gp_report_files f = { .html = has_end(path, ".html") };
+    gp_writing w = { p, s->report, about, s, errs };
+    char why[GP_WHY];
+    int before = errs->failed;
+    if (!f.html && !has_end(path, ".json"))
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--report %s: the name must end in .json or .html", path);
+    f.report.needs_folder = true;
+    if (!gp_outfile_open(&f.report, path, why))
+        return gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = path }, "%s", why);
+    write_file(&f.report, &w, f.html ? write_page : write_report);
+    return errs->failed == before;
+}
+
 void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcome, gp_errs *errs)
 {
     if (!f->report.open && !f->trace.open && !f->account)
@@ -169,11 +188,11 @@ void gp_report_close(gp_report_files *f, const gp_pipeline *p, gp_outcome outcom
     gp_counters now = { 0 };
     gp_counters_read(&now, p);
     gp_report_about about = { .outcome = outcome, .account = now.source,
-                              .naccounts = now.nsources };
+                              .naccounts = now.nsources, .set = f->set, .nset = f->nset };
     gp_pipeline_info is;
     gp_pipeline_about(p, &is);
     gp_environment_read(&about.environment, is.device);
-    gp_writing w = { p, r, &about, &own };
+    gp_writing w = { p, r, &about, NULL, &own };
     if (r) {
         gp_verdict_find(r, p);
         write_file(&f->report, &w, f->html ? write_page : write_report);

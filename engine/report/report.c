@@ -5,6 +5,14 @@
 #include "run/trace.h"
 #include "report/report.h"
 
+static int64_t cpu_of(gp_actorrt *p)
+{
+    double sampled = (double)atomic_load(&p->sampled_ns), busy = (double)atomic_load(&p->busy_ns);
+    if (p->segment)
+        return p->run->plan->unified ? (int64_t)gp_segment_computed(p) : -1;
+    return sampled > 0 ? (int64_t)((double)atomic_load(&p->cpu_ns) * (busy / sampled)) : -1;
+}
+
 static void add_actor(gp_actor_report *r, const gp_run *run, gp_actorrt *p)
 {
     const gp_graph *g = run->graph;
@@ -17,6 +25,7 @@ static void add_actor(gp_actor_report *r, const gp_run *run, gp_actorrt *p)
         .launches = p->segment ? atomic_load(&p->launches) : 0,
         .end_ns = (end && end < run->end_ns ? end : run->end_ns) - run->start_ns,
         .busy_ns = (int64_t)atomic_load(&p->busy_ns), .idle_ns = (int64_t)atomic_load(&p->idle_ns),
+        .cpu_ns = cpu_of(p),
         .wait_in_ns = (int64_t)atomic_load(&p->wait_ns[GP_WAITS_FOR_INPUT]),
         .wait_out_ns = (int64_t)atomic_load(&p->wait_ns[GP_WAITS_FOR_OUTPUT]),
         .wait_stream_ns = (int64_t)atomic_load(&p->wait_ns[GP_WAITS_FOR_STREAM]),

@@ -22,6 +22,8 @@ typedef struct gp_actor_report {
     int64_t end_ns;            /* when it was done with its last frame; wall_ns if never */
     int64_t busy_ns;           /* in the kind's code; a segment: queueing launches */
     int64_t idle_ns;           /* of busy time: a source waited for its rate, a pipe, ... */
+    int64_t cpu_ns;            /* of busy time of a host stage: CPU time, as far as it was sampled; of a segment on the
+                                  CPU back end: of its kernels; -1: not known */
     int64_t wait_in_ns;        /* no input was there */
     int64_t wait_out_ns;       /* no output slot was free; a segment: `depth` frames
                                   were in flight */
@@ -129,6 +131,8 @@ typedef struct gp_report_about {
     gp_outcome outcome;
     gp_environment environment;
     const gp_account *account; int naccounts;
+    const char *const *set; int nset;  /* what --set said */
+    bool simulated;                    /* there was no run, and so no outcome of one */
 } gp_report_about;
 
 /* One object, as tests/report.schema.json says. `p` is what was run. */

@@ -143,6 +143,7 @@ static void stage(gp_json *j, const gp_report *r, const gp_actor_report *p, cons
     known(j, "busy", true, (double)(p->busy_ns - p->idle_ns) / time);
     seconds(j, "busy_s", p->busy_ns);
     seconds(j, "idle_s", p->idle_ns);
+    known(j, "cpu_s", p->cpu_ns >= 0, 1e-9 * (double)p->cpu_ns);
     waits(j, p);
     each_frame(j, p);
     gp_json_close(j, '}');
@@ -165,6 +166,7 @@ static void segment(gp_json *j, const gp_actor_report *p, const gp_plan *plan)
     gp_json_size(j, "bytes", p->bytes);
     gp_json_size(j, "launches", p->launches);
     seconds(j, "launching_s", p->busy_ns);
+    known(j, "kernels_cpu_s", p->cpu_ns >= 0, 1e-9 * (double)p->cpu_ns);
     waits(j, p);
     seconds(j, "wait_stream_s", p->wait_stream_ns);
     each_frame(j, p);
@@ -245,13 +247,17 @@ void gp_report_json(const gp_report *r, const gp_pipeline *p, const gp_report_ab
     gp_json_str(&j, "gpipe", GP_VERSION);
     text(&j, "commit", about->environment.commit);
     gp_json_str(&j, "date", about->environment.date);
-    gp_json_str(&j, "outcome", gp_outcome_text(about->outcome));
+    gp_json_str(&j, "outcome", about->simulated ? "simulated" : gp_outcome_text(about->outcome));
     seconds(&j, "wall_s", r->wall_ns);
     known(&j, "frames_per_s", r->wall_ns > 0,
           1e9 * (double)gp_frames_done(about->account, about->naccounts) / (double)r->wall_ns);
     pipeline(&j, g);
     environment(&j, &about->environment);
     cores(&j, r);
+    gp_json_open(&j, "set", '[');
+    for (int i = 0; i < about->nset; i++)
+        gp_json_str(&j, NULL, about->set[i]);
+    gp_json_close(&j, ']');
     gp_json_open(&j, "sources", '[');
     for (int i = 0; i < about->naccounts; i++)
         source(&j, &about->account[i]);

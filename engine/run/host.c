@@ -259,7 +259,9 @@ static bool run_piece(gp_threadrt *t, int k, gp_interval *span)
     gp_thread_doing(t, GP_DOING_WORK, fr->index);
     gp_nvtx_push(p, fr->index);
     span->start = gp_measure_now(run);
+    int64_t cpu = gp_measure_cpu(t);
     bool ok = st->kind->run(&call, fr, k);
+    span->cpu = gp_measure_cpu_since(cpu);
     span->end = gp_measure_now(run);
     gp_nvtx_pop(p);
     if (p->host->view[t->worker].looks && ok && !t->errs.failed && fr->status == GP_OK && wrong_shape(p, fr) < 0)
@@ -412,6 +414,7 @@ static int regroup(gp_threadrt *t, uint64_t first, int n, bool *failed)
 {
     gp_actorrt *p = t->actor;
     gp_interval span = { .start = gp_measure_now(p->run) };
+    int64_t cpu = gp_measure_cpu(t);
     int good = gp_regroup_good(p, first, n, &t->errs);
     bool hole = !good && !gp_frame_is_fatal(t);
     gp_thread_doing(t, GP_DOING_WORK, first);
@@ -423,6 +426,7 @@ static int regroup(gp_threadrt *t, uint64_t first, int n, bool *failed)
     gp_regrouped made = gp_regroup_write_metas(p, first, hole ? 1 : good, hole);
     atomic_fetch_add_explicit(&p->bytes, made.bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&p->frames, made.frames, memory_order_relaxed);
+    span.cpu = gp_measure_cpu_since(cpu);
     span.end = gp_measure_now(p->run);
     gp_measure_work(t, span, first, hole ? 1 : good);
     return hole ? 1 : good;

@@ -5,6 +5,7 @@
  * published until they were given back, so the sum of these times over the run's is
  * the mean (Little's law). The sums of both moments wrap after some hours; their
  * difference, which is at most depth times the run, does not. */
+#include <time.h>
 #include "run/measure.h"
 #include "run/segment.h"
 #include "run/trace.h"
@@ -51,11 +52,38 @@ void gp_pause_end(gp_threadrt *t, uint64_t frame)
     gp_trace_slice(t->track, GP_TRACE_WAIT, names[p.block], p.since, now, frame, 1);
 }
 
+static int64_t thread_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* The clock is a system call: of what takes less than LONG_NS one in SAMPLED is sampled. */
+int64_t gp_measure_cpu(gp_threadrt *t)
+{
+    enum { SAMPLED = 16 };
+    bool due = t->run->options.stamped && (t->takes_long || t->works % SAMPLED == 0);
+    t->works++;
+    return due ? thread_ns() : 0;
+}
+
+int64_t gp_measure_cpu_since(int64_t since)
+{
+    return since ? thread_ns() - since : 0;
+}
+
 void gp_measure_work(gp_threadrt *t, gp_interval span, uint64_t first, int n)
 {
+    enum { LONG_NS = 20000 };
     if (!span.start)
         return;
     add(&t->actor->busy_ns, span.end - span.start);
+    t->takes_long = span.end - span.start > LONG_NS;
+    if (span.cpu) {
+        add(&t->actor->sampled_ns, span.end - span.start);
+        add(&t->actor->cpu_ns, span.cpu);
+    }
     if (!n)
         return;
     gp_hist_add(t->time, (span.end - span.start) / n, (uint64_t)n);

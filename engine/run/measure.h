@@ -17,7 +17,13 @@ static inline int64_t gp_measure_now(const gp_run *run)
     return run->options.timed ? gp_now_ns() : 0;
 }
 
-typedef struct gp_interval { int64_t start, end; } gp_interval;
+/* `cpu`: of that, when it was sampled, the CPU time of the thread; else 0. */
+typedef struct gp_interval { int64_t start, end, cpu; } gp_interval;
+
+/* The CPU time of the calling thread, which does the work of t, if it is to be sampled this time; else 0. */
+int64_t gp_measure_cpu(gp_threadrt *t);
+/* ... and how much that is since `since`, which is one of these. */
+int64_t gp_measure_cpu_since(int64_t since);
 
 /* Frames [first, first + n) were worked on by a host stage; n may be 0. */
 void gp_measure_work(gp_threadrt *t, gp_interval span, uint64_t first, int n);

@@ -127,6 +127,8 @@ typedef struct gp_threadrt {
     gp_pause pause;            /* it waits since then; who has taken it reads and writes this */
     unsigned turns;            /* likewise */
     int samples;               /* likewise: of its actor's cost */
+    unsigned works;            /* likewise, and below: for gp_measure_cpu */
+    bool takes_long;
     _Atomic(struct gp_threadrt *) at;      /* its thread is at this other one; NULL: at none */
     _Atomic unsigned visits;   /* how often it has been at others */
     _Atomic(struct gp_threadrt *) asked;   /* to do meanwhile the work of this one, whose thread is held up here */
@@ -177,6 +179,7 @@ struct gp_actorrt {
     atomic_ullong frames, bytes;       /* of status: holes not counted */
     /* Of a timed run, see measure.h; sums over all workers. */
     atomic_ullong busy_ns, idle_ns, wait_ns[GP_WAIT_REASONS], launches;
+    atomic_ullong sampled_ns, cpu_ns;  /* of a host stage: the part of busy_ns of which the CPU time was sampled, and that */
     atomic_llong end_ns;       /* when it ended, CLOCK_MONOTONIC; 0: not yet */
     struct gp_track **track, *moves;   /* traced: per worker (a segment: its launcher);
                                   when its frames moved on */

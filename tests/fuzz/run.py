@@ -26,7 +26,7 @@ WRONG = re.compile("ERROR: |runtime error: |does not hold: ")
 ALSO = {"yaml": ["pipelines", "tests/bad", "tests/golden"], "png": ["tests/data/png"],
         "jpeg": ["tests/data/jpeg"], "pnm": ["tests/data/pnm"], "npz": ["tests/data/npz"],
         "tiff": ["tests/data/tiff"]}
-LONGEST = {"yaml": 3000, "expr": 300, "set": 500, "npy": 400, "png": 1000, "lua": 500,
+LONGEST = {"yaml": 3000, "edit": 1000, "expr": 300, "set": 500, "npy": 400, "png": 1000, "lua": 500,
            "top": 3000, "report": 4000, "cu": 2000, "scan": 2000, "jpeg": 2000, "pnm": 400, "text": 400,
            "npz": 3000, "tiff": 4000, "y4m": 400}
 WORDS = {
@@ -65,6 +65,7 @@ WORDS = {
     "pnm": "P5 P6 P2 P4 Pf PF # 255 65535 4095 -1.0 1.0 2.5e-1 \\x0a 7\\x205\\x20",
     "png": "IHDR PLTE tRNS IDAT IEND gAMA sBIT bKGD iCCP tEXt zTXt sRGB eXIf",
 }
+WORDS["edit"] = WORDS["yaml"]
 WORDS["set"] = ("depth= streams= vars. buffers. stages. stages.louder.a= stages.script.params. "
                 "buffers.ecg. stages.kernel.args. vars.must= =[ ={ =\\x22 stages.copy.path= "
                 + WORDS["yaml"].replace("\\x0a", ""))

@@ -1,0 +1,132 @@
+/* simulate.c - gpipe simulate: what a run would be like, from the report of another one. */
+#include <string.h>
+#include "api/forms.h"
+#include "cli/live.h"
+#include "cli/report.h"
+#include "simulate/simulate.h"
+
+enum { FRAMES = 20000, SLICES = 20000 };
+
+/* The command's arguments, with the --set of the report in front. */
+static gp_args with_settings(gp_arena *a, const gp_args *args, const gp_source_report *r, bool own)
+{
+    gp_args more = *args;
+    const char *const *set;
+    int n = gp_source_report_set(r, &set);
+    more.set = GP_NEW(a, const char *, n + args->nset);
+    more.nset = 0;
+    for (int i = 0; i < n; i++)
+        more.set[more.nset++] = set[i];
+    for (int i = 0; own && i < args->nset; i++)
+        more.set[more.nset++] = args->set[i];
+    return more;
+}
+
+typedef struct simulating {
+    const gp_args *args;
+    const gp_registry *registry;
+    gp_arena arena;
+    gp_loaded run, plan, report, machine;  /* run: as it was in the report; plan: as it is asked for */
+    int status;                        /* of errors that are printed already */
+    gp_errs *errs;
+} simulating;
+
+/* Errors of a pipeline are shown with its text. */
+static bool compile(simulating *s, gp_loaded *l, const gp_args *args, const gp_machine *m)
+{
+    gp_errs own = { .n = 0 };
+    bool ok = gp_load_text(l, s->args->operand[0], &own) && gp_load_for(l, args, m, s->registry, &own);
+    if (ok && l == &s->run)            /* the same warnings come again */
+        return true;
+    gp_print_errs(args, l, &own);
+    if (!ok)
+        s->status = gp_errs_exit(&own);
+    return ok;
+}
+
+static const gp_simulated *simulate(simulating *s)
+{
+    const gp_args *args = s->args;
+    gp_machine here;
+    gp_other_machine other;
+    if (!gp_load_text(&s->report, args->with, s->errs))
+        return NULL;
+    const gp_source_report *r = gp_source_report_read(&s->arena, s->report.text, s->report.len, s->report.file,
+                                                      s->errs);
+    if (!r)
+        return NULL;
+    gp_source_report_machine(r, &here);
+    other = (gp_other_machine){ .machine = here };
+    if (args->machine
+        && (!gp_load_text(&s->machine, args->machine, s->errs)
+            || !gp_other_machine_read(&s->arena, s->machine.text, s->machine.len, s->machine.file, &here, &other,
+                                      s->errs)))
+        return NULL;
+    gp_args as_run = with_settings(&s->arena, args, r, false), as_asked = with_settings(&s->arena, args, r, true);
+    if (!compile(s, &s->run, &as_run, &here) || !compile(s, &s->plan, &as_asked, &other.machine))
+        return NULL;
+    const gp_plan *before = gp_pipeline_plan(s->run.pipeline), *plan = gp_pipeline_plan(s->plan.pipeline);
+    const gp_costs *run = gp_costs_read(&s->arena, r, before, s->errs);
+    gp_costs *c = run ? gp_costs_for(&s->arena, run, before, plan, s->errs) : NULL;
+    if (!c || (args->machine && !gp_costs_move(c, plan, before->unified, &other, args->machine, s->errs)))
+        return NULL;
+    return gp_simulate(&s->arena, plan, c, FRAMES, SLICES, s->errs);
+}
+
+static void print(const gp_simulated *s, const gp_plan *plan)
+{
+    char rate[32], host[32], device[32];
+    uint64_t frames = gp_frames_done(s->account, s->naccounts);
+    gp_print_account(stdout, s->report);
+    gp_amount_text(1e9 * (double)frames / (double)s->report->wall_ns, "", rate);
+    printf("simulated: %s frames/s, %s of host memory", rate, gp_amount_text((double)plan->host_bytes, "B", host));
+    if (!plan->unified)
+        printf(", %s on the device", gp_amount_text((double)plan->device_bytes, "B", device));
+    putchar('\n');
+}
+
+static bool show(simulating *s, const gp_simulated *x)
+{
+    const gp_pipeline *p = s->plan.pipeline;
+    gp_report_about about = { .simulated = true, .account = x->account, .naccounts = x->naccounts, .set = s->args->set,
+                              .nset = s->args->nset, .environment = { .cores = x->report->cpus } };
+    gp_environment here;
+    gp_environment_read(&here, -1);
+    memcpy(about.environment.date, here.date, sizeof here.date);
+    memcpy(about.environment.commit, here.commit, sizeof here.commit);
+    gp_verdict_find(x->report, p);
+    if (s->args->report && !gp_report_simulated(s->args->report, p, x, &about, s->errs))
+        return false;
+    if (s->args->json)
+        gp_report_json(x->report, p, &about, stdout);
+    else
+        print(x, gp_pipeline_plan(p));
+    return true;
+}
+
+int gp_cmd_simulate(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+{
+    if (!args->with) {
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
+                "simulate needs the times of a run: gpipe run %s --report run.json, then "
+                "--with run.json", args->operand[0]);
+        return gp_errs_exit(errs);
+    }
+    simulating s = { .args = args, .registry = registry, .errs = errs };
+    jmp_buf oom;
+    s.arena.oom = &oom;
+    if (!setjmp(oom)) {
+        const gp_simulated *x = simulate(&s);
+        if (x)
+            show(&s, x);
+    } else {
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    }
+    s.arena.oom = NULL;
+    int status = s.status ? s.status : gp_errs_exit(errs);
+    gp_print_errs(args, &s.machine, errs);
+    *errs = (gp_errs){ 0 };
+    gp_unload(&s.run), gp_unload(&s.plan), gp_unload(&s.report), gp_unload(&s.machine);
+    gp_arena_free(&s.arena);
+    return status;
+}

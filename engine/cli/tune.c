@@ -1,0 +1,462 @@
+/* tune.c - gpipe tune: one measurement, many simulations, then a few settings in turns with the given ones. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "api/forms.h"
+#include "base/memfile.h"
+#include "base/outfile.h"
+#include "cli/live.h"
+#include "cli/tune.h"
+
+enum { CANDIDATES = 7, SIMULATED = 4000, VARIANTS = 3,
+       TURNS = 3 };            /* of all candidates there is time for so many */
+static const double BUDGET = 60, SIMULATING = 0.2;     /* seconds; the part of it for simulations */
+static const double NOISE = 0.01, LOUD = 0.1, BEHIND = 0.93;
+static const double PROMISE = 1.02;    /* times the given score: less is none */
+
+typedef struct tuner {
+    gp_tuning t;
+    const gp_registry *registry;
+    gp_loaded file, given, planned;    /* text; pipelines */
+    gp_machine *machine;
+    char *report;
+    size_t report_n;
+    double budget, began, once, stop_simulating;   /* once: seconds of one measurement */
+    gp_errs *errs;
+} tuner;
+
+static double left(const tuner *x)
+{
+    return x->began + x->budget - gp_seconds();
+}
+
+/* ---- what may be tuned ------------------------------------------------ */
+
+static bool read_memory(tuner *x)
+{
+    gp_node n = { .text = x->t.args->memory, .len = strlen(x->t.args->memory) };
+    gp_num v;
+    gp_errs ignored = { .n = 0 };
+    x->t.goal.memory = gp_eval(&n, NULL, &v, &ignored) && v.f >= 1 && v.f < 1e18 ? (size_t)v.f : 0;
+    return x->t.goal.memory || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--memory %s: write a size, like 4GiB",
+                                       n.text);
+}
+
+/* Can the file be changed? As root every file can, which its owner may not want. */
+static bool check_write(tuner *x, const char *file)
+{
+    struct stat st;
+    if (x->t.args->nset)
+        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 },
+                       "--write with --set: the file would be tuned for values that it does "
+                       "not have; leave out one of them");
+    if (!stat(file, &st) && !(st.st_mode & 0222))
+        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ .file = file }, "--write: the file is read-only");
+    return !access(file, W_OK) || gp_fail(x->errs, GP_E_USAGE, (gp_loc){ .file = file }, "--write: %s",
+                                          strerror(errno));
+}
+
+/* What bench runs as it is, and would be done again and again. */
+static bool check_sinks(tuner *x)
+{
+    const gp_graph *g = gp_pipeline_graph(x->given.pipeline);
+    for (int v = 0; v < g->nstages; v++)
+        if (!g->stage[v].nout && gp_node_get(g->stage[v].node, "command"))
+            return gp_fail(x->errs, GP_E_USAGE, g->stage[v].at,
+                           "'%s' starts a program, and each measurement would start it "
+                           "again; tune with a path in place of its command", g->stage[v].name);
+    return true;
+}
+
+static bool check(tuner *x)
+{
+    const gp_args *args = x->t.args;
+    const char *file = args->operand[0];
+    if (!strcmp(file, "-"))
+        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 },
+                       "tune reads a pipeline several times, and stdin can be read once; "
+                       "name a file in place of '-'");
+    return gp_goal_read(args->goal ? args->goal : "rate", &x->t.goal, x->errs) && (!args->memory || read_memory(x))
+        && (!args->write || check_write(x, file));
+}
+
+/* ---- plans ------------------------------------------------------------ */
+
+static bool compile(tuner *x, gp_loaded *l, const char *const *set, int nset, gp_errs *errs)
+{
+    gp_args args = *x->t.args;
+    const char **all = malloc(sizeof *all * (size_t)(args.nset + nset + 1));
+    if (!all)
+        return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    for (int i = 0; i < args.nset + nset; i++)
+        all[i] = i < args.nset ? args.set[i] : set[i - args.nset];
+    args.set = all, args.nset += nset;
+    *l = (gp_loaded){ .file = x->file.file, .text = x->file.text, .len = x->file.len };
+    bool ok = gp_load_for(l, &args, x->machine, x->registry, errs);
+    l->text = NULL;                    /* it is x->file's */
+    free(all);
+    return ok;
+}
+
+static const gp_plan *plan(void *arg, const char *const *set, int nset)
+{
+    tuner *x = arg;
+    gp_errs ignored = { .n = 0 };
+    gp_unload(&x->planned);
+    return compile(x, &x->planned, set, nset, &ignored) ? gp_pipeline_plan(x->planned.pipeline) : NULL;
+}
+
+static bool goes_on(void *arg)
+{
+    const tuner *x = arg;
+    return gp_seconds() < x->stop_simulating && !gp_signal_taken();
+}
+
+/* ---- measuring -------------------------------------------------------- */
+
+static size_t memory_of(const gp_plan *p)
+{
+    return p->host_bytes + p->device_bytes;
+}
+
+/* One turn of one. The exit code; what could not be measured is out. */
+static int measure(tuner *x, gp_tried *t, FILE *report)
+{
+    gp_bench *b = &x->t.bench;
+    gp_run_options o = { .timed = true, .stamped = report != NULL };
+    gp_figures f = { 0 };
+    char why[GP_BENCH_WHY] = "";
+    b->report = report;
+    int status = gp_bench_measure(b, &t->row, &o, t == x->t.tried ? NULL : why, &f);
+    b->report = NULL;
+    if (gp_signal_taken() || b->stuck)
+        return status ? status : 128 + gp_signal_taken();
+    if (status && t == x->t.tried)
+        return status;
+    if (status) {
+        t->out = true, t->why = gp_strdup(&b->arena, why);
+        return 0;
+    }
+    t->result[t->n++] = (gp_result){ f.frames_per_s, (double)gp_hist_at(&f.latency, 0.99), t->settings
+                                     ? t->settings->is.memory : 0 };
+    return 0;
+}
+
+static int measure_once(tuner *x)
+{
+    gp_memfile m;
+    char *json;
+    size_t n;
+    if (!gp_memfile_open(&m)) {
+        gp_fail(x->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+        return gp_errs_exit(x->errs);
+    }
+    int status = measure(x, x->t.tried, m.f);
+    json = gp_memfile_close(&m, &n);
+    if (!status && !json)
+        gp_fail(x->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory"), status = gp_errs_exit(x->errs);
+    x->report = json, x->report_n = n;
+    double took = x->once = gp_seconds() - x->began;
+    if (!status && took > 0.5 * x->budget) {
+        gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 },
+                "--budget %.3gs is too small: one measurement took %.2g s, and several are "
+                "needed; give it %.0fs", x->budget, took, ceil(20 * took));
+        status = gp_errs_exit(x->errs);
+    }
+    return status;
+}
+
+static const char *label(gp_arena *a, const gp_settings *s)
+{
+    const char *text = "";
+    for (int i = 0; i < s->nset; i++)
+        text = gp_format(a, "%s%s%s", text, i ? " " : "", s->set[i]);
+    return text;
+}
+
+static void add_tried(tuner *x, const gp_settings *s)
+{
+    gp_tried *t = &x->t.tried[x->t.ntried++];
+    *t = (gp_tried){ .settings = s, .label = label(&x->t.bench.arena, s), .row = x->t.tried[0].row };
+    for (int k = 0; k < s->nset; k++)
+        t->row.args = gp_bench_set(&x->t.bench, &t->row.args, s->set[k]);
+}
+
+static bool simulate(tuner *x)
+{
+    gp_arena *a = &x->t.bench.arena;
+    const gp_plan *given = gp_pipeline_plan(x->given.pipeline);
+    const gp_source_report *r = gp_source_report_read(a, x->report, x->report_n, "the measurement", x->errs);
+    const gp_costs *c = r ? gp_costs_read(a, r, given, x->errs) : NULL;
+    if (!c)
+        return false;
+    double began = gp_seconds();
+    x->stop_simulating = began + SIMULATING * x->budget;
+    gp_search s = { .given = given, .costs = c, .goal = x->t.goal, .plan = plan, .goes_on = goes_on, .arg = x,
+                    .most = SIMULATED };
+    int most = (int)(left(x) / (TURNS * x->once)) - 1;
+    most = most < 2 ? 2 : most < CANDIDATES ? most : CANDIDATES;
+    const gp_found *f = x->t.found = gp_search_settings(a, &s, most, x->errs);
+    if (!f)
+        return false;
+    double took = gp_seconds() - began;
+    if (!x->t.args->quiet)
+        fprintf(stderr, "gpipe: simulated %d settings in %.2g s (%.0f a second)\n", f->n, took, f->n / took);
+    x->t.tried[0].settings = &f->all[0];
+    x->t.tried[0].result[0].memory = memory_of(given);
+    for (int i = 0; i < f->nbest; i++)
+        add_tried(x, &f->all[f->best[i]]);
+    return true;
+}
+
+/* Far behind the best of the others, so that more turns would be for nothing. */
+static void drop(tuner *x)
+{
+    double best = 0;
+    int alive = 0, keep = x->t.tried[0].n > 1 ? 2 : 3;
+    for (int i = 0; i < x->t.ntried; i++) {
+        gp_result m = gp_result_middle(x->t.tried[i].result, x->t.tried[i].n);
+        best = x->t.tried[i].out ? best : fmax(best, gp_goal_score(&x->t.goal, &m));
+    }
+    for (int i = 1; i < x->t.ntried; i++) {
+        gp_result m = gp_result_middle(x->t.tried[i].result, x->t.tried[i].n);
+        double score = gp_goal_score(&x->t.goal, &m);
+        x->t.tried[i].out |= best > 0 ? score < BEHIND * best : score < best - (1 - BEHIND);
+        alive += !x->t.tried[i].out;
+    }
+    for (; alive > keep; alive--) {    /* the worst of those that are left */
+        int worst = 0;
+        double least = INFINITY;
+        for (int i = 1; i < x->t.ntried; i++) {
+            gp_result m = gp_result_middle(x->t.tried[i].result, x->t.tried[i].n);
+            if (!x->t.tried[i].out && gp_goal_score(&x->t.goal, &m) < least)
+                worst = i, least = gp_goal_score(&x->t.goal, &m);
+        }
+        x->t.tried[worst].out = true;
+    }
+}
+
+/* Knobs that are not simulated, on top of the best of the first turn: whether they help is measured. */
+static void add_variants(tuner *x)
+{
+    static const char *const more[] = { "sync=block", "launch=stream", "launch=persistent" };
+    const gp_plan *given = gp_pipeline_plan(x->given.pipeline);
+    const gp_graph *g = given->graph;
+    gp_arena *a = &x->t.bench.arena;
+    int best = 0;
+    for (int i = 1; i < x->t.ntried; i++)
+        if (!x->t.tried[i].why && gp_goal_score(&x->t.goal, x->t.tried[i].result)
+            > gp_goal_score(&x->t.goal, x->t.tried[best].result))
+            best = i;
+    for (int i = 0; i < VARIANTS; i++) {
+        bool launch = i > 0, same = launch ? (int)g->launch == i : g->sync == GP_SYNC_BLOCK;
+        const gp_settings *was = x->t.tried[best].settings;
+        if (same || (launch && (given->unified || !given->nsegments)))
+            continue;
+        gp_settings *s = GP_NEW(a, gp_settings, 1);
+        *s = *was;
+        s->set = GP_NEW(a, const char *, was->nset + 1);
+        for (int k = 0; k < was->nset; k++)
+            s->set[k] = was->set[k];
+        s->set[s->nset++] = more[i];
+        if (plan(x, s->set, s->nset))
+            add_tried(x, s);
+    }
+}
+
+/* Round by round, as long as there is time; each with the given settings first. */
+static int measure_in_turns(tuner *x)
+{
+    int alive = x->t.ntried - 1, status = 0;
+    x->t.tried[0].n = 0;               /* the first was without rivals */
+    for (int turn = 0; turn < GP_TUNE_TURNS && alive && !status; turn++) {
+        double began = gp_seconds();
+        int measured = 0;
+        for (int i = 0, simulated = x->t.ntried; i < x->t.ntried && !status; i++) {
+            gp_tried *t = &x->t.tried[i];
+            if (t->out || (i && turn && left(x) < 0))
+                continue;
+            status = measure(x, t, NULL);
+            measured++;
+            if (!x->t.args->quiet && !status && !t->out)
+                fprintf(stderr, "gpipe: turn %d: %s: %.1f frames/s\n", turn + 1, t->label, t->result[t->n - 1].rate);
+            if (!turn && !status && i + 1 == simulated)
+                add_variants(x);
+        }
+        drop(x);
+        alive = 0;
+        for (int i = 1; i < x->t.ntried; i++)
+            alive += !x->t.tried[i].out;
+        if (left(x) < (gp_seconds() - began) / measured * (alive + 1))
+            break;
+    }
+    return status;
+}
+
+/* ---- the end ---------------------------------------------------------- */
+
+/* What is better by less than this may be chance: with few turns, or where simulations promised nothing. */
+static double noise_of(const tuner *x)
+{
+    const gp_settings *given = x->t.tried[0].settings;
+    double most = -INFINITY;
+    for (int i = 1; i < x->t.ntried; i++)
+        most = fmax(most, x->t.tried[i].settings->score);
+    return x->t.tried[0].n < TURNS || most < given->score + (PROMISE - 1) * fabs(given->score) ? LOUD : NOISE;
+}
+
+static void choose(tuner *x)
+{
+    const gp_result *result[CANDIDATES + VARIANTS + 1];
+    int rounds[CANDIDATES + VARIANTS + 1];
+    for (int i = 0; i < x->t.ntried; i++) {
+        result[i] = x->t.tried[i].result;
+        rounds[i] = x->t.tried[i].why ? 0 : x->t.tried[i].n;
+        for (int k = 0; k < rounds[i]; k++)
+            x->t.tried[i].result[k].memory = x->t.tried[i].settings->is.memory;
+    }
+    x->t.chosen = gp_choose_measured(&x->t.goal, result, rounds, x->t.ntried, noise_of(x));
+}
+
+/* Does what is proposed reach what the goal limits? */
+static bool is_reached(tuner *x)
+{
+    const gp_tried *t = &x->t.tried[x->t.chosen];
+    gp_result is = gp_result_middle(t->result, t->n), best = is;
+    if (gp_goal_is_reached(&x->t.goal, &is))
+        return true;
+    for (int i = 0; i < x->t.ntried; i++) {
+        gp_result m = gp_result_middle(x->t.tried[i].result, x->t.tried[i].n);
+        if (x->t.tried[i].n && gp_goal_score(&x->t.goal, &m) > gp_goal_score(&x->t.goal, &best))
+            best = m, t = &x->t.tried[i];
+    }
+    char size[32];
+    return gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = x->file.file },
+                   "no settings that were measured reach the goal; nearest: "
+                   "%s, %.4g frames/s, latency %.3g ms, %s", t->label, best.rate, 1e-6 * best.latency_ns,
+                   gp_amount_text((double)best.memory, "B", size));
+}
+
+/* The text of the file with the chosen settings. */
+static const char *edited(tuner *x, size_t *n)
+{
+    gp_arena *a = &x->t.bench.arena;
+    const gp_settings *s = x->t.tried[x->t.chosen].settings;
+    const char *text = x->file.text;
+    *n = x->file.len;
+    for (int i = 0; i < s->nset && text; i++)
+        text = gp_spec_edit(a, text, *n, x->file.file, s->set[i], x->registry, n, x->errs);
+    return text;
+}
+
+static bool write_file(tuner *x, const char *path, const char *text, size_t n)
+{
+    gp_outfile f = { .needs_folder = true, .is_sole = true };
+    char why[GP_WHY] = "";
+    if (!gp_outfile_open(&f, path, why))
+        return gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = path }, "%s", why);
+    gp_signals_remove(GP_REMOVED_REPORT, f.in_place ? NULL : f.tmp);
+    bool ok = true;
+    for (size_t at = 0; at < n && ok;) {
+        ssize_t k = write(f.fd, text + at, n - at);
+        ok = k > 0 || (k < 0 && errno == EINTR)
+            || gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = path }, "cannot be written: %s", strerror(errno));
+        at += k > 0 ? (size_t)k : 0;
+    }
+    ok = ok && (gp_outfile_commit(&f, why) || gp_fail(x->errs, GP_E_RUN, (gp_loc){ .file = path }, "%s", why));
+    gp_outfile_drop(&f);
+    gp_signals_remove(GP_REMOVED_REPORT, NULL);
+    return ok;
+}
+
+static bool write_svg(tuner *x)
+{
+    gp_memfile m;
+    size_t n;
+    char *text = NULL;
+    if (gp_memfile_open(&m)) {
+        gp_tune_svg(m.f, &x->t);
+        text = gp_memfile_close(&m, &n);
+    }
+    bool ok = text ? write_file(x, x->t.args->svg_file, text, n)
+                   : gp_fail(x->errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    free(text);
+    return ok;
+}
+
+static bool finish(tuner *x)
+{
+    choose(x);
+    gp_tune_print(&x->t);
+    if (x->t.args->svg_file && !write_svg(x))
+        return false;
+    if (!is_reached(x))
+        return false;
+    if (!x->t.chosen) {
+        printf("No settings were measured that are better: leave the file as it is.\n");
+        return true;
+    }
+    size_t n;
+    const char *text = edited(x, &n);
+    if (!text)
+        return false;
+    gp_tune_diff(x->file.file, x->file.text, x->file.len, text, n);
+    return !x->t.args->write || write_file(x, x->t.args->operand[0], text, n);
+}
+
+static int tune(tuner *x)
+{
+    const gp_args *args = x->t.args;
+    x->t.tried = GP_NEW(&x->t.bench.arena, gp_tried, CANDIDATES + VARIANTS + 1);
+    x->t.tried[0] = (gp_tried){ .label = "as given", .row = { .file = args->operand[0], .args = *x->t.bench.args } };
+    x->t.ntried = 1;
+    x->t.bench.row = &x->t.tried[0].row;
+    int status = gp_bench_check(&x->t.bench, &x->t.tried[0].row);
+    if (status || (status = measure_once(x)))
+        return status;
+    if (!simulate(x))
+        return gp_errs_exit(x->errs);
+    return measure_in_turns(x);
+}
+
+int gp_cmd_tune(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+{
+    gp_args quiet = *args;
+    quiet.progress = GP_PROGRESS_NONE;
+    tuner x = { .registry = registry, .errs = errs };
+    x.t.args = args;
+    x.t.bench = (gp_bench){ .args = &quiet, .registry = registry, .nfiles = 1, .rounds = 1 };
+    x.budget = args->budget_ns ? 1e-9 * (double)args->budget_ns : BUDGET;
+    x.began = gp_seconds();
+    x.t.bench.window_s = fmin(0.5, x.budget / 200), x.t.bench.max_time_s = x.budget / 20;
+    int status = 0;
+    bool ok = check(&x) && gp_load_text(&x.file, args->operand[0], errs);
+    if (ok && !(x.machine = gp_machine_create(true)))
+        ok = gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    if (ok)
+        ok = compile(&x, &x.given, NULL, 0, errs) && check_sinks(&x);
+    if (ok) {
+        gp_signals_catch(args->quiet);
+        int kept = gp_bench_silence();
+        status = tune(&x);
+        gp_bench_restore(kept);
+        if (!status)
+            ok = finish(&x);
+    }
+    if (!status)
+        status = gp_errs_exit(errs);
+    gp_print_errs(args, &x.file, errs);
+    *errs = (gp_errs){ 0 };
+    if (x.t.bench.stuck) {
+        gp_children_end();
+        _exit(status);                 /* a thread still uses the pipeline */
+    }
+    gp_unload(&x.planned), gp_unload(&x.given), gp_unload(&x.file);
+    gp_machine_destroy(x.machine);
+    free(x.report);
+    gp_arena_free(&x.t.bench.arena);
+    return status;
+}

@@ -1,0 +1,70 @@
+/* edit.c - what --set does, in the text of the file. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/yaml_edit.h"
+#include "compile/ir.h"
+
+static bool is_same(const gp_node *x, const gp_node *y)
+{
+    if (x->kind != y->kind || x->n != y->n)
+        return false;
+    if (x->kind == GP_SCALAR)
+        return x->len == y->len && !memcmp(x->text, y->text, x->len);
+    for (int i = 0; i < x->n; i++) {
+        const gp_node *other = x->kind == GP_LIST ? y->item[i] : gp_node_get(y, x->key[i]->text);
+        if (!other || !is_same(x->item[i], other))
+            return false;
+    }
+    return true;
+}
+
+/* Of "stages.NAME.KEY" the number of the stage. */
+static const char *stage_number(gp_arena *a, const gp_spec *spec, const char *name)
+{
+    const gp_node *stages = gp_node_get(spec->root, "stages");
+    const char **names = GP_NEW(a, const char *, stages && stages->kind == GP_LIST ? stages->n : 0);
+    gp_stage_names(a, stages, names);
+    for (int i = 0; stages && stages->kind == GP_LIST && i < stages->n; i++)
+        if (!strcmp(names[i], name))
+            return gp_format(a, "%d", i);
+    return name;
+}
+
+static const char *const *words_of(gp_arena *a, const gp_spec *spec, const char *assignment, int *n)
+{
+    const char **word = NULL, *equals = strchr(assignment, '=');
+    int cap = 0;
+    for (const char *from = assignment, *dot; from <= equals; from = dot + 1) {
+        dot = memchr(from, '.', (size_t)(equals - from));
+        dot = dot ? dot : equals;
+        *GP_PUSH(a, word, *n, cap) = gp_strndup(a, from, (size_t)(dot - from));
+    }
+    if (*n > 1 && !strcmp(word[0], "stages"))
+        word[1] = stage_number(a, spec, word[1]);
+    return word;
+}
+
+char *gp_spec_edit(gp_arena *a, const char *text, size_t len, const char *file, const char *assignment,
+                   const gp_registry *registry, size_t *out_len, gp_errs *errs)
+{
+    gp_spec *want = gp_parse(a, text, len, file, errs);
+    int n = 0;
+    if (!want)
+        return NULL;
+    const gp_node *before = want->root;
+    if (!gp_spec_set(a, want, assignment, registry, errs))
+        return NULL;
+    gp_spec was = *want;
+    was.root = (gp_node *)before;
+    const char *const *word = words_of(a, &was, assignment, &n);
+    char *out = gp_yaml_edit(a, text, len, file, word, n, strchr(assignment, '=') + 1, out_len, errs);
+    gp_errs *ignored = GP_NEW(a, gp_errs, 1);
+    const gp_spec *is = out ? gp_parse(a, out, *out_len, file, ignored) : NULL;
+    if (out && (!is || !is_same(want->root, is->root))) {
+        gp_fail(errs, GP_E_SPEC, (gp_loc){ .file = file },
+                "'%.100s' cannot be written into this file without a change in "
+                "another place (an anchor?); write it by hand", assignment);
+        return NULL;
+    }
+    return out;
+}

@@ -1,0 +1,332 @@
+/* costs.c - what the parts of a plan cost, from the report of a run. JSON is YAML: the reader of YAML reads it.
+ *
+ * Of a host stage: its CPU time a firing; what else it took is found out by calibrate.c, because threads that shared a
+ * core took longer, too. Of a segment: on the CPU back end the CPU time of its kernels, on a GPU the time in which at
+ * least one launch had kernels to do. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/yaml.h"
+#include "compile/plan.h"
+#include "simulate/measured.h"
+
+enum { FEWEST = 10 };                  /* frames from which anything can be told */
+
+static const char *text_of(const gp_node *map, const char *key)
+{
+    const gp_node *n = gp_node_get(map, key);
+    return n && n->kind == GP_SCALAR ? n->text : "";
+}
+
+double gp_report_number(const gp_node *map, const char *key)
+{
+    const char *text = text_of(map, key);
+    char *end;
+    double x = strtod(text, &end);
+    return *text && !*end && x >= 0 && x < 1e18 ? x : -1;
+}
+
+#define number gp_report_number
+
+static const gp_node *list_of(const gp_node *map, const char *key)
+{
+    const gp_node *n = gp_node_get(map, key);
+    return n && n->kind == GP_LIST ? n : NULL;
+}
+
+/* Of a list of maps the one with this name. */
+static const gp_node *named(const gp_node *list, const char *name)
+{
+    for (int i = 0; list && i < list->n; i++)
+        if (!strcmp(text_of(list->item[i], "name"), name))
+            return list->item[i];
+    return NULL;
+}
+
+/* ---- is it one that can be used? -------------------------------------- */
+
+#define MAKE_ANEW "make it anew with 'gpipe run --report FILE.json'"
+
+static bool check(gp_source_report *r, gp_errs *errs)
+{
+    const gp_node *root = r->root;
+    const char *version = text_of(root, "gpipe"), *outcome = text_of(root, "outcome");
+    if (!*version || !list_of(root, "stages") || !gp_node_get(root, "verdict"))
+        return gp_fail(errs, GP_E_USAGE, r->at,
+                       "this is not a report; give a file that 'gpipe run --report FILE.json' wrote");
+    if (strcmp(version, GP_VERSION))
+        return gp_fail(errs, GP_E_USAGE, r->at, "a report of gpipe %.40s, and this is gpipe %s; " MAKE_ANEW, version,
+                       GP_VERSION);
+    if (!strcmp(outcome, "simulated"))
+        return gp_fail(errs, GP_E_USAGE, r->at, "this is the report of a simulation; give one of a run, of 'gpipe run "
+                       "--report FILE.json'");
+    if (strcmp(outcome, gp_outcome_text(GP_DONE)) && strcmp(outcome, gp_outcome_text(GP_DRAINED)))
+        return gp_fail(errs, GP_E_USAGE, r->at,
+                       "a report of a run that did not come to its end (outcome: %.40s) does not "
+                       "tell what frames cost; " MAKE_ANEW, outcome);
+    const gp_node *sources = list_of(root, "sources");
+    for (int i = 0; sources && i < sources->n; i++)
+        r->frames = fmax(r->frames, number(sources->item[i], "in"));
+    r->wall_ns = 1e9 * number(root, "wall_s");
+    if (r->frames < FEWEST || !(r->wall_ns > 0))
+        return gp_fail(errs, GP_E_USAGE, r->at,
+                       "%.0f frames are too few to know what one costs; make a report of a run of "
+                       "%d or more", r->frames, FEWEST);
+    return true;
+}
+
+gp_source_report *gp_source_report_read(gp_arena *a, const char *json, size_t len, const char *file, gp_errs *errs)
+{
+    gp_errs *ignored = GP_NEW(a, gp_errs, 1);
+    gp_source_report *r = GP_NEW(a, gp_source_report, 1);
+    r->at = (gp_loc){ .file = file };
+    r->root = memchr(json, 0, len) ? NULL : gp_yaml_value(a, gp_strndup(a, json, len), r->at, ignored);
+    if (ignored->n && ignored->e[0].code == GP_E_RESOURCE) {
+        gp_errs_add(errs, ignored);
+        return NULL;
+    }
+    if (!check(r, errs))
+        return NULL;
+    const gp_node *set = list_of(r->root, "set");
+    r->set = GP_NEW(a, const char *, set ? set->n : 0);
+    for (int i = 0; set && i < set->n; i++)
+        if (set->item[i]->kind == GP_SCALAR)
+            r->set[r->nset++] = set->item[i]->text;
+    return r;
+}
+
+int gp_source_report_set(const gp_source_report *r, const char *const **set)
+{
+    *set = r->set;
+    return r->nset;
+}
+
+/* What a report does not say is as in every other: a plan for it is then the same everywhere. */
+void gp_source_report_machine(const gp_source_report *r, gp_machine *m)
+{
+    const size_t memory = (size_t)64 << 30;
+    const char *device = text_of(gp_node_get(r->root, "pipeline"), "device");
+    const char *gpu = text_of(gp_node_get(r->root, "environment"), "gpu");
+    double cpus = number(gp_node_get(r->root, "cores"), "all");
+    int index = !strncmp(device, "cuda:", 5) ? atoi(device + 5) : -1;
+    *m = (gp_machine){ .cpus = cpus >= 1 && cpus < 1e6 ? (int)cpus : 1, .memory = memory, .pin_limit = memory / 4 * 3 };
+    m->ndevices = index >= 0 && index < 64 ? index + 1 : 0;
+    for (int i = 0; i < m->ndevices; i++) {
+        m->device[i] = (gp_device_info){ .cc = 90, .sms = 132, .f64 = 2, .memory = (size_t)141000000000 };
+        snprintf(m->device[i].name, sizeof m->device[i].name, "%s", *gpu ? gpu : "a GPU");
+    }
+    m->unified = m->ndevices == 0;
+    snprintf(m->why, sizeof m->why, "the report is of a run on the CPU");
+}
+
+/* ---- costs ------------------------------------------------------------ */
+
+static bool another(const gp_source_report *r, gp_errs *errs, const char *what, const char *name)
+{
+    return gp_fail(errs, GP_E_USAGE, r->at, "a report of another pipeline, or of an older state of it: %s '%.100s'; "
+                   MAKE_ANEW, what, name);
+}
+
+static bool lacks(const gp_source_report *r, gp_errs *errs, const char *what, const char *name)
+{
+    return gp_fail(errs, GP_E_USAGE, r->at, "the report lacks %s of '%.100s'; " MAKE_ANEW, what, name);
+}
+
+/* How many periods of the graph (gp_rate) each stage went through. */
+static double *periods(gp_arena *a, const gp_source_report *r, const gp_graph *g)
+{
+    double *n = GP_NEW(a, double, g->nstages);
+    const gp_node *sources = list_of(r->root, "sources");
+    for (int v = 0; v < g->nstages; v++) {
+        const gp_stage *st = &g->stage[v];
+        n[v] = INFINITY;
+        if (!st->nin)
+            n[v] = number(named(sources, st->name), "in") / (double)st->rate;
+        for (int i = 0; i < st->nin; i++) {
+            int from = st->in[i] < 0 || st->closes ? -1 : g->buffer[st->in[i]].producer.stage;
+            if (from >= 0 && from < v)
+                n[v] = fmin(n[v], n[from]);
+        }
+    }
+    for (int v = 0; v < g->nstages; v++)
+        if (!(n[v] < INFINITY))
+            n[v] = r->frames;
+    return n;
+}
+
+/* Where others had a part of the cores, that a frame took long says little of the frame: from a quarter on nothing. */
+static double spread_of(const gp_source_report *r, const gp_node *of)
+{
+    const gp_node *cores = gp_node_get(r->root, "cores");
+    double p50 = number(of, "frame_p50_us"), p99 = number(of, "frame_p99_us");
+    double part = fmax(number(cores, "others"), 0) / fmax(number(cores, "all"), 1);
+    return p50 > 0 && p99 > p50 ? 1 + (p99 / p50 - 1) * fmax(1 - 4 * part, 0) : 1;
+}
+
+static bool read_stage(const gp_source_report *r, const gp_stage *st, double firings, gp_stage_cost *c, double *busy_ns,
+                       gp_errs *errs)
+{
+    const gp_node *of = named(list_of(r->root, "stages"), st->name);
+    double busy = number(of, "busy_s"), idle = number(of, "idle_s"), cpu = number(of, "cpu_s");
+    double hertz = st->known.hertz;
+    if (!of)
+        return another(r, errs, "it has no stage", st->name);
+    if (number(of, "workers") != (double)st->workers)
+        return another(r, errs, "it has other workers in stage", st->name);
+    if (busy < 0 || idle < 0)
+        return lacks(r, errs, "the busy time", st->name);
+    if (cpu < 0 && busy > 0)
+        return lacks(r, errs, "the CPU time", st->name);
+    busy = fmax(busy - idle, 0);
+    *busy_ns = 1e9 * busy / fmax(firings, 1);
+    *c = (gp_stage_cost){ .cpu_ns = fmin(1e9 * fmax(cpu, 0) / fmax(firings, 1), *busy_ns), .spread = spread_of(r, of) };
+    if (!st->nin) {
+        c->frames = (uint64_t)fmax(number(named(list_of(r->root, "sources"), st->name), "in"), 1);
+        c->pace_ns = hertz > 0 ? 1e9 / hertz : 1e9 * idle > 0.1 * r->wall_ns ? r->wall_ns / (double)c->frames : 0;
+    }
+    return true;
+}
+
+static const char *first_of(const gp_plan *plan, const gp_segment *s)
+{
+    int i = 0;
+    while (plan->task[s->task[i]].stage < 0)
+        i++;
+    return plan->graph->stage[plan->task[s->task[i]].stage].name;
+}
+
+/* The segment of the report that has the same stages. */
+static const gp_node *segment_of(const gp_source_report *r, const gp_plan *plan, const gp_segment *s)
+{
+    const gp_node *all = list_of(r->root, "segments");
+    for (int k = 0; all && k < all->n; k++) {
+        const gp_node *stages = list_of(all->item[k], "stages");
+        int n = 0;
+        bool same = stages != NULL;
+        for (int i = 0; same && i < s->ntasks; i++) {
+            int v = plan->task[s->task[i]].stage;
+            same = v < 0 || (n < stages->n && !strcmp(stages->item[n]->text, plan->graph->stage[v].name));
+            n += v >= 0;
+        }
+        if (same && n == stages->n)
+            return all->item[k];
+    }
+    return NULL;
+}
+
+/* On a GPU: the time in which kernels had it is shared out by how long the launches of each segment took. */
+static bool read_segment(const gp_source_report *r, const gp_plan *plan, int k, double firings, gp_segment_cost *c,
+                         double *weight,
+                         gp_errs *errs)
+{
+    const char *name = first_of(plan, &plan->segment[k]);
+    const gp_node *of = segment_of(r, plan, &plan->segment[k]);
+    double launching = number(of, "launching_s"), launches = number(of, "launches"), cpu = number(of, "kernels_cpu_s");
+    if (!of)
+        return another(r, errs, "it has no segment of the stages from", name);
+    if (launching < 0 || launches < 1)
+        return lacks(r, errs, "the launches", name);
+    if (plan->unified && cpu < 0)
+        return lacks(r, errs, "the CPU time of the kernels", name);
+    *c = (gp_segment_cost){ .launch_ns = 1e9 * launching / launches, .spread = spread_of(r, of) };
+    if (plan->unified)
+        c->kernels_ns = 1e9 * cpu / fmax(firings, 1);
+    *weight = fmax(number(of, "frame_p50_us"), 0) * fmax(number(of, "frames"), 0);
+    return true;
+}
+
+static bool read_device(const gp_source_report *r, const gp_plan *plan, gp_costs *c, const double *firings,
+                        const double *weight, gp_errs *errs)
+{
+    const gp_node *engines = list_of(r->root, "engines"), *compute = named(engines, "compute");
+    double all = 0, busy = number(compute, "busy_s");
+    const char *way[] = { "copy in", "copy out" };
+    double *rate[] = { &c->copy_in, &c->copy_out };
+    for (int i = 0; i < 2; i++) {
+        const gp_node *e = named(engines, way[i]);
+        double limit = number(e, "limit_gb_s"), bytes = number(e, "bytes"), took = number(e, "busy_s");
+        *rate[i] = limit > 0 ? 1e9 * limit : bytes > 0 && took > 0 ? bytes / took : 0;
+        if (!(*rate[i] > 0) && bytes > 0)
+            return lacks(r, errs, "the rate", way[i]);
+    }
+    if (plan->nsegments && busy < 0)
+        return lacks(r, errs, "the time of engine", "compute");
+    for (int k = 0; k < plan->nsegments; k++)
+        all += weight[k];
+    for (int k = 0; k < plan->nsegments; k++)
+        c->segment[k].kernels_ns = 1e9 * busy * (all > 0 ? weight[k] / all : 1.0 / plan->nsegments) / fmax(firings[k],
+                1);
+    return true;
+}
+
+static void read_cores(const gp_source_report *r, gp_costs *c)
+{
+    const gp_node *cores = gp_node_get(r->root, "cores");
+    double all = fmax(number(cores, "all"), 1), others = fmax(number(cores, "others"), 0), quota = number(cores,
+            "quota");
+    c->cores = fmax(all - others, 0.5);
+    if (quota > 0 && quota < c->cores)
+        c->cores = quota;
+    c->others = others < all ? others : all - 1;
+}
+
+gp_measured_costs *gp_measured_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *plan, gp_errs *errs)
+{
+    const gp_graph *g = plan->graph;
+    gp_measured_costs *m = GP_NEW(a, gp_measured_costs, 1);
+    const double *period = periods(a, r, g);
+    double *weight = GP_NEW(a, double, plan->nsegments), *firings = GP_NEW(a, double, plan->nsegments);
+    m->costs = (gp_costs){ .stage = GP_NEW(a, gp_stage_cost, g->nstages), .nstages = g->nstages,
+                           .segment = GP_NEW(a, gp_segment_cost, plan->nsegments), .nsegments = plan->nsegments };
+    m->busy_ns = GP_NEW(a, double, g->nstages);
+    m->wall_ns = r->wall_ns, m->frames = r->frames;
+    const char *device = text_of(gp_node_get(r->root, "pipeline"), "device");
+    bool unified = !strcmp(device, "cpu");
+    if (plan->nsegments && unified != plan->unified) {
+        gp_fail(errs, GP_E_USAGE, r->at, "a report of a run on the %s, and this plan is for %s; " MAKE_ANEW,
+                unified ? "CPU" : "GPU", plan->unified ? "the CPU" : "a GPU");
+        return NULL;
+    }
+    for (int v = 0; v < g->nstages; v++)
+        if (!g->stage[v].device
+            && !read_stage(r, &g->stage[v], period[v] * (double)g->stage[v].rate, &m->costs.stage[v], &m->busy_ns[v],
+                           errs))
+            return NULL;
+    for (int k = 0; k < plan->nsegments; k++) {
+        int i = 0;
+        while (plan->task[plan->segment[k].task[i]].stage < 0)
+            i++;
+        int v = plan->task[plan->segment[k].task[i]].stage;
+        firings[k] = period[v] * (double)g->stage[v].rate;
+        if (!read_segment(r, plan, k, firings[k], &m->costs.segment[k], &weight[k], errs))
+            return NULL;
+    }
+    if (!plan->unified && plan->nsegments && !read_device(r, plan, &m->costs, firings, weight, errs))
+        return NULL;
+    read_cores(r, &m->costs);
+    return m;
+}
+
+gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, const gp_plan *to, gp_errs *errs)
+{
+    const gp_graph *f = from->graph, *g = to->graph;
+    bool same = f->nstages == g->nstages && from->nsegments == to->nsegments;
+    for (int v = 0; same && v < g->nstages; v++)
+        same = !strcmp(f->stage[v].name, g->stage[v].name) && f->stage[v].device == g->stage[v].device;
+    for (int k = 0; same && k < to->nsegments; k++)
+        same = !strcmp(first_of(from, &from->segment[k]), first_of(to, &to->segment[k]));
+    if (!same) {
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = g->file }, "with these settings the pipeline has other stages or "
+                "segments than the run of the report; make a report of it with them");
+        return NULL;
+    }
+    gp_costs *n = GP_NEW(a, gp_costs, 1);
+    *n = *c;
+    n->stage = gp_regrow(a, c->stage, sizeof *c->stage * (size_t)c->nstages, sizeof *c->stage * (size_t)c->nstages);
+    n->segment = gp_regrow(a, c->segment, sizeof *c->segment * (size_t)c->nsegments,
+                           sizeof *c->segment * (size_t)c->nsegments);
+    for (int v = 0; v < g->nstages; v++)
+        if (!g->stage[v].nin && g->stage[v].known.hertz > 0)
+            n->stage[v].pace_ns = 1e9 / g->stage[v].known.hertz;
+    return n;
+}

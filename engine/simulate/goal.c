@@ -1,0 +1,137 @@
+/* goal.c - what settings should give, and which give it. Pure. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include "simulate/search.h"
+
+/* ---- the text --------------------------------------------------------- */
+
+static bool wrong(gp_errs *errs, const char *text)
+{
+    return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 },
+                   "--goal '%.100s': write rate or latency, and limits of the other, like 'rate, "
+                   "latency < 5 ms' or 'latency, rate > 100'", text);
+}
+
+static const char *skip(const char *s)
+{
+    return s + strspn(s, " \t");
+}
+
+/* "< 5 ms", "> 100"; a time as in a pipeline, but with blanks. */
+static bool read_limit(const char *part, bool latency, gp_goal *g)
+{
+    gp_errs ignored = { .n = 0 };
+    char text[256], *to = text;
+    for (const char *s = part + 1; *s && to < text + sizeof text - 1; s++)
+        if (!strchr(" \t", *s))
+            *to++ = *s;
+    *to = '\0';
+    gp_node n = { .text = text, .len = strlen(text) };
+    gp_num rate;
+    int64_t ns;
+    if (latency && *part == '<' && gp_eval_time(&n, NULL, &ns, &ignored) && ns > 0)
+        g->latency_most = (double)ns;
+    else if (!latency && *part == '>' && gp_eval(&n, NULL, &rate, &ignored) && rate.f > 0)
+        g->rate_least = rate.f;
+    else
+        return false;
+    return true;
+}
+
+bool gp_goal_read(const char *text, gp_goal *out, gp_errs *errs)
+{
+    char copy[256], *rest = copy;
+    bool said = false;
+    *out = (gp_goal){ .latency = false };
+    if (strlen(text) >= sizeof copy)
+        return wrong(errs, text);
+    strcpy(copy, text);
+    for (char *part; (part = strsep(&rest, ","));) {
+        part = (char *)skip(part);
+        size_t n = strspn(part, "abcdefghijklmnopqrstuvwxyz");
+        bool latency = n == 7 && !strncmp(part, "latency", n), rate = n == 4 && !strncmp(part, "rate", n);
+        const char *more = skip(part + n);
+        if (!latency && !rate)
+            return wrong(errs, text);
+        if (*more ? !read_limit(more, latency, out) : said)
+            return wrong(errs, text);
+        if (!*more)
+            out->latency = latency, said = true;
+    }
+    if (!said)                         /* limits alone: the other is to be good */
+        out->latency = out->rate_least > 0 && !(out->latency_most > 0);
+    return true;
+}
+
+/* ---- results ---------------------------------------------------------- */
+
+bool gp_goal_is_reached(const gp_goal *g, const gp_result *r)
+{
+    return (!(g->latency_most > 0) || r->latency_ns <= g->latency_most)
+        && (!(g->rate_least > 0) || r->rate >= g->rate_least) && (!g->memory || r->memory <= g->memory);
+}
+
+double gp_goal_score(const gp_goal *g, const gp_result *r)
+{
+    double missed = 1;
+    if (g->latency_most > 0 && r->latency_ns > g->latency_most)
+        missed *= g->latency_most / r->latency_ns;
+    if (g->rate_least > 0 && r->rate < g->rate_least)
+        missed *= r->rate / g->rate_least;
+    if (missed < 1)
+        return missed - 1;
+    return g->latency ? 1e9 / (r->latency_ns + 1) : r->rate;
+}
+
+static int by_rate(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static double middle(const gp_result *r, int n, bool latency)
+{
+    double v[64];
+    n = n < 64 ? n : 64;
+    for (int i = 0; i < n; i++)
+        v[i] = latency ? r[i].latency_ns : r[i].rate;
+    qsort(v, (size_t)n, sizeof *v, by_rate);
+    return n ? n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2 : 0;
+}
+
+gp_result gp_result_middle(const gp_result *r, int n)
+{
+    return (gp_result){ middle(r, n, false), middle(r, n, true), n ? r[0].memory : 0 };
+}
+
+/* Is it better than the given one in most of their rounds, and in the middle by more than the noise? */
+static bool is_better(const gp_goal *g, const gp_result *r, const gp_result *given, int n, double noise)
+{
+    gp_result is = gp_result_middle(r, n), was = gp_result_middle(given, n);
+    if (!gp_goal_is_reached(g, &is))
+        return false;
+    if (!gp_goal_is_reached(g, &was))
+        return true;
+    int better = 0;
+    for (int i = 0; i < n; i++)
+        better += g->latency ? r[i].latency_ns < given[i].latency_ns : r[i].rate > given[i].rate;
+    double gain = g->latency ? was.latency_ns / is.latency_ns : is.rate / was.rate;
+    return 2 * better > n && gain > 1 + noise;
+}
+
+int gp_choose_measured(const gp_goal *g, const gp_result *const *result, const int *rounds, int n, double noise)
+{
+    int best = 0;
+    double most = 0;
+    for (int i = 1; i < n; i++) {
+        int k = rounds[i] < rounds[0] ? rounds[i] : rounds[0];
+        if (k < 1 || !is_better(g, result[i], result[0], k, noise))
+            continue;
+        gp_result is = gp_result_middle(result[i], k), was = gp_result_middle(result[0], k);
+        double gain = g->latency ? was.latency_ns / is.latency_ns : is.rate / was.rate;
+        if (!best || gain > most)
+            best = i, most = gain;
+    }
+    return best;
+}

@@ -1,0 +1,98 @@
+/* model.h - what the files of a simulation share: actors, rings and launches, as they are at a moment. */
+#ifndef GP_SIMULATE_MODEL_H
+#define GP_SIMULATE_MODEL_H
+
+#include "compile/firing.h"
+#include "compile/plan.h"
+#include "simulate/share.h"
+#include "simulate/simulate.h"
+
+enum { VARIANTS = 256 };               /* of the time of one thing, spread over its distribution */
+
+typedef enum what { WOKEN, LAUNCHER_WOKEN, PACED, WORKED, SLEPT, QUEUED, COPIED_IN, COMPUTED, TOOK_TURN, COPIED_OUT,
+                    REAPED } what;
+typedef enum reason { FOR_INPUT, FOR_OUTPUT, FOR_STREAM, FOR_NOTHING } reason;
+
+typedef struct reader { int actor; uint64_t used; double got; } reader;
+
+typedef struct ring {
+    const gp_ring *ring;
+    uint64_t made;
+    double put;                        /* when its frames were put there: the sum */
+    double *born;                      /* of the frame in each slot, when its source published it */
+    reader *reader;
+} ring;
+
+/* What a worker does, or a launch. */
+typedef struct piece {
+    bool busy, done, rested;           /* rested: it has waited for something to do */
+    uint64_t first;
+    int n, stream;
+    double start, work, sleep;
+} piece;
+
+typedef struct actor {
+    const gp_stage *stage;             /* of a host stage */
+    const gp_segment *segment;
+    const gp_regroup *regroup;
+    const gp_stage_cost *cost;
+    const gp_segment_cost *launch;
+    struct { int ring, reader; } *in; int nin;
+    int *out; int nout;
+    uint64_t next, head, total;        /* firings: taken, published, in all */
+    bool follows;                      /* it goes on as long as there are frames */
+    double since;                      /* up to when its waits are counted */
+    reason why;
+    int nidle;
+    /* Of a host stage. */
+    piece *worker; int nworkers, nbusy;
+    unsigned char *handed; uint64_t window;
+    /* Of a segment: launches in flight, in order. */
+    piece *flight; uint64_t launched, retired, turns;
+    bool launching, reaping, launcher_rested, reaper_rested, *stream;
+    double turn;                       /* the part of its kernels that waits for the launch before */
+    size_t in_bytes, out_bytes;
+    float *variant;                    /* NULL: all take as long */
+    gp_actor_report *report;
+} actor;
+
+/* Sums for the straight line through (time, firing) that has the least squares: steps matter little to its slope. */
+typedef struct line { uint64_t from, to; double start, n, t, k, tt, tk; } line;
+
+typedef struct simulation {
+    gp_arena *arena;
+    const gp_plan *plan;
+    const gp_graph *g;
+    const gp_costs *c;
+    gp_agenda agenda;
+    gp_share cores, device;
+    double now, engine_free[GP_ENGINES], engine_busy[GP_ENGINES], computing_since;
+    int computing;
+    ring *ring;
+    actor *actor; int nactors;
+    int sinks;                         /* that are not done */
+    double wake;
+    bool spins;
+    gp_simulated *out;
+    int slices;
+    int last;                          /* the sink that most comes out of; */
+    line line;                         /* ... when, in the middle half */
+} simulation;
+
+/* The frames of an output that its first k firings make; those of an input that it does not need after them. */
+static inline uint64_t made_by(const actor *p, uint64_t k)
+{
+    return !p->regroup ? k : k >= p->total ? gp_frames_in_all(p->regroup, k) : gp_frames_made(p->regroup, k);
+}
+
+static inline uint64_t used_by(const actor *p, uint64_t k)
+{
+    return p->regroup ? gp_firing_from(p->regroup, k) : k;
+}
+
+/* setup.c: actors and rings, before the first frame; how often each fires. */
+void gp_model_init(simulation *x, uint64_t frames);
+/* outcome.c: what a run would report, after the last frame. */
+void gp_model_report(simulation *x);
+
+#endif

@@ -1,0 +1,121 @@
+/* outcome.c - what a simulation came to, as the report of a run. */
+#include "simulate/model.h"
+
+static void name_actor(simulation *x, gp_actor_report *r, const actor *p)
+{
+    const gp_stage *first = NULL, *last = NULL;
+    for (int i = 0; p->segment && i < p->segment->ntasks; i++) {
+        int v = x->plan->task[p->segment->task[i]].stage;
+        last = v < 0 ? last : &x->g->stage[v];
+        first = first ? first : last;
+    }
+    if (p->stage)
+        first = last = p->stage;
+    r->name = first == last ? first->name : gp_format(x->arena, "%s..%s", first->name, last->name);
+    r->at = first->at;
+}
+
+static size_t frame_bytes(const gp_graph *g, const int *buffer, int n)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        if (buffer[i] >= 0 && !gp_is_const(&g->buffer[buffer[i]]))
+            bytes = gp_size_add(bytes, gp_bytes(&g->buffer[buffer[i]].type));
+    return bytes;
+}
+
+static void fill_actor(simulation *x, int a)
+{
+    const actor *p = &x->actor[a];
+    gp_actor_report *r = p->report;
+    int cpus = x->out->report->cpus;
+    name_actor(x, r, p);
+    r->stage = x->plan->actor[a].stage, r->segment = x->plan->actor[a].segment;
+    r->frames = made_by(p, p->head);
+    r->cpu_ns = -1;
+    if (p->stage) {
+        r->workers = p->nworkers;
+        r->most_workers = p->stage->serial || p->stage->cycle || p->regroup ? 1 : cpus;
+        r->bytes = r->frames * (p->nout ? frame_bytes(x->g, p->stage->out, p->stage->nout)
+                                        : frame_bytes(x->g, p->stage->in, p->stage->nin));
+        r->cpu_ns = (int64_t)(p->cost->cpu_ns * (double)p->head);
+    } else {
+        r->streams = p->segment->streams;
+        r->most_workers = 1;
+        for (int i = 0; i < p->nout; i++)
+            r->bytes += r->frames * gp_bytes(&x->g->buffer[x->ring[p->out[i]].ring->buffer].type);
+        r->cpu_ns = x->plan->unified ? (int64_t)(p->launch->kernels_ns * (double)p->head) : -1;
+    }
+    if (!r->end_ns)
+        r->end_ns = (int64_t)x->now;
+}
+
+static void fill_buffers(simulation *x, gp_report *r)
+{
+    for (int a = 0; a < x->nactors; a++)
+        for (int i = 0; i < x->actor[a].nin; i++)
+            r->nbuffers++;
+    r->buffer = GP_NEW(x->arena, gp_buffer_report, r->nbuffers);
+    r->nbuffers = 0;
+    for (int a = 0; a < x->nactors; a++)
+        for (int i = 0; i < x->actor[a].nin; i++) {
+            const ring *q = &x->ring[x->actor[a].in[i].ring];
+            const reader *to = &q->reader[x->actor[a].in[i].reader];
+            double left = q->made > to->used ? (double)(q->made - to->used) : 0;
+            double held = (to->got - q->put + left * x->now) / (x->now > 0 ? x->now : 1);
+            r->buffer[r->nbuffers++] = (gp_buffer_report){
+                .name = x->g->buffer[q->ring->buffer].name, .buffer = q->ring->buffer, .from = q->ring->producer,
+                .to = a, .depth = q->ring->depth,
+                .held = held < 0 ? 0 : held < q->ring->depth ? held : q->ring->depth };
+        }
+}
+
+static void fill_report(simulation *x)
+{
+    gp_report *r = x->out->report;
+    r->wall_ns = (int64_t)x->now;
+    r->unified = x->plan->unified;
+    r->cpu_ns = (int64_t)x->cores.used, r->delayed_ns = (int64_t)x->cores.delayed;
+    for (int a = 0; a < x->nactors; a++)
+        fill_actor(x, a);
+    fill_buffers(x, r);
+    for (int e = 0; e < GP_ENGINES; e++) {
+        gp_engine_report *to = &r->engine[e];
+        to->name = gp_bound_name((gp_bound)(GP_BOUND_COPY_IN + e));
+        to->busy_ns = (int64_t)x->engine_busy[e];
+        to->used = to->measured = to->busy_ns > 0;
+        to->limit = x->plan->unified ? 0 : e == GP_ENGINE_COPY_IN ? x->c->copy_in
+                  : e == GP_ENGINE_COPY_OUT ? x->c->copy_out : 0;
+    }
+    r->overlap = gp_report_overlap(r);
+}
+
+static void fill_account(simulation *x)
+{
+    gp_simulated *s = x->out;
+    uint64_t most = 0;
+    for (int a = 0; a < x->nactors; a++)
+        s->naccounts += x->actor[a].stage && !x->actor[a].nin;
+    s->account = GP_NEW(x->arena, gp_account, s->naccounts);
+    s->naccounts = 0;
+    for (int a = 0; a < x->nactors; a++) {
+        const actor *p = &x->actor[a];
+        if (!p->stage || p->nin)
+            continue;
+        s->account[s->naccounts++] = (gp_account){ .source = p->stage->name, .in = p->total, .out = p->total,
+                                                   .block = 1 };
+        most = p->total > most ? p->total : most;
+    }
+    const actor *last = &x->actor[x->last];
+    const line *l = &x->line;
+    double of = l->n * l->tt - l->t * l->t, slope = (double)last->total / x->now;
+    if (last->total >= 16 && of > 0)
+        slope = (l->n * l->tk - l->t * l->k) / of;
+    s->frames_per_s = x->now > 0 && last->total ? 1e9 * slope * (double)most / (double)last->total : 0;
+}
+
+void gp_model_report(simulation *x)
+{
+    fill_report(x);
+    fill_account(x);
+}

@@ -1,0 +1,185 @@
+/* setup.c - actors and rings of a plan, before the first frame of a simulation. */
+#include <math.h>
+#include "simulate/model.h"
+
+/* ---- times ----------------------------------------------------------- */
+
+/* The standard normal distribution's q-quantile, to 4.5e-4: Abramowitz and Stegun, 26.2.23. */
+static double normal_at(double q)
+{
+    double p = q < 0.5 ? q : 1 - q, t = sqrt(-2 * log(p));
+    double z = t - (2.515517 + t * (0.802853 + t * 0.010328))
+                   / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+    return q < 0.5 ? -z : z;
+}
+
+/* A log-normal distribution with this ratio of the 99th percentile to the median, as factors whose mean is 1, in an
+ * order that looks like none. */
+static float *variants(gp_arena *a, double spread, int of)
+{
+    if (!(spread > 1.1))
+        return NULL;
+    float *v = GP_NEW(a, float, VARIANTS);
+    double sigma = log(spread) / 2.326, sum = 0, x[VARIANTS];
+    for (int i = 0; i < VARIANTS; i++)
+        sum += x[i] = exp(sigma * normal_at((i + 0.5) / VARIANTS));
+    unsigned at = (unsigned)of * 97u, random = 12345u + (unsigned)of;
+    for (int i = 0; i < VARIANTS; i++)
+        v[i] = (float)(x[(at + (unsigned)i * 167u) % VARIANTS] / sum * VARIANTS);
+    for (unsigned i = VARIANTS - 1; i; i--) {          /* Fisher and Yates */
+        random = random * 1664525u + 1013904223u;
+        unsigned k = (random >> 8) % (i + 1);
+        float f = v[i];
+        v[i] = v[k], v[k] = f;
+    }
+    return v;
+}
+
+/* ---- setting up ------------------------------------------------------ */
+
+static bool closes(const simulation *x, const ring *r, int a)
+{
+    return r->ring->producer >= a && x->actor[a].regroup && gp_firing_carries(x->actor[a].regroup);
+}
+
+/* How often it fires in all: actors are in the order of frames, but where one carries what comes behind it. */
+static void count_firings(simulation *x, int a, double part)
+{
+    actor *p = &x->actor[a];
+    uint64_t total = UINT64_MAX, following = UINT64_MAX;
+    for (int i = 0; i < p->nin; i++) {
+        const ring *r = &x->ring[p->in[i].ring];
+        const gp_buffer *b = &x->g->buffer[r->ring->buffer];
+        if (closes(x, r, a))
+            continue;
+        const actor *from = &x->actor[r->ring->producer];
+        uint64_t frames = from->total == UINT64_MAX ? UINT64_MAX : made_by(from, from->total);
+        uint64_t k = frames == UINT64_MAX ? frames : p->regroup ? gp_firings_in_all(p->regroup, frames) : frames;
+        uint64_t *to = b->endless || b->follows ? &following : &total;
+        *to = k < *to ? k : *to;
+    }
+    if (p->cost && !p->nin) {
+        double n = (double)p->cost->frames * part;
+        total = n >= 1 ? (uint64_t)(n + 0.5) : 1;
+    }
+    p->total = total != UINT64_MAX ? total : following;
+}
+
+static void set_window(simulation *x, actor *p)
+{
+    p->window = UINT64_MAX;
+    for (int i = 0; i < p->nin + p->nout; i++) {
+        const gp_ring *r = x->ring[i < p->nin ? p->in[i].ring : p->out[i - p->nin]].ring;
+        p->window = (uint64_t)r->depth < p->window ? (uint64_t)r->depth : p->window;
+    }
+    if (p->regroup) {
+        int depth = p->nout ? x->ring[p->out[0]].ring->depth : 1;
+        p->window = depth > p->regroup->make ? (uint64_t)(depth / p->regroup->make) : 1;
+    }
+    if (p->window > 1 << 20)
+        p->window = 1 << 20;
+}
+
+static void init_host(simulation *x, actor *p, int v)
+{
+    p->stage = &x->g->stage[v];
+    p->cost = &x->c->stage[v];
+    p->regroup = p->stage->regroups ? &p->stage->regroup : NULL;
+    p->nworkers = p->stage->workers > 0 ? p->stage->workers : 1;
+    p->worker = GP_NEW(x->arena, piece, p->nworkers);
+    p->variant = variants(x->arena, p->cost->spread, v);
+}
+
+static void init_segment(simulation *x, actor *p, int k)
+{
+    const gp_segment *s = p->segment = &x->plan->segment[k];
+    int stages = 0, in_turn = 0;
+    bool circles = false;
+    p->launch = &x->c->segment[k];
+    p->regroup = s->regroups >= 0 ? &x->g->stage[s->regroups].regroup : NULL;
+    p->flight = GP_NEW(x->arena, piece, s->depth + 1);
+    p->stream = GP_NEW(x->arena, bool, s->streams);
+    p->in_bytes = gp_segment_copied(x->plan, s, GP_TASK_COPY_IN);
+    p->out_bytes = gp_segment_copied(x->plan, s, GP_TASK_COPY_OUT);
+    for (int i = 0; i < s->ntasks; i++) {
+        const gp_task *t = &x->plan->task[s->task[i]];
+        if (t->stage < 0)
+            continue;
+        stages++, in_turn += gp_stage_in_order(&x->g->stage[t->stage]);
+        circles |= x->g->stage[t->stage].circles;
+    }
+    p->turn = circles ? 1 : stages ? (double)in_turn / stages : 0;
+    p->variant = variants(x->arena, p->launch->spread, 1000 + k);
+}
+
+static void init_actors(simulation *x)
+{
+    const gp_plan *plan = x->plan;
+    x->actor = GP_NEW(x->arena, actor, x->nactors);
+    x->ring = GP_NEW(x->arena, ring, plan->nrings);
+    for (int i = 0; i < plan->nrings; i++) {
+        const gp_ring *r = &plan->ring[i];
+        x->ring[i].ring = r;
+        if (r->segment >= 0 || r->producer < 0)
+            continue;
+        x->ring[i].born = GP_NEW(x->arena, double, r->depth);
+        x->ring[i].reader = GP_NEW(x->arena, reader, r->nconsumers);
+        x->actor[r->producer].nout++;
+        for (int k = 0; k < r->nconsumers; k++)
+            x->actor[r->consumer[k]].nin++;
+    }
+    for (int a = 0; a < x->nactors; a++) {
+        actor *p = &x->actor[a];
+        p->in = gp_alloc(x->arena, sizeof *p->in * (size_t)p->nin);
+        p->out = GP_NEW(x->arena, int, p->nout);
+        p->nin = p->nout = 0;
+        p->report = &x->out->report->actor[a];
+        if (plan->actor[a].kind == GP_ACTOR_HOST)
+            init_host(x, p, plan->actor[a].stage);
+        else
+            init_segment(x, p, plan->actor[a].segment);
+    }
+    for (int i = 0; i < plan->nrings; i++) {
+        const gp_ring *r = &plan->ring[i];
+        if (r->segment >= 0 || r->producer < 0)
+            continue;
+        actor *p = &x->actor[r->producer];
+        p->out[p->nout++] = i;
+        for (int k = 0; k < r->nconsumers; k++) {
+            actor *to = &x->actor[r->consumer[k]];
+            to->in[to->nin].ring = i, to->in[to->nin++].reader = k;
+            x->ring[i].reader[k].actor = r->consumer[k];
+        }
+    }
+}
+
+/* The sources make their frames, or in proportion fewer. */
+static void init_totals(simulation *x, uint64_t frames)
+{
+    uint64_t most = 0;
+    for (int a = 0; a < x->nactors; a++)
+        if (x->actor[a].cost && !x->actor[a].nin && x->actor[a].cost->frames > most)
+            most = x->actor[a].cost->frames;
+    double part = frames && most > frames ? (double)frames / (double)most : 1;
+    for (int a = 0; a < x->nactors; a++)
+        count_firings(x, a, part);
+    x->last = -1;
+    for (int a = 0; a < x->nactors; a++) {
+        actor *p = &x->actor[a];
+        if (p->stage)
+            set_window(x, p), p->handed = GP_NEW(x->arena, unsigned char, p->window);
+        if (p->nout)
+            continue;
+        x->sinks += p->total > 0;
+        if (x->last < 0 || p->total > x->actor[x->last].total)
+            x->last = a;
+    }
+    uint64_t total = x->last >= 0 ? x->actor[x->last].total : 0;
+    x->line.from = total / 4, x->line.to = total - total / 4;
+}
+
+void gp_model_init(simulation *x, uint64_t frames)
+{
+    init_actors(x);
+    init_totals(x, frames);
+}

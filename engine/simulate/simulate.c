@@ -1,0 +1,526 @@
+/* simulate.c - a plan on paper: actors, rings, and what they wait for, as in engine/run, moved by an agenda.
+ *
+ *   host stage   `workers` take consecutive firings, and publish them in order. A firing has a core for a while, then
+ *                sleeps for a while. A source with a pace waits for its time first.
+ *   segment      a launcher, one launch after the other: as many consecutive frames as are ready, a power of two of
+ *                them from an aligned slot on, for an idle stream. The launch goes through the copy engine for that
+ *                direction, which takes one copy after the other; its kernels share the device evenly with those of
+ *                other launches, as if each launch alone filled it; stages whose frames take turns wait for the launch
+ *                before. Launches are published in order, and a stream is free when its launch is.
+ *   cores        shared evenly by all threads that have work: host stages, launchers, threads that wake up, and on the
+ *                CPU back end kernels. With `sync: spin` every thread that waits has a part of them, too.
+ *
+ * A slot is free, and a frame is there, as ring.c says. */
+#include <math.h>
+#include "simulate/model.h"
+
+/* ---- rings ----------------------------------------------------------- */
+
+static uint64_t firings_ready(const actor *p, const ring *r)
+{
+    return p->regroup ? gp_firings_ready(p->regroup, r->made) : r->made;
+}
+
+static uint64_t firings_with_room(const actor *p, const ring *r)
+{
+    uint64_t used = UINT64_MAX;
+    for (int i = 0; i < r->ring->nconsumers; i++)
+        used = r->reader[i].used < used ? r->reader[i].used : used;
+    if (!r->ring->nconsumers)
+        return UINT64_MAX / 2;
+    uint64_t frames = used + (uint64_t)r->ring->depth;
+    const gp_regroup *g = p->regroup;
+    if (g && g->every > 1)
+        return g->every == INT64_MAX ? UINT64_MAX / 2 : frames * (uint64_t)g->every + (uint64_t)g->every - 1;
+    return g ? frames / (uint64_t)g->make : frames;
+}
+
+static bool is_over(const simulation *x, const ring *r)
+{
+    const actor *p = &x->actor[r->ring->producer];
+    return p->head >= p->total;
+}
+
+/* The firings that may begin up to now; *why there are no more. */
+static uint64_t firings_able(const simulation *x, const actor *p, reason *why)
+{
+    uint64_t able = p->total;
+    *why = FOR_NOTHING;
+    for (int i = 0; i < p->nin; i++) {
+        const ring *r = &x->ring[p->in[i].ring];
+        uint64_t k = firings_ready(p, r);
+        if (k < able && !is_over(x, r))
+            able = k, *why = FOR_INPUT;
+    }
+    for (int i = 0; i < p->nout && able > p->next; i++) {
+        uint64_t k = firings_with_room(p, &x->ring[p->out[i]]);
+        if (k < able)
+            able = k, *why = FOR_OUTPUT;
+    }
+    return able;
+}
+
+static double varied(const actor *p, uint64_t firing)
+{
+    return p->variant ? (double)p->variant[firing % VARIANTS] : 1;
+}
+
+/* ---- waiting --------------------------------------------------------- */
+
+/* Adds what its idle threads waited up to now. */
+static void count_waits(simulation *x, actor *p)
+{
+    int64_t ns = (int64_t)((x->now - p->since) * p->nidle);
+    gp_actor_report *r = p->report;
+    if (p->why == FOR_INPUT)
+        r->wait_in_ns += ns;
+    else if (p->why == FOR_OUTPUT)
+        r->wait_out_ns += ns;
+    else if (p->why == FOR_STREAM)
+        r->wait_stream_ns += ns;
+    p->since = x->now;
+}
+
+static void set_idle(simulation *x, actor *p, int n, reason why)
+{
+    count_waits(x, p);
+    if (x->spins) {
+        gp_share_go_on(&x->cores, x->now);
+        x->cores.always += n - p->nidle;
+    }
+    p->nidle = n, p->why = why;
+}
+
+static void keep(simulation *x, gp_slice s)
+{
+    if (x->out->nslices < x->slices)
+        x->out->slice[x->out->nslices++] = s;
+}
+
+/* ---- moving on ------------------------------------------------------- */
+
+static void look(simulation *x, int a);
+
+/* When the frames of its firing k were published by their source. */
+static double born_of(const simulation *x, const actor *p, uint64_t k)
+{
+    double born = p->nin ? INFINITY : x->now;
+    for (int i = 0; i < p->nin; i++) {
+        const ring *r = &x->ring[p->in[i].ring];
+        uint64_t f = p->regroup ? gp_firing_from(p->regroup, k) : k;
+        if (f < r->made && !x->g->buffer[r->ring->buffer].carried)
+            born = fmin(born, r->born[f % (uint64_t)r->ring->depth]);
+    }
+    return born < INFINITY ? born : x->now;
+}
+
+static void add_to_line(simulation *x, uint64_t firing)
+{
+    line *l = &x->line;
+    if (l->n < 1)
+        l->start = x->now;
+    double t = x->now - l->start, k = (double)(firing - l->from);
+    l->n++, l->t += t, l->k += k, l->tt += t * t, l->tk += t * k;
+}
+
+/* Firings [first, first + n) are done, and all before them. */
+static void publish(simulation *x, int a, uint64_t first, int n)
+{
+    actor *p = &x->actor[a];
+    uint64_t end = first + (uint64_t)n;
+    for (int i = 0; i < p->nout; i++) {
+        ring *r = &x->ring[p->out[i]];
+        for (uint64_t k = first; k < end; k++)
+            for (uint64_t f = made_by(p, k), to = made_by(p, k + 1); f < to; f++)
+                r->born[f % (uint64_t)r->ring->depth] = born_of(x, p, k);
+        uint64_t made = made_by(p, end);
+        r->put += (double)(made - r->made) * x->now;
+        r->made = made;
+    }
+    for (uint64_t k = first; !p->nout && k < end; k++)
+        gp_hist_add(&x->out->report->latency, (int64_t)(x->now - born_of(x, p, k)), 1);
+    for (int i = 0; i < p->nin; i++) {
+        reader *r = &x->ring[p->in[i].ring].reader[p->in[i].reader];
+        uint64_t used = used_by(p, end);
+        r->got += (double)(used - r->used) * x->now;
+        r->used = used;
+    }
+    p->head = end;
+    for (uint64_t k = first; k < end && a == x->last; k++)
+        if (k >= x->line.from && k < x->line.to)
+            add_to_line(x, k);
+    if (end >= p->total)
+        p->report->end_ns = (int64_t)x->now, x->sinks -= !p->nout;
+    for (int i = 0; i < p->nout; i++)
+        for (int k = 0; k < x->ring[p->out[i]].ring->nconsumers; k++)
+            look(x, x->ring[p->out[i]].reader[k].actor);
+    for (int i = 0; i < p->nin; i++)
+        look(x, x->ring[p->in[i].ring].ring->producer);
+}
+
+/* ---- host stages ----------------------------------------------------- */
+
+static void share_cores(simulation *x, double work, what then, int a, int lane)
+{
+    gp_share_go_on(&x->cores, x->now);
+    gp_share_add(&x->cores, work, then, a, lane);
+}
+
+static void work(simulation *x, int a, int w)
+{
+    share_cores(x, x->actor[a].worker[w].work, WORKED, a, w);
+}
+
+static void begin_work(simulation *x, int a, int w)
+{
+    actor *p = &x->actor[a];
+    piece *q = &p->worker[w];
+    double due = (double)q->first * p->cost->pace_ns;
+    q->start = x->now;
+    if (due > x->now) {
+        p->report->idle_ns += (int64_t)(due - x->now);
+        gp_agenda_add(&x->agenda, due, PACED, a, w);
+    } else {
+        work(x, a, w);
+    }
+}
+
+static void look_host(simulation *x, int a)
+{
+    actor *p = &x->actor[a];
+    reason why;
+    if (p->nbusy == p->nworkers)
+        return;
+    uint64_t able = firings_able(x, p, &why);
+    int idle = 0;
+    for (int w = 0; w < p->nworkers; w++) {
+        piece *q = &p->worker[w];
+        if (q->busy)
+            continue;
+        bool room = p->next - p->head < p->window;
+        if (p->next >= able || !room) {
+            idle++, q->rested = true;
+            why = p->next < able ? FOR_OUTPUT : why;
+            continue;
+        }
+        bool rested = q->rested && !x->spins && x->wake > 0;
+        double factor = varied(p, p->next);
+        *q = (piece){ .busy = true, .first = p->next++, .n = 1, .work = p->cost->cpu_ns * factor,
+                      .sleep = p->cost->wait_ns * factor };
+        p->nbusy++;
+        if (rested)
+            share_cores(x, x->wake, WOKEN, a, w);
+        else
+            begin_work(x, a, w);
+    }
+    set_idle(x, p, idle, why);
+}
+
+static void hand_in(simulation *x, int a, int w)
+{
+    actor *p = &x->actor[a];
+    piece *q = &p->worker[w];
+    int64_t took = (int64_t)(x->now - q->start);
+    p->report->busy_ns += took;
+    gp_hist_add(&p->report->time, took, 1);
+    keep(x, (gp_slice){ GP_SLICE_STAGE, a, w, (int64_t)q->start, (int64_t)x->now, q->first, 1 });
+    q->busy = q->rested = false;
+    p->nbusy--;
+    p->handed[q->first % p->window] = 1;
+    uint64_t first = p->head, end = first;
+    while (end < p->next && p->handed[end % p->window])
+        p->handed[end++ % p->window] = 0;
+    if (end > first)
+        publish(x, a, first, (int)(end - first));
+    look(x, a);
+}
+
+/* ---- segments -------------------------------------------------------- */
+
+static int idle_stream(const actor *p)
+{
+    for (int i = 0; i < p->segment->streams; i++)
+        if (!p->stream[i])
+            return i;
+    return -1;
+}
+
+/* As the launcher's: the longest aligned power of two. */
+static int aligned(const actor *p, uint64_t f, int n)
+{
+    int slot = (int)(f % (uint64_t)p->segment->depth), m = 1;
+    while (2 * m <= n && slot % (2 * m) == 0 && slot + 2 * m <= p->segment->depth)
+        m *= 2;
+    return m;
+}
+
+static piece *flight_of(const actor *p, uint64_t k)
+{
+    return &p->flight[k % (uint64_t)(p->segment->depth + 1)];
+}
+
+static void launch(simulation *x, int a)
+{
+    actor *p = &x->actor[a];
+    flight_of(p, p->launched)->start = x->now;
+    share_cores(x, p->launch->launch_ns, QUEUED, a, 0);
+}
+
+static void look_segment(simulation *x, int a)
+{
+    actor *p = &x->actor[a];
+    reason why;
+    if (p->launching)
+        return;
+    uint64_t able = firings_able(x, p, &why);
+    uint64_t room = p->head + (uint64_t)p->segment->depth;
+    int stream = idle_stream(p), most = p->segment->batch;
+    if (room < able)
+        able = room, why = FOR_OUTPUT;
+    if (p->next < able && stream < 0)
+        why = FOR_STREAM;
+    if (p->next >= able || stream < 0) {
+        p->launcher_rested = true;
+        set_idle(x, p, 1, why);
+        return;
+    }
+    int n = able - p->next < (uint64_t)most ? (int)(able - p->next) : most;
+    if (!p->regroup)
+        n = aligned(p, p->next, n);
+    bool rested = p->launcher_rested && !x->spins && x->wake > 0;
+    *flight_of(p, p->launched) = (piece){ .first = p->next, .n = n, .stream = stream };
+    p->launching = true, p->launcher_rested = false;
+    set_idle(x, p, 0, FOR_NOTHING);
+    if (rested)
+        share_cores(x, x->wake, LAUNCHER_WOKEN, a, 0);
+    else
+        launch(x, a);
+}
+
+static void look(simulation *x, int a)
+{
+    if (x->actor[a].segment)
+        look_segment(x, a);
+    else
+        look_host(x, a);
+}
+
+/* The engine takes one copy after the other. */
+static void copy(simulation *x, int a, uint64_t k, gp_engine e)
+{
+    actor *p = &x->actor[a];
+    bool in = e == GP_ENGINE_COPY_IN;
+    size_t bytes = (in ? p->in_bytes : p->out_bytes) * (size_t)flight_of(p, k)->n;
+    double took = 1e9 * (double)bytes / (in ? x->c->copy_in : x->c->copy_out) + x->c->copy_ns;
+    double start = fmax(x->now, x->engine_free[e]), end = start + took;
+    x->engine_free[e] = end;
+    x->engine_busy[e] += took;
+    x->out->report->engine[e].bytes += bytes;
+    keep(x, (gp_slice){ in ? GP_SLICE_COPY_IN : GP_SLICE_COPY_OUT, a, flight_of(p, k)->stream, (int64_t)start,
+                        (int64_t)end, flight_of(p, k)->first, flight_of(p, k)->n });
+    gp_agenda_add(&x->agenda, end, in ? COPIED_IN : COPIED_OUT, a, (int)(k % (uint64_t)(p->segment->depth + 1)));
+}
+
+/* Kernels, of which `part` are to do. */
+static void compute(simulation *x, int a, uint64_t k, double part, what then)
+{
+    actor *p = &x->actor[a];
+    piece *q = flight_of(p, k);
+    bool unified = x->plan->unified;
+    gp_share *s = unified ? &x->cores : &x->device;
+    double ns = (p->launch->kernels_ns * q->n + p->launch->fixed_ns) * varied(p, q->first) * part;
+    if (unified && !q->work && !x->spins)
+        ns += x->wake;                 /* its thread sleeps between launches */
+    q->work = 1;
+    gp_share_go_on(s, x->now);
+    gp_share_add(s, ns, then, a, (int)(k % (uint64_t)(p->segment->depth + 1)));
+}
+
+static void begin_compute(simulation *x, int a, uint64_t k)
+{
+    actor *p = &x->actor[a];
+    if (!x->computing++)
+        x->computing_since = x->now;
+    flight_of(p, k)->sleep = x->now;               /* when it began */
+    if (p->turn < 1)
+        compute(x, a, k, 1 - p->turn, COMPUTED);
+    else if (k == p->turns)
+        compute(x, a, k, 1, TOOK_TURN);
+    else
+        flight_of(p, k)->rested = true;
+}
+
+static void done_on_device(simulation *x, int a, uint64_t k);
+
+static void end_compute(simulation *x, int a, uint64_t k)
+{
+    actor *p = &x->actor[a];
+    const piece *q = flight_of(p, k);
+    keep(x, (gp_slice){ GP_SLICE_COMPUTE, a, q->stream, (int64_t)q->sleep, (int64_t)x->now, q->first, q->n });
+    if (!--x->computing)
+        x->engine_busy[GP_ENGINE_COMPUTE] += x->now - x->computing_since;
+    if (p->out_bytes && !x->plan->unified && (!p->regroup || made_by(p, q->first + (uint64_t)q->n) > made_by(p,
+            q->first)))
+        copy(x, a, k, GP_ENGINE_COPY_OUT);
+    else
+        done_on_device(x, a, k);
+}
+
+/* All of it is done that need not wait for the launch before. */
+static void computed(simulation *x, int a, uint64_t k)
+{
+    actor *p = &x->actor[a];
+    if (!(p->turn > 0))
+        end_compute(x, a, k);
+    else if (k == p->turns)
+        compute(x, a, k, p->turn, TOOK_TURN);
+    else
+        flight_of(p, k)->rested = true;
+}
+
+static void took_turn(simulation *x, int a, uint64_t k)
+{
+    actor *p = &x->actor[a];
+    p->turns = k + 1;
+    if (p->turns < p->launched && flight_of(p, p->turns)->rested) {
+        flight_of(p, p->turns)->rested = false;
+        compute(x, a, p->turns, p->turn, TOOK_TURN);
+    }
+    end_compute(x, a, k);
+}
+
+static void queued(simulation *x, int a)
+{
+    actor *p = &x->actor[a];
+    uint64_t k = p->launched++;
+    piece *q = flight_of(p, k);
+    p->launching = false;
+    p->next += (uint64_t)q->n;
+    p->stream[q->stream] = true;
+    p->report->busy_ns += (int64_t)(x->now - q->start);
+    p->report->launches++;
+    keep(x, (gp_slice){ GP_SLICE_LAUNCH, a, 0, (int64_t)q->start, (int64_t)x->now, q->first, q->n });
+    q->start = x->now;
+    if (p->in_bytes && !x->plan->unified)
+        copy(x, a, k, GP_ENGINE_COPY_IN);
+    else
+        begin_compute(x, a, k);
+    look(x, a);
+}
+
+/* Publishes launches that are done, in order. */
+static void reap(simulation *x, int a)
+{
+    actor *p = &x->actor[a];
+    while (p->retired < p->launched && flight_of(p, p->retired)->done) {
+        piece *q = flight_of(p, p->retired++);
+        p->stream[q->stream] = false;
+        publish(x, a, q->first, q->n);
+    }
+    p->reaper_rested = true;
+    look(x, a);
+}
+
+static void done_on_device(simulation *x, int a, uint64_t k)
+{
+    actor *p = &x->actor[a];
+    piece *q = flight_of(p, k);
+    gp_hist_add(&p->report->time, (int64_t)(x->now - q->start) / q->n, (uint64_t)q->n);
+    q->done = true;
+    if (k != p->retired || p->reaping)
+        return;
+    if (x->wake > 0 && !x->spins) {
+        p->reaping = true;
+        share_cores(x, x->wake, REAPED, a, 0);
+    } else {
+        reap(x, a);
+    }
+}
+
+/* ---- all of it ------------------------------------------------------- */
+
+/* The launch in slot `lane` of its actor's launches in flight. */
+static uint64_t launch_at(const actor *p, int lane)
+{
+    uint64_t n = (uint64_t)(p->segment->depth + 1), k = p->retired / n * n + (uint64_t)lane;
+    return k < p->retired ? k + n : k;
+}
+
+static void happen(simulation *x, gp_due e)
+{
+    actor *p = &x->actor[e.who];
+    switch ((what)e.what) {
+    case WOKEN:      begin_work(x, e.who, e.lane); break;
+    case LAUNCHER_WOKEN: launch(x, e.who); break;
+    case PACED:
+        work(x, e.who, e.lane);
+        break;
+    case WORKED:
+        if (p->worker[e.lane].sleep > 0)
+            gp_agenda_add(&x->agenda, x->now + p->worker[e.lane].sleep, SLEPT, e.who, e.lane);
+        else
+            hand_in(x, e.who, e.lane);
+        break;
+    case SLEPT:      hand_in(x, e.who, e.lane); break;
+    case QUEUED:     queued(x, e.who); break;
+    case COPIED_IN:  begin_compute(x, e.who, launch_at(p, e.lane)); break;
+    case COMPUTED:   computed(x, e.who, launch_at(p, e.lane)); break;
+    case TOOK_TURN:  took_turn(x, e.who, launch_at(p, e.lane)); break;
+    case COPIED_OUT: done_on_device(x, e.who, launch_at(p, e.lane)); break;
+    case REAPED:     p->reaping = false, reap(x, e.who); break;
+    }
+}
+
+/* The next thing that happens. False: nothing does. */
+static bool step(simulation *x)
+{
+    double event = x->agenda.n ? x->agenda.due[0].at : INFINITY;
+    double core = gp_share_next(&x->cores), device = gp_share_next(&x->device);
+    if (event == INFINITY && core == INFINITY && device == INFINITY)
+        return false;
+    gp_agenda *from = &x->agenda;
+    x->now = event;
+    if (core < x->now)
+        x->now = core, from = &x->cores.jobs;
+    if (device < x->now)
+        x->now = device, from = &x->device.jobs;
+    gp_share_go_on(&x->cores, x->now);
+    gp_share_go_on(&x->device, x->now);
+    happen(x, gp_agenda_take(from));
+    return true;
+}
+
+gp_simulated *gp_simulate(gp_arena *a, const gp_plan *plan, const gp_costs *costs, uint64_t frames, int slices,
+                          gp_errs *errs)
+{
+    gp_simulated *s = GP_NEW(a, gp_simulated, 1);
+    gp_report *r = s->report = GP_NEW(a, gp_report, 1);
+    simulation x = { .arena = a, .plan = plan, .g = plan->graph, .c = costs, .nactors = plan->nactors, .out = s,
+                     .slices = slices, .agenda.arena = a, .cores = { .jobs.arena = a, .capacity = costs->cores },
+                     .device = { .jobs.arena = a, .capacity = 1 }, .wake = costs->wake_ns,
+                     .spins = plan->graph->sync == GP_SYNC_SPIN };
+    r->actor = GP_NEW(a, gp_actor_report, plan->nactors);
+    r->nactors = plan->nactors;
+    r->cpus = (int)(costs->cores + costs->others + 0.999);
+    r->others = costs->others;
+    s->slice = GP_NEW(a, gp_slice, slices);
+    gp_model_init(&x, frames);
+    if (x.last < 0) {
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = plan->graph->file }, "no stage takes what comes out: there is "
+                "nothing to simulate");
+        return NULL;
+    }
+    for (int i = 0; i < x.nactors; i++)
+        look(&x, i);
+    while (x.sinks && step(&x))
+        ;
+    if (x.sinks) {
+        gp_fail(errs, GP_E_BUG, (gp_loc){ .file = plan->graph->file }, "the simulation stands still after %.3g ms",
+                1e-6 * x.now);
+        return NULL;
+    }
+    for (int i = 0; i < x.nactors; i++)
+        count_waits(&x, &x.actor[i]);
+    gp_model_report(&x);
+    return s;
+}

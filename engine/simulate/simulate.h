@@ -1,0 +1,92 @@
+/* simulate.h - what a plan would do, from the times of its parts, without running it.
+ *
+ * Pure: the same plan and costs give the same frames at the same times on every machine. One thread. */
+#ifndef GP_SIMULATE_H
+#define GP_SIMULATE_H
+
+#include "report/report.h"
+#include "compile/ir.h"
+
+/* Of one firing of a host stage; ns. */
+typedef struct gp_stage_cost {
+    double cpu_ns;             /* it has a core */
+    double wait_ns;            /* it is in the kind's code, and sleeps */
+    double pace_ns;            /* of a source: firing k is not before k times that; 0: it has no pace */
+    double spread;             /* the 99th percentile of its time over the median; up to 1: all are alike */
+    uint64_t frames;           /* of a source: how many it makes */
+} gp_stage_cost;
+
+/* Of a segment; ns. */
+typedef struct gp_segment_cost {
+    double launch_ns;          /* to queue a launch: the launcher has a core */
+    double kernels_ns;         /* the kernels of one firing, with the device for themselves; on the CPU back end: a
+                                  core */
+    double fixed_ns;           /* the same of a launch, however many firings it has */
+    double spread;
+} gp_segment_cost;
+
+typedef struct gp_costs {
+    gp_stage_cost *stage;      /* by the graph's stage; of a device stage nothing */
+    gp_segment_cost *segment;  /* by the plan's segment */
+    int nstages, nsegments;
+    double wake_ns;            /* to wake a thread that waited: it has a core meanwhile; not with `sync: spin` */
+    double cores;              /* that threads share */
+    double copy_in, copy_out;  /* bytes a second of each of the two copy engines; not on the CPU back end */
+    double copy_ns;            /* of a copy, beside */
+    double others;             /* cores that other processes have, for the report */
+} gp_costs;
+
+/* Something that took from `start` to `end`, ns from the first frame on. */
+typedef struct gp_slice {
+    enum { GP_SLICE_STAGE, GP_SLICE_LAUNCH, GP_SLICE_COPY_IN, GP_SLICE_COMPUTE, GP_SLICE_COPY_OUT } what;
+    int actor, lane;           /* lane: a worker or a stream */
+    int64_t start, end;
+    uint64_t first; int n;     /* firings */
+} gp_slice;
+
+typedef struct gp_simulated {
+    gp_report *report;         /* as of a run; without a verdict */
+    gp_account *account; int naccounts;
+    double frames_per_s;       /* of the source that makes most, when the rest is under way: in the middle half */
+    gp_slice *slice; int nslices;
+} gp_simulated;
+
+/* Runs `plan` on paper. The sources make as many frames as their costs say, in proportion at most `frames` (0: all);
+ * the first `slices` slices are kept. All in memory of `a`. NULL after an error: the frames never come to the end. */
+gp_simulated *gp_simulate(gp_arena *a, const gp_plan *plan, const gp_costs *costs, uint64_t frames, int slices,
+                          gp_errs *errs);
+
+/* timeline.c: the slices as gp_trace_json writes those of a run. */
+void gp_timeline_json(FILE *f, const gp_plan *plan, const gp_simulated *s);
+
+/* ---- from the report of a run (costs.c, calibrate.c) ------------------ */
+
+/* What a report says: of JSON text, which stays as long as it. NULL with an error that names `file`: it is no report,
+ * of another version, of a run that failed, or it lacks times. */
+typedef struct gp_source_report gp_source_report;
+gp_source_report *gp_source_report_read(gp_arena *a, const char *json, size_t len, const char *file, gp_errs *errs);
+/* The --set of that run; the machine it ran on, as far as passes ask for it. */
+int gp_source_report_set(const gp_source_report *r, const char *const **set);
+void gp_source_report_machine(const gp_source_report *r, gp_machine *m);
+
+/* What its parts cost: of `plan`, which is that of the run. They are such that simulating `plan` gives the rate and
+ * the busy times of the report. NULL with an error: it is of another pipeline. */
+gp_costs *gp_costs_read(gp_arena *a, const gp_source_report *r, const gp_plan *plan, gp_errs *errs);
+/* The same costs for another plan of the same pipeline. NULL with an error: its stages or segments differ. */
+gp_costs *gp_costs_for(gp_arena *a, const gp_costs *c, const gp_plan *from, const gp_plan *to, gp_errs *errs);
+
+/* machine.c: how another machine differs from that of a report. */
+typedef struct gp_other_machine {
+    gp_machine machine;        /* for the passes */
+    double host_speed;         /* of a core, and of the device: this many times as fast */
+    double device_speed;
+    double copy_in, copy_out;  /* bytes a second; 0: as in the report */
+} gp_other_machine;
+/* Of a JSON or YAML text, whose keys are all optional; what it does not say is as in `m`. */
+bool gp_other_machine_read(gp_arena *a, const char *text, size_t len, const char *file, const gp_machine *m,
+                           gp_other_machine *out, gp_errs *errs);
+/* Changes the costs to those on that machine. False with an error: `plan` copies, and no rate is known. */
+bool gp_costs_move(gp_costs *c, const gp_plan *plan, bool unified_before, const gp_other_machine *m, const char *file,
+                   gp_errs *errs);
+
+#endif

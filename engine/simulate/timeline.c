@@ -1,0 +1,111 @@
+/* timeline.c - when a simulated run did what, as Chrome trace events: as report/trace_json.c writes those of a run. */
+#include <stdlib.h>
+#include "base/json.h"
+#include "simulate/simulate.h"
+
+enum { HOST = 1, DEVICE = 2 };
+
+static const char *const cats[] = { "stage", "launch", "copy in", "compute", "copy out" };
+
+static void head(gp_json *j, const char *ph, int pid, int tid, const char *name)
+{
+    gp_json_open(j, NULL, '{');
+    gp_json_str(j, "ph", ph);
+    gp_json_int(j, "pid", pid);
+    if (tid)
+        gp_json_int(j, "tid", tid);
+    gp_json_str(j, "name", name);
+}
+
+static void name_it(gp_json *j, int pid, int tid, const char *what, const char *name)
+{
+    head(j, "M", pid, tid, what);
+    gp_json_open(j, "args", '{');
+    gp_json_str(j, "name", name);
+    gp_json_close(j, '}');
+    gp_json_close(j, '}');
+}
+
+/* Tracks: of each actor its workers, or its launcher; then its streams; copy engines. */
+typedef struct tracks {
+    const gp_plan *plan;
+    const gp_report *r;
+    int *host, *streams, copies;       /* the first of each actor */
+} tracks;
+
+static bool is_copy(const gp_slice *s)
+{
+    return s->what == GP_SLICE_COPY_IN || s->what == GP_SLICE_COPY_OUT;
+}
+
+static bool on_device(const gp_slice *s)
+{
+    return s->what == GP_SLICE_COMPUTE || is_copy(s);
+}
+
+static int track_of(const tracks *t, const gp_slice *s)
+{
+    return is_copy(s) ? t->copies + (s->what == GP_SLICE_COPY_OUT)
+         : s->what == GP_SLICE_COMPUTE ? t->streams[s->actor] + s->lane : t->host[s->actor] + s->lane;
+}
+
+static void name_tracks(gp_json *j, tracks *t)
+{
+    char name[160];
+    int tid = 1;
+    name_it(j, HOST, 0, "process_name", "host");
+    name_it(j, DEVICE, 0, "process_name", "device");
+    for (int i = 0; i < t->r->nactors; i++) {
+        const gp_actor_report *p = &t->r->actor[i];
+        t->host[i] = tid;
+        for (int w = 0; w < (p->workers > 0 ? p->workers : 1); w++) {
+            snprintf(name, sizeof name, p->segment >= 0 ? "launch %.100s" : p->workers > 1 ? "%.100s %d" : "%.100s",
+                     p->name, w);
+            name_it(j, HOST, tid++, "thread_name", name);
+        }
+    }
+    for (int i = 0; i < t->r->nactors; i++) {
+        t->streams[i] = tid;
+        for (int k = 0; k < t->r->actor[i].streams; k++) {
+            snprintf(name, sizeof name, "%.100s stream %d", t->r->actor[i].name, k);
+            name_it(j, DEVICE, tid++, "thread_name", name);
+        }
+    }
+    t->copies = tid;
+    for (int k = 0; k < 2 && !t->plan->unified; k++)
+        name_it(j, DEVICE, tid++, "thread_name", k ? "copy out" : "copy in");
+}
+
+void gp_timeline_json(FILE *f, const gp_plan *plan, const gp_simulated *s)
+{
+    gp_json j = { .f = f };
+    tracks t = { plan, s->report, calloc((size_t)s->report->nactors, sizeof(int)),
+                 calloc((size_t)s->report->nactors, sizeof(int)), 0 };
+    gp_json_open(&j, NULL, '{');
+    gp_json_open(&j, "traceEvents", '[');
+    if (t.host && t.streams)
+        name_tracks(&j, &t);
+    for (int i = 0; i < s->nslices && t.host && t.streams; i++) {
+        const gp_slice *e = &s->slice[i];
+        head(&j, "X", on_device(e) ? DEVICE : HOST, track_of(&t, e), is_copy(e) ? cats[e->what]
+             : s->report->actor[e->actor].name);
+        gp_json_num(&j, "ts", 1e-3 * (double)e->start);
+        gp_json_num(&j, "dur", 1e-3 * (double)(e->end - e->start));
+        gp_json_str(&j, "cat", cats[e->what]);
+        gp_json_open(&j, "args", '{');
+        gp_json_int(&j, "frame", (int64_t)e->first);
+        gp_json_int(&j, "frames", e->n);
+        gp_json_close(&j, '}');
+        gp_json_close(&j, '}');
+    }
+    gp_json_close(&j, ']');
+    gp_json_str(&j, "displayTimeUnit", "ms");
+    gp_json_open(&j, "otherData", '{');
+    gp_json_str(&j, "pipeline", plan->graph->name);
+    gp_json_str(&j, "gpipe", GP_VERSION);
+    gp_json_num(&j, "from_s", 0);
+    gp_json_num(&j, "to_s", 1e-9 * (double)s->report->wall_ns);
+    gp_json_close(&j, '}');
+    gp_json_close(&j, '}');
+    free(t.host), free(t.streams);
+}

@@ -1,0 +1,186 @@
+/* test_simulate.c - plans on paper: cases whose rate and latency follow from their times alone. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "api/forms.h"
+#include "simulate/simulate.h"
+#include "verdictrig.h"
+
+Suite *suite_simulate(void);
+
+#define A "  - {name: a, use: lua, script: free.lua}\n"
+#define B "  - {name: b, use: lua, script: free.lua}\n"
+#define KERNEL "  - {name: k, use: scale, a: 2}\n"
+
+enum { MIB = 1 << 20 };
+
+/* Times in us. The device copies 1 MiB in 1 ms each way. */
+typedef struct simulated_case {
+    const char *what, *yaml;
+    struct { const char *name; double cpu, wait, pace; } stage[4];
+    double launch, kernels, fixed, wake;
+    int cores;                         /* 0: 64 */
+    bool cuda;
+    double rate;                       /* frames/s, exact */
+    double p50;                        /* of the latency, in us: within a bucket of a histogram; 0: not looked at */
+    gp_bound bound;
+    const char *of;                    /* NULL: not looked at */
+} simulated_case;
+
+#define DEPTH(n) "depth: " #n "\n"
+#define BIG "buffers: {g: {dtype: f32, shape: [262144]}}\nstages:\n  - {use: generate, out: g, frames: 9}\n"
+
+static const simulated_case cases[] = {
+    { "one stage of 1 ms", G A END, { { "a", 1000, 0, 0 } }, .rate = 1000, .bound = GP_BOUND_STAGE, .of = "a" },
+    { "two stages of 1 ms and 2 ms", G A B END, { { "a", 1000, 0, 0 }, { "b", 2000, 0, 0 } }, .rate = 500,
+      .bound = GP_BOUND_STAGE, .of = "b" },
+    { "the same the other way round", G A B END, { { "a", 2000, 0, 0 }, { "b", 1000, 0, 0 } }, .rate = 500,
+      .bound = GP_BOUND_STAGE, .of = "a" },
+    { "with depth 1 they take turns", DEPTH(1) G A B END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0, 0 }, { "b",
+            2000, 0, 0 } },
+      .rate = 1e6 / 3000, .bound = GP_BOUND_DEPTH, .of = "a" },
+    { "depth 2 is enough for two", DEPTH(2) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0, 0 } },
+      .rate = 1000 },
+    { "four workers", DEPTH(16) G "  - {name: a, use: lua, script: free.lua, workers: 4}\n" END,
+      { { "a", 2000, 0, 0 } }, .rate = 2000, .bound = GP_BOUND_STAGE, .of = "a" },
+    { "four workers, room for two", DEPTH(2) G "  - {name: a, use: lua, script: free.lua, workers: 4}\n" END,
+      { { "a", 2000, 0, 0 } }, .rate = 1000 },
+    { "two threads share one core", DEPTH(8) G A B END, { { "a", 1000, 0, 0 }, { "b", 1000, 0, 0 } }, .cores = 1,
+      .rate = 500, .bound = GP_BOUND_CORES, .of = "a" },
+    { "sleeping needs no core", DEPTH(8) G A B END, { { "a", 0, 1000, 0 }, { "b", 1000, 0, 0 } }, .cores = 1,
+      .rate = 1000 },
+    { "three threads share two cores", DEPTH(8) G A B END,
+      { { "generate", 1000, 0, 0 }, { "a", 1000, 0, 0 }, { "b", 1000, 0, 0 } }, .cores = 2, .rate = 1e6 / 1500 },
+    { "a source that keeps a pace", "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n"
+      "  - {use: generate, out: g, rate: 100}\n" A END, { { "generate", 0, 0, 10000 }, { "a", 1000, 0, 0 } },
+          .rate = 100,
+      .p50 = 1000, .bound = GP_BOUND_RATE, .of = "generate" },
+    { "to wake a thread takes time", DEPTH(1) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0, 0 } }, .wake = 250,
+      .rate = 1e6 / 2500 },
+    { "spinning threads are awake", "sync: spin\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0,
+            0 } },
+      .wake = 250, .rate = 500 },
+    { "... and have a part of the core", "sync: spin\n" DEPTH(1) G A END, { { "generate", 1000, 0, 0 }, { "a", 1000, 0,
+            0 } },
+      .cores = 1, .rate = 1e6 / 6000 },
+
+    /* the device */
+    { "copies and kernels overlap", DEPTH(3) BIG KERNEL END, .cuda = true, .kernels = 1000, .rate = 1000 },
+    { "with depth 1 they take turns", DEPTH(1) BIG KERNEL END, .cuda = true, .kernels = 1000, .rate = 1e6 / 3000,
+      .p50 = 3000 },
+    { "with depth 2 two frames share three engines", DEPTH(2) BIG KERNEL END, .cuda = true, .kernels = 1000,
+      .rate = 2e6 / 3000 },
+    { "bound by copies", DEPTH(4) BIG KERNEL END, .cuda = true, .kernels = 500, .rate = 1000 },
+    { "bound by kernels", DEPTH(4) BIG KERNEL END, .cuda = true, .kernels = 4000, .rate = 250,
+      .bound = GP_BOUND_COMPUTE,
+      .of = "k" },
+    { "kernels share the device", "streams: 4\n" DEPTH(8) BIG KERNEL END, .cuda = true, .kernels = 4000, .rate = 250 },
+    { "bound by launches", "batch: 1\nstreams: 8\n" DEPTH(16) G KERNEL END, .cuda = true, .launch = 2000, .kernels = 1,
+      .rate = 500, .bound = GP_BOUND_LAUNCH, .of = "k" },
+    { "a batch shares a launch", "batch: 4\nstreams: 8\n" DEPTH(16) G KERNEL END, .cuda = true, .launch = 2000,
+      .kernels = 1, .rate = 2000, .bound = GP_BOUND_LAUNCH, .of = "k" },
+    { "... and what a launch of kernels takes", "batch: 4\nstreams: 1\n" DEPTH(16) G KERNEL END, .cuda = true,
+      .fixed = 3000, .kernels = 250, .rate = 4e6 / (4000 + 8 * 3.90625) },      /* 4 KiB each way */
+    { "a batch never waits to fill", "batch: 4\n" DEPTH(16) G KERNEL END, { { "generate", 1000, 0, 0 } }, .cuda = true,
+      .launch = 1, .kernels = 1, .rate = 1000 },
+    { "on the CPU streams are threads", "streams: 2\nbatch: 1\n" DEPTH(8) G KERNEL END, .kernels = 1000, .rate = 2000,
+      .bound = GP_BOUND_STREAMS, .of = "k" },
+    { "... that share cores", "streams: 4\nbatch: 1\n" DEPTH(8) G KERNEL END, .kernels = 1000, .cores = 2, .rate = 2000,
+      .bound = GP_BOUND_CORES, .of = "k" },
+
+    /* rates */
+    { "a group of 4",
+      DEPTH(8) "buffers: {g: {dtype: f32, shape: [1024]}, a: {dtype: f32, shape: [4, 1024]}}\nstages:\n" SOURCE
+      "  - {use: group, frames: 4}\n" A END, { { "a", 8000, 0, 0 } }, .rate = 500 },
+    { "one of 10", DEPTH(8) G "  - {use: decimate, frames: 10}\n" A END, { { "a", 2000, 0, 0 } }, .rate = 5000 },
+};
+
+static void fill(const simulated_case *c, const gp_graph *g, const gp_plan *plan, gp_costs *costs)
+{
+    *costs = (gp_costs){ .stage = GP_NEW(&verdict_arena, gp_stage_cost, g->nstages), .nstages = g->nstages,
+                         .segment = GP_NEW(&verdict_arena, gp_segment_cost, plan->nsegments),
+                             .nsegments = plan->nsegments,
+                         .wake_ns = 1e3 * c->wake, .cores = c->cores ? c->cores : 64, .copy_in = 1e3 * MIB,
+                         .copy_out = 1e3 * MIB };
+    for (int k = 0; k < plan->nsegments; k++)
+        costs->segment[k] = (gp_segment_cost){ .launch_ns = 1e3 * c->launch, .kernels_ns = 1e3 * c->kernels,
+                                               .fixed_ns = 1e3 * c->fixed };
+    int found = 0, named = 0;
+    for (int i = 0; i < 4; i++)
+        named += c->stage[i].name != NULL;
+    for (int v = 0; v < g->nstages; v++) {
+        gp_stage_cost *s = &costs->stage[v];
+        s->frames = 4800;
+        for (int i = 0; i < named; i++)
+            if (!strcmp(g->stage[v].name, c->stage[i].name)) {
+                s->cpu_ns = 1e3 * c->stage[i].cpu, s->wait_ns = 1e3 * c->stage[i].wait;
+                s->pace_ns = 1e3 * c->stage[i].pace;
+                found++;
+            }
+    }
+    ck_assert_msg(found == named, "%s: a stage that is none", c->what);
+}
+
+START_TEST(follows_from_the_times)
+{
+    const simulated_case *c = &cases[_i];
+    gp_errs errs = { 0 };
+    gp_costs costs;
+    gp_pipeline *p = verdict_compile(c->yaml, NULL, c->cuda, &errs);
+    const gp_plan *plan = gp_pipeline_plan(p);
+    fill(c, gp_pipeline_graph(p), plan, &costs);
+    gp_simulated *s = gp_simulate(&verdict_arena, plan, &costs, 0, 0, &errs);
+    ck_assert_msg(s != NULL, "%s: %s", c->what, errs.e[0].msg);
+    ck_assert_msg(fabs(s->frames_per_s / c->rate - 1) < 1e-6, "%s: %.9g frames/s, not %.9g", c->what, s->frames_per_s,
+                  c->rate);
+    double p50 = 1e-3 * (double)gp_hist_at(&s->report->latency, 0.5);
+    ck_assert_msg(!(c->p50 > 0) || fabs(p50 / c->p50 - 1) < 0.07, "%s: p50 %.9g us, not %.9g", c->what, p50, c->p50);
+    gp_verdict_find(s->report, p);
+    const gp_verdict *v = &s->report->verdict;
+    ck_assert_msg(!c->of || (v->bound == c->bound && v->actor >= 0 && !strcmp(s->report->actor[v->actor].name, c->of)),
+                  "%s: %s", c->what, v->text);
+    gp_pipeline_destroy(p);
+}
+END_TEST
+
+/* What a report says of a simulation is enough to do it again: costs are found from it. */
+START_TEST(comes_back_from_its_report)
+{
+    const simulated_case *c = &cases[_i];
+    gp_errs errs = { 0 };
+    gp_costs costs;
+    char *json = NULL;
+    size_t len = 0;
+    gp_pipeline *p = verdict_compile(c->yaml, NULL, c->cuda, &errs);
+    const gp_plan *plan = gp_pipeline_plan(p);
+    fill(c, gp_pipeline_graph(p), plan, &costs);
+    gp_simulated *s = gp_simulate(&verdict_arena, plan, &costs, 0, 0, &errs);
+    gp_verdict_find(s->report, p);
+    gp_report_about about = { .outcome = GP_DONE, .account = s->account, .naccounts = s->naccounts };
+    FILE *f = open_memstream(&json, &len);
+    gp_report_json(s->report, p, &about, f);
+    fclose(f);
+    const gp_source_report *r = gp_source_report_read(&verdict_arena, json, len, "run.json", &errs);
+    const gp_costs *found = r ? gp_costs_read(&verdict_arena, r, plan, &errs) : NULL;
+    ck_assert_msg(found != NULL, "%s: %s", c->what, errs.e[0].msg);
+    gp_simulated *again = gp_simulate(&verdict_arena, plan, found, 0, 0, &errs);
+    ck_assert_ptr_nonnull(again);
+    ck_assert_msg(fabs(again->frames_per_s / s->frames_per_s - 1) < 0.03, "%s: %g frames/s, not %g", c->what,
+                  again->frames_per_s, s->frames_per_s);
+    free(json);
+    gp_pipeline_destroy(p);
+}
+END_TEST
+
+Suite *suite_simulate(void)
+{
+    Suite *s = suite_create("simulate");
+    TCase *tc = tcase_create("times");
+    tcase_add_checked_fixture(tc, verdict_up, verdict_down);
+    tcase_add_loop_test(tc, follows_from_the_times, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(tc, comes_back_from_its_report, 0, sizeof cases / sizeof *cases);
+    tcase_set_timeout(tc, 60);
+    suite_add_tcase(s, tc);
+    return s;
+}

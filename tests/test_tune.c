@@ -1,0 +1,202 @@
+/* test_tune.c - what gpipe tune decides, from figures alone: goals, which settings to try, which to propose. */
+#include <check.h>
+#include <math.h>
+#include <string.h>
+#include "api/forms.h"
+#include "simulate/search.h"
+#include "verdictrig.h"
+
+Suite *suite_tune(void);
+
+/* ---- goals ------------------------------------------------------------ */
+
+static const struct { const char *text; bool ok, latency; double latency_most, rate_least; } goals[] = {
+    { "rate", true, false, 0, 0 },
+    { "latency", true, true, 0, 0 },
+    { "rate, latency < 5 ms", true, false, 5e6, 0 },
+    { "rate,latency<500us", true, false, 5e5, 0 },
+    { "latency < 1 s, rate", true, false, 1e9, 0 },
+    { "latency, rate > 100", true, true, 0, 100 },
+    { "latency < 5ms", true, false, 5e6, 0 },
+    { "rate > 1000", true, true, 0, 1000 },
+    { "", false, false, 0, 0 },
+    { "speed", false, false, 0, 0 },
+    { "rate latency", false, false, 0, 0 },
+    { "rate, latency", false, false, 0, 0 },
+    { "rate, latency < 5", false, false, 0, 0 },
+    { "rate, latency < ms", false, false, 0, 0 },
+    { "rate, latency > 5 ms", false, false, 0, 0 },
+    { "rate < 5", false, false, 0, 0 },
+    { "rate > -5", false, false, 0, 0 },
+    { "rate,", false, false, 0, 0 },
+    { "latency < 0 ms", false, false, 0, 0 },
+};
+
+START_TEST(reads_a_goal)
+{
+    gp_errs errs = { 0 };
+    gp_goal g;
+    bool ok = gp_goal_read(goals[_i].text, &g, &errs);
+    ck_assert_msg(ok == goals[_i].ok && (ok || errs.n == 1), "'%s'", goals[_i].text);
+    if (!ok)
+        ck_assert_msg(strstr(errs.e[0].msg, "write rate or latency") != NULL, "%s", errs.e[0].msg);
+    else
+        ck_assert_msg(g.latency == goals[_i].latency && fabs(g.latency_most - goals[_i].latency_most) < 1
+                      && fabs(g.rate_least - goals[_i].rate_least) < 1e-9, "'%s'", goals[_i].text);
+}
+END_TEST
+
+/* ---- what to propose -------------------------------------------------- */
+
+enum { TRIED = 3, TURNS = 5 };
+
+static const struct {
+    const char *what, *goal;
+    double rate[TRIED][TURNS], ms[TRIED];  /* rate 0: no such turn */
+    size_t memory, limit;              /* of the second one */
+    int proposed;
+} measured[] = {
+    { "the fastest", "rate", { { 100, 100, 100 }, { 120, 120, 120 }, { 130, 130, 130 } }, { 1, 1, 1 }, 1, 0, 2 },
+    { "none is faster", "rate", { { 100, 100, 100 }, { 90, 90, 90 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0, 0 },
+    { "within the noise", "rate", { { 100, 100, 100 }, { 100.5, 100.5, 100.5 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0,
+      0 },
+    { "faster once", "rate", { { 100, 100, 100 }, { 300, 90, 95 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0, 0 },
+    { "faster in most turns", "rate", { { 100, 100, 100 }, { 110, 90, 112 }, { 99, 99, 99 } }, { 1, 1, 1 }, 1, 0, 1 },
+    { "turns of which the machine was slow", "rate", { { 100, 50, 100 }, { 110, 56, 111 }, { 90, 49, 99 } }, { 1, 1,
+            1 }, 1, 0, 1 },
+    { "one that was measured once", "rate", { { 100, 100, 100 }, { 130 }, { 120, 120, 120 } }, { 1, 1, 1 }, 1, 0, 1 },
+    { "one that was not measured", "rate", { { 100, 100, 100 }, { 0 }, { 120, 120, 120 } }, { 1, 1, 1 }, 1, 0, 2 },
+    { "the least latency", "latency", { { 100, 100, 100 }, { 20, 20, 20 }, { 130, 130, 130 } }, { 3, 1, 2 }, 1, 0, 1 },
+    { "a limit", "rate, latency < 2 ms", { { 100, 100, 100 }, { 130, 130, 130 }, { 120, 120, 120 } }, { 1, 3, 1 }, 1,
+      0, 2 },
+    { "a limit that the given one misses", "rate, latency < 2 ms", { { 100, 100, 100 }, { 50, 50, 50 }, { 40, 40,
+            40 } },
+      { 5, 1, 1 }, 1, 0, 1 },
+    { "a limit that nothing reaches", "rate, latency < 2 us", { { 100, 100, 100 }, { 150, 150, 150 }, { 40, 40, 40 } },
+      { 5, 1, 1 }, 1, 0, 0 },
+    { "too much memory", "rate", { { 100, 100, 100 }, { 150, 150, 150 }, { 140, 140, 140 } }, { 1, 1, 1 }, 9, 5, 2 },
+};
+
+START_TEST(proposes)
+{
+    gp_errs errs = { 0 };
+    gp_goal g;
+    gp_result result[TRIED][TURNS];
+    const gp_result *of[TRIED];
+    int turns[TRIED] = { 0 };
+    ck_assert(gp_goal_read(measured[_i].goal, &g, &errs));
+    g.memory = measured[_i].limit;
+    for (int i = 0; i < TRIED; i++) {
+        of[i] = result[i];
+        for (; turns[i] < TURNS && measured[_i].rate[i][turns[i]] > 0; turns[i]++)
+            result[i][turns[i]] = (gp_result){ measured[_i].rate[i][turns[i]], 1e6 * measured[_i].ms[i],
+                                               i == 1 ? measured[_i].memory : 1 };
+    }
+    ck_assert_msg(gp_choose_measured(&g, of, turns, TRIED, 0.01) == measured[_i].proposed, "%s", measured[_i].what);
+}
+END_TEST
+
+/* ---- what to try ------------------------------------------------------ */
+
+typedef struct planning { const char *yaml; gp_pipeline *p; gp_registry *registry; gp_machine machine; } planning;
+
+static gp_pipeline *compile(planning *x, const char *const *set, int nset)
+{
+    gp_errs errs = { 0 };
+    gp_config config = { .registry = x->registry, .machine = &x->machine, .set = set, .nset = nset };
+    return gp_compile(x->yaml, strlen(x->yaml), "p.yaml", &config, &errs);
+}
+
+static const gp_plan *plan(void *arg, const char *const *set, int nset)
+{
+    planning *x = arg;
+    gp_pipeline_destroy(x->p);
+    x->p = compile(x, set, nset);
+    return x->p ? gp_pipeline_plan(x->p) : NULL;
+}
+
+static bool always(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+/* Times in us of the stages a and b, and of the kernels k; a fast source. */
+static const struct {
+    const char *what, *yaml;
+    double a, b, k, launch;
+    int cores;
+    size_t memory;
+    const char *goal;
+    double least, most;                /* of the rate of the best, to the given one */
+    const char *has, *lacks;           /* in its settings */
+    const char *error;
+} searches[] = {
+    { "depth", "depth: 1\n" SCALE, 0, 0, 1000, 0, 4, 0, "rate", 3, 5, "depth=", "batch=", NULL },
+    { "kernels share cores", "depth: 1\n" SCALE, 0, 0, 1000, 0, 2, 0, "rate", 1.8, 2.1, "depth=", NULL, NULL },
+    { "nothing to gain", "depth: 8\nstreams: 1\nbatch: 1\n" SCALE, 0, 0, 1000, 0, 1, 0, "rate", 0.99, 1.02, NULL, NULL,
+      NULL },
+    { "launches", "depth: 64\nstreams: 1\nbatch: 1\n" SCALE, 0, 0, 1, 500, 2, 0, "rate", 8, 100, "batch=", NULL, NULL },
+    { "latency", "depth: 32\n" SCALE, 0, 0, 1000, 0, 1, 0, "latency", 0.5, 1.1, "depth=1", NULL, NULL },
+    { "memory", "depth: 1\n" SCALE, 0, 0, 1000, 0, 4, 2 << 14, "rate", 1.5, 3, "depth=", NULL, NULL },
+    { "too little memory", "depth: 4\n" SCALE, 0, 0, 1000, 0, 4, 100, "rate", 0, 0, NULL, NULL,
+      "with depth 1 the pipeline needs" },
+};
+
+START_TEST(finds_settings)
+{
+    gp_errs errs = { 0 };
+    planning x = { .yaml = searches[_i].yaml, .registry = gp_registry_create() };
+    x.machine = (gp_machine){ .cpus = searches[_i].cores, .memory = (size_t)8 << 30, .pin_limit = (size_t)4 << 30,
+                              .unified = true };
+    ck_assert(gp_register_builtin(x.registry, &errs));
+    gp_pipeline *given = compile(&x, NULL, 0);
+    ck_assert_ptr_nonnull(given);
+    const gp_graph *g = gp_pipeline_graph(given);
+    gp_search s = { .given = gp_pipeline_plan(given), .plan = plan, .goes_on = always, .arg = &x, .most = 4000 };
+    gp_costs c = { .stage = GP_NEW(&verdict_arena, gp_stage_cost, g->nstages), .nstages = g->nstages,
+                   .segment = GP_NEW(&verdict_arena, gp_segment_cost, 1), .nsegments = 1, .cores = searches[_i].cores };
+    for (int v = 0; v < g->nstages; v++)
+        c.stage[v].frames = 100000;
+    c.segment[0] = (gp_segment_cost){ .launch_ns = 1e3 * searches[_i].launch, .kernels_ns = 1e3 * searches[_i].k };
+    s.costs = &c;
+    ck_assert(gp_goal_read(searches[_i].goal, &s.goal, &errs));
+    s.goal.memory = searches[_i].memory;
+    const gp_found *f = gp_search_settings(&verdict_arena, &s, 4, &errs);
+    if (searches[_i].error) {
+        ck_assert_msg(!f && strstr(errs.e[0].msg, searches[_i].error), "%s: %s", searches[_i].what, errs.e[0].msg);
+    } else {
+        ck_assert_msg(f && f->n > 20, "%s: %s", searches[_i].what, errs.e[0].msg);
+        const gp_settings *best = &f->all[0];
+        char text[400] = "";
+        for (int i = 0; i < f->n; i++)
+            best = f->all[i].score > best->score ? &f->all[i] : best;
+        for (int i = 0; i < best->nset; i++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s ", best->set[i]);
+        double gain = best->is.rate / f->all[0].is.rate;
+        ck_assert_msg(gain >= searches[_i].least && gain <= searches[_i].most, "%s: %s: %g", searches[_i].what, text,
+                      gain);
+        ck_assert_msg((!searches[_i].has || strstr(text, searches[_i].has)) && (!searches[_i].lacks || !strstr(text,
+                searches[_i].lacks)),
+                      "%s: %s", searches[_i].what, text);
+        for (int i = 0; i < f->nbest; i++)
+            ck_assert_msg(!s.goal.memory || f->all[f->best[i]].is.memory <= s.goal.memory, "%s", searches[_i].what);
+    }
+    gp_pipeline_destroy(x.p);
+    gp_pipeline_destroy(given);
+    gp_registry_destroy(x.registry);
+}
+END_TEST
+
+Suite *suite_tune(void)
+{
+    Suite *s = suite_create("tune");
+    TCase *tc = tcase_create("figures");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, verdict_up, verdict_down);
+    tcase_add_loop_test(tc, reads_a_goal, 0, sizeof goals / sizeof *goals);
+    tcase_add_loop_test(tc, proposes, 0, sizeof measured / sizeof *measured);
+    tcase_add_loop_test(tc, finds_settings, 0, sizeof searches / sizeof *searches);
+    suite_add_tcase(s, tc);
+    return s;
+}

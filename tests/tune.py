@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""tune.py GPIPE - simulate and tune as a person uses them: what they print and write, and what they refuse. Nothing
+here depends on how fast the machine is. Prints a total; exit 1 after a failure."""
+import json, os, re, subprocess, sys, tempfile
+
+gpipe = os.path.abspath(sys.argv[1])
+tmp = tempfile.TemporaryDirectory()
+os.chdir(tmp.name)
+env = dict(os.environ, XDG_RUNTIME_DIR=tmp.name, NO_COLOR="1")
+passed, failed = 0, []
+
+
+def check(name, ok, what=""):
+    global passed
+    if ok:
+        passed += 1
+    else:
+        failed.append(name)
+        print(f"FAILED: {name}: {what!s:.1500}", flush=True)
+
+
+def run(*args, code=0, name=None):
+    p = subprocess.run([gpipe, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, timeout=300)
+    if name:
+        check(name, p.returncode == code, f"exit {p.returncode}\n{p.stderr}")
+    return p
+
+
+def refuses(name, code, message, *args):
+    p = run(*args)
+    check(name, p.returncode == code and re.search(message, p.stderr), f"exit {p.returncode}\n{p.stderr}")
+
+
+def put(name, text):
+    with open(name, "w") as f:
+        f.write(text)
+    return name
+
+
+def get(name):
+    with open(name) as f:
+        return f.read()
+
+
+put("free.lua", "stateless = true\nfunction process(f, x, y)\n  y:copy(x)\n  for i = 1, 40 do y:add(x, i) end\nend\n")
+HEAD = "# what it is\ndepth: 1     # slots\nbuffers: {g: {dtype: f32, shape: [64, 64]}}\n"
+put("p.yaml",
+    HEAD + "device: cpu\nstages:\n  - {use: generate, pattern: noise, frames: 3000, out: g}\n  - use: lua   # works\n"
+    "    name: clean\n    script: free.lua\n  - {use: scale, a: 2}\n  - {use: discard}\n")
+
+# == simulate ===================================================================
+run("run", "-q", "p.yaml", "--report", "run.json", name="a run")
+p = run("simulate", "p.yaml", "--with", "run.json", name="simulate")
+check("simulate: what it prints", re.search(r"gpipe: (bound by|nothing|too short|other)", p.stdout, re.I)
+      and re.search(r"^simulated: [\d.]+( k| M)? ?frames/s, [\d.]+ \wB of host memory$", p.stdout, re.M), p.stdout)
+check("simulate: the same each time", run("simulate", "p.yaml", "--with", "run.json").stdout == p.stdout)
+ran, is_ = json.loads(get("run.json")), json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json").stdout)
+check("simulate: what was measured", 0.8 < is_["frames_per_s"] / ran["frames_per_s"] < 1.25, (is_["frames_per_s"],
+        ran["frames_per_s"]))
+check("simulate: no run", is_["outcome"] == "simulated" and is_["sources"][0]["in"] == 3000)
+deep = json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--set", "depth=8").stdout)
+check("simulate: --set", deep["buffers"][0]["depth"] == 8 and deep["frames_per_s"] > 0.99 * is_["frames_per_s"])
+put("fast.json", '{"cores": 16, "speed": 4}\n')
+fast = json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--machine", "fast.json").stdout)
+check("simulate: --machine", 3 < fast["frames_per_s"] / is_["frames_per_s"] < 12 and fast["cores"]["all"] == 16,
+      (fast["frames_per_s"], is_["frames_per_s"]))
+put("gpu.json", '{"memory": "64GiB", "gpu": "NVIDIA H200", "gpu_memory": "141GB", "kernels_speed": 50,'
+    ' "copy_in_gb_s": 50, "copy_out_gb_s": 50}\n')
+gpu = json.loads(run("simulate", "p.yaml", "--with", "run.json", "--json", "--machine", "gpu.json", "--set",
+                     "device=cuda").stdout or "{}")
+check("simulate: a GPU that is not here", [e["name"] for e in gpu.get("engines", [])] == ["copy in", "compute",
+        "copy out"], gpu)
+run("simulate", "p.yaml", "--with", "run.json", "--report", "page.html", name="simulate: a page")
+page = get("page.html")
+check("simulate: its timeline", '"traceEvents"' in page and '"cat": "stage"' in page and "<svg" in page)
+run("simulate", "p.yaml", "--with", "run.json", "--report", "again.json", name="simulate: a report")
+check("simulate: its JSON", json.loads(get("again.json"))["frames_per_s"] == is_["frames_per_s"])
+try:
+    import jsonschema
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "report.schema.json")) as f:
+        schema = jsonschema.Draft202012Validator(json.load(f))
+    for what, of in ("run", ran), ("simulation", is_), ("GPU", gpu):
+        wrong = [e.message for e in schema.iter_errors(of)]
+        check(f"the report of a {what} is as its schema says", not wrong, wrong)
+except ImportError:
+    print("SKIPPED, no jsonschema: whether reports are as their schema says")
+
+refuses("simulate: no report", 2, r"needs the times of a run: gpipe run p.yaml --report run.json", "simulate", "p.yaml")
+refuses("simulate: none there", 2, r"no-such.json: error: there is no such file", "simulate", "p.yaml", "--with",
+        "no-such.json")
+for name, text, message in (
+        ("not JSON", "hello", "this is not a report"), ("a page", page, "this is not a report"), ("empty", "",
+                "this is not a report"),
+        ("cut", get("run.json")[:400], "this is not a report"), ("a list", "[1, 2]", "this is not a report")):
+    refuses(f"simulate: {name}", 2, message, "simulate", "p.yaml", "--with", put("bad.json", text))
+
+
+def changed(**to):
+    return put("bad.json", json.dumps({**ran, **to}))
+
+
+def without(group, key):
+    return changed(**{group: [{**s, key: None} for s in ran[group]]})
+
+
+refuses("simulate: another version", 2, r"a report of gpipe 9.9.9, and this is gpipe", "simulate", "p.yaml", "--with",
+        changed(gpipe="9.9.9"))
+refuses("simulate: a failed run", 2, r"did not come to its end \(outcome: error\)", "simulate", "p.yaml", "--with",
+        changed(outcome="error"))
+refuses("simulate: of a simulation", 2, r"the report of a simulation", "simulate", "p.yaml", "--with", "again.json")
+refuses("simulate: no frames", 2, r"3 frames are too few", "simulate", "p.yaml", "--with",
+        changed(sources=[{**ran["sources"][0], "in": 3}]))
+refuses("simulate: no busy time", 2, r"lacks the busy time of 'generate'", "simulate", "p.yaml", "--with",
+        without("stages", "busy_s"))
+refuses("simulate: no CPU time", 2, r"lacks the CPU time of 'generate'", "simulate", "p.yaml", "--with",
+        without("stages", "cpu_s"))
+refuses("simulate: no kernels", 2, r"lacks the CPU time of the kernels of 'scale'", "simulate", "p.yaml", "--with",
+        without("segments", "kernels_cpu_s"))
+put("other.yaml", get("p.yaml").replace("name: clean", "name: dirty"))
+refuses("simulate: another pipeline", 2, r"a report of another pipeline, .* it has no stage 'dirty'", "simulate",
+        "other.yaml", "--with", "run.json")
+put("workers.yaml", get("p.yaml").replace("name: clean", "name: clean\n    workers: 2"))
+refuses("simulate: an older state", 2, r"it has other workers in stage 'clean'", "simulate", "workers.yaml", "--with",
+        "run.json")
+refuses("simulate: other segments", 2, r"kernels ran on the CPU in the report, and this machine has a GPU", "simulate",
+        "p.yaml", "--with", "run.json",
+        "--machine", put("m.json", '{"gpu": "x"}'), "--set", "device=cuda")
+refuses("simulate: no copy rates", 2, r"say 'copy_in_gb_s'", "simulate", "p.yaml", "--with", "run.json", "--machine",
+        put("m.json", '{"gpu": "x", "kernels_speed": 2}'), "--set", "device=cuda")
+refuses("simulate: a machine's key", 2, r"m.json:1:2: error: a machine has no 'core'; did you mean 'cores'",
+        "simulate", "p.yaml", "--with",
+        "run.json", "--machine", put("m.json", '{"core": 3}'))
+refuses("simulate: a machine's number", 2, r"m.json:1:11: error: 'cores' must be a number from 1", "simulate",
+        "p.yaml", "--with", "run.json",
+        "--machine", put("m.json", '{"cores": 0}'))
+refuses("simulate: no machine", 2, r"a machine is an object", "simulate", "p.yaml", "--with", "run.json", "--machine",
+        put("m.json", "3"))
+refuses("simulate: a wrong --set", 2, r"--set depht=3", "simulate", "p.yaml", "--with", "run.json", "--set", "depht=3")
+refuses("simulate: a report's name", 2, r"must end in .json or .html", "simulate", "p.yaml", "--with", "run.json",
+        "--report", "x.txt")
+
+# == tune =======================================================================
+before = get("p.yaml")
+p = run("tune", "p.yaml", "--budget", "6s", "--svg", "t.svg", name="tune")
+check("tune: a table", re.search(r"^settings .*simulated/s.*measured/s", p.stdout, re.M) and re.search(r"^as given ",
+        p.stdout, re.M), p.stdout)
+check("tune: what it proposes", "--- p.yaml" in p.stdout or "leave the file as it is" in p.stdout, p.stdout)
+check("tune: the file is as it was", get("p.yaml") == before)
+svg = get("t.svg")
+check("tune: a drawing", svg.startswith("<svg") and svg.count("<circle") > 50 and svg.rstrip().endswith("</svg>"))
+check("tune: how many", re.search(r"simulated \d+ settings in", p.stderr), p.stderr)
+check("tune: nothing is left", sorted(f for f in os.listdir(".") if f.startswith(".")) == [], os.listdir("."))
+
+# a source that keeps a pace: there is nothing to gain but what other processes make of it
+paced = ("# every 4 ms\ndevice: cpu\ndepth: 1  # slots\nbuffers: {g: {dtype: u8, shape: [4]}}\nstages:\n"
+          "  - {use: generate, out: g, frames: 100000, rate: 250}\n  - {use: discard}\n")
+put("paced.yaml", paced)
+p = run("tune", "paced.yaml", "--budget", "6s", "--write", name="tune: a source with a pace")
+check("tune: it changes nothing, or what it says",
+      (get("paced.yaml") == paced) == ("leave the file as it is" in p.stdout)
+      and all(line in get("paced.yaml") for line in re.findall(r"^\+([^+].*)$", p.stdout, re.M)),
+          p.stdout + get("paced.yaml"))
+run("check", "paced.yaml", name="tune: what it writes is valid")
+
+refuses("tune: a goal", 2, r"--goal 'speed': write rate or latency", "tune", "p.yaml", "--goal", "speed")
+refuses("tune: a goal that nothing reaches", 1,
+        r"no settings that were measured reach the goal; nearest: .* frames/s, latency", "tune", "p.yaml",
+        "--budget", "6s", "--goal", "rate, latency < 1ns")
+p = run("tune", "p.yaml", "--budget", "20ms")
+check("tune: a budget", p.returncode in (1, 2) and re.search(r"--budget 0.02s is too small: one measurement took|"
+      r"too few to be measured; give it time with --budget", p.stderr), p.stderr)
+refuses("tune: little memory", 2, r"--memory .*: with depth 1 the pipeline needs", "tune", "p.yaml", "--budget", "6s",
+        "--memory", "1KiB")
+refuses("tune: a size", 2, r"--memory much: write a size, like 4GiB", "tune", "p.yaml", "--memory", "much")
+refuses("tune: stdin", 2, r"name a file in place of '-'", "tune", "-")
+put("fifo.yaml",
+    "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: read, path: stdin, format: raw, out: x}\n"
+    "  - {use: discard}\n")
+refuses("tune: what is read once", 2, r"fifo.yaml:3:.*what 'read' reads can be read once", "tune", "fifo.yaml")
+put("command.yaml", "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: x, frames: 9}\n"
+    "  - {use: write, command: [tee, out.raw], format: raw}\n")
+refuses("tune: a program", 2, r"command.yaml:4:.*'write' starts a program, and each measurement would start it again",
+        "tune", "command.yaml")
+check("tune: which did not run", not os.path.exists("out.raw"))
+refuses("tune: --write with --set", 2, r"--write with --set: the file would be tuned for values that it does not have",
+        "tune", "p.yaml", "--write",
+        "--set", "depth=2")
+os.chmod("paced.yaml", 0o444)
+refuses("tune: a read-only file", 2, r"paced.yaml: error: --write: the file is read-only", "tune", "paced.yaml",
+        "--write")
+refuses("tune: a wrong pipeline", 3, r"wrong.yaml:2:.*no stage kind 'nothing'", "tune", put("wrong.yaml",
+        "stages:\n  - {use: nothing}\n"))
+
+print(f"tune: {passed} passed, {len(failed)} failed")
+sys.exit(bool(failed))
