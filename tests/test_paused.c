@@ -239,7 +239,7 @@ START_TEST(a_plan_that_cannot_be_set_up)
     const char *dir = pipe_dir();
     pipe_text(dir, "s.lua", "stateless = true\nfunction process(frame, x, y) y:copy(x) end\n");
     gp_pipeline *p = compile(dir, lua, NULL);
-    pipe_text(dir, "s.lua", "stateless = true\nfunction process(frame, x, y) y:copy(x) en\n");
+    pipe_text(dir, "s.lua", "stateless = true\nerror('not so')\nfunction process(frame, x, y) y:copy(x) end\n");
     gp_pipeline *bad = compile(dir, lua, NULL), *q = bad;
     ck_assert_int_eq(pause_it(p, NULL), GP_PAUSED);
     ck_assert_int_eq(gp_pipeline_go_on(q, p, NULL, &errs), GP_ERROR);

@@ -324,7 +324,7 @@ static const struct { const char *from, *to, *msg; int line, col; } refused[] = 
       "stage 'scale2' is not at this place in the run: stages cannot be added, taken out or moved while it goes on", 7, 11 },
     { "  - {use: lua, script: s.lua, workers: 2}\n", "",
       "stage 'mix' is not at this place in the run: stages cannot be added, taken out or moved while it goes on", 7, 11 },
-    { "in: {y: y, k: k}", "in: {y: k, k: y}", "'in' of stage 'expr' cannot change while the run goes on", 6, 17 },
+    { "in: {y: y, k: k}", "in: {y: k, k: y}", "'in' of stage 'expr' cannot change while the run goes on", 6, 21 },
 };
 
 START_TEST(what_cannot_change_is_named)

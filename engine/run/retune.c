@@ -53,8 +53,10 @@ static progress try_to_pause(gp_pipeline *p, gp_pipeline *from, bool first)
     } else if (!atomic_load(&run->level) && !atomic_load(&run->failed)) {
         bool fit = bound_rings(run, p->plan);
         is = fit && !first ? PAUSES : WAITS;           /* who looked at a depth before has taken frames by now */
-        if (is == PAUSES)
+        if (is == PAUSES) {
+            atomic_store(&from->stopped_ns, gp_now_ns());
             gp_run_pause_at_once(run);
+        }
     }
     if (is == OVER && run && run->ready)
         bound_rings(run, NULL);
@@ -109,6 +111,11 @@ bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options 
         gp_pipeline_drop_prepared(p);
     atomic_store(&p->running, false);
     return ok;
+}
+
+int64_t gp_pipeline_paused_ns(const gp_pipeline *p)
+{
+    return atomic_load(&p->paused_ns);
 }
 
 bool gp_pipeline_is_paused(const gp_pipeline *p)

@@ -456,6 +456,8 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
     }
     if (back && run->ready && !run->set_up_errs.failed) {
         gp_threads_start(run);
+        if (from && atomic_load(&from->stopped_ns))
+            atomic_store(&p->paused_ns, gp_now_ns() - atomic_exchange(&from->stopped_ns, 0));
         gp_run_destroy(was), was = NULL;
         if (atomic_load(&p->pause))
             gp_run_pause(run);

@@ -245,6 +245,15 @@ bool gp_pipeline_is_paused(const gp_pipeline *p);      /* any thread */
  * at a time; neither pipeline is destroyed meanwhile. */
 bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs);
 
+/* Since the run of p has gone on after that: ns from when its sources were told to stop until its threads ran again; 0: it has
+ * not. Any thread. */
+int64_t gp_pipeline_paused_ns(const gp_pipeline *p);
+
+/* What can be retuned of a run at any time, with the value that it has, as `--set` has them ("stages.write.workers", "4").
+ * How many there are, of which the first `max` are written. */
+typedef struct gp_knob { char path[96], value[24]; } gp_knob;
+int gp_pipeline_knobs(const gp_pipeline *p, gp_knob *out, int max);
+
 /* How p differs from `from`, as "depth 4 -> 6, stages.blur.sigma 1 -> 2, k.cu", cut off at `max` bytes; how many items that
  * are, 0: what it says is the same. */
 int gp_pipeline_changes(const gp_pipeline *p, const gp_pipeline *from, char *text, size_t max);
