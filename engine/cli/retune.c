@@ -45,7 +45,7 @@ struct gp_retuner {
     uint64_t moved;            /* ... and had moved so many frames */
     /* A retuning whose rate is not known yet: */
     char *what;
-    double pause_ms, before;
+    double pause_ms, told_ms, before;
     int reply_fd;              /* who asked for it, or -1 */
 };
 
@@ -162,7 +162,8 @@ static void tell(gp_retuner *r)
         return;
     gp_amount_text(r->before, "", before);
     gp_amount_text(rate(r, runs(r)), "", after);
-    if (asprintf(&line, "%s; pause %.1f ms; %s frames/s before, %s after", r->what, r->pause_ms, before, after) < 0)
+    if (asprintf(&line, "%s; pause %.1f ms (%.1f ms since sources stopped); %s frames/s before, %s after", r->what,
+                 r->pause_ms, r->told_ms, before, after) < 0)
         line = NULL;
     if (line && !r->args->quiet)
         fprintf(stderr, "gpipe: retuned: %s\n", line);
@@ -221,7 +222,7 @@ static bool goes_on(gp_retuner *r, const gp_pipeline *p, gp_errs *errs)
     enum { LOOK_US = 500 };
     bool up = false, failed = false, stop = false;
     while (!up && !failed && !stop) {
-        up = gp_pipeline_paused_ns(p) > 0;
+        up = gp_pipeline_paused_ns(p, NULL) > 0;
         pthread_mutex_lock(&r->lock);
         failed = r->has_failed, stop = r->stop;
         if (failed)
@@ -230,7 +231,7 @@ static bool goes_on(gp_retuner *r, const gp_pipeline *p, gp_errs *errs)
         if (!up && !failed && !stop)
             usleep(LOOK_US);
     }
-    return up || (stop && !failed && gp_pipeline_paused_ns(p) > 0);
+    return up || (stop && !failed && gp_pipeline_paused_ns(p, NULL) > 0);
 }
 
 static void usage_errors(const gp_args *args, gp_errs *errs)
@@ -287,7 +288,8 @@ static void edit(gp_retuner *r, const char *const *more, int n, int fd)
     if (went_on) {
         r->part[r->nparts++] = x;
         r->times++;
-        r->what = strdup(what), r->pause_ms = 1e-6 * (double)gp_pipeline_paused_ns(x.l.pipeline);
+        int64_t told, paused = gp_pipeline_paused_ns(x.l.pipeline, &told);
+        r->what = strdup(what), r->pause_ms = 1e-6 * (double)paused, r->told_ms = 1e-6 * (double)told;
         r->reply_fd = fd;
         r->since = gp_seconds();
         if (r->watched)

@@ -22,8 +22,9 @@ struct gp_pipeline {
     atomic_bool pause;         /* gp_pipeline_pause: of this run */
     struct gp_paused *paused;  /* what a run has come to that is to go on; NULL: there is none */
     bool *again;               /* per stage, of one that is to go on: it is opened again (fits.c); malloc'd, or NULL */
-    _Atomic int64_t stopped_ns;        /* CLOCK_MONOTONIC: when its run was told to stop, by gp_pipeline_retune */
-    _Atomic int64_t paused_ns; /* how long the run that it went on from stood still */
+    /* CLOCK_MONOTONIC: when its run was told to stop by gp_pipeline_retune, and when the last thread did; how long both
+     * were before the run of this one went on from there. */
+    _Atomic int64_t told_ns, stopped_ns, since_told_ns, paused_ns;
     gp_run *prepared;          /* set up to go on (retune.c); NULL: none */
     gp_run *run;               /* the newest that was set up; NULL: none */
     pthread_rwlock_t run_lock; /* of `run`: held for reading while somebody looks at it */

@@ -54,7 +54,7 @@ static progress try_to_pause(gp_pipeline *p, gp_pipeline *from, bool first)
         bool fit = bound_rings(run, p->plan);
         is = fit && !first ? PAUSES : WAITS;           /* who looked at a depth before has taken frames by now */
         if (is == PAUSES) {
-            atomic_store(&from->stopped_ns, gp_now_ns());
+            atomic_store(&from->told_ns, gp_now_ns());
             gp_run_pause_at_once(run);
         }
     }
@@ -113,8 +113,10 @@ bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options 
     return ok;
 }
 
-int64_t gp_pipeline_paused_ns(const gp_pipeline *p)
+int64_t gp_pipeline_paused_ns(const gp_pipeline *p, int64_t *since_told)
 {
+    if (since_told)
+        *since_told = atomic_load(&p->since_told_ns);
     return atomic_load(&p->paused_ns);
 }
 

@@ -456,12 +456,16 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
     }
     if (back && run->ready && !run->set_up_errs.failed) {
         gp_threads_start(run);
-        if (from && atomic_load(&from->stopped_ns))
-            atomic_store(&p->paused_ns, gp_now_ns() - atomic_exchange(&from->stopped_ns, 0));
+        int64_t now = gp_now_ns();
+        if (from && atomic_load(&from->told_ns)) {
+            atomic_store(&p->since_told_ns, now - atomic_exchange(&from->told_ns, 0));
+            atomic_store(&p->paused_ns, now - atomic_load(&from->stopped_ns));
+        }
         gp_run_destroy(was), was = NULL;
         if (atomic_load(&p->pause))
             gp_run_pause(run);
         back = gp_watch(run);
+        atomic_store(&p->stopped_ns, gp_now_ns());
         gp_threads_end(run, back);
     }
     if (back && run->watched)

@@ -245,9 +245,9 @@ bool gp_pipeline_is_paused(const gp_pipeline *p);      /* any thread */
  * at a time; neither pipeline is destroyed meanwhile. */
 bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs);
 
-/* Since the run of p has gone on after that: ns from when its sources were told to stop until its threads ran again; 0: it has
- * not. Any thread. */
-int64_t gp_pipeline_paused_ns(const gp_pipeline *p);
+/* Once the run of p has gone on after that: ns in which no thread worked, from when the last frame that a thread was at was
+ * done until all ran again; *since_told (or NULL): from when the sources were told to stop. 0: it has not. Any thread. */
+int64_t gp_pipeline_paused_ns(const gp_pipeline *p, int64_t *since_told);
 
 /* What can be retuned of a run at any time, with the value that it has, as `--set` has them ("stages.write.workers", "4").
  * How many there are, of which the first `max` are written. */
