@@ -28,6 +28,9 @@ typedef struct gp_glance {
     struct gp_glance_buffer { gp_buffer_status is; double fill; } *buffer;     /* fill: 0 to 1 */
     int stages_cap, buffers_cap;
     gp_knob knob[GP_KNOBS]; int nknobs;
+    bool settings, keys;       /* draw them; and what keys do */
+    int chosen;                /* the knob that keys change */
+    const char *note;          /* what became of the last change; NULL: nothing yet */
 } gp_glance;
 
 void gp_glance_free(gp_glance *v);

@@ -47,7 +47,9 @@ static const verb verbs[] = {
       "Several files are measured in turns and compared with the first.\n",
       1, INT_MAX, gp_cmd_bench },
     { GP_VERB_TOP, "top", "PID|SOCKET", "watch a pipeline that runs elsewhere",
-      "Shows the same live lines as that 'gpipe run', each second, until it ends or Ctrl-C.\n"
+      "Shows the same live lines as that 'gpipe run', each second, until it ends or Ctrl-C, and\n"
+      "on a terminal its settings: left and right choose one, + and - change it as 'gpipe set'\n"
+      "does, q leaves.\n"
       "Its socket is $XDG_RUNTIME_DIR/gpipe/PID.sock, or /tmp/gpipe-UID/PID.sock, for its\n"
       "owner alone. With --json it prints the objects that --progress json prints.\n", 1, 1, gp_cmd_top },
     { GP_VERB_SET, "set", "PID|SOCKET PATH=VALUE...", "change settings of a pipeline that runs elsewhere",
