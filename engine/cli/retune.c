@@ -30,7 +30,8 @@ struct gp_retuner {
     const char *why_not;
     gp_watched *watched;       /* NULL: no --watch */
     pthread_t thread;
-    int wake_fd;               /* eventfd: something is asked for, or it is to stop */
+    int wake_fd;               /* eventfd, with --watch, else -1: something is asked for, or it is to stop; */
+    pthread_cond_t wake;       /* likewise, without */
     pthread_mutex_t lock;      /* of what follows */
     asked *first, **last;
     bool stop;
@@ -116,6 +117,14 @@ static void refuse(int fd, const char *why)
     answer_errors(fd, &none, &errs);
 }
 
+/* With the lock. */
+static void wake(gp_retuner *r)
+{
+    pthread_cond_signal(&r->wake);
+    if (r->wake_fd >= 0)
+        eventfd_write(r->wake_fd, 1);
+}
+
 void gp_retuner_ask(gp_retuner *r, int fd, char *line)
 {
     asked *a = r ? calloc(1, sizeof *a) : NULL;
@@ -127,8 +136,8 @@ void gp_retuner_ask(gp_retuner *r, int fd, char *line)
     *a = (asked){ .fd = fd, .line = line };
     pthread_mutex_lock(&r->lock);
     *r->last = a, r->last = &a->next;
+    wake(r);
     pthread_mutex_unlock(&r->lock);
-    eventfd_write(r->wake_fd, 1);
 }
 
 /* ---- rates -------------------------------------------------------------- */
@@ -355,6 +364,21 @@ static bool is_saved(gp_retuner *r)
     return ours;
 }
 
+/* For so long (-1: without an end), or until something is asked for. A run without --watch needs no descriptor. */
+static int sleep_for(gp_retuner *r, int ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += ms % 1000 * 1000000L;
+    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000, until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&r->lock);
+    for (int e = 0; !e && !r->stop && !r->first;)
+        e = ms < 0 ? pthread_cond_wait(&r->wake, &r->lock) : pthread_cond_timedwait(&r->wake, &r->lock, &until);
+    int n = r->stop || r->first;
+    pthread_mutex_unlock(&r->lock);
+    return n;
+}
+
 static void *retuner_main(void *arg)
 {
     gp_retuner *r = arg;
@@ -363,14 +387,15 @@ static void *retuner_main(void *arg)
         eventfd_t woken;
         asked *a;
         double left = r->what ? AFTER_S - (gp_seconds() - r->since) : 0;
-        int n = poll(p, 2, r->what ? left > 0 ? (int)(1e3 * left) + 1 : 0 : -1);
+        int ms = r->what ? left > 0 ? (int)(1e3 * left) + 1 : 0 : -1;
+        int n = r->watched ? poll(p, 2, ms) : sleep_for(r, ms);
         if (n < 0 && errno != EINTR)
             break;
         if (r->what && gp_seconds() - r->since >= AFTER_S)
             tell(r);
         if (n <= 0)
             continue;
-        if (p[0].revents)
+        if (r->watched && p[0].revents)
             eventfd_read(r->wake_fd, &woken);
         while (!is_stopping(r) && (a = next_asked(r)))
             do_asked(r, a);
@@ -387,13 +412,14 @@ gp_retuner *gp_retuner_start(const gp_args *args, const gp_registry *registry, c
     part *parts = calloc(FEW, sizeof *parts);
     if (r && parts) {
         *r = (gp_retuner){ .args = args, .registry = registry, .options = o, .why_not = why_not, .part = parts, .nparts = 1,
-                           .cap = FEW, .since = gp_seconds(), .reply_fd = -1, .wake_fd = eventfd(0, EFD_CLOEXEC) };
+                           .cap = FEW, .since = gp_seconds(), .reply_fd = -1, .wake_fd = args->watch ? eventfd(0, EFD_CLOEXEC) : -1 };
         r->last = &r->first;
         parts[0].l = *first, parts[0].set = args->set, parts[0].nset = args->nset;
         pthread_mutex_init(&r->lock, NULL);
+        pthread_cond_init(&r->wake, NULL);
         if (args->watch && (r->watched = gp_watch_new(errs)))
             gp_watch_files(r->watched, first->pipeline);
-        if (r->wake_fd >= 0 && (!args->watch || r->watched) && !pthread_create(&r->thread, NULL, retuner_main, r))
+        if ((!args->watch || (r->watched && r->wake_fd >= 0)) && !pthread_create(&r->thread, NULL, retuner_main, r))
             return r;
         gp_watch_free(r->watched);
         if (r->wake_fd >= 0)
@@ -423,12 +449,14 @@ void gp_retuner_failed(gp_retuner *r, const gp_errs *errs)
 int gp_retuner_stop(gp_retuner *r)
 {
     asked *a;
+    if (!r)
+        return 0;
     pthread_mutex_lock(&r->lock);
     r->stop = true;
     if (r->trying)
         gp_cancel(r->trying, 2);
+    wake(r);
     pthread_mutex_unlock(&r->lock);
-    eventfd_write(r->wake_fd, 1);
     pthread_join(r->thread, NULL);
     tell(r);
     while ((a = next_asked(r))) {
@@ -448,7 +476,9 @@ void gp_retuner_free(gp_retuner *r)
         drop(&r->unused[--r->nunused]);
     free(r->unused);
     gp_watch_free(r->watched);
-    close(r->wake_fd);
+    if (r->wake_fd >= 0)
+        close(r->wake_fd);
+    pthread_cond_destroy(&r->wake);
     pthread_mutex_destroy(&r->lock);
     free(r->part), free(r);
 }

@@ -16,7 +16,7 @@ void gp_retuner_ask(gp_retuner *r, int fd, char *line);
 /* For the thread of the run. It has paused: what it is to go on under. Or that has failed, and it goes on as it was. */
 gp_pipeline *gp_retuner_next(gp_retuner *r);
 void gp_retuner_failed(gp_retuner *r, const gp_errs *errs);
-/* The run is over. How often it was retuned. */
+/* The run is over. How often it was retuned. Accepts NULL. */
 int gp_retuner_stop(gp_retuner *r);
 /* Ends what it has compiled, the newest first, but not what runs first; accepts NULL. */
 void gp_retuner_free(gp_retuner *r);

@@ -128,8 +128,10 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     gp_socket *socket = gp_socket_open();
     options.timed |= metrics != NULL;
     gp_pipeline *p = l.pipeline;
-    gp_retuner *retuner = gp_retuner_start(args, registry, &l, &options, why_not(args), errs);
-    if (!retuner) {
+    gp_retuner *retuner = socket || args->watch ? gp_retuner_start(args, registry, &l, &options, why_not(args), errs) : NULL;
+    if (!retuner && !args->watch)
+        *errs = (gp_errs){ 0 };        /* then nobody can change it */
+    if (errs->failed) {
         gp_socket_close(socket);
         gp_metrics_stop(metrics);
         gp_report_drop(&files);

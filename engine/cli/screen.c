@@ -124,7 +124,7 @@ static void keys_line(char *line, const gp_glance *v)
 static int put_all(const gp_paper *p, const gp_glance *v, int rows)
 {
     char line[LINE];
-    int more = v->settings && v->nknobs && rows > 6 ? 1 + v->keys : 0;
+    int more = v->settings && v->nknobs && rows > 11 ? 1 + v->keys : 0;
     rows -= more;
     int n = v->nstages, shown = n + 1 < rows ? n : rows > 3 ? rows - 3 : 0, width = 4;
     int first = v->bound - shown / 2, lines = 0;
