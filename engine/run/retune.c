@@ -58,8 +58,6 @@ static progress try_to_pause(gp_pipeline *p, gp_pipeline *from, bool first)
             gp_run_pause_at_once(run);
         }
     }
-    if (is == OVER && run && run->ready)
-        bound_rings(run, NULL);
     gp_pipeline_unlock_run(from);
     return is;
 }
@@ -71,6 +69,12 @@ static bool pause_at_once(gp_pipeline *p, gp_pipeline *from)
     while (is == WAITS) {
         usleep(LOOK_US);
         is = atomic_load(&p->cancel) ? OVER : try_to_pause(p, from, false);
+    }
+    if (is != PAUSES) {                /* the run goes on as it was, if it does */
+        gp_run *run = gp_pipeline_lock_run(from);
+        if (run && run->ready)
+            bound_rings(run, NULL);
+        gp_pipeline_unlock_run(from);
     }
     return is == PAUSES;
 }

@@ -432,6 +432,8 @@ static bool keep_paused(gp_run *run, gp_errs *errs)
  * it was over. */
 static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, int *level, gp_errs *errs)
 {
+    if (p->prepared && p->prepared->from != from)      /* it was to go on from another */
+        gp_pipeline_drop_prepared(p);
     gp_run *was = replace_run(from ? from : p, NULL), *run = p->prepared ? p->prepared : gp_run_new(p, from, o, errs);
     bool borrows = from && from->paused->borrows;      /* frames that wait are in the memory of that run */
     if (!borrows)
