@@ -127,6 +127,12 @@ static void fill(const struct opts *o, gp_dtype t, void *data, size_t n, uint64_
 
 /* ---- running --------------------------------------------------------- */
 
+static bool set_workers(void *state, int n, gp_errs *errs)
+{
+    (void)state, (void)n, (void)errs;  /* it keeps nothing for each */
+    return true;
+}
+
 static bool open_pace(const gp_open *g, void **state)
 {
     *state = calloc(1, sizeof(gp_pace));
@@ -191,6 +197,6 @@ const gp_kind gp_kind_generate = {
     .out = out,
     .opts = options, .opts_size = sizeof(struct opts),
     .max_run = MAX_RUN,
-    .by_number = true, .shape = shape, .open = open_pace, .close = free, .run = run,
+    .by_number = true, .set_workers = set_workers, .shape = shape, .open = open_pace, .close = free, .run = run,
     .advise = advise,
 };

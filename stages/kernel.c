@@ -126,9 +126,11 @@ static bool read_source(gp_shape *s, struct opts *o)
 /* Frames in flight would change the variable at the same time. */
 static bool check_variables(gp_shape *s, const struct opts *o, gp_cu *code)
 {
-    if (o->serial)
-        return true;
     gp_state keeps = gp_cu_state(code);
+    if (o->serial) {
+        s->variables = keeps.at;
+        return true;
+    }
     if (!keeps.at)
         return true;
     gp_loc at = gp_cu_at(code, keeps.at), changed = gp_cu_at(code, keeps.changed ? keeps.changed : keeps.at);
@@ -334,6 +336,6 @@ const gp_kind gp_kind_kernel = {
     GP_KIND("kernel"),
     .help = "runs a kernel of your own, from a .cu file or in the YAML",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
-    .any_shape = true, .shape = shape, .open = open_kernel, .close = free, .record = record,
+    .any_shape = true, .variables = true, .shape = shape, .open = open_kernel, .close = free, .record = record,
     .check = check,
 };

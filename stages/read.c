@@ -66,6 +66,31 @@ static bool open_reader(const gp_open *g, void **state)
     return true;
 }
 
+/* Between frames a worker has nothing of a file; what is open may be cut into more pieces. */
+static bool set_workers(void *state, int n, gp_errs *errs)
+{
+    gp_reader *r = state;
+    if (n <= r->workers)
+        return true;
+    gp_read_worker *worker = calloc((size_t)n, sizeof *worker);
+    gp_piece_file *open = calloc((size_t)n + 1, sizeof *open);
+    bool ok = worker && open;
+    for (int i = r->workers; ok && i < n; i++)
+        ok = gp_growbuf_need(&worker[i].room, GP_READ_HEAD);
+    if (!ok) {
+        for (int i = r->workers; worker && i < n; i++)
+            free(worker[i].room.data);
+        free(worker), free(open);
+        return gp_fail(errs, GP_E_RESOURCE, r->o->at, "out of memory");
+    }
+    memcpy(worker, r->worker, sizeof *worker * (size_t)r->workers);
+    memcpy(open, r->open, sizeof *open * ((size_t)r->workers + 1));
+    r->now = r->now ? open + (r->now - r->open) : NULL;
+    free(r->worker), free(r->open);
+    r->worker = worker, r->open = open, r->workers = n;
+    return true;
+}
+
 /* Pairs of whole numbers -> c64, in place: the last one first, as it takes more room. */
 static void widen(void *data, int64_t n, const gp_read_opts *o)
 {
@@ -187,6 +212,6 @@ const gp_kind gp_kind_read = {
     .out = out,
     .opts = options, .opts_size = sizeof(gp_read_opts),
     .max_run = MAX_RUN, .by_number = true,
-    .any_shape = true, .shape = gp_read_shape, .open = open_reader, .close = close_reader, .run = run, .finish = finish,
+    .any_shape = true, .set_workers = set_workers, .shape = gp_read_shape, .open = open_reader, .close = close_reader, .run = run, .finish = finish,
     .advise = advise,
 };

@@ -51,6 +51,39 @@ gp_status gp_writer_reach(gp_call *c, gp_outfile *f, const char *path, char why[
     return GP_OK;
 }
 
+/* What worker i has of its own, before it has written anything. */
+static void begin_worker(gp_writer *w, int i)
+{
+    const gp_write_opts *o = w->o;
+    gp_outfile *f = &w->worker[i].file;
+    f->by = w->files, f->keeps = o->if_exists != GP_REPLACE, f->is_sole = !o->single;
+    f->durable = o->durable == GP_NOT_DURABLE  ? GP_DURABLE_NONE
+               : o->durable == GP_FILE_BY_FILE ? GP_DURABLE_FILE
+               : o->single                     ? GP_DURABLE_END
+                                               : GP_DURABLE_END_ALONE;
+}
+
+/* Between frames no worker has a file open that is one frame's. */
+static bool set_workers(void *state, int n, gp_errs *errs)
+{
+    gp_writer *w = state;
+    if (!w->o->single)
+        return gp_fail(errs, GP_E_SPEC, w->o->at, "%s writes one file, and has %d worker%s in the run, which cannot change while it "
+                       "goes on: set 'workers: %d'", w->who, w->workers, w->workers == 1 ? "" : "s", w->workers);
+    if (n <= w->workers)
+        return true;
+    gp_write_worker *more = calloc((size_t)n, sizeof *more);
+    if (!more)
+        return gp_fail(errs, GP_E_RESOURCE, w->o->at, "%s: out of memory", w->who);
+    memcpy(more, w->worker, sizeof *more * (size_t)w->workers);
+    free(w->worker);
+    w->worker = more;
+    for (int i = w->workers; i < n; i++)
+        begin_worker(w, i);
+    w->workers = n;
+    return true;
+}
+
 static bool open_writer(const gp_open *g, void **state)
 {
     const gp_write_opts *o = g->opts;
@@ -66,12 +99,7 @@ static bool open_writer(const gp_open *g, void **state)
         w->worker = calloc((size_t)g->workers, sizeof *w->worker);
     }
     for (int i = 0; w && w->worker && i < w->workers; i++)
-        w->worker[i].file.by = w->files, w->worker[i].file.keeps = o->if_exists != GP_REPLACE,
-        w->worker[i].file.is_sole = !o->single,
-        w->worker[i].file.durable = o->durable == GP_NOT_DURABLE  ? GP_DURABLE_NONE
-                                  : o->durable == GP_FILE_BY_FILE ? GP_DURABLE_FILE
-                                  : o->single                     ? GP_DURABLE_END
-                                                                  : GP_DURABLE_END_ALONE;
+        begin_worker(w, i);
     if (!w || !w->worker || !w->files)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     if (gp_write_is_video(o))
@@ -162,6 +190,6 @@ const gp_kind gp_kind_write = {
     .in = in,
     .opts = options, .opts_size = sizeof(gp_write_opts),
     .max_run = GP_WRITE_RUN,
-    .any_shape = true, .shape = gp_write_shape, .open = open_writer, .close = close_writer, .run = run, .finish = gp_writer_finish,
+    .any_shape = true, .set_workers = set_workers, .shape = gp_write_shape, .open = open_writer, .close = close_writer, .run = run, .finish = gp_writer_finish,
     .advise = advise, .check = gp_write_check, .reserve = gp_ranges_reserve,
 };

@@ -751,5 +751,164 @@ check("metrics: localhost", not read(scrape(at))[0])
 stop(p)
 check("nothing stays", os.listdir(path("gpipe")) == [], os.listdir(path("gpipe")))
 
+# == edits: --watch, gpipe set, keys of gpipe top ==================================
+tune_text = """depth: 4
+vars: {gain: 2}
+buffers: {a: {dtype: f32, shape: [16]}, b: {like: a}}
+stages:
+  - {use: generate, out: a, frames: 0, rate: 400}
+  - {use: scale, a: gain, b: 0, out: b}
+  - {name: pass, use: lua, script: pass.lua, workers: 1}
+  - {use: write, path: tuned.raw, durable: none}
+"""
+pass_text = "stateless = true\nfunction process(f, x, y) y:copy(x) end\n"
+
+
+def ramp(gains):
+    """Is tuned.raw the ramp times one of the gains after the other?"""
+    data = open(path("tuned.raw"), "rb").read()
+    values, at = struct.unpack(f"{len(data) // 4}f", data), 0
+    for i, v in enumerate(values):
+        while at < len(gains) and v != i * gains[at]:
+            at += 1
+        if at == len(gains):
+            return f"element {i} is {v}"
+    return True
+
+
+class Run:
+    """A gpipe run whose stderr is read line by line."""
+    def __init__(self, *args, text=tune_text):
+        put("pass.lua", pass_text)
+        put("tune.yaml", text)
+        if os.path.exists(path("tuned.raw")):
+            os.remove(path("tuned.raw"))
+        self.said = tempfile.NamedTemporaryFile("w+")
+        self.p = spawn(*run, *args, path("tune.yaml"), stderr=self.said)
+        check("edits: a socket", until(lambda: connected(self.p.pid)), args)
+
+    def err(self):
+        return open(self.said.name).read()
+
+    def says(self, what, times=1, seconds=30):
+        return until(lambda: len(re.findall(what, self.err())) >= times or self.p.poll() is not None, seconds) \
+            and len(re.findall(what, self.err())) >= times
+
+    def set(self, *settings):
+        return subprocess.run([gpipe, "set", str(self.p.pid), *settings], env=env, capture_output=True, text=True, timeout=60)
+
+    def end(self, name, gains):
+        self.p.send_signal(signal.SIGINT)
+        self.p.wait(60)
+        err = self.err()
+        n = re.search(r"(\d+) frames in, (\d+) out, 0 dropped, 0 failed, 0 cancelled", err)
+        check(f"{name}: the account", n and n[1] == n[2] and self.p.returncode == 130, err)
+        if n and n[1] == "0":              # it was over before it began
+            return err
+        check(f"{name}: all frames", n and os.path.getsize(path("tuned.raw")) == 64 * int(n[1]), err)
+        check(f"{name}: the bytes", ramp(gains) is True, ramp(gains))
+        return err
+
+
+r = Run("--watch")
+put("tune.yaml", tune_text.replace("depth: 4", "depth: 7"))                     # in place
+check("watch: a knob", r.says(r"retuned: depth 4 -> 7; pause [\d.]+ ms .*frames/s before, .* after"), r.err())
+put("new.yaml", tune_text.replace("gain: 2", "gain: 4"))                        # by rename
+os.rename(path("new.yaml"), path("tune.yaml"))
+check("watch: a var, by rename", r.says(r"retuned: depth 7 -> 4, vars.gain 2 -> 4;"), r.err())
+put("pass.lua", "stateless = true\nfunction process(f, x, y) for i = 1, 16 do y[i] = x[i] * 2 end end\n")
+check("watch: a script", r.says(r"retuned: .*pass.lua;"), r.err())
+put("tune.yaml", tune_text.replace("gain: 2", "gain: [")[:120])
+check("watch: half of it", r.says(r"tune.yaml:\d+:\d+: error: .*(\n.*){0,4}the run goes on as it was"), r.err())
+os.remove(path("tune.yaml"))
+check("watch: deleted", r.says(r"tune.yaml: error: there is no such file"), r.err())
+os.mkdir(path("tune.yaml"))
+check("watch: a folder", r.says(r"tune.yaml: error: this is a folder"), r.err())
+os.rmdir(path("tune.yaml"))
+for what, to, says in (("shape: [16]", "shape: [32]", r"tune.yaml:3:11: error: buffer 'a' is f32 \[16\] in the run and f32 \[32\] here"),
+                       ("rate: 400", "rate: 300", r"tune.yaml:5:\d+: error: 'rate' cannot change while the run goes on: stage 'generate' is a source"),
+                       ("in: x", "in: x", None)):
+    if says:
+        put("tune.yaml", tune_text.replace(what, to))
+        check(f"watch: {to}", r.says(says), r.err())
+put("tune.yaml", tune_text.replace("a: gain, b: 0, out: b", "in: a, a: gain, b: 0, out: b"))
+put("pass.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) en\n")
+check("watch: a script that is wrong", r.says(r"pass.lua:\d+"), r.err())
+put("pass.lua", pass_text)
+for i in range(20):                                # ten times a second, half of them half written
+    put("tune.yaml", tune_text.replace("depth: 4", f"depth: {3 + i % 5}")[:None if i % 2 else 70])
+    time.sleep(0.1)
+put("tune.yaml", tune_text.replace("depth: 4", "depth: 11"))
+check("watch: ten times a second", r.says(r"retuned: .*-> 11"), r.err())
+r.end("watch", [2, 4, 8, 2, 4, 2])
+
+r = Run()
+done = r.set("depth=6", "stages.pass.workers=3")
+check("set", done.returncode == 0 and re.match(r"retuned: depth 4 -> 6, stages.pass.workers 1 -> 3; pause", done.stdout), done)
+check("set: the run says it", r.says(r"retuned: depth 4 -> 6"), r.err())
+same = r.set("depth=6")
+check("set: the same", same.returncode == 0 and same.stdout == "nothing changes\n", same)
+for setting, code in (("dept=3", 2), ("stages.none.workers=2", 2), ("depth=no", 2), ("depth", 2), ("depth=70000", 2),
+                      ("stages.write.path=x.raw", 2)):
+    no, plain = r.set(setting), subprocess.run([gpipe, *run, "-q", "--set", setting, path("tune.yaml")], env=env, text=True,
+                                               capture_output=True) if "path" not in setting and "=" in setting else None
+    check(f"set: {setting}", no.returncode == code and "error" in no.stderr, no)
+    if plain:
+        check(f"set: {setting}, as --set has it", plain.returncode == code and plain.stderr.splitlines()[0] in no.stderr,
+              (plain.stderr, no.stderr))
+done = r.set("vars.gain=3", "sync=block")
+check("set: a var", "vars.gain 2 -> 3, sync = block" in done.stdout, done)
+mode = os.stat(sock(r.p.pid)).st_mode & 0o777, os.stat(path("gpipe")).st_mode & 0o777
+check("set: for the owner alone", mode == (0o600, 0o700), mode)
+many_sets = [subprocess.Popen([gpipe, "set", str(r.p.pid), f"depth={d}"], env=env, stdout=subprocess.PIPE, text=True)
+             for d in (3, 9, 5)]
+check("set: by several at once", all(s.communicate(timeout=60)[0] and not s.returncode for s in many_sets))
+with socket.socket(socket.AF_UNIX) as s:           # what is no setting
+    s.connect(sock(r.p.pid))
+    s.sendall(b"{[nonsense\n")
+    s.settimeout(20)
+    got = b""
+    while b'"exit"' not in got:
+        more = s.recv(65536)
+        if not more:
+            break
+        got += more
+check("set: nonsense", b"this is no list of settings" in got or b"errors" in got, got[-300:])
+pid = r.p.pid
+r.end("set", [2, 3])
+gone = subprocess.run([gpipe, "set", str(pid), "depth=6"], env=env, capture_output=True, text=True)
+check("set: one that has ended", gone.returncode == 2 and "no pipeline of yours runs as process" in gone.stderr, gone)
+other = subprocess.run([gpipe, "set", str(os.getpid()), "depth=6"], env=env, capture_output=True, text=True)
+check("set: of another program", other.returncode == 2 and "no pipeline of yours" in other.stderr, other)
+few = subprocess.run([gpipe, "set", str(pid)], env=env, capture_output=True, text=True)
+check("set: nothing", few.returncode == 2 and "no setting given" in few.stderr, few)
+
+for i in range(6):                                 # Ctrl-C about when it pauses
+    r = Run()
+    s = subprocess.Popen([gpipe, "set", str(r.p.pid), f"depth={5 + i}"], env=env, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    time.sleep(0.004 * i)
+    r.end(f"Ctrl-C in the pause {i}", [2])
+    s.communicate(timeout=60)
+
+piped = subprocess.run([gpipe, *run, "--watch", "-"], env=env, input=tune_text, capture_output=True, text=True)
+check("watch: of standard input", piped.returncode == 2 and "--watch: the pipeline came from standard input" in piped.stderr, piped)
+measured = subprocess.run([gpipe, *run, "--watch", "--report", path("r.json"), path("tune.yaml")], env=env, capture_output=True,
+                          text=True)
+check("watch: and --report", measured.returncode == 2 and "measured as a whole" in measured.stderr, measured)
+
+r = Run()
+key = lambda keys: lambda pid, fd, screen: os.write(fd, keys) and None
+seen, screen, code = on_terminal(["top", str(r.p.pid)], steps=[
+    when(lambda l: "settings:" in l and "[depth 4]" in l, key(b"+")),
+    when(lambda l: "[depth 5]" in l, key(b"\x1b[C")),
+    when(lambda l: "[depth" not in l and "settings:" in l, key(b"\x1b[D")),
+    when(lambda l: "[depth 5]" in l, key(b"-")),
+    when(lambda l: "[depth 4]" in l, key(b"q"))], seconds=60)
+check("top: keys", code == 0 and r.says(r"retuned: depth 5 -> 4") and "depth 4 -> 5" in r.err(), (seen[-3:], r.err()))
+check("top: says the keys", any("keys:" in l and "q leaves" in l for s in seen for l in s), seen[-1:])
+r.end("top: keys", [2])
+check("nothing stays behind edits", os.listdir(path("gpipe")) == [], os.listdir(path("gpipe")))
+
 print(f"live: {passed} passed, {len(failed)} failed")
 sys.exit(bool(failed))

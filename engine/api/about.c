@@ -2,6 +2,7 @@
  * no indices into them. */
 #include "api/forms.h"
 #include "device/machine.h"
+#include "compile/plan.h"
 #include "run/pipeline.h"
 
 const gp_spec *gp_pipeline_spec(const gp_pipeline *p)
@@ -53,6 +54,43 @@ bool gp_pipeline_buffer(const gp_pipeline *p, int i, gp_buffer_info *out)
         .depth_said = b->depth_said, .constant = b->producer.stage < 0,
     };
     return true;
+}
+
+/* ---- knobs ------------------------------------------------------------- */
+
+static void put_knob(gp_knob *out, int max, int *n, const char *path, const char *value, int number)
+{
+    if (*n < max) {
+        gp_knob *k = &out[*n];
+        snprintf(k->path, sizeof k->path, "%s", path);
+        if (value)
+            snprintf(k->value, sizeof k->value, "%s", value);
+        else
+            snprintf(k->value, sizeof k->value, "%d", number);
+    }
+    ++*n;
+}
+
+int gp_pipeline_knobs(const gp_pipeline *p, gp_knob *out, int max)
+{
+    const gp_graph *g = p->graph;
+    char path[96];
+    int n = 0;
+    put_knob(out, max, &n, "depth", NULL, g->depth);
+    if (p->plan->nsegments) {
+        put_knob(out, max, &n, "streams", g->streams ? NULL : "auto", g->streams);
+        put_knob(out, max, &n, "batch", g->batch ? NULL : "auto", g->batch);
+        put_knob(out, max, &n, "launch", gp_launch_name[g->launch], 0);
+    }
+    put_knob(out, max, &n, "sync", gp_sync_name[g->sync], 0);
+    for (int i = 0; i < g->nstages; i++) {
+        const gp_stage *s = &g->stage[i];
+        if (s->device || s->regroups || gp_is_carry(s) || s->serial || (!s->nin && !s->kind->by_number)
+            || snprintf(path, sizeof path, "stages.%s.workers", s->name) >= (int)sizeof path)
+            continue;
+        put_knob(out, max, &n, path, NULL, s->workers);
+    }
+    return n;
 }
 
 /* ---- lint -------------------------------------------------------------- */

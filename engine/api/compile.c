@@ -34,7 +34,7 @@ static bool passes(gp_pipeline *p, const char *text, size_t len, const char *fil
                    const gp_config *config, gp_errs *errs)
 {
     gp_arena *a = &p->arena;
-    gp_probe *probe = GP_NEW(a, gp_probe, 1);
+    gp_probe *probe = p->probe = GP_NEW(a, gp_probe, 1);
     gp_plan *plan;
     bool ok = true;
     *probe = (gp_probe){ .arena = a, .look = gp_probe_look, .read = gp_probe_read, .size = gp_probe_size_of, .lenient = config->lenient,
@@ -121,7 +121,9 @@ void gp_pipeline_destroy(gp_pipeline *p)
     if (!p)
         return;
     gp_pipeline_drop_paused(p, &(gp_errs){ .n = 0 });
+    gp_pipeline_drop_prepared(p);
     gp_run_destroy(p->run);
+    free(p->again);
     pthread_rwlock_destroy(&p->run_lock);
     if (p->stop_fd >= 0)
         close(p->stop_fd);

@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 
 enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH | GP_VERB_SIMULATE | GP_VERB_TUNE,
-       ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP | GP_VERB_TOP };
+       ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP | GP_VERB_TOP | GP_VERB_SET };
 
 typedef enum option_type { FLAG, CHOICE, TEXT, SET, DEVICE, WORDS, TIME, COUNT } option_type;
 
@@ -28,6 +28,8 @@ static const struct option {
       "change a value: streams=4, vars.dir=x, stages.blur.sigma=2" },
     { "device", 0, "DEVICE", COMPILES, DEVICE, 0, NULL,
       "auto, cpu, cuda or cuda:N; the same as --set device=..." },
+    { "watch", 0, NULL, GP_VERB_RUN, F(watch),
+      "when FILE, or a script, kernel or constant that it names, is saved, go on with what it says then" },
     { "poison", 0, NULL, GP_VERB_RUN, F(poison), "fill every slot before each use, floats with NaN, integers with bytes 0xa5: shows what stages leave unwritten" },
     { "isolate", 0, NULL, GP_VERB_RUN, F(isolate),
       "one frame at a time: finds the stage that faults" },

@@ -198,7 +198,7 @@ static bool start(gp_bench *b, runner *r)
     bool quiet = b->args->quiet;
     gp_signals_for(r->l.pipeline);
     r->meter = gp_meter_start(r->l.pipeline, quiet ? GP_PROGRESS_NONE
-                              : (gp_progress)b->args->progress, NULL);
+                              : (gp_progress)b->args->progress, NULL, NULL);
     int e = pthread_create(&r->thread, NULL, run_thread, r);
     if (e)
         gp_meter_stop(r->meter);

@@ -18,6 +18,7 @@ enum { GP_EXIT_PIPE = 128 + 13 };
 typedef enum gp_verb {
     GP_VERB_RUN = 1, GP_VERB_CHECK = 2, GP_VERB_PLAN = 4, GP_VERB_STAGES = 8, GP_VERB_HELP = 16,
     GP_VERB_BENCH = 32, GP_VERB_TOP = 64, GP_VERB_SIMULATE = 128, GP_VERB_TUNE = 256,
+    GP_VERB_SET = 512,
 } gp_verb;
 
 typedef enum gp_progress {
@@ -33,7 +34,7 @@ typedef struct gp_args {
     const char **operand; int noperands;   /* files, a stage, a verb */
     const char **set; int nset;            /* "path=value"; --device is one of them */
     const char *device;                    /* that one, or NULL */
-    bool poison, isolate, check_kernels, quiet, verbose, dot, svg, mermaid, json, markdown, man;
+    bool watch, poison, isolate, check_kernels, quiet, verbose, dot, svg, mermaid, json, markdown, man;
     bool help;
     int progress;                          /* gp_progress */
     int form;                              /* gp_form */
@@ -78,6 +79,8 @@ bool gp_load_text(gp_loaded *l, const char *file, gp_errs *errs);
 void gp_unload(gp_loaded *l);
 /* Prints errors and warnings (not with -q) on stderr. `l` may be NULL. */
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs);
+/* Where such an error is, as it is printed: of --set its name, for free(), or NULL. */
+char *gp_err_option(const gp_args *args, const gp_err *e);
 
 /* words.c: stderr as JSON lines, from now on. False: no memory, stderr is as ever. */
 bool gp_say_json(void);
@@ -109,6 +112,7 @@ int gp_cmd_bench(const gp_args *args, const gp_registry *registry, gp_errs *errs
 int gp_cmd_simulate(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_tune(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_set(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 
 /* stages.c: all that can be said of a kind. */
@@ -132,7 +136,9 @@ bool gp_want_color(int fd);
  * connected to `socket` (NULL: nobody), and the line at the end. */
 struct gp_socket;
 typedef struct gp_meter gp_meter;
-gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how, struct gp_socket *socket);
+struct gp_retuner;
+gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how, struct gp_socket *socket, struct gp_retuner *retuner);
+void gp_meter_next(gp_meter *m, const gp_pipeline *p);             /* the run goes on under p; accepts NULL */
 void gp_meter_stop(gp_meter *m);                                   /* accepts NULL */
 /* `verdict` "": there is none. With JSON an object that has `outcome` and the exit code, too. */
 void gp_print_summary(const gp_pipeline *p, double seconds, gp_outcome outcome, int status,

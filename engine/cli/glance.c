@@ -59,8 +59,26 @@ static int find_bound(const gp_glance *v)
     return best;
 }
 
+void gp_shown_begin(gp_shown *s, const gp_pipeline *p)
+{
+    s->now = p;
+    atomic_init(&s->next, p);
+}
+
+const gp_pipeline *gp_shown_look(gp_shown *s)
+{
+    const gp_pipeline *next = atomic_load(&s->next);
+    gp_stage_status first;
+    if (next != s->now && gp_stages_status(next, &first, 1) > 0)
+        s->now = next;
+    return s->now;
+}
+
 void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
 {
+    gp_account some;
+    if (v->nstages && gp_accounts(p, &some, 1) < 1)    /* it goes on elsewhere at this moment */
+        return;
     double dt = seconds - v->looked, age = seconds - v->began;
     double part = age > MEAN_S ? dt / MEAN_S : age > 0 ? dt / age : 1;     /* of what is new */
     part = part < 1 ? part : 1;
@@ -73,6 +91,8 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
     v->source = v->now.source, v->nsources = v->now.nsources;
     v->nstages = room ? v->now.nstages : 0, v->nbuffers = room ? v->now.nbuffers : 0;
     v->bound = -1, v->left_s = -1;
+    v->nknobs = gp_pipeline_knobs(p, v->knob, GP_KNOBS);
+    v->nknobs = v->nknobs < GP_KNOBS ? v->nknobs : GP_KNOBS;
     if (!v->nstages) {                     /* not before frame 0 */
         v->began = seconds;
         return;
@@ -80,6 +100,8 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
     if (dt <= 0)
         return;
     uint64_t moved = gp_frames_moved(v->source, v->nsources);
+    if (moved < v->moved)              /* it has just gone on elsewhere */
+        moved = v->moved;
     v->frames_s += ((double)(moved - v->moved) / dt - v->frames_s) * part;
     v->moved = moved, v->done = gp_frames_done(v->source, v->nsources), v->frames = count_frames(p);
     v->in = 0;
@@ -87,8 +109,8 @@ void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds)
         v->in = v->source[i].in > v->in ? v->source[i].in : v->in;
     for (int i = 0; i < v->nstages; i++) {
         const gp_stage_status *was = &v->stage[i].is;
-        double frames_s = (double)(st[i].frames - was->frames) / dt;
-        double bytes_s = (double)(st[i].bytes - was->bytes) / dt;
+        double frames_s = st[i].frames > was->frames ? (double)(st[i].frames - was->frames) / dt : 0;
+        double bytes_s = st[i].bytes > was->bytes ? (double)(st[i].bytes - was->bytes) / dt : 0;
         v->stage[i].frames_s += (frames_s - v->stage[i].frames_s) * part;
         v->stage[i].bytes_s += (bytes_s - v->stage[i].bytes_s) * part;
         v->stage[i].is = st[i];
@@ -154,6 +176,14 @@ void gp_glance_json(const gp_glance *v, FILE *f)
         gp_json_int(&j, "depth", b->depth);
         gp_json_int(&j, "held", b->held);
         gp_json_num(&j, "fill", v->buffer[i].fill);
+        gp_json_close(&j, '}');
+    }
+    gp_json_close(&j, ']');
+    gp_json_open(&j, "settings", '[');
+    for (int i = 0; i < v->nknobs; i++) {
+        gp_json_open(&j, NULL, '{');
+        gp_json_str(&j, "path", v->knob[i].path);
+        gp_json_str(&j, "value", v->knob[i].value);
         gp_json_close(&j, '}');
     }
     gp_json_close(&j, ']');
@@ -238,6 +268,14 @@ bool gp_glance_read(gp_glance *v, gp_arena *a, const char *json)
             name_of(&r, n, "name"), name_of(&r, n, "from"), name_of(&r, n, "to"),
             (int)number_of(&r, n, "depth", 1 << 20), (int)number_of(&r, n, "held", 1 << 20) };
         v->buffer[i].fill = number_of(&r, n, "fill", 1);
+    }
+    int nknobs;
+    const gp_node *knobs = list_of(root, "settings", &nknobs);
+    v->nknobs = 0;
+    for (int i = 0; i < nknobs && i < GP_KNOBS; i++) {
+        gp_knob *k = &v->knob[v->nknobs++];
+        snprintf(k->path, sizeof k->path, "%s", name_of(&r, knobs->item[i], "path"));
+        snprintf(k->value, sizeof k->value, "%s", name_of(&r, knobs->item[i], "value"));
     }
     return r.good;
 }

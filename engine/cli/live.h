@@ -5,8 +5,11 @@
 #ifndef GP_CLI_LIVE_H
 #define GP_CLI_LIVE_H
 
+#include <stdatomic.h>
 #include "cli/cli.h"
 #include "cli/counters.h"
+
+enum { GP_KNOBS = 32 };
 
 /* Rates and fills are means over the last two seconds or so. */
 typedef struct gp_glance {
@@ -24,6 +27,10 @@ typedef struct gp_glance {
     struct gp_glance_stage { gp_stage_status is; double frames_s, bytes_s; } *stage;
     struct gp_glance_buffer { gp_buffer_status is; double fill; } *buffer;     /* fill: 0 to 1 */
     int stages_cap, buffers_cap;
+    gp_knob knob[GP_KNOBS]; int nknobs;
+    bool settings, keys;       /* draw them; and what keys do */
+    int chosen;                /* the knob that keys change */
+    const char *note;          /* what became of the last change; NULL: nothing yet */
 } gp_glance;
 
 void gp_glance_free(gp_glance *v);
@@ -33,6 +40,11 @@ static inline const char *gp_none_done(const gp_glance *v)
 {
     return v->done || !v->in ? "" : " in, none done yet";
 }
+
+/* Which pipeline is looked at, of a run that may go on under another: that one once it runs. One thread asks. */
+typedef struct gp_shown { const gp_pipeline *now; _Atomic(const gp_pipeline *) next; } gp_shown;
+void gp_shown_begin(gp_shown *s, const gp_pipeline *p);
+const gp_pipeline *gp_shown_look(gp_shown *s);
 
 /* glance.c. Looks again, `seconds` after the start; at first *v is zero. */
 void gp_glance_look(gp_glance *v, const gp_pipeline *p, double seconds);
@@ -70,6 +82,9 @@ int gp_socket_fd(const gp_socket *s);      /* readable: somebody wants in */
 bool gp_socket_accept(gp_socket *s, const char *text, size_t len);
 /* To everybody, without waiting: who has read too little misses it. */
 void gp_socket_send(gp_socket *s, const char *text, size_t len);
+/* The next whole line that a client has sent, which then is nobody's client any more: its descriptor, and the line, for
+ * free(). -1: there is none. */
+int gp_socket_take(gp_socket *s, char **line);
 /* Sends what did not fit yet, as far as it does now. True: all. Accepts NULL. */
 bool gp_socket_flush(gp_socket *s);
 /* The same, and gives clients that read a moment (0.3 s) for it: when a run has ended. */
@@ -78,9 +93,13 @@ int gp_socket_clients(const gp_socket *s);
 /* The other end, of `name`: a process or a path. -1 after an error. */
 int gp_socket_connect(const char *name, gp_errs *errs);
 
+/* set.c: asks the run at `name` for these settings. The answer, a line of JSON, for free(); NULL after an error. */
+char *gp_set_ask(const char *name, const char *const *set, int n, gp_errs *errs);
+
 /* metrics.c: a server with a thread of its own. NULL after an error. */
 typedef struct gp_metrics gp_metrics;
 gp_metrics *gp_metrics_start(const char *at, const gp_pipeline *p, bool quiet, gp_errs *errs);
+void gp_metrics_next(gp_metrics *m, const gp_pipeline *p);     /* accepts NULL */
 void gp_metrics_stop(gp_metrics *m);       /* accepts NULL */
 
 #endif

@@ -51,23 +51,27 @@ static int say_err(const gp_errs *errs, int i, const gp_err *e)
     return n;
 }
 
+char *gp_err_option(const gp_args *args, const gp_err *e)
+{
+    int set = find_set(args, e->at.file);
+    bool device = e->at.file == args->device, swept = set >= args->swept_from && set < args->swept_to;
+    char *name = NULL;
+    if (set >= 0 && asprintf(&name, "--%s %s", device ? "device" : swept ? "sweep" : "set",
+                             device ? strchr(e->at.file, '=') + 1 : e->at.file) < 0)
+        name = NULL;
+    return name;
+}
+
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
 {
     bool color = gp_want_color(STDERR_FILENO);
     for (int i = 0; i < errs->n; i++) {
         gp_err e = errs->e[i];
-        int set = find_set(args, e.at.file);
-        char *name = NULL;
         if (e.code == GP_E_WARN && args->quiet)
             continue;
-        if (set >= 0) {
-            bool device = e.at.file == args->device;
-            bool swept = set >= args->swept_from && set < args->swept_to;
-            if (asprintf(&name, "--%s %s", device ? "device" : swept ? "sweep" : "set",
-                         device ? strchr(e.at.file, '=') + 1 : e.at.file) < 0)
-                name = NULL;
+        char *name = gp_err_option(args, &e);
+        if (find_set(args, e.at.file) >= 0)
             e.at = (gp_loc){ .file = name };
-        }
         if (gp_says_json())
             i += say_err(errs, i, &e) - 1;
         else
@@ -187,11 +191,12 @@ static const char **settings(const gp_args *args, int *n)
 bool gp_load_for(gp_loaded *l, const gp_args *args, const gp_machine *machine, const gp_registry *registry,
                  gp_errs *errs)
 {
-    struct timespec moment;
+    static struct timespec moment;     /* one for all that the command compiles: names with a ${date:} stay */
     struct tm now;
     int nset;
     const char **set = settings(args, &nset);
-    clock_gettime(CLOCK_REALTIME, &moment);
+    if (!moment.tv_sec)
+        clock_gettime(CLOCK_REALTIME, &moment);
     gp_config config = { .registry = registry,
                          .env = { from_env, NULL, localtime_r(&moment.tv_sec, &now),
                                   (int)moment.tv_nsec },

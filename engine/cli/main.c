@@ -65,9 +65,17 @@ static const verb verbs[] = {
       "measured, and the lines of the file to change; --write changes them, and nothing else.\n",
       1, 1, gp_cmd_tune },
     { GP_VERB_TOP, "top", "PID|SOCKET", "watch a pipeline that runs elsewhere",
-      "Shows the same live lines as that 'gpipe run', each second, until it ends or Ctrl-C.\n"
+      "Shows the same live lines as that 'gpipe run', each second, until it ends or Ctrl-C, and\n"
+      "on a terminal its settings: left and right choose one, + and - change it as 'gpipe set'\n"
+      "does, q leaves.\n"
       "Its socket is $XDG_RUNTIME_DIR/gpipe/PID.sock, or /tmp/gpipe-UID/PID.sock, for its\n"
       "owner alone. With --json it prints the objects that --progress json prints.\n", 1, 1, gp_cmd_top },
+    { GP_VERB_SET, "set", "PID|SOCKET PATH=VALUE...", "change settings of a pipeline that runs elsewhere",
+      "As --set has them: gpipe set 4711 depth=6 stages.clean.workers=4. They take effect at the\n"
+      "next frame boundary. No frame is lost, and sources and what stages keep stay as they are.\n"
+      "What cannot change while it runs is refused, and the run goes on as it was. The socket is\n"
+      "that of 'gpipe top', for its owner alone. In a run with --watch the file is read anew.\n", 2, INT_MAX,
+      gp_cmd_set },
     { GP_VERB_STAGES, "stages", "[NAME]", "list the kinds of stages, or what one can do", "",
       0, 1, gp_cmd_stages },
     { GP_VERB_HELP, "help", "[NAME]", "list the verbs, or show one of them, a stage or a topic",
@@ -213,7 +221,7 @@ static bool count_operands(const verb *v, const gp_args *args, gp_errs *errs)
 {
     if (args->noperands < v->min)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no %s given; write gpipe %s %s",
-                       v->verb == GP_VERB_TOP ? "pipeline" : "file", v->name, v->operand);
+                       v->verb == GP_VERB_TOP ? "pipeline" : v->verb == GP_VERB_SET ? "setting" : "file", v->name, v->operand);
     if (args->noperands > v->max)
         return gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "unexpected argument '%s'; write "
                        "gpipe %s %s", args->operand[v->max], v->name, v->operand);

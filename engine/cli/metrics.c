@@ -19,7 +19,8 @@
 enum { LEAST = 13, MOST = 34 };        /* of latencies: 2^13 ns (8 us) to 2^34 ns (17 s) */
 
 struct gp_metrics {
-    const gp_pipeline *pipeline;
+    gp_shown shown;
+    const gp_pipeline *pipeline;       /* the one that is looked at */
     struct MHD_Daemon *daemon;
     double start;
     gp_hist latency;                   /* the server's thread's own, as is what follows */
@@ -174,6 +175,7 @@ static void write_all(FILE *f, gp_metrics *m)
             gp_commit, GP_CUDA);
     family(f, "run_seconds_total", "counter", "Time since the start of the run.");
     fprintf(f, "gpipe_run_seconds_total %.17g\n", gp_seconds() - m->start);
+    m->pipeline = gp_shown_look(&m->shown);
     gp_counters_read(&m->now, m->pipeline);
     write_sources(f, m->now.source, m->now.nsources);
     write_stages(f, m);
@@ -294,6 +296,7 @@ gp_metrics *gp_metrics_start(const char *at, const gp_pipeline *p, bool quiet, g
         return NULL;
     gp_metrics *m = calloc(1, sizeof *m);
     if (m) {
+        gp_shown_begin(&m->shown, p);
         m->pipeline = p, m->start = gp_seconds();
         m->daemon = mhd.start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL
                                      | MHD_USE_ITC, 0, NULL, NULL, answer, m,
@@ -320,4 +323,10 @@ void gp_metrics_stop(gp_metrics *m)
     gp_counters_free(&m->now);
     free(m->waited);
     free(m);
+}
+
+void gp_metrics_next(gp_metrics *m, const gp_pipeline *p)
+{
+    if (m)
+        atomic_store(&m->shown.next, p);
 }

@@ -14,11 +14,13 @@
 #include "base/memfile.h"
 #include "base/plural.h"
 #include "cli/live.h"
+#include "cli/retune.h"
 
 enum { LOOK_MS = 50, DRAW_MS = 200, SAY_MS = 1000 };
 
 struct gp_meter {
-    const gp_pipeline *pipeline;
+    gp_shown shown;
+    struct gp_retuner *retuner;        /* who is asked for settings; NULL: nobody */
     gp_progress how;
     gp_socket *socket;
     pthread_t thread;
@@ -84,7 +86,7 @@ static void lines_end(void)
 
 static void look(gp_meter *m)
 {
-    gp_glance_look(&m->view, m->pipeline, gp_seconds() - m->start);
+    gp_glance_look(&m->view, gp_shown_look(&m->shown), gp_seconds() - m->start);
 }
 
 /* The glance as JSON, for free(). NULL: out of memory. */
@@ -128,6 +130,21 @@ static void let_in(gp_meter *m, struct pollfd *stop)
     free(text);
 }
 
+/* Who asks for settings is answered by the retuner. */
+static void hear(gp_meter *m)
+{
+    char *line;
+    int fd;
+    while (m->socket && (fd = gp_socket_take(m->socket, &line)) >= 0)
+        gp_retuner_ask(m->retuner, fd, line);
+}
+
+void gp_meter_next(gp_meter *m, const gp_pipeline *p)
+{
+    if (m)
+        atomic_store(&m->shown.next, p);
+}
+
 static void *meter_thread(void *arg)
 {
     gp_meter *m = arg;
@@ -151,6 +168,7 @@ static void *meter_thread(void *arg)
             continue;
         look(m);
         gp_socket_flush(m->socket);
+        hear(m);
         next = now + LOOK_MS;
         if (m->how == GP_PROGRESS_BAR && now >= draw) {
             lines_draw(&m->view);
@@ -186,13 +204,14 @@ static gp_progress decide(gp_progress how, const gp_pipeline *p)
     return !term || !*term || !strcmp(term, "dumb") ? GP_PROGRESS_PLAIN : GP_PROGRESS_BAR;
 }
 
-gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how, gp_socket *socket)
+gp_meter *gp_meter_start(const gp_pipeline *p, gp_progress how, gp_socket *socket, struct gp_retuner *retuner)
 {
     how = decide(how, p);
     gp_meter *m = how == GP_PROGRESS_NONE && !socket ? NULL : calloc(1, sizeof *m);
     if (!m)
         return NULL;
-    m->pipeline = p, m->how = how, m->socket = socket, m->start = gp_seconds();
+    gp_shown_begin(&m->shown, p);
+    m->retuner = retuner, m->how = how, m->socket = socket, m->start = gp_seconds();
     m->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (how == GP_PROGRESS_BAR)
         lines_begin();

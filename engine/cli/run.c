@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include "cli/live.h"
 #include "cli/report.h"
+#include "cli/retune.h"
 
 /* "gpipe: device: cpu (auto: no NVIDIA driver)", where it was chosen for the
  * user or the user wants to know. */
@@ -63,9 +64,43 @@ static int exit_code(gp_outcome outcome, const gp_errs *errs)
     return signal ? 128 + signal : 1;
 }
 
+/* Goes on for as long as it is retuned. *p: what it ran under last. */
+static gp_outcome run_on(gp_pipeline **p, gp_retuner *r, const gp_run_options *o, gp_meter *meter, gp_metrics *metrics,
+                         gp_errs *errs)
+{
+    gp_outcome outcome = gp_pipeline_run(*p, o, errs);
+    while (outcome == GP_PAUSED) {
+        gp_pipeline *next = gp_retuner_next(r);
+        gp_signals_for(next), gp_meter_next(meter, next), gp_metrics_next(metrics, next);
+        gp_errs here = { .n = 0 };
+        outcome = gp_pipeline_go_on(next, *p, o, &here);
+        if (outcome != GP_ERROR || !gp_pipeline_is_paused(*p)) {
+            gp_errs_add(errs, &here);
+            *p = next;
+            continue;
+        }
+        gp_signals_for(*p), gp_meter_next(meter, *p), gp_metrics_next(metrics, *p);
+        gp_retuner_failed(r, &here);
+        outcome = gp_pipeline_go_on(*p, *p, o, errs);
+    }
+    return outcome;
+}
+
+/* A run that is measured as a whole stays as it is. */
+static const char *why_not(const gp_args *args)
+{
+    return args->report || args->trace ? "a run with --report or --trace is measured as a whole: it cannot be retuned"
+         : !strcmp(args->operand[0], "-") ? "the pipeline came from standard input, and cannot be read again: it cannot be retuned"
+                                          : NULL;
+}
+
 int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 {
     gp_loaded l;
+    if (args->watch && why_not(args)) {
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "--watch: %s", why_not(args));
+        return gp_errs_exit(errs);
+    }
     bool ok = gp_load(&l, args->operand[0], args, registry, errs);
     gp_print_errs(args, &l, errs);
     int status = gp_errs_exit(errs);
@@ -91,19 +126,33 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     }
     print_device(args, l.pipeline);
     gp_socket *socket = gp_socket_open();
-    gp_meter *meter = gp_meter_start(l.pipeline, args->quiet ? GP_PROGRESS_NONE
-                                     : (gp_progress)args->progress, socket);
-    double start = gp_seconds();
     options.timed |= metrics != NULL;
-    gp_outcome outcome = gp_pipeline_run(l.pipeline, &options, errs);
+    gp_pipeline *p = l.pipeline;
+    gp_retuner *retuner = socket || args->watch ? gp_retuner_start(args, registry, &l, &options, why_not(args), errs) : NULL;
+    if (!retuner && !args->watch)
+        *errs = (gp_errs){ 0 };        /* then nobody can change it */
+    if (errs->failed) {
+        gp_socket_close(socket);
+        gp_metrics_stop(metrics);
+        gp_report_drop(&files);
+        gp_signals_for(NULL);
+        gp_unload(&l);
+        return gp_errs_exit(errs);
+    }
+    gp_meter *meter = gp_meter_start(p, args->quiet ? GP_PROGRESS_NONE
+                                     : (gp_progress)args->progress, socket, retuner);
+    double start = gp_seconds();
+    gp_outcome outcome = run_on(&p, retuner, &options, meter, metrics, errs);
     double took = gp_seconds() - start;
     gp_meter_stop(meter);
+    if (gp_retuner_stop(retuner))      /* what was measured is of the last part */
+        files.account = false;
     gp_socket_close(socket);
     gp_metrics_stop(metrics);
-    bool in_vain = is_in_vain(l.pipeline, errs);
+    bool in_vain = is_in_vain(p, errs);
     if (in_vain)                       /* as it ends cat: no error */
         drop_errors(errs);
-    gp_report_close(&files, l.pipeline, outcome, errs);
+    gp_report_close(&files, p, outcome, errs);
     gp_print_errs(args, &l, errs);
     status = in_vain && !errs->failed ? GP_EXIT_PIPE : exit_code(outcome, errs);
     if (outcome == GP_NOT_DRAINED || outcome == GP_STUCK)
@@ -111,7 +160,7 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
     if (outcome == GP_STUCK)
         fprintf(stderr, "gpipe: a thread did not come back; it is abandoned\n");
     if (!args->quiet)
-        gp_print_summary(l.pipeline, took, outcome, status, files.verdict);
+        gp_print_summary(p, took, outcome, status, files.verdict);
     *errs = (gp_errs){ 0 };
     if (outcome == GP_STUCK) {
         gp_children_end();
@@ -119,6 +168,7 @@ int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         _exit(status);                 /* a thread still uses the pipeline */
     }
     gp_signals_for(NULL);
+    gp_retuner_free(retuner);
     gp_unload(&l);
     return status;
 }

@@ -20,6 +20,7 @@ typedef struct client {
     int fd;
     char *rest;                /* of the last object: what did not fit yet; or NULL */
     size_t at, len;            /* where in it to go on; how long it is */
+    char *said; size_t nsaid;  /* what it has sent of a line; or NULL */
 } client;
 
 struct gp_socket {
@@ -138,7 +139,7 @@ int gp_socket_clients(const gp_socket *s)
 static void let_go(client *c)
 {
     close(c->fd);
-    free(c->rest);
+    free(c->rest), free(c->said);
     *c = (client){ .fd = -1 };
 }
 
@@ -197,6 +198,50 @@ void gp_socket_send(gp_socket *s, const char *text, size_t len)
 {
     for (int i = s->nclients; i--;)
         keep(s, i, send_one(&s->client[i], text, len));
+}
+
+/* Reads what a client sends. 1: a line is whole. -1: the client has gone. */
+static int hear(client *c)
+{
+    enum { LONGEST = 1 << 16 };
+    char some[4096];
+    ssize_t n = recv(c->fd, some, sizeof some, MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    if (!n)                            /* it has no more to say; that it has left is seen when it is sent something */
+        return 0;
+    char *more = c->nsaid + (size_t)n < LONGEST ? realloc(c->said, c->nsaid + (size_t)n + 1) : NULL;
+    if (!more)
+        return -1;
+    memcpy(more + c->nsaid, some, (size_t)n);
+    c->said = more, c->nsaid += (size_t)n;
+    more[c->nsaid] = 0;
+    return memchr(more, '\n', c->nsaid) != NULL;
+}
+
+/* Is the other end of our user, or root? */
+static bool is_ours(int fd)
+{
+    struct ucred peer;
+    socklen_t n = sizeof peer;
+    return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) && (peer.uid == geteuid() || !peer.uid);
+}
+
+int gp_socket_take(gp_socket *s, char **line)
+{
+    for (int i = s ? s->nclients : 0; i--;) {
+        client *c = &s->client[i];
+        int heard = c->rest ? 0 : hear(c);
+        if (heard == 1 && is_ours(c->fd)) {
+            int fd = c->fd;
+            *line = c->said;
+            *strchr(*line, '\n') = 0;
+            s->client[i] = s->client[--s->nclients];
+            return fd;
+        }
+        keep(s, i, !heard);
+    }
+    return -1;
 }
 
 bool gp_socket_flush(gp_socket *s)

@@ -64,6 +64,15 @@ struct gp_filetable *gp_pipeline_files(gp_pipeline *p)
     return p->files;
 }
 
+void gp_pipeline_add_files(gp_pipeline *p)
+{
+    jmp_buf oom, *was = p->arena.oom;
+    p->arena.oom = &oom;
+    if (p->files && !setjmp(oom))      /* without memory a file that is new is not known to be read */
+        fill(p, p->files);
+    p->arena.oom = was;
+}
+
 void gp_pipeline_forget_files(gp_pipeline *p)
 {
     gp_filetable *t = atomic_exchange(&p->files, NULL);

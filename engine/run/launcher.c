@@ -175,7 +175,7 @@ static bool may_flush(void *thread)
         for (int c = 0; c < r->ring->nconsumers; c++) {
             bool open = !atomic_load(&r->consumed[c].closed);
             wanted |= open;
-            room &= !open || atomic_load(&r->consumed[c].at) + (uint64_t)r->ring->depth
+            room &= !open || atomic_load(&r->consumed[c].at) + (uint64_t)atomic_load(&r->room)
                              > gp_actor_made(p, atomic_load(&p->next));
         }
     }

@@ -2,9 +2,12 @@
  *
  *   stop    All sources stop at the end of the same period (gp_rate), so that stages that join them have taken as much
  *           of each. An actor that can fire no more, because of that, leaves without an end: nothing is flushed.
+ *           Or all stop at once, where they are, and what waits in rings stays there: for a plan that is set up already
+ *           and has room for it (retune.c).
  *   keep    What the next frames need is copied to host memory: frames in rings, state that is carried on the device,
  *           counters. Host stages stay open, but those that fill the device's
- *           memory, which keep nothing between frames. The memory of the run, and its device, are given back.
+ *           memory, which keep nothing between frames. The memory of the run, and its device, are given back; where all
+ *           stopped at once only when the next run has begun, and frames on the host need no copy.
  *   go on   The next run has a plan with the same actors and rings; so what was kept goes by index. Frames keep their
  *           numbers: frame f lies in slot f mod depth, whatever the depth is then. */
 #include <stdlib.h>
@@ -42,6 +45,12 @@ static bool agree(gp_run *run, const gp_stage *st)
     return changed;
 }
 
+static void wake_all(gp_run *run)
+{
+    for (int i = 0; i < run->plan->nactors; i++)
+        gp_eventcount_wake(&run->actor[i].changed);
+}
+
 void gp_run_pause(gp_run *run)
 {
     int none = GP_PAUSE_NOT;
@@ -65,13 +74,33 @@ void gp_run_pause(gp_run *run)
         if (run->actor[i].source && run->actor[i].stage->rate > 1)
             run->actor[i].pause_at *= (uint64_t)run->actor[i].stage->rate;
     atomic_store(&run->pausing, GP_PAUSE_AT);
+    wake_all(run);
+}
+
+void gp_run_pause_rest(gp_run *run)
+{
+    int sources = GP_PAUSE_SOURCES;
+    if (atomic_load(&run->pausing) != sources)
+        return;
     for (int i = 0; i < run->plan->nactors; i++)
-        gp_eventcount_wake(&run->actor[i].changed);
+        if (run->actor[i].source && !atomic_load(&run->actor[i].over))
+            return;
+    if (atomic_compare_exchange_strong(&run->pausing, &sources, GP_PAUSE_ALL))
+        wake_all(run);
+}
+
+void gp_run_pause_at_once(gp_run *run)
+{
+    int none = GP_PAUSE_NOT;
+    if (!atomic_compare_exchange_strong(&run->pausing, &none, GP_PAUSE_SOURCES))
+        return;
+    wake_all(run);
+    gp_run_pause_rest(run);
 }
 
 void gp_actor_pause(gp_actorrt *p)
 {
-    const gp_run *run = p->run;
+    gp_run *run = p->run;
     for (int o = 0; o < p->nout; o++) {
         gp_ringrt *r = p->out[o];
         atomic_store(&r->paused, true);
@@ -84,6 +113,7 @@ void gp_actor_pause(gp_actorrt *p)
         gp_eventcount_wake(&run->actor[r->ring->producer].changed);
     }
     atomic_store(&p->over, true);
+    gp_run_pause_rest(run);
 }
 
 bool gp_run_is_paused(const gp_run *run)
@@ -164,11 +194,12 @@ static uint64_t to_keep(const gp_run *run, int i, uint64_t *from)
     return end;
 }
 
-static bool keep_ring(gp_run *run, int i, gp_held_ring *h, gp_errs *errs)
+static bool keep_ring(gp_run *run, int i, bool borrow, gp_held_ring *h, gp_errs *errs)
 {
     const gp_ringrt *r = &run->ring[i];
     uint64_t from, end = to_keep(run, i, &from);
     size_t n = (size_t)r->ring->nconsumers;
+    h->borrowed = borrow && (!r->ring->place.device || run->plan->unified);
     h->produced = atomic_load(&r->produced.at), h->end = atomic_load(&r->end);
     h->consumed = calloc(n + 1, sizeof *h->consumed), h->closed = calloc(n + 1, sizeof *h->closed);
     h->frame = calloc((size_t)(end - from) + 1, sizeof *h->frame);
@@ -185,8 +216,10 @@ static bool keep_ring(gp_run *run, int i, gp_held_ring *h, gp_errs *errs)
             x->type = r->type[f % (uint64_t)r->ring->depth];
         if (r->numbers)
             x->numbers = *gp_numbers_of(r, f);
-        if (!(x->data = malloc(r->ring->bytes + 1)) || !move(run, r->ring->place, x->data, gp_slot(r, f), r->ring->bytes,
-                                                               true, errs))
+        if (h->borrowed)
+            x->data = gp_slot(r, f);
+        else if (!(x->data = malloc(r->ring->bytes + 1)) || !move(run, r->ring->place, x->data, gp_slot(r, f), r->ring->bytes,
+                                                                    true, errs))
             return false;
     }
     return true;
@@ -211,7 +244,9 @@ static bool keep(gp_run *run, struct gp_paused *x, gp_errs *errs)
     x->extra = calloc((size_t)plan->nextras + 1, sizeof *x->extra);
     x->state = calloc(stages + 1, sizeof *x->state);
     x->types = calloc(stages + 1, sizeof *x->types);
+    x->opts = calloc(stages + 1, sizeof *x->opts);
     x->opened = calloc(stages + 1, sizeof *x->opened);
+    x->borrows = atomic_load(&run->pausing) == GP_PAUSE_ALL;
     x->account = calloc((size_t)run->naccounts + 1, sizeof *x->account);
     if (!x->account)
         return false;
@@ -220,10 +255,10 @@ static bool keep(gp_run *run, struct gp_paused *x, gp_errs *errs)
         if (!gp_account_init(l, run, run->account[x->naccounts++].source))
             return false;
     }
-    if (!x->ring || !x->actor || !x->extra || !x->state || !x->types || !x->opened)
+    if (!x->ring || !x->actor || !x->extra || !x->state || !x->types || !x->opts || !x->opened)
         return false;
     for (int i = 0; i < plan->nrings; i++)
-        if (!keep_ring(run, i, &x->ring[i], errs))
+        if (!keep_ring(run, i, x->borrows, &x->ring[i], errs))
             return false;
     for (int i = 0; i < plan->nactors; i++)
         keep_actor(&run->actor[i], &x->actor[i]);
@@ -248,7 +283,7 @@ struct gp_paused *gp_paused_make(gp_run *run, gp_errs *errs)
     for (int i = 0; i < run->graph->nstages; i++) {
         if (gp_stage_makes_on_device(&run->graph->stage[i]) || !run->opened[i])
             continue;
-        x->state[i] = run->state[i], x->types[i] = run->types[i], x->opened[i] = true;
+        x->state[i] = run->state[i], x->types[i] = run->types[i], x->opts[i] = run->opts[i], x->opened[i] = true;
         run->opened[i] = false, run->types[i] = NULL;
     }
     for (int i = 0; i < run->naccounts; i++)
@@ -272,7 +307,7 @@ void gp_paused_free(struct gp_paused *x)
         return;
     for (int i = 0; x->ring && i < x->plan->nrings; i++) {
         gp_held_ring *h = &x->ring[i];
-        for (int k = 0; k < h->nframes; k++)
+        for (int k = 0; k < h->nframes && !h->borrowed; k++)
             free(h->frame[k].data);
         free(h->frame), free(h->consumed), free(h->closed);
     }
@@ -282,135 +317,8 @@ void gp_paused_free(struct gp_paused *x)
         free(x->types[i]);
     for (int i = 0; i < x->naccounts; i++)
         gp_account_fini(&x->account[i]);
-    free(x->ring), free(x->actor), free(x->extra), free(x->state), free(x->types), free(x->opened), free(x->account);
+    free(x->ring), free(x->actor), free(x->extra), free(x->state), free(x->types), free(x->opts), free(x->opened), free(x->account);
     free(x);
-}
-
-/* ---- the next plan --------------------------------------------------- */
-
-static bool is_among(const char *word, const char *const *list)
-{
-    for (; *list; list++)
-        if (!strcmp(word, *list))
-            return true;
-    return false;
-}
-
-/* *at: the key of b, or the item of a list, that is another. */
-static bool differs(const gp_node *a, const gp_node *b, const gp_node **at);
-
-/* The items of a map that are in one of both, but for `free` keys. */
-static bool maps_differ(const gp_node *a, const gp_node *b, const char *const *free_keys, const gp_node **at)
-{
-    for (int i = 0; i < a->n; i++) {
-        const gp_node *other = gp_node_get(b, a->key[i]->text);
-        *at = a->key[i];
-        if (!is_among(a->key[i]->text, free_keys) && (!other || differs(a->item[i], other, at)))
-            return true;
-    }
-    for (int i = 0; i < b->n; i++) {
-        *at = b->key[i];
-        if (!is_among(b->key[i]->text, free_keys) && !gp_node_get(a, b->key[i]->text))
-            return true;
-    }
-    return false;
-}
-
-static bool differs(const gp_node *a, const gp_node *b, const gp_node **at)
-{
-    static const char *const none[] = { NULL };
-    if (a->kind == GP_MAP && b->kind == GP_MAP)
-        return maps_differ(a, b, none, at);
-    if (a->kind != b->kind || a->n != b->n || a->len != b->len || memcmp(a->text, b->text, a->len) != 0)
-        return true;
-    for (int i = 0; i < a->n; i++) {
-        *at = b->item[i];
-        if (differs(a->item[i], b->item[i], at))
-            return true;
-    }
-    return false;
-}
-
-/* Declarations, but for depths. */
-static bool buffers_differ(const gp_node *a, const gp_node *b, const gp_node **at)
-{
-    static const char *const knobs[] = { "depth", NULL };
-    for (int i = 0; i < b->n; i++) {
-        const gp_node *x = b->item[i], *was = a ? gp_node_get(a, b->key[i]->text) : NULL;
-        *at = b->key[i];
-        if (x->kind == GP_MAP && x->n == 1 && !strcmp(x->key[0]->text, "depth"))
-            continue;                  /* it declares nothing else */
-        if (!was || (x->kind == GP_MAP && was->kind == GP_MAP ? maps_differ(was, x, knobs, at) : differs(was, x, at)))
-            return true;
-    }
-    return false;
-}
-
-/* The node of `now` that says what cannot change; NULL: there is none. */
-static const gp_node *changed(const gp_node *was, const gp_node *now)
-{
-    static const char *const knobs[] = { "pipeline", "depth", "streams", "batch", "launch", "sync", "stall_timeout",
-                                         "buffers", NULL };
-    const gp_node *at = now, *a = gp_node_get(was, "buffers"), *b = gp_node_get(now, "buffers");
-    if (maps_differ(was, now, knobs, &at))
-        return at;
-    return b && buffers_differ(a, b, &at) ? at : a && buffers_differ(b, a, &at) ? now : NULL;
-}
-
-static bool same_actor(const gp_plan *a, const gp_plan *b, int i)
-{
-    const gp_actor *x = &a->actor[i], *y = &b->actor[i];
-    if (x->kind != y->kind)
-        return false;
-    if (x->kind == GP_ACTOR_HOST)
-        return x->stage == y->stage;
-    const gp_segment *s = &a->segment[x->segment], *t = &b->segment[y->segment];
-    bool same = s->ntasks == t->ntasks;
-    for (int k = 0; same && k < s->ntasks; k++)
-        same = a->task[s->task[k]].op == b->task[t->task[k]].op && a->task[s->task[k]].stage == b->task[t->task[k]].stage;
-    return same;
-}
-
-static bool same_ring(const gp_ring *a, const gp_ring *b)
-{
-    bool same = a->buffer == b->buffer && a->place.device == b->place.device && a->producer == b->producer
-             && a->segment == b->segment && a->nconsumers == b->nconsumers && a->bytes == b->bytes;
-    for (int c = 0; same && c < a->nconsumers; c++)
-        same = a->consumer[c] == b->consumer[c];
-    return same;
-}
-
-static bool same_plan(const gp_plan *a, const gp_plan *b)
-{
-    bool same = a->nactors == b->nactors && a->nrings == b->nrings && a->nextras == b->nextras && a->ntasks == b->ntasks
-             && a->graph->nstages == b->graph->nstages && a->unified == b->unified;
-    for (int i = 0; same && i < a->nactors; i++)
-        same = same_actor(a, b, i);
-    for (int i = 0; same && i < a->nrings; i++)
-        same = same_ring(&a->ring[i], &b->ring[i]);
-    for (int i = 0; same && i < a->nextras; i++)
-        same = a->extra[i].use == b->extra[i].use && a->extra[i].stage == b->extra[i].stage
-            && (a->extra[i].use != GP_EXTRA_STATE || a->extra[i].bytes == b->extra[i].bytes);
-    return same;
-}
-
-bool gp_paused_fits(const gp_pipeline *p, const gp_pipeline *from, gp_errs *errs)
-{
-    gp_loc file = { .file = p->graph->file };
-    if (p == from)
-        return true;
-    const gp_node *at = changed(from->spec->root, p->spec->root);
-    if (at)
-        return gp_fail(errs, GP_E_SPEC, at->at, "'%.60s' differs from what the paused run has: depth, streams, batch, launch, "
-                       "sync and stall_timeout can change", at->text);
-    for (int i = 0; i < p->graph->nstages; i++) {
-        const gp_stage *was = &from->graph->stage[i], *now = &p->graph->stage[i];
-        if (was->workers != now->workers && now->kind->open)
-            return gp_fail(errs, GP_E_SPEC, now->at, "stage '%s' has %d workers in the paused run, which cannot change: set "
-                           "'workers: %d'", now->name, was->workers, was->workers);
-    }
-    return same_plan(from->plan, p->plan)
-        || gp_fail(errs, GP_E_SPEC, file, "the plan has other segments than the paused run");
 }
 
 /* ---- going on -------------------------------------------------------- */
@@ -446,6 +354,12 @@ bool gp_paused_load(gp_run *run, const struct gp_paused *x, gp_errs *errs)
     for (int i = 0; i < run->plan->nrings; i++)
         if (!load_ring(run, &run->ring[i], &x->ring[i], errs))
             return false;
+    for (int i = 0; i < run->graph->nstages; i++) {
+        const gp_stage *was = &x->plan->graph->stage[i], *now = &run->graph->stage[i];
+        if (run->keeps[i] && x->opened[i] && was->workers != now->workers && now->kind->set_workers
+            && !now->kind->set_workers(x->state[i], now->workers, errs))
+            return false;
+    }
     for (int i = 0; i < run->plan->nextras; i++)
         if (x->extra[i] && !move(run, run->plan->extra[i].place, run->extra[i], x->extra[i], run->plan->extra[i].bytes, false,
                                  errs))
@@ -484,10 +398,17 @@ void gp_paused_take(gp_run *run, struct gp_paused *x)
         take_ring(&run->ring[i], &x->ring[i]);
     for (int i = 0; i < run->plan->nactors; i++)
         take_actor(&run->actor[i], &x->actor[i]);
-    for (int i = 0; i < run->graph->nstages; i++) {
+    for (int i = run->graph->nstages - 1; i >= 0; i--) {
+        const gp_kind *kind = x->plan->graph->stage[i].kind;
         if (!x->opened[i])
             continue;
-        run->opened[i] = true, x->opened[i] = false;
+        x->opened[i] = false;
+        if (!run->keeps[i]) {          /* the stage was opened again, in its place */
+            if (kind->close)
+                kind->close(x->state[i]);
+            continue;
+        }
+        run->opened[i] = true, run->opts[i] = x->opts[i];
         run->state[i] = x->state[i], run->types[i] = x->types[i], x->types[i] = NULL;
     }
     for (int i = 0; i < run->naccounts; i++)

@@ -5,8 +5,9 @@
 
 #include "run/segment.h"
 
-/* Sources take nothing until it is known where they stop; they stop at gp_actorrt.pause_at. */
-enum { GP_PAUSE_NOT, GP_PAUSE_HOLD, GP_PAUSE_AT };
+/* Sources take nothing until it is known where they stop; they stop at gp_actorrt.pause_at. At once: sources stop where
+ * they are; then all do, and what waits in rings stays there. */
+enum { GP_PAUSE_NOT, GP_PAUSE_HOLD, GP_PAUSE_AT, GP_PAUSE_SOURCES, GP_PAUSE_ALL };
 
 /* A frame that somebody may read again, in host memory. */
 typedef struct gp_held_frame {
@@ -21,6 +22,7 @@ typedef struct gp_held_ring {
     uint64_t produced, end;
     uint64_t *consumed; bool *closed;  /* per consumer */
     gp_held_frame *frame; int nframes; /* in order, up to the last */
+    bool borrowed;             /* their data are in the memory of the run, which is there still */
 } gp_held_ring;
 
 typedef struct gp_held_actor {
@@ -36,13 +38,16 @@ struct gp_paused {
     gp_held_actor *actor;
     void **state;              /* per stage: of a host stage that is open */
     gp_type **types;           /* ... and what its open() was given */
+    const void **opts;
     bool *opened;
+    bool borrows;              /* see gp_held_ring; a pause at once */
     void **extra;              /* carried state, in host memory */
     gp_accountrt *account; int naccounts;
 };
 
 /* Asks the sources of a run whose threads have started to stop. Any thread. */
 void gp_run_pause(gp_run *run);
+void gp_run_pause_at_once(gp_run *run);
 /* Its threads have returned: has it paused, not ended? */
 bool gp_run_is_paused(const gp_run *run);
 /* What it has come to; its host stages are the result's. NULL after an error. */
@@ -50,8 +55,6 @@ struct gp_paused *gp_paused_make(gp_run *run, gp_errs *errs);
 void gp_paused_free(struct gp_paused *x);
 /* Closes the host stages that it has, without an end of what they write. */
 void gp_paused_close(struct gp_paused *x);
-/* Can a run of pipeline p go on with what one of `from` has come to? False after an error at what differs. */
-bool gp_paused_fits(const gp_pipeline *p, const gp_pipeline *from, gp_errs *errs);
 /* Into a run that is set up: memory first, which can fail; then all else, which leaves nothing in x. */
 bool gp_paused_load(gp_run *run, const struct gp_paused *x, gp_errs *errs);
 void gp_paused_take(gp_run *run, struct gp_paused *x);

@@ -15,11 +15,17 @@ struct gp_pipeline {
     gp_spec *spec;
     gp_graph *graph;
     gp_plan *plan;
+    gp_probe *probe;           /* the files that were looked at */
     atomic_int cancel;         /* the highest level asked for, of this run or the next */
     int stop_fd;               /* eventfd: readable once cancel > 0 */
     atomic_bool running;       /* in gp_pipeline_run; for good once a run is stuck */
     atomic_bool pause;         /* gp_pipeline_pause: of this run */
     struct gp_paused *paused;  /* what a run has come to that is to go on; NULL: there is none */
+    bool *again;               /* per stage, of one that is to go on: it is opened again (fits.c); malloc'd, or NULL */
+    /* CLOCK_MONOTONIC: when its run was told to stop by gp_pipeline_retune, and when the last thread did; how long both
+     * were before the run of this one went on from there. */
+    _Atomic int64_t told_ns, stopped_ns, since_told_ns, paused_ns;
+    gp_run *prepared;          /* set up to go on (retune.c); NULL: none */
     gp_run *run;               /* the newest that was set up; NULL: none */
     pthread_rwlock_t run_lock; /* of `run`: held for reading while somebody looks at it */
     _Atomic(struct gp_filetable *) files;      /* what this run, or the next, reads and writes; NULL
@@ -32,11 +38,16 @@ struct gp_pipeline {
 /* files.c: p->files, made and filled with what is read; NULL: no memory. Until the run
  * has started, by one thread. */
 struct gp_filetable *gp_pipeline_files(gp_pipeline *p);
+/* files.c: what p reads is put into p->files, which are those of a run that goes on. */
+void gp_pipeline_add_files(gp_pipeline *p);
 /* files.c: the run that they were of is over. */
 void gp_pipeline_forget_files(gp_pipeline *p);
 
 /* run.c: a paused run is not to go on: closes its stages. */
 void gp_pipeline_drop_paused(gp_pipeline *p, gp_errs *errs);
+
+/* run.c: what was made ready to go on is not to. */
+void gp_pipeline_drop_prepared(gp_pipeline *p);
 
 /* run.c: frees what a run left; accepts NULL. */
 void gp_run_destroy(gp_run *run);

@@ -115,9 +115,11 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
     uint64_t avail = (uint64_t)max;
     int over = 0, pausing = atomic_load(&run->pausing);
     bool lacks = false;                /* frames, or room, that will not come in this run */
+    if (pausing == GP_PAUSE_ALL || (p->source && pausing == GP_PAUSE_SOURCES))
+        return GP_LOOK_PAUSED;
     if (p->source && pausing == GP_PAUSE_HOLD)
         return GP_LOOK_WAIT;
-    if (p->source && pausing) {
+    if (p->source && pausing == GP_PAUSE_AT) {
         if (p->pause_at <= next)
             return GP_LOOK_PAUSED;
         avail = p->pause_at - next < avail ? p->pause_at - next : avail;
@@ -159,7 +161,7 @@ gp_look gp_actor_look(gp_actorrt *p, uint64_t next, int max, int *n)
                 continue;
             wanted++;
             bool paused = atomic_load(&r->consumed[c].paused);
-            uint64_t room = gp_actor_room(p, r, atomic_load(&r->consumed[c].at)) - next;
+            uint64_t to = gp_actor_room(p, r, atomic_load(&r->consumed[c].at)), room = to > next ? to - next : 0;
             lacks |= !room && paused;
             if (room < avail)
                 avail = room;
@@ -268,4 +270,5 @@ void gp_actor_end(gp_actorrt *p, uint64_t end, bool early)
     }
     atomic_store(&p->over, true);
     atomic_fetch_add(&p->progress, 1ULL);
+    gp_run_pause_rest(run);
 }

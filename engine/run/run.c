@@ -29,6 +29,7 @@
 #include <unistd.h>
 #include "base/filetable.h"
 #include "base/plural.h"
+#include "run/fits.h"
 #include "run/host.h"
 #include "run/nvtx.h"
 #include "run/paused.h"
@@ -101,7 +102,7 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
     gp_loc was = errs->at;
     for (int i = 0; i < g->nstages; i++) {
         const gp_stage *s = &g->stage[i];
-        if (s->device != device || !s->kind->open || (run->goes_on && run->goes_on->opened[i]))
+        if (s->device != device || !s->kind->open || run->keeps[i])
             continue;
         if (atomic_load(&run->level))
             return false;
@@ -120,7 +121,7 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
                       .nout = s->nout, .in = types, .out = types + s->nin,
                       .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
                       .scope = &g->scope, .dev = gp_stage_makes_on_device(s) ? run->dev : NULL, .errs = errs,
-                      .files = run->pipeline->files };
+                      .files = run->files };
         run->opened[i] = true;
         errs->at = s->at;
         atomic_store(&run->opening, s);
@@ -218,11 +219,24 @@ static bool needs_device(const gp_run *run)
     return run->plan->nsegments || run->graph->nprologue || fills;
 }
 
-/* Meanwhile errs->at is the place of what is made: the file, the device, a buffer, a stage. */
-static bool set_up(gp_run *run, gp_errs *errs)
+/* Host stages that keep something, and that the run it goes on from has open. */
+static void find_kept(gp_run *run, const gp_pipeline *from)
+{
+    for (int i = 0; i < run->graph->nstages; i++) {
+        const gp_stage *s = &run->graph->stage[i];
+        run->opts[i] = s->opts;
+        run->keeps[i] = from && s->kind->open && !gp_stage_makes_on_device(s) && !run->pipeline->again[i]
+                     && (!from->paused || from->paused->opened[i]);
+    }
+}
+
+/* All but what needs the frames that wait in the run it goes on from. Meanwhile errs->at is the place of what is made: the
+ * file, the device, a buffer, a stage. */
+static bool set_up_first(gp_run *run, gp_errs *errs)
 {
     gp_tables_make(run);
-    if (!gp_pipeline_files(run->pipeline))
+    find_kept(run, run->from);
+    if (!run->files && !(run->files = gp_pipeline_files(run->pipeline)))
         longjmp(*run->arena.oom, 1);
     if ((needs_device(run) && !open_device(run, errs)) || !gp_memory_take(run, errs)
         || !gp_prologue_run(run, errs))
@@ -231,8 +245,17 @@ static bool set_up(gp_run *run, gp_errs *errs)
     gp_actors_make(run);
     gp_turns_init(run);
     gp_nvtx_open(run);
-    if (!gp_accounts_make(run) || !open_stages(run, true, errs) || !open_stages(run, false, errs)
-        || !init_actors(run, errs) || (run->goes_on && !gp_paused_load(run, run->goes_on, errs)))
+    return gp_accounts_make(run) && open_stages(run, true, errs) && open_stages(run, false, errs) && init_actors(run, errs);
+}
+
+static bool set_up(gp_run *run, gp_errs *errs)
+{
+    if (!run->waits && !set_up_first(run, errs))
+        return false;
+    run->waits = run->from && !run->goes_on;
+    if (run->waits)
+        return true;
+    if (run->goes_on && !gp_paused_load(run, run->goes_on, errs))
         return false;
     if (run->goes_on)
         gp_paused_take(run, run->goes_on);
@@ -319,8 +342,7 @@ static void *set_up_main(void *arg)
     return NULL;
 }
 
-/* False: it does not come back. */
-static bool set_up_watched(gp_run *run)
+bool gp_run_set_up(gp_run *run)
 {
     pthread_t thread;
     eventfd_t up;
@@ -351,14 +373,39 @@ void gp_pipeline_unlock_run(const gp_pipeline *p)
     pthread_rwlock_unlock(&((gp_pipeline *)p)->run_lock);
 }
 
-/* Puts `run` in the place of the newest run, which is freed. */
-static void replace_run(gp_pipeline *p, gp_run *run)
+/* Puts `run` in the place of the newest run, which it returns. */
+static gp_run *replace_run(gp_pipeline *p, gp_run *run)
 {
     pthread_rwlock_wrlock(&p->run_lock);
     gp_run *was = p->run;
     p->run = run;
     pthread_rwlock_unlock(&p->run_lock);
-    gp_run_destroy(was);
+    return was;
+}
+
+gp_run *gp_run_new(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs)
+{
+    gp_run *run = calloc(1, sizeof *run);
+    if (!run) {
+        gp_fail(errs, GP_E_RESOURCE, file_of(p), "out of memory");
+        return NULL;
+    }
+    run->pipeline = p, run->plan = p->plan, run->graph = p->plan->graph, run->from = from;
+    run->options = o ? *o : (gp_run_options){ .poison = false };
+    run->options.isolate |= run->options.check_kernels;
+    run->done_fd = eventfd(0, EFD_CLOEXEC);
+    pthread_mutex_init(&run->lock, NULL);
+    pthread_mutex_init(&run->engine_lock, NULL);
+    return run;
+}
+
+void gp_pipeline_drop_prepared(gp_pipeline *p)
+{
+    gp_run *run = p->prepared;
+    p->prepared = NULL;
+    if (run)
+        close_stages(run);
+    gp_run_destroy(run);
 }
 
 static void set_paused(gp_pipeline *p, struct gp_paused *x)
@@ -385,33 +432,42 @@ static bool keep_paused(gp_run *run, gp_errs *errs)
  * it was over. */
 static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, int *level, gp_errs *errs)
 {
-    gp_run *run;
-    replace_run(p, NULL);
-    if (from)
-        replace_run(from, NULL);
-    if (!(run = calloc(1, sizeof *run))) {
-        gp_fail(errs, GP_E_RESOURCE, file_of(p), "out of memory");
+    if (p->prepared && p->prepared->from != from)      /* it was to go on from another */
+        gp_pipeline_drop_prepared(p);
+    gp_run *was = replace_run(from ? from : p, NULL), *run = p->prepared ? p->prepared : gp_run_new(p, from, o, errs);
+    bool borrows = from && from->paused->borrows;      /* frames that wait are in the memory of that run */
+    if (!borrows)
+        gp_run_destroy(was), was = NULL;
+    if (from && p != from)
+        gp_run_destroy(replace_run(p, NULL));
+    if (!run) {
+        replace_run(from ? from : p, was);
         return GP_ERROR;
     }
-    run->pipeline = p, run->plan = p->plan, run->graph = p->plan->graph;
-    run->options = o ? *o : (gp_run_options){ .poison = false };
-    run->options.isolate |= run->options.check_kernels;
-    run->done_fd = eventfd(0, EFD_CLOEXEC);
+    p->prepared = NULL;
     run->goes_on = from ? from->paused : NULL;
-    pthread_mutex_init(&run->lock, NULL);
-    pthread_mutex_init(&run->engine_lock, NULL);
-    bool back = set_up_watched(run);
+    run->files = p->files;
+    bool back = gp_run_set_up(run);
+    if (back && borrows && !run->ready && p != from)
+        replace_run(from, was), was = NULL;
     if (back)
-        replace_run(p, run);
+        gp_run_destroy(replace_run(p, run));
     if (back && run->ready && from) {
         set_paused(from, NULL);
         run->goes_on = NULL;
     }
     if (back && run->ready && !run->set_up_errs.failed) {
         gp_threads_start(run);
+        int64_t now = gp_now_ns();
+        if (from && atomic_load(&from->told_ns)) {
+            atomic_store(&p->since_told_ns, now - atomic_exchange(&from->told_ns, 0));
+            atomic_store(&p->paused_ns, now - atomic_load(&from->stopped_ns));
+        }
+        gp_run_destroy(was), was = NULL;
         if (atomic_load(&p->pause))
             gp_run_pause(run);
         back = gp_watch(run);
+        atomic_store(&p->stopped_ns, gp_now_ns());
         gp_threads_end(run, back);
     }
     if (back && run->watched)
@@ -480,6 +536,7 @@ gp_outcome gp_pipeline_run(gp_pipeline *p, const gp_run_options *o, gp_errs *err
     int level = 0;
     if (!begin(p, errs))
         return GP_ERROR;
+    gp_pipeline_drop_prepared(p);
     gp_pipeline_drop_paused(p, errs);
     atomic_store(&p->pause, false);
     gp_outcome outcome = run_once(p, NULL, o, &level, errs);
@@ -495,6 +552,7 @@ static void hand_on(gp_pipeline *to, gp_pipeline *from)
         return;
     gp_pipeline_forget_files(to);
     to->files = atomic_exchange(&from->files, NULL);
+    gp_pipeline_add_files(to);
     int level = atomic_exchange(&from->cancel, 0);
     if (level)
         gp_cancel(to, level), eventfd_read(from->stop_fd, &told);

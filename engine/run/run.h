@@ -50,6 +50,7 @@ struct gp_ringrt {
     gp_cursor produced;
     _Atomic uint64_t end;      /* frames in all; set after the last publish */
     atomic_bool paused;        /* no more will come in this run (paused.c) */
+    atomic_int room;           /* frames that may wait in it: its depth, or that of the plan that comes next (retune.c) */
     gp_cursor *consumed;       /* per consumer of the plan's ring */
     atomic_ullong put;         /* timed: the sum of the times at which frames were published */
     gp_meta *meta;             /* per slot */
@@ -206,7 +207,7 @@ static inline uint64_t gp_actor_made(const gp_actorrt *p, uint64_t k)
 /* The firings of producer p that have room in its ring r, whose consumer has used `used` frames. */
 static inline uint64_t gp_actor_room(const gp_actorrt *p, const gp_ringrt *r, uint64_t used)
 {
-    uint64_t frames = used + (uint64_t)r->ring->depth;
+    uint64_t frames = used + (uint64_t)atomic_load_explicit(&r->room, memory_order_relaxed);
     const gp_regroup *g = p->regroup;
     if (g && g->every > 1)             /* up to the last that does not make a frame too many */
         return g->every == INT64_MAX ? UINT64_MAX / 2 : frames * (uint64_t)g->every + (uint64_t)g->every - 1;
@@ -257,6 +258,8 @@ void gp_actor_end(gp_actorrt *p, uint64_t end, bool early);
 
 /* paused.c: the actor has left, PAUSED. */
 void gp_actor_pause(gp_actorrt *p);
+/* paused.c: a source of a run that pauses at once has left, in either way: was it the last? */
+void gp_run_pause_rest(gp_run *run);
 
 /* The stages of an actor in order, one a call; *at: 0 at first. NULL: no more. */
 const gp_stage *gp_actor_stage(const gp_actorrt *p, int *at);
@@ -346,7 +349,10 @@ struct gp_run {
     int *account_of;            /* per stage: its account, or -1 */
     void **state;              /* per stage, made by open() */
     gp_type **types;           /* ... and what it was given: inputs, then outputs; malloc'd */
+    const void **opts;         /* ... and with which options, which live as long as it is open */
     bool *opened;
+    bool *keeps;               /* per stage: it is open in the run that this one goes on from, and stays so */
+    struct gp_filetable *files;
     int64_t spin_ns;           /* how long threads look before they sleep */
     int64_t awake_ns;          /* see turn.c */
     int64_t start_ns, end_ns;  /* CLOCK_MONOTONIC: threads started, threads are gone */
@@ -358,6 +364,8 @@ struct gp_run {
     gp_engine_time engine[GP_ENGINES]; pthread_mutex_t engine_lock;    /* stamp.c */
     atomic_int pausing;        /* see paused.h */
     struct gp_paused *goes_on; /* what a paused run has come to; NULL: it begins */
+    const gp_pipeline *from;   /* whose run it goes on from; NULL: it begins */
+    bool waits;                /* set up as far as can be while that goes on */
     atomic_int level;          /* as gp_cancel: 1 sources stop, 2 nothing new */
     atomic_bool failed;        /* an error was reported */
     atomic_bool syncing;       /* frames are done, what was written is put on disk */

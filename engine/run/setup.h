@@ -31,6 +31,12 @@ bool gp_files_end(gp_run *run);
  * closed. */
 void gp_files_kept(const gp_pipeline *p, gp_errs *errs);
 
+/* run.c. A run of p that is not set up yet; NULL after an error. `from`: whose run it goes on from, or NULL. */
+gp_run *gp_run_new(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs);
+/* Sets it up, as far as can be until there is gp_run.goes_on, if it goes on from another; then run->ready. Errors are the
+ * run's. False: it does not come back. */
+bool gp_run_set_up(gp_run *run);
+
 /* threads.c. When one cannot be started the others are told to stop. */
 int gp_threads_needed(const gp_plan *plan);
 void gp_threads_start(gp_run *run);

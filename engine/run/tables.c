@@ -18,7 +18,9 @@ void gp_tables_make(gp_run *run)
     run->account_of = GP_NEW(a, int, run->graph->nstages);
     run->state = GP_NEW(a, void *, run->graph->nstages);
     run->types = GP_NEW(a, gp_type *, run->graph->nstages);
+    run->opts = GP_NEW(a, const void *, run->graph->nstages);
     run->opened = GP_NEW(a, bool, run->graph->nstages);
+    run->keeps = GP_NEW(a, bool, run->graph->nstages);
     run->cached = GP_NEW(a, bool, run->graph->nstages);
     run->visited = GP_NEW(a, bool, plan->nactors);
     run->todo = GP_NEW(a, int, plan->nactors);
@@ -48,6 +50,7 @@ void gp_rings_make(gp_run *run)
         if (r->buffer && run->graph->nmetadata)
             r->numbers = GP_NEW(&run->arena, gp_numbers, ring->depth);
         atomic_init(&r->end, GP_UNKNOWN);
+        atomic_init(&r->room, ring->depth);
         r->consumed = GP_NEW_LINES(&run->arena, gp_cursor, ring->nconsumers);
     }
 }

@@ -226,13 +226,39 @@ void gp_cancel(gp_pipeline *p, int level);
  * meanwhile is asked of the run that goes on. Any thread, a stage's too; does nothing between runs. */
 void gp_pipeline_pause(gp_pipeline *p);
 
-/* Goes on where the paused run of `from` is, under the plan of p, which is `from`, or was compiled from the same pipeline
- * with another depth, streams, batch, launch, sync or stall_timeout. Frames keep their numbers; stages on the host stay
+/* Goes on where the paused run of `from` is, under the plan of p, which is `from`, or has the same stages, wires and types of
+ * buffers. What may differ: depths, streams, batch, workers, launch, sync, stall_timeout, on_error, max_dropped; constants;
+ * and the options, scripts and kernels of stages that keep nothing from frame to frame: those on the host are opened again.
+ * Anything else that differs is an error at its place. Frames keep their numbers; other stages on the host stay
  * open; windows, carried frames, and what is carried on the device move on. The numbers of gp_accounts go on, and so do
  * the frames and bytes of gp_stages_status. `from` is destroyed after p. Where p does not fit, or cannot be set up, the
- * run of `from` is paused still, and GP_ERROR returned. A paused run that is not to go on ends as a failed one
- * does when the pipeline is destroyed, or run from the beginning. */
+ * run of `from` is paused still (gp_pipeline_is_paused), and GP_ERROR returned. A paused run that is not to go on ends as a
+ * failed one does when the pipeline is destroyed, or run from the beginning. */
 gp_outcome gp_pipeline_go_on(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs);
+bool gp_pipeline_is_paused(const gp_pipeline *p);      /* any thread */
+
+/* Retunes a run of `from`: makes all ready to go on under the plan of p while the run goes on (takes memory, compiles kernels,
+ * opens stages), waits until what waits in its buffers fits those of p, and pauses it there, at once: nothing goes through
+ * first, but a source that waits for its input ends that wait. True: gp_pipeline_run of `from` returns, mostly GP_PAUSED, and
+ * gp_pipeline_go_on(p, from) is to follow, which has the options `o` of this call. False: an error, as gp_pipeline_go_on has
+ * them; without one the run is over, or coming to its end, or p was cancelled meanwhile. Any thread but that of the run, one
+ * at a time; neither pipeline is destroyed meanwhile. */
+bool gp_pipeline_retune(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs);
+
+/* Once the run of p has gone on after that: ns in which no thread worked, from when the last frame that a thread was at was
+ * done until all ran again; *since_told (or NULL): from when the sources were told to stop. 0: it has not. Any thread. */
+int64_t gp_pipeline_paused_ns(const gp_pipeline *p, int64_t *since_told);
+
+/* What can be retuned of a run at any time, with the value that it has, as `--set` has them ("stages.write.workers", "4").
+ * How many there are, of which the first `max` are written. */
+typedef struct gp_knob { char path[96], value[24]; } gp_knob;
+int gp_pipeline_knobs(const gp_pipeline *p, gp_knob *out, int max);
+
+/* How p differs from `from`, as "depth 4 -> 6, stages.blur.sigma 1 -> 2, k.cu", cut off at `max` bytes; how many items that
+ * are, 0: what it says is the same. */
+int gp_pipeline_changes(const gp_pipeline *p, const gp_pipeline *from, char *text, size_t max);
+/* The i-th file that it is made of: its own, then scripts, kernels and constants; NULL past the last. The pipeline's. */
+const char *gp_pipeline_made_of(const gp_pipeline *p, int i);
 
 /* Any thread, during and after the run; they take no lock that a frame waits for. Each
  * returns how many there are, of which the first `max` are written. */

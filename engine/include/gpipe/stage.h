@@ -293,6 +293,7 @@ struct gp_shape {
     int default_workers;   /* of such a stage: how many it has where the file does not say; 0: 1 */
     const char *does;      /* how it does its work, for plans: "nvJPEG 13.0, hardware"; or NULL */
     bool file_each;        /* of a sink that calls gp_shape_writes(): it makes one file of each frame */
+    bool variables;        /* of a device kind: its kernel has variables of its own, which a pause would lose */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -670,6 +671,14 @@ typedef struct gp_kind {
 
     /* Its shape() may say so of a host stage, see gp_shape. */
     bool fills_device;
+
+    /* Optional, of a host kind that keeps a state: while a run is paused, makes room in an open stage for `n` workers, more
+     * or fewer than it has. False, with an error, if it cannot have so many; it then has as many as before. Without this
+     * their number cannot change. */
+    bool (*set_workers)(void *state, int n, gp_errs *errs);
+
+    /* Its shape() may say so, see gp_shape. */
+    bool variables;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

@@ -1,0 +1,117 @@
+/* set.c - gpipe set: settings of a pipeline that runs elsewhere. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/json.h"
+#include "base/memfile.h"
+#include "base/yaml.h"
+#include "cli/live.h"
+
+/* The settings as a line. NULL: out of memory. */
+static char *line_of(const char *const *set, int n, size_t *len)
+{
+    gp_memfile m;
+    if (!gp_memfile_open(&m))
+        return NULL;
+    gp_json j = { .f = m.f, .level = 3 };
+    gp_json_open(&j, NULL, '[');
+    for (int i = 0; i < n; i++)
+        gp_json_str(&j, NULL, set[i]);
+    gp_json_close(&j, ']');
+    fputc('\n', m.f);
+    return gp_memfile_close(&m, len);
+}
+
+static bool send_all(int fd, const char *text, size_t n)
+{
+    for (ssize_t k; n && (k = send(fd, text, n, MSG_NOSIGNAL)) > 0; text += k)
+        n -= (size_t)k;
+    return !n;
+}
+
+char *gp_set_ask(const char *name, const char *const *set, int n, gp_errs *errs)
+{
+    size_t len = 0, cap = 0;
+    char *ask = line_of(set, n, &len), *line = NULL;
+    int fd = ask ? gp_socket_connect(name, errs) : -1;
+    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+    bool sent = f && send_all(fd, ask, len), answered = false;
+    /* How the run stands comes first, and meanwhile. */
+    while (sent && !answered && getline(&line, &cap, f) > 0)
+        answered = !strncmp(line, "{\"exit\"", 7) && strchr(line, '\n');
+    if (!ask || (fd >= 0 && !f))
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    else if (f && !answered)
+        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "'%s' gives no answer: the pipeline has gone, or is no 'gpipe run'", name);
+    if (f)
+        fclose(f);
+    else if (fd >= 0)
+        close(fd);
+    free(ask);
+    if (answered)
+        return line;
+    free(line);
+    return NULL;
+}
+
+static const char *text_of(const gp_node *map, const char *key)
+{
+    const gp_node *n = gp_node_get(map, key);
+    return n && n->kind == GP_SCALAR ? n->text : "";
+}
+
+/* Of what goes to a terminal. */
+static const char *plain(gp_arena *a, const char *text)
+{
+    char *copy = gp_strdup(a, text);
+    for (char *c = copy; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = ' ';
+    return copy;
+}
+
+/* Prints what the run has answered; the exit code. */
+static int print(gp_arena *a, const gp_args *args, const char *answer)
+{
+    gp_errs *ignored = GP_NEW(a, gp_errs, 1), *said = GP_NEW(a, gp_errs, 1);
+    const gp_node *root = gp_yaml_value(a, answer, (gp_loc){ .file = "socket" }, ignored);
+    const gp_node *errors = root ? gp_node_get(root, "errors") : NULL;
+    for (int i = 0; errors && errors->kind == GP_LIST && i < errors->n; i++) {
+        const gp_node *e = errors->item[i];
+        gp_loc at = { .line = atoi(text_of(e, "line")), .col = atoi(text_of(e, "column")) };
+        if (gp_node_get(e, "file"))
+            at.file = plain(a, text_of(e, "file"));
+        gp_fail(said, (gp_code)atoi(text_of(e, "code")), at, "%s", plain(a, text_of(e, "message")));
+    }
+    gp_print_errs(args, NULL, said);
+    if (root && gp_node_get(root, "retuned"))
+        printf("retuned: %s\n", plain(a, text_of(root, "retuned")));
+    else if (root && gp_node_get(root, "same"))
+        printf("nothing changes\n");
+    int status = root ? atoi(text_of(root, "exit")) : 1;
+    return status >= 0 && status < 128 ? status : 1;
+}
+
+int gp_cmd_set(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+{
+    (void)registry;
+    for (int i = 1; i < args->noperands; i++)
+        if (!strchr(args->operand[i], '=') || *args->operand[i] == '=')
+            gp_fail(errs, GP_E_USAGE, (gp_loc){ .file = args->operand[i] }, "write PATH=VALUE, like streams=4");
+    char *answer = errs->failed ? NULL : gp_set_ask(args->operand[0], args->operand + 1, args->noperands - 1, errs);
+    gp_arena a = { 0 };
+    jmp_buf oom;
+    int status = 0;
+    if (!answer)
+        return gp_errs_exit(errs);
+    a.oom = &oom;
+    if (setjmp(oom))
+        gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
+    else
+        status = print(&a, args, answer);
+    gp_arena_free(&a);
+    free(answer);
+    return status;
+}

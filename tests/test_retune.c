@@ -1,0 +1,612 @@
+/* test_retune.c - runs that are retuned while they go on, on the CPU back end: the bytes are those of a run without an
+ * edit, or those that the edit asks for from some frame on; and what cannot change is named. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "knobs_cases.h"
+#include "pipe.h"
+
+Suite *suite_retune(void);
+
+static gp_registry *registry;
+static gp_machine machine;
+
+static void set_up(void)
+{
+    gp_errs errs = { .n = 0 };
+    registry = gp_registry_create();
+    ck_assert(gp_register_builtin(registry, &errs));
+    gp_machine_read(&machine, false);
+}
+
+static void tear_down(void)
+{
+    gp_registry_destroy(registry);
+}
+
+/* ---- a run, and edits of it ---------------------------------------------- */
+
+enum { PARTS = 24 };
+
+typedef struct edited_run {
+    gp_pipeline *part[PARTS]; int nparts;      /* the last one is what runs, or is to go on */
+    _Atomic(gp_pipeline *) now;
+    gp_errs errs;              /* of the run */
+    gp_errs refused;           /* of the newest edit */
+    atomic_bool over;
+    gp_outcome outcome;
+    pthread_t thread;
+    atomic_int gone_on;        /* how often */
+} edited_run;
+
+static gp_pipeline *compile(const char *dir, const char *text, const char *const *set, gp_errs *errs)
+{
+    static char file[600];     /* places point to it */
+    const char *sets[16] = { "device=cpu" };
+    gp_config c = { .registry = registry, .machine = &machine, .set = sets, .nset = 1 };
+    while (set && *set)
+        sets[c.nset++] = *set++;
+    snprintf(file, sizeof file, "%s/test.yaml", dir);
+    return gp_compile(text, strlen(text), file, &c, errs);
+}
+
+/* As an application does: the run goes on under the newest part, or, where that fails, under the one before. */
+static void *run_main(void *arg)
+{
+    edited_run *r = arg;
+    gp_pipeline *p = r->part[0];
+    r->outcome = gp_pipeline_run(p, NULL, &r->errs);
+    while (r->outcome == GP_PAUSED) {
+        gp_pipeline *next = r->part[r->nparts - 1];
+        atomic_fetch_add(&r->gone_on, 1);
+        atomic_store(&r->now, next);
+        r->outcome = gp_pipeline_go_on(next, p, NULL, &r->errs);
+        if (r->outcome == GP_ERROR && gp_pipeline_is_paused(p)) {
+            ck_assert(r->errs.failed);
+            r->refused = r->errs, r->errs = (gp_errs){ .n = 0 };
+            atomic_store(&r->now, p);
+            r->outcome = gp_pipeline_go_on(p, p, NULL, &r->errs);
+        } else {
+            p = next;
+        }
+    }
+    atomic_store(&r->over, true);
+    return NULL;
+}
+
+static void start(edited_run *r, const char *dir, const char *text, const char *const *set)
+{
+    memset(r, 0, sizeof *r);
+    r->part[r->nparts++] = compile(dir, text, set, &r->errs);
+    ck_assert_msg(r->part[0], "%s", r->errs.e[0].msg);
+    atomic_store(&r->now, r->part[0]);
+    pthread_create(&r->thread, NULL, run_main, r);
+}
+
+static unsigned long long frames_in(edited_run *r)
+{
+    gp_account a[8];
+    unsigned long long sum = 0;
+    int n = gp_accounts(atomic_load(&r->now), a, 8);
+    for (int i = 0; i < n && i < 8; i++)
+        sum += a[i].in;
+    return sum;
+}
+
+static void wait_for(edited_run *r, unsigned long long frames)
+{
+    while (!atomic_load(&r->over) && frames_in(r) < frames)
+        sched_yield();
+}
+
+/* False: refused, see r->refused, or the run is over. Else it goes on, or has come to its end, before it returns. */
+static bool edit(edited_run *r, const char *dir, const char *text, const char *const *set)
+{
+    gp_pipeline *from = atomic_load(&r->now);
+    int before = atomic_load(&r->gone_on);
+    r->refused = (gp_errs){ .n = 0 };
+    gp_pipeline *p = compile(dir, text, set, &r->refused);
+    if (!p)
+        return false;
+    ck_assert_int_lt(r->nparts, PARTS);
+    r->part[r->nparts++] = p;
+    bool ok = gp_pipeline_retune(p, from, NULL, &r->refused);
+    if (!ok) {
+        r->nparts--;
+        gp_pipeline_destroy(p);
+    }
+    gp_stage_status s;
+    while (ok && !atomic_load(&r->over)
+           && (atomic_load(&r->gone_on) == before || gp_stages_status(atomic_load(&r->now), &s, 1) < 1))
+        sched_yield();
+    return ok;
+}
+
+static void finish(edited_run *r, int level)
+{
+    if (level)
+        gp_cancel(atomic_load(&r->now), level);
+    pthread_join(r->thread, NULL);
+    ck_assert_msg(!r->errs.failed, "%s", r->errs.failed ? r->errs.e[0].msg : "");
+    ck_assert_int_eq(r->outcome, level ? GP_DRAINED : GP_DONE);
+}
+
+static void destroy(edited_run *r)
+{
+    for (int i = r->nparts - 1; i >= 0; i--)
+        gp_pipeline_destroy(r->part[i]);
+}
+
+/* ---- knobs: the same bytes ------------------------------------------------- */
+
+static const char *const settings[][8] = {
+    { NULL },
+    { "depth=1", NULL },
+    { "depth=2", "streams=1", "sync=block", NULL },
+    { "depth=9", "streams=4", "batch=8", NULL },
+    { "depth=16", "batch=16", NULL },
+    { "depth=5", "launch=stream", NULL },
+    { "depth=8", "launch=stream", "batch=1", "sync=yield", NULL },
+    { "depth=33", "streams=2", "batch=2", NULL },
+    { "buffers.kept.depth=1", "buffers.sum.depth=7", "buffers.x.depth=3", "depth=12", NULL },
+};
+enum { SETTINGS = sizeof settings / sizeof *settings, RUNS = 24 };
+
+static unsigned next(unsigned *seed)
+{
+    return (*seed = *seed * 1103515245u + 12345u) >> 8;
+}
+
+static char *all_files(const char *dir, size_t *bytes)
+{
+    char *all = NULL;
+    *bytes = 0;
+    for (int k = 0; knobs_written[k]; k++) {
+        size_t n = 0;
+        char *one = pipe_read(dir, knobs_written[k], &n);
+        ck_assert_msg(one && n, "no %s", knobs_written[k]);
+        all = realloc(all, *bytes + n + 1);
+        memcpy(all + *bytes, one, n);
+        *bytes += n;
+        free(one);
+    }
+    return all;
+}
+
+/* All kinds of stages that keep something, with random depths, streams and launches at random frames. */
+START_TEST(knobs_make_the_same_bytes)
+{
+    unsigned seed = (unsigned)_i * 2654435761u + 99;
+    size_t want_n, n;
+    const char *dir = pipe_dir();
+    knobs_put_files(dir);
+    pipe_result one = pipe_run(dir, knobs_yaml, "cpu", NULL, (gp_run_options){ 0 });
+    pipe_no_errors(&one, knobs_yaml);
+    char *want = all_files(dir, &want_n);
+    pipe_dir_remove(dir);
+
+    int edits = 0;
+    for (int tries = 0; !edits && tries < 20; tries++) {       /* it may be over before it is asked */
+        edited_run r;
+        dir = pipe_dir();
+        knobs_put_files(dir);
+        start(&r, dir, knobs_yaml, settings[next(&seed) % SETTINGS]);
+        for (int i = 0; i < 8 && !atomic_load(&r.over); i++) {
+            wait_for(&r, next(&seed) % 16 + frames_in(&r));
+            edits += edit(&r, dir, knobs_yaml, settings[next(&seed) % SETTINGS]);
+            ck_assert_msg(!r.refused.failed, "%s", r.refused.failed ? r.refused.e[0].msg : "");
+        }
+        finish(&r, 0);
+        pipe_result last = { .outcome = r.outcome };
+        last.naccounts = gp_accounts(atomic_load(&r.now), last.account, 8);
+        knobs_check_accounts(&last);
+        destroy(&r);
+        char *have = all_files(dir, &n);
+        ck_assert_msg(n == want_n && !memcmp(have, want, n), "run %d, with %d edits, makes other bytes", _i, edits);
+        free(have);
+        pipe_dir_remove(dir);
+    }
+    ck_assert_int_gt(edits, 0);
+    free(want);
+}
+END_TEST
+
+static const char steps[] =
+    "vars: {frames: 0, rate: 3000}\n"
+    "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}, z: {like: x}, k: {const: k.npy}}\n"
+    "stages:\n"
+    "  - {use: generate, frames: frames, rate: rate, out: x}\n"
+    "  - {use: scale, a: 2, b: 0, out: y}\n"
+    "  - {use: expr, in: {y: y, k: k}, out: {z: z}, expr: y + k}\n"
+    "  - {use: lua, script: s.lua, workers: 2}\n"
+    "  - {use: mix, op: sum, frames: 3}\n"
+    "  - {use: write, path: out.raw, durable: none}\n";
+
+static const char script[] = "stateless = true\nfunction process(frame, x, y) y:copy(x) end\n";
+
+static float none(int64_t i)
+{
+    (void)i;
+    return 0;
+}
+
+static float hundred(int64_t i)
+{
+    (void)i;
+    return 3e6f;
+}
+
+/* `text` with `to` in place of `from`; malloc'd. */
+static char *edited(const char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    ck_assert_msg(at, "no '%s'", from);
+    char *s = malloc(strlen(text) + strlen(to) + 1);
+    sprintf(s, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    return s;
+}
+
+/* Of the ramp's frame f in sums of three: what each of them would be with a gain. */
+static float sum_of(uint64_t block, int i, double gain)
+{
+    double sum = 0;
+    for (uint64_t f = 3 * block; f < 3 * block + 3; f++)
+        sum += gain * (double)(4 * f + (unsigned)i);
+    return (float)sum;
+}
+
+static void put_steps(const char *dir)
+{
+    pipe_text(dir, "s.lua", script);
+    pipe_npy(dir, "k.npy", 4, 0, none);
+}
+
+/* An edit takes effect at some frame, and stays; the sum over that frame goes on over the pause. */
+static const struct { const char *from, *to, *file, *text; double gain, offset; } effects[] = {
+    { "a: 2", "a: 6", NULL, NULL, 6, 0 },
+    { "expr: y + k", "expr: y * 4 + k", NULL, NULL, 8, 0 },
+    { NULL, NULL, "s.lua", "stateless = true\nfunction process(f, x, y) for i = 1, 4 do y[i] = x[i] * 3 end end\n", 6, 0 },
+    { NULL, NULL, "k.npy", NULL, 2, 9e6 },
+    { "workers: 2", "workers: 4", NULL, NULL, 2, 0 },
+};
+
+START_TEST(an_edit_takes_effect)
+{
+    const char *dir = pipe_dir();
+    edited_run r;
+    size_t bytes;
+    put_steps(dir);
+    char *text = effects[_i].from ? edited(steps, effects[_i].from, effects[_i].to) : strdup(steps);
+    start(&r, dir, steps, NULL);
+    wait_for(&r, 100);
+    if (effects[_i].text)
+        pipe_text(dir, effects[_i].file, effects[_i].text);
+    else if (effects[_i].file)
+        pipe_npy(dir, effects[_i].file, 4, 0, hundred);
+    ck_assert_msg(edit(&r, dir, text, NULL), "%s", r.refused.n ? r.refused.e[0].msg : "?");
+    wait_for(&r, frames_in(&r) + 100);
+    finish(&r, 1);
+    gp_account a;
+    gp_accounts(atomic_load(&r.now), &a, 1);
+    ck_assert_uint_eq(a.in, a.out + a.dropped);
+    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    size_t blocks = bytes / 16, old = 0;
+    ck_assert_uint_eq(blocks, (a.in + 2) / 3);
+    while (old < blocks && out[4 * old + 1] == sum_of(old, 1, 2))
+        old++;
+    ck_assert_uint_ge(old, 33 - 16);
+    if (_i < 4)
+        ck_assert_uint_lt(old, blocks - 10);
+    for (size_t k = old + 1; k + 1 < blocks; k++)      /* in `old` it took effect */
+        for (int i = 0; i < 4; i++)
+            ck_assert_msg(out[4 * k + (size_t)i] == (float)(sum_of(k, i, effects[_i].gain) + effects[_i].offset),
+                          "block %zu of %zu, edited in %zu: %g", k, blocks, old, (double)out[4 * k + (size_t)i]);
+    free(out), free(text);
+    destroy(&r);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* ---- what cannot change ------------------------------------------------------ */
+
+static const struct { const char *from, *to, *msg; int line, col; } refused[] = {
+    { "rate: rate", "rate: 1000", "'rate' cannot change while the run goes on: stage 'generate' is a source", 4, 37 },
+    { "rate: 3000", "rate: 1000", "'rate' cannot change while the run goes on: stage 'generate' is a source", 1, 19 },
+    { "path: out.raw", "path: other.raw", "'path' cannot change while the run goes on: stage 'write' keeps what it was given", 9, 18 },
+    { "op: sum", "op: max", "'op' cannot change while the run goes on: stage 'mix' carries a state from frame to frame", 8, 16 },
+    { "frames: 3}", "frames: 4}", "'frames' cannot change while the run goes on: stage 'mix' carries a state from frame to frame", 8, 25 },
+    { "x: {dtype: f32, shape: [4]}", "x: {dtype: f64, shape: [4]}",
+      "buffer 'x' is f32 [4] in the run and f64 [4] here: a shape cannot change while it goes on", 2, 11 },
+    { "  - {use: lua", "  - {use: scale, a: 1, b: 0}\n  - {use: lua",
+      "stage 'scale2' is not at this place in the run: stages cannot be added, taken out or moved while it goes on", 7, 11 },
+    { "  - {use: lua, script: s.lua, workers: 2}\n", "",
+      "stage 'mix' is not at this place in the run: stages cannot be added, taken out or moved while it goes on", 7, 11 },
+    { "in: {y: y, k: k}", "in: {y: k, k: y}", "'in' of stage 'expr' cannot change while the run goes on", 6, 21 },
+};
+
+START_TEST(what_cannot_change_is_named)
+{
+    const char *dir = pipe_dir();
+    edited_run r;
+    size_t bytes;
+    put_steps(dir);
+    char *text = edited(steps, refused[_i].from, refused[_i].to);
+    start(&r, dir, steps, (const char *const[]){ "fuse=none", NULL });
+    wait_for(&r, 30);
+    ck_assert(!edit(&r, dir, text, (const char *const[]){ "fuse=none", NULL }));
+    ck_assert_int_eq(r.refused.n, 1);
+    ck_assert_str_eq(r.refused.e[0].msg, refused[_i].msg);
+    ck_assert_int_eq(r.refused.e[0].at.line, refused[_i].line);
+    ck_assert_int_eq(r.refused.e[0].at.col, refused[_i].col);
+    ck_assert_int_eq(atomic_load(&r.gone_on), 0);
+    wait_for(&r, frames_in(&r) + 30);  /* the old plan goes on */
+    finish(&r, 1);
+    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    for (size_t k = 0; k + 1 < bytes / 16; k++)
+        ck_assert_float_eq(out[4 * k + 3], sum_of(k, 3, 2));
+    free(out), free(text);
+    destroy(&r);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* A script that keeps something: it stays as it is over other edits, and cannot be edited itself. */
+START_TEST(a_script_with_a_state)
+{
+    const char *dir = pipe_dir();
+    edited_run r;
+    size_t bytes;
+    put_steps(dir);
+    pipe_text(dir, "s.lua", "local n = 0\nfunction process(f, x, y) n = n + 1; for i = 1, 4 do y[i] = n end end\n");
+    char *one = edited(steps, ", workers: 2", ""), *text = edited(one, "a: 2", "a: 6");
+    start(&r, dir, one, NULL);
+    wait_for(&r, 30);
+    ck_assert_msg(edit(&r, dir, text, (const char *const[]){ "depth=7", NULL }), "%s", r.refused.n ? r.refused.e[0].msg : "?");
+    wait_for(&r, frames_in(&r) + 30);
+    pipe_text(dir, "s.lua", "function process(f, x, y) y:copy(x) end\n");
+    ck_assert(!edit(&r, dir, text, NULL));
+    ck_assert_ptr_nonnull(strstr(r.refused.e[0].msg, "s.lua' cannot change while the run goes on: stage 'lua' may keep a state"));
+    finish(&r, 1);
+    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    for (size_t k = 0; k + 1 < bytes / 16; k++)        /* n of each of three frames */
+        ck_assert_float_eq(out[4 * k], (float)(9 * k + 6));
+    free(out), free(text), free(one);
+    destroy(&r);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* What is wrong is found while the old plan runs: it goes on. */
+static const struct { const char *from, *to, *file, *text, *msg; } wrong[] = {
+    { "a: 2", "a: [", NULL, NULL, NULL },
+    { "a: 2", "aa: 2", NULL, NULL, NULL },
+    { NULL, NULL, "s.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) en", "s.lua:2" },
+    { NULL, NULL, "s.lua", "stateless = true\nerror('no')", "no" },
+    { "vars:", "depth: 999999\nvars:", NULL, NULL, NULL },
+};
+
+START_TEST(what_is_wrong_is_found_before)
+{
+    const char *dir = pipe_dir();
+    edited_run r;
+    put_steps(dir);
+    char *text = wrong[_i].from ? edited(steps, wrong[_i].from, wrong[_i].to) : strdup(steps);
+    start(&r, dir, steps, NULL);
+    wait_for(&r, 30);
+    if (wrong[_i].file)
+        pipe_text(dir, wrong[_i].file, wrong[_i].text);
+    if (_i == 4)
+        machine.memory = 1 << 20;
+    ck_assert(!edit(&r, dir, text, NULL));
+    ck_assert_int_gt(r.refused.failed, 0);
+    if (wrong[_i].msg)
+        ck_assert_msg(strstr(r.refused.e[0].msg, wrong[_i].msg), "%s", r.refused.e[0].msg);
+    ck_assert_int_eq(atomic_load(&r.gone_on), 0);
+    wait_for(&r, frames_in(&r) + 30);
+    put_steps(dir);
+    machine.memory = (size_t)1 << 40;
+    ck_assert_msg(edit(&r, dir, steps, (const char *const[]){ "depth=3", NULL }), "%s", r.refused.n ? r.refused.e[0].msg : "?");
+    finish(&r, 1);
+    free(text);
+    destroy(&r);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* Many workers and files: no frame is lost, doubled or in another's place. */
+START_TEST(workers_of_files)
+{
+    static const char files[] =
+        "buffers: {x: {dtype: f32, shape: [64]}, y: {like: x}}\nstages:\n"
+        "  - {use: read, path: in.raw, loop: true, frames: 600, out: x}\n"
+        "  - {use: scale, a: 1, b: 0, out: y}\n"
+        "  - {use: write, path: \"%05d.npy\", durable: none}\n";
+    static const char *const sets[][4] = { { "stages.read.workers=3", "stages.write.workers=1", NULL },
+        { "stages.read.workers=1", "stages.write.workers=4", NULL }, { "depth=9", "stages.write.workers=2", NULL },
+        { "depth=2", "stages.read.workers=2", "stages.write.workers=3", NULL } };
+    const char *dir = pipe_dir();
+    edited_run r;
+    float data[64 * 7];
+    for (int i = 0; i < 64 * 7; i++)
+        data[i] = (float)i;
+    pipe_file(dir, "in.raw", data, sizeof data);
+    start(&r, dir, files, sets[0]);
+    int edits = 0;
+    for (int i = 1; !atomic_load(&r.over) && i < PARTS - 1; i++) {
+        wait_for(&r, frames_in(&r) + 20);
+        edits += edit(&r, dir, files, sets[i % 4]);
+        ck_assert_msg(!r.refused.failed, "%s", r.refused.failed ? r.refused.e[0].msg : "");
+    }
+    ck_assert_int_gt(edits, 2);
+    finish(&r, 0);
+    for (int f = 0; f < 600; f++) {
+        char name[32];
+        size_t bytes;
+        snprintf(name, sizeof name, "%05d.npy", f);
+        char *have = pipe_read(dir, name, &bytes);
+        ck_assert_msg(have && bytes > 256 && !memcmp(have + bytes - 256, data + 64 * (f % 7), 256), "frame %d", f);
+        free(have);
+    }
+    destroy(&r);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* A joined file has as many workers as it began with. */
+START_TEST(workers_of_one_file)
+{
+    const char *dir = pipe_dir();
+    edited_run r;
+    put_steps(dir);
+    start(&r, dir, steps, NULL);
+    wait_for(&r, 30);
+    edit(&r, dir, steps, (const char *const[]){ "stages.write.workers=3", NULL });
+    ck_assert_int_eq(r.refused.failed, 1);
+    ck_assert_ptr_nonnull(strstr(r.refused.e[0].msg, "stage 'write' writes one file, and has 1 worker in the run"));
+    wait_for(&r, frames_in(&r) + 30);
+    finish(&r, 1);
+    destroy(&r);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* Cancelled while it is set up, while it pauses, while it goes on. */
+START_TEST(cancelled_meanwhile)
+{
+    unsigned seed = (unsigned)_i * 77 + 5;
+    const char *dir = pipe_dir();
+    edited_run r;
+    size_t bytes;
+    put_steps(dir);
+    start(&r, dir, steps, NULL);
+    wait_for(&r, 10);
+    edit(&r, dir, steps, settings[1 + next(&seed) % (SETTINGS - 2)]);
+    if (_i & 1)
+        usleep(next(&seed) % 3000);
+    gp_cancel(atomic_load(&r.now), 1);
+    edit(&r, dir, steps, settings[1 + next(&seed) % (SETTINGS - 2)]);
+    finish(&r, 1);
+    gp_account a;
+    gp_accounts(atomic_load(&r.now), &a, 1);
+    ck_assert_uint_eq(a.in, a.out + a.dropped);
+    free(pipe_read(dir, "out.raw", &bytes));
+    ck_assert_uint_eq(bytes, (a.in + 2) / 3 * 16);
+    destroy(&r);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+START_TEST(a_kernel_with_variables)
+{
+    static const char counts[] =
+        "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}}\nstages:\n  - {use: generate, rate: 1000, out: x}\n"
+        "  - {use: kernel, source: k.cu, entry: k, grid: 1, block: 4, serial: true, in: {a: x}, out: {o: y}, args: [a, o]}\n"
+        "  - {use: discard}\n";
+    const char *dir = pipe_dir();
+    edited_run r;
+    pipe_text(dir, "k.cu", "__device__ int n;\nextern \"C\" __global__ void k(const float *a, float *o)\n{\n"
+                           "    if (!threadIdx.x)\n        n++;\n    o[threadIdx.x] = a[threadIdx.x] + n;\n}\n");
+    start(&r, dir, counts, NULL);
+    wait_for(&r, 10);
+    ck_assert(!edit(&r, dir, counts, (const char *const[]){ "depth=7", NULL }));
+    ck_assert_str_eq(r.refused.e[0].msg, "the kernel of stage 'kernel' has variables of its own, which a run that pauses and goes "
+                                         "on would lose");
+    finish(&r, 1);
+    destroy(&r);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+START_TEST(a_kernel_is_edited)
+{
+    static const char yaml[] =
+        "buffers: {x: {dtype: f32, shape: [4]}, y: {like: x}}\nstages:\n  - {use: generate, rate: 2000, out: x}\n"
+        "  - {use: kernel, source: k.cu, entry: k, grid: 1, block: 4, in: {a: x}, out: {o: y}, args: [a, o]}\n"
+        "  - {use: write, path: out.raw, durable: none}\n";
+    static const char kernel[] = "extern \"C\" __global__ void k(const float *a, float *o) { o[threadIdx.x] = 2 * a[threadIdx.x]; }\n";
+    const char *dir = pipe_dir();
+    edited_run r;
+    size_t bytes;
+    char *text = edited(kernel, "2 *", "5 *"), *bad = edited(kernel, "2 *", "b *"), what[200];
+    pipe_text(dir, "k.cu", kernel);
+    start(&r, dir, yaml, NULL);
+    wait_for(&r, 50);
+    pipe_text(dir, "k.cu", bad);
+    ck_assert(!edit(&r, dir, yaml, NULL));
+    ck_assert_int_gt(r.refused.failed, 0);
+    pipe_text(dir, "k.cu", text);
+    ck_assert(edit(&r, dir, yaml, NULL));
+    ck_assert_int_eq(gp_pipeline_changes(r.part[r.nparts - 1], r.part[0], what, sizeof what), 1);
+    ck_assert_ptr_nonnull(strstr(what, "k.cu"));
+    wait_for(&r, frames_in(&r) + 50);
+    finish(&r, 1);
+    float *out = (float *)pipe_read(dir, "out.raw", &bytes);
+    size_t n = bytes / 4, i = 0;
+    while (i < n && out[i] == 2 * (float)i)
+        i++;
+    ck_assert(i >= 4 * 40 && i < n && i % 4 == 1 - (i % 4 == 0));      /* element 0 of frame 0 is 0 anyhow */
+    for (; i < n; i++)
+        ck_assert_float_eq(out[i], 5 * (float)i);
+    free(out), free(text), free(bad);
+    destroy(&r);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+static const struct { const char *from, *to, *says; int items; } changes[] = {
+    { "frames: 0", "frames: 0", "", 0 },
+    { "a: 2", "a: 6", "stages.scale.a 2 -> 6", 1 },
+    { "rate: 3000", "rate: 9", "vars.rate 3000 -> 9", 1 },
+    { "vars:", "depth: 3\nvars:", "depth = 3", 1 },
+    { ", durable: none", "", "stages.write.durable left out", 1 },
+    { "script: s.lua, workers: 2", "script: s.lua, workers: 3, on_error: drop", "stages.lua.workers 2 -> 3, stages.lua.on_error = drop", 2 },
+};
+
+START_TEST(changes_are_said)
+{
+    const char *dir = pipe_dir();
+    gp_errs errs = { .n = 0 };
+    char what[200];
+    put_steps(dir);
+    char *text = edited(steps, changes[_i].from, changes[_i].to);
+    gp_pipeline *p = compile(dir, steps, NULL, &errs), *q = compile(dir, text, NULL, &errs);
+    ck_assert_msg(p && q, "%s", errs.n ? errs.e[0].msg : "?");
+    ck_assert_int_eq(gp_pipeline_changes(q, p, what, sizeof what), changes[_i].items);
+    ck_assert_str_eq(what, changes[_i].says);
+    gp_pipeline_changes(q, p, what, 8);
+    ck_assert_int_lt((int)strlen(what), 8);
+    ck_assert_ptr_nonnull(strstr(gp_pipeline_made_of(p, 0), "test.yaml"));
+    ck_assert_ptr_nonnull(strstr(gp_pipeline_made_of(p, 1), "s.lua"));
+    ck_assert_ptr_nonnull(strstr(gp_pipeline_made_of(p, 2), "k.npy"));
+    ck_assert_ptr_null(gp_pipeline_made_of(p, 3));
+    gp_pipeline_destroy(q), gp_pipeline_destroy(p);
+    free(text);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+#define COUNT(x) (int)(sizeof(x) / sizeof *(x))
+
+Suite *suite_retune(void)
+{
+    Suite *s = suite_create("retune");
+    TCase *tc = tcase_create("cpu");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_loop_test(tc, knobs_make_the_same_bytes, 0, RUNS);
+    tcase_add_loop_test(tc, an_edit_takes_effect, 0, COUNT(effects));
+    tcase_add_loop_test(tc, what_cannot_change_is_named, 0, COUNT(refused));
+    tcase_add_test(tc, a_script_with_a_state);
+    tcase_add_loop_test(tc, what_is_wrong_is_found_before, 0, COUNT(wrong));
+    tcase_add_test(tc, workers_of_files);
+    tcase_add_test(tc, workers_of_one_file);
+    tcase_add_loop_test(tc, cancelled_meanwhile, 0, 8);
+    tcase_add_test(tc, a_kernel_with_variables);
+    tcase_add_test(tc, a_kernel_is_edited);
+    tcase_add_loop_test(tc, changes_are_said, 0, COUNT(changes));
+    suite_add_tcase(s, tc);
+    return s;
+}
