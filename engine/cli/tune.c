@@ -13,7 +13,7 @@
 
 enum { CANDIDATES = 7, SIMULATED = 4000, VARIANTS = 3,
        TURNS = 3 };            /* of all candidates there is time for so many */
-static const double BUDGET = 60, SIMULATING = 0.2;     /* seconds; the part of it for simulations */
+static const double BUDGET = 60, LEAST = 1, SIMULATING = 0.2;     /* seconds; the part of it for simulations */
 static const double NOISE = 0.01, LOUD = 0.1, BEHIND = 0.93;
 static const double PROMISE = 1.02;    /* times the given score: less is none */
 
@@ -79,6 +79,9 @@ static bool check(tuner *x)
         return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 },
                        "tune reads a pipeline several times, and stdin can be read once; "
                        "name a file in place of '-'");
+    if (x->budget < LEAST)
+        return gp_fail(x->errs, GP_E_USAGE, (gp_loc){ 0 }, "--budget %.3gs is too small to measure anything in turns; "
+                       "give it %.0fs or more", x->budget, LEAST);
     return gp_goal_read(args->goal ? args->goal : "rate", &x->t.goal, x->errs) && (!args->memory || read_memory(x))
         && (!args->write || check_write(x, file));
 }
