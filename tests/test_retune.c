@@ -286,7 +286,9 @@ START_TEST(an_edit_takes_effect)
         pipe_text(dir, effects[_i].file, effects[_i].text);
     else if (effects[_i].file)
         pipe_npy(dir, effects[_i].file, 4, 0, hundred);
+    unsigned long long before = frames_in(&r);
     ck_assert_msg(edit(&r, dir, text, NULL), "%s", r.refused.n ? r.refused.e[0].msg : "?");
+    wait_for(&r, before);              /* the plan that came counts on from there */
     wait_for(&r, frames_in(&r) + 100);
     finish(&r, 1);
     gp_account a;
