@@ -24,13 +24,14 @@ static void show(gp_glance *v, const char *line, int fd)
     if (gp_glance_read(v, &a, line)) {
         gp_screen lines = { .fd = fd }, place = { .fd = fd, .in_place = true, .color = true };
         gp_glance again = { 0 };
+        v->settings = v->keys = true, v->chosen = v->nknobs ? v->nknobs - 1 : 0;
         size_t n;
         MUST(gp_screen_draw(&lines, v) && gp_screen_draw(&place, v));
         gp_screen_clear(&place);
         char *text = fuzz_text(write_json, v, &n);
         MUST(n > 0 && strchr(text, '\n') == text + n - 1);
         MUST(gp_glance_read(&again, &a, text));
-        MUST(again.nstages == v->nstages && again.nbuffers == v->nbuffers);
+        MUST(again.nstages == v->nstages && again.nbuffers == v->nbuffers && again.nknobs == v->nknobs);
         gp_glance_free(&again);
         free(text);
     }
