@@ -2,9 +2,10 @@
  *
  * A path with %05d or %n is one file a frame, and any number of workers may
  * write; otherwise frames are joined along axis 0 in one file, which gets its
- * name in finish(), and is written by one worker, unless the pipeline asks for several. A file has its name only once it is complete, unless it is `live`:
- * then it has it before frame 0, and holds whole frames whatever happens. A run that is
- * stopped before its first frame leaves a file that is there already as it is. */
+ * name in finish(), and is written by one worker, unless the pipeline asks for several. A file
+ * has its name only once it is complete, unless it is `live`: then it has it before frame 0, and
+ * holds whole frames whatever happens. A run that is stopped before its first frame leaves a
+ * file that is there already as it is. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +191,7 @@ const gp_kind gp_kind_write = {
     .in = in,
     .opts = options, .opts_size = sizeof(gp_write_opts),
     .max_run = GP_WRITE_RUN,
-    .any_shape = true, .set_workers = set_workers, .shape = gp_write_shape, .open = open_writer, .close = close_writer, .run = run, .finish = gp_writer_finish,
+    .any_shape = true, .set_workers = set_workers, .shape = gp_write_shape,
+    .open = open_writer, .close = close_writer, .run = run, .finish = gp_writer_finish,
     .advise = advise, .check = gp_write_check, .reserve = gp_ranges_reserve,
 };

@@ -116,7 +116,8 @@ static gp_call call_of(gp_threadrt *t)
 {
     gp_actorrt *p = t->actor;
     const gp_stage *st = p->stage;
-    return (gp_call){ .opts = p->run->opts[st - p->run->graph->stage], .user = st->kind->user, .state = p->run->state[st - p->run->graph->stage],
+    long i = st - p->run->graph->stage;
+    return (gp_call){ .opts = p->run->opts[i], .user = st->kind->user, .state = p->run->state[i],
                       .worker = t->worker, .name = st->name, .at = st->at, .errs = &t->errs, .ctx = t };
 }
 

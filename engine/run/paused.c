@@ -317,7 +317,8 @@ void gp_paused_free(struct gp_paused *x)
         free(x->types[i]);
     for (int i = 0; i < x->naccounts; i++)
         gp_account_fini(&x->account[i]);
-    free(x->ring), free(x->actor), free(x->extra), free(x->state), free(x->types), free(x->opts), free(x->opened), free(x->account);
+    free(x->ring), free(x->actor), free(x->extra), free(x->state), free(x->types), free(x->opts);
+    free(x->opened), free(x->account);
     free(x);
 }
 

@@ -64,7 +64,8 @@ struct gp_rowsfile {
     const char *options[6];            /* those of readers and writers that it takes */
     bool is_array;                     /* where nothing is declared, each index of axis 0 is a frame, as of a .npy; one that is
                                           written can be stacked, */
-    bool pages;                        /* ... and each frame is a row, also where there are many files. A frame that is written is one of its rows */
+    bool pages;                        /* ... and each frame is a row, also where there are many files; so is one that is
+                                          written */
     bool is_video;                     /* each index of axis 0 is a frame, which is never cut or put together */
     /* About how long a core needs for a byte of a frame, where several may read at the same time; 0: hardly any. */
     int decode_ns, encode_ns[10];      /* the latter by compression */

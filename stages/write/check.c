@@ -162,8 +162,8 @@ static bool check_format(gp_shape *s, gp_write_opts *o)
                                     .subsampling = o->subsampling };
     if (o->pages && !gp_shape_node(s, "compression"))
         o->compression = 0;            /* what is in many pages is to be read fast, and by any program */
-    o->rows = (gp_rowsfile_how){ .format = o->as, .member = o->member, .stack = o->stack, .sample_rate = o->sample_rate, .quality = (int)o->quality,
-                                 .compression = (int)o->compression, .alone = o->single };
+    o->rows = (gp_rowsfile_how){ .format = o->as, .member = o->member, .stack = o->stack, .sample_rate = o->sample_rate,
+                                 .quality = (int)o->quality, .compression = (int)o->compression, .alone = o->single };
     return ok;
 }
 

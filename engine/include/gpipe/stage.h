@@ -277,8 +277,9 @@ struct gp_shape {
                               busy with one. Where it is 100 us or more, `workers: auto` is the default */
     const char *expr;      /* of a device kind with one output that is `elementwise`: what an element of it is, of the
                               elements at the same place of the inputs, or some of these (in[i0, i1, 2]), as a text for
-                              the kind `expr`; names in it are the inputs', and options that are numbers. It must say bit for bit what record() does, so that the stage
-                              can be fused with its neighbours. Borrowed */
+                              the kind `expr`; names in it are the inputs', and options that are numbers. It must say
+                              bit for bit what record() does, so that the stage can be fused with its neighbours.
+                              Borrowed */
     unsigned beyond;       /* of a kind with fuse(), or with `expr`: a set of inputs of which it needs more than the element
                               at the same place, or another one */
     gp_reduction reduction;        /* of a device kind with one input and one output that `reduces`: how. Then what makes its
