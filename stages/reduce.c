@@ -36,9 +36,8 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, "axes", "'axes' must be different axes of %s: 0 to %d, or -1 "
                              "and down from the last", gp_type_text(in, text), in->ndim - 1);
     if ((o->op == GP_ARGMIN - GP_SUM || o->op == GP_ARGMAX - GP_SUM) && o->axes.n > 1)
-        return gp_shape_fail(s, "axes", "where the least or the most is is said along one axis, or in all of a "
-                                        "frame: give one, "
-                             "or leave 'axes' out");
+        return gp_shape_fail(s, "axes", "'argmin' and 'argmax' say a place along one axis, or in all of a frame: "
+                             "give one axis, or leave 'axes' out");
     gp_reduction_type(&r, in, &s->out[0]);
     s->scratch = gp_reduction_scratch(&r, in), s->scratch_zero = gp_reduction_zero(&r, in);
     s->batched = true;

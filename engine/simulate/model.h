@@ -57,7 +57,7 @@ typedef struct actor {
 } actor;
 
 /* Sums for the straight line through (time, firing) that has the least squares: steps matter little to its slope. */
-typedef struct line { uint64_t from, to; double start, n, t, k, tt, tk; } line;
+typedef struct line { uint64_t from, to; double start, end, n, t, k, tt, tk; } line;
 
 typedef struct simulation {
     gp_arena *arena;

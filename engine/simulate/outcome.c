@@ -109,7 +109,8 @@ static void fill_account(simulation *x)
     const actor *last = &x->actor[x->last];
     const line *l = &x->line;
     double of = l->n * l->tt - l->t * l->t, slope = (double)last->total / x->now;
-    if (last->total >= 16 && of > 0)
+    bool steady = l->end - l->start > x->now / 4;      /* else most frames come out in a few large launches, at once */
+    if (last->total >= 16 && of > 0 && steady)
         slope = (l->n * l->tk - l->t * l->k) / of;
     s->frames_per_s = x->now > 0 && last->total ? 1e9 * slope * (double)most / (double)last->total : 0;
 }

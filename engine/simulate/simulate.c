@@ -119,6 +119,7 @@ static void add_to_line(simulation *x, uint64_t firing)
     line *l = &x->line;
     if (l->n < 1)
         l->start = x->now;
+    l->end = x->now;
     double t = x->now - l->start, k = (double)(firing - l->from);
     l->n++, l->t += t, l->k += k, l->tt += t * t, l->tk += t * k;
 }

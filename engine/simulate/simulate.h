@@ -47,7 +47,8 @@ typedef struct gp_slice {
 typedef struct gp_simulated {
     gp_report *report;         /* as of a run; without a verdict */
     gp_account *account; int naccounts;
-    double frames_per_s;       /* of the source that makes most, when the rest is under way: in the middle half */
+    double frames_per_s;       /* of the source that makes most, when the rest is under way: in the middle half.
+                                  Over all of the time, where most come out at once */
     gp_slice *slice; int nslices;
 } gp_simulated;
 
