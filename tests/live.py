@@ -801,7 +801,7 @@ class Run:
         self.p.send_signal(signal.SIGINT)
         self.p.wait(60)
         err = self.err()
-        n = re.search(r"(\d+) frames in, (\d+) out, 0 dropped, 0 failed, 0 cancelled", err)
+        n = re.search(r"(\d+) frames? in, (\d+) out, 0 dropped, 0 failed, 0 cancelled", err)
         check(f"{name}: the account", n and n[1] == n[2] and self.p.returncode == 130, err)
         if n and n[1] == "0":              # it was over before it began
             return err
