@@ -1,9 +1,9 @@
 /* colormap.c - a picture of one channel in colours. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "colormaps.h"
 #include "device.h"
+#include "number.h"
 
 enum { LEVELS = 256 };
 
@@ -11,12 +11,7 @@ struct opts { int map; gp_floats range; };
 
 static bool check(gp_shape *s)
 {
-    const struct opts *o = s->opts;
-    if (o->range.n && o->range.n != 2)
-        return gp_shape_fail(s, "range", "'range' has %d numbers; give [low, high]", o->range.n);
-    return !o->range.n || (o->range.v[0] < o->range.v[1] && isfinite(o->range.v[1] - o->range.v[0]))
-        || gp_shape_fail(s, "range", "'range' is [%g, %g]: the second must be more than the first", o->range.v[0],
-                         o->range.v[1]);
+    return gp_number_range(s, &((const struct opts *)s->opts)->range);
 }
 
 static bool shape(gp_shape *s)

@@ -9,4 +9,7 @@ bool gp_number_fits(gp_shape *s, const char *opt, double v, gp_dtype t);
 /* v as an element of type t lies in memory, in the first bytes; of c64 its real part. */
 uint64_t gp_number_bits(double v, gp_dtype t);
 
+/* Is the option `range`, where it is said, [low, high], and low the lesser? Else false, with an error. */
+bool gp_number_range(gp_shape *s, const gp_floats *range);
+
 #endif

@@ -507,7 +507,7 @@ START_TEST(test_errors)
         { "reduce", "op: sum, axes: [0, 0]", GP_F32, 2, { 5, 3 }, "'axes' must be different axes" },
         { "reduce", "op: sum, axes: 2", GP_F32, 2, { 5, 3 }, "0 to 1" },
         { "reduce", "op: median", GP_F32, 2, { 5, 3 }, "median" },
-        { "reduce", "op: argmax, axes: [0, 1]", GP_F32, 2, { 5, 3 }, "is said along one axis, or in all of a frame" },
+        { "reduce", "op: argmax, axes: [0, 1]", GP_F32, 2, { 5, 3 }, "say a place along one axis, or in all of a frame" },
         { "reduce", "op: std", GP_C64, 2, { 5, 3 }, "takes any type but c64" },
         { "cumsum", "axis: 2", GP_F32, 2, { 5, 3 }, "'axis' is 2, and f32 [5, 3] has the axes 0 to 1" },
         { "cumsum", "", GP_C64, 1, { 5 }, "takes any type but c64" },
