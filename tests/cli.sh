@@ -974,5 +974,14 @@ expect '70 sources'      0 '70: 3 frames in, 3 out' "$GPIPE" run --report "$tmp/
 python3 -c 'import json, sys; sys.exit(len(json.load(open(sys.argv[1]))["sources"]) != 70)' "$tmp/many.json" \
     && ok || bad '70 sources: the report is cut'
 
+# a launch waits for frames that share it, until its batch is full or no more come: 0-3, 4-7, 8 and 9
+echo 'depth: 8
+batch: 4
+buffers: {a: {dtype: f32, shape: [64]}}
+stages: [{use: generate, out: a, frames: 10, rate: 100}, {use: scale, a: 2}, {use: discard}]' >"$tmp/wait.yaml"
+expect 'batch_wait'      0 '10 frames in, 10 out' "$GPIPE" run --device cpu --set batch_wait=1s --report "$tmp/wait.json" "$tmp/wait.yaml"
+python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); s = r["segments"][0]
+sys.exit(s["launches"] != 3 or s["wait_in_s"] < s["wait_stream_s"])' "$tmp/wait.json" && ok || bad 'batch_wait: the launches'
+
 echo "cli: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -128,6 +128,10 @@ static const struct {
     { "no launches", "launch: persistent\nbatch: 1\ndepth: 6\n" SMALL SCALE END, SILENT },
     { "small frames on the CPU", "device: cpu\nbatch: 1\ndepth: 6\n" SMALL SCALE END, SILENT },
 
+    { "a wait for frames that no launch takes", "batch_wait: 50us\ndepth: 2\n" SMALL SCALE END,
+      "no launch takes more than one frame, so none waits for more; raise the depth or the batch, or leave "
+      "'batch_wait' out (lint: batch_wait)", AT(1, 13, 4) },
+    { "and for those that it takes", "batch_wait: 50us\ndepth: 6\n" SMALL SCALE END, SILENT },
     { "f64 from a port", "buffers: {g: {dtype: f64, shape: [99]}}\nstages:\n"
       "  - {use: generate, out: g}\n" KERNEL("[in, out]", "") END,
       "stage 'kernel' computes in f64, for which NVIDIA H200 is 64 times slower than for f32; use "

@@ -208,6 +208,7 @@ typedef struct gp_graph {
     bool depth_said;           /* in the file */
     int streams;               /* 0: auto */
     int batch;                 /* 0: auto */
+    int64_t batch_wait_ns;     /* how long a launch may wait to fill its batch */
     gp_launch_mode launch;
     gp_sync sync;
     gp_on_error on_error;

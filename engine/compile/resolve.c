@@ -164,7 +164,7 @@ static void read_device(gp_resolving *r, const gp_node *n, const gp_machine *m)
 
 /* ---- the keys at the top --------------------------------------------- */
 
-static const char *const top_keys[] = { "pipeline", "device", "depth", "streams", "batch",
+static const char *const top_keys[] = { "pipeline", "device", "depth", "streams", "batch", "batch_wait",
                                         "launch", "sync", "fuse", "on_error", "stall_timeout", "metadata",
                                         "vars", "buffers", "stages", NULL };
 
@@ -222,6 +222,7 @@ static bool has_stages_elsewhere(gp_resolving *r)
 
 static void read_top(gp_resolving *r, const gp_machine *machine)
 {
+    enum { MOST_WAIT_NS = 1000000000 };
     const gp_node *root = r->spec->root, *n;
     gp_graph *g = r->graph;
     for (int i = 0; i < root->n; i++) {
@@ -250,6 +251,12 @@ static void read_top(gp_resolving *r, const gp_machine *machine)
     if ((n = top(r, "stall_timeout")) && gp_read_time(&r->read, n, &g->stall_ns)
         && g->stall_ns < 0)
         AT(r, n->at, "'stall_timeout' must be 0 (never) or more");
+    if ((n = top(r, "batch_wait")) && gp_read_time(&r->read, n, &g->batch_wait_ns)) {
+        if (g->batch_wait_ns < 0 || g->batch_wait_ns > MOST_WAIT_NS)
+            AT(r, n->at, "'batch_wait' must be from 0 to 1s");
+        else if (g->stall_ns > 0 && g->batch_wait_ns >= g->stall_ns)
+            AT(r, n->at, "'batch_wait' must be less than 'stall_timeout'");
+    }
     if ((n = top(r, "metadata")))
         gp_metadata_read(r, n);
     n = top(r, "device");

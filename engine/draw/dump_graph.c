@@ -32,8 +32,11 @@ void gp_dump_head(FILE *f, const gp_graph *g)
     fprintf(f, "  device   %s", device_text(g, device));
     if (g->device_why)
         fprintf(f, " (%s)", g->device_why);
-    fprintf(f, "\n  launch   %s, streams %s, batch %s, sync %s\n", gp_launch_name[g->launch],
-            or_auto(g->streams, streams), or_auto(g->batch, batch), gp_sync_name[g->sync]);
+    fprintf(f, "\n  launch   %s, streams %s, batch %s", gp_launch_name[g->launch], or_auto(g->streams, streams),
+            or_auto(g->batch, batch));
+    if (g->batch_wait_ns)
+        fprintf(f, " that waits up to %g us", (double)g->batch_wait_ns / 1e3);
+    fprintf(f, ", sync %s\n", gp_sync_name[g->sync]);
     fprintf(f, "  errors   on_error %s, stall_timeout ", on_error_name[g->on_error]);
     if (g->stall_ns)
         fprintf(f, "%gs\n", (double)g->stall_ns / 1e9);
@@ -327,6 +330,7 @@ void gp_dump_graph_members(gp_json *j, const gp_graph *g)
     gp_json_str(j, "device_why", g->device_why);
     gp_json_int(j, "streams", g->streams);
     gp_json_int(j, "batch", g->batch);
+    gp_json_int(j, "batch_wait_ns", g->batch_wait_ns);
     gp_json_str(j, "launch", gp_launch_name[g->launch]);
     gp_json_str(j, "sync", gp_sync_name[g->sync]);
     gp_json_str(j, "on_error", on_error_name[g->on_error]);

@@ -1,7 +1,7 @@
 /* launcher.c - the thread that queues the launches of a segment.
  *
  * It takes the longest row of consecutive ready frames whose length is a power of two and whose first slot is a multiple
- * of it, and queues it on an idle stream: as an exec built before frame 0 (launch: graph), or directly (launch: stream,
+ * of it (with `batch_wait` it waits so long for that row to get longer), and queues it on an idle stream: as an exec built before frame 0 (launch: graph), or directly (launch: stream,
  * irregular launches, see frame.h, and the first whole frame, see unwritten.c). It holds no lock while it calls the
  * device.
  *
@@ -55,6 +55,61 @@ static int alike(const gp_actorrt *p, uint64_t f, int n)
         if (!gp_frame_is_regular(p, f + (uint64_t)i))
             return i ? i : 1;
     return n;
+}
+
+/* ---- waiting for more frames ------------------------------------------ */
+
+typedef struct gp_filling { gp_asking *asking; int want; } gp_filling;
+
+/* Does a frame need what the launch before makes? Then no more frames come while one waits. */
+static bool carries(const gp_actorrt *p)
+{
+    for (int i = 0; i < p->nin; i++)
+        if (gp_follows(p, p->in[i].ring->buffer))
+            return true;
+    return false;
+}
+
+/* Can a frame behind the n from f not come before these are launched: an input has ended, or its slots are full? */
+static bool none_can_come(const gp_actorrt *p, uint64_t f, int n)
+{
+    bool idle = atomic_load(&p->seg->reaped) == f;
+    for (int i = 0; i < p->nin; i++) {
+        gp_ringrt *r = p->in[i].ring;
+        if (atomic_load(&r->end) <= f + (uint64_t)n
+            || (idle && atomic_load(&r->produced.at) - f >= (uint64_t)r->ring->depth))
+            return true;
+    }
+    return false;
+}
+
+/* Is the launch as long as it may be, or can it not get longer, or must it not begin? */
+static bool is_filled(void *arg)
+{
+    const gp_filling *w = arg;
+    gp_asking *a = w->asking;
+    const gp_actorrt *p = a->p;
+    uint64_t f = atomic_load(&p->next);
+    may_launch(a);
+    if (a->look != GP_LOOK_GO || a->n >= w->want)
+        return true;
+    return !p->regroup && (none_can_come(p, f, a->n) || !gp_frame_is_regular(p, f) || alike(p, f, a->n) < a->n);
+}
+
+/* With `batch_wait`: a->n frames are ready, and a launch may take more. */
+static void fill(gp_threadrt *t, gp_asking *a)
+{
+    gp_actorrt *p = t->actor;
+    uint64_t f = atomic_load(&p->next);
+    int most = p->segment->batch;
+    gp_filling w = { a, p->regroup ? most : aligned(p, f, most) };
+    if (atomic_load(&p->seg->first) || carries(p) || p->run->options.isolate || is_filled(&w))
+        return;
+    gp_thread_doing(t, GP_DOING_WAIT, f);
+    gp_pause_begin(t, f + (uint64_t)a->n);         /* for what comes behind those that are ready */
+    gp_eventcount_wait_until(&p->changed, is_filled, &w, p->run->spin_ns, gp_now_ns() + p->run->graph->batch_wait_ns);
+    gp_pause_end(t, f);
+    is_filled(&w);
 }
 
 static void poison_outputs(gp_actorrt *p, uint64_t f, int n)
@@ -225,6 +280,8 @@ void *gp_segment_launcher(void *thread)
             gp_eventcount_wait(&p->changed, may_launch, &a, p->run->spin_ns);
             gp_pause_end(t, f);
         }
+        if (a.look == GP_LOOK_GO && p->run->graph->batch_wait_ns)
+            fill(t, &a);
         if (a.look == GP_LOOK_DIFFER)
             gp_actor_ends_differ(p, f);
         if (a.look == GP_LOOK_PAUSED)

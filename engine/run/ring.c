@@ -5,6 +5,8 @@
  * counter is stored, then the other side's sleepers are read; a sleeper first
  * counts itself, then reads the counters: all sequentially consistent, so that
  * no wake is lost. */
+#include <time.h>
+#include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include "base/plural.h"
@@ -25,7 +27,11 @@ void gp_eventcount_init(gp_eventcount *p)
 {
     atomic_init(&p->sleepers, 0);
     pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->wake, NULL);
+    pthread_condattr_t a;
+    pthread_condattr_init(&a);
+    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);    /* that of gp_now_ns */
+    pthread_cond_init(&p->wake, &a);
+    pthread_condattr_destroy(&a);
 }
 
 void gp_eventcount_fini(gp_eventcount *p)
@@ -34,7 +40,7 @@ void gp_eventcount_fini(gp_eventcount *p)
     pthread_cond_destroy(&p->wake);
 }
 
-bool gp_eventcount_wait(gp_eventcount *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns)
+bool gp_eventcount_wait_until(gp_eventcount *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns, int64_t end_ns)
 {
     enum { SHORT = 200, LONG = 2000, IDLE_CORES_NS = 100000 };
     int tight = spin_ns < IDLE_CORES_NS ? SHORT : LONG;    /* pauses: a few or 50 us */
@@ -49,17 +55,29 @@ bool gp_eventcount_wait(gp_eventcount *p, bool (*ready)(void *arg), void *arg, i
         int64_t now = gp_now_ns();
         if (!until)
             until = spin_ns < INT64_MAX - now ? now + spin_ns : INT64_MAX;
+        if (now >= end_ns)
+            return false;
         if (now > until)
             break;
         sched_yield();
     }
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->sleepers, 1);
-    while (!ready(arg))
-        pthread_cond_wait(&p->wake, &p->lock);
+    struct timespec end = { .tv_sec = end_ns / 1000000000, .tv_nsec = end_ns % 1000000000 };
+    while (!ready(arg)) {
+        if (end_ns == INT64_MAX)
+            pthread_cond_wait(&p->wake, &p->lock);
+        else if (pthread_cond_timedwait(&p->wake, &p->lock, &end) == ETIMEDOUT)
+            break;
+    }
     atomic_fetch_sub(&p->sleepers, 1);
     pthread_mutex_unlock(&p->lock);
     return true;
+}
+
+bool gp_eventcount_wait(gp_eventcount *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns)
+{
+    return gp_eventcount_wait_until(p, ready, arg, spin_ns, INT64_MAX);
 }
 
 void gp_eventcount_wake(gp_eventcount *p)

@@ -31,6 +31,8 @@ void gp_eventcount_fini(gp_eventcount *p);
 /* Until ready(arg): spins a little, yields for spin_ns (INT64_MAX: for ever), then
  * sleeps; with spin_ns 0 it sleeps at once. Has it slept? */
 bool gp_eventcount_wait(gp_eventcount *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns);
+/* The same, but no longer than until gp_now_ns() is `end_ns`. */
+bool gp_eventcount_wait_until(gp_eventcount *p, bool (*ready)(void *arg), void *arg, int64_t spin_ns, int64_t end_ns);
 void gp_eventcount_wake(gp_eventcount *p);
 
 /* ---- rings ----------------------------------------------------------- */

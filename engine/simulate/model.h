@@ -9,7 +9,7 @@
 
 enum { VARIANTS = 256 };               /* of the time of one thing, spread over its distribution */
 
-typedef enum what { WOKEN, LAUNCHER_WOKEN, PACED, WORKED, SLEPT, QUEUED, COPIED_IN, COMPUTED, TOOK_TURN, COPIED_OUT,
+typedef enum what { WOKEN, LAUNCHER_WOKEN, FILLED, PACED, WORKED, SLEPT, QUEUED, COPIED_IN, COMPUTED, TOOK_TURN, COPIED_OUT,
                     REAPED } what;
 typedef enum reason { FOR_INPUT, FOR_OUTPUT, FOR_STREAM, FOR_NOTHING } reason;
 
@@ -49,6 +49,7 @@ typedef struct actor {
     unsigned char *handed; uint64_t window;
     /* Of a segment: launches in flight, in order. */
     piece *flight; uint64_t launched, retired, turns;
+    double fill_until;                 /* the launcher waits for more frames; 0: it does not */
     bool launching, reaping, launcher_rested, reaper_rested, *stream;
     double turn;                       /* the part of its kernels that waits for the launch before */
     size_t in_bytes, out_bytes;

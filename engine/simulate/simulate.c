@@ -3,7 +3,7 @@
  *   host stage   `workers` take consecutive firings, and publish them in order. A firing has a core for a while, then
  *                sleeps for a while. A source with a pace waits for its time first.
  *   segment      a launcher, one launch after the other: as many consecutive frames as are ready, a power of two of
- *                them from an aligned slot on, for an idle stream. The launch goes through the copy engine for that
+ *                them from an aligned slot on, for an idle stream, and with `batch_wait` waits for more. The launch goes through the copy engine for that
  *                direction, which takes one copy after the other; its kernels share the device evenly with those of
  *                other launches, as if each launch alone filled it; stages whose frames take turns wait for the launch
  *                before. Launches are published in order, and a stream is free when its launch is.
@@ -267,6 +267,27 @@ static void launch(simulation *x, int a)
     share_cores(x, p->launch->launch_ns, QUEUED, a, 0);
 }
 
+/* As the launcher's: does it wait for more frames than the n that are ready? */
+static bool waits_to_fill(simulation *x, int a, int n, reason why)
+{
+    actor *p = &x->actor[a];
+    int most = p->segment->batch;
+    bool more = why != FOR_NOTHING && n < (p->regroup ? most : aligned(p, p->next, most));
+    for (int i = 0; more && i < p->nin; i++) {
+        const ring *r = &x->ring[p->in[i].ring];
+        more = !x->g->buffer[r->ring->buffer].carried
+            && (p->regroup || p->head < p->next || r->made - p->next < (uint64_t)r->ring->depth);
+    }
+    if (more && !(p->fill_until > 0)) {
+        p->fill_until = x->now + (double)x->g->batch_wait_ns;
+        gp_agenda_add(&x->agenda, p->fill_until, FILLED, a, 0);
+    }
+    if (more && x->now < p->fill_until)
+        return true;
+    p->fill_until = 0;
+    return false;
+}
+
 static void look_segment(simulation *x, int a)
 {
     actor *p = &x->actor[a];
@@ -286,6 +307,11 @@ static void look_segment(simulation *x, int a)
         return;
     }
     int n = able - p->next < (uint64_t)most ? (int)(able - p->next) : most;
+    if (x->g->batch_wait_ns && waits_to_fill(x, a, n, why)) {
+        p->launcher_rested = true;
+        set_idle(x, p, 1, FOR_INPUT);
+        return;
+    }
     if (!p->regroup)
         n = aligned(p, p->next, n);
     bool rested = p->launcher_rested && !x->spins && x->wake > 0;
@@ -453,6 +479,7 @@ static void happen(simulation *x, gp_due e)
     switch ((what)e.what) {
     case WOKEN:      begin_work(x, e.who, e.lane); break;
     case LAUNCHER_WOKEN: launch(x, e.who); break;
+    case FILLED:     look(x, e.who); break;
     case PACED:
         work(x, e.who, e.lane);
         break;

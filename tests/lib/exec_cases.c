@@ -232,6 +232,7 @@ START_TEST(test_counts)
         { "launch=graph", "depth=8", "streams=8" }, { "launch=stream", "depth=8", "streams=8" },
         { "launch=graph", "depth=12", "streams=3", "batch=4" },
         { "launch=graph", "depth=7", "streams=7", "batch=2" },
+        { "launch=graph", "depth=8", "streams=2", "batch=4", "batch_wait=300us" },
     };
     enum { FRAMES = 60, LAST = 3 };            /* the last has three of four rows */
     const char *dir = pipe_dir();
