@@ -33,8 +33,8 @@ static bool shape(gp_shape *s)
     char text[128];
 
     if (!r.axes)
-        return gp_shape_fail(s, "axes", "'axes' must be different axes of %s: 0 to %d, or -1 "
-                             "and down from the last", gp_type_text(in, text), in->ndim - 1);
+        return gp_shape_fail(s, "axes", "'axes' must be different axes of %s: 0 to %d, or -1 to -%d "
+                             "counted from the last", gp_type_text(in, text), in->ndim - 1, in->ndim);
     if ((o->op == GP_ARGMIN - GP_SUM || o->op == GP_ARGMAX - GP_SUM) && o->axes.n > 1)
         return gp_shape_fail(s, "axes", "'argmin' and 'argmax' say a place along one axis, or in all of a frame: "
                              "give one axis, or leave 'axes' out");
