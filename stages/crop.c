@@ -65,7 +65,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_crop = {
-    GP_KIND("crop"),
+    GP_KIND("crop"), .field = "arrays",
     .help = "a part of a given size: the middle, or that at a place",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record,

@@ -69,7 +69,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_histogram = {
-    GP_KIND("histogram"),
+    GP_KIND("histogram"), .field = "pictures",
     .help = "how many elements lie in each part of a range",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record,

@@ -87,7 +87,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_morphology = {
-    GP_KIND("morphology"),
+    GP_KIND("morphology"), .field = "pictures",
     .help = "erode, dilate, open, close, by a rectangle",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record,

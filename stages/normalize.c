@@ -80,7 +80,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_normalize = {
-    GP_KIND("normalize"),
+    GP_KIND("normalize"), .field = "pictures",
     .help = "each frame to a range, or to mean 0 and deviation 1",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record,

@@ -149,7 +149,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_pad = {
-    GP_KIND("pad"),
+    GP_KIND("pad"), .field = "arrays",
     .help = "more around a frame: a value, or its edge, mirrored, repeated",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record,

@@ -84,7 +84,7 @@ OTHER = {
     "engine/compile/loop.c": {"window"},       # the same
     "engine/cli/version.c": {"lua"},           # a line of --version
     "engine/draw/dump_graph.c": {"split"},     # a key of its JSON
-    "engine/cli/help.c": {"expr", "lua", "kernel"},    # sections of the README
+    "engine/cli/help.c": {"expr", "lua", "kernel"},    # topics
     "engine/report/trace_json.c": {"kernel"},  # a key of its JSON
     "engine/cli/args.c": {"window", "write"},  # an option of bench, of tune
     "engine/cli/metrics.c": {"histogram"},     # a type of Prometheus

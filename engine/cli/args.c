@@ -75,7 +75,7 @@ static const struct option {
     { "machine", 0, "FILE", GP_VERB_SIMULATE, X(machine), "what the simulated machine is like, as JSON; default: the machine of the report" },
     { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH | GP_VERB_TOP | GP_VERB_SIMULATE, F(json),
       "as JSON" },
-    { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as a table in Markdown" },
+    { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as Markdown: what stages/REFERENCE.md has" },
     { "man", 0, NULL, GP_VERB_HELP, F(man), "all of the reference, as the source of a man page" },
     { "quiet", 'q', NULL, COMPILES, F(quiet), "errors only" },
     { "verbose", 'v', NULL, GP_VERB_RUN, F(verbose), "the device; and, as on a terminal, what each stage did and what held it back" },

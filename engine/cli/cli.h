@@ -120,7 +120,7 @@ void gp_kind_print(FILE *to, const gp_kind *k);
 
 /* help.c: topics of the reference; NULL past the last one. */
 const char *gp_topic_name(int i);
-bool gp_topic_print(FILE *to, const char *name);           /* false: there is none */
+void gp_topic_print(FILE *to, const char *name);
 /* A text as it is, in the source of a man page. */
 void gp_man_text(FILE *to, const char *text);
 

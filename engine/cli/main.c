@@ -80,8 +80,7 @@ static const verb verbs[] = {
     { GP_VERB_STAGES, "stages", "[NAME]", "list the kinds of stages, or show the ports and options of one", "",
       0, 1, gp_cmd_stages },
     { GP_VERB_HELP, "help", "[NAME]", "list the verbs, or show one of them, a stage or a topic",
-      "Topics: yaml (a pipeline's keys), lua (what scripts may call), kernel, exit, limits.\n", 0, 1,
-      cmd_help },
+      "", 0, 1, cmd_help },
 };
 enum { NVERBS = sizeof verbs / sizeof *verbs };
 
@@ -100,6 +99,13 @@ static const verb *find_verb(const char *name, gp_errs *errs)
     return NULL;
 }
 
+static void print_topics(FILE *to)
+{
+    const char *topic;
+    for (int i = 0; (topic = gp_topic_name(i)); i++)
+        fprintf(to, "%s%s", i ? ", " : "", topic);
+}
+
 static void print_help(FILE *to)
 {
     fprintf(to, "usage: gpipe VERB ...\n\n");
@@ -107,7 +113,9 @@ static void print_help(FILE *to)
         fprintf(to, "  %-8s %-10s  %s\n", v->name, v->operand, v->help);
     fprintf(to, "\n  gpipe VERB --help shows the options of a verb\n"
             "  gpipe --version   shows the version and the back ends\n"
-            "  gpipe help NAME   shows the reference: yaml, lua, kernel, exit, limits, or a stage\n\n"
+            "  gpipe help NAME   shows a stage, or a topic of the reference:\n                    ");
+    print_topics(to);
+    fprintf(to, "\n\n"
             "exit: 0 ok, 1 failed at run time, 2 usage, 3 invalid pipeline, 4 not enough\n"
             "resources, 5 stalled, 6 'compare' found a difference, 129/130/143 interrupted, 141\n"
             "nobody reads stdout, 128 + n ended by signal n: 139 (132, 135, 136) is a fault, as\n"
@@ -183,7 +191,7 @@ static int help_of(const char *name, const gp_registry *registry, gp_errs *errs)
     for (int i = 0; (topic = gp_topic_name(i)); i++) {
         gp_near_try(&near, topic);
         if (!strcmp(topic, name))
-            found += gp_topic_print(stdout, topic);
+            gp_topic_print(stdout, topic), found++;
     }
     for (int i = 0; (k = gp_kind_at(registry, i)); i++) {
         gp_near_try(&near, k->name);
