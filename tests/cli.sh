@@ -312,6 +312,28 @@ for f in README.md ARCHITECTURE.md CONTRIBUTING.md engine/cli/topics/*.md; do
 done >"$tmp/stderr"
 [ ! -s "$tmp/stderr" ] && ok || bad 'links'
 
+# == new, schema ===============================================================
+mkdir "$tmp/new"
+expect 'new: a list'      0 '' "$GPIPE" new
+cp "$tmp/stdout" "$tmp/list"
+cp examples/data/raccoon.png "$tmp/new/"
+for f in engine/cli/starters/*.yaml; do
+    from=$(basename "$f" .yaml)
+    grep -q "^  $from " "$tmp/list" && ok || bad "new: $from is not listed"
+    expect "new: $from"      0 "try: gpipe run $tmp/new/$from.yaml" "$GPIPE" new "$tmp/new/$from" --from "$from"
+    grep -q ' FILE' "$tmp/new/$from.yaml" && bad "new: $from has no name in it" || ok
+    expect_clean "$tmp/new/$from.yaml"
+    expect "new: $from runs" 0 ' 0 failed' "$GPIPE" run --device cpu "$tmp/new/$from.yaml"
+done
+cp "$tmp/new/first.yaml" "$tmp/new/as-it-was"
+expect 'new: is there'    1 'it is there already' "$GPIPE" new "$tmp/new/first.yaml" --from kernel
+cmp -s "$tmp/new/first.yaml" "$tmp/new/as-it-was" && ok || bad 'new: it wrote over a file'
+expect 'new: no example'  2 "no example 'frst'; there are first" "$GPIPE" new "$tmp/new/x" --from frst
+[ ! -e "$tmp/new/x.yaml" ] && ok || bad 'new: no example, but a file'
+expect 'new: no folder'   1 "cannot make '$tmp/none/x.yaml'" "$GPIPE" new "$tmp/none/x"
+expect 'schema'           0 '' "$GPIPE" schema
+python3 -m json.tool <"$tmp/stdout" >/dev/null 2>&1 && ok || bad 'schema is not JSON'
+
 # == pipes, disks, signals =====================================================
 cat >"$tmp/endless.yaml" <<'Y'
 buffers: {a: {dtype: u8, shape: [65536]}}

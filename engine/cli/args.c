@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 
 enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH | GP_VERB_SIMULATE | GP_VERB_TUNE,
-       ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP | GP_VERB_TOP | GP_VERB_SET };
+       ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP | GP_VERB_TOP | GP_VERB_SET | GP_VERB_NEW | GP_VERB_SCHEMA };
 
 typedef enum option_type { FLAG, CHOICE, TEXT, SET, DEVICE, WORDS, TIME, COUNT } option_type;
 
@@ -77,6 +77,7 @@ static const struct option {
       "as JSON" },
     { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as Markdown: what stages/REFERENCE.md has" },
     { "man", 0, NULL, GP_VERB_HELP, F(man), "all of the reference, as the source of a man page" },
+    { "from", 0, "EXAMPLE", GP_VERB_NEW, X(from), "which example it starts as; default first" },
     { "quiet", 'q', NULL, COMPILES, F(quiet), "errors only" },
     { "verbose", 'v', NULL, GP_VERB_RUN, F(verbose), "the device; and, as on a terminal, what each stage did and what held it back" },
     { "help", 'h', NULL, ALL, F(help), "this text" },
