@@ -67,7 +67,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_colormap = {
-    GP_KIND("colormap"),
+    GP_KIND("colormap"), .field = "pictures",
     .help = "a picture of one channel in colours",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record, .table = table,

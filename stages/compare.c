@@ -287,7 +287,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_compare = {
-    GP_KIND("compare"),
+    GP_KIND("compare"), .field = "testing",
     .help = "exit code 6 where frames differ from another buffer or a file",
     .in = in,
     .opts = options, .opts_size = sizeof(struct opts),

@@ -14,7 +14,7 @@ static bool check(gp_shape *s)
 {
     const struct opts *o = s->opts;
     return !o->at.n || o->at.n == o->size.n
-        || gp_shape_fail(s, "at", "'at' has %d numbers, and 'size' has %d: give one for each axis", o->at.n, o->size.n);
+        || gp_shape_fail(s, "at", "'at' is a list of %d, and 'size' of %d: give one number for each axis", o->at.n, o->size.n);
 }
 
 static bool shape(gp_shape *s)
@@ -24,17 +24,17 @@ static bool shape(gp_shape *s)
     char text[128];
 
     if (o->size.n > in->ndim)
-        return gp_shape_fail(s, "size", "'size' has %d numbers, and %s has %d axes", o->size.n,
-                             gp_type_text(in, text), in->ndim);
+        return gp_shape_fail(s, "size", "'size' is a list of %d, and %s has %d ax%cs", o->size.n,
+                             gp_type_text(in, text), in->ndim, in->ndim == 1 ? 'i' : 'e');
     s->out[0] = *in;
     for (int k = 0; k < o->size.n; k++) {
         int64_t n = o->size.v[k], first = first_of(o, k, in->dim[k]);
         if (n > in->dim[k])
-            return gp_shape_fail(s, "size", "'size' is %lld in axis %d, which is more than there is of %s",
+            return gp_shape_fail(s, "size", "'size' is %lld in axis %d, which is larger than the frame, %s",
                                  (long long)n, k,
                                  gp_type_text(in, text));
         if (first + n > in->dim[k])
-            return gp_shape_fail(s, "at", "elements %lld to %lld of axis %d are not all in %s", (long long)first,
+            return gp_shape_fail(s, "at", "elements %lld to %lld of axis %d are not all inside %s", (long long)first,
                                  (long long)(first + n - 1), k, gp_type_text(in, text));
         s->out[0].dim[k] = n;
     }
@@ -65,7 +65,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_crop = {
-    GP_KIND("crop"),
+    GP_KIND("crop"), .field = "arrays",
     .help = "a part of a given size: the middle, or that at a place",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record,

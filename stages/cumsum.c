@@ -91,7 +91,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_cumsum = {
-    GP_KIND("cumsum"),
+    GP_KIND("cumsum"), .field = "arrays",
     .help = "sums of all elements up to each, along an axis",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .shape = shape, .record = record,

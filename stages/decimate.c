@@ -20,7 +20,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_decimate = {
-    GP_KIND("decimate"),
+    GP_KIND("decimate"), .field = "regrouping",
     .help = "keep the first frame of every few",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .shape = shape,

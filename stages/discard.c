@@ -17,7 +17,7 @@ static bool run(gp_call *c, gp_frame *f, int n)
 static const gp_port in[] = { { "in", GP_ACCEPT_ANY, .help = "anything" }, { 0 } };
 
 const gp_kind gp_kind_discard = {
-    GP_KIND("discard"),
+    GP_KIND("discard"), .field = "testing",
     .help = "take frames and drop them",
     .in = in,
     .max_run = 64,

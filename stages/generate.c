@@ -192,7 +192,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_generate = {
-    GP_KIND("generate"),
+    GP_KIND("generate"), .field = "testing",
     .help = "make frames of numbers: a ramp, a sine, noise or a constant",
     .out = out,
     .opts = options, .opts_size = sizeof(struct opts),

@@ -27,7 +27,7 @@ static bool shape(gp_shape *s)
     char text[128];
 
     if (o->weights.n != 3)
-        return gp_shape_fail(s, "weights", "'weights' has %d numbers; give 3, for red, green "
+        return gp_shape_fail(s, "weights", "'weights' is a list of %d; give 3 numbers, for red, green "
                              "and blue", o->weights.n);
     if (in->ndim != 3 || (in->dim[2] != 3 && in->dim[2] != 4))
         return gp_shape_fail(s, NULL, "needs a color image (H, W, 3) or (H, W, 4), not %s",
@@ -71,7 +71,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_gray = {
-    GP_KIND("gray"),
+    GP_KIND("gray"), .field = "pictures",
     .help = "color image to brightness",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .elementwise = true, .shape = shape, .record = record,

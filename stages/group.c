@@ -29,7 +29,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_group = {
-    GP_KIND("group"),
+    GP_KIND("group"), .field = "regrouping",
     .help = "make one frame of several, with an axis more",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .shape = shape,

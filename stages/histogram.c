@@ -31,7 +31,7 @@ static bool shape(gp_shape *s)
     const struct opts *o = s->opts;
     gp_dtype t = s->in[0].dtype;
     if (!o->range.n && (gp_dtype_size(t) > 2 || t == GP_F16))
-        return gp_shape_fail(s, NULL, "needs a 'range', as %s has no ends that a picture reaches: range: [0, 1]",
+        return gp_shape_fail(s, NULL, "needs a 'range', as the values of %s have no fixed range: range: [0, 1]",
                              gp_dtype_name(t));
     s->out[0] = (gp_type){ GP_I64, 1, { o->bins } };
     s->batched = true;
@@ -69,7 +69,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_histogram = {
-    GP_KIND("histogram"),
+    GP_KIND("histogram"), .field = "pictures",
     .help = "how many elements lie in each part of a range",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record,

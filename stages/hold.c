@@ -22,7 +22,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_hold = {
-    GP_KIND("hold"),
+    GP_KIND("hold"), .field = "regrouping",
     .help = "repeat each frame, to stand beside a faster buffer",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .shape = shape,

@@ -177,7 +177,7 @@ static bool check_entry(gp_shape *s, const struct opts *o, gp_cu *code)
     if (!named && code->entry)
         return gp_shape_fail(s, "code", "'code' has several kernels; set 'entry' to one of them: %s", names);
     if (!named)
-        return gp_shape_fail(s, "code", "'code' plainly declares no kernel: write extern \"C\" __global__ void "
+        return gp_shape_fail(s, "code", "'code' has no kernel that is plainly declared: write extern \"C\" __global__ void "
                              "NAME(...) { ... }, or set 'entry' to its name%s", o->kernel.line ? "" : "; best write "
                              "'code: |', so that its lines stay as they are");
     return gp_shape_fail(s, o->entry ? "entry" : gp_cu_option(code), "no kernel '%s' in '%s'; %s%s", code->entry,
@@ -333,7 +333,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_kernel = {
-    GP_KIND("kernel"),
+    GP_KIND("kernel"), .field = "own code",
     .help = "runs a kernel of your own, from a .cu file or in the YAML",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .variables = true, .shape = shape, .open = open_kernel, .close = free, .record = record,

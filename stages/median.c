@@ -8,7 +8,7 @@ static bool check(gp_shape *s)
 {
     const struct opts *o = s->opts;
     return o->size % 2
-        || gp_shape_fail(s, "size", "'size' is %lld, and a median has a middle pixel: give 3, 5 or 7",
+        || gp_shape_fail(s, "size", "'size' is %lld, which has no middle pixel: give 3, 5 or 7",
                          (long long)o->size);
 }
 
@@ -20,7 +20,7 @@ static bool shape(gp_shape *s)
     if (!gp_shape_image(s, true))
         return false;
     if (in->dim[0] < o->size || in->dim[1] < o->size)
-        return gp_shape_fail(s, "size", "%lld x %lld pixels are more than there are of %s", (long long)o->size,
+        return gp_shape_fail(s, "size", "%lld x %lld pixels do not fit in %s", (long long)o->size,
                              (long long)o->size, gp_type_text(in, text));
     s->out[0] = *in;
     s->batched = true;
@@ -55,7 +55,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_median = {
-    GP_KIND("median"),
+    GP_KIND("median"), .field = "pictures",
     .help = "the median of each pixel's neighbours: removes specks",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record,

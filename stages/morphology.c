@@ -15,10 +15,10 @@ static bool check(gp_shape *s)
 {
     const struct opts *o = s->opts;
     if (o->size.n > 2)
-        return gp_shape_fail(s, "size", "'size' has %d numbers; give [H, W], or one for both", o->size.n);
+        return gp_shape_fail(s, "size", "'size' is a list of %d; give [H, W], or one number for both", o->size.n);
     for (int k = 0; k < o->size.n; k++)
         if (o->size.v[k] % 2 == 0)
-            return gp_shape_fail(s, "size", "'size' is %lld, and a rectangle has a middle pixel: give odd sizes",
+            return gp_shape_fail(s, "size", "'size' is %lld, which has no middle pixel: give odd sizes",
                                  (long long)o->size.v[k]);
     return true;
 }
@@ -36,7 +36,7 @@ static bool shape(gp_shape *s)
     if (!gp_shape_image(s, true))
         return false;
     if (in->dim[0] < side(o, 0) || in->dim[1] < side(o, 1))
-        return gp_shape_fail(s, "size", "%lld x %lld pixels are more than there are of %s", (long long)side(o, 0),
+        return gp_shape_fail(s, "size", "%lld x %lld pixels do not fit in %s", (long long)side(o, 0),
                              (long long)side(o, 1), gp_type_text(in, text));
     s->out[0] = *in;
     s->scratch = (1 + twice(o)) * ((gp_bytes(in) + 255) / 256 * 256);
@@ -87,7 +87,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_morphology = {
-    GP_KIND("morphology"),
+    GP_KIND("morphology"), .field = "pictures",
     .help = "erode, dilate, open, close, by a rectangle",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record,

@@ -16,7 +16,7 @@ static bool check(gp_shape *s)
     if (o->to == DEVIATION)
         return gp_shape_without(s, "range", "'deviation', which makes mean 0 and deviation 1");
     if (o->range.n != 2)
-        return gp_shape_fail(s, "range", "'range' has %d numbers; give [low, high]", o->range.n);
+        return gp_shape_fail(s, "range", "'range' is a list of %d; give [low, high]", o->range.n);
     return isfinite(o->range.v[0]) && isfinite(o->range.v[1])
         ? true : gp_shape_fail(s, "range", "'range' is [%g, %g], and must be finite", o->range.v[0], o->range.v[1]);
 }
@@ -80,7 +80,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_normalize = {
-    GP_KIND("normalize"),
+    GP_KIND("normalize"), .field = "pictures",
     .help = "each frame to a range, or to mean 0 and deviation 1",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record,

@@ -34,9 +34,9 @@ static bool shape(gp_shape *s)
     for (int i = 0; i < 2; i++) {
         const gp_ints *v = i ? &o->after : &o->before;
         if (v->n > 1 && v->n > in->ndim)
-            return gp_shape_fail(s, i ? "after" : "before", "'%s' has %d numbers, and %s has %d axes",
-                                 i ? "after" : "before",
-                                 v->n, gp_type_text(in, text), in->ndim);
+            return gp_shape_fail(s, i ? "after" : "before", "'%s' is a list of %d, and %s has %d ax%cs",
+                                 i ? "after" : "before", v->n, gp_type_text(in, text), in->ndim,
+                                 in->ndim == 1 ? 'i' : 'e');
     }
     if (!gp_number_fits(s, "value", o->value, in->dtype))
         return false;
@@ -149,7 +149,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_pad = {
-    GP_KIND("pad"),
+    GP_KIND("pad"), .field = "arrays",
     .help = "more around a frame: a value, or its edge, mirrored, repeated",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record,

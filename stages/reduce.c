@@ -33,8 +33,8 @@ static bool shape(gp_shape *s)
     char text[128];
 
     if (!r.axes)
-        return gp_shape_fail(s, "axes", "'axes' must be different axes of %s: 0 to %d, or -1 "
-                             "and down from the last", gp_type_text(in, text), in->ndim - 1);
+        return gp_shape_fail(s, "axes", "'axes' must be different axes of %s: 0 to %d, or -1 to -%d "
+                             "counted from the last", gp_type_text(in, text), in->ndim - 1, in->ndim);
     if ((o->op == GP_ARGMIN - GP_SUM || o->op == GP_ARGMAX - GP_SUM) && o->axes.n > 1)
         return gp_shape_fail(s, "axes", "'argmin' and 'argmax' say a place along one axis, or in all of a frame: "
                              "give one axis, or leave 'axes' out");
@@ -72,7 +72,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_reduce = {
-    GP_KIND("reduce"),
+    GP_KIND("reduce"), .field = "arrays",
     .help = "over axes: sum, mean, std, min, max, where they are, any, all",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .reduces = true, .shape = shape, .record = record,

@@ -62,7 +62,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_reshape = {
-    GP_KIND("reshape"),
+    GP_KIND("reshape"), .field = "arrays",
     .help = "the same elements in another shape",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .check = check, .shape = shape, .record = record,

@@ -69,7 +69,7 @@ static bool check(gp_shape *s)
         return gp_shape_fail(s, last, "'%s' and '%s' both say a size: leave one out", last,
                              o->height ? "height" : o->width ? "width" : "scale");
     if (o->fit.n > 2)
-        return gp_shape_fail(s, "fit", "'fit' has %d numbers; give [H, W], or one for both", o->fit.n);
+        return gp_shape_fail(s, "fit", "'fit' is a list of %d; give [H, W], or one number for both", o->fit.n);
     return (o->fit.n || gp_shape_without(s, "enlarge", "a size that is given: it is for 'fit'"))
         && (o->method == BILINEAR || o->method == CUBIC
             || gp_shape_without(s, "antialias", o->method == AREA ? "'area', which counts all that a pixel covers"
@@ -277,7 +277,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_resize = {
-    GP_KIND("resize"),
+    GP_KIND("resize"), .field = "pictures",
     .help = "pictures in another size: thumbnails, antialiased",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .each_shape = true, .check = check, .shape = shape, .record = record,

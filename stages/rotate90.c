@@ -47,7 +47,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_rotate90 = {
-    GP_KIND("rotate90"),
+    GP_KIND("rotate90"), .field = "pictures",
     .help = "quarter turns",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .shape = shape, .record = record,

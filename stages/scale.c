@@ -35,7 +35,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_scale = {
-    GP_KIND("scale"),
+    GP_KIND("scale"), .field = "arrays",
     .help = "multiply by a number and add a number",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .elementwise = true, .shape = shape, .record = record,

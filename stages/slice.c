@@ -146,13 +146,13 @@ static bool shape(gp_shape *s)
 
     read_index(o->index, &all);
     if (all.n > in->ndim)
-        return gp_shape_fail(s, "index", "'%s' is of %d axes, and %s has %d", o->index, all.n, gp_type_text(in,
+        return gp_shape_fail(s, "index", "'%s' indexes %d axes, and %s has %d", o->index, all.n, gp_type_text(in,
                 text), in->ndim);
     for (int k = 0; k < in->ndim; k++) {
         struct range r = range_of(&all, k, in->ndim);
         int64_t n = varies >> k & 1 ? most_taken(&r, in->dim[k]) : taken(&r, in->dim[k], &first);
         if (n == 0)
-            return gp_shape_fail(s, "index", "'%s' takes nothing of axis %d of %s", o->index, k, gp_type_text(in,
+            return gp_shape_fail(s, "index", "'%s' selects nothing along axis %d of %s", o->index, k, gp_type_text(in,
                     text));
         if (!r.one)
             made.dim[made.ndim++] = n;
@@ -186,14 +186,14 @@ static const gp_port out[] = { { "out", GP_ACCEPT_ANY, .help = "its part; of an 
 
 static const gp_opt options[] = {
     { GP_TEXT(struct opts, index), .required = true,
-      .help = "as in NumPy, start:stop:step for each axis: \"10:20, ::2\"; \"::-1\" turns an axis round, a number "
-              "takes it away, "
+      .help = "as in NumPy, start:stop:step for each axis: \"10:20, ::2\"; \"::-1\" reverses an axis, a number "
+              "removes it, "
       "\"...\" stands for all axes that are left" },
     { 0 }
 };
 
 const gp_kind gp_kind_slice = {
-    GP_KIND("slice"),
+    GP_KIND("slice"), .field = "arrays",
     .help = "a part by an index as in NumPy: cut, every n-th, flipped, a channel",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .each_shape = true, .check = check, .shape = shape, .record = record,

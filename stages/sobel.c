@@ -31,7 +31,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_sobel = {
-    GP_KIND("sobel"),
+    GP_KIND("sobel"), .field = "pictures",
     .help = "edges: the 3 x 3 Sobel operator, mirrored beyond the border",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .shape = shape, .record = record,

@@ -54,7 +54,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_softmax = {
-    GP_KIND("softmax"),
+    GP_KIND("softmax"), .field = "arrays",
     .help = "exponentials as parts of their sum along an axis",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .shape = shape, .record = record,

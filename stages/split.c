@@ -23,7 +23,7 @@ static const gp_port out[] = {
 };
 
 const gp_kind gp_kind_split = {
-    GP_KIND("split"),
+    GP_KIND("split"), .field = "regrouping",
     .help = "make a frame of each row of a frame",
     .in = in, .out = out,
     .shape = shape,

@@ -66,7 +66,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_threshold = {
-    GP_KIND("threshold"),
+    GP_KIND("threshold"), .field = "pictures",
     .help = "one value above a level, another up to it",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .elementwise = true, .shape = shape, .record = record,

@@ -53,7 +53,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_transpose = {
-    GP_KIND("transpose"),
+    GP_KIND("transpose"), .field = "arrays",
     .help = "axes in another order",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .any_shape = true, .shape = shape, .record = record,

@@ -31,7 +31,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_window = {
-    GP_KIND("window"),
+    GP_KIND("window"), .field = "regrouping",
     .help = "each frame together with those before it, as rows of one",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
     .shape = shape,

@@ -82,7 +82,7 @@ expect 'help: all of one' 2 "leave out 'lua'" "$GPIPE" help --man lua
 expect 'version'         0 '' "$GPIPE" --version
 grep -q gpipe "$tmp/stdout" && grep -qE '^scripts: lua(5|jit)' "$tmp/stdout" && ok || bad 'version says nothing'
 expect 'stages'          0 '' "$GPIPE" stages
-awk 'length(substr($0, 31)) > 70 {exit 1}' "$tmp/stdout" && ok || bad 'stages: a line of help is too long'
+awk 'length(substr($0, 37)) > 70 {exit 1}' "$tmp/stdout" && ok || bad 'stages: a line of help is too long'
 expect 'one stage'       0 '' "$GPIPE" stages blur
 grep -q sigma "$tmp/stdout" && ok || bad 'stages blur does not show sigma'
 expect 'unknown stage'   2 "did you mean 'blur'" "$GPIPE" stages blr
@@ -275,27 +275,64 @@ stages:
 Y
 "$GPIPE" run -q "$tmp/itself.yaml" 2>"$tmp/stderr" | cmp -s - examples/video/noisy.y4m && ok || bad 'y4m by processes'
 
-# every YAML block of README.md, in a folder with what they read; other code is called
-# as its first line says
+# every YAML block of README.md and of the topics, in a folder with what they read; other code is
+# called as its first line says
 mkdir "$tmp/readme"
 cp examples/data/* examples/heartbeat/bandpass.npy "$tmp/readme/"
 cp tests/data/sound/f32.wav "$tmp/readme/speech.wav"
 cp tests/data/jpeg/rgb4*.jpg "$tmp/readme/"
 awk -v dir="$tmp/readme/" '
-    /^```yaml/ {file = dir "block" ++n ".yaml"; next}
+    /^```yaml/ {name = FILENAME; sub(/.*\//, "", name); file = dir "block-" name "-" FNR ".yaml"; next}
     /^```(lua|cuda)/ {named = 1; next}
     /^```/ {file = ""}
     named {file = dir $2; named = 0}
-    file {print > file}' README.md
+    file {print > file}' README.md engine/cli/topics/*.md
+[ "$(ls "$tmp"/readme/block-*.yaml | wc -l)" -ge 15 ] && ok || bad 'blocks of README.md and of the topics'
 for f in "$tmp"/readme/block*.yaml; do
     [ -f "$f" ] || continue
     expect_clean "$f"
-    expect "README block $(basename "$f")" 0 'out' "$GPIPE" run "$f"
+    expect "$(basename "$f")" 0 'out' "$GPIPE" run "$f"
 done
 
-sed -n '/^<!-- gpipe stages --markdown -->$/,/^<!-- end -->$/p' README.md | sed '1d;$d' >"$tmp/table"
-"$GPIPE" stages --markdown | diff - "$tmp/table" >"$tmp/stderr" && [ -s "$tmp/table" ] \
-    && ok || bad "README.md: its table of stages is not what 'gpipe stages --markdown' prints"
+"$GPIPE" stages --markdown | diff - stages/REFERENCE.md >"$tmp/stderr" \
+    && ok || bad "stages/REFERENCE.md is not what 'gpipe stages --markdown' prints"
+! grep -q '^## Other' stages/REFERENCE.md && ok || bad 'a kind of gpipe names no field'
+
+# what the reference says is found where it says so: topics are listed, links lead to files
+for f in engine/cli/topics/*.md; do
+    topic=$(basename "$f" .md)
+    grep -q "](engine/cli/topics/$topic.md)" README.md && ok || bad "README.md does not list the topic $topic"
+    "$GPIPE" help | grep -qE "(^ *|, )$topic(,|\$)" && ok || bad "gpipe help does not list the topic $topic"
+    "$GPIPE" help --man | grep -q "^.SH \"TOPIC $topic\"" && ok || bad "help --man: no topic $topic"
+done
+for f in README.md ARCHITECTURE.md CONTRIBUTING.md engine/cli/topics/*.md; do
+    grep -oE '\]\([^) ]+' "$f" | sed 's/^](//; s/#.*//; /^https*:/d; /^$/d' | sort -u | while read -r to; do
+        [ -e "$(dirname "$f")/$to" ] || echo "$f: a link to $to, which is not there"
+    done
+done >"$tmp/stderr"
+[ ! -s "$tmp/stderr" ] && ok || bad 'links'
+
+# == new, schema ===============================================================
+mkdir "$tmp/new"
+expect 'new: a list'      0 '' "$GPIPE" new
+cp "$tmp/stdout" "$tmp/list"
+cp examples/data/raccoon.png "$tmp/new/"
+for f in engine/cli/starters/*.yaml; do
+    from=$(basename "$f" .yaml)
+    grep -q "^  $from " "$tmp/list" && ok || bad "new: $from is not listed"
+    expect "new: $from"      0 "try: gpipe run $tmp/new/$from.yaml" "$GPIPE" new "$tmp/new/$from" --from "$from"
+    grep -q ' FILE' "$tmp/new/$from.yaml" && bad "new: $from has no name in it" || ok
+    expect_clean "$tmp/new/$from.yaml"
+    expect "new: $from runs" 0 ' 0 failed' "$GPIPE" run --device cpu "$tmp/new/$from.yaml"
+done
+cp "$tmp/new/first.yaml" "$tmp/new/as-it-was"
+expect 'new: is there'    1 'it is there already' "$GPIPE" new "$tmp/new/first.yaml" --from kernel
+cmp -s "$tmp/new/first.yaml" "$tmp/new/as-it-was" && ok || bad 'new: it wrote over a file'
+expect 'new: no example'  2 "no example 'frst'; there are first" "$GPIPE" new "$tmp/new/x" --from frst
+[ ! -e "$tmp/new/x.yaml" ] && ok || bad 'new: no example, but a file'
+expect 'new: no folder'   1 "cannot make '$tmp/none/x.yaml'" "$GPIPE" new "$tmp/none/x"
+expect 'schema'           0 '' "$GPIPE" schema
+python3 -m json.tool <"$tmp/stdout" >/dev/null 2>&1 && ok || bad 'schema is not JSON'
 
 # == pipes, disks, signals =====================================================
 cat >"$tmp/endless.yaml" <<'Y'

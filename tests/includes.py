@@ -79,12 +79,13 @@ for folder in glob.glob("engine/*/"):
 kinds = {os.path.basename(p)[:-2] for p in glob.glob("stages/*.c")}
 # Words that are something else than a kind where they stand.
 OTHER = {
-    "engine/compile/wire.c": {"window"},       # a key of stages
+    "engine/compile/keys.c": {"window"},       # a key of stages
     "engine/compile/window.c": {"window"},     # the same
     "engine/compile/loop.c": {"window"},       # the same
+    "engine/draw/schema.c": {"window"},        # the same
     "engine/cli/version.c": {"lua"},           # a line of --version
     "engine/draw/dump_graph.c": {"split"},     # a key of its JSON
-    "engine/cli/help.c": {"expr", "lua", "kernel"},    # sections of the README
+    "engine/cli/help.c": {"expr", "lua", "kernel"},    # topics
     "engine/report/trace_json.c": {"kernel"},  # a key of its JSON
     "engine/cli/args.c": {"window", "write"},  # an option of bench, of tune
     "engine/cli/metrics.c": {"histogram"},     # a type of Prometheus

@@ -65,13 +65,13 @@ START_TEST(fewer_rows_refused)
         { "  - {use: transpose}\n", "stage 'transpose' makes u8 [8, 4] of a smaller frame, and 'transpose' is u8 [8, "
                                     "10]" },
         { "  - {use: rotate90}\n", "stage 'rotate90' makes u8 [8, 4] of a smaller frame" },
-        { "  - {use: crop, size: [5, 8]}\n", "stage 'crop': 'size' is 5 in axis 0, which is more than there is of u8 "
+        { "  - {use: crop, size: [5, 8]}\n", "stage 'crop': 'size' is 5 in axis 0, which is larger than the frame, u8 "
                                              "[4, 8]" },
-        { "  - {use: crop, size: [2, 8], at: [3, 0]}\n", "elements 3 to 4 of axis 0 are not all in u8 [4, 8]" },
-        { "  - {use: slice, index: '4:'}\n", "'4:' takes nothing of axis 0 of u8 [4, 8]" },
-        { "  - {use: slice, index: '9'}\n", "'9' takes nothing of axis 0 of u8 [4, 8]" },
+        { "  - {use: crop, size: [2, 8], at: [3, 0]}\n", "elements 3 to 4 of axis 0 are not all inside u8 [4, 8]" },
+        { "  - {use: slice, index: '4:'}\n", "'4:' selects nothing along axis 0 of u8 [4, 8]" },
+        { "  - {use: slice, index: '9'}\n", "'9' selects nothing along axis 0 of u8 [4, 8]" },
         { "  - {use: slice, index: '-9:3'}\n", "makes u8 [3, 8] of a smaller frame" },
-        { "  - {use: median, size: 5}\n", "stage 'median': 5 x 5 pixels are more than there are of u8 [4, 8]" },
+        { "  - {use: median, size: 5}\n", "stage 'median': 5 x 5 pixels do not fit in u8 [4, 8]" },
         { "  - {use: reshape, shape: [8, 10]}\n", "u8 [4, 8] has 32 elements, and u8 [8, 10] needs 80" },
     };
     char yaml[1000];

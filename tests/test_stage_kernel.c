@@ -281,7 +281,7 @@ static const struct { const char *stage; bool compiled; int line, col; const cha
       "'code' has several kernels; set 'entry' to one of them: 'a', 'b'" },
     { "    code: |\n      " HEAD "a() {}\n      " HEAD "b() {}\n    entry: c\n" LIST, false, 8, 12,
       "no kernel 'c' in 'code'; set 'entry' to one of its kernels: 'a', 'b'" },
-    { "    code: \" \"\n" LIST, false, 5, 11, "'code' plainly declares no kernel" },
+    { "    code: \" \"\n" LIST, false, 5, 11, "'code' has no kernel that is plainly declared" },
     { "    code:\n      #define A 3\n      " HEAD "k(const float *in, float *out, int n)\n      {\n" INDEX
       "        if (i < n) out[i] = A;\n      }\n" LIST, false, 7, 7, "'code' needs a '|', so that its lines stay" },
     { "    code: k.cu\n" LIST, false, 5, 11, "'code' has the source itself; a file's name is 'source: k.cu'" },

@@ -128,6 +128,12 @@ void gp_json_bool(gp_json *j, const char *key, bool b)
     fputs(b ? "true" : "false", j->f);
 }
 
+void gp_json_raw(gp_json *j, const char *key, const char *json)
+{
+    begin(j, key);
+    fputs(json, j->f);
+}
+
 void gp_json_ints(gp_json *j, const char *key, const int *v, int n)
 {
     gp_json_open(j, key, '[');

@@ -25,6 +25,7 @@ void gp_json_int(gp_json *j, const char *key, int64_t i);
 void gp_json_num(gp_json *j, const char *key, double v);          /* null: not finite */
 void gp_json_size(gp_json *j, const char *key, size_t n);
 void gp_json_bool(gp_json *j, const char *key, bool b);
+void gp_json_raw(gp_json *j, const char *key, const char *json); /* what is JSON already */
 void gp_json_ints(gp_json *j, const char *key, const int *v, int n);
 
 /* A string alone, in quotes; what stands between them. */

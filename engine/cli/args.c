@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 
 enum { COMPILES = GP_VERB_RUN | GP_VERB_CHECK | GP_VERB_PLAN | GP_VERB_BENCH | GP_VERB_SIMULATE | GP_VERB_TUNE,
-       ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP | GP_VERB_TOP | GP_VERB_SET };
+       ALL = COMPILES | GP_VERB_STAGES | GP_VERB_HELP | GP_VERB_TOP | GP_VERB_SET | GP_VERB_NEW | GP_VERB_SCHEMA };
 
 typedef enum option_type { FLAG, CHOICE, TEXT, SET, DEVICE, WORDS, TIME, COUNT } option_type;
 
@@ -29,7 +29,7 @@ static const struct option {
     { "device", 0, "DEVICE", COMPILES, DEVICE, 0, NULL,
       "auto, cpu, cuda or cuda:N; the same as --set device=..." },
     { "watch", 0, NULL, GP_VERB_RUN, F(watch),
-      "when FILE, or a script, kernel or constant that it names, is saved, go on with what it says then" },
+      "when FILE, or a script, kernel or constant that it names, is saved, go on with the new version" },
     { "poison", 0, NULL, GP_VERB_RUN, F(poison), "fill every slot before each use, floats with NaN, integers with bytes 0xa5: shows what stages leave unwritten" },
     { "isolate", 0, NULL, GP_VERB_RUN, F(isolate),
       "one frame at a time: finds the stage that faults" },
@@ -71,12 +71,13 @@ static const struct option {
     { "svg", 0, NULL, GP_VERB_PLAN, F(svg), "as a drawing (SVG); of the plan or the graph" },
     { "mermaid", 0, NULL, GP_VERB_PLAN, F(mermaid), "as a flowchart for Mermaid; likewise" },
     { "with", 0, "REPORT", GP_VERB_PLAN | GP_VERB_SIMULATE, X(with),
-      "what a run took, a file of 'gpipe run --report FILE.json': plan colors the drawing by it" },
-    { "machine", 0, "FILE", GP_VERB_SIMULATE, X(machine), "another machine than that of the report, as JSON" },
+      "what 'gpipe run --report FILE.json' wrote: its times color the drawing, or are those that simulate computes with" },
+    { "machine", 0, "FILE", GP_VERB_SIMULATE, X(machine), "what the simulated machine is like, as JSON; default: the machine of the report" },
     { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH | GP_VERB_TOP | GP_VERB_SIMULATE, F(json),
       "as JSON" },
-    { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as a table in Markdown" },
+    { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as Markdown: what stages/REFERENCE.md has" },
     { "man", 0, NULL, GP_VERB_HELP, F(man), "all of the reference, as the source of a man page" },
+    { "from", 0, "EXAMPLE", GP_VERB_NEW, X(from), "which example it starts as; default first" },
     { "quiet", 'q', NULL, COMPILES, F(quiet), "errors only" },
     { "verbose", 'v', NULL, GP_VERB_RUN, F(verbose), "the device; and, as on a terminal, what each stage did and what held it back" },
     { "help", 'h', NULL, ALL, F(help), "this text" },

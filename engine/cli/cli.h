@@ -18,7 +18,7 @@ enum { GP_EXIT_PIPE = 128 + 13 };
 typedef enum gp_verb {
     GP_VERB_RUN = 1, GP_VERB_CHECK = 2, GP_VERB_PLAN = 4, GP_VERB_STAGES = 8, GP_VERB_HELP = 16,
     GP_VERB_BENCH = 32, GP_VERB_TOP = 64, GP_VERB_SIMULATE = 128, GP_VERB_TUNE = 256,
-    GP_VERB_SET = 512,
+    GP_VERB_SET = 512, GP_VERB_NEW = 1024, GP_VERB_SCHEMA = 2048,
 } gp_verb;
 
 typedef enum gp_progress {
@@ -43,6 +43,7 @@ typedef struct gp_args {
     int64_t trace_ns;                      /* 0: not said */
     int trace_gpu;                         /* 0 cheap, 1 full */
     const char *with;                      /* a report's file, or NULL */
+    const char *from;                      /* an example's name, or NULL */
     const char *machine;                   /* a file that says what the machine is like, or NULL */
     const char *goal, *memory, *svg_file;  /* of tune; NULL: not said */
     int64_t budget_ns;                     /* 0: not said */
@@ -103,7 +104,7 @@ typedef enum gp_removed { GP_REMOVED_SOCKET, GP_REMOVED_REPORT, GP_REMOVED_TRACE
 void gp_signals_remove(gp_removed which, const char *path);
 double gp_seconds(void);                   /* CLOCK_MONOTONIC */
 
-/* run.c, plan.c, stages.c, bench.c, top.c: the verbs. The exit code. Errors that
+/* run.c, plan.c, stages.c, bench.c, top.c, new.c: the verbs. The exit code. Errors that
  * are still in `errs` are printed by the caller. */
 int gp_cmd_run(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_check(const gp_args *args, const gp_registry *registry, gp_errs *errs);
@@ -114,13 +115,15 @@ int gp_cmd_tune(const gp_args *args, const gp_registry *registry, gp_errs *errs)
 int gp_cmd_top(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_set(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_new(const gp_args *args, const gp_registry *registry, gp_errs *errs);
+int gp_cmd_schema(const gp_args *args, const gp_registry *registry, gp_errs *errs);
 
 /* stages.c: all that can be said of a kind. */
 void gp_kind_print(FILE *to, const gp_kind *k);
 
 /* help.c: topics of the reference; NULL past the last one. */
 const char *gp_topic_name(int i);
-bool gp_topic_print(FILE *to, const char *name);           /* false: there is none */
+void gp_topic_print(FILE *to, const char *name);
 /* A text as it is, in the source of a man page. */
 void gp_man_text(FILE *to, const char *text);
 

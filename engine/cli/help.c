@@ -1,37 +1,17 @@
-/* help.c - the reference, offline: sections of README.md, which travels in the binary, as
- * plain text and as the source of a man page. */
+/* help.c - the reference, offline: the topics in topics/, which travel in the binary, as plain text and as the source of
+ * a man page. */
 #include <string.h>
 #include "base/embed.h"
 #include "base/memfile.h"
 #include "cli/cli.h"
 
-static const struct topic { const char *name, *heading; } topics[] = {
-    { "yaml", "A pipeline's keys" }, { "lua", "Lua" }, { "expr", "Expressions" }, { "kernel", "Kernels" },
-    { "exit", "Exit codes" }, { "limits", "Limits" },
+static const char *const topics[] = {
+    "yaml", "files", "frames", "pictures", "expr", "kernel", "lua", "retune", "report", "exit", "limits", NULL
 };
-enum { NTOPICS = sizeof topics / sizeof *topics };
 
 const char *gp_topic_name(int i)
 {
-    return i < NTOPICS ? topics[i].name : NULL;
-}
-
-/* The text below "## HEADING", up to the next one. NULL: there is no such section. */
-static const char *find_section(const char *heading, const char **end)
-{
-    const gp_blob *b = gp_blobs;
-    while (b->name && strcmp(b->name, "README.md"))
-        b++;
-    size_t n = strlen(heading);
-    for (const char *s = b->name ? (const char *)b->data : NULL; s; s = strstr(s, "\n## ")) {
-        s += !strncmp(s, "\n## ", 4) ? 4 : 1;
-        if (strncmp(s, heading, n) || s[n] != '\n')
-            continue;
-        const char *next = strstr(s, "\n## ");
-        *end = next ? next + 1 : (const char *)b->end;
-        return s + n + 1;
-    }
-    return NULL;
+    return topics[i];
 }
 
 /* Markdown within a line: code has quotes (`quote`, or 0 for none), of a link there is what
@@ -81,16 +61,15 @@ static void put_row(FILE *to, const char *s, size_t n)
     }
 }
 
-bool gp_topic_print(FILE *to, const char *name)
+void gp_topic_print(FILE *to, const char *name)
 {
-    const char *s = NULL, *end;
+    const gp_blob *b = gp_blobs;
+    char path[64];
     bool fence = false;
-    for (int i = 0; i < NTOPICS; i++)
-        if (!strcmp(topics[i].name, name))
-            s = find_section(topics[i].heading, &end);
-    if (!s)
-        return false;
-    for (s += strspn(s, "\n"); s < end;) {
+    snprintf(path, sizeof path, "engine/cli/topics/%s.md", name);
+    while (strcmp(b->name, path))
+        b++;
+    for (const char *s = (const char *)b->data; s < (const char *)b->end;) {
         size_t n = strcspn(s, "\n");
         if (!strncmp(s, "```", 3)) {
             fence = !fence;
@@ -98,13 +77,14 @@ bool gp_topic_print(FILE *to, const char *name)
             fprintf(to, "    %.*s\n", (int)n, s);
         } else if (*s == '|') {
             put_row(to, s, n);
-        } else if (strncmp(s, "<!--", 4)) {
+        } else if (*s == '#') {
+            fprintf(to, "%.*s\n", (int)n - 2, s + 2);
+        } else if (strncmp(s, "![", 2)) {
             put_inline(to, s, n, '\'');
             fputc('\n', to);
         }
         s += n + 1;
     }
-    return true;
 }
 
 void gp_man_text(FILE *to, const char *text)

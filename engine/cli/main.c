@@ -34,8 +34,8 @@ static const verb verbs[] = {
       1, 1, gp_cmd_plan },
     { GP_VERB_BENCH, "bench", "FILE...", "measure pipelines: rate, latency, what holds them back",
       "One run is watched, after a warm-up, until three windows in a row agree within 5 %.\n"
-      "Sources are made to go on by themselves (frames: 0, loop: true). Where that cannot\n"
-      "be (a stage writes, a source in Lua ends, 'compare' looks at a file) whole runs are\n"
+      "Sources are made to go on by themselves (frames: 0, loop: true). Where they\n"
+      "cannot (a stage writes, a source in Lua ends, 'compare' reads a file) whole runs are\n"
       "repeated, and count from their first frame in to their last frame out.\n"
       "What 'write' makes goes to a temporary folder next to where it belongs, or to\n"
       "/dev/null for stdout; files that Lua scripts write are not redirected.\n"
@@ -48,13 +48,14 @@ static const verb verbs[] = {
       1, INT_MAX, gp_cmd_bench },
     { GP_VERB_SIMULATE, "simulate", "FILE", "predict a pipeline's rate and latency from the report of a run",
       "gpipe run p.yaml --report run.json; gpipe simulate p.yaml --with run.json --set depth=8\n"
-      "The pipeline is not run: its plan is moved on paper, with the times that its stages,\n"
+      "The pipeline is not run: its plan is simulated with the times that its stages,\n"
       "kernels, copies and launches took in that run. --set comes on top of that run's.\n"
       "Kernels share the device, and threads the cores, evenly. Where the report lacks the\n"
       "times (another device, other stages) this is an error. --machine FILE has, each\n"
       "optional: {\"cores\": 16, \"memory\": \"64GiB\", \"speed\": 1.5, \"gpu\": \"NVIDIA H200\",\n"
       "\"gpu_memory\": \"141GB\", \"kernels_speed\": 20, \"copy_in_gb_s\": 50, \"copy_out_gb_s\": 50};\n"
-      "speeds are times that of the report's machine. The same everywhere.\n", 1, 1, gp_cmd_simulate },
+      "'speed' 1.5 is 1.5 times as fast as the machine of the report. The result does\n"
+      "not depend on the machine that simulates.\n", 1, 1, gp_cmd_simulate },
     { GP_VERB_TUNE, "tune", "FILE", "find settings that are faster: measure once, simulate many, measure a few",
       "The pipeline is measured as by 'gpipe bench', which also says what cannot be: outputs go\n"
       "to a temporary folder. From that run's times thousands of settings are simulated: depth,\n"
@@ -72,15 +73,19 @@ static const verb verbs[] = {
       "owner alone. With --json it prints the objects that --progress json prints.\n", 1, 1, gp_cmd_top },
     { GP_VERB_SET, "set", "PID|SOCKET PATH=VALUE...", "change settings of a pipeline that runs elsewhere",
       "As --set has them: gpipe set 4711 depth=6 stages.clean.workers=4. They take effect at the\n"
-      "next frame boundary. No frame is lost, and sources and what stages keep stay as they are.\n"
+      "next frame boundary. No frame is lost, sources go on, and stages keep their state.\n"
       "What cannot change while it runs is refused, and the run goes on as it was. The socket is\n"
       "that of 'gpipe top', for its owner alone. In a run with --watch the file is read anew.\n", 2, INT_MAX,
       gp_cmd_set },
-    { GP_VERB_STAGES, "stages", "[NAME]", "list the kinds of stages, or what one can do", "",
+    { GP_VERB_STAGES, "stages", "[NAME]", "list the kinds of stages, or show the ports and options of one", "",
       0, 1, gp_cmd_stages },
+    { GP_VERB_NEW, "new", "[NAME]", "write a pipeline to start from, with comments, or list the examples",
+      "Writes NAME.yaml, which must not exist. It runs as it is, unless it reads pictures of yours.\n", 0, 1, gp_cmd_new },
+    { GP_VERB_SCHEMA, "schema", "", "print a JSON Schema of pipeline files, for editors",
+      "gpipe schema > gpipe.schema.json, and in the first line of a pipeline, for editors with\n"
+      "the YAML language server:  # yaml-language-server: $schema=gpipe.schema.json\n", 0, 0, gp_cmd_schema },
     { GP_VERB_HELP, "help", "[NAME]", "list the verbs, or show one of them, a stage or a topic",
-      "Topics: yaml (a pipeline's keys), lua (what scripts may call), kernel, exit, limits.\n", 0, 1,
-      cmd_help },
+      "", 0, 1, cmd_help },
 };
 enum { NVERBS = sizeof verbs / sizeof *verbs };
 
@@ -99,6 +104,13 @@ static const verb *find_verb(const char *name, gp_errs *errs)
     return NULL;
 }
 
+static void print_topics(FILE *to)
+{
+    const char *topic;
+    for (int i = 0; (topic = gp_topic_name(i)); i++)
+        fprintf(to, "%s%s", i ? ", " : "", topic);
+}
+
 static void print_help(FILE *to)
 {
     fprintf(to, "usage: gpipe VERB ...\n\n");
@@ -106,11 +118,13 @@ static void print_help(FILE *to)
         fprintf(to, "  %-8s %-10s  %s\n", v->name, v->operand, v->help);
     fprintf(to, "\n  gpipe VERB --help shows the options of a verb\n"
             "  gpipe --version   shows the version and the back ends\n"
-            "  gpipe help NAME   shows the reference: yaml, lua, kernel, exit, limits, or a stage\n\n"
+            "  gpipe help NAME   shows a stage, or a topic of the reference:\n                    ");
+    print_topics(to);
+    fprintf(to, "\n\n"
             "exit: 0 ok, 1 failed at run time, 2 usage, 3 invalid pipeline, 4 not enough\n"
-            "resources, 5 stalled, 6 verification mismatch, 129/130/143 interrupted, 141 nobody\n"
-            "reads stdout, 128 + n ended by signal n: 139 (132, 135, 136) is a fault, as of a\n"
-            "kernel on the CPU\n");
+            "resources, 5 stalled, 6 'compare' found a difference, 129/130/143 interrupted, 141\n"
+            "nobody reads stdout, 128 + n ended by signal n: 139 (132, 135, 136) is a fault, as\n"
+            "of a kernel on the CPU\n");
 }
 
 static void print_verb_help(FILE *to, const verb *v)
@@ -182,7 +196,7 @@ static int help_of(const char *name, const gp_registry *registry, gp_errs *errs)
     for (int i = 0; (topic = gp_topic_name(i)); i++) {
         gp_near_try(&near, topic);
         if (!strcmp(topic, name))
-            found += gp_topic_print(stdout, topic);
+            gp_topic_print(stdout, topic), found++;
     }
     for (int i = 0; (k = gp_kind_at(registry, i)); i++) {
         gp_near_try(&near, k->name);

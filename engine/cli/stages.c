@@ -1,5 +1,4 @@
-/* stages.c - gpipe stages: what the descriptors of the kinds say, as text,
- * JSON and Markdown. */
+/* stages.c - gpipe stages: what the descriptors of the kinds say, as text, JSON and Markdown. Kinds are listed by field. */
 #include <string.h>
 #include "cli/cli.h"
 #include "base/json.h"
@@ -104,25 +103,69 @@ void gp_kind_print(FILE *to, const gp_kind *k)
         print_option(to, o);
 }
 
+/* ---- by field -------------------------------------------------------- */
+
+static const char *field_of(const gp_kind *k)
+{
+    return k->field ? k->field : "other";
+}
+
+/* The field behind `last` in alphabetical order; NULL: none. */
+static const char *next_field(const gp_registry *registry, const char *last)
+{
+    const gp_kind *k;
+    const char *next = NULL;
+    for (int i = 0; (k = gp_kind_at(registry, i)); i++)
+        if (strcmp(field_of(k), last) > 0 && (!next || strcmp(field_of(k), next) < 0))
+            next = field_of(k);
+    return next;
+}
+
+/* The first kind of a field from number *i on; NULL: none. *i is then behind it. */
+static const gp_kind *next_kind(const gp_registry *registry, const char *field, int *i)
+{
+    const gp_kind *k;
+    while ((k = gp_kind_at(registry, (*i)++)) && strcmp(field_of(k), field))
+        ;
+    return k;
+}
+
 static void print_list(const gp_registry *registry)
 {
     const gp_kind *k;
-    for (int i = 0; (k = gp_kind_at(registry, i)); i++)
-        printf("%-12s  %-14s  %s\n", k->name, runs_on(k), k->help);
+    for (const char *field = ""; (field = next_field(registry, field));) {
+        printf("%s\n", field);
+        for (int i = 0; (k = next_kind(registry, field, &i));)
+            printf("  %-12s  %-18s  %s\n", k->name, runs_on(k), k->help);
+    }
 }
 
 /* ---- Markdown -------------------------------------------------------- */
 
+static void print_row(const gp_kind *k)
+{
+    printf("| [`%s`](#%s) | %s | %s |", k->name, k->name, runs_on(k), k->help);
+    for (const gp_opt *o = k->opts; o && o->name; o++)
+        printf(instead(o) ? "%s `%s` (or `%s`)" : "%s `%s`%s", o == k->opts ? "" : ",", o->name,
+               instead(o) ? instead(o) : o->required ? " (required)" : "");
+    printf(" |\n");
+}
+
+/* A table for each field, and all of each kind. */
 static void print_markdown(const gp_registry *registry)
 {
     const gp_kind *k;
-    printf("| stage | runs on | what it does | options |\n|---|---|---|---|\n");
-    for (int i = 0; (k = gp_kind_at(registry, i)); i++) {
-        printf("| `%s` | %s | %s |", k->name, runs_on(k), k->help);
-        for (const gp_opt *o = k->opts; o && o->name; o++)
-            printf(instead(o) ? "%s `%s` (or `%s`)" : "%s `%s`%s", o == k->opts ? "" : ",", o->name,
-                   instead(o) ? instead(o) : o->required ? " (required)" : "");
-        printf(" |\n");
+    printf("# Kinds of stages\n\nMade by `gpipe stages --markdown > stages/REFERENCE.md`. `gpipe stages NAME` prints one.\n");
+    for (const char *field = ""; (field = next_field(registry, field));) {
+        printf("\n## %c%s\n\n| stage | runs on | what it does | options |\n|---|---|---|---|\n",
+               field[0] - 'a' + 'A', field + 1);
+        for (int i = 0; (k = next_kind(registry, field, &i));)
+            print_row(k);
+        for (int i = 0; (k = next_kind(registry, field, &i));) {
+            printf("\n### %s\n\n```text\n", k->name);
+            gp_kind_print(stdout, k);
+            printf("```\n");
+        }
     }
 }
 
@@ -169,6 +212,7 @@ static void json_kind(gp_json *j, const gp_kind *k)
 {
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "name", k->name);
+    gp_json_str(j, "field", field_of(k));
     gp_json_str(j, "help", k->help);
     gp_json_open(j, "on", '[');
     if (k->record || !k->run)
@@ -214,7 +258,7 @@ int gp_cmd_stages(const gp_args *args, const gp_registry *registry, gp_errs *err
         return 2;
     }
     if (only && args->markdown) {
-        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--markdown' is a table of all stages; leave out "
+        gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "'--markdown' is about all stages; leave out "
                 "'%s'", name);
         return 2;
     }

@@ -111,15 +111,13 @@ static void read_const(gp_resolving *r, gp_rbuf *b)
 
 static void read_buffer(gp_resolving *r, gp_rbuf *b)
 {
-    static const char *const keys[] = { "dtype", "shape", "depth", "like", "const", "carry", "init", "on_hole", NULL };
     const gp_node *map = b->node, *n;
     int64_t depth;
     for (int i = 0; i < map->n; i++) {
         gp_near near = GP_NEAR(map->key[i]->text);
-        int k = 0;
-        for (; keys[k] && strcmp(keys[k], map->key[i]->text); k++)
-            gp_near_try(&near, keys[k]);
-        if (!keys[k])
+        for (const gp_opt *k = gp_buffer_keys; k->name; k++)
+            gp_near_try(&near, k->name);
+        if (!gp_key_find(gp_buffer_keys, map->key[i]->text))
             AT(r, map->key[i]->at, "a buffer has no key '%s'%s", map->key[i]->text,
                gp_near_text(&near));
     }

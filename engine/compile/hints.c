@@ -15,7 +15,7 @@ const char *gp_lacks_colon(gp_arena *a, const gp_node *key, const gp_node *item,
     return gp_format(a, "%s: %s", name, *rest ? rest : "...");
 }
 
-const char *gp_option_hint(gp_arena *a, const gp_kind *kind, const gp_node *stage, int i, const char *const *others)
+const char *gp_option_hint(gp_arena *a, const gp_kind *kind, const gp_node *stage, int i)
 {
     const gp_node *key = stage->key[i];
     const char *due = NULL, *colon = NULL;
@@ -27,9 +27,9 @@ const char *gp_option_hint(gp_arena *a, const gp_kind *kind, const gp_node *stag
                 due = due || rest ? due : o->name;
                 colon = colon ? colon : gp_lacks_colon(a, key, stage->item[i], o->name);
             }
-    for (; *others; others++) {
-        gp_near_try(&near, *others);
-        colon = colon ? colon : gp_lacks_colon(a, key, stage->item[i], *others);
+    for (const gp_opt *k = gp_stage_keys; k->name; k++) {
+        gp_near_try(&near, k->name);
+        colon = colon ? colon : gp_lacks_colon(a, key, stage->item[i], k->name);
     }
     bool far = !*gp_near_text(&near) || 2 * (size_t)near.distance >= strlen(key->text);
     if (colon)

@@ -162,8 +162,8 @@ static bool check_output(gp_resolving *r, const gp_rstage *st, const gp_rbuf *b,
     int64_t bytes;
     gp_type declared = *said;
     if (t->dtype < 0 || t->dtype >= GP_NDTYPES || t->ndim > GP_MAXDIM)
-        return gp_fail(r->errs, GP_E_SPEC, st->s.at, "shape() of kind '%s' gives '%s' a type that "
-                       "there is not: dtype %d, %d axes", st->s.kind->name, name, (int)t->dtype,
+        return gp_fail(r->errs, GP_E_SPEC, st->s.at, "shape() of kind '%s' gives '%s' an "
+                       "invalid type: dtype %d, %d axes", st->s.kind->name, name, (int)t->dtype,
                        t->ndim);
     if (!t->dtype || t->ndim < 1)
         return AT(r, b->b.at, "the %s of buffer '%s' cannot be inferred; declare it under "
@@ -228,7 +228,7 @@ static bool check_prologue(gp_resolving *r, const gp_rstage *st)
 {
     const char *why = st->s.state ? "carries something from frame to frame"
                     : st->s.frame_info ? "asks for the number or the time of a frame" : NULL;
-    return !why || AT(r, st->s.at, "stage '%s' reads nothing but constants, so that it runs once, before frame 0, and it %s",
+    return !why || AT(r, st->s.at, "stage '%s' reads nothing but constants, and so would run once, before frame 0, but it %s",
                       st->s.name, why);
 }
 

@@ -164,10 +164,6 @@ static void read_device(gp_resolving *r, const gp_node *n, const gp_machine *m)
 
 /* ---- the keys at the top --------------------------------------------- */
 
-static const char *const top_keys[] = { "pipeline", "device", "depth", "streams", "batch", "batch_wait",
-                                        "launch", "sync", "fuse", "on_error", "stall_timeout", "metadata",
-                                        "vars", "buffers", "stages", NULL };
-
 static const gp_node *top(gp_resolving *r, const char *key)
 {
     r->read.stage = NULL, r->read.key = key;
@@ -179,19 +175,20 @@ static bool is_auto(const gp_node *n)
     return n->kind == GP_SCALAR && !strcmp(n->text, "auto");
 }
 
-static int whole(gp_resolving *r, const char *key, bool may_be_auto, int max, int otherwise)
+/* A whole number, or `otherwise` for auto. */
+static int whole(gp_resolving *r, const char *key, int otherwise)
 {
     const gp_node *n = top(r, key);
     int64_t v = otherwise;
-    if (n && !(may_be_auto && is_auto(n)))
-        gp_read_int(&r->read, n, 1, max, &v);
+    if (n && !is_auto(n))
+        gp_read_int(&r->read, n, 1, (int64_t)gp_key_find(gp_top_keys, key)->max, &v);
     return (int)v;
 }
 
-static int word(gp_resolving *r, const char *key, const char *choices)
+static int word(gp_resolving *r, const char *key)
 {
     const gp_node *n = top(r, key);
-    int i = n ? gp_read_word(&r->read, n, choices) : 0;
+    int i = n ? gp_read_word(&r->read, n, gp_key_find(gp_top_keys, key)->choices) : 0;
     return i < 0 ? 0 : i;
 }
 
@@ -222,15 +219,13 @@ static bool has_stages_elsewhere(gp_resolving *r)
 
 static void read_top(gp_resolving *r, const gp_machine *machine)
 {
-    enum { MOST_WAIT_NS = 1000000000 };
     const gp_node *root = r->spec->root, *n;
     gp_graph *g = r->graph;
     for (int i = 0; i < root->n; i++) {
         gp_near near = GP_NEAR(root->key[i]->text);
-        int k = 0;
-        for (; top_keys[k] && strcmp(top_keys[k], root->key[i]->text); k++)
-            gp_near_try(&near, top_keys[k]);
-        if (!top_keys[k])
+        for (const gp_opt *k = gp_top_keys; k->name; k++)
+            gp_near_try(&near, k->name);
+        if (!gp_key_find(gp_top_keys, root->key[i]->text))
             AT(r, root->key[i]->at, "a pipeline has no key '%s'%s", root->key[i]->text,
                gp_near_text(&near));
     }
@@ -239,20 +234,20 @@ static void read_top(gp_resolving *r, const gp_machine *machine)
     if (n && gp_node_get(n, "stages"))
         n = NULL;                          /* which is said */
     g->name = n ? gp_read_text(&r->read, n) : name_of(r->arena, g->file);
-    r->depth = g->depth = whole(r, "depth", true, GP_DEPTH_MAX, 3);
+    r->depth = g->depth = whole(r, "depth", 3);
     g->depth_said = (n = top(r, "depth")) && !is_auto(n);
-    g->streams = whole(r, "streams", true, 1024, 0);
-    g->batch = whole(r, "batch", true, GP_DEPTH_MAX, 0);
-    g->launch = (gp_launch_mode)word(r, "launch", "graph|stream|persistent");
-    g->sync = (gp_sync)word(r, "sync", "auto|spin|yield|block");
-    g->fuse = word(r, "fuse", "auto|none") == 0;
-    g->on_error = (gp_on_error)word(r, "on_error", "stop|drop");
+    g->streams = whole(r, "streams", 0);
+    g->batch = whole(r, "batch", 0);
+    g->launch = (gp_launch_mode)word(r, "launch");
+    g->sync = (gp_sync)word(r, "sync");
+    g->fuse = word(r, "fuse") == 0;
+    g->on_error = (gp_on_error)word(r, "on_error");
     g->stall_ns = 30000000000;
     if ((n = top(r, "stall_timeout")) && gp_read_time(&r->read, n, &g->stall_ns)
         && g->stall_ns < 0)
         AT(r, n->at, "'stall_timeout' must be 0 (never) or more");
     if ((n = top(r, "batch_wait")) && gp_read_time(&r->read, n, &g->batch_wait_ns)) {
-        if (g->batch_wait_ns < 0 || g->batch_wait_ns > MOST_WAIT_NS)
+        if (g->batch_wait_ns < 0 || (double)g->batch_wait_ns > gp_key_find(gp_top_keys, "batch_wait")->max)
             AT(r, n->at, "'batch_wait' must be from 0 to 1s");
         else if (g->stall_ns > 0 && g->batch_wait_ns >= g->stall_ns)
             AT(r, n->at, "'batch_wait' must be less than 'stall_timeout'");

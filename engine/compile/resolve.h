@@ -24,11 +24,12 @@
 #define GP_RESOLVE_H
 
 #include "compile/ir.h"
+#include "compile/keys.h"
 #include "base/table.h"
 
 /* ---- names ----------------------------------------------------------- */
 
-enum { GP_DEPTH_MAX = 65536, GP_VARS_DEEPEST = 64 };
+enum { GP_VARS_DEEPEST = 64 };
 #define GP_BYTES_MAX ((int64_t)1 << 40)        /* of one frame */
 
 /* Letters, digits and _, not beginning with a digit; names of stages and
@@ -101,8 +102,8 @@ bool gp_options_read(gp_reader *r, const gp_kind *kind, const gp_node *map, gp_l
 
 /* ---- what was hardly meant: hints.c ---- */
 
-/* What to say behind "no option": of key `i` of a stage, which is none; `others` ends with NULL. */
-const char *gp_option_hint(gp_arena *a, const gp_kind *kind, const gp_node *stage, int i, const char *const *others);
+/* What to say behind "no option": of key `i` of a stage, which is none. */
+const char *gp_option_hint(gp_arena *a, const gp_kind *kind, const gp_node *stage, int i);
 /* "use: gray", where `key`, whose value is `item` (NULL: it is no key), begins with `name` and then lacks its ': '; else
  * NULL. */
 const char *gp_lacks_colon(gp_arena *a, const gp_node *key, const gp_node *item, const char *name);

@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "base/yaml.h"
 #include "compile/ir.h"
+#include "compile/keys.h"
 
 /* ---- stage names ----------------------------------------------------- */
 
@@ -202,19 +203,19 @@ static bool known_stage(struct set *s, const gp_node *stages, const char **names
 /* Does the path name something? */
 static bool check_path(struct set *s, const gp_spec *spec, const gp_registry *registry)
 {
-    static const char *const scalars[] = { "pipeline", "device", "depth", "streams", "batch", "batch_wait",
-                                           "launch", "sync", "fuse", "on_error", "stall_timeout" };
     static const struct { const char *name; int words; const char *form; } maps[] = {
         { "vars", 2, "vars.NAME" }, { "buffers", 3, "buffers.NAME.KEY" },
         { "stages", 3, "stages.NAME.OPTION" } };
     const char *top = s->word[0];
     gp_near near = GP_NEAR(top);
-    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
-        if (!strcmp(scalars[i], top))
+    for (const gp_opt *k = gp_top_keys; k->name; k++) {
+        if (k->type == GP_OPT_NODE)
+            continue;
+        if (!strcmp(k->name, top))
             return s->nwords == 1 || gp_fail(s->errs, GP_E_USAGE, s->at,
                                              "'%s' is a single value and has no '%s'", top,
                                              s->word[1]);
-        gp_near_try(&near, scalars[i]);
+        gp_near_try(&near, k->name);
     }
     int m = 0;
     for (; m < 3 && strcmp(maps[m].name, top); m++)

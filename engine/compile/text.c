@@ -63,7 +63,7 @@ static bool put_date(struct text *t, const char *format, const char *end, bool i
         if (n < 2 || !strchr(known, p[1]))
             return gp_fail(t->errs, GP_E_SPEC, is_own ? gp_node_part(t->node, (size_t)(p - t->node->text), n)
                                                       : at,
-                           "'%.*s' is no part of a date, as in ${date:%%Y%%m%%d-%%H%%M%%S}", (int)n, p);
+                           "'%.*s' is not a part of a date, as in ${date:%%Y%%m%%d-%%H%%M%%S}", (int)n, p);
         size_t len = p[1] == 'N' ? (size_t)snprintf(made, sizeof made, "%09d", t->env->nanoseconds)
                                  : strftime(made, sizeof made, conversion, date);
         if (!put(t, made, len))

@@ -9,15 +9,9 @@
 
 /* ---- stages: the keys that all have ---------------------------------- */
 
-static const char *const stage_keys[] = { "name", "use", "in", "out", "on", "workers", "zero",
-                                          "on_hole", "on_error", "max_dropped", "window", NULL };
-
 bool gp_is_stage_key(const char *s)
 {
-    for (int i = 0; stage_keys[i]; i++)
-        if (!strcmp(stage_keys[i], s))
-            return true;
-    return false;
+    return gp_key_find(gp_stage_keys, s) != NULL;
 }
 
 /* Without a kind the other keys cannot be looked at: one of them may be a wrong `use`. */
@@ -72,7 +66,7 @@ static void check_keys(gp_resolving *r, gp_rstage *st)
         const char *key = st->node->key[i]->text;
         if (!gp_is_stage_key(key) && !gp_option_find(st->s.kind, key))
             st->misspelt = !AT(r, st->node->key[i]->at, "stage '%s' has no option '%s'%s", st->s.name, key,
-                               gp_option_hint(r->arena, st->s.kind, st->node, i, stage_keys));
+                               gp_option_hint(r->arena, st->s.kind, st->node, i));
     }
 }
 

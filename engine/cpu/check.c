@@ -186,7 +186,7 @@ static void name_place(const guarded *g, const char *address, char text[200])
     int k = g->span.dtype ? snprintf(text, 200, "%.60s[%lld]", g->span.name, (long long)index)
                           : snprintf(text, 200, "byte %lld of %.60s", (long long)index, g->span.name);
     if (in)
-        snprintf(text + k, 200 - (size_t)k, ", which is no output");
+        snprintf(text + k, 200 - (size_t)k, ", which is not an output");
     else
         snprintf(text + k, 200 - (size_t)k, "; '%.60s' has %lld %s%s", g->span.name, n, unit(g), n == 1 ? "" : "s");
 }

@@ -74,7 +74,7 @@ static bool range_fits(gp_dcall *c, const char *what, const void *p, size_t byte
     if (bytes > in->room - at)
         return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': %s %zu bytes from byte %zu "
                        "of '%s', which has %zu", c->name, what, bytes, at, in->name, in->room);
-    return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': %s '%s', which is no output",
+    return gp_fail(c->errs, GP_E_SPEC, (gp_loc){0}, "stage '%s': %s '%s', which is not an output",
                    c->name, what, in->name);
 }
 

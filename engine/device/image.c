@@ -141,11 +141,11 @@ bool gp_image_keeps_nothing(const gp_source *src, bool cpu, const void *data, si
     if (!src->overlaps)
         return true;
     if (!open_image(&m, data, bytes))
-        return gp_fail(errs, GP_E_RESOURCE, src->at, "what the compiler made of '%s' cannot be read, so it is "
+        return gp_fail(errs, GP_E_RESOURCE, src->at, "the compiled '%s' cannot be read, so it is "
                        "not known whether the kernel changes variables: set 'serial: true'", gp_source_name(src));
     int found = find(&m, src, cpu, name, sizeof name);
     if (found < 0)
-        return gp_fail(errs, GP_E_SPEC, src->at, "what the compiler made of '%s' has no symbols, so it is not "
+        return gp_fail(errs, GP_E_SPEC, src->at, "the compiled '%s' has no symbols, so it is not "
                        "known whether the kernel changes variables: leave -s out of CXX, or set 'serial: "
                        "true'", gp_source_name(src));
     return !found || gp_fail(errs, GP_E_SPEC, src->at, "kernel '%s' of '%s' may change its variable '%s', "

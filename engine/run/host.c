@@ -325,8 +325,8 @@ static void check_frame(gp_threadrt *t, gp_frame *fr, bool ok)
                 st->name, (unsigned long long)fr->index);
     else if (ok && ((s == GP_END && st->nin) || (s == GP_STOPPED && st->nin && !stopping)
                     || s < GP_OK || s > GP_AGAIN)) {
-        gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status %d, which only "
-                "a source may give, or nobody", st->name, (unsigned long long)fr->index, (int)s);
+        gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status %d, which "
+                "it may not return", st->name, (unsigned long long)fr->index, (int)s);
         fr->status = GP_FAILED;
     } else if (ok && s == GP_AGAIN && fr == t->actor->host->view[t->worker].frame) {
         gp_fail(&t->errs, GP_E_RUN, st->at, "stage '%s' gave frame %llu the status GP_AGAIN, which the first frame of a call "

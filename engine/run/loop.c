@@ -297,7 +297,7 @@ static const gp_opt options[] = {
 };
 
 const gp_kind gp_kind_loop = {
-    GP_KIND("loop"),
+    GP_KIND("loop"), .field = "control flow",
     .help = "repeats device stages, many times in one launch",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_loop_opts),
     .any_shape = true, .shape = gp_loop_shape, .open = loop_open, .close = loop_close, .table = loop_table, .record = loop_record,

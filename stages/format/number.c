@@ -41,7 +41,7 @@ uint64_t gp_number_bits(double v, gp_dtype t)
 bool gp_number_range(gp_shape *s, const gp_floats *range)
 {
     if (range->n && range->n != 2)
-        return gp_shape_fail(s, "range", "'range' has %d numbers; give [low, high]", range->n);
+        return gp_shape_fail(s, "range", "'range' is a list of %d; give [low, high]", range->n);
     return !range->n || (range->v[0] < range->v[1] && isfinite(range->v[1] - range->v[0]))
         || gp_shape_fail(s, "range", "'range' is [%g, %g]: the second must be more than the first", range->v[0],
                          range->v[1]);

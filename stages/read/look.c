@@ -106,9 +106,9 @@ static bool may_vary(gp_shape *s, const gp_read_opts *o, bool many)
 {
     if (!(o->varies & ~1u) || o->as != GP_RAW)
         return true;
-    return gp_shape_fail(s, o->from, "raw data do not say what their shape is: in the shape of what is read from '%s' only "
+    return gp_shape_fail(s, o->from, "raw data have no header: in the shape of what is read from '%s' only "
                          "the first number may be a bound ('<=')%s%s%s", o->path, many ? "; the first of its files, '" : "",
-                         many ? o->file[0] : "", many ? "', says what they are, and is no picture" : "");
+                         many ? o->file[0] : "", many ? "', says what they are, and is not a picture" : "");
 }
 
 static bool raw_only(gp_shape *s, const gp_read_opts *o)
@@ -147,7 +147,7 @@ static bool declared(gp_shape *s, const gp_read_opts *o, const char *path)
         return gp_shape_fail(s, "stored", "pairs of whole numbers are read as c64, and 'buffers' declares %s",
                              gp_dtype_name(t->dtype));
     return (t->dtype && t->ndim)
-        || gp_shape_fail(s, o->from, "raw data do not say what they are: declare dtype and shape "
+        || gp_shape_fail(s, o->from, "raw data have no header: declare dtype and shape "
                                      "of what is read from '%s' under 'buffers:'", path);
 }
 
@@ -160,12 +160,12 @@ static bool look_at_stream(gp_shape *s, const gp_read_opts *o)
                              "files", o->path);
     if (gp_read_is_video(o))
         return (t->dtype && t->ndim)
-            || gp_shape_fail(s, o->from, "'%s' says what it is when the run has begun: declare dtype and shape of what is "
-                             "read from it under 'buffers:', for 640 x 480 in 4:2:0 {dtype: u8, shape: [480 * 3 / 2, 640]}",
+            || gp_shape_fail(s, o->from, "what '%s' delivers is known only when the run has begun: declare its dtype and shape "
+                             "under 'buffers:', for 640 x 480 in 4:2:0 {dtype: u8, shape: [480 * 3 / 2, 640]}",
                              o->path);
     if (o->as != GP_RAW)
-        return gp_shape_fail(s, o->from, "'%s' is a stream, and only raw data and y4m can be read from one ('format: raw'): "
-                             "what another format is, its file says", o->path);
+        return gp_shape_fail(s, o->from, "'%s' is a stream, and only raw data ('format: raw') and y4m can be read from one: "
+                             "other formats need a file", o->path);
     return declared(s, o, o->path);
 }
 
@@ -366,8 +366,7 @@ bool gp_read_shape(gp_shape *s)
         return gp_shape_fail(s, "workers", "'%s' is a stream, whose frames come one after the other: it has one worker",
                              o->path);
     if (o->reopen && (!o->live || !o->nfiles))
-        return gp_shape_fail(s, "reopen", "'reopen' waits for the next writer of a FIFO, which '%s' "
-                             "is not", o->path);
+        return gp_shape_fail(s, "reopen", "'reopen' is for a FIFO, and '%s' is not one", o->path);
     if (!o->live && !gp_shape_without(s, "when_full", "a file, which waits"))
         return false;
     if (o->live) {

@@ -303,7 +303,7 @@ START_TEST(wrong_files)
     pipe_file(dir, wrong[1][0], data, n), free(data);
     n = encode(&grays[1], &data);
     pipe_file(dir, wrong[2][0], data, n), free(data);
-    pipe_text(dir, wrong[3][0], "this is no picture, and not coded");
+    pipe_text(dir, wrong[3][0], "this is not a picture, and not coded");
     n = encode(&large, &data);
     pipe_file(dir, wrong[4][0], data, n), free(data);
     pipe_text(dir, wrong[5][0], "");

@@ -2,8 +2,8 @@
  *
  * A stage kind is one file, stages/NAME.c, that defines one constant,
  * `const gp_kind gp_kind_NAME`. The Makefile finds the file; nothing else
- * needs editing. `gpipe stages`, the checks on YAML options and the README's
- * table come from the same tables. Kinds outside the tree are added with
+ * needs editing. `gpipe stages`, the checks on YAML options and stages/REFERENCE.md
+ * come from the same tables. Kinds outside the tree are added with
  * gp_register (gpipe.h). */
 #ifndef GP_STAGE_H
 #define GP_STAGE_H
@@ -680,6 +680,9 @@ typedef struct gp_kind {
 
     /* Its shape() may say so, see gp_shape. */
     bool variables;
+
+    /* The field that lists of kinds have it under, such as "pictures" or "signals"; NULL: "other". */
+    const char *field;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

@@ -1,0 +1,91 @@
+/* new.c - gpipe new, gpipe schema: what helps to write a pipeline.
+ *
+ * A file that exists is never written to. */
+#include <errno.h>
+#include <string.h>
+#include "base/embed.h"
+#include "cli/cli.h"
+#include "draw/schema.h"
+
+static const char folder[] = "engine/cli/starters/";
+
+/* The name of a starter without folder and extension; false: the blob is something else. */
+static bool name_of(const gp_blob *b, char name[32])
+{
+    if (strncmp(b->name, folder, sizeof folder - 1))
+        return false;
+    const char *s = b->name + sizeof folder - 1;
+    snprintf(name, 32, "%.*s", (int)strcspn(s, "."), s);
+    return true;
+}
+
+static const gp_blob *find(const char *from, gp_errs *errs)
+{
+    static char list[256];
+    char name[32];
+    for (const gp_blob *b = gp_blobs; b->name; b++)
+        if (name_of(b, name)) {
+            if (!strcmp(name, from))
+                return b;
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "", name);
+        }
+    gp_fail(errs, GP_E_USAGE, (gp_loc){ 0 }, "no example '%s'; there are %s", from, list);
+    return NULL;
+}
+
+/* Each with its first line, which is a comment. */
+static void print_list(void)
+{
+    char name[32];
+    printf("gpipe new NAME --from EXAMPLE writes NAME.yaml; the examples are\n\n");
+    for (const gp_blob *b = gp_blobs; b->name; b++)
+        if (name_of(b, name))
+            printf("  %-12s  %.*s\n", name, (int)strcspn((const char *)b->data + 2, "\n"), (const char *)b->data + 2);
+}
+
+/* The text, in which FILE stands for the file's name. */
+static void put_text(FILE *to, const gp_blob *b, const char *file)
+{
+    const char *s = (const char *)b->data, *end = (const char *)b->end;
+    for (const char *at; (at = strstr(s, " FILE")); s = at + 5)
+        fprintf(to, "%.*s %s", (int)(at - s), s, file);
+    fwrite(s, 1, (size_t)(end - s), to);
+}
+
+int gp_cmd_new(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+{
+    (void)registry;
+    char file[4096];
+    if (!args->noperands) {
+        print_list();
+        return 0;
+    }
+    const char *name = args->operand[0], *dot = strrchr(name, '.');
+    bool ends = dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
+    int n = snprintf(file, sizeof file, "%s%s", name, ends ? "" : ".yaml");
+    const gp_blob *b = find(args->from ? args->from : "first", errs);
+    if (!b)
+        return gp_errs_exit(errs);
+    FILE *f = n < (int)sizeof file ? fopen(file, "wx") : NULL;
+    if (!f) {
+        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot make '%.300s': %s", file, n >= (int)sizeof file ? "its name is too long"
+                : errno == EEXIST ? "it is there already; give another name" : strerror(errno));
+        return gp_errs_exit(errs);
+    }
+    put_text(f, b, file);
+    bool whole = !ferror(f);
+    if (fclose(f) || !whole) {
+        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot write '%.300s': %s", file, strerror(errno));
+        remove(file);
+    } else {
+        fprintf(stderr, "gpipe: made '%s'; try: gpipe run %s\n", file, file);
+    }
+    return gp_errs_exit(errs);
+}
+
+int gp_cmd_schema(const gp_args *args, const gp_registry *registry, gp_errs *errs)
+{
+    (void)args;
+    gp_schema_write(stdout, registry);
+    return gp_errs_exit(errs);
+}

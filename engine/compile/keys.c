@@ -1,0 +1,64 @@
+/* keys.c - see keys.h. */
+#include <string.h>
+#include "compile/keys.h"
+
+#define KEY(n, t) .name = n, .type = GP_OPT_##t
+
+const gp_opt gp_top_keys[] = {
+    { KEY("pipeline", TEXT), .help = "its name; default: the file's" },
+    { KEY("device", TEXT), .def = "auto", .help = "auto, cpu, cuda or cuda:N" },
+    { KEY("depth", INT), .def = "auto", .min = 1, .max = GP_DEPTH_MAX,
+      .help = "slots of each buffer; auto: 3, and more beside stages with several workers by default" },
+    { KEY("streams", INT), .def = "auto", .min = 1, .max = 1024,
+      .help = "launches of a segment in flight; auto: its buffers' depth, at most 8" },
+    { KEY("batch", INT), .def = "auto", .min = 1, .max = GP_DEPTH_MAX, .help = "the most frames a launch takes" },
+    { KEY("batch_wait", TIME), .max = 1e9, .help = "how long a launch may wait to fill its batch; 0: not at all" },
+    { KEY("launch", ENUM), .choices = "graph|stream|persistent",
+      .help = "graph: a CUDA graph a launch; stream: calls one by one; persistent: kernels that stay on the GPU" },
+    { KEY("sync", ENUM), .choices = "auto|spin|yield|block", .help = "how to wait for the device" },
+    { KEY("fuse", ENUM), .choices = "auto|none",
+      .help = "auto: stages next to each other that compute element by element are one kernel" },
+    { KEY("on_error", ENUM), .choices = "stop|drop",
+      .help = "when a frame fails: stop: the run ends; drop: a warning, and it goes on without that frame" },
+    { KEY("stall_timeout", TIME), .help = "gives up when nothing moved and nobody was at work for this long; 0: never" },
+    { KEY("metadata", NODE), .help = "names of numbers that may travel with frames" },
+    { KEY("vars", NODE), .help = "names of values for expressions and ${}; null: has to be given, with --set" },
+    { KEY("buffers", NODE), .help = "types and depths of buffers, constants; what is not said is inferred" },
+    { KEY("stages", NODE), .required = true, .help = "what is done to frames, in order" },
+    { 0 }
+};
+
+const gp_opt gp_stage_keys[] = {
+    { KEY("name", TEXT), .help = "default: its kind" },
+    { KEY("use", TEXT), .required = true, .help = "its kind; 'gpipe stages' lists them" },
+    { KEY("in", NODE), .help = "the buffers it reads; default: the output of the stage before" },
+    { KEY("out", NODE), .help = "the buffers it makes; default: one, with the name of the stage" },
+    { KEY("on", ENUM), .choices = "host|device", .help = "where it runs, if its kind can do both" },
+    { KEY("workers", INT), .def = "auto", .min = 1, .max = 1024, .help = "threads of a stage on the host" },
+    { KEY("zero", BOOL), .help = "outputs are 0 before the stage runs" },
+    { KEY("on_hole", ENUM), .choices = "reset|splice", .help = "after a missing frame: start anew, or go on" },
+    { KEY("on_error", ENUM), .choices = "stop|drop", .help = "when a frame fails in this stage of the host" },
+    { KEY("max_dropped", NODE), .help = "how many of its frames may fail: 20, or 1%" },
+    { KEY("window", NODE), .help = "{PORT: 8}: the input is each frame together with those before it" },
+    { 0 }
+};
+
+const gp_opt gp_buffer_keys[] = {
+    { KEY("dtype", DTYPE), .help = "the type of its elements" },
+    { KEY("shape", NODE), .help = "[480, 640, 3]; \"<=480\": at most, for frames that differ" },
+    { KEY("depth", INT), .min = 1, .max = GP_DEPTH_MAX, .help = "its number of slots" },
+    { KEY("like", TEXT), .help = "a buffer that has the same type, where that is not said here" },
+    { KEY("const", PATH), .help = "a .npy file, which is loaded once" },
+    { KEY("carry", TEXT), .help = "a buffer: frame k of this one is frame k - 1 of that" },
+    { KEY("init", TEXT), .help = "frame 0 of what is carried: a number, or a .npy file" },
+    { KEY("on_hole", ENUM), .choices = "reset|splice", .help = "after a missing frame: 'init' again, or the last one" },
+    { 0 }
+};
+
+const gp_opt *gp_key_find(const gp_opt *keys, const char *name)
+{
+    for (; keys->name; keys++)
+        if (!strcmp(keys->name, name))
+            return keys;
+    return NULL;
+}
