@@ -356,6 +356,7 @@ gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);
 gp_plan *gp_schedule(gp_arena *, const gp_plan *, const gp_machine *, gp_errs *);
 /* verify.c: the invariants (GP_E_BUG) and the budget (GP_E_RESOURCE). */
 bool gp_verify(const gp_plan *, const gp_machine *, gp_errs *);
+bool gp_budgets(const gp_plan *, const gp_machine *, gp_errs *);
 
 /* lint.c: warnings of what a sound plan should not do if it is to be fast, for a
  * machine that has the plan's device. In a line of `text`, the file, the comment
