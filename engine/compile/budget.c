@@ -1,5 +1,5 @@
-/* budget.c - can the machine hold a plan? Too little memory is the user's to change (GP_E_RESOURCE): the error names what
- * takes most. A part of verify. */
+/* budget.c - can the machine hold a plan? Too little memory is the user's to change (GP_E_RESOURCE), and the error names
+ * what takes most. A part of verify. */
 #include "base/plural.h"
 #include "compile/plan.h"
 
@@ -27,7 +27,7 @@ static bool check_budget(const gp_plan *p, size_t need, size_t have, const char 
     if (need <= have)
         return true;
     const gp_graph *g = p->graph;
-    char needs[24], has[24], size[24], slot[24], type[128];
+    char needs[24], has[24], size[24], slot[24], type[GP_BOUNDS_TEXT];
     int b = l.ring ? l.ring->buffer : l.extra ? l.extra->buffer : -1;
     int s = l.extra && b < 0 ? l.extra->stage : -1;
     gp_size_text(need, needs), gp_size_text(have, has), gp_size_text(l.bytes, size);
@@ -36,7 +36,7 @@ static bool check_budget(const gp_plan *p, size_t need, size_t have, const char 
                        g->buffer[b].depth_said ? g->buffer[b].depth_at : g->buffer[b].at,
                        "the pipeline needs %s of %s; there are %s. The largest is buffer '%s' "
                        "(%s, %d slot%s of %s): lower its depth or its shape", needs, where, has,
-                       g->buffer[b].name, gp_type_text(&g->buffer[b].type, type), l.ring->depth,
+                       g->buffer[b].name, gp_bounds_text(&g->buffer[b].type, g->buffer[b].varies, type), l.ring->depth,
                        gp_plural(l.ring->depth), gp_size_text(l.ring->bytes, slot));
     if (b >= 0)
         return gp_fail(errs, GP_E_RESOURCE, g->buffer[b].at,
