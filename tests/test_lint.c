@@ -27,8 +27,10 @@ Suite *suite_lint(void);
 
 #define JOIN "  - {use: compare, in: [x, y]}\n"
 /* A cycle, with a script on it or without; its buffers' keys. */
-#define CYCLE(more, v) "buffers: {x: {dtype: f32, shape: [9]}, v: {like: x" more "}, u: {carry: v}, w: {like: x}}\nstages:\n" \
-    "  - {use: generate, out: x}\n  - {use: expr, in: {x: x, u: u}, out: w, expr: x + u}\n" v "  - {use: discard, in: w}\n"
+#define CYCLE(more, v) \
+    "buffers: {x: {dtype: f32, shape: [9]}, v: {like: x" more "}, u: {carry: v}, w: {like: x}}\nstages:\n" \
+    "  - {use: generate, out: x}\n  - {use: expr, in: {x: x, u: u}, out: w, expr: x + u}\n" v \
+    "  - {use: discard, in: w}\n"
 #define HOST_CYCLE(more) CYCLE(more, "  - {use: lua, script: free.lua, in: w, out: v}\n")
 #define AT(l, c, n) .line = (l), .col = (c), .len = (n)
 #define SILENT .says = NULL
@@ -60,9 +62,9 @@ static const struct {
     { "depth 2", "depth: 2\n" LARGE SCALE END, SILENT },
 
     { "a cycle through the host, and no word of depth 1 on it", HOST_CYCLE(", depth: 1"),
-      "buffer 'u' closes a cycle on which stage 'lua' is on the host and others are on the device, so each frame is copied "
-      "out, waited for and copied in before the next one begins; do on the device what the host does there, or all of it on "
-      "the host (lint: cycle)", AT(1, 64, 1) },
+      "buffer 'u' closes a cycle on which stage 'lua' is on the host and others are on the device, so each frame is "
+      "copied out, waited for and copied in before the next one begins; do on the device what the host does there, or "
+      "all of it on the host (lint: cycle)", AT(1, 64, 1) },
     { "a cycle on the device", CYCLE("", "  - {use: scale, a: 0.5, in: w, out: v}\n"), SILENT },
     { "a cycle on the host", "device: cpu\n" HOST_CYCLE(", depth: 1"), SILENT },
 

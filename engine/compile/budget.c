@@ -1,5 +1,5 @@
-/* budget.c - can the machine hold a plan? Too little memory is the user's to change (GP_E_RESOURCE), and the error names
- * what takes most. A part of verify. */
+/* budget.c - can the machine hold a plan? Too little memory is the user's to change (GP_E_RESOURCE), and the error
+ * names what takes most. A part of verify. */
 #include "base/plural.h"
 #include "compile/plan.h"
 

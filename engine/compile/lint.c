@@ -124,8 +124,9 @@ static void lint_cycle(linting *l)
             host = host || st->device ? host : st;
         }
         if (host && device)
-            warn(l, carry->at, "buffer '%s' closes a cycle on which stage '%s' is on the host and others are on the device, "
-                 "so each frame is copied out, waited for and copied in before the next one begins", carry->name, host->name);
+            warn(l, carry->at, "buffer '%s' closes a cycle on which stage '%s' is on the host and others are on the "
+                 "device, so each frame is copied out, waited for and copied in before the next one begins",
+                 carry->name, host->name);
     }
 }
 

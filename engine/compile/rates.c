@@ -284,8 +284,8 @@ static bool check_arrivals(rating *w, gp_arena *a)
 
 /* ---- what never comes ------------------------------------------------- */
 
-/* The least number of firings that the inputs of stage v let it have, and of frames at input `*port` that says so, by the
- * frames that each stage makes; -1: not known. */
+/* The number of firings that the inputs of a stage let it have, by the frames that each stage makes, and the port that
+ * has the fewest; -1: not known. */
 static int64_t firings_of(const gp_graph *g, const gp_stage *st, const int64_t *made, int *port)
 {
     int64_t least = -1;
@@ -315,9 +315,9 @@ static bool check_fills(rating *w, gp_arena *a)
         if (!none || there <= 0)
             continue;
         const gp_node *frames = gp_node_get(st->node, "frames");
-        return AT(frames ? frames->at : st->at, "stage '%s' would make nothing: it takes %lld frames of '%s' for one that is "
-                  "whole, and there are only %lld; lower 'frames', or leave out '%s: drop'", st->name, (long long)takes,
-                  read_at(w, st, port), (long long)there, r->drop_partial ? "partial" : "tail");
+        return AT(frames ? frames->at : st->at, "stage '%s' would make nothing: it takes %lld frames of '%s' for one that "
+                  "is whole, and there are only %lld; lower 'frames', or leave out '%s: drop'", st->name,
+                  (long long)takes, read_at(w, st, port), (long long)there, r->drop_partial ? "partial" : "tail");
     }
     return true;
 }

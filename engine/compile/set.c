@@ -229,8 +229,8 @@ static bool known_stage(struct set *s, const gp_node *buffers, const gp_node *st
     if (stages && stages->kind == GP_LIST && find_stage(s, stages, word, &near))
         return true;
     if (gp_node_get(gp_node_get(buffers, word), "carry"))
-        return gp_fail(s->errs, GP_E_USAGE, s->at, "'%s' is a buffer, which carries another: write buffers.%s.KEY=VALUE", word,
-                       word);
+        return gp_fail(s->errs, GP_E_USAGE, s->at, "'%s' is a buffer, which carries another: write "
+                       "buffers.%s.KEY=VALUE", word, word);
     return no_such(s, "stage", word, &near);
 }
 

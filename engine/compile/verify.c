@@ -205,7 +205,7 @@ static uint64_t needed(const verifying *v, const gp_ring *r, const uint64_t *don
     return made - least;
 }
 
-/* The ring that keeps an actor from its next firing, or -1; the first `full` one is to be made as deep as it has to be. */
+/* The ring that keeps an actor from its next firing, or -1. *full: the first that lacks room. */
 static int blocked_by(const verifying *v, int actor, const uint64_t *done, const uint64_t *depth, int *full)
 {
     const gp_regroup *mine = &v->stage[actor]->regroup;
@@ -257,12 +257,14 @@ static bool check_progress(verifying *v)
             if (moved || ring < 0)
                 continue;
             if (full < 0)
-                return BUG(v, ring_at(v, ring), "the pipeline would stand still: nothing fills buffer '%s'", ring_name(v, ring));
+                return BUG(v, ring_at(v, ring), "the pipeline would stand still: nothing fills buffer '%s'",
+                           ring_name(v, ring));
             depth[full] = needed(v, &p->ring[full], done), moved = true;
             small = small < 0 ? full : small;
         }
-    return small < 0 || BUG(v, ring_at(v, small), "the pipeline would stand still at buffer '%s', which has depth %d and needs "
-                            "%llu", ring_name(v, small), p->ring[small].depth, (unsigned long long)depth[small]);
+    return small < 0
+        || BUG(v, ring_at(v, small), "the pipeline would stand still at buffer '%s', which has depth %d and needs %llu",
+               ring_name(v, small), p->ring[small].depth, (unsigned long long)depth[small]);
 }
 
 /* ---- rings ----------------------------------------------------------- */

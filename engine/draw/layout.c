@@ -130,7 +130,8 @@ static void join_edge(gp_plane *l, gp_edge *k, int *trunk, int *length)
         at = l->join[trunk[i]].end[1];
         from_at = 0;
     }
-    int last = l->last_join[k - l->edge] = new_join(l, at, from_at, k->to, to_at, k->arrow || (k->back && at == k->from));
+    bool arrow = k->arrow || (k->back && at == k->from);
+    int last = l->last_join[k - l->edge] = new_join(l, at, from_at, k->to, to_at, arrow);
     l->join[last].side = k->side;
 }
 

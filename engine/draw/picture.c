@@ -1,7 +1,8 @@
 /* picture.c - see picture.h. A buffer is drawn where it is made: on the host, or in
  * the segment that makes it; a copy in its segment, between the buffer and those that
  * read it on the other side; a constant in the segment of its readers if they are all in
- * one. Segments are convex, so they can be drawn as boxes in a graph without cycles: edges that close one are turned round.
+ * one. Segments are convex, so they can be drawn as boxes in a graph without cycles: edges that close one are turned
+ * round.
  * What was measured is a note at whatever it was measured of. */
 #include <string.h>
 #include "base/plural.h"

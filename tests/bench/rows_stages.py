@@ -53,8 +53,8 @@ stages:
 # -- a stage that carries --
 
 def carry(b):
-    """A stage that reads what it made of the frame before, behind stages whose frames overlap; and one that reads another
-    frame in its place, whose frames overlap, too."""
+    """A stage that reads what it made of the frame before, behind stages whose frames overlap; and one that reads
+    another frame in its place, whose frames overlap, too."""
     def per_frame(name, more, other):
         file = b.write(name + ".yaml", """stall_timeout: 0
 vars: {frames: 1}
