@@ -48,11 +48,21 @@ static bool check(gp_shape *s)
         || gp_shape_fail(s, "file", "'%s' is neither a .npy nor a raw file", o->file);
 }
 
+/* Can a frame of one be like one of the other? Where frames may differ in size, sizes are looked at frame by frame. */
+static bool may_agree(const gp_shape *s)
+{
+    const gp_type *a = &s->in[0], *b = &s->in[1];
+    bool ok = a->dtype == b->dtype && a->ndim == b->ndim;
+    for (int k = 0; ok && k < a->ndim; k++)
+        ok = a->dim[k] == b->dim[k] || (s->in_varies[0] | s->in_varies[1]) >> k & 1;
+    return ok;
+}
+
 static bool shape(gp_shape *s)
 {
     const struct opts *o = s->opts;
     bool with = s->nin > 1 && s->in[1].dtype;
-    char why[GP_WHY], a[128], b[128];
+    char why[GP_WHY], a[GP_BOUNDS_TEXT], b[GP_BOUNDS_TEXT];
     gp_cut cut;
     if (s->partial)
         return true;
@@ -63,9 +73,9 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, with ? "file" : NULL, "'compare' needs one thing to compare with: "
                              "either a second input, 'in: [A, B]', or 'file: PATH'");
     if (with)
-        return gp_type_same(&s->in[0], &s->in[1])
-            || gp_shape_fail(s, NULL, "%s cannot be compared with %s", gp_type_text(&s->in[0], a),
-                             gp_type_text(&s->in[1], b));
+        return may_agree(s) || gp_shape_fail(s, NULL, "%s cannot be compared with %s",
+                                             gp_bounds_text(&s->in[0], s->in_varies[0], a),
+                                             gp_bounds_text(&s->in[1], s->in_varies[1], b));
     const gp_file *f = gp_probe_file(s, o->file);
     return f->error || cut_file(&cut, o->file, f->head, f->nhead, f->size, &s->in[0], why)
         || gp_shape_fail(s, "file", "'%s' %s", o->file, why);
@@ -159,6 +169,7 @@ static char *index_text(const gp_type *t, size_t i, char buf[GP_WHY])
 
 struct state {
     const struct opts *o;
+    gp_type frame;             /* what the file's rows belong to */
     int fd;                    /* of the file, or -1 */
     gp_cut cut;
     int64_t row;               /* of the file: the next one to be compared */
@@ -196,7 +207,7 @@ static bool open_state(const gp_open *g, void **state)
     *state = s;
     if (!s)
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
-    s->o = g->opts;
+    s->o = g->opts, s->frame = g->in[0];
     s->fd = -1;
     return !s->o->file || open_file(s, &g->in[0], why)
         || gp_fail(g->errs, GP_E_RUN, s->o->at, "'%s' %s", s->o->file, why);
@@ -228,20 +239,27 @@ static bool agrees(struct state *s, gp_call *c, const gp_frame *f)
 {
     const gp_type *t = &f->in[0].type;
     unsigned long long i = f->index;
-    char where[GP_WHY];
+    gp_type with = s->o->file ? s->frame : f->in[1].type;
+    int64_t rows = with.dim[0];
+    char where[GP_WHY], one[128], two[128];
     struct found d;
     const void *b;
 
+    with.dim[0] = t->dim[0];
+    if (!gp_type_same(t, &with)) {
+        with.dim[0] = rows;
+        return gp_fail(c->errs, GP_E_MISMATCH, c->at, "frame %llu is %s where %s is expected", i, gp_type_text(t, one),
+                       gp_type_text(&with, two));
+    }
     if (s->o->file) {
         b = expected(s, c, f);
         if (!b)
             return false;
     } else {
         b = f->in[1].data;
-        if (t->dim[0] != f->in[1].type.dim[0])
+        if (t->dim[0] != rows)
             return gp_fail(c->errs, GP_E_MISMATCH, c->at, "frame %llu has %lld row%s where %lld are "
-                           "expected", i, (long long)t->dim[0], gp_plural(t->dim[0]),
-                           (long long)f->in[1].type.dim[0]);
+                           "expected", i, (long long)t->dim[0], gp_plural(t->dim[0]), (long long)rows);
     }
     look(s->o, t->dtype, f->in[0].data, b, (size_t)gp_count(t), &d);
     return !d.n || gp_fail(c->errs, GP_E_MISMATCH, c->at, "frame %llu at %s is %s where %s is "
@@ -291,7 +309,7 @@ const gp_kind gp_kind_compare = {
     .help = "exit code 6 where frames differ from another buffer or a file",
     .in = in,
     .opts = options, .opts_size = sizeof(struct opts),
-    .max_run = 16,
+    .max_run = 16, .any_shape = true,
     .shape = shape, .open = open_state, .close = close_state, .run = run, .finish = finish,
     .check = check,
 };

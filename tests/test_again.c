@@ -65,6 +65,10 @@ static const struct { const char *name, *yaml; uint64_t in, out; } pipelines[] =
       30, 30 },
     { "holes", BUFFERS "stages: [{use: generate, frames: 30, out: a}, {use: lua, script: third.lua},\n"
       "  {use: write, path: out.raw}]\n", 30, 20 },
+    { "frames together", "buffers: {a: {dtype: f32, shape: [50]}, v: {like: a}, u: {carry: v, init: 1}}\n"
+      "stages: [{use: generate, frames: 30, out: a}, {use: expr, in: {a: a, u: u}, out: v, expr: a + 0.5 * u},\n"
+      "  {use: loop, in: {x: v}, out: {y: w}, times: 5, carry: {x: y}, stages: [{use: scale, a: 0.75, in: x, out: y}]},\n"
+      "  {use: mix, op: mean, frames: 7, in: w}, {use: window, frames: 2}, {use: write, path: out.raw}]\n", 30, 30 },
     { "files", BUFFERS "stages: [{use: read, path: in.raw, out: a}, {use: write, path: out.raw, durable: none}]\n", 8, 8 },
 };
 

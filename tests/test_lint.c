@@ -26,6 +26,12 @@ Suite *suite_lint(void);
     "  - {use: generate, out: y" b "}\n"
 
 #define JOIN "  - {use: compare, in: [x, y]}\n"
+/* A cycle, with a script on it or without; its buffers' keys. */
+#define CYCLE(more, v) \
+    "buffers: {x: {dtype: f32, shape: [9]}, v: {like: x" more "}, u: {carry: v}, w: {like: x}}\nstages:\n" \
+    "  - {use: generate, out: x}\n  - {use: expr, in: {x: x, u: u}, out: w, expr: x + u}\n" v \
+    "  - {use: discard, in: w}\n"
+#define HOST_CYCLE(more) CYCLE(more, "  - {use: lua, script: free.lua, in: w, out: v}\n")
 #define AT(l, c, n) .line = (l), .col = (c), .len = (n)
 #define SILENT .says = NULL
 
@@ -54,6 +60,13 @@ static const struct {
       "buffer 'g' has depth 1, so stages 'generate' and 'discard' take turns; depth: 3 lets them "
       "work at once (lint: depth)", AT(1, 8, 1) },
     { "depth 2", "depth: 2\n" LARGE SCALE END, SILENT },
+
+    { "a cycle through the host, and no word of depth 1 on it", HOST_CYCLE(", depth: 1"),
+      "buffer 'u' closes a cycle on which stage 'lua' is on the host and others are on the device, so each frame is "
+      "copied out, waited for and copied in before the next one begins; do on the device what the host does there, or "
+      "all of it on the host (lint: cycle)", AT(1, 64, 1) },
+    { "a cycle on the device", CYCLE("", "  - {use: scale, a: 0.5, in: w, out: v}\n"), SILENT },
+    { "a cycle on the host", "device: cpu\n" HOST_CYCLE(", depth: 1"), SILENT },
 
     { "streams beyond the depth", "streams: 4\n" LARGE SCALE END,
       "4 streams, but depth 3: no more than 3 launches can be in flight; give as many as the "

@@ -52,6 +52,7 @@ static gp_spec *spec(void)
         "buffers:\n"
         "  photo: &b {dtype: u8, depth: 4}\n"
         "  soft: *b\n"
+        "  was: {carry: soft}\n"
         "stages:\n"
         "  - {use: read, out: photo, path: x}\n"
         "  - {use: fir, taps: &taps [1, 2, 3]}\n"
@@ -60,7 +61,8 @@ static gp_spec *spec(void)
         "  - {name: clean, use: lua, params: {floor: 8}}\n"
         "  - {use: join, out: [one, two]}\n"
         "  - {use: sink}\n"
-        "  - {use: halve}\n";
+        "  - {use: halve}\n"
+        "  - {name: turn, use: loop, stages: [{use: blur}, {name: k, use: kernel, args: [a]}]}\n";
     gp_spec *s = gp_parse(&arena, yaml, sizeof yaml - 1, "p.yaml", &errs);
     ck_assert_ptr_nonnull(s);
     return s;
@@ -106,6 +108,9 @@ static const struct { const char *set, *path, *want; } good[] = {
     { "stages.clean.window={x: {frames: 8}}", "stages.4.window.x.frames", "8" },
     { "stages.fir.taps.0=7", "stages.1.taps.0", "7" },
     { "stages.fir2.taps={a: b}", "stages.2.taps.a", "b" },
+    { "stages.turn.stages.blur.sigma=2", "stages.8.stages.0.sigma", "2" },
+    { "stages.turn.stages.k.args.0=b", "stages.8.stages.1.args.0", "b" },
+    { "stages.turn.stages.1.entry=e", "stages.8.stages.1.entry", "e" },
 };
 
 START_TEST(sets)
@@ -161,6 +166,10 @@ static const struct { const char *set, *msg; } bad[] = {
     { "buffers.halve_rest.depth=4", "no buffer 'halve_rest'" },
     { "buffers.halve_hihg.depth=4", "no buffer 'halve_hihg'; did you mean 'halve_high'?" },
     { "stages.clena.workers=4", "no stage 'clena'; did you mean 'clean'?" },
+    { "stages.0.workers=4", "no stage '0'" },
+    { "stages.turn.stages.blurr.sigma=4", "no stage 'blurr'; did you mean 'blur'?" },
+    { "stages.turn.stages.2.sigma=4", "'stages' is a list of 2, counted from 0; it has no '2'" },
+    { "stages.was.init=4", "'was' is a buffer, which carries another: write buffers.was.KEY=VALUE" },
     { "stages.fir.taps.3=4", "'taps' is a list of 3, counted from 0; it has no '3'" },
     { "stages.fir.taps.x=4", "'taps' is a list of 3, counted from 0; it has no 'x'" },
     { "stages.read.path.x=4", "'path' is a single value and has no 'x'" },

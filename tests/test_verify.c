@@ -181,6 +181,26 @@ START_TEST(test_not_convex)
 }
 END_TEST
 
+/* A buffer on the short way round two groups, shallower than was planned: which, and how deep it has to be. */
+START_TEST(test_too_shallow)
+{
+    planned p = plan_ok("pipeline: t\nstages:\n  - {use: src, name: a}\n  - {use: group, frames: 4}\n"
+                        "  - {use: group, frames: 4}\n  - {use: split}\n  - {use: split, name: b}\n"
+                        "  - {use: sink, in: [a, b]}\n", false);
+    gp_ring *r = ring_of(&p, "a", false);
+    ck_assert_int_ge(r->depth, 16);
+    for (int depth = 16; depth >= 4; depth--) {
+        char says[60];
+        r->depth = p.plan->pool[r->pool].depth = depth;
+        p.errs = (gp_errs){ .n = 0 };
+        snprintf(says, sizeof says, "at buffer 'a', which has depth %d and needs 16", depth);
+        ck_assert_msg(gp_verify(p.plan, &p.machine, &p.errs) == (depth == 16), "depth %d", depth);
+        ck_assert_msg(depth == 16 || strstr(p.errs.e[0].msg, says), "%s", p.errs.n ? p.errs.e[0].msg : "?");
+    }
+    plan_free(&p);
+}
+END_TEST
+
 /* ---- the budget ------------------------------------------------------ */
 
 static const char BIG[] =
@@ -273,6 +293,7 @@ Suite *suite_verify(void)
     TCase *tc = tcase_create("verify");
     tcase_add_loop_test(tc, test_broken, 0, (int)(sizeof broken / sizeof *broken));
     tcase_add_test(tc, test_not_convex);
+    tcase_add_test(tc, test_too_shallow);
     tcase_add_loop_test(tc, test_budget, 0, (int)(sizeof budgets / sizeof *budgets));
     tcase_add_test(tc, test_unified_budget);
     suite_add_tcase(s, tc);

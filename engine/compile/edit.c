@@ -18,19 +18,7 @@ static bool is_same(const gp_node *x, const gp_node *y)
     return true;
 }
 
-/* Of "stages.NAME.KEY" the number of the stage. */
-static const char *stage_number(gp_arena *a, const gp_spec *spec, const char *name)
-{
-    const gp_node *stages = gp_node_get(spec->root, "stages");
-    const char **names = GP_NEW(a, const char *, stages && stages->kind == GP_LIST ? stages->n : 0);
-    gp_stage_names(a, stages, names);
-    for (int i = 0; stages && stages->kind == GP_LIST && i < stages->n; i++)
-        if (!strcmp(names[i], name))
-            return gp_format(a, "%d", i);
-    return name;
-}
-
-static const char *const *words_of(gp_arena *a, const gp_spec *spec, const char *assignment, int *n)
+static const char *const *words_of(gp_arena *a, const gp_node *root, const char *assignment, int *n)
 {
     const char **word = NULL, *equals = strchr(assignment, '=');
     int cap = 0;
@@ -39,8 +27,7 @@ static const char *const *words_of(gp_arena *a, const gp_spec *spec, const char 
         dot = dot ? dot : equals;
         *GP_PUSH(a, word, *n, cap) = gp_strndup(a, from, (size_t)(dot - from));
     }
-    if (*n > 1 && !strcmp(word[0], "stages"))
-        word[1] = stage_number(a, spec, word[1]);
+    gp_number_stages(a, root, word, *n);
     return word;
 }
 
@@ -54,9 +41,7 @@ char *gp_spec_edit(gp_arena *a, const char *text, size_t len, const char *file, 
     const gp_node *before = want->root;
     if (!gp_spec_set(a, want, assignment, registry, errs))
         return NULL;
-    gp_spec was = *want;
-    was.root = (gp_node *)before;
-    const char *const *word = words_of(a, &was, assignment, &n);
+    const char *const *word = words_of(a, before, assignment, &n);
     char *out = gp_yaml_edit(a, text, len, file, word, n, strchr(assignment, '=') + 1, out_len, errs);
     gp_errs *ignored = GP_NEW(a, gp_errs, 1);
     const gp_spec *is = out ? gp_parse(a, out, *out_len, file, ignored) : NULL;

@@ -334,6 +334,8 @@ char *gp_spec_edit(gp_arena *, const char *text, size_t len, const char *file, c
 /* set.c: the name of each item of a list of stages: as given, else its kind, with
  * a number when that is taken (blur, blur2). Two given names may be equal. */
 void gp_stage_names(gp_arena *, const gp_node *stages, const char **names);
+/* In a path from `root` on, names of stages become their numbers. */
+void gp_number_stages(gp_arena *, const gp_node *root, const char **word, int nwords);
 /* set.c: the name of the i-th buffer that stage `name` makes when it says no `out`;
  * NULL past the last. `*port`: its port, NULL for one that is named by its buffer. */
 const char *gp_default_out(gp_arena *, const gp_kind *kind, const char *name, int i,
@@ -356,6 +358,7 @@ gp_plan *gp_lower(gp_arena *, const gp_graph *, const gp_machine *, gp_errs *);
 gp_plan *gp_schedule(gp_arena *, const gp_plan *, const gp_machine *, gp_errs *);
 /* verify.c: the invariants (GP_E_BUG) and the budget (GP_E_RESOURCE). */
 bool gp_verify(const gp_plan *, const gp_machine *, gp_errs *);
+bool gp_budgets(const gp_plan *, const gp_machine *, gp_errs *);
 
 /* lint.c: warnings of what a sound plan should not do if it is to be fast, for a
  * machine that has the plan's device. In a line of `text`, the file, the comment

@@ -75,28 +75,58 @@ static gp_loc key_at(const gp_node *map, const char *key, gp_loc otherwise)
     return n ? n->at : otherwise;
 }
 
-static const char *actor_name(const linting *l, int actor)
+/* The stage that an actor is, or the first of its segment. */
+static const gp_stage *stage_of(const linting *l, int actor)
 {
     gp_actor q = l->p->actor[actor];
     const gp_segment *s = q.kind == GP_ACTOR_HOST ? NULL : &l->p->segment[q.segment];
     int v = q.stage;
     for (int i = 0; v < 0 && i < s->ntasks; i++)
         v = l->p->task[s->task[i]].stage;
-    return l->g->stage[v].name;
+    return &l->g->stage[v];
 }
 
 /* ---- the lints ------------------------------------------------------- */
 
+/* Stages of one cycle take turns at any depth. */
 static void lint_depth(linting *l)
 {
     for (int i = 0; i < l->p->nrings; i++) {
         const gp_ring *r = &l->p->ring[i];
+        int c = 0;
         if (r->segment >= 0 || r->depth > 1)
+            continue;
+        const gp_stage *from = stage_of(l, r->producer);
+        while (c < r->nconsumers && from->cycle && stage_of(l, r->consumer[c])->cycle == from->cycle)
+            c++;
+        if (c == r->nconsumers)
             continue;
         const gp_buffer *b = &l->g->buffer[r->buffer];
         gp_loc at = b->depth_said ? b->depth_at : key_at(l->root, "depth", b->at);
-        warn(l, at, "buffer '%s' has depth 1, so stages '%s' and '%s' take turns", b->name,
-             actor_name(l, r->producer), actor_name(l, r->consumer[0]));
+        warn(l, at, "buffer '%s' has depth 1, so stages '%s' and '%s' take turns", b->name, from->name,
+             stage_of(l, r->consumer[c])->name);
+    }
+}
+
+/* A frame of such a cycle crosses PCIe twice before the next one can begin. */
+static void lint_cycle(linting *l)
+{
+    for (int v = 0; v < l->g->nstages && l->g->device >= 0; v++) {
+        const gp_stage *carry = &l->g->stage[v], *host = NULL;
+        bool device = false;
+        if (!carry->closes)
+            continue;
+        for (int i = 0; i < l->g->nstages; i++) {
+            const gp_stage *st = &l->g->stage[i];
+            if (st->cycle != carry->cycle || gp_is_carry(st))
+                continue;
+            device |= st->device;
+            host = host || st->device ? host : st;
+        }
+        if (host && device)
+            warn(l, carry->at, "buffer '%s' closes a cycle on which stage '%s' is on the host and others are on the "
+                 "device, so each frame is copied out, waited for and copied in before the next one begins",
+                 carry->name, host->name);
     }
 }
 
@@ -242,6 +272,7 @@ static void lint_rate(linting *l)
 
 static const lint lints[] = {
     { "depth", lint_depth, "depth: 3 lets them work at once" },
+    { "cycle", lint_cycle, "do on the device what the host does there, or all of it on the host" },
     { "streams", lint_streams, "give as many as the depth, or streams: auto" },
     { "workers", lint_workers, "try as many, or write workers: 1 if one is enough" },
     { "memory", lint_memory, "'gpipe run' would refuse it on this machine" },

@@ -282,6 +282,46 @@ static bool check_arrivals(rating *w, gp_arena *a)
     return ok;
 }
 
+/* ---- what never comes ------------------------------------------------- */
+
+/* The number of firings that the inputs of a stage let it have, by the frames that each stage makes, and the port that
+ * has the fewest; -1: not known. */
+static int64_t firings_of(const gp_graph *g, const gp_stage *st, const int64_t *made, int *port)
+{
+    int64_t least = -1;
+    for (int i = 0; i < st->nin; i++) {
+        int from = st->in[i] < 0 || gp_is_carry(st) ? -1 : g->buffer[st->in[i]].producer.stage;
+        int64_t n = from < 0 || made[from] < 0 ? -1 : (int64_t)gp_firings_in_all(&st->regroup, (uint64_t)made[from]);
+        if (n >= 0 && (least < 0 || n < least))
+            least = n, *port = i;
+    }
+    return least;
+}
+
+/* A stage that drops the frames of its tail makes some, where it is known how many its source has. */
+static bool check_fills(rating *w, gp_arena *a)
+{
+    const gp_graph *g = w->g;
+    int64_t *made = GP_NEW(a, int64_t, g->nstages);
+    for (int v = 0; v < g->nstages; v++) {
+        const gp_stage *st = &g->stage[v];
+        const gp_regroup *r = &st->regroup;
+        int port = 0;
+        int64_t n = st->nin ? firings_of(g, st, made, &port) : st->known.frames && !st->endless ? st->known.frames : -1;
+        made[v] = n < 0 ? -1 : (int64_t)gp_frames_in_all(r, (uint64_t)n);
+        int64_t takes = r->every > 1 ? r->every : r->take;
+        bool none = (r->drop_tail && !made[v]) || (r->drop_partial && n < takes);
+        int64_t there = n < 0 || !st->nin ? -1 : made[g->buffer[st->in[port]].producer.stage];
+        if (!none || there <= 0)
+            continue;
+        const gp_node *frames = gp_node_get(st->node, "frames");
+        return AT(frames ? frames->at : st->at, "stage '%s' would make nothing: it takes %lld frames of '%s' for one that "
+                  "is whole, and there are only %lld; lower 'frames', or leave out '%s: drop'", st->name,
+                  (long long)takes, read_at(w, st, port), (long long)there, r->drop_partial ? "partial" : "tail");
+    }
+    return true;
+}
+
 bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs)
 {
     rating *w = &(rating){ .g = g, .errs = errs, .up = GP_NEW(a, int, g->nstages),
@@ -291,7 +331,7 @@ bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs)
         w->up[v] = v, w->of[v] = (ratio){ 1, 1 };
     for (int v = 0; v < g->nstages; v++)
         ok &= rate_stage(w, v);
-    if (!ok || !check_arrivals(w, a) || !make_whole(w, a))
+    if (!ok || !check_arrivals(w, a) || !check_fills(w, a) || !make_whole(w, a))
         return false;
     for (int b = 0; b < g->nbuffers; b++)
         if (g->buffer[b].producer.stage >= 0)

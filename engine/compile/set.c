@@ -39,6 +39,25 @@ void gp_stage_names(gp_arena *a, const gp_node *stages, const char **names)
     }
 }
 
+void gp_number_stages(gp_arena *a, const gp_node *n, const char **word, int nwords)
+{
+    for (int w = 0; n && w < nwords; w++) {
+        bool named = n->kind == GP_LIST && w && !strcmp(word[w - 1], "stages");
+        const char **names = named ? GP_NEW(a, const char *, n->n) : NULL;
+        if (named)
+            gp_stage_names(a, n, names);
+        for (int i = 0; named && i < n->n; i++)
+            if (!strcmp(names[i], word[w])) {
+                word[w] = gp_format(a, "%d", i);
+                break;
+            }
+        char *end;
+        unsigned long i = strtoul(word[w], &end, 10);
+        n = n->kind == GP_MAP ? gp_node_get(n, word[w])
+            : n->kind == GP_LIST && !*end && i < (unsigned long)n->n ? n->item[i] : NULL;
+    }
+}
+
 /* One for each port that must be there, named like the stage, and like the port
  * too where there are several; one for a stage that may have any. */
 const char *gp_default_out(gp_arena *a, const gp_kind *kind, const char *name, int i,
@@ -61,7 +80,7 @@ struct set {
     gp_arena *arena;
     gp_loc at;                         /* `file` is the assignment */
     gp_errs *errs;
-    char **word; int nwords;           /* of the path */
+    const char **word; int nwords;     /* of the path */
     gp_node *value;
 };
 
@@ -85,6 +104,24 @@ static gp_node *copy(struct set *s, const gp_node *from)
 }
 
 static gp_node *put(struct set *s, gp_node *n, int w);
+
+static bool no_such(struct set *s, const char *what, const char *word, gp_near *near)
+{
+    return gp_fail(s->errs, GP_E_USAGE, s->at, "no %s '%s'%s", what, word, gp_near_text(near));
+}
+
+/* Is there a stage of that name in the list? */
+static bool find_stage(struct set *s, const gp_node *stages, const char *name, gp_near *near)
+{
+    const char **names = GP_NEW(s->arena, const char *, stages->n);
+    gp_stage_names(s->arena, stages, names);
+    for (int i = 0; i < stages->n; i++) {
+        if (!strcmp(names[i], name))
+            return true;
+        gp_near_try(near, names[i]);
+    }
+    return false;
+}
 
 /* item[i] of the copy `n` becomes what the words from w on make of it. */
 static gp_node *put_item(struct set *s, gp_node *n, int i, int w)
@@ -117,18 +154,19 @@ static gp_node *put(struct set *s, gp_node *n, int w)
         return NULL;
     }
     char *end;
+    gp_near near = GP_NEAR(word);
     unsigned long i = strtoul(word, &end, 10);
+    if (*end && w && !strcmp(s->word[w - 1], "stages")) {      /* those that there are have become numbers */
+        find_stage(s, n, word, &near);
+        no_such(s, "stage", word, &near);
+        return NULL;
+    }
     if (*end || end == word || i >= (unsigned long)n->n) {
         gp_fail(s->errs, GP_E_USAGE, s->at, "'%s' is a list of %d, counted from 0; "
                 "it has no '%s'", s->word[w - 1], n->n, word);
         return NULL;
     }
     return put_item(s, n, (int)i, w + 1);
-}
-
-static bool no_such(struct set *s, const char *what, const char *word, gp_near *near)
-{
-    return gp_fail(s->errs, GP_E_USAGE, s->at, "no %s '%s'%s", what, word, gp_near_text(near));
 }
 
 static bool known_var(struct set *s, const gp_node *vars)
@@ -184,18 +222,17 @@ static bool known_buffer(struct set *s, const gp_node *buffers, const gp_node *s
     return no_such(s, "buffer", word, &near);
 }
 
-/* stages.NAME.KEY... becomes stages.INDEX.KEY... */
-static bool known_stage(struct set *s, const gp_node *stages, const char **names)
+/* What `buffers:` carries is shown as a stage, too. */
+static bool known_stage(struct set *s, const gp_node *buffers, const gp_node *stages)
 {
-    gp_near near = GP_NEAR(s->word[1]);
-    for (int i = 0; names && i < stages->n; i++) {
-        if (!strcmp(names[i], s->word[1])) {
-            s->word[1] = gp_format(s->arena, "%d", i);
-            return true;
-        }
-        gp_near_try(&near, names[i]);
-    }
-    return no_such(s, "stage", s->word[1], &near);
+    const char *word = s->word[1];
+    gp_near near = GP_NEAR(word);
+    if (stages && stages->kind == GP_LIST && find_stage(s, stages, word, &near))
+        return true;
+    if (gp_node_get(gp_node_get(buffers, word), "carry"))
+        return gp_fail(s->errs, GP_E_USAGE, s->at, "'%s' is a buffer, which carries another: write "
+                       "buffers.%s.KEY=VALUE", word, word);
+    return no_such(s, "stage", word, &near);
 }
 
 /* ---- the assignment -------------------------------------------------- */
@@ -234,7 +271,7 @@ static bool check_path(struct set *s, const gp_spec *spec, const gp_registry *re
         gp_stage_names(s->arena, stages, names);
     }
     return m == 1 ? known_buffer(s, gp_node_get(spec->root, "buffers"), stages, names, registry)
-        : known_stage(s, stages, names);
+        : known_stage(s, gp_node_get(spec->root, "buffers"), stages);
 }
 
 /* Text that does not start a list, a map or a quote is taken literally, so
@@ -267,6 +304,7 @@ bool gp_spec_set(gp_arena *a, gp_spec *spec, const char *assignment,
     }
     if (!(s.value = parse_value(&s, equals + 1)) || !check_path(&s, spec, registry))
         return false;
+    gp_number_stages(a, spec->root, s.word, s.nwords);
     gp_node *root = put(&s, spec->root, 0);
     if (root)
         spec->root = root;

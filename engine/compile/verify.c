@@ -3,11 +3,10 @@
  *
  * It trusts neither lower.c nor schedule.c: everything is derived again from
  * the plan and its graph. A broken invariant is a bug in gpipe (GP_E_BUG); too
- * little memory is the user's to change (GP_E_RESOURCE).
+ * little memory (budget.c) is the user's to change.
  *
  * Each check may rely on those before it. All are linear, but for one sort. */
 #include <stdlib.h>
-#include "base/plural.h"
 #include "compile/firing.h"
 #include "compile/plan.h"
 
@@ -195,8 +194,19 @@ static lists list_rings(const verifying *v, bool makers)
     return l;
 }
 
-/* The ring that keeps an actor from its next firing, or -1. */
-static int blocked_by(const verifying *v, int actor, const uint64_t *done)
+/* The slots that ring `r` needs for its producer's next firing. */
+static uint64_t needed(const verifying *v, const gp_ring *r, const uint64_t *done)
+{
+    uint64_t made = gp_frames_made(&v->stage[r->producer]->regroup, done[r->producer] + 1), least = made;
+    for (int c = 0; c < r->nconsumers; c++) {
+        uint64_t from = gp_firing_from(&v->stage[r->consumer[c]]->regroup, done[r->consumer[c]]);
+        least = from < least ? from : least;
+    }
+    return made - least;
+}
+
+/* The ring that keeps an actor from its next firing, or -1. *full: the first that lacks room. */
+static int blocked_by(const verifying *v, int actor, const uint64_t *done, const uint64_t *depth, int *full)
 {
     const gp_regroup *mine = &v->stage[actor]->regroup;
     for (int i = v->read.from[actor]; i < v->read.from[actor + 1]; i++) {
@@ -206,13 +216,9 @@ static int blocked_by(const verifying *v, int actor, const uint64_t *done)
             return v->read.v[i];
     }
     for (int i = v->made.from[actor]; i < v->made.from[actor + 1]; i++) {
-        const gp_ring *r = &v->p->ring[v->made.v[i]];
-        for (int c = 0; c < r->nconsumers; c++) {
-            int to = r->consumer[c];
-            uint64_t free = gp_firing_from(&v->stage[to]->regroup, done[to]) + (uint64_t)r->depth;
-            if (gp_frames_made(mine, done[actor] + 1) > free)
-                return v->made.v[i];
-        }
+        int ring = v->made.v[i];
+        if (needed(v, &v->p->ring[ring], done) > depth[ring])
+            return *full = *full < 0 ? ring : *full, ring;
     }
     return -1;
 }
@@ -220,13 +226,17 @@ static int blocked_by(const verifying *v, int actor, const uint64_t *done)
 /* Plays frames through the actors as the executor does: an actor fires when all it reads have the frames that
  * it takes and all it makes have room. Once every actor has fired as often as its rate says, the marking is what
  * it was, so they can go on for ever; a window is full after some such periods. A launch may be of several
- * firings, but never needs more than one. deepen.c refuses what would take longer. */
+ * firings, but never needs more than one. deepen.c refuses what would take longer. Where all stand still, what is full
+ * gets deeper, so that the depth that is needed can be told. */
 static bool check_progress(verifying *v)
 {
     const gp_plan *p = v->p;
-    uint64_t *done = GP_NEW(v->a, uint64_t, p->nactors), periods = 2;
+    uint64_t *done = GP_NEW(v->a, uint64_t, p->nactors), *depth = GP_NEW(v->a, uint64_t, p->nrings), periods = 2;
+    int small = -1;                    /* the first ring that was too shallow */
     v->made = list_rings(v, true);
     v->read = list_rings(v, false);
+    for (int i = 0; i < p->nrings; i++)
+        depth[i] = (uint64_t)p->ring[i].depth;
     for (int i = 0; i < p->nactors; i++) {
         const gp_regroup *r = &v->stage[i]->regroup;
         if ((uint64_t)r->back / (uint64_t)v->stage[i]->rate + 2 > periods)
@@ -234,21 +244,27 @@ static bool check_progress(verifying *v)
     }
     for (uint64_t f = 1; f <= periods; f++)
         for (bool moved = true; moved;) {
-            int ring = -1;
+            int ring = -1, full = -1;
             moved = false;
             for (int i = 0; i < p->nactors; i++)
                 while (done[i] < f * (uint64_t)v->stage[i]->rate) {
-                    int r = blocked_by(v, i, done);
+                    int r = blocked_by(v, i, done, depth, &full);
                     ring = ring < 0 ? r : ring;
                     if (r >= 0)
                         break;
                     done[i]++, moved = true;
                 }
-            if (!moved && ring >= 0)
-                return BUG(v, ring_at(v, ring), "the pipeline would stand still at buffer '%s', "
-                           "which has depth %d", ring_name(v, ring), p->ring[ring].depth);
+            if (moved || ring < 0)
+                continue;
+            if (full < 0)
+                return BUG(v, ring_at(v, ring), "the pipeline would stand still: nothing fills buffer '%s'",
+                           ring_name(v, ring));
+            depth[full] = needed(v, &p->ring[full], done), moved = true;
+            small = small < 0 ? full : small;
         }
-    return true;
+    return small < 0
+        || BUG(v, ring_at(v, small), "the pipeline would stand still at buffer '%s', which has depth %d and needs %llu",
+               ring_name(v, small), p->ring[small].depth, (unsigned long long)depth[small]);
 }
 
 /* ---- rings ----------------------------------------------------------- */
@@ -497,72 +513,7 @@ static bool check_memory(const verifying *v)
     return true;
 }
 
-/* ---- the budget ------------------------------------------------------ */
-
-typedef struct largest { size_t bytes; const gp_ring *ring; const gp_extra *extra; } largest;
-
-/* The largest thing of a kind of memory: on the device, on the host, pinned. */
-static largest find_largest(const gp_plan *p, bool device, bool pinned)
-{
-    largest l = { 0, NULL, NULL };
-    for (int i = 0; i < p->nrings; i++) {
-        const gp_ring *r = &p->ring[i];
-        size_t bytes = gp_size_mul(r->bytes, (size_t)r->depth);
-        if (bytes > l.bytes && (p->unified || r->place.device == device)
-            && (!pinned || p->pool[r->pool].pinned))
-            l = (largest){ bytes, r, NULL };
-    }
-    for (int i = 0; i < p->nextras && !pinned; i++)
-        if (p->extra[i].bytes > l.bytes && (p->unified || p->extra[i].place.device == device))
-            l = (largest){ p->extra[i].bytes, NULL, &p->extra[i] };
-    return l;
-}
-
-static bool check_budget(const verifying *v, size_t need, size_t have, const char *where,
-                         largest l)
-{
-    if (need <= have)
-        return true;
-    const gp_graph *g = v->g;
-    char needs[24], has[24], size[24], slot[24], type[128];
-    int b = l.ring ? l.ring->buffer : l.extra ? l.extra->buffer : -1;
-    int s = l.extra && b < 0 ? l.extra->stage : -1;
-    gp_size_text(need, needs), gp_size_text(have, has), gp_size_text(l.bytes, size);
-    if (l.ring && b >= 0)
-        return gp_fail(v->errs, GP_E_RESOURCE,
-                       g->buffer[b].depth_said ? g->buffer[b].depth_at : g->buffer[b].at,
-                       "the pipeline needs %s of %s; there are %s. The largest is buffer '%s' "
-                       "(%s, %d slot%s of %s): lower its depth or its shape", needs, where, has,
-                       g->buffer[b].name, gp_type_text(&g->buffer[b].type, type), l.ring->depth,
-                       gp_plural(l.ring->depth), gp_size_text(l.ring->bytes, slot));
-    if (b >= 0)
-        return gp_fail(v->errs, GP_E_RESOURCE, g->buffer[b].at,
-                       "the pipeline needs %s of %s; there are %s. The largest is constant '%s' "
-                       "(%s): make it smaller", needs, where, has, g->buffer[b].name, size);
-    if (s >= 0)
-        return gp_fail(v->errs, GP_E_RESOURCE, g->stage[s].at,
-                       "the pipeline needs %s of %s; there are %s. The largest is the work area of "
-                       "stage '%s' (%s): lower the depth or the shape of its inputs", needs, where,
-                       has, g->stage[s].name, size);
-    return gp_fail(v->errs, GP_E_RESOURCE, nowhere(v),
-                   "the pipeline needs %s of %s; there are %s: lower 'depth'", needs, where, has);
-}
-
-static bool check_budgets(const verifying *v, const gp_machine *m)
-{
-    const gp_plan *p = v->p;
-    bool ok = check_budget(v, p->host_bytes, m->memory, "host memory",
-                           find_largest(p, false, false));
-    if (p->unified)
-        return ok;
-    char name[24], where[64];
-    snprintf(where, sizeof where, "memory on %s", gp_place_text(p, (gp_place){ true, 0 }, name));
-    ok &= check_budget(v, p->pinned_bytes, m->pin_limit, "pinned host memory",
-                       find_largest(p, false, true));
-    ok &= check_budget(v, p->device_bytes, m->device[v->g->device].memory, where,
-                       find_largest(p, true, false));
-    return ok;
-}
+/* ---- the pass --------------------------------------------------------- */
 
 static bool verify(verifying *v, const gp_machine *m)
 {
@@ -581,7 +532,7 @@ static bool verify(verifying *v, const gp_machine *m)
         v->writer[i] = v->consumer[i] = v->reader[i] = -1;
     return check_indices(v) && check_tasks(v) && check_convex(v) && check_progress(v)
         && check_writers(v) && check_wiring(v) && check_depths(v) && check_memory(v)
-        && check_budgets(v, m);
+        && gp_budgets(v->p, m, v->errs);
 }
 
 /* Running out of memory for the checks ends them. */

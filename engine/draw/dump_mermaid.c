@@ -101,9 +101,9 @@ static void flowchart(FILE *f, gp_arena *a, const gp_picture *pic)
     }
     for (int i = 0; i < pic->nedges; i++) {
         const gp_pic_edge *e = &pic->edge[i];
-        fprintf(f, "  n%d %s n%d\n", e->from,
-                pic->node[e->from].kind == GP_PIC_CONST ? "-.->"
-                : pic->node[e->to].kind == GP_PIC_BUFFER ? "---" : "-->", e->to);
+        fprintf(f, "  n%d %s n%d\n", e->back ? e->to : e->from,
+                pic->node[e->from].kind == GP_PIC_CONST || e->back ? "-.->"
+                : pic->node[e->to].kind == GP_PIC_BUFFER ? "---" : "-->", e->back ? e->from : e->to);
     }
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         fprintf(f, "  classDef %s %s\n", kinds[k].class, kinds[k].style);

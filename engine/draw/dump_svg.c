@@ -70,8 +70,8 @@ static void add_piece(drawing *d, sheet *s, int from, int to, piece part)
     *GP_PUSH(d->arena, s->piece, n, s->pieces_cap) = part;
     *GP_PUSH(d->arena, s->edge, s->nedges, s->edges_cap) = (gp_edge){
         .from = from, .to = to, .label = gp_svg_even(gp_svg_width(origin->name, GP_SVG_SMALL) + 8),
-        .side = origin->kind == GP_PIC_CONST,
-        .arrow = kind != GP_PIC_BUFFER && kind != GP_PIC_CONST };
+        .back = d->pic.edge[part.edge].back && s->node[from] >= 0, .side = origin->kind == GP_PIC_CONST,
+        .arrow = kind != GP_PIC_BUFFER && kind != GP_PIC_CONST && !d->pic.edge[part.edge].back };
 }
 
 static void add_node(drawing *d, int node)
@@ -193,21 +193,25 @@ static void draw_piece(drawing *d, const sheet *s, int i)
     const gp_edge *k = &s->edge[i];
     const gp_pic_node *from = &d->pic.node[d->pic.edge[s->piece[i].edge].from];
     const char *class = from->kind == GP_PIC_CONST ? "line once" : "line";
+    const char *dashes = d->pic.edge[s->piece[i].edge].back ? " stroke-dasharray=\"8 4\"" : "";
+    bool up = k->back && !k->cut;
+    double start = s->y + k->bend[0].y0 + (up ? 3 : 0);
     if (k->cut)
         gp_svg_text(d->f, "small mid", s->x + k->bend[0].x, s->y + k->bend[0].y0 - 3, from->name,
                     GP_SVG_SMALL);
-    fprintf(d->f, "<path class=\"%s\" d=\"M%.0f %.0f", class, s->x + k->bend[0].x,
-            s->y + k->bend[0].y0);
+    fprintf(d->f, "<path class=\"%s\"%s d=\"M%.0f %.0f", class, dashes, s->x + k->bend[0].x, start);
     for (int b = 0; b < k->nbends; b++) {
         double x = s->x + k->bend[b].x, y = s->y + k->bend[b].y0;
         double before = b ? s->x + k->bend[b - 1].x : x, from_y = b ? s->y + k->bend[b - 1].y1 : y;
         double to_y = b == k->nbends - 1 && k->arrow ? y - 8 : y, half = floor((from_y + to_y) / 2);
         if (fabs(before - x) >= 0.5)
             fprintf(d->f, "C%.0f %.0f %.0f %.0f %.0f %.0f", before, half, x, half, x, to_y);
-        fprintf(d->f, "V%.0f", s->y + k->bend[b].y1 - (to_y < y ? 3 : 0));
+        fprintf(d->f, "V%.0f", fmax(s->y + k->bend[b].y1 - (to_y < y ? 3 : 0), start));
     }
     fputs("\"/>\n", d->f);
     const gp_bend *end = &k->bend[k->nbends - 1];
+    if (up)
+        fprintf(d->f, "<path class=\"arrow\" d=\"M%.0f %.0fl-4 7h8z\"/>\n", s->x + k->bend[0].x, start - 3);
     if (k->arrow)
         fprintf(d->f, "<path class=\"arrow\" d=\"M%.0f %.0fl-4 -7h8z\"/>\n", s->x + end->x,
                 s->y + end->y0);

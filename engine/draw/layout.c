@@ -62,11 +62,13 @@ static void rank_boxes(gp_plane *l)
             order[done++] = i;
     }
     for (int k = 0; k < done; k++) {
-        int b = order[k], first = out.start[b], end = out.start[b + 1];
+        int b = order[k], first = out.start[b], end = out.start[b + 1], ways = 0;
+        for (int i = first; i < end; i++)
+            ways += !l->edge[out.list[i]].back;
         for (int i = first; i < end; i++) {
             int to = l->edge[out.list[i]].to;
             l->rank[to] = l->rank[to] > l->rank[b] ? l->rank[to] : l->rank[b] + 1;
-            floats[to] &= floats[b] && end == first + 1;
+            floats[to] &= floats[b] && ways == 1;
             if (!--wait[to])
                 order[done++] = to;
         }
@@ -112,7 +114,8 @@ static double middle(const gp_box *b, double at)
 static void join_edge(gp_plane *l, gp_edge *k, int *trunk, int *length)
 {
     int rank = l->rank[k->from], span = l->rank[k->to] - rank, at = k->from;
-    double from_at = middle(&l->box[k->from], k->from_at);
+    const gp_box *from = &l->box[k->from];
+    double from_at = k->back && !from->fixed ? floor(from->w / 4) : middle(from, k->from_at);
     double to_at = middle(&l->box[k->to], k->to_at);
     k->cut = span > FAR;
     if (k->cut) {
@@ -122,12 +125,13 @@ static void join_edge(gp_plane *l, gp_edge *k, int *trunk, int *length)
     for (int i = 0; !k->cut && i < span - 1; i++) {
         if (i == *length) {
             int next = new_item(l, -1, rank + i + 1, 0);
-            trunk[(*length)++] = new_join(l, at, from_at, next, 0, false);
+            trunk[(*length)++] = new_join(l, at, from_at, next, 0, k->back && !i);
         }
         at = l->join[trunk[i]].end[1];
         from_at = 0;
     }
-    int last = l->last_join[k - l->edge] = new_join(l, at, from_at, k->to, to_at, k->arrow);
+    bool arrow = k->arrow || (k->back && at == k->from);
+    int last = l->last_join[k - l->edge] = new_join(l, at, from_at, k->to, to_at, arrow);
     l->join[last].side = k->side;
 }
 
@@ -141,7 +145,7 @@ static void make_items(gp_plane *l)
     const gp_edge *before = NULL;
     for (int i = 0; i < l->m; i++) {
         gp_edge *k = &l->edge[out.list[i]];
-        bool shared = before && before->from == k->from
+        bool shared = before && before->from == k->from && before->back == k->back
             && (!l->box[k->from].fixed || fabs(before->from_at - k->from_at) < 0.5);
         length = shared ? length : 0;
         join_edge(l, k, trunk, &length);

@@ -25,6 +25,7 @@ typedef struct gp_edge {
     double from_at, to_at;     /* where it meets them, from their left edge; set,
                                   unless the box is fixed */
     bool arrow;                /* it ends with an arrow, which wants room */
+    bool back;                 /* an arrow is at `from`, beside its other lines */
     bool side;                 /* comes from the side: `to` is not put below it */
     double label;              /* how wide a label is that may stand for the line */
     bool cut;                  /* set: it is too long to follow; its bends are those

@@ -1,7 +1,8 @@
 /* picture.c - see picture.h. A buffer is drawn where it is made: on the host, or in
  * the segment that makes it; a copy in its segment, between the buffer and those that
  * read it on the other side; a constant in the segment of its readers if they are all in
- * one. Segments are convex, so they can be drawn as boxes in a graph without cycles.
+ * one. Segments are convex, so they can be drawn as boxes in a graph without cycles: edges that close one are turned
+ * round.
  * What was measured is a note at whatever it was measured of. */
 #include <string.h>
 #include "base/plural.h"
@@ -13,7 +14,7 @@ typedef struct build {
     gp_picture pic;
     int *segment;              /* of each stage, -1: none */
     int *first_ring;           /* of each buffer: its rings are neighbours */
-    int *buffer_node;
+    int *stage_node, *buffer_node;
     int *ring_node;            /* whom one reads it from; -1: no one yet */
     int *reader, readers_cap;  /* of each node: who reads it, as far as known, + 1 */
 } build;
@@ -32,7 +33,7 @@ static void new_edge(build *b, int from, int to)
     if (from < 0 || b->reader[from] == to + 1)
         return;
     b->reader[from] = to + 1;
-    *GP_PUSH(b->arena, b->pic.edge, b->pic.nedges, b->pic.edges_cap) = (gp_pic_edge){ from, to };
+    *GP_PUSH(b->arena, b->pic.edge, b->pic.nedges, b->pic.edges_cap) = (gp_pic_edge){ from, to, false };
 }
 
 /* ---- nodes ----------------------------------------------------------- */
@@ -45,7 +46,7 @@ static int stage_node(build *b, int stage)
     char note[64], does[GP_REGROUP_TEXT];
     if (many)
         what = gp_format(b->arena, "%s%s%d workers", what, named ? ", " : "", s->workers);
-    if (gp_is_carry(s))                /* its line may lead back, and is not drawn then */
+    if (gp_is_carry(s))
         what = gp_format(b->arena, "%s of the frame before", b->pic.graph->buffer[s->in[0]].name);
     else if (*gp_stage_note(s, does))
         what = gp_format(b->arena, "%s%s%s", what, *what ? ", " : "", does);
@@ -144,7 +145,7 @@ static void copy_task(build *b, const gp_task *t)
 static void stage_and_outputs(build *b, int stage, const gp_task *t)
 {
     const gp_stage *s = &b->pic.graph->stage[stage];
-    int node = stage_node(b, stage);
+    int node = b->stage_node[stage] = stage_node(b, stage);
     for (int i = 0; i < s->nin; i++)
         if (s->in[i] >= 0 && !(s->closes && !i) && (!t || b->pic.graph->buffer[s->in[i]].producer.stage < 0))
             new_edge(b, b->buffer_node[s->in[i]], node);
@@ -160,6 +161,15 @@ static void stage_and_outputs(build *b, int stage, const gp_task *t)
     for (int i = 0; t && i < t->nout; i++)
         if (t->out[i] >= 0)
             b->ring_node[t->out[i]] = b->buffer_node[b->pic.plan->ring[t->out[i]].buffer];
+}
+
+/* From a stage that closes a cycle down to what it carries, once that is there. */
+static void edge_back(build *b, int stage, int ring)
+{
+    const gp_stage *s = &b->pic.graph->stage[stage];
+    if (s->closes)
+        *GP_PUSH(b->arena, b->pic.edge, b->pic.nedges, b->pic.edges_cap) = (gp_pic_edge){
+            b->stage_node[stage], ring < 0 ? b->buffer_node[s->in[0]] : b->ring_node[ring], true };
 }
 
 /* A stage that runs once, between constants. */
@@ -198,6 +208,7 @@ static gp_picture picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p,
     build b = { .arena = a, .pic = { .graph = g, .plan = p, .measured = m } };
     b.segment = GP_NEW(a, int, g->nstages);
     b.first_ring = GP_NEW(a, int, g->nbuffers);
+    b.stage_node = GP_NEW(a, int, g->nstages);
     b.buffer_node = GP_NEW(a, int, g->nbuffers);
     b.ring_node = GP_NEW(a, int, p ? p->nrings : 0);
     for (int i = 0; i < g->nstages; i++)
@@ -224,6 +235,11 @@ static gp_picture picture_of(gp_arena *a, const gp_graph *g, const gp_plan *p,
             stage_and_outputs(&b, p->task[i].stage, &p->task[i]);
     for (int i = 0; !p && i < g->nstages; i++)
         stage_and_outputs(&b, i, NULL);
+    for (int i = 0; p && i < p->ntasks; i++)
+        if (p->task[i].stage >= 0)
+            edge_back(&b, p->task[i].stage, p->task[i].nin ? p->task[i].in[0] : -1);
+    for (int i = 0; !p && i < g->nstages; i++)
+        edge_back(&b, i, -1);
     group_edges(&b);
     return b.pic;
 }

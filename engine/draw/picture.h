@@ -21,7 +21,8 @@ typedef struct gp_pic_node {
     double full;               /* of a buffer: the part in use; < 0: not known */
 } gp_pic_node;
 
-typedef struct gp_pic_edge { int from, to; } gp_pic_edge;
+/* `back`: what `to` has leads back to `from`, which carries the frame before. */
+typedef struct gp_pic_edge { int from, to; bool back; } gp_pic_edge;
 
 /* Every stage, buffer and copy is one node, every edge is there once; the edges have
  * no cycle, not between segments either, and those from one node are neighbours. */

@@ -50,6 +50,27 @@ stages:
     return per_frame("some", ", frames: 1000"), per_frame("all", ""), "of all"
 
 
+# -- a stage that carries --
+
+def carry(b):
+    """A stage that reads what it made of the frame before, behind stages whose frames overlap; and one that reads
+    another frame in its place, whose frames overlap, too."""
+    def per_frame(name, more, other):
+        file = b.write(name + ".yaml", """stall_timeout: 0
+vars: {frames: 1}
+buffers: {x: {dtype: f32, shape: [512, 512]}, v: {like: x}%s}
+stages:
+  - {use: generate, out: x, frames: frames, fill: once}
+  - {use: blur, sigma: 4}
+  - {use: blur, sigma: 4, out: soft}
+  - {use: expr, in: {a: soft, b: %s}, out: v, expr: a + 0.5 * b}
+  - {use: discard}
+""" % (more, other))
+        return b.gpipe_us(file, ["device=cuda"], 2000, 42000)
+    b.has_gpu()
+    return per_frame("carried", ", u: {carry: v}", "u"), per_frame("not-carried", "", "x"), "without"
+
+
 # -- frames of several shapes --
 
 SHAPES = [(1080, 1920), (1080, 1440), (720, 1280), (1024, 1024), (600, 1900), (1000, 1500), (1080, 810), (960, 1280),
@@ -96,5 +117,6 @@ ROWS = [
     Row("loop", "1,000 heat steps of 512 x 512 in `loop`: one graph by hand", "time", 1.15, lambda b: heat(b, "graph")),
     Row("loop-launches", "the same: launches by hand", "time", 0.5, lambda b: heat(b, "launches")),
     Row("mix-1000", "`mix` of every 1,000 frames of 1 MiB: of all", "rate", 0.95, accumulator),
+    Row("carry", "a stage that carries its last frame of 1 MiB, behind two others: without", "rate", 0.95, carry),
     Row("shapes", "f32 images of ten shapes, three kernels: one shape", "rate", 0.9, shapes),
 ]

@@ -1,5 +1,6 @@
 /* knobs_cases.c - one pipeline with all that there is: rates, windows, carried buffers on the device and by way of a
- * script, loops, state, holes, partial frames, frames of different shapes. Whatever the settings, each of its files has the same bytes. */
+ * script, loops, state, holes, partial frames, frames of different shapes, and what is regrouped of these. Whatever the
+ * settings, each of its files has the same bytes. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/npy.h"
@@ -16,6 +17,8 @@ const char knobs_yaml[] =
     "  kept: {like: x}\n  sum: {like: x}\n  before: {carry: sum, init: 0.25, on_hole: splice}\n"
     "  slow: {like: x}\n  old: {carry: slow, init: 1}\n  near: {like: x}\n  mixed: {like: x}\n"
     "  long: {like: x}\n  any: {dtype: f32, shape: [\"<=9\", \"<=12\"]}\n  both: {like: any}\n"
+    "  half: {dtype: f32, shape: [\"ceil(a.shape[0] / 2)\", \"a.shape[1]\"]}\n"
+    "  level: {dtype: f32, shape: [1]}\n  drift: {like: level}\n  ago: {carry: drift, init: 0.5}\n"
     "stages:\n"
     "  - {use: read, path: \"in-*.raw\", out: x}\n"
     /* Frames with fewer rows, and holes. */
@@ -40,27 +43,27 @@ const char knobs_yaml[] =
     "args: [a, b, done, {i32: a.size}]}\n"
     "  - {use: kernel, name: mixed, source: k.cu, entry: window, in: {a: many}, out: {o: mixed}, window: {a: 4}, "
     "args: [a, o, {i32: \"a.shape[0]\"}, {i32: o.size}], block: 64, grid: 1}\n"
-    "  - {use: write, path: mixed.raw, durable: none}\n"
+    "  - &w {use: write, path: mixed.raw, durable: none}\n"
     "  - {use: group, frames: 6, in: many, out: groups}\n"
     "  - {use: scale, a: 3, b: -1}\n"
     "  - {use: split}\n"
-    "  - {use: write, path: groups.raw, durable: none}\n"
+    "  - {<<: *w, path: groups.raw}\n"
     "  - {use: mix, op: mean, frames: 5, in: mixed, out: means}\n"
-    "  - {use: write, path: means.raw, durable: none}\n"
+    "  - {<<: *w, path: means.raw}\n"
     "  - {use: decimate, frames: 3, in: many}\n"
     "  - {use: hold, frames: 2}\n"
     "  - {use: sobel}\n"
-    "  - {use: write, path: held.raw, durable: none}\n"
+    "  - {<<: *w, path: held.raw}\n"
     /* Rearranged, filtered. */
     "  - {use: slice, index: \"::-1, 1:\", in: scaled, out: turned}\n"
-    "  - {use: write, path: turned.raw, durable: none}\n"
+    "  - {<<: *w, path: turned.raw}\n"
     "  - {use: pad, before: 2, after: [3, 1], edge: wrap, in: filtered, out: wide}\n"
     "  - {use: median}\n  - {use: morphology, op: open}\n  - {use: normalize, to: deviation, out: even}\n"
     "  - {use: rotate90}\n  - {use: softmax}\n  - {use: cumsum, out: sums}\n"
     "  - {use: concat, in: {a: sums, b: sums}, axis: 1}\n  - {use: transpose}\n  - {use: crop, size: [7, 5]}\n"
-    "  - {use: reduce, op: std, axes: [0]}\n  - {use: write, path: moved.raw, durable: none}\n"
+    "  - {use: reduce, op: std, axes: [0]}\n  - {<<: *w, path: moved.raw}\n"
     "  - {use: histogram, bins: 9, range: [-2, 2], in: even}\n  - {use: reshape, shape: [3, -1]}\n"
-    "  - {use: write, path: counts.raw, durable: none}\n"
+    "  - {<<: *w, path: counts.raw}\n"
     /* Frames of different shapes. */
     "  - {use: read, path: \"any-*.npy\", out: any}\n"
     "  - {use: lua, name: some, script: lose.lua, in: any, workers: 2}\n"
@@ -68,11 +71,23 @@ const char knobs_yaml[] =
     "{use: blur, sigma: 0.5, in: u, out: v}]}\n"
     "  - {use: kernel, name: both, source: k.cu, entry: mean, in: {a: some, b: soft}, out: {o: both}, "
     "args: [a, b, o, {i32: a.size}]}\n"
-    "  - {use: write, path: \"some-%03d.npy\", durable: none, workers: 2}\n";
+    "  - {<<: *w, path: \"some-%03d.npy\", workers: 2}\n"
+    "  - {use: kernel, name: half, source: k.cu, entry: rows, in: {a: both}, out: {o: half}, "
+    "args: [a, o, {i32: \"a.shape[1]\"}, {i32: o.size}], block: 64, grid: [\"ceil(o.size / 64)\"]}\n"
+    "  - {<<: *w, path: \"half-%03d.npy\"}\n"
+    /* What is made of these has one shape again: carried, in windows and in groups. */
+    "  - {use: reduce, op: mean, in: half, out: level}\n"
+    "  - {use: kernel, name: drift, source: k.cu, entry: mean, in: {a: level, b: ago}, out: {o: drift}, "
+    "args: [a, b, o, {i32: a.size}]}\n"
+    "  - {use: window, frames: 3, in: drift}\n  - {<<: *w, path: three.raw}\n"
+    "  - {use: group, frames: 4, in: drift}\n  - {use: split}\n  - {use: mix, op: mean, frames: 3}\n"
+    "  - {<<: *w, path: levels.raw}\n";
 
 static const char kernels[] =
     "extern \"C\" __global__ void mean(const float *a, const float *b, float *o, int n)\n{\n"
     "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        o[i] = 0.6f * a[i] + 0.3f * b[i];\n}\n"
+    "extern \"C\" __global__ void rows(const float *a, float *o, int w, int n)\n{\n"
+    "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        o[i] = a[2 * (i / w) * w + i % w];\n}\n"
     "extern \"C\" __global__ void shrink(const float *a, float *b, int *done, int n)\n{\n"
     "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        b[i] = 0.9f * a[i];\n"
     "    if (i == 0)\n        done[0] = a[0] * a[0] < 1e-4f;\n}\n"
@@ -91,11 +106,37 @@ static const char *const settings[][8] = {
     { "depth=33", "streams=2", "batch=2", "sync=spin", NULL },
     { "buffers.kept.depth=1", "buffers.sum.depth=7", "buffers.x.depth=3", "depth=12", NULL },
 };
-enum { SETTINGS = sizeof settings / sizeof *settings };
+enum { SETTINGS = sizeof settings / sizeof *settings, RANDOM = 16 };
+
+void knobs_any(knobs_set *k, unsigned seed, bool goes_on)
+{
+    static const struct { const char *key; int least, most; } number[] = {
+        { "depth", 1, 40 }, { "streams", 1, 8 }, { "batch", 1, 16 }, { "stages.lose.workers", 1, 6 },
+        { "stages.some.workers", 1, 6 }, { "buffers.kept.depth", 1, 20 }, { "buffers.any.depth", 1, 20 },
+        { "buffers.x.depth", 1, 20 }, { "buffers.long.depth", 8, 30 },
+        { "stages.read.workers", 1, 5 }, { "stages.read2.workers", 1, 5 }, { "stages.generate.workers", 1, 5 },
+    };
+    static const char *const word[] = { "launch=stream", "sync=block", "sync=yield", "sync=spin", "batch_wait=3ms",
+                                        "fuse=none" };
+    enum { NUMBERS = sizeof number / sizeof *number, WORDS = sizeof word / sizeof *word };
+    int n = 0;
+    for (int i = 0; i < NUMBERS - (goes_on ? 3 : 0); i++) {
+        if (rand_r(&seed) % 3)
+            continue;
+        snprintf(k->text[n], sizeof *k->text, "%s=%d", number[i].key,
+                 number[i].least + rand_r(&seed) % (number[i].most - number[i].least + 1));
+        k->set[n] = k->text[n], n++;
+    }
+    for (int i = 0; i < WORDS - goes_on; i++)
+        if (rand_r(&seed) % 3 == 0)
+            k->set[n++] = word[i];
+    k->set[n] = NULL;
+}
 
 const char *const knobs_written[] = { "slow.raw", "near.raw", "sum-000.npy", "sum-017.npy", "mixed.raw", "groups.raw",
                                      "means.raw", "held.raw", "turned.raw", "moved.raw",
-                                     "counts.raw", "some-000.npy", "some-007.npy", "some-012.npy", NULL };
+                                     "counts.raw", "some-000.npy", "some-007.npy", "some-012.npy",
+                                     "half-001.npy", "half-016.npy", "three.raw", "levels.raw", NULL };
 enum { FILES = sizeof knobs_written / sizeof *knobs_written - 1 };
 
 typedef struct made { char *data[FILES]; size_t n[FILES]; } made;
@@ -132,31 +173,47 @@ void knobs_check_accounts(const pipe_result *r)
                       (int)r->account[k].in, (int)r->account[k].out, (int)r->account[k].dropped);
 }
 
-static made run(int i, int options)
+static made run(const char *const *set, int options)
 {
     made m;
     const char *dir = pipe_dir();
     knobs_put_files(dir);
-    pipe_result r = pipe_run(dir, knobs_yaml, on, settings[i], (gp_run_options){ .poison = options & 1, .timed = options & 2 });
+    pipe_result r = pipe_run(dir, knobs_yaml, on, set, (gp_run_options){ .poison = options & 1, .timed = options & 2 });
     pipe_no_errors(&r, knobs_yaml);
     ck_assert_int_eq(r.outcome, GP_DONE);
     knobs_check_accounts(&r);
     for (int k = 0; k < FILES; k++) {
         m.data[k] = pipe_read(dir, knobs_written[k], &m.n[k]);
-        ck_assert_msg(m.data[k] && m.n[k], "no %s with %s", knobs_written[k], settings[i][0] ? settings[i][0] : "defaults");
+        ck_assert_msg(m.data[k] && m.n[k], "no %s with %s", knobs_written[k], set[0] ? set[0] : "defaults");
     }
     pipe_dir_remove(dir);
     return m;
 }
 
-START_TEST(same_bytes)
+static void compare(const char *const *set, int options)
 {
-    made first = run(0, 0), now = run(_i / 4, _i % 4);
+    char all[500] = "";
+    made first = run(settings[0], 0), now = run(set, options);
+    for (int i = 0; set[i]; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), " --set %s", set[i]);
     for (int k = 0; k < FILES; k++) {
-        ck_assert_msg(first.n[k] == now.n[k] && !memcmp(first.data[k], now.data[k], first.n[k]),
-                      "%s differs with settings %d (%s)", knobs_written[k], _i / 4, settings[_i / 4][0] ? settings[_i / 4][0] : "");
+        ck_assert_msg(first.n[k] == now.n[k] && !memcmp(first.data[k], now.data[k], first.n[k]), "%s differs with%s",
+                      knobs_written[k], all);
         free(first.data[k]), free(now.data[k]);
     }
+}
+
+START_TEST(same_bytes)
+{
+    compare(settings[_i / 4], _i % 4);
+}
+END_TEST
+
+START_TEST(any_knobs)
+{
+    knobs_set k;
+    knobs_any(&k, (unsigned)_i * 2654435761u + 1, false);
+    compare(k.set, _i % 4);
 }
 END_TEST
 
@@ -166,4 +223,5 @@ void knobs_cases(TCase *tc, const char *device)
     for (int i = 1; i < 4 * SETTINGS; i++)
         if (i % 4 == i / 4 % 4)
             tcase_add_loop_test(tc, same_bytes, i, i + 1);
+    tcase_add_loop_test(tc, any_knobs, 0, RANDOM);
 }

@@ -3,6 +3,7 @@
 #define TEST_KNOBS_CASES_H
 
 #include <check.h>
+#include <stdbool.h>
 
 struct pipe_result;
 
@@ -12,6 +13,10 @@ void knobs_put_files(const char *dir);
 extern const char *const knobs_written[];      /* ends with NULL */
 /* What becomes of the frames of its sources. */
 void knobs_check_accounts(const struct pipe_result *r);
+
+/* Settings as they come, for --set; those under which a run that was paused may go on. */
+typedef struct knobs_set { char text[16][40]; const char *set[24]; } knobs_set;
+void knobs_any(knobs_set *k, unsigned seed, bool goes_on);
 
 /* Adds them, for `device` ("cpu" or "cuda"). */
 void knobs_cases(TCase *tc, const char *device);

@@ -46,6 +46,7 @@ START_TEST(same_bytes)
 {
     unsigned seed = (unsigned)_i * 2654435761u + 17;
     const char *const *sets[PARTS];
+    knobs_set any[PARTS];
     unsigned long long at[PARTS];
     size_t want_n, n;
     const char *dir = pipe_dir();
@@ -58,6 +59,9 @@ START_TEST(same_bytes)
     int parts = 0, cuts = 1 + (int)(next(&seed) % (PARTS - 1));
     for (int i = 0; i <= cuts; i++) {
         sets[i] = settings[next(&seed) % SETTINGS];
+        knobs_any(&any[i], next(&seed), true);
+        if (_i % 2)
+            sets[i] = any[i].set;
         at[i] = (i ? at[i - 1] : 0) + (i || _i % 4 ? next(&seed) % 16 : 0);        /* of 81 in all */
     }
     dir = NULL;

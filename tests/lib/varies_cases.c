@@ -193,6 +193,63 @@ START_TEST(sizes_by_expressions)
 }
 END_TEST
 
+/* Frame 0, of rows of 40; the next has others. */
+static void put_wide(const char *dir)
+{
+    const char *const yaml = "buffers: {x: {dtype: f32, shape: [30, 40]}}\nstages:\n"
+        "  - {use: read, path: in-0.npy, out: x}\n  - {use: write, path: wide.npy, durable: none}\n";
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    pipe_no_errors(&r, yaml);
+}
+
+#define IMAGE "[\"<=30\", \"<=40\"]"
+
+/* Frame by frame, with those of another buffer; rows with those of a file. */
+START_TEST(compared)
+{
+    static const struct { const char *shape, *stages, *wrong; } cases[] = {
+        { IMAGE, "  - {use: blur, sigma: 0.6, in: x, out: a}\n  - {use: blur, sigma: 0.6, in: x, out: b}\n"
+          "  - {use: compare, in: [a, b]}\n", NULL },
+        { IMAGE, "  - {use: slice, index: \":, :20\", in: x, out: a}\n  - {use: compare, in: [x, a]}\n",
+          "frame 0 is f32 [30, 40] where f32 [30, 20] is expected" },
+        { IMAGE, "  - {use: slice, index: \":3\", in: x, out: a}\n  - {use: compare, in: [a, x]}\n",
+          "frame 0 has 3 rows where 30 are expected" },
+        { IMAGE, "  - {use: expr, expr: \"x + (frame.index == 6 && i0 + i1 == 28)\", in: x, out: a}\n"
+          "  - {use: compare, in: [a, x], abs: 0.5}\n", "frame 6 at [12, 16] is" },
+        { "[\"<=30\"]", "  - {use: compare, in: x, file: rows.npy}\n", NULL },
+        { "[\"<=30\"]", "  - {use: scale, a: 2, b: 0, in: x}\n  - {use: compare, file: rows.npy}\n",
+          "frame 0 at [1] is 2 where 1" },
+        { IMAGE, "  - {use: compare, in: x, file: wide.npy}\n", "frame 1 is f32 [1, 1] where f32 [30, 40] is expected" },
+    };
+    const char *dir = pipe_dir();
+    bool rows = strstr(cases[_i].stages, "rows.npy");
+    float v[24];
+    char yaml[1000], all[GP_NPY_HEADER_MAX + sizeof v];
+    put_files(dir);
+    for (int i = 0; i < 24; i++)
+        v[i] = (float)i;
+    pipe_file(dir, "row-0.raw", v, 4 * 11);
+    pipe_file(dir, "row-1.raw", v + 11, 4);
+    pipe_file(dir, "row-2.raw", v + 12, 4 * 12);
+    size_t head = gp_npy_header(&(gp_type){ GP_F32, 1, { 24 } }, all, GP_NPY_HEADER_MAX);
+    memcpy(all + head, v, sizeof v);
+    pipe_file(dir, "rows.npy", all, head + sizeof v);
+    if (strstr(cases[_i].stages, "wide.npy"))
+        put_wide(dir);
+    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: f32, shape: %s}}\nstages:\n"
+             "  - {use: read, path: \"%s\", out: x}\n%s", cases[_i].shape, rows ? "row-*.raw" : "in-*.npy", cases[_i].stages);
+    pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+    if (cases[_i].wrong) {
+        ck_assert_msg(r.errs.n && strstr(r.errs.e[0].msg, cases[_i].wrong), "%s",
+                      r.errs.n ? r.errs.e[0].msg : yaml);
+        ck_assert_int_eq(r.errs.e[0].code, GP_E_MISMATCH);
+    } else {
+        pipe_no_errors(&r, yaml);
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 /* What is declared with one shape may be regrouped, and be read beside what is not. */
 START_TEST(regrouped)
 {
@@ -296,6 +353,7 @@ void varies_cases(TCase *tc, const char *device, int every)
     for (int i = 0; i < CHAINS * KNOBS; i += every)
         tcase_add_loop_test(tc, as_if_alone, i, i + 1);
     tcase_add_loop_test(tc, sizes_by_expressions, 0, KNOBS);
+    tcase_add_loop_test(tc, compared, 0, 7);
     tcase_add_loop_test(tc, regrouped, 0, KNOBS);
     tcase_add_loop_test(tc, raw_files, 0, 4);
     tcase_add_loop_test(tc, two_shapes, 0, KNOBS);

@@ -1,0 +1,66 @@
+/* budget.c - can the machine hold a plan? Too little memory is the user's to change (GP_E_RESOURCE), and the error
+ * names what takes most. A part of verify. */
+#include "base/plural.h"
+#include "compile/plan.h"
+
+typedef struct largest { size_t bytes; const gp_ring *ring; const gp_extra *extra; } largest;
+
+/* The largest thing of a kind of memory: on the device, on the host, pinned. */
+static largest find_largest(const gp_plan *p, bool device, bool pinned)
+{
+    largest l = { 0, NULL, NULL };
+    for (int i = 0; i < p->nrings; i++) {
+        const gp_ring *r = &p->ring[i];
+        size_t bytes = gp_size_mul(r->bytes, (size_t)r->depth);
+        if (bytes > l.bytes && (p->unified || r->place.device == device)
+            && (!pinned || p->pool[r->pool].pinned))
+            l = (largest){ bytes, r, NULL };
+    }
+    for (int i = 0; i < p->nextras && !pinned; i++)
+        if (p->extra[i].bytes > l.bytes && (p->unified || p->extra[i].place.device == device))
+            l = (largest){ p->extra[i].bytes, NULL, &p->extra[i] };
+    return l;
+}
+
+static bool check_budget(const gp_plan *p, size_t need, size_t have, const char *where, largest l, gp_errs *errs)
+{
+    if (need <= have)
+        return true;
+    const gp_graph *g = p->graph;
+    char needs[24], has[24], size[24], slot[24], type[GP_BOUNDS_TEXT];
+    int b = l.ring ? l.ring->buffer : l.extra ? l.extra->buffer : -1;
+    int s = l.extra && b < 0 ? l.extra->stage : -1;
+    gp_size_text(need, needs), gp_size_text(have, has), gp_size_text(l.bytes, size);
+    if (l.ring && b >= 0)
+        return gp_fail(errs, GP_E_RESOURCE,
+                       g->buffer[b].depth_said ? g->buffer[b].depth_at : g->buffer[b].at,
+                       "the pipeline needs %s of %s; there are %s. The largest is buffer '%s' "
+                       "(%s, %d slot%s of %s): lower its depth or its shape", needs, where, has,
+                       g->buffer[b].name, gp_bounds_text(&g->buffer[b].type, g->buffer[b].varies, type), l.ring->depth,
+                       gp_plural(l.ring->depth), gp_size_text(l.ring->bytes, slot));
+    if (b >= 0)
+        return gp_fail(errs, GP_E_RESOURCE, g->buffer[b].at,
+                       "the pipeline needs %s of %s; there are %s. The largest is constant '%s' "
+                       "(%s): make it smaller", needs, where, has, g->buffer[b].name, size);
+    if (s >= 0)
+        return gp_fail(errs, GP_E_RESOURCE, g->stage[s].at,
+                       "the pipeline needs %s of %s; there are %s. The largest is the work area of "
+                       "stage '%s' (%s): lower the depth or the shape of its inputs", needs, where,
+                       has, g->stage[s].name, size);
+    return gp_fail(errs, GP_E_RESOURCE, (gp_loc){ .file = g->file },
+                   "the pipeline needs %s of %s; there are %s: lower 'depth'", needs, where, has);
+}
+
+bool gp_budgets(const gp_plan *p, const gp_machine *m, gp_errs *errs)
+{
+    bool ok = check_budget(p, p->host_bytes, m->memory, "host memory", find_largest(p, false, false), errs);
+    if (p->unified)
+        return ok;
+    char name[24], where[64];
+    snprintf(where, sizeof where, "memory on %s", gp_place_text(p, (gp_place){ true, 0 }, name));
+    ok &= check_budget(p, p->pinned_bytes, m->pin_limit, "pinned host memory",
+                       find_largest(p, false, true), errs);
+    ok &= check_budget(p, p->device_bytes, m->device[p->graph->device].memory, where,
+                       find_largest(p, true, false), errs);
+    return ok;
+}
