@@ -214,6 +214,34 @@ START_TEST(which)
 }
 END_TEST
 
+static bool no_nvrtc(void)
+{
+    return false;
+}
+
+/* What is built in runs on a GPU without NVRTC, and goes on to do so. */
+START_TEST(without_nvrtc)
+{
+    static const char yaml[] = "buffers: {x: {dtype: f32, shape: [4, 6]}}\nstages:\n  - {use: generate, frames: 7, out: x}\n"
+        "  - {use: scale}\n  - {use: cast, dtype: u8}\n  - {use: discard}\n";
+    gp_machine machine;
+    gp_errs errs = { .n = 0 };
+    gp_machine_fixed(&machine, true);
+    for (int with = 0; with < 2; with++) {
+        machine.nvrtc = with ? NULL : no_nvrtc;
+        gp_config config = { .registry = registry, .machine = &machine };
+        gp_pipeline *p = gp_compile(yaml, strlen(yaml), "test.yaml", &config, &errs);
+        ck_assert_msg(p, "%s", errs.n ? errs.e[0].msg : "?");
+        char *is = text_of(gp_pipeline_graph(p));
+        ck_assert_str_eq(is, with ? "scale+cast: x > cast; discard: cast >"
+                         : "scale: x > scale; cast: scale > cast; discard: cast >"
+                           " | scale cast: there is no NVRTC to compile one kernel of both");
+        free(is);
+        gp_pipeline_destroy(p);
+    }
+}
+END_TEST
+
 /* As many as one kernel takes, and the rest in the next. */
 START_TEST(a_long_chain)
 {
@@ -431,6 +459,7 @@ Suite *suite_fuse(void)
     TCase *tc = tcase_create("stages");
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, which, 0, (int)(sizeof cases / sizeof *cases));
+    tcase_add_test(tc, without_nvrtc);
     tcase_add_test(tc, a_long_chain);
     tcase_add_loop_test(tc, an_error_of_a_part, 0, 2);
     tcase_add_loop_test(tc, the_text_computes_the_same, 0, 2);
