@@ -84,6 +84,28 @@ START_TEST(casts)
 }
 END_TEST
 
+/* On a GPU casts at its borders run on the host, unless the file says otherwise: with the same bytes, also of a last frame
+ * with fewer rows. */
+START_TEST(borders)
+{
+    static const char *const says[] = { "", ", on: device", ", on: host" };
+    const char *dir = pipe_dir();
+    char yaml[600], *out[3];
+    size_t n[3];
+    put_numbers(dir, GP_F64);
+    for (int i = 0; i < 3; i++) {
+        snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: f64, shape: [50]}}\nstages:\n  - {use: read, path: c.npy, out: x}\n"
+                 "  - {use: cast, dtype: f32%s}\n  - {use: scale, a: 3}\n  - {use: cumsum}\n  - {use: cast, dtype: f64%s}\n"
+                 "  - {use: write, path: out.raw, durable: none}\n", says[i], says[i]);
+        out[i] = run(dir, yaml, &n[i]);
+        ck_assert_msg(n[i] == N * sizeof(double) && !memcmp(out[i], out[0], n[i]), "%s", yaml);
+    }
+    for (int i = 0; i < 3; i++)
+        free(out[i]);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 static float ramp(int64_t i)
 {
     return (float)(i + 1);
@@ -137,6 +159,7 @@ void prologue_cases(TCase *tc, const char *device)
 {
     on = device;
     tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, borders);
     tcase_add_loop_test(tc, casts, 0, REAL);
     tcase_add_loop_test(tc, same_as_of_frames, 0, (int)(sizeof pairs / sizeof *pairs));
 }
