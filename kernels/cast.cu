@@ -7,7 +7,7 @@
                                               const S *src, size_t src_stride, size_t n) \
     {                                                                               \
         map(dst + blockIdx.z * dst_stride, src + blockIdx.z * src_stride, n,        \
-            [](S x) { return convert<T>(x); });                                     \
+            [](S x) { return cast_to<T>(x); });                                     \
     }
 
 /* One source type at a time, to all: a macro cannot expand inside itself. */

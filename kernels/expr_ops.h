@@ -229,9 +229,9 @@ template <class To, class From> static __device__ __forceinline__ To gp_ew_store
     if constexpr (gp_ew_same<From, gp_c64>::is)
         return a;
     else if constexpr (gp_ew_same<To, gp_c64>::is)
-        return { convert<float>(a), 0 };
+        return { cast_to<float>(a), 0 };
     else
-        return convert<To>(a);
+        return cast_to<To>(a);
 }
 
 /* An element as it is computed with. */

@@ -53,8 +53,12 @@ template <class T> struct real {
     static constexpr T max = T(~uint64_t(0) >> (64 - bits)), min = T(is_signed ? -max - 1 : 0);
 };
 struct not_integer { static constexpr bool integer = false, half = false; };
-template <> struct real<float> : not_integer {};
-template <> struct real<double> : not_integer {};
+template <> struct real<float> : not_integer {
+    static __device__ __forceinline__ float nan() { return __uint_as_float(0x7fffffff); }
+};
+template <> struct real<double> : not_integer {
+    static __device__ __forceinline__ double nan() { return __longlong_as_double(0x7fffffffffffffffll); }
+};
 template <> struct real<gp_half> { static constexpr bool integer = false, half = true; };
 
 static __device__ __forceinline__ gp_half to_half(float x) { return gp_to_half(x); }
@@ -114,6 +118,17 @@ template <class To, class From> static __device__ __forceinline__ To convert(Fro
         return saturate<To>(x);
     else
         return round_to<To>(x);
+}
+
+/* The same, and where a float gets another width, a NaN becomes one that is the same on all devices. */
+template <class To, class From> static __device__ __forceinline__ To cast_to(From x)
+{
+    if constexpr (real<From>::half)
+        return cast_to<To>(gp_from_half(x));
+    else if constexpr (!real<From>::integer && !real<To>::integer && !real<To>::half && sizeof(To) != sizeof(From))
+        return x == x ? (To)x : real<To>::nan();
+    else
+        return convert<To>(x);
 }
 
 #endif

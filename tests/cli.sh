@@ -99,7 +99,7 @@ expect 'two forms'       2 "'--json' and '--dot' exclude each other" "$GPIPE" pl
 expect 'two of stages'   2 "'--json' and '--markdown' exclude" "$GPIPE" stages --markdown --json
 expect 'a table of one'  2 "leave out 'blur'" "$GPIPE" stages --markdown blur
 expect 'plan --dot'      0 '' "$GPIPE" plan --dot pipelines/edges.yaml
-expect 'plan of a grid'  0 '' sh -c '"$0" plan examples/own-kernel/own-kernel.yaml | grep -qF "gray -> sharpen, block [16, 16], grid [64, 48]"' "$GPIPE"
+expect 'plan of a grid'  0 '' sh -c '"$0" plan examples/own-kernel/own-kernel.yaml | grep -qF "gray -> oil, block [16, 16], grid [64, 48]"' "$GPIPE"
 expect 'plan --mermaid'  0 '' "$GPIPE" plan --mermaid pipelines/edges.yaml
 expect 'svg and mermaid' 2 "'--svg' and '--mermaid' exclude" "$GPIPE" plan --svg --mermaid pipelines/edges.yaml
 expect 'a drawn spec'    2 "'--svg' cannot draw the spec" "$GPIPE" plan --form spec --svg pipelines/edges.yaml

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include "base/memfile.h"
 #include "expr_cases.h"
 #include "pipe.h"
@@ -169,6 +170,27 @@ START_TEST(nvrtc_takes_the_text)
 {
     expr_each_case(compiles);
     ck_assert_int_ge(ncompiled, 37);
+}
+END_TEST
+
+/* No file can be opened, so no library is found. */
+START_TEST(nvrtc_is_missing)
+{
+    const gp_source source = { .path = "p.yaml", .entry = "expr", .text = "" };
+    gp_errs errs = { 0 };
+    struct rlimit was, none;
+    void *image;
+    size_t bytes;
+    getrlimit(RLIMIT_NOFILE, &was);
+    none = (struct rlimit){ 0, was.rlim_max };
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    bool ok = gp_nvrtc_compile(&source, 90, NULL, &image, &bytes, &errs);
+    setrlimit(RLIMIT_NOFILE, &was);
+    ck_assert(!ok && errs.n == 1);
+    ck_assert_int_eq(errs.e[0].code, GP_E_RESOURCE);
+    ck_assert_msg(strstr(errs.e[0].msg, "for the GPU needs libnvrtc.so.13, which cannot be opened"), "%s", errs.e[0].msg);
+    ck_assert_msg(strstr(errs.e[0].msg, "; install libnvrtc of CUDA 12 or 13 (NVIDIA's package cuda-nvrtc-13-0), or run with "
+                         "'device: cpu'"), "%s", errs.e[0].msg);
 }
 END_TEST
 
@@ -487,6 +509,7 @@ Suite *suite_expr_stage(void)
 #if GP_CUDA
     tcase_add_test(t, nvrtc_takes_the_text);
     tcase_add_test(t, nvrtc_takes_several);
+    tcase_add_test(t, nvrtc_is_missing);
 #else
     printf("**** SKIPPED: the text of kernels of expressions: a build without CUDA ****\n");
 #endif

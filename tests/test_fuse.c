@@ -4,6 +4,7 @@
 #include <string.h>
 #include "api/forms.h"
 #include "base/memfile.h"
+#include "compile/loop.h"
 #if GP_CUDA
 #include "cuda/nvrtc.h"
 #include "cuda/resident_text.h"
@@ -109,6 +110,20 @@ static const struct { const char *what, *stages, *becomes; } cases[] = {
       "[{use: expr, expr: 'x[i0, i1 - 1]', in: x}, {use: scale}, {use: cast, dtype: u8}, {use: reduce, op: sum}, {use: discard}]",
       "expr+scale: x > scale; cast+reduce: scale > reduce; discard: reduce >"
       " | scale cast: a reduction takes in nothing that reads neighbours" },
+    { "the body of a loop",
+      "[{use: scale}, {use: loop, in: {u: scale}, out: {v: y}, times: 3, carry: {u: v}, stages: [{use: scale, in: u},"
+      " {use: cast, dtype: f16}, {use: cast, dtype: f32, name: back, out: v}]}, {use: scale}, {use: discard}]",
+      "scale: x > scale; loop: scale > y { scale+cast+back: u > v }; scale2: y > scale2; discard: scale2 >" },
+    { "what a loop carries, and its outputs, are written",
+      "[{use: loop, in: {u: x}, out: {v: y, w: z}, times: 3, carry: {u: h}, stages: [{use: scale, in: u, out: h},"
+      " {use: scale, name: up, out: v}, {use: scale, name: on, out: s}, {use: scale, name: end, out: w}]},"
+      " {use: discard, in: y}, {use: discard, in: z}]",
+      "loop: x > y z { scale+up+on+end: u > h v w }; discard: y >; discard2: z >" },
+    { "neighbours in a loop",
+      "[{use: loop, in: {u: x}, out: {v: y}, times: 3, carry: {u: v}, stages: [{use: scale, in: u, out: h},"
+      " {use: expr, in: {h: h}, expr: 'h[i0, i1 - 1]', out: v}]}, {use: discard}]",
+      "loop: x > y { scale: u > h; expr: h > v | scale expr: of 'h' more is needed than the element at the same place };"
+      " discard: y >" },
     { "frames that are regrouped between them",
       "[{use: scale}, {use: group, frames: 2}, {use: scale}, {use: scale}, {use: discard}]",
       "scale: x > scale; group: scale > group; scale2+scale3: group > scale3; discard: scale3 >" },
@@ -150,21 +165,33 @@ static void put_ends(FILE *f, const gp_graph *g, const int *v, int n)
         fprintf(f, " %s", g->buffer[v[i]].name);
 }
 
+/* The stages from `first` on, and in braces those of a loop. */
+static void put_stages(FILE *f, const gp_graph *g, int first)
+{
+    for (int i = first; i < g->nstages; i++) {
+        const gp_stage *s = &g->stage[i];
+        const gp_loop *l = gp_stage_loop(s);
+        fprintf(f, "%s%s:", i > first ? "; " : "", s->name);
+        put_ends(f, g, s->in, s->nin);
+        fputs(" >", f);
+        put_ends(f, g, s->out, s->nout);
+        if (l) {
+            fputs(" { ", f);
+            put_stages(f, l->graph, 0);
+            fputs(" }", f);
+        }
+    }
+    for (int i = 0; i < g->nunfused; i++)
+        fprintf(f, " | %s %s: %s", g->unfused[i].from, g->unfused[i].to, g->unfused[i].why);
+}
+
 /* The stages but the source; malloc'd. */
 static char *text_of(const gp_graph *g)
 {
     gp_memfile m;
     size_t len;
     ck_assert(gp_memfile_open(&m));
-    for (int i = 1; i < g->nstages; i++) {
-        const gp_stage *s = &g->stage[i];
-        fprintf(m.f, "%s%s:", i > 1 ? "; " : "", s->name);
-        put_ends(m.f, g, s->in, s->nin);
-        fputs(" >", m.f);
-        put_ends(m.f, g, s->out, s->nout);
-    }
-    for (int i = 0; i < g->nunfused; i++)
-        fprintf(m.f, " | %s %s: %s", g->unfused[i].from, g->unfused[i].to, g->unfused[i].why);
+    put_stages(m.f, g, 1);
     return gp_memfile_close(&m, &len);
 }
 
@@ -184,6 +211,34 @@ START_TEST(which)
     ck_assert_int_eq(gp_pipeline_graph(p)->nunfused, 0);
     gp_pipeline_destroy(p);
     pipe_dir_remove(dir);
+}
+END_TEST
+
+static bool no_nvrtc(void)
+{
+    return false;
+}
+
+/* What is built in runs on a GPU without NVRTC, and goes on to do so. */
+START_TEST(without_nvrtc)
+{
+    static const char yaml[] = "buffers: {x: {dtype: f32, shape: [4, 6]}}\nstages:\n  - {use: generate, frames: 7, out: x}\n"
+        "  - {use: scale}\n  - {use: cast, dtype: u8}\n  - {use: discard}\n";
+    gp_machine machine;
+    gp_errs errs = { .n = 0 };
+    gp_machine_fixed(&machine, true);
+    for (int with = 0; with < 2; with++) {
+        machine.nvrtc = with ? NULL : no_nvrtc;
+        gp_config config = { .registry = registry, .machine = &machine };
+        gp_pipeline *p = gp_compile(yaml, strlen(yaml), "test.yaml", &config, &errs);
+        ck_assert_msg(p, "%s", errs.n ? errs.e[0].msg : "?");
+        char *is = text_of(gp_pipeline_graph(p));
+        ck_assert_str_eq(is, with ? "scale+cast: x > cast; discard: cast >"
+                         : "scale: x > scale; cast: scale > cast; discard: cast >"
+                           " | scale cast: there is no NVRTC to compile one kernel of both");
+        free(is);
+        gp_pipeline_destroy(p);
+    }
 }
 END_TEST
 
@@ -416,6 +471,7 @@ Suite *suite_fuse(void)
     TCase *tc = tcase_create("stages");
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, which, 0, (int)(sizeof cases / sizeof *cases));
+    tcase_add_test(tc, without_nvrtc);
     tcase_add_test(tc, a_long_chain);
     tcase_add_loop_test(tc, an_error_of_a_part, 0, 2);
     tcase_add_loop_test(tc, the_text_computes_the_same, 0, 3);

@@ -210,7 +210,7 @@ static bool wire_output(gp_fusing *f, gp_joined *j, const int *stage, int n, int
     const gp_graph *g = f->g;
     int b = g->stage[stage[i]].out[port], k = j->stage.nout;
     const gp_buffer *buf = b < 0 ? NULL : &g->buffer[b];
-    bool outside = buf && !buf->nuse;
+    bool outside = buf && (!buf->nuse || buf->wanted);
     j->part[i].to[port] = -1;
     for (int u = 0; buf && u < buf->nuse; u++)
         outside |= !is_part(stage, n, buf->use[u].stage);

@@ -106,6 +106,7 @@ typedef struct gp_buffer {
     gp_use maker;              /* ... or, where stage is not -1: a stage of gp_graph.prologue makes it */
     bool in_prologue;          /* a constant that such a stage reads */
     bool given;                /* of a loop's body (loop.h): it comes from outside, and no stage makes it */
+    bool wanted;               /* ... or the loop itself reads it: it is an output, carried, or the flag */
     unsigned varies;           /* a set of axes (1u << k) in which a frame may be shorter than `type` says, by its
                                   declaration or that of what it is made of; beside that any frame may have fewer rows */
     bool hidden;               /* its name is not in the file: a stage's key makes it, see window.c */
@@ -131,7 +132,9 @@ typedef struct gp_stage {
     int *in, *out;             /* buffers, in port order; -1: optional, absent */
     const char **in_name, **out_name;
     int nin, nout;
-    bool device;               /* record() runs, not run() */
+    bool device;               /* record() runs, not run(); */
+    bool on_said;              /* ... and the file says where it runs */
+    size_t spares;             /* bytes of a frame that do not cross since it runs on the host, see borders.c */
     int workers;               /* host; 1 where frames take turns */
     bool workers_auto;         /* the machine decides: it is not said, or `auto`; then whether it did, see workers.c */
     bool workers_said;         /* the key is there */

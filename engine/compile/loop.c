@@ -259,6 +259,40 @@ static void lay_out(gp_resolving *r, gp_loop *l, gp_shape *s)
     s->scratch = gp_size_add(used, most), s->table = tables;
 }
 
+/* ---- fusion ---------------------------------------------------------- */
+
+/* Of a buffer of the body as it was wired: where it is in the graph of fused stages. */
+static int moved(const gp_resolving *r, int buffer)
+{
+    for (int i = 0; buffer >= 0 && i < r->graph->nbuffers; i++)
+        if (r->graph->buffer[i].name == r->buffer[buffer].b.name)
+            return i;
+    return GP_LOOP_NONE;
+}
+
+/* Neighbours in the body become one stage as outside of loops; what the loop itself reads stays in memory. */
+static void fuse_body(gp_resolving *r)
+{
+    gp_body *body = r->body;
+    const int *carries = body->carries;
+    int nout = body->stage->s.nout, n = r->nbuffers;
+    for (int i = 0; i < n; i++)
+        if (carries[i] >= 0)
+            r->graph->buffer[carries[i]].wanted = true;
+    for (int p = 0; p < nout; p++)
+        r->graph->buffer[body->out[p]].wanted = true;
+    if (body->flag >= 0)
+        r->graph->buffer[body->flag].wanted = true;
+    r->graph = gp_fuse_stages(r, r->graph, body->outside->machine);
+    body->carries = GP_NEW(r->arena, int, r->graph->nbuffers);
+    for (int i = 0; i < n; i++)
+        if (moved(r, i) >= 0)
+            body->carries[moved(r, i)] = moved(r, carries[i]);
+    for (int p = 0; p < nout; p++)
+        body->out[p] = moved(r, body->out[p]);
+    body->flag = moved(r, body->flag);
+}
+
 /* ---- the whole ------------------------------------------------------- */
 
 /* What is declared of the body's buffers: their types, no more. */
@@ -323,9 +357,10 @@ static bool resolve_body(gp_shape *s)
         check_stage(r, &r->graph->stage[i]);
     if (!check_types(r) || r->errs->failed > failed)
         return false;
+    fuse_body(r);
     gp_loop *l = o->loop = gp_shape_alloc(s, sizeof *l);
-    *l = (gp_loop){ .graph = r->graph, .buffer = GP_NEW(r->arena, gp_loop_buffer, r->nbuffers), .times = o->times,
-                    .flag = body.flag, .every = body.every };
+    *l = (gp_loop){ .graph = r->graph, .buffer = GP_NEW(r->arena, gp_loop_buffer, r->graph->nbuffers),
+                    .times = o->times, .flag = body.flag, .every = body.every };
     lay_out(r, l, s);
     tell_reads(s, l->graph);
     return true;

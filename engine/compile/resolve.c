@@ -326,7 +326,7 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
             no_effect(r, n, st, k->run ? "runs on the host only" : k->record ? "runs on the device only"
                                 : "runs where its input is made");
         else if ((i = gp_read_word(&r->read, n, "host|device")) >= 0)
-            st->s.device = i == 1;
+            st->s.device = i == 1, st->s.on_said = true;
     } else if (k->run && !st->s.nin) {
         st->s.device = false;          /* used as a source: runs on the host */
     }
@@ -522,6 +522,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         build(r);
         if (gp_rates(a, r->graph, errs) && gp_carry_sources(a, r->graph, errs))
             gp_check_files(r);
+        gp_settle_borders(r->graph);
         gp_metadata_origins(a, r->graph);
         if (errs->failed == failed)
             r->graph = gp_fuse_stages(r, r->graph, machine);

@@ -291,10 +291,10 @@ bool gp_shape_is_const(const gp_shape *s, int port)
 }
 
 /* Inputs that have the same bounds are taken for the same in each frame: a kernel that goes through one by the size of
- * another would read beyond it. */
+ * another would read beyond it. The kind that fuses finds each in its place, and says itself what does not fit. */
 static bool are_alike(const gp_graph *g, const gp_stage *st, const gp_type *in, gp_errs *errs)
 {
-    for (int a = 0; a < st->nin; a++)
+    for (int a = 0; a < st->nin && !st->kind->fuse; a++)
         for (int b = a + 1; b < st->nin; b++) {
             const gp_buffer *x = st->in[a] < 0 ? NULL : &g->buffer[st->in[a]];
             const gp_buffer *y = st->in[b] < 0 ? NULL : &g->buffer[st->in[b]];

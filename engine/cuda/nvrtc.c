@@ -30,6 +30,8 @@ typedef struct nvrtc {
     int (*flow)(void *prog, int (*stop)(void *arg, void *unused), void *arg);  /* or NULL */
 } nvrtc;
 
+#define INSTALL "install libnvrtc of CUDA 12 or 13 (NVIDIA's package cuda-nvrtc-13-0)"
+
 static bool open_nvrtc(nvrtc *n, const char *what, const char *advice, gp_loc at, gp_errs *errs)
 {
     static const char *const names[] = {
@@ -249,8 +251,7 @@ bool gp_nvrtc_compile(const gp_source *src, int cc, const atomic_int *cancel, vo
     char what[300];
     *image = NULL;
     snprintf(what, sizeof what, "compiling '%.200s' for the GPU", gp_source_name(src));
-    if (!open_nvrtc(&rtc, what, "install libnvrtc of CUDA 12 or 13, or run with 'device: cpu'",
-                    src->at, errs))
+    if (!open_nvrtc(&rtc, what, INSTALL ", or run with 'device: cpu'", src->at, errs))
         return false;
     bool ok = gp_unit_make(&u, src, false, errs);
     if (ok && !set_options(&o, &src, 1, cc))
@@ -289,7 +290,7 @@ bool gp_nvrtc_compile_text(const char *text, const gp_source *const *source, int
     options o = { 0 };
     *image = NULL;
     if (!open_nvrtc(&rtc, "'launch: persistent'",
-                    "install libnvrtc of CUDA 12 or 13, or set 'launch: graph'", (gp_loc){ 0 },
+                    INSTALL ", or set 'launch: graph'", (gp_loc){ 0 },
                     errs))
         return false;
     bool ok = set_options(&o, source, nsource, cc)

@@ -105,10 +105,34 @@ static void ends_text(FILE *f, const gp_graph *g, const gp_stage *s)
                     gp_bounds_text(&g->buffer[s->out[k]].type, g->buffer[s->out[k]].varies, type));
 }
 
+/* What is to be said of a stage, behind its buffers. */
+static void notes_text(FILE *f, const gp_stage *s)
+{
+    char note[GP_REGROUP_TEXT];
+    if (*gp_stage_note(s, note))
+        fprintf(f, "; %s", note);
+    for (int k = 0; k < s->ninside; k++)
+        fprintf(f, "%s %s", k ? "," : ", without", s->inside[k]);
+    if (s->workers_auto)
+        fprintf(f, "; %d worker%s (auto)", s->workers, gp_plural(s->workers));
+    fputc('\n', f);
+}
+
+/* Of a graph and of the loops in it. */
+static void unfused_text(FILE *f, const gp_graph *g, int *n)
+{
+    for (int i = 0; i < g->nunfused; i++)
+        fprintf(f, "%s  %s, %s: %s\n", (*n)++ ? "" : "\nstages that are not fused\n", g->unfused[i].from, g->unfused[i].to,
+                g->unfused[i].why);
+    for (int i = 0; i < g->nstages; i++)
+        if (gp_stage_loop(&g->stage[i]))
+            unfused_text(f, gp_stage_loop(&g->stage[i])->graph, n);
+}
+
 void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
 {
     int names = gp_dump_width(g), kinds = 0, *segment = NULL;
-    char note[GP_REGROUP_TEXT];
+    int unfused = 0;
     gp_arena a = { 0 };
     for (int i = 0; i < g->nprologue; i++)
         kinds = widest(kinds, g->prologue[i].kind->name);
@@ -138,26 +162,17 @@ void gp_dump_stages(FILE *f, const gp_graph *g, const gp_plan *p)
             snprintf(side, sizeof side, s->device ? "device" : "host");
         fprintf(f, "  %-*s  %-*s  %-10s ", names, s->name, kinds, s->kind->name, side);
         ends_text(f, g, s);
-        if (*gp_stage_note(s, note))
-            fprintf(f, "; %s", note);
-        for (int k = 0; k < s->ninside; k++)
-            fprintf(f, "%s %s", k ? "," : ", without", s->inside[k]);
-        if (s->workers_auto)
-            fprintf(f, "; %d worker%s (auto)", s->workers, gp_plural(s->workers));
-        fputc('\n', f);
+        notes_text(f, s);
         const gp_loop *l = gp_stage_loop(s);
         for (int k = 0; l && k < l->graph->nstages; k++) {
             const gp_stage *inner = &l->graph->stage[k];
             fprintf(f, "    %-*s  %-*s  %-10s ", names - 2, inner->name, kinds, inner->kind->name, "in loop");
             ends_text(f, l->graph, inner);
-            fputc('\n', f);
+            notes_text(f, inner);
         }
     }
     gp_arena_free(&a);
-    if (g->nunfused)
-        fputs("\nstages that are not fused\n", f);
-    for (int i = 0; i < g->nunfused; i++)
-        fprintf(f, "  %s, %s: %s\n", g->unfused[i].from, g->unfused[i].to, g->unfused[i].why);
+    unfused_text(f, g, &unfused);
     if (gp_rates_differ(g))
         rates_text(f, g);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/plural.h"
 #include "compile/loop.h"
+#include "compile/plan.h"
 #include "draw/rates.h"
 
 bool gp_rates_differ(const gp_graph *g)
@@ -49,6 +50,10 @@ char *gp_stage_note(const gp_stage *s, char buf[GP_REGROUP_TEXT])
         return strcpy(buf, "the frame before");
     if (s->regroups)
         return gp_regroup_text(&s->regroup, buf);
+    if (s->spares) {
+        char size[24];
+        snprintf(buf, GP_REGROUP_TEXT, "%s less to copy", gp_size_text(s->spares, size));
+    }
     if (s->does)
         snprintf(buf, GP_REGROUP_TEXT, "%s", s->does);
     if (s->nparts)

@@ -1,7 +1,7 @@
-/* program.h - what the kind `expr` makes of its text: a list of typed operations (check.c, with numbers that are known
- * from fold.c, and neighbours.c), the shapes that its inputs have together (space.c), and from these what runs: steps
- * for kernels/expr.cpp (code.c), and the text of a CUDA kernel (cuda.c, tiles.c, reduced.c). Programs of several stages become one
- * (link.c). */
+/* program.h - what the kind `expr` makes of its text: a list of typed operations (check.c, operators.c, by the table in
+ * types.c, with numbers that are known from fold.c, and neighbours.c), the shapes that its inputs have together
+ * (space.c), and from these what runs: steps for kernels/expr.cpp (code.c), and the text of a CUDA kernel (cuda.c,
+ * tiles.c, reduced.c). Programs of several stages become one (link.c). */
 #ifndef GP_EW_PROGRAM_H
 #define GP_EW_PROGRAM_H
 
@@ -84,7 +84,7 @@ typedef struct gp_ew_opts {
     gp_ew_program *program;
 } gp_ew_opts;
 
-/* How many of a, b and c are values. */
+/* types.c. How many of a, b and c are values. */
 int gp_ew_operands(gp_ew_op op);
 /* Is the result 0 or 1? The computing type of the result. */
 bool gp_ew_is_truth(gp_ew_op op);
@@ -119,7 +119,7 @@ int64_t gp_ew_begins(const gp_ew_space *o, int i, const gp_type *in);
 /* check.c: fills in ins, in, out (where s->out says none), size, shift, indices, frame; needs space, to which it adds parts
  * of inputs, and edge. False after errors. */
 bool gp_ew_check(gp_shape *s, const gp_node *text, const gp_expr *tree, const gp_type *frame, gp_ew_program *p);
-/* How many of the values before it a node takes. */
+/* operators.c: how many of the values before it a node takes. */
 int gp_ew_takes(const gp_expr_node *e);
 /* Finds out which operations outputs need, and whose indices. */
 void gp_ew_mark(gp_ew_program *p);

@@ -300,10 +300,48 @@ START_TEST(same_reductions)
 }
 END_TEST
 
+/* Bodies of loops of u, f32, beside one: v, or what is said behind them, is the output. */
+static const struct { const char *stages, *carry, *out, *until; } bodies[] = {
+    { "{use: scale, a: 0.5, in: u, out: h}, {use: expr, in: [h, u], expr: 'h + u * 0.25', out: v}", "u: v", "v: o", NULL },
+    { "{use: scale, a: 0.5, in: u, out: h}, {use: expr, in: {p: h, one: one}, expr: 'p - one', out: v}", "u: h", "v: o, h: q",
+      NULL },
+    { "{use: expr, in: {p: u}, expr: 'p[i0, i1 - 1] * 0.5', out: h}, {use: cast, dtype: f16, in: h, out: f},"
+      " {use: cast, dtype: f32, in: f, out: v}", "u: v", "v: o", NULL },
+    { "{use: scale, a: 0.75, in: u, out: v}, {use: expr, in: {p: v}, expr: 'abs(p) < 2', out: s},"
+      " {use: reduce, op: min, axes: [0, 1], in: s, out: t}, {use: cast, dtype: i32, in: t, out: done}", "u: v", "v: o",
+      "{buffer: done, every: 2}" },
+    { "{use: scale, a: 0.5, in: u, out: h}, {use: reduce, op: max, axes: [1], keep: true, in: h, out: m},"
+      " {use: expr, in: {h: h, m: m}, expr: 'h - m', out: d}, {use: scale, a: 2, in: d, out: v}", "u: v", "v: o, m: q", NULL },
+};
+
+START_TEST(same_loops)
+{
+    static const int times[] = { 1, 2, 5, 300 };
+    static unsigned char in[FRAMES * ROWS * COLS * 4 - 2 * COLS * 4];          /* the last with fewer rows */
+    char yaml[1500];
+    for (size_t i = 0; i < sizeof in / 4; i++)
+        memcpy(in + 4 * i, &(float){ (float)(i * 7919 % 1009) - 500 }, 4);
+    for (int t = 0; t < 4; t++) {
+        size_t n[2];
+        const char *until = bodies[_i].until, *two = strstr(bodies[_i].out, "q");
+        snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: f32, shape: [%d, %d]}, one: {const: one.npy}}\nstages:\n"
+                 "  - {use: read, path: in.raw, frames: %d, tail: partial, out: x}\n"
+                 "  - {use: loop, in: {u: x, one: one}, out: {%s}, times: %d, carry: {%s}%s%s, stages: [%s]}\n"
+                 "  - {use: write, path: b0.raw, in: o, durable: none}\n%s", ROWS, COLS, FRAMES, bodies[_i].out, times[t],
+                 bodies[_i].carry, until ? ", until: " : "", until ? until : "", bodies[_i].stages,
+                 two ? "  - {use: write, path: b1.raw, in: q, durable: none}\n" : "");
+        char *apart = run(yaml, "fuse=none", in, sizeof in, &n[0]), *fused = run(yaml, "fuse=auto", in, sizeof in, &n[1]);
+        ck_assert_msg(n[0] && n[0] == n[1] && !memcmp(apart, fused, n[0]), "different bytes of\n%s", yaml);
+        free(apart), free(fused);
+    }
+}
+END_TEST
+
 void fuse_cases(TCase *tc, const char *device, int graphs, int step)
 {
     on = device, every = step;
     tcase_set_timeout(tc, 600);
     tcase_add_loop_test(tc, same_bytes, 0, graphs / 100);
+    tcase_add_loop_test(tc, same_loops, 0, (int)(sizeof bodies / sizeof *bodies));
     tcase_add_loop_test(tc, same_reductions, 0, (int)(sizeof reduced / sizeof *reduced));
 }

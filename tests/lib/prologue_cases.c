@@ -1,5 +1,5 @@
-/* prologue_cases.c - constants that are cast have the bytes that the kind `cast` makes of frames; what stages make of
- * constants is what they would make of frames, and is there for the device and for the host. */
+/* prologue_cases.c - constants that are cast have the bytes that the kind `cast` makes of frames, on either side; what
+ * stages make of constants is what they would make of frames, and is there for the device and for the host. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,18 +28,31 @@ static void put_numbers(const char *dir, gp_dtype t)
 {
     static const double ends[] = { 0.5, 1.5, -0.5, -1.5, 127.5, -128.5, 255.5, 65535.5, -32768.5, 2147483647, -2147483649.0,
                                    4294967295.5, 9.3e18, -9.3e18, 1.9e19, 65519, 65520, 1e-7, 3e38, 1e300, -0.0 };
+    static const uint64_t nans[] = { 0x7ff8000000000000, 0xfff8000012345678, 0x7ff0000000000001 };
     gp_type type = { .dtype = t, .ndim = 1, .dim = { N } };
     char file[GP_NPY_HEADER_MAX + 8 * N];
     size_t head = gp_npy_header(&type, file, GP_NPY_HEADER_MAX), each = gp_dtype_size(t);
     unsigned seed = 5;
     for (size_t i = 0; i < N * each; i++)
         file[head + i] = (char)((seed = seed * 1103515245u + 12345u) >> 16);
+    for (size_t i = 0; i < sizeof nans / sizeof *nans && t == GP_F64; i++)
+        memcpy(file + head + N * each - 8 * (i + 1), &nans[i], 8);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (t == GP_F64)
             memcpy(file + head + 8 * i, &ends[i], 8);
         else if (t == GP_F32)
             memcpy(file + head + 4 * i, &(float){ (float)ends[i] }, 4);
     pipe_file(dir, "c.npy", file, head + N * each);
+}
+
+/* c.npy, of type t, as frames that are cast on that side. */
+static char *cast_frame(const char *dir, gp_dtype t, const char *to, const char *side, size_t *bytes)
+{
+    char yaml[400];
+    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: %s, shape: [%d]}}\nstages:\n  - {use: read, path: c.npy, out: x}\n"
+             "  - {use: cast, dtype: %s, on: %s}\n  - {use: write, path: out.raw, durable: none}\n",
+             gp_dtype_name(t), N, to, side);
+    return run(dir, yaml, bytes);
 }
 
 /* Of each type to all types. */
@@ -51,25 +64,44 @@ START_TEST(casts)
     pipe_text(dir, "c.lua", "function process(f, x, y) y:copy(x.c) end\n");
     for (int k = 0; k < REAL; k++) {
         const char *to = gp_dtype_name(real[k]);
-        size_t n[2];
+        size_t n[3];
         snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: u8, shape: [1]}, c: {const: c.npy, dtype: %s}, y: {dtype: %s, shape: "
                  "[%d]}}\nstages:\n  - {use: generate, frames: 1, out: x}\n  - {use: lua, script: c.lua, in: [x, c], out: y}\n"
                  "  - {use: write, path: out.raw, durable: none}\n", to, to, N);
         char *konst = run(dir, yaml, &n[0]);
-        snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: %s, shape: [%d]}}\nstages:\n  - {use: read, path: c.npy, out: x}\n"
-                 "  - {use: cast, dtype: %s}\n  - {use: write, path: out.raw, durable: none}\n", gp_dtype_name(real[_i]), N, to);
-        char *frame = run(dir, yaml, &n[1]);
-        ck_assert_uint_eq(n[0], n[1]);
-        size_t each = gp_dtype_size(real[k]);
-        for (size_t i = 0; i < n[0]; i += each) {
-            bool nan = real[k] == GP_F32 ? *(float *)(konst + i) != *(float *)(konst + i)
-                     : real[k] == GP_F64 ? *(double *)(konst + i) != *(double *)(konst + i)
-                     : real[k] == GP_F16 && (*(uint16_t *)(konst + i) & 0x7fff) > 0x7c00;
-            ck_assert_msg(nan || !memcmp(konst + i, frame + i, each), "element %zu, %s to %s", i / each,
+        char *frame = cast_frame(dir, real[_i], to, "device", &n[1]);
+        char *here = cast_frame(dir, real[_i], to, "host", &n[2]);
+        ck_assert_msg(n[0] == n[1] && n[1] == n[2] && !memcmp(frame, here, n[1]), "%s to %s on the host",
+                      gp_dtype_name(real[_i]), to);
+        for (size_t i = 0, each = gp_dtype_size(real[k]); i < n[0]; i += each) {
+            bool kept = real[k] == real[_i] && real[k] == GP_F16 && (*(uint16_t *)(konst + i) & 0x7fff) > 0x7c00;
+            ck_assert_msg(kept || !memcmp(konst + i, frame + i, each), "element %zu, %s to %s", i / each,
                           gp_dtype_name(real[_i]), to);
         }
-        free(konst), free(frame);
+        free(konst), free(frame), free(here);
     }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* On a GPU casts at its borders run on the host, unless the file says otherwise: with the same bytes, also of a last frame
+ * with fewer rows. */
+START_TEST(borders)
+{
+    static const char *const says[] = { "", ", on: device", ", on: host" };
+    const char *dir = pipe_dir();
+    char yaml[600], *out[3];
+    size_t n[3];
+    put_numbers(dir, GP_F64);
+    for (int i = 0; i < 3; i++) {
+        snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: f64, shape: [50]}}\nstages:\n  - {use: read, path: c.npy, out: x}\n"
+                 "  - {use: cast, dtype: f32%s}\n  - {use: scale, a: 3}\n  - {use: cumsum}\n  - {use: cast, dtype: f64%s}\n"
+                 "  - {use: write, path: out.raw, durable: none}\n", says[i], says[i]);
+        out[i] = run(dir, yaml, &n[i]);
+        ck_assert_msg(n[i] == N * sizeof(double) && !memcmp(out[i], out[0], n[i]), "%s", yaml);
+    }
+    for (int i = 0; i < 3; i++)
+        free(out[i]);
     pipe_dir_remove(dir);
 }
 END_TEST
@@ -127,6 +159,7 @@ void prologue_cases(TCase *tc, const char *device)
 {
     on = device;
     tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, borders);
     tcase_add_loop_test(tc, casts, 0, REAL);
     tcase_add_loop_test(tc, same_as_of_frames, 0, (int)(sizeof pairs / sizeof *pairs));
 }

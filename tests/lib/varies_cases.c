@@ -291,6 +291,51 @@ START_TEST(two_shapes)
 }
 END_TEST
 
+static float element(int64_t i)
+{
+    return (float)i + 1.5f;
+}
+
+/* An expression finds each input along its own axes; where they share one, they have to fit. */
+START_TEST(two_lengths)
+{
+    static const int rows[] = { 3, 5, 8 }, columns[] = { 4, 2, 8 };
+    const char *dir = pipe_dir();
+    char yaml[1500], name[20];
+    size_t n;
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "r%d.npy", i);
+        pipe_npy(dir, name, rows[i], 0, element);
+        snprintf(name, sizeof name, "c%d.npy", i);
+        pipe_npy(dir, name, columns[i], 0, element);
+    }
+    for (int sum = 0; sum < 2; sum++) {
+        snprintf(yaml, sizeof yaml, "%sbuffers: {r: {dtype: f32, shape: [\"<=8\"]}, c: {dtype: f32, shape: [\"<=8\"]}}\nstages:\n"
+                 "  - {use: read, path: \"r*.npy\", out: r}\n  - {use: read, path: \"c*.npy\", out: c}\n"
+                 "  - {use: scale, a: 2, in: r, out: h}\n  - {use: expr, in: {r: h, c: c}, expr: %s, out: y}\n"
+                 "  - {use: write, path: \"o%%05d.raw\", format: raw, durable: none}\n", knobs[_i],
+                 sum ? "r + c" : "\"r[i0] * c[i1]\"");
+        pipe_result r = pipe_run(dir, yaml, on, NULL, (gp_run_options){ 0 });
+        if (sum) {
+            ck_assert(r.outcome == GP_ERROR && r.errs.n);
+            ck_assert_msg(strstr(r.errs.e[0].msg, "in one frame: what is shorter there than declared does not broadcast"), "%s",
+                          r.errs.e[0].msg);
+            continue;
+        }
+        pipe_no_errors(&r, yaml);
+        for (int i = 0; i < 3; i++) {
+            snprintf(name, sizeof name, "o%05d.raw", i);
+            float *o = (float *)pipe_read(dir, name, &n);
+            ck_assert_msg(o && n == sizeof *o * (size_t)(rows[i] * columns[i]), "frame %d: %zu bytes", i, n);
+            for (int k = 0; k < rows[i] * columns[i]; k++)
+                ck_assert(o[k] == 2 * element(k / columns[i]) * element(k % columns[i]));
+            free(o);
+        }
+    }
+    pipe_dir_remove(dir);
+}
+END_TEST
+
 /* Each raw file is a frame of as many rows as it has; and what is not as declared is told by the file's name. */
 START_TEST(raw_files)
 {
@@ -357,5 +402,6 @@ void varies_cases(TCase *tc, const char *device, int every)
     tcase_add_loop_test(tc, regrouped, 0, KNOBS);
     tcase_add_loop_test(tc, raw_files, 0, 4);
     tcase_add_loop_test(tc, two_shapes, 0, KNOBS);
+    tcase_add_loop_test(tc, two_lengths, 0, KNOBS);
     tcase_add_loop_test(tc, wrong_shapes, 0, 7);
 }
