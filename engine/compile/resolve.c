@@ -165,7 +165,7 @@ static void read_device(gp_resolving *r, const gp_node *n, const gp_machine *m)
 /* ---- the keys at the top --------------------------------------------- */
 
 static const char *const top_keys[] = { "pipeline", "device", "depth", "streams", "batch", "batch_wait",
-                                        "launch", "sync", "fuse", "on_error", "stall_timeout", "metadata",
+                                        "latency", "launch", "sync", "fuse", "on_error", "stall_timeout", "metadata",
                                         "vars", "buffers", "stages", NULL };
 
 static const gp_node *top(gp_resolving *r, const char *key)
@@ -256,6 +256,17 @@ static void read_top(gp_resolving *r, const gp_machine *machine)
             AT(r, n->at, "'batch_wait' must be from 0 to 1s");
         else if (g->stall_ns > 0 && g->batch_wait_ns >= g->stall_ns)
             AT(r, n->at, "'batch_wait' must be less than 'stall_timeout'");
+    }
+    if ((n = top(r, "latency")) && gp_read_time(&r->read, n, &g->latency_ns)) {
+        if (g->latency_ns < 0)
+            AT(r, n->at, "'latency' must be 0 (any) or more");
+        else if (g->latency_ns && g->stall_ns > 0 && g->latency_ns >= g->stall_ns)
+            AT(r, n->at, "'latency' must be less than 'stall_timeout'");
+        else if (g->latency_ns && g->batch_wait_ns)
+            AT(r, n->at, "'latency' chooses how long a launch waits: leave out 'batch_wait'");
+        else if (g->latency_ns && g->launch == GP_LAUNCH_PERSISTENT)
+            AT(r, n->at, "'latency' chooses what a launch takes, and with 'launch: persistent' there are no launches: leave out "
+               "one of them");
     }
     if ((n = top(r, "metadata")))
         gp_metadata_read(r, n);

@@ -202,7 +202,7 @@ static bool known_stage(struct set *s, const gp_node *stages, const char **names
 /* Does the path name something? */
 static bool check_path(struct set *s, const gp_spec *spec, const gp_registry *registry)
 {
-    static const char *const scalars[] = { "pipeline", "device", "depth", "streams", "batch", "batch_wait",
+    static const char *const scalars[] = { "pipeline", "device", "depth", "streams", "batch", "batch_wait", "latency",
                                            "launch", "sync", "fuse", "on_error", "stall_timeout" };
     static const struct { const char *name; int words; const char *form; } maps[] = {
         { "vars", 2, "vars.NAME" }, { "buffers", 3, "buffers.NAME.KEY" },
