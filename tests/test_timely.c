@@ -23,6 +23,7 @@ static const struct { const char *what; int tail[SIZES], gap, n, able, most, age
     { "so that it may be too long", { 3000 }, 0, 9, 3, 3, 0, 0, 0, 0 },
     { "and at most as long as a longer one", { 0, 0, 4000 }, 0, 9, 3, 3, 0, 0, 2, 0 },
     { "which may end in time where a longer one does not", { 0, 0, 4000 }, 0, 9, 3, 3, 500, 0, 2, 0 },
+    { "one that takes as long as two of half", { 100, 200, 400, 800, 1600 }, 0, 9, 3, 3, 0, 0, 3, 0 },
     { "no size that is slower than two of half", { 100, 400, 420, 430, 440 }, 0, 2, 1, 1, 0, 0, 0, 0 },
     { "but a longer one that is not", { 100, 400, 420, 430, 440 }, 0, 4, 2, 2, 0, 0, 2, 0 },
     { "a frame alone takes longer than all may", { 6000 }, 0, 9, 3, 3, 0, 0, 3, 0 },

@@ -273,7 +273,7 @@ static void add_variants(tuner *x)
 /* Round by round, as long as there is time; each with the given settings first. */
 static int measure_in_turns(tuner *x)
 {
-    int alive = x->t.ntried - 1, status = 0;
+    int alive = x->t.ntried > 1 ? x->t.ntried - 1 : 1, status = 0;     /* 1: what is not simulated may help */
     x->t.tried[0].n = 0;               /* the first was without rivals */
     for (int turn = 0; turn < GP_TUNE_TURNS && alive && !status; turn++) {
         double began = gp_seconds();

@@ -73,11 +73,11 @@ int64_t gp_timely_tail(const gp_timely *t, int size)
     return 0;
 }
 
-/* Takes one such launch longer than two of half the size? */
+/* Takes one such launch longer than two of half the size? By more than histograms are off, 1/16 each. */
 static bool is_slow(const gp_timely *t, int size)
 {
     return size && t->tail[size].hist.n && t->tail[size - 1].hist.n
-        && t->tail[size].middle_ns > 2 * t->tail[size - 1].middle_ns;
+        && t->tail[size].middle_ns / 18 > t->tail[size - 1].middle_ns / 8;
 }
 
 gp_timely_choice gp_timely_choose(const gp_timely *t, const gp_timely_ready *w)

@@ -58,6 +58,21 @@ static void add_numbers(searching *x, const char *path, int given, const int *v,
         x->nknobs--;
 }
 
+/* Of a launch, for more frames; with `latency` it is chosen while the pipeline runs. */
+static void add_waits(searching *x, const gp_graph *g)
+{
+    static const int us[] = { 50, 200, 1000, 5000 };
+    int given = (int)(g->batch_wait_ns / 1000);
+    if (g->latency_ns)
+        return;
+    knob *k = add_knob(x, "batch_wait", given);
+    if (g->batch_wait_ns)
+        add_value(k, "0", 0);
+    for (int i = 0; i < (int)(sizeof us / sizeof *us); i++)
+        if (!g->stall_ns || us[i] * 1000LL < g->stall_ns)
+            add_value(k, gp_format(x->arena, "%dus", us[i]), us[i]);
+}
+
 /* May it have several workers? */
 static bool is_divisible(const gp_stage *st)
 {
@@ -79,6 +94,7 @@ static void find_knobs(searching *x)
         add_numbers(x, "streams", g->streams ? g->streams : given_streams, streams, sizeof streams / sizeof *streams,
                     p->unified ? 2 * cores : 16);
         add_numbers(x, "batch", g->batch, batches, sizeof batches / sizeof *batches, 64);
+        add_waits(x, g);
     }
     for (int v = 0; v < g->nstages && x->nknobs < KNOBS - 1; v++)
         if (is_divisible(&g->stage[v]) && !g->stage[v].nparts)
@@ -239,13 +255,21 @@ static double distance(const searching *x, const gp_settings *p, const gp_settin
     return d;
 }
 
+/* Does it give exactly what the given settings do? Then its plan does the same, as with a batch that is larger than the depth. */
+static bool is_as_given(const searching *x, const gp_settings *p)
+{
+    const gp_result *a = &p->is, *b = &x->all[0].is;
+    return !(a->rate < b->rate || a->rate > b->rate || a->latency_ns < b->latency_ns || a->latency_ns > b->latency_ns)
+        && a->memory == b->memory;
+}
+
 /* Takes the best that is worth it, has no more memory, and is so unlike those that were taken. False: there is none. */
 static bool take(searching *x, gp_found *f, const int *order, size_t memory, double apart)
 {
     double best = x->all[order[0]].score;
     for (int i = 0; i < x->n; i++) {
         const gp_settings *p = &x->all[order[i]];
-        bool worth = p->nset > 0 && p->is.memory <= memory && (best <= 0 || p->score >= WORTH * best);
+        bool worth = p->nset > 0 && !is_as_given(x, p) && p->is.memory <= memory && (best <= 0 || p->score >= WORTH * best);
         for (int k = 0; k < f->nbest && worth; k++)
             worth = distance(x, p, &x->all[f->best[k]]) >= apart;
         if (worth) {
