@@ -317,7 +317,8 @@ static void choose(tuner *x)
     int rounds[CANDIDATES + VARIANTS + 1];
     for (int i = 0; i < x->t.ntried; i++) {
         result[i] = x->t.tried[i].result;
-        rounds[i] = x->t.tried[i].why ? 0 : x->t.tried[i].n;
+        bool few = x->t.tried[i].n < TURNS && x->t.tried[0].n >= TURNS;        /* it fell behind */
+        rounds[i] = x->t.tried[i].why || few ? 0 : x->t.tried[i].n;
         for (int k = 0; k < rounds[i]; k++)
             x->t.tried[i].result[k].memory = x->t.tried[i].settings->is.memory;
     }
