@@ -53,6 +53,17 @@ void gp_latency_launched(gp_actorrt *p, uint64_t f, int n)
     }
 }
 
+/* Frames from f on that are there in all inputs. */
+static uint64_t ready(const gp_actorrt *p, uint64_t f)
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < p->nin; i++) {
+        uint64_t made = atomic_load(&p->in[i].ring->produced.at);
+        least = made < least ? made : least;
+    }
+    return p->nin && least > f ? least - f : 0;
+}
+
 gp_timely_choice gp_latency_choose(gp_actorrt *p, uint64_t f, gp_timely_ready *w)
 {
     gp_latencyrt *l = p->seg->latency;
@@ -65,7 +76,12 @@ gp_timely_choice gp_latency_choose(gp_actorrt *p, uint64_t f, gp_timely_ready *w
         gp_timely_came(&l->timely, gp_meta_of(p->in[lead].ring, k)->age.born_ns);
         l->came_ns = w->now_ns, l->seen = k + 1;
     }
-    w->came_ns = l->came_ns;
+    w->came_ns = l->came_ns, w->lanes = p->segment->streams;
+    uint64_t all = ready(p, f);
+    w->all = all > (uint64_t)w->n ? (int)all : w->n;
+    w->newest_ns = gp_meta_of(p->in[lead].ring, f + (uint64_t)w->all - 1)->age.born_ns;
+    if (!w->newest_ns)
+        w->newest_ns = w->now_ns;
     gp_timely_choice c = gp_timely_choose(&l->timely, w);
     pthread_mutex_unlock(&l->lock);
     return c;

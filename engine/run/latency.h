@@ -17,7 +17,8 @@ struct gp_latencyrt {
 void gp_latency_init(gp_actorrt *p);
 void gp_latency_fini(gp_actorrt *p);
 
-/* The launcher's: what to do about w->n frames from f that are ready; before it publishes, that a launch takes n of them. */
+/* The launcher's: what to do about w->n frames from f that are ready; before they are issued, that a launch takes n of
+ * them. */
 gp_timely_choice gp_latency_choose(gp_actorrt *p, uint64_t f, gp_timely_ready *w);
 void gp_latency_launched(gp_actorrt *p, uint64_t f, int n);
 

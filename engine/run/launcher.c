@@ -1,10 +1,10 @@
 /* launcher.c - the thread that queues the launches of a segment.
  *
  * It takes the longest row of consecutive ready frames whose length is a power of two and whose first slot is a multiple
- * of it. With `batch_wait` it waits so long for that row to get longer, with `latency` as long as its frames can, and takes no
- * more of them than end in time (timely.h). It queues the row on an idle stream: as an exec built before frame 0 (launch:
- * graph), or directly (launch: stream, irregular launches, see frame.h, and the first whole frame, see unwritten.c). It
- * holds no lock while it calls the device.
+ * of it. With `batch_wait` it waits so long for that row to get longer, with `latency` as long as its frames can, and
+ * takes no more of them than end in time (timely.h). It queues the row on an idle stream: as an exec built before frame 0
+ * (launch: graph), or directly (launch: stream, irregular launches, see frame.h, and the first whole frame, see
+ * unwritten.c). It holds no lock while it calls the device.
  *
  * Invariant: frames [reaped, next) are in flight, at most `depth` of them, so that slots inside the segment are free when
  * they are written again. */
@@ -136,7 +136,8 @@ static int choose(gp_threadrt *t, gp_asking *a)
         bool shares = may_share(p, f);
         int alike_n = shares ? alike(p, f, a->n) : 1;
         gp_timely_ready w = { .now_ns = gp_now_ns(), .n = alike_n, .able = size_of(aligned(p, f, alike_n)) };
-        w.most = shares && alike_n == a->n && !none_can_come(p, f, a->n) ? size_of(aligned(p, f, p->segment->batch)) : w.able;
+        bool grows = shares && alike_n == a->n && !none_can_come(p, f, a->n);
+        w.most = grows ? size_of(aligned(p, f, p->segment->batch)) : w.able;
         p->seg->latency->due_ns = c.until_ns && c.until_ns < w.now_ns ? c.until_ns : w.now_ns;
         c = gp_latency_choose(p, f, &w);
         goes_on = c.until_ns > w.now_ns;

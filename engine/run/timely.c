@@ -80,6 +80,16 @@ static bool is_slow(const gp_timely *t, int size)
         && t->tail[size].middle_ns / 18 > t->tail[size - 1].middle_ns / 8;
 }
 
+/* A launch of this size leaves some that a longer one could take. Do these still end in time, in launches like it, one
+ * after the other? */
+static bool drains(const gp_timely *t, const gp_timely_ready *w, int size)
+{
+    int64_t at_once = (int64_t)w->lanes << size, rounds = (w->all + at_once - 1) / at_once;
+    int64_t tail = gp_timely_tail(t, size), middle = t->tail[size].hist.n ? t->tail[size].middle_ns : tail;
+    middle = middle < t->latency_ns ? middle : t->latency_ns;
+    return w->now_ns + tail + (rounds - 1) * middle <= w->newest_ns + t->latency_ns;
+}
+
 gp_timely_choice gp_timely_choose(const gp_timely *t, const gp_timely_ready *w)
 {
     int64_t end = w->born_ns + t->latency_ns;      /* of the oldest */
@@ -90,10 +100,10 @@ gp_timely_choice gp_timely_choose(const gp_timely *t, const gp_timely_ready *w)
         if (is_slow(t, k))
             continue;
         fast = k;
-        if (w->now_ns + gp_timely_tail(t, k) <= end)
+        if (w->now_ns + gp_timely_tail(t, k) <= end && (k == w->able || drains(t, w, k)))
             fits = k;
     }
-    if (fits < 0)                      /* it is late: what is behind it is so the least when all goes fast */
+    if (fits < 0)                      /* some are late: fewest when all goes fast */
         return (gp_timely_choice){ .size = fast };
     gp_timely_choice c = { .size = fits };
     if (fits < w->able || w->able == w->most || is_slow(t, w->able + 1) || !t->gap_ns)
@@ -115,11 +125,12 @@ const char *gp_late_text(const gp_late *is, int64_t latency_ns, int depth, char 
     if (!latency_ns || is->frames < FEW || is->late <= is->frames / 100)
         return NULL;
     int n = snprintf(out, GP_LATE_TEXT, "'latency: %.4gms' was not kept: 99 frames in 100 took up to %.3g ms", most, p99);
+    size_t room = GP_LATE_TEXT - (size_t)n;
     if (is->alone_ns > latency_ns)
-        snprintf(out + n, GP_LATE_TEXT - (size_t)n, ", and those that were launched alone up to %.3g ms from their launch on: "
-                 "no batch is small enough", 1e-6 * (double)is->alone_ns);
+        snprintf(out + n, room, ", and those that were launched alone up to %.3g ms from their launch on: no batch is "
+                 "small enough", 1e-6 * (double)is->alone_ns);
     else if (fewer < depth)
-        snprintf(out + n, GP_LATE_TEXT - (size_t)n, ", and %.3g were under way at a time: fewer slots hold fewer, as with depth: %d",
+        snprintf(out + n, room, ", and %.3g were under way at a time: fewer slots hold fewer, as with depth: %d",
                  is->under_way, fewer > 1 ? fewer : 1);
     return out;
 }

@@ -1,5 +1,5 @@
-/* timely.h - with `latency`: how many frames a launch of a segment takes and how long it waits for more, so that 99 frames
- * in 100 end in time and launches are as long as that allows.
+/* timely.h - with `latency`: how many frames a launch of a segment takes and how long it waits for more, so that 99
+ * frames in 100 end in time and launches are as long as that allows.
  *
  * Pure: all times are given, and the same times give the same choices. What decides is measured: how long frames of
  * launches of each size took from when these were due to when the frames ended, which includes the launcher's delays,
@@ -30,14 +30,16 @@ typedef struct gp_timely {
 typedef struct gp_timely_ready {
     int64_t now_ns, born_ns;           /* born: the oldest */
     int64_t came_ns;                   /* when the newest of them was seen first */
-    int n;                             /* that are ready */
+    int n;                             /* that are ready, at most as many as a launch may take */
     int able, most;                    /* sizes: of the longest launch of these, of any from this slot on */
+    int all, lanes;                    /* all that are ready; launches side by side */
+    int64_t newest_ns;                 /* when the last of all was born */
 } gp_timely_ready;
 
 typedef struct gp_timely_choice { int size; int64_t until_ns; } gp_timely_choice;
 
-/* A launch of this size at once, where until_ns is not after now; else until then so many frames are awaited that one of
- * twice the size can be made. */
+/* A launch of this size at once, where until_ns is not after now; else until then so many frames are awaited that one
+ * of twice the size can be made. */
 gp_timely_choice gp_timely_choose(const gp_timely *t, const gp_timely_ready *w);
 /* What 99 frames in 100 of launches of this size take, measured or at most; 0: nothing is known. */
 int64_t gp_timely_tail(const gp_timely *t, int size);

@@ -329,12 +329,13 @@ static bool waits_to_fill(simulation *x, int a, int n, reason why)
 }
 
 /* As the launcher's, with `latency`: how many of the n frames that are ready a launch takes; 0: it waits for more. */
-static int choose(simulation *x, int a, int n, reason why)
+static int choose(simulation *x, int a, int n, uint64_t all, reason why)
 {
     actor *p = &x->actor[a];
     int64_t now = (int64_t)x->now;
     gp_timely_ready w = { .now_ns = now, .n = n, .born_ns = (int64_t)since_of(x, p, p->next).born,
-                     .able = size_of(aligned(p, p->next, n)) };
+                     .able = size_of(aligned(p, p->next, n)), .all = (int)all, .lanes = p->segment->streams,
+                          .newest_ns = (int64_t)since_of(x, p, p->next + all - 1).born };
     w.most = may_grow(x, p, why) ? size_of(aligned(p, p->next, p->segment->batch)) : w.able;
     for (uint64_t k = p->seen > p->next ? p->seen : p->next; k < p->next + (uint64_t)n; k++) {
         gp_timely_came(p->timely, (int64_t)since_of(x, p, k).born);
@@ -367,7 +368,7 @@ static void look_segment(simulation *x, int a)
         return;
     }
     int n = able - p->next < (uint64_t)most ? (int)(able - p->next) : most;
-    int take = p->timely ? choose(x, a, n, why) : x->g->batch_wait_ns && waits_to_fill(x, a, n, why) ? 0 : n;
+    int take = p->timely ? choose(x, a, n, able - p->next, why) : x->g->batch_wait_ns && waits_to_fill(x, a, n, why) ? 0 : n;
     if (!take) {
         p->launcher_rested = true;
         set_idle(x, p, 1, FOR_INPUT);
