@@ -6,7 +6,8 @@
 
 pause: runs `edges` and `balanced` (16 MiB frames), and sets another depth, batch or number of workers, again and again.
 Printed: the pauses that the run tells of, and how late the latest frame came: the longest time between two frames at
-the sink, from when the setting was asked for until a second after it, less the time between two as a rule.
+the sink, from when the setting was asked for until it was answered, less the time between two as a rule; beside it the
+same of as long a time in which nothing was set.
 
 latency: bursts of frames of 4 KiB come through a pipe, at several loads. Printed for each load: the rate and the p99 of
 each fixed batch, with and without a wait, and of `latency`; then its rate to that of the best fixed one that keeps it."""
@@ -49,14 +50,20 @@ PAUSES = {
                  f"  - {{name: work, use: kernel, source: {here}/bench/axpy.cu, entry: axpy, batched: true,\n"
                  "     args: [in, out, {i32: 4194304}, {i32: ITERS}], block: [256], grid: [1056]}\n"
                  "  - {name: tell, use: lua, script: tell.lua, out: t}\n  - {use: write, path: stdout, format: raw}\n",
-                 ["depth=6", "depth=4 streams=2", "streams=auto depth=3", "sync=spin", "depth=5 sync=auto", "launch=stream",
-                  "launch=graph depth=3"]),
+                 ["depth=6", "depth=4 streams=2", "streams=auto depth=3", "sync=spin", "depth=5 sync=auto",
+                  "launch=stream", "launch=graph depth=3"]),
 }
 
 
 def arrivals(stream, times):
     while len(stream.read(4)) == 4:
         times.append(time.monotonic())
+
+
+def latest(times, begin, end):
+    """How much longer the longest time between two frames was than that between two as a rule, in ms."""
+    gaps = [b - a for a, b in zip(times, times[1:]) if b > begin and a < end]
+    return 1e3 * (max(gaps) - statistics.median(gaps)) if gaps else 0
 
 
 def connected(pid):
@@ -68,25 +75,26 @@ def pause(name):
     text, edits = PAUSES[name]
     gpu = args.device != "cpu"
     text = text.replace("RATE", "200" if gpu else "12").replace("ITERS", "100" if gpu else "1")
-    file, times, told, late = put(name + ".yaml", text), [], [], []
+    file, times, told, late, without = put(name + ".yaml", text), [], [], [], []
     run = subprocess.Popen([gpipe, "run", "--progress", "none", "--device", args.device, file], stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, env=env, text=False, bufsize=0)
     reader = threading.Thread(target=arrivals, args=(run.stdout, times))
     reader.start()
     while run.poll() is None and (not times or not connected(run.pid)):
         time.sleep(0.02)
-    time.sleep(1)
     for i in range(args.times):
+        time.sleep(1.1)                # about as long as an answer takes, which has the rate of a second
         begin = time.monotonic()
-        p = subprocess.run([gpipe, "set", str(run.pid), *edits[i % len(edits)].split()], env=env, capture_output=True, text=True)
+        p = subprocess.run([gpipe, "set", str(run.pid), *edits[i % len(edits)].split()], env=env, capture_output=True,
+                           text=True)
         end = time.monotonic()
         said = re.search(r"pause ([\d.]+) ms", p.stdout)
         if not said:
             print(f"  {edits[i % len(edits)]}: {p.stdout.strip()}{p.stderr.strip()}")
             continue
-        gaps = [b - a for a, b in zip(times, times[1:]) if b > begin and a < end]
         told.append(float(said[1]))
-        late.append(1e3 * (max(gaps) - statistics.median(gaps)) if gaps else 0)
+        late.append(latest(times, begin, end))
+        without.append(latest(times, begin - 1, begin))
     run.send_signal(2)
     said = run.stderr.read().decode()
     run.wait()
@@ -94,9 +102,10 @@ def pause(name):
     ended = re.search(r"(\d+) frames? in, (\d+) out, 0 dropped, 0 failed, 0 cancelled", said)
     if not told or not ended or ended[1] != ended[2]:
         sys.exit(f"{name}: {said}")
-    print(f"{name} on {args.device}: {len(told)} times retuned, pause median {statistics.median(told):.1f} ms, longest {max(told):.1f} "
-          f"ms; latest frame {statistics.median(late):.1f} ms late in the median, {max(late):.1f} ms at most; {ended[1]} frames",
-          flush=True)
+    print(f"{name} on {args.device}: {len(told)} times retuned, pause median {statistics.median(told):.1f} ms, longest "
+          f"{max(told):.1f} ms")
+    print(f"  the latest frame of a time: {statistics.median(late):.1f} ms in the median, {max(late):.1f} ms at most; where "
+          f"nothing was set {statistics.median(without):.1f} and {max(without):.1f} ms; {ended[1]} frames", flush=True)
 
 
 # == latency ====================================================================
@@ -153,9 +162,10 @@ def latency():
             chosen = settings[-1].startswith("latency")
             if p99 < most and not chosen:
                 kept = max(kept, rate)
-            print(f"  {' '.join(settings):26} {rate:9.0f} frames/s  p99 {p99:7.3f} ms  {frames:5.1f} frames a launch", flush=True)
-        print(f"  {'kept' if p99 < most else 'not kept'}; " + (f"{rate / kept:.2f} of the best fixed batch that keeps it" if kept
-              else "no fixed batch keeps it"), flush=True)
+            print(f"  {' '.join(settings):26} {rate:9.0f} frames/s  p99 {p99:7.3f} ms  {frames:5.1f} frames a launch",
+                  flush=True)
+        beside = f"{rate / kept:.2f} of the best fixed batch that keeps it" if kept else "no fixed batch keeps it"
+        print(f"  {'kept' if p99 < most else 'not kept'}; {beside}", flush=True)
 
 
 if args.what == "latency":
