@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """live.py GPIPE - what a run shows while it goes: live lines on a terminal, JSON, gpipe top,
 metrics. Prints a total; exit 1 after a failure."""
-import atexit, fcntl, json, os, pty, re, resource, select, signal, socket, struct, subprocess, sys, tempfile
+import atexit, fcntl, json, os, pty, re, resource, select, shutil, signal, socket, struct, subprocess, sys, tempfile
 import termios, time, urllib.error, urllib.request
 
 gpipe = os.path.abspath(sys.argv[1])
@@ -827,10 +827,10 @@ check("watch: a folder", r.says(r"tune.yaml: error: this is a folder"), r.err())
 os.rmdir(path("tune.yaml"))
 for what, to, says in (("shape: [16]", "shape: [32]", r"tune.yaml:3:11: error: buffer 'a' is f32 \[16\] in the run and f32 \[32\] here"),
                        ("rate: 400", "rate: 300", r"tune.yaml:5:\d+: error: 'rate' cannot change while the run goes on: stage 'generate' is a source"),
-                       ("in: x", "in: x", None)):
-    if says:
-        put("tune.yaml", tune_text.replace(what, to))
-        check(f"watch: {to}", r.says(says), r.err())
+                       ("script: pass.lua,", "in: a, script: pass.lua,", r"tune.yaml:6:\d+: error: ")):
+    check(f"watch: {to}", what in tune_text, tune_text)
+    put("tune.yaml", tune_text.replace(what, to))
+    check(f"watch: {to}, which is refused", r.says(says), r.err())
 put("tune.yaml", tune_text.replace("a: gain, b: 0, out: b", "in: a, a: gain, b: 0, out: b"))
 put("pass.lua", "stateless = true\nfunction process(f, x, y) y:copy(x) en\n")
 check("watch: a script that is wrong", r.says(r"pass.lua:\d+"), r.err())
@@ -874,6 +874,17 @@ with socket.socket(socket.AF_UNIX) as s:           # what is no setting
             break
         got += more
 check("set: nonsense", b"this is no list of settings" in got or b"errors" in got, got[-300:])
+if os.geteuid() == 0:                              # by another user: through the socket, whose folder is open, and by number
+    program = path("gpipe-of-all")
+    shutil.copy(gpipe, program)
+    other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, "set"]
+    os.chmod(path("."), 0o755), os.chmod(path("gpipe"), 0o755)
+    no = subprocess.run([*other, sock(r.p.pid), "depth=9"], env=env, capture_output=True, text=True)
+    check("set: by another user", no.returncode == 2 and "Permission denied" in no.stderr, no)
+    os.chmod(path("."), 0o700), os.chmod(path("gpipe"), 0o700)
+    no = subprocess.run([*other, str(r.p.pid), "depth=9"], env=env, capture_output=True, text=True)
+    check("set: by another user, by its number", no.returncode != 0 and "retuned" not in no.stdout, no)
+    os.remove(program)
 pid = r.p.pid
 r.end("set", [2, 3])
 gone = subprocess.run([gpipe, "set", str(pid), "depth=6"], env=env, capture_output=True, text=True)
@@ -882,6 +893,38 @@ other = subprocess.run([gpipe, "set", str(os.getpid()), "depth=6"], env=env, cap
 check("set: of another program", other.returncode == 2 and "no pipeline of yours" in other.stderr, other)
 few = subprocess.run([gpipe, "set", str(pid)], env=env, capture_output=True, text=True)
 check("set: nothing", few.returncode == 2 and "no setting given" in few.stderr, few)
+
+r = Run(text=tune_text.replace("shape: [16]", "shape: [16, 1048576]").replace("rate: 400", "rate: 5")
+        .replace("  - {use: write, path: tuned.raw, durable: none}", "  - {use: discard}"))
+no = r.set("depth=60000")
+check("set: more than there is memory", no.returncode == 4 and re.search(r"tune.yaml:3:\d+: error: the pipeline needs .* of "
+      r"host memory; there are", no.stderr), no)
+check("set: the old plan goes on", r.set("depth=4").stdout == "nothing changes\n" and r.p.poll() is None)
+r.p.send_signal(signal.SIGINT)
+check("set: to its end", r.p.wait(60) == 130 and " 0 dropped, 0 failed, 0 cancelled" in r.err(), r.err())
+
+times_cu = "extern \"C\" __global__ void times(const float *x, const float *by, float *y, int n)\n{\n" \
+           "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        y[i] = x[i] * by[0] * %d;\n}\n"
+
+
+def put_by(value):
+    np_header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }"
+    np_header += b" " * (63 - (10 + len(np_header)) % 64) + b"\n"
+    with open(path("new.npy"), "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(np_header)) + np_header + struct.pack("<f", value))
+    os.rename(path("new.npy"), path("by.npy"))
+
+
+put("times.cu", times_cu % 2)
+put_by(1)
+r = Run("--watch", text=tune_text.replace("b: {like: a}}", "b: {like: a}, by: {const: by.npy}}").replace(
+    "  - {use: scale, a: gain, b: 0, out: b}\n",
+    "  - {name: times, use: kernel, source: times.cu, in: {x: a, by: by}, out: {y: b}, grid: 1, block: 16, args: [x, by, y, {i32: 16}]}\n"))
+put("times.cu", times_cu % 4)
+check("watch: a kernel", r.says(r"retuned: .*times.cu;"), r.err())
+put_by(2)
+check("watch: a constant", r.says(r"retuned: .*by.npy;"), r.err())
+r.end("watch: kernels and constants", [2, 4, 8])
 
 for i in range(6):                                 # Ctrl-C about when it pauses
     r = Run()
@@ -904,8 +947,12 @@ seen, screen, code = on_terminal(["top", str(r.p.pid)], steps=[
     when(lambda l: "[depth 5]" in l, key(b"\x1b[C")),
     when(lambda l: "[depth" not in l and "settings:" in l, key(b"\x1b[D")),
     when(lambda l: "[depth 5]" in l, key(b"-")),
-    when(lambda l: "[depth 4]" in l, key(b"q"))], seconds=60)
-check("top: keys", code == 0 and r.says(r"retuned: depth 5 -> 4") and "depth 4 -> 5" in r.err(), (seen[-3:], r.err()))
+    when(lambda l: "[depth 4]" in l, key(b"\x1b[C" * 3)),
+    when(lambda l: "[batch_wait 0]" in l, key(b"+")),
+    when(lambda l: "[batch_wait 50us]" in l, key(b"+")),
+    when(lambda l: "[batch_wait 100us]" in l, key(b"q"))], seconds=60)
+check("top: keys", code == 0 and r.says(r"retuned: depth 5 -> 4") and "depth 4 -> 5" in r.err()
+      and r.says("retuned: batch_wait 50us -> 100us"), (seen[-3:], r.err()))
 check("top: says the keys", any("keys:" in l and "q leaves" in l for s in seen for l in s), seen[-1:])
 r.end("top: keys", [2])
 check("nothing stays behind edits", os.listdir(path("gpipe")) == [], os.listdir(path("gpipe")))

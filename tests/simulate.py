@@ -1,47 +1,66 @@
 #!/usr/bin/env python3
 """simulate.py - how well 'gpipe simulate' and 'gpipe tune' do on this machine: to be run by hand, it takes minutes.
 
-    tests/simulate.py GPIPE [--tune]
+    tests/simulate.py GPIPE [--device cuda] [--settings 50] [--rounds 3] [--seconds 0.4] [--tune] [PIPELINE ...]
 
-For several pipelines a report is made with the given settings, and about 20 other settings are simulated from it and
-measured, each from a report of just before (so that what other processes take counts in both). Printed: the error of
-each rate; how many are within 10 %; whether the five that were fastest also simulate as the fastest.
-ONLY=host,edges in the environment takes these alone.
-With --tune: the rate of what 'gpipe tune' proposes to that of the best of a sweep, and the runs that each took."""
-import json, os, statistics, subprocess, sys, tempfile
+For twelve pipelines a report is made with the given settings, and so many others are simulated from it and measured,
+each from a report of just before (so that what other processes take counts in both); the middle of the rounds counts. A
+run has as many frames as take about so many seconds. Printed: the error of each rate; how many are within 10 %; whether
+the five that were fastest also simulate as the fastest. With --tune: the rate of what 'gpipe tune' proposes to that of
+the best of the sweep, and the runs that each took."""
+import argparse, itertools, json, os, random, statistics, subprocess, sys, tempfile
 
-gpipe = os.path.abspath(sys.argv[1])
+options = argparse.ArgumentParser()
+options.add_argument("gpipe")
+options.add_argument("pipelines", nargs="*", metavar="PIPELINE")
+options.add_argument("--device", default="cpu")
+options.add_argument("--settings", type=int, default=50)
+options.add_argument("--rounds", type=int, default=3)
+options.add_argument("--seconds", type=float, default=0.4)
+options.add_argument("--tune", action="store_true")
+args = options.parse_intermixed_args()
+gpipe = os.path.abspath(args.gpipe)
 here = os.path.dirname(os.path.abspath(__file__))
-pipelines = os.path.join(here, "..", "pipelines")
 tmp = tempfile.TemporaryDirectory()
-ROUNDS = 3
 
-SLEEPS = "stateless = true\nlocal t = os.clock\nfunction process(f, x, y)\n  y:copy(x)\n  local e = t() + %s\n" \
-         "  while t() < e do end\nend\n"
-FILES = {
-    "host.yaml": "buffers: {g: {dtype: f32, shape: [1024]}}\nstages:\n  - {use: generate, frames: 900, out: g}\n"
-                 "  - {name: a, use: lua, script: a.lua}\n  - {name: b, use: lua, script: b.lua}\n  - {use: discard}\n",
-    "a.lua": SLEEPS % "0.0005", "b.lua": SLEEPS % "0.001",
-    "kernels.yaml": "buffers: {g: {dtype: f32, shape: [256, 256]}}\nstages:\n  - {use: generate, frames: 700, out: g}\n"
-                    "  - {use: blur, sigma: 2}\n  - {use: sobel}\n  - {name: b, use: lua, script: c.lua}\n"
-                    "  - {use: discard}\n",
-    "c.lua": SLEEPS % "0.0003",
-    "small.yaml": "depth: 8\nbuffers: {g: {dtype: f32, shape: [4096]}}\nstages:\n"
-                  "  - {use: generate, frames: 60000, out: g}\n"
-                  "  - {use: scale, a: 2}\n  - {use: discard}\n",
+WORKS = "stateless = true\nlocal t = os.clock\nfunction process(f, x, y)\n  y:copy(x)\n  local e = t() + %s\n" \
+        "  while t() < e do end\nend\n"
+FILES = {"half.lua": WORKS % "0.0005", "one.lua": WORKS % "0.001", "third.lua": WORKS % "0.0003",
+         "copy.lua": "stateless = true\nfunction process(f, x, y) y:copy(x) end\n"}
+
+
+def chain(shape, *stages, source="{use: generate, frames: frames, out: g}", more=""):
+    return f"vars: {{frames: 100}}\nbuffers: {{g: {{dtype: f32, shape: {shape}}}{more}}}\nstages:\n  - {source}\n" \
+        + "".join(f"  - {s}\n" for s in stages) + "  - {use: discard}\n"
+
+
+def lua(name, script):
+    return f"{{name: {name}, use: lua, script: {script}.lua}}"
+
+
+BLUR, SOBEL, SCALE = "{use: blur, sigma: 2}", "{use: sobel}", "{use: scale, a: 2}"
+DEVICE = {"streams": ["1", "2", "4", "8"], "batch": ["1", "2", "8"]}
+W = ["1", "2", "4"]
+# A text, or a file beside this one; what is varied beside the depth.
+CASES = {
+    "host": (chain("[1024]", lua("a", "half"), lua("b", "one")), {"stages.a.workers": W, "stages.b.workers": W}),
+    "three": (chain("[1024]", lua("a", "third"), lua("b", "third"), lua("c", "half")),
+              {"stages.a.workers": W, "stages.c.workers": W}),
+    "kernels": (chain("[256, 256]", BLUR, SOBEL, lua("b", "third")), {"streams": ["1", "2", "4"], "stages.b.workers": W}),
+    "device": (chain("[512, 512]", BLUR, SOBEL, BLUR), DEVICE),
+    "small": (chain("[1024]", SCALE), DEVICE),
+    "tiny": (chain("[16]", SCALE, "{use: cast, dtype: f64}"), DEVICE),
+    "copies": (chain("[1048576]", SCALE), DEVICE),
+    "between": (chain("[256, 256]", SCALE, lua("b", "half"), BLUR), {"streams": ["1", "2"], "stages.b.workers": W}),
+    "sums": (chain("[256, 1024]", BLUR, "{use: reduce, op: sum, axes: [1]}"), DEVICE),
+    "edges": ("edges", {"streams": ["1", "2", "4"], "stages.write.workers": W}),
+    "average": ("average", {"streams": ["1", "2"], "stages.write.workers": W}),
+    "contrast": ("contrast", {"streams": ["1", "2", "4"], "batch": ["1", "2"]}),
 }
+DEPTHS = ["1", "2", "3", "4", "6", "8", "16", "32"]
 for name, text in FILES.items():
     with open(os.path.join(tmp.name, name), "w") as f:
         f.write(text)
-OUT = ["vars.out=" + tmp.name + "/out"]
-CASES = [
-    (os.path.join(tmp.name, "host.yaml"), [], ["stages.a.workers", "stages.b.workers"]),
-    (os.path.join(tmp.name, "kernels.yaml"), [], ["streams", "stages.b.workers"]),
-    (os.path.join(tmp.name, "small.yaml"), [], ["streams", "batch"]),
-    (os.path.join(pipelines, "edges.yaml"), OUT + ["vars.frames=30"], ["streams", "stages.write.workers"]),
-    (os.path.join(pipelines, "average.yaml"), OUT + ["vars.frames=40"], ["streams", "stages.write.workers"]),
-]
-DEPTHS, VALUES = [1, 2, 4, 8], [1, 2]
 
 
 def sets(list_):
@@ -50,7 +69,7 @@ def sets(list_):
 
 def measure(file, settings):
     out = os.path.join(tmp.name, "r.json")
-    subprocess.run([gpipe, "run", "-q", file, "--report", out, *sets(settings)], check=True)
+    subprocess.run([gpipe, "run", "-q", file, "--report", out, *sets(settings)], check=True, stdout=subprocess.DEVNULL)
     with open(out) as f:
         return json.load(f)
 
@@ -61,21 +80,34 @@ def simulate(file, settings, report):
     return json.loads(text)
 
 
-def all_settings(keys):
-    for d in DEPTHS:
-        for v in VALUES:
-            for w in VALUES:
-                yield [f"depth={d}", f"{keys[0]}={v}", f"{keys[1]}={w}"]
-    yield from (["depth=16"], ["depth=3"], [f"{keys[0]}=4"], [f"{keys[1]}=4"])
+def all_settings(name, knobs):
+    """So many of all, other ones for each pipeline, the same each time."""
+    every = [[f"depth={d}", *(f"{k}={v}" for k, v in zip(knobs, values))]
+             for d in DEPTHS for values in itertools.product(*knobs.values())]
+    return random.Random(name).sample(every, min(args.settings, len(every)))
 
 
-def compare(file, given, keys):
-    """Each setting is predicted from a run with the given ones that was just before it, ROUNDS times."""
+def given_of(name, what):
+    if "\n" in what:
+        file, given = os.path.join(tmp.name, name + ".yaml"), []
+        with open(file, "w") as f:
+            f.write(what)
+    else:
+        file, given = os.path.join(here, "..", "pipelines", what + ".yaml"), ["vars.out=" + tmp.name + "/out"]
+    given.append("device=" + args.device)
+    frames = 40
+    for _ in range(3):                 # caches, compilers; then what takes so long
+        rate = measure(file, given + [f"vars.frames={frames}"])["frames_per_s"]
+        frames = max(40, min(int(rate * args.seconds), 1000000))
+    return file, given + [f"vars.frames={frames}"]
+
+
+def compare(name, file, given, knobs):
+    """Each setting is predicted from a run with the given ones that was just before it, in rounds."""
     report, rows = os.path.join(tmp.name, "r.json"), []
-    measure(file, given)               # caches, compilers
-    for s in all_settings(keys):
+    for s in all_settings(name, knobs):
         base, predicted, is_ = [], [], []
-        for _ in range(ROUNDS):
+        for _ in range(args.rounds):
             base.append(measure(file, given)["frames_per_s"])
             predicted.append(simulate(file, s, report)["frames_per_s"])
             is_.append(measure(file, given + s)["frames_per_s"])
@@ -87,16 +119,16 @@ def compare(file, given, keys):
         print(f"  {r['set']:52} simulated {r['simulated']:9.1f}  measured {r['measured']:9.1f}  "
               f"{100 * r['error']:+5.0f} %   to the given one {r['gain']:5.2f} {r['ratio']:5.2f}", flush=True)
     errors = [abs(r["error"]) for r in rows]
-    print(f"{os.path.basename(file)}: {sum(e <= 0.1 for e in errors)} of {len(rows)} within 10 %, "
+    print(f"{name}: {sum(e <= 0.1 for e in errors)} of {len(rows)} within 10 %, "
           f"{sum(e <= 0.2 for e in errors)} within 20 %, median {100 * statistics.median(errors):.1f} %")
     best = [sorted(rows, key=lambda r: -r[k])[:5] for k in ("gain", "ratio")]
     found = best[0][0]["ratio"] / best[1][0]["ratio"]
-    print(f"{os.path.basename(file)}: of the five fastest, {sum(r in best[0] for r in best[1])} are among the five "
+    print(f"{name}: of the five fastest, {sum(r in best[0] for r in best[1])} are among the five "
           f"that simulate as fastest; the first of these has {found:.2f} of the best rate", flush=True)
     return rows
 
 
-def tune(file, given, keys, rows):
+def tune(name, file, given, rows):
     """Rates of what is proposed and of the best of the sweep, measured in turns."""
     text = subprocess.run([gpipe, "tune", file, "--budget", "40s", *sets(given)], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True)
@@ -105,22 +137,25 @@ def tune(file, given, keys, rows):
     runs = 1 + text.stderr.count("gpipe: turn")
     best = max(rows, key=lambda r: r["ratio"])["set"].split()
     pairs = [(measure(file, given + proposed)["frames_per_s"], measure(file, given + best)["frames_per_s"])
-             for _ in range(2 * ROUNDS)]
+             for _ in range(2 * args.rounds + 1)]
     ratio = statistics.median(a / b for a, b in pairs)
-    print(f"{os.path.basename(file)}: tune proposes {' '.join(proposed) or 'the given settings'}: {ratio:.2f} of the "
+    print(f"{name}: tune proposes {' '.join(proposed) or 'the given settings'}: {ratio:.2f} of the "
           f"best of the sweep ({' '.join(best)}), with {runs} measurements, where the sweep took "
-          f"{len(rows) * ROUNDS}", flush=True)
+          f"{len(rows) * args.rounds}", flush=True)
 
 
-every, only = [], os.environ.get("ONLY", "").split(",")
-for file, given, keys in CASES:
-    if only != [""] and os.path.basename(file).split(".")[0] not in only:
+for unknown in set(args.pipelines) - set(CASES):
+    sys.exit(f"there is no '{unknown}'; there are {', '.join(CASES)}")
+every = []
+for name, (what, knobs) in CASES.items():
+    if args.pipelines and name not in args.pipelines:
         continue
-    print(os.path.basename(file), flush=True)
-    rows = compare(file, given, keys)
+    print(name, flush=True)
+    file, given = given_of(name, what)
+    rows = compare(name, file, given, knobs)
     every += rows
-    if "--tune" in sys.argv:
-        tune(file, given, keys, rows)
+    if args.tune:
+        tune(name, file, given, rows)
 errors = [abs(r["error"]) for r in every]
 print(f"all: {sum(e <= 0.1 for e in errors)} of {len(errors)} within 10 %, "
       f"median {100 * statistics.median(errors):.1f} %")

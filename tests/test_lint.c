@@ -145,6 +145,10 @@ static const struct {
       "no launch takes more than one frame, so none waits for more; raise the depth or the batch, or leave "
       "'batch_wait' out (lint: batch_wait)", AT(1, 13, 4) },
     { "and for those that it takes", "batch_wait: 50us\ndepth: 6\n" SMALL SCALE END, SILENT },
+    { "launches of one frame, to be chosen", "latency: 5ms\ndepth: 2\n" SMALL SCALE END,
+      "no launch takes more than one frame, so there is nothing to choose; raise the depth or the batch, or leave "
+      "'latency' out (lint: latency)", AT(1, 10, 3) },
+    { "and of several", "latency: 5ms\ndepth: 6\n" SMALL SCALE END, SILENT },
     { "f64 from a port", "buffers: {g: {dtype: f64, shape: [99]}}\nstages:\n"
       "  - {use: generate, out: g}\n" KERNEL("[in, out]", "") END,
       "stage 'kernel' computes in f64, for which NVIDIA H200 is 64 times slower than for f32; use "

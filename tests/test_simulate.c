@@ -69,6 +69,12 @@ static const simulated_case cases[] = {
     { "a launch waits to be full", "batch: 8\nbatch_wait: 100ms\n" DEPTH(8)
       "buffers: {g: {dtype: f32, shape: [1]}}\nstages:\n  - {use: generate, out: g, rate: 1000}\n" KERNEL END,
       { { "generate", 0, 0, 1000 } }, .cuda = true, .kernels = 0.1, .rate = 1000, .p50 = 3000 },
+    { "with a latency a launch waits as long as it may", "batch: 8\nlatency: 20ms\n" DEPTH(8)
+      "buffers: {g: {dtype: f32, shape: [1]}}\nstages:\n  - {use: generate, out: g, rate: 1000}\n" KERNEL END,
+      { { "generate", 0, 0, 1000 } }, .cuda = true, .kernels = 0.1, .rate = 1000, .p50 = 3000 },
+    { "and no longer", "batch: 8\nlatency: 4ms\n" DEPTH(8)
+      "buffers: {g: {dtype: f32, shape: [1]}}\nstages:\n  - {use: generate, out: g, rate: 1000}\n" KERNEL END,
+      { { "generate", 0, 0, 1000 } }, .cuda = true, .kernels = 0.1, .rate = 1000, .p50 = 1000 },
     { "copies and kernels overlap", DEPTH(3) BIG KERNEL END, .cuda = true, .kernels = 1000, .rate = 1000 },
     { "with depth 1 they take turns", DEPTH(1) BIG KERNEL END, .cuda = true, .kernels = 1000, .rate = 1e6 / 3000,
       .p50 = 3000 },

@@ -121,10 +121,10 @@ static bool always(void *arg)
     return true;
 }
 
-/* Times in us of the stages a and b, and of the kernels k; a fast source. */
+/* Times in us of the source a, and of the kernels k. */
 static const struct {
     const char *what, *yaml;
-    double a, b, k, launch;
+    double a, k, launch;
     int cores;
     size_t memory;
     const char *goal;
@@ -132,14 +132,18 @@ static const struct {
     const char *has, *lacks;           /* in its settings */
     const char *error;
 } searches[] = {
-    { "depth", "depth: 1\n" SCALE, 0, 0, 1000, 0, 4, 0, "rate", 3, 5, "depth=", "batch=", NULL },
-    { "kernels share cores", "depth: 1\n" SCALE, 0, 0, 1000, 0, 2, 0, "rate", 1.8, 2.1, "depth=", NULL, NULL },
-    { "nothing to gain", "depth: 8\nstreams: 1\nbatch: 1\n" SCALE, 0, 0, 1000, 0, 1, 0, "rate", 0.99, 1.02, NULL, NULL,
+    { "depth", "depth: 1\n" SCALE, 0, 1000, 0, 4, 0, "rate", 3, 5, "depth=", "batch=", NULL },
+    { "kernels share cores", "depth: 1\n" SCALE, 0, 1000, 0, 2, 0, "rate", 1.8, 2.1, "depth=", NULL, NULL },
+    { "nothing to gain", "depth: 8\nstreams: 1\nbatch: 1\n" SCALE, 0, 1000, 0, 1, 0, "rate", 0.99, 1.02, NULL, NULL,
       NULL },
-    { "launches", "depth: 64\nstreams: 1\nbatch: 1\n" SCALE, 0, 0, 1, 500, 2, 0, "rate", 8, 100, "batch=", NULL, NULL },
-    { "latency", "depth: 32\n" SCALE, 0, 0, 1000, 0, 1, 0, "latency", 0.5, 1.1, "depth=1", NULL, NULL },
-    { "memory", "depth: 1\n" SCALE, 0, 0, 1000, 0, 4, 2 << 14, "rate", 1.5, 3, "depth=", NULL, NULL },
-    { "too little memory", "depth: 4\n" SCALE, 0, 0, 1000, 0, 4, 100, "rate", 0, 0, NULL, NULL,
+    { "launches", "depth: 64\nstreams: 1\nbatch: 1\n" SCALE, 0, 1, 500, 2, 0, "rate", 8, 100, "batch=", NULL, NULL },
+    { "waiting to fill a launch", "depth: 64\nstreams: 1\nbatch: 16\n" SCALE, 60, 1, 50, 1, 0, "rate", 1.2, 3, "batch_wait=",
+      NULL, NULL },
+    { "which is chosen with a latency", "depth: 64\nstreams: 1\nbatch: 16\nlatency: 5ms\n" SCALE, 60, 1, 50, 1, 0, "rate",
+      0.99, 3, NULL, "batch_wait", NULL },
+    { "latency", "depth: 32\n" SCALE, 0, 1000, 0, 1, 0, "latency", 0.5, 1.1, "depth=1", NULL, NULL },
+    { "memory", "depth: 1\n" SCALE, 0, 1000, 0, 4, 2 << 14, "rate", 1.5, 3, "depth=", NULL, NULL },
+    { "too little memory", "depth: 4\n" SCALE, 0, 1000, 0, 4, 100, "rate", 0, 0, NULL, NULL,
       "with depth 1 the pipeline needs" },
 };
 
@@ -157,7 +161,7 @@ START_TEST(finds_settings)
     gp_costs c = { .stage = GP_NEW(&verdict_arena, gp_stage_cost, g->nstages), .nstages = g->nstages,
                    .segment = GP_NEW(&verdict_arena, gp_segment_cost, 1), .nsegments = 1, .cores = searches[_i].cores };
     for (int v = 0; v < g->nstages; v++)
-        c.stage[v].frames = 100000;
+        c.stage[v] = (gp_stage_cost){ .frames = 100000, .cpu_ns = g->stage[v].nin ? 0 : 1e3 * searches[_i].a };
     c.segment[0] = (gp_segment_cost){ .launch_ns = 1e3 * searches[_i].launch, .kernels_ns = 1e3 * searches[_i].k };
     s.costs = &c;
     ck_assert(gp_goal_read(searches[_i].goal, &s.goal, &errs));

@@ -71,15 +71,26 @@ static void put_knob(gp_knob *out, int max, int *n, const char *path, const char
     ++*n;
 }
 
+/* "200us", "0". */
+static const char *time_text(int64_t ns, char out[24])
+{
+    snprintf(out, 24, "%.9gus", (double)ns / 1e3);
+    return ns ? out : "0";
+}
+
 int gp_pipeline_knobs(const gp_pipeline *p, gp_knob *out, int max)
 {
     const gp_graph *g = p->graph;
-    char path[96];
+    char path[96], time[24];
     int n = 0;
     put_knob(out, max, &n, "depth", NULL, g->depth);
     if (p->plan->nsegments) {
         put_knob(out, max, &n, "streams", g->streams ? NULL : "auto", g->streams);
         put_knob(out, max, &n, "batch", g->batch ? NULL : "auto", g->batch);
+        if (g->latency_ns)             /* then no launch has a wait of its own */
+            put_knob(out, max, &n, "latency", time_text(g->latency_ns, time), 0);
+        else
+            put_knob(out, max, &n, "batch_wait", time_text(g->batch_wait_ns, time), 0);
         put_knob(out, max, &n, "launch", gp_launch_name[g->launch], 0);
     }
     put_knob(out, max, &n, "sync", gp_sync_name[g->sync], 0);

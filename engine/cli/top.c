@@ -98,12 +98,24 @@ static void *change(void *arg)
     return NULL;
 }
 
+/* A time twice or half as long; from the least on none, and back. */
+static void step_time(double us, int by, char out[24])
+{
+    const double least = 50;
+    us = by > 0 ? us > 0 ? 2 * us : least : us > least ? us / 2 : 0;
+    snprintf(out, 24, "%.9gus", us);
+}
+
 /* The value beside this one. */
-static void step(const char *value, int by, char out[24])
+static void step(const char *path, const char *value, int by, char out[24])
 {
     static const char *const launch[] = { "graph", "stream" }, *const sync[] = { "auto", "spin", "yield", "block" };
     char *end;
     long n = strtol(value, &end, 10);
+    if (!strcmp(path, "batch_wait") || !strcmp(path, "latency")) {
+        step_time(strtod(value, NULL), by, out);
+        return;
+    }
     snprintf(out, 24, "%s", value);
     if (end > value && !*end) {
         snprintf(out, 24, "%ld", n + by > 1 ? n + by : 1);
@@ -126,7 +138,7 @@ static void change_chosen(top *t, int by)
     pthread_mutex_lock(&t->lock);
     bool goes_on = t->busy && !strncmp(t->wanted, k->path, n) && t->wanted[n] == '=';
     bool is_auto = !strcmp(k->value, "auto") && strcmp(k->path, "sync") != 0;
-    step(goes_on ? t->wanted + n + 1 : is_auto ? "1" : k->value, by, value);
+    step(k->path, goes_on ? t->wanted + n + 1 : is_auto ? "1" : k->value, by, value);
     snprintf(t->wanted, sizeof t->wanted, "%s=%s", k->path, value);
     if (!t->busy && !pthread_create(&thread, NULL, change, t)) {
         pthread_detach(thread);

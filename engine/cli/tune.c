@@ -273,7 +273,7 @@ static void add_variants(tuner *x)
 /* Round by round, as long as there is time; each with the given settings first. */
 static int measure_in_turns(tuner *x)
 {
-    int alive = x->t.ntried - 1, status = 0;
+    int alive = x->t.ntried > 1 ? x->t.ntried - 1 : 1, status = 0;     /* 1: what is not simulated may help */
     x->t.tried[0].n = 0;               /* the first was without rivals */
     for (int turn = 0; turn < GP_TUNE_TURNS && alive && !status; turn++) {
         double began = gp_seconds();
@@ -317,7 +317,8 @@ static void choose(tuner *x)
     int rounds[CANDIDATES + VARIANTS + 1];
     for (int i = 0; i < x->t.ntried; i++) {
         result[i] = x->t.tried[i].result;
-        rounds[i] = x->t.tried[i].why ? 0 : x->t.tried[i].n;
+        bool few = x->t.tried[i].n < TURNS && x->t.tried[0].n >= TURNS;        /* it fell behind */
+        rounds[i] = x->t.tried[i].why || few ? 0 : x->t.tried[i].n;
         for (int k = 0; k < rounds[i]; k++)
             x->t.tried[i].result[k].memory = x->t.tried[i].settings->is.memory;
     }

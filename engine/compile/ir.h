@@ -212,6 +212,7 @@ typedef struct gp_graph {
     int streams;               /* 0: auto */
     int batch;                 /* 0: auto */
     int64_t batch_wait_ns;     /* how long a launch may wait to fill its batch */
+    int64_t latency_ns;        /* most of a frame, from its source to its end, that launches are chosen for; 0: any */
     gp_launch_mode launch;
     gp_sync sync;
     gp_on_error on_error;

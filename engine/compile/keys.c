@@ -13,6 +13,7 @@ const gp_opt gp_top_keys[] = {
       .help = "launches of a segment in flight; auto: its buffers' depth, at most 8" },
     { KEY("batch", INT), .def = "auto", .min = 1, .max = GP_DEPTH_MAX, .help = "the most frames a launch takes" },
     { KEY("batch_wait", TIME), .max = 1e9, .help = "how long a launch may wait to fill its batch; 0: not at all" },
+    { KEY("latency", TIME), .help = "launches are as long as 99 frames in 100 can be and end within this time" },
     { KEY("launch", ENUM), .choices = "graph|stream|persistent",
       .help = "graph: a CUDA graph a launch; stream: calls one by one; persistent: kernels that stay on the GPU" },
     { KEY("sync", ENUM), .choices = "auto|spin|yield|block", .help = "how to wait for the device" },

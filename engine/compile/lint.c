@@ -237,6 +237,15 @@ static void lint_batch_wait(linting *l)
         warn(l, gp_node_get(l->root, "batch_wait")->at, "no launch takes more than one frame, so none waits for more");
 }
 
+static void lint_latency(linting *l)
+{
+    for (int k = 0; k < l->p->nsegments; k++)
+        if (l->p->segment[k].batch > 1)
+            return;
+    if (l->g->latency_ns)
+        warn(l, gp_node_get(l->root, "latency")->at, "no launch takes more than one frame, so there is nothing to choose");
+}
+
 static void lint_f64(linting *l)
 {
     enum { FEW = 8 };
@@ -279,6 +288,7 @@ static const lint lints[] = {
     { "grid", lint_grid, "use more blocks, with less to do for each thread" },
     { "batch", lint_batch, "leave 'batch' out: no frame waits for others" },
     { "batch_wait", lint_batch_wait, "raise the depth or the batch, or leave 'batch_wait' out" },
+    { "latency", lint_latency, "raise the depth or the batch, or leave 'latency' out" },
     { "f64", lint_f64, "use f32 where it is precise enough" },
     { "rate", lint_rate, "so they wait for each other: give both one rate" },
 };

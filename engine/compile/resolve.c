@@ -252,6 +252,17 @@ static void read_top(gp_resolving *r, const gp_machine *machine)
         else if (g->stall_ns > 0 && g->batch_wait_ns >= g->stall_ns)
             AT(r, n->at, "'batch_wait' must be less than 'stall_timeout'");
     }
+    if ((n = top(r, "latency")) && gp_read_time(&r->read, n, &g->latency_ns)) {
+        if (g->latency_ns < 0)
+            AT(r, n->at, "'latency' must be 0 (any) or more");
+        else if (g->latency_ns && g->stall_ns > 0 && g->latency_ns >= g->stall_ns)
+            AT(r, n->at, "'latency' must be less than 'stall_timeout'");
+        else if (g->latency_ns && g->batch_wait_ns)
+            AT(r, n->at, "'latency' chooses how long a launch waits: leave out 'batch_wait'");
+        else if (g->latency_ns && g->launch == GP_LAUNCH_PERSISTENT)
+            AT(r, n->at, "'latency' chooses what a launch takes, and with 'launch: persistent' there are no launches: leave out "
+               "one of them");
+    }
     if ((n = top(r, "metadata")))
         gp_metadata_read(r, n);
     n = top(r, "device");

@@ -36,6 +36,8 @@ void gp_dump_head(FILE *f, const gp_graph *g)
             or_auto(g->batch, batch));
     if (g->batch_wait_ns)
         fprintf(f, " that waits up to %g us", (double)g->batch_wait_ns / 1e3);
+    if (g->latency_ns)
+        fprintf(f, " for a latency of %g ms", (double)g->latency_ns / 1e6);
     fprintf(f, ", sync %s\n", gp_sync_name[g->sync]);
     fprintf(f, "  errors   on_error %s, stall_timeout ", on_error_name[g->on_error]);
     if (g->stall_ns)
@@ -346,6 +348,7 @@ void gp_dump_graph_members(gp_json *j, const gp_graph *g)
     gp_json_int(j, "streams", g->streams);
     gp_json_int(j, "batch", g->batch);
     gp_json_int(j, "batch_wait_ns", g->batch_wait_ns);
+    gp_json_int(j, "latency_ns", g->latency_ns);
     gp_json_str(j, "launch", gp_launch_name[g->launch]);
     gp_json_str(j, "sync", gp_sync_name[g->sync]);
     gp_json_str(j, "on_error", on_error_name[g->on_error]);

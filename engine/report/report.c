@@ -167,6 +167,7 @@ gp_report *gp_report_make(gp_arena *a, const gp_pipeline *p, gp_errs *errs)
             add_actor(&r->actor[i], run, &run->actor[i]);
         add_buffers(r, a, run);
         gp_run_latency(run, &r->latency);
+        r->late = gp_latency_late(run);
         add_engines(r, run);
         r->overlap = gp_report_overlap(r);
         report = r;

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include <gpipe/gpipe.h>
+#include "run/timely.h"
 
 /* A host stage or a segment. Times are sums over its workers (a segment: of its
  * launcher), from the first frame that any source began to the end of the run. */
@@ -89,6 +90,7 @@ typedef struct gp_report {
     gp_engine_report engine[GP_ENGINES];
     gp_buffer_report *buffer; int nbuffers;
     gp_hist latency;           /* see gp_latency */
+    gp_late late;              /* with `latency` */
     double overlap;            /* 0 to 1, see gp_report_overlap */
     gp_verdict verdict;
 } gp_report;

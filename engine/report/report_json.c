@@ -78,6 +78,7 @@ static void pipeline(gp_json *j, const gp_graph *g)
     knob(j, "streams", g->streams);
     knob(j, "batch", g->batch);
     gp_json_int(j, "batch_wait_ns", g->batch_wait_ns);
+    gp_json_int(j, "latency_ns", g->latency_ns);
     gp_json_str(j, "launch", gp_launch_name[g->launch]);
     gp_json_str(j, "sync", gp_sync_name[g->sync]);
     gp_json_str(j, "on_error", g->on_error == GP_ON_ERROR_DROP ? "drop" : "stop");

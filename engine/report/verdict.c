@@ -487,18 +487,26 @@ static void give_up(gp_judging *j)
         p->name, percent(c.part));
 }
 
+static void find_bound(gp_judging *j)
+{
+    gp_report *r = j->r;
+    gp_say_crowd(j);
+    char *first = r->verdict.text + strlen(r->verdict.text);
+    if (!is_paced(j) && !gp_are_cores_busy(j) && !never_waits(j)
+        && !is_busiest(j) && !must_be_kernels(j) && !are_streams_few(j) && !is_cycle(j)
+        && !is_shallow(j))
+        give_up(j);
+    if (first > r->verdict.text)
+        *first = (char)toupper((unsigned char)*first);
+}
+
 void gp_verdict_find(gp_report *r, const gp_pipeline *p)
 {
     gp_judging j = { .r = r, .g = gp_pipeline_graph(p), .plan = gp_pipeline_plan(p) };
+    char late[GP_LATE_TEXT];
     r->verdict = (gp_verdict){ .actor = -1, .buffer = -1 };
-    if (too_short(&j))
-        return;
-    gp_say_crowd(&j);
-    char *first = r->verdict.text + strlen(r->verdict.text);
-    if (!is_paced(&j) && !gp_are_cores_busy(&j) && !never_waits(&j)
-        && !is_busiest(&j) && !must_be_kernels(&j) && !are_streams_few(&j) && !is_cycle(&j)
-        && !is_shallow(&j))
-        give_up(&j);
-    if (first > r->verdict.text)
-        *first = (char)toupper((unsigned char)*first);
+    if (!too_short(&j))
+        find_bound(&j);
+    if (gp_late_text(&r->late, j.g->latency_ns, j.g->depth, late))
+        say(&j, ". %s", late);
 }

@@ -40,8 +40,8 @@ gp_meta gp_frame_meta(const gp_actorrt *p, uint64_t f)
             continue;
         if (i == lead)
             m.time_ns = in->time_ns;
-        if (i == lead || in->born_ns < m.born_ns)
-            m.born_ns = in->born_ns;
+        if (i == lead || in->age.born_ns < m.age.born_ns)
+            m.age = in->age;
         if (!m.name)
             m.name = in->name;
     }
@@ -194,7 +194,7 @@ static size_t write_output_metas(gp_actorrt *p, gp_worker_view *view, int o, int
         if (view->numbers && fr->index < p->host->cached)
             gp_numbers_write(port->ring, fr->index, &view->numbers[j]);
         *w.meta = (gp_meta){ .rows = rows, .time_ns = fr->time_ns, .name = fr->name,
-                             .hole = hole, .touched = true, .born_ns = view->born_ns[j] };
+                             .hole = hole, .touched = true, .age = view->age[j] };
     }
     return bytes;
 }

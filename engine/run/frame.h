@@ -36,6 +36,13 @@ static inline int gp_poison(gp_dtype t)
     return fraction ? 0xff : 0xa5;
 }
 
+/* Since when a frame is under way, CLOCK_MONOTONIC. */
+typedef struct gp_age {
+    int64_t born_ns;           /* in a timed run, and with `latency`: when it was made */
+    int64_t due_ns;            /* with `latency`: when the last launch that took it was due; 0: none did; */
+    int by, size;              /* ... that of this actor, of 1 << size frames */
+} gp_age;
+
 /* What travels with a frame of one buffer, beside its data. Written by the
  * producer before it publishes, read-only after. */
 typedef struct gp_meta {
@@ -44,7 +51,7 @@ typedef struct gp_meta {
     const char *name;
     gp_hole hole;
     bool touched;              /* the producer has written this slot before */
-    int64_t born_ns;           /* in a timed run: when it was made, CLOCK_MONOTONIC */
+    gp_age age;
 } gp_meta;
 
 /* The numbers that travel with it, by their index in gp_graph.metadata. Written and read as a gp_meta. */

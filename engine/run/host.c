@@ -44,7 +44,7 @@ void gp_host_init(gp_actorrt *p)
     pthread_mutex_init(&h->lock, NULL);
     h->end = h->window = h->cached = GP_UNKNOWN;
     h->live = st->workers;
-    if (run->options.timed && !st->nout)
+    if ((run->options.timed || run->graph->latency_ns) && !st->nout)
         h->latency = GP_NEW(a, gp_hist, 1);
     h->port = GP_NEW(a, gp_portrt, st->nin + st->nout);
     for (int i = 0; i < st->nin; i++)
@@ -162,9 +162,16 @@ static void account(gp_actorrt *p, uint64_t first, int n)
         for (int l = 0; l < p->run->naccounts; l++)
             gp_account_seen(&p->run->account[l], (int)(p->stage - p->run->graph->stage), first, k,
                            h->hole + at);
-        for (int i = 0; h->latency && i < k; i++)
-            if (!h->hole[at + (uint64_t)i])
-                gp_hist_add(h->latency, now - gp_frame_meta(p, first + (uint64_t)i).born_ns, 1);
+        for (int i = 0; h->latency && i < k; i++) {
+            if (h->hole[at + (uint64_t)i])
+                continue;
+            gp_age age = gp_frame_meta(p, first + (uint64_t)i).age;
+            if (!age.born_ns)          /* made before a pause, by a run that had no clock */
+                continue;
+            gp_hist_add(h->latency, now - age.born_ns, 1);
+            h->late += p->run->graph->latency_ns && now - age.born_ns > p->run->graph->latency_ns;
+            gp_latency_ended(p->run, &age, now);
+        }
         first += (uint64_t)k, n -= k;
     }
 }
@@ -380,9 +387,9 @@ static int sort_out(gp_threadrt *t, bool ok, int k, int *there, bool *failed, bo
 static void date(const gp_actorrt *p, gp_worker_view *wv, int n)
 {
     struct timespec now = { 0 };
-    int64_t born = p->run->options.timed ? gp_now_ns() : 0;
+    int64_t born = p->run->options.timed || p->run->graph->latency_ns ? gp_now_ns() : 0;
     for (int i = 0; i < n; i++) {
-        wv->born_ns[i] = born;
+        wv->age[i] = (gp_age){ .born_ns = born };
         if (p->host->dated)
             p->host->dated[wv->frame[i].index % p->host->window] = !wv->frame[i].time_ns;
         if (wv->frame[i].time_ns)

@@ -19,7 +19,7 @@ struct gp_worker_view {        /* one worker's frames; index 0 is the first laid
     uint64_t first;            /* of those that it has taken */
     gp_frame *frame;
     gp_view *view;             /* per frame: inputs, then outputs */
-    int64_t *born_ns;          /* per frame */
+    gp_age *age;               /* per frame */
     gp_numbers *numbers;       /* per frame; NULL: the pipeline lists no metadata */
     bool *partial;             /* per frame: some type is not that of a whole frame */
     gp_host_unwritten *unwritten;  /* per output; NULL: there is nothing to look at any more */
@@ -44,7 +44,8 @@ typedef struct gp_hostrt {
     gp_worker_view *view;      /* per worker */
     gp_portrt *port;
     uint64_t cached;           /* from this frame on the slots are as they are */
-    gp_hist *latency;          /* of a sink in a timed run, else NULL; with the lock */
+    gp_hist *latency;          /* of a sink in a timed run, or with `latency`, else NULL; with the lock */
+    uint64_t late;             /* of a sink: frames that took longer than `latency` allows; likewise */
 } gp_hostrt;
 
 /* Sets bytes of the outputs of frames that worker `w` has, which may lie on the device (device_do.c). */

@@ -1,13 +1,15 @@
 /* launcher.c - the thread that queues the launches of a segment.
  *
  * It takes the longest row of consecutive ready frames whose length is a power of two and whose first slot is a multiple
- * of it (with `batch_wait` it waits so long for that row to get longer), and queues it on an idle stream: as an exec built before frame 0 (launch: graph), or directly (launch: stream,
- * irregular launches, see frame.h, and the first whole frame, see unwritten.c). It holds no lock while it calls the
- * device.
+ * of it. With `batch_wait` it waits so long for that row to get longer, with `latency` as long as its frames can, and
+ * takes no more of them than end in time (timely.h). It queues the row on an idle stream: as an exec built before frame 0
+ * (launch: graph), or directly (launch: stream, irregular launches, see frame.h, and the first whole frame, see
+ * unwritten.c). It holds no lock while it calls the device.
  *
  * Invariant: frames [reaped, next) are in flight, at most `depth` of them, so that slots inside the segment are free when
  * they are written again. */
 #include <string.h>
+#include "run/latency.h"
 #include "run/measure.h"
 #include "run/nvtx.h"
 #include "run/regroup.h"
@@ -59,6 +61,7 @@ static int alike(const gp_actorrt *p, uint64_t f, int n)
 
 /* ---- waiting for more frames ------------------------------------------ */
 
+/* want: frames, at which it waits no more. */
 typedef struct gp_filling { gp_asking *asking; int want; } gp_filling;
 
 /* Does a frame need what the launch before makes? Then no more frames come while one waits. */
@@ -110,6 +113,44 @@ static void fill(gp_threadrt *t, gp_asking *a)
     gp_eventcount_wait_until(&p->changed, is_filled, &w, p->run->spin_ns, gp_now_ns() + p->run->graph->batch_wait_ns);
     gp_pause_end(t, f);
     is_filled(&w);
+}
+
+/* May a launch begin with frame f that is as long as the device allows? */
+static bool may_share(const gp_actorrt *p, uint64_t f)
+{
+    return !atomic_load(&p->seg->first) && !carries(p) && !p->run->options.isolate && gp_frame_is_regular(p, f);
+}
+
+static int size_of(int n)
+{
+    return 31 - __builtin_clz((unsigned)n);
+}
+
+/* With `latency`: how many of the frames that are ready a launch takes. It may wait for more. */
+static int choose(gp_threadrt *t, gp_asking *a)
+{
+    gp_actorrt *p = t->actor;
+    uint64_t f = atomic_load(&p->next);
+    gp_timely_choice c = { .size = 0 };
+    for (bool goes_on = true; goes_on && a->look == GP_LOOK_GO;) {
+        bool shares = may_share(p, f);
+        int alike_n = shares ? alike(p, f, a->n) : 1;
+        gp_timely_ready w = { .now_ns = gp_now_ns(), .n = alike_n, .able = size_of(aligned(p, f, alike_n)) };
+        bool grows = shares && alike_n == a->n && !none_can_come(p, f, a->n);
+        w.most = grows ? size_of(aligned(p, f, p->segment->batch)) : w.able;
+        p->seg->latency->due_ns = c.until_ns && c.until_ns < w.now_ns ? c.until_ns : w.now_ns;
+        c = gp_latency_choose(p, f, &w);
+        goes_on = c.until_ns > w.now_ns;
+        if (!goes_on)
+            break;
+        gp_filling more = { a, 2 << w.able };
+        gp_thread_doing(t, GP_DOING_WAIT, f);
+        gp_pause_begin(t, f + (uint64_t)a->n);
+        gp_eventcount_wait_until(&p->changed, is_filled, &more, p->run->spin_ns, c.until_ns);
+        gp_pause_end(t, f);
+        is_filled(&more);
+    }
+    return 1 << c.size;
 }
 
 static void poison_outputs(gp_actorrt *p, uint64_t f, int n)
@@ -201,6 +242,8 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
         gp_regroup_write_metas(p, f, n, failed);
     for (int i = 0; !p->regroup && i < n; i++)
         gp_frame_write_metas(p, f + (uint64_t)i);
+    if (s->latency)
+        gp_latency_launched(p, f, n);
     if (o.irregular && !o.check)       /* else the reaper does, which looks at what was written */
         gp_frame_set_whole(p);
     uint64_t k = atomic_load(&s->issued);
@@ -280,7 +323,10 @@ void *gp_segment_launcher(void *thread)
             gp_eventcount_wait(&p->changed, may_launch, &a, p->run->spin_ns);
             gp_pause_end(t, f);
         }
-        if (a.look == GP_LOOK_GO && p->run->graph->batch_wait_ns)
+        int most = p->segment->batch;
+        if (a.look == GP_LOOK_GO && s->latency)
+            most = choose(t, &a);
+        else if (a.look == GP_LOOK_GO && p->run->graph->batch_wait_ns)
             fill(t, &a);
         if (a.look == GP_LOOK_DIFFER)
             gp_actor_ends_differ(p, f);
@@ -290,7 +336,7 @@ void *gp_segment_launcher(void *thread)
             break;
         gp_thread_doing(t, GP_DOING_WORK, f);
         int n = p->regroup ? (p->gathers ? gp_gather_good : gp_regroup_good)(p, f, a.n, &t->errs)
-              : atomic_load(&s->first) ? 1 : aligned(p, f, alike(p, f, a.n));
+              : atomic_load(&s->first) ? 1 : aligned(p, f, alike(p, f, a.n < most ? a.n : most));
         gp_launched r = n ? launch(t, f, n, false) : NOT_LAUNCHED;
         n = n ? n : 1;
         if (r == NOT_LAUNCHED && (n == 1 || s->gathered.lost) && !gp_frame_is_fatal(t)) {

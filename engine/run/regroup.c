@@ -27,7 +27,7 @@ static const gp_task *task_of(const gp_actorrt *p)
  * that a partial one lacks, and of nobody's name or time. */
 static gp_meta carried_meta(const gp_actorrt *p)
 {
-    return (gp_meta){ .rows = p->out[0]->buffer->type.dim[0], .born_ns = INT64_MAX };
+    return (gp_meta){ .rows = p->out[0]->buffer->type.dim[0], .age.born_ns = INT64_MAX };
 }
 
 /* What firing k copies: the frame before. The first frame stands for one that is not there; for a hole that, too, or
@@ -90,8 +90,8 @@ static gp_meta made_by(const gp_actorrt *p, uint64_t k, uint64_t *says)
         m.rows++;
         if (!g->back && first)         /* the first of a group says when it was, and its name */
             m.time_ns = in->time_ns, m.name = in->name, *says = f;
-        if (first || in->born_ns < m.born_ns)
-            m.born_ns = in->born_ns;
+        if (first || in->age.born_ns < m.age.born_ns)
+            m.age = in->age;
         first = false;
     }
     if (!g->back || !m.hole)           /* a window whose own frame is a hole is one */

@@ -493,6 +493,8 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         check_account(run, errs);
     if (run->ready && !errs->failed)
         gp_frames_check_dropped(run, errs);
+    if (run->ready && !errs->failed)
+        gp_latency_check(run, errs);
     return errs->failed ? GP_ERROR
         : *level >= 2                ? GP_NOT_DRAINED
         : *level == 1                ? GP_DRAINED

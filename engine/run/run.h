@@ -13,6 +13,7 @@
 #include "run/cores.h"
 #include "run/frame.h"
 #include "run/pipeline.h"
+#include "run/timely.h"
 
 #define GP_UNKNOWN UINT64_MAX          /* an end that is not known yet */
 
@@ -401,6 +402,13 @@ void gp_run_level(gp_run *run, int level);
 void gp_thread_doing(gp_threadrt *t, gp_doing doing, uint64_t frame);
 /* For the watchdog: the thread that calls it is thread *tid, and has this clock. */
 void gp_thread_known(atomic_int *tid, atomic_int *clock);
+
+/* latency.c: of a run with `latency`. A frame whose launch this age tells of has ended, or is launched again. */
+void gp_latency_ended(const gp_run *run, const gp_age *age, int64_t now_ns);
+/* After the run. */
+gp_late gp_latency_late(const gp_run *run);
+/* Warns if frames were late. */
+void gp_latency_check(const gp_run *run, gp_errs *errs);
 
 /* const.c: reads a constant's .npy into `dst`, gp_bytes(&b->type) long. */
 bool gp_const_load(const gp_buffer *b, void *dst, gp_errs *errs);

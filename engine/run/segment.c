@@ -2,7 +2,7 @@
  *
  * launcher.c queues its launches, reaper.c waits for them, and launch.c says what a launch does. */
 #include <string.h>
-#include "run/segment.h"
+#include "run/latency.h"
 
 /* ---- errors ---------------------------------------------------------- */
 
@@ -144,6 +144,8 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
     *stamps += stamped;
     if (stamped && !be->stamps(run->dev, *stamps, errs))
         return false;
+    if (run->graph->latency_ns && !p->regroup)
+        gp_latency_init(p);
     if (run->options.timed)
         s->time = GP_NEW(a, gp_hist, 1);
     s->busy = GP_NEW(a, atomic_bool, seg->streams);
@@ -190,6 +192,7 @@ void gp_segment_fini(gp_actorrt *p)
     if (s->resident)
         p->run->dev->backend->resident_destroy(s->resident);
     gp_unwritten_fini(p);
+    gp_latency_fini(p);
     gp_eventcount_fini(&s->done);
 }
 

@@ -18,6 +18,7 @@ typedef struct gp_inflight {
 } gp_inflight;
 
 typedef struct gp_unwritten gp_unwritten;
+typedef struct gp_latencyrt gp_latencyrt;
 typedef enum gp_first { GP_FIRST_DONE, GP_FIRST_DUE, GP_FIRST_LAUNCHED, GP_FIRST_FAILED } gp_first;
 
 /* Of a stage with emit(), what its launcher knows of the frames that were added and make no frame yet. */
@@ -54,6 +55,7 @@ struct gp_segmentrt {
     gp_unwritten *unwritten;   /* see unwritten.c; NULL: there is nothing to look at */
     atomic_int first;          /* gp_first: of the first whole frame, which is launched alone */
     gp_gathered gathered;
+    gp_latencyrt *latency;     /* see latency.h; NULL: nothing is chosen */
     gp_resident *resident;     /* launch: persistent, on a device that has it */
     gp_inflight *inflight;     /* a ring of ninflight */
     uint64_t ninflight;

@@ -15,7 +15,7 @@ void gp_worker_view_init(gp_actorrt *p, gp_worker_view *wv, int max)
     int ports = st->nin + st->nout;
     wv->frame = GP_NEW_LINES(a, gp_frame, max);
     wv->view = GP_NEW_LINES(a, gp_view, max * ports + 1);
-    wv->born_ns = GP_NEW_LINES(a, int64_t, max);
+    wv->age = GP_NEW_LINES(a, gp_age, max);
     wv->partial = GP_NEW_LINES(a, bool, max);
     if (p->run->graph->nmetadata)
         wv->numbers = GP_NEW_LINES(a, gp_numbers, max);
@@ -41,14 +41,14 @@ static void read_none(gp_frame *fr, uint64_t first, int n)
 static int read_first(const gp_ringrt *r, gp_worker_view *wv, uint64_t first, int n)
 {
     gp_frame *fr = wv->frame;
-    int64_t *born_ns = wv->born_ns;
+    gp_age *age = wv->age;
     gp_walk w = gp_walk_from(r, first);
     for (int j = 0; j < n; j++, gp_walk_on(&w)) {
         if (w.meta->hole)
             return j;
         fr[j].index = first + (uint64_t)j, fr[j].status = GP_OK;
         fr[j].time_ns = w.meta->time_ns, fr[j].name = w.meta->name;
-        born_ns[j] = w.meta->born_ns;
+        age[j] = w.meta->age;
     }
     return n;
 }
@@ -62,8 +62,8 @@ static int read_more(const gp_ringrt *r, gp_worker_view *wv, uint64_t first, int
             return j;
         if (!wv->frame[j].name && !r->buffer->carried)
             wv->frame[j].name = w.meta->name;
-        if (w.meta->born_ns < wv->born_ns[j])
-            wv->born_ns[j] = w.meta->born_ns;
+        if (w.meta->age.born_ns < wv->age[j].born_ns)
+            wv->age[j] = w.meta->age;
     }
     return n;
 }

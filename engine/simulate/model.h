@@ -4,6 +4,7 @@
 
 #include "compile/firing.h"
 #include "compile/plan.h"
+#include "run/timely.h"
 #include "simulate/share.h"
 #include "simulate/simulate.h"
 
@@ -15,11 +16,14 @@ typedef enum reason { FOR_INPUT, FOR_OUTPUT, FOR_STREAM, FOR_NOTHING } reason;
 
 typedef struct reader { int actor; uint64_t used; double got; } reader;
 
+/* When a frame was made by its source; when the last launch that took it began, of which actor and size; 0: none did. */
+typedef struct since { double born, due; int by, size; } since;
+
 typedef struct ring {
     const gp_ring *ring;
     uint64_t made;
     double put;                        /* when its frames were put there: the sum */
-    double *born;                      /* of the frame in each slot, when its source published it */
+    since *since;                      /* of the frame in each slot */
     reader *reader;
 } ring;
 
@@ -28,7 +32,7 @@ typedef struct piece {
     bool busy, done, rested;           /* rested: it has waited for something to do */
     uint64_t first;
     int n, stream;
-    double start, work, sleep;
+    double start, work, sleep, due;    /* due: of a launch that is chosen: when it was decided */
 } piece;
 
 typedef struct actor {
@@ -50,6 +54,8 @@ typedef struct actor {
     /* Of a segment: launches in flight, in order. */
     piece *flight; uint64_t launched, retired, turns;
     double fill_until;                 /* the launcher waits for more frames; 0: it does not */
+    gp_timely *timely;                 /* with `latency`, else NULL; */
+    uint64_t seen; int64_t came_ns;    /* as gp_latencyrt's */
     bool launching, reaping, launcher_rested, reaper_rested, *stream;
     double turn;                       /* the part of its kernels that waits for the launch before */
     size_t in_bytes, out_bytes;
@@ -72,6 +78,7 @@ typedef struct simulation {
     ring *ring;
     actor *actor; int nactors;
     int sinks;                         /* that are not done */
+    uint64_t late;                     /* frames that took longer than `latency` */
     double wake;
     bool spins;
     gp_simulated *out;

@@ -88,6 +88,13 @@ static void fill_report(simulation *x)
                   : e == GP_ENGINE_COPY_OUT ? x->c->copy_out : 0;
     }
     r->overlap = gp_report_overlap(r);
+    r->late = (gp_late){ .frames = r->latency.n, .late = x->late, .p99_ns = gp_hist_at(&r->latency, 0.99),
+                         .under_way = x->now > 0 ? (double)r->latency.sum / x->now : 0 };
+    for (int a = 0; a < x->nactors; a++) {
+        const gp_timely *t = x->actor[a].timely;
+        if (t && t->tail[0].most_ns > r->late.alone_ns)
+            r->late.alone_ns = t->tail[0].most_ns;
+    }
 }
 
 static void fill_account(simulation *x)

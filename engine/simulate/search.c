@@ -13,6 +13,7 @@
 enum { VALUES = 16, KNOBS = 64, FEWEST = 250, MOST = 2500, FILLS = 4, STARTS = 6, PASSES = 3 };
 static const double CHANGE = 0.004, DOUBLE = 0.01;    /* of a score: what a change more, or twice the memory, has to
                                                          give */
+static const double WAIT = 0.05;       /* ... and a launch that waits, as that makes all frames later */
 static const double WORTH = 0.7;       /* of the best score: may still be the best when it is measured */
 
 typedef struct knob {
@@ -25,6 +26,7 @@ typedef struct searching {
     const gp_search *s;
     gp_arena *arena;
     knob knob[KNOBS]; int nknobs;
+    int waits;                         /* the knob batch_wait; 0: there is none, as depth comes first */
     gp_table seen;
     gp_settings *all; int n, cap;
     gp_errs *errs;
@@ -58,6 +60,23 @@ static void add_numbers(searching *x, const char *path, int given, const int *v,
         x->nknobs--;
 }
 
+/* Of a launch, for more frames; with `latency` it is chosen while the pipeline runs. */
+static void add_waits(searching *x, const gp_graph *g)
+{
+    static const int us[] = { 50, 200, 1000, 5000 };
+    static const char *const text[] = { "50us", "200us", "1ms", "5ms" };
+    int given = (int)(g->batch_wait_ns / 1000);
+    if (g->latency_ns)
+        return;
+    x->waits = x->nknobs;
+    knob *k = add_knob(x, "batch_wait", given);
+    if (g->batch_wait_ns)
+        add_value(k, "0", 0);
+    for (int i = 0; i < (int)(sizeof us / sizeof *us); i++)
+        if (!g->stall_ns || us[i] * 1000LL < g->stall_ns)
+            add_value(k, text[i], us[i]);
+}
+
 /* May it have several workers? */
 static bool is_divisible(const gp_stage *st)
 {
@@ -79,6 +98,7 @@ static void find_knobs(searching *x)
         add_numbers(x, "streams", g->streams ? g->streams : given_streams, streams, sizeof streams / sizeof *streams,
                     p->unified ? 2 * cores : 16);
         add_numbers(x, "batch", g->batch, batches, sizeof batches / sizeof *batches, 64);
+        add_waits(x, g);
     }
     for (int v = 0; v < g->nstages && x->nknobs < KNOBS - 1; v++)
         if (is_divisible(&g->stage[v]) && !g->stage[v].nparts)
@@ -148,7 +168,8 @@ static double merit(const searching *x, const gp_settings *p)
 {
     double score = gp_goal_score(&x->s->goal, &p->is);
     double more = x->n ? log2((double)p->is.memory / (double)x->all[0].is.memory) : 0;
-    return score > 0 ? score * (1 - CHANGE * p->nset - DOUBLE * fmax(more, 0)) : score;
+    double wait = x->waits && p->value[x->waits] ? WAIT : 0;
+    return score > 0 ? score * (1 - CHANGE * p->nset - DOUBLE * fmax(more, 0) - wait) : score;
 }
 
 /* The number of these settings among all, simulated if they were not; -1: they are none, or there is no time. */
@@ -239,13 +260,22 @@ static double distance(const searching *x, const gp_settings *p, const gp_settin
     return d;
 }
 
+/* Does it give exactly what the given settings do? Then it does the same, as with a batch that is larger than the depth. */
+static bool is_as_given(const searching *x, const gp_settings *p)
+{
+    const gp_result *a = &p->is, *b = &x->all[0].is;
+    return !(a->rate < b->rate || a->rate > b->rate || a->latency_ns < b->latency_ns || a->latency_ns > b->latency_ns)
+        && a->memory == b->memory;
+}
+
 /* Takes the best that is worth it, has no more memory, and is so unlike those that were taken. False: there is none. */
 static bool take(searching *x, gp_found *f, const int *order, size_t memory, double apart)
 {
     double best = x->all[order[0]].score;
     for (int i = 0; i < x->n; i++) {
         const gp_settings *p = &x->all[order[i]];
-        bool worth = p->nset > 0 && p->is.memory <= memory && (best <= 0 || p->score >= WORTH * best);
+        bool worth = p->nset > 0 && !is_as_given(x, p) && p->is.memory <= memory
+                  && (best <= 0 || p->score >= WORTH * best);
         for (int k = 0; k < f->nbest && worth; k++)
             worth = distance(x, p, &x->all[f->best[k]]) >= apart;
         if (worth) {

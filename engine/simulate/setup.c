@@ -99,6 +99,13 @@ static void init_segment(simulation *x, actor *p, int k)
     p->regroup = s->regroups >= 0 ? &x->g->stage[s->regroups].regroup : NULL;
     p->flight = GP_NEW(x->arena, piece, s->depth + 1);
     p->stream = GP_NEW(x->arena, bool, s->streams);
+    if (x->g->latency_ns && !p->regroup) {
+        p->timely = GP_NEW(x->arena, gp_timely, 1);
+        p->timely->latency_ns = x->g->latency_ns;
+        while (1 << p->timely->sizes <= s->batch)
+            p->timely->sizes++;
+        p->timely->tail = GP_NEW(x->arena, gp_tail, p->timely->sizes);
+    }
     p->in_bytes = gp_segment_copied(x->plan, s, GP_TASK_COPY_IN);
     p->out_bytes = gp_segment_copied(x->plan, s, GP_TASK_COPY_OUT);
     for (int i = 0; i < s->ntasks; i++) {
@@ -122,7 +129,7 @@ static void init_actors(simulation *x)
         x->ring[i].ring = r;
         if (r->segment >= 0 || r->producer < 0)
             continue;
-        x->ring[i].born = GP_NEW(x->arena, double, r->depth);
+        x->ring[i].since = GP_NEW(x->arena, since, r->depth);
         x->ring[i].reader = GP_NEW(x->arena, reader, r->nconsumers);
         x->actor[r->producer].nout++;
         for (int k = 0; k < r->nconsumers; k++)

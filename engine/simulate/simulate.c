@@ -3,9 +3,9 @@
  *   host stage   `workers` take consecutive firings, and publish them in order. A firing has a core for a while, then
  *                sleeps for a while. A source with a pace waits for its time first.
  *   segment      a launcher, one launch after the other: as many consecutive frames as are ready, a power of two of
- *                them from an aligned slot on, for an idle stream, and with `batch_wait` waits for more. The launch goes through the copy engine for that
- *                direction, which takes one copy after the other; its kernels share the device evenly with those of
- *                other launches, as if each launch alone filled it; stages whose frames take turns wait for the launch
+ *                them from an aligned slot on, for an idle stream; with `batch_wait` it waits for more, and with `latency`
+ *                timely.c chooses. The launch goes through the copy engine for that direction, which takes one copy
+ *                after the other; its kernels share the device evenly with those of other launches, as if each launch alone filled it; stages whose frames take turns wait for the launch
  *                before. Launches are published in order, and a stream is free when its launch is.
  *   cores        shared evenly by all threads that have work: host stages, launchers, threads that wake up, and on the
  *                CPU back end kernels. With `sync: spin` every thread that waits has a part of them, too.
@@ -101,17 +101,32 @@ static void keep(simulation *x, gp_slice s)
 
 static void look(simulation *x, int a);
 
-/* When the frames of its firing k were published by their source. */
-static double born_of(const simulation *x, const actor *p, uint64_t k)
+/* Since when the frames of its firing k, the oldest of them, are under way. */
+static since since_of(const simulation *x, const actor *p, uint64_t k)
 {
-    double born = p->nin ? INFINITY : x->now;
+    since s = { .born = INFINITY };
     for (int i = 0; i < p->nin; i++) {
         const ring *r = &x->ring[p->in[i].ring];
         uint64_t f = p->regroup ? gp_firing_from(p->regroup, k) : k;
-        if (f < r->made && !x->g->buffer[r->ring->buffer].carried)
-            born = fmin(born, r->born[f % (uint64_t)r->ring->depth]);
+        const since *in = &r->since[f % (uint64_t)r->ring->depth];
+        if (f < r->made && !x->g->buffer[r->ring->buffer].carried && in->born < s.born)
+            s = *in;
     }
-    return born < INFINITY ? born : x->now;
+    if (!(s.born < INFINITY))
+        s.born = x->now;
+    return s;
+}
+
+/* With `latency`: a frame has ended, or is launched again. */
+static void tell_launcher(simulation *x, const since *s, double end)
+{
+    if (s->due > 0)
+        gp_timely_ended(x->actor[s->by].timely, s->size, (int64_t)(end - s->due));
+}
+
+static int size_of(int n)
+{
+    return 31 - __builtin_clz((unsigned)n);
 }
 
 static void add_to_line(simulation *x, uint64_t firing)
@@ -124,6 +139,11 @@ static void add_to_line(simulation *x, uint64_t firing)
     l->n++, l->t += t, l->k += k, l->tt += t * t, l->tk += t * k;
 }
 
+static piece *flight_of(const actor *p, uint64_t k)
+{
+    return &p->flight[k % (uint64_t)(p->segment->depth + 1)];
+}
+
 /* Firings [first, first + n) are done, and all before them. */
 static void publish(simulation *x, int a, uint64_t first, int n)
 {
@@ -131,15 +151,23 @@ static void publish(simulation *x, int a, uint64_t first, int n)
     uint64_t end = first + (uint64_t)n;
     for (int i = 0; i < p->nout; i++) {
         ring *r = &x->ring[p->out[i]];
-        for (uint64_t k = first; k < end; k++)
+        for (uint64_t k = first; k < end; k++) {
+            since s = since_of(x, p, k);
+            if (p->timely)             /* it is the launch that was retired last */
+                s.due = flight_of(p, p->retired - 1)->due, s.by = a, s.size = size_of(n);
             for (uint64_t f = made_by(p, k), to = made_by(p, k + 1); f < to; f++)
-                r->born[f % (uint64_t)r->ring->depth] = born_of(x, p, k);
+                r->since[f % (uint64_t)r->ring->depth] = s;
+        }
         uint64_t made = made_by(p, end);
         r->put += (double)(made - r->made) * x->now;
         r->made = made;
     }
-    for (uint64_t k = first; !p->nout && k < end; k++)
-        gp_hist_add(&x->out->report->latency, (int64_t)(x->now - born_of(x, p, k)), 1);
+    for (uint64_t k = first; !p->nout && k < end; k++) {
+        since s = since_of(x, p, k);
+        gp_hist_add(&x->out->report->latency, (int64_t)(x->now - s.born), 1);
+        x->late += x->now - s.born > (double)x->g->latency_ns;
+        tell_launcher(x, &s, x->now);
+    }
     for (int i = 0; i < p->nin; i++) {
         reader *r = &x->ring[p->in[i].ring].reader[p->in[i].reader];
         uint64_t used = used_by(p, end);
@@ -255,11 +283,6 @@ static int aligned(const actor *p, uint64_t f, int n)
     return m;
 }
 
-static piece *flight_of(const actor *p, uint64_t k)
-{
-    return &p->flight[k % (uint64_t)(p->segment->depth + 1)];
-}
-
 static void launch(simulation *x, int a)
 {
     actor *p = &x->actor[a];
@@ -267,17 +290,34 @@ static void launch(simulation *x, int a)
     share_cores(x, p->launch->launch_ns, QUEUED, a, 0);
 }
 
-/* As the launcher's: does it wait for more frames than the n that are ready? */
-static bool waits_to_fill(simulation *x, int a, int n, reason why)
+/* May more frames than these come before they are launched? */
+static bool may_grow(const simulation *x, const actor *p, reason why)
 {
-    actor *p = &x->actor[a];
-    int most = p->segment->batch;
-    bool more = why != FOR_NOTHING && n < (p->regroup ? most : aligned(p, p->next, most));
+    bool more = why != FOR_NOTHING;
     for (int i = 0; more && i < p->nin; i++) {
         const ring *r = &x->ring[p->in[i].ring];
         more = !x->g->buffer[r->ring->buffer].carried
             && (p->regroup || p->head < p->next || r->made - p->next < (uint64_t)r->ring->depth);
     }
+    return more;
+}
+
+static void note_launch(simulation *x, actor *p, const piece *q)
+{
+    int size = size_of(q->n);
+    gp_timely_launched(p->timely, size);
+    for (int i = 0; i < q->n; i++) {
+        since s = since_of(x, p, q->first + (uint64_t)i);
+        tell_launcher(x, &s, q->due + (double)gp_timely_tail(p->timely, size));
+    }
+}
+
+/* As the launcher's: does it wait for more frames than the n that are ready? */
+static bool waits_to_fill(simulation *x, int a, int n, reason why)
+{
+    actor *p = &x->actor[a];
+    int most = p->segment->batch;
+    bool more = n < (p->regroup ? most : aligned(p, p->next, most)) && may_grow(x, p, why);
     if (more && !(p->fill_until > 0)) {
         p->fill_until = x->now + (double)x->g->batch_wait_ns;
         gp_agenda_add(&x->agenda, p->fill_until, FILLED, a, 0);
@@ -286,6 +326,27 @@ static bool waits_to_fill(simulation *x, int a, int n, reason why)
         return true;
     p->fill_until = 0;
     return false;
+}
+
+/* As the launcher's, with `latency`: how many of the n frames that are ready a launch takes; 0: it waits for more. */
+static int choose(simulation *x, int a, int n, uint64_t all, reason why)
+{
+    actor *p = &x->actor[a];
+    int64_t now = (int64_t)x->now;
+    gp_timely_ready w = { .now_ns = now, .n = n, .born_ns = (int64_t)since_of(x, p, p->next).born,
+                     .able = size_of(aligned(p, p->next, n)), .all = (int)all, .lanes = p->segment->streams,
+                          .newest_ns = (int64_t)since_of(x, p, p->next + all - 1).born };
+    w.most = may_grow(x, p, why) ? size_of(aligned(p, p->next, p->segment->batch)) : w.able;
+    for (uint64_t k = p->seen > p->next ? p->seen : p->next; k < p->next + (uint64_t)n; k++) {
+        gp_timely_came(p->timely, (int64_t)since_of(x, p, k).born);
+        p->came_ns = now, p->seen = k + 1;
+    }
+    w.came_ns = p->came_ns;
+    gp_timely_choice c = gp_timely_choose(p->timely, &w);
+    if (c.until_ns <= now)
+        return 1 << c.size;
+    gp_agenda_add(&x->agenda, (double)c.until_ns, FILLED, a, 0);
+    return 0;
 }
 
 static void look_segment(simulation *x, int a)
@@ -307,15 +368,17 @@ static void look_segment(simulation *x, int a)
         return;
     }
     int n = able - p->next < (uint64_t)most ? (int)(able - p->next) : most;
-    if (x->g->batch_wait_ns && waits_to_fill(x, a, n, why)) {
+    int take = p->timely ? choose(x, a, n, able - p->next, why) : x->g->batch_wait_ns && waits_to_fill(x, a, n, why) ? 0 : n;
+    if (!take) {
         p->launcher_rested = true;
         set_idle(x, p, 1, FOR_INPUT);
         return;
     }
-    if (!p->regroup)
-        n = aligned(p, p->next, n);
+    n = p->regroup ? take : aligned(p, p->next, take);
     bool rested = p->launcher_rested && !x->spins && x->wake > 0;
-    *flight_of(p, p->launched) = (piece){ .first = p->next, .n = n, .stream = stream };
+    *flight_of(p, p->launched) = (piece){ .first = p->next, .n = n, .stream = stream, .due = x->now };
+    if (p->timely)
+        note_launch(x, p, flight_of(p, p->launched));
     p->launching = true, p->launcher_rested = false;
     set_idle(x, p, 0, FOR_NOTHING);
     if (rested)

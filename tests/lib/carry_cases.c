@@ -12,7 +12,7 @@ static const char *on;
 
 static const char *const knobs[] = {
     "", "depth: 1\n", "depth: 2\nlaunch: stream\n", "depth: 7\nstreams: 2\nbatch: 4\n",
-    "depth: 8\nbatch: 4\nbatch_wait: 400us\n",
+    "depth: 8\nbatch: 4\nbatch_wait: 400us\n", "depth: 8\nbatch: 4\nlatency: 2ms\n",
     "depth: 12\nbatch: 1\nsync: block\n", "depth: 5\nlaunch: persistent\n",
 };
 enum { KNOBS = sizeof knobs / sizeof *knobs };

@@ -233,6 +233,8 @@ START_TEST(test_counts)
         { "launch=graph", "depth=12", "streams=3", "batch=4" },
         { "launch=graph", "depth=7", "streams=7", "batch=2" },
         { "launch=graph", "depth=8", "streams=2", "batch=4", "batch_wait=300us" },
+        { "launch=graph", "depth=8", "streams=2", "batch=4", "latency=3ms" },
+        { "launch=stream", "depth=8", "streams=2", "batch=4", "latency=1us" },
     };
     enum { FRAMES = 60, LAST = 3 };            /* the last has three of four rows */
     const char *dir = pipe_dir();

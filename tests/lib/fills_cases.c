@@ -167,6 +167,7 @@ static void check(const char *dir, const char *what, uint64_t k, const opts *o, 
 
 static const char *const knobs[] = {
     "", "depth: 1\n", "depth: 16\nstreams: 2\nbatch: 4\n", "depth: 16\nbatch: 8\nbatch_wait: 400us\n",
+    "depth: 16\nbatch: 8\nlatency: 2ms\n",
     "depth: 5\nlaunch: stream\nsync: block\n",
 };
 enum { KNOBS = sizeof knobs / sizeof *knobs };
