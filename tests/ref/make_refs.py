@@ -584,6 +584,30 @@ for name, x in {**short_ones, "flat_u8": flat, "far_f32": far}.items():
     r = (exact - exact.mean()) / exact.std() if high != low else exact * 0
     case("normalize", "to: deviation", name, r.astype(made), tolerance)
 
+# -- signals: frames are blocks of one recording; a window of slide ends with each hop -----------------------
+
+
+def slide(x, length, hop, taper=None, dtype=None):
+    before = np.zeros((max(length - hop, 0),) + x.shape[1:], x.dtype)
+    w = np.lib.stride_tricks.sliding_window_view(np.concatenate([before, x]), length, 0)[::hop]
+    w = np.moveaxis(w, -1, 1)
+    if taper is None:
+        return w
+    k = signal.get_window(taper, length).reshape((-1,) + (1,) * (x.ndim - 1))
+    wide = f64 if x.dtype == f64 else f32
+    return (w * k.astype(wide)).astype(x.dtype)
+
+
+signals = {"signal3_f32": three, "iq_c64": iq, "wide_i8": wide["i8"], "photo_u8": photo, "signal_f32": sig}
+for name, length, hop in (("signal3_f32", 10, 5), ("signal3_f32", 70, 10), ("iq_c64", 16, 8), ("iq_c64", 5, 40),
+                          ("wide_i8", 4, 3), ("photo_u8", 2, 1), ("signal_f32", 300, 29)):
+    case("slide", f"length: {length}, hop: {hop}", name, slide(signals[name], length, hop))
+for taper in ("hann", "hamming", "blackman", "nuttall", "blackmanharris", "flattop"):
+    case("slide", f"length: 16, hop: 10, taper: {taper}", "signal3_f32", slide(three, 16, 10, taper), 1e-6)
+for name, x, length, tolerance in (("iq_c64", iq, 9, 1e-6), ("doubles_f64", doubles, 6, 1e-14),
+                                   ("halves_f16", halves, 4, 1e-3), ("signal3_f32", three, 1, 0)):
+    case("slide", f"length: {length}, hop: 1, taper: hann", name, slide(x, length, 1, "hann"), tolerance)
+
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
     out.write("\n".join(cases) + "\n")
