@@ -17,6 +17,7 @@ static const struct { const char *stage; bool any_cut, keeps; } stages[] = {
     { "slide, length: 50, hop: 20", true, true },
     { "slide, length: 200, hop: 6, taper: hann", true, true },
     { "slide, length: 7, hop: 12", true, false },
+    { "iir, sos: [[0.02, 0.04, 0.02, 1, -1.56, 0.64], [1, -1, 0, 1, -0.95, 0]]", false, true },
     { "fir, taps: [1, -0.5, 0.25]", true, true },
 };
 enum { STAGES = sizeof stages / sizeof *stages };

@@ -58,6 +58,8 @@ static array random_array(gp_dtype t, int ndim, const int64_t *dim)
     return a;
 }
 
+#define LOW "[0.02, 0.04, 0.02, 1, -1.56, 0.64]"
+
 /* Larger frames, of which several threads, blocks and passes take part. */
 static const struct { const char *kind, *options; gp_dtype dtype; int ndim; int64_t dim[4]; } big[] = {
     { "cast", "dtype: u8", GP_F32, 2, { 301, 333 } },
@@ -90,6 +92,9 @@ static const struct { const char *kind, *options; gp_dtype dtype; int ndim; int6
     { "fir", "taps: [0.1, 0.2, 0.3, 0.4]", GP_C64, 1, { 3000 } },
     { "slide", "length: 400, hop: 160", GP_I16, 2, { 4800, 2 } },
     { "slide", "length: 512, hop: 128, taper: blackman", GP_F32, 1, { 12800 } },
+    { "iir", "sos: [" LOW ", [1, -1, 0, 1, -0.95, 0]]", GP_F32, 2, { 5001, 3 } },
+    { "iir", "sos: [" LOW "]", GP_C64, 1, { 300001 } },
+    { "iir", "sos: [" LOW "]", GP_F64, 2, { 70, 5000 } },
     { "reduce", "op: sum", GP_F32, 2, { 411, 777 } },
     { "reduce", "op: mean, axes: 0", GP_F32, 2, { 3000, 37 } },
     { "reduce", "op: mean, axes: [0, 1]", GP_U8, 3, { 400, 601, 3 } },
@@ -503,6 +508,8 @@ START_TEST(test_signal_blocks)
         { "slide", "length: 3, hop: 3", GP_F16, 1, { 360 }, 3, 1, 0 },
         { "slide", "length: 1, hop: 4, taper: hann", GP_F64, 1, { 480 }, 4, 1, 0 },
         { "slide", "length: 25, hop: 10, taper: hann", GP_C64, 2, { 1300, 2 }, 10, 1, 0 },
+        { "iir", "sos: [" LOW ", [1, 0, 0, 1, -1.9, 0.95]]", GP_F32, 2, { 4950, 3 }, 11, 11, 1e-6 },
+        { "iir", "sos: [[1, 0, 0, 1, -1, 0]]", GP_F64, 1, { 20000 }, 100, 100, 1e-12 },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         array x = random_array(all[i].dtype, all[i].ndim, all[i].dim);
@@ -543,6 +550,7 @@ START_TEST(test_errors)
         { "fir", "", GP_F32, 1, { 5 }, "no taps" },
         { "slide", "length: 8, hop: 5", GP_F32, 1, { 12 }, "12 samples, which is no multiple of 'hop', 5" },
         { "slide", "length: 4, hop: 2, taper: hann", GP_I16, 2, { 12, 2 }, "a 'cast' to f32" },
+        { "iir", "sos: [" LOW "]", GP_F16, 2, { 12, 2 }, "takes f32, f64 or c64" },
         { "reduce", "op: sum, axes: [0, 0]", GP_F32, 2, { 5, 3 }, "'axes' must be different axes" },
         { "reduce", "op: sum, axes: 2", GP_F32, 2, { 5, 3 }, "0 to 1" },
         { "reduce", "op: median", GP_F32, 2, { 5, 3 }, "median" },

@@ -608,6 +608,37 @@ for name, x, length, tolerance in (("iq_c64", iq, 9, 1e-6), ("doubles_f64", doub
                                    ("halves_f16", halves, 4, 1e-3), ("signal3_f32", three, 1, 0)):
     case("slide", f"length: {length}, hop: 1, taper: hann", name, slide(x, length, 1, "hann"), tolerance)
 
+
+def sections(sos):
+    return "[" + ", ".join(text(row) for row in sos) + "]"
+
+
+def iir(x, sos):
+    wide = x.astype(np.complex128 if np.iscomplexobj(x) else f64)
+    return signal.sosfilt(sos, wide, axis=0).astype(x.dtype)
+
+
+rest = np.random.default_rng(15)
+long_sig = save("recording_f32", rest.normal(0, 1, 9001).astype(f32))
+filters = {"low": signal.butter(4, 0.1, output="sos"), "band": signal.butter(2, [0.02, 0.3], "band", output="sos"),
+           "slow": signal.butter(3, 0.002, output="sos"), "notch": signal.tf2sos(*signal.iirnotch(0.2, 30)),
+           "late": np.array([[0, 0, 1, 1, 0, 0]]), "sum": np.array([[1.0, 0, 0, 1, -1, 0]]),
+           "steep": signal.cheby1(9, 1, 0.3, output="sos")}
+for name, x, tolerance in (("signal_f32", sig, 1e-6), ("signal3_f32", three, 1e-6), ("iq_c64", iq, 1e-6),
+                           ("doubles_f64", doubles, 1e-12), ("recording_f32", long_sig, 1e-6)):
+    for f in (filters["slow"], filters["band"]) if x is long_sig else filters.values():
+        case("iir", f"sos: {sections(f)}", name, iir(x, f), tolerance)
+stored = save("sections_f64", signal.ellip(31, 0.1, 60, 0.4, output="sos"))
+save("sections_f32", filters["low"].astype(f32))
+np.save(os.path.join(here, "sections_column_f64.npy"), np.asfortranarray(filters["band"]))
+for option, f in (("sections_f64", stored), ("sections_f32", filters["low"].astype(f32).astype(f64)),
+                  ("sections_column_f64", filters["band"])):
+    case("iir", f"sos: tests/ref/{option}.npy", "signal3_f32", iir(three, f), 1e-6)
+gap = long_sig.copy()
+gap[5000] = np.nan
+for name, f in (("late", filters["late"]), ("low", filters["low"])):
+    case("iir", f"sos: {sections(f)}", "gap_f32", iir(save("gap_f32", gap), f), 1e-6)
+
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
     out.write("\n".join(cases) + "\n")
