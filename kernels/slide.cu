@@ -1,5 +1,5 @@
-/* slide.cu - windows of a signal: window w has the elements [w hop, w hop + size) of `past`, what came before the frame,
- * with the frame behind it. A sample has `channels` elements, which share a weight.
+/* slide.cu - windows of a signal: window w has the elements [w hop, w hop + size) of `past`, what came before the
+ * frame, with the frame behind it. A sample has `channels` elements, which share a weight.
  *
  *   slide_W    elements of W bytes as they are
  *   taper_T    each times the weight of its place

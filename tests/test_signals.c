@@ -1,6 +1,6 @@
-/* test_signals.c - stages that run on from frame to frame, in whole pipelines on the CPU back end: however a recording is
- * cut and under whatever settings, they make what they make of it in one frame; a hole starts them anew, or is closed up.
- * What they compute, stage_cases.c compares with SciPy. */
+/* test_signals.c - stages that run on from frame to frame, in whole pipelines on the CPU back end: however a recording
+ * is cut and under whatever settings, they make what they make of it in one frame; a hole starts them anew, or is
+ * closed up. What they compute, stage_cases.c compares with SciPy. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +18,7 @@ static const struct { const char *stage; bool any_cut, keeps; } stages[] = {
     { "slide, length: 200, hop: 6, taper: hann", true, true },
     { "slide, length: 7, hop: 12", true, false },
     { "iir, sos: [[0.02, 0.04, 0.02, 1, -1.56, 0.64], [1, -1, 0, 1, -0.95, 0]]", false, true },
+    { "resample, up: 5, down: 6", true, true },
     { "fir, taps: [1, -0.5, 0.25]", true, true },
 };
 enum { STAGES = sizeof stages / sizeof *stages };
@@ -27,11 +28,13 @@ static float before(int64_t i) { return wave(i); }
 static float after(int64_t i) { return wave(i + (LOST + 1) * FRAME); }
 static float closed(int64_t i) { return i < LOST * FRAME ? wave(i) : wave(i + FRAME); }
 
-static char *run(const char *dir, const char *settings, const char *in, int rows, const char *lose, int stage, size_t *bytes)
+static char *run(const char *dir, const char *settings, const char *in, int rows, const char *lose, int stage,
+                 size_t *bytes)
 {
     char yaml[1000];
-    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [%d]}}\nstages:\n  - {use: read, path: %s, out: x}\n"
-             "%s  - {use: %s%s}\n  - {use: write, path: out.raw, format: raw, durable: none}\n", settings, rows, in,
+    snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [%d]}}\nstages:\n"
+             "  - {use: read, path: %s, out: x}\n%s  - {use: %s%s}\n"
+             "  - {use: write, path: out.raw, format: raw, durable: none}\n", settings, rows, in,
              lose ? "  - {use: lua, script: lose.lua}\n" : "", stages[stage].stage, lose ? lose : "");
     pipe_result r = pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ .poison = true });
     pipe_no_errors(&r, yaml);
@@ -45,7 +48,8 @@ static void same(const char *a, size_t na, const char *b, size_t nb, int stage, 
 {
     ck_assert_msg(na == nb, "%s, frames of %d, %s: %zu bytes, not %zu", stages[stage].stage, rows, settings, na, nb);
     for (size_t i = 0; i < na; i++)
-        ck_assert_msg(a[i] == b[i], "%s, frames of %d, %s: byte %zu of %zu", stages[stage].stage, rows, settings, i, na);
+        ck_assert_msg(a[i] == b[i], "%s, frames of %d, %s: byte %zu of %zu", stages[stage].stage, rows, settings, i,
+                      na);
 }
 
 START_TEST(test_cut)
@@ -75,7 +79,8 @@ START_TEST(test_hole)
     const char *dir = pipe_dir();
     char lose[100];
     size_t n, a, b;
-    snprintf(lose, sizeof lose, "function process(f, x, y) if f.index == %d then return 'drop' end y:copy(x) end\n", LOST);
+    snprintf(lose, sizeof lose, "function process(f, x, y) if f.index == %d then return 'drop' end y:copy(x) end\n",
+             LOST);
     pipe_text(dir, "lose.lua", lose);
     pipe_npy(dir, "in.npy", SAMPLES, 0, wave);
     pipe_npy(dir, "before.npy", LOST * FRAME, 0, before);
@@ -83,7 +88,8 @@ START_TEST(test_hole)
     pipe_npy(dir, "closed.npy", SAMPLES - FRAME, 0, closed);
 
     char *got = run(dir, "", "in.npy", FRAME, stages[_i].keeps ? ", on_hole: reset" : "", _i, &n);
-    char *head = run(dir, "", "before.npy", FRAME, NULL, _i, &a), *tail = run(dir, "", "after.npy", FRAME, NULL, _i, &b);
+    char *head = run(dir, "", "before.npy", FRAME, NULL, _i, &a);
+    char *tail = run(dir, "", "after.npy", FRAME, NULL, _i, &b);
     head = realloc(head, a + b);
     memcpy(head + a, tail, b);
     same(got, n, head, a + b, _i, FRAME, "reset");

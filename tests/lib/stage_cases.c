@@ -95,6 +95,8 @@ static const struct { const char *kind, *options; gp_dtype dtype; int ndim; int6
     { "iir", "sos: [" LOW ", [1, -1, 0, 1, -0.95, 0]]", GP_F32, 2, { 5001, 3 } },
     { "iir", "sos: [" LOW "]", GP_C64, 1, { 300001 } },
     { "iir", "sos: [" LOW "]", GP_F64, 2, { 70, 5000 } },
+    { "resample", "up: 160, down: 147", GP_F32, 2, { 2940, 2 } },
+    { "resample", "down: 3", GP_C64, 1, { 30000 } },
     { "reduce", "op: sum", GP_F32, 2, { 411, 777 } },
     { "reduce", "op: mean, axes: 0", GP_F32, 2, { 3000, 37 } },
     { "reduce", "op: mean, axes: [0, 1]", GP_U8, 3, { 400, 601, 3 } },
@@ -269,7 +271,7 @@ static bool takes_rows(const char *kind, const char *options)
     static const struct { const char *kind, *option; } all[] = {
         { "transpose", "axes: [0" }, { "rotate90", "times: 2" }, { "concat", "axis: 0" }, { "reshape", "shape: [-1" },
         { "slice", "index: \"::" }, { "slice", "index: \"..." }, { "crop", NULL },
-        { "slide", NULL },
+        { "slide", NULL }, { "resample", NULL },
     };
     bool listed = false;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -509,6 +511,10 @@ START_TEST(test_signal_blocks)
         { "slide", "length: 1, hop: 4, taper: hann", GP_F64, 1, { 480 }, 4, 1, 0 },
         { "slide", "length: 25, hop: 10, taper: hann", GP_C64, 2, { 1300, 2 }, 10, 1, 0 },
         { "iir", "sos: [" LOW ", [1, 0, 0, 1, -1.9, 0.95]]", GP_F32, 2, { 4950, 3 }, 11, 11, 1e-6 },
+        { "resample", "up: 3, down: 4", GP_F32, 2, { 480, 3 }, 4, 3, 0 },
+        { "resample", "up: 160, down: 147", GP_F32, 1, { 14700 }, 147, 160, 0 },
+        { "resample", "up: 4, down: 2, taps: [1, 2, 3, 4, 5, 6, 7, 8, 9]", GP_C64, 1, { 300 }, 1, 2, 0 },
+        { "resample", "up: 5, down: 2, taps: [1, 2, 3]", GP_F32, 1, { 300 }, 2, 5, 0 },
         { "iir", "sos: [[1, 0, 0, 1, -1, 0]]", GP_F64, 1, { 20000 }, 100, 100, 1e-12 },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -551,6 +557,7 @@ START_TEST(test_errors)
         { "slide", "length: 8, hop: 5", GP_F32, 1, { 12 }, "12 samples, which is no multiple of 'hop', 5" },
         { "slide", "length: 4, hop: 2, taper: hann", GP_I16, 2, { 12, 2 }, "a 'cast' to f32" },
         { "iir", "sos: [" LOW "]", GP_F16, 2, { 12, 2 }, "takes f32, f64 or c64" },
+        { "resample", "up: 3, down: 10", GP_F32, 1, { 12 }, "12 samples at 3 / 10 of their rate" },
         { "reduce", "op: sum, axes: [0, 0]", GP_F32, 2, { 5, 3 }, "'axes' must be different axes" },
         { "reduce", "op: sum, axes: 2", GP_F32, 2, { 5, 3 }, "0 to 1" },
         { "reduce", "op: median", GP_F32, 2, { 5, 3 }, "median" },

@@ -639,6 +639,32 @@ gap[5000] = np.nan
 for name, f in (("late", filters["late"]), ("low", filters["low"])):
     case("iir", f"sos: {sections(f)}", "gap_f32", iir(save("gap_f32", gap), f), 1e-6)
 
+
+def resample(x, up, down, taps=None):
+    """SciPy's, later by what it leaves out at the beginning; there is silence before and after."""
+    wide = x.astype(np.complex128 if np.iscomplexobj(x) else f64)
+    n = -(-len(x) * up // down)
+    if taps is not None:
+        wide = np.concatenate([wide, np.zeros((1,) + x.shape[1:])])
+        return signal.upfirdn(taps.astype(f32).astype(f64), wide, up, down, axis=0)[:n].astype(x.dtype)
+    both = np.gcd(up, down)
+    most, least = max(up, down) // both, down // both
+    late = (10 * most + least - 10 * most % least) // least
+    silence = np.zeros((late * down,) + x.shape[1:])
+    r = signal.resample_poly(np.concatenate([silence, wide, silence]), up, down, axis=0)
+    return r[late * up - late:][:n].astype(x.dtype)
+
+
+coarse = signal.firwin(31, 0.2)
+for up, down, name, x in ((2, 1, "signal_f32", sig), (1, 5, "signal3_f32", three), (3, 5, "iq_c64", iq),
+                          (147, 160, "blocks_f32", save("blocks_f32", long_sig[:1600])), (6, 4, "signal3_f32", three),
+                          (7, 1, "signal3_f32", three), (1, 50, "signal3_f32", three)):
+    case("resample", f"up: {up}, down: {down}", name, resample(x, up, down), 2e-6)
+case("resample", f"up: 4, down: 2, taps: {text(coarse)}", "signal3_f32", resample(three, 4, 2, coarse), 1e-6)
+case("resample", f"down: 10, taps: {text(coarse)}", "iq_c64", resample(iq, 1, 10, coarse), 1e-6)
+case("resample", "up: 9, down: 5, taps: [2.5]", "signal3_f32", resample(three, 9, 5, np.array([2.5])), 1e-6)
+case("resample", "up: 3, down: 2", "signal3_f32, taps_f64", resample(three, 3, 2, taps), 1e-6)
+
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
     out.write("\n".join(cases) + "\n")
