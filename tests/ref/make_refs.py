@@ -665,6 +665,17 @@ case("resample", f"down: 10, taps: {text(coarse)}", "iq_c64", resample(iq, 1, 10
 case("resample", "up: 9, down: 5, taps: [2.5]", "signal3_f32", resample(three, 9, 5, np.array([2.5])), 1e-6)
 case("resample", "up: 3, down: 2", "signal3_f32, taps_f64", resample(three, 3, 2, taps), 1e-6)
 
+for name, x in (("signal3_f32", three), ("special_f32", special.astype(f32)), ("special_f64", special)):
+    with np.errstate(over="ignore", under="ignore"):
+        case("power", "{}", name, x * x)
+case("power", "{}", "iq_c64", iq.real * iq.real + iq.imag * iq.imag)
+for name, x, tolerance in (("special_f32", special.astype(f32), 1e-6), ("special_f64", special, 1e-14),
+                           ("photo_f32", light, 1e-6)):
+    for options, reference, least in (("{}", 1, -200), ("reference: 2e-5, floor: -12.5", 2e-5, -12.5)):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            case("db", options, name, np.maximum(10 * np.log10(x.astype(f64) / reference), least).astype(x.dtype),
+                 tolerance)
+
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
     out.write("\n".join(cases) + "\n")
