@@ -82,6 +82,7 @@ OTHER = {
     "engine/compile/wire.c": {"window"},       # a key of stages
     "engine/compile/window.c": {"window"},     # the same
     "engine/compile/loop.c": {"window"},       # the same
+    "engine/compile/expr_parse.c": {"power"},  # NumPy's name of pow
     "engine/cli/version.c": {"lua"},           # a line of --version
     "engine/draw/dump_graph.c": {"split"},     # a key of its JSON
     "engine/cli/help.c": {"expr", "lua", "kernel"},    # sections of the README
