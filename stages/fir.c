@@ -4,6 +4,7 @@
  * The last ntaps - 1 rows are carried to the next frame. A c64 is filtered as two
  * f32 channels. */
 #include "device.h"
+#include "history.h"
 
 struct opts { gp_floats taps; };
 
@@ -41,18 +42,6 @@ static bool table(const gp_table_call *t)
     return true;
 }
 
-/* past = the last rows of past and x. Where x is shorter, past moves up, through
- * scratch. */
-static bool carry(gp_dcall *c, size_t past, const void *x, size_t bytes)
-{
-    char *to = c->carried;
-    if (bytes >= past)
-        return gp_copy(c, to, (const char *)x + (bytes - past), past);
-    return gp_copy(c, c->scratch, to + bytes, past - bytes)
-        && gp_copy(c, to, c->scratch, past - bytes)
-        && gp_copy(c, to + (past - bytes), x, bytes);
-}
-
 static bool record(gp_dcall *c)
 {
     const struct opts *o = c->opts;
@@ -67,7 +56,7 @@ static bool record(gp_dcall *c)
                          (int64_t)((rows + 3) / 4 * channels),
                          GP_ARGS((void *)&y->data, (void *)&x->data, &rows, &channels,
                                  &c->carried, &taps, &ntaps))
-        && (!past || carry(c, past, x->data, bytes));
+        && gp_history(c, past, x->data, bytes);
 }
 
 #define SIGNALS (GP_ACCEPT(GP_F32) | GP_ACCEPT(GP_C64))

@@ -83,6 +83,7 @@ OTHER = {
     "engine/compile/window.c": {"window"},     # the same
     "engine/compile/loop.c": {"window"},       # the same
     "engine/draw/schema.c": {"window"},        # the same
+    "engine/compile/expr_parse.c": {"power"},  # NumPy's name of pow
     "engine/cli/version.c": {"lua"},           # a line of --version
     "engine/draw/dump_graph.c": {"split"},     # a key of its JSON
     "engine/cli/help.c": {"expr", "lua", "kernel"},    # topics

@@ -102,10 +102,15 @@ static void add_complex(graph *g)
     static const char *const made[] = { "p", "complex(p, i1)", "complex(gain, p) / 3", "exp(complex(0, p))" };
     static const char *const parts[] = { "re(c * conj(c))", "im(c / complex(p, 3))", "abs(c) + arg(c[i0, 2])",
                                          "c == complex(p, 0) ? re(-c) : im(c * gain - 1)" };
-    const int b = pick(g), p = pick(g), how = (int)below(g, 4);
+    const int b = pick(g), how = (int)below(g, 4);
+    const bool power = !below(g, 5);
     add(g->buffers, "  c%d: {dtype: c64}\n", g->n);
     add(g->stages, "  - {use: expr, in: {p: b%d}, out: c%d, expr: \"%s\"}\n", b, g->n, made[how]);
-    add(g->stages, "  - {use: expr, in: {c: c%d, p: b%d}, out: b%d, expr: \"%s\"}\n", g->n, p, g->n, parts[below(g, 4)]);
+    if (power)
+        add(g->stages, "  - {use: power, in: c%d, out: b%d}\n", g->n, g->n);
+    else
+        add(g->stages, "  - {use: expr, in: {c: c%d, p: b%d}, out: b%d, expr: \"%s\"}\n", g->n, pick(g), g->n,
+            parts[below(g, 4)]);
     g->type[g->n] = F32;
 }
 
@@ -130,7 +135,9 @@ static void add_stage(graph *g)
             break;
         }
         g->read[b] = true;
-        add(g->stages, "  - {use: scale, in: b%d, out: b%d, a: gain, b: 0.1}\n", b, g->n);
+        add(g->stages, g->type[b] < F32 || below(g, 2) ? "  - {use: scale, in: b%d, out: b%d, a: gain, b: 0.1}\n"
+            : below(g, 2) ? "  - {use: power, in: b%d, out: b%d}\n"
+            : "  - {use: db, in: b%d, out: b%d, reference: gain, floor: -9}\n", b, g->n);
         g->type[g->n] = g->type[b];
         break;
     case 3:

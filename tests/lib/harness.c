@@ -246,7 +246,7 @@ trial *trial_open_text(gp_dev *dev, const char *yaml, int n, gp_errs *errs)
     gp_registry *registry = gp_registry_create();
     gp_env env = { .get = no_env };
     gp_machine machine;
-    gp_probe probe = { .arena = &t->arena };
+    gp_probe probe = { .arena = &t->arena, .look = gp_probe_look };
 
     ck_assert(gp_register_builtin(registry, errs) && gp_register(registry, &give, errs)
               && gp_register(registry, &take, errs));

@@ -584,6 +584,98 @@ for name, x in {**short_ones, "flat_u8": flat, "far_f32": far}.items():
     r = (exact - exact.mean()) / exact.std() if high != low else exact * 0
     case("normalize", "to: deviation", name, r.astype(made), tolerance)
 
+# -- signals: frames are blocks of one recording; a window of slide ends with each hop -----------------------
+
+
+def slide(x, length, hop, taper=None, dtype=None):
+    before = np.zeros((max(length - hop, 0),) + x.shape[1:], x.dtype)
+    w = np.lib.stride_tricks.sliding_window_view(np.concatenate([before, x]), length, 0)[::hop]
+    w = np.moveaxis(w, -1, 1)
+    if taper is None:
+        return w
+    k = signal.get_window(taper, length).reshape((-1,) + (1,) * (x.ndim - 1))
+    wide = f64 if x.dtype == f64 else f32
+    return (w * k.astype(wide)).astype(x.dtype)
+
+
+signals = {"signal3_f32": three, "iq_c64": iq, "wide_i8": wide["i8"], "photo_u8": photo, "signal_f32": sig}
+for name, length, hop in (("signal3_f32", 10, 5), ("signal3_f32", 70, 10), ("iq_c64", 16, 8), ("iq_c64", 5, 40),
+                          ("wide_i8", 4, 3), ("photo_u8", 2, 1), ("signal_f32", 300, 29)):
+    case("slide", f"length: {length}, hop: {hop}", name, slide(signals[name], length, hop))
+for taper in ("hann", "hamming", "blackman", "nuttall", "blackmanharris", "flattop"):
+    case("slide", f"length: 16, hop: 10, taper: {taper}", "signal3_f32", slide(three, 16, 10, taper), 1e-6)
+for name, x, length, tolerance in (("iq_c64", iq, 9, 1e-6), ("doubles_f64", doubles, 6, 1e-14),
+                                   ("halves_f16", halves, 4, 1e-3), ("signal3_f32", three, 1, 0)):
+    case("slide", f"length: {length}, hop: 1, taper: hann", name, slide(x, length, 1, "hann"), tolerance)
+
+
+def sections(sos):
+    return "[" + ", ".join(text(row) for row in sos) + "]"
+
+
+def iir(x, sos):
+    wide = x.astype(np.complex128 if np.iscomplexobj(x) else f64)
+    return signal.sosfilt(sos, wide, axis=0).astype(x.dtype)
+
+
+rest = np.random.default_rng(15)
+long_sig = save("recording_f32", rest.normal(0, 1, 9001).astype(f32))
+filters = {"low": signal.butter(4, 0.1, output="sos"), "band": signal.butter(2, [0.02, 0.3], "band", output="sos"),
+           "slow": signal.butter(3, 0.002, output="sos"), "notch": signal.tf2sos(*signal.iirnotch(0.2, 30)),
+           "late": np.array([[0, 0, 1, 1, 0, 0]]), "sum": np.array([[1.0, 0, 0, 1, -1, 0]]),
+           "steep": signal.cheby1(9, 1, 0.3, output="sos")}
+for name, x, tolerance in (("signal_f32", sig, 1e-6), ("signal3_f32", three, 1e-6), ("iq_c64", iq, 1e-6),
+                           ("doubles_f64", doubles, 1e-12), ("recording_f32", long_sig, 1e-6)):
+    for f in (filters["slow"], filters["band"]) if x is long_sig else filters.values():
+        case("iir", f"sos: {sections(f)}", name, iir(x, f), tolerance)
+stored = save("sections_f64", signal.ellip(31, 0.1, 60, 0.4, output="sos"))
+save("sections_f32", filters["low"].astype(f32))
+np.save(os.path.join(here, "sections_column_f64.npy"), np.asfortranarray(filters["band"]))
+for option, f in (("sections_f64", stored), ("sections_f32", filters["low"].astype(f32).astype(f64)),
+                  ("sections_column_f64", filters["band"])):
+    case("iir", f"sos: tests/ref/{option}.npy", "signal3_f32", iir(three, f), 1e-6)
+gap = long_sig.copy()
+gap[5000] = np.nan
+for name, f in (("late", filters["late"]), ("low", filters["low"])):
+    case("iir", f"sos: {sections(f)}", "gap_f32", iir(save("gap_f32", gap), f), 1e-6)
+
+
+def resample(x, up, down, taps=None):
+    """SciPy's, later by what it leaves out at the beginning; there is silence before and after."""
+    wide = x.astype(np.complex128 if np.iscomplexobj(x) else f64)
+    n = -(-len(x) * up // down)
+    if taps is not None:
+        wide = np.concatenate([wide, np.zeros((1,) + x.shape[1:])])
+        return signal.upfirdn(taps.astype(f32).astype(f64), wide, up, down, axis=0)[:n].astype(x.dtype)
+    both = np.gcd(up, down)
+    most, least = max(up, down) // both, down // both
+    late = (10 * most + least - 10 * most % least) // least
+    silence = np.zeros((late * down,) + x.shape[1:])
+    r = signal.resample_poly(np.concatenate([silence, wide, silence]), up, down, axis=0)
+    return r[late * up - late:][:n].astype(x.dtype)
+
+
+coarse = signal.firwin(31, 0.2)
+for up, down, name, x in ((2, 1, "signal_f32", sig), (1, 5, "signal3_f32", three), (3, 5, "iq_c64", iq),
+                          (147, 160, "blocks_f32", save("blocks_f32", long_sig[:1600])), (6, 4, "signal3_f32", three),
+                          (7, 1, "signal3_f32", three), (1, 50, "signal3_f32", three)):
+    case("resample", f"up: {up}, down: {down}", name, resample(x, up, down), 2e-6)
+case("resample", f"up: 4, down: 2, taps: {text(coarse)}", "signal3_f32", resample(three, 4, 2, coarse), 1e-6)
+case("resample", f"down: 10, taps: {text(coarse)}", "iq_c64", resample(iq, 1, 10, coarse), 1e-6)
+case("resample", "up: 9, down: 5, taps: [2.5]", "signal3_f32", resample(three, 9, 5, np.array([2.5])), 1e-6)
+case("resample", "up: 3, down: 2", "signal3_f32, taps_f64", resample(three, 3, 2, taps), 1e-6)
+
+for name, x in (("signal3_f32", three), ("special_f32", special.astype(f32)), ("special_f64", special)):
+    with np.errstate(over="ignore", under="ignore"):
+        case("power", "{}", name, x * x)
+case("power", "{}", "iq_c64", iq.real * iq.real + iq.imag * iq.imag)
+for name, x, tolerance in (("special_f32", special.astype(f32), 1e-6), ("special_f64", special, 1e-14),
+                           ("photo_f32", light, 1e-6)):
+    for options, reference, least in (("{}", 1, -200), ("reference: 2e-5, floor: -12.5", 2e-5, -12.5)):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            case("db", options, name, np.maximum(10 * np.log10(x.astype(f64) / reference), least).astype(x.dtype),
+                 tolerance)
+
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
     out.write("\n".join(cases) + "\n")

@@ -1,0 +1,166 @@
+/* iir.cu - a cascade of second-order sections along the rows of (rows, channels), in f64. Rows are in chunks, and a
+ * thread does one channel of one. `z` has state k of part p of n in z[(k n + p) channels + channel].
+ *
+ *   iir_rest_T_N     from rest: what a chunk leaves
+ *   iir_join_N       what PART parts leave together: after each part z = power z + what it leaves
+ *   iir_start_N      what a part leaves becomes what it begins with, of PART parts that begin with `from`
+ *   iir_filter_T_N   the rows themselves, from what chunks begin with; the last one's state is carried
+ *
+ * N is the most sections: their numbers are in registers. */
+#include "map.h"
+
+#ifdef GP_CPU
+#define UNROLL
+#else
+#define UNROLL _Pragma("unroll")
+#endif
+
+static constexpr size_t PART = 32;         /* as in stages/iir.c */
+static constexpr int COLUMNS = 6;          /* b0, b1, b2, 1, a1, a2 */
+
+/* One section after the other, in transposed direct form II, as SciPy has it: the same order of operations. */
+template <int N> struct cascade {
+    double z[2 * N];
+
+    __device__ __forceinline__ double operator()(double x, const double *c, int states)
+    {
+        UNROLL for (int i = 0; i < N; i++)
+            if (2 * i < states) {
+                const double *s = c + i * COLUMNS, y = s[0] * x + z[2 * i];
+                z[2 * i] = s[1] * x - s[4] * y + z[2 * i + 1];
+                z[2 * i + 1] = s[2] * x - s[5] * y;
+                x = y;
+            }
+        return x;
+    }
+
+    /* z = power z + left.z. No section has anything of those behind it. */
+    __device__ __forceinline__ void leap(const double *power, int states, const cascade &left)
+    {
+        double sum[2 * N];
+        UNROLL for (int j = 0; j < 2 * N; j++) {
+            sum[j] = left.z[j];
+            if (j < states)
+                UNROLL for (int k = 0; k < 2 * N; k++)
+                    if (k <= (j | 1))
+                        sum[j] += power[j * states + k] * z[k];
+        }
+        UNROLL for (int k = 0; k < 2 * N; k++)
+            z[k] = sum[k];
+    }
+
+    template <class F> __device__ __forceinline__ void load(int states, F of)
+    {
+        UNROLL for (int k = 0; k < 2 * N; k++)
+            z[k] = k < states ? of(k) : 0;
+    }
+
+    template <class F> __device__ __forceinline__ void store(int states, F to)
+    {
+        UNROLL for (int k = 0; k < 2 * N; k++)
+            if (k < states)
+                to(k, z[k]);
+    }
+};
+
+/* The sections are read once: in registers. */
+template <int N, class T, class F>
+static __device__ __forceinline__ void rows(cascade<N> &f, const T *x, size_t n, size_t channels,
+                                            const double *sections, int states, F each)
+{
+    double c[N * COLUMNS];
+    UNROLL for (int k = 0; k < N * COLUMNS; k++)
+        c[k] = 3 * states > k ? sections[k] : 0;
+    size_t r = 0;
+    for (; r + 4 <= n; r += 4) {           /* four are under way at a time */
+        double v[4];
+        UNROLL for (int k = 0; k < 4; k++)
+            v[k] = (double)x[(r + k) * channels];
+        UNROLL for (int k = 0; k < 4; k++)
+            each((r + k) * channels, f(v[k], c, states));
+    }
+    for (; r < n; r++)
+        each(r * channels, f((double)x[r * channels], c, states));
+}
+
+#define IIR(name, T, N)                                                                                        \
+    extern "C" __global__ void iir_rest_##name##_##N(double *z, const T *__restrict__ src, size_t n, size_t channels, \
+                                                     size_t chunk, const double *sections, size_t states)      \
+    {                                                                                                          \
+        const size_t parts = (n + chunk - 1) / chunk;                                                          \
+        for (size_t i = first_x(); i < parts * channels; i += step_x()) {                                      \
+            const size_t p = i / channels, at = p * chunk * channels + i % channels;                           \
+            cascade<N> f;                                                                                      \
+            f.load((int)states, [](int) { return 0.0; });                                                      \
+            rows(f, src + at, p + 1 < parts ? chunk : n - p * chunk, channels, sections, (int)states,          \
+                 [](size_t, double) { });                                                                      \
+            f.store((int)states, [=](int k, double v) { z[k * parts * channels + i] = v; });                   \
+        }                                                                                                      \
+    }                                                                                                          \
+    extern "C" __global__ void iir_filter_##name##_##N(T *__restrict__ dst, const T *__restrict__ src, size_t n, \
+                                                       size_t channels, size_t chunk, const double *sections,  \
+                                                       size_t states, const double *z, double *carried)        \
+    {                                                                                                          \
+        const size_t parts = (n + chunk - 1) / chunk;                                                          \
+        for (size_t i = first_x(); i < parts * channels; i += step_x()) {                                      \
+            const size_t p = i / channels, q = i % channels, at = p * chunk * channels + q;                    \
+            cascade<N> f;                                                                                      \
+            f.load((int)states, [=](int k) { return z[k * parts * channels + i]; });                           \
+            rows(f, src + at, p + 1 < parts ? chunk : n - p * chunk, channels, sections, (int)states,          \
+                 [=](size_t r, double y) { dst[at + r] = (T)y; });                                             \
+            if (p + 1 == parts)                                                                                \
+                f.store((int)states, [=](int k, double v) { carried[k * channels + q] = v; });                 \
+        }                                                                                                      \
+    }
+
+/* before(p) as f comes to part p, for each part of group g; what the next one leaves is already on its way. */
+template <int N, class F>
+static __device__ __forceinline__ void leaps(cascade<N> &f, const double *z, size_t g, size_t parts, size_t channels,
+                                             size_t q, const double *__restrict__ power, int states, F before)
+{
+    const size_t end = (g + 1) * PART < parts ? (g + 1) * PART : parts;
+    cascade<N> next;
+    auto read = [&](size_t p) { next.load(states, [=](int k) { return z[(k * parts + p) * channels + q]; }); };
+
+    read(g * PART);
+    for (size_t p = g * PART; p < end; p++) {
+        const cascade<N> left = next;
+        if (p + 1 < end)
+            read(p + 1);
+        before(p);
+        f.leap(power, states, left);
+    }
+}
+
+#define LEAPS(N)                                                                                               \
+    extern "C" __global__ void iir_join_##N(double *to, const double *z, size_t parts, size_t channels,        \
+                                            const double *power, size_t states)                                \
+    {                                                                                                          \
+        const size_t groups = (parts + PART - 1) / PART;                                                       \
+        for (size_t i = first_x(); i < groups * channels; i += step_x()) {                                     \
+            cascade<N> f;                                                                                      \
+            f.load((int)states, [](int) { return 0.0; });                                                      \
+            leaps(f, z, i / channels, parts, channels, i % channels, power, (int)states, [](size_t) { });      \
+            f.store((int)states, [=](int k, double v) { to[k * groups * channels + i] = v; });                 \
+        }                                                                                                      \
+    }                                                                                                          \
+    extern "C" __global__ void iir_start_##N(double *z, const double *from, size_t parts, size_t channels,     \
+                                             const double *power, size_t states)                               \
+    {                                                                                                          \
+        const size_t groups = (parts + PART - 1) / PART;                                                       \
+        for (size_t i = first_x(); i < groups * channels; i += step_x()) {                                     \
+            const size_t q = i % channels;                                                                     \
+            cascade<N> f;                                                                                      \
+            f.load((int)states, [=](int k) { return from[k * groups * channels + i]; });                       \
+            leaps(f, z, i / channels, parts, channels, q, power, (int)states, [=, &f](size_t p) {              \
+                f.store((int)states, [=](int k, double v) { z[(k * parts + p) * channels + q] = v; });         \
+            });                                                                                                \
+        }                                                                                                      \
+    }
+
+#define ALL(N) IIR(f32, float, N) IIR(f64, double, N) LEAPS(N)
+ALL(2) ALL(4) ALL(8) ALL(16)
+
+#define ENTRIES(N) GP_K(iir_rest_f32_##N) GP_K(iir_rest_f64_##N) GP_K(iir_filter_f32_##N) GP_K(iir_filter_f64_##N) \
+    GP_K(iir_join_##N) GP_K(iir_start_##N)
+GP_KERNELS(ENTRIES(2) ENTRIES(4) ENTRIES(8) ENTRIES(16))

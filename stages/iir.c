@@ -1,0 +1,260 @@
+/* iir.c - recursive filter along axis 0, as scipy.signal.sosfilt: the rows of all frames are one signal, which starts
+ * at rest.
+ *
+ * What is kept of the signal is two f64 numbers a section, z; without input a chunk of rows makes A^chunk z of them. So
+ * all chunks are filtered at once from rest, what each leaves is joined to the states that chunks begin with, level by
+ * level, and then all are filtered at once; see kernels/iir.cu. The order depends on a frame's shape alone. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/npy.h"
+#include "device.h"
+
+enum { SECTIONS = 16, COLUMNS = 6, CHUNK = 64, PART = 32, LEVELS = 8, MANY = 4096 };   /* PART as in kernels/iir.cu */
+
+struct opts {
+    const gp_node *sos;
+    int n;                                 /* sections */
+    const char *file;                      /* where they are, or NULL; it and the next are made by check() */
+    double (*section)[COLUMNS];
+};
+
+/* ---- the option -------------------------------------------------------- */
+
+static bool check_sections(gp_shape *s, const struct opts *o)
+{
+    for (int i = 0; i < o->n; i++) {
+        const double *c = o->section[i];
+        gp_loc at = o->sos->kind == GP_LIST ? o->sos->item[i]->at : o->sos->at;
+        for (int k = 0; k < COLUMNS; k++)
+            if (!isfinite(c[k]))
+                return gp_shape_fail_at(s, at, "section %d has %g, and must be finite", i, c[k]);
+        if (c[3] != 1)
+            return gp_shape_fail_at(s, at, "section %d has a0 = %g: divide all of it by that, so that a0 is 1", i,
+                                    c[3]);
+        if (fabs(c[5]) > 1 + 1e-12 || fabs(c[4]) > 1 + c[5] + 1e-12)
+            return gp_shape_fail_at(s, at, "section %d, with a1 = %g and a2 = %g, is unstable: what it makes grows "
+                                    "without end", i, c[4], c[5]);
+    }
+    return true;
+}
+
+static bool has_room(gp_shape *s, struct opts *o, int64_t n)
+{
+    if (n < 1 || n > SECTIONS)
+        return gp_shape_fail(s, "sos", "'sos' has %lld sections, and must have 1 to %d", (long long)n, SECTIONS);
+    o->n = (int)n, o->section = gp_shape_alloc(s, sizeof *o->section * (size_t)n);
+    return true;
+}
+
+static bool read_list(gp_shape *s, struct opts *o)
+{
+    const gp_node *list = o->sos;
+    if (!has_room(s, o, list->n))
+        return false;
+    for (int i = 0; i < list->n; i++) {
+        const gp_node *row = list->item[i];
+        if (row->kind != GP_LIST || row->n != COLUMNS)
+            return gp_shape_fail_at(s, row->at, "section %d must be [b0, b1, b2, a0, a1, a2], six numbers, as "
+                                    "scipy.signal.butter(..., output=\"sos\") gives them", i);
+        for (int k = 0; k < COLUMNS; k++) {
+            gp_num v;
+            if (row->item[k]->kind != GP_SCALAR)
+                return gp_shape_fail_at(s, row->item[k]->at, "section %d has a list where a number should be", i);
+            if (!gp_shape_eval(s, row->item[k], &v))
+                return false;
+            o->section[i][k] = v.f;
+        }
+    }
+    return true;
+}
+
+static bool read_file(gp_shape *s, struct opts *o)
+{
+    const char *path = o->file = gp_shape_path(s, o->sos);
+    const gp_file *f = path ? gp_probe_file(s, path) : NULL;
+    gp_type t;
+    size_t at;
+    bool fortran;
+    char err[160], text[128];
+
+    if (!f)
+        return false;
+    gp_shape_reads(s, &o->file, 1);
+    if (f->error)
+        return gp_shape_fail(s, "sos", "cannot read '%s': %s; 'sos' is a .npy, or a list of sections", path,
+                             strerror(f->error));
+    if (!gp_npy_parse(f->head, f->nhead, &t, &at, &fortran, err))
+        return gp_shape_fail(s, "sos", "'%s' %s", path, err);
+    if ((t.dtype != GP_F64 && t.dtype != GP_F32) || t.ndim != 2 || t.dim[1] != COLUMNS)
+        return gp_shape_fail(s, "sos", "'%s' is %s, and must be f64 or f32 [sections, 6]", path,
+                             gp_type_text(&t, text));
+    if (!has_room(s, o, t.dim[0]))
+        return false;
+    if (at + gp_bytes(&t) > f->nhead)
+        return gp_shape_fail(s, "sos", "'%s' ends before its data do", path);
+    for (int i = 0; i < o->n; i++)
+        for (int k = 0; k < COLUMNS; k++) {
+            size_t place = (size_t)(fortran ? k * o->n + i : i * COLUMNS + k);
+            const char *from = f->head + at + place * gp_dtype_size(t.dtype);
+            float narrow;
+            if (t.dtype == GP_F64)
+                memcpy(&o->section[i][k], from, sizeof(double));
+            else
+                memcpy(&narrow, from, sizeof narrow), o->section[i][k] = narrow;
+        }
+    return true;
+}
+
+static bool check(gp_shape *s)
+{
+    struct opts *o = (struct opts *)s->opts;
+    if (o->sos->kind == GP_MAP)
+        return gp_shape_fail(s, "sos", "'sos' is a list of sections, or a .npy");
+    return (o->sos->kind == GP_LIST ? read_list(s, o) : read_file(s, o)) && check_sections(s, o);
+}
+
+/* ---- chunks ------------------------------------------------------------ */
+
+/* parts[0] chunks; parts[l + 1] groups of PART of what level l has. Of the last level there are PART at most. */
+struct work { size_t rows, channels, chunk, states, parts[LEVELS]; int levels; };
+
+static struct work work_of(const struct opts *o, const gp_type *t)
+{
+    struct work w = { .rows = (size_t)t->dim[0], .states = 2 * (size_t)o->n };
+    w.channels = (size_t)gp_count(t) / w.rows * (t->dtype == GP_C64 ? 2 : 1);
+    w.chunk = w.channels < MANY ? CHUNK : w.rows;              /* so many are enough to do at once */
+    size_t n = (w.rows + w.chunk - 1) / w.chunk;
+    for (w.parts[w.levels++] = n; n > PART; w.parts[w.levels++] = n)
+        n = (n + PART - 1) / PART;
+    return w;
+}
+
+static size_t bytes_of(const struct work *w, int level)
+{
+    return w->states * w->parts[level] * w->channels * sizeof(double);
+}
+
+static bool shape(gp_shape *s)
+{
+    const struct opts *o = s->opts;
+    struct work w = work_of(o, &s->in[0]);
+    s->out[0] = s->in[0];
+    s->state = w.states * w.channels * sizeof(double);
+    for (int l = 0; w.parts[0] > 1 && l < w.levels; l++)
+        s->scratch += bytes_of(&w, l);
+    s->table = ((size_t)o->n * COLUMNS + (size_t)w.levels * w.states * w.states) * sizeof(double);
+    s->known.f64 = true;
+    return true;
+}
+
+/* b = a a */
+static void square(int n, long double b[][2 * SECTIONS], long double a[][2 * SECTIONS])
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            b[i][j] = 0;
+            for (int k = 0; k < n; k++)
+                b[i][j] += a[i][k] * a[k][j];
+        }
+}
+
+/* a = A: column k is what a row without input makes of state k. */
+static void step(const struct opts *o, long double a[][2 * SECTIONS])
+{
+    for (int k = 0; k < 2 * o->n; k++) {
+        long double x = 0, z[2 * SECTIONS + 1] = { 0 };
+        z[k] = 1;
+        for (int i = 0; i < o->n; i++) {
+            const double *c = o->section[i];
+            long double y = c[0] * x + z[2 * i];
+            a[2 * i][k] = c[1] * x - c[4] * y + z[2 * i + 1];
+            a[2 * i + 1][k] = c[2] * x - c[5] * y;
+            x = y;
+        }
+    }
+}
+
+/* The sections, then A^CHUNK, A^(CHUNK PART), ... */
+static bool table(const gp_table_call *t)
+{
+    const struct opts *o = t->opts;
+    int n = 2 * o->n;
+    long double a[2][2 * SECTIONS][2 * SECTIONS];
+    double *to = t->data;
+    struct work w = work_of(o, &t->in[0]);
+
+    memcpy(to, o->section, sizeof *o->section * (size_t)o->n);
+    to += o->n * COLUMNS;
+    step(o, a[0]);
+    for (int l = 0; l < w.levels; l++) {
+        for (int k = l ? PART : CHUNK; k > 1; k /= 2) {
+            square(n, a[1], a[0]);
+            memcpy(a[0], a[1], sizeof a[0]);
+        }
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++)
+                *to++ = (double)a[0][i][j];
+    }
+    return true;
+}
+
+/* Kernel NAME, or NAME_f32, for as many sections: 2, 4, 8 or 16. */
+static bool launch(gp_dcall *c, const char *name, const char *type, const struct work *w, size_t n, void *const *args,
+                   int nargs)
+{
+    size_t most = 2;
+    char kernel[40];
+    while (2 * most < w->states)
+        most *= 2;
+    snprintf(kernel, sizeof kernel, "iir_%s%s_%zu", name, type, most);
+    return gp_launch_map(c, kernel, (int64_t)(n * w->channels), args, nargs);
+}
+
+static bool record(gp_dcall *c)
+{
+    const struct opts *o = c->opts;
+    const gp_view *x = c->in, *y = c->out;
+    struct work w = work_of(o, &x->type);
+    const char *type = x->type.dtype == GP_F64 ? "_f64" : "_f32";
+    const double *sections = c->table, *power = sections + o->n * COLUMNS;
+    double *z[LEVELS] = { w.parts[0] > 1 ? c->scratch : c->carried };
+    int last = w.levels - 1;
+
+    if (w.parts[0] > 1 && !launch(c, "rest", type, &w, w.parts[0],
+                                  GP_ARGS(&z[0], (void *)&x->data, &w.rows, &w.channels, &w.chunk, &sections,
+                                          &w.states)))
+        return false;
+    for (int l = 0; l < last; l++, power += w.states * w.states) {
+        z[l + 1] = (double *)((char *)z[l] + bytes_of(&w, l));
+        if (!launch(c, "join", "", &w, w.parts[l + 1],
+                    GP_ARGS(&z[l + 1], &z[l], &w.parts[l], &w.channels, &power, &w.states)))
+            return false;
+    }
+    for (int l = last; w.parts[0] > 1 && l >= 0; l--, power -= w.states * w.states)
+        if (!launch(c, "start", "", &w, l < last ? w.parts[l + 1] : 1,
+                    GP_ARGS(&z[l], l < last ? &z[l + 1] : (double **)&c->carried, &w.parts[l], &w.channels, &power,
+                            &w.states)))
+            return false;
+    return launch(c, "filter", type, &w, w.parts[0],
+                  GP_ARGS((void *)&y->data, (void *)&x->data, &w.rows, &w.channels, &w.chunk, &sections, &w.states,
+                          &z[0], &c->carried));
+}
+
+#define SIGNALS (GP_ACCEPT(GP_F32) | GP_ACCEPT(GP_F64) | GP_ACCEPT(GP_C64))
+static const gp_port in[] = { { "in", SIGNALS, .help = "a signal: rows in time, all else are channels" }, { 0 } };
+static const gp_port out[] = { { "out", SIGNALS, .help = "the same, filtered; computed in f64" }, { 0 } };
+
+static const gp_opt options[] = {
+    { GP_NODE(struct opts, sos), .required = true,
+      .help = "second-order sections, [[b0, b1, b2, 1, a1, a2], ...], 16 at most, as scipy.signal designs them with "
+              "output=\"sos\"; or a .npy that has them" },
+    { 0 }
+};
+
+const gp_kind gp_kind_iir = {
+    GP_KIND("iir"), .field = "signals",
+    .help = "filter a signal recursively: low-pass, high-pass, band-pass, notch",
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
+    .check = check, .shape = shape, .record = record, .table = table,
+};

@@ -1,0 +1,45 @@
+"""rows_signals.py - stages for signals on the GPU, beside CuPy's functions: device time of a frame of f32.
+"""
+import os
+import sys
+
+from rows_expr import device_us
+from tools import HERE, Row, Skip, words
+
+FRAMES = {"short": (65280, 1), "long": (1 << 20, 1), "channels": (65280, 64)}          # rows, channels
+SECTIONS = [[0.02, 0.04, 0.02, 1, -1.56, 0.64], [1, -1.9, 1, 1, -1.7, 0.8], [1, 2, 1, 1, -1.3, 0.5],
+            [1, -2, 1, 1, -1.99, 0.9901]]
+RATIO = 3, 4
+
+PIPELINE = """stall_timeout: 0
+depth: 2
+vars: {frames: 1}
+buffers: {x: {dtype: f32, shape: [%d, %d]}}
+stages:
+  - {use: generate, out: x, frames: frames, fill: once}
+  - {use: %s, out: y}
+  - {use: decimate, frames: 1000000}
+  - {use: discard}
+"""
+STAGES = {"iir": "iir, sos: %s" % SECTIONS, "resample": "resample, up: %d, down: %d" % RATIO,
+          "slide": "slide, length: 1024, hop: 256, taper: hann"}
+
+
+def peers(b):
+    def run():
+        out, _, code = b.run([sys.executable, os.path.join(HERE, "signals_peers.py")], ok=(0, 3))
+        if code:
+            raise Skip("no CuPy")
+        return {k: v[0] for k, v in words(out).items()}
+    b.ever("signals", lambda: b.once("signals", run))
+    return b.once("signals", run)
+
+
+def row(kind, name):
+    def measure(b):
+        return device_us(b, kind + name, PIPELINE % (FRAMES[name] + (STAGES[kind],))), peers(b)[kind + " " + name], "CuPy"
+    return Row("%s-%s" % (kind, name), "`%s` of %d x %d f32, device time: cupyx.scipy.signal" % ((kind,) + FRAMES[name]),
+               "time", 1.0, measure)
+
+
+ROWS = [row(kind, name) for kind in STAGES for name in FRAMES]

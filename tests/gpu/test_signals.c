@@ -1,0 +1,17 @@
+/* test_signals.c - stages for signals in whole pipelines, on the CUDA back end. */
+#include "gpu.h"
+#include "signal_cases.h"
+
+Suite *suite_signals(void);
+
+Suite *suite_signals(void)
+{
+#if GP_CUDA
+    if (have_gpu) {
+        Suite *s = suite_create("signals");
+        suite_add_tcase(s, signal_cases("cuda"));
+        return s;
+    }
+#endif
+    return NULL;
+}
