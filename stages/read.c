@@ -158,7 +158,7 @@ static void advise(gp_advice *a)
 }
 
 static const gp_port out[] = {
-    { "out", .help = "declared under 'buffers:', else: a picture or a file of a list is one frame; a "
+    { "out", .help = "declared under 'buffers:', else: a picture, of any size, or a file of a list is one frame; a "
                      "single .npy, and any .tif, is cut at each index of axis 0 (a 1-D one, a recording, text and streams have to be "
                      "declared)" },
     { 0 }

@@ -38,7 +38,8 @@ typedef struct gp_read_opts {
     bool whole;                /* its bytes, whatever is in them */
     bool live;                 /* a stream: `file` is not a regular file */
     bool same_rows;            /* the frame's shape is that of the first file */
-    unsigned varies;           /* as declared, or of whole files: not 0, then each file is one frame, of its own shape */
+    unsigned varies;           /* as declared, found, or of whole files: not 0, then each file is one frame, of its own shape */
+    int looked;                /* where it was found in pictures: in how many */
     const char *const *file;
     int nfiles;
 } gp_read_opts;
