@@ -4,7 +4,7 @@
 #include "base/npy.h"
 #include "reader.h"
 
-enum { COPIED_IN_NS = 8 };      /* bytes, from the cache of files, about */
+enum { COPIED_IN_NS = 8, MOST_COPIES = 8 };     /* bytes, from the cache of files, about; at once, until memory is busy */
 enum { MOST_HEADERS = 1000, SHORT_HEAD = 4096, LONG_HEAD = 1 << 20 };
 
 bool gp_read_is_pictures(const gp_read_opts *o)
@@ -373,6 +373,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
     int64_t all = each * o->nfiles;
     int ns = rows ? gp_rowsfile_of(o->as)->decode_ns : gp_read_is_pictures(o) ? gp_picfile_of(o->as)->decode_ns : 0;
     s->busy_ns = ns * (int64_t)gp_bytes(t);
+    if (o->as == GP_RAW || o->as == GP_NPY)
+        s->busy_ns = (int64_t)gp_bytes(t) / COPIED_IN_NS, s->most_workers = MOST_COPIES;
     s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;
     return true;
 }

@@ -5,6 +5,8 @@
 #include "writer.h"
 
 /* The length of a ${...} at `p`, or of a '$' alone. */
+enum { COPIED_OUT_NS = 2 };     /* bytes, into new pages of the cache of files, about */
+
 static size_t value_length(const char *p)
 {
     size_t n = 1;
@@ -252,6 +254,6 @@ bool gp_write_shape(gp_shape *s)
     s->writes_from = o->if_exists == GP_NEXT ? INT64_MAX : o->start;
     int ns = gp_write_is_pictures(o) ? gp_picfile_of(o->as)->encode_ns[o->compression]
            : gp_rowsfile_of(o->as)   ? gp_rowsfile_of(o->as)->encode_ns[o->compression] : 0;
-    s->busy_ns = ns * (int64_t)gp_bytes(t);
+    s->busy_ns = ns ? ns * (int64_t)gp_bytes(t) : o->single ? (int64_t)gp_bytes(t) / COPIED_OUT_NS : 0;
     return true;
 }
