@@ -31,6 +31,22 @@ bool gp_picfile_takes(gp_filetype as, const char *option)
     return false;
 }
 
+static int64_t frame_ns(const gp_picfile *p, const gp_type *t, int ns)
+{
+    bool gray = t->ndim < 3 || t->dim[2] == 1;
+    return ns * (gray && p->gray_times ? p->gray_times : 1) * (int64_t)gp_bytes(t);
+}
+
+int64_t gp_picfile_decode_ns(const gp_picfile *p, const gp_type *t)
+{
+    return frame_ns(p, t, p->decode_ns);
+}
+
+int64_t gp_picfile_encode_ns(const gp_picfile *p, const gp_type *t, int compression)
+{
+    return frame_ns(p, t, p->encode_ns[compression]);
+}
+
 /* The row of a file that begins with `head`; NULL: no format is like it. */
 static const gp_picfile *row_of(const gp_picfile_how *how, const char *path, const void *head, size_t n)
 {

@@ -371,8 +371,8 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
         : o->nfiles == 1 && cut.rows > 0 ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows
                                          : 0;
     int64_t all = each * o->nfiles;
-    int ns = rows ? gp_rowsfile_of(o->as)->decode_ns : gp_read_is_pictures(o) ? gp_picfile_of(o->as)->decode_ns : 0;
-    s->busy_ns = ns * (int64_t)gp_bytes(t);
+    s->busy_ns = rows ? gp_rowsfile_of(o->as)->decode_ns * (int64_t)gp_bytes(t)
+               : gp_read_is_pictures(o) ? gp_picfile_decode_ns(gp_picfile_of(o->as), t) : 0;
     if (o->as == GP_RAW || o->as == GP_NPY)
         s->busy_ns = (int64_t)gp_bytes(t) / COPIED_IN_NS, s->most_workers = MOST_COPIES;
     s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;

@@ -252,8 +252,10 @@ bool gp_write_shape(gp_shape *s)
     s->serial = !o->numbered && !o->named && !(bytes && s->workers > 1);   /* `auto`: one, mostly the fastest */
     s->file_each = o->single && !s->any_length;
     s->writes_from = o->if_exists == GP_NEXT ? INT64_MAX : o->start;
-    int ns = gp_write_is_pictures(o) ? gp_picfile_of(o->as)->encode_ns[o->compression]
-           : gp_rowsfile_of(o->as)   ? gp_rowsfile_of(o->as)->encode_ns[o->compression] : 0;
-    s->busy_ns = ns ? ns * (int64_t)gp_bytes(t) : o->single ? (int64_t)gp_bytes(t) / COPIED_OUT_NS : 0;
+    int64_t whole = (int64_t)gp_bytes(t);
+    s->busy_ns = gp_write_is_pictures(o) ? gp_picfile_encode_ns(gp_picfile_of(o->as), t, (int)o->compression)
+               : gp_rowsfile_of(o->as)   ? gp_rowsfile_of(o->as)->encode_ns[o->compression] * whole : 0;
+    if (o->single && s->busy_ns < whole / COPIED_OUT_NS)
+        s->busy_ns = whole / COPIED_OUT_NS;
     return true;
 }

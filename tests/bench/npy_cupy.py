@@ -46,10 +46,13 @@ class Slot:
         with open(files[frame % len(files)], "rb", buffering=0) as f:
             f.seek(HEAD)
             f.readinto(memoryview(self.host_in).cast("B"))
-        with self.stream:
-            self.dev_in.set(self.host_in, stream=self.stream)
+        copy, stream = cp.cuda.runtime.memcpyAsync, self.stream
+        copy(self.dev_in.data.ptr, self.host_in.ctypes.data, self.host_in.nbytes, cp.cuda.runtime.memcpyHostToDevice,
+             stream.ptr)
+        with stream:
             less(self.dev_in, dark, self.dev_out)
-            self.dev_out.get(stream=self.stream, out=self.host_out, blocking=False)
+        copy(self.host_out.ctypes.data, self.dev_out.data.ptr, self.host_out.nbytes, cp.cuda.runtime.memcpyDeviceToHost,
+             stream.ptr)
         self.frame = frame
 
     def end(self):
