@@ -164,9 +164,15 @@ static bool look_at_stream(gp_shape *s, const gp_read_opts *o)
             || gp_shape_fail(s, o->from, "'%s' says what it is when the run has begun: declare dtype and shape of what is "
                              "read from it under 'buffers:', for 640 x 480 in 4:2:0 {dtype: u8, shape: [480 * 3 / 2, 640]}",
                              o->path);
-    if (o->as != GP_RAW)
-        return gp_shape_fail(s, o->from, "'%s' is a stream, and only raw data and y4m can be read from one ('format: raw'): "
-                             "what another format is, its file says", o->path);
+    if (o->as != GP_RAW && o->as != GP_NPY)
+        return gp_shape_fail(s, o->from, "'%s' is a stream, and only raw data, npy and y4m can be read from one "
+                             "('format: raw'): what another format is, its file says", o->path);
+    if (o->as == GP_NPY && o->varies)
+        return gp_shape_fail(s, o->from, "the frames of a stream are of one size: declare no bounds ('<=') for '%s'", o->path);
+    if (o->as == GP_NPY)
+        return (t->dtype && t->ndim)
+            || gp_shape_fail(s, o->from, "'%s' says what it is when the run has begun: declare dtype and shape of what is "
+                             "read from it under 'buffers:'", o->path);
     return declared(s, o, o->path);
 }
 

@@ -94,6 +94,8 @@ typedef struct gp_reader {
     int fd;                    /* -1: it is not open */
     bool ended;
     bool begun;                /* of a video: its header was read */
+    gp_cut array;              /* of .npy: how the present array is cut, and which piece is next */
+    int64_t next_piece;
     int64_t before;            /* bytes to skip before the next frame's `skip` */
     gp_ahead *ahead;           /* NULL: who wants a frame reads it */
 } gp_reader;

@@ -200,9 +200,12 @@ bool gp_write_check(gp_shape *s)
     o->single = o->numbered || o->named || (gp_write_is_pictures(o) && !spawns);
     o->pages = rows && rows->pages;
 
-    if ((o->to_stdout || spawns) && o->as != GP_RAW && !gp_write_is_text(o) && !gp_write_is_video(o))
-        return gp_shape_fail(s, "format", "only raw data, text and y4m can be written to %s",
+    o->arrays = o->as == GP_NPY && (o->to_stdout || spawns);
+    if ((o->to_stdout || spawns) && o->as != GP_RAW && !o->arrays && !gp_write_is_text(o) && !gp_write_is_video(o))
+        return gp_shape_fail(s, "format", "only raw data, npy, text and y4m can be written to %s",
                              spawns ? "a process" : "stdout");
+    if (o->arrays && !gp_shape_without(s, "stack", "a stream, in which each frame is an array of its own"))
+        return false;
     bool stacks = o->as == GP_NPY || gp_write_is_text(o) || (rows && rows->is_array && !rows->pages);
     if (o->stack && (o->single || !stacks))
         return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy, .npz or text file, which '%s' is not",
@@ -241,7 +244,7 @@ bool gp_write_shape(gp_shape *s)
                              s->in_name[0]);
     if (gp_write_is_video(o) && !check_planes(s, o, t))
         return false;
-    if (!o->single && s->in_varies[0] & (o->pages ? ~0u : ~1u))
+    if (!o->single && !o->arrays && s->in_varies[0] & (o->pages ? ~0u : ~1u))
         return gp_shape_fail(s, o->to, "'%s' joins frames along axis 0, and those of '%s' may differ in %s: give "
                              "each a file of its own, with %%05d or %%n in the path", o->path, s->in_name[0],
                              o->pages ? "shape" : "others");
