@@ -90,12 +90,20 @@ def from_pillow(h, w, c):
         im.save("a.jpg", **how)
         # The last bit may be another library's.
         check(f"{at} jpg of Pillow, {how}", apart(read("a.jpg", "u8", h, w, c), Image.open("a.jpg").tobytes())[1] <= 2)
+    for k in 2, 4, 8:
+        im.save("a.jpg", quality=90)
+        small = Image.open("a.jpg")
+        if min(h, w) >= k and small.draft(None, (w // k, h // k)) and small.size == (-(-w // k), -(-h // k)):
+            got = read("a.jpg", "u8", small.height, small.width, c, f", shrink: {k}")
+            check(f"{at} a {k}th of Pillow", apart(got, small.tobytes())[1] <= 2)
     for k in range(1, 9):
         exif = Image.Exif()
         exif[ORIENTATION] = k
         im.save("a.jpg", exif=exif, subsampling=0, quality=95)
         stored = Image.open("a.jpg")
         shown = ImageOps.exif_transpose(stored)
+        half = -(-shown.height // 2), -(-shown.width // 2)
+        check(f"{at} upright and half, {k}", read("a.jpg", "u8", *half, c, ", shrink: 2") is not None)
         check(f"{at} upright, {k}", apart(read("a.jpg", "u8", shown.height, shown.width, c), shown.tobytes())[1] <= 2)
         kept = read("a.jpg", "u8", h, w, c, ", orientation: keep")
         check(f"{at} as stored, {k}", apart(kept, stored.tobytes())[1] <= 2)

@@ -14,6 +14,7 @@
 typedef struct gp_picfile_how {
     gp_filetype format;                /* GP_AUTO: as the file says */
     bool keep_orientation;             /* pixels as they are stored, whatever side is said to be up */
+    int halvings;                      /* of each side, while it is decoded: 0 to 3. Only formats that `shrink` */
     int compression;                   /* 0 to 9 */
     int quality;                       /* 1 to 100 */
     int subsampling;                   /* one of GP_SUBSAMPLING */
@@ -26,6 +27,7 @@ typedef struct gp_picfile {
     const char *name;                  /* as in messages: "PNG" */
     const char *suffix[4], *magic[8];  /* each ends with NULL */
     const char *options[3];            /* those of writers that it takes */
+    bool shrinks;
     /* The type of the frame in a file that begins with `head`; all that stands before the
      * picture's data has to be there. */
     bool (*head)(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY]);

@@ -155,7 +155,8 @@ def beside_cupy(b, kind, to):
 def beside_file(b):
     us = b.once("joined", lambda: less_dark(b, "all.npy"))
     said = peer(b, "copies.py", "file", b.path("one.raw"), 2 * FRAME, MANY)
-    return us, float(said.split()[1]), "a file of that size alone, " + " ".join(said.split()[2:])
+    alone, way = re.search(r"^file ([\d.]+) (.*)$", said, re.M).groups()
+    return us, float(alone), "a file of that size alone, " + way
 
 
 def joined_beside_cupy(b):
