@@ -233,14 +233,14 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
 # python3-pil brings libtiff, which has another name in each release.
-check: NEED += libpng-dev libsndfile1 python3-jsonschema python3-pil python3-yaml $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
+check: NEED += libpng-dev libsndfile1 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile ffmpeg $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
 check: deps
 	+@$(again) check-built
 INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
 TORTURE := $(if $(T)$(SAN)$(filter 1,$(STATIC)),,$B/tests/torture/shim.so)
 # Side by side: the suites in parts, with T those alone, and what uses the command. The rest has the machine for itself.
 PARTS := $(if $(T),$(if $(word 2,$(T)),1 2,1),1 2 3 4)
-BESIDE := $(if $(T),,replay cli live ends pictures recordings schema tune page)
+BESIDE := $(if $(T),,replay cli live ends pictures recordings schema video tune page)
 check-built: all $B/tests/run$S $(if $(T),,$B/tests/gpu/run $B/tests/page $B/tests/fuzz/replay) $(INJECT) $(TORTURE)
 	+@$(again) -k $(PARTS:%=units-%) $(BESIDE:%=check-%)
 	$(if $(T)$(SAN),,GPIPE=$(abspath $B/gpipe) $(PYTHON) tests/verdict.py)
@@ -255,7 +255,7 @@ check-replay: FORCE
 	$B/tests/fuzz/replay tests/fuzz/corpus
 check-cli: FORCE
 	GPIPE=$(abspath $B/gpipe) tests/cli.sh
-check-live check-ends check-pictures check-recordings check-schema check-tune: check-%: FORCE
+check-live check-ends check-pictures check-recordings check-schema check-video check-tune: check-%: FORCE
 	$(PYTHON) tests/$*.py $B/gpipe
 check-page: FORCE
 	$(PYTHON) tests/page.py $B/tests/page $B/gpipe

@@ -138,7 +138,7 @@ static bool choose(gp_shape *s, gp_decode_opts *o)
     s->does = does;
     s->fills_device = o->by != GP_DECODER_CPU;
     s->at_once = GP_DECODE_AT_ONCE, s->default_workers = 2;
-    s->busy_ns = s->fills_device ? 0 : gp_jpeg.decode_ns * (int64_t)gp_bytes(&s->out[0]);
+    s->busy_ns = s->fills_device ? 0 : gp_picfile_decode_ns(&gp_jpeg, &s->out[0]);
     return true;
 }
 

@@ -158,7 +158,7 @@ static void advise(gp_advice *a)
 }
 
 static const gp_port out[] = {
-    { "out", .help = "declared under 'buffers:', else: a picture or a file of a list is one frame; a "
+    { "out", .help = "declared under 'buffers:', else: a picture, of any size, or a file of a list is one frame; a "
                      "single .npy, and any .tif, is cut at each index of axis 0 (a 1-D one, a recording, text and streams have to be "
                      "declared)" },
     { 0 }
@@ -203,6 +203,8 @@ static const gp_opt options[] = {
       .help = "wav, flac, ogg, aiff: a file with another is an error; 0: any" },
     { GP_ENUM(gp_read_opts, orientation), .def = "apply", .choices = "apply|keep",
       .help = "jpeg, tiff: turn pictures upright, as they say, or keep them as they are stored" },
+    { GP_ENUM(gp_read_opts, shrink), .def = "1", .choices = "1|2|4|8",
+      .help = "jpeg: decode pictures at 1/2, 1/4 or 1/8 of their size, rounded up, which is faster" },
     { 0 }
 };
 

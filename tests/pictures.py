@@ -90,12 +90,20 @@ def from_pillow(h, w, c):
         im.save("a.jpg", **how)
         # The last bit may be another library's.
         check(f"{at} jpg of Pillow, {how}", apart(read("a.jpg", "u8", h, w, c), Image.open("a.jpg").tobytes())[1] <= 2)
+    for k in 2, 4, 8:
+        im.save("a.jpg", quality=90)
+        small = Image.open("a.jpg")
+        if min(h, w) >= k and small.draft(None, (w // k, h // k)) and small.size == (-(-w // k), -(-h // k)):
+            got = read("a.jpg", "u8", small.height, small.width, c, f", shrink: {k}")
+            check(f"{at} a {k}th of Pillow", apart(got, small.tobytes())[1] <= 2)
     for k in range(1, 9):
         exif = Image.Exif()
         exif[ORIENTATION] = k
         im.save("a.jpg", exif=exif, subsampling=0, quality=95)
         stored = Image.open("a.jpg")
         shown = ImageOps.exif_transpose(stored)
+        half = -(-shown.height // 2), -(-shown.width // 2)
+        check(f"{at} upright and half, {k}", read("a.jpg", "u8", *half, c, ", shrink: 2") is not None)
         check(f"{at} upright, {k}", apart(read("a.jpg", "u8", shown.height, shown.width, c), shown.tobytes())[1] <= 2)
         kept = read("a.jpg", "u8", h, w, c, ", orientation: keep")
         check(f"{at} as stored, {k}", apart(kept, stored.tobytes())[1] <= 2)
@@ -327,6 +335,25 @@ def metadata():
             check(f"gain {wrong!r}", p.returncode == 1 and why in p.stderr)
 
 
+def many(n=20000):
+    """A list of many files takes no more than 200 MiB for a million; a sanitizer needs more."""
+    def most_kib(pattern):
+        with open("p.yaml", "w") as f:
+            f.write(f"buffers: {{x: {{dtype: u8, shape: [1]}}}}\nstages:\n  - {{use: read, path: '{pattern}', frames: 1, out: x}}\n"
+                    "  - {use: discard}\n")
+        p = subprocess.Popen([GPIPE, "run", "-q", "--device", "cpu", "p.yaml"])
+        _, status, used = os.wait4(p.pid, 0)
+        check(f"a list of {pattern}", status == 0)
+        return used.ru_maxrss
+    os.mkdir("many")
+    for i in range(n):
+        os.close(os.open(f"many/{i:07}.raw", os.O_CREAT | os.O_WRONLY))
+    with open("many/0000000.raw", "w") as f:
+        f.write("a")
+    each = 1024 * (most_kib("many/*.raw") - most_kib("many/0000000.raw")) / n
+    check(f"{each:.0f} bytes of memory for each file of a list", each < 200 or "address" in GPIPE or "thread" in GPIPE)
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     for h, w in SIZES:
@@ -339,5 +366,6 @@ with tempfile.TemporaryDirectory() as folder:
         if tifffile and (h, w) in SIZES[::2]:
             beside_tifffile(h, w)
     metadata()
+    many()
 print(f"pictures: {passed} passed, {failed} failed")
 sys.exit(failed > 0)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """recordings.py GPIPE - what Python's wave, csv and json write is read by gpipe, and what gpipe writes by them; with
-soundfile and NumPy, where they are installed, FLAC, AIFF, Ogg/Vorbis, floats and np.savetxt, too. Prints a total; exit
+soundfile and NumPy, where they are installed, FLAC, AIFF, Ogg/Vorbis, floats, np.savetxt and arrays by pipes, too. Prints a total; exit
 1 after a failure."""
-import csv, json, math, os, random, struct, subprocess, sys, tempfile, wave
+import csv, io, json, math, os, random, struct, subprocess, sys, tempfile, wave
 
 try:
     import numpy as np
@@ -113,6 +113,22 @@ def with_soundfile(n, c):
     check(f"{at} for np.loadtxt", ok and (np.loadtxt("f.csv", "f4", delimiter=",", ndmin=2) == floats).all())
 
 
+def with_numpy_stream(n, c):
+    """Arrays one after the other, by standard input and output."""
+    first, stack = np.float32(np.arange(n * c)).reshape(n, c), np.float32(np.arange(3 * n * c)).reshape(3, n, c) / 3
+    sent = io.BytesIO()
+    np.save(sent, first), np.save(sent, stack)
+    with open("p.yaml", "w") as f:
+        f.write(f"buffers: {{x: {{dtype: f32, shape: [{n}, {c}]}}}}\nstages:\n  - {{use: read, path: stdin, format: npy, out: x}}\n"
+                "  - {use: write, path: stdout, format: npy}\n")
+    p = subprocess.run([GPIPE, "run", "-q", "--device", "cpu", "p.yaml"], input=sent.getvalue(), stdout=subprocess.PIPE)
+    came, got = io.BytesIO(p.stdout), []
+    while p.returncode == 0 and came.tell() < len(p.stdout):
+        got.append(np.load(came))
+    check(f"{n} x {c} .npy by pipes", len(got) == 4 and all((g == w).all() and g.shape == w.shape and g.dtype == w.dtype
+                                                          for g, w in zip(got, [first, *stack])))
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     for n, c in SIZES:
@@ -120,5 +136,6 @@ with tempfile.TemporaryDirectory() as folder:
         with_csv(n, c)
         if sf:
             with_soundfile(n, c)
+            with_numpy_stream(n, c)
 print(f"recordings: {passed} passed, {failed} failed" + ("" if sf else ", without soundfile"))
 sys.exit(failed > 0)

@@ -120,37 +120,45 @@ START_TEST(names_with_spaces)
 }
 END_TEST
 
-/* A disk with no room left, in a file system of 64 KiB. */
+/* A disk with no room left, in a file system of 64 KiB; four workers map the file. */
 START_TEST(full_disk)
 {
-    static const char *const paths[] = { "tiny/out.raw", "tiny/out.npy", "tiny/%d.npy" };
+    static const struct { const char *path; int workers; } files[] = {
+        { "tiny/out.raw", 1 }, { "tiny/out.npy", 1 }, { "tiny/out.raw", 2 }, { "tiny/out.npy", 5 }, { "tiny/out.raw", 4 },
+        { "tiny/%d.npy", 1 }, { "tiny/%d.npy", 4 },
+    };
+    enum { FILES = sizeof files / sizeof *files, JOINED = 5 };
     char path[600], yaml[300];
     mkdir(io_path("tiny", path), 0777);
     if (mount("none", path, "tmpfs", 0, "size=64k")) {
         fprintf(stderr, "badrun: SKIPPED full_disk: a tmpfs cannot be mounted here\n");
         return;
     }
-    int rest = 0, code[3] = { 0 };
-    bool said[3] = { 0 }, kept[2] = { 0 };
-    for (int i = 0; i < 3; i++) {
-        pipe_text(io_dir, "p.yaml", TEXT(yaml, "buffers: {a: {dtype: u8, shape: [5000]}}\nstages:\n"
+    int rest = 0, code[FILES] = { 0 };
+    bool said[FILES] = { 0 }, kept[FILES] = { 0 };
+    for (int i = 0; i < FILES; i++) {
+        pipe_text(io_dir, "p.yaml", TEXT(yaml, "depth: 6\nbuffers: {a: {dtype: u8, shape: [5000]}}\nstages:\n"
                   "  - {use: generate, frames: 100, out: a}\n"
-                  "  - {use: write, path: \"%s\"}\n", paths[i]));
+                  "  - {use: write, path: \"%s\", workers: %d}\n", files[i].path, files[i].workers));
         char file[600];
         command_result r = command_run(io_dir, RUN(io_path("p.yaml", file)), 60, 0);
-        code[i] = r.code, said[i] = strstr(r.err, "p.yaml:4:24: error: ")
+        code[i] = r.code, said[i] = strstr(r.err, "p.yaml:5:24: error: ")
                                  && strstr(r.err, "No space left on device");
         command_free(&r);
-        if (i == 2)
-            break;
+        if (i >= JOINED) {                     /* the files that there was room for */
+            for (int k = 0; k < 100; k++)
+                unlink(io_path(TEXT(yaml, files[i].path, k), path));
+            continue;
+        }
         rest += io_files("tiny") - 1;          /* what is kept is the frames that there was room for */
-        kept[i] = !unlink(io_path(TEXT(yaml, "%s.partial", paths[i]), path));
+        kept[i] = !unlink(io_path(TEXT(yaml, "%s.partial", files[i].path), path));
     }
     ck_assert_int_eq(umount(io_path("tiny", path)), 0);
     ck_assert_int_eq(rest, 0);
-    ck_assert(kept[0] && kept[1]);
-    for (int i = 0; i < 3; i++)
-        ck_assert_msg(code[i] == 1 && said[i], "%s: exit %d", paths[i], code[i]);
+    for (int i = 0; i < FILES; i++) {
+        ck_assert_msg(code[i] == 1 && said[i], "%s, %d workers: exit %d", files[i].path, files[i].workers, code[i]);
+        ck_assert(i >= JOINED || kept[i]);
+    }
 }
 END_TEST
 

@@ -161,7 +161,7 @@ START_TEST(not_written)
         { "[]", "path: a.npz, member: ''", "'' cannot name an array" },
         { "[u]", "path: a.npz, member: u", "'u' is a number that 'metadata' lists, which is in the file, too" },
         { "[]", "path: a.npz, live: true", "'live' has no effect on a .npz, whose list of arrays is at its end" },
-        { "[]", "path: stdout, format: npz", "only raw data, text and y4m can be written to stdout" },
+        { "[]", "path: stdout, format: npz", "only raw data, npy, text and y4m can be written to stdout" },
     };
     char y[500];
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)

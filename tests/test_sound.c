@@ -436,7 +436,7 @@ static const struct { const char *text; int code; const char *said; } refused[] 
       "sample_rate: 8000, live: true}\n# %s", 3, "'live' has no effect on a recording" },
     { "buffers: {x: {dtype: i16, shape: [4]}}\nstages:\n  - {use: generate, out: x}\n  - {use: write, path: stdout, "
       "format: wav, "
-      "sample_rate: 8000}\n# %s", 3, "only raw data, text and y4m can be written to stdout" },
+      "sample_rate: 8000}\n# %s", 3, "only raw data, npy, text and y4m can be written to stdout" },
     { "buffers: {x: {dtype: i32, shape: [4]}}\nstages:\n  - {use: generate, pattern: constant, value: 3, frames: 1, "
       "out: x}\n"
       "  - {use: write, path: a.flac, sample_rate: 8000}\n# %s", 1, "frame 0: '" },

@@ -294,9 +294,14 @@ END_TEST
 
 #define READ "  - {use: read, path: examples/data/raccoon.png, loop: true, out: photo}\n"
 #define EDGES READ "  - {use: gray}\n  - {use: cast, dtype: u8}\n  - {use: write, path: 'out/%05d.png'}\n"
+#define EDGES_JPEG "  - {use: read, path: examples/photos/photos/raccoon.jpg, loop: true, out: photo}\n" \
+    "  - {use: gray}\n  - {use: cast, dtype: u8}\n  - {use: write, path: 'out/%05d.jpg'}\n"
 #define TWO READ "  - {use: write, path: 'out/%05d.png'}\n"
 #define THREE READ "  - {name: a, use: write, in: photo, path: 'a/%d.png'}\n" \
     "  - {name: b, use: write, in: photo, path: 'b/%d.png', compression: 9}\n"
+
+#define BYTES "buffers: {x: {dtype: u8, shape: [1000000]}}\nstages:\n" \
+    "  - {use: read, path: examples/data/raccoon.png, format: raw, tail: ignore, loop: true, out: x}\n"
 
 /* Host stages with their workers, those of the machine with a '*'; depths of all buffers. */
 static const struct { const char *what, *yaml; int cpus; size_t mib; const char *comes_to; } choices[] = {
@@ -326,6 +331,11 @@ static const struct { const char *what, *yaml; int cpus; size_t mib; const char 
     { "no picture", "buffers: {photo: {shape: [360]}}\nstages:\n  - {use: read, path: examples/data/ecg.npy, loop: true, out: photo}\n"
       "  - {use: write, path: '%d.npy'}\n", 16, 65536, "read 1 write 1 / photo 3" },
     { "one picture file", "stages:\n" READ "  - {use: write, path: one.png}\n", 16, 65536, "read 16* write 1 / photo 32" },
+    { "large raw frames", BYTES "  - {use: discard}\n", 16, 65536, "read 8* discard 1 / x 16" },
+    { "... in few cores", BYTES "  - {use: discard}\n", 2, 65536, "read 2* discard 1 / x 4" },
+    { "... to a file each", BYTES "  - {use: write, path: '%d.npy'}\n", 16, 65536, "read 4* write 13* / x 29" },
+    { "... to one file", BYTES "  - {use: write, path: one.npy}\n", 16, 65536, "read 8* write 1 / x 16" },
+    { "JPEG", "stages:\n" EDGES_JPEG, 16, 65536, "read 8* write 8* / photo 16 gray 3 cast 16" },
     { "a cheap one that is asked for", "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
       "  - {use: generate, out: x, workers: auto}\n  - {use: discard}\n", 6, 65536, "generate 6* discard 1 / x 12" },
     { "what takes turns", "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n  - {use: generate, out: x, frames: 3}\n"

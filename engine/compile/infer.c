@@ -291,7 +291,7 @@ void gp_take_shape(gp_stage *st, const gp_shape *s)
     st->expr = st->kind->elementwise ? s->expr : NULL, st->beyond = s->beyond;
     st->reduction = st->kind->reduces ? s->reduction : (gp_reduction){ 0 };
     st->scratch = s->scratch, st->scratch_zero = s->scratch_zero, st->state = s->state, st->table = s->table;
-    st->busy_ns = s->busy_ns;
+    st->busy_ns = s->busy_ns, st->most_workers = s->most_workers;
     st->block = s->block, st->grid = s->grid;
     st->fills_device = st->kind->fills_device && s->fills_device, st->does = s->does;
     st->at_once = st->fills_device ? s->at_once : 0;

@@ -138,7 +138,8 @@ typedef struct gp_stage {
     int workers;               /* host; 1 where frames take turns */
     bool workers_auto;         /* the machine decides: it is not said, or `auto`; then whether it did, see workers.c */
     bool workers_said;         /* the key is there */
-    int64_t busy_ns;           /* as shape() said */
+    int64_t busy_ns;           /* as shape() said, and */
+    int most_workers;          /* ... this; 0: any number */
     bool zero;                 /* zero: true */
     gp_on_hole on_hole;
     gp_on_error on_error;      /* host */

@@ -90,6 +90,8 @@ static int share(const sharing *s, const gp_stage *st, double cost)
     int n = (int)part + (part > (int)part);
     if (!st->nin && st->known.frames && n > st->known.frames)
         n = (int)st->known.frames;
+    if (st->most_workers && n > st->most_workers)
+        n = st->most_workers;
     n = n < s->cpus ? n : s->cpus;
     n = fit(s, st->in, st->nin, fit(s, st->out, st->nout, n));
     return n > 1 ? n : 1;

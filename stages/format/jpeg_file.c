@@ -123,6 +123,8 @@ static gp_type upright(const header *h, const gp_picfile_how *how)
     gp_type t = h->type;
     if (!how->keep_orientation && h->orientation >= 5)
         t.dim[0] = h->type.dim[1], t.dim[1] = h->type.dim[0];
+    for (int k = 0; k < 2; k++)
+        t.dim[k] = (t.dim[k] + (1 << how->halvings) - 1) >> how->halvings;     /* as libjpeg has it */
     return t;
 }
 
@@ -337,7 +339,7 @@ static void decode_turned(j_decompress_ptr d, int orientation, size_t row, unsig
     }
 }
 
-static bool decode(j_decompress_ptr d, session *s, const void *file, const header *h, int orientation,
+static bool decode(j_decompress_ptr d, session *s, const void *file, const header *h, int orientation, int halvings,
                    unsigned char *frame)
 {
     if (setjmp(s->back))
@@ -354,6 +356,7 @@ static bool decode(j_decompress_ptr d, session *s, const void *file, const heade
         gp_why(s->err, "is a broken JPEG file: it has two headers");
         leave(s);
     }
+    d->scale_num = 1, d->scale_denom = 1u << halvings;
     jpeg_start_decompress(d);
     size_t row = (size_t)d->output_width * (size_t)d->output_components;
     if (orientation == 1)
@@ -374,7 +377,7 @@ static bool jpeg_decode(const void *file, size_t n, const gp_picfile_how *how, c
     if (!parse(file, n, &h, err))
         return false;
     d.err = errors(&s, "is a broken JPEG file", err);
-    bool ok = decode(&d, &s, file, &h, how->keep_orientation ? 1 : h.orientation, frame);
+    bool ok = decode(&d, &s, file, &h, how->keep_orientation ? 1 : h.orientation, how->halvings, frame);
     jpeg_destroy_decompress(&d);
     return ok;
 }
@@ -431,6 +434,7 @@ static bool jpeg_encode(const void *frame, const gp_type *type, const gp_picfile
 
 const gp_picfile gp_jpeg = {
     .name = "JPEG", .suffix = { ".jpg", ".jpeg" }, .magic = { "\xff\xd8\xff" }, .options = { "quality", "subsampling" },
+    .shrinks = true,
     .head = jpeg_head, .decode = jpeg_decode, .why_not = jpeg_why_not, .encode = jpeg_encode,
-    .decode_ns = 4, .encode_ns = { 5, 5, 5, 5, 5, 5, 5, 5, 5, 5 },
+    .decode_ns = 1, .encode_ns = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 }, .gray_times = 3,    /* chroma has fewer samples */
 };

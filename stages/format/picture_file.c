@@ -31,6 +31,22 @@ bool gp_picfile_takes(gp_filetype as, const char *option)
     return false;
 }
 
+static int64_t frame_ns(const gp_picfile *p, const gp_type *t, int ns)
+{
+    bool gray = t->ndim < 3 || t->dim[2] == 1;
+    return ns * (gray && p->gray_times ? p->gray_times : 1) * (int64_t)gp_bytes(t);
+}
+
+int64_t gp_picfile_decode_ns(const gp_picfile *p, const gp_type *t)
+{
+    return frame_ns(p, t, p->decode_ns);
+}
+
+int64_t gp_picfile_encode_ns(const gp_picfile *p, const gp_type *t, int compression)
+{
+    return frame_ns(p, t, p->encode_ns[compression]);
+}
+
 /* The row of a file that begins with `head`; NULL: no format is like it. */
 static const gp_picfile *row_of(const gp_picfile_how *how, const char *path, const void *head, size_t n)
 {
@@ -55,6 +71,8 @@ bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *he
     const gp_picfile *p = row_of(how, path, head, n);
     if (!p)
         return gp_why(err, "is not a picture that gpipe reads");
+    if (how->halvings && !p->shrinks)
+        return gp_why(err, "is no JPEG file, and only those can be made smaller while they are decoded ('shrink')");
     return p->head(head, n, how, type, err) && (!is_too_large(type)
         || gp_why(err, "says that it has %lld x %lld pixels, which is more than 1 TiB", (long long)type->dim[1],
                   (long long)type->dim[0]));

@@ -14,6 +14,7 @@
 typedef struct gp_picfile_how {
     gp_filetype format;                /* GP_AUTO: as the file says */
     bool keep_orientation;             /* pixels as they are stored, whatever side is said to be up */
+    int halvings;                      /* of each side, while it is decoded: 0 to 3. Only formats that `shrink` */
     int compression;                   /* 0 to 9 */
     int quality;                       /* 1 to 100 */
     int subsampling;                   /* one of GP_SUBSAMPLING */
@@ -26,6 +27,7 @@ typedef struct gp_picfile {
     const char *name;                  /* as in messages: "PNG" */
     const char *suffix[4], *magic[8];  /* each ends with NULL */
     const char *options[3];            /* those of writers that it takes */
+    bool shrinks;
     /* The type of the frame in a file that begins with `head`; all that stands before the
      * picture's data has to be there. */
     bool (*head)(const void *head, size_t n, const gp_picfile_how *how, gp_type *type, char err[GP_WHY]);
@@ -39,8 +41,9 @@ typedef struct gp_picfile {
     /* A frame, not empty, -> a whole file in `out`, after what is there. */
     bool (*encode)(const void *frame, const gp_type *type, const gp_picfile_how *how, gp_growbuf *out,
                    char err[GP_WHY]);
-    /* About how long a core needs for a byte of a frame; to encode one, by compression. 0: hardly any time. */
-    int decode_ns, encode_ns[10];
+    /* About how long a core needs for a byte of a frame; to encode one, by compression. 0: hardly any time. For a byte of
+     * gray, so many times as long; 0: as long. */
+    int decode_ns, encode_ns[10], gray_times;
 } gp_picfile;
 
 extern const gp_picfile gp_png, gp_jpeg, gp_pnm, gp_pfm;
@@ -53,6 +56,10 @@ gp_filetype gp_picfile_named(const char *path);
 
 /* Does the format take this option of writers? */
 bool gp_picfile_takes(gp_filetype as, const char *option);
+
+/* About how long a core needs to decode such a frame; to encode one. */
+int64_t gp_picfile_decode_ns(const gp_picfile *p, const gp_type *t);
+int64_t gp_picfile_encode_ns(const gp_picfile *p, const gp_type *t, int compression);
 
 /* The same by the row of the file, which is called `path`. */
 bool gp_picfile_head(const gp_picfile_how *how, const char *path, const void *head, size_t n, gp_type *type,

@@ -113,7 +113,7 @@ static bool open_file(gp_reader *r, gp_read_worker *w, gp_piece_file *f, int fil
 static bool decode(gp_reader *r, gp_read_worker *w, int file, gp_view *v, char why[GP_WHY])
 {
     gp_type found;
-    char have[128], want[128];
+    char have[128], want[128], most[GP_BOUNDS_TEXT];
     const gp_picfile_how *as = &r->o->pictures;
     if (!gp_picfile_head(as, path_of(r, file), w->room.data, w->room.n, &found, why))
         return false;
@@ -121,6 +121,10 @@ static bool decode(gp_reader *r, gp_read_worker *w, int file, gp_view *v, char w
         return gp_why(why, "holds %s, the first file %s: for pictures of different sizes declare the largest under "
                       "'buffers', like shape: [\"<=1080\", \"<=1920\", 3]", gp_type_text(&found, have),
                       gp_type_text(&v->type, want));
+    if (r->o->looked && !gp_file_fits(&found, &r->most, r->o->varies, why))
+        return gp_why(why, "holds %s, which does not fit in %s, the largest of the first %d files: declare the largest under "
+                      "'buffers', like shape: [\"<=1080\", \"<=1920\", 3]", gp_type_text(&found, have),
+                      gp_bounds_text(&r->most, r->o->varies, most), r->o->looked);
     return (!r->o->varies || gp_file_take(v, &r->most, r->o->varies, &found, why))
         && gp_picfile_decode(as, path_of(r, file), w->room.data, w->room.n, &v->type, v->data, why)
         && gp_picfile_said(as, path_of(r, file), w->room.data, w->room.n, &w->said, why);

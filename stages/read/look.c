@@ -4,7 +4,8 @@
 #include "base/npy.h"
 #include "reader.h"
 
-enum { COPIED_IN_NS = 8 };      /* bytes, from the cache of files, about */
+enum { COPIED_IN_NS = 8, MOST_COPIES = 8 };     /* bytes, from the cache of files, about; at once, until memory is busy */
+enum { MOST_HEADERS = 1000, SHORT_HEAD = 4096, LONG_HEAD = 1 << 20 };
 
 bool gp_read_is_pictures(const gp_read_opts *o)
 {
@@ -89,7 +90,7 @@ static bool say_format(gp_shape *s, gp_read_opts *o, const char *name)
     o->whole = o->format == GP_WHOLE;
     o->as = o->whole ? GP_RAW : o->format ? (gp_filetype)o->format : o->command.n ? GP_RAW : gp_filetype_of(name);
     o->pictures = (gp_picfile_how){ .format = (gp_filetype)o->format,
-                                    .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
+                                    .keep_orientation = o->orientation == GP_ORIENTATION_KEEP, .halvings = o->shrink };
     o->rows = (gp_rowsfile_how){ .format = (gp_filetype)o->format, .sample_rate = o->sample_rate, .member = o->member,
                                  .keep_orientation = o->orientation == GP_ORIENTATION_KEEP };
     o->rows.nkeys = gp_shape_meta_keys(s, &o->rows.key);
@@ -127,6 +128,8 @@ static bool raw_only(gp_shape *s, const gp_read_opts *o)
     if (!gp_read_is_pictures(o) && !gp_rowsfile_takes(o->as, "orientation")
         && !gp_shape_without(s, "orientation", "a file that is not a picture"))
         return false;
+    if (!gp_read_is_pictures(o) && !gp_shape_without(s, "shrink", "a file that is not a picture"))
+        return false;
     if (!gp_rowsfile_takes(o->as, "sample_rate")
         && !gp_shape_without(s, "sample_rate", "a file that is not a recording"))
         return false;
@@ -163,9 +166,15 @@ static bool look_at_stream(gp_shape *s, const gp_read_opts *o)
             || gp_shape_fail(s, o->from, "what '%s' delivers is known only when the run has begun: declare its dtype and shape "
                              "under 'buffers:', for 640 x 480 in 4:2:0 {dtype: u8, shape: [480 * 3 / 2, 640]}",
                              o->path);
-    if (o->as != GP_RAW)
-        return gp_shape_fail(s, o->from, "'%s' is a stream, and only raw data ('format: raw') and y4m can be read from one: "
+    if (o->as != GP_RAW && o->as != GP_NPY)
+        return gp_shape_fail(s, o->from, "'%s' is a stream, and only raw data ('format: raw'), npy and y4m can be read from one: "
                              "other formats need a file", o->path);
+    if (o->as == GP_NPY && o->varies)
+        return gp_shape_fail(s, o->from, "the frames of a stream are of one size: declare no bounds ('<=') for '%s'", o->path);
+    if (o->as == GP_NPY)
+        return (t->dtype && t->ndim)
+            || gp_shape_fail(s, o->from, "what '%s' delivers is known only when the run has begun: declare its dtype and shape "
+                             "under 'buffers:'", o->path);
     return declared(s, o, o->path);
 }
 
@@ -272,6 +281,38 @@ static bool look_at_head(gp_shape *s, const gp_read_opts *o, const gp_file *f, g
     return gp_rowsfile_head(&o->rows, o->as, &h, &s->out[0], found, why);
 }
 
+/* Of pictures of which no shape is declared the largest sides are the bounds of a frame. Not of all: those that are of
+ * another type, broken, gone, or larger than can be made of so few bytes are told of when it is their turn. */
+static void look_at_sizes(gp_shape *s, gp_read_opts *o)
+{
+    enum { MOST_FOR_A_BYTE = 1032 * 24 };      /* of deflate's; of a bit that becomes RGB */
+    gp_type *t = &s->out[0], found;
+    char why[GP_WHY], *head = o->nfiles > 1 ? gp_shape_alloc(s, LONG_HEAD) : NULL;
+    for (int i = 0; head && i < o->nfiles && i < MOST_HEADERS; i++) {
+        const gp_file f = { .path = o->file[i] };
+        int64_t size = gp_probe_size(s, f.path), n = size < 0 ? -1 : gp_probe_bytes(s, &f, 0, head, SHORT_HEAD);
+        bool ok = n > 0 && gp_picfile_head(&o->pictures, f.path, head, (size_t)n, &found, why);
+        if (!ok && n == SHORT_HEAD && (n = gp_probe_bytes(s, &f, 0, head, LONG_HEAD)) > 0)
+            ok = gp_picfile_head(&o->pictures, f.path, head, (size_t)n, &found, why);
+        if (!ok)
+            continue;
+        gp_type row = found;
+        row.dim[0] = 1;
+        if ( found.dim[0] > size * MOST_FOR_A_BYTE / (int64_t)gp_bytes(&row) || (t->dtype && t->dtype != found.dtype))
+            continue;
+        if (!t->ndim)
+            *t = found;
+        if (found.ndim != t->ndim || (t->ndim > 2 && found.dim[2] != t->dim[2]))
+            continue;
+        for (int k = 0; k < 2; k++) {
+            o->varies |= found.dim[k] != t->dim[k] ? 1u << k : 0;
+            t->dim[k] = found.dim[k] > t->dim[k] ? found.dim[k] : t->dim[k];
+        }
+    }
+    o->looked = o->varies ? o->nfiles < MOST_HEADERS ? o->nfiles : MOST_HEADERS : 0;
+    s->varies = o->varies;
+}
+
 /* The type of a frame, from the head of the first file and the declaration. */
 static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool many)
 {
@@ -323,11 +364,14 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
         if (ok && !gp_type_same(&said, &found))
             ok = gp_why(why, "holds %s, and 'buffers' declares %s", gp_type_text(&found, have),
                         gp_type_text(&said, want));
+        bool open = many && !t->ndim && (ok || gp_shape_drops(s));
         if (ok)
             *t = found;
+        if (open)
+            look_at_sizes(s, o);
     }
     if (broken && many && t->dtype && t->ndim && gp_shape_drops(s))
-        return true;                   /* frame 0 says it */
+        ok = true;                     /* frame 0 says it */
     if (!ok)
         return gp_shape_fail(s, "path", "'%s' %s", f->path, why);
     /* how many there are, where that shows in the first file */
@@ -335,8 +379,10 @@ static bool look_inside(gp_shape *s, gp_read_opts *o, const gp_file *f, bool man
         : o->nfiles == 1 && cut.rows > 0 ? (cut.rows + cut.frame_rows - 1) / cut.frame_rows
                                          : 0;
     int64_t all = each * o->nfiles;
-    int ns = rows ? gp_rowsfile_of(o->as)->decode_ns : gp_read_is_pictures(o) ? gp_picfile_of(o->as)->decode_ns : 0;
-    s->busy_ns = ns * (int64_t)gp_bytes(t);
+    s->busy_ns = rows ? gp_rowsfile_of(o->as)->decode_ns * (int64_t)gp_bytes(t)
+               : gp_read_is_pictures(o) ? gp_picfile_decode_ns(gp_picfile_of(o->as), t) : 0;
+    if (o->as == GP_RAW || o->as == GP_NPY)
+        s->busy_ns = (int64_t)gp_bytes(t) / COPIED_IN_NS, s->most_workers = MOST_COPIES;
     s->known.frames = o->loop || (o->frames && o->frames < all) ? o->frames : all;
     return true;
 }
@@ -350,7 +396,7 @@ bool gp_read_shape(gp_shape *s)
     bool spawns = gp_shape_node(s, "command") != NULL;
     o->from = spawns ? "command" : "path";
     o->at = gp_shape_loc(s, o->from);
-    o->varies = s->out_varies[0];
+    o->varies = s->out_varies[0], o->looked = 0;
     if (spawns && !check_command(s, o))
         return false;
     if (!say_format(s, o, o->path))

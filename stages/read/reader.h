@@ -24,7 +24,7 @@ enum { GP_FULL_WAIT, GP_FULL_DROP };
 typedef struct gp_read_opts {
     const char *path, *member; /* path: of a process the name of its program */
     gp_texts command;
-    int format, stored, endian, tail, orientation, when_full;
+    int format, stored, endian, tail, orientation, shrink, when_full;  /* shrink: how often by two */
     int64_t offset, skip, frames, sample_rate;
     bool loop, reopen;
     double rate;
@@ -38,7 +38,8 @@ typedef struct gp_read_opts {
     bool whole;                /* its bytes, whatever is in them */
     bool live;                 /* a stream: `file` is not a regular file */
     bool same_rows;            /* the frame's shape is that of the first file */
-    unsigned varies;           /* as declared, or of whole files: not 0, then each file is one frame, of its own shape */
+    unsigned varies;           /* as declared, found, or of whole files: not 0, then each file is one frame, of its own shape */
+    int looked;                /* where it was found in pictures: in how many */
     const char *const *file;
     int nfiles;
 } gp_read_opts;
@@ -93,6 +94,8 @@ typedef struct gp_reader {
     int fd;                    /* -1: it is not open */
     bool ended;
     bool begun;                /* of a video: its header was read */
+    gp_cut array;              /* of .npy: how the present array is cut, and which piece is next */
+    int64_t next_piece;
     int64_t before;            /* bytes to skip before the next frame's `skip` */
     gp_ahead *ahead;           /* NULL: who wants a frame reads it */
 } gp_reader;

@@ -51,6 +51,7 @@ static void open_stream(gp_reader *r)
     error = errno;
     r->before = o->offset;
     r->ended = r->begun = false;
+    r->array.rows = 0;
     if (old > STDIN_FILENO)
         close(old);
 #ifdef F_SETPIPE_SZ
@@ -149,6 +150,44 @@ static gp_status take_video(gp_reader *r, gp_call *c, char *to, gp_came *came)
     return s;
 }
 
+/* The header of the next array; one after the other may come. *any: there is one. */
+static gp_status take_array(gp_reader *r, gp_call *c, bool *any, char why[GP_WHY])
+{
+    enum { FIRST = 12 };                   /* what is shorter is no .npy; in it stands how long the header is */
+    unsigned char *p = r->worker[0].room.data;
+    int64_t got, rest;
+    gp_status s = from_stream(r, c, (char *)p, FIRST, &got);
+    if (s != GP_OK || !(*any = got != 0))
+        return s;
+    size_t n = p[6] == 1 ? (size_t)10 + (p[8] | p[9] << 8) : FIRST + (p[8] | p[9] << 8 | (size_t)p[10] << 16 | (size_t)p[11] << 24);
+    if (got == FIRST && n > FIRST && n <= GP_READ_HEAD && !memcmp(p, "\x93NUMPY", 6)) {
+        s = from_stream(r, c, (char *)p + FIRST, (int64_t)n - FIRST, &rest);
+        got += rest;
+    }
+    if (s == GP_OK)
+        gp_cut_npy(&r->array, p, (size_t)got, INT64_MAX, &r->most, &(gp_cut_how){ .ignore_tail = true }, why);
+    r->next_piece = 0;
+    return s;
+}
+
+/* A frame of an array, as take_raw(). */
+static gp_status take_piece(gp_reader *r, gp_call *c, char *to, gp_came *came)
+{
+    int64_t at, rows, got = 0;
+    bool any = true;
+    while (!gp_cut_frame(&r->array, r->next_piece, &at, &rows)) {
+        gp_status s = take_array(r, c, &any, came->why);
+        if (s != GP_OK || *came->why || !any)
+            return s;
+    }
+    int64_t all = rows * r->array.row_bytes;
+    gp_status s = from_stream(r, c, to, all, &got);
+    if (s == GP_OK && got < all)
+        gp_why(came->why, "ends within the frame, which has %lld of %lld bytes", (long long)got, (long long)all);
+    came->rows = rows, r->next_piece++;
+    return s;
+}
+
 /* ---- who writes it --------------------------------------------------- */
 
 /* The process has written all that it will: waits for its end. GP_OK: that was a good one. */
@@ -172,7 +211,8 @@ static gp_came live(gp_reader *r, gp_call *c, char *to, bool first)
     gp_came came = { .status = GP_OK };
     if (!first && poll(&(struct pollfd){ .fd = r->fd, .events = POLLIN }, 1, 0) == 0)
         return (gp_came){ .status = GP_AGAIN };
-    came.status = gp_read_is_video(r->o) ? take_video(r, c, to, &came) : take_raw(r, c, to, &came);
+    came.status = gp_read_is_video(r->o) ? take_video(r, c, to, &came)
+                : r->o->as == GP_NPY ? take_piece(r, c, to, &came) : take_raw(r, c, to, &came);
     if (came.status == GP_FAILED)
         gp_why(came.why, "cannot be read: %s", strerror(errno));
     if (came.status == GP_OK && r->process && r->ended)

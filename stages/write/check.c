@@ -5,6 +5,8 @@
 #include "writer.h"
 
 /* The length of a ${...} at `p`, or of a '$' alone. */
+enum { COPIED_OUT_NS = 2 };     /* bytes, into new pages of the cache of files, about */
+
 static size_t value_length(const char *p)
 {
     size_t n = 1;
@@ -198,9 +200,12 @@ bool gp_write_check(gp_shape *s)
     o->single = o->numbered || o->named || (gp_write_is_pictures(o) && !spawns);
     o->pages = rows && rows->pages;
 
-    if ((o->to_stdout || spawns) && o->as != GP_RAW && !gp_write_is_text(o) && !gp_write_is_video(o))
-        return gp_shape_fail(s, "format", "only raw data, text and y4m can be written to %s",
+    o->arrays = o->as == GP_NPY && (o->to_stdout || spawns);
+    if ((o->to_stdout || spawns) && o->as != GP_RAW && !o->arrays && !gp_write_is_text(o) && !gp_write_is_video(o))
+        return gp_shape_fail(s, "format", "only raw data, npy, text and y4m can be written to %s",
                              spawns ? "a process" : "stdout");
+    if (o->arrays && !gp_shape_without(s, "stack", "a stream, in which each frame is an array of its own"))
+        return false;
     bool stacks = o->as == GP_NPY || gp_write_is_text(o) || (rows && rows->is_array && !rows->pages);
     if (o->stack && (o->single || !stacks))
         return gp_shape_fail(s, "stack", "'stack' joins frames in one .npy, .npz or text file, which '%s' is not",
@@ -239,7 +244,7 @@ bool gp_write_shape(gp_shape *s)
                              s->in_name[0]);
     if (gp_write_is_video(o) && !check_planes(s, o, t))
         return false;
-    if (!o->single && s->in_varies[0] & (o->pages ? ~0u : ~1u))
+    if (!o->single && !o->arrays && s->in_varies[0] & (o->pages ? ~0u : ~1u))
         return gp_shape_fail(s, o->to, "'%s' joins frames along axis 0, and those of '%s' may differ in %s: give "
                              "each a file of its own, with %%05d or %%n in the path", o->path, s->in_name[0],
                              o->pages ? "shape" : "others");
@@ -250,8 +255,10 @@ bool gp_write_shape(gp_shape *s)
     s->serial = !o->numbered && !o->named && !(bytes && s->workers > 1);   /* `auto`: one, mostly the fastest */
     s->file_each = o->single && !s->any_length;
     s->writes_from = o->if_exists == GP_NEXT ? INT64_MAX : o->start;
-    int ns = gp_write_is_pictures(o) ? gp_picfile_of(o->as)->encode_ns[o->compression]
-           : gp_rowsfile_of(o->as)   ? gp_rowsfile_of(o->as)->encode_ns[o->compression] : 0;
-    s->busy_ns = ns * (int64_t)gp_bytes(t);
+    int64_t whole = (int64_t)gp_bytes(t);
+    s->busy_ns = gp_write_is_pictures(o) ? gp_picfile_encode_ns(gp_picfile_of(o->as), t, (int)o->compression)
+               : gp_rowsfile_of(o->as)   ? gp_rowsfile_of(o->as)->encode_ns[o->compression] * whole : 0;
+    if (o->single && s->busy_ns < whole / COPIED_OUT_NS)
+        s->busy_ns = whole / COPIED_OUT_NS;
     return true;
 }

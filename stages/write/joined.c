@@ -155,7 +155,7 @@ static bool append(gp_writer *w, struct iovec *v, int n, int64_t rows, char why[
     if (put_rows(w, v, n, why)) {
         w->joined.dim[0] += rows;
         w->size += bytes;
-        if (o->as != GP_NPY || gp_writer_put_header(w, why)) {
+        if (!w->head || gp_writer_put_header(w, why)) {
             if (w->joined.dim[0])
                 gp_outfile_worth(f);
             return true;
@@ -200,6 +200,20 @@ static int video_parts(gp_writer *w, const struct iovec *v, int n, struct iovec 
     return k;
 }
 
+/* The frames as arrays, each with its header, in `all`. NULL: no memory; else how many parts that are is 2 n. */
+static struct iovec *arrays(gp_writer *w, const gp_frame *f, const struct iovec *v, int n, struct iovec *all)
+{
+    gp_growbuf *heads = &w->worker[0].encoded;
+    if (!gp_growbuf_need(heads, (size_t)n * GP_NPY_HEADER_MAX))
+        return NULL;
+    for (int i = 0; i < n; i++) {
+        char *head = (char *)heads->data + (size_t)i * GP_NPY_HEADER_MAX;
+        all[2 * i] = (struct iovec){ head, gp_npy_header(&f[i].in[0].type, head, GP_NPY_HEADER_MAX) };
+        all[2 * i + 1] = v[i];
+    }
+    return all;
+}
+
 /* Adds the frames as the format has them, at once. */
 static bool append_frames(gp_writer *w, const gp_frame *f, struct iovec *v, int n, int64_t rows, char why[GP_WHY])
 {
@@ -208,6 +222,9 @@ static bool append_frames(gp_writer *w, const gp_frame *f, struct iovec *v, int 
         return append(w, all, video_parts(w, v, n, all), rows, why);
     if (gp_write_is_text(w->o))
         return spell(w, f, n, v, why) && append(w, v, 1, rows, why);
+    if (w->o->arrays)
+        return arrays(w, f, v, n, all) ? append(w, all, 2 * n, rows, why)
+                                       : gp_why(why, "cannot be written: " GP_WHY_MEMORY);
     return append(w, v, n, rows, why);
 }
 

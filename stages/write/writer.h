@@ -40,6 +40,7 @@ typedef struct gp_write_opts {
     bool single;               /* one file a frame */
     bool pages;                /* of a TIFF, each of which is a frame */
     bool to_stdout;
+    bool arrays;               /* to a stream, an array a frame, each with its header */
 } gp_write_opts;
 
 typedef struct gp_write_worker {

@@ -1,4 +1,4 @@
-/* jpeg.c - JPEG files, upright and as they are stored. */
+/* jpeg.c - JPEG files, upright, as they are stored, and smaller. */
 #include "jpeg_file.h"
 #include "pictures.h"
 
@@ -20,6 +20,8 @@ static void one(const char *data, size_t n)
     fuzz_picture(&gp_jpeg, &how, "a.jpg", false, data, n);
     how.keep_orientation = true;
     look(data, n, &how);
+    fuzz_picture(&gp_jpeg, &how, "a.jpg", false, data, n);
+    how.keep_orientation = n & 1, how.halvings = 1 + (int)(n % 3);
     fuzz_picture(&gp_jpeg, &how, "a.jpg", false, data, n);
 }
 

@@ -61,6 +61,7 @@ void fuzz_picture(const gp_picfile *format, const gp_picfile_how *how, const cha
         return;
     void *frame = decoded(format, how, data, n, &type);
     gp_picfile_how with = *how;
+    with.halvings = 0;
     gp_said said = { .n = 0 };
     if (frame && format->said)
         said = said_by(format, data, n), with.said = &said;

@@ -295,6 +295,8 @@ struct gp_shape {
     const char *does;      /* how it does its work, for plans: "nvJPEG 13.0, hardware"; or NULL */
     bool file_each;        /* of a sink that calls gp_shape_writes(): it makes one file of each frame */
     bool variables;        /* of a device kind: its kernel has variables of its own, which a pause would lose */
+    int most_workers;      /* of a host stage with `busy_ns`: with more it is no faster, as all share what is busy then; 0:
+                              any number */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is

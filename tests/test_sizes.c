@@ -1,0 +1,149 @@
+/* test_sizes.c - pictures of different sizes of which no shape is declared: their headers say the bounds. */
+#include <stdlib.h>
+#include <string.h>
+#include "iotest.h"
+
+Suite *suite_sizes(void);
+
+#define READ "stages:\n  - {use: read, path: '*.p?m'%s}\n"
+
+/* A picture of h x w whose bytes are all `value`; c is 1 or 3. */
+static void put(const char *name, int h, int w, int c, int value)
+{
+    char file[4000];
+    int n = snprintf(file, sizeof file, "P%d\n%d %d\n255\n", c == 1 ? 5 : 6, w, h);
+    ck_assert_int_lt(n + h * w * c, (int)sizeof file);
+    memset(file + n, value, (size_t)(h * w * c));
+    pipe_file(io_dir, name, file, (size_t)(n + h * w * c));
+}
+
+/* The run goes on, with so many frames in and one of them failed. */
+static void one_fails(const char *yaml, uint64_t in)
+{
+    pipe_result r = io_go(yaml);
+    ck_assert_msg(r.outcome == GP_DONE, "%s", io_error(&r));
+    ck_assert_uint_eq(r.account[0].in, in);
+    ck_assert_uint_eq(r.account[0].failed, 1);
+}
+
+static void is_all(const char *name, size_t n, int value)
+{
+    char bytes[4000];
+    memset(bytes, value, n);
+    io_holds(name, bytes, n);
+}
+
+static void wide_high_small(void)
+{
+    put("b.ppm", 3, 20, 3, 1), put("c.ppm", 30, 4, 3, 2), put("d.ppm", 2, 2, 3, 3);
+}
+
+/* Each comes as it is, by any number of workers; the largest sides are the bounds. */
+START_TEST(bounds)
+{
+    char y[400];
+    wide_high_small();
+    ck_assert_uint_eq(io_runs(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", _i ? ", workers: 3" : "")), 3);
+    is_all("out/b.raw", 180, 1), is_all("out/c.raw", 360, 2), is_all("out/d.raw", 12, 3);
+    io_fails(TEXT(y, READ "  - {use: group, frames: 2}\n  - {use: discard}\n", ""), 3, "those of 'read' may differ");
+    io_fails(TEXT(y, "buffers: {p: {dtype: u8, shape: [3, 20, 3]}}\n" READ "  - {use: discard}\n", ", out: p"), 1,
+             "c.ppm' holds u8 [30, 4, 3], the first file u8 [3, 20, 3]");
+}
+END_TEST
+
+/* One side is the same in all: it is no bound. One size: there are none. */
+START_TEST(same)
+{
+    char y[400];
+    put("a.pgm", 3, 4, 1, 1), put("b.pgm", 5, 4, 1, 2);
+    io_fails(TEXT(y, READ "  - {use: group, frames: 2}\n  - {use: discard}\n", ""), 3, "those of 'read' may differ");
+    put("b.pgm", 3, 4, 1, 2);
+    io_runs(TEXT(y, READ "  - {use: group, frames: 2}\n  - {use: write, path: out.npy}\n", ""));
+    put("a.pgm", 5, 4, 1, 1);
+    io_runs("stages:\n  - {use: read, path: a.pgm}\n  - {use: write, path: joined.raw}\n");
+}
+END_TEST
+
+/* Those of another type do not count, nor do broken ones, nor headers of pictures that cannot be there. */
+static const struct { const char *name, *text, *says; } odd[] = {
+    { "e.pgm", "P5\n40 40\n255\n", "e.pgm' holds u8 [40, 40]" },
+    { "e.ppm", "P6\n40 40\n65535\n", "e.ppm' holds u16 [40, 40, 3]" },
+    { "e.ppm", "P6\n20000 20000\n255\n1", "e.ppm' holds u8 [20000, 20000, 3], which does not fit in u8 [<=30, <=20, 3], the "
+      "largest of the first 4 files" },
+    { "e.ppm", "P6\n2000000000 2000000000\n255\n1", "e.ppm' says that it has 2000000000 x 2000000000 pixels" },
+    { "e.ppm", "no picture", "e.ppm' is not a PNM file" },
+    { "e.ppm", "", "e.ppm' is not a PNM file" },
+};
+
+START_TEST(odd_ones)
+{
+    char y[400];
+    wide_high_small();
+    pipe_text(io_dir, odd[_i].name, odd[_i].text);
+    io_fails(TEXT(y, READ "  - {use: discard}\n", ""), 1, odd[_i].says);
+    one_fails(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 4);
+    ck_assert_int_eq(io_files("out"), 3);
+    is_all("out/c.raw", 360, 2);
+}
+END_TEST
+
+/* The first one says what they are; where broken ones are left out, the first that is whole. */
+START_TEST(first)
+{
+    char y[400];
+    wide_high_small();
+    pipe_text(io_dir, "a.ppm", "no picture");
+    io_fails(TEXT(y, READ "  - {use: discard}\n", ""), 3, "a.ppm' is not a PNM file");
+    one_fails(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 4);
+    io_fails(TEXT(y, READ "  - {use: discard}\n", ", on_error: drop, max_dropped: 0"), 1, "a.ppm' is not a PNM");
+    is_all("out/b.raw", 180, 1);
+}
+END_TEST
+
+/* A thousand are looked at; one behind them that is larger is an error, or left out. */
+START_TEST(later)
+{
+    char y[400], name[20];
+    for (int i = 0; i < 1000; i++)
+        put(TEXT(name, "%04d.pgm", i), 1 + i % 2, 2, 1, i % 256);
+    put("1000.pgm", 1, 2, 1, 7), put("1001.pgm", 3, 2, 1, 8);
+    io_fails(TEXT(y, READ "  - {use: discard}\n", ""), 1, "frame 1001: '");
+    io_fails(TEXT(y, READ "  - {use: discard}\n", ""), 1, "1001.pgm' holds u8 [3, 2], which does not fit in u8 [<=2, 2], the "
+             "largest of the first 1000 files: declare the largest under 'buffers'");
+    one_fails(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", ", on_error: drop"), 1002);
+    ck_assert_int_eq(io_files("out"), 1001);
+    is_all("out/1000.raw", 2, 7);
+    ck_assert_uint_eq(io_runs(TEXT(y, "buffers: {p: {shape: ['<=3', 2]}}\n" READ "  - {use: discard}\n", ", out: p")), 1002);
+}
+END_TEST
+
+/* Much may stand before the picture in a file. */
+START_TEST(long_heads)
+{
+    char y[400];
+    static char comment[200000];
+    put("a.pgm", 1, 2, 1, 1);
+    memset(comment, '#', sizeof comment);
+    memcpy(comment, "P5\n", 3);
+    memcpy(comment + sizeof comment - 21, "\n4 3\n255\nabcdefghijkl", 21);
+    pipe_file(io_dir, "b.pgm", comment, sizeof comment);
+    io_runs(TEXT(y, READ "  - {use: write, path: 'out/%%n.raw'}\n", ""));
+    io_holds("out/b.raw", "abcdefghijkl", 12);
+}
+END_TEST
+
+Suite *suite_sizes(void)
+{
+    Suite *s = suite_create("sizes");
+    TCase *tc = tcase_create("pictures");
+    tcase_set_timeout(tc, 120);
+    tcase_add_checked_fixture(tc, io_set_up, io_tear_down);
+    tcase_add_loop_test(tc, bounds, 0, 2);
+    tcase_add_test(tc, same);
+    tcase_add_loop_test(tc, odd_ones, 0, sizeof odd / sizeof *odd);
+    tcase_add_test(tc, first);
+    tcase_add_test(tc, later);
+    tcase_add_test(tc, long_heads);
+    suite_add_tcase(s, tc);
+    return s;
+}

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""video.py GPIPE - video that ffmpeg writes is read by gpipe, and what gpipe writes by ffmpeg, as .y4m files, by pipes and as
+mp4; examples/video/mp4.yaml. Prints a total; exit 1 after a failure. Without ffmpeg it says that it skips."""
+import os, random, shutil, subprocess, sys, tempfile
+
+if not shutil.which("ffmpeg"):
+    print("video: SKIPPED: there is no ffmpeg")
+    sys.exit(0)
+
+GPIPE, FRAMES = os.path.abspath(sys.argv[1]), 3
+EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples", "video")
+EVEN, ANY = ((2, 2), (64, 48), (18, 34), (6, 102)), ((1, 1), (17, 3), (64, 48), (61, 203))     # rows, columns
+# As ffmpeg calls it, bytes of a sample, the frame, options of write, sizes.
+FORMATS = (("yuv420p", 1, "[{h} * 3 / 2, {w}]", "", EVEN), ("yuv422p", 1, "[{h} * 2, {w}]", ", subsampling: 4:2:2", EVEN),
+           ("yuv444p", 1, "[3, {h}, {w}]", "", ANY), ("gray", 1, "[{h}, {w}]", ", subsampling: mono", ANY),
+           ("yuv420p10le", 2, "[{h} * 3 / 2, {w}]", ", bits: 10", EVEN),
+           ("yuv422p12le", 2, "[{h} * 2, {w}]", ", bits: 12, subsampling: 4:2:2", EVEN),
+           ("yuv444p16le", 2, "[3, {h}, {w}]", ", bits: 16", ANY))
+passed = failed = 0
+rng = random.Random(5)
+
+
+def check(what, ok):
+    global passed, failed
+    passed, failed = passed + bool(ok), failed + (not ok)
+    if not ok:
+        print(f"FAILED: video: {what}", file=sys.stderr)
+
+
+def ran(*command):
+    p = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if p.returncode:
+        print(p.stderr, command, file=sys.stderr)
+    return p.returncode == 0
+
+
+def gpipe(text):
+    with open("p.yaml", "w") as f:
+        f.write(text)
+    return ran(GPIPE, "run", "-q", "--device", "cpu", "p.yaml")
+
+
+def ffmpeg(*args):
+    return ran("ffmpeg", "-v", "error", "-y", *args)
+
+
+def holds(name, data):
+    with open(name, "rb") as f:
+        return f.read() == data
+
+
+def planes(n, size, bits):
+    """Bytes of samples of so many bits."""
+    if size == 1:
+        return rng.randbytes(n)
+    return b"".join(rng.randrange(1 << bits).to_bytes(2, "little") for _ in range(n // 2))
+
+
+def both_ways(pix, size, shape, options, h, w):
+    bits = int(pix[7:9]) if size == 2 else 8
+    samples = {"yuv420p": h * w * 3 // 2, "yuv422p": 2 * h * w, "yuv444p": 3 * h * w, "gray": h * w}[pix[:7]]
+    data, at = planes(FRAMES * samples * size, size, bits), f"{pix} {h} x {w}"
+    raw = ("-f", "rawvideo", "-pix_fmt", pix, "-s", f"{w}x{h}", "-r", "25")
+    with open("a.raw", "wb") as f:
+        f.write(data)
+    declared = f"buffers: {{v: {{dtype: u{8 * size}, shape: {shape.format(h=h, w=w)}}}}}\nstages:\n"
+    ok = ffmpeg(*raw, "-i", "a.raw", "-strict", "-1", "-f", "yuv4mpegpipe", "a.y4m")
+    ok = ok and gpipe("stages:\n  - {use: read, path: a.y4m}\n  - {use: write, path: b.raw}\n")
+    check(f"{at} of ffmpeg", ok and holds("b.raw", data))
+    ok = gpipe(declared + "  - {use: read, command: [cat, a.y4m], format: y4m, out: v}\n  - {use: write, path: c.raw}\n")
+    check(f"{at} of ffmpeg, by a pipe", ok and holds("c.raw", data))
+    ok = gpipe(declared + "  - {use: read, path: a.raw, out: v}\n"
+               f"  - {{use: write, path: d.y4m, frame_rate: 25{options}}}\n")
+    ok = ok and ffmpeg("-strict", "-1", "-i", "d.y4m", "-f", "rawvideo", "-pix_fmt", pix, "d.raw")
+    check(f"{at} for ffmpeg", ok and holds("d.raw", data))
+
+
+def luma(name):
+    with open(name, "rb") as f:
+        data = f.read()
+    size = 96 * 64 * 3 // 2
+    return [data[k:k + 96 * 64] for k in range(0, len(data), size)]
+
+
+def mean_apart(a, b):
+    return sum(abs(x - y) for p, q in zip(a, b) for x, y in zip(p, q)) / sum(map(len, a))
+
+
+def example():
+    """An mp4 of the noisy video, made calm: nearer to denoise.yaml's result than what came in."""
+    for name in ("mp4.yaml", "denoise.yaml", "noisy.y4m"):
+        shutil.copy(os.path.join(EXAMPLES, name), ".")
+    ok = ffmpeg("-i", "noisy.y4m", "-crf", "10", "noisy.mp4") and ran(GPIPE, "run", "-q", "denoise.yaml")
+    ok = ok and ran(GPIPE, "run", "-q", "mp4.yaml")
+    for name in ("noisy.y4m", "out/clean.y4m", "out/clean.mp4"):
+        ok = ok and ffmpeg("-i", name, "-f", "rawvideo", "-pix_fmt", "yuv420p", os.path.basename(name) + ".raw")
+    check("mp4.yaml runs", ok)
+    if ok:
+        noisy, calm, mp4 = luma("noisy.y4m.raw"), luma("clean.y4m.raw"), luma("clean.mp4.raw")
+        check("mp4.yaml has all frames", len(mp4) == len(calm) == len(noisy) == 16)
+        check("mp4.yaml makes it calm", mean_apart(mp4[4:], calm[4:]) < mean_apart(noisy[4:], calm[4:]) / 2)
+    with open("noisy.mp4", "wb") as f:
+        f.write(b"no video")
+    p = subprocess.run([GPIPE, "run", "-q", "mp4.yaml"], capture_output=True, text=True)
+    check("no mp4: what ffmpeg says", p.returncode == 1 and "noisy.mp4" in p.stderr and "Invalid data" in p.stderr)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    for pix, size, shape, options, sizes in FORMATS:
+        for h, w in sizes:
+            both_ways(pix, size, shape, options, h, w)
+    example()
+print(f"video: {passed} passed, {failed} failed")
+sys.exit(failed > 0)
