@@ -135,8 +135,8 @@ $B/gpipe.pc: FORCE
 	   echo 'Libs.private: $(if $(filter 1,$(CUDA)),-L$(CUROOT)/lib64 -lcudart_static) -pthread -ldl -lm -lrt'; \
 	 } > $@
 
-# Loops over the rows of pictures, for vectors.
-$B/stages/format/png_filter.o: private ALL_C += -O3
+# Loops over the rows of pictures, and many lines, for vectors.
+$B/stages/format/png_filter.o $B/stages/fft/complex.o $B/stages/fft/lines.o: private ALL_C += -O3
 
 # A kernel's one source, twice: by the C++ compiler for the CPU back end, and
 # by nvcc, for each architecture and as PTX for newer ones.
@@ -201,7 +201,7 @@ $B/tests/suites$S.c: FORCE
 	$(call list_suites,$(SUITES:tests/test_%.c=%))
 $B/tests/gpu/suites.c: FORCE
 	$(call list_suites,$(GPUTEST:tests/gpu/test_%.c=%))
-$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so $B/tests/nvjpeg_fake.so
+$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so $B/tests/nvjpeg_fake.so $B/tests/cufft_fake.so
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(PEER) $(LIBS)
 
 # What gpipe's own PNG is compared with.
@@ -216,6 +216,11 @@ $B/tests/nvtx_inject.so: tests/nvtx_inject.c
 $B/tests/nvjpeg_fake.so: tests/nvjpeg_fake.c tests/nvjpeg_fake.h stages/decode/nvjpeg_library.h
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -Wl,-soname,libnvjpeg.so.13 -o $@ $< $(shell pkg-config --libs libjpeg)
+
+# ... for cuFFT in test_fft.
+$B/tests/cufft_fake.so: tests/cufft_fake.c tests/cufft_fake.h
+	@mkdir -p $(@D)
+	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -Wl,-soname,libcufft.so.12 -o $@ $< -lm
 
 # All of them, or PART of them at random; SEED and TRY, as it prints them, repeat.
 PART ?= 1

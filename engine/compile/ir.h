@@ -146,7 +146,7 @@ typedef struct gp_stage {
     int64_t max_dropped;       /* frames that it may drop because they failed; or */
     double max_part;           /* ... of those that it took up, the part that may be; each -1: any */
     gp_loc max_at;
-    bool variables, serial, endless, follows, batched, keeps_slots, frame_info, once, any_length, cooperative,
+    bool variables, calls_library, serial, endless, follows, batched, keeps_slots, frame_info, once, any_length, cooperative,
         writes_all, file_each;
     size_t scratch, scratch_zero, state, table;
     gp_known known;

@@ -405,7 +405,7 @@ bool gp_loop_shape(gp_shape *s)
     bool until = l->flag >= 0;
     s->batched = !until;
     for (int i = 0; i < l->graph->nstages; i++) {
-        s->batched &= l->graph->stage[i].batched;
+        s->batched &= l->graph->stage[i].batched, s->calls_library |= l->graph->stage[i].calls_library;
         s->writes_all |= l->graph->stage[i].writes_all && !l->graph->stage[i].zero;
     }
     for (int i = 0; i < l->graph->nbuffers; i++) {

@@ -375,12 +375,14 @@ int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
     return power_below((int)batch);
 }
 
-/* A resident kernel has no order between frames, and no other may ask for the whole GPU. */
+/* A resident kernel has no order between frames, takes no work of a library's, and no other may ask for the whole GPU. */
 static bool may_persist(const gp_graph *g, const gp_stage *st, gp_errs *errs)
 {
-    return g->launch != GP_LAUNCH_PERSISTENT || st->regroups || (!gp_stage_in_order(st) && !st->cooperative)
+    return g->launch != GP_LAUNCH_PERSISTENT || st->regroups
+        || (!gp_stage_in_order(st) && !st->cooperative && !st->calls_library)
         || gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' %s, which 'launch: persistent' does not support: set "
                    "'launch: graph'", st->name, st->cooperative ? "has a cooperative kernel"
+                   : st->calls_library ? "calls a library"
                    : st->state ? "carries state from frame to frame" : "takes frames in order");
 }
 

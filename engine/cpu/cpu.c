@@ -23,7 +23,7 @@ struct gp_kernel {
     struct gp_kernel *next;
 };
 
-typedef enum gp_opcode { OP_KERNEL, OP_COPY, OP_FILL, OP_WAIT, OP_PASS, OP_STAMP, OP_REPEAT, OP_AGAIN } gp_opcode;
+typedef enum gp_opcode { OP_KERNEL, OP_CALL, OP_COPY, OP_FILL, OP_WAIT, OP_PASS, OP_STAMP, OP_REPEAT, OP_AGAIN } gp_opcode;
 
 typedef struct gp_cpuop {
     gp_opcode code;
@@ -31,7 +31,9 @@ typedef struct gp_cpuop {
     const char *stage;         /* whose it is; NULL: not known */
     gp_dim3 grid, block;
     size_t shared;
-    size_t args;               /* OP_KERNEL: where its arguments start in `bytes` */
+    gp_library *call;
+    gp_loc at;                 /* of OP_CALL: for its errors */
+    size_t args;               /* of OP_KERNEL and OP_CALL: where arguments start in `bytes` */
     int nargs;
     bool cooperative;
     gp_check *check;           /* of a user's kernel that is to be checked */
@@ -216,6 +218,24 @@ static bool rec_item(gp_rec *r, int id, const int *dep, int ndeps)
     return true;
 }
 
+/* Copies `n` bytes behind the arguments that are there. */
+static bool keep(gp_rec *r, const void *arg, size_t n)
+{
+    gp_list *l = ((gp_cpurec *)r)->list;
+    size_t step = (n + 15) & ~(size_t)15;
+    if (l->used + step > l->room) {
+        size_t room = 2 * l->room + step + 256;
+        char *bytes = realloc(l->bytes, room);
+        if (!bytes)
+            return no_memory(r);
+        l->bytes = bytes, l->room = room;
+    }
+    if (n)
+        memcpy(l->bytes + l->used, arg, n);
+    l->used += step;
+    return true;
+}
+
 static bool rec_launch(gp_rec *r, const gp_kernel *k, gp_dim3 grid, gp_dim3 block, size_t shared,
                        void *const *args, int nargs)
 {
@@ -233,22 +253,22 @@ static bool rec_launch(gp_rec *r, const gp_kernel *k, gp_dim3 grid, gp_dim3 bloc
     op->kernel = &k->entry, op->stage = r->stage, op->grid = grid, op->block = block, op->shared = shared;
     op->cooperative = k->source.cooperative;
     op->args = l->used, op->nargs = nargs;
-    for (int i = 0; i < nargs; i++) {
-        size_t n = k->entry.arg_bytes[i], step = (n + 15) & ~(size_t)15;
-        if (l->used + step > l->room) {
-            size_t room = 2 * l->room + step + 256;
-            char *bytes = realloc(l->bytes, room);
-            if (!bytes)
-                return no_memory(r);
-            l->bytes = bytes, l->room = room;
-        }
-        memcpy(l->bytes + l->used, args[i], n);
-        l->used += step;
-    }
+    for (int i = 0; i < nargs; i++)
+        if (!keep(r, args[i], k->entry.arg_bytes[i]))
+            return false;
     if (!r->check_kernels || !k->dl)
         return true;
     op->check = gp_check_create(r, &k->entry, &k->source, args);
     return op->check || no_memory(r);
+}
+
+static bool rec_call(gp_rec *r, gp_library *f, const void *arg, size_t bytes)
+{
+    gp_cpuop *op = add(r, OP_CALL);
+    if (!op)
+        return false;
+    op->call = f, op->stage = r->stage, op->at = r->errs->at, op->args = ((gp_cpurec *)r)->list->used;
+    return keep(r, arg, bytes);
 }
 
 static bool rec_copy(gp_rec *r, void *dst, const void *src, size_t bytes)
@@ -325,16 +345,10 @@ static const gp_kernel *rec_kernel(gp_rec *r, const char *name)
     return cpu_builtin(r->dev, name);
 }
 
-static void *rec_stream(gp_rec *r)
-{
-    (void)r;
-    return NULL;
-}
-
 static const gp_rec_ops rec_ops = {
     .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill, .repeat = rec_repeat,
     .order_wait = rec_order_wait, .order_pass = rec_order_pass, .stamp = rec_stamp, .wait = rec_wait,
-    .kernel = rec_kernel, .stream = rec_stream,
+    .kernel = rec_kernel, .call = rec_call,
 };
 
 /* ---- streams --------------------------------------------------------- */
@@ -389,6 +403,9 @@ static bool run_op(gp_stream *s, const gp_list *l, const gp_cpuop *op)
         running = NULL;
         return ok;
     }
+    case OP_CALL:
+        s->errs.at = op->at;
+        return gp_library_do(op->call, NULL, l->bytes + op->args, op->stage, &s->errs);
     case OP_COPY:
         memcpy(op->dst, op->src, op->n);
         return true;

@@ -284,15 +284,17 @@ static const gp_kernel *rec_kernel(gp_rec *rec, const char *name)
     return gp_cuda_find(gp_cuda(rec->dev), name);
 }
 
-static void *rec_stream(gp_rec *rec)
+/* What is on the stream when it returns is a part of the graph, behind what the item has so far. */
+static bool rec_call(gp_rec *rec, gp_library *f, const void *arg, size_t bytes)
 {
-    return rec_of(rec)->stream;
+    (void)bytes;
+    return gp_library_do(f, rec_of(rec)->stream, arg, rec->stage, rec->errs);
 }
 
 static const gp_rec_ops rec_ops = {
     .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill, .repeat = rec_repeat,
     .order_wait = rec_order_wait, .order_pass = rec_order_pass, .stamp = rec_stamp, .label = rec_label, .wait = rec_wait,
-    .kernel = rec_kernel, .stream = rec_stream,
+    .kernel = rec_kernel, .call = rec_call,
 };
 
 /* ---- loading: what rec_ops does, without running it ------------------- */
@@ -339,7 +341,7 @@ static bool load_stamp(gp_rec *rec, int i)
 static const gp_rec_ops load_ops = {
     .item = rec_item, .launch = load_launch, .copy = load_copy, .fill = load_fill, .repeat = load_repeat,
     .order_wait = load_order, .order_pass = load_order, .stamp = load_stamp, .label = rec_label,
-    .wait = rec_wait, .kernel = rec_kernel, .stream = rec_stream,
+    .wait = rec_wait, .kernel = rec_kernel, .call = rec_call,
 };
 
 bool gp_cuda_load(gp_dev *dev, gp_body body, void *arg, gp_errs *errs)

@@ -200,16 +200,16 @@ static const gp_kernel *rec_kernel(gp_rec *rec, const char *name)
     return gp_cuda_find(gp_cuda(rec->dev), name);
 }
 
-static void *rec_stream(gp_rec *rec)
+static bool rec_call(gp_rec *rec, gp_library *f, const void *arg, size_t bytes)
 {
-    refuse(rec, "a library's calls");
-    return NULL;
+    (void)f, (void)arg, (void)bytes;
+    return refuse(rec, "a library's calls");
 }
 
 static const gp_rec_ops rec_ops = {
     .item = rec_item, .launch = rec_launch, .copy = rec_copy, .fill = rec_fill, .repeat = rec_repeat,
     .order_wait = rec_order, .order_pass = rec_order, .wait = rec_wait,
-    .kernel = rec_kernel, .stream = rec_stream,
+    .kernel = rec_kernel, .call = rec_call,
 };
 
 /* ---- the kernel ------------------------------------------------------- */

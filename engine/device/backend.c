@@ -91,9 +91,18 @@ bool gp_fill(gp_dcall *c, void *dst, int byte, size_t bytes)
         || (range_fits(c, "fills", dst, bytes, true) && c->rec->ops->fill(c->rec, dst, byte, bytes));
 }
 
-void *gp_rec_stream(gp_dcall *c)
+bool gp_call_library(gp_dcall *c, gp_library *f, const void *arg, size_t bytes)
 {
-    return c->rec->ops->stream(c->rec);
+    c->rec->stage = c->name;
+    return c->rec->ops->call(c->rec, f, arg, bytes);
+}
+
+bool gp_library_do(gp_library *f, void *stream, const void *arg, const char *stage, gp_errs *errs)
+{
+    int before = errs->failed;
+    if (!f(stream, arg, errs) && errs->failed == before)
+        gp_fail(errs, GP_E_RUN, (gp_loc){0}, "stage '%s': a call of a library failed and does not say why", stage ? stage : "?");
+    return errs->failed == before;
 }
 
 bool gp_rec_on_cpu(const gp_dcall *c)

@@ -50,6 +50,9 @@ typedef struct gp_repeat {
     void *arg;
 } gp_repeat;
 
+/* For back ends: calls f, of whose errors none is missing; `stage` may be NULL. */
+bool gp_library_do(gp_library *f, void *stream, const void *arg, const char *stage, gp_errs *errs);
+
 /* For back ends: false after the error that the grid of a cooperative kernel has more than `most`
  * blocks. */
 bool gp_cooperative_fits(gp_rec *r, const char *kernel, gp_dim3 grid, gp_dim3 block, unsigned most);
@@ -76,7 +79,7 @@ struct gp_rec_ops {
     /* Waits until all that was recorded is done (direct bodies, --isolate). */
     bool (*wait)(gp_rec *r);
     const gp_kernel *(*kernel)(gp_rec *r, const char *name);    /* built in */
-    void *(*stream)(gp_rec *r);
+    bool (*call)(gp_rec *r, gp_library *f, const void *arg, size_t bytes);
 };
 
 /* A kernel, a copy or a fill that a device did, of a launch with this tag and an item
@@ -130,8 +133,8 @@ typedef struct gp_backend {
     void (*discard)(gp_dev *dev, gp_exec *x);
 
     /* Gets ready what a body needs, before frame 0: it is recorded, so that its errors
-     * are told, and its kernels are loaded. Nothing is run but what a stage itself puts on
-     * the recorder's stream, so that a library has what it needs. NULL: there is nothing
+     * are told, and its kernels are loaded. Nothing is run but what libraries are
+     * called for, so that they have what they need. NULL: there is nothing
      * to load. */
     bool (*load)(gp_dev *dev, gp_body body, void *arg, gp_errs *errs);
 

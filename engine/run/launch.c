@@ -143,7 +143,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
     gp_view in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT] = { { 0 } };
     gp_dcall c = { .opts = st->opts, .user = st->kind->user, .state = run->state[st - g->stage], .n = n, .in = in,
                    .out = out, .scope = &g->scope, .name = st->name, .rec = r,
-                   .errs = r->errs };
+                   .errs = r->errs, .slot = (int)(first % (uint64_t)seg->depth) };
 
     for (int i = 0; i < st->nin; i++) {
         if (t->in[i] >= 0 && gp_stage_circles_back(st)) {      /* the frame before, all of its slot */
@@ -172,8 +172,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
         c.table = run->extra[t->table];
     if (t->scratch >= 0) {
         c.scratch_stride = run->plan->extra[t->scratch].stride;
-        c.scratch = (char *)run->extra[t->scratch]
-                  + first % (uint64_t)seg->depth * c.scratch_stride;
+        c.scratch = (char *)run->extra[t->scratch] + (size_t)c.slot * c.scratch_stride;
     }
     if (o->check && !gp_unwritten_fill(r, p, part, &c))
         return false;

@@ -133,7 +133,7 @@ static bool record_inner(gp_looping *g, int stage, const gp_view *in, const gp_v
     gp_dcall inner = { .opts = st->opts, .user = st->kind->user, .state = s->stage[stage].state, .n = c->n, .in = in, .out = out,
                        .scratch = (char *)c->scratch + g->l->scratch[stage], .scratch_stride = c->scratch_stride,
                        .table = st->table ? (const char *)c->table + g->l->table[stage] : NULL,
-                       .scope = &body->scope, .name = st->name, .rec = c->rec, .errs = c->errs };
+                       .scope = &body->scope, .name = st->name, .rec = c->rec, .errs = c->errs, .slot = c->slot };
     gp_span span[MOST_SPANS];
     int n = 0;
     for (int p = 0; p < st->nin; p++)
@@ -300,5 +300,5 @@ const gp_kind gp_kind_loop = {
     GP_KIND("loop"), .field = "control flow",
     .help = "repeats device stages, many times in one launch",
     .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_loop_opts),
-    .any_shape = true, .shape = gp_loop_shape, .open = loop_open, .close = loop_close, .table = loop_table, .record = loop_record,
+    .any_shape = true, .calls_library = true, .shape = gp_loop_shape, .open = loop_open, .close = loop_close, .table = loop_table, .record = loop_record,
 };

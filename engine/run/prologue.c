@@ -77,7 +77,7 @@ static bool open_stage(gp_prologue_stage *o, gp_errs *errs)
     gp_open open = { .opts = st->opts, .user = st->kind->user, .name = st->name, .at = st->at, .nin = st->nin,
                      .nout = st->nout, .in = o->in, .out = o->out, .in_name = st->in_name, .out_name = st->out_name,
                      .workers = 1, .scope = &g->scope, .dev = o->run->dev, .errs = errs,
-                     .files = o->run->files };
+                     .files = o->run->files, .slots = 1 };
     return !st->kind->open || st->kind->open(&open, &o->state);
 }
 

@@ -96,6 +96,17 @@ void gp_frames_check_dropped(const gp_run *run, gp_errs *errs)
 
 /* ---- stages ---------------------------------------------------------- */
 
+/* The depth of the segment that a stage is in. */
+static int slots_of(const gp_run *run, const gp_stage *st)
+{
+    const gp_plan *p = run->plan;
+    for (int k = 0; k < p->nsegments; k++)
+        for (int i = 0; i < p->segment[k].ntasks; i++)
+            if (p->task[p->segment[k].task[i]].stage == (int)(st - run->graph->stage))
+                return p->segment[k].depth;
+    return 0;
+}
+
 static bool open_stages(gp_run *run, bool device, gp_errs *errs)
 {
     const gp_graph *g = run->graph;
@@ -121,7 +132,7 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
                       .nout = s->nout, .in = types, .out = types + s->nin,
                       .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
                       .scope = &g->scope, .dev = gp_stage_makes_on_device(s) ? run->dev : NULL, .errs = errs,
-                      .files = run->files };
+                      .files = run->files, .slots = slots_of(run, s) };
         run->opened[i] = true;
         errs->at = s->at;
         atomic_store(&run->opening, s);

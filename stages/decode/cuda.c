@@ -208,25 +208,32 @@ typedef struct job {
     gp_frame *f;               /* NULL: the batch */
 } job;
 
-static bool queue_batch(gp_dcall *c, void *arg)
+static bool call_batch(void *stream, const void *arg, gp_errs *errs)
 {
     const job *j = arg;
     const gp_nvjpeg *l = &j->d->lib;
     worker *w = j->w;
+    (void)errs;                        /* the status says which frames are to be tried alone */
     w->status = l->batch_begin(j->d->batches, w->batch, w->in_batch, 1, j->d->format);
     if (!w->status)
-        w->status = l->batch(j->d->batches, w->batch, w->file, w->bytes, w->to, gp_rec_stream(c));
-    return w->status || queue_turns(c, j->d, w);
+        w->status = l->batch(j->d->batches, w->batch, w->file, w->bytes, w->to, stream);
+    return true;
 }
 
-static bool queue_alone(gp_dcall *c, void *arg)
+static bool call_alone(void *stream, const void *arg, gp_errs *errs)
 {
     const job *j = arg;
     const gp_view *in = &j->f->in[0];
     worker *w = j->w;
-    w->status = j->d->lib.decode(j->d->singles, w->one, in->data, gp_bytes(&in->type), j->d->format, &w->to[0],
-                                 gp_rec_stream(c));
-    return w->status || queue_turns(c, j->d, w);
+    (void)errs;
+    w->status = j->d->lib.decode(j->d->singles, w->one, in->data, gp_bytes(&in->type), j->d->format, &w->to[0], stream);
+    return true;
+}
+
+static bool queue_files(gp_dcall *c, void *arg)
+{
+    const job *j = arg;
+    return gp_call_library(c, j->f ? call_alone : call_batch, j, sizeof *j) && (j->w->status || queue_turns(c, j->d, j->w));
 }
 
 static bool queue_copy(gp_dcall *c, void *arg)
@@ -250,7 +257,7 @@ static bool decode_batch(gp_call *c, decoder *d, worker *w, gp_frame *f, int *fr
         w->file[w->in_batch] = f[*from].in[0].data;
         w->bytes[w->in_batch++] = gp_bytes(&f[*from].in[0].type);
     }
-    return !w->in_batch || gp_device_do(c, queue_batch, &j);
+    return !w->in_batch || gp_device_do(c, queue_files, &j);
 }
 
 static bool machine_failed(gp_call *c, const decoder *d, int status)
@@ -321,7 +328,7 @@ static bool decode_one(gp_call *c, decoder *d, worker *w, gp_frame *f, int i, bo
     if (w->way[i] == ALONE || is_of_file(status)) {
         w->nturned = 0;
         place(d, w, f, i, &w->to[0]);
-        if (!gp_device_do(c, queue_alone, &j))
+        if (!gp_device_do(c, queue_files, &j))
             return false;
         status = w->status;
     }

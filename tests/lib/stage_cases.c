@@ -123,6 +123,10 @@ static const struct { const char *kind, *options; gp_dtype dtype; int ndim; int6
     { "reduce", "op: argmax, axes: 0", GP_U8, 2, { 3000, 37 } },
     { "reduce", "op: argmin", GP_I64, 2, { 411, 777 } },
     { "reduce", "op: any, axes: [1]", GP_U16, 2, { 300, 1100 } },
+    { "fft", "", GP_F32, 1, { 70001 } },
+    { "fft", "axes: 1", GP_C64, 3, { 33, 480, 7 } },
+    { "fft", "axes: [1, 2]", GP_F32, 3, { 5, 130, 202 } },
+    { "ifft", "axes: 1, real: true", GP_C64, 2, { 101, 513 } },
 };
 
 static char *trim(char *s)
@@ -273,7 +277,8 @@ static bool takes_rows(const char *kind, const char *options)
     static const struct { const char *kind, *option; } all[] = {
         { "transpose", "axes: [0" }, { "rotate90", "times: 2" }, { "concat", "axis: 0" }, { "reshape", "shape: [-1" },
         { "slice", "index: \"::" }, { "slice", "index: \"..." }, { "crop", NULL },
-        { "slide", NULL }, { "resample", NULL },
+        { "slide", NULL }, { "resample", NULL }, { "fft", "axes: 1" }, { "fft", "axes: [1" },
+        { "ifft", "axes: 1" }, { "ifft", "axes: [1" },
     };
     bool listed = false;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -287,6 +292,7 @@ static bool takes_rows(const char *kind, const char *options)
 static void as_rows(const stage_case *c)
 {
     int64_t n = c->in[0].type.dim[0], rows[] = { 1, n / 2, n - 1 };
+    double tolerance = strstr(c->kind, "fft") && backend != &gp_backend_cpu ? 1e-6 : 0;       /* cuFFT's plan is another */
     if (!strcmp(c->kind, "color") && strstr(c->options, "yuv"))
         return;                        /* planes, which have no part of such rows: tests/test_color.c */
     if (!strcmp(c->kind, "resize") && (strstr(c->options, "fit") || !strstr(c->options, "width")) && !strstr(c->options, "scale"))
@@ -301,7 +307,7 @@ static void as_rows(const stage_case *c)
         array alone = trial_once(dev, c->kind, c->options, in, c->nin);
         trial *t = open_case(c, c->in, 1);
         trial_run(t, in, 1, &got);
-        SAME(got, alone, 0, "%s: %.80s: a partial frame of %lld rows", c->name, c->options,
+        SAME(got, alone, tolerance, "%s: %.80s: a partial frame of %lld rows", c->name, c->options,
              (long long)rows[k]);
         trial_close(t);
         array_free(&got);
@@ -578,6 +584,15 @@ START_TEST(test_errors)
         { "histogram", "", GP_U64, 2, { 9, 5 }, "takes u8" },
         { "colormap", "", GP_F32, 2, { 9, 5 }, "needs a 'range' of f32" },
         { "normalize", "", GP_C64, 2, { 9, 5 }, "takes any type but c64" },
+        { "fft", "", GP_F64, 1, { 5 }, "takes f32 or c64" },
+        { "fft", "axes: [0, 1, -1, 0]", GP_F32, 2, { 2, 2 }, "'axes' has 4 axes, and at most 3 are" },
+        { "fft", "axes: [1, -1]", GP_F32, 2, { 5, 3 }, "'axes' has axis 1 twice" },
+        { "fft", "axes: 2", GP_F32, 2, { 5, 3 }, "'axes' is 2, and f32 [5, 3] has the axes 0 to 1" },
+        { "ifft", "", GP_F32, 1, { 5 }, "takes c64" },
+        { "ifft", "length: 9", GP_C64, 1, { 5 }, "set 'real: true'" },
+        { "ifft", "real: true, length: 7", GP_C64, 2, { 3, 5 }, "7 real numbers have 4 elements in half a spectrum, and axis 1 "
+                                                                "of c64 [3, 5] has 5" },
+        { "ifft", "real: true", GP_C64, 2, { 3, 1 }, "set 'length: 1'" },
         { "softmax", "axis: -3", GP_F32, 2, { 5, 3 }, "'axis' is -3" },
         { "softmax", "", GP_U8, 1, { 5 }, "takes f16, f32 or f64" },
     };

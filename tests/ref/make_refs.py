@@ -8,6 +8,7 @@ is of the largest expected magnitude; 0 asks for the same bits."""
 import os
 
 import numpy as np
+import scipy.fft
 from PIL import Image
 from scipy import ndimage, signal, special as special_functions
 
@@ -675,6 +676,45 @@ for name, x, tolerance in (("special_f32", special.astype(f32), 1e-6), ("special
         with np.errstate(divide="ignore", invalid="ignore"):
             case("db", options, name, np.maximum(10 * np.log10(x.astype(f64) / reference), least).astype(x.dtype),
                  tolerance)
+# -- fft, ifft ----------------------------------------------------------------------------
+waves = np.random.default_rng(15)
+
+
+def ones(shape, dtype):
+    x = waves.normal(0, 1, shape) + (1j * waves.normal(0, 1, shape) if dtype == c64 else 0)
+    return x.astype(dtype)
+
+
+def transforms(name, x, axes=None, norm="backward"):
+    """Of real x there and back, of complex x both ways; scipy.fft in f64."""
+    save(name, x)
+    said = "" if axes is None else f"axes: {list(axes) if len(axes) > 1 else axes[0]}"
+    options = ", ".join(filter(None, (said, "" if norm == "backward" else f"norm: {norm}")))
+    over = (-1,) if axes is None else axes
+    if x.dtype == c64:
+        case("fft", options or "{}", name, scipy.fft.fftn(x.astype(np.complex128), axes=over, norm=norm).astype(c64), 1e-6)
+        case("ifft", options or "{}", name, scipy.fft.ifftn(x.astype(np.complex128), axes=over, norm=norm).astype(c64), 1e-6)
+        return
+    r = scipy.fft.rfftn(x.astype(f64), axes=over, norm=norm).astype(c64)
+    case("fft", options or "{}", name, r, 1e-6)
+    n = x.shape[over[-1]]
+    options = ", ".join(filter(None, (options, "real: true", f"length: {n}" if n % 2 else "")))
+    back = scipy.fft.irfftn(r.astype(np.complex128), [x.shape[a] for a in over], axes=over, norm=norm)
+    case("ifft", options, f"fft_{count['fft']:02}", back.astype(f32), 1e-6)
+
+
+for n in (1, 2, 3, 4, 6, 7, 8, 11, 13, 17, 34, 60, 97, 100, 128, 729, 1001, 1009, 1024):
+    transforms(f"waves{n}_f32", ones((3, n), f32), (1,))
+for n in (1, 2, 5, 12, 16, 19, 77, 256, 1013):
+    transforms(f"waves{n}_c64", ones((2, n), c64), (1,))
+transforms("waves2310_f32", ones(2310, f32))
+transforms("waves2048_c64", ones(2048, c64))
+for name, x in (("waves_block_f32", ones((3, 6, 10, 7), f32)), ("waves_block_c64", ones((3, 6, 10, 7), c64))):
+    for over in ((0,), (1,), (2,), (1, 2), (2, 1), (2, 3), (0, 2), (1, 2, 3), (3, 0, 1), (0, 1)):
+        transforms(name, x, over)
+    for norm in ("ortho", "forward"):
+        transforms(name, x, (1,), norm)
+        transforms(name, x, (2, 3), norm)
 
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")

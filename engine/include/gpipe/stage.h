@@ -297,6 +297,7 @@ struct gp_shape {
     bool variables;        /* of a device kind: its kernel has variables of its own, which a pause would lose */
     int most_workers;      /* of a host stage with `busy_ns`: with more it is no faster, as all share what is busy then; 0:
                               any number */
+    bool calls_library;    /* record() uses gp_call_library(), with which 'launch: persistent' is an error */
 };
 
 /* An error, which begins with "stage 'NAME': ", at option `opt` of this stage (NULL: the stage; an option that is
@@ -388,6 +389,8 @@ typedef struct gp_open {
     gp_dev *dev;                   /* of a device stage, or one that fills device memory; else NULL */
     gp_errs *errs;
     struct gp_filetable *files;    /* the engine's: the files of this run, base/filetable.h */
+    int slots;                     /* of a device stage: of this many frames it has memory at the same time, and no more
+                                      are worked on at once. So it can have as many work areas, see gp_dcall.slot */
 } gp_open;
 
 typedef enum gp_status {
@@ -487,6 +490,8 @@ typedef struct gp_dcall {
     gp_rec *rec;
     gp_errs *errs;
     uint64_t added;                /* of a kind with emit(): frames that `carried` is made of before this call */
+    int slot;                      /* of the first frame, from 0; those after it have the next. What is recorded for a slot
+                                      is done before more for it begins. Below gp_open.slots, with record() */
 } gp_dcall;
 
 /* Evaluates an expression over vars and the views of this call, whose ports have
@@ -505,9 +510,19 @@ bool gp_launch_kernel(gp_dcall *c, const gp_kernel *k, gp_dim3 grid, gp_dim3 blo
                       size_t shared, void *const *args, int nargs);
 bool gp_copy(gp_dcall *c, void *dst, const void *src, size_t bytes);   /* device to device */
 bool gp_fill(gp_dcall *c, void *dst, int byte, size_t bytes);
-/* The CUstream_st to call a library on, NULL on the CPU back end. record() is called once
- * before frame 0 too; then only what is put on this stream runs, on memory of zeros. */
-void *gp_rec_stream(gp_dcall *c);
+/* Calls a library for this stage: f gets the CUstream_st to call it on, NULL on the CPU back end, and a copy of the `bytes`
+ * bytes at `arg`, aligned to 16. On either it is in order with what was recorded before, and false after an error, which f
+ * adds to `errs`. It must not wait for the device, nor allocate.
+ *
+ * On CUDA f runs before this call returns, on this thread, whose current device is the stage's: what it puts on the stream
+ * is captured, as a part of the launch, or begins to run. What cannot be captured is an error that says so. record() is
+ * called once before frame 0, too, when nothing runs but what f puts on the stream, on memory of zeros: so a library loads
+ * what it needs. The calls for one stage come one after the other, so that a handle that open() made needs no lock.
+ *
+ * On the CPU back end f runs when a launch comes to it, in each launch anew, on the thread of the launch's stream: that of
+ * one frame while those of others run. What `arg` points to has to live until the stage is closed. */
+typedef bool gp_library(void *stream, const void *arg, gp_errs *errs);
+bool gp_call_library(gp_dcall *c, gp_library *f, const void *arg, size_t bytes);
 /* Is this the CPU back end, where the threads of a grid run one after another? */
 bool gp_rec_on_cpu(const gp_dcall *c);
 
@@ -549,16 +564,16 @@ const gp_kernel *gp_kernel_compile(gp_dev *dev, const gp_source *src, gp_errs *e
 /* A kernel of gpipe's own for the device, for gp_launch_kernel; NULL: there is none of this name there. */
 const gp_kernel *gp_kernel_builtin(gp_dev *dev, const char *name);
 
-/* In run() of a stage that fills device memory: `body` queues work as record() does, by launches, copies and fills or with a
- * library on gp_rec_stream(), for frames that this worker has; that is then waited for. Views are as run() has them, and
+/* In run() of a stage that fills device memory: `body` queues work as record() does, by launches, copies, fills or
+ * calls of a library, for frames that this worker has; that is then waited for. Views are as run() has them, and
  * d->in, d->out none. False: body() said so, or the device failed, with an error that belongs to no frame. Not to be called
  * by body(). */
 bool gp_device_do(gp_call *c, bool (*body)(gp_dcall *d, void *arg), void *arg);
-/* In open(), run() and close() of such a stage: calls f with the device as the current one of this thread, for
- * libraries. False: f was not called, as the device has stopped. */
+/* In open(), run() and close() of such a stage, and open() and close() of a device stage: calls f with the device as the
+ * current one of this thread, for libraries. False: f was not called, as the device has stopped. */
 bool gp_device_call(gp_dev *dev, void (*f)(void *arg), void *arg);
 
-/* In open() of such a stage, and close(): memory of the device, zeroed, for its own use. NULL after an error. */
+/* In open() of such stages, and close(): memory of the device, zeroed, for its own use. NULL after an error. */
 void *gp_device_alloc(gp_dev *dev, size_t bytes, gp_errs *errs);
 void gp_device_free(gp_dev *dev, void *mem, size_t bytes);         /* accepts NULL */
 
@@ -685,6 +700,7 @@ typedef struct gp_kind {
 
     /* The field that lists of kinds have it under, such as "pictures" or "signals"; NULL: "other". */
     const char *field;
+    bool calls_library;
 } gp_kind;
 
 #define GP_KIND(n) .abi = GP_ABI, .size = sizeof(gp_kind), .name = n

@@ -1,0 +1,195 @@
+/* cuda.c - transforms by cuFFT, by one call a frame.
+ *
+ * cuFFT takes all lines of a frame at once where the transformed axes lie side by side, in their order, with all other axes
+ * on one side of them. Where they do not, they are moved behind the others in scratch memory, and back. What is to become
+ * real numbers is copied there anyway, as cuFFT may write its input then. A work area is had for each slot: its size is known
+ * only when cuFFT has made the plan. Frames with fewer rows are transformed whole: what is behind their rows is nobody's. */
+#include <stdlib.h>
+#include "cufft_library.h"
+#include "device.h"
+#include "fourier.h"
+#include "strided.h"
+
+typedef struct plan {
+    gp_cufft lib;
+    gp_dev *dev;
+    gp_errs *errs;             /* while it is opened */
+    const gp_open *open;
+    const gp_fft_job *job;
+    int handle, made;
+    char *area;
+    size_t area_bytes, slots;
+} plan;
+
+/* ---- where the numbers lie --------------------------------------------------------- */
+
+/* How many numbers there are before and behind the transformed axes, if these are side by side in their order. */
+static bool beside(const gp_fft_job *j, const gp_type *t, int64_t *outer, int64_t *inner)
+{
+    *outer = *inner = 1;
+    for (int i = 1; i < j->axes; i++)
+        if (j->axis[i] != j->axis[0] + i)
+            return false;
+    for (int k = 0; k < t->ndim; k++)
+        *(k < j->axis[0] ? outer : k > j->axis[j->axes - 1] ? inner : &(int64_t){ 0 }) *= t->dim[k];
+    return *outer == 1 || *inner == 1;
+}
+
+/* A frame's type with the transformed axes behind all others; axis k of it is axis from[k] of `t`. */
+static gp_type moved_of(const gp_fft_job *j, const gp_type *t, int from[GP_MAXDIM])
+{
+    gp_type m = *t;
+    int n = 0;
+    for (int k = 0; k < t->ndim; k++) {
+        bool is = false;
+        for (int i = 0; i < j->axes; i++)
+            is |= j->axis[i] == k;
+        if (!is)
+            from[n++] = k;
+    }
+    for (int i = 0; i < j->axes; i++)
+        from[n++] = j->axis[i];
+    for (int k = 0; k < n; k++)
+        m.dim[k] = t->dim[from[k]];
+    return m;
+}
+
+static size_t up(size_t n)
+{
+    return (n + 255) / 256 * 256;
+}
+
+static bool moves(const gp_fft_job *j)
+{
+    int64_t outer, inner;
+    return !beside(j, &j->in, &outer, &inner);
+}
+
+size_t gp_fft_cuda_scratch(const gp_fft_job *j)
+{
+    bool m = moves(j);
+    return (m || j->form == GP_FFT_C2R ? up(gp_bytes(&j->in)) : 0) + (m ? up(gp_bytes(&j->out)) : 0);
+}
+
+/* ---- open -------------------------------------------------------------------------- */
+
+static void fails(const plan *p, const char *what, int status)
+{
+    char buf[24];
+    gp_fail(p->errs, GP_E_RESOURCE, p->open->at, "stage '%s': cuFFT cannot %s (%s)", p->open->name, what,
+            gp_cufft_text(status, buf));
+}
+
+static void make_plan(void *arg)
+{
+    plan *p = arg;
+    const gp_fft_job *j = p->job;
+    static const int type[] = { GP_CUFFT_C2C, GP_CUFFT_R2C, GP_CUFFT_C2R };
+    long long n[GP_FFT_AXES], in[GP_FFT_AXES], out[GP_FFT_AXES], all_in = 1, all_out = 1;
+    int64_t outer = 1, inner = 1;
+    for (int i = 0; i < j->axes; i++) {
+        n[i] = j->n[i], in[i] = j->in.dim[j->axis[i]], out[i] = j->out.dim[j->axis[i]];
+        all_in *= in[i], all_out *= out[i];
+    }
+    if (!beside(j, &j->in, &outer, &inner))
+        outer = gp_count(&j->in) / all_in, inner = 1;
+    int status = p->lib.create(&p->handle);
+    p->made = !status;
+    if (!status)
+        status = p->lib.own_areas(p->handle, 0);
+    if (!status)
+        status = p->lib.make(p->handle, j->axes, n, in, inner, inner == 1 ? all_in : 1, out, inner, inner == 1 ? all_out : 1,
+                             type[j->form], inner == 1 ? outer : inner, &p->area_bytes);
+    if (status)
+        fails(p, "plan such a transform", status);
+}
+
+void *gp_fft_cuda_open(const gp_open *o, const gp_fft_job *j)
+{
+    plan *p = calloc(1, sizeof *p);
+    if (!p) {
+        gp_fail(o->errs, GP_E_RESOURCE, o->at, "stage '%s': out of memory", o->name);
+        return NULL;
+    }
+    p->dev = o->dev, p->errs = o->errs, p->open = o, p->job = j, p->slots = (size_t)o->slots;
+    int before = o->errs->failed;
+    if (gp_cufft_open(&p->lib, "a Fourier transform on the GPU", o->at, o->errs) && gp_device_call(o->dev, make_plan, p)
+        && o->errs->failed == before) {
+        p->area_bytes = up(p->area_bytes + 1);         /* some, even where it needs none */
+        p->area = gp_device_alloc(o->dev, p->area_bytes * p->slots, o->errs);
+    }
+    if (p->area)
+        return p;
+    gp_fft_cuda_close(p);
+    return NULL;
+}
+
+static void end_plan(void *arg)
+{
+    plan *p = arg;
+    p->lib.destroy(p->handle);
+}
+
+void gp_fft_cuda_close(void *made)
+{
+    plan *p = made;
+    if (p->made)
+        gp_device_call(p->dev, end_plan, p);
+    gp_device_free(p->dev, p->area, p->area_bytes * p->slots);
+    free(p);
+}
+
+/* ---- record ------------------------------------------------------------------------ */
+
+typedef struct step { const plan *p; const gp_fft_job *job; void *from, *to, *area; const char *name; } step;
+
+static bool transform(void *stream, const void *arg, gp_errs *errs)
+{
+    const step *x = arg;
+    const gp_cufft *l = &x->p->lib;
+    char buf[24];
+    int status = l->set_stream(x->p->handle, stream);
+    if (!status)
+        status = l->set_area(x->p->handle, x->area);
+    if (!status)
+        status = x->job->form == GP_FFT_R2C ? l->forward(x->p->handle, x->from, x->to)
+               : x->job->form == GP_FFT_C2R ? l->inverse(x->p->handle, x->from, x->to)
+               : l->complex(x->p->handle, x->from, x->to, x->job->inverse ? GP_CUFFT_INVERSE : GP_CUFFT_FORWARD);
+    return !status || gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "stage '%s': cuFFT failed (%s)", x->name,
+                              gp_cufft_text(status, buf));
+}
+
+static bool scale(gp_dcall *c, const gp_fft_job *j, void *data)
+{
+    size_t n = (size_t)gp_count(&j->out), none = 0;
+    float a = j->scale, b = 0;
+    return j->scale == 1
+        || gp_launch_typed(c, "scale", j->out.dtype, (int64_t)n, GP_ARGS(&data, &none, &data, &none, &n, &a, &b));
+}
+
+/* Moves the axes of a whole frame behind the others, or back. */
+static bool move(gp_dcall *c, const gp_fft_job *j, const gp_type *t, void *from, void *to, bool back)
+{
+    int of[GP_MAXDIM];
+    gp_type moved = moved_of(j, t, of);
+    gp_view a = { .data = from, .type = back ? moved : *t }, b = { .data = to, .type = back ? *t : moved };
+    gp_strided s = gp_strided_of(&a.type, &b.type);
+    for (int k = 0; k < t->ndim; k++)
+        if (back)
+            s.axis[of[k]].from = gp_strided_step(&moved, k);
+        else
+            s.axis[k].from = gp_strided_step(t, of[k]);
+    return gp_strided_record(c, &a, 0, &b, 0, s);
+}
+
+bool gp_fft_cuda_record(gp_dcall *c, void *made, const gp_fft_job *j)
+{
+    plan *p = made;
+    bool m = moves(j), copied = m || j->form == GP_FFT_C2R;
+    void *in = c->in[0].data, *out = c->out[0].data;
+    void *from = copied ? c->scratch : in, *to = m ? (char *)c->scratch + up(gp_bytes(&j->in)) : out;
+    step x = { p, j, from, to, p->area + p->area_bytes * (size_t)c->slot, c->name };
+    return (m ? move(c, j, &j->in, in, from, false) : !copied || gp_copy(c, from, in, gp_bytes(&j->in)))
+        && gp_call_library(c, transform, &x, sizeof x) && scale(c, j, to)
+        && (!m || move(c, j, &j->out, to, out, true));
+}

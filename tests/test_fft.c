@@ -1,0 +1,264 @@
+/* test_fft.c - Fourier transforms in whole pipelines; those by cuFFT without a GPU, by a library in its place (cufft_fake.c),
+ * which does what cuFFT is asked for by the definition; what is declared of cuFFT beside its header, where that is there. */
+#include <check.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cufft_fake.h"
+#include "cufft_library.h"
+#include "fourier.h"
+#include "harness.h"
+#include "pipe.h"
+
+Suite *suite_fft(void);
+
+/* ---- what is declared ------------------------------------------------------ */
+
+#if defined __has_include
+#if __has_include(<cufft.h>)
+#include <cufft.h>
+
+_Static_assert((int)CUFFT_C2C == GP_CUFFT_C2C && (int)CUFFT_R2C == GP_CUFFT_R2C && (int)CUFFT_C2R == GP_CUFFT_C2R
+               && CUFFT_FORWARD == GP_CUFFT_FORWARD && CUFFT_INVERSE == GP_CUFFT_INVERSE && CUFFT_SUCCESS == 0
+               && CUFFT_UNALIGNED_DATA == 9 && MAJOR_VERSION == 0 && MINOR_VERSION == 1, "numbers");
+_Static_assert(sizeof(cufftHandle) == sizeof(int) && sizeof(cufftResult) == sizeof(int) && sizeof(cufftType) == sizeof(int)
+               && sizeof(cufftComplex) == sizeof(gp_c64) && sizeof(cufftReal) == sizeof(float), "sizes");
+
+/* Calls that do not compile if the header has other parameters in these places. */
+__attribute__((unused)) static int calls(cufftHandle h, long long *n, size_t *work, void *area, cudaStream_t stream, int *out,
+                                         cufftComplex *c, cufftReal *r)
+{
+    return cufftGetProperty(MAJOR_VERSION, out) + cufftCreate(&h) + cufftDestroy(h) + cufftSetAutoAllocation(h, 0)
+         + cufftMakePlanMany64(h, 1, n, n, 1LL, 1LL, n, 1LL, 1LL, CUFFT_C2C, 1LL, work) + cufftSetStream(h, stream)
+         + cufftSetWorkArea(h, area) + cufftExecC2C(h, c, c, CUFFT_FORWARD) + cufftExecR2C(h, r, c) + cufftExecC2R(h, c, r);
+}
+#endif
+#endif
+
+START_TEST(statuses)
+{
+    char buf[24];
+    ck_assert_str_eq(gp_cufft_text(5, buf), "INTERNAL_ERROR");
+    ck_assert_str_eq(gp_cufft_text(9, buf), "UNALIGNED_DATA");
+    ck_assert_str_eq(gp_cufft_text(10, buf), "status 10");
+    ck_assert_str_eq(gp_cufft_text(-1, buf), "status -1");
+}
+END_TEST
+
+/* ---- by a library in cuFFT's place ------------------------------------------- */
+
+extern const gp_kind gp_kind_fft, gp_kind_ifft;
+static gp_registry *registry;
+static cufft_fake *fake;
+
+/* As the kinds on a machine with a GPU: the memory of the CPU back end will do. */
+static bool on_gpu(gp_shape *s, const gp_kind *kind)
+{
+    gp_fft_opts *o = (gp_fft_opts *)s->opts;
+    if (!kind->shape(s))
+        return false;
+    if (s->partial)
+        return true;
+    o->gpu = true;
+    gp_fft_job j = gp_fft_job_of(o, &s->in[0], &s->out[0]);
+    s->scratch = gp_fft_cuda_scratch(&j);
+    return true;
+}
+
+static bool forward(gp_shape *s) { return on_gpu(s, &gp_kind_fft); }
+static bool inverse(gp_shape *s) { return on_gpu(s, &gp_kind_ifft); }
+
+static void set_up(void)
+{
+    char path[4096];
+    gp_errs errs = { .n = 0 };
+    gp_kind there = gp_kind_fft, back = gp_kind_ifft;
+    there.name = "nvfft", there.shape = forward, back.name = "nvifft", back.shape = inverse;
+    registry = gp_registry_create();
+    ck_assert(gp_register_builtin(registry, &errs) && gp_register(registry, &there, &errs)
+              && gp_register(registry, &back, &errs));
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 20);
+    ck_assert_int_gt(n, 0);
+    path[n] = 0;
+    strcpy(strrchr(path, '/') + 1, "cufft_fake.so");
+    void *dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);    /* found by its name from now on */
+    ck_assert_msg(dl != NULL, "%s", dlerror());
+    fake = dlsym(dl, "cufft_fake_does");
+    ck_assert_ptr_nonnull(fake);
+}
+
+static void tear_down(void)
+{
+    gp_registry_destroy(registry);
+}
+
+static gp_outcome run(const char *dir, const char *yaml, gp_errs *errs)
+{
+    char file[600];
+    gp_machine m;
+    const char *set[] = { "device=cpu" };
+    gp_machine_read(&m, false);
+    snprintf(file, sizeof file, "%s/test.yaml", dir);
+    gp_pipeline *p = gp_compile(yaml, strlen(yaml), file, &(gp_config){ .registry = registry, .machine = &m, .set = set,
+                                                                        .nset = 1 }, errs);
+    if (!p)
+        return GP_ERROR;
+    gp_outcome outcome = gp_pipeline_run(p, &(gp_run_options){ .poison = true }, errs);
+    gp_pipeline_destroy(p);
+    return outcome;
+}
+
+static void copy_file(const char *dir, const char *name, const char *as)
+{
+    char path[300];
+    snprintf(path, sizeof path, "tests/ref/%s.npy", name);
+    FILE *f = fopen(path, "rb");
+    static char bytes[1 << 20];
+    ck_assert_msg(f != NULL, "cannot open '%s'", path);
+    size_t n = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    pipe_file(dir, as, bytes, n);
+}
+
+/* A line of tests/ref/cases.txt. */
+static void as_reference(const char *dir, const char *kind, const char *options, const char *in, const char *want,
+                         double tolerance)
+{
+    char yaml[1000], shape[200] = "", path[600];
+    gp_errs errs = { .n = 0 };
+    snprintf(path, sizeof path, "tests/ref/%s.npy", in);
+    array x = array_load(path);
+    for (int k = 0; k < x.type.ndim; k++)
+        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%d", k ? ", " : "", (int)x.type.dim[k]);
+    copy_file(dir, in, "in.npy");
+    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: %s, shape: [%s]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+             "  - {use: nv%s%s%s}\n  - {use: write, path: out.npy, if_exists: replace, durable: none}\n",
+             gp_dtype_name(x.type.dtype), shape, kind, *options == '{' ? "" : ", ", *options == '{' ? "" : options);
+    gp_outcome outcome = run(dir, yaml, &errs);
+    ck_assert_msg(outcome == GP_DONE, "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
+    snprintf(path, sizeof path, "%s/out.npy", dir);
+    array got = array_load(path);
+    snprintf(path, sizeof path, "tests/ref/%s.npy", want);
+    array expected = array_load(path);
+    const char *differs = array_differs(&got, &expected, tolerance);
+    ck_assert_msg(!*differs, "%s, %s: %s", yaml, in, differs);
+    array_free(&x), array_free(&got), array_free(&expected);
+}
+
+START_TEST(references)
+{
+    char line[500], kind[20], options[200], in[60], want[60];
+    const char *dir = pipe_dir();
+    double tolerance;
+    int n = 0, seen = 0;
+    FILE *list = fopen("tests/ref/cases.txt", "r");
+    ck_assert(list != NULL);
+    while (fgets(line, sizeof line, list)) {
+        if (sscanf(line, "%19[a-z0-9_] | %199[^|] | %59s | %59s | %lg", kind, options, in, want, &tolerance) != 5
+            || (strcmp(kind, "fft") && strcmp(kind, "ifft")) || n++ % 4 != _i)
+            continue;
+        options[strlen(options) - (options[strlen(options) - 1] == ' ')] = 0;
+        as_reference(dir, kind, options, in, want, tolerance);
+        seen++;
+    }
+    fclose(list);
+    ck_assert_int_gt(seen, 20);
+    ck_assert_int_eq(atomic_load(&fake->planned), seen);
+    ck_assert_int_eq(atomic_load(&fake->destroyed), seen);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+static const char *const knobs[] = { "", "depth: 1\n", "depth: 12\nstreams: 1\nbatch: 4\n", "depth: 4\nstreams: 1\nlaunch: stream\n" };
+enum { KNOBS = sizeof knobs / sizeof *knobs, FRAMES = 9, ROWS = 6, COLS = 20, LAST = 2 };
+
+static float wave(int64_t i)
+{
+    return (float)((i * 7919) % 1000) / 100 - 5;
+}
+
+/* There and back again; the last frame has fewer rows. One plan a stage, whatever the knobs. One stream, as those of the
+ * CPU are threads and a plan is for one. */
+START_TEST(there_and_back)
+{
+    static const char *const kinds[] = { "", "nv" };
+    char yaml[1000];
+    const char *dir = pipe_dir(), *nv = kinds[_i / KNOBS];
+    gp_errs errs = { .n = 0 };
+    size_t bytes;
+    pipe_npy(dir, "in.npy", ROWS * (FRAMES - 1) + LAST, COLS, wave);
+    snprintf(yaml, sizeof yaml, "%s%sbuffers: {x: {dtype: f32, shape: [6, 20]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+             "  - {use: %sfft, norm: ortho}\n  - {use: %sifft, real: true, norm: ortho}\n  - {use: write, path: out.raw, durable: none}\n",
+             knobs[_i % KNOBS], *knobs[_i % KNOBS] ? "" : "streams: 1\n", nv, nv);
+    gp_outcome outcome = run(dir, yaml, &errs);
+    ck_assert_msg(outcome == GP_DONE, "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
+    float *v = (float *)pipe_read(dir, "out.raw", &bytes);
+    ck_assert_uint_eq(bytes, 4 * COLS * (ROWS * (FRAMES - 1) + LAST));
+    for (int i = 0; i < (int)bytes / 4; i++)
+        ck_assert_msg(v[i] - wave(i) < 5e-6f && wave(i) - v[i] < 5e-6f, "%s: element %d is %g, not %g", yaml, i, v[i], wave(i));
+    free(v);
+    ck_assert_int_eq(atomic_load(&fake->planned), *nv ? 2 : 0);
+    ck_assert_int_eq(atomic_load(&fake->destroyed), *nv ? 2 : 0);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* What cuFFT does not do is said at the stage. */
+START_TEST(library_fails)
+{
+    static const struct { int plan, exec; const char *says; } cases[] = {
+        { 2, 0, "stage 'nvfft': cuFFT cannot plan such a transform (ALLOC_FAILED)" },
+        { 0, 6, "stage 'nvfft': cuFFT failed (EXEC_FAILED)" },
+    };
+    const char *dir = pipe_dir();
+    gp_errs errs = { .n = 0 };
+    fake->plan_status = cases[_i].plan, fake->exec_status = cases[_i].exec;
+    pipe_npy(dir, "in.npy", ROWS, COLS, wave);
+    ck_assert_int_eq(run(dir, "buffers: {x: {dtype: f32, shape: [6, 20]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+                         "  - {use: nvfft}\n  - {use: write, path: out.raw}\n", &errs), GP_ERROR);
+    ck_assert_msg(errs.n && !strcmp(errs.e[0].msg, cases[_i].says), "%s", errs.n ? errs.e[0].msg : "?");
+    ck_assert_int_eq(errs.e[0].at.line, 4);
+    ck_assert_int_eq(atomic_load(&fake->planned), atomic_load(&fake->destroyed));
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* ---- what is refused ------------------------------------------------------------ */
+
+static const struct { const char *shape, *stage, *says; int rows; } refused[] = {
+    { "[6, 20]", "{use: fft, axes: [0, 1]}", "a frame with fewer rows, f32 [2, 20], would have a transform of another length: "
+      "give whole frames, or transform other axes than 0", 8 },
+    { "[6, 20]", "{use: fft, axes: 0}", "a frame with fewer rows, f32 [2, 20]", 8 },
+    { "[\"<=6\", 20]", "{use: fft}", "stage 'fft' takes frames of one shape", 6 },
+};
+
+START_TEST(refuses)
+{
+    char yaml[1000];
+    const char *dir = pipe_dir();
+    gp_errs errs = { .n = 0 };
+    pipe_npy(dir, "in.npy", refused[_i].rows, COLS, wave);
+    snprintf(yaml, sizeof yaml, "buffers: {x: {dtype: f32, shape: %s}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+             "  - %s\n  - {use: write, path: out.raw}\n", refused[_i].shape, refused[_i].stage);
+    ck_assert_int_eq(run(dir, yaml, &errs), GP_ERROR);
+    ck_assert_msg(errs.n && strstr(errs.e[0].msg, refused[_i].says), "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+Suite *suite_fft(void)
+{
+    Suite *s = suite_create("fft");
+    TCase *t = tcase_create("library");
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, statuses);
+    tcase_add_loop_test(t, references, 0, 4);
+    tcase_add_loop_test(t, there_and_back, 0, 2 * KNOBS);
+    tcase_add_loop_test(t, library_fails, 0, 2);
+    tcase_add_loop_test(t, refuses, 0, (int)(sizeof refused / sizeof *refused));
+    suite_add_tcase(s, t);
+    return s;
+}
