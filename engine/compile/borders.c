@@ -49,7 +49,7 @@ static void look_at(gp_graph *g, gp_stage *s)
     s->device = false, s->spares = there - here, s->workers_auto = true;
 }
 
-void gp_settle_borders(gp_graph *g)
+void gp_place_casts(gp_graph *g)
 {
     if (g->device < 0)
         return;

@@ -255,7 +255,7 @@ void gp_metadata_read(gp_resolving *r, const gp_node *n);
 void gp_metadata_origins(gp_arena *a, gp_graph *g);
 
 /* borders.c: which stages run on the host since that makes fewer bytes cross. */
-void gp_settle_borders(gp_graph *g);
+void gp_place_casts(gp_graph *g);
 /* fuse.c: the graph with neighbours that compute element by element as one stage each. */
 gp_graph *gp_fuse_stages(gp_resolving *r, gp_graph *g, const gp_machine *m);
 /* resolve.c: fills in which sources reach each stage. */
