@@ -124,8 +124,8 @@ static void notes_text(FILE *f, const gp_stage *s)
 static void unfused_text(FILE *f, const gp_graph *g, int *n)
 {
     for (int i = 0; i < g->nunfused; i++)
-        fprintf(f, "%s  %s, %s: %s\n", (*n)++ ? "" : "\nstages that are not fused\n", g->unfused[i].from, g->unfused[i].to,
-                g->unfused[i].why);
+        fprintf(f, "%s  %s, %s: %s\n", (*n)++ ? "" : "\nstages that are not fused\n", g->unfused[i].from,
+                g->unfused[i].to, g->unfused[i].why);
     for (int i = 0; i < g->nstages; i++)
         if (gp_stage_loop(&g->stage[i]))
             unfused_text(f, gp_stage_loop(&g->stage[i])->graph, n);

@@ -338,7 +338,7 @@ bool gp_ew_check(gp_shape *s, const gp_node *text, const gp_expr *tree, const gp
     bool ok = walk(&c, stack);
     for (int i = 0; i < p->space.nin; i++)
         p->in[i] = s->in[p->space.in[i].port].dtype;
-    if (ok && p->space.refused)        /* what find_inputs() refuses the walk has to refuse, too: nothing is made of it */
+    if (ok && p->space.refused)        /* what find_inputs() refuses the walk has to refuse: nothing is made of it */
         ok = gp_shape_fail_at(s, text->at, "has an index that is neither one of the frame's nor known before the run");
     if (ok)
         gp_ew_mark(p);

@@ -84,8 +84,8 @@ START_TEST(casts)
 }
 END_TEST
 
-/* On a GPU casts at its borders run on the host, unless the file says otherwise: with the same bytes, also of a last frame
- * with fewer rows. */
+/* On a GPU casts at its borders run on the host, unless the file says otherwise: with the same bytes, also of a last
+ * frame with fewer rows. */
 START_TEST(borders)
 {
     static const char *const says[] = { "", ", on: device", ", on: host" };
