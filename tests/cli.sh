@@ -650,6 +650,18 @@ json_has 'bench: whole'     'rows[0]["whole_runs"]'
 # windows that --max-time leaves no room for are not said to disagree
 few() { grep -qE "^too few: 1 window of [0-9.e-]+ s$1 in --max-time $2, and 3 in a row have to agree; give it [0-9]+m?s\$" "$tmp/stdout" \
     && ! grep -q unstable "$tmp/stdout" && ok || bad "$3: $(cat "$tmp/stdout")"; }
+cat >"$tmp/cycle.yaml" <<'EOF'
+buffers: {x: {dtype: f32, shape: [20]}, v: {like: x}, u: {carry: v}, w: {like: x}}
+stages:
+  - {use: generate, out: x}
+  - {use: lua, script: add.lua, in: {a: x, b: u}, out: w}
+  - {use: lua, name: back, script: copy.lua, in: w, out: v}
+  - {use: discard}
+EOF
+echo 'function process(f, x, y) for i = 1, 9 do y:add(x.a, x.b) end end' >"$tmp/add.lua"
+echo 'function process(f, x, y) y:copy(x) end' >"$tmp/copy.lua"
+expect 'bench: a cycle'     0 '' "$GPIPE" "${quick[@]}" --json "$tmp/cycle.yaml"
+json_has 'bench: all of it'  '(lambda t: abs(t["cycle of u"] - t["u"] - t["lua"] - t["back"]) < 1e-4)({p["name"]: p["us_per_frame"] for p in rows[0]["resources"]})'
 expect 'bench: one window'  0 '' "$GPIPE" bench -q --window 1200ms --max-time 1200ms --device cpu "$tmp/bench.yaml"
 few '' 1.2s 'bench: why one window'
 expect 'bench: one run'     0 '' "$GPIPE" bench -q --max-time 1ms --device cpu "$tmp/files.yaml"

@@ -39,7 +39,7 @@ bool gp_pipeline_stage(const gp_pipeline *p, int i, gp_stage_info *out)
         .name = s->name, .at = s->at, .kind = s->kind, .opts = s->opts, .nin = s->nin,
         .nout = s->nout, .device = s->device, .workers = s->workers, .endless = s->endless,
         .frames = s->known.frames, .once = s->once, .any_length = s->any_length,
-        .writes = s->writes, .writes_opt = s->writes_opt,
+        .writes = s->writes, .writes_opt = s->writes_opt, .cycle = s->cycle,
     };
     return true;
 }

@@ -116,16 +116,34 @@ static int add_part(gp_bench *b, gp_row *r, const char *name, const char *how,
     return 0;
 }
 
+/* Stages on a cycle take one frame after the other: all of their times together bound it. */
+static void add_cycles(gp_bench *b, gp_row *r)
+{
+    const gp_figures *f = r->figures;
+    for (int i = 0; i < f->nbusy; i++) {
+        bool first = f->busy[i].cycle;
+        double us = 0;
+        int n = 0;
+        for (int k = 0; k < f->nbusy && first; k++)
+            if (f->busy[k].cycle == f->busy[i].cycle)
+                first = k >= i, us += f->busy[k].us * f->busy[k].workers, n++;
+        if (first && n > 1)
+            gp_bench_add(r, (gp_resource){ gp_format(&b->arena, "cycle of %s", f->busy[i].name),
+                         gp_format(&b->arena, "%d host stages, one frame after the other", n), us, false });
+    }
+}
+
 static int find_bound(gp_bench *b, gp_row *r)
 {
     const gp_figures *f = r->figures;
-    r->resource = GP_NEW(&b->arena, gp_resource, f->nbusy + 2);
+    r->resource = GP_NEW(&b->arena, gp_resource, 2 * f->nbusy + 2);
     r->bound = 0;
     for (int i = 0; i < f->nbusy; i++)
         if (f->busy[i].workers)
             gp_bench_add(r, (gp_resource){ f->busy[i].name,
                          gp_format(&b->arena, "host, %d worker%s", f->busy[i].workers,
                                    f->busy[i].workers > 1 ? "s" : ""), f->busy[i].us, false });
+    add_cycles(b, r);
     int status = 0;
     if (f->nsegments && f->copies)
         status = add_part(b, r, "copies", "both directions at once, without the kernels",

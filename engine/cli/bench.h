@@ -31,6 +31,7 @@ typedef struct gp_figures {
         const char *name;
         int workers;                   /* 0: a segment, whose time is not known */
         bool source;
+        int cycle;                     /* as gp_stage_info has it */
         double us;                     /* per frame, shared by the workers; no more of a
                                           window than there is: gp_bench_busy_us */
         double share;                  /* of the source's frames, those that it worked on */

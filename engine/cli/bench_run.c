@@ -396,6 +396,10 @@ static void describe(gp_bench *b, runner *r, gp_figures *f)
                                        .share = in ? (double)st[i].frames / (double)in : 0 };
         for (int k = 0; k < sources; k++)
             f->busy[i].source |= st[i].workers && !strcmp(st[i].name, a[k].source);
+        gp_stage_info stage;
+        for (int k = 0; gp_pipeline_stage(r->l.pipeline, k, &stage); k++)
+            if (st[i].workers && !strcmp(st[i].name, stage.name))
+                f->busy[i].cycle = stage.cycle;
     }
 }
 

@@ -125,6 +125,8 @@ typedef struct gp_stage_info {
     bool once, any_length;     /* as shape() said */
     const char *writes, *writes_opt;   /* the files that a sink writes, as gp_shape_writes
                                   was told, and the option that names them; else NULL */
+    int cycle;                 /* not 0: it is on the cycle of that number, by way of a carried buffer, whose stages
+                                  take one frame after the other */
 } gp_stage_info;
 /* In topological order. False: there is no stage i. */
 bool gp_pipeline_stage(const gp_pipeline *p, int i, gp_stage_info *out);
