@@ -1,4 +1,5 @@
-/* check.c - the tree of a program becomes a list of operations, each of one type: the table of types, see engine/cli/topics/expr.md.
+/* check.c - the tree of a program becomes a list of operations, each of one type; engine/cli/topics/expr.md has the
+ * table of types.
  *
  * A number that is known now (a var, what the text spells, and what is made of these) has no type until it meets a
  * frame, and then has that one's. Values of 8- and 16-bit integers are computed in i32 and stay `small`: with floats
