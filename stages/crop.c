@@ -14,7 +14,8 @@ static bool check(gp_shape *s)
 {
     const struct opts *o = s->opts;
     return !o->at.n || o->at.n == o->size.n
-        || gp_shape_fail(s, "at", "'at' is a list of %d, and 'size' of %d: give one number for each axis", o->at.n, o->size.n);
+        || gp_shape_fail(s, "at", "'at' is a list of %d, and 'size' of %d: give one number for each axis",
+                         o->at.n, o->size.n);
 }
 
 static bool shape(gp_shape *s)

@@ -177,7 +177,8 @@ static bool check_entry(gp_shape *s, const struct opts *o, gp_cu *code)
     if (!named && code->entry)
         return gp_shape_fail(s, "code", "'code' has several kernels; set 'entry' to one of them: %s", names);
     if (!named)
-        return gp_shape_fail(s, "code", "'code' has no kernel that is plainly declared: write extern \"C\" __global__ void "
+        return gp_shape_fail(s, "code", "'code' has no kernel that is plainly declared: write extern \"C\" "
+                                        "__global__ void "
                              "NAME(...) { ... }, or set 'entry' to its name%s", o->kernel.line ? "" : "; best write "
                              "'code: |', so that its lines stay as they are");
     return gp_shape_fail(s, o->entry ? "entry" : gp_cu_option(code), "no kernel '%s' in '%s'; %s%s", code->entry,

@@ -71,7 +71,8 @@ seen = 0
 for path in sorted(glob.glob("tests/bad/*.yaml")):
     text = open(path, errors="replace").read()
     says = re.search(r"^# error: .*", text)
-    if says and re.search(r"has no option|a (?:pipeline|buffer|window) has no key|no stage kind|needs the option '[a-z]+':|must be one of"
+    if says and re.search(r"has no option|a (?:pipeline|buffer|window) has no key|no stage kind|must be one of"
+                          r"|needs the option '[a-z]+':"
                           r"|is a list; a pipeline is a map", says[0]):
         seen += 1
         expect(path, wrong(text), "is valid, but " + says[0][9:])
@@ -82,13 +83,17 @@ for mistake in ["stage: []", "depth: 3", "stages: {use: gray}", "stages: [gray]"
                 stage % "{use: blurr}", stage % "{use: blur}", stage % "{use: blur, sigma: -1}",
                 stage % "{use: blur, sigma: [1, 2]}", stage % "{use: blur, sigma: true}",
                 stage % "{use: blur, sigma: 2, radios: 3}", stage % "{use: blur, sigma: 2, edge: mirrored}",
-                stage % "{use: cast, dtype: float32}", stage % "{use: gray, workers: 0}", stage % "{use: gray, in: {a: [b]}}",
+                stage % "{use: cast, dtype: float32}", stage % "{use: gray, workers: 0}",
+                stage % "{use: gray, in: {a: [b]}}",
                 stage % "{use: fir, taps: taps.npy$}", stage % "{use: kernel}", stage % "{use: gray, on_hole: keep}",
-                "stages: [{use: read}]", "stages: [{use: read, command: ls -l}]", "stages: [{use: read, path: x, loop: 2}]",
+                "stages: [{use: read}]", "stages: [{use: read, command: ls -l}]",
+                "stages: [{use: read, path: x, loop: 2}]",
                 *(f"{key}\nstages: []" for key in
-                  ["depht: 3", "depth: 0", "depth: 100000", "streams: 2.5", "launch: loop", "stall_timeout: 30", "sync: true",
+                  ["depht: 3", "depth: 0", "depth: 100000", "streams: 2.5", "launch: loop", "stall_timeout: 30",
+                   "sync: true",
                    "buffers: []", "buffers: {a: f32}", "buffers: {a: {dtype: u7}}", "buffers: {a: {shape: []}}",
-                   "buffers: {a: {shape: [0]}}", "buffers: {a: {size: [3]}}", "vars: [a]", "vars: {a: [1]}", "metadata: gain",
+                   "buffers: {a: {shape: [0]}}", "buffers: {a: {size: [3]}}", "vars: [a]", "vars: {a: [1]}",
+                   "metadata: gain",
                    "batch_wait: 200 "])]:
     expect(mistake, wrong(mistake), "is valid")
 

@@ -232,10 +232,14 @@ END_TEST
 static const struct { const char *yaml, *text; } unwritable[] = {
     { MAKE("u8, shape: [3, 2]") "  - {use: write, path: a.y4m}\n", "set 'frame_rate', for instance to 25 or 30000/1001" },
     { MAKE("u8, shape: [3, 2]") "  - {use: write, path: a.y4m, frame_rate: 0}\n", "'0' is not a frame rate such as" },
-    { MAKE("u8, shape: [3, 2]") "  - {use: write, path: a.y4m, frame_rate: 1/0}\n", "'1/0' is not a frame rate such as" },
-    { MAKE("u8, shape: [3, 2]") "  - {use: write, path: a.y4m, frame_rate: 25/}\n", "'25/' is not a frame rate such as" },
-    { MAKE("u8, shape: [3, 2]") "  - {use: write, path: a.y4m, frame_rate: ten}\n", "'ten' is not a frame rate such as" },
-    { MAKE("u8, shape: [3, 2]") "  - {use: write, path: a.y4m, frame_rate: 25, pixel_aspect: wide}\n", "'wide' is not a ratio such as 1:1" },
+    { MAKE("u8, shape: [3, 2]") "  - {use: write, path: a.y4m, frame_rate: 1/0}\n", "'1/0' is not a frame rate such "
+                                        "as" },
+    { MAKE("u8, shape: [3, 2]") "  - {use: write, path: a.y4m, frame_rate: 25/}\n", "'25/' is not a frame rate such "
+                                        "as" },
+    { MAKE("u8, shape: [3, 2]") "  - {use: write, path: a.y4m, frame_rate: ten}\n", "'ten' is not a frame rate such "
+                                        "as" },
+    { MAKE("u8, shape: [3, 2]") "  - {use: write, path: a.y4m, frame_rate: 25, pixel_aspect: wide}\n", "'wide' is "
+                                        "not a ratio such as 1:1" },
     { MAKE("u8, shape: [4, 2]") "  - {use: write, path: a.y4m, frame_rate: 25}\n",
       "cannot hold u8 [4, 2]: 4:2:0 of H rows and W columns, both even, is [3 H / 2, W]" },
     { MAKE("u8, shape: [3, 3]") "  - {use: write, path: a.y4m, frame_rate: 25}\n", "cannot hold u8 [3, 3]" },

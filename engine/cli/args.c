@@ -71,8 +71,10 @@ static const struct option {
     { "svg", 0, NULL, GP_VERB_PLAN, F(svg), "as a drawing (SVG); of the plan or the graph" },
     { "mermaid", 0, NULL, GP_VERB_PLAN, F(mermaid), "as a flowchart for Mermaid; likewise" },
     { "with", 0, "REPORT", GP_VERB_PLAN | GP_VERB_SIMULATE, X(with),
-      "what 'gpipe run --report FILE.json' wrote: its times color the drawing, or are those that simulate computes with" },
-    { "machine", 0, "FILE", GP_VERB_SIMULATE, X(machine), "what the simulated machine is like, as JSON; default: the machine of the report" },
+      "what 'gpipe run --report FILE.json' wrote: its times color the drawing, or are those that simulate computes "
+      "with" },
+    { "machine", 0, "FILE", GP_VERB_SIMULATE, X(machine),
+      "what the simulated machine is like, as JSON; default: the machine of the report" },
     { "json", 0, NULL, GP_VERB_PLAN | GP_VERB_STAGES | GP_VERB_BENCH | GP_VERB_TOP | GP_VERB_SIMULATE, F(json),
       "as JSON" },
     { "markdown", 0, NULL, GP_VERB_STAGES, F(markdown), "as Markdown: what stages/REFERENCE.md has" },

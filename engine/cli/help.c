@@ -1,5 +1,5 @@
-/* help.c - the reference, offline: the topics in topics/, which travel in the binary, as plain text and as the source of
- * a man page. */
+/* help.c - the reference, offline: the topics in topics/, which travel in the binary, as plain text and as the source
+ * of a man page. */
 #include <string.h>
 #include "base/embed.h"
 #include "base/memfile.h"

@@ -80,7 +80,8 @@ static const verb verbs[] = {
     { GP_VERB_STAGES, "stages", "[NAME]", "list the kinds of stages, or show the ports and options of one", "",
       0, 1, gp_cmd_stages },
     { GP_VERB_NEW, "new", "[NAME]", "write a pipeline to start from, with comments, or list the examples",
-      "Writes NAME.yaml, which must not exist. It runs as it is, unless it reads pictures of yours.\n", 0, 1, gp_cmd_new },
+      "Writes NAME.yaml, which must not exist. It runs as it is, unless it reads pictures of\n"
+      "yours.\n", 0, 1, gp_cmd_new },
     { GP_VERB_SCHEMA, "schema", "", "print a JSON Schema of pipeline files, for editors",
       "gpipe schema > gpipe.schema.json, and in the first line of a pipeline, for editors with\n"
       "the YAML language server:  # yaml-language-server: $schema=gpipe.schema.json\n", 0, 0, gp_cmd_schema },

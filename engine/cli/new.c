@@ -68,7 +68,8 @@ int gp_cmd_new(const gp_args *args, const gp_registry *registry, gp_errs *errs)
         return gp_errs_exit(errs);
     FILE *f = n < (int)sizeof file ? fopen(file, "wx") : NULL;
     if (!f) {
-        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot make '%.300s': %s", file, n >= (int)sizeof file ? "its name is too long"
+        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "cannot make '%.300s': %s", file,
+                n >= (int)sizeof file ? "its name is too long"
                 : errno == EEXIST ? "it is there already; give another name" : strerror(errno));
         return gp_errs_exit(errs);
     }

@@ -44,7 +44,8 @@ char *gp_set_ask(const char *name, const char *const *set, int n, gp_errs *errs)
     if (!ask || (fd >= 0 && !f))
         gp_fail(errs, GP_E_RESOURCE, (gp_loc){ 0 }, "out of memory");
     else if (f && !answered)
-        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "'%s' gives no answer: the pipeline has gone, or is not a 'gpipe run'", name);
+        gp_fail(errs, GP_E_RUN, (gp_loc){ 0 },
+                "'%s' gives no answer: the pipeline has gone, or is not a 'gpipe run'", name);
     if (f)
         fclose(f);
     else if (fd >= 0)

@@ -1,4 +1,5 @@
-/* stages.c - gpipe stages: what the descriptors of the kinds say, as text, JSON and Markdown. Kinds are listed by field. */
+/* stages.c - gpipe stages: what the descriptors of the kinds say, as text, JSON and Markdown. Kinds are listed by
+ * field. */
 #include <string.h>
 #include "cli/cli.h"
 #include "base/json.h"
@@ -155,7 +156,8 @@ static void print_row(const gp_kind *k)
 static void print_markdown(const gp_registry *registry)
 {
     const gp_kind *k;
-    printf("# Kinds of stages\n\nMade by `gpipe stages --markdown > stages/REFERENCE.md`. `gpipe stages NAME` prints one.\n");
+    printf("# Kinds of stages\n\nMade by `gpipe stages --markdown > stages/REFERENCE.md`. `gpipe stages NAME` "
+           "prints one.\n");
     for (const char *field = ""; (field = next_field(registry, field));) {
         printf("\n## %c%s\n\n| stage | runs on | what it does | options |\n|---|---|---|---|\n",
                field[0] - 'a' + 'A', field + 1);

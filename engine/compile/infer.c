@@ -228,7 +228,8 @@ static bool check_prologue(gp_resolving *r, const gp_rstage *st)
 {
     const char *why = st->s.state ? "carries something from frame to frame"
                     : st->s.frame_info ? "asks for the number or the time of a frame" : NULL;
-    return !why || AT(r, st->s.at, "stage '%s' reads nothing but constants, and so would run once, before frame 0, but it %s",
+    return !why || AT(r, st->s.at, "stage '%s' reads nothing but constants, and so would run once, before frame 0, "
+                                   "but it %s",
                       st->s.name, why);
 }
 

@@ -67,7 +67,8 @@ static void read_carry(gp_resolving *r)
             gp_near_try(&near, r->body->stage->s.in_name[p]);
         if (u < 0 || !r->buffer[u].b.given)
             AT(r, map->key[i]->at, "stage '%s': '%s' is %s, and only an input can carry%s", r->body->stage->s.name, name,
-               u >= 0 && r->buffer[u].konst ? "a constant" : "not an input of the loop", u < 0 ? gp_near_text(&near) : "");
+               u >= 0 && r->buffer[u].konst ? "a constant" : "not an input of the loop",
+               u < 0 ? gp_near_text(&near) : "");
         if (map->item[i]->kind != GP_SCALAR || !map->item[i]->len)
             AT(r, map->item[i]->at, "the name of a buffer is expected here");
         else

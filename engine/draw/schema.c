@@ -14,19 +14,25 @@ static const struct { const char *name, *schema; } forms[] = {
     { "inserted", "{\"type\": \"string\", \"pattern\": \"[$][{]\"}" },
     { "expression", "{\"type\": \"string\", \"pattern\": \"^[-+*/%(),.<>= A-Za-z0-9_]+$\"}" },
     { "texts", "{\"type\": \"array\", \"items\": {\"$ref\": \"#/definitions/text\"}}" },
-    { "in", "{\"anyOf\": [{\"$ref\": \"#/definitions/text\"}, {\"$ref\": \"#/definitions/texts\"}, {\"type\": \"object\", "
+    { "in", "{\"anyOf\": [{\"$ref\": \"#/definitions/text\"}, {\"$ref\": \"#/definitions/texts\"}, {\"type\": "
+            "\"object\", "
             "\"additionalProperties\": {\"$ref\": \"#/definitions/text\"}}]}" },
     { "out", "{\"$ref\": \"#/definitions/in\"}" },
-    { "max_dropped", "{\"anyOf\": [{\"type\": \"integer\", \"minimum\": 0}, {\"$ref\": \"#/definitions/expression\"}]}" },
-    { "window", "{\"type\": \"object\", \"additionalProperties\": {\"anyOf\": [{\"type\": \"integer\", \"minimum\": 1}, "
+    { "max_dropped", "{\"anyOf\": [{\"type\": \"integer\", \"minimum\": 0}, {\"$ref\": "
+                     "\"#/definitions/expression\"}]}" },
+    { "window", "{\"type\": \"object\", \"additionalProperties\": {\"anyOf\": [{\"type\": \"integer\", \"minimum\": "
+                "1}, "
                 "{\"$ref\": \"#/definitions/expression\"}, {\"type\": \"object\", \"additionalProperties\": false, "
-                "\"required\": [\"frames\"], \"properties\": {\"frames\": {\"anyOf\": [{\"type\": \"integer\", \"minimum\": 1}, "
+                "\"required\": [\"frames\"], \"properties\": {\"frames\": {\"anyOf\": [{\"type\": \"integer\", "
+                "\"minimum\": 1}, "
                 "{\"$ref\": \"#/definitions/expression\"}]}, \"partial\": {\"enum\": [\"keep\", \"drop\"]}}}]}}" },
     { "size", "{\"anyOf\": [{\"type\": \"integer\", \"minimum\": 1}, {\"type\": \"string\", \"minLength\": 1}]}" },
-    { "shape", "{\"anyOf\": [{\"$ref\": \"#/definitions/size\"}, {\"type\": \"array\", \"minItems\": 1, \"maxItems\": 8, "
+    { "shape", "{\"anyOf\": [{\"$ref\": \"#/definitions/size\"}, {\"type\": \"array\", \"minItems\": 1, "
+               "\"maxItems\": 8, "
                "\"items\": {\"$ref\": \"#/definitions/size\"}}]}" },
     { "metadata", "{\"$ref\": \"#/definitions/texts\"}" },
-    { "vars", "{\"type\": [\"object\", \"null\"], \"additionalProperties\": {\"type\": [\"string\", \"number\", \"boolean\", "
+    { "vars", "{\"type\": [\"object\", \"null\"], \"additionalProperties\": {\"type\": [\"string\", \"number\", "
+              "\"boolean\", "
               "\"null\"]}}" },
     { "buffers", "{\"type\": [\"object\", \"null\"], \"additionalProperties\": {\"anyOf\": [{\"type\": \"null\"}, "
                  "{\"$ref\": \"#/definitions/buffer\"}]}}" },

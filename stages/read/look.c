@@ -163,7 +163,8 @@ static bool look_at_stream(gp_shape *s, const gp_read_opts *o)
                              "files", o->path);
     if (gp_read_is_video(o))
         return (t->dtype && t->ndim)
-            || gp_shape_fail(s, o->from, "what '%s' delivers is known only when the run has begun: declare its dtype and shape "
+            || gp_shape_fail(s, o->from, "what '%s' delivers is known only when the run has begun: declare its "
+                                        "dtype and shape "
                              "under 'buffers:', for 640 x 480 in 4:2:0 {dtype: u8, shape: [480 * 3 / 2, 640]}",
                              o->path);
     if (o->as != GP_RAW && o->as != GP_NPY)

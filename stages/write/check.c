@@ -102,12 +102,14 @@ static bool check_video(gp_shape *s, gp_write_opts *o)
 {
     o->video = (gp_y4m){ .siting = o->siting };
     if (!*o->frame_rate)
-        return gp_shape_fail(s, o->to, "'%s' needs to know how many frames are a second: set 'frame_rate', for instance to "
+        return gp_shape_fail(s, o->to, "'%s' needs to know how many frames are a second: set 'frame_rate', for "
+                                       "instance to "
                              "25 or 30000/1001", o->path);
     if (!gp_y4m_ratio(o->frame_rate, o->video.rate))
         return gp_shape_fail(s, "frame_rate", "'%s' is not a frame rate such as 25, 12.5 or 30000/1001", o->frame_rate);
     if (strcmp(o->pixel_aspect, "0:0") && !gp_y4m_ratio(o->pixel_aspect, o->video.aspect))
-        return gp_shape_fail(s, "pixel_aspect", "'%s' is not a ratio such as 1:1 or 16:11; 0:0 means not known", o->pixel_aspect);
+        return gp_shape_fail(s, "pixel_aspect", "'%s' is not a ratio such as 1:1 or 16:11; 0:0 means not "
+                                        "known", o->pixel_aspect);
     return true;
 }
 
@@ -153,7 +155,8 @@ static bool check_format(gp_shape *s, gp_write_opts *o)
                     || gp_shape_without(s, options[i].name, what));
     }
     if (ok && gp_rowsfile_takes(o->as, "sample_rate") && !o->sample_rate && !lists(s, "sample_rate"))
-        return gp_shape_fail(s, "path", "'%s' needs to know how many rows are a second: set 'sample_rate', for instance "
+        return gp_shape_fail(s, "path", "'%s' needs to know how many rows are a second: set 'sample_rate', for "
+                                        "instance "
                              "to 44100; or where frames are from recordings, say 'metadata: [sample_rate]' at the top",
                              o->path);
     if (ok && gp_write_is_video(o) && !check_video(s, o))
@@ -173,7 +176,8 @@ static bool check_format(gp_shape *s, gp_write_opts *o)
 static bool check_member(gp_shape *s, const gp_write_opts *o)
 {
     if (!*o->member || strlen(o->member) > 200 || strchr(o->member, '/'))
-        return gp_shape_fail(s, "member", "'%.60s' cannot name an array: a name has 1 to 200 bytes and no '/'", o->member);
+        return gp_shape_fail(s, "member", "'%.60s' cannot name an array: a name has 1 to 200 bytes and no "
+                                        "'/'", o->member);
     return !lists(s, o->member)
         || gp_shape_fail(s, "member", "'%s' is a number that 'metadata' lists, which is in the file, too", o->member);
 }
