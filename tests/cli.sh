@@ -256,6 +256,8 @@ for size in face:82:120 raccoon:120:90 small:100:72; do
     [ "$(od -An -tu1 -j16 -N8 "$tmp/thumbs/$name-edges.png" | tr -s ' ')" = " 0 0 0 $wide 0 0 0 $high" ] \
         && ok || bad "photos: the edges of $name have another size"
 done
+expect 'photos: their bounds' 0 '' sh -c '"$0" plan --set stages.read.workers=1 --set depth=4 examples/photos/photos.yaml \
+    | grep -qE "^  read +281.2 KiB  depth 4 +host, 1.1 MiB in all"' "$GPIPE"
 expect 'photos: one too many' 1 'torn.jpg. is cut off' "$GPIPE" run examples/photos/photos.yaml --set vars.out="$tmp/torn" \
     --set stages.read.max_dropped=0
 # through a pipe, and from what the command itself writes

@@ -237,6 +237,32 @@ def beside_tifffile(h, w):
                 check(f"{h} x {w} {name} for tifffile{options}", planes or (ok and found == a.tobytes()))
 
 
+def axes():
+    """Channels, slices and times, as OME and ImageJ have them: frames take whole axes, or parts of one. n.tif has none."""
+    a = np.arange(4 * 3 * 2 * 5 * 7, dtype="u2").reshape(4, 3, 2, 5, 7)         # times, slices, channels
+    tifffile.imwrite("x.ome.tif", a, metadata={"axes": "TZCYX"})
+    tifffile.imwrite("z.ome.tif", a, metadata={"axes": "TCZYX"})
+    tifffile.imwrite("i.tif", a, imagej=True, metadata={"axes": "TZCYX"})
+    tifffile.imwrite("r.ome.tif", np.zeros((4, 3, 5, 7, 3), "u2"), photometric="rgb", metadata={"axes": "TZYXS"})
+    tifffile.imwrite("n.tif", a.reshape(24, 5, 7), metadata=None, photometric="minisblack")
+    text = "buffers: {x: {shape: [%d, %s]}}\nstages:\n  - {use: read, path: %s, out: x}\n  - {use: write, path: a.raw}\n"
+    order = {"x.ome.tif": (2, 3, 4), "z.ome.tif": (2, 3, 4), "i.tif": (2, 3, 4), "r.ome.tif": (1, 3, 4), "n.tif": (24, 1, 1)}
+    for name, sizes in order.items():
+        pages = sizes[0] * sizes[1] * sizes[2]
+        for n in range(1, pages + 1):
+            left, fits = n, True
+            for size in sizes:
+                if name != "n.tif" and left > 1 and size % left and left % size:
+                    fits = False
+                left = left // size if left % size == 0 else 1
+            with open("p.yaml", "w") as f:
+                f.write(text % (n, "5, 7, 3" if name[0] == "r" else "5, 7", name))
+            p = subprocess.run([GPIPE, "run", "-q", "p.yaml"], capture_output=True, text=True)
+            check(f"{n} pages of {name}", p.returncode == 0 if fits else p.returncode == 3
+                  and f"{n} pages are no frame of one of these" in p.stderr and "4 times" in p.stderr)
+            check(f"{n} pages of {name}: bytes", not fits or name[0] == "r" or bytes_of("a.raw") == a.tobytes())
+
+
 def metadata():
     """Numbers that travel with frames: Pillow's and tifffile's are read, and written again; what is none is refused."""
     rgb, numbers = smooth(9, 5, 3), {"exposure": 0.1, "gain": -0.0, "shots": 1e22, "iso": 400, "tiny": 5e-324}
@@ -366,6 +392,8 @@ with tempfile.TemporaryDirectory() as folder:
         if tifffile and (h, w) in SIZES[::2]:
             beside_tifffile(h, w)
     metadata()
+    if tifffile:
+        axes()
     many()
 print(f"pictures: {passed} passed, {failed} failed")
 sys.exit(failed > 0)

@@ -34,16 +34,20 @@ static int buffer_text(FILE *f, const gp_plan *p, int ring, int width, int depth
     const gp_buffer *b = &p->graph->buffer[buffer];
     char size[24], depth[48], place[24];
     const char *sep = "  ";
+    size_t all = 0;
     fprintf(f, "  %-*s  %9s  %-*s", width, b->name, gp_size_text(gp_bytes(&b->type), size), depths,
             depth_text(b, p->ring[ring].depth, depth));
     for (; ring < p->nrings && p->ring[ring].buffer == buffer; ring++, sep = ", ") {
         const gp_ring *r = &p->ring[ring];
+        all = gp_size_add(all, (size_t)r->depth * gp_bytes(&b->type));
         if (r->segment < 0)
             fprintf(f, "%s%s%s", sep, gp_place_text(p, r->place, place),
                     p->pool[r->pool].pinned ? " (pinned)" : "");
         else
             fprintf(f, "%ssegment %d", sep, r->segment);
     }
+    if (b->varies)                     /* each slot is for the largest frame */
+        fprintf(f, ", %s in all", gp_size_text(all, size));
     fputc('\n', f);
     return ring;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include "rows_file.h"
 
 static const gp_rowsfile *const table[] = { &gp_wav, &gp_flac, &gp_ogg, &gp_aiff, &gp_csv, &gp_tsv, &gp_jsonl, &gp_npz,
@@ -52,13 +53,24 @@ static void take_columns(gp_type *whole, const gp_type *frame)
         whole->ndim = 2, whole->dim[1] = 1;
 }
 
+/* May several rows of the file be a frame of this type, by what it says they are? */
+static bool can_be_cut(const gp_rowsfile *row, const gp_rows_head *h, const gp_rowsfile_how *how, const gp_type *whole,
+                       const gp_type *frame, char err[GP_WHY])
+{
+    bool several = row->cuts && frame->ndim > 1 && whole->ndim == frame->ndim && frame->dim[0] > 1;
+    for (int k = 1; several && k < frame->ndim; k++)
+        several = whole->dim[k] == frame->dim[k];
+    return !several || row->cuts(h, how, frame->dim[0], err);
+}
+
 bool gp_rowsfile_head(const gp_rowsfile_how *how, gp_filetype as, const gp_rows_head *h, const gp_type *frame,
                       gp_type *whole, char err[GP_WHY])
 {
-    if (!row_of(how, as, h->data, h->n)->head(h, how, frame->dtype, whole, err))
+    const gp_rowsfile *row = row_of(how, as, h->data, h->n);
+    if (!row->head(h, how, frame->dtype, whole, err))
         return false;
     take_columns(whole, frame);
-    return true;
+    return can_be_cut(row, h, how, whole, frame, err);
 }
 
 bool gp_rowsfile_one(gp_type *whole, const gp_rowsfile *as, int ndim, char err[GP_WHY])
@@ -86,6 +98,11 @@ char *gp_rowsfile_text(const gp_type *whole, char buf[128])
     return buf;
 }
 
+static int64_t bytes_at(void *user, int64_t at, void *to, size_t n)
+{
+    return gp_read_at(*(int *)user, to, n, at);
+}
+
 gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, const gp_type *frame, char err[GP_WHY])
 {
     static _Atomic uint64_t openings;
@@ -96,6 +113,12 @@ gp_rows *gp_rowsfile_open(const gp_rowsfile_how *how, gp_filetype as, int fd, co
     if (!f)
         return NULL;
     f->as = row;
+    struct stat st;
+    gp_rows_head h = { head, n > 0 ? (size_t)n : 0, fstat(fd, &st) ? n : st.st_size, bytes_at, &fd };
+    if (!can_be_cut(row, &h, how, &f->whole, frame, err)) {
+        row->close(f);
+        return NULL;
+    }
     f->serial = atomic_fetch_add(&openings, 1) + 1;
     take_columns(&f->whole, frame);
     return f;

@@ -72,7 +72,9 @@ struct gp_rowsfile {
     /* The type of the whole file, of elements of type `dtype` (0: as it is stored). dim[0] is -1 where the head does
      * not say how many rows there are; all is 0 where it says nothing at all. */
     bool (*head)(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY]);
-    /* The same of a file that is open and stays so. NULL: an error. */
+    /* Can so many of its rows make a frame, by what it says they are? NULL: any number can. */
+    bool (*cuts)(const gp_rows_head *h, const gp_rowsfile_how *how, int64_t rows, char err[GP_WHY]);
+    /* The same as head() of a file that is open and stays so. NULL: an error. */
     gp_rows *(*open)(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY]);
     /* Reads `n` rows, which are there by `whole`. Any thread, each with an `*own` of its own, NULL at first; of a file
      * in order one thread at a time, each row once. */

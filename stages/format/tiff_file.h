@@ -1,5 +1,5 @@
 /* tiff_file.h - what the parts of the format share: tiff_dir.c (which pages a file has), tiff_read.c (what is in them),
- * tiff_file.c (writing).
+ * tiff_axes.c (which channels, slices and times they are), tiff_file.c (writing).
  *
  * TIFF 6.0 and BigTIFF: a file is a chain of directories, each of which has the tags of a page: [H, W] or [H, W, C].
  * All pages that are read have one type, so that the file is a list of them. Pages are counted from 0, without those
@@ -75,6 +75,7 @@ typedef struct gp_tiff_pages {
 bool gp_tiff_find_pages(const gp_tiff_bytes *f, bool keep_orientation, gp_tiff_pages *pages, char err[GP_WHY]);
 
 bool gp_tiff_head(const gp_rows_head *h, const gp_rowsfile_how *how, gp_dtype dtype, gp_type *whole, char err[GP_WHY]);
+bool gp_tiff_cuts(const gp_rows_head *h, const gp_rowsfile_how *how, int64_t rows, char err[GP_WHY]);  /* tiff_axes.c */
 gp_rows *gp_tiff_open(int fd, const gp_rowsfile_how *how, gp_dtype dtype, char err[GP_WHY]);
 bool gp_tiff_read(gp_rows *f, void **own, int64_t first, int64_t n, void *to, char err[GP_WHY]);
 bool gp_tiff_said(gp_rows *f, int64_t row, gp_said *to, char err[GP_WHY]);

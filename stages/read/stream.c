@@ -159,8 +159,10 @@ static gp_status take_array(gp_reader *r, gp_call *c, bool *any, char why[GP_WHY
     gp_status s = from_stream(r, c, (char *)p, FIRST, &got);
     if (s != GP_OK || !(*any = got != 0))
         return s;
-    size_t n = p[6] == 1 ? (size_t)10 + (p[8] | p[9] << 8) : FIRST + (p[8] | p[9] << 8 | (size_t)p[10] << 16 | (size_t)p[11] << 24);
-    if (got == FIRST && n > FIRST && n <= GP_READ_HEAD && !memcmp(p, "\x93NUMPY", 6)) {
+    bool begins = got == FIRST && !memcmp(p, "\x93NUMPY", 6);
+    size_t n = !begins ? 0 : p[6] == 1 ? (size_t)10 + (p[8] | p[9] << 8)
+             : FIRST + (p[8] | p[9] << 8 | (size_t)p[10] << 16 | (size_t)p[11] << 24);
+    if (n > FIRST && n <= GP_READ_HEAD) {
         s = from_stream(r, c, (char *)p + FIRST, (int64_t)n - FIRST, &rest);
         got += rest;
     }

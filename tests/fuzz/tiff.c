@@ -41,6 +41,20 @@ static void read_pages(gp_rows *f)
     free(to), free(again);
 }
 
+/* Several pages a frame: the head and the open file agree whether that can be. */
+static void cut(const gp_rowsfile_how *how, gp_filetype as, const gp_rows_head *h, int fd, const gp_type *whole)
+{
+    for (int64_t k = 2; k <= whole->dim[0] && k < 8; k++) {
+        gp_type frame = *whole, found;
+        char err[GP_WHY] = "", why[GP_WHY] = "";
+        frame.dim[0] = k;
+        bool ok = gp_rowsfile_head(how, as, h, &frame, &found, why);
+        gp_rows *f = gp_rowsfile_open(how, as, fd, &frame, err);
+        MUST(ok ? f != NULL : !f && *err && !strcmp(err, why));
+        gp_rowsfile_close(f);
+    }
+}
+
 static void one(const char *data, size_t n)
 {
     int fd = memfd_create("tiff", MFD_CLOEXEC);
@@ -57,6 +71,8 @@ static void one(const char *data, size_t n)
         MUST(!ok || (head.ndim >= 3 && head.ndim <= 4 && gp_count(&head) > 0));
         if (f && gp_bytes(&f->whole) <= BYTES)
             read_pages(f);
+        if (f)
+            cut(&how, as, &all, fd, &head);
         gp_rowsfile_close(f);
     }
     close(fd);
