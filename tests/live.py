@@ -858,6 +858,10 @@ for setting, code in (("dept=3", 2), ("stages.none.workers=2", 2), ("depth=no", 
               (plain.stderr, no.stderr))
 done = r.set("vars.gain=3", "sync=block")
 check("set: a var", "vars.gain 2 -> 3, sync = block" in done.stdout, done)
+done = r.set("latency=5ms", "depth=9", "batch=4")
+check("set: a latency", "latency = 5ms" in done.stdout, done)
+no = r.set("batch_wait=1ms")
+check("set: a wait beside it", no.returncode == 2 and "'latency' chooses how long a launch waits" in no.stderr, no)
 mode = os.stat(sock(r.p.pid)).st_mode & 0o777, os.stat(path("gpipe")).st_mode & 0o777
 check("set: for the owner alone", mode == (0o600, 0o700), mode)
 many_sets = [subprocess.Popen([gpipe, "set", str(r.p.pid), f"depth={d}"], env=env, stdout=subprocess.PIPE, text=True)
