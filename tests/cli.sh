@@ -987,8 +987,10 @@ sys.exit(s["launches"] != 3 or s["wait_in_s"] < s["wait_stream_s"])' "$tmp/wait.
 echo 'depth: 16
 batch: 8
 buffers: {a: {dtype: f32, shape: [64]}}
-stages: [{use: generate, out: a, frames: 500, pattern: noise}, {use: scale, a: 2}, {use: write, path: out.raw, durable: none}]' \
-    >"$tmp/late.yaml"
+stages:
+  - {use: generate, out: a, frames: 500, pattern: noise}
+  - {use: scale, a: 2}
+  - {use: write, path: out.raw, durable: none}' >"$tmp/late.yaml"
 "$GPIPE" run -q --device cpu "$tmp/late.yaml" && mv "$tmp/out.raw" "$tmp/plain.raw"
 expect 'latency: time enough' 0 '500 frames in, 500 out' "$GPIPE" run --device cpu --set latency=20s "$tmp/late.yaml"
 grep -q 'was not kept' "$tmp/stderr" && bad 'latency: 20 s are not enough' || ok
