@@ -1034,5 +1034,27 @@ expect 'batch_wait'      0 '10 frames in, 10 out' "$GPIPE" run --device cpu --se
 python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); s = r["segments"][0]
 sys.exit(s["launches"] != 3 or s["wait_in_s"] < s["wait_stream_s"])' "$tmp/wait.json" && ok || bad 'batch_wait: the launches'
 
+# launches are chosen: bytes are as they were; what cannot be is said, once, by a warning and in the report
+echo 'depth: 16
+batch: 8
+buffers: {a: {dtype: f32, shape: [64]}}
+stages:
+  - {use: generate, out: a, frames: 500, pattern: noise}
+  - {use: scale, a: 2}
+  - {use: write, path: out.raw, durable: none}' >"$tmp/late.yaml"
+"$GPIPE" run -q --device cpu "$tmp/late.yaml" && mv "$tmp/out.raw" "$tmp/plain.raw"
+expect 'latency: time enough' 0 '500 frames in, 500 out' "$GPIPE" run --device cpu --set latency=20s "$tmp/late.yaml"
+grep -q 'was not kept' "$tmp/stderr" && bad 'latency: 20 s are not enough' || ok
+cmp -s "$tmp/out.raw" "$tmp/plain.raw" && ok || bad 'latency: the bytes'
+expect 'latency: no time' 0 "latency=1us: warning: 'latency: 0.001ms' was not kept: 99 frames in 100 took up to " \
+    "$GPIPE" run --device cpu --set latency=1us --report "$tmp/late.json" "$tmp/late.yaml"
+[ "$(grep -c 'was not kept' "$tmp/stderr")" = 1 ] && ok || bad 'latency: said more than once'
+cmp -s "$tmp/out.raw" "$tmp/plain.raw" && ok || bad 'latency: the bytes where there is no time'
+python3 -c 'import json, sys; r = json.load(open(sys.argv[1]))
+sys.exit(r["pipeline"]["latency_ns"] != 1000 or "was not kept" not in r["verdict"]["text"])' "$tmp/late.json" && ok \
+    || bad 'latency: the report'
+"$GPIPE" plan --device cpu --set latency=5ms "$tmp/late.yaml" | grep -q 'batch 8 for a latency of 5 ms' && ok \
+    || bad 'latency: the plan'
+
 echo "cli: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

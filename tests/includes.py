@@ -37,6 +37,7 @@ MAY = {
 }
 # The command draws plans, and for that alone looks at the forms.
 ALSO = {"engine/cli/plan.c": ["api"], "engine/cli/report.c": ["api"], "engine/cli/simulate.c": ["api"],
+        "engine/simulate/model.h": ["run"],        # timely.h: what chooses in a run chooses on paper
         "engine/cli/tune.c": ["api"]}
 # Kernels for the CPU run with these, and `expr` shares the trees of expressions; all other files of these folders are
 # private.

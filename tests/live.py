@@ -858,6 +858,10 @@ for setting, code in (("dept=3", 2), ("stages.none.workers=2", 2), ("depth=no", 
               (plain.stderr, no.stderr))
 done = r.set("vars.gain=3", "sync=block")
 check("set: a var", "vars.gain 2 -> 3, sync = block" in done.stdout, done)
+done = r.set("latency=5ms", "depth=9", "batch=4")
+check("set: a latency", "latency = 5ms" in done.stdout, done)
+no = r.set("batch_wait=1ms")
+check("set: a wait beside it", no.returncode == 2 and "'latency' chooses how long a launch waits" in no.stderr, no)
 mode = os.stat(sock(r.p.pid)).st_mode & 0o777, os.stat(path("gpipe")).st_mode & 0o777
 check("set: for the owner alone", mode == (0o600, 0o700), mode)
 many_sets = [subprocess.Popen([gpipe, "set", str(r.p.pid), f"depth={d}"], env=env, stdout=subprocess.PIPE, text=True)
@@ -874,7 +878,7 @@ with socket.socket(socket.AF_UNIX) as s:           # what is no setting
             break
         got += more
 check("set: nonsense", b"this is no list of settings" in got or b"errors" in got, got[-300:])
-if os.geteuid() == 0:                              # by another user: through the socket, whose folder is open, and by number
+if os.geteuid() == 0:                              # by another user: by the socket in an open folder, by number
     program = path("gpipe-of-all")
     shutil.copy(gpipe, program)
     other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, "set"]
@@ -897,8 +901,8 @@ check("set: nothing", few.returncode == 2 and "no setting given" in few.stderr, 
 r = Run(text=tune_text.replace("shape: [16]", "shape: [16, 1048576]").replace("rate: 400", "rate: 5")
         .replace("  - {use: write, path: tuned.raw, durable: none}", "  - {use: discard}"))
 no = r.set("depth=60000")
-check("set: more than there is memory", no.returncode == 4 and re.search(r"tune.yaml:3:\d+: error: the pipeline needs .* of "
-      r"host memory; there are", no.stderr), no)
+check("set: more than there is memory", no.returncode == 4 and re.search(
+      r"tune.yaml:3:\d+: error: the pipeline needs .* of host memory; there are", no.stderr), no)
 check("set: the old plan goes on", r.set("depth=4").stdout == "nothing changes\n" and r.p.poll() is None)
 r.p.send_signal(signal.SIGINT)
 check("set: to its end", r.p.wait(60) == 130 and " 0 dropped, 0 failed, 0 cancelled" in r.err(), r.err())
@@ -919,7 +923,8 @@ put("times.cu", times_cu % 2)
 put_by(1)
 r = Run("--watch", text=tune_text.replace("b: {like: a}}", "b: {like: a}, by: {const: by.npy}}").replace(
     "  - {use: scale, a: gain, b: 0, out: b}\n",
-    "  - {name: times, use: kernel, source: times.cu, in: {x: a, by: by}, out: {y: b}, grid: 1, block: 16, args: [x, by, y, {i32: 16}]}\n"))
+    "  - {name: times, use: kernel, source: times.cu, in: {x: a, by: by}, out: {y: b}, grid: 1, block: 16,\n"
+    "     args: [x, by, y, {i32: 16}]}\n"))
 put("times.cu", times_cu % 4)
 check("watch: a kernel", r.says(r"retuned: .*times.cu;"), r.err())
 put_by(2)

@@ -10,7 +10,8 @@ the sink, from when the setting was asked for until it was answered, less the ti
 same of as long a time in which nothing was set.
 
 latency: bursts of frames of 4 KiB come through a pipe, at several loads. Printed for each load: the rate and the p99 of
-each fixed batch, with and without a wait, and of `latency`; then its rate to that of the best fixed one that keeps it."""
+each fixed batch, with and without a wait, and of `latency`; then its rate to that of the best fixed one that keeps
+it."""
 import argparse, json, os, re, socket, statistics, subprocess, sys, tempfile, threading, time
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -104,8 +105,9 @@ def pause(name):
         sys.exit(f"{name}: {said}")
     print(f"{name} on {args.device}: {len(told)} times retuned, pause median {statistics.median(told):.1f} ms, longest "
           f"{max(told):.1f} ms")
-    print(f"  the latest frame of a time: {statistics.median(late):.1f} ms in the median, {max(late):.1f} ms at most; where "
-          f"nothing was set {statistics.median(without):.1f} and {max(without):.1f} ms; {ended[1]} frames", flush=True)
+    print(f"  the latest frame of a time: {statistics.median(late):.1f} ms in the median, {max(late):.1f} ms at most; "
+          f"where nothing was set {statistics.median(without):.1f} and {max(without):.1f} ms; {ended[1]} frames",
+          flush=True)
 
 
 # == latency ====================================================================

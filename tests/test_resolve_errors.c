@@ -45,7 +45,8 @@ static const struct { const char *yaml, *err[4]; } bad[] = {
     { CHAIN "latency: -1us\n", { "2:10 'latency' must be 0 (any) or more" } },
     { CHAIN "latency: 5\n", { "2:10 '5' has no unit" } },
     { CHAIN "latency: 30s\n", { "2:10 'latency' must be less than 'stall_timeout'" } },
-    { CHAIN "latency: 5ms\nbatch_wait: 1us\n", { "2:10 'latency' chooses how long a launch waits: leave out 'batch_wait'" } },
+    { CHAIN "latency: 5ms\nbatch_wait: 1us\n",
+      { "2:10 'latency' chooses how long a launch waits: leave out 'batch_wait'" } },
     { CHAIN "latency: 5ms\nlaunch: persistent\n", { "2:10 'latency' chooses what a launch takes, and with 'launch: "
       "persistent' there are no launches: leave out one of them" } },
     { CHAIN "stall_timeout: -1s\n", { "2:16 'stall_timeout' must be 0 (never) or more" } },

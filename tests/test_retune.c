@@ -148,6 +148,8 @@ static const char *const settings[][8] = {
     { "depth=2", "streams=1", "sync=block", NULL },
     { "depth=9", "streams=4", "batch=8", NULL },
     { "depth=16", "batch=16", NULL },
+    { "depth=16", "batch=16", "latency=2ms", NULL },
+    { "depth=12", "batch=4", "latency=50us", "launch=stream", NULL },
     { "depth=5", "launch=stream", NULL },
     { "depth=8", "launch=stream", "batch=1", "sync=yield", NULL },
     { "depth=33", "streams=2", "batch=2", NULL },

@@ -167,6 +167,16 @@ refuses("tune: a goal that nothing reaches", 1,
         r"no settings that were measured reach the goal; nearest: .* frames/s, latency", "tune", "p.yaml",
         "--budget", "6s", "--goal", "rate, latency < 1ns")
 refuses("tune: a budget", 2, r"--budget 0.02s is too small to measure anything", "tune", "p.yaml", "--budget", "20ms")
+put("slow.lua", "function process(f, x, y) io.popen('sleep 0.7'):close() y:copy(x) end\n")
+put("slow.yaml", get("p.yaml").replace("frames: 3000", "frames: 4").replace("free.lua", "slow.lua"))
+refuses("tune: a budget for less than a few frames", 1,
+        r"slow.yaml: error: 1 frame in [\d.]+ s: too few to be measured; give it time with --budget",
+        "tune", "slow.yaml", "--budget", "1s")
+put("begins.lua", "io.popen('sleep 0.7'):close()\n" + get("free.lua"))
+put("begins.yaml", get("p.yaml").replace("free.lua", "begins.lua"))
+refuses("tune: a budget for less than one measurement", 2,
+        r"--budget 1s is too small: one measurement took [\d.]+ s, and several are needed; give it \d+s",
+        "tune", "begins.yaml", "--budget", "1s")
 refuses("tune: little memory", 2, r"--memory .*: with depth 1 the pipeline needs", "tune", "p.yaml", "--budget", "6s",
         "--memory", "1KiB")
 refuses("tune: a size", 2, r"--memory much: write a size, like 4GiB", "tune", "p.yaml", "--memory", "much")

@@ -243,7 +243,8 @@ static void lint_latency(linting *l)
         if (l->p->segment[k].batch > 1)
             return;
     if (l->g->latency_ns)
-        warn(l, gp_node_get(l->root, "latency")->at, "no launch takes more than one frame, so there is nothing to choose");
+        warn(l, gp_node_get(l->root, "latency")->at,
+             "no launch takes more than one frame, so there is nothing to choose");
 }
 
 static void lint_f64(linting *l)

@@ -260,8 +260,8 @@ static void read_top(gp_resolving *r, const gp_machine *machine)
         else if (g->latency_ns && g->batch_wait_ns)
             AT(r, n->at, "'latency' chooses how long a launch waits: leave out 'batch_wait'");
         else if (g->latency_ns && g->launch == GP_LAUNCH_PERSISTENT)
-            AT(r, n->at, "'latency' chooses what a launch takes, and with 'launch: persistent' there are no launches: leave out "
-               "one of them");
+            AT(r, n->at, "'latency' chooses what a launch takes, and with 'launch: persistent' there are no launches: "
+               "leave out one of them");
     }
     if ((n = top(r, "metadata")))
         gp_metadata_read(r, n);

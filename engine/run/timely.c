@@ -124,7 +124,8 @@ const char *gp_late_text(const gp_late *is, int64_t latency_ns, int depth, char 
     int fewer = p99 > most && is->under_way > depth / 2.0 ? (int)(depth * most / p99) : depth;
     if (!latency_ns || is->frames < FEW || is->late <= is->frames / 100)
         return NULL;
-    int n = snprintf(out, GP_LATE_TEXT, "'latency: %.4gms' was not kept: 99 frames in 100 took up to %.3g ms", most, p99);
+    int n = snprintf(out, GP_LATE_TEXT, "'latency: %.4gms' was not kept: 99 frames in 100 took up to %.3g ms", most,
+                     p99);
     size_t room = GP_LATE_TEXT - (size_t)n;
     if (is->alone_ns > latency_ns)
         snprintf(out + n, room, ", and those that were launched alone up to %.3g ms from their launch on: no batch is "

@@ -16,7 +16,7 @@ typedef enum reason { FOR_INPUT, FOR_OUTPUT, FOR_STREAM, FOR_NOTHING } reason;
 
 typedef struct reader { int actor; uint64_t used; double got; } reader;
 
-/* When a frame was made by its source; when the last launch that took it began, of which actor and size; 0: none did. */
+/* When a frame was made by its source; when the last launch that took it was due, of which actor and size; 0: none. */
 typedef struct since { double born, due; int by, size; } since;
 
 typedef struct ring {

@@ -260,7 +260,7 @@ static double distance(const searching *x, const gp_settings *p, const gp_settin
     return d;
 }
 
-/* Does it give exactly what the given settings do? Then it does the same, as with a batch that is larger than the depth. */
+/* Does it give exactly what the given settings do? Then it does the same, as with a batch larger than the depth. */
 static bool is_as_given(const searching *x, const gp_settings *p)
 {
     const gp_result *a = &p->is, *b = &x->all[0].is;

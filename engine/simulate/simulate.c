@@ -3,10 +3,11 @@
  *   host stage   `workers` take consecutive firings, and publish them in order. A firing has a core for a while, then
  *                sleeps for a while. A source with a pace waits for its time first.
  *   segment      a launcher, one launch after the other: as many consecutive frames as are ready, a power of two of
- *                them from an aligned slot on, for an idle stream; with `batch_wait` it waits for more, and with `latency`
- *                timely.c chooses. The launch goes through the copy engine for that direction, which takes one copy
- *                after the other; its kernels share the device evenly with those of other launches, as if each launch alone filled it; stages whose frames take turns wait for the launch
- *                before. Launches are published in order, and a stream is free when its launch is.
+ *                them from an aligned slot on, for an idle stream; with `batch_wait` it waits for more, and with
+ *                `latency` timely.c chooses. The launch goes through the copy engine for that direction, which takes
+ *                one copy after the other; its kernels share the device evenly with those of other launches, as if each
+ *                launch alone filled it; stages whose frames take turns wait for the launch before. Launches are
+ *                published in order, and a stream is free when its launch is.
  *   cores        shared evenly by all threads that have work: host stages, launchers, threads that wake up, and on the
  *                CPU back end kernels. With `sync: spin` every thread that waits has a part of them, too.
  *
@@ -368,7 +369,8 @@ static void look_segment(simulation *x, int a)
         return;
     }
     int n = able - p->next < (uint64_t)most ? (int)(able - p->next) : most;
-    int take = p->timely ? choose(x, a, n, able - p->next, why) : x->g->batch_wait_ns && waits_to_fill(x, a, n, why) ? 0 : n;
+    int take = p->timely ? choose(x, a, n, able - p->next, why)
+             : x->g->batch_wait_ns && waits_to_fill(x, a, n, why) ? 0 : n;
     if (!take) {
         p->launcher_rested = true;
         set_idle(x, p, 1, FOR_INPUT);

@@ -104,6 +104,7 @@ static const char *const settings[][8] = {
     { "depth=5", "launch=stream", "stages.lose.workers=7", NULL },
     { "depth=8", "launch=stream", "batch=1", "sync=yield", "stages.read.workers=2", "stages.read2.workers=2", NULL },
     { "depth=33", "streams=2", "batch=2", "sync=spin", NULL },
+    { "depth=24", "batch=8", "latency=3ms", "stages.read.workers=2", NULL },
     { "buffers.kept.depth=1", "buffers.sum.depth=7", "buffers.x.depth=3", "depth=12", NULL },
 };
 enum { SETTINGS = sizeof settings / sizeof *settings, RANDOM = 16 };

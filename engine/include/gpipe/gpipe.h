@@ -228,14 +228,14 @@ void gp_cancel(gp_pipeline *p, int level);
  * meanwhile is asked of the run that goes on. Any thread, a stage's too; does nothing between runs. */
 void gp_pipeline_pause(gp_pipeline *p);
 
-/* Goes on where the paused run of `from` is, under the plan of p, which is `from`, or has the same stages, wires and types of
- * buffers. What may differ: depths, streams, batch, batch_wait, latency, workers, launch, sync, stall_timeout, on_error, max_dropped;
- * constants; and the options, scripts and kernels of stages that keep nothing from frame to frame: those on the host are opened again.
- * Anything else that differs is an error at its place. Frames keep their numbers; other stages on the host stay
- * open; windows, carried frames, and what is carried on the device move on. The numbers of gp_accounts go on, and so do
- * the frames and bytes of gp_stages_status. `from` is destroyed after p. Where p does not fit, or cannot be set up, the
- * run of `from` is paused still (gp_pipeline_is_paused), and GP_ERROR returned. A paused run that is not to go on ends as a
- * failed one does when the pipeline is destroyed, or run from the beginning. */
+/* Goes on where the paused run of `from` is, under the plan of p: `from`, or one with the same stages, wires and types
+ * of buffers. What may differ: depths, streams, batch, batch_wait, latency, workers, launch, sync, stall_timeout,
+ * on_error, max_dropped; constants; and the options, scripts and kernels of stages that keep nothing from frame to
+ * frame: those on the host are opened again. All else that differs is an error at its place. Frames keep their numbers;
+ * other stages on the host stay open; windows, carried frames, and what is carried on the device move on. The numbers
+ * of gp_accounts go on, as do the frames and bytes of gp_stages_status. `from` is destroyed after p. Where p does not
+ * fit or cannot be set up, the run of `from` is paused still (gp_pipeline_is_paused), and GP_ERROR returned. A paused
+ * run that is not to go on ends as a failed one does when the pipeline is destroyed, or run from the beginning. */
 gp_outcome gp_pipeline_go_on(gp_pipeline *p, gp_pipeline *from, const gp_run_options *o, gp_errs *errs);
 bool gp_pipeline_is_paused(const gp_pipeline *p);      /* any thread */
 
