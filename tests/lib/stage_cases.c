@@ -273,7 +273,7 @@ static bool takes_rows(const char *kind, const char *options)
     static const struct { const char *kind, *option; } all[] = {
         { "transpose", "axes: [0" }, { "rotate90", "times: 2" }, { "concat", "axis: 0" }, { "reshape", "shape: [-1" },
         { "slice", "index: \"::" }, { "slice", "index: \"..." }, { "crop", NULL },
-        { "slide", NULL }, { "resample", NULL },
+        { "slide", NULL }, { "resample", NULL }, { "correlate", NULL },
     };
     bool listed = false;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
