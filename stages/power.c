@@ -1,8 +1,6 @@
 /* power.c - the square of each sample's magnitude. */
 #include "device.h"
 
-struct opts { char none; };
-
 static bool shape(gp_shape *s)
 {
     bool complex = s->in[0].dtype == GP_C64;
@@ -32,6 +30,6 @@ static const gp_port out[] = {
 const gp_kind gp_kind_power = {
     GP_KIND("power"), .field = "signals",
     .help = "|x|^2 of each sample",
-    .in = in, .out = out, .opts_size = sizeof(struct opts),
+    .in = in, .out = out,
     .any_shape = true, .elementwise = true, .shape = shape, .record = record,
 };

@@ -27,9 +27,6 @@ static gp_ew_program *compile(gp_shape *s, const char *expr)
     gp_ew_program *p = gp_shape_alloc(s, sizeof *p);
     gp_type frame;
     *text = (gp_node){ .kind = GP_SCALAR, .at = gp_shape_loc(s, NULL), .text = expr, .len = strlen(expr) };
-    for (int i = 0; i < s->nin; i++)
-        if (s->in[i].dtype == GP_C64)
-            return NULL;
     const gp_expr *tree = gp_shape_program(s, text);
     if (!tree)
         return NULL;

@@ -277,7 +277,7 @@ static bool takes_rows(const char *kind, const char *options)
     static const struct { const char *kind, *option; } all[] = {
         { "transpose", "axes: [0" }, { "rotate90", "times: 2" }, { "concat", "axis: 0" }, { "reshape", "shape: [-1" },
         { "slice", "index: \"::" }, { "slice", "index: \"..." }, { "crop", NULL },
-        { "slide", NULL }, { "resample", NULL }, { "fft", "axes: 1" }, { "fft", "axes: [1" },
+        { "slide", NULL }, { "resample", NULL }, { "correlate", NULL }, { "fft", "axes: 1" }, { "fft", "axes: [1" },
         { "ifft", "axes: 1" }, { "ifft", "axes: [1" },
     };
     bool listed = false;

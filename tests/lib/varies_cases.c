@@ -54,6 +54,7 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
       "  - {use: normalize, range: [-1, 1]}\n  - {use: colormap, range: [-1, 1]}\n", false },
     { "counts", "", "  - {use: normalize, to: deviation, in: x}\n  - {use: histogram, bins: 30, range: [-2, 2]}\n", false },
     { "decibels", "", "  - {use: power, in: x}\n  - {use: db, reference: 1000, floor: -20}\n", false },
+    { "lags", "", "  - {use: correlate, in: {a: x, b: x}, lags: 9}\n", false },
     { "columns", "", "  - {use: reduce, op: max, axes: [0], in: x}\n  - {use: scale, a: -1, b: 0}\n", false },
     { "one number", "", "  - {use: reduce, op: mean, in: x}\n", false },
     { "types", "", "  - {use: cast, dtype: i32, in: x}\n  - {use: cast, dtype: f64}\n", false },

@@ -716,6 +716,23 @@ for name, x in (("waves_block_f32", ones((3, 6, 10, 7), f32)), ("waves_block_c64
         transforms(name, x, (1,), norm)
         transforms(name, x, (2, 3), norm)
 
+
+def correlate(a, b, lags):
+    """By channels; beyond the frames there is nothing."""
+    pad = ((lags, lags),) + ((0, 0),) * (a.ndim - 1)
+    wide = np.complex128 if np.iscomplexobj(a) else f64
+    x, y = np.pad(a.astype(wide), pad), b.astype(wide)
+    r = [signal.correlate(p, q, "valid") for p, q in zip(x.reshape(len(x), -1).T, y.reshape(len(y), -1).T)]
+    return np.stack(r, -1).reshape((2 * lags + 1,) + a.shape[1:]).astype(a.dtype)
+
+
+turned = {"turned3_f32": three[::-1], "turned_c64": iq[::-1], "turned_recording_f32": long_sig[::-1]}
+for lags, name, x, other in ((0, "signal3_f32", three, "turned3_f32"), (7, "signal3_f32", three, "turned3_f32"),
+                             (60, "signal3_f32", three, "turned3_f32"), (20, "iq_c64", iq, "turned_c64"),
+                             (33, "recording_f32", long_sig, "turned_recording_f32")):
+    case("correlate", f"lags: {lags}", f"{name}, {other}", correlate(x, save(other, turned[other]), lags), 1e-6)
+case("correlate", "lags: 4", "doubles_f64, doubles_f64", correlate(doubles, doubles, 4), 1e-13)
+
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
     out.write("\n".join(cases) + "\n")
