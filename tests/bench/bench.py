@@ -26,6 +26,7 @@ import rows_command
 import rows_device
 import rows_durable
 import rows_expr
+import rows_fft
 import rows_host
 import rows_jpeg
 import rows_lua
@@ -36,7 +37,7 @@ from tools import HERE, Bench, Failure, Skip
 
 ROWS = rows_device.ROWS + rows_host.ROWS + rows_lua.ROWS + rows_command.ROWS + \
     rows_durable.ROWS + rows_expr.ROWS + rows_overhead.ROWS + rows_stages.ROWS + rows_jpeg.ROWS + \
-    rows_rearrange.ROWS
+    rows_rearrange.ROWS + rows_fft.ROWS
 
 
 def first_line(command):
