@@ -79,6 +79,7 @@ struct gp_rec_ops {
     /* Waits until all that was recorded is done (direct bodies, --isolate). */
     bool (*wait)(gp_rec *r);
     const gp_kernel *(*kernel)(gp_rec *r, const char *name);    /* built in */
+    /* Calls f in order with what was recorded, see gp_call_library. */
     bool (*call)(gp_rec *r, gp_library *f, const void *arg, size_t bytes);
 };
 

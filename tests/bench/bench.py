@@ -26,6 +26,7 @@ import rows_command
 import rows_device
 import rows_durable
 import rows_expr
+import rows_fft
 import rows_files
 import rows_host
 import rows_jpeg
@@ -38,7 +39,7 @@ from tools import HERE, Bench, Failure, Skip
 
 ROWS = rows_device.ROWS + rows_host.ROWS + rows_lua.ROWS + rows_command.ROWS + \
     rows_durable.ROWS + rows_expr.ROWS + rows_overhead.ROWS + rows_stages.ROWS + rows_jpeg.ROWS + \
-    rows_rearrange.ROWS + rows_signals.ROWS + rows_files.ROWS
+    rows_rearrange.ROWS + rows_signals.ROWS + rows_files.ROWS + rows_fft.ROWS
 
 
 def first_line(command):

@@ -147,8 +147,8 @@ enum { KNOBS = sizeof knobs / sizeof *knobs };
 /* In order with kernels before and behind it, the last frame with fewer rows; alone, and in a loop. */
 static const char *const uses[] = {
     "  - {use: through}\n", "  - {use: through, batched: true}\n",
-    "  - {use: loop, in: {x: y}, out: {z: end}, times: 3, carry: {x: z}, stages: [{use: through, batched: true, out: t}, "
-    "{use: through, in: t, out: z}]}\n",
+    ("  - {use: loop, in: {x: y}, out: {z: end}, times: 3, carry: {x: z}, stages: [{use: through, batched: true, out: t}, "
+     "{use: through, batched: true, in: t, out: z}]}\n"),
 };
 enum { USES = sizeof uses / sizeof *uses };
 
