@@ -61,14 +61,15 @@ START_TEST(of_a_stage)
 }
 END_TEST
 
-/* The first of several files is one that can be dropped, if what the others hold is declared. */
+/* The first of several files is one that can be dropped, if that is declared, or another says it. */
 START_TEST(the_first_file)
 {
     static const struct { const char *buffer, *rule; gp_outcome outcome; unsigned out, failed; const char *first; } ways[] = {
         { "dtype: u8, shape: [2, 2]", ", on_error: drop", GP_DONE, 2, 1, "no picture" },
         { "dtype: u8, shape: ['<=2', '<=4']", ", on_error: drop", GP_DONE, 2, 1, "no picture" },
         { "dtype: u8, shape: [2, 2]", "", GP_ERROR, 0, 0, "no picture" },
-        { "dtype: u8", ", on_error: drop", GP_ERROR, 0, 0, "no picture" },
+        { "dtype: u8", ", on_error: drop", GP_DONE, 2, 1, "no picture" },
+        { "dtype: u8", "", GP_ERROR, 0, 0, "no picture" },
         { "dtype: u8, shape: [2, 3]", ", on_error: drop", GP_ERROR, 0, 0, "P5 2 2 255\nijkl" },
     };
     const char *dir = pipe_dir();
@@ -92,7 +93,7 @@ Suite *suite_dropped(void)
     TCase *tc = tcase_create("cpu");
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, of_a_stage, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_loop_test(tc, the_first_file, 0, 5);
+    tcase_add_loop_test(tc, the_first_file, 0, 6);
     suite_add_tcase(s, tc);
     return s;
 }

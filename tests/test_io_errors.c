@@ -34,7 +34,7 @@ static const struct { const char *yaml, *text; } refused[] = {
     { IN("stdin"), "declare dtype and shape" },
     { AS("dtype: u8, shape: [2]", "read, path: a.MP3"), "gpipe reads no .mp3 files" },
     { IN("two.npy") "  - {use: write, path: '%d.gif'}\n", "gpipe writes no .gif files" },
-    { "stages:\n  - {use: read, path: stdin, format: npz}\n", "only raw data, npy and y4m can be read" },
+    { "stages:\n  - {use: read, path: stdin, format: npz}\n", "only raw data ('format: raw'), npy and y4m can be read" },
     { "buffers: {x: {dtype: u8, shape: [4]}}\nstages:\n"
       "  - {use: read, path: stdin, loop: true, out: x}\n", "cannot be read twice" },
     { IN("one.npy"), "how many elements make a frame" },

@@ -666,7 +666,7 @@ static const struct { const char *text; int code; const char *said; } wrong[] = 
       1, "cannot stack a frame of 2 rows on frames of 4: give each frame a file, or leave it out before" },
     { "stages:\n  - {use: read, path: in.raw, frames: 3, out: x}\n  - {use: lua, script: none.lua}\n  - {use: write, path: a.tif}\n"
       "buffers: {x: {dtype: u8, shape: [4, 5]}}\n", 1, "a TIFF has pages, and there were no frames" },
-    { "stages:\n  - {use: read, path: stdin, format: tiff}\n" DISCARD, 3, "only raw data, npy and y4m can be read from one" },
+    { "stages:\n  - {use: read, path: stdin, format: tiff}\n" DISCARD, 3, "only raw data ('format: raw'), npy and y4m can be read from one" },
     { "stages:\n  - {use: read, path: p.tif, tail: ignore}\n" DISCARD, 3, "'tail' is only for raw and .npy" },
     { "stages:\n  - {use: read, path: p.tif, offset: 8}\n" DISCARD, 3, "'offset' is only for raw data" },
     { "stages:\n  - {use: read, path: p.tif, out: x}\n" DISCARD "buffers: {x: {shape: [6, 17]}}\n", 3,

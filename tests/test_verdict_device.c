@@ -13,7 +13,7 @@ static const verdict_case cases[] = {
       .text = "bound by the copy in of 'scale..cast' (97 % busy, 48 of 50 GB/s). Most of it is buffer "
       "'g', f32 [1024, 1024]: send it in a smaller type, and cast it on the device", NONE },
     { "copy in of bytes", "buffers: {g: {dtype: u8, shape: [4096, 1024]}}\nstages:\n"
-      "  - {use: generate, out: g, frames: 9}\n  - {use: cast, dtype: f32}\n" END, .cuda = true,
+      "  - {use: generate, out: g, frames: 9}\n  - {use: cast, dtype: f32, on: device}\n" END, .cuda = true,
       .engine = { { 97, 48 }, { 30, 0 }, { 25, 12 } }, .bound = GP_BOUND_COPY_IN, .of = "cast",
       .text = "u8 [4096, 1024]: send less of it", NONE },
     { "copy out", GPU(""), .cuda = true, .estimated = true,

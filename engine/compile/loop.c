@@ -284,7 +284,7 @@ static void fuse_body(gp_resolving *r)
         r->graph->buffer[body->out[p]].wanted = true;
     if (body->flag >= 0)
         r->graph->buffer[body->flag].wanted = true;
-    r->graph = gp_fuse_stages(r, r->graph, body->outside->machine);
+    r->graph = gp_fuse_stages(r, r->graph, r->machine);
     body->carries = GP_NEW(r->arena, int, r->graph->nbuffers);
     for (int i = 0; i < n; i++)
         if (moved(r, i) >= 0)
@@ -341,7 +341,7 @@ static bool resolve_body(gp_shape *s)
     int failed = outside->errs->failed;
     *r = (gp_resolving){ .arena = outside->arena, .errs = outside->errs, .spec = outside->spec,
                          .registry = outside->registry, .probe = outside->probe, .read = outside->read,
-                         .vars = outside->vars, .depth = 1, .body = &body };
+                         .vars = outside->vars, .machine = outside->machine, .depth = 1, .body = &body };
     r->graph = GP_NEW(r->arena, gp_graph, 1);
     *r->graph = *outside->graph;
     if (gp_shape_node(s, "zero"))

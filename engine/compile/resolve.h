@@ -173,7 +173,7 @@ struct gp_resolving {
     const gp_spec *spec;
     const gp_registry *registry;
     gp_probe *probe;
-    const gp_machine *machine; /* NULL in a loop's body */
+    const gp_machine *machine; /* which runs it; see gp_shape_gpu() */
     gp_reader read;
     gp_vars vars;
     gp_graph *graph;

@@ -129,7 +129,13 @@ static void run_graph(const char *words, int frames, int rows, int knob, int see
     carry_how how = { .knobs = "", .seed = seed };
     carry_yaml(&g, dir, &how, yaml, sizeof yaml);
     pipe_result r = run_knob(dir, yaml, knob);
-    ck_assert_msg(r.outcome == GP_DONE, "%s: %s", r.errs.n ? r.errs.e[0].msg : "?", what);
+    bool refused = r.errs.n && strstr(r.errs.e[0].msg, "' would make nothing: it takes ");
+    ck_assert_msg(r.outcome == GP_DONE || (refused && frames < 3), "%s: %s", r.errs.n ? r.errs.e[0].msg : "?", what);
+    if (refused) {                     /* a window that so few frames never fill */
+        pipe_dir_remove(dir);
+        carry_free(&g);
+        return;
+    }
     carry_outputs(&g, dir, &how, what);
     check_account(&g, &r, what);
     pipe_dir_remove(dir);
