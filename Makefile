@@ -135,8 +135,8 @@ $B/gpipe.pc: FORCE
 	   echo 'Libs.private: $(if $(filter 1,$(CUDA)),-L$(CUROOT)/lib64 -lcudart_static) -pthread -ldl -lm -lrt'; \
 	 } > $@
 
-# Loops over the rows of pictures, for vectors.
-$B/stages/format/png_filter.o: private ALL_C += -O3
+# Loops over the rows of pictures, and of matrices, for vectors.
+$B/stages/format/png_filter.o $B/stages/matmul/loops.o: private ALL_C += -O3
 
 # A kernel's one source, twice: by the C++ compiler for the CPU back end, and
 # by nvcc, for each architecture and as PTX for newer ones.

@@ -136,7 +136,7 @@ static const char *no_env(const void *arg, const char *name)
     return NULL;
 }
 
-static char *pipeline_text(gp_arena *a, const char *kind, const char *options,
+static char *pipeline_text(gp_arena *a, const char *device, const char *kind, const char *options,
                            const array *in, int nin)
 {
     char *buffers = gp_strdup(a, ""), *names = buffers;
@@ -148,9 +148,9 @@ static char *pipeline_text(gp_arena *a, const char *kind, const char *options,
                             gp_dtype_name(in[i].type.dtype), shape);
         names = gp_format(a, "%s%sx%d", names, i ? ", " : "", i);
     }
-    return gp_format(a, "buffers:\n%sstages:\n  - {use: give, out: [%s]}\n"
+    return gp_format(a, "device: %s\nbuffers:\n%sstages:\n  - {use: give, out: [%s]}\n"
                      "  - {name: it, use: %s, in: [%s], out: y%s%s}\n  - {use: take, in: y}\n",
-                     buffers, names, kind, names, *options ? ", " : "", options);
+                     device, buffers, names, kind, names, *options ? ", " : "", options);
 }
 
 struct trial {
@@ -235,7 +235,7 @@ trial *trial_open(gp_dev *dev, const char *kind, const char *options,
                   const array *in, int nin, int n, gp_errs *errs)
 {
     gp_arena a = { 0 };
-    trial *t = trial_open_text(dev, pipeline_text(&a, kind, options, in, nin), n, errs);
+    trial *t = trial_open_text(dev, pipeline_text(&a, dev->backend->name, kind, options, in, nin), n, errs);
     gp_arena_free(&a);
     return t;
 }
