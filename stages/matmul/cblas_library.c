@@ -27,10 +27,8 @@ static bool open_one(gp_cblas *l, const char *file, bool blis)
         { "bli_info_get_version_str", &blis_is }, { 0 },
     };
     gp_errs errs = { .n = 0 };
-    if (!gp_dl_open(names, blis ? blis_has : openblas_has, "", "", (gp_loc){ 0 }, &errs)) {
-        *l = (gp_cblas){ .name = "own loops, no OpenBLAS" };      /* without what it found before something was missing */
+    if (!gp_dl_open(names, blis ? blis_has : openblas_has, "", "", (gp_loc){ 0 }, &errs))
         return false;
-    }
     if (!blis)
         openblas_threads(1);
     say(l, blis ? "BLIS" : "OpenBLAS", blis ? blis_is() : openblas_is());
@@ -42,9 +40,12 @@ void gp_cblas_open(gp_cblas *l)
     static const struct { const char *file; bool blis; } libraries[] = {
         { "libopenblas.so.0", false }, { "libblis.so.4", true }, { "libblas.so.3", false }, { "libblas.so.3", true },
     };
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        *l = (gp_cblas){ .blis_threads = NULL };
         if (open_one(l, libraries[i].file, libraries[i].blis))
             return;
+    }
+    *l = (gp_cblas){ .name = "own loops, no OpenBLAS" };
 }
 
 static void one(const gp_cblas *l, const gp_product *p, const char *a, const char *b, void *c)
