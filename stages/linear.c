@@ -1,4 +1,5 @@
-/* linear.c - a layer of a network: activation(in weights^T + bias), as torch.nn.functional.linear; see stages/matmul/. */
+/* linear.c - a layer of a network: activation(in weights^T + bias), as torch.nn.functional.linear has it; see
+ * stages/matmul/. */
 #include "multiply.h"
 
 static bool shape(gp_shape *s)
@@ -7,12 +8,11 @@ static bool shape(gp_shape *s)
     const gp_type *in = &s->in[0], *weights = &s->in[1], *bias = &s->in[2];
     char x[128], y[128];
     if (weights->ndim != 2 || in->dim[in->ndim - 1] != weights->dim[1])
-        return gp_shape_fail(s, NULL, "'%s' is %s and the weights '%s' are %s, which do not fit: [..., k] and [n, k] do",
-                             s->in_name[0], gp_type_text(in, x), s->in_name[1], gp_type_text(weights, y));
+        return gp_shape_fail(s, NULL, "weights of %s do not fit %s: [n, k] fits [..., k]", gp_type_text(weights, y),
+                             gp_type_text(in, x));
     if (s->nin > 2 && bias->dtype && (bias->ndim != 1 || bias->dim[0] != weights->dim[0]))
-        return gp_shape_fail(s, NULL, "the bias '%s' is %s, and the weights '%s' are %s: one number for each row is "
-                             "[%lld]", s->in_name[2], gp_type_text(bias, x), s->in_name[1], gp_type_text(weights, y),
-                             (long long)weights->dim[0]);
+        return gp_shape_fail(s, NULL, "a bias of %s does not fit weights of %s: [%lld] does, a number for each row",
+                             gp_type_text(bias, x), gp_type_text(weights, y), (long long)weights->dim[0]);
     o->transpose_b = true;
     return gp_multiply_shape(s);
 }

@@ -1,5 +1,6 @@
-/* test_matmul.c - products beyond stage_cases.c: every order of axes against plain sums, by all that computes them on a CPU
- * and by a stand-in for cuBLASLt; bytes over knobs; what is declared of cuBLASLt beside its header, where that is there. */
+/* test_matmul.c - products beyond stage_cases.c: every order of axes against plain sums, by all that computes them on a
+ * CPU and by a stand-in for cuBLASLt; bytes over knobs; what is declared of cuBLASLt beside its header, where that is
+ * there. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@ Suite *suite_matmul(void);
 _Static_assert((int)CUDA_R_16F == GP_CUBLAS_F16 && (int)CUDA_R_32F == GP_CUBLAS_F32 && (int)CUDA_R_64F == GP_CUBLAS_F64
                && (int)CUBLAS_COMPUTE_32F == GP_CUBLAS_IN_F32 && (int)CUBLAS_COMPUTE_32F_FAST_TF32 == GP_CUBLAS_IN_TF32
                && (int)CUBLAS_COMPUTE_64F == GP_CUBLAS_IN_F64, "types");
-_Static_assert((int)CUBLASLT_MATMUL_DESC_TRANSA == GP_CUBLASLT_TURN_A && (int)CUBLASLT_MATMUL_DESC_TRANSB == GP_CUBLASLT_TURN_B
+_Static_assert((int)CUBLASLT_MATMUL_DESC_TRANSA == GP_CUBLASLT_TURN_A
+               && (int)CUBLASLT_MATMUL_DESC_TRANSB == GP_CUBLASLT_TURN_B
                && (int)CUBLASLT_MATMUL_DESC_EPILOGUE == GP_CUBLASLT_EPILOGUE && CUBLAS_OP_N == 0 && CUBLAS_OP_T == 1
                && (int)CUBLASLT_MATMUL_DESC_BIAS_POINTER == GP_CUBLASLT_BIAS
                && (int)CUBLASLT_EPILOGUE_BIAS == GP_CUBLASLT_ADDS_BIAS
@@ -43,7 +45,8 @@ _Static_assert(sizeof(cublasLtMatmulDescOpaque_t) == sizeof(gp_cublaslt_operatio
 /* Calls that do not compile if the header has other parameters in these places. */
 __attribute__((unused)) static int calls(cublasLtHandle_t h, cublasLtMatmulDesc_t o, cublasLtMatrixLayout_t l,
                                          cublasLtMatmulPreference_t p, cublasLtMatmulHeuristicResult_t *found, int *n,
-                                         const cublasLtMatmulAlgo_t *algorithm, void *mem, size_t size, cudaStream_t stream)
+                                         const cublasLtMatmulAlgo_t *algorithm, void *mem, size_t size,
+                                         cudaStream_t stream)
 {
     const char *name = cublasLtGetStatusName(CUBLAS_STATUS_SUCCESS);
     size_t version = cublasLtGetVersion();
@@ -55,14 +58,20 @@ __attribute__((unused)) static int calls(cublasLtHandle_t h, cublasLtMatmulDesc_
          + cublasLtMatmulPreferenceInit_internal(p, size)
          + cublasLtMatmulPreferenceSetAttribute(p, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, mem, size)
          + cublasLtMatmulAlgoGetHeuristic(h, o, l, l, l, l, p, 1, found, n)
-         + cublasLtMatmul(h, o, mem, mem, l, mem, l, mem, mem, l, mem, l, algorithm, mem, size, stream) + (int)version + *name;
+         + cublasLtMatmul(h, o, mem, mem, l, mem, l, mem, mem, l, mem, l, algorithm, mem, size, stream)
+         + (int)version + *name;
 }
 #endif
 #endif
 
 /* ---- a stand-in for cuBLASLt, which computes on the CPU ---------------- */
 
-typedef struct operation { int computes, scale; int32_t turn_a, turn_b; uint32_t epilogue; const float *bias; } operation;
+typedef struct operation {
+    int computes, scale;
+    int32_t turn_a, turn_b;
+    uint32_t epilogue;
+    const float *bias;
+} operation;
 typedef struct layout { int type; int64_t rows, columns, ld, step; int32_t n; } layout;
 typedef struct preference { uint64_t room; uint32_t sums, aligned[4]; } preference;
 _Static_assert(sizeof(operation) <= sizeof(gp_cublaslt_operation) && sizeof(layout) <= sizeof(gp_cublaslt_layout)
@@ -92,7 +101,8 @@ static int set_operation(gp_cublaslt_operation *op, int what, const void *value,
 static int new_layout(gp_cublaslt_layout *l, size_t size, int type, uint64_t rows, uint64_t columns, int64_t ld)
 {
     ck_assert(size == sizeof *l && ld >= (int64_t)rows);
-    *(layout *)(void *)l = (layout){ .type = type, .rows = (int64_t)rows, .columns = (int64_t)columns, .ld = ld, .n = 1 };
+    *(layout *)(void *)l = (layout){ .type = type, .rows = (int64_t)rows, .columns = (int64_t)columns, .ld = ld,
+                                     .n = 1 };
     return 0;
 }
 
@@ -122,8 +132,9 @@ static int set_preference(gp_cublaslt_preference *to, int what, const void *valu
     return 0;
 }
 
-static int find(void *handle, gp_cublaslt_operation *o, gp_cublaslt_layout *a, gp_cublaslt_layout *b, gp_cublaslt_layout *c,
-                gp_cublaslt_layout *d, gp_cublaslt_preference *p, int want, gp_cublaslt_found *found, int *n)
+static int find(void *handle, gp_cublaslt_operation *o, gp_cublaslt_layout *a, gp_cublaslt_layout *b,
+                gp_cublaslt_layout *c, gp_cublaslt_layout *d, gp_cublaslt_preference *p, int want,
+                gp_cublaslt_found *found, int *n)
 {
     gp_cublaslt_layout *l[] = { a, b, c, d };
     (void)handle, (void)o;
@@ -142,8 +153,9 @@ static void aligned(const void *at, int i)
 }
 
 static int multiply(void *handle, gp_cublaslt_operation *op, const void *alpha, const void *a, gp_cublaslt_layout *la,
-                    const void *b, gp_cublaslt_layout *lb, const void *beta, const void *c, gp_cublaslt_layout *lc, void *d,
-                    gp_cublaslt_layout *ld, const gp_cublaslt_algorithm *algorithm, void *work, size_t room, void *stream)
+                    const void *b, gp_cublaslt_layout *lb, const void *beta, const void *c, gp_cublaslt_layout *lc,
+                    void *d, gp_cublaslt_layout *ld, const gp_cublaslt_algorithm *algorithm, void *work, size_t room,
+                    void *stream)
 {
     const operation *o = (const operation *)(const void *)op;
     const layout *x = (const void *)la, *y = (const void *)lb, *z = (const void *)ld;
@@ -184,8 +196,8 @@ static int any(int n)
     return (int)((seed >> 8) % (unsigned)n);
 }
 
-/* Element (..., i, j) of an array with the axes of `t`, where an axis of 1 is taken for all of `index`, which has `n` axes
- * before the last two. */
+/* Element (..., i, j) of an array with the axes of `t`, where an axis of 1 is taken for all of `index`, which has `n`
+ * axes before the last two. */
 static float element(const float *v, const gp_type *t, const int64_t *index, int n, int64_t i, int64_t j)
 {
     int64_t at = 0;
@@ -266,7 +278,13 @@ END_TEST
 /* What lies in a row is one product: few calls. */
 START_TEST(few_calls)
 {
-    static const struct { int a_axes; int64_t a[5]; bool ta; int b_axes; int64_t b[5]; int64_t m, batch, batches; } cases[] = {
+    static const struct {
+        int a_axes;
+        int64_t a[5];
+        bool ta;
+        int b_axes;
+        int64_t b[5], m, batch, batches;
+    } cases[] = {
         { 4, { 3, 4, 5, 6 }, false, 2, { 6, 7 }, 60, 1, 1 },             /* one matrix on the right: more rows */
         { 4, { 3, 4, 6, 5 }, true, 2, { 6, 7 }, 5, 12, 1 },
         { 4, { 3, 4, 5, 6 }, false, 4, { 3, 4, 6, 7 }, 5, 12, 1 },
@@ -281,7 +299,8 @@ START_TEST(few_calls)
         memcpy(a.dim, cases[i].a, sizeof cases[i].a), memcpy(b.dim, cases[i].b, sizeof cases[i].b);
         ck_assert(gp_product_of(&a, cases[i].ta, &b, false, &p, &made));
         ck_assert_msg(p.m == cases[i].m && p.batch.n == cases[i].batch && gp_product_batches(&p) == cases[i].batches,
-                      "case %d: %d rows, %d at once, %d times", (int)i, (int)p.m, (int)p.batch.n, (int)gp_product_batches(&p));
+                      "case %d: %d rows, %d at once, %d times", (int)i, (int)p.m, (int)p.batch.n,
+                      (int)gp_product_batches(&p));
     }
 }
 END_TEST
@@ -289,7 +308,8 @@ END_TEST
 /* ---- bytes over knobs --------------------------------------------------- */
 
 static const char *const knobs[] = {
-    "depth: 1\n", "", "depth: 16\nstreams: 3\nbatch: 4\n", "depth: 8\nstreams: 8\n", "depth: 5\nlaunch: stream\nsync: block\n",
+    "depth: 1\n", "", "depth: 16\nstreams: 3\nbatch: 4\n", "depth: 8\nstreams: 8\n",
+    "depth: 5\nlaunch: stream\nsync: block\n",
 };
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 
@@ -313,12 +333,13 @@ START_TEST(same_bytes)
                      "  - {use: linear, in: {in: y, weights: w, bias: bias}, activation: tanh, out: z}\n"
                      "  - {use: linear, in: {in: z, weights: v}, activation: gelu, out: u}\n"
                      "  - {use: matmul, in: {a: u, b: v}, out: all}\n"
-                     "  - {use: write, in: all, path: out.raw, durable: none}\n", knobs[k], types[t], types[t], types[t],
-                     types[t]);
+                     "  - {use: write, in: all, path: out.raw, durable: none}\n", knobs[k], types[t], types[t],
+                     types[t], types[t]);
             ck_assert_uint_eq(io_runs(yaml), 21);
             char *made = pipe_read(io_dir, "out.raw", &bytes);
             ck_assert(made && bytes == 103 * 90 * (size_t)(t == 0 ? 4 : t == 1 ? 2 : 8));
-            ck_assert_msg(!first || (bytes == n && !memcmp(made, first, n)), "%s: other bytes with %s", types[t], knobs[k]);
+            ck_assert_msg(!first || (bytes == n && !memcmp(made, first, n)), "%s: other bytes with %s", types[t],
+                          knobs[k]);
             free(first);
             first = made, n = bytes;
         }
@@ -356,6 +377,18 @@ START_TEST(shapes)
 }
 END_TEST
 
+/* A frame with fewer rows than the sum wants has no product. */
+START_TEST(too_few_rows)
+{
+    io_count_npy("in.npy", U8(5 + 3, 4), 0);
+    io_fails("buffers: {x: {dtype: u8, shape: [5, 4]}, w: {const: in.npy, dtype: f32}}\nstages:\n"
+             "  - {use: read, path: in.npy, out: x}\n  - {use: cast, dtype: f32, out: y}\n"
+             "  - {use: slice, in: w, index: ':5', out: v}\n"
+             "  - {use: matmul, in: {a: y, b: v}, transpose_a: true}\n  - {use: discard}\n", 1,
+             "f32 [3, 4] transposed times f32 [5, 4] does not fit");
+}
+END_TEST
+
 Suite *suite_matmul(void)
 {
     Suite *s = suite_create("matmul");
@@ -367,6 +400,7 @@ Suite *suite_matmul(void)
     tcase_add_test(tc, few_calls);
     tcase_add_test(tc, same_bytes);
     tcase_add_test(tc, shapes);
+    tcase_add_test(tc, too_few_rows);
     suite_add_tcase(s, tc);
     return s;
 }

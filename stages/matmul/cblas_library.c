@@ -1,5 +1,6 @@
-/* cblas_library.c - see cblas_library.h. Of the libraries there are, those count that can be told to compute on one thread:
- * OpenBLAS and BLIS, also where the system has them as its BLAS. The reference BLAS is three times as slow as loops.c. */
+/* cblas_library.c - see cblas_library.h. Of the libraries there are, those count that can be told to compute on one
+ * thread: OpenBLAS and BLIS, also where the system has them as its BLAS. The reference BLAS is three times as slow as
+ * loops.c. */
 #include <stdio.h>
 #include <string.h>
 #include "base/dl.h"

@@ -9,8 +9,8 @@ typedef struct gp_cblas {
     char name[60];             /* "OpenBLAS 0.3.21"; "own loops, no OpenBLAS" */
     void (*blis_threads)(int64_t n);       /* of BLIS, for products of this thread */
     /* NULL: own loops */
-    void (*f32)(int order, int turn_a, int turn_b, int m, int n, int k, float alpha, const float *a, int lda, const float *b,
-                int ldb, float beta, float *c, int ldc);
+    void (*f32)(int order, int turn_a, int turn_b, int m, int n, int k, float alpha, const float *a, int lda,
+                const float *b, int ldb, float beta, float *c, int ldc);
     void (*f64)(int order, int turn_a, int turn_b, int m, int n, int k, double alpha, const double *a, int lda,
                 const double *b, int ldb, double beta, double *c, int ldc);
 } gp_cblas;

@@ -1,8 +1,9 @@
 /* cublaslt.c - see cublaslt.h. The library's matrices are column-major, ours are row-major: so that it computes the
  * transpose of the product, of the transposes of both factors in the other order, and copies nothing.
  *
- * Which algorithm it takes is chosen by its own heuristic for exactly these sizes and alignments and this much work area,
- * among those whose partial sums have an order: so a product has the same bits wherever it is computed in a run. */
+ * Which algorithm it takes is chosen by its own heuristic for exactly these sizes and alignments and this much work
+ * area, among those whose partial sums have an order: so a product has the same bits wherever it is computed in a
+ * run. */
 #include <string.h>
 #include "cublaslt.h"
 
@@ -43,8 +44,8 @@ static int describe(const gp_cublaslt *l, const gp_cublaslt_choice *c, const voi
     int32_t turn_right = p->turned[GP_RIGHT], turn_left = p->turned[GP_LEFT];
     uint32_t epilogue = GP_CUBLASLT_ADDS_BIAS;
     bool wide = p->dtype == GP_F64;
-    int status = l->operation(&t->op, sizeof t->op, wide ? GP_CUBLAS_IN_F64 : c->tf32 ? GP_CUBLAS_IN_TF32 : GP_CUBLAS_IN_F32,
-                              wide ? GP_CUBLAS_F64 : GP_CUBLAS_F32);
+    int computes = wide ? GP_CUBLAS_IN_F64 : c->tf32 ? GP_CUBLAS_IN_TF32 : GP_CUBLAS_IN_F32;
+    int status = l->operation(&t->op, sizeof t->op, computes, wide ? GP_CUBLAS_F64 : GP_CUBLAS_F32);
     status = status ? status : l->set_operation(&t->op, GP_CUBLASLT_TURN_A, &turn_right, sizeof turn_right);
     status = status ? status : l->set_operation(&t->op, GP_CUBLASLT_TURN_B, &turn_left, sizeof turn_left);
     if (c->bias) {

@@ -15,7 +15,8 @@ typedef struct gp_cublaslt_choice {
 
 /* Of scratch memory for a product, at most. */
 size_t gp_cublaslt_room(const gp_product *p);
-/* Finds the algorithm for c->p, which depends on *c, the device and the library alone. Each returns the library's status. */
+/* Finds the algorithm for c->p, which depends on *c, the device and the library alone. Each returns the library's
+ * status. */
 int gp_cublaslt_choose(const gp_cublaslt *l, void *handle, gp_cublaslt_choice *c);
 /* Queues it. `bias` is that of c->bias; all begin at multiples of 256 bytes. */
 int gp_cublaslt_multiply(const gp_cublaslt *l, void *handle, const gp_cublaslt_choice *c, const void *a, const void *b,

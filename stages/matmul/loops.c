@@ -1,5 +1,5 @@
-/* loops.c - a product of matrices without any library, see cblas_library.h: a panel of b is copied, so that it lies in a
- * row and in the cache, and a few rows of a are multiplied by it at a time. */
+/* loops.c - a product of matrices without any library, see cblas_library.h: a panel of b is copied, so that it lies in
+ * a row and in the cache, and a few rows of a are multiplied by it at a time. */
 #include "cblas_library.h"
 
 enum { ROWS = 4, WIDE = 16, DEEP = 256 };

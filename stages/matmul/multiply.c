@@ -1,6 +1,6 @@
-/* multiply.c - see multiply.h. A GPU multiplies by cuBLASLt, which adds the bias too where it can; a CPU by a CBLAS or by
- * loops, f16 in f32. Activations are a kernel's, the same on both: those of cuBLASLt are approximations, and do not say
- * what becomes of a NaN.
+/* multiply.c - see multiply.h. A GPU multiplies by cuBLASLt, which adds the bias too where it can; a CPU by a CBLAS or
+ * by loops, f16 in f32. Activations are a kernel's, the same on both: those of cuBLASLt are approximations, and do not
+ * say what becomes of a NaN.
  *
  * Frames are multiplied one by one. How, follows from the shape of a frame alone, a smaller one included. */
 #include <stdio.h>
@@ -75,12 +75,14 @@ bool gp_multiply_shape(gp_shape *s)
             return gp_shape_fail(s, NULL, "'%s' is %s, and '%s' is %s: they need one type; put a 'cast' before one",
                                  s->in_name[0], gp_type_text(a, x), s->in_name[i], gp_type_text(&s->in[i], y));
     if (!gp_product_of(a, o->transpose_a, b, o->transpose_b, &p, &s->out[0]))
-        return gp_shape_fail(s, NULL, "'%s' is %s%s and '%s' is %s%s, which do not fit: [..., m, k] times [..., k, n] does",
-                             s->in_name[0], gp_type_text(a, x), o->transpose_a ? ", transposed," : "", s->in_name[1],
-                             gp_type_text(b, y), o->transpose_b ? ", transposed," : "");
+        return gp_shape_fail(s, NULL, "%s%s times %s%s does not fit: [..., m, k] times [..., k, n] does",
+                             gp_type_text(a, x), o->transpose_a ? " transposed" : "", gp_type_text(b, y),
+                             o->transpose_b ? " transposed" : "");
     if (p.m > INT32_MAX || p.n > INT32_MAX || p.k > INT32_MAX || p.batch.n > INT32_MAX)
         return gp_shape_fail(s, NULL, "a matrix has at most %d rows and columns, not those of %s and %s", INT32_MAX,
                              gp_type_text(a, x), gp_type_text(b, y));
+    if (a->dtype != GP_F32 && !gp_shape_without(s, "precision", gp_dtype_name(a->dtype)))
+        return false;
     return s->partial || choose(s, o, &p);
 }
 
@@ -139,12 +141,13 @@ typedef struct job {
     const char *stage;
 } job;
 
-/* The choice for this product; it is made anew where the latest one was of another shape. Without a bias where the library
- * has no algorithm that adds it. */
+/* The choice for this product; it is made anew where the latest one was of another shape. Without a bias where the
+ * library has no algorithm that adds it. */
 static int choose_algorithm(multiplier *m, const gp_product *p)
 {
     const gp_product *q = &m->choice.p;
-    bool same = q->dtype && q->m == p->m && q->n == p->n && q->k == p->k && q->batch.n == p->batch.n && q->axes == p->axes;
+    bool same = q->dtype && q->m == p->m && q->n == p->n && q->k == p->k && q->batch.n == p->batch.n
+             && q->axes == p->axes;
     for (int f = 0; same && f < GP_FACTORS; f++) {
         same = q->batch.step[f] == p->batch.step[f];
         for (int k = 0; k < p->axes; k++)
@@ -152,7 +155,8 @@ static int choose_algorithm(multiplier *m, const gp_product *p)
     }
     if (same)
         return 0;
-    m->choice = (gp_cublaslt_choice){ .p = *p, .tf32 = m->tf32, .room = m->room, .bias = m->bias && p->dtype != GP_F64 };
+    m->choice = (gp_cublaslt_choice){ .p = *p, .tf32 = m->tf32, .bias = m->bias && p->dtype != GP_F64,
+                                      .room = m->room };
     int status = gp_cublaslt_choose(&m->gpu, m->handle, &m->choice);
     if (status && m->choice.bias) {
         m->choice.bias = false;
@@ -207,7 +211,8 @@ bool gp_multiply_record(gp_dcall *c)
     multiplier *m = c->state;
     const gp_view *a = &c->in[0], *b = &c->in[1];
     const void *bias = m->bias ? c->in[2].data : NULL;
-    job j = { .m = m, .a = a->data, .b = b->data, .bias = bias, .made = c->out->data, .work = c->scratch, .stage = c->name };
+    job j = { .m = m, .a = a->data, .b = b->data, .bias = bias, .made = c->out->data, .work = c->scratch,
+              .stage = c->name };
     gp_dtype t = a->type.dtype;
     gp_type made;
     gp_product_of(&a->type, o->transpose_a, &b->type, o->transpose_b, &j.p, &made);

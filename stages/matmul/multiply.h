@@ -1,4 +1,5 @@
-/* multiply.h - what the kinds `matmul` and `linear` share: a product, a bias for each row, an activation (multiply.c). */
+/* multiply.h - what the kinds `matmul` and `linear` share: a product, a bias for each row, an activation
+ * (multiply.c). */
 #ifndef GP_MULTIPLY_H
 #define GP_MULTIPLY_H
 
@@ -7,13 +8,14 @@
 enum { GP_PRECISION_F32, GP_PRECISION_TF32 };
 enum { GP_NO_ACTIVATION, GP_RELU, GP_GELU, GP_SIGMOID, GP_TANH };
 
-/* Options of both kinds, some of which each has; `on_cpu` is gp_multiply_shape()'s. Inputs are a, b, and a bias or none. */
+/* Options of both kinds, some of which each has; `on_cpu` is gp_multiply_shape()'s. Inputs are a, b, and a bias or
+ * none. */
 typedef struct gp_multiply_opts {
     bool transpose_a, transpose_b, on_cpu;
     int precision, activation;
 } gp_multiply_opts;
 
-/* For shape(), open(), close() and record() of a kind. gp_multiply_shape() has said what is wrong where a and b do not fit. */
+/* For shape(), open(), close() and record() of a kind. */
 bool gp_multiply_shape(gp_shape *s);
 bool gp_multiply_open(const gp_open *o, void **state);
 void gp_multiply_close(void *state);

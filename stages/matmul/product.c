@@ -1,5 +1,5 @@
-/* product.c - see product.h. Axes of batches that lie in a row become one; and where all of a batch is multiplied by one
- * matrix on the right, its rows are those of one matrix on the left. */
+/* product.c - see product.h. Axes of batches that lie in a row become one; and where all of a batch is multiplied by
+ * one matrix on the right, its rows are those of one matrix on the left. */
 #include <string.h>
 #include "product.h"
 
@@ -52,7 +52,8 @@ bool gp_product_of(const gp_type *a, bool turn_a, const gp_type *b, bool turn_b,
         if (i != j && i != 1 && j != 1)
             return false;
         made->dim[batches - 1 - k] = all;
-        add(axis, &n, (gp_product_axis){ all, { i == 1 ? 0 : step[GP_LEFT], j == 1 ? 0 : step[GP_RIGHT], step[GP_MADE] } });
+        add(axis, &n, (gp_product_axis){ all, { i == 1 ? 0 : step[GP_LEFT], j == 1 ? 0 : step[GP_RIGHT],
+                                                step[GP_MADE] } });
         step[GP_LEFT] *= i, step[GP_RIGHT] *= j, step[GP_MADE] *= all;
     }
     if (a->ndim > 1)

@@ -279,10 +279,9 @@ static void as_rows(const stage_case *c)
         return;                        /* planes, which have no part of such rows: tests/test_color.c */
     if (!strcmp(c->kind, "resize") && (strstr(c->options, "fit") || !strstr(c->options, "width")) && !strstr(c->options, "scale"))
         return;                        /* fewer rows would make it wider: tests/test_resize.c */
-    if (!strcmp(c->kind, "matmul") && (strstr(c->options, "transpose_a") || c->in[0].type.ndim == 1 || c->in[1].type.ndim > 2))
+    bool product = !strcmp(c->kind, "matmul") || !strcmp(c->kind, "linear");
+    if (product && (strstr(c->options, "transpose_a") || c->in[0].type.ndim == 1 || c->in[1].type.ndim > 2))
         return;                        /* they would not fit the other factor */
-    if (!strcmp(c->kind, "linear") && c->in[0].type.ndim == 1)
-        return;
     if (!takes_rows(c->kind, c->options))
         return;
     for (int k = 0; k < 3; k++) {

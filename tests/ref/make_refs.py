@@ -617,11 +617,12 @@ for a, b in (("deep", "high"), ("row", "high"), ("deep", "row"), ("one", "one"),
     matmul("{}", a, b)
 matmul("precision: tf32", "deep", "high")
 matmul("transpose_a: true", "row", "high")
-factor("b3", (3, 4, 5)), factor("r3", (3, 5, 7)), factor("r2", (5, 7)), factor("b4", (2, 1, 4, 5)), factor("r4", (3, 5, 6))
-factor("b5", (2, 3, 1, 4, 5)), factor("r5", (2, 1, 6, 5, 3)), factor("o3", (1, 4, 5)), factor("v", 5), factor("t3", (3, 5, 4))
-factor("s3", (3, 7, 5))
-for options, a, b in (("{}", "b3", "r3"), ("{}", "b3", "r2"), ("{}", "b4", "r4"), ("{}", "b5", "r5"), ("{}", "o3", "r3"),
-                      ("{}", "b3", "v"), ("{}", "v", "r3"), ("transpose_a: true", "t3", "r3"),
+for name, shape in (("b3", (3, 4, 5)), ("r3", (3, 5, 7)), ("r2", (5, 7)), ("b4", (2, 1, 4, 5)), ("r4", (3, 5, 6)),
+                    ("b5", (2, 3, 1, 4, 5)), ("r5", (2, 1, 6, 5, 3)), ("o3", (1, 4, 5)), ("v", 5), ("t3", (3, 5, 4)),
+                    ("s3", (3, 7, 5))):
+    factor(name, shape)
+for options, a, b in (("{}", "b3", "r3"), ("{}", "b3", "r2"), ("{}", "b4", "r4"), ("{}", "b5", "r5"),
+                      ("{}", "o3", "r3"), ("{}", "b3", "v"), ("{}", "v", "r3"), ("transpose_a: true", "t3", "r3"),
                       ("transpose_a: true", "t3", "r2"), ("transpose_b: true", "b3", "s3"), ("{}", "b4", "r2")):
     matmul(options, a, b)
 holes = factor("holes", (5, 6))
@@ -630,8 +631,8 @@ save("mm_holes_f4", holes)
 factor("beside", (6, 4))
 matmul("{}", "holes", "beside")
 
-activations = {"none": lambda x: x, "relu": lambda x: np.where(x < 0, 0, x), "sigmoid": special_functions.expit, "tanh": np.tanh,
-               "gelu": lambda x: x * special_functions.ndtr(x)}
+activations = {"none": lambda x: x, "relu": lambda x: np.where(x < 0, 0, x), "sigmoid": special_functions.expit,
+               "tanh": np.tanh, "gelu": lambda x: x * special_functions.ndtr(x)}
 for dtype in slack:
     x = factor("x", (19, 48), dtype)
     w, bias = factor("w", (33, 48), dtype), factor("bias", 33, dtype)
@@ -639,19 +640,20 @@ for dtype in slack:
         options = "{}" if activation == "none" else f"activation: {activation}"
         for added in (True, False):
             r = f(x.astype(f64) @ w.astype(f64).T + (bias.astype(f64) if added else 0)).astype(dtype)
-            case("linear", options, f"mm_x_{dtype}, mm_w_{dtype}" + (f", mm_bias_{dtype}" if added else ""), r,
-                 4 * slack[dtype])             # of sums that are larger than what some make of them
+            inputs = f"mm_x_{dtype}, mm_w_{dtype}" + (f", mm_bias_{dtype}" if added else "")
+            case("linear", options, inputs, r, 4 * slack[dtype])       # some are smaller than the sums
 w, bias = factor("w5", (6, 5)), factor("bias5", 6)
 for name in ("v", "b3", "b5"):
     r = np.load(os.path.join(here, f"mm_{name}_f4.npy")).astype(f64) @ w.astype(f64).T + bias
     case("linear", "{}", f"mm_{name}_f4, mm_w5_f4, mm_bias5_f4", r.astype(f32), 1e-6)
-    case("linear", "precision: tf32, activation: tanh", f"mm_{name}_f4, mm_w5_f4, mm_bias5_f4", np.tanh(r).astype(f32), 3e-3)
+    case("linear", "precision: tf32, activation: tanh", f"mm_{name}_f4, mm_w5_f4, mm_bias5_f4", np.tanh(r).astype(f32),
+         3e-3)
 w = factor("w6", (4, 6))
 for activation, f in activations.items():
     with np.errstate(invalid="ignore"):
-        r = f(holes.astype(f64) @ w.astype(f64).T)
-        case("linear", "{}" if activation == "none" else f"activation: {activation}", "mm_holes_f4, mm_w6_f4",
-             np.where((activation == "gelu") & np.isneginf(holes.astype(f64) @ w.astype(f64).T), 0, r).astype(f32), 1e-6)
+        x = holes.astype(f64) @ w.astype(f64).T
+        r = np.where((activation == "gelu") & np.isneginf(x), 0, f(x)).astype(f32)
+        case("linear", "{}" if activation == "none" else f"activation: {activation}", "mm_holes_f4, mm_w6_f4", r, 1e-6)
 
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
