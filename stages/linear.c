@@ -13,7 +13,8 @@ static bool shape(gp_shape *s)
     if (s->nin > 2 && bias->dtype && (bias->ndim != 1 || bias->dim[0] != weights->dim[0]))
         return gp_shape_fail(s, NULL, "a bias of %s does not fit weights of %s: [%lld] does, a number for each row",
                              gp_type_text(bias, x), gp_type_text(weights, y), (long long)weights->dim[0]);
-    o->transpose_b = true;
+    if (!s->partial)
+        o->transpose_b = true;
     return gp_multiply_shape(s);
 }
 

@@ -9,11 +9,11 @@
 typedef struct gp_cublaslt_choice {
     gp_product p;
     bool tf32, bias;           /* adds a bias to each row */
-    size_t room;               /* bytes that it may work in */
+    size_t room;               /* gp_cublaslt_room() */
     gp_cublaslt_algorithm algorithm;
 } gp_cublaslt_choice;
 
-/* Of scratch memory for a product, at most. */
+/* Bytes that it may work in: no more for a frame with fewer elements. */
 size_t gp_cublaslt_room(const gp_product *p);
 /* Finds the algorithm for c->p, which depends on *c, the device and the library alone. Each returns the library's
  * status. */

@@ -12,7 +12,6 @@
 
 typedef struct multiplier {
     bool tf32, bias;
-    size_t room;                           /* bytes of scratch memory */
     gp_cblas cpu;
     gp_dev *dev;                           /* of a GPU: */
     gp_cublaslt gpu;
@@ -105,14 +104,10 @@ bool gp_multiply_open(const gp_open *g, void **state)
 {
     const gp_multiply_opts *o = g->opts;
     multiplier *m = calloc(1, sizeof *m);
-    gp_product p;
-    gp_type made;
     if (!(*state = m))
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     m->tf32 = o->precision == GP_PRECISION_TF32 && g->in[0].dtype == GP_F32;
     m->bias = g->nin > 2 && g->in[2].dtype;
-    gp_product_of(&g->in[0], o->transpose_a, &g->in[1], o->transpose_b, &p, &made);
-    m->room = gp_cublaslt_room(&p);
     if (o->on_cpu) {
         gp_cblas_open(&m->cpu);
         return true;
@@ -151,12 +146,12 @@ static int choose_algorithm(multiplier *m, const gp_product *p)
     for (int f = 0; same && f < GP_FACTORS; f++) {
         same = q->batch.step[f] == p->batch.step[f];
         for (int k = 0; k < p->axes; k++)
-            same &= q->axis[k].step[f] == p->axis[k].step[f];
+            same &= q->axis[k].n == p->axis[k].n && q->axis[k].step[f] == p->axis[k].step[f];
     }
     if (same)
         return 0;
     m->choice = (gp_cublaslt_choice){ .p = *p, .tf32 = m->tf32, .bias = m->bias && p->dtype != GP_F64,
-                                      .room = m->room };
+                                      .room = gp_cublaslt_room(p) };
     int status = gp_cublaslt_choose(&m->gpu, m->handle, &m->choice);
     if (status && m->choice.bias) {
         m->choice.bias = false;
@@ -172,10 +167,8 @@ static bool multiply_gpu(void *stream, const void *arg, gp_errs *errs)
     const job *j = arg;
     multiplier *m = j->m;
     int status = choose_algorithm(m, &j->p);
-    if (!status) {
-        m->choice.p = j->p;
+    if (!status)
         status = gp_cublaslt_multiply(&m->gpu, m->handle, &m->choice, j->a, j->b, j->bias, j->made, j->work, stream);
-    }
     return !status || gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "stage '%s': cuBLASLt fails (%s)", j->stage,
                               m->gpu.status_name(status));
 }

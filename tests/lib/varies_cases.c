@@ -53,6 +53,8 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
       "  - {use: median, size: 5}\n  - {use: morphology, op: open, size: [3, 5]}\n"
       "  - {use: normalize, range: [-1, 1]}\n  - {use: colormap, range: [-1, 1]}\n", false },
     { "counts", "", "  - {use: normalize, to: deviation, in: x}\n  - {use: histogram, bins: 30, range: [-2, 2]}\n", false },
+    { "products", "", "  - {use: matmul, in: {a: x, b: x}, transpose_b: true, out: s}\n"
+      "  - {use: matmul, in: {a: s, b: x}}\n  - {use: scale, a: 0.1, b: 1}\n", false },
     { "columns", "", "  - {use: reduce, op: max, axes: [0], in: x}\n  - {use: scale, a: -1, b: 0}\n", false },
     { "one number", "", "  - {use: reduce, op: mean, in: x}\n", false },
     { "types", "", "  - {use: cast, dtype: i32, in: x}\n  - {use: cast, dtype: f64}\n", false },
