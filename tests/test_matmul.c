@@ -1,12 +1,12 @@
 /* test_matmul.c - products beyond stage_cases.c: every order of axes against plain sums, by all that computes them on a
- * CPU and by a stand-in for cuBLASLt; bytes over knobs; what is declared of cuBLASLt beside its header, where that is
- * there. */
+ * CPU and by a stand-in for cuBLASLt; what is declared of cuBLASLt beside its header, where that is there. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cblas_library.h"
 #include "cublaslt.h"
 #include "iotest.h"
+#include "matmul_cases.h"
 
 Suite *suite_matmul(void);
 
@@ -305,48 +305,7 @@ START_TEST(few_calls)
 }
 END_TEST
 
-/* ---- bytes over knobs --------------------------------------------------- */
-
-static const char *const knobs[] = {
-    "depth: 1\n", "", "depth: 16\nstreams: 3\nbatch: 4\n", "depth: 8\nstreams: 8\n",
-    "depth: 5\nlaunch: stream\nsync: block\n",
-};
-enum { KNOBS = sizeof knobs / sizeof *knobs };
-
-/* A network of two layers, and a product; the last frame has fewer rows. */
-START_TEST(same_bytes)
-{
-    static const char *const types[] = { "f32", "f16", "f64" };
-    for (int t = 0; t < 3; t++) {
-        char *first = NULL;
-        size_t n = 0, bytes;
-        io_count_npy("in.npy", U8(5 * 20 + 3, 70), 0);
-        io_count_npy("w.npy", U8(90, 70), 3);
-        io_count_npy("v.npy", U8(11, 90), 5);
-        io_count_npy("bias.npy", U8(90), 7);
-        for (int k = 0; k < KNOBS; k++) {
-            char yaml[2000];
-            snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: u8, shape: [5, 70]}, w: {const: w.npy, dtype: %s}, "
-                     "v: {const: v.npy, dtype: %s}, bias: {const: bias.npy, dtype: %s}}\nstages:\n"
-                     "  - {use: read, path: in.npy, out: x}\n  - {use: cast, dtype: f32}\n  - {use: scale, a: 0.0001}\n"
-                     "  - {use: cast, dtype: %s, out: y}\n"
-                     "  - {use: linear, in: {in: y, weights: w, bias: bias}, activation: tanh, out: z}\n"
-                     "  - {use: linear, in: {in: z, weights: v}, activation: gelu, out: u}\n"
-                     "  - {use: matmul, in: {a: u, b: v}, out: all}\n"
-                     "  - {use: write, in: all, path: out.raw, durable: none}\n", knobs[k], types[t], types[t],
-                     types[t], types[t]);
-            ck_assert_uint_eq(io_runs(yaml), 21);
-            char *made = pipe_read(io_dir, "out.raw", &bytes);
-            ck_assert(made && bytes == 103 * 90 * (size_t)(t == 0 ? 4 : t == 1 ? 2 : 8));
-            ck_assert_msg(!first || (bytes == n && !memcmp(made, first, n)), "%s: other bytes with %s", types[t],
-                          knobs[k]);
-            free(first);
-            first = made, n = bytes;
-        }
-        free(first);
-    }
-}
-END_TEST
+/* ---- frames with fewer rows ---------------------------------------------- */
 
 /* Frames of their own shapes: what each has is the whole product. */
 START_TEST(shapes)
@@ -398,7 +357,7 @@ Suite *suite_matmul(void)
     tcase_add_loop_test(tc, all_axes, 0, 2);
     tcase_add_test(tc, long_sums);
     tcase_add_test(tc, few_calls);
-    tcase_add_test(tc, same_bytes);
+    matmul_cases(tc, "cpu");
     tcase_add_test(tc, shapes);
     tcase_add_test(tc, too_few_rows);
     suite_add_tcase(s, tc);
