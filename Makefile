@@ -135,8 +135,8 @@ $B/gpipe.pc: FORCE
 	   echo 'Libs.private: $(if $(filter 1,$(CUDA)),-L$(CUROOT)/lib64 -lcudart_static) -pthread -ldl -lm -lrt'; \
 	 } > $@
 
-# Loops over the rows of pictures, and many lines, for vectors.
-$B/stages/format/png_filter.o $B/stages/fft/complex.o $B/stages/fft/lines.o: private ALL_C += -O3
+# Loops over the rows of pictures and of matrices, and many lines, for vectors.
+$B/stages/format/png_filter.o $B/stages/fft/complex.o $B/stages/fft/lines.o $B/stages/matmul/loops.o: private ALL_C += -O3
 
 # A kernel's one source, twice: by the C++ compiler for the CPU back end, and
 # by nvcc, for each architecture and as PTX for newer ones.
@@ -307,7 +307,7 @@ help:
 
 # What gpipe is measured beside, as far as it can be built here.
 BENCH   ?=
-PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone heat fft) $(shell pkg-config --exists tbb 2>/dev/null && echo tbb)
+PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone heat fft $(if $(wildcard $(CUROOT)/include/cublasLt.h),matmul)) $(shell pkg-config --exists tbb 2>/dev/null && echo tbb)
 bench: deps
 	+@$(again) bench-programs
 	python3 tests/bench/bench.py --gpipe $B/gpipe $(BENCH)
@@ -321,7 +321,7 @@ $B/bench/tbb: tests/bench/tbb.cpp
 $B/bench/%: tests/bench/%.cu tests/bench/hand.h tests/bench/axpy.cu tests/bench/heat_step.cu
 	@mkdir -p $(@D)
 	$(call say,nvcc)$(NVCC) -std=c++17 -O3 -arch=all-major \
-	  -Xcompiler -Wall,-Wextra,-static-libstdc++,-static-libgcc -o $@ $< $(if $(filter fft,$(@F)),-lcufft)
+	  -Xcompiler -Wall,-Wextra,-static-libstdc++,-static-libgcc -o $@ $< $(if $(filter fft,$(@F)),-lcufft) $(if $(filter matmul,$*),-lcublasLt)
 
 # The one that Debian's packages are for.
 PYTHON := $(or $(wildcard /usr/bin/python3),python3)

@@ -283,6 +283,9 @@ mkdir "$tmp/readme"
 cp examples/data/* examples/heartbeat/bandpass.npy "$tmp/readme/"
 cp tests/data/sound/f32.wav "$tmp/readme/speech.wav"
 cp tests/data/jpeg/rgb4*.jpg "$tmp/readme/"
+cp tests/ref/mm_x_f4.npy "$tmp/readme/vectors.npy"
+cp tests/ref/mm_w_f4.npy "$tmp/readme/weights.npy"
+cp tests/ref/mm_bias_f4.npy "$tmp/readme/bias.npy"
 awk -v dir="$tmp/readme/" '
     /^```yaml/ {name = FILENAME; sub(/.*\//, "", name); file = dir "block-" name "-" FNR ".yaml"; next}
     /^```(lua|cuda)/ {named = 1; next}

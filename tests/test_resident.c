@@ -38,7 +38,7 @@ START_TEST(takes_every_built_in)
         { "colormap", "colormap_u8" }, { "histogram", "histogram_f16" }, { "median", "median_f32" },
         { "morphology", "morphology_x_max_u8" }, { "normalize", "normalize_ends_f16" },
         { "cumsum", "cumsum_u8" }, { "softmax", "softmax_f16" }, { "fir", "fir_f32" },
-        { "gray", "gray_u8" }, { "mix", "mix_add_sum_f32" }, { "mix", "mix_make_mean_f16" },
+        { "gray", "gray_u8" }, { "linear", "linear_f32_f16" }, { "mix", "mix_add_sum_f32" }, { "mix", "mix_make_mean_f16" },
         { "reduce", "reduce_tree_sum_f64" }, { "regroup", "regroup_16" },
         { "resize", "resize_weights_f64" }, { "resize", "resize_u8" }, { "resize", "resize_y_f16" }, { "resize", "resize_x_f64" },
         { "resize", "resize_nearest_2" }, { "scale", "scale_c64" }, { "slide", "taper_c64" }, { "iir", "iir_filter_f32_4" },

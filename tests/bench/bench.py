@@ -31,6 +31,7 @@ import rows_files
 import rows_host
 import rows_jpeg
 import rows_lua
+import rows_matmul
 import rows_overhead
 import rows_rearrange
 import rows_signals
@@ -39,7 +40,7 @@ from tools import HERE, Bench, Failure, Skip
 
 ROWS = rows_device.ROWS + rows_host.ROWS + rows_lua.ROWS + rows_command.ROWS + \
     rows_durable.ROWS + rows_expr.ROWS + rows_overhead.ROWS + rows_stages.ROWS + rows_jpeg.ROWS + \
-    rows_rearrange.ROWS + rows_signals.ROWS + rows_files.ROWS + rows_fft.ROWS
+    rows_rearrange.ROWS + rows_signals.ROWS + rows_files.ROWS + rows_fft.ROWS + rows_matmul.ROWS
 
 
 def first_line(command):

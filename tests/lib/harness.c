@@ -235,7 +235,7 @@ trial *trial_open(gp_dev *dev, const char *kind, const char *options,
                   const array *in, int nin, int n, gp_errs *errs)
 {
     gp_arena a = { 0 };
-    trial *t = trial_open_text(dev, pipeline_text(&a, dev->backend == &gp_backend_cpu ? "cpu" : "cuda", kind, options, in, nin), n, errs);
+    trial *t = trial_open_text(dev, pipeline_text(&a, dev->backend->name, kind, options, in, nin), n, errs);
     gp_arena_free(&a);
     return t;
 }

@@ -55,6 +55,8 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
     { "counts", "", "  - {use: normalize, to: deviation, in: x}\n  - {use: histogram, bins: 30, range: [-2, 2]}\n", false },
     { "decibels", "", "  - {use: power, in: x}\n  - {use: db, reference: 1000, floor: -20}\n", false },
     { "lags", "", "  - {use: correlate, in: {a: x, b: x}, lags: 9}\n", false },
+    { "products", "", "  - {use: matmul, in: {a: x, b: x}, transpose_b: true, out: s}\n"
+      "  - {use: matmul, in: {a: s, b: x}}\n  - {use: scale, a: 0.1, b: 1}\n", false },
     { "columns", "", "  - {use: reduce, op: max, axes: [0], in: x}\n  - {use: scale, a: -1, b: 0}\n", false },
     { "one number", "", "  - {use: reduce, op: mean, in: x}\n", false },
     { "types", "", "  - {use: cast, dtype: i32, in: x}\n  - {use: cast, dtype: f64}\n", false },

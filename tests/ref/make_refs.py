@@ -733,6 +733,77 @@ for lags, name, x, other in ((0, "signal3_f32", three, "turned3_f32"), (7, "sign
     case("correlate", f"lags: {lags}", f"{name}, {other}", correlate(x, save(other, turned[other]), lags), 1e-6)
 case("correlate", "lags: 4", "doubles_f64, doubles_f64", correlate(doubles, doubles, 4), 1e-13)
 
+# -- matmul, linear: in f64, rounded once --------------------------------------------------
+
+factors = np.random.default_rng(77)
+slack = {"f2": 2e-3, "f4": 1e-6, "f8": 1e-14}
+
+
+def factor(name, shape, dtype="f4"):
+    return save(f"mm_{name}_{dtype}", factors.normal(0, 1, shape).astype(dtype))
+
+
+def turned(x, yes):
+    return np.swapaxes(x, -1, -2) if yes and x.ndim > 1 else x
+
+
+def matmul(options, a, b, dtype="f4"):
+    x, y = (np.load(os.path.join(here, f"mm_{n}_{dtype}.npy")) for n in (a, b))
+    r = turned(x.astype(f64), "transpose_a" in options) @ turned(y.astype(f64), "transpose_b" in options)
+    longest = max(1, x.shape[-1] / 200)            # such sums lose more
+    case("matmul", options, f"mm_{a}_{dtype}, mm_{b}_{dtype}", r.astype(dtype),
+         3e-3 if "tf32" in options else longest * slack[dtype])
+
+
+for dtype in slack:
+    factor("m", (37, 70), dtype), factor("n", (70, 53), dtype)
+    factor("mt", (70, 37), dtype), factor("nt", (53, 70), dtype)
+    for options, a, b in (("{}", "m", "n"), ("transpose_a: true", "mt", "n"), ("transpose_b: true", "m", "nt"),
+                          ("transpose_a: true, transpose_b: true", "mt", "nt")):
+        matmul(options, a, b, dtype)
+factor("deep", (6, 1500)), factor("high", (1500, 9)), factor("row", 1500), factor("one", (1, 1)), factor("thin", (1, 6))
+for a, b in (("deep", "high"), ("row", "high"), ("deep", "row"), ("one", "one"), ("one", "thin")):
+    matmul("{}", a, b)
+matmul("precision: tf32", "deep", "high")
+matmul("transpose_a: true", "row", "high")
+for name, shape in (("b3", (3, 4, 5)), ("r3", (3, 5, 7)), ("r2", (5, 7)), ("b4", (2, 1, 4, 5)), ("r4", (3, 5, 6)),
+                    ("b5", (2, 3, 1, 4, 5)), ("r5", (2, 1, 6, 5, 3)), ("o3", (1, 4, 5)), ("v", 5), ("t3", (3, 5, 4)),
+                    ("s3", (3, 7, 5))):
+    factor(name, shape)
+for options, a, b in (("{}", "b3", "r3"), ("{}", "b3", "r2"), ("{}", "b4", "r4"), ("{}", "b5", "r5"),
+                      ("{}", "o3", "r3"), ("{}", "b3", "v"), ("{}", "v", "r3"), ("transpose_a: true", "t3", "r3"),
+                      ("transpose_a: true", "t3", "r2"), ("transpose_b: true", "b3", "s3"), ("{}", "b4", "r2")):
+    matmul(options, a, b)
+holes = factor("holes", (5, 6))
+holes[1, 2], holes[3, 0] = np.nan, np.inf
+save("mm_holes_f4", holes)
+factor("beside", (6, 4))
+matmul("{}", "holes", "beside")
+
+activations = {"none": lambda x: x, "relu": lambda x: np.where(x < 0, 0, x), "sigmoid": special_functions.expit,
+               "tanh": np.tanh, "gelu": lambda x: x * special_functions.ndtr(x)}
+for dtype in slack:
+    x = factor("x", (19, 48), dtype)
+    w, bias = factor("w", (33, 48), dtype), factor("bias", 33, dtype)
+    for activation, f in activations.items():
+        options = "{}" if activation == "none" else f"activation: {activation}"
+        for added in (True, False):
+            r = f(x.astype(f64) @ w.astype(f64).T + (bias.astype(f64) if added else 0)).astype(dtype)
+            inputs = f"mm_x_{dtype}, mm_w_{dtype}" + (f", mm_bias_{dtype}" if added else "")
+            case("linear", options, inputs, r, 4 * slack[dtype])       # some are smaller than the sums
+w, bias = factor("w5", (6, 5)), factor("bias5", 6)
+for name in ("v", "b3", "b5"):
+    r = np.load(os.path.join(here, f"mm_{name}_f4.npy")).astype(f64) @ w.astype(f64).T + bias
+    case("linear", "{}", f"mm_{name}_f4, mm_w5_f4, mm_bias5_f4", r.astype(f32), 1e-6)
+    case("linear", "precision: tf32, activation: tanh", f"mm_{name}_f4, mm_w5_f4, mm_bias5_f4", np.tanh(r).astype(f32),
+         3e-3)
+w = factor("w6", (4, 6))
+for activation, f in activations.items():
+    with np.errstate(invalid="ignore"):
+        x = holes.astype(f64) @ w.astype(f64).T
+        r = np.where((activation == "gelu") & np.isneginf(x), 0, f(x)).astype(f32)
+        case("linear", "{}" if activation == "none" else f"activation: {activation}", "mm_holes_f4, mm_w6_f4", r, 1e-6)
+
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
     out.write("\n".join(cases) + "\n")

@@ -1,0 +1,42 @@
+/* linear.c - a layer of a network: activation(in weights^T + bias), as torch.nn.functional.linear has it; see
+ * stages/matmul/. */
+#include "multiply.h"
+
+static bool shape(gp_shape *s)
+{
+    gp_multiply_opts *o = (gp_multiply_opts *)s->opts;
+    const gp_type *in = &s->in[0], *weights = &s->in[1], *bias = &s->in[2];
+    char x[128], y[128];
+    if (weights->ndim != 2 || in->dim[in->ndim - 1] != weights->dim[1])
+        return gp_shape_fail(s, NULL, "weights of %s do not fit %s: [n, k] fits [..., k]", gp_type_text(weights, y),
+                             gp_type_text(in, x));
+    if (s->nin > 2 && bias->dtype && (bias->ndim != 1 || bias->dim[0] != weights->dim[0]))
+        return gp_shape_fail(s, NULL, "a bias of %s does not fit weights of %s: [%lld] does, a number for each row",
+                             gp_type_text(bias, x), gp_type_text(weights, y), (long long)weights->dim[0]);
+    if (!s->partial)
+        o->transpose_b = true;
+    return gp_multiply_shape(s);
+}
+
+static const gp_port in[] = {
+    { "in", GP_MULTIPLY_TYPES, .help = "[..., k]" },
+    { "weights", GP_MULTIPLY_TYPES, .help = "[n, k], of the same type" },
+    { "bias", GP_MULTIPLY_TYPES, .optional = true, .help = "[n]" },
+    { 0 }
+};
+static const gp_port out[] = { { "out", GP_MULTIPLY_TYPES, .help = "[..., n]" }, { 0 } };
+
+static const gp_opt options[] = {
+    { GP_ENUM(gp_multiply_opts, activation), .def = "none", .choices = "none|relu|gelu|sigmoid|tanh",
+      .help = "of each number; gelu is x / 2 (1 + erf(x / sqrt 2))" },
+    GP_PRECISION,
+    { 0 }
+};
+
+const gp_kind gp_kind_linear = {
+    GP_KIND("linear"), .field = "arrays",
+    .help = "vectors times weights, plus a bias, with an activation",
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(gp_multiply_opts),
+    .any_shape = true, .calls_library = true, .shape = shape, .open = gp_multiply_open,
+    .close = gp_multiply_close, .record = gp_multiply_record,
+};

@@ -1,0 +1,231 @@
+/* multiply.c - see multiply.h. A GPU multiplies by cuBLASLt, which adds the bias too where it can; a CPU by a CBLAS or
+ * by loops, f16 in f32. Activations are a kernel's, the same on both: those of cuBLASLt are approximations, and do not
+ * say what becomes of a NaN.
+ *
+ * Frames are multiplied one by one. How, follows from the shape of a frame alone, a smaller one included. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "cblas_library.h"
+#include "cublaslt.h"
+#include "device.h"
+#include "multiply.h"
+
+typedef struct multiplier {
+    bool tf32, bias;
+    gp_cblas cpu;
+    gp_dev *dev;                           /* of a GPU: */
+    gp_cublaslt gpu;
+    void *handle;
+    gp_cublaslt_choice choice;             /* of the latest product */
+    int status;                            /* of the library */
+} multiplier;
+
+/* ---- shape ----------------------------------------------------------- */
+
+/* On a CPU the factors of an f16 product, and the product, are in scratch memory as f32, in this order. */
+static size_t scratch_f32(const gp_type *a, const gp_type *b, const gp_type *made, size_t at[GP_FACTORS])
+{
+    const gp_type *t[] = { a, b, made };
+    size_t n = 0;
+    for (int i = 0; i < GP_FACTORS; i++) {
+        at[i] = n;
+        n += (4 * (size_t)gp_count(t[i]) + 255) / 256 * 256;
+    }
+    return n;
+}
+
+/* Decides who multiplies, and says so. */
+static bool choose(gp_shape *s, gp_multiply_opts *o, const gp_product *p)
+{
+    bool here, tf32 = o->precision == GP_PRECISION_TF32 && p->dtype == GP_F32;
+    char *does = gp_shape_alloc(s, 80);
+    size_t at[GP_FACTORS];
+    gp_cublaslt gpu = { 0 };
+    gp_cblas cpu;
+    gp_errs errs = { .n = 0 };
+    o->on_cpu = !gp_shape_gpu(s, &here);
+    s->does = does, s->calls_library = true, s->writes_all = true, s->known.f64 = p->dtype == GP_F64;
+    if (o->on_cpu) {
+        s->scratch = p->dtype == GP_F16 ? scratch_f32(&s->in[0], &s->in[1], &s->out[0], at) : 0;
+        if (here)
+            gp_cblas_open(&cpu);
+        snprintf(does, 80, "%s", here ? cpu.name : "OpenBLAS, BLIS or own loops");
+        return true;
+    }
+    if (here && !gp_cublaslt_open(&gpu, "a product", (gp_loc){ 0 }, &errs))
+        return gp_shape_fail(s, NULL, "%s", errs.e[0].msg);
+    size_t version = here ? gpu.version() : 0;
+    s->scratch = gp_cublaslt_room(p);
+    if (version)
+        snprintf(does, 80, "cuBLASLt %zu.%zu%s", version / 10000, version / 100 % 100, tf32 ? ", tf32" : "");
+    else
+        snprintf(does, 80, "cuBLASLt%s", tf32 ? ", tf32" : "");
+    return true;
+}
+
+bool gp_multiply_shape(gp_shape *s)
+{
+    gp_multiply_opts *o = (gp_multiply_opts *)s->opts;         /* `on_cpu` is shape()'s */
+    const gp_type *a = &s->in[0], *b = &s->in[1];
+    char x[128], y[128];
+    gp_product p;
+    for (int i = 1; i < s->nin; i++)
+        if (s->in[i].dtype && s->in[i].dtype != a->dtype)
+            return gp_shape_fail(s, NULL, "'%s' is %s, and '%s' is %s: they need one type; put a 'cast' before one",
+                                 s->in_name[0], gp_type_text(a, x), s->in_name[i], gp_type_text(&s->in[i], y));
+    if (!gp_product_of(a, o->transpose_a, b, o->transpose_b, &p, &s->out[0]))
+        return gp_shape_fail(s, NULL, "%s%s times %s%s does not fit: [..., m, k] times [..., k, n] does",
+                             gp_type_text(a, x), o->transpose_a ? " transposed" : "", gp_type_text(b, y),
+                             o->transpose_b ? " transposed" : "");
+    if (p.m > INT32_MAX || p.n > INT32_MAX || p.k > INT32_MAX || p.batch.n > INT32_MAX)
+        return gp_shape_fail(s, NULL, "a matrix has at most %d rows and columns, not those of %s and %s", INT32_MAX,
+                             gp_type_text(a, x), gp_type_text(b, y));
+    if (a->dtype != GP_F32 && !gp_shape_without(s, "precision", gp_dtype_name(a->dtype)))
+        return false;
+    return s->partial || choose(s, o, &p);
+}
+
+/* ---- open, close ----------------------------------------------------- */
+
+/* With the device as the current one. */
+static void make_handle(void *arg)
+{
+    multiplier *m = arg;
+    m->status = m->gpu.create(&m->handle);
+}
+
+static void drop_handle(void *arg)
+{
+    multiplier *m = arg;
+    m->gpu.destroy(m->handle);
+}
+
+bool gp_multiply_open(const gp_open *g, void **state)
+{
+    const gp_multiply_opts *o = g->opts;
+    multiplier *m = calloc(1, sizeof *m);
+    if (!(*state = m))
+        return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
+    m->tf32 = o->precision == GP_PRECISION_TF32 && g->in[0].dtype == GP_F32;
+    m->bias = g->nin > 2 && g->in[2].dtype;
+    if (o->on_cpu) {
+        gp_cblas_open(&m->cpu);
+        return true;
+    }
+    m->dev = g->dev;
+    return gp_cublaslt_open(&m->gpu, "a product", g->at, g->errs) && gp_device_call(g->dev, make_handle, m)
+        && (!m->status || gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': cuBLASLt cannot be set up (%s)", g->name,
+                                  m->gpu.status_name(m->status)));
+}
+
+void gp_multiply_close(void *state)
+{
+    multiplier *m = state;
+    if (m && m->handle)
+        gp_device_call(m->dev, drop_handle, m);
+    free(m);
+}
+
+/* ---- record ---------------------------------------------------------- */
+
+typedef struct job {
+    multiplier *m;
+    gp_product p;
+    const void *a, *b, *bias;
+    void *made, *work;
+    const char *stage;
+} job;
+
+/* The choice for this product; it is made anew where the latest one was of another shape. Without a bias where the
+ * library has no algorithm that adds it. */
+static int choose_algorithm(multiplier *m, const gp_product *p)
+{
+    const gp_product *q = &m->choice.p;
+    bool same = q->dtype && q->m == p->m && q->n == p->n && q->k == p->k && q->batch.n == p->batch.n
+             && q->axes == p->axes;
+    for (int f = 0; same && f < GP_FACTORS; f++) {
+        same = q->batch.step[f] == p->batch.step[f];
+        for (int k = 0; k < p->axes; k++)
+            same &= q->axis[k].n == p->axis[k].n && q->axis[k].step[f] == p->axis[k].step[f];
+    }
+    if (same)
+        return 0;
+    m->choice = (gp_cublaslt_choice){ .p = *p, .tf32 = m->tf32, .bias = m->bias && p->dtype != GP_F64,
+                                      .room = gp_cublaslt_room(p) };
+    int status = gp_cublaslt_choose(&m->gpu, m->handle, &m->choice);
+    if (status && m->choice.bias) {
+        m->choice.bias = false;
+        status = gp_cublaslt_choose(&m->gpu, m->handle, &m->choice);
+    }
+    if (status)
+        m->choice.p.dtype = GP_NO_DTYPE;
+    return status;
+}
+
+static bool multiply_gpu(void *stream, const void *arg, gp_errs *errs)
+{
+    const job *j = arg;
+    multiplier *m = j->m;
+    int status = choose_algorithm(m, &j->p);
+    if (!status)
+        status = gp_cublaslt_multiply(&m->gpu, m->handle, &m->choice, j->a, j->b, j->bias, j->made, j->work, stream);
+    return !status || gp_fail(errs, GP_E_RUN, (gp_loc){ 0 }, "stage '%s': cuBLASLt fails (%s)", j->stage,
+                              m->gpu.status_name(status));
+}
+
+static bool multiply_cpu(void *stream, const void *arg, gp_errs *errs)
+{
+    const job *j = arg;
+    (void)stream, (void)errs;
+    gp_cblas_multiply(&j->m->cpu, &j->p, j->a, j->b, j->made);
+    return true;
+}
+
+/* made = activation(from + bias), of elements of type `t`; bias may be NULL. */
+static bool finish(gp_dcall *c, gp_dtype t, const void *from, const void *bias, int activation)
+{
+    const gp_type *made = &c->out->type;
+    size_t n = (size_t)gp_count(made), columns = (size_t)made->dim[made->ndim - 1];
+    char kernel[40];
+    snprintf(kernel, sizeof kernel, "linear_%s_%s", gp_dtype_name(t), gp_dtype_name(made->dtype));
+    return gp_launch_map(c, kernel, (int64_t)n,
+                         GP_ARGS((void *)&c->out->data, &from, &bias, &n, &columns, &activation));
+}
+
+static bool widen(gp_dcall *c, const gp_view *v, void *to)
+{
+    size_t n = (size_t)gp_count(&v->type), stride = 0;
+    return gp_launch_typed(c, "cast_f16", GP_F32, (int64_t)n, GP_ARGS(&to, &stride, (void *)&v->data, &stride, &n));
+}
+
+bool gp_multiply_record(gp_dcall *c)
+{
+    const gp_multiply_opts *o = c->opts;
+    multiplier *m = c->state;
+    const gp_view *a = &c->in[0], *b = &c->in[1];
+    const void *bias = m->bias ? c->in[2].data : NULL;
+    job j = { .m = m, .a = a->data, .b = b->data, .bias = bias, .made = c->out->data, .work = c->scratch,
+              .stage = c->name };
+    gp_dtype t = a->type.dtype;
+    gp_type made;
+    gp_product_of(&a->type, o->transpose_a, &b->type, o->transpose_b, &j.p, &made);
+
+    if (!o->on_cpu) {
+        if (!gp_call_library(c, multiply_gpu, &j, sizeof j))
+            return false;
+        bias = m->choice.bias ? NULL : bias;
+    } else {
+        if (t == GP_F16) {
+            size_t at[GP_FACTORS];
+            char *work = c->scratch;
+            scratch_f32(&a->type, &b->type, &made, at);
+            j.a = work + at[GP_LEFT], j.b = work + at[GP_RIGHT], j.made = work + at[GP_MADE];
+            if (!widen(c, a, (void *)j.a) || !widen(c, b, (void *)j.b))
+                return false;
+            t = j.p.dtype = GP_F32;
+        }
+        if (!gp_call_library(c, multiply_cpu, &j, sizeof j))
+            return false;
+    }
+    return (!bias && !o->activation && t == c->out->type.dtype) || finish(c, t, j.made, bias, o->activation);
+}

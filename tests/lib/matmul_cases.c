@@ -1,0 +1,56 @@
+/* matmul_cases.c - a pipeline with products makes the same bytes over depths, streams, batches and launches. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "iotest.h"
+#include "matmul_cases.h"
+
+static const char *on;
+
+static const char *const knobs[] = {
+    "depth: 1\n", "", "depth: 16\nstreams: 3\nbatch: 4\n", "depth: 8\nstreams: 8\n",
+    "depth: 5\nlaunch: stream\nsync: block\n",
+};
+enum { KNOBS = sizeof knobs / sizeof *knobs };
+
+/* A network of two layers, and a product; the last frame has fewer rows. */
+START_TEST(same_bytes)
+{
+    static const char *const types[] = { "f32", "f16", "f64" };
+    for (int t = 0; t < 3; t++) {
+        char *first = NULL;
+        size_t n = 0, bytes;
+        io_count_npy("in.npy", U8(5 * 20 + 3, 70), 0);
+        io_count_npy("w.npy", U8(90, 70), 3);
+        io_count_npy("v.npy", U8(11, 90), 5);
+        io_count_npy("bias.npy", U8(90), 7);
+        for (int k = 0; k < KNOBS; k++) {
+            char yaml[2000];
+            snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: u8, shape: [5, 70]}, w: {const: w.npy, dtype: %s}, "
+                     "v: {const: v.npy, dtype: %s}, bias: {const: bias.npy, dtype: %s}}\nstages:\n"
+                     "  - {use: read, path: in.npy, out: x}\n  - {use: cast, dtype: f32}\n  - {use: scale, a: 0.0001}\n"
+                     "  - {use: cast, dtype: %s, out: y}\n"
+                     "  - {use: linear, in: {in: y, weights: w, bias: bias}, activation: tanh, out: z}\n"
+                     "  - {use: linear, in: {in: z, weights: v}, activation: gelu, out: u}\n"
+                     "  - {use: matmul, in: {a: u, b: v}, out: all}\n"
+                     "  - {use: write, in: all, path: out.raw, durable: none}\n", knobs[k], types[t], types[t],
+                     types[t], types[t]);
+            pipe_result r = pipe_run(io_dir, yaml, on, NULL, (gp_run_options){ .poison = true });
+            pipe_no_errors(&r, yaml);
+            char *made = pipe_read(io_dir, "out.raw", &bytes);
+            ck_assert(made && bytes == 103 * 90 * (size_t)(t == 0 ? 4 : t == 1 ? 2 : 8));
+            ck_assert_msg(!first || (bytes == n && !memcmp(made, first, n)), "%s: other bytes with %s", types[t],
+                          knobs[k]);
+            free(first);
+            first = made, n = bytes;
+        }
+        free(first);
+    }
+}
+END_TEST
+
+void matmul_cases(TCase *tc, const char *device)
+{
+    on = device;
+    tcase_add_test(tc, same_bytes);
+}
