@@ -8,8 +8,9 @@
  * chunk are, by as many threads as there are partials, rounded down to a power of two, at most GP_LINE_THREADS.
  *
  * On a GPU a block has GP_LINE_THREADS threads, for one chunk or for chunks side by side. A thread has four lanes next
- * to each other, so that it loads four elements at a time. The block that is the last one to have its partial takes
- * all of them: a counter, the ticket, says which that is, and is 0 again behind it. On a CPU one thread does all. */
+ * to each other, so that it loads four elements at a time. The first warp joins what all of a block have, without
+ * barriers; that of the block that is the last one to have its partial takes all of them: a counter, the ticket, says
+ * which that is, and is 0 again behind it. On a CPU one thread does all. */
 #ifndef GP_LINES_H
 #define GP_LINES_H
 
@@ -77,9 +78,102 @@ template <class Op, class A> static __device__ __forceinline__ void gp_line_halv
     }
 }
 
+/* Of thread `by` behind this one in the warp. */
+template <class A> static __device__ __forceinline__ A gp_line_down(A a, unsigned by)
+{
+    if constexpr (sizeof(A) == 8) {
+        const unsigned long long b = __shfl_down_sync(~0u, *(unsigned long long *)&a, by);
+        return *(const A *)&b;
+    } else {
+        unsigned x = 0;
+        *(A *)&x = a;
+        x = __shfl_down_sync(~0u, x, by);
+        return *(A *)&x;
+    }
+}
+
+/* Halves of the first n threads of a warp, each with its a; thread 0 gets all. */
+template <class Op, class A> static __device__ __forceinline__ A gp_line_warp(A a, unsigned n)
+{
+    for (unsigned half = n / 2; half; half /= 2)
+        a = Op::join(a, gp_line_down(a, half));
+    return a;
+}
+
+/* Halves of 32 n values, n = 1, 2, 4 or 8, of which thread t of a warp has t, t + 32, ... */
+template <class Op, class A> static __device__ __forceinline__ A gp_line_warps(A *v, unsigned n)
+{
+#pragma unroll
+    for (unsigned half = 4; half; half /= 2)
+#pragma unroll
+        for (unsigned j = 0; j < half; j++)
+            if (half < n)
+                v[j] = Op::join(v[j], v[j + half]);
+    return gp_line_warp<Op>(v[0], 32);
+}
+
+/* Adds one to a counter below `most`, which is then 0 again. What this thread wrote before it others see behind it, once
+ * they have been there. */
+static __device__ __forceinline__ unsigned gp_line_ticket(unsigned *counter, unsigned most)
+{
+    unsigned before;
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(most) : "memory");
+    return before;
+}
+
+/* A chunk of a whole block, whose lanes are in `shared`: the first warp joins them and, if it is the last one of its
+ * result to be there, the partials. */
+template <class Op, class T, class A>
+static __device__ __forceinline__ void gp_line_block(const gp_lines &r, const A *shared, size_t o, unsigned chunk)
+{
+    enum { WARPS = GP_LINE_THREADS / 32 };
+    const unsigned t = threadIdx.x, chunks = (unsigned)r.chunks;
+    A v[WARPS], x[WARPS];
+#pragma unroll
+    for (int j = 0; j < WARPS; j++) {
+        const A *p = shared + t + 32 * j;
+        v[j] = Op::join(Op::join(p[0], p[GP_LINE_THREADS]), p[2 * GP_LINE_THREADS]);
+        v[j] = Op::join(v[j], p[3 * GP_LINE_THREADS]);
+    }
+    const A all = gp_line_warps<Op>(v, WARPS);
+    A *partials = (A *)((char *)r.partials + blockIdx.z * r.scratch_next) + o * r.chunks;
+    unsigned *ticket = (unsigned *)((char *)r.tickets + blockIdx.z * r.scratch_next) + o, before = 0;
+    if (chunks == 1) {
+        if (t == 0)
+            gp_line_store<Op, T>(r, o, all);
+        return;
+    }
+    if (t == 0) {
+        partials[chunk] = all;
+        before = gp_line_ticket(ticket, chunks - 1);
+    }
+    if (__shfl_sync(~0u, before, 0) != chunks - 1)
+        return;
+    __syncwarp();
+    unsigned n = 1;
+    while (n < GP_LINE_THREADS && 2 * n <= chunks)
+        n *= 2;
+#pragma unroll
+    for (unsigned j = 0; j < WARPS; j++)
+        v[j] = t + 32 * j < n ? gp_fresh(&partials[t + 32 * j]) : Op::template none<A>();
+    for (unsigned first = n; first < chunks; first += n) {
+#pragma unroll
+        for (unsigned j = 0; j < WARPS; j++)
+            if (t + 32 * j < n && first + t + 32 * j < chunks)
+                x[j] = gp_fresh(&partials[first + t + 32 * j]);
+#pragma unroll
+        for (unsigned j = 0; j < WARPS; j++)
+            if (t + 32 * j < n && first + t + 32 * j < chunks)
+                v[j] = Op::join(v[j], x[j]);
+    }
+    const A a = n < 32 ? gp_line_warp<Op>(v[0], n) : gp_line_warps<Op>(v, n / 32);
+    if (t == 0)
+        gp_line_store<Op, T>(r, o, a);
+}
+
 /* load(e): what elements e .. e + 3 are made of; values(x, e): these elements, of type T; value(e): element e. Q loads
  * are in flight at a time. Wants blocks of (r.threads, GP_LINE_THREADS / r.threads) threads, and shared memory of
- * 4 * GP_LINE_THREADS of what elements are kept as, and 16 bytes. */
+ * 4 * GP_LINE_THREADS of what elements are kept as. */
 template <class Op, class T, int Q, class Load, class Values, class Value>
 static __device__ __forceinline__ void gp_reduce_lines(const gp_lines &r, Load load, Values values, Value value)
 {
@@ -127,41 +221,18 @@ static __device__ __forceinline__ void gp_reduce_lines(const gp_lines &r, Load l
     for (int k = 0; k < 4; k++)
         part[4 * t + k] = a[k];
     __syncthreads();
+    if (threads == GP_LINE_THREADS) {
+        if (t < 32)
+            gp_line_block<Op, T>(r, shared, o, chunk);
+        return;
+    }
     for (int k = 0; k < 4; k++)
         a[k] = part[t + k * threads];
     __syncthreads();
     part = shared + threadIdx.y * threads;
     part[t] = Op::join(Op::join(Op::join(a[0], a[1]), a[2]), a[3]);
     gp_line_halves<Op>(part, threads);
-    if (r.chunks == 1) {
-        if (t == 0 && c < all)
-            gp_line_store<Op, T>(r, o, part[0]);
-        return;
-    }
-    /* Here a block is one chunk. */
-    A *partials = (A *)((char *)r.partials + blockIdx.z * r.scratch_next) + o * r.chunks;
-    unsigned *ticket = (unsigned *)((char *)r.tickets + blockIdx.z * r.scratch_next) + o;
-    bool *last = (bool *)(shared + 4 * GP_LINE_THREADS);
-    if (t == 0) {
-        partials[chunk] = part[0];
-        __threadfence();
-        *last = atomicInc(ticket, (unsigned)r.chunks - 1) == (unsigned)r.chunks - 1;
-    }
-    __syncthreads();
-    if (!*last)
-        return;
-    __threadfence();
-    unsigned n = 1;
-    while (n < GP_LINE_THREADS && 2 * n <= r.chunks)
-        n *= 2;
-    if (t < n) {
-        a[0] = gp_fresh(&partials[t]);
-        for (size_t i = t + n; i < r.chunks; i += n)
-            a[0] = Op::join(a[0], gp_fresh(&partials[i]));
-        part[t] = a[0];
-    }
-    gp_line_halves<Op>(part, n);
-    if (t == 0)
+    if (t == 0 && c < all)
         gp_line_store<Op, T>(r, o, part[0]);
 }
 

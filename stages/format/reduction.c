@@ -113,7 +113,7 @@ static bool record_lines(gp_dcall *c, const gp_reduction *r, const gp_view *in, 
     char name[48];
 
     f.block = (gp_dim3){ l->threads, (unsigned)beside, 1 };
-    f.shared = 4 * GP_LINE_THREADS * gp_dtype_size(gp_reduction_kept(r, t)) + 16;
+    f.shared = 4 * GP_LINE_THREADS * gp_dtype_size(gp_reduction_kept(r, t));
     if (gp_rec_on_cpu(c)) {
         f.block = (gp_dim3){ 1, 1, 1 };
         blocks = 1;
