@@ -119,11 +119,11 @@ static int do_it(int handle, void *in, void *to, int sign)
 {
     plan *p = &plans[handle];
     long long all = p->n[0] * p->n[1] * p->n[2];
-    double complex *x = malloc((size_t)all * sizeof *x);
     if (p->own || !p->area)
         return NO_WORKSPACE;
     if (cufft_fake_does.exec_status)
         return cufft_fake_does.exec_status;
+    double complex *x = malloc((size_t)all * sizeof *x);
     memset(p->area, 0xff, AREA);
     for (long long b = 0; b < p->batch; b++) {
         long long i[3];

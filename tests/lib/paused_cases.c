@@ -53,7 +53,7 @@ START_TEST(same_bytes)
     size_t want_n, n;
     const char *dir = pipe_dir();
     knobs_put_files(dir);
-    pipe_result r = pipe_run(dir, knobs_yaml, on, NULL, (gp_run_options){ 0 });
+    pipe_result r = pipe_run(dir, knobs_yaml, on, NULL, (gp_run_options){ .isolate = getenv("GPIPE_SANITIZED") });
     pipe_no_errors(&r, knobs_yaml);
     char *want = all_files(dir, &want_n);
     pipe_dir_remove(dir);
@@ -72,7 +72,8 @@ START_TEST(same_bytes)
             pipe_dir_remove(dir);
         dir = pipe_dir();
         knobs_put_files(dir);
-        r = pipe_run_paused(dir, knobs_yaml, on, sets, at, cuts, (gp_run_options){ .poison = _i & 1, .timed = _i & 2 },
+        r = pipe_run_paused(dir, knobs_yaml, on, sets, at, cuts, (gp_run_options){ .poison = _i & 1, .timed = _i & 2,
+                                                                                     .isolate = getenv("GPIPE_SANITIZED") },
                             &parts);
         pipe_no_errors(&r, knobs_yaml);
     }
