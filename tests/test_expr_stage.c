@@ -278,6 +278,7 @@ static const struct { const char *expr; int col; const char *msg; } bad[] = {
     { "i0[i1]", 1, "no input 'i0'" },
     { "3 * gian", 5, "did you mean 'gain'?" },
     { "dd = x; out = d", 15, "no input, variable or assigned name 'd'; did you mean 'dd'?" },
+    { "x - somewhere", 5, "no input, variable or assigned name 'somewhere'; the stage reads 'in' ('in:' lists what it reads)" },
     { "out = later; later = x", 7, "'later' has no value yet" },
     { "d = x; d = 2; out = d", 8, "'d' is assigned twice" },
     { "x = 3", 1, "'x' is an input" },

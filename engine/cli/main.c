@@ -58,7 +58,7 @@ static const verb verbs[] = {
       "not depend on the machine that simulates.\n", 1, 1, gp_cmd_simulate },
     { GP_VERB_TUNE, "tune", "FILE", "find settings that are faster: measure once, simulate many, measure a few",
       "The pipeline is measured as by 'gpipe bench', which also says what cannot be: outputs go\n"
-      "to a temporary folder. From that run's times thousands of settings are simulated: depth,\n"
+      "to a temporary folder. From that run's times hundreds of settings are simulated: depth,\n"
       "streams, batch, workers, sync, which change no byte of any output. The most promising\n"
       "are measured in turns with the given ones, and the best of them with another sync and\n"
       "launch. Others are proposed only if they were better in\n"

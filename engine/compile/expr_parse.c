@@ -145,6 +145,10 @@ static bool unit(struct parser *p, const char *name, size_t len, const gp_unit *
         }
         gp_near_try(&near, units[i].name);
     }
+    if (!strcmp(word, "f") || !strcmp(word, "F") || !strcasecmp(word, "u") || !strcasecmp(word, "l"))
+        return FAIL(p, name, len, "numbers have no suffix '%s': leave it out", word);
+    if (name[0] == 'x' && name[-1] == '0')
+        return FAIL(p, name, len, "no hexadecimal numbers: write 0%.*s in decimal", (int)len, name);
     return FAIL(p, name, len, "no unit '%.*s'%s", (int)len, name, gp_near_text(&near));
 }
 

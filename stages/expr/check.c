@@ -68,8 +68,15 @@ static bool unknown(gp_ew_checker *c, const gp_expr_node *e)
     gp_node name = *c->text;
     if (is_later(c, e))
         return FAIL(c, e, "'%s' has no value yet: it is assigned here or further down", e->name);
-    if (near.distance)
+    if (near.distance && *hint)
         return FAIL(c, e, "no input, variable or assigned name '%s'%s", e->name, hint);
+    if (near.distance) {
+        char names[200] = "";
+        for (int i = 0; i < c->s->nin && strlen(names) < sizeof names / 2; i++)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s'%.60s'", i ? ", " : "", c->s->in_name[i]);
+        return FAIL(c, e, "no input, variable or assigned name '%s'; the stage reads %s ('in:' lists what it reads)", e->name,
+                    *names ? names : "nothing");
+    }
     name.quoted = false, name.text = e->name, name.len = strlen(e->name), name.expr = NULL, name.line = 0;
     name.at = gp_node_part(c->text, e->from, e->len);
     return gp_shape_eval(c->s, &name, &n);     /* a var, which is no number: says why */
