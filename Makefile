@@ -307,7 +307,7 @@ help:
 
 # What gpipe is measured beside, as far as it can be built here.
 BENCH   ?=
-PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone heat fft $(if $(wildcard $(CUROOT)/include/cublasLt.h),matmul)) $(shell pkg-config --exists tbb 2>/dev/null && echo tbb)
+PEERS   := host $(if $(filter 1,$(CUDA)),hand lone alone heat $(if $(wildcard $(CUROOT)/include/cufft.h),fft) $(if $(wildcard $(CUROOT)/include/cublasLt.h),matmul)) $(shell pkg-config --exists tbb 2>/dev/null && echo tbb)
 bench: deps
 	+@$(again) bench-programs
 	python3 tests/bench/bench.py --gpipe $B/gpipe $(BENCH)

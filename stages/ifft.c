@@ -26,7 +26,7 @@ static const gp_opt options[] = {
     { GP_ENUM(gp_fft_opts, norm), .def = "backward", .choices = "backward|ortho|forward",
       .help = "as in `fft`, which it undoes: backward: divided by how many elements are transformed; forward: not" },
     { GP_BOOL(gp_fft_opts, real), .def = "false", .help = "makes real numbers, of half a spectrum" },
-    { GP_INT(gp_fft_opts, length), .min = 0, .max = 1 << 27,
+    { GP_INT(gp_fft_opts, length), .min = 1, .max = 1 << 27,
       .help = "with `real`: how many along the last of `axes`, an even number if it is left out" },
     { 0 }
 };

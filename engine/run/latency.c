@@ -69,7 +69,7 @@ gp_timely_choice gp_latency_choose(gp_actorrt *p, uint64_t f, gp_timely_ready *w
     gp_latencyrt *l = p->seg->latency;
     int lead = gp_lead_input(p);
     w->born_ns = gp_frame_meta(p, f).age.born_ns;
-    if (!w->born_ns)                   /* from before a pause */
+    if (!w->born_ns || w->born_ns == INT64_MAX)        /* from before a pause; carried, from no source */
         w->born_ns = w->now_ns;
     pthread_mutex_lock(&l->lock);
     for (uint64_t k = l->seen > f ? l->seen : f; k < f + (uint64_t)w->n; k++) {
@@ -80,7 +80,7 @@ gp_timely_choice gp_latency_choose(gp_actorrt *p, uint64_t f, gp_timely_ready *w
     uint64_t all = ready(p, f);
     w->all = all > (uint64_t)w->n ? (int)all : w->n;
     w->newest_ns = gp_meta_of(p->in[lead].ring, f + (uint64_t)w->all - 1)->age.born_ns;
-    if (!w->newest_ns)
+    if (!w->newest_ns || w->newest_ns == INT64_MAX)
         w->newest_ns = w->now_ns;
     gp_timely_choice c = gp_timely_choose(&l->timely, w);
     pthread_mutex_unlock(&l->lock);

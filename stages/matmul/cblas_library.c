@@ -1,5 +1,6 @@
 /* cblas_library.c - see cblas_library.h. Of the libraries there are, those count that can be told to compute on one
- * thread: OpenBLAS and BLIS, also where the system has them as its BLAS. The reference BLAS is three times as slow as
+ * thread: OpenBLAS and BLIS, also where the system has them as its BLAS (an OpenBLAS that uses OpenMP takes that number for
+ * each calling thread anew, and does not count). The reference BLAS is three times as slow as
  * loops.c. */
 #include <stdio.h>
 #include <string.h>
@@ -17,11 +18,11 @@ static bool open_one(gp_cblas *l, const char *file, bool blis)
 {
     const char *const names[] = { file, NULL };
     char *(*openblas_is)(void);
+    int (*openblas_parallel)(void);
     const char *(*blis_is)(void);
-    void (*openblas_threads)(int n);
     const gp_dl_symbol openblas_has[] = {
-        { "cblas_sgemm", &l->f32 }, { "cblas_dgemm", &l->f64 }, { "openblas_set_num_threads", &openblas_threads },
-        { "openblas_get_config", &openblas_is }, { 0 },
+        { "cblas_sgemm", &l->f32 }, { "cblas_dgemm", &l->f64 }, { "openblas_set_num_threads", &l->openblas_threads },
+        { "openblas_get_config", &openblas_is }, { "openblas_get_parallel", &openblas_parallel }, { 0 },
     };
     const gp_dl_symbol blis_has[] = {
         { "cblas_sgemm", &l->f32 }, { "cblas_dgemm", &l->f64 }, { "bli_thread_set_num_threads", &l->blis_threads },
@@ -30,8 +31,9 @@ static bool open_one(gp_cblas *l, const char *file, bool blis)
     gp_errs errs = { .n = 0 };
     if (!gp_dl_open(names, blis ? blis_has : openblas_has, "", "", (gp_loc){ 0 }, &errs))
         return false;
-    if (!blis)
-        openblas_threads(1);
+    enum { OPENMP = 2 };
+    if (!blis && openblas_parallel() == OPENMP)
+        return false;
     say(l, blis ? "BLIS" : "OpenBLAS", blis ? blis_is() : openblas_is());
     return true;
 }
@@ -47,6 +49,12 @@ void gp_cblas_open(gp_cblas *l)
             return;
     }
     *l = (gp_cblas){ .name = "own loops, no OpenBLAS" };
+}
+
+void gp_cblas_alone(const gp_cblas *l)
+{
+    if (l->openblas_threads)
+        l->openblas_threads(1);
 }
 
 static void one(const gp_cblas *l, const gp_product *p, const char *a, const char *b, void *c)

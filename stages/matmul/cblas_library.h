@@ -7,7 +7,8 @@
 
 typedef struct gp_cblas {
     char name[60];             /* "OpenBLAS 0.3.21"; "own loops, no OpenBLAS" */
-    void (*blis_threads)(int64_t n);       /* of BLIS, for products of this thread */
+    void (*blis_threads)(int64_t n);       /* of BLIS, for products of this thread; */
+    void (*openblas_threads)(int n);       /* of OpenBLAS, for all of the process */
     /* NULL: own loops */
     void (*f32)(int order, int turn_a, int turn_b, int m, int n, int k, float alpha, const float *a, int lda,
                 const float *b, int ldb, float beta, float *c, int ldc);
@@ -15,8 +16,10 @@ typedef struct gp_cblas {
                 const double *b, int ldb, double beta, double *c, int ldc);
 } gp_cblas;
 
-/* The first of the libraries that is there; the same in all of a process. */
+/* The first of the libraries that is there; the same in all of a process. Sets nothing in it. */
 void gp_cblas_open(gp_cblas *l);
+/* Before the first product: from now on OpenBLAS computes each on one thread, for all of the process. */
+void gp_cblas_alone(const gp_cblas *l);
 
 /* made = a b, of f32 or f64. */
 void gp_cblas_multiply(const gp_cblas *l, const gp_product *p, const void *a, const void *b, void *made);

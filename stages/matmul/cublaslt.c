@@ -16,7 +16,8 @@ size_t gp_cublaslt_room(const gp_product *p)
 {
     enum { LEAST = 1 << 20, MOST = 32 << 20, PARTS = 32 };     /* parts of a long sum, of f32 or f64 */
     size_t each = p->dtype == GP_F64 ? 8 : 4;
-    double want = (double)(p->m * p->n * p->batch.n * gp_product_batches(p)) * (double)(PARTS * each);
+    double want = (double)p->m * (double)p->n * (double)p->batch.n * (double)gp_product_batches(p)
+                * (double)(PARTS * each);
     return want < LEAST ? LEAST : want > MOST ? MOST : (size_t)want;
 }
 

@@ -4,9 +4,9 @@
 #include <string.h>
 #include "writer.h"
 
-/* The length of a ${...} at `p`, or of a '$' alone. */
 enum { COPIED_OUT_NS = 2 };     /* bytes, into new pages of the cache of files, about */
 
+/* The length of a ${...} at `p`, or of a '$' alone. */
 static size_t value_length(const char *p)
 {
     size_t n = 1;
