@@ -117,7 +117,8 @@ template <class Op, class A> static __device__ __forceinline__ A gp_line_warps(A
 static __device__ __forceinline__ unsigned gp_line_ticket(unsigned *counter, unsigned most)
 {
     unsigned before;
-    asm volatile("atom.acq_rel.gpu.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(most) : "memory");
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before)
+                 : "l"(__cvta_generic_to_global(counter)), "r"(most) : "memory");
     return before;
 }
 
