@@ -78,7 +78,7 @@ ALL_C   += $(CUROOT:%=-isystem %/include)
 ifeq ($(CUDA),1)
 LIBS    += -L$(CUROOT)/lib64 -lcudart_static
 FATBIN  := $(KERNELS:%.cu=$B/%.fatbin)
-EMBED   += kernels/resident.h kernels/map.h kernels/slide.h kernels/join.h kernels/fold.h kernels/lines.h kernels/resize.h kernels/copy.h kernels/pad.h kernels/expr_ops.h $(KERNELS)
+EMBED   += kernels/resident.h kernels/map.h kernels/slide.h kernels/join.h kernels/fold.h kernels/lines.h kernels/resize.h kernels/warp.h kernels/copy.h kernels/pad.h kernels/edge.h kernels/expr_ops.h $(KERNELS)
 endif
 S       := $(if $(T),-some)
 SUITES  := $(if $(T),$(T:%=tests/test_%.c),$(sort $(wildcard tests/test_*.c)))

@@ -2,7 +2,7 @@
  * one, see pad.h. Nothing is computed: each byte is written once. */
 #include "map.h"
 #include "copy.h"
-#include "pad.h"
+#include "edge.h"
 
 struct alignas(16) copy_word { uint64_t v[2]; };
 
@@ -253,35 +253,6 @@ WORDS(EACH)
 
 /* ---- around a frame ---------------------------------------------------------- */
 
-/* Where element i of what is made, of an axis of n elements behind `before` others, comes from; -1: nowhere. `off`:
- * how far beyond the frame's first or last element, at most GP_PAD_MOST. */
-static __device__ __forceinline__ int64_t padded(int64_t i, int64_t before, int64_t n, int edge)
-{
-    i -= before;
-    if (i >= 0 && i < n)
-        return i;
-    unsigned off = (unsigned)(i < 0 ? -1 - i : i - n);
-    const bool low = i < 0;
-    const int64_t period = edge == GP_PAD_WRAP ? n : edge == GP_PAD_REFLECT ? 2 * n : n > 1 ? 2 * n - 2 : 1;
-    if (off >= period)
-        off %= (unsigned)period;
-    switch (edge) {
-    case GP_PAD_NEAREST:
-        return low ? 0 : n - 1;
-    case GP_PAD_WRAP:
-        return low ? n - 1 - off : off;
-    case GP_PAD_REFLECT:
-        off = off < n ? off : (unsigned)(period - 1) - off;
-        return low ? off : n - 1 - off;
-    case GP_PAD_MIRROR:
-        if (n == 1)
-            return 0;
-        off = off + 1 < n ? off + 1 : (unsigned)(period - 1) - off;
-        return low ? off : n - 1 - off;
-    }
-    return -1;
-}
-
 /* Axis k of an element of the slab: where it is in what is made, *source: where it comes from, -1 nowhere. */
 static __device__ __forceinline__ int64_t padded_at(const gp_pad &p, int k, unsigned at, int64_t *source)
 {
@@ -289,7 +260,7 @@ static __device__ __forceinline__ int64_t padded_at(const gp_pad &p, int k, unsi
     int64_t j = a.first + at;
     if (k == p.along && j >= a.before)
         j += a.n;                              /* behind the frame */
-    *source = padded(j, a.before, a.n, p.edge);
+    *source = gp_beyond(j - a.before, a.n, p.edge);
     return j;
 }
 

@@ -4,9 +4,9 @@
 
 /* y[j] = sum over k of w[k] x[j + k], in the order k = 0, 1, ..., n - 1, for R
  * neighbouring j. next() gives x[0], x[1], ... x[n + R - 2]; so a value and a
- * weight that are loaded serve R sums. */
+ * weight that are loaded serve R sums. W: a pointer, or what has an index as one. */
 template <int R, class W, class Next>
-static __device__ __forceinline__ void slide(float (&y)[R], const W *w, size_t n, Next next)
+static __device__ __forceinline__ void slide(float (&y)[R], W w, size_t n, Next next)
 {
     float x[2 * R - 1];
     size_t k = 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the arrays and cases.txt beside it, with NumPy, SciPy and Pillow:
+"""Makes the arrays and cases.txt beside it, with NumPy, SciPy, Pillow and scikit-image:
 
-    pip install numpy scipy pillow && python3 tests/ref/make_refs.py
+    pip install numpy scipy pillow scikit-image && python3 tests/ref/make_refs.py
 
 A line of cases.txt: kind | options | inputs | expected | tolerance. The tolerance
 is of the largest expected magnitude; 0 asks for the same bits."""
@@ -11,6 +11,7 @@ import numpy as np
 import scipy.fft
 from PIL import Image
 from scipy import ndimage, signal, special as special_functions
+from skimage import transform
 
 here = os.path.dirname(os.path.abspath(__file__))
 rng = np.random.default_rng(20240229)
@@ -803,6 +804,116 @@ for activation, f in activations.items():
         x = holes.astype(f64) @ w.astype(f64).T
         r = np.where((activation == "gelu") & np.isneginf(x), 0, f(x)).astype(f32)
         case("linear", "{}" if activation == "none" else f"activation: {activation}", "mm_holes_f4, mm_w6_f4", r, 1e-6)
+
+# -- conv2d: by scipy.ndimage; warp: by scikit-image, and maps by scipy.ndimage -----------------------
+
+made = np.random.default_rng(20261125)
+scene = save("scene_f32", made.normal(20, 50, (45, 70)).astype(f32))
+around = {"zero": "constant", "nearest": "nearest", "reflect": "reflect", "mirror": "mirror", "wrap": "wrap"}
+kernels = {name: save("conv2d_" + name, made.normal(0, 1, shape).astype(dtype)) for name, shape, dtype in
+           (("w3x3", (3, 3), f32), ("w4x2", (4, 2), f64), ("w1x5", (1, 5), f32), ("w6x1", (6, 1), f64),
+            ("w31x31", (31, 31), f32), ("w2x40", (2, 40), f64))}
+
+
+def conv2d(x, w, flip, edge):
+    w = w.astype(f32).astype(f64).reshape(w.shape + (1,) * (x.ndim - 2))
+    r = (ndimage.convolve if flip else ndimage.correlate)(x.astype(f64), w, mode=around[edge])
+    return r.astype(f32)
+
+
+for name, x in (("plane_f32", plane), ("scene_f32", scene), ("photo_f32", light), ("thin_f32", thin)):
+    for i, (weights, w) in enumerate(kernels.items()):
+        for k, edge in enumerate(around):
+            if x is plane or (i + k) % 3 == 0:
+                flip = (i + k) % 2 == 0
+                case("conv2d", f"edge: {edge}, flip: {str(flip).lower()}", f"{name}, conv2d_{weights}",
+                     conv2d(x, w, flip, edge), 2e-6)
+for w in (np.array([[0, 1, 0], [1, -4, 1], [0, 1, 0]]), np.array([[2]]), np.array([[0.5, -1], [0.25, 3]])):
+    for flip in (False, True):
+        k = w[::-1, ::-1] if flip else w
+        before = [(n - flip) // 2 for n in w.shape]
+        window = np.lib.stride_tricks.sliding_window_view(
+            np.pad(nan_plane.astype(f64), [(b, n - 1 - b) for b, n in zip(before, w.shape)], "symmetric"), w.shape)
+        r = (window * k).sum((-2, -1))             # SciPy leaves out what has no weight, even if it is not a number
+        told = np.isnan(r)
+        assert np.allclose(r[~told], conv2d(nan_plane, w, flip, "reflect")[~told], 1e-6)
+        case("conv2d", f"weights: {w.tolist()}, flip: {str(flip).lower()}", "nan_f32", r.astype(f32), 1e-6)
+
+theirs = {"constant": "constant", "nearest": "edge", "reflect": "symmetric", "mirror": "reflect", "wrap": "wrap"}
+orders = {"nearest": 0, "bilinear": 1, "cubic": 3}
+
+
+def warped(x, matrix, method, edge, value, size):
+    m = np.array(matrix + [0, 0, 1][len(matrix) - 6:], f64).reshape(3, 3)
+    return transform.warp(x.astype(f64), m, order=orders[method], mode=theirs[edge], cval=value, output_shape=size,
+                          clip=False, preserve_range=True)
+
+
+def warp_case(name, x, matrix, method="bilinear", edge="constant", value=0, size=None):
+    """False: a sum is too near to halves for f32."""
+    r = warped(x, matrix, method, edge, value, size or x.shape[:2])
+    if x.dtype != f32:
+        if method != "nearest" and (np.abs(r % 1 - 0.5) < (0.02 if x.dtype == np.uint16 else 1e-4)).any():
+            return False
+        info = np.iinfo(x.dtype)
+        r = np.clip(np.rint(r), info.min, info.max)
+    said = [f"{'perspective' if len(matrix) == 9 else 'affine'}: {matrix}", f"method: {method}", f"edge: {edge}"]
+    if value:
+        said.append(f"value: {value}")
+    if size:
+        said.append(f"height: {size[0]}, width: {size[1]}")
+    save(name, x)
+    case("warp", ", ".join(said), name, r.astype(x.dtype), 2e-6 if x.dtype == f32 else 0)
+    return True
+
+
+turn = [0.955, -0.296, 3.0137, 0.296, 0.955, -2.7071]
+far_off = [-2.31, 1.17, 31.4137, 0.7, 1.9, -21.3719]
+seen = [1.1, 0.2, -1.3, -0.1, 0.9, 2.2, 0.011, -0.007, 1.05]
+shapes = {"u8": (7, 9, 3), "u16": (4, 5)}
+for method in orders:
+    for edge in theirs:
+        warp_case("plane_f32", plane, turn, method, edge, 7 if edge == "constant" else 0)
+        warp_case("plane_f32", plane, far_off, method, edge, 0, (11, 8))
+        for dtype, shape in shapes.items():
+            name = f"warp_{method}_{edge}_{dtype}"
+            while not warp_case(name, made.integers(0, np.iinfo(dtype.replace("u", "uint")).max, shape,
+                                                    dtype.replace("u", "uint"), endpoint=True),
+                                turn, method, edge, 9 if edge == "constant" else 0):
+                pass
+    warp_case("plane_f32", plane, seen, method, "reflect", 0, (20, 31))
+    warp_case("photo_f32", light, seen, method, "nearest", 0, (9, 7))
+    warp_case("thin_f32", thin, turn, method, "mirror")
+    case("warp", f"affine: [1, 0, 0, 0, 1, 0], method: {method}", "nan_f32", nan_plane)
+    case("warp", f"affine: [1, 0, 2, 0, 1, -1], method: {method}, value: -3", "nan_f32",
+         np.pad(nan_plane, ((1, 0), (0, 2)), constant_values=-3)[:-1, 2:])
+line = [1, 0, 0, 0, 1, 0, 1, 0, -3]                    # column 3 is divided by 0
+x = np.arange(17) / np.where(np.arange(17) == 3, 1, np.arange(17) - 3)
+y = np.arange(13)[:, None] / np.where(np.arange(17) == 3, 1, np.arange(17) - 3)
+r = ndimage.map_coordinates(plane.astype(f64), np.stack(np.broadcast_arrays(y, x)), order=1, mode="nearest")
+r[:, 3] = 5
+case("warp", f"perspective: {line}, edge: nearest, value: 5", "plane_f32", r.astype(f32), 1e-6)
+
+maps = save("warp_map_f32", np.stack([made.uniform(-40, 50, (10, 14)), made.uniform(-30, 40, (10, 14))], -1).astype(f32))
+holed_map = maps.copy()
+holed_map[2, 3, 0], holed_map[5, 5, 1], holed_map[7, 1] = np.nan, np.inf, 3e9
+save("warp_holes_f32", holed_map)
+for edge in theirs:
+    mode = {"constant": "grid-constant", "wrap": "grid-wrap"}.get(edge, edge)
+    for method in ("nearest", "bilinear"):
+        for map_name, m in (("warp_map_f32", maps), ("warp_holes_f32", holed_map)):
+            there = (np.abs(m) < 2**30).all(-1)
+            for name, x in (("plane_f32", plane), ("re_rgb", rgb)):
+                if x is rgb and method == "bilinear":
+                    continue
+                places = np.where(there[..., None], m, 0).astype(f64)[..., ::-1]
+                planes = x.reshape(x.shape[:2] + (-1,))
+                r = np.stack([ndimage.map_coordinates(planes[..., c].astype(f64), np.moveaxis(places, -1, 0),
+                                                      order=orders[method], mode=mode, cval=40)
+                              for c in range(planes.shape[-1])], -1)
+                r[~there] = 40
+                case("warp", f"method: {method}, edge: {edge}, value: 40", f"{name}, {map_name}",
+                     r.reshape(r.shape[:2] + x.shape[2:]).astype(x.dtype), 2e-6 if x.dtype == f32 else 0)
 
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
