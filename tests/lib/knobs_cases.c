@@ -18,6 +18,7 @@ const char knobs_yaml[] =
     "  slow: {like: x}\n  old: {carry: slow, init: 1}\n  near: {like: x}\n  mixed: {like: x}\n"
     "  long: {like: x}\n  any: {dtype: f32, shape: [\"<=9\", \"<=12\"]}\n  both: {like: any}\n"
     "  half: {dtype: f32, shape: [\"ceil(a.shape[0] / 2)\", \"a.shape[1]\"]}\n"
+    "  t: {const: t.npy}\n  m: {const: m.npy}\n"
     "  level: {dtype: f32, shape: [1]}\n  drift: {like: level}\n  ago: {carry: drift, init: 0.5}\n"
     "stages:\n"
     "  - {use: read, path: \"in-*.raw\", out: x}\n"
@@ -55,12 +56,13 @@ const char knobs_yaml[] =
     "  - {use: sobel}\n"
     "  - {<<: *w, path: held.raw}\n"
     /* Rearranged, filtered. */
-    "  - {use: slice, index: \"::-1, 1:\", in: scaled, out: turned}\n"
+    "  - {use: slice, index: \"::-1, 1:\", in: scaled}\n"
     "  - {<<: *w, path: turned.raw}\n"
-    "  - {use: pad, before: 2, after: [3, 1], edge: wrap, in: filtered, out: wide}\n"
+    "  - {use: pad, before: 2, after: [3, 1], edge: wrap, in: filtered}\n"
+    "  - {use: warp, in: {in: pad, map: m}}\n  - {use: conv2d, in: {in: warp, weights: t}}\n"
     "  - {use: median}\n  - {use: morphology, op: open}\n  - {use: normalize, to: deviation, out: even}\n"
-    "  - {use: rotate90}\n  - {use: softmax}\n  - {use: cumsum, out: sums}\n"
-    "  - {use: concat, in: {a: sums, b: sums}, axis: 1}\n  - {use: transpose}\n  - {use: crop, size: [7, 5]}\n"
+    "  - {use: rotate90}\n  - {use: softmax}\n  - {use: cumsum}\n"
+    "  - {use: concat, in: {a: cumsum, b: cumsum}, axis: 1}\n  - {use: transpose}\n  - {use: crop, size: [7, 5]}\n"
     "  - {use: reduce, op: std, axes: [0]}\n  - {<<: *w, path: moved.raw}\n"
     "  - {use: histogram, bins: 9, range: [-2, 2], in: even}\n  - {use: reshape, shape: [3, -1]}\n"
     "  - {<<: *w, path: counts.raw}\n"
@@ -142,6 +144,14 @@ enum { FILES = sizeof knobs_written / sizeof *knobs_written - 1 };
 
 typedef struct made { char *data[FILES]; size_t n[FILES]; } made;
 
+static void put_array(const char *dir, const char *name, gp_type t, const float *data)
+{
+    char all[GP_NPY_HEADER_MAX + 9 * 12 * sizeof *data];
+    size_t head = gp_npy_header(&t, all, GP_NPY_HEADER_MAX), n = gp_bytes(&t);
+    memcpy(all + head, data, n);
+    pipe_file(dir, name, all, head + n);
+}
+
 /* 23 frames, each fifth a hole; those at the end of each file have fewer rows. */
 void knobs_put_files(const char *dir)
 {
@@ -152,13 +162,12 @@ void knobs_put_files(const char *dir)
     pipe_file(dir, "in-2.raw", in + 100, sizeof *in * (1 * COLS));
     pipe_file(dir, "in-3.raw", in + 300, sizeof *in * (12 * FRAME - COLS));
     for (int i = 0; i < 17; i++) {
-        char name[40], all[GP_NPY_HEADER_MAX + 9 * 12 * sizeof *in];
-        gp_type t = { GP_F32, 2, { 1 + i * 7 % 9, 1 + i * 5 % 12 } };
-        size_t head = gp_npy_header(&t, all, GP_NPY_HEADER_MAX), n = gp_bytes(&t);
-        memcpy(all + head, in + 50 * i, n);
+        char name[40];
         snprintf(name, sizeof name, "any-%02d.npy", i);
-        pipe_file(dir, name, all, head + n);
+        put_array(dir, name, (gp_type){ GP_F32, 2, { 1 + i * 7 % 9, 1 + i * 5 % 12 } }, in + 50 * i);
     }
+    put_array(dir, "t.npy", (gp_type){ GP_F32, 2, { 3, 2 } }, in + 7);
+    put_array(dir, "m.npy", (gp_type){ GP_F32, 3, { 5, 7, 2 } }, in + 90);
     pipe_text(dir, "k.cu", kernels);
     pipe_text(dir, "lose.lua", "stateless = true\nfunction process(frame, x, y)\n  if frame.index % 5 == 3 then return 'drop' end\n  y:copy(x)\nend\n");
     pipe_text(dir, "slow.lua", "function process(frame, x, y)\n  for i = 1, #y do y[i] = 0.5 * x.x[i] + 0.25 * x.u[i] end\nend\n");
