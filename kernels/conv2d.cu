@@ -101,7 +101,8 @@ static __device__ __forceinline__ void conv2d(float *dst, const float *src, cons
             if (N > 1 && x >= before && x + N - 1 + after < width && y >= top
                 && (int64_t)y - top + h.high + R - 2 < h.rows)
                 for (int r = 0; r < R; r++)
-                    one_row(dst + (size_t)(y + r) * width + x, src + (size_t)(y + r - top) * width + x - before, h, weight);
+                    one_row(dst + (size_t)(y + r) * width + x, src + (size_t)(y + r - top) * width + x - before, h,
+                            weight);
             else
                 for (int k = x; k < x + N && k < width; k++)
                     one_column(dst, src, h, weight, top, left, y, k);

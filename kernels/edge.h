@@ -5,8 +5,8 @@
 #include "kernel.h"
 #include "pad.h"
 
-/* Where element i of an axis of n elements is that goes on beyond its ends; -1: nowhere, as beyond them is a constant. It is
- * at most 2^32 beyond them. */
+/* Which element is at place i of an axis of n elements that goes on beyond its ends, by 2^32 at most; -1: none, as
+ * beyond them is a constant. */
 static __device__ __forceinline__ int64_t gp_beyond(int64_t i, int64_t n, int edge)
 {
     if (i >= 0 && i < n)

@@ -1,5 +1,5 @@
-/* warp.cu - pictures whose pixels are taken from other places of a picture, between its pixels too. Places are computed in
- * f64; sums in f32, along the rows first, and rounded once. */
+/* warp.cu - pictures whose pixels are taken from other places of a picture, between its pixels too. Places are computed
+ * in f64; sums in f32, along the rows first, and rounded once. */
 #include "map.h"
 #include "edge.h"
 #include "warp.h"
@@ -37,8 +37,8 @@ static __device__ __forceinline__ void near_by(double at, warp_taps<2> &t)
     t.weight[0] = 1 - t.weight[1];
 }
 
-/* The cubic convolution of Keys ("Cubic convolution interpolation for digital image processing", 1981) with a = -1/2, of
- * pixels that are nearer than 1, and of those that are nearer than 2. */
+/* The cubic convolution of Keys ("Cubic convolution interpolation for digital image processing", 1981) with a = -1/2,
+ * of pixels that are nearer than 1, and of those that are nearer than 2. */
 static __device__ __forceinline__ float keys_near(float t) { return (1.5f * t - 2.5f) * t * t + 1; }
 static __device__ __forceinline__ float keys_far(float t) { return (((t - 5) * t + 8) * t - 4) * -0.5f; }
 
@@ -101,12 +101,12 @@ static __device__ __forceinline__ void warp(T *dst, const T *src, const float *m
         }
 }
 
-#define WARP(method, N, name, T)                                                                                    \
+#define WARP(method, N, name, T)                                                                                     \
     extern "C" __global__ void warp_##method##_##name(T *dst, size_t dst_stride, const T *src, size_t src_stride,    \
-                                                      const float *map, size_t map_stride, warp_how h)              \
-    {                                                                                                               \
-        warp<N>(dst + blockIdx.z * dst_stride, src + blockIdx.z * src_stride, map ? map + blockIdx.z * map_stride : map, \
-                h);                                                                                                 \
+                                                      const float *map, size_t map_stride, warp_how h)               \
+    {                                                                                                                \
+        dst += blockIdx.z * dst_stride, src += blockIdx.z * src_stride, map += blockIdx.z * map_stride;              \
+        warp<N>(dst, src, map, h);                                                                                   \
     }
 #define ALL(name, T) WARP(nearest, 1, name, T) WARP(bilinear, 2, name, T) WARP(cubic, 4, name, T)
 ALL(u8, uint8_t) ALL(u16, uint16_t) ALL(f32, float)

@@ -22,7 +22,8 @@ static bool read_row(gp_shape *s, struct opts *o, int i)
     if (row->kind != GP_LIST)
         return gp_shape_fail_at(s, row->at, "row %d of 'weights' must be a list of numbers", i);
     if (row->n < 1 || row->n > MOST)
-        return gp_shape_fail_at(s, row->at, "row %d of 'weights' has %d numbers, and must have 1 to %d", i, row->n, MOST);
+        return gp_shape_fail_at(s, row->at, "row %d of 'weights' has %d numbers, and must have 1 to %d", i, row->n,
+                                MOST);
     if (!i) {
         o->wide = row->n;
         o->weight = gp_shape_alloc(s, sizeof *o->weight * (size_t)o->high * (size_t)o->wide);
@@ -49,8 +50,8 @@ static bool check(gp_shape *s)
     if (!o->weights)
         return true;
     if (o->weights->kind != GP_LIST)
-        return gp_shape_fail(s, "weights", "'weights' must be a list of rows, as [[0, 1, 0], [1, -4, 1], [0, 1, 0]]; of a "
-                             ".npy, declare it under 'buffers' as a constant, and connect it to the input 'weights'");
+        return gp_shape_fail(s, "weights", "'weights' must be a list of rows, as [[0, 1, 0], [1, -4, 1], [0, 1, 0]]; a "
+                             ".npy is declared under 'buffers' as a constant, and connected to the input 'weights'");
     if (o->weights->n < 1 || o->weights->n > MOST)
         return gp_shape_fail(s, "weights", "'weights' has %d rows, and must have 1 to %d", o->weights->n, MOST);
     o->high = o->weights->n;
@@ -73,7 +74,8 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, NULL, "no weights; give 'weights: [[...], ...]', or connect the input 'weights' to a "
                              "constant");
     if (port && (port->ndim != 2 || port->dim[0] > MOST || port->dim[1] > MOST))
-        return gp_shape_fail(s, NULL, "input 'weights' needs two axes of 1 to %d, not %s", MOST, gp_type_text(port, text));
+        return gp_shape_fail(s, NULL, "input 'weights' needs two axes of 1 to %d, not %s", MOST,
+                             gp_type_text(port, text));
     if (!gp_shape_image(s, true))
         return false;
     s->out[0] = s->in[0];
@@ -98,7 +100,8 @@ static bool record(gp_dcall *c)
     const void *weight = port ? port->data : c->table;
     size_t xs = gp_stride(x), ys = gp_stride(y), ws = port ? gp_stride(port) : 0;
     struct conv2d_how how = {
-        .rows = (int)x->type.dim[0], .cols = (int)x->type.dim[1], .channels = x->type.ndim == 3 ? (int)x->type.dim[2] : 1,
+        .rows = (int)x->type.dim[0], .cols = (int)x->type.dim[1],
+        .channels = x->type.ndim == 3 ? (int)x->type.dim[2] : 1,
         .high = port ? (int)port->type.dim[0] : o->high, .wide = port ? (int)port->type.dim[1] : o->wide,
         .flip = o->flip, .edge = o->edge,
     };
@@ -125,8 +128,8 @@ static const gp_opt options[] = {
       .help = "false: weights lie on the image as they are written, as in scipy.ndimage.correlate and cv2.filter2D; "
               "true: turned by half a turn, as in scipy.ndimage.convolve" },
     { GP_ENUM(struct opts, edge), .def = "reflect", .choices = "zero|nearest|reflect|mirror|wrap",
-      .help = "beyond the border: 0, the border pixel, or the image mirrored with (cba|abc) or without that (cb|abc), or "
-              "once more" },
+      .help = "beyond the border: 0, the border pixel, or the image mirrored with (cba|abc) or without that (cb|abc), "
+              "or once more" },
     { 0 }
 };
 

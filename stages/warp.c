@@ -1,5 +1,5 @@
-/* warp.c - pictures whose pixels are taken from other places, see kernels/warp.cu: turned, sheared, seen from another side,
- * or put straight by a map. */
+/* warp.c - pictures whose pixels are taken from other places, see kernels/warp.cu: turned, sheared, seen from another
+ * side, or put straight by a map. */
 #include <math.h>
 #include <stdio.h>
 #include "device.h"
@@ -35,10 +35,11 @@ static bool check(gp_shape *s)
     if (!check_numbers(s, "affine", &o->affine, 6) || !check_numbers(s, "perspective", &o->perspective, 9))
         return false;
     if (o->affine.n && o->perspective.n)
-        return gp_shape_fail(s, "perspective", "'perspective' and 'affine' both say where pixels are taken from: leave one "
-                             "out");
+        return gp_shape_fail(s, "perspective", "'perspective' and 'affine' both say where pixels are taken from: leave "
+                             "one out");
     return !o->perspective.n || p[6] != 0 || p[7] != 0 || p[8] != 0
-        || gp_shape_fail(s, "perspective", "the last three numbers of 'perspective' are 0, and all is divided by their sum");
+        || gp_shape_fail(s, "perspective", "the last three numbers of 'perspective' are 0, and so would be what all is "
+                         "divided by");
 }
 
 static bool has_map(const gp_type *in, int nin) { return nin > 1 && in[1].ndim; }
@@ -51,10 +52,11 @@ static bool shape(gp_shape *s)
     char text[128];
 
     if (map && given)
-        return gp_shape_fail(s, given, "'%s' and the input 'map' both say where pixels are taken from: leave one out", given);
+        return gp_shape_fail(s, given, "'%s' and the input 'map' both say where pixels are taken from: leave one out",
+                             given);
     if (!map && !given)
-        return gp_shape_fail(s, NULL, "needs to know where pixels are taken from: 'affine', 'perspective', or the input "
-                             "'map'");
+        return gp_shape_fail(s, NULL, "needs to know where pixels are taken from: 'affine', 'perspective', or the "
+                             "input 'map'");
     if (map && (map->ndim != 3 || map->dim[2] != 2))
         return gp_shape_fail(s, NULL, "input 'map' needs a place [x, y] for each pixel, (H, W, 2), not %s",
                              gp_type_text(map, text));
@@ -83,7 +85,8 @@ static bool record(gp_dcall *c)
     size_t xs = gp_stride(x), ys = gp_stride(y), ms = map ? gp_stride(map) : 0;
     const void *places = map ? map->data : NULL;
     struct warp_how how = {
-        .rows = (int)x->type.dim[0], .cols = (int)x->type.dim[1], .channels = x->type.ndim == 3 ? (int)x->type.dim[2] : 1,
+        .rows = (int)x->type.dim[0], .cols = (int)x->type.dim[1],
+        .channels = x->type.ndim == 3 ? (int)x->type.dim[2] : 1,
         .high = (int)y->type.dim[0], .wide = (int)y->type.dim[1], .perspective = o->perspective.n > 0, .edge = o->edge,
         .value = (float)o->value,
     };
@@ -107,8 +110,9 @@ static const gp_port out[] = { { "out", ACCEPT, .help = "the picture, (h, w) or 
 
 static const gp_opt options[] = {
     { GP_FLOATS(struct opts, affine),
-      .help = "[a, b, c, d, e, f]: pixel (x, y) of the output is taken from (a x + b y + c, d x + e y + f) of the input, as "
-              "in cv2.warpAffine with WARP_INVERSE_MAP; x goes along a row, and (0, 0) is the center of the first pixel" },
+      .help = "[a, b, c, d, e, f]: pixel (x, y) of the output is taken from (a x + b y + c, d x + e y + f) of the "
+              "input, as in cv2.warpAffine with WARP_INVERSE_MAP; x goes along a row, and (0, 0) is the center of the "
+              "first pixel" },
     { GP_FLOATS(struct opts, perspective),
       .help = "[a, b, c, d, e, f, g, h, i]: likewise, and both are divided by g x + h y + i" },
     { GP_INT(struct opts, height), .def = "0", .min = 0, .max = SIDE, .unit = "px",

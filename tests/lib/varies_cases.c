@@ -54,7 +54,8 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
       "  - {use: normalize, range: [-1, 1]}\n  - {use: colormap, range: [-1, 1]}\n", false },
     { "weights", "", "  - {use: conv2d, weights: [[1, 2], [-3, 4], [5, 0.5]], edge: wrap, in: x}\n"
       "  - {use: conv2d, weights: [[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]], flip: true, edge: mirror}\n", false },
-    { "other places", "", "  - {use: warp, affine: [0.9, -0.3, 2.5, 0.3, 0.9, -1.5], method: cubic, edge: reflect, in: x}\n"
+    { "other places", "",
+      "  - {use: warp, affine: [0.9, -0.3, 2.5, 0.3, 0.9, -1.5], method: cubic, edge: reflect, in: x}\n"
       "  - {use: warp, perspective: [1, 0, 0, 0, 1, 0, 0.01, 0.02, 1], value: -1, width: 21}\n", false },
     { "counts", "", "  - {use: normalize, to: deviation, in: x}\n  - {use: histogram, bins: 30, range: [-2, 2]}\n", false },
     { "decibels", "", "  - {use: power, in: x}\n  - {use: db, reference: 1000, floor: -20}\n", false },

@@ -894,7 +894,8 @@ r = ndimage.map_coordinates(plane.astype(f64), np.stack(np.broadcast_arrays(y, x
 r[:, 3] = 5
 case("warp", f"perspective: {line}, edge: nearest, value: 5", "plane_f32", r.astype(f32), 1e-6)
 
-maps = save("warp_map_f32", np.stack([made.uniform(-40, 50, (10, 14)), made.uniform(-30, 40, (10, 14))], -1).astype(f32))
+maps = np.stack([made.uniform(-40, 50, (10, 14)), made.uniform(-30, 40, (10, 14))], -1).astype(f32)
+save("warp_map_f32", maps)
 holed_map = maps.copy()
 holed_map[2, 3, 0], holed_map[5, 5, 1], holed_map[7, 1] = np.nan, np.inf, 3e9
 save("warp_holes_f32", holed_map)
