@@ -31,16 +31,16 @@ template <class T> static __device__ __forceinline__ bool is_in(T v)
 
 /* Of the neighbours before pixel (x, y) those that say how it is connected, where on(dx, dy) says whether a pixel near it is
  * in a component: how far back the first of them is, 0 for none, and the second, if that may be in another tree. */
-struct before { int first, second; };
-template <class F> static __device__ __forceinline__ before neighbours(int x, int y, int width, bool eight, F on)
+struct links { int first, second; };
+template <class F> static __device__ __forceinline__ links neighbours(int x, int y, int width, bool eight, F on)
 {
     const bool up = y && on(0, -1), left = x && on(-1, 0), corner = x && y && on(-1, -1);
     if (!eight)
-        return up ? before{ width, left && !corner ? 1 : 0 } : before{ left ? 1 : 0, 0 };
+        return up ? links{ width, left && !corner ? 1 : 0 } : links{ left ? 1 : 0, 0 };
     if (up)
         return { width, 0 };
     const int right = y && x < width - 1 && on(1, -1) ? width - 1 : 0, other = corner ? width + 1 : left ? 1 : 0;
-    return other ? before{ other, right } : before{ right, 0 };
+    return other ? links{ other, right } : links{ right, 0 };
 }
 
 /* The root of pixel i. On the way parents are replaced by their own parents; other threads may do so at the same time. */

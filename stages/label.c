@@ -29,6 +29,14 @@ static bool shape(gp_shape *s)
     return true;
 }
 
+/* For rows x cols pixels, or words of them. On a CPU one thread has all, which finds roots that were found already. */
+static bool launch(gp_dcall *c, const char *kernel, int64_t rows, int64_t cols, void *const *args, int n)
+{
+    if (gp_rec_on_cpu(c))
+        return gp_launch(c, kernel, (gp_dim3){ 1, 1, (unsigned)c->n }, (gp_dim3){ 1, 1, 1 }, sizeof(unsigned), args, n);
+    return rows == 1 ? gp_launch_map(c, kernel, cols, args, n) : gp_launch_image(c, kernel, rows, cols, args, n);
+}
+
 static bool record(gp_dcall *c)
 {
     const struct opts *o = c->opts;
@@ -40,14 +48,14 @@ static bool record(gp_dcall *c)
     unsigned block = gp_rec_on_cpu(c) ? 1 : BLOCK;
     char first[32];
     snprintf(first, sizeof first, "label_first_%s", gp_dtype_name(x->type.dtype));
-    return gp_launch_image(c, first, rows, width, GP_ARGS(&parent, &marks, &counts, &stride, (void *)&x->data, &xs, &rows,
-                                                          &width, &eight))
-        && gp_launch_image(c, "label_join", rows, width, GP_ARGS(&parent, &stride, &rows, &width, &eight))
-        && gp_launch_map(c, "label_roots", (int64_t)n, GP_ARGS(&parent, &marks, &counts, &stride, &n))
+    return launch(c, first, rows, width, GP_ARGS(&parent, &marks, &counts, &stride, (void *)&x->data, &xs, &rows, &width,
+                                                 &eight))
+        && launch(c, "label_join", rows, width, GP_ARGS(&parent, &stride, &rows, &width, &eight))
+        && launch(c, "label_roots", 1, (int64_t)n, GP_ARGS(&parent, &marks, &counts, &stride, &n))
         && gp_launch(c, "label_before", (gp_dim3){ 1, 1, (unsigned)c->n }, (gp_dim3){ block, 1, 1 },
                      block * sizeof(unsigned), GP_ARGS(&counts, &stride, &chunks))
-        && gp_launch_map(c, "label_number", (int64_t)words, GP_ARGS((void *)&y->data, &ys, &marks, &counts, &stride, &words))
-        && gp_launch_map(c, "label_spread", (int64_t)n, GP_ARGS((void *)&y->data, &ys, &parent, &stride, &n));
+        && launch(c, "label_number", 1, (int64_t)words, GP_ARGS((void *)&y->data, &ys, &marks, &counts, &stride, &words))
+        && launch(c, "label_spread", 1, (int64_t)n, GP_ARGS((void *)&y->data, &ys, &parent, &stride, &n));
 }
 
 static const gp_port in[] = {
