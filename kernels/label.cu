@@ -1,10 +1,10 @@
 /* label.cu - the connected components of a mask, numbered in the order of their first pixels. What is not 0 is in one.
  *
- * Each pixel of a component gets a parent that comes before it, but for the first, its root. Trees are joined without locks
- * where they touch: the later root gets the earlier one as its parent; J. Jaiganesh and M. Burtscher, "A high-performance
- * connected components implementation for GPUs", HPDC 2018. So the roots do not depend on the order of threads. Which
- * neighbours have to be looked at: K. Wu, E. Otoo and K. Suzuki, "Optimizing two-pass connected-component labeling
- * algorithms", Pattern Analysis and Applications 12, 2009.
+ * Each pixel of a component gets a parent that comes before it, but for the first, its root. Trees are joined without
+ * locks where they touch: the later root gets the earlier one as its parent; J. Jaiganesh and M. Burtscher, "A
+ * high-performance connected components implementation for GPUs", HPDC 2018. So the roots do not depend on the order of
+ * threads. Which neighbours have to be looked at: K. Wu, E. Otoo and K. Suzuki, "Optimizing two-pass
+ * connected-component labeling algorithms", Pattern Analysis and Applications 12, 2009.
  *
  *   label_first_T   the parent of a pixel is a neighbour before it, or itself; -1 outside of all components
  *   label_join      joins trees that touch
@@ -29,8 +29,8 @@ template <class T> static __device__ __forceinline__ bool is_in(T v)
         return v != 0;
 }
 
-/* Of the neighbours before pixel (x, y) those that say how it is connected, where on(dx, dy) says whether a pixel near it is
- * in a component: how far back the first of them is, 0 for none, and the second, if that may be in another tree. */
+/* Of the neighbours before pixel (x, y) those that say how it is connected, where on(dx, dy) says whether a pixel near
+ * it is in a component: how far back the first of them is, 0 for none, and the second, if that may be in another tree. */
 struct links { int first, second; };
 template <class F> static __device__ __forceinline__ links neighbours(int x, int y, int width, bool eight, F on)
 {
@@ -43,7 +43,7 @@ template <class F> static __device__ __forceinline__ links neighbours(int x, int
     return other ? links{ other, right } : links{ right, 0 };
 }
 
-/* The root of pixel i. On the way parents are replaced by their own parents; other threads may do so at the same time. */
+/* The root of pixel i. On the way parents are replaced by their own; other threads may do so at the same time. */
 static __device__ __forceinline__ int root_of(int *parent, int i)
 {
     int p = parent[i];

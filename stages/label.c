@@ -48,13 +48,14 @@ static bool record(gp_dcall *c)
     unsigned block = gp_rec_on_cpu(c) ? 1 : BLOCK;
     char first[32];
     snprintf(first, sizeof first, "label_first_%s", gp_dtype_name(x->type.dtype));
-    return launch(c, first, rows, width, GP_ARGS(&parent, &marks, &counts, &stride, (void *)&x->data, &xs, &rows, &width,
-                                                 &eight))
+    return launch(c, first, rows, width, GP_ARGS(&parent, &marks, &counts, &stride, (void *)&x->data, &xs, &rows,
+                                                 &width, &eight))
         && launch(c, "label_join", rows, width, GP_ARGS(&parent, &stride, &rows, &width, &eight))
         && launch(c, "label_roots", 1, (int64_t)n, GP_ARGS(&parent, &marks, &counts, &stride, &n))
         && gp_launch(c, "label_before", (gp_dim3){ 1, 1, (unsigned)c->n }, (gp_dim3){ block, 1, 1 },
                      block * sizeof(unsigned), GP_ARGS(&counts, &stride, &chunks))
-        && launch(c, "label_number", 1, (int64_t)words, GP_ARGS((void *)&y->data, &ys, &marks, &counts, &stride, &words))
+        && launch(c, "label_number", 1, (int64_t)words, GP_ARGS((void *)&y->data, &ys, &marks, &counts, &stride,
+                                                                &words))
         && launch(c, "label_spread", 1, (int64_t)n, GP_ARGS((void *)&y->data, &ys, &parent, &stride, &n));
 }
 
@@ -62,8 +63,8 @@ static const gp_port in[] = {
     { "in", GP_ACCEPT_REAL, .help = "a mask (H, W): what is not 0 is in a component, NaN too" }, { 0 }
 };
 static const gp_port out[] = {
-    { "out", GP_ACCEPT(GP_I32), .help = "(H, W), i32: 1, 2, ... in the order of the components' first pixels, row after "
-                                        "row; 0 outside of all" }, { 0 }
+    { "out", GP_ACCEPT(GP_I32), .help = "(H, W), i32: 1, 2, ... in the order of the components' first pixels, row "
+                                        "after row; 0 outside of all" }, { 0 }
 };
 
 static const gp_opt options[] = {

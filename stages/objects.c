@@ -1,6 +1,6 @@
-/* objects.c - a table of the objects in an image of labels, a row each: how many pixels, the box around them, their mean
- * place. Row k is of label k + 1, as in scipy.ndimage.find_objects and center_of_mass; of a label that no pixel has all is
- * 0, and the mean place NaN. Sums are exact below 2^53. */
+/* objects.c - a table of the objects in an image of labels, a row each: how many pixels, the box around them, their
+ * mean place. Row k is of label k + 1, as in scipy.ndimage.find_objects and center_of_mass; of a label that no pixel
+ * has all is 0, and the mean place NaN. Sums are exact below 2^53. */
 #include <string.h>
 #include "device.h"
 
@@ -98,8 +98,8 @@ static const gp_port in[] = {
       .help = "labels (H, W), as of 'label': 1, 2, ...; what is not above 0 is in no object" }, { 0 }
 };
 static const gp_port out[] = {
-    { "out", GP_ACCEPT(GP_F64), .help = "(max_objects, 7), f64, with as many rows as objects: area, x0, y0, x1, y1, x, y: "
-      "pixels x0 to x1 - 1 and y0 to y1 - 1 are in its box, and x, y is the mean of its pixels' places" }, { 0 }
+    { "out", GP_ACCEPT(GP_F64), .help = "(max_objects, 7), f64, with as many rows as objects: area, x0, y0, x1, y1, x, y: pixels "
+      "x0 to x1 - 1 and y0 to y1 - 1 are in its box, and x, y is the mean of its pixels' places" }, { 0 }
 };
 
 static const gp_opt options[] = {

@@ -1,4 +1,5 @@
-/* test_label.c - the kinds `label` and `objects` in whole pipelines. What `label` computes, stage_cases.c compares with SciPy. */
+/* test_label.c - the kinds `label` and `objects` in whole pipelines. What `label` computes, stage_cases.c compares with
+ * SciPy. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +15,8 @@ static void link_reference(const char *name)
     ck_assert_int_eq(symlink(TEXT(from, "%s/tests/ref/%s", cwd, name), io_path(name, to)), 0);
 }
 
-static const char *const knobs[] = { "", "depth: 1\n", "depth: 12\nbatch: 4\n", "depth: 5\nlaunch: stream\nsync: block\n" };
+static const char *const knobs[] = { "", "depth: 1\n", "depth: 12\nbatch: 4\n",
+                                    "depth: 5\nlaunch: stream\nsync: block\n" };
 static const char *const workers[] = { "1", "5", "auto", "2" };
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 
@@ -26,7 +28,8 @@ START_TEST(as_scipy)
     io_runs(TEXT(yaml, "%sstages:\n  - {use: read, path: labels_i32.npy}\n  - {use: objects, workers: %s}\n"
                  "  - {use: compare, file: objects_f64.npy}\n", knobs[_i], workers[_i]));
     io_runs(TEXT(yaml, "%sstages:\n  - {use: read, path: labels_i32.npy}\n  - {use: cast, dtype: u16}\n"
-                 "  - {use: objects, workers: %s}\n  - {use: compare, file: objects_f64.npy}\n", knobs[_i], workers[_i]));
+                 "  - {use: objects, workers: %s}\n  - {use: compare, file: objects_f64.npy}\n", knobs[_i],
+                 workers[_i]));
 }
 END_TEST
 
@@ -79,7 +82,8 @@ START_TEST(all_pixels)
     free(row);
     io_fails(PIPELINE "  - {use: objects, max_objects: 299}\n  - {use: write, path: out.raw}\n", 1,
              "frame 0 has labels up to 300, and 'max_objects' is 299");
-    pipe_result r = io_go(PIPELINE "  - {use: objects, max_objects: 299, on_error: drop}\n  - {use: write, path: out.raw}\n");
+    pipe_result r = io_go(PIPELINE "  - {use: objects, max_objects: 299, on_error: drop}\n"
+                          "  - {use: write, path: out.raw}\n");
     ck_assert(r.outcome == GP_DONE && r.account[0].in == 2 && r.account[0].out == 1 && r.account[0].failed == 1);
 }
 END_TEST
