@@ -30,7 +30,8 @@ template <class T> static __device__ __forceinline__ bool is_in(T v)
 }
 
 /* Of the neighbours before pixel (x, y) those that say how it is connected, where on(dx, dy) says whether a pixel near
- * it is in a component: how far back the first of them is, 0 for none, and the second, if that may be in another tree. */
+ * it is in a component: how far back the first of them is, 0 for none, and the second, if that may be in another
+ * tree. */
 struct links { int first, second; };
 template <class F> static __device__ __forceinline__ links neighbours(int x, int y, int width, bool eight, F on)
 {

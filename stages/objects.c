@@ -98,8 +98,8 @@ static const gp_port in[] = {
       .help = "labels (H, W), as of 'label': 1, 2, ...; what is not above 0 is in no object" }, { 0 }
 };
 static const gp_port out[] = {
-    { "out", GP_ACCEPT(GP_F64), .help = "(max_objects, 7), f64, with as many rows as objects: area, x0, y0, x1, y1, x, y: pixels "
-      "x0 to x1 - 1 and y0 to y1 - 1 are in its box, and x, y is the mean of its pixels' places" }, { 0 }
+    { "out", GP_ACCEPT(GP_F64), .help = "(max_objects, 7), f64, as many rows as objects: area, x0, y0, x1, y1, x, y: "
+      "pixels x0 to x1 - 1 and y0 to y1 - 1 are in its box, and x, y is the mean of its pixels' places" }, { 0 }
 };
 
 static const gp_opt options[] = {
