@@ -877,7 +877,7 @@ with socket.socket(socket.AF_UNIX) as s:           # what is no setting
         if not more:
             break
         got += more
-check("set: nonsense", b"this is no list of settings" in got or b"errors" in got, got[-300:])
+check("set: nonsense", b"this is not a list of settings" in got or b"errors" in got, got[-300:])
 if os.geteuid() == 0:                              # by another user: by the socket in an open folder, by number
     program = path("gpipe-of-all")
     shutil.copy(gpipe, program)

@@ -338,7 +338,7 @@ static void do_asked(gp_retuner *r, asked *a)
             set[i] = list->item[i]->text;
         }
         if (!good)
-            refuse(a->fd, "this is no list of settings");
+            refuse(a->fd, "this is not a list of settings");
         else if (r->why_not)
             refuse(a->fd, r->why_not);
         else
