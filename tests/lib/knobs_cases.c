@@ -24,21 +24,21 @@ const char knobs_yaml[] =
     "  - {use: read, path: \"in-*.raw\", out: x}\n"
     /* Frames with fewer rows, and holes. */
     "  - {use: lua, name: lose, script: lose.lua, in: x, out: kept, workers: 3}\n"
-    "  - {use: scale, a: 0.75, b: 0.1, in: kept, out: scaled}\n"
-    "  - {use: kernel, name: sum, source: k.cu, entry: mean, in: {a: scaled, b: before}, out: {o: sum}, "
-    "args: [a, b, o, {i32: a.size}]}\n"
-    "  - use: loop\n    name: near\n    in: {u: sum, w: scaled}\n    out: {v: near}\n    times: 7\n    carry: {u: v}\n"
+    "  - {use: scale, a: 0.75, b: 0.1, in: kept, out: s}\n"
+    "  - {use: kernel, name: sum, source: k.cu, entry: mean, in: {a: s, b: before}, out: {o: sum}, "
+    "args: &a [a, b, o, {i32: a.size}]}\n"
+    "  - use: loop\n    name: near\n    in: {u: sum, w: s}\n    out: {v: near}\n    times: 7\n    carry: {u: v}\n"
     "    buffers: {t: {like: u}}\n    stages:\n"
     "      - {use: blur, sigma: 0.6, in: u, out: t}\n"
-    "      - {use: kernel, source: k.cu, entry: mean, in: {a: t, b: w}, out: {o: v}, args: [a, b, o, {i32: a.size}]}\n"
+    "      - {use: kernel, source: k.cu, entry: mean, in: {a: t, b: w}, out: {o: v}, args: *a}\n"
     "  - {use: lua, name: slow, script: slow.lua, in: {x: near, u: old}, out: slow}\n"
     "  - {use: write, in: slow, path: slow.raw, durable: none}\n"
     "  - {use: write, in: near, path: near.raw, durable: none}\n"
     "  - {use: write, in: sum, path: \"sum-%03d.npy\", durable: none, workers: 2}\n"
     /* Whole frames, regrouped. */
     "  - {use: generate, pattern: noise, frames: 41, in: [], out: long}\n"
-    "  - {use: fir, taps: [0.5, 0.25, 0.125], in: long, out: filtered}\n"
-    "  - use: loop\n    name: many\n    in: {a: filtered}\n    out: {b: many}\n    times: 300\n    carry: {a: b}\n"
+    "  - {use: fir, taps: [0.5, 0.25, 0.125], in: long}\n"
+    "  - use: loop\n    name: many\n    in: {a: fir}\n    out: {b: many}\n    times: 300\n    carry: {a: b}\n"
     "    until: {buffer: done, every: 3}\n    buffers: {done: {dtype: i32, shape: [1]}}\n    stages:\n"
     "      - {use: kernel, source: k.cu, entry: shrink, in: {a: a}, out: {b: b, done: done}, "
     "args: [a, b, done, {i32: a.size}]}\n"
@@ -55,10 +55,10 @@ const char knobs_yaml[] =
     "  - {use: hold, frames: 2}\n"
     "  - {use: sobel}\n"
     "  - {<<: *w, path: held.raw}\n"
-    /* Rearranged, filtered. */
-    "  - {use: slice, index: \"::-1, 1:\", in: scaled}\n"
+    /* Rearranged, fir. */
+    "  - {use: slice, index: \"::-1, 1:\", in: s}\n"
     "  - {<<: *w, path: turned.raw}\n"
-    "  - {use: pad, before: 2, after: [3, 1], edge: wrap, in: filtered}\n"
+    "  - {use: pad, before: 2, after: [3, 1], edge: wrap, in: fir}\n"
     "  - {use: warp, in: {in: pad, map: m}}\n  - {use: conv2d, in: {in: warp, weights: t}}\n"
     "  - {use: median}\n  - {use: morphology, op: open}\n  - {use: normalize, to: deviation, out: even}\n"
     "  - {use: rotate90}\n  - {use: softmax}\n  - {use: cumsum}\n"
@@ -66,13 +66,14 @@ const char knobs_yaml[] =
     "  - {use: reduce, op: std, axes: [0]}\n  - {<<: *w, path: moved.raw}\n"
     "  - {use: histogram, bins: 9, range: [-2, 2], in: even}\n  - {use: reshape, shape: [3, -1]}\n"
     "  - {<<: *w, path: counts.raw}\n"
+    "  - {use: threshold, level: 0.4, in: even}\n  - {use: label}\n  - {use: objects}\n  - {<<: *w, path: objects.raw}\n"
     /* Frames of different shapes. */
     "  - {use: read, path: \"any-*.npy\", out: any}\n"
     "  - {use: lua, name: some, script: lose.lua, in: any, workers: 2}\n"
     "  - {use: loop, name: soft, in: {u: some}, out: {v: soft}, times: 3, carry: {u: v}, stages: ["
     "{use: blur, sigma: 0.5, in: u, out: v}]}\n"
     "  - {use: kernel, name: both, source: k.cu, entry: mean, in: {a: some, b: soft}, out: {o: both}, "
-    "args: [a, b, o, {i32: a.size}]}\n"
+    "args: *a}\n"
     "  - {<<: *w, path: \"some-%03d.npy\", workers: 2}\n"
     "  - {use: kernel, name: half, source: k.cu, entry: rows, in: {a: both}, out: {o: half}, "
     "args: [a, o, {i32: \"a.shape[1]\"}, {i32: o.size}], block: 64, grid: [\"ceil(o.size / 64)\"]}\n"
@@ -80,7 +81,7 @@ const char knobs_yaml[] =
     /* What is made of these has one shape again: carried, in windows and in groups. */
     "  - {use: reduce, op: mean, in: half, out: level}\n"
     "  - {use: kernel, name: drift, source: k.cu, entry: mean, in: {a: level, b: ago}, out: {o: drift}, "
-    "args: [a, b, o, {i32: a.size}]}\n"
+    "args: *a}\n"
     "  - {use: window, frames: 3, in: drift}\n  - {<<: *w, path: three.raw}\n"
     "  - {use: group, frames: 4, in: drift}\n  - {use: split}\n  - {use: mix, op: mean, frames: 3}\n"
     "  - {<<: *w, path: levels.raw}\n";
@@ -138,7 +139,7 @@ void knobs_any(knobs_set *k, unsigned seed, bool goes_on)
 
 const char *const knobs_written[] = { "slow.raw", "near.raw", "sum-000.npy", "sum-017.npy", "mixed.raw", "groups.raw",
                                      "means.raw", "held.raw", "turned.raw", "moved.raw",
-                                     "counts.raw", "some-000.npy", "some-007.npy", "some-012.npy",
+                                     "counts.raw", "objects.raw", "some-000.npy", "some-007.npy", "some-012.npy",
                                      "half-001.npy", "half-016.npy", "three.raw", "levels.raw", NULL };
 enum { FILES = sizeof knobs_written / sizeof *knobs_written - 1 };
 
