@@ -116,6 +116,7 @@ static bool record(gp_dcall *c)
         block.x = part(words, BLOCK), block.y = part(m, BLOCK / block.x);
         block.z = BLOCK / block.x / block.y;
         block.z = part(outer, block.z < DEEP ? block.z : DEEP);
+        block.x = BLOCK / block.y / block.z;           /* all of a resident kernel have as many threads */
         across = times(m, block.y, BLOCKS);
         grid.x = times(words, block.x, BLOCKS), grid.y = across * times(outer, block.z, BLOCKS / across);
     }

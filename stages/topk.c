@@ -5,6 +5,7 @@
  * power of two from k on, then those into chunks, until one is left. */
 #include <stdio.h>
 #include <string.h>
+#include "base/plural.h"
 #include "axes.h"
 #include "device.h"
 
@@ -86,9 +87,11 @@ static bool shape(gp_shape *s)
         return false;
     if (!gp_axis_of(s, "axis", o->axis, in, &axis))
         return false;
-    if (in->dim[axis] < o->k || in->dim[axis] > INT32_MAX)
-        return gp_shape_fail(s, "k", "axis %d of %s has %lld elements, and must have from 'k', %lld, to 2^31 - 1", axis,
-                             gp_type_text(in, text), (long long)in->dim[axis], (long long)o->k);
+    if (in->dim[axis] < o->k)
+        return gp_shape_fail(s, "k", "'k' is %lld, and axis %d of %s has %lld element%s", (long long)o->k, axis,
+                             gp_type_text(in, text), (long long)in->dim[axis], gp_plural(in->dim[axis]));
+    if (in->dim[axis] > INT32_MAX)
+        return gp_shape_fail(s, "axis", "axis %d of %s has more than 2^31 - 1 elements", axis, gp_type_text(in, text));
     for (int i = 0; i < s->nout; i++) {
         s->out[i] = *in;
         s->out[i].dim[axis] = o->k;

@@ -695,7 +695,7 @@ START_TEST(test_errors)
         { "gather", "index: [0, 5]", GP_U8, 2, { 5, 3 }, "there is no place 5 along axis 0 of u8 [5, 3]" },
         { "gather", "index: -4, axis: 1", GP_U8, 2, { 5, 3 }, "there is no place -4 along axis 1" },
         { "gather", "index: 1, mode: clip", GP_U8, 2, { 5, 3 }, "indices that are listed" },
-        { "topk", "k: 4", GP_U8, 2, { 5, 3 }, "axis 1 of u8 [5, 3] has 3 elements, and must have from 'k', 4" },
+        { "topk", "k: 4", GP_U8, 2, { 5, 3 }, "'k' is 4, and axis 1 of u8 [5, 3] has 3 elements" },
         { "topk", "k: 1", GP_C64, 2, { 5, 3 }, "takes any type but c64" },
         { "channelize", "channels: 4", GP_F32, 1, { 10 }, "10 samples, which is no multiple of 'channels', 4" },
         { "channelize", "channels: 4", GP_F64, 1, { 8 }, "takes f32 or c64" },
