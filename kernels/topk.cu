@@ -8,7 +8,7 @@
  * chunks, what they leave are entries for the next pass. On a CPU one thread has a heap of k entries. */
 #include "map.h"
 
-static constexpr unsigned LOG_SIZE = 11, SIZE = 1u << LOG_SIZE;        /* as in stages/topk.c */
+enum { LOG_SIZE = 11, SIZE = 1 << LOG_SIZE };          /* as in stages/topk.c */
 
 struct topk_work {                         /* as in stages/topk.c */
     size_t lines, n, inner, rows, chunks;  /* rows: of a line in this pass */
