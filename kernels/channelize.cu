@@ -1,5 +1,5 @@
-/* channelize.cu - dst[s, a, c] = sum over t of h[t N + c] x[(s + t) N + c, a], t = 0, 1, ... in this order, for N channels.
- * x has `signals` values in a row: first those of `past`, (taps - 1) N rows, then src. */
+/* channelize.cu - dst[s, a, c] = sum over t of h[t N + c] x[(s + t) N + c, a], t = 0, 1, ... in this order, for N
+ * channels. x has `signals` values in a row: first those of `past`, (taps - 1) N rows, then src. */
 #include "map.h"
 
 static __device__ __forceinline__ float times(float x, float h) { return x * h; }

@@ -1,6 +1,6 @@
-/* gather.cu - dst[o, j, q] = src[o, index[j], q]; src is (outer, n, words), dst (outer, m, words). A word has as many bytes
- * as divide a run of elements. Blocks lie along words in x; of those in y, `across` are along the indices and the others
- * along `outer`. On a CPU one thread does all. */
+/* gather.cu - dst[o, j, q] = src[o, index[j], q]; src is (outer, n, words), dst (outer, m, words). A word has as many
+ * bytes as divide a run of elements. Blocks lie along words in x; of those in y, `across` are along the indices and the
+ * others along `outer`. On a CPU one thread does all. */
 #include "map.h"
 
 enum { CLIP, WRAP, ZERO, CHECKED };        /* as in stages/gather.c */

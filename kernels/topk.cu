@@ -1,11 +1,11 @@
 /* topk.cu - the k first of each line in an order of numbers, then places; a line is along the middle axis of
  * (outer, n, inner). An element is kept as an entry, an unsigned number that has its order and its place.
  *
- * On a GPU a block sorts entries in shared memory: the SIZE elements of a chunk of a line, or as many short lines side by
- * side. Runs of K = 2^log_run entries are sorted bitonically, up and down in turns. Of two of them the smaller ones at each
- * place are the K first of both, bitonic again, and are sorted in log K steps; and so on until a run is left (Shanbhag,
- * Pirk and Madden, "Efficient Top-K Query Processing on Massively Parallel Hardware", 2018). Where a line has several
- * chunks, what they leave are entries for the next pass. On a CPU one thread has a heap of k entries. */
+ * On a GPU a block sorts entries in shared memory: the SIZE elements of a chunk of a line, or as many of short lines side
+ * by side. Runs of K = 2^log_run entries are sorted bitonically, up and down in turns. Of two of them the smaller ones at
+ * each place are the K first of both, bitonic again, and are sorted in log K steps; and so on until a run is left
+ * (Shanbhag, Pirk and Madden, "Efficient Top-K Query Processing on Massively Parallel Hardware", 2018). Where a line has
+ * several chunks, what they leave are entries for the next pass. On a CPU one thread has a heap of k entries. */
 #include "map.h"
 
 enum { LOG_SIZE = 11, SIZE = 1 << LOG_SIZE };          /* as in stages/topk.c */
@@ -53,7 +53,10 @@ template <> struct kept_as<uint64_t> { typedef wide type; };
 template <> struct kept_as<int64_t> { typedef wide type; };
 template <> struct kept_as<double> { typedef wide type; };
 
-static __device__ __forceinline__ void enter(narrow &e, uint32_t key, uint32_t place) { e.v = (uint64_t)key << 32 | place; }
+static __device__ __forceinline__ void enter(narrow &e, uint32_t key, uint32_t place)
+{
+    e.v = (uint64_t)key << 32 | place;
+}
 static __device__ __forceinline__ void enter(wide &e, uint64_t key, uint32_t place) { e.key = key, e.place = place; }
 static __device__ __forceinline__ void enter_none(narrow &e) { e.v = ~uint64_t(0); }       /* behind all others */
 static __device__ __forceinline__ void enter_none(wide &e) { e.key = e.place = ~uint64_t(0); }
@@ -134,8 +137,8 @@ template <class E> static __device__ __forceinline__ void order(E &a, E &b, bool
         a = y, b = x;
 }
 
-/* What a block has of 2^log_size entries each: runs of `run` are sorted, up and down in turns, the last ones up; runs lie
- * `apart`, and each is of two halves that are sorted up and down, or bitonic. */
+/* The entries of a block, in chunks of `size`: sorts runs of `run`, which lie `apart` and are bitonic, up and down in
+ * turns; where there is one in a chunk, up. */
 template <class E> static __device__ __forceinline__ void sort_runs(E *v, unsigned run, unsigned apart, unsigned size)
 {
     const unsigned all = SIZE / apart * run, spread = apart / run, turn = apart & (size - 1);
@@ -153,7 +156,7 @@ static __device__ __forceinline__ void topk(T *dst, int32_t *indices, const T *s
                                             const topk_work &w)
 {
     GP_SHARED(E, v);
-    const unsigned size = 1u << w.log_size, run = 1u << w.log_run, beside = SIZE >> w.log_size;    /* chunks of a block */
+    const unsigned size = 1u << w.log_size, run = 1u << w.log_run, beside = SIZE >> w.log_size;    /* chunks */
     const unsigned log_beside = LOG_SIZE - w.log_size;
     const size_t units = w.lines * w.chunks;
     for (size_t first = blockIdx.x * (size_t)beside; first < units; first += gridDim.x * (size_t)beside) {

@@ -1,10 +1,10 @@
 /* channelize.c - a polyphase filter bank: a signal in bands of equal width, each at the rate of its width; see
- * kernels/channelize.cu and D. Price, "Spectrometers and Polyphase Filterbanks in Radio Astronomy" (2016). The rows of all
- * frames are one signal, which starts after zeros.
+ * kernels/channelize.cu and D. Price, "Spectrometers and Polyphase Filterbanks in Radio Astronomy" (2016). The rows of
+ * all frames are one signal, which starts after zeros.
  *
  * With N channels and T taps the samples x, which N T coefficients h are for, become N sums, s[c] = sum over t of
- * h[t N + c] x[t N + c], and these a spectrum. Such samples end with each N of the frames; those of earlier frames that the
- * first spectra need are carried. */
+ * h[t N + c] x[t N + c], and these a spectrum. Such samples end with each N of the frames; those of earlier frames that
+ * the first spectra need are carried. */
 #include <math.h>
 #include <stdio.h>
 #include "device.h"
@@ -69,8 +69,8 @@ static bool shape(gp_shape *s)
         return gp_shape_fail(s, NULL, "'prototype' is %s, and needs one axis with a multiple of 'channels', %lld",
                              gp_type_text(&in[1], text), (long long)o->channels);
     if (!s->partial && in->dim[0] % o->channels)
-        return gp_shape_fail(s, "channels", "frames have %lld samples, which is no multiple of 'channels', %lld: spectra "
-                             "would not run on from frame to frame", (long long)in->dim[0], (long long)o->channels);
+        return gp_shape_fail(s, "channels", "frames have %lld samples, which is no multiple of 'channels', %lld: "
+                             "spectra would not run on from frame to frame", (long long)in->dim[0], (long long)o->channels);
     gp_type sums = sums_of(o, in);
     s->out[0] = spectra_of(&sums);
     if (s->partial)
@@ -82,8 +82,8 @@ static bool shape(gp_shape *s)
     return gp_fft_decide(s, &j, &o->gpu);
 }
 
-/* A low-pass of half a channel's width, as scipy.signal.firwin(channels taps, 1 / channels, window="hamming"): a sine cardinal
- * in a Hamming window, with the sum 1. */
+/* A low-pass of half a channel's width, as scipy.signal.firwin(channels taps, 1 / channels, window="hamming"): a sine
+ * cardinal in a Hamming window, with the sum 1. */
 static double low_pass(const struct opts *o, int64_t i)
 {
     const double pi = 3.14159265358979323846, n = (double)(o->channels * o->taps);
@@ -126,8 +126,8 @@ static bool record(gp_dcall *c)
     snprintf(kernel, sizeof kernel, "channelize_%s_%s", gp_dtype_name(x->type.dtype),
              gp_dtype_name(port ? port->type.dtype : GP_F32));
     if (spectra && !gp_launch_image(c, kernel, (int64_t)(spectra * signals), gp_rec_on_cpu(c) ? 1 : (int64_t)channels,
-                                    GP_ARGS(&sums.data, (void *)&x->data, &c->carried, &h, &spectra, &signals, &channels,
-                                            &taps)))
+                                    GP_ARGS(&sums.data, (void *)&x->data, &c->carried, &h, &spectra, &signals,
+                                            &channels, &taps)))
         return false;
     if (!gp_history(c, past, x->data, gp_bytes(&x->type)))
         return false;
@@ -144,16 +144,16 @@ static const gp_port in[] = {
     { 0 }
 };
 static const gp_port out[] = {
-    { "out", GP_ACCEPT(GP_C64), .help = "[spectra, ..., channels]: each `channels` samples of a frame end a spectrum; channel "
-      "k is about k / channels of the rate. Of f32 the half that says all, channels / 2 + 1" }, { 0 }
+    { "out", GP_ACCEPT(GP_C64), .help = "[spectra, ..., channels]: each `channels` samples of a frame end a spectrum; "
+      "channel k is about k / channels of the rate. Of f32 the half that says all, channels / 2 + 1" }, { 0 }
 };
 
 static const gp_opt options[] = {
     { GP_INT(struct opts, channels), .required = true, .min = 2, .max = 1 << 20,
       .help = "how many bands; frames have a multiple of so many samples" },
     { GP_INT(struct opts, taps), .def = "8", .min = 1, .max = 1024,
-      .help = "coefficients for each channel, of a low-pass: scipy.signal.firwin(channels taps, 1 / channels), whose window "
-              "is a Hamming window" },
+      .help = "coefficients for each channel, of a low-pass: scipy.signal.firwin(channels taps, 1 / channels), whose "
+              "window is a Hamming window" },
     { 0 }
 };
 

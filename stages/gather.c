@@ -48,8 +48,8 @@ static bool shape(gp_shape *s)
     if (!port && !o->index.n)
         return gp_shape_fail(s, NULL, "no indices; give 'index: [...]', or connect the input 'index'");
     if (port && !s->partial && !gp_shape_node(s, "mode"))
-        return gp_shape_fail(s, NULL, "what the input 'index' has is known when it comes: say with 'mode' what is taken "
-                             "at a place that there is not: clip, wrap or zero");
+        return gp_shape_fail(s, NULL, "what the input 'index' has is known when it comes: say with 'mode' what is "
+                             "taken at a place that there is not: clip, wrap or zero");
     if (!port && !gp_shape_without(s, "mode", "indices that are listed, which are checked"))
         return false;
     if (!port && !check_places(s, o, axis))
@@ -121,8 +121,8 @@ static bool record(gp_dcall *c)
         grid.x = times(words, block.x, BLOCKS), grid.y = across * times(outer, block.z, BLOCKS / across);
     }
     return gp_launch(c, kernel, grid, block, 0,
-                     GP_ARGS((void *)&y->data, &to, (void *)&x->data, &from, &index, &index_step, &outer, &n, &m, &words,
-                             &across, &mode));
+                     GP_ARGS((void *)&y->data, &to, (void *)&x->data, &from, &index, &index_step, &outer, &n, &m,
+                             &words, &across, &mode));
 }
 
 static const gp_port in[] = {
@@ -132,7 +132,8 @@ static const gp_port in[] = {
     { 0 }
 };
 static const gp_port out[] = {
-    { "out", GP_ACCEPT_ANY, .help = "the axes of `index` stand where `axis` was: out[i, j, k] = in[i, index[j], k]" }, { 0 }
+    { "out", GP_ACCEPT_ANY, .help = "the axes of `index` stand where `axis` was: out[i, j, k] = in[i, index[j], k]" },
+    { 0 }
 };
 
 static const gp_opt options[] = {
@@ -140,8 +141,8 @@ static const gp_opt options[] = {
       .help = "the places, from 0, or negative from the last; one that there is not is an error" },
     { GP_INT(struct opts, axis), .def = "0", GP_AXIS_RANGE, .help = "along which they are, negative from the last" },
     { GP_ENUM(struct opts, mode), .choices = "clip|wrap|zero",
-      .help = "needed with the input `index`: what is taken at a place that there is not, as all negative ones are: the "
-              "nearest, the one that is reached by counting on from the other end, or 0" },
+      .help = "needed with the input `index`: what is taken at a place that there is not, as all negative ones are: "
+              "the nearest, the one that is reached by counting on from the other end, or 0" },
     { 0 }
 };
 

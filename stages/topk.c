@@ -1,8 +1,8 @@
 /* topk.c - the k largest numbers along an axis, or the k smallest, and where they are; see kernels/topk.cu.
  *
- * The order is total: equal numbers stand in the order of their places, and NaN, as in numpy.sort, is above all numbers.
- * So what comes out does not depend on how the work is shared. A GPU cuts lines into chunks, of each of which K stay, K the
- * power of two from k on, then those into chunks, until one is left. */
+ * The order is total: equal numbers stand in the order of their places, and NaN, as in numpy.sort, is above all
+ * numbers. So what comes out does not depend on how the work is shared. A GPU cuts lines into chunks, of each of which K
+ * stay, K the power of two from k on, then those into chunks, until one is left. */
 #include <stdio.h>
 #include <string.h>
 #include "base/plural.h"
@@ -26,7 +26,8 @@ struct topk_work {
 
 static struct topk_work work_of(const struct opts *o, const gp_type *t, int axis)
 {
-    struct topk_work w = { .lines = 1, .n = (size_t)t->dim[axis], .inner = 1, .k = (unsigned)o->k, .largest = o->largest };
+    struct topk_work w = { .lines = 1, .n = (size_t)t->dim[axis], .inner = 1, .k = (unsigned)o->k,
+                           .largest = o->largest };
     for (int k = 0; k < t->ndim; k++) {
         w.lines *= k == axis ? 1 : (size_t)t->dim[k];
         w.inner *= k > axis ? (size_t)t->dim[k] : 1;
@@ -126,7 +127,8 @@ static bool record(gp_dcall *c)
         size_t blocks = cpu ? 1 : (w.lines * w.chunks + (SIZE >> w.log_size) - 1) / (SIZE >> w.log_size);
         ok = gp_launch(c, kernel, (gp_dim3){ (unsigned)(blocks < BLOCKS ? blocks : BLOCKS), 1, (unsigned)c->n },
                        (gp_dim3){ cpu ? 1 : BLOCK, 1, 1 }, SIZE * bytes,
-                       GP_ARGS(&values, &ys, &indices, &zs, (void *)&x->data, &from, more ? &made : &none, &had, &next, &w));
+                       GP_ARGS(&values, &ys, &indices, &zs, (void *)&x->data, &from, more ? &made : &none, &had, &next,
+                               &w));
         had = made;
     }
     return ok;
@@ -134,16 +136,16 @@ static bool record(gp_dcall *c)
 
 static const gp_port in[] = { { "in", GP_ACCEPT_REAL, .help = "numbers, such as the scores of classes" }, { 0 } };
 static const gp_port out[] = {
-    { "*", GP_ACCEPT_ANY, .help = "`out`: the k numbers, the first in order first; `indices`: their places along the axis, "
-      "i32; out: {out: BUFFER, indices: BUFFER}, or one of the two. Without, `out` alone" }, { 0 }
+    { "*", GP_ACCEPT_ANY, .help = "`out`: the k numbers, the first in order first; `indices`: their places along the "
+      "axis, i32; out: {out: BUFFER, indices: BUFFER}, or one of the two. Without, `out` alone" }, { 0 }
 };
 
 static const gp_opt options[] = {
     { GP_INT(struct opts, k), .required = true, .min = 1, .max = MOST, .help = "how many" },
     { GP_INT(struct opts, axis), .def = "-1", GP_AXIS_RANGE, .help = "along which, negative from the last" },
     { GP_BOOL(struct opts, largest), .def = "true",
-      .help = "from the largest down, NaN before all numbers; false: from the smallest up, NaN behind all. Equal numbers, "
-              "as 0 and -0 are, stand in the order of their places" },
+      .help = "from the largest down, NaN before all numbers; false: from the smallest up, NaN behind all. Equal "
+              "numbers, as 0 and -0 are, stand in the order of their places" },
     { 0 }
 };
 
