@@ -1,8 +1,8 @@
 /* topk.c - the k largest numbers along an axis, or the k smallest, and where they are; see kernels/topk.cu.
  *
  * The order is total: equal numbers stand in the order of their places, and NaN, as in numpy.sort, is above all
- * numbers. So what comes out does not depend on how the work is shared. A GPU cuts lines into chunks, of each of which K
- * stay, K the power of two from k on, then those into chunks, until one is left. */
+ * numbers. So what comes out does not depend on how the work is shared. A GPU cuts lines into chunks, of each of which
+ * K stay, K the power of two from k on, then those into chunks, until one is left. */
 #include <stdio.h>
 #include <string.h>
 #include "base/plural.h"
