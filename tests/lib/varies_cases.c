@@ -55,6 +55,7 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
     { "counts", "", "  - {use: normalize, to: deviation, in: x}\n  - {use: histogram, bins: 30, range: [-2, 2]}\n", false },
     { "chosen", "", "  - {use: topk, k: 1, axis: 0, in: x, out: {indices: best}}\n"
       "  - {use: gather, in: {in: x, index: best}, axis: 1, mode: wrap}\n  - {use: gather, index: [-1, 0, 0], axis: 1}\n", false },
+    { "objects", "", "  - {use: threshold, level: 60, in: x}\n  - {use: label, connectivity: 8}\n  - {use: objects}\n", false },
     { "decibels", "", "  - {use: power, in: x}\n  - {use: db, reference: 1000, floor: -20}\n", false },
     { "lags", "", "  - {use: correlate, in: {a: x, b: x}, lags: 9}\n", false },
     { "products", "", "  - {use: matmul, in: {a: x, b: x}, transpose_b: true, out: s}\n"
