@@ -49,7 +49,7 @@ END_TEST
 
 /* ---- by a library in cuFFT's place ------------------------------------------- */
 
-extern const gp_kind gp_kind_fft, gp_kind_ifft;
+extern const gp_kind gp_kind_fft, gp_kind_ifft, gp_kind_channelize;
 static gp_registry *registry;
 static cufft_fake *fake;
 
@@ -70,15 +70,26 @@ static bool on_gpu(gp_shape *s, const gp_kind *kind)
 static bool forward(gp_shape *s) { return on_gpu(s, &gp_kind_fft); }
 static bool inverse(gp_shape *s) { return on_gpu(s, &gp_kind_ifft); }
 
+/* What it needs of scratch memory on a CPU is more. */
+static bool channels(gp_shape *s)
+{
+    struct { int64_t channels, taps; bool gpu; } *o = (void *)s->opts;     /* as in stages/channelize.c */
+    ck_assert_uint_eq(sizeof *o, gp_kind_channelize.opts_size);
+    bool ok = gp_kind_channelize.shape(s);
+    o->gpu = true;
+    return ok;
+}
+
 static void set_up(void)
 {
     char path[4096];
     gp_errs errs = { .n = 0 };
-    gp_kind there = gp_kind_fft, back = gp_kind_ifft;
+    gp_kind there = gp_kind_fft, back = gp_kind_ifft, bank = gp_kind_channelize;
+    bank.name = "nvchannelize", bank.shape = channels;
     there.name = "nvfft", there.shape = forward, back.name = "nvifft", back.shape = inverse;
     registry = gp_registry_create();
     ck_assert(gp_register_builtin(registry, &errs) && gp_register(registry, &there, &errs)
-              && gp_register(registry, &back, &errs));
+              && gp_register(registry, &back, &errs) && gp_register(registry, &bank, &errs));
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 20);
     ck_assert_int_gt(n, 0);
     path[n] = 0;
@@ -157,7 +168,7 @@ START_TEST(references)
     ck_assert(list != NULL);
     while (fgets(line, sizeof line, list)) {
         if (sscanf(line, "%19[a-z0-9_] | %199[^|] | %59s | %59s | %lg", kind, options, in, want, &tolerance) != 5
-            || (strcmp(kind, "fft") && strcmp(kind, "ifft")) || n++ % 4 != _i)
+            || (strcmp(kind, "fft") && strcmp(kind, "ifft") && strcmp(kind, "channelize")) || n++ % 4 != _i)
             continue;
         options[strlen(options) - (options[strlen(options) - 1] == ' ')] = 0;
         as_reference(dir, kind, options, in, want, tolerance);
@@ -201,6 +212,40 @@ START_TEST(there_and_back)
     free(v);
     ck_assert_int_eq(atomic_load(&fake->planned), *nv ? 2 : 0);
     ck_assert_int_eq(atomic_load(&fake->destroyed), *nv ? 2 : 0);
+    pipe_dir_remove(dir);
+}
+END_TEST
+
+/* A filter bank makes of frames, the last of which has fewer rows, what it makes of the whole. */
+START_TEST(filter_bank)
+{
+    enum { SAMPLES = 40 * 9 + 19, CHANNELS = 8 };
+    static const struct { const char *kind, *knobs; int rows; } runs[] = {
+        { "channelize", "", 400 }, { "channelize", "", 40 }, { "nvchannelize", "streams: 1\n", 40 }, { "nvchannelize", "depth: 1\n", 40 },
+        { "nvchannelize", "depth: 4\nstreams: 1\nlaunch: stream\n", 80 }, { "nvchannelize", "streams: 1\n", 8 },
+    };
+    const char *dir = pipe_dir();
+    float *whole = NULL;
+    pipe_npy(dir, "in.npy", SAMPLES, 0, wave);
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        char yaml[600];
+        gp_errs errs = { .n = 0 };
+        size_t bytes;
+        snprintf(yaml, sizeof yaml, "%sbuffers: {x: {dtype: f32, shape: [%d]}}\nstages:\n  - {use: read, path: in.npy, out: x}\n"
+                 "  - {use: %s, channels: %d, taps: 5}\n  - {use: write, path: out.raw, if_exists: replace, durable: none}\n",
+                 runs[i].knobs, runs[i].rows, runs[i].kind, CHANNELS);
+        gp_outcome outcome = run(dir, yaml, &errs);
+        ck_assert_msg(outcome == GP_DONE, "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
+        float *v = (float *)pipe_read(dir, "out.raw", &bytes);
+        ck_assert_uint_eq(bytes, sizeof(gp_c64) * (SAMPLES / CHANNELS) * (CHANNELS / 2 + 1));
+        for (size_t k = 0; i && k < bytes / 4; k++)
+            ck_assert_msg(v[k] - whole[k] < 1e-5f && whole[k] - v[k] < 1e-5f, "%s: number %zu is %g, not %g", yaml, k, v[k], whole[k]);
+        free(i ? v : NULL);
+        whole = i ? whole : v;
+    }
+    free(whole);
+    ck_assert_int_eq(atomic_load(&fake->planned), 4);
+    ck_assert_int_eq(atomic_load(&fake->destroyed), 4);
     pipe_dir_remove(dir);
 }
 END_TEST
@@ -257,6 +302,7 @@ Suite *suite_fft(void)
     tcase_add_test(t, statuses);
     tcase_add_loop_test(t, references, 0, 4);
     tcase_add_loop_test(t, there_and_back, 0, 2 * KNOBS);
+    tcase_add_test(t, filter_bank);
     tcase_add_loop_test(t, library_fails, 0, 2);
     tcase_add_loop_test(t, refuses, 0, (int)(sizeof refused / sizeof *refused));
     suite_add_tcase(s, t);

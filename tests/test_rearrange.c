@@ -23,6 +23,7 @@ static int row(int k, int rows) { (void)rows; return k; }
 static int last_first(int k, int rows) { return rows - 1 - k; }
 static int third(int k, int rows) { (void)rows; return k * 3; }
 static int after_two(int k, int rows) { (void)rows; return k - 2; }
+static int last_and_first(int k, int rows) { return k ? 0 : rows - 1; }
 static int again(int k, int rows) { return k % rows; }
 static int from_left(int k) { return 7 - k; }
 static int at_two(int k) { return k + 2; }
@@ -38,6 +39,9 @@ static const struct { const char *stages; int rows[2], wide; int (*row)(int k, i
     { "  - {use: concat, in: {a: x, b: x}}\n", { 20, 8 }, 8, again, same },
     { "  - {use: reshape, shape: [-1, 4]}\n  - {use: reshape, shape: [-1, 8]}\n", { 10, 4 }, 8, row, same },
     { "  - {use: crop, size: [4, 4], at: [0, 2]}\n", { 4, 4 }, 4, row, at_two },
+    { "  - {use: gather, index: [-1, 0]}\n", { 2, 2 }, 8, last_and_first, same },
+    { "  - {use: gather, axis: 1, index: [7, 6, 5, 4, 3, 2, 1, 0]}\n", { 10, 4 }, 8, row, from_left },
+    { "  - {use: topk, k: 3, axis: 0}\n", { 3, 3 }, 8, last_first, same },
 };
 
 START_TEST(fewer_rows)
@@ -73,6 +77,8 @@ START_TEST(fewer_rows_refused)
         { "  - {use: slice, index: '-9:3'}\n", "makes u8 [3, 8] of a smaller frame" },
         { "  - {use: median, size: 5}\n", "stage 'median': 5 x 5 pixels do not fit in u8 [4, 8]" },
         { "  - {use: reshape, shape: [8, 10]}\n", "u8 [4, 8] has 32 elements, and u8 [8, 10] needs 80" },
+        { "  - {use: gather, index: [0, 3, 4]}\n", "stage 'gather': there is no place 4 along axis 0 of u8 [4, 8]" },
+        { "  - {use: topk, k: 5, axis: 0}\n", "stage 'topk': 'k' is 5, and axis 0 of u8 [4, 8] has 4 elements" },
     };
     char yaml[1000];
     io_count_raw("a.raw", 14 * 8);
@@ -123,7 +129,7 @@ Suite *suite_rearrange(void)
     TCase *c = tcase_create("rearrange");
     tcase_add_checked_fixture(c, io_set_up, io_tear_down);
     tcase_add_loop_test(c, fewer_rows, 0, sizeof parts / sizeof *parts);
-    tcase_add_loop_test(c, fewer_rows_refused, 0, 9);
+    tcase_add_loop_test(c, fewer_rows_refused, 0, 11);
     tcase_add_test(c, sizes);
     tcase_add_test(c, bounds);
     suite_add_tcase(s, c);

@@ -77,15 +77,25 @@ static bool say(gp_shape *s, const gp_fft_job *j, const gp_cufft *lib)
     return true;
 }
 
+bool gp_fft_decide(gp_shape *s, const gp_fft_job *j, bool *gpu)
+{
+    gp_cufft lib = { .major = 0 };
+    gp_errs errs = { .n = 0 };
+    bool here;
+    *gpu = gp_shape_gpu(s, &here) > 0;
+    if (*gpu && here && !gp_cufft_open(&lib, "a Fourier transform on the GPU", (gp_loc){ 0 }, &errs))
+        return gp_shape_fail(s, NULL, "%s", errs.e[0].msg);
+    s->scratch += *gpu ? gp_fft_cuda_scratch(j) : gp_fft_cpu_scratch(j);
+    s->calls_library = s->writes_all = true;
+    return say(s, j, *gpu ? &lib : NULL);
+}
+
 bool gp_fft_shape(gp_shape *s, bool inverse)
 {
     gp_fft_opts *o = (gp_fft_opts *)s->opts;           /* its last fields are shape()'s */
     const gp_type *in = &s->in[0];
-    gp_cufft lib = { .major = 0 };
-    gp_errs errs = { .n = 0 };
     char text[128];
     int axis[GP_MAXDIM];
-    bool here;
 
     if (o->axes.n > GP_FFT_AXES)
         return gp_shape_fail(s, "axes", "'axes' has %d axes, and at most %d are transformed at once", o->axes.n,
@@ -105,28 +115,30 @@ bool gp_fft_shape(gp_shape *s, bool inverse)
                                  "whole frames, or transform other axes than 0", gp_type_text(in, text));
     if (s->partial)
         return true;
-    o->inverse = inverse, o->gpu = gp_shape_gpu(s, &here) > 0;
+    o->inverse = inverse;
     gp_fft_job j = gp_fft_job_of(o, in, &s->out[0]);
-    if (o->gpu && here && !gp_cufft_open(&lib, "a Fourier transform on the GPU", (gp_loc){ 0 }, &errs))
-        return gp_shape_fail(s, NULL, "%s", errs.e[0].msg);
-    s->scratch = o->gpu ? gp_fft_cuda_scratch(&j) : gp_fft_cpu_scratch(&j);
-    s->calls_library = s->writes_all = true;
-    return say(s, &j, o->gpu ? &lib : NULL);
+    return gp_fft_decide(s, &j, &o->gpu);
 }
 
 /* ---- run ------------------------------------------------------------------------- */
 
 typedef struct transform { gp_fft_job job; bool gpu; void *plan; } transform;
 
-bool gp_fft_open(const gp_open *g, void **state)
+bool gp_fft_open_job(const gp_open *g, const gp_fft_job *j, bool gpu, void **state)
 {
-    const gp_fft_opts *o = g->opts;
     transform *t = calloc(1, sizeof *t);
     if (!(*state = t))
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
-    t->job = gp_fft_job_of(o, &g->in[0], &g->out[0]), t->gpu = o->gpu;
+    t->job = *j, t->gpu = gpu;
     t->plan = t->gpu ? gp_fft_cuda_open(g, &t->job) : gp_fft_cpu_open(g, &t->job);
     return t->plan;
+}
+
+bool gp_fft_open(const gp_open *g, void **state)
+{
+    const gp_fft_opts *o = g->opts;
+    gp_fft_job j = gp_fft_job_of(o, &g->in[0], &g->out[0]);
+    return gp_fft_open_job(g, &j, o->gpu, state);
 }
 
 void gp_fft_close(void *state)

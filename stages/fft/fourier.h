@@ -1,4 +1,4 @@
-/* fourier.h - what the kinds `fft` and `ifft` share. */
+/* fourier.h - what the kinds `fft` and `ifft` share, and kinds that transform what they have computed. */
 #ifndef GP_FOURIER_H
 #define GP_FOURIER_H
 
@@ -31,11 +31,17 @@ typedef struct gp_fft_job {
 /* The job, once shape() has had no error. */
 gp_fft_job gp_fft_job_of(const gp_fft_opts *o, const gp_type *in, const gp_type *out);
 
-/* Of both kinds. */
+/* Of both kinds. gp_fft_record() transforms c->in[0] to c->out[0]; c->state is what was opened, and c->scratch has the
+ * room that was decided on. */
 bool gp_fft_shape(gp_shape *s, bool inverse);
 bool gp_fft_open(const gp_open *o, void **state);
 void gp_fft_close(void *state);
 bool gp_fft_record(gp_dcall *c);
+
+/* For other kinds, in shape() and open(): who does this job, and the scratch memory that it needs, which is added to
+ * that of the stage. `j` is copied. */
+bool gp_fft_decide(gp_shape *s, const gp_fft_job *j, bool *gpu);
+bool gp_fft_open_job(const gp_open *o, const gp_fft_job *j, bool gpu, void **state);
 
 /* cpu.c, cuda.c: what a frame needs of scratch memory; a plan, made once, NULL after an error; queueing a frame. */
 size_t gp_fft_cpu_scratch(const gp_fft_job *j);

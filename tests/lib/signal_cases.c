@@ -20,6 +20,7 @@ static const struct { const char *stage; bool any_cut, keeps; } stages[] = {
     { "iir, sos: [[0.02, 0.04, 0.02, 1, -1.56, 0.64], [1, -1, 0, 1, -0.95, 0]]", false, true },
     { "resample, up: 5, down: 6", true, true },
     { "fir, taps: [1, -0.5, 0.25]", true, true },
+    { "channelize, channels: 20, taps: 4", false, true },
 };
 enum { STAGES = sizeof stages / sizeof *stages };
 

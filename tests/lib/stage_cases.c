@@ -137,6 +137,13 @@ static const struct { const char *kind, *options; gp_dtype dtype; int ndim; int6
     { "fft", "axes: 1", GP_C64, 3, { 33, 480, 7 } },
     { "fft", "axes: [1, 2]", GP_F32, 3, { 5, 130, 202 } },
     { "ifft", "axes: 1, real: true", GP_C64, 2, { 101, 513 } },
+    { "gather", "axis: 1, index: [5, -1, 300, 7, 7]", GP_U16, 3, { 101, 333, 3 } },
+    { "gather", "index: [70, 0, -3]", GP_F32, 2, { 101, 4444 } },
+    { "topk", "k: 20", GP_F32, 2, { 51, 5001 } },
+    { "topk", "axis: 0, k: 300, largest: false", GP_I32, 2, { 9001, 3 } },
+    { "topk", "axis: 0, k: 1", GP_U8, 2, { 70, 1001 } },
+    { "channelize", "channels: 64", GP_C64, 2, { 6400, 2 } },
+    { "channelize", "channels: 1000, taps: 3", GP_F32, 1, { 70000 } },
 };
 
 static char *trim(char *s)
@@ -186,7 +193,7 @@ static stage_case parse_case(char *line)
 /* A library does it on a GPU: its bits are not those of the CPU, and others where lines are fewer. */
 static double by_library(const char *kind)
 {
-    return strcmp(kind, "fft") && strcmp(kind, "ifft") ? 0 : 2e-6;
+    return strcmp(kind, "fft") && strcmp(kind, "ifft") && strcmp(kind, "channelize") ? 0 : 2e-6;
 }
 
 /* Is what a stage of this kind calls on a GPU there? */
@@ -198,7 +205,7 @@ static bool has_library(const char *kind)
     if (backend == &gp_backend_cpu || !by_library(kind))
         return true;
     if (there < 0 && !(there = gp_cufft_open(&lib, "fft", (gp_loc){ 0 }, &errs)))
-        fprintf(stderr, "stages: without fft and ifft: %s\n", errs.e[0].msg);
+        fprintf(stderr, "stages: without fft, ifft and channelize: %s\n", errs.e[0].msg);
     return there;
 }
 
@@ -309,7 +316,8 @@ static bool takes_rows(const char *kind, const char *options)
         { "transpose", "axes: [0" }, { "rotate90", "times: 2" }, { "concat", "axis: 0" }, { "reshape", "shape: [-1" },
         { "slice", "index: \"::" }, { "slice", "index: \"..." }, { "crop", NULL },
         { "slide", NULL }, { "resample", NULL }, { "correlate", NULL }, { "fft", "axes: 1" }, { "fft", "axes: [1" },
-        { "ifft", "axes: 1" }, { "ifft", "axes: [1" },
+        { "ifft", "axes: 1" }, { "ifft", "axes: [1" }, { "gather", "axis: 1" }, { "gather", "axis: 2" }, { "gather", "mode" },
+        { "topk", "k: " }, { "channelize", NULL },
     };
     bool listed = false;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -483,6 +491,69 @@ START_TEST(test_reduce_large)
 }
 END_TEST
 
+/* ---- topk: both outputs, by what they have to be ------------------------------- */
+
+/* Does element i of a line come before element j? */
+static bool comes_before(long double a, int64_t i, long double b, int64_t j, bool largest)
+{
+    if (isnan(a) != isnan(b))
+        return isnan(a) == largest;
+    return isnan(a) || a == b ? i < j : largest ? a > b : a < b;
+}
+
+static void check_line(const array *x, const array *y, const array *z, int64_t line, int64_t n, int64_t inner, int64_t k,
+                       bool largest)
+{
+    int64_t from = line / inner * n * inner + line % inner, to = line / inner * k * inner + line % inner, ahead = 0, last = -1;
+    size_t size = gp_dtype_size(x->type.dtype);
+    long double v = 0;
+    for (int64_t i = 0; i < k; i++) {
+        int64_t at = ((int32_t *)z->data)[to + i * inner];
+        ck_assert(at >= 0 && at < n);
+        ck_assert(!memcmp((char *)y->data + (size_t)(to + i * inner) * size,
+                          (char *)x->data + (size_t)(from + at * inner) * size, size));
+        long double w = value(x, from + at * inner);
+        ck_assert(!i || comes_before(v, last, w, at, largest));
+        v = w, last = at;
+    }
+    for (int64_t j = 0; j < n; j++)
+        ahead += comes_before(value(x, from + j * inner), j, v, last, largest);
+    ck_assert_int_eq(ahead, k - 1);
+}
+
+START_TEST(test_topk)
+{
+    static const struct { int64_t outer, n, inner; int k; } sizes[] = {
+        { 1, 1, 1, 1 }, { 37, 2, 1, 1 }, { 300, 7, 1, 7 }, { 9, 5, 130, 3 }, { 3, 64, 1, 64 }, { 2, 100, 3, 65 }, { 1, 2048, 1, 1024 },
+        { 2, 2049, 1, 1 }, { 1, 4096, 2, 1024 }, { 3, 10007, 1, 12 }, { 1, 30000, 1, 700 },
+    };
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int d = 1; d < GP_NDTYPES; d++) {
+            if (d == GP_C64)
+                continue;
+            const int64_t dim[] = { sizes[s].outer, sizes[s].n, sizes[s].inner };
+            array x = random_array((gp_dtype)d, 3, dim), out[2];
+            bool largest = (s + (size_t)d) % 2;
+            uint32_t seed = 7;
+            char yaml[600];
+            gp_errs errs = { 0 };
+            for (int64_t i = 0; i < gp_count(&x.type); i += 2)     /* equal ones, zeros of both signs, NaN */
+                store(&x, i, (long double[]){ 0, -0.0L, 3, 90, -5, NAN, INFINITY }[next_random(&seed) % 7]);
+            snprintf(yaml, sizeof yaml, "device: %s\nbuffers: {x: {dtype: %s, shape: [%d, %d, %d]}}\nstages:\n"
+                     "  - {use: give, out: x}\n  - {name: it, use: topk, axis: 1, k: %d, largest: %s, out: {out: y, indices: z}}\n"
+                     "  - {use: take, in: y}\n  - {name: t, use: take, in: z}\n", dev->backend->name,
+                     gp_dtype_name((gp_dtype)d), (int)dim[0], (int)dim[1], (int)dim[2], sizes[s].k, largest ? "true" : "false");
+            trial *t = trial_open_text(dev, yaml, 1, &errs);
+            ck_assert_msg(t != NULL, "%s: %s", yaml, errs.n ? errs.e[0].msg : "?");
+            trial_run(t, &x, 1, out);
+            for (int64_t line = 0; line < dim[0] * dim[2]; line++)
+                check_line(&x, &out[0], &out[1], line, dim[1], dim[2], sizes[s].k, largest);
+            trial_close(t);
+            array_free(&x), array_free(&out[0]), array_free(&out[1]);
+        }
+}
+END_TEST
+
 /* ---- a signal in blocks ------------------------------------------------------- */
 
 /* A signal in frames of any multiples of `step` rows is as in one frame, of which every `step` rows make `makes`. */
@@ -557,6 +628,8 @@ START_TEST(test_signal_blocks)
         { "resample", "up: 160, down: 147", GP_F32, 1, { 14700 }, 147, 160, 0 },
         { "resample", "up: 4, down: 2, taps: [1, 2, 3, 4, 5, 6, 7, 8, 9]", GP_C64, 1, { 300 }, 1, 2, 0 },
         { "resample", "up: 5, down: 2, taps: [1, 2, 3]", GP_F32, 1, { 300 }, 2, 5, 0 },
+        { "channelize", "channels: 6, taps: 9", GP_F32, 2, { 1200, 3 }, 6, 1, 2e-6 },
+        { "channelize", "channels: 7, taps: 1", GP_C64, 1, { 1400 }, 7, 1, 2e-6 },
         { "iir", "sos: [[1, 0, 0, 1, -1, 0]]", GP_F64, 1, { 20000 }, 100, 100, 1e-12 },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -637,6 +710,14 @@ START_TEST(test_errors)
         { "ifft", "real: true, length: 7", GP_C64, 2, { 3, 5 }, "7 real numbers have 4 elements in half a spectrum, and axis 1 "
                                                                 "of c64 [3, 5] has 5" },
         { "ifft", "real: true", GP_C64, 2, { 3, 1 }, "set 'length: 1'" },
+        { "gather", "", GP_U8, 2, { 5, 3 }, "no indices" },
+        { "gather", "index: [0, 5]", GP_U8, 2, { 5, 3 }, "there is no place 5 along axis 0 of u8 [5, 3]" },
+        { "gather", "index: -4, axis: 1", GP_U8, 2, { 5, 3 }, "there is no place -4 along axis 1" },
+        { "gather", "index: 1, mode: clip", GP_U8, 2, { 5, 3 }, "indices that are listed" },
+        { "topk", "k: 4", GP_U8, 2, { 5, 3 }, "'k' is 4, and axis 1 of u8 [5, 3] has 3 elements" },
+        { "topk", "k: 1", GP_C64, 2, { 5, 3 }, "takes any type but c64" },
+        { "channelize", "channels: 4", GP_F32, 1, { 10 }, "10 samples, which is no multiple of 'channels', 4" },
+        { "channelize", "channels: 4", GP_F64, 1, { 8 }, "takes f32 or c64" },
         { "softmax", "axis: -3", GP_F32, 2, { 5, 3 }, "'axis' is -3" },
         { "softmax", "", GP_U8, 1, { 5 }, "takes f16, f32 or f64" },
     };
@@ -691,6 +772,7 @@ TCase *stage_cases(const gp_backend *b)
     tcase_add_test(c, test_partial);
     tcase_add_test(c, test_cast_all);
     tcase_add_test(c, test_reduce_large);
+    tcase_add_test(c, test_topk);
     tcase_add_test(c, test_fir_blocks);
     tcase_add_test(c, test_signal_blocks);
     tcase_add_test(c, test_errors);

@@ -58,6 +58,8 @@ static const struct { const char *what, *buffers, *stages; bool drops; } chains[
       "  - {use: warp, affine: [0.9, -0.3, 2.5, 0.3, 0.9, -1.5], method: cubic, edge: reflect, in: x}\n"
       "  - {use: warp, perspective: [1, 0, 0, 0, 1, 0, 0.01, 0.02, 1], value: -1, width: 21}\n", false },
     { "counts", "", "  - {use: normalize, to: deviation, in: x}\n  - {use: histogram, bins: 30, range: [-2, 2]}\n", false },
+    { "chosen", "", "  - {use: topk, k: 1, axis: 0, in: x, out: {indices: best}}\n"
+      "  - {use: gather, in: {in: x, index: best}, axis: 1, mode: wrap}\n  - {use: gather, index: [-1, 0, 0], axis: 1}\n", false },
     { "objects", "", "  - {use: threshold, level: 60, in: x}\n  - {use: label, connectivity: 8}\n  - {use: objects}\n", false },
     { "decibels", "", "  - {use: power, in: x}\n  - {use: db, reference: 1000, floor: -20}\n", false },
     { "lags", "", "  - {use: correlate, in: {a: x, b: x}, lags: 9}\n", false },

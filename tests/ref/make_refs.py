@@ -963,6 +963,69 @@ gaps = np.array([[0, 9, 9, 0], [4, 9, 0, 4], [200, 4, 4, 4]], np.uint8)
 with np.errstate(invalid="ignore"):
     save("gaps_u8", gaps), save("objects_gaps_f64", objects(gaps))
 
+# -- gather, topk, channelize ----------------------------------------------------------------
+
+places = {"places_i32": np.array([3, 0, -1, 7, 2, 2, -9, 5], np.int32),
+          "places_i64": np.array([[1, -1, 4], [5, 0, 2**40], [-(2**33), 3, -6]], np.int64)}
+for name, index in places.items():
+    save(name, index)
+for name, x, axis, index in (("photo_u8", photo, -1, [2, 1, 0]), ("photo_u8", photo, 0, [-1, 3, 3, 0]), ("cube_f32", cube, 2, [4]),
+                             ("iq_c64", iq, 0, [39, -40, 7]), ("halves_f16", halves, 1, list(range(32, -1, -1))),
+                             ("odd_f16", odd, 0, [10, 1, -1]), ("wide_i8", wide["i8"], 1, [0, 0, -35]),
+                             ("cube_f32", cube, 1, [6, 0, -2])):
+    said = f"index: {index if len(index) > 1 else index[0]}"
+    case("gather", f"{said}, axis: {axis}" if axis in (0, -1) else f"axis: {axis}, {said}", name, np.take(x, index, axis))
+for name, x, axis in (("photo_u8", photo, 0), ("photo_u16", deep, 1), ("photo_f32", light, 1), ("doubles_f64", doubles, 0),
+                      ("wide_i2", wide["i2"], 0), ("cube_f32", cube, 2), ("iq_c64", iq, 1), ("thin_f32", thin, -1)):
+    for n, index in places.items():
+        case("gather", f"mode: clip, axis: {axis}", f"{name}, {n}", np.take(x, index, axis, mode="clip"))
+        # numpy.take(mode="wrap") counts to 2**40
+        case("gather", f"mode: wrap, axis: {axis}", f"{name}, {n}", np.take(x, np.mod(index, x.shape[axis]), axis))
+        there = np.expand_dims((index >= 0) & (index < x.shape[axis]), tuple(range(index.ndim, index.ndim + x.ndim - 1)))
+        r = np.where(np.moveaxis(there, range(index.ndim), range(axis % x.ndim, axis % x.ndim + index.ndim)),
+                     np.take(x, index, axis, mode="clip"), x.dtype.type(0))
+        case("gather", f"mode: zero, axis: {axis}", f"{name}, {n}", r)
+
+
+def topk(name, x, k, axis=-1, largest=True):
+    """By stable sorts; equal numbers stay in order when what is sorted upwards is turned round twice."""
+    n = x.shape[axis]
+    order = n - 1 - np.flip(np.argsort(np.flip(x, axis), axis, "stable"), axis) if largest else np.argsort(x, axis, "stable")
+    r = np.take_along_axis(x, np.take(order, range(k), axis), axis)
+    said = f"k: {k}" if axis == -1 and x.ndim > 1 else f"axis: {axis}, k: {k}"
+    case("topk", said + ("" if largest else ", largest: false"), name, r)
+
+
+for largest in (True, False):
+    for name, x in (("odd_f16", odd), ("special_f32", special.astype(f32)), ("special_f64", special)):
+        topk(name, x, 4, 0, largest), topk(name, x, len(x), 0, largest)
+    for name, x in [("wide_" + d, x) for d, x in wide.items()] + [("photo_u16", deep), ("halves_f16", halves), ("nan_f32", nan_plane),
+                                                                ("doubles_f64", doubles), ("resize_i8_0", np.load(os.path.join(here, "resize_i8_0.npy"))),
+                                                                ("resize_i32_0", np.load(os.path.join(here, "resize_i32_0.npy")))]:
+        topk(name, x, min(3, x.shape[-1]), -1, largest), topk(name, x, 2, 0, largest)
+    topk("ties_i16", ties, 33, -1, largest), topk("ties_i16", ties, 90, 0, largest), topk("ties_i16", ties, 1, -1, largest)
+    topk("long_u1", lines["u1"], 100, -1, largest), topk("long_f32", lines["f4"], 1024, -1, largest)
+
+
+def channelize(options, name, x, n, taps, prototype=None):
+    """Each channel by itself: mixed down, filtered, and one of n samples left."""
+    h = signal.firwin(n * taps, 1 / n, window="hamming") if prototype is None else np.load(os.path.join(here, prototype + ".npy"))
+    wide = np.concatenate([np.zeros(((taps - 1) * n,) + x.shape[1:]), x.astype(np.complex128)]).reshape(-1, x[0].size)
+    mixed = [wide * np.exp(-2j * np.pi * k * np.arange(len(wide)) / n)[:, None] for k in range(n if x.dtype == c64 else n // 2 + 1)]
+    r = np.stack([np.stack([signal.correlate(v, h.astype(f64), "valid")[::n] for v in m.T], -1) for m in mixed], -1)
+    inputs = name if prototype is None else f"{name}, {prototype}"
+    case("channelize", options, inputs, r.reshape(r.shape[:1] + x.shape[1:] + r.shape[2:]).astype(c64), 2e-6)
+
+
+for n, taps, name, x in ((7, 4, "signal_f32", sig), (29, 1, "signal_f32", sig), (10, 3, "signal3_f32", three),
+                         (25, 2, "signal3_f32", three), (8, 3, "iq_c64", iq), (5, 20, "iq_c64", iq), (2, 1, "iq_c64", iq)):
+    channelize(f"channels: {n}, taps: {taps}", name, x, n, taps)
+channelize("channels: 20", "iq_c64", iq, 20, 8)
+save("prototype_f32", signal.firwin(30, 0.1, window=("kaiser", 6)).astype(f32))
+save("prototype_f64", signal.firwin(40, 0.15, window="blackman"))
+channelize("channels: 10", "signal3_f32", three, 10, 3, "prototype_f32")
+channelize("channels: 8", "iq_c64", iq, 8, 5, "prototype_f64")
+
 with open(os.path.join(here, "cases.txt"), "w") as out:
     out.write("# Made by make_refs.py: kind | options | inputs | expected | tolerance\n")
     out.write("\n".join(cases) + "\n")

@@ -1,0 +1,157 @@
+/* topk.c - the k largest numbers along an axis, or the k smallest, and where they are; see kernels/topk.cu.
+ *
+ * The order is total: equal numbers stand in the order of their places, and NaN, as in numpy.sort, is above all
+ * numbers. So what comes out does not depend on how the work is shared. A GPU cuts lines into chunks, of each of which
+ * K stay, K the power of two from k on, then those into chunks, until one is left. */
+#include <stdio.h>
+#include <string.h>
+#include "base/plural.h"
+#include "axes.h"
+#include "device.h"
+
+enum { MOST = 1024, SIZE = 2048, LOG_SIZE = 11, BLOCK = 256, BLOCKS = 1 << 14 };    /* SIZE: as in kernels/topk.cu */
+
+struct opts {
+    int64_t k, axis;
+    bool largest;
+    int values, indices;                   /* which output they are, or -1: found by shape() */
+};
+
+/* As in kernels/topk.cu. */
+struct topk_work {
+    size_t lines, n, inner, rows, chunks;
+    unsigned k, log_run, log_size;
+    int largest;
+};
+
+static struct topk_work work_of(const struct opts *o, const gp_type *t, int axis)
+{
+    struct topk_work w = { .lines = 1, .n = (size_t)t->dim[axis], .inner = 1, .k = (unsigned)o->k,
+                           .largest = o->largest };
+    for (int k = 0; k < t->ndim; k++) {
+        w.lines *= k == axis ? 1 : (size_t)t->dim[k];
+        w.inner *= k > axis ? (size_t)t->dim[k] : 1;
+    }
+    while (1u << w.log_run < w.k)
+        w.log_run++;
+    return w;
+}
+
+/* The next `rows` of each line, in chunks of 2^log_size. */
+static void cut(struct topk_work *w, size_t rows)
+{
+    w->rows = rows, w->log_size = 0;
+    while (w->log_size < LOG_SIZE && (size_t)1 << w->log_size < rows)
+        w->log_size++;
+    w->chunks = (rows + ((size_t)1 << w->log_size) - 1) >> w->log_size;
+}
+
+static size_t entry_bytes(gp_dtype t) { return gp_dtype_size(t) == 8 ? 16 : 8; }
+
+static size_t left(const struct topk_work *w) { return w->chunks << w->log_run; }
+
+/* What two passes leave, which take turns. */
+static size_t scratch_of(struct topk_work w, gp_dtype t, size_t *first)
+{
+    size_t n[2] = { 0 };
+    cut(&w, w.n);
+    for (int i = 0; i < 2 && w.chunks > 1; i++) {
+        n[i] = (w.lines * left(&w) * entry_bytes(t) + 255) / 256 * 256;
+        cut(&w, left(&w));
+    }
+    *first = n[0];
+    return n[0] + n[1];
+}
+
+static bool find_outputs(gp_shape *s, struct opts *o)
+{
+    o->values = o->indices = -1;
+    for (int i = 0; i < s->nout; i++) {
+        if (strcmp(s->out_name[i], "out") && strcmp(s->out_name[i], "indices"))
+            return gp_shape_fail(s, NULL, "has the outputs 'out' and 'indices', and no '%s'; write out: {out: BUFFER, "
+                                 "indices: BUFFER}, or one of the two", s->out_name[i]);
+        *(strcmp(s->out_name[i], "out") ? &o->indices : &o->values) = i;
+    }
+    return s->nout || gp_shape_fail(s, NULL, "needs an output, 'out' or 'indices'");
+}
+
+static bool shape(gp_shape *s)
+{
+    struct opts *o = (struct opts *)s->opts;           /* its last fields are shape()'s */
+    const gp_type *in = &s->in[0];
+    bool here;
+    char text[128];
+    int axis;
+    size_t first;
+
+    if (!s->partial && !find_outputs(s, o))
+        return false;
+    if (!gp_axis_of(s, "axis", o->axis, in, &axis))
+        return false;
+    if (in->dim[axis] < o->k)
+        return gp_shape_fail(s, "k", "'k' is %lld, and axis %d of %s has %lld element%s", (long long)o->k, axis,
+                             gp_type_text(in, text), (long long)in->dim[axis], gp_plural(in->dim[axis]));
+    if (in->dim[axis] > INT32_MAX)
+        return gp_shape_fail(s, "axis", "axis %d of %s has more than 2^31 - 1 elements", axis, gp_type_text(in, text));
+    for (int i = 0; i < s->nout; i++) {
+        s->out[i] = *in;
+        s->out[i].dim[axis] = o->k;
+        if (i == o->indices)
+            s->out[i].dtype = GP_I32;
+    }
+    if (!s->partial && gp_shape_gpu(s, &here))
+        s->scratch = scratch_of(work_of(o, in, axis), in->dtype, &first);
+    s->batched = true;
+    return true;
+}
+
+static bool record(gp_dcall *c)
+{
+    const struct opts *o = c->opts;
+    const gp_view *x = c->in, *y = o->values < 0 ? NULL : &c->out[o->values];
+    const gp_view *z = o->indices < 0 ? NULL : &c->out[o->indices];
+    gp_dtype t = x->type.dtype;
+    struct topk_work w = work_of(o, &x->type, gp_axis(o->axis, x->type.ndim));
+    size_t bytes = entry_bytes(t), room, from = gp_stride(x), ys = y ? gp_stride(y) : 0, zs = z ? gp_stride(z) : 0;
+    size_t next = c->scratch_stride / bytes;
+    void *values = y ? y->data : NULL, *indices = z ? z->data : NULL, *had = NULL, *none = NULL;
+    bool cpu = gp_rec_on_cpu(c), ok = true, more = true;
+    char kernel[32];
+
+    scratch_of(w, t, &room);
+    snprintf(kernel, sizeof kernel, "topk_%s", gp_dtype_name(t));
+    for (int i = 0; ok && more; i++) {
+        void *made = i % 2 ? (char *)c->scratch + room : c->scratch;
+        cut(&w, i ? left(&w) : w.n);
+        more = !cpu && w.chunks > 1;
+        size_t blocks = cpu ? 1 : (w.lines * w.chunks + (SIZE >> w.log_size) - 1) / (SIZE >> w.log_size);
+        ok = gp_launch(c, kernel, (gp_dim3){ (unsigned)(blocks < BLOCKS ? blocks : BLOCKS), 1, (unsigned)c->n },
+                       (gp_dim3){ cpu ? 1 : BLOCK, 1, 1 }, SIZE * bytes,
+                       GP_ARGS(&values, &ys, &indices, &zs, (void *)&x->data, &from, more ? &made : &none, &had, &next,
+                               &w));
+        had = made;
+    }
+    return ok;
+}
+
+static const gp_port in[] = { { "in", GP_ACCEPT_REAL, .help = "numbers, such as the scores of classes" }, { 0 } };
+static const gp_port out[] = {
+    { "*", GP_ACCEPT_ANY, .help = "`out`: the k numbers, the first in order first; `indices`: their places along the "
+      "axis, i32; out: {out: BUFFER, indices: BUFFER}, or one of the two. Without, `out` alone" }, { 0 }
+};
+
+static const gp_opt options[] = {
+    { GP_INT(struct opts, k), .required = true, .min = 1, .max = MOST, .help = "how many" },
+    { GP_INT(struct opts, axis), .def = "-1", GP_AXIS_RANGE, .help = "along which, negative from the last" },
+    { GP_BOOL(struct opts, largest), .def = "true",
+      .help = "from the largest down, NaN before all numbers; false: from the smallest up, NaN behind all. Equal "
+              "numbers, as 0 and -0 are, stand in the order of their places" },
+    { 0 }
+};
+
+const gp_kind gp_kind_topk = {
+    GP_KIND("topk"), .field = "arrays",
+    .help = "the k largest or smallest numbers along an axis, and where they are",
+    .in = in, .out = out, .opts = options, .opts_size = sizeof(struct opts),
+    .any_shape = true, .shape = shape, .record = record,
+};
