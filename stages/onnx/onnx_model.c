@@ -32,7 +32,7 @@ static void *fix_symbols(const gp_ort *l, const gp_onnx_bound *b, const gp_type 
 
 static bool set(const gp_ort *l, const gp_onnx_opts *o, int threads, const gp_type *in, void *options, char why[GP_WHY])
 {
-    return !gp_ort_failed(l, l->set_optimization(options, threads ? GP_ORT_OPTIMIZED : GP_ORT_AS_IT_IS), why)
+    return !gp_ort_failed(l, l->set_optimization(options, threads ? GP_ORT_OPTIMIZED : GP_ORT_BASIC), why)
         && !gp_ort_failed(l, l->set_threads(options, threads ? threads : 1), why)
         && !gp_ort_failed(l, l->set_entry(options, "session.intra_op.allow_spinning", "0"), why)
         && !(in && gp_ort_failed(l, fix_symbols(l, o->bound, in, options), why));

@@ -13,8 +13,8 @@
 /* The table that is asked for, which ONNX Runtime 1.GP_ORT_TABLE and later have. */
 enum { GP_ORT_TABLE = 19 };
 
-/* Only what ends the process is logged. Optimizations: none, all. Memory of the host, without an arena. */
-enum { GP_ORT_FATAL = 4, GP_ORT_AS_IT_IS = 0, GP_ORT_OPTIMIZED = 99, GP_ORT_PLAIN_MEMORY = 0, GP_ORT_MEMORY = 0 };
+/* Only what ends the process is logged. Optimizations: those that sizes of outputs are known after, all. Memory of the host, without an arena. */
+enum { GP_ORT_FATAL = 4, GP_ORT_BASIC = 1, GP_ORT_OPTIMIZED = 99, GP_ORT_PLAIN_MEMORY = 0, GP_ORT_MEMORY = 0 };
 
 /* What a value is; what a tensor holds. */
 enum { GP_ORT_TENSOR = 1, GP_ORT_SEQUENCE, GP_ORT_MAP, GP_ORT_OPAQUE, GP_ORT_SPARSE, GP_ORT_OPTIONAL };
