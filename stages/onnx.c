@@ -109,7 +109,7 @@ static bool open_model(const gp_open *g, void **state)
     if (!(*state = r))
         return gp_fail(g->errs, GP_E_RESOURCE, g->at, "stage '%s': out of memory", g->name);
     r->bound = o->bound, r->ports = g->nin + g->nout;
-    if (!gp_ort_open(&r->lib, o->library, g->at, g->errs) || !set_workers(r, g->workers, g->errs))
+    if (!gp_ort_open(&r->lib, g->at, g->errs) || !set_workers(r, g->workers, g->errs))
         return false;
     if (!gp_onnx_open(&r->lib, o, (int)o->threads, NULL, &r->model, why)
         || gp_ort_failed(&r->lib, r->lib.create_memory(GP_ORT_PLAIN_MEMORY, GP_ORT_MEMORY, &r->memory), why))
@@ -154,8 +154,8 @@ static bool shape(gp_shape *s)
     if (f->kind != GP_FILE_REGULAR)
         return gp_shape_fail(s, "model", "'%s' is %s: name a file .onnx", o->model,
                              f->kind == GP_FILE_DIR ? "a folder" : "not a regular file");
-    if (!gp_ort_open(&lib, o->library, (gp_loc){ 0 }, &errs))
-        return gp_shape_fail(s, o->library ? "library" : NULL, "%s", errs.e[0].msg);
+    if (!gp_ort_open(&lib, (gp_loc){ 0 }, &errs))
+        return gp_shape_fail(s, NULL, "%s", errs.e[0].msg);
     gp_shape_reads(s, &o->model, 1);
     if (!gp_onnx_bind(s, &lib))
         return false;
@@ -178,8 +178,6 @@ static const gp_opt options[] = {
       .help = "who computes: so far that is the CPU, and cuda is refused" },
     { GP_INT(gp_onnx_opts, threads), .def = "1", .min = 1, .max = 1024,
       .help = "how many threads compute one frame; `workers` compute several frames at a time, and are faster" },
-    { GP_PATH(gp_onnx_opts, library), .help = "ONNX Runtime's libonnxruntime.so, 1.19 or later; else the file that GPIPE_ONNXRUNTIME "
-      "in the environment names, or that the loader finds" },
     { 0 }
 };
 

@@ -42,7 +42,7 @@ SAME(STRING, STRING) SAME(BOOL, BOOL) SAME(FLOAT16, F16) SAME(DOUBLE, F64) SAME(
 /* ---- pipelines ------------------------------------------------------- */
 
 static const char *dir, *data;             /* of this test; of the models */
-static char data_path[400], fake_path[400];
+static char data_path[400], fake_path[400], real_path[400];
 static onnx_fake *fake;
 
 static void set_up(void)
@@ -59,10 +59,17 @@ static void set_up(void)
     ck_assert_ptr_nonnull(getcwd(data_path, sizeof data_path - 20));
     data = strcat(data_path, "/tests/data/onnx");
     dir = pipe_dir();
+    snprintf(real_path, sizeof real_path, "%s", getenv("GPIPE_ONNXRUNTIME") ? getenv("GPIPE_ONNXRUNTIME") : "");
+}
+
+static void use(const char *library)
+{
+    setenv("GPIPE_ONNXRUNTIME", library, 1);
 }
 
 static void tear_down(void)
 {
+    use(real_path);
     pipe_dir_remove(dir);
 }
 
@@ -71,14 +78,14 @@ static bool is_there(void)
 {
     gp_ort l;
     gp_errs errs = { .n = 0 };
-    return gp_ort_open(&l, NULL, (gp_loc){ 0 }, &errs);
+    return gp_ort_open(&l, (gp_loc){ 0 }, &errs);
 }
 
 START_TEST(is_tested)
 {
     gp_ort l;
     gp_errs errs = { .n = 0 };
-    if (!gp_ort_open(&l, NULL, (gp_loc){ 0 }, &errs))
+    if (!gp_ort_open(&l, (gp_loc){ 0 }, &errs))
         printf("SKIPPED: models with ONNX Runtime: %s\n", errs.e[0].msg);
     else
         printf("onnx: with ONNX Runtime %s\n", l.version);
@@ -318,38 +325,24 @@ START_TEST(libraries)
 {
     pipe_text(dir, "m.onnx", "any");
     pipe_text(dir, "text.so", "no library");
-    is_error("model: m.onnx, library: none.so", "none.so, which cannot be opened (");
-    is_error("model: m.onnx, library: text.so", "text.so, which cannot be opened (");
-    is_error("model: m.onnx, library: none.so", "GPIPE_ONNXRUNTIME");
-    char nvtx[400];
-    strcpy(nvtx, fake_path);
-    strcpy(strrchr(nvtx, '/') + 1, "nvjpeg_fake.so");
-    is_error(format("model: m.onnx, library: \"%s\"", nvtx), "a model needs 'OrtGetApiBase', which");
-    const char *stage = format("model: m.onnx, library: \"%s\"", fake_path);
+    use("/nowhere/none.so");
+    is_error("model: m.onnx", "a model needs /nowhere/none.so, which cannot be opened (");
+    is_error("model: m.onnx", "set GPIPE_ONNXRUNTIME to the path");
+    use(format("%s/text.so", dir));
+    is_error("model: m.onnx", "text.so, which cannot be opened (");
+    char other[400];
+    strcpy(other, fake_path);
+    strcpy(strrchr(other, '/') + 1, "nvjpeg_fake.so");
+    use(other);
+    is_error("model: m.onnx", "a model needs 'OrtGetApiBase', which");
+    use(fake_path);
     fake->version = "1.18.1", fake->newest = 18;
-    is_error(stage, "is ONNX Runtime 1.18.1, and models need 1.19 or later");
+    is_error("model: m.onnx", "is ONNX Runtime 1.18.1, and models need 1.19 or later");
     fake->version = "2.0.0";
-    is_error(stage, "is ONNX Runtime 2.0.0, which no longer has the functions of 1.19");
-}
-END_TEST
-
-/* The environment names it where no option does. */
-START_TEST(in_the_environment)
-{
-    const char *is = getenv("GPIPE_ONNXRUNTIME"), *was = is ? format("%s", is) : NULL;
-    pipe_text(dir, "m.onnx", "any");
-    setenv("GPIPE_ONNXRUNTIME", fake_path, 1);
+    is_error("model: m.onnx", "is ONNX Runtime 2.0.0, which no longer has the functions of 1.19");
+    fake->newest = 30;
     pipe_result r = run(one_stage(X4, "model: m.onnx"));
-    setenv("GPIPE_ONNXRUNTIME", "/nowhere/lib.so", 1);
-    pipe_result none = run(one_stage(X4, "model: m.onnx")), said = run(one_stage(X4, format("model: m.onnx, library: \"%s\"",
-                                                                                          fake_path)));
-    if (was)
-        setenv("GPIPE_ONNXRUNTIME", was, 1);
-    else
-        unsetenv("GPIPE_ONNXRUNTIME");
-    pipe_no_errors(&r, "in the environment");
-    pipe_no_errors(&said, "as the option says");
-    ck_assert(!none.compiled && strstr(none.errs.e[0].msg, "/nowhere/lib.so"));
+    pipe_no_errors(&r, "2.0.0");
 }
 END_TEST
 
@@ -362,8 +355,8 @@ START_TEST(calls_that_fail)
 #undef X
     };
     pipe_text(dir, "m.onnx", "any");
-    const char *yaml = format("buffers: {x: {dtype: f32, shape: [2, 4]}}\nstages:\n  - {use: generate, frames: 3, out: x}\n"
-                              "  - {use: onnx, model: m.onnx, library: \"%s\"}\n  - {use: discard}\n", fake_path);
+    const char *yaml = one_stage(X4, "model: m.onnx");
+    use(fake_path);
     int can_fail = 0;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         for (int after = 0; after < 9; after++) {
@@ -383,14 +376,14 @@ END_TEST
 /* A frame that fails is dropped, where that is asked for; the text of the failure is cut, and has no lines. */
 START_TEST(frames_that_fail)
 {
-    char says[3000], *yaml;
+    char says[3000];
     memset(says, 'a', sizeof says);
     strcpy(says + 2980, "z\nend\n");
     fake->fails = "run", fake->after = 2, fake->says = says;
     pipe_text(dir, "m.onnx", "any");
-    yaml = format("buffers: {x: {dtype: f32, shape: [2, 4]}}\nstages:\n  - {use: generate, frames: 5, out: x}\n"
-                  "  - {use: onnx, model: m.onnx, library: \"%s\", on_error: drop}\n  - {use: discard}\n", fake_path);
-    pipe_result r = run(yaml);
+    use(fake_path);
+    pipe_result r = run("buffers: {x: {dtype: f32, shape: [2, 4]}}\nstages:\n  - {use: generate, frames: 5, out: x}\n"
+                        "  - {use: onnx, model: m.onnx, on_error: drop}\n  - {use: discard}\n");
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_int_eq((int)r.account[0].in, 5);
     ck_assert_int_eq((int)r.account[0].failed, 3);
@@ -403,16 +396,37 @@ START_TEST(tensors)
 {
     static const struct { const char *knob; int most; } is[] = { { "depth: 1\n", 2 }, { "depth: 8\n", 20 } };
     pipe_text(dir, "m.onnx", "any");
+    use(fake_path);
     for (int i = 0; i < 2; i++) {
         fake->tensors = 0;
         pipe_result r = run(format("%sbuffers: {x: {dtype: f32, shape: [2, 4]}}\nstages:\n  - {use: generate, frames: 500, out: x}\n"
-                                   "  - {use: onnx, model: m.onnx, threads: 3, library: \"%s\"}\n  - {use: discard}\n",
-                                   is[i].knob, fake_path));
+                                   "  - {use: onnx, model: m.onnx, threads: 3}\n  - {use: discard}\n", is[i].knob));
         pipe_no_errors(&r, is[i].knob);
         ck_assert_msg(fake->tensors > 0 && fake->tensors <= is[i].most, "%s: %d tensors", is[i].knob, fake->tensors);
         ck_assert_int_eq(fake->threads, 3);
         ck_assert_int_eq(fake->live, 0);
     }
+}
+END_TEST
+
+/* While a run is paused its stage gets other workers. */
+START_TEST(workers_change)
+{
+    static const char *const one[] = { "stages.onnx.workers=1", NULL }, *const three[] = { "stages.onnx.workers=3", NULL };
+    const char *const *const sets[] = { one, three, one };
+    const unsigned long long at[] = { 300, 800 };
+    int parts = 0;
+    pipe_text(dir, "m.onnx", "any");
+    use(fake_path);
+    for (int tries = 0; tries < 20 && parts < 3; tries++) {
+        pipe_result r = pipe_run_paused(dir, "buffers: {x: {dtype: f32, shape: [2, 4]}}\nstages:\n"
+                                        "  - {use: generate, frames: 4000, out: x}\n  - {use: onnx, model: m.onnx, out: y}\n"
+                                        "  - {use: scale, a: 2, b: 0, in: x, out: z}\n  - {use: compare, in: [y, z]}\n", "cpu",
+                                        sets, at, 2, (gp_run_options){ 0 }, &parts);
+        pipe_no_errors(&r, "paused");
+        ck_assert_int_eq(fake->live, 0);
+    }
+    ck_assert_int_ge(parts, 2);
 }
 END_TEST
 
@@ -429,7 +443,7 @@ Suite *suite_onnx(void)
     tcase_add_test(tc, what_is_refused);
     tcase_add_test(tc, truncated);
     tcase_add_test(tc, libraries);
-    tcase_add_test(tc, in_the_environment);
+    tcase_add_test(tc, workers_change);
     tcase_add_test(tc, calls_that_fail);
     tcase_add_test(tc, frames_that_fail);
     tcase_add_test(tc, tensors);

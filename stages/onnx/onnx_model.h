@@ -33,7 +33,7 @@ typedef struct gp_onnx_bound {
 } gp_onnx_bound;
 
 typedef struct gp_onnx_opts {
-    const char *model, *library;
+    const char *model;
     int provider;
     int64_t threads;
     gp_onnx_bound *bound;      /* shape()'s */

@@ -5,9 +5,8 @@
 #include "base/dl.h"
 #include "ort_library.h"
 
-#define ADVICE "install a package of ONNX Runtime, as libonnxruntime-dev of Debian 13 or pip's onnxruntime, and where " \
-               "the loader does not look name its libonnxruntime.so, with its path, in the option 'library' or in "     \
-               "GPIPE_ONNXRUNTIME"
+#define ADVICE "install a package of ONNX Runtime, as libonnxruntime-dev of Debian 13 or pip's onnxruntime, and where the " \
+               "loader does not look set GPIPE_ONNXRUNTIME to the path of its libonnxruntime.so"
 
 /* The library's first function gives these two. */
 typedef struct base {
@@ -15,10 +14,10 @@ typedef struct base {
     const char *(*version)(void);
 } base;
 
-bool gp_ort_open(gp_ort *l, const char *file, gp_loc at, gp_errs *errs)
+bool gp_ort_open(gp_ort *l, gp_loc at, gp_errs *errs)
 {
     const char *variable = getenv("GPIPE_ONNXRUNTIME");
-    const char *named = file ? file : variable && *variable ? variable : NULL;
+    const char *named = variable && *variable ? variable : NULL;
     const char *const usual[] = { "libonnxruntime.so.1", "libonnxruntime.so", NULL }, *const one[] = { named, NULL };
     const base *(*get)(void);
     const gp_dl_symbol symbol[] = { { "OrtGetApiBase", &get }, { 0 } };

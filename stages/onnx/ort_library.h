@@ -67,9 +67,9 @@ typedef struct gp_ort {
 #undef X
 } gp_ort;
 
-/* The library in this file, else in that which the environment's GPIPE_ONNXRUNTIME names, else where the loader looks.
- * False after one error at `at`, which says what to install, and where to say that it is elsewhere. */
-bool gp_ort_open(gp_ort *l, const char *file, gp_loc at, gp_errs *errs);
+/* The file that the environment's GPIPE_ONNXRUNTIME names, else what the loader finds. A pipeline cannot name it: to check one
+ * of somebody else's runs no code of theirs. False after one error at `at`, which says what to install. */
+bool gp_ort_open(gp_ort *l, gp_loc at, gp_errs *errs);
 
 /* Is this status one? Then its text is in `why`, in one line and without its middle where it is long, and it is released. */
 bool gp_ort_failed(const gp_ort *l, void *status, char why[GP_WHY]);
