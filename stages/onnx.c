@@ -1,7 +1,7 @@
 /* onnx.c - a network in a file, as other programs export it, run by ONNX Runtime on the host; see stages/onnx/.
  *
- * The library reads and writes frames where they lie: each has a tensor over its memory, which is kept for as long as its
- * slot comes again. One session serves all workers, and computes on the thread that calls it (option `threads`). */
+ * The library reads and writes frames where they lie: each has a tensor over its memory, kept for when its slot comes
+ * again. One session serves all workers, and computes on the thread that calls it (option `threads`). */
 #include <stdlib.h>
 #include <string.h>
 #include "onnx_model.h"
@@ -49,8 +49,8 @@ static void *tensor_of(const runner *r, tensors *kept, const gp_onnx_port *x, co
     if (t->value)
         r->lib.release_value(t->value);
     *t = (tensor){ v->data, v->type, NULL };
-    void *status = r->lib.create_tensor(r->memory, v->data, gp_bytes(&v->type), v->type.dim, (size_t)x->ndim, x->element,
-                                        &t->value);
+    void *status = r->lib.create_tensor(r->memory, v->data, gp_bytes(&v->type), v->type.dim, (size_t)x->ndim,
+                                        x->element, &t->value);
     return gp_ort_failed(&r->lib, status, why) ? NULL : t->value;
 }
 
@@ -81,7 +81,8 @@ static bool run(gp_call *c, gp_frame *f, int n)
     char why[GP_WHY];
     if (run_one(c->state, c->worker, f, why))
         return true;
-    gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': frame %llu: ONNX Runtime: %s", c->name, (unsigned long long)f->index, why);
+    gp_fail(c->errs, GP_E_RUN, c->at, "stage '%s': frame %llu: ONNX Runtime: %s", c->name,
+            (unsigned long long)f->index, why);
     f->status = GP_FAILED;
     return true;
 }
@@ -113,8 +114,8 @@ static bool open_model(const gp_open *g, void **state)
         return false;
     if (!gp_onnx_open(&r->lib, o, (int)o->threads, NULL, &r->model, why)
         || gp_ort_failed(&r->lib, r->lib.create_memory(GP_ORT_PLAIN_MEMORY, GP_ORT_MEMORY, &r->memory), why))
-        return gp_fail(g->errs, GP_E_RUN, g->at, "stage '%s': ONNX Runtime %s cannot run '%s': %s", g->name, r->lib.version,
-                       o->model, why);
+        return gp_fail(g->errs, GP_E_RUN, g->at, "stage '%s': ONNX Runtime %s cannot run '%s': %s", g->name,
+                       r->lib.version, o->model, why);
     return true;
 }
 
@@ -143,12 +144,12 @@ static bool shape(gp_shape *s)
     gp_ort lib;
     if (s->partial)
         return gp_onnx_smaller(s);
+    if (o->provider == CUDA)
+        return gp_shape_fail(s, "provider", "models run on the CPU so far: leave 'provider' out; on a GPU 'linear', "
+                             "'matmul' and 'kernel' compute");
     const gp_file *f = gp_probe_file(s, o->model);
     if (!f)
         return false;
-    if (o->provider == CUDA)
-        return gp_shape_fail(s, "provider", "models run on the CPU so far: leave 'provider' out; on a GPU 'linear', 'matmul' and "
-                             "'kernel' compute");
     if (f->error)
         return gp_shape_missing(s, "model", "cannot read '%s': %s", o->model, strerror(f->error));
     if (f->kind != GP_FILE_REGULAR)
@@ -173,7 +174,8 @@ static const gp_port out[] = {
 };
 
 static const gp_opt options[] = {
-    { GP_PATH(gp_onnx_opts, model), .required = true, .help = "a file .onnx; beside it lie the weights that it keeps apart" },
+    { GP_PATH(gp_onnx_opts, model), .required = true,
+      .help = "a file .onnx; beside it lie the weights that it keeps apart" },
     { GP_ENUM(gp_onnx_opts, provider), .def = "auto", .choices = "auto|cpu|cuda",
       .help = "who computes: so far that is the CPU, and cuda is refused" },
     { GP_INT(gp_onnx_opts, threads), .def = "1", .min = 1, .max = 1024,

@@ -1,5 +1,5 @@
-/* onnx_fake.c - a library with the functions of ONNX Runtime that gpipe calls, for tests without it, or of its failures. Every
- * file is a model that doubles: x, f32 ["N", 4], to y, f32 ["N", 4]. */
+/* onnx_fake.c - a library with the functions of ONNX Runtime that gpipe calls, for tests without it, or of its
+ * failures. Every file is a model that doubles: x, f32 ["N", 4], to y, f32 ["N", 4]. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

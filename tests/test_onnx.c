@@ -1,6 +1,6 @@
-/* test_onnx.c - models: by ONNX Runtime, where it is there, beside what the package onnx computes (tests/data/make_onnx.py);
- * by a library in its place (onnx_fake.c), whose calls fail when they are told to; what is declared of it beside its header,
- * where that is there. */
+/* test_onnx.c - models: by ONNX Runtime, where it is there, beside what the package onnx computes
+ * (tests/data/make_onnx.py); by a library in its place (onnx_fake.c), whose calls fail when they are told to; what is
+ * declared of it beside its header, where that is there. */
 #include <check.h>
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -120,12 +120,14 @@ static void same(const char *name, const char *ref, const char *what)
     char *is = pipe_read(dir, name, &n), *want = pipe_read(data, ref, &m);
     ck_assert_msg(is && want, "%s: no %s", what, is ? ref : name);
     ck_assert(gp_npy_parse(is, n, &a, &x, &fortran, why) && gp_npy_parse(want, m, &b, &y, &fortran, why));
-    ck_assert_msg(a.dtype == b.dtype && gp_bytes(&a) == gp_bytes(&b) && !memcmp(is + x, want + y, gp_bytes(&a)), "%s: not %s", what,
+    ck_assert_msg(a.dtype == b.dtype && gp_bytes(&a) == gp_bytes(&b) && !memcmp(is + x, want + y, gp_bytes(&a)),
+                  "%s: not %s", what,
                   ref);
     free(is), free(want);
 }
 
-/* A pipeline in which frames with `rows` of the model's arrays go through it; ports by their names, ending with NULL. */
+/* A pipeline in which frames with `rows` of the model's arrays go through it; ports by their names, ending with NULL.
+ * */
 static const char *through(const char *knob, const char *model, const char *shape, const char *const *in,
                            const char *const *out, const char *stage)
 {
@@ -133,18 +135,22 @@ static const char *through(const char *knob, const char *model, const char *shap
          *writes = format("%s", "");
     for (int i = 0; in[i]; i++) {
         sprintf(buffers + strlen(buffers), "%sb_%s: {shape: %s}", i ? ", " : "", in[i], shape);
-        sprintf(reads + strlen(reads), "  - {use: read, path: \"%s/%s_%s.npy\", out: b_%s}\n", data, model, in[i], in[i]);
+        sprintf(reads + strlen(reads), "  - {use: read, path: \"%s/%s_%s.npy\", out: b_%s}\n", data, model, in[i],
+                in[i]);
         sprintf(ins + strlen(ins), "%s%s: b_%s", i ? ", " : "", in[i], in[i]);
     }
     for (int i = 0; out[i]; i++) {
         sprintf(outs + strlen(outs), "%s%s: o_%s", i ? ", " : "", out[i], out[i]);
-        sprintf(writes + strlen(writes), "  - {use: write, in: o_%s, path: out_%s.npy, if_exists: replace}\n", out[i], out[i]);
+        sprintf(writes + strlen(writes), "  - {use: write, in: o_%s, path: out_%s.npy, if_exists: replace}\n", out[i],
+                out[i]);
     }
-    return format("%sbuffers: {%s}\nstages:\n%s  - {use: onnx, model: \"%s/%s.onnx\", in: {%s}, out: {%s}%s}\n%s", knob, buffers,
+    return format("%sbuffers: {%s}\nstages:\n%s  - {use: onnx, model: \"%s/%s.onnx\", in: {%s}, out: {%s}%s}\n%s",
+                  knob, buffers,
                   reads, data, model, ins, outs, stage, writes);
 }
 
-static void compare(const char *knob, const char *model, const char *shape, const char *const *in, const char *const *out,
+static void compare(const char *knob, const char *model, const char *shape, const char *const *in,
+                    const char *const *out,
                     const char *stage)
 {
     const char *yaml = through(knob, model, shape, in, out, stage);
@@ -155,8 +161,8 @@ static void compare(const char *knob, const char *model, const char *shape, cons
 }
 
 #define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
-#define TYPES(end) "f32" end, "u8" end, "i8" end, "u16" end, "i16" end, "i32" end, "i64" end, "f16" end, "f64" end, "u32" end, \
-                   "u64" end
+#define TYPES(end) "f32" end, "u8" end, "i8" end, "u16" end, "i16" end, "i32" end, "i64" end, "f16" end, "f64" end, \
+                   "u32" end, "u64" end
 
 static const char *const knobs[] = { "", "depth: 1\n", "depth: 7\n", "depth: 130\n" };
 static const char *const stages[] = { "", ", workers: 3", ", threads: 2", ", provider: cpu" };
@@ -195,7 +201,8 @@ START_TEST(declared)
         if (!is[i].error)
             pipe_no_errors(&r, yaml);
         else
-            ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, is[i].error), "%s", r.errs.n ? r.errs.e[0].msg : "done");
+            ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, is[i].error), "%s",
+                          r.errs.n ? r.errs.e[0].msg : "done");
     }
 }
 END_TEST
@@ -215,7 +222,8 @@ START_TEST(of_many_shapes)
         pipe_npy(dir, format("in_%d.npy", i), sizes[i][0], sizes[i][1], fourth);
     for (int k = 0; k < 4; k++) {
         const char *yaml = format("%sbuffers: {x: {dtype: f32, shape: [\"<=4\", \"<=6\"]}}\nstages:\n"
-                                  "  - {use: read, path: \"in_*.npy\", out: x}\n  - {use: onnx, model: \"%s/turn.onnx\"%s}\n"
+                                  "  - {use: read, path: \"in_*.npy\", out: x}\n  - {use: onnx, model: "
+                                  "\"%s/turn.onnx\"%s}\n"
                                   "  - {use: write, path: \"%d/%%n.npy\"}\n", knobs[k], data, stages[k], k);
         pipe_result r = run(yaml);
         pipe_no_errors(&r, yaml);
@@ -249,34 +257,43 @@ static const struct { const char *buffers, *stage, *error; } refused[] = {
     { X4, "model: \"%s/no_input.onnx\"", "model '%s/no_input.onnx' has no inputs: let a Lua script be a source" },
     { X4, "model: \"%s/layer.onnx\", provider: cuda", "models run on the CPU so far: leave 'provider' out" },
     { X4, "model: \"%s/layer.onnx\", in: {y: x}", "model '%s/layer.onnx' has no input 'y'; did you mean 'x'?" },
-    { X4, "model: \"%s/layer.onnx\", out: {logits: z}", "model '%s/layer.onnx' has no output 'logits', but 'y': write out: {y: BUFFER}" },
+    { X4, "model: \"%s/layer.onnx\", out: {logits: z}", "model '%s/layer.onnx' has no output 'logits', but 'y': write "
+                                                        "out: {y: BUFFER}" },
     { X4, "model: \"%s/pair.onnx\"", "model '%s/pair.onnx' has no input 'in', but 'a' and 'b': write in: {a: BUFFER}" },
-    { X4, "model: \"%s/pair.onnx\", in: {a: x}, out: {sum: z}", "model '%s/pair.onnx' has 2 inputs, 'a' and 'b', and 1 is given" },
+    { X4, "model: \"%s/pair.onnx\", in: {a: x}, out: {sum: z}", "model '%s/pair.onnx' has 2 inputs, 'a' and 'b', and "
+                                                                "1 is given" },
     { X4, "model: \"%s/strings.onnx\"", "input 'x' of model '%s/strings.onnx' holds strings" },
     { X4, "model: \"%s/strings_out.onnx\"", "output 'y' of model '%s/strings_out.onnx' holds strings" },
     { X4, "model: \"%s/truths.onnx\"", "input 'x' of model '%s/truths.onnx' holds truths; let the model take u8" },
-    { X4, "model: \"%s/bfloat.onnx\"", "input 'x' of model '%s/bfloat.onnx' has elements of a type that gpipe does not have" },
+    { X4, "model: \"%s/bfloat.onnx\"", "input 'x' of model '%s/bfloat.onnx' has elements of a type that gpipe does "
+                                       "not have" },
     { X4, "model: \"%s/axes.onnx\"", "input 'x' of model '%s/axes.onnx' has more than 8 axes" },
     { X4, "model: \"%s/sequence.onnx\"", "output 'y' of model '%s/sequence.onnx' is a sequence" },
-    { X4, "model: \"%s/where.onnx\"", "model '%s/where.onnx' does not tell the size of axis 1 of output 'y', i64 [2, ?]: declare its "
-      "shape under 'buffers', as out: {shape: [...]}" },
-    { X4, "model: \"%s/total.onnx\"", "model '%s/total.onnx' takes f32 [5, 4] as input 'x', and not f32 [2, 4]: put a 'reshape'" },
-    { X4, "model: \"%s/halves.onnx\"", "model '%s/halves.onnx' takes f32 [N, 1, H, W] as input 'photo', and not f32 [2, 4]: put a" },
+    { X4, "model: \"%s/where.onnx\"", "model '%s/where.onnx' does not tell the size of axis 1 of output 'y', i64 [2, "
+                                      "?]: declare its "
+      "shape under 'buffers'" },
+    { X4, "model: \"%s/total.onnx\"", "model '%s/total.onnx' takes f32 [5, 4] as input 'x', and not f32 [2, 4]: put a "
+                                      "'reshape'" },
+    { X4, "model: \"%s/halves.onnx\"", "model '%s/halves.onnx' takes f32 [N, 1, H, W] as input 'photo', and not f32 "
+                                       "[2, 4]: put a" },
     { "buffers: {x: {dtype: f32, shape: [\"<=2\", 1, \"<=9\", 14]}}\n", "model: \"%s/halves.onnx\"",
-      "frames differ in shape, and model '%s/halves.onnx' does not tell how output 'maps', f32 [N, 2, H2, W2], follows" },
+      "frames differ in shape, and model '%s/halves.onnx' does not tell how output 'maps', f32 [N, 2, H2, W2], "
+      "follows" },
     { "buffers: {x: {dtype: f32, shape: [\"<=5\", 4]}}\n", "model: \"%s/total.onnx\"",
       "model '%s/total.onnx' takes f32 [5, 4] as input 'x', and frames may be shorter than f32 [5, 4] in axis 0" },
     { "buffers: {x: {dtype: u8, shape: [2, 4]}}\n", "model: \"%s/layer.onnx\"",
       "model '%s/layer.onnx' takes f32 [N, 4] as input 'x', and not u8 [2, 4]: put a 'cast' before it" },
     { "buffers: {x: {dtype: f32, shape: [4]}}\n", "model: \"%s/layer.onnx\"",
       "model '%s/layer.onnx' takes f32 [N, 4] as input 'x', and not f32 [4]: put a 'group' before it" },
-    { "buffers: {x: {dtype: f32, shape: [2, 4]}, k: {const: one.npy}}\n", "model: \"%s/pair.onnx\", in: {a: x, b: k}, out: {sum: z}",
+    { "buffers: {x: {dtype: f32, shape: [2, 4]}, k: {const: one.npy}}\n", "model: \"%s/pair.onnx\", in: {a: x, b: k}, "
+                                                                          "out: {sum: z}",
       "model '%s/pair.onnx' takes one size as 'N', and it is 2 in axis 0 of input 'a' and 1 in axis 0 of 'b'" },
 };
 
 static const char *one_stage(const char *buffers, const char *stage)
 {
-    return format("%sstages:\n  - {use: generate, frames: 3, out: x}\n  - {use: onnx, %s}\n  - {use: discard}\n", buffers, stage);
+    return format("%sstages:\n  - {use: generate, frames: 3, out: x}\n  - {use: onnx, %s}\n  - {use: discard}\n",
+                  buffers, stage);
 }
 
 START_TEST(what_is_refused)
@@ -287,16 +304,19 @@ START_TEST(what_is_refused)
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         const char *want = format(refused[i].error, data), *stage = format(refused[i].stage, data);
         pipe_result r = run(one_stage(refused[i].buffers, stage));
-        ck_assert_msg(!r.compiled && strstr(r.errs.e[0].msg, want) && r.errs.e[0].at.line == 4, "%s: '%s', not '%s'", stage,
+        ck_assert_msg(!r.compiled && strstr(r.errs.e[0].msg, want) && r.errs.e[0].at.line == 4, "%s: '%s', not '%s'",
+                      stage,
                       r.errs.n ? r.errs.e[0].msg : "nothing", want);
     }
-    pipe_result r = run(format("stages: [{use: onnx, model: \"%s/layer.onnx\", in: [], out: y}, {use: discard}]\n", data));
-    ck_assert_msg(!r.compiled && strstr(r.errs.e[0].msg, "a model needs an input; name one with 'in'"), "%s", r.errs.e[0].msg);
+    pipe_result r = run(format("stages: [{use: onnx, model: \"%s/layer.onnx\", in: [], out: y}, {use: discard}]\n",
+                               data));
+    ck_assert_msg(!r.compiled && strstr(r.errs.e[0].msg, "a model needs an input; name one with 'in'"), "%s",
+                  r.errs.e[0].msg);
 }
 END_TEST
 
-/* A model of which the end is missing, from each of its bytes on, is refused; or it is whole as it is, as far as the library can
- * tell, and the run has an end. */
+/* A model of which the end is missing, from each of its bytes on, is refused; or it is whole as it is, as far as the
+ * library can tell, and the run has an end. */
 START_TEST(truncated)
 {
     size_t n;
@@ -317,7 +337,8 @@ END_TEST
 static void is_error(const char *stage, const char *want)
 {
     pipe_result r = run(one_stage(X4, stage));
-    ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, want) && r.errs.e[0].at.line == 4, "%s: '%s', not '%s'", stage,
+    ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, want) && r.errs.e[0].at.line == 4,
+                  "%s: '%s', not '%s'", stage,
                   r.errs.n ? r.errs.e[0].msg : "done", want);
 }
 
@@ -363,7 +384,8 @@ START_TEST(calls_that_fail)
             fake->fails = calls[i], fake->after = after;
             pipe_result r = run(yaml);
             bool all = r.outcome == GP_DONE;
-            ck_assert_msg(all || strstr(r.errs.e[0].msg, "told to"), "%s: %s", calls[i], r.errs.n ? r.errs.e[0].msg : "?");
+            ck_assert_msg(all || strstr(r.errs.e[0].msg, "told to"), "%s: %s", calls[i],
+                          r.errs.n ? r.errs.e[0].msg : "?");
             ck_assert_msg(!fake->live, "%s after %d: %d are left", calls[i], after, fake->live);
             can_fail += !all && !after;
             if (all)
@@ -387,7 +409,8 @@ START_TEST(frames_that_fail)
     ck_assert_int_eq(r.outcome, GP_DONE);
     ck_assert_int_eq((int)r.account[0].in, 5);
     ck_assert_int_eq((int)r.account[0].failed, 3);
-    ck_assert_msg(strstr(r.errs.e[0].msg, "frame 2: ONNX Runtime: aaa") && strstr(r.errs.e[0].msg, "z end"), "%s", r.errs.e[0].msg);
+    ck_assert_msg(strstr(r.errs.e[0].msg, "frame 2: ONNX Runtime: aaa") && strstr(r.errs.e[0].msg, "z end"), "%s",
+                  r.errs.e[0].msg);
 }
 END_TEST
 
@@ -399,7 +422,8 @@ START_TEST(tensors)
     use(fake_path);
     for (int i = 0; i < 2; i++) {
         fake->tensors = 0;
-        pipe_result r = run(format("%sbuffers: {x: {dtype: f32, shape: [2, 4]}}\nstages:\n  - {use: generate, frames: 500, out: x}\n"
+        pipe_result r = run(format("%sbuffers: {x: {dtype: f32, shape: [2, 4]}}\nstages:\n  - {use: generate, frames: "
+                                   "500, out: x}\n"
                                    "  - {use: onnx, model: m.onnx, threads: 3}\n  - {use: discard}\n", is[i].knob));
         pipe_no_errors(&r, is[i].knob);
         ck_assert_msg(fake->tensors > 0 && fake->tensors <= is[i].most, "%s: %d tensors", is[i].knob, fake->tensors);
@@ -412,7 +436,8 @@ END_TEST
 /* While a run is paused its stage gets other workers. */
 START_TEST(workers_change)
 {
-    static const char *const one[] = { "stages.onnx.workers=1", NULL }, *const three[] = { "stages.onnx.workers=3", NULL };
+    static const char *const one[] = { "stages.onnx.workers=1", NULL }, *const three[] = { "stages.onnx.workers=3",
+                                                                                           NULL };
     const char *const *const sets[] = { one, three, one };
     const unsigned long long at[] = { 300, 800 };
     int parts = 0;
@@ -420,8 +445,10 @@ START_TEST(workers_change)
     use(fake_path);
     for (int tries = 0; tries < 20 && parts < 3; tries++) {
         pipe_result r = pipe_run_paused(dir, "buffers: {x: {dtype: f32, shape: [2, 4]}}\nstages:\n"
-                                        "  - {use: generate, frames: 4000, out: x}\n  - {use: onnx, model: m.onnx, out: y}\n"
-                                        "  - {use: scale, a: 2, b: 0, in: x, out: z}\n  - {use: compare, in: [y, z]}\n", "cpu",
+                                        "  - {use: generate, frames: 4000, out: x}\n  - {use: onnx, model: m.onnx, "
+                                        "out: y}\n"
+                                        "  - {use: scale, a: 2, b: 0, in: x, out: z}\n  - {use: compare, in: [y, "
+                                        "z]}\n", "cpu",
                                         sets, at, 2, (gp_run_options){ 0 }, &parts);
         pipe_no_errors(&r, "paused");
         ck_assert_int_eq(fake->live, 0);

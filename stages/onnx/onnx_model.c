@@ -2,8 +2,7 @@
  *
  * An axis that a model gives a name has one size in all inputs, and in the outputs where the name stands again. What
  * follows from these sizes by arithmetic the library finds, when it opens the model once more with the sizes in their
- * places. What it cannot find either is declared; and the library refuses a frame's outputs that have another shape than
- * it computes. */
+ * places. What it cannot find either is declared; and the library refuses outputs of another shape than it computes. */
 #include <string.h>
 #include "base/plural.h"
 #include "onnx_model.h"
@@ -58,8 +57,8 @@ static gp_dtype dtype_of(int element)
 {
     static const gp_dtype of[] = {
         [GP_ORT_F32] = GP_F32, [GP_ORT_U8] = GP_U8, [GP_ORT_I8] = GP_I8, [GP_ORT_U16] = GP_U16, [GP_ORT_I16] = GP_I16,
-        [GP_ORT_I32] = GP_I32, [GP_ORT_I64] = GP_I64, [GP_ORT_F16] = GP_F16, [GP_ORT_F64] = GP_F64, [GP_ORT_U32] = GP_U32,
-        [GP_ORT_U64] = GP_U64,
+        [GP_ORT_I32] = GP_I32, [GP_ORT_I64] = GP_I64, [GP_ORT_F16] = GP_F16, [GP_ORT_F64] = GP_F64,
+        [GP_ORT_U32] = GP_U32, [GP_ORT_U64] = GP_U64,
     };
     return element > 0 && element < (int)(sizeof of / sizeof *of) ? of[element] : GP_NO_DTYPE;
 }
@@ -110,11 +109,13 @@ static bool read_info(gp_shape *s, const gp_ort *l, const void *info, bool is_in
                 : kind == GP_ORT_TENSOR   ? NULL : "is no tensor";
     if (to->refused)
         return true;
-    return !gp_ort_failed(l, l->tensor_info(info, &tensor), why) && !gp_ort_failed(l, l->element(tensor, &to->element), why)
+    return !gp_ort_failed(l, l->tensor_info(info, &tensor), why)
+        && !gp_ort_failed(l, l->element(tensor, &to->element), why)
         && (!take_element(to, is_input) || read_axes(s, l, tensor, to, why));
 }
 
-static bool read_port(gp_shape *s, const gp_ort *l, void *session, size_t i, bool is_input, gp_onnx_port *to, char why[GP_WHY])
+static bool read_port(gp_shape *s, const gp_ort *l, void *session, size_t i, bool is_input, gp_onnx_port *to,
+                      char why[GP_WHY])
 {
     void *info = NULL, *allocator;
     char *name = NULL;
@@ -152,7 +153,8 @@ static const char *list(const gp_onnx_ports *has, char text[160])
     int n = 0;
     *text = 0;
     for (int i = 0; i < has->n && n < 120; i++)
-        n += snprintf(text + n, (size_t)(160 - n), "%s'%.30s'", !i ? "" : i + 1 < has->n ? ", " : " and ", has->port[i].name);
+        n += snprintf(text + n, (size_t)(160 - n), "%s'%.30s'", !i ? "" : i + 1 < has->n ? ", " : " and ",
+                      has->port[i].name);
     return text;
 }
 
@@ -188,7 +190,8 @@ static bool find_all(gp_shape *s, const gp_onnx_ports *in, const gp_onnx_ports *
     const gp_onnx_opts *o = s->opts;
     char text[160];
     if (!in->n || !out->n)
-        return gp_shape_fail(s, "model", "model '%s' has no %s", o->model, in->n ? "outputs" : "inputs: let a Lua script be a source");
+        return gp_shape_fail(s, "model", "model '%s' has no %s", o->model,
+                             in->n ? "outputs" : "inputs: let a Lua script be a source");
     if (!s->nin || !s->nout)
         return gp_shape_fail(s, NULL, "a model needs an %s; name one with '%s'", s->nin ? "output" : "input",
                              s->nin ? "out" : "in");
@@ -202,8 +205,8 @@ static bool find_all(gp_shape *s, const gp_onnx_ports *in, const gp_onnx_ports *
         b->in[p] = *x;
     }
     if (s->nin < in->n)
-        return gp_shape_fail(s, NULL, "model '%s' has %d input%s, %s, and %d %s given", o->model, in->n, gp_plural(in->n),
-                             list(in, text), s->nin, s->nin == 1 ? "is" : "are");
+        return gp_shape_fail(s, NULL, "model '%s' has %d input%s, %s, and %d %s given", o->model, in->n,
+                             gp_plural(in->n), list(in, text), s->nin, s->nin == 1 ? "is" : "are");
     for (int p = 0; p < s->nout; p++) {
         const gp_onnx_port *x = find(s, out, s->out_name[p], false);
         if (!x)
@@ -224,7 +227,8 @@ static const char *port_text(const gp_onnx_port *x, char text[PORT_TEXT])
         if (x->dim[k] >= 0)
             n += snprintf(text + n, (size_t)(PORT_TEXT - n), "%s%lld", k ? ", " : "", (long long)x->dim[k]);
         else
-            n += snprintf(text + n, (size_t)(PORT_TEXT - n), "%s%.16s", k ? ", " : "", *x->symbol[k] ? x->symbol[k] : "?");
+            n += snprintf(text + n, (size_t)(PORT_TEXT - n), "%s%.16s", k ? ", " : "",
+                          *x->symbol[k] ? x->symbol[k] : "?");
     snprintf(text + n, (size_t)(PORT_TEXT - n), "]");
     return text;
 }
@@ -238,47 +242,7 @@ static bool fits(const gp_onnx_port *x, const gp_type *t)
     return same;
 }
 
-/* Symbols that stand in two places, of which each input has its sizes. */
-static bool agree(gp_shape *s, const gp_onnx_bound *b, const char *model)
-{
-    for (int p = 0; p < b->nin; p++)
-        for (int k = 0; k < b->in[p].ndim; k++)
-            for (int q = 0; q <= p; q++)
-                for (int j = 0; j < b->in[q].ndim; j++)
-                    if (b->in[p].dim[k] < 0 && b->in[q].dim[j] < 0 && *b->in[p].symbol[k]
-                        && !strcmp(b->in[p].symbol[k], b->in[q].symbol[j]) && s->in[p].dim[k] != s->in[q].dim[j])
-                        return gp_shape_fail(s, NULL, "model '%s' takes one size as '%s', and it is %lld in axis %d of input '%s' "
-                                             "and %lld in axis %d of '%s'", model, b->in[p].symbol[k],
-                                             (long long)s->in[q].dim[j], j, b->in[q].name, (long long)s->in[p].dim[k], k,
-                                             b->in[p].name);
-    return true;
-}
-
-static bool check_in(gp_shape *s, const gp_onnx_bound *b, const char *model)
-{
-    char wants[PORT_TEXT], is[128];
-    for (int p = 0; p < b->nin; p++) {
-        const gp_onnx_port *x = &b->in[p];
-        const gp_type *t = &s->in[p];
-        bool same = fits(x, t);
-        const char *advice = t->dtype != x->dtype          ? ": put a 'cast' before it"
-                           : x->ndim == t->ndim + 1        ? ": put a 'group' before it, which makes batches, or a 'reshape'"
-                           : same                          ? "" : ": put a 'reshape', 'resize', 'crop' or 'pad' before it";
-        if (t->dtype != x->dtype || !same)
-            return gp_shape_fail(s, NULL, "model '%s' takes %s as input '%s', and not %s%s", model, port_text(x, wants), x->name,
-                                 gp_type_text(t, is), s->partial ? ": leave smaller frames out before" : advice);
-        for (int k = 0; !s->partial && k < x->ndim; k++)
-            if (x->dim[k] >= 0 && s->in_varies[p] >> k & 1)
-                return gp_shape_fail(s, NULL, "model '%s' takes %s as input '%s', and frames may be shorter than %s in axis %d: put "
-                                     "a 'resize' or a 'pad' before it", model, port_text(x, wants), x->name,
-                                     gp_type_text(t, is), k);
-    }
-    return agree(s, b, model);
-}
-
-/* ---- outputs --------------------------------------------------------- */
-
-/* The input axis that has this name. */
+/* A symbol's first place among the inputs. */
 static bool find_axis(const gp_onnx_bound *b, const char *symbol, gp_onnx_axis *a)
 {
     for (int p = 0; *symbol && p < b->nin; p++)
@@ -289,6 +253,50 @@ static bool find_axis(const gp_onnx_bound *b, const char *symbol, gp_onnx_axis *
             }
     return false;
 }
+
+/* Does a symbol have one size in all its places? */
+static bool agree(gp_shape *s, const gp_onnx_bound *b, const char *model)
+{
+    gp_onnx_axis a;
+    for (int p = 0; p < b->nin; p++)
+        for (int k = 0; k < b->in[p].ndim; k++)
+            if (b->in[p].dim[k] < 0 && find_axis(b, b->in[p].symbol[k], &a)
+                && s->in[p].dim[k] != s->in[a.input].dim[a.of])
+                return gp_shape_fail(s, NULL, "model '%s' takes one size as '%s', and it is %lld in axis %d of input "
+                                     "'%s' and %lld in axis %d of '%s'", model, b->in[p].symbol[k],
+                                     (long long)s->in[a.input].dim[a.of], a.of, b->in[a.input].name,
+                                     (long long)s->in[p].dim[k], k, b->in[p].name);
+    return true;
+}
+
+/* What would make frames fit. */
+static const char *advice(const gp_shape *s, const gp_onnx_port *x, const gp_type *t)
+{
+    return s->partial             ? "leave smaller frames out before"
+         : t->dtype != x->dtype   ? "put a 'cast' before it"
+         : x->ndim == t->ndim + 1 ? "put a 'group' before it, which makes batches, or a 'reshape'"
+                                  : "put a 'reshape', 'resize', 'crop' or 'pad' before it";
+}
+
+static bool check_in(gp_shape *s, const gp_onnx_bound *b, const char *model)
+{
+    char wants[PORT_TEXT], is[128];
+    for (int p = 0; p < b->nin; p++) {
+        const gp_onnx_port *x = &b->in[p];
+        const gp_type *t = &s->in[p];
+        if (t->dtype != x->dtype || !fits(x, t))
+            return gp_shape_fail(s, NULL, "model '%s' takes %s as input '%s', and not %s: %s", model,
+                                 port_text(x, wants), x->name, gp_type_text(t, is), advice(s, x, t));
+        for (int k = 0; !s->partial && k < x->ndim; k++)
+            if (x->dim[k] >= 0 && s->in_varies[p] >> k & 1)
+                return gp_shape_fail(s, NULL, "model '%s' takes %s as input '%s', and frames may be shorter than %s in "
+                                     "axis %d: put a 'resize' or a 'pad' before it", model, port_text(x, wants),
+                                     x->name, gp_type_text(t, is), k);
+    }
+    return agree(s, b, model);
+}
+
+/* ---- outputs --------------------------------------------------------- */
 
 /* Says where axes come from; how many are not known. */
 static int place_axes(const gp_onnx_bound *b)
@@ -341,16 +349,16 @@ static bool declare(gp_shape *s, gp_onnx_output *x, int p, const char *model)
         if (a->input >= 0 || a->size >= 0)
             continue;
         if (said->ndim != x->port.ndim)
-            return gp_shape_fail(s, NULL, "model '%s' does not tell the size of axis %d of output '%s', %s: declare its shape under "
-                                 "'buffers', as %s: {shape: [...]}", model, k, x->port.name, port_text(&x->port, text),
-                                 s->out_name[p]);
+            return gp_shape_fail(s, NULL, "model '%s' does not tell the size of axis %d of output '%s', %s: declare "
+                                 "its shape under 'buffers'", model, k, x->port.name, port_text(&x->port, text));
         a->size = said->dim[k];
     }
     for (int q = 0; q < s->nin; q++)
         varies |= (s->in_varies[q] & ~1u) != 0;
     return !(derived && varies)
-        || gp_shape_fail(s, NULL, "frames differ in shape, and model '%s' does not tell how output '%s', %s, follows from them: put a "
-                         "'resize' or a 'pad' before it", model, x->port.name, port_text(&x->port, text));
+        || gp_shape_fail(s, NULL, "frames differ in shape, and model '%s' does not tell how output '%s', %s, follows "
+                         "from them: put a 'resize' or a 'pad' before it", model, x->port.name,
+                         port_text(&x->port, text));
 }
 
 static bool type_outputs(gp_shape *s, const gp_onnx_bound *b, const char *model)
@@ -383,7 +391,8 @@ bool gp_onnx_bind(gp_shape *s, const gp_ort *l)
     if (!find_all(s, &in, &out, o->bound) || !check_in(s, o->bound, o->model))
         return false;
     if (place_axes(o->bound) && !ask_library(s, l, o->bound, why))
-        return gp_shape_fail(s, "model", "ONNX Runtime %s cannot run '%s' with these shapes: %s", l->version, o->model, why);
+        return gp_shape_fail(s, "model", "ONNX Runtime %s cannot run '%s' with these shapes: %s", l->version, o->model,
+                             why);
     return type_outputs(s, o->bound, o->model);
 }
 

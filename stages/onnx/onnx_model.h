@@ -6,8 +6,8 @@
 #include "gpipe/stage.h"
 #include "ort_library.h"
 
-/* An input or output of a model. Axis k has dim[k] elements; -1: as many as frames have, or as follows from them, and then
- * its name is symbol[k], or "". */
+/* An input or output of a model. Axis k has dim[k] elements; -1: as many as frames have, or as follows from them, and
+ * then its name is symbol[k], or "". */
 typedef struct gp_onnx_port {
     const char *name;
     int element;               /* GP_ORT_F32, ... */
@@ -42,8 +42,8 @@ typedef struct gp_onnx_opts {
 /* An open model; all is NULL at first. */
 typedef struct gp_onnx_session { void *env, *session; } gp_onnx_session;
 
-/* Opens it, to run with so many threads, or with 0 only to look at it; symbols that inputs bind have their sizes where `in`
- * is not NULL. False: `why` says why not. */
+/* Opens it, to run with so many threads, or with 0 only to look at it; symbols that inputs bind have their sizes where
+ * `in` is not NULL. False: `why` says why not. */
 bool gp_onnx_open(const gp_ort *l, const gp_onnx_opts *o, int threads, const gp_type *in, gp_onnx_session *to,
                   char why[GP_WHY]);
 void gp_onnx_close(const gp_ort *l, gp_onnx_session *s);

@@ -5,8 +5,8 @@
 #include "base/dl.h"
 #include "ort_library.h"
 
-#define ADVICE "install a package of ONNX Runtime, as libonnxruntime-dev of Debian 13 or pip's onnxruntime, and where the " \
-               "loader does not look set GPIPE_ONNXRUNTIME to the path of its libonnxruntime.so"
+#define ADVICE "install a package of ONNX Runtime, as libonnxruntime-dev of Debian 13 or pip's onnxruntime, and " \
+               "where the loader does not look set GPIPE_ONNXRUNTIME to the path of its libonnxruntime.so"
 
 /* The library's first function gives these two. */
 typedef struct base {

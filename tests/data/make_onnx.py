@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the models in onnx/ beside it, and for each input and each output of those that run an array, the outputs by the
-reference implementation of the package onnx, in NumPy:
+"""Makes the models in onnx/ beside it, and for each input and each output of those that run an array: outputs are by
+the reference implementation of the package onnx, in NumPy:
 
     pip install onnx==1.23.2 numpy && python3 tests/data/make_onnx.py"""
 import os
@@ -45,8 +45,8 @@ model("layer", [node("MatMul", ["x", "w"], ["p"]), node("Add", ["p", "b"], ["q"]
       [value("x", T.FLOAT, ["N", 4])], [value("y", T.FLOAT, ["N", 3])], [weights("w", w), weights("b", b)], x=x)
 
 # two inputs, four outputs: one of truths, one of one column
-model("pair", [node("Add", ["a", "b"], ["sum"]), node("Sub", ["a", "b"], ["minus"]), node("Greater", ["a", "b"], ["greater"]),
-               node("ReduceMax", ["a"], ["most"], axes=[1], keepdims=1)],
+model("pair", [node("Add", ["a", "b"], ["sum"]), node("Sub", ["a", "b"], ["minus"]),
+               node("Greater", ["a", "b"], ["greater"]), node("ReduceMax", ["a"], ["most"], axes=[1], keepdims=1)],
       [value("a", T.FLOAT, ["N", 4]), value("b", T.FLOAT, ["N", 4])],
       [value("sum", T.FLOAT, ["N", 4]), value("minus", T.FLOAT, ["N", 4]), value("greater", T.BOOL, ["N", 4]),
        value("most", T.FLOAT, ["N", 1])], a=x, b=x[::-1].copy())
@@ -62,13 +62,16 @@ model("halves", [node("Conv", ["photo", "k"], ["maps"], strides=[2, 2], pads=[1,
 model("turn", [node("Transpose", ["x"], ["y"])], [value("x", T.FLOAT, ["H", "W"])], [value("y", T.FLOAT, ["W", "H"])])
 
 # all elements of a frame of one shape: a scalar
-model("total", [node("ReduceSum", ["x"], ["y"], keepdims=0)], [value("x", T.FLOAT, [5, 4])], [value("y", T.FLOAT, [])], x=x)
+model("total", [node("ReduceSum", ["x"], ["y"], keepdims=0)], [value("x", T.FLOAT, [5, 4])], [value("y", T.FLOAT, [])],
+      x=x)
 
 # each type of element, handed on
 types = [("f32", T.FLOAT, np.float32), ("u8", T.UINT8, np.uint8), ("i8", T.INT8, np.int8), ("u16", T.UINT16, np.uint16),
-         ("i16", T.INT16, np.int16), ("i32", T.INT32, np.int32), ("i64", T.INT64, np.int64), ("f16", T.FLOAT16, np.float16),
-         ("f64", T.DOUBLE, np.float64), ("u32", T.UINT32, np.uint32), ("u64", T.UINT64, np.uint64)]
-model("types", [node("Identity", [n], [n + "_out"]) for n, _, _ in types], [value(n, t, ["N", 2, 3]) for n, t, _ in types],
+         ("i16", T.INT16, np.int16), ("i32", T.INT32, np.int32), ("i64", T.INT64, np.int64),
+         ("f16", T.FLOAT16, np.float16), ("f64", T.DOUBLE, np.float64), ("u32", T.UINT32, np.uint32),
+         ("u64", T.UINT64, np.uint64)]
+model("types", [node("Identity", [n], [n + "_out"]) for n, _, _ in types],
+      [value(n, t, ["N", 2, 3]) for n, t, _ in types],
       [value(n + "_out", t, ["N", 2, 3]) for n, t, _ in types],
       **{n: rng.integers(0, 100, (4, 2, 3)).astype(d) for n, _, d in types})
 
@@ -78,13 +81,14 @@ model("where", [node("NonZero", ["x"], ["y"])], [value("x", T.FLOAT, ["N", 4])],
 # takes no frame
 same = [node("Identity", ["x"], ["y"])]
 model("strings", same, [value("x", T.STRING, ["N"])], [value("y", T.STRING, ["N"])])
-model("strings_out", [node("Cast", ["x"], ["y"], to=T.STRING)], [value("x", T.FLOAT, ["N", 4])], [value("y", T.STRING, ["N", 4])])
+model("strings_out", [node("Cast", ["x"], ["y"], to=T.STRING)], [value("x", T.FLOAT, ["N", 4])],
+      [value("y", T.STRING, ["N", 4])])
 model("truths", same, [value("x", T.BOOL, ["N"])], [value("y", T.BOOL, ["N"])])
 model("bfloat", same, [value("x", T.BFLOAT16, ["N"])], [value("y", T.BFLOAT16, ["N"])])
 model("axes", same, [value("x", T.FLOAT, [1] * 9)], [value("y", T.FLOAT, [1] * 9)])
 model("sequence", [node("SequenceConstruct", ["x"], ["y"])], [value("x", T.FLOAT, ["N", 4])],
       [helper.make_tensor_sequence_value_info("y", T.FLOAT, ["N", 4])])
-model("custom", [node("Twice", ["x"], ["y"], domain="somebody")], [value("x", T.FLOAT, ["N", 4])], [value("y", T.FLOAT, ["N", 4])],
-      check=False, domains=["somebody"])
+model("custom", [node("Twice", ["x"], ["y"], domain="somebody")], [value("x", T.FLOAT, ["N", 4])],
+      [value("y", T.FLOAT, ["N", 4])], check=False, domains=["somebody"])
 model("no_output", same, [value("x", T.FLOAT, ["N", 4])], [], check=False)
 model("no_input", [node("Constant", [], ["y"], value=weights("c", x))], [], [value("y", T.FLOAT, [5, 4])])
