@@ -126,8 +126,7 @@ static void same(const char *name, const char *ref, const char *what)
     free(is), free(want);
 }
 
-/* A pipeline in which frames with `rows` of the model's arrays go through it; ports by their names, ending with NULL.
- * */
+/* A pipeline in which frames of this shape, of the model's arrays, go through it; ports are named, up to a NULL. */
 static const char *through(const char *knob, const char *model, const char *shape, const char *const *in,
                            const char *const *out, const char *stage)
 {
@@ -245,6 +244,29 @@ START_TEST(of_many_shapes)
 }
 END_TEST
 
+/* A frame without rows has none behind the model. */
+START_TEST(no_rows)
+{
+    if (!is_there())
+        return;
+    pipe_text(dir, "odd.lua", "function process(frame, x, y)\n"
+              "    if frame.index == 1 then frame.valid = 0 else y:copy(x) end\nend\n");
+    const char *yaml = format("buffers: {x: {dtype: f32, shape: [2, 4]}, z: {like: x}}\nstages:\n"
+                              "  - {use: read, path: \"%s/layer_x.npy\", out: x}\n"
+                              "  - {use: lua, script: odd.lua, in: x, out: z}\n"
+                              "  - {use: onnx, model: \"%s/layer.onnx\"}\n  - {use: write, path: y.npy}\n", data, data);
+    pipe_result r = run(yaml);
+    pipe_no_errors(&r, yaml);
+    size_t n, at;
+    gp_type t;
+    bool fortran;
+    char why[160], *file = pipe_read(dir, "y.npy", &n);
+    ck_assert(file && gp_npy_parse(file, n, &t, &at, &fortran, why));
+    ck_assert(t.ndim == 2 && t.dim[0] == 3 && t.dim[1] == 3);
+    free(file);
+}
+END_TEST
+
 /* ---- errors ---------------------------------------------------------- */
 
 #define X4 "buffers: {x: {dtype: f32, shape: [2, 4]}}\n"
@@ -315,8 +337,7 @@ START_TEST(what_is_refused)
 }
 END_TEST
 
-/* A model of which the end is missing, from each of its bytes on, is refused; or it is whole as it is, as far as the
- * library can tell, and the run has an end. */
+/* A model of which the end is missing, wherever it is cut, is refused. */
 START_TEST(truncated)
 {
     size_t n;
@@ -467,6 +488,7 @@ Suite *suite_onnx(void)
     tcase_add_loop_test(tc, as_the_reference, 0, 16);
     tcase_add_test(tc, declared);
     tcase_add_test(tc, of_many_shapes);
+    tcase_add_test(tc, no_rows);
     tcase_add_test(tc, what_is_refused);
     tcase_add_test(tc, truncated);
     tcase_add_test(tc, libraries);
