@@ -86,7 +86,7 @@ START_TEST(is_tested)
     gp_ort l;
     gp_errs errs = { .n = 0 };
     if (!gp_ort_open(&l, (gp_loc){ 0 }, &errs))
-        printf("SKIPPED: models with ONNX Runtime: %s\n", errs.e[0].msg);
+        printf("onnx: SKIPPED what needs ONNX Runtime: %s\n", errs.e[0].msg);
     else
         printf("onnx: with ONNX Runtime %s\n", l.version);
     fflush(stdout);
