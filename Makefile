@@ -201,7 +201,7 @@ $B/tests/suites$S.c: FORCE
 	$(call list_suites,$(SUITES:tests/test_%.c=%))
 $B/tests/gpu/suites.c: FORCE
 	$(call list_suites,$(GPUTEST:tests/gpu/test_%.c=%))
-$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so $B/tests/nvjpeg_fake.so $B/tests/cufft_fake.so
+$B/tests/run$S: $B/tests/run.o $B/tests/suites$S.o $B/engine/cli/bench_bound.o $(SUITES:%.c=$B/%.o) $(patsubst %.c,$B/%.o,$(wildcard tests/lib/*.c)) $B/libgpipe.a | $B/tests/nvtx_inject.so $B/tests/nvjpeg_fake.so $B/tests/cufft_fake.so $B/tests/onnx_fake.so
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(PEER) $(LIBS)
 
 # What gpipe's own PNG is compared with.
@@ -222,6 +222,11 @@ $B/tests/cufft_fake.so: tests/cufft_fake.c tests/cufft_fake.h
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -Wl,-soname,libcufft.so.12 -o $@ $< -lm
 
+# ... for ONNX Runtime in test_onnx.
+$B/tests/onnx_fake.so: tests/onnx_fake.c tests/onnx_fake.h stages/onnx/ort_library.h
+	@mkdir -p $(@D)
+	$(call say,cc)$(CC) -std=c11 $(ALL) -Wstrict-prototypes $(CFLAGS) -fPIC -shared -o $@ $<
+
 # All of them, or PART of them at random; SEED and TRY, as it prints them, repeat.
 PART ?= 1
 torture: all $B/tests/torture/shim.so
@@ -238,9 +243,18 @@ $B/tests/gpu/run: $B/tests/gpu/suites.o $(patsubst %.c,$B/%.o,$(GPUTEST) tests/g
 	$(call say,link)$(CC) $(LDFLAGS) -o $@ $^ $(CHECK) $(LIBS)
 
 # python3-pil brings libtiff, which has another name in each release.
-check: NEED += libpng-dev libsndfile1 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile ffmpeg $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
-check: deps
+check: NEED += libpng-dev libsndfile1 python3-jsonschema python3-pil python3-yaml python3-tifffile python3-soundfile python3-pip ffmpeg $(shell . /etc/os-release 2>/dev/null; [ "$$ID" = debian ] && echo chromium)
+check: deps onnxruntime
 	+@$(again) check-built
+
+# For tests of `onnx`: the system's ONNX Runtime, or else that of pip's package. Without either they say so.
+ORT := $(or $(GPIPE_ONNXRUNTIME),$(wildcard $(CURDIR)/build/onnxruntime/onnxruntime/capi/libonnxruntime.so.*))
+check-built: export GPIPE_ONNXRUNTIME := $(ORT)
+onnxruntime:
+	@[ -n "$(ORT)" ] || /sbin/ldconfig -p | grep -q 'libonnxruntime\.so' || { \
+	  mkdir -p build/onnxruntime && cd build/onnxruntime && echo "downloading: onnxruntime, by pip" && \
+	  $(PYTHON) -m pip download -q --no-deps --only-binary=:all: --python-version 3.12 --disable-pip-version-check --timeout 20 onnxruntime==1.23.2 && \
+	  $(PYTHON) -m zipfile -e onnxruntime-*.whl . && rm onnxruntime-*.whl; } || echo "no ONNX Runtime is to be had: models are not tested with it"
 INJECT := $(if $(T)$(filter 0,$(CUDA)),,$B/tests/gpu/inject)
 TORTURE := $(if $(T)$(SAN)$(filter 1,$(STATIC)),,$B/tests/torture/shim.so)
 # Side by side: the suites in parts, with T those alone, and what uses the command. The rest has the machine for itself.
@@ -355,5 +369,5 @@ clean:
 	rm -rf build gpipe
 
 -include $(shell find $B -name '*.d' 2>/dev/null)
-.PHONY: all bench bench-programs check check-built demo deps deps-bench fuzz gpu-tests help install torture clean FORCE
+.PHONY: all bench bench-programs check check-built demo deps deps-bench fuzz gpu-tests help install onnxruntime torture clean FORCE
 .SECONDARY:

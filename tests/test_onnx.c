@@ -1,0 +1,501 @@
+/* test_onnx.c - models: by ONNX Runtime, where it is there, beside what the package onnx computes
+ * (tests/data/make_onnx.py); by a library in its place (onnx_fake.c), whose calls fail when they are told to; what is
+ * declared of it beside its header, where that is there. */
+#include <check.h>
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/npy.h"
+#include "onnx_fake.h"
+#include "ort_library.h"
+#include "pipe.h"
+
+Suite *suite_onnx(void);
+
+/* ---- what is declared ------------------------------------------------ */
+
+#if defined __has_include
+#if __has_include(<onnxruntime_c_api.h>)
+#include <onnxruntime_c_api.h>
+
+#define X(name, place, theirs, result, parameters) \
+    _Static_assert(offsetof(OrtApi, theirs) == (place) * sizeof(void *), #theirs);
+GP_ORT_CALLS(X)
+#undef X
+_Static_assert(ORT_LOGGING_LEVEL_FATAL == (int)GP_ORT_FATAL && ORT_ENABLE_BASIC == (int)GP_ORT_BASIC
+               && ORT_ENABLE_ALL == (int)GP_ORT_OPTIMIZED && OrtDeviceAllocator == (int)GP_ORT_PLAIN_MEMORY
+               && OrtMemTypeDefault == (int)GP_ORT_MEMORY, "what is asked for");
+_Static_assert(ONNX_TYPE_TENSOR == (int)GP_ORT_TENSOR && ONNX_TYPE_SEQUENCE == (int)GP_ORT_SEQUENCE
+               && ONNX_TYPE_MAP == (int)GP_ORT_MAP && ONNX_TYPE_OPAQUE == (int)GP_ORT_OPAQUE
+               && ONNX_TYPE_SPARSETENSOR == (int)GP_ORT_SPARSE && ONNX_TYPE_OPTIONAL == (int)GP_ORT_OPTIONAL, "kinds");
+#define SAME(theirs, mine) _Static_assert(ONNX_TENSOR_ELEMENT_DATA_TYPE_##theirs == (int)GP_ORT_##mine, #theirs);
+SAME(FLOAT, F32) SAME(UINT8, U8) SAME(INT8, I8) SAME(UINT16, U16) SAME(INT16, I16) SAME(INT32, I32) SAME(INT64, I64)
+SAME(STRING, STRING) SAME(BOOL, BOOL) SAME(FLOAT16, F16) SAME(DOUBLE, F64) SAME(UINT32, U32) SAME(UINT64, U64)
+#undef SAME
+#endif
+#endif
+
+/* ---- pipelines ------------------------------------------------------- */
+
+static const char *dir, *data;             /* of this test; of the models */
+static char data_path[400], fake_path[400], real_path[400];
+static onnx_fake *fake;
+
+static void set_up(void)
+{
+    ssize_t n = readlink("/proc/self/exe", fake_path, sizeof fake_path - 20);
+    ck_assert_int_gt(n, 0);
+    fake_path[n] = 0;
+    strcpy(strrchr(fake_path, '/') + 1, "onnx_fake.so");
+    void *dl = dlopen(fake_path, RTLD_NOW | RTLD_LOCAL);
+    ck_assert_msg(dl != NULL, "%s", dlerror());
+    fake = dlsym(dl, "onnx_fake_does");
+    ck_assert_ptr_nonnull(fake);
+    *fake = (onnx_fake){ .version = "1.23.0", .newest = 23, .says = "told to" };
+    ck_assert_ptr_nonnull(getcwd(data_path, sizeof data_path - 20));
+    data = strcat(data_path, "/tests/data/onnx");
+    dir = pipe_dir();
+    snprintf(real_path, sizeof real_path, "%s", getenv("GPIPE_ONNXRUNTIME") ? getenv("GPIPE_ONNXRUNTIME") : "");
+}
+
+static void use(const char *library)
+{
+    setenv("GPIPE_ONNXRUNTIME", library, 1);
+}
+
+static void tear_down(void)
+{
+    use(real_path);
+    pipe_dir_remove(dir);
+}
+
+/* Without ONNX Runtime its tests pass, and one of them says so. */
+static bool is_there(void)
+{
+    gp_ort l;
+    gp_errs errs = { .n = 0 };
+    return gp_ort_open(&l, (gp_loc){ 0 }, &errs);
+}
+
+START_TEST(is_tested)
+{
+    gp_ort l;
+    gp_errs errs = { .n = 0 };
+    if (!gp_ort_open(&l, (gp_loc){ 0 }, &errs))
+        printf("onnx: SKIPPED what needs ONNX Runtime: %s\n", errs.e[0].msg);
+    else
+        printf("onnx: with ONNX Runtime %s\n", l.version);
+    fflush(stdout);
+}
+END_TEST
+
+static char *format(const char *fmt, ...)
+{
+    static char text[32][4000];
+    static int last;
+    va_list ap;
+    va_start(ap, fmt);
+    last = (last + 1) % 32;
+    ck_assert_int_lt(vsnprintf(text[last], sizeof *text, fmt, ap), (int)sizeof *text);
+    va_end(ap);
+    return text[last];
+}
+
+static pipe_result run(const char *yaml)
+{
+    return pipe_run(dir, yaml, "cpu", NULL, (gp_run_options){ 0 });
+}
+
+/* The file in the test's folder has the elements of the array `ref`. */
+static void same(const char *name, const char *ref, const char *what)
+{
+    size_t n, m, x, y;
+    gp_type a, b;
+    bool fortran;
+    char why[160];
+    char *is = pipe_read(dir, name, &n), *want = pipe_read(data, ref, &m);
+    ck_assert_msg(is && want, "%s: no %s", what, is ? ref : name);
+    ck_assert(gp_npy_parse(is, n, &a, &x, &fortran, why) && gp_npy_parse(want, m, &b, &y, &fortran, why));
+    ck_assert_msg(a.dtype == b.dtype && gp_bytes(&a) == gp_bytes(&b) && !memcmp(is + x, want + y, gp_bytes(&a)),
+                  "%s: not %s", what,
+                  ref);
+    free(is), free(want);
+}
+
+/* A pipeline in which frames of this shape, of the model's arrays, go through it; ports are named, up to a NULL. */
+static const char *through(const char *knob, const char *model, const char *shape, const char *const *in,
+                           const char *const *out, const char *stage)
+{
+    char *buffers = format("%s", ""), *reads = format("%s", ""), *ins = format("%s", ""), *outs = format("%s", ""),
+         *writes = format("%s", "");
+    for (int i = 0; in[i]; i++) {
+        sprintf(buffers + strlen(buffers), "%sb_%s: {shape: %s}", i ? ", " : "", in[i], shape);
+        sprintf(reads + strlen(reads), "  - {use: read, path: \"%s/%s_%s.npy\", out: b_%s}\n", data, model, in[i],
+                in[i]);
+        sprintf(ins + strlen(ins), "%s%s: b_%s", i ? ", " : "", in[i], in[i]);
+    }
+    for (int i = 0; out[i]; i++) {
+        sprintf(outs + strlen(outs), "%s%s: o_%s", i ? ", " : "", out[i], out[i]);
+        sprintf(writes + strlen(writes), "  - {use: write, in: o_%s, path: out_%s.npy, if_exists: replace}\n", out[i],
+                out[i]);
+    }
+    return format("%sbuffers: {%s}\nstages:\n%s  - {use: onnx, model: \"%s/%s.onnx\", in: {%s}, out: {%s}%s}\n%s",
+                  knob, buffers,
+                  reads, data, model, ins, outs, stage, writes);
+}
+
+static void compare(const char *knob, const char *model, const char *shape, const char *const *in,
+                    const char *const *out,
+                    const char *stage)
+{
+    const char *yaml = through(knob, model, shape, in, out, stage);
+    pipe_result r = run(yaml);
+    pipe_no_errors(&r, yaml);
+    for (int i = 0; out[i]; i++)
+        same(format("out_%s.npy", out[i]), format("%s_%s.npy", model, out[i]), yaml);
+}
+
+#define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
+#define TYPES(end) "f32" end, "u8" end, "i8" end, "u16" end, "i16" end, "i32" end, "i64" end, "f16" end, "f64" end, \
+                   "u32" end, "u64" end
+
+static const char *const knobs[] = { "", "depth: 1\n", "depth: 7\n", "depth: 130\n" };
+static const char *const stages[] = { "", ", workers: 3", ", threads: 2", ", provider: cpu" };
+
+/* A partial frame is the last batch; a frame of one row each; all in one. */
+START_TEST(as_the_reference)
+{
+    const char *knob = knobs[_i % 4], *stage = stages[_i / 4];
+    if (!is_there())
+        return;
+    static const char *const rows[] = { "[1, 4]", "[2, 4]", "[5, 4]" };
+    for (int i = 0; i < 3; i++) {
+        compare(knob, "layer", rows[i], NAMES("x"), NAMES("y"), stage);
+        compare(knob, "pair", rows[i], NAMES("a", "b"), NAMES("sum", "minus", "greater", "most"), stage);
+        compare(knob, "pair", rows[i], NAMES("b", "a"), NAMES("most", "minus"), stage);
+    }
+    compare(knob, "total", "[5, 4]", NAMES("x"), NAMES("y"), stage);
+    compare(knob, "halves", "[1, 1, 9, 14]", NAMES("photo"), NAMES("maps"), stage);
+    compare(knob, "halves", "[2, 1, 9, 14]", NAMES("photo"), NAMES("maps"), stage);
+    compare(knob, "types", "[3, 2, 3]", NAMES(TYPES("")), NAMES(TYPES("_out")), stage);
+}
+END_TEST
+
+/* Outputs that are not known before have the size that is declared; a frame for which that is wrong fails. */
+START_TEST(declared)
+{
+    static const struct { int size; const char *error; } is[] = { { 4, NULL }, { 3, "frame 0: ONNX Runtime: " } };
+    if (!is_there())
+        return;
+    for (int i = 0; i < 2; i++) {
+        const char *yaml = format("buffers: {x: {dtype: f32, shape: [1, 4]}, y: {shape: [2, %d]}}\nstages:\n"
+                                  "  - {use: generate, frames: 1, pattern: constant, value: 2, out: x}\n"
+                                  "  - {use: onnx, model: \"%s/where.onnx\", in: x, out: y}\n"
+                                  "  - {use: write, path: y.csv}\n", is[i].size, data);
+        pipe_result r = run(yaml);
+        if (!is[i].error)
+            pipe_no_errors(&r, yaml);
+        else
+            ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, is[i].error), "%s",
+                          r.errs.n ? r.errs.e[0].msg : "done");
+    }
+}
+END_TEST
+
+static float fourth(int64_t i)
+{
+    return (float)i / 4;
+}
+
+/* Frames that differ in shape, where outputs follow by the names of axes alone. */
+START_TEST(of_many_shapes)
+{
+    if (!is_there())
+        return;
+    static const int sizes[][2] = { { 4, 6 }, { 1, 1 }, { 4, 1 }, { 2, 6 }, { 1, 5 }, { 3, 2 } };
+    for (int i = 0; i < 6; i++)
+        pipe_npy(dir, format("in_%d.npy", i), sizes[i][0], sizes[i][1], fourth);
+    for (int k = 0; k < 4; k++) {
+        const char *yaml = format("%sbuffers: {x: {dtype: f32, shape: [\"<=4\", \"<=6\"]}}\nstages:\n"
+                                  "  - {use: read, path: \"in_*.npy\", out: x}\n  - {use: onnx, model: "
+                                  "\"%s/turn.onnx\"%s}\n"
+                                  "  - {use: write, path: \"%d/%%n.npy\"}\n", knobs[k], data, stages[k], k);
+        pipe_result r = run(yaml);
+        pipe_no_errors(&r, yaml);
+        for (int i = 0; i < 6; i++) {
+            size_t n, at;
+            gp_type t;
+            bool fortran;
+            char why[160], *file = pipe_read(dir, format("%d/in_%d.npy", k, i), &n);
+            ck_assert(file && gp_npy_parse(file, n, &t, &at, &fortran, why));
+            ck_assert(t.ndim == 2 && t.dim[0] == sizes[i][1] && t.dim[1] == sizes[i][0]);
+            for (int j = 0; j < sizes[i][0] * sizes[i][1]; j++) {
+                float is;
+                memcpy(&is, file + at + 4 * (size_t)j, 4);
+                ck_assert_float_eq(is, fourth(j % sizes[i][0] * sizes[i][1] + j / sizes[i][0]));
+            }
+            free(file);
+        }
+    }
+}
+END_TEST
+
+/* A frame without rows has none behind the model. */
+START_TEST(no_rows)
+{
+    if (!is_there())
+        return;
+    pipe_text(dir, "odd.lua", "function process(frame, x, y)\n"
+              "    if frame.index == 1 then frame.valid = 0 else y:copy(x) end\nend\n");
+    const char *yaml = format("buffers: {x: {dtype: f32, shape: [2, 4]}, z: {like: x}}\nstages:\n"
+                              "  - {use: read, path: \"%s/layer_x.npy\", out: x}\n"
+                              "  - {use: lua, script: odd.lua, in: x, out: z}\n"
+                              "  - {use: onnx, model: \"%s/layer.onnx\"}\n  - {use: write, path: y.npy}\n", data, data);
+    pipe_result r = run(yaml);
+    pipe_no_errors(&r, yaml);
+    size_t n, at;
+    gp_type t;
+    bool fortran;
+    char why[160], *file = pipe_read(dir, "y.npy", &n);
+    ck_assert(file && gp_npy_parse(file, n, &t, &at, &fortran, why));
+    ck_assert(t.ndim == 2 && t.dim[0] == 3 && t.dim[1] == 3);
+    free(file);
+}
+END_TEST
+
+/* ---- errors ---------------------------------------------------------- */
+
+#define X4 "buffers: {x: {dtype: f32, shape: [2, 4]}}\n"
+static const struct { const char *buffers, *stage, *error; } refused[] = {
+    { X4, "model: \"%s/none.onnx\"", "cannot read '%s/none.onnx': No such file" },
+    { X4, "model: \"%s\"", "'%s' is a folder: name a file .onnx" },
+    { X4, "model: \"%s/layer_x.npy\"", "cannot run '%s/layer_x.npy': " },
+    { X4, "model: \"%s/custom.onnx\"", "cannot run '%s/custom.onnx': " },
+    { X4, "model: \"%s/no_output.onnx\"", "model '%s/no_output.onnx' has no outputs" },
+    { X4, "model: \"%s/no_input.onnx\"", "model '%s/no_input.onnx' has no inputs: let a Lua script be a source" },
+    { X4, "model: \"%s/layer.onnx\", provider: cuda", "models run on the CPU so far: leave 'provider' out" },
+    { X4, "model: \"%s/layer.onnx\", in: {y: x}", "model '%s/layer.onnx' has no input 'y'; did you mean 'x'?" },
+    { X4, "model: \"%s/layer.onnx\", out: {logits: z}", "model '%s/layer.onnx' has no output 'logits', but 'y': write "
+                                                        "out: {y: BUFFER}" },
+    { X4, "model: \"%s/pair.onnx\"", "model '%s/pair.onnx' has no input 'in', but 'a' and 'b': write in: {a: BUFFER}" },
+    { X4, "model: \"%s/pair.onnx\", in: {a: x}, out: {sum: z}", "model '%s/pair.onnx' has 2 inputs, 'a' and 'b', and "
+                                                                "1 is given" },
+    { X4, "model: \"%s/strings.onnx\"", "input 'x' of model '%s/strings.onnx' holds strings" },
+    { X4, "model: \"%s/strings_out.onnx\"", "output 'y' of model '%s/strings_out.onnx' holds strings" },
+    { X4, "model: \"%s/truths.onnx\"", "input 'x' of model '%s/truths.onnx' holds truths; let the model take u8" },
+    { X4, "model: \"%s/bfloat.onnx\"", "input 'x' of model '%s/bfloat.onnx' has elements of a type that gpipe does "
+                                       "not have" },
+    { X4, "model: \"%s/axes.onnx\"", "input 'x' of model '%s/axes.onnx' has more than 8 axes" },
+    { X4, "model: \"%s/sequence.onnx\"", "output 'y' of model '%s/sequence.onnx' is a sequence" },
+    { X4, "model: \"%s/where.onnx\"", "model '%s/where.onnx' does not tell the size of axis 1 of output 'y', i64 [2, "
+                                      "?]: declare its "
+      "shape under 'buffers'" },
+    { X4, "model: \"%s/total.onnx\"", "model '%s/total.onnx' takes f32 [5, 4] as input 'x', and not f32 [2, 4]: put a "
+                                      "'reshape'" },
+    { X4, "model: \"%s/halves.onnx\"", "model '%s/halves.onnx' takes f32 [N, 1, H, W] as input 'photo', and not f32 "
+                                       "[2, 4]: put a" },
+    { "buffers: {x: {dtype: f32, shape: [\"<=2\", 1, \"<=9\", 14]}}\n", "model: \"%s/halves.onnx\"",
+      "frames differ in shape, and model '%s/halves.onnx' does not tell how output 'maps', f32 [N, 2, H2, W2], "
+      "follows" },
+    { "buffers: {x: {dtype: f32, shape: [\"<=5\", 4]}}\n", "model: \"%s/total.onnx\"",
+      "model '%s/total.onnx' takes f32 [5, 4] as input 'x', and frames may be shorter than f32 [5, 4] in axis 0" },
+    { "buffers: {x: {dtype: u8, shape: [2, 4]}}\n", "model: \"%s/layer.onnx\"",
+      "model '%s/layer.onnx' takes f32 [N, 4] as input 'x', and not u8 [2, 4]: put a 'cast' before it" },
+    { "buffers: {x: {dtype: f32, shape: [4]}}\n", "model: \"%s/layer.onnx\"",
+      "model '%s/layer.onnx' takes f32 [N, 4] as input 'x', and not f32 [4]: put a 'group' before it" },
+    { "buffers: {x: {dtype: f32, shape: [2, 4]}, k: {const: one.npy}}\n", "model: \"%s/pair.onnx\", in: {a: x, b: k}, "
+                                                                          "out: {sum: z}",
+      "model '%s/pair.onnx' takes one size as 'N', and it is 2 in axis 0 of input 'a' and 1 in axis 0 of 'b'" },
+};
+
+static const char *one_stage(const char *buffers, const char *stage)
+{
+    return format("%sstages:\n  - {use: generate, frames: 3, out: x}\n  - {use: onnx, %s}\n  - {use: discard}\n",
+                  buffers, stage);
+}
+
+START_TEST(what_is_refused)
+{
+    if (!is_there())
+        return;
+    pipe_npy(dir, "one.npy", 1, 4, fourth);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        const char *want = format(refused[i].error, data), *stage = format(refused[i].stage, data);
+        pipe_result r = run(one_stage(refused[i].buffers, stage));
+        ck_assert_msg(!r.compiled && strstr(r.errs.e[0].msg, want) && r.errs.e[0].at.line == 4, "%s: '%s', not '%s'",
+                      stage,
+                      r.errs.n ? r.errs.e[0].msg : "nothing", want);
+    }
+    pipe_result r = run(format("stages: [{use: onnx, model: \"%s/layer.onnx\", in: [], out: y}, {use: discard}]\n",
+                               data));
+    ck_assert_msg(!r.compiled && strstr(r.errs.e[0].msg, "a model needs an input; name one with 'in'"), "%s",
+                  r.errs.e[0].msg);
+}
+END_TEST
+
+/* A model of which the end is missing, wherever it is cut, is refused. */
+START_TEST(truncated)
+{
+    size_t n;
+    if (!is_there())
+        return;
+    char *whole = pipe_read(data, "layer.onnx", &n);
+    for (size_t k = 0; k < n; k += 3) {
+        pipe_file(dir, "cut.onnx", whole, k);
+        pipe_result r = run(one_stage(X4, "model: cut.onnx"));
+        ck_assert_msg(r.outcome != GP_DONE && r.errs.n, "%d of %d bytes", (int)k, (int)n);
+    }
+    free(whole);
+}
+END_TEST
+
+/* ---- the library ----------------------------------------------------- */
+
+static void is_error(const char *stage, const char *want)
+{
+    pipe_result r = run(one_stage(X4, stage));
+    ck_assert_msg(r.outcome != GP_DONE && strstr(r.errs.e[0].msg, want) && r.errs.e[0].at.line == 4,
+                  "%s: '%s', not '%s'", stage,
+                  r.errs.n ? r.errs.e[0].msg : "done", want);
+}
+
+START_TEST(libraries)
+{
+    pipe_text(dir, "m.onnx", "any");
+    pipe_text(dir, "text.so", "no library");
+    use("/nowhere/none.so");
+    is_error("model: m.onnx", "a model needs /nowhere/none.so, which cannot be opened (");
+    is_error("model: m.onnx", "set GPIPE_ONNXRUNTIME to the path");
+    use(format("%s/text.so", dir));
+    is_error("model: m.onnx", "text.so, which cannot be opened (");
+    char other[400];
+    strcpy(other, fake_path);
+    strcpy(strrchr(other, '/') + 1, "nvjpeg_fake.so");
+    use(other);
+    is_error("model: m.onnx", "a model needs 'OrtGetApiBase', which");
+    use(fake_path);
+    fake->version = "1.18.1", fake->newest = 18;
+    is_error("model: m.onnx", "is ONNX Runtime 1.18.1, and models need 1.19 or later");
+    fake->version = "2.0.0";
+    is_error("model: m.onnx", "is ONNX Runtime 2.0.0, which no longer has the functions of 1.19");
+    fake->newest = 30;
+    pipe_result r = run(one_stage(X4, "model: m.onnx"));
+    pipe_no_errors(&r, "2.0.0");
+}
+END_TEST
+
+/* Each call of the library fails, once in each place; then an error says so, and all that was made is released. */
+START_TEST(calls_that_fail)
+{
+    static const char *const calls[] = {
+#define X(name, place, theirs, result, parameters) #name,
+        GP_ORT_CALLS(X)
+#undef X
+    };
+    pipe_text(dir, "m.onnx", "any");
+    const char *yaml = one_stage(X4, "model: m.onnx");
+    use(fake_path);
+    int can_fail = 0;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        for (int after = 0; after < 9; after++) {
+            fake->fails = calls[i], fake->after = after;
+            pipe_result r = run(yaml);
+            bool all = r.outcome == GP_DONE;
+            ck_assert_msg(all || strstr(r.errs.e[0].msg, "told to"), "%s: %s", calls[i],
+                          r.errs.n ? r.errs.e[0].msg : "?");
+            ck_assert_msg(!fake->live, "%s after %d: %d are left", calls[i], after, fake->live);
+            can_fail += !all && !after;
+            if (all)
+                break;
+        }
+    ck_assert_int_eq(can_fail, 23);    /* all but status_text and fix_symbol, which is not called, and what releases */
+}
+END_TEST
+
+/* A frame that fails is dropped, where that is asked for; the text of the failure is cut, and has no lines. */
+START_TEST(frames_that_fail)
+{
+    char says[3000];
+    memset(says, 'a', sizeof says);
+    strcpy(says + 2980, "z\nend\n");
+    fake->fails = "run", fake->after = 2, fake->says = says;
+    pipe_text(dir, "m.onnx", "any");
+    use(fake_path);
+    pipe_result r = run("buffers: {x: {dtype: f32, shape: [2, 4]}}\nstages:\n  - {use: generate, frames: 5, out: x}\n"
+                        "  - {use: onnx, model: m.onnx, on_error: drop}\n  - {use: discard}\n");
+    ck_assert_int_eq(r.outcome, GP_DONE);
+    ck_assert_int_eq((int)r.account[0].in, 5);
+    ck_assert_int_eq((int)r.account[0].failed, 3);
+    ck_assert_msg(strstr(r.errs.e[0].msg, "frame 2: ONNX Runtime: aaa") && strstr(r.errs.e[0].msg, "z end"), "%s",
+                  r.errs.e[0].msg);
+}
+END_TEST
+
+/* Tensors are made once for each slot, while there are not too many; and for a frame of another shape. */
+START_TEST(tensors)
+{
+    static const struct { const char *knob; int most; } is[] = { { "depth: 1\n", 2 }, { "depth: 8\n", 20 } };
+    pipe_text(dir, "m.onnx", "any");
+    use(fake_path);
+    for (int i = 0; i < 2; i++) {
+        fake->tensors = 0;
+        pipe_result r = run(format("%sbuffers: {x: {dtype: f32, shape: [2, 4]}}\nstages:\n  - {use: generate, frames: "
+                                   "500, out: x}\n"
+                                   "  - {use: onnx, model: m.onnx, threads: 3}\n  - {use: discard}\n", is[i].knob));
+        pipe_no_errors(&r, is[i].knob);
+        ck_assert_msg(fake->tensors > 0 && fake->tensors <= is[i].most, "%s: %d tensors", is[i].knob, fake->tensors);
+        ck_assert_int_eq(fake->threads, 3);
+        ck_assert_int_eq(fake->live, 0);
+    }
+}
+END_TEST
+
+/* While a run is paused its stage gets other workers. */
+START_TEST(workers_change)
+{
+    static const char *const one[] = { "stages.onnx.workers=1", NULL }, *const three[] = { "stages.onnx.workers=3",
+                                                                                           NULL };
+    const char *const *const sets[] = { one, three, one };
+    const unsigned long long at[] = { 300, 800 };
+    int parts = 0;
+    pipe_text(dir, "m.onnx", "any");
+    use(fake_path);
+    for (int tries = 0; tries < 20 && parts < 3; tries++) {
+        pipe_result r = pipe_run_paused(dir, "buffers: {x: {dtype: f32, shape: [2, 4]}}\nstages:\n"
+                                        "  - {use: generate, frames: 4000, out: x}\n  - {use: onnx, model: m.onnx, "
+                                        "out: y}\n"
+                                        "  - {use: scale, a: 2, b: 0, in: x, out: z}\n  - {use: compare, in: [y, "
+                                        "z]}\n", "cpu",
+                                        sets, at, 2, (gp_run_options){ 0 }, &parts);
+        pipe_no_errors(&r, "paused");
+        ck_assert_int_eq(fake->live, 0);
+    }
+    ck_assert_int_ge(parts, 2);
+}
+END_TEST
+
+Suite *suite_onnx(void)
+{
+    Suite *s = suite_create("onnx");
+    TCase *tc = tcase_create("onnx");
+    tcase_set_timeout(tc, 120);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, is_tested);
+    tcase_add_loop_test(tc, as_the_reference, 0, 16);
+    tcase_add_test(tc, declared);
+    tcase_add_test(tc, of_many_shapes);
+    tcase_add_test(tc, no_rows);
+    tcase_add_test(tc, what_is_refused);
+    tcase_add_test(tc, truncated);
+    tcase_add_test(tc, libraries);
+    tcase_add_test(tc, workers_change);
+    tcase_add_test(tc, calls_that_fail);
+    tcase_add_test(tc, frames_that_fail);
+    tcase_add_test(tc, tensors);
+    suite_add_tcase(s, tc);
+    return s;
+}
