@@ -111,7 +111,7 @@ static void lint_depth(linting *l)
 /* A frame of such a cycle crosses PCIe twice before the next one can begin. */
 static void lint_cycle(linting *l)
 {
-    for (int v = 0; v < l->g->nstages && l->g->device >= 0; v++) {
+    for (int v = 0; v < l->g->nstages && l->g->ndevices; v++) {
         const gp_stage *carry = &l->g->stage[v], *host = NULL;
         bool device = false;
         if (!carry->closes)
@@ -189,12 +189,12 @@ static void lint_memory(linting *l)
 static void lint_grid(linting *l)
 {
     enum { MANY = 64 };
-    for (int i = 0; i < l->p->ntasks && l->g->device >= 0; i++) {
+    for (int i = 0; i < l->p->ntasks && l->g->ndevices; i++) {
         const gp_task *t = &l->p->task[i];
         const gp_stage *st = t->op == GP_TASK_STAGE ? &l->g->stage[t->stage] : NULL;
         if (!st || !st->known.blocks)
             continue;
-        const gp_device_info *d = &l->m->device[l->g->device];
+        const gp_device_info *d = &l->g->device[l->p->segment[t->segment].place.index].info;
         int64_t blocks = st->known.blocks, depth = l->p->segment[t->segment].depth, elements = 0;
         for (int p = 0; p < st->nout; p++) {
             int64_t n = st->out[p] < 0 ? 0 : gp_count(&l->g->buffer[st->out[p]].type);
@@ -250,9 +250,9 @@ static void lint_latency(linting *l)
 static void lint_f64(linting *l)
 {
     enum { FEW = 8 };
-    for (int i = 0; i < l->g->nstages && l->g->device >= 0; i++) {
+    for (int i = 0; i < l->g->nstages && l->g->ndevices; i++) {
         const gp_stage *st = &l->g->stage[i];
-        const gp_device_info *d = &l->m->device[l->g->device];
+        const gp_device_info *d = &l->g->device[st->placed < 0 ? 0 : st->placed].info;
         if (st->device && st->known.f64 && d->f64 >= FEW)
             warn(l, st->at, "stage '%s' computes in f64, for which %s is %d times slower than for "
                  "f32", st->name, d->name, d->f64);
@@ -300,7 +300,7 @@ bool gp_lint_of_machine(const gp_plan *p)
     bool found = p->host_bytes > any || p->pinned_bytes > any || p->device_bytes > any;
     for (int i = 0; i < p->graph->nstages && !found; i++)
         found = p->graph->stage[i].known.blocks || p->graph->stage[i].known.f64;
-    return p->nsegments && p->graph->device >= 0 && found;
+    return p->nsegments && p->graph->ndevices && found;
 }
 
 void gp_lint(const gp_plan *p, const gp_spec *spec, const gp_machine *m, const char *text,

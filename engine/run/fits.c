@@ -284,7 +284,8 @@ static bool same_actor(const gp_plan *a, const gp_plan *b, int i)
 
 static bool same_ring(const gp_ring *a, const gp_ring *b)
 {
-    bool same = a->buffer == b->buffer && a->place.device == b->place.device && a->producer == b->producer
+    bool same = a->buffer == b->buffer && a->place.device == b->place.device
+             && a->place.index == b->place.index && a->place.lanes == b->place.lanes && a->producer == b->producer
              && a->segment == b->segment && a->nconsumers == b->nconsumers && a->bytes == b->bytes;
     for (int c = 0; same && c < a->nconsumers; c++)
         same = a->consumer[c] == b->consumer[c];
