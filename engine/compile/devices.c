@@ -163,6 +163,8 @@ void gp_devices_read(gp_resolving *r, const gp_node *n)
         g->device_at = n->at;
     read_lanes(r, n);
     g->lanes = g->ndevices ? g->ndevices : 1;
+    if (g->lanes > 1 && g->launch == GP_LAUNCH_PERSISTENT)
+        AT(r, n->at, "'launch: persistent' runs on one device, not on %s: name one, or set 'launch: graph'", gp_devices_text(r));
 }
 
 /* Where there is no GPU, a pipeline that leaves the device to the machine runs on the CPU, stages that name one, too. */
@@ -184,8 +186,39 @@ void gp_devices_place(gp_resolving *r, gp_rstage *st, const gp_node *n)
            st->s.name, s, x.pretend ? "cpu:" : "auto", x.pretend ? "0" : "");
         return;
     }
+    if (g->launch == GP_LAUNCH_PERSISTENT)
+        AT(r, n->at, "'launch: persistent' runs on one device: leave out 'device' of stage '%s', or set 'launch: graph'",
+           st->s.name);
     st->s.placed_at = n->at;
     int i = add(r, n, s, x.pretend, x.first);
     st->s.placed = i >= 0 ? i : -1;
 }
 
+
+/* From several devices frames come together on the host. */
+void gp_devices_follow(const gp_resolving *r, gp_stage *st, const gp_stage *by)
+{
+    st->device = gp_stage_makes_on_device(by) && (st->cycle || gp_stage_lanes(by, r->graph->lanes) == 1);
+    st->placed = by->placed;
+}
+
+/* What goes round a cycle stays on one device, and what runs once runs on the first. */
+void gp_devices_check(const gp_graph *g, gp_errs *errs)
+{
+    for (int i = 0; i < g->nprologue; i++)
+        if (g->prologue[i].placed >= 0)
+            gp_fail(errs, GP_E_SPEC, g->prologue[i].placed_at, "'device' has no effect: stage '%s' reads only constants and "
+                    "runs once, on the first device", g->prologue[i].name);
+    for (int v = 0; v < g->nstages; v++)
+        for (int u = 0; u < v; u++) {
+            const gp_stage *a = &g->stage[u], *b = &g->stage[v];
+            if (!a->cycle || a->cycle != b->cycle || !a->device || !b->device || a->placed == b->placed)
+                continue;
+            const gp_stage *said = b->placed >= 0 ? b : a, *other = said == a ? b : a;
+            if (gp_is_carry(said) || gp_is_carry(other))
+                continue;
+            gp_fail(errs, GP_E_SPEC, said->placed_at, "stage '%s' is on a cycle with stage '%s': give both the same 'device'",
+                    said->name, other->name);
+            return;
+        }
+}

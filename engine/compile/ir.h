@@ -205,6 +205,12 @@ static inline bool gp_stage_circles_back(const gp_stage *s)
     return s->circles && s->closes;
 }
 
+/* On how many of the pipeline's `lanes` does it run? On one, where the file says so, or a frame needs another. */
+static inline int gp_stage_lanes(const gp_stage *s, int lanes)
+{
+    return s->placed >= 0 || gp_stage_in_order(s) || s->regroups || s->cycle ? 1 : lanes;
+}
+
 /* Two neighbours that compute element by element and are two kernels all the same: `to` reads what `from` makes. */
 typedef struct gp_unfused { const char *from, *to, *why; } gp_unfused;
 

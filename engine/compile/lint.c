@@ -259,6 +259,22 @@ static void lint_f64(linting *l)
     }
 }
 
+/* A stage that needs one frame for the next is on one of several devices, which the others reach through the host. */
+static void lint_lanes(linting *l)
+{
+    for (int k = 0; k < l->p->nsegments && l->g->lanes > 1; k++) {
+        const gp_segment *s = &l->p->segment[k];
+        for (int i = 0; i < s->ntasks && s->place.lanes == 1; i++) {
+            const gp_task *t = &l->p->task[s->task[i]];
+            const gp_stage *st = t->stage >= 0 ? &l->g->stage[t->stage] : NULL;
+            if (st && st->placed < 0 && !gp_is_carry(st))
+                warn(l, st->at, "stage '%s' %s, so it runs on %s only, and what other devices make for it goes through the "
+                     "host", st->name, st->regroups ? "puts frames together" : "takes frames one after the other",
+                     l->g->device[s->place.index].name);
+        }
+    }
+}
+
 /* A join takes equally many frames from each of its sources. */
 static void lint_rate(linting *l)
 {
@@ -291,6 +307,7 @@ static const lint lints[] = {
     { "batch_wait", lint_batch_wait, "raise the depth or the batch, or leave 'batch_wait' out" },
     { "latency", lint_latency, "raise the depth or the batch, or leave 'latency' out" },
     { "f64", lint_f64, "use f32 where it is precise enough" },
+    { "lanes", lint_lanes, "run it on the host, if its kind can, or all on one device if it bounds the run" },
     { "rate", lint_rate, "so they wait for each other: give both one rate" },
 };
 

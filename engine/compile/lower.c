@@ -61,11 +61,9 @@ static int *none(gp_arena *a, int n)
 
 /* ---- segments -------------------------------------------------------- */
 
-/* The devices that a stage runs on: those of the pipeline; or one, where the file says so, or a frame needs another. */
 static gp_place place_of(const gp_graph *g, const gp_stage *s)
 {
-    bool one = gp_stage_in_order(s) || s->regroups || s->cycle;
-    return s->placed >= 0 ? (gp_place){ true, s->placed, 1, 1 } : (gp_place){ true, 0, one ? 1 : g->lanes, 1 };
+    return (gp_place){ true, s->placed >= 0 ? s->placed : 0, gp_stage_lanes(s, g->lanes), 1 };
 }
 
 static bool same_place(gp_place a, gp_place b)

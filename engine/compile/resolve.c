@@ -298,7 +298,9 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
     st->s.placed = -1;
     if ((n = stage_key(r, st, "device"))) {
         if (!st->s.device)
-            no_effect(r, n, st, "runs on the host");
+            no_effect(r, n, st, st->s.regroups ? "runs where its input is made" : "runs on the host");
+        else if (r->body)
+            no_effect(r, n, st, "is a part of a loop: give it to the loop");
         else
             gp_devices_place(r, st, n);
     }
@@ -495,6 +497,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
         build(r);
         if (gp_rates(a, r->graph, errs) && gp_carry_sources(a, r->graph, errs))
             gp_check_files(r);
+        gp_devices_check(r->graph, errs);
         gp_place_casts(r->graph);
         gp_metadata_origins(a, r->graph);
         if (errs->failed == failed)

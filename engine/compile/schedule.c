@@ -503,7 +503,7 @@ static void set_runs(scheduling *w)
         if (p->segment[k].place.lanes > 1 && p->segment[k].batch > run[w->root[k]])
             run[w->root[k]] = p->segment[k].batch;
     for (int k = 0; k < p->nsegments; k++)
-        p->segment[k].place.run = run[w->root[k]] ? run[w->root[k]] : 1;
+        p->segment[k].place.run = p->segment[k].place.lanes > 1 ? run[w->root[k]] : 1;
     for (int i = 0; i < p->nrings; i++) {
         gp_ring *r = &p->ring[i];
         int k = r->segment >= 0 ? r->segment : ring_segment(p, r);

@@ -131,9 +131,9 @@ static void segment_text(FILE *f, const gp_plan *p, int k, int width)
     const char *what = regroups ? "firing" : "frame";
     char place[24];
     int64_t execs = gp_segment_execs(s);
-    fprintf(f, "\nsegment %d on %s: %d %s%s in flight, %d stream%s, at most %d %s%s a launch", k,
+    fprintf(f, "\nsegment %d on %s: %d %s%s in flight, %d stream%s%s, at most %d %s%s a launch", k,
             gp_place_text(p, s->place, place), s->depth, what, gp_plural(s->depth), s->streams, gp_plural(s->streams),
-            s->batch, what, gp_plural(s->batch));
+            s->place.lanes > 1 ? " on each" : "", s->batch, what, gp_plural(s->batch));
     if (regroups || s->each_shape)
         fputs(p->graph->launch == GP_LAUNCH_STREAM ? "" : ", launched directly", f);
     else if (p->graph->launch == GP_LAUNCH_GRAPH)

@@ -316,7 +316,7 @@ static bool fits_plan(const fit *f)
         same = !strcmp(a->metadata[i], b->metadata[i]);
     if (!same)
         return gp_fail(f->errs, GP_E_SPEC, listed ? listed->at : file, "'metadata' cannot change while the run goes on");
-    if (a->device != b->device)
+    if (strcmp(a->device_name, b->device_name))
         return gp_fail(f->errs, GP_E_SPEC, device ? device->at : file, "'device' cannot change while the run goes on");
     return same_plan(f->from->plan, f->p->plan)
         || gp_fail(f->errs, GP_E_SPEC, file, "the plan has other segments than that of the run, which cannot change while it "
