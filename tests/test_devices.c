@@ -37,7 +37,7 @@ static const struct { const char *device; int gpus; const char *names, *error; i
     { "{a: 1}", 2, NULL, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices", 0 },
     { "cuda:2-1", 3, NULL, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices, not 'cuda:2-1'", 0 },
     { "cpu:0-64", 0, NULL, "a pipeline has at most 64 devices, numbered from 0", 0 },
-    { "cuda:9999999", 1, NULL, "there is no device", 0 },
+    { "cuda:999999", 1, NULL, "there is no device 'cuda:999999'", 0 },
 };
 
 START_TEST(of_a_pipeline)
@@ -161,7 +161,7 @@ START_TEST(segments)
         { "cpu:0", "  - {use: src, size: 64}\n  - {use: dev, name: a, device: cpu:0}\n  - {use: dev, name: b}\n"
           "  - {use: sink}\n", 1, 1, 1 },
         { "cpu:0", "  - {use: src, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, device: cpu:1, in: a}\n"
-          "  - {use: dev, name: c, in: a}\n  - {use: dev, name: d, in: [b, c]}\n  - {use: sink}\n", 3, 2, 2 },
+          "  - {use: dev, name: c, in: a}\n  - {use: dev, name: d, in: [b, c]}\n  - {use: sink}\n", 3, 3, 3 },
     };
     planned p = on(cases[_i].device, cases[_i].stages, 0);
     int in = 0, out = 0;

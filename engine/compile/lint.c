@@ -184,6 +184,13 @@ static void lint_memory(linting *l)
         warn(l, found.e[i].at, "%s", found.e[i].msg);
 }
 
+/* A device of the graph, on the machine that the plan is looked at for. */
+static const gp_device_info *device_of(const linting *l, int i)
+{
+    const gp_device *d = &l->g->device[i];
+    return !d->pretend && d->index < l->m->ndevices ? &l->m->device[d->index] : &d->info;
+}
+
 /* Few blocks though each thread writes many elements, and no more than half of the
  * device busy with all frames that can be in flight. */
 static void lint_grid(linting *l)
@@ -194,7 +201,7 @@ static void lint_grid(linting *l)
         const gp_stage *st = t->op == GP_TASK_STAGE ? &l->g->stage[t->stage] : NULL;
         if (!st || !st->known.blocks)
             continue;
-        const gp_device_info *d = &l->g->device[l->p->segment[t->segment].place.index].info;
+        const gp_device_info *d = device_of(l, l->p->segment[t->segment].place.index);
         int64_t blocks = st->known.blocks, depth = l->p->segment[t->segment].depth, elements = 0;
         for (int p = 0; p < st->nout; p++) {
             int64_t n = st->out[p] < 0 ? 0 : gp_count(&l->g->buffer[st->out[p]].type);
@@ -252,7 +259,7 @@ static void lint_f64(linting *l)
     enum { FEW = 8 };
     for (int i = 0; i < l->g->nstages && l->g->ndevices; i++) {
         const gp_stage *st = &l->g->stage[i];
-        const gp_device_info *d = &l->g->device[st->placed < 0 ? 0 : st->placed].info;
+        const gp_device_info *d = device_of(l, st->placed < 0 ? 0 : st->placed);
         if (st->device && st->known.f64 && d->f64 >= FEW)
             warn(l, st->at, "stage '%s' computes in f64, for which %s is %d times slower than for "
                  "f32", st->name, d->name, d->f64);

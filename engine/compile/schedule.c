@@ -132,6 +132,8 @@ static void set_depths(scheduling *w)
     }
     for (int k = 0; k < p->nsegments; k++) {
         gp_segment *s = &p->segment[k];
+        int each = whole_runs(w, w->base[w->root[k]], s->place.lanes);
+        s->place.run = s->place.lanes > 1 ? each & -each : 1;          /* at most: see set_runs() */
         if (s->regroups >= 0) {
             const gp_regroup *r = &w->g->stage[s->regroups].regroup;
             w->base[k] = p->ring[r->every > 1 ? s->in[0] : s->out[0]].depth;
@@ -388,10 +390,9 @@ int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
         batch = depth;
     if (batch > ITEMS_PER_LAUNCH / s->ntasks)          /* larger graphs are not faster */
         batch = ITEMS_PER_LAUNCH / s->ntasks;
-    int n = power_below((int)batch);
-    while (s->place.lanes > 1 && depth % n)
-        n /= 2;
-    return n;
+    if (s->place.lanes > 1 && batch > s->place.run)
+        batch = s->place.run;
+    return power_below((int)batch);
 }
 
 /* A resident kernel has no order between frames, takes no work of a library's, and no other may ask for the whole GPU. */
@@ -494,7 +495,7 @@ static void set_totals(gp_plan *p)
     }
 }
 
-/* Consecutive frames that one device takes: as many as the largest launch of the segments that share frames. */
+/* Consecutive frames that one device takes, which every depth is a multiple of: as many as the largest launch of the segments that share frames. */
 static void set_runs(scheduling *w)
 {
     gp_plan *p = w->p;

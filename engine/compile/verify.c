@@ -339,7 +339,7 @@ static bool check_port(const verifying *v, const gp_task *t, int buffer, int rin
                 : konst >= 0 ? p->extra[konst].place.device : s->device;
     if (device != (output ? gp_stage_makes_on_device(s) : s->device) && !p->unified)
         return BUG(v, s->at, "stage '%s' has a buffer on the other side", s->name);
-    if (!s->device || !device || p->unified)
+    if (!s->device || !device || p->unified || (ring < 0 && konst < 0))
         return true;
     gp_place here = p->segment[t->segment].place, there = ring >= 0 ? p->ring[ring].place : p->extra[konst].place;
     bool same = there.index <= here.index && there.index + there.lanes >= here.index + here.lanes;
