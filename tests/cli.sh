@@ -260,6 +260,9 @@ expect 'photos: their bounds' 0 '' sh -c '"$0" plan --set stages.read.workers=1 
     | grep -qE "^  read +281.2 KiB  depth 4 +host, 1.1 MiB in all"' "$GPIPE"
 expect 'photos: one too many' 1 'torn.jpg. is cut off' "$GPIPE" run examples/photos/photos.yaml --set vars.out="$tmp/torn" \
     --set stages.read.max_dropped=0
+expect 'cells' 0 '4 frames in' "$GPIPE" run examples/cells/cells.yaml --set vars.out="$tmp/cells"
+cmp -s "$tmp/cells/cells.csv" tests/ref/cells.csv && ok || bad 'cells.csv is not the table of SciPy'
+[ "$(cd "$tmp/cells" && ls | tr '\n' ' ')" = 'cells.csv well-1.png well-2.png well-3.png well-4.png ' ] && ok || bad 'cells made other files'
 # through a pipe, and from what the command itself writes
 cat >"$tmp/video.yaml" <<'Y'
 buffers: {v: {dtype: u8, shape: [96, 96]}}
