@@ -589,7 +589,7 @@ START_TEST(test_errors)
         { "resize", "scale: 2", GP_U64, 2, { 5, 5 }, "takes u8, i8, u16, i16, u32, i32, f16, f32, f64" },
         { "resize", "width: 268435456", GP_U8, 3, { 5, 5, 5 }, "1073741824 values in a row, not u8 [268435456, 268435456, 5]" },
         { "fir", "", GP_F32, 1, { 5 }, "no taps" },
-        { "slide", "length: 8, hop: 5", GP_F32, 1, { 12 }, "12 samples, which is no multiple of 'hop', 5" },
+        { "slide", "length: 8, hop: 5", GP_F32, 1, { 12 }, "12 samples, which is not a multiple of 'hop', 5" },
         { "slide", "length: 4, hop: 2, taper: hann", GP_I16, 2, { 12, 2 }, "a 'cast' to f32" },
         { "iir", "sos: [" LOW "]", GP_F16, 2, { 12, 2 }, "takes f32, f64 or c64" },
         { "resample", "up: 3, down: 10", GP_F32, 1, { 12 }, "12 samples at 3 / 10 of their rate" },

@@ -765,7 +765,7 @@ factor("deep", (6, 1500)), factor("high", (1500, 9)), factor("row", 1500), facto
 for a, b in (("deep", "high"), ("row", "high"), ("deep", "row"), ("one", "one"), ("one", "thin")):
     matmul("{}", a, b)
 matmul("precision: tf32", "deep", "high")
-matmul("transpose_a: true", "row", "high")
+matmul("precision: f32", "row", "high")
 for name, shape in (("b3", (3, 4, 5)), ("r3", (3, 5, 7)), ("r2", (5, 7)), ("b4", (2, 1, 4, 5)), ("r4", (3, 5, 6)),
                     ("b5", (2, 3, 1, 4, 5)), ("r5", (2, 1, 6, 5, 3)), ("o3", (1, 4, 5)), ("v", 5), ("t3", (3, 5, 4)),
                     ("s3", (3, 7, 5))):
