@@ -232,7 +232,7 @@ START_TEST(settings)
               && g->sync == GP_SYNC_AUTO && g->on_error == GP_ON_ERROR_STOP);
     ck_assert_int_eq(g->stall_ns, 30000000000);
     ck_assert_int_eq(world_buffer(g, "src")->depth, 3);
-    ck_assert_int_eq(g->device, -1);
+    ck_assert_int_eq(g->ndevices, 0);
     ck_assert_str_eq(g->device_why, "auto: no NVIDIA driver");
 
     g = world_must("{pipeline: x y, device: cpu, depth: 2 * k, streams: 4, batch: 1, launch: "
@@ -269,9 +269,9 @@ START_TEST(devices)
           GP_E_RESOURCE },
         { "cuda:2", 2, 0, "there is no device 'cuda:2'; this machine has 2, numbered from 0",
           GP_E_RESOURCE },
-        { "gpu", 2, 0, "'device' must be auto, cpu, cuda or cuda:N, not 'gpu'", GP_E_SPEC },
-        { "'cuda:'", 2, 0, "'device' must be auto, cpu, cuda or cuda:N, not 'cuda:'", GP_E_SPEC },
-        { "cuda:x", 2, 0, "'device' must be auto, cpu, cuda or cuda:N, not 'cuda:x'", GP_E_SPEC },
+        { "gpu", 2, 0, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices, not 'gpu'", GP_E_SPEC },
+        { "'cuda:'", 2, 0, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices, not 'cuda:'", GP_E_SPEC },
+        { "cuda:x", 2, 0, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices, not 'cuda:x'", GP_E_SPEC },
     };
     char text[200];
     snprintf(text, sizeof text, "device: %s\nstages: [{use: src}, {use: sink}]", cases[_i].said);
@@ -286,7 +286,7 @@ START_TEST(devices)
         ck_assert_str_eq(world.errs.e[0].msg, cases[_i].why);
         ck_assert_int_eq(world.errs.e[0].at.line, 1);
     } else {
-        ck_assert_int_eq(g->device, cases[_i].device);
+        ck_assert_int_eq(g->ndevices ? g->device[0].index : -1, cases[_i].device);
         ck_assert_str_eq(g->device_why, cases[_i].why);
     }
 }

@@ -68,6 +68,8 @@ static void print_engine(FILE *to, const gp_report *r, gp_engine e, int width)
         fprintf(to, ", %s/s", gp_amount_text(per_s, "B", rate));
     if (x->limit > 0)
         fprintf(to, " of %s/s", gp_amount_text(x->limit, "B", limit));
+    if (x->device)
+        fprintf(to, " (%s, the busiest)", x->device);
     fputc('\n', to);
 }
 

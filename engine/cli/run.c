@@ -14,11 +14,8 @@ static void print_device(const gp_args *args, const gp_pipeline *p)
     bool automatic = !strncmp(is.device_why, "auto", 4);
     if (args->quiet || !is.nsegments || !(automatic || args->verbose))
         return;
-    char name[32] = "cpu";
-    if (is.device >= 0)
-        snprintf(name, sizeof name, "cuda:%d", is.device);
     if (automatic)
-        fprintf(stderr, "gpipe: device: %s (%s)\n", name, is.device_why);
+        fprintf(stderr, "gpipe: device: %s (%s)\n", is.devices, is.device_why);
     else
         fprintf(stderr, "gpipe: device: %s\n", is.device_why);
 }

@@ -51,7 +51,7 @@ static void look_at(gp_graph *g, gp_stage *s)
 
 void gp_place_casts(gp_graph *g)
 {
-    if (g->device < 0)
+    if (!g->ndevices)
         return;
     for (int v = 0; v < g->nstages; v++)       /* from what comes in, */
         look_at(g, &g->stage[v]);

@@ -5,19 +5,26 @@
 
 typedef struct largest { size_t bytes; const gp_ring *ring; const gp_extra *extra; } largest;
 
-/* The largest thing of a kind of memory: on the device, on the host, pinned. */
-static largest find_largest(const gp_plan *p, bool device, bool pinned)
+/* Is the place a part of what is asked for: the host, device -1, or a device? */
+static bool is_on(const gp_plan *p, gp_place place, int device)
+{
+    return p->unified || (device < 0 ? !place.device : place.device && place.index <= device
+                                                       && device < place.index + place.lanes);
+}
+
+/* The largest thing of a kind of memory: on a device, on the host (device -1), pinned. */
+static largest find_largest(const gp_plan *p, int device, bool pinned)
 {
     largest l = { 0, NULL, NULL };
     for (int i = 0; i < p->nrings; i++) {
         const gp_ring *r = &p->ring[i];
-        size_t bytes = gp_size_mul(r->bytes, (size_t)r->depth);
-        if (bytes > l.bytes && (p->unified || r->place.device == device)
+        size_t bytes = gp_size_mul(r->bytes, (size_t)(r->depth / r->place.lanes));
+        if (bytes > l.bytes && is_on(p, r->place, device)
             && (!pinned || p->pool[r->pool].pinned))
             l = (largest){ bytes, r, NULL };
     }
     for (int i = 0; i < p->nextras && !pinned; i++)
-        if (p->extra[i].bytes > l.bytes && (p->unified || p->extra[i].place.device == device))
+        if (p->extra[i].bytes > l.bytes && is_on(p, p->extra[i].place, device))
             l = (largest){ p->extra[i].bytes, NULL, &p->extra[i] };
     return l;
 }
@@ -53,14 +60,18 @@ static bool check_budget(const gp_plan *p, size_t need, size_t have, const char 
 
 bool gp_budgets(const gp_plan *p, const gp_machine *m, gp_errs *errs)
 {
-    bool ok = check_budget(p, p->host_bytes, m->memory, "host memory", find_largest(p, false, false), errs);
-    if (p->unified)
+    const gp_graph *g = p->graph;
+    bool pretend = g->ndevices && g->device[0].pretend;
+    size_t host = gp_size_add(p->host_bytes, pretend ? p->device_bytes : 0);
+    bool ok = check_budget(p, host, m->memory, "host memory", find_largest(p, -1, false), errs);
+    if (p->unified || pretend)
         return ok;
-    char name[24], where[64];
-    snprintf(where, sizeof where, "memory on %s", gp_place_text(p, (gp_place){ true, 0 }, name));
     ok &= check_budget(p, p->pinned_bytes, m->pin_limit, "pinned host memory",
-                       find_largest(p, false, true), errs);
-    ok &= check_budget(p, p->device_bytes, m->device[p->graph->device].memory, where,
-                       find_largest(p, true, false), errs);
+                       find_largest(p, -1, true), errs);
+    for (int i = 0; i < g->ndevices; i++) {
+        char where[64];
+        snprintf(where, sizeof where, "memory on %s", g->device[i].name);
+        ok &= check_budget(p, p->on_device[i], g->device[i].info.memory, where, find_largest(p, i, false), errs);
+    }
     return ok;
 }

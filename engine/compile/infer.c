@@ -313,7 +313,7 @@ static bool ask(gp_resolving *r, gp_rstage *st, const gp_type *in, gp_type *out)
             declared[p] &= b->dim[k] ? ~(1u << k) : ~0u;
     }
     if (st->s.regroups && !st->s.kind->record && !r->buffer[st->s.in[0]].konst)
-        st->s.device = gp_stage_makes_on_device(&r->stage[r->buffer[st->s.in[0]].b.producer.stage].s);
+        gp_devices_follow(r, &st->s, &r->stage[r->buffer[st->s.in[0]].b.producer.stage].s);
     if (!check_inputs(r, st) || (any && !check_varying(r, st)) || !gp_shape_call(r, st, &s))
         return false;
     if (!st->s.nin)

@@ -42,6 +42,15 @@ struct gp_machine {
     bool (*nvrtc)(void);       /* is NVRTC there, for kernels that gpipe writes for its devices? NULL: it is */
 };
 
+/* A device that a pipeline uses. A pretend one is a part of the CPU back end with memory of its own, so that plans over
+ * several devices can be tried on any machine. */
+typedef struct gp_device {
+    char name[24];             /* "cuda:1", "cpu:0" */
+    bool pretend;
+    int index;                 /* of CUDA */
+    gp_device_info info;
+} gp_device;
+
 /* Files by name. Each is looked at once, when a pass first asks for it, by `look`, and what its head does not have is
  * read by `read`, and all that by nothing else. */
 typedef struct gp_probed {
@@ -134,6 +143,8 @@ typedef struct gp_stage {
     int nin, nout;
     bool device;               /* record() runs, not run(); */
     bool on_said;              /* ... and the file says where it runs */
+    int placed;                /* ... on this one of gp_graph.device only; -1: on all lanes */
+    gp_loc placed_at;          /* where the file says that */
     size_t spares;             /* bytes of a frame that do not cross since it runs on the host, see borders.c */
     int workers;               /* host; 1 where frames take turns */
     bool workers_auto;         /* the machine decides: it is not said, or `auto`; then whether it did, see workers.c */
@@ -194,6 +205,12 @@ static inline bool gp_stage_circles_back(const gp_stage *s)
     return s->circles && s->closes;
 }
 
+/* On how many of the pipeline's `lanes` does it run? On one, where the file says so, or a frame needs another. */
+static inline int gp_stage_lanes(const gp_stage *s, int lanes)
+{
+    return s->placed >= 0 || gp_stage_in_order(s) || s->regroups || s->cycle ? 1 : lanes;
+}
+
 /* Two neighbours that compute element by element and are two kernels all the same: `to` reads what `from` makes. */
 typedef struct gp_unfused { const char *from, *to, *why; } gp_unfused;
 
@@ -205,7 +222,10 @@ typedef struct gp_graph {
     gp_stage *prologue; int nprologue;   /* those that read nothing but constants, in order: each runs once, before
                                             frame 0, and makes constants */
     gp_scope scope;                      /* the vars, for expressions */
-    int device;                /* -1: the CPU back end; else a CUDA device */
+    const gp_device *device; int ndevices;   /* 0: the CPU back end in the host's memory. First those that the pipeline
+                                  names for all its stages, its lanes, then those that only a stage names */
+    int lanes;
+    const char *device_name;   /* "cpu", "cuda:0, cuda:1" */
     const char *device_why;    /* "auto: NVIDIA H200", "auto: no NVIDIA driver" */
     gp_loc device_at;
     int depth;                 /* of buffers that say none */
@@ -225,8 +245,9 @@ typedef struct gp_graph {
 
 /* ---- 3. plan (lower.c, then schedule.c) ------------------------------ */
 
-/* Host memory, or the memory of device `index`. */
-typedef struct gp_place { bool device; int index; } gp_place;
+/* Host memory, with lanes 1; or that of `lanes` devices from `index` on, of gp_graph.device. What has slots in several has
+ * `run` consecutive frames on one, the next on the next, in turns: schedule. */
+typedef struct gp_place { bool device; int index, lanes, run; } gp_place;
 
 /* Actors move frames on: each has its own threads. An actor is a host stage
  * or a segment. */
@@ -260,7 +281,7 @@ typedef struct gp_ring {
 typedef struct gp_pool {
     gp_place place;
     bool pinned;
-    int depth;
+    int depth;                 /* in all lanes */
     size_t stride;             /* bytes of one slot, a multiple of 256 */
 } gp_pool;
 
@@ -271,7 +292,7 @@ typedef struct gp_extra {
     gp_place place;
     int buffer;                /* of a constant */
     int stage;                 /* of the others */
-    size_t bytes;              /* all of it */
+    size_t bytes;              /* all of it, on each of its devices */
     size_t stride;             /* of scratch: bytes for one of the slots */
 } gp_extra;
 
@@ -302,7 +323,7 @@ typedef struct gp_segment {
     int depth;                 /* d: frames (of one that regroups: firings) in flight at most; of all
                                   others every ring they touch has depth d * 2^k */
     int period;                /* of slot addresses: the largest such depth */
-    int streams;
+    int streams;               /* on each device */
     int batch;                 /* the most frames in one launch, 1 .. depth */
     int info_host, info_dev;   /* rings of frame infos (gp_frame_info), inside
                                   the segment; the same on a unified machine;
@@ -322,8 +343,21 @@ typedef struct gp_plan {
     int *host_task;            /* per stage: its GP_TASK_HOST task, or -1 */
     int *konst[2];             /* per buffer: the extra of a constant on the host, on the device; or -1 */
     size_t host_bytes, pinned_bytes, device_bytes;
+    size_t *on_device;         /* ... the last per device */
     size_t copy_in_bytes, copy_out_bytes; /* over PCIe in a period, see gp_rate */
 } gp_plan;
+
+/* The lane that frame f is in, and its slot there, of `depth` slots in all lanes. */
+static inline int gp_lane(gp_place p, uint64_t f)
+{
+    return p.lanes > 1 ? (int)(f / (uint64_t)p.run % (uint64_t)p.lanes) : 0;
+}
+
+static inline uint64_t gp_lane_slot(gp_place p, uint64_t f, int depth)
+{
+    uint64_t slot = f % (uint64_t)depth, run = (uint64_t)p.run;
+    return p.lanes > 1 ? slot / (run * (uint64_t)p.lanes) * run + slot % run : slot;
+}
 
 /* ---- passes ---------------------------------------------------------- */
 

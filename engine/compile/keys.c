@@ -6,7 +6,7 @@
 
 const gp_opt gp_top_keys[] = {
     { KEY("pipeline", TEXT), .help = "its name; default: the file's" },
-    { KEY("device", TEXT), .def = "auto", .help = "auto, cpu, cuda or cuda:N" },
+    { KEY("device", TEXTS), .def = "auto", .help = "auto, cpu, cuda, cuda:N, all, cuda:0-3 or [cuda:0, cuda:2]" },
     { KEY("depth", INT), .def = "auto", .min = 1, .max = GP_DEPTH_MAX,
       .help = "slots of each buffer; auto: 3, and more beside stages with several workers by default" },
     { KEY("streams", INT), .def = "auto", .min = 1, .max = 1024,
@@ -36,6 +36,7 @@ const gp_opt gp_stage_keys[] = {
     { KEY("in", NODE), .help = "the buffers it reads; default: the output of the stage before" },
     { KEY("out", NODE), .help = "the buffers it makes; default: one, with the name of the stage" },
     { KEY("on", ENUM), .choices = "host|device", .help = "where it runs, if its kind can do both" },
+    { KEY("device", TEXT), .help = "the one device that it runs on, as cuda:1; default: those of the pipeline" },
     { KEY("workers", INT), .def = "auto", .min = 1, .max = 1024, .help = "threads of a stage on the host" },
     { KEY("zero", BOOL), .help = "outputs are 0 before the stage runs" },
     { KEY("on_hole", ENUM), .choices = "reset|splice", .help = "after a missing frame: start anew, or go on" },

@@ -111,7 +111,7 @@ static void lint_depth(linting *l)
 /* A frame of such a cycle crosses PCIe twice before the next one can begin. */
 static void lint_cycle(linting *l)
 {
-    for (int v = 0; v < l->g->nstages && l->g->device >= 0; v++) {
+    for (int v = 0; v < l->g->nstages && l->g->ndevices; v++) {
         const gp_stage *carry = &l->g->stage[v], *host = NULL;
         bool device = false;
         if (!carry->closes)
@@ -184,17 +184,24 @@ static void lint_memory(linting *l)
         warn(l, found.e[i].at, "%s", found.e[i].msg);
 }
 
+/* A device of the graph, on the machine that the plan is looked at for. */
+static const gp_device_info *device_of(const linting *l, int i)
+{
+    const gp_device *d = &l->g->device[i];
+    return !d->pretend && d->index < l->m->ndevices ? &l->m->device[d->index] : &d->info;
+}
+
 /* Few blocks though each thread writes many elements, and no more than half of the
  * device busy with all frames that can be in flight. */
 static void lint_grid(linting *l)
 {
     enum { MANY = 64 };
-    for (int i = 0; i < l->p->ntasks && l->g->device >= 0; i++) {
+    for (int i = 0; i < l->p->ntasks && l->g->ndevices; i++) {
         const gp_task *t = &l->p->task[i];
         const gp_stage *st = t->op == GP_TASK_STAGE ? &l->g->stage[t->stage] : NULL;
         if (!st || !st->known.blocks)
             continue;
-        const gp_device_info *d = &l->m->device[l->g->device];
+        const gp_device_info *d = device_of(l, l->p->segment[t->segment].place.index);
         int64_t blocks = st->known.blocks, depth = l->p->segment[t->segment].depth, elements = 0;
         for (int p = 0; p < st->nout; p++) {
             int64_t n = st->out[p] < 0 ? 0 : gp_count(&l->g->buffer[st->out[p]].type);
@@ -250,12 +257,28 @@ static void lint_latency(linting *l)
 static void lint_f64(linting *l)
 {
     enum { FEW = 8 };
-    for (int i = 0; i < l->g->nstages && l->g->device >= 0; i++) {
+    for (int i = 0; i < l->g->nstages && l->g->ndevices; i++) {
         const gp_stage *st = &l->g->stage[i];
-        const gp_device_info *d = &l->m->device[l->g->device];
+        const gp_device_info *d = device_of(l, st->placed < 0 ? 0 : st->placed);
         if (st->device && st->known.f64 && d->f64 >= FEW)
             warn(l, st->at, "stage '%s' computes in f64, for which %s is %d times slower than for "
                  "f32", st->name, d->name, d->f64);
+    }
+}
+
+/* A stage that needs one frame for the next is on one of several devices, which the others reach through the host. */
+static void lint_lanes(linting *l)
+{
+    for (int k = 0; k < l->p->nsegments && l->g->lanes > 1; k++) {
+        const gp_segment *s = &l->p->segment[k];
+        for (int i = 0; i < s->ntasks && s->place.lanes == 1; i++) {
+            const gp_task *t = &l->p->task[s->task[i]];
+            const gp_stage *st = t->stage >= 0 ? &l->g->stage[t->stage] : NULL;
+            if (st && st->placed < 0 && !gp_is_carry(st))
+                warn(l, st->at, "stage '%s' %s, so it runs on %s only, and what other devices make for it goes through the "
+                     "host", st->name, st->regroups ? "puts frames together" : "takes frames one after the other",
+                     l->g->device[s->place.index].name);
+        }
     }
 }
 
@@ -291,6 +314,7 @@ static const lint lints[] = {
     { "batch_wait", lint_batch_wait, "raise the depth or the batch, or leave 'batch_wait' out" },
     { "latency", lint_latency, "raise the depth or the batch, or leave 'latency' out" },
     { "f64", lint_f64, "use f32 where it is precise enough" },
+    { "lanes", lint_lanes, "run it on the host, if its kind can, or all on one device if it bounds the run" },
     { "rate", lint_rate, "so they wait for each other: give both one rate" },
 };
 
@@ -300,7 +324,7 @@ bool gp_lint_of_machine(const gp_plan *p)
     bool found = p->host_bytes > any || p->pinned_bytes > any || p->device_bytes > any;
     for (int i = 0; i < p->graph->nstages && !found; i++)
         found = p->graph->stage[i].known.blocks || p->graph->stage[i].known.f64;
-    return p->nsegments && p->graph->device >= 0 && found;
+    return p->nsegments && p->graph->ndevices && found;
 }
 
 void gp_lint(const gp_plan *p, const gp_spec *spec, const gp_machine *m, const char *text,

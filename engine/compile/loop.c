@@ -343,6 +343,8 @@ static bool resolve_body(gp_shape *s)
                          .registry = outside->registry, .probe = outside->probe, .read = outside->read,
                          .vars = outside->vars, .machine = outside->machine, .depth = 1, .body = &body };
     r->graph = GP_NEW(r->arena, gp_graph, 1);
+    r->graph->device = outside->graph->device, r->graph->ndevices = outside->graph->ndevices;
+    r->graph->lanes = outside->graph->lanes, r->graph->device_why = outside->graph->device_why;
     *r->graph = *outside->graph;
     if (gp_shape_node(s, "zero"))
         return gp_shape_fail(s, "zero", "'zero' is for the stages in a loop: set it there");

@@ -43,7 +43,7 @@ typedef struct lowering {
     int ring_cap, extra_cap;
 } lowering;
 
-static const gp_place on_host = { false, 0 }, on_device = { true, 0 };
+static const gp_place on_host = { .lanes = 1, .run = 1 };
 
 static void push(gp_arena *a, list *l, int x)
 {
@@ -61,10 +61,20 @@ static int *none(gp_arena *a, int n)
 
 /* ---- segments -------------------------------------------------------- */
 
-/* Between two stages on the device: are they in different segments in any case? */
-static bool apart(const gp_stage *from, const gp_stage *to)
+static gp_place place_of(const gp_graph *g, const gp_stage *s)
 {
-    return from->regroups || to->regroups || from->cycle != to->cycle;
+    return (gp_place){ true, s->placed >= 0 ? s->placed : 0, gp_stage_lanes(s, g->lanes), 1 };
+}
+
+static bool same_place(gp_place a, gp_place b)
+{
+    return a.device == b.device && a.index == b.index && a.lanes == b.lanes;
+}
+
+/* Between two stages on the device: are they in different segments in any case? */
+static bool apart(const gp_graph *g, const gp_stage *from, const gp_stage *to)
+{
+    return from->regroups || to->regroups || from->cycle != to->cycle || !same_place(place_of(g, from), place_of(g, to));
 }
 
 /* Stages of a cycle in one segment have one level. False: some had to be raised. */
@@ -90,7 +100,7 @@ static void raise_levels(lowering *w)
             int from = s->in[i] < 0 || s->closes ? -1 : g->buffer[s->in[i]].producer.stage;
             if (from < 0)
                 continue;
-            int l = w->level[from] + (s->device && (!g->stage[from].device || apart(&g->stage[from], s)));
+            int l = w->level[from] + (s->device && (!g->stage[from].device || apart(g, &g->stage[from], s)));
             if (l > w->level[v])
                 w->level[v] = l;
         }
@@ -112,7 +122,7 @@ static void assign_levels(lowering *w)
         for (int o = 0; o < s->nout && raise; o++) {
             const gp_buffer *b = s->out[o] < 0 ? NULL : &g->buffer[s->out[o]];
             for (int u = 0; b && u < b->nuse && raise; u++) {
-                int to = b->use[u].stage, most = w->level[to] - apart(s, &g->stage[to]);
+                int to = b->use[u].stage, most = w->level[to] - apart(g, s, &g->stage[to]);
                 if (g->stage[to].closes)
                     continue;
                 raise = g->stage[to].device;
@@ -132,17 +142,19 @@ static int find(int *up, int v)
     return v;
 }
 
-/* Of each stage: its level or, on a cycle, a number above all levels that those of the same level and cycle have. */
+/* Of each stage: its level or, on a cycle or a device of its own, a number above all levels that those of the same level,
+ * cycle and device have. */
 static int *classes(lowering *w)
 {
     const gp_graph *g = w->g;
     gp_table of = { .arena = w->a };
     int *class = GP_NEW(w->a, int, g->nstages), n = g->nstages + 1;
     for (int v = 0; v < g->nstages; v++) {
+        gp_place p = place_of(g, &g->stage[v]);
         class[v] = w->level[v];
-        if (!g->stage[v].cycle)
+        if (!g->stage[v].cycle && p.lanes == g->lanes && !p.index)
             continue;
-        const char *key = gp_format(w->a, "%d of %d", w->level[v], g->stage[v].cycle);
+        const char *key = gp_format(w->a, "%d of %d on %d, %d", w->level[v], g->stage[v].cycle, p.index, p.lanes);
         if (gp_table_index(&of, key) < 0)
             gp_table_put(&of, key, n++);
         class[v] = gp_table_index(&of, key);
@@ -259,8 +271,9 @@ static int add_extra(lowering *w, gp_extra_use use, gp_place place, int buffer, 
 static int konst_on(lowering *w, int b, bool device)
 {
     int *extra = &w->p->konst[device][b];
+    gp_place all = { true, 0, w->g->ndevices ? w->g->ndevices : 1, 1 };
     if (*extra < 0)
-        *extra = add_extra(w, GP_EXTRA_CONST, device ? on_device : on_host, b, -1, gp_bytes(&w->g->buffer[b].type));
+        *extra = add_extra(w, GP_EXTRA_CONST, device ? all : on_host, b, -1, gp_bytes(&w->g->buffer[b].type));
     return *extra;
 }
 
@@ -288,7 +301,7 @@ static void add_copy(lowering *w, list *copies, int from, int to)
 
 /* The rings of one buffer: where it is made, and on the other side a ring for
  * each segment that reads it, or one for all host stages that do. What a host stage
- * makes in the memory of the device has one ring there. */
+ * makes in the memory of the device has one ring there. To other devices it goes through the host. */
 static void place_buffer(lowering *w, int b)
 {
     const gp_graph *g = w->g;
@@ -297,13 +310,15 @@ static void place_buffer(lowering *w, int b)
     int from = w->actor[buf->producer.stage], home_segment = p->actor[from].segment;
     bool made_on_host = home_segment < 0, to_host = false, to_segment = false;
     bool filled = !p->unified && g->stage[buf->producer.stage].fills_device;
+    gp_place made_on = place_of(g, &g->stage[buf->producer.stage]);
     for (int u = 0; u < buf->nuse; u++) {
         int to = w->actor[buf->use[u].stage];
-        to_host |= p->actor[to].kind == GP_ACTOR_HOST;
-        to_segment |= p->actor[to].kind == GP_ACTOR_SEGMENT && to != from;
+        bool here = p->actor[to].kind == GP_ACTOR_SEGMENT && same_place(place_of(g, &g->stage[buf->use[u].stage]), made_on);
+        to_host |= !here;
+        to_segment |= here && to != from;
     }
     bool shared = made_on_host || to_segment || (p->unified && to_host);
-    gp_place place = (made_on_host && !filled) || (p->unified && to_host) ? on_host : on_device;
+    gp_place place = (made_on_host && !filled) || (p->unified && to_host) ? on_host : made_on;
     int home = add_ring(w, b, place, from, shared ? -1 : home_segment), back = home;
     if (shared && !made_on_host)
         push(w->a, &w->info[from].out, home);
@@ -320,15 +335,18 @@ static void place_buffer(lowering *w, int b)
         int to = w->actor[use.stage], segment = p->actor[to].segment;
         actor_info *info = &w->info[to];
         if (info->seen != b) {             /* the first stage of its actor */
+            gp_place there = place_of(g, &g->stage[use.stage]);
+            bool crosses = segment >= 0 && !made_on_host && !p->unified && !same_place(there, made_on);
             info->seen = b;
-            info->ring = segment < 0 ? back : home;
+            info->ring = segment < 0 || crosses ? back : home;
             if (to != from)
                 push(w->a, &readers[info->ring != home], to);
             if (to != from && segment >= 0) {
-                push(w->a, &info->in, home);
-                if (made_on_host && !filled && !p->unified) {
-                    info->ring = add_ring(w, b, on_device, to, segment);
-                    add_copy(w, &info->copy_in, home, info->ring);
+                push(w->a, &info->in, info->ring);
+                if (crosses || (made_on_host && !filled && !p->unified)) {
+                    int host = info->ring;
+                    info->ring = add_ring(w, b, there, to, segment);
+                    add_copy(w, &info->copy_in, host, info->ring);
                 }
             }
         }
@@ -355,14 +373,15 @@ static void make_stage_tasks(lowering *w)
             .from_pool = -1, .to_pool = -1, .state = -1, .table = -1, .scratch = -1,
             .konst = none(w->a, s->nin),
         };
+        gp_place place = place_of(w->g, s);
         if (!s->device)
             continue;
         if (s->table)
-            w->task[v].table = add_extra(w, GP_EXTRA_TABLE, on_device, -1, v, s->table);
+            w->task[v].table = add_extra(w, GP_EXTRA_TABLE, place, -1, v, s->table);
         if (s->state)
-            w->task[v].state = add_extra(w, GP_EXTRA_STATE, on_device, -1, v, s->state);
+            w->task[v].state = add_extra(w, GP_EXTRA_STATE, place, -1, v, s->state);
         if (s->scratch)
-            w->task[v].scratch = add_extra(w, GP_EXTRA_SCRATCH, on_device, -1, v, s->scratch);
+            w->task[v].scratch = add_extra(w, GP_EXTRA_SCRATCH, place, -1, v, s->scratch);
     }
 }
 
@@ -465,7 +484,7 @@ static bool place_infos(lowering *w, int actor, gp_errs *errs)
     if (p->actor[actor].kind == GP_ACTOR_HOST)
         return true;
     p->segment[k] = (gp_segment){
-        .place = on_device, .in = info->in.v, .nin = info->in.n,
+        .place = place_of(w->g, &w->g->stage[info->first]), .in = info->in.v, .nin = info->in.n,
         .out = info->out.v, .nout = info->out.n, .info_host = -1, .info_dev = -1,
         .regroups = w->g->stage[info->first].regroups ? info->first : -1,
     };
@@ -480,7 +499,7 @@ static bool place_infos(lowering *w, int actor, gp_errs *errs)
         return true;
     int host = add_ring(w, -1, on_host, actor, k), dev = host;
     if (!p->unified) {
-        dev = add_ring(w, -1, on_device, actor, k);
+        dev = add_ring(w, -1, p->segment[k].place, actor, k);
         add_copy(w, &info->copy_in, host, dev);
     }
     p->segment[k].info_host = host;
@@ -501,7 +520,7 @@ gp_plan *gp_lower(gp_arena *a, const gp_graph *g, const gp_machine *m, gp_errs *
 {
     (void)m;
     gp_plan *p = GP_NEW(a, gp_plan, 1);
-    *p = (gp_plan){ .graph = g, .unified = g->device < 0, .host_task = none(a, g->nstages),
+    *p = (gp_plan){ .graph = g, .unified = !g->ndevices, .host_task = none(a, g->nstages),
                     .konst = { none(a, g->nbuffers), none(a, g->nbuffers) } };
     lowering w = {
         .a = a, .g = g, .p = p,

@@ -18,10 +18,16 @@ char *gp_size_text(size_t bytes, char buf[24])
 
 char *gp_place_text(const gp_plan *p, gp_place place, char buf[24])
 {
-    if (place.device && !p->unified)
-        snprintf(buf, 24, "cuda:%d", p->graph->device);
-    else
+    const gp_device *d = p->graph->device + place.index;
+    int last = place.lanes - 1;
+    if (!place.device || p->unified)
         snprintf(buf, 24, "%s", place.device ? "cpu" : "host");
+    else if (!last)
+        snprintf(buf, 24, "%s", d->name);
+    else if (d[last].index == d->index + last)
+        snprintf(buf, 24, "%.12s-%d", d->name, d[last].index);
+    else
+        snprintf(buf, 24, "%d devices", place.lanes);
     return buf;
 }
 

@@ -56,7 +56,7 @@ bool *gp_late_stages(gp_arena *a, const gp_graph *g);
 const char *gp_const_text(const gp_buffer *b, char buf[32]);
 /* plan.c: "768 B", "2.3 MiB" in a caller's buffer; returns it. */
 char *gp_size_text(size_t bytes, char buf[24]);
-/* plan.c: "host", or "cuda:0"; on a unified plan "cpu" for the device. */
+/* plan.c: "host", "cuda:0", "cuda:0-3", "2 devices"; on a unified plan "cpu" for the device. */
 char *gp_place_text(const gp_plan *p, gp_place place, char buf[24]);
 /* plan.c: as the file says it; by gp_launch_mode, by gp_sync. */
 extern const char *const gp_launch_name[], *const gp_sync_name[];

@@ -117,51 +117,6 @@ static void each_var(const gp_scope *s, gp_near *near)
             gp_near_try(near, vars->v[i].name);
 }
 
-/* ---- the device ------------------------------------------------------ */
-
-/* graph.device is -1 for the CPU back end. Its memory is the host's, whatever
- * machine.unified says of this machine: lower asks graph.device. */
-static void read_device(gp_resolving *r, const gp_node *n, const gp_machine *m)
-{
-    gp_graph *g = r->graph;
-    const char *s = n ? gp_read_text(&r->read, n) : "auto";
-    const char *why = *m->why ? m->why : "no CUDA device";
-    int64_t i = 0;
-    g->device = -1;
-    g->device_why = "cpu";
-    if (n)
-        g->device_at = n->at;
-    if (!s || !strcmp(s, "cpu"))
-        return;
-    bool automatic = !strcmp(s, "auto");
-    if (automatic && !m->ndevices) {
-        g->device_why = gp_format(r->arena, "auto: %s", why);
-        return;
-    }
-    if (!automatic && strncmp(s, "cuda", 4)) {
-        AT(r, n->at, "'device' must be auto, cpu, cuda or cuda:N, not '%.60s'", s);
-        return;
-    }
-    if (!automatic && s[4]) {
-        size_t digits = s[4] == ':' ? strspn(s + 5, "0123456789") : 0;
-        if (!digits || digits > 6 || s[5 + digits]) {
-            AT(r, n->at, "'device' must be auto, cpu, cuda or cuda:N, not '%.60s'", s);
-            return;
-        }
-        for (const char *d = s + 5; *d; d++)
-            i = 10 * i + (*d - '0');
-    }
-    if (!m->ndevices)
-        gp_fail(r->errs, GP_E_RESOURCE, n->at, "there is no device '%s': %s; write device: auto "
-                "or cpu", s, why);
-    else if (i >= m->ndevices)
-        gp_fail(r->errs, GP_E_RESOURCE, n->at, "there is no device '%s'; this machine has %d, "
-                "numbered from 0", s, m->ndevices);
-    else
-        g->device = (int)i,
-        g->device_why = gp_format(r->arena, "%s: %s", s, m->device[i].name);
-}
-
 /* ---- the keys at the top --------------------------------------------- */
 
 static const gp_node *top(gp_resolving *r, const char *key)
@@ -217,7 +172,7 @@ static bool has_stages_elsewhere(gp_resolving *r)
     return false;
 }
 
-static void read_top(gp_resolving *r, const gp_machine *machine)
+static void read_top(gp_resolving *r)
 {
     const gp_node *root = r->spec->root, *n;
     gp_graph *g = r->graph;
@@ -265,8 +220,7 @@ static void read_top(gp_resolving *r, const gp_machine *machine)
     }
     if ((n = top(r, "metadata")))
         gp_metadata_read(r, n);
-    n = top(r, "device");
-    read_device(r, n, machine);
+    gp_devices_read(r, top(r, "device"));
 }
 
 /* ---- stages: their own keys and options ------------------------------ */
@@ -340,6 +294,15 @@ static void read_stage(gp_resolving *r, gp_rstage *st)
             st->s.device = i == 1, st->s.on_said = true;
     } else if (k->run && !st->s.nin) {
         st->s.device = false;          /* used as a source: runs on the host */
+    }
+    st->s.placed = -1;
+    if ((n = stage_key(r, st, "device"))) {
+        if (!st->s.device)
+            no_effect(r, n, st, st->s.regroups ? "runs where its input is made" : "runs on the host");
+        else if (r->body)
+            no_effect(r, n, st, "is a part of a loop: give it to the loop");
+        else
+            gp_devices_place(r, st, n);
     }
     n = stage_key(r, st, "workers");
     st->s.workers_said = n != NULL;
@@ -518,7 +481,7 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
     r->graph = GP_NEW(a, gp_graph, 1);
     r->graph->scope = (gp_scope){ .var = var_later, .each = each_var, .arg = &r->vars };
     read_vars(r, gp_node_get(spec->root, "vars"));
-    read_top(r, machine);
+    read_top(r);
     const gp_node *stages = gp_node_get(spec->root, "stages");
     if (!stages || (stages->kind == GP_LIST ? !stages->n : gp_is_null(stages))) {
         if (stages || !has_stages_elsewhere(r))
@@ -529,10 +492,12 @@ gp_graph *gp_resolve(gp_arena *a, const gp_spec *spec, const gp_registry *regist
     } else {
         resolve_stages(r, gp_node_get(spec->root, "buffers"), stages);
     }
+    r->graph->device_name = gp_devices_text(r);
     if (errs->failed == failed) {
         build(r);
         if (gp_rates(a, r->graph, errs) && gp_carry_sources(a, r->graph, errs))
             gp_check_files(r);
+        gp_devices_check(r->graph, errs);
         gp_place_casts(r->graph);
         gp_metadata_origins(a, r->graph);
         if (errs->failed == failed)

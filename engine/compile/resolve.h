@@ -7,6 +7,7 @@
  *   carry.c    buffers that carry, and the cycles that they close
  *   loop.c     the body of a stage `loop`, which is resolved as a pipeline is
  *   window.c   stages that the key `window` makes
+ *   devices.c  the devices that it uses, and the stages that run on one of them only
  *   infer.c    types: calls shape() in order
  *   shape.c    what shape() may call back, at compile time and at run time
  *   metadata.c names of numbers that travel with frames, and which buffers have them from which
@@ -250,6 +251,14 @@ bool gp_shape_check(gp_resolving *r, const gp_rstage *st);
 const char *gp_host_reader(const gp_resolving *r, const gp_stage *of);
 /* rates.c: how often each stage of the graph fires; depths that follow from it. False after errors. */
 bool gp_rates(gp_arena *a, gp_graph *g, gp_errs *errs);
+/* devices.c: the key `device` at the top (NULL: it is not there), and in a stage; the names of all of them. */
+void gp_devices_read(gp_resolving *r, const gp_node *n);
+void gp_devices_place(gp_resolving *r, gp_rstage *st, const gp_node *n);
+const char *gp_devices_text(const gp_resolving *r);
+/* A stage that copies frames does so where `by` makes them: on one device, or on the host. */
+void gp_devices_follow(const gp_resolving *r, gp_stage *st, const gp_stage *by);
+/* Errors where a stage cannot run on the device that it names. */
+void gp_devices_check(const gp_graph *g, gp_errs *errs);
 /* metadata.c: the key at the top; before stages are fused, from which buffers each has its numbers. */
 void gp_metadata_read(gp_resolving *r, const gp_node *n);
 void gp_metadata_origins(gp_arena *a, gp_graph *g);

@@ -9,6 +9,10 @@
  * 2 * period ranges of slots, each an exec. What never leaves a segment has
  * depth d: no more than d frames of a segment are in flight.
  *
+ * Lanes. Depths in the file are those on each device: a component whose frames take turns on several has as many times the
+ * depth, and every `run` frames, which are no fewer than those of a launch, are on the next device. So a slot on the host
+ * decides on which device, and in which slot there, its frames are.
+ *
  * A stage that regroups is a segment that takes any slots, as a host stage does: it is
  * in no component, and is launched directly.
  *
@@ -24,7 +28,8 @@ typedef struct scheduling {
     const gp_graph *g;
     gp_plan *p;
     int *root;                 /* of each segment: its component */
-    int *base;                 /* of each component: D */
+    int *base;                 /* of each component: D, */
+    int *lanes;                /* ... and on how many devices its frames take turns */
     const bool *late;          /* of each stage */
     int pool_cap;
 } scheduling;
@@ -89,6 +94,21 @@ static void lower_to(int *least, int depth)
         *least = depth;
 }
 
+static int power_below(int n)
+{
+    int m = 1;
+    while (m <= n / 2)
+        m *= 2;
+    return m;
+}
+
+/* The frames of a launch are of one lane: a depth whose slots are whole launches. */
+static int whole_runs(const scheduling *w, int depth, int lanes)
+{
+    int run = power_below(w->g->batch && w->g->batch < depth ? w->g->batch : !w->g->batch && depth > 2 ? depth / 3 : depth);
+    return lanes > 1 ? (depth + run - 1) / run * run : depth;
+}
+
 static void set_depths(scheduling *w)
 {
     gp_plan *p = w->p;
@@ -97,18 +117,23 @@ static void set_depths(scheduling *w)
         if (p->ring[i].segment < 0 && k >= 0)
             lower_to(&w->base[w->root[k]], p->ring[i].depth);
     }
+    for (int k = 0; k < p->nsegments; k++)
+        if (p->segment[k].place.lanes > 1)
+            w->lanes[w->root[k]] = p->segment[k].place.lanes;
     for (int i = 0; i < p->nrings; i++) {
         gp_ring *r = &p->ring[i];
         int k = ring_segment(p, r);
         if (r->segment >= 0 || k < 0)
             continue;
-        int depth = w->base[w->root[k]];
-        while (depth < r->depth)
+        int lanes = w->lanes[w->root[k]], base = w->base[w->root[k]], depth = lanes * whole_runs(w, base, lanes);
+        while (depth < lanes * r->depth)
             depth *= 2;
         r->depth = depth;
     }
     for (int k = 0; k < p->nsegments; k++) {
         gp_segment *s = &p->segment[k];
+        int each = whole_runs(w, w->base[w->root[k]], s->place.lanes);
+        s->place.run = s->place.lanes > 1 ? each & -each : 1;          /* at most: see set_runs() */
         if (s->regroups >= 0) {
             const gp_regroup *r = &w->g->stage[s->regroups].regroup;
             w->base[k] = p->ring[r->every > 1 ? s->in[0] : s->out[0]].depth;
@@ -159,11 +184,11 @@ static bool set_inner_depths(scheduling *w, gp_errs *errs)
             continue;
         }
         r->depth = p->segment[r->segment].depth;
-        if (b && b->depth_said && b->depth != r->depth)
+        if (b && b->depth_said && b->depth != r->depth / r->place.lanes)
             ok = gp_fail(errs, GP_E_SPEC, b->depth_at,
                          "buffer '%s' cannot have depth %d: it never leaves the device and "
                          "takes the smallest depth of the buffers around it (%d); remove its "
-                         "'depth'", b->name, b->depth, r->depth);
+                         "'depth'", b->name, b->depth, r->depth / r->place.lanes);
     }
     return ok;
 }
@@ -331,14 +356,6 @@ static void merge_copies(scheduling *w)
 
 /* ---- streams, launches, totals --------------------------------------- */
 
-static int power_below(int n)
-{
-    int m = 1;
-    while (m <= n / 2)
-        m *= 2;
-    return m;
-}
-
 int64_t gp_segment_execs(const gp_segment *s)
 {
     int64_t n = 0;
@@ -363,15 +380,18 @@ int gp_segment_batch(const gp_plan *p, const gp_segment *s, int asked)
             return 1;
     if (s->each_shape)
         return 1;
-    int64_t batch = asked ? asked : s->depth / 3;
+    int depth = s->depth / s->place.lanes;
+    int64_t batch = asked ? asked : depth / 3;
     size_t copied = gp_size_add(gp_segment_copied(p, s, GP_TASK_COPY_IN),
                                 gp_segment_copied(p, s, GP_TASK_COPY_OUT));
     if (!asked && copied && (size_t)batch > COPY_PER_LAUNCH / copied)
         batch = (int64_t)(COPY_PER_LAUNCH / copied);
-    if (batch > s->depth)
-        batch = s->depth;
+    if (batch > depth)
+        batch = depth;
     if (batch > ITEMS_PER_LAUNCH / s->ntasks)          /* larger graphs are not faster */
         batch = ITEMS_PER_LAUNCH / s->ntasks;
+    if (s->place.lanes > 1 && batch > s->place.run)
+        batch = s->place.run;
     return power_below((int)batch);
 }
 
@@ -386,13 +406,15 @@ static bool may_persist(const gp_graph *g, const gp_stage *st, gp_errs *errs)
                    : st->state ? "carries state from frame to frame" : "takes frames in order");
 }
 
-/* Nor may anything ask the device for memory while it runs, as libraries do. */
+/* Nor may anything ask the device for memory while it runs, as libraries do. What they make is on one device. */
 static bool may_fill(const gp_graph *g, const gp_stage *st, gp_errs *errs)
 {
-    return g->launch != GP_LAUNCH_PERSISTENT || !st->fills_device || g->device < 0
-        || gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' calls a library on the device, which 'launch: persistent' does "
-                   "not support: set 'launch: graph', or an option of the stage that keeps it on the CPU ('gpipe stages "
-                   "%s')", st->name, st->kind->name);
+    bool persists = g->launch == GP_LAUNCH_PERSISTENT;
+    return !st->fills_device || !g->ndevices || (!persists && g->ndevices == 1)
+        || gp_fail(errs, GP_E_SPEC, st->at, "stage '%s' calls a library on the device, which %s: set %s, or an option of "
+                   "the stage that keeps it on the CPU ('gpipe stages %s')", st->name,
+                   persists ? "'launch: persistent' does not support" : "is not possible with several devices",
+                   persists ? "'launch: graph'" : "'device' to one", st->kind->name);
 }
 
 /* How many frames of a period a segment copies that way: none where they come once, at the end. */
@@ -425,7 +447,8 @@ static bool set_launches(scheduling *w, gp_errs *errs)
         p->copy_out_bytes = gp_size_add(p->copy_out_bytes, gp_size_mul(out, copies(w, s, GP_TASK_COPY_OUT)));
 
         int streams = w->g->streams ? w->g->streams : STREAMS;
-        s->streams = streams < s->depth ? streams : s->depth;
+        int depth = s->depth / s->place.lanes;
+        s->streams = streams < depth ? streams : depth;
         if (s->regroups >= 0 && ((w->g->stage[s->regroups].kind->emit && !in) || gp_is_carry(&w->g->stage[s->regroups])))
             s->streams = 1;            /* frames take turns, and there is nothing else to do meanwhile */
         s->batch = gp_segment_batch(p, s, w->g->batch);
@@ -442,10 +465,17 @@ static bool set_launches(scheduling *w, gp_errs *errs)
     return ok;
 }
 
+/* `bytes` on each device, or on the host. */
 static void count(gp_plan *p, gp_place place, bool pinned, size_t bytes)
 {
-    size_t *total = place.device && !p->unified ? &p->device_bytes : &p->host_bytes;
-    *total = gp_size_add(*total, bytes);
+    bool device = place.device && !p->unified;
+    for (int i = 0; i < place.lanes && device; i++) {
+        size_t *total = &p->on_device[place.index + i];
+        *total = gp_size_add(*total, bytes);
+        p->device_bytes = gp_size_add(p->device_bytes, bytes);
+    }
+    if (!device)
+        p->host_bytes = gp_size_add(p->host_bytes, bytes);
     if (pinned)
         p->pinned_bytes = gp_size_add(p->pinned_bytes, bytes);
 }
@@ -455,13 +485,31 @@ static void set_totals(gp_plan *p)
     for (int i = 0; i < p->ntasks; i++)
         if (p->task[i].scratch >= 0) {
             gp_extra *e = &p->extra[p->task[i].scratch];
-            e->bytes = gp_size_mul(e->stride, (size_t)p->segment[p->task[i].segment].depth);
+            e->bytes = gp_size_mul(e->stride, (size_t)(p->segment[p->task[i].segment].depth / e->place.lanes));
         }
     for (int i = 0; i < p->nextras; i++)
         count(p, p->extra[i].place, false, p->extra[i].bytes);
     for (int i = 0; i < p->npools; i++) {
         const gp_pool *q = &p->pool[i];
-        count(p, q->place, q->pinned, gp_size_mul(q->stride, (size_t)q->depth));
+        count(p, q->place, q->pinned, gp_size_mul(q->stride, (size_t)(q->depth / q->place.lanes)));
+    }
+}
+
+/* Consecutive frames that one device takes, which every depth is a multiple of: as many as the largest launch of the segments that share frames. */
+static void set_runs(scheduling *w)
+{
+    gp_plan *p = w->p;
+    int *run = GP_NEW(w->a, int, p->nsegments);
+    for (int k = 0; k < p->nsegments; k++)
+        if (p->segment[k].place.lanes > 1 && p->segment[k].batch > run[w->root[k]])
+            run[w->root[k]] = p->segment[k].batch;
+    for (int k = 0; k < p->nsegments; k++)
+        p->segment[k].place.run = p->segment[k].place.lanes > 1 ? run[w->root[k]] : 1;
+    for (int i = 0; i < p->nrings; i++) {
+        gp_ring *r = &p->ring[i];
+        int k = r->segment >= 0 ? r->segment : ring_segment(p, r);
+        r->place.run = k >= 0 && r->place.lanes > 1 ? p->segment[k].place.run : 1;
+        p->pool[r->pool].place.run = r->place.run;
     }
 }
 
@@ -473,10 +521,14 @@ gp_plan *gp_schedule(gp_arena *a, const gp_plan *from, const gp_machine *m, gp_e
     p->extra = DUP(a, from->extra, from->nextras);
     p->segment = DUP(a, from->segment, from->nsegments);
     p->host_task = DUP(a, from->host_task, from->graph->nstages);
+    p->on_device = GP_NEW(a, size_t, from->graph->ndevices);
     scheduling w = {
         .a = a, .g = from->graph, .p = p,
         .late = gp_late_stages(a, from->graph), .root = GP_NEW(a, int, from->nsegments), .base = GP_NEW(a, int, from->nsegments),
+        .lanes = GP_NEW(a, int, from->nsegments),
     };
+    for (int k = 0; k < from->nsegments; k++)
+        w.lanes[k] = 1;
     if (!gp_deepen(a, p, errs))
         return NULL;
     find_components(&w);
@@ -484,6 +536,7 @@ gp_plan *gp_schedule(gp_arena *a, const gp_plan *from, const gp_machine *m, gp_e
     bool ok = set_inner_depths(&w, errs);
     merge_copies(&w);
     ok &= set_launches(&w, errs);
+    set_runs(&w);
     set_totals(p);
     return ok ? p : NULL;
 }

@@ -206,7 +206,7 @@ int gp_shape_gpu(const gp_shape *s, bool *here)
 {
     const gp_resolving *r = ((const gp_shape_ctx *)s->ctx)->r;
     *here = r && r->machine && r->machine->here;
-    return r && r->machine && r->graph->device >= 0 ? r->machine->device[r->graph->device].cc : 0;
+    return r && r->machine && r->graph->ndevices ? r->graph->device[0].info.cc : 0;
 }
 
 /* What regroups frames does so where they are, if it comes to be asked after who makes them. */

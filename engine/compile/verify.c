@@ -337,8 +337,15 @@ static bool check_port(const verifying *v, const gp_task *t, int buffer, int rin
         return BUG(v, s->at, "stage '%s' has another buffer at a port than was wired", s->name);
     bool device = ring >= 0 ? p->ring[ring].place.device
                 : konst >= 0 ? p->extra[konst].place.device : s->device;
-    return device == (output ? gp_stage_makes_on_device(s) : s->device) || p->unified
-        || BUG(v, s->at, "stage '%s' has a buffer on the other side", s->name);
+    if (device != (output ? gp_stage_makes_on_device(s) : s->device) && !p->unified)
+        return BUG(v, s->at, "stage '%s' has a buffer on the other side", s->name);
+    if (!s->device || !device || p->unified || (ring < 0 && konst < 0))
+        return true;
+    gp_place here = p->segment[t->segment].place, there = ring >= 0 ? p->ring[ring].place : p->extra[konst].place;
+    bool same = there.index <= here.index && there.index + there.lanes >= here.index + here.lanes;
+    if (ring >= 0)
+        same = there.index == here.index && there.lanes == here.lanes && there.run == here.run;
+    return same || BUG(v, s->at, "stage '%s' has a buffer on another device", s->name);
 }
 
 /* A copy moves all of one pool to the other side, which has the same layout. */
@@ -451,7 +458,8 @@ static bool check_depths(const verifying *v)
     for (int k = 0; k < p->nsegments; k++) {
         const gp_segment *s = &p->segment[k];
         if (s->depth < 1 || s->period < s->depth || s->streams < 1 || s->streams > s->depth
-            || s->batch < 1 || s->batch > s->depth || (s->batch & (s->batch - 1)))
+            || s->batch < 1 || s->batch > s->depth || (s->batch & (s->batch - 1))
+            || (s->place.lanes > 1 && s->place.run % s->batch))
             return BUG(v, nowhere(v), "segment %d has depth %d, period %d, %d streams, batch %d",
                        k, s->depth, s->period, s->streams, s->batch);
         int q = v->segment_actor[k];
@@ -467,6 +475,9 @@ static bool check_depths(const verifying *v)
     }
     for (int i = 0; i < p->nrings; i++) {
         const gp_ring *r = &p->ring[i];
+        if (r->place.lanes < 1 || r->place.run < 1 || (r->place.lanes > 1 && r->depth % (r->place.lanes * r->place.run)))
+            return BUG(v, ring_at(v, i), "buffer '%s' has a ring of depth %d in %d lanes, %d frames each", ring_name(v, i),
+                       r->depth, r->place.lanes, r->place.run);
         if (r->depth < 1 || r->depth != p->pool[r->pool].depth)
             return BUG(v, ring_at(v, i), "buffer '%s' has a ring of depth %d", ring_name(v, i),
                        r->depth);
@@ -498,15 +509,15 @@ static bool check_memory(const verifying *v)
         size_t need = r->buffer < 0 ? GP_INFOS * GP_INFO_BYTES
                                     : gp_bytes(&v->g->buffer[r->buffer].type);
         if (r->bytes < need || gp_size_add(r->offset, r->bytes) > end || r->offset % 256
-            || q->stride % 256 || q->place.device != r->place.device
-            || q->place.index != r->place.index)
+            || q->stride % 256 || q->place.device != r->place.device || q->place.index != r->place.index
+            || q->place.lanes != r->place.lanes || q->place.run != r->place.run)
             return BUG(v, ring_at(v, (int)(r - p->ring)), "the slots of buffer '%s' overlap others",
                        ring_name(v, (int)(r - p->ring)));
     }
     for (int i = 0; i < p->ntasks; i++) {
         const gp_task *t = &p->task[i];
         const gp_extra *e = t->scratch < 0 ? NULL : &p->extra[t->scratch];
-        if (e && e->bytes < gp_size_mul(e->stride, (size_t)p->segment[t->segment].depth))
+        if (e && e->bytes < gp_size_mul(e->stride, (size_t)(p->segment[t->segment].depth / e->place.lanes)))
             return BUG(v, v->g->stage[t->stage].at, "stage '%s' has too little scratch",
                        v->g->stage[t->stage].name);
     }

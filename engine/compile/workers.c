@@ -52,8 +52,8 @@ static void find_costs(sharing *s)
 static int most_depth(const gp_graph *g, const gp_machine *m)
 {
     size_t each = 1, memory = m->memory;
-    if (g->device >= 0 && m->device[g->device].memory < memory)
-        memory = m->device[g->device].memory;
+    if (g->ndevices && g->device[0].info.memory < memory)
+        memory = g->device[0].info.memory;
     size_t most = memory / PART < MOST ? memory / PART : MOST;
     for (int b = 0; b < g->nbuffers; b++)
         if (!gp_is_const(&g->buffer[b]))

@@ -7,15 +7,6 @@
 static const char *const on_error_name[] = { "stop", "drop" };
 static const char *const on_hole_name[] = { "reset", "splice" };
 
-static const char *device_text(const gp_graph *g, char buf[24])
-{
-    if (g->device < 0)
-        snprintf(buf, 24, "cpu");
-    else
-        snprintf(buf, 24, "cuda:%d", g->device);
-    return buf;
-}
-
 /* "auto" for 0. */
 static const char *or_auto(int n, char buf[16])
 {
@@ -27,9 +18,9 @@ static const char *or_auto(int n, char buf[16])
 
 void gp_dump_head(FILE *f, const gp_graph *g)
 {
-    char device[24], streams[16], batch[16];
+    char streams[16], batch[16];
     fprintf(f, "pipeline %s (%s)\n", g->name, g->file);
-    fprintf(f, "  device   %s", device_text(g, device));
+    fprintf(f, "  device   %s", g->device_name);
     if (g->device_why)
         fprintf(f, " (%s)", g->device_why);
     fprintf(f, "\n  launch   %s, streams %s, batch %s", gp_launch_name[g->launch], or_auto(g->streams, streams),
@@ -339,11 +330,10 @@ static void buffer_json(gp_json *j, const gp_graph *g, const gp_buffer *b, bool 
 
 void gp_dump_graph_members(gp_json *j, const gp_graph *g)
 {
-    char device[24];
     bool rates = gp_rates_differ(g);
     gp_json_str(j, "pipeline", g->name);
     gp_json_str(j, "file", g->file);
-    gp_json_str(j, "device", device_text(g, device));
+    gp_json_str(j, "device", g->device_name);
     gp_json_str(j, "device_why", g->device_why);
     gp_json_int(j, "streams", g->streams);
     gp_json_int(j, "batch", g->batch);
@@ -473,7 +463,7 @@ void gp_dump_dot(FILE *f, const gp_graph *g, const gp_plan *p, const gp_measured
     for (int k = 0; p && k < p->nsegments; k++) {
         const gp_segment *s = &p->segment[k];
         fprintf(f, "  subgraph cluster_%d {\n    label=\"segment %d on %s\\n%d in flight, %d "
-                "streams", k, k, device_text(g, device), s->depth, s->streams);
+                "streams", k, k, gp_place_text(p, s->place, device), s->depth, s->streams);
         if (m && *gp_time_text(m, m->segment[k], time))
             fprintf(f, "\\n%s", time);
         fputs("\";\n", f);

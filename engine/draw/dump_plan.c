@@ -131,9 +131,9 @@ static void segment_text(FILE *f, const gp_plan *p, int k, int width)
     const char *what = regroups ? "firing" : "frame";
     char place[24];
     int64_t execs = gp_segment_execs(s);
-    fprintf(f, "\nsegment %d on %s: %d %s%s in flight, %d stream%s, at most %d %s%s a launch", k,
+    fprintf(f, "\nsegment %d on %s: %d %s%s in flight, %d stream%s%s, at most %d %s%s a launch", k,
             gp_place_text(p, s->place, place), s->depth, what, gp_plural(s->depth), s->streams, gp_plural(s->streams),
-            s->batch, what, gp_plural(s->batch));
+            s->place.lanes > 1 ? " on each" : "", s->batch, what, gp_plural(s->batch));
     if (regroups || s->each_shape)
         fputs(p->graph->launch == GP_LAUNCH_STREAM ? "" : ", launched directly", f);
     else if (p->graph->launch == GP_LAUNCH_GRAPH)
@@ -145,7 +145,7 @@ static void segment_text(FILE *f, const gp_plan *p, int k, int width)
 
 static void plan_text(FILE *f, const gp_plan *p)
 {
-    char a[24], b[24], place[24];
+    char a[24], b[24];
     int width = gp_dump_width(p->graph);
     gp_dump_head(f, p->graph);
     gp_dump_stages(f, p->graph, p);
@@ -158,10 +158,10 @@ static void plan_text(FILE *f, const gp_plan *p)
     fputc('\n', f);
     if (p->unified)
         return;
-    gp_place_text(p, (gp_place){ true, 0 }, place);
-    fprintf(f, "  %-7s  %9s\n", place, gp_size_text(p->device_bytes, a));
+    for (int i = 0; i < p->graph->ndevices; i++)
+        fprintf(f, "  %-7s  %9s\n", p->graph->device[i].name, gp_size_text(p->on_device[i], a));
     gp_arena arena = { 0 };
-    fprintf(f, "\nPCIe per %s\n  to %s %s, back %s\n", gp_period_text(&arena, p->graph), place,
+    fprintf(f, "\nPCIe per %s\n  to %s %s, back %s\n", gp_period_text(&arena, p->graph), p->graph->device_name,
             gp_size_text(p->copy_in_bytes, a), gp_size_text(p->copy_out_bytes, b));
     gp_arena_free(&arena);
 }

@@ -298,20 +298,15 @@ const char *gp_picture_head(gp_arena *a, const gp_picture *pic, int i)
 {
     const gp_graph *g = pic->graph;
     const gp_plan *p = pic->plan;
-    char x[24], y[24], place[24];
+    char x[24], y[24];
     const char *why = g->device_why ? g->device_why : "";
-    if (i == 0 && g->device < 0)
-        return gp_format(a, "device cpu%s%s%s", *why ? " (" : "", why, *why ? ")" : "");
     if (i == 0)
-        return gp_format(a, "device cuda:%d%s%s%s", g->device, *why ? " (" : "", why,
-                         *why ? ")" : "");
+        return gp_format(a, "device %s%s%s%s", g->device_name, *why ? " (" : "", why, *why ? ")" : "");
     if (i == 1 && p)
         return gp_format(a, "host memory %s, pinned %s", gp_size_text(p->host_bytes, x),
                          gp_size_text(p->pinned_bytes, y));
-    if (i == 2 && p && !p->unified) {
-        gp_place_text(p, (gp_place){ true, 0 }, place);
-        return gp_format(a, "%s memory %s", place, gp_size_text(p->device_bytes, x));
-    }
+    if (i == 2 && p && !p->unified)
+        return gp_format(a, "%s memory %s", g->device_name, gp_size_text(p->device_bytes, x));
     if (i == 3 && p && !p->unified)
         return gp_format(a, "PCIe per %s: %s in, %s out", gp_period_text(a, g),
                          gp_size_text(p->copy_in_bytes, x), gp_size_text(p->copy_out_bytes, y));

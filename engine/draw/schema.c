@@ -15,6 +15,7 @@ static const struct { const char *name, *schema; } forms[] = {
     { "inserted", "{\"type\": \"string\", \"pattern\": \"[$][{]\"}" },
     { "expression", "{\"type\": \"string\", \"pattern\": \"^[-+*/%(),.<>= A-Za-z0-9_]+$\"}" },
     { "texts", "{\"type\": \"array\", \"items\": {\"$ref\": \"#/definitions/text\"}}" },
+    { "device", "{\"anyOf\": [{\"$ref\": \"#/definitions/text\"}, {\"$ref\": \"#/definitions/texts\"}]}" },
     { "in", "{\"anyOf\": [{\"$ref\": \"#/definitions/text\"}, {\"$ref\": \"#/definitions/texts\"}, {\"type\": "
             "\"object\", "
             "\"additionalProperties\": {\"$ref\": \"#/definitions/text\"}}]}" },
@@ -122,7 +123,7 @@ static void put_row(gp_json *j, const gp_opt *o, bool is_key)
     } else if (o->type == GP_OPT_TEXT || o->type == GP_OPT_PATH) {
         put_ref(j, NULL, "text");
     } else if (o->type == GP_OPT_TEXTS) {
-        put_ref(j, NULL, "texts");
+        put_ref(j, NULL, has_form(o->name) ? o->name : "texts");
     } else {
         put_number(j, o);
     }

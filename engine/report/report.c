@@ -56,38 +56,49 @@ static void add_buffers(gp_report *r, gp_arena *a, const gp_run *run)
         }
 }
 
-/* The device is asked how fast it copies when it has nothing to do: all threads are back. */
-static void read_limits(const gp_run *run, double limit[GP_ENGINES])
+/* A device is asked how fast it copies when it has nothing to do: all threads are back. */
+static void read_limits(const gp_run *run, int device, double limit[GP_ENGINES])
 {
     gp_errs ignored = { .n = 0 };
+    gp_dev *dev = run->dev[device];
     bool copies = false;
     for (int e = 0; e < GP_ENGINES; e++)
-        copies |= run->engine[e].bytes > 0;
-    if (copies && !atomic_load(&run->live) && run->dev->backend->rates)
-        run->dev->backend->rates(run->dev, &limit[GP_ENGINE_COPY_IN], &limit[GP_ENGINE_COPY_OUT],
-                                 &ignored);
+        copies |= run->engine[device][e].bytes > 0;
+    if (copies && !atomic_load(&run->live) && dev->backend->rates)
+        dev->backend->rates(dev, &limit[GP_ENGINE_COPY_IN], &limit[GP_ENGINE_COPY_OUT], &ignored);
 }
 
 /* Without stamps the times are estimates: of copies the time that their bytes take at the
  * limit, of compute the time from when launches were queued until they were seen to be done. */
+static gp_engine_report engine_of(const gp_run *run, int device, gp_engine e, double limit, int64_t wall_ns)
+{
+    const gp_engine_time *t = &run->engine[device][e];
+    gp_engine_report r = {
+        .name = gp_engine_name(e), .used = t->used || t->bytes, .measured = t->used && !t->estimated,
+        .busy_ns = t->busy_ns, .bytes = t->bytes, .limit = limit,
+        .device = run->graph->ndevices > 1 ? run->graph->device[device].name : NULL };
+    if (!r.measured && limit > 0)
+        r.busy_ns = (int64_t)((double)t->bytes / limit * 1e9);
+    r.busy_ns = r.busy_ns > wall_ns ? wall_ns : r.busy_ns;
+    return r;
+}
+
+/* Of several devices that which works longest. */
 static void add_engines(gp_report *r, gp_run *run)
 {
-    double limit[GP_ENGINES] = { 0 };
-    read_limits(run, limit);
-    pthread_mutex_lock(&run->engine_lock);
-    for (int e = 0; e < GP_ENGINES; e++) {
-        const gp_engine_time *t = &run->engine[e];
-        gp_engine_report *to = &r->engine[e];
-        *to = (gp_engine_report){
-            .name = gp_engine_name((gp_engine)e), .used = t->used || t->bytes,
-            .measured = t->used && !t->estimated, .busy_ns = t->busy_ns, .bytes = t->bytes,
-            .limit = limit[e] };
-        if (!to->measured && to->limit > 0)
-            to->busy_ns = (int64_t)((double)t->bytes / to->limit * 1e9);
-        if (to->busy_ns > r->wall_ns)
-            to->busy_ns = r->wall_ns;
+    for (int e = 0; e < GP_ENGINES; e++)
+        r->engine[e].name = gp_engine_name((gp_engine)e);
+    for (int d = 0; d < run->ndevs; d++) {
+        double limit[GP_ENGINES] = { 0 };
+        read_limits(run, d, limit);
+        pthread_mutex_lock(&run->engine_lock);
+        for (int e = 0; e < GP_ENGINES; e++) {
+            gp_engine_report x = engine_of(run, d, (gp_engine)e, limit[e], r->wall_ns);
+            if (x.used && (!r->engine[e].used || x.busy_ns > r->engine[e].busy_ns))
+                r->engine[e] = x;
+        }
+        pthread_mutex_unlock(&run->engine_lock);
     }
-    pthread_mutex_unlock(&run->engine_lock);
 }
 
 static void add_cores(gp_report *r, const gp_run *run)

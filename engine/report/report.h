@@ -44,6 +44,7 @@ typedef struct gp_engine_report {
     uint64_t bytes;            /* of copies */
     double limit;              /* bytes a second that copies reach alone on this machine;
                                   0: not known */
+    const char *device;        /* of several, of which one it is: that whose engine is busy longest; else NULL */
 } gp_engine_report;
 
 /* A buffer as one of its readers had it (gp_buffer_status). */

@@ -67,13 +67,10 @@ static void knob(gp_json *j, const char *key, int v)
 
 static void pipeline(gp_json *j, const gp_graph *g)
 {
-    char device[32] = "cpu";
-    if (g->device >= 0)
-        snprintf(device, sizeof device, "cuda:%d", g->device);
     gp_json_open(j, "pipeline", '{');
     gp_json_str(j, "name", g->name);
     gp_json_str(j, "file", g->file);
-    gp_json_str(j, "device", device);
+    gp_json_str(j, "device", g->device_name);
     gp_json_int(j, "depth", g->depth);
     knob(j, "streams", g->streams);
     knob(j, "batch", g->batch);
@@ -181,6 +178,8 @@ static void engine(gp_json *j, const gp_report *r, gp_engine e)
     bool copies = e != GP_ENGINE_COMPUTE;
     gp_json_open(j, NULL, '{');
     gp_json_str(j, "name", x->name);
+    if (x->device)
+        gp_json_str(j, "device", x->device);
     known(j, "busy", x->measured || x->busy_ns, (double)x->busy_ns / (double)r->wall_ns);
     known(j, "busy_s", x->measured || x->busy_ns, 1e-9 * (double)x->busy_ns);
     gp_json_size(j, "bytes", x->bytes);

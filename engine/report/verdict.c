@@ -204,7 +204,7 @@ static void blame_threads(gp_judging *j, gp_candidate c)
     gp_say_others(j);
     say(j, "). %.1f of %d cores are idle", gp_cores_free(j), j->r->cpus);
     int want = s->streams + (int)(gp_cores_free(j) + 0.5);
-    if (s->streams < s->depth) {
+    if (s->streams < s->depth / s->place.lanes) {
         gp_try_streams(j, s, want);
     } else {
         gp_verdict_found(j, GP_BOUND_DEPTH, c.actor);
@@ -270,7 +270,7 @@ static void blame_kernels(gp_judging *j, gp_candidate c)
         say(j, " (compute %d %% busy)", percent(c.part));
     else
         say(j, ", as far as can be told when the GPU is not measured: nothing else is busy");
-    if (s->streams == 1 && s->depth > 1)
+    if (s->streams == 1 && s->depth > s->place.lanes)
         gp_try_streams(j, s, 2);
     else
         say(j, ": a trace shows how long each of them takes");
@@ -346,7 +346,7 @@ static bool must_be_kernels(gp_judging *j)
 /* On the CPU streams are threads, and more of them than cores gain nothing. */
 static bool may_have_streams(const gp_judging *j, const gp_segment *s)
 {
-    return s->streams < s->depth && !(j->plan->unified && s->streams >= j->r->cpus);
+    return s->streams < s->depth / s->place.lanes && !(j->plan->unified && s->streams >= j->r->cpus);
 }
 
 static bool are_streams_few(gp_judging *j)

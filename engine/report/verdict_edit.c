@@ -96,7 +96,7 @@ void gp_try_deeper(gp_judging *j, int actor, int buffer, int times)
 
 void gp_try_streams(gp_judging *j, const gp_segment *s, int want)
 {
-    int most = s->depth;
+    int most = s->depth / s->place.lanes;
     want = want > s->streams ? want : s->streams + 1;
     gp_try(j, NULL, NULL, "streams", want < most ? want : most);
 }

@@ -1,4 +1,4 @@
-/* device_do.c - what a host stage does on the device, whose memory its outputs lie in.
+/* device_do.c - what a host stage does on the device, whose memory its outputs lie in: there is one, then.
  *
  * Each worker has a stream of its own. What is queued there is done before run() goes on, so frames are published when
  * they are there, as those of any host stage, and who reads them need not know of the stream. Where the device's memory is
@@ -28,16 +28,16 @@ static void do_and_wait(void *arg)
 {
     gp_deed *x = arg;
     gp_run *run = x->run;
-    const gp_backend *be = run->dev->backend;
-    bool queued = be->direct(run->dev, x->stream, record_deed, x, x->errs);
-    x->done = be->wait(run->dev, x->stream, run->graph->sync, x->errs) == 1 && queued;
+    const gp_backend *be = run->dev[0]->backend;
+    bool queued = be->direct(run->dev[0], x->stream, record_deed, x, x->errs);
+    x->done = be->wait(run->dev[0], x->stream, run->graph->sync, x->errs) == 1 && queued;
 }
 
 /* Does it on the stream of a worker, whose thread has its own device again after it, and waits for it. */
 static bool do_on(gp_run *run, int stream, gp_deed *x, gp_errs *errs)
 {
     x->run = run, x->stream = stream, x->errs = errs;
-    return run->dev->backend->call(run->dev, do_and_wait, x) && x->done;
+    return run->dev[0]->backend->call(run->dev[0], do_and_wait, x) && x->done;
 }
 
 bool gp_device_do(gp_call *c, bool (*body)(gp_dcall *d, void *arg), void *arg)

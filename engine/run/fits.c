@@ -284,7 +284,8 @@ static bool same_actor(const gp_plan *a, const gp_plan *b, int i)
 
 static bool same_ring(const gp_ring *a, const gp_ring *b)
 {
-    bool same = a->buffer == b->buffer && a->place.device == b->place.device && a->producer == b->producer
+    bool same = a->buffer == b->buffer && a->place.device == b->place.device
+             && a->place.index == b->place.index && a->place.lanes == b->place.lanes && a->producer == b->producer
              && a->segment == b->segment && a->nconsumers == b->nconsumers && a->bytes == b->bytes;
     for (int c = 0; same && c < a->nconsumers; c++)
         same = a->consumer[c] == b->consumer[c];
@@ -315,7 +316,7 @@ static bool fits_plan(const fit *f)
         same = !strcmp(a->metadata[i], b->metadata[i]);
     if (!same)
         return gp_fail(f->errs, GP_E_SPEC, listed ? listed->at : file, "'metadata' cannot change while the run goes on");
-    if (a->device != b->device)
+    if (strcmp(a->device_name, b->device_name))
         return gp_fail(f->errs, GP_E_SPEC, device ? device->at : file, "'device' cannot change while the run goes on");
     return same_plan(f->from->plan, f->p->plan)
         || gp_fail(f->errs, GP_E_SPEC, file, "the plan has other segments than that of the run, which cannot change while it "

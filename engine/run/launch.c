@@ -38,19 +38,29 @@ static bool open_item(gp_rec *r, gp_segmentrt *s, gp_taskrt *part, int id, int j
     return r->ops->item(r, id, s->dep, n);
 }
 
+/* A constant where device `device` reads it: in its memory, or in the host's that is its own. */
+static void *konst_on(const gp_run *run, int extra, int device)
+{
+    return gp_extra_on(run, extra, run->plan->extra[extra].place.device ? device : 0);
+}
+
+static char *slot_of(const gp_run *run, int pool, uint64_t f)
+{
+    const gp_pool *q = &run->plan->pool[pool];
+    return (char *)gp_pool_on(run, pool, gp_lane(q->place, f)) + gp_lane_slot(q->place, f, q->depth) * q->stride;
+}
+
 static bool record_copy(gp_rec *r, gp_actorrt *p, const gp_task *t, uint64_t first, int n)
 {
     const gp_plan *plan = p->run->plan;
-    const gp_pool *from = &plan->pool[t->from_pool], *to = &plan->pool[t->to_pool];
+    const gp_pool *to = &plan->pool[t->to_pool];
     bool out = t->op == GP_TASK_COPY_OUT;
-    const char *src = p->run->pool[t->from_pool];
-    char *dst = p->run->pool[t->to_pool];
     uint64_t f = out ? gp_actor_made(p, first) : first;
     uint64_t end = out ? gp_actor_made(p, first + (uint64_t)n) + !n : first + (uint64_t)n;     /* n 0: of the last few */
     while (f < end) {                  /* at once, but where slots are not aligned */
         uint64_t slot = f % (uint64_t)to->depth, left = (uint64_t)to->depth - slot;
         uint64_t k = end - f < left ? end - f : left;
-        if (!r->ops->copy(r, dst + slot * to->stride, src + slot * from->stride, to->stride * (size_t)k))
+        if (!r->ops->copy(r, slot_of(p->run, t->to_pool, f), slot_of(p->run, t->from_pool, f), to->stride * (size_t)k))
             return false;
         f += k;
     }
@@ -85,16 +95,16 @@ static gp_span span_of(const char *name, const gp_view *v, const gp_type *whole,
                       .room = before + gp_bytes(whole), .dtype = v->type.dtype, .output = output };
 }
 
-static gp_span span_of_extra(const char *name, const gp_run *run, int extra, bool output)
+static gp_span span_of_extra(const char *name, const gp_run *run, int extra, int device, bool output)
 {
     size_t bytes = run->plan->extra[extra].bytes;
-    return (gp_span){ .name = name, .data = run->extra[extra], .bytes = bytes, .room = bytes,
+    return (gp_span){ .name = name, .data = gp_extra_on(run, extra, device), .bytes = bytes, .room = bytes,
                       .output = output };
 }
 
 /* All that the stage has been given, for the checks of what it does with that. */
 static int list_spans(const gp_dcall *c, const gp_run *run, const gp_stage *st, const gp_taskrt *part,
-                      gp_span span[MOST_SPANS])
+                      int device, gp_span span[MOST_SPANS])
 {
     const gp_task *t = part->task;
     int n = 0;
@@ -106,11 +116,11 @@ static int list_spans(const gp_dcall *c, const gp_run *run, const gp_stage *st, 
         span[n++] = span_of(st->out_name[i], &c->out[i], &run->graph->buffer[st->out[i]].type,
                             c->n, true);
     if (t->state >= 0)
-        span[n++] = span_of_extra("its state", run, t->state, true);
+        span[n++] = span_of_extra("its state", run, t->state, device, true);
     if (t->table >= 0)
-        span[n++] = span_of_extra("its table", run, t->table, false);
+        span[n++] = span_of_extra("its table", run, t->table, device, false);
     if (t->scratch >= 0) {
-        span[n] = span_of_extra("its scratch memory", run, t->scratch, true);
+        span[n] = span_of_extra("its scratch memory", run, t->scratch, device, true);
         span[n].data = c->scratch;
         span[n].bytes = span[n].room = (size_t)(c->n - 1) * c->scratch_stride + st->scratch;
         n++;
@@ -141,9 +151,10 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
     const gp_task *t = part->task;
     const gp_segment *seg = p->segment;
     gp_view in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT] = { { 0 } };
-    gp_dcall c = { .opts = st->opts, .user = st->kind->user, .state = run->state[st - g->stage], .n = n, .in = in,
+    int device = gp_lane_of(p, first)->device;
+    gp_dcall c = { .opts = st->opts, .user = st->kind->user, .state = gp_state_on(run, st, device), .n = n, .in = in,
                    .out = out, .scope = &g->scope, .name = st->name, .rec = r,
-                   .errs = r->errs, .slot = (int)(first % (uint64_t)seg->depth) };
+                   .errs = r->errs, .slot = gp_slot_in_lane(p, first) };
 
     for (int i = 0; i < st->nin; i++) {
         if (t->in[i] >= 0 && gp_stage_circles_back(st)) {      /* the frame before, all of its slot */
@@ -153,7 +164,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
             in[i] = view_of(p, t->in[i], st->in[i], first);
         } else if (st->in[i] >= 0) {
             const gp_buffer *b = &g->buffer[st->in[i]];
-            in[i] = (gp_view){ .data = run->extra[t->konst[i]], .type = b->type,
+            in[i] = (gp_view){ .data = konst_on(run, t->konst[i], device), .type = b->type,
                                .rows = b->type.dim[0] };
         }
     }
@@ -167,12 +178,12 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
                 return false;
     }
     if (t->state >= 0)
-        c.carried = run->extra[t->state];
+        c.carried = gp_extra_on(run, t->state, device);
     if (t->table >= 0)
-        c.table = run->extra[t->table];
+        c.table = gp_extra_on(run, t->table, device);
     if (t->scratch >= 0) {
         c.scratch_stride = run->plan->extra[t->scratch].stride;
-        c.scratch = (char *)run->extra[t->scratch] + (size_t)c.slot * c.scratch_stride;
+        c.scratch = (char *)gp_extra_on(run, t->scratch, device) + (size_t)c.slot * c.scratch_stride;
     }
     if (o->check && !gp_unwritten_fill(r, p, part, &c))
         return false;
@@ -181,7 +192,7 @@ static bool record_stage(gp_rec *r, const gp_batch *o, const gp_taskrt *part, ui
     if (o->irregular && gp_frame_stage_is_empty(p->seg, part))
         return true;
     gp_span span[MOST_SPANS];
-    r->nspans = list_spans(&c, run, st, part, span);
+    r->nspans = list_spans(&c, run, st, part, device, span);
     r->span = span, r->frame = first;
     r->check_kernels = run->options.check_kernels;
     r->most = p->seg->most;
@@ -201,14 +212,21 @@ static bool record_gather(gp_rec *r, const gp_batch *o, const gp_taskrt *part)
 {
     gp_run *run = o->p->run;
     const gp_stage *st = part->stage;
-    gp_dcall c = { .opts = st->opts, .user = st->kind->user, .state = run->state[st - run->graph->stage],
-                   .carried = run->extra[part->task->state], .scope = &run->graph->scope, .name = st->name, .rec = r,
+    int device = o->p->segment->place.index;
+    gp_dcall c = { .opts = st->opts, .user = st->kind->user, .state = gp_state_on(run, st, device),
+                   .carried = gp_extra_on(run, part->task->state, device), .scope = &run->graph->scope, .name = st->name, .rec = r,
                    .errs = r->errs };
     int before = r->errs->failed;
     if (!gp_gather_record(r, o, part, &c) && r->errs->failed == before)
         gp_fail(r->errs, GP_E_RUN, st->at, "stage '%s' cannot queue frame %llu and does not say why", st->name,
                 (unsigned long long)o->first);
     return r->errs->failed == before && is_done(r, run, st, o->n ? o->first : o->first - 1);
+}
+
+/* What a stage that carries gives in place of the frame before the first. */
+static void *first_frame(const gp_actorrt *p, const gp_task *t)
+{
+    return konst_on(p->run, t->konst[1], p->segment->place.index);
 }
 
 /* Behind a part that makes what is carried: frame f + 1 may take it. Where frame f is a hole, its slot gets what is
@@ -221,7 +239,7 @@ static bool let_next(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uint64
     if (c && o->irregular && gp_frame_stage_hole(o->p->seg, part->stage)) {
         const gp_ringrt *v = &run->ring[c->task->in[0]], *u = &run->ring[c->task->out[0]];
         bool splices = c->stage->on_hole == GP_ON_HOLE_SPLICE;
-        if (!r->ops->copy(r, gp_slot(v, f), splices ? gp_slot(u, f) : run->extra[c->task->konst[1]],
+        if (!r->ops->copy(r, gp_slot(v, f), splices ? gp_slot(u, f) : first_frame(o->p, c->task),
                           gp_bytes(&v->buffer->type)))
             return false;
     }
@@ -262,7 +280,7 @@ static bool record_item(gp_rec *r, const gp_batch *o, const gp_taskrt *part, uin
         return false;
     if (o->irregular && gp_frame_stage_hole(p->seg, st)) {
         if (state >= 0 && st->on_hole == GP_ON_HOLE_RESET
-            && !r->ops->fill(r, run->extra[state], 0, run->plan->extra[state].bytes))
+            && !r->ops->fill(r, gp_extra_on(run, state, p->segment->place.index), 0, run->plan->extra[state].bytes))
             return false;
     } else if (!record_stage(r, o, part, f, n)) {
         return false;
@@ -316,13 +334,13 @@ bool gp_segment_reset(gp_rec *r, void *arg)
         if (s->part[i].stage && gp_stage_circles_back(s->part[i].stage)) {
             const gp_ringrt *v = &p->run->ring[t->in[0]];
             if (!r->ops->item(r, id++, NULL, 0)
-                || !r->ops->copy(r, gp_slot(v, (uint64_t)v->ring->depth - 1), p->run->extra[t->konst[1]],
+                || !r->ops->copy(r, gp_slot(v, (uint64_t)v->ring->depth - 1), first_frame(p, t),
                                  gp_bytes(&v->buffer->type)))
                 return false;
         }
         if (state >= 0
             && (!r->ops->item(r, id++, NULL, 0)
-                || !r->ops->fill(r, p->run->extra[state], 0, p->run->plan->extra[state].bytes)))
+                || !r->ops->fill(r, gp_extra_on(p->run, state, p->segment->place.index), 0, p->run->plan->extra[state].bytes)))
             return false;
     }
     return true;

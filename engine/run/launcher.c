@@ -15,9 +15,11 @@
 #include "run/regroup.h"
 #include "run/segment.h"
 
-static int idle_stream(const gp_actorrt *p)
+/* A stream of the device that frame f is on. */
+static int idle_stream(const gp_actorrt *p, uint64_t f)
 {
-    for (int i = 0; i < p->segment->streams; i++)
+    int first = gp_lane(p->segment->place, f) * p->segment->streams;
+    for (int i = first; i < first + p->segment->streams; i++)
         if (!atomic_load(&p->seg->busy[i]))
             return i;
     return -1;
@@ -36,7 +38,7 @@ static bool may_launch(void *arg)
     a->look = first == GP_FIRST_FAILED ? GP_LOOK_OVER
             : gp_actor_look(p, next, room < most ? room : most, &a->n);
     if (a->look == GP_LOOK_GO)
-        return idle_stream(p) >= 0 && first != GP_FIRST_LAUNCHED
+        return idle_stream(p, next) >= 0 && first != GP_FIRST_LAUNCHED
             && !(p->run->options.isolate && room < p->segment->depth);
     return a->look != GP_LOOK_WAIT;
 }
@@ -175,7 +177,8 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     gp_actorrt *p = t->actor;
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
-    const gp_backend *be = run->dev->backend;
+    gp_dev *dev = gp_lane_of(p, f)->dev;
+    const gp_backend *be = dev->backend;
     gp_batch o = { .p = p, .first = f, .n = n, .irregular = failed || (!p->regroup && !gp_frame_is_regular(p, f)),
                    .again = f >= (uint64_t)p->segment->period };
     bool gathers = p->gathers;
@@ -183,7 +186,7 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
         o.emits = gp_gather_emits(p, f, failed ? 1 : n) && !(failed && !s->gathered.added);
         o.irregular = failed || (n && gp_meta_of(p->in[0].ring, f)->hole);
     }
-    int stream = idle_stream(p);
+    int stream = idle_stream(p, f);
     bool ok;
 
     o.check = (!o.irregular || (p->segment->each_shape && !failed && gp_frame_is_whole(p, f)))
@@ -206,31 +209,32 @@ static gp_launched launch(gp_threadrt *t, uint64_t f, int n, bool failed)
     gp_nvtx_push(p, f);
     int64_t start = gp_measure_now(run);
     if (run->watched)
-        be->tag(run->dev, gp_trace_tag(p, f, n));
+        be->tag(dev, gp_trace_tag(p, f, n));
     uint64_t number = 0;
     if (stream < 0) {
         for (int i = 0; resident && i < n; i++)
             number = be->resident_submit(s->resident, (int)((f + (uint64_t)i) % (uint64_t)p->segment->period));
         ok = true;
     } else if (o.irregular || o.check || !s->exec || (run->options.ncached && !o.again)) {
-        ok = be->direct(run->dev, s->stream0 + stream, gp_segment_record, &o, &t->errs);
-        if (!ok && be->wait(run->dev, s->stream0 + stream, GP_SYNC_BLOCK, &t->errs) == 1) {
+        ok = gp_segment_direct(p, stream, gp_segment_record, &o, &t->errs);
+        if (!ok && gp_segment_wait(p, stream, GP_SYNC_BLOCK, &t->errs) == 1) {
             gp_nvtx_pop(p);
             if (run->watched)
-                be->tag(run->dev, 0);
+                be->tag(dev, 0);
             atomic_store(&s->busy[stream], false);
             return NOT_LAUNCHED;
         }
     } else {
-        int k = 0, slot = (int)(f % (uint64_t)p->segment->period), d = p->segment->depth;
+        int k = 0, slot = (int)(f % (uint64_t)p->segment->period), d = p->segment->depth, queue;
+        gp_stream_lane(p, stream, &queue);
         while (1 << k < n)
             k++;
-        ok = be->launch(run->dev, s->stream0 + stream,
+        ok = be->launch(dev, queue,
                         s->exec[k][slot / d * (d / n) + slot % d / n], &t->errs);
     }
     gp_nvtx_pop(p);
     if (run->watched)
-        be->tag(run->dev, 0);
+        be->tag(dev, 0);
     gp_measure_launch(t, start, f, n);
     if (!ok)
         return DEVICE_LOST;
@@ -267,7 +271,7 @@ static bool has_rest(const gp_actorrt *p)
 static bool may_flush(void *thread)
 {
     const gp_actorrt *p = ((gp_threadrt *)thread)->actor;
-    bool room = idle_stream(p) >= 0, wanted = false;
+    bool room = idle_stream(p, atomic_load(&p->next)) >= 0, wanted = false;
     for (int o = 0; o < p->nout; o++) {
         const gp_ringrt *r = p->out[o];
         for (int c = 0; c < r->ring->nconsumers; c++) {
@@ -310,7 +314,7 @@ void *gp_segment_launcher(void *thread)
     gp_threadrt *t = thread;
     gp_actorrt *p = t->actor;
     gp_segmentrt *s = p->seg;
-    bool lost = !atomic_load(&p->over) && s->resident && !p->run->dev->backend->resident_start(s->resident, &t->errs);
+    bool lost = !atomic_load(&p->over) && s->resident && !s->lane[0].dev->backend->resident_start(s->resident, &t->errs);
 
     if (lost)
         gp_segment_fault(t, 0);

@@ -23,20 +23,21 @@ static void *plain_alloc(size_t bytes, gp_errs *errs)
 /* Memory that the device has a say in comes from its back end. */
 static bool backend_owns(const gp_run *run, gp_place place, bool pinned)
 {
-    return run->dev && (place.device || pinned);
+    return run->dev[0] && (place.device || pinned);
 }
 
-static void *take_memory(gp_run *run, gp_place place, bool pinned, size_t bytes, gp_errs *errs)
+/* Of one device, or of the host; what the first device pins all of them can copy from and to. */
+static void *take_memory(gp_run *run, gp_place place, int device, bool pinned, size_t bytes, gp_errs *errs)
 {
     return backend_owns(run, place, pinned)
-        ? run->dev->backend->alloc(run->dev, place.device, bytes, errs)
+        ? run->dev[device]->backend->alloc(run->dev[device], place.device, bytes, errs)
         : plain_alloc(bytes, errs);
 }
 
-static void give_memory(gp_run *run, gp_place place, bool pinned, void *mem, size_t bytes)
+static void give_memory(gp_run *run, gp_place place, int device, bool pinned, void *mem, size_t bytes)
 {
     if (mem && backend_owns(run, place, pinned))
-        run->dev->backend->free(run->dev, place.device, mem, bytes);
+        run->dev[device]->backend->free(run->dev[device], place.device, mem, bytes);
     else
         free(mem);
 }
@@ -49,11 +50,10 @@ static bool record_upload(gp_rec *r, void *arg)
     return r->ops->item(r, 0, NULL, 0) && r->ops->copy(r, u->dst, u->src, u->bytes);
 }
 
-bool gp_memory_copy(gp_run *run, void *dst, const void *src, size_t bytes, gp_errs *errs)
+bool gp_memory_copy(gp_dev *dev, void *dst, const void *src, size_t bytes, gp_errs *errs)
 {
-    const gp_backend *be = run->dev->backend;
     gp_upload u = { dst, src, bytes };
-    return be->direct(run->dev, 0, record_upload, &u, errs) && be->wait(run->dev, 0, GP_SYNC_BLOCK, errs) == 1;
+    return dev->backend->direct(dev, 0, record_upload, &u, errs) && dev->backend->wait(dev, 0, GP_SYNC_BLOCK, errs) == 1;
 }
 
 static bool load_table(gp_run *run, const gp_stage *st, void *host, gp_errs *errs)
@@ -68,46 +68,51 @@ static bool load_table(gp_run *run, const gp_stage *st, void *host, gp_errs *err
         || gp_fail(errs, GP_E_RESOURCE, st->at, "stage '%s': out of memory", st->name);
 }
 
-/* Fills device memory, or that of the host, with a constant or, where that is NULL, with a stage's table. */
-static bool load_into(gp_run *run, bool device, void *to, size_t bytes, const gp_buffer *konst, const gp_stage *st,
+/* Fills memory of device `dev`, or that of the host, where that is NULL, with a constant or, where that is NULL, with a stage's table. */
+static bool load_into(gp_run *run, gp_dev *dev, void *to, size_t bytes, const gp_buffer *konst, const gp_stage *st,
                       gp_errs *errs)
 {
-    const gp_backend *be = device && !run->plan->unified ? run->dev->backend : NULL;
-    void *host = be ? be->alloc(run->dev, false, bytes, errs) : to;
+    void *host = dev ? dev->backend->alloc(dev, false, bytes, errs) : to;
     bool ok = host && (konst ? gp_const_load(konst, host, errs) : load_table(run, st, host, errs))
-           && (!be || gp_memory_copy(run, to, host, bytes, errs));
-    if (be && host)
-        be->free(run->dev, false, host, bytes);
+           && (!dev || gp_memory_copy(dev, to, host, bytes, errs));
+    if (dev && host)
+        dev->backend->free(dev, false, host, bytes);
     return ok;
 }
 
-static bool fill_extra(gp_run *run, int i, gp_errs *errs)
+static bool fill_extra(gp_run *run, int i, int device, gp_errs *errs)
 {
     const gp_extra *x = &run->plan->extra[i];
     const gp_buffer *konst = x->use == GP_EXTRA_CONST ? &run->graph->buffer[x->buffer] : NULL;
     if (konst ? konst->maker.stage >= 0 : x->use != GP_EXTRA_TABLE)
         return true;
-    return load_into(run, x->place.device, run->extra[i], x->bytes, konst, konst ? NULL : &run->graph->stage[x->stage],
-                     errs);
+    return load_into(run, x->place.device && !run->plan->unified ? run->dev[device] : NULL, gp_extra_on(run, i, device),
+                     x->bytes, konst, konst ? NULL : &run->graph->stage[x->stage], errs);
 }
 
 void *gp_memory_device(gp_run *run, size_t bytes, gp_errs *errs)
 {
-    return take_memory(run, (gp_place){ .device = true }, false, bytes, errs);
+    return take_memory(run, (gp_place){ .device = true }, 0, false, bytes, errs);
 }
 
 void gp_memory_device_free(gp_run *run, void *mem, size_t bytes)
 {
-    give_memory(run, (gp_place){ .device = true }, false, mem, bytes);
+    give_memory(run, (gp_place){ .device = true }, 0, false, mem, bytes);
 }
 
 void *gp_memory_table(gp_run *run, const gp_stage *st, gp_errs *errs)
 {
     void *mem = gp_memory_device(run, st->table, errs);
-    if (!mem || load_into(run, true, mem, st->table, NULL, st, errs))
+    if (!mem || load_into(run, run->plan->unified ? NULL : run->dev[0], mem, st->table, NULL, st, errs))
         return mem;
     gp_memory_device_free(run, mem, st->table);
     return NULL;
+}
+
+/* On each of its devices. */
+static size_t pool_bytes(const gp_pool *p)
+{
+    return p->stride * (size_t)(p->depth / p->place.lanes);
 }
 
 /* The place of the first buffer in a pool; one of frame infos alone has none. */
@@ -134,16 +139,17 @@ bool gp_memory_take(gp_run *run, gp_errs *errs)
     for (int i = 0; i < plan->npools; i++) {
         const gp_pool *p = &plan->pool[i];
         errs->at = pool_at(run, i);
-        if (!(run->pool[i] = take_memory(run, p->place, p->pinned,
-                                         p->stride * (size_t)p->depth, errs)))
-            return false;
+        for (int d = p->place.index; d < p->place.index + p->place.lanes; d++)
+            if (!(run->pool[d * plan->npools + i] = take_memory(run, p->place, d, p->pinned, pool_bytes(p), errs)))
+                return false;
     }
     for (int i = 0; i < plan->nextras; i++) {
         const gp_extra *x = &plan->extra[i];
         errs->at = extra_at(run, x);
-        if (!(run->extra[i] = take_memory(run, x->place, false, x->bytes, errs))
-            || !fill_extra(run, i, errs))
-            return false;
+        for (int d = x->place.index; d < x->place.index + x->place.lanes; d++)
+            if (!(run->extra[d * plan->nextras + i] = take_memory(run, x->place, d, false, x->bytes, errs))
+                || !fill_extra(run, i, d, errs))
+                return false;
     }
     errs->at = was;
     return true;
@@ -152,9 +158,11 @@ bool gp_memory_take(gp_run *run, gp_errs *errs)
 void gp_memory_give(gp_run *run)
 {
     const gp_plan *plan = run->plan;
-    for (int i = 0; run->pool && i < plan->npools; i++)
-        give_memory(run, plan->pool[i].place, plan->pool[i].pinned, run->pool[i],
-                    plan->pool[i].stride * (size_t)plan->pool[i].depth);
-    for (int i = 0; run->extra && i < plan->nextras; i++)
-        give_memory(run, plan->extra[i].place, false, run->extra[i], plan->extra[i].bytes);
+    for (int d = 0; run->pool && d < run->ndevs; d++) {
+        for (int i = 0; i < plan->npools; i++)
+            give_memory(run, plan->pool[i].place, d, plan->pool[i].pinned, run->pool[d * plan->npools + i],
+                        pool_bytes(&plan->pool[i]));
+        for (int i = 0; i < plan->nextras; i++)
+            give_memory(run, plan->extra[i].place, d, false, gp_extra_on(run, i, d), plan->extra[i].bytes);
+    }
 }

@@ -134,25 +134,31 @@ static bool record_move(gp_rec *r, void *arg)
     return r->ops->item(r, 0, NULL, 0) && r->ops->copy(r, m->dst, m->src, m->bytes);
 }
 
-/* Between memory of a place and host memory. */
-static bool move(gp_run *run, gp_place place, void *dst, const void *src, size_t bytes, bool to_host, gp_errs *errs)
+/* Between memory of a device, or of the host where that is NULL, and host memory. */
+static bool move(gp_dev *dev, void *dst, const void *src, size_t bytes, bool to_host, gp_errs *errs)
 {
-    if (!place.device || run->plan->unified) {
+    if (!dev) {
         memcpy(dst, src, bytes);
         return true;
     }
-    const gp_backend *be = run->dev->backend;
-    void *pinned = be->alloc(run->dev, false, bytes, errs);
+    const gp_backend *be = dev->backend;
+    void *pinned = be->alloc(dev, false, bytes, errs);
     if (!pinned)
         return false;
     if (!to_host)
         memcpy(pinned, src, bytes);
     gp_move m = { to_host ? pinned : dst, to_host ? src : pinned, bytes };
-    bool ok = be->direct(run->dev, 0, record_move, &m, errs) && be->wait(run->dev, 0, GP_SYNC_BLOCK, errs) == 1;
+    bool ok = be->direct(dev, 0, record_move, &m, errs) && be->wait(dev, 0, GP_SYNC_BLOCK, errs) == 1;
     if (to_host && ok)
         memcpy(dst, pinned, bytes);
-    be->free(run->dev, false, pinned, bytes);
+    be->free(dev, false, pinned, bytes);
     return ok;
+}
+
+/* The device that frame f of a place is on; NULL: it is in the host's memory. */
+static gp_dev *device_of(const gp_run *run, gp_place place, uint64_t f)
+{
+    return place.device && !run->plan->unified ? run->dev[place.index + gp_lane(place, f)] : NULL;
 }
 
 /* ---- keeping --------------------------------------------------------- */
@@ -218,8 +224,8 @@ static bool keep_ring(gp_run *run, int i, bool borrow, gp_held_ring *h, gp_errs 
             x->numbers = *gp_numbers_of(r, f);
         if (h->borrowed)
             x->data = gp_slot(r, f);
-        else if (!(x->data = malloc(r->ring->bytes + 1)) || !move(run, r->ring->place, x->data, gp_slot(r, f), r->ring->bytes,
-                                                                    true, errs))
+        else if (!(x->data = malloc(r->ring->bytes + 1)) || !move(device_of(run, r->ring->place, f), x->data, gp_slot(r, f),
+                                                                    r->ring->bytes, true, errs))
             return false;
     }
     return true;
@@ -265,7 +271,8 @@ static bool keep(gp_run *run, struct gp_paused *x, gp_errs *errs)
     for (int i = 0; i < plan->nextras; i++)
         if (plan->extra[i].use == GP_EXTRA_STATE
             && (!(x->extra[i] = malloc(plan->extra[i].bytes + 1))
-                || !move(run, plan->extra[i].place, x->extra[i], run->extra[i], plan->extra[i].bytes, true, errs)))
+                || !move(device_of(run, plan->extra[i].place, 0), x->extra[i],
+                         gp_extra_on(run, i, plan->extra[i].place.index), plan->extra[i].bytes, true, errs)))
             return false;
     return true;
 }
@@ -344,7 +351,7 @@ static bool load_ring(gp_run *run, gp_ringrt *r, const gp_held_ring *h, gp_errs 
             r->type[x->frame % depth] = x->type;
         if (r->numbers)
             *gp_numbers_of(r, x->frame) = x->numbers;
-        if (!move(run, r->ring->place, gp_slot(r, x->frame), x->data, r->ring->bytes, false, errs))
+        if (!move(device_of(run, r->ring->place, x->frame), gp_slot(r, x->frame), x->data, r->ring->bytes, false, errs))
             return false;
     }
     return true;
@@ -362,8 +369,8 @@ bool gp_paused_load(gp_run *run, const struct gp_paused *x, gp_errs *errs)
             return false;
     }
     for (int i = 0; i < run->plan->nextras; i++)
-        if (x->extra[i] && !move(run, run->plan->extra[i].place, run->extra[i], x->extra[i], run->plan->extra[i].bytes, false,
-                                 errs))
+        if (x->extra[i] && !move(device_of(run, run->plan->extra[i].place, 0), gp_extra_on(run, i, run->plan->extra[i].place.index),
+                                 x->extra[i], run->plan->extra[i].bytes, false, errs))
             return false;
     return true;
 }

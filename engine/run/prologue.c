@@ -1,4 +1,5 @@
-/* prologue.c - stages that read nothing but constants: each runs once, before frame 0, and what it makes is a constant.
+/* prologue.c - stages that read nothing but constants: each runs once, before frame 0, on the first device, and what it
+ * makes is a constant.
  *
  * It is opened, runs on frames that are the constants themselves, and is closed again. */
 #include <stdlib.h>
@@ -76,7 +77,7 @@ static bool open_stage(gp_prologue_stage *o, gp_errs *errs)
         o->out[p] = g->buffer[st->out[p]].type;
     gp_open open = { .opts = st->opts, .user = st->kind->user, .name = st->name, .at = st->at, .nin = st->nin,
                      .nout = st->nout, .in = o->in, .out = o->out, .in_name = st->in_name, .out_name = st->out_name,
-                     .workers = 1, .scope = &g->scope, .dev = o->run->dev, .errs = errs,
+                     .workers = 1, .scope = &g->scope, .dev = o->run->dev[0], .errs = errs,
                      .files = o->run->files, .slots = 1 };
     return !st->kind->open || st->kind->open(&open, &o->state);
 }
@@ -112,7 +113,7 @@ static bool copy_samples(const gp_prologue_stage *o, int port, bool back, gp_err
     for (int i = 0; i < pt->nsamples; i++) {
         const gp_sample *s = &pt->sample[i];
         char *there = data + s->from * pt->size, *here = o->copy[port] + s->at * pt->size;
-        if (!gp_memory_copy(o->run, back ? here : there, back ? there : here, s->n * pt->size, errs))
+        if (!gp_memory_copy(o->run->dev[0], back ? here : there, back ? there : here, s->n * pt->size, errs))
             return false;
     }
     return true;
@@ -155,11 +156,12 @@ static void end_patterns(gp_prologue_stage *o)
 /* Again, over other patterns, until it is sure that all of the outputs is written. */
 static bool compute(gp_prologue_stage *o, gp_errs *errs)
 {
-    const gp_backend *be = o->run->dev->backend;
+    gp_dev *dev = o->run->dev[0];
+    const gp_backend *be = dev->backend;
     int sure = 0;
     while (!sure && !atomic_load(&o->run->level))
-        sure = put_patterns(o, errs) && be->direct(o->run->dev, 0, record, o, errs)
-            && be->wait(o->run->dev, 0, GP_SYNC_BLOCK, errs) == 1 ? look_at_patterns(o, errs) : -1;
+        sure = put_patterns(o, errs) && be->direct(dev, 0, record, o, errs)
+            && be->wait(dev, 0, GP_SYNC_BLOCK, errs) == 1 ? look_at_patterns(o, errs) : -1;
     return sure > 0;
 }
 
@@ -197,9 +199,14 @@ bool gp_prologue_run(gp_run *run, gp_errs *errs)
     for (int b = 0; b < g->nbuffers; b++) {
         int host = run->plan->konst[0][b], device = run->plan->konst[1][b];
         errs->at = g->buffer[b].at;
-        if (g->buffer[b].maker.stage >= 0 && host >= 0 && device >= 0
-            && !gp_memory_copy(run, run->extra[host], run->extra[device], gp_bytes(&g->buffer[b].type), errs))
+        size_t bytes = gp_bytes(&g->buffer[b].type);
+        if (g->buffer[b].maker.stage < 0 || device < 0)
+            continue;
+        if (host >= 0 && !gp_memory_copy(run->dev[0], run->extra[host], run->extra[device], bytes, errs))
             return false;
+        for (int d = 1; d < run->ndevs; d++)
+            if (!gp_memory_copy(run->dev[d], gp_extra_on(run, device, d), run->extra[device], bytes, errs))
+                return false;
     }
     errs->at = was;
     return true;

@@ -35,7 +35,7 @@ static void count(gp_actorrt *p, const gp_inflight *fl)
 static int await_resident(const gp_actorrt *p, uint64_t number, gp_errs *errs)
 {
     enum { LOOKS = 1000, SLEEP_NS = 20000 };
-    const gp_backend *be = p->run->dev->backend;
+    const gp_backend *be = p->seg->lane[0].dev->backend;
     gp_sync sync = p->run->graph->sync;
     int64_t start = 0;
     for (;;) {
@@ -68,13 +68,12 @@ static int await_residents(const gp_actorrt *p, const gp_inflight *fl, gp_errs *
 static bool is_written(gp_threadrt *t, const gp_inflight *fl, bool *lost)
 {
     gp_actorrt *p = t->actor;
-    const gp_backend *be = p->run->dev->backend;
-    int stream = p->seg->stream0 + fl->stream, r;
+    int r;
     gp_batch o = { .p = p, .first = fl->first, .n = 1, .irregular = fl->irregular, .check = true, .recheck = true,
                    .again = true, .bare = true };
     while (!(r = gp_unwritten_look(p, fl->first, &t->errs)))
-        if (!be->direct(p->run->dev, stream, gp_segment_record, &o, &t->errs)
-            || be->wait(p->run->dev, stream, GP_SYNC_BLOCK, &t->errs) != 1) {
+        if (!gp_segment_direct(p, fl->stream, gp_segment_record, &o, &t->errs)
+            || gp_segment_wait(p, fl->stream, GP_SYNC_BLOCK, &t->errs) != 1) {
             *lost = true;
             return false;
         }
@@ -87,8 +86,6 @@ void *gp_segment_reaper(void *thread)
     gp_actorrt *p = t->actor;
     gp_segmentrt *s = p->seg;
     gp_run *run = p->run;
-    const gp_backend *be = run->dev->backend;
-
     bool lost = false;
     for (;;) {
         uint64_t k = atomic_load(&s->retired);
@@ -103,7 +100,7 @@ void *gp_segment_reaper(void *thread)
         bool lost_now = false, done = fl.stream == GP_NO_STREAM
             || (fl.stream == GP_RESIDENT
                     ? await_residents(p, &fl, &t->errs)
-                    : be->wait(run->dev, s->stream0 + fl.stream, run->graph->sync, &t->errs)) == 1;
+                    : gp_segment_wait(p, fl.stream, run->graph->sync, &t->errs)) == 1;
         bool written = !done || lost || !fl.check || is_written(t, &fl, &lost_now);
         done &= !lost_now;
         if (!done && !lost)

@@ -103,8 +103,41 @@ static int slots_of(const gp_run *run, const gp_stage *st)
     for (int k = 0; k < p->nsegments; k++)
         for (int i = 0; i < p->segment[k].ntasks; i++)
             if (p->task[p->segment[k].task[i]].stage == (int)(st - run->graph->stage))
-                return p->segment[k].depth;
+                return p->segment[k].depth / p->segment[k].place.lanes;
     return 0;
+}
+
+/* On device `d`, where it runs on one. */
+static bool open_on(gp_run *run, int i, int d, gp_errs *errs)
+{
+    const gp_graph *g = run->graph;
+    const gp_stage *s = &g->stage[i];
+    int at = d * g->nstages + i, before = errs->failed;
+    gp_open o = { .opts = s->opts, .user = s->kind->user, .name = s->name, .at = s->at, .nin = s->nin,
+                  .nout = s->nout, .in = run->types[i], .out = run->types[i] + s->nin,
+                  .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
+                  .scope = &g->scope, .dev = gp_stage_makes_on_device(s) ? run->dev[d] : NULL, .errs = errs,
+                  .files = run->files, .slots = slots_of(run, s) };
+    run->opened[at] = true;
+    errs->at = s->at;
+    atomic_store(&run->opening, s);
+    bool ok = s->kind->open(&o, &run->state[at]);
+    if (!ok && errs->failed == before && !atomic_load(&run->level))
+        gp_fail(errs, GP_E_RUN, s->at, "stage '%s' cannot be opened and does not say why", s->name);
+    atomic_store(&run->opening, NULL);
+    atomic_fetch_add(&run->steps, 1);
+    return ok;
+}
+
+/* The devices that it runs on; a host stage: the first, by name only. */
+static gp_place place_of(const gp_run *run, int stage)
+{
+    const gp_plan *p = run->plan;
+    for (int k = 0; k < p->nsegments; k++)
+        for (int i = 0; i < p->segment[k].ntasks; i++)
+            if (p->task[p->segment[k].task[i]].stage == stage)
+                return p->segment[k].place;
+    return (gp_place){ .lanes = 1 };
 }
 
 static bool open_stages(gp_run *run, bool device, gp_errs *errs)
@@ -115,36 +148,18 @@ static bool open_stages(gp_run *run, bool device, gp_errs *errs)
         const gp_stage *s = &g->stage[i];
         if (s->device != device || !s->kind->open || run->keeps[i])
             continue;
-        if (atomic_load(&run->level))
-            return false;
-        gp_type in[GP_MAXPORT] = { { 0 } }, out[GP_MAXPORT] = { { 0 } };
-        for (int k = 0; k < s->nin; k++)
-            if (s->in[k] >= 0)
-                in[k] = g->buffer[s->in[k]].type;
-        for (int k = 0; k < s->nout; k++)
-            out[k] = g->buffer[s->out[k]].type;
         gp_type *types = run->types[i] = calloc((size_t)(s->nin + s->nout) + 1, sizeof *types);
         if (!types)
             return gp_fail(errs, GP_E_RESOURCE, s->at, "out of memory");
-        memcpy(types, in, sizeof *types * (size_t)s->nin);
-        memcpy(types + s->nin, out, sizeof *types * (size_t)s->nout);
-        gp_open o = { .opts = s->opts, .user = s->kind->user, .name = s->name, .at = s->at, .nin = s->nin,
-                      .nout = s->nout, .in = types, .out = types + s->nin,
-                      .in_name = s->in_name, .out_name = s->out_name, .workers = s->workers,
-                      .scope = &g->scope, .dev = gp_stage_makes_on_device(s) ? run->dev : NULL, .errs = errs,
-                      .files = run->files, .slots = slots_of(run, s) };
-        run->opened[i] = true;
-        errs->at = s->at;
-        atomic_store(&run->opening, s);
-        int before = errs->failed;
-        bool ok = s->kind->open(&o, &run->state[i]);
-        if (!ok && errs->failed == before && !atomic_load(&run->level))
-            gp_fail(errs, GP_E_RUN, s->at, "stage '%s' cannot be opened and does not say why",
-                    s->name);
-        atomic_store(&run->opening, NULL);
-        atomic_fetch_add(&run->steps, 1);
-        if (!ok)
-            return false;
+        for (int k = 0; k < s->nin + s->nout; k++) {
+            int b = k < s->nin ? s->in[k] : s->out[k - s->nin];
+            if (b >= 0)
+                types[k] = g->buffer[b].type;
+        }
+        gp_place place = place_of(run, i);
+        for (int d = place.index; d < place.index + place.lanes; d++)
+            if (atomic_load(&run->level) || !open_on(run, i, d, errs))
+                return false;
     }
     errs->at = was;
     return true;
@@ -165,20 +180,18 @@ static int orders_of(const gp_run *run, const gp_segment *s)
 static bool init_actors(gp_run *run, gp_errs *errs)
 {
     const gp_plan *plan = run->plan;
-    int streams = 0, orders = 0, stamps = 0;
+    gp_device_use *used = GP_NEW(&run->arena, gp_device_use, run->ndevs);
     gp_loc was = errs->at;
     for (int i = 0; i < plan->nactors; i++) {
         gp_actorrt *p = &run->actor[i];
         if (p->kind == GP_ACTOR_HOST) {
             gp_host_init(p);
-            p->host->stream = streams, streams += p->stage->fills_device ? p->stage->workers : 0;
+            p->host->stream = used[0].streams, used[0].streams += p->stage->fills_device ? p->stage->workers : 0;
             continue;
         }
         errs->at = gp_actor_at(p);
-        if (!gp_segment_init(p, streams, orders, &stamps, errs))
+        if (!gp_segment_init(p, used, errs))
             return false;
-        streams += p->segment->streams;
-        orders += orders_of(run, p->segment);
     }
     errs->at = was;
     return true;
@@ -186,37 +199,51 @@ static bool init_actors(gp_run *run, gp_errs *errs)
 
 /* ---- a run, up and down ---------------------------------------------- */
 
-static bool open_device(gp_run *run, gp_errs *errs)
+/* What is opened is closed with the run, also if this fails. */
+static bool open_device(gp_run *run, int d, const gp_device_use *use, int slots, gp_errs *errs)
+{
+    const gp_backend *be = &gp_backend_cpu;
+    int index = 0;
+#if GP_CUDA
+    if (!run->plan->unified && !run->graph->device[d].pretend)
+        be = &gp_backend_cuda, index = run->graph->device[d].index;
+#endif
+    if (!(run->dev[d] = be->open(index, errs)))
+        return false;
+    run->dev[d]->cancel = &run->level;
+    return be->prepare(run->dev[d], use->streams ? use->streams : 1, use->orders, slots, errs);
+}
+
+static bool open_devices(gp_run *run, gp_errs *errs)
 {
     const gp_plan *plan = run->plan;
-    const gp_backend *be = &gp_backend_cpu;
-#if GP_CUDA
-    if (!plan->unified)
-        be = &gp_backend_cuda;
-#endif
+    gp_device_use *use = GP_NEW(&run->arena, gp_device_use, run->ndevs);
     if (run->options.check_kernels && !plan->unified)
         return gp_fail(errs, GP_E_USAGE, run->graph->device_at, "kernels are checked on the CPU back "
                        "end, with --device cpu; on a GPU run: compute-sanitizer gpipe run "
                        "--isolate %s", run->graph->file);
-    int streams = 0, orders = 0, slots = 1;
+    int slots = 1;
     for (int i = 0; i < plan->nsegments; i++) {
         const gp_segment *s = &plan->segment[i];
-        streams += s->streams;
         slots = s->depth > slots ? s->depth : slots;
-        orders += orders_of(run, s);
+        use[s->place.index].orders += orders_of(run, s);
+        for (int d = s->place.index; d < s->place.index + s->place.lanes; d++)
+            use[d].streams += s->streams;
     }
     for (int i = 0; i < run->graph->nstages; i++)
-        streams += run->graph->stage[i].fills_device ? run->graph->stage[i].workers : 0;
+        use[0].streams += run->graph->stage[i].fills_device ? run->graph->stage[i].workers : 0;
     gp_loc was = errs->at;
     if (run->graph->device_at.file)
         errs->at = run->graph->device_at;
-    if (!(run->dev = be->open(run->graph->device, errs)))
-        return false;
-    run->dev->cancel = &run->level;
-    if (!be->prepare(run->dev, streams ? streams : 1, orders, slots, errs))
-        return false;
-    if (run->options.trace_full && run->options.trace_ns && be->watch
-        && !(run->watched = be->watch(run->dev, gp_trace_activity, run, errs)))
+    for (int d = 0; d < run->ndevs; d++)
+        if (!open_device(run, d, &use[d], slots, errs))
+            return false;
+    const gp_backend *be = run->dev[0]->backend;
+    bool watch = run->options.trace_full && run->options.trace_ns && be->watch;
+    if (watch && run->ndevs > 1)
+        return gp_fail(errs, GP_E_USAGE, errs->at, "a full trace is of one device: set 'device' to one, or leave out "
+                       "'--trace-full'");
+    if (watch && !(run->watched = be->watch(run->dev[0], gp_trace_activity, run, errs)))
         return false;
     errs->at = was;
     return true;
@@ -249,7 +276,7 @@ static bool set_up_first(gp_run *run, gp_errs *errs)
     find_kept(run, run->from);
     if (!run->files && !(run->files = gp_pipeline_files(run->pipeline)))
         longjmp(*run->arena.oom, 1);
-    if ((needs_device(run) && !open_device(run, errs)) || !gp_memory_take(run, errs)
+    if ((needs_device(run) && !open_devices(run, errs)) || !gp_memory_take(run, errs)
         || !gp_prologue_run(run, errs))
         return false;
     gp_rings_make(run);
@@ -295,8 +322,9 @@ void gp_run_destroy(gp_run *run)
     for (int i = 0; i < run->naccounts; i++)
         gp_account_fini(&run->account[i]);
     gp_memory_give(run);
-    if (run->dev)
-        run->dev->backend->close(run->dev);
+    for (int d = 0; run->dev && d < run->ndevs; d++)
+        if (run->dev[d])
+            run->dev[d]->backend->close(run->dev[d]);
     gp_nvtx_close(run);
     close(run->done_fd);
     pthread_mutex_destroy(&run->lock);
@@ -322,9 +350,10 @@ static void check_account(const gp_run *run, gp_errs *errs)
 
 static void close_stages(gp_run *run)
 {
-    for (int i = run->graph->nstages - 1; run->opened && i >= 0; i--)
-        if (run->opened[i] && run->graph->stage[i].kind->close)
-            run->graph->stage[i].kind->close(run->state[i]);
+    int n = run->graph->nstages;
+    for (int i = n * run->ndevs - 1; run->opened && i >= 0; i--)
+        if (run->opened[i] && run->graph->stage[i % n].kind->close)
+            run->graph->stage[i % n].kind->close(run->state[i]);
     for (int i = 0; run->types && i < run->graph->nstages; i++)
         free(run->types[i]);
 }
@@ -482,7 +511,7 @@ static gp_outcome run_once(gp_pipeline *p, gp_pipeline *from, const gp_run_optio
         gp_threads_end(run, back);
     }
     if (back && run->watched)
-        run->dev->backend->unwatch(run->dev);
+        run->dev[0]->backend->unwatch(run->dev[0]);
     bool paused = back && run->ready && gp_run_is_paused(run);
     back = back && (paused || gp_files_end(run));
     pthread_mutex_lock(&run->lock);

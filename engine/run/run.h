@@ -60,7 +60,8 @@ struct gp_ringrt {
     gp_numbers *numbers;       /* per slot, likewise; NULL: the pipeline lists no metadata */
     gp_type *type;             /* per slot, of a buffer whose frames differ in shape (gp_buffer.varies): written and read as
                                   meta.rows, which it then has too; else NULL */
-    char *base;                /* of slot 0 */
+    char *base;                /* of slot 0; */
+    char **lane;               /* of one whose slots are on several devices: of slot 0 on each */
     size_t stride;
     const gp_ring *ring;
     const gp_buffer *buffer;   /* NULL: frame infos */
@@ -68,7 +69,8 @@ struct gp_ringrt {
 
 static inline void *gp_slot(const gp_ringrt *r, uint64_t frame)
 {
-    return r->base + frame % (uint64_t)r->ring->depth * r->stride;
+    char *base = r->lane ? r->lane[gp_lane(r->ring->place, frame)] : r->base;
+    return base + gp_lane_slot(r->ring->place, frame, r->ring->depth) * r->stride;
 }
 
 static inline gp_meta *gp_meta_of(const gp_ringrt *r, uint64_t frame)
@@ -343,17 +345,17 @@ struct gp_run {
     const gp_graph *graph;
     gp_run_options options;
     gp_arena arena;
-    gp_dev *dev;               /* NULL: no device tasks */
-    void **pool, **extra;      /* memory of plan->pool, plan->extra */
+    gp_dev **dev; int ndevs;   /* those of the graph, or the CPU back end alone; each NULL: no device tasks */
+    void **pool, **extra;      /* memory of plan->pool, plan->extra: all of them per device; the host's as that of device 0 */
     gp_ringrt *ring;
     gp_actorrt *actor;
     gp_threadrt *thread; int nthreads;
     gp_accountrt *account; int naccounts;
     int *account_of;            /* per stage: its account, or -1 */
-    void **state;              /* per stage, made by open() */
+    void **state;              /* per stage, made by open(), per device; */
     gp_type **types;           /* ... and what it was given: inputs, then outputs; malloc'd */
     const void **opts;         /* ... and with which options, which live as long as it is open */
-    bool *opened;
+    bool *opened;              /* as state */
     bool *keeps;               /* per stage: it is open in the run that this one goes on from, and stays so */
     struct gp_filetable *files;
     int64_t spin_ns;           /* how long threads look before they sleep */
@@ -364,7 +366,7 @@ struct gp_run {
     gp_core_ticks ticks[2];    /* likewise what all did: at the start, at the end */
     struct gp_trace *trace;    /* NULL: nothing is traced (trace.h) */
     bool watched;              /* ... in full, by the device */
-    gp_engine_time engine[GP_ENGINES]; pthread_mutex_t engine_lock;    /* stamp.c */
+    gp_engine_time (*engine)[GP_ENGINES]; pthread_mutex_t engine_lock;         /* stamp.c: per device */
     atomic_int pausing;        /* see paused.h */
     struct gp_paused *goes_on; /* what a paused run has come to; NULL: it begins */
     const gp_pipeline *from;   /* whose run it goes on from; NULL: it begins */
@@ -389,6 +391,23 @@ struct gp_run {
     gp_errs errs;
     struct gp_nvtx *nvtx;      /* NULL: no tool is attached (nvtx.h) */
 };
+
+/* What is there for device `d` of an extra, of a stage. */
+static inline void *gp_extra_on(const gp_run *run, int extra, int d)
+{
+    return run->extra[d * run->plan->nextras + extra];
+}
+
+/* Lane `l` of a pool. */
+static inline void *gp_pool_on(const gp_run *run, int pool, int l)
+{
+    return run->pool[(run->plan->pool[pool].place.index + l) * run->plan->npools + pool];
+}
+
+static inline void *gp_state_on(const gp_run *run, const gp_stage *st, int d)
+{
+    return run->state[d * run->graph->nstages + (int)(st - run->graph->stage)];
+}
 
 /* Adds errors to the run's and stops the sources. Warnings only are kept. */
 void gp_run_fail(gp_run *run, const gp_errs *errs);
@@ -433,9 +452,10 @@ void *gp_host_thread(void *thread);            /* gp_threadrt */
 void gp_turns_watch(gp_run *run);
 
 /* segment.c */
-/* Its streams, orders and stamps have the device's numbers from stream0, order0 and *stamps on;
- * adds the number of its stamps to *stamps. */
-bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_errs *errs);
+/* What is used of a device: its streams, orders and stamps. */
+typedef struct gp_device_use { int streams, orders, stamps; } gp_device_use;
+/* Its streams, orders and stamps have the numbers from used[device] on, which is raised by them. */
+bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs);
 /* Nothing of it stays on the device; for all segments, before the first is freed. */
 void gp_segment_stop_resident(gp_actorrt *p);
 void gp_segment_fini(gp_actorrt *p);

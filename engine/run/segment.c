@@ -37,11 +37,24 @@ void gp_segment_fault(gp_threadrt *t, uint64_t end)
 
 /* ---- setting up ------------------------------------------------------ */
 
+bool gp_segment_direct(const gp_actorrt *p, int stream, gp_body body, void *arg, gp_errs *errs)
+{
+    int number;
+    gp_dev *dev = gp_stream_lane(p, stream, &number)->dev;
+    return dev->backend->direct(dev, number, body, arg, errs);
+}
+
+int gp_segment_wait(const gp_actorrt *p, int stream, gp_sync sync, gp_errs *errs)
+{
+    int number;
+    gp_dev *dev = gp_stream_lane(p, stream, &number)->dev;
+    return dev->backend->wait(dev, number, sync, errs);
+}
+
+/* What carries from frame to frame is on one device. */
 static bool reset(gp_actorrt *p, gp_errs *errs)
 {
-    const gp_backend *be = p->run->dev->backend;
-    return be->direct(p->run->dev, p->seg->stream0, gp_segment_reset, p, errs)
-        && be->wait(p->run->dev, p->seg->stream0, GP_SYNC_BLOCK, errs) == 1;
+    return gp_segment_direct(p, 0, gp_segment_reset, p, errs) && gp_segment_wait(p, 0, GP_SYNC_BLOCK, errs) == 1;
 }
 
 /* Tells the parts that make what is carried inside the segment. Is there any? */
@@ -62,19 +75,23 @@ static bool find_carried(gp_actorrt *p)
     return any;
 }
 
-/* Loads the kernels of the first slot's launch, and forgets what a library of a stage
+/* Loads the kernels of the first slot's launch on each device, and forgets what a library of a stage
  * may have left in its carried state. */
 static bool warm_up(gp_actorrt *p, gp_errs *errs)
 {
     gp_run *run = p->run;
-    const gp_backend *be = run->dev->backend;
-    gp_batch once = { .p = p, .n = 1, .bare = true };
-    int stream = p->seg->stream0;
+    gp_place place = p->segment->place;
+    bool ok = true, lost = false;
     atomic_store(&run->warming, p);
-    bool ok = be->load(run->dev, gp_segment_record, &once, errs) && reset(p, errs);
+    for (int l = 0; l < place.lanes && ok; l++) {
+        const gp_lanert *lane = &p->seg->lane[l];
+        gp_batch once = { .p = p, .first = (uint64_t)(l * place.run), .n = 1, .bare = true };
+        ok = lane->dev->backend->load(lane->dev, gp_segment_record, &once, errs) && (l || reset(p, errs));
+        lost = !ok && lane->dev->backend->query(lane->dev, lane->stream0, errs) < 0;   /* else the stage said why */
+    }
     atomic_store(&run->warming, NULL);
     atomic_fetch_add(&run->steps, 1);
-    if (!ok && be->query(run->dev, stream, errs) < 0)      /* else the stage said why */
+    if (lost)
         say_lost(p, 0, 0, errs);
     return ok;
 }
@@ -91,9 +108,36 @@ static bool make_resident(gp_actorrt *p, gp_errs *errs)
         slot[i] = (gp_batch){ .p = p, .first = (uint64_t)i, .n = 1, .again = true, .bare = true };
         arg[i] = &slot[i];
     }
-    s->resident = run->dev->backend->resident_create(run->dev, gp_segment_record, arg, slots,
+    s->resident = run->dev[0]->backend->resident_create(run->dev[0], gp_segment_record, arg, slots,
                                             p->segment->depth, run->plan->nsegments, errs);
     return s->resident;
+}
+
+/* Its devices, on which it takes its streams, orders and stamps. */
+static void take_lanes(gp_actorrt *p, gp_device_use *used)
+{
+    gp_segmentrt *s = p->seg;
+    gp_place place = p->segment->place;
+    s->lane = GP_NEW(&p->run->arena, gp_lanert, place.lanes);
+    s->order0 = used[place.index].orders;
+    for (int l = 0; l < place.lanes; l++) {
+        gp_device_use *u = &used[place.index + l];
+        s->lane[l] = (gp_lanert){ .dev = p->run->dev[place.index + l], .device = place.index + l, .stream0 = u->streams,
+                                  .stamp0 = u->stamps };
+        u->streams += p->segment->streams;
+    }
+}
+
+static bool take_stamps(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
+{
+    int n = gp_stamps_init(p);
+    bool ok = true;
+    for (int l = 0; l < p->segment->place.lanes && n && ok; l++) {
+        const gp_lanert *lane = &p->seg->lane[l];
+        used[lane->device].stamps += n;
+        ok = lane->dev->backend->stamps(lane->dev, used[lane->device].stamps, errs);
+    }
+    return ok;
 }
 
 /* What a stage may record of a frame: an exec has a node for each, and there is an exec for each row of slots. */
@@ -106,20 +150,27 @@ static int64_t most_in_exec(const gp_segment *seg)
     return ALL / frames > LEAST ? ALL / frames : LEAST;
 }
 
-bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_errs *errs)
+/* The first frame of exec `i` of those of 2^k frames. */
+static uint64_t exec_first(const gp_segment *seg, int k, int i)
+{
+    int n = 1 << k, per_turn = seg->depth / n;
+    return (uint64_t)(i / per_turn * seg->depth + i % per_turn * n);
+}
+
+bool gp_segment_init(gp_actorrt *p, gp_device_use *used, gp_errs *errs)
 {
     gp_run *run = p->run;
     const gp_plan *plan = run->plan;
     const gp_segment *seg = p->segment;
     gp_arena *a = &run->arena;
     gp_segmentrt *s = p->seg = GP_NEW_LINES(a, gp_segmentrt, 1);
-    const gp_backend *be = run->dev->backend;
     int deps = 1, infos = 0;
 
     gp_eventcount_init(&s->done);
     for (int o = 0; o < p->nout; o++)
         s->bytes += gp_bytes(&p->out[o]->buffer->type);
-    s->stream0 = stream0, s->order0 = order0;
+    take_lanes(p, used);
+    const gp_backend *be = s->lane[0].dev->backend;
     s->type = GP_NEW(a, gp_type, run->graph->nbuffers);
     s->hole = GP_NEW(a, gp_hole, run->graph->nbuffers);
     gp_frame_set_whole(p);
@@ -136,19 +187,17 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
         s->part_of[seg->task[i]] = i;
         deps += part->task->ndeps;
     }
+    used[seg->place.index].orders += s->ordered;
     s->most = most_in_exec(seg);
     bool carries = find_carried(p);
     s->dep = GP_NEW(a, int, ((size_t)deps + (size_t)seg->ntasks) * (size_t)seg->batch + 1);
-    s->stamp0 = *stamps;
-    int stamped = gp_stamps_init(p);
-    *stamps += stamped;
-    if (stamped && !be->stamps(run->dev, *stamps, errs))
+    if (!take_stamps(p, used, errs))
         return false;
     if (run->graph->latency_ns && !p->regroup)
         gp_latency_init(p);
     if (run->options.timed)
         s->time = GP_NEW(a, gp_hist, 1);
-    s->busy = GP_NEW(a, atomic_bool, seg->streams);
+    s->busy = GP_NEW(a, atomic_bool, seg->streams * seg->place.lanes);
     s->ninflight = (uint64_t)seg->depth + 1;
     s->inflight = GP_NEW(a, gp_inflight, s->ninflight);
     bool ready = be->load ? warm_up(p, errs) : !carries || reset(p, errs);
@@ -163,16 +212,13 @@ bool gp_segment_init(gp_actorrt *p, int stream0, int order0, int *stamps, gp_err
         s->sizes++;
     s->exec = GP_NEW(a, gp_exec **, s->sizes);
     for (int k = 0; k < s->sizes; k++) {
-        int n = 1 << k, per_turn = seg->depth / n;
+        int n = 1 << k, execs = seg->period / seg->depth * (seg->depth / n);
         s->exec[k] = GP_NEW(a, gp_exec *, seg->period / n + 1);
-        for (int turn = 0; turn < seg->period / seg->depth; turn++)
-            for (int i = 0; i < per_turn; i++) {
-                gp_batch o = { .p = p, .first = (uint64_t)(turn * seg->depth + i * n), .n = n,
-                               .again = true };
-                gp_exec **x = &s->exec[k][turn * per_turn + i];
-                if (!(*x = be->build(run->dev, gp_segment_record, &o, errs)))
-                    return false;
-            }
+        for (int i = 0; i < execs; i++) {
+            gp_batch o = { .p = p, .first = exec_first(seg, k, i), .n = n, .again = true };
+            if (!(s->exec[k][i] = be->build(gp_lane_of(p, o.first)->dev, gp_segment_record, &o, errs)))
+                return false;
+        }
     }
     return true;
 }
@@ -183,14 +229,16 @@ void gp_segment_fini(gp_actorrt *p)
     gp_errs ignored = { .n = 0 };
     if (!s)
         return;
-    for (int i = 0; i < p->segment->streams; i++)      /* it may still read and write */
-        p->run->dev->backend->wait(p->run->dev, s->stream0 + i, GP_SYNC_BLOCK, &ignored);
+    for (int i = 0; i < p->segment->streams * p->segment->place.lanes; i++)    /* it may still read and write */
+        gp_segment_wait(p, i, GP_SYNC_BLOCK, &ignored);
     for (int k = 0; k < s->sizes && s->exec; k++)
         for (int i = 0; s->exec[k] && i < p->segment->period / (1 << k) + 1; i++)
-            if (s->exec[k][i])
-                p->run->dev->backend->discard(p->run->dev, s->exec[k][i]);
+            if (s->exec[k][i]) {
+                gp_dev *dev = gp_lane_of(p, exec_first(p->segment, k, i))->dev;
+                dev->backend->discard(dev, s->exec[k][i]);
+            }
     if (s->resident)
-        p->run->dev->backend->resident_destroy(s->resident);
+        s->lane[0].dev->backend->resident_destroy(s->resident);
     gp_unwritten_fini(p);
     gp_latency_fini(p);
     gp_eventcount_fini(&s->done);
@@ -199,14 +247,16 @@ void gp_segment_fini(gp_actorrt *p)
 void gp_segment_stop_resident(gp_actorrt *p)
 {
     if (p->seg && p->seg->resident)
-        p->run->dev->backend->resident_stop(p->seg->resident);
+        p->seg->lane[0].dev->backend->resident_stop(p->seg->resident);
 }
 
 uint64_t gp_segment_computed(const gp_actorrt *p)
 {
     uint64_t ns = 0;
-    gp_dev *d = p->run->dev;
-    for (int i = 0; p->segment && d->backend->computed && i < p->segment->streams; i++)
-        ns += d->backend->computed(d, p->seg->stream0 + i);
+    for (int i = 0; p->segment && i < p->segment->streams * p->segment->place.lanes; i++) {
+        int number;
+        gp_dev *dev = gp_stream_lane(p, i, &number)->dev;
+        ns += dev->backend->computed ? dev->backend->computed(dev, number) : 0;
+    }
     return ns;
 }

@@ -10,7 +10,7 @@
 typedef struct gp_inflight {
     uint64_t first;
     int n;
-    int stream;                /* or one of these: */
+    int stream;                /* of all lanes, or one of these: */
     bool irregular;            /* see frame.h */
     bool check;                /* as gp_batch.check */
     uint64_t number;           /* GP_RESIDENT: of the last frame, see gp_backend.resident_submit */
@@ -45,11 +45,15 @@ struct gp_taskrt {
     bool leaf;                 /* stamped: no later part of its engine waits for it */
 };
 
+/* A device of a segment: its number in the graph, and where the segment's streams and stamps begin there. */
+typedef struct gp_lanert { gp_dev *dev; int device, stream0, stamp0; } gp_lanert;
+
 struct gp_segmentrt {
+    gp_lanert *lane;
     gp_taskrt *part; int nparts; /* in task order */
     int *part_of;              /* per task of the plan */
     int ordered;               /* parts whose frames take turns */
-    int stream0, order0;       /* of this segment among the device's */
+    int order0;                /* of this segment among the device's */
     gp_exec ***exec;           /* [log2 frames][slot / frames] */
     int sizes;
     gp_unwritten *unwritten;   /* see unwritten.c; NULL: there is nothing to look at */
@@ -59,16 +63,16 @@ struct gp_segmentrt {
     gp_resident *resident;     /* launch: persistent, on a device that has it */
     gp_inflight *inflight;     /* a ring of ninflight */
     uint64_t ninflight;
-    atomic_bool *busy;         /* per stream */
+    atomic_bool *busy;         /* per stream, lane by lane */
     gp_type *type;             /* per buffer: of the launch being made, see frame.h */
     gp_hole *hole;             /* per buffer: likewise */
     int64_t most;              /* as gp_rec.most */
     int *dep;                  /* room for a body */
     size_t bytes;              /* of a whole frame's outputs */
     size_t copy_bytes[GP_ENGINES];     /* per frame */
-    int stamp0, nstamps;       /* of the device's stamps; per launch, 0: none */
+    int nstamps;               /* per launch, 0: none */
     gp_hist *time;             /* timed: of one frame, on the device; the reaper's */
-    gp_track *copy_track[GP_ENGINES], **stream_track;      /* traced; the reaper's, or */
+    gp_track *(*copy_track)[GP_ENGINES], **stream_track;   /* traced: per lane, per stream; the reaper's, or */
     gp_track *kernel_track;    /* the device's, when it is watched */
     gp_eventcount done;        /* the reaper sleeps here */
     _Alignas(64) _Atomic uint64_t issued;  /* launches */
@@ -96,7 +100,30 @@ void gp_segment_fail_frame(gp_threadrt *t, uint64_t f);
 /* The device is lost. It tells only one of its threads why, and that one reports; frames [reaped, end) are not finished. */
 void gp_segment_fault(gp_threadrt *t, uint64_t end);
 
-/* stamp.c: how many stamps the launches in flight need, after the parts are made. */
+/* That which frame f, or stream `stream`, is of. */
+static inline const gp_lanert *gp_lane_of(const gp_actorrt *p, uint64_t f)
+{
+    return &p->seg->lane[gp_lane(p->segment->place, f)];
+}
+
+static inline const gp_lanert *gp_stream_lane(const gp_actorrt *p, int stream, int *number)
+{
+    const gp_lanert *l = &p->seg->lane[stream / p->segment->streams];
+    *number = l->stream0 + stream % p->segment->streams;
+    return l;
+}
+
+/* The slot of frame f in its lane. */
+static inline int gp_slot_in_lane(const gp_actorrt *p, uint64_t f)
+{
+    return (int)gp_lane_slot(p->segment->place, f, p->segment->depth);
+}
+
+/* Queues a body directly on a stream of the segment; waits for what is queued there, as gp_backend.wait. */
+bool gp_segment_direct(const gp_actorrt *p, int stream, gp_body body, void *arg, gp_errs *errs);
+int gp_segment_wait(const gp_actorrt *p, int stream, gp_sync sync, gp_errs *errs);
+
+/* stamp.c: how many stamps the launches in flight need on each device, after the parts are made. */
 int gp_stamps_init(gp_actorrt *p);
 /* Record the first stamp of a body, and that after a part, if it has one; *id is the
  * next item's. */

@@ -14,12 +14,12 @@ bool gp_accounts_make(gp_run *run);
 /* memory.c */
 bool gp_memory_take(gp_run *run, gp_errs *errs);
 void gp_memory_give(gp_run *run);
-/* Device memory beside that: some, zeroed, and the table of a stage; NULL after an error. A copy from any place to any
- * other, which is done on return. */
+/* Memory of the first device beside that: some, zeroed, and the table of a stage; NULL after an error. */
 void *gp_memory_device(gp_run *run, size_t bytes, gp_errs *errs);
 void *gp_memory_table(gp_run *run, const gp_stage *st, gp_errs *errs);
 void gp_memory_device_free(gp_run *run, void *mem, size_t bytes);
-bool gp_memory_copy(gp_run *run, void *dst, const void *src, size_t bytes, gp_errs *errs);
+/* A copy from any place to any other, which is done on return; by stream 0 of the device. */
+bool gp_memory_copy(gp_dev *dev, void *dst, const void *src, size_t bytes, gp_errs *errs);
 
 /* prologue.c: runs the stages of gp_graph.prologue; wants constants in memory, and a device. */
 bool gp_prologue_run(gp_run *run, gp_errs *errs);

@@ -301,7 +301,7 @@ void gp_stall_report(gp_run *run, int64_t ns, gp_errs *errs)
     if (r.lines > LINES)
         gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "and %d more", r.lines - LINES);
     recent_line(&r);
-    bool on_gpu = first && first->kind == GP_ACTOR_SEGMENT && !run->dev->backend->computed;
+    bool on_gpu = first && first->kind == GP_ACTOR_SEGMENT && !run->dev[0]->backend->computed;
     gp_fail(errs, GP_E_NOTE, (gp_loc){ 0 }, "%sif it is only slow, raise 'stall_timeout'",
             on_gpu ? "a kernel that never ends and one that takes long look the same from here: " : "");
 }

@@ -16,8 +16,7 @@ static gp_engine engine_of(const gp_task *t)
 
 static bool stamped(const gp_run *run)
 {
-    return run->options.stamped && !run->options.isolate && run->dev
-        && run->dev->backend->stamps;
+    return run->options.stamped && !run->options.isolate && run->dev[0] && run->dev[0]->backend->stamps;
 }
 
 /* Is there a later part for the same engine? */
@@ -59,12 +58,12 @@ int gp_stamps_init(gp_actorrt *p)
     for (int i = 0; i < s->nparts; i++)
         if (run->plan->unified || is_last(s, i))
             s->part[i].stamp = s->nstamps++;
-    return s->nstamps * p->segment->depth;
+    return s->nstamps * (p->segment->depth / p->segment->place.lanes);
 }
 
 static int stamp_of(const gp_actorrt *p, uint64_t first, int k)
 {
-    return p->seg->stamp0 + (int)(first % (uint64_t)p->segment->depth) * p->seg->nstamps + k;
+    return gp_lane_of(p, first)->stamp0 + gp_slot_in_lane(p, first) * p->seg->nstamps + k;
 }
 
 bool gp_stamps_begin(gp_rec *r, const gp_batch *o, int *id)
@@ -119,11 +118,11 @@ static void fill_gaps(gp_engine_time *t, int64_t start, int64_t end)
     }
 }
 
-/* Engine e worked from start to end for a launch. A copy engine takes one copy after
+/* Engine e of a device worked from start to end for a launch. A copy engine takes one copy after
  * the other: it has begun when the one before was done. */
-static int64_t worked(gp_run *run, gp_engine e, int64_t start, int64_t end)
+static int64_t worked(gp_run *run, int device, gp_engine e, int64_t start, int64_t end)
 {
-    gp_engine_time *t = &run->engine[e];
+    gp_engine_time *t = &run->engine[device][e];
     pthread_mutex_lock(&run->engine_lock);
     if (!t->used)
         add_gap(t, 0, INT64_MAX);
@@ -139,7 +138,8 @@ static void read_stamps(gp_actorrt *p, const gp_inflight *fl)
     static const gp_trace_what whats[] = { GP_TRACE_COPY_IN, GP_TRACE_COMPUTE, GP_TRACE_COPY_OUT };
     gp_run *run = p->run;
     gp_segmentrt *s = p->seg;
-    gp_dev *dev = run->dev;
+    const gp_lanert *lane = gp_lane_of(p, fl->first);
+    gp_dev *dev = lane->dev;
     int64_t first = dev->backend->stamped(dev, stamp_of(p, fl->first, 0)), before = first;
     for (int i = 0; i < s->nparts; i++) {
         const gp_taskrt *part = &s->part[i];
@@ -147,8 +147,8 @@ static void read_stamps(gp_actorrt *p, const gp_inflight *fl)
             continue;
         gp_engine e = part->engine;
         int64_t at = dev->backend->stamped(dev, stamp_of(p, fl->first, part->stamp));
-        int64_t start = worked(run, e, before, at);
-        gp_trace_slice(!run->trace || run->watched ? NULL : s->copy_track[e] ? s->copy_track[e]
+        int64_t start = worked(run, lane->device, e, before, at);
+        gp_trace_slice(!run->trace || run->watched ? NULL : s->copy_track[lane - s->lane][e] ? s->copy_track[lane - s->lane][e]
                        : s->stream_track[fl->stream], whats[e],
                        !part->stage ? gp_engine_name(e)
                        : run->plan->unified ? part->stage->name : p->name,
@@ -166,10 +166,11 @@ void gp_stamps_read(gp_actorrt *p, const gp_inflight *fl)
         return;
     bool stamps = s->nstamps && fl->stream >= 0;
     uint64_t made = gp_actor_made(p, fl->first + (uint64_t)fl->n) - gp_actor_made(p, fl->first);
+    int device = gp_lane_of(p, fl->first)->device;
     pthread_mutex_lock(&run->engine_lock);
     for (int e = 0; e < GP_ENGINES; e++) {
-        run->engine[e].bytes += s->copy_bytes[e] * (e == GP_ENGINE_COPY_OUT ? made : (uint64_t)fl->n);
-        run->engine[e].estimated |= !stamps;
+        run->engine[device][e].bytes += s->copy_bytes[e] * (e == GP_ENGINE_COPY_OUT ? made : (uint64_t)fl->n);
+        run->engine[device][e].estimated |= !stamps;
     }
     pthread_mutex_unlock(&run->engine_lock);
     if (stamps) {
@@ -177,7 +178,7 @@ void gp_stamps_read(gp_actorrt *p, const gp_inflight *fl)
         return;
     }
     int64_t now = gp_now_ns();         /* from when it was queued until it was seen to be done */
-    worked(run, GP_ENGINE_COMPUTE, fl->queued_ns, now);
+    worked(run, device, GP_ENGINE_COMPUTE, fl->queued_ns, now);
     gp_hist_add(s->time, (now - fl->queued_ns) / fl->n, (uint64_t)fl->n);
     if (run->trace)
         gp_trace_slice(s->stream_track[fl->stream >= 0 ? fl->stream : 0], GP_TRACE_COMPUTE, p->name,

@@ -12,14 +12,17 @@ void gp_tables_make(gp_run *run)
     const gp_plan *plan = run->plan;
     gp_arena *a = &run->arena;
     int threads = gp_threads_needed(plan);
-    run->pool = GP_NEW(a, void *, plan->npools + 1);
-    run->extra = GP_NEW(a, void *, plan->nextras + 1);
+    int devices = run->ndevs = run->graph->ndevices ? run->graph->ndevices : 1;
+    run->dev = GP_NEW(a, gp_dev *, devices);
+    run->engine = gp_alloc(a, sizeof *run->engine * (size_t)devices);
+    run->pool = GP_NEW(a, void *, plan->npools * devices + 1);
+    run->extra = GP_NEW(a, void *, plan->nextras * devices + 1);
     run->account = GP_NEW(a, gp_accountrt, run->graph->nstages);
     run->account_of = GP_NEW(a, int, run->graph->nstages);
-    run->state = GP_NEW(a, void *, run->graph->nstages);
+    run->state = GP_NEW(a, void *, run->graph->nstages * devices);
     run->types = GP_NEW(a, gp_type *, run->graph->nstages);
     run->opts = GP_NEW(a, const void *, run->graph->nstages);
-    run->opened = GP_NEW(a, bool, run->graph->nstages);
+    run->opened = GP_NEW(a, bool, run->graph->nstages * devices);
     run->keeps = GP_NEW(a, bool, run->graph->nstages);
     run->cached = GP_NEW(a, bool, run->graph->nstages);
     run->visited = GP_NEW(a, bool, plan->nactors);
@@ -42,7 +45,14 @@ void gp_rings_make(gp_run *run)
         gp_ringrt *r = &run->ring[i];
         const gp_ring *ring = r->ring = &plan->ring[i];
         r->buffer = ring->buffer >= 0 ? &run->graph->buffer[ring->buffer] : NULL;
-        r->base = (char *)run->pool[ring->pool] + ring->offset;
+        if (ring->place.lanes > 1)
+            r->lane = GP_NEW(&run->arena, char *, ring->place.lanes);
+        for (int l = 0; l < ring->place.lanes; l++) {
+            char *base = (char *)gp_pool_on(run, ring->pool, l) + ring->offset;
+            r->base = l ? r->base : base;
+            if (r->lane)
+                r->lane[l] = base;
+        }
         r->stride = plan->pool[ring->pool].stride;
         r->meta = GP_NEW(&run->arena, gp_meta, ring->depth);
         if (r->buffer && r->buffer->varies)

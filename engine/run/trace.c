@@ -38,7 +38,7 @@ void gp_trace_activity(void *arg, const gp_activity *a)
     if (!run->trace || !s || a->label >= s->nparts)
         return;
     const gp_taskrt *part = &s->part[a->label];
-    gp_track *t = part->stage ? s->kernel_track : s->copy_track[part->engine];
+    gp_track *t = part->stage ? s->kernel_track : s->copy_track[0][part->engine];
     put(t, (gp_event){
         a->start, a->end, part->stage ? part->stage->name : gp_engine_name(part->engine),
         part->stage ? a->name : NULL, (a->tag >> (ACTOR_BITS + SIZE_BITS)) - 1,
@@ -67,19 +67,29 @@ static gp_track *add(gp_run *run, int *n, uint64_t events, const gp_actorrt *p, 
     return t;
 }
 
+static const char *track_name(const gp_actorrt *p, const char *what, int lane)
+{
+    gp_arena *a = &p->run->arena;
+    return p->segment->place.lanes == 1 ? gp_format(a, "%s of %s", what, p->name)
+         : gp_format(a, "%s of %s on %s", what, p->name, p->run->graph->device[p->seg->lane[lane].device].name);
+}
+
 /* Those of what a segment does on the device: a track for each copy engine, one for its
  * kernels, one for each stream. */
 static void add_device(gp_run *run, gp_actorrt *p, int *n, uint64_t events)
 {
     gp_arena *a = &run->arena;
     gp_segmentrt *s = p->seg;
-    for (int e = 0; e < GP_ENGINES; e++)
-        if (s->copy_bytes[e]) {
-            gp_track *t = add(run, n, events, p, true,
-                              events ? gp_format(a, "%s of %s", gp_engine_name((gp_engine)e), p->name) : NULL);
-            if (events)
-                s->copy_track[e] = t;
-        }
+    int lanes = p->segment->place.lanes;
+    s->copy_track = gp_alloc(a, sizeof *s->copy_track * (size_t)lanes);
+    for (int k = 0; k < lanes * GP_ENGINES; k++) {
+        int l = k / GP_ENGINES, e = k % GP_ENGINES;
+        if (!s->copy_bytes[e])
+            continue;
+        gp_track *t = add(run, n, events, p, true, events ? track_name(p, gp_engine_name((gp_engine)e), l) : NULL);
+        if (events)
+            s->copy_track[l][e] = t;
+    }
     if (run->watched) {
         gp_track *t = add(run, n, events, p, true,
                           events ? gp_format(a, "kernels of %s", p->name) : NULL);
@@ -87,10 +97,11 @@ static void add_device(gp_run *run, gp_actorrt *p, int *n, uint64_t events)
             s->kernel_track = t, t->overlap = true;
     }
     if (events)
-        s->stream_track = GP_NEW(a, gp_track *, p->segment->streams);
-    for (int i = 0; i < p->segment->streams; i++) {
+        s->stream_track = GP_NEW(a, gp_track *, p->segment->streams * lanes);
+    for (int i = 0; i < p->segment->streams * lanes; i++) {
+        int l = i / p->segment->streams;
         gp_track *t = add(run, n, events, p, true,
-                          events ? gp_format(a, "stream %d of %s", i + 1, p->name) : NULL);
+                          events ? track_name(p, gp_format(a, "stream %d", i % p->segment->streams + 1), l) : NULL);
         if (events)
             s->stream_track[i] = t;
     }

@@ -228,8 +228,8 @@ static uint64_t steps(gp_run *run, int64_t now)
     const gp_stage *st = atomic_load(&run->opening);
     uint64_t opens = st ? computed(&run->set_up_tid, &run->set_up_clock) : 0;
     (void)now;
-    if (st && st->prologue && run->dev->backend->computed)
-        opens += run->dev->backend->computed(run->dev, 0);
+    if (st && st->prologue && run->dev[0]->backend->computed)
+        opens += run->dev[0]->backend->computed(run->dev[0], 0);
     return (uint64_t)atomic_load(&run->steps) + opens;
 }
 
@@ -239,7 +239,10 @@ static bool takes_memory_or_compiles(const gp_run *run)
 {
     if (!atomic_load(&run->opening) && !atomic_load(&run->warming))
         return true;
-    return run->dev && atomic_load(&run->dev->compiling);      /* dev: set before these two */
+    bool compiling = false;
+    for (int d = 0; d < run->ndevs && run->dev[d]; d++)        /* set before these two */
+        compiling |= atomic_load(&run->dev[d]->compiling);
+    return compiling;
 }
 
 bool gp_watch_set_up(gp_run *run)

@@ -108,7 +108,9 @@ void gp_source_report_machine(const gp_source_report *r, gp_machine *m)
     const char *device = text_of(gp_node_get(r->root, "pipeline"), "device");
     const char *gpu = text_of(gp_node_get(r->root, "environment"), "gpu");
     double cpus = number(gp_node_get(r->root, "cores"), "all");
-    int index = !strncmp(device, "cuda:", 5) ? atoi(device + 5) : -1;
+    int index = -1;
+    for (const char *d = strstr(device, "cuda:"); d; d = strstr(d + 1, "cuda:"))
+        index = atoi(d + 5) > index ? atoi(d + 5) : index;
     *m = (gp_machine){ .cpus = cpus >= 1 && cpus < 1e6 ? (int)cpus : 1, .memory = memory, .pin_limit = memory / 4 * 3 };
     m->ndevices = index >= 0 && index < 64 ? index + 1 : 0;
     for (int i = 0; i < m->ndevices; i++) {
@@ -282,6 +284,11 @@ gp_measured_costs *gp_measured_costs_read(gp_arena *a, const gp_source_report *r
     m->wall_ns = r->wall_ns, m->frames = r->frames;
     const char *device = text_of(gp_node_get(r->root, "pipeline"), "device");
     bool unified = !strcmp(device, "cpu");
+    if (g->ndevices > 1) {
+        gp_fail(errs, GP_E_USAGE, g->device_at, "the pipeline runs on several devices (%s), which gpipe does not simulate: "
+                "set 'device' to one", g->device_name);
+        return NULL;
+    }
     if (plan->nsegments && unified != plan->unified) {
         gp_fail(errs, GP_E_USAGE, r->at, "a report of a run on the %s, and this plan is for %s; " MAKE_ANEW,
                 unified ? "CPU" : "GPU", plan->unified ? "the CPU" : "a GPU");

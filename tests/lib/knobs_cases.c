@@ -112,6 +112,19 @@ static const char *const settings[][8] = {
 };
 enum { SETTINGS = sizeof settings / sizeof *settings, RANDOM = 16 };
 
+/* On several devices, which are parts of the CPU. */
+static const char *const pretended[][8] = {
+    { "device=cpu:0", NULL },
+    { "device=cpu:0-1", NULL },
+    { "device=cpu:0-1", "depth=1", "streams=1", "sync=block", NULL },
+    { "device=cpu:0-2", "depth=9", "batch=4", NULL },
+    { "device=cpu:0-3", "depth=8", "batch=8", "launch=stream", "fuse=none", NULL },
+    { "device=cpu:3", "stages.sum.device=cpu:1", "stages.mixed.device=cpu:2", "stages.both.device=cpu:0", NULL },
+    { "device=[cpu:4, cpu:0]", "stages.both.device=cpu:4", "stages.half.device=cpu:7", "depth=16", "latency=3ms", NULL },
+    { "device=cpu:0-1", "buffers.kept.depth=1", "buffers.sum.depth=7", "buffers.x.depth=3", "depth=12", NULL },
+};
+enum { PRETENDED = sizeof pretended / sizeof *pretended };
+
 void knobs_any(knobs_set *k, unsigned seed, bool goes_on)
 {
     static const struct { const char *key; int least, most; } number[] = {
@@ -122,6 +135,7 @@ void knobs_any(knobs_set *k, unsigned seed, bool goes_on)
     };
     static const char *const word[] = { "launch=stream", "sync=block", "sync=yield", "sync=spin", "batch_wait=3ms",
                                         "fuse=none" };
+    static const char *const device[] = { "device=cpu:0", "device=cpu:0-1", "device=cpu:0-2", "device=[cpu:5, cpu:1]" };
     enum { NUMBERS = sizeof number / sizeof *number, WORDS = sizeof word / sizeof *word };
     int n = 0;
     for (int i = 0; i < NUMBERS - (goes_on ? 3 : 0); i++) {
@@ -134,6 +148,8 @@ void knobs_any(knobs_set *k, unsigned seed, bool goes_on)
     for (int i = 0; i < WORDS - goes_on; i++)
         if (rand_r(&seed) % 3 == 0)
             k->set[n++] = word[i];
+    if (!goes_on && !strcmp(on, "cpu") && rand_r(&seed) % 3 == 0)
+        k->set[n++] = device[rand_r(&seed) % 4];
     k->set[n] = NULL;
 }
 
@@ -223,6 +239,12 @@ START_TEST(same_bytes)
 }
 END_TEST
 
+START_TEST(same_bytes_on_devices)
+{
+    compare(pretended[_i], _i % 4);
+}
+END_TEST
+
 START_TEST(any_knobs)
 {
     knobs_set k;
@@ -238,4 +260,6 @@ void knobs_cases(TCase *tc, const char *device)
         if (i % 4 == i / 4 % 4)
             tcase_add_loop_test(tc, same_bytes, i, i + 1);
     tcase_add_loop_test(tc, any_knobs, 0, RANDOM);
+    if (!strcmp(device, "cpu"))
+        tcase_add_loop_test(tc, same_bytes_on_devices, 0, PRETENDED);
 }

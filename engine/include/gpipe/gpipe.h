@@ -106,9 +106,10 @@ typedef struct gp_pipeline_info {
     const char *name;
     int nstages, nbuffers;
     int nsegments;             /* of device stages: 0, nothing runs on a device */
-    int device;                /* a CUDA device, -1: the CPU back end */
+    int device;                /* a CUDA device, the first where there are several; -1: the CPU back end */
     const char *device_why;    /* "auto: NVIDIA H200", "auto: no NVIDIA driver" */
     bool copies;               /* the device has memory of its own */
+    const char *devices;       /* "cpu", "cuda:0", "cuda:0, cuda:1" */
 } gp_pipeline_info;
 void gp_pipeline_about(const gp_pipeline *p, gp_pipeline_info *out);
 

@@ -629,7 +629,8 @@ typedef struct gp_kind {
     bool (*shape)(gp_shape *s);
 
     /* Optional. State shared by all workers, from before frame 0 until the
-     * end. open() may set *state and still fail; close() is then called. */
+     * end; a device stage that runs on several devices is opened on each, with a state for
+     * each. open() may set *state and still fail; close() is then called. */
     bool (*open)(const gp_open *o, void **state);
     void (*close)(void *state);
 

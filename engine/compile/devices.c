@@ -1,0 +1,224 @@
+/* devices.c - the devices that a pipeline uses: the key `device`, of a pipeline and of a stage. */
+#include <string.h>
+#include "compile/resolve.h"
+
+#define AT(r, at, ...) gp_fail((r)->errs, GP_E_SPEC, (at), __VA_ARGS__)
+
+enum { MOST = 64 };
+
+/* Names as written: "cuda", "cuda:1", "cuda:0-3", "cpu:2". */
+typedef struct gp_named { bool pretend; int64_t first, last; } gp_named;
+
+static const char *read_index(const char *s, int64_t *out)
+{
+    size_t n = strspn(s, "0123456789");
+    for (*out = 0; n && n <= 6 && n--; s++)
+        *out = 10 * *out + (*s - '0');
+    return s;
+}
+
+static bool read_name(const char *s, gp_named *out)
+{
+    bool cuda = !strncmp(s, "cuda", 4);
+    *out = (gp_named){ .pretend = !cuda };
+    if (!cuda && strncmp(s, "cpu", 3))
+        return false;
+    s += cuda ? 4 : 3;
+    if (!*s)
+        return cuda;
+    if (*s++ != ':' || !strchr("0123456789", *s) || !*s)
+        return false;
+    s = read_index(s, &out->first);
+    out->last = out->first;
+    if (*s == '-' && s[1] && strchr("0123456789", s[1]))
+        s = read_index(s + 1, &out->last);
+    return !*s && out->last >= out->first;
+}
+
+static int find(const gp_graph *g, const char *name)
+{
+    for (int i = 0; i < g->ndevices; i++)
+        if (!strcmp(g->device[i].name, name))
+            return i;
+    return -1;
+}
+
+static gp_device *room(gp_resolving *r)
+{
+    gp_graph *g = r->graph;
+    if (!g->device)
+        g->device = GP_NEW(r->arena, gp_device, MOST);
+    return g->ndevices < MOST ? (gp_device *)&g->device[g->ndevices] : NULL;
+}
+
+/* Device `index`, which may be known. Its number in the graph; -1 after an error. */
+static int add(gp_resolving *r, const gp_node *n, const char *text, bool pretend, int64_t index)
+{
+    const gp_machine *m = r->machine;
+    gp_graph *g = r->graph;
+    gp_device d = { .pretend = pretend, .index = (int)index };
+    snprintf(d.name, sizeof d.name, "%s:%lld", pretend ? "cpu" : "cuda", (long long)index);
+    int known = find(g, d.name);
+    if (known >= 0)
+        return known;
+    if (g->ndevices && g->device[0].pretend != pretend)
+        return AT(r, n->at, "'%s' and '%s' are not devices of one kind: gpipe runs on GPUs, or on the CPU", g->device[0].name,
+                  d.name), -1;
+    if (!pretend && !m->ndevices)
+        return gp_fail(r->errs, GP_E_RESOURCE, n->at, "there is no device '%s': %s; write device: auto or cpu", text,
+                       *m->why ? m->why : "no CUDA device") - 1;
+    if (!pretend && index >= m->ndevices)
+        return gp_fail(r->errs, GP_E_RESOURCE, n->at, "there is no device '%s'; this machine has %d, numbered from 0", text,
+                       m->ndevices) - 1;
+    gp_device *to = room(r);
+    if (!to || index >= MOST)
+        return AT(r, n->at, "a pipeline has at most %d devices, numbered from 0", (int)MOST), -1;
+    if (pretend)
+        d.info = (gp_device_info){ .name = "a part of the CPU", .sms = m->cpus, .f64 = 1, .memory = m->memory };
+    else
+        d.info = m->device[index];
+    *to = d;
+    return g->ndevices++;
+}
+
+static void add_named(gp_resolving *r, const gp_node *n, const char *s)
+{
+    gp_named x;
+    if (!read_name(s, &x)) {
+        AT(r, n->at, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices, not '%.60s'", s);
+        return;
+    }
+    for (int64_t i = x.first; i <= x.last; i++) {
+        int before = r->graph->ndevices, at = add(r, n, s, x.pretend, i);
+        if (at < 0)
+            return;
+        if (at < before) {
+            AT(r, n->at, "device '%s' is named twice", r->graph->device[at].name);
+            return;
+        }
+    }
+}
+
+/* With lanes the frames of a buffer come from all of them: they have to compute alike. */
+static void check_alike(gp_resolving *r, const gp_node *n)
+{
+    const gp_graph *g = r->graph;
+    for (int i = 1; i < g->ndevices; i++)
+        if (strcmp(g->device[i].info.name, g->device[0].info.name)) {
+            AT(r, n->at, "'%s' is %s and '%s' is %s: frames can be shared out only among devices of one model; place stages "
+               "on one of them with 'device' in the stage", g->device[0].name, g->device[0].info.name, g->device[i].name,
+               g->device[i].info.name);
+            return;
+        }
+}
+
+const char *gp_devices_text(const gp_resolving *r)
+{
+    const gp_graph *g = r->graph;
+    const char *text = g->ndevices ? g->device[0].name : "cpu";
+    for (int i = 1; i < g->ndevices; i++)
+        text = gp_format(r->arena, "%s, %s", text, g->device[i].name);
+    return text;
+}
+
+static void read_lanes(gp_resolving *r, const gp_node *n)
+{
+    gp_graph *g = r->graph;
+    const gp_machine *m = r->machine;
+    const char *s = n && n->kind != GP_SCALAR ? NULL : n ? gp_read_text(&r->read, n) : "auto";
+    const char *why = *m->why ? m->why : "no CUDA device";
+    static const gp_node nowhere = { .kind = GP_SCALAR };
+    const gp_node *at = n ? n : &nowhere;
+    bool any = s && (!strcmp(s, "auto") || !strcmp(s, "all"));
+    if (n && n->kind == GP_LIST) {
+        if (!n->n)
+            AT(r, n->at, "'device' is an empty list: name a device");
+        for (int i = 0; i < n->n; i++)
+            if ((s = gp_read_text(&r->read, n->item[i])))
+                add_named(r, n->item[i], s);
+    } else if (n && n->kind != GP_SCALAR) {
+        AT(r, n->at, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices");
+    } else if (!s || !strcmp(s, "cpu")) {
+        return;
+    } else if (any && !m->ndevices) {
+        g->device_why = gp_format(r->arena, "%s: %s", s, why);
+        return;
+    } else if (any) {
+        for (int i = 0; i < (strcmp(s, "all") ? 1 : m->ndevices); i++)
+            add(r, at, s, false, i);
+    } else {
+        add_named(r, n, s);
+    }
+    if (!g->ndevices)
+        return;
+    g->device_why = gp_format(r->arena, "%s: %s", n && n->kind == GP_LIST ? gp_devices_text(r) : s, g->device[0].info.name);
+    check_alike(r, at);
+}
+
+void gp_devices_read(gp_resolving *r, const gp_node *n)
+{
+    gp_graph *g = r->graph;
+    g->device_why = "cpu";
+    if (n)
+        g->device_at = n->at;
+    read_lanes(r, n);
+    g->lanes = g->ndevices ? g->ndevices : 1;
+    if (g->lanes > 1 && g->launch == GP_LAUNCH_PERSISTENT)
+        AT(r, n->at, "'launch: persistent' runs on one device, not on %s: name one, or set 'launch: graph'", gp_devices_text(r));
+}
+
+/* Where there is no GPU, a pipeline that leaves the device to the machine runs on the CPU, stages that name one, too. */
+void gp_devices_place(gp_resolving *r, gp_rstage *st, const gp_node *n)
+{
+    const gp_graph *g = r->graph;
+    const char *s = gp_read_text(&r->read, n);
+    gp_named x;
+    if (!s)
+        return;
+    if (!read_name(s, &x) || x.first != x.last) {
+        AT(r, n->at, "'device' of stage '%s' must be one device, as cuda:1, not '%.60s'", st->s.name, s);
+        return;
+    }
+    if (!g->ndevices && !x.pretend && strcmp(g->device_why, "cpu"))
+        return;
+    if (!g->ndevices) {
+        AT(r, n->at, "stage '%s' cannot run on '%.60s': the pipeline runs on the CPU; write 'device: %s%s' at its top",
+           st->s.name, s, x.pretend ? "cpu:" : "auto", x.pretend ? "0" : "");
+        return;
+    }
+    if (g->launch == GP_LAUNCH_PERSISTENT)
+        AT(r, n->at, "'launch: persistent' runs on one device: leave out 'device' of stage '%s', or set 'launch: graph'",
+           st->s.name);
+    st->s.placed_at = n->at;
+    int i = add(r, n, s, x.pretend, x.first);
+    st->s.placed = i >= 0 ? i : -1;
+}
+
+
+/* From several devices frames come together on the host. */
+void gp_devices_follow(const gp_resolving *r, gp_stage *st, const gp_stage *by)
+{
+    st->device = gp_stage_makes_on_device(by) && (st->cycle || gp_stage_lanes(by, r->graph->lanes) == 1);
+    st->placed = by->placed;
+}
+
+/* What goes round a cycle stays on one device, and what runs once runs on the first. */
+void gp_devices_check(const gp_graph *g, gp_errs *errs)
+{
+    for (int i = 0; i < g->nprologue; i++)
+        if (g->prologue[i].placed >= 0)
+            gp_fail(errs, GP_E_SPEC, g->prologue[i].placed_at, "'device' has no effect: stage '%s' reads only constants and "
+                    "runs once, on the first device", g->prologue[i].name);
+    for (int v = 0; v < g->nstages; v++)
+        for (int u = 0; u < v; u++) {
+            const gp_stage *a = &g->stage[u], *b = &g->stage[v];
+            if (!a->cycle || a->cycle != b->cycle || !a->device || !b->device || a->placed == b->placed)
+                continue;
+            const gp_stage *said = b->placed >= 0 ? b : a, *other = said == a ? b : a;
+            if (gp_is_carry(said) || gp_is_carry(other))
+                continue;
+            gp_fail(errs, GP_E_SPEC, said->placed_at, "stage '%s' is on a cycle with stage '%s': give both the same 'device'",
+                    said->name, other->name);
+            return;
+        }
+}

@@ -1,0 +1,223 @@
+/* test_devices.c - which devices a pipeline uses, what a plan over several is, and what it refuses. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "planned.h"
+
+static gp_machine gpus(int n)
+{
+    gp_machine m;
+    gp_machine_fixed(&m, n);
+    return m;
+}
+
+static planned on(const char *device, const char *rest, int ngpus)
+{
+    char text[1000];
+    gp_machine m = gpus(ngpus);
+    snprintf(text, sizeof text, "device: %s\nstages:\n%s", device, rest);
+    return plan_on(text, "p.yaml", &m);
+}
+
+static const char chain[] = "  - {use: src, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b}\n  - {use: sink}\n";
+
+/* ---- names ------------------------------------------------------------- */
+
+static const struct { const char *device; int gpus; const char *names, *error; int lanes; } names[] = {
+    { "auto", 2, "cuda:0", NULL, 1 }, { "auto", 0, "cpu", NULL, 1 }, { "all", 0, "cpu", NULL, 1 },
+    { "all", 3, "cuda:0, cuda:1, cuda:2", NULL, 3 }, { "cuda:1", 2, "cuda:1", NULL, 1 },
+    { "cuda:1-2", 3, "cuda:1, cuda:2", NULL, 2 }, { "[cuda:2, cuda:0]", 3, "cuda:2, cuda:0", NULL, 2 },
+    { "cpu:0", 0, "cpu:0", NULL, 1 }, { "cpu:0-3", 2, "cpu:0, cpu:1, cpu:2, cpu:3", NULL, 4 },
+    { "[cpu:0-1, cpu:5]", 0, "cpu:0, cpu:1, cpu:5", NULL, 3 },
+    { "[cuda:0, cuda:0]", 2, NULL, "device 'cuda:0' is named twice", 0 },
+    { "[cpu:0-2, cpu:1]", 2, NULL, "device 'cpu:1' is named twice", 0 },
+    { "cuda:0-2", 2, NULL, "there is no device 'cuda:0-2'; this machine has 2, numbered from 0", 0 },
+    { "[cuda:0, cpu:1]", 2, NULL, "'cuda:0' and 'cpu:1' are not devices of one kind: gpipe runs on GPUs, or on the CPU", 0 },
+    { "[]", 2, NULL, "'device' is an empty list: name a device", 0 },
+    { "{a: 1}", 2, NULL, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices", 0 },
+    { "cuda:2-1", 3, NULL, "'device' must be auto, cpu, cuda, cuda:N, all, or a list of devices, not 'cuda:2-1'", 0 },
+    { "cpu:0-64", 0, NULL, "a pipeline has at most 64 devices, numbered from 0", 0 },
+    { "cuda:999999", 1, NULL, "there is no device 'cuda:999999'", 0 },
+};
+
+START_TEST(of_a_pipeline)
+{
+    planned p = on(names[_i].device, chain, names[_i].gpus);
+    if (names[_i].error) {
+        ck_assert_ptr_null(p.pipeline);
+        ck_assert_msg(strstr(p.errs.e[0].msg, names[_i].error) == p.errs.e[0].msg, "%s: %s", names[_i].device, p.errs.e[0].msg);
+        ck_assert_int_eq(p.errs.e[0].at.line, 1);
+    } else {
+        ck_assert_msg(p.pipeline != NULL, "%s: %s", names[_i].device, p.errs.n ? p.errs.e[0].msg : "");
+        ck_assert_str_eq(p.graph->device_name, names[_i].names);
+        ck_assert_int_eq(p.graph->lanes, names[_i].lanes);
+    }
+    plan_free(&p);
+}
+END_TEST
+
+START_TEST(models_that_differ)
+{
+    gp_machine m = gpus(2);
+    strcpy(m.device[1].name, "NVIDIA L4");
+    planned p = plan_on("device: all\nstages: [{use: src, size: 64}, {use: dev}, {use: sink}]", "p.yaml", &m);
+    ck_assert_ptr_null(p.pipeline);
+    ck_assert_msg(strstr(p.errs.e[0].msg, "only among devices of one model") != NULL, "%s", p.errs.e[0].msg);
+    plan_free(&p);
+    p = plan_on("device: cuda:0\nstages: [{use: src, size: 64}, {use: dev, device: cuda:1}, {use: sink}]", "p.yaml", &m);
+    ck_assert_ptr_nonnull(p.pipeline);
+    plan_free(&p);
+}
+END_TEST
+
+static const struct { const char *device, *stage; int gpus; const char *error; } places[] = {
+    { "cuda:0", "cuda:1", 2, NULL }, { "auto", "cuda:1", 0, NULL }, { "all", "cuda:0", 0, NULL },
+    { "auto", "cuda:1", 1, "there is no device 'cuda:1'; this machine has 1, numbered from 0" },
+    { "cpu", "cuda:0", 1, "stage 'a' cannot run on 'cuda:0': the pipeline runs on the CPU; write 'device: auto' at its top" },
+    { "cpu", "cpu:1", 1, "stage 'a' cannot run on 'cpu:1': the pipeline runs on the CPU; write 'device: cpu:0' at its top" },
+    { "cuda:0", "cpu:1", 1, "'cuda:0' and 'cpu:1' are not devices of one kind: gpipe runs on GPUs, or on the CPU" },
+    { "cuda:0", "all", 1, "'device' of stage 'a' must be one device, as cuda:1, not 'all'" },
+    { "cuda:0", "cuda:0-1", 2, "'device' of stage 'a' must be one device, as cuda:1, not 'cuda:0-1'" },
+};
+
+START_TEST(of_a_stage)
+{
+    char rest[300];
+    snprintf(rest, sizeof rest, "  - {use: src, size: 64}\n  - {use: dev, name: a, device: %s}\n  - {use: sink}\n", places[_i].stage);
+    planned p = on(places[_i].device, rest, places[_i].gpus);
+    if (places[_i].error) {
+        ck_assert_ptr_null(p.pipeline);
+        ck_assert_str_eq(p.errs.e[0].msg, places[_i].error);
+        ck_assert_int_eq(p.errs.e[0].at.line, 4);
+    } else {
+        ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
+    }
+    plan_free(&p);
+}
+END_TEST
+
+static const struct { const char *stages, *error; } without_effect[] = {
+    { "  - {use: src, size: 64}\n  - {use: host, device: cpu:1}\n  - {use: sink}\n",
+      "'device' has no effect: stage 'host' runs on the host" },
+    { "  - {use: src, size: 64}\n  - {use: group, frames: 2, device: cpu:1}\n  - {use: sink}\n",
+      "'device' has no effect: stage 'group' runs where its input is made" },
+};
+
+START_TEST(of_a_stage_without_effect)
+{
+    planned p = on("cpu:0", without_effect[_i].stages, 0);
+    ck_assert_ptr_null(p.pipeline);
+    ck_assert_str_eq(p.errs.e[0].msg, without_effect[_i].error);
+    plan_free(&p);
+}
+END_TEST
+
+/* ---- plans --------------------------------------------------------------- */
+
+/* Depths are those on each device, and each launch is on one. */
+START_TEST(lanes)
+{
+    static const struct { const char *device, *knobs; int depth, batch, run, streams; } cases[] = {
+        { "cpu:0-1", "", 6, 1, 1, 3 }, { "cpu:0-2", "depth: 8\nbatch: 4\n", 24, 4, 4, 8 },
+        { "cpu:0-2", "depth: 6\nbatch: 4\n", 24, 4, 4, 8 }, { "cpu:0-3", "depth: 1\n", 4, 1, 1, 1 },
+        { "cpu:0-1", "depth: 100\n", 256, 32, 32, 8 }, { "cpu:0", "depth: 6\nbatch: 4\n", 6, 4, 1, 6 },
+    };
+    char device[100];
+    snprintf(device, sizeof device, "%s\n%s", cases[_i].device, cases[_i].knobs);
+    planned p = on(device, chain, 0);
+    ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
+    const gp_segment *s = &p.plan->segment[0];
+    ck_assert_int_eq(p.plan->nsegments, 1);
+    ck_assert_int_eq(s->depth, cases[_i].depth);
+    ck_assert_int_eq(s->batch, cases[_i].batch);
+    ck_assert_int_eq(s->place.run, cases[_i].run);
+    ck_assert_int_eq(s->streams, cases[_i].streams);
+    ck_assert_int_eq(s->place.lanes, p.graph->lanes);
+    /* Each slot of a ring is some slot of one device, and no two are the same. */
+    int each = s->depth / s->place.lanes;
+    bool *taken = calloc((size_t)s->depth, sizeof *taken);
+    for (uint64_t f = 0; f < (uint64_t)s->depth; f++) {
+        int lane = gp_lane(s->place, f), slot = (int)gp_lane_slot(s->place, f, s->depth);
+        ck_assert(lane < s->place.lanes && slot < each && !taken[lane * each + slot]);
+        ck_assert_int_eq(lane, gp_lane(s->place, f + (uint64_t)s->depth));
+        ck_assert_int_eq(lane, gp_lane(s->place, f / (uint64_t)s->batch * (uint64_t)s->batch));
+        taken[lane * each + slot] = true;
+    }
+    free(taken);
+    plan_free(&p);
+}
+END_TEST
+
+/* What carries something is on the first device; from one device to another frames go through the host. */
+START_TEST(segments)
+{
+    static const struct { const char *device, *stages; int segments, copies_in, copies_out; } cases[] = {
+        { "cpu:0-1", "  - {use: src, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, state: 8}\n"
+          "  - {use: dev, name: c}\n  - {use: sink}\n", 3, 3, 3 },
+        { "cpu:0", "  - {use: src, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, state: 8}\n"
+          "  - {use: dev, name: c}\n  - {use: sink}\n", 1, 1, 1 },
+        { "cpu:0", "  - {use: src, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, device: cpu:1}\n"
+          "  - {use: sink}\n", 2, 2, 2 },
+        { "cpu:0", "  - {use: src, size: 64}\n  - {use: dev, name: a, device: cpu:0}\n  - {use: dev, name: b}\n"
+          "  - {use: sink}\n", 1, 1, 1 },
+        { "cpu:0", "  - {use: src, size: 64}\n  - {use: dev, name: a}\n  - {use: dev, name: b, device: cpu:1, in: a}\n"
+          "  - {use: dev, name: c, in: a}\n  - {use: dev, name: d, in: [b, c]}\n  - {use: sink}\n", 3, 3, 3 },
+    };
+    planned p = on(cases[_i].device, cases[_i].stages, 0);
+    int in = 0, out = 0;
+    ck_assert_msg(p.pipeline != NULL, "%s", p.errs.n ? p.errs.e[0].msg : "");
+    for (int i = 0; i < p.plan->ntasks; i++)
+        in += p.plan->task[i].op == GP_TASK_COPY_IN, out += p.plan->task[i].op == GP_TASK_COPY_OUT;
+    ck_assert_int_eq(p.plan->nsegments, cases[_i].segments);
+    ck_assert_int_eq(in, cases[_i].copies_in);
+    ck_assert_int_eq(out, cases[_i].copies_out);
+    plan_free(&p);
+}
+END_TEST
+
+/* Memory is counted where it is. */
+START_TEST(memory)
+{
+    gp_machine m = gpus(2);
+    m.device[1].memory = 1 << 20;
+    const char text[] = "device: cuda:0\nstages: [{use: src, size: 400000}, {use: dev, device: cuda:1}, {use: sink}]";
+    planned p = plan_on(text, "p.yaml", &m);
+    ck_assert_ptr_null(p.pipeline);
+    ck_assert_int_eq((int)p.errs.e[0].code, GP_E_RESOURCE);
+    ck_assert_msg(strstr(p.errs.e[0].msg, "of memory on cuda:1; there are 1.0 MiB") != NULL, "%s", p.errs.e[0].msg);
+    plan_free(&p);
+    m.device[1].memory = m.device[0].memory, m.device[0].memory = 1 << 20;
+    p = plan_on(text, "p.yaml", &m);
+    ck_assert_ptr_nonnull(p.pipeline);
+    ck_assert_uint_eq(p.plan->on_device[0], 0);
+    ck_assert_uint_eq(p.plan->on_device[1], p.plan->device_bytes);
+    plan_free(&p);
+}
+END_TEST
+
+START_TEST(persistent)
+{
+    planned p = on("cpu:0-1\nlaunch: persistent", chain, 0);
+    ck_assert_ptr_null(p.pipeline);
+    ck_assert_msg(strstr(p.errs.e[0].msg, "'launch: persistent' runs on one device") != NULL, "%s", p.errs.e[0].msg);
+    plan_free(&p);
+}
+END_TEST
+
+Suite *suite_devices(void);
+
+Suite *suite_devices(void)
+{
+    Suite *s = suite_create("devices");
+    TCase *tc = tcase_create("devices");
+    tcase_add_loop_test(tc, of_a_pipeline, 0, sizeof names / sizeof *names);
+    tcase_add_test(tc, models_that_differ);
+    tcase_add_loop_test(tc, of_a_stage, 0, sizeof places / sizeof *places);
+    tcase_add_loop_test(tc, of_a_stage_without_effect, 0, sizeof without_effect / sizeof *without_effect);
+    tcase_add_loop_test(tc, lanes, 0, 6);
+    tcase_add_loop_test(tc, segments, 0, 5);
+    tcase_add_test(tc, memory);
+    tcase_add_test(tc, persistent);
+    suite_add_tcase(s, tc);
+    return s;
+}
