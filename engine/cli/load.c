@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/json.h"
-#include "cli/cli.h"
+#include "cli/ranks.h"
 
 /* ---- errors ---------------------------------------------------------- */
 
@@ -33,6 +33,8 @@ static int say_err(const gp_errs *errs, int i, const gp_err *e)
     gp_json j = { .f = gp_say_begin(), .level = 3 };   /* all on one line */
     gp_json_open(&j, NULL, '{');
     gp_json_str(&j, e->code == GP_E_WARN ? "warning" : "error", e->msg);
+    if (gp_ranks() > 1)
+        gp_json_int(&j, "rank", gp_rank());
     if (e->at.file)
         gp_json_str(&j, "file", e->at.file);
     if (e->at.line)
@@ -65,6 +67,9 @@ char *gp_err_option(const gp_args *args, const gp_err *e)
 void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
 {
     bool color = gp_want_color(STDERR_FILENO);
+    const char *rank;
+    if (!gp_ranks_say(&rank))
+        return;
     for (int i = 0; i < errs->n; i++) {
         gp_err e = errs->e[i];
         if (e.code == GP_E_WARN && args->quiet)
@@ -74,7 +79,7 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
             e.at = (gp_loc){ .file = name };
         if (gp_says_json())
             i += say_err(errs, i, &e) - 1;
-        else
+        else if (fputs(e.code == GP_E_NOTE ? "" : rank, stderr) != EOF)
             gp_err_print(stderr, &e, l ? l->file : NULL, l ? l->text : NULL, l ? l->len : 0,
                          color);
         free(name);
@@ -199,7 +204,7 @@ bool gp_load_for(gp_loaded *l, const gp_args *args, const gp_machine *machine, c
         clock_gettime(CLOCK_REALTIME, &moment);
     gp_config config = { .registry = registry,
                          .env = { from_env, NULL, localtime_r(&moment.tv_sec, &now),
-                                  (int)moment.tv_nsec },
+                                  (int)moment.tv_nsec, gp_rank(), gp_ranks(), gp_local_rank() },
                          .set = set, .nset = nset, .machine = machine,
                          .lenient = args->verb == GP_VERB_CHECK || args->verb == GP_VERB_SIMULATE,
                          .bounded = args->verb == GP_VERB_PLAN };

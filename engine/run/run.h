@@ -157,6 +157,7 @@ struct gp_actorrt {
     const gp_segment *segment; /* of a segment */
     const char *name;
     const gp_regroup *regroup; /* NULL: firing k takes and makes frame k */
+    bool shared;               /* its frames are shared out among ranks, see gp_actor_number */
     bool leads;                /* some input of it ends by itself, and held ones with it */
     bool gathers;              /* its stage has emit() */
     atomic_bool over;          /* it fires no more, and has said what became of its frames */
@@ -389,6 +390,12 @@ struct gp_run {
     gp_errs errs;
     struct gp_nvtx *nvtx;      /* NULL: no tool is attached (nvtx.h) */
 };
+
+/* The number over all ranks of its frame f: what messages and stages call it. */
+static inline uint64_t gp_actor_number(const gp_actorrt *p, uint64_t f)
+{
+    return gp_number_of(p->run->graph, p->shared, f);
+}
 
 /* Adds errors to the run's and stops the sources. Warnings only are kept. */
 void gp_run_fail(gp_run *run, const gp_errs *errs);
