@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/json.h"
+#include "base/memfile.h"
 #include "cli/ranks.h"
 
 /* ---- errors ---------------------------------------------------------- */
@@ -64,12 +65,9 @@ char *gp_err_option(const gp_args *args, const gp_err *e)
     return name;
 }
 
-void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
+static void print_errs(FILE *to, const char *rank, const gp_args *args, const gp_loaded *l, const gp_errs *errs)
 {
     bool color = gp_want_color(STDERR_FILENO);
-    const char *rank;
-    if (!gp_ranks_say(&rank))
-        return;
     for (int i = 0; i < errs->n; i++) {
         gp_err e = errs->e[i];
         if (e.code == GP_E_WARN && args->quiet)
@@ -79,13 +77,28 @@ void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
             e.at = (gp_loc){ .file = name };
         if (gp_says_json())
             i += say_err(errs, i, &e) - 1;
-        else if (fputs(e.code == GP_E_NOTE ? "" : rank, stderr) != EOF)
-            gp_err_print(stderr, &e, l ? l->file : NULL, l ? l->text : NULL, l ? l->len : 0,
+        else if (fputs(e.code == GP_E_NOTE ? "" : rank, to) != EOF)
+            gp_err_print(to, &e, l ? l->file : NULL, l ? l->text : NULL, l ? l->len : 0,
                          color);
         free(name);
     }
     if (errs->dropped)
-        fprintf(stderr, "gpipe: and %d more\n", errs->dropped);
+        fprintf(to, "gpipe: and %d more\n", errs->dropped);
+}
+
+void gp_print_errs(const gp_args *args, const gp_loaded *l, const gp_errs *errs)
+{
+    const char *rank;
+    gp_memfile m;
+    size_t n = 0;
+    if (!gp_ranks_say(&rank))
+        return;
+    bool whole = gp_ranks() > 1 && gp_memfile_open(&m);        /* what other ranks say does not come between */
+    print_errs(whole ? m.f : stderr, rank, args, l, errs);
+    char *text = whole ? gp_memfile_close(&m, &n) : NULL;
+    if (text)
+        fwrite(text, 1, n, stderr);
+    free(text);
 }
 
 /* ---- text ------------------------------------------------------------ */
